@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Packet I/O behind one small table of functions.
+ *
+ * A port moves whole Ethernet frames (without FCS) in bursts. Receiving lends frames to the caller
+ * in place; sending reserves room first, so that whoever produces a frame never has to take it back
+ * for want of room.
+ *
+ *     n = io->ops->rx_peek(io, frames, max, now);     frames stay valid and in place ...
+ *     ... use frames[0..n) ...
+ *     io->ops->rx_release(io, n);                     ... until they are released, oldest first
+ *
+ *     n = io->ops->tx_reserve(io, slots, max, now);   n may be less than max, or 0: port full
+ *     ... write slots[i].data, set slots[i].len ...
+ *     io->ops->tx_commit(io, slots, n, now);          len 0 = this slot is given back unsent
+ *
+ * Threads: one thread at a time uses a port (its worker). Different ports are independent.
+ * Time is an argument (ns, any monotonic origin); only drivers/mem acts on it.
+ */
+#ifndef URNIC_DRIVERS_IO_H
+#define URNIC_DRIVERS_IO_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define IO_BURST_MAX 64u     /* no rx_peek or tx_reserve is asked for more than this */
+#define IO_FRAME_MAX 9234u   /* largest frame any port handles: 9216 octets of IP plus Ethernet and VLAN */
+#define IO_SPEC_MAX  256u
+
+struct io_port;
+
+/* A received frame, lent to the caller until rx_release. The caller may not write to it. */
+struct io_frame {
+    const uint8_t *data;
+    uint32_t len;
+    uint32_t flags; /* IO_RX_* */
+};
+
+#define IO_RX_IP_CSUM_OK  0x1u /* the NIC has verified the IPv4 header checksum */
+#define IO_RX_IP_CSUM_BAD 0x2u
+
+/* Room for one frame to send. `data` has at least `cap` writable octets; the caller sets `len`. */
+struct io_slot {
+    uint8_t *data;
+    uint32_t cap;
+    uint32_t len;  /* tx_reserve sets 0; 0 at tx_commit = nothing to send */
+    void *priv;    /* the driver's; the caller copies it unchanged */
+};
+
+/* What the port is and can do; constant after open except `mac`/`mtu` on a re-linked port. */
+struct io_caps {
+    uint8_t mac[6];      /* the port's own address; all zero = the owner chooses one */
+    uint32_t frame_max;  /* largest frame sent and received, Ethernet header and VLAN tag included */
+    uint64_t rate_bps;   /* line rate in bit/s; 0 = unknown */
+    bool own_echo;       /* may deliver frames that we sent (af_packet): drop by source MAC */
+    int rx_fd;           /* poll()able: readable when rx_peek may return something; -1 = must be polled */
+};
+
+struct io_link {
+    bool up;
+    uint64_t changes;    /* counts transitions, so that a quick down/up is not missed */
+};
+
+/* Cumulative since open. Every frame lost inside the driver is in exactly one of the *_drop. */
+struct io_stats {
+    uint64_t rx_frames, rx_bytes, tx_frames, tx_bytes;
+    uint64_t rx_drop;      /* ring or memory exhausted, or refused by the driver */
+    uint64_t rx_oversize;  /* longer than frame_max */
+    uint64_t tx_drop;      /* committed but lost in the driver (peer gone, NIC refused) */
+    uint64_t tx_full;      /* tx_reserve calls that got less than they asked for */
+};
+
+struct io_ops {
+    const char *name; /* the word before ':' in a port specification */
+
+    /* Ask the driver to make rx_fd readable at the next frame (true), or stop doing so (false: the
+     * owner polls). After arming, the owner must rx_peek once more before it blocks. May be NULL
+     * when caps.rx_fd is -1. */
+    void (*rx_arm)(struct io_port *io, bool on);
+
+    /* Lend up to `max` (<= IO_BURST_MAX) received frames, oldest first. Calling again without
+     * release returns the frames that follow. Never blocks. Returns the number of frames. */
+    unsigned (*rx_peek)(struct io_port *io, struct io_frame *frames, unsigned max, uint64_t now);
+
+    /* Give back the `n` oldest lent frames. */
+    void (*rx_release)(struct io_port *io, unsigned n);
+
+    /* Reserve room for up to `max` (<= IO_BURST_MAX) frames. Returns how many slots were filled in;
+     * 0 when the port is full or the link is down. Slots not committed in the next tx_commit are
+     * returned to the port by it. */
+    unsigned (*tx_reserve)(struct io_port *io, struct io_slot *slots, unsigned max, uint64_t now);
+
+    /* Hand over the slots of the last tx_reserve in their order. n is what tx_reserve returned. */
+    void (*tx_commit)(struct io_port *io, const struct io_slot *slots, unsigned n, uint64_t now);
+
+    /* Earliest time at which rx_peek can return something that it can't now; UINT64_MAX = not known
+     * (external event). Only meaningful for ports with internal time (mem). May be NULL. */
+    uint64_t (*deadline)(struct io_port *io);
+
+    /* Slow path, at most every few ms: reconnect, link state. Never blocks for long. May be NULL. */
+    void (*service)(struct io_port *io, uint64_t now);
+
+    void (*link)(struct io_port *io, struct io_link *out);
+    void (*stats)(struct io_port *io, struct io_stats *out);
+
+    /* Stop, free everything, the port included. Lent frames and slots become invalid. */
+    void (*close)(struct io_port *io);
+};
+
+/* A port: every driver embeds this as its first member. */
+struct io_port {
+    const struct io_ops *ops;
+    struct io_caps caps;
+    char spec[IO_SPEC_MAX];
+};
+
+/* What a driver is opened with, beyond the specification string. */
+struct io_open_params {
+    uint32_t frame_max;  /* wanted largest frame; 0 = driver's default. The granted value is in caps */
+    uint8_t mac[6];      /* wanted MAC; zero = driver's choice */
+    uint64_t seed;       /* for drivers that draw random numbers (mem) */
+};
+
+/* Open a port from its specification, for example
+ *     dpdk:net_af_packet0,iface=v0    dpdk:0000:01:00.0    memif:/run/a.sock,role=server
+ *     mem:LINK[,loss=0.01,...]        pcap:in.pcap,out.pcap
+ * `err` (may be NULL) receives a sentence that names the key and the value at fault and what to do.
+ * Returns 0 and *out, or -errno: -EINVAL bad specification, -ENODEV no such driver or device,
+ * -ENOSYS the driver is not part of this build, or what the system said. */
+int io_open(const char *spec, const struct io_open_params *params, struct io_port **out, char *err,
+            size_t err_size);
+
+/* One driver's opener; io.c holds the list. */
+typedef int (*io_open_fn)(const char *args, const struct io_open_params *params,
+                          struct io_port **out, char *err, size_t err_size);
+
+/* Parse "KEY=VALUE,KEY=VALUE": copies the value of `key` to `val`. Returns 1 found, 0 absent,
+ * -EINVAL when it does not fit. Shared by the drivers. */
+int io_arg(const char *args, const char *key, char *val, size_t val_size);
+
+#endif

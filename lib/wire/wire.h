@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * RoCEv2 packets: opcode table, header fields, strict parse, build, iCRC, one-line dump.
+ *
+ * Pure functions: no state, no allocation, no clock. Every function may be called from any thread.
+ * Big-endian exists only in this folder: everything in these structs is in host order, except
+ * imm_data, which is an opaque 4-octet value (HDR-10), and MAC and IP addresses, which are octets.
+ */
+#ifndef URNIC_WIRE_H
+#define URNIC_WIRE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define WIRE_UDP_PORT       4791u
+#define WIRE_PSN_MASK       0xFFFFFFu
+#define WIRE_QPN_MASK       0xFFFFFFu
+#define WIRE_QPN_GSI        1u
+#define WIRE_QPN_MULTICAST  0xFFFFFFu
+#define WIRE_QKEY_GSI       0x80010000u
+#define WIRE_PKEY_DEFAULT   0xFFFFu
+#define WIRE_ICRC_LEN       4u
+#define WIRE_ETH_LEN        14u
+#define WIRE_VLAN_LEN       4u
+#define WIRE_IPV4_LEN       20u
+#define WIRE_IPV6_LEN       40u
+#define WIRE_UDP_LEN        8u
+#define WIRE_BTH_LEN        12u
+/* Largest run of octets before the payload: Eth + VLAN + IPv6 + UDP + BTH + longest extensions. */
+#define WIRE_HDR_MAX        (14u + 4u + 40u + 8u + 12u + 44u)
+/* Largest frame that can be built: headers, 4096 octets of payload, pad, iCRC. */
+#define WIRE_FRAME_MAX      (WIRE_HDR_MAX + 4096u + 3u + 4u)
+#define WIRE_MSG_MAX        (1ull << 31) /* RSP-15, REQ-07 */
+
+/* ---- opcodes ------------------------------------------------------------------------------- */
+
+enum wire_service { /* high 3 bits of the opcode */
+    WIRE_RC = 0,
+    WIRE_UC = 1,
+    WIRE_RD = 2,
+    WIRE_UD = 3,
+    WIRE_CNP_GROUP = 4,
+    WIRE_XRC = 5,
+};
+
+enum wire_op { /* low 5 bits of the opcode; OR with (service << 5) */
+    WIRE_SEND_FIRST = 0x00,
+    WIRE_SEND_MIDDLE = 0x01,
+    WIRE_SEND_LAST = 0x02,
+    WIRE_SEND_LAST_IMM = 0x03,
+    WIRE_SEND_ONLY = 0x04,
+    WIRE_SEND_ONLY_IMM = 0x05,
+    WIRE_WRITE_FIRST = 0x06,
+    WIRE_WRITE_MIDDLE = 0x07,
+    WIRE_WRITE_LAST = 0x08,
+    WIRE_WRITE_LAST_IMM = 0x09,
+    WIRE_WRITE_ONLY = 0x0A,
+    WIRE_WRITE_ONLY_IMM = 0x0B,
+    WIRE_READ_REQUEST = 0x0C,
+    WIRE_READ_RESP_FIRST = 0x0D,
+    WIRE_READ_RESP_MIDDLE = 0x0E,
+    WIRE_READ_RESP_LAST = 0x0F,
+    WIRE_READ_RESP_ONLY = 0x10,
+    WIRE_ACKNOWLEDGE = 0x11,
+    WIRE_ATOMIC_ACK = 0x12,
+    WIRE_CMP_SWAP = 0x13,
+    WIRE_FETCH_ADD = 0x14,
+    WIRE_SEND_LAST_INV = 0x16,
+    WIRE_SEND_ONLY_INV = 0x17,
+    WIRE_FLUSH = 0x1C,
+    WIRE_ATOMIC_WRITE = 0x1D,
+};
+#define WIRE_OPCODE(service, op) ((uint8_t)(((service) << 5) | (op)))
+#define WIRE_OPCODE_CNP          0x81u
+
+/* What an opcode is (kind), where it stands in its message, and which headers follow the BTH. */
+#define WIRE_F_REQUEST  0x0001u
+#define WIRE_F_RESPONSE 0x0002u /* READ response, ACK, ATOMIC ack */
+#define WIRE_F_SEND     0x0004u
+#define WIRE_F_WRITE    0x0008u
+#define WIRE_F_READ     0x0010u /* READ request or response */
+#define WIRE_F_ATOMIC   0x0020u /* CMP_SWAP, FETCH_ADD or their ack */
+#define WIRE_F_ACK      0x0040u /* opcode ACKNOWLEDGE (ACK, NAK, RNR NAK) */
+#define WIRE_F_CNP      0x0080u
+#define WIRE_F_FIRST    0x0100u
+#define WIRE_F_MIDDLE   0x0200u
+#define WIRE_F_LAST     0x0400u
+#define WIRE_F_ONLY     0x0800u
+#define WIRE_F_START    (WIRE_F_FIRST | WIRE_F_ONLY)
+#define WIRE_F_END      (WIRE_F_LAST | WIRE_F_ONLY)
+#define WIRE_F_PAYLOAD  0x1000u /* may carry payload; without it payload and pad must be empty */
+#define WIRE_F_IMM      0x2000u
+#define WIRE_F_INV      0x4000u
+#define WIRE_F_RECV_WQE 0x8000u /* consumes a receive WQE: at SEND start, WRITE-with-imm end */
+
+#define WIRE_H_RETH       0x01u
+#define WIRE_H_AETH       0x02u
+#define WIRE_H_ATOMICETH  0x04u
+#define WIRE_H_ATOMICACK  0x08u
+#define WIRE_H_IMMDT      0x10u
+#define WIRE_H_IETH       0x20u
+#define WIRE_H_DETH       0x40u
+#define WIRE_H_XRCETH     0x80u
+#define WIRE_H_FETH       0x100u
+
+struct wire_opcode_info {
+    const char *name;     /* "RC_WRITE_FIRST"; NULL = reserved opcode (OPC-01) */
+    uint16_t flags;       /* WIRE_F_* */
+    uint16_t headers;     /* WIRE_H_* */
+    uint8_t service;      /* enum wire_service */
+    uint8_t ext_len;      /* octets of extension headers after the BTH */
+    /* Offsets from the BTH's first octet, 0 = not there. */
+    uint8_t reth, aeth, atomiceth, atomicack, immdt, ieth, deth, xrceth, feth;
+};
+
+/* The table, 256 entries, indexed by opcode. The only place that knows opcodes. */
+extern const struct wire_opcode_info wire_opcodes[256];
+
+/* ---- AETH ---------------------------------------------------------------------------------- */
+
+#define WIRE_SYN_ACK          0x1Fu /* ACK, no credit limit (ACK-13) */
+#define WIRE_SYN_RNR          0x20u /* | timer code (RNR-01) */
+#define WIRE_SYN_NAK_SEQ      0x60u
+#define WIRE_SYN_NAK_INV      0x61u
+#define WIRE_SYN_NAK_ACCESS   0x62u
+#define WIRE_SYN_NAK_OP       0x63u
+#define WIRE_SYN_NAK_RD       0x64u
+
+enum wire_aeth_kind { WIRE_AETH_ACK, WIRE_AETH_RNR, WIRE_AETH_NAK, WIRE_AETH_INVALID };
+/* Class of a syndrome octet (ACK-01, ACK-02). */
+enum wire_aeth_kind wire_aeth_kind(uint8_t syndrome);
+/* RNR timer code 0..31 -> nanoseconds (RNR-04). */
+uint64_t wire_rnr_ns(unsigned code);
+/* Credit code <-> count (ACK-12). wire_credit_code rounds down and never returns 31. */
+uint32_t wire_credits(unsigned code);
+unsigned wire_credit_code(uint32_t credits);
+
+/* ---- a packet, in host order --------------------------------------------------------------- */
+
+struct wire_addr {       /* 16 octets; IPv4 as ::ffff:a.b.c.d, so an address is a GID (GID-01) */
+    uint8_t b[16];
+};
+
+struct wire_pkt {
+    /* Ethernet */
+    uint8_t dmac[6], smac[6];
+    uint16_t ethertype;  /* of the IP header */
+    bool vlan;           /* an 802.1Q tag is there */
+    uint16_t tci;        /* PCP(3) DEI(1) VID(12) */
+    /* IP */
+    uint8_t ip_version;  /* 4 or 6 */
+    uint8_t tclass;      /* TOS or traffic class: DSCP(6) ECN(2) */
+    uint8_t ttl;         /* or hop limit */
+    uint16_t ip_id;      /* IPv4 only */
+    uint8_t ip_flags;    /* IPv4: bit 1 = DF (2), bit 0 = MF (1) */
+    uint32_t flow_label; /* IPv6 only */
+    struct wire_addr sip, dip;
+    /* UDP */
+    uint16_t sport, dport, udp_csum;
+    /* BTH */
+    uint8_t opcode;
+    bool se, migreq, ackreq, fecn, becn;
+    uint8_t pad, tver;
+    uint16_t pkey;
+    uint32_t dqpn, psn;
+    /* extension headers; which are valid: wire_opcodes[opcode].headers */
+    uint64_t va;         /* RETH or AtomicETH */
+    uint32_t rkey;       /* RETH, AtomicETH or IETH */
+    uint32_t dma_len;    /* RETH */
+    uint64_t swap_add, compare, orig; /* AtomicETH; AtomicAckETH */
+    uint8_t syndrome;    /* AETH */
+    uint32_t msn;        /* AETH */
+    uint32_t imm;        /* as on the wire, not swapped */
+    uint32_t qkey, sqpn; /* DETH */
+    uint32_t xrc_srqn;   /* XRCETH */
+    uint32_t feth;       /* FETH */
+    /* where things are in the frame */
+    uint16_t ip_off, udp_off, bth_off, payload_off;
+    uint32_t payload_len;  /* without pad */
+    uint32_t icrc_off;
+};
+
+/* Why a frame was refused. Each has one counter name of the catalogue's appendix C. */
+enum wire_verdict {
+    WIRE_OK = 0,
+    WIRE_NOT_ROCE,     /* rx_not_roce: other EtherType, protocol or UDP port: give it to the slow path */
+    WIRE_TRUNCATED,    /* rx_truncated */
+    WIRE_IP_OPTIONS,   /* rx_ip_options */
+    WIRE_IP_FRAGMENT,  /* rx_ip_fragment */
+    WIRE_BAD_IP_CSUM,  /* rx_bad_ip_csum */
+    WIRE_BAD_ADDR,     /* rx_bad_addr */
+    WIRE_BAD_UDP,      /* rx_bad_udp */
+    WIRE_BAD_UDP_CSUM, /* rx_bad_udp_csum */
+    WIRE_BAD_TVER,     /* rx_bad_tver */
+    WIRE_BAD_OPCODE,   /* rx_bad_opcode */
+    WIRE_BAD_LENGTH,   /* rx_bad_length */
+    WIRE_BAD_ICRC,     /* rx_icrc_err */
+    WIRE_BAD_QPN,      /* rx_bad_qpn: DestQP 0, or 0xFFFFFF without a multicast address */
+    WIRE_BAD_AETH,     /* rx_bad_aeth: reserved syndrome (ACK-02), after the iCRC */
+    WIRE_BAD_SRCQP,    /* rx_bad_srcqp */
+    WIRE_VERDICTS
+};
+/* The counter's name, for example "rx_icrc_err"; "ok" for WIRE_OK. */
+const char *wire_verdict_name(enum wire_verdict v);
+
+#define WIRE_P_IP_CSUM_OK   0x01u /* the NIC has checked the IPv4 header checksum: don't again */
+#define WIRE_P_NO_ICRC      0x02u /* don't check the iCRC */
+#define WIRE_P_UDP_CSUM     0x04u /* verify a UDP checksum that isn't 0 (WIRE-24) */
+#define WIRE_P_QINQ         0x08u /* accept 0x88A8 + 0x8100 (WIRE-05) */
+#define WIRE_P_LOOPBACK     0x10u /* loopback source addresses are good here (WIRE-29) */
+
+/* Strict parse of one frame, in the order of VAL-01 steps 1..5 plus the address-free parts of 6
+ * (QPN 0, multicast QPN). Touches nothing beyond frame[0..len). `out` is filled as far as the parse
+ * came; on WIRE_OK it is complete. Rules: WIRE, HDR, OPC, ICRC sections, N01..N19. */
+enum wire_verdict wire_parse(const uint8_t *frame, size_t len, unsigned flags,
+                             struct wire_pkt *out);
+
+/* Build everything before the payload for `p` (Ethernet .. extension headers), with lengths and
+ * IPv4 checksum final, for a payload of p->payload_len octets; p->pad is ignored and computed.
+ * Fields that the opcode lacks are ignored. Fills p's offsets. Returns the octets written (the
+ * payload's offset), or 0 if `cap` can't hold the whole frame or the opcode is reserved.
+ * The caller copies the payload in, then calls wire_icrc_seal. */
+size_t wire_build(uint8_t *buf, size_t cap, struct wire_pkt *p);
+
+/* Octets of the whole frame that wire_build would make. */
+size_t wire_frame_len(const struct wire_pkt *p);
+
+/* Zero the pad octets and write the iCRC of a complete frame whose payload is in place: frame[0..len)
+ * ends with room for the iCRC. bth_off/udp_off/ip_off as wire_build filled them in. Payload is read
+ * once. ICRC-01..07. */
+void wire_icrc_seal(uint8_t *frame, size_t len, uint16_t ip_off, uint16_t bth_off);
+
+/* The iCRC value (host order; stored little-endian, ICRC-06) of frame[ip_off .. len-4). */
+uint32_t wire_icrc(const uint8_t *frame, size_t len, uint16_t ip_off, uint16_t bth_off);
+
+/* Streaming form, for payload in several pieces (ICRC-12): start over the headers, update over
+ * payload and pad, finish. */
+uint32_t wire_icrc_start(const uint8_t *ip, size_t hdr_len, unsigned ip_version);
+uint32_t wire_icrc_update(uint32_t crc, const void *data, size_t len);
+
+/* ---- the fast way to send: a template per queue pair ---------------------------------------- */
+
+/* The invariant first octets of every frame of one queue pair: Ethernet, VLAN, IP, UDP, BTH. */
+struct wire_tmpl {
+    uint8_t hdr[14 + 4 + 40 + 8 + 12];
+    uint8_t len;       /* octets up to the end of the BTH */
+    uint8_t ip_off;
+    uint8_t bth_off;
+    uint8_t ip_version;
+};
+
+/* Make a template from the address fields of `p` (MACs, VLAN, IP, TTL, tclass, ports, P_Key, dqpn,
+ * migreq). Opcode, PSN, lengths, ackreq, se, pad and extension headers are patched later. */
+void wire_tmpl_init(struct wire_tmpl *t, const struct wire_pkt *p);
+/* Change the destination MAC (WIRE-07). */
+void wire_tmpl_set_dmac(struct wire_tmpl *t, const uint8_t dmac[6]);
+
+/* What differs from packet to packet. */
+struct wire_var {
+    uint8_t opcode;
+    bool se, ackreq;
+    uint8_t tclass;      /* goes out as is: lets the caller set ECN per packet */
+    uint8_t syndrome;
+    uint16_t ip_id;
+    uint32_t psn;
+    uint32_t msn;
+    uint64_t va;
+    uint32_t rkey, dma_len, imm;
+    uint64_t swap_add, compare, orig;
+    uint32_t qkey, sqpn;
+    uint32_t payload_len;
+};
+
+/* Write headers for one frame at `buf` (>= WIRE_HDR_MAX octets of room): template, patched fields,
+ * extension headers; zero pad octets when the payload's place is known. Returns the payload's
+ * offset; *frame_len becomes the whole frame's length (pad and iCRC included). */
+size_t wire_tmpl_emit(uint8_t *buf, const struct wire_tmpl *t, const struct wire_var *v,
+                      uint32_t *frame_len);
+
+/* ---- helpers -------------------------------------------------------------------------------- */
+
+/* UDP source port from a flow label, or from the QPNs when it is 0 (WIRE-20). */
+uint16_t wire_udp_sport(uint32_t flow_label, uint32_t lqpn, uint32_t rqpn);
+/* Is this GID an IPv4-mapped address? */
+bool wire_addr_is_v4(const struct wire_addr *a);
+bool wire_addr_is_multicast(const struct wire_addr *a);
+struct wire_addr wire_addr_v4(uint32_t host_order);
+/* Text form ("10.0.0.1", "fe80::1"), for messages. Returns buf. */
+const char *wire_addr_str(const struct wire_addr *a, char *buf, size_t size);
+/* Parse "10.0.0.1" or "fe80::1". Returns 0 or -EINVAL. */
+int wire_addr_parse(const char *s, struct wire_addr *out);
+/* Do packet key and table key match (KEY-03)? */
+bool wire_pkey_match(uint16_t packet, uint16_t table);
+/* Multicast MAC of a group address (WIRE-31). */
+void wire_mcast_mac(const struct wire_addr *group, uint8_t mac[6]);
+/* Path MTU: enum 1..5 <-> octets; port MTU for an IP MTU (WIRE-26). 0 = not valid. */
+uint32_t wire_mtu_octets(unsigned mtu_enum);
+unsigned wire_mtu_enum(uint32_t octets);
+unsigned wire_mtu_for_ip(uint32_t ip_mtu);
+
+/* One line of text for a frame, for logs, traces and tests, without newline. Never prints payload
+ * or private data; keys only with WIRE_D_KEYS (SEC-30). Says why when a frame isn't good RoCE.
+ * Returns the length that the whole line has (as snprintf). */
+#define WIRE_D_KEYS  0x1u
+#define WIRE_D_ETHER 0x2u
+int wire_dump(char *buf, size_t size, const uint8_t *frame, size_t len, unsigned flags);
+
+#endif
