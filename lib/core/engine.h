@@ -1,0 +1,550 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The protocol engine: all queue pairs of one device on one worker. It does no I/O, reads no clock
+ * and starts no thread: packets, time and the outcome of copies come in as arguments.
+ *
+ * The contract, in the order in which a worker calls it:
+ *
+ *     used = engine_rx(e, frames, n, now, copies, cap, &ncopies)
+ *         validate a burst; nothing is placed yet. Each copy says which octets of which frame go to
+ *         which piece of registered memory (or which atomic to execute). The engine keeps no pointer
+ *         into a frame; a frame must stay valid until the caller has done the copies made from it.
+ *     engine_copied(e, results, n, now)
+ *         the caller has done (or failed) copies; in any order between queue pairs, in order within
+ *         one (the token says which). Only this step advances the acknowledged PSN, posts
+ *         completions and owes ACKs; a failed copy becomes the access error that the rules ask for.
+ *         It may come later, from another thread's work: that queue pair waits, others don't.
+ *         Copies of one queue pair must be executed in the order in which they were returned.
+ *     m = engine_tx(e, slots, n, now)
+ *         n slots already reserved from the port, so a frame that was produced can't be "unsent".
+ *         The engine writes headers into the slot and names the payload pieces.
+ *     engine_sent(e, slots, m, now)
+ *         after the caller has gathered the payload of each slot and before it seals (wire_icrc_seal)
+ *         and commits: slots whose gather failed (status < 0) are voided (len = 0), with the rest of
+ *         that queue pair's slots, and become the error that the rules ask for. Starts ACK timers.
+ *     engine_deadline(e) / engine_expire(e, now)
+ *         next time-out, UINT64_MAX = none / run what is due.
+ *
+ * Between these, on the same thread: posting, modifying, destroying. Destroy is always legal: with
+ * copies pending the queue pair lingers invisibly until the last engine_copied.
+ *
+ * Threads: one thread at a time per engine. Different engines share nothing.
+ */
+#ifndef URNIC_ENGINE_H
+#define URNIC_ENGINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cc.h"
+#include "mem.h"
+#include "wire.h"
+
+#define ENGINE_BURST      64u
+#define ENGINE_TX_PIECES  36u /* 16 SGEs of two segments each, rounded up */
+#define ENGINE_SGE_MAX    16u
+#define ENGINE_INLINE_MAX 256u
+/* engine_rx never produces more copies than this from one frame. */
+#define ENGINE_FRAME_COPIES 40u
+
+struct engine;
+struct qp;  /* a queue pair */
+struct cq;  /* a completion queue */
+struct srq; /* a shared receive queue */
+struct ah;  /* an address handle's content, by value: see struct engine_av */
+
+/* ---- phases: receive ------------------------------------------------------------------------ */
+
+enum engine_disposition {
+    ENGINE_TAKEN,        /* the engine has dealt with it, or dropped and counted it */
+    ENGINE_SLOW_PATH,    /* not RoCE: ARP, ND, ICMP ...; the caller's network code may look at it */
+    ENGINE_OTHER_WORKER, /* for the queue pair of another worker: `worker` says which */
+};
+
+struct engine_frame {
+    const uint8_t *data;
+    uint32_t len;
+    uint16_t flags;       /* WIRE_P_* for this frame, e.g. checksum already verified */
+    uint8_t disposition;  /* out: enum engine_disposition */
+    uint8_t worker;       /* out, with ENGINE_OTHER_WORKER */
+    uint16_t verdict;     /* out: enum wire_verdict of the parse */
+    uint16_t drop;        /* out: enum engine_counter that counted a drop; 0 = not dropped */
+};
+
+enum engine_copy_kind {
+    ENGINE_PUT,  /* src[0..len) -> dst */
+    ENGINE_CAS,  /* old = *dst; if old == b then *dst = a; 8 octets, host order, atomic (ATM-01) */
+    ENGINE_FADD, /* old = *dst; *dst = old + a */
+};
+
+struct engine_copy {
+    uint64_t token;       /* hand back in the result */
+    const uint8_t *src;   /* into the frame, or into constant memory of the engine */
+    struct mem_piece dst;
+    uint64_t a, b;
+    uint32_t frame;       /* index of the frame in this engine_rx call */
+    uint32_t len;
+    uint32_t qpn;         /* copies of one qpn keep their order */
+    uint8_t kind;
+};
+
+struct engine_result {
+    uint64_t token;
+    uint64_t orig;  /* atomics: the value before */
+    int status;     /* 0, or -errno: the memory could not be reached */
+};
+
+/* Validate up to n frames (any n). Returns how many frames were taken: less than n only when
+ * `copies` is nearly full (fewer than ENGINE_FRAME_COPIES entries left); call again with the rest
+ * after copying. *ncopies = number of copies produced. */
+unsigned engine_rx(struct engine *e, struct engine_frame *frames, unsigned n, uint64_t now,
+                   struct engine_copy *copies, unsigned cap, unsigned *ncopies);
+
+void engine_copied(struct engine *e, const struct engine_result *results, unsigned n,
+                   uint64_t now);
+
+/* ---- phases: send --------------------------------------------------------------------------- */
+
+struct engine_slot {
+    uint8_t *buf;          /* in: where the frame goes */
+    uint32_t cap;          /* in: octets there */
+    uint32_t len;          /* out: frame length, iCRC included */
+    uint16_t ip_off;       /* out: for wire_icrc_seal */
+    uint16_t bth_off;      /* out */
+    uint16_t payload_off;  /* out: where the pieces go, one after the other */
+    uint16_t npieces;      /* out: 0 = the payload, if any, is in place already (inline, none) */
+    uint32_t payload_len;  /* out */
+    uint32_t qpn;          /* out: local queue pair, 0 = none */
+    uint32_t psn;          /* out */
+    uint8_t kind;          /* out: the engine's */
+    int status;            /* in, for engine_sent: 0 gathered, -errno the memory could not be read */
+    struct mem_piece pieces[ENGINE_TX_PIECES];
+};
+
+/* Fill up to n slots (n <= ENGINE_BURST). Returns how many were filled, always the first ones. A slot
+ * must hold the port MTU's largest frame (engine_params.frame_max). */
+unsigned engine_tx(struct engine *e, struct engine_slot *slots, unsigned n, uint64_t now);
+void engine_sent(struct engine *e, struct engine_slot *slots, unsigned n, uint64_t now);
+
+/* Is there anything that engine_tx would send now? Cheap. */
+bool engine_tx_ready(const struct engine *e);
+
+uint64_t engine_deadline(const struct engine *e);
+void engine_expire(struct engine *e, uint64_t now);
+
+/* ---- counters ------------------------------------------------------------------------------- */
+
+/* name, rule */
+#define ENGINE_COUNTERS(X)                                                                         \
+    X(none, "")                                                                                    \
+    X(rx_packets, "")                                                                              \
+    X(rx_bytes, "")                                                                                \
+    X(tx_packets, "")                                                                              \
+    X(tx_bytes, "")                                                                                \
+    /* drops, one per dropped frame (VAL-06, appendix C) */                                        \
+    X(rx_not_roce, "WIRE-02")                                                                      \
+    X(rx_not_for_us, "WIRE-30")                                                                    \
+    X(rx_truncated, "WIRE-09")                                                                     \
+    X(rx_ip_options, "WIRE-08")                                                                    \
+    X(rx_ip_fragment, "WIRE-10")                                                                   \
+    X(rx_bad_ip_csum, "WIRE-12")                                                                   \
+    X(rx_bad_addr, "WIRE-29")                                                                      \
+    X(rx_bad_udp, "WIRE-23")                                                                       \
+    X(rx_bad_udp_csum, "WIRE-24")                                                                  \
+    X(rx_bad_tver, "HDR-02")                                                                       \
+    X(rx_bad_opcode, "OPC-01")                                                                     \
+    X(rx_bad_length, "OPC-03")                                                                     \
+    X(rx_icrc_err, "ICRC-08")                                                                      \
+    X(rx_bad_qpn, "HDR-07")                                                                        \
+    X(rx_qp_type_mismatch, "OPC-02")                                                               \
+    X(rx_bad_qp_state, "VAL-04")                                                                   \
+    X(rx_addr_mismatch, "VAL-03")                                                                  \
+    X(rx_bad_pkey, "KEY-03")                                                                       \
+    X(rx_bad_qkey, "KEY-06")                                                                       \
+    X(rx_bad_srcqp, "UD-09")                                                                       \
+    X(rx_bad_aeth, "ACK-02")                                                                       \
+    X(rx_ghost_ack, "REQ-21")                                                                      \
+    X(rx_resp_out_of_window, "REQ-21")                                                             \
+    X(rx_resp_unexpected, "REQ-28")                                                                \
+    X(rx_dup_throttled, "SEC-16")                                                                  \
+    X(dup_rd_atomic_miss, "RD-09")                                                                 \
+    X(rx_mcast_no_group, "UD-11")                                                                  \
+    X(rx_q_full, "RSP-29")                                                                         \
+    X(rx_rate_limited, "SEC-09")                                                                   \
+    X(rx_copy_pending, "RSP-29") /* record pool empty: treated as loss */                          \
+    X(uc_drop_msg, "UC-04")                                                                        \
+    X(ud_drop_no_wqe, "UD-06")                                                                     \
+    X(ud_drop_too_long, "UD-07")                                                                   \
+    /* events of the protocol; names as Linux's hw_counters where the meaning is the same */       \
+    X(rx_write_requests, "CTR-01")                                                                 \
+    X(rx_read_requests, "CTR-01")                                                                  \
+    X(rx_atomic_requests, "CTR-01")                                                                \
+    X(duplicate_request, "RSP-20")                                                                 \
+    X(out_of_sequence, "RSP-02")                                                                   \
+    X(packet_seq_err, "ACK-06")                                                                    \
+    X(implied_nak_seq_err, "REQ-24")                                                               \
+    X(local_ack_timeout_err, "TMR-04")                                                             \
+    X(rnr_nak_retry_err, "RNR-06")                                                                 \
+    X(out_of_buffer, "RNR-01")                                                                     \
+    X(req_cqe_error, "REQ-36")                                                                     \
+    X(resp_cqe_error, "RSP-23")                                                                    \
+    X(req_cqe_flush_error, "QP-12")                                                                \
+    X(resp_cqe_flush_error, "QP-12")                                                               \
+    X(req_remote_invalid_request, "ACK-06")                                                        \
+    X(req_remote_access_errors, "ACK-06")                                                          \
+    X(resp_remote_access_errors, "RSP-14")                                                         \
+    X(resp_local_length_error, "RSP-12")                                                           \
+    X(tx_rnr_nak, "RNR-01")                                                                        \
+    X(tx_nak_seq, "ACK-08")                                                                        \
+    X(tx_nak_inv_req, "RSP-08")                                                                    \
+    X(tx_nak_rem_access, "RSP-14")                                                                 \
+    X(tx_nak_rem_op, "RSP-13")                                                                     \
+    X(tx_ack, "ACK-03")                                                                            \
+    X(tx_retransmit, "RTX-01")                                                                     \
+    X(retry_exceeded_err, "TMR-05")                                                                \
+    X(retry_rnr_exceeded_err, "RNR-06")                                                            \
+    X(cq_overflow, "CQ-05")                                                                        \
+    X(np_ecn_marked_roce_packets, "CC-03")                                                         \
+    X(np_cnp_sent, "CC-03")                                                                        \
+    X(rp_cnp_handled, "CC-08")                                                                     \
+    X(rp_cnp_ignored, "CC-08")
+
+enum engine_counter {
+#define X(name, rule) ENGINE_C_##name,
+    ENGINE_COUNTERS(X)
+#undef X
+    ENGINE_COUNTER_MAX
+};
+extern const char *const engine_counter_names[ENGINE_COUNTER_MAX];
+extern const char *const engine_counter_rules[ENGINE_COUNTER_MAX];
+/* The engine's counters, ENGINE_COUNTER_MAX of them, 64 bit, never reset (CTR-03). */
+const uint64_t *engine_counters(const struct engine *e);
+
+/* ---- completions and events ----------------------------------------------------------------- */
+
+enum engine_status { /* verbs' numbers (CQ-02) */
+    WC_SUCCESS,
+    WC_LOC_LEN_ERR,
+    WC_LOC_QP_OP_ERR,
+    WC_LOC_EEC_OP_ERR,
+    WC_LOC_PROT_ERR,
+    WC_WR_FLUSH_ERR,
+    WC_MW_BIND_ERR,
+    WC_BAD_RESP_ERR,
+    WC_LOC_ACCESS_ERR,
+    WC_REM_INV_REQ_ERR,
+    WC_REM_ACCESS_ERR,
+    WC_REM_OP_ERR,
+    WC_RETRY_EXC_ERR,
+    WC_RNR_RETRY_EXC_ERR,
+    WC_LOC_RDD_VIOL_ERR,
+    WC_REM_INV_RD_REQ_ERR,
+    WC_REM_ABORT_ERR,
+    WC_INV_EECN_ERR,
+    WC_INV_EEC_STATE_ERR,
+    WC_FATAL_ERR,
+    WC_RESP_TIMEOUT_ERR,
+    WC_GENERAL_ERR,
+    WC_STATUS_MAX
+};
+const char *engine_status_name(unsigned status);
+
+enum engine_wc_opcode { /* verbs' numbers */
+    WC_SEND = 0,
+    WC_RDMA_WRITE = 1,
+    WC_RDMA_READ = 2,
+    WC_COMP_SWAP = 3,
+    WC_FETCH_ADD = 4,
+    WC_BIND_MW = 5,
+    WC_LOCAL_INV = 6,
+    WC_REG_MR = 7, /* ours: fast register */
+    WC_RECV = 128,
+    WC_RECV_RDMA_WITH_IMM = 129,
+};
+
+#define WC_F_GRH      1u
+#define WC_F_IMM      2u
+#define WC_F_INV      8u
+
+struct engine_wc {
+    uint64_t wr_id;
+    uint32_t status;     /* enum engine_status */
+    uint32_t opcode;     /* enum engine_wc_opcode */
+    uint32_t byte_len;
+    uint32_t imm;        /* as on the wire, or the invalidated R_Key */
+    uint32_t qpn, src_qpn;
+    uint32_t wc_flags;
+    uint16_t pkey_index;
+    uint8_t sl;
+    uint8_t solicited;   /* CQ-07 */
+    uint32_t vendor_err; /* ours: AREA number of the rule, for the flight recorder; 0 = none */
+    uint64_t qp_arg;     /* engine_qp_params.arg of the queue pair */
+};
+
+enum engine_event { /* verbs' numbers (EVT-01) */
+    EVT_CQ_ERR = 0,
+    EVT_QP_FATAL = 1,
+    EVT_QP_REQ_ERR = 2,
+    EVT_QP_ACCESS_ERR = 3,
+    EVT_COMM_EST = 4,
+    EVT_SQ_DRAINED = 5,
+    EVT_PATH_MIG = 6,
+    EVT_PATH_MIG_ERR = 7,
+    EVT_DEVICE_FATAL = 8,
+    EVT_PORT_ACTIVE = 9,
+    EVT_PORT_ERR = 10,
+    EVT_SRQ_ERR = 14,
+    EVT_SRQ_LIMIT_REACHED = 15,
+    EVT_QP_LAST_WQE_REACHED = 16,
+    EVT_GID_CHANGE = 18,
+};
+
+/* What the engine calls back, always from inside one of its own functions, on the caller's thread.
+ * A callback may not call back into the engine. */
+struct engine_hooks {
+    /* Store a completion. false = no room: the CQ is in error from now on (CQ-05). */
+    bool (*cq_push)(void *arg, void *cq_arg, const struct engine_wc *wc);
+    /* An asynchronous event about the object whose creation argument is obj_arg. */
+    void (*event)(void *arg, enum engine_event ev, void *obj_arg);
+    /* A datagram for QP1: the 256-octet MAD (GSI-02 is checked by the receiver). */
+    void (*gsi_rx)(void *arg, const struct wire_pkt *pkt, const uint8_t *payload, uint32_t len);
+    /* The first valid request on a QP in RTR: for the CM (CM-23). May be NULL. */
+    void (*comm_est)(void *arg, void *qp_arg);
+    /* A send queue has room again after engine_post_send said -EAGAIN... (may be NULL). */
+    void (*sq_room)(void *arg, void *qp_arg);
+    /* A region deregistered with copies pending is free now. May be NULL. */
+    void (*mr_freed)(void *arg, void *mr_owner);
+    /* Trace of every protocol event of interest, NULL = off: swapping the pointer turns it on. */
+    void (*trace)(void *arg, uint32_t qpn, const char *what, uint32_t psn, uint64_t v);
+};
+
+/* ---- the engine ----------------------------------------------------------------------------- */
+
+struct engine_params {
+    struct engine_hooks hooks;
+    void *hook_arg;
+    uint64_t key[2];       /* secret: QPN permutation, initial PSNs (SEC-07, SEC-08) */
+    uint8_t worker;        /* this engine's worker number, part of every QPN */
+    uint8_t worker_bits;   /* QPN slot bits that name the worker: 0..4 */
+    uint32_t max_qp, max_cq, max_srq;
+    struct mem_params mem;
+    uint8_t mac[6];
+    uint16_t vlan;         /* 0 = untagged; otherwise TCI's VID (WIRE-04) */
+    unsigned mtu;          /* port's largest path MTU, enum 1..5 */
+    uint32_t frame_max;    /* every tx slot holds at least this */
+    uint64_t line_rate;    /* bit/s; 0 = unknown */
+    uint32_t window;       /* packets in flight per QP; 0 = default (REQ-13) */
+    uint64_t ack_delay_ns; /* upper bound for a coalesced ACK; 0 = default 16 us (ACK-04) */
+    bool loopback;         /* accept loopback addresses (WIRE-29) */
+    uint16_t pkeys[4];     /* P_Key table, 0 = empty; all zero = {0xFFFF} (KEY-01) */
+};
+
+struct engine *engine_create(const struct engine_params *params, uint64_t now);
+/* Frees everything; no hook is called. */
+void engine_destroy(struct engine *e);
+
+/* The engine's registered memory. */
+struct mem *engine_mem(struct engine *e);
+
+/* Local addresses (GIDs) that frames may be sent to (WIRE-30). -EEXIST, -ENOENT, -ENOSPC (64). */
+int engine_addr_add(struct engine *e, const struct wire_addr *addr);
+int engine_addr_del(struct engine *e, const struct wire_addr *addr);
+
+/* Multicast: attach a UD queue pair to a group (UD-10, UD-11). */
+int engine_mcast_attach(struct engine *e, struct qp *qp, const struct wire_addr *group);
+int engine_mcast_detach(struct engine *e, struct qp *qp, const struct wire_addr *group);
+
+/* ---- completion queues, shared receive queues ------------------------------------------------ */
+
+int engine_cq_create(struct engine *e, void *arg, struct cq **out);
+int engine_cq_destroy(struct engine *e, struct cq *cq); /* -EBUSY: queue pairs use it (CQ-09) */
+
+struct engine_srq_params {
+    void *arg;
+    uint32_t pd;
+    uint32_t max_wr, max_sge, limit;
+};
+int engine_srq_create(struct engine *e, const struct engine_srq_params *p, struct srq **out);
+int engine_srq_modify(struct engine *e, struct srq *srq, uint32_t max_wr, uint32_t limit,
+                      unsigned mask); /* mask: 1 = max_wr, 2 = limit, as verbs */
+int engine_srq_query(const struct srq *srq, struct engine_srq_params *out);
+int engine_srq_destroy(struct engine *e, struct srq *srq);
+
+/* ---- queue pairs ----------------------------------------------------------------------------- */
+
+enum qp_type { QP_RC = 2, QP_UC = 3, QP_UD = 4, QP_GSI = 1 }; /* verbs' numbers; GSI is internal */
+enum qp_state { QPS_RESET, QPS_INIT, QPS_RTR, QPS_RTS, QPS_SQD, QPS_SQE, QPS_ERR }; /* verbs */
+extern const char *const qp_state_names[];
+
+struct engine_qp_params {
+    void *arg;             /* comes back in events and completions */
+    enum qp_type type;
+    uint32_t pd;
+    struct cq *send_cq, *recv_cq;
+    struct srq *srq;       /* NULL = own receive queue */
+    uint32_t max_send_wr, max_recv_wr; /* in: wanted, out: granted (QP-16) */
+    uint32_t max_send_sge, max_recv_sge;
+    uint32_t max_inline;
+    bool sq_sig_all;
+};
+
+/* A path: for connected queue pairs and for each datagram. */
+struct engine_av {
+    struct wire_addr sgid, dgid; /* local and remote IP; both IPv4-mapped or both not (GID-02) */
+    uint8_t dmac[6];
+    uint8_t tclass, hop_limit, sl;
+    uint32_t flow_label;
+};
+
+/* Attribute mask: verbs' numbers. */
+#define QPA_STATE            (1u << 0)
+#define QPA_CUR_STATE        (1u << 1)
+#define QPA_EN_SQD_NOTIFY    (1u << 2)
+#define QPA_ACCESS_FLAGS     (1u << 3)
+#define QPA_PKEY_INDEX       (1u << 4)
+#define QPA_PORT             (1u << 5)
+#define QPA_QKEY             (1u << 6)
+#define QPA_AV               (1u << 7)
+#define QPA_PATH_MTU         (1u << 8)
+#define QPA_TIMEOUT          (1u << 9)
+#define QPA_RETRY_CNT        (1u << 10)
+#define QPA_RNR_RETRY        (1u << 11)
+#define QPA_RQ_PSN           (1u << 12)
+#define QPA_MAX_QP_RD_ATOMIC (1u << 13)
+#define QPA_ALT_PATH         (1u << 14)
+#define QPA_MIN_RNR_TIMER    (1u << 15)
+#define QPA_SQ_PSN           (1u << 16)
+#define QPA_MAX_DEST_RD_ATOMIC (1u << 17)
+#define QPA_PATH_MIG_STATE   (1u << 18)
+#define QPA_CAP              (1u << 19)
+#define QPA_DEST_QPN         (1u << 20)
+#define QPA_RATE_LIMIT       (1u << 25)
+
+struct engine_qp_attr {
+    enum qp_state state, cur_state;
+    struct engine_av av;
+    uint32_t qkey, rq_psn, sq_psn, dest_qpn;
+    unsigned access_flags;       /* MEM_REMOTE_* */
+    uint16_t pkey_index;
+    uint8_t port;                /* 1 */
+    uint8_t path_mtu;            /* enum 1..5 */
+    uint8_t timeout, retry_cnt, rnr_retry, min_rnr_timer;
+    uint8_t max_rd_atomic, max_dest_rd_atomic;
+    bool en_sqd_async_notify, sq_draining;
+    bool e2e_credits;            /* ours: honour end-to-end credits (ACK-13), with QPA_STATE to RTR */
+};
+
+/* Errors: -EINVAL, -ENOMEM, -ENOSPC (max_qp). GSI: at most one, number 1. */
+int engine_qp_create(struct engine *e, struct engine_qp_params *p, struct qp **out);
+uint32_t engine_qp_num(const struct qp *qp);
+struct qp *engine_qp_find(struct engine *e, uint32_t qpn); /* NULL = none; O(1) */
+/* All or nothing, by the table of QP-01. */
+int engine_qp_modify(struct engine *e, struct qp *qp, const struct engine_qp_attr *attr,
+                     unsigned mask, uint64_t now);
+int engine_qp_query(const struct qp *qp, struct engine_qp_attr *out, struct engine_qp_params *caps);
+/* After return no completion, event or memory access happens for it (QP-14); pointer is dead. The
+ * number is quarantined. ACKs owed are lost unless engine_tx ran before (QP-11: modify to ERR, then
+ * engine_tx, then destroy; engine_qp_owes says whether that matters). */
+void engine_qp_destroy(struct engine *e, struct qp *qp);
+bool engine_qp_owes(const struct qp *qp);
+/* The neighbour's MAC changed (WIRE-07). */
+void engine_qp_set_dmac(struct qp *qp, const uint8_t dmac[6]);
+/* Choose the congestion control of a QP. */
+int engine_qp_set_cc(struct engine *e, struct qp *qp, const struct cc_type *type, uint64_t now);
+
+/* ---- work requests ---------------------------------------------------------------------------- */
+
+enum engine_wr_opcode { /* verbs' numbers */
+    WR_RDMA_WRITE = 0,
+    WR_RDMA_WRITE_WITH_IMM = 1,
+    WR_SEND = 2,
+    WR_SEND_WITH_IMM = 3,
+    WR_RDMA_READ = 4,
+    WR_ATOMIC_CMP_AND_SWP = 5,
+    WR_ATOMIC_FETCH_AND_ADD = 6,
+    WR_LOCAL_INV = 7,
+    WR_BIND_MW = 8,
+    WR_SEND_WITH_INV = 9,
+    WR_OPCODE_MAX
+};
+#define WR_F_FENCE     1u /* verbs' numbers */
+#define WR_F_SIGNALED  2u
+#define WR_F_SOLICITED 4u
+#define WR_F_INLINE    8u
+
+struct engine_sge {
+    uint64_t va;
+    uint32_t len;
+    uint32_t lkey;
+};
+
+struct engine_send_wr {
+    uint64_t wr_id;
+    uint8_t opcode, flags, nsge;
+    uint16_t inline_len;       /* with WR_F_INLINE: octets at inline_data */
+    uint32_t imm;              /* immediate as on the wire, or R_Key to invalidate */
+    uint32_t rkey;
+    uint64_t remote_va;
+    uint64_t compare_add, swap;
+    struct engine_av av;       /* UD */
+    uint32_t rqpn, rqkey;      /* UD */
+    uint16_t pkey_index;       /* GSI */
+    const struct engine_sge *sge;
+    const uint8_t *inline_data;
+    /* BIND_MW */
+    uint32_t mw_rkey, mw_new_rkey, mw_lkey;
+    uint64_t mw_va, mw_len;
+    uint32_t mw_access;
+};
+
+struct engine_recv_wr {
+    uint64_t wr_id;
+    uint8_t nsge;
+    const struct engine_sge *sge;
+};
+
+/* Post: everything is copied before return. 0, or -EAGAIN no room (nothing lost: post again after
+ * sq_room or a completion), -EINVAL state (QP-05). Anything malformed in the request itself is
+ * accepted and completes in order with the status of REQ-08. In ERR it completes with flush. */
+int engine_post_send(struct engine *e, struct qp *qp, const struct engine_send_wr *wr,
+                     uint64_t now);
+int engine_post_recv(struct engine *e, struct qp *qp, const struct engine_recv_wr *wr);
+int engine_post_srq_recv(struct engine *e, struct srq *srq, const struct engine_recv_wr *wr);
+/* Work requests that fit now. */
+uint32_t engine_sq_room(const struct qp *qp);
+uint32_t engine_rq_room(const struct qp *qp);
+uint32_t engine_srq_room(const struct srq *srq);
+
+/* A MAD to a peer's QP1, written whole into one slot (sealed by the caller as any other): from the
+ * CM. Returns 0, -EINVAL, -EMSGSIZE. */
+int engine_gsi_emit(struct engine *e, struct engine_slot *slot, const struct engine_av *av,
+                    const uint8_t *mad, uint32_t len);
+
+/* ---- looking inside ---------------------------------------------------------------------------- */
+
+/* Per queue pair: for `urnic stat`, tests and the flight recorder. */
+struct engine_qp_info {
+    uint32_t qpn, dest_qpn;
+    enum qp_type type;
+    enum qp_state state;
+    uint32_t epsn, msn, sq_psn, una_psn; /* next expected; messages done; next to send; oldest unacked */
+    uint32_t sq_used, rq_used, inflight_packets, rd_atomic_out;
+    uint64_t tx_packets, rx_packets, tx_bytes, rx_bytes, retransmits, timeouts, naks, rnr_naks;
+    uint64_t cc_rate;
+    char error[256]; /* why the QP is in ERR: rule, packet, PSN expected; "" = it isn't */
+};
+void engine_qp_info(const struct engine *e, const struct qp *qp, struct engine_qp_info *out);
+/* All queue pairs, in no particular order: calls fn until it returns false. */
+void engine_qp_each(struct engine *e, bool (*fn)(void *arg, struct qp *qp), void *arg);
+/* The flight recorder as text lines, newest last. Returns octets written. */
+size_t engine_qp_history(const struct engine *e, const struct qp *qp, char *buf, size_t size);
+/* Octets of engine state of one idle queue pair, without its work queues. */
+size_t engine_qp_state_size(void);
+/* Live objects, for leak tests. */
+struct engine_usage {
+    uint32_t qps, cqs, srqs, records;
+};
+void engine_usage(const struct engine *e, struct engine_usage *out);
+
+#endif

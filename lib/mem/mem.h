@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Protection domains, memory regions, memory windows, keys: who may touch which octets.
+ *
+ * lib/mem never touches the memory itself. A region is a list of segments; a segment names a backing
+ * object that only the caller understands, and a range inside it. A check turns (key, address, length)
+ * into pieces of such objects; whoever does the copy resolves them.
+ *
+ * One struct mem belongs to one engine (one device on one worker) and is used by one thread.
+ * Rules: MR, MW, SEC-12, SEC-13, RSP-14, RSP-17.
+ */
+#ifndef URNIC_MEM_H
+#define URNIC_MEM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Access rights: the numbers of verbs (MR-02). */
+#define MEM_LOCAL_WRITE   0x01u
+#define MEM_REMOTE_WRITE  0x02u
+#define MEM_REMOTE_READ   0x04u
+#define MEM_REMOTE_ATOMIC 0x08u
+#define MEM_MW_BIND       0x10u
+#define MEM_ZERO_BASED    0x20u
+#define MEM_REMOTE_ANY    (MEM_REMOTE_WRITE | MEM_REMOTE_READ | MEM_REMOTE_ATOMIC)
+
+#define MEM_SEG_MIN 4096u /* inner segments (not first or last of a region) are at least this long */
+
+/* A range of a backing object. `obj` is the caller's (a mapping, a process ...). */
+struct mem_seg {
+    void *obj;
+    uint64_t off; /* where the range begins inside obj */
+    uint64_t len;
+};
+
+/* A contiguous run of octets of one backing object. */
+struct mem_piece {
+    void *obj;
+    uint64_t off;
+    uint32_t len;
+};
+
+/* The outcome of a check, kept by multi-packet operations and revalidated per packet (RSP-17). */
+struct mem_ref {
+    uint32_t slot; /* of the region or window */
+    uint32_t gen;
+    uint64_t va;   /* start of the checked range */
+    uint64_t len;
+};
+
+struct mem;
+
+struct mem_params {
+    uint32_t max_pd, max_mr, max_mw; /* limits (MR-15); tables grow on demand up to these */
+    uint64_t key[2];                 /* secret seed: keys must be unguessable (SEC-12) */
+};
+
+/* Returns NULL when out of memory. */
+struct mem *mem_create(const struct mem_params *params);
+void mem_destroy(struct mem *m);
+
+/* Protection domains. pd ids are never 0. free: -EBUSY while regions, windows or users (mem_pd_hold)
+ * remain, -EINVAL unknown. */
+int mem_pd_alloc(struct mem *m, uint32_t *pd);
+int mem_pd_free(struct mem *m, uint32_t pd);
+int mem_pd_hold(struct mem *m, uint32_t pd);
+void mem_pd_drop(struct mem *m, uint32_t pd);
+
+/* Register [iova, iova+len): segments in address order, copied; their lengths sum to len. `owner`
+ * comes back from mem_owner. Errors: -EINVAL (rights, wrap, segments), -ENOMEM, -ENOSPC (max_mr).
+ * *rkey is 0 when no remote right was asked for (MR-03). Zero length is legal. */
+int mem_mr_reg(struct mem *m, uint32_t pd, uint64_t iova, uint64_t len, unsigned access,
+               const struct mem_seg *segs, unsigned nsegs, void *owner, uint32_t *lkey,
+               uint32_t *rkey);
+
+/* Deregister. From this call on no check succeeds. Returns 0 when nothing uses the region any more;
+ * -EINPROGRESS while copies hold it (mem_hold): it is freed by the last mem_drop, which reports it;
+ * -EBUSY windows are bound (MR-06); -EINVAL unknown key. */
+int mem_mr_dereg(struct mem *m, uint32_t lkey);
+
+/* Fast-register regions (MR-08): allocated Free, made Valid by a work request, Free by invalidate. */
+int mem_fr_alloc(struct mem *m, uint32_t pd, uint32_t max_segs, uint32_t *lkey, uint32_t *rkey);
+int mem_fr_reg(struct mem *m, uint32_t pd, uint32_t key, uint64_t iova, uint64_t len,
+               unsigned access, const struct mem_seg *segs, unsigned nsegs);
+
+/* Windows. type 1 or 2 (2B). bind type 1: *rkey is a new key; type 2: `new_rkey` has the consumer's
+ * variant octet. qpn ties type 2 windows. -EINVAL = MW_BIND_ERR material (MW-03, MW-04). */
+int mem_mw_alloc(struct mem *m, uint32_t pd, unsigned type, uint32_t *rkey);
+int mem_mw_bind(struct mem *m, uint32_t pd, uint32_t qpn, uint32_t mw_rkey, uint32_t new_rkey,
+                uint32_t mr_lkey, uint64_t va, uint64_t len, unsigned access, uint32_t *rkey);
+int mem_mw_dealloc(struct mem *m, uint32_t rkey);
+
+/* Invalidate by key: a type 2 window (2B: of this qpn) or a fast-register region of this PD.
+ * remote = from SEND with invalidate (RSP-19). -EINVAL otherwise. */
+int mem_invalidate(struct mem *m, uint32_t pd, uint32_t qpn, uint32_t key, bool remote);
+
+/* Check that `key` gives `need` (MEM_*; 0 = local read) for the whole of [va, va+len) to a queue
+ * pair `qpn` of domain `pd`. Same answer, -EACCES, for every failure (SEC-13). O(1).
+ * local: the key is an L_Key of a region; otherwise an R_Key of a region or window. */
+int mem_check(const struct mem *m, uint32_t pd, uint32_t qpn, uint32_t key, uint64_t va,
+              uint64_t len, unsigned need, bool local, struct mem_ref *out);
+
+/* Is the checked range still valid? O(1), no key needed. 0 or -EACCES. */
+int mem_recheck(const struct mem *m, const struct mem_ref *ref);
+
+/* Pieces of [ref->va + off, + len). Rechecks. Returns the number of pieces written; -EACCES when no
+ * longer valid; -E2BIG if `max` does not hold them (a range of up to 4096 octets needs at most 2). */
+int mem_pieces(const struct mem *m, const struct mem_ref *ref, uint64_t off, uint32_t len,
+               struct mem_piece *out, unsigned max);
+
+/* Hold a region while a copy is under way / let go. mem_drop returns the region's owner when this
+ * was the last hold of a deregistered region (the caller then finishes the deregistration), else
+ * NULL. */
+void mem_hold(struct mem *m, const struct mem_ref *ref);
+void *mem_drop(struct mem *m, const struct mem_ref *ref);
+
+/* Registered regions, windows, octets; for statistics and leak tests. */
+struct mem_usage {
+    uint32_t pds, mrs, mws;
+    uint64_t octets;
+};
+void mem_usage(const struct mem *m, struct mem_usage *out);
+
+#endif
