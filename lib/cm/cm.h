@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Connection manager: connects queue pairs by IP address and port the way rdma_cm does on the wire.
+ *
+ * Sans-IO. MADs, time and the consumer's decisions come in; MADs to send and events come out:
+ *
+ *     cm_rx(cm, mad, ...)                 a datagram that arrived for QP1
+ *     while (cm_tx(cm, &out)) send(out)   datagrams to send; ask after every other call
+ *     while (cm_event(cm, &ev)) ...       what the consumer must know
+ *     cm_deadline(cm) / cm_expire(cm,now) next time-out, UINT64_MAX = none / run what is due
+ *
+ * A consumer's side of a connection is a struct cm_conn. It stays valid until cm_release, whatever
+ * the peer does; the protocol's own after-life (TIMEWAIT, repeated DREP) needs no consumer.
+ *
+ *     active:  cm_connect -> CM_EV_REP -> [QP to RTR, RTS] cm_rtu -> ... CM_EV_DISCONNECTED
+ *     passive: cm_listen -> CM_EV_REQ -> [QP to RTR] cm_accept -> CM_EV_ESTABLISHED -> ...
+ *
+ * One thread at a time. Rules: CM, GSI-04..07, SEC-20, SEC-21, SEC-24.
+ */
+#ifndef URNIC_CM_H
+#define URNIC_CM_H
+
+#include "cm_msg.h"
+
+struct cm;
+struct cm_conn;
+struct cm_listener;
+
+struct cm_params {
+    uint64_t key[2];        /* secret seed of ids (CM-15, SEC-21) */
+    uint64_t ca_guid;
+    uint32_t max_conns;     /* live + half-open + timewait; 0 = 65536 (SEC-20) */
+    uint8_t cm_timeout;     /* exponent; 0 = 18, 1.07 s (CM-18) */
+    uint8_t max_retries;    /* 0 = 7 */
+    uint8_t ack_delay;      /* local CA ACK delay exponent; 0 = 8 (ACK-04) */
+    uint8_t packet_lifetime;/* exponent; 0 = 13 */
+    uint8_t max_mtu;        /* largest path MTU that this port accepts, enum 1..5 (CM-12) */
+    uint8_t max_rd_atomic;  /* limit of what cm_accept and cm_connect offer; 0 = 16 */
+    bool lenient_addr;      /* accept a REQ whose IP header is not its packet's source (CM-04) */
+    uint64_t timewait_ns;   /* least time in TIMEWAIT; 0 = 1 s (CM-26) */
+};
+
+struct cm *cm_create(const struct cm_params *params);
+void cm_destroy(struct cm *cm);
+void cm_set_max_mtu(struct cm *cm, unsigned mtu);
+
+/* What both ends of a path agree on. */
+struct cm_path {
+    struct wire_addr local, remote;
+    uint8_t mtu;          /* enum 1..5 */
+    uint8_t tclass, hop_limit, sl; /* hop_limit 0 = 64 */
+    uint32_t flow_label;  /* 0 = chosen from the ports as Linux does (CM-05) */
+    uint16_t pkey;        /* 0 = 0xFFFF */
+};
+
+enum cm_event_type {
+    CM_EV_REQ,          /* passive: somebody wants to connect: cm_accept or cm_reject */
+    CM_EV_REP,          /* active: accepted: set up the queue pair, then cm_rtu */
+    CM_EV_ESTABLISHED,  /* passive: RTU or the first request arrived; active: after cm_rtu */
+    CM_EV_REJECTED,     /* reason, private data */
+    CM_EV_UNREACHABLE,  /* no answer */
+    CM_EV_DISCONNECTED, /* the peer, or our own cm_disconnect, has ended it: QP to ERR */
+    CM_EV_TIMEWAIT_EXIT,/* the QPN may be used again (CM-26) */
+    CM_EV_SIDR_REP,     /* active: status, QPN, Q_Key of a datagram service */
+    CM_EV_SIDR_REQ,     /* passive: answer with cm_sidr_reply */
+};
+const char *cm_event_name(unsigned type);
+
+struct cm_event {
+    enum cm_event_type type;
+    struct cm_conn *conn;
+    struct cm_listener *listener; /* CM_EV_REQ, CM_EV_SIDR_REQ */
+    void *arg;        /* of the connection (cm_connect, cm_accept) or of the listener (CM_EV_REQ) */
+    unsigned reason;  /* CM_EV_REJECTED: enum cm_rej_reason; CM_EV_SIDR_REP: status */
+    struct wire_addr local, remote;
+    uint16_t local_port, remote_port;
+    uint32_t responder_resources, initiator_depth; /* as rdma_cm reports them (CM-36) */
+    uint32_t qpn, qkey;       /* the peer's */
+    bool srq, flow_control;
+    uint16_t priv_len;        /* the whole field: no length is carried (CM-33) */
+    uint8_t priv[CM_PRIVATE_MAX];
+};
+
+/* Listen on addr (all zero = any local address) and port. Returns 0, -EADDRINUSE, -ENOMEM.
+ * backlog: connection requests awaiting an answer; 0 = 1024 (CM-34). */
+int cm_listen(struct cm *cm, unsigned ps, const struct wire_addr *addr, uint16_t port,
+              unsigned backlog, void *arg, struct cm_listener **out);
+/* Stop listening; requests not yet answered are rejected. */
+void cm_unlisten(struct cm *cm, struct cm_listener *l, uint64_t now);
+
+struct cm_connect_params {
+    struct cm_path path;
+    uint16_t sport, dport; /* sport 0 = chosen */
+    uint32_t qpn, psn;     /* ours; psn must be random (SEC-07) */
+    uint8_t transport;     /* 0 RC, 1 UC */
+    uint8_t responder_resources, initiator_depth;
+    uint8_t retry_count, rnr_retry_count;
+    bool srq, flow_control;
+    const void *priv;
+    uint16_t priv_len;     /* <= CM_REQ_USER_MAX */
+    uint8_t cm_timeout, max_retries; /* 0 = cm_params' */
+};
+/* Start connecting. -EINVAL, -ENOMEM, -ENOSPC (max_conns). */
+int cm_connect(struct cm *cm, const struct cm_connect_params *p, void *arg, uint64_t now,
+               struct cm_conn **out);
+/* Active side, after CM_EV_REP, with the queue pair in RTS (CM-17). -EINVAL wrong state. */
+int cm_rtu(struct cm *cm, struct cm_conn *c, const void *priv, uint16_t len, uint64_t now);
+
+struct cm_accept_params {
+    uint32_t qpn, psn;
+    uint8_t responder_resources, initiator_depth; /* clamped to what the REQ allows (CM-07) */
+    uint8_t rnr_retry_count;
+    bool srq, flow_control;
+    const void *priv;
+    uint16_t priv_len; /* <= CM_REP_USER_MAX */
+};
+/* Passive side, after CM_EV_REQ, with the queue pair in RTR or RTS (CM-17). */
+int cm_accept(struct cm *cm, struct cm_conn *c, const struct cm_accept_params *p, void *arg,
+              uint64_t now);
+/* Refuse a REQ or a REP: reason 0 = 28, consumer (CM-30). */
+int cm_reject(struct cm *cm, struct cm_conn *c, unsigned reason, const void *priv, uint16_t len,
+              uint64_t now);
+/* The consumer needs longer to answer a REQ (CM-19): send MRA with this service timeout exponent. */
+int cm_mra(struct cm *cm, struct cm_conn *c, unsigned service_timeout, uint64_t now);
+/* Hang up: DREQ; CM_EV_DISCONNECTED follows. Legal in any state after cm_connect/cm_accept. */
+int cm_disconnect(struct cm *cm, struct cm_conn *c, const void *priv, uint16_t len, uint64_t now);
+/* The first request packet arrived on the passive queue pair (CM-23). */
+void cm_comm_est(struct cm *cm, struct cm_conn *c, uint64_t now);
+/* The consumer is done with c: no more events for it, pointer dead. Ends the connection if it lives. */
+void cm_release(struct cm *cm, struct cm_conn *c, uint64_t now);
+
+/* Datagram services (CM-31). */
+int cm_sidr_request(struct cm *cm, const struct cm_path *path, uint16_t sport, uint16_t dport,
+                    const void *priv, uint16_t len, void *arg, uint64_t now, struct cm_conn **out);
+int cm_sidr_reply(struct cm *cm, struct cm_conn *c, unsigned status, uint32_t qpn, uint32_t qkey,
+                  uint64_t now);
+
+/* What the queue pair of this connection must be set to, once known (after REQ at the passive side,
+ * after REP at the active side). */
+struct cm_qp_attr {
+    struct wire_addr sgid, dgid;
+    uint32_t flow_label;
+    uint8_t tclass, hop_limit, sl;
+    uint16_t pkey;
+    uint8_t path_mtu, timeout, retry_cnt, rnr_retry;
+    uint8_t max_rd_atomic, max_dest_rd_atomic;
+    uint32_t dest_qpn, rq_psn, sq_psn;
+    bool e2e_credits;
+};
+int cm_qp_attr(const struct cm_conn *c, struct cm_qp_attr *out);
+
+void *cm_conn_arg(const struct cm_conn *c);
+void cm_conn_set_arg(struct cm_conn *c, void *arg);
+const char *cm_conn_state_name(const struct cm_conn *c);
+
+/* ---- phases ---- */
+
+/* One datagram for QP1. src/dst: the packet's IP addresses; sqpn: DETH's SrcQP. Bad ones are counted
+ * and dropped. */
+void cm_rx(struct cm *cm, const uint8_t *mad, size_t len, const struct wire_addr *src,
+           const struct wire_addr *dst, uint32_t sqpn, uint16_t pkey, uint64_t now);
+
+struct cm_out {
+    struct wire_addr src, dst; /* IP addresses; goes to QP1 of dst (CM-06) */
+    uint8_t tclass, hop_limit, sl;
+    uint16_t pkey;
+    uint8_t mad[CM_MAD_LEN];
+};
+bool cm_tx(struct cm *cm, struct cm_out *out);
+bool cm_event(struct cm *cm, struct cm_event *ev);
+uint64_t cm_deadline(const struct cm *cm);
+void cm_expire(struct cm *cm, uint64_t now);
+
+/* ---- counters ---- */
+
+#define CM_COUNTERS(X)                                                                             \
+    X(cm_rx, "CM-16")                                                                              \
+    X(cm_tx, "CM-16")                                                                              \
+    X(cm_retries, "CM-18")                                                                         \
+    X(cm_rx_bad_mad, "GSI-02")                                                                     \
+    X(cm_rx_bad_id, "SEC-21")                                                                      \
+    X(cm_rx_unsupported, "GSI-05")                                                                 \
+    X(cm_req_backlog_drop, "CM-34")                                                                \
+    X(cm_rx_rate_limited, "SEC-20")                                                                \
+    X(cm_dup_req, "CM-20")                                                                         \
+    X(cm_dup_rep, "CM-22")                                                                         \
+    X(cm_stale, "CM-21")                                                                           \
+    X(cm_established, "CM-16")                                                                     \
+    X(cm_rejected, "CM-28")
+
+enum cm_counter {
+#define X(name, rule) CM_C_##name,
+    CM_COUNTERS(X)
+#undef X
+    CM_COUNTER_MAX
+};
+extern const char *const cm_counter_names[CM_COUNTER_MAX];
+const uint64_t *cm_counters(const struct cm *cm);
+
+/* Connections in being, timewait included; for leak tests. */
+uint32_t cm_live(const struct cm *cm);
+
+#endif

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Communication management datagrams: 256-octet MADs of class 0x07 to and from host-order structs.
+ *
+ * Layouts are a table of bit fields (doc/conformance.md section 21.2); packer and unpacker read it.
+ * Pure functions, any thread. Rules: GSI-02..04, CM-01, CM-02, CM-33.
+ */
+#ifndef URNIC_CM_MSG_H
+#define URNIC_CM_MSG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "wire.h"
+
+#define CM_MAD_LEN       256u
+#define CM_CLASS         0x07u
+#define CM_CLASS_VERSION 2u
+#define CM_METHOD_SEND   0x03u
+#define CM_PRIVATE_MAX   224u /* largest private data field of any message */
+#define CM_ARI_LEN       72u
+#define CM_IP_HDR_LEN    36u /* CM-02: before the consumer's data in REQ and SIDR_REQ */
+#define CM_REQ_USER_MAX  (92u - CM_IP_HDR_LEN)
+#define CM_REP_USER_MAX  196u
+#define CM_REJ_USER_MAX  148u
+#define CM_SIDR_REQ_USER_MAX (216u - CM_IP_HDR_LEN)
+
+enum cm_attr {
+    CM_REQ = 0x10,
+    CM_MRA = 0x11,
+    CM_REJ = 0x12,
+    CM_REP = 0x13,
+    CM_RTU = 0x14,
+    CM_DREQ = 0x15,
+    CM_DREP = 0x16,
+    CM_SIDR_REQ = 0x17,
+    CM_SIDR_REP = 0x18,
+    CM_LAP = 0x19,
+    CM_APR = 0x1A,
+};
+
+enum cm_rej_reason { /* CM-29; those that we send or tell apart */
+    CM_REJ_NO_QP = 1,
+    CM_REJ_NO_RESOURCES = 3,
+    CM_REJ_TIMEOUT = 4,
+    CM_REJ_UNSUPPORTED = 5,
+    CM_REJ_INVALID_COMM_ID = 6,
+    CM_REJ_INVALID_SERVICE_ID = 8,
+    CM_REJ_INVALID_TRANSPORT = 9,
+    CM_REJ_STALE_CONN = 10,
+    CM_REJ_INVALID_GID = 12,
+    CM_REJ_INVALID_MTU = 26,
+    CM_REJ_INSUFFICIENT_RESP = 27,
+    CM_REJ_CONSUMER = 28,
+    CM_REJ_DUPLICATE_COMM_ID = 30,
+    CM_REJ_CLASS_VERSION = 31,
+};
+
+/* Every field of every message; those that an attribute lacks are 0. */
+struct cm_msg {
+    uint16_t attr; /* enum cm_attr */
+    uint64_t tid;
+    uint32_t attr_mod;
+    uint32_t local_id, remote_id; /* the sender's and the receiver's communication id */
+    uint64_t service_id, ca_guid;
+    uint32_t qkey, qpn, eecn, remote_qpn;
+    uint32_t resp_res, init_depth; /* responder resources, initiator depth */
+    uint32_t remote_timeout, local_timeout, max_retries;
+    uint32_t transport, ext_transport, flow_control, srq;
+    uint32_t psn, retry_count, rnr_retry, pkey, mtu;
+    uint32_t local_lid, remote_lid;
+    struct wire_addr local_gid, remote_gid;
+    uint32_t flow_label, packet_rate, tclass, hop_limit, sl, subnet_local, ack_timeout;
+    uint32_t alt_local_lid, alt_remote_lid;
+    struct wire_addr alt_local_gid, alt_remote_gid;
+    uint32_t alt_ack_timeout;
+    uint32_t target_ack_delay, failover;
+    uint32_t msg_id;          /* MRA: message MRAed; REJ: message rejected */
+    uint32_t service_timeout; /* MRA */
+    uint32_t reason, ari_len; /* REJ; APR: AR status in reason */
+    uint8_t ari[CM_ARI_LEN];
+    uint32_t status;          /* SIDR_REP */
+    uint8_t priv[CM_PRIVATE_MAX];
+    uint16_t priv_len;        /* the size of the field; unpack sets it, pack zero-fills up to it */
+};
+
+/* Private data octets that message `attr` has; 0 = unknown attribute. */
+size_t cm_private_len(unsigned attr);
+
+/* Write the MAD. Unlisted bits are 0; octets of priv behind priv_len are 0 on the wire (CM-33).
+ * Returns 0, or -EINVAL for an unknown attribute or private data that doesn't fit. */
+int cm_msg_pack(uint8_t mad[CM_MAD_LEN], const struct cm_msg *msg);
+
+/* Read a MAD. Returns 0; -EMSGSIZE wrong length (GSI-02); -EPROTONOSUPPORT other base version, class
+ * or method; -EPROTO wrong class version (GSI-04; msg's ids are read all the same when it is a REQ,
+ * so that it can be rejected); -ENOMSG unknown attribute. */
+int cm_msg_unpack(struct cm_msg *msg, const uint8_t *mad, size_t len);
+
+const char *cm_attr_name(unsigned attr);
+const char *cm_rej_name(unsigned reason);
+
+/* ServiceID of an IP port (CM-01). ps: 0x0106 TCP, 0x0111 UDP. */
+#define CM_PS_TCP 0x0106u
+#define CM_PS_UDP 0x0111u
+uint64_t cm_service_id(unsigned ps, uint16_t port);
+
+/* The IP header before the consumer's private data (CM-02). unpack: -EPROTO bad version. */
+struct cm_ip_hdr {
+    uint8_t ip_version; /* 4 or 6 */
+    uint16_t sport;
+    struct wire_addr src, dst; /* IPv4 as mapped addresses */
+};
+void cm_ip_hdr_pack(uint8_t buf[CM_IP_HDR_LEN], const struct cm_ip_hdr *h);
+int cm_ip_hdr_unpack(struct cm_ip_hdr *h, const uint8_t buf[CM_IP_HDR_LEN]);
+
+/* Local ACK Timeout exponent from packet lifetime and CA ACK delay exponents (CM-09). */
+unsigned cm_ack_timeout(unsigned lifetime, unsigned delay);
+
+/* One line of text for a MAD. Returns as snprintf. Never prints private data (SEC-30). */
+int cm_msg_dump(char *buf, size_t size, const struct cm_msg *msg);
+
+#endif
