@@ -211,15 +211,20 @@ const char *wire_verdict_name(enum wire_verdict v);
 #define WIRE_P_LOOPBACK     0x10u /* loopback source addresses are good here (WIRE-29) */
 
 /* Strict parse of one frame, in the order of VAL-01 steps 1..5 plus the address-free parts of 6
- * (QPN 0, multicast QPN). Touches nothing beyond frame[0..len). `out` is filled as far as the parse
- * came; on WIRE_OK it is complete. Rules: WIRE, HDR, OPC, ICRC sections, N01..N19. */
+ * (QPN 0, multicast QPN), ACK-02 and UD-09. A datagram that is surely for another UDP port is
+ * WIRE_NOT_ROCE whatever else may be wrong with it. An IPv6 header with an IPv4-mapped address is
+ * WIRE_BAD_ADDR: it would pass for an IPv4 GID (GID-02). Touches nothing beyond frame[0..len). `out`
+ * is filled as far as the parse came, the rest is 0; on WIRE_OK it is complete.
+ * Rules: WIRE, HDR, OPC, ICRC sections, N01..N19. */
 enum wire_verdict wire_parse(const uint8_t *frame, size_t len, unsigned flags,
                              struct wire_pkt *out);
 
 /* Build everything before the payload for `p` (Ethernet .. extension headers), with lengths and
- * IPv4 checksum final, for a payload of p->payload_len octets; p->pad is ignored and computed.
+ * IPv4 checksum final, for a payload of p->payload_len octets; p->pad is ignored and computed, so are
+ * p->ethertype (it follows ip_version) and p->dport (4791). Everything else goes out as it is in `p`.
  * Fields that the opcode lacks are ignored. Fills p's offsets. Returns the octets written (the
- * payload's offset), or 0 if `cap` can't hold the whole frame or the opcode is reserved.
+ * payload's offset), or 0 if `cap` can't hold the whole frame, the opcode is reserved or the lengths
+ * don't fit an IP packet.
  * The caller copies the payload in, then calls wire_icrc_seal. */
 size_t wire_build(uint8_t *buf, size_t cap, struct wire_pkt *p);
 
@@ -231,11 +236,13 @@ size_t wire_frame_len(const struct wire_pkt *p);
  * once. ICRC-01..07. */
 void wire_icrc_seal(uint8_t *frame, size_t len, uint16_t ip_off, uint16_t bth_off);
 
-/* The iCRC value (host order; stored little-endian, ICRC-06) of frame[ip_off .. len-4). */
+/* The iCRC value (host order; stored little-endian, ICRC-06) of frame[ip_off .. len-4). The frame
+ * must reach to the end of the BTH at least. */
 uint32_t wire_icrc(const uint8_t *frame, size_t len, uint16_t ip_off, uint16_t bth_off);
 
-/* Streaming form, for payload in several pieces (ICRC-12): start over the headers, update over
- * payload and pad, finish. */
+/* Streaming form, for payload in several pieces (ICRC-12): start over the headers (`ip` = first octet
+ * of the IP header, hdr_len = up to the payload), update over payload and pad. The running value is
+ * the finished iCRC of what it has covered: store it little-endian. */
 uint32_t wire_icrc_start(const uint8_t *ip, size_t hdr_len, unsigned ip_version);
 uint32_t wire_icrc_update(uint32_t crc, const void *data, size_t len);
 
@@ -250,8 +257,10 @@ struct wire_tmpl {
     uint8_t ip_version;
 };
 
-/* Make a template from the address fields of `p` (MACs, VLAN, IP, TTL, tclass, ports, P_Key, dqpn,
- * migreq). Opcode, PSN, lengths, ackreq, se, pad and extension headers are patched later. */
+/* Make a template from the address fields of `p` (MACs, VLAN, ip_version, addresses, flow label, TTL,
+ * sport, P_Key, dqpn, migreq). TTL 0 becomes 64 (WIRE-15); DF is set (WIRE-10), the destination port
+ * is 4791 and the UDP checksum 0. Opcode, PSN, tclass, IP id, lengths, ackreq, se, pad and extension
+ * headers are patched later. */
 void wire_tmpl_init(struct wire_tmpl *t, const struct wire_pkt *p);
 /* Change the destination MAC (WIRE-07). */
 void wire_tmpl_set_dmac(struct wire_tmpl *t, const uint8_t dmac[6]);
@@ -269,12 +278,15 @@ struct wire_var {
     uint32_t rkey, dma_len, imm;
     uint64_t swap_add, compare, orig;
     uint32_t qkey, sqpn;
+    uint32_t xrc_srqn;
+    uint32_t feth;
     uint32_t payload_len;
 };
 
 /* Write headers for one frame at `buf` (>= WIRE_HDR_MAX octets of room): template, patched fields,
- * extension headers; zero pad octets when the payload's place is known. Returns the payload's
- * offset; *frame_len becomes the whole frame's length (pad and iCRC included). */
+ * extension headers. A CNP goes out as OPC-05 wants it: SE and M 0, BECN 1. Returns the payload's
+ * offset; *frame_len becomes the whole frame's length (pad and iCRC included). The opcode must not be
+ * a reserved one. Copy the payload in, then call wire_icrc_seal, which also zeroes the pad. */
 size_t wire_tmpl_emit(uint8_t *buf, const struct wire_tmpl *t, const struct wire_var *v,
                       uint32_t *frame_len);
 

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What every unit test program shares: its main function.
+ *
+ *     START_TEST(hdr_05_pad) { ... }
+ *     END_TEST
+ *     UNIT_MAIN("wire parse", hdr_05_pad, ...)
+ */
+#ifndef URNIC_TESTS_UNIT_H
+#define URNIC_TESTS_UNIT_H
+
+#include <check.h>
+#include <stdlib.h>
+
+static inline int unit_main(const char *name, const TTest *const *tests, size_t n)
+{
+    Suite *suite = suite_create(name);
+    TCase *tcase = tcase_create(name);
+    for (size_t i = 0; i < n; i++)
+        tcase_add_test(tcase, tests[i]);
+    suite_add_tcase(suite, tcase);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+#define UNIT_MAIN(name, ...)                                                                       \
+    int main(void)                                                                                 \
+    {                                                                                              \
+        const TTest *const tests[] = {__VA_ARGS__};                                                \
+        return unit_main(name, tests, sizeof(tests) / sizeof(tests[0]));                           \
+    }
+
+#endif
