@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The engine from inside: what its parts share.
+ */
+#ifndef URNIC_ENGINE_PRIV_H
+#define URNIC_ENGINE_PRIV_H
+
+#include "engine.h"
+#include "mem.h"
+#include "qp.h"
+#include "qpn.h"
+#include "record.h"
+#include "recorder.h"
+#include "timer.h"
+#include "wire.h"
+
+#define ENGINE_ADDRS   64u
+#define ENGINE_QUANTUM 16u   /* packets that one queue pair sends before the next one's turn */
+#define ENGINE_RECORDS 4096u /* packets with copies pending, whole engine */
+#define ENGINE_RD_MAX  128u  /* max_rd_atomic, max_dest_rd_atomic (QP-03) */
+#define ENGINE_PKEYS   4u
+
+/* engine_slot.kind */
+enum slot_kind {
+    SLOT_REQ,        /* a request; requester.c */
+    SLOT_REQ_OBLIGE, /* ... that the peer must answer: starts the ACK timer */
+    SLOT_REQ_END,    /* ... the last of a UC or UD message: completes when sent */
+    SLOT_RESP,       /* responder.c: no payload from memory, or an ACK */
+    SLOT_READ,       /* responder.c: a READ response */
+    SLOT_GSI,
+};
+
+struct ud_group; /* ud.c */
+
+struct engine {
+    uint64_t counters[ENGINE_COUNTER_MAX];
+    struct engine_params p;
+    uint64_t now; /* of the call under way */
+
+    struct qp **table;   /* by slot */
+    uint32_t table_size; /* entries allocated */
+    uint32_t nqps, nlinger;
+    uint32_t *life;      /* of each slot */
+    uint32_t *free_fifo; /* freed slots, reused oldest first */
+    uint32_t free_head, free_tail;
+    struct qpn_map qpns;
+    struct qp *linger; /* destroyed, records pending */
+    struct qp *gsi;    /* queue pair 1, if created */
+
+    struct mem *mem;
+    struct record_pool records;
+    struct timer_wheel wheel;
+    struct qp *active, **active_tail;
+    uint32_t quantum_left;          /* of the queue pair at the head of `active` */
+    struct qp *tx_qp[ENGINE_BURST]; /* of the slots between engine_tx and engine_sent */
+
+    struct wire_addr addr[ENGINE_ADDRS];
+    uint32_t naddrs, last_addr;
+    uint32_t ncqs, nsrqs;
+    struct ud_group *groups;
+    uint32_t gsi_psn;
+};
+
+/* One received packet on its way through the engine. */
+struct rx {
+    struct engine *e;
+    struct engine_frame *f;
+    struct wire_pkt pkt;
+    const struct wire_opcode_info *op;
+    const uint8_t *payload; /* in the frame, pkt.payload_len octets */
+    uint32_t frame;         /* index in this engine_rx call */
+    uint64_t now;
+    struct engine_copy *copies; /* the caller's array */
+    unsigned ncopies, cap;
+};
+
+static inline void engine_count(struct engine *e, enum engine_counter c)
+{
+    e->counters[c]++;
+}
+
+/* Drop the packet: exactly one counter (VAL-06). */
+static inline void rx_drop(struct rx *rx, enum engine_counter c)
+{
+    rx->e->counters[c]++;
+    rx->f->drop = (uint16_t)c;
+}
+
+static inline void engine_event(struct engine *e, enum engine_event ev, void *obj)
+{
+    if (e->p.hooks.event)
+        e->p.hooks.event(e->p.hook_arg, ev, obj);
+}
+
+/* Let go of a hold; reports the region when it was the last one. */
+static inline void engine_mem_drop(struct engine *e, const struct mem_ref *ref)
+{
+    void *owner = mem_drop(e->mem, ref);
+    if (owner && e->p.hooks.mr_freed)
+        e->p.hooks.mr_freed(e->p.hook_arg, owner);
+}
+
+/* The P_Key of a table index; 0 = empty. */
+static inline uint16_t engine_pkey(const struct engine *e, unsigned index)
+{
+    return index < ENGINE_PKEYS ? e->p.pkeys[index] : 0;
+}
+
+/* Fill a slot from the queue pair's template and `v`; returns the payload offset. qpn, psn,
+ * offsets, lengths of the slot are set; npieces = 0. Counts tx_packets and tx_bytes. */
+void engine_slot_emit(struct engine *e, struct qp *qp, struct engine_slot *slot, struct wire_var *v,
+                      enum slot_kind kind);
+
+#endif

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A queue pair: identity, state, attributes, and its two halves.
+ */
+#ifndef URNIC_QP_H
+#define URNIC_QP_H
+
+#include <stddef.h>
+
+#include "engine.h"
+#include "psn.h"
+#include "recorder.h"
+#include "requester.h"
+#include "responder.h"
+#include "timer.h"
+
+struct cq {
+    void *arg;
+    uint32_t users; /* queue pairs that complete into it */
+    bool error;     /* CQ-05 */
+};
+
+struct qp_stats {
+    uint64_t tx_packets, rx_packets, tx_bytes, rx_bytes;
+    uint32_t retransmits, timeouts, naks, rnr_naks;
+};
+
+struct qp {
+    /* what receiving any packet reads: one cache line */
+    uint32_t qpn, dest_qpn;
+    uint8_t type, state; /* enum qp_type, enum qp_state */
+    uint8_t mtu_shift;
+    uint8_t epoch;     /* counts RESETs and errors: older records are discarded */
+    uint8_t is_active; /* on engine.active */
+    uint8_t dead;      /* destroyed; lives on for its records */
+    uint8_t access;    /* MEM_REMOTE_* that requests may use */
+    uint8_t credits;   /* end-to-end credits are honoured and given (ACK-13) */
+    uint16_t pkey;     /* of the table, by pkey_index */
+    uint16_t nrecords;
+    uint32_t pd;
+    struct wire_addr lip, rip;
+    struct qp *active_next;
+
+    struct req req;
+    struct resp resp;
+
+    struct wire_tmpl tmpl;
+    uint8_t tclass, sq_sig_all, drain_wanted, drained;
+    uint16_t ip_id;
+
+    struct cq *send_cq, *recv_cq;
+    struct srq *srq;
+    void *arg;
+    uint64_t t_ack;     /* TMR-01: ns, 0 = no timer */
+    struct timer timer; /* one for all deadlines of the queue pair */
+    struct cc cc;
+    struct qp_stats stats;
+    uint32_t qkey;
+    uint32_t slot;
+    struct qp *next; /* lingering list */
+    uint32_t max_inline;
+    uint16_t max_send_sge, max_recv_sge;
+    uint32_t max_send_wr, max_recv_wr;
+    struct engine_qp_attr attr;
+    char *error; /* set by recorder_error */
+    struct recorder rec;
+} __attribute__((aligned(64)));
+_Static_assert(offsetof(struct qp, req) <= 128, "what every packet reads stays within two lines");
+_Static_assert(sizeof(struct qp) <= 1024, "state of an idle queue pair");
+
+static inline uint32_t qp_mtu(const struct qp *qp)
+{
+    return 1u << qp->mtu_shift;
+}
+
+/* A request or response may be sent / accepted in this state (VAL-04, QP-07). */
+static inline bool qp_connected(const struct qp *qp)
+{
+    return qp->type == QP_RC || qp->type == QP_UC;
+}
+
+/* Put on the list of those that engine_tx serves. */
+void qp_activate(struct engine *e, struct qp *qp);
+/* Recompute the timer after a deadline has moved. */
+void qp_rearm(struct engine *e, struct qp *qp);
+/* To ERR (QP-10): timers stop, records are discarded, both queues flush in order. `by_consumer`
+ * keeps owed ACKs (QP-11) and raises no event; `ev` < 0 = no event. */
+void qp_to_error(struct engine *e, struct qp *qp, bool by_consumer, int ev, uint64_t now);
+/* One side has no records left: flushes that waited for it. */
+void qp_side_idle(struct engine *e, struct qp *qp, enum record_side side, uint64_t now);
+/* To SQE after a send error on UC or UD (QP-09). */
+void qp_to_sqe(struct engine *e, struct qp *qp);
+
+/* cq.c: push a completion; on overflow the CQ and the queue pair go to error (CQ-05) and false
+ * comes back. Fills in qpn and qp_arg. */
+bool cq_push(struct engine *e, struct qp *qp, struct cq *cq, struct engine_wc *wc, uint64_t now);
+/* A flushed work request (QP-12). */
+void cq_flush(struct engine *e, struct qp *qp, struct cq *cq, uint64_t wr_id, unsigned opcode);
+
+#endif

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Records: packets that were accepted but whose copies are not all done.
+ *
+ * Validation runs ahead of memory: a packet is judged against a speculative frontier (the
+ * responder's epsn, the requester's una), and what it does becomes a record at the tail of the FIFO
+ * of its side of the queue pair. The head commits when its copies are done, so completions,
+ * acknowledgements and answers keep the order of the packets however late a copy is. A failed copy
+ * is always fatal for a reliable connection, so speculation is never undone: all that stands behind
+ * is discarded.
+ *
+ * One record holds one memory range; a packet that spans k ranges takes k records, of which only
+ * the last has an action. The pool belongs to the engine and is bounded: with too few records left
+ * the packet is dropped before any state changes (rx_copy_pending).
+ */
+#ifndef URNIC_RECORD_H
+#define URNIC_RECORD_H
+
+#include "engine.h"
+#include "psn.h"
+
+struct rx;
+
+enum record_side { REC_RESP, REC_COMP };
+
+struct record {
+    struct record *next; /* FIFO, or free list */
+    struct qp *qp;
+    struct mem_ref hold; /* held while `held` */
+    uint64_t orig;       /* atomics: value before, from engine_result; or the 8 octets to store */
+    int32_t status;      /* first failure reported, -errno */
+    uint32_t gen;        /* of this pool entry: tokens of an earlier life don't match */
+    uint16_t pending;    /* copies not reported yet */
+    uint8_t side;
+    uint8_t action; /* the side's own enum; 0 = none */
+    uint8_t epoch;  /* of the queue pair when made: an older record is discarded */
+    bool held;
+    bool se;
+    uint8_t spare;
+    psn_t psn; /* of the packet; requester: una when this record commits */
+    uint32_t imm;
+    uint32_t msn;
+    uint32_t len;  /* message length, for the completion */
+    uint64_t va;   /* the responder's: wr_id, or VA */
+    uint32_t rkey; /* to invalidate */
+    uint32_t arg;  /* free for the side */
+};
+
+struct record_fifo {
+    struct record *head, *tail;
+};
+
+struct record_pool {
+    struct record *all;
+    struct record *free;
+    uint32_t size, nfree;
+};
+
+int record_pool_init(struct record_pool *p, uint32_t size);
+void record_pool_free(struct record_pool *p);
+
+/* Append a record to the FIFO of qp's side. The caller has checked engine.records.nfree. */
+struct record *record_new(struct engine *e, struct qp *qp, enum record_side side);
+/* Hold the range of `ref` until the record commits. */
+void record_hold(struct engine *e, struct record *r, const struct mem_ref *ref);
+/* Add a copy to the record. False: no room in the caller's array (never when at most
+ * ENGINE_FRAME_COPIES come from one frame). */
+void record_copy(struct rx *rx, struct record *r, enum engine_copy_kind kind, const uint8_t *src,
+                 const struct mem_piece *dst);
+/* Commit the records at the head that are done. Called by engine_copied, and by a side that has
+ * appended a record without copies. */
+void record_run(struct engine *e, struct qp *qp, enum record_side side, uint64_t now);
+/* One result: finds the record by token, ignores stale tokens. */
+void record_result(struct engine *e, const struct engine_result *res, uint64_t now);
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Flight recorder: the last events of each queue pair, and why it went to ERR.
+ */
+#ifndef URNIC_RECORDER_H
+#define URNIC_RECORDER_H
+
+#include "engine.h"
+#include "psn.h"
+
+/* name, text */
+#define NOTES(X)                                                                                   \
+    X(STATE, "state")                                                                              \
+    X(TX, "send request")                                                                          \
+    X(TX_ACK, "send ACK")                                                                          \
+    X(TX_NAK, "send NAK")                                                                          \
+    X(TX_READ, "send READ response")                                                               \
+    X(TX_ATOMIC, "send ATOMIC ack")                                                                \
+    X(RX_REQ, "request")                                                                           \
+    X(RX_DUP, "duplicate request")                                                                 \
+    X(RX_OOS, "request out of sequence")                                                           \
+    X(RX_ACK, "ACK")                                                                               \
+    X(RX_NAK, "NAK")                                                                               \
+    X(RX_RNR, "RNR NAK")                                                                           \
+    X(RX_READ, "READ response")                                                                    \
+    X(RX_ATOMIC, "ATOMIC ack")                                                                     \
+    X(IMPLIED_NAK, "implied NAK")                                                                  \
+    X(TIMEOUT, "time-out")                                                                         \
+    X(GO_BACK, "send again from")                                                                  \
+    X(COPY_FAIL, "copy failed")                                                                    \
+    X(CNP, "CNP")                                                                                  \
+    X(ERROR, "error")
+
+enum note {
+#define X(name, text) NOTE_##name,
+    NOTES(X)
+#undef X
+        NOTE_MAX
+};
+
+#define RECORDER_EVENTS 16u
+
+struct note_event {
+    uint64_t at;
+    uint32_t psn : 24;
+    uint32_t what : 8;
+    uint32_t v;
+};
+
+struct recorder {
+    struct note_event ev[RECORDER_EVENTS];
+    uint32_t n; /* events ever noted */
+};
+
+/* Note an event; also what the trace hook sees. */
+void recorder_note(struct engine *e, struct qp *qp, enum note what, psn_t psn, uint32_t v);
+/* Why the queue pair goes to ERR: the first reason stays. printf-like; begins with the rule's id.
+ */
+void recorder_error(struct engine *e, struct qp *qp, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+#endif

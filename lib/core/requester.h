@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The sending half of a queue pair: work requests become packets (requester.c), answers become
+ * completions (completer.c), losses become retransmissions (retransmit.c).
+ * Rules: REQ, RTX, TMR, RNR-05..09, ACK-12..17, UC-02, UD-03.
+ *
+ *              head                 cur                     started            tail
+ *     SQ   ... | sent, unanswered   | being sent (pkt)      | next to start    | free ...
+ *     PSN  ... done <= una          nxt                     <= max
+ *
+ * `una` runs ahead of `done` while copies of READ responses are pending. After a go-back, cur and
+ * nxt stand before `max`.
+ */
+#ifndef URNIC_REQUESTER_H
+#define URNIC_REQUESTER_H
+
+#include "engine.h"
+#include "psn.h"
+#include "record.h"
+
+#define REQ_WINDOW_DEFAULT 256u
+#define REQ_WINDOW_MIN     16u
+
+enum swqe_flag {
+    SWQE_CHECKED = 1, /* PSNs assigned, SGEs are mem_refs now */
+};
+
+union swqe_sge {
+    struct engine_sge sge; /* until the work request starts */
+    struct mem_ref ref;    /* from then on */
+};
+
+struct swqe_dest { /* UD: where to */
+    struct engine_av av;
+    uint32_t rqpn, rqkey;
+    uint16_t pkey_index;
+};
+
+struct swqe_bind {
+    uint64_t va, len;
+    uint32_t rkey, new_rkey, lkey, access;
+};
+
+/* A work request, the engine's private copy, kept until it has completed. Behind it, in the same
+ * ring slot: swqe_dest for datagram queue pairs; then SGEs, or inline data, or swqe_bind. */
+struct swqe {
+    uint64_t wr_id;
+    uint64_t va;
+    uint64_t compare_add, swap;
+    uint32_t len; /* octets of the message */
+    uint32_t rkey, imm;
+    psn_t first;
+    uint32_t npsn; /* 0 = local operation */
+    uint32_t ssn;
+    uint16_t inline_len;
+    uint8_t opcode, wr_flags, nsge, flags;
+    uint8_t error; /* enum engine_status that it will complete with; 0 = none */
+    uint8_t spare;
+};
+_Static_assert(sizeof(struct swqe) == 64, "one cache line");
+
+struct req {
+    /* first cache line: what every packet touches */
+    psn_t nxt, max, una, done;
+    uint32_t head, cur, started, tail; /* work request indices, free running */
+    uint32_t pkt;                      /* next packet of `cur` */
+    uint32_t since_ackreq;
+    uint32_t rd_psns; /* response PSNs reserved and not received yet */
+    psn_t ob_end;     /* one past the last PSN that obliges the peer to answer */
+    uint32_t window;
+    uint16_t rd_out;  /* READ and ATOMIC work requests not completed */
+    uint8_t obliged;  /* ob_end is valid */
+    uint8_t rnr_wait; /* waiting for rnr_at */
+    uint8_t *ring;
+
+    /* second */
+    uint64_t ack_at; /* TIMER_NEVER = not running */
+    uint64_t rnr_at;
+    uint32_t mask;  /* ring entries - 1 */
+    uint32_t depth; /* granted max_send_wr */
+    uint16_t stride;
+    uint8_t retry_left, rnr_left;
+    uint8_t rtx;         /* a retransmission of rtx_psn is under way (TMR-07) */
+    uint8_t restart_set; /* restart_pkt is valid for the READ at rd_first */
+    uint8_t fail;        /* enum engine_status to fail with once `recs` is empty */
+    uint8_t full;        /* a post was refused: sq_room is owed */
+    psn_t rtx_psn, rnr_psn;
+    uint32_t rd_first;    /* oldest READ or ATOMIC without all its answers; == started: none */
+    uint32_t restart_pkt; /* last partial re-READ began here (REQ-30) */
+    uint64_t rtx_at;
+    uint32_t ssn, lsn; /* messages started; credit limit (ACK-15) */
+    psn_t rtt_psn;
+    uint32_t srtt;   /* ns; 0 = no sample yet */
+    uint64_t rtt_at; /* 0 = no sample running */
+    struct record_fifo recs;
+};
+
+/* requester.c */
+int req_init(struct engine *e, struct qp *qp, struct engine_qp_params *p);
+void req_free(struct qp *qp);
+void req_reset(struct engine *e, struct qp *qp);               /* to RESET: forget everything */
+void req_start(struct engine *e, struct qp *qp, psn_t sq_psn); /* to RTS */
+int req_post(struct engine *e, struct qp *qp, const struct engine_send_wr *wr, uint64_t now);
+bool req_tx_ready(struct engine *e, struct qp *qp);
+unsigned req_tx(struct engine *e, struct qp *qp, struct engine_slot *slots, unsigned n,
+                uint64_t now);
+/* After the gather of one slot of this side. False: it failed, the rest of this side's slots of the
+ * queue pair are void too. */
+bool req_sent(struct engine *e, struct qp *qp, const struct engine_slot *slot, uint64_t now);
+void req_void(struct engine *e, struct qp *qp, const struct engine_slot *slot);
+struct swqe *req_wqe(const struct qp *qp, uint32_t index);
+union swqe_sge *req_sges(const struct qp *qp, struct swqe *w);
+/* Has the send queue drained (QP-07)? */
+bool req_drained(const struct qp *qp);
+
+/* completer.c */
+void comp_rx(struct rx *rx, struct qp *qp);
+void comp_commit(struct engine *e, struct qp *qp, struct record *r, uint64_t now);
+/* All records of this side are gone: what waited for that. */
+void comp_idle(struct engine *e, struct qp *qp, uint64_t now);
+/* Complete what `done` and local errors allow, in order. */
+void comp_retire(struct engine *e, struct qp *qp, uint64_t now);
+/* The oldest work request fails with `status`, the queue pair goes to ERR (REQ-36); waits for
+ * pending copies. */
+void comp_fail(struct engine *e, struct qp *qp, enum engine_status status, const char *why,
+               uint64_t now);
+void comp_flush(struct engine *e, struct qp *qp); /* QP-12, send side */
+
+/* retransmit.c */
+/* Send again from PSN p, which lies in [una, max]. */
+void rtx_go_back(struct engine *e, struct qp *qp, psn_t p);
+/* A retry event at PSN p: charge, go back, or fail when exhausted. */
+void rtx_retry(struct engine *e, struct qp *qp, psn_t p, bool timeout, const char *why,
+               uint64_t now);
+void rtx_rnr(struct engine *e, struct qp *qp, psn_t p, unsigned code, uint64_t now);
+void rtx_progress(struct engine *e, struct qp *qp, uint64_t now); /* una has moved (REQ-33) */
+void rtx_expire(struct engine *e, struct qp *qp, uint64_t now);   /* ack_at or rnr_at is due */
+/* Make the peer answer for everything before PSN p although nothing sent so far obliges it to. */
+void rtx_provoke(struct engine *e, struct qp *qp, psn_t p);
+
+#endif
