@@ -2,9 +2,9 @@
  *
  * Protection domains, memory regions, memory windows, keys: who may touch which octets.
  *
- * lib/mem never touches the memory itself. A region is a list of segments; a segment names a backing
- * object that only the caller understands, and a range inside it. A check turns (key, address, length)
- * into pieces of such objects; whoever does the copy resolves them.
+ * lib/mem never touches the memory itself. A region is a list of segments; a segment names a
+ * backing object that only the caller understands, and a range inside it. A check turns (key,
+ * address, length) into pieces of such objects; whoever does the copy resolves them.
  *
  * One struct mem belongs to one engine (one device on one worker) and is used by one thread.
  * Rules: MR, MW, SEC-12, SEC-13, RSP-14, RSP-17.
@@ -25,7 +25,8 @@
 #define MEM_ZERO_BASED    0x20u
 #define MEM_REMOTE_ANY    (MEM_REMOTE_WRITE | MEM_REMOTE_READ | MEM_REMOTE_ATOMIC)
 
-#define MEM_SEG_MIN 4096u /* inner segments (not first or last of a region) are at least this long */
+#define MEM_SEG_MIN                                                                                \
+    4096u /* inner segments (not first or last of a region) are at least this long */
 
 /* A range of a backing object. `obj` is the caller's (a mapping, a process ...). */
 struct mem_seg {
@@ -45,7 +46,8 @@ struct mem_piece {
 struct mem_ref {
     uint32_t slot; /* of the region or window */
     uint32_t gen;
-    uint64_t va;   /* start of the checked range */
+    uint32_t mr; /* slot of the region beneath: what a hold is on, even when the window moves on */
+    uint64_t va; /* start of the checked range */
     uint64_t len;
 };
 
@@ -60,8 +62,8 @@ struct mem_params {
 struct mem *mem_create(const struct mem_params *params);
 void mem_destroy(struct mem *m);
 
-/* Protection domains. pd ids are never 0. free: -EBUSY while regions, windows or users (mem_pd_hold)
- * remain, -EINVAL unknown. */
+/* Protection domains. pd ids are never 0. free: -EBUSY while regions, windows or users
+ * (mem_pd_hold) remain, -EINVAL unknown. */
 int mem_pd_alloc(struct mem *m, uint32_t *pd);
 int mem_pd_free(struct mem *m, uint32_t pd);
 int mem_pd_hold(struct mem *m, uint32_t pd);
@@ -69,7 +71,9 @@ void mem_pd_drop(struct mem *m, uint32_t pd);
 
 /* Register [iova, iova+len): segments in address order, copied; their lengths sum to len. `owner`
  * comes back from mem_owner. Errors: -EINVAL (rights, wrap, segments), -ENOMEM, -ENOSPC (max_mr).
- * *rkey is 0 when no remote right was asked for (MR-03). Zero length is legal. */
+ * *rkey is 0 when no remote right was asked for (MR-03). Zero length is legal. Optional rights of
+ * verbs (bits 20..29: hints) are accepted, other unknown ones are -EOPNOTSUPP (MR-13). A zero-based
+ * region ignores iova: its first octet has address 0 (MR-14). */
 int mem_mr_reg(struct mem *m, uint32_t pd, uint64_t iova, uint64_t len, unsigned access,
                const struct mem_seg *segs, unsigned nsegs, void *owner, uint32_t *lkey,
                uint32_t *rkey);
@@ -79,13 +83,18 @@ int mem_mr_reg(struct mem *m, uint32_t pd, uint64_t iova, uint64_t len, unsigned
  * -EBUSY windows are bound (MR-06); -EINVAL unknown key. */
 int mem_mr_dereg(struct mem *m, uint32_t lkey);
 
-/* Fast-register regions (MR-08): allocated Free, made Valid by a work request, Free by invalidate. */
+/* Fast-register regions (MR-08): allocated Free, made Valid by a work request, Free by invalidate.
+ * The low octet of `key` is the consumer's choice and becomes part of both keys. -EINVAL: not such
+ * a region of this domain, not Free, or anything that mem_mr_reg refuses. */
 int mem_fr_alloc(struct mem *m, uint32_t pd, uint32_t max_segs, uint32_t *lkey, uint32_t *rkey);
 int mem_fr_reg(struct mem *m, uint32_t pd, uint32_t key, uint64_t iova, uint64_t len,
                unsigned access, const struct mem_seg *segs, unsigned nsegs);
 
-/* Windows. type 1 or 2 (2B). bind type 1: *rkey is a new key; type 2: `new_rkey` has the consumer's
- * variant octet. qpn ties type 2 windows. -EINVAL = MW_BIND_ERR material (MW-03, MW-04). */
+/* Windows. type 1 or 2 (2B). bind type 1: *rkey is a new key, chosen here when new_rkey is 0 (the
+ * client library may choose a variant octet instead); type 2: `new_rkey` has the consumer's variant
+ * octet. qpn ties type 2 windows. Length 0 unbinds a type 1 window. Windows are named by their
+ * index, any variant octet. -EINVAL = MW_BIND_ERR material (MW-03, MW-04); dealloc: -EINVAL
+ * unknown. */
 int mem_mw_alloc(struct mem *m, uint32_t pd, unsigned type, uint32_t *rkey);
 int mem_mw_bind(struct mem *m, uint32_t pd, uint32_t qpn, uint32_t mw_rkey, uint32_t new_rkey,
                 uint32_t mr_lkey, uint64_t va, uint64_t len, unsigned access, uint32_t *rkey);
@@ -105,7 +114,8 @@ int mem_check(const struct mem *m, uint32_t pd, uint32_t qpn, uint32_t key, uint
 int mem_recheck(const struct mem *m, const struct mem_ref *ref);
 
 /* Pieces of [ref->va + off, + len). Rechecks. Returns the number of pieces written; -EACCES when no
- * longer valid; -E2BIG if `max` does not hold them (a range of up to 4096 octets needs at most 2). */
+ * longer valid; -E2BIG if `max` does not hold them (a range of up to 4096 octets needs at most 2).
+ */
 int mem_pieces(const struct mem *m, const struct mem_ref *ref, uint64_t off, uint32_t len,
                struct mem_piece *out, unsigned max);
 

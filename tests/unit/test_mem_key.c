@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * lib/mem/mem_key.c and the keys that mem.c gives out.
+ */
+#include <string.h>
+
+#include "mem_priv.h"
+#include "test_mem_util.h"
+
+/* SEC-12: the index hides the slot by a permutation: every index once, and it can be undone. */
+START_TEST(sec_12_index_is_a_permutation_of_slots)
+{
+    static const uint64_t seed[2] = {7, 9};
+    static uint8_t seen[1u << 21];
+    struct mem_keys k;
+
+    mem_keys_init(&k, seed);
+    memset(seen, 0, sizeof seen);
+    for (uint32_t slot = 0; slot < 1u << 24; slot++) {
+        uint32_t index = mem_key_hide(&k, slot);
+
+        if (index >= 1u << 24 || (seen[index >> 3] & 1u << (index & 7)) ||
+            mem_key_show(&k, index) != slot) {
+            ck_abort_msg("SEC-12 slot %u", slot);
+        }
+        seen[index >> 3] |= (uint8_t)(1u << (index & 7));
+    }
+}
+END_TEST
+
+/* SEC-12: other seeds give unrelated keys; neighbours in the table aren't neighbours in the keys.
+ */
+START_TEST(sec_12_keys_depend_on_the_secret)
+{
+    struct mem_keys a, b;
+    unsigned same = 0, steps = 0;
+
+    mem_keys_init(&a, (const uint64_t[2]){1, 0});
+    mem_keys_init(&b, (const uint64_t[2]){0, 1});
+    for (uint32_t slot = 0; slot < 1000; slot++) {
+        same += mem_key_hide(&a, slot) == mem_key_hide(&b, slot);
+        steps += mem_key_hide(&a, slot) + 1 == mem_key_hide(&a, slot + 1);
+    }
+    ck_assert_msg(same < 3, "SEC-12 %u equal keys of 1000 under two secrets", same);
+    ck_assert_msg(steps < 3, "SEC-12 %u sequential keys of 1000", steps);
+}
+END_TEST
+
+/* The hash is SipHash-2-4: its published vector for the 8 octets 00..07 under the key 00..0f. */
+START_TEST(sec_12_hash_is_siphash)
+{
+    static const uint64_t seed[2] = {0x0706050403020100, 0x0F0E0D0C0B0A0908};
+
+    ck_assert_uint_eq(mem_key_hash(seed, 0x0706050403020100), 0x93F5F5799A932462);
+}
+END_TEST
+
+/* SEC-12, MR-07: the same slot registered over and over: no key comes back soon, and the variant
+ * octet is no counter. */
+START_TEST(mr_07_keys_dont_repeat)
+{
+    enum { N = 2048 };
+    static uint32_t keys[N];
+    struct mem *m = mem_make(64);
+    uint32_t pd = mem_make_pd(m);
+    unsigned steps = 0;
+
+    for (unsigned i = 0; i < N; i++) {
+        keys[i] = mem_make_mr(m, pd, 0, 16, 0);
+        ck_assert_msg(keys[i] >> 8 != 0, "MR-01 index 0 is never valid");
+        ck_assert_int_eq(mem_mr_dereg(m, keys[i]), 0);
+        for (unsigned j = i > 500 ? i - 500 : 0; j < i; j++) {
+            ck_assert_msg(keys[i] != keys[j], "MR-07 key %u repeats after %u", i, i - j);
+        }
+        steps += i > 0 && (keys[i] & 0xFF) == ((keys[i - 1] + 1) & 0xFF);
+    }
+    ck_assert_msg(steps < N / 100, "SEC-12 variant octet counts: %u of %u", steps, N);
+    mem_destroy(m);
+}
+END_TEST
+
+/* MR-01: no key ever has index 0: the slot whose next epoch would give it skips that epoch. */
+START_TEST(mr_01_index_0_never_given_out)
+{
+    struct mem *m = mem_make(64);
+    uint32_t pd = mem_make_pd(m), hidden = mem_key_show(&m->keys, 0);
+    uint32_t victim = hidden & ((1u << m->slot_bits) - 1), last = 0;
+
+    ck_assert_int_eq(mem_mr_dereg(m, mem_make_mr(m, pd, 0, 16, 0)), 0);
+    m->params.max_mr = m->slot_bits < 20 ? 1u << m->slot_bits : 0;
+    for (uint32_t i = 0; i <= victim; i++) {
+        if (victim < m->cap) { /* as soon as the table has grown to it */
+            m->cold[victim].epoch = (hidden >> m->slot_bits) - 1;
+        }
+        last = mem_make_mr(m, pd, 0, 16, 0);
+        ck_assert_msg(last >> 8 != 0, "MR-01 index 0");
+    }
+    for (uint32_t i = 0; i < m->cap && m->slots[victim].kind == 0; i++) {
+        m->cold[victim].epoch = (hidden >> m->slot_bits) - 1;
+        last = mem_make_mr(m, pd, 0, 16, 0);
+        ck_assert_msg(last >> 8 != 0, "MR-01 index 0");
+    }
+    ck_assert_msg(m->slots[victim].kind != 0, "the slot was used");
+    mem_destroy(m);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("mem_key");
+    TCase *t = tcase_create("keys");
+
+    tcase_set_timeout(t, 60);
+    tcase_add_test(t, sec_12_index_is_a_permutation_of_slots);
+    tcase_add_test(t, sec_12_keys_depend_on_the_secret);
+    tcase_add_test(t, sec_12_hash_is_siphash);
+    tcase_add_test(t, mr_07_keys_dont_repeat);
+    tcase_add_test(t, mr_01_index_0_never_given_out);
+    suite_add_tcase(s, t);
+    return mem_run(s);
+}
