@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The control protocol's small change: hello, size-tolerant unpacking, messages with descriptors.
+ */
+#include "ipc_msg.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "ipc_ring.h"
+
+static const uint32_t own_sizes[IPC_SIZE_MAX] = {
+    [IPC_SIZE_HDR] = sizeof(struct ipc_hdr),
+    [IPC_SIZE_SQ_UNIT] = IPC_UNIT,
+    [IPC_SIZE_CQE] = sizeof(struct ipc_cqe),
+    [IPC_SIZE_QUEUE] = sizeof(struct ipc_queue),
+    [IPC_SIZE_DOORBELL] = offsetof(struct ipc_doorbell, slot),
+    [IPC_SIZE_WORKER] = sizeof(struct ipc_worker),
+    [IPC_SIZE_SGE] = sizeof(struct ipc_sge),
+};
+
+int ipc_msg_unpack(void *dst, size_t size, size_t min, const void *src, size_t len, bool strict)
+{
+    if (len < min)
+        return -EBADMSG;
+    size_t known = len < size ? len : size;
+    memcpy(dst, src, known);
+    memset((uint8_t *)dst + known, 0, size - known);
+    if (strict) {
+        const uint8_t *p = src;
+        for (size_t i = known; i < len; i++)
+            if (p[i] != 0)
+                return -E2BIG;
+    }
+    return 0;
+}
+
+void ipc_hello_fill(struct ipc_hello *hello, uint64_t features)
+{
+    *hello = (struct ipc_hello){
+        .hdr = {.type = IPC_HELLO},
+        .magic = IPC_MAGIC,
+        .major = IPC_MAJOR,
+        .minor = IPC_MINOR,
+        .features = features,
+    };
+    memcpy(hello->sizes, own_sizes, sizeof(own_sizes));
+}
+
+int ipc_hello_check(const struct ipc_hello *theirs)
+{
+    if (theirs->hdr.type != IPC_HELLO || theirs->magic != IPC_MAGIC)
+        return -EPROTO;
+    if (theirs->major != IPC_MAJOR)
+        return -EPROTONOSUPPORT;
+    return memcmp(theirs->sizes, own_sizes, sizeof(own_sizes)) == 0 ? 0 : -EPROTO;
+}
+
+int ipc_send(int sock, const void *msg, size_t len, const int *fds, unsigned nfds, int flags)
+{
+    union {
+        struct cmsghdr align;
+        char buf[CMSG_SPACE(IPC_FD_MAX * sizeof(int))];
+    } control;
+    struct iovec iov = {.iov_len = len};
+    memcpy(&iov.iov_base, &msg, sizeof(msg)); /* sendmsg only reads it */
+    struct msghdr mh = {.msg_iov = &iov, .msg_iovlen = 1};
+
+    if (nfds > IPC_FD_MAX || len > IPC_MSG_MAX)
+        return -EINVAL;
+    if (nfds > 0) {
+        memset(&control, 0, sizeof(control));
+        mh.msg_control = control.buf;
+        mh.msg_controllen = CMSG_SPACE(nfds * sizeof(int));
+        struct cmsghdr *cm = CMSG_FIRSTHDR(&mh);
+        cm->cmsg_level = SOL_SOCKET;
+        cm->cmsg_type = SCM_RIGHTS;
+        cm->cmsg_len = CMSG_LEN(nfds * sizeof(int));
+        memcpy(CMSG_DATA(cm), fds, nfds * sizeof(int));
+    }
+    ssize_t n;
+    do
+        n = sendmsg(sock, &mh, flags | MSG_NOSIGNAL);
+    while (n < 0 && errno == EINTR);
+    return n < 0 ? -errno : 0;
+}
+
+/* Take descriptors out of a received message: the first `room` to the caller, the rest closed. */
+static unsigned take_fds(struct msghdr *mh, int *fds, unsigned room)
+{
+    unsigned got = 0;
+    for (struct cmsghdr *cm = CMSG_FIRSTHDR(mh); cm != NULL; cm = CMSG_NXTHDR(mh, cm)) {
+        if (cm->cmsg_level != SOL_SOCKET || cm->cmsg_type != SCM_RIGHTS)
+            continue;
+        size_t n = (cm->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+        for (size_t i = 0; i < n; i++) {
+            int fd;
+            memcpy(&fd, CMSG_DATA(cm) + i * sizeof(int), sizeof(int));
+            if (got < room)
+                fds[got++] = fd;
+            else
+                close(fd);
+        }
+    }
+    return got;
+}
+
+ssize_t ipc_recv(int sock, void *msg, size_t cap, int *fds, unsigned *nfds, int flags)
+{
+    union {
+        struct cmsghdr align;
+        char buf[CMSG_SPACE(IPC_FD_MAX * sizeof(int))];
+    } control;
+    struct iovec iov = {.iov_base = msg, .iov_len = cap};
+    struct msghdr mh = {
+        .msg_iov = &iov,
+        .msg_iovlen = 1,
+        .msg_control = control.buf,
+        .msg_controllen = sizeof(control.buf),
+    };
+    unsigned room = nfds != NULL ? *nfds : 0;
+    ssize_t n;
+    do
+        n = recvmsg(sock, &mh, flags | MSG_CMSG_CLOEXEC);
+    while (n < 0 && errno == EINTR);
+    if (nfds != NULL)
+        *nfds = 0;
+    if (n < 0)
+        return -errno;
+    unsigned got = take_fds(&mh, fds, room);
+    if (mh.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) {
+        while (got > 0)
+            close(fds[--got]);
+        return -EMSGSIZE;
+    }
+    if (nfds != NULL)
+        *nfds = got;
+    return n;
+}
+
+int ipc_socket_path(const char *explicit_path, char *buf, size_t size)
+{
+    const char *env = getenv(IPC_SOCKET_ENV);
+    const char *run = getenv("XDG_RUNTIME_DIR");
+    int n;
+    if (explicit_path == NULL && env != NULL && env[0] != '\0')
+        explicit_path = env;
+    if (explicit_path != NULL) {
+        n = snprintf(buf, size, "%s", explicit_path);
+        return n < 0 || (size_t)n >= size ? -ENAMETOOLONG : 0;
+    }
+    if (run != NULL && run[0] == '/') {
+        n = snprintf(buf, size, "%s/%s", run, IPC_SOCKET_USER);
+        if (n > 0 && (size_t)n < size && access(buf, F_OK) == 0)
+            return 0;
+    }
+    n = snprintf(buf, size, "%s", IPC_SOCKET_SYSTEM);
+    return n < 0 || (size_t)n >= size ? -ENAMETOOLONG : 0;
+}
+
+const char *ipc_type_name(unsigned type)
+{
+    static const char *const names[IPC_TYPE_MAX] = {
+        [IPC_HELLO] = "hello",
+        [IPC_VERSION] = "version",
+        [IPC_DEVICE_LIST] = "device-list",
+        [IPC_DEVICE_QUERY] = "device-query",
+        [IPC_PORT_QUERY] = "port-query",
+        [IPC_GID_TABLE] = "gid-table",
+        [IPC_CTX_OPEN] = "ctx-open",
+        [IPC_PD_ALLOC] = "pd-alloc",
+        [IPC_PD_FREE] = "pd-free",
+        [IPC_SLAB_ALLOC] = "slab-alloc",
+        [IPC_SLAB_FREE] = "slab-free",
+        [IPC_MR_REG] = "mr-reg",
+        [IPC_MR_DEREG] = "mr-dereg",
+        [IPC_MW_ALLOC] = "mw-alloc",
+        [IPC_MW_DEALLOC] = "mw-dealloc",
+        [IPC_CHANNEL_CREATE] = "channel-create",
+        [IPC_CHANNEL_DESTROY] = "channel-destroy",
+        [IPC_CQ_CREATE] = "cq-create",
+        [IPC_CQ_RESIZE] = "cq-resize",
+        [IPC_CQ_MODIFY] = "cq-modify",
+        [IPC_CQ_DESTROY] = "cq-destroy",
+        [IPC_SRQ_CREATE] = "srq-create",
+        [IPC_SRQ_MODIFY] = "srq-modify",
+        [IPC_SRQ_QUERY] = "srq-query",
+        [IPC_SRQ_DESTROY] = "srq-destroy",
+        [IPC_QP_CREATE] = "qp-create",
+        [IPC_QP_MODIFY] = "qp-modify",
+        [IPC_QP_QUERY] = "qp-query",
+        [IPC_QP_DESTROY] = "qp-destroy",
+        [IPC_AV_RESOLVE] = "av-resolve",
+        [IPC_MCAST_ATTACH] = "mcast-attach",
+        [IPC_MCAST_DETACH] = "mcast-detach",
+        [IPC_CM_CHANNEL_CREATE] = "cm-channel-create",
+        [IPC_CM_CHANNEL_DESTROY] = "cm-channel-destroy",
+        [IPC_CM_ID_CREATE] = "cm-id-create",
+        [IPC_CM_ID_DESTROY] = "cm-id-destroy",
+        [IPC_CM_BIND] = "cm-bind",
+        [IPC_CM_RESOLVE_ADDR] = "cm-resolve-addr",
+        [IPC_CM_RESOLVE_ROUTE] = "cm-resolve-route",
+        [IPC_CM_LISTEN] = "cm-listen",
+        [IPC_CM_CONNECT] = "cm-connect",
+        [IPC_CM_ACCEPT] = "cm-accept",
+        [IPC_CM_REJECT] = "cm-reject",
+        [IPC_CM_ESTABLISH] = "cm-establish",
+        [IPC_CM_DISCONNECT] = "cm-disconnect",
+        [IPC_CM_QP_ATTR] = "cm-qp-attr",
+        [IPC_CM_QUERY] = "cm-query",
+        [IPC_CM_JOIN] = "cm-join",
+        [IPC_CM_LEAVE] = "cm-leave",
+        [IPC_CM_MIGRATE] = "cm-migrate",
+        [IPC_STATS] = "stats",
+        [IPC_QP_LIST] = "qp-list",
+        [IPC_QP_HISTORY] = "qp-history",
+        [IPC_CAPTURE_START] = "capture-start",
+        [IPC_CAPTURE_STOP] = "capture-stop",
+        [IPC_ADDR_ADD] = "addr-add",
+        [IPC_ADDR_DEL] = "addr-del",
+        [IPC_LINK_SET] = "link-set",
+        [IPC_ADMIN] = "admin",
+    };
+    return type < IPC_TYPE_MAX && names[type] != NULL ? names[type] : "?";
+}

@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Queues in shared memory, doorbells and wake-ups. Everything lies in slabs that the daemon creates
+ * and seals; several queues share a slab.
+ *
+ *     send queue     ipc_queue, then 64-octet units; an entry is 1 to 8 units, inline data in
+ * place, and may wrap from the last unit to the first receive queue  ipc_queue, then entries of a
+ * fixed stride CQ             ipc_cq_ring, then 64-octet entries with a phase doorbells
+ * ipc_doorbell: a ring of queue numbers, one ring per context worker page    ipc_worker: read-only
+ * for applications
+ *
+ * Indices are free-running 32-bit counters; (index & (entries - 1)) is the place. Each index has
+ * one writer and a cache line of its own.
+ *
+ * Memory order. Contents are released before the index (or the phase) that shows them, and the
+ * reader acquires that. The three wake-up flags need more, because "I publish, then look at your
+ * flag" races with "I raise my flag, then look for what you published": both sides put a seq_cst
+ * fence between their store and their look, so at least one of them sees the other (SHM-06).
+ *
+ *     flag      raised by                 then looks at     the other side
+ *     pending   client, to ring once      -                 worker: pending = 0; fence; read prod
+ *               client: prod; FENCE; pending == 0 ? set it and push the number : done
+ *     sleeping  worker: sleeping = 1; FENCE; any doorbell? awake : block
+ *               client: push the number; FENCE; sleeping ? kick : done
+ *     arm       client: arm |= kind; FENCE; poll the CQ again (the application does)
+ *               worker: store CQEs; FENCE; arm matches ? arm = 0, notify : done
+ *
+ * The doorbell ring can't overflow: a queue is in it at most once, because only the client that
+ * turned `pending` from 0 to 1 pushes, and the worker takes the number out before it turns it back.
+ * A worker that frees a number empties the ring first.
+ *
+ * What the daemon must do itself: copy each entry once (ipc_sq_fetch, ipc_rq_fetch do), keep its
+ * own consumer index and masks in private memory, bound the entries and doorbells that it takes per
+ * round (SHM-08), check that doorbell numbers name a queue.
+ */
+#ifndef URNIC_IPC_RING_H
+#define URNIC_IPC_RING_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "ipc_msg.h"
+
+#define IPC_LINE       64u
+#define IPC_UNIT       64u /* octets of a send queue unit, and of a CQE */
+#define IPC_UNITS_MAX  8u  /* of one entry */
+#define IPC_SGE_MAX    16u
+#define IPC_INLINE_MAX 256u
+
+/* A full barrier that also holds a store before a later load. ThreadSanitizer doesn't know fences:
+ * a locked instruction does the same on the machine. */
+static inline void ipc_fence(void)
+{
+#ifdef __SANITIZE_THREAD__
+    _Atomic uint32_t dummy = 0;
+    atomic_fetch_add_explicit(&dummy, 1, memory_order_seq_cst);
+#else
+    atomic_thread_fence(memory_order_seq_cst);
+#endif
+}
+
+/* ---- layouts -----------------------------------------------------------------------------------
+ */
+
+/* The head of a send, receive or shared receive queue; entries follow directly. */
+struct ipc_queue {
+    _Alignas(IPC_LINE) _Atomic uint32_t prod;    /* client: units or entries published */
+    _Alignas(IPC_LINE) _Atomic uint32_t cons;    /* daemon: units or entries taken over */
+    _Alignas(IPC_LINE) _Atomic uint32_t pending; /* 1 = in the doorbell ring */
+};
+
+struct ipc_cq_ring {
+    _Alignas(IPC_LINE) _Atomic uint32_t cons; /* client: entries polled */
+    _Alignas(IPC_LINE) _Atomic uint32_t arm;  /* IPC_ARM_*, cleared by the event */
+    _Alignas(
+        IPC_LINE) _Atomic uint32_t prod; /* daemon: a copy for looking at, never for deciding */
+    _Atomic uint32_t error;              /* daemon: 1 = overflowed, in error (CQ-05) */
+};
+#define IPC_ARM_SOLICITED 1u
+#define IPC_ARM_NEXT      2u
+
+struct ipc_doorbell {
+    _Alignas(IPC_LINE) _Atomic uint32_t tail;   /* clients: next place, taken by fetch-and-add */
+    _Alignas(IPC_LINE) _Atomic uint32_t slot[]; /* queue number + 1; 0 = empty */
+};
+
+/* Written by the worker, mapped read-only by applications. */
+struct ipc_worker {
+    _Alignas(IPC_LINE) _Atomic uint32_t sleeping; /* 1 = kick me */
+    _Atomic uint32_t gone;                        /* 1 = the daemon has shut down */
+    uint32_t number;
+};
+
+struct ipc_sge {
+    uint64_t va;
+    uint32_t len;
+    uint32_t lkey;
+};
+
+enum ipc_wr_opcode { /* verbs' numbers */
+                     IPC_WR_RDMA_WRITE,
+                     IPC_WR_RDMA_WRITE_IMM,
+                     IPC_WR_SEND,
+                     IPC_WR_SEND_IMM,
+                     IPC_WR_RDMA_READ,
+                     IPC_WR_CMP_SWAP,
+                     IPC_WR_FETCH_ADD,
+                     IPC_WR_LOCAL_INV,
+                     IPC_WR_BIND_MW,
+                     IPC_WR_SEND_INV,
+                     IPC_WR_OPCODE_MAX,
+                     IPC_WR_MALFORMED = 255, /* out of ipc_sq_fetch only: complete it with
+                                                LOC_QP_OP_ERR (REQ-08) */
+};
+#define IPC_WR_F_FENCE     1u /* verbs' numbers */
+#define IPC_WR_F_SIGNALED  2u
+#define IPC_WR_F_SOLICITED 4u
+#define IPC_WR_F_INLINE    8u
+#define IPC_WR_F_ALL       15u
+
+/* An entry of a send queue: this, then by opcode and queue pair type one of the extensions below,
+ * then nsge ipc_sge or inline_len octets. */
+struct ipc_sqe {
+    uint8_t opcode; /* enum ipc_wr_opcode */
+    uint8_t flags;  /* IPC_WR_F_* */
+    uint8_t units;  /* 1..8: all of this entry */
+    uint8_t nsge;   /* 0 with F_INLINE */
+    uint16_t inline_len;
+    uint16_t pkey_index;
+    uint32_t imm; /* immediate as on the wire, or the R_Key to invalidate */
+    uint32_t rkey;
+    uint64_t cookie; /* comes back in the CQE as it is */
+    uint64_t remote_va;
+};
+
+struct ipc_sqe_atomic { /* CMP_SWAP, FETCH_ADD */
+    uint64_t compare_add;
+    uint64_t swap;
+};
+
+struct ipc_sqe_ud { /* every entry of a UD queue pair */
+    struct ipc_av av;
+    uint32_t qpn, qkey;
+};
+
+struct ipc_sqe_bind { /* BIND_MW */
+    uint32_t mw_rkey, new_rkey, mr_lkey, access;
+    uint64_t va, len;
+};
+
+/* An entry of a receive queue: this, then nsge ipc_sge. */
+struct ipc_rqe {
+    uint64_t cookie;
+    uint32_t nsge;
+    uint32_t zero;
+};
+
+enum ipc_cqe_kind { IPC_CQE_SEND, IPC_CQE_RECV, IPC_CQE_VOID /* client: its QP is gone */ };
+
+struct ipc_cqe {
+    uint64_t cookie; /* of the entry */
+    uint32_t qp_ref; /* ipc_qp_create.ref */
+    uint32_t qpn, src_qpn;
+    uint32_t byte_len;
+    uint32_t imm;      /* as on the wire, or the invalidated R_Key */
+    uint32_t wc_flags; /* verbs': 1 GRH, 2 IMM, 8 INV */
+    uint8_t status;    /* verbs' numbers (CQ-02) */
+    uint8_t opcode;    /* verbs' numbers: 0.. send side, 128 RECV, 129 RECV_RDMA_WITH_IMM */
+    uint8_t kind;      /* enum ipc_cqe_kind */
+    uint8_t sl;
+    uint16_t pkey_index, zero;
+    uint32_t vendor_err;
+    uint32_t spare;
+    uint64_t timestamp; /* ns of the worker's clock */
+    uint32_t spare2;
+    _Atomic uint32_t phase; /* written last: ipc_cq_phase(index) = valid */
+};
+
+#define IPC_RING_CHECK(cond) _Static_assert(cond, #cond)
+IPC_RING_CHECK(sizeof(struct ipc_queue) == 192);
+IPC_RING_CHECK(sizeof(struct ipc_cq_ring) == 192);
+IPC_RING_CHECK(sizeof(struct ipc_doorbell) == 64 || sizeof(struct ipc_doorbell) == 128);
+IPC_RING_CHECK(offsetof(struct ipc_doorbell, slot) == 64);
+IPC_RING_CHECK(sizeof(struct ipc_worker) == 64);
+IPC_RING_CHECK(sizeof(struct ipc_sge) == 16);
+IPC_RING_CHECK(sizeof(struct ipc_sqe) == 32);
+IPC_RING_CHECK(sizeof(struct ipc_sqe_atomic) == 16);
+IPC_RING_CHECK(sizeof(struct ipc_sqe_ud) == 48);
+IPC_RING_CHECK(sizeof(struct ipc_sqe_bind) == 32);
+IPC_RING_CHECK(sizeof(struct ipc_rqe) == 16);
+IPC_RING_CHECK(sizeof(struct ipc_cqe) == 64);
+IPC_RING_CHECK(sizeof(struct ipc_sqe) + sizeof(struct ipc_sqe_ud) + IPC_INLINE_MAX <=
+               IPC_UNIT * IPC_UNITS_MAX);
+IPC_RING_CHECK(sizeof(struct ipc_sqe) + sizeof(struct ipc_sqe_ud) +
+                   IPC_SGE_MAX * sizeof(struct ipc_sge) <=
+               IPC_UNIT * IPC_UNITS_MAX);
+IPC_RING_CHECK(ATOMIC_INT_LOCK_FREE == 2);
+
+/* Octets of one receive queue entry: a power of two, so that strides divide cache lines. */
+static inline uint32_t ipc_rq_stride(uint32_t max_sge)
+{
+    uint32_t need = (uint32_t)sizeof(struct ipc_rqe) + max_sge * (uint32_t)sizeof(struct ipc_sge);
+    uint32_t stride = 32;
+    while (stride < need)
+        stride *= 2;
+    return stride;
+}
+
+/* Octets of the extension behind an ipc_sqe. */
+static inline uint32_t ipc_sqe_ext(unsigned opcode, bool ud)
+{
+    if (ud)
+        return sizeof(struct ipc_sqe_ud);
+    if (opcode == IPC_WR_CMP_SWAP || opcode == IPC_WR_FETCH_ADD)
+        return sizeof(struct ipc_sqe_atomic);
+    if (opcode == IPC_WR_BIND_MW)
+        return sizeof(struct ipc_sqe_bind);
+    return 0;
+}
+
+/* A side's private view of a queue: addresses and masks never come from shared memory. */
+struct ipc_ring {
+    struct ipc_queue *q;
+    uint8_t *base;
+    uint32_t entries; /* power of two */
+    uint32_t stride;
+    uint32_t index; /* own index: the client's prod, the daemon's cons */
+    bool ud;        /* send queues: of a UD queue pair */
+};
+
+struct ipc_cq_view {
+    struct ipc_cq_ring *ring;
+    struct ipc_cqe *base;
+    uint32_t entries; /* power of two */
+    uint32_t index;   /* own index: the daemon's prod, the client's cons */
+};
+
+/* Octets of a queue in a slab, head included. */
+static inline uint64_t ipc_queue_size(uint32_t entries, uint32_t stride)
+{
+    return sizeof(struct ipc_queue) + (uint64_t)entries * stride;
+}
+
+static inline void ipc_ring_init(struct ipc_ring *r, void *at, uint32_t entries, uint32_t stride,
+                                 bool ud)
+{
+    r->q = at;
+    r->base = (uint8_t *)at + sizeof(struct ipc_queue);
+    r->entries = entries;
+    r->stride = stride;
+    r->index = 0;
+    r->ud = ud;
+}
+
+static inline void ipc_cq_view_init(struct ipc_cq_view *v, void *at, uint32_t entries)
+{
+    v->ring = at;
+    v->base = (struct ipc_cqe *)(void *)((uint8_t *)at + sizeof(struct ipc_cq_ring));
+    v->entries = entries;
+    v->index = 0;
+}
+
+/* ---- client: post
+ * --------------------------------------------------------------------------------- */
+
+/* Units or entries that fit now. */
+static inline uint32_t ipc_ring_room(const struct ipc_ring *r)
+{
+    return r->entries - (r->index - atomic_load_explicit(&r->q->cons, memory_order_acquire));
+}
+
+/* Show everything up to r->index. True: the caller must push the queue's number
+ * (ipc_doorbell_push). */
+static inline bool ipc_ring_publish(struct ipc_ring *r)
+{
+    atomic_store_explicit(&r->q->prod, r->index, memory_order_release);
+    ipc_fence();
+    if (atomic_load_explicit(&r->q->pending, memory_order_relaxed) != 0)
+        return false;
+    return atomic_exchange_explicit(&r->q->pending, 1, memory_order_relaxed) == 0;
+}
+
+/* Push a queue's number; any thread. True: the worker sleeps, kick it. */
+static inline bool ipc_doorbell_push(struct ipc_doorbell *db, uint32_t slots, uint32_t number,
+                                     const struct ipc_worker *worker)
+{
+    uint32_t at = atomic_fetch_add_explicit(&db->tail, 1, memory_order_relaxed);
+    atomic_store_explicit(&db->slot[at & (slots - 1)], number + 1, memory_order_release);
+    ipc_fence();
+    return atomic_load_explicit(&worker->sleeping, memory_order_relaxed) != 0;
+}
+
+/* ---- daemon: take
+ * ----------------------------------------------------------------------------------- */
+
+/* Take the next number out of the ring whose private head is *head; -1 = none now. The number is
+ * whatever the client wrote: check it. */
+static inline int64_t ipc_doorbell_pop(struct ipc_doorbell *db, uint32_t slots, uint32_t *head)
+{
+    _Atomic uint32_t *slot = &db->slot[*head & (slots - 1)];
+    uint32_t v = atomic_load_explicit(slot, memory_order_acquire);
+    if (v == 0)
+        return -1;
+    atomic_store_explicit(slot, 0, memory_order_relaxed);
+    ++*head;
+    return (int64_t)v - 1;
+}
+
+/* Is there a number? For the look before sleeping. */
+static inline bool ipc_doorbell_ready(const struct ipc_doorbell *db, uint32_t slots, uint32_t head)
+{
+    return atomic_load_explicit(&db->slot[head & (slots - 1)], memory_order_acquire) != 0;
+}
+
+/* After popping a queue's number, before looking at its entries. From here on the client rings
+ * again for what it adds; what is there now is the worker's to remember. */
+static inline void ipc_ring_attend(struct ipc_ring *r)
+{
+    atomic_store_explicit(&r->q->pending, 0, memory_order_release);
+    ipc_fence();
+}
+
+/* A worker about to block: true sleep = 1, then look at every doorbell ring, block only if all are
+ * empty. Awake again: false. */
+static inline void ipc_worker_sleeping(struct ipc_worker *w, bool sleeping)
+{
+    atomic_store_explicit(&w->sleeping, sleeping, memory_order_relaxed);
+    if (sleeping)
+        ipc_fence();
+}
+
+/* Tell the client that everything up to r->index has been taken over: its places are free. */
+static inline void ipc_ring_release(struct ipc_ring *r)
+{
+    atomic_store_explicit(&r->q->cons, r->index, memory_order_release);
+}
+
+/* A send queue entry in private memory, checked as far as its shape goes. */
+struct ipc_send {
+    struct ipc_sqe wr; /* opcode may be IPC_WR_MALFORMED: then only cookie and flags count */
+    struct ipc_sqe_atomic atomic;
+    struct ipc_sqe_bind bind;
+    struct ipc_sqe_ud ud;
+    const struct ipc_sge *sge;  /* wr.nsge of them, inside raw */
+    const uint8_t *inline_data; /* wr.inline_len octets inside raw, or NULL without F_INLINE */
+    _Alignas(IPC_LINE) uint8_t raw[IPC_UNIT * IPC_UNITS_MAX];
+};
+
+struct ipc_recv_entry {
+    uint64_t cookie;
+    uint32_t nsge; /* may exceed nothing: <= max_sge; UINT32_MAX = malformed (RSP-13) */
+    struct ipc_sge sge[IPC_SGE_MAX];
+};
+
+/* Copy the next entry out of a send queue, once, and check the copy. r->index advances; call
+ * ipc_ring_release when done with a batch. Guarantees on 1: flags has no unknown bit, nsge <=
+ * IPC_SGE_MAX, inline_len <= IPC_INLINE_MAX and both lie inside the copy; opcode is known or
+ * IPC_WR_MALFORMED. Limits of the queue pair (max_sge, opcode by type) are the caller's to check.
+ * Returns 1; 0 empty; -EPROTO the index or the unit count is a lie: queue pair to ERR with QP_FATAL
+ * (SHM-01, SHM-02, SHM-03). */
+int ipc_sq_fetch(struct ipc_ring *r, struct ipc_send *out);
+
+/* The same for receive queues. */
+int ipc_rq_fetch(struct ipc_ring *r, struct ipc_recv_entry *out);
+
+/* ---- completion queues
+ * ---------------------------------------------------------------------------- */
+
+static inline uint32_t ipc_cq_phase(const struct ipc_cq_view *v, uint32_t index)
+{
+    return (index & v->entries) == 0 ? 1 : 2;
+}
+
+/* Daemon: store a completion (its phase is ignored). False: no room, or the client's index is a
+ * lie; the CQ is in error then (CQ-05, SHM-05). */
+static inline bool ipc_cq_push(struct ipc_cq_view *v, const struct ipc_cqe *cqe)
+{
+    uint32_t used = v->index - atomic_load_explicit(&v->ring->cons, memory_order_acquire);
+    if (used >= v->entries)
+        return false;
+    struct ipc_cqe *at = &v->base[v->index & (v->entries - 1)];
+    memcpy((void *)at, (const void *)cqe, offsetof(struct ipc_cqe, phase));
+    atomic_store_explicit(&at->phase, ipc_cq_phase(v, v->index), memory_order_release);
+    v->index++;
+    return true;
+}
+
+/* Daemon: after storing one or more completions, of which at least one was solicited or in error
+ * (`solicited`): must an event be sent? Clears the arming if so. */
+static inline bool ipc_cq_notify(struct ipc_cq_view *v, bool solicited)
+{
+    ipc_fence();
+    uint32_t arm = atomic_load_explicit(&v->ring->arm, memory_order_relaxed);
+    if (!(arm & IPC_ARM_NEXT) && !(solicited && (arm & IPC_ARM_SOLICITED)))
+        return false;
+    return atomic_exchange_explicit(&v->ring->arm, 0, memory_order_relaxed) != 0;
+}
+
+/* Client: the next completion, NULL = none. It stays valid until ipc_cq_consume. */
+static inline struct ipc_cqe *ipc_cq_peek(const struct ipc_cq_view *v)
+{
+    struct ipc_cqe *at = &v->base[v->index & (v->entries - 1)];
+    if (atomic_load_explicit(&at->phase, memory_order_acquire) != ipc_cq_phase(v, v->index))
+        return NULL;
+    return at;
+}
+
+/* Client: give back everything up to v->index. */
+static inline void ipc_cq_consume(struct ipc_cq_view *v)
+{
+    atomic_store_explicit(&v->ring->cons, v->index, memory_order_release);
+}
+
+/* Client: ask for one event (CQ-06); then poll again. The stronger of two kinds wins. */
+static inline void ipc_cq_arm(struct ipc_cq_view *v, uint32_t kind)
+{
+    atomic_fetch_or_explicit(&v->ring->arm, kind, memory_order_seq_cst);
+    ipc_fence();
+}
+
+#endif
