@@ -87,15 +87,17 @@ struct io_ops {
     void (*rx_release)(struct io_port *io, unsigned n);
 
     /* Reserve room for up to `max` (<= IO_BURST_MAX) frames. Returns how many slots were filled in;
-     * 0 when the port is full or the link is down. Slots not committed in the next tx_commit are
-     * returned to the port by it. */
+     * 0 when the port is full or the link is down. Slots not committed in the next tx_commit, or
+     * before the next tx_reserve, are returned to the port by it. */
     unsigned (*tx_reserve)(struct io_port *io, struct io_slot *slots, unsigned max, uint64_t now);
 
-    /* Hand over the slots of the last tx_reserve in their order. n is what tx_reserve returned. */
+    /* Hand over the slots of the last tx_reserve in their order. n is what tx_reserve returned. A
+     * slot with len > caps.frame_max is refused and counted in tx_drop. */
     void (*tx_commit)(struct io_port *io, const struct io_slot *slots, unsigned n, uint64_t now);
 
-    /* Earliest time at which rx_peek can return something that it can't now; UINT64_MAX = not known
-     * (external event). Only meaningful for ports with internal time (mem). May be NULL. */
+    /* Earliest time at which rx_peek can return something that it can't now, or at which a
+     * tx_reserve that got less than it asked for can get more; UINT64_MAX = not known (external
+     * event: rx_fd tells, for room too). Only meaningful for ports with internal time (mem). May be NULL. */
     uint64_t (*deadline)(struct io_port *io);
 
     /* Slow path, at most every few ms: reconnect, link state. Never blocks for long. May be NULL. */

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Dice, the marking curve of CC-02, and damage to frames.
+ */
+#include "mem_fault.h"
+
+#define ETHERTYPE_IPV4 0x0800u
+#define ETHERTYPE_IPV6 0x86DDu
+#define ETHERTYPE_VLAN 0x8100u
+#define ETHERTYPE_QINQ 0x88A8u
+#define ECN_MASK       0x03u /* 00 not ECT, 01 and 10 ECT, 11 CE */
+
+uint64_t mem_rng_next(struct mem_rng *rng)
+{
+    uint64_t z = rng->state += 0x9E3779B97F4A7C15u;
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+    return z ^ (z >> 31);
+}
+
+uint64_t mem_rng_below(struct mem_rng *rng, uint64_t n)
+{
+    return (uint64_t)(((mem_u128)mem_rng_next(rng) * n) >> 64);
+}
+
+bool mem_rng_hit(struct mem_rng *rng, double p)
+{
+    if (p <= 0)
+        return false;
+    if (p >= 1)
+        return true;
+    return (double)(mem_rng_next(rng) >> 11) * 0x1p-53 < p;
+}
+
+double mem_ecn_probability(uint64_t q, uint64_t kmin, uint64_t kmax, double pmax)
+{
+    if (kmax == 0 || q <= kmin)
+        return 0;
+    if (q > kmax)
+        return 1;
+    return pmax * (double)(q - kmin) / (double)(kmax - kmin);
+}
+
+static uint16_t get16(const uint8_t *p)
+{
+    return (uint16_t)(p[0] << 8 | p[1]);
+}
+
+bool mem_frame_mark_ce(uint8_t *frame, uint32_t len)
+{
+    uint32_t off = 12;
+
+    while (off + 4 <= len &&
+           (get16(frame + off) == ETHERTYPE_VLAN || get16(frame + off) == ETHERTYPE_QINQ))
+        off += 4;
+    if (off + 2 > len)
+        return false;
+    uint16_t type = get16(frame + off);
+    uint8_t *ip = frame + off + 2;
+    uint32_t room = len - off - 2;
+
+    if (type == ETHERTYPE_IPV6 && room >= 40) {
+        /* version(4) class(8) flow(20): the class's low two bits are bits 5..4 of octet 1 */
+        if ((ip[1] >> 4 & ECN_MASK) == 0)
+            return false;
+        ip[1] |= ECN_MASK << 4;
+        return true;
+    }
+    if (type == ETHERTYPE_IPV4 && room >= 20) {
+        if ((ip[1] & ECN_MASK) == 0)
+            return false;
+        uint16_t before = get16(ip);
+        ip[1] |= ECN_MASK;
+        /* RFC 1624: HC' = ~(~HC + ~m + m') in ones' complement; a wrong sum stays wrong. */
+        uint32_t sum = (uint16_t)~get16(ip + 10) + (uint32_t)(uint16_t)~before + get16(ip);
+        sum = (sum & 0xFFFF) + (sum >> 16);
+        sum = (sum & 0xFFFF) + (sum >> 16);
+        ip[10] = (uint8_t)(~sum >> 8);
+        ip[11] = (uint8_t)~sum;
+        return true;
+    }
+    return false;
+}
+
+void mem_frame_flip(uint8_t *frame, uint32_t len, unsigned bits, struct mem_rng *rng)
+{
+    uint64_t chosen[8];
+    unsigned n = 0;
+
+    if (bits > 8)
+        bits = 8;
+    while (n < bits) {
+        uint64_t bit = mem_rng_below(rng, (uint64_t)len * 8);
+        bool again = false;
+        for (unsigned i = 0; i < n; i++)
+            again |= chosen[i] == bit;
+        if (again)
+            continue;
+        chosen[n++] = bit;
+        frame[bit / 8] ^= (uint8_t)(1u << (bit % 8));
+    }
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Inside of the emulated link: shared by mem_link.c (what happens between ports), mem_port.c (the
+ * driver's face), mem_spec.c (the specification string). Nobody else includes this.
+ *
+ * A frame lives in one buffer from tx_reserve to rx_release. The buffer belongs to the pool of the
+ * port that sent it; only its pointer moves. The link's lock covers everything here except where a
+ * field says otherwise; it is taken once a burst.
+ */
+#ifndef URNIC_MEM_INTERNAL_H
+#define URNIC_MEM_INTERNAL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "mem_fault.h"
+#include "mem_link.h"
+
+#define MEM_WIRE_OVERHEAD 24u         /* preamble 8, FCS 4, gap 12 */
+#define MEM_NIC_BACKLOG   (64u << 10) /* octets that wait in a port without a queue limit */
+#define MEM_HELD_MAX      16u         /* reordered frames under way to one port */
+#define MEM_TX_CACHE      (2u * IO_BURST_MAX)
+#define MEM_MACS          256u /* entries of the switch's address table, a power of two */
+
+struct mem_link_config {
+    struct mem_link_faults faults;
+    uint64_t seed, frame, slots, log;
+};
+
+struct mem_buf {
+    _Alignas(64) uint32_t owner; /* index of the port whose pool it is */
+    uint32_t len;
+    uint32_t gap; /* > 0: held until so many frames have overtaken it */
+    uint8_t data[] __attribute__((aligned(64)));
+};
+
+struct mem_entry {
+    uint64_t at; /* arrival; 0 = at once */
+    struct mem_buf *buf;
+};
+
+/* A place where a port can be plugged in; outlives the port, because frames under way do. */
+struct mem_socket {
+    bool open;
+    bool plugged;   /* mem_link_up */
+    atomic_bool up; /* read without the lock */
+    atomic_uint_fast64_t changes;
+    uint32_t frame_max;
+    uint8_t mac[6];
+
+    /* sending */
+    uint8_t *arena;        /* slots buffers of link->stride octets */
+    struct mem_buf **pool; /* free ones, the warmest on top */
+    uint32_t pool_n;
+    bool wants_room;  /* tx_reserve gave less than it was asked for */
+    uint64_t room_at; /* when that may change; UINT64_MAX = when a receiver releases */
+    bool paused;
+    struct mem_rng rng;
+    struct mem_link_faults faults;
+    struct mem_link_stats stats;
+
+    /* the queue towards this port: ring[head..tail), sorted by arrival; the first `lent` are with
+     * the receiver, the first `arrived` have been counted in arrived_bytes */
+    struct mem_entry *ring;
+    uint64_t head, tail, mask;
+    uint64_t lent, arrived, arrived_bytes;
+    atomic_uint_fast64_t waiting; /* tail - head - lent, read without the lock */
+    uint64_t busy_until;          /* the last frame's last bit leaves the queue */
+    uint64_t busy_rem;            /* fraction of a ns: bits * 1e9 modulo rate */
+    struct mem_buf *held[MEM_HELD_MAX];
+    unsigned held_n;
+    bool over_xoff;
+    uint64_t rx_oversize;
+
+    /* wake-up */
+    int fd;
+    bool armed;
+};
+
+struct mem_link {
+    pthread_mutex_t lock;
+    char name[MEM_LINK_NAME];
+    struct mem_link *next; /* registry */
+    unsigned refs;         /* registry's lock */
+    struct mem_link_config cfg;
+    struct mem_link_faults later; /* of ports opened later */
+    size_t stride;
+    unsigned opened; /* ports now */
+    unsigned top;    /* sockets ever used: [0, top) */
+    struct mem_socket *sockets[MEM_LINK_PORTS];
+    uint64_t last_now;
+    mem_link_rule rule;
+    void *rule_ctx;
+    struct mem_link_drop *drops; /* ring of cfg.log, allocated at the first drop */
+    uint64_t drop_n;
+    struct {
+        uint8_t mac[6];
+        bool used;
+        uint8_t port;
+    } macs[MEM_MACS];
+};
+
+/* The port that a driver's user holds. */
+struct mem_port {
+    struct io_port io;
+    struct mem_link *link;
+    struct mem_socket *sock;
+    unsigned index;
+    struct mem_buf *cache[MEM_TX_CACHE]; /* free buffers at hand, the port's thread only */
+    unsigned cache_n;
+    struct mem_buf *reserved[IO_BURST_MAX];
+    unsigned reserved_n;
+    bool may_be_full;      /* a rate or PFC: the link has a say in each reservation */
+    struct io_stats stats; /* the port's thread only */
+};
+
+/* mem_spec.c: read "LINK[,KEY=VALUE...]". `have` is NULL for a new link, else its values: every key
+ * given must agree. Returns 0 or -EINVAL with the reason in err. */
+int mem_spec_parse(const char *args, const struct mem_link_config *have, uint64_t seed, char *name,
+                   struct mem_link_config *cfg, char *err, size_t err_size);
+
+/* mem_link.c, all under the link's lock. */
+void mem_socket_send(struct mem_link *link, unsigned dir, struct mem_buf *buf, uint64_t now);
+void mem_socket_flush(struct mem_link *link, unsigned index, bool all, uint64_t now);
+/* May port `dir` send now? Otherwise sets its room_at. */
+bool mem_socket_may_send(struct mem_link *link, unsigned dir, uint64_t now);
+void mem_socket_signal(struct mem_socket *s);
+void mem_buf_free(struct mem_link *link, struct mem_buf *buf);
+void mem_links_update(struct mem_link *link);
+
+/* mem_registry.c: attach a port to the link that args name, making the link if it isn't there.
+ * Returns 0 and a reference to the link and the port's place, or -errno. */
+int mem_registry_attach(const char *args, const struct io_open_params *params,
+                        struct mem_link **link, unsigned *index, char *err, size_t err_size);
+
+#endif

@@ -1,0 +1,525 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What happens between the ports of an emulated link: rules and dice, the way through the switch,
+ * the queue with its limit, marking (CC-02) and serialization, delay and reordering, and the record
+ * of what was lost.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "mem_internal.h"
+
+#define RING_MIN 256u
+
+static const char *const reason_names[MEM_LINK_REASONS] = {
+    [MEM_LINK_R_LOSS] = "loss",         [MEM_LINK_R_RULE] = "rule",
+    [MEM_LINK_R_QUEUE] = "queue",       [MEM_LINK_R_DOWN] = "down",
+    [MEM_LINK_R_OVERSIZE] = "oversize", [MEM_LINK_R_NOBUF] = "nobuf",
+    [MEM_LINK_R_CORRUPT] = "corrupt",
+};
+
+const char *mem_link_reason_name(enum mem_link_reason reason)
+{
+    return (unsigned)reason < MEM_LINK_REASONS ? reason_names[reason] : "?";
+}
+
+/* ---- small things ------------------------------------------------------------------------------
+ */
+
+static void log_loss(struct mem_link *link, unsigned dir, enum mem_link_reason reason,
+                     const struct mem_buf *buf, uint64_t now)
+{
+    link->sockets[dir]->stats.lost[reason]++;
+    if (!link->drops) {
+        link->drops = calloc(link->cfg.log, sizeof(*link->drops));
+        if (!link->drops)
+            return;
+    }
+    struct mem_link_drop *d = &link->drops[link->drop_n++ % link->cfg.log];
+    uint32_t head = buf->len < MEM_LINK_HEAD ? buf->len : MEM_LINK_HEAD;
+    d->time = now;
+    d->dir = dir;
+    d->len = buf->len;
+    d->reason = reason;
+    memcpy(d->head, buf->data, head);
+    memset(d->head + head, 0, MEM_LINK_HEAD - head);
+}
+
+void mem_socket_signal(struct mem_socket *s)
+{
+    if (!s->armed)
+        return;
+    s->armed = false;
+    uint64_t one = 1;
+    ssize_t n = write(s->fd, &one, sizeof(one)); /* can't fail: it was 0 when armed */
+    (void)n;
+}
+
+void mem_buf_free(struct mem_link *link, struct mem_buf *buf)
+{
+    struct mem_socket *s = link->sockets[buf->owner];
+
+    s->pool[s->pool_n++] = buf;
+    if (s->wants_room) {
+        s->wants_room = false;
+        mem_socket_signal(s);
+    }
+}
+
+static struct mem_buf *buf_copy(struct mem_link *link, const struct mem_buf *buf)
+{
+    struct mem_socket *s = link->sockets[buf->owner];
+
+    if (s->pool_n == 0)
+        return NULL;
+    struct mem_buf *copy = s->pool[--s->pool_n];
+    copy->len = buf->len;
+    copy->gap = 0;
+    memcpy(copy->data, buf->data, buf->len);
+    return copy;
+}
+
+static bool is_switch(const struct mem_link *link)
+{
+    return link->opened > 2;
+}
+
+/* Whose faults rule the queue from src to dst: a wire is the sender's, a switch's port the
+ * receiver's. */
+static const struct mem_link_faults *queue_faults(const struct mem_link *link, unsigned src,
+                                                  unsigned dst)
+{
+    return &link->sockets[is_switch(link) ? dst : src]->faults;
+}
+
+/* Octets that wait to be serialized: the time that the queue needs to run empty, at the rate. */
+static uint64_t backlog(const struct mem_socket *dst, uint64_t rate, uint64_t now)
+{
+    if (!rate || dst->busy_until <= now)
+        return 0;
+    return (uint64_t)((mem_u128)(dst->busy_until - now) * rate / 8000000000u);
+}
+
+/* ---- the queue towards a port
+ * -------------------------------------------------------------------- */
+
+static struct mem_entry *entry(const struct mem_socket *s, uint64_t i)
+{
+    return &s->ring[i & s->mask];
+}
+
+static bool ring_grow(struct mem_socket *s)
+{
+    uint64_t size = s->ring ? (s->mask + 1) * 2 : RING_MIN;
+    struct mem_entry *ring = malloc(size * sizeof(*ring));
+
+    if (!ring)
+        return false;
+    for (uint64_t i = s->head; i != s->tail; i++)
+        ring[i & (size - 1)] = *entry(s, i);
+    free(s->ring);
+    s->ring = ring;
+    s->mask = size - 1;
+    return true;
+}
+
+static void waiting_update(struct mem_socket *s)
+{
+    atomic_store_explicit(&s->waiting, s->tail - s->head - s->lent, memory_order_release);
+}
+
+/* Insert by arrival time, after equals, and never before what has arrived or is lent. */
+static bool ring_insert(struct mem_socket *s, struct mem_buf *buf, uint64_t at, uint64_t now)
+{
+    if ((!s->ring || s->tail - s->head > s->mask) && !ring_grow(s))
+        return false;
+    uint64_t low = s->head + (s->lent > s->arrived ? s->lent : s->arrived);
+    uint64_t pos = s->tail++;
+    while (pos > low && entry(s, pos - 1)->at > at && entry(s, pos - 1)->at > now) {
+        *entry(s, pos) = *entry(s, pos - 1);
+        pos--;
+    }
+    *entry(s, pos) = (struct mem_entry){at, buf};
+    return true;
+}
+
+static void ring_remove(struct mem_socket *s, uint64_t pos)
+{
+    for (; pos + 1 != s->tail; pos++)
+        *entry(s, pos) = *entry(s, pos + 1);
+    s->tail--;
+}
+
+/* A frame has been put under way at time `at`: held ones that it was the last to overtake follow.
+ */
+static void held_count_down(struct mem_socket *s, uint64_t at, uint64_t now)
+{
+    for (unsigned i = 0; i < s->held_n;) {
+        struct mem_buf *buf = s->held[i];
+        if (--buf->gap > 0) {
+            i++;
+            continue;
+        }
+        s->held[i] = s->held[--s->held_n];
+        uint64_t pos = s->tail - 1;
+        while (entry(s, pos)->buf != buf)
+            pos--;
+        /* Its own time may have come while nobody looked: then it stays where it is. */
+        if (entry(s, pos)->at <= now || pos < s->head + s->arrived)
+            continue;
+        ring_remove(s, pos);
+        ring_insert(s, buf, at, now);
+    }
+}
+
+/* Count the octets that have arrived and are not released: what the receiver leaves lying. */
+static void arrived_update(struct mem_socket *s, uint64_t now)
+{
+    while (s->head + s->arrived != s->tail && entry(s, s->head + s->arrived)->at <= now) {
+        s->arrived_bytes += entry(s, s->head + s->arrived)->buf->len;
+        s->arrived++;
+    }
+}
+
+/* ---- one frame, one receiver
+ * --------------------------------------------------------------------- */
+
+static void deliver(struct mem_link *link, unsigned dir, unsigned to, struct mem_buf *buf,
+                    const struct mem_link_verdict *v, uint64_t now)
+{
+    struct mem_socket *src = link->sockets[dir], *dst = link->sockets[to];
+    const struct mem_link_faults *f = queue_faults(link, dir, to);
+    struct mem_link_stats *qs = &link->sockets[is_switch(link) ? to : dir]->stats;
+    uint64_t at = now;
+
+    if (!atomic_load_explicit(&dst->up, memory_order_relaxed)) {
+        log_loss(link, dir, MEM_LINK_R_DOWN, buf, now);
+        goto lost;
+    }
+    if (buf->len > dst->frame_max) {
+        dst->rx_oversize++;
+        log_loss(link, dir, MEM_LINK_R_OVERSIZE, buf, now);
+        goto lost;
+    }
+    if (f->rate) {
+        uint64_t wire = buf->len + MEM_WIRE_OVERHEAD;
+        uint64_t q = backlog(dst, f->rate, now) + wire;
+        if (f->queue && q > f->queue) {
+            log_loss(link, dir, MEM_LINK_R_QUEUE, buf, now);
+            goto lost;
+        }
+        if (q > qs->queue_max)
+            qs->queue_max = q;
+        /* The frame itself isn't part of the queue that it finds. */
+        double p = mem_ecn_probability(q - wire, f->ecn_kmin, f->ecn_kmax, f->ecn_pmax);
+        if (mem_rng_hit(&src->rng, p) && mem_frame_mark_ce(buf->data, buf->len))
+            src->stats.marked++;
+        if (dst->busy_until < now) {
+            dst->busy_until = now;
+            dst->busy_rem = 0;
+        }
+        uint64_t ticks = wire * 8 * 1000000000u + dst->busy_rem;
+        dst->busy_until += ticks / f->rate;
+        dst->busy_rem = ticks % f->rate;
+        at = dst->busy_until;
+    }
+    at += f->delay;
+    if (v->delay) {
+        at += v->delay;
+        src->stats.delayed++;
+    }
+    buf->gap = 0;
+    if ((v->flags & MEM_LINK_REORDER) && dst->held_n < MEM_HELD_MAX) {
+        buf->gap = v->reorder_gap ? v->reorder_gap : 1;
+        dst->held[dst->held_n++] = buf;
+        src->stats.reordered++;
+        at += src->faults.reorder_hold ? src->faults.reorder_hold : 1;
+    } else if (at == now) {
+        at = 0; /* visible to a receiver whose clock reading is a little older, too */
+    }
+    if (!ring_insert(dst, buf, at, now)) {
+        if (buf->gap)
+            dst->held_n--;
+        log_loss(link, dir, MEM_LINK_R_NOBUF, buf, now);
+        goto lost;
+    }
+    src->stats.delivered++;
+    if (dst->held_n && !buf->gap)
+        held_count_down(dst, at, now);
+    waiting_update(dst);
+    mem_socket_signal(dst);
+    return;
+lost:
+    mem_buf_free(link, buf);
+}
+
+/* ---- where to
+ * -------------------------------------------------------------------------------------- */
+
+static unsigned mac_slot(const uint8_t mac[6])
+{
+    uint32_t h = 2166136261u;
+    for (int i = 0; i < 6; i++)
+        h = (h ^ mac[i]) * 16777619u;
+    return (h ^ h >> 16) & (MEM_MACS - 1);
+}
+
+static void mac_learn(struct mem_link *link, const uint8_t mac[6], unsigned port)
+{
+    unsigned first = mac_slot(mac), i = first;
+
+    if (mac[0] & 1)
+        return;
+    do {
+        if (!link->macs[i].used || memcmp(link->macs[i].mac, mac, 6) == 0)
+            break;
+        i = (i + 1) & (MEM_MACS - 1);
+    } while (i != first);
+    memcpy(link->macs[i].mac, mac, 6);
+    link->macs[i].used = true;
+    link->macs[i].port = (uint8_t)port;
+}
+
+/* The port behind a MAC, or MEM_LINK_ALL. */
+static unsigned mac_find(const struct mem_link *link, const uint8_t mac[6])
+{
+    unsigned first = mac_slot(mac), i = first;
+
+    if (mac[0] & 1)
+        return MEM_LINK_ALL;
+    do {
+        if (!link->macs[i].used)
+            break;
+        if (memcmp(link->macs[i].mac, mac, 6) == 0) {
+            unsigned port = link->macs[i].port;
+            return link->sockets[port]->open ? port : MEM_LINK_ALL;
+        }
+        i = (i + 1) & (MEM_MACS - 1);
+    } while (i != first);
+    return MEM_LINK_ALL;
+}
+
+/* To all other ports: copies for all but the last, which gets the frame itself. */
+static void flood(struct mem_link *link, unsigned dir, struct mem_buf *buf,
+                  const struct mem_link_verdict *v, uint64_t now)
+{
+    unsigned last = MEM_LINK_ALL, copies = 0;
+
+    for (unsigned i = 0; i < link->top; i++) {
+        if (i == dir || !link->sockets[i]->open)
+            continue;
+        if (last != MEM_LINK_ALL) {
+            struct mem_buf *copy = buf_copy(link, buf);
+            if (copy)
+                deliver(link, dir, last, copy, v, now);
+            else
+                log_loss(link, dir, MEM_LINK_R_NOBUF, buf, now);
+            copies++;
+        }
+        last = i;
+    }
+    if (last == MEM_LINK_ALL) {
+        log_loss(link, dir, MEM_LINK_R_DOWN, buf, now);
+        mem_buf_free(link, buf);
+        return;
+    }
+    if (copies)
+        link->sockets[dir]->stats.flooded++;
+    deliver(link, dir, last, buf, v, now);
+}
+
+static void forward(struct mem_link *link, unsigned dir, struct mem_buf *buf,
+                    const struct mem_link_verdict *v, uint64_t now)
+{
+    unsigned to = MEM_LINK_ALL;
+
+    if (is_switch(link))
+        to = mac_find(link, buf->data);
+    if (to == MEM_LINK_ALL)
+        flood(link, dir, buf, v, now);
+    else if (to == dir)
+        mem_buf_free(link, buf); /* the receiver is on the sender's own segment */
+    else
+        deliver(link, dir, to, buf, v, now);
+}
+
+/* ---- sending
+ * --------------------------------------------------------------------------------------- */
+
+/* The dice, in a fixed order. */
+static void roll(struct mem_socket *src, struct mem_link_verdict *v, bool *loss, bool *corrupt)
+{
+    const struct mem_link_faults *f = &src->faults;
+
+    *loss = mem_rng_hit(&src->rng, f->loss);
+    *corrupt = mem_rng_hit(&src->rng, f->corrupt);
+    if (mem_rng_hit(&src->rng, f->dup))
+        v->flags |= MEM_LINK_DUP;
+    if (mem_rng_hit(&src->rng, f->reorder)) {
+        v->flags |= MEM_LINK_REORDER;
+        if (!v->reorder_gap)
+            v->reorder_gap = f->reorder_gap;
+    }
+}
+
+void mem_socket_send(struct mem_link *link, unsigned dir, struct mem_buf *buf, uint64_t now)
+{
+    struct mem_socket *src = link->sockets[dir];
+    struct mem_link_verdict v = {0};
+    enum mem_link_reason reason;
+    bool loss, corrupt;
+
+    if (now > link->last_now)
+        link->last_now = now;
+    src->stats.frames++;
+    src->stats.bytes += buf->len;
+    if (link->rule)
+        link->rule(link->rule_ctx, buf->data, buf->len, dir, now, &v);
+    roll(src, &v, &loss, &corrupt);
+    if (!atomic_load_explicit(&src->up, memory_order_relaxed)) {
+        reason = MEM_LINK_R_DOWN;
+        goto lost;
+    }
+    if (buf->len < 14) {
+        reason = MEM_LINK_R_OVERSIZE;
+        goto lost;
+    }
+    if (v.flags & MEM_LINK_DROP) {
+        reason = MEM_LINK_R_RULE;
+        goto lost;
+    }
+    if (loss) {
+        reason = MEM_LINK_R_LOSS;
+        goto lost;
+    }
+    if (is_switch(link))
+        mac_learn(link, buf->data + 6, dir);
+    if (v.flags & MEM_LINK_MARK_CE && mem_frame_mark_ce(buf->data, buf->len))
+        src->stats.marked++;
+
+    struct mem_buf *copy = v.flags & MEM_LINK_DUP ? buf_copy(link, buf) : NULL;
+    if (corrupt || v.flags & MEM_LINK_CORRUPT)
+        log_loss(link, dir, MEM_LINK_R_CORRUPT, buf, now);
+    if (corrupt)
+        mem_frame_flip(buf->data, buf->len, 1 + (unsigned)mem_rng_below(&src->rng, 3), &src->rng);
+    if (v.flags & MEM_LINK_CORRUPT && v.corrupt_off < buf->len)
+        buf->data[v.corrupt_off] ^= v.corrupt_xor ? v.corrupt_xor : 1;
+    forward(link, dir, buf, &v, now);
+    if (copy) {
+        struct mem_link_verdict plain = {.delay = v.delay};
+        src->stats.duplicated++;
+        forward(link, dir, copy, &plain, now);
+    }
+    return;
+lost:
+    log_loss(link, dir, reason, buf, now);
+    mem_buf_free(link, buf);
+}
+
+/* The receiver's side of PFC, with hysteresis. */
+static bool over_xoff(struct mem_socket *dst, const struct mem_link_faults *f, uint64_t now)
+{
+    arrived_update(dst, now);
+    uint64_t q = backlog(dst, f->rate, now) + dst->arrived_bytes;
+    if (q > f->xoff)
+        dst->over_xoff = true;
+    else if (q <= f->xon)
+        dst->over_xoff = false;
+    return dst->over_xoff;
+}
+
+/* When does the queue towards dst run down to `target` octets? */
+static uint64_t room_time(const struct mem_socket *dst, const struct mem_link_faults *f,
+                          uint64_t target, uint64_t now)
+{
+    uint64_t q = backlog(dst, f->rate, now);
+    if (!f->rate || q <= target)
+        return UINT64_MAX;
+    return now + 1 + (uint64_t)((mem_u128)(q - target) * 8000000000u / f->rate);
+}
+
+bool mem_socket_may_send(struct mem_link *link, unsigned dir, uint64_t now)
+{
+    struct mem_socket *src = link->sockets[dir];
+    bool pause = false, full = false;
+
+    src->room_at = UINT64_MAX;
+    for (unsigned i = 0; i < link->top; i++) {
+        struct mem_socket *dst = link->sockets[i];
+        if (i == dir || !dst->open)
+            continue;
+        const struct mem_link_faults *f = queue_faults(link, dir, i);
+        uint64_t at = UINT64_MAX;
+        if (f->pfc && over_xoff(dst, f, now)) {
+            pause = true;
+            at = room_time(dst, f, f->xon, now);
+        } else if (!is_switch(link) && !f->queue && backlog(dst, f->rate, now) >= MEM_NIC_BACKLOG) {
+            full = true;
+            at = room_time(dst, f, MEM_NIC_BACKLOG - 1, now);
+        }
+        if (at < src->room_at)
+            src->room_at = at;
+    }
+    if (pause && !src->paused)
+        src->stats.pauses++;
+    src->paused = pause;
+    return !pause && !full;
+}
+
+/* ---- link state
+ * -------------------------------------------------------------------------------------- */
+
+void mem_links_update(struct mem_link *link)
+{
+    for (unsigned i = 0; i < link->top; i++) {
+        struct mem_socket *s = link->sockets[i];
+        bool up = s->open && s->plugged && link->opened >= 2;
+        if (up && !is_switch(link)) /* a wire is up when both ends are */
+            for (unsigned k = 0; k < link->top; k++)
+                up = up && (!link->sockets[k]->open || link->sockets[k]->plugged);
+        if (up == atomic_load(&s->up))
+            continue;
+        atomic_store(&s->up, up);
+        atomic_fetch_add(&s->changes, 1);
+        mem_socket_signal(s);
+    }
+}
+
+/* Drop from the queue towards `to` what hasn't arrived (or all that isn't lent), of one sender. */
+static void flush_queue(struct mem_link *link, unsigned to, unsigned from, bool all, uint64_t now)
+{
+    struct mem_socket *s = link->sockets[to];
+
+    for (uint64_t i = s->head + (all                    ? s->lent
+                                 : s->arrived > s->lent ? s->arrived
+                                                        : s->lent);
+         i != s->tail;) {
+        struct mem_entry e = *entry(s, i);
+        if ((!all && e.at <= now) || (from != MEM_LINK_ALL && e.buf->owner != from)) {
+            i++;
+            continue;
+        }
+        for (unsigned h = 0; h < s->held_n; h++)
+            if (s->held[h] == e.buf)
+                s->held[h--] = s->held[--s->held_n];
+        if (i < s->head + s->arrived) {
+            s->arrived--;
+            s->arrived_bytes -= e.buf->len;
+        }
+        ring_remove(s, i);
+        log_loss(link, e.buf->owner, MEM_LINK_R_DOWN, e.buf, link->last_now);
+        mem_buf_free(link, e.buf);
+    }
+    waiting_update(s);
+}
+
+void mem_socket_flush(struct mem_link *link, unsigned index, bool all, uint64_t now)
+{
+    flush_queue(link, index, MEM_LINK_ALL, all, now);
+    link->sockets[index]->busy_until = 0;
+    for (unsigned i = 0; i < link->top; i++)
+        if (i != index)
+            flush_queue(link, i, index, false, now);
+}

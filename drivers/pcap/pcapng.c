@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * pcapng, the writing half: section header, interface description, enhanced packet and interface
+ * statistics blocks, in the machine's byte order (the format's magic tells readers which).
+ */
+#include "pcapng.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define BLOCK_SHB    0x0A0D0D0Au
+#define BLOCK_IDB    1u
+#define BLOCK_ISB    5u
+#define BLOCK_EPB    6u
+#define BYTE_ORDER_M 0x1A2B3C4Du
+#define LINK_ETHER   1u
+
+#define OPT_END        0u
+#define OPT_COMMENT    1u
+#define OPT_SHB_APPL   4u
+#define OPT_IF_NAME    2u
+#define OPT_IF_DESCR   3u
+#define OPT_IF_SPEED   8u
+#define OPT_IF_TSRESOL 9u
+#define OPT_EPB_FLAGS  2u
+#define OPT_ISB_RECV   4u
+#define OPT_ISB_DROP   5u
+#define TSRESOL_NS     9u /* 10^-9 s */
+
+#define BUFFER_DEFAULT (256u << 10)
+#define BUFFER_MIN     (64u << 10)
+#define FRAME_MOST     (32u << 10)
+#define TEXT_MOST      256u
+
+struct pcapng {
+    int fd;
+    bool dead; /* the file is not whole any more: nothing is added */
+    uint8_t *buf;
+    size_t size;
+    size_t used;  /* octets to be written: buf[0..used) */
+    size_t block; /* start of the block being assembled */
+    int first_error;
+    uint64_t epoch, limit;
+    uint32_t snaplen;
+    int interfaces;
+    uint64_t if_packets[PCAPNG_INTERFACES], if_drops[PCAPNG_INTERFACES], last_ns;
+    struct pcapng_stats stats;
+};
+
+/* ---- assembling a block at buf[used..) ------------------------------------------------------ */
+
+static void put(struct pcapng *w, const void *data, size_t len)
+{
+    static const uint8_t zero[4];
+
+    memcpy(w->buf + w->used, data, len);
+    w->used += len;
+    size_t pad = -len & 3;
+    memcpy(w->buf + w->used, zero, pad);
+    w->used += pad;
+}
+
+static void put32(struct pcapng *w, uint32_t v)
+{
+    put(w, &v, sizeof(v));
+}
+
+static void put_option(struct pcapng *w, uint16_t code, const void *data, size_t len)
+{
+    uint16_t head[2] = {code, (uint16_t)len};
+
+    put(w, head, sizeof(head));
+    put(w, data, len);
+}
+
+static void put_text(struct pcapng *w, uint16_t code, const char *text, size_t most)
+{
+    if (text && *text)
+        put_option(w, code, text, strnlen(text, most));
+}
+
+static void block_begin(struct pcapng *w, uint32_t type)
+{
+    w->block = w->used;
+    put32(w, type);
+    put32(w, 0); /* the length comes at the end */
+}
+
+static void block_end(struct pcapng *w)
+{
+    put_option(w, OPT_END, "", 0);
+    uint32_t len = (uint32_t)(w->used - w->block + 4);
+    memcpy(w->buf + w->block + 4, &len, sizeof(len));
+    put32(w, len);
+}
+
+static void put_time(struct pcapng *w, uint64_t ns)
+{
+    put32(w, (uint32_t)(ns >> 32));
+    put32(w, (uint32_t)ns);
+}
+
+/* ---- getting rid of it ------------------------------------------------------------------------
+ */
+
+int pcapng_flush(struct pcapng *w)
+{
+    size_t done = 0;
+    int rc = 0;
+
+    while (!w->dead && done < w->used) {
+        ssize_t n = write(w->fd, w->buf + done, w->used - done);
+        if (n >= 0) {
+            done += (size_t)n;
+            continue;
+        }
+        if (errno == EINTR)
+            continue;
+        rc = -errno;
+        if (rc == -EAGAIN)
+            break;
+        w->stats.errors++;
+        w->stats.last_error = -rc;
+        if (!w->first_error)
+            w->first_error = rc;
+        /* Half a block in the file can't be mended; a later one would not be found. */
+        w->dead = true;
+    }
+    w->stats.file_bytes += done;
+    memmove(w->buf, w->buf + done, w->used - done);
+    w->used -= done;
+    return w->dead ? w->first_error : rc;
+}
+
+/* Room for a block of `len` octets? Flushes if need be. */
+static bool room(struct pcapng *w, size_t len)
+{
+    if (!w->dead && w->size - w->used < len)
+        pcapng_flush(w);
+    return !w->dead && w->size - w->used >= len &&
+           (!w->limit || w->stats.file_bytes + w->used + len <= w->limit);
+}
+
+/* ---- the contract -------------------------------------------------------------------------------
+ */
+
+static void section_header(struct pcapng *w, const char *application)
+{
+    int64_t unknown = -1;
+
+    block_begin(w, BLOCK_SHB);
+    put32(w, BYTE_ORDER_M);
+    put32(w, 1); /* version 1.0: major in the first half-word on a little-endian machine */
+    put(w, &unknown, sizeof(unknown));
+    put_text(w, OPT_SHB_APPL, application ? application : "urnic", TEXT_MOST);
+    block_end(w);
+}
+
+int pcapng_from_fd(int fd, const struct pcapng_options *opt, struct pcapng **out)
+{
+    static const struct pcapng_options defaults;
+    struct pcapng *w = calloc(1, sizeof(*w));
+    struct stat st;
+
+    if (!opt)
+        opt = &defaults;
+    if (!w)
+        goto no_memory;
+    w->size = opt->buffer ? opt->buffer : BUFFER_DEFAULT;
+    if (w->size < BUFFER_MIN)
+        w->size = BUFFER_MIN;
+    w->buf = malloc(w->size);
+    if (!w->buf)
+        goto no_memory;
+    w->fd = fd;
+    w->epoch = opt->epoch;
+    w->limit = opt->limit;
+    w->snaplen = opt->snaplen ? opt->snaplen : FRAME_MOST;
+    if (w->snaplen > FRAME_MOST)
+        w->snaplen = FRAME_MOST;
+    if (fstat(fd, &st) == 0 && !S_ISREG(st.st_mode))
+        fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+    section_header(w, opt->application);
+    *out = w;
+    return 0;
+no_memory:
+    free(w);
+    close(fd);
+    return -ENOMEM;
+}
+
+int pcapng_create(const char *path, const struct pcapng_options *opt, struct pcapng **out)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+    if (fd < 0)
+        return -errno;
+    return pcapng_from_fd(fd, opt, out);
+}
+
+int pcapng_interface(struct pcapng *w, const char *name, const char *description, uint64_t speed)
+{
+    uint8_t resolution = TSRESOL_NS;
+    uint16_t link[2] = {LINK_ETHER, 0};
+
+    if (w->interfaces == (int)PCAPNG_INTERFACES || !room(w, 2 * TEXT_MOST + 64))
+        return -ENOSPC;
+    block_begin(w, BLOCK_IDB);
+    put(w, link, sizeof(link));
+    put32(w, w->snaplen);
+    put_text(w, OPT_IF_NAME, name, TEXT_MOST);
+    put_text(w, OPT_IF_DESCR, description, TEXT_MOST);
+    if (speed)
+        put_option(w, OPT_IF_SPEED, &speed, sizeof(speed));
+    put_option(w, OPT_IF_TSRESOL, &resolution, 1);
+    block_end(w);
+    return w->interfaces++;
+}
+
+void pcapng_packet(struct pcapng *w, int interface, uint64_t ns, enum pcapng_dir dir,
+                   const uint8_t *frame, uint32_t len, const char *comment)
+{
+    uint32_t kept = len < w->snaplen ? len : w->snaplen;
+    uint32_t flags = dir; /* bits 1..0: 01 inbound, 10 outbound */
+
+    if (interface < 0 || interface >= w->interfaces)
+        return;
+    if (!room(w, kept + PCAPNG_COMMENT_MAX + 64)) {
+        w->stats.drops++;
+        w->if_drops[interface]++;
+        return;
+    }
+    w->last_ns = ns + w->epoch;
+    block_begin(w, BLOCK_EPB);
+    put32(w, (uint32_t)interface);
+    put_time(w, w->last_ns);
+    put32(w, kept);
+    put32(w, len);
+    put(w, frame, kept);
+    if (dir != PCAPNG_NO_DIR)
+        put_option(w, OPT_EPB_FLAGS, &flags, sizeof(flags));
+    put_text(w, OPT_COMMENT, comment, PCAPNG_COMMENT_MAX);
+    block_end(w);
+    w->if_packets[interface]++;
+    w->stats.packets++;
+    w->stats.bytes += len;
+}
+
+void pcapng_stats(const struct pcapng *w, struct pcapng_stats *out)
+{
+    *out = w->stats;
+}
+
+static void interface_statistics(struct pcapng *w, int interface)
+{
+    if (w->dead || w->size - w->used < 64)
+        return;
+    block_begin(w, BLOCK_ISB);
+    put32(w, (uint32_t)interface);
+    put_time(w, w->last_ns);
+    put_option(w, OPT_ISB_RECV, &w->if_packets[interface], sizeof(uint64_t));
+    put_option(w, OPT_ISB_DROP, &w->if_drops[interface], sizeof(uint64_t));
+    block_end(w);
+}
+
+int pcapng_close(struct pcapng *w)
+{
+    pcapng_flush(w);
+    for (int i = 0; i < w->interfaces; i++)
+        interface_statistics(w, i);
+    int rc = pcapng_flush(w);
+    if (close(w->fd) && rc == 0)
+        rc = -errno;
+    free(w->buf);
+    free(w);
+    return rc;
+}
