@@ -1,0 +1,489 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What a consumer asks of the connection manager: listen, connect, accept, reject, hang up, let go.
+ */
+#include "cm.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cm_priv.h"
+
+#define MSG_REQ   0u
+#define MSG_REP   1u
+
+const char *const cm_counter_names[CM_COUNTER_MAX] = {
+#define X(name, rule) #name,
+    CM_COUNTERS(X)
+#undef X
+};
+
+const char *cm_event_name(unsigned type)
+{
+    static const char *const names[] = {
+        [CM_EV_REQ] = "CONNECT_REQUEST",     [CM_EV_REP] = "CONNECT_RESPONSE",
+        [CM_EV_ESTABLISHED] = "ESTABLISHED", [CM_EV_REJECTED] = "REJECTED",
+        [CM_EV_UNREACHABLE] = "UNREACHABLE", [CM_EV_DISCONNECTED] = "DISCONNECTED",
+        [CM_EV_TIMEWAIT_EXIT] = "TIMEWAIT_EXIT", [CM_EV_SIDR_REP] = "SIDR_RESPONSE",
+        [CM_EV_SIDR_REQ] = "SIDR_REQUEST",
+    };
+    return type < sizeof names / sizeof names[0] ? names[type] : "?";
+}
+
+const char *cm_conn_state_name(const struct cm_conn *c)
+{
+    static const char *const names[] = {
+#define X(name) #name,
+        CM_STATES(X)
+#undef X
+    };
+    return names[c->state];
+}
+
+static unsigned or_default(unsigned v, unsigned dflt)
+{
+    return v ? v : dflt;
+}
+
+struct cm *cm_create(const struct cm_params *params)
+{
+    struct cm *cm = calloc(1, sizeof *cm);
+    if (!cm)
+        return NULL;
+    struct cm_params *p = &cm->params;
+    *p = *params;
+    p->max_conns = or_default(p->max_conns, 65536);
+    p->cm_timeout = (uint8_t)or_default(p->cm_timeout, 18);
+    p->max_retries = (uint8_t)or_default(p->max_retries, 7);
+    p->ack_delay = (uint8_t)or_default(p->ack_delay, 8);
+    p->packet_lifetime = (uint8_t)or_default(p->packet_lifetime, 13);
+    p->max_mtu = (uint8_t)or_default(p->max_mtu, 5);
+    p->max_rd_atomic = (uint8_t)or_default(p->max_rd_atomic, 16);
+    if (!p->timewait_ns)
+        p->timewait_ns = 1000000000;
+
+    uint32_t buckets = 1024;
+    while (buckets < p->max_conns / 4)
+        buckets *= 2;
+    cm->bucket_mask = buckets - 1;
+    cm->by_local = calloc(buckets, sizeof(struct cm_conn *));
+    cm->by_remote = calloc(buckets, sizeof(struct cm_conn *));
+    cm->by_qpn = calloc(buckets, sizeof(struct cm_conn *));
+    cm->out = calloc(CM_OUT_RING, sizeof *cm->out);
+    cm->tx_tail = &cm->tx_head;
+    cm->ev_tail = &cm->ev_head;
+    cm->out_tokens = 1000;
+    if (!cm->by_local || !cm->by_remote || !cm->by_qpn || !cm->out) {
+        cm_destroy(cm);
+        return NULL;
+    }
+    return cm;
+}
+
+void cm_destroy(struct cm *cm)
+{
+    if (!cm)
+        return;
+    while (cm->ev_head) {
+        struct cm_event_node *n = cm->ev_head;
+        cm->ev_head = n->next;
+        free(n);
+    }
+    while (cm->all)
+        cm_conn_free(cm, cm->all);
+    while (cm->listeners) {
+        struct cm_listener *l = cm->listeners;
+        cm->listeners = l->next;
+        free(l);
+    }
+    free(cm->heap);
+    free(cm->by_local);
+    free(cm->by_remote);
+    free(cm->by_qpn);
+    free(cm->out);
+    free(cm);
+}
+
+void cm_set_max_mtu(struct cm *cm, unsigned mtu)
+{
+    cm->params.max_mtu = (uint8_t)mtu;
+}
+
+/* ---- listening ---- */
+
+int cm_listen(struct cm *cm, unsigned ps, const struct wire_addr *addr, uint16_t port,
+              unsigned backlog, void *arg, struct cm_listener **out)
+{
+    uint64_t id = cm_service_id(ps, port);
+    for (struct cm_listener *l = cm->listeners; l; l = l->next)
+        if (l->service_id == id && cm_addr_eq(&l->addr, addr))
+            return -EADDRINUSE;
+    struct cm_listener *l = calloc(1, sizeof *l);
+    if (!l)
+        return -ENOMEM;
+    l->addr = *addr;
+    l->service_id = id;
+    l->backlog = or_default(backlog, 1024);
+    l->arg = arg;
+    l->next = cm->listeners;
+    cm->listeners = l;
+    *out = l;
+    return 0;
+}
+
+void cm_unlisten(struct cm *cm, struct cm_listener *l, uint64_t now)
+{
+    struct cm_conn *next;
+    for (struct cm_conn *c = cm->all; c; c = next) {
+        next = c->all_next;
+        if (c->listener != l)
+            continue;
+        bool unanswered = c->state == CMS_REQ_RCVD || c->state == CMS_MRA_REQ_RCVD ||
+                          c->state == CMS_MRA_REQ_SENT;
+        if (unanswered) {
+            cm_send_rej(cm, c, CM_REJ_INVALID_SERVICE_ID, MSG_REQ, NULL, 0, now);
+            if (!c->req_delivered)
+                c->released = true; /* the consumer has never heard of it */
+            cm_half_open(cm, c, false);
+        } else {
+            cm_half_open(cm, c, false);
+        }
+        c->listener = NULL;
+        if (unanswered)
+            cm_conn_close(cm, c);
+    }
+    struct cm_listener **at = &cm->listeners;
+    while (*at != l)
+        at = &(*at)->next;
+    *at = l->next;
+    free(l);
+}
+
+/* ---- connecting ---- */
+
+static uint8_t least(unsigned a, unsigned b)
+{
+    return (uint8_t)(a < b ? a : b);
+}
+
+/* REQ (section 21.2), filled in as rdma_cm does on RoCE (CM-05). */
+static void make_req(const struct cm *cm, const struct cm_conn *c,
+                     const struct cm_connect_params *p, struct cm_msg *req)
+{
+    *req = (struct cm_msg){
+        .attr = CM_REQ,
+        .tid = c->tid,
+        .local_id = c->local_id,
+        .service_id = c->service_id,
+        .ca_guid = cm->params.ca_guid,
+        .qpn = c->qpn,
+        .resp_res = c->resp_res,
+        .init_depth = c->init_depth,
+        .remote_timeout = or_default(p->cm_timeout, cm->params.cm_timeout),
+        .transport = c->transport,
+        .flow_control = c->flow_control,
+        .psn = c->psn,
+        .local_timeout = or_default(p->cm_timeout, cm->params.cm_timeout),
+        .retry_count = p->retry_count,
+        .pkey = c->path.pkey,
+        .mtu = c->path.mtu,
+        .rnr_retry = p->rnr_retry_count,
+        .max_retries = c->max_retries,
+        .srq = p->srq,
+        .local_lid = 0xFFFF,
+        .remote_lid = 0xFFFF,
+        .local_gid = c->path.local,
+        .remote_gid = c->path.remote,
+        .flow_label = c->path.flow_label,
+        .tclass = c->path.tclass,
+        .hop_limit = c->path.hop_limit,
+        .sl = c->path.sl,
+        .ack_timeout = cm_ack_timeout(cm->params.packet_lifetime, cm->params.ack_delay),
+        .priv_len = (uint16_t)(CM_IP_HDR_LEN + p->priv_len),
+    };
+    struct cm_ip_hdr ip = {
+        .ip_version = wire_addr_is_v4(&c->path.local) ? 4 : 6,
+        .sport = c->lport,
+        .src = c->path.local,
+        .dst = c->path.remote,
+    };
+    cm_ip_hdr_pack(req->priv, &ip);
+    if (p->priv_len)
+        memcpy(req->priv + CM_IP_HDR_LEN, p->priv, p->priv_len);
+}
+
+/* Ports of the dynamic range, like a socket that was not bound. */
+static uint16_t choose_port(struct cm *cm)
+{
+    return (uint16_t)(32768 + cm_random(cm) % 28232);
+}
+
+static void complete_path(struct cm_path *path, uint16_t sport, uint16_t dport)
+{
+    if (!path->flow_label)
+        path->flow_label = (sport * 31u + dport) & 0xFFFFF; /* CM-05 */
+    if (!path->hop_limit)
+        path->hop_limit = 64;
+    if (!path->pkey)
+        path->pkey = WIRE_PKEY_DEFAULT;
+}
+
+int cm_connect(struct cm *cm, const struct cm_connect_params *p, void *arg, uint64_t now,
+               struct cm_conn **out)
+{
+    if (p->priv_len > CM_REQ_USER_MAX || p->transport > 1 || p->path.mtu < 1 || p->path.mtu > 5 ||
+        p->retry_count > 7 || p->rnr_retry_count > 7 || p->qpn > WIRE_QPN_MASK ||
+        p->psn > WIRE_PSN_MASK ||
+        wire_addr_is_v4(&p->path.local) != wire_addr_is_v4(&p->path.remote))
+        return -EINVAL;
+    if (cm->live >= cm->params.max_conns)
+        return -ENOSPC;
+    struct cm_conn *c = cm_conn_new(cm, CMS_REQ_SENT, arg);
+    if (!c)
+        return -ENOMEM;
+    c->active = true;
+    c->lport = p->sport ? p->sport : choose_port(cm);
+    c->rport = p->dport;
+    c->path = p->path;
+    c->path.mtu = least(p->path.mtu, cm->params.max_mtu);
+    complete_path(&c->path, c->lport, c->rport);
+    c->tid = cm_random(cm);
+    c->service_id = cm_service_id(CM_PS_TCP, p->dport);
+    c->qpn = p->qpn;
+    c->psn = p->psn;
+    c->transport = p->transport;
+    c->resp_res = least(p->responder_resources, cm->params.max_rd_atomic);
+    c->init_depth = least(p->initiator_depth, cm->params.max_rd_atomic);
+    c->retry_cnt = p->retry_count;
+    c->flow_control = p->flow_control;
+    c->max_retries = least(or_default(p->max_retries, cm->params.max_retries), 15);
+    c->resend_ns = cm_wait_ns(or_default(p->cm_timeout, cm->params.cm_timeout));
+
+    struct cm_msg req;
+    make_req(cm, c, p, &req);
+    cm_send(cm, c, &req, now, true);
+    *out = c;
+    return 0;
+}
+
+/* Fill private data in; false = it doesn't fit this message. */
+static bool set_priv(struct cm_msg *msg, const void *priv, size_t len)
+{
+    if (len > cm_private_len(msg->attr))
+        return false;
+    msg->priv_len = (uint16_t)len;
+    if (len)
+        memcpy(msg->priv, priv, len);
+    return true;
+}
+
+int cm_rtu(struct cm *cm, struct cm_conn *c, const void *priv, uint16_t len, uint64_t now)
+{
+    struct cm_msg rtu = {
+        .attr = CM_RTU, .tid = c->tid, .local_id = c->local_id, .remote_id = c->remote_id};
+    if (c->state != CMS_REP_RCVD || !set_priv(&rtu, priv, len))
+        return -EINVAL;
+    c->state = CMS_ESTABLISHED;
+    cm_send(cm, c, &rtu, now, false);
+    cm->counters[CM_C_cm_established]++;
+    cm_event_push(cm, c, CM_EV_ESTABLISHED);
+    return 0;
+}
+
+int cm_accept(struct cm *cm, struct cm_conn *c, const struct cm_accept_params *p, void *arg,
+              uint64_t now)
+{
+    if (c->state != CMS_REQ_RCVD && c->state != CMS_MRA_REQ_SENT)
+        return -EINVAL;
+    if (p->rnr_retry_count > 7 || p->qpn > WIRE_QPN_MASK || p->psn > WIRE_PSN_MASK)
+        return -EINVAL;
+    c->arg = arg;
+    c->qpn = p->qpn;
+    c->psn = p->psn;
+    c->resp_res = least(least(p->responder_resources, cm->params.max_rd_atomic),
+                        c->peer_init_depth);
+    c->init_depth = least(least(p->initiator_depth, cm->params.max_rd_atomic), c->peer_resp_res);
+    c->flow_control = p->flow_control;
+
+    struct cm_msg rep = {
+        .attr = CM_REP,
+        .tid = c->tid,
+        .local_id = c->local_id,
+        .remote_id = c->remote_id,
+        .qpn = p->qpn,
+        .psn = p->psn,
+        .resp_res = c->resp_res,
+        .init_depth = c->init_depth,
+        .target_ack_delay = cm->params.ack_delay,
+        .failover = c->peer_alt_path, /* 1 = not supported (CM-32) */
+        .flow_control = p->flow_control,
+        .rnr_retry = p->rnr_retry_count,
+        .srq = p->srq,
+        .ca_guid = cm->params.ca_guid,
+    };
+    if (!set_priv(&rep, p->priv, p->priv_len))
+        return -EINVAL;
+    c->state = CMS_REP_SENT;
+    c->resend_ns = cm_wait_ns(c->rep_wait);
+    cm_send(cm, c, &rep, now, true);
+    return 0;
+}
+
+int cm_reject(struct cm *cm, struct cm_conn *c, unsigned reason, const void *priv, uint16_t len,
+              uint64_t now)
+{
+    if (len > CM_REJ_USER_MAX)
+        return -EINVAL;
+    unsigned what;
+    switch (c->state) {
+    case CMS_REQ_RCVD:
+    case CMS_MRA_REQ_SENT:
+        what = MSG_REQ;
+        break;
+    case CMS_REP_RCVD:
+        what = MSG_REP;
+        break;
+    default:
+        return -EINVAL;
+    }
+    cm_send_rej(cm, c, or_default(reason, CM_REJ_CONSUMER), what, priv, len, now);
+    cm_conn_close(cm, c);
+    return 0;
+}
+
+int cm_mra(struct cm *cm, struct cm_conn *c, unsigned service_timeout, uint64_t now)
+{
+    if (c->state != CMS_REQ_RCVD || service_timeout > 31)
+        return -EINVAL;
+    struct cm_msg mra = {
+        .attr = CM_MRA,
+        .tid = c->tid,
+        .local_id = c->local_id,
+        .remote_id = c->remote_id,
+        .msg_id = MSG_REQ,
+        .service_timeout = service_timeout,
+    };
+    c->state = CMS_MRA_REQ_SENT;
+    cm_send(cm, c, &mra, now, false);
+    return 0;
+}
+
+int cm_disconnect(struct cm *cm, struct cm_conn *c, const void *priv, uint16_t len, uint64_t now)
+{
+    struct cm_msg dreq = {
+        .attr = CM_DREQ,
+        .tid = c->tid,
+        .local_id = c->local_id,
+        .remote_id = c->remote_id,
+        .remote_qpn = c->peer_qpn,
+    };
+    switch (c->state) {
+    case CMS_ESTABLISHED:
+    case CMS_REP_SENT:
+    case CMS_MRA_REP_RCVD:
+        break;
+    case CMS_DREQ_SENT:
+    case CMS_TIMEWAIT:
+    case CMS_CLOSED:
+        return 0; /* already under way */
+    case CMS_REP_RCVD:
+        return cm_reject(cm, c, 0, NULL, 0, now);
+    default:
+        return -EINVAL;
+    }
+    if (!set_priv(&dreq, priv, len))
+        return -EINVAL;
+    cm_half_open(cm, c, false);
+    c->state = CMS_DREQ_SENT;
+    c->local_hung_up = true;
+    c->max_retries = cm->params.max_retries;
+    c->resend_ns = cm_wait_ns(cm->params.cm_timeout);
+    cm_send(cm, c, &dreq, now, true);
+    return 0;
+}
+
+void cm_release(struct cm *cm, struct cm_conn *c, uint64_t now)
+{
+    switch (c->state) {
+    case CMS_REQ_RCVD:
+    case CMS_MRA_REQ_SENT:
+    case CMS_REP_RCVD:
+        c->released = true;
+        cm_reject(cm, c, 0, NULL, 0, now);
+        return;
+    case CMS_REQ_SENT:
+    case CMS_MRA_REQ_RCVD:
+        cm_send_rej(cm, c, CM_REJ_TIMEOUT, MSG_REQ, NULL, 0, now);
+        c->released = true;
+        cm_conn_close(cm, c);
+        return;
+    case CMS_ESTABLISHED:
+    case CMS_REP_SENT:
+    case CMS_MRA_REP_RCVD:
+        cm_disconnect(cm, c, NULL, 0, now);
+        c->released = true;
+        return;
+    case CMS_SIDR_REQ_SENT:
+    case CMS_SIDR_REQ_RCVD:
+    case CMS_CLOSED:
+        c->released = true;
+        cm_conn_close(cm, c);
+        return;
+    default: /* the protocol's after-life goes on alone */
+        c->released = true;
+        return;
+    }
+}
+
+/* ---- looking inside ---- */
+
+int cm_qp_attr(const struct cm_conn *c, struct cm_qp_attr *out)
+{
+    if (c->peer_qpn == 0)
+        return -EINVAL;
+    *out = (struct cm_qp_attr){
+        .sgid = c->path.local,
+        .dgid = c->path.remote,
+        .flow_label = c->path.flow_label,
+        .tclass = c->path.tclass,
+        .hop_limit = c->path.hop_limit,
+        .sl = c->path.sl,
+        .pkey = c->path.pkey,
+        .path_mtu = c->path.mtu,
+        .timeout = c->ack_timeout,
+        .retry_cnt = c->retry_cnt,
+        .rnr_retry = c->rnr_retry,
+        .dest_qpn = c->peer_qpn,
+        .rq_psn = c->peer_psn,
+        .sq_psn = c->psn,
+        .max_rd_atomic = c->init_depth,
+        .max_dest_rd_atomic = c->resp_res,
+        .e2e_credits = c->flow_control && c->peer_flow_control,
+    };
+    if (c->state == CMS_REQ_RCVD || c->state == CMS_MRA_REQ_SENT) {
+        out->max_rd_atomic = c->peer_resp_res;
+        out->max_dest_rd_atomic = c->peer_init_depth;
+    }
+    return 0;
+}
+
+void *cm_conn_arg(const struct cm_conn *c)
+{
+    return c->arg;
+}
+
+void cm_conn_set_arg(struct cm_conn *c, void *arg)
+{
+    c->arg = arg;
+}
+
+const uint64_t *cm_counters(const struct cm *cm)
+{
+    return cm->counters;
+}
+
+uint32_t cm_live(const struct cm *cm)
+{
+    return cm->live;
+}

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Inside the connection manager: states, the connection, and the table that holds connections.
+ */
+#ifndef URNIC_CM_PRIV_H
+#define URNIC_CM_PRIV_H
+
+#include "cm.h"
+
+#define CM_NONE 0xFFFFFFFFu
+
+/* CM-16; what each state means for its timer stands in cm_expire. */
+#define CM_STATES(X)                                                                               \
+    X(CLOSED)                                                                                      \
+    X(REQ_SENT)                                                                                    \
+    X(MRA_REQ_RCVD)                                                                                \
+    X(REP_RCVD)                                                                                    \
+    X(REQ_RCVD)                                                                                    \
+    X(MRA_REQ_SENT)                                                                                \
+    X(REP_SENT)                                                                                    \
+    X(MRA_REP_RCVD)                                                                                \
+    X(ESTABLISHED)                                                                                 \
+    X(DREQ_SENT)                                                                                   \
+    X(TIMEWAIT)                                                                                    \
+    X(SIDR_REQ_SENT)                                                                               \
+    X(SIDR_REQ_RCVD)                                                                               \
+    X(SIDR_DONE)
+
+enum cm_state {
+#define X(name) CMS_##name,
+    CM_STATES(X)
+#undef X
+};
+
+struct cm_conn {
+    /* chains of the three look-ups, see cm_table.c */
+    struct cm_conn *next_local, *next_remote, *next_qpn;
+    struct cm_conn *tx_next;   /* queue of connections with `mad` to send */
+    struct cm_conn *all_prev, *all_next;
+    uint64_t deadline;
+    uint32_t heap_at;          /* place in the timer heap, CM_NONE = no timer */
+
+    enum cm_state state;
+    bool active, released, tx_queued, in_remote, in_qpn, half_open, req_delivered;
+    bool local_hung_up;        /* cm_disconnect was called */
+    uint8_t retries_left;
+    uint8_t ev_refs;           /* events in the queue that name this connection */
+    uint32_t local_id, remote_id;
+    uint64_t tid, peer_guid;
+    void *arg;
+    struct cm_listener *listener;
+
+    struct cm_path path;
+    uint16_t lport, rport;
+    uint64_t service_id;
+    uint64_t resend_ns;        /* wait before a repetition */
+    uint32_t qpn, peer_qpn, psn, peer_psn;
+    uint8_t resp_res, init_depth;          /* what we offered or granted */
+    uint8_t peer_resp_res, peer_init_depth;
+    uint8_t retry_cnt, rnr_retry;          /* for our queue pair */
+    uint8_t ack_timeout;                   /* for our queue pair */
+    uint8_t transport, max_retries;
+    uint8_t rep_wait;                      /* exponent: how long to wait for the answer to our REP */
+    bool flow_control, peer_flow_control, peer_srq, peer_alt_path;
+    uint8_t mad[CM_MAD_LEN];   /* what this state (re)sends */
+};
+
+struct cm_listener {
+    struct cm_listener *next;
+    struct wire_addr addr;     /* all zero = any */
+    uint64_t service_id;
+    uint32_t backlog, pending;
+    void *arg;
+};
+
+struct cm_event_node {
+    struct cm_event_node *next;
+    struct cm_event ev;
+};
+
+#define CM_OUT_RING    512u  /* replies that belong to no connection */
+#define CM_SRC_BUCKETS 4096u /* pending requests per (hashed) source address */
+#define CM_SEEN        4096u /* requests seen once, for SEC-20 */
+
+struct cm {
+    struct cm_params params;
+    uint64_t ctr;              /* feeds the id generator */
+    uint32_t live, half_open;
+    uint32_t bucket_mask;
+    struct cm_conn **by_local, **by_remote, **by_qpn;
+    struct cm_conn *all;
+    struct cm_conn **heap;
+    uint32_t heap_len, heap_cap;
+    struct cm_listener *listeners;
+    struct cm_conn *tx_head, **tx_tail;
+    struct cm_event_node *ev_head, **ev_tail;
+    struct cm_out *out;        /* ring of CM_OUT_RING */
+    uint32_t out_head, out_tail;
+    uint64_t out_tokens_at;    /* token bucket of stateless replies */
+    uint32_t out_tokens;
+    uint8_t src_pending[CM_SRC_BUCKETS];
+    struct {
+        uint64_t hash, at;
+    } seen[CM_SEEN];
+    uint64_t counters[CM_COUNTER_MAX];
+};
+
+/* cm_table.c: ids, look-ups, timers, queues */
+uint64_t cm_hash(const struct cm *cm, const void *data, size_t len);
+uint64_t cm_random(struct cm *cm);
+struct cm_conn *cm_conn_new(struct cm *cm, enum cm_state state, void *arg);
+void cm_conn_free(struct cm *cm, struct cm_conn *c);
+void cm_conn_close(struct cm *cm, struct cm_conn *c); /* CLOSED, out of all tables; frees if released */
+void cm_conn_set_remote(struct cm *cm, struct cm_conn *c, uint64_t guid, uint32_t remote_id);
+void cm_conn_set_peer_qpn(struct cm *cm, struct cm_conn *c, uint32_t qpn);
+struct cm_conn *cm_find_local(const struct cm *cm, uint32_t local_id);
+struct cm_conn *cm_find_remote(const struct cm *cm, const struct wire_addr *addr, uint64_t guid,
+                               uint32_t remote_id);
+struct cm_conn *cm_find_qpn(const struct cm *cm, const struct wire_addr *addr, uint64_t guid,
+                            uint32_t qpn, const struct cm_conn *not_this);
+void cm_timer_set(struct cm *cm, struct cm_conn *c, uint64_t deadline); /* UINT64_MAX = off */
+void cm_tx_queue(struct cm *cm, struct cm_conn *c);
+struct cm_event *cm_event_push(struct cm *cm, struct cm_conn *c, enum cm_event_type type);
+void cm_half_open(struct cm *cm, struct cm_conn *c, bool on);
+bool cm_addr_eq(const struct wire_addr *a, const struct wire_addr *b);
+
+/* cm_rx.c: what messages and time do */
+uint64_t cm_wait_ns(unsigned exponent);
+void cm_send(struct cm *cm, struct cm_conn *c, const struct cm_msg *msg, uint64_t now,
+             bool expects_answer);
+void cm_send_rej(struct cm *cm, const struct cm_conn *c, unsigned reason, unsigned msg_id,
+                 const void *priv, size_t len, uint64_t now);
+void cm_enter_timewait(struct cm *cm, struct cm_conn *c, uint64_t now);
+struct cm_listener *cm_find_listener(const struct cm *cm, uint64_t service_id,
+                                     const struct wire_addr *addr);
+
+/* cm_sidr.c */
+void cm_sidr_rx_req(struct cm *cm, const struct cm_msg *msg, const struct wire_addr *src,
+                    const struct wire_addr *dst, uint16_t pkey, uint64_t now);
+void cm_sidr_rx_rep(struct cm *cm, const struct cm_msg *msg, const struct wire_addr *src);
+
+#endif

@@ -1,0 +1,625 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What a peer's messages and the passing of time do to connections: one function per message, a
+ * table that picks it, and the time-outs. CM-16..CM-30, SEC-20, SEC-21.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "cm_priv.h"
+
+#define MSG_REQ   0u /* "message rejected" and "message MRAed" */
+#define MSG_REP   1u
+#define MSG_OTHER 2u
+
+#define STATELESS_PER_S   10000u /* replies that belong to no connection */
+#define STATELESS_BURST   1000u
+#define SEEN_MIN_NS       500000000ull
+#define SEEN_MAX_NS       60000000000ull
+#define PER_SOURCE        64u /* CM-34 */
+#define MRA_EXPONENT_MAX  24u /* CM-19 */
+#define TIMEWAIT_MAX_NS   60000000000ull
+#define ACK_TIMEOUT_MIN   8u /* SEC-24 */
+#define ACK_TIMEOUT_MAX   24u
+
+static void count(struct cm *cm, enum cm_counter which)
+{
+    cm->counters[which]++;
+}
+
+static unsigned clamp(unsigned v, unsigned lo, unsigned hi)
+{
+    return v < lo ? lo : v > hi ? hi : v;
+}
+
+/* 4.096 us * 2^exponent, exponents of peers clamped (SEC-24). */
+uint64_t cm_wait_ns(unsigned exponent)
+{
+    return 4096ull << clamp(exponent, 4, 28);
+}
+
+/* ---- sending ---- */
+
+/* Make `msg` what this state (re)sends. */
+void cm_send(struct cm *cm, struct cm_conn *c, const struct cm_msg *msg, uint64_t now,
+             bool expects_answer)
+{
+    if (cm_msg_pack(c->mad, msg) < 0)
+        return;
+    cm_tx_queue(cm, c);
+    if (expects_answer)
+        c->retries_left = c->max_retries;
+    cm_timer_set(cm, c, expects_answer ? now + c->resend_ns : UINT64_MAX);
+}
+
+/* A reply that belongs to no connection, or to one that ends with it. Rate-limited (CM-24). */
+static void send_stateless(struct cm *cm, const struct cm_path *path, const struct cm_msg *msg,
+                           uint64_t now)
+{
+    uint64_t fresh = (now - cm->out_tokens_at) / (1000000000u / STATELESS_PER_S);
+    if (fresh) {
+        uint64_t tokens = cm->out_tokens + fresh;
+        cm->out_tokens = tokens > STATELESS_BURST ? STATELESS_BURST : (uint32_t)tokens;
+        cm->out_tokens_at = now;
+    }
+    if (cm->out_tokens == 0 || cm->out_tail - cm->out_head >= CM_OUT_RING) {
+        count(cm, CM_C_cm_rx_rate_limited);
+        return;
+    }
+    struct cm_out *out = &cm->out[cm->out_tail % CM_OUT_RING];
+    *out = (struct cm_out){
+        .src = path->local,
+        .dst = path->remote,
+        .tclass = path->tclass,
+        .hop_limit = path->hop_limit,
+        .pkey = path->pkey,
+    };
+    if (cm_msg_pack(out->mad, msg) < 0)
+        return;
+    cm->out_tokens--;
+    cm->out_tail++;
+}
+
+static void send_rej_to(struct cm *cm, const struct cm_path *path, const struct cm_msg *to,
+                        uint32_t local_id, unsigned reason, unsigned msg_id, uint8_t ari0,
+                        uint64_t now)
+{
+    struct cm_msg rej = {
+        .attr = CM_REJ,
+        .tid = to->tid,
+        .local_id = local_id,
+        .remote_id = to->local_id,
+        .msg_id = msg_id,
+        .reason = reason,
+        .ari_len = ari0 ? 1 : 0,
+        .ari = {ari0},
+    };
+    send_stateless(cm, path, &rej, now);
+}
+
+void cm_send_rej(struct cm *cm, const struct cm_conn *c, unsigned reason, unsigned msg_id,
+                 const void *priv, size_t len, uint64_t now)
+{
+    struct cm_msg rej = {
+        .attr = CM_REJ,
+        .tid = c->tid,
+        .local_id = c->local_id,
+        .remote_id = c->remote_id,
+        .msg_id = msg_id,
+        .reason = reason,
+        .priv_len = (uint16_t)len,
+    };
+    if (reason == CM_REJ_TIMEOUT) { /* CM-28: our GUID tells who we are */
+        rej.ari_len = 8;
+        for (unsigned i = 0; i < 8; i++)
+            rej.ari[i] = (uint8_t)(cm->params.ca_guid >> (56 - 8 * i));
+    }
+    if (len)
+        memcpy(rej.priv, priv, len);
+    send_stateless(cm, &c->path, &rej, now);
+}
+
+void cm_enter_timewait(struct cm *cm, struct cm_conn *c, uint64_t now)
+{
+    uint64_t wait = 4096ull << clamp(c->ack_timeout, 0, 24);
+    if (wait < cm->params.timewait_ns)
+        wait = cm->params.timewait_ns;
+    if (wait > TIMEWAIT_MAX_NS)
+        wait = TIMEWAIT_MAX_NS;
+    cm_half_open(cm, c, false);
+    c->state = CMS_TIMEWAIT;
+    cm_timer_set(cm, c, now + wait);
+}
+
+static void disconnected(struct cm *cm, struct cm_conn *c, const struct cm_msg *msg, uint64_t now)
+{
+    struct cm_event *ev = cm_event_push(cm, c, CM_EV_DISCONNECTED);
+    if (msg) {
+        ev->priv_len = msg->priv_len;
+        memcpy(ev->priv, msg->priv, msg->priv_len);
+    }
+    cm_enter_timewait(cm, c, now);
+}
+
+/* ---- receiving ---- */
+
+struct cm_listener *cm_find_listener(const struct cm *cm, uint64_t service_id,
+                                     const struct wire_addr *addr)
+{
+    static const struct wire_addr any;
+    for (struct cm_listener *l = cm->listeners; l; l = l->next)
+        if (l->service_id == service_id && (!addr || cm_addr_eq(&l->addr, &any) ||
+                                            cm_addr_eq(&l->addr, addr)))
+            return l;
+    return NULL;
+}
+
+/* Above half of the half-open limit a source must repeat itself, identically, before it gets state
+ * here: forged sources don't (SEC-20). */
+static bool first_sight(struct cm *cm, const struct cm_msg *msg, const struct wire_addr *src,
+                        uint64_t now)
+{
+    struct {
+        struct wire_addr src;
+        uint64_t guid, tid, service;
+        uint32_t id, qpn, psn, pad;
+    } k = {*src, msg->ca_guid, msg->tid, msg->service_id, msg->local_id, msg->qpn, msg->psn, 0};
+    uint64_t h = cm_hash(cm, &k, sizeof k);
+    size_t at = h % CM_SEEN;
+    if (cm->seen[at].hash == h && now - cm->seen[at].at >= SEEN_MIN_NS &&
+        now - cm->seen[at].at <= SEEN_MAX_NS)
+        return false;
+    if (cm->seen[at].hash != h) {
+        cm->seen[at].hash = h;
+        cm->seen[at].at = now;
+    }
+    return true;
+}
+
+static void dup_req(struct cm *cm, struct cm_conn *c, const struct cm_msg *msg, uint64_t now)
+{
+    count(cm, CM_C_cm_dup_req);
+    switch (c->state) {
+    case CMS_MRA_REQ_SENT:
+    case CMS_REP_SENT:
+        cm_tx_queue(cm, c); /* the same MRA or REP again */
+        break;
+    case CMS_TIMEWAIT:
+        send_rej_to(cm, &c->path, msg, 0, CM_REJ_STALE_CONN, MSG_REQ, 0, now);
+        break;
+    default:
+        break;
+    }
+}
+
+/* CM-21: the peer has given its QPN to a new connection, so the old one is dead there. */
+static void hang_up_stale(struct cm *cm, struct cm_conn *old, uint64_t now)
+{
+    count(cm, CM_C_cm_stale);
+    if (old->state == CMS_ESTABLISHED || old->state == CMS_REP_SENT ||
+        old->state == CMS_MRA_REP_RCVD)
+        cm_disconnect(cm, old, NULL, 0, now);
+}
+
+static bool is_live(const struct cm_conn *c)
+{
+    return c->state != CMS_TIMEWAIT && c->state != CMS_DREQ_SENT && c->state != CMS_SIDR_DONE;
+}
+
+static void rx_req(struct cm *cm, struct cm_conn *none, const struct cm_msg *msg,
+                   const struct wire_addr *src, uint64_t now)
+{
+    (void)none;
+    struct cm_path path = {
+        .local = msg->remote_gid, /* replaced below by the packet's own */
+        .remote = *src,
+        .mtu = (uint8_t)msg->mtu,
+        .tclass = (uint8_t)msg->tclass,
+        .hop_limit = (uint8_t)msg->hop_limit,
+        .sl = (uint8_t)msg->sl,
+        .flow_label = msg->flow_label,
+        .pkey = (uint16_t)msg->pkey,
+    };
+    struct cm_conn *c = cm_find_remote(cm, src, msg->ca_guid, msg->local_id);
+    if (c) {
+        dup_req(cm, c, msg, now);
+        return;
+    }
+    if (msg->transport > 1) {
+        send_rej_to(cm, &path, msg, 0, CM_REJ_INVALID_TRANSPORT, MSG_REQ, 0, now);
+        return;
+    }
+    struct cm_listener *l = cm_find_listener(cm, msg->service_id, NULL);
+    if (!l) {
+        send_rej_to(cm, &path, msg, 0, CM_REJ_INVALID_SERVICE_ID, MSG_REQ, 0, now);
+        return;
+    }
+    struct cm_ip_hdr ip;
+    if (cm_ip_hdr_unpack(&ip, msg->priv) < 0) {
+        send_rej_to(cm, &path, msg, 0, CM_REJ_UNSUPPORTED, MSG_REQ, 0, now);
+        return;
+    }
+    l = cm_find_listener(cm, msg->service_id, &ip.dst);
+    if (!l) {
+        send_rej_to(cm, &path, msg, 0, CM_REJ_INVALID_SERVICE_ID, MSG_REQ, 0, now);
+        return;
+    }
+    if (!cm->params.lenient_addr &&
+        (!cm_addr_eq(&ip.src, src) || !cm_addr_eq(&msg->local_gid, src))) {
+        send_rej_to(cm, &path, msg, 0, CM_REJ_INVALID_GID, MSG_REQ, 0, now); /* CM-04 */
+        return;
+    }
+    if (msg->mtu < 1 || msg->mtu > cm->params.max_mtu) {
+        send_rej_to(cm, &path, msg, 0, CM_REJ_INVALID_MTU, MSG_REQ,
+                    (uint8_t)(cm->params.max_mtu << 4), now); /* CM-12 */
+        return;
+    }
+    c = cm_find_qpn(cm, src, msg->ca_guid, msg->qpn, NULL);
+    if (c && is_live(c)) {
+        send_rej_to(cm, &path, msg, 0, CM_REJ_STALE_CONN, MSG_REQ, 0, now);
+        hang_up_stale(cm, c, now);
+        return;
+    }
+    if (l->pending >= l->backlog ||
+        cm->src_pending[cm_hash(cm, src, 16) % CM_SRC_BUCKETS] >= PER_SOURCE) {
+        count(cm, CM_C_cm_req_backlog_drop);
+        return;
+    }
+    if (cm->half_open > cm->params.max_conns / 2 && first_sight(cm, msg, src, now)) {
+        count(cm, CM_C_cm_rx_rate_limited);
+        return;
+    }
+    c = cm_conn_new(cm, CMS_REQ_RCVD, NULL);
+    if (!c) {
+        count(cm, CM_C_cm_req_backlog_drop);
+        return;
+    }
+    c->listener = l;
+    c->path = path;
+    c->lport = (uint16_t)msg->service_id;
+    c->rport = ip.sport;
+    c->tid = msg->tid;
+    c->service_id = msg->service_id;
+    c->peer_psn = msg->psn;
+    c->peer_resp_res = (uint8_t)msg->resp_res;
+    c->peer_init_depth = (uint8_t)msg->init_depth;
+    c->retry_cnt = (uint8_t)msg->retry_count;
+    c->rnr_retry = (uint8_t)msg->rnr_retry;
+    c->transport = (uint8_t)msg->transport;
+    c->ack_timeout = (uint8_t)clamp(msg->ack_timeout, ACK_TIMEOUT_MIN, ACK_TIMEOUT_MAX);
+    c->rep_wait = (uint8_t)msg->local_timeout;
+    c->resend_ns = cm_wait_ns(msg->local_timeout);
+    c->max_retries = (uint8_t)msg->max_retries;
+    c->peer_flow_control = msg->flow_control;
+    c->peer_srq = msg->srq;
+    static const struct wire_addr no_addr;
+    c->peer_alt_path = !cm_addr_eq(&msg->alt_remote_gid, &no_addr);
+    cm_conn_set_remote(cm, c, msg->ca_guid, msg->local_id);
+    cm_conn_set_peer_qpn(cm, c, msg->qpn);
+    cm_half_open(cm, c, true);
+
+    struct cm_event *ev = cm_event_push(cm, c, CM_EV_REQ);
+    ev->listener = l;
+    ev->arg = l->arg;
+    ev->responder_resources = msg->init_depth; /* CM-36 */
+    ev->initiator_depth = msg->resp_res;
+    ev->priv_len = CM_REQ_USER_MAX;
+    memcpy(ev->priv, msg->priv + CM_IP_HDR_LEN, CM_REQ_USER_MAX);
+}
+
+static void rx_mra(struct cm *cm, struct cm_conn *c, const struct cm_msg *msg,
+                   const struct wire_addr *src, uint64_t now)
+{
+    (void)src;
+    unsigned s = msg->service_timeout > MRA_EXPONENT_MAX ? MRA_EXPONENT_MAX : msg->service_timeout;
+    if (msg->msg_id == MSG_REQ && (c->state == CMS_REQ_SENT || c->state == CMS_MRA_REQ_RCVD))
+        c->state = CMS_MRA_REQ_RCVD;
+    else if (msg->msg_id == MSG_REP && (c->state == CMS_REP_SENT || c->state == CMS_MRA_REP_RCVD))
+        c->state = CMS_MRA_REP_RCVD;
+    else
+        return;
+    cm_timer_set(cm, c, now + c->resend_ns + cm_wait_ns(s));
+}
+
+static void rx_rep(struct cm *cm, struct cm_conn *c, const struct cm_msg *msg,
+                   const struct wire_addr *src, uint64_t now)
+{
+    if (c->state == CMS_ESTABLISHED && c->active) { /* our RTU was lost (CM-22) */
+        count(cm, CM_C_cm_dup_rep);
+        if (msg->local_id == c->remote_id)
+            cm_tx_queue(cm, c);
+        return;
+    }
+    if (c->state != CMS_REQ_SENT && c->state != CMS_MRA_REQ_RCVD) {
+        count(cm, c->state == CMS_REP_RCVD ? CM_C_cm_dup_rep : CM_C_cm_rx_bad_id);
+        return;
+    }
+    struct cm_conn *old = cm_find_qpn(cm, src, msg->ca_guid, msg->qpn, c);
+    if (old && is_live(old) && old->local_id != msg->local_id) {
+        c->remote_id = msg->local_id;
+        cm_send_rej(cm, c, CM_REJ_STALE_CONN, MSG_REP, NULL, 0, now);
+        hang_up_stale(cm, old, now);
+        cm_event_push(cm, c, CM_EV_REJECTED)->reason = CM_REJ_STALE_CONN;
+        cm_conn_close(cm, c);
+        return;
+    }
+    c->state = CMS_REP_RCVD;
+    c->peer_psn = msg->psn;
+    c->peer_resp_res = (uint8_t)msg->resp_res;
+    c->peer_init_depth = (uint8_t)msg->init_depth;
+    c->rnr_retry = (uint8_t)msg->rnr_retry; /* CM-10 */
+    c->peer_flow_control = msg->flow_control;
+    c->peer_srq = msg->srq;
+    c->ack_timeout = (uint8_t)clamp(cm_ack_timeout(cm->params.packet_lifetime,
+                                                   msg->target_ack_delay),
+                                    ACK_TIMEOUT_MIN, ACK_TIMEOUT_MAX);
+    if (c->init_depth > c->peer_resp_res)
+        c->init_depth = c->peer_resp_res; /* CM-07 */
+    cm_conn_set_remote(cm, c, msg->ca_guid, msg->local_id);
+    cm_conn_set_peer_qpn(cm, c, msg->qpn);
+    cm_timer_set(cm, c, UINT64_MAX);
+
+    struct cm_event *ev = cm_event_push(cm, c, CM_EV_REP);
+    ev->responder_resources = msg->init_depth;
+    ev->initiator_depth = msg->resp_res;
+    ev->priv_len = msg->priv_len;
+    memcpy(ev->priv, msg->priv, msg->priv_len);
+}
+
+static void established(struct cm *cm, struct cm_conn *c, const struct cm_msg *msg)
+{
+    c->state = CMS_ESTABLISHED;
+    cm_half_open(cm, c, false);
+    cm_timer_set(cm, c, UINT64_MAX);
+    count(cm, CM_C_cm_established);
+    struct cm_event *ev = cm_event_push(cm, c, CM_EV_ESTABLISHED);
+    if (msg) {
+        ev->priv_len = msg->priv_len;
+        memcpy(ev->priv, msg->priv, msg->priv_len);
+    }
+}
+
+static void rx_rtu(struct cm *cm, struct cm_conn *c, const struct cm_msg *msg,
+                   const struct wire_addr *src, uint64_t now)
+{
+    (void)src;
+    (void)now;
+    if (c->state == CMS_REP_SENT || c->state == CMS_MRA_REP_RCVD)
+        established(cm, c, msg);
+}
+
+void cm_comm_est(struct cm *cm, struct cm_conn *c, uint64_t now)
+{
+    (void)now;
+    if (c->state == CMS_REP_SENT || c->state == CMS_MRA_REP_RCVD)
+        established(cm, c, NULL); /* CM-23 */
+}
+
+static void rx_rej(struct cm *cm, struct cm_conn *c, const struct cm_msg *msg,
+                   const struct wire_addr *src, uint64_t now)
+{
+    (void)src;
+    switch (c->state) {
+    case CMS_REQ_SENT:
+    case CMS_MRA_REQ_RCVD:
+    case CMS_REP_RCVD:
+    case CMS_REP_SENT:
+    case CMS_MRA_REP_RCVD: {
+        struct cm_event *ev = cm_event_push(cm, c, CM_EV_REJECTED);
+        ev->reason = msg->reason;
+        ev->priv_len = msg->priv_len;
+        memcpy(ev->priv, msg->priv, msg->priv_len);
+        count(cm, CM_C_cm_rejected);
+        if (c->state == CMS_REP_SENT || c->state == CMS_MRA_REP_RCVD)
+            cm_enter_timewait(cm, c, now); /* the QPN was on the wire */
+        else
+            cm_conn_close(cm, c);
+        break;
+    }
+    case CMS_ESTABLISHED: /* CM-28 */
+        disconnected(cm, c, NULL, now);
+        break;
+    default:
+        break;
+    }
+}
+
+static void send_drep(struct cm *cm, struct cm_conn *c, const struct cm_msg *dreq, uint64_t now)
+{
+    struct cm_msg drep = {
+        .attr = CM_DREP, .tid = dreq->tid, .local_id = c->local_id, .remote_id = c->remote_id};
+    cm_send(cm, c, &drep, now, false);
+}
+
+static void rx_dreq(struct cm *cm, struct cm_conn *c, const struct cm_msg *msg,
+                    const struct wire_addr *src, uint64_t now)
+{
+    (void)src;
+    if (msg->remote_qpn != c->qpn) {
+        count(cm, CM_C_cm_rx_bad_id);
+        return;
+    }
+    switch (c->state) {
+    case CMS_REP_RCVD:
+    case CMS_REP_SENT:
+    case CMS_MRA_REP_RCVD:
+    case CMS_ESTABLISHED:
+    case CMS_DREQ_SENT: /* both sides close at once */
+        send_drep(cm, c, msg, now);
+        disconnected(cm, c, msg, now);
+        break;
+    case CMS_TIMEWAIT: {
+        uint64_t deadline = c->deadline;
+        send_drep(cm, c, msg, now);
+        cm_timer_set(cm, c, deadline);
+        break;
+    }
+    default:
+        break;
+    }
+}
+
+static void rx_drep(struct cm *cm, struct cm_conn *c, const struct cm_msg *msg,
+                    const struct wire_addr *src, uint64_t now)
+{
+    (void)src;
+    if (c->state == CMS_DREQ_SENT)
+        disconnected(cm, c, msg, now);
+}
+
+static void rx_lap(struct cm *cm, struct cm_conn *c, const struct cm_msg *msg,
+                   const struct wire_addr *src, uint64_t now)
+{
+    (void)src;
+    struct cm_msg apr = { /* CM-32 */
+        .attr = CM_APR,
+        .tid = msg->tid,
+        .local_id = c->local_id,
+        .remote_id = c->remote_id,
+        .reason = 2,
+    };
+    send_stateless(cm, &c->path, &apr, now);
+}
+
+/* A REJ with reason "timeout" may come from a side that never learned our id (CM-28). */
+static struct cm_conn *find_by_ari(const struct cm *cm, const struct cm_msg *msg,
+                                   const struct wire_addr *src)
+{
+    if (msg->attr != CM_REJ || msg->reason != CM_REJ_TIMEOUT || msg->ari_len < 8)
+        return NULL;
+    uint64_t guid = 0;
+    for (unsigned i = 0; i < 8; i++)
+        guid = guid << 8 | msg->ari[i];
+    return cm_find_remote(cm, src, guid, msg->local_id);
+}
+
+/* SEC-21: our id, the peer's id and the peer's address must all fit. The peer's id is not known
+ * before its REP, and a REJ may come from a side that had none yet. */
+static bool ids_match(const struct cm_conn *c, const struct cm_msg *msg,
+                      const struct wire_addr *src)
+{
+    if (!cm_addr_eq(&c->path.remote, src))
+        return false;
+    if (c->state == CMS_REQ_SENT || c->state == CMS_MRA_REQ_RCVD)
+        return true;
+    return msg->local_id == c->remote_id;
+}
+
+typedef void (*rx_fn)(struct cm *, struct cm_conn *, const struct cm_msg *,
+                      const struct wire_addr *, uint64_t);
+
+static const rx_fn rx_table[] = {
+    [CM_MRA] = rx_mra,   [CM_REJ] = rx_rej,   [CM_REP] = rx_rep, [CM_RTU] = rx_rtu,
+    [CM_DREQ] = rx_dreq, [CM_DREP] = rx_drep, [CM_LAP] = rx_lap,
+};
+
+/* Requests name the address they were sent to only inside the MAD, which nobody checks: the packet's
+ * own destination is what we answer from. */
+static void fix_local(struct cm_msg *msg, const struct wire_addr *dst)
+{
+    msg->remote_gid = *dst;
+}
+
+void cm_rx(struct cm *cm, const uint8_t *mad, size_t len, const struct wire_addr *src,
+           const struct wire_addr *dst, uint32_t sqpn, uint16_t pkey, uint64_t now)
+{
+    struct cm_msg msg;
+    count(cm, CM_C_cm_rx);
+    int rc = sqpn == WIRE_QPN_GSI ? cm_msg_unpack(&msg, mad, len) : -EMSGSIZE;
+    if (rc == -EPROTO && msg.attr == CM_REQ) {
+        struct cm_path path = {.local = *dst, .remote = *src, .pkey = pkey};
+        send_rej_to(cm, &path, &msg, 0, CM_REJ_CLASS_VERSION, MSG_REQ, 0, now);
+    }
+    if (rc < 0) {
+        count(cm, rc == -EPROTONOSUPPORT || rc == -ENOMSG ? CM_C_cm_rx_unsupported
+                                                          : CM_C_cm_rx_bad_mad);
+        return;
+    }
+
+    switch (msg.attr) {
+    case CM_REQ:
+        fix_local(&msg, dst);
+        rx_req(cm, NULL, &msg, src, now);
+        return;
+    case CM_SIDR_REQ:
+        cm_sidr_rx_req(cm, &msg, src, dst, pkey, now);
+        return;
+    case CM_SIDR_REP:
+        cm_sidr_rx_rep(cm, &msg, src);
+        return;
+    default:
+        break;
+    }
+    rx_fn fn = msg.attr < sizeof rx_table / sizeof rx_table[0] ? rx_table[msg.attr] : NULL;
+    if (!fn) {
+        count(cm, CM_C_cm_rx_unsupported);
+        return;
+    }
+    struct cm_conn *c = cm_find_local(cm, msg.remote_id);
+    if (!c)
+        c = find_by_ari(cm, &msg, src);
+    if (c && ids_match(c, &msg, src)) {
+        fn(cm, c, &msg, src, now);
+        return;
+    }
+    count(cm, CM_C_cm_rx_bad_id);
+    if (msg.attr == CM_DREQ && !c) { /* CM-24: the peer still remembers what we have forgotten */
+        struct cm_path path = {.local = *dst, .remote = *src, .pkey = pkey};
+        struct cm_msg drep = {
+            .attr = CM_DREP, .tid = msg.tid, .local_id = msg.remote_id, .remote_id = msg.local_id};
+        send_stateless(cm, &path, &drep, now);
+    }
+}
+
+/* ---- time ---- */
+
+/* Timers by state: REQ_SENT, REP_SENT, DREQ_SENT, SIDR_REQ_SENT and the MRA states wait for an
+ * answer and repeat; TIMEWAIT and SIDR_DONE wait for the end. */
+static void timer_fired(struct cm *cm, struct cm_conn *c, uint64_t now)
+{
+    cm_timer_set(cm, c, UINT64_MAX);
+    if (c->state == CMS_TIMEWAIT || c->state == CMS_SIDR_DONE) {
+        if (c->state == CMS_TIMEWAIT)
+            cm_event_push(cm, c, CM_EV_TIMEWAIT_EXIT);
+        cm_conn_close(cm, c);
+        return;
+    }
+    if (c->retries_left > 0) {
+        c->retries_left--;
+        count(cm, CM_C_cm_retries);
+        if (c->state == CMS_MRA_REQ_RCVD)
+            c->state = CMS_REQ_SENT;
+        else if (c->state == CMS_MRA_REP_RCVD)
+            c->state = CMS_REP_SENT;
+        cm_tx_queue(cm, c);
+        cm_timer_set(cm, c, now + c->resend_ns);
+        return;
+    }
+    switch (c->state) {
+    case CMS_DREQ_SENT:
+        disconnected(cm, c, NULL, now); /* CM-25 */
+        break;
+    case CMS_REP_SENT:
+    case CMS_MRA_REP_RCVD:
+        cm_send_rej(cm, c, CM_REJ_TIMEOUT, MSG_REP, NULL, 0, now);
+        cm_event_push(cm, c, CM_EV_UNREACHABLE);
+        cm_enter_timewait(cm, c, now);
+        break;
+    case CMS_REQ_SENT:
+    case CMS_MRA_REQ_RCVD:
+        cm_send_rej(cm, c, CM_REJ_TIMEOUT, MSG_REQ, NULL, 0, now);
+        cm_event_push(cm, c, CM_EV_UNREACHABLE);
+        cm_conn_close(cm, c);
+        break;
+    default: /* SIDR_REQ_SENT */
+        cm_event_push(cm, c, CM_EV_UNREACHABLE);
+        cm_conn_close(cm, c);
+        break;
+    }
+}
+
+void cm_expire(struct cm *cm, uint64_t now)
+{
+    while (cm->heap_len && cm->heap[0]->deadline <= now)
+        timer_fired(cm, cm->heap[0], now);
+}
