@@ -10,8 +10,8 @@
 
 #include "cm_priv.h"
 
-#define MSG_REQ   0u
-#define MSG_REP   1u
+#define MSG_REQ 0u
+#define MSG_REP 1u
 
 const char *const cm_counter_names[CM_COUNTER_MAX] = {
 #define X(name, rule) #name,
@@ -22,9 +22,9 @@ const char *const cm_counter_names[CM_COUNTER_MAX] = {
 const char *cm_event_name(unsigned type)
 {
     static const char *const names[] = {
-        [CM_EV_REQ] = "CONNECT_REQUEST",     [CM_EV_REP] = "CONNECT_RESPONSE",
-        [CM_EV_ESTABLISHED] = "ESTABLISHED", [CM_EV_REJECTED] = "REJECTED",
-        [CM_EV_UNREACHABLE] = "UNREACHABLE", [CM_EV_DISCONNECTED] = "DISCONNECTED",
+        [CM_EV_REQ] = "CONNECT_REQUEST",         [CM_EV_REP] = "CONNECT_RESPONSE",
+        [CM_EV_ESTABLISHED] = "ESTABLISHED",     [CM_EV_REJECTED] = "REJECTED",
+        [CM_EV_UNREACHABLE] = "UNREACHABLE",     [CM_EV_DISCONNECTED] = "DISCONNECTED",
         [CM_EV_TIMEWAIT_EXIT] = "TIMEWAIT_EXIT", [CM_EV_SIDR_REP] = "SIDR_RESPONSE",
         [CM_EV_SIDR_REQ] = "SIDR_REQUEST",
     };
@@ -301,8 +301,8 @@ int cm_accept(struct cm *cm, struct cm_conn *c, const struct cm_accept_params *p
     c->arg = arg;
     c->qpn = p->qpn;
     c->psn = p->psn;
-    c->resp_res = least(least(p->responder_resources, cm->params.max_rd_atomic),
-                        c->peer_init_depth);
+    c->resp_res =
+        least(least(p->responder_resources, cm->params.max_rd_atomic), c->peer_init_depth);
     c->init_depth = least(least(p->initiator_depth, cm->params.max_rd_atomic), c->peer_resp_res);
     c->flow_control = p->flow_control;
 

@@ -27,17 +27,17 @@ struct cm_conn;
 struct cm_listener;
 
 struct cm_params {
-    uint64_t key[2];        /* secret seed of ids (CM-15, SEC-21) */
+    uint64_t key[2]; /* secret seed of ids (CM-15, SEC-21) */
     uint64_t ca_guid;
-    uint32_t max_conns;     /* live + half-open + timewait; 0 = 65536 (SEC-20) */
-    uint8_t cm_timeout;     /* exponent; 0 = 18, 1.07 s (CM-18) */
-    uint8_t max_retries;    /* 0 = 7 */
-    uint8_t ack_delay;      /* local CA ACK delay exponent; 0 = 8 (ACK-04) */
-    uint8_t packet_lifetime;/* exponent; 0 = 13 */
-    uint8_t max_mtu;        /* largest path MTU that this port accepts, enum 1..5 (CM-12) */
-    uint8_t max_rd_atomic;  /* limit of what cm_accept and cm_connect offer; 0 = 16 */
-    bool lenient_addr;      /* accept a REQ whose IP header is not its packet's source (CM-04) */
-    uint64_t timewait_ns;   /* least time in TIMEWAIT; 0 = 1 s (CM-26) */
+    uint32_t max_conns;      /* live + half-open + timewait; 0 = 65536 (SEC-20) */
+    uint8_t cm_timeout;      /* exponent; 0 = 18, 1.07 s (CM-18) */
+    uint8_t max_retries;     /* 0 = 7 */
+    uint8_t ack_delay;       /* local CA ACK delay exponent; 0 = 8 (ACK-04) */
+    uint8_t packet_lifetime; /* exponent; 0 = 13 */
+    uint8_t max_mtu;         /* largest path MTU that this port accepts, enum 1..5 (CM-12) */
+    uint8_t max_rd_atomic;   /* limit of what cm_accept and cm_connect offer; 0 = 16 */
+    bool lenient_addr;       /* accept a REQ whose IP header is not its packet's source (CM-04) */
+    uint64_t timewait_ns;    /* least time in TIMEWAIT; 0 = 1 s (CM-26) */
 };
 
 struct cm *cm_create(const struct cm_params *params);
@@ -47,22 +47,22 @@ void cm_set_max_mtu(struct cm *cm, unsigned mtu);
 /* What both ends of a path agree on. */
 struct cm_path {
     struct wire_addr local, remote;
-    uint8_t mtu;          /* enum 1..5 */
+    uint8_t mtu;                   /* enum 1..5 */
     uint8_t tclass, hop_limit, sl; /* hop_limit 0 = 64 */
-    uint32_t flow_label;  /* 0 = chosen from the ports as Linux does (CM-05) */
-    uint16_t pkey;        /* 0 = 0xFFFF */
+    uint32_t flow_label;           /* 0 = chosen from the ports as Linux does (CM-05) */
+    uint16_t pkey;                 /* 0 = 0xFFFF */
 };
 
 enum cm_event_type {
-    CM_EV_REQ,          /* passive: somebody wants to connect: cm_accept or cm_reject */
-    CM_EV_REP,          /* active: accepted: set up the queue pair, then cm_rtu */
-    CM_EV_ESTABLISHED,  /* passive: RTU or the first request arrived; active: after cm_rtu */
-    CM_EV_REJECTED,     /* reason, private data */
-    CM_EV_UNREACHABLE,  /* no answer */
-    CM_EV_DISCONNECTED, /* the peer, or our own cm_disconnect, has ended it: QP to ERR */
-    CM_EV_TIMEWAIT_EXIT,/* the QPN may be used again (CM-26) */
-    CM_EV_SIDR_REP,     /* active: status, QPN, Q_Key of a datagram service */
-    CM_EV_SIDR_REQ,     /* passive: answer with cm_sidr_reply */
+    CM_EV_REQ,           /* passive: somebody wants to connect: cm_accept or cm_reject */
+    CM_EV_REP,           /* active: accepted: set up the queue pair, then cm_rtu */
+    CM_EV_ESTABLISHED,   /* passive: RTU or the first request arrived; active: after cm_rtu */
+    CM_EV_REJECTED,      /* reason, private data */
+    CM_EV_UNREACHABLE,   /* no answer */
+    CM_EV_DISCONNECTED,  /* the peer, or our own cm_disconnect, has ended it: QP to ERR */
+    CM_EV_TIMEWAIT_EXIT, /* the QPN may be used again (CM-26) */
+    CM_EV_SIDR_REP,      /* active: status, QPN, Q_Key of a datagram service */
+    CM_EV_SIDR_REQ,      /* passive: answer with cm_sidr_reply */
 };
 const char *cm_event_name(unsigned type);
 
@@ -70,14 +70,14 @@ struct cm_event {
     enum cm_event_type type;
     struct cm_conn *conn;
     struct cm_listener *listener; /* CM_EV_REQ, CM_EV_SIDR_REQ */
-    void *arg;        /* of the connection (cm_connect, cm_accept) or of the listener (CM_EV_REQ) */
-    unsigned reason;  /* CM_EV_REJECTED: enum cm_rej_reason; CM_EV_SIDR_REP: status */
+    void *arg;       /* of the connection (cm_connect, cm_accept) or of the listener (CM_EV_REQ) */
+    unsigned reason; /* CM_EV_REJECTED: enum cm_rej_reason; CM_EV_SIDR_REP: status */
     struct wire_addr local, remote;
     uint16_t local_port, remote_port;
     uint32_t responder_resources, initiator_depth; /* as rdma_cm reports them (CM-36) */
-    uint32_t qpn, qkey;       /* the peer's */
+    uint32_t qpn, qkey;                            /* the peer's */
     bool srq, flow_control;
-    uint16_t priv_len;        /* the whole field: no length is carried (CM-33) */
+    uint16_t priv_len; /* the whole field: no length is carried (CM-33) */
     uint8_t priv[CM_PRIVATE_MAX];
 };
 
@@ -97,7 +97,7 @@ struct cm_connect_params {
     uint8_t retry_count, rnr_retry_count;
     bool srq, flow_control;
     const void *priv;
-    uint16_t priv_len;     /* <= CM_REQ_USER_MAX */
+    uint16_t priv_len;               /* <= CM_REQ_USER_MAX */
     uint8_t cm_timeout, max_retries; /* 0 = cm_params' */
 };
 /* Start connecting. -EINVAL, -ENOMEM, -ENOSPC (max_conns). */
@@ -120,13 +120,15 @@ int cm_accept(struct cm *cm, struct cm_conn *c, const struct cm_accept_params *p
 /* Refuse a REQ or a REP: reason 0 = 28, consumer (CM-30). */
 int cm_reject(struct cm *cm, struct cm_conn *c, unsigned reason, const void *priv, uint16_t len,
               uint64_t now);
-/* The consumer needs longer to answer a REQ (CM-19): send MRA with this service timeout exponent. */
+/* The consumer needs longer to answer a REQ (CM-19): send MRA with this service timeout exponent.
+ */
 int cm_mra(struct cm *cm, struct cm_conn *c, unsigned service_timeout, uint64_t now);
 /* Hang up: DREQ; CM_EV_DISCONNECTED follows. Legal in any state after cm_connect/cm_accept. */
 int cm_disconnect(struct cm *cm, struct cm_conn *c, const void *priv, uint16_t len, uint64_t now);
 /* The first request packet arrived on the passive queue pair (CM-23). */
 void cm_comm_est(struct cm *cm, struct cm_conn *c, uint64_t now);
-/* The consumer is done with c: no more events for it, pointer dead. Ends the connection if it lives. */
+/* The consumer is done with c: no more events for it, pointer dead. Ends the connection if it
+ * lives. */
 void cm_release(struct cm *cm, struct cm_conn *c, uint64_t now);
 
 /* Datagram services (CM-31). */
@@ -155,8 +157,8 @@ const char *cm_conn_state_name(const struct cm_conn *c);
 
 /* ---- phases ---- */
 
-/* One datagram for QP1. src/dst: the packet's IP addresses; sqpn: DETH's SrcQP. Bad ones are counted
- * and dropped. */
+/* One datagram for QP1. src/dst: the packet's IP addresses; sqpn: DETH's SrcQP. Bad ones are
+ * counted and dropped. */
 void cm_rx(struct cm *cm, const uint8_t *mad, size_t len, const struct wire_addr *src,
            const struct wire_addr *dst, uint32_t sqpn, uint16_t pkey, uint64_t now);
 
@@ -192,7 +194,7 @@ enum cm_counter {
 #define X(name, rule) CM_C_##name,
     CM_COUNTERS(X)
 #undef X
-    CM_COUNTER_MAX
+        CM_COUNTER_MAX
 };
 extern const char *const cm_counter_names[CM_COUNTER_MAX];
 const uint64_t *cm_counters(const struct cm *cm);

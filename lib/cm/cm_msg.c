@@ -27,60 +27,104 @@ struct layout {
     uint16_t ari_octet; /* 0 = none */
 };
 
-#define F(o, b, w, m) {o, b, w, offsetof(struct cm_msg, m)}
-#define FIELDS_END    {0, 0, 0, 0}
+#define F(o, b, w, m)                                                                              \
+    {                                                                                              \
+        o, b, w, offsetof(struct cm_msg, m)                                                        \
+    }
+#define FIELDS_END                                                                                 \
+    {                                                                                              \
+        0, 0, 0, 0                                                                                 \
+    }
 
 static const struct field req_fields[] = {
-    F(0, 0, 32, local_id),         F(8, 0, 64, service_id),       F(16, 0, 64, ca_guid),
-    F(28, 0, 32, qkey),            F(32, 0, 24, qpn),             F(35, 0, 8, resp_res),
-    F(36, 0, 24, eecn),            F(39, 0, 8, init_depth),       F(43, 0, 5, remote_timeout),
-    F(43, 5, 2, transport),        F(43, 7, 1, flow_control),     F(44, 0, 24, psn),
-    F(47, 0, 5, local_timeout),    F(47, 5, 3, retry_count),      F(48, 0, 16, pkey),
-    F(50, 0, 4, mtu),              F(50, 5, 3, rnr_retry),        F(51, 0, 4, max_retries),
-    F(51, 4, 1, srq),              F(51, 5, 3, ext_transport),    F(52, 0, 16, local_lid),
-    F(54, 0, 16, remote_lid),      F(56, 0, 128, local_gid),      F(72, 0, 128, remote_gid),
-    F(88, 0, 20, flow_label),      F(91, 2, 6, packet_rate),      F(92, 0, 8, tclass),
-    F(93, 0, 8, hop_limit),        F(94, 0, 4, sl),               F(94, 4, 1, subnet_local),
-    F(95, 0, 5, ack_timeout),      F(96, 0, 16, alt_local_lid),   F(98, 0, 16, alt_remote_lid),
-    F(100, 0, 128, alt_local_gid), F(116, 0, 128, alt_remote_gid), F(139, 0, 5, alt_ack_timeout),
+    F(0, 0, 32, local_id),
+    F(8, 0, 64, service_id),
+    F(16, 0, 64, ca_guid),
+    F(28, 0, 32, qkey),
+    F(32, 0, 24, qpn),
+    F(35, 0, 8, resp_res),
+    F(36, 0, 24, eecn),
+    F(39, 0, 8, init_depth),
+    F(43, 0, 5, remote_timeout),
+    F(43, 5, 2, transport),
+    F(43, 7, 1, flow_control),
+    F(44, 0, 24, psn),
+    F(47, 0, 5, local_timeout),
+    F(47, 5, 3, retry_count),
+    F(48, 0, 16, pkey),
+    F(50, 0, 4, mtu),
+    F(50, 5, 3, rnr_retry),
+    F(51, 0, 4, max_retries),
+    F(51, 4, 1, srq),
+    F(51, 5, 3, ext_transport),
+    F(52, 0, 16, local_lid),
+    F(54, 0, 16, remote_lid),
+    F(56, 0, 128, local_gid),
+    F(72, 0, 128, remote_gid),
+    F(88, 0, 20, flow_label),
+    F(91, 2, 6, packet_rate),
+    F(92, 0, 8, tclass),
+    F(93, 0, 8, hop_limit),
+    F(94, 0, 4, sl),
+    F(94, 4, 1, subnet_local),
+    F(95, 0, 5, ack_timeout),
+    F(96, 0, 16, alt_local_lid),
+    F(98, 0, 16, alt_remote_lid),
+    F(100, 0, 128, alt_local_gid),
+    F(116, 0, 128, alt_remote_gid),
+    F(139, 0, 5, alt_ack_timeout),
     FIELDS_END,
 };
 static const struct field mra_fields[] = {
-    F(0, 0, 32, local_id), F(4, 0, 32, remote_id),      F(8, 0, 2, msg_id),
-    F(9, 0, 5, service_timeout), FIELDS_END,
+    F(0, 0, 32, local_id),
+    F(4, 0, 32, remote_id),
+    F(8, 0, 2, msg_id),
+    F(9, 0, 5, service_timeout),
+    FIELDS_END,
 };
 static const struct field rej_fields[] = {
     F(0, 0, 32, local_id), F(4, 0, 32, remote_id), F(8, 0, 2, msg_id),
     F(9, 0, 7, ari_len),   F(10, 0, 16, reason),   FIELDS_END,
 };
 static const struct field rep_fields[] = {
-    F(0, 0, 32, local_id),  F(4, 0, 32, remote_id),        F(8, 0, 32, qkey),
-    F(12, 0, 24, qpn),      F(16, 0, 24, eecn),            F(20, 0, 24, psn),
-    F(24, 0, 8, resp_res),  F(25, 0, 8, init_depth),       F(26, 0, 5, target_ack_delay),
-    F(26, 5, 2, failover),  F(26, 7, 1, flow_control),     F(27, 0, 3, rnr_retry),
-    F(27, 3, 1, srq),       F(28, 0, 64, ca_guid),         FIELDS_END,
+    F(0, 0, 32, local_id), F(4, 0, 32, remote_id),    F(8, 0, 32, qkey),
+    F(12, 0, 24, qpn),     F(16, 0, 24, eecn),        F(20, 0, 24, psn),
+    F(24, 0, 8, resp_res), F(25, 0, 8, init_depth),   F(26, 0, 5, target_ack_delay),
+    F(26, 5, 2, failover), F(26, 7, 1, flow_control), F(27, 0, 3, rnr_retry),
+    F(27, 3, 1, srq),      F(28, 0, 64, ca_guid),     FIELDS_END,
 };
 static const struct field rtu_fields[] = {
-    F(0, 0, 32, local_id), F(4, 0, 32, remote_id), FIELDS_END,
+    F(0, 0, 32, local_id),
+    F(4, 0, 32, remote_id),
+    FIELDS_END,
 };
 static const struct field dreq_fields[] = {
-    F(0, 0, 32, local_id), F(4, 0, 32, remote_id), F(8, 0, 24, remote_qpn), FIELDS_END,
+    F(0, 0, 32, local_id),
+    F(4, 0, 32, remote_id),
+    F(8, 0, 24, remote_qpn),
+    FIELDS_END,
 };
 static const struct field sidr_req_fields[] = {
-    F(0, 0, 32, local_id), F(4, 0, 16, pkey), F(8, 0, 64, service_id), FIELDS_END,
+    F(0, 0, 32, local_id),
+    F(4, 0, 16, pkey),
+    F(8, 0, 64, service_id),
+    FIELDS_END,
 };
 static const struct field sidr_rep_fields[] = {
-    F(0, 0, 32, local_id),  F(4, 0, 8, status),      F(5, 0, 8, ari_len),
-    F(8, 0, 24, qpn),       F(12, 0, 64, service_id), F(20, 0, 32, qkey), FIELDS_END,
+    F(0, 0, 32, local_id),    F(4, 0, 8, status), F(5, 0, 8, ari_len), F(8, 0, 24, qpn),
+    F(12, 0, 64, service_id), F(20, 0, 32, qkey), FIELDS_END,
 };
 static const struct field lap_fields[] = {
-    F(0, 0, 32, local_id),         F(4, 0, 32, remote_id),       F(12, 0, 24, remote_qpn),
-    F(15, 0, 5, remote_timeout),   F(20, 0, 16, alt_local_lid),  F(22, 0, 16, alt_remote_lid),
-    F(24, 0, 128, alt_local_gid),  F(40, 0, 128, alt_remote_gid), FIELDS_END,
+    F(0, 0, 32, local_id),        F(4, 0, 32, remote_id),        F(12, 0, 24, remote_qpn),
+    F(15, 0, 5, remote_timeout),  F(20, 0, 16, alt_local_lid),   F(22, 0, 16, alt_remote_lid),
+    F(24, 0, 128, alt_local_gid), F(40, 0, 128, alt_remote_gid), FIELDS_END,
 };
 static const struct field apr_fields[] = {
-    F(0, 0, 32, local_id), F(4, 0, 32, remote_id), F(8, 0, 8, ari_len),
-    F(9, 0, 8, reason),    FIELDS_END,
+    F(0, 0, 32, local_id),
+    F(4, 0, 32, remote_id),
+    F(8, 0, 8, ari_len),
+    F(9, 0, 8, reason),
+    FIELDS_END,
 };
 
 static const struct layout layouts[] = {

@@ -14,16 +14,16 @@
 
 #include "wire.h"
 
-#define CM_MAD_LEN       256u
-#define CM_CLASS         0x07u
-#define CM_CLASS_VERSION 2u
-#define CM_METHOD_SEND   0x03u
-#define CM_PRIVATE_MAX   224u /* largest private data field of any message */
-#define CM_ARI_LEN       72u
-#define CM_IP_HDR_LEN    36u /* CM-02: before the consumer's data in REQ and SIDR_REQ */
-#define CM_REQ_USER_MAX  (92u - CM_IP_HDR_LEN)
-#define CM_REP_USER_MAX  196u
-#define CM_REJ_USER_MAX  148u
+#define CM_MAD_LEN           256u
+#define CM_CLASS             0x07u
+#define CM_CLASS_VERSION     2u
+#define CM_METHOD_SEND       0x03u
+#define CM_PRIVATE_MAX       224u /* largest private data field of any message */
+#define CM_ARI_LEN           72u
+#define CM_IP_HDR_LEN        36u /* CM-02: before the consumer's data in REQ and SIDR_REQ */
+#define CM_REQ_USER_MAX      (92u - CM_IP_HDR_LEN)
+#define CM_REP_USER_MAX      196u
+#define CM_REJ_USER_MAX      148u
 #define CM_SIDR_REQ_USER_MAX (216u - CM_IP_HDR_LEN)
 
 enum cm_attr {
@@ -41,20 +41,20 @@ enum cm_attr {
 };
 
 enum cm_rej_reason { /* CM-29; those that we send or tell apart */
-    CM_REJ_NO_QP = 1,
-    CM_REJ_NO_RESOURCES = 3,
-    CM_REJ_TIMEOUT = 4,
-    CM_REJ_UNSUPPORTED = 5,
-    CM_REJ_INVALID_COMM_ID = 6,
-    CM_REJ_INVALID_SERVICE_ID = 8,
-    CM_REJ_INVALID_TRANSPORT = 9,
-    CM_REJ_STALE_CONN = 10,
-    CM_REJ_INVALID_GID = 12,
-    CM_REJ_INVALID_MTU = 26,
-    CM_REJ_INSUFFICIENT_RESP = 27,
-    CM_REJ_CONSUMER = 28,
-    CM_REJ_DUPLICATE_COMM_ID = 30,
-    CM_REJ_CLASS_VERSION = 31,
+                     CM_REJ_NO_QP = 1,
+                     CM_REJ_NO_RESOURCES = 3,
+                     CM_REJ_TIMEOUT = 4,
+                     CM_REJ_UNSUPPORTED = 5,
+                     CM_REJ_INVALID_COMM_ID = 6,
+                     CM_REJ_INVALID_SERVICE_ID = 8,
+                     CM_REJ_INVALID_TRANSPORT = 9,
+                     CM_REJ_STALE_CONN = 10,
+                     CM_REJ_INVALID_GID = 12,
+                     CM_REJ_INVALID_MTU = 26,
+                     CM_REJ_INSUFFICIENT_RESP = 27,
+                     CM_REJ_CONSUMER = 28,
+                     CM_REJ_DUPLICATE_COMM_ID = 30,
+                     CM_REJ_CLASS_VERSION = 31,
 };
 
 /* Every field of every message; those that an attribute lacks are 0. */
@@ -80,9 +80,9 @@ struct cm_msg {
     uint32_t service_timeout; /* MRA */
     uint32_t reason, ari_len; /* REJ; APR: AR status in reason */
     uint8_t ari[CM_ARI_LEN];
-    uint32_t status;          /* SIDR_REP */
+    uint32_t status; /* SIDR_REP */
     uint8_t priv[CM_PRIVATE_MAX];
-    uint16_t priv_len;        /* the size of the field; unpack sets it, pack zero-fills up to it */
+    uint16_t priv_len; /* the size of the field; unpack sets it, pack zero-fills up to it */
 };
 
 /* Private data octets that message `attr` has; 0 = unknown attribute. */
@@ -92,9 +92,9 @@ size_t cm_private_len(unsigned attr);
  * Returns 0, or -EINVAL for an unknown attribute or private data that doesn't fit. */
 int cm_msg_pack(uint8_t mad[CM_MAD_LEN], const struct cm_msg *msg);
 
-/* Read a MAD. Returns 0; -EMSGSIZE wrong length (GSI-02); -EPROTONOSUPPORT other base version, class
- * or method; -EPROTO wrong class version (GSI-04; msg's ids are read all the same when it is a REQ,
- * so that it can be rejected); -ENOMSG unknown attribute. */
+/* Read a MAD. Returns 0; -EMSGSIZE wrong length (GSI-02); -EPROTONOSUPPORT other base version,
+ * class or method; -EPROTO wrong class version (GSI-04; msg's ids are read all the same when it is
+ * a REQ, so that it can be rejected); -ENOMSG unknown attribute. */
 int cm_msg_unpack(struct cm_msg *msg, const uint8_t *mad, size_t len);
 
 const char *cm_attr_name(unsigned attr);

@@ -35,16 +35,16 @@ enum cm_state {
 struct cm_conn {
     /* chains of the three look-ups, see cm_table.c */
     struct cm_conn *next_local, *next_remote, *next_qpn;
-    struct cm_conn *tx_next;   /* queue of connections with `mad` to send */
+    struct cm_conn *tx_next; /* queue of connections with `mad` to send */
     struct cm_conn *all_prev, *all_next;
     uint64_t deadline;
-    uint32_t heap_at;          /* place in the timer heap, CM_NONE = no timer */
+    uint32_t heap_at; /* place in the timer heap, CM_NONE = no timer */
 
     enum cm_state state;
     bool active, released, tx_queued, in_remote, in_qpn, half_open, req_delivered;
-    bool local_hung_up;        /* cm_disconnect was called */
+    bool local_hung_up; /* cm_disconnect was called */
     uint8_t retries_left;
-    uint8_t ev_refs;           /* events in the queue that name this connection */
+    uint8_t ev_refs; /* events in the queue that name this connection */
     uint32_t local_id, remote_id;
     uint64_t tid, peer_guid;
     void *arg;
@@ -53,21 +53,21 @@ struct cm_conn {
     struct cm_path path;
     uint16_t lport, rport;
     uint64_t service_id;
-    uint64_t resend_ns;        /* wait before a repetition */
+    uint64_t resend_ns; /* wait before a repetition */
     uint32_t qpn, peer_qpn, psn, peer_psn;
-    uint8_t resp_res, init_depth;          /* what we offered or granted */
+    uint8_t resp_res, init_depth; /* what we offered or granted */
     uint8_t peer_resp_res, peer_init_depth;
-    uint8_t retry_cnt, rnr_retry;          /* for our queue pair */
-    uint8_t ack_timeout;                   /* for our queue pair */
+    uint8_t retry_cnt, rnr_retry; /* for our queue pair */
+    uint8_t ack_timeout;          /* for our queue pair */
     uint8_t transport, max_retries;
-    uint8_t rep_wait;                      /* exponent: how long to wait for the answer to our REP */
+    uint8_t rep_wait; /* exponent: how long to wait for the answer to our REP */
     bool flow_control, peer_flow_control, peer_srq, peer_alt_path;
-    uint8_t mad[CM_MAD_LEN];   /* what this state (re)sends */
+    uint8_t mad[CM_MAD_LEN]; /* what this state (re)sends */
 };
 
 struct cm_listener {
     struct cm_listener *next;
-    struct wire_addr addr;     /* all zero = any */
+    struct wire_addr addr; /* all zero = any */
     uint64_t service_id;
     uint32_t backlog, pending;
     void *arg;
@@ -84,7 +84,7 @@ struct cm_event_node {
 
 struct cm {
     struct cm_params params;
-    uint64_t ctr;              /* feeds the id generator */
+    uint64_t ctr; /* feeds the id generator */
     uint32_t live, half_open;
     uint32_t bucket_mask;
     struct cm_conn **by_local, **by_remote, **by_qpn;
@@ -94,9 +94,9 @@ struct cm {
     struct cm_listener *listeners;
     struct cm_conn *tx_head, **tx_tail;
     struct cm_event_node *ev_head, **ev_tail;
-    struct cm_out *out;        /* ring of CM_OUT_RING */
+    struct cm_out *out; /* ring of CM_OUT_RING */
     uint32_t out_head, out_tail;
-    uint64_t out_tokens_at;    /* token bucket of stateless replies */
+    uint64_t out_tokens_at; /* token bucket of stateless replies */
     uint32_t out_tokens;
     uint8_t src_pending[CM_SRC_BUCKETS];
     struct {
@@ -110,7 +110,8 @@ uint64_t cm_hash(const struct cm *cm, const void *data, size_t len);
 uint64_t cm_random(struct cm *cm);
 struct cm_conn *cm_conn_new(struct cm *cm, enum cm_state state, void *arg);
 void cm_conn_free(struct cm *cm, struct cm_conn *c);
-void cm_conn_close(struct cm *cm, struct cm_conn *c); /* CLOSED, out of all tables; frees if released */
+void cm_conn_close(struct cm *cm,
+                   struct cm_conn *c); /* CLOSED, out of all tables; frees if released */
 void cm_conn_set_remote(struct cm *cm, struct cm_conn *c, uint64_t guid, uint32_t remote_id);
 void cm_conn_set_peer_qpn(struct cm *cm, struct cm_conn *c, uint32_t qpn);
 struct cm_conn *cm_find_local(const struct cm *cm, uint32_t local_id);

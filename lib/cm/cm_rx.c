@@ -12,15 +12,15 @@
 #define MSG_REP   1u
 #define MSG_OTHER 2u
 
-#define STATELESS_PER_S   10000u /* replies that belong to no connection */
-#define STATELESS_BURST   1000u
-#define SEEN_MIN_NS       500000000ull
-#define SEEN_MAX_NS       60000000000ull
-#define PER_SOURCE        64u /* CM-34 */
-#define MRA_EXPONENT_MAX  24u /* CM-19 */
-#define TIMEWAIT_MAX_NS   60000000000ull
-#define ACK_TIMEOUT_MIN   8u /* SEC-24 */
-#define ACK_TIMEOUT_MAX   24u
+#define STATELESS_PER_S  10000u /* replies that belong to no connection */
+#define STATELESS_BURST  1000u
+#define SEEN_MIN_NS      500000000ull
+#define SEEN_MAX_NS      60000000000ull
+#define PER_SOURCE       64u /* CM-34 */
+#define MRA_EXPONENT_MAX 24u /* CM-19 */
+#define TIMEWAIT_MAX_NS  60000000000ull
+#define ACK_TIMEOUT_MIN  8u /* SEC-24 */
+#define ACK_TIMEOUT_MAX  24u
 
 static void count(struct cm *cm, enum cm_counter which)
 {
@@ -148,8 +148,8 @@ struct cm_listener *cm_find_listener(const struct cm *cm, uint64_t service_id,
 {
     static const struct wire_addr any;
     for (struct cm_listener *l = cm->listeners; l; l = l->next)
-        if (l->service_id == service_id && (!addr || cm_addr_eq(&l->addr, &any) ||
-                                            cm_addr_eq(&l->addr, addr)))
+        if (l->service_id == service_id &&
+            (!addr || cm_addr_eq(&l->addr, &any) || cm_addr_eq(&l->addr, addr)))
             return l;
     return NULL;
 }
@@ -350,9 +350,9 @@ static void rx_rep(struct cm *cm, struct cm_conn *c, const struct cm_msg *msg,
     c->rnr_retry = (uint8_t)msg->rnr_retry; /* CM-10 */
     c->peer_flow_control = msg->flow_control;
     c->peer_srq = msg->srq;
-    c->ack_timeout = (uint8_t)clamp(cm_ack_timeout(cm->params.packet_lifetime,
-                                                   msg->target_ack_delay),
-                                    ACK_TIMEOUT_MIN, ACK_TIMEOUT_MAX);
+    c->ack_timeout =
+        (uint8_t)clamp(cm_ack_timeout(cm->params.packet_lifetime, msg->target_ack_delay),
+                       ACK_TIMEOUT_MIN, ACK_TIMEOUT_MAX);
     if (c->init_depth > c->peer_resp_res)
         c->init_depth = c->peer_resp_res; /* CM-07 */
     cm_conn_set_remote(cm, c, msg->ca_guid, msg->local_id);
@@ -471,11 +471,9 @@ static void rx_lap(struct cm *cm, struct cm_conn *c, const struct cm_msg *msg,
                    const struct wire_addr *src, uint64_t now)
 {
     (void)src;
-    struct cm_msg apr = { /* CM-32 */
-        .attr = CM_APR,
-        .tid = msg->tid,
-        .local_id = c->local_id,
-        .remote_id = c->remote_id,
+    struct cm_msg apr = {
+        /* CM-32 */
+        .attr = CM_APR, .tid = msg->tid, .local_id = c->local_id, .remote_id = c->remote_id,
         .reason = 2,
     };
     send_stateless(cm, &c->path, &apr, now);
@@ -513,8 +511,8 @@ static const rx_fn rx_table[] = {
     [CM_DREQ] = rx_dreq, [CM_DREP] = rx_drep, [CM_LAP] = rx_lap,
 };
 
-/* Requests name the address they were sent to only inside the MAD, which nobody checks: the packet's
- * own destination is what we answer from. */
+/* Requests name the address they were sent to only inside the MAD, which nobody checks: the
+ * packet's own destination is what we answer from. */
 static void fix_local(struct cm_msg *msg, const struct wire_addr *dst)
 {
     msg->remote_gid = *dst;

@@ -9,7 +9,7 @@
 
 #include "cm_priv.h"
 
-#define ANSWER_KEPT_NS 10000000000ull
+#define ANSWER_KEPT_NS    10000000000ull
 #define STATUS_NO_SERVICE 1u
 
 int cm_sidr_request(struct cm *cm, const struct cm_path *path, uint16_t sport, uint16_t dport,

@@ -1,0 +1,726 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Two connection managers and a wire between them, on virtual time: who loses what, and what the
+ * consumers are told.
+ */
+#include <check.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cm.h"
+
+#define SEC      1000000000ull
+#define ANY_PORT 5001
+
+struct side {
+    struct cm *cm;
+    struct wire_addr addr;
+    struct cm_event ev[64]; /* what the consumer was told */
+    unsigned nev;
+};
+
+static struct side a, b;
+static uint64_t now;
+static unsigned sent[0x20]; /* by attribute */
+/* Which messages are lost: bit of the attribute, and how many of each. */
+static int lose[0x20];
+
+static void setup_with(struct cm_params pa, struct cm_params pb)
+{
+    now = SEC;
+    memset(sent, 0, sizeof sent);
+    memset(lose, 0, sizeof lose);
+    memset(&a, 0, sizeof a);
+    memset(&b, 0, sizeof b);
+    pa.key[0] = 1;
+    pa.ca_guid = 0xA;
+    pb.key[0] = 2;
+    pb.ca_guid = 0xB;
+    a.cm = cm_create(&pa);
+    b.cm = cm_create(&pb);
+    a.addr = wire_addr_v4(0x0A000001);
+    b.addr = wire_addr_v4(0x0A000002);
+}
+
+static void setup(void)
+{
+    setup_with((struct cm_params){0}, (struct cm_params){0});
+}
+
+static void teardown(void)
+{
+    cm_destroy(a.cm);
+    cm_destroy(b.cm);
+}
+
+static bool move(struct side *from, struct side *to)
+{
+    struct cm_out out;
+    if (!cm_tx(from->cm, &out))
+        return false;
+    unsigned attr = (unsigned)out.mad[16] << 8 | out.mad[17];
+    sent[attr]++;
+    ck_assert_mem_eq(&out.src, &from->addr, 16);
+    ck_assert_mem_eq(&out.dst, &to->addr, 16);
+    if (lose[attr] > 0)
+        lose[attr]--;
+    else
+        cm_rx(to->cm, out.mad, sizeof out.mad, &out.src, &out.dst, 1, 0xFFFF, now);
+    return true;
+}
+
+static void listen_to(struct side *s)
+{
+    struct cm_event ev;
+    while (cm_event(s->cm, &ev)) {
+        ck_assert_uint_lt(s->nev, 64);
+        s->ev[s->nev++] = ev;
+    }
+}
+
+static void pump(void)
+{
+    for (bool busy = true; busy;)
+        busy = move(&a, &b) | move(&b, &a);
+    listen_to(&a);
+    listen_to(&b);
+}
+
+/* Let time pass; stops at every deadline on the way. */
+static void wait_ns(uint64_t ns)
+{
+    uint64_t end = now + ns;
+    for (;;) {
+        uint64_t da = cm_deadline(a.cm), db = cm_deadline(b.cm);
+        uint64_t next = da < db ? da : db;
+        if (next > end)
+            break;
+        now = next;
+        cm_expire(a.cm, now);
+        cm_expire(b.cm, now);
+        pump();
+    }
+    now = end;
+}
+
+static const struct cm_event *last(const struct side *s)
+{
+    ck_assert_uint_gt(s->nev, 0);
+    return &s->ev[s->nev - 1];
+}
+
+static struct cm_listener *listen_on_b(void)
+{
+    struct cm_listener *l = NULL;
+    static const struct wire_addr any;
+    ck_assert_int_eq(cm_listen(b.cm, CM_PS_TCP, &any, ANY_PORT, 0, &b, &l), 0);
+    return l;
+}
+
+static struct cm_connect_params params(void)
+{
+    return (struct cm_connect_params){
+        .path = {.local = a.addr, .remote = b.addr, .mtu = 5},
+        .sport = 40000,
+        .dport = ANY_PORT,
+        .qpn = 0x123,
+        .psn = 0xABCDEF,
+        .responder_resources = 16,
+        .initiator_depth = 8,
+        .retry_count = 6,
+        .rnr_retry_count = 5,
+        .priv = "hello",
+        .priv_len = 5,
+    };
+}
+
+static struct cm_conn *start(void)
+{
+    struct cm_connect_params p = params();
+    struct cm_conn *c = NULL;
+    ck_assert_int_eq(cm_connect(a.cm, &p, &a, now, &c), 0);
+    pump();
+    return c;
+}
+
+static const struct cm_accept_params accept_params = {
+    .qpn = 0xABC,
+    .psn = 0x123456,
+    .responder_resources = 4,
+    .initiator_depth = 32,
+    .rnr_retry_count = 3,
+    .priv = "welcome",
+    .priv_len = 7,
+};
+
+static void establish(struct cm_conn **ca, struct cm_conn **cb)
+{
+    listen_on_b();
+    *ca = start();
+    ck_assert_int_eq(last(&b)->type, CM_EV_REQ);
+    *cb = last(&b)->conn;
+    ck_assert_int_eq(cm_accept(b.cm, *cb, &accept_params, &b, now), 0);
+    pump();
+    ck_assert_int_eq(last(&a)->type, CM_EV_REP);
+    ck_assert_int_eq(cm_rtu(a.cm, *ca, NULL, 0, now), 0);
+    pump();
+    ck_assert_int_eq(last(&a)->type, CM_EV_ESTABLISHED);
+    ck_assert_int_eq(last(&b)->type, CM_EV_ESTABLISHED);
+}
+
+START_TEST(cm_16_three_messages_connect)
+{
+    struct cm_conn *ca, *cb;
+    struct cm_qp_attr qa, qb;
+    establish(&ca, &cb);
+    /* CM-16, CM-36: the passive side sees the active side's numbers swapped */
+    ck_assert_mem_eq(b.ev[0].priv, "hello\0", 6);
+    ck_assert_uint_eq(b.ev[0].priv_len, CM_REQ_USER_MAX);
+    ck_assert_uint_eq(b.ev[0].responder_resources, 8);
+    ck_assert_uint_eq(b.ev[0].initiator_depth, 16);
+    ck_assert_uint_eq(b.ev[0].remote_port, 40000);
+    ck_assert_mem_eq(a.ev[0].priv, "welcome\0", 8);
+
+    ck_assert_int_eq(cm_qp_attr(ca, &qa), 0);
+    ck_assert_int_eq(cm_qp_attr(cb, &qb), 0);
+    ck_assert_uint_eq(qa.dest_qpn, 0xABC);
+    ck_assert_uint_eq(qb.dest_qpn, 0x123);
+    ck_assert_uint_eq(qa.rq_psn, 0x123456); /* CM-08 */
+    ck_assert_uint_eq(qa.sq_psn, 0xABCDEF);
+    ck_assert_uint_eq(qb.rq_psn, 0xABCDEF);
+    ck_assert_uint_eq(qb.sq_psn, 0x123456);
+    ck_assert_uint_eq(qa.max_rd_atomic, 4); /* CM-07 */
+    ck_assert_uint_eq(qb.max_dest_rd_atomic, 4);
+    ck_assert_uint_eq(qb.max_rd_atomic, 16);
+    ck_assert_uint_eq(qa.retry_cnt, 6); /* CM-10 */
+    ck_assert_uint_eq(qb.retry_cnt, 6);
+    ck_assert_uint_eq(qa.rnr_retry, 3);
+    ck_assert_uint_eq(qb.rnr_retry, 5);
+    ck_assert_uint_eq(qa.timeout, 14); /* CM-09 of 13 and 8 */
+    ck_assert_uint_eq(qb.timeout, 14);
+    ck_assert_uint_eq(qa.flow_label, (40000u * 31 + ANY_PORT) & 0xFFFFF); /* CM-05 */
+    ck_assert_uint_eq(qb.flow_label, qa.flow_label);
+    ck_assert_uint_eq(sent[CM_REQ] + sent[CM_REP] + sent[CM_RTU], 3);
+
+    /* CM-24, CM-25, CM-26 */
+    ck_assert_int_eq(cm_disconnect(a.cm, ca, NULL, 0, now), 0);
+    pump();
+    ck_assert_int_eq(last(&a)->type, CM_EV_DISCONNECTED);
+    ck_assert_int_eq(last(&b)->type, CM_EV_DISCONNECTED);
+    ck_assert_uint_eq(sent[CM_DREQ], 1);
+    ck_assert_uint_eq(sent[CM_DREP], 1);
+    wait_ns(SEC - 1);
+    ck_assert_uint_eq(cm_live(a.cm), 1);
+    wait_ns(1);
+    ck_assert_int_eq(last(&a)->type, CM_EV_TIMEWAIT_EXIT);
+    cm_release(a.cm, ca, now);
+    cm_release(b.cm, cb, now);
+    ck_assert_uint_eq(cm_live(a.cm), 0);
+    ck_assert_uint_eq(cm_live(b.cm), 0);
+}
+END_TEST
+
+/* One lost message of each kind delays the connection, and nothing else. */
+static const struct {
+    const char *rule;
+    enum cm_attr lost;
+} losses[] = {
+    {"CM-18 REQ is repeated", CM_REQ},
+    {"CM-20 CM-18 REP is repeated", CM_REP},
+    {"CM-22 a repeated REP brings the RTU again", CM_RTU},
+};
+
+START_TEST(cm_18_losses_are_repaired)
+{
+    struct cm_conn *ca, *cb;
+    listen_on_b();
+    lose[losses[_i].lost] = 2;
+    ca = start();
+    wait_ns(3 * SEC);
+    cb = last(&b)->conn;
+    ck_assert_int_eq(cm_accept(b.cm, cb, &accept_params, &b, now), 0);
+    pump();
+    wait_ns(3 * SEC);
+    ck_assert_int_eq(last(&a)->type, CM_EV_REP);
+    ck_assert_int_eq(cm_rtu(a.cm, ca, NULL, 0, now), 0);
+    pump();
+    wait_ns(3 * SEC);
+    ck_assert_msg(last(&b)->type == CM_EV_ESTABLISHED, "%s", losses[_i].rule);
+    ck_assert_uint_eq(a.nev, 2); /* REP, ESTABLISHED: each told once (CM-35) */
+    ck_assert_uint_eq(b.nev, 2);
+    ck_assert_uint_ge(sent[losses[_i].lost], 3);
+}
+END_TEST
+
+START_TEST(cm_18_nobody_answers)
+{
+    /* CM-18: 1 + 7 transmissions, 4.096 us * 2^18 apart, then UNREACHABLE and a REJ 4. */
+    lose[CM_REQ] = 100;
+    start();
+    wait_ns(8 * (4096ull << 18) - 1);
+    ck_assert_uint_eq(a.nev, 0);
+    wait_ns(1);
+    ck_assert_int_eq(last(&a)->type, CM_EV_UNREACHABLE);
+    ck_assert_uint_eq(sent[CM_REQ], 8);
+    ck_assert_uint_eq(sent[CM_REJ], 1);
+    cm_release(a.cm, last(&a)->conn, now);
+    ck_assert_uint_eq(cm_live(a.cm), 0);
+}
+END_TEST
+
+START_TEST(cm_18_nobody_says_rtu)
+{
+    struct cm_conn *cb;
+    listen_on_b();
+    struct cm_conn *ca = start();
+    cb = last(&b)->conn;
+    cm_accept(b.cm, cb, &accept_params, &b, now);
+    pump();
+    wait_ns(20 * SEC); /* the active consumer sleeps */
+    ck_assert_uint_eq(sent[CM_REP], 8);
+    ck_assert_uint_eq(sent[CM_REQ], 1);
+    ck_assert_int_eq(last(&b)->type == CM_EV_UNREACHABLE || last(&b)->type == CM_EV_TIMEWAIT_EXIT,
+                     1);
+    ck_assert_int_eq(last(&a)->type, CM_EV_REJECTED); /* REJ 4, by ids */
+    ck_assert_uint_eq(last(&a)->reason, CM_REJ_TIMEOUT);
+    cm_release(a.cm, ca, now);
+    cm_release(b.cm, cb, now);
+    ck_assert_uint_eq(cm_live(b.cm), 0);
+}
+END_TEST
+
+START_TEST(cm_19_mra_buys_time)
+{
+    struct cm_conn *cb;
+    listen_on_b();
+    start();
+    cb = last(&b)->conn;
+    ck_assert_int_eq(cm_mra(b.cm, cb, 20, now), 0); /* 4.3 s */
+    pump();
+    wait_ns(5 * SEC);
+    ck_assert_uint_eq(sent[CM_REQ], 1);
+    wait_ns(1 * SEC);
+    ck_assert_uint_eq(sent[CM_REQ], 2);
+    ck_assert_uint_eq(sent[CM_MRA], 2); /* CM-20: a repeated REQ brings the MRA again */
+    ck_assert_uint_eq(b.nev, 1);
+    ck_assert_int_eq(cm_accept(b.cm, cb, &accept_params, &b, now), 0);
+    pump();
+    ck_assert_int_eq(last(&a)->type, CM_EV_REP);
+}
+END_TEST
+
+START_TEST(cm_20_repeated_req_makes_no_second_connection)
+{
+    listen_on_b();
+    lose[CM_REP] = 3;
+    start();
+    cm_accept(b.cm, last(&b)->conn, &accept_params, &b, now);
+    pump();
+    wait_ns(4 * SEC);
+    ck_assert_uint_eq(cm_live(b.cm), 1);
+    ck_assert_uint_ge(cm_counters(b.cm)[CM_C_cm_dup_req], 1);
+    ck_assert_int_eq(last(&a)->type, CM_EV_REP);
+}
+END_TEST
+
+START_TEST(cm_23_first_request_counts_as_rtu)
+{
+    struct cm_conn *ca, *cb;
+    listen_on_b();
+    ca = start();
+    cb = last(&b)->conn;
+    cm_accept(b.cm, cb, &accept_params, &b, now);
+    pump();
+    lose[CM_RTU] = 1;
+    cm_rtu(a.cm, ca, NULL, 0, now);
+    pump();
+    cm_comm_est(b.cm, cb, now);
+    pump();
+    ck_assert_int_eq(last(&b)->type, CM_EV_ESTABLISHED);
+    unsigned reps = sent[CM_REP];
+    wait_ns(10 * SEC);
+    ck_assert_uint_eq(sent[CM_REP], reps);
+    ck_assert_uint_eq(b.nev, 2);
+}
+END_TEST
+
+/* What a REQ is refused with. */
+static void twist_port(struct cm_connect_params *p)
+{
+    p->dport = 1;
+}
+static void twist_transport(struct cm_msg *m)
+{
+    m->transport = 2;
+}
+static void twist_mtu(struct cm_msg *m)
+{
+    m->mtu = 6;
+}
+static void twist_header(struct cm_msg *m)
+{
+    m->priv[1] = 0x70;
+}
+static void twist_source(struct cm_msg *m)
+{
+    m->priv[4 + 15]++;
+}
+static void twist_gid(struct cm_msg *m)
+{
+    m->local_gid.b[15]++;
+}
+static void twist_nothing(struct cm_msg *m)
+{
+    (void)m;
+}
+
+static const struct {
+    const char *rule;
+    void (*twist)(struct cm_msg *);
+    unsigned reason;
+} refusals[] = {
+    {"CM-16 a good one is not refused", twist_nothing, 0},
+    {"XRC-03 CM-29 transport not known", twist_transport, CM_REJ_INVALID_TRANSPORT},
+    {"CM-12 path MTU too large", twist_mtu, CM_REJ_INVALID_MTU},
+    {"CM-03 IP header of unknown version", twist_header, CM_REJ_UNSUPPORTED},
+    {"CM-04 IP header's source is not the packet's", twist_source, CM_REJ_INVALID_GID},
+    {"CM-04 GID is not the packet's source", twist_gid, CM_REJ_INVALID_GID},
+};
+
+START_TEST(cm_03_refusals)
+{
+    struct cm_connect_params p = params();
+    struct cm_conn *c;
+    struct cm_out out;
+    struct cm_msg msg;
+    listen_on_b();
+    ck_assert_int_eq(cm_connect(a.cm, &p, &a, now, &c), 0);
+    ck_assert(cm_tx(a.cm, &out));
+    cm_msg_unpack(&msg, out.mad, sizeof out.mad);
+    refusals[_i].twist(&msg);
+    cm_msg_pack(out.mad, &msg);
+    cm_rx(b.cm, out.mad, sizeof out.mad, &a.addr, &b.addr, 1, 0xFFFF, now);
+    pump();
+    if (refusals[_i].reason) {
+        ck_assert_msg(last(&a)->type == CM_EV_REJECTED && last(&a)->reason == refusals[_i].reason,
+                      "%s", refusals[_i].rule);
+        ck_assert_uint_eq(b.nev, 0);
+        ck_assert_uint_eq(cm_live(b.cm), 0);
+        cm_release(a.cm, c, now);
+        ck_assert_uint_eq(cm_live(a.cm), 0);
+    } else {
+        ck_assert_int_eq(last(&b)->type, CM_EV_REQ);
+    }
+}
+END_TEST
+
+START_TEST(cm_30_nobody_listens_and_consumer_refuses)
+{
+    struct cm_connect_params p = params();
+    struct cm_conn *c;
+    listen_on_b();
+    twist_port(&p);
+    ck_assert_int_eq(cm_connect(a.cm, &p, &a, now, &c), 0);
+    pump();
+    ck_assert_int_eq(last(&a)->type, CM_EV_REJECTED);
+    ck_assert_uint_eq(last(&a)->reason, CM_REJ_INVALID_SERVICE_ID); /* CM-30 */
+    c = start();
+    ck_assert_int_eq(cm_reject(b.cm, last(&b)->conn, 0, "no", 2, now), 0);
+    pump();
+    ck_assert_uint_eq(last(&a)->reason, CM_REJ_CONSUMER);
+    ck_assert_mem_eq(last(&a)->priv, "no\0", 3); /* CM-27 */
+    ck_assert_uint_eq(last(&a)->priv_len, 148);
+}
+END_TEST
+
+START_TEST(cm_24_disconnects)
+{
+    struct cm_conn *ca, *cb;
+    struct cm_out out;
+    establish(&ca, &cb);
+    /* both close at once */
+    cm_disconnect(a.cm, ca, NULL, 0, now);
+    cm_disconnect(b.cm, cb, NULL, 0, now);
+    pump();
+    ck_assert_int_eq(last(&a)->type, CM_EV_DISCONNECTED);
+    ck_assert_int_eq(last(&b)->type, CM_EV_DISCONNECTED);
+    unsigned dreqs = sent[CM_DREQ];
+    /* a DREQ in TIMEWAIT, and one for a connection that nobody knows, are answered */
+    struct cm_msg dreq = {.attr = CM_DREQ, .tid = 9, .local_id = 77, .remote_id = 0x999};
+    uint8_t mad[CM_MAD_LEN];
+    cm_msg_pack(mad, &dreq);
+    cm_rx(b.cm, mad, sizeof mad, &a.addr, &b.addr, 1, 0xFFFF, now);
+    ck_assert(cm_tx(b.cm, &out));
+    ck_assert_uint_eq(out.mad[17], CM_DREP);
+    ck_assert_uint_eq(sent[CM_DREQ], dreqs);
+}
+END_TEST
+
+START_TEST(cm_24_lost_drep)
+{
+    struct cm_conn *ca, *cb;
+    establish(&ca, &cb);
+    lose[CM_DREP] = 2;
+    cm_disconnect(a.cm, ca, NULL, 0, now);
+    pump();
+    ck_assert_int_eq(last(&b)->type, CM_EV_DISCONNECTED);
+    wait_ns(5 * SEC); /* b's TIMEWAIT is over: the last answer is stateless */
+    ck_assert_int_eq(a.ev[2].type, CM_EV_DISCONNECTED);
+    ck_assert_uint_ge(sent[CM_DREP], 3);
+}
+END_TEST
+
+START_TEST(cm_25_peer_is_gone)
+{
+    struct cm_conn *ca, *cb;
+    establish(&ca, &cb);
+    lose[CM_DREQ] = 100;
+    cm_disconnect(a.cm, ca, NULL, 0, now);
+    pump();
+    wait_ns(9 * (4096ull << 18) + SEC);
+    ck_assert_int_eq(a.ev[2].type, CM_EV_DISCONNECTED);
+    ck_assert_uint_eq(sent[CM_DREQ], 8);
+}
+END_TEST
+
+/* A stranger who knows one number too few changes nothing. */
+static const struct {
+    const char *rule;
+    enum cm_attr attr;
+    bool bad_local, bad_remote, bad_source, bad_qpn;
+} forgeries[] = {
+    {"SEC-21 DREQ with a wrong id of the sender", CM_DREQ, true, false, false, false},
+    {"SEC-21 DREQ with a wrong id of ours", CM_DREQ, false, true, false, false},
+    {"SEC-21 DREQ from another address", CM_DREQ, false, false, true, false},
+    {"CM-24 DREQ with a wrong QPN", CM_DREQ, false, false, false, true},
+    {"SEC-21 REJ with a wrong id", CM_REJ, true, false, false, false},
+    {"SEC-21 REJ from another address", CM_REJ, false, false, true, false},
+    {"SEC-21 DREP nobody asked for", CM_DREP, false, false, false, false},
+};
+
+START_TEST(sec_21_forgeries_do_nothing)
+{
+    struct cm_conn *ca, *cb;
+    establish(&ca, &cb);
+    struct cm_msg m = {
+        .attr = forgeries[_i].attr,
+        .local_id = 0,
+        .reason = 28,
+        .msg_id = 2,
+        .remote_qpn = forgeries[_i].bad_qpn ? 0x111 : 0xABC,
+    };
+    struct wire_addr src = forgeries[_i].bad_source ? wire_addr_v4(0x0A000009) : a.addr;
+    uint8_t mad[CM_MAD_LEN];
+    /* the true ids, read off the wire: send a DREQ into the void */
+    struct cm_out out;
+    struct cm_msg own;
+    cm_disconnect(a.cm, ca, NULL, 0, now);
+    ck_assert(cm_tx(a.cm, &out));
+    cm_msg_unpack(&own, out.mad, sizeof out.mad);
+    m.local_id = own.local_id + forgeries[_i].bad_local;
+    m.remote_id = own.remote_id + forgeries[_i].bad_remote;
+    cm_msg_pack(mad, &m);
+    cm_rx(b.cm, mad, sizeof mad, &src, &b.addr, 1, 0xFFFF, now);
+    listen_to(&b);
+    ck_assert_msg(last(&b)->type == CM_EV_ESTABLISHED, "%s", forgeries[_i].rule);
+    ck_assert_str_eq(cm_conn_state_name(cb), "ESTABLISHED");
+    /* and the true one works */
+    cm_rx(b.cm, out.mad, sizeof out.mad, &a.addr, &b.addr, 1, 0xFFFF, now);
+    listen_to(&b);
+    ck_assert_int_eq(last(&b)->type, CM_EV_DISCONNECTED);
+}
+END_TEST
+
+START_TEST(cm_21_stale_connection)
+{
+    /* The peer restarts and uses its QPN again while we still hold the old connection. */
+    struct cm_conn *ca, *cb;
+    establish(&ca, &cb);
+    cm_destroy(a.cm);
+    a.nev = 0;
+    a.cm = cm_create(&(struct cm_params){.key = {3}, .ca_guid = 0xA});
+    struct cm_conn *c = start();
+    ck_assert_int_eq(last(&a)->type, CM_EV_REJECTED);
+    ck_assert_uint_eq(last(&a)->reason, CM_REJ_STALE_CONN);
+    ck_assert_uint_eq(sent[CM_DREQ], 1);
+    ck_assert_int_eq(last(&b)->type, CM_EV_DISCONNECTED); /* by the stateless DREP */
+    cm_release(a.cm, c, now);
+    start(); /* and now it may connect */
+    ck_assert_int_eq(last(&b)->type, CM_EV_REQ);
+}
+END_TEST
+
+START_TEST(cm_34_backlog)
+{
+    static const struct wire_addr any;
+    struct cm_listener *l;
+    cm_listen(b.cm, CM_PS_TCP, &any, ANY_PORT, 3, NULL, &l);
+    for (unsigned i = 0; i < 5; i++) {
+        struct cm_connect_params p = params();
+        struct cm_conn *c;
+        p.qpn += i;
+        cm_connect(a.cm, &p, NULL, now, &c);
+    }
+    pump();
+    ck_assert_uint_eq(b.nev, 3);
+    ck_assert_uint_eq(cm_counters(b.cm)[CM_C_cm_req_backlog_drop], 2);
+    /* answered ones make room for the repeated REQs of the others */
+    for (unsigned i = 0; i < 3; i++)
+        cm_reject(b.cm, b.ev[i].conn, 0, NULL, 0, now);
+    pump();
+    wait_ns(2 * SEC);
+    ck_assert_uint_eq(b.nev, 5);
+}
+END_TEST
+
+START_TEST(sec_20_half_open_limit)
+{
+    teardown();
+    setup_with((struct cm_params){0}, (struct cm_params){.max_conns = 8});
+    listen_on_b();
+    for (unsigned i = 0; i < 6; i++) {
+        struct cm_connect_params p = params();
+        struct cm_conn *c;
+        p.qpn += i;
+        cm_connect(a.cm, &p, NULL, now, &c);
+    }
+    pump();
+    ck_assert_uint_eq(b.nev, 5); /* above half, the sixth must repeat itself */
+    ck_assert_uint_eq(cm_counters(b.cm)[CM_C_cm_rx_rate_limited], 1);
+    wait_ns(2 * SEC);
+    ck_assert_uint_eq(b.nev, 6);
+}
+END_TEST
+
+START_TEST(cm_31_datagram_service)
+{
+    static const struct wire_addr any;
+    struct cm_listener *l;
+    struct cm_conn *c;
+    struct cm_path path = {.local = a.addr, .remote = b.addr};
+    cm_listen(b.cm, CM_PS_UDP, &any, 7000, 0, NULL, &l);
+    lose[CM_SIDR_REP] = 1;
+    ck_assert_int_eq(cm_sidr_request(a.cm, &path, 1234, 7000, "who", 3, NULL, now, &c), 0);
+    pump();
+    ck_assert_int_eq(last(&b)->type, CM_EV_SIDR_REQ);
+    ck_assert_mem_eq(last(&b)->priv, "who\0", 4);
+    ck_assert_int_eq(cm_sidr_reply(b.cm, last(&b)->conn, 0, 0x77, 0x01234567, now), 0);
+    pump();
+    wait_ns(2 * SEC);
+    ck_assert_int_eq(last(&a)->type, CM_EV_SIDR_REP);
+    ck_assert_uint_eq(last(&a)->qpn, 0x77);
+    ck_assert_uint_eq(last(&a)->qkey, 0x01234567); /* KEY-09 */
+    ck_assert_uint_eq(b.nev, 1);
+    cm_release(a.cm, c, now);
+    /* nobody listens */
+    ck_assert_int_eq(cm_sidr_request(a.cm, &path, 1234, 7001, NULL, 0, NULL, now, &c), 0);
+    pump();
+    ck_assert_uint_eq(last(&a)->reason, 1);
+    cm_release(a.cm, c, now);
+    cm_release(b.cm, b.ev[0].conn, now);
+    wait_ns(20 * SEC);
+    ck_assert_uint_eq(cm_live(a.cm), 0);
+    ck_assert_uint_eq(cm_live(b.cm), 0);
+}
+END_TEST
+
+START_TEST(cm_15_ids_are_random_and_unique)
+{
+    uint32_t seen[200];
+    for (unsigned i = 0; i < 200; i++) {
+        struct cm_connect_params p = params();
+        struct cm_conn *c;
+        struct cm_out out;
+        struct cm_msg m;
+        cm_connect(a.cm, &p, NULL, now, &c);
+        cm_tx(a.cm, &out);
+        cm_msg_unpack(&m, out.mad, sizeof out.mad);
+        seen[i] = m.local_id;
+        ck_assert_uint_ne(m.local_id, 0); /* CM-15 */
+        for (unsigned k = 0; k < i; k++)
+            ck_assert(seen[k] != m.local_id);
+        if (i > 0)
+            ck_assert(seen[i] - seen[i - 1] > 1 && seen[i - 1] - seen[i] > 1);
+    }
+}
+END_TEST
+
+START_TEST(cm_release_in_every_state_leaks_nothing)
+{
+    struct cm_conn *c;
+    listen_on_b();
+    for (unsigned stage = 0; stage < 6; stage++) {
+        c = start();
+        struct cm_conn *cb = last(&b)->conn;
+        if (stage >= 1)
+            cm_accept(b.cm, cb, &accept_params, &b, now);
+        if (stage >= 2)
+            pump();
+        if (stage >= 3)
+            cm_rtu(a.cm, c, NULL, 0, now);
+        if (stage >= 4)
+            pump();
+        if (stage >= 5)
+            cm_disconnect(b.cm, cb, NULL, 0, now);
+        cm_release(a.cm, c, now);
+        pump();
+        cm_release(b.cm, cb, now);
+        wait_ns(30 * SEC);
+        ck_assert_msg(cm_live(a.cm) == 0 && cm_live(b.cm) == 0, "stage %u: %u %u left", stage,
+                      cm_live(a.cm), cm_live(b.cm));
+        a.nev = b.nev = 0;
+    }
+}
+END_TEST
+
+START_TEST(cm_unlisten_refuses_what_waits)
+{
+    struct cm_listener *l = listen_on_b();
+    struct cm_listener *again;
+    ck_assert_int_eq(cm_listen(b.cm, CM_PS_TCP, &(struct wire_addr){0}, ANY_PORT, 0, NULL, &again),
+                     -EADDRINUSE);
+    struct cm_conn *c = start();
+    struct cm_conn *cb = last(&b)->conn;
+    cm_unlisten(b.cm, l, now);
+    pump();
+    ck_assert_int_eq(last(&a)->type, CM_EV_REJECTED);
+    ck_assert_int_eq(cm_accept(b.cm, cb, &accept_params, &b, now), -EINVAL);
+    cm_release(b.cm, cb, now);
+    cm_release(a.cm, c, now);
+    ck_assert_uint_eq(cm_live(b.cm), 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("cm");
+    TCase *t = tcase_create("cm");
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_add_test(t, cm_16_three_messages_connect);
+    tcase_add_loop_test(t, cm_18_losses_are_repaired, 0, sizeof losses / sizeof losses[0]);
+    tcase_add_test(t, cm_18_nobody_answers);
+    tcase_add_test(t, cm_18_nobody_says_rtu);
+    tcase_add_test(t, cm_19_mra_buys_time);
+    tcase_add_test(t, cm_20_repeated_req_makes_no_second_connection);
+    tcase_add_test(t, cm_23_first_request_counts_as_rtu);
+    tcase_add_loop_test(t, cm_03_refusals, 0, sizeof refusals / sizeof refusals[0]);
+    tcase_add_test(t, cm_30_nobody_listens_and_consumer_refuses);
+    tcase_add_test(t, cm_24_disconnects);
+    tcase_add_test(t, cm_24_lost_drep);
+    tcase_add_test(t, cm_25_peer_is_gone);
+    tcase_add_loop_test(t, sec_21_forgeries_do_nothing, 0, sizeof forgeries / sizeof forgeries[0]);
+    tcase_add_test(t, cm_21_stale_connection);
+    tcase_add_test(t, cm_34_backlog);
+    tcase_add_test(t, sec_20_half_open_limit);
+    tcase_add_test(t, cm_31_datagram_service);
+    tcase_add_test(t, cm_15_ids_are_random_and_unique);
+    tcase_add_test(t, cm_release_in_every_state_leaks_nothing);
+    tcase_add_test(t, cm_unlisten_refuses_what_waits);
+    suite_add_tcase(s, t);
+    SRunner *r = srunner_create(s);
+    srunner_run_all(r, CK_NORMAL);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
