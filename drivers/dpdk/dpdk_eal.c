@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Starts DPDK's environment layer so that it disturbs nothing: private memory (no files, no
+ * sockets), one thread of its own, affinity and signal mask of the caller kept, its log in our
+ * form.
+ */
+#include "dpdk_eal.h"
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <rte_eal.h>
+#include <rte_errno.h>
+#include <rte_lcore.h>
+#include <rte_log.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Without hugepages EAL reserves its memory at once; pages are only taken when they are touched. */
+#define MEM_MIB_DEFAULT 1024u
+/* Virtual devices need no hugepages; they take them when at least this much lies idle. */
+#define HUGE_WORTH_IT (512ull << 20)
+
+static pthread_key_t thread_key;
+static bool bpf_debug;
+
+void dpdk_log(const char *level, const char *fmt, ...)
+{
+    char text[600];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+    fprintf(stderr, "%s dpdk: %s\n", level, text);
+}
+
+/* EAL's log stream ends here: one call per message, in the thread that logs. */
+static ssize_t log_write(void *cookie, const char *buf, size_t size)
+{
+    uint32_t level = (uint32_t)rte_log_cur_msg_loglevel();
+    const char *name = level <= RTE_LOG_ERR       ? "error"
+                       : level == RTE_LOG_WARNING ? "warning"
+                       : level == RTE_LOG_DEBUG   ? "debug"
+                                                  : "info";
+    size_t len = size;
+
+    (void)cookie;
+    while (len && (buf[len - 1] == '\n' || buf[len - 1] == ' '))
+        len--;
+    if (len)
+        dpdk_log(name, "%.*s", (int)len, buf);
+    return (ssize_t)size;
+}
+
+/* libbpf and libxdp have a log of their own, with functions of the same form to redirect it. They
+ * are not linked but loaded by DPDK's af_xdp driver. */
+typedef int (*bpf_print_fn)(int level, const char *fmt, va_list ap);
+typedef bpf_print_fn (*bpf_set_print_fn)(bpf_print_fn fn);
+
+static int bpf_print(int level, const char *fmt, va_list ap)
+{
+    char text[400];
+    int n = vsnprintf(text, sizeof(text), fmt, ap);
+
+    if (level <= 1 && bpf_debug) {
+        text[strcspn(text, "\n")] = '\0';
+        dpdk_log("debug", "%s", text);
+    }
+    return n;
+}
+
+static void redirect_bpf_log(const char *library, const char *setter)
+{
+    void *lib = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
+    bpf_set_print_fn set = NULL;
+
+    if (lib) /* the way POSIX gives to make a function of what dlsym returns */
+        *(void **)&set = dlsym(lib, setter);
+    if (set)
+        set(bpf_print);
+    if (lib)
+        dlclose(lib); /* DPDK keeps it */
+}
+
+static void log_redirect(bool debug)
+{
+    cookie_io_functions_t io = {.write = log_write};
+    FILE *f = fopencookie(NULL, "w", io);
+
+    if (f)
+        rte_openlog_stream(f);
+    rte_log_set_global_level(debug ? RTE_LOG_DEBUG : RTE_LOG_WARNING);
+}
+
+__attribute__((format(printf, 2, 3))) static void arg(struct dpdk_eal_args *a, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(a->text[a->argc], sizeof(a->text[0]), fmt, ap);
+    va_end(ap);
+    a->argv[a->argc] = a->text[a->argc];
+    a->argv[++a->argc] = NULL;
+}
+
+void dpdk_eal_compose(struct dpdk_eal_args *out, const struct dpdk_spec *spec, bool huge,
+                      const char *cpus, int pid)
+{
+    out->argc = 0;
+    arg(out, "urnicd");
+    if (huge) {
+        arg(out, "--in-memory");
+    } else {
+        /* --in-memory is refused together with --no-huge; this comes to the same. */
+        arg(out, "--no-huge");
+        arg(out, "--no-shconf");
+        arg(out, "-m");
+        arg(out, "%u", spec->mem_mib ? spec->mem_mib : MEM_MIB_DEFAULT);
+    }
+    arg(out, "--file-prefix=urnic-%d", pid);
+    arg(out, "--no-telemetry");
+    /* One lcore that floats over all the CPUs we may use: two daemons don't meet on CPU 0. */
+    arg(out, "--lcores=0@(%s)", cpus);
+    /* An allow-list with an address nobody has: no PCI device is taken unasked, but one can be
+     * plugged in by name later, which --no-pci would rule out. */
+    arg(out, "--allow=ffff:ff:1f.7");
+    if (spec->kind != DPDK_PCI)
+        arg(out, "--iova-mode=va");
+    arg(out, "--log-level=%s", spec->debug ? "debug" : "warning");
+}
+
+unsigned long long dpdk_eal_free_hugepages(void)
+{
+    static const char root[] = "/sys/kernel/mm/hugepages";
+    unsigned long long sum = 0, kib, count;
+    DIR *dir = opendir(root);
+    const struct dirent *de;
+
+    while (dir && (de = readdir(dir))) {
+        char path[400];
+        FILE *f;
+
+        if (sscanf(de->d_name, "hugepages-%llukB", &kib) != 1)
+            continue;
+        snprintf(path, sizeof(path), "%s/%s/free_hugepages", root, de->d_name);
+        f = fopen(path, "re");
+        if (f && fscanf(f, "%llu", &count) == 1)
+            sum += count * (kib << 10);
+        if (f)
+            fclose(f);
+    }
+    if (dir)
+        closedir(dir);
+    return sum;
+}
+
+static void cpu_list(const cpu_set_t *set, char *out, size_t size)
+{
+    size_t at = 0;
+
+    out[0] = '\0';
+    for (int i = 0; i < CPU_SETSIZE && at + 8 < size; i++)
+        if (CPU_ISSET(i, set))
+            at += (size_t)snprintf(out + at, size - at, at ? ",%d" : "%d", i);
+}
+
+static void thread_gone(void *known)
+{
+    (void)known;
+    rte_thread_unregister();
+}
+
+static bool want_hugepages(const struct dpdk_spec *spec)
+{
+    if (spec->huge != DPDK_HUGE_AUTO)
+        return spec->huge == DPDK_HUGE_ON;
+    return spec->kind == DPDK_PCI || dpdk_eal_free_hugepages() >= HUGE_WORTH_IT;
+}
+
+int dpdk_eal_start(const struct dpdk_spec *spec, char *err, size_t err_size)
+{
+    static bool running, failed;
+    static struct dpdk_eal_args args;
+    bool huge = want_hugepages(spec);
+    char cpus[1300];
+    cpu_set_t mine;
+    sigset_t all, old;
+    int rc;
+
+    if (running)
+        return 0;
+    if (failed) {
+        snprintf(err, err_size, "DPDK could not be started before; restart the daemon");
+        return -EALREADY;
+    }
+    CPU_ZERO(&mine);
+    pthread_getaffinity_np(pthread_self(), sizeof(mine), &mine);
+    cpu_list(&mine, cpus, sizeof(cpus));
+    dpdk_eal_compose(&args, spec, huge, cpus, (int)getpid());
+    log_redirect(spec->debug);
+
+    /* EAL's own threads inherit this mask: signals stay with the daemon's threads. */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    rc = rte_eal_init(args.argc, args.argv);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    pthread_setaffinity_np(pthread_self(), sizeof(mine), &mine);
+
+    if (rc < 0) {
+        rc = rte_errno ? -rte_errno : -EIO;
+        failed = true;
+        snprintf(err, err_size, "DPDK does not start: %s (%s; urnic_debug=1 shows its log)",
+                 rte_strerror(-rc),
+                 huge ? "are enough hugepages free? urnic_huge=off does without, except for PCI"
+                      : "is urnic_mem larger than the memory of this machine?");
+        return rc;
+    }
+    pthread_key_create(&thread_key, thread_gone);
+    rmdir(rte_eal_get_runtime_dir()); /* nothing is kept there with these arguments */
+    bpf_debug = spec->debug;
+    redirect_bpf_log("libbpf.so.1", "libbpf_set_print");
+    redirect_bpf_log("libxdp.so.1", "libxdp_set_print");
+    if (!spec->debug) /* the tap driver calls the lack of flow offload an error, at every start */
+        rte_log_set_level_pattern("pmd.net.tap", RTE_LOG_CRIT);
+    running = true;
+    return 0;
+}
+
+bool dpdk_eal_has_hugepages(void)
+{
+    return rte_eal_has_hugepages();
+}
+
+void dpdk_eal_register_thread(void)
+{
+    if (rte_lcore_id() != LCORE_ID_ANY)
+        return;
+    /* With no lcore id left the thread works as well, only slower. */
+    if (rte_thread_register() == 0)
+        pthread_setspecific(thread_key, &thread_key);
+}

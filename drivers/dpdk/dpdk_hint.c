@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * DPDK's own answer to most mistakes is "cannot attach the device". This file finds the cause
+ * first: a missing capability, a NIC that the kernel's driver still has, no hugepages.
+ */
+#include "dpdk_hint.h"
+
+#include <errno.h>
+#include <libgen.h>
+#include <linux/capability.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define CAP_BIT(c) (1ull << (c))
+
+static const struct {
+    uint64_t need;
+    const char *names;
+    const char *args; /* for setcap and systemd */
+} caps[] = {
+    [DPDK_PCI] = {0, "", ""}, /* access to /dev/vfio decides */
+    [DPDK_AF_PACKET] = {CAP_BIT(CAP_NET_RAW), "CAP_NET_RAW (and CAP_NET_ADMIN to raise the MTU)",
+                        "cap_net_raw,cap_net_admin"},
+    [DPDK_AF_XDP] = {CAP_BIT(CAP_NET_RAW) | CAP_BIT(CAP_NET_ADMIN) | CAP_BIT(CAP_BPF),
+                     "CAP_NET_RAW, CAP_NET_ADMIN and CAP_BPF", "cap_net_raw,cap_net_admin,cap_bpf"},
+    [DPDK_TAP] = {CAP_BIT(CAP_NET_ADMIN), "CAP_NET_ADMIN", "cap_net_admin"},
+    [DPDK_VDEV] = {0, "", ""},
+};
+
+/* Drivers under which DPDK can take a PCI device. The first three hand the whole device to user
+ * space; the others share it with the kernel. */
+static const char *const usable[] = {"vfio-pci",  "uio_pci_generic", "igb_uio",
+                                     "mlx4_core", "mlx5_core",       "mana"};
+
+const char *dpdk_hint_caps(enum dpdk_kind kind)
+{
+    return caps[kind].names;
+}
+
+uint64_t dpdk_hint_effective(void)
+{
+    struct __user_cap_header_struct hdr = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct data[2] = {{0}};
+
+    if (syscall(SYS_capget, &hdr, data) < 0)
+        return 0;
+    return data[0].effective | (uint64_t)data[1].effective << 32;
+}
+
+static int check_pci(const struct dpdk_spec *spec, const char *sysfs, unsigned long long huge,
+                     char *err, size_t err_size)
+{
+    char path[320], link[256] = "";
+    const char *driver;
+    ssize_t n;
+
+    snprintf(path, sizeof(path), "%s/bus/pci/devices/%s", sysfs, spec->name);
+    if (access(path, F_OK) < 0) {
+        snprintf(err, err_size, "no PCI device %s here; `dpdk-devbind.py --status` lists them",
+                 spec->name);
+        return -ENODEV;
+    }
+    snprintf(path, sizeof(path), "%s/bus/pci/devices/%s/driver", sysfs, spec->name);
+    n = readlink(path, link, sizeof(link) - 1);
+    link[n > 0 ? n : 0] = '\0';
+    driver = n > 0 ? basename(link) : "none";
+    for (size_t i = 0; i < sizeof(usable) / sizeof(usable[0]); i++) {
+        if (strcmp(driver, usable[i]))
+            continue;
+        if (huge || spec->huge == DPDK_HUGE_OFF)
+            return 0;
+        snprintf(err, err_size,
+                 "%s needs hugepages and none is free; `sysctl vm.nr_hugepages=512` gives 1 GiB",
+                 spec->name);
+        return -ENOMEM;
+    }
+    snprintf(err, err_size,
+             "%s is bound to the driver \"%s\"; give it to user space: `modprobe vfio-pci && "
+             "dpdk-devbind.py --bind=vfio-pci %s` (it leaves the kernel: not the NIC you are "
+             "logged in through; see doc/nic.md)",
+             spec->name, driver, spec->name);
+    return -EBUSY;
+}
+
+int dpdk_hint_check(const struct dpdk_spec *spec, const char *sysfs, uint64_t effective,
+                    unsigned long long free_hugepages, char *err, size_t err_size)
+{
+    uint64_t need = caps[spec->kind].need;
+
+    if (effective & CAP_BIT(CAP_SYS_ADMIN))
+        need &= ~CAP_BIT(CAP_BPF);
+    if (need & ~effective) {
+        snprintf(err, err_size,
+                 "dpdk:%s: opening an %s port takes %s; run as root, or `setcap %s+ep` on urnicd, "
+                 "or AmbientCapabilities= in its systemd unit",
+                 spec->name, dpdk_kind_name(spec->kind), caps[spec->kind].names,
+                 caps[spec->kind].args);
+        return -EPERM;
+    }
+    if (spec->kind == DPDK_PCI)
+        return check_pci(spec, sysfs, free_hugepages, err, err_size);
+    return 0;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * When a port can't be opened: what is the matter, and what to do about it. Looks at the machine
+ * (capabilities, sysfs), not at DPDK.
+ */
+#ifndef URNIC_DPDK_HINT_H
+#define URNIC_DPDK_HINT_H
+
+#include "dpdk_spec.h"
+
+#include <stddef.h>
+
+/* Capabilities a port of this kind needs, for messages and tables: "CAP_NET_RAW" ...; "" = none. */
+const char *dpdk_hint_caps(enum dpdk_kind kind);
+
+/* What can be known to be wrong before DPDK is asked. `sysfs` is "/sys" (a test gives another
+ * tree); `effective` is the process's effective capability set. Returns 0, or -errno with a
+ * sentence in `err`: -EPERM capabilities, -ENODEV no such device, -EBUSY a kernel driver owns the
+ * NIC, -ENOMEM no hugepages for a PCI device. */
+int dpdk_hint_check(const struct dpdk_spec *spec, const char *sysfs, uint64_t effective,
+                    unsigned long long free_hugepages, char *err, size_t err_size);
+
+/* The effective capability set of the calling thread. */
+uint64_t dpdk_hint_effective(void);
+
+#endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The kernel interface under a port (af_packet, af_xdp, tap): what DPDK's drivers don't tell about
+ * it or don't do with it. No DPDK in here.
+ *
+ * A watch belongs to the network namespace of the thread that opened it, whichever thread uses it.
+ */
+#ifndef URNIC_DPDK_NETDEV_H
+#define URNIC_DPDK_NETDEV_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct netdev {
+    char name[16];
+    int ifindex;      /* 0 = the interface is gone */
+    int ctl_fd;       /* for ioctl */
+    int event_fd;     /* routing netlink, link events; -1 = none, ask every time */
+    int member_fd;    /* holds the all-multicast membership; -1 = none */
+    bool up;          /* administratively up and with carrier */
+    uint64_t changes; /* of `up`, a down/up between two looks included */
+    uint32_t mtu;     /* octets of IP */
+    bool replaced;    /* since the last look another interface of this name took its place */
+};
+
+/* Begin to watch `name`. Returns 0, -ENODEV when there is no such interface, or -errno. */
+int netdev_open(struct netdev *nd, const char *name);
+void netdev_close(struct netdev *nd);
+
+/* Take in what happened since the last call. Never blocks. */
+void netdev_poll(struct netdev *nd);
+
+/* Raise the MTU to at least `mtu`, and bring the interface up. Returns 0 or -errno (-EPERM without
+ * CAP_NET_ADMIN); nd->mtu and nd->up say what holds after. */
+int netdev_raise_mtu(struct netdev *nd, uint32_t mtu);
+int netdev_set_up(struct netdev *nd);
+
+/* Make the interface receive all multicast frames for as long as the watch lives (IPv6 neighbour
+ * discovery needs it). Needs CAP_NET_RAW. Returns 0 or -errno. */
+int netdev_allmulti(struct netdev *nd);
+
+/* Make the AF_PACKET socket `fd` skip what this machine sends. Returns 0 or -errno. */
+int netdev_ignore_outgoing(int fd);
+
+int netdev_mac(const struct netdev *nd, uint8_t mac[6]);
+
+/* File descriptors of this process that a DPDK driver opened for itself. A set is at most
+ * NETDEV_FDS long; `netdev_fds` returns those in use now. */
+#define NETDEV_FDS 1024
+struct netdev_fdset {
+    uint8_t open[NETDEV_FDS / 8];
+};
+void netdev_fds(struct netdev_fdset *set);
+
+/* The descriptor that was opened since `before` and is an AF_PACKET socket bound to `ifindex`, or
+ * (domain AF_XDP) an XDP socket; -1 = none. */
+int netdev_find_socket(const struct netdev_fdset *before, int domain, int ifindex);
+
+/* The descriptor opened since `before` that is an attached queue of the tap interface `name`. */
+int netdev_find_tap(const struct netdev_fdset *before, const char *name);
+
+#endif

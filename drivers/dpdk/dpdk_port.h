@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A DPDK port while it runs. dpdk_open.c sets it up and takes it down, dpdk_port.c moves frames.
+ */
+#ifndef URNIC_DPDK_PORT_H
+#define URNIC_DPDK_PORT_H
+
+#include "dpdk_netdev.h"
+#include "dpdk_spec.h"
+#include "io.h"
+
+#include <pthread.h>
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
+
+#define PORT_LENT_MAX  512u /* received frames the owner may hold; a power of two */
+#define PORT_QUEUE_MAX 256u /* frames to send that the device hasn't taken yet */
+
+struct dpdk_port {
+    struct io_port io; /* first: the vtable's functions cast */
+
+    uint16_t id;       /* DPDK's port number */
+    bool attached;     /* the device exists and is started */
+    bool thread_known; /* `thread` has been made known to DPDK */
+    bool drop_own;     /* frames with our source MAC are our own echo */
+    pthread_t thread;  /* who used the port last */
+    struct rte_mempool *pool;
+
+    /* Lent frames, oldest first: lent[first % MAX] ... lent[last % MAX). */
+    uint32_t lent_first, lent_last;
+    uint32_t n_reserved, n_spare, n_queued;
+    uint64_t last_now;
+    struct io_stats st; /* without what the device counts itself */
+
+    struct rte_mbuf *lent[PORT_LENT_MAX];
+    struct rte_mbuf *reserved[IO_BURST_MAX]; /* slots handed out by the last tx_reserve */
+    struct rte_mbuf *spare[IO_BURST_MAX];    /* came back unsent: the next slots */
+    struct rte_mbuf *queued[PORT_QUEUE_MAX]; /* committed, in order */
+
+    /* slow path */
+    struct dpdk_spec spec;
+    struct rte_device *device;
+    struct io_link link;
+    uint8_t wanted_mac[6]; /* zero = the device keeps its own */
+    bool watched;          /* `nd` is open */
+    struct netdev nd;
+    uint64_t nd_changes;  /* of nd.changes, those already in link.changes */
+    uint32_t frame_max;   /* granted at open; caps.frame_max may fall below when the MTU does */
+    uint64_t next_attach; /* not before; 0 = at once */
+    int ns_fd;            /* network namespace of the opener, to attach again in */
+    int rx_signal;        /* a signal the driver needs in the thread that receives; 0 = none */
+    bool rx_interrupt;    /* rx_fd is an interrupt that has to be armed */
+    uint64_t lost_rx;     /* drops of earlier incarnations of the device, and the kernel's */
+    uint64_t lost_tx;
+};
+
+extern const struct io_ops dpdk_port_ops;
+
+/* Attach the device to the port again after its kernel interface was replaced, or let go of it when
+ * the interface is gone. In dpdk_open.c. */
+int dpdk_port_attach(struct dpdk_port *port, uint32_t frame_max, char *err, size_t err_size);
+void dpdk_port_detach(struct dpdk_port *port);
+
+/* Free the port and everything in it. */
+void dpdk_port_close(struct io_port *io);
+
+/* Take the link's state from the device or the interface. */
+void dpdk_port_refresh_link(struct dpdk_port *port);
+
+/* Drop every frame that waits to be sent. */
+void dpdk_port_drop_queued(struct dpdk_port *port);
+
+/* Move the device's own drop counters into the port's, before the device goes away. */
+void dpdk_port_keep_losses(struct dpdk_port *port);
+
+#endif

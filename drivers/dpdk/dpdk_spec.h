@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The words of a "dpdk:" port specification, without DPDK: which device, what the DPDK driver is
+ * told, what is ours.
+ *
+ *     net_af_packet0,iface=v0,urnic_mtu=4096      a DPDK virtual device: NAME,KEY=VALUE,...
+ *     0000:01:00.0,urnic_rxd=2048                 a PCI device (01:00.0 is taken as 0000:01:00.0)
+ *
+ * Every key that begins with "urnic_" is ours and is taken out; all the rest goes to the DPDK
+ * driver as it stands, so that each of its options can be used.
+ */
+#ifndef URNIC_DPDK_SPEC_H
+#define URNIC_DPDK_SPEC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What needs to be known about a DPDK driver before it is asked. */
+enum dpdk_kind {
+    DPDK_PCI,
+    DPDK_AF_PACKET,
+    DPDK_AF_XDP,
+    DPDK_TAP,
+    DPDK_VDEV, /* any other virtual device: passed through */
+};
+
+enum dpdk_huge {
+    DPDK_HUGE_AUTO, /* hugepages for PCI devices or when plenty are free */
+    DPDK_HUGE_OFF,
+    DPDK_HUGE_ON,
+};
+
+struct dpdk_spec {
+    enum dpdk_kind kind;
+    char name[64];     /* "net_af_packet0" or "0000:01:00.0" */
+    char devargs[256]; /* for DPDK: name and the driver's own options */
+    char iface[16];    /* the kernel interface that the driver uses; "" = none */
+
+    /* urnic_* options; 0 = not given */
+    uint32_t mtu; /* urnic_mtu: IP MTU wanted, octets */
+    uint32_t rxd; /* urnic_rxd, urnic_txd: descriptors per queue */
+    uint32_t txd;
+    uint32_t
+        mem_mib; /* urnic_mem: memory for all DPDK ports without hugepages; first port decides */
+    enum dpdk_huge huge; /* urnic_huge=auto|off|on; first port decides */
+    bool promisc;        /* urnic_promisc=0|1 */
+    bool debug;          /* urnic_debug=0|1: let DPDK's own log through down to debug */
+};
+
+/* Parse what follows "dpdk:". Returns 0, or -EINVAL with a sentence in `err` that names the key and
+ * the value at fault. Defaults that depend on the frame size are added by dpdk_spec_defaults. */
+int dpdk_spec_parse(const char *args, struct dpdk_spec *out, char *err, size_t err_size);
+
+/* Add the driver options that must be there for frames of `frame_max` octets and that the user did
+ * not give: af_packet's ring geometry, af_xdp's busy polling. Returns 0, or -EINVAL when the
+ * devargs outgrow their room. */
+int dpdk_spec_defaults(struct dpdk_spec *spec, uint32_t frame_max, char *err, size_t err_size);
+
+/* Octets one af_packet ring frame takes (its framesz option, given or by default) so that frames of
+ * `frame_max` octets and one more fit; a power of two. */
+uint32_t dpdk_spec_framesz(uint32_t frame_max);
+
+/* "pci", "af_packet", ... for messages. */
+const char *dpdk_kind_name(enum dpdk_kind kind);
+
+#endif
