@@ -1,8 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The receiving half of a connected queue pair: requests in, effects, acknowledgements and READ
- * responses out (responder.c), receive work requests and shared receive queues (srq.c).
- * Rules: RSP, RD, ATM, ACK-03..11, RNR-01..03, UC-03..08.
+ * responses out.
+ *
+ *     responder.c    RC: the order of checks (RSP-01), what each request does, what commits
+ *     refusal.c      why a request is refused, and what that costs (appendix B)
+ *     resp_uc.c      UC (UC-03..UC-08)
+ *     place.c        payload to receive buffers and to WRITE targets
+ *     read_reply.c   the READ/ATOMIC resource ring, duplicates, everything that is sent (RD, ATM,
+ * ACK) srq.c          receive work requests, own and shared
+ *
+ * Validation runs ahead (epsn, msn, in_msg); what has been executed follows (done_epsn, done_msn,
+ * ack_psn) as records commit. Only what has been executed is ever acknowledged.
  */
 #ifndef URNIC_RESPONDER_H
 #define URNIC_RESPONDER_H
@@ -10,43 +19,48 @@
 #include "engine.h"
 #include "psn.h"
 #include "record.h"
+#include "srq.h"
 
-struct rd_res; /* an entry of the READ/ATOMIC resource ring (RD-03): responder.c's */
+struct rd_ring; /* read_reply.h */
+
+enum resp_msg { MSG_NONE, MSG_SEND, MSG_WRITE };
+
+/* How far a fatal NAK is (RSP-22). Nothing is accepted from DECIDED on (RSP-05). */
+enum resp_fatal { FATAL_NOT, FATAL_DECIDED, FATAL_OWED, FATAL_SENT };
 
 struct resp {
     /* speculative: what validation has accepted */
     psn_t epsn;
-    uint32_t msn;
-    uint8_t in_msg;      /* 0, or WIRE_F_SEND / WIRE_F_WRITE of the message under way, shifted */
-    uint8_t nak_sent;    /* ACK-08: a sequence NAK (or RNR NAK) for epsn has been sent */
-    uint8_t fatal;       /* RSP-05: a fatal NAK is decided; nothing else is accepted */
-    uint8_t drop_msg;    /* UC-04 */
-    uint32_t msg_off;    /* octets of the message so far */
-    uint32_t msg_len;    /* WRITE: RETH length; SEND: room in the receive work request */
+    uint32_t msg_off;    /* octets of the message under way so far */
+    uint32_t msg_len;    /* WRITE: RETH length */
+    uint8_t in_msg;      /* enum resp_msg: of the message under way */
+    uint8_t quiet;       /* ACK-08, RNR-02: NAKed; silent until epsn arrives */
+    uint8_t fatal;       /* enum resp_fatal */
+    uint8_t drop_msg;    /* UC-04: until the next FIRST or ONLY */
+    struct rwqe *wqe;    /* receive work request of the message under way, last of `taken` */
     struct mem_ref wref; /* WRITE: the checked range */
 
     /* committed: what has been executed */
     psn_t done_epsn; /* epsn of what has committed */
-    psn_t ack_psn;   /* ACK-05: last SEND/WRITE executed */
+    psn_t ack_psn;   /* ACK-05: last SEND or WRITE packet executed */
     uint32_t done_msn;
+    psn_t nak_psn;
     uint8_t ack_owed; /* an ACK is to be sent by the next resp_tx */
     uint8_t nak_owed; /* a syndrome to be sent, 0 = none */
     uint8_t comm_est; /* RSP-26 raised already */
-    uint8_t spare;
-    psn_t nak_psn;
+    uint8_t flushed;  /* in ERR: the receive queue has been flushed; later posts flush at once */
+    int8_t fatal_ev;  /* event that the fatal NAK ends in, < 0 = none */
+    uint8_t credits;  /* credit code of the last ACK (ACK-16) */
 
     struct record_fifo recs;
 
-    /* receive queue: own ring, or NULL with an SRQ */
-    uint8_t *rq;
-    uint32_t rq_mask, rq_depth, rq_head, rq_tail;
-    uint16_t rq_stride;
-    uint8_t rq_max_sge;
-    uint8_t wqe_held; /* a receive work request is in use by the message under way */
+    /* receive work requests: own queue (NULL with an SRQ), and those of messages that have not
+     * completed yet, in the order of the messages */
+    struct rq *rq;
+    struct rwqe *taken, **taken_tail;
+    uint32_t rq_head, rq_tail; /* completed, posted: free running */
 
-    /* READ and ATOMIC resources */
-    struct rd_res *rd; /* ring of 2 * max_dest_rd_atomic */
-    uint16_t rd_size, rd_head, rd_tail, rd_tx;
+    struct rd_ring *rd; /* READ and ATOMIC resources (RD-03): RC from RTR on */
 };
 
 /* responder.c */
@@ -59,20 +73,24 @@ int resp_start(struct engine *e, struct qp *qp,
 void resp_rx(struct rx *rx, struct qp *qp);
 /* A record of side REC_RESP is done (r->status says how). Never called for stale records. */
 void resp_commit(struct engine *e, struct qp *qp, struct record *r, uint64_t now);
+/* Entering ERR: keep an owed ACK when the consumer did it (QP-11), drop READ responses. */
+void resp_error(struct engine *e, struct qp *qp, bool by_consumer);
+
+/* read_reply.c */
 /* Is there an answer to send: ACK or NAK owed, READ responses, atomic results? */
 bool resp_tx_ready(const struct qp *qp);
-/* Fill up to n slots; slot->kind = SLOT_RESP. In ERR only what was owed at the transition (QP-11).
- */
+/* Fill up to n slots; slot->kind = SLOT_RESP or SLOT_READ. In ERR only what was owed at the
+ * transition (QP-11). */
 unsigned resp_tx(struct engine *e, struct qp *qp, struct engine_slot *slots, unsigned n,
                  uint64_t now);
 /* After the gather of one slot of this side; slot->status < 0: NAK 0x62 (RD-07). False: void the
- * rest of this queue pair's slots. */
+ * rest of this queue pair's slots. A fatal NAK moves the queue pair to ERR here. */
 bool resp_sent(struct engine *e, struct qp *qp, const struct engine_slot *slot, uint64_t now);
-int resp_post(struct engine *e, struct qp *qp, const struct engine_recv_wr *wr);
-/* Entering ERR: keep an owed ACK when the consumer did it (QP-11), drop READ responses. */
-void resp_error(struct engine *e, struct qp *qp, bool by_consumer);
-/* Flush the receive queue in order (QP-12); with an SRQ raise LAST_WQE_REACHED (SRQ section). */
-void resp_flush(struct engine *e, struct qp *qp);
 bool resp_owes(const struct qp *qp);
+
+/* srq.c; engine_rq_room, engine_srq_*, engine_post_srq_recv are there too */
+int resp_post(struct engine *e, struct qp *qp, const struct engine_recv_wr *wr);
+/* Flush the receive queue in order (QP-12); with an SRQ raise LAST_WQE_REACHED (SRQ-06). */
+void resp_flush(struct engine *e, struct qp *qp);
 
 #endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Receive work requests: private copies in a pool, posted in a FIFO, taken by the message that
+ * needs one, given back when it completes. The same for a queue pair's own queue and for a shared
+ * one. Rules: SRQ, RSP-09, RNR-01, QP-12.
+ */
+#ifndef URNIC_SRQ_H
+#define URNIC_SRQ_H
+
+#include "engine.h"
+
+struct rwqe {
+    struct rwqe *next; /* posted, taken or free list */
+    uint64_t wr_id;
+    uint64_t room; /* octets of all SGEs */
+    uint8_t nsge;
+    bool malformed; /* more SGEs than allowed: completes with LOC_QP_OP_ERR when used (RSP-13) */
+    struct engine_sge sge[];
+};
+
+struct rq_chunk; /* memory of some work requests */
+
+struct rq {
+    struct rwqe *head, **tail; /* posted, not taken */
+    struct rwqe *free;
+    struct rq_chunk *chunks;
+    uint32_t depth;  /* granted */
+    uint32_t nfree;  /* may be posted now */
+    uint32_t posted; /* may be taken now */
+    uint8_t max_sge;
+};
+
+int rq_init(struct rq *q, uint32_t depth, uint32_t max_sge);
+void rq_destroy(struct rq *q);
+/* More room; 0 or -ENOMEM. */
+int rq_grow(struct rq *q, uint32_t depth);
+/* 0, -EAGAIN no room. */
+int rq_post(struct rq *q, const struct engine_recv_wr *wr);
+struct rwqe *rq_take(struct rq *q); /* NULL = none posted */
+void rq_give(struct rq *q, struct rwqe *w);
+
+struct srq {
+    struct rq rq;
+    void *arg;
+    uint32_t pd;
+    uint32_t limit; /* 0 = not armed (SRQ-03) */
+    uint32_t users; /* queue pairs */
+    bool error;     /* SRQ-07: no more work is taken from it */
+};
+
+struct qp;
+struct record;
+
+/* The next receive work request for a message on qp, at the end of resp.taken; NULL = none. */
+struct rwqe *resp_take(struct engine *e, struct qp *qp);
+/* The oldest taken one is done: completes with *wc (wr_id is filled in). False: no room, see
+ * cq_push. */
+bool resp_complete(struct engine *e, struct qp *qp, struct engine_wc *wc, uint64_t now);
+/* The protection domain of receive buffers (SRQ-02). */
+uint32_t resp_recv_pd(const struct qp *qp);
+
+#endif
