@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What a port says besides RoCE: ARP, IPv6 neighbour discovery, echo, and the choice of the next
+ * hop.
+ *
+ * No I/O and no clock: frames and time come in as arguments (ns, any monotonic origin).
+ *
+ *     net_rx(port, frame, len, now, reply, cap)   a frame that isn't RoCE; may write one reply
+ * frame while ((n = net_tx(port, buf, cap, now)))   what the port wants to send by itself
+ *     net_deadline(port) / net_expire(port, now)  next time-out, UINT64_MAX = none / run what is
+ * due while (net_next_change(port, &c))           neighbours whose MAC or reachability changed
+ *
+ * After net_rx, net_resolve, net_addr_add and net_expire there may be something for net_tx to send
+ * and for net_next_change to tell.
+ *
+ * Memory is bounded: addresses and neighbours live in tables of fixed size. Neighbours are created
+ * for addresses that we ask for, and for those who ask for ours; the latter can use no more than a
+ * quarter of the table, so that a flood can't push out the neighbours in use.
+ *
+ * A port is used by one thread at a time. Addresses are 16 octets, IPv4 mapped (struct wire_addr).
+ */
+#ifndef URNIC_NET_H
+#define URNIC_NET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "wire.h"
+
+#define NET_ADDRS_MAX     16u
+#define NET_NEIGH_DEFAULT 1024u
+/* Octets of room that net_tx needs; net_rx's replies are as long as the frame that they answer. */
+#define NET_TX_MAX 128u
+
+#define NET_NS_PER_MS     UINT64_C(1000000)
+#define NET_RETRY_NS      (250u * NET_NS_PER_MS) /* first wait for an answer; doubles each time */
+#define NET_TRIES         4u /* broadcast requests before a neighbour is FAILED */
+#define NET_PROBES        3u /* unicast requests before asking everybody again */
+#define NET_REACHABLE_NS  (30000u * NET_NS_PER_MS) /* a confirmation is good for this long */
+#define NET_FAILED_NS     (5000u * NET_NS_PER_MS)  /* FAILED: no new request before this */
+#define NET_ANNOUNCE_NS   (1000u * NET_NS_PER_MS)  /* between the announcements of an address */
+#define NET_ANNOUNCEMENTS 2u
+#define NET_ECHO_RATE     1000u /* echo replies per second, and as many at once */
+
+struct net_port;
+
+struct net_config {
+    uint8_t mac[6];
+    uint16_t vlan;       /* VID 1..4094; 0 = untagged (WIRE-03, WIRE-04) */
+    uint16_t mtu;        /* of IP; 0 = 1500. Longer echo requests are not answered */
+    uint32_t neighbours; /* size of the table; 0 = NET_NEIGH_DEFAULT */
+};
+
+/* A new port with the EUI-64 link-local address of its MAC (GID-03). NULL: no memory, or a bad
+ * configuration (multicast or zero MAC, VID over 4094, MTU under 576). */
+struct net_port *net_port_new(const struct net_config *config, uint64_t now);
+void net_port_free(struct net_port *port);
+
+/* ---- addresses and routes ------------------------------------------------------------------- */
+
+/* Own an address from now on: answer for it, announce it, and take its prefix as on-link.
+ * prefix_len counts in the address's own family: 0..32 or 0..128. 0, -EINVAL (not unicast, prefix
+ * too long), -EEXIST (had it; nothing changes), -ENOSPC. */
+int net_addr_add(struct net_port *port, const struct wire_addr *addr, unsigned prefix_len,
+                 uint64_t now);
+/* Neighbours that only this address could reach are forgotten. 0 or -ENOENT. */
+int net_addr_del(struct net_port *port, const struct wire_addr *addr);
+bool net_addr_has(const struct net_port *port, const struct wire_addr *addr);
+/* The i-th address, in the order of adding; false behind the last. */
+bool net_addr_get(const struct net_port *port, size_t i, struct wire_addr *addr,
+                  unsigned *prefix_len);
+
+/* Where packets go that are for no on-link prefix; one gateway per family. -EINVAL: not unicast. */
+int net_gateway_set(struct net_port *port, const struct wire_addr *gateway);
+void net_gateway_clear(struct net_port *port, bool v6);
+
+/* The neighbour that a packet for `dst` goes to: `dst` itself when a prefix covers it, else the
+ * gateway. 0 or -ENETUNREACH. Multicast groups are their own next hop. */
+int net_next_hop(const struct net_port *port, const struct wire_addr *dst, struct wire_addr *hop);
+/* The own address to send from to `dst` when nobody chose one: the longest prefix that covers the
+ * next hop (WIRE-28). 0 or -ENETUNREACH. */
+int net_source(const struct net_port *port, const struct wire_addr *dst, struct wire_addr *src);
+
+/* Announce all addresses again: after the link came up. */
+void net_announce(struct net_port *port, uint64_t now);
+
+/* ---- neighbours ----------------------------------------------------------------------------- */
+
+/* The destination MAC for packets to `dst` (WIRE-07, WIRE-31).
+ *  0             mac is filled in (of the group, of the next hop, or our own for our own address)
+ *  -EINPROGRESS  asked for: call net_tx now; net_next_change tells the outcome
+ *  -EHOSTUNREACH the neighbour doesn't answer; asked again at the earliest after NET_FAILED_NS
+ *  -ENETUNREACH  no route
+ *  -ENOBUFS      the table is full of watched neighbours */
+int net_resolve(struct net_port *port, const struct wire_addr *dst, uint64_t now, uint8_t mac[6]);
+
+/* Keep the neighbour that is the next hop `hop` (see net_next_hop) in the table and confirm it
+ * regularly, as long as queue pairs send to it without asking. Counted: as many unwatches as
+ * watches. Same returns as net_resolve for this neighbour, except that a watch that returns
+ * -ENETUNREACH or -ENOBUFS was not counted. */
+int net_watch(struct net_port *port, const struct wire_addr *hop, uint64_t now);
+void net_unwatch(struct net_port *port, const struct wire_addr *hop);
+
+enum net_state {
+    NET_NONE,       /* not in the table */
+    NET_INCOMPLETE, /* asked for, no MAC yet */
+    NET_REACHABLE,
+    NET_STALE, /* a MAC that nobody confirmed lately; good to use, confirmed when used */
+    NET_PROBE, /* being confirmed by unicast requests */
+    NET_FAILED,
+};
+enum net_state net_neigh_state(const struct net_port *port, const struct wire_addr *hop);
+const char *net_state_name(enum net_state s);
+/* The i-th slot of the table, for listings: false behind the last; *state NET_NONE = empty slot. */
+bool net_neigh_get(const struct net_port *port, size_t i, struct wire_addr *addr, uint8_t mac[6],
+                   enum net_state *state);
+
+struct net_change {
+    struct wire_addr addr;
+    uint8_t mac[6];
+    bool reachable; /* false: it failed (mac is the last one known, or 0) */
+};
+/* The next neighbour that got a MAC, another MAC, or failed since it was last told. False = no
+ * more. Changes of one neighbour between two calls are told once, with the latest state. */
+bool net_next_change(struct net_port *port, struct net_change *change);
+
+/* ---- frames and time ------------------------------------------------------------------------ */
+
+/* Take a received frame that is not RoCE. Answers to ARP and NS requests and echoes are written to
+ * `reply` (may not overlap `frame`); returns the reply's length, 0 = no reply. Foreign, damaged and
+ * foreign-VLAN frames are counted and ignored. */
+size_t net_rx(struct net_port *port, const uint8_t *frame, size_t len, uint64_t now, uint8_t *reply,
+              size_t cap);
+/* Write the next frame that the port wants to send; 0 = none. cap >= NET_TX_MAX. */
+size_t net_tx(struct net_port *port, uint8_t *buf, size_t cap, uint64_t now);
+uint64_t net_deadline(const struct net_port *port);
+void net_expire(struct net_port *port, uint64_t now);
+
+enum net_counter {
+    NET_RX_ARP,
+    NET_RX_ND,
+    NET_RX_ECHO,
+    NET_RX_BAD,   /* an ARP, ND or echo packet with a bad length, checksum or field */
+    NET_RX_OTHER, /* nothing for us: other protocol, destination or EtherType */
+    NET_RX_WRONG_VLAN,
+    NET_TX_ARP,
+    NET_TX_ND,
+    NET_TX_ECHO,
+    NET_ECHO_LIMITED,  /* echo requests over NET_ECHO_RATE */
+    NET_ADDR_CONFLICT, /* somebody else claims one of our addresses */
+    NET_NEIGH_CHANGED, /* a known neighbour has another MAC */
+    NET_NEIGH_FAILED,
+    NET_NEIGH_EVICTED, /* forgotten to make room */
+    NET_COUNTERS
+};
+uint64_t net_counter(const struct net_port *port, enum net_counter c);
+/* "net_rx_arp" ... for telemetry. */
+const char *net_counter_name(enum net_counter c);
+
+#endif
