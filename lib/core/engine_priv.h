@@ -111,4 +111,9 @@ static inline uint16_t engine_pkey(const struct engine *e, unsigned index)
 void engine_slot_emit(struct engine *e, struct qp *qp, struct engine_slot *slot, struct wire_var *v,
                       enum slot_kind kind);
 
+/* Is this one of the engine's addresses? */
+bool engine_addr_local(struct engine *e, const struct wire_addr *a);
+/* Take a queue pair off the list of those that have something to send. */
+void engine_deactivate(struct engine *e, struct qp *qp);
+
 #endif

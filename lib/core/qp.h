@@ -88,6 +88,10 @@ void qp_rearm(struct engine *e, struct qp *qp);
 void qp_to_error(struct engine *e, struct qp *qp, bool by_consumer, int ev, uint64_t now);
 /* One side has no records left: flushes that waited for it. */
 void qp_side_idle(struct engine *e, struct qp *qp, enum record_side side, uint64_t now);
+/* Take the queue pair apart; its struct stays until its records are gone. */
+void qp_free(struct engine *e, struct qp *qp);
+/* Free a destroyed queue pair whose last record is gone. */
+void qp_reap(struct engine *e, struct qp *qp);
 /* To SQE after a send error on UC or UD (QP-09). */
 void qp_to_sqe(struct engine *e, struct qp *qp);
 

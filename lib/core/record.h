@@ -37,7 +37,8 @@ struct record {
     bool held;
     bool se;
     uint8_t spare;
-    psn_t psn; /* of the packet; requester: una when this record commits */
+    psn_t psn; /* of the packet; requester: answered up to here when this commits */
+    psn_t at;  /* requester: of the packet */
     uint32_t imm;
     uint32_t msn;
     uint32_t len;  /* message length, for the completion */
@@ -63,10 +64,10 @@ void record_pool_free(struct record_pool *p);
 struct record *record_new(struct engine *e, struct qp *qp, enum record_side side);
 /* Hold the range of `ref` until the record commits. */
 void record_hold(struct engine *e, struct record *r, const struct mem_ref *ref);
-/* Add a copy to the record. False: no room in the caller's array (never when at most
- * ENGINE_FRAME_COPIES come from one frame). */
-void record_copy(struct rx *rx, struct record *r, enum engine_copy_kind kind, const uint8_t *src,
-                 const struct mem_piece *dst);
+/* Add a copy to the record; room in the caller's array is certain while one frame makes at most
+ * ENGINE_FRAME_COPIES. Returns it, so that atomics can fill in their operands. */
+struct engine_copy *record_copy(struct rx *rx, struct record *r, enum engine_copy_kind kind,
+                                const uint8_t *src, const struct mem_piece *dst);
 /* Commit the records at the head that are done. Called by engine_copied, and by a side that has
  * appended a record without copies. */
 void record_run(struct engine *e, struct qp *qp, enum record_side side, uint64_t now);

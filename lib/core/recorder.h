@@ -38,7 +38,7 @@ enum note {
         NOTE_MAX
 };
 
-#define RECORDER_EVENTS 16u
+#define RECORDER_EVENTS 12u
 
 struct note_event {
     uint64_t at;

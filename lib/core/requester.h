@@ -101,17 +101,17 @@ void req_free(struct qp *qp);
 void req_reset(struct engine *e, struct qp *qp);               /* to RESET: forget everything */
 void req_start(struct engine *e, struct qp *qp, psn_t sq_psn); /* to RTS */
 int req_post(struct engine *e, struct qp *qp, const struct engine_send_wr *wr, uint64_t now);
-bool req_tx_ready(struct engine *e, struct qp *qp);
+/* Fill up to n slots. Fewer than n: there is nothing more to send now. */
 unsigned req_tx(struct engine *e, struct qp *qp, struct engine_slot *slots, unsigned n,
                 uint64_t now);
 /* After the gather of one slot of this side. False: it failed, the rest of this side's slots of the
  * queue pair are void too. */
 bool req_sent(struct engine *e, struct qp *qp, const struct engine_slot *slot, uint64_t now);
-void req_void(struct engine *e, struct qp *qp, const struct engine_slot *slot);
 struct swqe *req_wqe(const struct qp *qp, uint32_t index);
 union swqe_sge *req_sges(const struct qp *qp, struct swqe *w);
-/* Has the send queue drained (QP-07)? */
+/* Has the send queue drained, and if the owner wants to know, tell (QP-07)? */
 bool req_drained(const struct qp *qp);
+void req_check_drained(struct engine *e, struct qp *qp);
 
 /* completer.c */
 void comp_rx(struct rx *rx, struct qp *qp);

@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Completer: judges each response against what is outstanding, and turns answers into completions
+ * in posting order. Rules: REQ-18, REQ-21..37, ACK-06, ACK-12..17, RD-12, RD-14, SEC-06.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "engine_priv.h"
+
+static bool is_rd(const struct swqe *w)
+{
+    return w->opcode == WR_RDMA_READ || w->opcode == WR_ATOMIC_CMP_AND_SWP ||
+           w->opcode == WR_ATOMIC_FETCH_AND_ADD;
+}
+
+static psn_t wqe_end(const struct swqe *w)
+{
+    return psn_add(w->first, w->npsn);
+}
+
+/* ---- completions --------------------------------------------------------------------------------
+ */
+
+static const uint8_t wc_opcode[WR_OPCODE_MAX] = {
+    [WR_RDMA_WRITE] = WC_RDMA_WRITE,
+    [WR_RDMA_WRITE_WITH_IMM] = WC_RDMA_WRITE,
+    [WR_SEND] = WC_SEND,
+    [WR_SEND_WITH_IMM] = WC_SEND,
+    [WR_RDMA_READ] = WC_RDMA_READ,
+    [WR_ATOMIC_CMP_AND_SWP] = WC_COMP_SWAP,
+    [WR_ATOMIC_FETCH_AND_ADD] = WC_FETCH_ADD,
+    [WR_LOCAL_INV] = WC_LOCAL_INV,
+    [WR_BIND_MW] = WC_BIND_MW,
+    [WR_SEND_WITH_INV] = WC_SEND,
+};
+
+static unsigned opcode_of(const struct swqe *w)
+{
+    return w->opcode < WR_OPCODE_MAX ? wc_opcode[w->opcode] : 0;
+}
+
+static void room(struct engine *e, struct qp *qp)
+{
+    if (qp->req.full) {
+        qp->req.full = 0;
+        if (e->p.hooks.sq_room)
+            e->p.hooks.sq_room(e->p.hook_arg, qp->arg);
+    }
+}
+
+/* The oldest work request fails, the rest is flushed (REQ-36). No copy is pending. */
+static void fail_now(struct engine *e, struct qp *qp, enum engine_status status, uint64_t now)
+{
+    struct req *r = &qp->req;
+    if (r->head != r->tail) {
+        struct swqe *w = req_wqe(qp, r->head);
+        struct engine_wc wc = {.wr_id = w->wr_id, .status = status, .opcode = opcode_of(w)};
+        engine_count(e, ENGINE_C_req_cqe_error);
+        r->head++;
+        if (!cq_push(e, qp, qp->send_cq, &wc, now))
+            return;
+    }
+    if (qp->type == QP_RC)
+        qp_to_error(e, qp, false, -1, now);
+    else
+        qp_to_sqe(e, qp);
+}
+
+void comp_fail(struct engine *e, struct qp *qp, enum engine_status status, const char *why,
+               uint64_t now)
+{
+    struct req *r = &qp->req;
+    if (qp->state == QPS_ERR || qp->state == QPS_SQE || r->fail)
+        return;
+    recorder_error(e, qp, "%s: %s, psn 0x%06x, oldest unanswered 0x%06x", why,
+                   engine_status_name(status), r->nxt.v, r->una.v);
+    if (r->recs.head)
+        r->fail = (uint8_t)status; /* what was answered before completes first */
+    else
+        fail_now(e, qp, status, now);
+}
+
+void comp_retire(struct engine *e, struct qp *qp, uint64_t now)
+{
+    struct req *r = &qp->req;
+    uint32_t head = r->head;
+    while (r->head != r->started) {
+        struct swqe *w = req_wqe(qp, r->head);
+        if (w->error || psn_diff(wqe_end(w), r->done) > 0)
+            break;
+        r->head++;
+        if (is_rd(w))
+            r->rd_out--;
+        if (!qp->sq_sig_all && !(w->wr_flags & WR_F_SIGNALED))
+            continue;
+        struct engine_wc wc = {
+            .wr_id = w->wr_id,
+            .opcode = opcode_of(w),
+            .byte_len = w->len,
+        };
+        if (!cq_push(e, qp, qp->send_cq, &wc, now))
+            return;
+    }
+    if (r->head != head) {
+        room(e, qp);
+        req_check_drained(e, qp);
+        /* A fence, a local operation or the READ limit may have waited for this. */
+        if (r->cur != r->tail)
+            qp_activate(e, qp);
+    }
+    if (r->head == r->tail || r->recs.head || r->fail)
+        return;
+    struct swqe *w = req_wqe(qp, r->head);
+    if (w->error && (r->head != r->started || qp->state == QPS_RTS))
+        comp_fail(e, qp, w->error, "REQ-08 local error", now);
+}
+
+void comp_flush(struct engine *e, struct qp *qp)
+{
+    struct req *r = &qp->req;
+    while (r->head != r->tail) {
+        const struct swqe *w = req_wqe(qp, r->head++);
+        cq_flush(e, qp, qp->send_cq, w->wr_id, opcode_of(w));
+    }
+    r->cur = r->started = r->rd_first = r->head;
+    r->pkt = 0;
+    r->rd_out = 0;
+    r->rd_psns = 0;
+    r->una = r->done = r->nxt = r->max;
+    room(e, qp);
+}
+
+/* ---- frontier -----------------------------------------------------------------------------------
+ */
+
+/* The oldest READ or ATOMIC that lacks answers, if its request has been sent. */
+static struct swqe *open_rd(const struct qp *qp)
+{
+    const struct req *r = &qp->req;
+    if (r->rd_first == r->started)
+        return NULL;
+    struct swqe *w = req_wqe(qp, r->rd_first);
+    return psn_diff(r->max, w->first) > 0 ? w : NULL;
+}
+
+static void rd_answered(struct qp *qp)
+{
+    struct req *r = &qp->req;
+    do {
+        r->rd_first++;
+    } while (r->rd_first != r->started && !is_rd(req_wqe(qp, r->rd_first)));
+    r->restart_set = 0;
+}
+
+/* Everything before p is answered. */
+static void ack_before(struct engine *e, struct qp *qp, psn_t p, uint64_t now)
+{
+    struct req *r = &qp->req;
+    if (psn_diff(p, r->una) <= 0)
+        return;
+    r->una = p;
+    rtx_progress(e, qp, now);
+    if (r->recs.head) { /* completes when the copies before it are done */
+        r->recs.tail->psn = p;
+    } else {
+        r->done = p;
+        comp_retire(e, qp, now);
+    }
+}
+
+/* ---- acknowledgements ---------------------------------------------------------------------------
+ */
+
+static void take_credits(struct engine *e, struct qp *qp, const struct wire_pkt *p)
+{
+    if (!qp->credits)
+        return;
+    struct req *r = &qp->req;
+    unsigned code = p->syndrome & 0x1F;
+    psn_t lsn = psn_add(psn(p->msn), code == 31 ? PSN_HALF / 2 : wire_credits(code));
+    if (psn_diff(lsn, psn(r->lsn)) > 0) { /* ACK-17 */
+        r->lsn = lsn.v;
+        qp_activate(e, qp);
+    }
+}
+
+static void implied_nak(struct engine *e, struct qp *qp, const struct swqe *rd, uint64_t now)
+{
+    ack_before(e, qp, rd->first, now);
+    if (qp->state == QPS_ERR)
+        return;
+    engine_count(e, ENGINE_C_implied_nak_seq_err);
+    recorder_note(e, qp, NOTE_IMPLIED_NAK, qp->req.una, 0);
+    rtx_retry(e, qp, qp->req.una, false, "REQ-24 answers to a READ or ATOMIC are lost", now);
+}
+
+static void fatal_nak(struct engine *e, struct qp *qp, uint8_t syndrome, uint64_t now)
+{
+    switch (syndrome) {
+    case WIRE_SYN_NAK_INV:
+        engine_count(e, ENGINE_C_req_remote_invalid_request);
+        comp_fail(e, qp, WC_REM_INV_REQ_ERR, "ACK-06 the peer refused the request", now);
+        break;
+    case WIRE_SYN_NAK_ACCESS:
+        engine_count(e, ENGINE_C_req_remote_access_errors);
+        comp_fail(e, qp, WC_REM_ACCESS_ERR, "ACK-06 the peer refused access", now);
+        break;
+    case WIRE_SYN_NAK_OP:
+        comp_fail(e, qp, WC_REM_OP_ERR, "ACK-06 the peer could not do it", now);
+        break;
+    default:
+        comp_fail(e, qp, WC_REM_INV_RD_REQ_ERR, "ACK-06 invalid RD request", now);
+        break;
+    }
+}
+
+/* ACK, NAK or RNR NAK with a PSN in the window. */
+static void rx_aeth(struct rx *rx, struct qp *qp)
+{
+    struct engine *e = rx->e;
+    struct req *r = &qp->req;
+    const struct wire_pkt *pkt = &rx->pkt;
+    psn_t p = psn(pkt->psn);
+    enum wire_aeth_kind kind = wire_aeth_kind(pkt->syndrome);
+    struct swqe *rd = open_rd(qp);
+    if (kind == WIRE_AETH_ACK) {
+        take_credits(e, qp, pkt);
+        if (!rd || psn_diff(p, rd->first) < 0) {
+            ack_before(e, qp, psn_add(p, 1), rx->now);
+            return;
+        }
+        /* An ACK where the data of a READ is due: REQ-27. */
+        ack_before(e, qp, rd->first, rx->now);
+        if (psn_diff(p, r->una) > 0)
+            implied_nak(e, qp, rd, rx->now);
+        return;
+    }
+    recorder_note(e, qp, kind == WIRE_AETH_RNR ? NOTE_RX_RNR : NOTE_RX_NAK, p, pkt->syndrome);
+    if (rd && psn_diff(p, rd->first) > 0 && psn_diff(p, r->una) > 0) { /* REQ-26 */
+        if (kind == WIRE_AETH_RNR)
+            engine_count(e, ENGINE_C_rnr_nak_retry_err);
+        implied_nak(e, qp, rd, rx->now);
+        return;
+    }
+    ack_before(e, qp, p, rx->now);
+    if (qp->state == QPS_ERR)
+        return;
+    if (kind == WIRE_AETH_RNR) {
+        qp->stats.rnr_naks++;
+        rtx_rnr(e, qp, p, pkt->syndrome & 0x1F, rx->now);
+        return;
+    }
+    qp->stats.naks++;
+    if (pkt->syndrome != WIRE_SYN_NAK_SEQ) {
+        fatal_nak(e, qp, pkt->syndrome, rx->now);
+        return;
+    }
+    engine_count(e, ENGINE_C_packet_seq_err);
+    rtx_retry(e, qp, p, false, "ACK-06 sequence error", rx->now);
+}
+
+/* ---- data ---------------------------------------------------------------------------------------
+ */
+
+/* Length and position of a READ response for packet k (REQ-29, REQ-30). */
+static bool fits_read(const struct qp *qp, const struct swqe *w, uint32_t k, const struct rx *rx)
+{
+    const struct req *r = &qp->req;
+    uint16_t pos = rx->op->flags & (WIRE_F_START | WIRE_F_MIDDLE | WIRE_F_LAST);
+    bool last = k == w->npsn - 1;
+    bool starts = k == 0 || (r->restart_set && r->restart_pkt == k);
+    uint32_t len = last ? w->len - (k << qp->mtu_shift) : qp_mtu(qp);
+    if (rx->pkt.payload_len != len)
+        return false;
+    switch (pos) {
+    case WIRE_F_FIRST:
+        return starts && !last;
+    case WIRE_F_MIDDLE:
+        return k != 0 && !last;
+    case WIRE_F_LAST:
+        return k != 0 && last;
+    default:
+        return starts && last;
+    }
+}
+
+/* Copies of payload[0..len) to octets [off, off + len) of the work request's list: one record for
+ * each SGE touched. The caller has made sure that there are records. */
+static struct record *scatter(struct rx *rx, struct qp *qp, struct swqe *w, uint32_t off,
+                              const uint8_t *src, uint32_t len)
+{
+    struct engine *e = rx->e;
+    union swqe_sge *s = req_sges(qp, w);
+    struct record *rec = NULL;
+    for (unsigned i = 0; len && i < w->nsge; i++) {
+        uint64_t have = s[i].ref.len;
+        if (off >= have) {
+            off -= (uint32_t)have;
+            continue;
+        }
+        uint32_t take = have - off < len ? (uint32_t)(have - off) : len;
+        rec = record_new(e, qp, REC_COMP);
+        rec->psn = rec->at = psn(rx->pkt.psn);
+        if (!src) { /* an atomic's result lives in its record */
+            rec->orig = rx->pkt.orig;
+            src = (const uint8_t *)&rec->orig;
+        }
+        struct mem_piece piece[4];
+        int n = mem_pieces(e->mem, &s[i].ref, off, take, piece, 4);
+        if (n < 0) {
+            rec->status = n;
+            return rec;
+        }
+        record_hold(e, rec, &s[i].ref);
+        for (int j = 0; j < n; j++) {
+            record_copy(rx, rec, ENGINE_PUT, src, &piece[j]);
+            src += piece[j].len;
+        }
+        len -= take;
+        off = 0;
+    }
+    return rec;
+}
+
+/* The response that is due: packet k of w. */
+static void rx_data(struct rx *rx, struct qp *qp, struct swqe *w, uint32_t k)
+{
+    struct engine *e = rx->e;
+    struct req *r = &qp->req;
+    psn_t p = psn(rx->pkt.psn);
+    bool atomic = w->opcode != WR_RDMA_READ;
+    if (e->records.nfree < ENGINE_SGE_MAX) {
+        rx_drop(rx, ENGINE_C_rx_copy_pending);
+        return;
+    }
+    take_credits(e, qp, &rx->pkt);
+    ack_before(e, qp, w->first, rx->now); /* REQ-25 */
+    if (qp->state == QPS_ERR)
+        return;
+    struct record *rec =
+        atomic ? scatter(rx, qp, w, 0, NULL, 8)
+               : scatter(rx, qp, w, k << qp->mtu_shift, rx->payload, rx->pkt.payload_len);
+    r->una = psn_add(p, 1);
+    r->rd_psns--;
+    if (k == w->npsn - 1)
+        rd_answered(qp);
+    rtx_progress(e, qp, rx->now);
+    if (rec) {
+        rec->psn = r->una;
+        record_run(e, qp, REC_COMP, rx->now); /* only when its memory is gone already */
+    } else if (r->recs.head) {
+        r->recs.tail->psn = r->una;
+    } else {
+        r->done = r->una;
+        comp_retire(e, qp, rx->now);
+    }
+}
+
+static void rx_rd(struct rx *rx, struct qp *qp)
+{
+    struct engine *e = rx->e;
+    psn_t p = psn(rx->pkt.psn);
+    bool atomic_ack = rx->op->flags & WIRE_F_ATOMIC;
+    if (rx->op->headers & WIRE_H_AETH && wire_aeth_kind(rx->pkt.syndrome) != WIRE_AETH_ACK) {
+        rx_drop(rx, ENGINE_C_rx_bad_aeth); /* REQ-31 */
+        return;
+    }
+    struct swqe *w = open_rd(qp);
+    if (!w || psn_diff(p, w->first) < 0) { /* a SEND or WRITE has this PSN */
+        rx_drop(rx, ENGINE_C_rx_resp_unexpected);
+        return;
+    }
+    psn_t due = psn_diff(w->first, qp->req.una) > 0 ? w->first : qp->req.una;
+    if (!psn_eq(p, due)) { /* RD-14 */
+        rx_drop(rx, ENGINE_C_rx_resp_unexpected);
+        implied_nak(e, qp, w, rx->now);
+        return;
+    }
+    uint32_t k = psn(p.v - w->first.v).v;
+    bool atomic = w->opcode != WR_RDMA_READ;
+    if (atomic != atomic_ack || (!atomic && !fits_read(qp, w, k, rx))) { /* REQ-28, REQ-29 */
+        rx_drop(rx, ENGINE_C_rx_resp_unexpected);
+        return;
+    }
+    recorder_note(e, qp, atomic ? NOTE_RX_ATOMIC : NOTE_RX_READ, p, rx->pkt.payload_len);
+    rx_data(rx, qp, w, k);
+}
+
+void comp_rx(struct rx *rx, struct qp *qp)
+{
+    struct engine *e = rx->e;
+    const struct req *r = &qp->req;
+    psn_t p = psn(rx->pkt.psn);
+    if (r->fail) {
+        rx_drop(rx, ENGINE_C_rx_bad_qp_state);
+        return;
+    }
+    if (!psn_in(p, r->una, psn(r->max.v - r->una.v).v)) { /* REQ-21 */
+        if (psn_diff(p, r->una) >= 0) {
+            rx_drop(rx, ENGINE_C_rx_resp_out_of_window);
+            return;
+        }
+        if (rx->op->flags & WIRE_F_ACK && psn_eq(psn_add(p, 1), r->una) &&
+            wire_aeth_kind(rx->pkt.syndrome) == WIRE_AETH_ACK)
+            take_credits(e, qp, &rx->pkt); /* ACK-16 */
+        rx_drop(rx, ENGINE_C_rx_ghost_ack);
+        return;
+    }
+    if (rx->op->flags & WIRE_F_ACK)
+        rx_aeth(rx, qp);
+    else
+        rx_rd(rx, qp);
+}
+
+void comp_commit(struct engine *e, struct qp *qp, struct record *rec, uint64_t now)
+{
+    struct req *r = &qp->req;
+    if (rec->status) {
+        /* What came before this packet is answered. */
+        if (psn_diff(rec->at, r->done) > 0)
+            r->done = rec->at;
+        comp_retire(e, qp, now);
+        recorder_note(e, qp, NOTE_COPY_FAIL, rec->at, (uint32_t)-rec->status);
+        if (qp->state != QPS_ERR) {
+            r->fail = 0;
+            recorder_error(e, qp, "REQ-09 memory to receive into can't be written, psn 0x%06x",
+                           rec->at.v);
+            fail_now(e, qp, WC_LOC_PROT_ERR, now);
+        }
+        return;
+    }
+    if (psn_diff(rec->psn, r->done) > 0)
+        r->done = rec->psn;
+    comp_retire(e, qp, now);
+}
+
+void comp_idle(struct engine *e, struct qp *qp, uint64_t now)
+{
+    struct req *r = &qp->req;
+    if (!r->fail || qp->state == QPS_ERR || qp->state == QPS_RESET)
+        return;
+    enum engine_status status = r->fail;
+    r->fail = 0;
+    fail_now(e, qp, status, now);
+}

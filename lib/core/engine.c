@@ -1,0 +1,542 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The engine's phases: a received packet's way to its queue pair (VAL-01), the round of queue pairs
+ * that have something to send, time-outs. Rules: VAL, WIRE-04, WIRE-06, WIRE-30, KEY.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine_priv.h"
+#include "ud.h"
+
+const char *const engine_counter_names[ENGINE_COUNTER_MAX] = {
+#define X(name, rule) #name,
+    ENGINE_COUNTERS(X)
+#undef X
+};
+
+const char *const engine_counter_rules[ENGINE_COUNTER_MAX] = {
+#define X(name, rule) rule,
+    ENGINE_COUNTERS(X)
+#undef X
+};
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+struct engine *engine_create(const struct engine_params *params, uint64_t now)
+{
+    struct engine *e = calloc(1, sizeof *e);
+    if (!e)
+        return NULL;
+    e->p = *params;
+    e->now = now;
+    if (!e->p.max_qp)
+        e->p.max_qp = 1024;
+    if (!e->p.mtu)
+        e->p.mtu = 5;
+    if (!e->p.window)
+        e->p.window = REQ_WINDOW_DEFAULT;
+    if (e->p.window < REQ_WINDOW_MIN)
+        e->p.window = REQ_WINDOW_MIN;
+    bool no_pkey = true;
+    for (unsigned i = 0; i < ENGINE_PKEYS; i++)
+        no_pkey &= !e->p.pkeys[i];
+    if (no_pkey)
+        e->p.pkeys[0] = WIRE_PKEY_DEFAULT;
+    qpn_map_init(&e->qpns, e->p.key, e->p.worker, e->p.worker_bits, e->p.max_qp);
+    timer_wheel_init(&e->wheel, now);
+    e->active_tail = &e->active;
+    e->mem = mem_create(&e->p.mem);
+    if (!e->mem || record_pool_init(&e->records, ENGINE_RECORDS)) {
+        mem_destroy(e->mem);
+        free(e);
+        return NULL;
+    }
+    return e;
+}
+
+static bool free_qp(void *arg, struct qp *qp)
+{
+    struct engine *e = arg;
+    qp_free(e, qp);
+    return true;
+}
+
+void engine_destroy(struct engine *e)
+{
+    if (!e)
+        return;
+    e->p.hooks = (struct engine_hooks){0};
+    engine_qp_each(e, free_qp, e);
+    while (e->linger) {
+        struct qp *next = e->linger->next;
+        free(e->linger);
+        e->linger = next;
+    }
+    record_pool_free(&e->records);
+    mem_destroy(e->mem);
+    free(e->table);
+    free(e->life);
+    free(e->free_fifo);
+    free(e);
+}
+
+struct mem *engine_mem(struct engine *e)
+{
+    return e->mem;
+}
+
+const uint64_t *engine_counters(const struct engine *e)
+{
+    return e->counters;
+}
+
+void engine_usage(const struct engine *e, struct engine_usage *out)
+{
+    *out = (struct engine_usage){
+        .qps = e->nqps + e->nlinger,
+        .cqs = e->ncqs,
+        .srqs = e->nsrqs,
+        .records = e->records.size - e->records.nfree,
+    };
+}
+
+/* ---- addresses ------------------------------------------------------------------------------- */
+
+static int addr_index(const struct engine *e, const struct wire_addr *a)
+{
+    for (unsigned i = 0; i < e->naddrs; i++)
+        if (!memcmp(&e->addr[i], a, sizeof *a))
+            return (int)i;
+    return -1;
+}
+
+int engine_addr_add(struct engine *e, const struct wire_addr *addr)
+{
+    if (addr_index(e, addr) >= 0)
+        return -EEXIST;
+    if (e->naddrs == ENGINE_ADDRS)
+        return -ENOSPC;
+    e->addr[e->naddrs++] = *addr;
+    return 0;
+}
+
+int engine_addr_del(struct engine *e, const struct wire_addr *addr)
+{
+    int i = addr_index(e, addr);
+    if (i < 0)
+        return -ENOENT;
+    e->addr[i] = e->addr[--e->naddrs];
+    e->last_addr = 0;
+    return 0;
+}
+
+bool engine_addr_local(struct engine *e, const struct wire_addr *a)
+{
+    if (e->last_addr < e->naddrs && !memcmp(&e->addr[e->last_addr], a, sizeof *a))
+        return true;
+    int i = addr_index(e, a);
+    if (i < 0)
+        return false;
+    e->last_addr = (uint32_t)i;
+    return true;
+}
+
+/* ---- receive --------------------------------------------------------------------------------- */
+
+static const uint16_t verdict_counter[WIRE_VERDICTS] = {
+    [WIRE_NOT_ROCE] = ENGINE_C_rx_not_roce,       [WIRE_TRUNCATED] = ENGINE_C_rx_truncated,
+    [WIRE_IP_OPTIONS] = ENGINE_C_rx_ip_options,   [WIRE_IP_FRAGMENT] = ENGINE_C_rx_ip_fragment,
+    [WIRE_BAD_IP_CSUM] = ENGINE_C_rx_bad_ip_csum, [WIRE_BAD_ADDR] = ENGINE_C_rx_bad_addr,
+    [WIRE_BAD_UDP] = ENGINE_C_rx_bad_udp,         [WIRE_BAD_UDP_CSUM] = ENGINE_C_rx_bad_udp_csum,
+    [WIRE_BAD_TVER] = ENGINE_C_rx_bad_tver,       [WIRE_BAD_OPCODE] = ENGINE_C_rx_bad_opcode,
+    [WIRE_BAD_LENGTH] = ENGINE_C_rx_bad_length,   [WIRE_BAD_ICRC] = ENGINE_C_rx_icrc_err,
+    [WIRE_BAD_QPN] = ENGINE_C_rx_bad_qpn,         [WIRE_BAD_AETH] = ENGINE_C_rx_bad_aeth,
+    [WIRE_BAD_SRCQP] = ENGINE_C_rx_bad_srcqp,
+};
+
+/* WIRE-04, WIRE-06, WIRE-30: MAC, VLAN and IP of this port? */
+static bool for_us(struct engine *e, const struct wire_pkt *p)
+{
+    if (p->vlan ? (p->tci & 0xFFF) != e->p.vlan : e->p.vlan != 0)
+        return false;
+    if (p->dmac[0] & 1)
+        return wire_addr_is_multicast(&p->dip);
+    if (memcmp(p->dmac, e->p.mac, 6))
+        return false;
+    return engine_addr_local(e, &p->dip);
+}
+
+static bool any_pkey(const struct engine *e, uint16_t pkey, unsigned *index)
+{
+    for (unsigned i = 0; i < ENGINE_PKEYS; i++) {
+        if (e->p.pkeys[i] && wire_pkey_match(pkey, e->p.pkeys[i])) {
+            *index = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+static void rx_gsi(struct rx *rx)
+{
+    struct engine *e = rx->e;
+    unsigned index;
+    if (rx->op->service != WIRE_UD)
+        rx_drop(rx, ENGINE_C_rx_qp_type_mismatch);
+    else if (!any_pkey(e, rx->pkt.pkey, &index)) /* KEY-04 */
+        rx_drop(rx, ENGINE_C_rx_bad_pkey);
+    else if (rx->pkt.qkey != WIRE_QKEY_GSI) /* KEY-07 */
+        rx_drop(rx, ENGINE_C_rx_bad_qkey);
+    else if (e->gsi && e->gsi->state >= QPS_RTR && e->gsi->state != QPS_ERR)
+        ud_rx(rx, e->gsi);
+    else if (e->p.hooks.gsi_rx)
+        e->p.hooks.gsi_rx(e->p.hook_arg, &rx->pkt, rx->payload, rx->pkt.payload_len);
+    else
+        rx_drop(rx, ENGINE_C_rx_bad_qpn);
+}
+
+static const uint8_t qp_service[] = {
+    [QP_GSI] = WIRE_UD, [QP_RC] = WIRE_RC, [QP_UC] = WIRE_UC, [QP_UD] = WIRE_UD};
+
+/* VAL-04: states that take requests, and those that take responses. */
+static bool state_takes(const struct qp *qp, uint16_t op_flags)
+{
+    unsigned ok = 1u << QPS_RTS | 1u << QPS_SQD;
+    if (!(op_flags & WIRE_F_RESPONSE))
+        ok |= 1u << QPS_RTR;
+    if (qp->type != QP_RC)
+        ok |= 1u << QPS_SQE;
+    return ok >> qp->state & 1;
+}
+
+static void rx_cnp(struct rx *rx, struct qp *qp)
+{
+    struct engine *e = rx->e;
+    recorder_note(e, qp, NOTE_CNP, psn(0), 0);
+    if (qp->cc.rate == CC_UNLIMITED && qp->cc.type == &cc_none) {
+        engine_count(e, ENGINE_C_rp_cnp_ignored);
+        return;
+    }
+    engine_count(e, ENGINE_C_rp_cnp_handled);
+    qp->cc.type->on_cnp(&qp->cc, rx->now);
+}
+
+/* Steps 6 to 9 of VAL-01 for a packet whose iCRC is good. */
+static void rx_to_qp(struct rx *rx, struct qp *qp)
+{
+    struct engine *e = rx->e;
+    const struct wire_pkt *p = &rx->pkt;
+    bool cnp = rx->op->flags & WIRE_F_CNP;
+
+    if (!cnp && rx->op->service != qp_service[qp->type]) {
+        rx_drop(rx, ENGINE_C_rx_qp_type_mismatch);
+        return;
+    }
+    if (!state_takes(qp, rx->op->flags)) {
+        rx_drop(rx, ENGINE_C_rx_bad_qp_state);
+        return;
+    }
+    if (qp_connected(qp) &&
+        (memcmp(&p->sip, &qp->rip, sizeof p->sip) || memcmp(&p->dip, &qp->lip, sizeof p->dip))) {
+        rx_drop(rx, ENGINE_C_rx_addr_mismatch);
+        return;
+    }
+    if (p->pkey != qp->pkey && !wire_pkey_match(p->pkey, qp->pkey)) {
+        rx_drop(rx, ENGINE_C_rx_bad_pkey);
+        return;
+    }
+    if (rx->op->service == WIRE_UD && p->qkey != qp->qkey) {
+        rx_drop(rx, ENGINE_C_rx_bad_qkey);
+        return;
+    }
+    qp->stats.rx_packets++;
+    qp->stats.rx_bytes += rx->f->len;
+    if ((p->tclass & 3) == 3)
+        engine_count(e, ENGINE_C_np_ecn_marked_roce_packets);
+    if (cnp)
+        rx_cnp(rx, qp);
+    else if (rx->op->service == WIRE_UD)
+        ud_rx(rx, qp);
+    else if (rx->op->flags & WIRE_F_RESPONSE)
+        comp_rx(rx, qp);
+    else
+        resp_rx(rx, qp);
+}
+
+static void rx_frame(struct rx *rx)
+{
+    struct engine *e = rx->e;
+    struct engine_frame *f = rx->f;
+    f->disposition = ENGINE_TAKEN;
+    f->drop = ENGINE_C_none;
+    unsigned flags = f->flags | (e->p.loopback ? WIRE_P_LOOPBACK : 0);
+    enum wire_verdict v = wire_parse(f->data, f->len, flags, &rx->pkt);
+    f->verdict = (uint16_t)v;
+    if (v == WIRE_NOT_ROCE) {
+        f->disposition = ENGINE_SLOW_PATH;
+        engine_count(e, ENGINE_C_rx_not_roce);
+        return;
+    }
+    e->counters[ENGINE_C_rx_packets]++;
+    e->counters[ENGINE_C_rx_bytes] += f->len;
+    /* The address comes before what UDP and BTH say (VAL-01). */
+    if ((v == WIRE_OK || v >= WIRE_BAD_UDP) && !for_us(e, &rx->pkt)) {
+        rx_drop(rx, ENGINE_C_rx_not_for_us);
+        return;
+    }
+    if (v != WIRE_OK) {
+        rx_drop(rx, verdict_counter[v]);
+        return;
+    }
+    rx->op = &wire_opcodes[rx->pkt.opcode];
+    rx->payload = f->data + rx->pkt.payload_off;
+    uint32_t qpn = rx->pkt.dqpn;
+    if (qpn == WIRE_QPN_GSI) {
+        rx_gsi(rx);
+        return;
+    }
+    if (qpn == WIRE_QPN_MULTICAST) {
+        ud_rx_mcast(rx);
+        return;
+    }
+    unsigned worker;
+    uint32_t slot = qpn_slot(&e->qpns, qpn, &worker);
+    if (worker != e->p.worker) {
+        f->disposition = ENGINE_OTHER_WORKER;
+        f->worker = (uint8_t)worker;
+        return;
+    }
+    struct qp *qp = slot < e->table_size ? e->table[slot] : NULL;
+    if (!qp || qp->qpn != qpn || wire_addr_is_multicast(&rx->pkt.dip)) {
+        rx_drop(rx, ENGINE_C_rx_bad_qpn);
+        return;
+    }
+    rx_to_qp(rx, qp);
+}
+
+unsigned engine_rx(struct engine *e, struct engine_frame *frames, unsigned n, uint64_t now,
+                   struct engine_copy *copies, unsigned cap, unsigned *ncopies)
+{
+    struct rx rx = {.e = e, .now = now, .copies = copies, .cap = cap};
+    unsigned i;
+    e->now = now;
+    for (i = 0; i < n && rx.cap - rx.ncopies >= ENGINE_FRAME_COPIES; i++) {
+        if (i + 1 < n)
+            __builtin_prefetch(frames[i + 1].data);
+        rx.f = &frames[i];
+        rx.frame = i;
+        rx_frame(&rx);
+    }
+    *ncopies = rx.ncopies;
+    return i;
+}
+
+void engine_copied(struct engine *e, const struct engine_result *results, unsigned n, uint64_t now)
+{
+    e->now = now;
+    for (unsigned i = 0; i < n; i++)
+        record_result(e, &results[i], now);
+}
+
+/* ---- send ------------------------------------------------------------------------------------ */
+
+void engine_slot_emit(struct engine *e, struct qp *qp, struct engine_slot *slot, struct wire_var *v,
+                      enum slot_kind kind)
+{
+    (void)e;
+    v->tclass = qp->tclass;
+    v->ip_id = qp->ip_id++;
+    slot->payload_off = (uint16_t)wire_tmpl_emit(slot->buf, &qp->tmpl, v, &slot->len);
+    slot->ip_off = qp->tmpl.ip_off;
+    slot->bth_off = qp->tmpl.bth_off;
+    slot->npieces = 0;
+    slot->payload_len = v->payload_len;
+    slot->qpn = qp->qpn;
+    slot->psn = v->psn;
+    slot->kind = (uint8_t)kind;
+    slot->status = 0;
+}
+
+static void active_pop(struct engine *e)
+{
+    struct qp *qp = e->active;
+    e->active = qp->active_next;
+    if (!e->active)
+        e->active_tail = &e->active;
+    qp->active_next = NULL;
+    qp->is_active = 0;
+}
+
+void qp_activate(struct engine *e, struct qp *qp)
+{
+    if (qp->is_active)
+        return;
+    qp->is_active = 1;
+    qp->active_next = NULL;
+    *e->active_tail = qp;
+    e->active_tail = &qp->active_next;
+}
+
+void engine_deactivate(struct engine *e, struct qp *qp)
+{
+    if (!qp->is_active)
+        return;
+    struct qp **pp = &e->active;
+    while (*pp != qp)
+        pp = &(*pp)->active_next;
+    if (e->active == qp)
+        e->quantum_left = 0;
+    *pp = qp->active_next;
+    if (!*pp)
+        e->active_tail = pp;
+    qp->active_next = NULL;
+    qp->is_active = 0;
+}
+
+unsigned engine_tx(struct engine *e, struct engine_slot *slots, unsigned n, uint64_t now)
+{
+    unsigned m = 0;
+    struct qp *qp;
+    e->now = now;
+    if (n > ENGINE_BURST)
+        n = ENGINE_BURST;
+    while (m < n && (qp = e->active)) {
+        if (!e->quantum_left)
+            e->quantum_left = ENGINE_QUANTUM;
+        unsigned want = n - m < e->quantum_left ? n - m : e->quantum_left;
+        /* Answers first: an ACK that waits behind requests makes the peer time out. */
+        unsigned k = resp_tx(e, qp, slots + m, want, now);
+        k += req_tx(e, qp, slots + m + k, want - k, now);
+        for (unsigned i = 0; i < k; i++)
+            e->tx_qp[m + i] = qp;
+        m += k;
+        e->quantum_left -= k;
+        if (k < want) {
+            active_pop(e);
+            e->quantum_left = 0;
+        } else if (!e->quantum_left && e->active->active_next) {
+            active_pop(e);
+            qp_activate(e, qp);
+        }
+    }
+    return m;
+}
+
+static void void_slots(struct engine *e, struct engine_slot *slots, unsigned from, unsigned n,
+                       const struct qp *qp, bool requests_only)
+{
+    for (unsigned i = from; i < n; i++) {
+        if (e->tx_qp[i] == qp && !(requests_only && slots[i].kind >= SLOT_RESP)) {
+            slots[i].len = 0;
+            e->tx_qp[i] = NULL;
+        }
+    }
+}
+
+void engine_sent(struct engine *e, struct engine_slot *slots, unsigned n, uint64_t now)
+{
+    e->now = now;
+    for (unsigned i = 0; i < n && i < ENGINE_BURST; i++) {
+        struct engine_slot *s = &slots[i];
+        struct qp *qp = e->tx_qp[i];
+        e->tx_qp[i] = NULL;
+        if (!qp) { /* voided, or its queue pair is gone */
+            s->len = 0;
+            continue;
+        }
+        bool request = s->kind < SLOT_RESP;
+        bool ok = request ? req_sent(e, qp, s, now) : resp_sent(e, qp, s, now);
+        if (!ok || s->status < 0) {
+            s->len = 0;
+            void_slots(e, slots, i + 1, n, qp, request);
+            continue;
+        }
+        qp->stats.tx_packets++;
+        qp->stats.tx_bytes += s->len;
+        e->counters[ENGINE_C_tx_packets]++;
+        e->counters[ENGINE_C_tx_bytes] += s->len;
+    }
+}
+
+bool engine_tx_ready(const struct engine *e)
+{
+    return e->active;
+}
+
+int engine_gsi_emit(struct engine *e, struct engine_slot *slot, const struct engine_av *av,
+                    const uint8_t *mad, uint32_t len)
+{
+    if (!len || len > 256)
+        return -EINVAL;
+    struct wire_pkt p = {
+        .ethertype = wire_addr_is_v4(&av->dgid) ? 0x0800 : 0x86DD,
+        .ip_version = wire_addr_is_v4(&av->dgid) ? 4 : 6,
+        .vlan = e->p.vlan != 0,
+        .tci = (uint16_t)(av->sl << 13 | e->p.vlan),
+        .tclass = av->tclass,
+        .ttl = av->hop_limit ? av->hop_limit : 64,
+        .ip_flags = 2,
+        .flow_label = av->flow_label,
+        .sip = av->sgid,
+        .dip = av->dgid,
+        .sport = wire_udp_sport(av->flow_label, WIRE_QPN_GSI, WIRE_QPN_GSI),
+        .dport = WIRE_UDP_PORT,
+        .opcode = WIRE_OPCODE(WIRE_UD, WIRE_SEND_ONLY),
+        .pkey = e->p.pkeys[0],
+        .dqpn = WIRE_QPN_GSI,
+        .psn = e->gsi_psn++ & PSN_MASK,
+        .qkey = WIRE_QKEY_GSI,
+        .sqpn = WIRE_QPN_GSI,
+        .payload_len = len,
+    };
+    memcpy(p.dmac, av->dmac, 6);
+    memcpy(p.smac, e->p.mac, 6);
+    size_t off = wire_build(slot->buf, slot->cap, &p);
+    if (!off)
+        return -EMSGSIZE;
+    memcpy(slot->buf + off, mad, len);
+    slot->len = (uint32_t)wire_frame_len(&p);
+    slot->ip_off = p.ip_off;
+    slot->bth_off = p.bth_off;
+    slot->payload_off = (uint16_t)off;
+    slot->npieces = 0;
+    slot->payload_len = len;
+    slot->qpn = WIRE_QPN_GSI;
+    slot->psn = p.psn;
+    slot->kind = SLOT_GSI;
+    slot->status = 0;
+    e->counters[ENGINE_C_tx_packets]++;
+    e->counters[ENGINE_C_tx_bytes] += slot->len;
+    return 0;
+}
+
+/* ---- time ------------------------------------------------------------------------------------ */
+
+void qp_rearm(struct engine *e, struct qp *qp)
+{
+    uint64_t due = qp->req.ack_at < qp->req.rnr_at ? qp->req.ack_at : qp->req.rnr_at;
+    /* A timer that is armed for an earlier time stays: moving it with each acknowledgement would
+     * cost more than one look when it fires. */
+    if (due == TIMER_NEVER ||
+        (timer_armed(&qp->timer) && qp->timer.tick << TIMER_TICK_SHIFT <= due))
+        return;
+    timer_arm(&e->wheel, &qp->timer, due);
+}
+
+uint64_t engine_deadline(const struct engine *e)
+{
+    return timer_next(&e->wheel);
+}
+
+void engine_expire(struct engine *e, uint64_t now)
+{
+    struct timer *t;
+    e->now = now;
+    while ((t = timer_pop(&e->wheel, now))) {
+        struct qp *qp = (struct qp *)(void *)((char *)t - offsetof(struct qp, timer));
+        rtx_expire(e, qp, now);
+        qp_rearm(e, qp);
+    }
+}

@@ -1,0 +1,604 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Queue pairs: create, look up, the state machine as a table, errors and flushing, destroy.
+ * Rules: QP, SEC-08.
+ */
+#include "qp.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine_priv.h"
+#include "ud.h"
+
+const char *const qp_state_names[] = {"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"};
+
+#define MAX_WR 32768u
+
+/* ---- the table of QP-01 ------------------------------------------------------------------------
+ */
+
+#define PATH (QPA_ALT_PATH | QPA_PATH_MIG_STATE)
+
+struct need {
+    uint32_t required, optional;
+};
+
+static const struct transition {
+    uint8_t from, to;
+    struct need rc, uc, ud, gsi;
+} transitions[] = {
+    {QPS_RESET, QPS_INIT, .rc = {QPA_PKEY_INDEX | QPA_PORT | QPA_ACCESS_FLAGS},
+     .uc = {QPA_PKEY_INDEX | QPA_PORT | QPA_ACCESS_FLAGS},
+     .ud = {QPA_PKEY_INDEX | QPA_PORT | QPA_QKEY}, .gsi = {QPA_PKEY_INDEX | QPA_QKEY}},
+    {QPS_INIT, QPS_INIT, .rc = {0, QPA_PKEY_INDEX | QPA_PORT | QPA_ACCESS_FLAGS},
+     .uc = {0, QPA_PKEY_INDEX | QPA_PORT | QPA_ACCESS_FLAGS},
+     .ud = {0, QPA_PKEY_INDEX | QPA_PORT | QPA_QKEY}, .gsi = {0, QPA_PKEY_INDEX | QPA_QKEY}},
+    {QPS_INIT, QPS_RTR,
+     .rc = {QPA_AV | QPA_PATH_MTU | QPA_DEST_QPN | QPA_RQ_PSN | QPA_MAX_DEST_RD_ATOMIC |
+                QPA_MIN_RNR_TIMER,
+            QPA_ALT_PATH | QPA_ACCESS_FLAGS | QPA_PKEY_INDEX},
+     .uc = {QPA_AV | QPA_PATH_MTU | QPA_DEST_QPN | QPA_RQ_PSN,
+            QPA_ALT_PATH | QPA_ACCESS_FLAGS | QPA_PKEY_INDEX},
+     .ud = {0, QPA_PKEY_INDEX | QPA_QKEY}, .gsi = {0, QPA_PKEY_INDEX | QPA_QKEY}},
+    {QPS_RTR, QPS_RTS,
+     .rc = {QPA_SQ_PSN | QPA_TIMEOUT | QPA_RETRY_CNT | QPA_RNR_RETRY | QPA_MAX_QP_RD_ATOMIC,
+            QPA_CUR_STATE | PATH | QPA_ACCESS_FLAGS | QPA_MIN_RNR_TIMER | QPA_RATE_LIMIT},
+     .uc = {QPA_SQ_PSN, QPA_CUR_STATE | PATH | QPA_ACCESS_FLAGS | QPA_RATE_LIMIT},
+     .ud = {QPA_SQ_PSN, QPA_CUR_STATE | QPA_QKEY | QPA_RATE_LIMIT},
+     .gsi = {QPA_SQ_PSN, QPA_CUR_STATE | QPA_QKEY | QPA_RATE_LIMIT}},
+    {QPS_RTS, QPS_RTS,
+     .rc = {0, QPA_CUR_STATE | QPA_ACCESS_FLAGS | PATH | QPA_MIN_RNR_TIMER | QPA_RATE_LIMIT},
+     .uc = {0, QPA_CUR_STATE | QPA_ACCESS_FLAGS | PATH | QPA_RATE_LIMIT},
+     .ud = {0, QPA_CUR_STATE | QPA_QKEY | QPA_RATE_LIMIT},
+     .gsi = {0, QPA_CUR_STATE | QPA_QKEY | QPA_RATE_LIMIT}},
+    {QPS_RTS, QPS_SQD, .rc = {0, QPA_EN_SQD_NOTIFY}, .uc = {0, QPA_EN_SQD_NOTIFY},
+     .ud = {0, QPA_EN_SQD_NOTIFY}, .gsi = {0, QPA_EN_SQD_NOTIFY}},
+    {QPS_SQD, QPS_RTS, .rc = {0, QPA_CUR_STATE | PATH | QPA_ACCESS_FLAGS | QPA_MIN_RNR_TIMER},
+     .uc = {0, QPA_CUR_STATE | PATH | QPA_ACCESS_FLAGS}, .ud = {0, QPA_CUR_STATE | QPA_QKEY},
+     .gsi = {0, QPA_CUR_STATE | QPA_QKEY}},
+    {QPS_SQD, QPS_SQD,
+     .rc = {0, QPA_PORT | QPA_AV | QPA_TIMEOUT | QPA_RETRY_CNT | QPA_RNR_RETRY |
+                   QPA_MAX_QP_RD_ATOMIC | QPA_MAX_DEST_RD_ATOMIC | PATH | QPA_ACCESS_FLAGS |
+                   QPA_PKEY_INDEX | QPA_MIN_RNR_TIMER},
+     .uc = {0, QPA_AV | PATH | QPA_ACCESS_FLAGS | QPA_PKEY_INDEX},
+     .ud = {0, QPA_PKEY_INDEX | QPA_QKEY}, .gsi = {0, QPA_PKEY_INDEX | QPA_QKEY}},
+    {QPS_SQE, QPS_RTS, .rc = {QPA_CAP}, /* no such transition: nothing can satisfy it */
+     .uc = {0, QPA_CUR_STATE | QPA_ACCESS_FLAGS}, .ud = {0, QPA_CUR_STATE | QPA_QKEY},
+     .gsi = {0, QPA_CUR_STATE | QPA_QKEY}},
+};
+
+static const struct need *need_of(const struct transition *t, enum qp_type type)
+{
+    switch (type) {
+    case QP_RC:
+        return &t->rc;
+    case QP_UC:
+        return &t->uc;
+    case QP_UD:
+        return &t->ud;
+    default:
+        return &t->gsi;
+    }
+}
+
+/* Is `mask` what the transition asks for? */
+static int check_mask(enum qp_type type, unsigned from, unsigned to, unsigned mask)
+{
+    mask &= ~QPA_STATE;
+    if (to == QPS_RESET || (to == QPS_ERR && from != QPS_RESET))
+        return mask ? -EINVAL : 0;
+    for (unsigned i = 0; i < sizeof transitions / sizeof transitions[0]; i++) {
+        const struct transition *t = &transitions[i];
+        if (t->from != from || t->to != to)
+            continue;
+        const struct need *n = need_of(t, type);
+        if (n->required & QPA_CAP || (mask & n->required) != n->required ||
+            mask & ~(n->required | n->optional))
+            return -EINVAL;
+        return mask & PATH ? -EOPNOTSUPP : 0; /* QP-17 */
+    }
+    return -EINVAL;
+}
+
+static bool good_av(struct engine *e, const struct engine_av *av)
+{
+    return wire_addr_is_v4(&av->sgid) == wire_addr_is_v4(&av->dgid) &&
+           engine_addr_local(e, &av->sgid) && !wire_addr_is_multicast(&av->dgid);
+}
+
+/* QP-02, QP-03: the values. */
+static bool good_values(struct engine *e, const struct qp *qp, const struct engine_qp_attr *a,
+                        unsigned mask)
+{
+    const struct {
+        unsigned attr;
+        bool good;
+    } check[] = {
+        {QPA_CUR_STATE,
+         a->cur_state == qp->state && (a->cur_state == QPS_RTR || a->cur_state == QPS_RTS ||
+                                       a->cur_state == QPS_SQD || a->cur_state == QPS_SQE)},
+        {QPA_PATH_MTU, a->path_mtu >= 1 && a->path_mtu <= e->p.mtu},
+        {QPA_TIMEOUT, a->timeout <= 31},
+        {QPA_RETRY_CNT, a->retry_cnt <= 7},
+        {QPA_RNR_RETRY, a->rnr_retry <= 7},
+        {QPA_MIN_RNR_TIMER, a->min_rnr_timer <= 31},
+        {QPA_MAX_QP_RD_ATOMIC, a->max_rd_atomic <= ENGINE_RD_MAX},
+        {QPA_MAX_DEST_RD_ATOMIC, a->max_dest_rd_atomic <= ENGINE_RD_MAX},
+        {QPA_RQ_PSN, a->rq_psn <= PSN_MASK},
+        {QPA_SQ_PSN, a->sq_psn <= PSN_MASK},
+        {QPA_DEST_QPN, a->dest_qpn > 1 && a->dest_qpn < WIRE_QPN_MULTICAST},
+        {QPA_PKEY_INDEX, engine_pkey(e, a->pkey_index) & 0x7FFF},
+        {QPA_PORT, a->port == 1},
+        {QPA_AV, good_av(e, &a->av)},
+        {QPA_ACCESS_FLAGS, !(a->access_flags & ~(MEM_LOCAL_WRITE | MEM_REMOTE_ANY | MEM_MW_BIND))},
+    };
+    for (unsigned i = 0; i < sizeof check / sizeof check[0]; i++)
+        if (mask & check[i].attr && !check[i].good)
+            return false;
+    return true;
+}
+
+static void take_values(struct qp *qp, const struct engine_qp_attr *a, unsigned mask)
+{
+    struct engine_qp_attr *q = &qp->attr;
+#define TAKE(bit, field)                                                                           \
+    if (mask & (bit))                                                                              \
+    q->field = a->field
+    TAKE(QPA_ACCESS_FLAGS, access_flags);
+    TAKE(QPA_PKEY_INDEX, pkey_index);
+    TAKE(QPA_PORT, port);
+    TAKE(QPA_QKEY, qkey);
+    TAKE(QPA_AV, av);
+    TAKE(QPA_PATH_MTU, path_mtu);
+    TAKE(QPA_TIMEOUT, timeout);
+    TAKE(QPA_RETRY_CNT, retry_cnt);
+    TAKE(QPA_RNR_RETRY, rnr_retry);
+    TAKE(QPA_RQ_PSN, rq_psn);
+    TAKE(QPA_MAX_QP_RD_ATOMIC, max_rd_atomic);
+    TAKE(QPA_MIN_RNR_TIMER, min_rnr_timer);
+    TAKE(QPA_SQ_PSN, sq_psn);
+    TAKE(QPA_MAX_DEST_RD_ATOMIC, max_dest_rd_atomic);
+    TAKE(QPA_DEST_QPN, dest_qpn);
+    TAKE(QPA_EN_SQD_NOTIFY, en_sqd_async_notify);
+#undef TAKE
+}
+
+/* ---- what the attributes mean for the hot part --------------------------------------------------
+ */
+
+static void make_template(struct engine *e, struct qp *qp)
+{
+    const struct engine_av *av = &qp->attr.av;
+    bool v4 = wire_addr_is_v4(&av->dgid);
+    struct wire_pkt p = {
+        .ethertype = v4 ? 0x0800 : 0x86DD,
+        .ip_version = v4 ? 4 : 6,
+        .vlan = e->p.vlan != 0,
+        .tci = (uint16_t)((av->sl & 7) << 13 | e->p.vlan),
+        .tclass = av->tclass,
+        .ttl = av->hop_limit ? av->hop_limit : 64,
+        .ip_flags = 2,
+        .flow_label = av->flow_label,
+        .sip = av->sgid,
+        .dip = av->dgid,
+        .sport = wire_udp_sport(av->flow_label, qp->qpn, qp->attr.dest_qpn),
+        .dport = WIRE_UDP_PORT,
+        .opcode = WIRE_ACKNOWLEDGE,
+        .pkey = qp->pkey,
+        .dqpn = qp->attr.dest_qpn,
+        .migreq = true, /* HDR-04 */
+    };
+    memcpy(p.dmac, av->dmac, 6);
+    memcpy(p.smac, e->p.mac, 6);
+    wire_tmpl_init(&qp->tmpl, &p);
+    qp->tclass = av->tclass;
+    qp->lip = av->sgid;
+    qp->rip = av->dgid;
+    qp->dest_qpn = qp->attr.dest_qpn;
+}
+
+static void apply(struct engine *e, struct qp *qp)
+{
+    const struct engine_qp_attr *a = &qp->attr;
+    qp->access = (uint8_t)a->access_flags;
+    qp->pkey = engine_pkey(e, a->pkey_index);
+    qp->qkey = a->qkey;
+    /* TMR-01; 31 is longer than anybody waits, and still fits. */
+    qp->t_ack = a->timeout ? 4096ull << a->timeout : 0;
+    if (qp_connected(qp)) {
+        if (a->path_mtu)
+            qp->mtu_shift = (uint8_t)(7 + a->path_mtu);
+        if (qp->state != QPS_RESET && a->dest_qpn)
+            make_template(e, qp);
+    } else {
+        qp->mtu_shift = (uint8_t)(7 + e->p.mtu);
+        qp->tmpl.len = 0; /* of the last datagram */
+    }
+}
+
+/* ---- states -------------------------------------------------------------------------------------
+ */
+
+static void enter(struct engine *e, struct qp *qp, enum qp_state state)
+{
+    recorder_note(e, qp, NOTE_STATE, psn(0), state);
+    qp->state = (uint8_t)state;
+}
+
+void qp_side_idle(struct engine *e, struct qp *qp, enum record_side side, uint64_t now)
+{
+    if (side == REC_COMP)
+        comp_idle(e, qp, now);
+    if (qp->state == QPS_ERR) {
+        if (side == REC_COMP)
+            comp_flush(e, qp);
+        else
+            resp_flush(e, qp);
+    }
+}
+
+static void stop_timers(struct engine *e, struct qp *qp)
+{
+    qp->req.ack_at = qp->req.rnr_at = TIMER_NEVER;
+    timer_cancel(&e->wheel, &qp->timer);
+}
+
+void qp_to_error(struct engine *e, struct qp *qp, bool by_consumer, int ev, uint64_t now)
+{
+    if (qp->state == QPS_ERR)
+        return;
+    enter(e, qp, QPS_ERR);
+    stop_timers(e, qp);
+    qp->epoch++; /* what is pending can't commit any more */
+    resp_error(e, qp, by_consumer);
+    if (ev >= 0)
+        engine_event(e, (enum engine_event)ev, qp->arg);
+    /* A work request whose copy is under way is flushed only when that copy is over: its owner may
+     * use the memory again as soon as it sees the completion. */
+    if (!qp->req.recs.head)
+        qp_side_idle(e, qp, REC_COMP, now);
+    if (!qp->resp.recs.head)
+        qp_side_idle(e, qp, REC_RESP, now);
+}
+
+void qp_to_sqe(struct engine *e, struct qp *qp)
+{
+    enter(e, qp, QPS_SQE);
+    comp_flush(e, qp);
+}
+
+static void to_reset(struct engine *e, struct qp *qp)
+{
+    stop_timers(e, qp);
+    engine_deactivate(e, qp);
+    qp->epoch++;
+    req_reset(e, qp);
+    resp_reset(e, qp);
+    qp->attr = (struct engine_qp_attr){.state = QPS_RESET};
+    qp->mtu_shift = 0;
+    qp->dest_qpn = 0;
+    qp->credits = 0;
+    free(qp->error);
+    qp->error = NULL;
+    enter(e, qp, QPS_RESET);
+}
+
+static int to_rtr(struct engine *e, struct qp *qp, const struct engine_qp_attr *a)
+{
+    qp->credits = qp->type == QP_RC && a->e2e_credits;
+    int err = resp_start(e, qp, psn(qp->attr.rq_psn));
+    if (err)
+        return err;
+    enter(e, qp, QPS_RTR);
+    return 0;
+}
+
+static void to_sqd(struct engine *e, struct qp *qp)
+{
+    qp->drain_wanted = qp->attr.en_sqd_async_notify;
+    qp->drained = 0;
+    enter(e, qp, QPS_SQD);
+    qp_activate(e, qp); /* the last packet sent may have to ask for an answer now */
+    req_check_drained(e, qp);
+}
+
+int engine_qp_modify(struct engine *e, struct qp *qp, const struct engine_qp_attr *attr,
+                     unsigned mask, uint64_t now)
+{
+    e->now = now;
+    enum qp_state from = qp->state, to = mask & QPA_STATE ? attr->state : from;
+    if ((unsigned)to > QPS_ERR)
+        return -EINVAL;
+    int err = check_mask(qp->type, from, to, mask);
+    if (err)
+        return err;
+    if (!good_values(e, qp, attr, mask))
+        return -EINVAL;
+    if (from == QPS_SQD && (to == QPS_RTS || to == QPS_SQD) && !req_drained(qp))
+        return -EBUSY; /* QP-08 */
+    if (to == QPS_RESET) {
+        to_reset(e, qp);
+        return 0;
+    }
+    if (to == QPS_ERR) {
+        if (!qp->error)
+            recorder_error(e, qp, "QP-10 moved to ERR by its owner");
+        qp_to_error(e, qp, true, -1, now);
+        return 0;
+    }
+    struct engine_qp_attr before = qp->attr;
+    take_values(qp, attr, mask);
+    apply(e, qp);
+    if (from == QPS_INIT && to == QPS_RTR && (err = to_rtr(e, qp, attr))) {
+        qp->attr = before;
+        apply(e, qp);
+        return err;
+    }
+    if (from == QPS_RTR && to == QPS_RTS) {
+        req_start(e, qp, psn(qp->attr.sq_psn));
+        qp->cc.type->init(&qp->cc, e->p.line_rate, now);
+    }
+    if (to == QPS_SQD && from == QPS_RTS)
+        to_sqd(e, qp);
+    else if (to != from && to != QPS_RTR)
+        enter(e, qp, to);
+    if (to == QPS_RTS)
+        qp_activate(e, qp);
+    return 0;
+}
+
+int engine_qp_query(const struct qp *qp, struct engine_qp_attr *out, struct engine_qp_params *caps)
+{
+    *out = qp->attr;
+    out->state = out->cur_state = qp->state;
+    out->sq_draining = qp->state == QPS_SQD && !req_drained(qp);
+    out->e2e_credits = qp->credits;
+    if (caps) {
+        *caps = (struct engine_qp_params){
+            .arg = qp->arg,
+            .type = qp->type,
+            .pd = qp->pd,
+            .send_cq = qp->send_cq,
+            .recv_cq = qp->recv_cq,
+            .srq = qp->srq,
+            .max_send_wr = qp->max_send_wr,
+            .max_recv_wr = qp->max_recv_wr,
+            .max_send_sge = qp->max_send_sge,
+            .max_recv_sge = qp->max_recv_sge,
+            .max_inline = qp->max_inline,
+            .sq_sig_all = qp->sq_sig_all,
+        };
+    }
+    return 0;
+}
+
+/* ---- numbers ------------------------------------------------------------------------------------
+ */
+
+static int grow_table(struct engine *e)
+{
+    uint32_t size = e->table_size ? e->table_size * 2 : 16;
+    if (size > e->p.max_qp)
+        size = e->p.max_qp;
+    struct qp **table = realloc(e->table, size * sizeof(struct qp *));
+    if (table)
+        e->table = table;
+    uint32_t *life = realloc(e->life, size * sizeof *life);
+    if (life)
+        e->life = life;
+    uint32_t *fifo = calloc(size, sizeof *fifo);
+    if (!table || !life || !fifo) {
+        free(fifo);
+        return -ENOMEM;
+    }
+    uint32_t n = 0;
+    for (uint32_t i = e->free_head; i != e->free_tail; i++)
+        fifo[n++] = e->free_fifo[i % e->table_size];
+    for (uint32_t i = e->table_size; i < size; i++) {
+        e->table[i] = NULL;
+        e->life[i] = 0;
+        fifo[n++] = i;
+    }
+    free(e->free_fifo);
+    e->free_fifo = fifo;
+    e->free_head = 0;
+    e->free_tail = n;
+    e->table_size = size;
+    return 0;
+}
+
+/* The oldest free slot: with its next life a number returns after all others of that slot. */
+static int take_slot(struct engine *e, struct qp *qp)
+{
+    if (e->free_head == e->free_tail) {
+        int err = e->table_size < e->p.max_qp ? grow_table(e) : -ENOSPC;
+        if (err)
+            return err;
+    }
+    qp->slot = e->free_fifo[e->free_head++ % e->table_size];
+    do {
+        qp->qpn = qpn_make(&e->qpns, qp->slot, e->life[qp->slot]++);
+    } while (!qp->qpn);
+    e->table[qp->slot] = qp;
+    return 0;
+}
+
+static void give_slot(struct engine *e, struct qp *qp)
+{
+    e->table[qp->slot] = NULL;
+    e->free_fifo[e->free_tail++ % e->table_size] = qp->slot;
+}
+
+struct qp *engine_qp_find(struct engine *e, uint32_t qpn)
+{
+    if (qpn == WIRE_QPN_GSI)
+        return e->gsi;
+    unsigned worker;
+    uint32_t slot = qpn_slot(&e->qpns, qpn, &worker);
+    struct qp *qp = worker == e->p.worker && slot < e->table_size ? e->table[slot] : NULL;
+    return qp && qp->qpn == qpn ? qp : NULL;
+}
+
+void engine_qp_each(struct engine *e, bool (*fn)(void *arg, struct qp *qp), void *arg)
+{
+    if (e->gsi && !fn(arg, e->gsi))
+        return;
+    for (uint32_t i = 0; i < e->table_size; i++)
+        if (e->table[i] && !fn(arg, e->table[i]))
+            return;
+}
+
+/* ---- create, destroy ----------------------------------------------------------------------------
+ */
+
+static bool good_params(const struct engine_qp_params *p)
+{
+    return (p->type == QP_RC || p->type == QP_UC || p->type == QP_UD || p->type == QP_GSI) &&
+           p->send_cq && p->recv_cq && p->max_send_wr <= MAX_WR && p->max_recv_wr <= MAX_WR &&
+           p->max_send_sge <= ENGINE_SGE_MAX && p->max_recv_sge <= ENGINE_SGE_MAX &&
+           p->max_inline <= ENGINE_INLINE_MAX;
+}
+
+int engine_qp_create(struct engine *e, struct engine_qp_params *p, struct qp **out)
+{
+    if (!good_params(p) || (p->type == QP_GSI && e->gsi))
+        return -EINVAL;
+    if (e->nqps >= e->p.max_qp)
+        return -ENOSPC;
+    struct qp *qp = aligned_alloc(64, sizeof *qp);
+    if (!qp)
+        return -ENOMEM;
+    *qp = (struct qp){
+        .type = (uint8_t)p->type,
+        .state = QPS_RESET,
+        .pd = p->pd,
+        .send_cq = p->send_cq,
+        .recv_cq = p->recv_cq,
+        .srq = p->srq,
+        .arg = p->arg,
+        .sq_sig_all = p->sq_sig_all,
+        .cc = {.type = &cc_none, .rate = CC_UNLIMITED},
+    };
+    if (mem_pd_hold(e->mem, p->pd)) {
+        free(qp);
+        return -EINVAL;
+    }
+    int err = req_init(e, qp, p);
+    if (!err && (err = resp_init(e, qp, p)))
+        req_free(qp);
+    if (!err) {
+        if (p->type == QP_GSI)
+            qp->qpn = WIRE_QPN_GSI;
+        else if ((err = take_slot(e, qp))) {
+            req_free(qp);
+            resp_free(e, qp);
+        }
+    }
+    if (err) {
+        mem_pd_drop(e->mem, p->pd);
+        free(qp);
+        return err;
+    }
+    if (p->type == QP_GSI)
+        e->gsi = qp;
+    qp->max_send_wr = p->max_send_wr;
+    qp->max_recv_wr = p->max_recv_wr;
+    qp->max_send_sge = (uint16_t)p->max_send_sge;
+    qp->max_recv_sge = (uint16_t)p->max_recv_sge;
+    qp->max_inline = p->max_inline;
+    qp->send_cq->users++;
+    qp->recv_cq->users++;
+    e->nqps++;
+    *out = qp;
+    return 0;
+}
+
+void qp_free(struct engine *e, struct qp *qp)
+{
+    timer_cancel(&e->wheel, &qp->timer);
+    engine_deactivate(e, qp);
+    for (unsigned i = 0; i < ENGINE_BURST; i++)
+        if (e->tx_qp[i] == qp)
+            e->tx_qp[i] = NULL;
+    if (!qp_connected(qp))
+        ud_detach_all(e, qp);
+    if (qp->type == QP_GSI)
+        e->gsi = NULL;
+    else
+        give_slot(e, qp);
+    req_free(qp);
+    resp_free(e, qp);
+    qp->send_cq->users--;
+    qp->recv_cq->users--;
+    mem_pd_drop(e->mem, qp->pd);
+    free(qp->error);
+    e->nqps--;
+    if (!qp->nrecords) {
+        free(qp);
+        return;
+    }
+    qp->dead = 1;
+    qp->next = e->linger;
+    e->linger = qp;
+    e->nlinger++;
+}
+
+void engine_qp_destroy(struct engine *e, struct qp *qp)
+{
+    qp_free(e, qp);
+}
+
+void qp_reap(struct engine *e, struct qp *qp)
+{
+    struct qp **pp = &e->linger;
+    while (*pp != qp)
+        pp = &(*pp)->next;
+    *pp = qp->next;
+    e->nlinger--;
+    free(qp);
+}
+
+/* ---- small ones ---------------------------------------------------------------------------------
+ */
+
+uint32_t engine_qp_num(const struct qp *qp)
+{
+    return qp->qpn;
+}
+
+bool engine_qp_owes(const struct qp *qp)
+{
+    return resp_owes(qp);
+}
+
+void engine_qp_set_dmac(struct qp *qp, const uint8_t dmac[6])
+{
+    memcpy(qp->attr.av.dmac, dmac, 6);
+    if (qp->tmpl.len)
+        wire_tmpl_set_dmac(&qp->tmpl, dmac);
+}
+
+int engine_qp_set_cc(struct engine *e, struct qp *qp, const struct cc_type *type, uint64_t now)
+{
+    qp->cc = (struct cc){.type = type};
+    type->init(&qp->cc, e->p.line_rate, now);
+    return 0;
+}
+
+int engine_post_send(struct engine *e, struct qp *qp, const struct engine_send_wr *wr, uint64_t now)
+{
+    e->now = now;
+    return req_post(e, qp, wr, now);
+}
+
+int engine_post_recv(struct engine *e, struct qp *qp, const struct engine_recv_wr *wr)
+{
+    return resp_post(e, qp, wr);
+}
+
+uint32_t engine_sq_room(const struct qp *qp)
+{
+    return qp->req.depth - (qp->req.tail - qp->req.head);
+}

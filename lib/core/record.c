@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The pool of records, their FIFOs, and the tokens that copies carry. Rules: RSP-24, RSP-25,
+ * REQ-18.
+ */
+#include "record.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "engine_priv.h"
+
+int record_pool_init(struct record_pool *p, uint32_t size)
+{
+    p->all = calloc(size, sizeof *p->all);
+    if (!p->all)
+        return -ENOMEM;
+    p->size = p->nfree = size;
+    for (uint32_t i = 0; i < size; i++)
+        p->all[i].next = i + 1 < size ? &p->all[i + 1] : NULL;
+    p->free = p->all;
+    return 0;
+}
+
+void record_pool_free(struct record_pool *p)
+{
+    free(p->all);
+    *p = (struct record_pool){0};
+}
+
+static struct record_fifo *fifo_of(struct qp *qp, enum record_side side)
+{
+    return side == REC_RESP ? &qp->resp.recs : &qp->req.recs;
+}
+
+struct record *record_new(struct engine *e, struct qp *qp, enum record_side side)
+{
+    struct record_pool *p = &e->records;
+    struct record *r = p->free;
+    p->free = r->next;
+    p->nfree--;
+    *r = (struct record){
+        .qp = qp,
+        .gen = r->gen,
+        .side = (uint8_t)side,
+        .epoch = qp->epoch,
+    };
+    struct record_fifo *f = fifo_of(qp, side);
+    if (f->head)
+        f->tail->next = r;
+    else
+        f->head = r;
+    f->tail = r;
+    qp->nrecords++;
+    return r;
+}
+
+void record_hold(struct engine *e, struct record *r, const struct mem_ref *ref)
+{
+    r->hold = *ref;
+    r->held = true;
+    mem_hold(e->mem, ref);
+}
+
+struct engine_copy *record_copy(struct rx *rx, struct record *r, enum engine_copy_kind kind,
+                                const uint8_t *src, const struct mem_piece *dst)
+{
+    struct engine_copy *c = &rx->copies[rx->ncopies++];
+    *c = (struct engine_copy){
+        .token = (uint64_t)r->gen << 32 | (uint64_t)(r - rx->e->records.all),
+        .src = src,
+        .dst = *dst,
+        .frame = rx->frame,
+        .len = dst->len,
+        .qpn = r->qp->qpn,
+        .kind = (uint8_t)kind,
+    };
+    r->pending++;
+    return c;
+}
+
+static void release(struct engine *e, struct record *r)
+{
+    if (r->held)
+        engine_mem_drop(e, &r->hold);
+    r->qp->nrecords--;
+    r->gen++;
+    r->pending = 0;
+    r->next = e->records.free;
+    e->records.free = r;
+    e->records.nfree++;
+}
+
+void record_run(struct engine *e, struct qp *qp, enum record_side side, uint64_t now)
+{
+    struct record_fifo *f = fifo_of(qp, side);
+    struct record *r;
+    while ((r = f->head) && !r->pending) {
+        f->head = r->next;
+        if (!qp->dead && r->epoch == qp->epoch) {
+            if (side == REC_RESP)
+                resp_commit(e, qp, r, now);
+            else
+                comp_commit(e, qp, r, now);
+        }
+        release(e, r);
+    }
+    if (f->head)
+        return;
+    if (qp->dead) {
+        if (!qp->nrecords)
+            qp_reap(e, qp);
+    } else {
+        qp_side_idle(e, qp, side, now);
+    }
+}
+
+void record_result(struct engine *e, const struct engine_result *res, uint64_t now)
+{
+    uint32_t i = (uint32_t)res->token;
+    if (i >= e->records.size)
+        return;
+    struct record *r = &e->records.all[i];
+    if (r->gen != (uint32_t)(res->token >> 32) || !r->pending)
+        return; /* of an earlier life */
+    if (res->status && !r->status)
+        r->status = res->status < 0 ? res->status : -EFAULT;
+    r->orig = res->orig;
+    if (--r->pending == 0 && fifo_of(r->qp, r->side)->head == r)
+        record_run(e, r->qp, r->side, now);
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Flight recorder and the figures of one queue pair.
+ */
+#include "recorder.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine_priv.h"
+
+static const char *const note_text[NOTE_MAX] = {
+#define X(name, text) [NOTE_##name] = text,
+    NOTES(X)
+#undef X
+};
+
+void recorder_note(struct engine *e, struct qp *qp, enum note what, psn_t p, uint32_t v)
+{
+    struct note_event *ev = &qp->rec.ev[qp->rec.n++ % RECORDER_EVENTS];
+    ev->at = e->now;
+    ev->psn = p.v & PSN_MASK;
+    ev->what = (uint8_t)what;
+    ev->v = v;
+    if (__builtin_expect(e->p.hooks.trace != NULL, 0))
+        e->p.hooks.trace(e->p.hook_arg, qp->qpn, note_text[what], p.v, v);
+}
+
+void recorder_error(struct engine *e, struct qp *qp, const char *fmt, ...)
+{
+    recorder_note(e, qp, NOTE_ERROR, qp->req.una, 0);
+    if (qp->error)
+        return;
+    va_list ap;
+    va_start(ap, fmt);
+    if (vasprintf(&qp->error, fmt, ap) < 0)
+        qp->error = NULL;
+    va_end(ap);
+}
+
+size_t engine_qp_history(const struct engine *e, const struct qp *qp, char *buf, size_t size)
+{
+    (void)e;
+    size_t used = 0;
+    if (size)
+        buf[0] = 0;
+    uint32_t n = qp->rec.n < RECORDER_EVENTS ? qp->rec.n : RECORDER_EVENTS;
+    for (uint32_t i = qp->rec.n - n; i != qp->rec.n && used < size; i++) {
+        const struct note_event *ev = &qp->rec.ev[i % RECORDER_EVENTS];
+        int k = snprintf(buf + used, size - used,
+                         "%" PRIu64 ".%09" PRIu64 " %s psn 0x%06x (0x%x)\n", ev->at / 1000000000,
+                         ev->at % 1000000000, note_text[ev->what], (unsigned)ev->psn, ev->v);
+        if (k < 0 || (size_t)k >= size - used) {
+            buf[used] = 0; /* whole lines only */
+            break;
+        }
+        used += (size_t)k;
+    }
+    return used;
+}
+
+void engine_qp_info(const struct engine *e, const struct qp *qp, struct engine_qp_info *out)
+{
+    (void)e;
+    const struct req *rq = &qp->req;
+    *out = (struct engine_qp_info){
+        .qpn = qp->qpn,
+        .dest_qpn = qp->dest_qpn,
+        .type = qp->type,
+        .state = qp->state,
+        .epsn = qp->resp.epsn.v,
+        .msn = qp->resp.done_msn,
+        .sq_psn = rq->nxt.v,
+        .una_psn = rq->una.v,
+        .sq_used = rq->tail - rq->head,
+        .rq_used = qp->resp.rq_tail - qp->resp.rq_head,
+        .inflight_packets = psn(rq->max.v - rq->una.v).v,
+        .rd_atomic_out = rq->rd_out,
+        .tx_packets = qp->stats.tx_packets,
+        .rx_packets = qp->stats.rx_packets,
+        .tx_bytes = qp->stats.tx_bytes,
+        .rx_bytes = qp->stats.rx_bytes,
+        .retransmits = qp->stats.retransmits,
+        .timeouts = qp->stats.timeouts,
+        .naks = qp->stats.naks,
+        .rnr_naks = qp->stats.rnr_naks,
+        .cc_rate = qp->cc.rate,
+    };
+    if (qp->error)
+        snprintf(out->error, sizeof out->error, "%s", qp->error);
+}
+
+size_t engine_qp_state_size(void)
+{
+    return sizeof(struct qp);
+}

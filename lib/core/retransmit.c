@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Loss: go-back-N, the retry counters, waiting after RNR NAK, the ACK timer.
+ *
+ * The timers of a queue pair, all of them:
+ *   ack_at  runs while something that obliges the peer to answer is outstanding (TMR-02). Started
+ * by req_sent, when the packet is with the NIC (TMR-09); restarted by progress; stopped when all
+ * that obliges is answered, by going back, and while waiting for rnr_at. rnr_at  runs after an RNR
+ * NAK (RNR-05); nothing is sent meanwhile.
+ *
+ * Rules: RTX, TMR, RNR-05..09, REQ-33.
+ */
+#include "engine_priv.h"
+
+/* The last started work request whose first PSN isn't after p. */
+static uint32_t find_wqe(const struct qp *qp, psn_t p)
+{
+    const struct req *r = &qp->req;
+    uint32_t lo = 0, n = r->started - r->head;
+    while (n > 1) {
+        uint32_t half = n / 2;
+        if (psn_diff(req_wqe(qp, r->head + lo + half)->first, p) <= 0) {
+            lo += half;
+            n -= half;
+        } else {
+            n = half;
+        }
+    }
+    return r->head + lo;
+}
+
+static void place(struct qp *qp, psn_t p)
+{
+    struct req *r = &qp->req;
+    r->nxt = p;
+    r->cur = r->started;
+    r->pkt = 0;
+    if (r->head == r->started)
+        return;
+    uint32_t i = find_wqe(qp, p);
+    const struct swqe *w = req_wqe(qp, i);
+    uint32_t k = psn(p.v - w->first.v).v;
+    if (k < w->npsn) {
+        r->cur = i;
+        r->pkt = k;
+    }
+}
+
+void rtx_go_back(struct engine *e, struct qp *qp, psn_t p)
+{
+    struct req *r = &qp->req;
+    recorder_note(e, qp, NOTE_GO_BACK, p, 0);
+    place(qp, p);
+    r->since_ackreq = 0;
+    r->obliged = 0;
+    r->ack_at = TIMER_NEVER;
+    r->rtt_at = 0; /* an answer could be to either transmission */
+    qp_activate(e, qp);
+}
+
+/* How long answers to the first transmission may still come in. */
+static uint64_t round_trip(const struct qp *qp)
+{
+    if (qp->req.srtt)
+        return qp->req.srtt + qp->req.srtt / 2;
+    return qp->t_ack ? qp->t_ack / 8 : 1000000;
+}
+
+static void start_round(struct engine *e, struct qp *qp, psn_t p, uint64_t now)
+{
+    struct req *r = &qp->req;
+    r->rtx = 1;
+    r->rtx_psn = p;
+    r->rtx_at = now;
+    rtx_go_back(e, qp, p);
+}
+
+void rtx_retry(struct engine *e, struct qp *qp, psn_t p, bool timeout, const char *why,
+               uint64_t now)
+{
+    struct req *r = &qp->req;
+    if (!timeout) {
+        if (r->rnr_wait && psn_eq(r->rnr_psn, p)) /* RNR-02 */
+            return;
+        if (r->rtx && psn_eq(r->rtx_psn, p) && now - r->rtx_at < round_trip(qp)) /* TMR-07 */
+            return;
+    }
+    if (!r->retry_left) { /* TMR-05 */
+        engine_count(e, ENGINE_C_retry_exceeded_err);
+        comp_fail(e, qp, WC_RETRY_EXC_ERR, why, now);
+        return;
+    }
+    r->retry_left--;
+    if (qp->cc.type != &cc_none)
+        qp->cc.type->on_loss(&qp->cc, now);
+    start_round(e, qp, p, now);
+}
+
+void rtx_rnr(struct engine *e, struct qp *qp, psn_t p, unsigned code, uint64_t now)
+{
+    struct req *r = &qp->req;
+    engine_count(e, ENGINE_C_rnr_nak_retry_err);
+    if (r->rnr_wait && psn_eq(r->rnr_psn, p)) /* RNR-09 */
+        return;
+    if (qp->attr.rnr_retry != 7) { /* RNR-06 */
+        if (!r->rnr_left) {
+            engine_count(e, ENGINE_C_retry_rnr_exceeded_err);
+            comp_fail(e, qp, WC_RNR_RETRY_EXC_ERR, "RNR-06 the peer posts no receives", now);
+            return;
+        }
+        r->rnr_left--;
+    }
+    r->rtx = 0;
+    r->rnr_wait = 1;
+    r->rnr_psn = p;
+    r->rnr_at = now + wire_rnr_ns(code);
+    rtx_go_back(e, qp, p);
+    qp_rearm(e, qp);
+}
+
+static void sample_rtt(struct engine *e, struct qp *qp, uint64_t now)
+{
+    struct req *r = &qp->req;
+    if (!r->rtt_at || psn_diff(r->una, r->rtt_psn) <= 0)
+        return;
+    uint64_t rtt = now - r->rtt_at;
+    if (rtt > UINT32_MAX)
+        rtt = UINT32_MAX;
+    r->srtt = r->srtt ? (uint32_t)((7ull * r->srtt + rtt) / 8) : (uint32_t)rtt;
+    if (!r->srtt)
+        r->srtt = 1;
+    r->rtt_at = 0;
+    if (qp->cc.type != &cc_none)
+        qp->cc.type->on_ack(&qp->cc, rtt, 1, now);
+    (void)e;
+}
+
+void rtx_progress(struct engine *e, struct qp *qp, uint64_t now)
+{
+    struct req *r = &qp->req;
+    r->retry_left = qp->attr.retry_cnt;
+    if (r->rtx && psn_diff(r->una, r->rtx_psn) > 0)
+        r->rtx = 0;
+    if (psn_diff(r->una, r->rnr_psn) > 0) {
+        r->rnr_left = qp->attr.rnr_retry;
+        if (r->rnr_wait) { /* the answer overtook the NAK */
+            r->rnr_wait = 0;
+            r->rnr_at = TIMER_NEVER;
+        }
+    }
+    sample_rtt(e, qp, now);
+    if (psn_diff(r->una, r->nxt) > 0) /* answered while it waited to be sent again */
+        place(qp, r->una);
+    if (r->obliged && psn_diff(r->ob_end, r->una) <= 0) {
+        r->obliged = 0;
+        r->ack_at = TIMER_NEVER;
+    } else if (r->ack_at != TIMER_NEVER) {
+        r->ack_at = now + qp->t_ack;
+    }
+    if (r->cur != r->tail || !psn_eq(r->nxt, r->una))
+        qp_activate(e, qp);
+}
+
+void rtx_expire(struct engine *e, struct qp *qp, uint64_t now)
+{
+    struct req *r = &qp->req;
+    if (r->rnr_at <= now) {
+        psn_t p = r->rnr_psn;
+        r->rnr_at = TIMER_NEVER;
+        r->rnr_wait = 0;
+        start_round(e, qp, p, now);
+    }
+    if (r->ack_at <= now) {
+        r->ack_at = TIMER_NEVER;
+        engine_count(e, ENGINE_C_local_ack_timeout_err);
+        qp->stats.timeouts++;
+        recorder_note(e, qp, NOTE_TIMEOUT, r->una, r->retry_left);
+        rtx_retry(e, qp, r->una, true, "TMR-05 no answer", now);
+    }
+}
