@@ -226,8 +226,12 @@ int dpdk_eal_start(const struct dpdk_spec *spec, char *err, size_t err_size)
     bpf_debug = spec->debug;
     redirect_bpf_log("libbpf.so.1", "libbpf_set_print");
     redirect_bpf_log("libxdp.so.1", "libxdp_set_print");
-    if (!spec->debug) /* the tap driver calls the lack of flow offload an error, at every start */
+    if (!spec->debug) {
+        /* tap calls the lack of flow offload an error at every start, af_xdp a queue that is still
+         * being let go of; what matters, we report ourselves. */
         rte_log_set_level_pattern("pmd.net.tap", RTE_LOG_CRIT);
+        rte_log_set_level_pattern("pmd.net.af_xdp", RTE_LOG_CRIT);
+    }
     running = true;
     return 0;
 }

@@ -234,6 +234,37 @@ static bool fd_is_new(const struct netdev_fdset *before, const struct netdev_fds
     return (now->open[fd / 8] & ~before->open[fd / 8]) >> (fd % 8) & 1;
 }
 
+static bool is_xdp(int fd)
+{
+    char path[32], target[32] = "";
+    int domain = 0;
+    socklen_t len = sizeof(domain);
+
+    if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) == 0)
+        return domain == AF_XDP;
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    return readlink(path, target, sizeof(target) - 1) > 0 &&
+           !strncmp(target, "anon_inode:bpf", strlen("anon_inode:bpf"));
+}
+
+void netdev_find_xdp(const struct netdev_fdset *before, struct netdev_fdset *mine)
+{
+    struct netdev_fdset now;
+
+    netdev_fds(&now);
+    memset(mine, 0, sizeof(*mine));
+    for (int fd = 0; fd < NETDEV_FDS; fd++)
+        if (fd_is_new(before, &now, fd) && is_xdp(fd))
+            mine->open[fd / 8] |= (uint8_t)(1u << (fd % 8));
+}
+
+void netdev_close_xdp(const struct netdev_fdset *mine)
+{
+    for (int fd = 0; fd < NETDEV_FDS; fd++)
+        if (mine->open[fd / 8] >> (fd % 8) & 1 && is_xdp(fd))
+            close(fd);
+}
+
 int netdev_find_socket(const struct netdev_fdset *before, int domain, int ifindex)
 {
     struct netdev_fdset now;

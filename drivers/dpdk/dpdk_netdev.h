@@ -57,6 +57,12 @@ void netdev_fds(struct netdev_fdset *set);
  * (domain AF_XDP) an XDP socket; -1 = none. */
 int netdev_find_socket(const struct netdev_fdset *before, int domain, int ifindex);
 
+/* Which descriptors opened since `before` are XDP sockets, BPF maps or programs; and close those of
+ * them that are still that. (DPDK's af_xdp driver forgets some when its device is closed, and then
+ * the interface's queue stays taken.) */
+void netdev_find_xdp(const struct netdev_fdset *before, struct netdev_fdset *mine);
+void netdev_close_xdp(const struct netdev_fdset *mine);
+
 /* The descriptor opened since `before` that is an attached queue of the tap interface `name`. */
 int netdev_find_tap(const struct netdev_fdset *before, const char *name);
 

@@ -34,6 +34,9 @@
 #define AF_XDP_ROOM      (63u * 64u - 64u - 128u) /* data room, head room included */
 #define AF_XDP_FRAME_MAX (AF_XDP_ROOM - RTE_PKTMBUF_HEADROOM - 256u)
 
+#define AF_XDP_TRIES    20
+#define AF_XDP_PAUSE_US 20000u
+
 #define POOL_CACHE 256u
 
 /* EAL's plugging in and out, and our numbering of pools. */
@@ -281,11 +284,8 @@ static int set_up(struct dpdk_port *port, uint32_t frame_max, const struct netde
         if (rc)
             return explain(port, "interface", rc, err, size);
         port->watched = true;
-        /* Debian 12's tap driver sends nothing longer than its MTU and lets nobody raise it. */
-        if (rte_eth_dev_set_mtu(port->id, (uint16_t)(frame_max - ETH_HDR)))
-            frame_max = RTE_ETHER_MTU + ETH_HDR;
-        else
-            mtu = frame_max - ETH_HDR;
+        /* Debian 12's tap driver sends nothing longer than its MTU and takes none above 1504. */
+        frame_max = device_frame_max(&port->spec, &info, frame_max, &mtu);
         frame_max = iface_frame_max(port, frame_max);
     }
     port->frame_max = kernel_iface(port->spec.kind)
@@ -345,11 +345,13 @@ static void remove_device(struct dpdk_port *port)
         rte_eth_dev_close(port->id);
         rte_dev_remove(port->device);
     }
+    if (port->spec.kind == DPDK_AF_XDP)
+        netdev_close_xdp(&port->xdp_fds);
     port->device = NULL;
     port->io.caps.rx_fd = -1;
 }
 
-int dpdk_port_attach(struct dpdk_port *port, uint32_t frame_max, char *err, size_t err_size)
+static int attach_once(struct dpdk_port *port, uint32_t frame_max, char *err, size_t err_size)
 {
     struct netdev_fdset before;
     int rc, ns;
@@ -362,12 +364,29 @@ int dpdk_port_attach(struct dpdk_port *port, uint32_t frame_max, char *err, size
         rc = explain(port, "probe", rc, err, err_size);
     else
         rc = set_up(port, frame_max, &before, err, err_size);
+    if (port->spec.kind == DPDK_AF_XDP)
+        netdev_find_xdp(&before, &port->xdp_fds);
     if (rc == 0)
         port->attached = true;
     else
         remove_device(port);
     leave_ns(ns);
     pthread_mutex_unlock(&lock);
+    return rc;
+}
+
+int dpdk_port_attach(struct dpdk_port *port, uint32_t frame_max, char *err, size_t err_size)
+{
+    int rc = attach_once(port, frame_max, err, err_size);
+
+    /* The kernel lets go of an XDP socket's queue a moment after the socket was closed, and DPDK
+     * doesn't tell "busy" from other failures: whoever reopens a port must not fail for that. */
+    for (int i = 0; rc && port->spec.kind == DPDK_AF_XDP && i < AF_XDP_TRIES; i++) {
+        usleep(AF_XDP_PAUSE_US);
+        rte_mempool_free(port->pool); /* the failed try kept some of its buffers */
+        port->pool = NULL;
+        rc = attach_once(port, frame_max, err, err_size);
+    }
     return rc;
 }
 

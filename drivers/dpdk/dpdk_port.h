@@ -50,7 +50,8 @@ struct dpdk_port {
     int ns_fd;            /* network namespace of the opener, to attach again in */
     int rx_signal;        /* a signal the driver needs in the thread that receives; 0 = none */
     bool rx_interrupt;    /* rx_fd is an interrupt that has to be armed */
-    uint64_t lost_rx;     /* drops of earlier incarnations of the device, and the kernel's */
+    struct netdev_fdset xdp_fds; /* what af_xdp's driver opened, and may forget to close */
+    uint64_t lost_rx;            /* drops of earlier incarnations of the device, and the kernel's */
     uint64_t lost_tx;
 };
 

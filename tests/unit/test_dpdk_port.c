@@ -326,7 +326,7 @@ START_TEST(link_down_and_peer_replaced)
     a->ops->link(a, &after);
     ck_assert_uint_eq(after.changes, before.changes + 4);
 
-    for (int i = 0; i < 10; i++) {
+    for (int i = 0; i < 6; i++) {
         sh("ip link del v0");
         if (i % 2)
             ck_assert(wait_link(a, false) && wait_link(b, false));
@@ -348,7 +348,7 @@ START_TEST(ports_open_and_close_again_and_again)
 {
     uint32_t lens[1] = {200};
 
-    for (int i = 0; i < 20; i++) {
+    for (int i = 0; i < 8; i++) {
         struct io_port *a = open_port("net_af_packet0,iface=v0", 4200);
         struct io_port *b = open_port("net_af_packet1,iface=v1", 4200);
         struct io_slot slots[IO_BURST_MAX];

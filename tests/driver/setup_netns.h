@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What the conformance test of DPDK's kernel-interface drivers runs on: a network namespace of the
+ * calling process's own, which ends with it, so that nothing is left to take down.
+ */
+#ifndef URNIC_TESTS_SETUP_NETNS_H
+#define URNIC_TESTS_SETUP_NETNS_H
+
+/* The veth pair v0 - v1, up, with nothing of the kernel's on it. 0, or 77 without root. */
+int setup_veth(const char *dir);
+
+/* An empty namespace, for a tap device that the driver makes. */
+int setup_empty(const char *dir);
+
+#endif
