@@ -100,7 +100,7 @@ void netdev_close(struct netdev *nd)
     nd->ctl_fd = nd->event_fd = nd->member_fd = -1;
 }
 
-static void link_event(struct netdev *nd, const struct nlmsghdr *nlh)
+static void link_event(struct netdev *nd, struct nlmsghdr *nlh)
 {
     const struct ifinfomsg *ifi = NLMSG_DATA(nlh);
 

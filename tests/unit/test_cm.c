@@ -81,8 +81,8 @@ static void listen_to(struct side *s)
 
 static void pump(void)
 {
-    for (bool busy = true; busy;)
-        busy = move(&a, &b) | move(&b, &a);
+    for (unsigned moved = 1; moved;)
+        moved = (unsigned)move(&a, &b) + (unsigned)move(&b, &a);
     listen_to(&a);
     listen_to(&b);
 }

@@ -31,10 +31,13 @@ static size_t unhex(uint8_t *out, size_t cap, const char *hex)
     return n;
 }
 
+/* Kept: the vectors' strings live in it. */
+static json_t *root;
+
 static void load(void)
 {
     json_error_t err;
-    json_t *root = json_load_file(VECTORS_JSON, 0, &err);
+    root = json_load_file(VECTORS_JSON, 0, &err);
     if (!root)
         fail(err.text);
     const json_t *list = json_object_get(root, "vectors");
@@ -57,7 +60,6 @@ static void load(void)
         v->len = unhex(v->frame, sizeof(v->frame), hex);
         v->icrc = icrc ? (uint32_t)strtoul(icrc, NULL, 0) : 0;
     }
-    /* The strings live as long as the program: `root` is kept. */
 }
 
 const struct vector *vectors_all(size_t *count)
