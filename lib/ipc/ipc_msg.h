@@ -313,6 +313,10 @@ struct ipc_mw_alloc {
 /* ---- queues ------------------------------------------------------------------------------------
  */
 
+/* A send queue has units for max_send_wr of the longest request that its limits allow, so that
+ * posting never runs out of units before it runs out of requests: ipc_sqe_units_max() in
+ * ipc_ring.h. A QP's queues come with 0, 1 or 2 descriptors, the send queue's first. */
+
 /* Where a queue lies: ipc_queue (or ipc_cq_ring) at `off` of slab `slab`, entries right behind it.
  * When the client has not seen this slab before, slab_size is not 0 and the next descriptor of the
  * message is the slab (map slab_size octets, shared, read-write). */
@@ -574,10 +578,13 @@ struct ipc_cm_route {
     uint32_t zero;
 };
 
+/* Also how the id of a CONNECT_REQUEST gets a reference of its own: its events carry the listener's
+ * until then. */
 struct ipc_cm_migrate {
     struct ipc_hdr hdr;
     uint32_t id;
-    uint32_t channel;
+    uint32_t channel; /* where later events go; may be the one it has */
+    uint64_t ref;
 };
 
 /* On a CM channel (SOCK_SEQPACKET). */

@@ -221,6 +221,15 @@ static inline uint32_t ipc_sqe_ext(unsigned opcode, bool ud)
     return 0;
 }
 
+/* Units of the longest send request within these limits. */
+static inline uint32_t ipc_sqe_units_max(uint32_t max_sge, uint32_t max_inline, bool ud)
+{
+    uint32_t sge = max_sge * (uint32_t)sizeof(struct ipc_sge);
+    uint32_t ext = ud ? (uint32_t)sizeof(struct ipc_sqe_ud) : (uint32_t)sizeof(struct ipc_sqe_bind);
+    uint32_t data = sge > max_inline ? sge : max_inline;
+    return ((uint32_t)sizeof(struct ipc_sqe) + ext + data + IPC_UNIT - 1) / IPC_UNIT;
+}
+
 /* A side's private view of a queue: addresses and masks never come from shared memory. */
 struct ipc_ring {
     struct ipc_queue *q;

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Inside of liburnic: the objects. What an application's threads share is guarded like this:
+ *
+ *     conn.lock     one control request at a time
+ *     ctx->lock     object table, slabs, event counts; ctx->acked is signalled when events are
+ * acked cq->lock      the consumer's side of a CQ ring locks    the producer's side of a queue
+ * (post)
+ *
+ * Order: ctx->lock before cq->lock; conn.lock and ring locks are innermost. A queue's `retired`
+ * count goes from the poller to the poster without a lock.
+ */
+#ifndef URNIC_CLIENT_H
+#define URNIC_CLIENT_H
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+#include "client_conn.h"
+#include "urnic/urnic.h"
+
+/* ---- a lock for a few instructions
+ * ------------------------------------------------------------------ */
+
+struct client_lock {
+    _Atomic uint32_t taken;
+};
+
+static inline void client_lock(struct client_lock *l)
+{
+    for (unsigned spins = 0;; spins++) {
+        if (!atomic_exchange_explicit(&l->taken, 1, memory_order_acquire))
+            return;
+        while (atomic_load_explicit(&l->taken, memory_order_relaxed)) {
+            if (++spins > 64)
+                sched_yield(); /* the holder may have been preempted */
+#if defined(__x86_64__)
+            else
+                __builtin_ia32_pause();
+#endif
+        }
+    }
+}
+
+static inline void client_unlock(struct client_lock *l)
+{
+    atomic_store_explicit(&l->taken, 0, memory_order_release);
+}
+
+/* ---- objects that messages and completions name by number
+ * --------------------------------------------- */
+
+enum client_kind { CLIENT_CQ = 1, CLIENT_QP, CLIENT_SRQ, CLIENT_ID };
+
+struct client_obj {
+    uint32_t ref;
+    enum client_kind kind;
+    uint32_t events, acked; /* handed to the application, acknowledged by it; ctx->lock */
+};
+
+#define CLIENT_REF_SLOTS 1024u /* of a page */
+#define CLIENT_REF_PAGES 1024u
+
+/* A reference is a slot number with a generation above it, so that a late event about a dead object
+ * never reaches its successor. Pages never move: lookups need no lock. */
+struct client_ref_page {
+    _Atomic(struct client_obj *) obj[CLIENT_REF_SLOTS];
+    uint16_t gen[CLIENT_REF_SLOTS];
+    uint32_t next_free[CLIENT_REF_SLOTS];
+};
+
+struct client_refs {
+    _Atomic(struct client_ref_page *) page[CLIENT_REF_PAGES];
+    uint32_t used;  /* slots ever used */
+    uint32_t freed; /* slot + 1 of the first free one, 0 = none */
+};
+
+int client_ref_add(struct client_refs *t, struct client_obj *obj, enum client_kind kind);
+void client_ref_del(struct client_refs *t, struct client_obj *obj);
+struct client_obj *client_ref_get(struct client_refs *t, uint32_t ref); /* NULL = gone */
+void client_refs_free(struct client_refs *t);
+
+/* ---- memory
+ * ---------------------------------------------------------------------------------------- */
+
+struct client_slab { /* a mapping of the daemon's memory */
+    struct client_slab *next;
+    uint32_t number; /* queue slabs: their number; data: the handle */
+    uint8_t *addr;
+    size_t size;
+    bool data; /* from urnic_alloc */
+};
+
+struct urnic_context {
+    struct client_conn conn;
+    pthread_mutex_t lock;
+    pthread_cond_t acked;
+    struct client_refs refs;
+    struct client_slab *slabs;
+    struct ipc_doorbell *db;
+    uint32_t db_slots;
+    const struct ipc_worker *worker;
+    size_t db_size, worker_size;
+    int kick_fd, async_fd;
+    bool fatal_told;  /* DEVICE_FATAL was reported */
+    uint32_t objects; /* PDs, channels ...: what keeps urnic_close busy */
+};
+
+struct urnic_pd {
+    struct urnic_context *ctx;
+    uint32_t handle;
+};
+
+struct urnic_ah {
+    struct urnic_context *ctx;
+    struct ipc_av av;
+};
+
+struct urnic_channel {
+    struct urnic_context *ctx;
+    uint32_t handle;
+    int fd;
+};
+
+struct urnic_cq {
+    struct client_obj obj;
+    struct urnic_context *ctx;
+    struct client_lock lock;
+    struct ipc_cq_view view; /* view.index: written under the lock, read without by empty polls */
+    uint32_t quiet;          /* empty polls until the next look whether the daemon lives */
+    uint32_t handle;
+    void *user;
+    struct urnic_channel *channel;
+};
+
+/* The producer's half of a receive queue, own or shared. */
+struct client_rq {
+    struct client_lock lock;
+    struct ipc_ring ring;
+    uint32_t doorbell;
+    uint32_t max_wr, max_sge;
+    uint32_t posted;          /* under the lock */
+    _Atomic uint32_t retired; /* completions polled */
+};
+
+struct urnic_srq {
+    struct client_obj obj;
+    struct urnic_context *ctx;
+    struct client_rq rq;
+    uint32_t handle;
+    void *user;
+};
+
+struct urnic_qp {
+    struct client_obj obj;
+    struct urnic_context *ctx;
+    /* sending */
+    struct client_lock sq_lock;
+    struct ipc_ring sq;
+    uint32_t sq_cons; /* the daemon's index as last seen */
+    uint32_t sq_doorbell;
+    uint32_t sq_posted;          /* requests ever posted */
+    _Atomic uint32_t sq_retired; /* of those, known to be complete */
+    uint32_t sq_mask;            /* of wr_id */
+    uint64_t *wr_id;             /* by request number */
+    uint32_t max_send_wr, max_send_sge, max_inline;
+    _Atomic uint32_t state; /* as the application set it */
+    uint32_t type;
+    bool sig_all;
+    /* receiving */
+    struct client_rq rq;
+    struct urnic_srq *srq;
+    /* identity */
+    uint32_t qpn, handle;
+    struct urnic_cq *send_cq, *recv_cq;
+    void *user;
+};
+
+/* Where a queue lies, mapping its slab if it is a new one: then *fds is its descriptor, which is
+ * closed. NULL: no memory, or the daemon sent nonsense. */
+void *client_where(struct urnic_context *ctx, const struct ipc_where *w, size_t need, int *fds,
+                   unsigned nfds, unsigned *used);
+
+/* Ring a queue's doorbell, waking the worker if it sleeps. */
+void client_ring(struct urnic_context *ctx, uint32_t doorbell);
+
+/* Has the daemon gone? Costs a system call. */
+bool client_gone(struct urnic_context *ctx);
+
+/* Drop a queue pair's completions that wait in a CQ. */
+void client_cq_purge(struct urnic_cq *cq, const struct urnic_qp *qp);
+
+/* Take an object out of the table once all its events have been acknowledged. */
+void client_obj_retire(struct urnic_context *ctx, struct client_obj *obj);
+
+void client_av(struct ipc_av *av, const struct urnic_ah_attr *attr);
+void client_ah_attr(struct urnic_ah_attr *attr, const struct ipc_av *av);
+/* Modify with attributes as the daemon's CM computes them. */
+int client_qp_modify(struct urnic_qp *qp, const struct ipc_qp_attr *attr, unsigned mask);
+
+/* Objects that keep urnic_close busy: one more, one less. */
+static inline void client_count(struct urnic_context *ctx, int by)
+{
+    pthread_mutex_lock(&ctx->lock);
+    ctx->objects += (uint32_t)by;
+    pthread_mutex_unlock(&ctx->lock);
+}
+
+static inline int client_call(struct urnic_context *ctx, void *req, size_t req_len, void *reply,
+                              size_t size)
+{
+    return client_conn_call(&ctx->conn, req, req_len, reply, size, NULL, NULL);
+}
+
+static inline bool client_dead(struct urnic_context *ctx)
+{
+    return atomic_load_explicit(&ctx->conn.dead, memory_order_relaxed);
+}
+
+/* Destroy an object of the daemon; when the daemon is dead, it is destroyed already. */
+static inline int client_destroy(struct urnic_context *ctx, enum ipc_type type, uint32_t handle)
+{
+    int err = client_conn_handle(&ctx->conn, type, handle);
+    return err < 0 && client_dead(ctx) ? 0 : err;
+}
+
+static inline void client_close_fds(const int *fds, unsigned from, unsigned n)
+{
+    for (; from < n; from++)
+        close(fds[from]);
+}
+
+#endif

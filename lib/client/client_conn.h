@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A connection to the daemon's control socket: hello, then requests and their replies. Also for
+ * tools that want no device.
+ */
+#ifndef URNIC_CLIENT_CONN_H
+#define URNIC_CLIENT_CONN_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "ipc.h"
+
+struct client_conn {
+    int sock;
+    int pid; /* of the process that opened it: children must not use it */
+    pthread_mutex_t lock;
+    uint32_t next_id;
+    uint64_t features; /* the daemon's */
+    _Atomic bool dead;
+};
+
+/* Connect and say hello. path NULL = by the rules of ipc_socket_path. -ENODEV nobody listens there,
+ * -EACCES, -EPROTO, -EPROTONOSUPPORT. */
+int client_conn_open(struct client_conn *c, const char *path);
+void client_conn_close(struct client_conn *c);
+
+/* Send a request (its hdr.type is set, hdr.id will be) with nsend descriptors and wait for the
+ * reply: raw, of up to cap octets, with up to *nfds descriptors (nfds may be NULL). Any thread.
+ * Returns its length; or -errno: the reply's status, or -ENODEV the daemon has gone, -EPERM after a
+ * fork, -ETIMEDOUT it doesn't answer. */
+ssize_t client_conn_raw(struct client_conn *c, void *req, size_t req_len, const int *send_fds,
+                        unsigned nsend, void *reply, size_t cap, int *fds, unsigned *nfds);
+
+/* The same for replies of a fixed struct: fills `reply` of `size` octets. 0 or -errno. */
+int client_conn_call(struct client_conn *c, void *req, size_t req_len, void *reply, size_t size,
+                     int *fds, unsigned *nfds);
+
+/* Requests of one handle that answer with a bare header: destroying things. */
+int client_conn_handle(struct client_conn *c, enum ipc_type type, uint32_t handle);
+
+#endif

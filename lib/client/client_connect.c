@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Connecting and accepting in one blocking call each: the event-based calls in their usual order,
+ * under one deadline. Each connection has a channel of its own, so connections don't wait for each
+ * other.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "client_cm.h"
+
+#define DEFAULT_TIMEOUT_MS 10000
+
+struct urnic_listener {
+    struct urnic_context *ctx;
+    struct urnic_cm_channel *channel;
+    struct urnic_cm_id *id;
+    uint16_t port;
+};
+
+static int64_t now_ms(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+static int64_t deadline_of(int timeout_ms)
+{
+    if (timeout_ms < 0)
+        return -1;
+    return now_ms() + (timeout_ms != 0 ? timeout_ms : DEFAULT_TIMEOUT_MS);
+}
+
+static int remaining(int64_t deadline)
+{
+    if (deadline < 0)
+        return -1;
+    int64_t left = deadline - now_ms();
+    return left > 0 ? (int)left : 0;
+}
+
+static int wait_event(struct urnic_cm_channel *ch, int64_t deadline, struct urnic_cm_event *ev)
+{
+    struct pollfd p = {.fd = ch->fd, .events = POLLIN};
+    int n = poll(&p, 1, remaining(deadline));
+    if (n < 0)
+        return -errno;
+    return n == 0 ? -ETIMEDOUT : urnic_get_cm_event(ch, ev);
+}
+
+static int event_error(const struct urnic_cm_event *ev)
+{
+    if (ev->event == URNIC_CM_REJECTED)
+        return -ECONNREFUSED;
+    if (ev->status < 0)
+        return ev->status;
+    return ev->event == URNIC_CM_CONNECT_ERROR || ev->event == URNIC_CM_DISCONNECTED
+               ? -ECONNABORTED
+               : -EHOSTUNREACH;
+}
+
+/* Wait for one kind of event; any other ends the attempt. */
+static int expect(struct urnic_cm_channel *ch, int64_t deadline, enum urnic_cm_event_type want,
+                  struct urnic_cm_event *ev)
+{
+    int err = wait_event(ch, deadline, ev);
+    if (err < 0)
+        return err;
+    return ev->event == want ? 0 : event_error(ev);
+}
+
+static int parse_ip(const char *ip, uint16_t port, struct sockaddr_storage *out)
+{
+    struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons(port)};
+    struct sockaddr_in6 in6 = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
+    memset(out, 0, sizeof(*out));
+    if (ip == NULL || inet_pton(AF_INET6, ip, &in6.sin6_addr) == 1)
+        memcpy(out, &in6, sizeof(in6));
+    else if (inet_pton(AF_INET, ip, &in.sin_addr) == 1)
+        memcpy(out, &in, sizeof(in));
+    else
+        return -EINVAL;
+    return 0;
+}
+
+int urnic_close_conn(struct urnic_conn *conn)
+{
+    int err = 0;
+    if (conn->id != NULL) {
+        urnic_disconnect(conn->id);
+        err = urnic_destroy_id(conn->id);
+    }
+    if (conn->qp != NULL && err == 0)
+        err = urnic_destroy_qp(conn->qp);
+    if (conn->channel != NULL && err == 0)
+        err = urnic_destroy_cm_channel(conn->channel);
+    if (err == 0)
+        free(conn);
+    return err;
+}
+
+/* The queue pair of a connection whose id exists: created, in INIT, prepared. */
+static int make_qp(struct urnic_conn *conn, const struct urnic_conn_attr *attr,
+                   int (*prepare)(void *arg, struct urnic_qp *qp), void *arg)
+{
+    struct urnic_qp_init_attr init = attr->qp;
+    int err = urnic_create_qp(attr->pd, &init, &conn->qp);
+    if (err == 0)
+        err = urnic_id_set_qp(conn->id, conn->qp);
+    if (err == 0 && prepare != NULL)
+        err = prepare(arg, conn->qp);
+    return err;
+}
+
+static void keep_private_data(struct urnic_conn *conn, const struct urnic_cm_event *ev)
+{
+    conn->private_data_len = ev->private_data_len;
+    memcpy(conn->private_data, ev->private_data, sizeof(conn->private_data));
+}
+
+static int connect_steps(struct urnic_conn *conn, const struct sockaddr *dst,
+                         const struct urnic_conn_attr *attr,
+                         int (*prepare)(void *arg, struct urnic_qp *qp), void *arg)
+{
+    struct urnic_cm_event ev;
+    int64_t deadline = deadline_of(attr->timeout_ms);
+    int step_ms = deadline < 0 ? DEFAULT_TIMEOUT_MS : remaining(deadline);
+    int err = urnic_resolve_addr(conn->id, NULL, dst, step_ms);
+    if (err == 0)
+        err = expect(conn->channel, deadline, URNIC_CM_ADDR_RESOLVED, &ev);
+    if (err == 0)
+        err = urnic_resolve_route(conn->id, step_ms);
+    if (err == 0)
+        err = expect(conn->channel, deadline, URNIC_CM_ROUTE_RESOLVED, &ev);
+    if (err == 0)
+        err = make_qp(conn, attr, prepare, arg);
+    if (err == 0)
+        err = urnic_connect(conn->id, &attr->param);
+    if (err == 0)
+        err = expect(conn->channel, deadline, URNIC_CM_ESTABLISHED, &ev);
+    if (err == 0)
+        keep_private_data(conn, &ev);
+    return err;
+}
+
+int urnic_connect_addr(struct urnic_context *ctx, const char *ip, uint16_t port,
+                       struct urnic_conn_attr *attr, int (*prepare)(void *arg, struct urnic_qp *qp),
+                       void *arg, struct urnic_conn **out)
+{
+    struct sockaddr_storage dst;
+    enum urnic_port_space ps = attr->qp.qp_type == URNIC_QPT_UD ? URNIC_PS_UDP : URNIC_PS_TCP;
+    int err = ip != NULL ? parse_ip(ip, port, &dst) : -EINVAL;
+    if (err < 0)
+        return err;
+    struct urnic_conn *conn = calloc(1, sizeof(*conn));
+    if (conn == NULL)
+        return -ENOMEM;
+    err = urnic_create_cm_channel(ctx, &conn->channel);
+    if (err == 0)
+        err = urnic_create_id(conn->channel, ps, NULL, &conn->id);
+    if (err == 0)
+        err = connect_steps(conn, (const struct sockaddr *)&dst, attr, prepare, arg);
+    if (err < 0) {
+        urnic_close_conn(conn);
+        return err;
+    }
+    *out = conn;
+    return 0;
+}
+
+/* ---- the other side -----------------------------------------------------------------------------
+ */
+
+int urnic_close_listener(struct urnic_listener *l)
+{
+    int err = 0;
+    if (l->id != NULL)
+        err = urnic_destroy_id(l->id);
+    if (l->channel != NULL && err == 0)
+        err = urnic_destroy_cm_channel(l->channel);
+    if (err == 0)
+        free(l);
+    return err;
+}
+
+int urnic_listen_addr(struct urnic_context *ctx, const char *ip, uint16_t port, int backlog,
+                      struct urnic_listener **out)
+{
+    struct sockaddr_storage src;
+    int err = parse_ip(ip, port, &src);
+    if (err < 0)
+        return err;
+    struct urnic_listener *l = calloc(1, sizeof(*l));
+    if (l == NULL)
+        return -ENOMEM;
+    l->ctx = ctx;
+    err = urnic_create_cm_channel(ctx, &l->channel);
+    if (err == 0)
+        err = urnic_create_id(l->channel, URNIC_PS_TCP, NULL, &l->id);
+    if (err == 0)
+        err = urnic_bind_addr(l->id, (const struct sockaddr *)&src);
+    if (err == 0)
+        err = urnic_listen(l->id, backlog);
+    if (err < 0) {
+        urnic_close_listener(l);
+        return err;
+    }
+    l->port = l->id->src.port;
+    *out = l;
+    return 0;
+}
+
+uint16_t urnic_listener_port(const struct urnic_listener *l)
+{
+    return l->port;
+}
+
+int urnic_listener_fd(const struct urnic_listener *l)
+{
+    return l->channel->fd;
+}
+
+static int accept_steps(struct urnic_conn *conn, int64_t deadline,
+                        const struct urnic_conn_attr *attr,
+                        int (*prepare)(void *arg, struct urnic_qp *qp), void *arg)
+{
+    struct urnic_cm_event ev;
+    int err = make_qp(conn, attr, prepare, arg);
+    if (err < 0) {
+        urnic_reject(conn->id, NULL, 0);
+        return err;
+    }
+    err = urnic_accept(conn->id, &attr->param);
+    if (err == 0)
+        err = expect(conn->channel, deadline, URNIC_CM_ESTABLISHED, &ev);
+    return err;
+}
+
+int urnic_accept_conn(struct urnic_listener *l, struct urnic_conn_attr *attr,
+                      int (*prepare)(void *arg, struct urnic_qp *qp), void *arg,
+                      struct urnic_conn **out)
+{
+    struct urnic_cm_event ev;
+    int64_t deadline = deadline_of(attr->timeout_ms);
+    int err;
+    do
+        err = wait_event(l->channel, deadline, &ev);
+    while (err == 0 && ev.event != URNIC_CM_CONNECT_REQUEST);
+    if (err < 0)
+        return err;
+
+    struct urnic_conn *conn = calloc(1, sizeof(*conn));
+    if (conn == NULL) {
+        urnic_destroy_id(ev.id);
+        return -ENOMEM;
+    }
+    conn->id = ev.id;
+    keep_private_data(conn, &ev);
+    err = urnic_create_cm_channel(l->ctx, &conn->channel);
+    if (err == 0)
+        err = client_cm_migrate(conn->id, conn->channel);
+    if (err == 0)
+        err = accept_steps(conn, deadline, attr, prepare, arg);
+    if (err < 0) {
+        urnic_close_conn(conn);
+        return err;
+    }
+    *out = conn;
+    return 0;
+}

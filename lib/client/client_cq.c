@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Completion queues: polling, arming, and the channels on which their events arrive (CQ-01 ..
+ * CQ-09).
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#include "client.h"
+
+/* Empty polls between two looks whether the daemon lives: some 50 us of spinning. */
+#define QUIET_POLLS 16384u
+
+int urnic_create_channel(struct urnic_context *ctx, struct urnic_channel **out)
+{
+    struct ipc_hdr req = {.type = IPC_CHANNEL_CREATE};
+    struct ipc_handle reply;
+    int fd;
+    unsigned nfds = 1;
+    struct urnic_channel *ch = malloc(sizeof(*ch));
+    if (ch == NULL)
+        return -ENOMEM;
+    int err = client_conn_call(&ctx->conn, &req, sizeof(req), &reply, sizeof(reply), &fd, &nfds);
+    if (err < 0 || nfds != 1) {
+        free(ch);
+        return err < 0 ? err : -EPROTO;
+    }
+    *ch = (struct urnic_channel){.ctx = ctx, .handle = reply.handle, .fd = fd};
+    client_count(ctx, 1);
+    *out = ch;
+    return 0;
+}
+
+int urnic_destroy_channel(struct urnic_channel *ch)
+{
+    int err = client_destroy(ch->ctx, IPC_CHANNEL_DESTROY, ch->handle);
+    if (err < 0)
+        return err;
+    client_count(ch->ctx, -1);
+    close(ch->fd);
+    free(ch);
+    return 0;
+}
+
+int urnic_channel_fd(const struct urnic_channel *ch)
+{
+    return ch->fd;
+}
+
+int urnic_create_cq(struct urnic_context *ctx, int cqe, void *cq_context,
+                    struct urnic_channel *channel, struct urnic_cq **out)
+{
+    struct ipc_cq reply;
+    int fds[1];
+    unsigned nfds = 1, used = 0;
+    if (cqe <= 0)
+        return -EINVAL;
+    struct urnic_cq *cq = calloc(1, sizeof(*cq));
+    if (cq == NULL)
+        return -ENOMEM;
+    cq->ctx = ctx;
+    cq->user = cq_context;
+    cq->channel = channel;
+    cq->quiet = QUIET_POLLS;
+    pthread_mutex_lock(&ctx->lock);
+    int err = client_ref_add(&ctx->refs, &cq->obj, CLIENT_CQ);
+    pthread_mutex_unlock(&ctx->lock);
+    if (err < 0) {
+        free(cq);
+        return err;
+    }
+
+    struct ipc_cq_create req = {
+        .hdr.type = IPC_CQ_CREATE,
+        .cqe = (uint32_t)cqe,
+        .channel = channel != NULL ? channel->handle : 0,
+        .ref = cq->obj.ref,
+    };
+    err = client_conn_call(&ctx->conn, &req, sizeof(req), &reply, sizeof(reply), fds, &nfds);
+    if (err == 0) {
+        size_t need = sizeof(struct ipc_cq_ring) + (size_t)reply.ring.entries * IPC_UNIT;
+        void *at = client_where(ctx, &reply.ring, need, fds, nfds, &used);
+        client_close_fds(fds, used, nfds);
+        if (at != NULL) {
+            ipc_cq_view_init(&cq->view, at, reply.ring.entries);
+            cq->handle = reply.cq;
+            client_count(ctx, 1);
+            *out = cq;
+            return 0;
+        }
+        client_conn_handle(&ctx->conn, IPC_CQ_DESTROY, reply.cq);
+        err = -ENOMEM;
+    }
+    client_obj_retire(ctx, &cq->obj);
+    free(cq);
+    return err;
+}
+
+int urnic_destroy_cq(struct urnic_cq *cq)
+{
+    int err = client_destroy(cq->ctx, IPC_CQ_DESTROY, cq->handle);
+    if (err < 0)
+        return err;
+    client_obj_retire(cq->ctx, &cq->obj);
+    client_count(cq->ctx, -1);
+    free(cq);
+    return 0;
+}
+
+int urnic_cq_size(const struct urnic_cq *cq)
+{
+    return (int)cq->view.entries;
+}
+
+void *urnic_cq_context(const struct urnic_cq *cq)
+{
+    return cq->user;
+}
+
+/* What a completion frees: the request itself, and all before it that asked for none. */
+static void retire_entry(struct urnic_qp *qp, const struct ipc_cqe *e)
+{
+    if (e->kind == IPC_CQE_SEND)
+        atomic_store_explicit(&qp->sq_retired, (uint32_t)e->cookie + 1, memory_order_release);
+    else
+        atomic_fetch_add_explicit(qp->srq != NULL ? &qp->srq->rq.retired : &qp->rq.retired, 1,
+                                  memory_order_release);
+}
+
+static void fill_wc(struct urnic_wc *wc, const struct urnic_qp *qp, const struct ipc_cqe *e)
+{
+    wc->wr_id = e->kind == IPC_CQE_SEND ? qp->wr_id[(uint32_t)e->cookie & qp->sq_mask] : e->cookie;
+    wc->status = e->status;
+    wc->opcode = e->opcode;
+    wc->vendor_err = e->vendor_err;
+    wc->byte_len = e->byte_len;
+    wc->imm_data = e->imm;
+    wc->qp_num = e->qpn;
+    wc->src_qp = e->src_qpn;
+    wc->wc_flags = e->wc_flags;
+    wc->pkey_index = e->pkey_index;
+    wc->sl = e->sl;
+    wc->timestamp = e->timestamp;
+}
+
+static int poll_locked(struct urnic_cq *cq, int n, struct urnic_wc *wc)
+{
+    int got = 0;
+    uint32_t first = cq->view.index;
+    while (got < n) {
+        const struct ipc_cqe *e = ipc_cq_peek(&cq->view);
+        if (e == NULL)
+            break;
+        struct client_obj *obj =
+            e->kind == IPC_CQE_VOID ? NULL : client_ref_get(&cq->ctx->refs, e->qp_ref);
+        if (obj != NULL && obj->kind == CLIENT_QP) {
+            struct urnic_qp *qp = (struct urnic_qp *)obj;
+            fill_wc(&wc[got++], qp, e);
+            retire_entry(qp, e);
+        }
+        __atomic_store_n(&cq->view.index, cq->view.index + 1, __ATOMIC_RELAXED);
+    }
+    if (cq->view.index != first)
+        ipc_cq_consume(&cq->view);
+    return got;
+}
+
+/* Nothing there: every so often find out whether there ever will be. */
+static int poll_quiet(struct urnic_cq *cq)
+{
+    uint32_t left = __atomic_load_n(&cq->quiet, __ATOMIC_RELAXED) - 1;
+    if (__builtin_expect(left != 0, 1)) {
+        __atomic_store_n(&cq->quiet, left, __ATOMIC_RELAXED);
+        return 0;
+    }
+    __atomic_store_n(&cq->quiet, QUIET_POLLS, __ATOMIC_RELAXED);
+    return client_gone(cq->ctx) ? -ENODEV : 0;
+}
+
+int urnic_poll_cq(struct urnic_cq *cq, int n, struct urnic_wc *wc)
+{
+    uint32_t index = __atomic_load_n(&cq->view.index, __ATOMIC_RELAXED);
+    const struct ipc_cqe *e = &cq->view.base[index & (cq->view.entries - 1)];
+    if (atomic_load_explicit(&e->phase, memory_order_relaxed) != ipc_cq_phase(&cq->view, index))
+        return poll_quiet(cq);
+    client_lock(&cq->lock);
+    int got = poll_locked(cq, n, wc);
+    client_unlock(&cq->lock);
+    return got;
+}
+
+void client_cq_purge(struct urnic_cq *cq, const struct urnic_qp *qp)
+{
+    struct ipc_cq_view look;
+    client_lock(&cq->lock);
+    look = cq->view;
+    for (struct ipc_cqe *e; (e = ipc_cq_peek(&look)) != NULL; look.index++) {
+        if (e->kind == IPC_CQE_VOID || e->qp_ref != qp->obj.ref)
+            continue;
+        if (e->kind == IPC_CQE_RECV && qp->srq != NULL)
+            atomic_fetch_add_explicit(&qp->srq->rq.retired, 1, memory_order_release);
+        e->kind = IPC_CQE_VOID;
+    }
+    client_unlock(&cq->lock);
+}
+
+/* ---- events -------------------------------------------------------------------------------------
+ */
+
+int urnic_req_notify_cq(struct urnic_cq *cq, bool solicited_only)
+{
+    if (cq->channel == NULL)
+        return -EINVAL;
+    ipc_cq_arm(&cq->view, solicited_only ? IPC_ARM_SOLICITED : IPC_ARM_NEXT);
+    return client_dead(cq->ctx) ? -ENODEV : 0;
+}
+
+int urnic_get_cq_event(struct urnic_channel *ch, struct urnic_cq **cq, void **cq_context)
+{
+    struct ipc_comp_event ev;
+    struct urnic_context *ctx = ch->ctx;
+    for (;;) {
+        ssize_t n = recv(ch->fd, &ev, sizeof(ev), 0);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return errno == ECONNRESET ? -ENODEV : -errno;
+        if (n == 0) {
+            client_gone(ctx);
+            return -ENODEV;
+        }
+        if (n != (ssize_t)sizeof(ev))
+            continue;
+        pthread_mutex_lock(&ctx->lock);
+        struct client_obj *obj = client_ref_get(&ctx->refs, ev.ref);
+        if (obj != NULL && obj->kind == CLIENT_CQ) {
+            obj->events++;
+            *cq = (struct urnic_cq *)obj;
+            if (cq_context != NULL)
+                *cq_context = (*cq)->user;
+        }
+        pthread_mutex_unlock(&ctx->lock);
+        if (obj != NULL)
+            return 0;
+        /* The event of a CQ that was destroyed meanwhile. */
+    }
+}
+
+void urnic_ack_cq_events(struct urnic_cq *cq, unsigned n)
+{
+    pthread_mutex_lock(&cq->ctx->lock);
+    cq->obj.acked += n;
+    pthread_cond_broadcast(&cq->ctx->acked);
+    pthread_mutex_unlock(&cq->ctx->lock);
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Asynchronous events (EVT-01 .. EVT-04), and retiring objects that events may still name.
+ */
+#include <errno.h>
+#include <sys/socket.h>
+
+#include "client.h"
+
+void client_obj_retire(struct urnic_context *ctx, struct client_obj *obj)
+{
+    pthread_mutex_lock(&ctx->lock);
+    while (obj->acked != obj->events)
+        pthread_cond_wait(&ctx->acked, &ctx->lock);
+    client_ref_del(&ctx->refs, obj);
+    pthread_mutex_unlock(&ctx->lock);
+}
+
+int urnic_async_fd(const struct urnic_context *ctx)
+{
+    return ctx->async_fd;
+}
+
+static enum client_kind kind_of(unsigned event)
+{
+    switch (event) {
+    case URNIC_EVENT_CQ_ERR:
+        return CLIENT_CQ;
+    case URNIC_EVENT_QP_FATAL:
+    case URNIC_EVENT_QP_REQ_ERR:
+    case URNIC_EVENT_QP_ACCESS_ERR:
+    case URNIC_EVENT_COMM_EST:
+    case URNIC_EVENT_SQ_DRAINED:
+    case URNIC_EVENT_PATH_MIG:
+    case URNIC_EVENT_PATH_MIG_ERR:
+    case URNIC_EVENT_QP_LAST_WQE_REACHED:
+        return CLIENT_QP;
+    case URNIC_EVENT_SRQ_ERR:
+    case URNIC_EVENT_SRQ_LIMIT_REACHED:
+        return CLIENT_SRQ;
+    default:
+        return 0; /* of the port or device */
+    }
+}
+
+/* Turn a message into an event. False: its object is gone. */
+static bool translate(struct urnic_context *ctx, const struct ipc_async *a,
+                      struct urnic_async_event *event)
+{
+    enum client_kind kind = kind_of(a->event);
+    *event = (struct urnic_async_event){.type = a->event, .lost = a->flags & 1};
+    if (kind == 0) {
+        event->port = a->ref;
+        return true;
+    }
+    pthread_mutex_lock(&ctx->lock);
+    struct client_obj *obj = client_ref_get(&ctx->refs, a->ref);
+    bool found = obj != NULL && obj->kind == kind;
+    if (found) {
+        obj->events++;
+        if (kind == CLIENT_CQ)
+            event->cq = (struct urnic_cq *)obj;
+        else if (kind == CLIENT_QP)
+            event->qp = (struct urnic_qp *)obj;
+        else
+            event->srq = (struct urnic_srq *)obj;
+    }
+    pthread_mutex_unlock(&ctx->lock);
+    return found;
+}
+
+int urnic_get_async_event(struct urnic_context *ctx, struct urnic_async_event *event)
+{
+    struct ipc_async a;
+    for (;;) {
+        ssize_t n = recv(ctx->async_fd, &a, sizeof(a), 0);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0 && errno == EAGAIN)
+            return -EAGAIN;
+        if (n <= 0) {
+            atomic_store_explicit(&ctx->conn.dead, true, memory_order_relaxed);
+            pthread_mutex_lock(&ctx->lock);
+            bool told = ctx->fatal_told;
+            ctx->fatal_told = true;
+            pthread_mutex_unlock(&ctx->lock);
+            *event = (struct urnic_async_event){.type = URNIC_EVENT_DEVICE_FATAL, .port = 1};
+            return told ? -ENODEV : 0;
+        }
+        if (n == (ssize_t)sizeof(a) && translate(ctx, &a, event))
+            return 0;
+    }
+}
+
+void urnic_ack_async_event(struct urnic_async_event *event)
+{
+    struct urnic_context *ctx = NULL;
+    struct client_obj *obj = NULL;
+    switch (kind_of(event->type)) {
+    case CLIENT_CQ:
+        ctx = event->cq->ctx;
+        obj = &event->cq->obj;
+        break;
+    case CLIENT_QP:
+        ctx = event->qp->ctx;
+        obj = &event->qp->obj;
+        break;
+    case CLIENT_SRQ:
+        ctx = event->srq->ctx;
+        obj = &event->srq->obj;
+        break;
+    default:
+        return;
+    }
+    pthread_mutex_lock(&ctx->lock);
+    obj->acked++;
+    pthread_cond_broadcast(&ctx->acked);
+    pthread_mutex_unlock(&ctx->lock);
+}

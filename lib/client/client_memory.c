@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Protection domains, memory from the daemon, registration, and the slabs in which queues lie.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "client.h"
+
+int urnic_alloc_pd(struct urnic_context *ctx, struct urnic_pd **out)
+{
+    struct ipc_hdr req = {.type = IPC_PD_ALLOC};
+    struct ipc_handle reply;
+    struct urnic_pd *pd = calloc(1, sizeof(*pd));
+    if (pd == NULL)
+        return -ENOMEM;
+    int err = client_call(ctx, &req, sizeof(req), &reply, sizeof(reply));
+    if (err < 0) {
+        free(pd);
+        return err;
+    }
+    *pd = (struct urnic_pd){.ctx = ctx, .handle = reply.handle};
+    client_count(ctx, 1);
+    *out = pd;
+    return 0;
+}
+
+int urnic_dealloc_pd(struct urnic_pd *pd)
+{
+    int err = client_destroy(pd->ctx, IPC_PD_FREE, pd->handle);
+    if (err < 0)
+        return err;
+    client_count(pd->ctx, -1);
+    free(pd);
+    return 0;
+}
+
+/* Map a slab and remember it. Takes the descriptor. */
+static struct client_slab *slab_map(struct urnic_context *ctx, int fd, size_t size, uint32_t number,
+                                    bool data)
+{
+    struct client_slab *s = malloc(sizeof(*s));
+    void *p = MAP_FAILED;
+    if (s != NULL)
+        p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    close(fd);
+    if (p == MAP_FAILED) {
+        free(s);
+        return NULL;
+    }
+    if (!data)
+        madvise(p, size, MADV_DONTFORK);
+    *s = (struct client_slab){.number = number, .addr = p, .size = size, .data = data};
+    pthread_mutex_lock(&ctx->lock);
+    s->next = ctx->slabs;
+    ctx->slabs = s;
+    pthread_mutex_unlock(&ctx->lock);
+    return s;
+}
+
+/* The slab with this number, or the data slab that holds [addr, addr+len). */
+static struct client_slab *slab_find(struct urnic_context *ctx, bool data, uint32_t number,
+                                     const void *addr, size_t len)
+{
+    struct client_slab *s;
+    uintptr_t a = (uintptr_t)addr;
+    pthread_mutex_lock(&ctx->lock);
+    for (s = ctx->slabs; s != NULL; s = s->next) {
+        if (s->data != data)
+            continue;
+        uintptr_t base = (uintptr_t)s->addr;
+        if (data ? a >= base && a - base <= s->size && len <= s->size - (a - base)
+                 : s->number == number)
+            break;
+    }
+    pthread_mutex_unlock(&ctx->lock);
+    return s;
+}
+
+void *client_where(struct urnic_context *ctx, const struct ipc_where *w, size_t need, int *fds,
+                   unsigned nfds, unsigned *used)
+{
+    struct client_slab *s;
+    if (w->entries == 0 || (w->entries & (w->entries - 1)) != 0 || w->off % IPC_LINE != 0)
+        return NULL;
+    if (w->slab_size != 0) {
+        if (*used >= nfds)
+            return NULL;
+        s = slab_map(ctx, fds[(*used)++], w->slab_size, w->slab, false);
+    } else {
+        s = slab_find(ctx, false, w->slab, NULL, 0);
+    }
+    if (s == NULL || w->off > s->size || need > s->size - w->off)
+        return NULL;
+    return s->addr + w->off;
+}
+
+int urnic_alloc(struct urnic_context *ctx, size_t size, void **addr)
+{
+    struct ipc_slab_alloc req = {.hdr.type = IPC_SLAB_ALLOC, .size = size};
+    struct ipc_slab reply;
+    int fd;
+    unsigned nfds = 1;
+    if (size == 0)
+        return -EINVAL;
+    int err = client_conn_call(&ctx->conn, &req, sizeof(req), &reply, sizeof(reply), &fd, &nfds);
+    if (err < 0)
+        return err;
+    if (nfds != 1)
+        return -EPROTO;
+    struct client_slab *s = slab_map(ctx, fd, reply.size, reply.slab, true);
+    if (s == NULL) {
+        client_conn_handle(&ctx->conn, IPC_SLAB_FREE, reply.slab);
+        return -ENOMEM;
+    }
+    client_count(ctx, 1);
+    *addr = s->addr;
+    return 0;
+}
+
+int urnic_free(struct urnic_context *ctx, void *addr)
+{
+    if (addr == NULL)
+        return 0;
+    struct client_slab *s = slab_find(ctx, true, 0, addr, 1);
+    if (s == NULL || s->addr != addr)
+        return -EINVAL;
+    int err = client_destroy(ctx, IPC_SLAB_FREE, s->number);
+    if (err < 0)
+        return err;
+    pthread_mutex_lock(&ctx->lock);
+    struct client_slab **p = &ctx->slabs;
+    while (*p != s)
+        p = &(*p)->next;
+    *p = s->next;
+    ctx->objects--;
+    pthread_mutex_unlock(&ctx->lock);
+    munmap(s->addr, s->size);
+    free(s);
+    return 0;
+}
+
+static int mr_register(struct urnic_pd *pd, struct ipc_mr_reg *req, const int *fd, void *addr,
+                       struct urnic_mr **out)
+{
+    struct urnic_context *ctx = pd->ctx;
+    _Alignas(8) uint8_t buf[256];
+    struct ipc_mr reply;
+    struct urnic_mr *mr = malloc(sizeof(*mr));
+    if (mr == NULL)
+        return -ENOMEM;
+    req->hdr.type = IPC_MR_REG;
+    req->pd = pd->handle;
+    ssize_t n = client_conn_raw(&ctx->conn, req, sizeof(*req), fd, fd != NULL, buf, sizeof(buf),
+                                NULL, NULL);
+    if (n >= 0)
+        n = ipc_msg_unpack(&reply, sizeof(reply), sizeof(reply), buf, (size_t)n, false);
+    if (n < 0) {
+        free(mr);
+        return (int)n;
+    }
+    *mr = (struct urnic_mr){
+        .context = ctx,
+        .pd = pd,
+        .addr = addr,
+        .iova = req->iova,
+        .length = req->len,
+        .lkey = reply.lkey,
+        .rkey = reply.rkey,
+        .handle = reply.mr,
+    };
+    client_count(ctx, 1);
+    *out = mr;
+    return 0;
+}
+
+int urnic_reg_mr_iova(struct urnic_pd *pd, void *addr, size_t length, uint64_t iova,
+                      unsigned access, struct urnic_mr **mr)
+{
+    struct client_slab *s = slab_find(pd->ctx, true, 0, addr, length);
+    if (s == NULL)
+        return -EOPNOTSUPP;
+    struct ipc_mr_reg req = {
+        .kind = IPC_MR_SLAB,
+        .obj = s->number,
+        .access = access,
+        .off = (uint64_t)((uint8_t *)addr - s->addr),
+        .len = length,
+        .iova = iova,
+    };
+    return mr_register(pd, &req, NULL, addr, mr);
+}
+
+int urnic_reg_mr(struct urnic_pd *pd, void *addr, size_t length, unsigned access,
+                 struct urnic_mr **mr)
+{
+    return urnic_reg_mr_iova(pd, addr, length, (uint64_t)(uintptr_t)addr, access, mr);
+}
+
+int urnic_reg_mr_fd(struct urnic_pd *pd, int fd, uint64_t offset, size_t length, uint64_t iova,
+                    unsigned access, struct urnic_mr **mr)
+{
+    struct ipc_mr_reg req = {
+        .kind = IPC_MR_FD,
+        .access = access,
+        .off = offset,
+        .len = length,
+        .iova = iova,
+    };
+    if (fd < 0)
+        return -EBADF;
+    return mr_register(pd, &req, &fd, NULL, mr);
+}
+
+int urnic_dereg_mr(struct urnic_mr *mr)
+{
+    int err = client_destroy(mr->context, IPC_MR_DEREG, mr->handle);
+    if (err < 0)
+        return err;
+    client_count(mr->context, -1);
+    free(mr);
+    return 0;
+}

@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Queue pairs, shared receive queues, address handles: making, moving, asking, destroying.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client.h"
+
+static int rq_init(struct client_rq *rq, void *at, const struct ipc_where *w, uint32_t max_wr,
+                   uint32_t max_sge)
+{
+    if (at == NULL || w->stride < ipc_rq_stride(max_sge))
+        return -EPROTO;
+    ipc_ring_init(&rq->ring, at, w->entries, w->stride, false);
+    rq->doorbell = w->doorbell;
+    rq->max_wr = max_wr;
+    rq->max_sge = max_sge;
+    return 0;
+}
+
+/* ---- queue pairs --------------------------------------------------------------------------------
+ */
+
+/* Lay the private views over the queues that the daemon has made. */
+static int qp_map(struct urnic_qp *qp, const struct ipc_qp *r, int *fds, unsigned nfds,
+                  unsigned *used)
+{
+    void *sq =
+        client_where(qp->ctx, &r->sq, ipc_queue_size(r->sq.entries, IPC_UNIT), fds, nfds, used);
+    if (sq == NULL)
+        return -EPROTO;
+    ipc_ring_init(&qp->sq, sq, r->sq.entries, IPC_UNIT, qp->type == URNIC_QPT_UD);
+    qp->sq_doorbell = r->sq.doorbell;
+    if (qp->srq == NULL) {
+        void *rq = client_where(qp->ctx, &r->rq, ipc_queue_size(r->rq.entries, r->rq.stride), fds,
+                                nfds, used);
+        if (rq_init(&qp->rq, rq, &r->rq, r->max_recv_wr, r->max_recv_sge) < 0)
+            return -EPROTO;
+    }
+    uint32_t n = 1;
+    while (n < r->max_send_wr)
+        n *= 2;
+    qp->wr_id = malloc(n * sizeof(*qp->wr_id));
+    qp->sq_mask = n - 1;
+    qp->max_send_wr = r->max_send_wr;
+    qp->max_send_sge = r->max_send_sge;
+    qp->max_inline = r->max_inline < IPC_INLINE_MAX ? r->max_inline : IPC_INLINE_MAX;
+    qp->qpn = r->qpn;
+    qp->handle = r->qp;
+    return qp->wr_id != NULL ? 0 : -ENOMEM;
+}
+
+int urnic_create_qp(struct urnic_pd *pd, struct urnic_qp_init_attr *attr, struct urnic_qp **out)
+{
+    struct urnic_context *ctx = pd->ctx;
+    struct ipc_qp reply;
+    int fds[2];
+    unsigned nfds = 2, used = 0;
+    if (attr->send_cq == NULL || attr->recv_cq == NULL)
+        return -EINVAL;
+    struct urnic_qp *qp = calloc(1, sizeof(*qp));
+    if (qp == NULL)
+        return -ENOMEM;
+    qp->ctx = ctx;
+    qp->user = attr->qp_context;
+    qp->type = attr->qp_type;
+    qp->srq = attr->srq;
+    qp->send_cq = attr->send_cq;
+    qp->recv_cq = attr->recv_cq;
+    qp->sig_all = attr->sq_sig_all;
+    pthread_mutex_lock(&ctx->lock);
+    int err = client_ref_add(&ctx->refs, &qp->obj, CLIENT_QP);
+    pthread_mutex_unlock(&ctx->lock);
+    if (err < 0) {
+        free(qp);
+        return err;
+    }
+
+    struct ipc_qp_create req = {
+        .hdr.type = IPC_QP_CREATE,
+        .pd = pd->handle,
+        .type = attr->qp_type,
+        .send_cq = attr->send_cq->handle,
+        .recv_cq = attr->recv_cq->handle,
+        .srq = attr->srq != NULL ? attr->srq->handle : 0,
+        .max_send_wr = attr->cap.max_send_wr,
+        .max_recv_wr = attr->srq != NULL ? 0 : attr->cap.max_recv_wr,
+        .max_send_sge = attr->cap.max_send_sge,
+        .max_recv_sge = attr->srq != NULL ? 0 : attr->cap.max_recv_sge,
+        .max_inline = attr->cap.max_inline_data,
+        .sq_sig_all = attr->sq_sig_all != 0,
+        .ref = qp->obj.ref,
+    };
+    if (attr->cc != NULL)
+        strncpy(req.cc, attr->cc, sizeof(req.cc) - 1);
+    err = client_conn_call(&ctx->conn, &req, sizeof(req), &reply, sizeof(reply), fds, &nfds);
+    if (err == 0) {
+        err = qp_map(qp, &reply, fds, nfds, &used);
+        client_close_fds(fds, used, nfds);
+        if (err < 0)
+            client_conn_handle(&ctx->conn, IPC_QP_DESTROY, reply.qp);
+    }
+    if (err < 0) {
+        client_obj_retire(ctx, &qp->obj);
+        free(qp->wr_id);
+        free(qp);
+        return err;
+    }
+    attr->cap = (struct urnic_qp_cap){
+        .max_send_wr = reply.max_send_wr,
+        .max_recv_wr = reply.max_recv_wr,
+        .max_send_sge = reply.max_send_sge,
+        .max_recv_sge = reply.max_recv_sge,
+        .max_inline_data = qp->max_inline,
+    };
+    client_count(ctx, 1);
+    *out = qp;
+    return 0;
+}
+
+/* Both rings and all counts back to the beginning, as the daemon has done on its side. */
+static void qp_reset(struct urnic_qp *qp)
+{
+    client_cq_purge(qp->send_cq, qp);
+    if (qp->recv_cq != qp->send_cq)
+        client_cq_purge(qp->recv_cq, qp);
+    client_lock(&qp->sq_lock);
+    qp->sq.index = qp->sq_cons = qp->sq_posted = 0;
+    atomic_store_explicit(&qp->sq_retired, 0, memory_order_relaxed);
+    client_unlock(&qp->sq_lock);
+    if (qp->srq == NULL) {
+        client_lock(&qp->rq.lock);
+        qp->rq.ring.index = qp->rq.posted = 0;
+        atomic_store_explicit(&qp->rq.retired, 0, memory_order_relaxed);
+        client_unlock(&qp->rq.lock);
+    }
+}
+
+int client_qp_modify(struct urnic_qp *qp, const struct ipc_qp_attr *attr, unsigned mask)
+{
+    struct ipc_qp_modify req = {
+        .hdr.type = IPC_QP_MODIFY, .qp = qp->handle, .mask = mask, .attr = *attr};
+    struct ipc_hdr reply;
+    int err = client_call(qp->ctx, &req, sizeof(req), &reply, sizeof(reply));
+    if (err < 0)
+        return err;
+    if (mask & URNIC_QP_STATE) {
+        if (attr->state == URNIC_QPS_RESET)
+            qp_reset(qp);
+        atomic_store_explicit(&qp->state, attr->state, memory_order_relaxed);
+    }
+    return 0;
+}
+
+void client_av(struct ipc_av *av, const struct urnic_ah_attr *attr)
+{
+    *av = (struct ipc_av){
+        .tclass = attr->tclass,
+        .hop_limit = attr->hop_limit,
+        .sl = attr->sl,
+        .sgid_index = attr->sgid_index,
+        .flow_label = attr->flow_label,
+    };
+    memcpy(av->dgid, attr->dgid, sizeof(av->dgid));
+    memcpy(av->dmac, attr->dmac, sizeof(av->dmac));
+}
+
+void client_ah_attr(struct urnic_ah_attr *attr, const struct ipc_av *av)
+{
+    *attr = (struct urnic_ah_attr){
+        .tclass = av->tclass,
+        .hop_limit = av->hop_limit,
+        .sl = av->sl,
+        .sgid_index = av->sgid_index,
+        .flow_label = av->flow_label,
+    };
+    memcpy(attr->dgid, av->dgid, sizeof(attr->dgid));
+    memcpy(attr->dmac, av->dmac, sizeof(attr->dmac));
+}
+
+int urnic_modify_qp(struct urnic_qp *qp, const struct urnic_qp_attr *a, unsigned mask)
+{
+    struct ipc_qp_attr attr = {
+        .state = a->qp_state,
+        .cur_state = a->cur_qp_state,
+        .qkey = a->qkey,
+        .rq_psn = a->rq_psn,
+        .sq_psn = a->sq_psn,
+        .dest_qpn = a->dest_qp_num,
+        .access_flags = a->qp_access_flags,
+        .rate_limit = a->rate_limit,
+        .pkey_index = a->pkey_index,
+        .port = a->port_num,
+        .path_mtu = (uint8_t)a->path_mtu,
+        .timeout = a->timeout,
+        .retry_cnt = a->retry_cnt,
+        .rnr_retry = a->rnr_retry,
+        .min_rnr_timer = a->min_rnr_timer,
+        .max_rd_atomic = a->max_rd_atomic,
+        .max_dest_rd_atomic = a->max_dest_rd_atomic,
+        .en_sqd_async_notify = a->en_sqd_async_notify,
+    };
+    client_av(&attr.av, &a->ah_attr);
+    return client_qp_modify(qp, &attr, mask);
+}
+
+int urnic_query_qp(struct urnic_qp *qp, struct urnic_qp_attr *a)
+{
+    struct ipc_handle req = {.hdr.type = IPC_QP_QUERY, .handle = qp->handle};
+    struct ipc_qp_queried r;
+    int err = client_call(qp->ctx, &req, sizeof(req), &r, sizeof(r));
+    if (err < 0)
+        return err;
+    *a = (struct urnic_qp_attr){
+        .qp_state = r.attr.state,
+        .cur_qp_state = r.attr.state,
+        .qkey = r.attr.qkey,
+        .rq_psn = r.attr.rq_psn,
+        .sq_psn = r.attr.sq_psn,
+        .dest_qp_num = r.attr.dest_qpn,
+        .qp_access_flags = r.attr.access_flags,
+        .rate_limit = r.attr.rate_limit,
+        .path_mtu = r.attr.path_mtu,
+        .pkey_index = r.attr.pkey_index,
+        .port_num = r.attr.port,
+        .timeout = r.attr.timeout,
+        .retry_cnt = r.attr.retry_cnt,
+        .rnr_retry = r.attr.rnr_retry,
+        .min_rnr_timer = r.attr.min_rnr_timer,
+        .max_rd_atomic = r.attr.max_rd_atomic,
+        .max_dest_rd_atomic = r.attr.max_dest_rd_atomic,
+        .en_sqd_async_notify = r.attr.en_sqd_async_notify,
+        .sq_draining = r.attr.sq_draining,
+        .cap = {.max_send_wr = r.max_send_wr,
+                .max_recv_wr = r.max_recv_wr,
+                .max_send_sge = r.max_send_sge,
+                .max_recv_sge = r.max_recv_sge,
+                .max_inline_data = qp->max_inline},
+    };
+    client_ah_attr(&a->ah_attr, &r.attr.av);
+    return 0;
+}
+
+int urnic_destroy_qp(struct urnic_qp *qp)
+{
+    int err = client_destroy(qp->ctx, IPC_QP_DESTROY, qp->handle);
+    if (err < 0)
+        return err;
+    client_cq_purge(qp->send_cq, qp);
+    if (qp->recv_cq != qp->send_cq)
+        client_cq_purge(qp->recv_cq, qp);
+    client_obj_retire(qp->ctx, &qp->obj);
+    client_count(qp->ctx, -1);
+    free(qp->wr_id);
+    free(qp);
+    return 0;
+}
+
+uint32_t urnic_qp_num(const struct urnic_qp *qp)
+{
+    return qp->qpn;
+}
+
+void *urnic_qp_context(const struct urnic_qp *qp)
+{
+    return qp->user;
+}
+
+static int mcast(struct urnic_qp *qp, enum ipc_type type, const uint8_t gid[16])
+{
+    struct ipc_mcast req = {.hdr.type = (uint16_t)type, .qp = qp->handle};
+    struct ipc_hdr reply;
+    memcpy(req.gid, gid, sizeof(req.gid));
+    return client_call(qp->ctx, &req, sizeof(req), &reply, sizeof(reply));
+}
+
+int urnic_attach_mcast(struct urnic_qp *qp, const uint8_t gid[16])
+{
+    return mcast(qp, IPC_MCAST_ATTACH, gid);
+}
+
+int urnic_detach_mcast(struct urnic_qp *qp, const uint8_t gid[16])
+{
+    return mcast(qp, IPC_MCAST_DETACH, gid);
+}
+
+/* ---- shared receive queues
+ * ------------------------------------------------------------------------ */
+
+int urnic_create_srq(struct urnic_pd *pd, struct urnic_srq_attr *attr, void *srq_context,
+                     struct urnic_srq **out)
+{
+    struct urnic_context *ctx = pd->ctx;
+    struct ipc_srq reply;
+    int fds[1];
+    unsigned nfds = 1, used = 0;
+    struct urnic_srq *srq = calloc(1, sizeof(*srq));
+    if (srq == NULL)
+        return -ENOMEM;
+    srq->ctx = ctx;
+    srq->user = srq_context;
+    pthread_mutex_lock(&ctx->lock);
+    int err = client_ref_add(&ctx->refs, &srq->obj, CLIENT_SRQ);
+    pthread_mutex_unlock(&ctx->lock);
+    if (err < 0) {
+        free(srq);
+        return err;
+    }
+    struct ipc_srq_create req = {
+        .hdr.type = IPC_SRQ_CREATE,
+        .pd = pd->handle,
+        .max_wr = attr->max_wr,
+        .max_sge = attr->max_sge,
+        .limit = attr->srq_limit,
+        .ref = srq->obj.ref,
+    };
+    err = client_conn_call(&ctx->conn, &req, sizeof(req), &reply, sizeof(reply), fds, &nfds);
+    if (err == 0) {
+        void *at =
+            client_where(ctx, &reply.ring, ipc_queue_size(reply.ring.entries, reply.ring.stride),
+                         fds, nfds, &used);
+        client_close_fds(fds, used, nfds);
+        err = rq_init(&srq->rq, at, &reply.ring, reply.max_wr, reply.max_sge);
+        if (err < 0)
+            client_conn_handle(&ctx->conn, IPC_SRQ_DESTROY, reply.srq);
+    }
+    if (err < 0) {
+        client_obj_retire(ctx, &srq->obj);
+        free(srq);
+        return err;
+    }
+    srq->handle = reply.srq;
+    attr->max_wr = reply.max_wr;
+    attr->max_sge = reply.max_sge;
+    client_count(ctx, 1);
+    *out = srq;
+    return 0;
+}
+
+int urnic_modify_srq_limit(struct urnic_srq *srq, uint32_t limit)
+{
+    struct ipc_srq_modify req = {
+        .hdr.type = IPC_SRQ_MODIFY, .srq = srq->handle, .mask = 2, .limit = limit};
+    struct ipc_hdr reply;
+    return client_call(srq->ctx, &req, sizeof(req), &reply, sizeof(reply));
+}
+
+int urnic_query_srq(struct urnic_srq *srq, struct urnic_srq_attr *attr)
+{
+    struct ipc_handle req = {.hdr.type = IPC_SRQ_QUERY, .handle = srq->handle};
+    struct ipc_srq_attr r;
+    int err = client_call(srq->ctx, &req, sizeof(req), &r, sizeof(r));
+    if (err < 0)
+        return err;
+    *attr = (struct urnic_srq_attr){.max_wr = r.max_wr, .max_sge = r.max_sge, .srq_limit = r.limit};
+    return 0;
+}
+
+int urnic_destroy_srq(struct urnic_srq *srq)
+{
+    int err = client_destroy(srq->ctx, IPC_SRQ_DESTROY, srq->handle);
+    if (err < 0)
+        return err;
+    client_obj_retire(srq->ctx, &srq->obj);
+    client_count(srq->ctx, -1);
+    free(srq);
+    return 0;
+}
+
+void *urnic_srq_context(const struct urnic_srq *srq)
+{
+    return srq->user;
+}
+
+/* ---- address handles
+ * -------------------------------------------------------------------------------- */
+
+int urnic_create_ah(struct urnic_pd *pd, const struct urnic_ah_attr *attr, struct urnic_ah **out)
+{
+    struct ipc_av_resolve req = {.hdr.type = IPC_AV_RESOLVE}, reply;
+    client_av(&req.av, attr);
+    int err = client_call(pd->ctx, &req, sizeof(req), &reply, sizeof(reply));
+    if (err < 0)
+        return err;
+    struct urnic_ah *ah = malloc(sizeof(*ah));
+    if (ah == NULL)
+        return -ENOMEM;
+    *ah = (struct urnic_ah){.ctx = pd->ctx, .av = reply.av};
+    client_count(pd->ctx, 1);
+    *out = ah;
+    return 0;
+}
+
+int urnic_create_ah_from_wc(struct urnic_pd *pd, const struct urnic_wc *wc, const void *grh,
+                            uint16_t sgid_index, struct urnic_ah **ah)
+{
+    const uint8_t *h = grh;
+    struct urnic_ah_attr attr = {.sgid_index = sgid_index, .sl = wc->sl, .hop_limit = 64};
+    if (!(wc->wc_flags & URNIC_WC_GRH))
+        return -EINVAL;
+    if (h[0] >> 4 != 6) { /* IPv4: 20 octets unused, then its header */
+        attr.dgid[10] = attr.dgid[11] = 0xFF;
+        memcpy(attr.dgid + 12, h + 32, 4);
+        attr.tclass = h[21];
+    } else {
+        memcpy(attr.dgid, h + 8, 16);
+        attr.tclass = (uint8_t)(h[0] << 4 | h[1] >> 4);
+    }
+    return urnic_create_ah(pd, &attr, ah);
+}
+
+int urnic_destroy_ah(struct urnic_ah *ah)
+{
+    client_count(ah->ctx, -1);
+    free(ah);
+    return 0;
+}

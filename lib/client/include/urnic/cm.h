@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Connecting queue pairs by IP address: with events, or with three blocking calls.
+ * Conventions: urnic/urnic.h.
+ *
+ * Blocking, for programs that do one thing:
+ *
+ *     server: urnic_listen_addr, then urnic_accept_conn for each peer
+ *     client: urnic_connect_addr
+ *     both:   post and poll on urnic_conn.qp; urnic_close_conn
+ *
+ * With events: create an id, give it a queue pair, start an operation, get the event. The library
+ * moves the queue pair through its states as the connection comes and goes.
+ */
+#ifndef URNIC_CM_H
+#define URNIC_CM_H
+
+#include "urnic/types.h"
+
+struct sockaddr;
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct urnic_cm_channel; /* where connection events arrive */
+struct urnic_cm_id;      /* a listener or a connection */
+
+enum urnic_cm_event_type {
+    URNIC_CM_ADDR_RESOLVED,
+    URNIC_CM_ADDR_ERROR,
+    URNIC_CM_ROUTE_RESOLVED,
+    URNIC_CM_ROUTE_ERROR,
+    URNIC_CM_CONNECT_REQUEST,
+    URNIC_CM_CONNECT_RESPONSE,
+    URNIC_CM_CONNECT_ERROR,
+    URNIC_CM_UNREACHABLE,
+    URNIC_CM_REJECTED,
+    URNIC_CM_ESTABLISHED,
+    URNIC_CM_DISCONNECTED,
+    URNIC_CM_DEVICE_REMOVAL,
+    URNIC_CM_MULTICAST_JOIN,
+    URNIC_CM_MULTICAST_ERROR,
+    URNIC_CM_ADDR_CHANGE,
+    URNIC_CM_TIMEWAIT_EXIT,
+};
+
+enum urnic_port_space { URNIC_PS_TCP = 0x0106, URNIC_PS_UDP = 0x0111 };
+
+struct urnic_conn_param {
+    const void
+        *private_data; /* goes to the peer: up to 56 octets with a request, 196 with a reply */
+    uint8_t private_data_len;
+    uint8_t responder_resources; /* READs and atomics at a time from the peer; 0 = 16 */
+    uint8_t initiator_depth;     /* and to it; 0 = 16 */
+    uint8_t retry_count;         /* 0..7; the default is 7 */
+    uint8_t rnr_retry_count;     /* 0..7, 7 = for ever; the default */
+    bool retry_counts_set;       /* the two above are meant, 0 included */
+    uint32_t qp_num, qkey;       /* for ids without a queue pair of ours, and for datagrams */
+};
+
+struct urnic_cm_event {
+    enum urnic_cm_event_type event;
+    int status;                 /* 0; -errno; > 0: the peer's reason of a rejection */
+    struct urnic_cm_id *id;     /* CONNECT_REQUEST: a new id, the application's from now on */
+    struct urnic_cm_id *listen; /* CONNECT_REQUEST: the listener */
+    uint8_t responder_resources, initiator_depth;
+    uint32_t qp_num, qkey;   /* the peer's */
+    struct urnic_ah_attr ah; /* datagrams: where to send */
+    uint32_t private_data_len;
+    uint8_t private_data[256];
+};
+
+/* ---- with events
+ * --------------------------------------------------------------------------------- */
+
+URNIC_API int urnic_create_cm_channel(struct urnic_context *ctx, struct urnic_cm_channel **channel);
+URNIC_API int urnic_destroy_cm_channel(struct urnic_cm_channel *channel); /* -EBUSY: ids use it */
+/* Readable when an event waits, or when the daemon has gone. */
+URNIC_API int urnic_cm_channel_fd(const struct urnic_cm_channel *channel);
+/* Wait for an event (-EAGAIN when the descriptor is non-blocking). -ENODEV: the daemon has gone.
+ * With a queue pair given to the id, CONNECT_RESPONSE never shows: the library answers it and
+ * returns ESTABLISHED; DISCONNECTED has moved the queue pair to ERR. */
+URNIC_API int urnic_get_cm_event(struct urnic_cm_channel *channel, struct urnic_cm_event *event);
+URNIC_API const char *urnic_cm_event_str(enum urnic_cm_event_type event);
+
+URNIC_API int urnic_create_id(struct urnic_cm_channel *channel, enum urnic_port_space ps,
+                              void *id_context, struct urnic_cm_id **id);
+/* Ends the connection if there is one; the queue pair stays the application's. */
+URNIC_API int urnic_destroy_id(struct urnic_cm_id *id);
+URNIC_API void *urnic_id_context(const struct urnic_cm_id *id);
+URNIC_API void urnic_id_set_context(struct urnic_cm_id *id, void *id_context);
+/* Let the library move this queue pair (in RESET now: it goes to INIT). */
+URNIC_API int urnic_id_set_qp(struct urnic_cm_id *id, struct urnic_qp *qp);
+URNIC_API struct urnic_qp *urnic_id_qp(const struct urnic_cm_id *id);
+
+/* Port 0: the daemon chooses; urnic_id_addr tells. -EADDRINUSE, -EADDRNOTAVAIL. */
+URNIC_API int urnic_bind_addr(struct urnic_cm_id *id, const struct sockaddr *addr);
+/* Local and remote address, each may be NULL: 16 octets (IPv4 mapped) and port. */
+URNIC_API int urnic_id_addr(struct urnic_cm_id *id, uint8_t local[16], uint16_t *local_port,
+                            uint8_t remote[16], uint16_t *remote_port);
+URNIC_API int urnic_listen(struct urnic_cm_id *id, int backlog);
+/* Events ADDR_RESOLVED, then on ROUTE_RESOLVED; or the _ERROR of each. src may be NULL. */
+URNIC_API int urnic_resolve_addr(struct urnic_cm_id *id, const struct sockaddr *src,
+                                 const struct sockaddr *dst, int timeout_ms);
+URNIC_API int urnic_resolve_route(struct urnic_cm_id *id, int timeout_ms);
+/* Event ESTABLISHED, REJECTED, UNREACHABLE or CONNECT_ERROR. param may be NULL. */
+URNIC_API int urnic_connect(struct urnic_cm_id *id, const struct urnic_conn_param *param);
+URNIC_API int urnic_accept(struct urnic_cm_id *id, const struct urnic_conn_param *param);
+URNIC_API int urnic_reject(struct urnic_cm_id *id, const void *private_data, uint8_t len);
+/* Moves the queue pair to ERR: what was posted completes with flush. Event DISCONNECTED. */
+URNIC_API int urnic_disconnect(struct urnic_cm_id *id);
+
+/* ---- blocking
+ * ------------------------------------------------------------------------------------ */
+
+struct urnic_listener;
+
+/* What the connection's queue pair shall be. */
+struct urnic_conn_attr {
+    struct urnic_pd *pd;
+    struct urnic_qp_init_attr qp;
+    struct urnic_conn_param param;
+    int timeout_ms; /* for the whole call; 0 = 10,000; -1 = wait for ever */
+};
+
+/* A connection. Fields are read-only. */
+struct urnic_conn {
+    struct urnic_qp *qp;
+    struct urnic_cm_id *id;
+    struct urnic_cm_channel *channel; /* its own: DISCONNECTED arrives here */
+    uint32_t private_data_len;        /* what the peer sent */
+    uint8_t private_data[256];
+};
+
+/* Connect to "192.0.2.1" or "fd00::1". To post receives before the peer can send, do it in
+ * `prepare`, which is called (if not NULL) with the new queue pair in INIT; it returns 0 or -errno.
+ * -ETIMEDOUT, -EHOSTUNREACH, -ECONNREFUSED (nobody listens, or rejected), -EINVAL, -ENODEV. */
+URNIC_API int urnic_connect_addr(struct urnic_context *ctx, const char *ip, uint16_t port,
+                                 struct urnic_conn_attr *attr,
+                                 int (*prepare)(void *arg, struct urnic_qp *qp), void *arg,
+                                 struct urnic_conn **conn);
+/* ip NULL = every local address. */
+URNIC_API int urnic_listen_addr(struct urnic_context *ctx, const char *ip, uint16_t port,
+                                int backlog, struct urnic_listener **listener);
+URNIC_API uint16_t urnic_listener_port(const struct urnic_listener *listener);
+URNIC_API int urnic_listener_fd(const struct urnic_listener *listener);
+/* Take the next connection. -ETIMEDOUT. */
+URNIC_API int urnic_accept_conn(struct urnic_listener *listener, struct urnic_conn_attr *attr,
+                                int (*prepare)(void *arg, struct urnic_qp *qp), void *arg,
+                                struct urnic_conn **conn);
+URNIC_API int urnic_close_listener(struct urnic_listener *listener);
+/* Disconnect and destroy the queue pair. Unpolled completions are dropped. */
+URNIC_API int urnic_close_conn(struct urnic_conn *conn);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

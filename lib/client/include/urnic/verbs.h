@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Devices, memory, queues, posting and polling. Conventions: urnic/urnic.h.
+ */
+#ifndef URNIC_VERBS_H
+#define URNIC_VERBS_H
+
+#include "urnic/types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- devices ------------------------------------------------------------------------------------
+ */
+
+/* The devices of the running daemon: an array for urnic_free_device_list, *n entries. No daemon is
+ * an empty list, not an error. -ENOMEM, -EPROTO (a daemon of another major version), -EACCES. */
+URNIC_API int urnic_get_device_list(struct urnic_device **list, int *n);
+URNIC_API void urnic_free_device_list(struct urnic_device *list);
+
+/* Open a device by name, NULL = the first one. -ENODEV no daemon or no such device, -EPROTO,
+ * -EACCES. */
+URNIC_API int urnic_open(const char *device, struct urnic_context **ctx);
+/* The same on the daemon at this socket, and on one of its workers (-1 = any). */
+URNIC_API int urnic_open_at(const char *socket_path, const char *device, int worker,
+                            struct urnic_context **ctx);
+/* -EBUSY: objects of the context still exist. */
+URNIC_API int urnic_close(struct urnic_context *ctx);
+
+URNIC_API int urnic_query_device(struct urnic_context *ctx, struct urnic_device_attr *attr);
+URNIC_API int urnic_query_port(struct urnic_context *ctx, struct urnic_port_attr *attr);
+/* -ENOENT: the entry is empty. */
+URNIC_API int urnic_query_gid(struct urnic_context *ctx, uint32_t index, struct urnic_gid *gid);
+/* Up to max entries that aren't empty. Returns how many there were, or -errno. */
+URNIC_API int urnic_query_gid_table(struct urnic_context *ctx, struct urnic_gid *gids, int max);
+
+/* ---- memory
+ * --------------------------------------------------------------------------------------- */
+
+URNIC_API int urnic_alloc_pd(struct urnic_context *ctx, struct urnic_pd **pd);
+URNIC_API int urnic_dealloc_pd(struct urnic_pd *pd); /* -EBUSY: in use */
+
+/* Memory that the daemon reaches without a copy between processes: zeroed, page-aligned, shared.
+ * -ENOMEM, -ENODEV. */
+URNIC_API int urnic_alloc(struct urnic_context *ctx, size_t size, void **addr);
+/* addr as urnic_alloc gave it. -EBUSY: regions lie in it; -EINVAL. */
+URNIC_API int urnic_free(struct urnic_context *ctx, void *addr);
+
+/* Register [addr, addr+length), all of it inside one urnic_alloc. access: URNIC_ACCESS_*.
+ * -EINVAL rights; -EOPNOTSUPP memory from elsewhere (use urnic_reg_mr_fd); -ENOMEM. */
+URNIC_API int urnic_reg_mr(struct urnic_pd *pd, void *addr, size_t length, unsigned access,
+                           struct urnic_mr **mr);
+/* The same with another address for work requests and peers. */
+URNIC_API int urnic_reg_mr_iova(struct urnic_pd *pd, void *addr, size_t length, uint64_t iova,
+                                unsigned access, struct urnic_mr **mr);
+/* Register `length` octets at `offset` of a shared object: a memfd, a file in /dev/shm or on
+ * hugetlbfs. The descriptor may be closed afterwards. If the object is truncated later, work
+ * requests that touch the hole fail with a protection or access error. -EOPNOTSUPP: other kinds of
+ * file. */
+URNIC_API int urnic_reg_mr_fd(struct urnic_pd *pd, int fd, uint64_t offset, size_t length,
+                              uint64_t iova, unsigned access, struct urnic_mr **mr);
+/* After return nobody touches the memory through this region. -EBUSY: windows are bound. */
+URNIC_API int urnic_dereg_mr(struct urnic_mr *mr);
+
+/* ---- completion queues
+ * ------------------------------------------------------------------------------ */
+
+/* A channel is where events of CQs arrive. Its descriptor is readable when an event waits, or when
+ * the daemon has gone; it may be set non-blocking and polled. */
+URNIC_API int urnic_create_channel(struct urnic_context *ctx, struct urnic_channel **channel);
+URNIC_API int urnic_destroy_channel(struct urnic_channel *channel); /* -EBUSY: CQs use it */
+URNIC_API int urnic_channel_fd(const struct urnic_channel *channel);
+
+/* At least `cqe` entries. channel may be NULL. */
+URNIC_API int urnic_create_cq(struct urnic_context *ctx, int cqe, void *cq_context,
+                              struct urnic_channel *channel, struct urnic_cq **cq);
+/* -EBUSY: queue pairs use it. Waits until each event got from it has been acknowledged. */
+URNIC_API int urnic_destroy_cq(struct urnic_cq *cq);
+URNIC_API int urnic_cq_size(const struct urnic_cq *cq);
+URNIC_API void *urnic_cq_context(const struct urnic_cq *cq);
+
+/* Up to n completions. Returns how many (0 = none now); -ENODEV the daemon has gone and all that it
+ * completed has been polled. Never blocks, never yields. */
+URNIC_API int urnic_poll_cq(struct urnic_cq *cq, int n, struct urnic_wc *wc);
+
+/* Ask for one event: for the next completion, or only for the next solicited one or error. A
+ * completion that came before doesn't count: poll once more after this, or it may wait there for
+ * ever. */
+URNIC_API int urnic_req_notify_cq(struct urnic_cq *cq, bool solicited_only);
+/* Wait for an event (don't wait when the descriptor is non-blocking: -EAGAIN). -ENODEV: daemon
+ * gone. Each event must be acknowledged. */
+URNIC_API int urnic_get_cq_event(struct urnic_channel *channel, struct urnic_cq **cq,
+                                 void **cq_context);
+URNIC_API void urnic_ack_cq_events(struct urnic_cq *cq, unsigned n);
+
+/* ---- shared receive queues
+ * --------------------------------------------------------------------------- */
+
+/* attr: in wanted, out granted. */
+URNIC_API int urnic_create_srq(struct urnic_pd *pd, struct urnic_srq_attr *attr, void *srq_context,
+                               struct urnic_srq **srq);
+/* Set the limit below which SRQ_LIMIT_REACHED is raised once; 0 = off. */
+URNIC_API int urnic_modify_srq_limit(struct urnic_srq *srq, uint32_t limit);
+URNIC_API int urnic_query_srq(struct urnic_srq *srq, struct urnic_srq_attr *attr);
+URNIC_API int urnic_destroy_srq(struct urnic_srq *srq); /* -EBUSY: queue pairs use it */
+URNIC_API int urnic_post_srq_recv(struct urnic_srq *srq, const struct urnic_recv_wr *wr,
+                                  const struct urnic_recv_wr **bad_wr);
+URNIC_API void *urnic_srq_context(const struct urnic_srq *srq);
+
+/* ---- queue pairs
+ * -------------------------------------------------------------------------------------- */
+
+URNIC_API int urnic_create_qp(struct urnic_pd *pd, struct urnic_qp_init_attr *attr,
+                              struct urnic_qp **qp);
+/* All or nothing. mask: enum urnic_qp_attr_mask; which attributes each transition needs or allows
+ * is as in verbs. Moving to RESET drops this queue pair's completions that weren't polled. */
+URNIC_API int urnic_modify_qp(struct urnic_qp *qp, const struct urnic_qp_attr *attr, unsigned mask);
+URNIC_API int urnic_query_qp(struct urnic_qp *qp, struct urnic_qp_attr *attr);
+/* Its completions that weren't polled are dropped. -EBUSY: attached to multicast groups. */
+URNIC_API int urnic_destroy_qp(struct urnic_qp *qp);
+URNIC_API uint32_t urnic_qp_num(const struct urnic_qp *qp);
+URNIC_API void *urnic_qp_context(const struct urnic_qp *qp);
+
+/* Post a list of work requests. On an error *bad_wr is the first one that was not taken; those
+ * before it were. -EINVAL state, opcode, too many SGEs or inline octets; -ENOMEM the queue is full:
+ * a place becomes free when its completion, or a later one of the same queue, has been polled;
+ * -ENODEV. */
+URNIC_API int urnic_post_send(struct urnic_qp *qp, const struct urnic_send_wr *wr,
+                              const struct urnic_send_wr **bad_wr);
+URNIC_API int urnic_post_recv(struct urnic_qp *qp, const struct urnic_recv_wr *wr,
+                              const struct urnic_recv_wr **bad_wr);
+
+/* Multicast: UD queue pairs. The group is an IPv6 multicast address, or ::ffff: and an IPv4 one. */
+URNIC_API int urnic_attach_mcast(struct urnic_qp *qp, const uint8_t gid[16]);
+URNIC_API int urnic_detach_mcast(struct urnic_qp *qp, const uint8_t gid[16]);
+
+/* Where a datagram goes. Resolves the neighbour's MAC address: may take a while, -EHOSTUNREACH. */
+URNIC_API int urnic_create_ah(struct urnic_pd *pd, const struct urnic_ah_attr *attr,
+                              struct urnic_ah **ah);
+/* The way back: to the sender of a received datagram, whose 40 octets of IP header are at `grh`.
+ * sgid_index: which of our addresses to answer from. */
+URNIC_API int urnic_create_ah_from_wc(struct urnic_pd *pd, const struct urnic_wc *wc,
+                                      const void *grh, uint16_t sgid_index, struct urnic_ah **ah);
+URNIC_API int urnic_destroy_ah(struct urnic_ah *ah);
+
+/* ---- asynchronous events
+ * --------------------------------------------------------------------------------- */
+
+/* Readable when an event waits. */
+URNIC_API int urnic_async_fd(const struct urnic_context *ctx);
+/* Wait for an event (-EAGAIN when the descriptor is non-blocking). When the daemon goes away: one
+ * URNIC_EVENT_DEVICE_FATAL, then -ENODEV. Each event must be acknowledged before its object is
+ * destroyed: destroying waits for it. */
+URNIC_API int urnic_get_async_event(struct urnic_context *ctx, struct urnic_async_event *event);
+URNIC_API void urnic_ack_async_event(struct urnic_async_event *event);
+
+/* ---- names
+ * ------------------------------------------------------------------------------------------------
+ */
+
+URNIC_API const char *urnic_wc_status_str(enum urnic_wc_status status);
+URNIC_API const char *urnic_event_type_str(enum urnic_event_type event);
+URNIC_API const char *urnic_qp_state_str(enum urnic_qp_state state);
+URNIC_API const char *urnic_version(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
