@@ -7,6 +7,19 @@
 
 const struct conf_setup conf_setups[] = {
     {"mem", {"mem:conform", "mem:conform"}, CONF_PEER_LINK | CONF_RX_LIMIT, 0, NULL, NULL},
+    {"memif",
+     {"memif:%s/m.sock,role=server", "memif:%s/m.sock,role=client"},
+     CONF_PEER_LINK | CONF_PROCESS | CONF_RX_LIMIT,
+     0,
+     NULL,
+     NULL},
+    {"memif-chain", /* buffers smaller than frames: chains, copies around the end of the ring */
+     {"memif:@urnic-conform-chain,role=client,buffer=2048,log2_ring_size=8",
+      "memif:@urnic-conform-chain,role=server"},
+     CONF_PEER_LINK | CONF_PROCESS | CONF_RX_LIMIT,
+     IO_FRAME_MAX,
+     NULL,
+     NULL},
     {"pcap",
      {"pcap:,%s/wire.pcapng", "pcap:%s/wire.pcapng,"},
      CONF_FILE | CONF_NEVER_FULL | CONF_RX_LIMIT,

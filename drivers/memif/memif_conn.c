@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The handshake. A server answers what it is asked; a client sends its list of messages, the next
+ * one at each ACK. Every fault ends the connection with a reason; none ends the port.
+ */
+#include "memif_conn.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "memif_sock.h"
+
+#define HANDSHAKE_NS UINT64_C(2000000000)
+#define BUFFER_DPDK  2048u /* the PMD's default bsize */
+#define BUFFER_DEFAULT                                                                             \
+    4288u /* path MTU 4096 with every header, and an odd number of cache lines                     \
+           */
+#define CACHE_LINE   64u
+#define MESSAGES_MAX 16u /* a call; the rest waits for the next one */
+
+static const char *const reason_names[MEMIF_REASONS] = {
+    [MEMIF_OK] = "none",
+    [MEMIF_HANGUP] = "peer hung up",
+    [MEMIF_GOODBYE] = "peer disconnected",
+    [MEMIF_MESSAGE] = "unexpected or malformed message",
+    [MEMIF_PEER_VERSION] = "incompatible memif version",
+    [MEMIF_PEER_ID] = "interface id not found",
+    [MEMIF_PEER_MODE] = "only ethernet mode supported",
+    [MEMIF_PEER_SECRET] = "wrong secret",
+    [MEMIF_REGION] = "bad region",
+    [MEMIF_UNSEALED] = "region is not sealed against shrinking",
+    [MEMIF_RING] = "bad ring",
+    [MEMIF_TIMEOUT] = "handshake timed out",
+    [MEMIF_INDEX] = "ring index out of range",
+    [MEMIF_DESC] = "descriptor outside its region",
+    [MEMIF_CHAIN] = "endless descriptor chain",
+    [MEMIF_SYSTEM] = "out of resources",
+};
+
+const char *memif_reason_name(enum memif_reason reason)
+{
+    return (unsigned)reason < MEMIF_REASONS ? reason_names[reason] : "unknown";
+}
+
+static int conn_send(const struct memif_conn *c, enum memif_msg_type type, struct memif_msg *msg,
+                     int fd)
+{
+    msg->type = (uint16_t)type;
+    return memif_sock_send(c->sock, msg, fd);
+}
+
+/* Our own messages fit in the socket's buffer: one that doesn't go means that the peer is gone. */
+static enum memif_reason conn_say(const struct memif_conn *c, enum memif_msg_type type,
+                                  struct memif_msg *msg, int fd)
+{
+    return conn_send(c, type, msg, fd) ? MEMIF_HANGUP : MEMIF_OK;
+}
+
+static void queue_init(struct memif_queue *q)
+{
+    *q = (struct memif_queue){.event = -1};
+}
+
+static void queue_place(struct memif_queue *q, struct memif_ring *ring, unsigned log2)
+{
+    q->ring = ring;
+    q->size = (uint16_t)(1u << log2);
+    q->mask = (uint16_t)(q->size - 1);
+}
+
+/* The two ends of a ring that frames leave through (`sender`) or come in by. Client to server, the
+ * sender owns head. Server to client, the receiver owns head and starts a whole ring ahead. */
+static void queue_start(struct memif_queue *q, bool sender, bool c2s)
+{
+    bool own_head = sender == c2s;
+
+    q->own = own_head ? &q->ring->head : &q->ring->tail;
+    q->peer = own_head ? &q->ring->tail : &q->ring->head;
+    q->bias = own_head ? q->size : 0;
+    q->cur = q->done = 0;
+    q->limit = sender ? q->bias : 0;
+    atomic_store_explicit(q->own, 0, memory_order_relaxed);
+    if (!sender)
+        atomic_store_explicit(&q->ring->flags, MEMIF_RING_MASK_INT, memory_order_relaxed);
+}
+
+/* Client: the region with both rings and all buffers. */
+static enum memif_reason client_make(struct memif_conn *c, const struct memif_config *cfg,
+                                     unsigned log2, bool dpdk)
+{
+    uint32_t lines =
+        ((cfg->frame_max > BUFFER_DEFAULT ? cfg->frame_max : BUFFER_DEFAULT) + CACHE_LINE - 1) /
+        CACHE_LINE;
+    size_t ring = memif_ring_octets(log2);
+    size_t slots = (size_t)1 << log2;
+
+    c->buffer = cfg->buffer ? cfg->buffer : dpdk ? BUFFER_DPDK : (lines | 1) * CACHE_LINE;
+    c->buffers_c2s = (uint32_t)((2 * ring + 4095) & ~(size_t)4095);
+    c->buffers_s2c = c->buffers_c2s + (uint32_t)(slots * c->buffer);
+    if (memif_region_create(&c->region[0], c->buffers_s2c + slots * c->buffer))
+        return MEMIF_SYSTEM;
+    c->regions = 1;
+    queue_place(&c->tx, (struct memif_ring *)(void *)c->region[0].base, log2);
+    queue_place(&c->rx, (struct memif_ring *)(void *)(c->region[0].base + ring), log2);
+    c->tx.ring->cookie = c->rx.ring->cookie = MEMIF_COOKIE;
+    for (unsigned i = 0; i < slots; i++) {
+        memif_desc_store(&c->tx.ring->desc[i], memif_conn_empty(c, c->buffers_c2s, (uint16_t)i));
+        memif_desc_store(&c->rx.ring->desc[i], memif_conn_empty(c, c->buffers_s2c, (uint16_t)i));
+    }
+    c->tx.event = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    c->rx.event = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    return c->tx.event < 0 || c->rx.event < 0 ? MEMIF_SYSTEM : MEMIF_OK;
+}
+
+static enum memif_reason client_say_ring(const struct memif_conn *c, const struct memif_queue *q,
+                                         unsigned flags)
+{
+    struct memif_msg msg = {0};
+
+    msg.add_ring.flags = (uint16_t)flags;
+    msg.add_ring.offset = (uint32_t)((uint8_t *)q->ring - c->region[0].base);
+    msg.add_ring.log2_size = (uint8_t)__builtin_ctz(q->size);
+    return conn_say(c, MEMIF_MSG_ADD_RING, &msg, q->event);
+}
+
+/* Client: send message number c->step. */
+static enum memif_reason client_next(struct memif_conn *c, const struct memif_config *cfg)
+{
+    struct memif_msg msg = {0};
+
+    switch (c->step++) {
+    case 0:
+        msg.init.version = MEMIF_VERSION;
+        msg.init.id = cfg->id;
+        msg.init.mode = MEMIF_MODE_ETHERNET;
+        memcpy(msg.init.secret, cfg->secret, MEMIF_SECRET_MAX);
+        snprintf(msg.init.name, sizeof(msg.init.name), "urnic");
+        return conn_say(c, MEMIF_MSG_INIT, &msg, -1);
+    case 1:
+        msg.add_region.size = c->region[0].size;
+        return conn_say(c, MEMIF_MSG_ADD_REGION, &msg, c->region[0].fd);
+    case 2:
+        return client_say_ring(c, &c->tx, MEMIF_ADD_RING_C2S);
+    case 3:
+        return client_say_ring(c, &c->rx, 0);
+    case 4:
+        snprintf(msg.connect.name, sizeof(msg.connect.name), "urnic/%u", cfg->id);
+        return conn_say(c, MEMIF_MSG_CONNECT, &msg, -1);
+    default:
+        return MEMIF_MESSAGE; /* an ACK too many */
+    }
+}
+
+static enum memif_reason client_hello(struct memif_conn *c, const struct memif_config *cfg,
+                                      const struct memif_hello *hello)
+{
+    unsigned log2 = cfg->log2_ring < hello->log2_ring_max ? cfg->log2_ring : hello->log2_ring_max;
+
+    if (hello->version_min > MEMIF_VERSION || hello->version_max < MEMIF_VERSION)
+        return MEMIF_PEER_VERSION;
+    if (log2 < 1)
+        return MEMIF_RING;
+    enum memif_reason reason = client_make(c, cfg, log2, !memcmp(hello->name, "DPDK", 4));
+    if (reason)
+        return reason;
+    c->state = MEMIF_SETUP;
+    return client_next(c, cfg);
+}
+
+/* The server has taken over. Only now are the indices ours: DPDK zeroes them at CONNECT. */
+static enum memif_reason client_connected(struct memif_conn *c)
+{
+    queue_start(&c->tx, true, true);
+    queue_start(&c->rx, false, false);
+    atomic_store_explicit(c->rx.own, c->rx.size, memory_order_release);
+    /* The mapping is enough from here on; the peer has its own descriptor. */
+    close(c->region[0].fd);
+    c->region[0].fd = -1;
+    c->state = MEMIF_UP;
+    return MEMIF_OK;
+}
+
+static enum memif_reason client_message(struct memif_conn *c, const struct memif_config *cfg,
+                                        const struct memif_msg *msg)
+{
+    if (msg->type == MEMIF_MSG_HELLO && c->state == MEMIF_HELLO)
+        return client_hello(c, cfg, &msg->hello);
+    if (msg->type == MEMIF_MSG_ACK && c->state == MEMIF_SETUP)
+        return client_next(c, cfg);
+    if (msg->type == MEMIF_MSG_CONNECTED && c->state == MEMIF_SETUP && c->step == 5)
+        return client_connected(c);
+    return MEMIF_MESSAGE;
+}
+
+static enum memif_reason server_init(struct memif_conn *c, const struct memif_config *cfg,
+                                     const struct memif_init *init)
+{
+    if (init->version != MEMIF_VERSION)
+        return MEMIF_PEER_VERSION;
+    if (init->id != cfg->id)
+        return MEMIF_PEER_ID;
+    if (init->mode != MEMIF_MODE_ETHERNET)
+        return MEMIF_PEER_MODE;
+    if (cfg->secret[0] && strncmp(cfg->secret, init->secret, MEMIF_SECRET_MAX) != 0)
+        return MEMIF_PEER_SECRET;
+    c->state = MEMIF_SETUP;
+    return MEMIF_OK;
+}
+
+static enum memif_reason server_add_region(struct memif_conn *c, const struct memif_config *cfg,
+                                           const struct memif_add_region *add, int *fd)
+{
+    if (*fd < 0 || add->index != c->regions || c->regions >= MEMIF_REGIONS_MAX)
+        return MEMIF_REGION;
+    int taken = *fd;
+    *fd = -1;
+    enum memif_reason reason =
+        memif_region_map(&c->region[c->regions], taken, add->size, cfg->trust);
+    if (reason == MEMIF_OK)
+        c->regions++;
+    return reason;
+}
+
+/* A peer could pass any file, and a write to it could then block: only eventfds are taken. */
+static bool is_eventfd(int fd)
+{
+    char link[32], target[32] = "";
+
+    snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+    return readlink(link, target, sizeof(target) - 1) > 0 &&
+           strcmp(target, "anon_inode:[eventfd]") == 0;
+}
+
+static enum memif_reason server_add_ring(struct memif_conn *c, const struct memif_add_ring *add,
+                                         int *fd)
+{
+    struct memif_queue *q = add->flags & MEMIF_ADD_RING_C2S ? &c->rx : &c->tx;
+
+    if (add->index != 0 || q->ring || add->region >= c->regions || add->log2_size < 1 ||
+        add->log2_size > MEMIF_LOG2_MAX || add->offset % MEMIF_DESC_ALIGN != 0 ||
+        add->private_header != 0)
+        return MEMIF_RING;
+    uint8_t *at = memif_region_at(&c->region[add->region], add->offset,
+                                  (uint32_t)memif_ring_octets(add->log2_size));
+    if (!at)
+        return MEMIF_RING;
+    queue_place(q, (struct memif_ring *)(void *)at, add->log2_size);
+    if (*fd >= 0 && is_eventfd(*fd)) {
+        q->event = *fd;
+        *fd = -1;
+    }
+    return MEMIF_OK;
+}
+
+static enum memif_reason server_connect(struct memif_conn *c, const struct memif_config *cfg)
+{
+    struct memif_msg msg = {0};
+
+    if (!c->rx.ring || !c->tx.ring || c->rx.ring == c->tx.ring ||
+        c->rx.ring->cookie != MEMIF_COOKIE || c->tx.ring->cookie != MEMIF_COOKIE)
+        return MEMIF_RING;
+    queue_start(&c->rx, false, true);
+    queue_start(&c->tx, true, false);
+    snprintf(msg.connect.name, sizeof(msg.connect.name), "urnic/%u", cfg->id);
+    c->state = MEMIF_UP;
+    return conn_say(c, MEMIF_MSG_CONNECTED, &msg, -1);
+}
+
+static enum memif_reason server_message(struct memif_conn *c, const struct memif_config *cfg,
+                                        const struct memif_msg *msg, int *fd)
+{
+    enum memif_reason reason = MEMIF_MESSAGE;
+    struct memif_msg ack = {0};
+
+    if (msg->type == MEMIF_MSG_INIT && c->state == MEMIF_HELLO)
+        reason = server_init(c, cfg, &msg->init);
+    else if (c->state == MEMIF_SETUP && msg->type == MEMIF_MSG_ADD_REGION)
+        reason = server_add_region(c, cfg, &msg->add_region, fd);
+    else if (c->state == MEMIF_SETUP && msg->type == MEMIF_MSG_ADD_RING)
+        reason = server_add_ring(c, &msg->add_ring, fd);
+    else if (c->state == MEMIF_SETUP && msg->type == MEMIF_MSG_CONNECT)
+        return server_connect(c, cfg);
+    return reason == MEMIF_OK ? conn_say(c, MEMIF_MSG_ACK, &ack, -1) : reason;
+}
+
+/* One message. Returns the reason to end the connection, or MEMIF_OK. */
+static enum memif_reason conn_message(struct memif_conn *c, const struct memif_config *cfg,
+                                      const struct memif_msg *msg, int *fd)
+{
+    if (msg->type == MEMIF_MSG_DISCONNECT) {
+        snprintf(c->text, sizeof(c->text), "%.*s", (int)sizeof(msg->disconnect.text) - 1,
+                 msg->disconnect.text);
+        return MEMIF_GOODBYE;
+    }
+    if (c->state == MEMIF_UP)
+        return MEMIF_MESSAGE;
+    return cfg->server ? server_message(c, cfg, msg, fd) : client_message(c, cfg, msg);
+}
+
+void memif_conn_init(struct memif_conn *c)
+{
+    memset(c, 0, sizeof(*c));
+    c->sock = -1;
+    for (unsigned i = 0; i < MEMIF_REGIONS_MAX; i++)
+        c->region[i].fd = -1;
+    queue_init(&c->rx);
+    queue_init(&c->tx);
+}
+
+void memif_conn_start(struct memif_conn *c, const struct memif_config *cfg, int sock, uint64_t now)
+{
+    struct memif_msg msg = {0};
+
+    memif_conn_init(c);
+    c->sock = sock;
+    c->state = MEMIF_HELLO;
+    c->deadline = now + HANDSHAKE_NS;
+    if (!cfg->server)
+        return;
+    snprintf(msg.hello.name, sizeof(msg.hello.name), "urnic");
+    msg.hello.version_min = msg.hello.version_max = MEMIF_VERSION;
+    msg.hello.region_max = MEMIF_REGIONS_MAX - 1;
+    msg.hello.log2_ring_max = MEMIF_LOG2_MAX;
+    if (conn_send(c, MEMIF_MSG_HELLO, &msg, -1))
+        memif_conn_end(c, MEMIF_HANGUP);
+}
+
+bool memif_conn_service(struct memif_conn *c, const struct memif_config *cfg, uint64_t now)
+{
+    enum memif_state before = c->state;
+    enum memif_reason reason = MEMIF_OK;
+
+    if (before == MEMIF_IDLE || before == MEMIF_DEAD)
+        return false;
+    for (unsigned i = 0; i < MESSAGES_MAX && !reason; i++) {
+        struct memif_msg msg;
+        int fd;
+        int error = memif_sock_recv(c->sock, &msg, &fd);
+        if (error == -EAGAIN)
+            break;
+        if (error)
+            reason = error == -EBADMSG ? MEMIF_MESSAGE : MEMIF_HANGUP;
+        else
+            reason = conn_message(c, cfg, &msg, &fd);
+        if (fd >= 0)
+            close(fd);
+    }
+    if (!reason && c->state != MEMIF_UP && now > c->deadline)
+        reason = MEMIF_TIMEOUT;
+    if (reason)
+        memif_conn_end(c, reason);
+    return c->state != before;
+}
+
+void memif_conn_end(struct memif_conn *c, enum memif_reason reason)
+{
+    struct memif_msg msg = {0};
+
+    if (c->state == MEMIF_IDLE || c->state == MEMIF_DEAD)
+        return;
+    if (reason != MEMIF_HANGUP && reason != MEMIF_GOODBYE) {
+        msg.disconnect.code = reason;
+        snprintf(msg.disconnect.text, sizeof(msg.disconnect.text), "%s",
+                 reason == MEMIF_OK ? "closed" : memif_reason_name(reason));
+        (void)conn_send(c, MEMIF_MSG_DISCONNECT, &msg, -1);
+    }
+    close(c->sock);
+    c->sock = -1;
+    c->reason = reason;
+    c->state = MEMIF_DEAD;
+}
+
+void memif_conn_free(struct memif_conn *c)
+{
+    if (c->state == MEMIF_IDLE)
+        return;
+    memif_conn_end(c, MEMIF_OK);
+    for (unsigned i = 0; i < MEMIF_REGIONS_MAX; i++)
+        memif_region_free(&c->region[i]);
+    if (c->rx.event >= 0)
+        close(c->rx.event);
+    if (c->tx.event >= 0)
+        close(c->tx.event);
+    memif_conn_init(c);
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * One connection with a peer: the handshake of both roles, and the regions and rings that come out
+ * of it. Moves no frames.
+ */
+#ifndef URNIC_MEMIF_CONN_H
+#define URNIC_MEMIF_CONN_H
+
+#include "memif_region.h"
+
+#define MEMIF_REGIONS_MAX 16u
+
+/* What a port was opened with. */
+struct memif_config {
+    char path[108];
+    char secret[MEMIF_SECRET_MAX + 1];
+    bool server;
+    bool trust;
+    uint32_t id;
+    unsigned log2_ring;
+    uint32_t buffer; /* 0 = chosen when the peer is known */
+    uint32_t frame_max;
+};
+
+/* One direction. `reader` and `writer` of frames; the own index is ours to advance, the other one
+ * is the peer's. In the ring that carries empty buffers back to the sender (server to client) both
+ * indices are read with `bias` so that the arithmetic is the same in both directions. */
+struct memif_queue {
+    struct memif_ring *ring; /* NULL = not there yet */
+    _Atomic uint16_t *own;
+    _Atomic uint16_t *peer;
+    uint16_t size, mask;
+    uint16_t bias;
+    uint16_t cur;   /* next slot we look at */
+    uint16_t limit; /* the slots from cur up to here are ours, as far as we have looked */
+    uint16_t done;  /* receiving: the slots before this one have been given back */
+    int event;      /* eventfd that wakes the reader; -1 = none */
+};
+
+enum memif_state {
+    MEMIF_IDLE,  /* nobody there */
+    MEMIF_HELLO, /* client: waits for HELLO; server: for INIT */
+    MEMIF_SETUP, /* regions and rings are being passed */
+    MEMIF_UP,
+    MEMIF_DEAD /* socket closed; memory stays until the frames lent from it are back */
+};
+
+struct memif_conn {
+    enum memif_state state;
+    enum memif_reason reason; /* why it is DEAD */
+    int sock;
+    unsigned step;                     /* client: messages that have been acknowledged */
+    uint64_t deadline;                 /* of the handshake */
+    uint32_t buffer;                   /* client: octets per buffer */
+    uint32_t buffers_c2s, buffers_s2c; /* client: offset of the first buffer of each ring */
+    unsigned regions;
+    struct memif_region region[MEMIF_REGIONS_MAX];
+    struct memif_queue rx, tx;
+    char text[96]; /* what the peer said with DISCONNECT */
+};
+
+/* Make `c` an idle connection. */
+void memif_conn_init(struct memif_conn *c);
+
+/* Take over the connected socket `sock` and begin the handshake; `now` in ns starts its clock. */
+void memif_conn_start(struct memif_conn *c, const struct memif_config *cfg, int sock, uint64_t now);
+
+/* Handle the messages that wait. Returns true when the state is another one than before. */
+bool memif_conn_service(struct memif_conn *c, const struct memif_config *cfg, uint64_t now);
+
+/* End the connection: tells the peer why unless it is gone, closes the socket. The state is DEAD;
+ * the memory stays mapped. */
+void memif_conn_end(struct memif_conn *c, enum memif_reason reason);
+
+/* Unmap and close everything. The state is IDLE. */
+void memif_conn_free(struct memif_conn *c);
+
+/* Slot `index` of the client's rings as an empty buffer. */
+static inline struct memif_desc memif_conn_empty(const struct memif_conn *c, uint32_t first,
+                                                 uint16_t slot)
+{
+    return (struct memif_desc){.length = c->buffer, .offset = first + slot * c->buffer};
+}
+
+#endif

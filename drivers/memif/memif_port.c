@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A memif port from open to close: its specification, its peers coming and going, its counters.
+ *
+ * The data path never makes a system call but the kick; what it finds wrong it leaves in `fault`,
+ * and memif_port_control acts on it.
+ */
+#include "memif_port.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "io_arg.h"
+#include "memif_sock.h"
+
+#define FRAME_DEFAULT 4288u
+#define FRAME_MIN     64u
+#define BUFFER_MIN    64u
+#define BUFFER_MAX    65536u
+#define LOG2_DEFAULT  10u
+#define CACHE_LINE    64u
+#define PEERS_MAX     4u /* in one call of service */
+
+void memif_port_fault(struct memif_port *p, enum memif_reason reason)
+{
+    if (!p->up)
+        return;
+    p->up = false;
+    p->fault = reason;
+    p->link.up = false;
+    p->link.changes++;
+}
+
+uint8_t *memif_port_side(struct memif_port *p, uint8_t **pool, unsigned i)
+{
+    if (!*pool)
+        *pool = aligned_alloc(CACHE_LINE, (size_t)IO_BURST_MAX * p->side_stride);
+    return *pool ? *pool + (size_t)i * p->side_stride : NULL;
+}
+
+static void port_watch(const struct memif_port *p, int fd)
+{
+    struct epoll_event event = {.events = EPOLLIN};
+
+    if (fd >= 0)
+        (void)epoll_ctl(p->epoll, EPOLL_CTL_ADD, fd, &event);
+}
+
+/* Needed although close() removes a descriptor: the peer holds the same open file. */
+static void port_unwatch(const struct memif_port *p, int fd)
+{
+    if (fd >= 0)
+        (void)epoll_ctl(p->epoll, EPOLL_CTL_DEL, fd, NULL);
+}
+
+static void port_up(struct memif_port *p)
+{
+    port_watch(p, p->conn.rx.event);
+    p->lent_head = p->lent_tail = 0;
+    p->fault = MEMIF_OK;
+    p->up = true;
+    p->link.up = true;
+    p->link.changes++;
+    p->counters.connects++;
+    if (p->armed)
+        memif_rx_arm(&p->io, true);
+}
+
+/* The connection has just ended. */
+static void port_down(struct memif_port *p)
+{
+    struct memif_conn *c = &p->conn;
+
+    p->counters.reason[c->reason]++;
+    if (c->text[0])
+        memcpy(p->counters.text, c->text, sizeof(p->counters.text));
+    port_unwatch(p, c->rx.event);
+    if (p->up) {
+        memif_rx_abandon(p);
+        memif_port_fault(p, c->reason);
+    }
+}
+
+/* A second peer: there is one link, and it is taken. */
+static void port_refuse(struct memif_port *p)
+{
+    struct memif_msg msg = {.type = MEMIF_MSG_DISCONNECT};
+    int sock = memif_sock_accept(p->listener);
+
+    if (sock < 0)
+        return;
+    snprintf(msg.disconnect.text, sizeof(msg.disconnect.text), "already connected");
+    (void)memif_sock_send(sock, &msg, -1);
+    close(sock);
+    p->counters.refused++;
+}
+
+/* Begin with the next peer, if one is there. */
+static bool port_meet(struct memif_port *p, uint64_t now)
+{
+    int sock = p->cfg.server ? memif_sock_accept(p->listener) : memif_sock_connect(p->cfg.path);
+
+    if (sock < 0)
+        return false;
+    memif_conn_start(&p->conn, &p->cfg, sock, now);
+    if (p->conn.state == MEMIF_DEAD)
+        port_down(p);
+    else
+        port_watch(p, sock);
+    return true;
+}
+
+void memif_port_control(struct memif_port *p, uint64_t now)
+{
+    struct memif_conn *c = &p->conn;
+
+    if (p->fault && c->state == MEMIF_UP) {
+        memif_conn_end(c, p->fault);
+        port_down(p);
+    }
+    /* When a peer has gone, the next may already be waiting. */
+    for (unsigned i = 0; i < PEERS_MAX; i++) {
+        if (memif_conn_service(c, &p->cfg, now)) {
+            if (c->state == MEMIF_UP)
+                port_up(p);
+            else if (c->state == MEMIF_DEAD)
+                port_down(p);
+        }
+        if (c->state == MEMIF_DEAD && memif_grave_dig(p))
+            memif_conn_free(c);
+        if (c->state == MEMIF_UP && p->cfg.server)
+            port_refuse(p);
+        if (c->state != MEMIF_IDLE || !port_meet(p, now))
+            return;
+    }
+}
+
+static void port_service(struct io_port *io, uint64_t now)
+{
+    memif_port_control((struct memif_port *)io, now);
+}
+
+static void port_link(struct io_port *io, struct io_link *out)
+{
+    *out = ((struct memif_port *)io)->link;
+}
+
+static void port_stats(struct io_port *io, struct io_stats *out)
+{
+    *out = ((struct memif_port *)io)->stats;
+}
+
+void memif_port_counters(struct io_port *io, struct memif_counters *out)
+{
+    *out = ((struct memif_port *)io)->counters;
+}
+
+static void port_close(struct io_port *io)
+{
+    struct memif_port *p = (struct memif_port *)io;
+
+    memif_conn_free(&p->conn);
+    memif_grave_free_all(p);
+    if (p->listener >= 0) {
+        close(p->listener);
+        if (p->cfg.path[0] != '@')
+            unlink(p->cfg.path);
+    }
+    if (p->epoll >= 0)
+        close(p->epoll);
+    free(p->rx_side);
+    free(p->tx_side);
+    free(p->lent);
+    free(p);
+}
+
+static const struct io_ops memif_ops = {
+    .name = "memif",
+    .rx_arm = memif_rx_arm,
+    .rx_peek = memif_rx_peek,
+    .rx_release = memif_rx_release,
+    .tx_reserve = memif_tx_reserve,
+    .tx_commit = memif_tx_commit,
+    .service = port_service,
+    .link = port_link,
+    .stats = port_stats,
+    .close = port_close,
+};
+
+/* Where the explanation of an error goes. */
+struct complaint {
+    char *text;
+    size_t size;
+};
+
+/* The value of a key in [min, max], or `otherwise` when the key is absent. */
+static int arg_number(const char *args, const char *key, int (*read)(const char *, uint64_t *),
+                      uint64_t min, uint64_t max, uint64_t otherwise, uint64_t *out,
+                      struct complaint err)
+{
+    char val[32] = "";
+    int found = io_arg(args, key, val, sizeof(val));
+
+    *out = otherwise;
+    if (found == 0 || (found == 1 && !read(val, out) && *out >= min && *out <= max))
+        return 0;
+    return io_fail(err.text, err.size, -EINVAL, "memif: %s=%s: give a number from %llu to %llu",
+                   key, val, (unsigned long long)min, (unsigned long long)max);
+}
+
+static int parse_role(const char *args, bool *server, struct complaint err)
+{
+    char role[16] = "";
+
+    if (io_arg(args, "role", role, sizeof(role)) == 1) {
+        *server = !strcmp(role, "server") || !strcmp(role, "master");
+        if (*server || !strcmp(role, "client") || !strcmp(role, "slave"))
+            return 0;
+    }
+    return io_fail(err.text, err.size, -EINVAL, "memif: role=%s: use role=server or role=client",
+                   role);
+}
+
+/* Every item behind the path is KEY=VALUE with a key that we know. */
+static int check_keys(const char *args, struct complaint err)
+{
+    static const char *const keys[] = {"role",   "id",     "rings", "log2_ring_size",
+                                       "buffer", "secret", "trust", NULL};
+    char bad[32];
+
+    if (io_arg_unknown(args, keys, bad, sizeof(bad)))
+        return io_fail(err.text, err.size, -EINVAL,
+                       "memif: %s=: use each of role, id, rings, log2_ring_size, buffer, secret "
+                       "and trust at most once",
+                       bad);
+    while (*args) {
+        size_t len = strcspn(args, ",");
+        if (!memchr(args, '=', len))
+            return io_fail(err.text, err.size, -EINVAL, "memif: %.*s: want KEY=VALUE", (int)len,
+                           args);
+        args += len + (args[len] == ',');
+    }
+    return 0;
+}
+
+static int parse(const char *args, struct memif_config *cfg, struct complaint err)
+{
+    uint64_t id, rings, log2, buffer, trust;
+    size_t len = strcspn(args, ",");
+
+    if (len == 0 || len >= sizeof(cfg->path))
+        return io_fail(err.text, err.size, -EINVAL,
+                       "memif: the socket's path must have 1 to %zu characters",
+                       sizeof(cfg->path) - 1);
+    memcpy(cfg->path, args, len);
+    args += len + (args[len] == ',');
+    if (check_keys(args, err) || parse_role(args, &cfg->server, err) ||
+        arg_number(args, "id", io_parse_u64, 0, UINT32_MAX, 0, &id, err) ||
+        arg_number(args, "rings", io_parse_u64, 1, 1, 1, &rings, err) ||
+        arg_number(args, "log2_ring_size", io_parse_u64, 1, MEMIF_LOG2_MAX, LOG2_DEFAULT, &log2,
+                   err) ||
+        arg_number(args, "buffer", io_parse_size, BUFFER_MIN, BUFFER_MAX, 0, &buffer, err) ||
+        arg_number(args, "trust", io_parse_u64, 0, 1, 0, &trust, err))
+        return -EINVAL;
+    if (io_arg(args, "secret", cfg->secret, sizeof(cfg->secret)) < 0)
+        return io_fail(err.text, err.size, -EINVAL, "memif: secret= has more than %u octets",
+                       MEMIF_SECRET_MAX);
+    cfg->id = (uint32_t)id;
+    cfg->log2_ring = (unsigned)log2;
+    cfg->buffer = (uint32_t)((buffer + CACHE_LINE - 1) & ~(uint64_t)(CACHE_LINE - 1));
+    cfg->trust = trust;
+    if (cfg->buffer && ((uint64_t)cfg->buffer << log2) < cfg->frame_max)
+        return io_fail(err.text, err.size, -EINVAL,
+                       "memif: buffer=%u: a whole ring can't hold one frame of %u octets",
+                       cfg->buffer, cfg->frame_max);
+    return 0;
+}
+
+static uint32_t wanted_frame(const struct io_open_params *params)
+{
+    uint32_t want = params && params->frame_max ? params->frame_max : FRAME_DEFAULT;
+
+    return want < FRAME_MIN ? FRAME_MIN : want > IO_FRAME_MAX ? IO_FRAME_MAX : want;
+}
+
+static int port_prepare(struct memif_port *p)
+{
+    p->lent = calloc((size_t)1 << MEMIF_LOG2_MAX, sizeof(*p->lent));
+    if (!p->lent)
+        return -ENOMEM;
+    p->epoll = epoll_create1(EPOLL_CLOEXEC);
+    if (p->epoll < 0)
+        return -errno;
+    if (p->cfg.server) {
+        p->listener = memif_sock_listen(p->cfg.path);
+        if (p->listener < 0)
+            return p->listener;
+        port_watch(p, p->listener);
+    }
+    return 0;
+}
+
+int io_memif_open(const char *args, const struct io_open_params *params, struct io_port **out,
+                  char *err, size_t err_size)
+{
+    struct complaint to = {.text = err, .size = err_size};
+    struct memif_port *p = calloc(1, sizeof(*p));
+
+    if (!p)
+        return -ENOMEM;
+    p->listener = p->epoll = -1;
+    p->cfg.frame_max = wanted_frame(params);
+    p->side_stride = (p->cfg.frame_max + CACHE_LINE - 1) & ~(CACHE_LINE - 1);
+    memif_conn_init(&p->conn);
+    int error = parse(args, &p->cfg, to);
+    if (!error) {
+        error = port_prepare(p);
+        if (error)
+            io_fail(err, err_size, error, "memif: %s: %s", p->cfg.path, strerror(-error));
+    }
+    if (error) {
+        port_close(&p->io);
+        return error;
+    }
+    p->io.ops = &memif_ops;
+    p->io.caps = (struct io_caps){.frame_max = p->cfg.frame_max, .rx_fd = p->epoll};
+    if (params)
+        memcpy(p->io.caps.mac, params->mac, sizeof(p->io.caps.mac));
+    snprintf(p->io.spec, sizeof(p->io.spec), "memif:%s", args);
+    memif_port_control(p, 0);
+    *out = &p->io;
+    return 0;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Memory for rings and buffers. What makes a received descriptor safe to map: only memfds carry
+ * seals, a shrink seal can't be taken back, and pages of ordinary shared memory that were punched
+ * out come back as zeroes (hugetlbfs may have none left and raise SIGBUS instead).
+ */
+#include "memif_region.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#define REGION_SIZE_MAX (UINT64_C(1) << 32) /* descriptors have 32-bit offsets */
+
+int memif_region_create(struct memif_region *r, uint64_t size)
+{
+    int fd = memfd_create("memif", MFD_ALLOW_SEALING | MFD_CLOEXEC);
+
+    *r = (struct memif_region){.fd = -1};
+    if (fd < 0)
+        return -errno;
+    if (ftruncate(fd, (off_t)size) < 0 ||
+        fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0) {
+        int error = -errno;
+        close(fd);
+        return error;
+    }
+    /* Not MAP_POPULATE: the peer may never use all of it, and zeroing it would stall the worker. */
+    void *base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (base == MAP_FAILED) {
+        int error = -errno;
+        close(fd);
+        return error;
+    }
+    *r = (struct memif_region){.base = base, .size = size, .fd = fd};
+    return 0;
+}
+
+static enum memif_reason region_check(int fd, uint64_t size, bool trust)
+{
+    struct stat st;
+    struct statfs fs;
+    int seals = fcntl(fd, F_GET_SEALS);
+
+    if (size == 0 || size > REGION_SIZE_MAX || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ||
+        (uint64_t)st.st_size < size)
+        return MEMIF_REGION;
+    if (trust)
+        return MEMIF_OK;
+    if (seals < 0 || !(seals & F_SEAL_SHRINK) || fstatfs(fd, &fs) < 0 ||
+        fs.f_type == HUGETLBFS_MAGIC)
+        return MEMIF_UNSEALED;
+    return MEMIF_OK;
+}
+
+enum memif_reason memif_region_map(struct memif_region *r, int fd, uint64_t size, bool trust)
+{
+    enum memif_reason reason = region_check(fd, size, trust);
+    void *base = MAP_FAILED;
+
+    *r = (struct memif_region){.fd = -1};
+    if (reason == MEMIF_OK) {
+        base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        if (base == MAP_FAILED)
+            reason = errno == ENOMEM ? MEMIF_SYSTEM : MEMIF_REGION;
+    }
+    close(fd);
+    if (reason == MEMIF_OK)
+        *r = (struct memif_region){.base = base, .size = size, .fd = -1};
+    return reason;
+}
+
+void memif_region_free(struct memif_region *r)
+{
+    if (r->base)
+        munmap(r->base, r->size);
+    if (r->fd >= 0)
+        close(r->fd);
+    *r = (struct memif_region){.fd = -1};
+}

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Receiving. Frames are lent where the peer wrote them. A frame in several slots is still lent in
+ * place when its buffers lie back to back, as they do in a ring that was laid out once and for all;
+ * otherwise it is copied into a side buffer.
+ *
+ * Slots go back in order: a lent frame remembers where its slots end, and slots that carried
+ * nothing to lend (oversize, empty) are added to the frame before them.
+ */
+#include "memif_port.h"
+
+#include <poll.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+/* Give back all slots before `end`. */
+static void rx_give_back(struct memif_port *p, uint16_t end)
+{
+    struct memif_queue *q = &p->conn.rx;
+
+    if (q->bias) {
+        /* Ours to lay out again: the peer has written lengths, and could have written anything. */
+        for (uint16_t i = q->done; i != end; i++)
+            memif_desc_store(&q->ring->desc[i & q->mask],
+                             memif_conn_empty(&p->conn, p->conn.buffers_s2c, i & q->mask));
+    }
+    q->done = end;
+    atomic_store_explicit(q->own, (uint16_t)(end + q->bias), memory_order_release);
+}
+
+static void rx_skip(struct memif_port *p, uint16_t end)
+{
+    struct memif_queue *q = &p->conn.rx;
+
+    q->cur = end;
+    if (p->lent_head != p->lent_tail)
+        p->lent[(uint16_t)(p->lent_head - 1) & q->mask].end = end;
+    else
+        rx_give_back(p, end);
+}
+
+static void rx_lend(struct memif_port *p, uint16_t end, bool copied)
+{
+    struct memif_queue *q = &p->conn.rx;
+
+    p->lent[p->lent_head++ & q->mask] = (struct memif_lent){.end = end, .copied = copied};
+    q->cur = end;
+}
+
+/* Copy slots [from, to) to `side`; the descriptors are read a second time, so they are checked a
+ * second time. Returns the octets copied, 0 when a descriptor has changed for the worse. */
+static uint32_t rx_copy(struct memif_port *p, uint8_t *side, uint16_t from, uint16_t to)
+{
+    const struct memif_queue *q = &p->conn.rx;
+    uint32_t len = 0;
+
+    for (uint16_t i = from; i != to; i++) {
+        struct memif_desc d = memif_desc_load(&q->ring->desc[i & q->mask]);
+        const uint8_t *data = memif_port_buffer(p, &d);
+        if (!data || d.length > p->io.caps.frame_max - len)
+            return 0;
+        memcpy(side + len, data, d.length);
+        len += d.length;
+    }
+    return len;
+}
+
+/* Look how far the peer has got. Returns false when what it says can't be. */
+static bool rx_refresh(struct memif_port *p)
+{
+    struct memif_queue *q = &p->conn.rx;
+    uint16_t limit = atomic_load_explicit(q->peer, memory_order_acquire);
+    uint16_t filled = (uint16_t)(limit - q->done);
+
+    if (MEMIF_UNLIKELY(filled > q->size || filled < (uint16_t)(q->cur - q->done))) {
+        memif_port_fault(p, MEMIF_INDEX);
+        return false;
+    }
+    q->limit = limit;
+    return true;
+}
+
+enum rx_step {
+    RX_LENT, /* a frame was lent */
+    RX_NEXT, /* skipped */
+    RX_STOP, /* nothing more for now */
+};
+
+/* The frame at q->cur is not simply one good slot. */
+static enum rx_step rx_uncommon(struct memif_port *p, struct io_frame *frame)
+{
+    struct memif_queue *q = &p->conn.rx;
+    const uint8_t *start = NULL, *follow = NULL;
+    uint16_t i = q->cur;
+    uint64_t len = 0;
+    bool together = true;
+    struct memif_desc d;
+
+    do {
+        if (i == q->limit && (!rx_refresh(p) || i == q->limit)) {
+            /* The rest is still to come, unless the peer has no slots left to bring it in. */
+            if ((uint16_t)(q->limit - q->cur) == q->size)
+                memif_port_fault(p, MEMIF_CHAIN);
+            return RX_STOP;
+        }
+        d = memif_desc_load(&q->ring->desc[i & q->mask]);
+        const uint8_t *data = memif_port_buffer(p, &d);
+        if (!data) {
+            memif_port_fault(p, MEMIF_DESC);
+            return RX_STOP;
+        }
+        if (!start)
+            start = data;
+        else
+            together &= data == follow;
+        follow = data + d.length;
+        len += d.length;
+        i++;
+    } while (d.flags & MEMIF_DESC_NEXT);
+
+    if (len == 0 || len > p->io.caps.frame_max) {
+        if (len)
+            p->stats.rx_oversize++;
+        else
+            p->stats.rx_drop++;
+        rx_skip(p, i);
+        return RX_NEXT;
+    }
+    p->counters.chained_rx++;
+    if (!together) {
+        if ((uint16_t)(p->side_head - p->side_tail) == IO_BURST_MAX)
+            return RX_STOP;
+        uint8_t *side = memif_port_side(p, &p->rx_side, p->side_head % IO_BURST_MAX);
+        if (!side) {
+            p->stats.rx_drop++;
+            rx_skip(p, i);
+            return RX_NEXT;
+        }
+        len = rx_copy(p, side, q->cur, i);
+        if (len == 0) {
+            memif_port_fault(p, MEMIF_DESC);
+            return RX_STOP;
+        }
+        start = side;
+        p->side_head++;
+        p->counters.copied_rx++;
+    }
+    *frame = (struct io_frame){.data = start, .len = (uint32_t)len};
+    rx_lend(p, i, !together);
+    return RX_LENT;
+}
+
+static void rx_drain(int event)
+{
+    uint64_t count;
+    struct iovec iov = {.iov_base = &count, .iov_len = sizeof(count)};
+
+    /* Not read(): the peer shares the file and could clear O_NONBLOCK on it. */
+    if (event >= 0)
+        (void)!preadv2(event, &iov, 1, -1, RWF_NOWAIT);
+}
+
+static unsigned rx_ring(struct memif_port *p, struct io_frame *frames, unsigned max)
+{
+    struct memif_queue *q = &p->conn.rx;
+    const uint32_t frame_max = p->io.caps.frame_max;
+    uint64_t octets = 0;
+    unsigned n = 0;
+
+    if ((uint16_t)(q->limit - q->cur) < max && !rx_refresh(p))
+        return 0;
+    while (n < max && q->cur != q->limit) {
+        struct memif_desc d = memif_desc_load(&q->ring->desc[q->cur & q->mask]);
+        const uint8_t *data = memif_port_buffer(p, &d);
+
+        if (MEMIF_LIKELY(data && !(d.flags & MEMIF_DESC_NEXT) && d.length - 1 < frame_max)) {
+            __builtin_prefetch(data);
+            frames[n] = (struct io_frame){.data = data, .len = d.length};
+            rx_lend(p, (uint16_t)(q->cur + 1), false);
+        } else {
+            enum rx_step step = rx_uncommon(p, &frames[n]);
+            if (step == RX_STOP)
+                break;
+            if (step == RX_NEXT)
+                continue;
+        }
+        octets += frames[n++].len;
+    }
+    p->stats.rx_frames += n;
+    p->stats.rx_bytes += octets;
+    return n;
+}
+
+unsigned memif_rx_peek(struct io_port *io, struct io_frame *frames, unsigned max, uint64_t now)
+{
+    struct memif_port *p = (struct memif_port *)io;
+    unsigned n = p->up ? rx_ring(p, frames, max) : 0;
+
+    if (n == 0 && MEMIF_UNLIKELY(p->armed)) {
+        /* rx_fd is or may become readable for what is no frame; only then does it stop to be. */
+        rx_drain(p->conn.rx.event);
+        memif_port_control(p, now);
+        if (p->up)
+            n = rx_ring(p, frames, max);
+    }
+    return n;
+}
+
+void memif_rx_release(struct io_port *io, unsigned n)
+{
+    struct memif_port *p = (struct memif_port *)io;
+    const struct memif_queue *q = &p->conn.rx;
+
+    if (MEMIF_UNLIKELY(p->graves))
+        n = memif_grave_release(p, n);
+    if (n == 0 || n > (uint16_t)(p->lent_head - p->lent_tail))
+        return;
+    uint16_t last = (uint16_t)(p->lent_tail + n - 1);
+    if (p->side_head != p->side_tail) {
+        for (uint16_t i = p->lent_tail; i != (uint16_t)(last + 1); i++)
+            p->side_tail += p->lent[i & q->mask].copied;
+    }
+    p->lent_tail = (uint16_t)(last + 1);
+    rx_give_back(p, p->lent[last & q->mask].end);
+}
+
+void memif_rx_arm(struct io_port *io, bool on)
+{
+    struct memif_port *p = (struct memif_port *)io;
+
+    p->armed = on;
+    if (!p->up)
+        return;
+    if (on)
+        rx_drain(p->conn.rx.event);
+    atomic_store_explicit(&p->conn.rx.ring->flags, on ? 0 : MEMIF_RING_MASK_INT,
+                          memory_order_relaxed);
+    /* The peer advances its index, then looks at the flag; we clear the flag, then look at the
+     * index. One of us sees the other. */
+    atomic_thread_fence(memory_order_seq_cst);
+}
+
+void memif_rx_abandon(struct memif_port *p)
+{
+    struct memif_queue *q = &p->conn.rx;
+
+    if (!rx_refresh(p))
+        return;
+    for (; q->cur != q->limit; q->cur++) {
+        struct memif_desc d = memif_desc_load(&q->ring->desc[q->cur & q->mask]);
+        p->stats.rx_drop += !(d.flags & MEMIF_DESC_NEXT);
+    }
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The control channel: a unix socket of type SOCK_SEQPACKET that carries 128-octet messages, each
+ * with at most one file descriptor. Nothing here blocks.
+ */
+#ifndef URNIC_MEMIF_SOCK_H
+#define URNIC_MEMIF_SOCK_H
+
+#include "memif_proto.h"
+
+/* Listen on `path` ('@' first = abstract name). A stale socket file that nobody listens on is
+ * replaced. Returns the descriptor, or -errno; -EADDRINUSE when somebody listens. */
+int memif_sock_listen(const char *path);
+
+/* Connect to `path`. Returns the descriptor, or -errno (-ECONNREFUSED, -ENOENT, -EAGAIN: later). */
+int memif_sock_connect(const char *path);
+
+/* Accept one connection. Returns the descriptor, or -errno; -EAGAIN when nobody waits. */
+int memif_sock_accept(int listener);
+
+/* Send one message, with descriptor `fd` unless it is negative (it stays the caller's).
+ * Returns 0 or -errno. */
+int memif_sock_send(int sock, const struct memif_msg *msg, int fd);
+
+/* Receive one message. *fd becomes the descriptor that came with it (the caller's to close), or -1.
+ * Returns 0, -EAGAIN nothing there, -ECONNRESET the peer is gone, -EBADMSG not 128 octets. */
+int memif_sock_recv(int sock, struct memif_msg *msg, int *fd);
+
+#endif

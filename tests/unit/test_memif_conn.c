@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The memif handshake against peers that get one thing wrong.
+ */
+#include <sys/socket.h>
+
+#include "test_memif_peer.h"
+
+struct wrong {
+    const char *fact;
+    void (*make)(struct peer *p);
+    enum memif_reason reason; /* MEMIF_OK: the link must come up all the same */
+};
+
+static void as_it_should(struct peer *p)
+{
+    (void)p;
+}
+static void wrong_version(struct peer *p)
+{
+    p->version = 0x0201;
+}
+static void wrong_id(struct peer *p)
+{
+    p->id = 8;
+}
+static void wrong_mode(struct peer *p)
+{
+    p->mode = 1;
+}
+static void wrong_secret(struct peer *p)
+{
+    p->secret = "xyzzz";
+}
+static void no_secret(struct peer *p)
+{
+    p->secret = "";
+}
+static void no_region_fd(struct peer *p)
+{
+    p->no_region_fd = true;
+}
+static void region_index_gap(struct peer *p)
+{
+    p->region_index = 1;
+}
+static void region_too_small(struct peer *p)
+{
+    p->region_size = PEER_REGION - 4096;
+}
+static void region_too_large(struct peer *p)
+{
+    p->region_said = (UINT64_C(1) << 32) + 4096;
+}
+static void region_empty(struct peer *p)
+{
+    p->region_said = 0;
+}
+static void region_plain_file(struct peer *p)
+{
+    p->plain_file = true;
+    p->region_said = 4096;
+}
+static void region_unsealed(struct peer *p)
+{
+    p->unsealed = true;
+}
+static void ring_index(struct peer *p)
+{
+    p->ring_index = 1;
+}
+static void ring_region(struct peer *p)
+{
+    p->ring_region = 1;
+}
+static void ring_misaligned(struct peer *p)
+{
+    p->c2s_offset = 8;
+}
+static void ring_outside(struct peer *p)
+{
+    p->c2s_offset = PEER_REGION - 64;
+}
+static void ring_wraps(struct peer *p)
+{
+    p->c2s_offset = 0xfffffff0u;
+}
+static void ring_too_big(struct peer *p)
+{
+    p->log2 = MEMIF_LOG2_MAX + 1;
+}
+static void ring_of_one(struct peer *p)
+{
+    p->log2 = 0;
+}
+static void ring_private_header(struct peer *p)
+{
+    p->private_header = 8;
+}
+static void ring_cookie(struct peer *p)
+{
+    p->cookie = 0x3E31F21u;
+}
+static void rings_are_one(struct peer *p)
+{
+    p->s2c_offset = 0;
+}
+static void event_is_a_pipe(struct peer *p)
+{
+    p->pipe_for_event = true;
+}
+static void skip_init(struct peer *p)
+{
+    p->skip = 1;
+}
+static void skip_region(struct peer *p)
+{
+    p->skip = 2;
+}
+static void skip_c2s(struct peer *p)
+{
+    p->skip = 3;
+}
+static void skip_s2c(struct peer *p)
+{
+    p->skip = 4;
+}
+
+static const struct wrong wrongs[] = {
+    {"a correct client is connected", as_it_should, MEMIF_OK},
+    {"an eventfd that is a pipe is not used, the link works", event_is_a_pipe, MEMIF_OK},
+    {"another version", wrong_version, MEMIF_PEER_VERSION},
+    {"another id", wrong_id, MEMIF_PEER_ID},
+    {"another mode", wrong_mode, MEMIF_PEER_MODE},
+    {"another secret", wrong_secret, MEMIF_PEER_SECRET},
+    {"no secret", no_secret, MEMIF_PEER_SECRET},
+    {"ADD_REGION without descriptor", no_region_fd, MEMIF_REGION},
+    {"ADD_REGION out of order", region_index_gap, MEMIF_REGION},
+    {"memfd smaller than announced", region_too_small, MEMIF_REGION},
+    {"region over 4 GiB", region_too_large, MEMIF_REGION},
+    {"region of no octets", region_empty, MEMIF_REGION},
+    {"region that is an ordinary file", region_plain_file, MEMIF_UNSEALED},
+    {"memfd that can shrink", region_unsealed, MEMIF_UNSEALED},
+    {"second ring though one was offered", ring_index, MEMIF_RING},
+    {"ring in a region that isn't there", ring_region, MEMIF_RING},
+    {"misaligned ring", ring_misaligned, MEMIF_RING},
+    {"ring over the end of its region", ring_outside, MEMIF_RING},
+    {"ring offset that wraps 32 bits", ring_wraps, MEMIF_RING},
+    {"ring larger than HELLO allowed", ring_too_big, MEMIF_RING},
+    {"ring of one slot", ring_of_one, MEMIF_RING},
+    {"ring with private headers", ring_private_header, MEMIF_RING},
+    {"ring without cookie", ring_cookie, MEMIF_RING},
+    {"both rings at one place", rings_are_one, MEMIF_RING},
+    {"ADD_REGION before INIT", skip_init, MEMIF_MESSAGE},
+    {"ADD_RING before its region", skip_region, MEMIF_RING},
+    {"CONNECT without a client-to-server ring", skip_c2s, MEMIF_RING},
+    {"CONNECT without a server-to-client ring", skip_s2c, MEMIF_RING},
+};
+
+START_TEST(server_survives_wrong_client)
+{
+    const struct wrong *w = &wrongs[_i];
+    struct io_port *io = peer_port("role=server,id=7,secret=xyzzy", 1514);
+    struct peer p = peer_new();
+
+    p.id = 7;
+    p.secret = "xyzzy";
+    w->make(&p);
+    bool up = peer_connect(&p, io);
+    ck_assert_msg(up == (w->reason == MEMIF_OK), "%s", w->fact);
+    ck_assert_msg(peer_is_up(io) == up, "%s", w->fact);
+    if (!up) {
+        ck_assert_msg(p.last.type == MEMIF_MSG_DISCONNECT, "%s: no reason given", w->fact);
+        ck_assert_msg(peer_counters(io).reason[w->reason] == 1, "%s", w->fact);
+    }
+    peer_close(&p);
+
+    /* Whatever it was: the next client finds the port as new. */
+    struct peer good = peer_new();
+    good.id = 7;
+    good.secret = "xyzzy";
+    io->ops->service(io, 0);
+    ck_assert_msg(peer_connect(&good, io), "%s: port is stuck", w->fact);
+    peer_close(&good);
+    io->ops->close(io);
+}
+END_TEST
+
+START_TEST(short_and_unknown_messages_end_the_connection)
+{
+    struct io_port *io = peer_port("role=server", 1514);
+    struct memif_msg msg = {.type = 77};
+
+    for (int i = 0; i < 2; i++) {
+        int sock = memif_sock_connect(peer_path());
+        io->ops->service(io, 0);
+        ck_assert_int_gt(send(sock, &msg, i ? sizeof(msg) : 10, 0), 0);
+        io->ops->service(io, 0);
+        ck_assert_uint_eq(peer_counters(io).reason[MEMIF_MESSAGE], i + 1);
+        close(sock);
+    }
+    io->ops->close(io);
+}
+END_TEST
+
+START_TEST(messages_after_the_handshake_end_the_connection)
+{
+    struct io_port *io = peer_port("role=server", 1514);
+    struct peer p = peer_new();
+    struct memif_msg msg = {0};
+
+    ck_assert(peer_connect(&p, io));
+    ck_assert(!peer_say(&p, io, MEMIF_MSG_INIT, msg, -1));
+    ck_assert(!peer_is_up(io));
+    ck_assert_uint_eq(peer_counters(io).reason[MEMIF_MESSAGE], 1);
+    peer_close(&p);
+    io->ops->close(io);
+}
+END_TEST
+
+START_TEST(silent_client_is_dropped_in_time)
+{
+    struct io_port *io = peer_port("role=server", 1514);
+    int sock = memif_sock_connect(peer_path());
+
+    io->ops->service(io, 1000);
+    io->ops->service(io, 1000000000);
+    ck_assert_uint_eq(peer_counters(io).reason[MEMIF_TIMEOUT], 0);
+    io->ops->service(io, 3000000000);
+    ck_assert_uint_eq(peer_counters(io).reason[MEMIF_TIMEOUT], 1);
+    close(sock);
+    io->ops->close(io);
+}
+END_TEST
+
+START_TEST(second_client_is_refused_while_one_is_there)
+{
+    struct io_port *io = peer_port("role=server", 1514);
+    struct peer p = peer_new();
+    struct memif_msg msg;
+    int fd;
+
+    ck_assert(peer_connect(&p, io));
+    int sock = memif_sock_connect(peer_path());
+    io->ops->service(io, 0);
+    ck_assert_int_eq(memif_sock_recv(sock, &msg, &fd), 0);
+    ck_assert_uint_eq(msg.type, MEMIF_MSG_DISCONNECT);
+    ck_assert(peer_is_up(io));
+    ck_assert_uint_eq(peer_counters(io).refused, 1);
+    close(sock);
+    peer_close(&p);
+    io->ops->close(io);
+}
+END_TEST
+
+/* What a server by hand answers to a client port. */
+static const struct {
+    const char *fact;
+    uint16_t type;
+    uint16_t version;
+    uint8_t log2;
+    enum memif_reason reason;
+} servers[] = {
+    {"HELLO of a later version", MEMIF_MSG_HELLO, 0x0300, 10, MEMIF_PEER_VERSION},
+    {"HELLO with rings of one slot", MEMIF_MSG_HELLO, MEMIF_VERSION, 0, MEMIF_RING},
+    {"ACK before HELLO", MEMIF_MSG_ACK, 0, 0, MEMIF_MESSAGE},
+    {"CONNECTED before anything was asked", MEMIF_MSG_CONNECTED, 0, 0, MEMIF_MESSAGE},
+    {"DISCONNECT", MEMIF_MSG_DISCONNECT, 0, 0, MEMIF_GOODBYE},
+};
+
+START_TEST(client_survives_wrong_server)
+{
+    int listener = memif_sock_listen(peer_path());
+    struct io_port *io = peer_port("role=client", 1514);
+    struct memif_msg msg = {.type = servers[_i].type};
+
+    ck_assert_int_ge(listener, 0);
+    io->ops->service(io, 0);
+    int sock = memif_sock_accept(listener);
+    ck_assert_int_ge(sock, 0);
+    if (msg.type == MEMIF_MSG_HELLO) {
+        msg.hello.version_min = msg.hello.version_max = servers[_i].version;
+        msg.hello.log2_ring_max = servers[_i].log2;
+    }
+    ck_assert_int_eq(memif_sock_send(sock, &msg, -1), 0);
+    io->ops->service(io, 0);
+    ck_assert_msg(peer_counters(io).reason[servers[_i].reason] == 1, "%s", servers[_i].fact);
+    close(sock);
+    close(listener);
+    io->ops->close(io);
+}
+END_TEST
+
+START_TEST(reasons_have_names)
+{
+    for (int i = 0; i < MEMIF_REASONS; i++) {
+        ck_assert_ptr_nonnull(memif_reason_name((enum memif_reason)i));
+        for (int k = 0; k < i; k++)
+            ck_assert_str_ne(memif_reason_name((enum memif_reason)i),
+                             memif_reason_name((enum memif_reason)k));
+    }
+    ck_assert_str_eq(memif_reason_name(MEMIF_REASONS), "unknown");
+}
+END_TEST
+
+int main(void)
+{
+    TCase *t = tcase_create("memif_conn");
+
+    tcase_add_loop_test(t, server_survives_wrong_client, 0, sizeof(wrongs) / sizeof(wrongs[0]));
+    tcase_add_test(t, short_and_unknown_messages_end_the_connection);
+    tcase_add_test(t, messages_after_the_handshake_end_the_connection);
+    tcase_add_test(t, silent_client_is_dropped_in_time);
+    tcase_add_test(t, second_client_is_refused_while_one_is_there);
+    tcase_add_loop_test(t, client_survives_wrong_server, 0, sizeof(servers) / sizeof(servers[0]));
+    tcase_add_test(t, reasons_have_names);
+    return peer_main("memif_conn", t);
+}

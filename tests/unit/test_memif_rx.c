@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Receiving from a memif ring: frames in place, chains, and everything a hostile peer can write.
+ */
+#include <poll.h>
+
+#include "test_memif_peer.h"
+
+/* A server port with a peer by hand. */
+static struct io_port *hand(struct peer *p, uint32_t frame_max)
+{
+    struct io_port *io = peer_port("role=server", frame_max);
+
+    *p = peer_new();
+    ck_assert(peer_connect(p, io));
+    return io;
+}
+
+static void hand_over(struct peer *p, struct io_port *io)
+{
+    peer_close(p);
+    io->ops->close(io);
+}
+
+static unsigned peek(struct io_port *io, struct io_frame *frames, unsigned max)
+{
+    return io->ops->rx_peek(io, frames, max, 0);
+}
+
+static void publish(struct memif_ring *ring, uint16_t head)
+{
+    atomic_store_explicit(&ring->head, head, memory_order_release);
+}
+
+START_TEST(frames_are_lent_in_place_and_given_back_in_order)
+{
+    struct peer p;
+    struct io_port *io = hand(&p, 1514);
+    struct io_frame f[4];
+
+    for (uint32_t i = 0; i < 3; i++) {
+        p.c2s->desc[i].length = 60 + i;
+        p.base[p.c2s->desc[i].offset] = (uint8_t)(0xa0 + i);
+    }
+    publish(p.c2s, 3);
+    ck_assert_uint_eq(peek(io, f, 2), 2);
+    ck_assert_uint_eq(peek(io, f + 2, 2), 1);
+    for (uint32_t i = 0; i < 3; i++) {
+        ck_assert_uint_eq(f[i].len, 60 + i);
+        ck_assert_uint_eq(f[i].data[0], 0xa0 + i);
+    }
+    /* In place: what is written in the ring now is what the lent frame shows. */
+    p.base[p.c2s->desc[1].offset] = 0x55;
+    ck_assert_uint_eq(f[1].data[0], 0x55);
+    ck_assert_uint_eq(p.c2s->tail, 0);
+    io->ops->rx_release(io, 1);
+    ck_assert_uint_eq(p.c2s->tail, 1);
+    io->ops->rx_release(io, 2);
+    ck_assert_uint_eq(p.c2s->tail, 3);
+    io->ops->rx_release(io, 1); /* nothing is lent: nothing is given back */
+    ck_assert_uint_eq(p.c2s->tail, 3);
+    ck_assert_uint_eq(peer_stats(io).rx_frames, 3);
+    ck_assert_uint_eq(peer_stats(io).rx_bytes, 183);
+    hand_over(&p, io);
+}
+END_TEST
+
+START_TEST(chain_back_to_back_is_lent_in_place)
+{
+    struct peer p;
+    struct io_port *io = hand(&p, 5000);
+    struct io_frame f[2];
+
+    for (uint32_t i = 0; i < 3; i++) {
+        p.c2s->desc[i].length = i < 2 ? PEER_BUFFER : 66;
+        p.c2s->desc[i].flags = i < 2 ? MEMIF_DESC_NEXT : 0;
+    }
+    publish(p.c2s, 2); /* its end is still to come */
+    ck_assert_uint_eq(peek(io, f, 2), 0);
+    publish(p.c2s, 3);
+    ck_assert_uint_eq(peek(io, f, 2), 1);
+    ck_assert_uint_eq(f[0].len, 4162);
+    p.base[p.c2s->desc[2].offset + 65] = 0x77;
+    ck_assert_uint_eq(f[0].data[4161], 0x77);
+    io->ops->rx_release(io, 1);
+    ck_assert_uint_eq(p.c2s->tail, 3);
+    ck_assert_uint_eq(peer_counters(io).copied_rx, 0);
+    hand_over(&p, io);
+}
+END_TEST
+
+START_TEST(scattered_chain_is_put_together)
+{
+    struct peer p;
+    struct io_port *io = hand(&p, 5000);
+    struct io_frame f[2];
+    static const uint32_t len[] = {100, 1, 2048, 7};
+    uint32_t at = 0;
+
+    for (uint32_t i = 0; i < 4; i++) {
+        p.c2s->desc[i].length = len[i];
+        p.c2s->desc[i].flags = i < 3 ? MEMIF_DESC_NEXT : 0;
+        for (uint32_t k = 0; k < len[i]; k++)
+            p.base[p.c2s->desc[i].offset + k] = peer_octet(9, at++);
+    }
+    p.c2s->desc[4].length = 64;
+    publish(p.c2s, 5);
+    ck_assert_uint_eq(peek(io, f, 2), 2);
+    peer_expect(&f[0], at, 9);
+    ck_assert_uint_eq(f[1].len, 64);
+    io->ops->rx_release(io, 2);
+    ck_assert_uint_eq(p.c2s->tail, 5);
+    ck_assert_uint_eq(peer_counters(io).copied_rx, 1);
+    hand_over(&p, io);
+}
+END_TEST
+
+START_TEST(oversize_and_empty_frames_are_counted_and_skipped)
+{
+    struct peer p;
+    struct io_port *io = hand(&p, 1514);
+    struct io_frame f[8];
+
+    /* oversize, good, oversize chain of two, empty, good */
+    static const struct memif_desc d[] = {{0, 0, 1515, 4096, 0}, {0, 0, 1514, 4096, 0},
+                                          {1, 0, 1000, 4096, 0}, {0, 0, 1000, 4096, 0},
+                                          {0, 0, 0, 4096, 0},    {0, 0, 60, 4096, 0}};
+    memcpy(p.c2s->desc, d, sizeof(d));
+    publish(p.c2s, 1);
+    ck_assert_uint_eq(peek(io, f, 8), 0);
+    ck_assert_uint_eq(p.c2s->tail, 1); /* nothing lent: given back at once */
+    publish(p.c2s, 6);
+    ck_assert_uint_eq(peek(io, f, 8), 2);
+    ck_assert_uint_eq(f[0].len, 1514);
+    ck_assert_uint_eq(f[1].len, 60);
+    io->ops->rx_release(io, 1);
+    ck_assert_uint_eq(p.c2s->tail, 5); /* with what was skipped behind it */
+    io->ops->rx_release(io, 1);
+    ck_assert_uint_eq(p.c2s->tail, 6);
+    ck_assert_uint_eq(peer_stats(io).rx_oversize, 2);
+    ck_assert_uint_eq(peer_stats(io).rx_drop, 1);
+    hand_over(&p, io);
+}
+END_TEST
+
+static const struct {
+    const char *fact;
+    uint16_t head;
+    struct memif_desc desc; /* of slot 0 */
+    enum memif_reason reason;
+} attacks[] = {
+    {"more frames than slots", PEER_RING + 1, {.length = 60, .offset = 4096}, MEMIF_INDEX},
+    {"index that went backwards", 0xffff, {.length = 60, .offset = 4096}, MEMIF_INDEX},
+    {"region that isn't there", 1, {.region = 1, .length = 60, .offset = 4096}, MEMIF_DESC},
+    {"last region number", 1, {.region = 0xffff, .length = 60, .offset = 4096}, MEMIF_DESC},
+    {"last octet outside", 1, {.length = 60, .offset = PEER_REGION - 59}, MEMIF_DESC},
+    {"offset + length wraps", 1, {.length = 60, .offset = 0xffffffffu - 10}, MEMIF_DESC},
+    {"huge length", 1, {.length = 0xffffffffu, .offset = 4096}, MEMIF_DESC},
+    {"second of a chain outside", 2, {.flags = 1, .length = 60, .offset = 4096}, MEMIF_DESC},
+};
+
+START_TEST(hostile_ring_takes_the_link_down_and_nothing_else)
+{
+    struct peer p;
+    struct io_port *io = hand(&p, 1514);
+    struct io_frame f[8];
+
+    p.c2s->desc[0] = attacks[_i].desc;
+    p.c2s->desc[1] = (struct memif_desc){.length = 60, .offset = PEER_REGION};
+    publish(p.c2s, attacks[_i].head);
+    ck_assert_msg(peek(io, f, 8) == 0, "%s", attacks[_i].fact);
+    ck_assert_msg(!peer_is_up(io), "%s", attacks[_i].fact);
+    io->ops->service(io, 0);
+    ck_assert_msg(peer_counters(io).reason[attacks[_i].reason] == 1, "%s", attacks[_i].fact);
+    peer_close(&p);
+    p = peer_new();
+    ck_assert_msg(peer_connect(&p, io), "%s: port is stuck", attacks[_i].fact);
+    hand_over(&p, io);
+}
+END_TEST
+
+START_TEST(chain_without_end_takes_the_link_down)
+{
+    struct peer p;
+    struct io_port *io = hand(&p, 1514);
+    struct io_frame f[8];
+
+    for (uint32_t i = 0; i < PEER_RING; i++) {
+        p.c2s->desc[i].length = 1;
+        p.c2s->desc[i].flags = MEMIF_DESC_NEXT;
+    }
+    publish(p.c2s, PEER_RING);
+    ck_assert_uint_eq(peek(io, f, 8), 0);
+    ck_assert(!peer_is_up(io));
+    io->ops->service(io, 0);
+    ck_assert_uint_eq(peer_counters(io).reason[MEMIF_CHAIN], 1);
+    hand_over(&p, io);
+}
+END_TEST
+
+START_TEST(lent_frames_outlive_the_peer)
+{
+    struct peer p, next = peer_new();
+    struct io_port *io = hand(&p, 1514);
+    struct io_frame f[2];
+
+    for (uint32_t i = 0; i < 3; i++)
+        p.c2s->desc[i].length = 100;
+    p.base[p.c2s->desc[0].offset + 99] = 0x42;
+    publish(p.c2s, 3);
+    ck_assert_uint_eq(peek(io, f, 2), 2);
+    peer_close(&p);
+    io->ops->service(io, 0);
+    ck_assert(!peer_is_up(io));
+    ck_assert_uint_eq(peer_stats(io).rx_drop, 1); /* the one that was never looked at */
+    ck_assert_uint_eq(f[0].data[99], 0x42);
+    ck_assert_uint_eq(peek(io, f, 2), 0);
+    io->ops->rx_release(io, 2);
+    ck_assert(peer_connect(&next, io));
+    hand_over(&next, io);
+}
+END_TEST
+
+START_TEST(sleeper_is_woken_by_a_frame_and_a_poller_is_not)
+{
+    struct io_port *a = peer_port("role=server", 1514), *b = peer_port("role=client", 1514);
+    struct io_port *ports[2] = {a, b};
+    struct io_frame f[4];
+    const uint32_t len = 60;
+
+    peer_service(a, b);
+    for (int i = 0; i < 2; i++) {
+        struct io_port *from = ports[i], *to = ports[!i];
+        struct pollfd pfd = {.fd = to->caps.rx_fd, .events = POLLIN};
+
+        ck_assert_uint_eq(peer_send(from, &len, 1, 0), 1);
+        ck_assert_int_eq(poll(&pfd, 1, 0), 0);
+        ck_assert_uint_eq(peer_counters(from).kicks, 0);
+        ck_assert_uint_eq(peek(to, f, 4), 1);
+        to->ops->rx_release(to, 1);
+
+        to->ops->rx_arm(to, true);
+        ck_assert_uint_eq(peek(to, f, 4), 0);
+        ck_assert_int_eq(poll(&pfd, 1, 0), 0);
+        ck_assert_uint_eq(peer_send(from, &len, 1, 0), 1);
+        ck_assert_uint_eq(peer_counters(from).kicks, 1);
+        ck_assert_int_eq(poll(&pfd, 1, 0), 1);
+        ck_assert_uint_eq(peek(to, f, 4), 1);
+        to->ops->rx_release(to, 1);
+
+        /* The empty look consumes the wake-up. */
+        ck_assert_uint_eq(peek(to, f, 4), 0);
+        ck_assert_int_eq(poll(&pfd, 1, 0), 0);
+        to->ops->rx_arm(to, false);
+        ck_assert_uint_eq(peer_send(from, &len, 1, 0), 1);
+        ck_assert_uint_eq(peer_counters(from).kicks, 1);
+    }
+    a->ops->close(a);
+    b->ops->close(b);
+}
+END_TEST
+
+START_TEST(sleeper_is_woken_by_a_peer_that_comes_or_goes)
+{
+    struct io_port *io = peer_port("role=server", 1514);
+    struct pollfd pfd = {.fd = io->caps.rx_fd, .events = POLLIN};
+    struct peer p = peer_new();
+    struct io_frame f[4];
+
+    io->ops->rx_arm(io, true);
+    ck_assert_uint_eq(peek(io, f, 4), 0);
+    ck_assert_int_eq(poll(&pfd, 1, 0), 0);
+    ck_assert(peer_connect(&p, io));
+    ck_assert_uint_eq(p.c2s->flags, 0); /* armed before the link came up */
+    ck_assert_int_eq(poll(&pfd, 1, 0), 0);
+    close(p.sock);
+    p.sock = -1;
+    ck_assert_int_eq(poll(&pfd, 1, 0), 1);
+    ck_assert_uint_eq(peek(io, f, 4), 0);
+    ck_assert(!peer_is_up(io));
+    ck_assert_int_eq(poll(&pfd, 1, 0), 0);
+    hand_over(&p, io);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *t = tcase_create("memif_rx");
+
+    tcase_add_test(t, frames_are_lent_in_place_and_given_back_in_order);
+    tcase_add_test(t, chain_back_to_back_is_lent_in_place);
+    tcase_add_test(t, scattered_chain_is_put_together);
+    tcase_add_test(t, oversize_and_empty_frames_are_counted_and_skipped);
+    tcase_add_loop_test(t, hostile_ring_takes_the_link_down_and_nothing_else, 0,
+                        sizeof(attacks) / sizeof(attacks[0]));
+    tcase_add_test(t, chain_without_end_takes_the_link_down);
+    tcase_add_test(t, lent_frames_outlive_the_peer);
+    tcase_add_test(t, sleeper_is_woken_by_a_frame_and_a_poller_is_not);
+    tcase_add_test(t, sleeper_is_woken_by_a_peer_that_comes_or_goes);
+    return peer_main("memif_rx", t);
+}
