@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Receiving datagrams: UD queue pairs, multicast, the general services interface. Rules: UD, GSI.
+ * Receiving datagrams: UD queue pairs and the general services queue pair (ud.c), multicast groups
+ * (mcast.c). Rules: UD, GSI.
  */
 #ifndef URNIC_UD_H
 #define URNIC_UD_H
@@ -8,7 +9,7 @@
 #include "engine.h"
 #include "record.h"
 
-/* A datagram for a UD queue pair; P_Key and Q_Key have been checked. */
+/* A datagram for a UD or GSI queue pair; P_Key and Q_Key have been checked. */
 void ud_rx(struct rx *rx, struct qp *qp);
 /* A datagram for 0xFFFFFF: to every attached queue pair (UD-10); checks P_Key and Q_Key itself. */
 void ud_rx_mcast(struct rx *rx);

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Where received octets go: scatter over the SGEs of a receive work request, or into the range that
+ * a WRITE was checked for. Rules: RSP-13, RSP-17, UD-05.
+ */
+#ifndef URNIC_PLACE_H
+#define URNIC_PLACE_H
+
+#include "record.h"
+#include "srq.h"
+
+/* Most records that one packet needs: one for each SGE, and one for what it does. */
+#define PLACE_RECORDS (ENGINE_SGE_MAX + 1)
+
+/* Octets to place: several pieces, because a datagram has its header area before its payload. */
+struct place_span {
+    const uint8_t *p;
+    uint32_t len;
+};
+
+/* Scatter the spans into the receive work request, beginning at its octet `off`. The caller has
+ * checked that they fit, and that enough records are free. *last: the record of the last range,
+ * NULL when there was none. 0, or -EACCES: some buffer isn't ours to write (what stands before it
+ * may be written already). */
+int place_recv(struct rx *rx, struct qp *qp, const struct rwqe *w, uint64_t off,
+               const struct place_span *spans, unsigned n, struct record **last);
+
+/* The packet's payload to octet `off` of the checked range. As above. */
+int place_write(struct rx *rx, struct qp *qp, const struct mem_ref *ref, uint64_t off,
+                struct record **last);
+
+#endif

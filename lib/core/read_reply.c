@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * READ and ATOMIC answers, and the order in which everything that a responder sends goes out: first
+ * what was asked for again, then READ responses and atomic results in PSN order, then a NAK or an
+ * ACK. An ACK that a response implies is not sent at all.
+ * Rules: RD, ATM-06..ATM-09, ACK-05..ACK-13, RSP-22, SEC-15, SEC-16.
+ */
+#include "read_reply.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "engine_priv.h"
+
+#define DUP_BURST   256u    /* SEC-15: answers to duplicates at once, and */
+#define DUP_REFILL  100000u /* one more in so many ns */
+#define REPLAYS_MAX 8u      /* SEC-16: replays of one READ in */
+#define REPLAYS_NS  (4096ull << 14)
+
+/* ---- the ring -------------------------------------------------------------------------------- */
+
+int rd_start(struct qp *qp, uint64_t now)
+{
+    uint32_t n = 1;
+    while (n < 2u * qp->attr.max_dest_rd_atomic)
+        n *= 2;
+    struct rd_ring *ring = calloc(1, sizeof *ring + n * sizeof ring->res[0]);
+    if (!ring)
+        return -ENOMEM;
+    ring->mask = n - 1;
+    ring->dup_tokens = DUP_BURST;
+    ring->dup_at = now;
+    free(qp->resp.rd);
+    qp->resp.rd = ring;
+    return 0;
+}
+
+void rd_free(struct qp *qp)
+{
+    free(qp->resp.rd);
+    qp->resp.rd = NULL;
+}
+
+static struct rd_res *entry(struct rd_ring *ring, uint32_t index)
+{
+    return &ring->res[index & ring->mask];
+}
+
+bool rd_room(const struct qp *qp)
+{
+    const struct rd_ring *ring = qp->resp.rd;
+    uint32_t limit = 2u * qp->attr.max_dest_rd_atomic;
+    if (limit > ring->mask + 1)
+        limit = ring->mask + 1;
+    return ring->tail - ring->tx < limit;
+}
+
+static void stop_replay(struct rd_ring *ring, struct rd_res *res)
+{
+    ring->replays -= res->replay;
+    res->replay = false;
+}
+
+uint32_t rd_accept(struct rx *rx, struct qp *qp, const struct mem_ref *ref, uint32_t npsn)
+{
+    struct rd_ring *ring = qp->resp.rd;
+    struct rd_res *res = entry(ring, ring->tail);
+    bool atomic = rx->op->flags & WIRE_F_ATOMIC;
+    stop_replay(ring, res);
+    *res = (struct rd_res){
+        .va = rx->pkt.va,
+        .len = atomic ? 8 : rx->pkt.dma_len,
+        .rkey = rx->pkt.rkey,
+        .psn = psn(rx->pkt.psn),
+        .npsn = npsn,
+        .ref = *ref,
+        .tx_end = npsn,
+        .tx_octets = rx->pkt.dma_len,
+        .opcode = rx->pkt.opcode,
+    };
+    if (ring->live <= ring->mask)
+        ring->live++;
+    return ring->tail++;
+}
+
+void rd_execute(struct qp *qp, uint64_t orig)
+{
+    struct rd_ring *ring = qp->resp.rd;
+    entry(ring, ring->ready++)->orig = orig;
+}
+
+void rd_abandon(struct qp *qp)
+{
+    struct rd_ring *ring = qp->resp.rd;
+    ring->tx = ring->ready = ring->tail;
+    for (uint32_t i = 0; i <= ring->mask; i++)
+        stop_replay(ring, &ring->res[i]);
+}
+
+bool rd_blocks(const struct qp *qp, psn_t p)
+{
+    struct rd_ring *ring = qp->resp.rd;
+    return ring && ring->tx != ring->ready && psn_diff(entry(ring, ring->tx)->psn, p) < 0;
+}
+
+/* ---- duplicates ------------------------------------------------------------------------------ */
+
+bool rd_dup_token(struct qp *qp, uint64_t now)
+{
+    struct rd_ring *ring = qp->resp.rd;
+    uint64_t n = (now - ring->dup_at) / DUP_REFILL;
+    if (n > 0) {
+        ring->dup_at += n * DUP_REFILL;
+        ring->dup_tokens =
+            n < DUP_BURST - ring->dup_tokens ? ring->dup_tokens + (uint32_t)n : DUP_BURST;
+    }
+    if (ring->dup_tokens == 0)
+        return false;
+    ring->dup_tokens--;
+    return true;
+}
+
+/* The entry whose PSNs include p; *index is its index. NULL = too old, or never here. */
+static struct rd_res *find(struct rd_ring *ring, psn_t p, uint32_t *index)
+{
+    for (uint32_t i = 1; i <= ring->live; i++) {
+        struct rd_res *res = entry(ring, ring->tail - i);
+        if (psn_in(p, res->psn, res->npsn)) {
+            *index = ring->tail - i;
+            return res;
+        }
+    }
+    return NULL;
+}
+
+/* SEC-16. */
+static bool replay_allowed(struct rd_res *res, uint64_t now)
+{
+    if (now - res->window_at >= REPLAYS_NS) {
+        res->window_at = now;
+        res->window_replays = 0;
+    }
+    return res->window_replays++ < REPLAYS_MAX;
+}
+
+/* RD-09..RD-11: the part of `res` that the packet asks for, from packet `first` on. */
+static enum refusal replay_read(struct rx *rx, struct qp *qp, struct rd_res *res, uint32_t first,
+                                bool answered)
+{
+    struct engine *e = rx->e;
+    const struct wire_pkt *p = &rx->pkt;
+    uint64_t off = (uint64_t)first << qp->mtu_shift;
+    if (p->rkey != res->rkey || off > res->len || p->va != res->va + off ||
+        p->dma_len > res->len - off || (p->dma_len == 0) != (res->len == 0)) {
+        rx_drop(rx, ENGINE_C_dup_rd_atomic_miss);
+        return REFUSE_NONE;
+    }
+    bool sending = !answered || res->replay;
+    if (sending && first >= res->tx_next)
+        return REFUSE_NONE; /* RD-11: on its way */
+    if (!replay_allowed(res, rx->now) || !rd_dup_token(qp, rx->now)) {
+        if (res->window_replays > REPLAYS_MAX)
+            res->window_replays = REPLAYS_MAX;
+        rx_drop(rx, ENGINE_C_rx_dup_throttled);
+        return REFUSE_NONE;
+    }
+    /* What is under way for the first time has to get to its end; otherwise as much as asked for.
+     */
+    uint32_t octets = answered ? (uint32_t)off + p->dma_len : res->len;
+    uint32_t len = octets - (uint32_t)off;
+    if (len > 0 &&
+        mem_check(e->mem, qp->pd, qp->qpn, p->rkey, p->va, len, MEM_REMOTE_READ, false, &res->ref))
+        return REFUSE_REPLAY;
+    res->ref_off = off;
+    res->tx_first = res->tx_next = first;
+    res->tx_octets = octets;
+    res->tx_end = first + psn_count(len, qp->mtu_shift);
+    if (answered && !res->replay) {
+        res->replay = true;
+        qp->resp.rd->replays++;
+    }
+    return REFUSE_NONE;
+}
+
+/* ATM-08: the stored result once more, if the operands tell that it is the same request. */
+static void replay_atomic(struct rx *rx, struct qp *qp, struct rd_res *res)
+{
+    if (rx->pkt.opcode != res->opcode || rx->pkt.va != res->va || rx->pkt.rkey != res->rkey) {
+        rx_drop(rx, ENGINE_C_dup_rd_atomic_miss);
+        return;
+    }
+    if (res->replay)
+        return;
+    if (!rd_dup_token(qp, rx->now)) {
+        rx_drop(rx, ENGINE_C_rx_dup_throttled);
+        return;
+    }
+    res->tx_next = 0;
+    res->replay = true;
+    qp->resp.rd->replays++;
+}
+
+enum refusal rd_duplicate(struct rx *rx, struct qp *qp)
+{
+    struct rd_ring *ring = qp->resp.rd;
+    uint32_t index;
+    struct rd_res *res = find(ring, psn(rx->pkt.psn), &index);
+    bool atomic = rx->op->flags & WIRE_F_ATOMIC;
+    bool was_atomic = res && wire_opcodes[res->opcode].flags & WIRE_F_ATOMIC;
+    if (!res || atomic != was_atomic) {
+        rx_drop(rx, ENGINE_C_dup_rd_atomic_miss);
+        return REFUSE_NONE;
+    }
+    bool answered = index - ring->tx >= 1u << 31; /* index < tx, free running */
+    if (!atomic)
+        return replay_read(rx, qp, res, psn(rx->pkt.psn - res->psn.v).v, answered);
+    if (answered)
+        replay_atomic(rx, qp, res);
+    return REFUSE_NONE;
+}
+
+/* ---- sending --------------------------------------------------------------------------------- */
+
+/* ACK-12..ACK-14. */
+static uint8_t ack_syndrome(struct qp *qp)
+{
+    if (!qp->credits || qp->srq)
+        return WIRE_SYN_ACK;
+    return (uint8_t)wire_credit_code(qp->resp.rq->posted);
+}
+
+static void emit_ack(struct engine *e, struct qp *qp, struct engine_slot *slot)
+{
+    struct resp *r = &qp->resp;
+    struct wire_var v = {
+        .opcode = WIRE_OPCODE(WIRE_RC, WIRE_ACKNOWLEDGE),
+        .psn = r->ack_psn.v,
+        .msn = r->done_msn,
+        .syndrome = ack_syndrome(qp),
+        .tclass = qp->tclass,
+    };
+    r->credits = v.syndrome;
+    r->ack_owed = 0;
+    engine_slot_emit(e, qp, slot, &v, SLOT_RESP);
+    engine_count(e, ENGINE_C_tx_ack);
+    recorder_note(e, qp, NOTE_TX_ACK, r->ack_psn, v.syndrome);
+}
+
+static enum engine_counter nak_counter(uint8_t syndrome)
+{
+    switch (syndrome) {
+    case WIRE_SYN_NAK_SEQ:
+        return ENGINE_C_tx_nak_seq;
+    case WIRE_SYN_NAK_INV:
+        return ENGINE_C_tx_nak_inv_req;
+    case WIRE_SYN_NAK_ACCESS:
+        return ENGINE_C_tx_nak_rem_access;
+    case WIRE_SYN_NAK_OP:
+        return ENGINE_C_tx_nak_rem_op;
+    default:
+        return ENGINE_C_tx_rnr_nak;
+    }
+}
+
+static void emit_nak(struct engine *e, struct qp *qp, struct engine_slot *slot)
+{
+    struct resp *r = &qp->resp;
+    if (r->fatal < FATAL_OWED && !psn_eq(r->nak_psn, r->done_epsn)) {
+        /* The packet came after all before this NAK got a slot. What came behind it was dropped,
+         * so a NAK is due nevertheless: for the PSN that is missing now. */
+        r->nak_owed = WIRE_SYN_NAK_SEQ;
+        r->nak_psn = r->done_epsn;
+    }
+    struct wire_var v = {
+        .opcode = WIRE_OPCODE(WIRE_RC, WIRE_ACKNOWLEDGE),
+        .psn = r->nak_psn.v,
+        .msn = r->done_msn,
+        .syndrome = r->nak_owed,
+        .tclass = qp->tclass,
+    };
+    engine_slot_emit(e, qp, slot, &v, SLOT_RESP);
+    engine_count(e, nak_counter(r->nak_owed));
+    if (r->nak_owed == WIRE_SYN_NAK_ACCESS)
+        engine_count(e, ENGINE_C_resp_remote_access_errors);
+    recorder_note(e, qp, NOTE_TX_NAK, r->nak_psn, r->nak_owed);
+    r->nak_owed = 0;
+    r->ack_owed = 0; /* ACK-09: it acknowledges all before it */
+    if (r->fatal == FATAL_OWED)
+        r->fatal = FATAL_SENT;
+}
+
+static void emit_atomic(struct engine *e, struct qp *qp, struct rd_res *res,
+                        struct engine_slot *slot)
+{
+    struct wire_var v = {
+        .opcode = WIRE_OPCODE(WIRE_RC, WIRE_ATOMIC_ACK),
+        .psn = res->psn.v,
+        .msn = qp->resp.done_msn,
+        .syndrome = ack_syndrome(qp),
+        .tclass = qp->tclass,
+        .orig = res->orig,
+    };
+    engine_slot_emit(e, qp, slot, &v, SLOT_RESP);
+    recorder_note(e, qp, NOTE_TX_ATOMIC, res->psn, 0);
+    res->tx_next = 1;
+}
+
+/* RD-05, RD-10: opcode by the place within this (re)execution. */
+static enum wire_op read_opcode(const struct rd_res *res)
+{
+    bool first = res->tx_next == res->tx_first, last = res->tx_next + 1 == res->tx_end;
+    if (first)
+        return last ? WIRE_READ_RESP_ONLY : WIRE_READ_RESP_FIRST;
+    return last ? WIRE_READ_RESP_LAST : WIRE_READ_RESP_MIDDLE;
+}
+
+/* False: the memory isn't there any more (RD-07). */
+static bool emit_read(struct engine *e, struct qp *qp, struct rd_res *res, struct engine_slot *slot)
+{
+    uint64_t off = (uint64_t)res->tx_next << qp->mtu_shift;
+    uint32_t len = res->tx_octets - (uint32_t)off;
+    if (len > qp_mtu(qp))
+        len = qp_mtu(qp);
+    int n = 0;
+    if (len > 0) {
+        n = mem_pieces(e->mem, &res->ref, off - res->ref_off, len, slot->pieces, ENGINE_TX_PIECES);
+        if (n < 0)
+            return false;
+    }
+    struct wire_var v = {
+        .opcode = WIRE_OPCODE(WIRE_RC, read_opcode(res)),
+        .psn = psn_add(res->psn, res->tx_next).v,
+        .msn = qp->resp.done_msn,
+        .syndrome = ack_syndrome(qp),
+        .tclass = qp->tclass,
+        .payload_len = len,
+    };
+    engine_slot_emit(e, qp, slot, &v, SLOT_READ);
+    slot->npieces = (uint16_t)n;
+    if (res->tx_next == res->tx_first)
+        recorder_note(e, qp, NOTE_TX_READ, psn(v.psn), res->tx_end - res->tx_next);
+    res->tx_next++;
+    return true;
+}
+
+/* The entry that is to be answered next: replays first (RD-11). NULL = none. */
+static struct rd_res *next_reply(struct rd_ring *ring)
+{
+    if (!ring)
+        return NULL;
+    for (uint32_t i = ring->live; ring->replays > 0 && i > 0; i--) {
+        struct rd_res *res = entry(ring, ring->tail - i);
+        if (res->replay)
+            return res;
+    }
+    return ring->tx != ring->ready ? entry(ring, ring->tx) : NULL;
+}
+
+/* One packet of an answer. False: the queue pair is done for, and owes a NAK. */
+static bool emit_reply(struct engine *e, struct qp *qp, struct rd_res *res,
+                       struct engine_slot *slot, uint64_t now)
+{
+    struct rd_ring *ring = qp->resp.rd;
+    struct resp *r = &qp->resp;
+    if (wire_opcodes[res->opcode].flags & WIRE_F_ATOMIC) {
+        emit_atomic(e, qp, res, slot);
+    } else if (!emit_read(e, qp, res, slot)) {
+        psn_t p = psn_add(res->psn, res->tx_next);
+        rd_abandon(qp);
+        resp_fatal(e, qp, REFUSE_READ_REVOKED, p, false, now);
+        return false;
+    }
+    if (psn_diff(psn(slot->psn), r->ack_psn) > 0)
+        r->ack_owed = 0; /* REQ-25: the response says as much */
+    if (res->tx_next == res->tx_end) {
+        if (res->replay)
+            stop_replay(ring, res);
+        else
+            ring->tx++;
+    }
+    return true;
+}
+
+bool resp_tx_ready(const struct qp *qp)
+{
+    const struct resp *r = &qp->resp;
+    return r->ack_owed || r->nak_owed || (r->rd && (r->rd->tx != r->rd->ready || r->rd->replays));
+}
+
+unsigned resp_tx(struct engine *e, struct qp *qp, struct engine_slot *slots, unsigned n,
+                 uint64_t now)
+{
+    struct resp *r = &qp->resp;
+    unsigned used = 0;
+    while (used < n) {
+        struct rd_res *res = next_reply(r->rd);
+        if (res)
+            used += emit_reply(e, qp, res, &slots[used], now);
+        else if (r->nak_owed)
+            emit_nak(e, qp, &slots[used++]);
+        else if (r->ack_owed)
+            emit_ack(e, qp, &slots[used++]);
+        else
+            break;
+    }
+    return used;
+}
+
+bool resp_sent(struct engine *e, struct qp *qp, const struct engine_slot *slot, uint64_t now)
+{
+    struct resp *r = &qp->resp;
+    if (slot->status < 0) {
+        if (qp->state == QPS_ERR)
+            return false;
+        if (r->rd)
+            rd_abandon(qp);
+        resp_fatal(e, qp, REFUSE_READ_GONE, psn(slot->psn), false, now);
+        return false;
+    }
+    if (r->fatal == FATAL_SENT && slot->kind == SLOT_RESP && slot->psn == r->nak_psn.v)
+        qp_to_error(e, qp, false, r->fatal_ev, now); /* RSP-22 */
+    return true;
+}
+
+bool resp_owes(const struct qp *qp)
+{
+    return qp->resp.ack_owed;
+}

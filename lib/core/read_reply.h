@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The READ/ATOMIC resource ring (RD-03): every operation that the peer may still ask for again.
+ *
+ *            rd_tail - entries        tx                 ready               tail
+ *     ...    | answered: may be       | being answered   | accepted, but     |
+ *            | asked for again        |                  | copies pending    |
+ */
+#ifndef URNIC_READ_REPLY_H
+#define URNIC_READ_REPLY_H
+
+#include "refusal.h"
+#include "responder.h"
+
+struct rd_res {
+    uint64_t va;
+    uint32_t len; /* octets */
+    uint32_t rkey;
+    psn_t psn;
+    uint32_t npsn;
+    uint64_t orig;      /* ATOMIC: the value before */
+    struct mem_ref ref; /* READ: the checked range */
+    uint64_t ref_off;   /* where that range begins within the READ */
+    /* what is being sent, in packets of the READ: */
+    uint32_t tx_first; /* where this (re)execution began */
+    uint32_t tx_next;
+    uint32_t tx_end;
+    uint32_t tx_octets; /* where it ends, in octets of the READ */
+    uint64_t window_at; /* SEC-16 */
+    uint8_t window_replays;
+    uint8_t opcode; /* of the request */
+    bool replay;    /* answered before, and being answered again */
+};
+
+struct rd_ring {
+    uint32_t mask;       /* entries - 1 */
+    uint32_t tx;         /* next to be answered; indices are free running */
+    uint32_t ready;      /* executed up to here */
+    uint32_t tail;       /* accepted up to here */
+    uint32_t live;       /* entries before tail that mean something */
+    uint32_t replays;    /* entries with `replay` */
+    uint32_t dup_tokens; /* SEC-15: answers to duplicates that are left */
+    uint64_t dup_at;     /* ... last refilled */
+    struct rd_res res[];
+};
+
+/* Make the ring for an RC queue pair that enters RTR. 0, -ENOMEM. */
+int rd_start(struct qp *qp, uint64_t now);
+void rd_free(struct qp *qp);
+/* Is there room for one more operation (RD-03)? */
+bool rd_room(const struct qp *qp);
+/* Accept the READ or ATOMIC in rx; the caller has checked room. Returns its index. */
+uint32_t rd_accept(struct rx *rx, struct qp *qp, const struct mem_ref *ref, uint32_t npsn);
+/* The oldest accepted entry has been executed: it may be answered. */
+void rd_execute(struct qp *qp, uint64_t orig);
+/* A READ or ATOMIC before epsn (RD-09, RD-11, ATM-08). Not REFUSE_NONE: refuse it. */
+enum refusal rd_duplicate(struct rx *rx, struct qp *qp);
+/* Forget what has not been answered. */
+void rd_abandon(struct qp *qp);
+/* Would an answer for PSN p overtake one of the ring (ACK-05)? */
+bool rd_blocks(const struct qp *qp, psn_t p);
+/* May one more duplicate be answered (SEC-15)? */
+bool rd_dup_token(struct qp *qp, uint64_t now);
+
+/* responder.c: a fatal NAK is owed from now on; completes the receive work request in use when
+ * `wqe` says that the failed message has one. */
+void resp_fatal(struct engine *e, struct qp *qp, enum refusal why, psn_t p, bool wqe, uint64_t now);
+
+#endif

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Why a responder refuses a request, and what that costs: NAK code, completion of the receive work
+ * request in use, event. The table is appendix B of the catalogue, responder side.
+ */
+#ifndef URNIC_REFUSAL_H
+#define URNIC_REFUSAL_H
+
+#include "engine.h"
+
+#define EVT_NONE (-1)
+
+/* name, syndrome, status of the receive work request in use, event, rule number, text */
+#define REFUSALS(X)                                                                                \
+    X(NONE, 0, WC_SUCCESS, EVT_NONE, 0, "")                                                        \
+    X(SEQUENCE, WIRE_SYN_NAK_INV, WC_REM_INV_REQ_ERR, EVT_QP_REQ_ERR, 6,                           \
+      "RSP-06 opcode doesn't fit the message under way")                                           \
+    X(DISABLED, WIRE_SYN_NAK_INV, WC_REM_INV_REQ_ERR, EVT_QP_REQ_ERR, 8,                           \
+      "RSP-08 request isn't enabled on the queue pair")                                            \
+    X(RESOURCES, WIRE_SYN_NAK_INV, WC_REM_INV_REQ_ERR, EVT_QP_REQ_ERR, 3,                          \
+      "RD-03 more READs and ATOMICs than max_dest_rd_atomic")                                      \
+    X(PACKET_LEN, WIRE_SYN_NAK_INV, WC_LOC_LEN_ERR, EVT_QP_REQ_ERR, 10,                            \
+      "RSP-10 payload length is wrong for the opcode")                                             \
+    X(PAD, WIRE_SYN_NAK_INV, WC_LOC_LEN_ERR, EVT_QP_REQ_ERR, 11,                                   \
+      "RSP-11 pad count is wrong for the length")                                                  \
+    X(TOO_LONG, WIRE_SYN_NAK_INV, WC_LOC_LEN_ERR, EVT_QP_REQ_ERR, 12,                              \
+      "RSP-12 message is longer than the receive buffer")                                          \
+    X(MSG_LEN, WIRE_SYN_NAK_INV, WC_LOC_LEN_ERR, EVT_QP_REQ_ERR, 15,                               \
+      "RSP-15 message is longer than 2^31 octets")                                                 \
+    X(WRITE_SUM, WIRE_SYN_NAK_INV, WC_LOC_LEN_ERR, EVT_QP_REQ_ERR, 16,                             \
+      "RSP-16 payload doesn't add up to the length in the RETH")                                   \
+    X(ALIGN, WIRE_SYN_NAK_INV, WC_REM_INV_REQ_ERR, EVT_QP_REQ_ERR, 3,                              \
+      "ATM-03 address of an atomic isn't a multiple of 8")                                         \
+    X(RKEY, WIRE_SYN_NAK_ACCESS, WC_SUCCESS, EVT_QP_ACCESS_ERR, 14,                                \
+      "RSP-14 R_Key doesn't give this access")                                                     \
+    X(REVOKED, WIRE_SYN_NAK_ACCESS, WC_SUCCESS, EVT_QP_ACCESS_ERR, 17,                             \
+      "RSP-17 region was invalidated under a WRITE")                                               \
+    X(READ_REVOKED, WIRE_SYN_NAK_ACCESS, WC_SUCCESS, EVT_QP_ACCESS_ERR, 7,                         \
+      "RD-07 region was invalidated under a READ")                                                 \
+    X(READ_GONE, WIRE_SYN_NAK_ACCESS, WC_SUCCESS, EVT_QP_ACCESS_ERR, 12,                           \
+      "MR-12 memory of a READ can't be reached")                                                   \
+    X(REPLAY, WIRE_SYN_NAK_ACCESS, WC_SUCCESS, EVT_QP_ACCESS_ERR, 9,                               \
+      "RD-09 R_Key of a repeated READ isn't valid any more")                                       \
+    X(TARGET_GONE, WIRE_SYN_NAK_ACCESS, WC_SUCCESS, EVT_QP_ACCESS_ERR, 12,                         \
+      "MR-12 memory of the region can't be reached")                                               \
+    X(RECV_KEY, WIRE_SYN_NAK_OP, WC_LOC_PROT_ERR, EVT_NONE, 13,                                    \
+      "RSP-13 L_Key of a receive buffer doesn't give write access")                                \
+    X(RECV_FORM, WIRE_SYN_NAK_OP, WC_LOC_QP_OP_ERR, EVT_NONE, 13,                                  \
+      "RSP-13 receive work request is malformed")                                                  \
+    X(RECV_GONE, WIRE_SYN_NAK_OP, WC_LOC_PROT_ERR, EVT_NONE, 12,                                   \
+      "MR-12 memory of a receive buffer can't be reached")
+
+enum refusal {
+#define X(name, syn, status, ev, rule, text) REFUSE_##name,
+    REFUSALS(X)
+#undef X
+        REFUSE_MAX,
+    /* not fatal: */
+    REFUSE_RNR = REFUSE_MAX, /* RNR-01 */
+};
+
+struct refusal_info {
+    uint8_t syndrome;
+    uint8_t status; /* of the receive work request in use; WC_SUCCESS = it is flushed */
+    int8_t event;   /* when no receive work request tells (EVT-02); always for SEQUENCE */
+    uint8_t rule;   /* number, for vendor_err */
+    const char *text;
+};
+extern const struct refusal_info refusals[REFUSE_MAX];
+
+#endif

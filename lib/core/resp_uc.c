@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The UC responder: no answers; a message that isn't whole is dropped without a word, and its
+ * receive work request serves the next one. Rules: UC-03..UC-08.
+ */
+#include "resp_uc.h"
+
+#include "engine_priv.h"
+#include "place.h"
+
+/* Drop the message under way; its receive work request stays, last of `taken`, for the next. */
+static void drop_msg(struct rx *rx, struct qp *qp, enum engine_counter c)
+{
+    struct resp *r = &qp->resp;
+    rx_drop(rx, c);
+    r->in_msg = MSG_NONE;
+    r->drop_msg = !(rx->op->flags & WIRE_F_END);
+}
+
+/* Does the packet continue or begin a message (UC-03, RSP-06)? */
+static bool fits(const struct resp *r, unsigned flags)
+{
+    if (flags & WIRE_F_START)
+        return true;
+    return r->in_msg != MSG_NONE && !r->drop_msg &&
+           flags & (r->in_msg == MSG_SEND ? WIRE_F_SEND : WIRE_F_WRITE);
+}
+
+/* RSP-09, UC-05: a receive work request, perhaps one that an incomplete message has left. */
+static bool need_wqe(struct rx *rx, struct qp *qp)
+{
+    struct resp *r = &qp->resp;
+    unsigned flags = rx->op->flags;
+    bool needed = flags & WIRE_F_SEND ? (flags & WIRE_F_START) != 0 : (flags & WIRE_F_IMM) != 0;
+    if (needed && !r->wqe)
+        r->wqe = resp_take(rx->e, qp);
+    return !needed || r->wqe;
+}
+
+static void local_error(enum refusal why, struct rx *rx, struct qp *qp)
+{
+    if (refusals[why].syndrome == WIRE_SYN_NAK_OP)
+        resp_refuse(rx, qp, why);
+    else
+        drop_msg(rx, qp, ENGINE_C_uc_drop_msg);
+}
+
+void uc_rx(struct rx *rx, struct qp *qp)
+{
+    struct resp *r = &qp->resp;
+    unsigned flags = rx->op->flags;
+    psn_t p = psn(rx->pkt.psn);
+    bool expected = psn_eq(p, r->epsn);
+
+    if (flags & WIRE_F_START) {
+        if (r->in_msg != MSG_NONE)
+            engine_count(rx->e, ENGINE_C_uc_drop_msg); /* the one before never ended */
+        r->in_msg = MSG_NONE;
+        r->drop_msg = 0;
+        r->msg_off = 0;
+    } else if (!expected || !fits(r, flags)) {
+        bool counted = r->drop_msg || r->in_msg == MSG_NONE;
+        drop_msg(rx, qp, counted ? ENGINE_C_out_of_sequence : ENGINE_C_uc_drop_msg);
+        r->drop_msg = 1;
+        return;
+    }
+    r->epsn = psn_add(p, 1);
+    if (flags & WIRE_F_WRITE && !(qp->access & MEM_REMOTE_WRITE)) {
+        drop_msg(rx, qp, ENGINE_C_uc_drop_msg);
+        return;
+    }
+    if (!need_wqe(rx, qp)) {
+        drop_msg(rx, qp, ENGINE_C_out_of_buffer);
+        return;
+    }
+    struct record *last = NULL;
+    /* A WRITE without immediate may not take along what a dropped SEND has left. */
+    struct rwqe *kept = NULL;
+    if (flags & WIRE_F_WRITE && !(flags & WIRE_F_IMM)) {
+        kept = r->wqe;
+        r->wqe = NULL;
+    }
+    enum refusal why = flags & WIRE_F_SEND ? resp_send(rx, qp, &last) : resp_write(rx, qp, &last);
+    if (why == REFUSE_NONE)
+        resp_packet_done(rx, qp, last);
+    else
+        local_error(why, rx, qp);
+    if (kept)
+        r->wqe = kept;
+    if (why == REFUSE_NONE)
+        resp_comm_est(rx, qp);
+    record_run(rx->e, qp, REC_RESP, rx->now);
+}
+
+void uc_failed(struct engine *e, struct qp *qp, enum refusal why, bool wqe, uint64_t now)
+{
+    const struct refusal_info *info = &refusals[why];
+    recorder_error(e, qp, "%s", info->text);
+    if (wqe) {
+        struct engine_wc wc = {.status = info->status, .opcode = WC_RECV, .vendor_err = info->rule};
+        if (!resp_complete(e, qp, &wc, now))
+            return;
+    }
+    qp_to_error(e, qp, false, wqe ? EVT_NONE : info->event, now);
+}

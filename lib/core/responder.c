@@ -1,0 +1,606 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The RC responder: judge a request against what has been accepted so far, put what it does into
+ * records, and carry that out as the records commit, in order.
+ * Rules: RSP, RNR-01..03, ACK-08, ACK-11, RD-01, RD-03, ATM-03, ATM-04.
+ */
+#include "responder.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "engine_priv.h"
+#include "place.h"
+#include "read_reply.h"
+#include "resp_uc.h"
+#include "ud.h"
+
+/* What a record of this side does when it commits. */
+enum resp_action {
+    ACT_NONE,   /* a memory range of a packet that has more */
+    ACT_PACKET, /* SEND or WRITE packet in the middle of its message */
+    ACT_END,    /* ... that ends its message */
+    ACT_READ,
+    ACT_ATOMIC,
+    ACT_REFUSE, /* arg: enum refusal */
+    ACT_NAK,    /* sequence NAK */
+    ACT_RNR,
+    ACT_REACK, /* duplicate of a packet that has not committed */
+};
+
+enum { /* record.arg of PACKET and END */
+       F_ACKREQ = 1,
+       F_WQE = 2, /* belongs to a message with a receive work request: SEND, WRITE with immediate */
+       F_WRITE = 4,
+       F_IMM = 8,
+       F_INV = 16,
+       F_INV_BAD = 32, /* RSP-19 */
+};
+
+enum {                       /* record.arg of REFUSE: enum refusal, and: */
+       F_REFUSE_WQE = 0x100, /* the message has a receive work request */
+};
+
+/* ---- answers -----------------------------------------------------------------------------------
+ */
+
+static void owe_ack(struct engine *e, struct qp *qp)
+{
+    qp->resp.ack_owed = 1;
+    qp_activate(e, qp);
+}
+
+static void owe_nak(struct engine *e, struct qp *qp, uint8_t syndrome, psn_t p)
+{
+    qp->resp.nak_owed = syndrome;
+    qp->resp.nak_psn = p;
+    qp_activate(e, qp);
+}
+
+void resp_fatal(struct engine *e, struct qp *qp, enum refusal why, psn_t p, bool wqe, uint64_t now)
+{
+    const struct refusal_info *info = &refusals[why];
+    struct resp *r = &qp->resp;
+    recorder_error(e, qp, "%s: PSN 0x%06x, expected 0x%06x", info->text, p.v, r->done_epsn.v);
+    r->fatal = FATAL_OWED;
+    r->fatal_ev = wqe && why != REFUSE_SEQUENCE ? EVT_NONE : info->event;
+    owe_nak(e, qp, info->syndrome, p);
+    if (wqe && info->status != WC_SUCCESS) {
+        struct engine_wc wc = {.status = info->status, .opcode = WC_RECV, .vendor_err = info->rule};
+        resp_complete(e, qp, &wc, now);
+    }
+}
+
+/* Append a record without copies: it commits when its turn comes, in the next record_run. */
+static struct record *act(struct rx *rx, struct qp *qp, enum resp_action action, psn_t p)
+{
+    struct record *rec = record_new(rx->e, qp, REC_RESP);
+    rec->action = (uint8_t)action;
+    rec->psn = p;
+    return rec;
+}
+
+/* ---- refusals ----------------------------------------------------------------------------------
+ */
+
+static enum engine_counter refusal_counter(enum refusal why)
+{
+    switch (refusals[why].syndrome) {
+    case WIRE_SYN_NAK_ACCESS:
+        return ENGINE_C_tx_nak_rem_access;
+    case WIRE_SYN_NAK_OP:
+        return ENGINE_C_tx_nak_rem_op;
+    default:
+        return ENGINE_C_tx_nak_inv_req;
+    }
+}
+
+/* RSP-22: nothing more is accepted; the NAK goes out when all before it has been executed. */
+void resp_refuse(struct rx *rx, struct qp *qp, enum refusal why)
+{
+    struct resp *r = &qp->resp;
+    if (qp->type == QP_RC)
+        rx->f->drop = (uint16_t)refusal_counter(why); /* counted when sent */
+    else
+        rx_drop(rx, ENGINE_C_uc_drop_msg);
+    r->fatal = FATAL_DECIDED;
+    struct record *rec = act(rx, qp, ACT_REFUSE, psn(rx->pkt.psn));
+    rec->arg = why | (r->wqe ? F_REFUSE_WQE : 0);
+    record_run(rx->e, qp, REC_RESP, rx->now);
+}
+
+/* RNR-01, RNR-02: not executed, and silence until it comes again. */
+static void refuse_rnr(struct rx *rx, struct qp *qp)
+{
+    engine_count(rx->e, ENGINE_C_out_of_buffer);
+    rx->f->drop = ENGINE_C_out_of_buffer;
+    qp->resp.quiet = 1;
+    act(rx, qp, ACT_RNR, psn(rx->pkt.psn));
+    record_run(rx->e, qp, REC_RESP, rx->now);
+}
+
+/* RSP-02, ACK-08: once per gap. */
+static void out_of_sequence(struct rx *rx, struct qp *qp)
+{
+    struct resp *r = &qp->resp;
+    rx_drop(rx, ENGINE_C_out_of_sequence);
+    recorder_note(rx->e, qp, NOTE_RX_OOS, psn(rx->pkt.psn), r->epsn.v);
+    if (r->quiet)
+        return;
+    r->quiet = 1;
+    act(rx, qp, ACT_NAK, r->epsn);
+    record_run(rx->e, qp, REC_RESP, rx->now);
+}
+
+/* RSP-20: acknowledge, never execute. */
+static void duplicate(struct rx *rx, struct qp *qp)
+{
+    struct engine *e = rx->e;
+    struct resp *r = &qp->resp;
+    engine_count(e, ENGINE_C_duplicate_request);
+    recorder_note(e, qp, NOTE_RX_DUP, psn(rx->pkt.psn), r->epsn.v);
+    if (rx->op->flags & (WIRE_F_READ | WIRE_F_ATOMIC)) {
+        enum refusal why = rd_duplicate(rx, qp);
+        if (why != REFUSE_NONE)
+            resp_refuse(rx, qp, why);
+        else if (resp_tx_ready(qp))
+            qp_activate(e, qp);
+        return;
+    }
+    if (!rx->pkt.ackreq && !(rx->op->flags & WIRE_F_END))
+        return;
+    if (r->ack_owed && !r->recs.head)
+        return; /* one for the whole burst */
+    if (!rd_dup_token(qp, rx->now)) {
+        rx_drop(rx, ENGINE_C_rx_dup_throttled);
+    } else if (r->recs.head) { /* its first copy may be on its way to memory still */
+        act(rx, qp, ACT_REACK, psn(rx->pkt.psn));
+    } else {
+        owe_ack(e, qp);
+    }
+}
+
+/* ---- requests in the expected position, checks in the order of RSP-01
+ * ---------------------------- */
+
+/* RSP-06. */
+static enum refusal check_sequence(const struct resp *r, unsigned flags)
+{
+    if (r->in_msg == MSG_NONE)
+        return flags & WIRE_F_START ? REFUSE_NONE : REFUSE_SEQUENCE;
+    unsigned want = r->in_msg == MSG_SEND ? WIRE_F_SEND : WIRE_F_WRITE;
+    return flags & want && !(flags & WIRE_F_START) ? REFUSE_NONE : REFUSE_SEQUENCE;
+}
+
+/* RSP-08. FLUSH and ATOMIC WRITE are in no class and never enabled (OPC-07). */
+static enum refusal check_enabled(const struct qp *qp, unsigned flags)
+{
+    if (flags & WIRE_F_SEND)
+        return REFUSE_NONE;
+    unsigned need = flags & WIRE_F_WRITE    ? MEM_REMOTE_WRITE
+                    : flags & WIRE_F_READ   ? MEM_REMOTE_READ
+                    : flags & WIRE_F_ATOMIC ? MEM_REMOTE_ATOMIC
+                                            : 0;
+    return need & qp->access ? REFUSE_NONE : REFUSE_DISABLED;
+}
+
+enum refusal resp_check_length(const struct rx *rx, const struct qp *qp)
+{
+    uint32_t len = rx->pkt.payload_len, mtu = qp_mtu(qp);
+    if (rx->op->flags & (WIRE_F_FIRST | WIRE_F_MIDDLE)) {
+        if (len != mtu)
+            return REFUSE_PACKET_LEN;
+        return rx->pkt.pad ? REFUSE_PAD : REFUSE_NONE;
+    }
+    if (len > mtu || (rx->op->flags & WIRE_F_LAST && len == 0))
+        return REFUSE_PACKET_LEN;
+    if (rx->op->flags & WIRE_F_WRITE && rx->pkt.pad != (-len & 3))
+        return REFUSE_PAD;
+    return REFUSE_NONE;
+}
+
+enum refusal resp_send(struct rx *rx, struct qp *qp, struct record **last)
+{
+    struct resp *r = &qp->resp;
+    if (r->wqe->malformed)
+        return REFUSE_RECV_FORM;
+    enum refusal why = resp_check_length(rx, qp);
+    if (why != REFUSE_NONE)
+        return why;
+    uint32_t len = rx->pkt.payload_len;
+    if (r->msg_off + (uint64_t)len > r->wqe->room)
+        return REFUSE_TOO_LONG;
+    if (r->msg_off + (uint64_t)len > WIRE_MSG_MAX)
+        return REFUSE_MSG_LEN;
+    const struct place_span span = {rx->payload, len};
+    if (place_recv(rx, qp, r->wqe, r->msg_off, &span, 1, last))
+        return REFUSE_RECV_KEY;
+    r->msg_off += len;
+    return REFUSE_NONE;
+}
+
+enum refusal resp_write(struct rx *rx, struct qp *qp, struct record **last)
+{
+    struct resp *r = &qp->resp;
+    if (r->wqe && r->wqe->malformed)
+        return REFUSE_RECV_FORM;
+    enum refusal why = resp_check_length(rx, qp);
+    if (why != REFUSE_NONE)
+        return why;
+    uint32_t len = rx->pkt.payload_len;
+    if (rx->op->flags & WIRE_F_START) {
+        if (rx->pkt.dma_len > WIRE_MSG_MAX)
+            return REFUSE_MSG_LEN;
+        r->msg_len = rx->pkt.dma_len;
+    }
+    uint64_t end = r->msg_off + (uint64_t)len;
+    if (rx->op->flags & WIRE_F_END ? end != r->msg_len : end > r->msg_len)
+        return REFUSE_WRITE_SUM;
+    if (rx->op->flags & WIRE_F_START && r->msg_len > 0 && /* RSP-18: nothing to check for nothing */
+        mem_check(rx->e->mem, qp->pd, qp->qpn, rx->pkt.rkey, rx->pkt.va, r->msg_len,
+                  MEM_REMOTE_WRITE, false, &r->wref))
+        return REFUSE_RKEY;
+    if (place_write(rx, qp, &r->wref, r->msg_off, last))
+        return REFUSE_REVOKED;
+    r->msg_off = (uint32_t)end;
+    return REFUSE_NONE;
+}
+
+void resp_packet_done(struct rx *rx, struct qp *qp, struct record *rec)
+{
+    unsigned flags = rx->op->flags;
+    struct resp *r = &qp->resp;
+    if (!rec)
+        rec = record_new(rx->e, qp, REC_RESP);
+    rec->action = flags & WIRE_F_END ? ACT_END : ACT_PACKET;
+    rec->psn = psn(rx->pkt.psn);
+    rec->arg = (rx->pkt.ackreq ? F_ACKREQ : 0) | (r->wqe ? F_WQE : 0) |
+               (flags & WIRE_F_WRITE ? F_WRITE : 0);
+    r->in_msg = flags & WIRE_F_SEND ? MSG_SEND : MSG_WRITE;
+    if (flags & WIRE_F_END) {
+        r->in_msg = MSG_NONE;
+        r->wqe = NULL;
+        rec->se = rx->pkt.se;
+        rec->len = flags & WIRE_F_SEND ? r->msg_off : r->msg_len;
+        if (flags & WIRE_F_IMM) {
+            rec->arg |= F_IMM;
+            rec->imm = rx->pkt.imm;
+        }
+        if (flags & WIRE_F_INV) { /* at once: what comes behind may not use the key any more */
+            rec->arg |= F_INV;
+            rec->imm = rx->pkt.rkey;
+            if (mem_invalidate(rx->e->mem, qp->pd, qp->qpn, rx->pkt.rkey, true)) {
+                rec->arg |= F_INV_BAD;
+                r->fatal = FATAL_DECIDED;
+            }
+        }
+    }
+    if (flags & WIRE_F_WRITE && flags & WIRE_F_START)
+        engine_count(rx->e, ENGINE_C_rx_write_requests);
+}
+
+static enum refusal send_or_write(struct rx *rx, struct qp *qp, uint32_t *npsn)
+{
+    struct resp *r = &qp->resp;
+    unsigned flags = rx->op->flags;
+    struct record *last = NULL;
+    bool needs_wqe =
+        flags & WIRE_F_SEND ? (flags & WIRE_F_START) != 0 : (flags & WIRE_F_IMM) != 0; /* RSP-09 */
+    if (needs_wqe && !r->wqe) {
+        r->wqe = resp_take(rx->e, qp);
+        if (!r->wqe)
+            return REFUSE_RNR;
+    }
+    if (flags & WIRE_F_START)
+        r->msg_off = 0;
+    enum refusal why = flags & WIRE_F_SEND ? resp_send(rx, qp, &last) : resp_write(rx, qp, &last);
+    if (why != REFUSE_NONE)
+        return why;
+    resp_packet_done(rx, qp, last);
+    *npsn = 1;
+    return REFUSE_NONE;
+}
+
+static enum refusal read_request(struct rx *rx, struct qp *qp, uint32_t *npsn)
+{
+    const struct wire_pkt *p = &rx->pkt;
+    struct mem_ref ref = {0};
+    if (!rd_room(qp))
+        return REFUSE_RESOURCES;
+    if (p->dma_len > WIRE_MSG_MAX)
+        return REFUSE_MSG_LEN;
+    if (p->dma_len > 0 && mem_check(rx->e->mem, qp->pd, qp->qpn, p->rkey, p->va, p->dma_len,
+                                    MEM_REMOTE_READ, false, &ref))
+        return REFUSE_RKEY;
+    *npsn = psn_count(p->dma_len, qp->mtu_shift);
+    rd_accept(rx, qp, &ref, *npsn);
+    act(rx, qp, ACT_READ, psn(p->psn))->len = *npsn;
+    engine_count(rx->e, ENGINE_C_rx_read_requests);
+    return REFUSE_NONE;
+}
+
+static enum refusal atomic_request(struct rx *rx, struct qp *qp, uint32_t *npsn)
+{
+    const struct wire_pkt *p = &rx->pkt;
+    struct mem_ref ref;
+    struct mem_piece piece;
+    if (!rd_room(qp))
+        return REFUSE_RESOURCES;
+    if (p->va & 7)
+        return REFUSE_ALIGN;
+    if (mem_check(rx->e->mem, qp->pd, qp->qpn, p->rkey, p->va, 8, MEM_REMOTE_ATOMIC, false, &ref))
+        return REFUSE_RKEY;
+    /* Octets that lie in two places, or askew in memory, can't be swapped at once. */
+    if (mem_pieces(rx->e->mem, &ref, 0, 8, &piece, 1) != 1 || piece.off & 7)
+        return REFUSE_RKEY;
+    rd_accept(rx, qp, &ref, 1);
+    struct record *rec = act(rx, qp, ACT_ATOMIC, psn(p->psn));
+    rec->len = 1;
+    record_hold(rx->e, rec, &ref);
+    bool cas = (p->opcode & 0x1F) == WIRE_CMP_SWAP;
+    struct engine_copy *c = record_copy(rx, rec, cas ? ENGINE_CAS : ENGINE_FADD, NULL, &piece);
+    c->a = p->swap_add;
+    c->b = p->compare;
+    engine_count(rx->e, ENGINE_C_rx_atomic_requests);
+    *npsn = 1;
+    return REFUSE_NONE;
+}
+
+static void expected(struct rx *rx, struct qp *qp)
+{
+    struct resp *r = &qp->resp;
+    unsigned flags = rx->op->flags;
+    uint32_t npsn = 1;
+    r->quiet = 0;
+    enum refusal why = check_sequence(r, flags);
+    if (why == REFUSE_NONE)
+        why = check_enabled(qp, flags);
+    if (why == REFUSE_NONE)
+        why = flags & WIRE_F_READ     ? read_request(rx, qp, &npsn)
+              : flags & WIRE_F_ATOMIC ? atomic_request(rx, qp, &npsn)
+                                      : send_or_write(rx, qp, &npsn);
+    if (why == REFUSE_RNR) {
+        refuse_rnr(rx, qp);
+        return;
+    }
+    if (why != REFUSE_NONE) {
+        resp_refuse(rx, qp, why);
+        return;
+    }
+    r->epsn = psn_add(r->epsn, npsn); /* RSP-03 */
+    resp_comm_est(rx, qp);
+    if (!(flags & WIRE_F_MIDDLE))
+        recorder_note(rx->e, qp, NOTE_RX_REQ, psn(rx->pkt.psn), rx->pkt.opcode);
+    record_run(rx->e, qp, REC_RESP, rx->now);
+}
+
+void resp_comm_est(struct rx *rx, struct qp *qp)
+{
+    struct engine *e = rx->e;
+    if (qp->resp.comm_est || qp->state != QPS_RTR)
+        return;
+    qp->resp.comm_est = 1;
+    engine_event(e, EVT_COMM_EST, qp->arg);
+    if (e->p.hooks.comm_est)
+        e->p.hooks.comm_est(e->p.hook_arg, qp->arg);
+}
+
+void resp_rx(struct rx *rx, struct qp *qp)
+{
+    struct resp *r = &qp->resp;
+    if (r->fatal) { /* RSP-05 */
+        rx_drop(rx, ENGINE_C_rx_bad_qp_state);
+        return;
+    }
+    if (rx->e->records.nfree < PLACE_RECORDS + 1) { /* SEC-29: as if lost on the way */
+        rx_drop(rx, ENGINE_C_rx_copy_pending);
+        return;
+    }
+    if (qp->type == QP_UC) {
+        uc_rx(rx, qp);
+        return;
+    }
+    int32_t d = psn_diff(psn(rx->pkt.psn), r->epsn); /* PSN-04 */
+    if (d > 0)
+        out_of_sequence(rx, qp);
+    else if (d < 0)
+        duplicate(rx, qp);
+    else
+        expected(rx, qp);
+}
+
+/* ---- commit
+ * -------------------------------------------------------------------------------------- */
+
+/* RSP-23, RSP-24, RSP-28. False: the completion queue overflowed, or RSP-19 failed. */
+static bool complete_recv(struct engine *e, struct qp *qp, const struct record *rec, uint64_t now)
+{
+    struct engine_wc wc = {
+        .status = WC_SUCCESS,
+        .opcode = rec->arg & F_WRITE ? WC_RECV_RDMA_WITH_IMM : WC_RECV,
+        .byte_len = rec->len,
+        .imm = rec->imm,
+        .wc_flags = (rec->arg & F_IMM ? WC_F_IMM : 0) | (rec->arg & F_INV ? WC_F_INV : 0),
+        .solicited = rec->se,
+    };
+    if (!(rec->arg & F_INV_BAD))
+        return resp_complete(e, qp, &wc, now);
+    wc.status = WC_REM_INV_REQ_ERR;
+    wc.vendor_err = 19;
+    recorder_error(e, qp, "RSP-19 R_Key of SEND with invalidate: PSN 0x%06x", rec->psn.v);
+    if (resp_complete(e, qp, &wc, now))
+        qp_to_error(e, qp, false, EVT_NONE, now);
+    return false;
+}
+
+static void copy_failed(struct engine *e, struct qp *qp, const struct record *rec, uint64_t now)
+{
+    recorder_note(e, qp, NOTE_COPY_FAIL, rec->psn, (uint32_t)-rec->status);
+    /* Only a packet for several receive buffers has records without action. */
+    bool recv = rec->action == ACT_NONE || (rec->arg & F_WQE && !(rec->arg & F_WRITE));
+    if (qp->type == QP_RC) {
+        resp_fatal(e, qp, recv ? REFUSE_RECV_GONE : REFUSE_TARGET_GONE, rec->psn, recv, now);
+        return;
+    }
+    uc_failed(e, qp, recv ? REFUSE_RECV_GONE : REFUSE_TARGET_GONE, recv, now);
+}
+
+static void commit_packet(struct engine *e, struct qp *qp, const struct record *rec, uint64_t now)
+{
+    struct resp *r = &qp->resp;
+    r->done_epsn = psn_add(rec->psn, 1);
+    r->ack_psn = rec->psn;
+    if (rec->action == ACT_END) {
+        r->done_msn = (r->done_msn + 1) & PSN_MASK; /* ACK-11 */
+        if (rec->arg & F_WQE && !complete_recv(e, qp, rec, now))
+            return;
+    }
+    if (rec->arg & F_ACKREQ && qp->type == QP_RC)
+        owe_ack(e, qp);
+}
+
+static void commit_refusal(struct engine *e, struct qp *qp, const struct record *rec, uint64_t now)
+{
+    enum refusal why = (enum refusal)(rec->arg & 0xFF);
+    if (qp->type == QP_RC)
+        resp_fatal(e, qp, why, rec->psn, rec->arg & F_REFUSE_WQE, now);
+    else
+        uc_failed(e, qp, why, rec->arg & F_REFUSE_WQE, now);
+}
+
+void resp_commit(struct engine *e, struct qp *qp, struct record *rec, uint64_t now)
+{
+    struct resp *r = &qp->resp;
+    if (!qp_connected(qp)) {
+        ud_commit(e, qp, rec, now);
+        return;
+    }
+    if (r->fatal >= FATAL_OWED)
+        return; /* behind a failure: as if it had never come */
+    if (rec->status < 0) {
+        copy_failed(e, qp, rec, now);
+        return;
+    }
+    switch ((enum resp_action)rec->action) {
+    case ACT_NONE:
+        break;
+    case ACT_PACKET:
+    case ACT_END:
+        commit_packet(e, qp, rec, now);
+        break;
+    case ACT_READ:
+    case ACT_ATOMIC:
+        r->done_epsn = psn_add(rec->psn, rec->len);
+        r->done_msn = (r->done_msn + 1) & PSN_MASK;
+        rd_execute(qp, rec->orig);
+        qp_activate(e, qp);
+        break;
+    case ACT_REFUSE:
+        commit_refusal(e, qp, rec, now);
+        break;
+    case ACT_NAK:
+        owe_nak(e, qp, WIRE_SYN_NAK_SEQ, rec->psn);
+        break;
+    case ACT_RNR:
+        owe_nak(e, qp, WIRE_SYN_RNR | qp->attr.min_rnr_timer, rec->psn);
+        break;
+    case ACT_REACK:
+        owe_ack(e, qp);
+        break;
+    }
+}
+
+/* ---- life
+ * ------------------------------------------------------------------------------------------ */
+
+int resp_init(struct engine *e, struct qp *qp, struct engine_qp_params *p)
+{
+    (void)e;
+    struct resp *r = &qp->resp;
+    r->taken_tail = &r->taken;
+    if (p->max_recv_sge > ENGINE_SGE_MAX)
+        return -EINVAL;
+    if (p->srq) {
+        p->srq->users++;
+        return 0;
+    }
+    if (p->max_recv_sge == 0)
+        p->max_recv_sge = 1;
+    r->rq = malloc(sizeof *r->rq);
+    if (!r->rq)
+        return -ENOMEM;
+    if (rq_init(r->rq, p->max_recv_wr, p->max_recv_sge)) {
+        free(r->rq);
+        r->rq = NULL;
+        return -ENOMEM;
+    }
+    return 0;
+}
+
+/* Back to the pool, without completions. */
+static void drop_work(struct qp *qp)
+{
+    struct resp *r = &qp->resp;
+    struct rq *q = qp->srq ? &qp->srq->rq : r->rq;
+    while (r->taken) {
+        struct rwqe *w = r->taken;
+        r->taken = w->next;
+        rq_give(q, w);
+    }
+    r->taken_tail = &r->taken;
+    r->wqe = NULL;
+    for (struct rwqe *w; !qp->srq && (w = rq_take(q));)
+        rq_give(q, w);
+}
+
+void resp_free(struct engine *e, struct qp *qp)
+{
+    (void)e;
+    struct resp *r = &qp->resp;
+    if (qp->srq || r->rq)
+        drop_work(qp);
+    rd_free(qp);
+    if (qp->srq) {
+        qp->srq->users--;
+    } else if (r->rq) {
+        rq_destroy(r->rq);
+        free(r->rq);
+        r->rq = NULL;
+    }
+}
+
+void resp_reset(struct engine *e, struct qp *qp)
+{
+    (void)e;
+    struct resp *r = &qp->resp;
+    drop_work(qp);
+    rd_free(qp);
+    *r = (struct resp){.rq = r->rq, .recs = r->recs};
+    r->taken_tail = &r->taken;
+}
+
+int resp_start(struct engine *e, struct qp *qp, psn_t rq_psn)
+{
+    struct resp *r = &qp->resp;
+    if (qp->type == QP_RC && rd_start(qp, e->now))
+        return -ENOMEM;
+    r->epsn = r->done_epsn = rq_psn;
+    r->ack_psn = psn_add(rq_psn, PSN_MASK);
+    r->done_msn = 0;
+    r->credits = 0;
+    return 0;
+}
+
+void resp_error(struct engine *e, struct qp *qp, bool by_consumer)
+{
+    (void)e;
+    struct resp *r = &qp->resp;
+    bool reads_first = rd_blocks(qp, r->ack_psn); /* an ACK may not overtake them (ACK-05) */
+    if (!by_consumer || reads_first || r->fatal >= FATAL_OWED)
+        r->ack_owed = 0;
+    r->nak_owed = 0;
+    r->in_msg = MSG_NONE;
+    r->wqe = NULL;
+    if (r->rd)
+        rd_abandon(qp);
+}
