@@ -1,0 +1,89 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# shellcheck disable=SC2086,SC2317,SC2015  # $lab is two words; functions are called by check
+#
+# scripts/lab with a stand-in for the daemon: hosts come up, are told apart, survive a crash of
+# their daemon, and go away without a trace. Needs root, else skipped (77).
+set -u
+lab="$(cd "$(dirname "$0")/../.." && pwd)/scripts/lab --name t$(($$ % 10000))"
+[ "$(id -u)" -eq 0 ] || { echo "needs root: skipped"; exit 77; }
+
+dir=$(mktemp -d)
+export URNIC_LAB_DIR=$dir/state URNICD=$dir/daemon
+cat >"$URNICD" <<'EOF'
+#!/usr/bin/env python3
+import signal, socket, sys
+args = sys.argv
+if "--refuse" in args:
+    sys.exit("error: --refuse: no such flag")
+if "--stubborn" in args:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+s.bind(args[args.index("--socket") + 1])
+print(*args[1:], flush=True)
+while True:
+    signal.pause()
+EOF
+chmod +x "$URNICD"
+trap '$lab down >/dev/null 2>&1; rm -rf "$dir"' EXIT
+
+failed=0
+check() { # check WHAT COMMAND...
+    local what=$1
+    shift
+    if "$@" >"$dir/out" 2>&1; then
+        echo "ok   $what"
+    else
+        echo "FAIL $what"
+        sed 's/^/     /' "$dir/out"
+        failed=1
+    fi
+}
+said() { # said TEXT COMMAND...: the command prints TEXT
+    local text=$1
+    shift
+    "$@" 2>&1 | tee "$dir/said" | grep -qF -- "$text" || { cat "$dir/said"; return 1; }
+}
+refuses() { # refuses TEXT COMMAND...: it fails and prints TEXT
+    local text=$1
+    shift
+    ! "$@" >"$dir/said" 2>&1 && grep -qF -- "$text" "$dir/said" || { cat "$dir/said"; return 1; }
+}
+nothing_left() {
+    ! ls -d /run/netns/urnic-"${lab##* }"-* 2>/dev/null && ! [ -e "$URNIC_LAB_DIR" ] &&
+        ! pgrep -f "$URNICD"
+}
+no_kernel_address() { # v0 is up, and the kernel holds no address on it
+    $lab exec 1 ip -o link show v0 | grep -q 'UP' && ! $lab exec 1 ip -o addr show v0 | grep -q inet
+}
+
+check "down on nothing" $lab down
+check "up, two hosts" $lab up
+check "each host has its own address" said "--addr 10.77.0.2/24 --addr fd77::2/64" $lab log 2
+check "the port is named" said "dpdk:net_af_packet0,iface=v0" $lab log 1
+check "exec knows the socket" said "$($lab socket 2)" $lab exec 2 printenv URNIC_SOCKET
+check "interfaces carry no kernel address" no_kernel_address
+check "MTU" said "mtu 9000" $lab exec 1 ip link show v0
+check "up again changes nothing" said "is up" $lab up
+check "a cable pulled at the switch" $lab link 1 down
+check "is carrier loss at the host" said "NO-CARRIER" $lab exec 1 ip link show v0
+check "and comes back" $lab link 1 up
+check "kill -9" $lab kill 1
+check "is seen" said "10.77.0.1 fd77::1        - " $lab status
+check "up mends it" $lab up
+check "restart with flags" $lab restart 1 -- --stubborn
+check "a stubborn daemon goes all the same" $lab down
+check "nothing is left" nothing_left
+check "a daemon's refusal is shown" refuses "--refuse: no such flag" $lab up -- --refuse
+check "and nothing is left" nothing_left
+check "three hosts, no daemons" $lab up --hosts 3 --no-daemon
+check "the third is there" $lab exec 3 ip link show v0
+check "two, direct, instead" $lab up --direct --no-daemon --mtu 4200
+check "the third is gone" refuses "no host 3" $lab exec 3 true
+check "down" $lab down
+check "nothing is left at the end" nothing_left
+check "a wrong count" refuses "from 2 to 64" $lab up --hosts 1
+check "a wrong command" refuses "no command" $lab sideways
+check "a missing daemon" refuses "not a program" $lab up --urnicd /nonexistent
+exit $failed
