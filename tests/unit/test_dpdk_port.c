@@ -25,6 +25,13 @@
 static const char *plugin_path;
 static io_open_fn plugin_open;
 
+/* For LeakSanitizer: DPDK's af_xdp driver never frees what libxdp gave it for its buffers. */
+const char *__lsan_default_suppressions(void);
+const char *__lsan_default_suppressions(void)
+{
+    return "leak:xsk_umem__create";
+}
+
 static uint64_t now_ns(void)
 {
     struct timespec ts;
