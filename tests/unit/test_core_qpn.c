@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <check.h>
+#include <stdlib.h>
+
+#include "qpn.h"
+
+static const uint64_t key[2] = {0x0123456789ABCDEF, 0xFEDCBA9876543210};
+
+/* SEC-08, QP-14: over all lives of all slots of all workers every number occurs once, is never 0, 1
+ * or 0xFFFFFF (HDR-07), and leads back to its slot and worker. */
+START_TEST(sec_08_a_permutation)
+{
+    uint8_t *seen = calloc(1, 1 << 24);
+    for (unsigned worker = 0; worker < 4; worker++) {
+        struct qpn_map m;
+        qpn_map_init(&m, key, worker, 2, 1000);
+        ck_assert_uint_eq(qpn_lives(&m), 1u << 12);
+        for (uint32_t life = 0; life < qpn_lives(&m); life += 5) {
+            for (uint32_t slot = 0; slot < 1024; slot++) {
+                uint32_t q = qpn_make(&m, slot, life);
+                if (!q)
+                    continue;
+                ck_assert(q > 1 && q < 0xFFFFFF && !seen[q]);
+                seen[q] = 1;
+                unsigned w;
+                ck_assert_uint_eq(qpn_slot(&m, q, &w), slot);
+                ck_assert_uint_eq(w, worker);
+            }
+        }
+    }
+    free(seen);
+}
+END_TEST
+
+/* SEC-08: not sequential, and another key gives other numbers. */
+START_TEST(sec_08_keyed)
+{
+    static const uint64_t other[2] = {1, 2};
+    struct qpn_map a, b;
+    qpn_map_init(&a, key, 0, 0, 64);
+    qpn_map_init(&b, other, 0, 0, 64);
+    unsigned same = 0, near = 0;
+    for (uint32_t s = 0; s + 1 < 64; s++) {
+        same += qpn_make(&a, s, 0) == qpn_make(&b, s, 0);
+        near += abs((int)qpn_make(&a, s, 0) - (int)qpn_make(&a, s + 1, 0)) < 256;
+    }
+    ck_assert_uint_lt(same, 3);
+    ck_assert_uint_lt(near, 3);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("qpn");
+    TCase *c = tcase_create("qpn");
+    tcase_set_timeout(c, 20);
+    tcase_add_test(c, sec_08_a_permutation);
+    tcase_add_test(c, sec_08_keyed);
+    suite_add_tcase(s, c);
+    SRunner *r = srunner_create(s);
+    srunner_run_all(r, CK_ENV);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed != 0;
+}
