@@ -84,6 +84,7 @@ START_TEST(chain_back_to_back_is_lent_in_place)
     ck_assert_uint_eq(f[0].data[4161], 0x77);
     io->ops->rx_release(io, 1);
     ck_assert_uint_eq(p.c2s->tail, 3);
+    ck_assert_uint_eq(p.c2s->desc[0].flags, 0); /* DPDK relies on it */
     ck_assert_uint_eq(peer_counters(io).copied_rx, 0);
     hand_over(&p, io);
 }
