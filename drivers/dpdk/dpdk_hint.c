@@ -10,6 +10,7 @@
 #include <linux/capability.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -21,10 +22,15 @@ static const struct {
     const char *args; /* for setcap and systemd */
 } caps[] = {
     [DPDK_PCI] = {0, "", ""}, /* access to /dev/vfio decides */
-    [DPDK_AF_PACKET] = {CAP_BIT(CAP_NET_RAW), "CAP_NET_RAW (and CAP_NET_ADMIN to raise the MTU)",
-                        "cap_net_raw,cap_net_admin"},
-    [DPDK_AF_XDP] = {CAP_BIT(CAP_NET_RAW) | CAP_BIT(CAP_NET_ADMIN) | CAP_BIT(CAP_BPF),
-                     "CAP_NET_RAW, CAP_NET_ADMIN and CAP_BPF", "cap_net_raw,cap_net_admin,cap_bpf"},
+    /* DPDK writes the MAC address back at every start, which takes CAP_NET_ADMIN. */
+    [DPDK_AF_PACKET] = {CAP_BIT(CAP_NET_RAW) | CAP_BIT(CAP_NET_ADMIN),
+                        "CAP_NET_RAW and CAP_NET_ADMIN", "cap_net_raw,cap_net_admin"},
+    /* libxdp asks the kernel for a program by its number: CAP_SYS_ADMIN, CAP_BPF is not enough.
+     * The frame buffers are locked memory, more than is anybody's by default. */
+    [DPDK_AF_XDP] = {CAP_BIT(CAP_NET_RAW) | CAP_BIT(CAP_NET_ADMIN) | CAP_BIT(CAP_SYS_ADMIN) |
+                         CAP_BIT(CAP_IPC_LOCK),
+                     "CAP_NET_RAW, CAP_NET_ADMIN, CAP_SYS_ADMIN and CAP_IPC_LOCK",
+                     "cap_net_raw,cap_net_admin,cap_sys_admin,cap_ipc_lock"},
     [DPDK_TAP] = {CAP_BIT(CAP_NET_ADMIN), "CAP_NET_ADMIN", "cap_net_admin"},
     [DPDK_VDEV] = {0, "", ""},
 };
@@ -47,6 +53,19 @@ uint64_t dpdk_hint_effective(void)
     if (syscall(SYS_capget, &hdr, data) < 0)
         return 0;
     return data[0].effective | (uint64_t)data[1].effective << 32;
+}
+
+uint64_t dpdk_hint_lockable(uint64_t effective)
+{
+    struct rlimit rl;
+
+    if (effective & CAP_BIT(CAP_IPC_LOCK))
+        return UINT64_MAX;
+    if (getrlimit(RLIMIT_MEMLOCK, &rl) < 0)
+        return 0;
+    rl.rlim_cur = rl.rlim_max;
+    setrlimit(RLIMIT_MEMLOCK, &rl);
+    return rl.rlim_cur == RLIM_INFINITY ? UINT64_MAX : rl.rlim_cur;
 }
 
 static int check_pci(const struct dpdk_spec *spec, const char *sysfs, unsigned long long huge,
@@ -89,8 +108,6 @@ int dpdk_hint_check(const struct dpdk_spec *spec, const char *sysfs, uint64_t ef
 {
     uint64_t need = caps[spec->kind].need;
 
-    if (effective & CAP_BIT(CAP_SYS_ADMIN))
-        need &= ~CAP_BIT(CAP_BPF);
     if (need & ~effective) {
         snprintf(err, err_size,
                  "dpdk:%s: opening an %s port takes %s; run as root, or `setcap %s+ep` on urnicd, "

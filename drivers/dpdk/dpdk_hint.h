@@ -23,4 +23,8 @@ int dpdk_hint_check(const struct dpdk_spec *spec, const char *sysfs, uint64_t ef
 /* The effective capability set of the calling thread. */
 uint64_t dpdk_hint_effective(void);
 
+/* Octets this process may lock in memory; raises its own limit as far as it may. UINT64_MAX = as
+ * many as there are. */
+uint64_t dpdk_hint_lockable(uint64_t effective);
+
 #endif

@@ -142,9 +142,14 @@ static int explain(const struct dpdk_port *port, const char *step, int rc, char 
                  "XDP program may be on it; a NIC needs `ethtool -L %s combined 1`",
                  spec->iface, AF_XDP_FRAME_MAX - ETH_HDR, spec->iface);
         more = room;
+    } else if (spec->kind == DPDK_AF_PACKET) {
+        more = "its rings are locked memory: LimitMEMLOCK= in the systemd unit, `ulimit -l` or "
+               "CAP_IPC_LOCK give more, framecnt=64 takes less";
     } else if (spec->kind == DPDK_PCI && rc == -ENODEV) {
         more = "this build of DPDK has no driver for it, or its IOMMU group isn't free: see "
                "doc/nic.md";
+    } else if (!strncmp(spec->name, "net_memif", strlen("net_memif"))) {
+        more = "a client needs its server to be there first (our own memif: does not)";
     } else if (spec->kind == DPDK_VDEV) {
         more =
             "is it the name of a DPDK driver (net_..., with a number) and are its options right?";
@@ -224,8 +229,11 @@ static void find_rx_fd(struct dpdk_port *port, const struct netdev_fdset *before
         break;
     case DPDK_PCI:
     case DPDK_VDEV:
+        /* DPDK calls it an error that a driver has no interrupts. */
+        rte_log_set_level_pattern("lib.ethdev", RTE_LOG_CRIT);
         if (interrupt)
             *fd = rte_eth_dev_rx_intr_ctl_q_get_fd(port->id, 0);
+        rte_log_set_level_pattern("lib.ethdev", RTE_LOG_INFO);
         if (*fd >= 0 && rte_eth_dev_rx_intr_enable(port->id, 0)) {
             *fd = -1;
             break;
@@ -478,7 +486,8 @@ int io_dpdk_open(const char *args, const struct io_open_params *params, struct i
     if (!frame_max)
         frame_max = RTE_ETHER_MTU + ETH_HDR;
     if (!rc)
-        rc = dpdk_spec_defaults(&port->spec, frame_max, err, err_size);
+        rc = dpdk_spec_defaults(&port->spec, frame_max, dpdk_hint_lockable(dpdk_hint_effective()),
+                                err, err_size);
     if (!rc) {
         pthread_mutex_lock(&lock);
         rc = dpdk_eal_start(&port->spec, err, err_size);

@@ -11,6 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define RING_FRAMES_MAX 1024u /* in each of af_packet's two rings */
+#define RING_FRAMES_MIN 64u
+
 static const struct {
     const char *prefix;
     enum dpdk_kind kind;
@@ -213,14 +216,17 @@ uint32_t dpdk_spec_framesz(uint32_t frame_max)
     return size;
 }
 
-int dpdk_spec_defaults(struct dpdk_spec *spec, uint32_t frame_max, char *err, size_t err_size)
+int dpdk_spec_defaults(struct dpdk_spec *spec, uint32_t frame_max, uint64_t lockable, char *err,
+                       size_t err_size)
 {
     char text[64];
-    uint32_t framesz = dpdk_spec_framesz(frame_max);
+    uint32_t framesz = dpdk_spec_framesz(frame_max), framecnt = RING_FRAMES_MAX;
 
     if (spec->kind == DPDK_AF_PACKET && !has_key(spec, "framesz") && !has_key(spec, "framecnt") &&
         !has_key(spec, "blocksz")) {
-        snprintf(text, sizeof(text), "framesz=%u,framecnt=1024,blocksz=65536", framesz);
+        while (framecnt > RING_FRAMES_MIN && 2ull * framesz * framecnt > lockable)
+            framecnt /= 2;
+        snprintf(text, sizeof(text), "framesz=%u,framecnt=%u,blocksz=65536", framesz, framecnt);
         return append(spec, text, err, err_size);
     }
     /* Preferred busy polling turns the interface's interrupts off: then nobody wakes a worker that

@@ -53,9 +53,11 @@ struct dpdk_spec {
 int dpdk_spec_parse(const char *args, struct dpdk_spec *out, char *err, size_t err_size);
 
 /* Add the driver options that must be there for frames of `frame_max` octets and that the user did
- * not give: af_packet's ring geometry, af_xdp's busy polling. Returns 0, or -EINVAL when the
- * devargs outgrow their room. */
-int dpdk_spec_defaults(struct dpdk_spec *spec, uint32_t frame_max, char *err, size_t err_size);
+ * not give: af_packet's ring geometry, af_xdp's busy polling. af_packet's two rings are locked
+ * memory; they are made to fit into `lockable` octets. Returns 0, or -EINVAL when the devargs
+ * outgrow their room. */
+int dpdk_spec_defaults(struct dpdk_spec *spec, uint32_t frame_max, uint64_t lockable, char *err,
+                       size_t err_size);
 
 /* Octets one af_packet ring frame takes (its framesz option, given or by default) so that frames of
  * `frame_max` octets and one more fit; a power of two. */

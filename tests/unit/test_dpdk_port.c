@@ -391,7 +391,7 @@ static const struct {
 } refused[] = {
     {"net_af_packet0,iface=nosuch", false, "no interface \"nosuch\""},
     {"net_af_packet0,iface=v0", true, "CAP_NET_RAW"},
-    {"net_af_xdp0,iface=v0", true, "CAP_BPF"},
+    {"net_af_xdp0,iface=v0", true, "CAP_SYS_ADMIN"},
     {"net_tap0,iface=t0", true, "CAP_NET_ADMIN"},
     {"net_nosuch0", false, "name of a DPDK driver"},
     {"ffff:01:00.0", false, "no PCI device ffff:01:00.0"},

@@ -102,9 +102,16 @@ static const struct {
     const char *args;
     uint32_t frame_max;
     const char *devargs;
+    uint64_t lockable; /* 0 = no limit */
 } defaults[] = {
     {"net_af_packet0,iface=v0", 4200,
      "net_af_packet0,iface=v0,framesz=8192,framecnt=1024,blocksz=65536"},
+    {"net_af_packet0,iface=v0", 4200,
+     "net_af_packet0,iface=v0,framesz=8192,framecnt=512,blocksz=65536", 8 << 20},
+    {"net_af_packet0,iface=v0", 4200,
+     "net_af_packet0,iface=v0,framesz=8192,framecnt=256,blocksz=65536", (8 << 20) - 1},
+    {"net_af_packet0,iface=v0", 1514,
+     "net_af_packet0,iface=v0,framesz=2048,framecnt=64,blocksz=65536", 1},
     {"net_af_packet0,iface=v0,framecnt=16", 4200, "net_af_packet0,iface=v0,framecnt=16"},
     {"net_af_xdp0,iface=v0", 2000, "net_af_xdp0,iface=v0,busy_budget=0"},
     {"net_af_xdp0,iface=v0,busy_budget=64", 2000, "net_af_xdp0,iface=v0,busy_budget=64"},
@@ -120,7 +127,10 @@ START_TEST(what_the_user_did_not_say_is_added)
     char err[300] = "";
 
     ck_assert_int_eq(dpdk_spec_parse(defaults[_i].args, &spec, err, sizeof(err)), 0);
-    ck_assert_int_eq(dpdk_spec_defaults(&spec, defaults[_i].frame_max, err, sizeof(err)), 0);
+    ck_assert_int_eq(dpdk_spec_defaults(&spec, defaults[_i].frame_max,
+                                        defaults[_i].lockable ? defaults[_i].lockable : UINT64_MAX,
+                                        err, sizeof(err)),
+                     0);
     ck_assert_str_eq(spec.devargs, defaults[_i].devargs);
 }
 END_TEST
@@ -137,7 +147,7 @@ START_TEST(too_long_is_refused)
     ck_assert_int_eq(dpdk_spec_parse(args, &spec, err, sizeof(err)), -EINVAL);
     memcpy(args, "net_af_packet0,iface=v0,x=", 26); /* no room for our defaults */
     ck_assert_int_eq(dpdk_spec_parse(args, &spec, err, sizeof(err)), 0);
-    ck_assert_int_eq(dpdk_spec_defaults(&spec, 1514, err, sizeof(err)), -EINVAL);
+    ck_assert_int_eq(dpdk_spec_defaults(&spec, 1514, UINT64_MAX, err, sizeof(err)), -EINVAL);
 }
 END_TEST
 
