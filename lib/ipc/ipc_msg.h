@@ -650,9 +650,12 @@ struct ipc_capture {
     struct ipc_hdr hdr;
     char device[IPC_NAME_MAX];
     uint32_t snaplen; /* 0 = whole frames */
-    uint32_t flags;   /* 1 = drops as comments */
+    uint32_t flags;   /* IPC_CAPTURE_DROPS */
     uint64_t limit;   /* octets, 0 = none */
+    uint32_t qpn;     /* only frames from or to this queue pair; 0 = all */
+    uint32_t zero;
 };
+#define IPC_CAPTURE_DROPS 1u /* frames that the device drops carry the counter's name as a comment */
 
 struct ipc_captured {
     struct ipc_hdr hdr;

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Control connection for tools.
+ */
+#include "admin.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+int admin_open(struct admin *a)
+{
+    struct sockaddr_un addr = {.sun_family = AF_UNIX};
+    struct ipc_hello hello, theirs;
+    unsigned nfds = 0;
+
+    *a = (struct admin){.sock = -1};
+    int rc = ipc_socket_path(NULL, addr.sun_path, sizeof addr.sun_path);
+    if (rc < 0)
+        return rc;
+    a->sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    if (a->sock < 0)
+        return -errno;
+    struct timeval timeout = {.tv_sec = 10};
+    setsockopt(a->sock, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
+    if (connect(a->sock, (struct sockaddr *)&addr, sizeof addr) < 0) {
+        rc = -errno;
+        admin_close(a);
+        return rc;
+    }
+    ipc_hello_fill(&hello, 0);
+    rc = ipc_send(a->sock, &hello, sizeof hello, NULL, 0, 0);
+    if (rc == 0) {
+        ssize_t n = ipc_recv(a->sock, &theirs, sizeof theirs, NULL, &nfds, 0);
+        rc = n < 0 ? (int)n : n != sizeof theirs ? -EPROTO : ipc_hello_check(&theirs);
+    }
+    if (rc < 0)
+        admin_close(a);
+    return rc;
+}
+
+void admin_close(struct admin *a)
+{
+    if (a->sock >= 0)
+        close(a->sock);
+    a->sock = -1;
+}
+
+ssize_t admin_call(struct admin *a, void *request, size_t len, int fd, void *reply, size_t cap)
+{
+    struct ipc_hdr *hdr = request;
+    hdr->id = ++a->id;
+    hdr->flags = 0;
+    hdr->status = 0;
+    int rc = ipc_send(a->sock, request, len, &fd, fd >= 0, 0);
+    if (rc < 0)
+        return rc;
+    for (;;) {
+        unsigned nfds = 0;
+        ssize_t n = ipc_recv(a->sock, reply, cap, NULL, &nfds, 0);
+        const struct ipc_hdr *answer = reply;
+        if (n < 0)
+            return n == -EAGAIN ? -ETIMEDOUT : n;
+        if (n == 0)
+            return -ENODEV;
+        if ((size_t)n < sizeof *answer)
+            return -EPROTO;
+        if (answer->id != hdr->id)
+            continue; /* of an earlier request that timed out */
+        return answer->status < 0 ? answer->status : n;
+    }
+}
+
+void admin_set_device(char dst[IPC_NAME_MAX], const char *name)
+{
+    size_t len = strnlen(name, IPC_NAME_MAX - 1);
+    memset(dst, 0, IPC_NAME_MAX);
+    memcpy(dst, name, len);
+}
+
+int admin_devices(struct admin *a, struct ipc_device *dev, unsigned max)
+{
+    static union {
+        struct ipc_device_list list;
+        uint8_t octets[IPC_MSG_MAX];
+    } reply;
+    struct ipc_hdr request = {.type = IPC_DEVICE_LIST};
+    ssize_t n = admin_call(a, &request, sizeof request, -1, &reply, sizeof reply);
+    if (n < 0)
+        return (int)n;
+    if ((size_t)n < sizeof reply.list ||
+        (size_t)n < sizeof reply.list + reply.list.count * sizeof *dev)
+        return -EPROTO;
+    unsigned count = reply.list.count < max ? reply.list.count : max;
+    memcpy(dev, reply.list.dev, count * sizeof *dev);
+    return (int)count;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A control connection to urnicd for tools: requests that look in or steer and need no open device.
+ * Public applications use liburnic; this speaks lib/ipc directly. One thread.
+ */
+#ifndef URNIC_ADMIN_H
+#define URNIC_ADMIN_H
+
+#include "ipc.h"
+
+struct admin {
+    int sock;
+    uint32_t id;
+};
+
+/* Connect and say hello, to the default socket. 0 or -errno; messages are the
+ * caller's. */
+int admin_open(struct admin *a);
+void admin_close(struct admin *a);
+
+/* Send `request` (its hdr.type set, the rest of hdr is filled in here) with an optional descriptor
+ * (-1 = none) and receive the reply of up to `cap` octets into `reply`. Returns its length, or
+ * -errno: the daemon's own status included. */
+ssize_t admin_call(struct admin *a, void *request, size_t len, int fd, void *reply, size_t cap);
+
+/* Fill in the device of a request; a longer name is cut, which no device has. */
+void admin_set_device(char dst[IPC_NAME_MAX], const char *name);
+
+/* All device names. Returns how many, at most max, or -errno. */
+int admin_devices(struct admin *a, struct ipc_device *dev, unsigned max);
+
+#endif

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What the subcommands of `urnic` share.
+ */
+#include "cli.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "ipc.h"
+
+volatile int cli_stop;
+static const char *current = "";
+
+void cli_error(const char *format, ...)
+{
+    va_list ap;
+    fprintf(stderr, "urnic%s%s: ", *current ? " " : "", current);
+    va_start(ap, format);
+    vfprintf(stderr, format, ap);
+    va_end(ap);
+    fputc('\n', stderr);
+}
+
+void cli_errno(int rc, const char *format, ...)
+{
+    char text[512];
+    va_list ap;
+    va_start(ap, format);
+    vsnprintf(text, sizeof text, format, ap);
+    va_end(ap);
+    cli_error("%s: %s", text, strerror(-rc));
+    if (rc == -ENODEV || rc == -ENOENT || rc == -ECONNREFUSED)
+        fprintf(stderr,
+                "  Is urnicd running? Its socket is chosen by --socket or URNIC_SOCKET, else\n"
+                "  $XDG_RUNTIME_DIR/urnic/urnicd.sock, else /run/urnic/urnicd.sock.\n");
+    else if (rc == -EACCES)
+        fprintf(stderr, "  The socket belongs to the group 'urnic': become a member of it, or run\n"
+                        "  a daemon of your own and set URNIC_SOCKET.\n");
+}
+
+/* By the environment, so that liburnic and the tools' own connection agree. */
+void cli_set_socket(const char *path)
+{
+    setenv(IPC_SOCKET_ENV, path, 1);
+}
+
+bool cli_option(int c, const struct cli_command *cmd, int *status)
+{
+    current = cmd->name;
+    switch (c) {
+    case 'h':
+        fputs(cmd->help, stdout);
+        *status = CLI_OK;
+        return true;
+    case 'S':
+        cli_set_socket(optarg);
+        return false;
+    default: /* getopt has said what is wrong */
+        fprintf(stderr, "Try 'urnic %s --help'.\n", cmd->name);
+        *status = CLI_USAGE;
+        return true;
+    }
+}
+
+static int number(const char *option, const char *text, bool units, uint64_t min, uint64_t max,
+                  uint64_t *out)
+{
+    char *end;
+    errno = 0;
+    unsigned long long v = strtoull(text, &end, 10);
+    unsigned shift = 0;
+    if (units && *end) {
+        static const char letters[] = "KMG";
+        const char *at = strchr(letters, *end & ~0x20);
+        if (at && *at) {
+            shift = 10 * (unsigned)(at - letters + 1);
+            end++;
+        }
+    }
+    if (end == text || *end || *text == '-' || errno || v > UINT64_MAX >> shift) {
+        cli_error("%s: '%s' is not a %s", option, text,
+                  units ? "size (a number, with K, M or G for powers of 1024)" : "number");
+        return -1;
+    }
+    v <<= shift;
+    if (v < min || v > max) {
+        cli_error("%s: %s is outside %llu..%llu", option, text, (unsigned long long)min,
+                  (unsigned long long)max);
+        return -1;
+    }
+    *out = v;
+    return 0;
+}
+
+int cli_size(const char *option, const char *text, uint64_t min, uint64_t max, uint64_t *out)
+{
+    return number(option, text, true, min, max, out);
+}
+
+int cli_number(const char *option, const char *text, uint64_t min, uint64_t max, uint64_t *out)
+{
+    return number(option, text, false, min, max, out);
+}
+
+int cli_seconds(const char *option, const char *text, uint64_t *ns)
+{
+    char *end;
+    double s = strtod(text, &end);
+    if (end == text || *end || !(s > 0) || s > 1e6) {
+        cli_error("%s: '%s' is not a number of seconds above 0", option, text);
+        return -1;
+    }
+    *ns = (uint64_t)(s * 1e9);
+    return 0;
+}
+
+int cli_host(const char *text, char *host, size_t size, uint16_t *port)
+{
+    const char *end = text + strlen(text), *colon = NULL;
+    const char *begin = text;
+    if (*text == '[') {
+        begin = text + 1;
+        end = strchr(text, ']');
+        if (!end || (end[1] && end[1] != ':')) {
+            cli_error("'%s' is not an address; IPv6 with a port is written [fd00::1]:7471", text);
+            return -1;
+        }
+        colon = end[1] ? end + 1 : NULL;
+    } else if (strchr(text, ':') && strchr(text, ':') == strrchr(text, ':')) {
+        colon = strchr(text, ':');
+        end = colon;
+    }
+    if (end == begin || (size_t)(end - begin) >= size) {
+        cli_error("'%s' is not an address", text);
+        return -1;
+    }
+    memcpy(host, begin, (size_t)(end - begin));
+    host[end - begin] = 0;
+    uint64_t v;
+    if (colon) {
+        if (cli_number("port", colon + 1, 1, 65535, &v) < 0)
+            return -1;
+        *port = (uint16_t)v;
+    }
+    return 0;
+}
+
+const char *cli_fmt_octets(uint64_t octets, char *buf, size_t size)
+{
+    static const char *const unit[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    double v = (double)octets;
+    unsigned u = 0;
+    while (v >= 1024 && u < 4) {
+        v /= 1024;
+        u++;
+    }
+    snprintf(buf, size, u ? "%.1f %s" : "%.0f %s", v, unit[u]);
+    return buf;
+}
+
+const char *cli_fmt_rate(double bits_per_s, char *buf, size_t size)
+{
+    static const char *const unit[] = {"b/s", "kb/s", "Mb/s", "Gb/s", "Tb/s"};
+    unsigned u = 0;
+    while (bits_per_s >= 1000 && u < 4) {
+        bits_per_s /= 1000;
+        u++;
+    }
+    snprintf(buf, size, "%.2f %s", bits_per_s, unit[u]);
+    return buf;
+}
+
+const char *cli_fmt_time(double ns, char *buf, size_t size)
+{
+    if (ns < 1e3)
+        snprintf(buf, size, "%.0f ns", ns);
+    else if (ns < 1e6)
+        snprintf(buf, size, "%.2f us", ns / 1e3);
+    else if (ns < 1e9)
+        snprintf(buf, size, "%.2f ms", ns / 1e6);
+    else
+        snprintf(buf, size, "%.2f s", ns / 1e9);
+    return buf;
+}
+
+uint64_t cli_now(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+/* ---- progress ---- */
+
+void cli_progress_begin(struct cli_progress *p, const char *what, uint64_t total, bool quiet)
+{
+    *p = (struct cli_progress){
+        .what = what,
+        .total = total,
+        .started = cli_now(),
+        .tty = isatty(STDERR_FILENO),
+        .quiet = quiet,
+    };
+}
+
+static void draw(struct cli_progress *p, uint64_t done, const char *note, uint64_t now)
+{
+    char a[32], b[32], r[32], bar[31];
+    double s = (double)(now - p->started) / 1e9;
+    double part = p->total ? (double)done / (double)p->total : 1;
+    unsigned filled = (unsigned)(part * 30);
+    for (unsigned i = 0; i < 30; i++)
+        bar[i] = i < filled ? '#' : '.';
+    bar[30] = 0;
+    cli_fmt_octets(done, a, sizeof a);
+    cli_fmt_octets(p->total, b, sizeof b);
+    cli_fmt_rate(s > 0 ? (double)done * 8 / s : 0, r, sizeof r);
+    double eta = part > 0 ? s / part - s : 0;
+    fprintf(stderr, "%s%s [%s] %3.0f%%  %s of %s  %s  %.0f s left%s%s%s", p->tty ? "\r" : "",
+            p->what, bar, part * 100, a, b, r, eta, note && *note ? "  " : "", note ? note : "",
+            p->tty ? "\033[K" : "\n");
+    fflush(stderr);
+}
+
+void cli_progress(struct cli_progress *p, uint64_t done, const char *note)
+{
+    uint64_t now = cli_now();
+    if (p->quiet || now - p->drawn < (p->tty ? 100000000u : 1000000000u))
+        return;
+    p->drawn = now;
+    draw(p, done, note, now);
+}
+
+void cli_progress_end(struct cli_progress *p, uint64_t done, const char *note)
+{
+    if (p->quiet)
+        return;
+    draw(p, done, note, cli_now());
+    if (p->tty)
+        fputc('\n', stderr);
+}
+
+static void on_signal(int sig)
+{
+    (void)sig;
+    cli_stop = 1;
+}
+
+void cli_catch_signals(void)
+{
+    struct sigaction sa = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
+    sigaction(SIGINT, &sa, NULL);
+    sigaction(SIGTERM, &sa, NULL);
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What the subcommands of `urnic` share: how one is declared, messages, numbers with units,
+ * progress. One thread.
+ */
+#ifndef URNIC_CLI_H
+#define URNIC_CLI_H
+
+#include <getopt.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* Exit statuses of every subcommand. */
+#define CLI_OK    0
+#define CLI_FAIL  1 /* it was tried and did not work */
+#define CLI_USAGE 2 /* the command line, or an input, is wrong */
+
+struct cli_command {
+    const char *name;
+    const char *summary;               /* one line for `urnic --help` */
+    const char *help;                  /* the whole page for `urnic NAME --help` */
+    int (*run)(int argc, char **argv); /* argv[0] is the subcommand's name */
+};
+
+extern const struct cli_command cmd_info, cmd_stat, cmd_top, cmd_doctor, cmd_perf, cmd_copy,
+    cmd_serve, cmd_capture, cmd_link;
+
+/* Use the daemon at this socket (`--socket`, before or behind the subcommand). */
+void cli_set_socket(const char *path);
+
+/* "urnic NAME: text" on stderr. */
+void cli_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* The same for -errno values: what, then the system's text; says what to do when no daemon runs. */
+void cli_errno(int rc, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Options that every subcommand has; put CLI_OPTIONS into its table, and on a code that is not the
+ * subcommand's own: if (cli_option(c, &cmd, &status)) return status; */
+#define CLI_OPTIONS                                                                                \
+    {"help", no_argument, NULL, 'h'},                                                              \
+    {                                                                                              \
+        "socket", required_argument, NULL, 'S'                                                     \
+    }
+bool cli_option(int c, const struct cli_command *cmd, int *status);
+
+/* "64", "64K", "1M", "2G": powers of 1024. -1 with a message naming the option on bad text or a
+ * value outside [min, max]. */
+int cli_size(const char *option, const char *text, uint64_t min, uint64_t max, uint64_t *out);
+/* A plain number. */
+int cli_number(const char *option, const char *text, uint64_t min, uint64_t max, uint64_t *out);
+/* Seconds, fractions allowed, as ns. */
+int cli_seconds(const char *option, const char *text, uint64_t *ns);
+/* "HOST" or "HOST:PORT" or "[v6]:PORT". */
+int cli_host(const char *text, char *host, size_t size, uint16_t *port);
+
+/* "12.3 MiB", "9.81 Gb/s", "1.5 ms". */
+const char *cli_fmt_octets(uint64_t octets, char *buf, size_t size);
+const char *cli_fmt_rate(double bits_per_s, char *buf, size_t size);
+const char *cli_fmt_time(double ns, char *buf, size_t size);
+
+uint64_t cli_now(void); /* ns, monotonic */
+
+/* A progress bar on stderr; drawn at most ten times a second, and only once a second as plain lines
+ * when stderr is not a terminal. */
+struct cli_progress {
+    const char *what;
+    uint64_t total, started, drawn;
+    bool tty, quiet;
+};
+void cli_progress_begin(struct cli_progress *p, const char *what, uint64_t total, bool quiet);
+void cli_progress(struct cli_progress *p, uint64_t done, const char *note);
+void cli_progress_end(struct cli_progress *p, uint64_t done, const char *note);
+
+/* Set by SIGINT or SIGTERM after cli_catch_signals(): finish and print what there is. */
+extern volatile int cli_stop;
+void cli_catch_signals(void);
+
+#endif

@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * `urnic copy`: a file to or from a machine that runs `urnic serve`, by RDMA WRITE or READ.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "copy_proto.h"
+#include "digest.h"
+#include "fileio.h"
+#include "stat.h"
+
+static const char help[] =
+    "usage: urnic copy [OPTION ...] FILE HOST[:PORT]:PATH\n"
+    "       urnic copy [OPTION ...] HOST[:PORT]:PATH FILE\n\n"
+    "Copies a file through a reliable-connection queue pair: to HOST by RDMA WRITE, from HOST by\n"
+    "RDMA READ. HOST is an IP address (IPv6 in brackets) where 'urnic serve' runs. Both ends "
+    "compute\n"
+    "SHA-256 of what they read from and wrote to disk; they must agree.\n\n"
+    "  -d, --device NAME  local device (default: the first one)\n"
+    "  -q, --quiet        no progress bar\n"
+    "      --json         the result as one JSON object\n"
+    "      --socket PATH  the daemon's control socket\n"
+    "  -h, --help         this text\n\n"
+    "Exit status: 0 copied and both checksums equal, 1 anything else, 2 usage or unreadable "
+    "file.\n\n"
+    "Examples:\n"
+    "  urnic copy big.iso 10.0.0.2:big.iso\n"
+    "  urnic copy '[fd00::2]:7471:logs/today' today.log\n";
+
+#define ANSWER_MS 60000
+
+struct job {
+    const char *device, *file, *path;
+    char host[128];
+    uint16_t port;
+    bool put, quiet, json;
+};
+
+struct outcome {
+    uint64_t octets, ns, retransmits;
+    uint8_t ours[DIGEST_LEN], theirs[DIGEST_LEN];
+};
+
+/* "HOST:PATH", "HOST:PORT:PATH", "[v6]:PATH", "[v6]:PORT:PATH"; false = not of this form. */
+static bool split_remote(const char *text, struct job *j)
+{
+    const char *colon;
+    if (*text == '[') {
+        const char *end = strchr(text, ']');
+        colon = end && end[1] == ':' ? end + 1 : NULL;
+    } else {
+        colon = strchr(text, ':');
+    }
+    const char *slash = strchr(text, '/');
+    if (!colon || (slash && slash < colon))
+        return false;
+    size_t host_len = (size_t)(colon - text);
+    if (host_len == 0 || host_len >= sizeof j->host)
+        return false;
+    memcpy(j->host, text, host_len);
+    j->host[host_len] = 0;
+    if (*j->host == '[') {
+        memmove(j->host, j->host + 1, host_len - 2);
+        j->host[host_len - 2] = 0;
+    }
+    j->path = colon + 1;
+    char *end;
+    unsigned long port = strtoul(j->path, &end, 10);
+    if (end != j->path && *end == ':' && port > 0 && port < 65536) {
+        j->port = (uint16_t)port;
+        j->path = end + 1;
+    }
+    return *j->path != 0;
+}
+
+/* Wait for a message of the server of one of two types; its ERROR is printed. */
+static int expect(struct copy_end *e, struct copy_msg *msg, enum copy_type type)
+{
+    struct copy_arrival got;
+    int rc;
+    do {
+        rc = copy_wait(e, &got, ANSWER_MS);
+        if (rc < 0)
+            return rc;
+        if (got.what == COPY_GONE)
+            return -ECONNRESET;
+    } while (got.what != COPY_MSG);
+    if (got.msg.type == COPY_ERROR) {
+        cli_error("the other side says: %s", got.msg.text);
+        return -EREMOTEIO;
+    }
+    if (got.msg.type != (uint32_t)type)
+        return -EPROTO;
+    *msg = got.msg;
+    return 0;
+}
+
+static uint32_t chunk_octets(uint64_t size, uint64_t k)
+{
+    uint64_t left = size - k * COPY_SLOT;
+    return left < COPY_SLOT ? (uint32_t)left : COPY_SLOT;
+}
+
+/* Chunks go out while slots are free; each credit frees one. */
+static int put(struct copy_end *e, int fd, uint64_t size, const struct copy_msg *ready,
+               struct digest *d, struct cli_progress *p)
+{
+    uint64_t chunks = (size + COPY_SLOT - 1) / COPY_SLOT, sent = 0, credited = 0;
+    while (credited < chunks) {
+        while (sent < chunks && sent - credited < COPY_SLOTS) {
+            uint8_t *slot = e->slots + sent % COPY_SLOTS * COPY_SLOT;
+            uint32_t octets = chunk_octets(size, sent);
+            int rc = fileio_read(fd, slot, octets);
+            if (rc == 0) {
+                digest_add(d, slot, octets);
+                rc = copy_write(e, sent, octets, ready->addr, ready->rkey);
+            }
+            if (rc < 0)
+                return rc;
+            sent++;
+        }
+        struct copy_msg credit;
+        int rc = expect(e, &credit, COPY_CREDIT);
+        if (rc < 0)
+            return rc;
+        if (credit.chunk != credited)
+            return -EPROTO;
+        credited++;
+        uint64_t done = credited * COPY_SLOT;
+        cli_progress(p, done < size ? done : size, NULL);
+    }
+    return 0;
+}
+
+/* One READ per chunk that the server has filled; several under way at a time. */
+static int get(struct copy_end *e, int fd, const struct copy_msg *ready, struct digest *d,
+               struct cli_progress *p)
+{
+    uint64_t size = ready->size, done = 0, next = 0;
+    uint32_t octets[COPY_SLOTS];
+    while (done < size) {
+        struct copy_arrival got;
+        int rc = copy_wait(e, &got, ANSWER_MS);
+        if (rc < 0)
+            return rc;
+        if (got.what == COPY_GONE)
+            return -ECONNRESET;
+        if (got.what == COPY_MSG && got.msg.type == COPY_ERROR) {
+            cli_error("the other side says: %s", got.msg.text);
+            return -EREMOTEIO;
+        }
+        if (got.what == COPY_MSG && got.msg.type == COPY_FILLED) {
+            if (got.msg.octets > COPY_SLOT)
+                return -EPROTO;
+            octets[got.msg.chunk % COPY_SLOTS] = got.msg.octets;
+            rc = copy_read(e, got.msg.chunk, got.msg.octets, ready->addr, ready->rkey);
+        } else if (got.what == COPY_READ_DONE && got.chunk == next) {
+            uint8_t *slot = e->slots + got.chunk % COPY_SLOTS * COPY_SLOT;
+            uint32_t n = octets[got.chunk % COPY_SLOTS];
+            struct copy_msg credit = {.type = COPY_CREDIT, .chunk = got.chunk};
+            digest_add(d, slot, n);
+            rc = fileio_write(fd, slot, n);
+            if (rc == 0)
+                rc = copy_send(e, &credit);
+            done += n;
+            next++;
+            cli_progress(p, done, NULL);
+        } else {
+            rc = -EPROTO;
+        }
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}
+
+/* How often the queue pair had to retransmit, from the daemon. */
+static uint64_t retransmits_of(uint32_t qpn, const char *device)
+{
+    struct admin a;
+    struct stat_qps q;
+    uint64_t n = 0;
+    if (admin_open(&a) < 0)
+        return 0;
+    if (stat_qps(&a, device, qpn, &q) == 0) {
+        if (q.count)
+            n = q.qp[0].retransmits;
+        stat_free_qps(&q);
+    }
+    admin_close(&a);
+    return n;
+}
+
+static int transfer(struct copy_end *e, const struct job *j, int fd, uint64_t size,
+                    struct outcome *o)
+{
+    struct copy_msg msg = {.type = j->put ? COPY_PUT : COPY_GET, .size = size}, ready;
+    snprintf(msg.text, sizeof msg.text, "%s", j->path);
+    int rc = copy_send(e, &msg);
+    if (rc == 0)
+        rc = expect(e, &ready, COPY_READY);
+    if (rc < 0)
+        return rc;
+
+    struct digest *d = digest_begin();
+    struct cli_progress p;
+    if (!d)
+        return -ENOMEM;
+    o->octets = j->put ? size : ready.size;
+    cli_progress_begin(&p, j->put ? "WRITE" : "READ ", o->octets, j->quiet);
+    uint64_t started = cli_now();
+    rc = j->put ? put(e, fd, size, &ready, d, &p) : get(e, fd, &ready, d, &p);
+    o->ns = cli_now() - started;
+    digest_end(d, o->ours);
+    if (rc < 0)
+        return rc;
+    cli_progress_end(&p, o->octets, NULL);
+
+    struct copy_msg finish = {.type = COPY_FINISH}, result;
+    rc = copy_send(e, &finish);
+    if (rc == 0)
+        rc = expect(e, &result, COPY_RESULT);
+    if (rc == 0)
+        memcpy(o->theirs, result.digest, DIGEST_LEN);
+    return rc;
+}
+
+static void report(const struct job *j, const struct outcome *o, bool equal)
+{
+    char ours[2 * DIGEST_LEN + 1], theirs[2 * DIGEST_LEN + 1], a[32], b[32], t[32];
+    double goodput = o->ns ? (double)o->octets * 8e9 / (double)o->ns : 0;
+    digest_text(o->ours, ours);
+    digest_text(o->theirs, theirs);
+    if (j->json) {
+        json_t *r =
+            json_pack("{s:s,s:I,s:f,s:f,s:I,s:s,s:s,s:b}", "operation", j->put ? "write" : "read",
+                      "octets", (json_int_t)o->octets, "seconds", (double)o->ns / 1e9, "goodput",
+                      goodput, "retransmits", (json_int_t)o->retransmits, "sha256_local", ours,
+                      "sha256_remote", theirs, "equal", equal);
+        json_dumpf(r, stdout, JSON_COMPACT);
+        putchar('\n');
+        json_decref(r);
+        return;
+    }
+    printf("%s %s in %s, goodput %s, %" PRIu64 " packets retransmitted\n",
+           j->put ? "sent" : "fetched", cli_fmt_octets(o->octets, a, sizeof a),
+           cli_fmt_time((double)o->ns, t, sizeof t), cli_fmt_rate(goodput, b, sizeof b),
+           o->retransmits);
+    printf("SHA-256 here   %s\nSHA-256 there  %s  %s\n", ours, theirs,
+           equal ? "equal" : "DIFFERENT");
+}
+
+static int copy(const struct job *j, int fd, uint64_t size)
+{
+    struct urnic_context *ctx;
+    struct copy_end e;
+    struct urnic_conn_attr attr;
+    struct urnic_device_attr dev;
+    struct outcome o = {0};
+
+    int rc = urnic_open(j->device, &ctx);
+    if (rc < 0) {
+        cli_errno(rc, "%s", j->device ? j->device : "first device");
+        return CLI_FAIL;
+    }
+    rc = urnic_query_device(ctx, &dev);
+    if (rc == 0)
+        rc = copy_end_init(&e, ctx, 0);
+    if (rc < 0) {
+        cli_errno(rc, "setting up");
+        urnic_close(ctx);
+        return CLI_FAIL;
+    }
+    copy_end_attr(&e, &attr);
+    rc = urnic_connect_addr(ctx, j->host, j->port, &attr, copy_prepare, &e, &e.conn);
+    if (rc < 0) {
+        cli_error("connecting to %s port %u: %s%s", j->host, j->port, strerror(-rc),
+                  rc == -ECONNREFUSED ? " (is 'urnic serve' running there?)" : "");
+    } else {
+        rc = transfer(&e, j, fd, size, &o);
+        if (rc == -EIO)
+            cli_error("the connection failed: %s", urnic_wc_status_str(e.failed));
+        else if (rc < 0 && rc != -EREMOTEIO)
+            cli_error("%s: %s", j->put ? "sending" : "fetching", strerror(-rc));
+        o.retransmits = retransmits_of(urnic_qp_num(e.conn->qp), dev.dev.name);
+    }
+    bool equal = rc == 0 && memcmp(o.ours, o.theirs, DIGEST_LEN) == 0;
+    if (rc == 0)
+        report(j, &o, equal);
+    copy_end_free(&e);
+    urnic_close(ctx);
+    return equal ? CLI_OK : CLI_FAIL;
+}
+
+static int run(int argc, char **argv)
+{
+    static const struct option options[] = {CLI_OPTIONS,
+                                            {"device", required_argument, NULL, 'd'},
+                                            {"quiet", no_argument, NULL, 'q'},
+                                            {"json", no_argument, NULL, 'j'},
+                                            {0}};
+    struct job j = {.port = COPY_PORT};
+    int c, status;
+    while ((c = getopt_long(argc, argv, "hd:q", options, NULL)) != -1) {
+        if (c == 'd')
+            j.device = optarg;
+        else if (c == 'q')
+            j.quiet = true;
+        else if (c == 'j')
+            j.json = j.quiet = true;
+        else if (cli_option(c, &cmd_copy, &status))
+            return status;
+    }
+    if (argc - optind != 2) {
+        cli_error("two names are needed, a file and HOST:PATH");
+        return CLI_USAGE;
+    }
+    if (split_remote(argv[optind + 1], &j)) {
+        j.put = true;
+        j.file = argv[optind];
+    } else if (split_remote(argv[optind], &j)) {
+        j.file = argv[optind + 1];
+    } else {
+        cli_error("neither '%s' nor '%s' has the form HOST:PATH", argv[optind], argv[optind + 1]);
+        return CLI_USAGE;
+    }
+    if (strlen(j.path) >= COPY_TEXT) {
+        cli_error("the remote path is longer than %u octets", COPY_TEXT - 1);
+        return CLI_USAGE;
+    }
+    struct stat st = {0};
+    int fd = j.put ? open(j.file, O_RDONLY | O_CLOEXEC)
+                   : open(j.file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (fd < 0 || fstat(fd, &st) < 0 || (j.put && !S_ISREG(st.st_mode))) {
+        cli_error("%s: %s", j.file, fd < 0 ? strerror(errno) : "not a regular file");
+        if (fd >= 0)
+            close(fd);
+        return CLI_USAGE;
+    }
+    cli_catch_signals();
+    status = copy(&j, fd, (uint64_t)st.st_size);
+    if (close(fd) < 0 && !j.put) {
+        cli_error("%s: %s", j.file, strerror(errno));
+        status = CLI_FAIL;
+    }
+    return status;
+}
+
+const struct cli_command cmd_copy = {"copy", "a file over RDMA, to or from `urnic serve`", help,
+                                     run};

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * One end of a file copy: memory, posting, waiting.
+ */
+#include "copy_proto.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+
+#include "cli.h"
+
+/* Work request ids: what completed. */
+#define ID_RECV  0x100000000ull /* + index of the receive buffer */
+#define ID_SEND  0x200000000ull
+#define ID_WRITE 0x300000000ull
+#define ID_READ  0x1000000000000ull /* + chunk */
+
+int copy_end_init(struct copy_end *e, struct urnic_context *ctx, unsigned access)
+{
+    const size_t window = (size_t)COPY_SLOTS * COPY_SLOT;
+    const size_t total = window + 2 * COPY_RECVS * sizeof(struct copy_msg);
+    void *memory;
+
+    *e = (struct copy_end){.ctx = ctx};
+    int rc = urnic_alloc_pd(ctx, &e->pd);
+    if (rc == 0)
+        rc = urnic_create_channel(ctx, &e->channel);
+    if (rc == 0)
+        rc = urnic_create_cq(ctx, 4 * (int)COPY_RECVS, e, e->channel, &e->cq);
+    if (rc == 0)
+        rc = urnic_alloc(ctx, total, &memory);
+    if (rc == 0) {
+        e->slots = memory;
+        e->in = (struct copy_msg *)(void *)(e->slots + window);
+        e->out = e->in + COPY_RECVS;
+        rc = urnic_reg_mr(e->pd, memory, total, access | URNIC_ACCESS_LOCAL_WRITE, &e->mr);
+    }
+    if (rc == 0) {
+        int fd = urnic_channel_fd(e->channel);
+        if (fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) < 0)
+            rc = -errno;
+    }
+    if (rc < 0)
+        copy_end_free(e);
+    return rc;
+}
+
+void copy_end_free(struct copy_end *e)
+{
+    if (e->conn)
+        urnic_close_conn(e->conn);
+    if (e->mr)
+        urnic_dereg_mr(e->mr);
+    if (e->slots)
+        urnic_free(e->ctx, e->slots);
+    if (e->cq)
+        urnic_destroy_cq(e->cq);
+    if (e->channel)
+        urnic_destroy_channel(e->channel);
+    if (e->pd)
+        urnic_dealloc_pd(e->pd);
+    *e = (struct copy_end){0};
+}
+
+void copy_end_attr(struct copy_end *e, struct urnic_conn_attr *attr)
+{
+    *attr = (struct urnic_conn_attr){
+        .pd = e->pd,
+        .qp =
+            {
+                .send_cq = e->cq,
+                .recv_cq = e->cq,
+                .qp_type = URNIC_QPT_RC,
+                .cap = {.max_send_wr = 2 * COPY_RECVS,
+                        .max_recv_wr = COPY_RECVS,
+                        .max_send_sge = 1,
+                        .max_recv_sge = 1},
+            },
+    };
+}
+
+static int post_recv(struct copy_end *e, struct urnic_qp *qp, unsigned i)
+{
+    struct urnic_sge sge = {(uintptr_t)&e->in[i], sizeof e->in[i], e->mr->lkey};
+    struct urnic_recv_wr wr = {.wr_id = ID_RECV + i, .sg_list = &sge, .num_sge = 1};
+    const struct urnic_recv_wr *bad;
+    return urnic_post_recv(qp, &wr, &bad);
+}
+
+int copy_prepare(void *arg, struct urnic_qp *qp)
+{
+    struct copy_end *e = arg;
+    int rc = 0;
+    for (unsigned i = 0; i < COPY_RECVS && rc == 0; i++)
+        rc = post_recv(e, qp, i);
+    return rc;
+}
+
+static int post(struct copy_end *e, struct urnic_send_wr *wr, uint64_t addr, uint32_t octets)
+{
+    struct urnic_sge sge = {addr, octets, e->mr->lkey};
+    const struct urnic_send_wr *bad;
+    wr->sg_list = &sge;
+    wr->num_sge = 1;
+    wr->send_flags = URNIC_SEND_SIGNALED;
+    return urnic_post_send(e->conn->qp, wr, &bad);
+}
+
+/* The protocol never has more than COPY_RECVS messages unanswered, so that a buffer of `out` is
+ * free when its turn comes again. */
+int copy_send(struct copy_end *e, const struct copy_msg *msg)
+{
+    struct copy_msg *out = &e->out[e->sent++ % COPY_RECVS];
+    struct urnic_send_wr wr = {.wr_id = ID_SEND, .opcode = URNIC_WR_SEND};
+    *out = *msg;
+    out->magic = COPY_MAGIC;
+    return post(e, &wr, (uintptr_t)out, sizeof *out);
+}
+
+int copy_write(struct copy_end *e, uint64_t k, uint32_t octets, uint64_t addr, uint32_t rkey)
+{
+    uint64_t off = k % COPY_SLOTS * COPY_SLOT;
+    struct urnic_send_wr wr = {
+        .wr_id = ID_WRITE,
+        .opcode = URNIC_WR_RDMA_WRITE_WITH_IMM,
+        .imm_data = octets,
+        .rdma = {addr + off, rkey},
+    };
+    return post(e, &wr, (uintptr_t)e->slots + off, octets);
+}
+
+int copy_read(struct copy_end *e, uint64_t k, uint32_t octets, uint64_t addr, uint32_t rkey)
+{
+    uint64_t off = k % COPY_SLOTS * COPY_SLOT;
+    struct urnic_send_wr wr = {
+        .wr_id = ID_READ + k,
+        .opcode = URNIC_WR_RDMA_READ,
+        .rdma = {addr + off, rkey},
+    };
+    return post(e, &wr, (uintptr_t)e->slots + off, octets);
+}
+
+/* One completion. 1 = something for the caller, 0 = not, -errno. */
+static int take(struct copy_end *e, const struct urnic_wc *wc, struct copy_arrival *out)
+{
+    if (wc->status != URNIC_WC_SUCCESS) {
+        e->failed = wc->status;
+        return -EIO;
+    }
+    if (wc->wr_id >= ID_READ) {
+        out->what = COPY_READ_DONE;
+        out->chunk = wc->wr_id - ID_READ;
+        return 1;
+    }
+    if (wc->wr_id >= ID_SEND)
+        return 0;
+
+    unsigned i = (unsigned)(wc->wr_id - ID_RECV);
+    if (wc->opcode == URNIC_WC_RECV_RDMA_WITH_IMM) {
+        out->what = COPY_IMM;
+        out->imm = wc->imm_data;
+    } else {
+        out->what = COPY_MSG;
+        out->msg = e->in[i];
+        if (wc->byte_len != sizeof out->msg || out->msg.magic != COPY_MAGIC)
+            return -EPROTO;
+        out->msg.text[COPY_TEXT - 1] = 0;
+    }
+    int rc = post_recv(e, e->conn->qp, i);
+    return rc < 0 ? rc : 1;
+}
+
+static int poll_once(struct copy_end *e, struct copy_arrival *out)
+{
+    struct urnic_wc wc;
+    int n;
+    while ((n = urnic_poll_cq(e->cq, 1, &wc)) > 0) {
+        int rc = take(e, &wc, out);
+        if (rc)
+            return rc;
+    }
+    return n;
+}
+
+/* A hang-up of the peer shows on the connection's own channel. */
+static bool hung_up(struct copy_end *e)
+{
+    struct urnic_cm_event ev;
+    return urnic_get_cm_event(e->conn->channel, &ev) == 0 && ev.event == URNIC_CM_DISCONNECTED;
+}
+
+int copy_wait(struct copy_end *e, struct copy_arrival *out, int timeout_ms)
+{
+    uint64_t end = timeout_ms < 0 ? UINT64_MAX : cli_now() + (uint64_t)timeout_ms * 1000000u;
+    for (;;) {
+        int rc = poll_once(e, out);
+        if (rc)
+            return rc < 0 ? rc : 0;
+        rc = urnic_req_notify_cq(e->cq, false);
+        if (rc < 0)
+            return rc;
+        rc = poll_once(e, out); /* one that came before the request makes no event */
+        if (rc)
+            return rc < 0 ? rc : 0;
+        if (cli_stop)
+            return -EINTR;
+
+        uint64_t now = cli_now();
+        if (now >= end)
+            return -ETIMEDOUT;
+        uint64_t ms = (end - now) / 1000000u + 1;
+        struct pollfd fds[2] = {
+            {.fd = urnic_channel_fd(e->channel), .events = POLLIN},
+            {.fd = urnic_cm_channel_fd(e->conn->channel), .events = POLLIN},
+        };
+        if (poll(fds, 2, ms > 1000 ? 1000 : (int)ms) < 0 && errno != EINTR)
+            return -errno;
+        if (fds[0].revents) {
+            struct urnic_cq *cq;
+            void *context;
+            if (urnic_get_cq_event(e->channel, &cq, &context) == 0)
+                urnic_ack_cq_events(cq, 1);
+        }
+        if (fds[1].revents && hung_up(e)) {
+            rc = poll_once(e, out);
+            if (rc > 0)
+                return 0;
+            out->what = COPY_GONE;
+            return 0;
+        }
+    }
+}

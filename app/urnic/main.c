@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * `urnic`: one program, one subcommand per file.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli.h"
+#include "urnic/urnic.h"
+
+static const struct cli_command *const commands[] = {
+    &cmd_info, &cmd_stat, &cmd_top, &cmd_doctor, &cmd_copy, &cmd_serve, &cmd_capture, &cmd_link,
+};
+#define NCOMMANDS (sizeof commands / sizeof commands[0])
+
+static void usage(FILE *to)
+{
+    fputs("usage: urnic [--socket PATH] COMMAND [OPTION ...]\n\n"
+          "Looks into, tests and uses the soft RNIC that urnicd runs.\n\nCommands:\n",
+          to);
+    for (size_t i = 0; i < NCOMMANDS; i++)
+        fprintf(to, "  %-9s %s\n", commands[i]->name, commands[i]->summary);
+    fputs("\n'urnic COMMAND --help' is the manual of each. Exit status: 0 success, 1 it was tried "
+          "and\n"
+          "failed, 2 the command line or an input is wrong.\n",
+          to);
+}
+
+int main(int argc, char **argv)
+{
+    int at = 1;
+    if (argc > 2 && strcmp(argv[1], "--socket") == 0) {
+        cli_set_socket(argv[2]);
+        at = 3;
+    }
+    if (at >= argc) {
+        usage(stderr);
+        return CLI_USAGE;
+    }
+    if (!strcmp(argv[at], "--help") || !strcmp(argv[at], "-h") || !strcmp(argv[at], "help")) {
+        usage(stdout);
+        return CLI_OK;
+    }
+    if (!strcmp(argv[at], "--version")) {
+        printf("urnic %s\n", urnic_version());
+        return CLI_OK;
+    }
+    for (size_t i = 0; i < NCOMMANDS; i++)
+        if (!strcmp(argv[at], commands[i]->name))
+            return commands[i]->run(argc - at, argv + at);
+    fprintf(stderr, "urnic: '%s' is not a command\n\n", argv[at]);
+    usage(stderr);
+    return CLI_USAGE;
+}

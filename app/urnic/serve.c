@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * `urnic serve`: the other end of `urnic copy`. One connection at a time.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "copy_proto.h"
+#include "digest.h"
+#include "fileio.h"
+
+static const char help[] =
+    "usage: urnic serve [--dir DIR] [--device NAME] [--port N] [--once N] [--read-only]\n\n"
+    "Receives and hands out files for 'urnic copy', below DIR only: paths that leave it, by '..' "
+    "or\n"
+    "by symbolic links, are refused. RoCE has no passwords: whoever can reach the port can use "
+    "it.\n\n"
+    "  -C, --dir DIR      the files' folder (default: the current one)\n"
+    "  -d, --device NAME  local device (default: the first one)\n"
+    "  -p, --port N       port to listen on (default 7471)\n"
+    "  -n, --once N       end after N transfers (default: never)\n"
+    "  -r, --read-only    hand out only\n"
+    "      --socket PATH  the daemon's control socket\n"
+    "  -h, --help         this text\n\n"
+    "Exit status: 0 ended by --once or by a signal, 1 no device or the port is taken, 2 usage.\n";
+
+#define IDLE_MS 60000
+
+struct server {
+    struct urnic_context *ctx;
+    struct urnic_listener *listener;
+    int dir;
+    bool read_only;
+};
+
+struct file {
+    int fd;
+    uint64_t size, at; /* octets in all, octets done */
+};
+
+/* Open below dir, following nothing out of it. */
+static int open_below(int dir, const char *path, int flags)
+{
+    if (*path == '/' || !*path)
+        return -EACCES;
+    int at = dup(dir);
+    if (at < 0)
+        return -errno;
+    for (;;) {
+        char name[256];
+        size_t len = strcspn(path, "/");
+        bool last = path[len] == 0;
+        if (len == 0 || len >= sizeof name || (len == 2 && path[0] == '.' && path[1] == '.')) {
+            close(at);
+            return -EACCES;
+        }
+        memcpy(name, path, len);
+        name[len] = 0;
+        int next = last ? openat(at, name, flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0666)
+                        : openat(at, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        int err = errno;
+        close(at);
+        if (next < 0)
+            return -err;
+        if (last)
+            return next;
+        at = next;
+        path += len + 1;
+    }
+}
+
+static int say_error(struct copy_end *e, int rc, const char *what)
+{
+    struct copy_msg msg = {.type = COPY_ERROR};
+    snprintf(msg.text, sizeof msg.text, "%s: %s", what, strerror(-rc));
+    cli_error("%s", msg.text);
+    return copy_send(e, &msg);
+}
+
+/* Chunks arrive in order, each announced by its immediate. */
+static int take_file(struct copy_end *e, struct file *f, struct digest *d)
+{
+    for (uint64_t k = 0; f->at < f->size; k++) {
+        struct copy_arrival got;
+        int rc = copy_wait(e, &got, IDLE_MS);
+        if (rc < 0)
+            return rc;
+        if (got.what == COPY_GONE)
+            return -ECONNRESET;
+        if (got.what != COPY_IMM || got.imm == 0 || got.imm > COPY_SLOT ||
+            got.imm > f->size - f->at)
+            return -EPROTO;
+        const uint8_t *slot = e->slots + k % COPY_SLOTS * COPY_SLOT;
+        digest_add(d, slot, got.imm);
+        rc = fileio_write(f->fd, slot, got.imm);
+        if (rc < 0) {
+            say_error(e, rc, "writing the file");
+            return rc;
+        }
+        f->at += got.imm;
+        struct copy_msg credit = {.type = COPY_CREDIT, .chunk = k};
+        rc = copy_send(e, &credit);
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}
+
+/* Fill free slots, say so; credits free them again. */
+static int give_file(struct copy_end *e, struct file *f, struct digest *d)
+{
+    uint64_t chunks = (f->size + COPY_SLOT - 1) / COPY_SLOT, filled = 0, credited = 0;
+    while (credited < chunks) {
+        while (filled < chunks && filled - credited < COPY_SLOTS) {
+            uint8_t *slot = e->slots + filled % COPY_SLOTS * COPY_SLOT;
+            uint64_t left = f->size - f->at;
+            uint32_t octets = left < COPY_SLOT ? (uint32_t)left : COPY_SLOT;
+            int rc = fileio_read(f->fd, slot, octets);
+            if (rc < 0) {
+                say_error(e, rc, "reading the file");
+                return rc;
+            }
+            digest_add(d, slot, octets);
+            f->at += octets;
+            struct copy_msg msg = {.type = COPY_FILLED, .chunk = filled, .octets = octets};
+            rc = copy_send(e, &msg);
+            if (rc < 0)
+                return rc;
+            filled++;
+        }
+        struct copy_arrival got;
+        int rc = copy_wait(e, &got, IDLE_MS);
+        if (rc < 0)
+            return rc;
+        if (got.what == COPY_GONE)
+            return -ECONNRESET;
+        if (got.what != COPY_MSG || got.msg.type != COPY_CREDIT)
+            return -EPROTO;
+        credited++;
+    }
+    return 0;
+}
+
+static int finish(struct copy_end *e, const uint8_t digest[DIGEST_LEN])
+{
+    struct copy_arrival got;
+    int rc = copy_wait(e, &got, IDLE_MS);
+    if (rc < 0)
+        return rc;
+    if (got.what != COPY_MSG || got.msg.type != COPY_FINISH)
+        return -EPROTO;
+    struct copy_msg result = {.type = COPY_RESULT};
+    memcpy(result.digest, digest, DIGEST_LEN);
+    rc = copy_send(e, &result);
+    if (rc == 0) /* the client hangs up when it has the result */
+        copy_wait(e, &got, IDLE_MS);
+    return rc;
+}
+
+static int transfer(struct server *s, struct copy_end *e)
+{
+    struct copy_arrival got;
+    int rc = copy_wait(e, &got, IDLE_MS);
+    if (rc < 0)
+        return rc;
+    if (got.what != COPY_MSG || (got.msg.type != COPY_PUT && got.msg.type != COPY_GET))
+        return -EPROTO;
+    bool put = got.msg.type == COPY_PUT;
+    struct file f = {.size = got.msg.size};
+    f.fd = put && s->read_only
+               ? -EROFS
+               : open_below(s->dir, got.msg.text, put ? O_WRONLY | O_CREAT | O_TRUNC : O_RDONLY);
+    struct stat st;
+    if (f.fd >= 0 && (fstat(f.fd, &st) < 0 || !S_ISREG(st.st_mode))) {
+        close(f.fd);
+        f.fd = -EACCES;
+    }
+    if (f.fd < 0) {
+        rc = say_error(e, f.fd, got.msg.text);
+        copy_wait(e, &got, IDLE_MS);
+        return rc < 0 ? rc : f.fd;
+    }
+    if (!put)
+        f.size = (uint64_t)st.st_size;
+    struct copy_msg ready = {
+        .type = COPY_READY, .size = f.size, .addr = (uintptr_t)e->slots, .rkey = e->mr->rkey};
+    struct digest *d = digest_begin();
+    uint8_t digest[DIGEST_LEN];
+    char size[32], text[2 * DIGEST_LEN + 1];
+    if (!d) {
+        close(f.fd);
+        return -ENOMEM;
+    }
+    rc = copy_send(e, &ready);
+    if (rc == 0)
+        rc = put ? take_file(e, &f, d) : give_file(e, &f, d);
+    digest_end(d, digest);
+    if (close(f.fd) < 0 && rc == 0)
+        rc = -errno;
+    if (rc == 0)
+        rc = finish(e, digest);
+    if (rc == 0)
+        printf("%s %s %s sha256 %s\n", put ? "received" : "sent", got.msg.text,
+               cli_fmt_octets(f.size, size, sizeof size), digest_text(digest, text));
+    fflush(stdout);
+    return rc;
+}
+
+/* One transfer; -ETIMEDOUT when nobody came. */
+static int serve_one(struct server *s)
+{
+    struct copy_end e;
+    struct urnic_conn_attr attr;
+    int rc = copy_end_init(&e, s->ctx, URNIC_ACCESS_REMOTE_WRITE | URNIC_ACCESS_REMOTE_READ);
+    if (rc < 0)
+        return rc;
+    copy_end_attr(&e, &attr);
+    attr.timeout_ms = 1000;
+    do
+        rc = urnic_accept_conn(s->listener, &attr, copy_prepare, &e, &e.conn);
+    while (rc == -ETIMEDOUT && !cli_stop);
+    if (rc == 0) {
+        rc = transfer(s, &e);
+        if (rc < 0)
+            cli_error("transfer: %s", rc == -EIO ? urnic_wc_status_str(e.failed) : strerror(-rc));
+        rc = rc == -ENODEV ? rc : 0;
+    }
+    copy_end_free(&e);
+    return rc;
+}
+
+static int run(int argc, char **argv)
+{
+    static const struct option options[] = {CLI_OPTIONS,
+                                            {"dir", required_argument, NULL, 'C'},
+                                            {"device", required_argument, NULL, 'd'},
+                                            {"port", required_argument, NULL, 'p'},
+                                            {"once", required_argument, NULL, 'n'},
+                                            {"read-only", no_argument, NULL, 'r'},
+                                            {0}};
+    struct server s = {.dir = -1};
+    const char *dir = ".", *device = NULL;
+    uint64_t port = COPY_PORT, once = UINT64_MAX;
+    int c, status;
+    while ((c = getopt_long(argc, argv, "hC:d:p:n:r", options, NULL)) != -1) {
+        if (c == 'C')
+            dir = optarg;
+        else if (c == 'd')
+            device = optarg;
+        else if (c == 'r')
+            s.read_only = true;
+        else if (c == 'p' && cli_number("--port", optarg, 1, 65535, &port) < 0)
+            return CLI_USAGE;
+        else if (c == 'n' && cli_number("--once", optarg, 1, UINT64_MAX, &once) < 0)
+            return CLI_USAGE;
+        else if (c != 'p' && c != 'n' && cli_option(c, &cmd_serve, &status))
+            return status;
+    }
+    if (optind < argc) {
+        cli_error("'%s' is one argument too many", argv[optind]);
+        return CLI_USAGE;
+    }
+    s.dir = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (s.dir < 0) {
+        cli_error("--dir: %s: %s", dir, strerror(errno));
+        return CLI_USAGE;
+    }
+    int rc = urnic_open(device, &s.ctx);
+    if (rc < 0) {
+        cli_errno(rc, "%s", device ? device : "first device");
+        close(s.dir);
+        return CLI_FAIL;
+    }
+    rc = urnic_listen_addr(s.ctx, NULL, (uint16_t)port, 0, &s.listener);
+    if (rc < 0) {
+        cli_errno(rc, "listening on port %u", (unsigned)port);
+    } else {
+        printf("serving %s on port %u\n", dir, (unsigned)port);
+        fflush(stdout);
+        cli_catch_signals();
+        for (uint64_t i = 0; i < once && !cli_stop && rc == 0; i++)
+            rc = serve_one(&s);
+        if (rc == -ETIMEDOUT || rc == -EINTR)
+            rc = 0; /* a signal */
+        if (rc < 0)
+            cli_errno(rc, "serving");
+        urnic_close_listener(s.listener);
+    }
+    urnic_close(s.ctx);
+    close(s.dir);
+    return rc == 0 ? CLI_OK : CLI_FAIL;
+}
+
+const struct cli_command cmd_serve = {"serve", "the other end of `urnic copy`", help, run};

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Statistics of a running daemon, fetched whole: for `urnic stat` and `urnic top`.
+ */
+#ifndef URNIC_STAT_H
+#define URNIC_STAT_H
+
+#include "admin.h"
+
+struct stat_counters {
+    unsigned count;
+    struct ipc_counter *counter;
+};
+
+struct stat_qps {
+    unsigned count;
+    struct ipc_qp_info *qp;
+};
+
+/* All counters of a device. 0 or -errno; free with stat_free_counters. */
+int stat_counters(struct admin *a, const char *device, struct stat_counters *out);
+void stat_free_counters(struct stat_counters *c);
+/* The counter's value; 0 when there is none of this name. */
+uint64_t stat_value(const struct stat_counters *c, const char *name);
+
+/* All queue pairs of a device, or the one with this number. */
+int stat_qps(struct admin *a, const char *device, uint32_t qpn, struct stat_qps *out);
+void stat_free_qps(struct stat_qps *q);
+
+const char *stat_qp_type(unsigned type);
+const char *stat_qp_state(unsigned state);
+
+#endif

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * `urnic top`: rates of devices and of the busiest queue pairs, on the whole screen.
+ */
+#include <ncurses.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cli.h"
+#include "stat.h"
+
+#define DEVICES_MAX 16u
+
+static const char help[] =
+    "usage: urnic top [--interval SECONDS] [--once]\n\n"
+    "A live view: per device its packet and bit rates, drops and retransmissions per second; "
+    "below,\n"
+    "queue pairs by traffic. Keys: q ends, p pauses, t sorts by sending, r by receiving, e by\n"
+    "retransmissions.\n\n"
+    "  -i, --interval S   seconds between two looks (default 1)\n"
+    "  -1, --once         two looks, printed as plain text (no terminal needed)\n"
+    "      --socket PATH  the daemon's control socket\n"
+    "  -h, --help         this text\n\n"
+    "Exit status: 0 ended by the user, 1 no daemon or it went away, 2 usage.\n";
+
+struct look {
+    uint64_t at;
+    unsigned ndev;
+    struct ipc_device dev[DEVICES_MAX];
+    struct stat_counters counters[DEVICES_MAX];
+    struct stat_qps qps[DEVICES_MAX];
+};
+
+struct row {
+    const char *device;
+    struct ipc_qp_info qp;
+    double tx, rx, retransmits; /* bit/s, bit/s, per second */
+};
+
+static void forget(struct look *l)
+{
+    for (unsigned i = 0; i < l->ndev; i++) {
+        stat_free_counters(&l->counters[i]);
+        stat_free_qps(&l->qps[i]);
+    }
+    l->ndev = 0;
+}
+
+static int look(struct admin *a, struct look *l)
+{
+    int n = admin_devices(a, l->dev, DEVICES_MAX);
+    if (n < 0)
+        return n;
+    l->at = cli_now();
+    for (l->ndev = 0; l->ndev < (unsigned)n; l->ndev++) {
+        unsigned i = l->ndev;
+        int rc = stat_counters(a, l->dev[i].name, &l->counters[i]);
+        if (rc == 0)
+            rc = stat_qps(a, l->dev[i].name, 0, &l->qps[i]);
+        if (rc < 0) {
+            stat_free_counters(&l->counters[i]);
+            forget(l);
+            return rc;
+        }
+    }
+    return 0;
+}
+
+static double per_second(uint64_t now, uint64_t before, double s)
+{
+    return now > before && s > 0 ? (double)(now - before) / s : 0;
+}
+
+static uint64_t drops(const struct stat_counters *c)
+{
+    static const char *const not_drops[] = {"rx_packets",         "rx_bytes",
+                                            "rx_write_requests",  "rx_read_requests",
+                                            "rx_atomic_requests", "rx_not_roce"};
+    uint64_t sum = 0;
+    for (unsigned i = 0; i < c->count; i++) {
+        bool drop = strncmp(c->counter[i].name, "rx_", 3) == 0;
+        for (size_t k = 0; drop && k < sizeof not_drops / sizeof not_drops[0]; k++)
+            drop = strcmp(c->counter[i].name, not_drops[k]) != 0;
+        if (drop)
+            sum += c->counter[i].value;
+    }
+    return sum;
+}
+
+static char sort_key = 't';
+
+static int by_traffic(const void *x, const void *y)
+{
+    const struct row *a = x, *b = y;
+    double va = sort_key == 'r' ? a->rx : sort_key == 'e' ? a->retransmits : a->tx;
+    double vb = sort_key == 'r' ? b->rx : sort_key == 'e' ? b->retransmits : b->tx;
+    return va < vb ? 1 : va > vb ? -1 : 0;
+}
+
+static const struct ipc_qp_info *same_qp(const struct stat_qps *q, uint32_t qpn)
+{
+    for (unsigned i = 0; i < q->count; i++)
+        if (q->qp[i].qpn == qpn)
+            return &q->qp[i];
+    return NULL;
+}
+
+static void show(const struct look *was, const struct look *is, int lines,
+                 void (*line)(bool bold, const char *text))
+{
+    char text[256], tx[32], rx[32];
+    double s = (double)(is->at - was->at) / 1e9;
+    struct row *rows = NULL;
+    unsigned nrows = 0, total = 0;
+
+    line(true, "DEVICE         TX pkt/s      RX pkt/s           TX           RX   DROPS/s  RETR/s  "
+               "QPS");
+    for (unsigned i = 0; i < is->ndev; i++) {
+        const struct stat_counters *c = &is->counters[i];
+        const struct stat_counters *o = i < was->ndev ? &was->counters[i] : c;
+        snprintf(
+            text, sizeof text, "%-10s %12.0f  %12.0f %12s %12s %9.0f %7.0f %4u", is->dev[i].name,
+            per_second(stat_value(c, "tx_packets"), stat_value(o, "tx_packets"), s),
+            per_second(stat_value(c, "rx_packets"), stat_value(o, "rx_packets"), s),
+            cli_fmt_rate(8 * per_second(stat_value(c, "tx_bytes"), stat_value(o, "tx_bytes"), s),
+                         tx, sizeof tx),
+            cli_fmt_rate(8 * per_second(stat_value(c, "rx_bytes"), stat_value(o, "rx_bytes"), s),
+                         rx, sizeof rx),
+            per_second(drops(c), drops(o), s),
+            per_second(stat_value(c, "tx_retransmit"), stat_value(o, "tx_retransmit"), s),
+            is->qps[i].count);
+        line(false, text);
+        total += is->qps[i].count;
+    }
+    rows = calloc(total + 1, sizeof *rows);
+    for (unsigned i = 0; rows && i < is->ndev; i++)
+        for (unsigned k = 0; k < is->qps[i].count; k++) {
+            const struct ipc_qp_info *q = &is->qps[i].qp[k];
+            const struct ipc_qp_info *o = i < was->ndev ? same_qp(&was->qps[i], q->qpn) : NULL;
+            if (!o)
+                o = q;
+            rows[nrows++] = (struct row){
+                .device = is->dev[i].name,
+                .qp = *q,
+                .tx = 8 * per_second(q->tx_bytes, o->tx_bytes, s),
+                .rx = 8 * per_second(q->rx_bytes, o->rx_bytes, s),
+                .retransmits = per_second(q->retransmits, o->retransmits, s),
+            };
+        }
+    if (rows)
+        qsort(rows, nrows, sizeof *rows, by_traffic);
+    line(false, "");
+    line(true, "QP       DEVICE     TYPE STATE  PEER           TX           RX  RETR/s  FLIGHT  "
+               "PROCESS");
+    for (unsigned i = 0; i < nrows && (int)i < lines - (int)is->ndev - 3; i++) {
+        const struct row *r = &rows[i];
+        snprintf(text, sizeof text, "%06x   %-10s %-4s %-5s  %06x %12s %12s %7.0f %7u  %s[%u]",
+                 r->qp.qpn, r->device, stat_qp_type(r->qp.type), stat_qp_state(r->qp.state),
+                 r->qp.dest_qpn, cli_fmt_rate(r->tx, tx, sizeof tx),
+                 cli_fmt_rate(r->rx, rx, sizeof rx), r->retransmits, r->qp.inflight_packets,
+                 r->qp.comm, r->qp.pid);
+        line(false, text);
+    }
+    free(rows);
+}
+
+static void line_plain(bool bold, const char *text)
+{
+    (void)bold;
+    puts(text);
+}
+
+static void line_screen(bool bold, const char *text)
+{
+    if (bold)
+        attron(A_BOLD);
+    addnstr(text, COLS - 1);
+    if (bold)
+        attroff(A_BOLD);
+    addch('\n');
+}
+
+static int once(struct admin *a, uint64_t ns)
+{
+    struct look was = {0}, is = {0};
+    int rc = look(a, &was);
+    if (rc == 0) {
+        struct timespec ts = {(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
+        nanosleep(&ts, NULL);
+        rc = look(a, &is);
+    }
+    if (rc == 0)
+        show(&was, &is, 1000, line_plain);
+    forget(&was);
+    forget(&is);
+    return rc;
+}
+
+static int screen(struct admin *a, uint64_t ns)
+{
+    struct look looks[2] = {{0}, {0}};
+    unsigned now = 0;
+    bool paused = false;
+    int rc = look(a, &looks[0]);
+    initscr();
+    cbreak();
+    noecho();
+    curs_set(0);
+    timeout((int)(ns / 1000000u));
+    while (rc == 0 && !cli_stop) {
+        int key = getch();
+        if (key == 'q')
+            break;
+        if (key == 'p')
+            paused = !paused;
+        if (key == 't' || key == 'r' || key == 'e')
+            sort_key = (char)key;
+        if (paused || key != ERR)
+            continue;
+        forget(&looks[1 - now]);
+        rc = look(a, &looks[1 - now]);
+        if (rc < 0)
+            break;
+        erase();
+        show(&looks[now], &looks[1 - now], LINES, line_screen);
+        refresh();
+        now = 1 - now;
+    }
+    endwin();
+    forget(&looks[0]);
+    forget(&looks[1]);
+    return rc;
+}
+
+static int run(int argc, char **argv)
+{
+    static const struct option options[] = {CLI_OPTIONS,
+                                            {"interval", required_argument, NULL, 'i'},
+                                            {"once", no_argument, NULL, '1'},
+                                            {0}};
+    uint64_t ns = 1000000000;
+    bool just_once = false;
+    int c, status;
+    while ((c = getopt_long(argc, argv, "hi:1", options, NULL)) != -1) {
+        if (c == '1')
+            just_once = true;
+        else if (c == 'i' && cli_seconds("--interval", optarg, &ns) < 0)
+            return CLI_USAGE;
+        else if (c != 'i' && cli_option(c, &cmd_top, &status))
+            return status;
+    }
+    struct admin a;
+    int rc = admin_open(&a);
+    if (rc == 0) {
+        cli_catch_signals();
+        rc = just_once ? once(&a, ns) : screen(&a, ns);
+    }
+    if (rc < 0)
+        cli_errno(rc, "urnicd");
+    admin_close(&a);
+    return rc == 0 ? CLI_OK : CLI_FAIL;
+}
+
+const struct cli_command cmd_top = {"top", "live view of devices and queue pairs", help, run};
