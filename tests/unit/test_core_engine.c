@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <string.h>
+
+#include "core_rig.h"
+
+/* VAL-01..06: each check that stands between the wire and the queue pair. A SEND of 8 octets is
+ * outstanding; the packet would acknowledge it. */
+enum twist {
+    FINE,
+    BAD_ICRC,
+    OTHER_MAC,
+    OTHER_VLAN,
+    OTHER_IP,
+    NO_QP,
+    QPN_0,
+    UD_OPCODE,
+    WRONG_SIP,
+    BAD_PKEY,
+    LIMITED_PKEY,
+    ZERO_PKEY,
+    BAD_TVER,
+    MULTICAST_QPN,
+    TWISTS
+};
+static const struct {
+    const char *rule;
+    enum engine_counter counter;
+} twists[TWISTS] = {
+    [FINE] = {"VAL-01 nothing wrong", ENGINE_C_none},
+    [BAD_ICRC] = {"ICRC-08 VAL-02 iCRC", ENGINE_C_rx_icrc_err},
+    [OTHER_MAC] = {"WIRE-06 another MAC", ENGINE_C_rx_not_for_us},
+    [OTHER_VLAN] = {"WIRE-04 a VLAN that isn't ours", ENGINE_C_rx_not_for_us},
+    [OTHER_IP] = {"WIRE-30 an IP address that isn't ours", ENGINE_C_rx_not_for_us},
+    [NO_QP] = {"VAL-01 no such queue pair", ENGINE_C_rx_bad_qpn},
+    [QPN_0] = {"HDR-07 queue pair 0", ENGINE_C_rx_bad_qpn},
+    [UD_OPCODE] = {"OPC-02 datagram for an RC queue pair", ENGINE_C_rx_qp_type_mismatch},
+    [WRONG_SIP] = {"VAL-03 not from the peer", ENGINE_C_rx_addr_mismatch},
+    [BAD_PKEY] = {"KEY-03 another partition", ENGINE_C_rx_bad_pkey},
+    [LIMITED_PKEY] = {"KEY-03 limited member matches full", ENGINE_C_none},
+    [ZERO_PKEY] = {"KEY-02 P_Key 0", ENGINE_C_rx_bad_pkey},
+    [BAD_TVER] = {"HDR-02 version", ENGINE_C_rx_bad_tver},
+    [MULTICAST_QPN] = {"HDR-07 0xFFFFFF to a unicast address", ENGINE_C_rx_bad_qpn},
+};
+
+START_TEST(val_01_order_and_counters)
+{
+    for (unsigned i = 0; i < TWISTS; i++) {
+        struct rig *r = rig_new(NULL);
+        rig_post(r, WR_SEND, 1, 8, WR_F_SIGNALED);
+        rig_tx(r, 0);
+        struct wire_pkt p = rig_pkt(r, WIRE_ACKNOWLEDGE, RIG_PSN);
+        switch (i) {
+        case OTHER_MAC:
+            p.dmac[5]++;
+            break;
+        case OTHER_VLAN:
+            p.vlan = true;
+            p.tci = 7;
+            break;
+        case OTHER_IP:
+            wire_addr_parse("10.0.0.77", &p.dip);
+            break;
+        case NO_QP:
+            p.dqpn ^= 5;
+            break;
+        case QPN_0:
+            p.dqpn = 0;
+            break;
+        case UD_OPCODE:
+            p.opcode = WIRE_OPCODE(WIRE_UD, WIRE_SEND_ONLY);
+            p.sqpn = 5;
+            break;
+        case WRONG_SIP:
+            wire_addr_parse("10.0.0.9", &p.sip);
+            break;
+        case BAD_PKEY:
+            p.pkey = 0x8001;
+            break;
+        case LIMITED_PKEY:
+            p.pkey = 0x7FFF;
+            break;
+        case ZERO_PKEY:
+            p.pkey = 0x8000;
+            break;
+        case BAD_TVER:
+            p.tver = 1;
+            break;
+        case MULTICAST_QPN:
+            p.dqpn = 0xFFFFFF;
+            p.opcode = WIRE_OPCODE(WIRE_UD, WIRE_SEND_ONLY);
+            p.sqpn = 5;
+            break;
+        default:
+            break;
+        }
+        uint8_t frame[WIRE_FRAME_MAX];
+        ck_assert_uint_gt(wire_build(frame, sizeof frame, &p), 0);
+        size_t len = wire_frame_len(&p);
+        wire_icrc_seal(frame, len, p.ip_off, p.bth_off);
+        if (i == BAD_ICRC)
+            frame[len - 1] ^= 1;
+        uint64_t before[ENGINE_COUNTER_MAX];
+        memcpy(before, engine_counters(r->e), sizeof before);
+        struct engine_frame f = {.data = frame, .len = (uint32_t)len};
+        unsigned nc;
+        ck_assert_uint_eq(engine_rx(r->e, &f, 1, r->now, r->copies, 64, &nc), 1);
+        ck_assert_msg(f.drop == twists[i].counter, "%s: counted %s", twists[i].rule,
+                      engine_counter_names[f.drop]);
+        ck_assert_uint_eq(f.disposition, ENGINE_TAKEN);
+        bool good = twists[i].counter == ENGINE_C_none;
+        ck_assert_msg(r->nwc == good, "%s: effect", twists[i].rule);
+        unsigned changed = 0; /* VAL-06: one counter, apart from those of traffic */
+        for (unsigned c = ENGINE_C_rx_not_roce; c < ENGINE_COUNTER_MAX; c++)
+            changed += engine_counters(r->e)[c] != before[c];
+        ck_assert_msg(changed == !good, "%s: %u counters", twists[i].rule, changed);
+        ck_assert_msg(rig_tx(r, 0) == 0, "%s: replied", twists[i].rule); /* SEC-02 */
+        rig_free(r);
+    }
+}
+END_TEST
+
+/* VAL-04, VAL-05: responses need RTS or SQD; requests RTR, RTS or SQD. */
+START_TEST(val_04_states)
+{
+    for (unsigned s = QPS_RESET; s <= QPS_SQD; s++) {
+        struct rig_opts o = {.stay = true};
+        struct rig *r = rig_new(&o);
+        struct engine_qp_attr a = {.state = QPS_SQD};
+        if (s != QPS_RESET)
+            rig_connect(r, r->qp, &o, s == QPS_SQD ? QPS_RTS : (enum qp_state)s);
+        if (s == QPS_SQD)
+            ck_assert_int_eq(engine_qp_modify(r->e, r->qp, &a, QPA_STATE, r->now), 0);
+        struct wire_pkt p = rig_pkt(r, WIRE_ACKNOWLEDGE, 9);
+        rig_rx(r, &p, NULL);
+        ck_assert_int_eq(r->last.drop == ENGINE_C_rx_bad_qp_state, s < QPS_RTS);
+        p = rig_pkt(r, WIRE_WRITE_ONLY, RIG_RQPSN);
+        rig_rx(r, &p, NULL);
+        ck_assert_int_eq(r->last.drop == ENGINE_C_rx_bad_qp_state, s < QPS_RTR);
+        rig_free(r);
+    }
+}
+END_TEST
+
+/* VAL-07, SEC-03: what isn't RoCE goes to the slow path, rubbish is dropped; nothing is read
+ * beyond. */
+START_TEST(val_07_rubbish)
+{
+    struct rig *r = rig_new(NULL);
+    static uint8_t buf[9216];
+    struct engine_frame f = {.data = buf};
+    unsigned nc;
+    buf[12] = 0x08, buf[13] = 0x06; /* ARP */
+    f.len = 60;
+    engine_rx(r->e, &f, 1, r->now, r->copies, 64, &nc);
+    ck_assert_uint_eq(f.disposition, ENGINE_SLOW_PATH);
+    uint32_t x = 1;
+    for (unsigned i = 0; i < 20000; i++) {
+        f.len = (x = x * 1664525 + 1013904223) >> 8 & 127;
+        for (unsigned k = 0; k < f.len; k++)
+            buf[k] = (uint8_t)((x = x * 1664525 + 1013904223) >> 24);
+        if (i & 1)
+            buf[12] = 0x08, buf[13] = 0, buf[14] = 0x45;
+        engine_rx(r->e, &f, 1, r->now, r->copies, 64, &nc);
+        ck_assert_uint_eq(nc, 0);
+    }
+    ck_assert_uint_eq(rig_state(r), QPS_RTS);
+    rig_free(r);
+}
+END_TEST
+
+/* engine_rx stops before the caller's array of copies can overflow. */
+START_TEST(sec_03_copies_fit)
+{
+    struct rig *r = rig_new(NULL);
+    rig_post(r, WR_SEND, 1, 8, WR_F_SIGNALED);
+    rig_tx(r, 0);
+    struct wire_pkt p = rig_pkt(r, WIRE_ACKNOWLEDGE, RIG_PSN);
+    uint8_t frame[WIRE_FRAME_MAX];
+    wire_build(frame, sizeof frame, &p);
+    size_t len = wire_frame_len(&p);
+    wire_icrc_seal(frame, len, p.ip_off, p.bth_off);
+    struct engine_frame f = {.data = frame, .len = (uint32_t)len};
+    unsigned nc;
+    ck_assert_uint_eq(engine_rx(r->e, &f, 1, r->now, r->copies, ENGINE_FRAME_COPIES - 1, &nc), 0);
+    ck_assert_uint_eq(nc, 0);
+    ck_assert_uint_eq(engine_rx(r->e, &f, 1, r->now, r->copies, ENGINE_FRAME_COPIES, &nc), 1);
+    ck_assert_uint_eq(r->nwc, 1);
+    rig_free(r);
+}
+END_TEST
+
+/* GSI: what the CM emits is a well-formed datagram, and what comes for QP1 reaches it (KEY-07). */
+START_TEST(gsi_both_ways)
+{
+    struct rig *r = rig_new(NULL);
+    uint8_t mad[256], frame[WIRE_FRAME_MAX];
+    memset(mad, 0x42, sizeof mad);
+    struct engine_slot s = {.buf = frame, .cap = sizeof frame};
+    struct engine_av av = {.sgid = r->lip, .dgid = r->rip, .dmac = {2, 0, 0, 0, 0, 2}};
+    ck_assert_int_eq(engine_gsi_emit(r->e, &s, &av, mad, 256), 0);
+    wire_icrc_seal(s.buf, s.len, s.ip_off, s.bth_off);
+    struct wire_pkt p;
+    ck_assert_int_eq(wire_parse(s.buf, s.len, 0, &p), WIRE_OK);
+    ck_assert_uint_eq(p.dqpn, 1);
+    ck_assert_uint_eq(p.sqpn, 1);
+    ck_assert_uint_eq(p.qkey, WIRE_QKEY_GSI);
+    ck_assert_uint_eq(p.payload_len, 256);
+    ck_assert(!p.migreq); /* HDR-04 */
+    ck_assert_int_ne(engine_gsi_emit(r->e, &s, &av, mad, 300), 0);
+
+    p = rig_pkt(r, WIRE_OPCODE(WIRE_UD, WIRE_SEND_ONLY), 1);
+    p.dqpn = 1;
+    p.sqpn = 1;
+    p.payload_len = 256;
+    p.qkey = WIRE_QKEY_GSI;
+    rig_rx(r, &p, mad);
+    ck_assert_uint_eq(r->gsi, 1);
+    p.qkey = 5;
+    rig_rx(r, &p, mad);
+    ck_assert_uint_eq(r->last.drop, ENGINE_C_rx_bad_qkey);
+    p.qkey = WIRE_QKEY_GSI;
+    p.pkey = 0x8123;
+    rig_rx(r, &p, mad);
+    ck_assert_uint_eq(r->last.drop, ENGINE_C_rx_bad_pkey); /* KEY-04 */
+    ck_assert_uint_eq(r->gsi, 1);
+    rig_free(r);
+}
+END_TEST
+
+/* CNPs are counted, handled or ignored, never a drop (OPC-05, CC-08). */
+START_TEST(cc_08_cnp)
+{
+    struct rig *r = rig_new(NULL);
+    struct wire_pkt p = rig_pkt(r, WIRE_OPCODE_CNP, 0);
+    p.becn = true;
+    p.payload_len = 0;
+    rig_rx(r, &p, NULL);
+    ck_assert_uint_eq(r->last.drop, 0);
+    ck_assert_uint_eq(rig_count(r, ENGINE_C_rp_cnp_ignored) + rig_count(r, ENGINE_C_rp_cnp_handled),
+                      1);
+    rig_free(r);
+}
+END_TEST
+
+/* Several busy queue pairs share the port by turns of a quantum, none starves, PSNs stay in order.
+ */
+START_TEST(fair_turns)
+{
+    struct rig *r = rig_new(NULL);
+    struct qp *qp[4] = {r->qp};
+    struct engine_qp_params params = {.arg = r,
+                                      .type = QP_RC,
+                                      .pd = r->pd,
+                                      .send_cq = r->cq,
+                                      .recv_cq = r->cq,
+                                      .max_send_wr = 64,
+                                      .max_send_sge = 1};
+    for (unsigned i = 1; i < 4; i++) {
+        ck_assert_int_eq(engine_qp_create(r->e, &params, &qp[i]), 0);
+        rig_connect(r, qp[i], &(struct rig_opts){0}, QPS_RTS);
+    }
+    struct engine_send_wr wr = rig_wr(r, WR_RDMA_WRITE, 1, 0, 100 * 1024);
+    for (unsigned i = 0; i < 4; i++)
+        ck_assert_int_eq(engine_post_send(r->e, qp[i], &wr, r->now), 0);
+    static struct engine_slot slots[ENGINE_BURST];
+    static uint8_t frames[ENGINE_BURST][WIRE_FRAME_MAX];
+    unsigned count[4] = {0};
+    for (unsigned round = 0; round < 4; round++) {
+        unsigned n = round % 2 ? 7 : 57; /* odd sizes: a turn may be split over two calls */
+        for (unsigned i = 0; i < n; i++)
+            slots[i] = (struct engine_slot){.buf = frames[i], .cap = WIRE_FRAME_MAX};
+        ck_assert_uint_eq(engine_tx(r->e, slots, n, r->now), n);
+        engine_sent(r->e, slots, n, r->now);
+        for (unsigned i = 0; i < n; i++)
+            for (unsigned k = 0; k < 4; k++)
+                if (slots[i].qpn == engine_qp_num(qp[k]))
+                    ck_assert_uint_eq(slots[i].psn, rig_psn(RIG_PSN, count[k]++));
+    }
+    for (unsigned k = 0; k < 4; k++)
+        ck_assert_uint_eq(count[k], 32); /* 128 packets, quantum 16 */
+    rig_free(r);
+}
+END_TEST
+
+/* Destroying a queue pair between engine_tx and engine_sent voids its slots. */
+START_TEST(qp_14_destroy_before_sent)
+{
+    struct rig *r = rig_new(NULL);
+    rig_post(r, WR_SEND, 1, 3000, 0);
+    static struct engine_slot slots[4];
+    static uint8_t frames[4][WIRE_FRAME_MAX];
+    for (unsigned i = 0; i < 4; i++)
+        slots[i] = (struct engine_slot){.buf = frames[i], .cap = WIRE_FRAME_MAX};
+    ck_assert_uint_eq(engine_tx(r->e, slots, 4, r->now), 3);
+    engine_qp_destroy(r->e, r->qp);
+    engine_sent(r->e, slots, 3, r->now);
+    for (unsigned i = 0; i < 3; i++)
+        ck_assert_uint_eq(slots[i].len, 0);
+    rig_free(r);
+}
+END_TEST
+
+/* Every counter has a name, and every drop a rule (appendix C, CTR-01). */
+START_TEST(ctr_01_names)
+{
+    for (unsigned i = 0; i < ENGINE_COUNTER_MAX; i++) {
+        ck_assert_ptr_nonnull(engine_counter_names[i]);
+        ck_assert_ptr_nonnull(engine_counter_rules[i]);
+        if (i >= ENGINE_C_rx_not_roce)
+            ck_assert_msg(strchr(engine_counter_rules[i], '-'), "%s", engine_counter_names[i]);
+    }
+    ck_assert_str_eq(engine_status_name(WC_RETRY_EXC_ERR), "RETRY_EXC_ERR"); /* CQ-02 */
+    ck_assert_uint_eq(WC_RETRY_EXC_ERR, 12);
+    ck_assert_uint_eq(WC_GENERAL_ERR, 21);
+}
+END_TEST
+
+/* IPv6 all the way. */
+START_TEST(wire_ipv6)
+{
+    struct rig *r = rig_new(&(struct rig_opts){.ipv6 = true});
+    rig_post(r, WR_SEND, 1, 3000, WR_F_SIGNALED);
+    ck_assert_uint_eq(rig_tx(r, 0), 3);
+    ck_assert_uint_eq(r->sent[0].ip_version, 6);
+    rig_ack(r, rig_psn(RIG_PSN, 2));
+    ck_assert_uint_eq(r->nwc, 1);
+    rig_free(r);
+}
+END_TEST
+
+RIG_MAIN("engine", val_01_order_and_counters, val_04_states, val_07_rubbish, sec_03_copies_fit,
+         gsi_both_ways, cc_08_cnp, fair_turns, qp_14_destroy_before_sent, ctr_01_names, wire_ipv6)
