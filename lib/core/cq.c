@@ -16,6 +16,11 @@ int engine_cq_create(struct engine *e, void *arg, struct cq **out)
     if (!cq)
         return -ENOMEM;
     cq->arg = arg;
+    cq->next = e->cqs;
+    cq->pprev = &e->cqs;
+    if (cq->next)
+        cq->next->pprev = &cq->next;
+    e->cqs = cq;
     e->ncqs++;
     *out = cq;
     return 0;
@@ -25,6 +30,9 @@ int engine_cq_destroy(struct engine *e, struct cq *cq)
 {
     if (cq->users)
         return -EBUSY;
+    *cq->pprev = cq->next;
+    if (cq->next)
+        cq->next->pprev = cq->pprev;
     e->ncqs--;
     free(cq);
     return 0;

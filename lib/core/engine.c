@@ -74,6 +74,8 @@ void engine_destroy(struct engine *e)
         free(e->linger);
         e->linger = next;
     }
+    while (e->cqs)
+        engine_cq_destroy(e, e->cqs);
     record_pool_free(&e->records);
     mem_destroy(e->mem);
     free(e->table);

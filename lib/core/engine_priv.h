@@ -56,6 +56,7 @@ struct engine {
 
     struct wire_addr addr[ENGINE_ADDRS];
     uint32_t naddrs, last_addr;
+    struct cq *cqs;
     uint32_t ncqs, nsrqs;
     struct ud_group *groups;
     uint32_t gsi_psn;

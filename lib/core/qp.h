@@ -16,8 +16,9 @@
 
 struct cq {
     void *arg;
-    uint32_t users; /* queue pairs that complete into it */
-    bool error;     /* CQ-05 */
+    uint32_t users;           /* queue pairs that complete into it */
+    bool error;               /* CQ-05 */
+    struct cq *next, **pprev; /* all of the engine */
 };
 
 struct qp_stats {

@@ -34,7 +34,7 @@ struct swqe_dest { /* UD: where to */
     struct engine_av av;
     uint32_t rqpn, rqkey;
     uint16_t pkey_index;
-};
+} __attribute__((aligned(8))); /* SGEs follow */
 
 struct swqe_bind {
     uint64_t va, len;
