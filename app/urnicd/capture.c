@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * One writer (the worker), one reader (the capture's thread): a ring of octets with two counters.
+ * Records are 16-octet aligned; one that doesn't fit before the ring's end begins at its start
+ * again.
+ */
+#include "capture.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "device.h"
+#include "pcapng.h"
+
+#define CAPTURE_RING (16u << 20) /* power of two */
+#define CAPTURE_NAP  (2 * CLOCK_MS)
+
+struct record {
+    uint32_t size; /* of the whole record; 0 = the rest of the ring is unused */
+    uint32_t caplen;
+    uint64_t now;
+    uint16_t drop;
+    uint8_t out;
+    uint8_t frame[];
+};
+
+struct capture {
+    struct capture *next;
+    struct device *device;
+    uint32_t qpn, snaplen;
+    bool comments;
+    uint8_t *ring;
+    _Alignas(64) _Atomic uint64_t head; /* the worker's */
+    uint64_t lost, packets, octets;     /* the worker's; read after detaching */
+    _Alignas(64) _Atomic uint64_t tail; /* the thread's */
+    _Atomic bool stop;
+    pthread_t thread;
+    struct pcapng *file;
+};
+
+/* ---- the thread ------------------------------------------------------------------------------ */
+
+static uint64_t capture_drain(struct capture *c)
+{
+    uint64_t tail = atomic_load_explicit(&c->tail, memory_order_relaxed);
+    uint64_t head = atomic_load_explicit(&c->head, memory_order_acquire), begin = tail;
+
+    while (tail != head) {
+        uint64_t at = tail % CAPTURE_RING;
+        struct record *r = (struct record *)(void *)(c->ring + at);
+        if (r->size == 0) {
+            tail += CAPTURE_RING - at;
+            continue;
+        }
+        const char *comment = c->comments && r->drop ? engine_counter_names[r->drop] : NULL;
+        pcapng_packet(c->file, 0, r->now, r->out ? PCAPNG_OUT : PCAPNG_IN, r->frame, r->caplen,
+                      comment);
+        tail += r->size;
+        atomic_store_explicit(&c->tail, tail, memory_order_release);
+    }
+    atomic_store_explicit(&c->tail, tail, memory_order_release);
+    return tail - begin;
+}
+
+static void *capture_main(void *arg)
+{
+    const struct timespec nap = {.tv_nsec = (long)CAPTURE_NAP};
+    struct capture *c = arg;
+
+    for (;;) {
+        bool stop = atomic_load_explicit(&c->stop, memory_order_acquire);
+        if (capture_drain(c) > 0)
+            continue;
+        if (stop)
+            return NULL;
+        pcapng_flush(c->file);
+        nanosleep(&nap, NULL);
+    }
+}
+
+int capture_open(struct device *d, const struct capture_params *p, struct capture **out)
+{
+    struct timespec wall;
+    struct capture *c = aligned_alloc(64, (sizeof(*c) + 63) / 64 * 64);
+    struct pcapng_options opt = {.application = "urnicd", .limit = p->limit, .snaplen = p->snaplen};
+
+    if (!c) {
+        close(p->fd);
+        return -ENOMEM;
+    }
+    memset(c, 0, sizeof(*c));
+    clock_gettime(CLOCK_REALTIME, &wall);
+    opt.epoch = (uint64_t)wall.tv_sec * CLOCK_SEC + (uint64_t)wall.tv_nsec - clock_now();
+    c->device = d;
+    c->qpn = p->qpn;
+    c->snaplen = p->snaplen;
+    c->comments = p->comments;
+    c->ring = malloc(CAPTURE_RING);
+    int rc = pcapng_from_fd(p->fd, &opt, &c->file);
+    if (rc == 0 && !c->ring)
+        rc = -ENOMEM;
+    if (rc == 0)
+        rc = pcapng_interface(c->file, d->name, d->conf->port, d->io->caps.rate_bps);
+    if (rc >= 0)
+        rc = -pthread_create(&c->thread, NULL, capture_main, c);
+    if (rc < 0) {
+        if (c->file)
+            pcapng_close(c->file);
+        free(c->ring);
+        free(c);
+        return rc;
+    }
+    *out = c;
+    return 0;
+}
+
+void capture_close(struct capture *c, struct capture_result *out)
+{
+    struct pcapng_stats st;
+
+    atomic_store_explicit(&c->stop, true, memory_order_release);
+    pthread_join(c->thread, NULL);
+    pcapng_stats(c->file, &st);
+    *out = (struct capture_result){
+        .packets = c->packets, .octets = c->octets, .lost = c->lost + st.drops};
+    pcapng_close(c->file);
+    free(c->ring);
+    free(c);
+}
+
+struct device *capture_device(const struct capture *c)
+{
+    return c->device;
+}
+
+/* ---- the worker ------------------------------------------------------------------------------ */
+
+void capture_attach(struct capture *c)
+{
+    c->next = c->device->captures;
+    c->device->captures = c;
+}
+
+void capture_detach(struct capture *c)
+{
+    struct capture **p = &c->device->captures;
+
+    while (*p && *p != c)
+        p = &(*p)->next;
+    if (*p)
+        *p = c->next;
+}
+
+static void capture_put(struct capture *c, const uint8_t *frame, uint32_t len, bool sent,
+                        uint16_t drop, uint64_t now)
+{
+    uint32_t keep = c->snaplen && c->snaplen < len ? c->snaplen : len;
+    uint32_t size = ((uint32_t)sizeof(struct record) + keep + 15u) & ~15u;
+    uint64_t head = atomic_load_explicit(&c->head, memory_order_relaxed);
+    uint64_t used = head - atomic_load_explicit(&c->tail, memory_order_acquire);
+    uint64_t at = head % CAPTURE_RING, skip = CAPTURE_RING - at < size ? CAPTURE_RING - at : 0;
+
+    if (used + skip + size > CAPTURE_RING) {
+        c->lost++;
+        return;
+    }
+    if (skip > 0) {
+        *(uint32_t *)(void *)(c->ring + at) = 0;
+        head += skip;
+        at = 0;
+    }
+    struct record *r = (struct record *)(void *)(c->ring + at);
+    r->size = size;
+    r->caplen = keep;
+    r->now = now;
+    r->drop = drop;
+    r->out = sent;
+    memcpy(r->frame, frame, keep);
+    c->packets++;
+    c->octets += len;
+    atomic_store_explicit(&c->head, head + size, memory_order_release);
+}
+
+static bool capture_wants(const struct capture *c, const uint8_t *frame, uint32_t len)
+{
+    struct wire_pkt pkt;
+
+    if (c->qpn == 0)
+        return true;
+    return wire_parse(frame, len, WIRE_P_NO_ICRC | WIRE_P_IP_CSUM_OK, &pkt) == WIRE_OK &&
+           pkt.dqpn == c->qpn;
+}
+
+void capture_rx(struct capture *list, const struct engine_frame *frames, unsigned n, uint64_t now)
+{
+    for (struct capture *c = list; c; c = c->next) {
+        for (unsigned i = 0; i < n; i++) {
+            if (capture_wants(c, frames[i].data, frames[i].len))
+                capture_put(c, frames[i].data, frames[i].len, false, frames[i].drop, now);
+        }
+    }
+}
+
+void capture_tx(struct capture *list, const struct engine_slot *slots, unsigned n, uint64_t now)
+{
+    for (struct capture *c = list; c; c = c->next) {
+        for (unsigned i = 0; i < n; i++) {
+            if (slots[i].len > 0 && (c->qpn == 0 || slots[i].qpn == c->qpn))
+                capture_put(c, slots[i].buf, slots[i].len, true, 0, now);
+        }
+    }
+}

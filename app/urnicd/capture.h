@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Captures on demand: what a device receives and sends, as pcapng, with our own drops as comments.
+ * The worker copies frames into a ring and never waits; a thread of the capture writes them out.
+ */
+#ifndef URNICD_CAPTURE_H
+#define URNICD_CAPTURE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "engine.h"
+
+struct capture;
+struct device;
+
+struct capture_params {
+    int fd;           /* taken over */
+    uint32_t snaplen; /* 0 = whole frames */
+    uint32_t qpn;     /* 0 = everything; else the local queue pair */
+    bool comments;    /* drops as comments */
+    uint64_t limit;   /* octets of the file, 0 = none */
+};
+
+struct capture_result {
+    uint64_t packets, octets, lost;
+};
+
+/* Prepare: thread and file. From the control thread. 0 or -errno (then fd is closed). */
+int capture_open(struct device *d, const struct capture_params *p, struct capture **out);
+/* Write out what is left and free. It must be off its device. */
+void capture_close(struct capture *c, struct capture_result *out);
+/* Put it on its device / take it off; on the worker. */
+void capture_attach(struct capture *c);
+void capture_detach(struct capture *c);
+
+struct device *capture_device(const struct capture *c);
+
+/* The data path's part; `list` is the device's. */
+void capture_rx(struct capture *list, const struct engine_frame *frames, unsigned n, uint64_t now);
+void capture_tx(struct capture *list, const struct engine_slot *slots, unsigned n, uint64_t now);
+
+#endif

@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Life and death of a client. Death comes as end of file, as the end of its process (a forked child
+ * may still hold the socket), or as our own decision; in any case everything it had is torn down on
+ * its worker, a bounded part at a time, so that other clients don't feel it.
+ */
+#include "client.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "cmgr.h"
+#include "control.h"
+#include "deferred.h"
+#include "limits.h"
+#include "log.h"
+#include "neigh.h"
+
+#define CLIENT_TEARDOWN       64u     /* objects in one job */
+#define CLIENT_CAPTURE_HANDLE 0xCA97u /* of its own kind: a connection has at most one capture */
+
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77
+#endif
+
+static int client_pidfd(int fd, pid_t pid)
+{
+    int pidfd;
+    socklen_t len = sizeof(pidfd);
+
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &len) == 0)
+        return pidfd;
+    return (int)syscall(SYS_pidfd_open, pid, 0); /* older kernels */
+}
+
+struct client *client_new(struct urnicd *d, int fd)
+{
+    struct ucred cred;
+    socklen_t len = sizeof(cred);
+    struct client *c = calloc(1, sizeof(*c));
+
+    if (!c || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0) {
+        free(c);
+        return NULL;
+    }
+    c->daemon = d;
+    c->fd = fd;
+    c->pid = cred.pid;
+    c->uid = cred.uid;
+    c->pidfd = cred.pid > 0 ? client_pidfd(fd, cred.pid) : -1;
+    handle_init(&c->handles);
+
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%d/comm", (int)cred.pid);
+    int comm = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = comm >= 0 ? read(comm, c->comm, sizeof(c->comm) - 1) : 0;
+    if (comm >= 0)
+        close(comm);
+    for (ssize_t i = 0; i < n; i++) {
+        if (c->comm[i] < ' ' || c->comm[i] > '~')
+            c->comm[i] = '\0'; /* also the newline */
+    }
+    return c;
+}
+
+struct client_qp *client_qp_by_number(struct client *c, uint32_t qpn)
+{
+    struct qp *qp = c->open ? engine_qp_find(c->ctx.device->engine, qpn) : NULL;
+    struct engine_qp_params caps;
+    struct engine_qp_attr attr;
+
+    if (!qp || engine_qp_query(qp, &attr, &caps) < 0 || !caps.arg)
+        return NULL;
+    struct client_qp *mine = caps.arg;
+    return mine->ctx == &c->ctx ? mine : NULL;
+}
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+static void client_attach(void *arg, uint64_t now)
+{
+    struct client *c = arg;
+    struct worker *w = c->ctx.worker;
+
+    (void)now;
+    worker_watch(w, c->ctx.kick_fd, true);
+    c->ctx.next = w->contexts;
+    w->contexts = &c->ctx;
+}
+
+int client_open(struct client *c, struct device *dev)
+{
+    int rc = context_init(&c->ctx, dev, c);
+
+    if (rc < 0)
+        return rc;
+    c->ctx.worker = dev->worker;
+    c->open = true;
+    return 0;
+}
+
+void client_start(struct client *c)
+{
+    worker_call(c->ctx.worker, client_attach, c);
+    c->attached = true;
+}
+
+/* ---- destroying ------------------------------------------------------------------------------ */
+
+void client_qp_destroy(struct client *c, struct client_qp *qp, uint64_t now)
+{
+    struct device *d = c->ctx.device;
+    const struct engine_qp_attr err = {.state = QPS_ERR};
+
+    /* What it owes to its peer goes out before it disappears (QP-11). */
+    engine_qp_modify(d->engine, qp->qp, &err, QPA_STATE, now);
+    if (engine_qp_owes(qp->qp))
+        device_tx(d, now);
+    neigh_unwatch(d->neigh, qp);
+    engine_qp_destroy(d->engine, qp->qp);
+    context_queue_del(&c->ctx, &qp->sq);
+    if (qp->rq.ring.entries > 0)
+        context_queue_del(&c->ctx, &qp->rq);
+    qslab_free(&qp->sq.place);
+    qslab_free(&qp->rq.place);
+    if (qp->cm_id)
+        qp->cm_id->qpn = 0;
+    if (qp->srq)
+        qp->srq->users--;
+    free(qp);
+}
+
+int client_cq_destroy(struct client *c, struct client_cq *cq)
+{
+    int rc = engine_cq_destroy(c->ctx.device->engine, cq->cq);
+
+    if (rc < 0)
+        return rc;
+    cqring_forget(cq);
+    if (cq->channel)
+        cq->channel->users--;
+    qslab_free(&cq->place);
+    free(cq);
+    return 0;
+}
+
+int client_srq_destroy(struct client *c, struct client_srq *srq)
+{
+    if (srq->users > 0)
+        return -EBUSY;
+    int rc = engine_srq_destroy(c->ctx.device->engine, srq->srq);
+    if (rc < 0)
+        return rc;
+    context_queue_del(&c->ctx, &srq->rq);
+    qslab_free(&srq->rq.place);
+    free(srq);
+    return 0;
+}
+
+int client_mr_dereg(struct client *c, struct region *mr, struct memory **unmap)
+{
+    /* Copies run within a burst, between which this is called: none is under way. */
+    int rc = mem_mr_dereg(engine_mem(c->ctx.device->engine), mr->lkey);
+
+    if (rc < 0 && rc != -EINPROGRESS)
+        return rc;
+    if (rc == -EINPROGRESS) {
+        log_error("memory", "a region is still held; its mapping stays");
+        mr->own = NULL;
+    }
+    *unmap = mr->own;
+    if (mr->slab)
+        mr->slab->users--;
+    free(mr);
+    return 0;
+}
+
+int client_channel_destroy(struct channel *ch)
+{
+    if (ch->users > 0)
+        return -EBUSY;
+    close(ch->fd);
+    free(ch);
+    return 0;
+}
+
+/* ---- captures -------------------------------------------------------------------------------- */
+
+struct capture_job {
+    struct capture *cap;
+};
+
+static void client_capture_off(void *arg, uint64_t now)
+{
+    const struct capture_job *job = arg;
+
+    (void)now;
+    capture_detach(job->cap);
+}
+
+static void client_capture_end(struct client *c, struct capture_result *out)
+{
+    struct capture_job job = {c->capture};
+
+    worker_call(capture_device(c->capture)->worker, client_capture_off, &job);
+    capture_close(c->capture, out);
+    c->capture = NULL;
+}
+
+int client_capture_add(struct client *c, struct capture *cap, uint32_t *handle)
+{
+    struct capture_result res;
+    struct capture *first = c->capture;
+
+    c->capture = cap;
+    if (first) {
+        client_capture_end(c, &res);
+        c->capture = first;
+        return -EBUSY;
+    }
+    *handle = CLIENT_CAPTURE_HANDLE;
+    return 0;
+}
+
+int client_capture_stop(struct client *c, uint32_t handle, struct capture_result *out)
+{
+    if (!c->capture || handle != CLIENT_CAPTURE_HANDLE)
+        return -EINVAL;
+    client_capture_end(c, out);
+    return 0;
+}
+
+/* ---- death ----------------------------------------------------------------------------------- */
+
+struct client_death {
+    struct client *c;
+    struct memory *unmap[CLIENT_TEARDOWN]; /* for the control thread */
+    unsigned nunmap;
+    bool more;
+};
+
+/* Objects of one kind, at most `room`. Returns how many. */
+static unsigned client_kill_kind(struct client_death *d, enum handle_kind kind, unsigned room,
+                                 uint64_t now)
+{
+    struct client *c = d->c;
+    struct mem *mem = engine_mem(c->ctx.device->engine);
+    uint32_t h = 0;
+    unsigned n = 0;
+    void *o;
+
+    while (n < room && (o = handle_each(&c->handles, kind, &h)) != NULL) {
+        switch (kind) {
+        case HANDLE_CM_ID:
+            cmgr_id_free(o, now); /* ends its connection: DREQ */
+            break;
+        case HANDLE_QP:
+            client_qp_destroy(c, o, now);
+            break;
+        case HANDLE_SRQ:
+            client_srq_destroy(c, o);
+            break;
+        case HANDLE_CQ:
+            client_cq_destroy(c, o);
+            break;
+        case HANDLE_MW:
+            mem_mw_dealloc(mem, (uint32_t)(uintptr_t)o);
+            break;
+        case HANDLE_MR:
+            client_mr_dereg(c, o, &d->unmap[d->nunmap]);
+            if (d->unmap[d->nunmap])
+                d->nunmap++;
+            break;
+        case HANDLE_PD:
+            mem_pd_free(mem, (uint32_t)(uintptr_t)o);
+            break;
+        case HANDLE_CHANNEL:
+            client_channel_destroy(o);
+            break;
+        case HANDLE_CM_CHANNEL:
+            cmgr_channel_free(o);
+            break;
+        case HANDLE_SLAB: {
+            struct app_slab *slab = o;
+            d->unmap[d->nunmap++] = slab->mem;
+            free(slab);
+            break;
+        }
+        default:
+            break;
+        }
+        handle_del(&c->handles, h);
+        n++;
+    }
+    return n;
+}
+
+static void client_kill_some(void *arg, uint64_t now)
+{
+    static const enum handle_kind order[] = {
+        HANDLE_CM_ID, HANDLE_QP, HANDLE_SRQ,     HANDLE_CQ,         HANDLE_MW,
+        HANDLE_MR,    HANDLE_PD, HANDLE_CHANNEL, HANDLE_CM_CHANNEL, HANDLE_SLAB,
+    };
+    struct client_death *d = arg;
+    unsigned n = 0;
+
+    d->nunmap = 0;
+    for (unsigned i = 0; i < sizeof(order) / sizeof(order[0]) && n < CLIENT_TEARDOWN; i++)
+        n += client_kill_kind(d, order[i], CLIENT_TEARDOWN - n, now);
+    d->more = n == CLIENT_TEARDOWN;
+}
+
+static void client_detach(void *arg, uint64_t now)
+{
+    struct client *c = arg;
+    struct worker *w = c->ctx.worker;
+    struct context **p = &w->contexts;
+
+    (void)now;
+    while (*p && *p != &c->ctx)
+        p = &(*p)->next;
+    if (*p)
+        *p = c->ctx.next;
+    worker_unwatch(w, c->ctx.kick_fd);
+    deferred_forget(c);
+}
+
+void client_free(struct client *c)
+{
+    struct client_death d = {.c = c, .more = c->open};
+    struct capture_result res;
+
+    if (c->capture)
+        client_capture_end(c, &res);
+
+    if (c->attached)
+        worker_call(c->ctx.worker, client_detach, c);
+    while (d.more) {
+        worker_call(c->ctx.worker, client_kill_some, &d);
+        for (unsigned i = 0; i < d.nunmap; i++)
+            memory_free(d.unmap[i]);
+    }
+    if (c->open)
+        context_fini(&c->ctx);
+    qslab_fini(&c->qslabs);
+    handle_fini(&c->handles);
+    if (c->pidfd >= 0)
+        close(c->pidfd);
+    close(c->fd);
+    free(c);
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * One connection: who it is, what it has opened, its objects. The control thread owns the socket;
+ * once a context is open, everything below "objects" belongs to the context's worker.
+ */
+#ifndef URNICD_CLIENT_H
+#define URNICD_CLIENT_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "capture.h"
+#include "context.h"
+#include "handle.h"
+#include "qslab.h"
+
+struct urnicd;
+
+struct client {
+    struct client *next;
+    struct urnicd *daemon;
+    int fd;
+    int pidfd; /* -1 = none: only the socket tells */
+    pid_t pid;
+    uid_t uid;
+    char comm[16];
+    bool greeted;  /* hello exchanged */
+    bool gone;     /* to be torn down by the control loop */
+    bool open;     /* a context is */
+    bool attached; /* ... and its worker serves it */
+
+    /* objects */
+    struct context ctx;
+    struct handle_table handles;
+    struct qslab_list qslabs;
+    uint64_t slab_octets;      /* of application slabs */
+    struct capture *capture;   /* the control thread's; at most one runs */
+    struct deferred *deferred; /* requests that wait for something; the worker's */
+};
+
+/* A region of a client: what its keys refer to. */
+struct region {
+    uint32_t lkey;
+    struct memory *own;    /* foreign: this region's mapping */
+    struct app_slab *slab; /* slab: shared with other regions */
+};
+
+/* A slab for application data. */
+struct app_slab {
+    struct memory *mem;
+    uint32_t users; /* regions in it */
+};
+
+/* A connection has come in: read its credentials. NULL = out of memory or gone already. */
+struct client *client_new(struct urnicd *d, int fd);
+/* Open its context on a device; once doorbells and sockets are in place, have the worker serve it.
+ */
+int client_open(struct client *c, struct device *dev);
+void client_start(struct client *c);
+/* Flush its queue pairs, tell the peers, free everything (SHM-07). From the control thread. */
+void client_free(struct client *c);
+
+/* A queue pair of this client by its number; O(1). NULL = none, or another client's (SEC-26). */
+struct client_qp *client_qp_by_number(struct client *c, uint32_t qpn);
+
+/* ---- destroying single objects; on the worker --------------------------------------------------
+ */
+
+void client_qp_destroy(struct client *c, struct client_qp *qp, uint64_t now);
+int client_cq_destroy(struct client *c, struct client_cq *cq);
+int client_srq_destroy(struct client *c, struct client_srq *srq);
+/* Memory to unmap later, on the control thread, is given back in *unmap. */
+int client_mr_dereg(struct client *c, struct region *mr, struct memory **unmap);
+int client_channel_destroy(struct channel *ch);
+
+/* ---- captures; on the control thread
+ * ------------------------------------------------------------- */
+
+/* Remember a running capture, which ends with the connection. -EBUSY: it has one already. */
+int client_capture_add(struct client *c, struct capture *cap, uint32_t *handle);
+int client_capture_stop(struct client *c, uint32_t handle, struct capture_result *out);
+
+#endif

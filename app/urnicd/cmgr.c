@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Datagrams and time in and out of lib/cm. Outgoing datagrams wait here for their neighbour's MAC
+ * and for room in the port; they are few, and lib/cm repeats what gets lost.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "clock.h"
+#include "cmgr_priv.h"
+#include "device.h"
+#include "log.h"
+
+#define CMGR_WAIT_NS  (1 * CLOCK_SEC) /* for a neighbour; then the datagram is dropped */
+#define CMGR_RETRY_NS (1 * CLOCK_MS)
+
+struct cmgr *cmgr_create(struct device *d)
+{
+    struct cmgr *m = calloc(1, sizeof(*m));
+    struct cm_params p = {.ca_guid = d->guid, .max_mtu = (uint8_t)d->path_mtu};
+
+    if (!m)
+        return NULL;
+    m->device = d;
+    if (getrandom(p.key, sizeof(p.key), 0) == (ssize_t)sizeof(p.key))
+        m->cm = cm_create(&p);
+    if (!m->cm) {
+        free(m);
+        return NULL;
+    }
+    return m;
+}
+
+void cmgr_destroy(struct cmgr *m)
+{
+    cm_destroy(m->cm);
+    free(m);
+}
+
+const uint64_t *cmgr_counters(const struct cmgr *m)
+{
+    return cm_counters(m->cm);
+}
+
+uint32_t cmgr_live(const struct cmgr *m)
+{
+    return cm_live(m->cm);
+}
+
+/* ---- in -------------------------------------------------------------------------------------- */
+
+void cmgr_rx(struct cmgr *m, const struct wire_pkt *pkt, const uint8_t *mad, uint32_t len)
+{
+    cm_rx(m->cm, mad, len, &pkt->sip, &pkt->dip, pkt->sqpn, pkt->pkey, m->now);
+    m->dirty = true;
+}
+
+void cmgr_comm_est(struct cmgr *m, struct client_qp *qp)
+{
+    if (qp && qp->cm_id && qp->cm_id->conn) {
+        cm_comm_est(m->cm, qp->cm_id->conn, m->now);
+        m->dirty = true;
+    }
+}
+
+/* ---- out ------------------------------------------------------------------------------------- */
+
+static bool cmgr_address(struct cmgr *m, struct mad_out *o, uint64_t now, bool *drop)
+{
+    int rc = neigh_lookup(m->device->neigh, &o->out.src, &o->out.dst, o->mac, now);
+
+    *drop = rc < 0 && (rc != -EAGAIN || now >= o->give_up);
+    return rc == 0;
+}
+
+/* Those whose neighbour has answered meanwhile move on. */
+static void cmgr_retry(struct cmgr *m, uint64_t now)
+{
+    unsigned kept = 0;
+
+    for (unsigned i = 0; i < m->nwaiting; i++) {
+        struct mad_out *o = &m->waiting[i];
+        bool drop = false;
+        if (m->nready < CMGR_READY && cmgr_address(m, o, now, &drop))
+            m->ready[(m->first_ready + m->nready++) % CMGR_READY] = *o;
+        else if (!drop)
+            m->waiting[kept++] = *o;
+    }
+    m->nwaiting = kept;
+    m->retry_at = now + CMGR_RETRY_NS;
+}
+
+static void cmgr_drain(struct cmgr *m, uint64_t now)
+{
+    struct mad_out o;
+    bool drop;
+
+    while (m->nready < CMGR_READY && cm_tx(m->cm, &o.out)) {
+        o.give_up = now + CMGR_WAIT_NS;
+        if (cmgr_address(m, &o, now, &drop))
+            m->ready[(m->first_ready + m->nready++) % CMGR_READY] = o;
+        else if (!drop && m->nwaiting < CMGR_WAITING)
+            m->waiting[m->nwaiting++] = o;
+    }
+}
+
+bool cmgr_tx_ready(const struct cmgr *m)
+{
+    return m->nready > 0;
+}
+
+bool cmgr_tx(struct cmgr *m, struct engine_slot *slot, uint64_t now)
+{
+    (void)now;
+    while (m->nready > 0) {
+        const struct mad_out *o = &m->ready[m->first_ready];
+        struct engine_av av = {
+            .sgid = o->out.src,
+            .dgid = o->out.dst,
+            .tclass = o->out.tclass,
+            .hop_limit = o->out.hop_limit,
+            .sl = o->out.sl,
+        };
+        memcpy(av.dmac, o->mac, 6);
+        int rc = engine_gsi_emit(m->device->engine, slot, &av, o->out.mad, CM_MAD_LEN);
+        m->first_ready = (m->first_ready + 1) % CMGR_READY;
+        m->nready--;
+        if (rc == 0) {
+            slot->status = 0;
+            wire_icrc_seal(slot->buf, slot->len, slot->ip_off, slot->bth_off);
+            return true;
+        }
+        log_debug("cm", "%s: can't send a datagram: %s", m->device->name, strerror(-rc));
+    }
+    return false;
+}
+
+/* ---- time ------------------------------------------------------------------------------------ */
+
+unsigned cmgr_run(struct cmgr *m, uint64_t now)
+{
+    unsigned n = 0;
+
+    m->now = now;
+    if (cm_deadline(m->cm) <= now) {
+        cm_expire(m->cm, now);
+        m->dirty = true;
+    }
+    if (m->nwaiting > 0 && now >= m->retry_at)
+        cmgr_retry(m, now);
+    if (!m->dirty)
+        return 0;
+    struct cm_event ev;
+    m->dirty = false;
+    while (cm_event(m->cm, &ev)) {
+        cmgr_on_event(m, &ev, now);
+        n++;
+    }
+    cmgr_drain(m, now);
+    m->dirty = m->nready == CMGR_READY; /* perhaps not all came out */
+    return n;
+}
+
+uint64_t cmgr_deadline(const struct cmgr *m)
+{
+    uint64_t at = cm_deadline(m->cm);
+
+    return m->nwaiting > 0 && m->retry_at < at ? m->retry_at : at;
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The connection manager of a device: wraps lib/cm (sans-IO) and joins its connections to clients'
+ * ids, queue pairs and event channels. On the device's worker.
+ */
+#ifndef URNICD_CMGR_H
+#define URNICD_CMGR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cm.h"
+#include "context.h"
+#include "engine.h"
+#include "ipc.h"
+#include "neigh.h"
+#include "wire.h"
+
+struct cmgr;
+struct device;
+
+/* Where a client's connection events arrive. */
+struct cm_channel {
+    struct cm_channel *next; /* of the device's */
+    struct cmgr *owner;
+    int fd; /* the daemon's end, never blocking */
+    uint32_t users;
+    struct cm_owed *first, **last; /* events that the socket had no room for */
+    uint32_t owed;
+};
+
+enum cm_id_state { CM_ID_IDLE, CM_ID_BOUND, CM_ID_RESOLVED, CM_ID_LISTEN, CM_ID_CONN, CM_ID_ENDED };
+
+/* A client's id: a listener or one end of a connection. */
+struct cm_id {
+    struct client *client;
+    struct device *device;
+    struct cm_channel *channel;
+    uint32_t handle;
+    uint32_t ps;
+    uint64_t ref;
+    uint32_t events; /* sent about it, ever */
+    enum cm_id_state state;
+    bool passive;
+    struct ipc_sockaddr src, dst;
+    uint8_t dmac[6];
+    bool resolving;
+    struct neigh_waiter waiter; /* while resolving */
+    struct cm_conn *conn;
+    struct cm_listener *listener;
+    uint32_t qpn; /* of our queue pair, once the client has named it */
+    uint32_t psn; /* ours */
+};
+
+struct cmgr *cmgr_create(struct device *d);
+void cmgr_destroy(struct cmgr *m);
+
+/* A datagram for QP1. */
+void cmgr_rx(struct cmgr *m, const struct wire_pkt *pkt, const uint8_t *mad, uint32_t len);
+void cmgr_comm_est(struct cmgr *m, struct client_qp *qp);
+/* Datagrams to send: is there one / write it to a slot. False = none (or its neighbour isn't
+ * known). */
+bool cmgr_tx_ready(const struct cmgr *m);
+bool cmgr_tx(struct cmgr *m, struct engine_slot *slot, uint64_t now);
+/* Time-outs and events. Returns how much there was to do. */
+unsigned cmgr_run(struct cmgr *m, uint64_t now);
+/* Every few ms: send the events that full channels had no room for. */
+void cmgr_service(struct cmgr *m);
+uint64_t cmgr_deadline(const struct cmgr *m);
+const uint64_t *cmgr_counters(const struct cmgr *m);
+uint32_t cmgr_live(const struct cmgr *m);
+
+/* ---- on behalf of a client: status as the protocol's replies ------------------------------------
+ */
+
+int cmgr_bind(struct cm_id *id, const struct ipc_sockaddr *src);
+int cmgr_resolve(struct cm_id *id, const struct ipc_sockaddr *src, const struct ipc_sockaddr *dst,
+                 uint32_t timeout_ms, uint64_t now);
+int cmgr_route(struct cm_id *id, uint64_t now);
+int cmgr_listen(struct cm_id *id, uint32_t backlog);
+int cmgr_connect(struct cm_id *id, const struct ipc_cm_conn *req, uint64_t now);
+int cmgr_accept(struct cm_id *id, const struct ipc_cm_conn *req, uint64_t now);
+int cmgr_reject(struct cm_id *id, const struct ipc_cm_conn *req, uint64_t now);
+int cmgr_establish(struct cm_id *id, uint64_t now);
+int cmgr_disconnect(struct cm_id *id, uint64_t now);
+int cmgr_qp_attr(struct cm_id *id, uint32_t state, struct ipc_qp_modify *out);
+/* The id is gone: its connection ends, nothing is sent about it any more. Its handle is the
+ * caller's to delete. */
+void cmgr_id_free(struct cm_id *id, uint64_t now);
+void cmgr_channel_add(struct cmgr *m, struct cm_channel *ch);
+void cmgr_channel_free(struct cm_channel *ch);
+
+#endif

@@ -1,0 +1,521 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Clients' connection ids: their requests become calls of lib/cm, its events become messages on
+ * their channel. Event numbers and meanings are librdmacm's (CM-35).
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "client.h"
+#include "clock.h"
+#include "cmgr_priv.h"
+#include "device.h"
+#include "limits.h"
+#include "log.h"
+
+#define CMID_OWED_MAX   4096u /* events that a client may leave unread; then they are lost */
+#define CMID_RESOLVE_MS 2000u
+#define CMID_PORT_FIRST 49152u
+
+struct cm_owed {
+    struct cm_owed *next;
+    struct ipc_cm_event ev;
+};
+
+/* ---- events ---------------------------------------------------------------------------------- */
+
+static bool channel_send(const struct cm_channel *ch, const struct ipc_cm_event *ev)
+{
+    return send(ch->fd, ev, sizeof(*ev), MSG_DONTWAIT | MSG_NOSIGNAL) >= 0 ||
+           (errno != EAGAIN && errno != EWOULDBLOCK && errno != ENOBUFS);
+}
+
+static void channel_owed(struct cm_channel *ch)
+{
+    while (ch->first && channel_send(ch, &ch->first->ev)) {
+        struct cm_owed *o = ch->first;
+        ch->first = o->next;
+        ch->owed--;
+        free(o);
+    }
+    if (!ch->first)
+        ch->last = &ch->first;
+}
+
+void cmgr_channel_add(struct cmgr *m, struct cm_channel *ch)
+{
+    ch->owner = m;
+    ch->next = m->channels;
+    m->channels = ch;
+}
+
+void cmgr_service(struct cmgr *m)
+{
+    for (struct cm_channel *ch = m->channels; ch; ch = ch->next) {
+        if (ch->first)
+            channel_owed(ch);
+    }
+}
+
+void cmgr_channel_free(struct cm_channel *ch)
+{
+    for (struct cm_channel **p = ch->owner ? &ch->owner->channels : NULL; p && *p;
+         p = &(*p)->next) {
+        if (*p == ch) {
+            *p = ch->next;
+            break;
+        }
+    }
+    while (ch->first) {
+        struct cm_owed *o = ch->first;
+        ch->first = o->next;
+        free(o);
+    }
+    close(ch->fd);
+    free(ch);
+}
+
+/* Events of one channel keep their order. */
+static void cmid_event(struct cm_id *id, const struct ipc_cm_event *ev)
+{
+    struct cm_channel *ch = id->channel;
+
+    id->events++;
+    channel_owed(ch);
+    if (!ch->first && channel_send(ch, ev))
+        return;
+    struct cm_owed *o = ch->owed < CMID_OWED_MAX ? malloc(sizeof(*o)) : NULL;
+    if (!o) {
+        log_warn("client", "%s[%d] doesn't read its connection events: one is lost",
+                 id->client->comm, (int)id->client->pid);
+        return;
+    }
+    *o = (struct cm_owed){.ev = *ev};
+    *ch->last = o;
+    ch->last = &o->next;
+    ch->owed++;
+}
+
+static void cmid_simple(struct cm_id *id, enum ipc_cm_event_type type, int status)
+{
+    const struct ipc_cm_event ev = {
+        .event = type,
+        .status = status,
+        .ref = id->ref,
+        .id = id->handle,
+        .src = id->src,
+        .dst = id->dst,
+    };
+
+    cmid_event(id, &ev);
+}
+
+static void cmid_from_cm(const struct cm_event *in, struct ipc_cm_event *out)
+{
+    memcpy(out->src.ip, in->local.b, 16);
+    memcpy(out->dst.ip, in->remote.b, 16);
+    out->src.port = in->local_port;
+    out->dst.port = in->remote_port;
+    out->param.qpn = in->qpn;
+    out->param.qkey = in->qkey;
+    out->param.responder_resources = (uint8_t)in->responder_resources;
+    out->param.initiator_depth = (uint8_t)in->initiator_depth;
+    out->param.flow_control = in->flow_control;
+    out->param.srq = in->srq;
+    out->param.private_len = (uint8_t)in->priv_len;
+    memcpy(out->private_data, in->priv, in->priv_len);
+}
+
+/* Somebody wants to connect: a new id for the listener's client. */
+static void cmid_on_request(struct cmgr *m, const struct cm_event *ev, uint64_t now)
+{
+    struct cm_id *listener = ev->arg;
+    struct cm_id *id = listener ? calloc(1, sizeof(*id)) : NULL;
+
+    if (!id || handle_add(&listener->client->handles, HANDLE_CM_ID, id, &id->handle) < 0) {
+        free(id);
+        if (ev->type == CM_EV_SIDR_REQ)
+            cm_sidr_reply(m->cm, ev->conn, 2, 0, 0, now);
+        else
+            cm_reject(m->cm, ev->conn, CM_REJ_NO_RESOURCES, NULL, 0, now);
+        cm_release(m->cm, ev->conn, now);
+        return;
+    }
+    id->client = listener->client;
+    id->device = m->device;
+    id->channel = listener->channel;
+    id->channel->users++;
+    id->ps = listener->ps;
+    id->state = CM_ID_CONN;
+    id->passive = true;
+    id->conn = ev->conn;
+    cm_conn_set_arg(ev->conn, id);
+
+    struct ipc_cm_event out = {
+        .event = IPC_CM_CONNECT_REQUEST, .ref = listener->ref, .id = id->handle};
+    cmid_from_cm(ev, &out);
+    id->src = out.src;
+    id->dst = out.dst;
+    /* Ask for the neighbour now: by the time the client accepts, its MAC is known. */
+    neigh_lookup(m->device->neigh, &ev->local, &ev->remote, id->dmac, now);
+    cmid_event(id, &out);
+    id->events--; /* it is counted at the id that its ref names */
+    listener->events++;
+}
+
+static void cmid_datagram_service(struct cm_id *id, const struct cm_event *ev)
+{
+    struct ipc_cm_event out = {.ref = id->ref, .id = id->handle};
+
+    cmid_from_cm(ev, &out);
+    out.event = ev->reason == 0 ? IPC_CM_ESTABLISHED : IPC_CM_REJECTED;
+    out.status = (int)ev->reason;
+    memcpy(out.av.dgid, id->dst.ip, 16);
+    memcpy(out.av.dmac, id->dmac, 6);
+    out.av.hop_limit = 64;
+    struct wire_addr local;
+    memcpy(local.b, id->src.ip, 16);
+    int index = gid_find(&id->device->gids, &local);
+    out.av.sgid_index = index < 0 ? 0 : (uint16_t)index;
+    cmid_event(id, &out);
+}
+
+void cmgr_on_event(struct cmgr *m, const struct cm_event *ev, uint64_t now)
+{
+    static const enum ipc_cm_event_type types[] = {
+        [CM_EV_REP] = IPC_CM_CONNECT_RESPONSE,      [CM_EV_ESTABLISHED] = IPC_CM_ESTABLISHED,
+        [CM_EV_REJECTED] = IPC_CM_REJECTED,         [CM_EV_UNREACHABLE] = IPC_CM_UNREACHABLE,
+        [CM_EV_DISCONNECTED] = IPC_CM_DISCONNECTED, [CM_EV_TIMEWAIT_EXIT] = IPC_CM_TIMEWAIT_EXIT,
+    };
+    struct cm_id *id = ev->arg;
+
+    if (ev->type == CM_EV_REQ || ev->type == CM_EV_SIDR_REQ) {
+        cmid_on_request(m, ev, now);
+        return;
+    }
+    if (!id)
+        return;
+    if (ev->type == CM_EV_SIDR_REP) {
+        cmid_datagram_service(id, ev);
+        return;
+    }
+    /* The active side has had its news with CONNECT_RESPONSE; the client's own request sent the
+     * RTU. */
+    if (ev->type == CM_EV_ESTABLISHED && !id->passive)
+        return;
+    struct ipc_cm_event out = {.event = types[ev->type], .ref = id->ref, .id = id->handle};
+    cmid_from_cm(ev, &out);
+    if (ev->type == CM_EV_REJECTED)
+        out.status = (int)ev->reason;
+    else if (ev->type == CM_EV_UNREACHABLE)
+        out.status = -ETIMEDOUT;
+    cmid_event(id, &out);
+}
+
+/* ---- requests -------------------------------------------------------------------------------- */
+
+static void cmid_touch(struct cm_id *id, uint64_t now)
+{
+    id->device->cm->dirty = true;
+    id->device->cm->now = now;
+}
+
+static bool sockaddr_any(const struct ipc_sockaddr *a)
+{
+    static const uint8_t none[16];
+
+    /* "any" is :: or, mapped, 0.0.0.0 */
+    return memcmp(a->ip, none, 16) == 0 ||
+           (memcmp(a->ip, "\0\0\0\0\0\0\0\0\0\0\xFF\xFF", 12) == 0 &&
+            memcmp(a->ip + 12, none, 4) == 0);
+}
+
+static uint16_t cmid_port(void)
+{
+    uint16_t r = 0;
+
+    (void)!getrandom(&r, sizeof(r), 0);
+    return (uint16_t)(CMID_PORT_FIRST + r % (65536u - CMID_PORT_FIRST));
+}
+
+int cmgr_bind(struct cm_id *id, const struct ipc_sockaddr *src)
+{
+    struct wire_addr a;
+
+    if (id->state != CM_ID_IDLE)
+        return -EINVAL;
+    memcpy(a.b, src->ip, 16);
+    if (!sockaddr_any(src) && gid_find(&id->device->gids, &a) < 0)
+        return -EADDRNOTAVAIL;
+    id->src = *src;
+    if (id->src.port == 0)
+        id->src.port = cmid_port();
+    id->state = CM_ID_BOUND;
+    return 0;
+}
+
+static void cmid_resolved(struct neigh_waiter *w, int status, const uint8_t mac[6], uint64_t now)
+{
+    struct cm_id *id = (struct cm_id *)(void *)((char *)w - offsetof(struct cm_id, waiter));
+
+    (void)now;
+    id->resolving = false;
+    if (status == 0) {
+        memcpy(id->dmac, mac, 6);
+        id->state = CM_ID_RESOLVED;
+        cmid_simple(id, IPC_CM_ADDR_RESOLVED, 0);
+    } else {
+        cmid_simple(id, IPC_CM_ADDR_ERROR, status);
+    }
+}
+
+int cmgr_resolve(struct cm_id *id, const struct ipc_sockaddr *src, const struct ipc_sockaddr *dst,
+                 uint32_t timeout_ms, uint64_t now)
+{
+    struct wire_addr remote, local;
+
+    if ((id->state != CM_ID_IDLE && id->state != CM_ID_BOUND) || id->resolving)
+        return -EINVAL;
+    memcpy(remote.b, dst->ip, 16);
+    if (!sockaddr_any(src))
+        id->src = *src;
+    if (sockaddr_any(&id->src)) {
+        const struct gid_entry *gid = gid_source(&id->device->gids, &remote);
+        if (!gid)
+            return -ENETUNREACH;
+        memcpy(id->src.ip, gid->addr.b, 16);
+    }
+    memcpy(local.b, id->src.ip, 16);
+    if (gid_find(&id->device->gids, &local) < 0)
+        return -EADDRNOTAVAIL;
+    if (id->src.port == 0)
+        id->src.port = cmid_port();
+    id->dst = *dst;
+    id->resolving = true;
+    id->waiter = (struct neigh_waiter){.src = local, .dst = remote, .done = cmid_resolved};
+    neigh_wait(id->device->neigh, &id->waiter,
+               (timeout_ms ? timeout_ms : CMID_RESOLVE_MS) * CLOCK_MS, now);
+    return 0;
+}
+
+int cmgr_route(struct cm_id *id, uint64_t now)
+{
+    (void)now;
+    if (id->state != CM_ID_RESOLVED)
+        return -EINVAL;
+    cmid_simple(id, IPC_CM_ROUTE_RESOLVED, 0);
+    return 0;
+}
+
+int cmgr_listen(struct cm_id *id, uint32_t backlog)
+{
+    struct wire_addr local = {0};
+
+    if (id->state != CM_ID_BOUND)
+        return -EINVAL;
+    if (!sockaddr_any(&id->src))
+        memcpy(local.b, id->src.ip, 16);
+    int rc =
+        cm_listen(id->device->cm->cm, id->ps, &local, id->src.port, backlog, id, &id->listener);
+    if (rc == 0)
+        id->state = CM_ID_LISTEN;
+    return rc;
+}
+
+static uint32_t cmid_psn(uint32_t wanted)
+{
+    uint32_t psn = wanted;
+
+    while (psn == 0) {
+        (void)!getrandom(&psn, sizeof(psn), 0);
+        psn &= WIRE_PSN_MASK;
+    }
+    return psn & WIRE_PSN_MASK;
+}
+
+/* The queue pair that a connection is about, if it is one of this client's. */
+static void cmid_attach(struct cm_id *id, uint32_t qpn)
+{
+    struct client_qp *qp = client_qp_by_number(id->client, qpn);
+
+    id->qpn = qpn;
+    if (qp)
+        qp->cm_id = id;
+}
+
+int cmgr_connect(struct cm_id *id, const struct ipc_cm_conn *req, uint64_t now)
+{
+    struct cmgr *m = id->device->cm;
+    struct cm_connect_params p = {
+        .path = {.mtu = (uint8_t)id->device->path_mtu},
+        .sport = id->src.port,
+        .dport = id->dst.port,
+        .qpn = req->param.qpn,
+        .psn = cmid_psn(req->param.starting_psn),
+        .responder_resources = req->param.responder_resources,
+        .initiator_depth = req->param.initiator_depth,
+        .retry_count = req->param.retry_count,
+        .rnr_retry_count = req->param.rnr_retry_count,
+        .srq = req->param.srq != 0,
+        .flow_control = req->param.flow_control != 0,
+        .priv = req->private_data,
+        .priv_len = req->param.private_len,
+    };
+    int rc;
+
+    if (id->state != CM_ID_RESOLVED)
+        return -EINVAL;
+    memcpy(p.path.local.b, id->src.ip, 16);
+    memcpy(p.path.remote.b, id->dst.ip, 16);
+    if (id->ps == IPC_PS_UDP) {
+        rc = cm_sidr_request(m->cm, &p.path, p.sport, p.dport, p.priv, p.priv_len, id, now,
+                             &id->conn);
+    } else {
+        const struct client_qp *qp = client_qp_by_number(id->client, p.qpn);
+        if (!qp)
+            return -EINVAL; /* not one of its own (SEC-26) */
+        p.transport = qp->type == QP_UC ? 1 : 0;
+        rc = cm_connect(m->cm, &p, id, now, &id->conn);
+    }
+    if (rc < 0)
+        return rc;
+    id->psn = p.psn;
+    id->state = CM_ID_CONN;
+    if (id->ps != IPC_PS_UDP)
+        cmid_attach(id, p.qpn);
+    cmid_touch(id, now);
+    return 0;
+}
+
+int cmgr_accept(struct cm_id *id, const struct ipc_cm_conn *req, uint64_t now)
+{
+    struct cmgr *m = id->device->cm;
+
+    if (id->state != CM_ID_CONN || !id->passive || !id->conn)
+        return -EINVAL;
+    if (!client_qp_by_number(id->client, req->param.qpn))
+        return -EINVAL;
+    cmid_touch(id, now);
+    if (id->ps == IPC_PS_UDP)
+        return cm_sidr_reply(m->cm, id->conn, 0, req->param.qpn, req->param.qkey, now);
+    struct cm_accept_params p = {
+        .qpn = req->param.qpn,
+        .psn = id->psn ? id->psn : cmid_psn(req->param.starting_psn),
+        .responder_resources = req->param.responder_resources,
+        .initiator_depth = req->param.initiator_depth,
+        .rnr_retry_count = req->param.rnr_retry_count,
+        .srq = req->param.srq != 0,
+        .flow_control = req->param.flow_control != 0,
+        .priv = req->private_data,
+        .priv_len = req->param.private_len,
+    };
+    cmid_attach(id, req->param.qpn);
+    return cm_accept(m->cm, id->conn, &p, id, now);
+}
+
+int cmgr_reject(struct cm_id *id, const struct ipc_cm_conn *req, uint64_t now)
+{
+    if (id->state != CM_ID_CONN || !id->conn)
+        return -EINVAL;
+    cmid_touch(id, now);
+    if (id->ps == IPC_PS_UDP)
+        return cm_sidr_reply(id->device->cm->cm, id->conn, 2, 0, 0, now);
+    return cm_reject(id->device->cm->cm, id->conn, req->reason, req->private_data,
+                     req->param.private_len, now);
+}
+
+int cmgr_establish(struct cm_id *id, uint64_t now)
+{
+    if (id->state != CM_ID_CONN || !id->conn)
+        return -EINVAL;
+    cmid_touch(id, now);
+    return cm_rtu(id->device->cm->cm, id->conn, NULL, 0, now);
+}
+
+int cmgr_disconnect(struct cm_id *id, uint64_t now)
+{
+    if (id->state != CM_ID_CONN || !id->conn)
+        return -EINVAL;
+    cmid_touch(id, now);
+    return cm_disconnect(id->device->cm->cm, id->conn, NULL, 0, now);
+}
+
+static void cmid_av(const struct cm_id *id, const struct cm_qp_attr *cm, struct ipc_av *av)
+{
+    int index = gid_find(&id->device->gids, &cm->sgid);
+
+    memcpy(av->dgid, cm->dgid.b, 16);
+    memcpy(av->dmac, id->dmac, 6);
+    av->tclass = cm->tclass;
+    av->hop_limit = cm->hop_limit;
+    av->sl = cm->sl;
+    av->flow_label = cm->flow_label;
+    av->sgid_index = index < 0 ? 0 : (uint16_t)index;
+}
+
+int cmgr_qp_attr(struct cm_id *id, uint32_t state, struct ipc_qp_modify *out)
+{
+    struct cm_qp_attr cm = {0};
+    struct ipc_qp_attr *a = &out->attr;
+
+    a->state = state;
+    a->port = 1;
+    if (state == QPS_INIT) {
+        out->mask = QPA_STATE | QPA_PKEY_INDEX | QPA_PORT |
+                    (id->ps == IPC_PS_UDP ? QPA_QKEY : QPA_ACCESS_FLAGS);
+        a->access_flags = MEM_LOCAL_WRITE | MEM_REMOTE_ANY;
+        a->qkey = 0x01234567; /* RDMA_UDP_QKEY (CM-31) */
+        return 0;
+    }
+    if (!id->conn)
+        return -EINVAL;
+    if (id->passive && id->psn == 0)
+        id->psn = cmid_psn(0);
+    int rc = cm_qp_attr(id->conn, &cm);
+    if (rc < 0)
+        return rc;
+    if (state == QPS_RTR) {
+        out->mask = QPA_STATE | QPA_AV | QPA_PATH_MTU | QPA_DEST_QPN | QPA_RQ_PSN |
+                    QPA_MAX_DEST_RD_ATOMIC | QPA_MIN_RNR_TIMER;
+        cmid_av(id, &cm, &a->av);
+        a->path_mtu = cm.path_mtu;
+        a->dest_qpn = cm.dest_qpn;
+        a->rq_psn = cm.rq_psn;
+        a->max_dest_rd_atomic = cm.max_dest_rd_atomic;
+        a->min_rnr_timer = 12; /* CM-11 */
+        a->e2e_credits = cm.e2e_credits;
+        return 0;
+    }
+    if (state != QPS_RTS)
+        return -EINVAL;
+    out->mask =
+        QPA_STATE | QPA_TIMEOUT | QPA_RETRY_CNT | QPA_RNR_RETRY | QPA_SQ_PSN | QPA_MAX_QP_RD_ATOMIC;
+    a->timeout = cm.timeout;
+    a->retry_cnt = cm.retry_cnt;
+    a->rnr_retry = cm.rnr_retry;
+    a->sq_psn = id->passive ? id->psn : cm.sq_psn;
+    a->max_rd_atomic = cm.max_rd_atomic;
+    return 0;
+}
+
+void cmgr_id_free(struct cm_id *id, uint64_t now)
+{
+    struct cmgr *m = id->device->cm;
+    struct client_qp *qp = client_qp_by_number(id->client, id->qpn);
+
+    if (id->resolving)
+        neigh_cancel(id->device->neigh, &id->waiter);
+    if (qp && qp->cm_id == id)
+        qp->cm_id = NULL;
+    if (id->listener)
+        cm_unlisten(m->cm, id->listener, now);
+    if (id->conn)
+        cm_release(m->cm, id->conn, now);
+    cmid_touch(id, now);
+    id->channel->users--;
+    free(id);
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What the daemon is told: a JSON file and flags; each flag has a key of the same name, and flags
+ * win. Every error names the key and the value at fault and says what would be right.
+ */
+#ifndef URNICD_CONFIG_H
+#define URNICD_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "io.h"
+#include "log.h"
+#include "wire.h"
+
+#define CONFIG_DEVICES 16u
+#define CONFIG_ADDRS   16u
+#define CONFIG_WORKERS 16u
+#define CONFIG_ERR     512u
+
+enum config_idle { IDLE_AUTO, IDLE_POLL };
+enum config_neigh { NEIGH_OWN, NEIGH_KERNEL };
+
+struct config_addr {
+    struct wire_addr ip;
+    uint8_t prefix; /* bits, in the address's own family */
+};
+
+struct config_device {
+    char name[16];
+    char port[IO_SPEC_MAX];
+    struct config_addr addr[CONFIG_ADDRS];
+    unsigned naddr;
+    struct wire_addr gw[2]; /* at most one per family */
+    unsigned ngw;
+    uint32_t mtu;   /* IP MTU, octets; 0 = as large as the port allows */
+    uint16_t vlan;  /* 0 = untagged */
+    uint8_t mac[6]; /* zero = the port's, or one made from the name */
+    char cc[16];
+    int worker; /* -1 = spread */
+    enum config_neigh neigh;
+    bool loopback; /* accept 127/8 and ::1 as addresses */
+};
+
+struct config {
+    char socket[108];
+    struct config_device dev[CONFIG_DEVICES];
+    unsigned ndev;
+    unsigned workers; /* 0 = min(devices, cores) */
+    int cpu[CONFIG_WORKERS];
+    unsigned ncpu;
+    enum config_idle idle;
+    enum log_level log_level;
+    bool foreground;
+    uint64_t seed; /* for drivers that draw random numbers; 0 = from the system */
+};
+
+/* Defaults, the socket path by the caller's privileges and environment included. */
+void config_init(struct config *c);
+/* Read a JSON file over `c`. 0, or -errno with a sentence in err (CONFIG_ERR octets). */
+int config_load(struct config *c, const char *path, char *err);
+/* One setting by its key, as a flag or a key of the file gives it ("workers", "2"). */
+int config_set(struct config *c, const char *key, const char *value, char *err);
+/* "name=urn0,port=SPEC,addr=10.0.0.1/24,...": the port's own options may follow port= directly. */
+int config_device_parse(struct config_device *d, const char *text, char *err);
+/* A device with every default. */
+void config_device_init(struct config_device *d);
+/* One setting of a device. */
+int config_device_set(struct config_device *d, const char *key, const char *value, char *err);
+/* Whole-file checks: names are unique, ports and addresses are there. Fills in names. */
+int config_check(struct config *c, char *err);
+/* "10.0.0.1/24" or "fd00::1/64" -> 0 or -EINVAL. */
+int config_addr_parse(const char *s, struct config_addr *out);
+/* The user's socket path, as the client library looks for it. */
+void config_socket_path(char *out, size_t size);
+
+#endif

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The worker's half of a context (one open of a device): its queues in shared memory, its
+ * doorbells, its completion queues and where their events go. The control thread reaches it by
+ * worker_call only.
+ */
+#ifndef URNICD_CONTEXT_H
+#define URNICD_CONTEXT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "engine.h"
+#include "ipc.h"
+#include "memory.h"
+
+struct device;
+struct context;
+
+/* ---- objects of a context -------------------------------------------------------------------- */
+
+/* A place for a queue in one of the context's queue slabs. */
+struct slab_place {
+    struct queue_slab *slab;
+    uint64_t off, size;
+};
+
+enum queue_kind { QUEUE_SEND, QUEUE_RECV, QUEUE_SHARED };
+
+/* A send, receive or shared receive queue that the client fills and the worker empties. */
+struct queue {
+    struct ipc_ring ring;
+    enum queue_kind kind;
+    bool active;  /* in the context's list: may have entries */
+    bool starved; /* entries wait for room in the engine */
+    bool dead;    /* the client lied about an index (SHM-02) */
+    uint32_t number;
+    struct queue *next; /* in the list of active queues */
+    struct context *ctx;
+    struct client_qp *qp;   /* QUEUE_SEND, QUEUE_RECV */
+    struct client_srq *srq; /* QUEUE_SHARED */
+    struct slab_place place;
+};
+
+/* A completion channel: a socket on which the client gets one ipc_comp_event per event. */
+struct channel {
+    int fd; /* the daemon's end, never blocking */
+    uint32_t users;
+};
+
+struct client_cq {
+    struct ipc_cq_view view;
+    struct cq *cq;
+    struct context *ctx;
+    struct channel *channel; /* NULL = polled only */
+    uint32_t ref;
+    bool dirty;     /* stored into since the last look at `arm` */
+    bool solicited; /* one of those was solicited or in error */
+    bool owed;      /* an event that the channel's socket had no room for */
+    struct client_cq *next_dirty;
+    struct client_cq *next_owed;
+    struct slab_place place;
+};
+
+struct client_srq {
+    struct srq *srq;
+    struct queue rq;
+    uint32_t ref, pd;
+    uint32_t max_sge, users;
+};
+
+struct client_qp {
+    struct qp *qp;
+    struct context *ctx;
+    struct queue sq, rq; /* rq.ring.entries 0 with an SRQ */
+    struct client_cq *send_cq, *recv_cq;
+    struct client_srq *srq;
+    struct cm_id *cm_id; /* the connection that this queue pair belongs to, NULL = none */
+    enum qp_type type;
+    uint32_t qpn, ref, pd;
+    uint32_t max_sge;
+    uint32_t max_inline;
+    bool sq_sig_all;
+    bool watched; /* its next hop is (neigh_watch) */
+    struct wire_addr hop;
+    char cc[16];
+};
+
+/* ---- the context ----------------------------------------------------------------------------- */
+
+struct context {
+    struct context *next; /* of the worker's */
+    struct device *device;
+    struct client *client;
+    struct worker *worker;
+
+    struct ipc_doorbell *doorbell;
+    uint32_t doorbell_head;
+    struct memory *doorbell_mem;
+    struct queue **queue; /* by doorbell number; NULL = free */
+    uint32_t nqueue;      /* numbers ever used */
+    uint32_t *free_number;
+    uint32_t nfree;
+
+    struct queue *active, **active_tail;
+    struct client_cq *dirty;
+    struct client_cq *owed;
+
+    int kick_fd;     /* our end; the worker's epoll watches it */
+    int async_fd;    /* our end */
+    bool async_lost; /* events were lost since the last one sent (EVT-04) */
+    uint64_t async_dropped;
+};
+
+int context_init(struct context *c, struct device *d, struct client *client);
+/* Everything but the device's objects, which must be gone already. */
+void context_fini(struct context *c);
+
+/* Give a queue a doorbell number / take it back (the ring is emptied first). -EDQUOT. */
+int context_queue_add(struct context *c, struct queue *q);
+void context_queue_del(struct context *c, struct queue *q);
+
+/* On the worker: one round. Returns how much there was to do. */
+unsigned context_round(struct context *c, uint64_t now);
+/* Look at `arm` of every CQ that was stored into, and send events. */
+void context_notify(struct context *c);
+/* Send what is owed on full channels. */
+void context_owed(struct context *c);
+/* Is there a doorbell? For the look before sleeping. */
+bool context_ready(const struct context *c);
+
+/* Put a queue (back) on the list of those with entries. */
+void context_activate(struct context *c, struct queue *q);
+/* An asynchronous event for the client. */
+void context_event(struct context *c, unsigned event, uint32_t ref);
+
+/* ---- queue.c: entries of a queue become work requests ------------------------------------------
+ */
+
+/* Take up to ROUND_ENTRIES. Returns how many; *more = there are (or may be) others. */
+unsigned queue_pull(struct queue *q, uint64_t now, bool *more);
+/* Set a queue to empty: RESET. */
+void queue_reset(struct queue *q);
+
+/* ---- cqring.c: completions out, hooks of the engine ---------------------------------------------
+ */
+
+bool cqring_push(void *arg, void *cq_arg, const struct engine_wc *wc);
+void cqring_notify(struct client_cq *cq);
+/* Forget a CQ: no list knows it any more. */
+void cqring_forget(struct client_cq *cq);
+
+#endif

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The control thread: accepts connections, reads requests one at a time, notices deaths. It never
+ * waits for a client: sockets are non-blocking, and a client whose answers don't fit is dropped.
+ */
+#include "control.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "limits.h"
+#include "log.h"
+#include "request.h"
+
+#define CONTROL_EVENTS 64
+#define CONTROL_BATCH  16u /* requests of one client before the others get their turn */
+
+struct device *control_device(struct urnicd *d, const char *name)
+{
+    for (unsigned i = 0; i < d->ndevice; i++) {
+        if (strcmp(d->device[i]->name, name) == 0)
+            return d->device[i];
+    }
+    return NULL;
+}
+
+/* ---- the socket ------------------------------------------------------------------------------ */
+
+static int control_fail(char *err, const char *path, const char *what)
+{
+    int rc = -errno;
+
+    snprintf(err, CONFIG_ERR,
+             "socket=%s: %s: %s: choose another with --socket, or run as a user who "
+             "may write there",
+             path, what, strerror(-rc));
+    return rc;
+}
+
+/* Make the socket's directory, if only its last part is missing. */
+static void control_make_dir(const char *path)
+{
+    char dir[sizeof(((struct sockaddr_un *)0)->sun_path)];
+    const char *slash = strrchr(path, '/');
+
+    if (!slash || slash == path || (size_t)(slash - path) >= sizeof(dir))
+        return;
+    memcpy(dir, path, (size_t)(slash - path));
+    dir[slash - path] = '\0';
+    mkdir(dir, 0755); /* bind() tells if that didn't help */
+}
+
+/* Somebody answers on the path: a daemon lives there. */
+static bool control_in_use(const struct sockaddr_un *sa)
+{
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    bool used = fd >= 0 && connect(fd, (const struct sockaddr *)sa, sizeof(*sa)) == 0;
+
+    if (fd >= 0)
+        close(fd);
+    return used;
+}
+
+static int control_socket(struct urnicd *d, char *err)
+{
+    const char *path = d->conf.socket;
+    struct sockaddr_un sa = {.sun_family = AF_UNIX};
+
+    memcpy(sa.sun_path, path, strlen(path) + 1);
+    control_make_dir(path);
+    if (control_in_use(&sa)) {
+        snprintf(err, CONFIG_ERR,
+                 "socket=%s: another urnicd serves there: stop it, or choose another with --socket",
+                 path);
+        return -EADDRINUSE;
+    }
+    unlink(path); /* left over from a daemon that was killed */
+    d->listen_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (d->listen_fd < 0)
+        return control_fail(err, path, "socket");
+    mode_t old = umask(0117); /* 0660 from the first moment */
+    int rc = bind(d->listen_fd, (const struct sockaddr *)&sa, sizeof(sa));
+    umask(old);
+    if (rc < 0)
+        return control_fail(err, path, "bind");
+    const struct group *g = geteuid() == 0 ? getgrnam("urnic") : NULL;
+    if (g && chown(path, (uid_t)-1, g->gr_gid) < 0)
+        log_warn("control", "%s: can't give it to group urnic: %s", path, strerror(errno));
+    if (listen(d->listen_fd, 128) < 0)
+        return control_fail(err, path, "listen");
+    return 0;
+}
+
+static int control_watch(struct urnicd *d, int fd, void *what)
+{
+    struct epoll_event ev = {.events = EPOLLIN, .data.ptr = what};
+
+    return epoll_ctl(d->epfd, EPOLL_CTL_ADD, fd, &ev) < 0 ? -errno : 0;
+}
+
+int control_open(struct urnicd *d, char *err)
+{
+    sigset_t set;
+
+    d->started_at = clock_now();
+    d->epfd = epoll_create1(EPOLL_CLOEXEC);
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    d->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (d->epfd < 0 || d->signal_fd < 0)
+        return control_fail(err, d->conf.socket, "epoll or signalfd");
+    int rc = control_socket(d, err);
+    if (rc < 0)
+        return rc;
+    if (control_watch(d, d->listen_fd, &d->listen_fd) < 0 ||
+        control_watch(d, d->signal_fd, &d->signal_fd) < 0)
+        return control_fail(err, d->conf.socket, "epoll");
+    return 0;
+}
+
+/* ---- clients --------------------------------------------------------------------------------- */
+
+static void control_accept(struct urnicd *d)
+{
+    int fd = accept4(d->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    struct client *c;
+
+    if (fd < 0)
+        return;
+    c = d->nclient < QUOTA_CLIENTS ? client_new(d, fd) : NULL;
+    if (!c || control_watch(d, fd, c) < 0) {
+        d->refused++;
+        if (c)
+            client_free(c);
+        else
+            close(fd);
+        return;
+    }
+    if (c->pidfd >= 0)
+        control_watch(d, c->pidfd, c);
+    c->next = d->clients;
+    d->clients = c;
+    d->nclient++;
+    d->accepted++;
+    log_debug("client", "%s[%d] uid %u connects", c->comm, (int)c->pid, (unsigned)c->uid);
+}
+
+/* Has its process ended? A child may still hold the socket. */
+static bool control_process_gone(const struct client *c)
+{
+    struct epoll_event ev;
+    int ep;
+    bool gone;
+
+    if (c->pidfd < 0)
+        return false;
+    ep = epoll_create1(EPOLL_CLOEXEC);
+    ev = (struct epoll_event){.events = EPOLLIN};
+    if (ep < 0)
+        return false;
+    gone = epoll_ctl(ep, EPOLL_CTL_ADD, c->pidfd, &ev) == 0 && epoll_wait(ep, &ev, 1, 0) == 1;
+    close(ep);
+    return gone;
+}
+
+/* The first message must be a hello that fits (then the table lets others in). */
+static int control_greet(struct client *c, const struct request *r)
+{
+    struct ipc_hello theirs;
+
+    if (c->greeted)
+        return 0;
+    if (ipc_msg_unpack(&theirs, sizeof(theirs), sizeof(theirs), r->in, r->in_len, false) < 0)
+        return -EPROTO;
+    return ipc_hello_check(&theirs);
+}
+
+/* A hello that doesn't fit is answered with our own values, so that the client can say why. */
+static void control_turn_away(struct client *c, const struct request *r, int status)
+{
+    struct ipc_hello ours;
+    struct ipc_hdr theirs = {0};
+
+    if (r->in_len >= sizeof(theirs))
+        memcpy(&theirs, r->in, sizeof(theirs));
+    ipc_hello_fill(&ours, 0);
+    theirs.type = IPC_HELLO;
+    request_answer(c->fd, &theirs, status, &ours, sizeof(ours));
+    c->gone = true;
+}
+
+static void control_serve(struct urnicd *d, struct client *c)
+{
+    static struct request r;
+
+    for (unsigned i = 0; i < CONTROL_BATCH && !c->gone; i++) {
+        r.daemon = d;
+        r.client = c;
+        r.nfd = IPC_FD_MAX;
+        ssize_t n = ipc_recv(c->fd, r.in, IPC_MSG_MAX, r.fd, &r.nfd, MSG_DONTWAIT);
+        if (n == -EAGAIN || n == -EINTR) {
+            c->gone = control_process_gone(c);
+            return;
+        }
+        if (n < (ssize_t)sizeof(struct ipc_hdr)) {
+            c->gone = true; /* end of file, an error, or not even a header */
+            for (unsigned k = 0; n > 0 && k < r.nfd; k++)
+                close(r.fd[k]);
+            return;
+        }
+        r.in_len = (size_t)n;
+        int rc = control_greet(c, &r);
+        if (rc < 0)
+            control_turn_away(c, &r, rc);
+        else
+            request_serve(&r);
+    }
+}
+
+static void control_reap(struct urnicd *d)
+{
+    for (struct client **p = &d->clients; *p;) {
+        struct client *c = *p;
+        if (!c->gone) {
+            p = &c->next;
+            continue;
+        }
+        *p = c->next;
+        d->nclient--;
+        log_debug("client", "%s[%d] is gone", c->comm, (int)c->pid);
+        client_free(c);
+    }
+}
+
+/* ---- the loop -------------------------------------------------------------------------------- */
+
+void control_run(struct urnicd *d)
+{
+    struct epoll_event ev[CONTROL_EVENTS];
+    bool stop = false;
+
+    while (!stop) {
+        int n = epoll_wait(d->epfd, ev, CONTROL_EVENTS, -1);
+        for (int i = 0; i < n; i++) {
+            if (ev[i].data.ptr == &d->listen_fd)
+                control_accept(d);
+            else if (ev[i].data.ptr == &d->signal_fd)
+                stop = true;
+            else
+                control_serve(d, ev[i].data.ptr);
+        }
+        /* After all events of this round: none of them names a freed client. */
+        control_reap(d);
+    }
+    log_info("daemon", "stopping");
+}
+
+void control_close(struct urnicd *d)
+{
+    for (struct client *c = d->clients; c; c = c->next)
+        c->gone = true;
+    for (unsigned i = 0; i < d->nworker; i++) {
+        if (d->worker[i].shared)
+            atomic_store_explicit(&d->worker[i].shared->gone, 1, memory_order_release);
+    }
+    control_reap(d);
+    if (d->listen_fd >= 0) {
+        unlink(d->conf.socket);
+        close(d->listen_fd);
+    }
+    if (d->signal_fd >= 0)
+        close(d->signal_fd);
+    if (d->epfd >= 0)
+        close(d->epfd);
+}

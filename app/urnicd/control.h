@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The daemon as a whole, and its control thread: an epoll loop over the listening socket, the
+ * clients' sockets and processes, and signals.
+ */
+#ifndef URNICD_CONTROL_H
+#define URNICD_CONTROL_H
+
+#include "client.h"
+#include "config.h"
+#include "device.h"
+#include "worker.h"
+
+struct urnicd {
+    struct config conf;
+    struct device *device[CONFIG_DEVICES];
+    unsigned ndevice;
+    struct worker worker[CONFIG_WORKERS];
+    unsigned nworker;
+
+    int epfd, listen_fd, signal_fd;
+    struct client *clients;
+    unsigned nclient;
+    uint64_t started_at;
+    uint64_t accepted, refused; /* connections */
+};
+
+/* Make the socket and listen. A sentence in err (CONFIG_ERR octets) on failure. */
+int control_open(struct urnicd *d, char *err);
+/* Serve until SIGTERM or SIGINT. */
+void control_run(struct urnicd *d);
+/* Tear every client down, say goodbye to the peers, remove the socket. */
+void control_close(struct urnicd *d);
+
+struct device *control_device(struct urnicd *d, const char *name);
+
+#endif

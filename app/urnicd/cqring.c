@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Completions go from the engine straight into the client's ring. Whether anybody wants an event is
+ * looked at once per burst and CQ, behind one fence. Events go through a socket that never blocks;
+ * what doesn't fit is owed and sent later, so a client that doesn't read hurts only itself.
+ */
+#include <errno.h>
+#include <sys/socket.h>
+
+#include "clock.h"
+#include "context.h"
+
+bool cqring_push(void *arg, void *cq_arg, const struct engine_wc *wc)
+{
+    struct client_cq *cq = cq_arg;
+    struct client_qp *qp = (struct client_qp *)(uintptr_t)wc->qp_arg;
+    struct ipc_cqe cqe = {
+        .cookie = wc->wr_id,
+        .qp_ref = qp ? qp->ref : 0,
+        .qpn = wc->qpn,
+        .src_qpn = wc->src_qpn,
+        .byte_len = wc->byte_len,
+        .imm = wc->imm,
+        .wc_flags = wc->wc_flags,
+        .status = (uint8_t)wc->status,
+        .opcode = (uint8_t)wc->opcode,
+        .kind = wc->opcode >= WC_RECV ? IPC_CQE_RECV : IPC_CQE_SEND,
+        .sl = wc->sl,
+        .pkey_index = wc->pkey_index,
+        .vendor_err = wc->vendor_err,
+    };
+
+    (void)arg;
+    if (!ipc_cq_push(&cq->view, &cqe)) {
+        atomic_store_explicit(&cq->view.ring->error, 1, memory_order_release);
+        return false;
+    }
+    atomic_store_explicit(&cq->view.ring->prod, cq->view.index, memory_order_relaxed);
+    if (wc->solicited || wc->status != WC_SUCCESS)
+        cq->solicited = true;
+    if (!cq->dirty) {
+        cq->dirty = true;
+        cq->next_dirty = cq->ctx->dirty;
+        cq->ctx->dirty = cq;
+    }
+    /* A receive has left the engine: entries that waited for room can follow. */
+    if (qp && cqe.kind == IPC_CQE_RECV) {
+        struct queue *q = qp->srq ? &qp->srq->rq : &qp->rq;
+        if (q->starved)
+            context_activate(cq->ctx, q);
+    }
+    return true;
+}
+
+/* One event into the channel. False: no room now. */
+static bool cqring_event(const struct client_cq *cq)
+{
+    const struct ipc_comp_event ev = {.ref = cq->ref};
+
+    return send(cq->channel->fd, &ev, sizeof(ev), MSG_DONTWAIT | MSG_NOSIGNAL) >= 0 ||
+           (errno != EAGAIN && errno != EWOULDBLOCK && errno != ENOBUFS);
+}
+
+void cqring_notify(struct client_cq *cq)
+{
+    bool solicited = cq->solicited;
+
+    cq->dirty = false;
+    cq->solicited = false;
+    if (!cq->channel || !ipc_cq_notify(&cq->view, solicited) || cq->owed)
+        return;
+    if (!cqring_event(cq)) {
+        cq->owed = true;
+        cq->next_owed = cq->ctx->owed;
+        cq->ctx->owed = cq;
+    }
+}
+
+void cqring_forget(struct client_cq *cq)
+{
+    struct client_cq **p;
+
+    for (p = &cq->ctx->dirty; *p && *p != cq; p = &(*p)->next_dirty)
+        ;
+    if (*p)
+        *p = cq->next_dirty;
+    for (p = &cq->ctx->owed; *p && *p != cq; p = &(*p)->next_owed)
+        ;
+    if (*p)
+        *p = cq->next_owed;
+}
+
+void context_notify(struct context *c)
+{
+    struct client_cq *cq = c->dirty, *next;
+
+    c->dirty = NULL;
+    for (; cq; cq = next) {
+        next = cq->next_dirty;
+        cqring_notify(cq);
+    }
+}
+
+void context_owed(struct context *c)
+{
+    struct client_cq **p = &c->owed;
+
+    while (*p) {
+        struct client_cq *cq = *p;
+        if (!cqring_event(cq)) {
+            p = &cq->next_owed;
+            continue;
+        }
+        cq->owed = false;
+        *p = cq->next_owed;
+    }
+}

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Moving frames: the phases of lib/core around a port's bursts. Receiving validates a burst, copies
+ * all of it, commits all of it. Sending reserves slots, lets the engine fill them, gathers each
+ * payload and seals it at once, while it is in L1, then hands the burst over. No lock, no system
+ * call (but for the port's own), no allocation.
+ */
+#include <string.h>
+
+#include "capture.h"
+#include "clock.h"
+#include "cmgr.h"
+#include "device.h"
+#include "memory.h"
+#include "neigh.h"
+#include "worker.h"
+
+#define DATAPATH_COPIES  512u
+#define DATAPATH_BURSTS  4u /* of one direction in one round: others get their turn (SHM-08) */
+#define DATAPATH_TX_MIN  4u
+#define DATAPATH_FULL_NS (20 * CLOCK_US) /* retry on a full port */
+
+/* ---- receive --------------------------------------------------------------------------------- */
+
+static int datapath_copy(const struct engine_copy *c, uint64_t *orig)
+{
+    switch (c->kind) {
+    case ENGINE_PUT:
+        return memory_put(&c->dst, c->src);
+    case ENGINE_CAS:
+        return memory_cas(&c->dst, c->b, c->a, orig);
+    case ENGINE_FADD:
+        return memory_fadd(&c->dst, c->a, orig);
+    default:
+        return -EINVAL;
+    }
+}
+
+static void datapath_copies(struct device *d, const struct engine_copy *copies, unsigned n,
+                            uint64_t now)
+{
+    static _Thread_local struct engine_result results[DATAPATH_COPIES];
+
+    for (unsigned i = 0; i < n; i++) {
+        uint64_t orig = 0;
+        int status = datapath_copy(&copies[i], &orig);
+        if (status < 0)
+            d->stats.copy_fault++;
+        results[i] = (struct engine_result){copies[i].token, orig, status};
+    }
+    engine_copied(d->engine, results, n, now);
+}
+
+/* Lent frames -> the engine's form. Frames of ours that the port gives back are left out. */
+static unsigned datapath_frames(struct device *d, const struct io_frame *in, unsigned n,
+                                struct engine_frame *out)
+{
+    const bool echo = d->io->caps.own_echo;
+    unsigned m = 0;
+
+    for (unsigned i = 0; i < n; i++) {
+        if (echo && in[i].len >= 12 && memcmp(in[i].data + 6, d->mac, 6) == 0) {
+            d->stats.own_echo++;
+            continue;
+        }
+        out[m].data = in[i].data;
+        out[m].len = in[i].len;
+        out[m].flags = (in[i].flags & IO_RX_IP_CSUM_OK) ? WIRE_P_IP_CSUM_OK : 0;
+        out[m].disposition = ENGINE_TAKEN;
+        out[m].drop = 0;
+        m++;
+    }
+    return m;
+}
+
+static void datapath_engine(struct device *d, struct engine_frame *frames, unsigned n, uint64_t now)
+{
+    static _Thread_local struct engine_copy copies[DATAPATH_COPIES];
+    unsigned done = 0;
+
+    while (done < n) {
+        unsigned ncopies = 0;
+        unsigned used =
+            engine_rx(d->engine, frames + done, n - done, now, copies, DATAPATH_COPIES, &ncopies);
+        if (ncopies > 0)
+            datapath_copies(d, copies, ncopies, now);
+        else if (used == 0)
+            break; /* can't be: an empty copy list always has room for one frame */
+        done += used;
+    }
+}
+
+static unsigned datapath_rx_burst(struct device *d, uint64_t now)
+{
+    struct io_frame lent[IO_BURST_MAX];
+    struct engine_frame frames[IO_BURST_MAX];
+    unsigned n = d->io->ops->rx_peek(d->io, lent, IO_BURST_MAX, now);
+
+    if (n == 0)
+        return 0;
+    unsigned m = datapath_frames(d, lent, n, frames);
+    datapath_engine(d, frames, m, now);
+    for (unsigned i = 0; i < m; i++) {
+        if (frames[i].disposition == ENGINE_SLOW_PATH) {
+            d->stats.slow_path++;
+            neigh_rx(d->neigh, frames[i].data, frames[i].len, now);
+        }
+    }
+    if (d->captures)
+        capture_rx(d->captures, frames, m, now);
+    d->io->ops->rx_release(d->io, n);
+    return n;
+}
+
+unsigned device_rx(struct device *d, uint64_t now)
+{
+    unsigned total = 0, n;
+
+    for (unsigned i = 0; i < DATAPATH_BURSTS; i++) {
+        n = datapath_rx_burst(d, now);
+        total += n;
+        if (n < IO_BURST_MAX)
+            break;
+    }
+    return total;
+}
+
+/* ---- send ------------------------------------------------------------------------------------ */
+
+/* Copy the payload in and seal it while it is in L1. */
+static int datapath_gather(const struct engine_slot *s)
+{
+    uint8_t *at = s->buf + s->payload_off;
+
+    for (unsigned i = 0; i < s->npieces; i++) {
+        int rc = memory_get(at, &s->pieces[i]);
+        if (rc < 0)
+            return rc;
+        at += s->pieces[i].len;
+    }
+    wire_icrc_seal(s->buf, s->len, s->ip_off, s->bth_off);
+    return 0;
+}
+
+static unsigned datapath_engine_tx(struct device *d, struct engine_slot *es, unsigned n,
+                                   uint64_t now)
+{
+    unsigned m = engine_tx(d->engine, es, n, now);
+
+    for (unsigned i = 0; i < m; i++) {
+        es[i].status = datapath_gather(&es[i]);
+        if (es[i].status < 0)
+            d->stats.copy_fault++;
+    }
+    if (m > 0)
+        engine_sent(d->engine, es, m, now);
+    return m;
+}
+
+/* What the engine doesn't send itself: ARP and the like, and the CM's datagrams. */
+static unsigned datapath_slow_tx(struct device *d, struct engine_slot *es, unsigned n, uint64_t now)
+{
+    unsigned m = 0;
+
+    while (m < n) {
+        es[m].len = neigh_tx(d->neigh, es[m].buf, es[m].cap, now);
+        if (es[m].len == 0)
+            break;
+        es[m].qpn = 0;
+        m++;
+    }
+    while (m < n && cmgr_tx(d->cm, &es[m], now))
+        m++;
+    return m;
+}
+
+static unsigned datapath_tx_burst(struct device *d, bool slow, uint64_t now)
+{
+    /* A slot is large for its pieces, of which only the first few are ever touched. */
+    static _Thread_local struct engine_slot es[IO_BURST_MAX];
+    struct io_slot slots[IO_BURST_MAX];
+    unsigned n = d->io->ops->tx_reserve(d->io, slots, d->tx_want, now);
+
+    d->tx_blocked = n == 0;
+    if (n == 0) {
+        d->stats.port_full++;
+        return 0;
+    }
+    for (unsigned i = 0; i < n; i++) {
+        es[i].buf = slots[i].data;
+        es[i].cap = slots[i].cap;
+        es[i].len = 0;
+    }
+    unsigned m = slow ? datapath_slow_tx(d, es, n, now) : 0;
+    if (m < n)
+        m += datapath_engine_tx(d, es + m, n - m, now);
+    for (unsigned i = 0; i < m; i++)
+        slots[i].len = es[i].len;
+    if (d->captures)
+        capture_tx(d->captures, es, m, now);
+    d->io->ops->tx_commit(d->io, slots, n, now);
+
+    if (m == n && d->tx_want < IO_BURST_MAX)
+        d->tx_want *= 2;
+    else if (m < n / 4 && d->tx_want > DATAPATH_TX_MIN)
+        d->tx_want /= 2;
+    return m;
+}
+
+unsigned device_tx(struct device *d, uint64_t now)
+{
+    unsigned total = 0;
+
+    for (unsigned i = 0; i < DATAPATH_BURSTS; i++) {
+        bool slow = neigh_tx_ready(d->neigh) || cmgr_tx_ready(d->cm);
+        if (!slow && !engine_tx_ready(d->engine))
+            break;
+        unsigned n = datapath_tx_burst(d, slow, now);
+        if (n == 0)
+            break;
+        total += n;
+    }
+    return total;
+}
+
+/* ---- time ------------------------------------------------------------------------------------ */
+
+unsigned device_timers(struct device *d, uint64_t now)
+{
+    unsigned n = 0;
+
+    if (engine_deadline(d->engine) <= now) {
+        engine_expire(d->engine, now);
+        n++;
+    }
+    n += neigh_run(d->neigh, now);
+    n += cmgr_run(d->cm, now);
+    return n;
+}
+
+uint64_t device_deadline(struct device *d, uint64_t now)
+{
+    uint64_t at = engine_deadline(d->engine), other = cmgr_deadline(d->cm);
+
+    /* No port tells when it has room again. */
+    if (d->tx_blocked && d->link.up && now + DATAPATH_FULL_NS < at)
+        at = now + DATAPATH_FULL_NS;
+    if (other < at)
+        at = other;
+    other = neigh_deadline(d->neigh);
+    if (other < at)
+        at = other;
+    if (d->io->ops->deadline) {
+        other = d->io->ops->deadline(d->io);
+        if (other < at)
+            at = other;
+    }
+    return at;
+}

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Bringing a device up, and what changes while it runs: link state and addresses.
+ */
+#include "device.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "cc.h"
+#include "clock.h"
+#include "cmgr.h"
+#include "context.h"
+#include "limits.h"
+#include "log.h"
+#include "neigh.h"
+#include "worker.h"
+
+#define DEVICE_HDR     (WIRE_ETH_LEN + WIRE_VLAN_LEN)
+#define DEVICE_TX_WANT 8u
+
+static const uint8_t mac_none[6];
+
+/* A MAC of our own: the same after a restart, another on each device of a link. */
+static void device_make_mac(struct device *d)
+{
+    const struct config_device *c = d->conf;
+    uint64_t h = 0xcbf29ce484222325ull; /* FNV-1a */
+
+    if (c->naddr == 0) {
+        (void)!getrandom(&h, sizeof(h), 0);
+    } else {
+        for (unsigned i = 0; i < sizeof(c->addr[0].ip.b); i++)
+            h = (h ^ c->addr[0].ip.b[i]) * 0x100000001b3ull;
+        for (const char *p = c->name; *p; p++)
+            h = (h ^ (uint8_t)*p) * 0x100000001b3ull;
+    }
+    d->mac[0] = 0x02; /* locally administered, unicast */
+    for (unsigned i = 1; i < 6; i++)
+        d->mac[i] = (uint8_t)(h >> (8 * i));
+}
+
+static void device_choose_mac(struct device *d)
+{
+    if (memcmp(d->conf->mac, mac_none, 6) != 0)
+        memcpy(d->mac, d->conf->mac, 6);
+    else if (memcmp(d->io->caps.mac, mac_none, 6) != 0)
+        memcpy(d->mac, d->io->caps.mac, 6);
+    else
+        device_make_mac(d);
+
+    const uint8_t *m = d->mac;
+    const uint8_t eui[8] = {m[0] ^ 0x02, m[1], m[2], 0xFF, 0xFE, m[3], m[4], m[5]};
+    memcpy(&d->guid, eui, sizeof(eui));
+}
+
+/* What the port's frames leave for IP, and the path MTU that fits. */
+static int device_choose_mtu(struct device *d, char *err)
+{
+    uint32_t room = d->io->caps.frame_max > DEVICE_HDR ? d->io->caps.frame_max - DEVICE_HDR : 0;
+
+    if (d->conf->mtu > room) {
+        snprintf(
+            err, CONFIG_ERR,
+            "device %s: mtu=%u, but port %s carries at most %u octets of IP: lower mtu, or raise "
+            "the port's own frame size or the interface's MTU",
+            d->name, d->conf->mtu, d->conf->port, room);
+        return -EINVAL;
+    }
+    d->ip_mtu = d->conf->mtu ? d->conf->mtu : room;
+    d->path_mtu = wire_mtu_for_ip(d->ip_mtu);
+    if (d->path_mtu == 0) {
+        snprintf(err, CONFIG_ERR,
+                 "device %s: port %s carries %u octets of IP, too few for RoCE with 256 octets of "
+                 "payload",
+                 d->name, d->conf->port, room);
+        return -EINVAL;
+    }
+    d->frame_max = d->ip_mtu + DEVICE_HDR;
+    return 0;
+}
+
+/* ---- hooks of the engine --------------------------------------------------------------------- */
+
+static void device_on_event(void *arg, enum engine_event ev, void *obj)
+{
+    (void)arg;
+    switch (ev) {
+    case EVT_CQ_ERR: {
+        struct client_cq *cq = obj;
+        context_event(cq->ctx, ev, cq->ref);
+        break;
+    }
+    case EVT_SRQ_ERR:
+    case EVT_SRQ_LIMIT_REACHED: {
+        struct client_srq *srq = obj;
+        context_event(srq->rq.ctx, ev, srq->ref);
+        break;
+    }
+    default: {
+        struct client_qp *qp = obj;
+        if (qp)
+            context_event(qp->ctx, ev, qp->ref);
+        break;
+    }
+    }
+}
+
+static void device_on_gsi(void *arg, const struct wire_pkt *pkt, const uint8_t *payload,
+                          uint32_t len)
+{
+    struct device *d = arg;
+
+    cmgr_rx(d->cm, pkt, payload, len);
+}
+
+static void device_on_comm_est(void *arg, void *qp_arg)
+{
+    struct device *d = arg;
+
+    cmgr_comm_est(d->cm, qp_arg);
+}
+
+static void device_on_sq_room(void *arg, void *qp_arg)
+{
+    struct client_qp *qp = qp_arg;
+
+    (void)arg;
+    if (qp && qp->sq.starved)
+        context_activate(qp->ctx, &qp->sq);
+}
+
+/* ---- up and down ----------------------------------------------------------------------------- */
+
+static int device_make_engine(struct device *d, char *err)
+{
+    struct engine_params p = {
+        .hooks = {.cq_push = cqring_push,
+                  .event = device_on_event,
+                  .gsi_rx = device_on_gsi,
+                  .comm_est = device_on_comm_est,
+                  .sq_room = device_on_sq_room},
+        .hook_arg = d,
+        .max_qp = LIMIT_QP,
+        .max_cq = LIMIT_CQ,
+        .max_srq = LIMIT_SRQ,
+        .mem = {.max_pd = LIMIT_PD, .max_mr = LIMIT_MR, .max_mw = LIMIT_MW},
+        .vlan = d->conf->vlan,
+        .mtu = d->path_mtu,
+        .frame_max = d->frame_max,
+        .line_rate = d->io->caps.rate_bps,
+        .loopback = d->conf->loopback,
+    };
+
+    memcpy(p.mac, d->mac, 6);
+    if (getrandom(p.key, sizeof(p.key), 0) != (ssize_t)sizeof(p.key) ||
+        getrandom(p.mem.key, sizeof(p.mem.key), 0) != (ssize_t)sizeof(p.mem.key)) {
+        snprintf(err, CONFIG_ERR, "device %s: no random numbers: %s", d->name, strerror(errno));
+        return -errno;
+    }
+    d->cc = cc_type_find(d->conf->cc);
+    if (!d->cc) {
+        int n =
+            snprintf(err, CONFIG_ERR, "device %s: cc=%s is unknown; known:", d->name, d->conf->cc);
+        for (unsigned i = 0; cc_types[i]; i++)
+            n += snprintf(err + n, CONFIG_ERR - (size_t)n, " %s", cc_types[i]->name);
+        return -EINVAL;
+    }
+    d->engine = engine_create(&p, clock_now());
+    d->neigh = d->engine ? neigh_create(d) : NULL;
+    d->cm = d->neigh ? cmgr_create(d) : NULL;
+    if (!d->cm) {
+        snprintf(err, CONFIG_ERR, "device %s: out of memory", d->name);
+        return -ENOMEM;
+    }
+    return 0;
+}
+
+static int device_addresses(struct device *d, char *err)
+{
+    const struct config_addr local = {.ip = d->gids.pair[0].addr, .prefix = 64};
+    int rc = engine_addr_add(d->engine, &local.ip);
+
+    if (rc == 0)
+        rc = neigh_addr_add(d->neigh, &local);
+    for (unsigned i = 0; rc == 0 && i < d->conf->naddr; i++) {
+        rc = device_addr_add(d, &d->conf->addr[i]);
+        if (rc < 0) {
+            char text[64];
+            snprintf(err, CONFIG_ERR, "device %s: addr=%s: %s", d->name,
+                     wire_addr_str(&d->conf->addr[i].ip, text, sizeof(text)), strerror(-rc));
+        }
+    }
+    return rc;
+}
+
+int device_open(struct device **out, const struct config_device *conf, unsigned index,
+                struct worker *worker, uint64_t seed, char *err)
+{
+    struct device *d = calloc(1, sizeof(*d));
+    struct io_open_params params = {.seed = seed};
+    char why[CONFIG_ERR] = "";
+
+    if (!d) {
+        snprintf(err, CONFIG_ERR, "device %s: out of memory", conf->name);
+        return -ENOMEM;
+    }
+    d->conf = conf;
+    d->index = index;
+    d->worker = worker;
+    d->tx_want = DEVICE_TX_WANT;
+    memcpy(d->name, conf->name, sizeof(d->name));
+    memcpy(params.mac, conf->mac, 6);
+    if (conf->mtu)
+        params.frame_max = conf->mtu + DEVICE_HDR;
+
+    int rc = io_open(conf->port, &params, &d->io, why, sizeof(why));
+    if (rc < 0)
+        snprintf(err, CONFIG_ERR, "device %s: port=%.200s: %.200s", conf->name, conf->port,
+                 why[0] ? why : strerror(-rc));
+    if (rc == 0)
+        rc = device_choose_mtu(d, err);
+    if (rc == 0) {
+        device_choose_mac(d);
+        gid_init(&d->gids, d->mac);
+        rc = device_make_engine(d, err);
+    }
+    if (rc == 0)
+        rc = device_addresses(d, err);
+    if (rc < 0) {
+        device_close(d);
+        return rc;
+    }
+    d->io->ops->link(d->io, &d->link);
+    if (d->io->caps.rx_fd >= 0)
+        worker_watch(worker, d->io->caps.rx_fd, false);
+    worker->device[worker->ndevice++] = d;
+    *out = d;
+    return 0;
+}
+
+void device_close(struct device *d)
+{
+    if (!d)
+        return;
+    if (d->cm)
+        cmgr_destroy(d->cm);
+    if (d->neigh)
+        neigh_destroy(d->neigh);
+    if (d->engine)
+        engine_destroy(d->engine);
+    if (d->io)
+        d->io->ops->close(d->io);
+    free(d);
+}
+
+/* ---- what changes ---------------------------------------------------------------------------- */
+
+static void device_tell_all(struct device *d, unsigned event)
+{
+    for (struct context *c = d->worker->contexts; c; c = c->next) {
+        if (c->device == d)
+            context_event(c, event, 1);
+    }
+}
+
+int device_addr_add(struct device *d, const struct config_addr *a)
+{
+    int index = gid_add(&d->gids, &a->ip, a->prefix);
+
+    if (index < 0)
+        return index;
+    int rc = engine_addr_add(d->engine, &a->ip);
+    if (rc == 0) {
+        rc = neigh_addr_add(d->neigh, a);
+        if (rc < 0)
+            engine_addr_del(d->engine, &a->ip);
+    }
+    if (rc < 0) {
+        gid_del(&d->gids, &a->ip);
+        return rc;
+    }
+    device_tell_all(d, EVT_GID_CHANGE);
+    return 0;
+}
+
+int device_addr_del(struct device *d, const struct wire_addr *ip)
+{
+    int rc = gid_del(&d->gids, ip);
+
+    if (rc < 0)
+        return rc;
+    engine_addr_del(d->engine, ip);
+    neigh_addr_del(d->neigh, ip);
+    device_tell_all(d, EVT_GID_CHANGE);
+    return 0;
+}
+
+static void device_link(struct device *d, uint64_t now)
+{
+    struct io_link link;
+
+    d->io->ops->link(d->io, &link);
+    if (link.changes == d->link.changes && link.up == d->link.up)
+        return;
+    /* Down and up again between two looks is still news: the peer has been away. */
+    bool blinked = link.up && d->link.up;
+    d->stats.link_changes++;
+    log_info("port", "%s: link is %s", d->name, link.up ? "up" : "down");
+    if (!link.up || blinked)
+        device_tell_all(d, EVT_PORT_ERR);
+    if (link.up) {
+        neigh_link_up(d->neigh, now);
+        if (d->io->caps.rx_fd >= 0)
+            worker_watch(d->worker, d->io->caps.rx_fd, false); /* again, if it had hung up */
+        device_tell_all(d, EVT_PORT_ACTIVE);
+    }
+    d->link = link;
+}
+
+void device_service(struct device *d, uint64_t now)
+{
+    if (d->io->ops->service)
+        d->io->ops->service(d->io, now);
+    device_link(d, now);
+    cmgr_service(d->cm);
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A device (urn0, urn1 ...): a port, its addresses, the engine that speaks RoCE on it, the little
+ * network stack that resolves its neighbours, and its connection manager. All of it belongs to one
+ * worker once that runs.
+ */
+#ifndef URNICD_DEVICE_H
+#define URNICD_DEVICE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "config.h"
+#include "engine.h"
+#include "gid.h"
+#include "io.h"
+
+struct capture;
+struct cmgr;
+struct neigh;
+struct worker;
+
+/* What happened to frames beside the engine's own counters. */
+struct device_stats {
+    uint64_t slow_path;  /* frames given to ARP, ND, ICMP */
+    uint64_t own_echo;   /* our own frames that the port gave back */
+    uint64_t copy_fault; /* copies that failed: a client took its memory away (MR-12) */
+    uint64_t port_full;  /* rounds in which frames had to wait for room */
+    uint64_t link_changes;
+};
+
+struct device {
+    const struct config_device *conf;
+    unsigned index;
+    char name[16];
+    uint8_t mac[6];
+    uint64_t guid; /* EUI-64 of the MAC, octets in network order */
+    uint32_t frame_max;
+    uint32_t ip_mtu;
+    unsigned path_mtu; /* enum 1..5 */
+    unsigned tx_want;  /* slots to ask for: adapts to the load */
+    bool tx_blocked;   /* frames wait, and the port has no room */
+    const struct cc_type *cc;
+
+    struct io_port *io;
+    struct worker *worker;
+    struct engine *engine;
+    struct neigh *neigh;
+    struct cmgr *cm;
+    struct capture *captures; /* running ones, linked */
+    struct gid_table gids;
+    struct io_link link;
+    struct device_stats stats;
+};
+
+/* Open the port and set everything up; the worker isn't running yet. On failure a sentence in err
+ * (CONFIG_ERR octets) says what to do. */
+int device_open(struct device **out, const struct config_device *conf, unsigned index,
+                struct worker *worker, uint64_t seed, char *err);
+void device_close(struct device *d);
+
+/* One round on the worker. They return how much there was to do (0 = idle). */
+unsigned device_rx(struct device *d, uint64_t now);
+unsigned device_tx(struct device *d, uint64_t now);
+unsigned device_timers(struct device *d, uint64_t now);
+/* The next time at which device_timers or the port has something to do; UINT64_MAX = none. */
+uint64_t device_deadline(struct device *d, uint64_t now);
+/* Every few ms: link state, the port's own upkeep, neighbours. */
+void device_service(struct device *d, uint64_t now);
+
+/* Change the addresses; on the worker. -EEXIST, -ENOENT, -ENOSPC, -EPERM. */
+int device_addr_add(struct device *d, const struct config_addr *a);
+int device_addr_del(struct device *d, const struct wire_addr *ip);
+
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The GID table of a device: each local address has two entries, RoCE v1 then v2, at an even index.
+ * Entries 0/1 are the link-local IPv6 address, 2/3 the first IPv4 address (so that perftest's -x 3
+ * works); others follow in the order in which they were added. An entry keeps its index as long as
+ * its address lives.
+ */
+#ifndef URNICD_GID_H
+#define URNICD_GID_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "wire.h"
+
+#define GID_PAIRS   32u
+#define GID_ENTRIES (2u * GID_PAIRS)
+
+struct gid_entry {
+    struct wire_addr addr;
+    uint8_t prefix; /* bits in the address's own family */
+    bool used;
+};
+
+struct gid_table {
+    struct gid_entry pair[GID_PAIRS];
+};
+
+/* Empty but for the link-local address made from the MAC (EUI-64). */
+void gid_init(struct gid_table *t, const uint8_t mac[6]);
+/* Returns the index of the v1 entry, -EEXIST or -ENOSPC. */
+int gid_add(struct gid_table *t, const struct wire_addr *addr, uint8_t prefix);
+/* Returns 0, -ENOENT, or -EPERM for the link-local address. */
+int gid_del(struct gid_table *t, const struct wire_addr *addr);
+/* The address at an index (v1 or v2), NULL = empty. */
+const struct gid_entry *gid_at(const struct gid_table *t, unsigned index);
+/* The v2 index of an address, or -ENOENT. */
+int gid_find(const struct gid_table *t, const struct wire_addr *addr);
+/* The local address to reach `remote` from: one on its subnet, else the first of its family (not
+ * link-local unless remote is). NULL = none. */
+const struct gid_entry *gid_source(const struct gid_table *t, const struct wire_addr *remote);
+/* Is `ip` on the subnet of this entry? */
+bool gid_on_link(const struct gid_entry *e, const struct wire_addr *ip);
+bool gid_is_link_local(const struct wire_addr *a);
+
+#endif

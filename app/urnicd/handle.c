@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * An array with a first-in first-out list of free entries.
+ */
+#include "handle.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "limits.h"
+
+void handle_init(struct handle_table *t)
+{
+    memset(t, 0, sizeof(*t));
+    t->used = 1; /* 0 is no handle */
+}
+
+void handle_fini(struct handle_table *t)
+{
+    free(t->entry);
+    memset(t, 0, sizeof(*t));
+}
+
+static int handle_grow(struct handle_table *t)
+{
+    uint32_t size = t->size ? 2 * t->size : 64;
+    struct handle_entry *bigger;
+
+    if (t->size >= QUOTA_HANDLES)
+        return -EDQUOT;
+    bigger = realloc(t->entry, size * sizeof(*bigger));
+    if (!bigger)
+        return -ENOMEM;
+    memset(bigger + t->size, 0, (size - t->size) * sizeof(*bigger));
+    t->entry = bigger;
+    t->size = size;
+    return 0;
+}
+
+int handle_add(struct handle_table *t, enum handle_kind kind, void *object, uint32_t *out)
+{
+    uint32_t h;
+
+    if (t->used >= t->size && !t->first_free) {
+        int rc = handle_grow(t);
+        if (rc < 0)
+            return rc;
+    }
+    if (t->used < t->size) {
+        h = t->used++;
+    } else {
+        h = t->first_free;
+        t->first_free = t->entry[h].next;
+        if (!t->first_free)
+            t->last_free = 0;
+    }
+    t->entry[h] = (struct handle_entry){.object = object, .kind = kind};
+    t->count[kind]++;
+    *out = h;
+    return 0;
+}
+
+void *handle_get(const struct handle_table *t, enum handle_kind kind, uint32_t handle)
+{
+    if (handle == 0 || handle >= t->used || t->entry[handle].kind != kind)
+        return NULL;
+    return t->entry[handle].object;
+}
+
+void handle_del(struct handle_table *t, uint32_t handle)
+{
+    struct handle_entry *e = &t->entry[handle];
+
+    t->count[e->kind]--;
+    *e = (struct handle_entry){0};
+    if (t->last_free)
+        t->entry[t->last_free].next = handle;
+    else
+        t->first_free = handle;
+    t->last_free = handle;
+}
+
+void *handle_each(const struct handle_table *t, enum handle_kind kind, uint32_t *handle)
+{
+    if (t->count[kind] == 0)
+        return NULL;
+    for (uint32_t h = *handle + 1; h < t->used; h++) {
+        if (t->entry[h].kind == kind) {
+            *handle = h;
+            return t->entry[h].object;
+        }
+    }
+    return NULL;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A client's handles: numbers for its objects. 0 is never one; a number is used again only after
+ * all others that are free, so that a stale handle is an error and not somebody else.
+ */
+#ifndef URNICD_HANDLE_H
+#define URNICD_HANDLE_H
+
+#include <stdint.h>
+
+enum handle_kind {
+    HANDLE_FREE,
+    HANDLE_PD,
+    HANDLE_SLAB,
+    HANDLE_MR,
+    HANDLE_MW,
+    HANDLE_CHANNEL,
+    HANDLE_CQ,
+    HANDLE_SRQ,
+    HANDLE_QP,
+    HANDLE_CM_CHANNEL,
+    HANDLE_CM_ID,
+    HANDLE_CAPTURE,
+    HANDLE_KINDS
+};
+
+struct handle_entry {
+    void *object;
+    uint32_t next; /* of the free ones */
+    uint32_t kind; /* enum handle_kind */
+};
+
+struct handle_table {
+    struct handle_entry *entry;
+    uint32_t size, used;
+    uint32_t first_free, last_free; /* 0 = none */
+    uint32_t count[HANDLE_KINDS];
+};
+
+void handle_init(struct handle_table *t);
+void handle_fini(struct handle_table *t);
+/* -ENOMEM, -EDQUOT (QUOTA_HANDLES). */
+int handle_add(struct handle_table *t, enum handle_kind kind, void *object, uint32_t *out);
+/* NULL = no such handle of this kind. */
+void *handle_get(const struct handle_table *t, enum handle_kind kind, uint32_t handle);
+void handle_del(struct handle_table *t, uint32_t handle);
+/* Walk the objects of a kind: *handle begins as 0 and is the handle of what is returned; NULL = no
+ * more. The object returned may be deleted on the way. */
+void *handle_each(const struct handle_table *t, enum handle_kind kind, uint32_t *handle);
+
+#endif

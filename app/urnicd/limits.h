@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Limits of a device and quotas of a client (SEC-22). Beyond a quota a request gets -EDQUOT or
+ * -ENOMEM, and only that client feels it.
+ */
+#ifndef URNICD_LIMITS_H
+#define URNICD_LIMITS_H
+
+/* of a device */
+#define LIMIT_QP      65536u
+#define LIMIT_CQ      65536u
+#define LIMIT_SRQ     16384u
+#define LIMIT_PD      65536u
+#define LIMIT_MR      262144u
+#define LIMIT_MW      65536u
+#define LIMIT_QP_WR   16384u
+#define LIMIT_SGE     16u
+#define LIMIT_INLINE  256u
+#define LIMIT_CQE     1048576u
+#define LIMIT_SRQ_WR  32768u
+#define LIMIT_RD_ATOM 16u
+#define LIMIT_MR_SIZE (1ull << 40)
+#define LIMIT_MCAST   64u
+
+/* of a client */
+#define QUOTA_CLIENTS     1024u /* connections in all */
+#define QUOTA_HANDLES     131072u
+#define QUOTA_QUEUES      65536u        /* doorbell numbers: a power of two */
+#define QUOTA_SLAB_OCTETS (64ull << 30) /* address space; pages count when they are touched */
+#define QUOTA_CHANNELS    256u
+
+/* of a round, so that no client stalls others (SHM-08) */
+#define ROUND_DOORBELLS 64u /* taken out of a context's ring */
+#define ROUND_ENTRIES   64u /* taken out of one queue */
+#define ROUND_QUEUES    64u /* of one context that are served */
+
+#endif

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * See linkctl.h.
+ */
+#include "linkctl.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "log.h"
+#include "mem/mem_link.h"
+#include "stats.h"
+
+/* ---- emulated links -------------------------------------------------------------------------- */
+
+static struct mem_link *linkctl_link(const struct device *d)
+{
+    char name[MEM_LINK_NAME];
+    const char *spec = d->conf->port;
+    size_t len;
+
+    if (strncmp(spec, "mem:", 4) != 0)
+        return NULL;
+    len = strcspn(spec + 4, ",");
+    if (len >= sizeof(name))
+        return NULL;
+    memcpy(name, spec + 4, len);
+    name[len] = '\0';
+    return mem_link_get(name);
+}
+
+int linkctl_set(struct device *d, const struct ipc_link_admin *in, uint64_t now)
+{
+    struct mem_link *link = linkctl_link(d);
+    struct mem_link_faults f;
+    enum { UP, RATE, DELAY, LOSS, REORDER, DUP, CORRUPT, ECN };
+
+    if (!link)
+        return -ENODEV;
+    unsigned dir = mem_link_index(d->io);
+    mem_link_faults_get(link, dir, &f);
+#define GIVEN(bit) ((in->mask & (1u << (bit))) != 0)
+    if (GIVEN(RATE))
+        f.rate = in->rate;
+    if (GIVEN(DELAY))
+        f.delay = in->delay_ns;
+    if (GIVEN(LOSS))
+        f.loss = in->loss_ppm / 1e6;
+    if (GIVEN(REORDER))
+        f.reorder = in->reorder_ppm / 1e6;
+    if (GIVEN(DUP))
+        f.dup = in->duplicate_ppm / 1e6;
+    if (GIVEN(CORRUPT))
+        f.corrupt = in->corrupt_ppm / 1e6;
+    if (GIVEN(ECN))
+        f.ecn_pmax = in->ecn_ppm / 1e6;
+    mem_link_faults_set(link, dir, &f);
+    if (GIVEN(UP))
+        mem_link_up(link, dir, in->up != 0, now);
+#undef GIVEN
+    mem_link_put(link);
+    return 0;
+}
+
+/* ---- JSON ------------------------------------------------------------------------------------ */
+
+struct stats_job {
+    struct device *device;
+    struct stats_entry entry[STATS_MAX];
+    unsigned n;
+};
+
+static void stats_run(void *arg, uint64_t now)
+{
+    struct stats_job *job = arg;
+
+    (void)now;
+    job->n = stats_collect(job->device, job->entry);
+}
+
+static int admin_stats(struct request *r, const json_t *in, char *out, size_t size)
+{
+    static const char *const names[] = {"text", "json", "prometheus"};
+    const char *device = json_string_value(json_object_get(in, "device"));
+    const char *format = json_string_value(json_object_get(in, "format"));
+    unsigned form = STATS_JSON;
+    struct stats_job job;
+    size_t used = 0;
+    bool found = false;
+
+    for (unsigned i = 0; format && i < 3; i++)
+        form = strcmp(format, names[i]) == 0 ? i : form;
+    for (unsigned i = 0; i < r->daemon->ndevice; i++) {
+        job.device = r->daemon->device[i];
+        if (device && strcmp(device, job.device->name) != 0)
+            continue;
+        worker_call(job.device->worker, stats_run, &job);
+        size_t room = used < size ? size - used : 0;
+        /* Several JSON objects become one a line. */
+        if (found && form == STATS_JSON && room > 1) {
+            out[used++] = '\n';
+            room--;
+        }
+        used += stats_format(job.device->name, job.entry, job.n, (enum stats_format)form,
+                             out + used, room);
+        if (used >= size)
+            return -EMSGSIZE;
+        found = true;
+    }
+    return found ? (int)used : -ENODEV;
+}
+
+static int admin_log_level(struct request *r, const json_t *in, char *out, size_t size)
+{
+    const char *level = json_string_value(json_object_get(in, "level"));
+    enum log_level l;
+
+    if (r->client->uid != 0 && r->client->uid != geteuid())
+        return -EPERM;
+    if (!level || log_level_parse(level, &l) < 0)
+        return -EINVAL;
+    log_set_level(l);
+    return snprintf(out, size, "{\"level\":\"%s\"}", log_level_names[l]);
+}
+
+static int admin_config(struct request *r, const json_t *in, char *out, size_t size)
+{
+    json_t *list = json_array(), *root = json_object();
+
+    (void)in;
+    for (unsigned i = 0; i < r->daemon->ndevice; i++) {
+        const struct device *d = r->daemon->device[i];
+        json_array_append_new(list, json_pack("{s:s, s:s, s:i, s:i, s:i, s:b}", "name", d->name,
+                                              "port", d->conf->port, "mtu", (int)d->ip_mtu, "vlan",
+                                              (int)d->conf->vlan, "worker", (int)d->worker->index,
+                                              "up", d->link.up ? 1 : 0));
+    }
+    json_object_set_new(root, "devices", list);
+    json_object_set_new(root, "socket", json_string(r->daemon->conf.socket));
+    json_object_set_new(root, "workers", json_integer(r->daemon->nworker));
+    json_object_set_new(root, "clients", json_integer(r->daemon->nclient));
+    size_t n = json_dumpb(root, out, size, JSON_COMPACT);
+    json_decref(root);
+    return n > 0 && n <= size ? (int)n : -EMSGSIZE;
+}
+
+int linkctl_admin(struct request *r, const char *text, size_t len, char *out, size_t size)
+{
+    static const struct {
+        const char *cmd;
+        int (*run)(struct request *r, const json_t *in, char *out, size_t size);
+    } cmds[] = {
+        {"stats", admin_stats},
+        {"log-level", admin_log_level},
+        {"config", admin_config},
+    };
+    json_t *in = json_loadb(text, len, JSON_REJECT_DUPLICATES, NULL);
+    const char *cmd = json_string_value(json_object_get(in, "cmd"));
+    int rc = in && cmd ? -ENOTSUP : -EBADMSG;
+
+    for (size_t i = 0; cmd && i < sizeof(cmds) / sizeof(cmds[0]); i++) {
+        if (strcmp(cmd, cmds[i].cmd) == 0)
+            rc = cmds[i].run(r, in, out, size);
+    }
+    json_decref(in);
+    return rc;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Steering that has no struct of its own: emulated links, and requests in JSON.
+ */
+#ifndef URNICD_LINKCTL_H
+#define URNICD_LINKCTL_H
+
+#include "request.h"
+
+/* Change the faults of the emulated link below a device. -ENODEV: its port isn't on one. */
+int linkctl_set(struct device *d, const struct ipc_link_admin *in, uint64_t now);
+
+/* One JSON object in, one out: {"cmd": "stats", "device": "urn0", "format": "json"},
+ * {"cmd": "config"}, {"cmd": "log-level", "level": "debug"}. Returns the octets written to out, or
+ * -errno: -EBADMSG not JSON, -ENOTSUP unknown cmd, -EMSGSIZE. On the control thread. */
+int linkctl_admin(struct request *r, const char *text, size_t len, char *out, size_t size);
+
+#endif

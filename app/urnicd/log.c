@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Each line is formatted into one buffer and written with one write(), so lines of different
+ * threads never mix.
+ */
+#include "log.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "clock.h"
+
+#define LOG_LINE_MAX   1024u
+#define LOG_PER_SECOND 10u
+
+const char *const log_level_names[LOG_LEVELS] = {"error", "warn", "info", "debug"};
+
+static _Atomic int log_level = LOG_INFO;
+
+void log_set_level(enum log_level level)
+{
+    atomic_store_explicit(&log_level, (int)level, memory_order_relaxed);
+}
+
+enum log_level log_get_level(void)
+{
+    return (enum log_level)atomic_load_explicit(&log_level, memory_order_relaxed);
+}
+
+int log_level_parse(const char *s, enum log_level *out)
+{
+    for (unsigned i = 0; i < LOG_LEVELS; i++) {
+        if (strcmp(s, log_level_names[i]) == 0) {
+            *out = (enum log_level)i;
+            return 0;
+        }
+    }
+    return -EINVAL;
+}
+
+static void log_emit(const char *line, size_t len)
+{
+    while (len > 0) {
+        ssize_t n = write(STDERR_FILENO, line, len);
+        if (n <= 0)
+            return; /* nowhere left to complain */
+        line += n;
+        len -= (size_t)n;
+    }
+}
+
+/* May this site write now? *suppressed = lines it dropped in the second that ended. */
+static bool log_budget(struct log_site *site, uint32_t *suppressed)
+{
+    uint64_t second = clock_now() / CLOCK_SEC + 1;
+    uint64_t seen = atomic_load_explicit(&site->second, memory_order_relaxed);
+
+    *suppressed = 0;
+    if (seen != second &&
+        atomic_compare_exchange_strong_explicit(&site->second, &seen, second, memory_order_relaxed,
+                                                memory_order_relaxed)) {
+        uint32_t used = atomic_exchange_explicit(&site->used, 0, memory_order_relaxed);
+        if (used > LOG_PER_SECOND)
+            *suppressed = used - LOG_PER_SECOND;
+    }
+    return atomic_fetch_add_explicit(&site->used, 1, memory_order_relaxed) < LOG_PER_SECOND;
+}
+
+void log_write(struct log_site *site, enum log_level level, const char *subsystem, const char *fmt,
+               ...)
+{
+    char line[LOG_LINE_MAX];
+    uint32_t suppressed;
+    int len;
+
+    if (!log_budget(site, &suppressed))
+        return;
+    len = snprintf(line, sizeof(line), "%s %s: ", log_level_names[level], subsystem);
+    if (suppressed > 0)
+        len += snprintf(line + len, sizeof(line) - (size_t)len, "(%u such lines dropped) ",
+                        suppressed);
+
+    va_list ap;
+    va_start(ap, fmt);
+    int text = vsnprintf(line + len, sizeof(line) - (size_t)len - 1, fmt, ap);
+    va_end(ap);
+    if (text > 0)
+        len += text;
+    if ((size_t)len > sizeof(line) - 2)
+        len = (int)sizeof(line) - 2;
+    line[len++] = '\n';
+    log_emit(line, (size_t)len);
+}

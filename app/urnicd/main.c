@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * urnicd: start, serve, drain, stop.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "control.h"
+#include "log.h"
+#include "options.h"
+
+#define DRAIN_NS (200 * CLOCK_MS) /* for what the peers must still be told, on SIGTERM */
+
+static unsigned cores(void)
+{
+    cpu_set_t set;
+
+    return sched_getaffinity(0, sizeof(set), &set) == 0 ? (unsigned)CPU_COUNT(&set) : 1;
+}
+
+/* How many workers, on which cores. */
+static int start_workers(struct urnicd *d, char *err)
+{
+    struct config *c = &d->conf;
+    unsigned n = c->workers;
+
+    if (n == 0) {
+        n = c->ndev < cores() ? c->ndev : cores();
+        for (unsigned i = 0; i < c->ndev; i++) {
+            if (c->dev[i].worker >= (int)n)
+                n = (unsigned)c->dev[i].worker + 1;
+        }
+    }
+    for (unsigned i = 0; i < n; i++) {
+        int cpu = c->ncpu ? c->cpu[i % c->ncpu] : -1;
+        int rc = worker_init(&d->worker[i], i, cpu, c->idle);
+        if (rc < 0) {
+            snprintf(err, CONFIG_ERR, "worker %u: %s", i, strerror(-rc));
+            return rc;
+        }
+        d->nworker++;
+    }
+    return 0;
+}
+
+static int start_devices(struct urnicd *d, char *err)
+{
+    uint64_t seed = d->conf.seed;
+
+    if (seed == 0)
+        (void)!getrandom(&seed, sizeof(seed), 0);
+    for (unsigned i = 0; i < d->conf.ndev; i++) {
+        const struct config_device *c = &d->conf.dev[i];
+        unsigned w = c->worker >= 0 ? (unsigned)c->worker : i % d->nworker;
+        int rc = device_open(&d->device[i], c, i, &d->worker[w], seed + i, err);
+        if (rc < 0)
+            return rc;
+        d->ndevice++;
+    }
+    return 0;
+}
+
+static int start_threads(struct urnicd *d, char *err)
+{
+    for (unsigned i = 0; i < d->nworker; i++) {
+        int rc = worker_start(&d->worker[i]);
+        if (rc < 0) {
+            snprintf(err, CONFIG_ERR,
+                     "worker %u: cpu=%d: %s: choose cores of this machine with --cpu", i,
+                     d->worker[i].cpu, strerror(-rc));
+            return rc;
+        }
+    }
+    return 0;
+}
+
+static void announce(const struct urnicd *d)
+{
+    for (unsigned i = 0; i < d->ndevice; i++) {
+        const struct device *dev = d->device[i];
+        const uint8_t *m = dev->mac;
+        char text[64] = "no address";
+        if (dev->conf->naddr > 0)
+            wire_addr_str(&dev->conf->addr[0].ip, text, sizeof(text));
+        log_info("daemon",
+                 "%s: port %s, %s, MAC %02x:%02x:%02x:%02x:%02x:%02x, path MTU %u, worker %u",
+                 dev->name, dev->conf->port, text, m[0], m[1], m[2], m[3], m[4], m[5],
+                 wire_mtu_octets(dev->path_mtu), dev->worker->index);
+    }
+    log_info("daemon", "serving at %s", d->conf.socket);
+}
+
+/* Tell systemd, if it started us. */
+static void notify_ready(void)
+{
+    const char *path = getenv("NOTIFY_SOCKET");
+    struct sockaddr_un sa = {.sun_family = AF_UNIX};
+    static const char text[] = "READY=1";
+
+    if (!path || strlen(path) >= sizeof(sa.sun_path))
+        return;
+    size_t len = strlen(path);
+    memcpy(sa.sun_path, path, len);
+    if (path[0] == '@')
+        sa.sun_path[0] = '\0';
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return;
+    (void)sendto(fd, text, sizeof(text) - 1, MSG_NOSIGNAL, (const struct sockaddr *)&sa,
+                 (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len));
+    close(fd);
+}
+
+/* Serve until told to stop. `ready` (or -1): a pipe to whoever waits for the start. */
+static int serve(struct urnicd *d, int ready)
+{
+    char err[CONFIG_ERR] = "";
+    int rc = memory_init();
+
+    if (rc == 0)
+        rc = start_workers(d, err);
+    if (rc == 0)
+        rc = start_devices(d, err);
+    if (rc == 0)
+        rc = control_open(d, err);
+    if (rc == 0)
+        rc = start_threads(d, err);
+    if (rc == 0) {
+        announce(d);
+        notify_ready();
+        if (ready >= 0) {
+            (void)!write(ready, "", 1);
+            close(ready);
+        }
+        control_run(d);
+    } else {
+        log_error("daemon", "%s", err[0] ? err : strerror(-rc));
+    }
+    bool clients = d->nclient > 0;
+    control_close(d);
+    if (clients)
+        nanosleep(&(struct timespec){.tv_nsec = (long)DRAIN_NS}, NULL);
+    for (unsigned i = 0; i < d->nworker; i++)
+        worker_stop(&d->worker[i]);
+    for (unsigned i = 0; i < d->ndevice; i++)
+        device_close(d->device[i]);
+    for (unsigned i = 0; i < d->nworker; i++)
+        worker_fini(&d->worker[i]);
+    return rc < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+/* Go to the background: the parent returns once the child serves, with a status that says whether.
+ */
+static int background(struct urnicd *d)
+{
+    int fds[2], status;
+    char ok;
+
+    if (pipe2(fds, O_CLOEXEC) < 0) {
+        log_error("daemon", "pipe: %s", strerror(errno));
+        return EXIT_FAILURE;
+    }
+    pid_t pid = fork();
+    if (pid < 0) {
+        log_error("daemon", "fork: %s", strerror(errno));
+        return EXIT_FAILURE;
+    }
+    if (pid == 0) {
+        int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+        close(fds[0]);
+        setsid();
+        dup2(null, STDIN_FILENO);
+        dup2(null, STDOUT_FILENO); /* stderr stays: the log */
+        return serve(d, fds[1]);
+    }
+    close(fds[1]);
+    if (read(fds[0], &ok, 1) == 1)
+        return EXIT_SUCCESS;
+    waitpid(pid, &status, 0);
+    return EXIT_FAILURE;
+}
+
+int main(int argc, char **argv)
+{
+    static struct urnicd d = {.epfd = -1, .listen_fd = -1, .signal_fd = -1};
+    enum options_what what;
+    char err[CONFIG_ERR] = "";
+    sigset_t set;
+
+    if (options_parse(argc, argv, &d.conf, &what, err) < 0) {
+        fprintf(stderr, "urnicd: %s\n", err);
+        return 2;
+    }
+    if (what == OPTIONS_CHECK)
+        printf("configuration is good: %u device%s\n", d.conf.ndev, d.conf.ndev == 1 ? "" : "s");
+    if (what != OPTIONS_RUN)
+        return EXIT_SUCCESS;
+
+    log_set_level(d.conf.log_level);
+    /* Before any thread: signals come to the control thread only, by its descriptor. */
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+    /* Slabs, sockets and regions are descriptors while they are made: ask for what is allowed. */
+    struct rlimit lim;
+    if (getrlimit(RLIMIT_NOFILE, &lim) == 0 && lim.rlim_cur < lim.rlim_max) {
+        lim.rlim_cur = lim.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &lim);
+    }
+    return d.conf.foreground ? serve(&d, -1) : background(&d);
+}

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The handler must find a faulting address's mapping without locks and without following a pointer
+ * that another thread may free, so the bounds and the broken flag live in a static table.
+ */
+#include "memory.h"
+
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#define MEMORY_SLOTS 65536u
+
+static struct memory_slot {
+    _Atomic uintptr_t begin, end; /* 0, 0 = free */
+    _Atomic bool broken;
+} memory_slots[MEMORY_SLOTS];
+
+static _Atomic uint32_t memory_high; /* slots ever used: bounds the handler's scan */
+static uint32_t memory_live, memory_hint;
+static pthread_mutex_t memory_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void memory_on_sigbus(int sig, siginfo_t *info, void *context)
+{
+    uintptr_t addr = (uintptr_t)info->si_addr;
+    uint32_t high = atomic_load_explicit(&memory_high, memory_order_acquire);
+    int saved = errno;
+
+    (void)context;
+    for (uint32_t i = 0; i < high; i++) {
+        struct memory_slot *s = &memory_slots[i];
+        uintptr_t begin = atomic_load_explicit(&s->begin, memory_order_relaxed);
+        uintptr_t end = atomic_load_explicit(&s->end, memory_order_relaxed);
+        if (addr < begin || addr >= end)
+            continue;
+        atomic_store_explicit(&s->broken, true, memory_order_relaxed);
+        /* The raw call: async-signal-safe whatever wraps mmap. */
+        long rc = syscall(SYS_mmap, begin, end - begin, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+        if ((uintptr_t)rc == begin) {
+            errno = saved;
+            return;
+        }
+        break;
+    }
+    /* Not ours: die of it as usual. */
+    signal(sig, SIG_DFL);
+    raise(sig);
+}
+
+int memory_init(void)
+{
+    struct sigaction sa = {.sa_sigaction = memory_on_sigbus, .sa_flags = SA_SIGINFO};
+
+    sigemptyset(&sa.sa_mask);
+    return sigaction(SIGBUS, &sa, NULL) < 0 ? -errno : 0;
+}
+
+static int memory_slot_take(void *begin, size_t len, uint32_t *out)
+{
+    int rc = -ENOSPC;
+
+    pthread_mutex_lock(&memory_lock);
+    for (uint32_t n = 0; n < MEMORY_SLOTS; n++) {
+        uint32_t i = (memory_hint + n) % MEMORY_SLOTS;
+        struct memory_slot *s = &memory_slots[i];
+        if (atomic_load_explicit(&s->end, memory_order_relaxed) != 0)
+            continue;
+        atomic_store_explicit(&s->broken, false, memory_order_relaxed);
+        atomic_store_explicit(&s->begin, (uintptr_t)begin, memory_order_relaxed);
+        atomic_store_explicit(&s->end, (uintptr_t)begin + len, memory_order_relaxed);
+        if (i >= atomic_load_explicit(&memory_high, memory_order_relaxed))
+            atomic_store_explicit(&memory_high, i + 1, memory_order_release);
+        memory_live++;
+        memory_hint = i + 1;
+        *out = i;
+        rc = 0;
+        break;
+    }
+    pthread_mutex_unlock(&memory_lock);
+    return rc;
+}
+
+static void memory_slot_give(uint32_t i)
+{
+    pthread_mutex_lock(&memory_lock);
+    atomic_store_explicit(&memory_slots[i].begin, 0, memory_order_relaxed);
+    atomic_store_explicit(&memory_slots[i].end, 0, memory_order_relaxed);
+    memory_live--;
+    if (i < memory_hint)
+        memory_hint = i; /* low slots first keeps the handler's scan short */
+    pthread_mutex_unlock(&memory_lock);
+}
+
+unsigned memory_count(void)
+{
+    pthread_mutex_lock(&memory_lock);
+    unsigned n = memory_live;
+    pthread_mutex_unlock(&memory_lock);
+    return n;
+}
+
+/* Map [off, off+len) of fd, whatever its page size. */
+static int memory_map(int fd, uint64_t off, uint64_t len, size_t page, bool writable,
+                      struct memory **out)
+{
+    uint64_t head = off % page;
+    uint64_t map_len = (head + len + page - 1) / page * page;
+    struct memory *m = calloc(1, sizeof(*m));
+
+    if (!m)
+        return -ENOMEM;
+    void *at = mmap(NULL, map_len, PROT_READ | (writable ? PROT_WRITE : 0), MAP_SHARED, fd,
+                    (off_t)(off - head));
+    int rc = at == MAP_FAILED ? -errno : memory_slot_take(at, map_len, &m->slot);
+    if (rc < 0) {
+        if (at != MAP_FAILED)
+            munmap(at, map_len);
+        free(m);
+        return rc == -EPERM ? -EACCES : rc;
+    }
+    m->base = (uint8_t *)at + head;
+    m->len = len;
+    m->map_off = head;
+    m->map_len = map_len;
+    m->writable = writable;
+    m->broken = &memory_slots[m->slot].broken;
+    *out = m;
+    return 0;
+}
+
+int memory_slab(const char *name, size_t len, struct memory **out, int *fd)
+{
+    const size_t page = 4096;
+
+    len = (len + page - 1) / page * page;
+    int memfd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (memfd < 0)
+        return -errno;
+    int rc = 0;
+    if (ftruncate(memfd, (off_t)len) < 0 ||
+        fcntl(memfd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
+        rc = -errno;
+    if (rc == 0)
+        rc = memory_map(memfd, 0, len, page, true, out);
+    if (rc < 0) {
+        close(memfd);
+        return rc;
+    }
+    *fd = memfd;
+    return 0;
+}
+
+int memory_foreign(int fd, uint64_t off, uint64_t len, bool writable, struct memory **out)
+{
+    struct statfs fs;
+    struct stat st;
+    size_t page = 4096;
+
+    if (fstatfs(fd, &fs) < 0 || fstat(fd, &st) < 0)
+        return -errno;
+    if (fs.f_type == HUGETLBFS_MAGIC)
+        page = (size_t)fs.f_bsize;
+    else if (fs.f_type != TMPFS_MAGIC)
+        return -EINVAL;
+    if (!S_ISREG(st.st_mode) || len == 0)
+        return -EINVAL;
+    if (off > (uint64_t)st.st_size || len > (uint64_t)st.st_size - off)
+        return -EFAULT;
+    return memory_map(fd, off, len, page, writable, out);
+}
+
+void memory_free(struct memory *m)
+{
+    if (!m)
+        return;
+    memory_slot_give(m->slot);
+    munmap(m->base - m->map_off, m->map_len);
+    free(m);
+}
+
+static uint64_t *memory_word(const struct mem_piece *p)
+{
+    const struct memory *m = p->obj;
+    uint8_t *at = m->base + p->off;
+
+    if (!memory_holds(m, p->off, 8) || !m->writable || (uintptr_t)at % 8 != 0)
+        return NULL;
+    return (uint64_t *)(void *)at;
+}
+
+int memory_cas(const struct mem_piece *dst, uint64_t compare, uint64_t swap, uint64_t *orig)
+{
+    uint64_t *word = memory_word(dst);
+
+    if (!word)
+        return -EFAULT;
+    __atomic_compare_exchange_n(word, &compare, swap, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+    *orig = compare;
+    atomic_signal_fence(memory_order_seq_cst);
+    return memory_is_broken(dst->obj) ? -EFAULT : 0;
+}
+
+int memory_fadd(const struct mem_piece *dst, uint64_t add, uint64_t *orig)
+{
+    uint64_t *word = memory_word(dst);
+
+    if (!word)
+        return -EFAULT;
+    *orig = __atomic_fetch_add(word, add, __ATOMIC_SEQ_CST);
+    atomic_signal_fence(memory_order_seq_cst);
+    return memory_is_broken(dst->obj) ? -EFAULT : 0;
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Memory shared with clients: slabs that the daemon makes and seals, and foreign objects (memfd,
+ * /dev/shm, SysV, hugetlbfs) that a client passes and the daemon maps.
+ *
+ * The owner of a foreign object may truncate or punch it at any time; touching a page that is gone
+ * raises SIGBUS. The handler installed here then puts zero pages in the place of the whole mapping
+ * and marks it broken, the access goes on harmlessly, and the copy function reports -EFAULT
+ * (MR-12). An access that doesn't fault pays one load and one branch. Nothing else survives a
+ * SIGBUS.
+ *
+ * Threads: map and unmap from the control thread or before workers start; access from one worker.
+ */
+#ifndef URNICD_MEMORY_H
+#define URNICD_MEMORY_H
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "mem.h"
+
+/* One mapping. The obj of a mem_seg and a mem_piece points to one. */
+struct memory {
+    uint8_t *base;
+    size_t len;
+    const _Atomic bool *broken; /* true: pages were lost; the content is gone for good */
+    bool writable;
+    uint32_t slot;  /* memory.c's */
+    size_t map_off; /* base - start of the mapping */
+    size_t map_len;
+};
+
+/* Install the SIGBUS handler; once, before any other function. 0 or -errno. */
+int memory_init(void);
+
+/* Make a zeroed, sealed (no shrink, grow or new seals) slab of at least `len` octets and map it.
+ * *fd is for the client, the caller closes it. -ENOMEM, -ENFILE, -ENOSPC (too many mappings). */
+int memory_slab(const char *name, size_t len, struct memory **out, int *fd);
+
+/* Map [off, off+len) of a client's object. The caller keeps `fd`. -EINVAL when the file isn't on
+ * tmpfs or hugetlbfs (a page of any other may block the worker for ever), -EFAULT when it is
+ * shorter than that, -EACCES when `writable` isn't permitted, -ENOMEM, -ENOSPC. */
+int memory_foreign(int fd, uint64_t off, uint64_t len, bool writable, struct memory **out);
+
+/* Unmap. No piece of it may be in use. NULL is allowed. */
+void memory_free(struct memory *m);
+
+/* Live mappings, for leak tests. */
+unsigned memory_count(void);
+
+static inline bool memory_is_broken(const struct memory *m)
+{
+    return atomic_load_explicit(m->broken, memory_order_relaxed);
+}
+
+/* Does the piece lie inside its mapping? lib/mem has checked it against the region; this guards
+ * against a mistake there. */
+static inline bool memory_holds(const struct memory *m, uint64_t off, uint64_t len)
+{
+    return off <= m->len && len <= m->len - off;
+}
+
+/* src[0..len) -> dst / src -> dst[0..len). 0 or -EFAULT (then some octets may have been moved). */
+static inline int memory_put(const struct mem_piece *dst, const void *src)
+{
+    const struct memory *m = dst->obj;
+
+    if (!memory_holds(m, dst->off, dst->len) || !m->writable)
+        return -EFAULT;
+    memcpy(m->base + dst->off, src, dst->len);
+    atomic_signal_fence(memory_order_seq_cst);
+    return memory_is_broken(m) ? -EFAULT : 0;
+}
+
+static inline int memory_get(void *dst, const struct mem_piece *src)
+{
+    const struct memory *m = src->obj;
+
+    if (!memory_holds(m, src->off, src->len))
+        return -EFAULT;
+    memcpy(dst, m->base + src->off, src->len);
+    atomic_signal_fence(memory_order_seq_cst);
+    return memory_is_broken(m) ? -EFAULT : 0;
+}
+
+/* Atomic on 8 aligned octets, also against the client's own atomics (ATM-01). 0 or -EFAULT. */
+int memory_cas(const struct mem_piece *dst, uint64_t compare, uint64_t swap, uint64_t *orig);
+int memory_fadd(const struct mem_piece *dst, uint64_t add, uint64_t *orig);
+
+#endif

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * lib/net answers a frame with at most one frame; answers wait here for room in the port. Queue
+ * pairs send without asking for their neighbour again, so its next hop is watched for them, and a
+ * new MAC is put into each of them (WIRE-07).
+ */
+#include "neigh.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clock.h"
+#include "context.h"
+#include "device.h"
+#include "log.h"
+#include "net.h"
+
+#define NEIGH_REPLIES 16u
+
+struct neigh_reply {
+    uint32_t len;
+    uint8_t frame[IO_FRAME_MAX];
+};
+
+struct neigh {
+    struct device *device;
+    struct net_port *port;
+    struct neigh_waiter *waiters;
+    bool dirty;            /* net_tx or net_next_change may have something */
+    unsigned first, count; /* of the replies */
+    struct neigh_reply reply[NEIGH_REPLIES];
+};
+
+struct neigh *neigh_create(struct device *d)
+{
+    struct neigh *n = calloc(1, sizeof(*n));
+    struct net_config conf = {.vlan = d->conf->vlan, .mtu = (uint16_t)d->ip_mtu};
+
+    if (!n)
+        return NULL;
+    memcpy(conf.mac, d->mac, 6);
+    n->device = d;
+    n->port = net_port_new(&conf, clock_now());
+    if (!n->port) {
+        free(n);
+        return NULL;
+    }
+    for (unsigned i = 0; i < d->conf->ngw; i++)
+        net_gateway_set(n->port, &d->conf->gw[i]);
+    n->dirty = true;
+    return n;
+}
+
+void neigh_destroy(struct neigh *n)
+{
+    net_port_free(n->port);
+    free(n);
+}
+
+int neigh_addr_add(struct neigh *n, const struct config_addr *a)
+{
+    n->dirty = true;
+    int rc = net_addr_add(n->port, &a->ip, a->prefix, clock_now());
+    return rc == -EEXIST ? 0 : rc; /* the link-local address is lib/net's from the start */
+}
+
+void neigh_addr_del(struct neigh *n, const struct wire_addr *ip)
+{
+    net_addr_del(n->port, ip);
+    n->dirty = true;
+}
+
+void neigh_link_up(struct neigh *n, uint64_t now)
+{
+    net_announce(n->port, now);
+    n->dirty = true;
+}
+
+/* ---- frames ---------------------------------------------------------------------------------- */
+
+void neigh_rx(struct neigh *n, const uint8_t *frame, uint32_t len, uint64_t now)
+{
+    struct neigh_reply *r = &n->reply[(n->first + n->count) % NEIGH_REPLIES];
+    size_t cap = n->count < NEIGH_REPLIES ? sizeof(r->frame) : 0;
+
+    r->len = (uint32_t)net_rx(n->port, frame, len, now, r->frame, cap);
+    if (r->len > 0)
+        n->count++;
+    n->dirty = true;
+}
+
+bool neigh_tx_ready(const struct neigh *n)
+{
+    return n->count > 0 || n->dirty;
+}
+
+uint32_t neigh_tx(struct neigh *n, uint8_t *buf, uint32_t cap, uint64_t now)
+{
+    while (n->count > 0) {
+        struct neigh_reply *r = &n->reply[n->first];
+        n->first = (n->first + 1) % NEIGH_REPLIES;
+        n->count--;
+        if (r->len <= cap) {
+            memcpy(buf, r->frame, r->len);
+            return r->len;
+        }
+    }
+    uint32_t len = (uint32_t)net_tx(n->port, buf, cap, now);
+    if (len == 0)
+        n->dirty = false;
+    return len;
+}
+
+/* ---- who has it ------------------------------------------------------------------------------ */
+
+int neigh_lookup(struct neigh *n, const struct wire_addr *src, const struct wire_addr *dst,
+                 uint8_t mac[6], uint64_t now)
+{
+    int rc = net_resolve(n->port, dst, now, mac);
+
+    (void)src;
+    if (rc == 0)
+        return 0;
+    n->dirty = true;
+    if (rc == -EINPROGRESS || rc == -ENOBUFS)
+        return -EAGAIN;
+    return rc;
+}
+
+/* True: w->done was called. */
+static bool neigh_try(struct neigh *n, struct neigh_waiter *w, uint64_t now)
+{
+    uint8_t mac[6];
+    int rc = neigh_lookup(n, &w->src, &w->dst, mac, now);
+
+    if (rc == -EAGAIN && now < w->deadline)
+        return false;
+    w->done(w, rc == -EAGAIN ? -ETIMEDOUT : rc, mac, now);
+    return true;
+}
+
+void neigh_wait(struct neigh *n, struct neigh_waiter *w, uint64_t timeout_ns, uint64_t now)
+{
+    w->deadline = now + timeout_ns;
+    if (neigh_try(n, w, now))
+        return;
+    w->next = n->waiters;
+    n->waiters = w;
+}
+
+void neigh_cancel(struct neigh *n, struct neigh_waiter *w)
+{
+    for (struct neigh_waiter **p = &n->waiters; *p; p = &(*p)->next) {
+        if (*p == w) {
+            *p = w->next;
+            return;
+        }
+    }
+}
+
+static void neigh_waiters(struct neigh *n, uint64_t now)
+{
+    struct neigh_waiter *w = n->waiters, *next;
+
+    n->waiters = NULL;
+    for (; w; w = next) {
+        next = w->next;
+        if (!neigh_try(n, w, now)) {
+            w->next = n->waiters;
+            n->waiters = w;
+        }
+    }
+}
+
+/* ---- queue pairs ----------------------------------------------------------------------------- */
+
+void neigh_watch(struct neigh *n, struct client_qp *qp, const struct wire_addr *dst, uint64_t now)
+{
+    struct wire_addr hop;
+
+    neigh_unwatch(n, qp);
+    if (net_next_hop(n->port, dst, &hop) < 0 || wire_addr_is_multicast(&hop))
+        return;
+    int rc = net_watch(n->port, &hop, now);
+    n->dirty = true;
+    if (rc == -ENETUNREACH || rc == -ENOBUFS)
+        return;
+    qp->hop = hop;
+    qp->watched = true;
+}
+
+void neigh_unwatch(struct neigh *n, struct client_qp *qp)
+{
+    if (!qp->watched)
+        return;
+    net_unwatch(n->port, &qp->hop);
+    qp->watched = false;
+}
+
+static bool neigh_qp_update(void *arg, struct qp *qp)
+{
+    const struct net_change *c = arg;
+    struct engine_qp_params caps;
+    struct engine_qp_attr attr;
+
+    if (engine_qp_query(qp, &attr, &caps) == 0 && caps.arg) {
+        struct client_qp *cqp = caps.arg;
+        if (cqp->watched && memcmp(cqp->hop.b, c->addr.b, 16) == 0)
+            engine_qp_set_dmac(qp, c->mac);
+    }
+    return true;
+}
+
+static void neigh_changes(struct neigh *n)
+{
+    struct net_change c;
+    char text[64];
+
+    while (net_next_change(n->port, &c)) {
+        log_debug("neigh", "%s: %s is at %02x:%02x:%02x:%02x:%02x:%02x%s", n->device->name,
+                  wire_addr_str(&c.addr, text, sizeof(text)), c.mac[0], c.mac[1], c.mac[2],
+                  c.mac[3], c.mac[4], c.mac[5], c.reachable ? "" : " no more");
+        if (c.reachable)
+            engine_qp_each(n->device->engine, neigh_qp_update, &c);
+    }
+}
+
+/* ---- time ------------------------------------------------------------------------------------ */
+
+unsigned neigh_run(struct neigh *n, uint64_t now)
+{
+    bool due = net_deadline(n->port) <= now;
+
+    if (due)
+        net_expire(n->port, now);
+    if (!due && !n->dirty)
+        return 0;
+    n->dirty = true; /* until net_tx has nothing more */
+    neigh_changes(n);
+    if (n->waiters)
+        neigh_waiters(n, now);
+    return due ? 1 : 0;
+}
+
+uint64_t neigh_deadline(const struct neigh *n)
+{
+    uint64_t at = net_deadline(n->port);
+
+    for (const struct neigh_waiter *w = n->waiters; w; w = w->next) {
+        if (w->deadline < at)
+            at = w->deadline;
+    }
+    return at;
+}
+
+unsigned neigh_counters(const struct neigh *n, struct neigh_counter *out, unsigned max)
+{
+    unsigned i = 0;
+
+    for (; i < NET_COUNTERS && i < max; i++) {
+        out[i].name = net_counter_name((enum net_counter)i);
+        out[i].value = net_counter(n->port, (enum net_counter)i);
+    }
+    return i;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Neighbours of a device: who has which MAC. Wraps lib/net (ARP, ND, ICMP echo; sans-IO) for one
+ * device and adds waiting for an answer. On the device's worker.
+ */
+#ifndef URNICD_NEIGH_H
+#define URNICD_NEIGH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "config.h"
+#include "wire.h"
+
+struct client_qp;
+struct device;
+struct neigh;
+
+/* Somebody who waits for a neighbour's MAC. Embed it; it is on a list until done is called or
+ * neigh_cancel. */
+struct neigh_waiter {
+    struct neigh_waiter *next;
+    struct wire_addr src, dst;
+    uint64_t deadline;
+    /* status 0: mac is right. -EHOSTUNREACH, -ETIMEDOUT. The waiter is off the list: may be freed.
+     */
+    void (*done)(struct neigh_waiter *w, int status, const uint8_t mac[6], uint64_t now);
+};
+
+struct neigh *neigh_create(struct device *d);
+void neigh_destroy(struct neigh *n);
+
+int neigh_addr_add(struct neigh *n, const struct config_addr *a);
+void neigh_addr_del(struct neigh *n, const struct wire_addr *ip);
+/* The link came up: what we knew may be wrong. */
+void neigh_link_up(struct neigh *n, uint64_t now);
+
+/* A frame that isn't RoCE. */
+void neigh_rx(struct neigh *n, const uint8_t *frame, uint32_t len, uint64_t now);
+/* Is there a frame to send / write it to buf; returns its length, 0 = none. */
+bool neigh_tx_ready(const struct neigh *n);
+uint32_t neigh_tx(struct neigh *n, uint8_t *buf, uint32_t cap, uint64_t now);
+
+/* The MAC to send to for `dst` (through the gateway if need be). 0 and mac; -EAGAIN it is being
+ * asked for, try again; -EHOSTUNREACH. Multicast and our own addresses always work. */
+int neigh_lookup(struct neigh *n, const struct wire_addr *src, const struct wire_addr *dst,
+                 uint8_t mac[6], uint64_t now);
+/* Call w->done when the MAC is known or can't be: perhaps at once, before this returns. */
+void neigh_wait(struct neigh *n, struct neigh_waiter *w, uint64_t timeout_ns, uint64_t now);
+void neigh_cancel(struct neigh *n, struct neigh_waiter *w);
+
+/* A queue pair sends to `dst` without asking: keep its next hop known, and its MAC in the queue
+ * pair up to date (WIRE-07). Unwatch is harmless when it isn't watched. */
+void neigh_watch(struct neigh *n, struct client_qp *qp, const struct wire_addr *dst, uint64_t now);
+void neigh_unwatch(struct neigh *n, struct client_qp *qp);
+
+/* Time-outs and waiters. Returns how much there was to do. */
+unsigned neigh_run(struct neigh *n, uint64_t now);
+uint64_t neigh_deadline(const struct neigh *n);
+
+/* Named counters: returns the number written (at most max). */
+struct neigh_counter {
+    const char *name;
+    uint64_t value;
+};
+unsigned neigh_counters(const struct neigh *n, struct neigh_counter *out, unsigned max);
+
+#endif

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Flags are read twice: first for --config, so that the file is loaded before the flags that win
+ * over it. Devices given by flags replace the file's devices as a whole.
+ */
+#include "options.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char options_help[] =
+    "usage: urnicd [--config FILE] [flags]\n"
+    "\n"
+    "The software RoCEv2 NIC: owns Ethernet ports and gives applications queue pairs.\n"
+    "\n"
+    "  --device KEY=VALUE,...  add a device; keys: name port addr gw mtu vlan mac cc worker neigh\n"
+    "                          e.g. name=urn0,port=memif:/run/a.sock,role=server,addr=10.0.0.1/24\n"
+    "                          several addresses: addr=10.0.0.1/24;fd00::1/64\n"
+    "  --port SPEC             short for a device with only a port: mem:LINK, memif:PATH,\n"
+    "                          dpdk:net_af_packet0,iface=IF, pcap:IN,OUT\n"
+    "  --addr IP/LEN           address of the last --port\n"
+    "  --config FILE           JSON; every flag has a key of the same name (default\n"
+    "                          /etc/urnic/urnicd.json when there is one and no --port/--device)\n"
+    "  --socket PATH           control socket\n"
+    "  --workers N             threads that serve devices (default: one per device and core)\n"
+    "  --cpu LIST              cores for the workers, for example 2,3\n"
+    "  --idle auto|poll        sleep when there is nothing to do, or spin (default auto)\n"
+    "  --log-level LEVEL       error, warn, info or debug\n"
+    "  --seed N                seed for emulated links\n"
+    "  --foreground            stay in the foreground (otherwise: return once it serves)\n"
+    "  --check-config          say whether the configuration is good, and exit\n"
+    "  --version, --help\n";
+
+enum {
+    OPT_CONFIG = 256,
+    OPT_DEVICE,
+    OPT_PORT,
+    OPT_ADDR,
+    OPT_CHECK,
+    OPT_VERSION,
+    OPT_HELP,
+    OPT_FOREGROUND,
+    OPT_SETTING
+};
+
+static const struct option options_long[] = {
+    {"config", required_argument, NULL, OPT_CONFIG},
+    {"device", required_argument, NULL, OPT_DEVICE},
+    {"port", required_argument, NULL, OPT_PORT},
+    {"addr", required_argument, NULL, OPT_ADDR},
+    {"socket", required_argument, NULL, OPT_SETTING},
+    {"workers", required_argument, NULL, OPT_SETTING},
+    {"cpu", required_argument, NULL, OPT_SETTING},
+    {"idle", required_argument, NULL, OPT_SETTING},
+    {"log-level", required_argument, NULL, OPT_SETTING},
+    {"seed", required_argument, NULL, OPT_SETTING},
+    {"foreground", no_argument, NULL, OPT_FOREGROUND},
+    {"check-config", no_argument, NULL, OPT_CHECK},
+    {"version", no_argument, NULL, OPT_VERSION},
+    {"help", no_argument, NULL, OPT_HELP},
+    {NULL, 0, NULL, 0},
+};
+
+/* What the flags add, beside single settings. */
+struct options_state {
+    const char *file;
+    bool devices_given; /* flags replace the file's devices */
+};
+
+/* The device that a flag is about. New devices start a new list on first use. */
+static struct config_device *options_device(struct config *c, struct options_state *st)
+{
+    if (!st->devices_given)
+        c->ndev = 0;
+    st->devices_given = true;
+    if (c->ndev == CONFIG_DEVICES)
+        return NULL;
+    struct config_device *d = &c->dev[c->ndev++];
+    config_device_init(d);
+    return d;
+}
+
+static int options_apply(struct config *c, struct options_state *st, int opt, const char *name,
+                         const char *arg, char *err)
+{
+    struct config_device *d;
+
+    switch (opt) {
+    case OPT_DEVICE:
+    case OPT_PORT:
+        d = options_device(c, st);
+        if (!d) {
+            snprintf(err, CONFIG_ERR, "%s=%s: at most %u devices", name, arg, CONFIG_DEVICES);
+            return -EINVAL;
+        }
+        return opt == OPT_PORT ? config_device_set(d, "port", arg, err)
+                               : config_device_parse(d, arg, err);
+    case OPT_ADDR:
+        if (!st->devices_given || c->ndev == 0) {
+            snprintf(err, CONFIG_ERR, "addr=%s: give --port before --addr", arg);
+            return -EINVAL;
+        }
+        return config_device_set(&c->dev[c->ndev - 1], "addr", arg, err);
+    case OPT_FOREGROUND:
+        c->foreground = true;
+        return 0;
+    case OPT_SETTING:
+        return config_set(c, name, arg, err);
+    default:
+        return 0;
+    }
+}
+
+/* One pass over argv: `apply` false only looks for --config, --help and the like. */
+static int options_pass(int argc, char **argv, struct config *c, struct options_state *st,
+                        bool apply, enum options_what *what, char *err)
+{
+    int opt, index = 0;
+
+    optind = 0;
+    opterr = 0;
+    while ((opt = getopt_long(argc, argv, ":", options_long, &index)) != -1) {
+        if (opt == '?' || opt == ':') {
+            snprintf(err, CONFIG_ERR, "%s: %s; --help lists the flags", argv[optind - 1],
+                     opt == ':' ? "needs a value" : "unknown flag");
+            return -EINVAL;
+        }
+        if (opt == OPT_HELP) {
+            fputs(options_help, stdout);
+            *what = OPTIONS_EXIT;
+            return 0;
+        }
+        if (opt == OPT_VERSION) {
+            puts("urnicd " URNIC_VERSION);
+            *what = OPTIONS_EXIT;
+            return 0;
+        }
+        if (opt == OPT_CHECK)
+            *what = OPTIONS_CHECK;
+        if (opt == OPT_CONFIG)
+            st->file = optarg;
+        if (opt == OPT_PORT || opt == OPT_DEVICE)
+            st->devices_given = !apply || st->devices_given;
+        if (apply) {
+            int rc = options_apply(c, st, opt, options_long[index].name, optarg, err);
+            if (rc < 0)
+                return rc;
+        }
+    }
+    if (optind < argc) {
+        snprintf(err, CONFIG_ERR, "%s: not a flag; --help lists them", argv[optind]);
+        return -EINVAL;
+    }
+    return 0;
+}
+
+int options_parse(int argc, char **argv, struct config *c, enum options_what *what, char *err)
+{
+    static const char fallback[] = "/etc/urnic/urnicd.json";
+    struct options_state st = {0};
+
+    config_init(c);
+    *what = OPTIONS_RUN;
+    int rc = options_pass(argc, argv, c, &st, false, what, err);
+    if (rc < 0 || *what == OPTIONS_EXIT)
+        return rc;
+
+    if (!st.file && !st.devices_given) {
+        FILE *f = fopen(fallback, "r");
+        if (f) {
+            fclose(f);
+            st.file = fallback;
+        }
+    }
+    if (st.file) {
+        rc = config_load(c, st.file, err);
+        if (rc < 0)
+            return rc;
+    }
+    st.devices_given = false;
+    rc = options_pass(argc, argv, c, &st, true, what, err);
+    return rc < 0 ? rc : config_check(c, err);
+}

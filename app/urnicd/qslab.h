@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Queue slabs: sealed memory in which the queues of one context lie, several to a slab, so that ten
+ * thousand queue pairs don't need twenty thousand descriptors. A place is all zero when it is
+ * handed out.
+ */
+#ifndef URNICD_QSLAB_H
+#define URNICD_QSLAB_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "context.h"
+
+struct qslab_list {
+    struct queue_slab *first;
+    uint32_t last_number;
+    uint64_t octets; /* of all slabs: counts against the client's quota */
+};
+
+/* Find room for `size` octets (aligned to a cache line). -ENOMEM, -EDQUOT. */
+int qslab_alloc(struct qslab_list *l, uint64_t size, struct slab_place *out);
+/* Give a place back; *p is zeroed. Nothing happens when it is empty. */
+void qslab_free(struct slab_place *p);
+/* Where the place is in our address space. */
+void *qslab_at(const struct slab_place *p);
+/* Describe a place to the client. Returns the descriptor to send along, or -1 when the client has
+ * the slab already. */
+int qslab_where(const struct slab_place *p, struct ipc_where *out);
+/* Free everything. */
+void qslab_fini(struct qslab_list *l);
+
+#endif

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Entries of a client's queue become work requests: each is copied once into private memory,
+ * checked there and posted (SHM-01, SHM-03). What the engine has no room for stays in the ring: its
+ * index is put back, and the queue waits for room.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "context.h"
+#include "device.h"
+#include "gid.h"
+#include "limits.h"
+#include "log.h"
+#include "neigh.h"
+
+/* The client's index or an entry's size is a lie: that queue pair is done (SHM-02). */
+static void queue_kill(struct queue *q, uint64_t now)
+{
+    struct context *c = q->ctx;
+
+    q->dead = true;
+    if (q->kind == QUEUE_SHARED) {
+        context_event(c, EVT_SRQ_ERR, q->srq->ref);
+        return;
+    }
+    struct engine_qp_attr attr = {.state = QPS_ERR};
+    engine_qp_modify(c->device->engine, q->qp->qp, &attr, QPA_STATE, now);
+    context_event(c, EVT_QP_FATAL, q->qp->ref);
+    log_debug("client", "qp %06x: the index of its %s queue is not possible: to ERR", q->qp->qpn,
+              q->kind == QUEUE_SEND ? "send" : "receive");
+}
+
+/* A client's address vector: it names a local address by index, so it can't lie about it (SEC-26).
+ * False: no such address, or the neighbour isn't known (yet). */
+static bool queue_av(struct device *d, const struct ipc_av *in, struct engine_av *out, uint64_t now)
+{
+    static const uint8_t none[6];
+    const struct gid_entry *gid = gid_at(&d->gids, in->sgid_index);
+
+    memset(out, 0, sizeof(*out));
+    memcpy(out->dgid.b, in->dgid, sizeof(out->dgid.b));
+    memcpy(out->dmac, in->dmac, sizeof(out->dmac));
+    out->tclass = in->tclass;
+    out->hop_limit = in->hop_limit;
+    out->sl = in->sl;
+    out->flow_label = in->flow_label & 0xFFFFFu;
+    if (!gid)
+        return false;
+    out->sgid = gid->addr;
+    return memcmp(in->dmac, none, 6) != 0 ||
+           neigh_lookup(d->neigh, &out->sgid, &out->dgid, out->dmac, now) == 0;
+}
+
+/* Opcodes 0..9 have verbs' numbers on both sides; anything else completes with an error. */
+static void queue_send_wr(const struct client_qp *qp, const struct ipc_send *s,
+                          struct engine_send_wr *wr, uint64_t now)
+{
+    memset(wr, 0, offsetof(struct engine_send_wr, av));
+    wr->wr_id = s->wr.cookie;
+    wr->opcode = s->wr.opcode;
+    wr->flags = s->wr.flags;
+    wr->nsge = s->wr.nsge;
+    wr->inline_len = s->wr.inline_len;
+    wr->imm = s->wr.imm;
+    wr->rkey = s->wr.rkey;
+    wr->remote_va = s->wr.remote_va;
+    wr->sge = (const struct engine_sge *)s->sge;
+    wr->inline_data = s->inline_data;
+    wr->pkey_index = s->wr.pkey_index;
+    if (qp->type == QP_UD && s->wr.opcode != IPC_WR_MALFORMED) {
+        wr->rqpn = s->ud.qpn;
+        wr->rqkey = s->ud.qkey;
+        if (!queue_av(qp->ctx->device, &s->ud.av, &wr->av, now))
+            wr->opcode = WR_OPCODE_MAX;
+    } else if (s->wr.opcode == IPC_WR_CMP_SWAP || s->wr.opcode == IPC_WR_FETCH_ADD) {
+        wr->compare_add = s->atomic.compare_add;
+        wr->swap = s->atomic.swap;
+    } else if (s->wr.opcode == IPC_WR_BIND_MW) {
+        wr->mw_rkey = s->bind.mw_rkey;
+        wr->mw_new_rkey = s->bind.new_rkey;
+        wr->mw_lkey = s->bind.mr_lkey;
+        wr->mw_va = s->bind.va;
+        wr->mw_len = s->bind.len;
+        wr->mw_access = s->bind.access;
+    }
+    if (s->wr.nsge > qp->max_sge || s->wr.inline_len > qp->max_inline)
+        wr->opcode = WR_OPCODE_MAX; /* REQ-08: accepted, completes in order with an error */
+}
+
+_Static_assert(sizeof(struct ipc_sge) == sizeof(struct engine_sge), "SGEs are passed on in place");
+_Static_assert(offsetof(struct ipc_sge, lkey) == offsetof(struct engine_sge, lkey), "same layout");
+
+/* 1 posted, 0 nothing there, -EAGAIN no room (entry put back), -EPROTO a lie. */
+static int queue_send_one(struct queue *q, uint64_t now)
+{
+    static _Thread_local struct ipc_send s;
+    struct engine_send_wr wr;
+    uint32_t index = q->ring.index;
+    int rc = ipc_sq_fetch(&q->ring, &s);
+
+    if (rc <= 0)
+        return rc;
+    queue_send_wr(q->qp, &s, &wr, now);
+    rc = engine_post_send(q->ctx->device->engine, q->qp->qp, &wr, now);
+    if (rc == -EAGAIN) {
+        q->ring.index = index;
+        return rc;
+    }
+    return 1; /* -EINVAL: the state takes no work (QP-05); the client's library refuses that too */
+}
+
+static int queue_recv_one(struct queue *q, uint64_t now)
+{
+    struct engine *e = q->ctx->device->engine;
+    struct ipc_recv_entry entry;
+    uint32_t index = q->ring.index;
+    int rc = ipc_rq_fetch(&q->ring, &entry);
+
+    (void)now;
+    if (rc <= 0)
+        return rc;
+    struct engine_recv_wr wr = {
+        .wr_id = entry.cookie,
+        /* more than any limit: completes with an error when its turn comes (RSP-13) */
+        .nsge = entry.nsge > ENGINE_SGE_MAX ? UINT8_MAX : (uint8_t)entry.nsge,
+        .sge = (const struct engine_sge *)entry.sge,
+    };
+    rc = q->kind == QUEUE_SHARED ? engine_post_srq_recv(e, q->srq->srq, &wr)
+                                 : engine_post_recv(e, q->qp->qp, &wr);
+    if (rc == -EAGAIN) {
+        q->ring.index = index;
+        return rc;
+    }
+    return 1;
+}
+
+unsigned queue_pull(struct queue *q, uint64_t now, bool *more)
+{
+    unsigned n = 0;
+    int rc = 1;
+
+    *more = false;
+    if (q->dead)
+        return 0;
+    q->starved = false;
+    while (n < ROUND_ENTRIES && rc > 0) {
+        rc = q->kind == QUEUE_SEND ? queue_send_one(q, now) : queue_recv_one(q, now);
+        if (rc > 0)
+            n++;
+    }
+    if (n > 0)
+        ipc_ring_release(&q->ring);
+    if (rc == -EPROTO)
+        queue_kill(q, now);
+    q->starved = rc == -EAGAIN;
+    *more = rc > 0;
+    return n;
+}
+
+void queue_reset(struct queue *q)
+{
+    if (q->ring.entries == 0)
+        return;
+    atomic_store_explicit(&q->ring.q->prod, 0, memory_order_relaxed);
+    atomic_store_explicit(&q->ring.q->cons, 0, memory_order_relaxed);
+    atomic_store_explicit(&q->ring.q->pending, 0, memory_order_release);
+    q->ring.index = 0;
+    q->starved = false;
+    q->dead = false;
+}

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Looking in and steering: counters, queue pairs, captures, addresses, emulated links. Reading is
+ * for everybody who may open the socket; changing anything is for root and the daemon's own user.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "capture.h"
+#include "limits.h"
+#include "linkctl.h"
+#include "request.h"
+#include "request_qp.h"
+#include "stats.h"
+
+/* ---- counters -------------------------------------------------------------------------------- */
+
+static int req_stats(struct request *r)
+{
+    const uint32_t first = request_in(r, struct ipc_by_device)->first;
+    const uint32_t max = (IPC_MSG_MAX - sizeof(struct ipc_stats)) / sizeof(struct ipc_counter);
+    static _Thread_local struct stats_entry all[STATS_MAX];
+    unsigned n = stats_collect(r->device, all);
+    uint32_t count = first < n ? n - first : 0;
+
+    if (count > max)
+        count = max;
+    struct ipc_stats *out = request_reply(r, sizeof(*out) + count * sizeof(struct ipc_counter));
+    for (uint32_t i = 0; i < count; i++) {
+        strncpy(out->counter[i].name, all[first + i].name, sizeof(out->counter[i].name) - 1);
+        out->counter[i].value = all[first + i].value;
+    }
+    out->count = count;
+    out->next = first + count < n ? first + count : 0;
+    return 0;
+}
+
+/* ---- queue pairs ----------------------------------------------------------------------------- */
+
+struct qp_walk {
+    const struct ipc_qp_filter *filter;
+    struct device *device;
+    struct ipc_qp_list *out;
+    uint32_t seen, max;
+};
+
+static void qp_fill(const struct device *d, const struct client_qp *cqp,
+                    const struct engine_qp_info *info, struct ipc_qp_info *out)
+{
+    const struct client *c = cqp->ctx->client;
+    struct engine_qp_params caps;
+    struct engine_qp_attr attr;
+
+    *out = (struct ipc_qp_info){
+        .qpn = info->qpn,
+        .dest_qpn = info->dest_qpn,
+        .type = info->type,
+        .state = info->state,
+        .epsn = info->epsn,
+        .msn = info->msn,
+        .sq_psn = info->sq_psn,
+        .una_psn = info->una_psn,
+        .sq_used = info->sq_used,
+        .rq_used = info->rq_used,
+        .inflight_packets = info->inflight_packets,
+        .rd_atomic_out = info->rd_atomic_out,
+        .tx_packets = info->tx_packets,
+        .rx_packets = info->rx_packets,
+        .tx_bytes = info->tx_bytes,
+        .rx_bytes = info->rx_bytes,
+        .retransmits = info->retransmits,
+        .timeouts = info->timeouts,
+        .naks = info->naks,
+        .rnr_naks = info->rnr_naks,
+        .cc_rate = info->cc_rate,
+        .pid = (uint32_t)c->pid,
+        .uid = c->uid,
+        .worker = d->worker->index,
+    };
+    if (engine_qp_query(cqp->qp, &attr, &caps) == 0)
+        av_to_ipc(d, &attr.av, &out->av);
+    memcpy(out->comm, c->comm, sizeof(out->comm));
+    memcpy(out->cc, cqp->cc, sizeof(out->cc));
+    _Static_assert(sizeof(out->error) == sizeof(info->error), "same text");
+    memcpy(out->error, info->error, sizeof(out->error));
+}
+
+static bool qp_visit(void *arg, struct qp *qp)
+{
+    struct qp_walk *w = arg;
+    const struct ipc_qp_filter *f = w->filter;
+    struct engine_qp_info info;
+    struct engine_qp_params caps;
+    struct engine_qp_attr attr;
+
+    if (engine_qp_query(qp, &attr, &caps) < 0 || !caps.arg)
+        return true; /* QP1 is nobody's */
+    const struct client_qp *cqp = caps.arg;
+    engine_qp_info(w->device->engine, qp, &info);
+    if ((f->qpn != 0 && f->qpn != info.qpn) ||
+        (f->pid != 0 && f->pid != (uint32_t)cqp->ctx->client->pid) ||
+        (f->states != 0 && !(f->states & (1u << info.state))) ||
+        (f->types != 0 && !(f->types & (1u << info.type))))
+        return true;
+    if (w->seen++ < f->first)
+        return true;
+    if (w->out->count == w->max) {
+        w->out->next = f->first + w->max;
+        return false;
+    }
+    qp_fill(w->device, cqp, &info, &w->out->qp[w->out->count++]);
+    return true;
+}
+
+static int req_qp_list(struct request *r)
+{
+    const uint32_t max = (IPC_MSG_MAX - sizeof(struct ipc_qp_list)) / sizeof(struct ipc_qp_info);
+    struct ipc_qp_list *out = request_reply(r, IPC_MSG_MAX);
+    struct qp_walk w = {
+        .filter = request_in(r, struct ipc_qp_filter), .device = r->device, .out = out, .max = max};
+
+    engine_qp_each(r->device->engine, qp_visit, &w);
+    r->out_len = sizeof(*out) + out->count * sizeof(struct ipc_qp_info);
+    return 0;
+}
+
+static int req_qp_history(struct request *r)
+{
+    const struct ipc_qp_filter *in = request_in(r, struct ipc_qp_filter);
+    struct qp *qp = engine_qp_find(r->device->engine, in->qpn);
+    struct ipc_text *out = request_reply(r, IPC_MSG_MAX);
+
+    if (!qp)
+        return -ENOENT;
+    out->len =
+        (uint32_t)engine_qp_history(r->device->engine, qp, out->text, IPC_MSG_MAX - sizeof(*out));
+    r->out_len = sizeof(*out) + out->len;
+    return 0;
+}
+
+/* ---- captures -------------------------------------------------------------------------------- */
+
+static int prep_capture_start(struct request *r)
+{
+    const struct ipc_capture *in = request_in(r, struct ipc_capture);
+    struct capture *c;
+
+    if (r->nfd != 1)
+        return -EBADF;
+    const struct capture_params p = {
+        .fd = r->fd[0],
+        .snaplen = in->snaplen,
+        .qpn = in->qpn,
+        .comments = (in->flags & 1u) != 0,
+        .limit = in->limit,
+    };
+    r->fd[0] = -1;
+    int rc = capture_open(r->device, &p, &c);
+    if (rc == 0)
+        r->prepared = c;
+    return rc;
+}
+
+static int req_capture_start(struct request *r)
+{
+    capture_attach(r->prepared);
+    return 0;
+}
+
+static int finish_capture_start(struct request *r)
+{
+    struct ipc_handle *out;
+
+    if (!r->prepared)
+        return 0;
+    out = request_out(r, struct ipc_handle);
+    return client_capture_add(r->client, r->prepared, &out->handle);
+}
+
+static int req_capture_stop(struct request *r)
+{
+    struct ipc_captured *out = request_out(r, struct ipc_captured);
+    struct capture_result res;
+    int rc = client_capture_stop(r->client, request_in(r, struct ipc_handle)->handle, &res);
+
+    if (rc < 0)
+        return rc;
+    out->packets = res.packets;
+    out->octets = res.octets;
+    out->lost = res.lost;
+    return 0;
+}
+
+/* ---- addresses, links ------------------------------------------------------------------------ */
+
+static int req_addr_add(struct request *r)
+{
+    const struct ipc_addr_admin *in = request_in(r, struct ipc_addr_admin);
+    struct config_addr a = {.prefix = (uint8_t)in->prefix_len};
+
+    memcpy(a.ip.b, in->ip, 16);
+    if (in->prefix_len > (wire_addr_is_v4(&a.ip) ? 32u : 128u) || wire_addr_is_multicast(&a.ip))
+        return -EINVAL;
+    return device_addr_add(r->device, &a);
+}
+
+static int req_addr_del(struct request *r)
+{
+    struct wire_addr ip;
+
+    memcpy(ip.b, request_in(r, struct ipc_addr_admin)->ip, 16);
+    return device_addr_del(r->device, &ip);
+}
+
+static int req_link_set(struct request *r)
+{
+    return linkctl_set(r->device, request_in(r, struct ipc_link_admin), r->now);
+}
+
+static int req_admin(struct request *r)
+{
+    const struct ipc_text *in = request_in(r, struct ipc_text);
+    struct ipc_text *out = request_reply(r, IPC_MSG_MAX);
+    size_t room = IPC_MSG_MAX - sizeof(*out);
+
+    if (in->len > r->in_len - sizeof(*in))
+        return -EBADMSG;
+    int rc = linkctl_admin(r, in->text, in->len, out->text, room);
+    if (rc < 0)
+        return rc;
+    out->len = (uint32_t)rc;
+    r->out_len = sizeof(*out) + out->len;
+    return 0;
+}
+
+#define BY_DEVICE offsetof(struct ipc_by_device, port), sizeof(struct ipc_by_device)
+#define BY_HANDLE offsetof(struct ipc_handle, zero), sizeof(struct ipc_handle)
+#define WHOLE(t)  sizeof(struct t), sizeof(struct t)
+
+const struct request_type request_admin[IPC_TYPE_MAX] = {
+    [IPC_STATS] = {REQ_DEVICE, false, BY_DEVICE, .run = req_stats},
+    [IPC_QP_LIST] = {REQ_DEVICE, false, WHOLE(ipc_qp_filter), .run = req_qp_list},
+    [IPC_QP_HISTORY] = {REQ_DEVICE, false, WHOLE(ipc_qp_filter), .run = req_qp_history},
+    [IPC_CAPTURE_START] = {REQ_DEVICE, true, offsetof(struct ipc_capture, qpn),
+                           sizeof(struct ipc_capture), .prepare = prep_capture_start,
+                           .run = req_capture_start, .finish = finish_capture_start},
+    [IPC_CAPTURE_STOP] = {REQ_CONTROL, true, BY_HANDLE, .run = req_capture_stop},
+    [IPC_ADDR_ADD] = {REQ_DEVICE, true, WHOLE(ipc_addr_admin), .run = req_addr_add},
+    [IPC_ADDR_DEL] = {REQ_DEVICE, true, WHOLE(ipc_addr_admin), .run = req_addr_del},
+    [IPC_LINK_SET] = {REQ_DEVICE, true, WHOLE(ipc_link_admin), .run = req_link_set},
+    [IPC_ADMIN] = {REQ_CONTROL, false, sizeof(struct ipc_text), IPC_MSG_MAX, .run = req_admin},
+};

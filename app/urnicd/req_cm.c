@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Requests about connections: the handles of channels and ids. What they do is in cmid.c.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "cmgr.h"
+#include "limits.h"
+#include "request.h"
+#include "request_qp.h"
+
+static struct cm_id *cm_get(struct request *r, uint32_t handle)
+{
+    return handle_get(&r->client->handles, HANDLE_CM_ID, handle);
+}
+
+static int req_cm_channel_create(struct request *r)
+{
+    struct ipc_handle *out = request_out(r, struct ipc_handle);
+    struct client *c = r->client;
+    struct cm_channel *ch;
+    int theirs;
+
+    if (c->handles.count[HANDLE_CM_CHANNEL] >= QUOTA_CHANNELS)
+        return -EDQUOT;
+    ch = calloc(1, sizeof(*ch));
+    if (!ch)
+        return -ENOMEM;
+    int rc = socket_pair(SOCK_SEQPACKET, &ch->fd, &theirs);
+    if (rc < 0) {
+        free(ch);
+        return rc;
+    }
+    ch->last = &ch->first;
+    request_reply_fd(r, theirs, true);
+    rc = handle_add(&c->handles, HANDLE_CM_CHANNEL, ch, &out->handle);
+    if (rc < 0) {
+        cmgr_channel_free(ch);
+        return rc;
+    }
+    cmgr_channel_add(r->device->cm, ch);
+    return 0;
+}
+
+static int req_cm_channel_destroy(struct request *r)
+{
+    uint32_t h = request_in(r, struct ipc_handle)->handle;
+    struct cm_channel *ch = handle_get(&r->client->handles, HANDLE_CM_CHANNEL, h);
+
+    if (!ch)
+        return -EINVAL;
+    if (ch->users > 0)
+        return -EBUSY;
+    handle_del(&r->client->handles, h);
+    cmgr_channel_free(ch);
+    return 0;
+}
+
+static int req_cm_id_create(struct request *r)
+{
+    const struct ipc_cm_id_create *in = request_in(r, struct ipc_cm_id_create);
+    struct ipc_handle *out = request_out(r, struct ipc_handle);
+    struct client *c = r->client;
+    struct cm_channel *ch = handle_get(&c->handles, HANDLE_CM_CHANNEL, in->channel);
+    struct cm_id *id;
+
+    if (!ch || (in->ps != IPC_PS_TCP && in->ps != IPC_PS_UDP))
+        return -EINVAL;
+    id = calloc(1, sizeof(*id));
+    if (!id)
+        return -ENOMEM;
+    id->client = c;
+    id->device = r->device;
+    id->channel = ch;
+    id->ps = in->ps;
+    id->ref = in->ref;
+    int rc = handle_add(&c->handles, HANDLE_CM_ID, id, &id->handle);
+    if (rc < 0) {
+        free(id);
+        return rc;
+    }
+    ch->users++;
+    out->handle = id->handle;
+    return 0;
+}
+
+static int req_cm_id_destroy(struct request *r)
+{
+    uint32_t h = request_in(r, struct ipc_handle)->handle;
+    struct cm_id *id = cm_get(r, h);
+    struct ipc_cm_destroyed *out = request_out(r, struct ipc_cm_destroyed);
+
+    if (!id)
+        return -EINVAL;
+    out->events = id->events;
+    cmgr_id_free(id, r->now);
+    handle_del(&r->client->handles, h);
+    return 0;
+}
+
+static int req_cm_bind(struct request *r)
+{
+    const struct ipc_cm_addr *in = request_in(r, struct ipc_cm_addr);
+    struct ipc_cm_addr *out = request_out(r, struct ipc_cm_addr);
+    struct cm_id *id = cm_get(r, in->id);
+    int rc = id ? cmgr_bind(id, &in->src) : -EINVAL;
+
+    if (rc == 0) {
+        out->id = in->id;
+        out->src = id->src;
+    }
+    return rc;
+}
+
+static int req_cm_resolve_addr(struct request *r)
+{
+    const struct ipc_cm_addr *in = request_in(r, struct ipc_cm_addr);
+    struct cm_id *id = cm_get(r, in->id);
+
+    return id ? cmgr_resolve(id, &in->src, &in->dst, in->timeout_ms, r->now) : -EINVAL;
+}
+
+static int req_cm_resolve_route(struct request *r)
+{
+    struct cm_id *id = cm_get(r, request_in(r, struct ipc_cm_timeout)->id);
+
+    return id ? cmgr_route(id, r->now) : -EINVAL;
+}
+
+static int req_cm_listen(struct request *r)
+{
+    const struct ipc_cm_listen *in = request_in(r, struct ipc_cm_listen);
+    struct cm_id *id = cm_get(r, in->id);
+
+    return id ? cmgr_listen(id, in->backlog) : -EINVAL;
+}
+
+static int req_cm_connect(struct request *r)
+{
+    const struct ipc_cm_conn *in = request_in(r, struct ipc_cm_conn);
+    struct cm_id *id = cm_get(r, in->id);
+
+    return id ? cmgr_connect(id, in, r->now) : -EINVAL;
+}
+
+static int req_cm_accept(struct request *r)
+{
+    const struct ipc_cm_conn *in = request_in(r, struct ipc_cm_conn);
+    struct cm_id *id = cm_get(r, in->id);
+
+    return id ? cmgr_accept(id, in, r->now) : -EINVAL;
+}
+
+static int req_cm_reject(struct request *r)
+{
+    const struct ipc_cm_conn *in = request_in(r, struct ipc_cm_conn);
+    struct cm_id *id = cm_get(r, in->id);
+
+    return id ? cmgr_reject(id, in, r->now) : -EINVAL;
+}
+
+static int req_cm_establish(struct request *r)
+{
+    struct cm_id *id = cm_get(r, request_in(r, struct ipc_handle)->handle);
+
+    return id ? cmgr_establish(id, r->now) : -EINVAL;
+}
+
+static int req_cm_disconnect(struct request *r)
+{
+    struct cm_id *id = cm_get(r, request_in(r, struct ipc_handle)->handle);
+
+    return id ? cmgr_disconnect(id, r->now) : -EINVAL;
+}
+
+static int req_cm_qp_attr(struct request *r)
+{
+    const struct ipc_cm_qp_attr *in = request_in(r, struct ipc_cm_qp_attr);
+    struct ipc_qp_modify *out = request_out(r, struct ipc_qp_modify);
+    struct cm_id *id = cm_get(r, in->id);
+
+    return id ? cmgr_qp_attr(id, in->state, out) : -EINVAL;
+}
+
+static int req_cm_query(struct request *r)
+{
+    const struct cm_id *id = cm_get(r, request_in(r, struct ipc_handle)->handle);
+    struct ipc_cm_route *out = request_out(r, struct ipc_cm_route);
+    const struct device *d = r->device;
+    struct wire_addr local;
+
+    if (!id)
+        return -EINVAL;
+    out->src = id->src;
+    out->dst = id->dst;
+    memcpy(local.b, id->src.ip, 16);
+    int index = gid_find(&d->gids, &local);
+    memcpy(out->av.dgid, id->dst.ip, 16);
+    memcpy(out->av.dmac, id->dmac, 6);
+    out->av.hop_limit = 64;
+    out->av.sgid_index = index < 0 ? 0 : (uint16_t)index;
+    memcpy(out->sgid, id->src.ip, 16);
+    memcpy(out->device, d->name, sizeof(d->name));
+    memcpy(out->smac, d->mac, 6);
+    out->pkey = WIRE_PKEY_DEFAULT;
+    out->path_mtu = d->path_mtu;
+    return 0;
+}
+
+static int req_cm_migrate(struct request *r)
+{
+    const struct ipc_cm_migrate *in = request_in(r, struct ipc_cm_migrate);
+    struct ipc_cm_destroyed *out = request_out(r, struct ipc_cm_destroyed);
+    struct cm_channel *ch = handle_get(&r->client->handles, HANDLE_CM_CHANNEL, in->channel);
+    struct cm_id *id = cm_get(r, in->id);
+
+    if (!id || !ch)
+        return -EINVAL;
+    id->channel->users--;
+    id->channel = ch;
+    ch->users++;
+    out->events = id->events;
+    return 0;
+}
+
+#define PLAIN     sizeof(struct ipc_hdr), sizeof(struct ipc_hdr)
+#define BY_HANDLE offsetof(struct ipc_handle, zero), sizeof(struct ipc_handle)
+#define WHOLE(t)  sizeof(struct t), sizeof(struct t)
+
+const struct request_type request_cm[IPC_TYPE_MAX] = {
+    [IPC_CM_CHANNEL_CREATE] = {REQ_CONTEXT, false, PLAIN, .run = req_cm_channel_create},
+    [IPC_CM_CHANNEL_DESTROY] = {REQ_CONTEXT, false, BY_HANDLE, .run = req_cm_channel_destroy},
+    [IPC_CM_ID_CREATE] = {REQ_CONTEXT, false, WHOLE(ipc_cm_id_create), .run = req_cm_id_create},
+    [IPC_CM_ID_DESTROY] = {REQ_CONTEXT, false, BY_HANDLE, .run = req_cm_id_destroy},
+    [IPC_CM_BIND] = {REQ_CONTEXT, false, WHOLE(ipc_cm_addr), .run = req_cm_bind},
+    [IPC_CM_RESOLVE_ADDR] = {REQ_CONTEXT, false, WHOLE(ipc_cm_addr), .run = req_cm_resolve_addr},
+    [IPC_CM_RESOLVE_ROUTE] = {REQ_CONTEXT, false, WHOLE(ipc_cm_timeout),
+                              .run = req_cm_resolve_route},
+    [IPC_CM_LISTEN] = {REQ_CONTEXT, false, WHOLE(ipc_cm_listen), .run = req_cm_listen},
+    [IPC_CM_CONNECT] = {REQ_CONTEXT, false, WHOLE(ipc_cm_conn), .run = req_cm_connect},
+    [IPC_CM_ACCEPT] = {REQ_CONTEXT, false, WHOLE(ipc_cm_conn), .run = req_cm_accept},
+    [IPC_CM_REJECT] = {REQ_CONTEXT, false, WHOLE(ipc_cm_conn), .run = req_cm_reject},
+    [IPC_CM_ESTABLISH] = {REQ_CONTEXT, false, BY_HANDLE, .run = req_cm_establish},
+    [IPC_CM_DISCONNECT] = {REQ_CONTEXT, false, BY_HANDLE, .run = req_cm_disconnect},
+    [IPC_CM_QP_ATTR] = {REQ_CONTEXT, false, WHOLE(ipc_cm_qp_attr), .run = req_cm_qp_attr},
+    [IPC_CM_QUERY] = {REQ_CONTEXT, false, BY_HANDLE, .run = req_cm_query},
+    [IPC_CM_MIGRATE] = {REQ_CONTEXT, false, WHOLE(ipc_cm_migrate), .run = req_cm_migrate},
+};

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Requests about devices, and opening one.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "limits.h"
+#include "request.h"
+
+#define FEATURES (IPC_FEAT_CM | IPC_FEAT_SRQ | IPC_FEAT_MW | IPC_FEAT_UD)
+
+static int req_hello(struct request *r)
+{
+    struct ipc_hello theirs;
+
+    memcpy(&theirs, r->in, sizeof(theirs));
+    struct ipc_hello *ours = request_out(r, struct ipc_hello);
+    ipc_hello_fill(ours, FEATURES & theirs.features);
+    r->client->greeted = true;
+    return 0;
+}
+
+static int req_version(struct request *r)
+{
+    struct ipc_version *out = request_out(r, struct ipc_version);
+
+    snprintf(out->text, sizeof(out->text), "urnicd " URNIC_VERSION);
+    out->pid = (uint32_t)getpid();
+    out->workers = r->daemon->nworker;
+    out->uptime_ns = clock_now() - r->daemon->started_at;
+    return 0;
+}
+
+static void device_fill(const struct device *d, struct ipc_device *out)
+{
+    memcpy(out->name, d->name, sizeof(d->name));
+    out->guid = d->guid;
+    out->index = d->index;
+    out->workers = 1;
+}
+
+static int req_device_list(struct request *r)
+{
+    struct urnicd *u = r->daemon;
+    size_t len = sizeof(struct ipc_device_list) + u->ndevice * sizeof(struct ipc_device);
+    struct ipc_device_list *out = request_reply(r, len);
+
+    out->count = u->ndevice;
+    for (unsigned i = 0; i < u->ndevice; i++)
+        device_fill(u->device[i], &out->dev[i]);
+    return 0;
+}
+
+static int req_device_query(struct request *r)
+{
+    struct ipc_device_attr *out = request_out(r, struct ipc_device_attr);
+
+    device_fill(r->device, &out->dev);
+    snprintf(out->fw_ver, sizeof(out->fw_ver), URNIC_VERSION);
+    snprintf(out->port_spec, sizeof(out->port_spec), "%.127s", r->device->conf->port);
+    out->max_mr_size = LIMIT_MR_SIZE;
+    out->max_qp = LIMIT_QP;
+    out->max_qp_wr = LIMIT_QP_WR;
+    out->max_send_sge = LIMIT_SGE;
+    out->max_recv_sge = LIMIT_SGE;
+    out->max_inline = LIMIT_INLINE;
+    out->max_cq = LIMIT_CQ;
+    out->max_cqe = LIMIT_CQE;
+    out->max_mr = LIMIT_MR;
+    out->max_pd = LIMIT_PD;
+    out->max_mw = LIMIT_MW;
+    out->max_ah = LIMIT_QP;
+    out->max_srq = LIMIT_SRQ;
+    out->max_srq_wr = LIMIT_SRQ_WR;
+    out->max_srq_sge = LIMIT_SGE;
+    out->max_qp_rd_atom = LIMIT_RD_ATOM;
+    out->max_qp_init_rd_atom = LIMIT_RD_ATOM;
+    out->max_mcast_grp = LIMIT_MCAST;
+    out->max_mcast_qp_attach = LIMIT_MCAST;
+    out->max_pkeys = 1;
+    out->local_ca_ack_delay = 8;
+    out->atomic_cap = 1;
+    out->num_comp_vectors = 1;
+    return 0;
+}
+
+static int req_port_query(struct request *r)
+{
+    const struct device *d = r->device;
+    struct ipc_port_attr *out = request_out(r, struct ipc_port_attr);
+    struct io_link link;
+
+    d->io->ops->link(d->io, &link);
+    out->state = link.up ? 4 : 1;
+    out->max_mtu = 5;
+    out->active_mtu = d->path_mtu;
+    out->gid_tbl_len = GID_ENTRIES;
+    out->pkey_tbl_len = 1;
+    out->max_msg_sz = 1u << 31;
+    out->mtu = d->ip_mtu;
+    out->line_rate = d->io->caps.rate_bps;
+    memcpy(out->mac, d->mac, 6);
+    out->vlan = d->conf->vlan;
+    out->pkeys[0] = WIRE_PKEY_DEFAULT;
+    return 0;
+}
+
+static int req_gid_table(struct request *r)
+{
+    struct ipc_gid_table *out =
+        request_reply(r, sizeof(*out) + GID_ENTRIES * sizeof(struct ipc_gid));
+
+    for (unsigned i = 0; i < GID_ENTRIES; i++) {
+        const struct gid_entry *e = gid_at(&r->device->gids, i);
+        if (!e)
+            continue;
+        struct ipc_gid *g = &out->gid[out->count++];
+        memcpy(g->gid, e->addr.b, 16);
+        g->index = i;
+        g->type = i % 2 == 0 ? IPC_GID_V1 : IPC_GID_V2;
+    }
+    r->out_len = sizeof(*out) + out->count * sizeof(struct ipc_gid);
+    return 0;
+}
+
+/* A pair of sockets of which one end is ours and never blocks. */
+int socket_pair(int type, int *ours, int *theirs)
+{
+    int sv[2];
+
+    if (socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, sv) < 0)
+        return -errno;
+    fcntl(sv[0], F_SETFL, O_NONBLOCK); /* of our own file description: the client can't undo it */
+    *ours = sv[0];
+    *theirs = sv[1];
+    return 0;
+}
+
+static int ctx_open_resources(struct request *r, struct context *ctx, uint64_t *slab_size)
+{
+    size_t size = sizeof(struct ipc_doorbell) + QUOTA_QUEUES * sizeof(uint32_t);
+    int slab_fd, kick, async;
+    int rc = memory_slab("urnic-doorbells", size, &ctx->doorbell_mem, &slab_fd);
+
+    if (rc < 0)
+        return rc;
+    *slab_size = ctx->doorbell_mem->len;
+    ctx->doorbell = (struct ipc_doorbell *)(void *)ctx->doorbell_mem->base;
+    request_reply_fd(r, slab_fd, true);
+    request_reply_fd(r, ctx->worker->page_fd, false);
+    rc = socket_pair(SOCK_STREAM, &ctx->kick_fd, &kick);
+    if (rc < 0)
+        return rc;
+    request_reply_fd(r, kick, true);
+    rc = socket_pair(SOCK_SEQPACKET, &ctx->async_fd, &async);
+    if (rc < 0)
+        return rc;
+    request_reply_fd(r, async, true);
+    return 0;
+}
+
+static int req_ctx_open(struct request *r)
+{
+    struct client *c = r->client;
+    char name[IPC_NAME_MAX];
+
+    if (c->open)
+        return -EISCONN;
+    memcpy(name, request_in(r, struct ipc_ctx_open)->device, sizeof(name));
+    name[sizeof(name) - 1] = '\0';
+    struct device *dev = control_device(r->daemon, name);
+    if (!dev)
+        return -ENODEV;
+    int rc = client_open(c, dev);
+    if (rc < 0)
+        return rc;
+    struct ipc_ctx_opened *out = request_out(r, struct ipc_ctx_opened);
+    rc = ctx_open_resources(r, &c->ctx, &out->slab_size);
+    if (rc < 0) {
+        context_fini(&c->ctx);
+        c->open = false;
+        return rc;
+    }
+    out->worker_size = 4096;
+    out->doorbells = QUOTA_QUEUES;
+    out->worker = c->ctx.worker->index;
+    out->device_index = dev->index;
+    client_start(c);
+    return 0;
+}
+
+#define BY_DEVICE offsetof(struct ipc_by_device, port), sizeof(struct ipc_by_device)
+
+const struct request_type request_device[IPC_TYPE_MAX] = {
+    [IPC_HELLO] = {REQ_CONTROL, false, sizeof(struct ipc_hello), sizeof(struct ipc_hello),
+                   .run = req_hello},
+    [IPC_VERSION] = {REQ_CONTROL, false, sizeof(struct ipc_hdr), sizeof(struct ipc_hdr),
+                     .run = req_version},
+    [IPC_DEVICE_LIST] = {REQ_CONTROL, false, sizeof(struct ipc_hdr), sizeof(struct ipc_hdr),
+                         .run = req_device_list},
+    [IPC_DEVICE_QUERY] = {REQ_DEVICE, false, BY_DEVICE, .run = req_device_query},
+    [IPC_PORT_QUERY] = {REQ_DEVICE, false, BY_DEVICE, .run = req_port_query},
+    [IPC_GID_TABLE] = {REQ_DEVICE, false, BY_DEVICE, .run = req_gid_table},
+    [IPC_CTX_OPEN] = {REQ_CONTROL, false, offsetof(struct ipc_ctx_open, worker),
+                      sizeof(struct ipc_ctx_open), .run = req_ctx_open},
+};

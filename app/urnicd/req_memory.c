@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Requests about protection domains, slabs, regions and windows. Mapping and unmapping is done on
+ * the control thread: it may take long, and the worker has others to serve.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "limits.h"
+#include "request.h"
+
+static int req_pd_alloc(struct request *r)
+{
+    struct mem *mem = engine_mem(r->device->engine);
+    struct ipc_handle *out = request_out(r, struct ipc_handle);
+    uint32_t pd;
+    int rc = mem_pd_alloc(mem, &pd);
+
+    if (rc < 0)
+        return rc;
+    rc = handle_add(&r->client->handles, HANDLE_PD, (void *)(uintptr_t)pd, &out->handle);
+    if (rc < 0)
+        mem_pd_free(mem, pd);
+    return rc;
+}
+
+static int req_pd_free(struct request *r)
+{
+    uint32_t h = request_in(r, struct ipc_handle)->handle;
+    uintptr_t pd = (uintptr_t)handle_get(&r->client->handles, HANDLE_PD, h);
+
+    if (!pd)
+        return -EINVAL;
+    int rc = mem_pd_free(engine_mem(r->device->engine), (uint32_t)pd);
+    if (rc == 0)
+        handle_del(&r->client->handles, h);
+    return rc;
+}
+
+/* ---- slabs ----------------------------------------------------------------------------------- */
+
+static int prep_slab_alloc(struct request *r)
+{
+    const struct ipc_slab_alloc *in = request_in(r, struct ipc_slab_alloc);
+    struct client *c = r->client;
+    uint64_t page = in->flags & IPC_SLAB_HUGE ? 2ull << 20 : 4096;
+    struct memory *mem;
+    int fd;
+
+    if (in->size == 0 || (in->flags & ~IPC_SLAB_HUGE) != 0)
+        return -EINVAL;
+    if (in->size > QUOTA_SLAB_OCTETS - c->slab_octets)
+        return -EDQUOT;
+    int rc = memory_slab("urnic-slab", (in->size + page - 1) / page * page, &mem, &fd);
+    if (rc < 0)
+        return rc;
+    if (in->flags & IPC_SLAB_HUGE)
+        madvise(mem->base, mem->len, MADV_HUGEPAGE); /* a wish */
+    c->slab_octets += mem->len;
+    r->prepared = mem;
+    request_reply_fd(r, fd, true);
+    return 0;
+}
+
+static int req_slab_alloc(struct request *r)
+{
+    struct memory *mem = r->prepared;
+    struct app_slab *slab = calloc(1, sizeof(*slab));
+    struct ipc_slab *out = request_out(r, struct ipc_slab);
+    int rc = slab ? handle_add(&r->client->handles, HANDLE_SLAB, slab, &out->slab) : -ENOMEM;
+
+    if (rc < 0) {
+        free(slab);
+        r->unmap = mem;
+        return rc;
+    }
+    slab->mem = mem;
+    out->size = mem->len;
+    return 0;
+}
+
+static int req_slab_free(struct request *r)
+{
+    uint32_t h = request_in(r, struct ipc_handle)->handle;
+    struct app_slab *slab = handle_get(&r->client->handles, HANDLE_SLAB, h);
+
+    if (!slab)
+        return -EINVAL;
+    if (slab->users > 0)
+        return -EBUSY;
+    handle_del(&r->client->handles, h);
+    r->unmap = slab->mem;
+    free(slab);
+    return 0;
+}
+
+static int finish_slab(struct request *r)
+{
+    if (r->unmap)
+        r->client->slab_octets -= r->unmap->len;
+    return 0;
+}
+
+/* ---- regions --------------------------------------------------------------------------------- */
+
+static int prep_mr_reg(struct request *r)
+{
+    const struct ipc_mr_reg *in = request_in(r, struct ipc_mr_reg);
+    struct memory *mem;
+
+    if (in->kind != IPC_MR_FD)
+        return in->kind == IPC_MR_SLAB ? 0 : -ENOTSUP;
+    if (r->nfd != 1)
+        return -EBADF;
+    if (in->len > LIMIT_MR_SIZE)
+        return -EINVAL;
+    /* Remote rights that write need local write (MR-02), so this covers every kind of writing. */
+    int rc = memory_foreign(r->fd[0], in->off, in->len, (in->access & MEM_LOCAL_WRITE) != 0, &mem);
+    if (rc == 0)
+        r->prepared = mem;
+    return rc;
+}
+
+/* What the region is made of. */
+static int mr_backing(struct request *r, const struct ipc_mr_reg *in, struct region *mr,
+                      struct mem_seg *seg)
+{
+    if (in->kind == IPC_MR_FD) {
+        mr->own = r->prepared;
+        *seg = (struct mem_seg){.obj = mr->own, .off = 0, .len = in->len};
+        return 0;
+    }
+    mr->slab = handle_get(&r->client->handles, HANDLE_SLAB, in->obj);
+    if (!mr->slab)
+        return -EINVAL;
+    if (!memory_holds(mr->slab->mem, in->off, in->len))
+        return -EFAULT;
+    *seg = (struct mem_seg){.obj = mr->slab->mem, .off = in->off, .len = in->len};
+    return 0;
+}
+
+static int req_mr_reg(struct request *r)
+{
+    const struct ipc_mr_reg *in = request_in(r, struct ipc_mr_reg);
+    struct ipc_mr *out = request_out(r, struct ipc_mr);
+    struct client *c = r->client;
+    struct mem *mem = engine_mem(r->device->engine);
+    uintptr_t pd = (uintptr_t)handle_get(&c->handles, HANDLE_PD, in->pd);
+    struct region *mr = calloc(1, sizeof(*mr));
+    struct mem_seg seg;
+    int rc = !mr ? -ENOMEM : !pd ? -EINVAL : mr_backing(r, in, mr, &seg);
+
+    if (rc == 0)
+        rc = mem_mr_reg(mem, (uint32_t)pd, in->iova, in->len, in->access, &seg, in->len ? 1 : 0, mr,
+                        &out->lkey, &out->rkey);
+    if (rc < 0) {
+        r->unmap = r->prepared;
+        free(mr);
+        return rc;
+    }
+    mr->lkey = out->lkey;
+    rc = handle_add(&c->handles, HANDLE_MR, mr, &out->mr);
+    if (rc < 0) {
+        mem_mr_dereg(mem, mr->lkey);
+        r->unmap = r->prepared;
+        free(mr);
+        return rc;
+    }
+    if (mr->slab)
+        mr->slab->users++;
+    return 0;
+}
+
+static int req_mr_dereg(struct request *r)
+{
+    uint32_t h = request_in(r, struct ipc_handle)->handle;
+    struct region *mr = handle_get(&r->client->handles, HANDLE_MR, h);
+    int rc = mr ? client_mr_dereg(r->client, mr, &r->unmap) : -EINVAL;
+
+    if (rc == 0)
+        handle_del(&r->client->handles, h);
+    return rc;
+}
+
+/* ---- windows --------------------------------------------------------------------------------- */
+
+static int req_mw_alloc(struct request *r)
+{
+    const struct ipc_mw_alloc *in = request_in(r, struct ipc_mw_alloc);
+    struct ipc_mr *out = request_out(r, struct ipc_mr);
+    struct mem *mem = engine_mem(r->device->engine);
+    uintptr_t pd = (uintptr_t)handle_get(&r->client->handles, HANDLE_PD, in->pd);
+    int rc = pd ? mem_mw_alloc(mem, (uint32_t)pd, in->mw_type, &out->rkey) : -EINVAL;
+
+    if (rc < 0)
+        return rc;
+    rc = handle_add(&r->client->handles, HANDLE_MW, (void *)(uintptr_t)out->rkey, &out->mr);
+    if (rc < 0)
+        mem_mw_dealloc(mem, out->rkey);
+    return rc;
+}
+
+static int req_mw_dealloc(struct request *r)
+{
+    uint32_t h = request_in(r, struct ipc_handle)->handle;
+    uintptr_t rkey = (uintptr_t)handle_get(&r->client->handles, HANDLE_MW, h);
+
+    if (!rkey)
+        return -EINVAL;
+    int rc = mem_mw_dealloc(engine_mem(r->device->engine), (uint32_t)rkey);
+    if (rc == 0)
+        handle_del(&r->client->handles, h);
+    return rc;
+}
+
+#define PLAIN     sizeof(struct ipc_hdr), sizeof(struct ipc_hdr)
+#define BY_HANDLE offsetof(struct ipc_handle, zero), sizeof(struct ipc_handle)
+#define WHOLE(t)  sizeof(struct t), sizeof(struct t)
+
+const struct request_type request_memory[IPC_TYPE_MAX] = {
+    [IPC_PD_ALLOC] = {REQ_CONTEXT, false, PLAIN, .run = req_pd_alloc},
+    [IPC_PD_FREE] = {REQ_CONTEXT, false, BY_HANDLE, .run = req_pd_free},
+    [IPC_SLAB_ALLOC] = {REQ_CONTEXT, false, WHOLE(ipc_slab_alloc), .prepare = prep_slab_alloc,
+                        .run = req_slab_alloc, .finish = finish_slab},
+    [IPC_SLAB_FREE] = {REQ_CONTEXT, false, BY_HANDLE, .run = req_slab_free, .finish = finish_slab},
+    [IPC_MR_REG] = {REQ_CONTEXT, false, WHOLE(ipc_mr_reg), .prepare = prep_mr_reg,
+                    .run = req_mr_reg},
+    [IPC_MR_DEREG] = {REQ_CONTEXT, false, BY_HANDLE, .run = req_mr_dereg},
+    [IPC_MW_ALLOC] = {REQ_CONTEXT, false, WHOLE(ipc_mw_alloc), .run = req_mw_alloc},
+    [IPC_MW_DEALLOC] = {REQ_CONTEXT, false, BY_HANDLE, .run = req_mw_dealloc},
+};

@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Requests about queue pairs.
+ */
+#include "request_qp.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cc.h"
+#include "deferred.h"
+#include "limits.h"
+
+static const uint8_t mac_none[6];
+
+int av_from_ipc(const struct device *d, const struct ipc_av *in, struct engine_av *out)
+{
+    const struct gid_entry *gid = gid_at(&d->gids, in->sgid_index);
+
+    memset(out, 0, sizeof(*out));
+    if (!gid)
+        return -EINVAL;
+    out->sgid = gid->addr;
+    memcpy(out->dgid.b, in->dgid, 16);
+    memcpy(out->dmac, in->dmac, 6);
+    out->tclass = in->tclass;
+    out->hop_limit = in->hop_limit;
+    out->sl = in->sl;
+    out->flow_label = in->flow_label & 0xFFFFFu;
+    return 0;
+}
+
+void av_to_ipc(const struct device *d, const struct engine_av *in, struct ipc_av *out)
+{
+    int index = gid_find(&d->gids, &in->sgid);
+
+    memcpy(out->dgid, in->dgid.b, 16);
+    memcpy(out->dmac, in->dmac, 6);
+    out->tclass = in->tclass;
+    out->hop_limit = in->hop_limit;
+    out->sl = in->sl;
+    out->flow_label = in->flow_label;
+    out->sgid_index = index < 0 ? 0 : (uint16_t)index;
+}
+
+/* ---- create ---------------------------------------------------------------------------------- */
+
+static int qp_objects(struct request *r, const struct ipc_qp_create *in, struct client_qp *qp)
+{
+    const struct handle_table *t = &r->client->handles;
+
+    qp->pd = (uint32_t)(uintptr_t)handle_get(t, HANDLE_PD, in->pd);
+    qp->send_cq = handle_get(t, HANDLE_CQ, in->send_cq);
+    qp->recv_cq = handle_get(t, HANDLE_CQ, in->recv_cq);
+    qp->srq = handle_get(t, HANDLE_SRQ, in->srq);
+    if (!qp->pd || !qp->send_cq || !qp->recv_cq || (in->srq != 0 && !qp->srq))
+        return -EINVAL;
+    return 0;
+}
+
+static int qp_limits(const struct ipc_qp_create *in)
+{
+    if (in->type != QP_RC && in->type != QP_UC && in->type != QP_UD)
+        return -EINVAL;
+    if (in->max_send_wr > LIMIT_QP_WR || in->max_recv_wr > LIMIT_QP_WR ||
+        in->max_send_sge > LIMIT_SGE || in->max_recv_sge > LIMIT_SGE ||
+        in->max_inline > LIMIT_INLINE)
+        return -EINVAL;
+    return 0;
+}
+
+static int qp_engine(struct request *r, const struct ipc_qp_create *in, struct client_qp *qp,
+                     struct engine_qp_params *p)
+{
+    const struct cc_type *cc = r->device->cc;
+    char name[sizeof(in->cc) + 1] = "";
+
+    memcpy(name, in->cc, sizeof(in->cc));
+    if (name[0] != '\0')
+        cc = cc_type_find(name);
+    if (!cc)
+        return -EINVAL;
+    *p = (struct engine_qp_params){
+        .arg = qp,
+        .type = qp->type,
+        .pd = qp->pd,
+        .send_cq = qp->send_cq->cq,
+        .recv_cq = qp->recv_cq->cq,
+        .srq = qp->srq ? qp->srq->srq : NULL,
+        .max_send_wr = in->max_send_wr ? in->max_send_wr : 1,
+        .max_recv_wr = qp->srq           ? 0
+                       : in->max_recv_wr ? in->max_recv_wr
+                                         : 1,
+        .max_send_sge = in->max_send_sge ? in->max_send_sge : 1,
+        .max_recv_sge = in->max_recv_sge ? in->max_recv_sge : 1,
+        .max_inline = in->max_inline,
+        .sq_sig_all = in->sq_sig_all != 0,
+    };
+    int rc = engine_qp_create(r->device->engine, p, &qp->qp);
+    if (rc < 0)
+        return rc;
+    qp->qpn = engine_qp_num(qp->qp);
+    memcpy(qp->cc, cc->name, strnlen(cc->name, sizeof(qp->cc) - 1));
+    return engine_qp_set_cc(r->device->engine, qp->qp, cc, r->now);
+}
+
+/* Units of the longest entry that this queue pair may post. */
+static uint32_t qp_entry_units(const struct client_qp *qp, const struct engine_qp_params *p)
+{
+    uint32_t data = (uint32_t)sizeof(struct ipc_sge) * p->max_send_sge;
+    uint32_t ext = qp->type == QP_UD ? sizeof(struct ipc_sqe_ud) : sizeof(struct ipc_sqe_bind);
+
+    if (p->max_inline > data)
+        data = p->max_inline;
+    uint32_t units = ((uint32_t)sizeof(struct ipc_sqe) + ext + data + IPC_UNIT - 1) / IPC_UNIT;
+    return units < IPC_UNITS_MAX ? units : IPC_UNITS_MAX;
+}
+
+static int qp_queues(struct request *r, struct client_qp *qp, const struct engine_qp_params *p,
+                     struct ipc_qp *out)
+{
+    qp->sq.qp = qp->rq.qp = qp;
+    int rc = queue_create(r, &qp->sq, QUEUE_SEND, p->max_send_wr * qp_entry_units(qp, p), IPC_UNIT,
+                          qp->type == QP_UD, &out->sq);
+    if (rc == 0 && !qp->srq)
+        rc = queue_create(r, &qp->rq, QUEUE_RECV, p->max_recv_wr, ipc_rq_stride(p->max_recv_sge),
+                          false, &out->rq);
+    return rc;
+}
+
+static void qp_undo(struct request *r, struct client_qp *qp)
+{
+    struct context *ctx = &r->client->ctx;
+
+    if (qp->sq.ring.entries > 0)
+        context_queue_del(ctx, &qp->sq);
+    if (qp->rq.ring.entries > 0)
+        context_queue_del(ctx, &qp->rq);
+    if (qp->qp)
+        engine_qp_destroy(r->device->engine, qp->qp);
+    qslab_free(&qp->sq.place);
+    qslab_free(&qp->rq.place);
+    free(qp);
+}
+
+int req_qp_create(struct request *r)
+{
+    const struct ipc_qp_create *in = request_in(r, struct ipc_qp_create);
+    struct ipc_qp *out = request_out(r, struct ipc_qp);
+    struct engine_qp_params p;
+    int rc = qp_limits(in);
+
+    if (rc < 0)
+        return rc;
+    struct client_qp *qp = calloc(1, sizeof(*qp));
+    if (!qp)
+        return -ENOMEM;
+    qp->ctx = &r->client->ctx;
+    qp->type = (enum qp_type)in->type;
+    qp->ref = in->ref;
+    qp->sq_sig_all = in->sq_sig_all != 0;
+    rc = qp_objects(r, in, qp);
+    if (rc == 0)
+        rc = qp_engine(r, in, qp, &p);
+    if (rc == 0)
+        rc = qp_queues(r, qp, &p, out);
+    if (rc == 0)
+        rc = handle_add(&r->client->handles, HANDLE_QP, qp, &out->qp);
+    if (rc < 0) {
+        qp_undo(r, qp);
+        return rc;
+    }
+    qp->max_sge = p.max_send_sge;
+    qp->max_inline = p.max_inline;
+    if (qp->srq)
+        qp->srq->users++;
+    out->qpn = qp->qpn;
+    out->max_send_wr = p.max_send_wr;
+    out->max_recv_wr = p.max_recv_wr;
+    out->max_send_sge = p.max_send_sge;
+    out->max_recv_sge = p.max_recv_sge;
+    out->max_inline = p.max_inline;
+    return 0;
+}
+
+/* ---- modify, query, destroy ------------------------------------------------------------------ */
+
+static void attr_from_ipc(const struct ipc_qp_attr *in, struct engine_qp_attr *out)
+{
+    *out = (struct engine_qp_attr){
+        .state = (enum qp_state)in->state,
+        .cur_state = (enum qp_state)in->cur_state,
+        .qkey = in->qkey,
+        .rq_psn = in->rq_psn,
+        .sq_psn = in->sq_psn,
+        .dest_qpn = in->dest_qpn,
+        .access_flags = in->access_flags,
+        .pkey_index = in->pkey_index,
+        .port = in->port,
+        .path_mtu = in->path_mtu,
+        .timeout = in->timeout,
+        .retry_cnt = in->retry_cnt,
+        .rnr_retry = in->rnr_retry,
+        .min_rnr_timer = in->min_rnr_timer,
+        .max_rd_atomic = in->max_rd_atomic,
+        .max_dest_rd_atomic = in->max_dest_rd_atomic,
+        .en_sqd_async_notify = in->en_sqd_async_notify != 0,
+        .e2e_credits = in->e2e_credits != 0,
+    };
+}
+
+/* Everything is known: do it. */
+static int qp_modify(struct client *c, struct client_qp *qp, const struct ipc_qp_modify *m,
+                     const struct engine_av *av, uint64_t now)
+{
+    struct device *d = c->ctx.device;
+    struct engine_qp_attr attr;
+
+    attr_from_ipc(&m->attr, &attr);
+    if (m->mask & QPA_AV)
+        attr.av = *av;
+    int rc = engine_qp_modify(d->engine, qp->qp, &attr, m->mask, now);
+    if (rc < 0)
+        return rc;
+    if (m->mask & QPA_AV)
+        neigh_watch(d->neigh, qp, &av->dgid, now);
+    if ((m->mask & QPA_STATE) && attr.state == QPS_RESET) {
+        queue_reset(&qp->sq);
+        queue_reset(&qp->rq);
+        neigh_unwatch(d->neigh, qp);
+    }
+    /* Receives may be posted before the state allows it: look again. */
+    if (qp->sq.ring.entries > 0 && !qp->sq.starved)
+        context_activate(&c->ctx, &qp->sq);
+    if (qp->rq.ring.entries > 0 && !qp->rq.starved)
+        context_activate(&c->ctx, &qp->rq);
+    return 0;
+}
+
+static int qp_modify_resolved(struct deferred *d, const uint8_t mac[6], size_t *len, uint64_t now)
+{
+    struct ipc_qp_modify m;
+    struct engine_av av;
+
+    (void)len; /* a bare header */
+    memcpy(&m, d->msg, sizeof(m));
+    struct client_qp *qp = handle_get(&d->client->handles, HANDLE_QP, m.qp);
+    if (!qp)
+        return -EINVAL; /* destroyed meanwhile */
+    int rc = av_from_ipc(d->client->ctx.device, &m.attr.av, &av);
+    if (rc < 0)
+        return rc;
+    memcpy(av.dmac, mac, 6);
+    return qp_modify(d->client, qp, &m, &av, now);
+}
+
+int req_qp_modify(struct request *r)
+{
+    const struct ipc_qp_modify *in = request_in(r, struct ipc_qp_modify);
+    struct client_qp *qp = handle_get(&r->client->handles, HANDLE_QP, in->qp);
+    struct engine_av av;
+
+    if (!qp || in->attr.state > QPS_ERR)
+        return -EINVAL;
+    if (in->mask & QPA_AV) {
+        int rc = av_from_ipc(r->device, &in->attr.av, &av);
+        if (rc < 0)
+            return rc;
+        if (memcmp(av.dmac, mac_none, 6) == 0)
+            return deferred_start(r, sizeof(*in), &av.sgid, &av.dgid, qp_modify_resolved);
+    }
+    return qp_modify(r->client, qp, in, &av, r->now);
+}
+
+int req_qp_query(struct request *r)
+{
+    uint32_t h = request_in(r, struct ipc_handle)->handle;
+    const struct client_qp *qp = handle_get(&r->client->handles, HANDLE_QP, h);
+    struct ipc_qp_queried *out = request_out(r, struct ipc_qp_queried);
+    struct engine_qp_attr a;
+    struct engine_qp_params p;
+    int rc = qp ? engine_qp_query(qp->qp, &a, &p) : -EINVAL;
+
+    if (rc < 0)
+        return rc;
+    out->attr = (struct ipc_qp_attr){
+        .state = a.state,
+        .cur_state = a.state,
+        .qkey = a.qkey,
+        .rq_psn = a.rq_psn,
+        .sq_psn = a.sq_psn,
+        .dest_qpn = a.dest_qpn,
+        .access_flags = a.access_flags,
+        .pkey_index = a.pkey_index,
+        .port = 1,
+        .path_mtu = a.path_mtu,
+        .timeout = a.timeout,
+        .retry_cnt = a.retry_cnt,
+        .rnr_retry = a.rnr_retry,
+        .min_rnr_timer = a.min_rnr_timer,
+        .max_rd_atomic = a.max_rd_atomic,
+        .max_dest_rd_atomic = a.max_dest_rd_atomic,
+        .en_sqd_async_notify = a.en_sqd_async_notify,
+        .sq_draining = a.sq_draining,
+        .e2e_credits = a.e2e_credits,
+    };
+    av_to_ipc(r->device, &a.av, &out->attr.av);
+    out->max_send_wr = p.max_send_wr;
+    out->max_recv_wr = p.max_recv_wr;
+    out->max_send_sge = p.max_send_sge;
+    out->max_recv_sge = p.max_recv_sge;
+    out->max_inline = p.max_inline;
+    out->sq_sig_all = qp->sq_sig_all;
+    return 0;
+}
+
+int req_qp_destroy(struct request *r)
+{
+    uint32_t h = request_in(r, struct ipc_handle)->handle;
+    struct client_qp *qp = handle_get(&r->client->handles, HANDLE_QP, h);
+
+    if (!qp)
+        return -EINVAL;
+    client_qp_destroy(r->client, qp, r->now);
+    handle_del(&r->client->handles, h);
+    return 0;
+}
+
+/* ---- addresses and groups -------------------------------------------------------------------- */
+
+static int av_resolved(struct deferred *d, const uint8_t mac[6], size_t *len, uint64_t now)
+{
+    struct ipc_av_resolve m;
+
+    (void)now;
+    memcpy(&m, d->msg, sizeof(m));
+    memcpy(m.av.dmac, mac, 6);
+    memcpy(d->msg, &m, sizeof(m));
+    *len = sizeof(m);
+    return 0;
+}
+
+int req_av_resolve(struct request *r)
+{
+    const struct ipc_av_resolve *in = request_in(r, struct ipc_av_resolve);
+    struct engine_av av;
+    int rc = av_from_ipc(r->device, &in->av, &av);
+
+    return rc < 0 ? rc : deferred_start(r, sizeof(*in), &av.sgid, &av.dgid, av_resolved);
+}
+
+int req_mcast_attach(struct request *r)
+{
+    const struct ipc_mcast *in = request_in(r, struct ipc_mcast);
+    struct client_qp *qp = handle_get(&r->client->handles, HANDLE_QP, in->qp);
+    struct wire_addr group;
+
+    memcpy(group.b, in->gid, 16);
+    return qp ? engine_mcast_attach(r->device->engine, qp->qp, &group) : -EINVAL;
+}
+
+int req_mcast_detach(struct request *r)
+{
+    const struct ipc_mcast *in = request_in(r, struct ipc_mcast);
+    struct client_qp *qp = handle_get(&r->client->handles, HANDLE_QP, in->qp);
+    struct wire_addr group;
+
+    memcpy(group.b, in->gid, 16);
+    return qp ? engine_mcast_detach(r->device->engine, qp->qp, &group) : -EINVAL;
+}

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Requests about completion channels, completion queues and shared receive queues.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "limits.h"
+#include "request.h"
+#include "request_qp.h"
+
+static uint32_t pow2_at_least(uint32_t n)
+{
+    uint32_t p = 1;
+
+    while (p < n)
+        p *= 2;
+    return p;
+}
+
+/* Make the memory of a send, receive or shared receive queue, and give it its number. */
+int queue_create(struct request *r, struct queue *q, enum queue_kind kind, uint32_t entries,
+                 uint32_t stride, bool ud, struct ipc_where *where)
+{
+    struct client *c = r->client;
+
+    entries = pow2_at_least(entries);
+    int rc = qslab_alloc(&c->qslabs, ipc_queue_size(entries, stride), &q->place);
+    if (rc < 0)
+        return rc;
+    q->kind = kind;
+    ipc_ring_init(&q->ring, qslab_at(&q->place), entries, stride, ud);
+    rc = context_queue_add(&c->ctx, q);
+    if (rc < 0) {
+        qslab_free(&q->place);
+        q->ring.entries = 0;
+        return rc;
+    }
+    queue_where(r, q, where);
+    return 0;
+}
+
+void queue_where(struct request *r, const struct queue *q, struct ipc_where *where)
+{
+    int fd = qslab_where(&q->place, where);
+
+    where->entries = q->ring.entries;
+    where->stride = q->ring.stride;
+    where->doorbell = q->number;
+    if (fd >= 0)
+        request_reply_fd(r, fd, false);
+}
+
+/* ---- channels -------------------------------------------------------------------------------- */
+
+static int req_channel_create(struct request *r)
+{
+    struct ipc_handle *out = request_out(r, struct ipc_handle);
+    struct client *c = r->client;
+    struct channel *ch;
+    int theirs;
+
+    if (c->handles.count[HANDLE_CHANNEL] >= QUOTA_CHANNELS)
+        return -EDQUOT;
+    ch = calloc(1, sizeof(*ch));
+    if (!ch)
+        return -ENOMEM;
+    int rc = socket_pair(SOCK_SEQPACKET, &ch->fd, &theirs);
+    if (rc < 0) {
+        free(ch);
+        return rc;
+    }
+    request_reply_fd(r, theirs, true);
+    rc = handle_add(&c->handles, HANDLE_CHANNEL, ch, &out->handle);
+    if (rc < 0)
+        client_channel_destroy(ch);
+    return rc;
+}
+
+static int req_channel_destroy(struct request *r)
+{
+    uint32_t h = request_in(r, struct ipc_handle)->handle;
+    struct channel *ch = handle_get(&r->client->handles, HANDLE_CHANNEL, h);
+    int rc = ch ? client_channel_destroy(ch) : -EINVAL;
+
+    if (rc == 0)
+        handle_del(&r->client->handles, h);
+    return rc;
+}
+
+/* ---- completion queues ----------------------------------------------------------------------- */
+
+static int cq_ring(struct request *r, struct client_cq *cq, uint32_t entries,
+                   struct ipc_where *where)
+{
+    uint64_t size = sizeof(struct ipc_cq_ring) + (uint64_t)entries * sizeof(struct ipc_cqe);
+    int rc = qslab_alloc(&r->client->qslabs, size, &cq->place);
+
+    if (rc < 0)
+        return rc;
+    ipc_cq_view_init(&cq->view, qslab_at(&cq->place), entries);
+    int fd = qslab_where(&cq->place, where);
+    where->entries = entries;
+    where->stride = sizeof(struct ipc_cqe);
+    if (fd >= 0)
+        request_reply_fd(r, fd, false);
+    return 0;
+}
+
+static int req_cq_create(struct request *r)
+{
+    const struct ipc_cq_create *in = request_in(r, struct ipc_cq_create);
+    struct ipc_cq *out = request_out(r, struct ipc_cq);
+    struct client *c = r->client;
+    struct channel *ch = handle_get(&c->handles, HANDLE_CHANNEL, in->channel);
+    struct client_cq *cq;
+
+    if (in->cqe == 0 || in->cqe > LIMIT_CQE || (in->channel != 0 && !ch) || in->vector != 0)
+        return -EINVAL;
+    cq = calloc(1, sizeof(*cq));
+    if (!cq)
+        return -ENOMEM;
+    cq->ctx = &c->ctx;
+    cq->channel = ch;
+    cq->ref = in->ref;
+    out->cqe = pow2_at_least(in->cqe);
+    int rc = cq_ring(r, cq, out->cqe, &out->ring);
+    if (rc == 0)
+        rc = engine_cq_create(r->device->engine, cq, &cq->cq);
+    if (rc == 0) {
+        rc = handle_add(&c->handles, HANDLE_CQ, cq, &out->cq);
+        if (rc < 0)
+            engine_cq_destroy(r->device->engine, cq->cq);
+    }
+    if (rc < 0) {
+        qslab_free(&cq->place);
+        free(cq);
+        return rc;
+    }
+    if (ch)
+        ch->users++;
+    return 0;
+}
+
+static int req_cq_destroy(struct request *r)
+{
+    uint32_t h = request_in(r, struct ipc_handle)->handle;
+    struct client_cq *cq = handle_get(&r->client->handles, HANDLE_CQ, h);
+    int rc = cq ? client_cq_destroy(r->client, cq) : -EINVAL;
+
+    if (rc == 0)
+        handle_del(&r->client->handles, h);
+    return rc;
+}
+
+static int req_cq_modify(struct request *r)
+{
+    const struct ipc_cq_modify *in = request_in(r, struct ipc_cq_modify);
+
+    /* Moderation may only delay events (CQ-10): sending each at once is always right. */
+    return handle_get(&r->client->handles, HANDLE_CQ, in->cq) ? 0 : -EINVAL;
+}
+
+/* ---- shared receive queues ------------------------------------------------------------------- */
+
+static int req_srq_create(struct request *r)
+{
+    const struct ipc_srq_create *in = request_in(r, struct ipc_srq_create);
+    struct ipc_srq *out = request_out(r, struct ipc_srq);
+    struct client *c = r->client;
+    uintptr_t pd = (uintptr_t)handle_get(&c->handles, HANDLE_PD, in->pd);
+    struct client_srq *srq;
+
+    if (!pd || in->max_wr == 0 || in->max_wr > LIMIT_SRQ_WR || in->max_sge > LIMIT_SGE)
+        return -EINVAL;
+    srq = calloc(1, sizeof(*srq));
+    if (!srq)
+        return -ENOMEM;
+    srq->ref = in->ref;
+    srq->pd = (uint32_t)pd;
+    srq->max_sge = in->max_sge ? in->max_sge : 1;
+    srq->rq.srq = srq;
+    const struct engine_srq_params p = {.arg = srq,
+                                        .pd = srq->pd,
+                                        .max_wr = in->max_wr,
+                                        .max_sge = srq->max_sge,
+                                        .limit = in->limit};
+    int rc = queue_create(r, &srq->rq, QUEUE_SHARED, in->max_wr, ipc_rq_stride(srq->max_sge), false,
+                          &out->ring);
+    if (rc == 0) {
+        rc = engine_srq_create(r->device->engine, &p, &srq->srq);
+        if (rc == 0) {
+            rc = handle_add(&c->handles, HANDLE_SRQ, srq, &out->srq);
+            if (rc < 0)
+                engine_srq_destroy(r->device->engine, srq->srq);
+        }
+        if (rc < 0) {
+            context_queue_del(&c->ctx, &srq->rq);
+            qslab_free(&srq->rq.place);
+        }
+    }
+    if (rc < 0) {
+        free(srq);
+        return rc;
+    }
+    out->srqn = out->srq;
+    out->max_wr = in->max_wr;
+    out->max_sge = srq->max_sge;
+    return 0;
+}
+
+static int req_srq_modify(struct request *r)
+{
+    const struct ipc_srq_modify *in = request_in(r, struct ipc_srq_modify);
+    struct client_srq *srq = handle_get(&r->client->handles, HANDLE_SRQ, in->srq);
+
+    if (!srq || (in->mask & ~3u) != 0)
+        return -EINVAL;
+    if (in->mask & 1u)
+        return -ENOTSUP; /* rings don't grow */
+    return engine_srq_modify(r->device->engine, srq->srq, 0, in->limit, in->mask);
+}
+
+static int req_srq_query(struct request *r)
+{
+    uint32_t h = request_in(r, struct ipc_handle)->handle;
+    const struct client_srq *srq = handle_get(&r->client->handles, HANDLE_SRQ, h);
+    struct ipc_srq_attr *out = request_out(r, struct ipc_srq_attr);
+    struct engine_srq_params p;
+    int rc = srq ? engine_srq_query(srq->srq, &p) : -EINVAL;
+
+    if (rc < 0)
+        return rc;
+    out->max_wr = p.max_wr;
+    out->max_sge = p.max_sge;
+    out->limit = p.limit;
+    return 0;
+}
+
+static int req_srq_destroy(struct request *r)
+{
+    uint32_t h = request_in(r, struct ipc_handle)->handle;
+    struct client_srq *srq = handle_get(&r->client->handles, HANDLE_SRQ, h);
+    int rc = srq ? client_srq_destroy(r->client, srq) : -EINVAL;
+
+    if (rc == 0)
+        handle_del(&r->client->handles, h);
+    return rc;
+}
+
+#define PLAIN     sizeof(struct ipc_hdr), sizeof(struct ipc_hdr)
+#define BY_HANDLE offsetof(struct ipc_handle, zero), sizeof(struct ipc_handle)
+#define WHOLE(t)  sizeof(struct t), sizeof(struct t)
+
+const struct request_type request_queue[IPC_TYPE_MAX] = {
+    [IPC_CHANNEL_CREATE] = {REQ_CONTEXT, false, PLAIN, .run = req_channel_create},
+    [IPC_CHANNEL_DESTROY] = {REQ_CONTEXT, false, BY_HANDLE, .run = req_channel_destroy},
+    [IPC_CQ_CREATE] = {REQ_CONTEXT, false, WHOLE(ipc_cq_create), .run = req_cq_create},
+    [IPC_CQ_MODIFY] = {REQ_CONTEXT, false, WHOLE(ipc_cq_modify), .run = req_cq_modify},
+    [IPC_CQ_DESTROY] = {REQ_CONTEXT, false, BY_HANDLE, .run = req_cq_destroy},
+    [IPC_SRQ_CREATE] = {REQ_CONTEXT, false, WHOLE(ipc_srq_create), .run = req_srq_create},
+    [IPC_SRQ_MODIFY] = {REQ_CONTEXT, false, WHOLE(ipc_srq_modify), .run = req_srq_modify},
+    [IPC_SRQ_QUERY] = {REQ_CONTEXT, false, BY_HANDLE, .run = req_srq_query},
+    [IPC_SRQ_DESTROY] = {REQ_CONTEXT, false, BY_HANDLE, .run = req_srq_destroy},
+    [IPC_QP_CREATE] = {REQ_CONTEXT, false, WHOLE(ipc_qp_create), .run = req_qp_create},
+    [IPC_QP_MODIFY] = {REQ_CONTEXT, false, WHOLE(ipc_qp_modify), .run = req_qp_modify},
+    [IPC_QP_QUERY] = {REQ_CONTEXT, false, BY_HANDLE, .run = req_qp_query},
+    [IPC_QP_DESTROY] = {REQ_CONTEXT, false, BY_HANDLE, .run = req_qp_destroy},
+    [IPC_AV_RESOLVE] = {REQ_CONTEXT, false, WHOLE(ipc_av_resolve), .run = req_av_resolve},
+    [IPC_MCAST_ATTACH] = {REQ_CONTEXT, false, WHOLE(ipc_mcast), .run = req_mcast_attach},
+    [IPC_MCAST_DETACH] = {REQ_CONTEXT, false, WHOLE(ipc_mcast), .run = req_mcast_detach},
+};

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Dispatch: everything that all requests have in common is here, so that a handler deals with one
+ * checked struct and returns 0 or -errno.
+ */
+#include "request.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "log.h"
+
+void *request_reply(struct request *r, size_t len)
+{
+    memset(r->out, 0, len);
+    r->out_len = len;
+    return r->out;
+}
+
+void request_reply_fd(struct request *r, int fd, bool close_after)
+{
+    r->out_fd[r->nout] = fd;
+    r->out_close[r->nout] = close_after;
+    r->nout++;
+}
+
+void request_answer(int sock, const struct ipc_hdr *request, int status, void *msg, size_t len)
+{
+    struct ipc_hdr *hdr = msg;
+
+    hdr->type = request->type;
+    hdr->flags = IPC_F_REPLY;
+    hdr->id = request->id;
+    hdr->status = status;
+    /* A client that doesn't read its answers loses them. */
+    ipc_send(sock, msg, len, NULL, 0, MSG_DONTWAIT);
+}
+
+static const struct request_type *request_find(unsigned type)
+{
+    static const struct request_type *const tables[] = {
+        request_device, request_memory, request_queue, request_cm, request_admin,
+    };
+
+    for (unsigned i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
+        if (type < IPC_TYPE_MAX && tables[i][type].where != REQ_NOWHERE)
+            return &tables[i][type];
+    }
+    return NULL;
+}
+
+/* All messages that name a device do so right behind the header. */
+static int request_device_of(struct request *r)
+{
+    char name[IPC_NAME_MAX];
+
+    memcpy(name, r->in + sizeof(struct ipc_hdr), sizeof(name));
+    name[sizeof(name) - 1] = '\0';
+    if (name[0] != '\0')
+        r->device = control_device(r->daemon, name);
+    else if (r->client->open)
+        r->device = r->client->ctx.device;
+    return r->device ? 0 : -ENODEV;
+}
+
+struct request_job {
+    struct request *r;
+    request_fn fn;
+    int status;
+};
+
+static void request_on_worker(void *arg, uint64_t now)
+{
+    struct request_job *job = arg;
+
+    job->r->now = now;
+    job->status = job->fn(job->r);
+}
+
+static int request_run(struct request *r, const struct request_type *t)
+{
+    struct request_job job = {.r = r, .fn = t->run};
+    int rc = 0;
+
+    if (t->where == REQ_DEVICE)
+        rc = request_device_of(r);
+    else if (t->where == REQ_CONTEXT)
+        rc = r->client->open ? 0 : -ENOTCONN;
+    if (rc == 0 && t->where == REQ_CONTEXT)
+        r->device = r->client->ctx.device;
+    if (rc == 0 && t->prepare)
+        rc = t->prepare(r);
+    if (rc < 0)
+        return rc;
+    if (t->where == REQ_CONTROL)
+        return t->run(r);
+    worker_call(r->device->worker, request_on_worker, &job);
+    return job.status;
+}
+
+static int request_checked(struct request *r)
+{
+    struct ipc_hdr hdr;
+    uint8_t raw[IPC_MSG_MAX];
+
+    memcpy(&hdr, r->in, sizeof(hdr));
+    const struct request_type *t = request_find(hdr.type);
+    if (!t)
+        return -ENOTSUP;
+    if (t->admin && r->client->uid != 0 && r->client->uid != geteuid())
+        return -EPERM;
+    memcpy(raw, r->in, r->in_len);
+    int rc = ipc_msg_unpack(r->in, t->size, t->min, raw, r->in_len, t->size < IPC_MSG_MAX);
+    if (rc < 0)
+        return rc;
+    rc = request_run(r, t);
+    if (t->finish) {
+        int late = t->finish(r);
+        if (rc == 0)
+            rc = late;
+    }
+    return rc;
+}
+
+void request_serve(struct request *r)
+{
+    struct ipc_hdr request;
+
+    r->out_len = sizeof(struct ipc_hdr);
+    memset(r->out, 0, r->out_len);
+    r->nout = 0;
+    r->device = NULL;
+    r->prepared = NULL;
+    r->unmap = NULL;
+    r->deferred = false;
+    memcpy(&request, r->in, sizeof(request));
+
+    int status = request_checked(r);
+    memory_free(r->unmap);
+    if (status < 0)
+        log_debug("control", "%s[%d]: %s: %s", r->client->comm, (int)r->client->pid,
+                  ipc_type_name(request.type), strerror(-status));
+    if (!r->deferred) {
+        struct ipc_hdr *hdr = (struct ipc_hdr *)(void *)r->out;
+        size_t len = status < 0 ? sizeof(*hdr) : r->out_len;
+        hdr->type = request.type;
+        hdr->flags = IPC_F_REPLY;
+        hdr->id = request.id;
+        hdr->status = status;
+        hdr->zero = 0;
+        /* The socket's buffer holds many answers: a client that lets it fill is not listening. */
+        int rc =
+            ipc_send(r->client->fd, r->out, len, r->out_fd, status < 0 ? 0 : r->nout, MSG_DONTWAIT);
+        if (rc < 0 && rc != -EPIPE)
+            r->client->gone = true;
+    }
+    for (unsigned i = 0; i < r->nout; i++) {
+        if (r->out_close[i])
+            close(r->out_fd[i]);
+    }
+    for (unsigned i = 0; i < r->nfd; i++) {
+        if (r->fd[i] >= 0)
+            close(r->fd[i]);
+    }
+    r->nfd = 0;
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * One request of a client on its way: received and unpacked by the control thread, acted on where
+ * the table says (control thread, or the worker that owns what it is about), answered.
+ */
+#ifndef URNICD_REQUEST_H
+#define URNICD_REQUEST_H
+
+#include "control.h"
+#include "ipc.h"
+
+struct request {
+    struct urnicd *daemon;
+    struct client *client;
+    struct device *device; /* by name, or the one that the client has opened; NULL = none */
+    uint64_t now;
+
+    /* The message: at least as long as its struct, missing octets 0. */
+    _Alignas(16) uint8_t in[IPC_MSG_MAX + 8];
+    size_t in_len;
+    int fd[IPC_FD_MAX]; /* received; closed after the request unless set to -1 */
+    unsigned nfd;
+
+    /* The answer: hdr is filled in by the dispatcher. */
+    _Alignas(16) uint8_t out[IPC_MSG_MAX];
+    size_t out_len;
+    int out_fd[IPC_FD_MAX];
+    bool out_close[IPC_FD_MAX]; /* close after sending */
+    unsigned nout;
+
+    void *prepared;       /* what prepare() made for run() */
+    struct memory *unmap; /* to free on the control thread */
+    bool deferred;        /* no answer now: somebody else sends it */
+};
+
+/* 0 or -errno; runs where the table says. */
+typedef int (*request_fn)(struct request *r);
+
+enum request_where {
+    REQ_NOWHERE, /* unknown: -ENOTSUP */
+    REQ_CONTROL, /* on the control thread */
+    REQ_DEVICE,  /* on the worker of the device that the message names */
+    REQ_CONTEXT, /* on the worker of the client's context */
+};
+
+struct request_type {
+    enum request_where where;
+    bool admin;         /* only for root and the daemon's own user */
+    size_t min, size;   /* octets that must be there; octets of the struct */
+    request_fn prepare; /* on the control thread, before run; may be NULL */
+    request_fn run;
+    request_fn finish; /* on the control thread, after run, always; may be NULL */
+};
+
+/* The tables, one per file of handlers, each indexed by enum ipc_type. */
+extern const struct request_type request_device[IPC_TYPE_MAX];
+extern const struct request_type request_memory[IPC_TYPE_MAX];
+extern const struct request_type request_queue[IPC_TYPE_MAX];
+extern const struct request_type request_cm[IPC_TYPE_MAX];
+extern const struct request_type request_admin[IPC_TYPE_MAX];
+
+/* Act on the message in r->in and answer it. */
+void request_serve(struct request *r);
+
+/* The message as its struct, and the answer's struct zeroed. */
+#define request_in(r, type)  ((const type *)(const void *)(r)->in)
+#define request_out(r, type) ((type *)request_reply((r), sizeof(type)))
+void *request_reply(struct request *r, size_t len);
+/* Send a descriptor with the answer. */
+void request_reply_fd(struct request *r, int fd, bool close_after);
+
+/* A pair of sockets of which one end is ours and never blocks, whatever a client does. */
+int socket_pair(int type, int *ours, int *theirs);
+
+/* Answer a deferred request: from any thread, never blocking. */
+void request_answer(int sock, const struct ipc_hdr *request, int status, void *msg, size_t len);
+
+#endif

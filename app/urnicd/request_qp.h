@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Handlers of requests about queue pairs (req_qp.c), and what they share with other queues.
+ */
+#ifndef URNICD_REQUEST_QP_H
+#define URNICD_REQUEST_QP_H
+
+#include "request.h"
+
+/* Memory and number of a queue of at least `entries` entries; describes it in *where and adds the
+ * slab's descriptor to the answer if the client doesn't have it yet. */
+int queue_create(struct request *r, struct queue *q, enum queue_kind kind, uint32_t entries,
+                 uint32_t stride, bool ud, struct ipc_where *where);
+void queue_where(struct request *r, const struct queue *q, struct ipc_where *where);
+
+int req_qp_create(struct request *r);
+int req_qp_modify(struct request *r);
+int req_qp_query(struct request *r);
+int req_qp_destroy(struct request *r);
+int req_av_resolve(struct request *r);
+int req_mcast_attach(struct request *r);
+int req_mcast_detach(struct request *r);
+
+/* A client's address vector and the engine's. -EINVAL: no such local address. */
+int av_from_ipc(const struct device *d, const struct ipc_av *in, struct engine_av *out);
+void av_to_ipc(const struct device *d, const struct engine_av *in, struct ipc_av *out);
+
+#endif

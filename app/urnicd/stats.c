@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * See stats.h.
+ */
+#include "stats.h"
+
+#include <stdio.h>
+
+#include "cmgr.h"
+#include "context.h"
+#include "device.h"
+#include "neigh.h"
+#include "worker.h"
+
+struct stats_list {
+    struct stats_entry *e;
+    unsigned n;
+};
+
+static void stats_add(struct stats_list *l, const char *name, uint64_t value)
+{
+    if (l->n < STATS_MAX)
+        l->e[l->n++] = (struct stats_entry){name, value};
+}
+
+static void stats_engine(struct stats_list *l, struct device *d)
+{
+    const uint64_t *c = engine_counters(d->engine);
+    struct engine_usage u;
+    struct mem_usage m;
+
+    for (unsigned i = 1; i < ENGINE_COUNTER_MAX; i++)
+        stats_add(l, engine_counter_names[i], c[i]);
+    engine_usage(d->engine, &u);
+    mem_usage(engine_mem(d->engine), &m);
+    stats_add(l, "qps", u.qps);
+    stats_add(l, "cqs", u.cqs);
+    stats_add(l, "srqs", u.srqs);
+    stats_add(l, "pds", m.pds);
+    stats_add(l, "mrs", m.mrs);
+    stats_add(l, "mws", m.mws);
+    stats_add(l, "mr_octets", m.octets);
+}
+
+static void stats_port(struct stats_list *l, struct device *d)
+{
+    struct io_stats s = {0};
+
+    d->io->ops->stats(d->io, &s);
+    stats_add(l, "port_rx_frames", s.rx_frames);
+    stats_add(l, "port_rx_bytes", s.rx_bytes);
+    stats_add(l, "port_tx_frames", s.tx_frames);
+    stats_add(l, "port_tx_bytes", s.tx_bytes);
+    stats_add(l, "port_rx_drop", s.rx_drop);
+    stats_add(l, "port_rx_oversize", s.rx_oversize);
+    stats_add(l, "port_tx_drop", s.tx_drop);
+    stats_add(l, "port_tx_full", s.tx_full);
+    stats_add(l, "port_up", d->link.up);
+    stats_add(l, "port_link_changes", d->stats.link_changes);
+    stats_add(l, "port_slow_path", d->stats.slow_path);
+    stats_add(l, "port_own_echo", d->stats.own_echo);
+    stats_add(l, "port_full", d->stats.port_full);
+    stats_add(l, "copy_fault", d->stats.copy_fault);
+}
+
+static void stats_worker(struct stats_list *l, struct device *d)
+{
+    struct worker *w = d->worker;
+    uint64_t contexts = 0, lost = 0;
+
+    for (const struct context *c = w->contexts; c; c = c->next) {
+        contexts += c->device == d;
+        lost += c->device == d ? c->async_dropped : 0;
+    }
+    stats_add(l, "contexts", contexts);
+    stats_add(l, "async_events_lost", lost);
+    stats_add(l, "worker_rounds", atomic_load_explicit(&w->stats.rounds, memory_order_relaxed));
+    stats_add(l, "worker_busy_rounds",
+              atomic_load_explicit(&w->stats.busy_rounds, memory_order_relaxed));
+    stats_add(l, "worker_yields", atomic_load_explicit(&w->stats.yields, memory_order_relaxed));
+    stats_add(l, "worker_sleeps", atomic_load_explicit(&w->stats.sleeps, memory_order_relaxed));
+    stats_add(l, "worker_kicks", atomic_load_explicit(&w->stats.kicks, memory_order_relaxed));
+}
+
+unsigned stats_collect(struct device *d, struct stats_entry out[STATS_MAX])
+{
+    struct stats_list l = {.e = out};
+    struct neigh_counter net[32];
+    const uint64_t *cm = cmgr_counters(d->cm);
+
+    stats_engine(&l, d);
+    for (unsigned i = 0; i < CM_COUNTER_MAX; i++)
+        stats_add(&l, cm_counter_names[i], cm[i]);
+    stats_add(&l, "cm_live", cmgr_live(d->cm));
+    unsigned n = neigh_counters(d->neigh, net, 32);
+    for (unsigned i = 0; i < n; i++)
+        stats_add(&l, net[i].name, net[i].value);
+    stats_port(&l, d);
+    stats_worker(&l, d);
+    return l.n;
+}
+
+size_t stats_format(const char *device, const struct stats_entry *e, unsigned n,
+                    enum stats_format form, char *buf, size_t size)
+{
+    size_t len = 0;
+
+#define EMIT(...)                                                                                  \
+    do {                                                                                           \
+        int emitted =                                                                              \
+            snprintf(len < size ? buf + len : NULL, len < size ? size - len : 0, __VA_ARGS__);     \
+        len += emitted > 0 ? (size_t)emitted : 0;                                                  \
+    } while (0)
+    if (form == STATS_JSON)
+        EMIT("{\"device\":\"%s\"", device);
+    for (unsigned i = 0; i < n; i++) {
+        if (form == STATS_JSON)
+            EMIT(",\"%s\":%llu", e[i].name, (unsigned long long)e[i].value);
+        else if (form == STATS_PROMETHEUS)
+            EMIT("urnic_%s{device=\"%s\"} %llu\n", e[i].name, device,
+                 (unsigned long long)e[i].value);
+        else
+            EMIT("%s %s %llu\n", device, e[i].name, (unsigned long long)e[i].value);
+    }
+    if (form == STATS_JSON)
+        EMIT("}");
+#undef EMIT
+    return len;
+}

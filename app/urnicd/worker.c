@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The loop. A round: jobs, frames in, doorbells, timers, frames out, notifications. What to do
+ * after a round without work is the idle policy's matter.
+ */
+#include "worker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "context.h"
+#include "device.h"
+#include "log.h"
+
+#define WORKER_SERVICE_NS (5 * CLOCK_MS)   /* how often slow things are looked after, when awake */
+#define WORKER_NAP_MAX_NS (100 * CLOCK_MS) /* ... and asleep */
+#define WORKER_OWED_NS    (1 * CLOCK_MS)   /* retry of events that a full socket refused */
+#define WORKER_YIELDS     30u              /* empty rounds with a yield before blocking */
+#define WORKER_YIELD_LONG                                                                          \
+    (50 * CLOCK_US)                   /* a yield this long: others need the core, block at once */
+#define WORKER_SPIN_NS (5 * CLOCK_US) /* a deadline nearer than this isn't worth blocking for */
+#define WORKER_EVENTS  16
+
+/* F_SEAL_FUTURE_WRITE keeps our own mapping writable and forbids every later one. */
+static int worker_page(struct worker *w)
+{
+    const size_t size = 4096;
+    int fd = memfd_create("urnic-worker", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+    if (fd < 0)
+        return -errno;
+    if (ftruncate(fd, (off_t)size) < 0)
+        goto fail;
+    w->shared = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (w->shared == MAP_FAILED)
+        goto fail;
+    if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL) <
+        0) {
+        munmap(w->shared, size);
+        goto fail;
+    }
+    w->shared->number = w->index;
+    w->page_fd = fd;
+    return 0;
+fail:;
+    int rc = -errno;
+    w->shared = NULL;
+    close(fd);
+    return rc;
+}
+
+int worker_init(struct worker *w, unsigned index, int cpu, enum config_idle idle)
+{
+    memset(w, 0, sizeof(*w));
+    w->index = index;
+    w->cpu = cpu;
+    w->idle = idle;
+    w->page_fd = -1;
+    w->epfd = epoll_create1(EPOLL_CLOEXEC);
+    w->eventfd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    int rc = w->epfd < 0 || w->eventfd < 0 ? -errno : worker_page(w);
+    if (rc == 0)
+        rc = worker_watch(w, w->eventfd, true);
+    if (rc < 0)
+        worker_fini(w);
+    return rc;
+}
+
+void worker_fini(struct worker *w)
+{
+    if (w->shared)
+        munmap(w->shared, 4096);
+    if (w->page_fd >= 0)
+        close(w->page_fd);
+    if (w->eventfd >= 0)
+        close(w->eventfd);
+    if (w->epfd >= 0)
+        close(w->epfd);
+    w->shared = NULL;
+    w->page_fd = w->eventfd = w->epfd = -1;
+}
+
+int worker_watch(struct worker *w, int fd, bool drain)
+{
+    struct epoll_event ev = {
+        .events = EPOLLIN,
+        .data.u64 = (uint64_t)(uint32_t)fd | (drain ? 1ull << 32 : 0),
+    };
+
+    return epoll_ctl(w->epfd, EPOLL_CTL_ADD, fd, &ev) < 0 ? -errno : 0;
+}
+
+void worker_unwatch(struct worker *w, int fd)
+{
+    epoll_ctl(w->epfd, EPOLL_CTL_DEL, fd, NULL);
+}
+
+/* ---- jobs ------------------------------------------------------------------------------------ */
+
+static bool worker_job(struct worker *w, uint64_t now)
+{
+    if (!atomic_load_explicit(&w->job, memory_order_relaxed))
+        return false;
+    struct worker_job *job = atomic_exchange_explicit(&w->job, NULL, memory_order_acquire);
+    job->fn(job->arg, now);
+    sem_post(&job->done);
+    return true;
+}
+
+static void worker_kick(struct worker *w)
+{
+    const uint64_t one = 1;
+
+    ipc_fence();
+    if (atomic_load_explicit(&w->shared->sleeping, memory_order_relaxed) != 0)
+        (void)!write(w->eventfd, &one, sizeof(one));
+}
+
+void worker_call(struct worker *w, void (*fn)(void *arg, uint64_t now), void *arg)
+{
+    if (!w->started) {
+        fn(arg, clock_now());
+        return;
+    }
+    struct worker_job job = {.fn = fn, .arg = arg};
+    sem_init(&job.done, 0, 0);
+    atomic_store_explicit(&w->job, &job, memory_order_release);
+    worker_kick(w);
+    while (sem_wait(&job.done) < 0 && errno == EINTR)
+        ;
+    sem_destroy(&job.done);
+}
+
+/* ---- rounds ---------------------------------------------------------------------------------- */
+
+static void worker_service(struct worker *w, uint64_t now)
+{
+    for (unsigned i = 0; i < w->ndevice; i++)
+        device_service(w->device[i], now);
+    for (struct context *c = w->contexts; c; c = c->next) {
+        if (c->owed)
+            context_owed(c);
+    }
+    w->service_at = now + WORKER_SERVICE_NS;
+}
+
+static void worker_notify(struct worker *w)
+{
+    for (struct context *c = w->contexts; c; c = c->next) {
+        if (c->dirty)
+            context_notify(c);
+    }
+}
+
+/* Returns how much there was to do. */
+static unsigned worker_round(struct worker *w, uint64_t now)
+{
+    unsigned work = worker_job(w, now) ? 1 : 0;
+
+    for (unsigned i = 0; i < w->ndevice; i++)
+        work += device_rx(w->device[i], now);
+    for (struct context *c = w->contexts; c; c = c->next)
+        work += context_round(c, now);
+    for (unsigned i = 0; i < w->ndevice; i++) {
+        work += device_timers(w->device[i], now);
+        work += device_tx(w->device[i], now);
+    }
+    worker_notify(w);
+    if (now >= w->service_at)
+        worker_service(w, now);
+    return work;
+}
+
+/* ---- idle ------------------------------------------------------------------------------------ */
+
+static uint64_t worker_deadline(struct worker *w, uint64_t now)
+{
+    uint64_t at = now + WORKER_NAP_MAX_NS;
+
+    for (unsigned i = 0; i < w->ndevice; i++) {
+        uint64_t d = device_deadline(w->device[i], now);
+        if (d < at)
+            at = d;
+    }
+    for (struct context *c = w->contexts; c; c = c->next) {
+        if (c->owed && now + WORKER_OWED_NS < at)
+            at = now + WORKER_OWED_NS;
+    }
+    return at;
+}
+
+/* The last look before blocking: anything at all? The caller has said that it sleeps. */
+static bool worker_anything(struct worker *w, uint64_t now)
+{
+    if (atomic_load_explicit(&w->job, memory_order_relaxed) ||
+        atomic_load_explicit(&w->stop, memory_order_relaxed))
+        return true;
+    for (struct context *c = w->contexts; c; c = c->next) {
+        if (context_ready(c))
+            return true;
+    }
+    unsigned n = 0;
+    for (unsigned i = 0; i < w->ndevice; i++)
+        n += device_rx(w->device[i], now);
+    return n > 0;
+}
+
+static void worker_wait(struct worker *w, uint64_t ns)
+{
+    struct epoll_event ev[WORKER_EVENTS];
+    struct timespec ts = {.tv_sec = (time_t)(ns / CLOCK_SEC), .tv_nsec = (long)(ns % CLOCK_SEC)};
+    uint8_t sink[256];
+    int n = epoll_pwait2(w->epfd, ev, WORKER_EVENTS, &ts, NULL);
+
+    for (int i = 0; i < n; i++) {
+        int fd = (int)(uint32_t)ev[i].data.u64;
+        if ((ev[i].data.u64 >> 32) == 0) {
+            if (ev[i].events & (EPOLLHUP | EPOLLERR))
+                worker_unwatch(w, fd); /* or it would wake us for ever; service sees the link */
+            continue;
+        }
+        atomic_fetch_add_explicit(&w->stats.kicks, 1, memory_order_relaxed);
+        /* Our own end: a client can't make it block. At its end of file there are no more kicks. */
+        ssize_t got = read(fd, sink, sizeof(sink));
+        if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR))
+            worker_unwatch(w, fd);
+    }
+}
+
+static void worker_arm(struct worker *w, bool on)
+{
+    for (unsigned i = 0; i < w->ndevice; i++) {
+        struct io_port *io = w->device[i]->io;
+        if (io->ops->rx_arm && io->caps.rx_fd >= 0)
+            io->ops->rx_arm(io, on);
+    }
+}
+
+/* Can every port wake us, by its descriptor or by its deadline? */
+static bool worker_can_block(const struct worker *w)
+{
+    for (unsigned i = 0; i < w->ndevice; i++) {
+        const struct io_port *io = w->device[i]->io;
+        if (io->caps.rx_fd < 0 && !io->ops->deadline)
+            return false;
+    }
+    return true;
+}
+
+static void worker_block(struct worker *w)
+{
+    uint64_t now = clock_now(), at = worker_deadline(w, now);
+
+    if (at <= now + WORKER_SPIN_NS)
+        return;
+    ipc_worker_sleeping(w->shared, true);
+    worker_arm(w, true);
+    if (!worker_anything(w, now)) {
+        atomic_fetch_add_explicit(&w->stats.sleeps, 1, memory_order_relaxed);
+        worker_wait(w, at - now);
+    }
+    ipc_worker_sleeping(w->shared, false);
+    worker_arm(w, false);
+}
+
+/* After `empty` rounds without work. Returns the new count. */
+static unsigned worker_idle(struct worker *w, unsigned empty)
+{
+    if (w->idle == IDLE_POLL)
+        return empty;
+    if (empty <= WORKER_YIELDS) {
+        uint64_t before = clock_now();
+        sched_yield();
+        atomic_fetch_add_explicit(&w->stats.yields, 1, memory_order_relaxed);
+        /* Somebody spins on our core: after blocking, the scheduler lets us in at once again. */
+        return clock_now() - before > WORKER_YIELD_LONG ? WORKER_YIELDS : empty;
+    }
+    if (worker_can_block(w)) {
+        worker_block(w);
+        return WORKER_YIELDS; /* a time-out: block again; work resets the count anyway */
+    }
+    struct timespec nap = {.tv_nsec = 50 * (long)CLOCK_US};
+    nanosleep(&nap, NULL);
+    return WORKER_YIELDS;
+}
+
+static void *worker_main(void *arg)
+{
+    struct worker *w = arg;
+    unsigned empty = 0;
+
+    while (!atomic_load_explicit(&w->stop, memory_order_relaxed)) {
+        unsigned work = worker_round(w, clock_now());
+        atomic_fetch_add_explicit(&w->stats.rounds, 1, memory_order_relaxed);
+        if (work > 0) {
+            atomic_fetch_add_explicit(&w->stats.busy_rounds, 1, memory_order_relaxed);
+            empty = 0;
+        } else {
+            empty = worker_idle(w, empty + 1);
+        }
+    }
+    return NULL;
+}
+
+int worker_start(struct worker *w)
+{
+    pthread_attr_t attr;
+    cpu_set_t cpus;
+    char name[16];
+
+    pthread_attr_init(&attr);
+    if (w->cpu >= 0) {
+        CPU_ZERO(&cpus);
+        CPU_SET((unsigned)w->cpu, &cpus);
+        pthread_attr_setaffinity_np(&attr, sizeof(cpus), &cpus);
+    }
+    int rc = pthread_create(&w->thread, &attr, worker_main, w);
+    pthread_attr_destroy(&attr);
+    if (rc != 0)
+        return -rc;
+    w->started = true;
+    snprintf(name, sizeof(name), "worker-%u", w->index);
+    pthread_setname_np(w->thread, name);
+    return 0;
+}
+
+void worker_stop(struct worker *w)
+{
+    if (!w->started)
+        return;
+    atomic_store_explicit(&w->stop, true, memory_order_relaxed);
+    worker_kick(w);
+    pthread_join(w->thread, NULL);
+    w->started = false;
+}

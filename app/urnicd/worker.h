@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A worker: one thread that serves devices and their contexts. Everything on the data path belongs
+ * to exactly one worker, so there is no lock on it; other threads get in by worker_call only.
+ *
+ * Idle policy `auto`: rounds without work are followed by a yield, then by blocking until a kick, a
+ * frame or a deadline. Before blocking the worker says in its page (which clients map read-only)
+ * that it sleeps, and looks at every doorbell and port once more: store, seq_cst fence, re-check on
+ * both sides (SHM-06).
+ */
+#ifndef URNICD_WORKER_H
+#define URNICD_WORKER_H
+
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "config.h"
+#include "ipc.h"
+
+struct device;
+struct context;
+
+#define WORKER_DEVICES CONFIG_DEVICES
+
+/* Numbers for `urnic stat`; written by the worker, read by anyone. */
+struct worker_stats {
+    _Atomic uint64_t rounds, busy_rounds, yields, sleeps, kicks;
+};
+
+struct worker {
+    unsigned index;
+    int cpu; /* -1 = any */
+    enum config_idle idle;
+    pthread_t thread;
+    bool started;
+    _Atomic bool stop;
+
+    /* worker_call's slot: one caller at a time, the control thread */
+    _Atomic(struct worker_job *) job;
+
+    int epfd;
+    int eventfd; /* wakes the worker up; the daemon's own */
+    int page_fd; /* of the page: sealed against writing by anyone else */
+    struct ipc_worker *shared;
+
+    struct device *device[WORKER_DEVICES];
+    unsigned ndevice;
+    struct context *contexts; /* every open context, linked */
+    uint64_t service_at;      /* next slow round */
+
+    struct worker_stats stats;
+};
+
+/* What runs on the worker for somebody else. */
+struct worker_job {
+    void (*fn)(void *arg, uint64_t now);
+    void *arg;
+    sem_t done;
+};
+
+/* Prepare a worker: no thread yet, so that devices can be added from the caller's thread. */
+int worker_init(struct worker *w, unsigned index, int cpu, enum config_idle idle);
+int worker_start(struct worker *w);
+/* Ask the thread to end and wait for it. Jobs and devices are the caller's again. */
+void worker_stop(struct worker *w);
+void worker_fini(struct worker *w);
+
+/* Run fn(arg, now) on the worker between two rounds and wait for its end. From the control thread
+ * only. On a worker that isn't running, runs it right here. */
+void worker_call(struct worker *w, void (*fn)(void *arg, uint64_t now), void *arg);
+
+/* Have the worker's epoll watch a descriptor: it only wakes the worker up. `drain`: read and drop
+ * what is there, so that it doesn't wake it twice. On the worker, or before it starts. */
+int worker_watch(struct worker *w, int fd, bool drain);
+void worker_unwatch(struct worker *w, int fd);
+
+#endif
