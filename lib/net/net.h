@@ -30,7 +30,8 @@
 
 #define NET_ADDRS_MAX     16u
 #define NET_NEIGH_DEFAULT 1024u
-/* Octets of room that net_tx needs; net_rx's replies are as long as the frame that they answer. */
+/* Octets of room that net_tx needs. A reply of net_rx takes this or the length of the frame that it
+ * answers, whichever is more. */
 #define NET_TX_MAX 128u
 
 #define NET_NS_PER_MS     UINT64_C(1000000)
@@ -134,6 +135,8 @@ size_t net_rx(struct net_port *port, const uint8_t *frame, size_t len, uint64_t 
               size_t cap);
 /* Write the next frame that the port wants to send; 0 = none. cap >= NET_TX_MAX. */
 size_t net_tx(struct net_port *port, uint8_t *buf, size_t cap, uint64_t now);
+/* When to call net_expire next. It may turn out to have been too early: then net_expire does
+ * nothing but set the next one. */
 uint64_t net_deadline(const struct net_port *port);
 void net_expire(struct net_port *port, uint64_t now);
 

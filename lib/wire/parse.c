@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "wire_bytes.h"
+#include "wire_csum.h"
 
 #define ETHERTYPE_IPV4  0x0800u
 #define ETHERTYPE_IPV6  0x86DDu
@@ -18,26 +19,6 @@
 #define PROTO_UDP       17u
 /* The least that a RoCE datagram has: UDP, BTH, iCRC. */
 #define UDP_MIN (WIRE_UDP_LEN + WIRE_BTH_LEN + WIRE_ICRC_LEN)
-
-/* Ones' complement sum of `len` octets in memory order. The result is folded to 16 bits. */
-static uint16_t csum_add(uint64_t sum, const uint8_t *p, size_t len)
-{
-    uint32_t w;
-    for (; len >= 4; p += 4, len -= 4) {
-        memcpy(&w, p, 4);
-        sum += w;
-    }
-    if (len) {
-        w = 0;
-        memcpy(&w, p, len);
-        sum += w;
-    }
-    sum = (sum >> 32) + (sum & 0xFFFFFFFFu);
-    sum = (sum >> 16) + (sum & 0xFFFFu);
-    sum = (sum >> 16) + (sum & 0xFFFFu);
-    sum = (sum >> 16) + (sum & 0xFFFFu);
-    return (uint16_t)sum;
-}
 
 /* Ethernet and VLAN tags: sets ip_off and ethertype. */
 static enum wire_verdict parse_ether(const uint8_t *f, size_t len, unsigned flags,
@@ -121,7 +102,7 @@ static enum wire_verdict parse_ipv4(const uint8_t *ip, size_t avail, unsigned fl
         return WIRE_IP_OPTIONS;
     if ((p->ip_flags & 1u) || offset)
         return WIRE_IP_FRAGMENT;
-    if (!(flags & WIRE_P_IP_CSUM_OK) && csum_add(0, ip, WIRE_IPV4_LEN) != 0xFFFF)
+    if (!(flags & WIRE_P_IP_CSUM_OK) && wire_csum_add(0, ip, WIRE_IPV4_LEN) != 0xFFFF)
         return WIRE_BAD_IP_CSUM;
     if (bad_v4_source(wire_get32(ip + 12), flags))
         return WIRE_BAD_ADDR;
@@ -162,15 +143,15 @@ static enum wire_verdict parse_ipv6(const uint8_t *ip, size_t avail, unsigned fl
 static bool udp_csum_good(const uint8_t *udp, size_t udp_len, const struct wire_pkt *p)
 {
     uint8_t pseudo[4] = {0, PROTO_UDP, (uint8_t)(udp_len >> 8), (uint8_t)udp_len};
-    uint64_t sum = csum_add(0, pseudo, sizeof(pseudo));
+    uint64_t sum = wire_csum_add(0, pseudo, sizeof(pseudo));
     if (p->ip_version == 4) {
-        sum += csum_add(0, p->sip.b + 12, 4);
-        sum += csum_add(0, p->dip.b + 12, 4);
+        sum += wire_csum_add(0, p->sip.b + 12, 4);
+        sum += wire_csum_add(0, p->dip.b + 12, 4);
     } else {
-        sum += csum_add(0, p->sip.b, 16);
-        sum += csum_add(0, p->dip.b, 16);
+        sum += wire_csum_add(0, p->sip.b, 16);
+        sum += wire_csum_add(0, p->dip.b, 16);
     }
-    return csum_add(sum, udp, udp_len) == 0xFFFF;
+    return wire_csum_add(sum, udp, udp_len) == 0xFFFF;
 }
 
 /* The port itself has been looked at with the IP header. */
@@ -207,17 +188,15 @@ static void parse_ext(const uint8_t *bth, const struct wire_opcode_info *info, s
         memcpy(&p->imm, bth + info->immdt, 4); /* opaque: HDR-10 */
     if (h & WIRE_H_IETH)
         p->rkey = wire_get32(bth + info->ieth);
-    if (h & (WIRE_H_ATOMICETH | WIRE_H_ATOMICACK)) {
+    if (h & WIRE_H_ATOMICETH) {
         const uint8_t *x = bth + info->atomiceth;
-        if (h & WIRE_H_ATOMICETH) {
-            p->va = wire_get64(x);
-            p->rkey = wire_get32(x + 8);
-            p->swap_add = wire_get64(x + 12);
-            p->compare = wire_get64(x + 20);
-        } else {
-            p->orig = wire_get64(bth + info->atomicack);
-        }
+        p->va = wire_get64(x);
+        p->rkey = wire_get32(x + 8);
+        p->swap_add = wire_get64(x + 12);
+        p->compare = wire_get64(x + 20);
     }
+    if (h & WIRE_H_ATOMICACK)
+        p->orig = wire_get64(bth + info->atomicack);
     if (h & WIRE_H_DETH) {
         const uint8_t *x = bth + info->deth;
         p->qkey = wire_get32(x);

@@ -13,63 +13,63 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define WIRE_UDP_PORT       4791u
-#define WIRE_PSN_MASK       0xFFFFFFu
-#define WIRE_QPN_MASK       0xFFFFFFu
-#define WIRE_QPN_GSI        1u
-#define WIRE_QPN_MULTICAST  0xFFFFFFu
-#define WIRE_QKEY_GSI       0x80010000u
-#define WIRE_PKEY_DEFAULT   0xFFFFu
-#define WIRE_ICRC_LEN       4u
-#define WIRE_ETH_LEN        14u
-#define WIRE_VLAN_LEN       4u
-#define WIRE_IPV4_LEN       20u
-#define WIRE_IPV6_LEN       40u
-#define WIRE_UDP_LEN        8u
-#define WIRE_BTH_LEN        12u
+#define WIRE_UDP_PORT      4791u
+#define WIRE_PSN_MASK      0xFFFFFFu
+#define WIRE_QPN_MASK      0xFFFFFFu
+#define WIRE_QPN_GSI       1u
+#define WIRE_QPN_MULTICAST 0xFFFFFFu
+#define WIRE_QKEY_GSI      0x80010000u
+#define WIRE_PKEY_DEFAULT  0xFFFFu
+#define WIRE_ICRC_LEN      4u
+#define WIRE_ETH_LEN       14u
+#define WIRE_VLAN_LEN      4u
+#define WIRE_IPV4_LEN      20u
+#define WIRE_IPV6_LEN      40u
+#define WIRE_UDP_LEN       8u
+#define WIRE_BTH_LEN       12u
 /* Largest run of octets before the payload: Eth + VLAN + IPv6 + UDP + BTH + longest extensions. */
-#define WIRE_HDR_MAX        (14u + 4u + 40u + 8u + 12u + 44u)
+#define WIRE_HDR_MAX (14u + 4u + 40u + 8u + 12u + 44u)
 /* Largest frame that can be built: headers, 4096 octets of payload, pad, iCRC. */
-#define WIRE_FRAME_MAX      (WIRE_HDR_MAX + 4096u + 3u + 4u)
-#define WIRE_MSG_MAX        (1ull << 31) /* RSP-15, REQ-07 */
+#define WIRE_FRAME_MAX (WIRE_HDR_MAX + 4096u + 3u + 4u)
+#define WIRE_MSG_MAX   (1ull << 31) /* RSP-15, REQ-07 */
 
 /* ---- opcodes ------------------------------------------------------------------------------- */
 
 enum wire_service { /* high 3 bits of the opcode */
-    WIRE_RC = 0,
-    WIRE_UC = 1,
-    WIRE_RD = 2,
-    WIRE_UD = 3,
-    WIRE_CNP_GROUP = 4,
-    WIRE_XRC = 5,
+                    WIRE_RC = 0,
+                    WIRE_UC = 1,
+                    WIRE_RD = 2,
+                    WIRE_UD = 3,
+                    WIRE_CNP_GROUP = 4,
+                    WIRE_XRC = 5,
 };
 
 enum wire_op { /* low 5 bits of the opcode; OR with (service << 5) */
-    WIRE_SEND_FIRST = 0x00,
-    WIRE_SEND_MIDDLE = 0x01,
-    WIRE_SEND_LAST = 0x02,
-    WIRE_SEND_LAST_IMM = 0x03,
-    WIRE_SEND_ONLY = 0x04,
-    WIRE_SEND_ONLY_IMM = 0x05,
-    WIRE_WRITE_FIRST = 0x06,
-    WIRE_WRITE_MIDDLE = 0x07,
-    WIRE_WRITE_LAST = 0x08,
-    WIRE_WRITE_LAST_IMM = 0x09,
-    WIRE_WRITE_ONLY = 0x0A,
-    WIRE_WRITE_ONLY_IMM = 0x0B,
-    WIRE_READ_REQUEST = 0x0C,
-    WIRE_READ_RESP_FIRST = 0x0D,
-    WIRE_READ_RESP_MIDDLE = 0x0E,
-    WIRE_READ_RESP_LAST = 0x0F,
-    WIRE_READ_RESP_ONLY = 0x10,
-    WIRE_ACKNOWLEDGE = 0x11,
-    WIRE_ATOMIC_ACK = 0x12,
-    WIRE_CMP_SWAP = 0x13,
-    WIRE_FETCH_ADD = 0x14,
-    WIRE_SEND_LAST_INV = 0x16,
-    WIRE_SEND_ONLY_INV = 0x17,
-    WIRE_FLUSH = 0x1C,
-    WIRE_ATOMIC_WRITE = 0x1D,
+               WIRE_SEND_FIRST = 0x00,
+               WIRE_SEND_MIDDLE = 0x01,
+               WIRE_SEND_LAST = 0x02,
+               WIRE_SEND_LAST_IMM = 0x03,
+               WIRE_SEND_ONLY = 0x04,
+               WIRE_SEND_ONLY_IMM = 0x05,
+               WIRE_WRITE_FIRST = 0x06,
+               WIRE_WRITE_MIDDLE = 0x07,
+               WIRE_WRITE_LAST = 0x08,
+               WIRE_WRITE_LAST_IMM = 0x09,
+               WIRE_WRITE_ONLY = 0x0A,
+               WIRE_WRITE_ONLY_IMM = 0x0B,
+               WIRE_READ_REQUEST = 0x0C,
+               WIRE_READ_RESP_FIRST = 0x0D,
+               WIRE_READ_RESP_MIDDLE = 0x0E,
+               WIRE_READ_RESP_LAST = 0x0F,
+               WIRE_READ_RESP_ONLY = 0x10,
+               WIRE_ACKNOWLEDGE = 0x11,
+               WIRE_ATOMIC_ACK = 0x12,
+               WIRE_CMP_SWAP = 0x13,
+               WIRE_FETCH_ADD = 0x14,
+               WIRE_SEND_LAST_INV = 0x16,
+               WIRE_SEND_ONLY_INV = 0x17,
+               WIRE_FLUSH = 0x1C,
+               WIRE_ATOMIC_WRITE = 0x1D,
 };
 #define WIRE_OPCODE(service, op) ((uint8_t)(((service) << 5) | (op)))
 #define WIRE_OPCODE_CNP          0x81u
@@ -94,22 +94,22 @@ enum wire_op { /* low 5 bits of the opcode; OR with (service << 5) */
 #define WIRE_F_INV      0x4000u
 #define WIRE_F_RECV_WQE 0x8000u /* consumes a receive WQE: at SEND start, WRITE-with-imm end */
 
-#define WIRE_H_RETH       0x01u
-#define WIRE_H_AETH       0x02u
-#define WIRE_H_ATOMICETH  0x04u
-#define WIRE_H_ATOMICACK  0x08u
-#define WIRE_H_IMMDT      0x10u
-#define WIRE_H_IETH       0x20u
-#define WIRE_H_DETH       0x40u
-#define WIRE_H_XRCETH     0x80u
-#define WIRE_H_FETH       0x100u
+#define WIRE_H_RETH      0x01u
+#define WIRE_H_AETH      0x02u
+#define WIRE_H_ATOMICETH 0x04u
+#define WIRE_H_ATOMICACK 0x08u
+#define WIRE_H_IMMDT     0x10u
+#define WIRE_H_IETH      0x20u
+#define WIRE_H_DETH      0x40u
+#define WIRE_H_XRCETH    0x80u
+#define WIRE_H_FETH      0x100u
 
 struct wire_opcode_info {
-    const char *name;     /* "RC_WRITE_FIRST"; NULL = reserved opcode (OPC-01) */
-    uint16_t flags;       /* WIRE_F_* */
-    uint16_t headers;     /* WIRE_H_* */
-    uint8_t service;      /* enum wire_service */
-    uint8_t ext_len;      /* octets of extension headers after the BTH */
+    const char *name; /* "RC_WRITE_FIRST"; NULL = reserved opcode (OPC-01) */
+    uint16_t flags;   /* WIRE_F_* */
+    uint16_t headers; /* WIRE_H_* */
+    uint8_t service;  /* enum wire_service */
+    uint8_t ext_len;  /* octets of extension headers after the BTH */
     /* Offsets from the BTH's first octet, 0 = not there. */
     uint8_t reth, aeth, atomiceth, atomicack, immdt, ieth, deth, xrceth, feth;
 };
@@ -119,13 +119,13 @@ extern const struct wire_opcode_info wire_opcodes[256];
 
 /* ---- AETH ---------------------------------------------------------------------------------- */
 
-#define WIRE_SYN_ACK          0x1Fu /* ACK, no credit limit (ACK-13) */
-#define WIRE_SYN_RNR          0x20u /* | timer code (RNR-01) */
-#define WIRE_SYN_NAK_SEQ      0x60u
-#define WIRE_SYN_NAK_INV      0x61u
-#define WIRE_SYN_NAK_ACCESS   0x62u
-#define WIRE_SYN_NAK_OP       0x63u
-#define WIRE_SYN_NAK_RD       0x64u
+#define WIRE_SYN_ACK        0x1Fu /* ACK, no credit limit (ACK-13) */
+#define WIRE_SYN_RNR        0x20u /* | timer code (RNR-01) */
+#define WIRE_SYN_NAK_SEQ    0x60u
+#define WIRE_SYN_NAK_INV    0x61u
+#define WIRE_SYN_NAK_ACCESS 0x62u
+#define WIRE_SYN_NAK_OP     0x63u
+#define WIRE_SYN_NAK_RD     0x64u
 
 enum wire_aeth_kind { WIRE_AETH_ACK, WIRE_AETH_RNR, WIRE_AETH_NAK, WIRE_AETH_INVALID };
 /* Class of a syndrome octet (ACK-01, ACK-02). */
@@ -138,16 +138,16 @@ unsigned wire_credit_code(uint32_t credits);
 
 /* ---- a packet, in host order --------------------------------------------------------------- */
 
-struct wire_addr {       /* 16 octets; IPv4 as ::ffff:a.b.c.d, so an address is a GID (GID-01) */
+struct wire_addr { /* 16 octets; IPv4 as ::ffff:a.b.c.d, so an address is a GID (GID-01) */
     uint8_t b[16];
 };
 
 struct wire_pkt {
     /* Ethernet */
     uint8_t dmac[6], smac[6];
-    uint16_t ethertype;  /* of the IP header */
-    bool vlan;           /* an 802.1Q tag is there */
-    uint16_t tci;        /* PCP(3) DEI(1) VID(12) */
+    uint16_t ethertype; /* of the IP header */
+    bool vlan;          /* an 802.1Q tag is there */
+    uint16_t tci;       /* PCP(3) DEI(1) VID(12) */
     /* IP */
     uint8_t ip_version;  /* 4 or 6 */
     uint8_t tclass;      /* TOS or traffic class: DSCP(6) ECN(2) */
@@ -165,28 +165,29 @@ struct wire_pkt {
     uint16_t pkey;
     uint32_t dqpn, psn;
     /* extension headers; which are valid: wire_opcodes[opcode].headers */
-    uint64_t va;         /* RETH or AtomicETH */
-    uint32_t rkey;       /* RETH, AtomicETH or IETH */
-    uint32_t dma_len;    /* RETH */
+    uint64_t va;                      /* RETH or AtomicETH */
+    uint32_t rkey;                    /* RETH, AtomicETH or IETH */
+    uint32_t dma_len;                 /* RETH */
     uint64_t swap_add, compare, orig; /* AtomicETH; AtomicAckETH */
-    uint8_t syndrome;    /* AETH */
-    uint32_t msn;        /* AETH */
-    uint32_t imm;        /* as on the wire, not swapped */
-    uint32_t qkey, sqpn; /* DETH */
-    uint32_t xrc_srqn;   /* XRCETH */
-    uint32_t feth;       /* FETH */
+    uint8_t syndrome;                 /* AETH */
+    uint32_t msn;                     /* AETH */
+    uint32_t imm;                     /* as on the wire, not swapped */
+    uint32_t qkey, sqpn;              /* DETH */
+    uint32_t xrc_srqn;                /* XRCETH */
+    uint32_t feth;                    /* FETH */
     /* where things are in the frame */
     uint16_t ip_off, udp_off, bth_off, payload_off;
-    uint32_t payload_len;  /* without pad */
+    uint32_t payload_len; /* without pad */
     uint32_t icrc_off;
 };
 
 /* Why a frame was refused. Each has one counter name of the catalogue's appendix C. */
 enum wire_verdict {
     WIRE_OK = 0,
-    WIRE_NOT_ROCE,     /* rx_not_roce: other EtherType, protocol or UDP port: give it to the slow path */
-    WIRE_TRUNCATED,    /* rx_truncated */
-    WIRE_IP_OPTIONS,   /* rx_ip_options */
+    WIRE_NOT_ROCE,   /* rx_not_roce: other EtherType, protocol or UDP port: give it to the slow path
+                      */
+    WIRE_TRUNCATED,  /* rx_truncated */
+    WIRE_IP_OPTIONS, /* rx_ip_options */
     WIRE_IP_FRAGMENT,  /* rx_ip_fragment */
     WIRE_BAD_IP_CSUM,  /* rx_bad_ip_csum */
     WIRE_BAD_ADDR,     /* rx_bad_addr */
@@ -204,45 +205,44 @@ enum wire_verdict {
 /* The counter's name, for example "rx_icrc_err"; "ok" for WIRE_OK. */
 const char *wire_verdict_name(enum wire_verdict v);
 
-#define WIRE_P_IP_CSUM_OK   0x01u /* the NIC has checked the IPv4 header checksum: don't again */
-#define WIRE_P_NO_ICRC      0x02u /* don't check the iCRC */
-#define WIRE_P_UDP_CSUM     0x04u /* verify a UDP checksum that isn't 0 (WIRE-24) */
-#define WIRE_P_QINQ         0x08u /* accept 0x88A8 + 0x8100 (WIRE-05) */
-#define WIRE_P_LOOPBACK     0x10u /* loopback source addresses are good here (WIRE-29) */
+#define WIRE_P_IP_CSUM_OK 0x01u /* the NIC has checked the IPv4 header checksum: don't again */
+#define WIRE_P_NO_ICRC    0x02u /* don't check the iCRC */
+#define WIRE_P_UDP_CSUM   0x04u /* verify a UDP checksum that isn't 0 (WIRE-24) */
+#define WIRE_P_QINQ       0x08u /* accept 0x88A8 + 0x8100 (WIRE-05) */
+#define WIRE_P_LOOPBACK   0x10u /* loopback source addresses are good here (WIRE-29) */
 
 /* Strict parse of one frame, in the order of VAL-01 steps 1..5 plus the address-free parts of 6
  * (QPN 0, multicast QPN), ACK-02 and UD-09. A datagram that is surely for another UDP port is
  * WIRE_NOT_ROCE whatever else may be wrong with it. An IPv6 header with an IPv4-mapped address is
- * WIRE_BAD_ADDR: it would pass for an IPv4 GID (GID-02). Touches nothing beyond frame[0..len). `out`
- * is filled as far as the parse came, the rest is 0; on WIRE_OK it is complete.
- * Rules: WIRE, HDR, OPC, ICRC sections, N01..N19. */
+ * WIRE_BAD_ADDR: it would pass for an IPv4 GID (GID-02). Touches nothing beyond frame[0..len).
+ * `out` is filled as far as the parse came, the rest is 0; on WIRE_OK it is complete. Rules: WIRE,
+ * HDR, OPC, ICRC sections, N01..N19. */
 enum wire_verdict wire_parse(const uint8_t *frame, size_t len, unsigned flags,
                              struct wire_pkt *out);
 
 /* Build everything before the payload for `p` (Ethernet .. extension headers), with lengths and
- * IPv4 checksum final, for a payload of p->payload_len octets; p->pad is ignored and computed, so are
- * p->ethertype (it follows ip_version) and p->dport (4791). Everything else goes out as it is in `p`.
- * Fields that the opcode lacks are ignored. Fills p's offsets. Returns the octets written (the
- * payload's offset), or 0 if `cap` can't hold the whole frame, the opcode is reserved or the lengths
- * don't fit an IP packet.
- * The caller copies the payload in, then calls wire_icrc_seal. */
+ * IPv4 checksum final, for a payload of p->payload_len octets; p->pad is ignored and computed, so
+ * are p->ethertype (it follows ip_version) and p->dport (4791). Everything else goes out as it is
+ * in `p`. Fields that the opcode lacks are ignored. Fills p's offsets. Returns the octets written
+ * (the payload's offset), or 0 if `cap` can't hold the whole frame, the opcode is reserved or the
+ * lengths don't fit an IP packet. The caller copies the payload in, then calls wire_icrc_seal. */
 size_t wire_build(uint8_t *buf, size_t cap, struct wire_pkt *p);
 
 /* Octets of the whole frame that wire_build would make. */
 size_t wire_frame_len(const struct wire_pkt *p);
 
-/* Zero the pad octets and write the iCRC of a complete frame whose payload is in place: frame[0..len)
- * ends with room for the iCRC. bth_off/udp_off/ip_off as wire_build filled them in. Payload is read
- * once. ICRC-01..07. */
+/* Zero the pad octets and write the iCRC of a complete frame whose payload is in place:
+ * frame[0..len) ends with room for the iCRC. bth_off/udp_off/ip_off as wire_build filled them in.
+ * Payload is read once. ICRC-01..07. */
 void wire_icrc_seal(uint8_t *frame, size_t len, uint16_t ip_off, uint16_t bth_off);
 
 /* The iCRC value (host order; stored little-endian, ICRC-06) of frame[ip_off .. len-4). The frame
  * must reach to the end of the BTH at least. */
 uint32_t wire_icrc(const uint8_t *frame, size_t len, uint16_t ip_off, uint16_t bth_off);
 
-/* Streaming form, for payload in several pieces (ICRC-12): start over the headers (`ip` = first octet
- * of the IP header, hdr_len = up to the payload), update over payload and pad. The running value is
- * the finished iCRC of what it has covered: store it little-endian. */
+/* Streaming form, for payload in several pieces (ICRC-12): start over the headers (`ip` = first
+ * octet of the IP header, hdr_len = up to the payload), update over payload and pad. The running
+ * value is the finished iCRC of what it has covered: store it little-endian. */
 uint32_t wire_icrc_start(const uint8_t *ip, size_t hdr_len, unsigned ip_version);
 uint32_t wire_icrc_update(uint32_t crc, const void *data, size_t len);
 
@@ -251,16 +251,16 @@ uint32_t wire_icrc_update(uint32_t crc, const void *data, size_t len);
 /* The invariant first octets of every frame of one queue pair: Ethernet, VLAN, IP, UDP, BTH. */
 struct wire_tmpl {
     uint8_t hdr[14 + 4 + 40 + 8 + 12];
-    uint8_t len;       /* octets up to the end of the BTH */
+    uint8_t len; /* octets up to the end of the BTH */
     uint8_t ip_off;
     uint8_t bth_off;
     uint8_t ip_version;
 };
 
-/* Make a template from the address fields of `p` (MACs, VLAN, ip_version, addresses, flow label, TTL,
- * sport, P_Key, dqpn, migreq). TTL 0 becomes 64 (WIRE-15); DF is set (WIRE-10), the destination port
- * is 4791 and the UDP checksum 0. Opcode, PSN, tclass, IP id, lengths, ackreq, se, pad and extension
- * headers are patched later. */
+/* Make a template from the address fields of `p` (MACs, VLAN, ip_version, addresses, flow label,
+ * TTL, sport, P_Key, dqpn, migreq). TTL 0 becomes 64 (WIRE-15); DF is set (WIRE-10), the
+ * destination port is 4791 and the UDP checksum 0. Opcode, PSN, tclass, IP id, lengths, ackreq, se,
+ * pad and extension headers are patched later. */
 void wire_tmpl_init(struct wire_tmpl *t, const struct wire_pkt *p);
 /* Change the destination MAC (WIRE-07). */
 void wire_tmpl_set_dmac(struct wire_tmpl *t, const uint8_t dmac[6]);
@@ -269,7 +269,7 @@ void wire_tmpl_set_dmac(struct wire_tmpl *t, const uint8_t dmac[6]);
 struct wire_var {
     uint8_t opcode;
     bool se, ackreq;
-    uint8_t tclass;      /* goes out as is: lets the caller set ECN per packet */
+    uint8_t tclass; /* goes out as is: lets the caller set ECN per packet */
     uint8_t syndrome;
     uint16_t ip_id;
     uint32_t psn;
@@ -285,8 +285,8 @@ struct wire_var {
 
 /* Write headers for one frame at `buf` (>= WIRE_HDR_MAX octets of room): template, patched fields,
  * extension headers. A CNP goes out as OPC-05 wants it: SE and M 0, BECN 1. Returns the payload's
- * offset; *frame_len becomes the whole frame's length (pad and iCRC included). The opcode must not be
- * a reserved one. Copy the payload in, then call wire_icrc_seal, which also zeroes the pad. */
+ * offset; *frame_len becomes the whole frame's length (pad and iCRC included). The opcode must not
+ * be a reserved one. Copy the payload in, then call wire_icrc_seal, which also zeroes the pad. */
 size_t wire_tmpl_emit(uint8_t *buf, const struct wire_tmpl *t, const struct wire_var *v,
                       uint32_t *frame_len);
 

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Own addresses, on-link prefixes, gateways, and the choice of next hop and source.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "net_port.h"
+
+bool net_is_unicast(const struct wire_addr *a)
+{
+    static const struct wire_addr zero;
+    if (wire_addr_is_multicast(a) || memcmp(a, &zero, sizeof(zero)) == 0)
+        return false;
+    /* 0.0.0.0/8 and 255.255.255.255 */
+    return !wire_addr_is_v4(a) || (a->b[12] != 0 && wire_get32(a->b + 12) != 0xFFFFFFFFu);
+}
+
+static bool is_link_local(const struct wire_addr *a)
+{
+    return a->b[0] == 0xFE && (a->b[1] & 0xC0) == 0x80;
+}
+
+static bool same_prefix(const struct wire_addr *a, const struct wire_addr *b, unsigned bits)
+{
+    unsigned whole = bits / 8;
+    unsigned rest = bits % 8;
+    if (memcmp(a->b, b->b, whole) != 0)
+        return false;
+    return rest == 0 || (a->b[whole] ^ b->b[whole]) >> (8 - rest) == 0;
+}
+
+/* Is `a` the network or the broadcast address of an IPv4 prefix? */
+static bool is_v4_edge(const struct wire_addr *a, unsigned prefix)
+{
+    if (!wire_addr_is_v4(a) || prefix < 96 || prefix >= 127)
+        return false;
+    uint32_t host = UINT32_MAX >> (prefix - 96);
+    uint32_t v = wire_get32(a->b + 12) & host;
+    return v == 0 || v == host;
+}
+
+const struct net_own *net_covering(const struct net_port *p, const struct wire_addr *addr)
+{
+    const struct net_own *best = NULL;
+    for (size_t i = 0; i < p->own_count; i++) {
+        const struct net_own *o = &p->own[i];
+        /* A short IPv6 prefix must not cover the mapped IPv4 addresses. */
+        if (wire_addr_is_v4(&o->addr) == wire_addr_is_v4(addr) &&
+            same_prefix(&o->addr, addr, o->prefix) && (!best || o->prefix > best->prefix))
+            best = o;
+    }
+    return best && is_v4_edge(addr, best->prefix) ? NULL : best;
+}
+
+static struct net_own *find_own(const struct net_port *p, const struct wire_addr *addr)
+{
+    for (size_t i = 0; i < p->own_count; i++)
+        if (memcmp(&p->own[i].addr, addr, sizeof(*addr)) == 0)
+            return (struct net_own *)(uintptr_t)&p->own[i];
+    return NULL;
+}
+
+int net_addr_add(struct net_port *port, const struct wire_addr *addr, unsigned prefix_len,
+                 uint64_t now)
+{
+    bool v4 = wire_addr_is_v4(addr);
+    unsigned prefix = prefix_len + (v4 ? 96u : 0u);
+    if (!net_is_unicast(addr) || prefix_len > (v4 ? 32u : 128u) || is_v4_edge(addr, prefix))
+        return -EINVAL;
+    if (find_own(port, addr))
+        return -EEXIST;
+    if (port->own_count == NET_ADDRS_MAX)
+        return -ENOSPC;
+    port->own[port->own_count++] = (struct net_own){
+        .addr = *addr,
+        .prefix = prefix,
+        .announcements = NET_ANNOUNCEMENTS,
+        .announce_now = true,
+        .announce_due = now,
+    };
+    return 0;
+}
+
+int net_addr_del(struct net_port *port, const struct wire_addr *addr)
+{
+    struct net_own *o = find_own(port, addr);
+    if (!o)
+        return -ENOENT;
+    size_t behind = (size_t)(&port->own[port->own_count] - (o + 1));
+    memmove(o, o + 1, behind * sizeof(*o));
+    port->own_count--;
+    neigh_flush_unreachable(port);
+    return 0;
+}
+
+bool net_addr_has(const struct net_port *port, const struct wire_addr *addr)
+{
+    return find_own(port, addr) != NULL;
+}
+
+bool net_addr_get(const struct net_port *port, size_t i, struct wire_addr *addr,
+                  unsigned *prefix_len)
+{
+    if (i >= port->own_count)
+        return false;
+    *addr = port->own[i].addr;
+    *prefix_len = port->own[i].prefix - (wire_addr_is_v4(addr) ? 96u : 0u);
+    return true;
+}
+
+int net_gateway_set(struct net_port *port, const struct wire_addr *gateway)
+{
+    if (!net_is_unicast(gateway))
+        return -EINVAL;
+    bool v6 = !wire_addr_is_v4(gateway);
+    port->gateway[v6] = *gateway;
+    port->has_gateway[v6] = true;
+    return 0;
+}
+
+void net_gateway_clear(struct net_port *port, bool v6)
+{
+    port->has_gateway[v6] = false;
+}
+
+int net_next_hop(const struct net_port *port, const struct wire_addr *dst, struct wire_addr *hop)
+{
+    bool v6 = !wire_addr_is_v4(dst);
+    *hop = *dst;
+    if (wire_addr_is_multicast(dst) || net_addr_has(port, dst))
+        return 0;
+    if (!net_is_unicast(dst))
+        return -ENETUNREACH;
+    if (net_covering(port, dst))
+        return 0;
+    if (is_link_local(dst) || !port->has_gateway[v6] || !net_covering(port, &port->gateway[v6]))
+        return -ENETUNREACH;
+    /* The broadcast address of an own prefix goes nowhere, least of all to a gateway. */
+    for (size_t i = 0; i < port->own_count; i++)
+        if (wire_addr_is_v4(&port->own[i].addr) == !v6 &&
+            same_prefix(&port->own[i].addr, dst, port->own[i].prefix))
+            return -ENETUNREACH;
+    *hop = port->gateway[v6];
+    return 0;
+}
+
+/* The first own address of a family that is, or isn't, link-local. */
+static const struct net_own *first_own(const struct net_port *p, bool v4, bool local)
+{
+    for (size_t i = 0; i < p->own_count; i++)
+        if (wire_addr_is_v4(&p->own[i].addr) == v4 && is_link_local(&p->own[i].addr) == local)
+            return &p->own[i];
+    return NULL;
+}
+
+int net_source(const struct net_port *port, const struct wire_addr *dst, struct wire_addr *src)
+{
+    struct wire_addr hop;
+    int rc = net_next_hop(port, dst, &hop);
+    if (rc)
+        return rc;
+    bool v4 = wire_addr_is_v4(dst);
+    /* Groups of scope 1 and 2 stay on the link as well. */
+    bool local = is_link_local(dst) || (dst->b[0] == 0xFF && (dst->b[1] & 15) <= 2);
+    const struct net_own *o = find_own(port, &hop);
+    if (!o)
+        o = net_covering(port, &hop);
+    if (!o || (is_link_local(&o->addr) && !local)) { /* a group, or a link-local gateway */
+        const struct net_own *fits = first_own(port, v4, local);
+        if (fits)
+            o = fits;
+        else if (!o)
+            o = first_own(port, v4, !local);
+    }
+    if (!o)
+        return -ENETUNREACH;
+    *src = o->addr;
+    return 0;
+}
+
+void net_announce(struct net_port *port, uint64_t now)
+{
+    for (size_t i = 0; i < port->own_count; i++) {
+        port->own[i].announcements = NET_ANNOUNCEMENTS;
+        port->own[i].announce_now = true;
+        port->own[i].announce_due = now;
+    }
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Private to lib/net: what its files share.
+ */
+#ifndef URNIC_NET_PORT_H
+#define URNIC_NET_PORT_H
+
+#include <sys/queue.h>
+
+#include "net.h"
+#include "wire_bytes.h"
+#include "wire_csum.h"
+
+#define NET_NEVER          UINT64_MAX
+#define NET_ETHERTYPE_IPV4 0x0800u
+#define NET_ETHERTYPE_ARP  0x0806u
+#define NET_ETHERTYPE_VLAN 0x8100u
+#define NET_ETHERTYPE_IPV6 0x86DDu
+
+/* An own address. */
+struct net_own {
+    struct wire_addr addr;
+    unsigned prefix;        /* in bits of 128: an IPv4 prefix counts from 96 */
+    unsigned announcements; /* still to make */
+    bool announce_now;
+    uint64_t announce_due; /* of the next one, unless announce_now */
+};
+
+struct neigh {
+    struct wire_addr addr;
+    uint8_t mac[6];
+    enum net_state state;
+    bool asked;    /* by us; else it only asked for us */
+    bool wants_tx; /* a request is to be sent: on the tx list */
+    bool changed;  /* on the change list */
+    uint32_t watchers;
+    unsigned tries;         /* requests so far in this state */
+    uint64_t due;           /* of the state's timer */
+    struct neigh *next;     /* of the hash chain */
+    TAILQ_ENTRY(neigh) use; /* free, learned or asked list; least recently used first */
+    TAILQ_ENTRY(neigh) tx;
+    TAILQ_ENTRY(neigh) change;
+};
+TAILQ_HEAD(neigh_list, neigh);
+
+struct net_port {
+    struct net_config config;
+    uint64_t counters[NET_COUNTERS];
+    struct net_own own[NET_ADDRS_MAX];
+    size_t own_count;
+    struct wire_addr gateway[2]; /* IPv4, IPv6 */
+    bool has_gateway[2];
+    uint64_t echo_paid; /* until when the echo replies so far are paid for, at NET_ECHO_RATE */
+
+    struct neigh *table; /* config.neighbours entries */
+    struct neigh **hash; /* hash_mask + 1 chains */
+    uint32_t hash_mask;
+    uint32_t learned_count;
+    uint64_t neigh_due; /* no timer of a neighbour runs out before this */
+    struct neigh_list free, learned, asked, tx, change;
+};
+
+/* A received frame, taken apart by net_rx. */
+struct net_in {
+    const uint8_t *smac;
+    const uint8_t *l3;
+    size_t len; /* of l3, Ethernet padding included */
+    bool to_us; /* destination MAC is ours, not a group */
+};
+
+/* The own address with the longest prefix that covers `addr`; NULL = not on-link. */
+const struct net_own *net_covering(const struct net_port *p, const struct wire_addr *addr);
+bool net_is_unicast(const struct wire_addr *a);
+
+/* Ethernet header with the port's VLAN tag; returns its length. */
+size_t net_put_ether(const struct net_port *p, uint8_t *buf, const uint8_t dmac[6], uint16_t type);
+/* Zero octets up to the least length of an Ethernet frame (WIRE-33, SEC-11); returns the length. */
+size_t net_pad(uint8_t *buf, size_t len);
+
+/* net_neigh.c */
+int neigh_table_init(struct net_port *p);
+struct neigh *neigh_find(const struct net_port *p, const struct wire_addr *addr);
+/* `addr` at `mac` asked for us. */
+void neigh_learn(struct net_port *p, const struct wire_addr *addr, const uint8_t mac[6]);
+/* Somebody said that `addr` is at `mac`: `solicited` = in answer to us, `override` = may replace
+ * another MAC. Nothing happens when we don't know `addr`. */
+void neigh_heard(struct net_port *p, const struct wire_addr *addr, const uint8_t mac[6],
+                 bool solicited, bool override, uint64_t now);
+/* Forget those that no prefix covers any more. */
+void neigh_flush_unreachable(struct net_port *p);
+void neigh_expire(struct net_port *p, uint64_t now);
+
+/* net_arp.c and net_nd.c: each returns the length of a frame, 0 = none. */
+size_t arp_rx(struct net_port *p, const struct net_in *in, uint64_t now, uint8_t *reply);
+/* dmac NULL: ask everybody. */
+size_t arp_request(const struct net_port *p, uint8_t *buf, const struct wire_addr *src,
+                   const struct wire_addr *target, const uint8_t *dmac);
+size_t nd_rx(struct net_port *p, const struct net_in *in, size_t icmp_len, uint64_t now,
+             uint8_t *reply);
+size_t nd_solicit(const struct net_port *p, uint8_t *buf, const struct wire_addr *src,
+                  const struct wire_addr *target, const uint8_t *dmac);
+/* Unsolicited: tell everybody where `addr` is. */
+size_t nd_advertise(const struct net_port *p, uint8_t *buf, const struct wire_addr *addr);
+
+/* net_icmp.c */
+size_t icmp_rx_v4(struct net_port *p, const struct net_in *in, uint64_t now, uint8_t *reply,
+                  size_t cap);
+size_t icmp_rx_v6(struct net_port *p, const struct net_in *in, uint64_t now, uint8_t *reply,
+                  size_t cap);
+/* IPv6 header and ICMPv6 checksum for `len` octets of ICMPv6 behind the header. */
+void icmp6_finish(uint8_t *ip, const struct wire_addr *src, const struct wire_addr *dst,
+                  uint8_t hop_limit, size_t len);
+
+#endif
