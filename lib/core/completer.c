@@ -330,11 +330,12 @@ static void rx_data(struct rx *rx, struct qp *qp, struct swqe *w, uint32_t k)
     struct req *r = &qp->req;
     psn_t p = psn(rx->pkt.psn);
     bool atomic = w->opcode != WR_RDMA_READ;
-    if (e->records.nfree < ENGINE_SGE_MAX) {
+    if (!record_room(e, qp, ENGINE_SGE_MAX)) {
         rx_drop(rx, ENGINE_C_rx_copy_pending);
         return;
     }
-    take_credits(e, qp, &rx->pkt);
+    if (rx->op->headers & WIRE_H_AETH)
+        take_credits(e, qp, &rx->pkt);
     ack_before(e, qp, w->first, rx->now); /* REQ-25 */
     if (qp->state == QPS_ERR)
         return;

@@ -80,6 +80,12 @@ static inline bool qp_connected(const struct qp *qp)
     return qp->type == QP_RC || qp->type == QP_UC;
 }
 
+/* A work request of the send queue. */
+static inline struct swqe *req_wqe(const struct qp *qp, uint32_t index)
+{
+    return (struct swqe *)(void *)(qp->req.ring + (size_t)(index & qp->req.mask) * qp->req.stride);
+}
+
 /* Put on the list of those that engine_tx serves. */
 void qp_activate(struct engine *e, struct qp *qp);
 /* Recompute the timer after a deadline has moved. */

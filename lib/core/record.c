@@ -33,6 +33,11 @@ static struct record_fifo *fifo_of(struct qp *qp, enum record_side side)
     return side == REC_RESP ? &qp->resp.recs : &qp->req.recs;
 }
 
+bool record_room(const struct engine *e, const struct qp *qp, unsigned n)
+{
+    return e->records.nfree >= n && qp->nrecords + n <= e->records.nfree;
+}
+
 struct record *record_new(struct engine *e, struct qp *qp, enum record_side side)
 {
     struct record_pool *p = &e->records;

@@ -60,7 +60,10 @@ struct record_pool {
 int record_pool_init(struct record_pool *p, uint32_t size);
 void record_pool_free(struct record_pool *p);
 
-/* Append a record to the FIFO of qp's side. The caller has checked engine.records.nfree. */
+/* May qp take n more records? A queue pair never holds more than are left for all others, so one
+ * whose copies hang can't starve the rest. */
+bool record_room(const struct engine *e, const struct qp *qp, unsigned n);
+/* Append a record to the FIFO of qp's side. The caller has asked record_room. */
 struct record *record_new(struct engine *e, struct qp *qp, enum record_side side);
 /* Hold the range of `ref` until the record commits. */
 void record_hold(struct engine *e, struct record *r, const struct mem_ref *ref);

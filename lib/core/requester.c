@@ -51,11 +51,6 @@ static bool type_can(const struct qp *qp, const struct wr_info *info)
 /* ---- the ring -----------------------------------------------------------------------------------
  */
 
-struct swqe *req_wqe(const struct qp *qp, uint32_t index)
-{
-    return (struct swqe *)(void *)(qp->req.ring + (size_t)(index & qp->req.mask) * qp->req.stride);
-}
-
 static uint8_t *body(const struct qp *qp, struct swqe *w)
 {
     return (uint8_t *)(w + 1) + (qp_connected(qp) ? 0 : sizeof(struct swqe_dest));
@@ -517,7 +512,8 @@ static bool wants_ack(const struct qp *qp, const struct swqe *w, bool last, bool
            (last && (qp->sq_sig_all || w->wr_flags & WR_F_SIGNALED));
 }
 
-static bool emit(struct engine *e, struct qp *qp, struct engine_slot *slot)
+/* One packet into the slot; *goes_on = another may follow. False: its memory has gone. */
+static bool emit(struct engine *e, struct qp *qp, struct engine_slot *slot, bool *goes_on)
 {
     struct req *r = &qp->req;
     struct swqe *w = req_wqe(qp, r->cur);
@@ -529,6 +525,7 @@ static bool emit(struct engine *e, struct qp *qp, struct engine_slot *slot)
     uint32_t off = r->pkt << qp->mtu_shift;
     if (!describe(e, qp, w, &v, slot)) {
         w->error = WC_LOC_PROT_ERR; /* RTX-06 */
+        *goes_on = false;
         return false;
     }
     unsigned npieces = slot->npieces;
@@ -538,10 +535,10 @@ static bool emit(struct engine *e, struct qp *qp, struct engine_slot *slot)
     advance(qp, w);
     if (again)
         engine_count(e, ENGINE_C_tx_retransmit);
+    *goes_on = more(e, qp);
     if (qp->type == QP_RC) {
-        bool goes_on = more(e, qp);
         bool message = wr_infos[w->opcode].kind == WR_MESSAGE;
-        v.ackreq = message && wants_ack(qp, w, last, goes_on, again && psn_eq(r->nxt, r->max));
+        v.ackreq = message && wants_ack(qp, w, last, *goes_on, again && psn_eq(r->nxt, r->max));
         r->since_ackreq = v.ackreq ? 0 : r->since_ackreq + 1;
         if (v.ackreq || !message) {
             kind = SLOT_REQ_OBLIGE;
@@ -587,9 +584,10 @@ unsigned req_tx(struct engine *e, struct qp *qp, struct engine_slot *slots, unsi
     unsigned k = 0;
     if (qp->state != QPS_RTS && qp->state != QPS_SQD)
         return 0;
+    bool goes_on = n && more(e, qp);
     while (k < n) {
-        if (more(e, qp)) {
-            k += emit(e, qp, &slots[k]);
+        if (goes_on) {
+            k += emit(e, qp, &slots[k], &goes_on);
             continue;
         }
         uint32_t head = r->head;
@@ -600,6 +598,7 @@ unsigned req_tx(struct engine *e, struct qp *qp, struct engine_slot *slots, unsi
         settle(e, qp);
         if (head == r->head && psn_eq(nxt, r->nxt))
             break;
+        goes_on = more(e, qp);
     }
     return k;
 }

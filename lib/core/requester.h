@@ -107,7 +107,6 @@ unsigned req_tx(struct engine *e, struct qp *qp, struct engine_slot *slots, unsi
 /* After the gather of one slot of this side. False: it failed, the rest of this side's slots of the
  * queue pair are void too. */
 bool req_sent(struct engine *e, struct qp *qp, const struct engine_slot *slot, uint64_t now);
-struct swqe *req_wqe(const struct qp *qp, uint32_t index);
 union swqe_sge *req_sges(const struct qp *qp, struct swqe *w);
 /* Has the send queue drained, and if the owner wants to know, tell (QP-07)? */
 bool req_drained(const struct qp *qp);
