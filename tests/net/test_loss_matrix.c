@@ -4,6 +4,7 @@
  * loses, duplicates, reorders and damages, on virtual time.
  *
  *     test_loss_matrix [--sample N] [--full] [--seed S] [--case NAME] [--list] [--verbose]
+ *                      [--capture FILE]   pcapng of a --case: frames as sent, losses as comments
  *
  * Each case does several messages of one operation and asks: do the octets agree, did each request
  * complete exactly once and in order (CQ-01, REQ-33), did each atomic happen exactly once (ATM-08,
@@ -24,6 +25,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "loss_oracle.h"
 #include "mem_fault.h"
 #include "vnet.h"
 
@@ -103,13 +105,8 @@ struct run {
     uint8_t *local, *remote; /* both with guards between messages */
     uint32_t llkey, rlkey, rrkey;
     uint32_t inv_rkey[MSGS_MAX];
-    /* the oracle */
-    uint64_t log_next;
-    uint64_t *lost; /* times of losses since then, from the drop log */
-    size_t nlost, lost_cap;
-    uint32_t una;   /* oldest unacknowledged PSN, the last time it moved */
-    uint64_t *sent; /* times of its transmissions */
-    size_t nsent, sent_cap;
+    struct loss_oracle oracle;
+    struct pcapng *capture;
     char why[512];
 };
 
@@ -136,91 +133,15 @@ static uint8_t *place(uint8_t *arena, const struct run *r, unsigned m)
     return arena + (size_t)m * r->stride + GUARD;
 }
 
-static uint32_t message_psn(const uint8_t *frame, uint32_t len)
-{
-    uint32_t off = frame[12] == 0x08 ? 14 + 20 + 8 : 14 + 40 + 8;
-    if (off + 12 > len)
-        return UINT32_MAX;
-    return (uint32_t)frame[off + 9] << 16 | (uint32_t)frame[off + 10] << 8 | frame[off + 11];
-}
-
-/* ---- the oracle: what was sent, what was lost
- * -------------------------------------------------------- */
-
-static void *grow(void *array, size_t n, size_t *cap, size_t size)
-{
-    if (n < *cap)
-        return array;
-    *cap = *cap ? 2 * *cap : 256;
-    array = realloc(array, *cap * size);
-    if (!array)
-        abort();
-    return array;
-}
-
-/* Forget what doesn't matter any more when the requester has made progress. */
-static void follow_progress(struct run *r)
-{
-    struct engine_qp_info info;
-
-    engine_qp_info(r->a->engine, r->qa, &info);
-    if (info.state != QPS_RTS || info.una_psn == r->una)
-        return;
-    r->una = info.una_psn;
-    r->nsent = 0;
-    r->nlost = 0;
-}
-
-/* The link's rule: sees every frame as sent, changes nothing. */
-static void watch(void *ctx, const uint8_t *frame, uint32_t len, unsigned dir, uint64_t now,
-                  struct mem_link_verdict *v)
-{
-    struct run *r = ctx;
-
-    (void)v;
-    if (dir != 0)
-        return;
-    follow_progress(r);
-    if (message_psn(frame, len) != r->una)
-        return;
-    r->sent = grow(r->sent, r->nsent, &r->sent_cap, sizeof(*r->sent));
-    r->sent[r->nsent++] = now;
-}
-
-static void read_log(struct run *r)
-{
-    struct mem_link_drop drop[64];
-    size_t n;
-
-    while ((n = mem_link_drops(r->net->link, &r->log_next, drop, 64, NULL)) > 0) {
-        for (size_t i = 0; i < n; i++) {
-            r->lost = grow(r->lost, r->nlost, &r->lost_cap, sizeof(*r->lost));
-            r->lost[r->nlost++] = drop[i].time;
-        }
-    }
-}
-
-/* Were the retries exhausted? The stuck PSN must have been sent again as often as there are retries
- * (TMR-05), and between one transmission and the next the drop log must show a loss: of it, of what
- * followed it, or of the answer. */
+/* A queue pair gave up: only where something can be lost, and was. */
 static int check_exhausted(struct run *r)
 {
+    char why[256];
+
     if (!faults[r->tc->fault].loses)
         return fail(r, "RETRY_EXC_ERR although nothing was lost (TMR-05)");
-    if (r->nsent < RETRIES)
-        return fail(r, "RETRY_EXC_ERR: PSN %u was retried only %zu times (TMR-05)", r->una,
-                    r->nsent);
-    for (size_t i = r->nsent - RETRIES; i < r->nsent; i++) {
-        uint64_t from = r->sent[i], to = i + 1 < r->nsent ? r->sent[i + 1] : UINT64_MAX;
-        bool excused = false;
-        for (size_t k = 0; k < r->nlost && !excused; k++)
-            excused = r->lost[k] >= from && r->lost[k] <= to;
-        if (!excused)
-            return fail(
-                r, "RETRY_EXC_ERR: PSN %u sent at %llu ns, and nothing was lost until the next try",
-                r->una, (unsigned long long)from);
-    }
-    return 0;
+    loss_oracle_poll(&r->oracle);
+    return loss_oracle_exhausted(&r->oracle, RETRIES, why, sizeof(why)) ? fail(r, "%s", why) : 0;
 }
 
 /* ---- posting
@@ -338,6 +259,8 @@ static int make_invalidatable(struct run *r)
     return 0;
 }
 
+static const char *capture_path; /* --capture */
+
 static int set_up(struct run *r)
 {
     const struct test_case *tc = r->tc;
@@ -365,7 +288,6 @@ static int set_up(struct run *r)
     for (int i = 0; i < 2; i++) /* every fourth close to the wrap of PSNs */
         q.sq_psn[i] =
             mem_rng_hit(&r->rng, 0.25) ? 0xFFFFFA : (uint32_t)mem_rng_next(&r->rng) & 0xFFFFFF;
-    r->una = q.sq_psn[0];
     int rc = vnet_connect(r->a, r->b, &q, &r->qa, &r->qb);
     if (rc)
         return fail(r, "connecting: %d", rc);
@@ -375,18 +297,24 @@ static int set_up(struct run *r)
     fill_source(r);
     if (tc->op == SEND_INV && make_invalidatable(r))
         return -1;
-    mem_link_rule_set(r->net->link, watch, r);
+    loss_oracle_start(&r->oracle, r->net, r->qa, r->qb, q.sq_psn[0]);
+    if (capture_path && pcapng_create(capture_path, NULL, &r->capture) == 0) {
+        pcapng_interface(r->capture, "requester", NULL, 0);
+        pcapng_interface(r->capture, "responder", NULL, 0);
+        r->oracle.capture = r->capture;
+    }
     return 0;
 }
 
 static void tear_down(struct run *r)
 {
+    loss_oracle_free(&r->oracle);
+    if (r->capture && pcapng_close(r->capture))
+        fprintf(stderr, "writing %s failed\n", capture_path);
     if (r->net)
         vnet_free(r->net);
     free(r->local);
     free(r->remote);
-    free(r->lost);
-    free(r->sent);
 }
 
 /* ---- running
@@ -399,7 +327,7 @@ static bool done(void *ctx)
     struct run *r = ctx;
     bool recv = ops[r->tc->op].recv;
 
-    read_log(r);
+    loss_oracle_poll(&r->oracle);
     if (r->why[0])
         return true;
     /* Late receives: the next one when the sender is a message ahead, so that some RNR NAKs go out.
@@ -682,13 +610,10 @@ static uint64_t seed_of_the_day(void)
 int main(int argc, char **argv)
 {
     static const struct option options[] = {
-        {"sample", required_argument, NULL, 'n'},
-        {"full", no_argument, NULL, 'f'},
-        {"seed", required_argument, NULL, 's'},
-        {"case", required_argument, NULL, 'c'},
-        {"list", no_argument, NULL, 'l'},
-        {"verbose", no_argument, NULL, 'v'},
-        {NULL, 0, NULL, 0},
+        {"sample", required_argument, NULL, 'n'},  {"full", no_argument, NULL, 'f'},
+        {"capture", required_argument, NULL, 'p'}, {"seed", required_argument, NULL, 's'},
+        {"case", required_argument, NULL, 'c'},    {"list", no_argument, NULL, 'l'},
+        {"verbose", no_argument, NULL, 'v'},       {NULL, 0, NULL, 0},
     };
     size_t total = build(NULL), sample = 200;
     const char *only = NULL;
@@ -697,7 +622,7 @@ int main(int argc, char **argv)
     struct totals sum = {0};
     int opt;
 
-    while ((opt = getopt_long(argc, argv, "n:fs:c:lv", options, NULL)) != -1) {
+    while ((opt = getopt_long(argc, argv, "n:fs:c:p:lv", options, NULL)) != -1) {
         switch (opt) {
         case 'n':
             sample = strtoull(optarg, NULL, 0);
@@ -712,6 +637,9 @@ int main(int argc, char **argv)
         case 'c':
             only = optarg;
             break;
+        case 'p':
+            capture_path = optarg;
+            break;
         case 'l':
             list = true;
             break;
@@ -719,12 +647,16 @@ int main(int argc, char **argv)
             verbose = true;
             break;
         default:
-            fprintf(
-                stderr,
-                "usage: %s [--sample N | --full] [--seed S] [--case NAME] [--list] [--verbose]\n",
-                argv[0]);
+            fprintf(stderr,
+                    "usage: %s [--sample N | --full] [--seed S] [--case NAME [--capture FILE]] "
+                    "[--list]\n",
+                    argv[0]);
             return 2;
         }
+    }
+    if (capture_path && !only) {
+        fprintf(stderr, "--capture needs --case\n");
+        return 2;
     }
     if (full && !seeded)
         seed = 1;
