@@ -14,7 +14,7 @@
 
 #define DUP_BURST   256u    /* SEC-15: answers to duplicates at once, and */
 #define DUP_REFILL  100000u /* one more in so many ns */
-#define REPLAYS_MAX 8u      /* SEC-16: replays of one READ in */
+#define REPLAYS_MAX 8u      /* SEC-16: replays of one READ without progress in */
 #define REPLAYS_NS  (4096ull << 14)
 
 /* ---- the ring -------------------------------------------------------------------------------- */
@@ -133,11 +133,33 @@ static struct rd_res *find(struct rd_ring *ring, psn_t p, uint32_t *index)
     return NULL;
 }
 
-/* SEC-16. */
-static bool replay_allowed(struct rd_res *res, uint64_t now)
+/* A requester goes back to what it misses first, and on from there: a round. When a round begins
+ * later than the one before, or in a READ later than ever, the requester has made progress, and
+ * replays count anew, as its own retries do (TMR-06). Without that a READ that stands behind others
+ * would use up its replays with theirs. What it never asked for before costs no token, so that a
+ * lossy path isn't cut off for being lossy. */
+static void follow_progress(struct rd_ring *ring, struct rd_res *res, uint32_t index,
+                            uint32_t first)
 {
-    if (now - res->window_at >= REPLAYS_NS) {
+    uint64_t at = (uint64_t)index << 32 | first;
+    if ((int64_t)(at - ring->dup_last) <= 0) {
+        ring->dup_epoch += (int64_t)(at - ring->dup_first) > 0;
+        ring->dup_first = at;
+    }
+    ring->dup_last = at;
+    if (first > res->asked) {
+        res->asked = first;
+        ring->dup_epoch++;
+        ring->dup_tokens += ring->dup_tokens < DUP_BURST;
+    }
+}
+
+/* SEC-16. */
+static bool replay_allowed(const struct rd_ring *ring, struct rd_res *res, uint64_t now)
+{
+    if (now - res->window_at >= REPLAYS_NS || res->window_epoch != ring->dup_epoch) {
         res->window_at = now;
+        res->window_epoch = ring->dup_epoch;
         res->window_replays = 0;
     }
     return res->window_replays++ < REPLAYS_MAX;
@@ -158,7 +180,7 @@ static enum refusal replay_read(struct rx *rx, struct qp *qp, struct rd_res *res
     bool sending = !answered || res->replay;
     if (sending && first >= res->tx_next)
         return REFUSE_NONE; /* RD-11: on its way */
-    if (!replay_allowed(res, rx->now) || !rd_dup_token(qp, rx->now)) {
+    if (!replay_allowed(qp->resp.rd, res, rx->now) || !rd_dup_token(qp, rx->now)) {
         if (res->window_replays > REPLAYS_MAX)
             res->window_replays = REPLAYS_MAX;
         rx_drop(rx, ENGINE_C_rx_dup_throttled);
@@ -212,8 +234,10 @@ enum refusal rd_duplicate(struct rx *rx, struct qp *qp)
         return REFUSE_NONE;
     }
     bool answered = index - ring->tx >= 1u << 31; /* index < tx, free running */
+    uint32_t first = psn(rx->pkt.psn - res->psn.v).v;
+    follow_progress(ring, res, index, first);
     if (!atomic)
-        return replay_read(rx, qp, res, psn(rx->pkt.psn - res->psn.v).v, answered);
+        return replay_read(rx, qp, res, first, answered);
     if (answered)
         replay_atomic(rx, qp, res);
     return REFUSE_NONE;

@@ -27,6 +27,8 @@ struct rd_res {
     uint32_t tx_end;
     uint32_t tx_octets; /* where it ends, in octets of the READ */
     uint64_t window_at; /* SEC-16 */
+    uint32_t window_epoch;
+    uint32_t asked; /* the latest packet that a replay began with */
     uint8_t window_replays;
     uint8_t opcode; /* of the request */
     bool replay;    /* answered before, and being answered again */
@@ -41,6 +43,9 @@ struct rd_ring {
     uint32_t replays;    /* entries with `replay` */
     uint32_t dup_tokens; /* SEC-15: answers to duplicates that are left */
     uint64_t dup_at;     /* ... last refilled */
+    uint32_t dup_epoch;  /* SEC-16: counts the peer's progress between its rounds of retries */
+    uint64_t dup_last;   /* where (index << 32 | packet) the last duplicate was, */
+    uint64_t dup_first;  /* and where the round of retries began that it is in */
     struct rd_res res[];
 };
 
