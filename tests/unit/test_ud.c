@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Receiving datagrams: one queue pair by scripts; several of them, multicast and queue pair 1 by
+ * hand.
+ */
+#include <check.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "resp_script.h"
+
+#define UD                                                                                         \
+    {                                                                                              \
+        .type = QP_UD                                                                              \
+    }
+
+static const struct script scripts[] = {
+    {"UD-05 UD-08 payload begins at octet 40; sender and header area are told", UD,
+     "recv 100; < SEND_ONLY 0 len=10 src=0x456; = SUCCESS len=50 grh src=0x456; rbuf 0 40 10 is "
+     "0:0; rbuf 0 50 8 clean"},
+    {"UD-05 header area and payload over several buffers", UD,
+     "recv 7 30 20 100; < SEND_ONLY 0 len=40; = SUCCESS len=80 grh; rbuf 0 40 40 is 0:0; rbuf 0 80 "
+     "8 clean"},
+    {"UD-05 no payload", UD, "recv 40; < SEND_ONLY 0 len=0; = SUCCESS len=40 grh"},
+    {"UD-08 immediate and solicited", UD,
+     "recv 44; < SEND_ONLY_IMM 0 len=4 imm=0x01020304 se; = SUCCESS len=44 grh imm=0x01020304 sol"},
+    {"UD-03 the PSN doesn't matter", UD,
+     "recv 44; recv 44; < SEND_ONLY 9 len=4; < SEND_ONLY 9 len=4; = SUCCESS len=44 grh id=0; = "
+     "SUCCESS len=44 grh id=1"},
+    {"UD-06 no receive", UD,
+     "< SEND_ONLY 0 len=4; count ud_drop_no_wqe 1; count out_of_buffer 1; state RTS"},
+    {"UD-07 buffer too small: the receive fails, the queue pair stays", UD,
+     "recv 43; recv 44; < SEND_ONLY 0 len=4; = LOC_LEN_ERR id=0; count ud_drop_too_long 1; rbuf 0 "
+     "0 43 clean\n"
+     "< SEND_ONLY 1 len=4; = SUCCESS len=44 grh id=1; state RTS"},
+    {"UD-09 KEY-06 wrong Q_Key", UD,
+     "recv 44; < SEND_ONLY 0 len=4 qkey=0x11111112; count rx_bad_qkey 1"},
+    {"RSP-13 buffer that isn't writable", UD,
+     "recv-bad 100; < SEND_ONLY 0 len=4; = LOC_PROT_ERR; state ERR"},
+    {"RSP-13 malformed receive", UD,
+     "recv-malformed; < SEND_ONLY 0 len=4; = LOC_QP_OP_ERR; state ERR"},
+    {"RSP-24 no completion before the octets are in memory", UD,
+     "recv 44; hold; < SEND_ONLY 0 len=4; state RTS; copy; = SUCCESS len=44 grh"},
+    {"MR-12 memory that can't be reached", UD,
+     "recv 44; hold; < SEND_ONLY 0 len=4; copy fail; = LOC_PROT_ERR; state ERR"},
+    {"SRQ-05 UD with a shared receive queue",
+     {.type = QP_UD, .srq = true},
+     "recv 44; < SEND_ONLY 0 len=4; = SUCCESS len=44 grh; < SEND_ONLY 0 len=4; count "
+     "ud_drop_no_wqe 1"},
+};
+
+/* ---- several queue pairs ----------------------------------------------------------------------
+ */
+
+enum { QPS = 24, ROOM = 128 };
+
+struct many {
+    struct engine *e;
+    struct cq *cq;
+    struct qp *qp[QPS];
+    uint32_t pd, lkey;
+    struct engine_wc wc[64];
+    unsigned nwc, nmad;
+    uint8_t mad[256];
+    uint8_t frame[2048];
+};
+
+static uint8_t buf[QPS][ROOM];
+
+static bool on_cq(void *arg, void *cq_arg, const struct engine_wc *wc)
+{
+    struct many *m = arg;
+    (void)cq_arg;
+    m->wc[m->nwc++] = *wc;
+    return true;
+}
+
+static void on_gsi(void *arg, const struct wire_pkt *pkt, const uint8_t *payload, uint32_t len)
+{
+    struct many *m = arg;
+    ck_assert_uint_eq(pkt->dqpn, WIRE_QPN_GSI);
+    memcpy(m->mad, payload, len < 256 ? len : 256);
+    m->nmad++;
+}
+
+static struct qp *ud_qp(struct many *m, enum qp_type type, uint32_t qkey)
+{
+    struct engine_qp_params p = {.type = type,
+                                 .pd = m->pd,
+                                 .send_cq = m->cq,
+                                 .recv_cq = m->cq,
+                                 .max_recv_wr = 4,
+                                 .max_recv_sge = 1};
+    struct engine_qp_attr a = {.state = QPS_INIT, .qkey = qkey, .port = 1};
+    struct qp *qp;
+    ck_assert_int_eq(engine_qp_create(m->e, &p, &qp), 0);
+    unsigned port = type == QP_GSI ? 0 : QPA_PORT;
+    ck_assert_int_eq(
+        engine_qp_modify(m->e, qp, &a, QPA_STATE | QPA_PKEY_INDEX | QPA_QKEY | port, 0), 0);
+    a.state = QPS_RTR;
+    ck_assert_int_eq(engine_qp_modify(m->e, qp, &a, QPA_STATE, 0), 0);
+    return qp;
+}
+
+static void post(struct many *m, struct qp *qp, unsigned i)
+{
+    const struct engine_sge sge = {(uint64_t)(uintptr_t)buf[i], ROOM, m->lkey};
+    const struct engine_recv_wr wr = {.wr_id = i, .nsge = 1, .sge = &sge};
+    ck_assert_int_eq(engine_post_recv(m->e, qp, &wr), 0);
+}
+
+static void setup(struct many *m)
+{
+    memset(m, 0, sizeof *m);
+    memset(buf, 0xEE, sizeof buf);
+    const struct engine_params p = {
+        .hooks = {.cq_push = on_cq, .gsi_rx = on_gsi},
+        .hook_arg = m,
+        .max_qp = QPS + 1,
+        .mem = {.max_pd = 1, .max_mr = 1},
+        .mac = {2, 0, 0, 0, 0, 2},
+        .mtu = 3,
+        .frame_max = WIRE_FRAME_MAX,
+    };
+    m->e = engine_create(&p, 0);
+    const struct wire_addr local = wire_addr_v4(0x0A000002);
+    struct wire_addr local6;
+    wire_addr_parse("2001:db8::2", &local6);
+    ck_assert_int_eq(engine_addr_add(m->e, &local), 0);
+    ck_assert_int_eq(engine_addr_add(m->e, &local6), 0);
+    ck_assert_int_eq(mem_pd_alloc(engine_mem(m->e), &m->pd), 0);
+    ck_assert_int_eq(engine_cq_create(m->e, NULL, &m->cq), 0);
+    const struct mem_seg seg = {buf, 0, sizeof buf};
+    uint32_t rkey;
+    ck_assert_int_eq(mem_mr_reg(engine_mem(m->e), m->pd, (uint64_t)(uintptr_t)buf, sizeof buf,
+                                MEM_LOCAL_WRITE, &seg, 1, NULL, &m->lkey, &rkey),
+                     0);
+}
+
+static struct wire_pkt datagram(const char *dip, uint32_t dqpn, uint32_t qkey, uint32_t len)
+{
+    struct wire_pkt p = {
+        .dmac = {2, 0, 0, 0, 0, 2},
+        .smac = {2, 0, 0, 0, 0, 1},
+        .ttl = 63,
+        .ip_flags = 2,
+        .tclass = 0x20,
+        .dport = WIRE_UDP_PORT,
+        .opcode = WIRE_OPCODE(WIRE_UD, WIRE_SEND_ONLY),
+        .pkey = WIRE_PKEY_DEFAULT,
+        .dqpn = dqpn,
+        .qkey = qkey,
+        .sqpn = 0x777,
+        .payload_len = len,
+    };
+    ck_assert_int_eq(wire_addr_parse(dip, &p.dip), 0);
+    ck_assert_int_eq(wire_addr_parse(wire_addr_is_v4(&p.dip) ? "10.0.0.1" : "2001:db8::1", &p.sip),
+                     0);
+    p.ip_version = wire_addr_is_v4(&p.dip) ? 4 : 6;
+    p.ethertype = p.ip_version == 4 ? 0x0800 : 0x86DD;
+    if (wire_addr_is_multicast(&p.dip))
+        wire_mcast_mac(&p.dip, p.dmac);
+    return p;
+}
+
+/* Receive it; returns the drop counter. */
+static unsigned receive(struct many *m, struct wire_pkt *p)
+{
+    size_t off = wire_build(m->frame, sizeof m->frame, p), len = wire_frame_len(p);
+    memset(m->frame + off, 0x5A, p->payload_len);
+    wire_icrc_seal(m->frame, len, p->ip_off, p->bth_off);
+    struct engine_frame f = {.data = m->frame, .len = (uint32_t)len};
+    struct engine_copy copies[64];
+    unsigned n;
+    ck_assert_uint_eq(engine_rx(m->e, &f, 1, 0, copies, 64, &n), 1);
+    ck_assert_msg(n <= ENGINE_FRAME_COPIES, "UD-10 more copies than the contract allows");
+    for (unsigned i = 0; i < n; i++) {
+        const struct engine_copy *c = &copies[i];
+        ck_assert(c->dst.obj == buf && c->dst.off + c->dst.len <= sizeof buf);
+        memcpy((uint8_t *)buf + c->dst.off, c->src, c->len);
+        const struct engine_result r = {.token = c->token};
+        engine_copied(m->e, &r, 1, 0);
+    }
+    return f.drop;
+}
+
+/* UD-05: the header area, octet by octet. */
+START_TEST(ud_05_header_area)
+{
+    static const uint8_t zeros[20];
+    struct many m;
+    setup(&m);
+    struct qp *qp = ud_qp(&m, QP_UD, 5);
+    post(&m, qp, 0);
+    post(&m, qp, 1);
+    struct wire_pkt p = datagram("10.0.0.2", engine_qp_num(qp), 5, 8);
+    ck_assert_uint_eq(receive(&m, &p), 0);
+    ck_assert_msg(!memcmp(buf[0], zeros, 20), "UD-05 IPv4: octets 0..19 are 0");
+    ck_assert_msg(!memcmp(buf[0] + 20, m.frame + 14, 20), "UD-05 IPv4: the header at 20..39");
+    ck_assert_msg(buf[0][40] == 0x5A && buf[0][47] == 0x5A && buf[0][48] == 0xEE, "UD-05 payload");
+    p = datagram("2001:db8::2", engine_qp_num(qp), 5, 8);
+    ck_assert_msg(receive(&m, &p) == 0, "UD-12 any source address");
+    ck_assert_msg(!memcmp(buf[1], m.frame + 14, 40), "UD-05 IPv6: the header");
+    ck_assert_msg(buf[1][40] == 0x5A && buf[1][48] == 0xEE, "UD-05 payload");
+    engine_destroy(m.e);
+}
+END_TEST
+
+/* UD-10, UD-11: a copy for each attached queue pair whose keys match. */
+START_TEST(ud_10_multicast)
+{
+    static const struct {
+        const char *addr;
+    } groups[] = {{"224.0.0.5"}, {"ff12::5"}};
+    struct many m;
+    struct wire_addr g;
+    setup(&m);
+    wire_addr_parse(groups[_i].addr, &g);
+    for (unsigned i = 0; i < 4; i++) {
+        m.qp[i] = ud_qp(&m, QP_UD, i == 3 ? 6 : 5);
+        post(&m, m.qp[i], i);
+        if (i != 2)
+            ck_assert_int_eq(engine_mcast_attach(m.e, m.qp[i], &g), 0);
+    }
+    ck_assert_int_eq(engine_mcast_attach(m.e, m.qp[0], &g), 0);
+    struct wire_pkt p = datagram(groups[_i].addr, WIRE_QPN_MULTICAST, 5, 8);
+    ck_assert_uint_eq(receive(&m, &p), 0);
+    ck_assert_msg(m.nwc == 2, "UD-10 one copy for each member with that Q_Key: %u", m.nwc);
+    ck_assert_msg(buf[0][40] == 0x5A && buf[1][40] == 0x5A, "UD-10 members");
+    ck_assert_msg(buf[2][40] == 0xEE, "UD-11 not attached");
+    ck_assert_msg(buf[3][40] == 0xEE, "UD-10 Q_Key differs");
+    p = datagram(groups[_i].addr, WIRE_QPN_MULTICAST, 7, 8);
+    ck_assert_msg(receive(&m, &p) == ENGINE_C_rx_bad_qkey, "UD-10 nobody has that Q_Key");
+    p = datagram(groups[_i].addr, WIRE_QPN_MULTICAST, 5, 8);
+    p.pkey = 0x8001;
+    ck_assert_msg(receive(&m, &p) == ENGINE_C_rx_bad_pkey, "UD-10 nobody has that P_Key");
+    p = datagram(groups[_i].addr, engine_qp_num(m.qp[0]), 5, 8);
+    ck_assert_msg(receive(&m, &p) == ENGINE_C_rx_bad_qpn, "UD-10 group address, another DestQP");
+    p = datagram("10.0.0.2", WIRE_QPN_MULTICAST, 5, 8);
+    ck_assert_msg(receive(&m, &p) == ENGINE_C_rx_bad_qpn, "UD-10 0xFFFFFF to a unicast address");
+    ck_assert_int_eq(engine_mcast_detach(m.e, m.qp[0], &g), 0);
+    ck_assert_msg(engine_mcast_detach(m.e, m.qp[0], &g) == -EINVAL, "UD-11 not attached any more");
+    engine_qp_destroy(m.e, m.qp[1]);
+    ck_assert_int_eq(engine_mcast_detach(m.e, m.qp[3], &g), 0);
+    p = datagram(groups[_i].addr, WIRE_QPN_MULTICAST, 5, 8);
+    ck_assert_msg(receive(&m, &p) == ENGINE_C_rx_mcast_no_group, "UD-11 nobody is attached");
+    engine_destroy(m.e);
+}
+END_TEST
+
+START_TEST(ud_11_who_may_attach)
+{
+    struct many m;
+    struct wire_addr g, u = wire_addr_v4(0x0A000002);
+    setup(&m);
+    wire_addr_parse("224.0.0.5", &g);
+    struct engine_qp_params p = {.type = QP_RC, .pd = m.pd, .send_cq = m.cq, .recv_cq = m.cq};
+    struct qp *rc, *ud = ud_qp(&m, QP_UD, 5);
+    ck_assert_int_eq(engine_qp_create(m.e, &p, &rc), 0);
+    ck_assert_msg(engine_mcast_attach(m.e, rc, &g) == -EINVAL, "UD-11 RC");
+    ck_assert_msg(engine_mcast_attach(m.e, ud, &u) == -EINVAL, "UD-11 unicast address");
+    engine_destroy(m.e);
+}
+END_TEST
+
+/* UD-10: more members than copies may come from one frame: some get nothing, nothing breaks. */
+START_TEST(ud_10_many_members)
+{
+    struct many m;
+    struct wire_addr g;
+    setup(&m);
+    wire_addr_parse("224.0.0.5", &g);
+    for (unsigned i = 0; i < QPS; i++) {
+        m.qp[i] = ud_qp(&m, QP_UD, 5);
+        post(&m, m.qp[i], i);
+        ck_assert_int_eq(engine_mcast_attach(m.e, m.qp[i], &g), 0);
+    }
+    struct wire_pkt p = datagram("224.0.0.5", WIRE_QPN_MULTICAST, 5, 8);
+    ck_assert_uint_eq(receive(&m, &p), 0);
+    ck_assert_uint_ge(m.nwc, 8);
+    for (unsigned i = 0; i < QPS; i++)
+        ck_assert_int_eq(engine_mcast_detach(m.e, m.qp[i], &g), 0);
+    engine_destroy(m.e);
+}
+END_TEST
+
+/* GSI-01, KEY-04, KEY-07: MADs go to the hook, or to queue pair 1 when there is one. */
+START_TEST(gsi_01_mads)
+{
+    struct many m;
+    setup(&m);
+    struct wire_pkt p = datagram("10.0.0.2", WIRE_QPN_GSI, WIRE_QKEY_GSI, 256);
+    ck_assert_uint_eq(receive(&m, &p), 0);
+    ck_assert_msg(m.nmad == 1 && m.mad[255] == 0x5A, "GSI-01 handed to the hook");
+    p = datagram("10.0.0.2", WIRE_QPN_GSI, 5, 256);
+    ck_assert_msg(receive(&m, &p) == ENGINE_C_rx_bad_qkey, "KEY-07 another Q_Key");
+    p = datagram("10.0.0.2", WIRE_QPN_GSI, WIRE_QKEY_GSI, 64);
+    p.pkey = 0x8001;
+    ck_assert_msg(receive(&m, &p) == ENGINE_C_rx_bad_pkey, "KEY-04 P_Key not in the table");
+    struct qp *qp1 = ud_qp(&m, QP_GSI, WIRE_QKEY_GSI);
+    post(&m, qp1, 0);
+    p = datagram("10.0.0.2", WIRE_QPN_GSI, WIRE_QKEY_GSI, 64);
+    ck_assert_uint_eq(receive(&m, &p), 0);
+    ck_assert_msg(m.nwc == 1 && m.nmad == 1 && m.wc[0].src_qpn == 0x777 && m.wc[0].byte_len == 104,
+                  "UD-08 queue pair 1 receives as any other");
+    engine_destroy(m.e);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("ud");
+    TCase *t = tcase_create("calls");
+    tcase_add_test(t, ud_05_header_area);
+    tcase_add_loop_test(t, ud_10_multicast, 0, 2);
+    tcase_add_test(t, ud_11_who_may_attach);
+    tcase_add_test(t, ud_10_many_members);
+    tcase_add_test(t, gsi_01_mads);
+    suite_add_tcase(s, t);
+    SRunner *r = srunner_create(s);
+    srunner_run_all(r, CK_ENV);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return script_main("ud, by packets", scripts, sizeof scripts / sizeof scripts[0]) ||
+           failed != 0;
+}
