@@ -17,6 +17,11 @@
 volatile int cli_stop;
 static const char *current = "";
 
+void cli_begin(const char *name)
+{
+    current = name;
+}
+
 void cli_error(const char *format, ...)
 {
     va_list ap;
@@ -52,7 +57,6 @@ void cli_set_socket(const char *path)
 
 bool cli_option(int c, const struct cli_command *cmd, int *status)
 {
-    current = cmd->name;
     switch (c) {
     case 'h':
         fputs(cmd->help, stdout);

@@ -30,6 +30,8 @@ extern const struct cli_command cmd_info, cmd_stat, cmd_top, cmd_doctor, cmd_per
 /* Use the daemon at this socket (`--socket`, before or behind the subcommand). */
 void cli_set_socket(const char *path);
 
+/* Messages name this subcommand from now on. */
+void cli_begin(const char *name);
 /* "urnic NAME: text" on stderr. */
 void cli_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The same for -errno values: what, then the system's text; says what to do when no daemon runs. */

@@ -9,7 +9,8 @@
 #include "urnic/urnic.h"
 
 static const struct cli_command *const commands[] = {
-    &cmd_info, &cmd_stat, &cmd_top, &cmd_doctor, &cmd_copy, &cmd_serve, &cmd_capture, &cmd_link,
+    &cmd_info, &cmd_stat,  &cmd_top,     &cmd_doctor, &cmd_perf,
+    &cmd_copy, &cmd_serve, &cmd_capture, &cmd_link,
 };
 #define NCOMMANDS (sizeof commands / sizeof commands[0])
 
@@ -46,8 +47,10 @@ int main(int argc, char **argv)
         return CLI_OK;
     }
     for (size_t i = 0; i < NCOMMANDS; i++)
-        if (!strcmp(argv[at], commands[i]->name))
+        if (!strcmp(argv[at], commands[i]->name)) {
+            cli_begin(commands[i]->name);
             return commands[i]->run(argc - at, argv + at);
+        }
     fprintf(stderr, "urnic: '%s' is not a command\n\n", argv[at]);
     usage(stderr);
     return CLI_USAGE;

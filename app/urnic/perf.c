@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * `urnic perf`: its command line, and one run from connecting to the last size.
+ */
+#include "perf.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char help[] =
+    "usage: urnic perf --server [OPTION ...]\n"
+    "       urnic perf HOST[:PORT] [OPTION ...]\n\n"
+    "Measures between two ends: bandwidth and message rate with a full pipeline, latency with one\n"
+    "message at a time (--lat), connections per second (--op connect). The server does whatever "
+    "its\n"
+    "clients ask for. HOST is an IP address, IPv6 with a port in brackets.\n\n"
+    "What:\n"
+    "  -o, --op OP            write (default), read, send, atomic, connect\n"
+    "  -l, --lat              latency: half round trips for write and send, whole ones else\n"
+    "  -b, --both             bandwidth in both directions at once (write, read, atomic)\n"
+    "  -s, --size LIST        octets per message, for example 8,4K,1M (default 64K; --lat 8)\n"
+    "  -a, --all-sizes        1, 2, 4 ... 8M\n"
+    "  -n, --count N          messages per size\n"
+    "  -t, --time SECONDS     time per size (default 2)\n"
+    "  -w, --working-set SIZE memory that successive messages walk through (default 1M)\n"
+    "How:\n"
+    "  -Q, --qps N            queue pairs (default 1)\n"
+    "      --idle-qps N       further ones that are connected and do nothing\n"
+    "  -D, --depth N          work requests under way per queue pair (default 128)\n"
+    "  -B, --batch N          work requests per post, at most 64 (default 16; 1 for 64K and more)\n"
+    "  -e, --signal-every N   one completion per N messages (default: the batch)\n"
+    "  -i, --inline           payload in the work request (writes and sends of up to 64 octets)\n"
+    "  -W, --wait HOW         after an empty poll: yield (default), spin, event\n"
+    "Where:\n"
+    "  -d, --device NAME      local device (default: the first one)\n"
+    "  -p, --port N           the server's port (default 7472)\n"
+    "      --buffer SIZE      memory that the server offers (default 64M)\n"
+    "      --json             one JSON object per size and line; rates in 1/s and bit/s\n"
+    "      --socket PATH      the daemon's control socket\n"
+    "  -h, --help             this text\n\n"
+    "Exit status: 0 measured, 1 it failed, 2 usage.\n\n"
+    "Examples:\n"
+    "  urnic perf --server\n"
+    "  urnic perf 10.0.0.2 --op read --size 64K,1M\n"
+    "  urnic perf 10.0.0.2 --lat --size 8 --wait spin\n"
+    "  urnic perf 10.0.0.2 --size 8 --inline --batch 64 --signal-every 64 --depth 256\n";
+
+const char *const perf_op_names[] = {"write", "read", "send", "atomic", "connect"};
+static const char *const wait_names[] = {"yield", "spin", "event"};
+
+static int choose(const char *option, const char *text, const char *const *names, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++)
+        if (strcmp(names[i], text) == 0)
+            return (int)i;
+    cli_error("%s: '%s' is not known; see --help", option, text);
+    return -1;
+}
+
+static int sizes(struct perf_options *o, char *list)
+{
+    o->nsizes = 0;
+    for (char *save, *word = strtok_r(list, ",", &save); word; word = strtok_r(NULL, ",", &save)) {
+        if (o->nsizes == PERF_SIZES_MAX) {
+            cli_error("--size: more than %u sizes", PERF_SIZES_MAX);
+            return -1;
+        }
+        if (cli_size("--size", word, 0, 1u << 31, &o->size[o->nsizes]) < 0)
+            return -1;
+        o->nsizes++;
+    }
+    return 0;
+}
+
+static uint64_t largest(const struct perf_options *o)
+{
+    uint64_t max = 0;
+    for (unsigned i = 0; i < o->nsizes; i++)
+        max = o->size[i] > max ? o->size[i] : max;
+    return max;
+}
+
+/* What was not said follows from what was. Returns 0, or CLI_USAGE with a message. */
+static int complete(struct perf_options *o)
+{
+    if (!o->nsizes)
+        o->size[o->nsizes++] = o->latency || o->op == PERF_ATOMIC ? 8 : 65536;
+    uint64_t max = largest(o);
+    if (!o->depth)
+        o->depth = 128;
+    if (!o->batch)
+        o->batch = max >= 65536 ? 1 : 16;
+    if (o->batch > o->depth)
+        o->batch = o->depth;
+    if (!o->signal_every)
+        o->signal_every = o->batch;
+    if (o->signal_every > o->depth / 2 && o->depth > 1)
+        o->signal_every = o->depth / 2;
+    if (!o->ns && !o->count)
+        o->ns = 2000000000;
+    if (o->working_set < max)
+        o->working_set = max;
+    for (unsigned i = 0; i < o->nsizes; i++) {
+        if (o->op == PERF_ATOMIC && o->size[i] != 8) {
+            cli_error("--size: atomics have 8 octets, not %llu", (unsigned long long)o->size[i]);
+            return CLI_USAGE;
+        }
+        if (o->latency && o->op == PERF_WRITE && o->size[i] == 0) {
+            cli_error("--size: 0 octets arrive without a trace: no latency to measure");
+            return CLI_USAGE;
+        }
+        if (o->inline_data && o->size[i] > 64) {
+            cli_error("--inline: messages of up to 64 octets, not %llu",
+                      (unsigned long long)o->size[i]);
+            return CLI_USAGE;
+        }
+    }
+    if (o->both && (o->op == PERF_SEND || o->op == PERF_CONNECT || o->latency)) {
+        cli_error("--both: only for the bandwidth of write, read and atomic");
+        return CLI_USAGE;
+    }
+    if (o->latency && (o->qps > 1 || o->op == PERF_CONNECT)) {
+        cli_error("--lat: one queue pair, and not with --op connect");
+        return CLI_USAGE;
+    }
+    return 0;
+}
+
+static struct perf_ask ask_for(const struct perf_options *o, unsigned i)
+{
+    uint64_t span = (o->working_set + 63) & ~63ull;
+    return (struct perf_ask){
+        .magic = PERF_MAGIC,
+        .op = (uint8_t)o->op,
+        .latency = o->latency,
+        .both = o->both,
+        .idle = i >= o->qps,
+        .index = i,
+        .depth = o->depth,
+        .batch = o->batch,
+        .size = largest(o),
+        .span = span ? span : 64,
+    };
+}
+
+static int measure(struct perf_end *e, struct perf_qp *q, const struct perf_options *o)
+{
+    int rc = 0;
+    for (unsigned i = 0; i < o->nsizes && rc == 0 && !cli_stop; i++) {
+        struct perf_result r = {0};
+        rc = o->latency ? perf_latency(e, &q[0], o, o->size[i], &r)
+                        : perf_bandwidth(e, q, o, o->size[i], &r);
+        if (rc == 0)
+            perf_report(o, &r);
+    }
+    return rc;
+}
+
+static int client(const struct perf_options *o)
+{
+    unsigned n = o->qps + o->idle_qps;
+    struct perf_ask first = ask_for(o, 0);
+    /* Queue pairs share the buffer when it would get too large; a WRITE's pong has its own place.
+     */
+    uint64_t size = first.span * (o->latency ? 2 : o->qps);
+    if (size > o->buffer)
+        size = o->buffer > 2 * first.span ? o->buffer : 2 * first.span;
+    struct perf_end e;
+    struct perf_qp *q = calloc(n, sizeof *q);
+    if (!q)
+        return CLI_FAIL;
+    unsigned cqe = o->qps * (o->depth / o->signal_every + 2) + 64;
+    int rc = perf_end_init(&e, o->device, size, (int)cqe, o->wait);
+    if (rc < 0) {
+        free(q);
+        return CLI_FAIL;
+    }
+    if (o->op == PERF_CONNECT) {
+        struct perf_result r = {0};
+        rc = perf_connections(&e, o, &r);
+        perf_report_head(o);
+        perf_report(o, &r);
+    } else {
+        for (unsigned i = 0; i < n; i++) {
+            q[i].ask = ask_for(o, i);
+            q[i].ask.rkey = e.mr->rkey;
+            q[i].ask.addr = (uintptr_t)e.buf + (o->latency ? first.span : 0);
+            if (o->both)
+                q[i].ask.addr += i * first.span % (size - first.span + 1);
+        }
+        rc = perf_connect_all(&e, q, n, o);
+        if (rc == 0 && q[0].offer.size < first.span) {
+            cli_error("the server offers %llu octets, the working set has %llu: use --buffer there",
+                      (unsigned long long)q[0].offer.size, (unsigned long long)first.span);
+            rc = -EINVAL;
+        }
+        if (rc == 0) {
+            perf_report_head(o);
+            rc = measure(&e, q, o);
+            if (rc < 0 && rc != -EIO)
+                cli_error("measuring: %s", strerror(-rc));
+        }
+        for (unsigned i = 0; i < n; i++)
+            perf_qp_destroy(&q[i]);
+    }
+    free(q);
+    perf_end_free(&e);
+    return rc < 0 ? CLI_FAIL : CLI_OK;
+}
+
+static int run(int argc, char **argv)
+{
+    static const struct option options[] = {CLI_OPTIONS,
+                                            {"server", no_argument, NULL, 'Z'},
+                                            {"op", required_argument, NULL, 'o'},
+                                            {"lat", no_argument, NULL, 'l'},
+                                            {"both", no_argument, NULL, 'b'},
+                                            {"size", required_argument, NULL, 's'},
+                                            {"all-sizes", no_argument, NULL, 'a'},
+                                            {"count", required_argument, NULL, 'n'},
+                                            {"time", required_argument, NULL, 't'},
+                                            {"working-set", required_argument, NULL, 'w'},
+                                            {"qps", required_argument, NULL, 'Q'},
+                                            {"idle-qps", required_argument, NULL, 'I'},
+                                            {"depth", required_argument, NULL, 'D'},
+                                            {"batch", required_argument, NULL, 'B'},
+                                            {"signal-every", required_argument, NULL, 'e'},
+                                            {"inline", no_argument, NULL, 'i'},
+                                            {"wait", required_argument, NULL, 'W'},
+                                            {"device", required_argument, NULL, 'd'},
+                                            {"port", required_argument, NULL, 'p'},
+                                            {"buffer", required_argument, NULL, 'U'},
+                                            {"json", no_argument, NULL, 'j'},
+                                            {0}};
+    struct perf_options o = {
+        .port = PERF_PORT, .qps = 1, .working_set = 1 << 20, .buffer = 64 << 20};
+    bool server = false;
+    uint64_t v;
+    int c, status, bad = 0;
+    while ((c = getopt_long(argc, argv, "ho:lbs:an:t:w:Q:D:B:e:iW:d:p:", options, NULL)) != -1 &&
+           !bad) {
+        switch (c) {
+        case 'Z':
+            server = true;
+            break;
+        case 'o':
+            bad = choose("--op", optarg, perf_op_names, 5);
+            o.op = (enum perf_op)(bad < 0 ? 0 : bad);
+            bad = bad < 0;
+            break;
+        case 'l':
+            o.latency = true;
+            break;
+        case 'b':
+            o.both = true;
+            break;
+        case 's':
+            bad = sizes(&o, optarg);
+            break;
+        case 'a':
+            for (o.nsizes = 0; o.nsizes < 24; o.nsizes++)
+                o.size[o.nsizes] = 1ull << o.nsizes;
+            break;
+        case 'n':
+            bad = cli_number("--count", optarg, 1, UINT64_MAX >> 1, &o.count);
+            break;
+        case 't':
+            bad = cli_seconds("--time", optarg, &o.ns);
+            break;
+        case 'w':
+            bad = cli_size("--working-set", optarg, 1, 1ull << 34, &o.working_set);
+            break;
+        case 'Q':
+            bad = cli_number("--qps", optarg, 1, PERF_QPS_MAX, &v);
+            o.qps = (unsigned)v;
+            break;
+        case 'I':
+            bad = cli_number("--idle-qps", optarg, 0, PERF_QPS_MAX, &v);
+            o.idle_qps = (unsigned)v;
+            break;
+        case 'D':
+            bad = cli_number("--depth", optarg, 1, 4096, &v);
+            o.depth = (unsigned)v;
+            break;
+        case 'B':
+            bad = cli_number("--batch", optarg, 1, 64, &v);
+            o.batch = (unsigned)v;
+            break;
+        case 'e':
+            bad = cli_number("--signal-every", optarg, 1, 2048, &v);
+            o.signal_every = (unsigned)v;
+            break;
+        case 'i':
+            o.inline_data = true;
+            break;
+        case 'W':
+            bad = choose("--wait", optarg, wait_names, 3);
+            o.wait = (enum perf_wait)(bad < 0 ? 0 : bad);
+            bad = bad < 0;
+            break;
+        case 'd':
+            o.device = optarg;
+            break;
+        case 'p':
+            bad = cli_number("--port", optarg, 1, 65535, &v);
+            o.port = (uint16_t)v;
+            break;
+        case 'U':
+            bad = cli_size("--buffer", optarg, 4096, 1ull << 36, &o.buffer);
+            break;
+        case 'j':
+            o.json = true;
+            break;
+        default:
+            if (cli_option(c, &cmd_perf, &status))
+                return status;
+        }
+    }
+    if (bad)
+        return CLI_USAGE;
+    if (argc - optind != !server) {
+        cli_error("either --server or the address of one");
+        return CLI_USAGE;
+    }
+    cli_catch_signals();
+    if (server) {
+        o.signal_every = 1;
+        return perf_server(&o);
+    }
+    char host[128];
+    if (cli_host(argv[optind], host, sizeof host, &o.port) < 0)
+        return CLI_USAGE;
+    o.host = host;
+    status = complete(&o);
+    return status ? status : client(&o);
+}
+
+const struct cli_command cmd_perf = {"perf", "bandwidth, latency, connections per second", help,
+                                     run};

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The passive end of `urnic perf`: accepts whatever clients ask for, and takes the active part in
+ * what needs two (pongs of latency tests, the other direction of --both).
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "perf.h"
+
+#define CQE     16384
+#define RECV_ID (1ull << 63)
+
+struct server {
+    struct perf_end end;
+    struct perf_options opt;
+    struct perf_qp *qps; /* those that need us to act */
+    unsigned live;
+};
+
+static uint64_t part(const struct server *s, const struct perf_ask *ask)
+{
+    return ask->index * ask->span % (s->end.size - ask->span + 1);
+}
+
+static bool sane(const struct server *s, const struct perf_ask *ask)
+{
+    return ask->magic == PERF_MAGIC && ask->op <= PERF_CONNECT && ask->size <= s->end.size &&
+           ask->span <= s->end.size && ask->span >= 1 && ask->size <= ask->span &&
+           ask->depth >= 1 && ask->depth <= 4096 && ask->batch >= 1 && ask->batch <= 64;
+}
+
+static void refuse(struct urnic_cm_event *ev)
+{
+    urnic_reject(ev->id, NULL, 0);
+    urnic_destroy_id(ev->id);
+}
+
+static void accept_one(struct server *s, struct urnic_cm_event *ev)
+{
+    struct perf_qp *q = calloc(1, sizeof *q);
+    struct perf_offer offer = {PERF_MAGIC, s->end.mr->rkey, (uintptr_t)s->end.buf, s->end.size};
+    struct urnic_conn_param param = {
+        .private_data = &offer,
+        .private_data_len = sizeof offer,
+        .rnr_retry_count = 7,
+        .retry_count = 7,
+        .retry_counts_set = true,
+    };
+    if (q && ev->private_data_len >= sizeof q->ask)
+        memcpy(&q->ask, ev->private_data, sizeof q->ask);
+    if (!q || !sane(s, &q->ask)) {
+        free(q);
+        refuse(ev);
+        return;
+    }
+    q->id = ev->id;
+    urnic_id_set_context(q->id, q);
+    int rc = perf_qp_create(&s->end, q, false);
+    if (rc == 0 && q->ask.op == PERF_SEND && !q->ask.idle)
+        rc = perf_post_recvs(&s->end, q, 2 * q->ask.depth);
+    if (rc == 0 && q->ask.op == PERF_WRITE && q->ask.latency) {
+        q->pong = s->end.buf + part(s, &q->ask) + q->ask.size - 1;
+        *q->pong = 0;
+        q->expect = 1;
+    }
+    if (rc == 0)
+        rc = urnic_accept(q->id, &param);
+    if (rc < 0) {
+        cli_error("a connection: %s", strerror(-rc));
+        refuse(ev);
+        q->id = NULL;
+        perf_qp_destroy(q);
+        free(q);
+        return;
+    }
+    q->offer = (struct perf_offer){
+        .addr = q->ask.addr, .size = q->ask.span, .rkey = q->ask.rkey, .magic = PERF_MAGIC};
+    q->next = s->qps;
+    s->qps = q;
+    s->live++;
+}
+
+static void forget(struct server *s, struct perf_qp *q)
+{
+    struct perf_qp **at = &s->qps;
+    while (*at && *at != q)
+        at = &(*at)->next;
+    if (*at) {
+        *at = q->next;
+        s->live--;
+    }
+    perf_qp_destroy(q);
+    free(q);
+}
+
+static int on_event(struct server *s, struct urnic_cm_event *ev)
+{
+    struct perf_qp *q = ev->id ? urnic_id_context(ev->id) : NULL;
+    switch (ev->event) {
+    case URNIC_CM_CONNECT_REQUEST:
+        accept_one(s, ev);
+        return 0;
+    case URNIC_CM_ESTABLISHED:
+        if (q)
+            q->established = true;
+        return 0;
+    case URNIC_CM_DISCONNECTED:
+    case URNIC_CM_REJECTED:
+    case URNIC_CM_UNREACHABLE:
+    case URNIC_CM_CONNECT_ERROR:
+        if (q)
+            forget(s, q);
+        return 0;
+    default:
+        return 0;
+    }
+}
+
+/* One WRITE or SEND back. */
+static int pong(struct server *s, struct perf_qp *q)
+{
+    struct perf_options o = s->opt;
+    uint64_t off = part(s, &q->ask);
+    o.op = q->ask.op;
+    o.signal_every = q->ask.depth / 2 ? q->ask.depth / 2 : 1;
+    o.inline_data = q->ask.size <= 64 && q->ask.size <= s->end.max_inline;
+    if (q->ask.op == PERF_WRITE) {
+        s->end.buf[off + q->ask.size - 1] = q->expect;
+        q->offer.addr = q->ask.addr - off; /* perf_post adds this queue pair's part */
+        q->offer.size = s->end.size;
+        q->expect = (uint8_t)(q->expect % 255 + 1);
+    }
+    return perf_post(&s->end, q, &o, q->ask.size, 1, false);
+}
+
+static int on_completion(struct server *s, const struct urnic_wc *wc)
+{
+    struct perf_qp *q = (struct perf_qp *)(uintptr_t)(wc->wr_id & ~RECV_ID);
+    if (wc->status != URNIC_WC_SUCCESS)
+        return 0; /* its DISCONNECTED event ends the queue pair */
+    if (wc->wr_id & RECV_ID) {
+        int rc = perf_post_recvs(&s->end, q, 1);
+        return rc == 0 && q->ask.latency ? pong(s, q) : rc;
+    }
+    q->completed += q->ask.batch;
+    return 0;
+}
+
+/* What must be done without being told: answer WRITE pings, keep --both's other direction going. */
+static bool act(struct server *s)
+{
+    bool busy = false;
+    for (struct perf_qp *q = s->qps; q; q = q->next) {
+        if (q->pong && *q->pong == q->expect) {
+            __atomic_thread_fence(__ATOMIC_ACQUIRE);
+            busy = true;
+            pong(s, q);
+        } else if (q->ask.both && !q->ask.latency && !q->ask.idle && q->established &&
+                   q->posted - q->completed + q->ask.batch <= q->ask.depth) {
+            struct perf_options o = s->opt;
+            o.op = q->ask.op;
+            o.working_set = q->ask.span;
+            o.signal_every = q->ask.batch;
+            q->offer.addr = q->ask.addr - part(s, &q->ask);
+            q->offer.size = s->end.size;
+            busy |= perf_post(&s->end, q, &o, q->ask.size, q->ask.batch, true) == 0;
+        }
+    }
+    return busy;
+}
+
+static int serve(struct server *s)
+{
+    struct urnic_wc wc[64];
+    struct urnic_cm_event ev;
+    while (!cli_stop) {
+        int n = urnic_poll_cq(s->end.cq, 64, wc);
+        if (n < 0)
+            return n;
+        for (int i = 0; i < n; i++) {
+            int rc = on_completion(s, &wc[i]);
+            if (rc < 0 && rc != -ENOMEM && rc != -EINVAL)
+                return rc;
+        }
+        bool busy = act(s) || n > 0;
+        int rc = perf_cm_event(&s->end, &ev, s->live ? 0 : 200);
+        if (rc == 0)
+            rc = on_event(s, &ev);
+        else if (!busy && s->live)
+            perf_idle(&s->end);
+        if (rc < 0 && rc != -ETIMEDOUT)
+            return rc;
+    }
+    return 0;
+}
+
+int perf_server(const struct perf_options *o)
+{
+    struct server s = {.opt = *o};
+    struct urnic_cm_id *listener;
+    int rc = perf_end_init(&s.end, o->device, o->buffer, CQE, o->wait);
+    if (rc < 0)
+        return CLI_FAIL;
+    struct sockaddr_in6 any = {.sin6_family = AF_INET6, .sin6_port = htons(o->port)};
+    rc = urnic_create_id(s.end.cm, URNIC_PS_TCP, NULL, &listener);
+    if (rc == 0) {
+        rc = urnic_bind_addr(listener, (const struct sockaddr *)&any);
+        if (rc == 0)
+            rc = urnic_listen(listener, 0);
+        if (rc == 0) {
+            fprintf(stderr, "waiting on port %u\n", o->port);
+            rc = serve(&s);
+        }
+        while (s.qps)
+            forget(&s, s.qps);
+        urnic_destroy_id(listener);
+    }
+    if (rc < 0)
+        cli_errno(rc, "serving port %u", o->port);
+    perf_end_free(&s.end);
+    return rc < 0 ? CLI_FAIL : CLI_OK;
+}
