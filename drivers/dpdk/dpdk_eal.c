@@ -227,9 +227,11 @@ int dpdk_eal_start(const struct dpdk_spec *spec, char *err, size_t err_size)
     redirect_bpf_log("libbpf.so.1", "libbpf_set_print");
     redirect_bpf_log("libxdp.so.1", "libxdp_set_print");
     if (!spec->debug) {
-        /* tap calls the lack of flow offload an error at every start, af_xdp a queue that is still
+        /* tap calls the lack of flow offload an error at every start, memif warns of what
+         * only a second DPDK process would need, af_xdp a queue that is still
          * being let go of; what matters, we report ourselves. */
         rte_log_set_level_pattern("pmd.net.tap", RTE_LOG_CRIT);
+        rte_log_set_level_pattern("pmd.net.memif", RTE_LOG_ERR);
         rte_log_set_level_pattern("pmd.net.af_xdp", RTE_LOG_CRIT);
     }
     running = true;

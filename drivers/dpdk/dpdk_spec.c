@@ -233,6 +233,11 @@ int dpdk_spec_defaults(struct dpdk_spec *spec, uint32_t frame_max, uint64_t lock
      * waits for rx_fd. */
     if (spec->kind == DPDK_AF_XDP && !has_key(spec, "busy_budget"))
         return append(spec, "busy_budget=0", err, err_size);
+    /* Debian 12's memif driver glues frames together once it has cut one into several buffers. */
+    if (!strncmp(spec->name, "net_memif", 9) && !has_key(spec, "bsize")) {
+        snprintf(text, sizeof(text), "bsize=%u", framesz);
+        return append(spec, text, err, err_size);
+    }
     /* Without a name the tap driver chooses dtap0, dtap1 ... and we would not know which. */
     if (spec->kind == DPDK_TAP && !spec->iface[0]) {
         snprintf(spec->iface, sizeof(spec->iface), "%.15s", spec->name + 4);

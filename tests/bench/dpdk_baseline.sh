@@ -122,12 +122,11 @@ run() {
         sleep 0.1
     done
     testpmd txonly "$tx_core" "$tx" "$size" "$mbuf" "$@"
-    for ((i = 0; i < 50; i++)); do
-        grep -q 'Rx-pps: *[1-9]' "$dir/rxonly.log" && break
+    # On a busy machine a sample can be missing or late: wait for the number, not for the time.
+    for ((i = 0; i < (seconds + 4) * 20; i++)); do
+        [ "$(grep -c 'Rx-pps: *[1-9]' "$dir/rxonly.log")" -le "$seconds" ] || break
         sleep 0.1
     done
-    sleep "$seconds"
-    sleep 0.3
     stop_all
     grep -q "packet len=$size " "$dir/txonly.log" || {
         echo "$name: testpmd did not send frames of $size octets" >&2

@@ -101,7 +101,8 @@ static unsigned send_frames(struct io_port *io, const uint32_t *lens, unsigned n
 
 /* Receive until `n` of our frames came or half a second passed; checks order and content of each.
  * Frames of others (the kernel's own on a tap) are skipped. */
-static unsigned recv_frames(struct io_port *io, const uint32_t *lens, unsigned n, uint32_t seq)
+static unsigned recv_frames(struct io_port *io, struct io_port *from, const uint32_t *lens,
+                            unsigned n, uint32_t seq)
 {
     uint64_t give_up = now_ns() + 500000000ull;
     unsigned have = 0;
@@ -122,8 +123,11 @@ static unsigned recv_frames(struct io_port *io, const uint32_t *lens, unsigned n
             have++;
         }
         io->ops->rx_release(io, got);
-        if (!got)
+        if (!got) {
+            if (from) /* it may hold frames that the device didn't take at once */
+                from->ops->service(from, now_ns());
             usleep(200);
+        }
     }
     return have;
 }
@@ -132,7 +136,7 @@ static void cross(struct io_port *a, struct io_port *b, const uint32_t *lens, un
                   uint32_t seq)
 {
     ck_assert_uint_eq(send_frames(a, lens, n, seq), n);
-    ck_assert_uint_eq(recv_frames(b, lens, n, seq), n);
+    ck_assert_uint_eq(recv_frames(b, a, lens, n, seq), n);
 }
 
 static bool wait_link(struct io_port *io, bool up)
@@ -158,6 +162,8 @@ static const struct {
     {"af_packet, largest", "net_af_packet0,iface=v0", "net_af_packet1,iface=v1", IO_FRAME_MAX},
     {"af_xdp to af_packet", "net_af_xdp0,iface=v0", "net_af_packet1,iface=v1", 2200},
     {"af_xdp both ends, largest", "net_af_xdp0,iface=v0", "net_af_xdp1,iface=v1", 4200},
+    {"DPDK's memif, largest", "net_memif0,role=server,socket=@urnic",
+     "net_memif1,role=client,socket=@urnic", IO_FRAME_MAX},
     {"tap to af_packet on it", "net_tap0,iface=t0", "net_af_packet1,iface=t0", 4200},
     {"the tap's default name", "net_tap0", "net_af_packet1,iface=tap0", 0},
 };
@@ -204,6 +210,8 @@ START_TEST(a_waiting_owner_is_woken)
         struct io_frame f[IO_BURST_MAX];
         unsigned n;
 
+        if (pfd.fd < 0 && strstr(pairs[_i].what, "memif"))
+            continue; /* its driver has nothing to sleep on */
         ck_assert_int_ge(pfd.fd, 0);
         rx->ops->rx_arm(rx, true);
         while ((n = rx->ops->rx_peek(rx, f, IO_BURST_MAX, now_ns())))
@@ -214,7 +222,7 @@ START_TEST(a_waiting_owner_is_woken)
             ; /* the tap driver's signal */
         ck_assert_int_ne(pfd.revents & POLLIN, 0);
         rx->ops->rx_arm(rx, false);
-        ck_assert_uint_eq(recv_frames(rx, lens, 1, 5), 1);
+        ck_assert_uint_eq(recv_frames(rx, tx, lens, 1, 5), 1);
     }
     a->ops->close(a);
     b->ops->close(b);
@@ -237,7 +245,7 @@ START_TEST(frames_of_this_machine_are_no_input)
     fill(frame, someone, sizeof(frame), 7);
     ck_assert_int_eq((int)sendto(fd, frame, sizeof(frame), 0, (void *)&to, sizeof(to)),
                      (int)sizeof(frame));
-    ck_assert_uint_eq(recv_frames(b, lens, 1, 7), 1);
+    ck_assert_uint_eq(recv_frames(b, NULL, lens, 1, 7), 1);
     ck_assert_uint_eq(a->ops->rx_peek(a, f, IO_BURST_MAX, 0), 0);
     close(fd);
     a->ops->close(a);
@@ -428,7 +436,7 @@ int main(int argc, char **argv)
     }
     plugin_path = argv[1];
     tcase_add_checked_fixture(tc, namespace_with_veth, NULL);
-    tcase_set_timeout(tc, 15);
+    tcase_set_timeout(tc, 40);
     tcase_add_loop_test(tc, frames_cross_whole_and_in_order, 0, COUNT(pairs));
     tcase_add_loop_test(tc, a_waiting_owner_is_woken, 0, COUNT(pairs));
     tcase_add_test(tc, frames_of_this_machine_are_no_input);

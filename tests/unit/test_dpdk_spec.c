@@ -117,7 +117,9 @@ static const struct {
     {"net_af_xdp0,iface=v0,busy_budget=64", 2000, "net_af_xdp0,iface=v0,busy_budget=64"},
     {"net_tap3", 1514, "net_tap3,iface=tap3"},
     {"net_tap3,iface=x", 1514, "net_tap3,iface=x"},
-    {"net_memif0", 4200, "net_memif0"},
+    {"net_memif0", 4200, "net_memif0,bsize=8192"},
+    {"net_memif0,bsize=2048", 4200, "net_memif0,bsize=2048"},
+    {"net_null0", 4200, "net_null0"},
     {"0000:01:00.0", 4200, "0000:01:00.0"},
 };
 
