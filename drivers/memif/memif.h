@@ -10,10 +10,10 @@
  *     id=0            interface number; both ends must agree
  *     rings=1         only 1: one worker serves a port; open one port per ring instead
  *     log2_ring_size=10   client: slots per ring, 2^1 ... 2^14
- *     buffer=N        client: octets per buffer. Default: one largest frame, rounded up to an odd
- *                     number of cache lines (an even number makes all frame headers share a few
- *                     sets of the cache); 2048 when the server is DPDK, whose newer releases write
- *                     past their mbufs when a descriptor is longer than the `bsize` they were given
+ *     buffer=N        client: octets per buffer. Default: one largest frame. No more than that: a
+ *                     copy in and out of a 4162-octet frame takes 350 cycles with buffers of 4288
+ *                     octets, 410 with 8192. 2048 when the server is DPDK, whose newer releases
+ *                     write past their mbufs when a descriptor is longer than their `bsize`
  *     secret=TEXT     up to 24 octets, both ends must agree
  *     trust=0         1: accept regions that their owner can truncate (unsealed, or hugetlbfs):
  *                     DPDK's zero-copy=yes, VPP's buffer pools. The peer can then kill this process

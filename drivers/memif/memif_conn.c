@@ -16,7 +16,7 @@
 #define HANDSHAKE_NS UINT64_C(2000000000)
 #define BUFFER_DPDK  2048u /* the PMD's default bsize */
 #define BUFFER_DEFAULT                                                                             \
-    4288u /* path MTU 4096 with every header, and an odd number of cache lines                     \
+    4288u /* a frame of path MTU 4096 with every header                                            \
            */
 #define CACHE_LINE   64u
 #define MESSAGES_MAX 16u /* a call; the rest waits for the next one */
@@ -97,7 +97,7 @@ static enum memif_reason client_make(struct memif_conn *c, const struct memif_co
     size_t ring = memif_ring_octets(log2);
     size_t slots = (size_t)1 << log2;
 
-    c->buffer = cfg->buffer ? cfg->buffer : dpdk ? BUFFER_DPDK : (lines | 1) * CACHE_LINE;
+    c->buffer = cfg->buffer ? cfg->buffer : dpdk ? BUFFER_DPDK : lines * CACHE_LINE;
     c->buffers_c2s = (uint32_t)((2 * ring + 4095) & ~(size_t)4095);
     c->buffers_s2c = c->buffers_c2s + (uint32_t)(slots * c->buffer);
     if (memif_region_create(&c->region[0], c->buffers_s2c + slots * c->buffer))

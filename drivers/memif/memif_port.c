@@ -165,6 +165,7 @@ static void port_close(struct io_port *io)
 
     memif_conn_free(&p->conn);
     memif_grave_free_all(p);
+    memif_kick_close(&p->kick);
     if (p->listener >= 0) {
         close(p->listener);
         if (p->cfg.path[0] != '@')
@@ -313,6 +314,7 @@ int io_memif_open(const char *args, const struct io_open_params *params, struct 
     if (!p)
         return -ENOMEM;
     p->listener = p->epoll = -1;
+    p->kick = MEMIF_KICK_INIT;
     p->cfg.frame_max = wanted_frame(params);
     p->side_stride = (p->cfg.frame_max + CACHE_LINE - 1) & ~(CACHE_LINE - 1);
     memif_conn_init(&p->conn);

@@ -6,6 +6,7 @@
 #define URNIC_MEMIF_PORT_H
 
 #include "memif_conn.h"
+#include "memif_kick.h"
 
 #define MEMIF_LIKELY(x)   __builtin_expect(!!(x), 1)
 #define MEMIF_UNLIKELY(x) __builtin_expect(!!(x), 0)
@@ -41,6 +42,7 @@ struct memif_port {
     struct memif_reserved reserved[IO_BURST_MAX];
     unsigned reserved_n;
     uint8_t *tx_side;
+    struct memif_kick kick;
 
     struct memif_grave *graves; /* oldest first; NULL unless a peer died at a bad moment */
 

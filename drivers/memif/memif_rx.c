@@ -9,10 +9,8 @@
  */
 #include "memif_port.h"
 
-#include <poll.h>
 #include <string.h>
 #include <sys/uio.h>
-#include <unistd.h>
 
 /* Give back all slots before `end`. */
 static void rx_give_back(struct memif_port *p, uint16_t end)
@@ -146,7 +144,8 @@ static enum rx_step rx_uncommon(struct memif_port *p, struct io_frame *frame)
         p->side_head++;
         p->counters.copied_rx++;
     }
-    /* DPDK (22.11) sets this flag in a client's slots and never clears it in a frame's first one. */
+    /* DPDK (22.11) sets this flag in a client's slots and never clears it in a frame's first one.
+     */
     for (uint16_t k = q->cur; k != i; k++)
         __atomic_store_n(&q->ring->desc[k & q->mask].flags, 0, __ATOMIC_RELAXED);
     *frame = (struct io_frame){.data = start, .len = (uint32_t)len};

@@ -10,9 +10,7 @@
  */
 #include "memif_port.h"
 
-#include <poll.h>
 #include <string.h>
-#include <unistd.h>
 
 /* The empty buffer at slot index `i`: ours when we own the memory, otherwise what the peer says. */
 static uint8_t *tx_buffer(const struct memif_port *p, uint16_t i, struct memif_desc *d)
@@ -144,17 +142,13 @@ static uint16_t tx_put(struct memif_port *p, uint16_t at, const uint8_t *data, u
 static void tx_kick(struct memif_port *p)
 {
     const struct memif_queue *q = &p->conn.tx;
-    const uint64_t one = 1;
 
     atomic_thread_fence(memory_order_seq_cst);
     if (MEMIF_LIKELY(atomic_load_explicit(&q->ring->flags, memory_order_relaxed) &
                      MEMIF_RING_MASK_INT) ||
         q->event < 0)
         return;
-    /* A full eventfd is readable: nothing to add, and adding could block. */
-    struct pollfd pfd = {.fd = q->event, .events = POLLOUT};
-    if (poll(&pfd, 1, 0) == 1 && (pfd.revents & POLLOUT))
-        p->counters.kicks += write(q->event, &one, sizeof(one)) == sizeof(one);
+    p->counters.kicks += memif_kick(&p->kick, q->event);
 }
 
 void memif_tx_commit(struct io_port *io, const struct io_slot *slots, unsigned n, uint64_t now)

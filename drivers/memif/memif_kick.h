@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Writing to an eventfd that another process holds too, without ever blocking.
+ */
+#ifndef URNIC_MEMIF_KICK_H
+#define URNIC_MEMIF_KICK_H
+
+#include <linux/aio_abi.h>
+#include <stdbool.h>
+
+struct memif_kick {
+    aio_context_t aio; /* 0 = not made yet */
+    int null;          /* /dev/null, to read nothing from */
+    bool plain;        /* no AIO here: poll and write */
+};
+
+/* A kick costs nothing until the first is made. */
+#define MEMIF_KICK_INIT ((struct memif_kick){.null = -1})
+
+/* Make `event` readable. Returns whether that was done. */
+bool memif_kick(struct memif_kick *k, int event);
+
+void memif_kick_close(struct memif_kick *k);
+
+#endif
