@@ -424,11 +424,11 @@ static int translate(struct urnic_cm_channel *ch, const struct ipc_cm_event *m,
     return call(ctx, &req, sizeof(req));
 }
 
-int urnic_get_cm_event(struct urnic_cm_channel *ch, struct urnic_cm_event *ev)
+int client_cm_next(struct urnic_cm_channel *ch, struct urnic_cm_event *ev, int flags)
 {
     struct ipc_cm_event m;
     for (;;) {
-        ssize_t n = recv(ch->fd, &m, sizeof(m), 0);
+        ssize_t n = recv(ch->fd, &m, sizeof(m), flags);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0 && errno == EAGAIN)
@@ -446,4 +446,9 @@ int urnic_get_cm_event(struct urnic_cm_channel *ch, struct urnic_cm_event *ev)
             attend(ev);
         return err;
     }
+}
+
+int urnic_get_cm_event(struct urnic_cm_channel *ch, struct urnic_cm_event *ev)
+{
+    return client_cm_next(ch, ev, 0);
 }

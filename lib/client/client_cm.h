@@ -24,6 +24,9 @@ struct urnic_cm_id {
     void *user;
 };
 
+/* urnic_get_cm_event with flags for recv. */
+int client_cm_next(struct urnic_cm_channel *channel, struct urnic_cm_event *event, int flags);
+
 /* Later events of this id arrive on another channel. */
 int client_cm_migrate(struct urnic_cm_id *id, struct urnic_cm_channel *channel);
 

@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <time.h>
 
 #include "client_cm.h"
@@ -48,10 +49,14 @@ static int remaining(int64_t deadline)
 static int wait_event(struct urnic_cm_channel *ch, int64_t deadline, struct urnic_cm_event *ev)
 {
     struct pollfd p = {.fd = ch->fd, .events = POLLIN};
-    int n = poll(&p, 1, remaining(deadline));
-    if (n < 0)
-        return -errno;
-    return n == 0 ? -ETIMEDOUT : urnic_get_cm_event(ch, ev);
+    for (;;) {
+        int err = client_cm_next(ch, ev, MSG_DONTWAIT);
+        if (err != -EAGAIN)
+            return err;
+        int n = poll(&p, 1, remaining(deadline));
+        if (n <= 0 && !(n < 0 && errno == EINTR))
+            return n < 0 ? -errno : -ETIMEDOUT;
+    }
 }
 
 static int event_error(const struct urnic_cm_event *ev)
@@ -177,11 +182,21 @@ int urnic_connect_addr(struct urnic_context *ctx, const char *ip, uint16_t port,
 /* ---- the other side -----------------------------------------------------------------------------
  */
 
+/* Requests that nobody took: with the listener gone, getting them refuses them. */
+static void drain(struct urnic_cm_channel *ch)
+{
+    struct urnic_cm_event ev;
+    while (wait_event(ch, 0, &ev) == 0)
+        ;
+}
+
 int urnic_close_listener(struct urnic_listener *l)
 {
     int err = 0;
     if (l->id != NULL)
         err = urnic_destroy_id(l->id);
+    if (l->channel != NULL && err == 0)
+        drain(l->channel);
     if (l->channel != NULL && err == 0)
         err = urnic_destroy_cm_channel(l->channel);
     if (err == 0)

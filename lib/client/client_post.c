@@ -10,7 +10,7 @@
 #include "client.h"
 
 static const uint8_t opcode_types[] = {
-    /* bit per queue pair type that may use it */
+/* bit per queue pair type that may use it */
 #define RC (1u << URNIC_QPT_RC)
 #define UC (1u << URNIC_QPT_UC)
 #define UD (1u << URNIC_QPT_UD)

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A daemon in the test's own process: one thread serves the control protocol and the queues as the
+ * contract in lib/ipc says, and moves data by plain copies, since addresses are valid here. Every
+ * request succeeds at once; nothing is sent anywhere.
+ */
+#ifndef URNIC_FAKE_DAEMON_H
+#define URNIC_FAKE_DAEMON_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+struct fake;
+
+/* What a test may change while it runs. */
+struct fake_knobs {
+    _Atomic bool hold;       /* leave send queues alone */
+    _Atomic bool kill;       /* close every descriptor without a word, as a crash does */
+    _Atomic unsigned status; /* of the next completions */
+    _Atomic unsigned kicks;  /* counted: how often a client woke the worker */
+    _Atomic unsigned async;  /* 1 + event number to send about the newest queue pair; cleared */
+    _Atomic unsigned newer;  /* octets of zeros and ones that a newer daemon appends to replies */
+};
+
+/* Starts the daemon on a socket of its own and points $URNIC_SOCKET to it. */
+struct fake *fake_start(void);
+struct fake_knobs *fake_knobs(struct fake *f);
+void fake_stop(struct fake *f);
+
+#endif

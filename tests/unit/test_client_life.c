@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Devices, memory, events; daemons that differ, daemons that die; forks.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "client_setup.h"
+
+static bool readable(int fd)
+{
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    return poll(&p, 1, 0) == 1;
+}
+
+START_TEST(shm_07_no_daemon)
+{
+    /* SHM-07 no daemon: an empty list, never a block */
+    struct urnic_device *list;
+    struct urnic_context *ctx;
+    int n = 5;
+    setenv("URNIC_SOCKET", "/nonexistent/socket", 1);
+    OK(urnic_get_device_list(&list, &n));
+    ck_assert_int_eq(n, 0);
+    ck_assert_int_eq(urnic_open(NULL, &ctx), -ENODEV);
+}
+END_TEST
+
+START_TEST(shm_09_devices_and_memory)
+{
+    struct fake *fake = fake_start();
+    struct urnic_device *list;
+    struct urnic_context *ctx;
+    struct urnic_pd *pd;
+    struct urnic_mr *mr;
+    struct urnic_device_attr attr;
+    struct urnic_port_attr port;
+    struct urnic_gid gid;
+    void *mem;
+    int n, heap;
+    OK(urnic_get_device_list(&list, &n));
+    ck_assert_int_eq(n, 1);
+    ck_assert_str_eq(list[0].name, "urn0");
+    OK(urnic_open(list[0].name, &ctx));
+    urnic_free_device_list(list);
+    OK(urnic_query_device(ctx, &attr));
+    ck_assert_uint_eq(attr.max_cqe, 1 << 18);
+    OK(urnic_query_port(ctx, &port));
+    ck_assert_int_eq(port.active_mtu, URNIC_MTU_4096);
+    OK(urnic_query_gid(ctx, 3, &gid));
+    ck_assert_uint_eq(gid.raw[0], 0xfd);
+    ck_assert_int_eq(urnic_query_gid(ctx, 2, &gid), -ENOENT);
+
+    OK(urnic_alloc_pd(ctx, &pd));
+    ck_assert_int_eq(urnic_close(ctx), -EBUSY);
+    OK(urnic_alloc(ctx, 5000, &mem));
+    /* SHM-09 only memory of ours can be registered, and only inside one allocation */
+    ck_assert_int_eq(urnic_reg_mr(pd, &heap, sizeof(heap), 0, &mr), -EOPNOTSUPP);
+    ck_assert_int_eq(urnic_reg_mr(pd, mem, 9000, 0, &mr), -EOPNOTSUPP);
+    ck_assert_int_eq(urnic_free(ctx, (char *)mem + 8), -EINVAL);
+    OK(urnic_reg_mr(pd, (char *)mem + 100, 4000, URNIC_ACCESS_LOCAL_WRITE, &mr));
+    ck_assert_ptr_eq(mr->addr, (char *)mem + 100);
+    ck_assert_uint_eq(mr->iova, (uintptr_t)mem + 100);
+    OK(urnic_dereg_mr(mr));
+    OK(urnic_free(ctx, mem));
+    int fd = memfd_create("mine", MFD_CLOEXEC);
+    OK(urnic_reg_mr_fd(pd, fd, 0, 4096, 0x1000, URNIC_ACCESS_REMOTE_READ, &mr));
+    close(fd);
+    OK(urnic_dereg_mr(mr));
+    ck_assert_int_eq(urnic_reg_mr_fd(pd, -1, 0, 4096, 0, 0, &mr), -EBADF);
+    OK(urnic_dealloc_pd(pd));
+    OK(urnic_close(ctx));
+    fake_stop(fake);
+}
+END_TEST
+
+START_TEST(shm_01_newer_daemon)
+{
+    /* SHM-01 replies that a newer daemon has made longer are understood */
+    struct fake *fake = fake_start();
+    atomic_store(&fake_knobs(fake)->newer, 24);
+    struct urnic_context *ctx;
+    struct urnic_pd *pd;
+    OK(urnic_open("urn0", &ctx));
+    OK(urnic_alloc_pd(ctx, &pd));
+    OK(urnic_dealloc_pd(pd));
+    OK(urnic_close(ctx));
+    fake_stop(fake);
+}
+END_TEST
+
+START_TEST(cq_06_events)
+{
+    /* CQ-06 arm, event, acknowledge; solicited only; non-blocking */
+    struct setup s = setup_start(8);
+    struct urnic_cq *cq = NULL;
+    struct urnic_wc wc[2];
+    void *user;
+    struct urnic_recv_wr recv = {0};
+    struct urnic_send_wr send = {.opcode = URNIC_WR_SEND};
+    fcntl(urnic_channel_fd(s.channel), F_SETFL, O_NONBLOCK);
+    ck_assert_int_eq(urnic_get_cq_event(s.channel, &cq, &user), -EAGAIN);
+    fcntl(urnic_channel_fd(s.channel), F_SETFL, 0);
+    OK(urnic_req_notify_cq(s.cq, true));
+    for (int i = 0; i < 2; i++)
+        OK(urnic_post_recv(s.qp, &recv, NULL));
+    OK(urnic_post_send(s.qp, &send, NULL));
+    poll_n(s.cq, wc, 1);
+    ck_assert(!readable(urnic_channel_fd(s.channel)));
+    send.send_flags = URNIC_SEND_SOLICITED;
+    OK(urnic_post_send(s.qp, &send, NULL));
+    OK(urnic_get_cq_event(s.channel, &cq, &user));
+    ck_assert_ptr_eq(cq, s.cq);
+    poll_n(s.cq, wc, 1);
+    urnic_ack_cq_events(cq, 1);
+    setup_end(&s);
+}
+END_TEST
+
+static void *ack_later(void *arg)
+{
+    struct urnic_async_event *ev = arg;
+    usleep(100000);
+    urnic_ack_async_event(ev);
+    return NULL;
+}
+
+START_TEST(evt_03_destroy_waits_for_acknowledgement)
+{
+    /* EVT-03, EVT-02 */
+    struct setup s = setup_start(8);
+    struct urnic_async_event ev;
+    struct urnic_qp *qp = setup_qp(&s, NULL, 8, 64);
+    pthread_t t;
+    atomic_store(&fake_knobs(s.fake)->async, 1 + URNIC_EVENT_QP_ACCESS_ERR);
+    OK(urnic_get_async_event(s.ctx, &ev));
+    ck_assert_int_eq(ev.type, URNIC_EVENT_QP_ACCESS_ERR);
+    ck_assert_ptr_eq(ev.qp, qp);
+    pthread_create(&t, NULL, ack_later, &ev);
+    OK(urnic_destroy_qp(qp));
+    pthread_join(t, NULL);
+    setup_end(&s);
+}
+END_TEST
+
+START_TEST(evt_01_daemon_dies)
+{
+    /* EVT-01, SHM-07: one DEVICE_FATAL, then errors; nothing hangs; everything can be freed */
+    struct setup s = setup_start(8);
+    struct urnic_async_event ev;
+    struct urnic_wc wc;
+    struct urnic_cq *cq;
+    struct urnic_pd *pd;
+    void *user;
+    struct urnic_send_wr wr = {.opcode = URNIC_WR_SEND};
+    OK(urnic_req_notify_cq(s.cq, false));
+    atomic_store(&fake_knobs(s.fake)->kill, true);
+    OK(urnic_get_async_event(s.ctx, &ev));
+    ck_assert_int_eq(ev.type, URNIC_EVENT_DEVICE_FATAL);
+    urnic_ack_async_event(&ev);
+    ck_assert_int_eq(urnic_get_async_event(s.ctx, &ev), -ENODEV);
+    ck_assert_int_eq(urnic_get_cq_event(s.channel, &cq, &user), -ENODEV);
+    ck_assert_int_eq(urnic_alloc_pd(s.ctx, &pd), -ENODEV);
+    ck_assert_int_eq(urnic_post_send(s.qp, &wr, NULL), -ENODEV);
+    ck_assert_int_eq(urnic_req_notify_cq(s.cq, false), -ENODEV);
+    int ret = 0;
+    for (int i = 0; i < 100000 && ret == 0; i++)
+        ret = urnic_poll_cq(s.cq, 1, &wc);
+    ck_assert_int_eq(ret, -ENODEV);
+    setup_end(&s);
+}
+END_TEST
+
+START_TEST(evt_01_polling_alone_notices_death)
+{
+    /* SHM-07 an application that only polls learns of it too */
+    struct setup s = setup_start(8);
+    struct urnic_wc wc;
+    int ret;
+    atomic_store(&fake_knobs(s.fake)->kill, true);
+    while ((ret = urnic_poll_cq(s.cq, 1, &wc)) == 0)
+        ;
+    ck_assert_int_eq(ret, -ENODEV);
+    setup_end(&s);
+}
+END_TEST
+
+START_TEST(shm_07_fork)
+{
+    /* SHM-07 a child's control calls are refused; the parent goes on */
+    struct setup s = setup_start(8);
+    struct urnic_pd *pd;
+    pid_t child = fork();
+    if (child == 0)
+        _exit(urnic_alloc_pd(s.ctx, &pd) == -EPERM ? 0 : 1);
+    int status;
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    OK(urnic_alloc_pd(s.ctx, &pd));
+    OK(urnic_dealloc_pd(pd));
+    setup_end(&s);
+}
+END_TEST
+
+START_TEST(ud_05_address_handles)
+{
+    /* UD-05 the way back to a datagram's sender comes from the 40 octets before the data */
+    struct setup s = setup_start(8);
+    struct urnic_ah *ah;
+    uint8_t grh[40] = {0};
+    struct urnic_wc wc = {.wc_flags = URNIC_WC_GRH};
+    struct urnic_ah_attr attr = {.dgid = {0xfd}};
+    OK(urnic_create_ah(s.pd, &attr, &ah));
+    OK(urnic_destroy_ah(ah));
+    grh[20] = 0x45;
+    OK(urnic_create_ah_from_wc(s.pd, &wc, grh, 0, &ah));
+    OK(urnic_destroy_ah(ah));
+    wc.wc_flags = 0;
+    ck_assert_int_eq(urnic_create_ah_from_wc(s.pd, &wc, grh, 0, &ah), -EINVAL);
+    setup_end(&s);
+}
+END_TEST
+
+START_TEST(cq_02_names)
+{
+    /* CQ-02 */
+    ck_assert_str_eq(urnic_wc_status_str(URNIC_WC_RETRY_EXC_ERR), "transport retries exceeded");
+    ck_assert_int_eq(URNIC_WC_RETRY_EXC_ERR, 12);
+    ck_assert_int_eq(URNIC_WC_GENERAL_ERR, 21);
+    ck_assert_str_eq(urnic_wc_status_str(99), "unknown");
+    ck_assert_str_eq(urnic_event_type_str(URNIC_EVENT_GID_CHANGE), "GID table change");
+    ck_assert_str_eq(urnic_qp_state_str(URNIC_QPS_SQD), "SQD");
+}
+END_TEST
+
+UNIT_MAIN("client life", shm_07_no_daemon, shm_09_devices_and_memory, shm_01_newer_daemon,
+          cq_06_events, evt_03_destroy_waits_for_acknowledgement, evt_01_daemon_dies,
+          evt_01_polling_alone_notices_death, shm_07_fork, ud_05_address_handles, cq_02_names)
