@@ -284,6 +284,7 @@ static inline int peer_main(const char *name, TCase *tcase)
 {
     Suite *s = suite_create(name);
 
+    tcase_set_timeout(tcase, 30); /* of a loaded machine */
     suite_add_tcase(s, tcase);
     SRunner *sr = srunner_create(s);
     srunner_run_all(sr, CK_NORMAL);
