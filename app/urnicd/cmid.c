@@ -150,6 +150,7 @@ static void cmid_on_request(struct cmgr *m, const struct cm_event *ev, uint64_t 
     id->channel = listener->channel;
     id->channel->users++;
     id->ps = listener->ps;
+    id->ref = listener->ref; /* until the client gives it one of its own (IPC_CM_MIGRATE) */
     id->state = CM_ID_CONN;
     id->passive = true;
     id->conn = ev->conn;

@@ -221,6 +221,7 @@ static int req_cm_migrate(struct request *r)
         return -EINVAL;
     id->channel->users--;
     id->channel = ch;
+    id->ref = in->ref;
     ch->users++;
     out->events = id->events;
     return 0;

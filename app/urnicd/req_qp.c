@@ -105,24 +105,14 @@ static int qp_engine(struct request *r, const struct ipc_qp_create *in, struct c
     return engine_qp_set_cc(r->device->engine, qp->qp, cc, r->now);
 }
 
-/* Units of the longest entry that this queue pair may post. */
-static uint32_t qp_entry_units(const struct client_qp *qp, const struct engine_qp_params *p)
-{
-    uint32_t data = (uint32_t)sizeof(struct ipc_sge) * p->max_send_sge;
-    uint32_t ext = qp->type == QP_UD ? sizeof(struct ipc_sqe_ud) : sizeof(struct ipc_sqe_bind);
-
-    if (p->max_inline > data)
-        data = p->max_inline;
-    uint32_t units = ((uint32_t)sizeof(struct ipc_sqe) + ext + data + IPC_UNIT - 1) / IPC_UNIT;
-    return units < IPC_UNITS_MAX ? units : IPC_UNITS_MAX;
-}
-
 static int qp_queues(struct request *r, struct client_qp *qp, const struct engine_qp_params *p,
                      struct ipc_qp *out)
 {
     qp->sq.qp = qp->rq.qp = qp;
-    int rc = queue_create(r, &qp->sq, QUEUE_SEND, p->max_send_wr * qp_entry_units(qp, p), IPC_UNIT,
-                          qp->type == QP_UD, &out->sq);
+    int rc = queue_create(r, &qp->sq, QUEUE_SEND,
+                          p->max_send_wr *
+                              ipc_sqe_units_max(p->max_send_sge, p->max_inline, qp->type == QP_UD),
+                          IPC_UNIT, qp->type == QP_UD, &out->sq);
     if (rc == 0 && !qp->srq)
         rc = queue_create(r, &qp->rq, QUEUE_RECV, p->max_recv_wr, ipc_rq_stride(p->max_recv_sge),
                           false, &out->rq);

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * See daemon_rig.h. Runs unprivileged: emulated links and a socket below a temporary directory.
+ */
+#include "daemon_rig.h"
+
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define RIG_ARGS  32
+#define RIG_START 10000 /* ms; sanitizers are slow */
+
+uint64_t rig_now_ms(void)
+{
+    struct timespec ts;
+
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
+static void rig_nap(void)
+{
+    nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
+}
+
+static void rig_exec(const struct rig *r, const char *const *args)
+{
+    const char *program = getenv("URNICD");
+    const char *argv[RIG_ARGS] = {"urnicd", "--foreground", "--socket", r->socket};
+    unsigned n = 4;
+
+    while (*args && n < RIG_ARGS - 1)
+        argv[n++] = *args++;
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that dies takes its daemon along */
+    if (!getenv("RIG_VERBOSE"))
+        argv[n++] = "--log-level=warn";
+    if (program)
+        execv(program, (char *const *)(uintptr_t)argv);
+    fprintf(stderr, "set URNICD to the daemon's path\n");
+    _exit(127);
+}
+
+void rig_start(struct rig *r, const char *const *args)
+{
+    struct stat st;
+    uint64_t until = rig_now_ms() + RIG_START;
+
+    snprintf(r->dir, sizeof(r->dir), "/tmp/urnic-test-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(r->dir));
+    snprintf(r->socket, sizeof(r->socket), "%s/sock", r->dir);
+    r->pid = fork();
+    ck_assert_int_ge(r->pid, 0);
+    if (r->pid == 0)
+        rig_exec(r, args);
+    /* The socket is bound before threads run; hello is answered once it serves. */
+    while (stat(r->socket, &st) < 0) {
+        ck_assert_msg(rig_alive(r), "the daemon ended at start");
+        ck_assert_msg(rig_now_ms() < until, "the daemon doesn't start");
+        rig_nap();
+    }
+}
+
+void rig_start_pair(struct rig *r, const char *link)
+{
+    char a[256], b[256];
+
+    snprintf(a, sizeof(a), "name=urn0,port=mem:L%s,addr=10.0.0.1/24;fd00::1/64", link);
+    snprintf(b, sizeof(b), "name=urn1,port=mem:L,addr=10.0.0.2/24;fd00::2/64");
+    const char *args[] = {"--device", a, "--device", b, NULL};
+    rig_start(r, args);
+}
+
+bool rig_alive(const struct rig *r)
+{
+    siginfo_t info = {0};
+
+    return waitid(P_PID, (id_t)r->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == 0;
+}
+
+static void rig_clean(struct rig *r)
+{
+    unlink(r->socket);
+    rmdir(r->dir);
+    r->pid = 0;
+}
+
+void rig_stop(struct rig *r)
+{
+    uint64_t until = rig_now_ms() + 5000;
+    int status = 0;
+
+    kill(r->pid, SIGTERM);
+    while (rig_alive(r) && rig_now_ms() < until)
+        rig_nap();
+    if (rig_alive(r)) {
+        kill(r->pid, SIGKILL);
+        waitpid(r->pid, &status, 0);
+        ck_abort_msg("the daemon doesn't end on SIGTERM");
+    }
+    waitpid(r->pid, &status, 0);
+    ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "the daemon ended with status %x",
+                  (unsigned)status);
+    rig_clean(r);
+}
+
+void rig_kill(struct rig *r)
+{
+    kill(r->pid, SIGKILL);
+    waitpid(r->pid, NULL, 0);
+    rig_clean(r);
+}
+
+/* ---- ends ------------------------------------------------------------------------------------ */
+
+void end_open(struct end *e, const struct rig *r, const char *device, size_t size)
+{
+    uint64_t until = rig_now_ms() + RIG_START;
+    int rc;
+
+    memset(e, 0, sizeof(*e));
+    while ((rc = urnic_open_at(r->socket, device, -1, &e->ctx)) < 0 && rig_now_ms() < until)
+        rig_nap();
+    ck_assert_msg(rc == 0, "open %s: %s", device, strerror(-rc));
+    ck_assert_int_eq(urnic_alloc_pd(e->ctx, &e->pd), 0);
+    ck_assert_int_eq(urnic_create_channel(e->ctx, &e->channel), 0);
+    ck_assert_int_eq(urnic_create_cq(e->ctx, 256, e, e->channel, &e->cq), 0);
+    ck_assert_int_eq(urnic_alloc(e->ctx, size, (void **)&e->mem), 0);
+    ck_assert_int_eq(urnic_reg_mr(e->pd, e->mem, size, END_ACCESS, &e->mr), 0);
+    e->size = size;
+}
+
+void end_qp(struct end *e, enum urnic_qp_type type)
+{
+    struct urnic_qp_init_attr attr = {
+        .send_cq = e->cq,
+        .recv_cq = e->cq,
+        .cap = {.max_send_wr = 64,
+                .max_recv_wr = 64,
+                .max_send_sge = 4,
+                .max_recv_sge = 4,
+                .max_inline_data = 64},
+        .qp_type = type,
+    };
+
+    ck_assert_int_eq(urnic_create_qp(e->pd, &attr, &e->qp), 0);
+}
+
+void end_close(struct end *e)
+{
+    if (e->qp)
+        ck_assert_int_eq(urnic_destroy_qp(e->qp), 0);
+    ck_assert_int_eq(urnic_dereg_mr(e->mr), 0);
+    ck_assert_int_eq(urnic_free(e->ctx, e->mem), 0);
+    ck_assert_int_eq(urnic_destroy_cq(e->cq), 0);
+    ck_assert_int_eq(urnic_destroy_channel(e->channel), 0);
+    ck_assert_int_eq(urnic_dealloc_pd(e->pd), 0);
+    ck_assert_int_eq(urnic_close(e->ctx), 0);
+}
+
+/* The first IPv4 address is at index 3. */
+static void end_gid(struct end *e, uint8_t gid[16])
+{
+    struct urnic_gid g;
+
+    ck_assert_int_eq(urnic_query_gid(e->ctx, 3, &g), 0);
+    memcpy(gid, g.raw, 16);
+}
+
+static void end_move(struct end *e, struct end *peer)
+{
+    struct urnic_qp_attr a = {.qp_state = URNIC_QPS_INIT,
+                              .port_num = 1,
+                              .qp_access_flags = END_ACCESS & ~URNIC_ACCESS_LOCAL_WRITE};
+
+    ck_assert_int_eq(urnic_modify_qp(e->qp, &a,
+                                     URNIC_QP_STATE | URNIC_QP_PORT | URNIC_QP_PKEY_INDEX |
+                                         URNIC_QP_ACCESS_FLAGS),
+                     0);
+    a.qp_state = URNIC_QPS_RTR;
+    a.path_mtu = (enum urnic_mtu)3; /* 1024 */
+    a.dest_qp_num = urnic_qp_num(peer->qp);
+    a.rq_psn = 77;
+    a.max_dest_rd_atomic = 8;
+    a.min_rnr_timer = 1;
+    a.ah_attr.sgid_index = 3;
+    a.ah_attr.hop_limit = 64;
+    end_gid(peer, a.ah_attr.dgid);
+    ck_assert_int_eq(urnic_modify_qp(e->qp, &a,
+                                     URNIC_QP_STATE | URNIC_QP_AV | URNIC_QP_PATH_MTU |
+                                         URNIC_QP_DEST_QPN | URNIC_QP_RQ_PSN |
+                                         URNIC_QP_MAX_DEST_RD_ATOMIC | URNIC_QP_MIN_RNR_TIMER),
+                     0);
+    a.qp_state = URNIC_QPS_RTS;
+    a.sq_psn = 77;
+    a.timeout = 8;
+    a.retry_cnt = 7;
+    a.rnr_retry = 7;
+    a.max_rd_atomic = 8;
+    ck_assert_int_eq(urnic_modify_qp(e->qp, &a,
+                                     URNIC_QP_STATE | URNIC_QP_TIMEOUT | URNIC_QP_RETRY_CNT |
+                                         URNIC_QP_RNR_RETRY | URNIC_QP_SQ_PSN |
+                                         URNIC_QP_MAX_QP_RD_ATOMIC),
+                     0);
+}
+
+void end_connect(struct end *a, struct end *b)
+{
+    end_move(a, b);
+    end_move(b, a);
+}
+
+int end_post(struct end *e, enum urnic_wr_opcode op, uint64_t local_off, uint32_t len,
+             uint64_t remote, uint32_t rkey, uint64_t wr_id)
+{
+    const struct urnic_sge sge = {
+        .addr = e->mr->iova + local_off, .length = len, .lkey = e->mr->lkey};
+    struct urnic_send_wr wr = {
+        .wr_id = wr_id,
+        .sg_list = &sge,
+        .num_sge = 1,
+        .opcode = op,
+        .send_flags = URNIC_SEND_SIGNALED,
+        .rdma = {.remote_addr = remote, .rkey = rkey},
+    };
+
+    if (op == URNIC_WR_ATOMIC_FETCH_AND_ADD) {
+        wr.atomic.remote_addr = remote;
+        wr.atomic.rkey = rkey;
+        wr.atomic.compare_add = 1;
+        wr.atomic.swap = 0;
+    }
+    return urnic_post_send(e->qp, &wr, NULL);
+}
+
+int end_post_recv(struct end *e, uint64_t off, uint32_t len, uint64_t wr_id)
+{
+    const struct urnic_sge sge = {.addr = e->mr->iova + off, .length = len, .lkey = e->mr->lkey};
+    const struct urnic_recv_wr wr = {.wr_id = wr_id, .sg_list = &sge, .num_sge = 1};
+
+    return urnic_post_recv(e->qp, &wr, NULL);
+}
+
+void end_wait(struct end *e, struct urnic_wc *wc, int timeout_ms)
+{
+    uint64_t until = rig_now_ms() + (uint64_t)timeout_ms;
+    int n;
+
+    while ((n = urnic_poll_cq(e->cq, 1, wc)) == 0) {
+        ck_assert_msg(rig_now_ms() < until, "no completion within %d ms", timeout_ms);
+        sched_yield();
+    }
+    ck_assert_int_eq(n, 1);
+}
+
+void end_expect(struct end *e, enum urnic_wc_status status, uint64_t wr_id)
+{
+    struct urnic_wc wc;
+
+    end_wait(e, &wc, 10000);
+    ck_assert_msg(wc.status == status, "status %s, expected %s", urnic_wc_status_str(wc.status),
+                  urnic_wc_status_str(status));
+    ck_assert_uint_eq(wc.wr_id, wr_id);
+}

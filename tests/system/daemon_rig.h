@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * For tests of the whole daemon: start one in a directory of its own, open ends on it, connect
+ * them.
+ */
+#ifndef URNIC_DAEMON_RIG_H
+#define URNIC_DAEMON_RIG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "urnic/urnic.h"
+
+struct rig {
+    pid_t pid;
+    char dir[64], socket[96];
+};
+
+/* Start `urnicd --foreground --socket DIR/sock ARGS` and wait until it serves; the test fails if it
+ * doesn't. args: NULL-terminated. The program is $URNICD. */
+void rig_start(struct rig *r, const char *const *args);
+/* Two devices, urn0 10.0.0.1 and urn1 10.0.0.2, joined by an emulated link with these options (""
+ * or
+ * ",loss=0.01"). */
+void rig_start_pair(struct rig *r, const char *link);
+/* SIGTERM; the test fails unless it ends with status 0 within 5 s. Removes the directory. */
+void rig_stop(struct rig *r);
+/* SIGKILL, and no complaint. */
+void rig_kill(struct rig *r);
+/* Is the daemon alive? */
+bool rig_alive(const struct rig *r);
+
+/* One end: a context with a domain, a CQ, and registered memory. */
+struct end {
+    struct urnic_context *ctx;
+    struct urnic_pd *pd;
+    struct urnic_channel *channel;
+    struct urnic_cq *cq;
+    struct urnic_mr *mr;
+    struct urnic_qp *qp;
+    uint8_t *mem;
+    size_t size;
+};
+
+#define END_ACCESS                                                                                 \
+    (URNIC_ACCESS_LOCAL_WRITE | URNIC_ACCESS_REMOTE_WRITE | URNIC_ACCESS_REMOTE_READ |             \
+     URNIC_ACCESS_REMOTE_ATOMIC)
+
+void end_open(struct end *e, const struct rig *r, const char *device, size_t size);
+/* A queue pair of this type in RESET. */
+void end_qp(struct end *e, enum urnic_qp_type type);
+void end_close(struct end *e);
+/* Move both queue pairs to RTS, towards each other (without the connection manager). */
+void end_connect(struct end *a, struct end *b);
+
+/* Post one request; signalled. */
+int end_post(struct end *e, enum urnic_wr_opcode op, uint64_t local_off, uint32_t len,
+             uint64_t remote, uint32_t rkey, uint64_t wr_id);
+int end_post_recv(struct end *e, uint64_t off, uint32_t len, uint64_t wr_id);
+/* Poll one completion; fails the test after timeout_ms. */
+void end_wait(struct end *e, struct urnic_wc *wc, int timeout_ms);
+/* The same, and its status must be this. */
+void end_expect(struct end *e, enum urnic_wc_status status, uint64_t wr_id);
+
+uint64_t rig_now_ms(void);
+
+#endif

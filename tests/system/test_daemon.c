@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The whole way: application, shared rings, worker, engine, link, and back.
+ */
+#include <arpa/inet.h>
+#include <check.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon_rig.h"
+
+#define SIZE (1u << 20)
+
+static struct rig rig;
+static struct end a, b;
+
+static void pair_up(const char *link)
+{
+    rig_start_pair(&rig, link);
+    end_open(&a, &rig, "urn0", SIZE);
+    end_open(&b, &rig, "urn1", SIZE);
+    end_qp(&a, URNIC_QPT_RC);
+    end_qp(&b, URNIC_QPT_RC);
+    end_connect(&a, &b);
+}
+
+static void pair_down(void)
+{
+    end_close(&a);
+    end_close(&b);
+    rig_stop(&rig);
+}
+
+static void fill(uint8_t *p, size_t n, unsigned seed)
+{
+    for (size_t i = 0; i < n; i++)
+        p[i] = (uint8_t)(seed + i * 31 + (i >> 8));
+}
+
+/* MR-12 SHM-06: every operation, through slabs, over a clean link. */
+START_TEST(operations)
+{
+    static const uint32_t sizes[] = {0, 1, 64, 1023, 1024, 1025, 3072, 65536, SIZE / 2};
+
+    pair_up("");
+    for (unsigned i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        uint32_t len = sizes[i];
+        fill(a.mem, len, i);
+        memset(b.mem, 0, SIZE);
+        ck_assert_int_eq(end_post(&a, URNIC_WR_RDMA_WRITE, 0, len, b.mr->iova + 64, b.mr->rkey, i),
+                         0);
+        end_expect(&a, URNIC_WC_SUCCESS, i);
+        ck_assert(memcmp(a.mem, b.mem + 64, len) == 0);
+        ck_assert(b.mem[64 + len] == 0 && b.mem[63] == 0);
+
+        memset(a.mem + SIZE / 2, 0, SIZE / 2);
+        ck_assert_int_eq(
+            end_post(&a, URNIC_WR_RDMA_READ, SIZE / 2, len, b.mr->iova + 64, b.mr->rkey, i), 0);
+        end_expect(&a, URNIC_WC_SUCCESS, i);
+        ck_assert(memcmp(a.mem + SIZE / 2, b.mem + 64, len) == 0);
+
+        ck_assert_int_eq(end_post_recv(&b, SIZE / 2, SIZE / 2, 100 + i), 0);
+        ck_assert_int_eq(end_post(&a, URNIC_WR_SEND, 0, len, 0, 0, i), 0);
+        end_expect(&a, URNIC_WC_SUCCESS, i);
+        struct urnic_wc wc;
+        end_wait(&b, &wc, 10000);
+        ck_assert_int_eq(wc.status, URNIC_WC_SUCCESS);
+        ck_assert_uint_eq(wc.wr_id, 100 + i);
+        ck_assert_uint_eq(wc.byte_len, len);
+        ck_assert(memcmp(a.mem, b.mem + SIZE / 2, len) == 0);
+    }
+    uint64_t *word = (uint64_t *)(void *)b.mem;
+    *word = 41;
+    ck_assert_int_eq(end_post(&a, URNIC_WR_ATOMIC_FETCH_AND_ADD, 8, 8, b.mr->iova, b.mr->rkey, 7),
+                     0);
+    end_expect(&a, URNIC_WC_SUCCESS, 7);
+    ck_assert_uint_eq(*word, 42);
+    ck_assert_uint_eq(((uint64_t *)(void *)a.mem)[1], 41);
+    pair_down();
+}
+END_TEST
+
+/* RTX-01 through the whole daemon: loss, reordering and duplicates don't show in the data. */
+START_TEST(lossy_link)
+{
+    pair_up(",loss=0.02,reorder=0.02,dup=0.02,seed=7");
+    for (unsigned i = 0; i < 8; i++) {
+        fill(a.mem, SIZE, i);
+        ck_assert_int_eq(end_post(&a, URNIC_WR_RDMA_WRITE, 0, SIZE, b.mr->iova, b.mr->rkey, i), 0);
+        end_expect(&a, URNIC_WC_SUCCESS, i);
+        ck_assert(memcmp(a.mem, b.mem, SIZE) == 0);
+    }
+    pair_down();
+}
+END_TEST
+
+struct passive {
+    struct end *end;
+    struct urnic_listener *listener;
+    struct urnic_conn *conn;
+    int rc;
+};
+
+static void *accept_one(void *arg)
+{
+    struct passive *p = arg;
+    struct urnic_conn_attr attr = {
+        .pd = p->end->pd,
+        .qp = {.send_cq = p->end->cq,
+               .recv_cq = p->end->cq,
+               .cap = {.max_send_wr = 16, .max_recv_wr = 16, .max_send_sge = 1, .max_recv_sge = 1},
+               .qp_type = URNIC_QPT_RC},
+    };
+
+    p->rc = urnic_accept_conn(p->listener, &attr, NULL, NULL, &p->conn);
+    return NULL;
+}
+
+/* CM-17 CM-25: connect by address and port, write, hang up; for IPv4 and IPv6, several times. */
+START_TEST(connections)
+{
+    static const char *const ip[] = {"10.0.0.2", "fd00::2"};
+    struct passive p = {.end = &b};
+
+    rig_start_pair(&rig, "");
+    end_open(&a, &rig, "urn0", SIZE);
+    end_open(&b, &rig, "urn1", SIZE);
+    ck_assert_int_eq(urnic_listen_addr(b.ctx, NULL, 4791, 0, &p.listener), 0);
+    for (unsigned i = 0; i < 10; i++) {
+        struct urnic_conn *conn;
+        pthread_t thread;
+        struct urnic_conn_attr attr = {
+            .pd = a.pd,
+            .qp = {.send_cq = a.cq,
+                   .recv_cq = a.cq,
+                   .cap =
+                       {.max_send_wr = 16, .max_recv_wr = 16, .max_send_sge = 1, .max_recv_sge = 1},
+                   .qp_type = URNIC_QPT_RC},
+        };
+        pthread_create(&thread, NULL, accept_one, &p);
+        int rc = urnic_connect_addr(a.ctx, ip[i % 2], 4791, &attr, NULL, NULL, &conn);
+        ck_assert_msg(rc == 0, "connect to %s: %s", ip[i % 2], strerror(-rc));
+        pthread_join(thread, NULL);
+        ck_assert_msg(p.rc == 0, "accept: %s", strerror(-p.rc));
+        a.qp = conn->qp;
+        fill(a.mem, SIZE, i);
+        ck_assert_int_eq(end_post(&a, URNIC_WR_RDMA_WRITE, 0, SIZE, b.mr->iova, b.mr->rkey, i), 0);
+        end_expect(&a, URNIC_WC_SUCCESS, i);
+        ck_assert(memcmp(a.mem, b.mem, SIZE) == 0);
+        a.qp = NULL;
+        ck_assert_int_eq(urnic_close_conn(conn), 0);
+        ck_assert_int_eq(urnic_close_conn(p.conn), 0);
+    }
+    ck_assert_int_eq(urnic_close_listener(p.listener), 0);
+    pair_down();
+}
+END_TEST
+
+static Suite *suite(void)
+{
+    Suite *s = suite_create("daemon");
+    TCase *t = tcase_create("daemon");
+
+    tcase_set_timeout(t, 60);
+    tcase_add_test(t, operations);
+    tcase_add_test(t, lossy_link);
+    tcase_add_test(t, connections);
+    suite_add_tcase(s, t);
+    return s;
+}
+
+int main(void)
+{
+    SRunner *r = srunner_create(suite());
+
+    srunner_run_all(r, CK_ENV);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
