@@ -213,15 +213,14 @@ static void slot_gather(const struct host *h, struct engine_slot *s)
     }
 }
 
-static unsigned host_tx(struct host *h)
+/* One burst of at most n frames. Returns how many the engine had. */
+static unsigned tx_burst(struct host *h, unsigned n)
 {
     struct io_port *io = h->pub.port;
     uint64_t now = h->pub.net->now;
     struct io_slot room[IO_BURST_MAX];
 
-    if (!engine_tx_ready(h->pub.engine))
-        return 0;
-    unsigned n = io->ops->tx_reserve(io, room, ENGINE_BURST, now);
+    n = io->ops->tx_reserve(io, room, n, now);
     for (unsigned i = 0; i < n; i++) {
         h->slots[i].buf = room[i].data;
         h->slots[i].cap = room[i].cap;
@@ -239,6 +238,20 @@ static unsigned host_tx(struct host *h)
     }
     io->ops->tx_commit(io, room, n, now);
     return m;
+}
+
+/* Few slots first, more when they were all used: reserving costs, too. */
+static unsigned host_tx(struct host *h)
+{
+    unsigned work = 0;
+
+    for (unsigned n = 2; n <= ENGINE_BURST && engine_tx_ready(h->pub.engine); n *= 2) {
+        unsigned m = tx_burst(h, n);
+        work += m;
+        if (m < n)
+            break;
+    }
+    return work;
 }
 
 static unsigned host_turn(struct host *h)
