@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * How fast frames go through a memif port. Prints one JSON object a line and run:
+ * How fast frames go through a memif port. One JSON object a line and run, in the form of the other
+ * benches; value is the median of the samples, counted by the receiver:
  *
- *     memif_pktgen [-s 74,1098,4162] [-t SECONDS] [-w none|copy] [-r ROLE] [-b BURST] [-o OPTIONS]
+ *     {"name":"memif_c2s_copy_4162","value":4962144,"unit":"pps","mpps":...,"samples":[...]}
+ *
+ *     memif_pktgen [-s 74,1098,4162] [-t SECONDS] [-w touch|copy] [-r ROLE] [-b BURST] [-o OPTIONS]
  *         two processes on two cores, one sends to the other; ROLE says which role the sender has
  *     memif_pktgen -x tx|rx -p SPEC [...]
  *         one end only, against another program (dpdk-testpmd, VPP)
  *
- * Work "none" writes and reads one cache line of each frame; "copy" copies the frame from a 1 MiB
+ * Work "touch" writes and reads one cache line of each frame; "copy" copies the frame from a 1 MiB
  * working set into the ring and out of it into another.
  */
-#include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <sched.h>
@@ -23,9 +25,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "memif.h"
+#include "io.h"
 
 #define WORKING_SET (1u << 20)
+#define SAMPLES     5
+#define CONNECT_NS  UINT64_C(3000000000)
+#define WARM_UP_NS  100000000u
 #define SERVICE_NS  1000000u
 #define HEADER      64u
 #define SIZES_MAX   32u
@@ -45,7 +50,7 @@ struct options {
 /* Shared by the two processes of a pair. */
 struct pair {
     _Atomic bool stop;
-    _Atomic uint64_t frames, octets;
+    _Atomic uint64_t frames;
     _Atomic uint64_t checksum; /* keeps the reads from being optimized away */
 };
 
@@ -99,7 +104,7 @@ static unsigned send_burst(struct end *e, const struct options *o, uint32_t size
     return n;
 }
 
-static unsigned receive_burst(struct end *e, const struct options *o, uint64_t *octets)
+static unsigned receive_burst(struct end *e, const struct options *o)
 {
     struct io_frame frames[IO_BURST_MAX];
     unsigned n = e->io->ops->rx_peek(e->io, frames, o->burst, 0);
@@ -109,7 +114,6 @@ static unsigned receive_burst(struct end *e, const struct options *o, uint64_t *
             memcpy(working(e, frames[i].len), frames[i].data, frames[i].len);
         else
             e->checksum += frames[i].data[frames[i].len < HEADER ? 0 : HEADER - 1];
-        *octets += frames[i].len;
     }
     if (n)
         e->io->ops->rx_release(e->io, n);
@@ -122,7 +126,7 @@ static struct end end_open(const char *spec, uint32_t frame_max)
     struct end e = {0};
     char err[256] = "";
 
-    if (io_memif_open(spec, &params, &e.io, err, sizeof(err))) {
+    if (io_open(spec, &params, &e.io, err, sizeof(err))) {
         fprintf(stderr, "memif_pktgen: %s\n", err);
         exit(1);
     }
@@ -155,20 +159,17 @@ static void end_close(struct end *e)
 static void end_run(struct end *e, const struct options *o, bool tx, uint32_t size,
                     struct pair *pair)
 {
-    uint64_t frames = 0, octets = 0;
+    uint64_t frames = 0;
 
     for (unsigned round = 0; !atomic_load_explicit(&pair->stop, memory_order_relaxed); round++) {
-        unsigned n = tx ? send_burst(e, o, size) : receive_burst(e, o, &octets);
+        unsigned n = tx ? send_burst(e, o, size) : receive_burst(e, o);
         frames += n;
-        octets += tx ? (uint64_t)n * size : 0;
         if (round % 256 == 0) {
             end_service(e);
             atomic_store_explicit(&pair->frames, frames, memory_order_relaxed);
-            atomic_store_explicit(&pair->octets, octets, memory_order_relaxed);
         }
     }
     atomic_store(&pair->frames, frames);
-    atomic_store(&pair->octets, octets);
     atomic_fetch_add(&pair->checksum, e->checksum);
 }
 
@@ -180,31 +181,54 @@ static void sleep_ns(uint64_t ns)
     nanosleep(&ts, NULL);
 }
 
-static void report(const struct options *o, const char *what, uint32_t size, uint64_t frames,
-                   uint64_t octets, uint64_t ns)
+static int compare(const void *a, const void *b)
 {
-    printf("{\"bench\":\"memif\",\"run\":\"%s\",\"work\":\"%s\",\"size\":%u,\"burst\":%u,"
-           "\"frames\":%" PRIu64 ",\"mpps\":%.3f,\"gbps\":%.3f}\n",
-           what, o->copy ? "copy" : "none", size, o->burst, frames,
-           (double)frames * 1e3 / (double)ns, (double)octets * 8 / (double)ns);
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+static void report(const struct options *o, const char *what, uint32_t size, const double *pps)
+{
+    double sorted[SAMPLES];
+
+    memcpy(sorted, pps, sizeof(sorted));
+    qsort(sorted, SAMPLES, sizeof(sorted[0]), compare);
+    double median = sorted[SAMPLES / 2];
+    printf("{\"name\":\"memif_%s_%s_%u\",\"value\":%.0f,\"unit\":\"pps\",\"mpps\":%.3f,"
+           "\"gbps\":%.3f,\"size\":%u,\"burst\":%u,\"samples\":[",
+           what, o->copy ? "copy" : "touch", size, median, median / 1e6, median * size * 8 / 1e9,
+           size, o->burst);
+    for (unsigned i = 0; i < SAMPLES; i++)
+        printf("%s%.0f", i ? "," : "", pps[i]);
+    printf("]}\n");
     fflush(stdout);
 }
 
 /* Let it run, measure in the middle: neither the connecting nor the end counts. */
-static void measure(const struct options *o, const char *what, uint32_t size, struct pair *pair)
+static bool measure(const struct options *o, const char *what, uint32_t size, struct pair *pair)
 {
-    uint64_t deadline = clock_ns() + 3000000000u;
+    uint64_t deadline = clock_ns() + CONNECT_NS;
+    double pps[SAMPLES];
 
-    while (atomic_load(&pair->frames) == 0 && clock_ns() < deadline)
+    while (atomic_load(&pair->frames) == 0) {
         sleep_ns(1000000);
-    sleep_ns(100000000);
-    uint64_t start = clock_ns(), frames = atomic_load(&pair->frames),
-             octets = atomic_load(&pair->octets);
-    sleep_ns((uint64_t)(o->seconds * 1e9));
-    uint64_t end = clock_ns();
-    report(o, what, size, atomic_load(&pair->frames) - frames, atomic_load(&pair->octets) - octets,
-           end - start);
+        if (clock_ns() > deadline) {
+            fprintf(stderr, "memif_pktgen: no frame moved\n");
+            atomic_store(&pair->stop, true);
+            return false;
+        }
+    }
+    sleep_ns(WARM_UP_NS);
+    for (unsigned i = 0; i < SAMPLES; i++) {
+        uint64_t start = clock_ns(), frames = atomic_load(&pair->frames);
+        sleep_ns((uint64_t)(o->seconds * 1e9 / SAMPLES));
+        frames = atomic_load(&pair->frames) - frames;
+        pps[i] = (double)frames * 1e9 / (double)(clock_ns() - start);
+    }
+    report(o, what, size, pps);
     atomic_store(&pair->stop, true);
+    return true;
 }
 
 static pid_t start_end(const struct options *o, const char *spec, bool tx, uint32_t size, int core,
@@ -230,33 +254,36 @@ static struct pair *pair_new(void)
     return pair;
 }
 
-static void run_pair(const struct options *o, uint32_t size)
+static bool run_pair(const struct options *o, uint32_t size)
 {
     /* One page each: only the receiver's count is reported. */
     struct pair *rx = pair_new(), *tx = pair_new();
     char spec[2][192];
 
     for (unsigned server = 0; server < 2; server++)
-        snprintf(spec[server], sizeof(spec[server]), "@urnic-pktgen-%d,role=%s%s%s", (int)getpid(),
-                 server ? "server" : "client", o->extra ? "," : "", o->extra ? o->extra : "");
+        snprintf(spec[server], sizeof(spec[server]), "memif:@urnic-pktgen-%d,role=%s%s%s",
+                 (int)getpid(), server ? "server" : "client", o->extra ? "," : "",
+                 o->extra ? o->extra : "");
     pid_t a = start_end(o, spec[!o->sender_is_server], false, size, 0, rx);
     pid_t b = start_end(o, spec[o->sender_is_server], true, size, 1, tx);
-    measure(o, o->sender_is_server ? "server-to-client" : "client-to-server", size, rx);
+    bool good = measure(o, o->sender_is_server ? "s2c" : "c2s", size, rx);
     atomic_store(&tx->stop, true);
     waitpid(a, NULL, 0);
     waitpid(b, NULL, 0);
     munmap(rx, 4096);
     munmap(tx, 4096);
+    return good;
 }
 
-static void run_one(const struct options *o, uint32_t size)
+static bool run_one(const struct options *o, uint32_t size)
 {
     struct pair *pair = pair_new();
     pid_t pid = start_end(o, o->spec, o->tx, size, 0, pair);
 
-    measure(o, o->tx ? "tx" : "rx", size, pair);
+    bool good = measure(o, o->tx ? "tx" : "rx", size, pair);
     waitpid(pid, NULL, 0);
     munmap(pair, 4096);
+    return good;
 }
 
 static void parse_sizes(struct options *o, char *text)
@@ -277,6 +304,7 @@ static bool valid(const struct options *o)
 int main(int argc, char **argv)
 {
     struct options o = {.size = {74, 1098, 4162}, .sizes = 3, .seconds = 1, .burst = 32};
+    bool good = true;
     int c;
 
     while ((c = getopt(argc, argv, "s:t:w:r:b:o:x:p:")) != -1) {
@@ -289,9 +317,11 @@ int main(int argc, char **argv)
             break;
         case 'w':
             o.copy = !strcmp(optarg, "copy");
+            good &= o.copy || !strcmp(optarg, "touch");
             break;
         case 'r':
             o.sender_is_server = !strcmp(optarg, "server");
+            good &= o.sender_is_server || !strcmp(optarg, "client");
             break;
         case 'b':
             o.burst = (unsigned)strtoul(optarg, NULL, 10);
@@ -301,20 +331,24 @@ int main(int argc, char **argv)
             break;
         case 'x':
             o.tx = !strcmp(optarg, "tx");
+            good &= o.tx || !strcmp(optarg, "rx");
             break;
         case 'p':
             o.spec = optarg;
             break;
         default:
-            return 2;
+            good = false;
         }
     }
-    if (!valid(&o)) {
-        fprintf(stderr, "memif_pktgen: sizes are 14 to %u, a burst 1 to %u\n", IO_FRAME_MAX,
-                IO_BURST_MAX);
+    if (!good || !valid(&o)) {
+        fprintf(stderr,
+                "usage: memif_pktgen [-s SIZE,...] [-t SECONDS] [-w touch|copy] [-r server|client] "
+                "[-b BURST] [-o OPTIONS] [-x tx|rx -p SPEC]\n"
+                "sizes are 14 to %u octets, a burst 1 to %u frames\n",
+                IO_FRAME_MAX, IO_BURST_MAX);
         return 2;
     }
-    for (unsigned i = 0; i < o.sizes; i++)
-        o.spec ? run_one(&o, o.size[i]) : run_pair(&o, o.size[i]);
-    return 0;
+    for (unsigned i = 0; i < o.sizes && good; i++)
+        good = o.spec ? run_one(&o, o.size[i]) : run_pair(&o, o.size[i]);
+    return good ? 0 : 1;
 }
