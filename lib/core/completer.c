@@ -159,8 +159,9 @@ static void ack_before(struct engine *e, struct qp *qp, psn_t p, uint64_t now)
     struct req *r = &qp->req;
     if (psn_diff(p, r->una) <= 0)
         return;
+    uint32_t n = psn(p.v - r->una.v).v;
     r->una = p;
-    rtx_progress(e, qp, now);
+    rtx_progress(e, qp, n, now);
     if (r->recs.head) { /* completes when the copies before it are done */
         r->recs.tail->psn = p;
     } else {
@@ -192,7 +193,8 @@ static void implied_nak(struct engine *e, struct qp *qp, const struct swqe *rd, 
         return;
     engine_count(e, ENGINE_C_implied_nak_seq_err);
     recorder_note(e, qp, NOTE_IMPLIED_NAK, qp->req.una, 0);
-    rtx_retry(e, qp, qp->req.una, false, "REQ-24 answers to a READ or ATOMIC are lost", now);
+    rtx_retry(e, qp, qp->req.una, RETRY_IMPLIED, "REQ-24 answers to a READ or ATOMIC are lost",
+              now);
 }
 
 static void fatal_nak(struct engine *e, struct qp *qp, uint8_t syndrome, uint64_t now)
@@ -257,7 +259,7 @@ static void rx_aeth(struct rx *rx, struct qp *qp)
         return;
     }
     engine_count(e, ENGINE_C_packet_seq_err);
-    rtx_retry(e, qp, p, false, "ACK-06 sequence error", rx->now);
+    rtx_retry(e, qp, p, RETRY_NAK, "ACK-06 sequence error", rx->now);
 }
 
 /* ---- data ---------------------------------------------------------------------------------------
@@ -346,7 +348,7 @@ static void rx_data(struct rx *rx, struct qp *qp, struct swqe *w, uint32_t k)
     r->rd_psns--;
     if (k == w->npsn - 1)
         rd_answered(qp);
-    rtx_progress(e, qp, rx->now);
+    rtx_progress(e, qp, 1, rx->now);
     if (rec) {
         rec->psn = r->una;
         record_run(e, qp, REC_COMP, rx->now); /* only when its memory is gone already */

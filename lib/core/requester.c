@@ -92,7 +92,6 @@ int req_init(struct engine *e, struct qp *qp, struct engine_qp_params *p)
     r->mask = n - 1;
     r->depth = p->max_send_wr = n;
     r->stride = (uint16_t)stride;
-    r->window = e->p.window;
     /* What the space left over can hold is granted too (QP-16). */
     if (p->max_inline < room)
         p->max_inline = room < ENGINE_INLINE_MAX ? (uint32_t)room : ENGINE_INLINE_MAX;
@@ -109,13 +108,12 @@ void req_free(struct qp *qp)
 void req_reset(struct engine *e, struct qp *qp)
 {
     struct req *r = &qp->req;
-    (void)e;
     *r = (struct req){
         .ring = r->ring,
         .mask = r->mask,
         .depth = r->depth,
         .stride = r->stride,
-        .window = r->window,
+        .window = e->p.window,
         .recs = r->recs,
         .ack_at = TIMER_NEVER,
         .rnr_at = TIMER_NEVER,
@@ -369,7 +367,7 @@ static bool more(struct engine *e, struct qp *qp)
     if (w->error)
         return false;
     if (!psn_eq(r->nxt, r->max))
-        return true; /* sent before: the window has room for it */
+        return psn(r->nxt.v - r->una.v).v < r->window; /* sent before */
     return psn(r->max.v - r->una.v).v - r->rd_psns < r->window && credit(qp, w, r->pkt);
 }
 
@@ -541,7 +539,7 @@ static bool emit(struct engine *e, struct qp *qp, struct engine_slot *slot, bool
         v.ackreq = message && wants_ack(qp, w, last, *goes_on, again && psn_eq(r->nxt, r->max));
         r->since_ackreq = v.ackreq ? 0 : r->since_ackreq + 1;
         if (v.ackreq || !message) {
-            kind = SLOT_REQ_OBLIGE;
+            kind = again ? SLOT_REQ_OBLIGE_AGAIN : SLOT_REQ_OBLIGE;
             if (!r->obliged || psn_diff(r->nxt, r->ob_end) > 0)
                 r->ob_end = r->nxt;
             r->obliged = 1;
@@ -623,12 +621,12 @@ bool req_sent(struct engine *e, struct qp *qp, const struct engine_slot *slot, u
             comp_retire(e, qp, now);
         return true;
     }
-    if (slot->kind == SLOT_REQ_OBLIGE) {
+    if (slot->kind != SLOT_REQ) {
         if (qp->t_ack && r->ack_at == TIMER_NEVER) { /* TMR-02, TMR-09 */
             r->ack_at = now + qp->t_ack;
             qp_rearm(e, qp);
         }
-        if (!r->rtt_at && psn_eq(psn_add(psn(slot->psn), 1), r->max)) {
+        if (!r->rtt_at && slot->kind == SLOT_REQ_OBLIGE) {
             r->rtt_psn = psn(slot->psn);
             r->rtt_at = now;
         }

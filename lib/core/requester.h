@@ -67,7 +67,7 @@ struct req {
     uint32_t since_ackreq;
     uint32_t rd_psns; /* response PSNs reserved and not received yet */
     psn_t ob_end;     /* one past the last PSN that obliges the peer to answer */
-    uint32_t window;
+    uint32_t window;  /* packets that may be in flight now */
     uint16_t rd_out;  /* READ and ATOMIC work requests not completed */
     uint8_t obliged;  /* ob_end is valid */
     uint8_t rnr_wait; /* waiting for rnr_at */
@@ -90,6 +90,7 @@ struct req {
     uint64_t rtx_at;
     uint32_t ssn, lsn; /* messages started; credit limit (ACK-15) */
     psn_t rtt_psn;
+    uint32_t acked;  /* PSNs answered since `window` last grew */
     uint32_t srtt;   /* ns; 0 = no sample yet */
     uint64_t rtt_at; /* 0 = no sample running */
     struct record_fifo recs;
@@ -129,11 +130,13 @@ void comp_flush(struct engine *e, struct qp *qp); /* QP-12, send side */
 /* Send again from PSN p, which lies in [una, max]. */
 void rtx_go_back(struct engine *e, struct qp *qp, psn_t p);
 /* A retry event at PSN p: charge, go back, or fail when exhausted. */
-void rtx_retry(struct engine *e, struct qp *qp, psn_t p, bool timeout, const char *why,
+enum retry { RETRY_NAK, RETRY_IMPLIED, RETRY_TIMEOUT };
+void rtx_retry(struct engine *e, struct qp *qp, psn_t p, enum retry cause, const char *why,
                uint64_t now);
 void rtx_rnr(struct engine *e, struct qp *qp, psn_t p, unsigned code, uint64_t now);
-void rtx_progress(struct engine *e, struct qp *qp, uint64_t now); /* una has moved (REQ-33) */
-void rtx_expire(struct engine *e, struct qp *qp, uint64_t now);   /* ack_at or rnr_at is due */
+/* una has moved by n PSNs (REQ-33). */
+void rtx_progress(struct engine *e, struct qp *qp, uint32_t n, uint64_t now);
+void rtx_expire(struct engine *e, struct qp *qp, uint64_t now); /* ack_at or rnr_at is due */
 /* Make the peer answer for everything before PSN p although nothing sent so far obliges it to. */
 void rtx_provoke(struct engine *e, struct qp *qp, psn_t p);
 

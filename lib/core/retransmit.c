@@ -62,8 +62,43 @@ void rtx_go_back(struct engine *e, struct qp *qp, psn_t p)
 static uint64_t round_trip(const struct qp *qp)
 {
     if (qp->req.srtt)
-        return qp->req.srtt + qp->req.srtt / 2;
+        return qp->req.srtt;
     return qp->t_ack ? qp->t_ack / 8 : 1000000;
+}
+
+/* TMR-07, RTX-08: is this still about what a round under way sends again anyway? A sequence NAK for
+ * a later PSN is a new gap, of the round itself, and comes only once. Late answers to what was sent
+ * before the round show later gaps too, with each answer again: they mean nothing new. */
+static bool in_round(const struct qp *qp, psn_t p, enum retry cause, uint64_t now)
+{
+    const struct req *r = &qp->req;
+    if (cause == RETRY_TIMEOUT || !r->rtx_at || now - r->rtx_at >= round_trip(qp))
+        return false;
+    return cause == RETRY_NAK ? r->rtx && psn_eq(r->rtx_psn, p) : psn_diff(p, r->rtx_psn) >= 0;
+}
+
+/* Go-back-N sends everything in flight again for each loss: what the path loses much of, it gets
+ * little of at a time (LR-05). */
+static void shrink_window(struct engine *e, struct qp *qp)
+{
+    struct req *r = &qp->req;
+    uint32_t least = e->p.window < REQ_WINDOW_MIN ? e->p.window : REQ_WINDOW_MIN;
+    r->window = r->window / 2 > least ? r->window / 2 : least;
+    r->acked = 0;
+}
+
+static void grow_window(const struct engine *e, struct qp *qp, uint32_t n)
+{
+    struct req *r = &qp->req;
+    if (r->window == e->p.window)
+        return;
+    r->acked += n;
+    if (r->acked < r->window)
+        return;
+    r->acked = 0;
+    r->window += r->window / 8 + 1;
+    if (r->window > e->p.window)
+        r->window = e->p.window;
 }
 
 static void start_round(struct engine *e, struct qp *qp, psn_t p, uint64_t now)
@@ -71,26 +106,25 @@ static void start_round(struct engine *e, struct qp *qp, psn_t p, uint64_t now)
     struct req *r = &qp->req;
     r->rtx = 1;
     r->rtx_psn = p;
-    r->rtx_at = now;
+    r->rtx_at = now ? now : 1;
     rtx_go_back(e, qp, p);
 }
 
-void rtx_retry(struct engine *e, struct qp *qp, psn_t p, bool timeout, const char *why,
+void rtx_retry(struct engine *e, struct qp *qp, psn_t p, enum retry cause, const char *why,
                uint64_t now)
 {
     struct req *r = &qp->req;
-    if (!timeout) {
-        if (r->rnr_wait && psn_eq(r->rnr_psn, p)) /* RNR-02 */
-            return;
-        if (r->rtx && psn_eq(r->rtx_psn, p) && now - r->rtx_at < round_trip(qp)) /* TMR-07 */
-            return;
-    }
+    if (cause != RETRY_TIMEOUT && r->rnr_wait && psn_eq(r->rnr_psn, p)) /* RNR-02 */
+        return;
+    if (in_round(qp, p, cause, now))
+        return;
     if (!r->retry_left) { /* TMR-05 */
         engine_count(e, ENGINE_C_retry_exceeded_err);
         comp_fail(e, qp, WC_RETRY_EXC_ERR, why, now);
         return;
     }
     r->retry_left--;
+    shrink_window(e, qp);
     if (qp->cc.type != &cc_none)
         qp->cc.type->on_loss(&qp->cc, now);
     start_round(e, qp, p, now);
@@ -135,9 +169,10 @@ static void sample_rtt(struct engine *e, struct qp *qp, uint64_t now)
     (void)e;
 }
 
-void rtx_progress(struct engine *e, struct qp *qp, uint64_t now)
+void rtx_progress(struct engine *e, struct qp *qp, uint32_t n, uint64_t now)
 {
     struct req *r = &qp->req;
+    grow_window(e, qp, n);
     r->retry_left = qp->attr.retry_cnt;
     if (r->rtx && psn_diff(r->una, r->rtx_psn) > 0)
         r->rtx = 0;
@@ -175,6 +210,6 @@ void rtx_expire(struct engine *e, struct qp *qp, uint64_t now)
         engine_count(e, ENGINE_C_local_ack_timeout_err);
         qp->stats.timeouts++;
         recorder_note(e, qp, NOTE_TIMEOUT, r->una, r->retry_left);
-        rtx_retry(e, qp, r->una, true, "TMR-05 no answer", now);
+        rtx_retry(e, qp, r->una, RETRY_TIMEOUT, "TMR-05 no answer", now);
     }
 }
