@@ -96,9 +96,8 @@ static int check_pci(const struct dpdk_spec *spec, const char *sysfs, unsigned l
         return -ENOMEM;
     }
     snprintf(err, err_size,
-             "%s is bound to the driver \"%s\"; give it to user space: `modprobe vfio-pci && "
-             "dpdk-devbind.py --bind=vfio-pci %s` (it leaves the kernel: not the NIC you are "
-             "logged in through; see doc/nic.md)",
+             "%s is bound to the driver \"%s\"; give it to user space, unless you are logged in "
+             "through it: `modprobe vfio-pci && dpdk-devbind.py --bind=vfio-pci %s` (doc/nic.md)",
              spec->name, driver, spec->name);
     return -EBUSY;
 }
