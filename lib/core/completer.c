@@ -186,15 +186,13 @@ static void take_credits(struct engine *e, struct qp *qp, const struct wire_pkt 
     }
 }
 
-static void implied_nak(struct engine *e, struct qp *qp, const struct swqe *rd, uint64_t now)
+/* An answer to p, while that READ or ATOMIC lacks one (REQ-24). */
+static void implied_nak(struct engine *e, struct qp *qp, const struct swqe *rd, psn_t p, bool data,
+                        uint64_t now)
 {
     ack_before(e, qp, rd->first, now);
-    if (qp->state == QPS_ERR)
-        return;
-    engine_count(e, ENGINE_C_implied_nak_seq_err);
-    recorder_note(e, qp, NOTE_IMPLIED_NAK, qp->req.una, 0);
-    rtx_retry(e, qp, qp->req.una, RETRY_IMPLIED, "REQ-24 answers to a READ or ATOMIC are lost",
-              now);
+    if (qp->state != QPS_ERR)
+        rtx_implied(e, qp, p, data, now);
 }
 
 static void fatal_nak(struct engine *e, struct qp *qp, uint8_t syndrome, uint64_t now)
@@ -235,14 +233,14 @@ static void rx_aeth(struct rx *rx, struct qp *qp)
         /* An ACK where the data of a READ is due: REQ-27. */
         ack_before(e, qp, rd->first, rx->now);
         if (psn_diff(p, r->una) > 0)
-            implied_nak(e, qp, rd, rx->now);
+            implied_nak(e, qp, rd, p, false, rx->now);
         return;
     }
     recorder_note(e, qp, kind == WIRE_AETH_RNR ? NOTE_RX_RNR : NOTE_RX_NAK, p, pkt->syndrome);
     if (rd && psn_diff(p, rd->first) > 0 && psn_diff(p, r->una) > 0) { /* REQ-26 */
         if (kind == WIRE_AETH_RNR)
             engine_count(e, ENGINE_C_rnr_nak_retry_err);
-        implied_nak(e, qp, rd, rx->now);
+        implied_nak(e, qp, rd, p, false, rx->now);
         return;
     }
     ack_before(e, qp, p, rx->now);
@@ -259,7 +257,7 @@ static void rx_aeth(struct rx *rx, struct qp *qp)
         return;
     }
     engine_count(e, ENGINE_C_packet_seq_err);
-    rtx_retry(e, qp, p, RETRY_NAK, "ACK-06 sequence error", rx->now);
+    rtx_nak(e, qp, p, rx->now);
 }
 
 /* ---- data ---------------------------------------------------------------------------------------
@@ -377,7 +375,7 @@ static void rx_rd(struct rx *rx, struct qp *qp)
     psn_t due = psn_diff(w->first, qp->req.una) > 0 ? w->first : qp->req.una;
     if (!psn_eq(p, due)) { /* RD-14 */
         rx_drop(rx, ENGINE_C_rx_resp_unexpected);
-        implied_nak(e, qp, w, rx->now);
+        implied_nak(e, qp, w, p, !atomic_ack, rx->now);
         return;
     }
     uint32_t k = psn(p.v - w->first.v).v;

@@ -85,6 +85,7 @@ struct req {
     uint8_t fail;        /* enum engine_status to fail with once `recs` is empty */
     uint8_t full;        /* a post was refused: sq_room is owed */
     psn_t rtx_psn, rnr_psn;
+    psn_t seen; /* latest answer that came too early since the round began; una when none has */
     uint32_t rd_first;    /* oldest READ or ATOMIC without all its answers; == started: none */
     uint32_t restart_pkt; /* last partial re-READ began here (REQ-30) */
     uint64_t rtx_at;
@@ -130,9 +131,11 @@ void comp_flush(struct engine *e, struct qp *qp); /* QP-12, send side */
 /* Send again from PSN p, which lies in [una, max]. */
 void rtx_go_back(struct engine *e, struct qp *qp, psn_t p);
 /* A retry event at PSN p: charge, go back, or fail when exhausted. */
-enum retry { RETRY_NAK, RETRY_IMPLIED, RETRY_TIMEOUT };
-void rtx_retry(struct engine *e, struct qp *qp, psn_t p, enum retry cause, const char *why,
-               uint64_t now);
+void rtx_retry(struct engine *e, struct qp *qp, psn_t p, const char *why, uint64_t now);
+/* ... for a sequence NAK: not while what it asks for is under way. */
+void rtx_nak(struct engine *e, struct qp *qp, psn_t p, uint64_t now);
+/* ... for an answer to p while the one for una is missing; data = it is a READ response. */
+void rtx_implied(struct engine *e, struct qp *qp, psn_t p, bool data, uint64_t now);
 void rtx_rnr(struct engine *e, struct qp *qp, psn_t p, unsigned code, uint64_t now);
 /* una has moved by n PSNs (REQ-33). */
 void rtx_progress(struct engine *e, struct qp *qp, uint32_t n, uint64_t now);

@@ -66,17 +66,6 @@ static uint64_t round_trip(const struct qp *qp)
     return qp->t_ack ? qp->t_ack / 8 : 1000000;
 }
 
-/* TMR-07, RTX-08: is this still about what a round under way sends again anyway? A sequence NAK for
- * a later PSN is a new gap, of the round itself, and comes only once. Late answers to what was sent
- * before the round show later gaps too, with each answer again: they mean nothing new. */
-static bool in_round(const struct qp *qp, psn_t p, enum retry cause, uint64_t now)
-{
-    const struct req *r = &qp->req;
-    if (cause == RETRY_TIMEOUT || !r->rtx_at || now - r->rtx_at >= round_trip(qp))
-        return false;
-    return cause == RETRY_NAK ? r->rtx && psn_eq(r->rtx_psn, p) : psn_diff(p, r->rtx_psn) >= 0;
-}
-
 /* Go-back-N sends everything in flight again for each loss: what the path loses much of, it gets
  * little of at a time (LR-05). */
 static void shrink_window(struct engine *e, struct qp *qp)
@@ -106,18 +95,13 @@ static void start_round(struct engine *e, struct qp *qp, psn_t p, uint64_t now)
     struct req *r = &qp->req;
     r->rtx = 1;
     r->rtx_psn = p;
-    r->rtx_at = now ? now : 1;
+    r->rtx_at = now;
     rtx_go_back(e, qp, p);
 }
 
-void rtx_retry(struct engine *e, struct qp *qp, psn_t p, enum retry cause, const char *why,
-               uint64_t now)
+void rtx_retry(struct engine *e, struct qp *qp, psn_t p, const char *why, uint64_t now)
 {
     struct req *r = &qp->req;
-    if (cause != RETRY_TIMEOUT && r->rnr_wait && psn_eq(r->rnr_psn, p)) /* RNR-02 */
-        return;
-    if (in_round(qp, p, cause, now))
-        return;
     if (!r->retry_left) { /* TMR-05 */
         engine_count(e, ENGINE_C_retry_exceeded_err);
         comp_fail(e, qp, WC_RETRY_EXC_ERR, why, now);
@@ -128,6 +112,43 @@ void rtx_retry(struct engine *e, struct qp *qp, psn_t p, enum retry cause, const
     if (qp->cc.type != &cc_none)
         qp->cc.type->on_loss(&qp->cc, now);
     start_round(e, qp, p, now);
+}
+
+/* RNR-02, TMR-07, RTX-08. A NAK for a later PSN is a new gap, and comes only once. */
+void rtx_nak(struct engine *e, struct qp *qp, psn_t p, uint64_t now)
+{
+    const struct req *r = &qp->req;
+    if (r->rnr_wait && psn_eq(r->rnr_psn, p))
+        return;
+    if (r->rtx && psn_eq(r->rtx_psn, p) && now - r->rtx_at < round_trip(qp))
+        return;
+    rtx_retry(e, qp, p, "ACK-06 sequence error", now);
+}
+
+/* What was under way when the round began keeps coming in, for as long as the queues on the path
+ * are deep, and all of it stands behind the gap: it says nothing new (TMR-07). What the round
+ * brings begins at the gap again. So an answer near the gap is new, and so is one that has come
+ * before, a round trip later; READ responses may just be out of order then. */
+static bool from_new_round(const struct qp *qp, psn_t p, bool data, uint64_t now)
+{
+    const struct req *r = &qp->req;
+    int32_t known = psn_diff(r->seen, r->una), at = psn_diff(p, r->una);
+    if (known <= 0 || at < known / 2)
+        return true;
+    return !data && at <= known && now - r->rtx_at >= round_trip(qp);
+}
+
+void rtx_implied(struct engine *e, struct qp *qp, psn_t p, bool data, uint64_t now)
+{
+    struct req *r = &qp->req;
+    bool act = from_new_round(qp, p, data, now);
+    if (act || psn_diff(p, r->seen) > 0)
+        r->seen = p;
+    if (!act || (r->rnr_wait && psn_eq(r->rnr_psn, r->una)))
+        return;
+    engine_count(e, ENGINE_C_implied_nak_seq_err);
+    recorder_note(e, qp, NOTE_IMPLIED_NAK, r->una, p.v);
+    rtx_retry(e, qp, r->una, "REQ-24 answers to a READ or ATOMIC are lost", now);
 }
 
 void rtx_rnr(struct engine *e, struct qp *qp, psn_t p, unsigned code, uint64_t now)
@@ -176,6 +197,8 @@ void rtx_progress(struct engine *e, struct qp *qp, uint32_t n, uint64_t now)
     r->retry_left = qp->attr.retry_cnt;
     if (r->rtx && psn_diff(r->una, r->rtx_psn) > 0)
         r->rtx = 0;
+    if (psn_diff(r->una, r->seen) > 0)
+        r->seen = r->una;
     if (psn_diff(r->una, r->rnr_psn) > 0) {
         r->rnr_left = qp->attr.rnr_retry;
         if (r->rnr_wait) { /* the answer overtook the NAK */
@@ -210,6 +233,6 @@ void rtx_expire(struct engine *e, struct qp *qp, uint64_t now)
         engine_count(e, ENGINE_C_local_ack_timeout_err);
         qp->stats.timeouts++;
         recorder_note(e, qp, NOTE_TIMEOUT, r->una, r->retry_left);
-        rtx_retry(e, qp, r->una, RETRY_TIMEOUT, "TMR-05 no answer", now);
+        rtx_retry(e, qp, r->una, "TMR-05 no answer", now);
     }
 }
