@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Frames that carry a number and octets that follow from it. What is wrong ends the Check test.
+ */
+#ifndef URNIC_TESTS_CONFORM_FRAMES_H
+#define URNIC_TESTS_CONFORM_FRAMES_H
+
+#include "io.h"
+
+#define FRAME_MIN 60u
+
+/* The length of a frame follows from its number, too. */
+typedef uint32_t (*length_fn)(uint32_t number);
+
+uint64_t now_ns(void);
+
+void frame_fill(uint8_t *f, uint32_t len, uint32_t number);
+/* Is it one of ours? Other frames (a kernel's on a veth) are to be ignored. */
+bool frame_ours(const struct io_frame *f);
+void frame_check(const struct io_frame *f, uint32_t number, uint32_t len);
+
+/* Send up to `max` frames from `number` on; returns how many the port took. */
+unsigned send_some(struct io_port *io, uint32_t number, unsigned max, length_fn len);
+/* Receive what is there and check that it is number, number + 1, ...; returns how many of ours. */
+unsigned receive_some(struct io_port *io, uint32_t number, length_fn len);
+
+#endif
