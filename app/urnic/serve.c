@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -28,7 +29,8 @@ static const char help[] =
     "  -h, --help         this text\n\n"
     "Exit status: 0 ended by --once or by a signal, 1 no device or the port is taken, 2 usage.\n";
 
-#define IDLE_MS 60000
+#define IDLE_MS   60000
+#define ACCEPT_MS 30000
 
 struct server {
     struct urnic_context *ctx;
@@ -210,7 +212,21 @@ static int transfer(struct server *s, struct copy_end *e)
     return rc;
 }
 
-/* One transfer; -ETIMEDOUT when nobody came. */
+/* Accepting has a time limit, which must not run before somebody knocks. */
+static int wait_for_request(struct server *s)
+{
+    struct pollfd fd = {.fd = urnic_listener_fd(s->listener), .events = POLLIN};
+    while (!cli_stop) {
+        int n = poll(&fd, 1, 500);
+        if (n > 0)
+            return 0;
+        if (n < 0 && errno != EINTR)
+            return -errno;
+    }
+    return -EINTR;
+}
+
+/* One transfer. A connection that fails is no reason to end. */
 static int serve_one(struct server *s)
 {
     struct copy_end e;
@@ -219,16 +235,17 @@ static int serve_one(struct server *s)
     if (rc < 0)
         return rc;
     copy_end_attr(&e, &attr);
-    attr.timeout_ms = 1000;
-    do
+    attr.timeout_ms = ACCEPT_MS;
+    rc = wait_for_request(s);
+    if (rc == 0)
         rc = urnic_accept_conn(s->listener, &attr, copy_prepare, &e, &e.conn);
-    while (rc == -ETIMEDOUT && !cli_stop);
     if (rc == 0) {
         rc = transfer(s, &e);
         if (rc < 0)
             cli_error("transfer: %s", rc == -EIO ? urnic_wc_status_str(e.failed) : strerror(-rc));
-        rc = rc == -ENODEV ? rc : 0;
     }
+    if (rc != -ENODEV && rc != -EINTR)
+        rc = 0;
     copy_end_free(&e);
     return rc;
 }

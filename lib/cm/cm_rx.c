@@ -448,6 +448,15 @@ static void rx_dreq(struct cm *cm, struct cm_conn *c, const struct cm_msg *msg,
         send_drep(cm, c, msg, now);
         disconnected(cm, c, msg, now);
         break;
+    case CMS_REQ_SENT: /* the peer accepted, its REP was lost, and it has given up */
+    case CMS_MRA_REQ_RCVD: {
+        struct cm_msg drep = {
+            .attr = CM_DREP, .tid = msg->tid, .local_id = c->local_id, .remote_id = msg->local_id};
+        send_stateless(cm, &c->path, &drep, now);
+        cm_event_push(cm, c, CM_EV_UNREACHABLE);
+        cm_conn_close(cm, c);
+        break;
+    }
     case CMS_TIMEWAIT: {
         uint64_t deadline = c->deadline;
         send_drep(cm, c, msg, now);

@@ -471,6 +471,25 @@ START_TEST(cm_24_lost_drep)
 }
 END_TEST
 
+START_TEST(cm_24_dreq_instead_of_a_rep)
+{
+    /* CM-24: the passive side accepted, every REP was lost, and it has hung up since. */
+    listen_on_b();
+    struct cm_conn *ca = start();
+    struct cm_conn *cb = last(&b)->conn;
+    lose[CM_REP] = 1;
+    cm_accept(b.cm, cb, &accept_params, &b, now);
+    pump();
+    cm_disconnect(b.cm, cb, NULL, 0, now);
+    pump();
+    ck_assert_int_eq(last(&a)->type, CM_EV_UNREACHABLE);
+    ck_assert_int_eq(last(&b)->type, CM_EV_DISCONNECTED);
+    ck_assert_uint_eq(sent[CM_DREQ], 1);
+    cm_release(a.cm, ca, now);
+    ck_assert_uint_eq(cm_live(a.cm), 0);
+}
+END_TEST
+
 START_TEST(cm_25_peer_is_gone)
 {
     struct cm_conn *ca, *cb;
@@ -708,6 +727,7 @@ int main(void)
     tcase_add_test(t, cm_30_nobody_listens_and_consumer_refuses);
     tcase_add_test(t, cm_24_disconnects);
     tcase_add_test(t, cm_24_lost_drep);
+    tcase_add_test(t, cm_24_dreq_instead_of_a_rep);
     tcase_add_test(t, cm_25_peer_is_gone);
     tcase_add_loop_test(t, sec_21_forgeries_do_nothing, 0, sizeof forgeries / sizeof forgeries[0]);
     tcase_add_test(t, cm_21_stale_connection);
