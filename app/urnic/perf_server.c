@@ -124,6 +124,7 @@ static int pong(struct server *s, struct perf_qp *q)
     struct perf_options o = s->opt;
     uint64_t off = part(s, &q->ask);
     o.op = q->ask.op;
+    o.working_set = 0; /* every pong goes to the same place */
     o.signal_every = q->ask.depth / 2 ? q->ask.depth / 2 : 1;
     o.inline_data = q->ask.size <= 64 && q->ask.size <= s->end.max_inline;
     if (q->ask.op == PERF_WRITE) {

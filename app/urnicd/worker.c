@@ -26,10 +26,11 @@
 #define WORKER_NAP_MAX_NS (100 * CLOCK_MS) /* ... and asleep */
 #define WORKER_OWED_NS    (1 * CLOCK_MS)   /* retry of events that a full socket refused */
 #define WORKER_YIELDS     30u              /* empty rounds with a yield before blocking */
-#define WORKER_YIELD_LONG                                                                          \
-    (50 * CLOCK_US)                   /* a yield this long: others need the core, block at once */
-#define WORKER_SPIN_NS (5 * CLOCK_US) /* a deadline nearer than this isn't worth blocking for */
-#define WORKER_EVENTS  16
+#define WORKER_YIELD_LONG (40 * CLOCK_US)  /* a yield this long: somebody spins on this core */
+#define WORKER_CROWD_MIN  (8 * CLOCK_MS)   /* then block instead of yielding, for a while ... */
+#define WORKER_CROWD_MAX  (1 * CLOCK_SEC)  /* ... that doubles as long as it happens again */
+#define WORKER_SPIN_NS    (5 * CLOCK_US) /* a deadline nearer than this isn't worth blocking for */
+#define WORKER_EVENTS     16
 
 /* F_SEAL_FUTURE_WRITE keeps our own mapping writable and forbids every later one. */
 static int worker_page(struct worker *w)
@@ -65,6 +66,7 @@ int worker_init(struct worker *w, unsigned index, int cpu, enum config_idle idle
     w->index = index;
     w->cpu = cpu;
     w->idle = idle;
+    w->crowd_ns = WORKER_CROWD_MIN;
     w->page_fd = -1;
     w->epfd = epoll_create1(EPOLL_CLOEXEC);
     w->eventfd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -103,6 +105,13 @@ int worker_watch(struct worker *w, int fd, bool drain)
 void worker_unwatch(struct worker *w, int fd)
 {
     epoll_ctl(w->epfd, EPOLL_CTL_DEL, fd, NULL);
+}
+
+/* One writer: no locked instruction needed. */
+static void stat_add(_Atomic uint64_t *c, uint64_t n)
+{
+    atomic_store_explicit(c, atomic_load_explicit(c, memory_order_relaxed) + n,
+                          memory_order_relaxed);
 }
 
 /* ---- jobs ------------------------------------------------------------------------------------ */
@@ -229,7 +238,7 @@ static void worker_wait(struct worker *w, uint64_t ns)
                 worker_unwatch(w, fd); /* or it would wake us for ever; service sees the link */
             continue;
         }
-        atomic_fetch_add_explicit(&w->stats.kicks, 1, memory_order_relaxed);
+        stat_add(&w->stats.kicks, 1);
         /* Our own end: a client can't make it block. At its end of file there are no more kicks. */
         ssize_t got = read(fd, sink, sizeof(sink));
         if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR))
@@ -266,32 +275,43 @@ static void worker_block(struct worker *w)
     ipc_worker_sleeping(w->shared, true);
     worker_arm(w, true);
     if (!worker_anything(w, now)) {
-        atomic_fetch_add_explicit(&w->stats.sleeps, 1, memory_order_relaxed);
+        stat_add(&w->stats.sleeps, 1);
         worker_wait(w, at - now);
     }
     ipc_worker_sleeping(w->shared, false);
     worker_arm(w, false);
 }
 
-/* After `empty` rounds without work. Returns the new count. */
-static unsigned worker_idle(struct worker *w, unsigned empty)
+/* Give others the core for a moment, and notice how long they keep it. Where an application spins
+ * on our core a yield costs a whole time slice, while one who blocks is let in again at once. */
+static void worker_yield(struct worker *w)
+{
+    uint64_t before = clock_now(), after;
+
+    sched_yield();
+    after = clock_now();
+    stat_add(&w->stats.yields, 1);
+    if (after - before <= WORKER_YIELD_LONG) {
+        w->crowd_ns = WORKER_CROWD_MIN;
+        return;
+    }
+    w->crowded_until = after + w->crowd_ns;
+    w->crowd_ns = w->crowd_ns < WORKER_CROWD_MAX ? 2 * w->crowd_ns : WORKER_CROWD_MAX;
+}
+
+/* After `empty` rounds without work. */
+static void worker_idle(struct worker *w, unsigned empty, uint64_t now)
 {
     if (w->idle == IDLE_POLL)
-        return empty;
-    if (empty <= WORKER_YIELDS) {
-        uint64_t before = clock_now();
-        sched_yield();
-        atomic_fetch_add_explicit(&w->stats.yields, 1, memory_order_relaxed);
-        /* Somebody spins on our core: after blocking, the scheduler lets us in at once again. */
-        return clock_now() - before > WORKER_YIELD_LONG ? WORKER_YIELDS : empty;
-    }
-    if (worker_can_block(w)) {
+        return;
+    if (empty <= WORKER_YIELDS && now >= w->crowded_until) {
+        worker_yield(w);
+    } else if (worker_can_block(w)) {
         worker_block(w);
-        return WORKER_YIELDS; /* a time-out: block again; work resets the count anyway */
+    } else {
+        struct timespec nap = {.tv_nsec = 50 * (long)CLOCK_US};
+        nanosleep(&nap, NULL);
     }
-    struct timespec nap = {.tv_nsec = 50 * (long)CLOCK_US};
-    nanosleep(&nap, NULL);
-    return WORKER_YIELDS;
 }
 
 static void *worker_main(void *arg)
@@ -300,13 +320,14 @@ static void *worker_main(void *arg)
     unsigned empty = 0;
 
     while (!atomic_load_explicit(&w->stop, memory_order_relaxed)) {
-        unsigned work = worker_round(w, clock_now());
-        atomic_fetch_add_explicit(&w->stats.rounds, 1, memory_order_relaxed);
+        uint64_t now = clock_now();
+        unsigned work = worker_round(w, now);
+        stat_add(&w->stats.rounds, 1);
         if (work > 0) {
-            atomic_fetch_add_explicit(&w->stats.busy_rounds, 1, memory_order_relaxed);
+            stat_add(&w->stats.busy_rounds, 1);
             empty = 0;
         } else {
-            empty = worker_idle(w, empty + 1);
+            worker_idle(w, ++empty, now);
         }
     }
     return NULL;

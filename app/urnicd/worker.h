@@ -49,7 +49,9 @@ struct worker {
     struct device *device[WORKER_DEVICES];
     unsigned ndevice;
     struct context *contexts; /* every open context, linked */
-    uint64_t service_at;      /* next slow round */
+    uint64_t crowded_until;   /* block rather than yield: others spin on this core */
+    uint64_t crowd_ns;
+    uint64_t service_at; /* next slow round */
 
     struct worker_stats stats;
 };
