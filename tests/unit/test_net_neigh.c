@@ -275,12 +275,14 @@ START_TEST(wire_07_watched)
         frames += carry(a, NULL, now);
     }
     ck_assert_uint_eq(frames, NET_PROBES + NET_TRIES);
-    ck_assert_uint_lt(now - gone, 6000 * MS);
+    ck_assert_uint_eq(now - gone, NET_RETRY_NS * (NET_PROBES + 1 + 2 + 4 + 8));
     ck_assert(net_next_change(a, &c));
     ck_assert(!c.reachable);
     ck_assert_mem_eq(c.mac, mac_b, 6);
     ck_assert(!net_next_change(a, &c));
+    uint64_t failed = now;
     now = expire_next(a, &dst);
+    ck_assert_uint_eq(now - failed, NET_FAILED_NS);
     ck_assert_uint_eq(carry(a, b, now), 1); /* and comes back */
     ck_assert(net_next_change(a, &c));
     ck_assert(c.reachable);
@@ -497,6 +499,73 @@ START_TEST(sec_03_flood_of_askers)
 }
 END_TEST
 
+/* SEC-03 an asker that we send to is no mere asker any more: a flood doesn't push it out, and it
+ * leaves its place in their quarter. */
+START_TEST(sec_03_asker_becomes_asked)
+{
+    struct net_port *a = port_new(mac_a, "10.0.0.1", "2001:db8::1", 64);
+    struct wire_addr friend = wire_addr_v4(0x0A000900u + 1);
+    uint8_t mac[6];
+    ask_us(a, 0x0A000901u);
+    ck_assert_int_eq(net_neigh_state(a, &friend), NET_STALE);
+    ck_assert_int_eq(net_resolve(a, &friend, 0, mac), 0);
+    ck_assert_mem_eq(mac, mac_c, 6);
+    for (uint32_t i = 0; i < 100; i++)
+        ask_us(a, 0x0A001000u + i);
+    ck_assert_int_eq(net_neigh_state(a, &friend), NET_PROBE);
+    ck_assert_uint_eq(count(a, NET_STALE), 16);
+    ck_assert_uint_eq(net_counter(a, NET_NEIGH_EVICTED), 100 - 16);
+    /* Those that fail are forgotten from the right list: again and again, nothing leaks. */
+    for (uint32_t round = 0; round < 20; round++) {
+        for (uint32_t i = 0; i < 48; i++) {
+            struct wire_addr n = wire_addr_v4(0x0A002000u + round * 64 + i + 1);
+            int rc = net_resolve(a, &n, round * 20000 * MS, mac);
+            ck_assert_int_eq(rc, -EINPROGRESS);
+        }
+        for (unsigned k = 0; k < 400 && count(a, NET_INCOMPLETE) + count(a, NET_FAILED); k++)
+            net_expire(a, net_deadline(a));
+        ck_assert_uint_eq(count(a, NET_INCOMPLETE) + count(a, NET_FAILED), 0);
+        for (uint32_t i = 0; i < 100; i++)
+            ask_us(a, 0x0A001000u + i);
+        ck_assert_uint_eq(count(a, NET_STALE), 16);
+    }
+    net_port_free(a);
+}
+END_TEST
+
+/* WIRE-07 an answer or a failure takes back a request that wasn't sent yet. */
+START_TEST(wire_07_request_taken_back)
+{
+    struct net_port *a = port_new(mac_a, "10.0.0.1", "2001:db8::1", 16);
+    struct wire_addr dst = addr("10.0.0.2");
+    uint8_t mac[6];
+    uint8_t b[NET_TX_MAX];
+    net_resolve(a, &dst, 0, mac);
+    gratuitous(a, "10.0.0.2", mac_b, 0); /* unasked news */
+    ck_assert_uint_eq(net_tx(a, b, sizeof(b), 0), 0);
+    net_resolve(a, &dst, 0, mac); /* STALE: a probe */
+    ck_assert_uint_ne(net_tx(a, b, sizeof(b), 0), 0);
+    ck_assert_uint_eq(net_tx(a, b, sizeof(b), 0), 0);
+    net_expire(a, NET_RETRY_NS); /* a second one, unsent; its answer was late */
+    gratuitous(a, "10.0.0.2", mac_c, 0);
+    ck_assert_int_eq(net_neigh_state(a, &dst), NET_STALE);
+    ck_assert_uint_eq(net_tx(a, b, sizeof(b), 0), 0);
+
+    dst = addr("10.0.0.3"); /* the port was full all the time */
+    net_resolve(a, &dst, 0, mac);
+    while (net_neigh_state(a, &dst) != NET_FAILED)
+        net_expire(a, net_deadline(a));
+    ck_assert_uint_eq(net_tx(a, b, sizeof(b), 0), 0);
+
+    dst = addr("2001:db8::2"); /* the answer to a request of before */
+    net_resolve(a, &dst, 0, mac);
+    advertise(a, 0x40, mac_b, 0);
+    ck_assert_int_eq(net_neigh_state(a, &dst), NET_REACHABLE);
+    ck_assert_uint_eq(net_tx(a, b, sizeof(b), 0), 0);
+    net_port_free(a);
+}
+END_TEST
+
 /* SEC-03 a full table: askers go first, then the least recently used; watched ones never. */
 START_TEST(sec_03_full_table)
 {
@@ -569,4 +638,5 @@ END_TEST
 UNIT_MAIN("net neigh", wire_07_resolve, wire_07_request_frames, wire_07_unreachable,
           wire_07_failed_forgotten, wire_07_refresh_on_use, wire_07_watched, wire_07_new_mac,
           wire_07_advertisement_flags, wire_31_no_neighbour, wire_07_gateway,
-          sec_03_flood_of_askers, sec_03_full_table, gid_04_address_removed)
+          sec_03_flood_of_askers, sec_03_asker_becomes_asked, wire_07_request_taken_back,
+          sec_03_full_table, gid_04_address_removed)

@@ -93,6 +93,17 @@ static size_t make_echo(uint8_t *f, const uint8_t *dmac, const char *from, const
     return n + 28 + payload;
 }
 
+/* Make both checksums of an echo right for the total length that it has. */
+static void mend_v4(uint8_t *ip)
+{
+    size_t total = wire_get16(ip + 2);
+    wire_put16(ip + 10, 0);
+    wire_csum_put(ip + 10, wire_csum_add(0, ip, 20));
+    wire_put16(ip + 22, 0);
+    if (total >= 24)
+        wire_csum_put(ip + 22, wire_csum_add(0, ip + 20, total - 20));
+}
+
 /* An ICMPv6 packet around `body` (type first; the checksum is filled in). */
 static size_t make_icmp6(uint8_t *f, const uint8_t *dmac, const char *from, const char *to,
                          uint8_t hops, const uint8_t *body, size_t len)
@@ -173,6 +184,50 @@ START_TEST(wire_07_arp_reply)
         }
         net_port_free(p);
     }
+}
+END_TEST
+
+/* WIRE-07 what counts is the sender in the ARP packet, not the station that forwarded it. */
+START_TEST(wire_07_arp_sender)
+{
+    static const uint8_t relay[6] = {0x02, 0, 0, 0, 0, 0x77};
+    struct net_port *p = port_new(0);
+    uint8_t f[128];
+    uint8_t r[256];
+    uint8_t mac[6];
+    struct wire_addr from = addr("10.0.0.2");
+    struct wire_addr probed = addr("10.0.0.3");
+    size_t n = make_arp(f, all_mac, -1, 1, "10.0.0.2", peer_mac, "10.0.0.1");
+    memcpy(f + 6, relay, 6);
+    uint64_t sent = net_counter(p, NET_TX_ARP);
+    ck_assert_uint_eq(rx(p, f, n, r, sizeof(r)), 60);
+    ck_assert_uint_eq(net_counter(p, NET_TX_ARP), sent + 1);
+    ck_assert_mem_eq(r, peer_mac, 6);
+    ck_assert_mem_eq(r + 32, peer_mac, 6);
+    ck_assert_int_eq(net_resolve(p, &from, 0, mac), 0);
+    ck_assert_mem_eq(mac, peer_mac, 6);
+    /* A neighbour's own request for somebody else tells its MAC, but answers nothing. */
+    ck_assert_int_eq(net_resolve(p, &probed, 0, mac), -EINPROGRESS);
+    n = make_arp(f, all_mac, -1, 1, "10.0.0.3", peer_mac, "10.0.0.9");
+    memcpy(f + 6, relay, 6);
+    ck_assert_uint_eq(rx(p, f, n, r, sizeof(r)), 0);
+    ck_assert_int_eq(net_neigh_state(p, &probed), NET_STALE);
+    ck_assert_int_eq(net_resolve(p, &probed, 0, mac), 0);
+    ck_assert_mem_eq(mac, peer_mac, 6);
+    n = make_arp(f, our_mac, -1, 1, "10.0.0.3", peer_mac, "10.0.0.1"); /* nor does a unicast one */
+    ck_assert_uint_ne(rx(p, f, n, r, sizeof(r)), 0);
+    ck_assert_int_eq(net_neigh_state(p, &probed), NET_PROBE);
+    n = make_arp(f, all_mac, -1, 2, "10.0.0.3", peer_mac, "10.0.0.1"); /* nor a broadcast reply */
+    ck_assert_uint_eq(rx(p, f, n, r, sizeof(r)), 0);
+    ck_assert_int_eq(net_neigh_state(p, &probed), NET_PROBE);
+    n = make_arp(f, our_mac, -1, 2, "10.0.0.3", peer_mac, "10.0.0.1"); /* a reply to us does */
+    ck_assert_uint_eq(rx(p, f, n, r, sizeof(r)), 0);
+    ck_assert_int_eq(net_neigh_state(p, &probed), NET_REACHABLE);
+    n = make_arp(f, all_mac, -1, 1, "10.0.0.2", peer_mac, "10.0.0.1");
+    memset(f + 22, 0, 6); /* no MAC is no answer */
+    ck_assert_uint_eq(rx(p, f, n, r, sizeof(r)), 0);
+    ck_assert_uint_eq(net_counter(p, NET_RX_BAD), 1);
+    net_port_free(p);
 }
 END_TEST
 
@@ -386,14 +441,23 @@ END_TEST
 /* WIRE-12 an echo comes back with the same payload and right checksums. */
 START_TEST(wire_12_echo_v4)
 {
-    for (unsigned payload = 0; payload < 1473; payload = payload * 2 + 1) {
+    static const unsigned payloads[] = {0, 1, 2, 3, 17, 18, 56, 57, 255, 1000, 1471, 1472};
+    for (size_t k = 0; k < sizeof(payloads) / sizeof(payloads[0]); k++) {
+        unsigned payload = payloads[k];
         struct net_port *p = port_new(0);
         static uint8_t f[1600];
         static uint8_t r[1600];
         size_t n = make_echo(f, our_mac, "10.0.0.2", "10.0.0.1", payload);
+        memset(r, 0xEE, sizeof(r));
         size_t got = rx(p, f, n, r, sizeof(r));
         ck_assert_uint_eq(got, n < 60 ? 60 : n);
+        ck_assert_uint_eq(net_counter(p, NET_RX_ECHO), 1);
+        ck_assert_uint_eq(net_counter(p, NET_TX_ECHO), 1);
         const uint8_t *ip = r + 14;
+        ck_assert_uint_eq(ip[0], 0x45);
+        ck_assert_uint_eq(wire_get16(ip + 4), 0);
+        ck_assert_uint_eq(wire_get16(ip + 6), 0x4000);
+        ck_assert_uint_eq(ip[9], 1);
         ck_assert_mem_eq(r, peer_mac, 6);
         ck_assert_uint_eq(wire_csum_add(0, ip, 20), 0xFFFF);
         ck_assert_uint_eq(wire_get16(ip + 2), 28 + payload);
@@ -413,10 +477,11 @@ START_TEST(sec_15_echo_ignored)
 {
     static const struct {
         const char *name, *from, *to;
-        unsigned off;
+        unsigned off; /* from the IP header; mended: the checksums are made right again */
         uint8_t value;
         bool broadcast;
         unsigned payload;
+        bool mended;
     } rows[] = {
         {"SEC-15 for another address", "10.0.0.2", "10.0.0.3", 0, 0x45, false, 8},
         {"SEC-15 for a broadcast MAC", "10.0.0.2", "10.0.0.1", 0, 0x45, true, 8},
@@ -424,10 +489,17 @@ START_TEST(sec_15_echo_ignored)
         {"SEC-15 from ourselves", "10.0.0.1", "10.0.0.1", 0, 0x45, false, 8},
         {"SEC-15 bad IP checksum", "10.0.0.2", "10.0.0.1", 11, 1, false, 8},
         {"SEC-15 bad ICMP checksum", "10.0.0.2", "10.0.0.1", 30, 1, false, 8},
-        {"SEC-15 with options", "10.0.0.2", "10.0.0.1", 0, 0x46, false, 8},
-        {"SEC-15 a fragment", "10.0.0.2", "10.0.0.1", 6, 0x20, false, 8},
+        {"SEC-15 with options", "10.0.0.2", "10.0.0.1", 0, 0x46, false, 8, true},
+        {"SEC-15 a first fragment", "10.0.0.2", "10.0.0.1", 6, 0x20, false, 8, true},
+        {"SEC-15 a later fragment", "10.0.0.2", "10.0.0.1", 6, 0x10, false, 8, true},
+        {"SEC-15 a later fragment, low octet", "10.0.0.2", "10.0.0.1", 7, 1, false, 8, true},
+        {"SEC-15 a reply", "10.0.0.2", "10.0.0.1", 20, 0, false, 8, true},
+        {"SEC-15 a code", "10.0.0.2", "10.0.0.1", 21, 1, false, 8, true},
+        {"SEC-15 total length 20", "10.0.0.2", "10.0.0.1", 3, 20, false, 8, true},
+        {"SEC-15 total length 19", "10.0.0.2", "10.0.0.1", 3, 19, false, 8, true},
+        {"SEC-15 total length 27", "10.0.0.2", "10.0.0.1", 3, 27, false, 8, true},
         {"SEC-15 longer than the MTU", "10.0.0.2", "10.0.0.1", 0, 0x45, false, 1473},
-        {"SEC-15 UDP", "10.0.0.2", "10.0.0.1", 9, 17, false, 8},
+        {"SEC-15 UDP", "10.0.0.2", "10.0.0.1", 9, 17, false, 8, true},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct net_port *p = port_new(0);
@@ -436,6 +508,8 @@ START_TEST(sec_15_echo_ignored)
         size_t n = make_echo(f, rows[i].broadcast ? all_mac : our_mac, rows[i].from, rows[i].to,
                              rows[i].payload);
         f[14 + rows[i].off] = rows[i].value;
+        if (rows[i].mended)
+            mend_v4(f + 14);
         ck_assert_msg(rx(p, f, n, r, sizeof(r)) == 0, "%s", rows[i].name);
         ck_assert_msg(net_counter(p, NET_RX_OTHER) + net_counter(p, NET_RX_BAD) == 1, "%s",
                       rows[i].name);
@@ -446,7 +520,8 @@ START_TEST(sec_15_echo_ignored)
     uint8_t f[600];
     uint8_t r[600];
     size_t n = make_echo(f, our_mac, "10.0.0.2", "10.0.0.1", 500);
-    ck_assert_uint_eq(rx(p, f, n, r, n - 1), 0);
+    ck_assert_uint_eq(rx(p, f, n, r, n + 3), 0); /* a VLAN tag might be added */
+    ck_assert_uint_eq(rx(p, f, n, r, n + 4), n);
     for (size_t cut = 1; cut <= n; cut++)
         ck_assert_uint_eq(rx(p, f, n - cut, r, sizeof(r)), 0);
     net_port_free(p);
@@ -474,6 +549,96 @@ START_TEST(sec_15_echo_rate)
 }
 END_TEST
 
+/* WIRE-07 options of a solicitation, and what they do. */
+START_TEST(wire_07_nd_options)
+{
+    static const struct {
+        const char *name, *from;
+        uint8_t options[24];
+        unsigned len;
+        bool by_option; /* the answer goes to the option's MAC, not to the frame's sender */
+        bool learned;
+    } rows[] = {
+        {"WIRE-07 none", "fe80::2", {0}, 0, false, false},
+        {"WIRE-07 source MAC", "fe80::2", {1, 1, 2, 0, 0, 0, 0, 9}, 8, true, true},
+        {"WIRE-07 behind another option",
+         "fe80::2",
+         {5, 1, 0, 0, 0, 0, 5, 0xDC, 1, 1, 2, 0, 0, 0, 0, 9},
+         16,
+         true,
+         true},
+        {"WIRE-07 before another option",
+         "fe80::2",
+         {1, 1, 2, 0, 0, 0, 0, 9, 5, 1, 0, 0, 0, 0, 5, 0xDC},
+         16,
+         true,
+         true},
+        {"WIRE-07 another option only", "fe80::2", {5, 1, 2, 0, 0, 0, 5, 0xDC}, 8, false, false},
+        {"WIRE-07 a target MAC is not a source MAC",
+         "fe80::2",
+         {2, 1, 2, 0, 0, 0, 0, 9},
+         8,
+         false,
+         false},
+        {"WIRE-07 a group MAC", "fe80::2", {1, 1, 3, 0, 0, 0, 0, 9}, 8, false, false},
+        {"WIRE-07 longer than a MAC", "fe80::2", {1, 2, 2, 0, 0, 0, 0, 9}, 16, false, false},
+        {"WIRE-07 from another prefix", "2001:db9::2", {1, 1, 2, 0, 0, 0, 0, 9}, 8, true, false},
+    };
+    static const uint8_t told[6] = {2, 0, 0, 0, 0, 9};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct net_port *p = port_new(0);
+        uint8_t f[128];
+        uint8_t r[256];
+        uint8_t mac[6];
+        uint8_t body[48] = {135};
+        struct wire_addr from = addr(rows[i].from);
+        memcpy(body + 8, addr("2001:db8::1").b, 16);
+        memcpy(body + 24, rows[i].options, rows[i].len);
+        uint64_t sent = net_counter(p, NET_TX_ND);
+        memset(r, 0xEE, sizeof(r));
+        size_t n = make_icmp6(f, our_mac, rows[i].from, "2001:db8::1", 255, body, 24 + rows[i].len);
+        ck_assert_msg(rx(p, f, n, r, sizeof(r)) == 86, "%s", rows[i].name);
+        ck_assert_uint_eq(net_counter(p, NET_RX_ND), 1);
+        ck_assert_uint_eq(net_counter(p, NET_TX_ND), sent + 1);
+        ck_assert_msg(memcmp(r, rows[i].by_option ? told : peer_mac, 6) == 0, "%s", rows[i].name);
+        ck_assert_mem_eq(r + 14 + 41, ((const uint8_t[]){0}), 1);
+        ck_assert_mem_eq(r + 14 + 45, ((const uint8_t[]){0, 0, 0}), 3);
+        ck_assert_msg((net_neigh_state(p, &from) == NET_STALE) == rows[i].learned, "%s",
+                      rows[i].name);
+        if (rows[i].learned) { /* and a later one may bring another MAC */
+            n = make_nd(f, our_mac, rows[i].from, "2001:db8::1", 135, 0, "2001:db8::1", peer_mac);
+            ck_assert_uint_ne(rx(p, f, n, r, sizeof(r)), 0);
+            ck_assert_int_eq(net_resolve(p, &from, 0, mac), 0);
+            ck_assert_mem_eq(mac, peer_mac, 6);
+        }
+        net_port_free(p);
+    }
+}
+END_TEST
+
+/* SEC-02 advertisements that can't be: from nobody, or an answer to everybody. */
+START_TEST(sec_02_bad_advertisement)
+{
+    struct net_port *p = port_new(0);
+    struct wire_addr who = addr("2001:db8::2");
+    uint8_t f[128];
+    uint8_t r[256];
+    uint8_t mac[6];
+    net_resolve(p, &who, 0, mac);
+    size_t n = make_nd(f, our_mac, "::", "2001:db8::1", 136, 0, "2001:db8::2", peer_mac);
+    ck_assert_uint_eq(rx(p, f, n, r, sizeof(r)), 0);
+    n = make_nd(f, our_mac, "fe80::2", "ff02::1", 136, 0x40, "2001:db8::2", peer_mac);
+    ck_assert_uint_eq(rx(p, f, n, r, sizeof(r)), 0);
+    ck_assert_uint_eq(net_counter(p, NET_RX_BAD), 2);
+    ck_assert_int_eq(net_neigh_state(p, &who), NET_INCOMPLETE);
+    n = make_nd(f, our_mac, "fe80::2", "ff02::1", 136, 0, "2001:db8::2", peer_mac);
+    ck_assert_uint_eq(rx(p, f, n, r, sizeof(r)), 0);
+    ck_assert_uint_eq(net_counter(p, NET_RX_BAD), 2);
+    ck_assert_int_eq(net_neigh_state(p, &who), NET_STALE);
+    net_port_free(p);
+}
+END_TEST
+
 /* WIRE-16 echo over IPv6, and what of it is ignored. */
 START_TEST(wire_16_echo_v6)
 {
@@ -493,8 +658,36 @@ START_TEST(wire_16_echo_v6)
     ck_assert_uint_eq(rx(p, f, n, r, sizeof(r)), 0);
     n = make_icmp6(f, our_mac, "ff02::1", "2001:db8::1", 3, body, sizeof(body));
     ck_assert_uint_eq(rx(p, f, n, r, sizeof(r)), 0);
-    n = make_icmp6(f, our_mac, "2001:db8::2", "2001:db8::1", 3, body, 6);
+    n = make_icmp6(f, our_mac, "2001:db8::2", "2001:db8::1", 3, body, 7);
     ck_assert_uint_eq(rx(p, f, n, r, sizeof(r)), 0);
+    n = make_icmp6(f, our_mac, "2001:db8::1", "2001:db8::1", 3, body, 8); /* from ourselves */
+    ck_assert_uint_eq(rx(p, f, n, r, sizeof(r)), 0);
+    n = make_icmp6(f, our_mac, "192.0.2.1", "2001:db8::1", 3, body, 8); /* IPv4-mapped */
+    ck_assert_uint_eq(rx(p, f, n, r, sizeof(r)), 0);
+    ck_assert_uint_eq(net_counter(p, NET_RX_ECHO), 5);
+    ck_assert_uint_eq(net_counter(p, NET_TX_ECHO), 1);
+    n = make_icmp6(f, our_mac, "2001:db8::2", "2001:db8::1", 3, body, 8);
+    ck_assert_uint_ne(rx(p, f, n, r, sizeof(r)), 0);
+    body[1] = 1; /* code */
+    n = make_icmp6(f, our_mac, "2001:db8::2", "2001:db8::1", 3, body, 8);
+    ck_assert_uint_eq(rx(p, f, n, r, sizeof(r)), 0);
+    body[0] = 129; /* a reply, and an unknown type */
+    body[1] = 0;
+    n = make_icmp6(f, our_mac, "2001:db8::2", "2001:db8::1", 3, body, 8);
+    ck_assert_uint_eq(rx(p, f, n, r, sizeof(r)), 0);
+    body[0] = 128;
+    n = make_icmp6(f, our_mac, "2001:db8::2", "2001:db8::1", 3, body, 8);
+    f[14] = 0x50; /* version 5 */
+    ck_assert_uint_eq(rx(p, f, n, r, sizeof(r)), 0);
+    /* The MTU is the limit, and a reply needs room for itself and a tag. */
+    static uint8_t big[1600];
+    static uint8_t out[1600];
+    uint8_t long_body[1461] = {128};
+    n = make_icmp6(big, our_mac, "2001:db8::2", "2001:db8::1", 3, long_body, 1461);
+    ck_assert_uint_eq(rx(p, big, n, out, sizeof(out)), 0);
+    n = make_icmp6(big, our_mac, "2001:db8::2", "2001:db8::1", 3, long_body, 1460);
+    ck_assert_uint_eq(rx(p, big, n, out, n + 3), 0);
+    ck_assert_uint_eq(rx(p, big, n, out, n + 4), n);
     net_port_free(p);
 }
 END_TEST
@@ -570,7 +763,8 @@ START_TEST(sec_03_bad_config)
 }
 END_TEST
 
-UNIT_MAIN("net port", wire_07_arp_reply, sec_02_bad_arp, wire_04_vlan, wire_06_not_for_us,
+UNIT_MAIN("net port", wire_07_arp_reply, wire_07_arp_sender, wire_07_nd_options,
+          sec_02_bad_advertisement, sec_02_bad_arp, wire_04_vlan, wire_06_not_for_us,
           sec_02_address_conflict, wire_07_nd_reply, wire_07_dad_answered, sec_02_bad_nd,
           wire_12_echo_v4, sec_15_echo_ignored, sec_15_echo_rate, wire_16_echo_v6,
           gid_03_announcements, sec_03_bad_config)

@@ -9,6 +9,7 @@
 
 static struct vector vectors[VECTORS_MAX];
 static size_t vector_count;
+static json_t *root; /* kept: the strings of the vectors live in it */
 
 static void fail(const char *what)
 {
