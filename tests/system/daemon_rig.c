@@ -204,7 +204,7 @@ static void end_move(struct end *e, struct end *peer)
                      0);
     a.qp_state = URNIC_QPS_RTS;
     a.sq_psn = 77;
-    a.timeout = 8;
+    a.timeout = 14; /* 67 ms: the machine may be busy */
     a.retry_cnt = 7;
     a.rnr_retry = 7;
     a.max_rd_atomic = 8;

@@ -1,0 +1,576 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Clients that misbehave: each in a process of its own, on the same daemon and device as a
+ * well-behaved pair whose transfers must go on meanwhile, and whose memory must stay untouched.
+ * The hostile ones use liburnic's inside to get at the shared memory.
+ */
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "client.h"
+#include "daemon_rig.h"
+
+#define SIZE   (1u << 20)
+#define CHUNK  65536u
+#define ROUNDS 100u
+
+static struct rig rig;
+static struct end a, b; /* the well-behaved pair */
+
+static void setup(void)
+{
+    rig_start_pair(&rig, "");
+    end_open(&a, &rig, "urn0", SIZE);
+    end_open(&b, &rig, "urn1", SIZE);
+    end_qp(&a, URNIC_QPT_RC);
+    end_qp(&b, URNIC_QPT_RC);
+    end_connect(&a, &b);
+}
+
+static void teardown(void)
+{
+    end_close(&a);
+    end_close(&b);
+    rig_stop(&rig);
+}
+
+/* The well-behaved pair moves data, and it arrives right. */
+static void transfer(unsigned rounds)
+{
+    for (unsigned i = 0; i < rounds; i++) {
+        memset(a.mem, (int)(i + 1), CHUNK);
+        ck_assert_int_eq(end_post(&a, URNIC_WR_RDMA_WRITE, 0, CHUNK, b.mr->iova, b.mr->rkey, i), 0);
+        end_expect(&a, URNIC_WC_SUCCESS, i);
+        ck_assert(memcmp(a.mem, b.mem, CHUNK) == 0);
+        ck_assert(b.mem[CHUNK] == 0);
+    }
+}
+
+/* A child that runs fn until it is killed (or ends by itself: then with _exit(0)). */
+static pid_t hostile(void (*fn)(void))
+{
+    pid_t pid = fork();
+
+    ck_assert_int_ge(pid, 0);
+    if (pid == 0) {
+        fn();
+        _exit(0);
+    }
+    return pid;
+}
+
+static void finish(pid_t pid)
+{
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+    ck_assert_msg(rig_alive(&rig), "the daemon has died");
+}
+
+static int raw_connect(void)
+{
+    struct sockaddr_un sa = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+    memcpy(sa.sun_path, rig.socket, strlen(rig.socket) + 1);
+    ck_assert_int_eq(connect(fd, (const struct sockaddr *)&sa, sizeof(sa)), 0);
+    return fd;
+}
+
+static uint64_t counter(const char *device, const char *name)
+{
+    static union {
+        struct ipc_stats s;
+        uint8_t raw[IPC_MSG_MAX];
+    } reply;
+    struct ipc_by_device req = {.hdr.type = IPC_STATS};
+    struct ipc_hello hello;
+    uint64_t value = UINT64_MAX;
+    int fd = raw_connect();
+
+    memcpy(req.device, device, strlen(device) + 1);
+    ipc_hello_fill(&hello, 0);
+    ck_assert_int_eq(ipc_send(fd, &hello, sizeof(hello), NULL, 0, 0), 0);
+    ck_assert_int_gt(recv(fd, &reply, sizeof(reply), 0), 0);
+    ck_assert_int_eq(ipc_send(fd, &req, sizeof(req), NULL, 0, 0), 0);
+    ck_assert_int_gt(recv(fd, &reply, sizeof(reply), 0), (int)sizeof(reply.s));
+    for (uint32_t i = 0; i < reply.s.count; i++) {
+        if (strcmp(reply.s.counter[i].name, name) == 0)
+            value = reply.s.counter[i].value;
+    }
+    close(fd);
+    ck_assert_msg(value != UINT64_MAX, "no counter %s", name);
+    return value;
+}
+
+/* Wait until a counter has this value: the daemon has cleaned up. */
+static void settle(const char *device, const char *name, uint64_t value)
+{
+    uint64_t until = rig_now_ms() + 5000;
+
+    while (counter(device, name) != value) {
+        ck_assert_msg(rig_now_ms() < until, "%s stays at %llu, expected %llu", name,
+                      (unsigned long long)counter(device, name), (unsigned long long)value);
+        usleep(2000);
+    }
+}
+
+/* Two ends in the hostile process, connected. */
+static struct end x, y;
+
+static void hostile_pair(void)
+{
+    end_open(&x, &rig, "urn0", SIZE);
+    end_open(&y, &rig, "urn1", SIZE);
+    end_qp(&x, URNIC_QPT_RC);
+    end_qp(&y, URNIC_QPT_RC);
+    end_connect(&x, &y);
+}
+
+/* ---- killed in the middle -------------------------------------------------------------------- */
+
+static void writes_for_ever(void)
+{
+    hostile_pair();
+    for (uint64_t i = 0;; i++) {
+        struct urnic_wc wc[8];
+        end_post(&x, URNIC_WR_RDMA_WRITE, 0, SIZE, y.mr->iova, y.mr->rkey, i);
+        urnic_poll_cq(x.cq, 8, wc);
+    }
+}
+
+/* SHM-07: everything of a client that was killed in the middle of a transfer is freed, again and
+ * again, and others don't notice. */
+START_TEST(killed_in_transfer)
+{
+    uint64_t qps = counter("urn0", "qps"), mrs = counter("urn0", "mrs");
+
+    for (unsigned i = 0; i < 5; i++) {
+        pid_t pid = hostile(writes_for_ever);
+        transfer(ROUNDS / 5);
+        finish(pid);
+        transfer(ROUNDS / 5);
+        settle("urn0", "qps", qps);
+        settle("urn0", "mrs", mrs);
+        settle("urn1", "mrs", mrs);
+        settle("urn0", "contexts", 1);
+    }
+}
+END_TEST
+
+/* ---- rings ----------------------------------------------------------------------------------- */
+
+static uint32_t rng(void)
+{
+    static uint64_t s = 88172645463325252ull;
+
+    s ^= s << 13;
+    s ^= s >> 7;
+    s ^= s << 17;
+    return (uint32_t)(s >> 16);
+}
+
+static void scribbles(void)
+{
+    for (;;) {
+        hostile_pair();
+        uint8_t *sq = (uint8_t *)x.qp->sq.q;
+        size_t len = (size_t)ipc_queue_size(x.qp->sq.entries, x.qp->sq.stride);
+        for (unsigned i = 0; i < 200; i++) {
+            for (unsigned k = 0; k < len / 64; k++)
+                sq[rng() % len] = (uint8_t)rng();
+            if (i % 4 != 0) /* an index that is possible, so that entries are looked at */
+                atomic_store(&x.qp->sq.q->prod, atomic_load(&x.qp->sq.q->cons) + rng() % 8);
+            client_ring(x.ctx, x.qp->sq_doorbell);
+            uint8_t *cq = (uint8_t *)x.cq->view.ring;
+            for (unsigned k = 0; k < 64; k++)
+                cq[rng() % (192 + 64 * x.cq->view.entries)] = (uint8_t)rng();
+        }
+        urnic_destroy_qp(x.qp);
+        urnic_destroy_qp(y.qp);
+        x.qp = y.qp = NULL;
+        end_close(&x);
+        end_close(&y);
+    }
+}
+
+/* SHM-01 SHM-02 SHM-03 SHM-05: rings full of rubbish, lying indices. */
+START_TEST(scribbled_rings)
+{
+    pid_t pid = hostile(scribbles);
+
+    transfer(5 * ROUNDS);
+    finish(pid);
+    transfer(ROUNDS);
+}
+END_TEST
+
+/* SHM-02: an index further ahead than the ring is long kills that queue pair, with an event. */
+START_TEST(lying_index)
+{
+    struct urnic_async_event ev;
+
+    hostile_pair();
+    atomic_store(&x.qp->sq.q->prod, x.qp->sq.entries + 1);
+    client_ring(x.ctx, x.qp->sq_doorbell);
+    ck_assert_int_eq(urnic_get_async_event(x.ctx, &ev), 0);
+    ck_assert_int_eq(ev.type, URNIC_EVENT_QP_FATAL);
+    urnic_ack_async_event(&ev);
+    struct urnic_qp_attr attr;
+    ck_assert_int_eq(urnic_query_qp(x.qp, &attr), 0);
+    ck_assert_int_eq(attr.qp_state, URNIC_QPS_ERR);
+    transfer(10);
+    end_close(&x);
+    end_close(&y);
+}
+END_TEST
+
+/* ---- doorbells ------------------------------------------------------------------------------- */
+
+static void floods(void)
+{
+    hostile_pair();
+    for (;;) {
+        ipc_doorbell_push(x.ctx->db, x.ctx->db_slots, rng() % 4 ? x.qp->sq_doorbell : rng(),
+                          x.ctx->worker);
+        if (rng() % 64 == 0)
+            (void)!send(x.ctx->kick_fd, "x", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+    }
+}
+
+/* SHM-08: doorbells for queues that have nothing, or that don't exist, as fast as it can. */
+START_TEST(doorbell_flood)
+{
+    pid_t pid = hostile(floods);
+
+    transfer(ROUNDS);
+    finish(pid);
+    transfer(ROUNDS);
+    settle("urn0", "contexts", 1);
+}
+END_TEST
+
+/* ---- notifications --------------------------------------------------------------------------- */
+
+static void never_reads(void)
+{
+    hostile_pair();
+    /* Clearing the flag on our end must not make the daemon's end block. */
+    fcntl(x.channel->fd, F_SETFL, 0);
+    for (uint64_t i = 0;; i++) {
+        struct urnic_wc wc[8];
+        urnic_req_notify_cq(x.cq, false);
+        end_post(&x, URNIC_WR_RDMA_WRITE, 0, 8, y.mr->iova, y.mr->rkey, i);
+        urnic_poll_cq(x.cq, 8, wc);
+    }
+}
+
+/* CQ-06 EVT-04: a client that asks for events and never takes them. */
+START_TEST(full_channel)
+{
+    pid_t pid = hostile(never_reads);
+
+    usleep(300000);
+    transfer(2 * ROUNDS);
+    finish(pid);
+    transfer(ROUNDS);
+}
+END_TEST
+
+/* CQ-06: what the socket had no room for is owed, and comes when there is room. */
+START_TEST(owed_event)
+{
+    struct urnic_wc wc;
+    struct urnic_cq *cq;
+    unsigned sent = 0;
+
+    hostile_pair();
+    for (unsigned i = 0; i < 2000; i++) {
+        urnic_req_notify_cq(x.cq, false);
+        ck_assert_int_eq(end_post(&x, URNIC_WR_RDMA_WRITE, 0, 8, y.mr->iova, y.mr->rkey, i), 0);
+        end_wait(&x, &wc, 5000);
+        sent++;
+    }
+    fcntl(urnic_channel_fd(x.channel), F_SETFL, O_NONBLOCK);
+    unsigned got = 0;
+    uint64_t until = rig_now_ms() + 300;
+    while (rig_now_ms() < until) {
+        if (urnic_get_cq_event(x.channel, &cq, NULL) == 0) {
+            urnic_ack_cq_events(cq, 1);
+            got++;
+        }
+    }
+    ck_assert_uint_gt(got, 10);
+    ck_assert_uint_le(got, sent);
+    /* And now it works as on the first day. */
+    urnic_req_notify_cq(x.cq, false);
+    ck_assert_int_eq(end_post(&x, URNIC_WR_RDMA_WRITE, 0, 8, y.mr->iova, y.mr->rkey, 1), 0);
+    struct pollfd p = {.fd = urnic_channel_fd(x.channel), .events = POLLIN};
+    ck_assert_int_eq(poll(&p, 1, 5000), 1);
+    end_wait(&x, &wc, 5000);
+    ck_assert_int_eq(urnic_get_cq_event(x.channel, &cq, NULL), 0);
+    urnic_ack_cq_events(cq, 1);
+    end_close(&x);
+    end_close(&y);
+}
+END_TEST
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+static int foreign(struct end *e, struct urnic_mr **mr)
+{
+    int fd = memfd_create("foreign", MFD_CLOEXEC);
+
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(ftruncate(fd, SIZE), 0);
+    ck_assert_int_eq(urnic_reg_mr_fd(e->pd, fd, 0, SIZE, 0x10000, END_ACCESS, mr), 0);
+    return fd;
+}
+
+/* MR-12: an object that is cut off under a region: the peer gets an access error, the daemon lives.
+ */
+START_TEST(truncated_target)
+{
+    struct urnic_mr *mr;
+
+    hostile_pair();
+    int fd = foreign(&y, &mr);
+    ck_assert_int_eq(end_post(&x, URNIC_WR_RDMA_WRITE, 0, CHUNK, 0x10000, mr->rkey, 1), 0);
+    end_expect(&x, URNIC_WC_SUCCESS, 1);
+    ck_assert_int_eq(ftruncate(fd, 0), 0);
+    ck_assert_int_eq(end_post(&x, URNIC_WR_RDMA_WRITE, 0, CHUNK, 0x10000, mr->rkey, 2), 0);
+    end_expect(&x, URNIC_WC_REM_ACCESS_ERR, 2);
+    ck_assert_uint_ge(counter("urn1", "copy_fault"), 1);
+    transfer(10);
+    ck_assert_int_eq(urnic_destroy_qp(y.qp), 0);
+    y.qp = NULL;
+    ck_assert_int_eq(urnic_dereg_mr(mr), 0);
+    close(fd);
+    end_close(&x);
+    end_close(&y);
+}
+END_TEST
+
+/* MR-12: the same as the source of a WRITE and of a peer's READ, and as the target of an atomic. */
+START_TEST(truncated_source)
+{
+    struct urnic_mr *mr;
+    const unsigned cases = 3;
+
+    for (unsigned i = 0; i < cases; i++) {
+        hostile_pair();
+        struct end *owner = i == 0 ? &x : &y;
+        int fd = foreign(owner, &mr);
+        ck_assert_int_eq(ftruncate(fd, 4096), 0);
+        if (i == 0) {
+            const struct urnic_sge sge = {.addr = 0x14000, .length = 4096, .lkey = mr->lkey};
+            const struct urnic_send_wr wr = {
+                .wr_id = 5,
+                .sg_list = &sge,
+                .num_sge = 1,
+                .opcode = URNIC_WR_RDMA_WRITE,
+                .send_flags = URNIC_SEND_SIGNALED,
+                .rdma = {.remote_addr = y.mr->iova, .rkey = y.mr->rkey},
+            };
+            ck_assert_int_eq(urnic_post_send(x.qp, &wr, NULL), 0);
+            end_expect(&x, URNIC_WC_LOC_PROT_ERR, 5);
+        } else {
+            ck_assert_int_eq(end_post(&x,
+                                      i == 1 ? URNIC_WR_RDMA_READ : URNIC_WR_ATOMIC_FETCH_AND_ADD,
+                                      0, 8, 0x14000, mr->rkey, 5),
+                             0);
+            end_expect(&x, URNIC_WC_REM_ACCESS_ERR, 5);
+        }
+        transfer(5);
+        ck_assert_int_eq(urnic_destroy_qp(owner->qp), 0);
+        owner->qp = NULL;
+        ck_assert_int_eq(urnic_dereg_mr(mr), 0);
+        close(fd);
+        end_close(&x);
+        end_close(&y);
+    }
+}
+END_TEST
+
+static void truncates(void)
+{
+    for (;;) {
+        struct urnic_mr *mr;
+        hostile_pair();
+        int fd = foreign(&y, &mr);
+        for (unsigned i = 0; i < 20; i++) {
+            struct urnic_wc wc[8];
+            end_post(&x, URNIC_WR_RDMA_WRITE, 0, CHUNK, 0x10000, mr->rkey, i);
+            end_post(&x, URNIC_WR_RDMA_READ, 0, CHUNK, 0x10000, mr->rkey, i);
+            (void)!fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, SIZE / 2);
+            (void)!ftruncate(fd, rng() % SIZE);
+            (void)!ftruncate(fd, SIZE);
+            urnic_poll_cq(x.cq, 8, wc);
+        }
+        urnic_destroy_qp(x.qp);
+        urnic_destroy_qp(y.qp);
+        x.qp = y.qp = NULL;
+        urnic_dereg_mr(mr);
+        close(fd);
+        end_close(&x);
+        end_close(&y);
+    }
+}
+
+/* MR-12: cut and punched again and again, in the middle of transfers. */
+START_TEST(truncating_race)
+{
+    pid_t pid = hostile(truncates);
+
+    transfer(3 * ROUNDS);
+    finish(pid);
+    transfer(ROUNDS);
+}
+END_TEST
+
+/* MR-12: only tmpfs and hugetlbfs; only what is there; only what may be written. */
+START_TEST(refused_memory)
+{
+    struct urnic_mr *mr;
+    char path[] = "/var/tmp/urnic-XXXXXX";
+    int disk = mkstemp(path), fd = memfd_create("short", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+    ck_assert_int_ge(disk, 0);
+    unlink(path);
+    ck_assert_int_eq(ftruncate(disk, SIZE), 0);
+    ck_assert_int_eq(ftruncate(fd, 4096), 0);
+    ck_assert_int_eq(urnic_reg_mr_fd(a.pd, fd, 0, 8192, 0, END_ACCESS, &mr), -EFAULT);
+    ck_assert_int_eq(urnic_reg_mr_fd(a.pd, fd, 8192, 1, 0, END_ACCESS, &mr), -EFAULT);
+    ck_assert_int_eq(urnic_reg_mr_fd(a.pd, fd, UINT64_MAX, 2, 0, END_ACCESS, &mr), -EFAULT);
+    ck_assert_int_eq(fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE), 0);
+    ck_assert_int_eq(urnic_reg_mr_fd(a.pd, fd, 0, 4096, 0, END_ACCESS, &mr), -EACCES);
+    ck_assert_int_eq(urnic_reg_mr_fd(a.pd, fd, 0, 4096, 0, URNIC_ACCESS_REMOTE_READ, &mr), 0);
+    ck_assert_int_eq(urnic_dereg_mr(mr), 0);
+    int rc = urnic_reg_mr_fd(a.pd, disk, 0, SIZE, 0, END_ACCESS, &mr);
+    ck_assert_msg(rc == -EINVAL || rc == 0, "a file on disk: %d", rc);
+    if (rc == 0) /* /var/tmp is a tmpfs here */
+        urnic_dereg_mr(mr);
+    close(fd);
+    close(disk);
+    transfer(10);
+}
+END_TEST
+
+/* ---- the control socket ---------------------------------------------------------------------- */
+
+static void says_rubbish(void)
+{
+    for (;;) {
+        int fd = raw_connect();
+        struct ipc_hello hello;
+        uint8_t buf[512];
+        ipc_hello_fill(&hello, ~0ull);
+        if (rng() % 8)
+            (void)!send(fd, &hello, sizeof(hello), MSG_NOSIGNAL);
+        if (rng() % 2) {
+            struct ipc_ctx_open open = {.hdr.type = IPC_CTX_OPEN, .device = "urn0", .worker = -1};
+            (void)!send(fd, &open, sizeof(open), MSG_NOSIGNAL);
+        }
+        for (unsigned i = 0; i < 100; i++) {
+            size_t len = rng() % sizeof(buf);
+            for (size_t k = 0; k < len; k++)
+                buf[k] = rng() % 3 ? 0 : (uint8_t)rng();
+            struct ipc_hdr hdr = {.type = (uint16_t)(rng() % (IPC_TYPE_MAX + 2))};
+            if (len >= sizeof(hdr))
+                memcpy(buf, &hdr, sizeof(hdr));
+            for (size_t k = sizeof(hdr); k + 4 <= len; k += 4)
+                if (rng() % 2)
+                    memcpy(buf + k, &(uint32_t){rng() % 6}, 4);
+            if (send(fd, buf, len, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 && errno != EAGAIN)
+                break;
+            if (rng() % 2)
+                (void)!recv(fd, buf, sizeof(buf), MSG_DONTWAIT);
+        }
+        close(fd);
+    }
+}
+
+/* SEC-03: every request type with random content, with and without a hello and a context. */
+START_TEST(rubbish_requests)
+{
+    pid_t pid = hostile(says_rubbish);
+
+    transfer(5 * ROUNDS);
+    finish(pid);
+    settle("urn0", "contexts", 1);
+    settle("urn0", "qps", 1);
+    transfer(10);
+}
+END_TEST
+
+/* ---- the daemon dies ------------------------------------------------------------------------- */
+
+/* EVT-01: clients of a daemon that was killed get DEVICE_FATAL within a second, and nothing hangs.
+ */
+START_TEST(daemon_killed)
+{
+    struct urnic_async_event ev = {0};
+    struct urnic_cq *cq;
+    struct pollfd p = {.fd = urnic_async_fd(a.ctx), .events = POLLIN};
+    struct pollfd ch = {.fd = urnic_channel_fd(a.channel), .events = POLLIN};
+    uint64_t before = rig_now_ms();
+
+    transfer(10);
+    rig_kill(&rig);
+    ck_assert_int_eq(poll(&p, 1, 1000), 1);
+    ck_assert_int_eq(urnic_get_async_event(a.ctx, &ev), 0);
+    ck_assert_int_eq(ev.type, URNIC_EVENT_DEVICE_FATAL);
+    ck_assert_int_eq(poll(&ch, 1, 1000), 1);
+    ck_assert_int_eq(urnic_get_cq_event(a.channel, &cq, NULL), -ENODEV);
+    ck_assert_uint_lt(rig_now_ms() - before, 5000);
+    end_close(&a);
+    end_close(&b);
+}
+END_TEST
+
+static Suite *suite(void)
+{
+    Suite *s = suite_create("hostile_client");
+    TCase *t = tcase_create("hostile"), *k = tcase_create("killed");
+
+    tcase_set_timeout(t, 60);
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_add_test(t, killed_in_transfer);
+    tcase_add_test(t, scribbled_rings);
+    tcase_add_test(t, lying_index);
+    tcase_add_test(t, doorbell_flood);
+    tcase_add_test(t, full_channel);
+    tcase_add_test(t, owed_event);
+    tcase_add_test(t, truncated_target);
+    tcase_add_test(t, truncated_source);
+    tcase_add_test(t, truncating_race);
+    tcase_add_test(t, refused_memory);
+    tcase_add_test(t, rubbish_requests);
+    suite_add_tcase(s, t);
+
+    tcase_set_timeout(k, 30);
+    tcase_add_checked_fixture(k, setup, NULL);
+    tcase_add_test(k, daemon_killed);
+    suite_add_tcase(s, k);
+    return s;
+}
+
+int main(void)
+{
+    SRunner *r = srunner_create(suite());
+
+    srunner_run_all(r, CK_ENV);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
