@@ -202,7 +202,7 @@ static uint64_t retransmits_of(uint32_t qpn, const char *device)
 static int transfer(struct copy_end *e, const struct job *j, int fd, uint64_t size,
                     struct outcome *o)
 {
-    struct copy_msg msg = {.type = j->put ? COPY_PUT : COPY_GET, .size = size}, ready;
+    struct copy_msg msg = {.type = j->put ? COPY_PUT : COPY_GET, .size = size}, ready = {0};
     snprintf(msg.text, sizeof msg.text, "%s", j->path);
     int rc = copy_send(e, &msg);
     if (rc == 0)

@@ -250,6 +250,8 @@ void neigh_learn(struct net_port *p, const struct wire_addr *addr, const uint8_t
         p->counters[NET_NEIGH_EVICTED]++;
     }
     n = create(p, addr, false);
+    if (!n)
+        return;
     memcpy(n->mac, mac, 6);
     set_state(p, n, NET_STALE, NET_NEVER);
 }
