@@ -203,7 +203,7 @@ static unsigned execute(struct fake *f, struct obj *qp, const struct ipc_send *s
     default:
         *len = gather(s, data);
     }
-    if (s->wr.opcode == IPC_WR_RDMA_WRITE || s->wr.opcode == IPC_WR_RDMA_WRITE_IMM)
+    if (*len && (s->wr.opcode == IPC_WR_RDMA_WRITE || s->wr.opcode == IPC_WR_RDMA_WRITE_IMM))
         memcpy(remote, data, *len);
     if (s->wr.opcode == IPC_WR_RDMA_WRITE)
         return 0;
