@@ -1,0 +1,78 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# The examples of doc/examples, each as two programs against one daemon with two devices on an emulated
+# link.
+#
+#     test_examples.sh URNICD EXAMPLES_FOLDER [EXAMPLE ...]
+set -euo pipefail
+
+urnicd=$1 folder=$2
+shift 2
+dir=$(mktemp -d /tmp/urnic-examples-XXXXXX)
+pids=()
+
+cleanup() {
+    local pid
+    for pid in "${pids[@]}"; do
+        kill "$pid" 2>/dev/null && wait "$pid" 2>/dev/null || true
+    done
+    rm -rf "$dir"
+}
+trap cleanup EXIT
+
+fail() {
+    echo "$1"
+    tail -n 40 "$dir"/*.log "$dir"/*.out 2>/dev/null
+    exit 1
+}
+
+# wait_for TEXT FILE: until a line of the file has the text, ten seconds at most
+wait_for() {
+    local i
+    for ((i = 0; i < 200; i++)); do
+        grep -q "$1" "$2" 2>/dev/null && return 0
+        sleep 0.05
+    done
+    fail "no \"$1\" in $(basename "$2")"
+}
+
+export URNIC_SOCKET=$dir/sock
+"$urnicd" --foreground --socket "$URNIC_SOCKET" --seed 1 \
+    --device name=urn0,port=mem:examples,addr=10.0.0.1/24 \
+    --device name=urn1,port=mem:examples,addr=10.0.0.2/24 >"$dir/urnicd.log" 2>&1 &
+pids+=($!)
+for ((i = 0; i < 200; i++)); do
+    [[ -S $URNIC_SOCKET ]] && break
+    sleep 0.05
+done
+[[ -S $URNIC_SOCKET ]] || fail "the daemon doesn't start"
+
+# run EXAMPLE CLIENT_SAYS SERVER_SAYS: server on urn0, client on urn1
+run() {
+    local name=$1 server number
+    timeout 30 "$folder/example-$name" -d urn0 >"$dir/$name.server.out" 2>&1 &
+    server=$!
+    pids+=("$server")
+    wait_for listening "$dir/$name.server.out"
+    number=$(sed -n 's/.*queue pair //p' "$dir/$name.server.out")
+    # shellcheck disable=SC2086 # number is one word or none
+    timeout 30 "$folder/example-$name" -d urn1 10.0.0.1 $number >"$dir/$name.client.out" 2>&1 ||
+        fail "$name: the client failed"
+    wait "$server" || fail "$name: the server failed"
+    grep -q "$2" "$dir/$name.client.out" || fail "$name: the client doesn't say \"$2\""
+    grep -q "$3" "$dir/$name.server.out" || fail "$name: the server doesn't say \"$3\""
+    echo "$name: $(tail -n 1 "$dir/$name.client.out")"
+}
+
+wanted() {
+    [[ $# -eq 1 || " ${*:2} " == *" $1 "* ]]
+}
+
+wanted pingpong "$@" && run pingpong "1000 rounds" "answered 1000 messages"
+wanted remote_buffer "$@" &&
+    run remote_buffer 'read back 1048576 octets; the last word is "done"' 'left "done"'
+wanted counter "$@" && run counter "drew 100 tickets; held the lock: yes" "counter 100, lock 0"
+wanted datagrams "$@" && run datagrams "10 answers" "answered 10 datagrams"
+kill -0 "${pids[0]}" || fail "the daemon has died"
+exit 0
