@@ -188,14 +188,13 @@ static int set_worker(struct config_device *d, const char *key, const char *v, c
     return 0;
 }
 
+/* Only one way for now; the key is here so that a configuration says what it relies on. */
 static int set_neigh(struct config_device *d, const char *key, const char *v, char *err)
 {
-    if (strcmp(v, "own") == 0)
-        d->neigh = NEIGH_OWN;
-    else if (strcmp(v, "kernel") == 0)
-        d->neigh = NEIGH_KERNEL;
-    else
-        return config_fail(err, "%s=%s: want own or kernel", key, v);
+    (void)d;
+    if (strcmp(v, "own") != 0)
+        return config_fail(err, "%s=%s: want own: the daemon answers ARP and ND for its addresses",
+                           key, v);
     return 0;
 }
 

@@ -20,7 +20,6 @@
 #define CONFIG_ERR     512u
 
 enum config_idle { IDLE_AUTO, IDLE_POLL };
-enum config_neigh { NEIGH_OWN, NEIGH_KERNEL };
 
 struct config_addr {
     struct wire_addr ip;
@@ -38,8 +37,7 @@ struct config_device {
     uint16_t vlan;  /* 0 = untagged */
     uint8_t mac[6]; /* zero = the port's, or one made from the name */
     char cc[16];
-    int worker; /* -1 = spread */
-    enum config_neigh neigh;
+    int worker;    /* -1 = spread */
     bool loopback; /* accept 127/8 and ::1 as addresses */
 };
 

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The daemon's configuration: what is accepted, and what an error says.
+ */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "config.h"
+#include "options.h"
+
+static const struct {
+    const char *text;
+    const char *port, *name;
+    unsigned naddr;
+    const char *error; /* must be in the message; NULL = good */
+} devices[] = {
+    {"name=urn0,port=mem:L,addr=10.0.0.1/24", "mem:L", "urn0", 1, NULL},
+    {"port=mem:L,loss=0.1,delay=5us,addr=10.0.0.1/24;fd00::1/64", "mem:L,loss=0.1,delay=5us", "", 2,
+     NULL},
+    {"port=memif:/a,role=server", "memif:/a,role=server", "", 0, NULL},
+    {"addr=10.0.0.1,port=mem:x,mtu=9000,vlan=7,worker=1,mac=02:00:00:00:00:01", "mem:x", "", 1,
+     NULL},
+    {"colour=red", NULL, NULL, 0, "colour"},
+    {"port=nonsense", NULL, NULL, 0, "port=nonsense"},
+    {"addr=10.0.0.1/33", NULL, NULL, 0, "addr=10.0.0.1/33"},
+    {"addr=fd00::1/129", NULL, NULL, 0, "fd00::1/129"},
+    {"addr=224.0.0.1/24", NULL, NULL, 0, "multicast"},
+    {"addr=ten", NULL, NULL, 0, "addr=ten"},
+    {"mtu=99999", NULL, NULL, 0, "mtu=99999"},
+    {"mtu=100", NULL, NULL, 0, "mtu=100"},
+    {"vlan=4095", NULL, NULL, 0, "vlan=4095"},
+    {"mac=01:00:00:00:00:01", NULL, NULL, 0, "unicast"},
+    {"mac=02:00:00:00:00", NULL, NULL, 0, "mac="},
+    {"worker=99", NULL, NULL, 0, "worker=99"},
+    {"name=a b", NULL, NULL, 0, "name=a b"},
+    {"name=0123456789abcdef0", NULL, NULL, 0, "name="},
+    {"gw=10.0.0.1;10.0.0.2", NULL, NULL, 0, "one gateway"},
+    {"neigh=kernel", NULL, NULL, 0, "neigh=kernel"},
+};
+
+START_TEST(device_flags)
+{
+    struct config_device d;
+    char err[CONFIG_ERR] = "";
+
+    config_device_init(&d);
+    int rc = config_device_parse(&d, devices[_i].text, err);
+    if (devices[_i].error) {
+        ck_assert_int_lt(rc, 0);
+        ck_assert_msg(strstr(err, devices[_i].error) != NULL, "the message is: %s", err);
+        return;
+    }
+    ck_assert_msg(rc == 0, "%s", err);
+    ck_assert_str_eq(d.port, devices[_i].port);
+    ck_assert_str_eq(d.name, devices[_i].name);
+    ck_assert_uint_eq(d.naddr, devices[_i].naddr);
+}
+END_TEST
+
+static const struct {
+    const char *json;
+    const char *error;
+} files[] = {
+    {"{\"devices\": [{\"port\": \"mem:a\", \"addr\": [\"10.0.0.1/24\", \"fd00::1/64\"]}]}", NULL},
+    {"{\"workers\": 2, \"idle\": \"poll\", \"cpu\": [0, 1], \"devices\": [{\"port\": \"mem:a\"}]}",
+     NULL},
+    {"{\"workers\": 2,", "config="},
+    {"[]", "JSON object"},
+    {"{\"workers\": \"many\", \"devices\": [{\"port\": \"mem:a\"}]}", "workers=many"},
+    {"{\"wrokers\": 2}", "wrokers"},
+    {"{\"devices\": {}}", "devices"},
+    {"{\"devices\": [{\"port\": \"mem:a\", \"mtu\": {}}]}", "devices[0].mtu"},
+    {"{\"devices\": [{\"port\": \"mem:a\"}, {\"port\": \"mem:a\", \"vlan\": 5000}]}", "devices[1]"},
+    {"{\"devices\": []}", "no device"},
+    {"{\"devices\": [{\"addr\": \"10.0.0.1/24\"}]}", "no port"},
+    {"{\"devices\": [{\"name\": \"a\", \"port\": \"mem:a\"}, {\"name\": \"a\", \"port\": "
+     "\"mem:a\"}]}",
+     "twice"},
+    {"{\"workers\": 1, \"devices\": [{\"port\": \"mem:a\", \"worker\": 1}]}", "worker=1"},
+};
+
+static int check_file(const char *json, struct config *c, char *err, const char *flag,
+                      const char *value)
+{
+    char path[] = "/tmp/urnic-config-XXXXXX";
+    int fd = mkstemp(path);
+    enum options_what what;
+
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(write(fd, json, strlen(json)), (ssize_t)strlen(json));
+    close(fd);
+    char *argv[] = {(char[]){"urnicd"}, (char[]){"--config"}, path, NULL, NULL, NULL};
+    int argc = 3;
+    char f[64], v[128];
+    if (flag) {
+        snprintf(f, sizeof(f), "%s", flag);
+        snprintf(v, sizeof(v), "%s", value);
+        argv[argc++] = f;
+        argv[argc++] = v;
+    }
+    int rc = options_parse(argc, argv, c, &what, err);
+    unlink(path);
+    return rc;
+}
+
+START_TEST(config_files)
+{
+    static struct config c;
+    char err[CONFIG_ERR] = "";
+    int rc = check_file(files[_i].json, &c, err, NULL, NULL);
+
+    if (!files[_i].error) {
+        ck_assert_msg(rc == 0, "%s", err);
+        ck_assert_str_eq(c.dev[0].name, "urn0");
+        return;
+    }
+    ck_assert_int_lt(rc, 0);
+    ck_assert_msg(strstr(err, files[_i].error) != NULL, "the message is: %s", err);
+}
+END_TEST
+
+START_TEST(flags_win)
+{
+    static struct config c;
+    static const char json[] = "{\"workers\": 2, \"devices\": [{\"port\": \"mem:a\"}]}";
+    char err[CONFIG_ERR] = "";
+
+    ck_assert_int_eq(check_file(json, &c, err, "--workers", "5"), 0);
+    ck_assert_uint_eq(c.workers, 5);
+    ck_assert_str_eq(c.dev[0].port, "mem:a");
+    ck_assert_int_eq(check_file(json, &c, err, "--port", "mem:b"), 0);
+    ck_assert_uint_eq(c.ndev, 1);
+    ck_assert_str_eq(c.dev[0].port, "mem:b");
+    ck_assert_uint_eq(c.workers, 2);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("config");
+    TCase *t = tcase_create("config");
+    SRunner *r = srunner_create(s);
+
+    tcase_add_loop_test(t, device_flags, 0, (int)(sizeof(devices) / sizeof(devices[0])));
+    tcase_add_loop_test(t, config_files, 0, (int)(sizeof(files) / sizeof(files[0])));
+    tcase_add_test(t, flags_win);
+    suite_add_tcase(s, t);
+    srunner_run_all(r, CK_ENV);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

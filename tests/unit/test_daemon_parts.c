@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The daemon's small tables: GIDs, handles, queue slabs, guarded memory.
+ */
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "gid.h"
+#include "handle.h"
+#include "limits.h"
+#include "memory.h"
+#include "qslab.h"
+
+/* ---- GIDs ------------------------------------------------------------------------------------ */
+
+static struct wire_addr ip(const char *s)
+{
+    struct wire_addr a;
+
+    ck_assert_int_eq(wire_addr_parse(s, &a), 0);
+    return a;
+}
+
+/* GID-01 GID-03: link-local at 0/1, the first IPv4 at 2/3 whatever was added before it. */
+START_TEST(gid_places)
+{
+    static const uint8_t mac[6] = {0x02, 0x11, 0x22, 0x33, 0x44, 0x55};
+    const struct wire_addr local = ip("fe80::11:22ff:fe33:4455"), six = ip("fd00::1"),
+                           four = ip("10.0.0.1"), other = ip("10.0.1.1");
+    struct gid_table t;
+
+    gid_init(&t, mac);
+    ck_assert(memcmp(gid_at(&t, 0)->addr.b, local.b, 16) == 0);
+    ck_assert(gid_at(&t, 0) == gid_at(&t, 1));
+    ck_assert_ptr_null(gid_at(&t, 2));
+    ck_assert_int_eq(gid_add(&t, &six, 64), 4);
+    ck_assert_int_eq(gid_add(&t, &four, 24), 2);
+    ck_assert_int_eq(gid_add(&t, &other, 24), 6);
+    ck_assert_int_eq(gid_add(&t, &four, 24), -EEXIST);
+    ck_assert_int_eq(gid_find(&t, &four), 3);
+    ck_assert_int_eq(gid_del(&t, &local), -EPERM);
+    ck_assert_int_eq(gid_del(&t, &six), 0);
+    ck_assert_int_eq(gid_del(&t, &six), -ENOENT);
+    ck_assert_int_eq(gid_find(&t, &other), 7); /* keeps its index */
+    ck_assert_ptr_null(gid_at(&t, GID_ENTRIES));
+}
+END_TEST
+
+/* WIRE-28: the source is on the destination's subnet, and of its family and scope. */
+START_TEST(gid_sources)
+{
+    static const uint8_t mac[6] = {0x02, 0, 0, 0, 0, 1};
+    static const struct {
+        const char *remote, *source;
+    } cases[] = {
+        {"10.0.0.9", "10.0.0.1"}, {"10.0.1.9", "10.0.1.1"},   {"192.0.2.1", "10.0.0.1"},
+        {"fd00::9", "fd00::1"},   {"2001:db8::1", "fd00::1"}, {"fe80::9", "fe80::ff:fe00:1"},
+        {"10.0.1.1", "10.0.1.1"},
+    };
+    const struct wire_addr a = ip("10.0.0.1"), b = ip("10.0.1.1"), c = ip("fd00::1");
+    struct gid_table t;
+
+    gid_init(&t, mac);
+    gid_add(&t, &a, 24);
+    gid_add(&t, &b, 25);
+    gid_add(&t, &c, 64);
+    for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const struct wire_addr remote = ip(cases[i].remote), want = ip(cases[i].source);
+        const struct gid_entry *e = gid_source(&t, &remote);
+        ck_assert_msg(e && memcmp(e->addr.b, want.b, 16) == 0, "to %s", cases[i].remote);
+    }
+}
+END_TEST
+
+/* ---- handles --------------------------------------------------------------------------------- */
+
+/* SHM-09: a stale handle, or one of another kind, is nobody. */
+START_TEST(handle_reuse)
+{
+    struct handle_table t;
+    uint32_t first, h, seen = 0;
+    int x, y;
+
+    handle_init(&t);
+    ck_assert_ptr_null(handle_get(&t, HANDLE_QP, 0));
+    ck_assert_int_eq(handle_add(&t, HANDLE_QP, &x, &first), 0);
+    ck_assert_uint_ne(first, 0);
+    ck_assert_ptr_eq(handle_get(&t, HANDLE_QP, first), &x);
+    ck_assert_ptr_null(handle_get(&t, HANDLE_CQ, first));
+    ck_assert_ptr_null(handle_get(&t, HANDLE_QP, first + 1));
+    handle_del(&t, first);
+    for (unsigned i = 0; i < 50; i++) {
+        ck_assert_int_eq(handle_add(&t, HANDLE_CQ, &y, &h), 0);
+        ck_assert_uint_ne(h, first); /* others first */
+    }
+    ck_assert_ptr_null(handle_get(&t, HANDLE_QP, first));
+    h = 0;
+    while (handle_each(&t, HANDLE_CQ, &h)) {
+        handle_del(&t, h);
+        seen++;
+    }
+    ck_assert_uint_eq(seen, 50);
+    ck_assert_uint_eq(t.count[HANDLE_CQ], 0);
+    handle_fini(&t);
+}
+END_TEST
+
+/* SEC-22: the quota. */
+START_TEST(handle_quota)
+{
+    struct handle_table t;
+    uint32_t h;
+    int x, rc = 0;
+
+    handle_init(&t);
+    for (unsigned i = 0; i < QUOTA_HANDLES + 1 && rc == 0; i++)
+        rc = handle_add(&t, HANDLE_MR, &x, &h);
+    ck_assert_int_eq(rc, -EDQUOT);
+    handle_del(&t, 5);
+    ck_assert_int_eq(handle_add(&t, HANDLE_MR, &x, &h), 0);
+    ck_assert_uint_eq(h, 5);
+    handle_fini(&t);
+}
+END_TEST
+
+/* ---- queue slabs ----------------------------------------------------------------------------- */
+
+static bool all(const uint8_t *p, unsigned value, uint64_t n)
+{
+    for (uint64_t i = 0; i < n; i++) {
+        if (p[i] != value)
+            return false;
+    }
+    return true;
+}
+
+/* SEC-04: places don't overlap, and come zeroed, also used ones. */
+START_TEST(qslab_places)
+{
+    enum { N = 64 };
+    struct qslab_list l = {0};
+    struct slab_place p[N] = {{0}};
+    uint32_t seed = 1;
+
+    for (unsigned round = 0; round < 2000; round++) {
+        unsigned i = (seed = seed * 1664525u + 1013904223u) >> 26;
+        if (p[i].slab) {
+            const uint8_t *at = qslab_at(&p[i]);
+            ck_assert(all(at, i + 1, p[i].size));
+            qslab_free(&p[i]);
+            ck_assert_ptr_null(p[i].slab);
+            continue;
+        }
+        uint64_t size = 192 + (seed % 7 == 0 ? 200000 : seed % 5000);
+        ck_assert_int_eq(qslab_alloc(&l, size, &p[i]), 0);
+        uint8_t *at = qslab_at(&p[i]);
+        ck_assert_uint_eq((uintptr_t)at % 64, 0);
+        ck_assert(all(at, 0, p[i].size));
+        memset(at, (int)i + 1, p[i].size);
+    }
+    for (unsigned i = 0; i < N; i++)
+        qslab_free(&p[i]);
+    qslab_fini(&l);
+    ck_assert_uint_eq(memory_count(), 0);
+}
+END_TEST
+
+START_TEST(qslab_descriptor_once)
+{
+    struct qslab_list l = {0};
+    struct slab_place a, b;
+    struct ipc_where w;
+
+    ck_assert_int_eq(qslab_alloc(&l, 1000, &a), 0);
+    ck_assert_int_eq(qslab_alloc(&l, 1000, &b), 0);
+    ck_assert_int_ge(qslab_where(&a, &w), 0);
+    ck_assert_uint_ne(w.slab_size, 0);
+    ck_assert_int_eq(qslab_where(&b, &w), -1);
+    ck_assert_uint_eq(w.slab_size, 0);
+    ck_assert_uint_eq(w.slab, 1);
+    qslab_free(&a);
+    qslab_free(&b);
+    qslab_fini(&l);
+}
+END_TEST
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+/* MR-12: pages that vanish: every access fails, nobody dies, other mappings are untouched. */
+START_TEST(memory_survives_truncation)
+{
+    struct memory *m, *other;
+    uint8_t buf[64] = {1};
+    uint64_t orig;
+    int fd = memfd_create("t", MFD_CLOEXEC), slab;
+
+    ck_assert_int_eq(memory_init(), 0);
+    ck_assert_int_eq(ftruncate(fd, 8192), 0);
+    ck_assert_int_eq(memory_foreign(fd, 0, 8192, true, &m), 0);
+    ck_assert_int_eq(memory_slab("o", 4096, &other, &slab), 0);
+    const struct mem_piece p = {.obj = m, .off = 4096, .len = 64}, q = {other, 0, 64};
+    ck_assert_int_eq(memory_put(&p, buf), 0);
+    ck_assert_int_eq(memory_put(&q, buf), 0);
+    ck_assert_int_eq(ftruncate(fd, 0), 0);
+    ck_assert_int_eq(memory_get(buf, &p), -EFAULT);
+    ck_assert_int_eq(memory_put(&p, buf), -EFAULT);
+    ck_assert_int_eq(memory_fadd(&p, 1, &orig), -EFAULT);
+    ck_assert_int_eq(memory_cas(&p, 0, 1, &orig), -EFAULT);
+    ck_assert_int_eq(memory_get(buf, &q), 0);
+    ck_assert_uint_eq(buf[0], 1);
+    memory_free(m);
+    memory_free(other);
+    ck_assert_uint_eq(memory_count(), 0);
+    close(fd);
+    close(slab);
+}
+END_TEST
+
+/* SHM-04: a slab's size is sealed. MR-04: nothing outside a mapping is ever touched. */
+START_TEST(memory_bounds)
+{
+    struct memory *m;
+    uint8_t buf[64];
+    uint64_t orig;
+    int fd;
+
+    ck_assert_int_eq(memory_slab("s", 4096, &m, &fd), 0);
+    ck_assert_int_lt(ftruncate(fd, 0), 0);
+    ck_assert_int_lt(ftruncate(fd, 8192), 0);
+    ck_assert_int_lt(fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE), 0);
+    static const uint64_t off[] = {4096 - 63, 4096, UINT64_MAX, UINT64_MAX - 63};
+    for (unsigned i = 0; i < 4; i++) {
+        const struct mem_piece p = {.obj = m, .off = off[i], .len = 64};
+        ck_assert_int_eq(memory_get(buf, &p), -EFAULT);
+        ck_assert_int_eq(memory_put(&p, buf), -EFAULT);
+    }
+    const struct mem_piece odd = {.obj = m, .off = 4, .len = 8}, even = {m, 8, 8};
+    ck_assert_int_eq(memory_fadd(&odd, 1, &orig), -EFAULT);
+    ck_assert_int_eq(memory_fadd(&even, 5, &orig), 0);
+    ck_assert_uint_eq(orig, 0);
+    ck_assert_int_eq(memory_cas(&even, 5, 9, &orig), 0);
+    ck_assert_uint_eq(orig, 5);
+    ck_assert_int_eq(memory_cas(&even, 5, 1, &orig), 0);
+    ck_assert_uint_eq(orig, 9);
+    memory_free(m);
+    close(fd);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("daemon_parts");
+    TCase *t = tcase_create("parts");
+    SRunner *r = srunner_create(s);
+
+    tcase_set_timeout(t, 30);
+    tcase_add_test(t, gid_places);
+    tcase_add_test(t, gid_sources);
+    tcase_add_test(t, handle_reuse);
+    tcase_add_test(t, handle_quota);
+    tcase_add_test(t, qslab_places);
+    tcase_add_test(t, qslab_descriptor_once);
+    tcase_add_test(t, memory_survives_truncation);
+    tcase_add_test(t, memory_bounds);
+    suite_add_tcase(s, t);
+    srunner_run_all(r, CK_ENV);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
