@@ -25,7 +25,7 @@
 #define WORKER_SERVICE_NS (5 * CLOCK_MS)   /* how often slow things are looked after, when awake */
 #define WORKER_NAP_MAX_NS (100 * CLOCK_MS) /* ... and asleep */
 #define WORKER_OWED_NS    (1 * CLOCK_MS)   /* retry of events that a full socket refused */
-#define WORKER_YIELDS     30u              /* empty rounds with a yield before blocking */
+#define WORKER_LINGER_NS  (60 * CLOCK_US)  /* poll on for so long after the last work, then block */
 #define WORKER_YIELD_LONG (40 * CLOCK_US)  /* a yield this long: somebody spins on this core */
 #define WORKER_CROWD_MIN  (8 * CLOCK_MS)   /* then block instead of yielding, for a while ... */
 #define WORKER_CROWD_MAX  (1 * CLOCK_SEC)  /* ... that doubles as long as it happens again */
@@ -299,12 +299,13 @@ static void worker_yield(struct worker *w)
     w->crowd_ns = w->crowd_ns < WORKER_CROWD_MAX ? 2 * w->crowd_ns : WORKER_CROWD_MAX;
 }
 
-/* After `empty` rounds without work. */
-static void worker_idle(struct worker *w, unsigned empty, uint64_t now)
+/* After a round without work; `since` = when there was some last. Waking up costs both sides
+ * microseconds, so a worker lingers: an answer is often on its way. */
+static void worker_idle(struct worker *w, uint64_t since, uint64_t now)
 {
     if (w->idle == IDLE_POLL)
         return;
-    if (empty <= WORKER_YIELDS && now >= w->crowded_until) {
+    if (now - since < WORKER_LINGER_NS && now >= w->crowded_until) {
         worker_yield(w);
     } else if (worker_can_block(w)) {
         worker_block(w);
@@ -317,7 +318,7 @@ static void worker_idle(struct worker *w, unsigned empty, uint64_t now)
 static void *worker_main(void *arg)
 {
     struct worker *w = arg;
-    unsigned empty = 0;
+    uint64_t since = 0;
 
     while (!atomic_load_explicit(&w->stop, memory_order_relaxed)) {
         uint64_t now = clock_now();
@@ -325,9 +326,9 @@ static void *worker_main(void *arg)
         stat_add(&w->stats.rounds, 1);
         if (work > 0) {
             stat_add(&w->stats.busy_rounds, 1);
-            empty = 0;
+            since = now;
         } else {
-            worker_idle(w, ++empty, now);
+            worker_idle(w, since, now);
         }
     }
     return NULL;
