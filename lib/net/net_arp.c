@@ -49,12 +49,12 @@ size_t arp_rx(struct net_port *p, const struct net_in *in, uint64_t now, uint8_t
     }
     struct wire_addr sender = wire_addr_v4(wire_get32(a + 14));
     struct wire_addr target = wire_addr_v4(wire_get32(a + 24));
-    bool is_probe = wire_get32(a + 14) == 0; /* a host that looks whether its address is free */
     if (net_addr_has(p, &sender)) {
         p->counters[NET_ADDR_CONFLICT]++;
         return 0;
     }
-    bool on_link = !is_probe && net_is_unicast(&sender) && net_covering(p, &sender);
+    /* A host that looks whether its address is free says that it is 0.0.0.0: not unicast. */
+    bool on_link = net_is_unicast(&sender) && net_covering(p, &sender);
     if (on_link)
         neigh_heard(p, &sender, a + 8, op == ARP_REPLY && in->to_us, true, now);
     if (op != ARP_REQUEST || !net_addr_has(p, &target))

@@ -499,6 +499,34 @@ START_TEST(sec_03_flood_of_askers)
 }
 END_TEST
 
+/* WIRE-07 a probe has its own tries, however many the first answer took. */
+START_TEST(wire_07_probe_tries)
+{
+    struct net_port *a = port_new(mac_a, "10.0.0.1", "2001:db8::1", 16);
+    struct net_port *b = port_new(mac_b, "10.0.0.2", "2001:db8::2", 16);
+    struct wire_addr dst = addr("10.0.0.2");
+    uint64_t now = 0;
+    net_watch(a, &dst, now);
+    for (unsigned i = 1; i < NET_PROBES; i++) { /* the first requests are lost */
+        carry(a, NULL, now);
+        now = net_deadline(a);
+        net_expire(a, now);
+    }
+    ck_assert_uint_eq(carry(a, b, now), 1);
+    ck_assert_int_eq(net_neigh_state(a, &dst), NET_REACHABLE);
+    now = expire_next(a, &dst);
+    unsigned probes = 0;
+    while (net_neigh_state(a, &dst) == NET_PROBE) {
+        probes += carry(a, NULL, now);
+        now = net_deadline(a);
+        net_expire(a, now);
+    }
+    ck_assert_uint_eq(probes, NET_PROBES);
+    net_port_free(a);
+    net_port_free(b);
+}
+END_TEST
+
 /* SEC-03 an asker that we send to is no mere asker any more: a flood doesn't push it out, and it
  * leaves its place in their quarter. */
 START_TEST(sec_03_asker_becomes_asked)
@@ -625,6 +653,7 @@ START_TEST(gid_04_address_removed)
     uint64_t now = NET_FAILED_NS;
     net_expire(a, now);
     ck_assert_uint_eq(carry(a, b, now), 0);
+    ck_assert_uint_eq(net_deadline(a), 2 * NET_FAILED_NS);
     ck_assert_int_eq(net_addr_add(a, &ours, 24, now), 0);
     now = 2 * NET_FAILED_NS + 1;
     net_expire(a, now);
@@ -639,4 +668,4 @@ UNIT_MAIN("net neigh", wire_07_resolve, wire_07_request_frames, wire_07_unreacha
           wire_07_failed_forgotten, wire_07_refresh_on_use, wire_07_watched, wire_07_new_mac,
           wire_07_advertisement_flags, wire_31_no_neighbour, wire_07_gateway,
           sec_03_flood_of_askers, sec_03_asker_becomes_asked, wire_07_request_taken_back,
-          sec_03_full_table, gid_04_address_removed)
+          wire_07_probe_tries, sec_03_full_table, gid_04_address_removed)
