@@ -26,9 +26,9 @@
 #define WORKER_NAP_MAX_NS (100 * CLOCK_MS) /* ... and asleep */
 #define WORKER_OWED_NS    (1 * CLOCK_MS)   /* retry of events that a full socket refused */
 #define WORKER_LINGER_NS  (60 * CLOCK_US)  /* poll on for so long after the last work, then block */
-#define WORKER_YIELD_LONG (40 * CLOCK_US)  /* a yield this long: somebody spins on this core */
+#define WORKER_YIELD_LONG (1 * CLOCK_MS)   /* a yield this long: somebody spins on this core */
 #define WORKER_CROWD_MIN  (8 * CLOCK_MS)   /* then block instead of yielding, for a while ... */
-#define WORKER_CROWD_MAX  (1 * CLOCK_SEC)  /* ... that doubles as long as it happens again */
+#define WORKER_CROWD_MAX  (250 * CLOCK_MS) /* ... that doubles as long as it happens again */
 #define WORKER_SPIN_NS    (5 * CLOCK_US) /* a deadline nearer than this isn't worth blocking for */
 #define WORKER_EVENTS     16
 
