@@ -24,6 +24,7 @@
 #include "request.h"
 
 #define CONTROL_EVENTS 64
+#define CONTROL_PIDFD  1   /* added to a client's address: the event is about its process */
 #define CONTROL_BATCH  16u /* requests of one client before the others get their turn */
 
 struct device *control_device(struct urnicd *d, const char *name)
@@ -149,30 +150,12 @@ static void control_accept(struct urnicd *d)
         return;
     }
     if (c->pidfd >= 0)
-        control_watch(d, c->pidfd, c);
+        control_watch(d, c->pidfd, (char *)c + CONTROL_PIDFD);
     c->next = d->clients;
     d->clients = c;
     d->nclient++;
     d->accepted++;
     log_debug("client", "%s[%d] uid %u connects", c->comm, (int)c->pid, (unsigned)c->uid);
-}
-
-/* Has its process ended? A child may still hold the socket. */
-static bool control_process_gone(const struct client *c)
-{
-    struct epoll_event ev;
-    int ep;
-    bool gone;
-
-    if (c->pidfd < 0)
-        return false;
-    ep = epoll_create1(EPOLL_CLOEXEC);
-    ev = (struct epoll_event){.events = EPOLLIN};
-    if (ep < 0)
-        return false;
-    gone = epoll_ctl(ep, EPOLL_CTL_ADD, c->pidfd, &ev) == 0 && epoll_wait(ep, &ev, 1, 0) == 1;
-    close(ep);
-    return gone;
 }
 
 /* The first message must be a hello that fits (then the table lets others in). */
@@ -210,10 +193,8 @@ static void control_serve(struct urnicd *d, struct client *c)
         r.client = c;
         r.nfd = IPC_FD_MAX;
         ssize_t n = ipc_recv(c->fd, r.in, IPC_MSG_MAX, r.fd, &r.nfd, MSG_DONTWAIT);
-        if (n == -EAGAIN || n == -EINTR) {
-            c->gone = control_process_gone(c);
+        if (n == -EAGAIN || n == -EINTR)
             return;
-        }
         if (n < (ssize_t)sizeof(struct ipc_hdr)) {
             c->gone = true; /* end of file, an error, or not even a header */
             for (unsigned k = 0; n > 0 && k < r.nfd; k++)
@@ -227,6 +208,14 @@ static void control_serve(struct urnicd *d, struct client *c)
         else
             request_serve(&r);
     }
+}
+
+/* A child of the process may still hold the socket. */
+static void control_process_ended(void *tagged)
+{
+    struct client *c = (struct client *)(void *)((char *)tagged - CONTROL_PIDFD);
+
+    c->gone = true;
 }
 
 static void control_reap(struct urnicd *d)
@@ -258,6 +247,8 @@ void control_run(struct urnicd *d)
                 control_accept(d);
             else if (ev[i].data.ptr == &d->signal_fd)
                 stop = true;
+            else if ((uintptr_t)ev[i].data.ptr & CONTROL_PIDFD)
+                control_process_ended(ev[i].data.ptr);
             else
                 control_serve(d, ev[i].data.ptr);
         }

@@ -30,6 +30,7 @@
 #define WORKER_CROWD_MIN  (8 * CLOCK_MS)   /* then block instead of yielding, for a while ... */
 #define WORKER_CROWD_MAX  (250 * CLOCK_MS) /* ... that doubles as long as it happens again */
 #define WORKER_SPIN_NS    (5 * CLOCK_US) /* a deadline nearer than this isn't worth blocking for */
+#define WORKER_STAND_IN   8u /* rounds of the control thread in the place of a blocked worker */
 #define WORKER_EVENTS     16
 
 /* F_SEAL_FUTURE_WRITE keeps our own mapping writable and forbids every later one. */
@@ -135,21 +136,6 @@ static void worker_kick(struct worker *w)
         (void)!write(w->eventfd, &one, sizeof(one));
 }
 
-void worker_call(struct worker *w, void (*fn)(void *arg, uint64_t now), void *arg)
-{
-    if (!w->started) {
-        fn(arg, clock_now());
-        return;
-    }
-    struct worker_job job = {.fn = fn, .arg = arg};
-    sem_init(&job.done, 0, 0);
-    atomic_store_explicit(&w->job, &job, memory_order_release);
-    worker_kick(w);
-    while (sem_wait(&job.done) < 0 && errno == EINTR)
-        ;
-    sem_destroy(&job.done);
-}
-
 /* ---- rounds ---------------------------------------------------------------------------------- */
 
 static void worker_service(struct worker *w, uint64_t now)
@@ -224,12 +210,54 @@ static bool worker_anything(struct worker *w, uint64_t now)
     return n > 0;
 }
 
+/* ---- from the control thread ----------------------------------------------------------------- */
+
+/* The worker is blocked: do the job in its place, and what follows from it. */
+static void worker_stand_in(struct worker *w, void (*fn)(void *arg, uint64_t now), void *arg)
+{
+    uint64_t now = clock_now();
+
+    fn(arg, now);
+    for (unsigned i = 0; i < WORKER_STAND_IN && worker_round(w, now) > 0; i++)
+        now = clock_now();
+    bool sooner = worker_deadline(w, now) < w->sleep_until || worker_anything(w, now);
+    atomic_store_explicit(&w->taken, false, memory_order_release);
+    if (sooner)
+        worker_kick(w);
+}
+
+void worker_call(struct worker *w, void (*fn)(void *arg, uint64_t now), void *arg)
+{
+    bool free_now = false;
+
+    if (!w->started) {
+        fn(arg, clock_now());
+        return;
+    }
+    if (atomic_compare_exchange_strong_explicit(&w->taken, &free_now, true, memory_order_acquire,
+                                                memory_order_relaxed)) {
+        worker_stand_in(w, fn, arg);
+        return;
+    }
+    struct worker_job job = {.fn = fn, .arg = arg};
+    sem_init(&job.done, 0, 0);
+    atomic_store_explicit(&w->job, &job, memory_order_release);
+    worker_kick(w);
+    while (sem_wait(&job.done) < 0 && errno == EINTR)
+        ;
+    sem_destroy(&job.done);
+}
+
 static void worker_wait(struct worker *w, uint64_t ns)
 {
     struct epoll_event ev[WORKER_EVENTS];
     struct timespec ts = {.tv_sec = (time_t)(ns / CLOCK_SEC), .tv_nsec = (long)(ns % CLOCK_SEC)};
     uint8_t sink[256];
+
+    atomic_store_explicit(&w->taken, false, memory_order_release);
     int n = epoll_pwait2(w->epfd, ev, WORKER_EVENTS, &ts, NULL);
+    while (atomic_exchange_explicit(&w->taken, true, memory_order_acquire))
+        sched_yield(); /* the control thread stands in; not for long */
 
     for (int i = 0; i < n; i++) {
         int fd = (int)(uint32_t)ev[i].data.u64;
@@ -276,6 +304,7 @@ static void worker_block(struct worker *w)
     worker_arm(w, true);
     if (!worker_anything(w, now)) {
         stat_add(&w->stats.sleeps, 1);
+        w->sleep_until = at;
         worker_wait(w, at - now);
     }
     ipc_worker_sleeping(w->shared, false);
@@ -320,6 +349,9 @@ static void *worker_main(void *arg)
     struct worker *w = arg;
     uint64_t since = 0;
 
+    while (atomic_exchange_explicit(&w->taken, true, memory_order_acquire))
+        sched_yield();
+
     while (!atomic_load_explicit(&w->stop, memory_order_relaxed)) {
         uint64_t now = clock_now();
         unsigned work = worker_round(w, now);
@@ -331,6 +363,7 @@ static void *worker_main(void *arg)
             worker_idle(w, since, now);
         }
     }
+    atomic_store_explicit(&w->taken, false, memory_order_release);
     return NULL;
 }
 

@@ -38,6 +38,12 @@ struct worker {
     bool started;
     _Atomic bool stop;
 
+    /* Who may touch what the worker owns: true = taken. The worker gives it up only while it
+     * blocks; the control thread then does its job right there instead of waking the worker up for
+     * it. */
+    _Atomic bool taken;
+    uint64_t sleep_until; /* under `taken`: when the blocked worker wakes by itself */
+
     /* worker_call's slot: one caller at a time, the control thread */
     _Atomic(struct worker_job *) job;
 
@@ -70,8 +76,8 @@ int worker_start(struct worker *w);
 void worker_stop(struct worker *w);
 void worker_fini(struct worker *w);
 
-/* Run fn(arg, now) on the worker between two rounds and wait for its end. From the control thread
- * only. On a worker that isn't running, runs it right here. */
+/* Run fn(arg, now) between two rounds of the worker and wait for its end: on the worker, or, while
+ * that is blocked or not running, right here in its place. From the control thread only. */
 void worker_call(struct worker *w, void (*fn)(void *arg, uint64_t now), void *arg);
 
 /* Have the worker's epoll watch a descriptor: it only wakes the worker up. `drain`: read and drop
