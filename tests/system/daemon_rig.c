@@ -14,10 +14,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "ipc.h"
 
 #define RIG_ARGS  32
 #define RIG_START 10000 /* ms; sanitizers are slow */
@@ -120,6 +124,28 @@ void rig_kill(struct rig *r)
     kill(r->pid, SIGKILL);
     waitpid(r->pid, NULL, 0);
     rig_clean(r);
+}
+
+int rig_request(const struct rig *r, const void *msg, size_t len, int fd, void *reply, size_t size)
+{
+    static _Alignas(16) uint8_t buf[IPC_MSG_MAX];
+    struct sockaddr_un sa = {.sun_family = AF_UNIX};
+    struct ipc_hello hello;
+    struct ipc_hdr hdr;
+    int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+    memcpy(sa.sun_path, r->socket, strlen(r->socket) + 1);
+    ck_assert_int_eq(connect(sock, (const struct sockaddr *)&sa, sizeof(sa)), 0);
+    ipc_hello_fill(&hello, 0);
+    ck_assert_int_eq(ipc_send(sock, &hello, sizeof(hello), NULL, 0, 0), 0);
+    ck_assert_int_gt(recv(sock, buf, sizeof(buf), 0), 0);
+    ck_assert_int_eq(ipc_send(sock, msg, len, &fd, fd >= 0, 0), 0);
+    ssize_t n = recv(sock, buf, sizeof(buf), 0);
+    ck_assert_int_ge(n, (ssize_t)sizeof(hdr));
+    close(sock);
+    memcpy(&hdr, buf, sizeof(hdr));
+    memcpy(reply, buf, (size_t)n < size ? (size_t)n : size);
+    return hdr.status;
 }
 
 /* ---- ends ------------------------------------------------------------------------------------ */

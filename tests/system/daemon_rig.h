@@ -63,6 +63,10 @@ void end_wait(struct end *e, struct urnic_wc *wc, int timeout_ms);
 /* The same, and its status must be this. */
 void end_expect(struct end *e, enum urnic_wc_status status, uint64_t wr_id);
 
+/* One request of a tool, on a connection of its own: hello, then this message and its answer.
+ * Returns the answer's status; what fits of it is in reply. fd -1 = none goes along. */
+int rig_request(const struct rig *r, const void *msg, size_t len, int fd, void *reply, size_t size);
+
 uint64_t rig_now_ms(void);
 
 #endif

@@ -4,11 +4,14 @@
  */
 #include <arpa/inet.h>
 #include <check.h>
+#include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "daemon_rig.h"
+#include "ipc.h"
 
 #define SIZE (1u << 20)
 
@@ -157,6 +160,72 @@ START_TEST(connections)
 }
 END_TEST
 
+/* ---- what changes while it runs -------------------------------------------------------------- */
+
+static void set_link(const char *device, bool up)
+{
+    struct ipc_link_admin m = {.hdr.type = IPC_LINK_SET, .mask = 1, .up = up};
+    struct ipc_hdr reply;
+
+    memcpy(m.device, device, strlen(device) + 1);
+    ck_assert_int_eq(rig_request(&rig, &m, sizeof(m), -1, &reply, sizeof(reply)), 0);
+}
+
+static void expect_event(struct end *e, enum urnic_event_type type)
+{
+    struct pollfd p = {.fd = urnic_async_fd(e->ctx), .events = POLLIN};
+    struct urnic_async_event ev;
+
+    ck_assert_int_eq(poll(&p, 1, 5000), 1);
+    ck_assert_int_eq(urnic_get_async_event(e->ctx, &ev), 0);
+    ck_assert_int_eq(ev.type, type);
+    urnic_ack_async_event(&ev);
+}
+
+/* EVT-05: link down is PORT_ERR, up PORT_ACTIVE, and queue pairs outlive a short outage. */
+START_TEST(link_down)
+{
+    pair_up("");
+    for (unsigned i = 0; i < 3; i++) {
+        set_link("urn0", false);
+        expect_event(&a, URNIC_EVENT_PORT_ERR);
+        ck_assert_int_eq(end_post(&a, URNIC_WR_RDMA_WRITE, 0, SIZE, b.mr->iova, b.mr->rkey, i), 0);
+        set_link("urn0", true);
+        expect_event(&a, URNIC_EVENT_PORT_ACTIVE);
+        end_expect(&a, URNIC_WC_SUCCESS, i);
+    }
+    pair_down();
+}
+END_TEST
+
+/* GID-04: an address comes and goes; the table and the clients are told, other entries stay. */
+START_TEST(address_change)
+{
+    struct ipc_addr_admin m = {.hdr.type = IPC_ADDR_ADD, .device = "urn0", .prefix_len = 24};
+    static const uint8_t ip[16] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 10, 1, 0, 1};
+    struct urnic_gid before, gid;
+    struct ipc_hdr reply;
+
+    pair_up("");
+    memcpy(m.ip, ip, 16);
+    ck_assert_int_eq(urnic_query_gid(a.ctx, 3, &before), 0);
+    ck_assert_int_eq(rig_request(&rig, &m, sizeof(m), -1, &reply, sizeof(reply)), 0);
+    expect_event(&a, URNIC_EVENT_GID_CHANGE);
+    ck_assert_int_eq(rig_request(&rig, &m, sizeof(m), -1, &reply, sizeof(reply)), -EEXIST);
+    ck_assert_int_eq(urnic_query_gid(a.ctx, 7, &gid), 0);
+    ck_assert(memcmp(gid.raw, ip, 16) == 0);
+    m.hdr.type = IPC_ADDR_DEL;
+    ck_assert_int_eq(rig_request(&rig, &m, sizeof(m), -1, &reply, sizeof(reply)), 0);
+    expect_event(&a, URNIC_EVENT_GID_CHANGE);
+    ck_assert_int_eq(urnic_query_gid(a.ctx, 7, &gid), -ENOENT);
+    ck_assert_int_eq(urnic_query_gid(a.ctx, 3, &gid), 0);
+    ck_assert(memcmp(gid.raw, before.raw, 16) == 0);
+    ck_assert_int_eq(end_post(&a, URNIC_WR_RDMA_WRITE, 0, 4096, b.mr->iova, b.mr->rkey, 1), 0);
+    end_expect(&a, URNIC_WC_SUCCESS, 1);
+    pair_down();
+}
+END_TEST
+
 static Suite *suite(void)
 {
     Suite *s = suite_create("daemon");
@@ -166,6 +235,8 @@ static Suite *suite(void)
     tcase_add_test(t, operations);
     tcase_add_test(t, lossy_link);
     tcase_add_test(t, connections);
+    tcase_add_test(t, link_down);
+    tcase_add_test(t, address_change);
     suite_add_tcase(s, t);
     return s;
 }
