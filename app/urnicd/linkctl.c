@@ -16,7 +16,7 @@
 
 /* ---- emulated links -------------------------------------------------------------------------- */
 
-static struct mem_link *linkctl_link(const struct device *d)
+struct mem_link *linkctl_link(const struct device *d)
 {
     char name[MEM_LINK_NAME];
     const char *spec = d->conf->port;

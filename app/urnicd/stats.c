@@ -6,9 +6,12 @@
 
 #include <stdio.h>
 
+#include "clock.h"
 #include "cmgr.h"
 #include "context.h"
 #include "device.h"
+#include "linkctl.h"
+#include "mem/mem_link.h"
 #include "neigh.h"
 #include "worker.h"
 
@@ -82,6 +85,24 @@ static void stats_worker(struct stats_list *l, struct device *d)
     stats_add(l, "worker_kicks", atomic_load_explicit(&w->stats.kicks, memory_order_relaxed));
 }
 
+/* What the emulated link did to the frames that this device sent. */
+static void stats_link(struct stats_list *l, struct device *d)
+{
+    struct mem_link *link = linkctl_link(d);
+    struct mem_link_stats s;
+
+    if (!link)
+        return;
+    mem_link_stats(link, mem_link_index(d->io), clock_now(), &s);
+    mem_link_put(link);
+    stats_add(l, "link_lost", s.lost[MEM_LINK_R_LOSS] + s.lost[MEM_LINK_R_RULE]);
+    stats_add(l, "link_queue_full", s.lost[MEM_LINK_R_QUEUE]);
+    stats_add(l, "link_corrupted", s.lost[MEM_LINK_R_CORRUPT]);
+    stats_add(l, "link_duplicated", s.duplicated);
+    stats_add(l, "link_reordered", s.reordered);
+    stats_add(l, "link_marked", s.marked);
+}
+
 unsigned stats_collect(struct device *d, struct stats_entry out[STATS_MAX])
 {
     struct stats_list l = {.e = out};
@@ -96,6 +117,7 @@ unsigned stats_collect(struct device *d, struct stats_entry out[STATS_MAX])
     for (unsigned i = 0; i < n; i++)
         stats_add(&l, net[i].name, net[i].value);
     stats_port(&l, d);
+    stats_link(&l, d);
     stats_worker(&l, d);
     return l.n;
 }
