@@ -244,6 +244,8 @@ static bool serve_queues(struct fake *f, struct conn *c)
 {
     bool any = false;
     int64_t n;
+    if (atomic_load(&f->knobs.hold))
+        return false;
     while ((n = ipc_doorbell_pop(c->db, DOORBELLS, &c->head)) >= 0) {
         any = true;
         struct obj *o = (size_t)n < c->bells ? c->bell[n] : NULL;
@@ -252,7 +254,7 @@ static bool serve_queues(struct fake *f, struct conn *c)
         ipc_ring_attend(o->kind == QP && n % 2 == 0 ? &o->sq : &o->rq);
     }
     for (int i = 1; i < OBJS; i++)
-        if (c->obj[i].kind == QP && !atomic_load(&f->knobs.hold))
+        if (c->obj[i].kind == QP)
             serve_sq(f, &c->obj[i]);
     return any;
 }
@@ -708,7 +710,7 @@ static void poll_all(struct fake *f)
         p[2 + 2 * i] = (struct pollfd){.fd = c->db != NULL ? c->kick : -1, .events = POLLIN};
         if (c->db != NULL) {
             ipc_worker_sleeping(c->worker, true);
-            if (ipc_doorbell_ready(c->db, DOORBELLS, c->head))
+            if (!atomic_load(&f->knobs.hold) && ipc_doorbell_ready(c->db, DOORBELLS, c->head))
                 return;
         }
     }

@@ -14,7 +14,7 @@ struct fake;
 
 /* What a test may change while it runs. */
 struct fake_knobs {
-    _Atomic bool hold;       /* leave send queues alone */
+    _Atomic bool hold;       /* leave doorbells and queues alone */
     _Atomic bool kill;       /* close every descriptor without a word, as a crash does */
     _Atomic unsigned status; /* of the next completions */
     _Atomic unsigned kicks;  /* counted: how often a client woke the worker */
