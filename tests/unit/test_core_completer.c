@@ -32,6 +32,23 @@ START_TEST(req_22_cumulative)
 }
 END_TEST
 
+/* REQ-34: whatever MSN an ACK carries, its PSN is what counts. */
+START_TEST(req_34_any_msn)
+{
+    static const uint32_t msns[] = {0, 1, 0xFFFFFF, 0x800000, 12345};
+    struct rig *r = rig_new(NULL);
+    for (unsigned i = 0; i < 5; i++) {
+        rig_post(r, WR_SEND, i, 8, WR_F_SIGNALED);
+        rig_tx(r, 0);
+        rig_aeth(r, P(i), WIRE_SYN_ACK, msns[i]);
+        ck_assert_uint_eq(r->nwc, i + 1);
+        ck_assert_uint_eq(r->last.drop, ENGINE_C_none);
+    }
+    ck_assert_uint_eq(rig_state(r), QPS_RTS);
+    rig_free(r);
+}
+END_TEST
+
 /* REQ-21, SEC-06, TMR-06: answers outside the window do nothing. One line each. */
 static const struct outside {
     const char *rule;
@@ -73,7 +90,7 @@ START_TEST(req_21_outside_the_window)
 }
 END_TEST
 
-/* ACK-06, REQ-26, REQ-36, REQ-37, appendix B: fatal NAKs. */
+/* REQ-38, ACK-06, REQ-26, REQ-36, REQ-37, appendix B: fatal NAKs. */
 static const struct fatal {
     const char *rule;
     unsigned syndrome;
@@ -101,7 +118,7 @@ START_TEST(ack_06_fatal)
         ck_assert_uint_eq(r->wc[2].status, WC_WR_FLUSH_ERR);
         ck_assert(r->wc[1].solicited); /* CQ-07 */
         ck_assert_uint_eq(rig_state(r), QPS_ERR);
-        ck_assert_uint_eq(rig_tx(r, 0), 0); /* QP-11 */
+        ck_assert_uint_eq(rig_tx(r, 0), 0); /* QP-11, REQ-39: the peer isn't told */
         ck_assert(engine_deadline(r->e) == UINT64_MAX);
         struct engine_qp_info info;
         engine_qp_info(r->e, r->qp, &info);
@@ -482,7 +499,7 @@ START_TEST(cq_05_overflow)
 }
 END_TEST
 
-RIG_MAIN("completer", req_22_cumulative, req_21_outside_the_window, ack_06_fatal, req_29_read,
-         req_28_misfits, req_30_both_forms, req_24_implied, atm_10_atomic_result,
+RIG_MAIN("completer", req_22_cumulative, req_34_any_msn, req_21_outside_the_window, ack_06_fatal,
+         req_29_read, req_28_misfits, req_30_both_forms, req_24_implied, atm_10_atomic_result,
          req_31_aeth_of_data, req_18_late_copy, req_09_failed_copy, req_37_nak_behind_a_late_copy,
          qp_14_destroy_with_copies, sec_29_no_records, cq_05_overflow)

@@ -328,5 +328,191 @@ START_TEST(wire_ipv6)
 }
 END_TEST
 
-RIG_MAIN("engine", val_01_order_and_counters, val_04_states, val_07_rubbish, sec_03_copies_fit,
-         gsi_both_ways, cc_08_cnp, fair_turns, qp_14_destroy_before_sent, ctr_01_names, wire_ipv6)
+/* ACK-10: an ACK goes the way that requests go. */
+START_TEST(ack_10_fields)
+{
+    struct rig *r = rig_new(NULL);
+    rig_post(r, WR_SEND, 1, 8, 0);
+    ck_assert_uint_eq(rig_tx(r, 0), 1);
+    struct wire_pkt p = rig_pkt(r, WIRE_WRITE_ONLY, RIG_RQPSN);
+    p.va = RIG_VA;
+    p.rkey = r->rkey;
+    p.dma_len = p.payload_len = 8;
+    p.ackreq = true;
+    rig_rx(r, &p, NULL);
+    ck_assert_uint_eq(rig_tx(r, 0), 1);
+    const struct wire_pkt *req = &r->sent[0], *ack = &r->sent[1];
+    ck_assert_uint_eq(ack->opcode, WIRE_ACKNOWLEDGE);
+    ck_assert_uint_eq(ack->psn, RIG_RQPSN);
+    ck_assert_uint_eq(ack->pkey, 0xFFFF);
+    ck_assert_uint_eq(ack->dqpn, RIG_PEER);
+    ck_assert(!ack->se && !ack->ackreq);
+    ck_assert_uint_eq(ack->sport, req->sport);
+    ck_assert_uint_eq(ack->tclass, req->tclass);
+    rig_free(r);
+}
+END_TEST
+
+/* REQ-19: the completion of a SEND comes when its data, and that of the WRITE before it, is in
+ * memory. REQ-20: data goes to memory in the order of addresses. */
+START_TEST(req_19_data_first)
+{
+    struct rig *r = rig_new(NULL);
+    ck_assert_int_eq(rig_post_recv(r, 7, 8192, 100), 0);
+    r->late = true;
+    struct wire_pkt p = rig_pkt(r, WIRE_WRITE_FIRST, RIG_RQPSN);
+    p.va = RIG_VA;
+    p.rkey = r->rkey;
+    p.dma_len = 2000;
+    p.payload_len = 1024;
+    rig_rx(r, &p, NULL);
+    p = rig_pkt(r, WIRE_WRITE_LAST, rig_psn(RIG_RQPSN, 1));
+    p.payload_len = 976;
+    rig_rx(r, &p, NULL);
+    p = rig_pkt(r, WIRE_SEND_ONLY, rig_psn(RIG_RQPSN, 2));
+    p.payload_len = 50;
+    p.ackreq = true;
+    rig_rx(r, &p, NULL);
+    ck_assert_uint_eq(r->ncopies, 3);
+    ck_assert_uint_eq(r->copies[0].dst.off, 0);
+    ck_assert_uint_eq(r->copies[1].dst.off, 1024);
+    for (unsigned i = 0; i < 3; i++) {
+        ck_assert_uint_eq(r->nwc, 0);
+        ck_assert_uint_eq(rig_tx(r, 0), 0); /* RSP-25: no ACK before it either */
+        rig_copy(r, 1, 0);
+    }
+    ck_assert_uint_eq(r->nwc, 1);
+    ck_assert_uint_eq(r->wc[0].wr_id, 7);
+    ck_assert_uint_eq(r->wc[0].byte_len, 50);
+    ck_assert_uint_eq(rig_tx(r, 0), 1);
+    rig_free(r);
+}
+END_TEST
+
+/* RNR-10: UC and UD without receives: silence. */
+START_TEST(rnr_10_not_here)
+{
+    static const enum qp_type types[] = {QP_UC, QP_UD};
+    for (unsigned i = 0; i < 2; i++) {
+        struct rig *r = rig_new(&(struct rig_opts){.type = types[i]});
+        struct wire_pkt p =
+            rig_pkt(r, WIRE_OPCODE(i ? WIRE_UD : WIRE_UC, WIRE_SEND_ONLY), RIG_RQPSN);
+        p.payload_len = 8;
+        p.ackreq = true;
+        p.qkey = 0x11111111;
+        p.sqpn = RIG_PEER;
+        rig_rx(r, &p, NULL);
+        ck_assert_uint_eq(rig_tx(r, 0), 0);
+        ck_assert_uint_eq(rig_count(r, ENGINE_C_tx_rnr_nak), 0);
+        ck_assert_uint_eq(rig_count(r, i ? ENGINE_C_ud_drop_no_wqe : ENGINE_C_out_of_buffer), 1);
+        ck_assert_uint_eq(rig_state(r), QPS_RTS);
+        rig_free(r);
+    }
+}
+END_TEST
+
+/* RNR-11: READs are never put off with an RNR NAK, however little can be sent. RD-08: nor do they
+ * take a receive work request, whatever the SE bit says. */
+START_TEST(rnr_11_reads_wait)
+{
+    struct rig *r = rig_new(&(struct rig_opts){.max_rd_atomic = 4});
+    ck_assert_int_eq(rig_post_recv(r, 7, 0, 100), 0);
+    uint32_t room = engine_rq_room(r->qp);
+    for (unsigned i = 0; i < 4; i++) {
+        struct wire_pkt p = rig_pkt(r, WIRE_READ_REQUEST, rig_psn(RIG_RQPSN, i));
+        p.va = RIG_VA;
+        p.rkey = r->rkey;
+        p.dma_len = 100;
+        p.se = true;
+        rig_rx(r, &p, NULL);
+        ck_assert_uint_eq(r->last.drop, ENGINE_C_none);
+    }
+    ck_assert_uint_eq(rig_tx(r, 1), 1);
+    ck_assert_uint_eq(rig_tx(r, 0), 3);
+    for (unsigned i = 0; i < 4; i++) {
+        ck_assert_uint_eq(r->sent[i].opcode, WIRE_READ_RESP_ONLY);
+        ck_assert(!r->sent[i].se);
+    }
+    ck_assert_uint_eq(rig_count(r, ENGINE_C_tx_rnr_nak), 0);
+    ck_assert_uint_eq(engine_rq_room(r->qp), room);
+    ck_assert_uint_eq(r->nwc, 0);
+    rig_free(r);
+}
+END_TEST
+
+/* RD-06: a large READ answers by turns with what else there is to send. */
+START_TEST(rd_06_interleaved)
+{
+    struct rig *r = rig_new(NULL);
+    struct qp *other;
+    struct engine_qp_params params = {.arg = r,
+                                      .type = QP_RC,
+                                      .pd = r->pd,
+                                      .send_cq = r->cq,
+                                      .recv_cq = r->cq,
+                                      .max_send_wr = 4,
+                                      .max_send_sge = 1};
+    ck_assert_int_eq(engine_qp_create(r->e, &params, &other), 0);
+    rig_connect(r, other, &(struct rig_opts){0}, QPS_RTS);
+    struct wire_pkt p = rig_pkt(r, WIRE_READ_REQUEST, RIG_RQPSN);
+    p.va = RIG_VA;
+    p.rkey = r->rkey;
+    p.dma_len = 1 << 20;
+    rig_rx(r, &p, NULL);
+    struct engine_send_wr wr = rig_wr(r, WR_SEND, 1, 0, 8);
+    ck_assert_int_eq(engine_post_send(r->e, other, &wr, r->now), 0);
+    ck_assert_uint_eq(rig_tx(r, 32), 32);
+    unsigned at = 32;
+    for (unsigned i = 0; i < 32; i++)
+        if (r->sent[i].opcode == WIRE_SEND_ONLY)
+            at = i;
+    ck_assert_uint_eq(at, 16); /* after one quantum */
+    rig_free(r);
+}
+END_TEST
+
+/* RSP-07, OPC-01, OPC-07, ATM-12, ATM-13: reserved opcodes, and the optional ones that are not
+ * enabled, neither execute nor answer with data. */
+START_TEST(rsp_07_other_opcodes)
+{
+    static const uint8_t ops[] = {0x15, 0x18, 0x1B, 0x1E, 0x1F, WIRE_FLUSH, WIRE_ATOMIC_WRITE};
+    for (unsigned i = 0; i < sizeof ops; i++) {
+        struct rig *r = rig_new(NULL);
+        struct wire_pkt p = rig_pkt(r, WIRE_WRITE_ONLY, RIG_RQPSN);
+        bool reserved = !wire_opcodes[ops[i]].name;
+        if (!reserved)
+            p = rig_pkt(r, ops[i], RIG_RQPSN);
+        p.va = RIG_VA;
+        p.rkey = r->rkey;
+        p.dma_len = 8;
+        p.payload_len = ops[i] == WIRE_FLUSH ? 0 : 8;
+        uint8_t frame[WIRE_FRAME_MAX];
+        ck_assert_uint_gt(wire_build(frame, sizeof frame, &p), 0);
+        size_t len = wire_frame_len(&p);
+        memset(frame + p.payload_off, 0x77, p.payload_len);
+        if (reserved)
+            frame[p.bth_off] = ops[i];
+        wire_icrc_seal(frame, len, p.ip_off, p.bth_off);
+        struct engine_frame f = {.data = frame, .len = (uint32_t)len};
+        unsigned nc;
+        ck_assert_uint_eq(engine_rx(r->e, &f, 1, r->now, r->copies, 64, &nc), 1);
+        ck_assert_uint_eq(nc, 0);
+        unsigned n = rig_tx(r, 0);
+        if (reserved) {
+            ck_assert_uint_eq(f.drop, ENGINE_C_rx_bad_opcode);
+            ck_assert_uint_eq(n, 0);
+            ck_assert_uint_eq(rig_state(r), QPS_RTS);
+        } else { /* RSP-08 */
+            ck_assert_uint_eq(n, 1);
+            ck_assert_uint_eq(r->sent[0].syndrome, WIRE_SYN_NAK_INV);
+            ck_assert_uint_eq(rig_state(r), QPS_ERR);
+        }
+        rig_free(r);
+    }
+}
+END_TEST
+
+RIG_MAIN("engine", ack_10_fields, req_19_data_first, rnr_10_not_here, rnr_11_reads_wait,
+         rd_06_interleaved, rsp_07_other_opcodes, val_01_order_and_counters, val_04_states,
+         val_07_rubbish, sec_03_copies_fit, gsi_both_ways, cc_08_cnp, fair_turns,
+         qp_14_destroy_before_sent, ctr_01_names, wire_ipv6)

@@ -73,6 +73,7 @@ START_TEST(req_02_segmentation)
             ck_assert_msg(p->psn == rig_psn(RIG_PSN, k), "%s: psn", c->rule); /* PSN-01 */
             ck_assert_msg(p->payload_len == c->lens[k], "%s: length", c->rule);
             ck_assert_msg(!memcmp(r->payload[k], r->mem + off, c->lens[k]), "%s: data", c->rule);
+            ck_assert_msg(!p->pad || k == c->npkt - 1, "HDR-06 %s: pad", c->rule);
             ck_assert_msg(p->migreq && !p->fecn && !p->becn, "HDR-04 %s", c->rule);
             ck_assert_uint_eq(p->dqpn, RIG_PEER);
             off += c->lens[k];
@@ -247,7 +248,8 @@ START_TEST(req_16_inline_and_sges)
 }
 END_TEST
 
-/* REQ-08, REQ-09, REQ-12, RD-15, ATM-10, UC-01, appendix B: what is wrong with a request itself. */
+/* REQ-38, REQ-08, REQ-09, REQ-12, RD-15, ATM-10, UC-01, appendix B: what is wrong with a request
+ * itself. */
 static const struct local_error {
     const char *rule;
     enum qp_type type;
@@ -405,7 +407,8 @@ START_TEST(ack_15_credits)
 }
 END_TEST
 
-/* ACK-15: WRITE and READ need no credit. */
+/* ACK-15: WRITE and READ need no credit. REQ-05: they have send sequence numbers all the same, or
+ * the whole SEND would go. */
 START_TEST(ack_15_write_needs_none)
 {
     struct rig *r = rig_new(&(struct rig_opts){.credits = true});

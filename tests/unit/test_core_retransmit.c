@@ -377,6 +377,106 @@ START_TEST(qp_07_asks)
 }
 END_TEST
 
-RIG_MAIN("retransmit", rtx_02_same_again_from_anywhere, tmr_05_dead_peer, tmr_06_progress_reloads,
-         tmr_02_when_it_runs, tmr_01_disabled, rtx_08_naks, req_21_answers_overtake, rnr_05_waits,
-         rnr_06_retries, rnr_08_read_too, rd_12_partial, req_24_exhausted, qp_07_drains, qp_07_asks)
+/* RTX-04: what is sent again is read again from the buffer; inline data is the copy made when it
+ * was posted. */
+START_TEST(rtx_04_reads_again)
+{
+    struct rig *r = rig_new(NULL);
+    uint8_t data[16];
+    memset(data, 1, sizeof data);
+    memset(r->mem, 1, 16);
+    struct engine_send_wr wr = rig_wr(r, WR_SEND, 1, 0, 0);
+    wr.flags = WR_F_INLINE;
+    wr.inline_data = data;
+    wr.inline_len = sizeof data;
+    ck_assert_int_eq(engine_post_send(r->e, r->qp, &wr, r->now), 0);
+    rig_post(r, WR_SEND, 2, 16, 0);
+    ck_assert_uint_eq(rig_tx(r, 0), 2);
+    memset(data, 2, sizeof data);
+    memset(r->mem, 2, 16);
+    rig_aeth(r, RIG_PSN, WIRE_SYN_NAK_SEQ, 0);
+    ck_assert_uint_eq(rig_tx(r, 0), 2);
+    ck_assert_uint_eq(r->payload[1][0], 1);
+    ck_assert_uint_eq(r->payload[2][15], 1);
+    ck_assert_uint_eq(r->payload[3][15], 2);
+    rig_free(r);
+}
+END_TEST
+
+/* RTX-09: nothing adaptive by default: however short the round trips are, no time-out before T and
+ * no probe. */
+START_TEST(rtx_09_not_adaptive)
+{
+    struct rig *r = rig_new(NULL);
+    for (unsigned i = 0; i < 50; i++) {
+        rig_post(r, WR_SEND, i, 8, 0);
+        rig_tx(r, 0);
+        rig_pass(r, 1000);
+        rig_ack(r, rig_psn(RIG_PSN, i));
+    }
+    rig_post(r, WR_SEND, 50, 8, 0);
+    ck_assert_uint_eq(rig_tx(r, 0), 1);
+    rig_pass(r, RIG_T - 1);
+    ck_assert_uint_eq(rig_tx(r, 0), 0);
+    ck_assert_uint_eq(rig_count(r, ENGINE_C_local_ack_timeout_err), 0);
+    rig_free(r);
+}
+END_TEST
+
+/* REQ-13, LR-05: each loss halves the window, down to 16; answers open it again. */
+START_TEST(req_13_window_shrinks)
+{
+    struct rig *r = rig_new(&(struct rig_opts){.window = 64, .retry_cnt = 7});
+    rig_post(r, WR_RDMA_WRITE, 1, 1 << 20, WR_F_SIGNALED); /* 1024 packets */
+    ck_assert_uint_eq(rig_tx(r, 0), 64);
+    static const unsigned window[] = {32, 16, 16};
+    uint32_t at = 0;
+    for (unsigned i = 0; i < 3; i++) {
+        at += 3; /* a new gap each time */
+        rig_aeth(r, rig_psn(RIG_PSN, at), WIRE_SYN_NAK_SEQ, 0);
+        ck_assert_uint_eq(rig_tx(r, 0), window[i]);
+        ck_assert(r->sent[r->nsent - 1].ackreq); /* REQ-10: it stops here */
+        rig_pass(r, 1000);
+    }
+    for (unsigned i = 0; i < 600; i++) {
+        rig_ack(r, rig_psn(RIG_PSN, ++at));
+        rig_tx(r, 0);
+    }
+    ck_assert_uint_eq(rig_state(r), QPS_RTS);
+    struct engine_qp_info info;
+    engine_qp_info(r->e, r->qp, &info);
+    ck_assert_uint_eq(info.inflight_packets, 64);
+    rig_free(r);
+}
+END_TEST
+
+/* REQ-24, TMR-07: READ responses that are still on their way when the READ is asked for again show
+ * the same gap, for longer than a round trip, and charge nothing; those of the new round do. */
+START_TEST(req_24_old_stream)
+{
+    struct rig *r = rig_new(&(struct rig_opts){.retry_cnt = 2});
+    rig_post(r, WR_RDMA_READ, 1, 200 * 1024, WR_F_SIGNALED);
+    rig_tx(r, 0);
+    for (unsigned i = 1; i < 100; i++) { /* 0 is lost */
+        rig_read_resp(r, WIRE_READ_RESP_MIDDLE, rig_psn(RIG_PSN, i), 1024, 1);
+        rig_pass(r, 2000);
+    }
+    ck_assert_uint_eq(rig_count(r, ENGINE_C_implied_nak_seq_err), 1);
+    ck_assert_uint_eq(rig_tx(r, 0), 1);
+    rig_read_resp(r, WIRE_READ_RESP_MIDDLE, rig_psn(RIG_PSN, 1), 1024, 1); /* lost again */
+    ck_assert_uint_eq(rig_count(r, ENGINE_C_implied_nak_seq_err), 2);
+    ck_assert_uint_eq(rig_tx(r, 0), 1);
+    for (unsigned i = 2; i < 200; i++)
+        rig_read_resp(r, i < 199 ? WIRE_READ_RESP_MIDDLE : WIRE_READ_RESP_LAST, rig_psn(RIG_PSN, i),
+                      1024, 1);
+    ck_assert_uint_eq(rig_count(r, ENGINE_C_implied_nak_seq_err), 2);
+    ck_assert_uint_eq(rig_state(r), QPS_RTS);
+    rig_free(r);
+}
+END_TEST
+
+RIG_MAIN("retransmit", rtx_04_reads_again, rtx_09_not_adaptive, req_13_window_shrinks,
+         req_24_old_stream, rtx_02_same_again_from_anywhere, tmr_05_dead_peer,
+         tmr_06_progress_reloads, tmr_02_when_it_runs, tmr_01_disabled, rtx_08_naks,
+         req_21_answers_overtake, rnr_05_waits, rnr_06_retries, rnr_08_read_too, rd_12_partial,
+         req_24_exhausted, qp_07_drains, qp_07_asks)
