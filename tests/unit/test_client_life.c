@@ -238,6 +238,24 @@ START_TEST(cq_02_names)
 }
 END_TEST
 
+START_TEST(shm_01_frozen_structs)
+{
+    /* SHM-01 applications have these sizes compiled in: when one changes, so must the soname */
+    ck_assert_uint_eq(sizeof(struct urnic_device), 48);
+    ck_assert_uint_eq(sizeof(struct urnic_mr), 56);
+    ck_assert_uint_eq(sizeof(struct urnic_sge), 16);
+    ck_assert_uint_eq(sizeof(struct urnic_send_wr), 72);
+    ck_assert_uint_eq(sizeof(struct urnic_recv_wr), 32);
+    ck_assert_uint_eq(sizeof(struct urnic_wc), 56);
+    ck_assert_uint_eq(sizeof(struct urnic_qp_attr), 100);
+    ck_assert_uint_eq(sizeof(struct urnic_qp_init_attr), 72);
+    ck_assert_uint_eq(sizeof(struct urnic_async_event), 24);
+    ck_assert_uint_eq(sizeof(struct urnic_cm_event), 328);
+    ck_assert_uint_eq(sizeof(struct urnic_conn_attr), 112);
+}
+END_TEST
+
 UNIT_MAIN("client life", shm_07_no_daemon, shm_09_devices_and_memory, shm_01_newer_daemon,
           cq_06_events, evt_03_destroy_waits_for_acknowledgement, evt_01_daemon_dies,
-          evt_01_polling_alone_notices_death, shm_07_fork, ud_05_address_handles, cq_02_names)
+          evt_01_polling_alone_notices_death, shm_07_fork, ud_05_address_handles, cq_02_names,
+          shm_01_frozen_structs)
