@@ -217,7 +217,6 @@ static void replay_atomic(struct rx *rx, struct qp *qp, struct rd_res *res)
         rx_drop(rx, ENGINE_C_rx_dup_throttled);
         return;
     }
-    res->tx_next = 0;
     res->replay = true;
     qp->resp.rd->replays++;
 }

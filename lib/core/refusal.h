@@ -21,8 +21,6 @@
       "RD-03 more READs and ATOMICs than max_dest_rd_atomic")                                      \
     X(PACKET_LEN, WIRE_SYN_NAK_INV, WC_LOC_LEN_ERR, EVT_QP_REQ_ERR, 10,                            \
       "RSP-10 payload length is wrong for the opcode")                                             \
-    X(PAD, WIRE_SYN_NAK_INV, WC_LOC_LEN_ERR, EVT_QP_REQ_ERR, 11,                                   \
-      "RSP-11 pad count is wrong for the length")                                                  \
     X(TOO_LONG, WIRE_SYN_NAK_INV, WC_LOC_LEN_ERR, EVT_QP_REQ_ERR, 12,                              \
       "RSP-12 message is longer than the receive buffer")                                          \
     X(MSG_LEN, WIRE_SYN_NAK_INV, WC_LOC_LEN_ERR, EVT_QP_REQ_ERR, 15,                               \

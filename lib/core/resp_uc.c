@@ -11,19 +11,14 @@
 /* Drop the message under way; its receive work request stays, last of `taken`, for the next. */
 static void drop_msg(struct rx *rx, struct qp *qp, enum engine_counter c)
 {
-    struct resp *r = &qp->resp;
     rx_drop(rx, c);
-    r->in_msg = MSG_NONE;
-    r->drop_msg = !(rx->op->flags & WIRE_F_END);
+    qp->resp.in_msg = MSG_NONE;
 }
 
-/* Does the packet continue or begin a message (UC-03, RSP-06)? */
-static bool fits(const struct resp *r, unsigned flags)
+/* Does the packet continue the message under way (RSP-06)? After a gap there is none (UC-04). */
+static bool continues(const struct resp *r, unsigned flags)
 {
-    if (flags & WIRE_F_START)
-        return true;
-    return r->in_msg != MSG_NONE && !r->drop_msg &&
-           flags & (r->in_msg == MSG_SEND ? WIRE_F_SEND : WIRE_F_WRITE);
+    return r->in_msg != MSG_NONE && flags & (r->in_msg == MSG_SEND ? WIRE_F_SEND : WIRE_F_WRITE);
 }
 
 /* RSP-09, UC-05: a receive work request, perhaps one that an incomplete message has left. */
@@ -56,12 +51,10 @@ void uc_rx(struct rx *rx, struct qp *qp)
         if (r->in_msg != MSG_NONE)
             engine_count(rx->e, ENGINE_C_uc_drop_msg); /* the one before never ended */
         r->in_msg = MSG_NONE;
-        r->drop_msg = 0;
         r->msg_off = 0;
-    } else if (!expected || !fits(r, flags)) {
-        bool counted = r->drop_msg || r->in_msg == MSG_NONE;
+    } else if (!expected || !continues(r, flags)) {
+        bool counted = r->in_msg == MSG_NONE; /* the message, once */
         drop_msg(rx, qp, counted ? ENGINE_C_out_of_sequence : ENGINE_C_uc_drop_msg);
-        r->drop_msg = 1;
         return;
     }
     r->epsn = psn_add(p, 1);

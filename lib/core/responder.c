@@ -184,18 +184,16 @@ static enum refusal check_enabled(const struct qp *qp, unsigned flags)
     return need & qp->access ? REFUSE_NONE : REFUSE_DISABLED;
 }
 
+/* RSP-10. The pad count (RSP-11) can't contradict the length once that is right: a packet is a
+ * multiple of 4 octets long (HDR-05), and so is the MTU; a WRITE's is held against its RETH. */
 enum refusal resp_check_length(const struct rx *rx, const struct qp *qp)
 {
     uint32_t len = rx->pkt.payload_len, mtu = qp_mtu(qp);
     if (rx->op->flags & (WIRE_F_FIRST | WIRE_F_MIDDLE)) {
-        if (len != mtu)
-            return REFUSE_PACKET_LEN;
-        return rx->pkt.pad ? REFUSE_PAD : REFUSE_NONE;
+        return len == mtu ? REFUSE_NONE : REFUSE_PACKET_LEN;
     }
     if (len > mtu || (rx->op->flags & WIRE_F_LAST && len == 0))
         return REFUSE_PACKET_LEN;
-    if (rx->op->flags & WIRE_F_WRITE && rx->pkt.pad != (-len & 3))
-        return REFUSE_PAD;
     return REFUSE_NONE;
 }
 

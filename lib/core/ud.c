@@ -88,8 +88,7 @@ void ud_rx(struct rx *rx, struct qp *qp)
     last->se = p->se;
     last->va = WC_F_GRH | (rx->op->flags & WIRE_F_IMM ? WC_F_IMM : 0u);
     last->rkey = qp->type == QP_GSI ? pkey_index(e, p->pkey) : qp->attr.pkey_index;
-    last->msn = p->vlan ? p->tci >> 13 : 0;
-    record_run(e, qp, REC_RESP, rx->now);
+    last->msn = p->vlan ? p->tci >> 13 : 0; /* and it commits when its copies are done */
 }
 
 static void complete(struct engine *e, struct qp *qp, const struct record *rec, uint64_t now)

@@ -40,7 +40,7 @@ struct bed {
     struct cq *cq;
     struct srq *srq;
     uint32_t pd, pd2;
-    uint32_t rw, ro, wo, other_pd, win, rkey_recv, bad;
+    uint32_t rw, ro, wo, at, other_pd, win, rkey_recv, bad;
     unsigned recvs;
     size_t rbuf[64]; /* where receive i begins in rbufs */
     size_t rbuf_end;
@@ -57,7 +57,8 @@ struct bed {
     unsigned nframes, burst_from;
     struct engine_frame burst[BURST];
     unsigned nburst;
-    struct engine_copy copies[2048];
+    struct engine_copy copies[5000];
+    unsigned last_drop; /* counter of the last frame's drop */
     unsigned ncopies;
 };
 
@@ -93,6 +94,15 @@ static bool on_cq(void *arg, void *cq_arg, const struct engine_wc *wc)
         return false;
     b->wc[b->nwc++] = *wc;
     return true;
+}
+
+enum { EV_HOOK = 1000 }; /* the comm_est hook */
+
+static void on_comm_est(void *arg, void *qp_arg)
+{
+    struct bed *b = arg;
+    (void)qp_arg;
+    b->ev[b->nev++] = EV_HOOK;
 }
 
 static void on_event(void *arg, enum engine_event ev, void *obj)
@@ -175,7 +185,7 @@ static void setup(struct bed *b, const struct script *s, uint32_t psn0)
         region[i] = region_octet(i);
     memset(rbufs, 0xEE, sizeof rbufs);
     const struct engine_params p = {
-        .hooks = {.cq_push = on_cq, .event = on_event},
+        .hooks = {.cq_push = on_cq, .event = on_event, .comm_est = on_comm_est},
         .hook_arg = b,
         .key = {1, 2},
         .max_qp = 8,
@@ -215,6 +225,7 @@ static void setup(struct bed *b, const struct script *s, uint32_t psn0)
     reg(b, b->pd, region, REGION, all, &b->rw);
     reg(b, b->pd, region, REGION, MEM_LOCAL_WRITE | MEM_REMOTE_READ, &b->ro);
     reg(b, b->pd, region, REGION, MEM_LOCAL_WRITE | MEM_REMOTE_WRITE, &b->wo);
+    reg(b, b->pd, region, REGION, MEM_LOCAL_WRITE | MEM_REMOTE_ATOMIC, &b->at);
     reg(b, b->pd2, region, REGION, all, &b->other_pd);
     reg(b, recv_pd, rbufs, RBUFS, MEM_LOCAL_WRITE, &b->rkey_recv);
     reg(b, recv_pd, rbufs, RBUFS, 0, &b->bad);
@@ -301,6 +312,7 @@ static void pump(struct bed *b)
         if (took != b->nburst)
             FAIL(b, "engine_rx took %u of %u", took, b->nburst);
         b->ncopies += n;
+        b->last_drop = b->burst[b->nburst - 1].drop;
         b->nburst = 0;
     }
     if (!b->hold)
@@ -360,8 +372,10 @@ static uint32_t key_of(struct bed *b, const char *name)
     const struct {
         const char *name;
         uint32_t key;
-    } keys[] = {{"rw", b->rw},   {"ro", b->ro},    {"wo", b->wo},          {"pd2", b->other_pd},
-                {"win", b->win}, {"none", 0x1234}, {"variant", b->rw ^ 1}, {"0", 0}};
+    } keys[] = {{"rw", b->rw},   {"ro", b->ro},          {"wo", b->wo},
+                {"at", b->at},   {"recv", b->rkey_recv}, {"pd2", b->other_pd},
+                {"win", b->win}, {"none", 0x1234},       {"variant", b->rw ^ 1},
+                {"0", 0}};
     for (unsigned i = 0; i < sizeof keys / sizeof keys[0]; i++)
         if (!strcmp(keys[i].name, name))
             return keys[i].key;
@@ -515,6 +529,7 @@ static void step_event(struct bed *b)
                   {"QP_REQ_ERR", EVT_QP_REQ_ERR},
                   {"QP_ACCESS_ERR", EVT_QP_ACCESS_ERR},
                   {"COMM_EST", EVT_COMM_EST},
+                  {"HOOK", EV_HOOK},
                   {"SRQ_ERR", EVT_SRQ_ERR},
                   {"SRQ_LIMIT_REACHED", EVT_SRQ_LIMIT_REACHED},
                   {"LAST_WQE_REACHED", EVT_QP_LAST_WQE_REACHED}};
@@ -568,15 +583,19 @@ static void step_mem(struct bed *b, bool recv)
     }
 }
 
+static unsigned counter_of(struct bed *b, const char *name)
+{
+    for (unsigned i = 0; i < ENGINE_COUNTER_MAX; i++)
+        if (!strcmp(engine_counter_names[i], name))
+            return i;
+    FAIL(b, "no such counter");
+    return 0;
+}
+
 static void step_count(struct bed *b)
 {
-    for (unsigned i = 0; i < ENGINE_COUNTER_MAX; i++) {
-        if (!strcmp(engine_counter_names[i], words[1])) {
-            COMPARE(b, "counter", engine_counters(b->e)[i], strtoul(words[2], NULL, 0));
-            return;
-        }
-    }
-    FAIL(b, "no such counter");
+    COMPARE(b, "counter", engine_counters(b->e)[counter_of(b, words[1])],
+            strtoul(words[2], NULL, 0));
 }
 
 static void step_state(struct bed *b)
@@ -600,8 +619,9 @@ static void step_modify(struct bed *b, enum qp_state to)
     modify(b, &a, to, 0);
 }
 
-/* "flood N OPCODE PSN ...": N bursts of one request each; answers are counted and forgotten. */
-static void step_flood(struct bed *b)
+/* "flood N OPCODE PSN ...": N bursts of one request each; answers are counted and forgotten.
+ * "flood+": each with the next PSN. */
+static void step_flood(struct bed *b, bool next)
 {
     unsigned n = (unsigned)strtoul(words[1], NULL, 0);
     memmove(words[1], words[2], (nwords - 2) * sizeof words[0]);
@@ -611,6 +631,8 @@ static void step_flood(struct bed *b)
         step_in(b);
         pump(b);
         b->nout = b->oout = 0;
+        if (next)
+            snprintf(words[2], sizeof words[2], "%ld", strtol(words[2], NULL, 0) + 1);
     }
 }
 
@@ -622,8 +644,15 @@ static void step(struct bed *b)
         return;
     }
     pump(b);
-    if (!strcmp(w, "flood"))
-        step_flood(b);
+    if (!strcmp(w, "flood") || !strcmp(w, "flood+"))
+        step_flood(b, w[5] == '+');
+    else if (!strcmp(w, "drop"))
+        COMPARE(b, "drop", b->last_drop, counter_of(b, words[1]));
+    else if (!strcmp(w, "room"))
+        COMPARE(b, "room", b->srq ? engine_srq_room(b->srq) : engine_rq_room(b->qp),
+                strtoul(words[1], NULL, 0));
+    else if (!strcmp(w, "rts"))
+        to_rts(b);
     else if (!strcmp(w, ">"))
         step_out(b);
     else if (!strcmp(w, "="))
@@ -653,7 +682,8 @@ static void step(struct bed *b)
         b->notx = !strcmp(w, "notx");
         pump(b);
     } else if (!strcmp(w, "revoke"))
-        ck_assert_int_le(mem_mr_dereg(engine_mem(b->e), key_of(b, words[1])), 0);
+        COMPARE(b, "deregistration", mem_mr_dereg(engine_mem(b->e), key_of(b, words[1])),
+                flag("busy") ? -EINPROGRESS : 0);
     else if (!strcmp(w, "wait"))
         b->now += strtoull(words[1], NULL, 0);
     else if (!strcmp(w, "err")) {

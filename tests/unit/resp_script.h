@@ -1,34 +1,45 @@
-/* SPDX-License-Identifier: BSD-3-Clause
- *
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* clang-format off */
+/*
  * Packet scripts against one queue pair of one engine. A script is text, a step a line (or ';'):
  *
  *     recv 100 50             post a receive with SGEs of 100 and 50 octets
  *     recv-bad 100            ... whose L_Key is wrong
  *     recv-malformed          ... with more SGEs than the queue pair has
  *     < SEND_ONLY 0 len=10    a request comes in; consecutive lines are one burst. The number is
- * the PSN relative to the script's first one > ACKNOWLEDGE 0 syn=1f  this goes out; fields not
- * given are not compared = SUCCESS len=10        this completes ! QP_REQ_ERR            this event
- * is raised state ERR               the queue pair's state count NAME 2            a counter mem 16
- * 4 is 0:2         octets 16..20 of the region are octets 2.. of the payload of packet 0 mem 0 16
- * clean          ... are as before rbuf 0 0 4 is 0:0       the same in the buffer of receive 0
+ *                             the PSN relative to the script's first one
+ *     > ACKNOWLEDGE 0 syn=1f  this goes out; fields not given are not compared
+ *     = SUCCESS len=10        this completes
+ *     ! QP_REQ_ERR            this event is raised (HOOK: the comm_est hook is called)
+ *     state ERR               the queue pair's state
+ *     count NAME 2            a counter
+ *     drop NAME               what counted the drop of the last frame that came in
+ *     room 64                 receives that may be posted
+ *     mem 16 4 is 0:2         octets 16..20 of the region are octets 2.. of the payload of packet 0
+ *     mem 0 16 clean          ... are as before
+ *     mem 8 8 val=5           ... are this number, host order
+ *     rbuf 0 0 4 is 0:0       the same in the buffer of receive 0
+ *     put 8 val=5             store 8 octets, host order, in the region
  *     hold; copy; copy fail   copies wait; are done; fail
  *     gather fail             the next gather of a READ response fails
- *     revoke KEY              deregister the region of this key
- *     put 8 val=5             store 8 octets, host order, in the region
+ *     revoke KEY busy         deregister the region of this key; busy: copies hold it
  *     notx; tx                the port is full; has room again
  *     wait 100000             time passes (ns)
- *     flood 9 OPCODE 0 ...    nine times the same request, in bursts of its own; answers are
- * ignored limit 2                 arm the limit of the shared receive queue err; reset; dead the
- * consumer moves the queue pair to ERR, RESET; destroys it
+ *     flood 9 OPCODE 0 ...    nine times the same request, in bursts of its own; answers are ignored
+ *     flood+ 9 OPCODE 0 ...   the same with PSNs 0, 1, 2 ...
+ *     limit 2                 arm the limit of the shared receive queue
+ *     err; reset; rts; dead   the queue pair goes to ERR, RESET, again to RTS; is destroyed
  *
  * Whatever goes out, completes or is raised and isn't named is an error. Each script runs with
  * several start PSNs (PSN-05).
  *
- * Fields of requests: len= payload, pad=, dma= (RETH), va= (offset in the region),
- * key=rw|ro|wo|none| pd2|win|variant, imm=, se, ack, add=, cmp=, src= (source QP), qkey=. Fields of
- * what goes out: len=, syn= (hex), msn=, from= (offset in the region that the payload must equal),
- * orig=. Fields of completions: id=, len=, op=IMM, imm=, inv, sol, src=, grh.
+ * Fields of requests: len= payload, pad=, dma= (RETH), va= (offset in the region), imm=, se, ack,
+ * key=rw|ro|wo|at|none|pd2|win|variant|recv, add=, cmp=, src= (source QP), qkey=.
+ * Fields of what goes out: len=, syn= (hex), msn=, from= (offset in the region that the payload must
+ * equal), orig=.
+ * Fields of completions: id=, len=, op=IMM, imm=, inv, sol, src=, grh.
  */
+/* clang-format on */
 #ifndef TEST_RESP_SCRIPT_H
 #define TEST_RESP_SCRIPT_H
 

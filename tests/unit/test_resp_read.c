@@ -36,6 +36,13 @@ static const struct script scripts[] = {
      "notx; < READ_REQUEST 0 dma=300; < WRITE_ONLY 2 len=4 key=none; tx\n"
      "> READ_RESP_FIRST 0; > READ_RESP_LAST 1; > ACKNOWLEDGE 2 syn=62 msn=1; ! QP_ACCESS_ERR; state ERR"},
 
+    {"RD-07 what was still to be sent isn't", {0},
+     "gather fail; < READ_REQUEST 0 dma=10240; > ACKNOWLEDGE 0 syn=62 msn=1; ! QP_ACCESS_ERR; state ERR; count tx_packets 1"},
+    {"ACK-07 a gap after a READ is NAKed behind its PSNs", {0},
+     "< READ_REQUEST 0 dma=515; < WRITE_ONLY 4 len=4; > READ_RESP_FIRST 0; > READ_RESP_MIDDLE 1; > READ_RESP_LAST 2; > ACKNOWLEDGE 3 syn=60"},
+    {"ACK-07 a gap after an ATOMIC", {0},
+     "< FETCH_ADD 0 va=8 add=1; < WRITE_ONLY 4 len=4; > ATOMIC_ACK 0; > ACKNOWLEDGE 1 syn=60"},
+
     /* ---- refusals ---- */
     {"RSP-14 RD-01 READ with an unknown key", {0},
      "< READ_REQUEST 0 dma=4 key=none; > ACKNOWLEDGE 0 syn=62; ! QP_ACCESS_ERR; state ERR"},
@@ -81,7 +88,7 @@ static const struct script scripts[] = {
      "< READ_REQUEST 0 dma=300; > READ_RESP_FIRST 0 from=0; > READ_RESP_LAST 1 from=256"},
     {"RD-09 shorter than the rest", {0},
      "< READ_REQUEST 0 dma=1000; > READ_RESP_FIRST 0; > READ_RESP_MIDDLE 1; > READ_RESP_MIDDLE 2; > READ_RESP_LAST 3\n"
-     "< READ_REQUEST 1 dma=256 va=256; > READ_RESP_ONLY 1 len=256 from=256"},
+     "< READ_REQUEST 1 dma=100 va=256; > READ_RESP_ONLY 1 len=100 from=256"},
     {"RD-09 another key: dropped", {0},
      "< READ_REQUEST 0 dma=8; > READ_RESP_ONLY 0; < READ_REQUEST 0 dma=8 key=ro; count dup_rd_atomic_miss 1; state RTS"},
     {"RD-09 SEC-05 an invalid key in a duplicate costs nothing", {0},
@@ -116,8 +123,11 @@ static const struct script scripts[] = {
      "< READ_REQUEST 0 dma=8; > READ_RESP_ONLY 0; < READ_REQUEST 1 dma=8; > READ_RESP_ONLY 1; < READ_REQUEST 2 dma=8; > READ_RESP_ONLY 2\n"
      "< READ_REQUEST 0 dma=8; count dup_rd_atomic_miss 1"},
     {"SEC-16 eight repeats of a READ in 67 ms", {0},
-     "< READ_REQUEST 0 dma=8; > READ_RESP_ONLY 0; flood 20 READ_REQUEST 0 dma=8; count rx_dup_throttled 12; count tx_packets 9\n"
-     "wait 68000000; < READ_REQUEST 0 dma=8; > READ_RESP_ONLY 0"},
+     "< READ_REQUEST 0 dma=8; > READ_RESP_ONLY 0; flood 300 READ_REQUEST 0 dma=8; count rx_dup_throttled 292; count tx_packets 9\n"
+     "wait 68000000; flood 20 READ_REQUEST 0 dma=8; count tx_packets 17"},
+    {"SEC-16 a requester that gets on has its repeats anew", {0},
+     "< READ_REQUEST 0 dma=300; > READ_RESP_FIRST 0; > READ_RESP_LAST 1; flood 20 READ_REQUEST 0 dma=300; count tx_packets 18\n"
+     "< READ_REQUEST 1 dma=44 va=256; > READ_RESP_ONLY 1; count rx_dup_throttled 12"},
 
     /* ---- ATOMIC ---- */
     {"ATM-01 ATM-02 ATM-06 FETCH_ADD", {0},
@@ -144,6 +154,10 @@ static const struct script scripts[] = {
     {"ATM-08 after other work", {0},
      "put 8 val=41; < FETCH_ADD 0 va=8 add=1; > ATOMIC_ACK 0; < FETCH_ADD 1 va=8 add=1; > ATOMIC_ACK 1 orig=42\n"
      "< FETCH_ADD 0 va=8 add=1; < FETCH_ADD 1 va=8 add=1; > ATOMIC_ACK 0 orig=41 msn=2; > ATOMIC_ACK 1 orig=42 msn=2; mem 8 8 val=43"},
+    {"SEC-15 repeated results are bounded", {0},
+     "put 8 val=0; < FETCH_ADD 0 va=8 add=1; > ATOMIC_ACK 0; flood 300 FETCH_ADD 0 va=8 add=1; count rx_dup_throttled 44; mem 8 8 val=1"},
+    {"MR-06 an atomic that is on its way", {0},
+     "put 8 val=1; hold; < FETCH_ADD 0 va=8 add=1 key=at; revoke at busy; copy; > ATOMIC_ACK 0 orig=1; mem 8 8 val=2"},
     {"ATM-08 unknown: dropped", {0},
      "< WRITE_ONLY 0 len=4 va=512; < FETCH_ADD 0 va=8 add=1; count dup_rd_atomic_miss 1; mem 8 8 clean"},
     {"ATM-08 another operation at that PSN: dropped", {0},

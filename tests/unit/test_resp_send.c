@@ -142,7 +142,7 @@ static const struct script scripts[] = {
     /* ---- receives ---- */
     {"RNR-01 SEND without a receive", {.rnr_timer = 5},
      "< SEND_ONLY 0 len=4 ack; > ACKNOWLEDGE 0 syn=25 msn=0; state RTS\n"
-     "count out_of_buffer 1; count tx_rnr_nak 1"},
+     "count out_of_buffer 1; count tx_rnr_nak 1; drop out_of_buffer"},
     {"RNR-01 SEND FIRST without a receive", {0},
      "< SEND_FIRST 0 len=256; > ACKNOWLEDGE 0 syn=2c; state RTS"},
     {"RNR-02 silence until the PSN comes again", {0},
@@ -176,7 +176,7 @@ static const struct script scripts[] = {
     {"RSP-12 SEND longer than the receive", {0},
      "recv 10; recv 10; < SEND_ONLY 0 len=11 ack\n"
      "= LOC_LEN_ERR id=0; > ACKNOWLEDGE 0 syn=61; = WR_FLUSH_ERR id=1; state ERR; rbuf 0 10 1 clean\n"
-     "count resp_local_length_error 1; count tx_nak_inv_req 1"},
+     "count resp_local_length_error 1; count tx_nak_inv_req 1; count resp_cqe_error 1; drop tx_nak_inv_req"},
     {"RSP-12 the packet that goes beyond it", {0},
      "recv 300; < SEND_FIRST 0 len=256; < SEND_LAST 1 len=45\n"
      "= LOC_LEN_ERR; > ACKNOWLEDGE 1 syn=61; state ERR; rbuf 0 300 8 clean"},
@@ -249,7 +249,7 @@ static const struct script scripts[] = {
      "revoke wo\n"
      "< WRITE_LAST 2 len=4 ack; > ACKNOWLEDGE 2 syn=62; ! QP_ACCESS_ERR; state ERR; mem 512 4 clean"},
     {"MR-06 a region with a copy pending", {0},
-     "hold; < WRITE_ONLY 0 len=4 key=wo ack; revoke wo; copy; > ACKNOWLEDGE 0 msn=1; mem 0 4 is 0:0"},
+     "hold; < WRITE_ONLY 0 len=4 key=wo ack; revoke wo busy; copy; > ACKNOWLEDGE 0 msn=1; mem 0 4 is 0:0"},
     {"RSP-22 RSP-05 after a fatal NAK nothing is answered", {0},
      "< WRITE_ONLY 0 len=4 key=none; < WRITE_ONLY 1 len=4 ack\n"
      "> ACKNOWLEDGE 0 syn=62; ! QP_ACCESS_ERR; state ERR\n"
@@ -261,6 +261,16 @@ static const struct script scripts[] = {
      "< WRITE_ONLY 0 len=4 ack; < WRITE_ONLY 1 len=4 key=none\n"
      "> ACKNOWLEDGE 1 syn=62 msn=1; ! QP_ACCESS_ERR; state ERR; mem 0 4 is 0:0"},
 
+    {"RSP-05 nothing is accepted behind a request that will be refused", {0},
+     "hold; < WRITE_ONLY 0 len=4; < WRITE_ONLY 1 len=4 key=none; < WRITE_ONLY 1 len=4 va=8\n"
+     "copy; > ACKNOWLEDGE 1 syn=62 msn=1; ! QP_ACCESS_ERR; state ERR; mem 8 4 clean; count rx_bad_qp_state 1"},
+    {"MR-06 a receive buffer with a copy pending", {0},
+     "recv 8; hold; < SEND_ONLY 0 len=4 ack; revoke recv busy; copy; = SUCCESS len=4; > ACKNOWLEDGE 0 msn=1"},
+    {"SEC-29 RSP-29 too many copies pending: as if lost, before anything changes", {0},
+     "hold; flood+ 4079 WRITE_ONLY 0 len=4; count rx_copy_pending 0; count rx_write_requests 4079\n"
+     "< WRITE_ONLY 4079 len=4; drop rx_copy_pending; < WRITE_ONLY 4080 len=4; drop rx_copy_pending\n"
+     "copy; < WRITE_ONLY 4079 len=4 ack; > ACKNOWLEDGE 4079 msn=4080"},
+
     /* ---- invalidate ---- */
     {"RSP-19 SEND with invalidate", {0},
      "recv 8; < SEND_ONLY_INV 0 len=4 key=win ack; = SUCCESS len=4 inv; > ACKNOWLEDGE 0 msn=1\n"
@@ -270,6 +280,8 @@ static const struct script scripts[] = {
      "= SUCCESS len=4 inv; > ACKNOWLEDGE 1 syn=62; ! QP_ACCESS_ERR; state ERR; mem 0 4 clean"},
     {"RSP-19 a key that can't be invalidated: error, no ACK", {0},
      "recv 8; < SEND_ONLY_INV 0 len=4 key=rw ack; = REM_INV_REQ_ERR; state ERR"},
+    {"RSP-19 and nothing behind it is accepted", {0},
+     "recv 8; hold; < SEND_ONLY_INV 0 len=4 key=rw; < WRITE_ONLY 1 len=4; copy; = REM_INV_REQ_ERR; state ERR; mem 0 4 clean"},
 
     /* ---- what an ACK says ---- */
     {"ACK-11 MSN counts messages, not packets", {0},
@@ -300,10 +312,10 @@ static const struct script scripts[] = {
 
     /* ---- states ---- */
     {"RSP-26 COMM_EST once, at the first good request in RTR", RTR,
-     "recv 8; recv 8; < SEND_ONLY 0 len=4; ! COMM_EST; = SUCCESS len=4; < SEND_ONLY 1 len=4; = SUCCESS len=4"},
+     "recv 8; recv 8; < SEND_ONLY 0 len=4; ! COMM_EST; ! HOOK; = SUCCESS len=4; < SEND_ONLY 1 len=4; = SUCCESS len=4"},
     {"RSP-26 not for a packet out of sequence", RTR, "< WRITE_ONLY 3 len=4; > ACKNOWLEDGE 0 syn=60"},
     {"RSP-27 requests are executed and answered in RTR", RTR,
-     "< WRITE_ONLY 0 len=4 ack; ! COMM_EST; > ACKNOWLEDGE 0 msn=1; < READ_REQUEST 1 dma=4; > READ_RESP_ONLY 1"},
+     "< WRITE_ONLY 0 len=4 ack; ! COMM_EST; ! HOOK; > ACKNOWLEDGE 0 msn=1; < READ_REQUEST 1 dma=4; > READ_RESP_ONLY 1"},
     {"QP-11 an ACK that is owed goes out after the consumer's move to ERR", {0},
      "recv 8; notx; < SEND_ONLY 0 len=4 ack; = SUCCESS len=4; err; tx; > ACKNOWLEDGE 0 msn=1; state ERR"},
     {"QP-11 nothing else does", {0}, "notx; < READ_REQUEST 0 dma=4; err; tx; state ERR"},
@@ -317,6 +329,35 @@ static const struct script scripts[] = {
     {"QP-04 RESET forgets receives without completions", {0}, "recv 8; reset; state RESET"},
     {"QP-14 no completion after destroy, with copies pending", {0},
      "recv 8; hold; < SEND_ONLY 0 len=4 ack; dead; copy"},
+
+    {"QP-11 no ACK overtakes a READ response that will never go out", {0},
+     "notx; < READ_REQUEST 0 dma=4; < WRITE_ONLY 1 len=4 ack; err; tx; state ERR"},
+    {"QP-11 nor a NAK", {0}, "notx; < WRITE_ONLY 1 len=4; err; tx; state ERR"},
+    {"QP-11 nor a repeat", {0},
+     "< READ_REQUEST 0 dma=4; > READ_RESP_ONLY 0; notx; < READ_REQUEST 0 dma=4; err; tx; state ERR"},
+    {"QP-11 an error of its own ends owed ACKs too", {.cq_room = 1},
+     "recv 8; recv 8; < SEND_ONLY 0 len=1; = SUCCESS len=1\n"
+     "< WRITE_ONLY 1 len=4 ack; < SEND_ONLY 2 len=1 ack; ! CQ_ERR; ! QP_FATAL; state ERR; count tx_ack 0"},
+    {"QP-04 QP-06 RESET forgets the message under way, PSN and MSN", {0},
+     "recv 600; < SEND_FIRST 0 len=256; reset; room 64; rts; recv 8; < SEND_ONLY 0 len=4 ack\n"
+     "= SUCCESS len=4 id=1; > ACKNOWLEDGE 0 msn=1; room 64"},
+    {"ATM-09 QP-04 RESET forgets atomic results", {0},
+     "put 8 val=1; < FETCH_ADD 0 va=8 add=1; > ATOMIC_ACK 0; reset; rts; < WRITE_ONLY 0 len=4; < FETCH_ADD 0 va=8 add=1\n"
+     "count dup_rd_atomic_miss 1; mem 8 8 val=2"},
+    {"RSP-09 completed and flushed receives make room", {0},
+     "recv 8; room 63; < SEND_ONLY 0 len=4; = SUCCESS len=4; room 64; recv 8; < SEND_ONLY 1 len=4; = SUCCESS len=4\n"
+     "recv 8; recv 8; room 62; err; = WR_FLUSH_ERR; = WR_FLUSH_ERR; room 64"},
+    {"RSP-23 a message over several buffers and packets", {0},
+     "recv 100 0 200 300; < SEND_FIRST 0 len=256; < SEND_LAST 1 len=200; = SUCCESS len=456\n"
+     "rbuf 0 0 256 is 0:0; rbuf 0 256 200 is 1:0; rbuf 0 456 32 clean"},
+    {"RSP-13 malformed receive for a WRITE with immediate", {0},
+     "recv-malformed; < WRITE_ONLY_IMM 0 len=4 imm=1; = LOC_QP_OP_ERR; > ACKNOWLEDGE 0 syn=63; state ERR; mem 0 4 clean"},
+    {"CTR-01 requests are counted by kind, once for each message", {0},
+     "put 8 val=0; < WRITE_FIRST 0 len=256 dma=260 va=512; < WRITE_LAST 1 len=4; < READ_REQUEST 2 dma=4; < FETCH_ADD 3 va=8 add=1\n"
+     "> READ_RESP_ONLY 2; > ATOMIC_ACK 3; count rx_write_requests 1; count rx_read_requests 1; count rx_atomic_requests 1"},
+    {"RNR-02 an RNR NAK that is out of date becomes a sequence NAK", {0},
+     "notx; < SEND_ONLY 0 len=4; < WRITE_ONLY 1 len=4; recv 8; < SEND_ONLY 0 len=4; = SUCCESS len=4; tx\n"
+     "> ACKNOWLEDGE 1 syn=60 msn=1"},
 
     /* ---- credits ---- */
     {"ACK-13 without negotiation the credit code is 31", {0}, "recv 8; < WRITE_ONLY 0 len=4 ack; > ACKNOWLEDGE 0 syn=1f"},

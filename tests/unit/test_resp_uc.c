@@ -44,13 +44,18 @@ static const struct script scripts[] = {
      "< WRITE_ONLY 0 len=4; count uc_drop_msg 1; mem 0 4 clean; state RTS"},
     {"UC-07 WRITE longer than its RETH", UC,
      "< WRITE_FIRST 0 len=256 dma=260; < WRITE_LAST 1 len=8; count uc_drop_msg 1; mem 256 8 clean; state RTS"},
+    {"UC-04 a message is counted once", UC,
+     "recv 600; < SEND_FIRST 0 len=256; < SEND_MIDDLE 1 len=252; < SEND_LAST 2 len=4; drop out_of_sequence; count uc_drop_msg 1; < SEND_ONLY 3 len=4\n"
+     "= SUCCESS len=4 id=0; count uc_drop_msg 1"},
+    {"UC-02 SEND and WRITE of no octets", UC,
+     "recv 0; < SEND_ONLY 0 len=0; = SUCCESS len=0; < WRITE_ONLY 1 len=0 key=none; state RTS; count uc_drop_msg 0"},
     {"UC-08 what a dropped WRITE has placed stays; no completion", UC,
      "recv 8; < WRITE_FIRST 0 len=256 dma=516; < WRITE_LAST_IMM 2 len=4 imm=1; mem 0 256 is 0:0; mem 256 8 clean; state RTS"},
     {"RSP-13 a receive buffer that isn't writable is the consumer's fault", UC,
-     "recv-bad 8; recv 8; < SEND_ONLY 0 len=4; = LOC_PROT_ERR id=0; = WR_FLUSH_ERR id=1; state ERR"},
+     "recv-bad 8; recv 8; < SEND_ONLY 0 len=4; = LOC_PROT_ERR id=0; = WR_FLUSH_ERR id=1; state ERR; count uc_drop_msg 1; drop uc_drop_msg"},
     {"RSP-24 no completion before the octets are in memory", UC,
      "recv 8; hold; < SEND_ONLY 0 len=4; state RTS; copy; = SUCCESS len=4"},
-    {"RSP-26 COMM_EST", {.type = QP_UC, .rtr = true}, "recv 8; < SEND_ONLY 0 len=4; ! COMM_EST; = SUCCESS len=4"},
+    {"RSP-26 COMM_EST", {.type = QP_UC, .rtr = true}, "recv 8; < SEND_ONLY 0 len=4; ! COMM_EST; ! HOOK; = SUCCESS len=4"},
     {"MR-12 memory that can't be reached", UC, "recv 8; hold; < SEND_ONLY 0 len=4; copy fail; = LOC_PROT_ERR; state ERR"},
 };
 
