@@ -33,6 +33,11 @@ static uint32_t psn_of(const uint8_t *bth)
     return bth ? (uint32_t)bth[9] << 16 | (uint32_t)bth[10] << 8 | bth[11] : NO_PSN;
 }
 
+static bool is_read_data(uint8_t opcode)
+{
+    return wire_opcodes[opcode].flags & WIRE_F_READ && wire_opcodes[opcode].flags & WIRE_F_RESPONSE;
+}
+
 /* Forget what doesn't matter any more when the requester has made progress. */
 static void follow_progress(struct loss_oracle *o)
 {
@@ -109,7 +114,8 @@ void loss_oracle_poll(struct loss_oracle *o)
             o->lost[o->nlost++] = (struct loss_entry){.time = drop[i].time,
                                                       .psn = psn_of(bth),
                                                       .dir = (uint8_t)drop[i].dir,
-                                                      .ackreq = bth && bth[8] & 0x80};
+                                                      .ackreq = bth && bth[8] & 0x80,
+                                                      .read_data = bth && is_read_data(bth[0])};
         }
     }
 }
@@ -128,8 +134,9 @@ int loss_oracle_exhausted(const struct loss_oracle *o, unsigned retries, char *w
         bool explained = false;
         for (size_t k = 0; k < o->nlost && !explained; k++) {
             const struct loss_entry *l = &o->lost[k];
-            explained = l->time >= from && l->time <= to &&
-                        (l->dir != 0 || l->psn == o->una || l->psn == epsn || l->ackreq);
+            explained =
+                l->time >= from && l->time <= to &&
+                (l->psn == o->una || l->psn == epsn || (l->dir != 0 ? !l->read_data : l->ackreq));
         }
         if (!explained) {
             snprintf(why, why_size,

@@ -14,6 +14,7 @@ struct loss_entry {
     uint32_t psn;
     uint8_t dir;
     bool ackreq;
+    bool read_data; /* a READ response: tells of its own PSN only */
 };
 
 struct loss_try {
