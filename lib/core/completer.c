@@ -14,11 +14,6 @@ static bool is_rd(const struct swqe *w)
            w->opcode == WR_ATOMIC_FETCH_AND_ADD;
 }
 
-static psn_t wqe_end(const struct swqe *w)
-{
-    return psn_add(w->first, w->npsn);
-}
-
 /* ---- completions --------------------------------------------------------------------------------
  */
 
@@ -87,7 +82,8 @@ void comp_retire(struct engine *e, struct qp *qp, uint64_t now)
     uint32_t head = r->head;
     while (r->head != r->started) {
         struct swqe *w = req_wqe(qp, r->head);
-        if (w->error || psn_diff(wqe_end(w), r->done) > 0)
+        /* `done` is at or behind the oldest one's first PSN; a READ may be 2^23 PSNs long. */
+        if (w->error || psn(r->done.v - w->first.v).v < w->npsn)
             break;
         r->head++;
         if (is_rd(w))
@@ -141,7 +137,7 @@ static struct swqe *open_rd(const struct qp *qp)
     if (r->rd_first == r->started)
         return NULL;
     struct swqe *w = req_wqe(qp, r->rd_first);
-    return psn_diff(r->max, w->first) > 0 ? w : NULL;
+    return psn_eq(r->max, w->first) ? NULL : w;
 }
 
 static void rd_answered(struct qp *qp)

@@ -305,7 +305,7 @@ static enum begin begin(struct engine *e, struct qp *qp)
             w->error = WC_LOC_QP_OP_ERR;
             return BEGIN_FAILED;
         }
-        if (r->rd_out >= qp->attr.max_rd_atomic || psn(r->max.v - r->una.v).v + npsn > PSN_HALF)
+        if (r->rd_out >= qp->attr.max_rd_atomic)
             return BEGIN_WAIT;
     }
     if (info->kind == WR_LOCAL) {
@@ -368,7 +368,10 @@ static bool more(struct engine *e, struct qp *qp)
         return false;
     if (!psn_eq(r->nxt, r->max))
         return psn(r->nxt.v - r->una.v).v < r->window; /* sent before */
-    return psn(r->max.v - r->una.v).v - r->rd_psns < r->window && credit(qp, w, r->pkt);
+    uint32_t out = psn(r->max.v - r->una.v).v;
+    uint32_t takes = wr_infos[w->opcode].kind == WR_MESSAGE ? 1 : w->npsn;
+    return out - r->rd_psns < r->window && out + takes <= PSN_HALF && /* PSN-03 */
+           credit(qp, w, r->pkt);
 }
 
 /* ---- packets ------------------------------------------------------------------------------------

@@ -227,18 +227,22 @@ START_TEST(gsi_both_ways)
 }
 END_TEST
 
-/* CNPs are counted, handled or ignored, never a drop (OPC-05, CC-08). */
+/* CNPs are counted, handled or ignored, never a drop (OPC-05, CC-08), on connected and datagram
+ * queue pairs (UD-14). */
 START_TEST(cc_08_cnp)
 {
-    struct rig *r = rig_new(NULL);
-    struct wire_pkt p = rig_pkt(r, WIRE_OPCODE_CNP, 0);
-    p.becn = true;
-    p.payload_len = 0;
-    rig_rx(r, &p, NULL);
-    ck_assert_uint_eq(r->last.drop, 0);
-    ck_assert_uint_eq(rig_count(r, ENGINE_C_rp_cnp_ignored) + rig_count(r, ENGINE_C_rp_cnp_handled),
-                      1);
-    rig_free(r);
+    static const enum qp_type types[] = {QP_RC, QP_UC, QP_UD};
+    for (unsigned i = 0; i < 3; i++) {
+        struct rig *r = rig_new(&(struct rig_opts){.type = types[i]});
+        struct wire_pkt p = rig_pkt(r, WIRE_OPCODE_CNP, 0);
+        p.becn = true;
+        p.payload_len = 0;
+        rig_rx(r, &p, NULL);
+        ck_assert_uint_eq(r->last.drop, 0);
+        ck_assert_uint_eq(
+            rig_count(r, ENGINE_C_rp_cnp_ignored) + rig_count(r, ENGINE_C_rp_cnp_handled), 1);
+        rig_free(r);
+    }
 }
 END_TEST
 

@@ -502,26 +502,72 @@ START_TEST(ud_03_datagrams)
 }
 END_TEST
 
-/* PSN-03, REQ-12: many outstanding READs whose PSNs would pass 2^23 stall. */
+/* PSN-03: what is outstanding, answers to READs included, never passes 2^23 PSNs; more waits, and
+ * goes on when there is room. */
 START_TEST(psn_03_at_most_half)
 {
     struct rig *r = rig_new(&(struct rig_opts){.mtu = 1, .max_rd_atomic = 16});
-    struct engine_sge s = {RIG_VA, 1 << 20, r->lkey};
-    struct engine_sge list[4] = {s, s, s, s};
-    (void)s;
-    /* 4 MiB a READ at MTU 256 = 16384 PSNs; 513 of them would be needed: use one huge message made
-     * of the same region instead: 2^31 octets = 2^23 PSNs. */
-    for (unsigned i = 0; i < 4; i++)
-        list[i].len = 1 << 20;
+    struct mem_seg seg = {r->mem, 0, 1 << 30}; /* nobody touches it */
     struct engine_send_wr wr = rig_wr(r, WR_RDMA_READ, 1, 0, 0);
-    wr.sge = list;
-    wr.nsge = 4;
-    for (unsigned i = 0; i < 16; i++)
-        ck_assert_int_eq(engine_post_send(r->e, r->qp, &wr, r->now), 0);
-    ck_assert_uint_eq(rig_tx(r, 0), 16);
-    ck_assert_uint_eq(r->sent[15].psn, rig_psn(RIG_PSN, 15 * 16384));
-    ck_assert_uint_eq(rig_post(r, WR_RDMA_READ, 9, 8, 0), 0);
-    ck_assert_uint_eq(rig_tx(r, 0), 0); /* REQ-12 */
+    struct engine_sge s = {1ull << 32, 1 << 30, 0};
+    uint32_t rkey;
+    ck_assert_int_eq(mem_mr_reg(engine_mem(r->e), r->pd, s.va, s.len, MEM_LOCAL_WRITE, &seg, 1,
+                                NULL, &s.lkey, &rkey),
+                     0);
+    wr.sge = &s;
+    ck_assert_int_eq(engine_post_send(r->e, r->qp, &wr, r->now), 0);
+    s.len -= 256;
+    ck_assert_int_eq(engine_post_send(r->e, r->qp, &wr, r->now), 0);
+    rig_post(r, WR_RDMA_READ, 2, 8, 0); /* the last PSN of 2^23 */
+    rig_post(r, WR_RDMA_READ, 3, 8, 0);
+    ck_assert_uint_eq(rig_tx(r, 0), 3);
+    ck_assert_uint_eq(r->sent[2].psn, rig_psn(RIG_PSN, (1 << 23) - 1));
+    rig_read_resp(r, WIRE_READ_RESP_FIRST, RIG_PSN, 256, 1);
+    ck_assert_uint_eq(rig_tx(r, 0), 1);
+    rig_free(r);
+}
+END_TEST
+
+/* PSN-03, REQ-07: one READ of 2^31 octets takes all 2^23 PSNs at once, and isn't done before its
+ * data. */
+START_TEST(psn_03_longest_read)
+{
+    struct rig *r = rig_new(&(struct rig_opts){.mtu = 1});
+    struct mem_seg seg = {r->mem, 0, 1ull << 31};
+    struct engine_send_wr wr = rig_wr(r, WR_RDMA_READ, 1, 0, 0);
+    struct engine_sge s = {1ull << 32, 1u << 31, 0};
+    uint32_t rkey;
+    ck_assert_int_eq(mem_mr_reg(engine_mem(r->e), r->pd, s.va, s.len, MEM_LOCAL_WRITE, &seg, 1,
+                                NULL, &s.lkey, &rkey),
+                     0);
+    wr.sge = &s;
+    ck_assert_int_eq(engine_post_send(r->e, r->qp, &wr, r->now), 0);
+    rig_post(r, WR_SEND, 2, 8, WR_F_SIGNALED);
+    ck_assert_uint_eq(rig_tx(r, 0), 1); /* the SEND would be PSN 2^23 + 1 */
+    ck_assert_uint_eq(r->sent[0].dma_len, 1u << 31);
+    for (unsigned i = 0; i < 5; i++) {
+        rig_read_resp(r, i ? WIRE_READ_RESP_MIDDLE : WIRE_READ_RESP_FIRST, rig_psn(RIG_PSN, i), 256,
+                      1);
+        ck_assert_uint_eq(r->last.drop, ENGINE_C_none);
+    }
+    ck_assert_uint_eq(r->nwc, 0);
+    rig_pass(r, RIG_T + RIG_T / 8);
+    rig_clear(r);
+    rig_tx(r, 1);
+    ck_assert_uint_eq(r->sent[0].psn, rig_psn(RIG_PSN, 5)); /* RD-12 */
+    rig_free(r);
+}
+END_TEST
+
+/* REQ-12: with as many READs as the peer allows, the next one waits. */
+START_TEST(req_12_limit)
+{
+    struct rig *r = rig_new(&(struct rig_opts){.max_rd_atomic = 3});
+    for (unsigned i = 0; i < 5; i++)
+        rig_post(r, i % 2 ? WR_ATOMIC_FETCH_AND_ADD : WR_RDMA_READ, i, 8, 0);
+    ck_assert_uint_eq(rig_tx(r, 0), 3);
+    rig_read_resp(r, WIRE_READ_RESP_ONLY, RIG_PSN, 8, 1);
+    ck_assert_uint_eq(rig_tx(r, 0), 1);
     rig_free(r);
 }
 END_TEST
@@ -548,4 +594,5 @@ RIG_MAIN("requester", req_02_segmentation, req_06_psn_across_messages, hdr_03_so
          req_10_ackreq, req_10_asks_where_it_stops, req_14_fence, req_16_inline_and_sges,
          req_08_local_errors, req_08_gather_fails, rtx_06_deregistered, req_01_full_port,
          ack_15_credits, ack_15_write_needs_none, req_15_local_operations,
-         uc_02_completes_when_sent, ud_03_datagrams, psn_03_at_most_half, qp_05_room)
+         uc_02_completes_when_sent, ud_03_datagrams, psn_03_at_most_half, psn_03_longest_read,
+         req_12_limit, qp_05_room)
