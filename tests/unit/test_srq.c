@@ -36,6 +36,10 @@ static const struct script scripts[] = {
     {"SRQ-07 malformed entry: the SRQ is in error, the queue pair too", SRQ,
      "recv-malformed; < SEND_ONLY 0 len=4; ! SRQ_ERR; = LOC_QP_OP_ERR; > ACKNOWLEDGE 0 syn=63; ! "
      "LAST_WQE_REACHED; state ERR"},
+    {"SRQ-07 and nothing is taken from it any more", SRQ,
+     "recv-malformed; recv 8; < SEND_ONLY 0 len=4; ! SRQ_ERR; = LOC_QP_OP_ERR; room 63\n"
+     "> ACKNOWLEDGE 0 syn=63; ! LAST_WQE_REACHED; reset; rts; < SEND_ONLY 0 len=4; > ACKNOWLEDGE 0 "
+     "syn=2c"},
     {"RSP-13 buffer that isn't writable", SRQ,
      "recv-bad 8; < SEND_ONLY 0 len=4; = LOC_PROT_ERR; > ACKNOWLEDGE 0 syn=63; ! LAST_WQE_REACHED; "
      "state ERR"},

@@ -239,6 +239,13 @@ START_TEST(ud_10_multicast)
     ck_assert_msg(receive(&m, &p) == ENGINE_C_rx_bad_qpn, "UD-10 group address, another DestQP");
     p = datagram("10.0.0.2", WIRE_QPN_MULTICAST, 5, 8);
     ck_assert_msg(receive(&m, &p) == ENGINE_C_rx_bad_qpn, "UD-10 0xFFFFFF to a unicast address");
+    struct engine_qp_attr err = {.state = QPS_ERR};
+    post(&m, m.qp[0], 0);
+    ck_assert_int_eq(engine_qp_modify(m.e, m.qp[1], &err, QPA_STATE, 0), 0);
+    m.nwc = 0;
+    p = datagram(groups[_i].addr, WIRE_QPN_MULTICAST, 5, 8);
+    ck_assert_uint_eq(receive(&m, &p), 0);
+    ck_assert_msg(m.nwc == 1, "VAL-04 a member in ERR gets nothing");
     ck_assert_int_eq(engine_mcast_detach(m.e, m.qp[0], &g), 0);
     ck_assert_msg(engine_mcast_detach(m.e, m.qp[0], &g) == -EINVAL, "UD-11 not attached any more");
     engine_qp_destroy(m.e, m.qp[1]);
