@@ -89,23 +89,53 @@ void worker_fini(struct worker *w)
         close(w->eventfd);
     if (w->epfd >= 0)
         close(w->epfd);
+    free(w->watch);
+    w->watch = NULL;
+    w->nwatch = 0;
     w->shared = NULL;
     w->page_fd = w->eventfd = w->epfd = -1;
 }
 
+/* What epoll gives back: descriptor, whether to drain it, and which watch this was. */
+static uint64_t watch_data(int fd, bool drain, uint32_t number)
+{
+    return (uint64_t)number << 32 | (uint64_t)drain << 31 | (uint32_t)fd;
+}
+
+/* Numbers of 32 bits come again after 4 billion clients: the same descriptor must then be waiting
+ * in a fetched event, which lives microseconds. */
+static bool watch_current(const struct worker *w, uint64_t data)
+{
+    uint32_t fd = (uint32_t)data & 0x7FFFFFFF;
+    return fd < w->nwatch && w->watch[fd] == (uint32_t)(data >> 32) && w->watch[fd] != 0;
+}
+
 int worker_watch(struct worker *w, int fd, bool drain)
 {
-    struct epoll_event ev = {
-        .events = EPOLLIN,
-        .data.u64 = (uint64_t)(uint32_t)fd | (drain ? 1ull << 32 : 0),
-    };
+    uint32_t number = w->watches + 1 ? w->watches + 1 : 1;
+    struct epoll_event ev = {.events = EPOLLIN, .data.u64 = watch_data(fd, drain, number)};
 
-    return epoll_ctl(w->epfd, EPOLL_CTL_ADD, fd, &ev) < 0 ? -errno : 0;
+    if ((uint32_t)fd >= w->nwatch) {
+        uint32_t n = (uint32_t)fd + 64;
+        uint32_t *grown = realloc(w->watch, n * sizeof(*grown));
+        if (!grown)
+            return -ENOMEM;
+        memset(grown + w->nwatch, 0, (n - w->nwatch) * sizeof(*grown));
+        w->watch = grown;
+        w->nwatch = n;
+    }
+    if (epoll_ctl(w->epfd, EPOLL_CTL_ADD, fd, &ev) < 0)
+        return -errno; /* -EEXIST: the watch there is goes on */
+    w->watches = number;
+    w->watch[fd] = number;
+    return 0;
 }
 
 void worker_unwatch(struct worker *w, int fd)
 {
     epoll_ctl(w->epfd, EPOLL_CTL_DEL, fd, NULL);
+    if ((uint32_t)fd < w->nwatch)
+        w->watch[fd] = 0;
 }
 
 /* One writer: no locked instruction needed. */
@@ -260,8 +290,10 @@ static void worker_wait(struct worker *w, uint64_t ns)
         sched_yield(); /* the control thread stands in; not for long */
 
     for (int i = 0; i < n; i++) {
-        int fd = (int)(uint32_t)ev[i].data.u64;
-        if ((ev[i].data.u64 >> 32) == 0) {
+        int fd = (int)(ev[i].data.u64 & 0x7FFFFFFF);
+        if (!watch_current(w, ev[i].data.u64))
+            continue; /* the control thread has taken it back meanwhile */
+        if ((ev[i].data.u64 >> 31 & 1) == 0) {
             if (ev[i].events & (EPOLLHUP | EPOLLERR))
                 worker_unwatch(w, fd); /* or it would wake us for ever; service sees the link */
             continue;

@@ -48,6 +48,10 @@ struct worker {
     _Atomic(struct worker_job *) job;
 
     int epfd;
+    /* By descriptor: which watch it belongs to, 0 = none. An event that was fetched before its
+     * descriptor was taken back, closed, and given out again must not be acted on. */
+    uint32_t *watch;
+    uint32_t nwatch, watches;
     int eventfd; /* wakes the worker up; the daemon's own */
     int page_fd; /* of the page: sealed against writing by anyone else */
     struct ipc_worker *shared;
