@@ -168,6 +168,16 @@ static const struct {
     {"the tap's default name", "net_tap0", "net_af_packet1,iface=tap0", 0},
 };
 
+/* DPDK's memif driver crashes about every fourth time one end goes before the other (doc/traps.md),
+ * and not in our code: there the test's process ends with both ports open. */
+static void close_pair(int i, struct io_port *a, struct io_port *b)
+{
+    if (strstr(pairs[i].what, "memif"))
+        return;
+    a->ops->close(a);
+    b->ops->close(b);
+}
+
 START_TEST(frames_cross_whole_and_in_order)
 {
     struct io_port *a = open_port(pairs[_i].a, pairs[_i].frame_max);
@@ -192,8 +202,7 @@ START_TEST(frames_cross_whole_and_in_order)
     ck_assert_uint_eq(st.tx_frames, 60 * IO_BURST_MAX);
     ck_assert_uint_eq(st.tx_drop, 0);
     ck_assert_uint_eq(st.rx_drop, 0);
-    a->ops->close(a);
-    b->ops->close(b);
+    close_pair(_i, a, b);
 }
 END_TEST
 
@@ -224,8 +233,7 @@ START_TEST(a_waiting_owner_is_woken)
         rx->ops->rx_arm(rx, false);
         ck_assert_uint_eq(recv_frames(rx, tx, lens, 1, 5), 1);
     }
-    a->ops->close(a);
-    b->ops->close(b);
+    close_pair(_i, a, b);
 }
 END_TEST
 
