@@ -24,9 +24,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define IO_BURST_MAX 64u     /* no rx_peek or tx_reserve is asked for more than this */
-#define IO_FRAME_MAX 9234u   /* largest frame any port handles: 9216 octets of IP plus Ethernet and VLAN */
-#define IO_SPEC_MAX  256u
+#define IO_BURST_MAX 64u /* no rx_peek or tx_reserve is asked for more than this */
+#define IO_FRAME_MAX                                                                               \
+    9234u /* largest frame any port handles: 9216 octets of IP plus Ethernet and VLAN */
+#define IO_SPEC_MAX 256u
 
 struct io_port;
 
@@ -44,31 +45,31 @@ struct io_frame {
 struct io_slot {
     uint8_t *data;
     uint32_t cap;
-    uint32_t len;  /* tx_reserve sets 0; 0 at tx_commit = nothing to send */
-    void *priv;    /* the driver's; the caller copies it unchanged */
+    uint32_t len; /* tx_reserve sets 0; 0 at tx_commit = nothing to send */
+    void *priv;   /* the driver's; the caller copies it unchanged */
 };
 
 /* What the port is and can do; constant after open except `mac`/`mtu` on a re-linked port. */
 struct io_caps {
-    uint8_t mac[6];      /* the port's own address; all zero = the owner chooses one */
-    uint32_t frame_max;  /* largest frame sent and received, Ethernet header and VLAN tag included */
-    uint64_t rate_bps;   /* line rate in bit/s; 0 = unknown */
-    bool own_echo;       /* may deliver frames that we sent (af_packet): drop by source MAC */
-    int rx_fd;           /* poll()able: readable when rx_peek may return something; -1 = must be polled */
+    uint8_t mac[6];     /* the port's own address; all zero = the owner chooses one */
+    uint32_t frame_max; /* largest frame sent and received, Ethernet header and VLAN tag included */
+    uint64_t rate_bps;  /* line rate in bit/s; 0 = unknown */
+    bool own_echo;      /* may deliver frames that we sent (af_packet): drop by source MAC */
+    int rx_fd; /* poll()able: readable when rx_peek may return something; -1 = must be polled */
 };
 
 struct io_link {
     bool up;
-    uint64_t changes;    /* counts transitions, so that a quick down/up is not missed */
+    uint64_t changes; /* counts transitions, so that a quick down/up is not missed */
 };
 
 /* Cumulative since open. Every frame lost inside the driver is in exactly one of the *_drop. */
 struct io_stats {
     uint64_t rx_frames, rx_bytes, tx_frames, tx_bytes;
-    uint64_t rx_drop;      /* ring or memory exhausted, or refused by the driver */
-    uint64_t rx_oversize;  /* longer than frame_max */
-    uint64_t tx_drop;      /* committed but lost in the driver (peer gone, NIC refused) */
-    uint64_t tx_full;      /* tx_reserve calls that got less than they asked for */
+    uint64_t rx_drop;     /* ring or memory exhausted, or refused by the driver */
+    uint64_t rx_oversize; /* longer than frame_max */
+    uint64_t tx_drop;     /* committed but lost in the driver (peer gone, NIC refused) */
+    uint64_t tx_full;     /* tx_reserve calls that got less than they asked for */
 };
 
 struct io_ops {
@@ -97,10 +98,12 @@ struct io_ops {
 
     /* Earliest time at which rx_peek can return something that it can't now, or at which a
      * tx_reserve that got less than it asked for can get more; UINT64_MAX = not known (external
-     * event: rx_fd tells, for room too). Only meaningful for ports with internal time (mem). May be NULL. */
+     * event: rx_fd tells, for room too). Only meaningful for ports with internal time (mem). May be
+     * NULL. */
     uint64_t (*deadline)(struct io_port *io);
 
-    /* Slow path, at most every few ms: reconnect, link state. Never blocks for long. May be NULL. */
+    /* Slow path, at most every few ms: reconnect, link state. Never blocks for long. May be NULL.
+     */
     void (*service)(struct io_port *io, uint64_t now);
 
     void (*link)(struct io_port *io, struct io_link *out);
@@ -119,9 +122,10 @@ struct io_port {
 
 /* What a driver is opened with, beyond the specification string. */
 struct io_open_params {
-    uint32_t frame_max;  /* wanted largest frame; 0 = driver's default. The granted value is in caps */
-    uint8_t mac[6];      /* wanted MAC; zero = driver's choice */
-    uint64_t seed;       /* for drivers that draw random numbers (mem) */
+    uint32_t
+        frame_max;  /* wanted largest frame; 0 = driver's default. The granted value is in caps */
+    uint8_t mac[6]; /* wanted MAC; zero = driver's choice */
+    uint64_t seed;  /* for drivers that draw random numbers (mem) */
 };
 
 /* Open a port from its specification, for example

@@ -22,14 +22,14 @@ struct cc_type {
     void (*on_cnp)(struct cc *cc, uint64_t now);
     void (*on_loss)(struct cc *cc, uint64_t now); /* NAK or timeout */
     void (*on_send)(struct cc *cc, uint32_t octets, uint64_t now);
-    uint64_t (*deadline)(const struct cc *cc);    /* UINT64_MAX = none */
+    uint64_t (*deadline)(const struct cc *cc); /* UINT64_MAX = none */
     void (*expire)(struct cc *cc, uint64_t now);
 };
 
 struct cc {
     const struct cc_type *type;
-    uint64_t rate;      /* bit/s; CC_UNLIMITED = no pacing */
-    uint64_t state[6];  /* the algorithm's own */
+    uint64_t rate;     /* bit/s; CC_UNLIMITED = no pacing */
+    uint64_t state[6]; /* the algorithm's own */
 };
 
 extern const struct cc_type cc_none; /* never limits */

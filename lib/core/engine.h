@@ -7,8 +7,8 @@
  *
  *     used = engine_rx(e, frames, n, now, copies, cap, &ncopies)
  *         validate a burst; nothing is placed yet. Each copy says which octets of which frame go to
- *         which piece of registered memory (or which atomic to execute). The engine keeps no pointer
- *         into a frame; a frame must stay valid until the caller has done the copies made from it.
+ *         which piece of registered memory (or which atomic to execute). The engine keeps no
+ * pointer into a frame; a frame must stay valid until the caller has done the copies made from it.
  *     engine_copied(e, results, n, now)
  *         the caller has done (or failed) copies; in any order between queue pairs, in order within
  *         one (the token says which). Only this step advances the acknowledged PSN, posts
@@ -19,11 +19,11 @@
  *         n slots already reserved from the port, so a frame that was produced can't be "unsent".
  *         The engine writes headers into the slot and names the payload pieces.
  *     engine_sent(e, slots, m, now)
- *         after the caller has gathered the payload of each slot and before it seals (wire_icrc_seal)
- *         and commits: slots whose gather failed (status < 0) are voided (len = 0), with the rest of
- *         that queue pair's slots, and become the error that the rules ask for. Starts ACK timers.
- *     engine_deadline(e) / engine_expire(e, now)
- *         next time-out, UINT64_MAX = none / run what is due.
+ *         after the caller has gathered the payload of each slot and before it seals
+ * (wire_icrc_seal) and commits: slots whose gather failed (status < 0) are voided (len = 0), with
+ * the rest of that queue pair's slots, and become the error that the rules ask for. Starts ACK
+ * timers. engine_deadline(e) / engine_expire(e, now) next time-out, UINT64_MAX = none / run what is
+ * due.
  *
  * Between these, on the same thread: posting, modifying, destroying. Destroy is always legal: with
  * copies pending the queue pair lingers invisibly until the last engine_copied.
@@ -65,11 +65,11 @@ enum engine_disposition {
 struct engine_frame {
     const uint8_t *data;
     uint32_t len;
-    uint16_t flags;       /* WIRE_P_* for this frame, e.g. checksum already verified */
-    uint8_t disposition;  /* out: enum engine_disposition */
-    uint8_t worker;       /* out, with ENGINE_OTHER_WORKER */
-    uint16_t verdict;     /* out: enum wire_verdict of the parse */
-    uint16_t drop;        /* out: enum engine_counter that counted a drop; 0 = not dropped */
+    uint16_t flags;      /* WIRE_P_* for this frame, e.g. checksum already verified */
+    uint8_t disposition; /* out: enum engine_disposition */
+    uint8_t worker;      /* out, with ENGINE_OTHER_WORKER */
+    uint16_t verdict;    /* out: enum wire_verdict of the parse */
+    uint16_t drop;       /* out: enum engine_counter that counted a drop; 0 = not dropped */
 };
 
 enum engine_copy_kind {
@@ -79,20 +79,20 @@ enum engine_copy_kind {
 };
 
 struct engine_copy {
-    uint64_t token;       /* hand back in the result */
-    const uint8_t *src;   /* into the frame, or into constant memory of the engine */
+    uint64_t token;     /* hand back in the result */
+    const uint8_t *src; /* into the frame, or into constant memory of the engine */
     struct mem_piece dst;
     uint64_t a, b;
-    uint32_t frame;       /* index of the frame in this engine_rx call */
+    uint32_t frame; /* index of the frame in this engine_rx call */
     uint32_t len;
-    uint32_t qpn;         /* copies of one qpn keep their order */
+    uint32_t qpn; /* copies of one qpn keep their order */
     uint8_t kind;
 };
 
 struct engine_result {
     uint64_t token;
-    uint64_t orig;  /* atomics: the value before */
-    int status;     /* 0, or -errno: the memory could not be reached */
+    uint64_t orig; /* atomics: the value before */
+    int status;    /* 0, or -errno: the memory could not be reached */
 };
 
 /* Validate up to n frames (any n). Returns how many frames were taken: less than n only when
@@ -101,29 +101,28 @@ struct engine_result {
 unsigned engine_rx(struct engine *e, struct engine_frame *frames, unsigned n, uint64_t now,
                    struct engine_copy *copies, unsigned cap, unsigned *ncopies);
 
-void engine_copied(struct engine *e, const struct engine_result *results, unsigned n,
-                   uint64_t now);
+void engine_copied(struct engine *e, const struct engine_result *results, unsigned n, uint64_t now);
 
 /* ---- phases: send --------------------------------------------------------------------------- */
 
 struct engine_slot {
-    uint8_t *buf;          /* in: where the frame goes */
-    uint32_t cap;          /* in: octets there */
-    uint32_t len;          /* out: frame length, iCRC included */
-    uint16_t ip_off;       /* out: for wire_icrc_seal */
-    uint16_t bth_off;      /* out */
-    uint16_t payload_off;  /* out: where the pieces go, one after the other */
-    uint16_t npieces;      /* out: 0 = the payload, if any, is in place already (inline, none) */
-    uint32_t payload_len;  /* out */
-    uint32_t qpn;          /* out: local queue pair, 0 = none */
-    uint32_t psn;          /* out */
-    uint8_t kind;          /* out: the engine's */
-    int status;            /* in, for engine_sent: 0 gathered, -errno the memory could not be read */
+    uint8_t *buf;         /* in: where the frame goes */
+    uint32_t cap;         /* in: octets there */
+    uint32_t len;         /* out: frame length, iCRC included */
+    uint16_t ip_off;      /* out: for wire_icrc_seal */
+    uint16_t bth_off;     /* out */
+    uint16_t payload_off; /* out: where the pieces go, one after the other */
+    uint16_t npieces;     /* out: 0 = the payload, if any, is in place already (inline, none) */
+    uint32_t payload_len; /* out */
+    uint32_t qpn;         /* out: local queue pair, 0 = none */
+    uint32_t psn;         /* out */
+    uint8_t kind;         /* out: the engine's */
+    int status;           /* in, for engine_sent: 0 gathered, -errno the memory could not be read */
     struct mem_piece pieces[ENGINE_TX_PIECES];
 };
 
-/* Fill up to n slots (n <= ENGINE_BURST). Returns how many were filled, always the first ones. A slot
- * must hold the port MTU's largest frame (engine_params.frame_max). */
+/* Fill up to n slots (n <= ENGINE_BURST). Returns how many were filled, always the first ones. A
+ * slot must hold the port MTU's largest frame (engine_params.frame_max). */
 unsigned engine_tx(struct engine *e, struct engine_slot *slots, unsigned n, uint64_t now);
 void engine_sent(struct engine *e, struct engine_slot *slots, unsigned n, uint64_t now);
 
@@ -214,7 +213,7 @@ enum engine_counter {
 #define X(name, rule) ENGINE_C_##name,
     ENGINE_COUNTERS(X)
 #undef X
-    ENGINE_COUNTER_MAX
+        ENGINE_COUNTER_MAX
 };
 extern const char *const engine_counter_names[ENGINE_COUNTER_MAX];
 extern const char *const engine_counter_rules[ENGINE_COUNTER_MAX];
@@ -224,55 +223,55 @@ const uint64_t *engine_counters(const struct engine *e);
 /* ---- completions and events ----------------------------------------------------------------- */
 
 enum engine_status { /* verbs' numbers (CQ-02) */
-    WC_SUCCESS,
-    WC_LOC_LEN_ERR,
-    WC_LOC_QP_OP_ERR,
-    WC_LOC_EEC_OP_ERR,
-    WC_LOC_PROT_ERR,
-    WC_WR_FLUSH_ERR,
-    WC_MW_BIND_ERR,
-    WC_BAD_RESP_ERR,
-    WC_LOC_ACCESS_ERR,
-    WC_REM_INV_REQ_ERR,
-    WC_REM_ACCESS_ERR,
-    WC_REM_OP_ERR,
-    WC_RETRY_EXC_ERR,
-    WC_RNR_RETRY_EXC_ERR,
-    WC_LOC_RDD_VIOL_ERR,
-    WC_REM_INV_RD_REQ_ERR,
-    WC_REM_ABORT_ERR,
-    WC_INV_EECN_ERR,
-    WC_INV_EEC_STATE_ERR,
-    WC_FATAL_ERR,
-    WC_RESP_TIMEOUT_ERR,
-    WC_GENERAL_ERR,
-    WC_STATUS_MAX
+                     WC_SUCCESS,
+                     WC_LOC_LEN_ERR,
+                     WC_LOC_QP_OP_ERR,
+                     WC_LOC_EEC_OP_ERR,
+                     WC_LOC_PROT_ERR,
+                     WC_WR_FLUSH_ERR,
+                     WC_MW_BIND_ERR,
+                     WC_BAD_RESP_ERR,
+                     WC_LOC_ACCESS_ERR,
+                     WC_REM_INV_REQ_ERR,
+                     WC_REM_ACCESS_ERR,
+                     WC_REM_OP_ERR,
+                     WC_RETRY_EXC_ERR,
+                     WC_RNR_RETRY_EXC_ERR,
+                     WC_LOC_RDD_VIOL_ERR,
+                     WC_REM_INV_RD_REQ_ERR,
+                     WC_REM_ABORT_ERR,
+                     WC_INV_EECN_ERR,
+                     WC_INV_EEC_STATE_ERR,
+                     WC_FATAL_ERR,
+                     WC_RESP_TIMEOUT_ERR,
+                     WC_GENERAL_ERR,
+                     WC_STATUS_MAX
 };
 const char *engine_status_name(unsigned status);
 
 enum engine_wc_opcode { /* verbs' numbers */
-    WC_SEND = 0,
-    WC_RDMA_WRITE = 1,
-    WC_RDMA_READ = 2,
-    WC_COMP_SWAP = 3,
-    WC_FETCH_ADD = 4,
-    WC_BIND_MW = 5,
-    WC_LOCAL_INV = 6,
-    WC_REG_MR = 7, /* ours: fast register */
-    WC_RECV = 128,
-    WC_RECV_RDMA_WITH_IMM = 129,
+                        WC_SEND = 0,
+                        WC_RDMA_WRITE = 1,
+                        WC_RDMA_READ = 2,
+                        WC_COMP_SWAP = 3,
+                        WC_FETCH_ADD = 4,
+                        WC_BIND_MW = 5,
+                        WC_LOCAL_INV = 6,
+                        WC_REG_MR = 7, /* ours: fast register */
+                        WC_RECV = 128,
+                        WC_RECV_RDMA_WITH_IMM = 129,
 };
 
-#define WC_F_GRH      1u
-#define WC_F_IMM      2u
-#define WC_F_INV      8u
+#define WC_F_GRH 1u
+#define WC_F_IMM 2u
+#define WC_F_INV 8u
 
 struct engine_wc {
     uint64_t wr_id;
-    uint32_t status;     /* enum engine_status */
-    uint32_t opcode;     /* enum engine_wc_opcode */
+    uint32_t status; /* enum engine_status */
+    uint32_t opcode; /* enum engine_wc_opcode */
     uint32_t byte_len;
-    uint32_t imm;        /* as on the wire, or the invalidated R_Key */
+    uint32_t imm; /* as on the wire, or the invalidated R_Key */
     uint32_t qpn, src_qpn;
     uint32_t wc_flags;
     uint16_t pkey_index;
@@ -283,21 +282,21 @@ struct engine_wc {
 };
 
 enum engine_event { /* verbs' numbers (EVT-01) */
-    EVT_CQ_ERR = 0,
-    EVT_QP_FATAL = 1,
-    EVT_QP_REQ_ERR = 2,
-    EVT_QP_ACCESS_ERR = 3,
-    EVT_COMM_EST = 4,
-    EVT_SQ_DRAINED = 5,
-    EVT_PATH_MIG = 6,
-    EVT_PATH_MIG_ERR = 7,
-    EVT_DEVICE_FATAL = 8,
-    EVT_PORT_ACTIVE = 9,
-    EVT_PORT_ERR = 10,
-    EVT_SRQ_ERR = 14,
-    EVT_SRQ_LIMIT_REACHED = 15,
-    EVT_QP_LAST_WQE_REACHED = 16,
-    EVT_GID_CHANGE = 18,
+                    EVT_CQ_ERR = 0,
+                    EVT_QP_FATAL = 1,
+                    EVT_QP_REQ_ERR = 2,
+                    EVT_QP_ACCESS_ERR = 3,
+                    EVT_COMM_EST = 4,
+                    EVT_SQ_DRAINED = 5,
+                    EVT_PATH_MIG = 6,
+                    EVT_PATH_MIG_ERR = 7,
+                    EVT_DEVICE_FATAL = 8,
+                    EVT_PORT_ACTIVE = 9,
+                    EVT_PORT_ERR = 10,
+                    EVT_SRQ_ERR = 14,
+                    EVT_SRQ_LIMIT_REACHED = 15,
+                    EVT_QP_LAST_WQE_REACHED = 16,
+                    EVT_GID_CHANGE = 18,
 };
 
 /* What the engine calls back, always from inside one of its own functions, on the caller's thread.
@@ -324,9 +323,9 @@ struct engine_hooks {
 struct engine_params {
     struct engine_hooks hooks;
     void *hook_arg;
-    uint64_t key[2];       /* secret: QPN permutation, initial PSNs (SEC-07, SEC-08) */
-    uint8_t worker;        /* this engine's worker number, part of every QPN */
-    uint8_t worker_bits;   /* QPN slot bits that name the worker: 0..4 */
+    uint64_t key[2];     /* secret: QPN permutation, initial PSNs (SEC-07, SEC-08) */
+    uint8_t worker;      /* this engine's worker number, part of every QPN */
+    uint8_t worker_bits; /* QPN slot bits that name the worker: 0..4 */
     uint32_t max_qp, max_cq, max_srq;
     struct mem_params mem;
     uint8_t mac[6];
@@ -378,11 +377,11 @@ enum qp_state { QPS_RESET, QPS_INIT, QPS_RTR, QPS_RTS, QPS_SQD, QPS_SQE, QPS_ERR
 extern const char *const qp_state_names[];
 
 struct engine_qp_params {
-    void *arg;             /* comes back in events and completions */
+    void *arg; /* comes back in events and completions */
     enum qp_type type;
     uint32_t pd;
     struct cq *send_cq, *recv_cq;
-    struct srq *srq;       /* NULL = own receive queue */
+    struct srq *srq;                   /* NULL = own receive queue */
     uint32_t max_send_wr, max_recv_wr; /* in: wanted, out: granted (QP-16) */
     uint32_t max_send_sge, max_recv_sge;
     uint32_t max_inline;
@@ -398,41 +397,41 @@ struct engine_av {
 };
 
 /* Attribute mask: verbs' numbers. */
-#define QPA_STATE            (1u << 0)
-#define QPA_CUR_STATE        (1u << 1)
-#define QPA_EN_SQD_NOTIFY    (1u << 2)
-#define QPA_ACCESS_FLAGS     (1u << 3)
-#define QPA_PKEY_INDEX       (1u << 4)
-#define QPA_PORT             (1u << 5)
-#define QPA_QKEY             (1u << 6)
-#define QPA_AV               (1u << 7)
-#define QPA_PATH_MTU         (1u << 8)
-#define QPA_TIMEOUT          (1u << 9)
-#define QPA_RETRY_CNT        (1u << 10)
-#define QPA_RNR_RETRY        (1u << 11)
-#define QPA_RQ_PSN           (1u << 12)
-#define QPA_MAX_QP_RD_ATOMIC (1u << 13)
-#define QPA_ALT_PATH         (1u << 14)
-#define QPA_MIN_RNR_TIMER    (1u << 15)
-#define QPA_SQ_PSN           (1u << 16)
+#define QPA_STATE              (1u << 0)
+#define QPA_CUR_STATE          (1u << 1)
+#define QPA_EN_SQD_NOTIFY      (1u << 2)
+#define QPA_ACCESS_FLAGS       (1u << 3)
+#define QPA_PKEY_INDEX         (1u << 4)
+#define QPA_PORT               (1u << 5)
+#define QPA_QKEY               (1u << 6)
+#define QPA_AV                 (1u << 7)
+#define QPA_PATH_MTU           (1u << 8)
+#define QPA_TIMEOUT            (1u << 9)
+#define QPA_RETRY_CNT          (1u << 10)
+#define QPA_RNR_RETRY          (1u << 11)
+#define QPA_RQ_PSN             (1u << 12)
+#define QPA_MAX_QP_RD_ATOMIC   (1u << 13)
+#define QPA_ALT_PATH           (1u << 14)
+#define QPA_MIN_RNR_TIMER      (1u << 15)
+#define QPA_SQ_PSN             (1u << 16)
 #define QPA_MAX_DEST_RD_ATOMIC (1u << 17)
-#define QPA_PATH_MIG_STATE   (1u << 18)
-#define QPA_CAP              (1u << 19)
-#define QPA_DEST_QPN         (1u << 20)
-#define QPA_RATE_LIMIT       (1u << 25)
+#define QPA_PATH_MIG_STATE     (1u << 18)
+#define QPA_CAP                (1u << 19)
+#define QPA_DEST_QPN           (1u << 20)
+#define QPA_RATE_LIMIT         (1u << 25)
 
 struct engine_qp_attr {
     enum qp_state state, cur_state;
     struct engine_av av;
     uint32_t qkey, rq_psn, sq_psn, dest_qpn;
-    unsigned access_flags;       /* MEM_REMOTE_* */
+    unsigned access_flags; /* MEM_REMOTE_* */
     uint16_t pkey_index;
-    uint8_t port;                /* 1 */
-    uint8_t path_mtu;            /* enum 1..5 */
+    uint8_t port;     /* 1 */
+    uint8_t path_mtu; /* enum 1..5 */
     uint8_t timeout, retry_cnt, rnr_retry, min_rnr_timer;
     uint8_t max_rd_atomic, max_dest_rd_atomic;
     bool en_sqd_async_notify, sq_draining;
-    bool e2e_credits;            /* ours: honour end-to-end credits (ACK-13), with QPA_STATE to RTR */
+    bool e2e_credits; /* ours: honour end-to-end credits (ACK-13), with QPA_STATE to RTR */
 };
 
 /* Errors: -EINVAL, -ENOMEM, -ENOSPC (max_qp). GSI: at most one, number 1. */
@@ -453,20 +452,21 @@ void engine_qp_set_dmac(struct qp *qp, const uint8_t dmac[6]);
 /* Choose the congestion control of a QP. */
 int engine_qp_set_cc(struct engine *e, struct qp *qp, const struct cc_type *type, uint64_t now);
 
-/* ---- work requests ---------------------------------------------------------------------------- */
+/* ---- work requests ----------------------------------------------------------------------------
+ */
 
 enum engine_wr_opcode { /* verbs' numbers */
-    WR_RDMA_WRITE = 0,
-    WR_RDMA_WRITE_WITH_IMM = 1,
-    WR_SEND = 2,
-    WR_SEND_WITH_IMM = 3,
-    WR_RDMA_READ = 4,
-    WR_ATOMIC_CMP_AND_SWP = 5,
-    WR_ATOMIC_FETCH_AND_ADD = 6,
-    WR_LOCAL_INV = 7,
-    WR_BIND_MW = 8,
-    WR_SEND_WITH_INV = 9,
-    WR_OPCODE_MAX
+                        WR_RDMA_WRITE = 0,
+                        WR_RDMA_WRITE_WITH_IMM = 1,
+                        WR_SEND = 2,
+                        WR_SEND_WITH_IMM = 3,
+                        WR_RDMA_READ = 4,
+                        WR_ATOMIC_CMP_AND_SWP = 5,
+                        WR_ATOMIC_FETCH_AND_ADD = 6,
+                        WR_LOCAL_INV = 7,
+                        WR_BIND_MW = 8,
+                        WR_SEND_WITH_INV = 9,
+                        WR_OPCODE_MAX
 };
 #define WR_F_FENCE     1u /* verbs' numbers */
 #define WR_F_SIGNALED  2u
@@ -482,14 +482,14 @@ struct engine_sge {
 struct engine_send_wr {
     uint64_t wr_id;
     uint8_t opcode, flags, nsge;
-    uint16_t inline_len;       /* with WR_F_INLINE: octets at inline_data */
-    uint32_t imm;              /* immediate as on the wire, or R_Key to invalidate */
+    uint16_t inline_len; /* with WR_F_INLINE: octets at inline_data */
+    uint32_t imm;        /* immediate as on the wire, or R_Key to invalidate */
     uint32_t rkey;
     uint64_t remote_va;
     uint64_t compare_add, swap;
-    struct engine_av av;       /* UD */
-    uint32_t rqpn, rqkey;      /* UD */
-    uint16_t pkey_index;       /* GSI */
+    struct engine_av av;  /* UD */
+    uint32_t rqpn, rqkey; /* UD */
+    uint16_t pkey_index;  /* GSI */
     const struct engine_sge *sge;
     const uint8_t *inline_data;
     /* BIND_MW */
@@ -521,14 +521,16 @@ uint32_t engine_srq_room(const struct srq *srq);
 int engine_gsi_emit(struct engine *e, struct engine_slot *slot, const struct engine_av *av,
                     const uint8_t *mad, uint32_t len);
 
-/* ---- looking inside ---------------------------------------------------------------------------- */
+/* ---- looking inside ----------------------------------------------------------------------------
+ */
 
 /* Per queue pair: for `urnic stat`, tests and the flight recorder. */
 struct engine_qp_info {
     uint32_t qpn, dest_qpn;
     enum qp_type type;
     enum qp_state state;
-    uint32_t epsn, msn, sq_psn, una_psn; /* next expected; messages done; next to send; oldest unacked */
+    uint32_t epsn, msn, sq_psn,
+        una_psn; /* next expected; messages done; next to send; oldest unacked */
     uint32_t sq_used, rq_used, inflight_packets, rd_atomic_out;
     uint64_t tx_packets, rx_packets, tx_bytes, rx_bytes, retransmits, timeouts, naks, rnr_naks;
     uint64_t cc_rate;

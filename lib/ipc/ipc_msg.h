@@ -655,7 +655,8 @@ struct ipc_capture {
     uint32_t qpn;     /* only frames from or to this queue pair; 0 = all */
     uint32_t zero;
 };
-#define IPC_CAPTURE_DROPS 1u /* frames that the device drops carry the counter's name as a comment */
+#define IPC_CAPTURE_DROPS                                                                          \
+    1u /* frames that the device drops carry the counter's name as a comment */
 
 struct ipc_captured {
     struct ipc_hdr hdr;
