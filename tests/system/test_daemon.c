@@ -84,6 +84,35 @@ START_TEST(operations)
 }
 END_TEST
 
+#define LOCAL_ADDS  2000000u
+#define REMOTE_ADDS 2000u
+
+static void *add_locally(void *word)
+{
+    for (unsigned i = 0; i < LOCAL_ADDS; i++)
+        __atomic_fetch_add((uint64_t *)word, 1, __ATOMIC_RELAXED);
+    return NULL;
+}
+
+/* ATM-05: atomics of a peer are atomic against those of a CPU that shares the memory. */
+START_TEST(atomics_against_a_cpu)
+{
+    pthread_t thread;
+    pair_up("");
+    uint64_t *word = (uint64_t *)(void *)b.mem;
+    *word = 0;
+    ck_assert_int_eq(pthread_create(&thread, NULL, add_locally, word), 0);
+    for (unsigned i = 0; i < REMOTE_ADDS; i++) {
+        ck_assert_int_eq(
+            end_post(&a, URNIC_WR_ATOMIC_FETCH_AND_ADD, 8, 8, b.mr->iova, b.mr->rkey, i), 0);
+        end_expect(&a, URNIC_WC_SUCCESS, i);
+    }
+    pthread_join(thread, NULL);
+    ck_assert_uint_eq(*word, LOCAL_ADDS + REMOTE_ADDS);
+    pair_down();
+}
+END_TEST
+
 /* RTX-01 through the whole daemon: loss, reordering and duplicates don't show in the data. */
 START_TEST(lossy_link)
 {
@@ -233,6 +262,7 @@ static Suite *suite(void)
 
     tcase_set_timeout(t, 60);
     tcase_add_test(t, operations);
+    tcase_add_test(t, atomics_against_a_cpu);
     tcase_add_test(t, lossy_link);
     tcase_add_test(t, connections);
     tcase_add_test(t, link_down);

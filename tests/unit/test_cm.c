@@ -271,6 +271,7 @@ END_TEST
 
 START_TEST(cm_18_nobody_says_rtu)
 {
+    /* CM-18, CM-28: the REJ 4 of a side that gave up ends the other one, found by its ids. */
     struct cm_conn *cb;
     listen_on_b();
     struct cm_conn *ca = start();
@@ -292,6 +293,7 @@ END_TEST
 
 START_TEST(cm_19_mra_buys_time)
 {
+    /* CM-19: an MRA adds its service timeout to the wait. */
     struct cm_conn *cb;
     listen_on_b();
     start();
@@ -312,6 +314,7 @@ END_TEST
 
 START_TEST(cm_20_repeated_req_makes_no_second_connection)
 {
+    /* CM-20 */
     listen_on_b();
     lose[CM_REP] = 3;
     start();
@@ -326,6 +329,7 @@ END_TEST
 
 START_TEST(cm_23_first_request_counts_as_rtu)
 {
+    /* CM-23 */
     struct cm_conn *ca, *cb;
     listen_on_b();
     ca = start();
@@ -382,7 +386,7 @@ static const struct {
 } refusals[] = {
     {"CM-16 a good one is not refused", twist_nothing, 0},
     {"XRC-03 CM-29 transport not known", twist_transport, CM_REJ_INVALID_TRANSPORT},
-    {"CM-12 path MTU too large", twist_mtu, CM_REJ_INVALID_MTU},
+    {"CM-12 WIRE-27 path MTU too large", twist_mtu, CM_REJ_INVALID_MTU},
     {"CM-03 IP header of unknown version", twist_header, CM_REJ_UNSUPPORTED},
     {"CM-04 IP header's source is not the packet's", twist_source, CM_REJ_INVALID_GID},
     {"CM-04 GID is not the packet's source", twist_gid, CM_REJ_INVALID_GID},
@@ -553,6 +557,7 @@ END_TEST
 
 START_TEST(cm_21_stale_connection)
 {
+    /* CM-21 */
     /* The peer restarts and uses its QPN again while we still hold the old connection. */
     struct cm_conn *ca, *cb;
     establish(&ca, &cb);
@@ -572,6 +577,7 @@ END_TEST
 
 START_TEST(cm_34_backlog)
 {
+    /* CM-34: beyond the backlog a REQ is dropped silently, and counted. */
     static const struct wire_addr any;
     struct cm_listener *l;
     cm_listen(b.cm, CM_PS_TCP, &any, ANY_PORT, 3, NULL, &l);
@@ -595,6 +601,7 @@ END_TEST
 
 START_TEST(sec_20_half_open_limit)
 {
+    /* SEC-20 */
     teardown();
     setup_with((struct cm_params){0}, (struct cm_params){.max_conns = 8});
     listen_on_b();
@@ -614,6 +621,7 @@ END_TEST
 
 START_TEST(cm_31_datagram_service)
 {
+    /* CM-31: one question, one answer, the same one when it is asked again. */
     static const struct wire_addr any;
     struct cm_listener *l;
     struct cm_conn *c;
@@ -662,6 +670,80 @@ START_TEST(cm_15_ids_are_random_and_unique)
         if (i > 0)
             ck_assert(seen[i] - seen[i - 1] > 1 && seen[i - 1] - seen[i] > 1);
     }
+}
+END_TEST
+
+START_TEST(cm_14_messages_carry_what_the_exchange_fixed)
+{
+    struct cm_connect_params p = params();
+    struct cm_conn *c;
+    struct cm_out out;
+    struct cm_msg req, rep, rtu, dreq, drep, lap, apr;
+    listen_on_b();
+    ck_assert_int_eq(cm_connect(a.cm, &p, &a, now, &c), 0);
+    ck_assert(cm_tx(a.cm, &out));
+    cm_msg_unpack(&req, out.mad, sizeof out.mad);
+    ck_assert_uint_eq(req.flow_control, 0); /* CM-13: not used unless asked for */
+    ck_assert_uint_eq(req.srq, 0);
+    cm_rx(b.cm, out.mad, sizeof out.mad, &a.addr, &b.addr, 1, 0x8001, now);
+    listen_to(&b);
+    struct cm_accept_params ap = accept_params;
+    ap.srq = true;
+    cm_accept(b.cm, last(&b)->conn, &ap, &b, now);
+    ck_assert(cm_tx(b.cm, &out));
+    /* CM-06: the answer goes to where the question came from, from where it was sent to */
+    ck_assert_mem_eq(&out.dst, &a.addr, 16);
+    ck_assert_mem_eq(&out.src, &b.addr, 16);
+    cm_msg_unpack(&rep, out.mad, sizeof out.mad);
+    ck_assert_uint_eq(rep.tid, req.tid); /* CM-14 */
+    ck_assert_uint_eq(rep.srq, 1);       /* CM-13 */
+    cm_rx(a.cm, out.mad, sizeof out.mad, &b.addr, &a.addr, 1, 0xFFFF, now);
+    listen_to(&a);
+    ck_assert(last(&a)->srq);
+    cm_rtu(a.cm, c, NULL, 0, now);
+    ck_assert(cm_tx(a.cm, &out));
+    cm_msg_unpack(&rtu, out.mad, sizeof out.mad);
+    ck_assert_uint_eq(rtu.tid, req.tid); /* CM-14 */
+    cm_rx(b.cm, out.mad, sizeof out.mad, &a.addr, &b.addr, 1, 0xFFFF, now);
+
+    /* CM-32: an alternate path is not supported, and said so once */
+    lap = (struct cm_msg){
+        .attr = CM_LAP, .tid = 5, .local_id = rtu.local_id, .remote_id = rtu.remote_id};
+    cm_msg_pack(out.mad, &lap);
+    cm_rx(b.cm, out.mad, sizeof out.mad, &a.addr, &b.addr, 1, 0xFFFF, now);
+    ck_assert(cm_tx(b.cm, &out));
+    cm_msg_unpack(&apr, out.mad, sizeof out.mad);
+    ck_assert_uint_eq(apr.attr, CM_APR);
+    ck_assert_uint_eq(apr.reason, 2);
+    ck_assert_uint_eq(apr.tid, 5);
+    ck_assert(!cm_tx(b.cm, &out));
+
+    cm_disconnect(a.cm, c, NULL, 0, now);
+    ck_assert(cm_tx(a.cm, &out));
+    cm_msg_unpack(&dreq, out.mad, sizeof out.mad);
+    cm_rx(b.cm, out.mad, sizeof out.mad, &a.addr, &b.addr, 1, 0xFFFF, now);
+    ck_assert(cm_tx(b.cm, &out));
+    cm_msg_unpack(&drep, out.mad, sizeof out.mad);
+    ck_assert_uint_eq(drep.attr, CM_DREP);
+    ck_assert_uint_eq(drep.tid, dreq.tid); /* CM-14 */
+    ck_assert_uint_eq(drep.local_id, dreq.remote_id);
+}
+END_TEST
+
+START_TEST(cm_37_crossing_requests_are_both_refused)
+{
+    /* CM-37: both sides are active for the same service; nobody listens. */
+    struct cm_connect_params pa = params(), pb = params();
+    struct cm_conn *ca, *cb;
+    pb.path.local = b.addr;
+    pb.path.remote = a.addr;
+    cm_connect(a.cm, &pa, &a, now, &ca);
+    cm_connect(b.cm, &pb, &b, now, &cb);
+    pump();
+    ck_assert_int_eq(last(&a)->type, CM_EV_REJECTED);
+    ck_assert_int_eq(last(&b)->type, CM_EV_REJECTED);
+    ck_assert_uint_eq(last(&a)->reason, CM_REJ_INVALID_SERVICE_ID);
+    ck_assert_uint_eq(last(&b)->reason, CM_REJ_INVALID_SERVICE_ID);
 }
 END_TEST
 
@@ -735,6 +817,8 @@ int main(void)
     tcase_add_test(t, sec_20_half_open_limit);
     tcase_add_test(t, cm_31_datagram_service);
     tcase_add_test(t, cm_15_ids_are_random_and_unique);
+    tcase_add_test(t, cm_14_messages_carry_what_the_exchange_fixed);
+    tcase_add_test(t, cm_37_crossing_requests_are_both_refused);
     tcase_add_test(t, cm_release_in_every_state_leaks_nothing);
     tcase_add_test(t, cm_unlisten_refuses_what_waits);
     suite_add_tcase(s, t);

@@ -98,6 +98,18 @@ START_TEST(gsi_02_wrong_mads_are_refused)
 }
 END_TEST
 
+START_TEST(gsi_03_common_header)
+{
+    /* GSI-03 */
+    struct cm_msg msg = {.attr = CM_DREP, .tid = 0x0102030405060708, .attr_mod = 0x0A0B0C0D};
+    static const uint8_t expected[24] = {1, 0x07, 2, 3, 0, 0,    0, 0, 1,    2,    3,    4,
+                                         5, 6,    7, 8, 0, 0x16, 0, 0, 0x0A, 0x0B, 0x0C, 0x0D};
+    uint8_t mad[CM_MAD_LEN];
+    ck_assert_int_eq(cm_msg_pack(mad, &msg), 0);
+    ck_assert_mem_eq(mad, expected, sizeof expected);
+}
+END_TEST
+
 START_TEST(cm_33_private_data_is_zero_filled)
 {
     /* CM-33 */
@@ -192,6 +204,7 @@ int main(void)
     tcase_add_test(t, cm_01_service_ids);
     tcase_add_test(t, cm_02_ip_header);
     tcase_add_test(t, gsi_02_wrong_mads_are_refused);
+    tcase_add_test(t, gsi_03_common_header);
     tcase_add_test(t, cm_33_private_data_is_zero_filled);
     tcase_add_loop_test(t, cm_fields_do_not_overlap, 0, 11);
     tcase_add_loop_test(t, cm_16_rxe_messages_round_trip, 0, 5);
