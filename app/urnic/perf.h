@@ -82,7 +82,7 @@ struct perf_qp {
     int status;             /* of a connection that failed */
     volatile uint8_t *pong; /* server, WRITE latency: where the ping arrives */
     uint8_t expect;
-    struct perf_qp *next;
+    struct perf_qp *next, *next_acting;
 };
 
 /* perf_link.c */

@@ -13,7 +13,7 @@
 #include "perf.h"
 
 #define CONNECT_MS   20000
-#define CONNECT_WIDE 128u /* connections being made at a time */
+#define CONNECT_WIDE 32u /* connections being made at a time: daemons take 64 from one address */
 #define RECV_ID      (1ull << 63)
 
 static int nonblocking(int fd)

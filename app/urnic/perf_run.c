@@ -12,7 +12,7 @@
 #define SAMPLES_MAX  2000000u
 #define RECV_ID      (1ull << 63)
 #define STALL_NS     20000000000ull /* nothing completes for so long: give up */
-#define CONNECT_WIDE 64u
+#define CONNECT_WIDE 32u
 
 static int failed(const struct urnic_wc *wc)
 {

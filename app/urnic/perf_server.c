@@ -15,7 +15,8 @@
 struct server {
     struct perf_end end;
     struct perf_options opt;
-    struct perf_qp *qps; /* those that need us to act */
+    struct perf_qp *qps;    /* all */
+    struct perf_qp *acting; /* those that need us without being told */
     unsigned live;
 };
 
@@ -79,6 +80,10 @@ static void accept_one(struct server *s, struct urnic_cm_event *ev)
         .addr = q->ask.addr, .size = q->ask.span, .rkey = q->ask.rkey, .magic = PERF_MAGIC};
     q->next = s->qps;
     s->qps = q;
+    if (q->pong || (q->ask.both && !q->ask.latency && !q->ask.idle)) {
+        q->next_acting = s->acting;
+        s->acting = q;
+    }
     s->live++;
 }
 
@@ -91,6 +96,10 @@ static void forget(struct server *s, struct perf_qp *q)
         *at = q->next;
         s->live--;
     }
+    for (at = &s->acting; *at && *at != q;)
+        at = &(*at)->next_acting;
+    if (*at)
+        *at = q->next_acting;
     perf_qp_destroy(q);
     free(q);
 }
@@ -153,12 +162,12 @@ static int on_completion(struct server *s, const struct urnic_wc *wc)
 static bool act(struct server *s)
 {
     bool busy = false;
-    for (struct perf_qp *q = s->qps; q; q = q->next) {
+    for (struct perf_qp *q = s->acting; q; q = q->next_acting) {
         if (q->pong && *q->pong == q->expect) {
             __atomic_thread_fence(__ATOMIC_ACQUIRE);
             busy = true;
             pong(s, q);
-        } else if (q->ask.both && !q->ask.latency && !q->ask.idle && q->established &&
+        } else if (!q->pong && q->established &&
                    q->posted - q->completed + q->ask.batch <= q->ask.depth) {
             struct perf_options o = s->opt;
             o.op = q->ask.op;
