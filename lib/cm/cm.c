@@ -248,6 +248,7 @@ int cm_connect(struct cm *cm, const struct cm_connect_params *p, void *arg, uint
     c->path = p->path;
     c->path.mtu = least(p->path.mtu, cm->params.max_mtu);
     complete_path(&c->path, c->lport, c->rport);
+    c->qp_pkey = c->path.pkey;
     c->tid = cm_random(cm);
     c->service_id = cm_service_id(CM_PS_TCP, p->dport);
     c->qpn = p->qpn;
@@ -449,7 +450,7 @@ int cm_qp_attr(const struct cm_conn *c, struct cm_qp_attr *out)
         .tclass = c->path.tclass,
         .hop_limit = c->path.hop_limit,
         .sl = c->path.sl,
-        .pkey = c->path.pkey,
+        .pkey = c->qp_pkey,
         .path_mtu = c->path.mtu,
         .timeout = c->ack_timeout,
         .retry_cnt = c->retry_cnt,

@@ -52,6 +52,7 @@ struct cm_conn {
 
     struct cm_path path;
     uint16_t lport, rport;
+    uint16_t qp_pkey;          /* the queue pair's; path.pkey is that of our datagrams */
     uint64_t service_id;
     uint64_t resend_ns; /* wait before a repetition */
     uint32_t qpn, peer_qpn, psn, peer_psn;

@@ -206,10 +206,9 @@ static bool is_live(const struct cm_conn *c)
     return c->state != CMS_TIMEWAIT && c->state != CMS_DREQ_SENT && c->state != CMS_SIDR_DONE;
 }
 
-static void rx_req(struct cm *cm, struct cm_conn *none, const struct cm_msg *msg,
-                   const struct wire_addr *src, uint64_t now)
+static void rx_req(struct cm *cm, const struct cm_msg *msg, const struct wire_addr *src,
+                   uint16_t pkey, uint64_t now)
 {
-    (void)none;
     struct cm_path path = {
         .local = msg->remote_gid, /* replaced below by the packet's own */
         .remote = *src,
@@ -218,7 +217,7 @@ static void rx_req(struct cm *cm, struct cm_conn *none, const struct cm_msg *msg
         .hop_limit = (uint8_t)msg->hop_limit,
         .sl = (uint8_t)msg->sl,
         .flow_label = msg->flow_label,
-        .pkey = (uint16_t)msg->pkey,
+        .pkey = pkey, /* answers go back on the key that the question came on (CM-06) */
     };
     struct cm_conn *c = cm_find_remote(cm, src, msg->ca_guid, msg->local_id);
     if (c) {
@@ -280,6 +279,7 @@ static void rx_req(struct cm *cm, struct cm_conn *none, const struct cm_msg *msg
     c->rport = ip.sport;
     c->tid = msg->tid;
     c->service_id = msg->service_id;
+    c->qp_pkey = (uint16_t)msg->pkey;
     c->peer_psn = msg->psn;
     c->peer_resp_res = (uint8_t)msg->resp_res;
     c->peer_init_depth = (uint8_t)msg->init_depth;
@@ -546,7 +546,7 @@ void cm_rx(struct cm *cm, const uint8_t *mad, size_t len, const struct wire_addr
     switch (msg.attr) {
     case CM_REQ:
         fix_local(&msg, dst);
-        rx_req(cm, NULL, &msg, src, now);
+        rx_req(cm, &msg, src, pkey, now);
         return;
     case CM_SIDR_REQ:
         cm_sidr_rx_req(cm, &msg, src, dst, pkey, now);

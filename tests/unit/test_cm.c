@@ -694,6 +694,10 @@ START_TEST(cm_14_messages_carry_what_the_exchange_fixed)
     /* CM-06: the answer goes to where the question came from, from where it was sent to */
     ck_assert_mem_eq(&out.dst, &a.addr, 16);
     ck_assert_mem_eq(&out.src, &b.addr, 16);
+    ck_assert_uint_eq(out.pkey, 0x8001);
+    struct cm_qp_attr qp;
+    ck_assert_int_eq(cm_qp_attr(b.ev[0].conn, &qp), 0);
+    ck_assert_uint_eq(qp.pkey, 0xFFFF); /* what the REQ named */
     cm_msg_unpack(&rep, out.mad, sizeof out.mad);
     ck_assert_uint_eq(rep.tid, req.tid); /* CM-14 */
     ck_assert_uint_eq(rep.srq, 1);       /* CM-13 */

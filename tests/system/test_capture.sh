@@ -1,0 +1,80 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# A capture of a real transfer over a lossy link: every iCRC is right, tshark finds nothing malformed and
+# names the connection manager's messages, and a capture of one queue pair holds nothing else.
+#
+#     test_capture.sh URNICD URNIC
+set -euo pipefail
+urnicd=$1 urnic=$2
+here=$(cd "$(dirname "$0")" && pwd)
+dir=$(mktemp -d /tmp/urnic-capture-XXXXXX)
+pids=()
+cleanup() {
+    local pid
+    for pid in "${pids[@]}"; do kill "$pid" 2>/dev/null && wait "$pid" 2>/dev/null || true; done
+    rm -rf "$dir"
+}
+trap cleanup EXIT
+fail() {
+    echo "$1"
+    tail -n 20 "$dir"/*.log 2>/dev/null
+    exit 1
+}
+wait_for() {
+    local i
+    for ((i = 0; i < 200; i++)); do
+        grep -q "$1" "$2" 2>/dev/null && return 0
+        sleep 0.05
+    done
+    fail "no \"$1\" in $(basename "$2")"
+}
+export URNIC_SOCKET=$dir/sock
+"$urnicd" --foreground --socket "$URNIC_SOCKET" --seed 3 --port mem:l,loss=0.01,reorder=0.01 \
+    --addr 10.0.0.1/24 --port mem:l --addr 10.0.0.2/24 >"$dir/d.log" 2>&1 </dev/null &
+pids+=($!)
+wait_for serving "$dir/d.log"
+head -c 4000000 /dev/urandom >"$dir/file"
+
+"$urnic" capture --device urn0 "$dir/all.pcapng" >"$dir/c.log" 2>&1 </dev/null &
+capture=$!
+pids+=("$capture")
+wait_for capturing "$dir/c.log"
+mkdir "$dir/there"
+"$urnic" serve --device urn1 --dir "$dir/there" --once 1 >"$dir/s.log" 2>&1 </dev/null &
+pids+=($!)
+wait_for serving "$dir/s.log"
+"$urnic" copy --quiet --device urn0 "$dir/file" 10.0.0.2:file || fail "the copy failed"
+sleep 1.5 # the goodbye, repeated if it was lost
+kill -INT "$capture"
+wait "$capture" || fail "the capture failed"
+cmp "$dir/file" "$dir/there/file" || fail "the copy differs"
+
+python3 "$here/check_capture.py" "$dir/all.pcapng" || fail "the capture is not good"
+tshark -r "$dir/all.pcapng" --disable-protocol rpcordma -Y '_ws.malformed' 2>/dev/null >"$dir/bad"
+[ ! -s "$dir/bad" ] || fail "tshark calls these malformed: $(head -n 3 "$dir/bad")"
+tshark -r "$dir/all.pcapng" --disable-protocol rpcordma 2>/dev/null >"$dir/text"
+for message in ConnectRequest ConnectReply ReadyToUse DisconnectRequest DisconnectReply; do
+    grep -q "CM: $message" "$dir/text" || fail "tshark sees no $message"
+done
+
+# One of two queue pairs.
+"$urnic" perf --server --device urn1 >"$dir/p.log" 2>&1 </dev/null &
+pids+=($!)
+wait_for waiting "$dir/p.log"
+"$urnic" perf 10.0.0.2 --device urn0 --qps 2 --size 1K --time 3 >"$dir/perf.log" 2>&1 </dev/null &
+perf=$!
+pids+=("$perf")
+for ((i = 0; i < 100; i++)); do
+    qpn=$("$urnic" stat urn0 --qps --json | python3 -c '
+import json, sys
+qps = [q for q in json.load(sys.stdin)["qps"] if q["state"] == "RTS" and q["type"] == "RC"]
+print(qps[0]["qpn"] if len(qps) == 2 else "")')
+    [ -z "$qpn" ] || break
+    sleep 0.05
+done
+[ -n "$qpn" ] || fail "the two queue pairs never came up"
+"$urnic" capture --device urn0 --qp "$qpn" --for 0.3 "$dir/one.pcapng" >"$dir/c1.log" 2>&1 </dev/null ||
+    fail "the capture of one queue pair failed"
+python3 "$here/check_capture.py" "$dir/one.pcapng" "$qpn" || fail "other queue pairs are in it"
+wait "$perf" || fail "perf failed"
