@@ -9,6 +9,7 @@
  */
 #include "conform.h"
 #include "conform_frames.h"
+#include "fork_apart.h"
 
 #include <check.h>
 #include <errno.h>
@@ -500,7 +501,7 @@ START_TEST(io_peer_killed_and_back_50_times)
         return;
     close_side(1);
     for (unsigned i = 0; i < KILLS; i++) {
-        pid_t pid = fork();
+        pid_t pid = fork_apart();
         ck_assert_int_ge(pid, 0);
         if (pid == 0)
             child_sender();

@@ -20,6 +20,7 @@
 
 #include "client.h"
 #include "daemon_rig.h"
+#include "fork_apart.h"
 
 #define SIZE   (1u << 20)
 #define CHUNK  65536u
@@ -60,7 +61,7 @@ static void transfer(unsigned rounds)
 /* A child that runs fn until it is killed (or ends by itself: then with _exit(0)). */
 static pid_t hostile(void (*fn)(void))
 {
-    pid_t pid = fork();
+    pid_t pid = fork_apart();
 
     ck_assert_int_ge(pid, 0);
     if (pid == 0) {

