@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The capture reader: byte stream, classic pcap, and what every format needs after that.
+ *
+ * The file is read in large pieces with read(2), so pipes work and a file that shrinks meanwhile
+ * is a short file and no signal. A packet is handed out where it lies in the buffer.
+ */
+#include "capread.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "capread_link.h"
+#include "capread_priv.h"
+
+#define PCAP_MAGIC_US       0xA1B2C3D4u
+#define PCAP_MAGIC_NS       0xA1B23C4Du
+#define PCAP_MAGIC_MODIFIED 0xA1B2CD34u /* Kuznetsov's: 8 more octets in each record's header */
+#define PCAPNG_MAGIC        0x0A0D0D0Au
+#define PCAP_HEADER         24u
+#define PCAP_RECORD         16u
+#define NS_PER_S            1000000000ull
+
+/* Read until `n` octets are buffered or the file ends. */
+static void fill(struct capread *c, size_t n)
+{
+    if (c->fd < 0) {
+        c->eof = true;
+        return;
+    }
+    memmove(c->own, c->own + c->at, c->end - c->at);
+    c->end -= c->at;
+    c->at = 0;
+    while (c->end < n && !c->eof) {
+        ssize_t got = read(c->fd, c->own + c->end, CAPREAD_BUFFER - c->end);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            c->error = -errno;
+        if (got <= 0)
+            c->eof = true;
+        else
+            c->end += (size_t)got;
+    }
+}
+
+const uint8_t *capread_peek(struct capread *c, size_t n)
+{
+    if (c->end - c->at < n && !c->eof)
+        fill(c, n);
+    return c->end - c->at < n ? NULL : c->buf + c->at;
+}
+
+bool capread_skip(struct capread *c, uint64_t n)
+{
+    while (n) {
+        if (c->at == c->end && !capread_peek(c, 1))
+            return false;
+        uint64_t have = c->end - c->at;
+        uint64_t step = n < have ? n : have;
+        capread_take(c, step);
+        n -= step;
+    }
+    return true;
+}
+
+int capread_damaged(struct capread *c, const char *format, ...)
+{
+    if (!c->damage[0]) {
+        va_list ap;
+        va_start(ap, format);
+        vsnprintf(c->damage, sizeof c->damage, format, ap);
+        va_end(ap);
+        c->info.damage = c->damage;
+    }
+    c->at = c->end;
+    c->eof = true;
+    return 0;
+}
+
+bool capread_add_interface(struct capread *c, const struct capread_interface *i)
+{
+    if (c->interfaces == c->room) {
+        uint32_t room = c->room ? 2 * c->room : 4;
+        if (c->room >= CAPREAD_INTERFACES)
+            return false;
+        void *more = realloc(c->interface, room * sizeof *c->interface);
+        if (!more)
+            return false;
+        c->interface = more;
+        c->room = room;
+    }
+    c->interface[c->interfaces++] = *i;
+    c->info.interfaces = c->interfaces;
+    return true;
+}
+
+/* The file header of classic pcap, whose magic number has been recognized. */
+static int pcap_begin(struct capread *c, uint32_t magic)
+{
+    const uint8_t *h = capread_peek(c, PCAP_HEADER);
+    if (!h)
+        return -EINVAL;
+    c->ns = magic == PCAP_MAGIC_NS;
+    c->record_size = magic == PCAP_MAGIC_MODIFIED ? PCAP_RECORD + 8 : PCAP_RECORD;
+    struct capread_interface i = {
+        .link_type = (uint16_t)capread_32(c, h + 20), /* above it: FCS length */
+        .snaplen = capread_32(c, h + 16),
+    };
+    capread_take(c, PCAP_HEADER);
+    c->info.format = "pcap";
+    return capread_add_interface(c, &i) ? 0 : -ENOMEM;
+}
+
+/* One record of classic pcap, as it is in the file. */
+static int pcap_next(struct capread *c, struct capread_packet *p)
+{
+    const uint8_t *h = capread_peek(c, c->record_size);
+    if (!h) {
+        if (c->end > c->at)
+            capread_damaged(c, "cut short in the header of packet %llu",
+                            (unsigned long long)c->info.packets + 1);
+        return 0;
+    }
+    uint64_t s = capread_32(c, h), fraction = capread_32(c, h + 4);
+    uint32_t len = capread_32(c, h + 8), wire_len = capread_32(c, h + 12);
+    if (len > CAPREAD_FRAME_MAX)
+        return capread_damaged(c, "damaged: packet %llu claims %u octets",
+                               (unsigned long long)c->info.packets + 1, len);
+    if (!capread_peek(c, c->record_size + len))
+        return capread_damaged(c, "cut short in packet %llu",
+                               (unsigned long long)c->info.packets + 1);
+    capread_take(c, c->record_size);
+    p->ns = s * NS_PER_S + fraction * (c->ns ? 1 : 1000);
+    p->frame = c->buf + c->at;
+    p->len = len;
+    p->wire_len = wire_len;
+    p->interface = 0;
+    p->dir = CAPREAD_NO_DIR;
+    p->comment = NULL;
+    capread_take(c, len);
+    return 1;
+}
+
+/* Look at the magic number. */
+static int begin(struct capread *c, char *why, size_t why_size)
+{
+    const uint8_t *m = capread_peek(c, 4);
+    if (c->error) {
+        snprintf(why, why_size, "%s", strerror(-c->error));
+        return c->error;
+    }
+    if (!m) {
+        snprintf(why, why_size, "too short to be a capture");
+        return -EINVAL;
+    }
+    uint32_t magic;
+    memcpy(&magic, m, 4);
+    if (magic == PCAPNG_MAGIC) { /* the same either way round */
+        c->pcapng = true;
+        c->info.format = "pcapng";
+        return 0;
+    }
+    int rc = -EINVAL;
+    for (int turn = 0; turn < 2; turn++, magic = __builtin_bswap32(magic)) {
+        if (magic != PCAP_MAGIC_US && magic != PCAP_MAGIC_NS && magic != PCAP_MAGIC_MODIFIED)
+            continue;
+        c->swapped = turn;
+        rc = pcap_begin(c, magic);
+        if (rc == -EINVAL)
+            snprintf(why, why_size, "cut short in the file header");
+        else if (rc)
+            snprintf(why, why_size, "%s", strerror(-rc));
+        return rc;
+    }
+    if (m[0] == 0x1F && m[1] == 0x8B)
+        snprintf(why, why_size, "compressed: pipe it through 'gzip -dc'");
+    else if (m[0] == 0x28 && m[1] == 0xB5 && m[2] == 0x2F && m[3] == 0xFD)
+        snprintf(why, why_size, "compressed: pipe it through 'zstd -dc'");
+    else
+        snprintf(why, why_size, "neither pcap nor pcapng");
+    return rc;
+}
+
+static int start(struct capread *c, struct capread **out, char *why, size_t why_size)
+{
+    c->scratch = malloc(CAPREAD_FRAME_MAX + CAPREAD_ETHER_LEN);
+    int rc = c->scratch ? begin(c, why, why_size) : -ENOMEM;
+    if (!c->scratch)
+        snprintf(why, why_size, "%s", strerror(ENOMEM));
+    if (rc < 0) {
+        capread_close(c);
+        return rc;
+    }
+    *out = c;
+    return 0;
+}
+
+int capread_open(const char *path, struct capread **out, char *why, size_t why_size)
+{
+    struct stat st;
+    struct capread *c = calloc(1, sizeof *c);
+    if (!c) {
+        snprintf(why, why_size, "%s", strerror(ENOMEM));
+        return -ENOMEM;
+    }
+    c->fd = strcmp(path, "-") == 0 ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC);
+    c->own = malloc(CAPREAD_BUFFER);
+    c->buf = c->own;
+    if (c->fd < 0 || !c->own) {
+        int rc = -errno;
+        snprintf(why, why_size, "%s", strerror(-rc));
+        capread_close(c);
+        return rc;
+    }
+    if (fstat(c->fd, &st) == 0 && S_ISREG(st.st_mode))
+        c->info.size = (uint64_t)st.st_size;
+    posix_fadvise(c->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+    return start(c, out, why, why_size);
+}
+
+int capread_open_mem(const void *data, size_t len, struct capread **out, char *why, size_t why_size)
+{
+    struct capread *c = calloc(1, sizeof *c);
+    if (!c) {
+        snprintf(why, why_size, "%s", strerror(ENOMEM));
+        return -ENOMEM;
+    }
+    c->fd = -1;
+    c->eof = true;
+    c->buf = data;
+    c->end = len;
+    c->info.size = len;
+    return start(c, out, why, why_size);
+}
+
+int capread_next(struct capread *c, struct capread_packet *p)
+{
+    for (;;) {
+        int rc = c->pcapng ? capread_ng_next(c, p) : pcap_next(c, p);
+        if (rc <= 0)
+            return c->error ? c->error : rc;
+        p->number = ++c->info.packets;
+        if (capread_link(c->interface[p->interface].link_type, p->frame, p->len, p->wire_len,
+                         c->scratch, p)) {
+            c->info.cut += p->len < p->wire_len;
+            return 1;
+        }
+        c->info.skipped++;
+    }
+}
+
+void capread_info(const struct capread *c, struct capread_info *out)
+{
+    *out = c->info;
+}
+
+const char *capread_interface_name(const struct capread *c, uint32_t interface)
+{
+    return interface < c->interfaces && c->interface[interface].name[0]
+               ? c->interface[interface].name
+               : NULL;
+}
+
+void capread_close(struct capread *c)
+{
+    if (!c)
+        return;
+    if (c->fd >= 0)
+        close(c->fd);
+    free(c->own);
+    free(c->interface);
+    free(c->scratch);
+    free(c);
+}

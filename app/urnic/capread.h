@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Reading captures: pcap and pcapng of either byte order, one packet at a time, streaming.
+ *
+ * Every packet is handed out as an Ethernet frame, whatever its link type was: what lib/wire takes.
+ * A link type without an Ethernet header gets one with zero addresses, or with the source address
+ * that the capture knows. Memory does not grow with the file.
+ *
+ * Why not libpcap: it refuses a file whose interfaces differ in link type, hides interfaces,
+ * directions and comments, and treats the end of a file that was cut short as an error without
+ * saying how much was good. Captures of a crashed machine are just those that people want judged.
+ *
+ * Threads: one at a time per reader.
+ */
+#ifndef URNIC_CAPREAD_H
+#define URNIC_CAPREAD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define CAPREAD_FRAME_MAX   262144u /* the largest packet that capture tools write */
+#define CAPREAD_COMMENT_MAX 256u
+
+struct capread;
+
+enum capread_dir { CAPREAD_NO_DIR, CAPREAD_IN, CAPREAD_OUT };
+
+struct capread_packet {
+    uint64_t number;      /* 1, 2, ... as Wireshark numbers them */
+    uint64_t ns;          /* since the Unix epoch, as the file says: may go backwards */
+    const uint8_t *frame; /* an Ethernet frame; valid until the next call */
+    uint32_t len;         /* octets at `frame` */
+    uint32_t wire_len;    /* octets that the frame had; > len: the capture kept only a part */
+    uint32_t interface;   /* 0, 1, ... over all sections of the file */
+    enum capread_dir dir; /* seen by the machine that captured */
+    bool no_ether;        /* the Ethernet header was made up by the reader */
+    const char *comment;  /* first comment, or NULL; valid until the next call */
+};
+
+struct capread_info {
+    const char *format;  /* "pcap", "pcapng" */
+    uint64_t packets;    /* read so far, those of other link types included */
+    uint64_t skipped;    /* of these, packets of link types that can't carry RoCE */
+    uint64_t cut;        /* packets of which the capture kept only a part */
+    uint64_t drops;      /* packets that the capture says it dropped */
+    uint64_t offset;     /* octets of the file read so far */
+    uint64_t size;       /* octets of the file; 0 = not known (a pipe) */
+    uint32_t interfaces; /* seen so far */
+    const char *damage;  /* NULL, or why reading ended early: "cut short in packet 12" */
+};
+
+/* Open a file; "-" is standard input. Returns 0, or -errno with a sentence (without file name) in
+ * `why`: -EINVAL not a capture. */
+int capread_open(const char *path, struct capread **out, char *why, size_t why_size);
+
+/* The same from memory, which has to stay while the reader is used. */
+int capread_open_mem(const void *data, size_t len, struct capread **out, char *why,
+                     size_t why_size);
+
+/* Read one packet. Returns 1; 0 at the end of the file or where it is cut short or damaged (see
+ * info.damage: what was read so far counts); -errno when reading failed. */
+int capread_next(struct capread *c, struct capread_packet *p);
+
+/* Counts so far. */
+void capread_info(const struct capread *c, struct capread_info *out);
+
+/* Name of an interface as the file gives it, or NULL. */
+const char *capread_interface_name(const struct capread *c, uint32_t interface);
+
+void capread_close(struct capread *c);
+
+#endif

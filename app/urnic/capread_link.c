@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Link types of captures that carry Ethernet or IP. Numbers are those of the tcpdump.org list; a
+ * pcap file of DLT_RAW has the number of the system that wrote it.
+ */
+#include "capread_link.h"
+
+#include <string.h>
+
+enum link_type {
+    LINK_NULL = 0,
+    LINK_ETHERNET = 1,
+    LINK_RAW_BSD = 12,
+    LINK_RAW_OPENBSD = 14,
+    LINK_RAW = 101,
+    LINK_LOOP = 108,
+    LINK_SLL = 113,
+    LINK_ERF = 197,
+    LINK_IPV4 = 228,
+    LINK_IPV6 = 229,
+    LINK_SLL2 = 276,
+};
+
+#define ETHERTYPE_IPV4 0x0800u
+#define ETHERTYPE_IPV6 0x86DDu
+
+static uint16_t get16(const uint8_t *p)
+{
+    return (uint16_t)(p[0] << 8 | p[1]);
+}
+
+/* Cut `n` octets off the front. False when the packet isn't that long. */
+static bool skip(struct capread_packet *p, uint32_t n)
+{
+    if (p->len < n)
+        return false;
+    p->frame += n;
+    p->len -= n;
+    p->wire_len = p->wire_len > n ? p->wire_len - n : 0;
+    return true;
+}
+
+/* Put an Ethernet header in front of what is left. `mac` = source address, or NULL. */
+static bool make_ether(struct capread_packet *p, uint8_t *scratch, uint16_t type,
+                       const uint8_t *mac)
+{
+    uint8_t from[6] = {0};
+    if (mac)
+        memcpy(from, mac, 6);
+    memmove(scratch + CAPREAD_ETHER_LEN, p->frame, p->len);
+    memset(scratch, 0, 6);
+    memcpy(scratch + 6, from, 6);
+    scratch[12] = (uint8_t)(type >> 8);
+    scratch[13] = (uint8_t)type;
+    p->frame = scratch;
+    p->len += CAPREAD_ETHER_LEN;
+    p->wire_len += CAPREAD_ETHER_LEN;
+    p->no_ether = true;
+    return true;
+}
+
+/* Bare IP: the version says which. */
+static bool raw_ip(struct capread_packet *p, uint8_t *scratch)
+{
+    unsigned version = p->len ? p->frame[0] >> 4 : 0;
+    if (version != 4 && version != 6)
+        return false;
+    return make_ether(p, scratch, version == 4 ? ETHERTYPE_IPV4 : ETHERTYPE_IPV6, NULL);
+}
+
+/* Linux "cooked" headers: both have a packet type, a link address and an EtherType. */
+static bool cooked(struct capread_packet *p, uint8_t *scratch, bool second)
+{
+    uint32_t header = second ? 20 : 16;
+    if (p->len < header)
+        return false;
+    const uint8_t *h = p->frame;
+    unsigned kind = second ? h[10] : get16(h);
+    unsigned addr_len = second ? h[11] : get16(h + 4);
+    const uint8_t *mac = second ? h + 12 : h + 6;
+    uint16_t type = second ? get16(h) : get16(h + 14);
+    p->dir = kind == 4 ? CAPREAD_OUT : CAPREAD_IN;
+    return skip(p, header) && make_ether(p, scratch, type, addr_len == 6 ? mac : NULL);
+}
+
+/* Endace's record header, its extension headers, and two octets before the Ethernet header. */
+static bool endace(struct capread_packet *p)
+{
+    enum { ERF_HEADER = 16, ERF_ETH = 2, ERF_COLOR_ETH = 11, ERF_DSM_ETH = 16, ERF_HASH_ETH = 20 };
+    if (p->len < ERF_HEADER)
+        return false;
+    unsigned type = p->frame[8] & 0x7F;
+    uint32_t wire_len = get16(p->frame + 14);
+    bool more = p->frame[8] & 0x80;
+    if (type != ERF_ETH && type != ERF_COLOR_ETH && type != ERF_DSM_ETH && type != ERF_HASH_ETH)
+        return false;
+    skip(p, ERF_HEADER);
+    while (more && p->len >= 8) {
+        more = p->frame[0] & 0x80;
+        skip(p, 8);
+    }
+    if (more || !skip(p, 2))
+        return false;
+    if (p->len > wire_len) /* records are padded to 8 octets */
+        p->len = wire_len;
+    p->wire_len = wire_len;
+    return true;
+}
+
+bool capread_link(uint16_t link_type, const uint8_t *data, uint32_t len, uint32_t wire_len,
+                  uint8_t *scratch, struct capread_packet *p)
+{
+    p->frame = data;
+    p->len = len;
+    p->wire_len = wire_len > len ? wire_len : len;
+    p->no_ether = false;
+    switch (link_type) {
+    case LINK_ETHERNET:
+        return true;
+    case LINK_NULL:
+    case LINK_LOOP: /* an address family; the byte order and its number depend on the writer */
+        return skip(p, 4) && raw_ip(p, scratch);
+    case LINK_RAW:
+    case LINK_RAW_BSD:
+    case LINK_RAW_OPENBSD:
+    case LINK_IPV4:
+    case LINK_IPV6:
+        return raw_ip(p, scratch);
+    case LINK_SLL:
+        return cooked(p, scratch, false);
+    case LINK_SLL2:
+        return cooked(p, scratch, true);
+    case LINK_ERF:
+        return endace(p);
+    default:
+        return false;
+    }
+}

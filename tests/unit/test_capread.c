@@ -1,0 +1,492 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The capture reader over files made here octet by octet: formats, byte orders, link types, and
+ * what is left of a file that was cut short.
+ */
+#include "capread.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "unit.h"
+
+/* A file under construction. `swap` = the byte order that isn't ours. */
+struct file {
+    uint8_t b[8192];
+    size_t len;
+    bool swap;
+};
+
+static void put(struct file *f, const void *p, size_t n)
+{
+    ck_assert_uint_le(f->len + n, sizeof f->b);
+    memcpy(f->b + f->len, p, n);
+    f->len += n;
+}
+
+static void put16(struct file *f, uint16_t v)
+{
+    v = f->swap ? __builtin_bswap16(v) : v;
+    put(f, &v, 2);
+}
+
+static void put32(struct file *f, uint32_t v)
+{
+    v = f->swap ? __builtin_bswap32(v) : v;
+    put(f, &v, 4);
+}
+
+static void put64(struct file *f, uint64_t v)
+{
+    v = f->swap ? __builtin_bswap64(v) : v;
+    put(f, &v, 8);
+}
+
+static void pcap_header(struct file *f, uint32_t magic, uint32_t link_type)
+{
+    put32(f, magic);
+    put16(f, 2);
+    put16(f, 4);
+    put64(f, 0);
+    put32(f, 65535);
+    put32(f, link_type);
+}
+
+static void pcap_packet(struct file *f, uint32_t s, uint32_t fraction, const void *p, uint32_t len,
+                        uint32_t wire_len)
+{
+    put32(f, s);
+    put32(f, fraction);
+    put32(f, len);
+    put32(f, wire_len);
+    put(f, p, len);
+}
+
+/* Close a pcapng block that began at `at` with its type: pad, and both lengths. */
+static void block_end(struct file *f, size_t at)
+{
+    while (f->len % 4)
+        f->b[f->len++] = 0;
+    uint32_t len = (uint32_t)(f->len - at + 4);
+    put32(f, len);
+    size_t end = f->len;
+    f->len = at + 4;
+    put32(f, len);
+    f->len = end;
+}
+
+static size_t block(struct file *f, uint32_t type)
+{
+    size_t at = f->len;
+    put32(f, type);
+    put32(f, 0);
+    return at;
+}
+
+static void ng_section(struct file *f)
+{
+    size_t at = block(f, 0x0A0D0D0A);
+    put32(f, 0x1A2B3C4D);
+    put16(f, 1);
+    put16(f, 0);
+    put64(f, UINT64_MAX);
+    block_end(f, at);
+}
+
+static void ng_interface(struct file *f, uint16_t link_type, int tsresol, int64_t offset)
+{
+    size_t at = block(f, 1);
+    put16(f, link_type);
+    put16(f, 0);
+    put32(f, 0);
+    if (tsresol >= 0) {
+        put16(f, 9);
+        put16(f, 1);
+        put(f, (uint8_t[]){(uint8_t)tsresol, 0, 0, 0}, 4);
+    }
+    if (offset) {
+        put16(f, 14);
+        put16(f, 8);
+        put64(f, (uint64_t)offset);
+    }
+    put16(f, 2);
+    put16(f, 3);
+    put(f, "va0", 4);
+    put32(f, 0);
+    block_end(f, at);
+}
+
+static void ng_packet(struct file *f, uint32_t interface, uint64_t t, const void *p, uint32_t len,
+                      uint32_t wire_len, const char *comment)
+{
+    size_t at = block(f, 6);
+    put32(f, interface);
+    put32(f, (uint32_t)(t >> 32));
+    put32(f, (uint32_t)t);
+    put32(f, len);
+    put32(f, wire_len);
+    put(f, p, len);
+    while (f->len % 4)
+        f->b[f->len++] = 0;
+    if (comment) {
+        put16(f, 1);
+        put16(f, (uint16_t)strlen(comment));
+        put(f, comment, strlen(comment));
+        while (f->len % 4)
+            f->b[f->len++] = 0;
+        put16(f, 2);
+        put16(f, 4);
+        put32(f, 2); /* outbound */
+        put32(f, 0);
+    }
+    block_end(f, at);
+}
+
+static struct capread *open_file(const struct file *f)
+{
+    struct capread *c;
+    char why[128];
+    ck_assert_int_eq(capread_open_mem(f->b, f->len, &c, why, sizeof why), 0);
+    return c;
+}
+
+static const uint8_t eth[18] = {2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 0x88, 0xB5, 1, 2, 3, 4};
+
+START_TEST(classic_pcap_of_every_kind)
+{
+    static const struct {
+        const char *name;
+        uint32_t magic, fraction;
+        bool swap;
+        uint32_t extra;
+    } kinds[] = {
+        {"us", 0xA1B2C3D4, 123456, false, 0},       {"us swapped", 0xA1B2C3D4, 123456, true, 0},
+        {"ns", 0xA1B23C4D, 123456000, false, 0},    {"ns swapped", 0xA1B23C4D, 123456000, true, 0},
+        {"modified", 0xA1B2CD34, 123456, false, 8},
+    };
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        struct file f = {.swap = kinds[i].swap};
+        pcap_header(&f, kinds[i].magic, 1);
+        for (uint32_t n = 0; n < 2; n++) {
+            put32(&f, 1700000000 + n);
+            put32(&f, kinds[i].fraction);
+            put32(&f, sizeof eth);
+            put32(&f, n ? 100 : sizeof eth);
+            f.len += kinds[i].extra;
+            put(&f, eth, sizeof eth);
+        }
+        struct capread *c = open_file(&f);
+        struct capread_packet p;
+        struct capread_info info;
+        ck_assert_msg(capread_next(c, &p) == 1, "%s", kinds[i].name);
+        ck_assert_uint_eq(p.number, 1);
+        ck_assert_uint_eq(p.ns, 1700000000123456000ull);
+        ck_assert_uint_eq(p.len, sizeof eth);
+        ck_assert_mem_eq(p.frame, eth, sizeof eth);
+        ck_assert_int_eq(capread_next(c, &p), 1);
+        ck_assert_uint_eq(p.wire_len, 100);
+        ck_assert_int_eq(capread_next(c, &p), 0);
+        capread_info(c, &info);
+        ck_assert_ptr_null(info.damage);
+        ck_assert_uint_eq(info.packets, 2);
+        ck_assert_uint_eq(info.cut, 1);
+        ck_assert_uint_eq(info.offset, f.len);
+        capread_close(c);
+    }
+}
+END_TEST
+
+/* Every cut of a file gives the whole packets before it, and says so. */
+START_TEST(a_file_cut_short_gives_what_it_has)
+{
+    struct file f = {0};
+    size_t ends[4];
+    for (int ng = 0; ng < 2; ng++) {
+        f.len = 0;
+        if (ng) {
+            ng_section(&f);
+            ng_interface(&f, 1, 9, 0);
+        } else {
+            pcap_header(&f, 0xA1B2C3D4, 1);
+        }
+        for (unsigned n = 0; n < 4; n++) {
+            if (ng)
+                ng_packet(&f, 0, n, eth, sizeof eth, sizeof eth, n & 1 ? "odd" : NULL);
+            else
+                pcap_packet(&f, 0, n, eth, sizeof eth, sizeof eth);
+            ends[n] = f.len;
+        }
+        for (size_t len = ends[0]; len <= f.len; len++) {
+            struct file cut = f;
+            cut.len = len;
+            struct capread *c = open_file(&cut);
+            struct capread_packet p;
+            struct capread_info info;
+            unsigned want = 0, got = 0;
+            bool clean = false;
+            for (unsigned n = 0; n < 4; n++) {
+                want += len >= ends[n];
+                clean |= len == ends[n];
+            }
+            while (capread_next(c, &p) == 1)
+                got++;
+            ck_assert_uint_eq(got, want);
+            ck_assert_int_eq(capread_next(c, &p), 0);
+            capread_info(c, &info);
+            ck_assert_msg(!info.damage == clean, "at %zu: %s", len,
+                          info.damage ? info.damage : "no damage");
+            capread_close(c);
+        }
+    }
+}
+END_TEST
+
+/* Two interfaces of different link types and clocks, then a section in the other byte order. */
+START_TEST(pcapng_interfaces_and_sections)
+{
+    static const uint8_t ip[20] = {0x45, 0, 0, 20};
+    struct file f = {0};
+    struct capread_packet p;
+    struct capread_info info;
+    ng_section(&f);
+    ng_interface(&f, 1, 9, 0);
+    ng_interface(&f, 101, 0x80 | 10, 100); /* 1/1024 s, 100 s later */
+    ng_packet(&f, 0, 1700000000000000007ull, eth, sizeof eth, 60, "rx_icrc_err");
+    ng_packet(&f, 1, 512, ip, sizeof ip, sizeof ip, NULL);
+    size_t at = block(&f, 0x0BAD); /* a block that nobody knows */
+    put64(&f, 1);
+    block_end(&f, at);
+    at = block(&f, 5); /* statistics: 3 packets dropped */
+    put32(&f, 0);
+    put64(&f, 0);
+    put16(&f, 5);
+    put16(&f, 8);
+    put64(&f, 3);
+    put32(&f, 0);
+    block_end(&f, at);
+    f.swap = true;
+    ng_section(&f);
+    ng_interface(&f, 1, -1, 0);
+    at = block(&f, 3); /* simple packet */
+    put32(&f, sizeof eth);
+    put(&f, eth, sizeof eth);
+    block_end(&f, at);
+    ng_packet(&f, 0, 5, eth, sizeof eth, sizeof eth, NULL);
+
+    struct capread *c = open_file(&f);
+    ck_assert_int_eq(capread_next(c, &p), 1);
+    ck_assert_uint_eq(p.ns, 1700000000000000007ull);
+    ck_assert_str_eq(p.comment, "rx_icrc_err");
+    ck_assert_int_eq(p.dir, CAPREAD_OUT);
+    ck_assert_uint_eq(p.wire_len, 60);
+    ck_assert_int_eq(capread_next(c, &p), 1);
+    ck_assert_uint_eq(p.interface, 1);
+    ck_assert_uint_eq(p.ns, 100500000000ull);
+    ck_assert(p.no_ether);
+    ck_assert_ptr_null(p.comment);
+    ck_assert_uint_eq(p.len, 34);
+    ck_assert_uint_eq(p.frame[12] << 8 | p.frame[13], 0x0800);
+    ck_assert_mem_eq(p.frame + 14, ip, sizeof ip);
+    ck_assert_int_eq(capread_next(c, &p), 1);
+    ck_assert_uint_eq(p.interface, 2);
+    ck_assert_mem_eq(p.frame, eth, sizeof eth);
+    ck_assert_int_eq(capread_next(c, &p), 1);
+    ck_assert_uint_eq(p.ns, 5000); /* microseconds when the file doesn't say */
+    ck_assert_int_eq(capread_next(c, &p), 0);
+    capread_info(c, &info);
+    ck_assert_ptr_null(info.damage);
+    ck_assert_uint_eq(info.drops, 3);
+    ck_assert_uint_eq(info.interfaces, 3);
+    ck_assert_str_eq(capread_interface_name(c, 1), "va0");
+    ck_assert_ptr_null(capread_interface_name(c, 9));
+    capread_close(c);
+}
+END_TEST
+
+START_TEST(link_types)
+{
+    static const struct {
+        const char *name;
+        uint16_t type, ethertype;
+        uint8_t head[20];
+        uint8_t head_len, first; /* `first` octet of IP */
+        bool made;
+        enum capread_dir dir;
+    } cases[] = {
+        {"null", 0, 0x0800, {2}, 4, 0x45, true, 0},
+        {"loop", 108, 0x86DD, {0, 0, 0, 24}, 4, 0x60, true, 0},
+        {"raw 101", 101, 0x86DD, {0}, 0, 0x60, true, 0},
+        {"raw 12", 12, 0x0800, {0}, 0, 0x45, true, 0},
+        {"ipv4", 228, 0x0800, {0}, 0, 0x45, true, 0},
+        {"ipv6", 229, 0x86DD, {0}, 0, 0x60, true, 0},
+        {"cooked, sent",
+         113,
+         0x0800,
+         {0, 4, 0, 1, 0, 6, 2, 2, 2, 2, 2, 2, 0, 0, 8, 0},
+         16,
+         0x45,
+         true,
+         CAPREAD_OUT},
+        {"cooked 2, received, RoCE v1",
+         276,
+         0x8915,
+         {0x89, 0x15, 0, 0, 0, 0, 0, 1, 0, 1, 0, 6, 2, 2, 2, 2, 2, 2},
+         20,
+         0x60,
+         true,
+         CAPREAD_IN},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        uint8_t data[64] = {0};
+        struct file f = {0};
+        memcpy(data, cases[i].head, cases[i].head_len);
+        data[cases[i].head_len] = cases[i].first;
+        pcap_header(&f, 0xA1B2C3D4, cases[i].type);
+        pcap_packet(&f, 0, 0, data, cases[i].head_len + 40u, cases[i].head_len + 1000u);
+        struct capread *c = open_file(&f);
+        struct capread_packet p;
+        ck_assert_msg(capread_next(c, &p) == 1, "%s", cases[i].name);
+        ck_assert_int_eq(p.no_ether, cases[i].made);
+        ck_assert_uint_eq(p.len, 54);
+        ck_assert_uint_eq(p.wire_len, 1014);
+        ck_assert_uint_eq(p.frame[12] << 8 | p.frame[13], cases[i].ethertype);
+        ck_assert_uint_eq(p.frame[14], cases[i].first);
+        ck_assert_int_eq(p.dir, cases[i].dir);
+        capread_close(c);
+    }
+}
+END_TEST
+
+/* ERF: extension headers, padding of the record, and what isn't Ethernet. */
+START_TEST(endace_records)
+{
+    uint8_t erf[16 + 8 + 2 + sizeof eth + 6] = {0};
+    struct file f = {0};
+    erf[8] = 0x80 | 2; /* Ethernet, one extension header */
+    erf[15] = sizeof eth;
+    memcpy(erf + 26, eth, sizeof eth);
+    pcap_header(&f, 0xA1B2C3D4, 197);
+    pcap_packet(&f, 0, 0, erf, sizeof erf, sizeof erf);
+    erf[8] = 21; /* InfiniBand */
+    pcap_packet(&f, 0, 0, erf, sizeof erf, sizeof erf);
+    struct capread *c = open_file(&f);
+    struct capread_packet p;
+    struct capread_info info;
+    ck_assert_int_eq(capread_next(c, &p), 1);
+    ck_assert_uint_eq(p.len, sizeof eth);
+    ck_assert_uint_eq(p.wire_len, sizeof eth);
+    ck_assert_mem_eq(p.frame, eth, sizeof eth);
+    ck_assert_int_eq(capread_next(c, &p), 0);
+    capread_info(c, &info);
+    ck_assert_uint_eq(info.packets, 2);
+    ck_assert_uint_eq(info.skipped, 1);
+    capread_close(c);
+}
+END_TEST
+
+START_TEST(what_is_no_capture)
+{
+    static const struct {
+        const char *data, *why;
+        size_t len;
+    } cases[] = {
+        {"", "too short to be a capture", 0},
+        {"hello world", "neither pcap nor pcapng", 11},
+        {"\x1F\x8B\x08\x00", "compressed: pipe it through 'gzip -dc'", 4},
+        {"\xD4\xC3\xB2\xA1\x02\x00", "cut short in the file header", 6},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct capread *c;
+        char why[128];
+        ck_assert_int_eq(capread_open_mem(cases[i].data, cases[i].len, &c, why, sizeof why),
+                         -EINVAL);
+        ck_assert_str_eq(why, cases[i].why);
+    }
+    struct capread *c;
+    char why[128];
+    ck_assert_int_eq(capread_open("/nonexistent", &c, why, sizeof why), -ENOENT);
+    ck_assert_str_eq(why, strerror(ENOENT));
+}
+END_TEST
+
+/* Lengths that can't be end the reading, with a reason, not with a crash. */
+START_TEST(damage)
+{
+    struct capread_packet p;
+    struct capread_info info;
+    struct file f = {0};
+    pcap_header(&f, 0xA1B2C3D4, 1);
+    pcap_packet(&f, 0, 0, eth, sizeof eth, sizeof eth);
+    put64(&f, 0);
+    put32(&f, 0xFFFFFFF0);
+    put32(&f, 0);
+    struct capread *c = open_file(&f);
+    ck_assert_int_eq(capread_next(c, &p), 1);
+    ck_assert_int_eq(capread_next(c, &p), 0);
+    capread_info(c, &info);
+    ck_assert_str_eq(info.damage, "damaged: packet 2 claims 4294967280 octets");
+    capread_close(c);
+
+    f = (struct file){0};
+    ng_section(&f);
+    ng_interface(&f, 1, -1, 0);
+    ng_packet(&f, 1, 0, eth, sizeof eth, sizeof eth, NULL);
+    c = open_file(&f);
+    ck_assert_int_eq(capread_next(c, &p), 0);
+    capread_info(c, &info);
+    ck_assert_str_eq(info.damage, "damaged: packet 1 is of an interface that isn't there");
+    capread_close(c);
+
+    f = (struct file){0};
+    ng_section(&f);
+    ng_interface(&f, 1, 0x7F, 0); /* 10^127 units a second */
+    c = open_file(&f);
+    ck_assert_int_eq(capread_next(c, &p), 0);
+    capread_info(c, &info);
+    ck_assert_str_eq(info.damage, "damaged: interface 0 has no usable clock");
+    capread_close(c);
+}
+END_TEST
+
+/* From a pipe, more than the buffer holds: every packet arrives whole. */
+START_TEST(a_pipe_and_many_packets)
+{
+    char path[] = "/tmp/urnic-capread-XXXXXX";
+    struct file f = {0};
+    uint8_t big[1500];
+    int fd = mkstemp(path);
+    ck_assert_int_ge(fd, 0);
+    pcap_header(&f, 0xA1B23C4D, 1);
+    ck_assert_int_eq(write(fd, f.b, f.len), (ssize_t)f.len);
+    for (unsigned n = 0; n < 3000; n++) {
+        memset(big, (int)n, sizeof big);
+        f.len = 0;
+        pcap_packet(&f, n, 0, big, 60 + n % 1400, sizeof big);
+        ck_assert_int_eq(write(fd, f.b, f.len), (ssize_t)f.len);
+    }
+    close(fd);
+    struct capread *c;
+    char why[128];
+    struct capread_packet p;
+    struct capread_info info;
+    ck_assert_int_eq(capread_open(path, &c, why, sizeof why), 0);
+    for (unsigned n = 0; n < 3000; n++) {
+        ck_assert_int_eq(capread_next(c, &p), 1);
+        ck_assert_uint_eq(p.len, 60 + n % 1400);
+        ck_assert_uint_eq(p.frame[0], n & 0xFF);
+        ck_assert_uint_eq(p.frame[p.len - 1], n & 0xFF);
+    }
+    ck_assert_int_eq(capread_next(c, &p), 0);
+    capread_info(c, &info);
+    ck_assert_uint_eq(info.offset, info.size);
+    capread_close(c);
+    unlink(path);
+}
+END_TEST
+
+UNIT_MAIN("capture reader", classic_pcap_of_every_kind, a_file_cut_short_gives_what_it_has,
+          pcapng_interfaces_and_sections, link_types, endace_records, what_is_no_capture, damage,
+          a_pipe_and_many_packets)
