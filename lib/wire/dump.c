@@ -123,22 +123,27 @@ static void put_transport(struct line *l, const struct wire_pkt *p, unsigned fla
     }
 }
 
-int wire_dump(char *buf, size_t size, const uint8_t *frame, size_t len, unsigned flags)
+int wire_dump_cut(char *buf, size_t size, const uint8_t *frame, size_t have, size_t len,
+                  unsigned flags)
 {
     struct line l = {.buf = buf, .size = size};
     struct wire_pkt p;
-    enum wire_verdict v = wire_parse(frame, len, WIRE_P_LOOPBACK | WIRE_P_QINQ, &p);
+    enum wire_verdict v =
+        wire_parse_cut(frame, have, len, WIRE_P_LOOPBACK | WIRE_P_QINQ | WIRE_P_V1, &p);
     if (size)
         buf[0] = '\0';
-    if (v != WIRE_OK)
+    bool cut = have < len && v == WIRE_TRUNCATED && p.icrc_off;
+    if (v != WIRE_OK && !cut)
         put(&l, "%s: ", wire_verdict_name(v));
-    if ((flags & WIRE_D_ETHER) && len >= WIRE_ETH_LEN)
+    if ((flags & WIRE_D_ETHER) && have >= WIRE_ETH_LEN)
         put_ether(&l, &p);
     if (p.ip_version) {
         char s[48];
         char d[48];
         put(&l, "%s > %s", wire_addr_str(&p.sip, s, sizeof(s)),
             wire_addr_str(&p.dip, d, sizeof(d)));
+        if (p.ethertype == WIRE_ETHERTYPE_V1)
+            put(&l, " v1");
         if ((p.tclass & 3u) == 3u)
             put(&l, " ce");
         put(&l, " ");
@@ -147,5 +152,12 @@ int wire_dump(char *buf, size_t size, const uint8_t *frame, size_t len, unsigned
         put_transport(&l, &p, flags);
     else
         put(&l, "%zu octets", len);
+    if (cut)
+        put(&l, " (cut)");
     return (int)l.len;
+}
+
+int wire_dump(char *buf, size_t size, const uint8_t *frame, size_t len, unsigned flags)
+{
+    return wire_dump_cut(buf, size, frame, len, len, flags);
 }

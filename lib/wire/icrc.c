@@ -37,8 +37,10 @@ static inline void mask(uint8_t *m, unsigned ip_version, size_t bth)
         m[3] = 0xFF;
         m[7] = 0xFF; /* hop limit */
     }
-    m[bth - 2] = 0xFF; /* UDP checksum */
-    m[bth - 1] = 0xFF;
+    if (bth != WIRE_IPV6_LEN) { /* a GRH has no UDP header behind it */
+        m[bth - 2] = 0xFF;      /* UDP checksum */
+        m[bth - 1] = 0xFF;
+    }
     m[bth + 4] = 0xFF; /* FECN, BECN, reserved */
 }
 
@@ -57,6 +59,11 @@ static inline uint32_t crc_from_ip(const uint8_t *ip, size_t len, unsigned ip_ve
     mask(m, ip_version, bth);
     uint32_t crc = crc32_gzip_refl(ICRC_SEED, m, n);
     return n < len ? crc32_gzip_refl(crc, ip + n, len - n) : crc;
+}
+
+uint32_t wire_icrc_headers(const uint8_t *ip, size_t hdr_len, size_t bth)
+{
+    return crc_from_ip(ip, hdr_len, ip[0] >> 4, bth);
 }
 
 uint32_t wire_icrc_start(const uint8_t *ip, size_t hdr_len, unsigned ip_version)

@@ -18,7 +18,14 @@
 #define ETHERTYPE_SVLAN 0x88A8u
 #define PROTO_UDP       17u
 /* The least that a RoCE datagram has: UDP, BTH, iCRC. */
-#define UDP_MIN (WIRE_UDP_LEN + WIRE_BTH_LEN + WIRE_ICRC_LEN)
+#define UDP_MIN         (WIRE_UDP_LEN + WIRE_BTH_LEN + WIRE_ICRC_LEN)
+#define GRH_NEXT_HEADER 0x1Bu /* a BTH follows */
+
+/* What is left of a frame behind some header. */
+struct rest {
+    size_t have; /* octets that may be read */
+    size_t len;  /* octets that there were before a capture cut the frame */
+};
 
 /* Ethernet and VLAN tags: sets ip_off and ethertype. */
 static enum wire_verdict parse_ether(const uint8_t *f, size_t len, unsigned flags,
@@ -48,6 +55,8 @@ static enum wire_verdict parse_ether(const uint8_t *f, size_t len, unsigned flag
     }
     p->ethertype = type;
     p->ip_off = (uint16_t)off;
+    if (type == WIRE_ETHERTYPE_V1 && (flags & WIRE_P_V1))
+        return WIRE_OK;
     return type == ETHERTYPE_IPV4 || type == ETHERTYPE_IPV6 ? WIRE_OK : WIRE_NOT_ROCE;
 }
 
@@ -75,10 +84,10 @@ static bool bad_v6_source(const struct wire_addr *a, unsigned flags)
 }
 
 /* IPv4 header: sets udp_off; *ip_len = octets of IP payload. */
-static enum wire_verdict parse_ipv4(const uint8_t *ip, size_t avail, unsigned flags,
+static enum wire_verdict parse_ipv4(const uint8_t *ip, struct rest r, unsigned flags,
                                     struct wire_pkt *p, size_t *ip_len)
 {
-    if (avail < WIRE_IPV4_LEN)
+    if (r.have < WIRE_IPV4_LEN)
         return WIRE_TRUNCATED;
     if (ip[0] >> 4 != 4 || ip[9] != PROTO_UDP)
         return WIRE_NOT_ROCE;
@@ -94,9 +103,9 @@ static enum wire_verdict parse_ipv4(const uint8_t *ip, size_t avail, unsigned fl
     size_t ihl = (ip[0] & 15u) * 4u;
     size_t total = wire_get16(ip + 2);
     unsigned offset = wire_get16(ip + 6) & 0x1FFFu;
-    if (ihl >= WIRE_IPV4_LEN && offset == 0 && ihl <= avail && other_port(ip + ihl, avail - ihl))
+    if (ihl >= WIRE_IPV4_LEN && offset == 0 && ihl <= r.have && other_port(ip + ihl, r.have - ihl))
         return WIRE_NOT_ROCE;
-    if (ihl < WIRE_IPV4_LEN || total < WIRE_IPV4_LEN + UDP_MIN || total > avail)
+    if (ihl < WIRE_IPV4_LEN || total < WIRE_IPV4_LEN + UDP_MIN || total > r.len)
         return WIRE_TRUNCATED;
     if (ihl != WIRE_IPV4_LEN)
         return WIRE_IP_OPTIONS;
@@ -110,14 +119,9 @@ static enum wire_verdict parse_ipv4(const uint8_t *ip, size_t avail, unsigned fl
     return WIRE_OK;
 }
 
-/* IPv6 header: as parse_ipv4. */
-static enum wire_verdict parse_ipv6(const uint8_t *ip, size_t avail, unsigned flags,
-                                    struct wire_pkt *p, size_t *ip_len)
+/* The fields that an IPv6 header and a GRH share. */
+static void read_ipv6(const uint8_t *ip, struct wire_pkt *p)
 {
-    if (avail < WIRE_IPV6_LEN)
-        return WIRE_TRUNCATED;
-    if (ip[0] >> 4 != 6 || ip[6] != PROTO_UDP)
-        return WIRE_NOT_ROCE;
     uint32_t first = wire_get32(ip);
     p->ip_version = 6;
     p->tclass = (uint8_t)(first >> 20);
@@ -125,16 +129,43 @@ static enum wire_verdict parse_ipv6(const uint8_t *ip, size_t avail, unsigned fl
     p->ttl = ip[7];
     memcpy(p->sip.b, ip + 8, 16);
     memcpy(p->dip.b, ip + 24, 16);
+}
+
+/* IPv6 header: as parse_ipv4. */
+static enum wire_verdict parse_ipv6(const uint8_t *ip, struct rest r, unsigned flags,
+                                    struct wire_pkt *p, size_t *ip_len)
+{
+    if (r.have < WIRE_IPV6_LEN)
+        return WIRE_TRUNCATED;
+    if (ip[0] >> 4 != 6 || ip[6] != PROTO_UDP)
+        return WIRE_NOT_ROCE;
+    read_ipv6(ip, p);
     p->udp_off = (uint16_t)(p->ip_off + WIRE_IPV6_LEN);
 
     size_t payload = wire_get16(ip + 4);
-    if (other_port(ip + WIRE_IPV6_LEN, avail - WIRE_IPV6_LEN))
+    if (other_port(ip + WIRE_IPV6_LEN, r.have - WIRE_IPV6_LEN))
         return WIRE_NOT_ROCE;
-    if (payload < UDP_MIN || payload > avail - WIRE_IPV6_LEN)
+    if (payload < UDP_MIN || payload > r.len - WIRE_IPV6_LEN)
         return WIRE_TRUNCATED;
     if (bad_v6_source(&p->sip, flags) || wire_addr_is_v4(&p->dip))
         return WIRE_BAD_ADDR;
     *ip_len = payload;
+    return WIRE_OK;
+}
+
+/* The GRH of RoCE v1: sets bth_off; *len = octets from the BTH to the end of the iCRC. */
+static enum wire_verdict parse_grh(const uint8_t *grh, struct rest r, struct wire_pkt *p,
+                                   size_t *len)
+{
+    if (r.have < WIRE_IPV6_LEN)
+        return WIRE_TRUNCATED;
+    if (grh[0] >> 4 != 6 || grh[6] != GRH_NEXT_HEADER)
+        return WIRE_NOT_ROCE;
+    read_ipv6(grh, p);
+    p->bth_off = (uint16_t)(p->ip_off + WIRE_IPV6_LEN);
+    *len = wire_get16(grh + 4);
+    if (*len < WIRE_BTH_LEN + WIRE_ICRC_LEN || *len > r.len - WIRE_IPV6_LEN)
+        return WIRE_TRUNCATED;
     return WIRE_OK;
 }
 
@@ -155,16 +186,19 @@ static bool udp_csum_good(const uint8_t *udp, size_t udp_len, const struct wire_
 }
 
 /* The port itself has been looked at with the IP header. */
-static enum wire_verdict parse_udp(const uint8_t *udp, size_t ip_len, unsigned flags,
+static enum wire_verdict parse_udp(const uint8_t *udp, size_t have, size_t ip_len, unsigned flags,
                                    struct wire_pkt *p)
 {
+    if (have < WIRE_UDP_LEN)
+        return WIRE_TRUNCATED;
     p->sport = wire_get16(udp);
     p->dport = wire_get16(udp + 2);
     p->udp_csum = wire_get16(udp + 6);
     p->bth_off = (uint16_t)(p->udp_off + WIRE_UDP_LEN);
     if (wire_get16(udp + 4) != ip_len)
         return WIRE_BAD_UDP;
-    if ((flags & WIRE_P_UDP_CSUM) && p->udp_csum && !udp_csum_good(udp, ip_len, p))
+    if ((flags & WIRE_P_UDP_CSUM) && p->udp_csum && have >= ip_len &&
+        !udp_csum_good(udp, ip_len, p))
         return WIRE_BAD_UDP_CSUM;
     return WIRE_OK;
 }
@@ -208,11 +242,14 @@ static void parse_ext(const uint8_t *bth, const struct wire_opcode_info *info, s
         p->feth = wire_get32(bth + info->feth);
 }
 
-/* BTH, extension headers and the lengths that follow from them. `udp_len` >= UDP_MIN. */
-static enum wire_verdict parse_bth(const uint8_t *bth, size_t udp_len, struct wire_pkt *p)
+/* BTH, extension headers and the lengths that follow from them. `len` = octets from the BTH to the
+ * end of the iCRC, enough for both. */
+static enum wire_verdict parse_bth(const uint8_t *bth, size_t have, size_t len, struct wire_pkt *p)
 {
+    if (have < WIRE_BTH_LEN)
+        return WIRE_TRUNCATED;
     const struct wire_opcode_info *info = &wire_opcodes[bth[0]];
-    size_t rest = udp_len - UDP_MIN; /* extension headers, payload, pad */
+    size_t rest = len - WIRE_BTH_LEN - WIRE_ICRC_LEN; /* extension headers, payload, pad */
     p->opcode = bth[0];
     p->se = bth[1] >> 7;
     p->migreq = bth[1] >> 6 & 1;
@@ -234,8 +271,10 @@ static enum wire_verdict parse_bth(const uint8_t *bth, size_t udp_len, struct wi
     rest -= info->ext_len;
     if (p->pad > rest || (!(info->flags & WIRE_F_PAYLOAD) && rest))
         return WIRE_BAD_LENGTH;
-    p->payload_off = (uint16_t)(p->bth_off + WIRE_BTH_LEN + info->ext_len);
     p->payload_len = (uint32_t)rest - p->pad;
+    if (have < WIRE_BTH_LEN + (size_t)info->ext_len)
+        return WIRE_TRUNCATED;
+    p->payload_off = (uint16_t)(p->bth_off + WIRE_BTH_LEN + info->ext_len);
     parse_ext(bth, info, p);
     return WIRE_OK;
 }
@@ -255,30 +294,41 @@ static enum wire_verdict check_fields(const struct wire_pkt *p)
     return WIRE_OK;
 }
 
-enum wire_verdict wire_parse(const uint8_t *frame, size_t len, unsigned flags, struct wire_pkt *out)
+enum wire_verdict wire_parse_cut(const uint8_t *frame, size_t have, size_t len, unsigned flags,
+                                 struct wire_pkt *out)
 {
     memset(out, 0, sizeof(*out));
-    enum wire_verdict v = parse_ether(frame, len, flags, out);
+    enum wire_verdict v = parse_ether(frame, have, flags, out);
     if (v != WIRE_OK)
         return v;
     size_t ip_len = 0;
     const uint8_t *ip = frame + out->ip_off;
-    v = out->ethertype == ETHERTYPE_IPV4 ? parse_ipv4(ip, len - out->ip_off, flags, out, &ip_len)
-                                         : parse_ipv6(ip, len - out->ip_off, flags, out, &ip_len);
-    if (v != WIRE_OK)
-        return v;
-    v = parse_udp(frame + out->udp_off, ip_len, flags, out);
-    if (v != WIRE_OK)
-        return v;
-    v = parse_bth(frame + out->bth_off, ip_len, out);
-    if (v != WIRE_OK)
-        return v;
-    if (!(flags & WIRE_P_NO_ICRC)) {
-        size_t end = out->icrc_off + WIRE_ICRC_LEN;
-        if (wire_icrc(frame, end, out->ip_off, out->bth_off) != wire_get32le(frame + out->icrc_off))
-            return WIRE_BAD_ICRC;
+    struct rest r = {have - out->ip_off, len - out->ip_off};
+    if (out->ethertype == WIRE_ETHERTYPE_V1) {
+        v = parse_grh(ip, r, out, &ip_len);
+    } else {
+        v = out->ethertype == ETHERTYPE_IPV4 ? parse_ipv4(ip, r, flags, out, &ip_len)
+                                             : parse_ipv6(ip, r, flags, out, &ip_len);
+        if (v != WIRE_OK)
+            return v;
+        v = parse_udp(frame + out->udp_off, have - out->udp_off, ip_len, flags, out);
+        ip_len -= WIRE_UDP_LEN;
     }
+    if (v != WIRE_OK)
+        return v;
+    v = parse_bth(frame + out->bth_off, have - out->bth_off, ip_len, out);
+    if (v != WIRE_OK)
+        return v;
+    size_t end = out->icrc_off + WIRE_ICRC_LEN;
+    if (!(flags & WIRE_P_NO_ICRC) && end <= have &&
+        wire_icrc(frame, end, out->ip_off, out->bth_off) != wire_get32le(frame + out->icrc_off))
+        return WIRE_BAD_ICRC;
     return check_fields(out);
+}
+
+enum wire_verdict wire_parse(const uint8_t *frame, size_t len, unsigned flags, struct wire_pkt *out)
+{
+    return wire_parse_cut(frame, len, len, flags, out);
 }
 
 const char *wire_verdict_name(enum wire_verdict v)

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #define WIRE_UDP_PORT      4791u
+#define WIRE_ETHERTYPE_V1  0x8915u
 #define WIRE_PSN_MASK      0xFFFFFFu
 #define WIRE_QPN_MASK      0xFFFFFFu
 #define WIRE_QPN_GSI       1u
@@ -145,11 +146,11 @@ struct wire_addr { /* 16 octets; IPv4 as ::ffff:a.b.c.d, so an address is a GID 
 struct wire_pkt {
     /* Ethernet */
     uint8_t dmac[6], smac[6];
-    uint16_t ethertype; /* of the IP header */
+    uint16_t ethertype; /* of the IP header, or WIRE_ETHERTYPE_V1 */
     bool vlan;          /* an 802.1Q tag is there */
     uint16_t tci;       /* PCP(3) DEI(1) VID(12) */
     /* IP */
-    uint8_t ip_version;  /* 4 or 6 */
+    uint8_t ip_version;  /* 4 or 6; a GRH is 6 */
     uint8_t tclass;      /* TOS or traffic class: DSCP(6) ECN(2) */
     uint8_t ttl;         /* or hop limit */
     uint16_t ip_id;      /* IPv4 only */
@@ -210,6 +211,7 @@ const char *wire_verdict_name(enum wire_verdict v);
 #define WIRE_P_UDP_CSUM   0x04u /* verify a UDP checksum that isn't 0 (WIRE-24) */
 #define WIRE_P_QINQ       0x08u /* accept 0x88A8 + 0x8100 (WIRE-05) */
 #define WIRE_P_LOOPBACK   0x10u /* loopback source addresses are good here (WIRE-29) */
+#define WIRE_P_V1         0x20u /* accept RoCE v1: EtherType 0x8915, a GRH instead of IP and UDP */
 
 /* Strict parse of one frame, in the order of VAL-01 steps 1..5 plus the address-free parts of 6
  * (QPN 0, multicast QPN), ACK-02 and UD-09. A datagram that is surely for another UDP port is
@@ -219,6 +221,13 @@ const char *wire_verdict_name(enum wire_verdict v);
  * HDR, OPC, ICRC sections, N01..N19. */
 enum wire_verdict wire_parse(const uint8_t *frame, size_t len, unsigned flags,
                              struct wire_pkt *out);
+
+/* The same for a frame of `len` octets of which a capture kept the first `have`: reads only these.
+ * The iCRC and the UDP checksum are checked only when all that they cover is there. When the
+ * extension headers are cut off the verdict is WIRE_TRUNCATED with everything up to the BTH and
+ * payload_len in place, and payload_off 0. */
+enum wire_verdict wire_parse_cut(const uint8_t *frame, size_t have, size_t len, unsigned flags,
+                                 struct wire_pkt *out);
 
 /* Build everything before the payload for `p` (Ethernet .. extension headers), with lengths and
  * IPv4 checksum final, for a payload of p->payload_len octets; p->pad is ignored and computed, so
@@ -244,6 +253,8 @@ uint32_t wire_icrc(const uint8_t *frame, size_t len, uint16_t ip_off, uint16_t b
  * octet of the IP header, hdr_len = up to the payload), update over payload and pad. The running
  * value is the finished iCRC of what it has covered: store it little-endian. */
 uint32_t wire_icrc_start(const uint8_t *ip, size_t hdr_len, unsigned ip_version);
+/* wire_icrc_start for headers of any kind: `bth` = octets from the IP header or GRH to the BTH. */
+uint32_t wire_icrc_headers(const uint8_t *ip, size_t hdr_len, size_t bth);
 uint32_t wire_icrc_update(uint32_t crc, const void *data, size_t len);
 
 /* ---- the fast way to send: a template per queue pair ---------------------------------------- */
@@ -314,6 +325,8 @@ unsigned wire_mtu_for_ip(uint32_t ip_mtu);
 /* One line of text for a frame, for logs, traces and tests, without newline. Never prints payload
  * or private data; keys only with WIRE_D_KEYS (SEC-30). Says why when a frame isn't good RoCE.
  * Returns the length that the whole line has (as snprintf). */
+int wire_dump_cut(char *buf, size_t size, const uint8_t *frame, size_t have, size_t len,
+                  unsigned flags); /* for a frame of which only `have` octets were kept */
 #define WIRE_D_KEYS  0x1u
 #define WIRE_D_ETHER 0x2u
 int wire_dump(char *buf, size_t size, const uint8_t *frame, size_t len, unsigned flags);

@@ -642,5 +642,67 @@ START_TEST(val_06_counter_names)
 }
 END_TEST
 
-UNIT_MAIN("wire parse", val_01_refusals, val_07_every_truncation, hdr_01_fields, hdr_01_flag_bits,
-          wire_05_qinq, wire_24_good_udp_checksum, val_06_counter_names)
+/* WIRE-02 RoCE v1, a captured frame: understood when asked for, its iCRC (no UDP header to mask)
+ * checked; every cut of it is harmless. */
+START_TEST(wire_02_roce_v1)
+{
+    static const uint8_t v1[] = {
+        0x7c, 0xfe, 0x90, 0x75, 0x3c, 0xd8, 0x7c, 0xfe, 0x90, 0x75, 0x3c, 0xd8, 0x89, 0x15,
+        0x60, 0x20, 0x00, 0x00, 0x00, 0x28, 0x1b, 0x40, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+        0x00, 0x00, 0x00, 0x00, 0xff, 0xff, 0x0f, 0x00, 0x00, 0x02, 0x00, 0x00, 0x00, 0x00,
+        0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0xff, 0xff, 0x0f, 0x00, 0x00, 0x02, 0x0a, 0x70,
+        0xff, 0xff, 0x00, 0x00, 0x01, 0x0a, 0x80, 0xa7, 0x88, 0xbc, 0x00, 0x00, 0x55, 0xd4,
+        0xc0, 0x72, 0x60, 0x00, 0x00, 0x00, 0x47, 0xb3, 0x00, 0x00, 0x00, 0x05, 0x00, 0x00,
+        0x00, 0x00, 0x01, 0x00, 0x00, 0x00, 0xe3, 0xd8, 0x56, 0xbb};
+    struct wire_pkt p;
+    uint8_t f[sizeof v1];
+    memcpy(f, v1, sizeof f);
+    ck_assert_int_eq(wire_parse(f, sizeof f, 0, &p), WIRE_NOT_ROCE);
+    ck_assert_int_eq(wire_parse(f, sizeof f, WIRE_P_V1, &p), WIRE_OK);
+    ck_assert_uint_eq(p.ip_version, 6);
+    ck_assert_uint_eq(p.udp_off, 0);
+    ck_assert_uint_eq(p.psn, 0xa788bc);
+    ck_assert_uint_eq(p.dma_len, 5);
+    ck_assert_uint_eq(p.payload_len, 5);
+    ck_assert_uint_eq(p.sip.b[12], 0x0f);
+    f[15] ^= 0x20; /* the traffic class is masked, the address isn't */
+    ck_assert_int_eq(wire_parse(f, sizeof f, WIRE_P_V1, &p), WIRE_OK);
+    f[53] ^= 1;
+    ck_assert_int_eq(wire_parse(f, sizeof f, WIRE_P_V1, &p), WIRE_BAD_ICRC);
+    f[53] ^= 1;
+    f[20] = 17; /* a GRH must lead to a BTH */
+    ck_assert_int_eq(wire_parse(f, sizeof f, WIRE_P_V1, &p), WIRE_NOT_ROCE);
+    for (size_t n = 0; n < sizeof v1; n++)
+        ck_assert_int_eq(wire_parse(v1, n, WIRE_P_V1, &p), WIRE_TRUNCATED);
+}
+END_TEST
+
+/* VAL-07 a frame that a capture cut: what is there is read, nothing beyond it. */
+START_TEST(val_07_captured_in_part)
+{
+    for (unsigned kind = 0; kind < 4; kind++) {
+        uint8_t f[512];
+        struct wire_pkt want, p = frame_pkt(kind, WRITE_ONLY, 100);
+        size_t len = frame_make(f, sizeof f, &p);
+        ck_assert_int_eq(wire_parse(f, len, 0, &want), WIRE_OK);
+        for (size_t have = 0; have <= len; have++) {
+            uint8_t *cut = malloc(have + 1); /* sanitizers see every octet read beyond it */
+            memcpy(cut, f, have);
+            cut[have] = 0;
+            uint8_t *exact = realloc(cut, have ? have : 1);
+            enum wire_verdict v = wire_parse_cut(exact, have, len, 0, &p);
+            free(exact);
+            ck_assert_int_eq(v, have < want.payload_off ? WIRE_TRUNCATED : WIRE_OK);
+            if (have >= want.bth_off + WIRE_BTH_LEN) {
+                ck_assert_uint_eq(p.psn, want.psn);
+                ck_assert_uint_eq(p.payload_len, 100);
+                ck_assert_uint_eq(p.payload_off, v == WIRE_OK ? want.payload_off : 0);
+            }
+        }
+    }
+}
+END_TEST
+
+UNIT_MAIN("wire parse", wire_02_roce_v1, val_07_captured_in_part, val_01_refusals,
+          val_07_every_truncation, hdr_01_fields, hdr_01_flag_bits, wire_05_qinq,
+          wire_24_good_udp_checksum, val_06_counter_names)
