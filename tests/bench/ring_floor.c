@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * ring_floor: the floor under the time of a full frame from one daemon to another over shared
+ * memory. Two threads and a ring of frames: the sender copies a payload in and computes its CRC,
+ * the receiver computes the CRC and copies the payload out. No protocol at all.
+ *
+ * usage: ring_floor [CPU-A CPU-B]
+ *
+ * Prints two JSON objects, in bit/s of payload: ring_copy_crc, and ring_copy without the CRCs.
+ */
+#include <errno.h>
+#include <isa-l/crc.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define SLOTS       256u
+#define SLOT        4224u
+#define HEADER      64u
+#define PAYLOAD     4096u
+#define BURST       32u
+#define WORKING_SET (1u << 20)
+#define SAMPLES     5u
+#define SAMPLE_NS   100000000u
+
+struct side {
+    pthread_t thread;
+    int cpu;
+    uint8_t *memory;
+    uint32_t crc; /* so that nothing is optimized away */
+};
+
+static uint8_t *ring;
+static bool with_crc;
+static _Alignas(128) _Atomic uint64_t produced;
+static _Alignas(128) _Atomic uint64_t consumed;
+static _Alignas(128) atomic_bool stop;
+
+static uint64_t clock_ns(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+static void pin(int cpu)
+{
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET((size_t)cpu, &set);
+    errno = pthread_setaffinity_np(pthread_self(), sizeof set, &set);
+    if (errno)
+        perror("ring_floor: pthread_setaffinity_np");
+}
+
+static uint8_t *slot(uint64_t i)
+{
+    return ring + i % SLOTS * SLOT;
+}
+
+static uint8_t *piece(const struct side *s, uint64_t i)
+{
+    return s->memory + i * PAYLOAD % WORKING_SET;
+}
+
+static void *sender(void *arg)
+{
+    struct side *s = arg;
+    uint64_t i = 0;
+
+    pin(s->cpu);
+    while (!atomic_load_explicit(&stop, memory_order_relaxed)) {
+        if (SLOTS - (i - atomic_load_explicit(&consumed, memory_order_acquire)) < BURST)
+            continue;
+        for (unsigned k = 0; k < BURST; k++, i++) {
+            memcpy(slot(i) + HEADER, piece(s, i), PAYLOAD);
+            if (with_crc)
+                s->crc ^= crc32_gzip_refl(0, slot(i), HEADER + PAYLOAD);
+        }
+        atomic_store_explicit(&produced, i, memory_order_release);
+    }
+    return NULL;
+}
+
+static void *receiver(void *arg)
+{
+    struct side *s = arg;
+    uint64_t i = 0;
+
+    pin(s->cpu);
+    while (!atomic_load_explicit(&stop, memory_order_relaxed)) {
+        uint64_t until = atomic_load_explicit(&produced, memory_order_acquire);
+        if (until - i > BURST)
+            until = i + BURST;
+        for (; i < until; i++) {
+            if (with_crc)
+                s->crc ^= crc32_gzip_refl(0, slot(i), HEADER + PAYLOAD);
+            memcpy(piece(s, i), slot(i) + HEADER, PAYLOAD);
+        }
+        atomic_store_explicit(&consumed, i, memory_order_release);
+    }
+    return NULL;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Median of the samples, bit/s. */
+static double measure(struct side side[2], bool crc)
+{
+    double sample[SAMPLES];
+
+    with_crc = crc;
+    atomic_store(&stop, false);
+    atomic_store(&produced, 0);
+    atomic_store(&consumed, 0);
+    if (pthread_create(&side[0].thread, NULL, sender, &side[0]) ||
+        pthread_create(&side[1].thread, NULL, receiver, &side[1])) {
+        perror("ring_floor: pthread_create");
+        exit(1);
+    }
+    for (unsigned i = 0; i < SAMPLES; i++) {
+        const struct timespec ts = {.tv_nsec = SAMPLE_NS};
+        uint64_t t = clock_ns(), n = atomic_load(&consumed);
+        nanosleep(&ts, NULL);
+        sample[i] =
+            (double)(atomic_load(&consumed) - n) * PAYLOAD * 8 * 1e9 / (double)(clock_ns() - t);
+    }
+    atomic_store(&stop, true);
+    for (unsigned i = 0; i < 2; i++)
+        pthread_join(side[i].thread, NULL);
+    qsort(sample, SAMPLES, sizeof(sample[0]), ascending);
+    return sample[SAMPLES / 2];
+}
+
+static uint8_t *filled(size_t len)
+{
+    uint8_t *p = aligned_alloc(4096, len);
+
+    if (!p) {
+        perror("ring_floor: aligned_alloc");
+        exit(1);
+    }
+    memset(p, 0x5A, len);
+    return p;
+}
+
+int main(int argc, char **argv)
+{
+    struct side side[2] = {{.cpu = argc > 2 ? atoi(argv[1]) : 0},
+                           {.cpu = argc > 2 ? atoi(argv[2]) : 1}};
+
+    ring = filled((SLOTS * SLOT + 4095u) / 4096u * 4096u);
+    for (unsigned i = 0; i < 2; i++)
+        side[i].memory = filled(WORKING_SET);
+    double crc = measure(side, true);
+    double copy = measure(side, false);
+    printf("{\"name\":\"ring_copy_crc\",\"value\":%.0f,\"unit\":\"b/s\"}\n", crc);
+    printf("{\"name\":\"ring_copy\",\"value\":%.0f,\"unit\":\"b/s\"}\n", copy);
+    for (unsigned i = 0; i < 2; i++)
+        free(side[i].memory);
+    free(ring);
+    return 0;
+}
