@@ -173,8 +173,10 @@ static int set_mac(struct config_device *d, const char *key, const char *v, char
 
 static int set_cc(struct config_device *d, const char *key, const char *v, char *err)
 {
-    if (!text_copy(d->cc, sizeof(d->cc), v))
-        return config_fail(err, "%s=%s: want the name of an algorithm, for example none", key, v);
+    char why[CONFIG_ERR - 64];
+
+    if (cc_conf_parse(&d->cc, v, why, sizeof(why)) < 0)
+        return config_fail(err, "%s: %s", key, why);
     return 0;
 }
 
@@ -225,7 +227,7 @@ void config_device_init(struct config_device *d)
 {
     memset(d, 0, sizeof(*d));
     d->worker = -1;
-    memcpy(d->cc, "none", 5);
+    cc_conf_init(&d->cc, &cc_none);
 }
 
 int config_device_set(struct config_device *d, const char *key, const char *value, char *err)
@@ -261,12 +263,13 @@ int config_device_parse(struct config_device *d, const char *text, char *err)
         memcpy(key, text, (size_t)(eq - text));
         key[eq - text] = '\0';
 
-        /* The value ends at a comma; a port's ends only where a key of ours follows. */
+        /* The value ends at a comma; that of a port or an algorithm, which have parameters of
+         * their own, ends only where a key of ours follows. */
         const char *end = eq + 1;
         for (;;) {
             end += strcspn(end, ",");
             const char *next = *end ? strchr(end, '=') : NULL;
-            if (!*end || strcmp(key, "port") != 0 ||
+            if (!*end || (strcmp(key, "port") != 0 && strcmp(key, "cc") != 0) ||
                 (next && is_device_key(end + 1, (size_t)(next - end - 1))))
                 break;
             end++;

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cc.h"
 #include "io.h"
 #include "log.h"
 #include "wire.h"
@@ -36,7 +37,7 @@ struct config_device {
     uint32_t mtu;   /* IP MTU, octets; 0 = as large as the port allows */
     uint16_t vlan;  /* 0 = untagged */
     uint8_t mac[6]; /* zero = the port's, or one made from the name */
-    char cc[16];
+    struct cc_conf cc; /* congestion control */
     int worker;    /* -1 = spread */
     bool loopback; /* accept 127/8 and ::1 as addresses */
 };

@@ -83,7 +83,6 @@ struct client_qp {
     bool sq_sig_all;
     bool watched; /* its next hop is (neigh_watch) */
     struct wire_addr hop;
-    char cc[16];
 };
 
 /* ---- the context ----------------------------------------------------------------------------- */

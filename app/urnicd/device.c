@@ -10,7 +10,6 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "cc.h"
 #include "clock.h"
 #include "cmgr.h"
 #include "context.h"
@@ -152,6 +151,7 @@ static int device_make_engine(struct device *d, char *err)
         .mtu = d->path_mtu,
         .frame_max = d->frame_max,
         .line_rate = d->io->caps.rate_bps,
+        .cc = d->conf->cc,
         .loopback = d->conf->loopback,
     };
 
@@ -160,14 +160,6 @@ static int device_make_engine(struct device *d, char *err)
         getrandom(p.mem.key, sizeof(p.mem.key), 0) != (ssize_t)sizeof(p.mem.key)) {
         snprintf(err, CONFIG_ERR, "device %s: no random numbers: %s", d->name, strerror(errno));
         return -errno;
-    }
-    d->cc = cc_type_find(d->conf->cc);
-    if (!d->cc) {
-        int n =
-            snprintf(err, CONFIG_ERR, "device %s: cc=%s is unknown; known:", d->name, d->conf->cc);
-        for (unsigned i = 0; cc_types[i]; i++)
-            n += snprintf(err + n, CONFIG_ERR - (size_t)n, " %s", cc_types[i]->name);
-        return -EINVAL;
     }
     d->engine = engine_create(&p, clock_now());
     d->neigh = d->engine ? neigh_create(d) : NULL;

@@ -40,7 +40,6 @@ struct device {
     unsigned path_mtu; /* enum 1..5 */
     unsigned tx_want;  /* slots to ask for: adapts to the load */
     bool tx_blocked;   /* frames wait, and the port has no room */
-    const struct cc_type *cc;
 
     struct io_port *io;
     struct worker *worker;

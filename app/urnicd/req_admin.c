@@ -81,7 +81,7 @@ static void qp_fill(const struct device *d, const struct client_qp *cqp,
     if (engine_qp_query(cqp->qp, &attr, &caps) == 0)
         av_to_ipc(d, &attr.av, &out->av);
     memcpy(out->comm, c->comm, sizeof(out->comm));
-    memcpy(out->cc, cqp->cc, sizeof(out->cc));
+    strncpy(out->cc, info->cc->type->name, sizeof(out->cc) - 1);
     _Static_assert(sizeof(out->error) == sizeof(info->error), "same text");
     memcpy(out->error, info->error, sizeof(out->error));
 }

@@ -73,14 +73,17 @@ static int qp_limits(const struct ipc_qp_create *in)
 static int qp_engine(struct request *r, const struct ipc_qp_create *in, struct client_qp *qp,
                      struct engine_qp_params *p)
 {
-    const struct cc_type *cc = r->device->cc;
+    const struct cc_type *cc = NULL;
+    struct cc_conf own;
     char name[sizeof(in->cc) + 1] = "";
 
     memcpy(name, in->cc, sizeof(in->cc));
-    if (name[0] != '\0')
+    if (name[0] != '\0') {
         cc = cc_type_find(name);
-    if (!cc)
-        return -EINVAL;
+        if (!cc)
+            return -EINVAL;
+        cc_conf_init(&own, cc);
+    }
     *p = (struct engine_qp_params){
         .arg = qp,
         .type = qp->type,
@@ -101,8 +104,7 @@ static int qp_engine(struct request *r, const struct ipc_qp_create *in, struct c
     if (rc < 0)
         return rc;
     qp->qpn = engine_qp_num(qp->qp);
-    memcpy(qp->cc, cc->name, strnlen(cc->name, sizeof(qp->cc) - 1));
-    return engine_qp_set_cc(r->device->engine, qp->qp, cc, r->now);
+    return cc ? engine_qp_set_cc(r->device->engine, qp->qp, &own, r->now) : 0;
 }
 
 static int qp_queues(struct request *r, struct client_qp *qp, const struct engine_qp_params *p,

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * All congestion control algorithms. A new one is one file, and one line here.
+ * All congestion control algorithms, and what they have in common. A new one is one file, one line
+ * here, and its presets.
  */
 #include <string.h>
 
 #include "cc.h"
 
 const struct cc_type *const cc_types[] = {
-    &cc_none,
-    NULL,
+    &cc_none, &cc_fixed, &cc_dcqcn, &cc_dcqcn_mlx, &cc_timely, &cc_swift, NULL,
 };
 
 const struct cc_type *cc_type_find(const char *name)
@@ -17,4 +17,34 @@ const struct cc_type *cc_type_find(const char *name)
         if (!strcmp((*t)->name, name))
             return *t;
     return NULL;
+}
+
+void cc_start(struct cc *cc, const struct cc_conf *conf, uint64_t line_rate, uint32_t mtu,
+              uint64_t now)
+{
+    uint64_t line = conf->v[CC_P_line] ? conf->v[CC_P_line] : line_rate;
+    *cc = (struct cc){
+        .rate = CC_UNLIMITED,
+        .window = CC_NO_WINDOW,
+        .mtu = mtu,
+        .due = CC_NEVER,
+        .conf = conf,
+        .line = line ? line : CC_LINE_RATE,
+    };
+    conf->type->start(cc, now);
+}
+
+static bool is_dcqcn(const struct cc *cc)
+{
+    return cc->conf->type->uses & CC_BIT(g);
+}
+
+uint32_t cc_alpha(const struct cc *cc)
+{
+    return is_dcqcn(cc) ? cc->dcqcn.alpha : 0;
+}
+
+uint64_t cc_target(const struct cc *cc)
+{
+    return is_dcqcn(cc) && cc->rate != CC_UNLIMITED ? cc->dcqcn.rt : cc->rate;
 }

@@ -48,8 +48,14 @@ struct engine *engine_create(const struct engine_params *params, uint64_t now)
     timer_wheel_init(&e->wheel, now);
     e->active_tail = &e->active;
     e->mem = mem_create(&e->p.mem);
-    if (!e->mem || record_pool_init(&e->records, ENGINE_RECORDS)) {
+    if (!e->p.cc.type)
+        cc_conf_init(&e->p.cc, &cc_none);
+    e->cc_conf = limiter_conf_hold(e, &e->p.cc);
+    e->cnp = calloc(1, sizeof *e->cnp);
+    if (!e->mem || !e->cc_conf || !e->cnp || record_pool_init(&e->records, ENGINE_RECORDS)) {
         mem_destroy(e->mem);
+        free(e->cnp);
+        free(e->cc_conf);
         free(e);
         return NULL;
     }
@@ -78,6 +84,8 @@ void engine_destroy(struct engine *e)
         engine_cq_destroy(e, e->cqs);
     record_pool_free(&e->records);
     mem_destroy(e->mem);
+    free(e->cnp);
+    free(e->cc_conf); /* the last one: all queue pairs are gone */
     free(e->table);
     free(e->life);
     free(e->free_fifo);
@@ -213,18 +221,6 @@ static bool state_takes(const struct qp *qp, uint16_t op_flags)
     return ok >> qp->state & 1;
 }
 
-static void rx_cnp(struct rx *rx, struct qp *qp)
-{
-    struct engine *e = rx->e;
-    recorder_note(e, qp, NOTE_CNP, psn(0), 0);
-    if (qp->cc.rate == CC_UNLIMITED && qp->cc.type == &cc_none) {
-        engine_count(e, ENGINE_C_rp_cnp_ignored);
-        return;
-    }
-    engine_count(e, ENGINE_C_rp_cnp_handled);
-    qp->cc.type->on_cnp(&qp->cc, rx->now);
-}
-
 /* Steps 6 to 9 of VAL-01 for a packet whose iCRC is good. */
 static void rx_to_qp(struct rx *rx, struct qp *qp)
 {
@@ -255,10 +251,10 @@ static void rx_to_qp(struct rx *rx, struct qp *qp)
     }
     qp->stats.rx_packets++;
     qp->stats.rx_bytes += rx->f->len;
-    if ((p->tclass & 3) == 3)
-        engine_count(e, ENGINE_C_np_ecn_marked_roce_packets);
+    if (__builtin_expect((p->tclass & 3) == 3, 0)) /* CC-01 */
+        cnp_on_mark(rx, qp);
     if (cnp)
-        rx_cnp(rx, qp);
+        limiter_on_cnp(e, qp, rx->now);
     else if (rx->op->service == WIRE_UD)
         ud_rx(rx, qp);
     else if (rx->op->flags & WIRE_F_RESPONSE)
@@ -349,6 +345,8 @@ void engine_slot_emit(struct engine *e, struct qp *qp, struct engine_slot *slot,
 {
     (void)e;
     v->tclass = qp->tclass;
+    if (qp->ect && kind != SLOT_RESP) /* data, not what answers it */
+        v->tclass = (uint8_t)((qp->tclass & ~3u) | qp->ect);
     v->ip_id = qp->ip_id++;
     slot->payload_off = (uint16_t)wire_tmpl_emit(slot->buf, &qp->tmpl, v, &slot->len);
     slot->ip_off = qp->tmpl.ip_off;
@@ -404,6 +402,8 @@ unsigned engine_tx(struct engine *e, struct engine_slot *slots, unsigned n, uint
     e->now = now;
     if (n > ENGINE_BURST)
         n = ENGINE_BURST;
+    if (cnp_waiting(e->cnp))
+        m = cnp_tx(e, slots, n);
     while (m < n && (qp = e->active)) {
         if (!e->quantum_left)
             e->quantum_left = ENGINE_QUANTUM;
@@ -445,7 +445,8 @@ void engine_sent(struct engine *e, struct engine_slot *slots, unsigned n, uint64
         struct qp *qp = e->tx_qp[i];
         e->tx_qp[i] = NULL;
         if (!qp) { /* voided, or its queue pair is gone */
-            s->len = 0;
+            if (s->kind != SLOT_CNP)
+                s->len = 0;
             continue;
         }
         bool request = s->kind < SLOT_RESP;
@@ -464,7 +465,7 @@ void engine_sent(struct engine *e, struct engine_slot *slots, unsigned n, uint64
 
 bool engine_tx_ready(const struct engine *e)
 {
-    return e->active;
+    return e->active || cnp_waiting(e->cnp);
 }
 
 int engine_gsi_emit(struct engine *e, struct engine_slot *slot, const struct engine_av *av,
@@ -519,6 +520,8 @@ int engine_gsi_emit(struct engine *e, struct engine_slot *slot, const struct eng
 void qp_rearm(struct engine *e, struct qp *qp)
 {
     uint64_t due = qp->req.ack_at < qp->req.rnr_at ? qp->req.ack_at : qp->req.rnr_at;
+    if (qp->lim && qp->lim->waiting && qp->lim->next < due)
+        due = qp->lim->next;
     /* A timer that is armed for an earlier time stays: moving it with each acknowledgement would
      * cost more than one look when it fires. */
     if (due == TIMER_NEVER ||
@@ -539,6 +542,10 @@ void engine_expire(struct engine *e, uint64_t now)
     while ((t = timer_pop(&e->wheel, now))) {
         struct qp *qp = (struct qp *)(void *)((char *)t - offsetof(struct qp, timer));
         rtx_expire(e, qp, now);
+        if (qp->lim && qp->lim->waiting && qp->lim->next <= now) {
+            qp->lim->waiting = false;
+            qp_activate(e, qp);
+        }
         qp_rearm(e, qp);
     }
 }

@@ -207,7 +207,9 @@ void engine_expire(struct engine *e, uint64_t now);
     X(np_ecn_marked_roce_packets, "CC-03")                                                         \
     X(np_cnp_sent, "CC-03")                                                                        \
     X(rp_cnp_handled, "CC-08")                                                                     \
-    X(rp_cnp_ignored, "CC-08")
+    X(rp_cnp_ignored, "CC-08")                                                                     \
+    X(roce_slow_restart, "CC-20")                                                                  \
+    X(roce_slow_restart_cnps, "CC-29")
 
 enum engine_counter {
 #define X(name, rule) ENGINE_C_##name,
@@ -336,6 +338,7 @@ struct engine_params {
     uint32_t window;       /* packets in flight per QP; 0 = default (REQ-13) */
     uint64_t ack_delay_ns; /* upper bound for a coalesced ACK; 0 = default 16 us (ACK-04) */
     bool loopback;         /* accept loopback addresses (WIRE-29) */
+    struct cc_conf cc;     /* congestion control of queue pairs without their own; zero = none */
     uint16_t pkeys[4];     /* P_Key table, 0 = empty; all zero = {0xFFFF} (KEY-01) */
 };
 
@@ -449,8 +452,13 @@ void engine_qp_destroy(struct engine *e, struct qp *qp);
 bool engine_qp_owes(const struct qp *qp);
 /* The neighbour's MAC changed (WIRE-07). */
 void engine_qp_set_dmac(struct qp *qp, const uint8_t dmac[6]);
-/* Choose the congestion control of a QP. */
-int engine_qp_set_cc(struct engine *e, struct qp *qp, const struct cc_type *type, uint64_t now);
+/* Choose the congestion control of a queue pair (CC-24); NULL = the device's. *conf is copied. At
+ * any time: a live queue pair begins anew, at line rate. 0, -ENOMEM. */
+int engine_qp_set_cc(struct engine *e, struct qp *qp, const struct cc_conf *conf, uint64_t now);
+/* Choose that of the device: all queue pairs without one of their own follow at once (CC-25). 0,
+ * -ENOMEM. */
+int engine_set_cc(struct engine *e, const struct cc_conf *conf, uint64_t now);
+const struct cc_conf *engine_cc(const struct engine *e);
 
 /* ---- work requests ----------------------------------------------------------------------------
  */
@@ -533,7 +541,9 @@ struct engine_qp_info {
         una_psn; /* next expected; messages done; next to send; oldest unacked */
     uint32_t sq_used, rq_used, inflight_packets, rd_atomic_out;
     uint64_t tx_packets, rx_packets, tx_bytes, rx_bytes, retransmits, timeouts, naks, rnr_naks;
-    uint64_t cc_rate;
+    const struct cc_conf *cc;    /* in force; valid until it is changed */
+    uint64_t cc_rate, cc_target; /* bit/s; CC_UNLIMITED = not limited */
+    uint32_t cc_alpha;           /* CC_RATIO_BITS fraction bits */
     char error[256]; /* why the QP is in ERR: rule, packet, PSN expected; "" = it isn't */
 };
 void engine_qp_info(const struct engine *e, const struct qp *qp, struct engine_qp_info *out);

@@ -5,7 +5,9 @@
 #ifndef URNIC_ENGINE_PRIV_H
 #define URNIC_ENGINE_PRIV_H
 
+#include "cnp.h"
 #include "engine.h"
+#include "limiter.h"
 #include "mem.h"
 #include "qp.h"
 #include "qpn.h"
@@ -29,6 +31,7 @@ enum slot_kind {
     SLOT_RESP,             /* responder.c: no payload from memory, or an ACK */
     SLOT_READ,             /* responder.c: a READ response */
     SLOT_GSI,
+    SLOT_CNP, /* cnp.c: belongs to no queue pair any more */
 };
 
 struct ud_group; /* ud.c */
@@ -58,6 +61,8 @@ struct engine {
     struct wire_addr addr[ENGINE_ADDRS];
     uint32_t naddrs, last_addr;
     struct cq *cqs;
+    struct cnp_state *cnp;
+    struct limiter_conf *cc_confs, *cc_conf; /* all in use; the device's */
     uint32_t ncqs, nsrqs;
     struct ud_group *groups;
     uint32_t gsi_psn;

@@ -280,6 +280,9 @@ static void to_reset(struct engine *e, struct qp *qp)
     qp->mtu_shift = 0;
     qp->dest_qpn = 0;
     qp->credits = 0;
+    qp->ect = 0;
+    qp->cnp_at = 0;
+    limiter_free(qp);
     free(qp->error);
     qp->error = NULL;
     enter(e, qp, QPS_RESET);
@@ -289,6 +292,8 @@ static int to_rtr(struct engine *e, struct qp *qp, const struct engine_qp_attr *
 {
     qp->credits = qp->type == QP_RC && a->e2e_credits;
     int err = resp_start(e, qp, psn(qp->attr.rq_psn));
+    if (!err)
+        err = limiter_begin(e, qp, e->now);
     if (err)
         return err;
     enter(e, qp, QPS_RTR);
@@ -338,7 +343,6 @@ int engine_qp_modify(struct engine *e, struct qp *qp, const struct engine_qp_att
     }
     if (from == QPS_RTR && to == QPS_RTS) {
         req_start(e, qp, psn(qp->attr.sq_psn));
-        qp->cc.type->init(&qp->cc, e->p.line_rate, now);
     }
     if (to == QPS_SQD && from == QPS_RTS)
         to_sqd(e, qp);
@@ -479,7 +483,6 @@ int engine_qp_create(struct engine *e, struct engine_qp_params *p, struct qp **o
         .srq = p->srq,
         .arg = p->arg,
         .sq_sig_all = p->sq_sig_all,
-        .cc = {.type = &cc_none, .rate = CC_UNLIMITED},
     };
     if (mem_pd_hold(e->mem, p->pd)) {
         free(qp);
@@ -508,6 +511,8 @@ int engine_qp_create(struct engine *e, struct engine_qp_params *p, struct qp **o
     qp->max_send_sge = (uint16_t)p->max_send_sge;
     qp->max_recv_sge = (uint16_t)p->max_recv_sge;
     qp->max_inline = p->max_inline;
+    qp->cc_conf = e->cc_conf;
+    qp->cc_conf->users++;
     qp->send_cq->users++;
     qp->recv_cq->users++;
     e->nqps++;
@@ -530,6 +535,8 @@ void qp_free(struct engine *e, struct qp *qp)
         give_slot(e, qp);
     req_free(qp);
     resp_free(e, qp);
+    limiter_free(qp);
+    limiter_conf_drop(e, qp);
     qp->send_cq->users--;
     qp->recv_cq->users--;
     mem_pd_drop(e->mem, qp->pd);
@@ -578,13 +585,6 @@ void engine_qp_set_dmac(struct qp *qp, const uint8_t dmac[6])
     memcpy(qp->attr.av.dmac, dmac, 6);
     if (qp->tmpl.len)
         wire_tmpl_set_dmac(&qp->tmpl, dmac);
-}
-
-int engine_qp_set_cc(struct engine *e, struct qp *qp, const struct cc_type *type, uint64_t now)
-{
-    qp->cc = (struct cc){.type = type};
-    type->init(&qp->cc, e->p.line_rate, now);
-    return 0;
 }
 
 int engine_post_send(struct engine *e, struct qp *qp, const struct engine_send_wr *wr, uint64_t now)

@@ -48,13 +48,17 @@ struct qp {
     struct wire_tmpl tmpl;
     uint8_t tclass, sq_sig_all, drain_wanted, drained;
     uint16_t ip_id;
+    uint8_t ect;    /* ECN field of data, 0 = as tclass says */
+    uint8_t cc_own; /* cc_conf isn't the device's */
 
     struct cq *send_cq, *recv_cq;
     struct srq *srq;
     void *arg;
     uint64_t t_ack;     /* TMR-01: ns, 0 = no timer */
     struct timer timer; /* one for all deadlines of the queue pair */
-    struct cc cc;
+    struct limiter *lim; /* NULL = nothing limits it */
+    struct limiter_conf *cc_conf;
+    uint64_t cnp_at; /* CC-04: when it last made a CNP */
     struct qp_stats stats;
     uint32_t qkey;
     uint32_t slot;

@@ -379,13 +379,18 @@ static struct rd_res *next_reply(struct rd_ring *ring)
     return ring->tx != ring->ready ? entry(ring, ring->tx) : NULL;
 }
 
+static bool is_atomic(const struct rd_res *res)
+{
+    return wire_opcodes[res->opcode].flags & WIRE_F_ATOMIC;
+}
+
 /* One packet of an answer. False: the queue pair is done for, and owes a NAK. */
 static bool emit_reply(struct engine *e, struct qp *qp, struct rd_res *res,
                        struct engine_slot *slot, uint64_t now)
 {
     struct rd_ring *ring = qp->resp.rd;
     struct resp *r = &qp->resp;
-    if (wire_opcodes[res->opcode].flags & WIRE_F_ATOMIC) {
+    if (is_atomic(res)) {
         emit_atomic(e, qp, res, slot);
     } else if (!emit_read(e, qp, res, slot)) {
         psn_t p = psn_add(res->psn, res->tx_next);
@@ -417,9 +422,17 @@ unsigned resp_tx(struct engine *e, struct qp *qp, struct engine_slot *slots, uns
     unsigned used = 0;
     while (used < n) {
         struct rd_res *res = next_reply(r->rd);
-        if (res)
-            used += emit_reply(e, qp, res, &slots[used], now);
-        else if (r->nak_owed)
+        if (res && qp->lim && !is_atomic(res) && !limiter_check(e, qp, now)) { /* CC-21 */
+            if (!r->ack_owed || r->rd->replays || rd_blocks(qp, r->ack_psn))
+                break;
+            emit_ack(e, qp, &slots[used++]);
+        } else if (res) {
+            if (!emit_reply(e, qp, res, &slots[used], now))
+                continue;
+            if (qp->lim && slots[used].kind == SLOT_READ)
+                limiter_charge(qp, slots[used].len, now);
+            used++;
+        } else if (r->nak_owed)
             emit_nak(e, qp, &slots[used++]);
         else if (r->ack_owed)
             emit_ack(e, qp, &slots[used++]);

@@ -64,7 +64,6 @@ size_t engine_qp_history(const struct engine *e, const struct qp *qp, char *buf,
 
 void engine_qp_info(const struct engine *e, const struct qp *qp, struct engine_qp_info *out)
 {
-    (void)e;
     const struct req *rq = &qp->req;
     *out = (struct engine_qp_info){
         .qpn = qp->qpn,
@@ -87,8 +86,17 @@ void engine_qp_info(const struct engine *e, const struct qp *qp, struct engine_q
         .timeouts = qp->stats.timeouts,
         .naks = qp->stats.naks,
         .rnr_naks = qp->stats.rnr_naks,
-        .cc_rate = qp->cc.rate,
+        .cc = &qp->cc_conf->conf,
+        .cc_rate = CC_UNLIMITED,
+        .cc_target = CC_UNLIMITED,
     };
+    if (qp->lim) { /* as of now, though nothing has been sent lately */
+        struct cc cc = qp->lim->cc;
+        cc_run(&cc, e->now);
+        out->cc_rate = cc.rate;
+        out->cc_target = cc_target(&cc);
+        out->cc_alpha = cc_alpha(&cc);
+    }
     if (qp->error)
         snprintf(out->error, sizeof out->error, "%s", qp->error);
 }

@@ -28,7 +28,7 @@
     X(TIMEOUT, "time-out")                                                                         \
     X(GO_BACK, "send again from")                                                                  \
     X(COPY_FAIL, "copy failed")                                                                    \
-    X(CNP, "CNP")                                                                                  \
+    X(CNP, "CNP, rate now Mb/s")                                                                                  \
     X(ERROR, "error")
 
 enum note {

@@ -588,7 +588,13 @@ unsigned req_tx(struct engine *e, struct qp *qp, struct engine_slot *slots, unsi
     bool goes_on = n && more(e, qp);
     while (k < n) {
         if (goes_on) {
-            k += emit(e, qp, &slots[k], &goes_on);
+            if (qp->lim && !limiter_check(e, qp, now))
+                break;
+            if (emit(e, qp, &slots[k], &goes_on)) {
+                if (qp->lim)
+                    limiter_charge(qp, slots[k].len, now);
+                k++;
+            }
             continue;
         }
         uint32_t head = r->head;

@@ -131,7 +131,8 @@ void comp_flush(struct engine *e, struct qp *qp); /* QP-12, send side */
 /* Send again from PSN p, which lies in [una, max]. */
 void rtx_go_back(struct engine *e, struct qp *qp, psn_t p);
 /* A retry event at PSN p: charge, go back, or fail when exhausted. */
-void rtx_retry(struct engine *e, struct qp *qp, psn_t p, const char *why, uint64_t now);
+void rtx_retry(struct engine *e, struct qp *qp, psn_t p, bool timeout, const char *why,
+               uint64_t now);
 /* ... for a sequence NAK: not while what it asks for is under way. */
 void rtx_nak(struct engine *e, struct qp *qp, psn_t p, uint64_t now);
 /* ... for an answer to p while the one for una is missing; data = it is a READ response. */

@@ -99,7 +99,8 @@ static void start_round(struct engine *e, struct qp *qp, psn_t p, uint64_t now)
     rtx_go_back(e, qp, p);
 }
 
-void rtx_retry(struct engine *e, struct qp *qp, psn_t p, const char *why, uint64_t now)
+void rtx_retry(struct engine *e, struct qp *qp, psn_t p, bool timeout, const char *why,
+               uint64_t now)
 {
     struct req *r = &qp->req;
     if (!r->retry_left) { /* TMR-05 */
@@ -109,8 +110,8 @@ void rtx_retry(struct engine *e, struct qp *qp, psn_t p, const char *why, uint64
     }
     r->retry_left--;
     shrink_window(e, qp);
-    if (qp->cc.type != &cc_none)
-        qp->cc.type->on_loss(&qp->cc, now);
+    if (qp->lim)
+        limiter_on_loss(e, qp, timeout, now);
     start_round(e, qp, p, now);
 }
 
@@ -122,7 +123,7 @@ void rtx_nak(struct engine *e, struct qp *qp, psn_t p, uint64_t now)
         return;
     if (r->rtx && psn_eq(r->rtx_psn, p) && now - r->rtx_at < round_trip(qp))
         return;
-    rtx_retry(e, qp, p, "ACK-06 sequence error", now);
+    rtx_retry(e, qp, p, false, "ACK-06 sequence error", now);
 }
 
 /* What was under way when the round began keeps coming in, for as long as the queues on the path
@@ -148,7 +149,7 @@ void rtx_implied(struct engine *e, struct qp *qp, psn_t p, bool data, uint64_t n
         return;
     engine_count(e, ENGINE_C_implied_nak_seq_err);
     recorder_note(e, qp, NOTE_IMPLIED_NAK, r->una, p.v);
-    rtx_retry(e, qp, r->una, "REQ-24 answers to a READ or ATOMIC are lost", now);
+    rtx_retry(e, qp, r->una, false, "REQ-24 answers to a READ or ATOMIC are lost", now);
 }
 
 void rtx_rnr(struct engine *e, struct qp *qp, psn_t p, unsigned code, uint64_t now)
@@ -173,11 +174,12 @@ void rtx_rnr(struct engine *e, struct qp *qp, psn_t p, unsigned code, uint64_t n
     qp_rearm(e, qp);
 }
 
-static void sample_rtt(struct engine *e, struct qp *qp, uint64_t now)
+/* The round trip in ns, if this answer ends a sample. */
+static uint64_t sample_rtt(struct qp *qp, uint64_t now)
 {
     struct req *r = &qp->req;
     if (!r->rtt_at || psn_diff(r->una, r->rtt_psn) <= 0)
-        return;
+        return 0;
     uint64_t rtt = now - r->rtt_at;
     if (rtt > UINT32_MAX)
         rtt = UINT32_MAX;
@@ -185,9 +187,7 @@ static void sample_rtt(struct engine *e, struct qp *qp, uint64_t now)
     if (!r->srtt)
         r->srtt = 1;
     r->rtt_at = 0;
-    if (qp->cc.type != &cc_none)
-        qp->cc.type->on_ack(&qp->cc, rtt, 1, now);
-    (void)e;
+    return rtt;
 }
 
 void rtx_progress(struct engine *e, struct qp *qp, uint32_t n, uint64_t now)
@@ -206,7 +206,9 @@ void rtx_progress(struct engine *e, struct qp *qp, uint32_t n, uint64_t now)
             r->rnr_at = TIMER_NEVER;
         }
     }
-    sample_rtt(e, qp, now);
+    uint64_t rtt = sample_rtt(qp, now);
+    if (qp->lim)
+        limiter_on_ack(e, qp, n, rtt, now);
     if (psn_diff(r->una, r->nxt) > 0) /* answered while it waited to be sent again */
         place(qp, r->una);
     if (r->obliged && psn_diff(r->ob_end, r->una) <= 0) {
@@ -233,6 +235,6 @@ void rtx_expire(struct engine *e, struct qp *qp, uint64_t now)
         engine_count(e, ENGINE_C_local_ack_timeout_err);
         qp->stats.timeouts++;
         recorder_note(e, qp, NOTE_TIMEOUT, r->una, r->retry_left);
-        rtx_retry(e, qp, r->una, "TMR-05 no answer", now);
+        rtx_retry(e, qp, r->una, true, "TMR-05 no answer", now);
     }
 }

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What dcqcn and dcqcn-mlx share: the arithmetic of a reaction point (CC-09..CC-14). Rates are
+ * whole bit/s, ratios have 20 fraction bits; halves are rounded up and alpha's decay is rounded up,
+ * so that a rate reaches its target and alpha reaches 0 (CC-18).
+ */
+#ifndef URNIC_DCQCN_RATE_H
+#define URNIC_DCQCN_RATE_H
+
+#include "cc.h"
+
+/* Line rate, or the maximum below it. */
+uint64_t dcqcn_top(const struct cc *cc);
+/* What the sender obeys, from rc: no limit at line rate. */
+void dcqcn_publish(struct cc *cc);
+/* Line rate or the configured one, nothing remembered (CC-09). */
+void dcqcn_rest(struct cc *cc);
+/* Is the current rate as high as it gets? */
+bool dcqcn_at_top(const struct cc *cc);
+/* alpha towards 1, and towards 0 (CC-10, CC-11). */
+void dcqcn_alpha_up(struct cc *cc);
+void dcqcn_alpha_down(struct cc *cc);
+/* The rate falls by alpha; the target follows if `clamp` (CC-10, CC-14). */
+void dcqcn_cut(struct cc *cc, bool clamp);
+/* One increase event at the given stages (CC-12). */
+void dcqcn_increase(struct cc *cc, uint32_t max_stage, uint32_t min_stage);
+/* Half the rate (CC-20). */
+void dcqcn_halve(struct cc *cc);
+
+#endif

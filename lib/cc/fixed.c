@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A constant rate, whatever happens: for experiments, and to slow down one queue pair.
+ */
+#include "cc.h"
+
+static void fixed_start(struct cc *cc, uint64_t now)
+{
+    (void)now;
+    cc->rate = cc->conf->v[CC_P_rate];
+}
+
+const struct cc_type cc_fixed = {
+    .name = "fixed",
+    .text = "one rate, whatever happens",
+    .uses = CC_BIT(rate) | CC_BIT(burst) | CC_BIT(burst_pkts) | CC_BITS_NP | CC_BIT(prios),
+    .start = fixed_start,
+};

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Pacing by departure times: `next` is when the next packet may go, and each packet moves it on by
+ * its own time on the wire at the current rate. A sender that comes late (timers have ticks, and
+ * rounds of the worker take time) finds `next` behind now and catches up, by at most the burst.
+ *
+ * A queue pair that has to wait leaves the list of active ones and comes back by its timer, so the
+ * cost of a packet doesn't depend on how many others wait.
+ */
+#include "limiter.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine_priv.h"
+
+#define NS_BITS 8000000000ull /* ns in a second, times bits in an octet */
+
+/* ---- parameters ------------------------------------------------------------------------------ */
+
+struct limiter_conf *limiter_conf_hold(struct engine *e, const struct cc_conf *conf)
+{
+    struct limiter_conf *c;
+    for (c = e->cc_confs; c; c = c->next)
+        if (c->conf.type == conf->type && !memcmp(c->conf.v, conf->v, sizeof conf->v))
+            break;
+    if (!c) {
+        c = calloc(1, sizeof *c);
+        if (!c)
+            return NULL;
+        c->conf = *conf;
+        c->next = e->cc_confs;
+        e->cc_confs = c;
+    }
+    c->users++;
+    return c;
+}
+
+static void conf_drop(struct engine *e, struct limiter_conf *c)
+{
+    if (!c || --c->users)
+        return;
+    struct limiter_conf **pp = &e->cc_confs;
+    while (*pp != c)
+        pp = &(*pp)->next;
+    *pp = c->next;
+    free(c);
+}
+
+void limiter_conf_drop(struct engine *e, struct qp *qp)
+{
+    conf_drop(e, qp->cc_conf);
+    qp->cc_conf = NULL;
+}
+
+/* CC-25: does it work on this queue pair's priority? */
+static bool enabled(const struct qp *qp, const struct cc_conf *conf)
+{
+    return conf->type != &cc_none && conf->v[CC_P_prios] >> (qp->attr.av.sl & 7) & 1;
+}
+
+int limiter_begin(struct engine *e, struct qp *qp, uint64_t now)
+{
+    const struct cc_conf *conf = &qp->cc_conf->conf;
+    bool on = enabled(qp, conf);
+    qp->ect = on && conf->type->reacts ? (uint8_t)conf->v[CC_P_ect] : 0;
+    if (!on) {
+        limiter_free(qp);
+        qp->req.window = e->p.window;
+        qp_activate(e, qp); /* it may have waited */
+        return 0;
+    }
+    if (!qp->lim && !(qp->lim = calloc(1, sizeof *qp->lim)))
+        return -ENOMEM;
+    qp->lim->next = now;
+    qp->lim->rest = 0;
+    cc_start(&qp->lim->cc, conf, e->p.line_rate, qp_mtu(qp), now);
+    if (qp->lim->cc.window < qp->req.window)
+        qp->req.window = qp->lim->cc.window;
+    qp_activate(e, qp);
+    return 0;
+}
+
+void limiter_free(struct qp *qp)
+{
+    free(qp->lim);
+    qp->lim = NULL;
+}
+
+int engine_qp_set_cc(struct engine *e, struct qp *qp, const struct cc_conf *conf, uint64_t now)
+{
+    struct limiter_conf *c = limiter_conf_hold(e, conf ? conf : &e->cc_conf->conf);
+    if (!c)
+        return -ENOMEM;
+    e->now = now;
+    conf_drop(e, qp->cc_conf);
+    qp->cc_conf = c;
+    qp->cc_own = conf != NULL;
+    return qp->state == QPS_RESET ? 0 : limiter_begin(e, qp, now);
+}
+
+struct switch_all {
+    struct engine *e;
+    uint64_t now;
+    int rc;
+};
+
+static bool follow_device(void *arg, struct qp *qp)
+{
+    struct switch_all *s = arg;
+    if (!qp->cc_own && engine_qp_set_cc(s->e, qp, NULL, s->now))
+        s->rc = -ENOMEM;
+    return true;
+}
+
+int engine_set_cc(struct engine *e, const struct cc_conf *conf, uint64_t now)
+{
+    struct switch_all s = {.e = e, .now = now};
+    struct limiter_conf *c = limiter_conf_hold(e, conf), *old = e->cc_conf;
+    if (!c)
+        return -ENOMEM;
+    e->cc_conf = c;
+    engine_qp_each(e, follow_device, &s);
+    conf_drop(e, old);
+    return s.rc;
+}
+
+const struct cc_conf *engine_cc(const struct engine *e)
+{
+    return &e->cc_conf->conf;
+}
+
+/* ---- pacing ---------------------------------------------------------------------------------- */
+
+bool limiter_check(struct engine *e, struct qp *qp, uint64_t now)
+{
+    struct limiter *l = qp->lim;
+    cc_run(&l->cc, now);
+    if (l->cc.rate == CC_UNLIMITED || l->next <= now)
+        return true;
+    l->waiting = true;
+    qp_rearm(e, qp);
+    return false;
+}
+
+/* How far `next` may lie behind now before a packet of so many octets goes: the time that the rest
+ * of a burst takes. */
+static uint64_t lag_max(const struct cc *cc, uint32_t octets)
+{
+    const uint64_t *v = cc->conf->v;
+    uint64_t burst = v[CC_P_burst_pkts] * octets;
+    if (burst > v[CC_P_burst])
+        burst = v[CC_P_burst];
+    return burst > octets ? (burst - octets) * NS_BITS / cc->rate : 0;
+}
+
+void limiter_charge(struct qp *qp, uint32_t octets, uint64_t now)
+{
+    struct limiter *l = qp->lim;
+    struct cc *cc = &l->cc;
+    if (cc->rate == CC_UNLIMITED) {
+        l->next = now; /* no credit from the time without a limit */
+        return;
+    }
+    if (l->next < now) {
+        uint64_t lag = lag_max(cc, octets);
+        if (now - l->next > lag) {
+            l->next = now - lag;
+            l->rest = 0;
+        }
+    }
+    uint64_t gap = octets * NS_BITS + (l->rest < cc->rate ? l->rest : 0);
+    l->next += gap / cc->rate;
+    l->rest = gap % cc->rate;
+    if (cc->conf->type->on_send)
+        cc->conf->type->on_send(cc, octets, now);
+}
+
+/* ---- what it hears --------------------------------------------------------------------------- */
+
+/* The window of the algorithm is an upper bound for the requester's own. */
+static void follow_window(struct engine *e, struct qp *qp)
+{
+    uint32_t most = qp->lim->cc.window;
+    if (most == CC_NO_WINDOW)
+        return;
+    if (most > e->p.window)
+        most = e->p.window;
+    if (most > qp->req.window)
+        qp_activate(e, qp);
+    qp->req.window = most;
+}
+
+void limiter_on_cnp(struct engine *e, struct qp *qp, uint64_t now)
+{
+    struct limiter *l = qp->lim;
+    if (!l || !l->cc.conf->type->on_cnp) {
+        engine_count(e, ENGINE_C_rp_cnp_ignored);
+        recorder_note(e, qp, NOTE_CNP, psn(0), 0);
+        return;
+    }
+    engine_count(e, ENGINE_C_rp_cnp_handled);
+    l->cc.conf->type->on_cnp(&l->cc, now);
+    uint64_t rate = l->cc.rate == CC_UNLIMITED ? l->cc.line : l->cc.rate;
+    recorder_note(e, qp, NOTE_CNP, psn(0), (uint32_t)(rate / 1000000));
+    if (e->p.hooks.trace)
+        e->p.hooks.trace(e->p.hook_arg, qp->qpn, "alpha", 0, cc_alpha(&l->cc));
+}
+
+void limiter_on_ack(struct engine *e, struct qp *qp, uint32_t packets, uint64_t rtt, uint64_t now)
+{
+    struct cc *cc = &qp->lim->cc;
+    if (!cc->conf->type->on_ack)
+        return;
+    cc->conf->type->on_ack(cc, rtt, packets, now);
+    follow_window(e, qp);
+}
+
+void limiter_on_loss(struct engine *e, struct qp *qp, bool timeout, uint64_t now)
+{
+    struct cc *cc = &qp->lim->cc;
+    if (!cc->conf->type->on_loss)
+        return;
+    if (cc->conf->type->on_loss(cc, timeout, now))
+        engine_count(e, ENGINE_C_roce_slow_restart);
+    follow_window(e, qp);
+}

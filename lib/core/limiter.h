@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The rate limiter of a queue pair: paces what it sends as data (requests, READ responses, and
+ * what of them is sent again) to the rate that its congestion control allows. ACKs, NAKs and CNPs
+ * pass. Rules: CC-19, CC-20, CC-21, TMR-09.
+ *
+ * Stated bound of a burst: in any time t a queue pair sends at most rate * t / 8 octets of frames
+ * plus the burst, which is the smaller one of `burst` octets and `burst_pkts` packets. Octets are
+ * those of the frame, Ethernet header to iCRC.
+ */
+#ifndef URNIC_LIMITER_H
+#define URNIC_LIMITER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cc.h"
+#include "engine.h"
+
+struct qp;
+
+/* Parameters in use: the device's, and those that queue pairs have of their own. */
+struct limiter_conf {
+    struct cc_conf conf;
+    uint32_t users;
+    struct limiter_conf *next;
+};
+
+struct limiter {
+    struct cc cc;
+    uint64_t next;  /* earliest time for the next packet, ns */
+    uint64_t rest;  /* ... and the fraction that is left over, of 1 / rate */
+    uint32_t acked; /* packets acknowledged since on_ack heard of it */
+    bool waiting;   /* the timer brings the queue pair back at `next` */
+};
+
+/* The queue pair's parameters have changed, or its path: begin anew. 0, -ENOMEM (then nothing
+ * limits it). */
+int limiter_begin(struct engine *e, struct qp *qp, uint64_t now);
+void limiter_free(struct qp *qp);
+/* The queue pair goes: let go of its parameters. */
+void limiter_conf_drop(struct engine *e, struct qp *qp);
+/* Find or make an entry of the engine's list, held once more. NULL = out of memory. */
+struct limiter_conf *limiter_conf_hold(struct engine *e, const struct cc_conf *conf);
+
+/* May a packet of data go now? If not, the timer is armed. */
+bool limiter_check(struct engine *e, struct qp *qp, uint64_t now);
+/* A frame of so many octets goes. */
+void limiter_charge(struct qp *qp, uint32_t octets, uint64_t now);
+/* What the queue pair hears of the network. */
+void limiter_on_cnp(struct engine *e, struct qp *qp, uint64_t now);
+void limiter_on_ack(struct engine *e, struct qp *qp, uint32_t packets, uint64_t rtt, uint64_t now);
+void limiter_on_loss(struct engine *e, struct qp *qp, bool timeout, uint64_t now);
+
+#endif

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Parameters and their text form, and what every algorithm has in common.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "cc.h"
+#include "unit.h"
+
+/* CC-24: every algorithm can be found by its name, begins, and takes everything that may happen. */
+START_TEST(cc_24_all)
+{
+    ck_assert_ptr_null(cc_type_find("nonsense"));
+    for (const struct cc_type *const *t = cc_types; *t; t++) {
+        struct cc_conf conf;
+        struct cc cc;
+        ck_assert_ptr_eq(cc_type_find((*t)->name), *t);
+        cc_conf_init(&conf, *t);
+        cc_start(&cc, &conf, 10000000000, 1024, 1);
+        for (uint64_t now = 1000; now < 100000000; now += 7777) {
+            cc_run(&cc, now);
+            ck_assert(cc.rate > 0 && cc.window > 0);
+            ck_assert(cc.due > now);
+            if ((*t)->on_cnp && now % 11 == 0)
+                (*t)->on_cnp(&cc, now);
+            if ((*t)->on_ack)
+                (*t)->on_ack(&cc, now % 300000, 3, now);
+            if ((*t)->on_loss && now % 13 == 0)
+                (*t)->on_loss(&cc, now % 2, now);
+            if ((*t)->on_send && cc.rate != CC_UNLIMITED)
+                (*t)->on_send(&cc, 1100, now);
+        }
+    }
+}
+END_TEST
+
+/* CC-09: "none" never limits, "fixed" always does, all others begin without a limit. */
+START_TEST(cc_09_start)
+{
+    struct cc_conf conf;
+    struct cc cc;
+    for (const struct cc_type *const *t = cc_types; *t; t++) {
+        cc_conf_init(&conf, *t);
+        cc_start(&cc, &conf, 0, 1024, 1);
+        if (*t == &cc_fixed)
+            ck_assert_uint_eq(cc.rate, 10000000000);
+        else
+            ck_assert_uint_eq(cc.rate, CC_UNLIMITED);
+    }
+    ck_assert_int_eq(cc_conf_parse(&conf, "dcqcn,start=2.5G", NULL, 0), 0);
+    cc_start(&cc, &conf, 40000000000, 1024, 1);
+    ck_assert_uint_eq(cc.rate, 2500000000);
+}
+END_TEST
+
+/* CC-13: what the log states means the same when it is read again. */
+START_TEST(cc_13_text_round_trip)
+{
+    for (const struct cc_preset *p = cc_presets + 1; p->type; p++) {
+        struct cc_conf a, b;
+        char spec[64], text[CC_TEXT], again[CC_TEXT], err[256] = "";
+        snprintf(spec, sizeof spec, "%s:%s", p->type, p->name);
+        ck_assert_msg(!cc_conf_parse(&a, spec, err, sizeof err), "%s", err);
+        ck_assert_str_eq(a.preset, p->name);
+        int n = cc_conf_format(&a, text, sizeof text);
+        ck_assert(n > 0 && n < (int)sizeof text);
+        ck_assert_msg(!cc_conf_parse(&b, text, err, sizeof err), "%s: %s", text, err);
+        ck_assert_msg(!memcmp(a.v, b.v, sizeof a.v), "%s", text);
+        cc_conf_format(&b, again, sizeof again);
+        ck_assert_str_eq(text, again);
+    }
+}
+END_TEST
+
+/* CC-13: the presets hold the table's values. */
+START_TEST(cc_13_presets)
+{
+    static const struct {
+        const char *spec;
+        enum cc_param param;
+        uint64_t value;
+    } want[] = {
+        {"dcqcn", CC_P_g, CC_ONE / 256},
+        {"dcqcn", CC_P_alpha_timer, 55000},
+        {"dcqcn", CC_P_reduce, 50000},
+        {"dcqcn", CC_P_timer, 300000},
+        {"dcqcn", CC_P_bytes, 10 << 20},
+        {"dcqcn", CC_P_f, 5},
+        {"dcqcn", CC_P_ai, 40000000},
+        {"dcqcn", CC_P_hai, 200000000},
+        {"dcqcn", CC_P_cnp_interval, 50000},
+        {"dcqcn:paper", CC_P_reduce, 0},
+        {"dcqcn:paper", CC_P_timer, 55000},
+        {"dcqcn-mlx", CC_P_g, CC_ONE * 5 / 1024},
+        {"dcqcn-mlx", CC_P_alpha, CC_ONE / 1024 * 1023},
+        {"dcqcn-mlx", CC_P_alpha_timer, 1000},
+        {"dcqcn-mlx", CC_P_f, 1},
+        {"dcqcn-mlx:ns3", CC_P_g, CC_ONE / 16}, /* CC-16 */
+        {"dcqcn-mlx:ns3", CC_P_timer, 1500000},
+        {"dcqcn-mlx:hpcc", CC_P_timer, 900000}, /* CC-16 */
+        {"dcqcn-mlx:hpcc", CC_P_hai, 100000000},
+        {"dcqcn:paper,g=1/16,timer=1.5ms", CC_P_g, CC_ONE / 16},
+        {"dcqcn:paper,g=1/16,timer=1.5ms", CC_P_timer, 1500000},
+        {"dcqcn:paper,max_cut=50%", CC_P_max_cut, CC_ONE / 2},
+        {"dcqcn,cnp_scope=ip", CC_P_cnp_scope, CC_SCOPE_IP},
+    };
+    for (unsigned i = 0; i < sizeof want / sizeof want[0]; i++) {
+        struct cc_conf c;
+        char err[256];
+        ck_assert_msg(!cc_conf_parse(&c, want[i].spec, err, sizeof err), "%s", err);
+        ck_assert_msg(c.v[want[i].param] == want[i].value, "%s: %s is %llu", want[i].spec,
+                      cc_params[want[i].param].name, (unsigned long long)c.v[want[i].param]);
+    }
+}
+END_TEST
+
+/* CC-13: a mistake is refused, and the message says what would be right. */
+START_TEST(cc_13_refused)
+{
+    static const struct {
+        const char *spec, *says;
+    } bad[] = {
+        {"", "known: none fixed dcqcn"},
+        {"cubic", "known: none fixed dcqcn"},
+        {"dcqcn:moon", "known: default paper"},
+        {"dcqcn,g", "NAME=VALUE"},
+        {"dcqcn,nonsense=1", "dcqcn has: line min"},
+        {"none,g=1/2", "no such parameter"},
+        {"dcqcn,g=2", "want 1/1048576 to 1"},
+        {"dcqcn,g=1/0", "a ratio like"},
+        {"dcqcn,g=", "a ratio like"},
+        {"dcqcn,timer=5", "a time like"},
+        {"dcqcn,timer=5 us", "a time like"},
+        {"dcqcn,ai=40Q", "a rate like"},
+        {"dcqcn,ai=-1", "a rate like"},
+        {"dcqcn,ai=99999999999999999999999999G", "a rate like"},
+        {"dcqcn,f=1.5", "a whole number"},
+        {"dcqcn,clamp=2", "want 0 to 1"},
+        {"dcqcn,cnp_scope=host", "qp, ip or port"},
+        {"dcqcn,cnp_interval=11ms", "want 0 to 10ms"}, /* CC-04 */
+    };
+    for (unsigned i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        struct cc_conf c;
+        char err[512] = "";
+        ck_assert_msg(cc_conf_parse(&c, bad[i].spec, err, sizeof err) < 0, "%s", bad[i].spec);
+        ck_assert_msg(strstr(err, bad[i].says), "%s: %s", bad[i].spec, err);
+    }
+}
+END_TEST
+
+UNIT_MAIN("cc parameters", cc_24_all, cc_09_start, cc_13_text_round_trip, cc_13_presets,
+          cc_13_refused)
