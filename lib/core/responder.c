@@ -128,6 +128,8 @@ static void out_of_sequence(struct rx *rx, struct qp *qp)
     if (r->quiet)
         return;
     r->quiet = 1;
+    if (qp->cc_conf->conf.v[CC_P_cnp_nak] && cnp_make(rx, qp)) /* CC-29 */
+        engine_count(rx->e, ENGINE_C_roce_slow_restart_cnps);
     act(rx, qp, ACT_NAK, r->epsn);
     record_run(rx->e, qp, REC_RESP, rx->now);
 }

@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The limiter in virtual time: rate and burst measured packet by packet, what it holds back and
+ * what not, timers beside it, changes while it works.
+ */
+#include <string.h>
+
+#include "core_rig.h"
+
+#define US   1000ull
+#define MS   1000000ull
+#define MBIT 1000000ull
+#define GBIT 1000000000ull
+
+static void set_cc(struct rig *r, const char *spec)
+{
+    struct cc_conf conf;
+    char err[256] = "";
+    ck_assert_msg(!cc_conf_parse(&conf, spec, err, sizeof err), "%s", err);
+    ck_assert_int_eq(engine_qp_set_cc(r->e, r->qp, &conf, r->now), 0);
+}
+
+static uint32_t frame_len(const struct wire_pkt *p)
+{
+    return p->icrc_off + WIRE_ICRC_LEN;
+}
+
+static struct engine_qp_info info_of(const struct rig *r)
+{
+    struct engine_qp_info info;
+    engine_qp_info(r->e, r->qp, &info);
+    return info;
+}
+
+static void cnp_in(struct rig *r)
+{
+    struct wire_pkt p = rig_pkt(r, WIRE_OPCODE_CNP, 0);
+    p.becn = true;
+    rig_rx(r, &p, NULL);
+}
+
+/* What a meter on the wire sees: octets, and by how much they ever ran ahead of the rate. */
+struct meter {
+    uint64_t rate, octets, packets, begin, last;
+    double least, ahead; /* octets - rate * t: its minimum so far, largest rise above that */
+};
+
+static void meter_add(struct meter *m, uint64_t now, uint32_t len)
+{
+    double due = (double)m->rate * (double)(now - m->begin) / 8e9;
+    double before = (double)m->octets - due;
+    if (m->packets == 0 || before < m->least)
+        m->least = before;
+    m->octets += len;
+    m->packets++;
+    if (before + len - m->least > m->ahead)
+        m->ahead = before + len - m->least;
+    m->last = now;
+}
+
+/* Send WRITEs for `ns`, looking every `step` and sometimes much later; all is acknowledged at once.
+ */
+static void send_for(struct rig *r, uint64_t ns, uint64_t step, struct meter *m)
+{
+    uint64_t end = r->now + ns, n = 0;
+    m->begin = r->now;
+    while (r->now < end) {
+        while (engine_sq_room(r->qp) > 1000)
+            ck_assert_int_eq(rig_post(r, WR_RDMA_WRITE, 1, 65536, 0), 0);
+        rig_tx(r, 0);
+        for (unsigned i = 0; i < r->nsent; i++)
+            meter_add(m, r->now, frame_len(&r->sent[i]));
+        if (r->nsent)
+            rig_ack(r, r->sent[r->nsent - 1].psn);
+        rig_clear(r);
+        rig_pass(r, ++n % 97 ? step : 3 * step);
+    }
+}
+
+/* CC-19: the rate within 1 % over 10 ms, at 1, 10 and 40 Gb/s, and never more than 16 packets or
+ * 64 KiB ahead of it, whoever comes late. */
+START_TEST(cc_19_rate_and_burst)
+{
+    static const struct {
+        const char *spec;
+        uint64_t rate, step;
+        unsigned mtu, burst; /* packets */
+    } cases[] = {
+        {"fixed,rate=1G", GBIT, 700, 3, 16},
+        {"fixed,rate=1G", GBIT, 20 * US, 3, 16},
+        {"fixed,rate=10G", 10 * GBIT, 700, 3, 16},
+        {"fixed,rate=10G", 10 * GBIT, 10 * US, 5, 15}, /* 64 KiB are fewer than 16 */
+        {"fixed,rate=40G", 40 * GBIT, 500, 3, 16},
+        {"fixed,rate=40G", 40 * GBIT, 2 * US, 5, 15},
+        {"fixed,rate=40G,burst_pkts=64,burst=1M", 40 * GBIT, 4 * US, 3, 64},
+        {"fixed,rate=3G,burst_pkts=1", 3 * GBIT, 100, 3, 1},
+    };
+    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct rig *r = rig_new(&(struct rig_opts){.mtu = cases[i].mtu});
+        struct meter m = {.rate = cases[i].rate};
+        uint32_t packet = (256u << (cases[i].mtu - 1)) + 14 + 20 + 8 + 12 + 4;
+        set_cc(r, cases[i].spec);
+        send_for(r, 10 * MS, cases[i].step, &m);
+        double got = (double)m.octets * 8e9 / (double)(10 * MS);
+        double want = (double)cases[i].rate;
+        double tolerance = cases[i].burst == 1 ? 0.12 : 0.01; /* no burst: a late timer is lost */
+        ck_assert_msg(got > want * (1 - tolerance) && got < want * 1.01, "%s, look every %d: %.4g",
+                      cases[i].spec, (int)cases[i].step, got);
+        ck_assert_msg(m.ahead <= cases[i].burst * (packet + 16) + 1, "%s: %.0f octets ahead",
+                      cases[i].spec, m.ahead);
+        rig_free(r);
+    }
+}
+END_TEST
+
+/* CC-19: it paces packets, not messages, and counts small ones as packets: after a pause 16 of
+ * them go at once, then one by one. */
+START_TEST(cc_19_burst_of_small_packets)
+{
+    struct rig *r = rig_new(NULL);
+    set_cc(r, "fixed,rate=1G");
+    rig_pass(r, 50 * MS); /* no credit for more than the burst */
+    for (unsigned i = 0; i < 200; i++)
+        rig_post(r, WR_SEND, i, 8, 0);
+    ck_assert_uint_eq(rig_tx(r, 0), 16);
+    uint32_t len = frame_len(&r->sent[0]);
+    rig_pass(r, len * 8 + 1024); /* one more, and a tick */
+    unsigned n = rig_tx(r, 0);
+    ck_assert(n >= 1 && n <= 3);
+    rig_free(r);
+}
+END_TEST
+
+/* CC-09, CC-18: without a limit nothing is held back, and the time without one earns no burst. */
+START_TEST(cc_09_no_limiter)
+{
+    struct rig *r = rig_new(NULL);
+    set_cc(r, "dcqcn,line=10G");
+    rig_post(r, WR_RDMA_WRITE, 1, 200 * 1024, 0);
+    ck_assert_uint_eq(rig_tx(r, 0), 200);
+    ck_assert_uint_eq(info_of(r).cc_rate, CC_UNLIMITED);
+    rig_ack(r, r->sent[199].psn);
+    rig_clear(r);
+    cnp_in(r);
+    ck_assert_uint_eq(info_of(r).cc_rate, 5 * GBIT);
+    rig_post(r, WR_RDMA_WRITE, 2, 200 * 1024, 0);
+    ck_assert_uint_le(rig_tx(r, 0), 1);
+    rig_pass(r, 10000 * MS); /* recovered */
+    rig_tx(r, 0);
+    rig_ack(r, r->sent[r->nsent - 1].psn);
+    rig_clear(r);
+    rig_post(r, WR_RDMA_WRITE, 3, 200 * 1024, 0);
+    ck_assert_uint_eq(rig_tx(r, 0), 200);
+    rig_free(r);
+}
+END_TEST
+
+/* TMR-09, CC-23: however long the limiter holds packets, the ACK timer runs only while one that
+ * asks for an answer is out. Here a message takes twenty times the time-out to send. */
+START_TEST(tmr_09_paced)
+{
+    struct rig *r = rig_new(&(struct rig_opts){.window = 256});
+    set_cc(r, "fixed,rate=8M"); /* a packet a millisecond: the time-out is 1.05 ms */
+    rig_post(r, WR_RDMA_WRITE, 1, 40 * 1024, WR_F_SIGNALED);
+    uint64_t begin = r->now;
+    unsigned sent = 0;
+    while (!r->nwc && r->now < begin + 400 * MS) {
+        rig_tx(r, 0);
+        sent += r->nsent;
+        for (unsigned i = 0; i < r->nsent; i++)
+            if (r->sent[i].ackreq)
+                rig_ack(r, r->sent[i].psn);
+        if (r->nwc)
+            break;
+        rig_clear(r);
+        rig_pass(r, 50 * US);
+    }
+    ck_assert_uint_eq(r->nwc, 1);
+    ck_assert_int_eq(r->wc[0].status, WC_SUCCESS);
+    ck_assert_uint_eq(sent, 40);
+    ck_assert_uint_gt(r->now - begin, 20 * RIG_T);
+    ck_assert_uint_eq(rig_count(r, ENGINE_C_local_ack_timeout_err), 0);
+    rig_free(r);
+}
+END_TEST
+
+/* TMR-09, TMR-02: once the asking packet is out and no answer comes, it does fire. */
+START_TEST(tmr_09_paced_and_lost)
+{
+    struct rig *r = rig_new(NULL);
+    set_cc(r, "fixed,rate=8M,burst_pkts=1");
+    rig_post(r, WR_RDMA_WRITE, 1, 4 * 1024, WR_F_SIGNALED);
+    for (unsigned i = 0; i < 100 && r->nsent < 4; i++) {
+        rig_pass(r, 100 * US);
+        ck_assert_uint_eq(rig_count(r, ENGINE_C_local_ack_timeout_err), 0);
+        rig_tx(r, 0);
+    }
+    ck_assert_uint_eq(r->nsent, 4);
+    rig_pass(r, RIG_T - 1);
+    ck_assert_uint_eq(rig_count(r, ENGINE_C_local_ack_timeout_err), 0);
+    rig_pass(r, RIG_T / 8 + 1);
+    ck_assert_uint_eq(rig_count(r, ENGINE_C_local_ack_timeout_err), 1);
+    rig_free(r);
+}
+END_TEST
+
+/* CC-20: what is sent again uses the same budget. */
+START_TEST(cc_20_retransmissions_are_paced)
+{
+    struct rig *r = rig_new(NULL);
+    set_cc(r, "fixed,rate=1G,burst_pkts=4");
+    rig_pass(r, MS);
+    rig_post(r, WR_RDMA_WRITE, 1, 4 * 1024, WR_F_SIGNALED);
+    ck_assert_uint_eq(rig_tx(r, 0), 4);
+    rig_aeth(r, r->sent[0].psn, WIRE_SYN_NAK_SEQ, 0);
+    ck_assert_uint_eq(rig_tx(r, 0), 0);
+    rig_pass(r, 4 * 9 * US);
+    ck_assert_uint_eq(rig_tx(r, 0), 4);
+    ck_assert_uint_eq(rig_count(r, ENGINE_C_tx_retransmit), 4);
+    rig_free(r);
+}
+END_TEST
+
+/* A READ request from the peer of n packets. */
+static void peer_reads(struct rig *r, uint32_t at, uint32_t n)
+{
+    struct wire_pkt p = rig_pkt(r, WIRE_READ_REQUEST, rig_psn(RIG_RQPSN, at));
+    p.va = RIG_VA;
+    p.rkey = r->rkey;
+    p.dma_len = n * RIG_MTU;
+    p.ackreq = true;
+    rig_rx(r, &p, NULL);
+}
+
+static void peer_writes(struct rig *r, uint32_t at)
+{
+    struct wire_pkt p = rig_pkt(r, WIRE_WRITE_ONLY, rig_psn(RIG_RQPSN, at));
+    p.va = RIG_VA;
+    p.rkey = r->rkey;
+    p.dma_len = p.payload_len = 64;
+    p.ackreq = true;
+    rig_rx(r, &p, NULL);
+}
+
+/* READ responses among what was sent, up to the ACK if there is one; *acked = there is. */
+static unsigned responses(const struct rig *r, bool *acked)
+{
+    unsigned n = 0;
+    *acked = false;
+    for (unsigned i = 0; i < r->nsent && !*acked; i++) {
+        *acked = r->sent[i].opcode == WIRE_ACKNOWLEDGE;
+        n += r->sent[i].opcode >= WIRE_READ_RESP_FIRST && r->sent[i].opcode <= WIRE_READ_RESP_ONLY;
+    }
+    return n;
+}
+
+/* CC-21: the responder paces READ responses, out of one budget with its own requests; ACKs pass,
+ * but none overtakes a response before it (ACK-05). */
+START_TEST(cc_21_read_responses)
+{
+    struct rig *r = rig_new(NULL);
+    bool acked;
+    set_cc(r, "fixed,rate=1G,burst_pkts=4");
+    rig_pass(r, MS);
+    peer_reads(r, 0, 20);
+    peer_writes(r, 20);
+    ck_assert_uint_eq(rig_tx(r, 0), 4);
+    rig_post(r, WR_RDMA_WRITE, 1, 1024, WR_F_SIGNALED);
+    ck_assert_uint_eq(rig_tx(r, 0), 0); /* used up for requests, too; the ACK has to wait */
+    for (unsigned i = 0; i < 13; i++) {
+        rig_pass(r, 10 * US); /* a packet takes 8.7 us */
+        rig_tx(r, 0);
+    }
+    ck_assert_uint_ge(responses(r, &acked), 16);
+    ck_assert_uint_le(responses(r, &acked), 19);
+    ck_assert(!acked);
+    rig_pass(r, 100 * US);
+    rig_tx(r, 0);
+    ck_assert_uint_eq(responses(r, &acked), 20);
+    ck_assert(acked);
+    rig_free(r);
+}
+END_TEST
+
+/* CC-21: with nothing but its own requests waiting for the limiter, a queue pair acknowledges at
+ * once. */
+START_TEST(cc_21_acks_pass)
+{
+    struct rig *r = rig_new(NULL);
+    set_cc(r, "fixed,rate=1M,burst_pkts=1");
+    rig_post(r, WR_RDMA_WRITE, 1, 8192, WR_F_SIGNALED);
+    ck_assert_uint_eq(rig_tx(r, 0), 1);
+    for (unsigned i = 0; i < 50; i++) {
+        rig_clear(r);
+        peer_writes(r, i);
+        ck_assert_uint_eq(rig_tx(r, 0), 1);
+        ck_assert_uint_eq(r->sent[0].opcode, WIRE_ACKNOWLEDGE);
+    }
+    rig_free(r);
+}
+END_TEST
+
+/* CC-08, CC-09: handled when somebody reacts, ignored with none; the first one at 100 Gb/s line
+ * rate halves it. */
+START_TEST(cc_08_handled_or_ignored)
+{
+    struct rig *r = rig_new(NULL);
+    cnp_in(r);
+    ck_assert_uint_eq(rig_count(r, ENGINE_C_rp_cnp_ignored), 1);
+    set_cc(r, "fixed,rate=1G");
+    cnp_in(r);
+    ck_assert_uint_eq(rig_count(r, ENGINE_C_rp_cnp_ignored), 2);
+    set_cc(r, "dcqcn,line=100G");
+    cnp_in(r);
+    struct wire_pkt p = rig_pkt(r, WIRE_OPCODE_CNP, 77);
+    p.becn = false; /* still good */
+    rig_rx(r, &p, NULL);
+    ck_assert_uint_eq(rig_count(r, ENGINE_C_rp_cnp_handled), 2);
+    ck_assert_uint_eq(info_of(r).cc_rate, 50 * GBIT);
+    ck_assert_uint_eq(info_of(r).cc_alpha, CC_ONE);
+    p.sip.b[15] ^= 1; /* VAL-03 */
+    rig_rx(r, &p, NULL);
+    ck_assert_uint_eq(rig_count(r, ENGINE_C_rx_addr_mismatch), 1);
+    ck_assert_uint_eq(rig_count(r, ENGINE_C_rp_cnp_handled), 2);
+    rig_free(r);
+}
+END_TEST
+
+/* CC-20: slow_restart halves the rate at a NAK and is counted. */
+START_TEST(cc_20_slow_restart_counted)
+{
+    struct rig *r = rig_new(NULL);
+    set_cc(r, "dcqcn,line=40G,slow_restart=1");
+    rig_post(r, WR_RDMA_WRITE, 1, 4 * 1024, WR_F_SIGNALED);
+    rig_tx(r, 0);
+    rig_aeth(r, r->sent[1].psn, WIRE_SYN_NAK_SEQ, 0);
+    ck_assert_uint_eq(rig_count(r, ENGINE_C_roce_slow_restart), 1);
+    ck_assert_uint_eq(info_of(r).cc_rate, 20 * GBIT);
+    rig_free(r);
+}
+END_TEST
+
+/* CC-25: a change of the device's parameters reaches live queue pairs at once, also one that
+ * waits for the limiter; those with parameters of their own keep them; priorities can be left out.
+ */
+START_TEST(cc_25_changes_while_it_runs)
+{
+    struct rig *r = rig_new(NULL);
+    struct cc_conf conf;
+    cc_conf_parse(&conf, "fixed,rate=1M,burst_pkts=1", NULL, 0);
+    ck_assert_int_eq(engine_set_cc(r->e, &conf, r->now), 0);
+    ck_assert_ptr_eq(engine_cc(r->e)->type, &cc_fixed);
+    rig_post(r, WR_RDMA_WRITE, 1, 100 * 1024, WR_F_SIGNALED);
+    ck_assert_uint_eq(rig_tx(r, 0), 1);
+    ck_assert_uint_eq(rig_tx(r, 0), 0);
+    cc_conf_init(&conf, &cc_none);
+    ck_assert_int_eq(engine_set_cc(r->e, &conf, r->now), 0);
+    ck_assert_uint_eq(rig_tx(r, 0), 99);
+    ck_assert_ptr_eq(info_of(r).cc->type, &cc_none);
+    set_cc(r, "fixed,rate=5G");
+    ck_assert_int_eq(engine_set_cc(r->e, &conf, r->now), 0);
+    ck_assert_uint_eq(info_of(r).cc_rate, 5 * GBIT);
+    ck_assert_int_eq(engine_qp_set_cc(r->e, r->qp, NULL, r->now), 0);
+    ck_assert_ptr_eq(info_of(r).cc->type, &cc_none);
+    set_cc(r, "fixed,rate=5G,prios=254"); /* the queue pair's is 0 */
+    ck_assert_uint_eq(info_of(r).cc_rate, CC_UNLIMITED);
+    rig_free(r);
+}
+END_TEST
+
+/* CC-24: an algorithm with a window bounds what is in flight. */
+START_TEST(cc_24_window)
+{
+    struct rig *r = rig_new(NULL);
+    set_cc(r, "swift,max_cwnd=8");
+    rig_post(r, WR_RDMA_WRITE, 1, 100 * 1024, WR_F_SIGNALED);
+    ck_assert_uint_eq(rig_tx(r, 0), 8);
+    rig_pass(r, 900 * US); /* far beyond the target */
+    rig_ack(r, r->sent[7].psn);
+    rig_clear(r);
+    ck_assert_uint_eq(rig_tx(r, 0), 4);
+    rig_free(r);
+}
+END_TEST
+
+/* ECN field of what is sent: data ECT(0) while somebody would react to a mark, ACKs never; DSCP as
+ * it was. */
+START_TEST(cc_01_ect)
+{
+    struct rig *r = rig_new(NULL);
+    rig_post(r, WR_RDMA_WRITE, 1, 1024, 0);
+    set_cc(r, "dcqcn");
+    rig_post(r, WR_RDMA_WRITE, 1, 1024, 0);
+    peer_reads(r, 0, 1);
+    rig_tx(r, 0);
+    ck_assert_uint_eq(r->nsent, 3);
+    for (unsigned i = 0; i < 3; i++)
+        ck_assert_uint_eq(r->sent[i].tclass, 2);
+    rig_clear(r);
+    peer_writes(r, 1);
+    rig_tx(r, 0);
+    ck_assert_uint_eq(r->sent[0].opcode, WIRE_ACKNOWLEDGE);
+    ck_assert_uint_eq(r->sent[0].tclass, 0);
+    rig_clear(r);
+    set_cc(r, "dcqcn,ect=1");
+    rig_post(r, WR_RDMA_WRITE, 1, 1024, 0);
+    rig_tx(r, 0);
+    ck_assert_uint_eq(r->sent[0].tclass, 1);
+    rig_clear(r);
+    set_cc(r, "none");
+    rig_post(r, WR_RDMA_WRITE, 1, 1024, 0);
+    rig_tx(r, 0);
+    ck_assert_uint_eq(r->sent[0].tclass, 0);
+    rig_free(r);
+}
+END_TEST
+
+RIG_MAIN("core limiter", cc_19_rate_and_burst, cc_19_burst_of_small_packets, cc_09_no_limiter,
+         tmr_09_paced, tmr_09_paced_and_lost, cc_20_retransmissions_are_paced, cc_21_read_responses,
+         cc_21_acks_pass, cc_08_handled_or_ignored, cc_20_slow_restart_counted,
+         cc_25_changes_while_it_runs, cc_24_window, cc_01_ect)
