@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * `urnic rules`: the catalogue's rules, and how each is tested.
+ */
+#include "rules.h"
+
+#include <ctype.h>
+#include <jansson.h>
+#include <string.h>
+#include <strings.h>
+
+#include "cli.h"
+
+static const char help[] =
+    "usage: urnic rules [ID | SECTION ...] [--untested] [--json]\n\n"
+    "Lists the rules of the protocol as doc/conformance.md numbers them: what each says, in one\n"
+    "sentence, and how it is tested. The table is made from the sources when urnic is built; the\n"
+    "build's own tests fail when a rule of a covered section has neither a test nor a reason.\n\n"
+    "  ID                 one rule, with the files that test it: ACK-06\n"
+    "  SECTION            all rules of a section: ACK\n\n"
+    "  -u, --untested     only rules without a test\n"
+    "      --json         one JSON object per rule and line\n"
+    "  -h, --help         this text\n\n"
+    "Exit status: 0 something was listed, 1 no rule is left by --untested, 2 no such rule, or\n"
+    "usage.\n";
+
+/* Is the rule what the argument asks for? An id, or the letters before its hyphen. */
+static bool asked(const struct rule *r, const char *arg)
+{
+    size_t n = strlen(arg);
+    return strncasecmp(r->id, arg, n) == 0 && (r->id[n] == '\0' || r->id[n] == '-');
+}
+
+static bool selected(const struct rule *r, int n, char **args)
+{
+    for (int i = 0; i < n; i++)
+        if (asked(r, args[i]))
+            return true;
+    return n == 0;
+}
+
+static int unknown(int n, char **args)
+{
+    for (int i = 0; i < n; i++) {
+        unsigned k = 0;
+        while (k < rules_n && !asked(&rules[k], args[i]))
+            k++;
+        if (k == rules_n) {
+            cli_error("'%s' is neither a rule nor a section of the catalogue", args[i]);
+            return CLI_USAGE;
+        }
+    }
+    return CLI_OK;
+}
+
+static json_t *words(const char *text)
+{
+    json_t *list = json_array();
+
+    while (*text) {
+        size_t n = strcspn(text, " ");
+        json_array_append_new(list, json_stringn(text, n));
+        text += n + (text[n] == ' ');
+    }
+    return list;
+}
+
+static void show_json(const struct rule *r)
+{
+    json_t *o =
+        json_pack("{s:s, s:s, s:o, s:o, s:s}", "rule", r->id, "sentence", r->sentence, "tested_by",
+                  words(r->kinds), "tests", words(r->tests), "untested", r->untested);
+    json_dumpf(o, stdout, JSON_COMPACT);
+    putchar('\n');
+    json_decref(o);
+}
+
+static void show_line(const struct rule *r)
+{
+    printf("%-8s  %-18s  %s\n", r->id, *r->kinds ? r->kinds : "-", r->sentence);
+}
+
+static void show_whole(const struct rule *r)
+{
+    printf("%s\n  %s\n", r->id, r->sentence);
+    for (const char *t = r->tests; *t;) {
+        size_t n = strcspn(t, " ");
+        printf("  test: tests/%.*s\n", (int)n, t);
+        t += n + (t[n] == ' ');
+    }
+    if (!*r->tests)
+        printf("  no test: %s\n",
+               *r->untested ? r->untested : "the section isn't among the covered ones");
+}
+
+static int run(int argc, char **argv)
+{
+    static const struct option options[] = {
+        {"untested", no_argument, NULL, 'u'}, {"json", no_argument, NULL, 'j'}, CLI_OPTIONS, {0}};
+    bool untested = false, json = false;
+    unsigned shown = 0;
+    int c, status;
+
+    while ((c = getopt_long(argc, argv, "uh", options, NULL)) != -1) {
+        if (c == 'u')
+            untested = true;
+        else if (c == 'j')
+            json = true;
+        else if (cli_option(c, &cmd_rules, &status))
+            return status;
+    }
+    argc -= optind;
+    argv += optind;
+    if (unknown(argc, argv) != CLI_OK)
+        return CLI_USAGE;
+    bool whole = argc == 1 && strchr(argv[0], '-');
+    for (unsigned i = 0; i < rules_n; i++) {
+        if (!selected(&rules[i], argc, argv) || (untested && *rules[i].tests))
+            continue;
+        (json ? show_json : whole ? show_whole : show_line)(&rules[i]);
+        shown++;
+    }
+    return shown ? CLI_OK : CLI_FAIL;
+}
+
+const struct cli_command cmd_rules = {"rules", "the protocol's rules, and how each is tested", help,
+                                      run};
