@@ -98,23 +98,13 @@ int perf_qp_create(struct perf_end *e, struct perf_qp *q, bool client)
                 .max_inline_data = ask->size <= 64 && !ask->idle ? (uint32_t)ask->size : 0,
             },
     };
-    int rc = urnic_create_qp(e->pd, &attr, &q->qp);
-    if (rc == 0) {
-        rc = urnic_id_set_qp(q->id, q->qp);
-        if (rc < 0) {
-            urnic_destroy_qp(q->qp);
-            q->qp = NULL;
-        }
-    }
-    return rc;
+    return urnic_create_id_qp(q->id, e->pd, &attr, &q->qp);
 }
 
 void perf_qp_destroy(struct perf_qp *q)
 {
     if (q->id)
-        urnic_destroy_id(q->id);
-    if (q->qp)
-        urnic_destroy_qp(q->qp);
+        urnic_destroy_ep(q->id);
     q->id = NULL;
     q->qp = NULL;
 }
@@ -171,7 +161,7 @@ static int start(struct perf_end *e, struct perf_qp *q, const struct sockaddr_st
 {
     int rc = urnic_create_id(e->cm, URNIC_PS_TCP, q, &q->id);
     if (rc == 0)
-        rc = urnic_resolve_addr(q->id, NULL, (const struct sockaddr *)to, CONNECT_MS);
+        rc = urnic_resolve(q->id, NULL, (const struct sockaddr *)to, CONNECT_MS);
     return rc;
 }
 
@@ -187,8 +177,6 @@ static int step(struct perf_end *e, struct perf_qp *q, const struct urnic_cm_eve
     };
     int rc;
     switch (ev->event) {
-    case URNIC_CM_ADDR_RESOLVED:
-        return urnic_resolve_route(q->id, CONNECT_MS);
     case URNIC_CM_ROUTE_RESOLVED:
         rc = perf_qp_create(e, q, true);
         if (rc == 0 && q->ask.op == PERF_SEND && q->ask.latency)

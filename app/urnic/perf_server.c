@@ -35,7 +35,7 @@ static bool sane(const struct server *s, const struct perf_ask *ask)
 static void refuse(struct urnic_cm_event *ev)
 {
     urnic_reject(ev->id, NULL, 0);
-    urnic_destroy_id(ev->id);
+    urnic_destroy_ep(ev->id);
 }
 
 static void accept_one(struct server *s, struct urnic_cm_event *ev)
@@ -71,8 +71,6 @@ static void accept_one(struct server *s, struct urnic_cm_event *ev)
     if (rc < 0) {
         cli_error("a connection: %s", strerror(-rc));
         refuse(ev);
-        q->id = NULL;
-        perf_qp_destroy(q);
         free(q);
         return;
     }

@@ -15,6 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "client_qp.h"
 #include "cmgr.h"
 #include "control.h"
 #include "deferred.h"
@@ -69,18 +70,6 @@ struct client *client_new(struct urnicd *d, int fd)
     return c;
 }
 
-struct client_qp *client_qp_by_number(struct client *c, uint32_t qpn)
-{
-    struct qp *qp = c->open ? engine_qp_find(c->ctx.device->engine, qpn) : NULL;
-    struct engine_qp_params caps;
-    struct engine_qp_attr attr;
-
-    if (!qp || engine_qp_query(qp, &attr, &caps) < 0 || !caps.arg)
-        return NULL;
-    struct client_qp *mine = caps.arg;
-    return mine->ctx == &c->ctx ? mine : NULL;
-}
-
 /* ---- opening --------------------------------------------------------------------------------- */
 
 static void client_attach(void *arg, uint64_t now)
@@ -112,29 +101,6 @@ void client_start(struct client *c)
 }
 
 /* ---- destroying ------------------------------------------------------------------------------ */
-
-void client_qp_destroy(struct client *c, struct client_qp *qp, uint64_t now)
-{
-    struct device *d = c->ctx.device;
-    const struct engine_qp_attr err = {.state = QPS_ERR};
-
-    /* What it owes to its peer goes out before it disappears (QP-11). */
-    engine_qp_modify(d->engine, qp->qp, &err, QPA_STATE, now);
-    if (engine_qp_owes(qp->qp))
-        device_tx(d, now);
-    neigh_unwatch(d->neigh, qp);
-    engine_qp_destroy(d->engine, qp->qp);
-    context_queue_del(&c->ctx, &qp->sq);
-    if (qp->rq.ring.entries > 0)
-        context_queue_del(&c->ctx, &qp->rq);
-    qslab_free(&qp->sq.place);
-    qslab_free(&qp->rq.place);
-    if (qp->cm_id)
-        qp->cm_id->qpn = 0;
-    if (qp->srq)
-        qp->srq->users--;
-    free(qp);
-}
 
 int client_cq_destroy(struct client *c, struct client_cq *cq)
 {

@@ -60,13 +60,10 @@ void client_start(struct client *c);
 /* Flush its queue pairs, tell the peers, free everything (SHM-07). From the control thread. */
 void client_free(struct client *c);
 
-/* A queue pair of this client by its number; O(1). NULL = none, or another client's (SEC-26). */
-struct client_qp *client_qp_by_number(struct client *c, uint32_t qpn);
-
-/* ---- destroying single objects; on the worker --------------------------------------------------
+/* ---- destroying single objects (queue pairs: client_qp.h); on the worker
+ * --------------------------------------------------
  */
 
-void client_qp_destroy(struct client *c, struct client_qp *qp, uint64_t now);
 int client_cq_destroy(struct client *c, struct client_cq *cq);
 int client_srq_destroy(struct client *c, struct client_srq *srq);
 /* Memory to unmap later, on the control thread, is given back in *unmap. */

@@ -42,9 +42,10 @@ struct cm_id {
     uint32_t events; /* sent about it, ever */
     enum cm_id_state state;
     bool passive;
+    bool driven; /* its queue pair goes with the connection */
     struct ipc_sockaddr src, dst;
     uint8_t dmac[6];
-    bool resolving;
+    bool resolving, with_route;
     struct neigh_waiter waiter; /* while resolving */
     struct cm_conn *conn;
     struct cm_listener *listener;
@@ -74,16 +75,21 @@ uint32_t cmgr_live(const struct cmgr *m);
  */
 
 int cmgr_bind(struct cm_id *id, const struct ipc_sockaddr *src);
-int cmgr_resolve(struct cm_id *id, const struct ipc_sockaddr *src, const struct ipc_sockaddr *dst,
-                 uint32_t timeout_ms, uint64_t now);
+int cmgr_resolve(struct cm_id *id, const struct ipc_cm_addr *req, uint64_t now);
 int cmgr_route(struct cm_id *id, uint64_t now);
 int cmgr_listen(struct cm_id *id, uint32_t backlog);
 int cmgr_connect(struct cm_id *id, const struct ipc_cm_conn *req, uint64_t now);
+/* The peer's MAC is in the id when its queue pair goes with the connection. */
 int cmgr_accept(struct cm_id *id, const struct ipc_cm_conn *req, uint64_t now);
 int cmgr_reject(struct cm_id *id, const struct ipc_cm_conn *req, uint64_t now);
 int cmgr_establish(struct cm_id *id, uint64_t now);
 int cmgr_disconnect(struct cm_id *id, uint64_t now);
 int cmgr_qp_attr(struct cm_id *id, uint32_t state, struct ipc_qp_modify *out);
+/* Can it have a queue pair: it doesn't listen, and has none. */
+bool cmgr_takes_qp(const struct cm_id *id);
+/* The queue pair (in RESET) goes to INIT (a datagram one to RTS), and from now on with its
+ * connection. -EINVAL. */
+int cmgr_take_qp(struct cm_id *id, struct client_qp *qp, uint64_t now);
 /* The id is gone: its connection ends, nothing is sent about it any more. Its handle is the
  * caller's to delete. */
 void cmgr_id_free(struct cm_id *id, uint64_t now);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Shared by cmgr.c (datagrams) and cmid.c (clients' ids); nobody else includes this.
+ * Shared by cmgr.c (datagrams), cmid.c (clients' ids) and cmid_qp.c (their queue pairs); nobody
+ * else includes this.
  */
 #ifndef URNICD_CMGR_PRIV_H
 #define URNICD_CMGR_PRIV_H
@@ -29,5 +30,17 @@ struct cmgr {
 
 /* Something happened to a connection: tell its client (cmid.c). */
 void cmgr_on_event(struct cmgr *m, const struct cm_event *ev, uint64_t now);
+
+/* ---- cmid_qp.c ------------------------------------------------------------------------------- */
+
+/* The PSN that our side starts with: as wanted, or a random one for 0. */
+uint32_t cmid_psn(uint32_t wanted);
+/* The queue pair that a connection is about, if it is one of this client's; and no more. */
+void cmid_attach(struct cm_id *id, uint32_t qpn);
+void cmid_detach(struct cm_id *id);
+/* The queue pair of this id that we are to move, NULL = none. */
+struct client_qp *cmid_driven(const struct cm_id *id);
+/* From INIT to RTS with what the peer has told; the neighbour's MAC is in the id. */
+int cmid_qp_connected(struct cm_id *id, struct client_qp *qp, uint64_t now);
 
 #endif

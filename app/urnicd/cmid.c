@@ -11,10 +11,10 @@
 #include <unistd.h>
 
 #include "client.h"
+#include "client_qp.h"
 #include "clock.h"
 #include "cmgr_priv.h"
 #include "device.h"
-#include "limits.h"
 #include "log.h"
 
 #define CMID_OWED_MAX   4096u /* events that a client may leave unread; then they are lost */
@@ -185,6 +185,20 @@ static void cmid_datagram_service(struct cm_id *id, const struct cm_event *ev)
     cmid_event(id, &out);
 }
 
+/* The peer accepts: the queue pair that the client has left to us is connected before it hears. */
+static void cmid_on_reply(struct cm_id *id, struct client_qp *qp, struct ipc_cm_event *out,
+                          uint64_t now)
+{
+    int rc = cmid_qp_connected(id, qp, now);
+
+    if (rc == 0)
+        rc = cmgr_establish(id, now);
+    out->event = rc < 0 ? IPC_CM_CONNECT_ERROR : IPC_CM_ESTABLISHED;
+    out->status = rc;
+    if (rc < 0)
+        client_qp_fail(id->client, qp, now);
+}
+
 void cmgr_on_event(struct cmgr *m, const struct cm_event *ev, uint64_t now)
 {
     static const enum ipc_cm_event_type types[] = {
@@ -210,6 +224,11 @@ void cmgr_on_event(struct cmgr *m, const struct cm_event *ev, uint64_t now)
         return;
     struct ipc_cm_event out = {.event = types[ev->type], .ref = id->ref, .id = id->handle};
     cmid_from_cm(ev, &out);
+    struct client_qp *qp = cmid_driven(id);
+    if (qp && ev->type == CM_EV_REP)
+        cmid_on_reply(id, qp, &out, now);
+    else if (qp && ev->type == CM_EV_DISCONNECTED)
+        client_qp_fail(id->client, qp, now);
     if (ev->type == CM_EV_REJECTED)
         out.status = (int)ev->reason;
     else if (ev->type == CM_EV_UNREACHABLE)
@@ -268,15 +287,15 @@ static void cmid_resolved(struct neigh_waiter *w, int status, const uint8_t mac[
     if (status == 0) {
         memcpy(id->dmac, mac, 6);
         id->state = CM_ID_RESOLVED;
-        cmid_simple(id, IPC_CM_ADDR_RESOLVED, 0);
+        cmid_simple(id, id->with_route ? IPC_CM_ROUTE_RESOLVED : IPC_CM_ADDR_RESOLVED, 0);
     } else {
         cmid_simple(id, IPC_CM_ADDR_ERROR, status);
     }
 }
 
-int cmgr_resolve(struct cm_id *id, const struct ipc_sockaddr *src, const struct ipc_sockaddr *dst,
-                 uint32_t timeout_ms, uint64_t now)
+int cmgr_resolve(struct cm_id *id, const struct ipc_cm_addr *req, uint64_t now)
 {
+    const struct ipc_sockaddr *src = &req->src, *dst = &req->dst;
     struct wire_addr remote, local;
 
     if ((id->state != CM_ID_IDLE && id->state != CM_ID_BOUND) || id->resolving)
@@ -296,10 +315,11 @@ int cmgr_resolve(struct cm_id *id, const struct ipc_sockaddr *src, const struct 
     if (id->src.port == 0)
         id->src.port = cmid_port();
     id->dst = *dst;
+    id->with_route = (req->flags & IPC_CM_F_ROUTE) != 0;
     id->resolving = true;
     id->waiter = (struct neigh_waiter){.src = local, .dst = remote, .done = cmid_resolved};
     neigh_wait(id->device->neigh, &id->waiter,
-               (timeout_ms ? timeout_ms : CMID_RESOLVE_MS) * CLOCK_MS, now);
+               (req->timeout_ms ? req->timeout_ms : CMID_RESOLVE_MS) * CLOCK_MS, now);
     return 0;
 }
 
@@ -325,27 +345,6 @@ int cmgr_listen(struct cm_id *id, uint32_t backlog)
     if (rc == 0)
         id->state = CM_ID_LISTEN;
     return rc;
-}
-
-static uint32_t cmid_psn(uint32_t wanted)
-{
-    uint32_t psn = wanted;
-
-    while (psn == 0) {
-        (void)!getrandom(&psn, sizeof(psn), 0);
-        psn &= WIRE_PSN_MASK;
-    }
-    return psn & WIRE_PSN_MASK;
-}
-
-/* The queue pair that a connection is about, if it is one of this client's. */
-static void cmid_attach(struct cm_id *id, uint32_t qpn)
-{
-    struct client_qp *qp = client_qp_by_number(id->client, qpn);
-
-    id->qpn = qpn;
-    if (qp)
-        qp->cm_id = id;
 }
 
 int cmgr_connect(struct cm_id *id, const struct ipc_cm_conn *req, uint64_t now)
@@ -377,7 +376,7 @@ int cmgr_connect(struct cm_id *id, const struct ipc_cm_conn *req, uint64_t now)
                              &id->conn);
     } else {
         const struct client_qp *qp = client_qp_by_number(id->client, p.qpn);
-        if (!qp)
+        if (!qp || (id->driven && id->qpn != p.qpn))
             return -EINVAL; /* not one of its own (SEC-26) */
         p.transport = qp->type == QP_UC ? 1 : 0;
         rc = cm_connect(m->cm, &p, id, now, &id->conn);
@@ -398,14 +397,14 @@ int cmgr_accept(struct cm_id *id, const struct ipc_cm_conn *req, uint64_t now)
 
     if (id->state != CM_ID_CONN || !id->passive || !id->conn)
         return -EINVAL;
-    if (!client_qp_by_number(id->client, req->param.qpn))
+    if (!client_qp_by_number(id->client, req->param.qpn) ||
+        (id->driven && id->qpn != req->param.qpn))
         return -EINVAL;
     cmid_touch(id, now);
     if (id->ps == IPC_PS_UDP)
         return cm_sidr_reply(m->cm, id->conn, 0, req->param.qpn, req->param.qkey, now);
     struct cm_accept_params p = {
         .qpn = req->param.qpn,
-        .psn = id->psn ? id->psn : cmid_psn(req->param.starting_psn),
         .responder_resources = req->param.responder_resources,
         .initiator_depth = req->param.initiator_depth,
         .rnr_retry_count = req->param.rnr_retry_count,
@@ -414,6 +413,11 @@ int cmgr_accept(struct cm_id *id, const struct ipc_cm_conn *req, uint64_t now)
         .priv = req->private_data,
         .priv_len = req->param.private_len,
     };
+    struct client_qp *qp = cmid_driven(id);
+    int rc = qp ? cmid_qp_connected(id, qp, now) : 0;
+    if (rc < 0)
+        return rc;
+    p.psn = id->psn ? id->psn : cmid_psn(req->param.starting_psn);
     cmid_attach(id, req->param.qpn);
     return cm_accept(m->cm, id->conn, &p, id, now);
 }
@@ -439,79 +443,23 @@ int cmgr_establish(struct cm_id *id, uint64_t now)
 
 int cmgr_disconnect(struct cm_id *id, uint64_t now)
 {
+    struct client_qp *qp = cmid_driven(id);
+
+    if (qp)
+        client_qp_fail(id->client, qp, now);
     if (id->state != CM_ID_CONN || !id->conn)
         return -EINVAL;
     cmid_touch(id, now);
     return cm_disconnect(id->device->cm->cm, id->conn, NULL, 0, now);
 }
 
-static void cmid_av(const struct cm_id *id, const struct cm_qp_attr *cm, struct ipc_av *av)
-{
-    int index = gid_find(&id->device->gids, &cm->sgid);
-
-    memcpy(av->dgid, cm->dgid.b, 16);
-    memcpy(av->dmac, id->dmac, 6);
-    av->tclass = cm->tclass;
-    av->hop_limit = cm->hop_limit;
-    av->sl = cm->sl;
-    av->flow_label = cm->flow_label;
-    av->sgid_index = index < 0 ? 0 : (uint16_t)index;
-}
-
-int cmgr_qp_attr(struct cm_id *id, uint32_t state, struct ipc_qp_modify *out)
-{
-    struct cm_qp_attr cm = {0};
-    struct ipc_qp_attr *a = &out->attr;
-
-    a->state = state;
-    a->port = 1;
-    if (state == QPS_INIT) {
-        out->mask = QPA_STATE | QPA_PKEY_INDEX | QPA_PORT |
-                    (id->ps == IPC_PS_UDP ? QPA_QKEY : QPA_ACCESS_FLAGS);
-        a->access_flags = MEM_LOCAL_WRITE | MEM_REMOTE_ANY;
-        a->qkey = 0x01234567; /* RDMA_UDP_QKEY (CM-31) */
-        return 0;
-    }
-    if (!id->conn)
-        return -EINVAL;
-    if (id->passive && id->psn == 0)
-        id->psn = cmid_psn(0);
-    int rc = cm_qp_attr(id->conn, &cm);
-    if (rc < 0)
-        return rc;
-    if (state == QPS_RTR) {
-        out->mask = QPA_STATE | QPA_AV | QPA_PATH_MTU | QPA_DEST_QPN | QPA_RQ_PSN |
-                    QPA_MAX_DEST_RD_ATOMIC | QPA_MIN_RNR_TIMER;
-        cmid_av(id, &cm, &a->av);
-        a->path_mtu = cm.path_mtu;
-        a->dest_qpn = cm.dest_qpn;
-        a->rq_psn = cm.rq_psn;
-        a->max_dest_rd_atomic = cm.max_dest_rd_atomic;
-        a->min_rnr_timer = 12; /* CM-11 */
-        a->e2e_credits = cm.e2e_credits;
-        return 0;
-    }
-    if (state != QPS_RTS)
-        return -EINVAL;
-    out->mask =
-        QPA_STATE | QPA_TIMEOUT | QPA_RETRY_CNT | QPA_RNR_RETRY | QPA_SQ_PSN | QPA_MAX_QP_RD_ATOMIC;
-    a->timeout = cm.timeout;
-    a->retry_cnt = cm.retry_cnt;
-    a->rnr_retry = cm.rnr_retry;
-    a->sq_psn = id->passive ? id->psn : cm.sq_psn;
-    a->max_rd_atomic = cm.max_rd_atomic;
-    return 0;
-}
-
 void cmgr_id_free(struct cm_id *id, uint64_t now)
 {
     struct cmgr *m = id->device->cm;
-    struct client_qp *qp = client_qp_by_number(id->client, id->qpn);
 
     if (id->resolving)
         neigh_cancel(id->device->neigh, &id->waiter);
-    if (qp && qp->cm_id == id)
-        qp->cm_id = NULL;
+    cmid_detach(id);
     if (id->listener)
         cm_unlisten(m->cm, id->listener, now);
     if (id->conn)

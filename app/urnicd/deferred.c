@@ -49,6 +49,7 @@ int deferred_start(struct request *r, size_t len, const struct wire_addr *src,
         return -ENOMEM;
     _Static_assert(sizeof(struct ipc_qp_modify) <= sizeof(d->msg), "fits");
     _Static_assert(sizeof(struct ipc_av_resolve) <= sizeof(d->msg), "fits");
+    _Static_assert(sizeof(struct ipc_cm_conn) <= sizeof(d->msg), "fits");
     memcpy(d->msg, r->in, len);
     d->client = r->client;
     d->act = act;

@@ -15,7 +15,7 @@ struct deferred {
     struct neigh_waiter waiter;
     /* What to do with the MAC: act on msg, in place, and answer with its first *len octets. */
     int (*act)(struct deferred *d, const uint8_t mac[6], size_t *len, uint64_t now);
-    _Alignas(16) uint8_t msg[256];
+    _Alignas(16) uint8_t msg[320];
 };
 
 /* Keep the request aside until the MAC for dst is known (perhaps it is already). The message's

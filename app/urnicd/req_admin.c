@@ -235,8 +235,6 @@ static int req_admin(struct request *r)
 }
 
 #define BY_DEVICE offsetof(struct ipc_by_device, port), sizeof(struct ipc_by_device)
-#define BY_HANDLE offsetof(struct ipc_handle, zero), sizeof(struct ipc_handle)
-#define WHOLE(t)  sizeof(struct t), sizeof(struct t)
 
 const struct request_type request_admin[IPC_TYPE_MAX] = {
     [IPC_STATS] = {REQ_DEVICE, false, BY_DEVICE, .run = req_stats},

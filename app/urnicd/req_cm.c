@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 
 #include "cmgr.h"
+#include "deferred.h"
 #include "limits.h"
 #include "request.h"
 #include "request_qp.h"
@@ -59,15 +60,14 @@ static int req_cm_channel_destroy(struct request *r)
     return 0;
 }
 
-static int req_cm_id_create(struct request *r)
+static int cm_id_new(struct request *r, uint32_t channel, uint32_t ps, uint64_t ref,
+                     struct cm_id **out)
 {
-    const struct ipc_cm_id_create *in = request_in(r, struct ipc_cm_id_create);
-    struct ipc_handle *out = request_out(r, struct ipc_handle);
     struct client *c = r->client;
-    struct cm_channel *ch = handle_get(&c->handles, HANDLE_CM_CHANNEL, in->channel);
+    struct cm_channel *ch = handle_get(&c->handles, HANDLE_CM_CHANNEL, channel);
     struct cm_id *id;
 
-    if (!ch || (in->ps != IPC_PS_TCP && in->ps != IPC_PS_UDP))
+    if (!ch || (ps != IPC_PS_TCP && ps != IPC_PS_UDP))
         return -EINVAL;
     id = calloc(1, sizeof(*id));
     if (!id)
@@ -75,29 +75,61 @@ static int req_cm_id_create(struct request *r)
     id->client = c;
     id->device = r->device;
     id->channel = ch;
-    id->ps = in->ps;
-    id->ref = in->ref;
+    id->ps = ps;
+    id->ref = ref;
     int rc = handle_add(&c->handles, HANDLE_CM_ID, id, &id->handle);
     if (rc < 0) {
         free(id);
         return rc;
     }
     ch->users++;
-    out->handle = id->handle;
+    *out = id;
+    return 0;
+}
+
+static int req_cm_id_create(struct request *r)
+{
+    const struct ipc_cm_id_create *in = request_in(r, struct ipc_cm_id_create);
+    struct ipc_handle *out = request_out(r, struct ipc_handle);
+    struct cm_id *id;
+    int rc = cm_id_new(r, in->channel, in->ps, in->ref, &id);
+
+    if (rc == 0)
+        out->handle = id->handle;
+    return rc;
+}
+
+static void cm_id_destroy(struct request *r, struct cm_id *id)
+{
+    uint32_t handle = id->handle;
+
+    cmgr_id_free(id, r->now);
+    handle_del(&r->client->handles, handle);
+}
+
+/* Later events of the id arrive elsewhere, under another reference. */
+static int cm_id_move(struct request *r, struct cm_id *id, uint32_t channel, uint64_t ref)
+{
+    struct cm_channel *ch = handle_get(&r->client->handles, HANDLE_CM_CHANNEL, channel);
+
+    if (!ch)
+        return -EINVAL;
+    id->channel->users--;
+    id->channel = ch;
+    id->ref = ref;
+    ch->users++;
     return 0;
 }
 
 static int req_cm_id_destroy(struct request *r)
 {
-    uint32_t h = request_in(r, struct ipc_handle)->handle;
-    struct cm_id *id = cm_get(r, h);
+    struct cm_id *id = cm_get(r, request_in(r, struct ipc_handle)->handle);
     struct ipc_cm_destroyed *out = request_out(r, struct ipc_cm_destroyed);
 
     if (!id)
         return -EINVAL;
     out->events = id->events;
-    cmgr_id_free(id, r->now);
-    handle_del(&r->client->handles, h);
+    cm_id_destroy(r, id);
     return 0;
 }
 
@@ -118,9 +150,19 @@ static int req_cm_bind(struct request *r)
 static int req_cm_resolve_addr(struct request *r)
 {
     const struct ipc_cm_addr *in = request_in(r, struct ipc_cm_addr);
+    struct ipc_cm_addr *out = request_out(r, struct ipc_cm_addr);
     struct cm_id *id = cm_get(r, in->id);
+    int rc = id ? 0 : -EINVAL;
 
-    return id ? cmgr_resolve(id, &in->src, &in->dst, in->timeout_ms, r->now) : -EINVAL;
+    if (in->id == 0)
+        rc = cm_id_new(r, in->channel, in->ps, in->ref, &id);
+    if (rc == 0)
+        rc = cmgr_resolve(id, in, r->now);
+    if (rc < 0 && id && in->id == 0)
+        cm_id_destroy(r, id);
+    if (rc == 0)
+        out->id = id->handle;
+    return rc;
 }
 
 static int req_cm_resolve_route(struct request *r)
@@ -146,12 +188,35 @@ static int req_cm_connect(struct request *r)
     return id ? cmgr_connect(id, in, r->now) : -EINVAL;
 }
 
+static int cm_accept_resolved(struct deferred *d, const uint8_t mac[6], size_t *len, uint64_t now)
+{
+    struct ipc_cm_conn m;
+
+    (void)len; /* a bare header */
+    memcpy(&m, d->msg, sizeof(m));
+    struct cm_id *id = handle_get(&d->client->handles, HANDLE_CM_ID, m.id);
+    if (!id)
+        return -EINVAL; /* destroyed meanwhile */
+    memcpy(id->dmac, mac, 6);
+    return cmgr_accept(id, &m, now);
+}
+
 static int req_cm_accept(struct request *r)
 {
     const struct ipc_cm_conn *in = request_in(r, struct ipc_cm_conn);
     struct cm_id *id = cm_get(r, in->id);
+    struct wire_addr local, remote;
+    int rc = id ? 0 : -EINVAL;
 
-    return id ? cmgr_accept(id, in, r->now) : -EINVAL;
+    if (rc == 0 && in->channel != 0)
+        rc = cm_id_move(r, id, in->channel, in->ref);
+    if (rc < 0)
+        return rc;
+    if (!id->driven)
+        return cmgr_accept(id, in, r->now);
+    memcpy(local.b, id->src.ip, 16);
+    memcpy(remote.b, id->dst.ip, 16);
+    return deferred_start(r, sizeof(*in), &local, &remote, cm_accept_resolved);
 }
 
 static int req_cm_reject(struct request *r)
@@ -214,39 +279,41 @@ static int req_cm_migrate(struct request *r)
 {
     const struct ipc_cm_migrate *in = request_in(r, struct ipc_cm_migrate);
     struct ipc_cm_destroyed *out = request_out(r, struct ipc_cm_destroyed);
-    struct cm_channel *ch = handle_get(&r->client->handles, HANDLE_CM_CHANNEL, in->channel);
     struct cm_id *id = cm_get(r, in->id);
+    int rc = id ? cm_id_move(r, id, in->channel, in->ref) : -EINVAL;
 
-    if (!id || !ch)
-        return -EINVAL;
-    id->channel->users--;
-    id->channel = ch;
-    id->ref = in->ref;
-    ch->users++;
-    out->events = id->events;
-    return 0;
+    if (rc == 0)
+        out->events = id->events;
+    return rc;
 }
 
-#define PLAIN     sizeof(struct ipc_hdr), sizeof(struct ipc_hdr)
-#define BY_HANDLE offsetof(struct ipc_handle, zero), sizeof(struct ipc_handle)
-#define WHOLE(t)  sizeof(struct t), sizeof(struct t)
+static int req_cm_qp(struct request *r)
+{
+    const struct ipc_cm_qp *in = request_in(r, struct ipc_cm_qp);
+    struct client_qp *qp = handle_get(&r->client->handles, HANDLE_QP, in->qp);
+    struct cm_id *id = cm_get(r, in->id);
+
+    return id && qp ? cmgr_take_qp(id, qp, r->now) : -EINVAL;
+}
 
 const struct request_type request_cm[IPC_TYPE_MAX] = {
     [IPC_CM_CHANNEL_CREATE] = {REQ_CONTEXT, false, PLAIN, .run = req_cm_channel_create},
     [IPC_CM_CHANNEL_DESTROY] = {REQ_CONTEXT, false, BY_HANDLE, .run = req_cm_channel_destroy},
     [IPC_CM_ID_CREATE] = {REQ_CONTEXT, false, WHOLE(ipc_cm_id_create), .run = req_cm_id_create},
     [IPC_CM_ID_DESTROY] = {REQ_CONTEXT, false, BY_HANDLE, .run = req_cm_id_destroy},
-    [IPC_CM_BIND] = {REQ_CONTEXT, false, WHOLE(ipc_cm_addr), .run = req_cm_bind},
-    [IPC_CM_RESOLVE_ADDR] = {REQ_CONTEXT, false, WHOLE(ipc_cm_addr), .run = req_cm_resolve_addr},
+    [IPC_CM_BIND] = {REQ_CONTEXT, false, SINCE(ipc_cm_addr, channel), .run = req_cm_bind},
+    [IPC_CM_RESOLVE_ADDR] = {REQ_CONTEXT, false, SINCE(ipc_cm_addr, channel),
+                             .run = req_cm_resolve_addr},
     [IPC_CM_RESOLVE_ROUTE] = {REQ_CONTEXT, false, WHOLE(ipc_cm_timeout),
                               .run = req_cm_resolve_route},
     [IPC_CM_LISTEN] = {REQ_CONTEXT, false, WHOLE(ipc_cm_listen), .run = req_cm_listen},
-    [IPC_CM_CONNECT] = {REQ_CONTEXT, false, WHOLE(ipc_cm_conn), .run = req_cm_connect},
-    [IPC_CM_ACCEPT] = {REQ_CONTEXT, false, WHOLE(ipc_cm_conn), .run = req_cm_accept},
-    [IPC_CM_REJECT] = {REQ_CONTEXT, false, WHOLE(ipc_cm_conn), .run = req_cm_reject},
+    [IPC_CM_CONNECT] = {REQ_CONTEXT, false, SINCE(ipc_cm_conn, channel), .run = req_cm_connect},
+    [IPC_CM_ACCEPT] = {REQ_CONTEXT, false, SINCE(ipc_cm_conn, channel), .run = req_cm_accept},
+    [IPC_CM_REJECT] = {REQ_CONTEXT, false, SINCE(ipc_cm_conn, channel), .run = req_cm_reject},
     [IPC_CM_ESTABLISH] = {REQ_CONTEXT, false, BY_HANDLE, .run = req_cm_establish},
     [IPC_CM_DISCONNECT] = {REQ_CONTEXT, false, BY_HANDLE, .run = req_cm_disconnect},
     [IPC_CM_QP_ATTR] = {REQ_CONTEXT, false, WHOLE(ipc_cm_qp_attr), .run = req_cm_qp_attr},
     [IPC_CM_QUERY] = {REQ_CONTEXT, false, BY_HANDLE, .run = req_cm_query},
+    [IPC_CM_QP] = {REQ_CONTEXT, false, WHOLE(ipc_cm_qp), .run = req_cm_qp},
     [IPC_CM_MIGRATE] = {REQ_CONTEXT, false, WHOLE(ipc_cm_migrate), .run = req_cm_migrate},
 };

@@ -13,7 +13,7 @@
 #include "limits.h"
 #include "request.h"
 
-#define FEATURES (IPC_FEAT_CM | IPC_FEAT_SRQ | IPC_FEAT_MW | IPC_FEAT_UD)
+#define FEATURES (IPC_FEAT_CM | IPC_FEAT_SRQ | IPC_FEAT_MW | IPC_FEAT_UD | IPC_FEAT_DRIVE)
 
 static int req_hello(struct request *r)
 {

@@ -214,10 +214,6 @@ static int req_mw_dealloc(struct request *r)
     return rc;
 }
 
-#define PLAIN     sizeof(struct ipc_hdr), sizeof(struct ipc_hdr)
-#define BY_HANDLE offsetof(struct ipc_handle, zero), sizeof(struct ipc_handle)
-#define WHOLE(t)  sizeof(struct t), sizeof(struct t)
-
 const struct request_type request_memory[IPC_TYPE_MAX] = {
     [IPC_PD_ALLOC] = {REQ_CONTEXT, false, PLAIN, .run = req_pd_alloc},
     [IPC_PD_FREE] = {REQ_CONTEXT, false, BY_HANDLE, .run = req_pd_free},

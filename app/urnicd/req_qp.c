@@ -9,40 +9,11 @@
 #include <string.h>
 
 #include "cc.h"
+#include "cmgr.h"
 #include "deferred.h"
 #include "limits.h"
 
 static const uint8_t mac_none[6];
-
-int av_from_ipc(const struct device *d, const struct ipc_av *in, struct engine_av *out)
-{
-    const struct gid_entry *gid = gid_at(&d->gids, in->sgid_index);
-
-    memset(out, 0, sizeof(*out));
-    if (!gid)
-        return -EINVAL;
-    out->sgid = gid->addr;
-    memcpy(out->dgid.b, in->dgid, 16);
-    memcpy(out->dmac, in->dmac, 6);
-    out->tclass = in->tclass;
-    out->hop_limit = in->hop_limit;
-    out->sl = in->sl;
-    out->flow_label = in->flow_label & 0xFFFFFu;
-    return 0;
-}
-
-void av_to_ipc(const struct device *d, const struct engine_av *in, struct ipc_av *out)
-{
-    int index = gid_find(&d->gids, &in->sgid);
-
-    memcpy(out->dgid, in->dgid.b, 16);
-    memcpy(out->dmac, in->dmac, 6);
-    out->tclass = in->tclass;
-    out->hop_limit = in->hop_limit;
-    out->sl = in->sl;
-    out->flow_label = in->flow_label;
-    out->sgid_index = index < 0 ? 0 : (uint16_t)index;
-}
 
 /* ---- create ---------------------------------------------------------------------------------- */
 
@@ -140,9 +111,13 @@ int req_qp_create(struct request *r)
 {
     const struct ipc_qp_create *in = request_in(r, struct ipc_qp_create);
     struct ipc_qp *out = request_out(r, struct ipc_qp);
+    struct cm_id *id = handle_get(&r->client->handles, HANDLE_CM_ID, in->cm_id);
     struct engine_qp_params p;
     int rc = qp_limits(in);
 
+    /* Before anything is made: what the answer says of slabs must reach the client. */
+    if (rc == 0 && in->cm_id != 0 && (!id || !cmgr_takes_qp(id)))
+        rc = -EINVAL;
     if (rc < 0)
         return rc;
     struct client_qp *qp = calloc(1, sizeof(*qp));
@@ -173,62 +148,10 @@ int req_qp_create(struct request *r)
     out->max_send_sge = p.max_send_sge;
     out->max_recv_sge = p.max_recv_sge;
     out->max_inline = p.max_inline;
-    return 0;
+    return id ? cmgr_take_qp(id, qp, r->now) : 0;
 }
 
 /* ---- modify, query, destroy ------------------------------------------------------------------ */
-
-static void attr_from_ipc(const struct ipc_qp_attr *in, struct engine_qp_attr *out)
-{
-    *out = (struct engine_qp_attr){
-        .state = (enum qp_state)in->state,
-        .cur_state = (enum qp_state)in->cur_state,
-        .qkey = in->qkey,
-        .rq_psn = in->rq_psn,
-        .sq_psn = in->sq_psn,
-        .dest_qpn = in->dest_qpn,
-        .access_flags = in->access_flags,
-        .pkey_index = in->pkey_index,
-        .port = in->port,
-        .path_mtu = in->path_mtu,
-        .timeout = in->timeout,
-        .retry_cnt = in->retry_cnt,
-        .rnr_retry = in->rnr_retry,
-        .min_rnr_timer = in->min_rnr_timer,
-        .max_rd_atomic = in->max_rd_atomic,
-        .max_dest_rd_atomic = in->max_dest_rd_atomic,
-        .en_sqd_async_notify = in->en_sqd_async_notify != 0,
-        .e2e_credits = in->e2e_credits != 0,
-    };
-}
-
-/* Everything is known: do it. */
-static int qp_modify(struct client *c, struct client_qp *qp, const struct ipc_qp_modify *m,
-                     const struct engine_av *av, uint64_t now)
-{
-    struct device *d = c->ctx.device;
-    struct engine_qp_attr attr;
-
-    attr_from_ipc(&m->attr, &attr);
-    if (m->mask & QPA_AV)
-        attr.av = *av;
-    int rc = engine_qp_modify(d->engine, qp->qp, &attr, m->mask, now);
-    if (rc < 0)
-        return rc;
-    if (m->mask & QPA_AV)
-        neigh_watch(d->neigh, qp, &av->dgid, now);
-    if ((m->mask & QPA_STATE) && attr.state == QPS_RESET) {
-        queue_reset(&qp->sq);
-        queue_reset(&qp->rq);
-        neigh_unwatch(d->neigh, qp);
-    }
-    /* Receives may be posted before the state allows it: look again. */
-    if (qp->sq.ring.entries > 0 && !qp->sq.starved)
-        context_activate(&c->ctx, &qp->sq);
-    if (qp->rq.ring.entries > 0 && !qp->rq.starved)
-        context_activate(&c->ctx, &qp->rq);
-    return 0;
-}
 
 static int qp_modify_resolved(struct deferred *d, const uint8_t mac[6], size_t *len, uint64_t now)
 {
@@ -244,7 +167,7 @@ static int qp_modify_resolved(struct deferred *d, const uint8_t mac[6], size_t *
     if (rc < 0)
         return rc;
     memcpy(av.dmac, mac, 6);
-    return qp_modify(d->client, qp, &m, &av, now);
+    return client_qp_modify(d->client, qp, &m, &av, now);
 }
 
 int req_qp_modify(struct request *r)
@@ -262,7 +185,7 @@ int req_qp_modify(struct request *r)
         if (memcmp(av.dmac, mac_none, 6) == 0)
             return deferred_start(r, sizeof(*in), &av.sgid, &av.dgid, qp_modify_resolved);
     }
-    return qp_modify(r->client, qp, in, &av, r->now);
+    return client_qp_modify(r->client, qp, in, &av, r->now);
 }
 
 int req_qp_query(struct request *r)
@@ -309,13 +232,19 @@ int req_qp_query(struct request *r)
 
 int req_qp_destroy(struct request *r)
 {
-    uint32_t h = request_in(r, struct ipc_handle)->handle;
-    struct client_qp *qp = handle_get(&r->client->handles, HANDLE_QP, h);
+    const struct ipc_qp_destroy *in = request_in(r, struct ipc_qp_destroy);
+    struct handle_table *t = &r->client->handles;
+    struct client_qp *qp = handle_get(t, HANDLE_QP, in->qp);
+    struct cm_id *id = handle_get(t, HANDLE_CM_ID, in->cm_id);
 
-    if (!qp)
+    if (!qp || (in->cm_id != 0 && !id))
         return -EINVAL;
     client_qp_destroy(r->client, qp, r->now);
-    handle_del(&r->client->handles, h);
+    handle_del(t, in->qp);
+    if (id) {
+        cmgr_id_free(id, r->now);
+        handle_del(t, in->cm_id);
+    }
     return 0;
 }
 

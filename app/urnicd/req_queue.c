@@ -251,10 +251,6 @@ static int req_srq_destroy(struct request *r)
     return rc;
 }
 
-#define PLAIN     sizeof(struct ipc_hdr), sizeof(struct ipc_hdr)
-#define BY_HANDLE offsetof(struct ipc_handle, zero), sizeof(struct ipc_handle)
-#define WHOLE(t)  sizeof(struct t), sizeof(struct t)
-
 const struct request_type request_queue[IPC_TYPE_MAX] = {
     [IPC_CHANNEL_CREATE] = {REQ_CONTEXT, false, PLAIN, .run = req_channel_create},
     [IPC_CHANNEL_DESTROY] = {REQ_CONTEXT, false, BY_HANDLE, .run = req_channel_destroy},
@@ -265,10 +261,10 @@ const struct request_type request_queue[IPC_TYPE_MAX] = {
     [IPC_SRQ_MODIFY] = {REQ_CONTEXT, false, WHOLE(ipc_srq_modify), .run = req_srq_modify},
     [IPC_SRQ_QUERY] = {REQ_CONTEXT, false, BY_HANDLE, .run = req_srq_query},
     [IPC_SRQ_DESTROY] = {REQ_CONTEXT, false, BY_HANDLE, .run = req_srq_destroy},
-    [IPC_QP_CREATE] = {REQ_CONTEXT, false, WHOLE(ipc_qp_create), .run = req_qp_create},
+    [IPC_QP_CREATE] = {REQ_CONTEXT, false, SINCE(ipc_qp_create, cm_id), .run = req_qp_create},
     [IPC_QP_MODIFY] = {REQ_CONTEXT, false, WHOLE(ipc_qp_modify), .run = req_qp_modify},
     [IPC_QP_QUERY] = {REQ_CONTEXT, false, BY_HANDLE, .run = req_qp_query},
-    [IPC_QP_DESTROY] = {REQ_CONTEXT, false, BY_HANDLE, .run = req_qp_destroy},
+    [IPC_QP_DESTROY] = {REQ_CONTEXT, false, SINCE(ipc_qp_destroy, cm_id), .run = req_qp_destroy},
     [IPC_AV_RESOLVE] = {REQ_CONTEXT, false, WHOLE(ipc_av_resolve), .run = req_av_resolve},
     [IPC_MCAST_ATTACH] = {REQ_CONTEXT, false, WHOLE(ipc_mcast), .run = req_mcast_attach},
     [IPC_MCAST_DETACH] = {REQ_CONTEXT, false, WHOLE(ipc_mcast), .run = req_mcast_detach},

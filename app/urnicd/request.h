@@ -6,6 +6,8 @@
 #ifndef URNICD_REQUEST_H
 #define URNICD_REQUEST_H
 
+#include <stddef.h>
+
 #include "control.h"
 #include "ipc.h"
 
@@ -58,6 +60,13 @@ extern const struct request_type request_memory[IPC_TYPE_MAX];
 extern const struct request_type request_queue[IPC_TYPE_MAX];
 extern const struct request_type request_cm[IPC_TYPE_MAX];
 extern const struct request_type request_admin[IPC_TYPE_MAX];
+
+/* `min, size` of a message: a bare header; a handle; all of a struct; a struct that has grown,
+ * which older clients send without `field` and what is behind it. */
+#define PLAIN           sizeof(struct ipc_hdr), sizeof(struct ipc_hdr)
+#define BY_HANDLE       offsetof(struct ipc_handle, zero), sizeof(struct ipc_handle)
+#define WHOLE(t)        sizeof(struct t), sizeof(struct t)
+#define SINCE(t, field) offsetof(struct t, field), sizeof(struct t)
 
 /* Act on the message in r->in and answer it. */
 void request_serve(struct request *r);

@@ -5,6 +5,7 @@
 #ifndef URNICD_REQUEST_QP_H
 #define URNICD_REQUEST_QP_H
 
+#include "client_qp.h"
 #include "request.h"
 
 /* Memory and number of a queue of at least `entries` entries; describes it in *where and adds the
@@ -20,9 +21,5 @@ int req_qp_destroy(struct request *r);
 int req_av_resolve(struct request *r);
 int req_mcast_attach(struct request *r);
 int req_mcast_detach(struct request *r);
-
-/* A client's address vector and the engine's. -EINVAL: no such local address. */
-int av_from_ipc(const struct device *d, const struct ipc_av *in, struct engine_av *out);
-void av_to_ipc(const struct device *d, const struct engine_av *in, struct ipc_av *out);
 
 #endif

@@ -104,8 +104,9 @@ struct urnic_context {
     const struct ipc_worker *worker;
     size_t db_size, worker_size;
     int kick_fd, async_fd;
-    bool fatal_told;  /* DEVICE_FATAL was reported */
-    uint32_t objects; /* PDs, channels ...: what keeps urnic_close busy */
+    bool fatal_told;           /* DEVICE_FATAL was reported */
+    struct urnic_cm_id *fresh; /* requests that weren't accepted yet */
+    uint32_t objects;          /* PDs, channels ...: what keeps urnic_close busy */
 };
 
 struct urnic_pd {
@@ -118,10 +119,16 @@ struct urnic_ah {
     struct ipc_av av;
 };
 
-struct urnic_channel {
+/* What completion channels and connection channels have in common. */
+struct client_channel {
     struct urnic_context *ctx;
     uint32_t handle;
     int fd;
+    uint32_t ids; /* connection ids that use it; ctx->lock */
+};
+
+struct urnic_channel {
+    struct client_channel base;
 };
 
 struct urnic_cq {
@@ -189,6 +196,14 @@ void client_ring(struct urnic_context *ctx, uint32_t doorbell);
 /* Has the daemon gone? Costs a system call. */
 bool client_gone(struct urnic_context *ctx);
 
+/* type: which kind the daemon is to make, or to destroy. */
+int client_channel_create(struct urnic_context *ctx, enum ipc_type type,
+                          struct client_channel **channel);
+int client_channel_destroy(struct client_channel *channel, enum ipc_type type);
+/* The next message, of exactly `size` octets. -EAGAIN (MSG_DONTWAIT, or the descriptor doesn't
+ * block), -ENODEV. */
+int client_channel_next(const struct client_channel *channel, void *msg, size_t size, int flags);
+
 /* Drop a queue pair's completions that wait in a CQ. */
 void client_cq_purge(struct urnic_cq *cq, const struct urnic_qp *qp);
 
@@ -197,8 +212,10 @@ void client_obj_retire(struct urnic_context *ctx, struct client_obj *obj);
 
 void client_av(struct ipc_av *av, const struct urnic_ah_attr *attr);
 void client_ah_attr(struct urnic_ah_attr *attr, const struct ipc_av *av);
-/* Modify with attributes as the daemon's CM computes them. */
-int client_qp_modify(struct urnic_qp *qp, const struct ipc_qp_attr *attr, unsigned mask);
+/* Create it for a connection's id, or destroy it with the id, 0 = none. */
+int client_qp_create(struct urnic_pd *pd, struct urnic_qp_init_attr *attr, uint32_t cm_id,
+                     struct urnic_qp **qp);
+int client_qp_destroy(struct urnic_qp *qp, uint32_t cm_id);
 
 /* Objects that keep urnic_close busy: one more, one less. */
 static inline void client_count(struct urnic_context *ctx, int by)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Connections with events. The daemon speaks the CM protocol; this file moves the queue pair, with
- * the attributes that the daemon's CM tells.
+ * Connections with events. The daemon speaks the CM protocol and moves the queue pair as the
+ * connection comes and goes; a request does as much as it can on one way to the daemon.
  */
 #include "client_cm.h"
 
@@ -19,65 +19,53 @@ static int call(struct urnic_context *ctx, void *req, size_t len)
     return client_call(ctx, req, len, &reply, sizeof(reply));
 }
 
-static int call_handle(struct urnic_cm_id *id, enum ipc_type type)
-{
-    return client_conn_handle(&id->ctx->conn, type, id->handle);
-}
-
 /* ---- channels -----------------------------------------------------------------------------------
  */
 
 int urnic_create_cm_channel(struct urnic_context *ctx, struct urnic_cm_channel **out)
 {
-    struct ipc_hdr req = {.type = IPC_CM_CHANNEL_CREATE};
-    struct ipc_handle reply;
-    int fd;
-    unsigned nfds = 1;
-    struct urnic_cm_channel *ch = malloc(sizeof(*ch));
-    if (ch == NULL)
-        return -ENOMEM;
-    int err = client_conn_call(&ctx->conn, &req, sizeof(req), &reply, sizeof(reply), &fd, &nfds);
-    if (err < 0 || nfds != 1) {
-        free(ch);
-        return err < 0 ? err : -EPROTO;
-    }
-    *ch = (struct urnic_cm_channel){.ctx = ctx, .handle = reply.handle, .fd = fd};
-    client_count(ctx, 1);
-    *out = ch;
-    return 0;
+    struct client_channel *ch;
+    if (!(ctx->conn.features & IPC_FEAT_DRIVE))
+        return -ENOTSUP; /* a daemon older than this library */
+    int err = client_channel_create(ctx, IPC_CM_CHANNEL_CREATE, &ch);
+    if (err == 0)
+        *out = (struct urnic_cm_channel *)ch;
+    return err;
 }
 
 int urnic_destroy_cm_channel(struct urnic_cm_channel *ch)
 {
-    int err = client_destroy(ch->ctx, IPC_CM_CHANNEL_DESTROY, ch->handle);
-    if (err < 0)
-        return err;
-    client_count(ch->ctx, -1);
-    close(ch->fd);
-    free(ch);
-    return 0;
+    pthread_mutex_lock(&ch->base.ctx->lock);
+    bool used = ch->base.ids != 0;
+    pthread_mutex_unlock(&ch->base.ctx->lock);
+    return used ? -EBUSY : client_channel_destroy(&ch->base, IPC_CM_CHANNEL_DESTROY);
 }
 
 int urnic_cm_channel_fd(const struct urnic_cm_channel *ch)
 {
-    return ch->fd;
+    return ch->base.fd;
 }
 
 /* ---- ids
  * ------------------------------------------------------------------------------------------ */
 
 /* An id's object without the daemon's half. */
-static struct urnic_cm_id *id_new(struct urnic_context *ctx, struct urnic_cm_channel *ch)
+static struct urnic_cm_id *id_new(struct urnic_cm_channel *ch, uint32_t ps, void *user)
 {
+    struct urnic_context *ctx = ch->base.ctx;
     struct urnic_cm_id *id = calloc(1, sizeof(*id));
     if (id == NULL)
         return NULL;
     id->ctx = ctx;
     id->channel = ch;
+    id->ps = ps;
+    id->user = user;
     pthread_mutex_lock(&ctx->lock);
     int err = client_ref_add(&ctx->refs, &id->obj, CLIENT_ID);
-    if (err == 0)
+    if (err == 0) {
         ctx->objects++;
+        ch->base.ids++;
+    }
     pthread_mutex_unlock(&ctx->lock);
     if (err < 0) {
         free(id);
@@ -86,40 +74,90 @@ static struct urnic_cm_id *id_new(struct urnic_context *ctx, struct urnic_cm_cha
     return id;
 }
 
+static void fresh_add(struct urnic_cm_id *id)
+{
+    pthread_mutex_lock(&id->ctx->lock);
+    id->fresh = true;
+    id->next_fresh = id->ctx->fresh;
+    id->ctx->fresh = id;
+    pthread_mutex_unlock(&id->ctx->lock);
+}
+
+static void fresh_del(struct urnic_cm_id *id)
+{
+    pthread_mutex_lock(&id->ctx->lock);
+    for (struct urnic_cm_id **p = &id->ctx->fresh; id->fresh && *p != NULL; p = &(*p)->next_fresh) {
+        if (*p == id) {
+            *p = id->next_fresh;
+            id->fresh = false;
+            break;
+        }
+    }
+    pthread_mutex_unlock(&id->ctx->lock);
+}
+
 static void id_free(struct urnic_cm_id *id)
 {
+    fresh_del(id);
     client_obj_retire(id->ctx, &id->obj);
+    pthread_mutex_lock(&id->ctx->lock);
+    id->channel->base.ids--;
+    pthread_mutex_unlock(&id->ctx->lock);
     client_count(id->ctx, -1);
     free(id);
 }
 
+/* Local only: the daemon makes its half with the first request about it. */
 int urnic_create_id(struct urnic_cm_channel *ch, enum urnic_port_space ps, void *id_context,
                     struct urnic_cm_id **out)
 {
-    struct urnic_cm_id *id = id_new(ch->ctx, ch);
+    if (client_dead(ch->base.ctx))
+        return -ENODEV;
+    struct urnic_cm_id *id = id_new(ch, ps, id_context);
     if (id == NULL)
         return -ENOMEM;
-    struct ipc_cm_id_create req = {
-        .hdr.type = IPC_CM_ID_CREATE, .channel = ch->handle, .ps = ps, .ref = id->obj.ref};
-    struct ipc_handle reply;
-    int err = client_call(ch->ctx, &req, sizeof(req), &reply, sizeof(reply));
-    if (err < 0) {
-        id_free(id);
-        return err;
-    }
-    id->handle = reply.handle;
-    id->ps = ps;
-    id->user = id_context;
     *out = id;
     return 0;
 }
 
+static void id_named(struct urnic_cm_id *id, uint32_t handle)
+{
+    pthread_mutex_lock(&id->ctx->lock);
+    id->handle = handle;
+    pthread_mutex_unlock(&id->ctx->lock);
+}
+
+/* For requests that can't make it on the way. */
+static int id_ensure(struct urnic_cm_id *id)
+{
+    struct ipc_cm_id_create req = {.hdr.type = IPC_CM_ID_CREATE,
+                                   .channel = id->channel->base.handle,
+                                   .ps = id->ps,
+                                   .ref = id->obj.ref};
+    struct ipc_handle reply;
+    if (id->handle != 0)
+        return 0;
+    int err = client_call(id->ctx, &req, sizeof(req), &reply, sizeof(reply));
+    if (err == 0)
+        id_named(id, reply.handle);
+    return err;
+}
+
 int urnic_destroy_id(struct urnic_cm_id *id)
 {
-    struct ipc_handle req = {.hdr.type = IPC_CM_ID_DESTROY, .handle = id->handle};
-    struct ipc_cm_destroyed reply;
-    int err = client_call(id->ctx, &req, sizeof(req), &reply, sizeof(reply));
-    if (err < 0 && !client_dead(id->ctx))
+    int err = id->handle != 0 ? client_destroy(id->ctx, IPC_CM_ID_DESTROY, id->handle) : 0;
+    if (err < 0)
+        return err;
+    id_free(id);
+    return 0;
+}
+
+int urnic_destroy_ep(struct urnic_cm_id *id)
+{
+    if (id->qp == NULL)
+        return urnic_destroy_id(id);
+    int err = client_qp_destroy(id->qp, id->handle);
+    if (err < 0)
         return err;
     id_free(id);
     return 0;
@@ -140,62 +178,42 @@ struct urnic_qp *urnic_id_qp(const struct urnic_cm_id *id)
     return id->qp;
 }
 
-/* Move the id's queue pair with the attributes that the CM has for this state. */
-static int move_qp(struct urnic_cm_id *id, enum urnic_qp_state state)
+static void qp_state(struct urnic_qp *qp, enum urnic_qp_state state)
 {
-    struct ipc_cm_qp_attr req = {
-        .hdr.type = IPC_CM_QP_ATTR, .id = id->handle, .state = (uint32_t)state};
-    struct ipc_qp_modify told;
-    int err = client_call(id->ctx, &req, sizeof(req), &told, sizeof(told));
-    if (err < 0)
-        return err;
-    return client_qp_modify(id->qp, &told.attr, told.mask);
+    atomic_store_explicit(&qp->state, state, memory_order_relaxed);
 }
 
-static int move_qp_to_rts(struct urnic_cm_id *id)
+/* The state in which the daemon leaves a queue pair that it was given. */
+static void id_adopt(struct urnic_cm_id *id, struct urnic_qp *qp)
 {
-    int err = move_qp(id, URNIC_QPS_RTR);
-    return err < 0 ? err : move_qp(id, URNIC_QPS_RTS);
+    id->qp = qp;
+    qp_state(qp, qp->type == URNIC_QPT_UD ? URNIC_QPS_RTS : URNIC_QPS_INIT);
 }
 
-static void move_qp_to_err(struct urnic_cm_id *id)
-{
-    struct ipc_qp_attr attr = {.state = URNIC_QPS_ERR};
-    if (id->qp != NULL)
-        client_qp_modify(id->qp, &attr, URNIC_QP_STATE);
-}
-
-/* The daemon may not know the id's device before it is bound, but the context names it: what INIT
- * needs is the same for every connection. */
 int urnic_id_set_qp(struct urnic_cm_id *id, struct urnic_qp *qp)
 {
-    struct ipc_qp_attr attr = {
-        .state = URNIC_QPS_INIT,
-        .port = 1,
-        .access_flags = URNIC_ACCESS_LOCAL_WRITE | URNIC_ACCESS_REMOTE_WRITE |
-                        URNIC_ACCESS_REMOTE_READ | URNIC_ACCESS_REMOTE_ATOMIC,
-        .qkey = 0x01234567, /* RDMA CM's own for its port space (librdmacm's RDMA_UDP_QKEY) */
-    };
-    unsigned mask = URNIC_QP_STATE | URNIC_QP_PKEY_INDEX | URNIC_QP_PORT;
-    if (qp->type == URNIC_QPT_UD)
-        mask |= URNIC_QP_QKEY;
-    else
-        mask |= URNIC_QP_ACCESS_FLAGS;
-    if (qp->type == URNIC_QPT_UC)
-        attr.access_flags = URNIC_ACCESS_LOCAL_WRITE | URNIC_ACCESS_REMOTE_WRITE;
-    int err = client_qp_modify(qp, &attr, mask);
+    int err = id_ensure(id);
     if (err < 0)
         return err;
-    id->qp = qp;
-    if (qp->type != URNIC_QPT_UD)
-        return 0;
-    /* Datagrams need no peer: ready at once. */
-    attr = (struct ipc_qp_attr){.state = URNIC_QPS_RTR};
-    err = client_qp_modify(qp, &attr, URNIC_QP_STATE);
+    struct ipc_cm_qp req = {.hdr.type = IPC_CM_QP, .id = id->handle, .qp = qp->handle};
+    err = call(id->ctx, &req, sizeof(req));
+    if (err == 0)
+        id_adopt(id, qp);
+    return err;
+}
+
+int urnic_create_id_qp(struct urnic_cm_id *id, struct urnic_pd *pd, struct urnic_qp_init_attr *attr,
+                       struct urnic_qp **out)
+{
+    struct urnic_qp *qp;
+    int err = id_ensure(id);
+    if (err == 0)
+        err = client_qp_create(pd, attr, id->handle, &qp);
     if (err < 0)
         return err;
-    attr.state = URNIC_QPS_RTS;
-    return client_qp_modify(qp, &attr, URNIC_QP_STATE | URNIC_QP_SQ_PSN);
+    id_adopt(id, qp);
+    *out = qp;
+    return 0;
 }
 
 /* ---- addresses
@@ -229,10 +247,13 @@ static int sockaddr_to_ipc(struct ipc_sockaddr *to, const struct sockaddr *from)
 
 int urnic_bind_addr(struct urnic_cm_id *id, const struct sockaddr *addr)
 {
-    struct ipc_cm_addr req = {.hdr.type = IPC_CM_BIND, .id = id->handle}, reply;
+    struct ipc_cm_addr req = {.hdr.type = IPC_CM_BIND}, reply;
     int err = sockaddr_to_ipc(&req.src, addr);
+    if (err == 0)
+        err = id_ensure(id);
     if (err < 0)
         return err;
+    req.id = id->handle;
     err = client_call(id->ctx, &req, sizeof(req), &reply, sizeof(reply));
     if (err == 0)
         id->src = reply.src;
@@ -266,15 +287,36 @@ int urnic_listen(struct urnic_cm_id *id, int backlog)
     return call(id->ctx, &req, sizeof(req));
 }
 
-int urnic_resolve_addr(struct urnic_cm_id *id, const struct sockaddr *src,
-                       const struct sockaddr *dst, int timeout_ms)
+static int resolve(struct urnic_cm_id *id, const struct sockaddr *src, const struct sockaddr *dst,
+                   int timeout_ms, uint32_t flags)
 {
-    struct ipc_cm_addr req = {
-        .hdr.type = IPC_CM_RESOLVE_ADDR, .id = id->handle, .timeout_ms = (uint32_t)timeout_ms};
+    struct ipc_cm_addr reply, req = {.hdr.type = IPC_CM_RESOLVE_ADDR,
+                                     .id = id->handle,
+                                     .timeout_ms = (uint32_t)timeout_ms,
+                                     .channel = id->channel->base.handle,
+                                     .ps = id->ps,
+                                     .ref = id->obj.ref,
+                                     .flags = flags};
     int err = sockaddr_to_ipc(&req.src, src);
     if (err == 0)
         err = sockaddr_to_ipc(&req.dst, dst);
-    return err < 0 ? err : call(id->ctx, &req, sizeof(req));
+    if (err == 0)
+        err = client_call(id->ctx, &req, sizeof(req), &reply, sizeof(reply));
+    if (err == 0)
+        id_named(id, reply.id);
+    return err;
+}
+
+int urnic_resolve_addr(struct urnic_cm_id *id, const struct sockaddr *src,
+                       const struct sockaddr *dst, int timeout_ms)
+{
+    return resolve(id, src, dst, timeout_ms, 0);
+}
+
+int urnic_resolve(struct urnic_cm_id *id, const struct sockaddr *src, const struct sockaddr *dst,
+                  int timeout_ms)
+{
+    return resolve(id, src, dst, timeout_ms, IPC_CM_F_ROUTE);
 }
 
 int urnic_resolve_route(struct urnic_cm_id *id, int timeout_ms)
@@ -323,10 +365,20 @@ int urnic_accept(struct urnic_cm_id *id, const struct urnic_conn_param *param)
 {
     struct ipc_cm_conn req;
     int err = fill_conn(&req, id, param);
-    if (err == 0 && id->qp != NULL && id->qp->type != URNIC_QPT_UD)
-        err = move_qp_to_rts(id);
+    if (err < 0)
+        return err;
     req.hdr.type = IPC_CM_ACCEPT;
-    return err < 0 ? err : call(id->ctx, &req, sizeof(req));
+    if (id->fresh) {
+        req.channel = id->channel->base.handle;
+        req.ref = id->obj.ref;
+    }
+    err = call(id->ctx, &req, sizeof(req));
+    if (err < 0)
+        return err;
+    fresh_del(id);
+    if (id->qp != NULL)
+        qp_state(id->qp, URNIC_QPS_RTS);
+    return 0;
 }
 
 int urnic_reject(struct urnic_cm_id *id, const void *private_data, uint8_t len)
@@ -340,57 +392,64 @@ int urnic_reject(struct urnic_cm_id *id, const void *private_data, uint8_t len)
 
 int urnic_disconnect(struct urnic_cm_id *id)
 {
-    move_qp_to_err(id);
-    return call_handle(id, IPC_CM_DISCONNECT);
+    if (id->qp != NULL)
+        qp_state(id->qp, URNIC_QPS_ERR);
+    return client_conn_handle(&id->ctx->conn, IPC_CM_DISCONNECT, id->handle);
 }
 
-int client_cm_migrate(struct urnic_cm_id *id, struct urnic_cm_channel *ch)
+void client_cm_move(struct urnic_cm_id *id, struct urnic_cm_channel *ch)
 {
-    struct ipc_cm_migrate req = {
-        .hdr.type = IPC_CM_MIGRATE, .id = id->handle, .channel = ch->handle, .ref = id->obj.ref};
-    struct ipc_cm_destroyed reply;
-    int err = client_call(id->ctx, &req, sizeof(req), &reply, sizeof(reply));
-    if (err == 0)
-        id->channel = ch;
-    return err;
+    pthread_mutex_lock(&id->ctx->lock);
+    id->channel->base.ids--;
+    id->channel = ch;
+    ch->base.ids++;
+    pthread_mutex_unlock(&id->ctx->lock);
 }
 
 /* ---- events
  * ------------------------------------------------------------------------------------------ */
 
-/* What the library does for an id with a queue pair before the application sees the event. */
-static void attend(struct urnic_cm_event *ev)
+/* The daemon has moved the queue pair before it told. */
+static void follow(struct urnic_qp *qp, enum urnic_cm_event_type event)
 {
-    struct urnic_cm_id *id = ev->id;
-    if (id->qp == NULL)
-        return;
-    if (ev->event == URNIC_CM_CONNECT_RESPONSE) {
-        int err = move_qp_to_rts(id);
-        if (err == 0)
-            err = call_handle(id, IPC_CM_ESTABLISH);
-        if (err == 0) {
-            ev->event = URNIC_CM_ESTABLISHED;
-        } else {
-            move_qp_to_err(id);
-            ev->event = URNIC_CM_CONNECT_ERROR;
-            ev->status = err;
-        }
-    } else if (ev->event == URNIC_CM_DISCONNECTED) {
-        move_qp_to_err(id);
+    uint32_t init = URNIC_QPS_INIT;
+    if (event == URNIC_CM_ESTABLISHED) /* unless it was disconnected meanwhile */
+        atomic_compare_exchange_strong_explicit(&qp->state, &init, URNIC_QPS_RTS,
+                                                memory_order_relaxed, memory_order_relaxed);
+    else if (event == URNIC_CM_DISCONNECTED || event == URNIC_CM_CONNECT_ERROR)
+        qp_state(qp, URNIC_QPS_ERR);
+}
+
+/* Whom an event is about, or the listener that it came to; NULL = gone. */
+static struct urnic_cm_id *event_id(struct urnic_context *ctx, const struct ipc_cm_event *m)
+{
+    struct urnic_cm_id *id = NULL;
+    pthread_mutex_lock(&ctx->lock);
+    struct client_obj *obj = client_ref_get(&ctx->refs, (uint32_t)m->ref);
+    if (obj != NULL && obj->kind == CLIENT_ID)
+        id = (struct urnic_cm_id *)obj;
+    if (m->event != IPC_CM_CONNECT_REQUEST && id != NULL) {
+        if (id->handle == 0)
+            id->handle = m->id; /* the event has overtaken the reply that tells it */
+        if (id->handle != m->id)
+            id = NULL;
     }
+    for (struct urnic_cm_id *f = ctx->fresh; f != NULL && id == NULL; f = f->next_fresh) {
+        if (f->handle == m->id)
+            id = f;
+    }
+    pthread_mutex_unlock(&ctx->lock);
+    return id;
 }
 
 /* Fill in the event; 0, -ENOENT its id is gone, -ENOMEM. */
 static int translate(struct urnic_cm_channel *ch, const struct ipc_cm_event *m,
                      struct urnic_cm_event *ev)
 {
-    struct urnic_context *ctx = ch->ctx;
-    pthread_mutex_lock(&ctx->lock);
-    struct client_obj *obj = client_ref_get(&ctx->refs, (uint32_t)m->ref);
-    pthread_mutex_unlock(&ctx->lock);
+    struct urnic_context *ctx = ch->base.ctx;
+    struct urnic_cm_id *id = event_id(ctx, m);
     bool request = m->event == IPC_CM_CONNECT_REQUEST;
-    if (obj == NULL || obj->kind != CLIENT_ID ||
-        (!request && ((struct urnic_cm_id *)obj)->handle != m->id)) {
+    if (id == NULL) {
         if (request) /* nobody listens any more */
             client_conn_handle(&ctx->conn, IPC_CM_ID_DESTROY, m->id);
         return -ENOENT;
@@ -398,7 +457,7 @@ static int translate(struct urnic_cm_channel *ch, const struct ipc_cm_event *m,
     *ev = (struct urnic_cm_event){
         .event = m->event,
         .status = m->status,
-        .id = (struct urnic_cm_id *)obj,
+        .id = id,
         .responder_resources = m->param.responder_resources,
         .initiator_depth = m->param.initiator_depth,
         .qp_num = m->param.qpn,
@@ -409,43 +468,29 @@ static int translate(struct urnic_cm_channel *ch, const struct ipc_cm_event *m,
     client_ah_attr(&ev->ah, &m->av);
     if (!request)
         return 0;
-    ev->listen = ev->id;
-    ev->id = id_new(ctx, ch);
+    ev->listen = id;
+    ev->id = id_new(ch, id->ps, id->user);
     if (ev->id == NULL) {
         client_conn_handle(&ctx->conn, IPC_CM_ID_DESTROY, m->id);
         return -ENOMEM;
     }
     ev->id->handle = m->id;
-    ev->id->ps = ev->listen->ps;
-    ev->id->user = ev->listen->user;
-    /* From now on the daemon names the new id by its own reference. */
-    struct ipc_cm_migrate req = {
-        .hdr.type = IPC_CM_MIGRATE, .id = m->id, .channel = ch->handle, .ref = ev->id->obj.ref};
-    return call(ctx, &req, sizeof(req));
+    fresh_add(ev->id);
+    return 0;
 }
 
 int client_cm_next(struct urnic_cm_channel *ch, struct urnic_cm_event *ev, int flags)
 {
     struct ipc_cm_event m;
-    for (;;) {
-        ssize_t n = recv(ch->fd, &m, sizeof(m), flags);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0 && errno == EAGAIN)
-            return -EAGAIN;
-        if (n <= 0) {
-            client_gone(ch->ctx);
-            return -ENODEV;
-        }
-        if (n != (ssize_t)sizeof(m))
-            continue;
-        int err = translate(ch, &m, ev);
-        if (err == -ENOENT)
-            continue;
+    int err;
+    do {
+        err = client_channel_next(&ch->base, &m, sizeof(m), flags);
         if (err == 0)
-            attend(ev);
-        return err;
-    }
+            err = translate(ch, &m, ev);
+    } while (err == -ENOENT);
+    if (err == 0 && ev->id->qp != NULL)
+        follow(ev->id->qp, ev->event);
+    return err;
 }
 
 int urnic_get_cm_event(struct urnic_cm_channel *ch, struct urnic_cm_event *ev)

@@ -8,18 +8,18 @@
 #include "client.h"
 
 struct urnic_cm_channel {
-    struct urnic_context *ctx;
-    uint32_t handle;
-    int fd;
+    struct client_channel base;
 };
 
 struct urnic_cm_id {
     struct client_obj obj;
     struct urnic_context *ctx;
     struct urnic_cm_channel *channel;
-    uint32_t handle;
+    uint32_t handle; /* 0 = the daemon doesn't know of it yet */
     uint32_t ps;
-    struct urnic_qp *qp; /* whom the library moves, or NULL */
+    bool fresh; /* from CONNECT_REQUEST: the daemon names it by its listener's reference */
+    struct urnic_cm_id *next_fresh; /* of the context's; ctx->lock */
+    struct urnic_qp *qp;            /* whom the library moves, or NULL */
     struct ipc_sockaddr src;
     void *user;
 };
@@ -27,7 +27,7 @@ struct urnic_cm_id {
 /* urnic_get_cm_event with flags for recv. */
 int client_cm_next(struct urnic_cm_channel *channel, struct urnic_cm_event *event, int flags);
 
-/* Later events of this id arrive on another channel. */
-int client_cm_migrate(struct urnic_cm_id *id, struct urnic_cm_channel *channel);
+/* Events of this id arrive on another channel once it is accepted. */
+void client_cm_move(struct urnic_cm_id *id, struct urnic_cm_channel *channel);
 
 #endif

@@ -36,7 +36,7 @@ static int connect_socket(const char *path)
 static int say_hello(struct client_conn *c)
 {
     struct ipc_hello ours, theirs = {0};
-    ipc_hello_fill(&ours, IPC_FEAT_CM | IPC_FEAT_SRQ | IPC_FEAT_UD);
+    ipc_hello_fill(&ours, IPC_FEAT_CM | IPC_FEAT_SRQ | IPC_FEAT_UD | IPC_FEAT_DRIVE);
     int err = ipc_send(c->sock, &ours, sizeof(ours), NULL, 0, 0);
     if (err < 0)
         return err;

@@ -48,7 +48,7 @@ static int remaining(int64_t deadline)
 
 static int wait_event(struct urnic_cm_channel *ch, int64_t deadline, struct urnic_cm_event *ev)
 {
-    struct pollfd p = {.fd = ch->fd, .events = POLLIN};
+    struct pollfd p = {.fd = ch->base.fd, .events = POLLIN};
     for (;;) {
         int err = client_cm_next(ch, ev, MSG_DONTWAIT);
         if (err != -EAGAIN)
@@ -97,12 +97,8 @@ static int parse_ip(const char *ip, uint16_t port, struct sockaddr_storage *out)
 int urnic_close_conn(struct urnic_conn *conn)
 {
     int err = 0;
-    if (conn->id != NULL) {
-        urnic_disconnect(conn->id);
-        err = urnic_destroy_id(conn->id);
-    }
-    if (conn->qp != NULL && err == 0)
-        err = urnic_destroy_qp(conn->qp);
+    if (conn->id != NULL)
+        err = urnic_destroy_ep(conn->id); /* which disconnects */
     if (conn->channel != NULL && err == 0)
         err = urnic_destroy_cm_channel(conn->channel);
     if (err == 0)
@@ -115,9 +111,7 @@ static int make_qp(struct urnic_conn *conn, const struct urnic_conn_attr *attr,
                    int (*prepare)(void *arg, struct urnic_qp *qp), void *arg)
 {
     struct urnic_qp_init_attr init = attr->qp;
-    int err = urnic_create_qp(attr->pd, &init, &conn->qp);
-    if (err == 0)
-        err = urnic_id_set_qp(conn->id, conn->qp);
+    int err = urnic_create_id_qp(conn->id, attr->pd, &init, &conn->qp);
     if (err == 0 && prepare != NULL)
         err = prepare(arg, conn->qp);
     return err;
@@ -136,11 +130,7 @@ static int connect_steps(struct urnic_conn *conn, const struct sockaddr *dst,
     struct urnic_cm_event ev;
     int64_t deadline = deadline_of(attr->timeout_ms);
     int step_ms = deadline < 0 ? DEFAULT_TIMEOUT_MS : remaining(deadline);
-    int err = urnic_resolve_addr(conn->id, NULL, dst, step_ms);
-    if (err == 0)
-        err = expect(conn->channel, deadline, URNIC_CM_ADDR_RESOLVED, &ev);
-    if (err == 0)
-        err = urnic_resolve_route(conn->id, step_ms);
+    int err = urnic_resolve(conn->id, NULL, dst, step_ms);
     if (err == 0)
         err = expect(conn->channel, deadline, URNIC_CM_ROUTE_RESOLVED, &ev);
     if (err == 0)
@@ -238,7 +228,7 @@ uint16_t urnic_listener_port(const struct urnic_listener *l)
 
 int urnic_listener_fd(const struct urnic_listener *l)
 {
-    return l->channel->fd;
+    return l->channel->base.fd;
 }
 
 static int accept_steps(struct urnic_conn *conn, int64_t deadline,
@@ -278,10 +268,10 @@ int urnic_accept_conn(struct urnic_listener *l, struct urnic_conn_attr *attr,
     conn->id = ev.id;
     keep_private_data(conn, &ev);
     err = urnic_create_cm_channel(l->ctx, &conn->channel);
-    if (err == 0)
-        err = client_cm_migrate(conn->id, conn->channel);
-    if (err == 0)
+    if (err == 0) {
+        client_cm_move(conn->id, conn->channel);
         err = accept_steps(conn, deadline, attr, prepare, arg);
+    }
     if (err < 0) {
         urnic_close_conn(conn);
         return err;

@@ -14,38 +14,21 @@
 
 int urnic_create_channel(struct urnic_context *ctx, struct urnic_channel **out)
 {
-    struct ipc_hdr req = {.type = IPC_CHANNEL_CREATE};
-    struct ipc_handle reply;
-    int fd;
-    unsigned nfds = 1;
-    struct urnic_channel *ch = malloc(sizeof(*ch));
-    if (ch == NULL)
-        return -ENOMEM;
-    int err = client_conn_call(&ctx->conn, &req, sizeof(req), &reply, sizeof(reply), &fd, &nfds);
-    if (err < 0 || nfds != 1) {
-        free(ch);
-        return err < 0 ? err : -EPROTO;
-    }
-    *ch = (struct urnic_channel){.ctx = ctx, .handle = reply.handle, .fd = fd};
-    client_count(ctx, 1);
-    *out = ch;
-    return 0;
+    struct client_channel *ch;
+    int err = client_channel_create(ctx, IPC_CHANNEL_CREATE, &ch);
+    if (err == 0)
+        *out = (struct urnic_channel *)ch;
+    return err;
 }
 
 int urnic_destroy_channel(struct urnic_channel *ch)
 {
-    int err = client_destroy(ch->ctx, IPC_CHANNEL_DESTROY, ch->handle);
-    if (err < 0)
-        return err;
-    client_count(ch->ctx, -1);
-    close(ch->fd);
-    free(ch);
-    return 0;
+    return client_channel_destroy(&ch->base, IPC_CHANNEL_DESTROY);
 }
 
 int urnic_channel_fd(const struct urnic_channel *ch)
 {
-    return ch->fd;
+    return ch->base.fd;
 }
 
 int urnic_create_cq(struct urnic_context *ctx, int cqe, void *cq_context,
@@ -74,7 +57,7 @@ int urnic_create_cq(struct urnic_context *ctx, int cqe, void *cq_context,
     struct ipc_cq_create req = {
         .hdr.type = IPC_CQ_CREATE,
         .cqe = (uint32_t)cqe,
-        .channel = channel != NULL ? channel->handle : 0,
+        .channel = channel != NULL ? channel->base.handle : 0,
         .ref = cq->obj.ref,
     };
     err = client_conn_call(&ctx->conn, &req, sizeof(req), &reply, sizeof(reply), fds, &nfds);
@@ -219,19 +202,11 @@ int urnic_req_notify_cq(struct urnic_cq *cq, bool solicited_only)
 int urnic_get_cq_event(struct urnic_channel *ch, struct urnic_cq **cq, void **cq_context)
 {
     struct ipc_comp_event ev;
-    struct urnic_context *ctx = ch->ctx;
+    struct urnic_context *ctx = ch->base.ctx;
     for (;;) {
-        ssize_t n = recv(ch->fd, &ev, sizeof(ev), 0);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return errno == ECONNRESET ? -ENODEV : -errno;
-        if (n == 0) {
-            client_gone(ctx);
-            return -ENODEV;
-        }
-        if (n != (ssize_t)sizeof(ev))
-            continue;
+        int err = client_channel_next(&ch->base, &ev, sizeof(ev), 0);
+        if (err < 0)
+            return err;
         pthread_mutex_lock(&ctx->lock);
         struct client_obj *obj = client_ref_get(&ctx->refs, ev.ref);
         if (obj != NULL && obj->kind == CLIENT_CQ) {

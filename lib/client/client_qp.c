@@ -52,7 +52,8 @@ static int qp_map(struct urnic_qp *qp, const struct ipc_qp *r, int *fds, unsigne
     return qp->wr_id != NULL ? 0 : -ENOMEM;
 }
 
-int urnic_create_qp(struct urnic_pd *pd, struct urnic_qp_init_attr *attr, struct urnic_qp **out)
+int client_qp_create(struct urnic_pd *pd, struct urnic_qp_init_attr *attr, uint32_t cm_id,
+                     struct urnic_qp **out)
 {
     struct urnic_context *ctx = pd->ctx;
     struct ipc_qp reply;
@@ -92,6 +93,7 @@ int urnic_create_qp(struct urnic_pd *pd, struct urnic_qp_init_attr *attr, struct
         .max_inline = attr->cap.max_inline_data,
         .sq_sig_all = attr->sq_sig_all != 0,
         .ref = qp->obj.ref,
+        .cm_id = cm_id,
     };
     if (attr->cc != NULL)
         strncpy(req.cc, attr->cc, sizeof(req.cc) - 1);
@@ -120,6 +122,11 @@ int urnic_create_qp(struct urnic_pd *pd, struct urnic_qp_init_attr *attr, struct
     return 0;
 }
 
+int urnic_create_qp(struct urnic_pd *pd, struct urnic_qp_init_attr *attr, struct urnic_qp **out)
+{
+    return client_qp_create(pd, attr, 0, out);
+}
+
 /* Both rings and all counts back to the beginning, as the daemon has done on its side. */
 static void qp_reset(struct urnic_qp *qp)
 {
@@ -138,7 +145,7 @@ static void qp_reset(struct urnic_qp *qp)
     }
 }
 
-int client_qp_modify(struct urnic_qp *qp, const struct ipc_qp_attr *attr, unsigned mask)
+static int qp_modify(struct urnic_qp *qp, const struct ipc_qp_attr *attr, unsigned mask)
 {
     struct ipc_qp_modify req = {
         .hdr.type = IPC_QP_MODIFY, .qp = qp->handle, .mask = mask, .attr = *attr};
@@ -203,7 +210,7 @@ int urnic_modify_qp(struct urnic_qp *qp, const struct urnic_qp_attr *a, unsigned
         .en_sqd_async_notify = a->en_sqd_async_notify,
     };
     client_av(&attr.av, &a->ah_attr);
-    return client_qp_modify(qp, &attr, mask);
+    return qp_modify(qp, &attr, mask);
 }
 
 int urnic_query_qp(struct urnic_qp *qp, struct urnic_qp_attr *a)
@@ -243,10 +250,12 @@ int urnic_query_qp(struct urnic_qp *qp, struct urnic_qp_attr *a)
     return 0;
 }
 
-int urnic_destroy_qp(struct urnic_qp *qp)
+int client_qp_destroy(struct urnic_qp *qp, uint32_t cm_id)
 {
-    int err = client_destroy(qp->ctx, IPC_QP_DESTROY, qp->handle);
-    if (err < 0)
+    struct ipc_qp_destroy req = {.hdr.type = IPC_QP_DESTROY, .qp = qp->handle, .cm_id = cm_id};
+    struct ipc_hdr reply;
+    int err = client_call(qp->ctx, &req, sizeof(req), &reply, sizeof(reply));
+    if (err < 0 && !client_dead(qp->ctx))
         return err;
     client_cq_purge(qp->send_cq, qp);
     if (qp->recv_cq != qp->send_cq)
@@ -256,6 +265,11 @@ int urnic_destroy_qp(struct urnic_qp *qp)
     free(qp->wr_id);
     free(qp);
     return 0;
+}
+
+int urnic_destroy_qp(struct urnic_qp *qp)
+{
+    return client_qp_destroy(qp, 0);
 }
 
 uint32_t urnic_qp_num(const struct urnic_qp *qp)

@@ -400,6 +400,14 @@ static void rx_rej(struct cm *cm, struct cm_conn *c, const struct cm_msg *msg,
 {
     (void)src;
     switch (c->state) {
+    case CMS_REQ_RCVD: /* the peer has given up before we answered */
+    case CMS_MRA_REQ_SENT:
+        if (!c->req_delivered) {
+            c->released = true; /* the consumer has never heard of it */
+            cm_conn_close(cm, c);
+            break;
+        }
+        /* fall through */
     case CMS_REQ_SENT:
     case CMS_MRA_REQ_RCVD:
     case CMS_REP_RCVD:

@@ -32,7 +32,7 @@
 
 #define IPC_MAGIC 0x43494e52u /* "RNIC" */
 #define IPC_MAJOR 1u
-#define IPC_MINOR 0u
+#define IPC_MINOR 1u
 
 #define IPC_MSG_MAX       16384u /* octets of the longest message */
 #define IPC_FD_MAX        4u     /* descriptors with one message */
@@ -74,17 +74,17 @@ enum ipc_type {
     IPC_QP_CREATE,           /* ipc_qp_create -> ipc_qp */
     IPC_QP_MODIFY,           /* ipc_qp_modify -> ipc_hdr */
     IPC_QP_QUERY,            /* ipc_handle -> ipc_qp_queried */
-    IPC_QP_DESTROY,          /* ipc_handle -> ipc_hdr; nothing is written for it any more (QP-14) */
-    IPC_AV_RESOLVE,          /* ipc_av_resolve -> ipc_av_resolve with dmac; -EHOSTUNREACH */
-    IPC_MCAST_ATTACH,        /* ipc_mcast -> ipc_hdr */
-    IPC_MCAST_DETACH,        /* ipc_mcast -> ipc_hdr */
+    IPC_QP_DESTROY,   /* ipc_qp_destroy -> ipc_hdr; nothing is written for it any more (QP-14) */
+    IPC_AV_RESOLVE,   /* ipc_av_resolve -> ipc_av_resolve with dmac; -EHOSTUNREACH */
+    IPC_MCAST_ATTACH, /* ipc_mcast -> ipc_hdr */
+    IPC_MCAST_DETACH, /* ipc_mcast -> ipc_hdr */
     /* connection manager */
     IPC_CM_CHANNEL_CREATE = 80, /* ipc_hdr -> ipc_handle, fd 0: where ipc_cm_event arrive */
     IPC_CM_CHANNEL_DESTROY,     /* ipc_handle -> ipc_hdr; -EBUSY: ids use it */
     IPC_CM_ID_CREATE,           /* ipc_cm_id_create -> ipc_handle */
     IPC_CM_ID_DESTROY,          /* ipc_handle -> ipc_cm_destroyed */
     IPC_CM_BIND,                /* ipc_cm_addr (src) -> ipc_cm_addr: filled in, port chosen if 0 */
-    IPC_CM_RESOLVE_ADDR,        /* ipc_cm_addr -> ipc_hdr; event ADDR_RESOLVED or ADDR_ERROR */
+    IPC_CM_RESOLVE_ADDR,        /* ipc_cm_addr -> ipc_cm_addr; event ADDR_RESOLVED or ADDR_ERROR */
     IPC_CM_RESOLVE_ROUTE,       /* ipc_cm_timeout -> ipc_hdr; event ROUTE_RESOLVED or ROUTE_ERROR */
     IPC_CM_LISTEN,              /* ipc_cm_listen -> ipc_hdr */
     IPC_CM_CONNECT,             /* ipc_cm_conn -> ipc_hdr; event CONNECT_RESPONSE, REJECTED ... */
@@ -97,6 +97,7 @@ enum ipc_type {
     IPC_CM_JOIN,       /* ipc_cm_addr (dst = group) -> ipc_hdr; event MULTICAST_JOIN */
     IPC_CM_LEAVE,      /* ipc_cm_addr (dst = group) -> ipc_hdr */
     IPC_CM_MIGRATE,    /* ipc_cm_migrate -> ipc_cm_destroyed */
+    IPC_CM_QP,         /* ipc_cm_qp -> ipc_hdr: from now on the daemon moves this queue pair */
     /* looking in, steering: for tools; needs no context */
     IPC_STATS = 112,   /* ipc_by_device -> ipc_stats */
     IPC_QP_LIST,       /* ipc_qp_filter -> ipc_qp_list */
@@ -139,6 +140,7 @@ enum ipc_size { /* what ipc_hello.sizes holds */
 #define IPC_FEAT_MW     (1ull << 2)
 #define IPC_FEAT_REMOTE (1ull << 3) /* IPC_MR_REMOTE */
 #define IPC_FEAT_UD     (1ull << 4)
+#define IPC_FEAT_DRIVE  (1ull << 5) /* IPC_CM_QP, and the fields that came with it (minor 1) */
 
 /* The first message, both ways. Frozen for all time: this struct never changes. */
 struct ipc_hello {
@@ -389,6 +391,9 @@ struct ipc_qp_create {
     uint32_t sq_sig_all;
     uint32_t ref; /* the client's: comes back in CQEs and async events */
     char cc[16];  /* congestion control by name, "" = the device's default */
+    /* minor 1 */
+    uint32_t cm_id; /* not 0: IPC_CM_QP as well, the queue pair is in INIT then */
+    uint32_t zero;
 };
 
 struct ipc_qp {
@@ -398,6 +403,12 @@ struct ipc_qp {
     uint32_t max_send_wr, max_recv_wr, max_send_sge, max_recv_sge, max_inline; /* granted */
     uint32_t zero;
     struct ipc_where sq, rq;
+};
+
+struct ipc_qp_destroy {
+    struct ipc_hdr hdr;
+    uint32_t qp;
+    uint32_t cm_id; /* minor 1; not 0: this id is destroyed as well, if the queue pair could be */
 };
 
 /* An address vector. sgid_index chooses the local address: a client can't lie about it. */
@@ -472,8 +483,12 @@ struct ipc_async {
 /* ---- connection manager
  * -------------------------------------------------------------------------- */
 
-/* The daemon speaks the CM protocol; the client moves its queue pair itself, with attributes that
- * IPC_CM_QP_ATTR tells:
+/* The daemon speaks the CM protocol. A queue pair that was given to it (IPC_CM_QP) it moves as
+ * well: active:  RESOLVE_ADDR (making the id), QP_CREATE (for the id), CONNECT, event ESTABLISHED.
+ *   passive: BIND, LISTEN, event CONNECT_REQUEST (it names a new id): QP_CREATE (for the id),
+ *            ACCEPT, event ESTABLISHED.
+ *   Both:    DISCONNECT or the peer's DREQ: QP to ERR, event DISCONNECTED; QP_DESTROY (and its id).
+ * Otherwise the client moves it, with attributes that IPC_CM_QP_ATTR tells:
  *   active:  ID_CREATE, RESOLVE_ADDR, RESOLVE_ROUTE, QP to INIT, CONNECT,
  *            event CONNECT_RESPONSE: QP_ATTR(RTR), QP_MODIFY, QP_ATTR(RTS), QP_MODIFY, ESTABLISH
  *            (which sends the RTU).
@@ -527,10 +542,16 @@ struct ipc_cm_destroyed {
 
 struct ipc_cm_addr {
     struct ipc_hdr hdr;
-    uint32_t id;
+    uint32_t id; /* RESOLVE_ADDR: 0 = make one first, by the fields of minor 1; told in the reply */
     uint32_t timeout_ms;
     struct ipc_sockaddr src, dst;
+    /* minor 1 */
+    uint32_t channel, ps; /* as in ipc_cm_id_create */
+    uint64_t ref;
+    uint32_t flags; /* IPC_CM_F_* */
+    uint32_t zero;
 };
+#define IPC_CM_F_ROUTE 1u /* RESOLVE_ADDR: and the route; its event stands for both */
 
 struct ipc_cm_timeout {
     struct ipc_hdr hdr;
@@ -558,6 +579,15 @@ struct ipc_cm_conn { /* CONNECT, ACCEPT, REJECT */
     uint32_t reason; /* REJECT: 0 = consumer (28) */
     struct ipc_cm_param param;
     uint8_t private_data[IPC_PRIVATE_MAX];
+    /* minor 1 */
+    uint32_t channel; /* ACCEPT: not 0 = IPC_CM_MIGRATE first */
+    uint64_t ref;
+};
+
+struct ipc_cm_qp {
+    struct ipc_hdr hdr;
+    uint32_t id;
+    uint32_t qp; /* in RESET: goes to INIT, a datagram queue pair to RTS */
 };
 
 struct ipc_cm_qp_attr {
@@ -722,7 +752,7 @@ IPC_SIZE_CHECK(struct ipc_ctx_opened, 48);
 IPC_SIZE_CHECK(struct ipc_where, 32);
 IPC_SIZE_CHECK(struct ipc_mr_reg, 56);
 IPC_SIZE_CHECK(struct ipc_cq, 56);
-IPC_SIZE_CHECK(struct ipc_qp_create, 80);
+IPC_SIZE_CHECK(struct ipc_qp_create, 88);
 IPC_SIZE_CHECK(struct ipc_qp, 112);
 IPC_SIZE_CHECK(struct ipc_av, 40);
 IPC_SIZE_CHECK(struct ipc_qp_attr, 88);
@@ -731,6 +761,7 @@ IPC_SIZE_CHECK(struct ipc_comp_event, 8);
 IPC_SIZE_CHECK(struct ipc_async, 16);
 IPC_SIZE_CHECK(struct ipc_sockaddr, 24);
 IPC_SIZE_CHECK(struct ipc_cm_param, 20);
-IPC_SIZE_CHECK(struct ipc_cm_conn, 300);
+IPC_SIZE_CHECK(struct ipc_cm_addr, 96);
+IPC_SIZE_CHECK(struct ipc_cm_conn, 312);
 
 #endif

@@ -15,7 +15,6 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -56,9 +55,19 @@ static void rig_exec(const struct rig *r, const char *const *args)
     _exit(127);
 }
 
+static bool rig_listens(const struct rig *r)
+{
+    struct sockaddr_un sa = {.sun_family = AF_UNIX};
+    int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+    memcpy(sa.sun_path, r->socket, sizeof(r->socket));
+    bool yes = connect(sock, (const struct sockaddr *)&sa, sizeof(sa)) == 0;
+    close(sock);
+    return yes;
+}
+
 void rig_start(struct rig *r, const char *const *args)
 {
-    struct stat st;
     uint64_t until = rig_now_ms() + RIG_START;
 
     snprintf(r->dir, sizeof(r->dir), "/tmp/urnic-test-XXXXXX");
@@ -68,22 +77,12 @@ void rig_start(struct rig *r, const char *const *args)
     ck_assert_int_ge(r->pid, 0);
     if (r->pid == 0)
         rig_exec(r, args);
-    /* The socket is bound before threads run; hello is answered once it serves. */
-    while (stat(r->socket, &st) < 0) {
+    /* It listens before threads run; hello is answered once it serves. */
+    while (!rig_listens(r)) {
         ck_assert_msg(rig_alive(r), "the daemon ended at start");
         ck_assert_msg(rig_now_ms() < until, "the daemon doesn't start");
         rig_nap();
     }
-}
-
-void rig_start_pair(struct rig *r, const char *link)
-{
-    char a[256], b[256];
-
-    snprintf(a, sizeof(a), "name=urn0,port=mem:L%s,addr=10.0.0.1/24;fd00::1/64", link);
-    snprintf(b, sizeof(b), "name=urn1,port=mem:L,addr=10.0.0.2/24;fd00::2/64");
-    const char *args[] = {"--device", a, "--device", b, NULL};
-    rig_start(r, args);
 }
 
 bool rig_alive(const struct rig *r)
@@ -149,6 +148,33 @@ int rig_request(const struct rig *r, const void *msg, size_t len, int fd, void *
 }
 
 /* ---- ends ------------------------------------------------------------------------------------ */
+
+/* The first device is up before the second one is there: its link comes later. */
+static void rig_await_link(const struct rig *r, const char *device)
+{
+    uint64_t until = rig_now_ms() + RIG_START;
+    struct ipc_by_device m = {.hdr.type = IPC_PORT_QUERY};
+    struct ipc_port_attr port;
+
+    memcpy(m.device, device, strlen(device) + 1);
+    do {
+        ck_assert_msg(rig_now_ms() < until, "%s has no link", device);
+        sched_yield();
+        memset(&port, 0, sizeof(port));
+    } while (rig_request(r, &m, sizeof(m), -1, &port, sizeof(port)) != 0 || port.state != 4);
+}
+
+void rig_start_pair(struct rig *r, const char *link)
+{
+    char a[256], b[256];
+
+    snprintf(a, sizeof(a), "name=urn0,port=mem:L%s,addr=10.0.0.1/24;fd00::1/64", link);
+    snprintf(b, sizeof(b), "name=urn1,port=mem:L,addr=10.0.0.2/24;fd00::2/64");
+    const char *args[] = {"--device", a, "--device", b, NULL};
+    rig_start(r, args);
+    rig_await_link(r, "urn0");
+    rig_await_link(r, "urn1");
+}
 
 void end_open(struct end *e, const struct rig *r, const char *device, size_t size)
 {

@@ -189,6 +189,123 @@ START_TEST(connections)
 }
 END_TEST
 
+static enum urnic_qp_state state_of(struct urnic_qp *qp)
+{
+    struct urnic_qp_attr attr;
+
+    ck_assert_int_eq(urnic_query_qp(qp, &attr), 0);
+    return attr.qp_state;
+}
+
+static struct urnic_cm_id *await_cm(struct urnic_cm_channel *ch, enum urnic_cm_event_type want)
+{
+    struct urnic_cm_event ev;
+
+    ck_assert_int_eq(urnic_get_cm_event(ch, &ev), 0);
+    ck_assert_msg(ev.event == want, "%s: %d, not %s", urnic_cm_event_str(ev.event), ev.status,
+                  urnic_cm_event_str(want));
+    return ev.id;
+}
+
+/* CM-25: with events, each side's queue pair goes with the connection: INIT when it is given to the
+ * id, RTS when ESTABLISHED is told, ERR when DISCONNECTED is; given in both possible ways. */
+START_TEST(queue_pairs_go_with_connections)
+{
+    struct sockaddr_in sin = {.sin_family = AF_INET, .sin_port = htons(4792)};
+    struct urnic_qp_init_attr init = {
+        .cap = {.max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1},
+        .qp_type = URNIC_QPT_RC,
+    };
+    struct urnic_cm_channel *ca, *cb;
+    struct urnic_cm_id *listener, *active, *passive;
+    struct urnic_qp *qa, *qb;
+
+    rig_start_pair(&rig, "");
+    end_open(&a, &rig, "urn0", SIZE);
+    end_open(&b, &rig, "urn1", SIZE);
+    ck_assert_int_eq(urnic_create_cm_channel(a.ctx, &ca), 0);
+    ck_assert_int_eq(urnic_create_cm_channel(b.ctx, &cb), 0);
+    ck_assert_int_eq(urnic_create_id(cb, URNIC_PS_TCP, NULL, &listener), 0);
+    ck_assert_int_eq(urnic_bind_addr(listener, (struct sockaddr *)&sin), 0);
+    ck_assert_int_eq(urnic_listen(listener, 0), 0);
+
+    inet_pton(AF_INET, "10.0.0.2", &sin.sin_addr);
+    ck_assert_int_eq(urnic_create_id(ca, URNIC_PS_TCP, NULL, &active), 0);
+    init.send_cq = init.recv_cq = a.cq;
+    ck_assert_int_eq(urnic_create_qp(a.pd, &init, &qa), 0);
+    ck_assert_int_eq(urnic_id_set_qp(active, qa), 0);
+    ck_assert_int_eq(urnic_id_set_qp(active, qa), -EINVAL);
+    ck_assert_int_eq(urnic_resolve_addr(active, NULL, (struct sockaddr *)&sin, 5000), 0);
+    ck_assert_ptr_eq(await_cm(ca, URNIC_CM_ADDR_RESOLVED), active);
+    ck_assert_int_eq(urnic_resolve_route(active, 5000), 0);
+    await_cm(ca, URNIC_CM_ROUTE_RESOLVED);
+    ck_assert_int_eq(urnic_connect(active, NULL), 0);
+
+    passive = await_cm(cb, URNIC_CM_CONNECT_REQUEST);
+    init.send_cq = init.recv_cq = b.cq;
+    ck_assert_int_eq(urnic_create_id_qp(passive, b.pd, &init, &qb), 0);
+    ck_assert_int_eq(state_of(qa), URNIC_QPS_INIT);
+    ck_assert_int_eq(state_of(qb), URNIC_QPS_INIT);
+    ck_assert_int_eq(urnic_accept(passive, NULL), 0);
+    ck_assert_int_eq(state_of(qb), URNIC_QPS_RTS);
+    ck_assert_ptr_eq(await_cm(ca, URNIC_CM_ESTABLISHED), active);
+    ck_assert_int_eq(state_of(qa), URNIC_QPS_RTS);
+    ck_assert_ptr_eq(await_cm(cb, URNIC_CM_ESTABLISHED), passive);
+
+    ck_assert_int_eq(urnic_disconnect(active), 0);
+    ck_assert_int_eq(state_of(qa), URNIC_QPS_ERR);
+    ck_assert_ptr_eq(await_cm(cb, URNIC_CM_DISCONNECTED), passive);
+    ck_assert_int_eq(state_of(qb), URNIC_QPS_ERR);
+    ck_assert_ptr_eq(await_cm(ca, URNIC_CM_DISCONNECTED), active);
+    ck_assert_int_eq(urnic_destroy_cm_channel(ca), -EBUSY);
+    ck_assert_int_eq(urnic_destroy_ep(active), 0);
+    ck_assert_int_eq(urnic_destroy_ep(passive), 0);
+    ck_assert_int_eq(urnic_destroy_id(listener), 0);
+    ck_assert_int_eq(urnic_destroy_cm_channel(ca), 0);
+    ck_assert_int_eq(urnic_destroy_cm_channel(cb), 0);
+    pair_down();
+}
+END_TEST
+
+/* CM-25: a request that was hung up on before it was accepted: the event names the id that its
+ * CONNECT_REQUEST has named. */
+START_TEST(gone_before_accepted)
+{
+    struct sockaddr_in sin = {.sin_family = AF_INET, .sin_port = htons(4793)};
+    struct urnic_qp_init_attr init = {
+        .cap = {.max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1},
+        .qp_type = URNIC_QPT_RC,
+    };
+    struct urnic_cm_channel *ca, *cb;
+    struct urnic_cm_id *listener, *active, *passive;
+    struct urnic_qp *qa;
+
+    rig_start_pair(&rig, "");
+    end_open(&a, &rig, "urn0", SIZE);
+    end_open(&b, &rig, "urn1", SIZE);
+    ck_assert_int_eq(urnic_create_cm_channel(a.ctx, &ca), 0);
+    ck_assert_int_eq(urnic_create_cm_channel(b.ctx, &cb), 0);
+    ck_assert_int_eq(urnic_create_id(cb, URNIC_PS_TCP, NULL, &listener), 0);
+    ck_assert_int_eq(urnic_bind_addr(listener, (struct sockaddr *)&sin), 0);
+    ck_assert_int_eq(urnic_listen(listener, 0), 0);
+    inet_pton(AF_INET, "10.0.0.2", &sin.sin_addr);
+    ck_assert_int_eq(urnic_create_id(ca, URNIC_PS_TCP, NULL, &active), 0);
+    ck_assert_int_eq(urnic_resolve(active, NULL, (struct sockaddr *)&sin, 5000), 0);
+    await_cm(ca, URNIC_CM_ROUTE_RESOLVED);
+    init.send_cq = init.recv_cq = a.cq;
+    ck_assert_int_eq(urnic_create_id_qp(active, a.pd, &init, &qa), 0);
+    ck_assert_int_eq(urnic_connect(active, NULL), 0);
+    passive = await_cm(cb, URNIC_CM_CONNECT_REQUEST);
+    ck_assert_int_eq(urnic_destroy_ep(active), 0);
+    ck_assert_ptr_eq(await_cm(cb, URNIC_CM_REJECTED), passive);
+    ck_assert_int_eq(urnic_destroy_id(passive), 0);
+    ck_assert_int_eq(urnic_destroy_id(listener), 0);
+    ck_assert_int_eq(urnic_destroy_cm_channel(ca), 0);
+    ck_assert_int_eq(urnic_destroy_cm_channel(cb), 0);
+    pair_down();
+}
+END_TEST
+
 /* ---- what changes while it runs -------------------------------------------------------------- */
 
 static void set_link(const char *device, bool up)
@@ -265,6 +382,8 @@ static Suite *suite(void)
     tcase_add_test(t, atomics_against_a_cpu);
     tcase_add_test(t, lossy_link);
     tcase_add_test(t, connections);
+    tcase_add_test(t, queue_pairs_go_with_connections);
+    tcase_add_test(t, gone_before_accepted);
     tcase_add_test(t, link_down);
     tcase_add_test(t, address_change);
     suite_add_tcase(s, t);

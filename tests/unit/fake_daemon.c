@@ -2,8 +2,6 @@
  *
  * See fake_daemon.h.
  */
-#include "fake_daemon.h"
-
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -15,56 +13,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "ipc.h"
-
-#define CONNS     4
-#define OBJS      64
-#define DOORBELLS 256u
-
-enum kind { NONE, PD, SLAB, MR, CHANNEL, CQ, SRQ, QP, CM_CHANNEL, CM_ID };
-
-struct obj {
-    enum kind kind;
-    struct conn *conn;
-    uint32_t ref;
-    /* CQ */
-    struct ipc_cq_view cq;
-    int fd; /* channels: our end */
-    struct obj *channel;
-    /* QP, SRQ */
-    struct ipc_ring sq, rq;
-    struct obj *send_cq, *recv_cq, *srq;
-    uint32_t qpn, dest, state, type;
-    bool sig_all;
-    /* CM */
-    uint16_t port;
-    struct obj *peer;
-    uint32_t cm_qpn;
-};
-
-struct conn {
-    int sock, kick, async;
-    struct obj obj[OBJS]; /* by handle; 0 unused */
-    uint8_t *slab;        /* doorbells, then queues from the bottom up */
-    size_t slab_size, slab_used;
-    bool slab_known;
-    uint32_t head;
-    struct ipc_doorbell *db;
-    struct ipc_worker *worker;
-    int slab_fd;
-    struct obj *bell[DOORBELLS];
-    uint32_t bells;
-};
-
-struct fake {
-    struct fake_knobs knobs;
-    pthread_t thread;
-    _Atomic bool stop;
-    int listener;
-    char dir[64], path[96];
-    struct conn conn[CONNS];
-    struct obj *newest_qp;
-};
+#include "fake_priv.h"
 
 static int make_memfd(size_t size, uint8_t **at)
 {
@@ -78,7 +27,7 @@ static int make_memfd(size_t size, uint8_t **at)
     return fd;
 }
 
-static struct obj *obj_new(struct conn *c, enum kind kind, uint32_t *handle)
+struct obj *obj_new(struct conn *c, enum kind kind, uint32_t *handle)
 {
     for (uint32_t i = 1; i < OBJS; i++) {
         if (c->obj[i].kind == NONE) {
@@ -90,7 +39,7 @@ static struct obj *obj_new(struct conn *c, enum kind kind, uint32_t *handle)
     abort();
 }
 
-static struct obj *obj_get(struct conn *c, uint32_t handle, enum kind kind)
+struct obj *obj_get(struct conn *c, uint32_t handle, enum kind kind)
 {
     return handle < OBJS && c->obj[handle].kind == kind ? &c->obj[handle] : NULL;
 }
@@ -262,46 +211,6 @@ static bool serve_queues(struct fake *f, struct conn *c)
 /* ---- requests
  * ------------------------------------------------------------------------------------ */
 
-union msg {
-    struct ipc_hdr hdr;
-    struct ipc_hello hello;
-    struct ipc_handle handle;
-    struct ipc_device_attr device_attr;
-    struct ipc_port_attr port_attr;
-    struct ipc_ctx_opened ctx_opened;
-    struct ipc_slab_alloc slab_alloc;
-    struct ipc_slab slab;
-    struct ipc_mr_reg mr_reg;
-    struct ipc_mr mr;
-    struct ipc_cq_create cq_create;
-    struct ipc_cq cq;
-    struct ipc_srq_create srq_create;
-    struct ipc_srq srq;
-    struct ipc_srq_attr srq_attr;
-    struct ipc_qp_create qp_create;
-    struct ipc_qp qp;
-    struct ipc_qp_modify qp_modify;
-    struct ipc_qp_queried qp_queried;
-    struct ipc_av_resolve av;
-    struct ipc_cm_id_create cm_id_create;
-    struct ipc_cm_destroyed cm_destroyed;
-    struct ipc_cm_addr cm_addr;
-    struct ipc_cm_timeout cm_timeout;
-    struct ipc_cm_listen cm_listen;
-    struct ipc_cm_conn cm_conn;
-    struct ipc_cm_qp_attr cm_qp_attr;
-    struct ipc_cm_route cm_route;
-    struct ipc_cm_migrate cm_migrate;
-    uint8_t raw[2048];
-};
-
-struct answer {
-    union msg m;
-    size_t len;
-    int fds[IPC_FD_MAX]; /* closed after sending */
-    unsigned nfds;
-};
-
 static int ours(int pair[2], int type)
 {
     if (socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, pair) < 0)
@@ -384,10 +293,10 @@ static int qp_create(struct fake *f, struct conn *c, const struct ipc_qp_create 
         a->fds[a->nfds++] = dup(c->slab_fd);
     a->len = sizeof(*out);
     f->newest_qp = o;
-    return 0;
+    return r->cm_id != 0 ? cm_take(c, r->cm_id, out->qp) : 0;
 }
 
-static int qp_modify(struct conn *c, const struct ipc_qp_modify *r)
+int qp_modify(struct conn *c, const struct ipc_qp_modify *r)
 {
     struct obj *o = obj_get(c, r->qp, QP);
     if (o == NULL)
@@ -407,120 +316,6 @@ static int qp_modify(struct conn *c, const struct ipc_qp_modify *r)
         }
     }
     return 0;
-}
-
-/* ---- connection manager: everything within this process
- * -------------------------------------------- */
-
-static void cm_send(struct obj *id, struct ipc_cm_event *ev, enum ipc_cm_event_type type)
-{
-    ev->event = type;
-    ev->ref = id->ref;
-    if (ev->id == 0)
-        ev->id = (uint32_t)(id - id->conn->obj);
-    send(id->channel->fd, ev, sizeof(*ev), MSG_NOSIGNAL);
-}
-
-static void cm_tell(struct obj *id, enum ipc_cm_event_type type, int status)
-{
-    struct ipc_cm_event ev = {.status = status};
-    if (id != NULL && id->kind == CM_ID)
-        cm_send(id, &ev, type);
-}
-
-static int cm_connect(struct fake *f, struct obj *id, const struct ipc_cm_conn *r)
-{
-    struct ipc_cm_event ev = {.param = r->param};
-    memcpy(ev.private_data, r->private_data, sizeof(ev.private_data));
-    id->cm_qpn = r->param.qpn;
-    for (int i = 0; i < CONNS; i++) {
-        for (int j = 1; j < OBJS; j++) {
-            struct obj *l = &f->conn[i].obj[j];
-            if (l->kind != CM_ID || l->state != 1 || l->port != id->port)
-                continue;
-            struct obj *child = obj_new(l->conn, CM_ID, &ev.id);
-            child->channel = l->channel;
-            child->ref = l->ref;
-            child->peer = id;
-            child->dest = r->param.qpn;
-            id->peer = child;
-            cm_send(l, &ev, IPC_CM_CONNECT_REQUEST);
-            return 0;
-        }
-    }
-    cm_tell(id, IPC_CM_REJECTED, 8);
-    return 0;
-}
-
-static int cm_request(struct fake *f, struct conn *c, const union msg *r, struct answer *a)
-{
-    struct obj *id = obj_get(c, r->handle.handle, CM_ID); /* every struct has it there */
-    if (id == NULL)
-        return -EINVAL;
-    switch (r->hdr.type) {
-    case IPC_CM_ID_DESTROY:
-        if (id->peer != NULL)
-            id->peer->peer = NULL;
-        id->kind = NONE;
-        a->len = sizeof(a->m.cm_destroyed);
-        return 0;
-    case IPC_CM_BIND:
-        id->port = r->cm_addr.src.port != 0 ? r->cm_addr.src.port : 4242;
-        a->m.cm_addr.src = r->cm_addr.src;
-        a->m.cm_addr.src.port = id->port;
-        a->len = sizeof(a->m.cm_addr);
-        return 0;
-    case IPC_CM_LISTEN:
-        id->state = 1;
-        return 0;
-    case IPC_CM_RESOLVE_ADDR:
-        id->port = r->cm_addr.dst.port;
-        cm_tell(id, IPC_CM_ADDR_RESOLVED, 0);
-        return 0;
-    case IPC_CM_RESOLVE_ROUTE:
-        cm_tell(id, IPC_CM_ROUTE_RESOLVED, 0);
-        return 0;
-    case IPC_CM_CONNECT:
-        return cm_connect(f, id, &r->cm_conn);
-    case IPC_CM_ACCEPT: {
-        struct ipc_cm_event ev = {.param = r->cm_conn.param};
-        memcpy(ev.private_data, r->cm_conn.private_data, sizeof(ev.private_data));
-        if (id->peer == NULL)
-            return -ENOTCONN;
-        id->peer->dest = r->cm_conn.param.qpn;
-        cm_send(id->peer, &ev, IPC_CM_CONNECT_RESPONSE);
-        return 0;
-    }
-    case IPC_CM_REJECT:
-        cm_tell(id->peer, IPC_CM_REJECTED, 28);
-        return 0;
-    case IPC_CM_ESTABLISH:
-        cm_tell(id->peer, IPC_CM_ESTABLISHED, 0);
-        return 0;
-    case IPC_CM_DISCONNECT:
-        if (id->peer == NULL)
-            return -ENOTCONN;
-        cm_tell(id->peer, IPC_CM_DISCONNECTED, 0);
-        cm_tell(id, IPC_CM_DISCONNECTED, 0);
-        return 0;
-    case IPC_CM_QP_ATTR:
-        a->m.qp_modify.mask = 1u | 1u << 20;
-        a->m.qp_modify.attr.state = r->cm_qp_attr.state;
-        a->m.qp_modify.attr.dest_qpn = id->dest;
-        a->len = sizeof(a->m.qp_modify);
-        return 0;
-    case IPC_CM_QUERY:
-        a->m.cm_route.dst.port = id->port;
-        a->len = sizeof(a->m.cm_route);
-        return 0;
-    case IPC_CM_MIGRATE:
-        id->channel = obj_get(c, r->cm_migrate.channel, CM_CHANNEL);
-        id->ref = (uint32_t)r->cm_migrate.ref;
-        a->len = sizeof(a->m.cm_destroyed);
-        return id->channel != NULL ? 0 : -EINVAL;
-    default:
-        return -ENOTSUP;
-    }
 }
 
 static int destroy(struct conn *c, const union msg *r)
@@ -549,7 +344,7 @@ static int request(struct fake *f, struct conn *c, const union msg *r, struct an
     (void)fds;
     switch (r->hdr.type) {
     case IPC_HELLO:
-        ipc_hello_fill(&a->m.hello, IPC_FEAT_CM);
+        ipc_hello_fill(&a->m.hello, IPC_FEAT_CM | IPC_FEAT_DRIVE);
         a->len = sizeof(a->m.hello);
         return ipc_hello_check(&r->hello);
     case IPC_DEVICE_LIST:
@@ -635,21 +430,20 @@ static int request(struct fake *f, struct conn *c, const union msg *r, struct an
         a->m.av.av.dmac[5] = 7;
         a->len = sizeof(a->m.av);
         return 0;
-    case IPC_CM_ID_CREATE:
-        o = obj_new(c, CM_ID, &a->m.handle.handle);
-        o->ref = (uint32_t)r->cm_id_create.ref;
-        o->channel = obj_get(c, r->cm_id_create.channel, CM_CHANNEL);
-        a->len = sizeof(a->m.handle);
-        return 0;
     case IPC_PD_FREE:
     case IPC_SLAB_FREE:
     case IPC_MR_DEREG:
     case IPC_CHANNEL_DESTROY:
     case IPC_CQ_DESTROY:
     case IPC_SRQ_DESTROY:
-    case IPC_QP_DESTROY:
     case IPC_CM_CHANNEL_DESTROY:
         return destroy(c, r);
+    case IPC_QP_DESTROY: {
+        int status = destroy(c, r);
+        if (status == 0 && r->qp_destroy.cm_id != 0)
+            cm_destroy(c, r->qp_destroy.cm_id);
+        return status;
+    }
     default:
         return r->hdr.type >= IPC_CM_CHANNEL_CREATE ? cm_request(f, c, r, a) : -ENOTSUP;
     }

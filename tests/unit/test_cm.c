@@ -291,6 +291,27 @@ START_TEST(cm_18_nobody_says_rtu)
 }
 END_TEST
 
+START_TEST(cm_28_given_up_before_the_answer)
+{
+    /* CM-28: a REJ for a request that waits for its consumer ends it at once, and frees its place
+     * among the half-open ones; the consumer is told if it has heard of the request. */
+    listen_on_b();
+    for (unsigned i = 0; i < 100; i++) { /* more than one peer may have half open */
+        a.nev = b.nev = 0;
+        struct cm_conn *ca = start();
+        struct cm_conn *cb = last(&b)->conn;
+        ck_assert_int_eq(last(&b)->type, CM_EV_REQ);
+        cm_release(a.cm, ca, now);
+        pump();
+        ck_assert_int_eq(last(&b)->type, CM_EV_REJECTED);
+        ck_assert_ptr_eq(last(&b)->conn, cb);
+        ck_assert_uint_eq(last(&b)->reason, CM_REJ_TIMEOUT);
+        cm_release(b.cm, cb, now);
+        ck_assert_uint_eq(cm_live(b.cm), 0);
+    }
+}
+END_TEST
+
 START_TEST(cm_19_mra_buys_time)
 {
     /* CM-19: an MRA adds its service timeout to the wait. */
@@ -806,6 +827,7 @@ int main(void)
     tcase_add_loop_test(t, cm_18_losses_are_repaired, 0, sizeof losses / sizeof losses[0]);
     tcase_add_test(t, cm_18_nobody_answers);
     tcase_add_test(t, cm_18_nobody_says_rtu);
+    tcase_add_test(t, cm_28_given_up_before_the_answer);
     tcase_add_test(t, cm_19_mra_buys_time);
     tcase_add_test(t, cm_20_repeated_req_makes_no_second_connection);
     tcase_add_test(t, cm_23_first_request_counts_as_rtu);

@@ -10,12 +10,12 @@
  *     both:   post and poll on urnic_conn.qp; urnic_close_conn
  *
  * With events: create an id, give it a queue pair, start an operation, get the event. The library
- * moves the queue pair through its states as the connection comes and goes.
+ * and the daemon move the queue pair through its states as the connection comes and goes.
  */
 #ifndef URNIC_CM_H
 #define URNIC_CM_H
 
-#include "urnic/types.h"
+#include "urnic/verbs.h"
 
 struct sockaddr;
 
@@ -79,8 +79,8 @@ URNIC_API int urnic_destroy_cm_channel(struct urnic_cm_channel *channel); /* -EB
 /* Readable when an event waits, or when the daemon has gone. */
 URNIC_API int urnic_cm_channel_fd(const struct urnic_cm_channel *channel);
 /* Wait for an event (-EAGAIN when the descriptor is non-blocking). -ENODEV: the daemon has gone.
- * With a queue pair given to the id, CONNECT_RESPONSE never shows: the library answers it and
- * returns ESTABLISHED; DISCONNECTED has moved the queue pair to ERR. */
+ * With a queue pair given to the id, CONNECT_RESPONSE never shows: ESTABLISHED does, and by then
+ * the queue pair is in RTS; DISCONNECTED has moved it to ERR. */
 URNIC_API int urnic_get_cm_event(struct urnic_cm_channel *channel, struct urnic_cm_event *event);
 URNIC_API const char *urnic_cm_event_str(enum urnic_cm_event_type event);
 
@@ -88,10 +88,17 @@ URNIC_API int urnic_create_id(struct urnic_cm_channel *channel, enum urnic_port_
                               void *id_context, struct urnic_cm_id **id);
 /* Ends the connection if there is one; the queue pair stays the application's. */
 URNIC_API int urnic_destroy_id(struct urnic_cm_id *id);
+/* The same, and destroys its queue pair if it has one, at the cost of one. Completions that weren't
+ * polled are dropped. -EBUSY: attached to multicast groups. */
+URNIC_API int urnic_destroy_ep(struct urnic_cm_id *id);
 URNIC_API void *urnic_id_context(const struct urnic_cm_id *id);
 URNIC_API void urnic_id_set_context(struct urnic_cm_id *id, void *id_context);
-/* Let the library move this queue pair (in RESET now: it goes to INIT). */
+/* Let this queue pair go with the connection (in RESET now: it goes to INIT; one for datagrams to
+ * RTS). */
 URNIC_API int urnic_id_set_qp(struct urnic_cm_id *id, struct urnic_qp *qp);
+/* The same with a new one, at the cost of urnic_create_qp alone. */
+URNIC_API int urnic_create_id_qp(struct urnic_cm_id *id, struct urnic_pd *pd,
+                                 struct urnic_qp_init_attr *attr, struct urnic_qp **qp);
 URNIC_API struct urnic_qp *urnic_id_qp(const struct urnic_cm_id *id);
 
 /* Port 0: the daemon chooses; urnic_id_addr tells. -EADDRINUSE, -EADDRNOTAVAIL. */
@@ -104,6 +111,9 @@ URNIC_API int urnic_listen(struct urnic_cm_id *id, int backlog);
 URNIC_API int urnic_resolve_addr(struct urnic_cm_id *id, const struct sockaddr *src,
                                  const struct sockaddr *dst, int timeout_ms);
 URNIC_API int urnic_resolve_route(struct urnic_cm_id *id, int timeout_ms);
+/* Both in one: event ROUTE_RESOLVED, or ADDR_ERROR. */
+URNIC_API int urnic_resolve(struct urnic_cm_id *id, const struct sockaddr *src,
+                            const struct sockaddr *dst, int timeout_ms);
 /* Event ESTABLISHED, REJECTED, UNREACHABLE or CONNECT_ERROR. param may be NULL. */
 URNIC_API int urnic_connect(struct urnic_cm_id *id, const struct urnic_conn_param *param);
 URNIC_API int urnic_accept(struct urnic_cm_id *id, const struct urnic_conn_param *param);

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What requests and the connection manager do to a client's queue pair: find, move, destroy it.
+ */
+#include "client_qp.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client.h"
+#include "cmgr.h"
+#include "device.h"
+#include "neigh.h"
+
+int av_from_ipc(const struct device *d, const struct ipc_av *in, struct engine_av *out)
+{
+    const struct gid_entry *gid = gid_at(&d->gids, in->sgid_index);
+
+    memset(out, 0, sizeof(*out));
+    if (!gid)
+        return -EINVAL;
+    out->sgid = gid->addr;
+    memcpy(out->dgid.b, in->dgid, 16);
+    memcpy(out->dmac, in->dmac, 6);
+    out->tclass = in->tclass;
+    out->hop_limit = in->hop_limit;
+    out->sl = in->sl;
+    out->flow_label = in->flow_label & 0xFFFFFu;
+    return 0;
+}
+
+void av_to_ipc(const struct device *d, const struct engine_av *in, struct ipc_av *out)
+{
+    int index = gid_find(&d->gids, &in->sgid);
+
+    memcpy(out->dgid, in->dgid.b, 16);
+    memcpy(out->dmac, in->dmac, 6);
+    out->tclass = in->tclass;
+    out->hop_limit = in->hop_limit;
+    out->sl = in->sl;
+    out->flow_label = in->flow_label;
+    out->sgid_index = index < 0 ? 0 : (uint16_t)index;
+}
+
+struct client_qp *client_qp_by_number(struct client *c, uint32_t qpn)
+{
+    struct qp *qp = c->open ? engine_qp_find(c->ctx.device->engine, qpn) : NULL;
+    struct engine_qp_params caps;
+    struct engine_qp_attr attr;
+
+    if (!qp || engine_qp_query(qp, &attr, &caps) < 0 || !caps.arg)
+        return NULL;
+    struct client_qp *mine = caps.arg;
+    return mine->ctx == &c->ctx ? mine : NULL;
+}
+
+static void attr_from_ipc(const struct ipc_qp_attr *in, struct engine_qp_attr *out)
+{
+    *out = (struct engine_qp_attr){
+        .state = (enum qp_state)in->state,
+        .cur_state = (enum qp_state)in->cur_state,
+        .qkey = in->qkey,
+        .rq_psn = in->rq_psn,
+        .sq_psn = in->sq_psn,
+        .dest_qpn = in->dest_qpn,
+        .access_flags = in->access_flags,
+        .pkey_index = in->pkey_index,
+        .port = in->port,
+        .path_mtu = in->path_mtu,
+        .timeout = in->timeout,
+        .retry_cnt = in->retry_cnt,
+        .rnr_retry = in->rnr_retry,
+        .min_rnr_timer = in->min_rnr_timer,
+        .max_rd_atomic = in->max_rd_atomic,
+        .max_dest_rd_atomic = in->max_dest_rd_atomic,
+        .en_sqd_async_notify = in->en_sqd_async_notify != 0,
+        .e2e_credits = in->e2e_credits != 0,
+    };
+}
+
+int client_qp_modify(struct client *c, struct client_qp *qp, const struct ipc_qp_modify *m,
+                     const struct engine_av *av, uint64_t now)
+{
+    struct device *d = c->ctx.device;
+    struct engine_qp_attr attr;
+
+    attr_from_ipc(&m->attr, &attr);
+    if (m->mask & QPA_AV)
+        attr.av = *av;
+    int rc = engine_qp_modify(d->engine, qp->qp, &attr, m->mask, now);
+    if (rc < 0)
+        return rc;
+    if (m->mask & QPA_AV)
+        neigh_watch(d->neigh, qp, &av->dgid, now);
+    if ((m->mask & QPA_STATE) && attr.state == QPS_RESET) {
+        queue_reset(&qp->sq);
+        queue_reset(&qp->rq);
+        neigh_unwatch(d->neigh, qp);
+    }
+    /* Receives may be posted before the state allows it: look again. */
+    if (qp->sq.ring.entries > 0 && !qp->sq.starved)
+        context_activate(&c->ctx, &qp->sq);
+    if (qp->rq.ring.entries > 0 && !qp->rq.starved)
+        context_activate(&c->ctx, &qp->rq);
+    return 0;
+}
+
+void client_qp_fail(struct client *c, struct client_qp *qp, uint64_t now)
+{
+    const struct engine_qp_attr err = {.state = QPS_ERR};
+
+    engine_qp_modify(c->ctx.device->engine, qp->qp, &err, QPA_STATE, now);
+}
+
+void client_qp_destroy(struct client *c, struct client_qp *qp, uint64_t now)
+{
+    struct device *d = c->ctx.device;
+
+    /* What it owes to its peer goes out before it disappears (QP-11). */
+    client_qp_fail(c, qp, now);
+    if (engine_qp_owes(qp->qp))
+        device_tx(d, now);
+    neigh_unwatch(d->neigh, qp);
+    engine_qp_destroy(d->engine, qp->qp);
+    context_queue_del(&c->ctx, &qp->sq);
+    if (qp->rq.ring.entries > 0)
+        context_queue_del(&c->ctx, &qp->rq);
+    qslab_free(&qp->sq.place);
+    qslab_free(&qp->rq.place);
+    if (qp->cm_id)
+        qp->cm_id->qpn = 0;
+    if (qp->srq)
+        qp->srq->users--;
+    free(qp);
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What completion channels and connection channels have in common: a handle at the daemon, and a
+ * socket on which messages of a fixed size arrive.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#include "client.h"
+
+int client_channel_create(struct urnic_context *ctx, enum ipc_type type,
+                          struct client_channel **out)
+{
+    struct ipc_hdr req = {.type = (uint16_t)type};
+    struct ipc_handle reply;
+    unsigned nfds = 1;
+    struct client_channel *ch = calloc(1, sizeof(*ch));
+    if (ch == NULL)
+        return -ENOMEM;
+    int err =
+        client_conn_call(&ctx->conn, &req, sizeof(req), &reply, sizeof(reply), &ch->fd, &nfds);
+    if (err < 0 || nfds != 1) {
+        free(ch);
+        return err < 0 ? err : -EPROTO;
+    }
+    ch->ctx = ctx;
+    ch->handle = reply.handle;
+    client_count(ctx, 1);
+    *out = ch;
+    return 0;
+}
+
+int client_channel_destroy(struct client_channel *ch, enum ipc_type type)
+{
+    int err = client_destroy(ch->ctx, type, ch->handle);
+    if (err < 0)
+        return err;
+    client_count(ch->ctx, -1);
+    close(ch->fd);
+    free(ch);
+    return 0;
+}
+
+int client_channel_next(const struct client_channel *ch, void *msg, size_t size, int flags)
+{
+    for (;;) {
+        ssize_t n = recv(ch->fd, msg, size, flags);
+        if (n == (ssize_t)size)
+            return 0;
+        if (n < 0 && errno == EAGAIN)
+            return -EAGAIN;
+        if (n > 0 || (n < 0 && errno == EINTR))
+            continue;
+        client_gone(ch->ctx);
+        return -ENODEV;
+    }
+}
