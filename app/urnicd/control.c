@@ -26,8 +26,7 @@
 
 #define CONTROL_EVENTS   64
 #define CONTROL_PATIENCE 8u
-#define CONTROL_PIDFD    1   /* added to a client's address: the event is about its process */
-#define CONTROL_BATCH    16u /* requests of one client before the others get their turn */
+#define CONTROL_PIDFD    1 /* added to a client's address: the event is about its process */
 
 struct device *control_device(struct urnicd *d, const char *name)
 {
@@ -186,30 +185,32 @@ static void control_turn_away(struct client *c, const struct request *r, int sta
     c->gone = true;
 }
 
+/* One request, then the others get their turn: the next one of this client is an event again, and
+ * nobody asks twice whether there is one. */
 static void control_serve(struct urnicd *d, struct client *c)
 {
     static struct request r;
 
-    for (unsigned i = 0; i < CONTROL_BATCH && !c->gone; i++) {
-        r.daemon = d;
-        r.client = c;
-        r.nfd = IPC_FD_MAX;
-        ssize_t n = ipc_recv(c->fd, r.in, IPC_MSG_MAX, r.fd, &r.nfd, MSG_DONTWAIT);
-        if (n == -EAGAIN || n == -EINTR)
-            return;
-        if (n < (ssize_t)sizeof(struct ipc_hdr)) {
-            c->gone = true; /* end of file, an error, or not even a header */
-            for (unsigned k = 0; n > 0 && k < r.nfd; k++)
-                close(r.fd[k]);
-            return;
-        }
-        r.in_len = (size_t)n;
-        int rc = control_greet(c, &r);
-        if (rc < 0)
-            control_turn_away(c, &r, rc);
-        else
-            request_serve(&r);
+    if (c->gone)
+        return;
+    r.daemon = d;
+    r.client = c;
+    r.nfd = IPC_FD_MAX;
+    ssize_t n = ipc_recv(c->fd, r.in, IPC_MSG_MAX, r.fd, &r.nfd, MSG_DONTWAIT);
+    if (n == -EAGAIN || n == -EINTR)
+        return;
+    if (n < (ssize_t)sizeof(struct ipc_hdr)) {
+        c->gone = true; /* end of file, an error, or not even a header */
+        for (unsigned k = 0; n > 0 && k < r.nfd; k++)
+            close(r.fd[k]);
+        return;
     }
+    r.in_len = (size_t)n;
+    int rc = control_greet(c, &r);
+    if (rc < 0)
+        control_turn_away(c, &r, rc);
+    else
+        request_serve(&r);
 }
 
 /* A child of the process may still hold the socket. */

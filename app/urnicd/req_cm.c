@@ -21,29 +21,19 @@ static struct cm_id *cm_get(struct request *r, uint32_t handle)
 static int req_cm_channel_create(struct request *r)
 {
     struct ipc_handle *out = request_out(r, struct ipc_handle);
-    struct client *c = r->client;
-    struct cm_channel *ch;
-    int theirs;
+    struct cm_channel *ch = calloc(1, sizeof(*ch));
+    int rc = ch ? request_channel(r, HANDLE_CM_CHANNEL, &ch->fd) : -ENOMEM;
 
-    if (c->handles.count[HANDLE_CM_CHANNEL] >= QUOTA_CHANNELS)
-        return -EDQUOT;
-    ch = calloc(1, sizeof(*ch));
-    if (!ch)
-        return -ENOMEM;
-    int rc = socket_pair(SOCK_SEQPACKET, &ch->fd, &theirs);
     if (rc < 0) {
         free(ch);
         return rc;
     }
     ch->last = &ch->first;
-    request_reply_fd(r, theirs, true);
-    rc = handle_add(&c->handles, HANDLE_CM_CHANNEL, ch, &out->handle);
-    if (rc < 0) {
-        cmgr_channel_free(ch);
-        return rc;
-    }
     cmgr_channel_add(r->device->cm, ch);
-    return 0;
+    rc = handle_add(&r->client->handles, HANDLE_CM_CHANNEL, ch, &out->handle);
+    if (rc < 0)
+        cmgr_channel_free(ch);
+    return rc;
 }
 
 static int req_cm_channel_destroy(struct request *r)

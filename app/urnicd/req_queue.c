@@ -59,22 +59,14 @@ void queue_where(struct request *r, const struct queue *q, struct ipc_where *whe
 static int req_channel_create(struct request *r)
 {
     struct ipc_handle *out = request_out(r, struct ipc_handle);
-    struct client *c = r->client;
-    struct channel *ch;
-    int theirs;
+    struct channel *ch = calloc(1, sizeof(*ch));
+    int rc = ch ? request_channel(r, HANDLE_CHANNEL, &ch->fd) : -ENOMEM;
 
-    if (c->handles.count[HANDLE_CHANNEL] >= QUOTA_CHANNELS)
-        return -EDQUOT;
-    ch = calloc(1, sizeof(*ch));
-    if (!ch)
-        return -ENOMEM;
-    int rc = socket_pair(SOCK_SEQPACKET, &ch->fd, &theirs);
     if (rc < 0) {
         free(ch);
         return rc;
     }
-    request_reply_fd(r, theirs, true);
-    rc = handle_add(&c->handles, HANDLE_CHANNEL, ch, &out->handle);
+    rc = handle_add(&r->client->handles, HANDLE_CHANNEL, ch, &out->handle);
     if (rc < 0)
         client_channel_destroy(ch);
     return rc;

@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "limits.h"
 #include "log.h"
 
 void *request_reply(struct request *r, size_t len)
@@ -24,6 +25,18 @@ void request_reply_fd(struct request *r, int fd, bool close_after)
     r->out_fd[r->nout] = fd;
     r->out_close[r->nout] = close_after;
     r->nout++;
+}
+
+int request_channel(struct request *r, enum handle_kind kind, int *ours)
+{
+    int theirs;
+
+    if (r->client->handles.count[kind] >= QUOTA_CHANNELS)
+        return -EDQUOT;
+    int rc = socket_pair(SOCK_SEQPACKET, ours, &theirs);
+    if (rc == 0)
+        request_reply_fd(r, theirs, true);
+    return rc;
 }
 
 void request_answer(int sock, const struct ipc_hdr *request, int status, void *msg, size_t len)

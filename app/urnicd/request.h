@@ -78,6 +78,10 @@ void *request_reply(struct request *r, size_t len);
 /* Send a descriptor with the answer. */
 void request_reply_fd(struct request *r, int fd, bool close_after);
 
+/* A channel of this kind for the client: our end in *ours, its own goes with the answer. -EDQUOT it
+ * has QUOTA_CHANNELS already. */
+int request_channel(struct request *r, enum handle_kind kind, int *ours);
+
 /* A pair of sockets of which one end is ours and never blocks, whatever a client does. */
 int socket_pair(int type, int *ours, int *theirs);
 
