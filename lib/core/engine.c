@@ -255,6 +255,8 @@ static void rx_to_qp(struct rx *rx, struct qp *qp)
         cnp_on_mark(rx, qp);
     if (cnp)
         limiter_on_cnp(e, qp, rx->now);
+    else if (__builtin_expect(p->selective, 0) && !sr_rx(rx, qp))
+        return;
     else if (rx->op->service == WIRE_UD)
         ud_rx(rx, qp);
     else if (rx->op->flags & WIRE_F_RESPONSE)
@@ -269,7 +271,8 @@ static void rx_frame(struct rx *rx)
     struct engine_frame *f = rx->f;
     f->disposition = ENGINE_TAKEN;
     f->drop = ENGINE_C_none;
-    unsigned flags = f->flags | (e->p.loopback ? WIRE_P_LOOPBACK : 0);
+    unsigned flags = f->flags | (e->p.loopback ? WIRE_P_LOOPBACK : 0) |
+                     (e->nsr ? WIRE_P_SELECTIVE : 0);
     enum wire_verdict v = wire_parse(f->data, f->len, flags, &rx->pkt);
     f->verdict = (uint16_t)v;
     if (v == WIRE_NOT_ROCE) {

@@ -209,7 +209,10 @@ void engine_expire(struct engine *e, uint64_t now);
     X(rp_cnp_handled, "CC-08")                                                                     \
     X(rp_cnp_ignored, "CC-08")                                                                     \
     X(roce_slow_restart, "CC-20")                                                                  \
-    X(roce_slow_restart_cnps, "CC-29")
+    X(roce_slow_restart_cnps, "CC-29")                                                             \
+    X(tx_sack, "LR-02")                                                                            \
+    X(rx_sack, "LR-03")                                                                            \
+    X(rx_placed_early, "LR-06")
 
 enum engine_counter {
 #define X(name, rule) ENGINE_C_##name,
@@ -339,6 +342,7 @@ struct engine_params {
     uint64_t ack_delay_ns; /* upper bound for a coalesced ACK; 0 = default 16 us (ACK-04) */
     bool loopback;         /* accept loopback addresses (WIRE-29) */
     struct cc_conf cc;     /* congestion control of queue pairs without their own; zero = none */
+    uint8_t recovery;      /* enum engine_recovery of queue pairs that don't choose; 0 = GBN */
     uint16_t pkeys[4];     /* P_Key table, 0 = empty; all zero = {0xFFFF} (KEY-01) */
 };
 
@@ -423,6 +427,16 @@ struct engine_av {
 #define QPA_DEST_QPN           (1u << 20)
 #define QPA_RATE_LIMIT         (1u << 25)
 
+/* Loss recovery (LR-01). A queue pair with selective repeat is go-back-N all the same until its
+ * peer has said that it does it too. */
+enum engine_recovery {
+    RECOVER_DEFAULT, /* the device's */
+    RECOVER_GBN,     /* go-back-N, the standard */
+    RECOVER_SR,      /* selective repeat, with a peer of our own kind */
+    RECOVER_GBN_OOO, /* go-back-N; the receiver keeps what comes early of WRITEs (LR-09) */
+};
+extern const char *const engine_recovery_names[]; /* "default", "gbn", "sr", "gbn-ooo", NULL */
+
 struct engine_qp_attr {
     enum qp_state state, cur_state;
     struct engine_av av;
@@ -435,6 +449,7 @@ struct engine_qp_attr {
     uint8_t max_rd_atomic, max_dest_rd_atomic;
     bool en_sqd_async_notify, sq_draining;
     bool e2e_credits; /* ours: honour end-to-end credits (ACK-13), with QPA_STATE to RTR */
+    uint8_t recovery; /* ours: enum engine_recovery, with QPA_STATE to RTR */
 };
 
 /* Errors: -EINVAL, -ENOMEM, -ENOSPC (max_qp). GSI: at most one, number 1. */
@@ -542,6 +557,8 @@ struct engine_qp_info {
     uint32_t sq_used, rq_used, inflight_packets, rd_atomic_out;
     uint64_t tx_packets, rx_packets, tx_bytes, rx_bytes, retransmits, timeouts, naks, rnr_naks;
     const struct cc_conf *cc;    /* in force; valid until it is changed */
+    uint8_t recovery;            /* enum engine_recovery */
+    bool recovery_agreed;        /* the peer does selective repeat, too */
     uint64_t cc_rate, cc_target; /* bit/s; CC_UNLIMITED = not limited */
     uint32_t cc_alpha;           /* CC_RATIO_BITS fraction bits */
     char error[256]; /* why the QP is in ERR: rule, packet, PSN expected; "" = it isn't */

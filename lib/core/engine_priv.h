@@ -13,6 +13,7 @@
 #include "qpn.h"
 #include "record.h"
 #include "recorder.h"
+#include "sr.h"
 #include "timer.h"
 #include "wire.h"
 
@@ -62,6 +63,7 @@ struct engine {
     uint32_t naddrs, last_addr;
     struct cq *cqs;
     struct cnp_state *cnp;
+    uint32_t nsr; /* queue pairs that may do selective repeat */
     struct limiter_conf *cc_confs, *cc_conf; /* all in use; the device's */
     uint32_t ncqs, nsrqs;
     struct ud_group *groups;
@@ -75,6 +77,7 @@ struct rx {
     struct wire_pkt pkt;
     const struct wire_opcode_info *op;
     const uint8_t *payload; /* in the frame, pkt.payload_len octets */
+    bool early;             /* replayed by sr.c: its payload is in memory already */
     uint32_t frame;         /* index in this engine_rx call */
     uint64_t now;
     struct engine_copy *copies; /* the caller's array */
@@ -111,6 +114,12 @@ static inline void engine_mem_drop(struct engine *e, const struct mem_ref *ref)
 static inline uint16_t engine_pkey(const struct engine *e, unsigned index)
 {
     return index < ENGINE_PKEYS ? e->p.pkeys[index] : 0;
+}
+
+/* How long the ACK timer runs (TMR-01, LR-04). */
+static inline uint64_t engine_ack_timeout(const struct qp *qp)
+{
+    return qp->sr ? sr_timeout(qp) : qp->t_ack;
 }
 
 /* Fill a slot from the queue pair's template and `v`; returns the payload offset. qpn, psn,

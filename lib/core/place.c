@@ -48,8 +48,10 @@ int place_recv(struct rx *rx, struct qp *qp, const struct rwqe *w, uint64_t off,
                const struct place_span *spans, unsigned n, struct record **last)
 {
     uint32_t pd = resp_recv_pd(qp), total = 0;
-    struct cursor c = {spans, n, 0};
     *last = NULL;
+    if (rx->early)
+        return 0;
+    struct cursor c = {spans, n, 0};
     for (unsigned i = 0; i < n; i++)
         total += spans[i].len;
     for (unsigned i = 0; total > 0 && i < w->nsge; i++) {
@@ -82,7 +84,7 @@ int place_write(struct rx *rx, struct qp *qp, const struct mem_ref *ref, uint64_
     const struct place_span span = {rx->payload, rx->pkt.payload_len};
     struct cursor c = {&span, 1, 0};
     *last = NULL;
-    if (span.len == 0)
+    if (span.len == 0 || rx->early)
         return 0;
     if (mem_recheck(rx->e->mem, ref)) /* RSP-17 */
         return -EACCES;

@@ -12,6 +12,7 @@
 #include "engine_priv.h"
 #include "ud.h"
 
+const char *const engine_recovery_names[] = {"default", "gbn", "sr", "gbn-ooo", NULL};
 const char *const qp_state_names[] = {"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"};
 
 #define MAX_WR 32768u
@@ -283,6 +284,7 @@ static void to_reset(struct engine *e, struct qp *qp)
     qp->ect = 0;
     qp->cnp_at = 0;
     limiter_free(qp);
+    sr_free(e, qp);
     free(qp->error);
     qp->error = NULL;
     enter(e, qp, QPS_RESET);
@@ -291,7 +293,10 @@ static void to_reset(struct engine *e, struct qp *qp)
 static int to_rtr(struct engine *e, struct qp *qp, const struct engine_qp_attr *a)
 {
     qp->credits = qp->type == QP_RC && a->e2e_credits;
+    qp->attr.recovery = a->recovery <= RECOVER_GBN_OOO ? a->recovery : RECOVER_GBN;
     int err = resp_start(e, qp, psn(qp->attr.rq_psn));
+    if (!err)
+        err = sr_start(e, qp);
     if (!err)
         err = limiter_begin(e, qp, e->now);
     if (err)
@@ -359,6 +364,7 @@ int engine_qp_query(const struct qp *qp, struct engine_qp_attr *out, struct engi
     out->state = out->cur_state = qp->state;
     out->sq_draining = qp->state == QPS_SQD && !req_drained(qp);
     out->e2e_credits = qp->credits;
+    out->recovery = qp->sr ? qp->sr->mode : RECOVER_GBN;
     if (caps) {
         *caps = (struct engine_qp_params){
             .arg = qp->arg,
@@ -537,6 +543,7 @@ void qp_free(struct engine *e, struct qp *qp)
     resp_free(e, qp);
     limiter_free(qp);
     limiter_conf_drop(e, qp);
+    sr_free(e, qp);
     qp->send_cq->users--;
     qp->recv_cq->users--;
     mem_pd_drop(e->mem, qp->pd);

@@ -56,6 +56,7 @@ struct qp {
     void *arg;
     uint64_t t_ack;     /* TMR-01: ns, 0 = no timer */
     struct timer timer; /* one for all deadlines of the queue pair */
+    struct sr *sr;       /* NULL = plain go-back-N */
     struct limiter *lim; /* NULL = nothing limits it */
     struct limiter_conf *cc_conf;
     uint64_t cnp_at; /* CC-04: when it last made a CNP */

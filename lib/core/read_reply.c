@@ -412,7 +412,8 @@ static bool emit_reply(struct engine *e, struct qp *qp, struct rd_res *res,
 bool resp_tx_ready(const struct qp *qp)
 {
     const struct resp *r = &qp->resp;
-    return r->ack_owed || r->nak_owed || (r->rd && (r->rd->tx != r->rd->ready || r->rd->replays));
+    return r->ack_owed || r->nak_owed || (qp->sr && sr_tx_ready(qp)) ||
+           (r->rd && (r->rd->tx != r->rd->ready || r->rd->replays));
 }
 
 unsigned resp_tx(struct engine *e, struct qp *qp, struct engine_slot *slots, unsigned n,
@@ -434,6 +435,8 @@ unsigned resp_tx(struct engine *e, struct qp *qp, struct engine_slot *slots, uns
             used++;
         } else if (r->nak_owed)
             emit_nak(e, qp, &slots[used++]);
+        else if (qp->sr && sr_tx_ready(qp))
+            sr_emit(e, qp, &slots[used++]);
         else if (r->ack_owed)
             emit_ack(e, qp, &slots[used++]);
         else

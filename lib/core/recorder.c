@@ -86,6 +86,8 @@ void engine_qp_info(const struct engine *e, const struct qp *qp, struct engine_q
         .timeouts = qp->stats.timeouts,
         .naks = qp->stats.naks,
         .rnr_naks = qp->stats.rnr_naks,
+        .recovery = qp->sr ? qp->sr->mode : RECOVER_GBN,
+        .recovery_agreed = qp->sr && qp->sr->agreed,
         .cc = &qp->cc_conf->conf,
         .cc_rate = CC_UNLIMITED,
         .cc_target = CC_UNLIMITED,

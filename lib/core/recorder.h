@@ -28,7 +28,9 @@
     X(TIMEOUT, "time-out")                                                                         \
     X(GO_BACK, "send again from")                                                                  \
     X(COPY_FAIL, "copy failed")                                                                    \
-    X(CNP, "CNP, rate now Mb/s")                                                                                  \
+    X(TX_SACK, "send selective NAK")                                                               \
+    X(AGREED, "peer does selective repeat")                                                        \
+    X(CNP, "CNP, rate now Mb/s")                                                                   \
     X(ERROR, "error")
 
 enum note {

@@ -324,6 +324,8 @@ static enum begin begin(struct engine *e, struct qp *qp)
         w->ssn = r->ssn;
         if (!info->takes_recv)
             r->lsn = psn(r->lsn + 1).v; /* ACK-15: advances the MSN without a receive */
+        else if (qp->sr)
+            w->compare_add = qp->sr->sends++; /* LR-06 */
     }
     if (rd) {
         if (r->rd_first == r->started)
@@ -474,6 +476,8 @@ static bool describe(struct engine *e, struct qp *qp, struct swqe *w, struct wir
                             : qp->type == QP_UC ? WIRE_UC
                                                 : WIRE_UD,
                             op);
+    if (qp->sr && qp->sr->agreed)
+        sr_describe(qp, v, (uint32_t)w->compare_add, r->pkt);
     return true;
 }
 
@@ -496,6 +500,8 @@ static void advance(struct qp *qp, const struct swqe *w)
         r->cur++;
         r->pkt = 0;
     }
+    if (again && qp->sr)
+        sr_skip(qp);
     if (psn(r->nxt.v - r->una.v).v > psn(r->max.v - r->una.v).v) {
         if (wr_infos[w->opcode].kind != WR_MESSAGE)
             r->rd_psns += n;
@@ -586,6 +592,8 @@ unsigned req_tx(struct engine *e, struct qp *qp, struct engine_slot *slots, unsi
     if (qp->state != QPS_RTS && qp->state != QPS_SQD)
         return 0;
     bool goes_on = n && more(e, qp);
+    if (goes_on && qp->sr)
+        sr_hello(e, qp, now);
     while (k < n) {
         if (goes_on) {
             if (qp->lim && !limiter_check(e, qp, now))
@@ -632,7 +640,7 @@ bool req_sent(struct engine *e, struct qp *qp, const struct engine_slot *slot, u
     }
     if (slot->kind != SLOT_REQ) {
         if (qp->t_ack && r->ack_at == TIMER_NEVER) { /* TMR-02, TMR-09 */
-            r->ack_at = now + qp->t_ack;
+            r->ack_at = now + engine_ack_timeout(qp);
             qp_rearm(e, qp);
         }
         if (!r->rtt_at && slot->kind == SLOT_REQ_OBLIGE) {

@@ -128,6 +128,8 @@ void comp_fail(struct engine *e, struct qp *qp, enum engine_status status, const
 void comp_flush(struct engine *e, struct qp *qp); /* QP-12, send side */
 
 /* retransmit.c */
+/* The next packet sent is that of PSN p, which lies in [una, max]. */
+void rtx_place(struct qp *qp, psn_t p);
 /* Send again from PSN p, which lies in [una, max]. */
 void rtx_go_back(struct engine *e, struct qp *qp, psn_t p);
 /* A retry event at PSN p: charge, go back, or fail when exhausted. */

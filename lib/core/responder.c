@@ -123,6 +123,8 @@ static void refuse_rnr(struct rx *rx, struct qp *qp)
 static void out_of_sequence(struct rx *rx, struct qp *qp)
 {
     struct resp *r = &qp->resp;
+    if (qp->sr && sr_rx_early(rx, qp))
+        return;
     rx_drop(rx, ENGINE_C_out_of_sequence);
     recorder_note(rx->e, qp, NOTE_RX_OOS, psn(rx->pkt.psn), r->epsn.v);
     if (r->quiet)
@@ -287,7 +289,7 @@ static enum refusal send_or_write(struct rx *rx, struct qp *qp, uint32_t *npsn)
     bool needs_wqe =
         flags & WIRE_F_SEND ? (flags & WIRE_F_START) != 0 : (flags & WIRE_F_IMM) != 0; /* RSP-09 */
     if (needs_wqe && !r->wqe) {
-        r->wqe = resp_take(rx->e, qp);
+        r->wqe = qp->sr ? sr_take(rx->e, qp) : resp_take(rx->e, qp);
         if (!r->wqe)
             return REFUSE_RNR;
     }
@@ -346,7 +348,7 @@ static enum refusal atomic_request(struct rx *rx, struct qp *qp, uint32_t *npsn)
     return REFUSE_NONE;
 }
 
-static void expected(struct rx *rx, struct qp *qp)
+void resp_expected(struct rx *rx, struct qp *qp)
 {
     struct resp *r = &qp->resp;
     unsigned flags = rx->op->flags;
@@ -372,6 +374,8 @@ static void expected(struct rx *rx, struct qp *qp)
     if (!(flags & WIRE_F_MIDDLE))
         recorder_note(rx->e, qp, NOTE_RX_REQ, psn(rx->pkt.psn), rx->pkt.opcode);
     record_run(rx->e, qp, REC_RESP, rx->now);
+    if (qp->sr && !rx->early)
+        sr_drain(rx, qp);
 }
 
 void resp_comm_est(struct rx *rx, struct qp *qp)
@@ -406,7 +410,7 @@ void resp_rx(struct rx *rx, struct qp *qp)
     else if (d < 0)
         duplicate(rx, qp);
     else
-        expected(rx, qp);
+        resp_expected(rx, qp);
 }
 
 /* ---- commit
@@ -477,7 +481,11 @@ void resp_commit(struct engine *e, struct qp *qp, struct record *rec, uint64_t n
     }
     if (r->fatal >= FATAL_OWED)
         return; /* behind a failure: as if it had never come */
-    if (rec->status < 0) {
+    if (qp->sr && rec->status < 0 && psn_diff(rec->psn, r->done_epsn) > 0) {
+        sr_copy_failed(qp, rec->psn); /* its turn has not come */
+        return;
+    }
+    if (rec->status < 0 || (qp->sr && qp->sr->broken && psn_eq(rec->psn, qp->sr->broken_psn))) {
         copy_failed(e, qp, rec, now);
         return;
     }

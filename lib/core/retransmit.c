@@ -29,7 +29,7 @@ static uint32_t find_wqe(const struct qp *qp, psn_t p)
     return r->head + lo;
 }
 
-static void place(struct qp *qp, psn_t p)
+void rtx_place(struct qp *qp, psn_t p)
 {
     struct req *r = &qp->req;
     r->nxt = p;
@@ -50,7 +50,9 @@ void rtx_go_back(struct engine *e, struct qp *qp, psn_t p)
 {
     struct req *r = &qp->req;
     recorder_note(e, qp, NOTE_GO_BACK, p, 0);
-    place(qp, p);
+    rtx_place(qp, p);
+    if (qp->sr)
+        qp->sr->end = r->max;
     r->since_ackreq = 0;
     r->obliged = 0;
     r->ack_at = TIMER_NEVER;
@@ -97,12 +99,18 @@ static void start_round(struct engine *e, struct qp *qp, psn_t p, uint64_t now)
     r->rtx_psn = p;
     r->rtx_at = now;
     rtx_go_back(e, qp, p);
+    if (qp->sr)
+        sr_round(qp);
 }
 
 void rtx_retry(struct engine *e, struct qp *qp, psn_t p, bool timeout, const char *why,
                uint64_t now)
 {
     struct req *r = &qp->req;
+    if (qp->sr && !sr_charge(qp, now)) {
+        start_round(e, qp, p, now);
+        return;
+    }
     if (!r->retry_left) { /* TMR-05 */
         engine_count(e, ENGINE_C_retry_exceeded_err);
         comp_fail(e, qp, WC_RETRY_EXC_ERR, why, now);
@@ -119,6 +127,10 @@ void rtx_retry(struct engine *e, struct qp *qp, psn_t p, bool timeout, const cha
 void rtx_nak(struct engine *e, struct qp *qp, psn_t p, uint64_t now)
 {
     const struct req *r = &qp->req;
+    if (qp->sr && qp->sr->selective) {
+        sr_lost(e, qp, p, now);
+        return;
+    }
     if (r->rnr_wait && psn_eq(r->rnr_psn, p))
         return;
     if (r->rtx && psn_eq(r->rtx_psn, p) && now - r->rtx_at < round_trip(qp))
@@ -194,6 +206,8 @@ void rtx_progress(struct engine *e, struct qp *qp, uint32_t n, uint64_t now)
 {
     struct req *r = &qp->req;
     grow_window(e, qp, n);
+    if (qp->sr)
+        sr_progress(qp, n, now);
     r->retry_left = qp->attr.retry_cnt;
     if (r->rtx && psn_diff(r->una, r->rtx_psn) > 0)
         r->rtx = 0;
@@ -209,13 +223,16 @@ void rtx_progress(struct engine *e, struct qp *qp, uint32_t n, uint64_t now)
     uint64_t rtt = sample_rtt(qp, now);
     if (qp->lim)
         limiter_on_ack(e, qp, n, rtt, now);
-    if (psn_diff(r->una, r->nxt) > 0) /* answered while it waited to be sent again */
-        place(qp, r->una);
+    if (psn_diff(r->una, r->nxt) > 0) { /* answered while it waited to be sent again */
+        rtx_place(qp, r->una);
+        if (qp->sr)
+            sr_skip(qp);
+    }
     if (r->obliged && psn_diff(r->ob_end, r->una) <= 0) {
         r->obliged = 0;
         r->ack_at = TIMER_NEVER;
     } else if (r->ack_at != TIMER_NEVER) {
-        r->ack_at = now + qp->t_ack;
+        r->ack_at = now + engine_ack_timeout(qp);
     }
     if (r->cur != r->tail || !psn_eq(r->nxt, r->una))
         qp_activate(e, qp);
@@ -234,6 +251,8 @@ void rtx_expire(struct engine *e, struct qp *qp, uint64_t now)
         r->ack_at = TIMER_NEVER;
         engine_count(e, ENGINE_C_local_ack_timeout_err);
         qp->stats.timeouts++;
+        if (qp->sr && qp->sr->backoff < 16)
+            qp->sr->backoff++;
         recorder_note(e, qp, NOTE_TIMEOUT, r->una, r->retry_left);
         rtx_retry(e, qp, r->una, true, "TMR-05 no answer", now);
     }

@@ -20,8 +20,8 @@ static size_t ip_hdr_len(const struct wire_pkt *p)
 /* UDP header to iCRC. */
 static size_t udp_len(const struct wire_pkt *p)
 {
-    return (size_t)WIRE_UDP_LEN + WIRE_BTH_LEN + wire_opcodes[p->opcode].ext_len + p->payload_len +
-           headers_pad(p->payload_len) + WIRE_ICRC_LEN;
+    return (size_t)WIRE_UDP_LEN + WIRE_BTH_LEN + headers_info(p->opcode, p->selective)->ext_len +
+           p->payload_len + headers_pad(p->payload_len) + WIRE_ICRC_LEN;
 }
 
 static void put_ether(uint8_t *f, const struct wire_pkt *p)
@@ -64,7 +64,7 @@ static void put_ipv6(uint8_t *ip, const struct wire_pkt *p, size_t payload)
 
 static void put_bth(uint8_t *bth, const struct wire_pkt *p)
 {
-    bth[0] = p->opcode;
+    bth[0] = (uint8_t)(p->opcode | (p->selective ? WIRE_SELECTIVE : 0));
     bth[1] = (uint8_t)((unsigned)p->se << 7 | (unsigned)p->migreq << 6 |
                        headers_pad(p->payload_len) << 4 | (p->tver & 15u));
     wire_put16(bth + 2, p->pkey);
@@ -80,7 +80,7 @@ size_t wire_frame_len(const struct wire_pkt *p)
 
 size_t wire_build(uint8_t *buf, size_t cap, struct wire_pkt *p)
 {
-    const struct wire_opcode_info *info = &wire_opcodes[p->opcode];
+    const struct wire_opcode_info *info = headers_info(p->opcode, p->selective);
     size_t udp = udp_len(p);
     if (!info->name || wire_frame_len(p) > cap || ip_hdr_len(p) + udp > UINT16_MAX)
         return 0;
@@ -115,6 +115,10 @@ size_t wire_build(uint8_t *buf, size_t cap, struct wire_pkt *p)
         .sqpn = p->sqpn,
         .xrc_srqn = p->xrc_srqn,
         .feth = p->feth,
+        .selective = p->selective,
+        .sel_recv = p->sel_recv,
+        .sel_index = p->sel_index,
+        .sel_psn = p->sel_psn,
     };
     headers_put_ext(buf + p->bth_off, info, &v);
     return p->payload_off;

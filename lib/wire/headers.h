@@ -25,6 +25,12 @@ static inline uint32_t headers_ipv4_sum(const uint8_t *ip)
     return sum;
 }
 
+/* The entry for an opcode of RC that goes out, if so wanted, in the group of selective repeat. */
+static inline const struct wire_opcode_info *headers_info(uint8_t opcode, bool selective)
+{
+    return selective ? &wire_selective[opcode & 31] : &wire_opcodes[opcode];
+}
+
 /* Octets after the payload that make it a multiple of 4 (HDR-05). */
 static inline uint32_t headers_pad(uint32_t payload_len)
 {
@@ -66,6 +72,12 @@ static inline void headers_put_ext(uint8_t *bth, const struct wire_opcode_info *
         wire_put32(bth + info->xrceth, v->xrc_srqn & 0xFFFFFFu);
     if (h & WIRE_H_FETH)
         wire_put32(bth + info->feth, v->feth);
+    if (v->selective && info->flags & WIRE_F_ACK)
+        wire_put32(bth + WIRE_BTH_LEN + info->ext_len - 4, v->sel_psn & WIRE_PSN_MASK);
+    if (v->selective && info->flags & WIRE_F_SEND) {
+        wire_put32(bth + WIRE_BTH_LEN + info->ext_len - 8, v->sel_recv & 0xFFFFFFu);
+        wire_put32(bth + WIRE_BTH_LEN + info->ext_len - 4, v->sel_index);
+    }
     if (info->flags & WIRE_F_CNP)
         memset(bth + WIRE_BTH_LEN, 0, info->ext_len);
 }

@@ -97,3 +97,22 @@ const struct wire_opcode_info wire_opcodes[256] = {
     /* 16 reserved octets follow the BTH (OPC-05). */
     ENTRY(WIRE_OPCODE_CNP, "CNP", WIRE_F_CNP | WIRE_F_ONLY, 0u, 16u),
 };
+
+#define SR(op, f, h, extra) ENTRY(WIRE_##op, "SR_" #op, f, h, extra)
+#define SR_SEND(op, f, h)   SR(op, SEND | (f), h, 8u)
+
+/* What is specific to selective repeat follows the standard headers (the last argument). */
+const struct wire_opcode_info wire_selective[32] = {
+    SR_SEND(SEND_FIRST, WIRE_F_FIRST | RWQE, 0u),
+    SR_SEND(SEND_MIDDLE, WIRE_F_MIDDLE, 0u),
+    SR_SEND(SEND_LAST, WIRE_F_LAST, 0u),
+    SR_SEND(SEND_LAST_IMM, WIRE_F_LAST | IMM, WIRE_H_IMMDT),
+    SR_SEND(SEND_ONLY, WIRE_F_ONLY | RWQE, 0u),
+    SR_SEND(SEND_ONLY_IMM, WIRE_F_ONLY | RWQE | IMM, WIRE_H_IMMDT),
+    SR(WRITE_MIDDLE, WRITE | WIRE_F_MIDDLE, WIRE_H_RETH, 0u),
+    SR(WRITE_LAST, WRITE | WIRE_F_LAST, WIRE_H_RETH, 0u),
+    SR(WRITE_LAST_IMM, WRITE | WIRE_F_LAST | RWQE | IMM, WIRE_H_RETH | WIRE_H_IMMDT, 0u),
+    SR(ACKNOWLEDGE, WIRE_F_RESPONSE | WIRE_F_ACK | WIRE_F_ONLY, WIRE_H_AETH, 4u),
+    SR_SEND(SEND_LAST_INV, WIRE_F_LAST | INV, WIRE_H_IETH),
+    SR_SEND(SEND_ONLY_INV, WIRE_F_ONLY | RWQE | INV, WIRE_H_IETH),
+};

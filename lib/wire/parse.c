@@ -242,15 +242,34 @@ static void parse_ext(const uint8_t *bth, const struct wire_opcode_info *info, s
         p->feth = wire_get32(bth + info->feth);
 }
 
+/* What selective repeat adds; `end` is where the headers end. */
+static void parse_selective(const uint8_t *end, const struct wire_opcode_info *info,
+                            struct wire_pkt *p)
+{
+    if (info->flags & WIRE_F_ACK)
+        p->sel_psn = wire_get32(end - 4) & WIRE_PSN_MASK;
+    if (info->flags & WIRE_F_SEND) {
+        p->sel_recv = wire_get32(end - 8) & 0xFFFFFFu;
+        p->sel_index = wire_get32(end - 4);
+    }
+}
+
 /* BTH, extension headers and the lengths that follow from them. `len` = octets from the BTH to the
  * end of the iCRC, enough for both. */
-static enum wire_verdict parse_bth(const uint8_t *bth, size_t have, size_t len, struct wire_pkt *p)
+static enum wire_verdict parse_bth(const uint8_t *bth, size_t have, size_t len, unsigned flags,
+                                   struct wire_pkt *p)
 {
     if (have < WIRE_BTH_LEN)
         return WIRE_TRUNCATED;
     const struct wire_opcode_info *info = &wire_opcodes[bth[0]];
     size_t rest = len - WIRE_BTH_LEN - WIRE_ICRC_LEN; /* extension headers, payload, pad */
     p->opcode = bth[0];
+    if (flags & WIRE_P_SELECTIVE && (bth[0] & 0xE0) == WIRE_SELECTIVE) {
+        info = &wire_selective[bth[0] & 31];
+        p->selective = info->name;
+        if (p->selective)
+            p->opcode = bth[0] & 31;
+    }
     p->se = bth[1] >> 7;
     p->migreq = bth[1] >> 6 & 1;
     p->pad = bth[1] >> 4 & 3;
@@ -276,6 +295,8 @@ static enum wire_verdict parse_bth(const uint8_t *bth, size_t have, size_t len, 
         return WIRE_TRUNCATED;
     p->payload_off = (uint16_t)(p->bth_off + WIRE_BTH_LEN + info->ext_len);
     parse_ext(bth, info, p);
+    if (p->selective)
+        parse_selective(bth + WIRE_BTH_LEN + info->ext_len, info, p);
     return WIRE_OK;
 }
 
@@ -316,7 +337,7 @@ enum wire_verdict wire_parse_cut(const uint8_t *frame, size_t have, size_t len, 
     }
     if (v != WIRE_OK)
         return v;
-    v = parse_bth(frame + out->bth_off, have - out->bth_off, ip_len, out);
+    v = parse_bth(frame + out->bth_off, have - out->bth_off, ip_len, flags, out);
     if (v != WIRE_OK)
         return v;
     size_t end = out->icrc_off + WIRE_ICRC_LEN;

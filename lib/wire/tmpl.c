@@ -49,7 +49,7 @@ void wire_tmpl_set_dmac(struct wire_tmpl *t, const uint8_t dmac[6])
 size_t wire_tmpl_emit(uint8_t *buf, const struct wire_tmpl *t, const struct wire_var *v,
                       uint32_t *frame_len)
 {
-    const struct wire_opcode_info *info = &wire_opcodes[v->opcode];
+    const struct wire_opcode_info *info = headers_info(v->opcode, v->selective);
     uint32_t pad = headers_pad(v->payload_len);
     uint32_t udp_len =
         WIRE_UDP_LEN + WIRE_BTH_LEN + info->ext_len + v->payload_len + pad + WIRE_ICRC_LEN;
@@ -72,7 +72,7 @@ size_t wire_tmpl_emit(uint8_t *buf, const struct wire_tmpl *t, const struct wire
 
     uint8_t *bth = buf + t->bth_off;
     wire_put16(bth - 4, (uint16_t)udp_len);
-    bth[0] = v->opcode;
+    bth[0] = (uint8_t)(v->opcode | (v->selective ? WIRE_SELECTIVE : 0));
     bth[1] = (uint8_t)((unsigned)v->se << 7 | (t->hdr[t->bth_off + 1] & 0x40u) | pad << 4);
     wire_put32(bth + 8, (uint32_t)v->ackreq << 31 | (v->psn & WIRE_PSN_MASK));
     if (info->flags & WIRE_F_CNP) {

@@ -118,6 +118,14 @@ struct wire_opcode_info {
 /* The table, 256 entries, indexed by opcode. The only place that knows opcodes. */
 extern const struct wire_opcode_info wire_opcodes[256];
 
+/* Selective repeat between two ends of ours (LR-02, LR-06): an RC opcode of SEND, WRITE or
+ * ACKNOWLEDGE in the manufacturer's group, 0xC0 | operation. WRITEs have a RETH in every packet,
+ * SENDs the number of their receive work request and their place in the message, the
+ * acknowledgement the PSN that triggered it. Anybody else drops them. Only wire_parse with
+ * WIRE_P_SELECTIVE takes them; they come out as their RC opcode, with `selective` set. */
+#define WIRE_SELECTIVE 0xC0u
+extern const struct wire_opcode_info wire_selective[32]; /* by operation */
+
 /* ---- AETH ---------------------------------------------------------------------------------- */
 
 #define WIRE_SYN_ACK        0x1Fu /* ACK, no credit limit (ACK-13) */
@@ -176,6 +184,11 @@ struct wire_pkt {
     uint32_t qkey, sqpn;              /* DETH */
     uint32_t xrc_srqn;                /* XRCETH */
     uint32_t feth;                    /* FETH */
+    /* selective repeat */
+    bool selective;
+    uint32_t sel_recv;  /* SEND: number of the receive work request, 24 bits */
+    uint32_t sel_index; /* SEND: packets of the message before this one */
+    uint32_t sel_psn;   /* acknowledgement: what triggered it, 24 bits */
     /* where things are in the frame */
     uint16_t ip_off, udp_off, bth_off, payload_off;
     uint32_t payload_len; /* without pad */
@@ -210,6 +223,7 @@ const char *wire_verdict_name(enum wire_verdict v);
 #define WIRE_P_NO_ICRC    0x02u /* don't check the iCRC */
 #define WIRE_P_UDP_CSUM   0x04u /* verify a UDP checksum that isn't 0 (WIRE-24) */
 #define WIRE_P_QINQ       0x08u /* accept 0x88A8 + 0x8100 (WIRE-05) */
+#define WIRE_P_SELECTIVE  0x20u /* take packets of selective repeat (LR-02) */
 #define WIRE_P_LOOPBACK   0x10u /* loopback source addresses are good here (WIRE-29) */
 #define WIRE_P_V1         0x20u /* accept RoCE v1: EtherType 0x8915, a GRH instead of IP and UDP */
 
@@ -292,6 +306,8 @@ struct wire_var {
     uint32_t xrc_srqn;
     uint32_t feth;
     uint32_t payload_len;
+    bool selective; /* goes out in the group of selective repeat */
+    uint32_t sel_recv, sel_index, sel_psn;
 };
 
 /* Write headers for one frame at `buf` (>= WIRE_HDR_MAX octets of room): template, patched fields,

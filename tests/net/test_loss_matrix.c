@@ -3,7 +3,8 @@
  * The loss matrix: every RC operation, at the sizes where segmentation changes, over a link that
  * loses, duplicates, reorders and damages, on virtual time.
  *
- *     test_loss_matrix [--sample N] [--full] [--seed S] [--case NAME] [--list] [--verbose]
+ *     test_loss_matrix [--recovery MODE] [--sample N] [--full] [--seed S] [--case NAME] [--list]
+ * [--verbose]
  *                      [--capture FILE]   pcapng of a --case: frames as sent, losses as comments
  *
  * Each case does several messages of one operation and asks: do the octets agree, did each request
@@ -93,6 +94,18 @@ struct test_case {
 /* ---- one case as it runs
  * --------------------------------------------------------------------------- */
 
+/* How losses are repaired, at the requester and at the responder (LR-01). */
+static const struct recovery {
+    const char *name;
+    uint8_t mode[2];
+} recoveries[] = {
+    {"gbn", {RECOVER_GBN, RECOVER_GBN}},   {"sr", {RECOVER_SR, RECOVER_SR}},
+    {"sr-gbn", {RECOVER_SR, RECOVER_GBN}}, /* a plain peer: go-back-N */
+    {"gbn-sr", {RECOVER_GBN, RECOVER_SR}}, {"gbn-ooo", {RECOVER_GBN, RECOVER_GBN_OOO}},
+};
+#define RECOVERIES (sizeof(recoveries) / sizeof(recoveries[0]))
+static const struct recovery *recovery = &recoveries[0];
+
 struct run {
     const struct test_case *tc;
     struct vnet *net;
@@ -140,6 +153,8 @@ static int check_exhausted(struct run *r)
 
     if (!faults[r->tc->fault].loses)
         return fail(r, "RETRY_EXC_ERR although nothing was lost (TMR-05)");
+    if (recovery->mode[0] == RECOVER_SR && recovery->mode[1] == RECOVER_SR)
+        return 0; /* tries and retries aren't the same there (LR-04) */
     loss_oracle_poll(&r->oracle);
     return loss_oracle_exhausted(&r->oracle, RETRIES, why, sizeof(why)) ? fail(r, "%s", why) : 0;
 }
@@ -284,6 +299,7 @@ static int set_up(struct run *r)
                                .ipv6 = tc->ipv6,
                                .retry_cnt = RETRIES,
                                .timeout = 6,
+                               .recovery = {recovery->mode[0], recovery->mode[1]},
                                .rd_atomic = (uint8_t)(1 + mem_rng_below(&r->rng, 16))};
     for (int i = 0; i < 2; i++) /* every fourth close to the wrap of PSNs */
         q.sq_psn[i] =
@@ -610,10 +626,15 @@ static uint64_t seed_of_the_day(void)
 int main(int argc, char **argv)
 {
     static const struct option options[] = {
-        {"sample", required_argument, NULL, 'n'},  {"full", no_argument, NULL, 'f'},
-        {"capture", required_argument, NULL, 'p'}, {"seed", required_argument, NULL, 's'},
-        {"case", required_argument, NULL, 'c'},    {"list", no_argument, NULL, 'l'},
-        {"verbose", no_argument, NULL, 'v'},       {NULL, 0, NULL, 0},
+        {"sample", required_argument, NULL, 'n'},
+        {"full", no_argument, NULL, 'f'},
+        {"capture", required_argument, NULL, 'p'},
+        {"seed", required_argument, NULL, 's'},
+        {"case", required_argument, NULL, 'c'},
+        {"list", no_argument, NULL, 'l'},
+        {"verbose", no_argument, NULL, 'v'},
+        {"recovery", required_argument, NULL, 'r'},
+        {NULL, 0, NULL, 0},
     };
     size_t total = build(NULL), sample = 200;
     const char *only = NULL;
@@ -622,7 +643,7 @@ int main(int argc, char **argv)
     struct totals sum = {0};
     int opt;
 
-    while ((opt = getopt_long(argc, argv, "n:fs:c:p:lv", options, NULL)) != -1) {
+    while ((opt = getopt_long(argc, argv, "n:fs:c:p:lvr:", options, NULL)) != -1) {
         switch (opt) {
         case 'n':
             sample = strtoull(optarg, NULL, 0);
@@ -642,6 +663,14 @@ int main(int argc, char **argv)
             break;
         case 'l':
             list = true;
+            break;
+        case 'r':
+            while (recovery < recoveries + RECOVERIES && strcmp(recovery->name, optarg) != 0)
+                recovery++;
+            if (recovery == recoveries + RECOVERIES) {
+                fprintf(stderr, "--recovery gbn|sr|sr-gbn|gbn-sr|gbn-ooo\n");
+                return 2;
+            }
             break;
         case 'v':
             verbose = true;
@@ -687,8 +716,8 @@ int main(int argc, char **argv)
         cases[i].seed = seed_of(cases[i].name, seed);
         current = &cases[i];
         if (run_case(&cases[i], &sum, verbose))
-            printf("       again: %s --case '%s' --seed %llu\n", argv[0], cases[i].name,
-                   (unsigned long long)seed);
+            printf("       again: %s --recovery %s --case '%s' --seed %llu\n", argv[0],
+                   recovery->name, cases[i].name, (unsigned long long)seed);
         if (!only && sum.run % PROGRESS == 0)
             printf("%u of %zu cases, %u failed\n", sum.run, sample, sum.failed);
         if (sum.failed >= 20) {
@@ -699,10 +728,11 @@ int main(int argc, char **argv)
     free(cases);
     if (list)
         return 0;
-    printf("loss matrix: %u of %zu cases, seed %llu: %u failed; %u with retries really exhausted; "
-           "%llu frames, %llu lost or damaged, %llu sent again, %.1f s of virtual time\n",
-           sum.run, total, (unsigned long long)seed, sum.failed, sum.exhausted,
-           (unsigned long long)sum.frames, (unsigned long long)sum.lost,
-           (unsigned long long)sum.retransmitted, (double)sum.virtual_ns / 1e9);
+    printf(
+        "loss matrix, %s: %u of %zu cases, seed %llu: %u failed; %u with retries really exhausted; "
+        "%llu frames, %llu lost or damaged, %llu sent again, %.1f s of virtual time\n",
+        recovery->name, sum.run, total, (unsigned long long)seed, sum.failed, sum.exhausted,
+        (unsigned long long)sum.frames, (unsigned long long)sum.lost,
+        (unsigned long long)sum.retransmitted, (double)sum.virtual_ns / 1e9);
     return sum.failed || (only && !sum.run);
 }

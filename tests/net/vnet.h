@@ -100,6 +100,7 @@ struct vnet_qp_params {
     uint32_t sq_psn[2];    /* initial PSN of either side */
     uint32_t wrs;          /* of each queue (256) */
     enum qp_type type;     /* (QP_RC) */
+    uint8_t recovery[2];   /* enum engine_recovery of either side (go-back-N) */
 };
 /* A connected pair of queue pairs between hosts a and b, in RTS, all remote rights on. */
 int vnet_connect(struct vnet_host *a, struct vnet_host *b, const struct vnet_qp_params *p,

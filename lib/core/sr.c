@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Selective repeat. See sr.h.
+ */
+#include "sr.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine_priv.h"
+#include "place.h"
+#include "resp_uc.h"
+
+#define HELLOS_MAX 8u
+#define HELLO_WAIT 1000000u /* ns until the second one, then twice as long each */
+#define RTO_LOW    100000u  /* LR-04: with few packets in flight, and otherwise; ns */
+#define RTO_HIGH   320000u
+#define RTO_FEW    3u
+#define AHEAD_MAX  64u /* receive work requests taken for messages that came early */
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+int sr_start(struct engine *e, struct qp *qp)
+{
+    unsigned mode = qp->attr.recovery ? qp->attr.recovery : e->p.recovery;
+    sr_free(e, qp);
+    if (qp->type != QP_RC || mode <= RECOVER_GBN)
+        return 0;
+    qp->sr = calloc(1, sizeof *qp->sr);
+    if (!qp->sr)
+        return -ENOMEM;
+    qp->sr->mode = (uint8_t)mode;
+    e->nsr += mode == RECOVER_SR;
+    return 0;
+}
+
+void sr_free(struct engine *e, struct qp *qp)
+{
+    if (!qp->sr)
+        return;
+    e->nsr -= qp->sr->mode == RECOVER_SR;
+    free(qp->sr);
+    qp->sr = NULL;
+}
+
+/* ---- which PSNs have come: the sender's picture ---------------------------------------------- */
+
+static bool marked(const struct sr *s, psn_t p)
+{
+    return s->marked[p.v / 64 % (SR_WINDOW / 64)] >> (p.v % 64) & 1;
+}
+
+static void unmark(struct sr *s, psn_t p)
+{
+    s->marked[p.v / 64 % (SR_WINDOW / 64)] &= ~(1ull << (p.v % 64));
+}
+
+static void mark(struct qp *qp, psn_t p)
+{
+    struct sr *s = qp->sr;
+    const struct req *r = &qp->req;
+    uint32_t out = psn(r->max.v - r->una.v).v;
+    if (!psn_in(p, r->una, out < SR_WINDOW ? out : SR_WINDOW))
+        return;
+    s->marked[p.v / 64 % (SR_WINDOW / 64)] |= 1ull << (p.v % 64);
+    if (psn_diff(s->high, r->una) < 0 || psn_diff(p, s->high) >= 0)
+        s->high = psn_add(p, 1);
+}
+
+/* ---- hello, and selective NAKs ----------------------------------------------------------------
+ */
+
+void sr_hello(struct engine *e, struct qp *qp, uint64_t now)
+{
+    struct sr *s = qp->sr;
+    if (s->mode != RECOVER_SR || s->agreed || s->hellos >= HELLOS_MAX || now < s->hello_at)
+        return;
+    s->hello_at = now + ((uint64_t)HELLO_WAIT << s->hellos);
+    s->hellos++;
+    s->hello_owed = 1;
+    qp_activate(e, qp);
+}
+
+bool sr_tx_ready(const struct qp *qp)
+{
+    return qp->sr->hello_owed || qp->sr->sack_head != qp->sr->sack_tail;
+}
+
+void sr_emit(struct engine *e, struct qp *qp, struct engine_slot *slot)
+{
+    struct sr *s = qp->sr;
+    struct wire_var v = {
+        .opcode = WIRE_OPCODE(WIRE_RC, WIRE_ACKNOWLEDGE),
+        .selective = true,
+        .psn = qp->resp.done_epsn.v,
+        .msn = qp->resp.done_msn,
+        .syndrome = WIRE_SYN_NAK_SEQ,
+    };
+    if (s->hello_owed) {
+        s->hello_owed = 0;
+        v.syndrome = WIRE_SYN_ACK;
+        v.sel_psn = s->agreed; /* 1: an answer, which needs none */
+    } else {
+        v.sel_psn = s->sack[s->sack_head++ % SR_SACKS].v;
+        engine_count(e, ENGINE_C_tx_sack);
+        recorder_note(e, qp, NOTE_TX_SACK, psn(v.psn), v.sel_psn);
+    }
+    engine_slot_emit(e, qp, slot, &v, SLOT_RESP);
+}
+
+static void owe_sack(struct engine *e, struct qp *qp, psn_t trigger)
+{
+    struct sr *s = qp->sr;
+    if (s->sack_tail - s->sack_head == SR_SACKS)
+        s->sack_head++; /* the oldest: its packet will be asked for again at worst */
+    s->sack[s->sack_tail++ % SR_SACKS] = trigger;
+    qp_activate(e, qp);
+}
+
+static void rx_sack(struct rx *rx, struct qp *qp)
+{
+    struct sr *s = qp->sr;
+    s->trigger = psn(rx->pkt.sel_psn);
+    engine_count(rx->e, ENGINE_C_rx_sack);
+    if (qp->state != QPS_RTS && qp->state != QPS_SQD) {
+        rx_drop(rx, ENGINE_C_rx_bad_qp_state);
+        return;
+    }
+    mark(qp, s->trigger);
+    s->selective = 1;
+    comp_rx(rx, qp);
+    if (qp->sr)
+        s->selective = 0;
+}
+
+bool sr_rx(struct rx *rx, struct qp *qp)
+{
+    struct sr *s = qp->sr;
+    if (!s || s->mode != RECOVER_SR) {
+        rx_drop(rx, ENGINE_C_rx_bad_opcode);
+        return false;
+    }
+    if (!s->agreed) {
+        s->agreed = 1;
+        recorder_note(rx->e, qp, NOTE_AGREED, psn(rx->pkt.psn), 0);
+    }
+    if (!(rx->op->flags & WIRE_F_ACK))
+        return true;
+    if (wire_aeth_kind(rx->pkt.syndrome) != WIRE_AETH_ACK) {
+        rx_sack(rx, qp);
+    } else if (!rx->pkt.sel_psn) {
+        s->hello_owed = 1;
+        qp_activate(rx->e, qp);
+    }
+    return false;
+}
+
+/* ---- receiver -------------------------------------------------------------------------------- */
+
+static struct sr_early *early_at(struct sr *s, psn_t p)
+{
+    return &s->early[p.v % SR_WINDOW];
+}
+
+/* LR-06: a WRITE by its own RETH, or as part of the one under way. */
+static bool place_early_write(struct rx *rx, struct qp *qp, struct record **last)
+{
+    const struct wire_pkt *p = &rx->pkt;
+    struct resp *r = &qp->resp;
+    if (!(qp->access & MEM_REMOTE_WRITE))
+        return false;
+    if (p->payload_len == 0)
+        return true;
+    if (p->selective || rx->op->flags & WIRE_F_START) {
+        struct mem_ref ref;
+        return p->dma_len >= p->payload_len &&
+               !mem_check(rx->e->mem, qp->pd, qp->qpn, p->rkey, p->va, p->payload_len,
+                          MEM_REMOTE_WRITE, false, &ref) &&
+               !place_write(rx, qp, &ref, 0, last);
+    }
+    uint64_t off = r->msg_off + ((uint64_t)psn(p->psn - r->epsn.v).v << qp->mtu_shift);
+    uint64_t end = off + p->payload_len;
+    bool ends = rx->op->flags & WIRE_F_END;
+    if (r->in_msg != MSG_WRITE || end > r->msg_len || ends != (end == r->msg_len))
+        return false;
+    return !place_write(rx, qp, &r->wref, off, last);
+}
+
+/* The receive work request number n of the connection, taken early if need be. */
+static struct rwqe *receive_at(struct rx *rx, struct qp *qp, uint32_t n)
+{
+    struct sr *s = qp->sr;
+    int32_t k = psn_diff(psn(n), psn(s->receives));
+    if (k == -1)
+        return qp->resp.wqe; /* of the message under way */
+    if (k < 0 || k >= (int32_t)AHEAD_MAX)
+        return NULL;
+    while (s->ahead <= (uint32_t)k) {
+        struct rwqe *w = resp_take(rx->e, qp);
+        if (!w)
+            return NULL;
+        if (s->ahead++ == 0)
+            s->next = w;
+    }
+    struct rwqe *w = s->next;
+    while (k-- > 0)
+        w = w->next;
+    return w;
+}
+
+static bool place_early_send(struct rx *rx, struct qp *qp, struct record **last)
+{
+    const struct wire_pkt *p = &rx->pkt;
+    if (!p->selective)
+        return false; /* it doesn't say where */
+    const struct rwqe *w = receive_at(rx, qp, p->sel_recv);
+    uint64_t off = (uint64_t)p->sel_index << qp->mtu_shift;
+    if (!w || w->malformed || off + p->payload_len > w->room)
+        return false; /* in its turn it will be refused for that */
+    const struct place_span span = {rx->payload, p->payload_len};
+    return !place_recv(rx, qp, w, off, &span, 1, last);
+}
+
+static bool place_early(struct rx *rx, struct qp *qp)
+{
+    struct record *last = NULL;
+    bool placed = false;
+    if (resp_check_length(rx, qp) != REFUSE_NONE)
+        return false;
+    if (rx->op->flags & WIRE_F_WRITE)
+        placed = place_early_write(rx, qp, &last);
+    else if (rx->op->flags & WIRE_F_SEND)
+        placed = place_early_send(rx, qp, &last);
+    if (last)
+        last->psn = psn(rx->pkt.psn);
+    record_run(rx->e, qp, REC_RESP, rx->now); /* a failure may have left one without copies */
+    return placed;
+}
+
+bool sr_rx_early(struct rx *rx, struct qp *qp)
+{
+    struct sr *s = qp->sr;
+    struct resp *r = &qp->resp;
+    psn_t p = psn(rx->pkt.psn);
+    bool selective = s->agreed;
+    if (s->mode == RECOVER_SR && !selective)
+        return false;
+    struct sr_early *ev = early_at(s, p);
+    bool placed = false;
+    if (psn_diff(p, r->epsn) < (int32_t)SR_WINDOW) {
+        placed = ev->valid || place_early(rx, qp);
+        if (placed && !ev->valid) {
+            *ev = (struct sr_early){
+                .va = rx->pkt.va,
+                .rkey = rx->pkt.rkey,
+                .dma_len = rx->pkt.dma_len,
+                .imm = rx->pkt.imm,
+                .payload_len = (uint16_t)rx->pkt.payload_len,
+                .opcode = rx->pkt.opcode,
+                .valid = true,
+                .se = rx->pkt.se,
+                .ackreq = rx->pkt.ackreq,
+            };
+            s->nearly++;
+            engine_count(rx->e, ENGINE_C_rx_placed_early);
+        }
+    }
+    if (!selective)
+        return false; /* LR-09: on the wire nothing differs */
+    recorder_note(rx->e, qp, NOTE_RX_OOS, p, r->epsn.v);
+    if (placed) {
+        engine_count(rx->e, ENGINE_C_out_of_sequence);
+        owe_sack(rx->e, qp, p);
+        return true;
+    }
+    rx_drop(rx, ENGINE_C_out_of_sequence);
+    if (!r->quiet)
+        owe_sack(rx->e, qp, r->epsn); /* nothing new has come */
+    r->quiet = 1;
+    return true;
+}
+
+void sr_drain(struct rx *rx, struct qp *qp)
+{
+    struct sr *s = qp->sr;
+    struct resp *r = &qp->resp;
+    struct engine_frame none = {0};
+    struct sr_early *ev;
+    while (s->nearly && (ev = early_at(s, r->epsn))->valid && !r->fatal &&
+           rx->e->records.nfree > PLACE_RECORDS) {
+        struct rx early = {.e = rx->e, .f = &none, .now = rx->now, .early = true};
+        early.op = &wire_opcodes[ev->opcode];
+        early.pkt = (struct wire_pkt){
+            .opcode = ev->opcode,
+            .psn = r->epsn.v,
+            .va = ev->va,
+            .rkey = ev->rkey,
+            .dma_len = ev->dma_len,
+            .imm = ev->imm,
+            .payload_len = ev->payload_len,
+            .se = ev->se,
+            .ackreq = ev->ackreq,
+        };
+        ev->valid = false;
+        s->nearly--;
+        psn_t before = r->epsn;
+        resp_expected(&early, qp);
+        if (psn_eq(before, r->epsn))
+            break; /* refused */
+    }
+}
+
+void sr_copy_failed(struct qp *qp, psn_t p)
+{
+    struct sr *s = qp->sr;
+    struct sr_early *ev = early_at(s, p);
+    if (psn_diff(p, qp->resp.epsn) >= 0) {
+        s->nearly -= ev->valid;
+        ev->valid = false; /* as if it had never come */
+    } else if (!s->broken || psn_diff(p, s->broken_psn) < 0) {
+        s->broken = 1;
+        s->broken_psn = p;
+    }
+}
+
+struct rwqe *sr_take(struct engine *e, struct qp *qp)
+{
+    struct sr *s = qp->sr;
+    struct rwqe *w = s->ahead ? s->next : resp_take(e, qp);
+    if (!w)
+        return NULL;
+    if (s->ahead) {
+        s->next = w->next;
+        s->ahead--;
+    }
+    s->receives = (s->receives + 1) & PSN_MASK;
+    return w;
+}
+
+/* ---- sender ---------------------------------------------------------------------------------- */
+
+void sr_describe(const struct qp *qp, struct wire_var *v, uint32_t rseq, uint32_t index)
+{
+    const struct wire_opcode_info *op = &wire_opcodes[v->opcode];
+    uint32_t off = index << qp->mtu_shift;
+    if (!(op->flags & (WIRE_F_SEND | WIRE_F_WRITE)))
+        return;
+    if (op->flags & WIRE_F_WRITE && op->flags & WIRE_F_START)
+        return; /* the standard one has a RETH */
+    v->selective = true;
+    v->sel_recv = rseq;
+    v->sel_index = index;
+    if (op->flags & WIRE_F_WRITE) {
+        v->va += off;
+        v->dma_len -= off;
+    }
+}
+
+void sr_skip(struct qp *qp)
+{
+    struct sr *s = qp->sr;
+    struct req *r = &qp->req;
+    psn_t p = r->nxt;
+    if (psn_eq(p, r->max))
+        return;
+    while (psn_diff(s->end, p) > 0 && psn_diff(s->high, p) > 0 && marked(s, p))
+        p = psn_add(p, 1);
+    s->scan = p;
+    if (psn_diff(s->end, p) <= 0)
+        p = r->max;
+    if (!psn_eq(p, r->nxt))
+        rtx_place(qp, p);
+}
+
+void sr_round(struct qp *qp)
+{
+    struct sr *s = qp->sr;
+    struct req *r = &qp->req;
+    unmark(s, r->una); /* something has to be sent */
+    s->recovering = 1;
+    s->recover = s->end = r->max;
+    sr_skip(qp);
+}
+
+/* LR-03. */
+void sr_lost(struct engine *e, struct qp *qp, psn_t p, uint64_t now)
+{
+    struct sr *s = qp->sr;
+    struct req *r = &qp->req;
+    (void)now;
+    if (r->rnr_wait || r->fail)
+        return;
+    psn_t high = psn_diff(s->high, r->una) > 0 ? s->high : psn_add(r->una, 1);
+    if (!s->recovering) {
+        s->recovering = 1;
+        s->recover = r->max;
+        s->scan = p;
+        s->end = p;
+        r->rtt_at = 0; /* an answer could be to either transmission */
+        recorder_note(e, qp, NOTE_GO_BACK, p, high.v);
+    }
+    if (psn_diff(high, s->end) > 0)
+        s->end = high;
+    if (psn_diff(s->scan, r->una) < 0)
+        s->scan = r->una;
+    if (psn_eq(r->nxt, r->max) && psn_diff(s->end, s->scan) > 0) {
+        rtx_place(qp, s->scan);
+        sr_skip(qp);
+    }
+    if (!psn_eq(r->nxt, r->max))
+        qp_activate(e, qp);
+}
+
+void sr_progress(struct qp *qp, uint32_t n, uint64_t now)
+{
+    struct sr *s = qp->sr;
+    const struct req *r = &qp->req;
+    if (n >= SR_WINDOW)
+        memset(s->marked, 0, sizeof s->marked);
+    else
+        for (uint32_t i = 1; i <= n; i++)
+            unmark(s, psn_add(r->una, PSN_MASK + 1 - i));
+    if (psn_diff(r->una, s->high) > 0)
+        s->high = r->una;
+    if (s->recovering && psn_diff(r->una, s->recover) >= 0)
+        s->recovering = 0;
+    s->since = now;
+    s->backoff = 0;
+}
+
+uint64_t sr_timeout(const struct qp *qp)
+{
+    const struct sr *s = qp->sr;
+    const struct req *r = &qp->req;
+    if (!s->agreed || !r->srtt)
+        return qp->t_ack;
+    bool few = psn(r->max.v - r->una.v).v < RTO_FEW;
+    uint64_t least = few ? RTO_LOW : RTO_HIGH, rto = (few ? 2ull : 4ull) * r->srtt;
+    rto = (rto > least ? rto : least) << s->backoff; /* ... each time-out twice as long */
+    return rto < qp->t_ack ? rto : qp->t_ack;
+}
+
+bool sr_charge(struct qp *qp, uint64_t now)
+{
+    struct sr *s = qp->sr;
+    if (s->agreed && now - s->since < qp->t_ack)
+        return false;
+    s->since = now;
+    return true;
+}

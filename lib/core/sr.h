@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Loss recovery beside go-back-N: selective repeat in the way of IRN (SIGCOMM 2018), and a
+ * go-back-N receiver that keeps what came early. Rules: LR-01..LR-07, LR-09.
+ *
+ * Both halves belong to RC queue pairs only, and exist only where they were asked for:
+ *
+ *   receiver   A packet beyond the expected one is placed at once, if it says where (it carries a
+ *              RETH, or the number of its receive work request; or it continues the WRITE under
+ *              way), and remembered in a window. When the gap closes, the packets behind it are
+ *              carried out in order without a copy: completions, MSN and ACKs keep their order.
+ *              READ and ATOMIC requests have no early effect: they are dropped, and come again.
+ *   sender     A selective NAK says what is expected and what has come. Recovery sends the
+ *              expected one again, and each one below the highest that has come and that hasn't
+ *              come itself, once; then goes on with what is new. It ends when all that was sent
+ *              when it began is acknowledged. A time-out sends all again that hasn't come.
+ *
+ * The packets of selective repeat have opcodes of the manufacturer's group. They are sent only to a
+ * peer that has said that it understands them: an end that may use them says hello, with such a
+ * packet (a selective acknowledgement that acknowledges nothing), which any other implementation
+ * drops. Until the peer's hello has come it is go-back-N in both directions.
+ */
+#ifndef URNIC_SR_H
+#define URNIC_SR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "engine.h"
+#include "psn.h"
+
+struct qp;
+struct record;
+struct rwqe;
+struct rx;
+
+#define SR_WINDOW 1024u /* PSNs beyond the expected one that are kept (LR-02) */
+#define SR_SACKS  256u  /* selective NAKs that wait to be sent */
+
+/* A packet that came early and is in memory already. */
+struct sr_early {
+    uint64_t va;
+    uint32_t rkey, dma_len, imm;
+    uint16_t payload_len;
+    uint8_t opcode; /* of RC */
+    bool valid, se, ackreq;
+};
+
+struct sr {
+    uint8_t mode;   /* enum engine_recovery */
+    uint8_t agreed; /* the peer understands selective repeat */
+    uint8_t hello_owed, hellos;
+    uint64_t hello_at; /* not again before */
+
+    /* sender */
+    uint64_t marked[SR_WINDOW / 64]; /* PSNs from una on that have come */
+    psn_t high;                      /* one past the highest of them; una = none */
+    psn_t scan, end;                 /* of the round: next to look at, where it ends */
+    psn_t recover;                   /* recovery ends when this is acknowledged */
+    psn_t trigger;                   /* of the selective NAK at hand */
+    uint8_t selective;               /* ... there is one */
+    uint8_t recovering;
+    uint8_t backoff; /* time-outs since the last progress */
+    uint32_t sends;  /* messages with a receive work request that have begun */
+    uint64_t since;  /* when a time-out last cost a retry, or progress was made */
+
+    /* receiver */
+    uint32_t receives; /* such messages that have come, in order */
+    uint32_t ahead;    /* receive work requests taken for later ones */
+    struct rwqe *next; /* ... the first of them */
+    uint32_t nearly;   /* entries of `early` that are valid */
+    uint8_t broken;    /* the copy of an early packet has failed after it was counted in */
+    psn_t broken_psn;
+    uint32_t sack_head, sack_tail;
+    psn_t sack[SR_SACKS];
+    struct sr_early early[SR_WINDOW];
+};
+
+/* Entering RTR. 0, -ENOMEM. */
+int sr_start(struct engine *e, struct qp *qp);
+void sr_free(struct engine *e, struct qp *qp);
+/* A packet of the private group for qp. True: go on with it as with one of RC. */
+bool sr_rx(struct rx *rx, struct qp *qp);
+
+/* Receiver: a request beyond the expected one. True: dealt with; no ordinary NAK. */
+bool sr_rx_early(struct rx *rx, struct qp *qp);
+/* The expected packet has come: count in what waited behind it. */
+void sr_drain(struct rx *rx, struct qp *qp);
+/* A copy has failed of a packet that hasn't had its turn. */
+void sr_copy_failed(struct qp *qp, psn_t p);
+/* The receive work request of the next message: one taken early, or as resp_take. */
+struct rwqe *sr_take(struct engine *e, struct qp *qp);
+bool sr_tx_ready(const struct qp *qp);
+/* One selective NAK, or a hello. */
+void sr_emit(struct engine *e, struct qp *qp, struct engine_slot *slot);
+
+/* Sender. */
+/* Say hello, now and then, until the peer has. */
+void sr_hello(struct engine *e, struct qp *qp, uint64_t now);
+/* What the packet carries beside what every RC packet does. */
+void sr_describe(const struct qp *qp, struct wire_var *v, uint32_t rseq, uint32_t index);
+/* A selective NAK for p, with p = una. */
+void sr_lost(struct engine *e, struct qp *qp, psn_t p, uint64_t now);
+/* All since una that hasn't come is to be sent again. */
+void sr_round(struct qp *qp);
+/* Step over what has come, while sending again. */
+void sr_skip(struct qp *qp);
+/* una has moved by n PSNs. */
+void sr_progress(struct qp *qp, uint32_t n, uint64_t now);
+/* ns until the ACK timer fires, from now (LR-04). */
+uint64_t sr_timeout(const struct qp *qp);
+/* Something has to be sent again: does it cost a retry? With selective repeat there are many
+ * reasons within one time-out of TMR-01, and at most one of them costs (LR-04). */
+bool sr_charge(struct qp *qp, uint64_t now);
+
+#endif
