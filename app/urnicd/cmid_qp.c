@@ -93,7 +93,7 @@ int cmgr_qp_attr(struct cm_id *id, uint32_t state, struct ipc_qp_modify *out)
         cmid_av(id, &cm, &a->av);
         a->path_mtu = cm.path_mtu;
         a->dest_qpn = cm.dest_qpn;
-        a->rq_psn = cm.rq_psn;
+        a->rq_psn = id->passive ? id->psn : cm.rq_psn; /* passive: before the REP names it */
         a->max_dest_rd_atomic = cm.max_dest_rd_atomic;
         a->min_rnr_timer = 12; /* CM-11 */
         a->e2e_credits = cm.e2e_credits;
@@ -106,7 +106,7 @@ int cmgr_qp_attr(struct cm_id *id, uint32_t state, struct ipc_qp_modify *out)
     a->timeout = cm.timeout;
     a->retry_cnt = cm.retry_cnt;
     a->rnr_retry = cm.rnr_retry;
-    a->sq_psn = id->passive ? id->psn : cm.sq_psn;
+    a->sq_psn = cm.sq_psn;
     a->max_rd_atomic = cm.max_rd_atomic;
     return 0;
 }

@@ -91,7 +91,8 @@ void cm_unlisten(struct cm *cm, struct cm_listener *l, uint64_t now);
 struct cm_connect_params {
     struct cm_path path;
     uint16_t sport, dport; /* sport 0 = chosen */
-    uint32_t qpn, psn;     /* ours; psn must be random (SEC-07) */
+    uint32_t qpn;          /* ours */
+    uint32_t psn;          /* the first that we expect to receive (CM-08); random (SEC-07) */
     uint8_t transport;     /* 0 RC, 1 UC */
     uint8_t responder_resources, initiator_depth;
     uint8_t retry_count, rnr_retry_count;
@@ -107,7 +108,7 @@ int cm_connect(struct cm *cm, const struct cm_connect_params *p, void *arg, uint
 int cm_rtu(struct cm *cm, struct cm_conn *c, const void *priv, uint16_t len, uint64_t now);
 
 struct cm_accept_params {
-    uint32_t qpn, psn;
+    uint32_t qpn, psn; /* as above */
     uint8_t responder_resources, initiator_depth; /* clamped to what the REQ allows (CM-07) */
     uint8_t rnr_retry_count;
     bool srq, flow_control;

@@ -567,7 +567,7 @@ struct ipc_cm_listen {
 
 struct ipc_cm_param {
     uint32_t qpn, qkey;
-    uint32_t starting_psn; /* of the sender; 0 = the daemon chooses */
+    uint32_t starting_psn; /* the first to be received (CM-08); 0 = the daemon chooses */
     uint8_t responder_resources, initiator_depth;
     uint8_t flow_control, retry_count, rnr_retry_count, srq;
     uint8_t private_len, zero;

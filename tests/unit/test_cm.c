@@ -186,10 +186,11 @@ START_TEST(cm_16_three_messages_connect)
     ck_assert_int_eq(cm_qp_attr(cb, &qb), 0);
     ck_assert_uint_eq(qa.dest_qpn, 0xABC);
     ck_assert_uint_eq(qb.dest_qpn, 0x123);
-    ck_assert_uint_eq(qa.rq_psn, 0x123456); /* CM-08 */
-    ck_assert_uint_eq(qa.sq_psn, 0xABCDEF);
-    ck_assert_uint_eq(qb.rq_psn, 0xABCDEF);
-    ck_assert_uint_eq(qb.sq_psn, 0x123456);
+    /* CM-08: each side named the PSN that it expects, the other one sends from there */
+    ck_assert_uint_eq(qa.rq_psn, 0xABCDEF);
+    ck_assert_uint_eq(qa.sq_psn, 0x123456);
+    ck_assert_uint_eq(qb.rq_psn, 0x123456);
+    ck_assert_uint_eq(qb.sq_psn, 0xABCDEF);
     ck_assert_uint_eq(qa.max_rd_atomic, 4); /* CM-07 */
     ck_assert_uint_eq(qb.max_dest_rd_atomic, 4);
     ck_assert_uint_eq(qb.max_rd_atomic, 16);
