@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * `urnic lint`: which rules does a capture's traffic break, and who broke them?
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "lint_writer.h"
+
+#define KEEP_MAX     20000u        /* findings kept in memory */
+#define PROGRESS_MIN (64ull << 20) /* smaller files are read at once */
+
+static const char help[] =
+    "usage: urnic lint [OPTION ...] CAPTURE\n\n"
+    "Reads a capture of RoCEv2 (or RoCE v1) traffic of any device, follows every queue pair of "
+    "both\n"
+    "sides, and says which rules of the protocol are broken, by which packet, with what was "
+    "expected\n"
+    "and what was seen. CAPTURE is pcap or pcapng, '-' for standard input; it may be cut short, "
+    "may\n"
+    "lack one direction, may begin in the middle, and may hold any number of connections.\n\n"
+    "  -c, --connection N    only connection N, as numbered in the report\n"
+    "  -r, --rule ID[,ID...] only these rules\n"
+    "  -m, --max N           print at most N findings (default 100; 0: all)\n"
+    "  -v, --violations      print violations only\n"
+    "      --strict          exit 2 when something could not be decided\n"
+    "      --json            one JSON object a line\n"
+    "      --rules           print the rules that are checked, and exit\n"
+    "  -h, --help            this text\n\n"
+    "Findings are of three kinds:\n\n"
+    "  violation    the sender of this packet broke the rule: no loss, reordering, duplication or\n"
+    "               damage before or behind the point of capture explains what is seen\n"
+    "  undecidable  the packet breaks the rule, unless something happened that the capture "
+    "doesn't\n"
+    "               show; the finding says what\n"
+    "  artefact     the capture isn't whole here: it missed packets, or was taken before the NIC "
+    "had\n"
+    "               finished them\n\n"
+    "Per connection and direction the report has: operations, octets and goodput, round trip time\n"
+    "(from a request to its answer, as seen at the point of capture), retransmissions, "
+    "duplicates,\n"
+    "reordering, gaps, time-outs (retransmissions that nothing else explains), NAKs, RNR NAKs, "
+    "CNPs,\n"
+    "ECN marks, and how many request packets an ACK acknowledges.\n\n"
+    "Connections are learned from CM messages, else inferred from source ports and PSNs.\n\n"
+    "Examples:\n\n"
+    "  urnic lint trace.pcapng\n"
+    "  urnic lint --rule RNR-05,ACK-08 --max 0 trace.pcap\n"
+    "  tcpdump -i eth0 -w - udp port 4791 | urnic lint --json -\n\n"
+    "Exit status: 0 no rule is broken, 1 at least one is, 2 nothing to judge, or bad input.\n";
+
+struct options {
+    const char *path, *rules;
+    uint64_t max, connection;
+    bool json, violations, strict;
+};
+
+struct run {
+    const struct options *opt;
+    struct lint_writer *const *writer;
+    size_t writers;
+    struct lint_finding *finding;
+    size_t findings, room, lost;
+    uint64_t lost_by[LINT_VERDICTS];
+};
+
+/* Is `id` in a list like "ACK-05,RNR-02"? Everything is in no list. */
+static bool listed(const char *list, const char *id)
+{
+    if (!list)
+        return true;
+    size_t n = strlen(id);
+    for (const char *s = list; *s; s += strcspn(s, ",")) {
+        s += *s == ',';
+        if (strcspn(s, ",") == n && !strncasecmp(s, id, n))
+            return true;
+    }
+    return false;
+}
+
+static bool known_rules(const char *list)
+{
+    size_t n;
+    const struct lint_rule *rules = lint_rules(&n);
+    for (const char *s = list; *s; s += strcspn(s, ",")) {
+        s += *s == ',';
+        size_t len = strcspn(s, ","), i = 0;
+        while (i < n && (strlen(rules[i].id) != len || strncasecmp(s, rules[i].id, len)))
+            i++;
+        if (i == n) {
+            cli_error("--rule: '%.*s' is none of the rules of 'urnic lint --rules'", (int)len, s);
+            return false;
+        }
+    }
+    return true;
+}
+
+static void on_finding(void *ctx, const struct lint_finding *f)
+{
+    struct run *run = ctx;
+    for (size_t i = 0; i < run->writers; i++)
+        if (run->writer[i]->finding)
+            run->writer[i]->finding(run->writer[i], f);
+    if (!listed(run->opt->rules, f->rule->id))
+        return;
+    if (run->findings == run->room && run->room < KEEP_MAX) {
+        size_t room = run->room ? 2 * run->room : 32;
+        void *more = realloc(run->finding, room * sizeof *run->finding);
+        if (more) {
+            run->finding = more;
+            run->room = room;
+        }
+    }
+    if (run->findings < run->room) {
+        run->finding[run->findings++] = *f;
+    } else {
+        run->lost++;
+        run->lost_by[f->verdict]++;
+    }
+}
+
+static int by_number(const void *a, const void *b)
+{
+    const struct lint_finding *x = a, *y = b;
+    if (x->number != y->number)
+        return x->number < y->number ? -1 : 1;
+    return x->rule < y->rule ? -1 : x->rule > y->rule;
+}
+
+/* Pairs of flows, numbered by their first packet. */
+static struct lint_connection *connections(const struct lint *l, uint32_t flows, uint32_t *count)
+{
+    struct lint_connection *list = calloc(flows ? flows : 1, sizeof *list);
+    *count = 0;
+    for (uint32_t i = 0; list && i < flows; i++) {
+        struct lint_flow_info info, other = {0};
+        if (!lint_flow_info(l, i, &info) || (info.peer != LINT_NO_FLOW && info.peer < i))
+            continue;
+        if (info.peer != LINT_NO_FLOW)
+            lint_flow_info(l, info.peer, &other);
+        if (info.packets + other.packets == 0 && !info.by_cm)
+            continue;
+        struct lint_connection *c = &list[(*count)++];
+        *c = (struct lint_connection){
+            .number = *count, .flow = {i, info.peer}, .info = {info, other}};
+    }
+    return list;
+}
+
+uint32_t lint_connection_of(const struct lint_result *r, uint32_t flow)
+{
+    for (uint32_t i = 0; flow != LINT_NO_FLOW && i < r->connections; i++)
+        if (r->connection[i].flow[0] == flow || r->connection[i].flow[1] == flow)
+            return r->connection[i].number;
+    return 0;
+}
+
+/* Sort, drop what isn't of the wanted connection or kind, and cut at --max. */
+static void select_findings(struct run *run, struct lint_result *r)
+{
+    const struct options *o = run->opt;
+    size_t n = 0;
+    qsort(run->finding, run->findings, sizeof *run->finding, by_number);
+    for (size_t i = 0; i < run->findings; i++) {
+        const struct lint_finding *f = &run->finding[i];
+        if (o->connection && lint_connection_of(r, f->flow) != o->connection)
+            continue;
+        r->shown[f->verdict]++;
+        if ((!o->violations || f->verdict == LINT_VIOLATION) && (!o->max || n < o->max))
+            run->finding[n++] = *f;
+    }
+    for (int v = 0; v < LINT_VERDICTS && !o->connection; v++)
+        r->shown[v] += run->lost_by[v];
+    r->finding = run->finding;
+    r->findings = n;
+}
+
+static int status_of(const struct lint_result *r, bool strict)
+{
+    if (r->shown[LINT_VIOLATION])
+        return CLI_FAIL;
+    if (!r->totals.roce || (strict && r->shown[LINT_UNDECIDABLE]))
+        return CLI_USAGE;
+    return CLI_OK;
+}
+
+static int read_all(struct run *run, struct capread *cap, struct lint *l)
+{
+    struct capread_info info;
+    struct capread_packet p;
+    struct cli_progress bar;
+    int rc;
+    capread_info(cap, &info);
+    bool show = info.size >= PROGRESS_MIN && isatty(STDERR_FILENO);
+    cli_progress_begin(&bar, "reading", info.size, !show);
+    while (!cli_stop && (rc = capread_next(cap, &p)) == 1) {
+        struct lint_view view;
+        struct lint_frame f = {.number = p.number,
+                               .ns = p.ns,
+                               .data = p.frame,
+                               .len = p.len,
+                               .wire_len = p.wire_len,
+                               .interface = p.interface,
+                               .no_ether = p.no_ether,
+                               .sent = p.dir == CAPREAD_OUT};
+        lint_packet(l, &f, &view);
+        for (size_t i = 0; i < run->writers; i++)
+            if (run->writer[i]->packet)
+                run->writer[i]->packet(run->writer[i], &f, &view);
+        if (show && p.number % 1024 == 0) {
+            capread_info(cap, &info);
+            cli_progress(&bar, info.offset, NULL);
+        }
+    }
+    lint_end(l);
+    if (show) {
+        capread_info(cap, &info);
+        cli_progress_end(&bar, info.offset, NULL);
+    }
+    return cli_stop ? 0 : rc;
+}
+
+static int judge(struct run *run)
+{
+    const struct options *o = run->opt;
+    struct capread *cap;
+    char why[128];
+    if (capread_open(o->path, &cap, why, sizeof why) < 0) {
+        cli_error("%s: %s", o->path, why);
+        return CLI_USAGE;
+    }
+    struct lint *l = lint_new(on_finding, run, 0);
+    if (!l) {
+        capread_close(cap);
+        cli_error("%s", strerror(ENOMEM));
+        return CLI_USAGE;
+    }
+    int rc = read_all(run, cap, l), status;
+    struct lint_result r = {.path = o->path};
+    capread_info(cap, &r.capture);
+    lint_totals(l, &r.totals);
+    struct lint_connection *list = connections(l, r.totals.flows, &r.connections);
+    r.connection = list;
+    select_findings(run, &r);
+    if (rc < 0) {
+        cli_errno(rc, "%s", o->path);
+        status = CLI_USAGE;
+    } else {
+        (o->json ? lint_write_json : lint_write_text)(stdout, &r);
+        status = status_of(&r, o->strict);
+        for (size_t i = 0; i < run->writers; i++) {
+            rc = run->writer[i]->end ? run->writer[i]->end(run->writer[i], &r) : 0;
+            if (rc < 0) {
+                cli_errno(rc, "writing the report");
+                status = CLI_USAGE;
+            }
+        }
+    }
+    free(list);
+    free(run->finding);
+    lint_free(l);
+    capread_close(cap);
+    return status;
+}
+
+static int run(int argc, char **argv)
+{
+    static const struct option options[] = {CLI_OPTIONS,
+                                            {"connection", required_argument, NULL, 'c'},
+                                            {"rule", required_argument, NULL, 'r'},
+                                            {"max", required_argument, NULL, 'm'},
+                                            {"violations", no_argument, NULL, 'v'},
+                                            {"strict", no_argument, NULL, 's'},
+                                            {"json", no_argument, NULL, 'j'},
+                                            {"rules", no_argument, NULL, 'R'},
+                                            {0}};
+    struct options o = {.max = 100};
+    bool list = false;
+    int c, status;
+    while ((c = getopt_long(argc, argv, "hc:r:m:v", options, NULL)) != -1) {
+        switch (c) {
+        case 'c':
+            if (cli_number("--connection", optarg, 1, UINT32_MAX, &o.connection) < 0)
+                return CLI_USAGE;
+            break;
+        case 'r':
+            if (!known_rules(optarg))
+                return CLI_USAGE;
+            o.rules = optarg;
+            break;
+        case 'm':
+            if (cli_number("--max", optarg, 0, UINT64_MAX >> 1, &o.max) < 0)
+                return CLI_USAGE;
+            break;
+        case 'v':
+            o.violations = true;
+            break;
+        case 's':
+            o.strict = true;
+            break;
+        case 'j':
+            o.json = true;
+            break;
+        case 'R':
+            list = true;
+            break;
+        default:
+            if (cli_option(c, &cmd_lint, &status))
+                return status;
+        }
+    }
+    if (list) {
+        lint_write_rules(stdout, o.json);
+        return CLI_OK;
+    }
+    if (argc - optind != 1) {
+        cli_error("one capture is needed");
+        return CLI_USAGE;
+    }
+    o.path = argv[optind];
+    cli_catch_signals();
+    return judge(&(struct run){.opt = &o});
+}
+
+const struct cli_command cmd_lint = {"lint", "judge a capture: which rules are broken, where", help,
+                                     run};

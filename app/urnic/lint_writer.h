@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Where `urnic lint` puts its results: writers, each fed packet by packet and finding by finding.
+ */
+#ifndef URNIC_LINT_WRITER_H
+#define URNIC_LINT_WRITER_H
+
+#include <stdio.h>
+
+#include "capread.h"
+#include "lint.h"
+
+/* A connection: two flows, or one whose other direction the capture doesn't show. */
+struct lint_connection {
+    uint32_t number;  /* 1, 2, ... as shown to the user */
+    uint32_t flow[2]; /* the second may be LINT_NO_FLOW */
+    struct lint_flow_info info[2];
+};
+
+/* Everything that is known when the capture has ended. */
+struct lint_result {
+    const char *path;
+    struct capread_info capture;
+    struct lint_totals totals;
+    const struct lint_connection *connection;
+    uint32_t connections;
+    const struct lint_finding *finding; /* in the order of packet numbers, as filtered */
+    size_t findings;
+    uint64_t shown[LINT_VERDICTS]; /* findings that pass the filter, kept or not */
+};
+
+struct lint_writer {
+    /* One packet has been judged; findings about it may still come. NULL = not wanted. */
+    void (*packet)(struct lint_writer *w, const struct lint_frame *f, const struct lint_view *v);
+    /* One finding, as it is made; f->number may be of an earlier packet. NULL = not wanted. */
+    void (*finding)(struct lint_writer *w, const struct lint_finding *f);
+    /* The end. Returns 0 or -errno. */
+    int (*end)(struct lint_writer *w, const struct lint_result *r);
+};
+
+/* The number of the connection that a flow belongs to; 0 = none. */
+uint32_t lint_connection_of(const struct lint_result *r, uint32_t flow);
+
+/* Text for people, and one JSON object a line. Both write at the end. */
+void lint_write_text(FILE *to, const struct lint_result *r);
+void lint_write_json(FILE *to, const struct lint_result *r);
+void lint_write_rules(FILE *to, bool json);
+
+#endif

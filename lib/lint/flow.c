@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Flows: one per direction of a connection, found by addresses and destination QPN, since that is
+ * all that a packet of a connected queue pair names. Which two belong together is known from CM
+ * messages, or inferred: both use the source port that follows from their QPNs (WIRE-20), or a
+ * response carries a PSN that only one open flow can have asked with. A pair in doubt stays apart:
+ * a wrong one would accuse the innocent.
+ */
+#include <stdlib.h>
+
+#include "lint_priv.h"
+
+#define SPAN_MAX (1u << 23)
+
+static uint64_t mix(uint64_t h, uint64_t v)
+{
+    h ^= v;
+    h *= 0x9E3779B97F4A7C15ull;
+    return h ^ h >> 29;
+}
+
+static uint64_t hash_of(const struct wire_addr *src, const struct wire_addr *dst, uint32_t dqpn,
+                        uint32_t sqpn)
+{
+    uint64_t v[4];
+    memcpy(v, src, 16);
+    memcpy(v + 2, dst, 16);
+    uint64_t h = mix(0x243F6A8885A308D3ull, (uint64_t)dqpn << 32 | sqpn);
+    for (int i = 0; i < 4; i++)
+        h = mix(h, v[i]);
+    return h;
+}
+
+/* Datagram flows have a source QPN in their key, connected ones have 0 there until it is known. */
+static struct lint_flow *find(const struct lint *l, const struct wire_addr *src,
+                              const struct wire_addr *dst, uint32_t dqpn, uint32_t sqpn)
+{
+    if (!l->buckets)
+        return NULL;
+    uint64_t h = hash_of(src, dst, dqpn, sqpn);
+    struct lint_flow *f = l->bucket[h & (l->buckets - 1)];
+    while (f && !(f->hash == h && f->info.dqpn == dqpn && !memcmp(&f->info.src, src, 16) &&
+                  !memcmp(&f->info.dst, dst, 16)))
+        f = f->chain;
+    return f;
+}
+
+static bool grow(struct lint *l)
+{
+    uint32_t n = l->buckets ? 2 * l->buckets : 64;
+    struct lint_flow **b = calloc(n, sizeof *b);
+    if (!b)
+        return false;
+    for (uint32_t i = 0; i < l->totals.flows; i++) {
+        struct lint_flow *f = l->flow[i];
+        if (f->detached)
+            continue;
+        f->chain = b[f->hash & (n - 1)];
+        b[f->hash & (n - 1)] = f;
+    }
+    free(l->bucket);
+    l->bucket = b;
+    l->buckets = n;
+    return true;
+}
+
+static bool list(struct lint *l, struct lint_flow *f)
+{
+    if (l->totals.flows == l->room) {
+        uint32_t room = l->room ? 2 * l->room : 64;
+        void *more = realloc(l->flow, room * sizeof(struct lint_flow *));
+        if (!more)
+            return false;
+        l->flow = more;
+        l->room = room;
+    }
+    f->info.id = l->totals.flows;
+    l->flow[l->totals.flows++] = f;
+    return true;
+}
+
+static struct lint_flow *make(struct lint *l, const struct wire_addr *src,
+                              const struct wire_addr *dst, uint32_t dqpn, uint64_t hash)
+{
+    if (l->totals.flows >= l->max_flows || (l->totals.flows >= l->buckets && !grow(l)))
+        return NULL;
+    struct lint_flow *f = calloc(1, sizeof *f);
+    if (!f || !list(l, f)) {
+        free(f);
+        return NULL;
+    }
+    f->hash = hash;
+    f->info.src = *src;
+    f->info.dst = *dst;
+    f->info.dqpn = dqpn;
+    f->info.peer = LINT_NO_FLOW;
+    f->info.first_ns = UINT64_MAX;
+    f->info.rtt_min = UINT64_MAX;
+    f->retry = f->read_limit = f->flow_label = UINT32_MAX;
+    f->chain = l->bucket[hash & (l->buckets - 1)];
+    l->bucket[hash & (l->buckets - 1)] = f;
+    return f;
+}
+
+struct lint_flow *lint_flow_get(struct lint *l, const struct wire_pkt *p, uint32_t dqpn,
+                                uint32_t sqpn, bool make_it)
+{
+    struct lint_flow *f = find(l, &p->sip, &p->dip, dqpn, sqpn);
+    if (f || !make_it)
+        return f;
+    f = make(l, &p->sip, &p->dip, dqpn, hash_of(&p->sip, &p->dip, dqpn, sqpn));
+    if (!f)
+        return NULL;
+    f->info.sqpn = sqpn;
+    f->info.ip_version = p->ip_version;
+    f->info.v1 = p->ethertype == WIRE_ETHERTYPE_V1;
+    f->info.service = wire_opcodes[p->opcode].service;
+    return f;
+}
+
+void lint_flow_free(struct lint_flow *f)
+{
+    free(f->rec);
+    free(f->read);
+    f->rec = NULL;
+    f->read = NULL;
+    f->recs = f->reads = 0;
+}
+
+struct lint_flow *lint_flow_renew(struct lint *l, struct lint_flow *f)
+{
+    struct lint_flow **at = &l->bucket[f->hash & (l->buckets - 1)];
+    while (*at && *at != f)
+        at = &(*at)->chain;
+    if (!*at)
+        return NULL;
+    *at = f->chain;
+    f->detached = true;
+    lint_flow_end(l, f);
+    lint_flow_free(f);
+    struct lint_flow *n = make(l, &f->info.src, &f->info.dst, f->info.dqpn, f->hash);
+    if (!n)
+        return NULL;
+    n->info.ip_version = f->info.ip_version;
+    n->info.v1 = f->info.v1;
+    n->info.service = f->info.service;
+    return n;
+}
+
+bool lint_renew(struct lint_ctx *c)
+{
+    struct lint_flow *n = lint_flow_renew(c->l, c->f);
+    if (!n)
+        return false;
+    struct lint_flow_info *o = &c->f->info;
+    o->packets--; /* this packet was counted there */
+    o->octets -= c->in->wire_len;
+    c->f = n;
+    c->view->flow = n->info.id;
+    n->info.first_ns = n->info.last_ns = c->in->ns;
+    n->info.first_number = n->info.last_number = c->in->number;
+    n->info.packets = 1;
+    n->info.octets = c->in->wire_len;
+    n->info.service = c->op->service;
+    return true;
+}
+
+void lint_flow_pair(struct lint_flow *a, struct lint_flow *b)
+{
+    a->peer = b;
+    b->peer = a;
+    a->info.peer = b->info.id;
+    b->info.peer = a->info.id;
+    a->info.sqpn = b->info.dqpn;
+    b->info.sqpn = a->info.dqpn;
+    if (a->info.mtu && !b->info.mtu)
+        lint_mtu_learned(b, a->info.mtu);
+    else if (b->info.mtu && !a->info.mtu)
+        lint_mtu_learned(a, b->info.mtu);
+}
+
+/* Could `g` have asked what the response with this PSN answers? */
+static bool asked(const struct lint_flow *g, uint32_t psn)
+{
+    if (!g->started)
+        return false;
+    int32_t d = lint_diff(psn, g->hi);
+    return d < 0 && (uint32_t)-d <= g->span && -d <= 4096;
+}
+
+void lint_flow_find_peer(struct lint_ctx *c)
+{
+    struct lint_flow *f = c->f, *by_port = NULL, *by_psn = NULL;
+    unsigned ports = 0, psns = 0, open = 0;
+    bool response = c->op->flags & WIRE_F_RESPONSE, same_psn_port = false;
+    /* The reverse direction may be any flow between the two: look at the newest of them. */
+    uint32_t looked = 0;
+    for (uint32_t i = c->l->totals.flows; i-- > 0 && looked < 1024; looked++) {
+        struct lint_flow *g = c->l->flow[i];
+        if (g == f || g->peer || g->detached || g->info.service != f->info.service ||
+            memcmp(&g->info.src, &f->info.dst, 16) || memcmp(&g->info.dst, &f->info.src, 16))
+            continue;
+        bool same_port = g->sport_seen && g->sport == c->p.sport && !f->info.v1;
+        open++;
+        if (same_port && g->sport == wire_udp_sport(0, f->info.dqpn, g->info.dqpn)) {
+            by_port = g;
+            ports++;
+        }
+        if (response && asked(g, c->p.psn)) {
+            by_psn = g;
+            psns++;
+            same_psn_port = same_port;
+        }
+    }
+    if (ports == 1)
+        lint_flow_pair(f, by_port);
+    else if (!ports && psns == 1 && (same_psn_port || open == 1))
+        lint_flow_pair(f, by_psn);
+}
+
+struct lint_rec *lint_rec_at(const struct lint_flow *f, uint32_t psn)
+{
+    if (!f->recs)
+        return NULL;
+    struct lint_rec *r = &f->rec[psn & (f->recs - 1)];
+    return r->psn == psn && r->flags ? r : NULL;
+}
+
+/* A larger table, when packets that aren't acknowledged yet would be overwritten. */
+static void rec_grow(struct lint_flow *f)
+{
+    uint32_t n = f->recs ? 2 * f->recs : LINT_RECS_MIN;
+    struct lint_rec *r = calloc(n, sizeof *r);
+    if (!r)
+        return;
+    for (uint32_t i = 0; i < f->recs; i++)
+        if (f->rec[i].flags)
+            r[f->rec[i].psn & (n - 1)] = f->rec[i];
+    free(f->rec);
+    f->rec = r;
+    f->recs = n;
+}
+
+struct lint_rec *lint_rec_make(struct lint_flow *f, uint32_t psn)
+{
+    if (!f->recs)
+        rec_grow(f);
+    /* Keep twice what is open: a go-back repeats what was acknowledged behind our point. */
+    uint32_t open = f->ack_on ? (uint32_t)(lint_diff(f->hi, f->acked) & 0xFFFFFF) : f->span;
+    while (f->recs && f->recs < LINT_RECS_MAX && 2 * open > f->recs) {
+        uint32_t before = f->recs;
+        rec_grow(f);
+        if (f->recs == before)
+            break;
+    }
+    if (!f->recs)
+        return NULL;
+    struct lint_rec *r = &f->rec[psn & (f->recs - 1)];
+    if (r->flags && r->psn != psn && lint_diff(r->psn, psn) > 0)
+        return NULL; /* older than what is remembered */
+    if (r->psn != psn)
+        *r = (struct lint_rec){.psn = psn};
+    return r;
+}
+
+struct lint_read *lint_read_at(const struct lint_flow *f, uint32_t psn)
+{
+    uint32_t n = f->reads < LINT_READS ? f->reads : LINT_READS;
+    for (uint32_t i = 1; i <= n; i++) {
+        struct lint_read *r = &f->read[(f->reads - i) % LINT_READS];
+        uint32_t off = (psn - r->psn) & WIRE_PSN_MASK;
+        if (r->valid && off < (r->n ? r->n : 1))
+            return r;
+    }
+    return NULL;
+}
+
+void lint_mtu_learned(struct lint_flow *f, uint32_t mtu)
+{
+    f->info.mtu = mtu;
+    uint32_t n = f->reads < LINT_READS ? f->reads : LINT_READS;
+    for (uint32_t i = 1; i <= n; i++) {
+        struct lint_read *r = &f->read[(f->reads - i) % LINT_READS];
+        if (r->n)
+            continue;
+        r->n = r->len > mtu ? (r->len - 1) / mtu + 1 : 1;
+        if (f->hi == lint_add(r->psn, 1)) {
+            f->hi = lint_add(r->psn, r->n);
+            f->span = f->span + r->n - 1 < SPAN_MAX ? f->span + r->n - 1 : SPAN_MAX;
+            f->hi_uncertain = false;
+        }
+    }
+    if (f->peer && !f->peer->info.mtu)
+        lint_mtu_learned(f->peer, mtu);
+}
+
+void lint_responder_reset(struct lint_flow *f)
+{
+    f->ack_on = f->base_on = false;
+    f->nak.on = f->rnr.on = f->fatal.on = f->beyond.on = f->continued.on = false;
+    f->epoch++;
+    f->msgs = 0;
+}

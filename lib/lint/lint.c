@@ -1,0 +1,433 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The intake: parse, tell damage from malformed, drop what another interface has shown already,
+ * hand the packet to the tracker of its kind, and report what the checks say.
+ *
+ * Damage and malformed packets look alike to a parser; the iCRC tells them apart: over what a
+ * sender has made it is right, however wrong the rest may be.
+ */
+#include "lint.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "lint_priv.h"
+#include "wire_bytes.h"
+#include "wire_csum.h"
+
+#define MAX_FLOWS   65536u
+#define PARSE_FLAGS (WIRE_P_LOOPBACK | WIRE_P_QINQ | WIRE_P_V1 | WIRE_P_IP_CSUM_OK | WIRE_P_NO_ICRC)
+
+const char *lint_verdict_name(enum lint_verdict v)
+{
+    static const char *const names[LINT_VERDICTS] = {"violation", "undecidable", "artefact"};
+    return (unsigned)v < LINT_VERDICTS ? names[v] : "unknown";
+}
+
+const char *lint_kind_name(enum lint_kind k)
+{
+    static const char *const names[LINT_KINDS] = {
+        [LINT_OTHER] = "other", [LINT_BROKEN] = "broken", [LINT_DATA] = "data",
+        [LINT_READ] = "read",   [LINT_ATOMIC] = "atomic", [LINT_ATOMIC_ACK] = "atomic-ack",
+        [LINT_ACK] = "ack",     [LINT_NAK] = "nak",       [LINT_RNR] = "rnr",
+        [LINT_CNP] = "cnp",     [LINT_CM] = "cm",         [LINT_DATAGRAM] = "datagram",
+    };
+    return (unsigned)k < LINT_KINDS ? names[k] : "unknown";
+}
+
+/* ---- findings -----------------------------------------------------------------------------------
+ */
+
+bool lint_expected(struct lint_ctx *c, const char *format, ...)
+{
+    va_list ap;
+    va_start(ap, format);
+    vsnprintf(c->expected, sizeof c->expected, format, ap);
+    va_end(ap);
+    return true;
+}
+
+bool lint_seen(struct lint_ctx *c, const char *format, ...)
+{
+    va_list ap;
+    va_start(ap, format);
+    vsnprintf(c->seen, sizeof c->seen, format, ap);
+    va_end(ap);
+    return true;
+}
+
+bool lint_doubt(struct lint_ctx *c, enum lint_verdict v, const char *format, ...)
+{
+    va_list ap;
+    va_start(ap, format);
+    vsnprintf(c->why, sizeof c->why, format, ap);
+    va_end(ap);
+    c->judged = v;
+    return true;
+}
+
+static void dump(const struct lint_frame *in, char *buf, size_t size)
+{
+    wire_dump_cut(buf, size, in->data, in->len, in->wire_len, 0);
+}
+
+static void report(struct lint_ctx *c, const struct lint_rule *rule)
+{
+    struct lint_finding f = {
+        .rule = rule, .verdict = c->judged, .flow = c->f ? c->f->info.id : LINT_NO_FLOW};
+    if (c->wait) {
+        f.number = c->wait->number;
+        f.ns = c->wait->ns;
+        memcpy(f.dump, c->wait->dump, sizeof f.dump);
+    } else {
+        f.number = c->in->number;
+        f.ns = c->in->ns;
+        dump(c->in, f.dump, sizeof f.dump);
+    }
+    memcpy(f.expected, c->expected, sizeof f.expected);
+    memcpy(f.seen, c->seen, sizeof f.seen);
+    memcpy(f.why, c->why, sizeof f.why);
+    c->l->totals.findings[c->judged]++;
+    if (c->l->report)
+        c->l->report(c->l->report_ctx, &f);
+}
+
+unsigned lint_run(struct lint_ctx *c, enum lint_stage stage)
+{
+    const struct lint_rule *const *r = c->l->stage[__builtin_ctz(stage)];
+    unsigned broken = 0;
+    for (; *r; r++) {
+        c->judged = LINT_VIOLATION;
+        c->expected[0] = c->seen[0] = c->why[0] = '\0';
+        if (!(*r)->check(c))
+            continue;
+        report(c, *r);
+        broken += c->judged == LINT_VIOLATION;
+    }
+    return broken;
+}
+
+void lint_remember(struct lint_ctx *c, struct lint_wait *w)
+{
+    *w = (struct lint_wait){.on = true,
+                            .opcode = c->p.opcode,
+                            .psn = c->p.psn,
+                            .nak = (c->op->headers & WIRE_H_AETH) && c->headers &&
+                                   wire_aeth_kind(c->p.syndrome) != WIRE_AETH_ACK,
+                            .number = c->in->number,
+                            .ns = c->in->ns};
+    dump(c->in, w->dump, sizeof w->dump);
+}
+
+/* ---- intake
+ * --------------------------------------------------------------------------------------- */
+
+/* Does the iCRC fit what is between the IP header and the end that it claims? For a frame whose
+ * parse stopped somewhere behind the addresses. */
+static bool made_so(const struct lint_frame *in, const struct wire_pkt *p, enum wire_verdict v)
+{
+    const uint8_t *ip = in->data + p->ip_off;
+    size_t have = in->len - p->ip_off, len, bth;
+    if (!p->ip_version)
+        return false;
+    if (v == WIRE_IP_OPTIONS || v == WIRE_IP_FRAGMENT) {
+        size_t header = (ip[0] & 15u) * 4u; /* the iCRC isn't where it should be */
+        return header <= have && wire_csum_add(0, ip, header) == 0xFFFF;
+    }
+    if (p->ethertype == WIRE_ETHERTYPE_V1) {
+        len = WIRE_IPV6_LEN + wire_get16(ip + 4);
+        bth = WIRE_IPV6_LEN;
+    } else if (p->ip_version == 4) {
+        len = wire_get16(ip + 2);
+        bth = WIRE_IPV4_LEN + WIRE_UDP_LEN;
+    } else {
+        len = WIRE_IPV6_LEN + wire_get16(ip + 4);
+        bth = WIRE_IPV6_LEN + WIRE_UDP_LEN;
+    }
+    if (len > have || len < bth + WIRE_BTH_LEN + WIRE_ICRC_LEN)
+        return false;
+    return wire_icrc(ip, len, 0, (uint16_t)bth) == wire_get32le(ip + len - WIRE_ICRC_LEN);
+}
+
+/* Did the parse stop early at something that is RoCE all the same? */
+static bool is_roce(const struct lint_frame *in, const struct wire_pkt *p)
+{
+    if (p->ethertype == WIRE_ETHERTYPE_V1)
+        return true;
+    return p->udp_off && in->len >= p->udp_off + WIRE_UDP_LEN &&
+           wire_get16(in->data + p->udp_off + 2) == WIRE_UDP_PORT;
+}
+
+/* A packet seen on one interface often shows up on another one a moment later. */
+static bool seen_elsewhere(struct lint_flow *f, const struct lint_frame *in, uint32_t icrc)
+{
+    uint32_t n = f->recent_n < LINT_RECENT ? f->recent_n : LINT_RECENT;
+    for (uint32_t i = 0; i < n; i++)
+        if (f->recent[i].icrc == icrc && f->recent[i].interface != in->interface)
+            return true;
+    f->recent[f->recent_n % LINT_RECENT].icrc = icrc;
+    f->recent[f->recent_n % LINT_RECENT].interface = in->interface;
+    f->recent_n++;
+    return false;
+}
+
+static enum lint_kind kind_of(const struct wire_opcode_info *op, const struct wire_pkt *p)
+{
+    if (op->flags & WIRE_F_CNP)
+        return LINT_CNP;
+    if (op->service == WIRE_UD)
+        return p->dqpn == WIRE_QPN_GSI ? LINT_CM : LINT_DATAGRAM;
+    if (op->flags & WIRE_F_ACK) {
+        enum wire_aeth_kind k = wire_aeth_kind(p->syndrome);
+        return k == WIRE_AETH_RNR ? LINT_RNR : k == WIRE_AETH_NAK ? LINT_NAK : LINT_ACK;
+    }
+    if (op->flags & WIRE_F_ATOMIC)
+        return op->flags & WIRE_F_RESPONSE ? LINT_ATOMIC_ACK : LINT_ATOMIC;
+    if ((op->flags & WIRE_F_READ) && (op->flags & WIRE_F_REQUEST))
+        return LINT_READ;
+    return LINT_DATA;
+}
+
+static void count(struct lint_ctx *c)
+{
+    struct lint_flow_info *i = &c->f->info;
+    if (i->first_ns == UINT64_MAX) {
+        i->first_ns = c->in->ns;
+        i->first_number = c->in->number;
+    }
+    i->last_ns = c->in->ns;
+    i->last_number = c->in->number;
+    i->packets++;
+    i->octets += c->in->wire_len;
+    unsigned ecn = c->p.tclass & 3u;
+    i->ecn_capable += ecn != 0;
+    i->ecn_ce += ecn == 3;
+    i->cut += c->cut;
+    if (ecn == 3)
+        c->view->flags |= LINT_V_CE;
+}
+
+/* The flow that this packet belongs to. */
+static struct lint_flow *flow_of(struct lint_ctx *c)
+{
+    bool ud = c->op->service == WIRE_UD;
+    if (ud && !c->headers)
+        return NULL; /* the source QPN is cut off */
+    struct lint_flow *f = lint_flow_get(c->l, &c->p, c->p.dqpn, ud ? c->p.sqpn : 0, true);
+    if (!f)
+        c->l->totals.forgotten++;
+    return f;
+}
+
+/* iCRC of a whole packet, in two steps: what the register is behind the headers tells the payload
+ * of one transmission from that of another. */
+static bool icrc_good(struct lint_ctx *c)
+{
+    const uint8_t *d = c->in->data;
+    const struct wire_pkt *p = &c->p;
+    c->crc_head = wire_icrc_headers(d + p->ip_off, p->payload_off - p->ip_off,
+                                    (size_t)p->bth_off - p->ip_off);
+    c->icrc = wire_icrc_update(c->crc_head, d + p->payload_off, p->icrc_off - p->payload_off);
+    return c->icrc == wire_get32le(d + p->icrc_off);
+}
+
+static void corrupted(struct lint_ctx *c)
+{
+    c->view->kind = LINT_BROKEN;
+    c->view->flags |= LINT_V_CORRUPT;
+    c->l->totals.corrupt++;
+    /* The header may be what is damaged: attribute it only to a flow that exists. */
+    c->f = c->op && c->op->name ? lint_flow_get(c->l, &c->p, c->p.dqpn,
+                                                c->op->service == WIRE_UD ? c->p.sqpn : 0, false)
+                                : NULL;
+    if (c->f) {
+        c->f->info.corrupt++;
+        c->view->flow = c->f->info.id;
+    }
+    if (c->verdict == WIRE_OK && !c->cut)
+        lint_run(c, LINT_S_ICRC);
+    if (c->f)
+        c->f->icrc_run++;
+    if (c->f && c->f->started && (c->op->flags & WIRE_F_REQUEST) && !lint_rec_at(c->f, c->p.psn) &&
+        lint_diff(c->p.psn, c->f->hi) <= 0) {
+        /* So that an acknowledgement of it can be told from one of a packet never seen. */
+        struct lint_rec *r = lint_rec_make(c->f, c->p.psn);
+        if (r) {
+            r->flags |= LINT_R_CORRUPT;
+            r->number = c->in->number;
+        }
+    }
+}
+
+/* One packet of another service is its sender's mistake when the old service goes on after it, and
+ * the number's next user otherwise. */
+static bool same_service(struct lint_ctx *c)
+{
+    struct lint_flow *f = c->f;
+    if (c->op->service != f->info.service) {
+        if (f->odd.on)
+            return lint_renew(c);
+        lint_remember(c, &f->odd);
+        return false;
+    }
+    if (f->odd.on) {
+        c->wait = &f->odd;
+        lint_run(c, LINT_S_ODD);
+        c->wait = NULL;
+        f->odd.on = false;
+    }
+    return true;
+}
+
+static void dispatch(struct lint_ctx *c)
+{
+    if (c->op->flags & WIRE_F_CNP) {
+        c->f->info.cnps++;
+        lint_run(c, LINT_S_CNP);
+        return;
+    }
+    if (c->op->service == WIRE_UD) {
+        c->f->info.datagrams++;
+        c->f->info.goodput += c->p.payload_len;
+        lint_run(c, LINT_S_DATAGRAM);
+        if (c->p.dqpn == WIRE_QPN_GSI)
+            lint_cm(c);
+        return;
+    }
+    if (c->f->info.service == WIRE_CNP_GROUP) /* only CNPs until now */
+        c->f->info.service = c->op->service;
+    if (!same_service(c))
+        return;
+    uint64_t n = c->f->info.packets;
+    if (!c->f->peer && (n < 32 || n % 64 == 0))
+        lint_flow_find_peer(c);
+    if (c->op->flags & WIRE_F_RESPONSE)
+        lint_response(c);
+    else
+        lint_request(c);
+}
+
+/* A packet that parses: WIRE_OK, or cut by the capture behind the BTH. */
+static void good(struct lint_ctx *c)
+{
+    if (!c->cut && !icrc_good(c)) {
+        corrupted(c);
+        return;
+    }
+    if (c->verdict != WIRE_OK && c->headers) { /* a field is wrong and the iCRC right */
+        c->view->kind = LINT_BROKEN;
+        lint_run(c, LINT_S_MALFORMED);
+        return;
+    }
+    c->view->kind = kind_of(c->op, &c->p);
+    c->l->totals.roce++;
+    c->f = flow_of(c);
+    if (!c->f)
+        return;
+    c->f->icrc_run = 0;
+    c->view->flow = c->f->info.id;
+    if (!c->cut && seen_elsewhere(c->f, c->in, c->icrc)) {
+        c->view->flags |= LINT_V_AGAIN;
+        c->f->info.again++;
+        return;
+    }
+    count(c);
+    lint_run(c, LINT_S_FRAME);
+    dispatch(c);
+}
+
+void lint_packet(struct lint *l, const struct lint_frame *in, struct lint_view *view)
+{
+    struct lint_view nobody;
+    struct lint_ctx c = {.l = l, .in = in, .view = view ? view : &nobody};
+    *c.view = (struct lint_view){.flow = LINT_NO_FLOW};
+    if (!l->totals.frames++)
+        l->totals.first_ns = in->ns;
+    l->totals.last_ns = in->ns;
+
+    c.verdict = wire_parse_cut(in->data, in->len, in->wire_len, PARSE_FLAGS, &c.p);
+    if (c.verdict == WIRE_NOT_ROCE || (c.verdict == WIRE_TRUNCATED && !is_roce(in, &c.p))) {
+        l->totals.other++;
+        return;
+    }
+    c.op = c.p.icrc_off ? &wire_opcodes[c.p.opcode] : NULL;
+    c.bth = in->data + c.p.bth_off;
+    c.headers = c.p.payload_off != 0;
+    c.cut = in->len < in->wire_len && (!c.p.icrc_off || c.p.icrc_off + WIRE_ICRC_LEN > in->len);
+    c.view->opcode = c.p.opcode;
+    c.view->psn = c.p.psn;
+    c.view->psns = 1;
+    c.view->octets = c.p.payload_len;
+    if (c.cut) {
+        c.view->flags |= LINT_V_CUT;
+        l->totals.cut++;
+    }
+    l->totals.v1 += c.p.ethertype == WIRE_ETHERTYPE_V1;
+    if (c.op && c.op->name && (c.headers || (c.cut && c.verdict == WIRE_TRUNCATED))) {
+        good(&c);
+        return;
+    }
+    /* Broken on the way, or by its maker; of a cut packet nobody can tell. */
+    if (c.cut || !made_so(in, &c.p, c.verdict)) {
+        corrupted(&c);
+        return;
+    }
+    c.view->kind = LINT_BROKEN;
+    l->totals.roce++;
+    lint_run(&c, LINT_S_MALFORMED);
+}
+
+void lint_end(struct lint *l)
+{
+    for (uint32_t i = 0; i < l->totals.flows; i++)
+        if (!l->flow[i]->detached)
+            lint_flow_end(l, l->flow[i]);
+}
+
+struct lint *lint_new(lint_report report_fn, void *ctx, uint32_t max_flows)
+{
+    struct lint *l = calloc(1, sizeof *l);
+    if (!l)
+        return NULL;
+    l->report = report_fn;
+    l->report_ctx = ctx;
+    l->max_flows = max_flows ? max_flows : MAX_FLOWS;
+    size_t n;
+    const struct lint_rule *rules = lint_rules(&n);
+    for (unsigned s = 0; s < LINT_STAGES; s++) {
+        unsigned at = 0;
+        for (size_t i = 0; i < n && at < 63; i++)
+            if (rules[i].when & 1u << s)
+                l->stage[s][at++] = &rules[i];
+    }
+    return l;
+}
+
+void lint_free(struct lint *l)
+{
+    if (!l)
+        return;
+    for (uint32_t i = 0; i < l->totals.flows; i++) {
+        lint_flow_free(l->flow[i]);
+        free(l->flow[i]);
+    }
+    free(l->flow);
+    free(l->bucket);
+    free(l);
+}
+
+void lint_totals(const struct lint *l, struct lint_totals *out)
+{
+    *out = l->totals;
+}
+
+bool lint_flow_info(const struct lint *l, uint32_t id, struct lint_flow_info *out)
+{
+    if (id >= l->totals.flows)
+        return false;
+    *out = l->flow[id]->info;
+    if (out->first_ns == UINT64_MAX) /* announced by the CM, never used */
+        out->first_ns = out->last_ns;
+    return true;
+}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The judge of captures: follows every queue pair through a stream of frames and says which rule of
+ * the catalogue a packet breaks.
+ *
+ * A capture shows what passed one point of the network. Before that point packets may have been
+ * lost, doubled, reordered and damaged, behind it again, and the capture itself may have missed
+ * some. So a rule is called broken only when no such fault explains what is seen; otherwise the
+ * finding says which fault would (an artefact), or that both are possible.
+ *
+ * No I/O, no clock; memory grows with the number of flows only, up to a limit. One tracker belongs
+ * to one thread at a time.
+ */
+#ifndef URNIC_LINT_H
+#define URNIC_LINT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "wire.h"
+
+#define LINT_DUMP_MAX 224u
+#define LINT_TEXT_MAX 112u
+#define LINT_NO_FLOW  UINT32_MAX
+
+struct lint;
+struct lint_ctx; /* private */
+
+enum lint_verdict {
+    LINT_VIOLATION,   /* the packet's sender broke the rule */
+    LINT_UNDECIDABLE, /* it did, or something that the capture doesn't show explains it */
+    LINT_ARTEFACT,    /* the capture isn't whole here; nobody broke a rule */
+    LINT_VERDICTS
+};
+const char *lint_verdict_name(enum lint_verdict v); /* "violation", "undecidable", "artefact" */
+
+struct lint_rule {
+    const char *id;                    /* of doc/conformance.md: "ACK-07" */
+    const char *sentence;              /* what must be */
+    unsigned when;                     /* private: the stages at which it is checked */
+    bool (*check)(struct lint_ctx *c); /* private */
+};
+/* The rules that are checked, in the catalogue's order; *n = how many. */
+const struct lint_rule *lint_rules(size_t *n);
+
+struct lint_frame {
+    uint64_t number; /* as Wireshark counts; grows from call to call */
+    uint64_t ns;
+    const uint8_t *data; /* an Ethernet frame */
+    uint32_t len;        /* octets at `data` */
+    uint32_t wire_len;   /* octets it had; > len: the capture cut it */
+    uint32_t interface;
+    bool no_ether; /* the Ethernet header was made up */
+    bool sent;     /* by the machine that captured, so checksums may not be final */
+};
+
+struct lint_finding {
+    const struct lint_rule *rule;
+    enum lint_verdict verdict;
+    uint64_t number, ns; /* of the packet */
+    uint32_t flow;       /* or LINT_NO_FLOW */
+    char expected[LINT_TEXT_MAX];
+    char seen[LINT_TEXT_MAX];
+    char why[LINT_TEXT_MAX]; /* what else explains it; "" for a violation */
+    char dump[LINT_DUMP_MAX];
+};
+
+/* Called with each finding, from lint_packet and lint_end. It may be about an earlier packet: some
+ * can only be judged by what follows. */
+typedef void (*lint_report)(void *ctx, const struct lint_finding *f);
+
+enum lint_kind {              /* of a packet, for plots and ladders */
+                 LINT_OTHER,  /* not RoCE */
+                 LINT_BROKEN, /* RoCE, damaged or malformed: not followed */
+                 LINT_DATA,   /* SEND, WRITE, READ response */
+                 LINT_READ,   /* READ request */
+                 LINT_ATOMIC,
+                 LINT_ATOMIC_ACK,
+                 LINT_ACK,
+                 LINT_NAK,
+                 LINT_RNR,
+                 LINT_CNP,
+                 LINT_DATAGRAM,
+                 LINT_CM,
+                 LINT_KINDS
+};
+const char *lint_kind_name(enum lint_kind k);
+
+#define LINT_V_RESPONSE   0x01u  /* answers the other direction's request of this PSN */
+#define LINT_V_RETRANSMIT 0x02u  /* this PSN again */
+#define LINT_V_DUPLICATE  0x04u  /* the very same packet again */
+#define LINT_V_REORDERED  0x08u  /* fills a hole that was seen before */
+#define LINT_V_GAP        0x10u  /* PSNs before this one have not been seen */
+#define LINT_V_CE         0x20u  /* marked by a switch */
+#define LINT_V_CUT        0x40u  /* the capture kept only a part */
+#define LINT_V_CORRUPT    0x80u  /* bad iCRC or damaged header */
+#define LINT_V_TIMEOUT    0x100u /* a retransmission that nothing but a time-out explains */
+#define LINT_V_AGAIN      0x200u /* seen before on another interface: not judged twice */
+
+/* What one packet is, for writers that show packets one by one. */
+struct lint_view {
+    uint32_t flow; /* id of its direction of a connection, or LINT_NO_FLOW */
+    enum lint_kind kind;
+    uint32_t flags; /* LINT_V_* */
+    uint8_t opcode;
+    uint32_t psn, psns; /* first PSN, and how many it stands for (READ requests) */
+    uint32_t octets;    /* payload */
+};
+
+/* One direction of a connection: what one queue pair sends to another. */
+struct lint_flow_info {
+    uint32_t id;
+    uint32_t peer;   /* the other direction, or LINT_NO_FLOW */
+    bool by_cm;      /* the pair is known from CM messages, not inferred */
+    uint8_t service; /* enum wire_service */
+    uint8_t ip_version;
+    bool v1;
+    struct wire_addr src, dst;
+    uint32_t sqpn; /* 0 = not known */
+    uint32_t dqpn;
+    uint32_t mtu; /* 0 = not known */
+    uint64_t first_ns, last_ns, first_number, last_number;
+    uint64_t packets, octets; /* octets of whole frames */
+    /* as requester */
+    uint64_t requests;                                 /* packets seen, all transmissions */
+    uint64_t sends, writes, reads, atomics, datagrams; /* operations, each counted once */
+    uint64_t goodput; /* payload octets of SENDs and WRITEs, each counted once */
+    uint64_t retransmits, duplicates, reordered, gaps, gap_psns, timeouts;
+    /* as responder, answering the other direction */
+    uint64_t acks, acked_psns; /* ACK packets, request packets that they newly acknowledged */
+    uint32_t ack_max;          /* most acknowledged by one */
+    uint64_t read_packets, read_octets, read_again; /* READ responses; octets counted once */
+    uint64_t atomic_acks, naks_seq, naks_fatal, rnrs;
+    uint64_t rtt_samples, rtt_sum, rtt_min, rtt_max; /* ns, from a request to its answer, as seen */
+    /* either */
+    uint64_t cnps, ecn_capable, ecn_ce, corrupt, cut, again;
+};
+
+struct lint_totals {
+    uint64_t frames, roce, other, corrupt, cut, v1, cm;
+    uint64_t findings[LINT_VERDICTS];
+    uint64_t forgotten; /* packets of flows for which there was no room */
+    uint32_t flows;
+    uint64_t first_ns, last_ns;
+};
+
+/* Returns NULL when memory is out. `max_flows` 0 = 65536. */
+struct lint *lint_new(lint_report report, void *ctx, uint32_t max_flows);
+void lint_free(struct lint *l);
+
+/* Judge one frame. `view` may be NULL. */
+void lint_packet(struct lint *l, const struct lint_frame *f, struct lint_view *view);
+/* The capture has ended: judge what was waiting for later packets. */
+void lint_end(struct lint *l);
+
+void lint_totals(const struct lint *l, struct lint_totals *out);
+/* Flows 0 .. totals.flows - 1, in order of their first packet. False when there is none. */
+bool lint_flow_info(const struct lint *l, uint32_t id, struct lint_flow_info *out);
+
+#endif

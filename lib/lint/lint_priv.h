@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Private to lib/lint: what the tracker remembers, and what a check may look at.
+ *
+ * The tracker (lint.c, flow.c, request.c, response.c, cmtrack.c) finds the facts about a packet and
+ * decides nothing. The checks (rules_*.c) decide and change nothing. In between stands struct
+ * lint_ctx. For each packet: find the facts, run the checks of the stage, then remember.
+ */
+#ifndef URNIC_LINT_PRIV_H
+#define URNIC_LINT_PRIV_H
+
+#include <string.h>
+
+#include "cm_msg.h"
+#include "lint.h"
+
+/* ---- 24-bit arithmetic (PSN-02) ------------------------------------------------------------- */
+
+/* a - b, as a signed number. */
+static inline int32_t lint_diff(uint32_t a, uint32_t b)
+{
+    return (int32_t)((a - b) << 8) >> 8;
+}
+
+static inline uint32_t lint_add(uint32_t a, uint32_t n)
+{
+    return (a + n) & WIRE_PSN_MASK;
+}
+
+/* ---- one direction of a connection ----------------------------------------------------------- */
+
+/* A request packet, by PSN. */
+struct lint_rec {
+    uint64_t number, ns;           /* first transmission */
+    uint64_t last_number, last_ns; /* last one */
+    uint64_t va;
+    uint32_t psn;
+    uint32_t dma_len;  /* RETH; handed down from FIRST to LAST */
+    uint32_t rkey;     /* RETH, AtomicETH or IETH */
+    uint32_t crc_head; /* iCRC register behind the headers, and at the end: tell payloads apart */
+    uint32_t crc;
+    uint32_t index; /* of the packet in its message; LINT_UNKNOWN */
+    uint32_t msgs;  /* messages that this packet completes, it included, since the epoch began */
+    uint32_t epoch;
+    uint32_t sends; /* transmissions */
+    uint32_t len;   /* payload */
+    uint16_t ip_id;
+    uint8_t opcode;
+    uint8_t flags; /* LINT_R_* */
+};
+#define LINT_R_SEEN    0x01u
+#define LINT_R_CORRUPT 0x02u /* seen with a bad iCRC only */
+#define LINT_R_BAD     0x04u /* broke a rule: its neighbours aren't judged by it */
+#define LINT_R_CUT     0x08u /* the capture kept only a part: no payload, perhaps no headers */
+#define LINT_R_ACKREQ  0x10u
+#define LINT_UNKNOWN   UINT32_MAX
+
+#define LINT_RECS_MIN 64u
+#define LINT_RECS_MAX 8192u
+#define LINT_READS    64u
+
+/* A READ or ATOMIC that was requested. */
+struct lint_read {
+    uint64_t va, orig, number;
+    uint32_t psn, n; /* n = 0: not known yet, since the MTU isn't */
+    uint32_t len, rkey;
+    uint32_t next;   /* first response PSN not seen yet */
+    uint32_t reread; /* PSN of the latest partial re-read; == psn: none */
+    uint32_t msgs, epoch;
+    bool valid, atomic, done, have_orig, again; /* again = requested more than once */
+};
+
+/* A finding that waits for what follows. */
+struct lint_wait {
+    bool on;
+    bool sent_later; /* the PSN in question has been sent since */
+    bool nak;
+    uint8_t opcode;
+    uint32_t psn;
+    uint64_t number, ns;
+    char dump[LINT_DUMP_MAX];
+};
+
+/* A response that later packets are compared with. */
+struct lint_mark {
+    bool on;
+    uint32_t psn;
+    uint16_t ip_id;
+    uint8_t syndrome;
+    uint32_t sends; /* of the request packet at that time */
+    uint64_t number, ns;
+};
+
+#define LINT_RECENT 32u
+
+struct lint_flow {
+    struct lint_flow *chain; /* hash table */
+    struct lint_flow *peer;
+    struct lint_flow_info info;
+    uint64_t hash;
+    bool detached; /* no longer in the table: its queue pair's number was used again */
+
+    /* requests on this flow */
+    bool started;       /* one has been seen */
+    bool start_known;   /* `first` is from the CM */
+    bool hi_uncertain;  /* a READ of unknown size came last */
+    uint32_t first;     /* first PSN */
+    uint32_t announced; /* first PSN by the CM */
+    uint32_t span;      /* hi - first, saturating */
+    uint32_t hi;        /* the next new PSN */
+    uint32_t last;      /* PSN of the packet before */
+    uint32_t epoch, msgs;
+    struct lint_rec *rec;
+    uint32_t recs; /* a power of two, or 0 */
+    struct lint_read *read;
+    uint32_t reads; /* ever begun: the newest is read[(reads - 1) % LINT_READS] */
+    uint32_t outstanding;
+    uint64_t new_number; /* packet number of the last new request */
+    bool pkey_seen, sport_seen, migreq_seen, migreq_noted;
+    uint16_t pkey, sport;
+    unsigned csum_bad, icrc_run;
+
+    /* from the CM; retry = UINT32_MAX: not known */
+    uint32_t read_limit, retry, flow_label;
+    uint8_t ack_timeout;
+
+    /* what the peer's responses have said about these requests */
+    bool ack_on, base_on;
+    uint32_t acked;            /* highest PSN acknowledged */
+    uint64_t progress_number;  /* when that last moved */
+    uint32_t base_lo, base_hi; /* MSN at the epoch's beginning lies in here */
+    struct lint_mark nak, rnr, fatal;
+    struct lint_wait beyond;    /* an answer to what was never seen */
+    struct lint_wait continued; /* a re-read that was answered in the continued form */
+    struct lint_wait continued_first;
+    struct lint_wait odd; /* a packet of another service */
+    uint32_t continued_n, restarted_n;
+    bool rnr_02; /* has been found to break it */
+    bool resp_sport_seen;
+
+    struct {
+        uint32_t icrc, interface;
+    } recent[LINT_RECENT];
+    uint32_t recent_n;
+};
+
+/* ---- CM ----------------------------------------------------------------------------------------
+ */
+
+#define LINT_CM_CONNS 256u
+
+struct lint_cm {
+    bool on, rep, closed;
+    uint8_t service;
+    struct wire_addr a, b; /* active and passive side */
+    uint32_t a_id, b_id, a_qpn, b_qpn, a_psn, b_psn;
+    uint64_t tid, dreq_tid[2]; /* of a's and of b's DREQ */
+    uint32_t mtu, retry, rep_rnr, resp_res, init_depth, flow_label, ack_timeout, max_retries;
+    uint32_t reqs, reps; /* transmissions */
+};
+
+/* ---- the tracker
+ * --------------------------------------------------------------------------------- */
+
+enum lint_stage {
+    LINT_S_MALFORMED = 1u << 0, /* the parse failed, and it isn't damage */
+    LINT_S_FRAME = 1u << 1,     /* every good frame */
+    LINT_S_REQUEST = 1u << 2,   /* RC, XRC, UC */
+    LINT_S_RESPONSE = 1u << 3,
+    LINT_S_DATAGRAM = 1u << 4,
+    LINT_S_CM = 1u << 5,
+    LINT_S_CNP = 1u << 6,
+    LINT_S_BEYOND = 1u << 7,    /* a waiting answer can be judged */
+    LINT_S_CONTINUED = 1u << 8, /* a waiting re-read can be judged */
+    LINT_S_ICRC = 1u << 9,      /* a bad iCRC */
+    LINT_S_ODD = 1u << 10,      /* one packet of another service, and the old one goes on */
+};
+#define LINT_STAGES 11
+
+enum lint_outcome {                    /* of something that waited */
+                    LINT_NEVER_SENT,   /* the responder later behaves as if it hadn't arrived */
+                    LINT_NOT_CAPTURED, /* the requester goes on as if it had sent it */
+                    LINT_OPEN,         /* the capture ends before it shows */
+                    LINT_CONFIRMED,
+};
+
+/* Where the PSN of a response lies among the requests. */
+enum lint_where { LINT_W_NONE, LINT_W_BEFORE, LINT_W_KNOWN, LINT_W_BEYOND };
+
+struct lint_ctx {
+    struct lint *l;
+    const struct lint_frame *in;
+    struct lint_view *view;
+    struct wire_pkt p;
+    const struct wire_opcode_info *op;
+    const uint8_t *bth; /* 12 octets at least are there */
+    enum wire_verdict verdict;
+    bool cut, headers; /* cut by the capture; the extension headers are there */
+    uint32_t crc_head;
+    uint32_t icrc;         /* as it should be */
+    struct lint_flow *f;   /* the packet's own */
+    struct lint_flow *req; /* requests that this response answers: f->peer */
+    /* a request */
+    const struct lint_rec *old;         /* what was sent with this PSN before */
+    const struct lint_rec *prev, *next; /* neighbours by PSN, if seen and good */
+    struct lint_read *read;             /* covers this PSN (of a response: in req) */
+    bool same;                          /* as `old`, payload included */
+    bool same_payload;
+    uint32_t index, dma_len; /* of the packet in its message, and the message's RETH */
+    uint32_t gap;
+    /* a response */
+    enum lint_where where;
+    const struct lint_rec *rec; /* the request with this PSN */
+    bool msn_known;
+    uint32_t msn_lo, msn_hi; /* what the MSN may be */
+    /* CM */
+    const struct cm_msg *cm;
+    int cm_rc;
+    const uint8_t *mad;
+    size_t mad_len;
+    struct lint_cm *conn;
+    bool from_active, repeat;
+    /* something that waited */
+    const struct lint_wait *wait;
+    enum lint_outcome outcome;
+    /* the check's result */
+    enum lint_verdict judged;
+    char expected[LINT_TEXT_MAX], seen[LINT_TEXT_MAX], why[LINT_TEXT_MAX];
+};
+
+struct lint {
+    lint_report report;
+    void *report_ctx;
+    struct lint_totals totals;
+    struct lint_flow **flow; /* by id */
+    uint32_t room, max_flows;
+    struct lint_flow **bucket;
+    uint32_t buckets;
+    struct lint_cm cm[LINT_CM_CONNS];
+    uint32_t cms;
+    const struct lint_rule *stage[LINT_STAGES][64];
+};
+
+/* lint.c */
+/* Run the checks of a stage. Returns how many rules are called broken (not merely in doubt). */
+unsigned lint_run(struct lint_ctx *c, enum lint_stage stage);
+void lint_remember(struct lint_ctx *c, struct lint_wait *w);
+/* What a check says; each returns true so that it can end with it. */
+bool lint_expected(struct lint_ctx *c, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+bool lint_seen(struct lint_ctx *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
+bool lint_doubt(struct lint_ctx *c, enum lint_verdict v, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* flow.c */
+/* The flow of a packet; NULL when there is no room. */
+struct lint_flow *lint_flow_get(struct lint *l, const struct wire_pkt *p, uint32_t dqpn,
+                                uint32_t sqpn, bool make);
+/* A fresh flow in the place of one whose queue pair's number is used again. */
+struct lint_flow *lint_flow_renew(struct lint *l, struct lint_flow *f);
+void lint_flow_pair(struct lint_flow *a, struct lint_flow *b);
+/* Find the other direction of `f` by source port or, for a response, by PSN. */
+void lint_flow_find_peer(struct lint_ctx *c);
+void lint_flow_free(struct lint_flow *f);
+struct lint_rec *lint_rec_at(const struct lint_flow *f, uint32_t psn);
+struct lint_rec *lint_rec_make(struct lint_flow *f, uint32_t psn);
+/* The READ or ATOMIC whose PSNs include this one. */
+struct lint_read *lint_read_at(const struct lint_flow *f, uint32_t psn);
+void lint_mtu_learned(struct lint_flow *f, uint32_t mtu);
+/* Begin a new flow for the packet: the queue pair's number is used by a new connection. */
+bool lint_renew(struct lint_ctx *c);
+/* Forget what responses have said. */
+void lint_responder_reset(struct lint_flow *f);
+
+/* request.c, response.c, cmtrack.c */
+void lint_request(struct lint_ctx *c);
+void lint_response(struct lint_ctx *c);
+void lint_cm(struct lint_ctx *c);
+/* The capture ends: what still waits on this flow is judged as open. */
+void lint_flow_end(struct lint *l, struct lint_flow *f);
+/* The re-read that waits on this flow was answered in no other form. */
+void lint_continued(struct lint *l, struct lint_flow *req, bool end);
+
+#endif

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The requests of one flow: which PSNs have been seen, what they carried, where messages begin and
+ * end, which READs are open.
+ *
+ * Everything is kept by PSN and judged against the neighbours by PSN, never by order of arrival:
+ * then neither loss nor reordering nor retransmission can look like a broken rule.
+ */
+#include <stdlib.h>
+
+#include "lint_priv.h"
+
+#define SPAN_MAX  (1u << 23)
+#define JUMP_MAX  65536 /* a larger step is no gap: the queue pair has begun anew */
+#define EARLY_MAX 4096  /* PSNs before the first that was seen */
+
+/* The same payload as `r` had? The iCRC covers headers that may differ (IP id, AckReq), so compare
+ * what the payload alone contributes: the CRC is linear. */
+static bool same_payload(const struct lint_ctx *c, const struct lint_rec *r)
+{
+    static const uint8_t zeros[4096];
+    uint32_t n = c->p.icrc_off - c->p.payload_off;
+    if (c->cut || (r->flags & LINT_R_CUT))
+        return true;
+    if (r->len != c->p.payload_len || n > sizeof zeros)
+        return r->len == c->p.payload_len;
+    /* wire_icrc_update keeps the final XOR applied: take it off both registers. */
+    uint32_t diff = wire_icrc_update(~(r->crc_head ^ c->crc_head), zeros, n);
+    return (r->crc ^ c->icrc) == ~diff;
+}
+
+/* Does this packet carry what the record says? */
+static bool same_content(const struct lint_ctx *c, const struct lint_rec *r)
+{
+    const struct wire_pkt *p = &c->p;
+    if (r->opcode != p->opcode || r->len != p->payload_len)
+        return false;
+    if (c->headers && !(r->flags & LINT_R_CUT)) {
+        unsigned h = c->op->headers;
+        if ((h & (WIRE_H_RETH | WIRE_H_ATOMICETH)) && (r->va != p->va || r->rkey != p->rkey))
+            return false;
+        if ((h & WIRE_H_RETH) && r->dma_len != p->dma_len)
+            return false;
+        if ((h & WIRE_H_IETH) && r->rkey != p->rkey)
+            return false;
+    }
+    return same_payload(c, r);
+}
+
+/* Does this packet begin a new life of the queue pair rather than go on with the old one? */
+static bool begins_anew(struct lint_ctx *c)
+{
+    struct lint_flow *f = c->f;
+    int32_t d = lint_diff(c->p.psn, f->hi);
+    if (d > JUMP_MAX)
+        return true;
+    if (d < 0 && (uint32_t)-d > f->span + EARLY_MAX)
+        return true;
+    const struct lint_rec *r = lint_rec_at(f, c->p.psn);
+    if (d >= 0 || !r || !(r->flags & LINT_R_SEEN))
+        return false;
+    if (f->info.service == WIRE_UC) /* never sends a PSN twice; the network may */
+        return r->ip_id != c->p.ip_id && c->in->ns - r->ns > 1000000 &&
+               (c->op->flags & WIRE_F_START);
+    return c->p.psn == f->first && (c->op->flags & WIRE_F_START) && f->ack_on &&
+           lint_add(f->acked, 1) == f->hi && !same_content(c, r) && !c->read;
+}
+
+static void begin(struct lint_ctx *c)
+{
+    struct lint_flow *f = c->f;
+    f->started = true;
+    f->epoch++;
+    f->msgs = 0;
+    if (f->start_known) {
+        int32_t d = lint_diff(c->p.psn, f->first);
+        if (d >= 0 && d < JUMP_MAX) {
+            f->hi = f->first;
+            f->base_on = true; /* ACK-11: the MSN begins at 0 */
+            f->base_lo = f->base_hi = 0;
+            return;
+        }
+        f->start_known = false;
+    }
+    f->first = f->hi = c->p.psn;
+}
+
+static bool valid_mtu(uint32_t n)
+{
+    return n >= 256 && n <= 4096 && !(n & (n - 1));
+}
+
+/* PSNs that this packet stands for (PSN-06); 0 = not known. */
+static uint32_t psns_of(const struct lint_ctx *c, uint32_t mtu)
+{
+    if (!(c->op->flags & WIRE_F_READ))
+        return 1;
+    if (!c->headers)
+        return 0;
+    if (c->p.dma_len <= 256)
+        return 1;
+    return mtu ? (c->p.dma_len - 1) / mtu + 1 : 0;
+}
+
+static const struct lint_rec *neighbour(const struct lint_flow *f, uint32_t psn, int step)
+{
+    const struct lint_rec *r = lint_rec_at(f, (psn + (uint32_t)step) & WIRE_PSN_MASK);
+    if (!r && step < 0) { /* the PSN before may belong to a READ's responses */
+        const struct lint_read *read = lint_read_at(f, (psn - 1) & WIRE_PSN_MASK);
+        if (read && read->n && lint_add(read->psn, read->n) == psn)
+            r = lint_rec_at(f, read->psn);
+    }
+    return r && (r->flags & LINT_R_SEEN) && !(r->flags & LINT_R_BAD) ? r : NULL;
+}
+
+/* Where the packet stands in its message, handed on from its predecessor. */
+static void place(struct lint_ctx *c)
+{
+    c->index = LINT_UNKNOWN;
+    c->dma_len = c->p.dma_len;
+    if (c->op->flags & WIRE_F_START) {
+        c->index = 0;
+        if (!c->headers)
+            c->dma_len = LINT_UNKNOWN;
+    } else if (c->op->flags & (WIRE_F_MIDDLE | WIRE_F_LAST)) {
+        const struct lint_rec *prev = c->prev;
+        c->dma_len = LINT_UNKNOWN;
+        if (prev && prev->index != LINT_UNKNOWN &&
+            (wire_opcodes[prev->opcode].flags & (WIRE_F_FIRST | WIRE_F_MIDDLE))) {
+            c->index = prev->index + 1;
+            c->dma_len = prev->dma_len;
+        }
+    } else {
+        c->index = 0; /* READ, ATOMIC */
+    }
+}
+
+static bool ends_message(const struct wire_opcode_info *op)
+{
+    return (op->flags & WIRE_F_END) ||
+           !(op->flags & (WIRE_F_SEND | WIRE_F_WRITE)); /* READ, ATOMIC, FLUSH, ATOMIC WRITE */
+}
+
+static void remember_read(struct lint_ctx *c, uint32_t n)
+{
+    struct lint_flow *f = c->f;
+    if (!f->read)
+        f->read = calloc(LINT_READS, sizeof *f->read);
+    if (!f->read)
+        return;
+    struct lint_read *r = &f->read[f->reads++ % LINT_READS];
+    if (r->valid && !r->done && f->outstanding)
+        f->outstanding--;
+    *r = (struct lint_read){
+        .valid = true,
+        .atomic = c->op->flags & WIRE_F_ATOMIC,
+        .psn = c->p.psn,
+        .reread = c->p.psn,
+        .next = c->p.psn,
+        .n = n,
+        .len = c->p.dma_len,
+        .va = c->p.va,
+        .rkey = c->p.rkey,
+        .number = c->in->number,
+        .msgs = f->msgs,
+        .epoch = f->epoch,
+    };
+    f->outstanding++;
+}
+
+/* Count an operation, when its first packet is new. */
+static void count_new(struct lint_ctx *c)
+{
+    struct lint_flow_info *i = &c->f->info;
+    unsigned fl = c->op->flags;
+    if (fl & WIRE_F_READ)
+        i->reads++;
+    else if (fl & WIRE_F_ATOMIC)
+        i->atomics++;
+    else if ((fl & WIRE_F_SEND) && (fl & WIRE_F_END))
+        i->sends++;
+    else if ((fl & WIRE_F_WRITE) && (fl & WIRE_F_END))
+        i->writes++;
+    i->goodput += c->p.payload_len;
+}
+
+/* A PSN at or beyond the highest one. */
+static void advance(struct lint_ctx *c, uint32_t n)
+{
+    struct lint_flow *f = c->f;
+    if (c->gap) {
+        f->info.gaps++;
+        f->info.gap_psns += c->gap;
+        f->epoch++; /* nobody knows how many messages were in there */
+        f->msgs = 0;
+        f->base_on = false;
+        c->view->flags |= LINT_V_GAP;
+    }
+    f->msgs += ends_message(c->op);
+    if (c->op->flags & (WIRE_F_READ | WIRE_F_ATOMIC))
+        remember_read(c, n);
+    f->hi = lint_add(c->p.psn, n ? n : 1);
+    f->hi_uncertain = !n;
+    uint64_t span = (uint64_t)f->span + c->gap + (n ? n : 1);
+    f->span = span < SPAN_MAX ? (uint32_t)span : SPAN_MAX;
+    f->new_number = c->in->number;
+    count_new(c);
+}
+
+/* Why is this PSN sent again? Sets the view's flags, and counts. */
+static void classify_again(struct lint_ctx *c)
+{
+    struct lint_flow *f = c->f;
+    const struct lint_rec *r = c->old;
+    bool had_id = c->p.ip_version == 4 && (r->ip_id || c->p.ip_id);
+    bool twin = c->same && (had_id ? r->ip_id == c->p.ip_id
+                                   : c->in->ns - r->last_ns < 1000000 && c->p.psn != f->last);
+    if (twin) {
+        f->info.duplicates++;
+        c->view->flags |= LINT_V_DUPLICATE;
+        return;
+    }
+    f->info.retransmits++;
+    c->view->flags |= LINT_V_RETRANSMIT;
+    if (lint_diff(c->p.psn, f->last) > 0)
+        return; /* goes on with a round that began before */
+    bool asked_for = (f->nak.on && f->nak.psn == c->p.psn && f->nak.number > r->last_number) ||
+                     (f->rnr.on && f->rnr.psn == c->p.psn && f->rnr.number > r->last_number) ||
+                     (c->read && !c->read->atomic && c->p.psn != c->read->psn) ||
+                     (f->nak.on && f->nak.number > r->last_number);
+    if (!asked_for) {
+        f->info.timeouts++;
+        c->view->flags |= LINT_V_TIMEOUT;
+    }
+}
+
+/* A PSN below the highest that has not been seen. */
+static void classify_late(struct lint_ctx *c)
+{
+    struct lint_flow *f = c->f;
+    bool asked_for = (f->nak.on && lint_diff(c->p.psn, f->nak.psn) >= 0) ||
+                     (c->read && c->p.psn != c->read->psn); /* a READ from the middle */
+    if (asked_for || (f->peer && f->peer->info.rtt_samples && c->next &&
+                      c->in->ns - c->next->ns > f->peer->info.rtt_min)) {
+        f->info.retransmits++;
+        c->view->flags |= LINT_V_RETRANSMIT;
+    } else {
+        f->info.reordered++;
+        c->view->flags |= LINT_V_REORDERED;
+    }
+    if (!c->read || c->p.psn == c->read->psn)
+        count_new(c);
+}
+
+static void remember(struct lint_ctx *c, bool bad)
+{
+    struct lint_rec *r = lint_rec_make(c->f, c->p.psn);
+    if (!r)
+        return;
+    const struct wire_pkt *p = &c->p;
+    bool again = r->flags & LINT_R_SEEN;
+    r->last_number = c->in->number;
+    r->last_ns = c->in->ns;
+    if (!(c->view->flags & LINT_V_DUPLICATE))
+        r->sends++;
+    if (p->ackreq)
+        r->flags |= LINT_R_ACKREQ;
+    r->ip_id = p->ip_id;
+    if (again && c->same)
+        return;
+    if (!again) {
+        r->number = c->in->number;
+        r->ns = c->in->ns;
+        r->index = c->index;
+        r->msgs = c->f->msgs;
+        /* What fills a hole belongs to no count of messages. */
+        r->epoch = c->view->flags & (LINT_V_RETRANSMIT | LINT_V_REORDERED) ? 0 : c->f->epoch;
+    }
+    r->va = p->va;
+    r->rkey = p->rkey;
+    r->dma_len = c->dma_len;
+    r->len = p->payload_len;
+    r->opcode = p->opcode;
+    r->crc_head = c->crc_head;
+    r->crc = c->icrc;
+    r->flags = (uint8_t)(LINT_R_SEEN | (r->flags & LINT_R_ACKREQ) | (bad ? LINT_R_BAD : 0) |
+                         (c->cut ? LINT_R_CUT : 0));
+}
+
+/* An answer to a PSN never seen waits: what does the requester do now? */
+static void judge_beyond(struct lint_ctx *c)
+{
+    struct lint_flow *f = c->f;
+    struct lint_wait *w = &f->beyond;
+    if (!w->on || lint_diff(c->p.psn, f->hi) < 0)
+        return;
+    if (lint_diff(c->p.psn, w->psn) > 0 && lint_diff(w->psn, f->hi) >= 0) {
+        c->wait = w;
+        c->outcome = LINT_NOT_CAPTURED;
+        lint_run(c, LINT_S_BEYOND);
+        c->wait = NULL;
+        w->on = false;
+    } else if (lint_diff(c->p.psn, w->psn) <= 0) {
+        w->sent_later = true;
+    }
+}
+
+void lint_request(struct lint_ctx *c)
+{
+    if (c->f->started && begins_anew(c) && !lint_renew(c))
+        return;
+    struct lint_flow *f = c->f;
+    f->info.requests++;
+    if (!f->started)
+        begin(c);
+    uint32_t payload = c->p.payload_len;
+    if (!f->info.mtu && (c->op->flags & (WIRE_F_FIRST | WIRE_F_MIDDLE)) && valid_mtu(payload))
+        lint_mtu_learned(f, payload);
+
+    int32_t d = lint_diff(c->p.psn, f->hi);
+    struct lint_rec *r = lint_rec_at(f, c->p.psn);
+    c->gap = d > 0 && !f->hi_uncertain ? (uint32_t)d : 0;
+    c->read = d < 0 ? lint_read_at(f, c->p.psn) : NULL;
+    c->prev = neighbour(f, c->p.psn, -1);
+    place(c);
+    if (r && (r->flags & LINT_R_SEEN)) {
+        c->old = r;
+        c->same = same_content(c, r);
+        c->same_payload = same_payload(c, r);
+    } else {
+        c->next = d < 0 ? neighbour(f, c->p.psn, 1) : NULL;
+    }
+    judge_beyond(c);
+    if (c->p.psn == f->first && c->old && f->ack_on && lint_add(f->acked, 1) == f->hi)
+        lint_responder_reset(f); /* perhaps a new life that begins as the old one did */
+    unsigned broken = lint_run(c, LINT_S_REQUEST);
+
+    uint32_t n = psns_of(c, f->info.mtu);
+    c->view->psns = n ? n : 1;
+    if (d >= 0)
+        advance(c, n);
+    else if (c->old)
+        classify_again(c);
+    else
+        classify_late(c);
+    if (c->read && !c->read->atomic && (c->op->flags & WIRE_F_READ)) {
+        lint_continued(c->l, f, false);
+        c->read->again = true;
+        c->read->reread = c->p.psn;
+    }
+    if (!(c->read && c->p.psn != c->read->psn)) /* a partial re-read has no record of its own */
+        remember(c, broken);
+    f->last = c->p.psn;
+}

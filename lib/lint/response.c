@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The responses on one flow, which answer the requests of its peer flow: what they acknowledge,
+ * what their message number may be, and which READ they belong to.
+ *
+ * A responder sends in the order in which it executes, but the network may reorder. Two responses
+ * contradict each other only when the later one answers a request that was first seen after the
+ * earlier one: no reordering explains that.
+ */
+#include "lint_priv.h"
+
+/* Messages that must be complete when `psn` is answered, and those that may be. False when gaps
+ * make that unknown. */
+static bool messages(const struct lint_ctx *c, uint32_t *low, uint32_t *high)
+{
+    const struct lint_flow *q = c->req;
+    bool nak = (c->op->flags & WIRE_F_ACK) && wire_aeth_kind(c->p.syndrome) != WIRE_AETH_ACK;
+    *high = q->msgs;
+    if (c->read && !(c->op->flags & WIRE_F_ACK)) {
+        *low = c->read->msgs;
+        return c->read->epoch == q->epoch;
+    }
+    const struct lint_rec *r = c->rec;
+    if (nak) { /* refused: nothing from here on is executed */
+        if (!r || r->epoch != q->epoch || r->sends > 1)
+            return false;
+        const struct wire_opcode_info *op = &wire_opcodes[r->opcode];
+        bool ends = (op->flags & WIRE_F_END) || !(op->flags & (WIRE_F_SEND | WIRE_F_WRITE));
+        *low = *high = r->msgs - ends;
+        return true;
+    }
+    if (!r || r->epoch != q->epoch)
+        return false;
+    *low = r->msgs;
+    return true;
+}
+
+/* What the MSN may be: narrows with every answer (ACK-11). */
+static void msn_range(struct lint_ctx *c)
+{
+    struct lint_flow *q = c->req;
+    uint32_t low, high;
+    if (!(c->op->headers & WIRE_H_AETH) || !c->headers || c->where != LINT_W_KNOWN ||
+        !messages(c, &low, &high))
+        return;
+    if (q->base_on) {
+        c->msn_known = true;
+        c->msn_lo = lint_add(q->base_lo, low);
+        c->msn_hi = lint_add(q->base_hi, high);
+    }
+    uint32_t lo = (c->p.msn - high) & WIRE_PSN_MASK, hi = (c->p.msn - low) & WIRE_PSN_MASK;
+    if (!q->base_on) {
+        q->base_on = true;
+        q->base_lo = lo;
+        q->base_hi = hi;
+        return;
+    }
+    if (lint_diff(lo, q->base_lo) > 0 && lint_diff(lo, q->base_hi) <= 0)
+        q->base_lo = lo;
+    if (lint_diff(hi, q->base_hi) < 0 && lint_diff(hi, q->base_lo) >= 0)
+        q->base_hi = hi;
+}
+
+/* Where does the PSN lie among the requests that were seen? */
+static void locate(struct lint_ctx *c)
+{
+    const struct lint_flow *q = c->req;
+    int32_t d = lint_diff(c->p.psn, q->hi);
+    c->where = LINT_W_NONE;
+    if (!q->started)
+        return;
+    if (d >= 0) {
+        c->where = q->hi_uncertain ? LINT_W_NONE : LINT_W_BEYOND;
+        return;
+    }
+    c->where = (uint32_t)-d > q->span ? LINT_W_BEFORE : LINT_W_KNOWN;
+    if (c->where == LINT_W_KNOWN) {
+        c->read = lint_read_at(q, c->p.psn);
+        c->rec = lint_rec_at(q, c->p.psn);
+        if (c->rec && !(c->rec->flags & LINT_R_SEEN))
+            c->rec = NULL;
+    }
+}
+
+static void rtt(struct lint_ctx *c, uint64_t since)
+{
+    struct lint_flow_info *i = &c->f->info;
+    if (c->in->ns < since)
+        return;
+    uint64_t ns = c->in->ns - since;
+    i->rtt_samples++;
+    i->rtt_sum += ns;
+    i->rtt_min = ns < i->rtt_min ? ns : i->rtt_min;
+    i->rtt_max = ns > i->rtt_max ? ns : i->rtt_max;
+}
+
+/* Everything up to `psn` is acknowledged. Returns the request packets that newly are. */
+static uint32_t acknowledge(struct lint_ctx *c, uint32_t psn)
+{
+    struct lint_flow *q = c->req;
+    uint32_t n = 0;
+    if (!q->ack_on) {
+        q->ack_on = true;
+        n = 1;
+    } else if (lint_diff(psn, q->acked) > 0) {
+        n = (uint32_t)lint_diff(psn, q->acked);
+    } else {
+        return 0;
+    }
+    q->acked = psn;
+    q->progress_number = c->in->number;
+    return n;
+}
+
+static void read_progress(struct lint_ctx *c)
+{
+    struct lint_read *r = c->read;
+    struct lint_flow *q = c->req;
+    uint32_t off = (c->p.psn - r->psn) & WIRE_PSN_MASK;
+    uint32_t next = (r->next - r->psn) & WIRE_PSN_MASK;
+    if (off == next) {
+        r->next = lint_add(r->next, 1);
+        c->f->info.read_octets += c->p.payload_len;
+    } else if (off < next) {
+        c->f->info.read_again++;
+        c->view->flags |= LINT_V_RETRANSMIT;
+    } else {
+        r->next = lint_add(c->p.psn, 1);
+        c->f->info.read_octets += c->p.payload_len;
+        c->view->flags |= LINT_V_GAP;
+    }
+    bool last = r->n && off == r->n - 1;
+    if (last && !r->done) {
+        /* In-order execution: what came before is done, or lost and asked for again. */
+        uint32_t n = q->reads < LINT_READS ? q->reads : LINT_READS;
+        for (uint32_t i = 1; i <= n; i++) {
+            struct lint_read *e = &q->read[(q->reads - i) % LINT_READS];
+            if (e->valid && !e->done && lint_diff(e->psn, r->psn) <= 0) {
+                e->done = true;
+                if (q->outstanding)
+                    q->outstanding--;
+            }
+        }
+    }
+}
+
+static void mark(struct lint_ctx *c, struct lint_mark *m)
+{
+    const struct lint_rec *r = c->rec;
+    *m = (struct lint_mark){.on = true,
+                            .psn = c->p.psn,
+                            .ip_id = c->p.ip_id,
+                            .syndrome = c->p.syndrome,
+                            .sends = r ? r->sends : 0,
+                            .number = c->in->number,
+                            .ns = c->in->ns};
+}
+
+static void remember_ack(struct lint_ctx *c)
+{
+    struct lint_flow *q = c->req;
+    struct lint_flow_info *i = &c->f->info;
+    uint32_t n;
+    switch (wire_aeth_kind(c->p.syndrome)) {
+    case WIRE_AETH_ACK:
+        n = acknowledge(c, c->p.psn);
+        i->acks++;
+        i->acked_psns += n;
+        i->ack_max = n > i->ack_max ? n : i->ack_max;
+        if (c->rec && c->rec->sends == 1 && (c->rec->flags & LINT_R_ACKREQ) && n)
+            rtt(c, c->rec->ns);
+        break;
+    case WIRE_AETH_RNR:
+        i->rnrs++;
+        acknowledge(c, (c->p.psn - 1) & WIRE_PSN_MASK);
+        mark(c, &q->rnr);
+        break;
+    case WIRE_AETH_NAK:
+        acknowledge(c, (c->p.psn - 1) & WIRE_PSN_MASK);
+        if (c->p.syndrome == WIRE_SYN_NAK_SEQ) {
+            i->naks_seq++;
+            mark(c, &q->nak);
+        } else {
+            i->naks_fatal++;
+            if (!q->fatal.on)
+                mark(c, &q->fatal);
+        }
+        break;
+    case WIRE_AETH_INVALID:
+        break;
+    }
+}
+
+static void remember(struct lint_ctx *c)
+{
+    struct lint_flow_info *i = &c->f->info;
+    struct lint_flow *q = c->req;
+    if (c->op->flags & WIRE_F_ACK) {
+        remember_ack(c);
+        return;
+    }
+    bool first = c->read && !c->read->again && c->p.psn == c->read->psn;
+    if (first && q->ack_on && lint_diff(c->p.psn, q->acked) <= 0)
+        first = false;
+    if (first && c->rec && c->rec->sends == 1)
+        rtt(c, c->rec->ns);
+    acknowledge(c, c->p.psn);
+    if (c->op->flags & WIRE_F_ATOMIC) {
+        i->atomic_acks++;
+        if (c->read && c->read->atomic && !c->read->have_orig) {
+            c->read->have_orig = true;
+            c->read->orig = c->p.orig;
+        }
+    } else {
+        i->read_packets++;
+    }
+    if (c->read)
+        read_progress(c);
+}
+
+/* A re-read that begins in the middle: is it answered as a request of its own (RD-10)? */
+static void watch_reread(struct lint_ctx *c)
+{
+    struct lint_flow *q = c->req;
+    const struct lint_read *r = c->read;
+    if (!r || r->atomic || r->reread == r->psn || c->p.psn != r->reread)
+        return;
+    if (c->op->flags & WIRE_F_START) {
+        q->restarted_n++;
+        q->continued.on = false;
+    } else {
+        lint_remember(c, &q->continued);
+    }
+}
+
+/* Called when no other answer to the re-read will come. Once may be chance (the answer to the first
+ * request, late, and the answer to the re-read lost); twice and never otherwise is a habit. */
+void lint_continued(struct lint *l, struct lint_flow *req, bool end)
+{
+    struct lint_wait *w = &req->continued, *first = &req->continued_first;
+    struct lint_ctx c = {.l = l, .f = req->peer, .req = req};
+    if (w->on) {
+        w->on = false;
+        req->continued_n++;
+        if (req->continued_n == 1) {
+            *first = *w;
+        } else if (!req->restarted_n) {
+            c.outcome = LINT_CONFIRMED;
+            c.wait = first;
+            if (req->continued_n == 2)
+                lint_run(&c, LINT_S_CONTINUED);
+            c.wait = w;
+            lint_run(&c, LINT_S_CONTINUED);
+        }
+    }
+    if (end && req->continued_n == 1 && !req->restarted_n) {
+        c.outcome = LINT_OPEN;
+        c.wait = first;
+        lint_run(&c, LINT_S_CONTINUED);
+    }
+}
+
+/* Does this response show that one before it answered what had never arrived? */
+static void judge_beyond(struct lint_ctx *c)
+{
+    struct lint_wait *w = &c->req->beyond;
+    if (!w->on || !(c->op->flags & WIRE_F_ACK) || c->where != LINT_W_KNOWN || !c->rec ||
+        wire_aeth_kind(c->p.syndrome) != WIRE_AETH_ACK || lint_diff(c->p.psn, w->psn) >= 0 ||
+        c->rec->number <= w->number)
+        return;
+    c->wait = w;
+    c->outcome = LINT_NEVER_SENT;
+    lint_run(c, LINT_S_BEYOND);
+    c->wait = NULL;
+    w->on = false;
+}
+
+/* Part of the request stream was not captured: take the answers as the truth. */
+static void beyond(struct lint_ctx *c)
+{
+    struct lint_flow *q = c->req;
+    if (!q->beyond.on)
+        lint_remember(c, &q->beyond);
+    if (c->op->flags & WIRE_F_ACK)
+        c->f->info.acks += wire_aeth_kind(c->p.syndrome) == WIRE_AETH_ACK;
+}
+
+void lint_response(struct lint_ctx *c)
+{
+    c->view->flags |= LINT_V_RESPONSE;
+    c->req = c->f->peer;
+    if (c->req) {
+        uint32_t payload = c->p.payload_len;
+        if (!c->f->info.mtu && (c->op->flags & (WIRE_F_FIRST | WIRE_F_MIDDLE)) && payload >= 256 &&
+            payload <= 4096 && !(payload & (payload - 1)))
+            lint_mtu_learned(c->f, payload);
+        locate(c);
+        msn_range(c);
+    }
+    lint_run(c, LINT_S_RESPONSE);
+    if (!c->req)
+        return;
+    if (c->where == LINT_W_BEYOND) {
+        beyond(c);
+    } else if (c->where == LINT_W_KNOWN && (c->headers || !(c->op->flags & WIRE_F_ACK))) {
+        judge_beyond(c);
+        watch_reread(c);
+        remember(c);
+    }
+}
+
+void lint_flow_end(struct lint *l, struct lint_flow *f)
+{
+    if (f->beyond.on && f->peer) {
+        struct lint_ctx c = {.l = l, .f = f->peer, .req = f, .wait = &f->beyond};
+        c.outcome = LINT_OPEN;
+        lint_run(&c, LINT_S_BEYOND);
+        f->beyond.on = false;
+    }
+    if (f->peer)
+        lint_continued(l, f, true);
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Checks of management datagrams and CM messages: GSI, CM.
+ */
+#include <errno.h>
+
+#include "lint_checks.h"
+#include "wire_bytes.h"
+
+#define MAD_HEADER 24u
+
+bool lint_gsi_02(struct lint_ctx *c)
+{
+    if (c->mad_len == CM_MAD_LEN)
+        return false;
+    lint_expected(c, "256 octets");
+    return lint_seen(c, "%zu octets", c->mad_len);
+}
+
+bool lint_gsi_03(struct lint_ctx *c)
+{
+    if (c->mad_len != CM_MAD_LEN || c->mad[0] == 1)
+        return false;
+    lint_expected(c, "base version 1");
+    return lint_seen(c, "%u", c->mad[0]);
+}
+
+bool lint_gsi_04(struct lint_ctx *c)
+{
+    if (c->mad_len != CM_MAD_LEN || c->mad[0] != 1 || c->mad[1] != CM_CLASS)
+        return false;
+    uint16_t attr = wire_get16(c->mad + 16);
+    if (c->mad[2] == CM_CLASS_VERSION && (c->mad[3] == CM_METHOD_SEND || attr < CM_REQ))
+        return false;
+    lint_expected(c, "class version 2, method 0x03");
+    return lint_seen(c, "class version %u, method 0x%02x", c->mad[2], c->mad[3]);
+}
+
+bool lint_cm_02(struct lint_ctx *c)
+{
+    struct cm_ip_hdr h;
+    if (c->cm_rc || c->cm->attr != CM_REQ || c->cm->service_id >> 24 != 1)
+        return false; /* not a service of the RDMA IP CM (CM-01) */
+    if (cm_ip_hdr_unpack(&h, c->cm->priv) < 0) {
+        lint_expected(c, "version 0, IP version 4 or 6");
+        return lint_seen(c, "octets 0x%02x 0x%02x", c->cm->priv[0], c->cm->priv[1]);
+    }
+    return false;
+}
+
+bool lint_cm_07(struct lint_ctx *c)
+{
+    if (c->cm_rc || c->cm->attr != CM_REP || !c->conn || c->cm->init_depth <= c->conn->resp_res)
+        return false;
+    lint_expected(c, "initiator depth of at most %u", c->conn->resp_res);
+    return lint_seen(c, "%u", c->cm->init_depth);
+}
+
+bool lint_cm_14(struct lint_ctx *c)
+{
+    if (c->cm_rc || !c->conn)
+        return false;
+    uint64_t want = c->conn->tid;
+    if (c->cm->attr == CM_DREP)
+        want = c->conn->dreq_tid[c->from_active]; /* of the other side */
+    else if (c->cm->attr != CM_REP && c->cm->attr != CM_RTU)
+        return false;
+    if (c->cm->tid == want || !want)
+        return false;
+    lint_expected(c, "transaction id 0x%llx", (unsigned long long)want);
+    return lint_seen(c, "0x%llx", (unsigned long long)c->cm->tid);
+}
+
+bool lint_cm_15(struct lint_ctx *c)
+{
+    uint16_t a = c->cm_rc ? 0 : c->cm->attr;
+    if ((a != CM_REQ && a != CM_REP && a != CM_RTU && a != CM_DREQ) || c->cm->local_id)
+        return false;
+    lint_expected(c, "a communication id");
+    return lint_seen(c, "0");
+}
+
+bool lint_cm_18(struct lint_ctx *c)
+{
+    const struct lint_cm *e = c->conn;
+    if (!c->repeat)
+        return false;
+    bool rep = c->cm->attr == CM_REP;
+    uint32_t qpn = rep ? e->b_qpn : e->a_qpn, psn = rep ? e->b_psn : e->a_psn;
+    if (c->cm->tid == e->tid && c->cm->qpn == qpn && c->cm->psn == psn)
+        return false;
+    if (rep && c->cm->tid != e->tid)
+        return false; /* CM-14 says it */
+    lint_expected(c, "QPN 0x%x, PSN 0x%x, transaction id as before", qpn, psn);
+    return lint_seen(c, "QPN 0x%x, PSN 0x%x", c->cm->qpn, c->cm->psn);
+}
+
+bool lint_cm_24(struct lint_ctx *c)
+{
+    if (c->cm_rc || c->cm->attr != CM_DREQ || !c->conn || !c->conn->rep)
+        return false;
+    uint32_t want = c->from_active ? c->conn->b_qpn : c->conn->a_qpn;
+    if (c->cm->remote_qpn == want)
+        return false;
+    lint_expected(c, "QPN 0x%x", want);
+    return lint_seen(c, "0x%x", c->cm->remote_qpn);
+}

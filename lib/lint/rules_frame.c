@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Checks of one packet by itself: WIRE, HDR, OPC, ICRC, KEY.
+ */
+#include "lint_checks.h"
+#include "wire_bytes.h"
+#include "wire_csum.h"
+
+/* ---- link and IP ------------------------------------------------------------------------------
+ */
+
+static bool multicast_mac(const uint8_t *mac)
+{
+    return mac[0] & 1;
+}
+
+bool lint_wire_06(struct lint_ctx *c)
+{
+    const uint8_t *m = c->p.dmac;
+    if (c->in->no_ether || !multicast_mac(m) || wire_addr_is_multicast(&c->p.dip))
+        return false;
+    bool broadcast = (m[0] & m[1] & m[2] & m[3] & m[4] & m[5]) == 0xFF;
+    lint_expected(c, "a unicast MAC for a unicast address");
+    return lint_seen(c, "%s", broadcast ? "the broadcast MAC" : "a multicast MAC");
+}
+
+bool lint_wire_08(struct lint_ctx *c)
+{
+    if (c->verdict != WIRE_IP_OPTIONS)
+        return false;
+    lint_expected(c, "IHL 5");
+    return lint_seen(c, "IHL %u", c->in->data[c->p.ip_off] & 15u);
+}
+
+bool lint_wire_09(struct lint_ctx *c)
+{
+    if (c->verdict != WIRE_TRUNCATED)
+        return false;
+    lint_expected(c, "IP lengths that fit the packet");
+    return lint_seen(c, "too short for UDP, BTH and iCRC");
+}
+
+bool lint_wire_10(struct lint_ctx *c)
+{
+    if (c->verdict == WIRE_IP_FRAGMENT) {
+        lint_expected(c, "no fragment");
+        return lint_seen(c, "MF or a fragment offset");
+    }
+    if (c->verdict != WIRE_OK || c->p.ethertype == WIRE_ETHERTYPE_V1 || c->p.ip_version != 4 ||
+        (c->p.ip_flags & 2u))
+        return false;
+    lint_expected(c, "DF 1");
+    return lint_seen(c, "DF 0");
+}
+
+bool lint_wire_12(struct lint_ctx *c)
+{
+    const uint8_t *ip = c->in->data + c->p.ip_off;
+    if (c->p.ip_version != 4 || wire_csum_add(0, ip, WIRE_IPV4_LEN) == 0xFFFF)
+        return false;
+    lint_expected(c, "a right header checksum");
+    lint_seen(c, "0x%04x", wire_get16(ip + 10));
+    if (c->in->sent || wire_get16(ip + 10) == 0)
+        return lint_doubt(c, LINT_ARTEFACT, "captured before the NIC filled it in");
+    /* Damage to the few octets that the iCRC doesn't cover looks the same, but not every time. */
+    if (c->f && ++c->f->csum_bad < 3)
+        return lint_doubt(c, LINT_UNDECIDABLE, "damage to TOS, TTL or the checksum itself");
+    return true;
+}
+
+bool lint_wire_23(struct lint_ctx *c)
+{
+    if (c->verdict != WIRE_BAD_UDP)
+        return false;
+    const uint8_t *ip = c->in->data + c->p.ip_off;
+    unsigned ip_len =
+        c->p.ip_version == 4 ? wire_get16(ip + 2) - WIRE_IPV4_LEN : wire_get16(ip + 4);
+    lint_expected(c, "UDP length %u", ip_len);
+    return lint_seen(c, "%u", wire_get16(c->in->data + c->p.udp_off + 4));
+}
+
+bool lint_wire_29(struct lint_ctx *c)
+{
+    char text[48];
+    if (c->verdict != WIRE_BAD_ADDR)
+        return false;
+    lint_expected(c, "unicast addresses of one family");
+    return lint_seen(c, "source %s", wire_addr_str(&c->p.sip, text, sizeof text));
+}
+
+bool lint_wire_31(struct lint_ctx *c)
+{
+    uint8_t mac[6];
+    if (c->in->no_ether || !wire_addr_is_multicast(&c->p.dip))
+        return false;
+    wire_mcast_mac(&c->p.dip, mac);
+    if (!memcmp(mac, c->p.dmac, 6))
+        return false;
+    const uint8_t *m = c->p.dmac;
+    lint_expected(c, "MAC %02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2], mac[3], mac[4],
+                  mac[5]);
+    return lint_seen(c, "%02x:%02x:%02x:%02x:%02x:%02x", m[0], m[1], m[2], m[3], m[4], m[5]);
+}
+
+/* ---- BTH --------------------------------------------------------------------------------------
+ */
+
+bool lint_hdr_01(struct lint_ctx *c)
+{
+    unsigned low = c->bth[8] & 0x7Fu, high = c->bth[4] & 0x3Fu;
+    bool congestion = (c->p.fecn || c->p.becn) && !(c->op->flags & WIRE_F_CNP);
+    if (!low && !high && !congestion)
+        return false;
+    lint_expected(c, "0");
+    lint_seen(c, "octet 4 0x%02x, octet 8 0x%02x", c->bth[4], c->bth[8]);
+    if (!low) /* octet 4 isn't covered by the iCRC */
+        return lint_doubt(c, LINT_UNDECIDABLE, "changed on the way: the iCRC doesn't cover it");
+    return true;
+}
+
+bool lint_hdr_02(struct lint_ctx *c)
+{
+    if (c->verdict != WIRE_BAD_TVER)
+        return false;
+    lint_expected(c, "TVer 0");
+    return lint_seen(c, "TVer %u", c->p.tver);
+}
+
+bool lint_hdr_03(struct lint_ctx *c)
+{
+    unsigned f = c->op->flags;
+    bool may = (f & WIRE_F_END) && ((f & WIRE_F_SEND) || ((f & WIRE_F_WRITE) && (f & WIRE_F_IMM)));
+    if (!c->p.se || may || (f & WIRE_F_CNP))
+        return false;
+    lint_expected(c, "SE 0 on %s", c->op->name);
+    return lint_seen(c, "SE 1");
+}
+
+/* Migration can't be seen on the wire; but a queue pair that has said 1 and now says 0 has none. */
+bool lint_hdr_04(struct lint_ctx *c)
+{
+    struct lint_flow *f = c->f;
+    if (c->p.migreq) {
+        f->migreq_seen = true;
+        return false;
+    }
+    lint_expected(c, "MigReq 1");
+    lint_seen(c, "MigReq 0");
+    if (f->migreq_seen)
+        return true;
+    if (f->migreq_noted)
+        return false;
+    f->migreq_noted = true;
+    return lint_doubt(c, LINT_UNDECIDABLE, "right if path migration is armed; said once per flow");
+}
+
+bool lint_hdr_05(struct lint_ctx *c)
+{
+    if (c->verdict == WIRE_BAD_LENGTH) {
+        uint32_t rest = c->p.icrc_off - c->p.bth_off - WIRE_BTH_LEN;
+        if (!(c->op->flags & WIRE_F_PAYLOAD) || (rest % 4 == 0 && rest < c->op->ext_len))
+            return false;
+        lint_expected(c, "a multiple of 4 octets, PadCnt within the payload");
+        return lint_seen(c, "%u octets, PadCnt %u", rest, c->p.pad);
+    }
+    if (c->verdict != WIRE_OK || c->p.pad == 0 || (c->op->flags & (WIRE_F_FIRST | WIRE_F_MIDDLE)))
+        return false;
+    /* Of a WRITE that is one packet the length is known. */
+    if (!(c->op->headers & WIRE_H_RETH) || !(c->op->flags & WIRE_F_ONLY) || !c->headers ||
+        c->p.payload_len == c->p.dma_len || c->p.pad == (-c->p.dma_len & 3u) ||
+        c->p.payload_len + c->p.pad != ((c->p.dma_len + 3) & ~3u))
+        return false;
+    lint_expected(c, "PadCnt %u", -c->p.dma_len & 3u);
+    return lint_seen(c, "PadCnt %u", c->p.pad);
+}
+
+bool lint_hdr_06(struct lint_ctx *c)
+{
+    if (!(c->op->flags & (WIRE_F_FIRST | WIRE_F_MIDDLE)) || !c->p.pad)
+        return false;
+    lint_expected(c, "PadCnt 0");
+    return lint_seen(c, "PadCnt %u", c->p.pad);
+}
+
+bool lint_hdr_07(struct lint_ctx *c)
+{
+    bool multicast = wire_addr_is_multicast(&c->p.dip);
+    if (c->verdict != WIRE_BAD_QPN || (c->p.dqpn && c->op->service == WIRE_UD))
+        return false;
+    lint_expected(c, multicast ? "datagrams to a multicast address" : "a queue pair's number");
+    return lint_seen(c, "DestQP 0x%x", c->p.dqpn);
+}
+
+bool lint_opc_01(struct lint_ctx *c)
+{
+    if (c->verdict != WIRE_BAD_OPCODE)
+        return false;
+    lint_expected(c, "an opcode of the table");
+    return lint_seen(c, "0x%02x", c->p.opcode);
+}
+
+bool lint_opc_02(struct lint_ctx *c)
+{
+    static const char *const names[8] = {"RC", "UC", "RD", "UD", "CNP", "XRC", "?", "?"};
+    lint_expected(c, "%s, as before and after", names[c->f->info.service & 7]);
+    return lint_seen(c, "%s", wire_opcodes[c->wait->opcode].name);
+}
+
+bool lint_opc_03(struct lint_ctx *c)
+{
+    uint32_t rest = c->p.icrc_off - c->p.bth_off - WIRE_BTH_LEN;
+    if (c->verdict != WIRE_BAD_LENGTH || rest % 4 || rest >= c->op->ext_len)
+        return false;
+    lint_expected(c, "%u octets of headers behind the BTH", c->op->ext_len);
+    return lint_seen(c, "%u octets", rest);
+}
+
+bool lint_opc_04(struct lint_ctx *c)
+{
+    uint32_t rest = c->p.icrc_off - c->p.bth_off - WIRE_BTH_LEN;
+    if (c->verdict != WIRE_BAD_LENGTH || (c->op->flags & WIRE_F_PAYLOAD) ||
+        (rest < c->op->ext_len && rest % 4 == 0))
+        return false;
+    lint_expected(c, "no payload");
+    return lint_seen(c, "%d octets", (int)rest - c->op->ext_len);
+}
+
+bool lint_opc_05(struct lint_ctx *c)
+{
+    const struct wire_pkt *p = &c->p;
+    const uint8_t *zero = c->bth + WIRE_BTH_LEN;
+    unsigned sum = 0;
+    for (unsigned i = 0; c->headers && i < c->op->ext_len; i++)
+        sum |= zero[i];
+    if (!p->se && !p->migreq && !p->pad && !p->ackreq && !p->fecn && p->becn && !p->psn && !sum)
+        return false;
+    lint_expected(c, "SE, M, pad, AckReq, FECN, PSN 0; BECN 1; 16 zero octets");
+    lint_seen(c, "SE %d M %d pad %d A %d FECN %d BECN %d PSN 0x%x%s", p->se, p->migreq, p->pad,
+              p->ackreq, p->fecn, p->becn, p->psn, sum ? ", octets not 0" : "");
+    if (!p->se && !p->migreq && !p->pad && !p->ackreq && !p->psn && !sum) /* only FECN or BECN */
+        return lint_doubt(c, LINT_UNDECIDABLE, "changed on the way: the iCRC doesn't cover it");
+    return true;
+}
+
+/* ---- iCRC: well-known ways to get it wrong; anything else may be damage
+ * -------------------------- */
+
+static uint32_t stored(const struct lint_ctx *c)
+{
+    return wire_get32le(c->in->data + c->p.icrc_off);
+}
+
+/* CRC-32 of what the iCRC covers, without the octets of ones, or without the masks. */
+static uint32_t plain_crc(const struct lint_ctx *c, bool ones)
+{
+    static const uint8_t lrh[8] = {0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF};
+    uint32_t crc = ones ? wire_icrc_update(0, lrh, sizeof lrh) : 0;
+    return wire_icrc_update(crc, c->in->data + c->p.ip_off, c->p.icrc_off - c->p.ip_off);
+}
+
+bool lint_icrc_02(struct lint_ctx *c)
+{
+    if (stored(c) != plain_crc(c, false))
+        return false;
+    lint_expected(c, "0x%08x", c->icrc);
+    return lint_seen(c, "0x%08x, a CRC of the packet alone", stored(c));
+}
+
+bool lint_icrc_03(struct lint_ctx *c)
+{
+    if (stored(c) != plain_crc(c, true))
+        return false;
+    lint_expected(c, "0x%08x", c->icrc);
+    return lint_seen(c, "0x%08x, a CRC without masks", stored(c));
+}
+
+bool lint_icrc_06(struct lint_ctx *c)
+{
+    if (stored(c) != __builtin_bswap32(c->icrc) || stored(c) == c->icrc)
+        return false;
+    lint_expected(c, "0x%08x", c->icrc);
+    return lint_seen(c, "0x%08x, the same in the other byte order", stored(c));
+}
+
+/* A responder that acknowledges what arrived only damaged; a sender whose iCRC is never right. */
+bool lint_icrc_08(struct lint_ctx *c)
+{
+    if (!c->req && !(c->op->flags & WIRE_F_RESPONSE) && !c->f)
+        return false;
+    if (c->where == LINT_W_KNOWN && (c->op->flags & WIRE_F_ACK) &&
+        wire_aeth_kind(c->p.syndrome) == WIRE_AETH_ACK) {
+        const struct lint_rec *r = lint_rec_at(c->req, c->p.psn);
+        if (!r || (r->flags & LINT_R_SEEN) || !(r->flags & LINT_R_CORRUPT))
+            return false;
+        lint_expected(c, "no ACK: PSN 0x%x came with a bad iCRC only", c->p.psn);
+        lint_seen(c, "it is acknowledged");
+        if (lint_diff(c->p.psn, c->req->hi) < 0 && c->req->info.gaps)
+            return lint_doubt(c, LINT_UNDECIDABLE, "a good copy may not have been captured");
+        return true;
+    }
+    if (c->verdict == WIRE_OK && c->f && c->icrc != stored(c) && c->f->icrc_run == 7) {
+        lint_expected(c, "0x%08x", c->icrc);
+        return lint_seen(c, "0x%08x, and 7 wrong ones before it in a row", stored(c));
+    }
+    return false;
+}
+
+/* ---- keys -------------------------------------------------------------------------------------
+ */
+
+bool lint_key_01(struct lint_ctx *c)
+{
+    struct lint_flow *f = c->f;
+    if (!f->pkey_seen) {
+        f->pkey_seen = true;
+        f->pkey = c->p.pkey;
+    }
+    if (((f->pkey ^ c->p.pkey) & 0x7FFF) == 0)
+        return false;
+    lint_expected(c, "P_Key 0x%04x", f->pkey);
+    return lint_seen(c, "0x%04x", c->p.pkey);
+}
+
+bool lint_key_02(struct lint_ctx *c)
+{
+    if (c->p.pkey & 0x7FFF)
+        return false;
+    lint_expected(c, "a partition");
+    return lint_seen(c, "P_Key 0x%04x", c->p.pkey);
+}
+
+bool lint_key_07(struct lint_ctx *c)
+{
+    if (c->p.dqpn != WIRE_QPN_GSI || c->p.qkey == WIRE_QKEY_GSI)
+        return false;
+    lint_expected(c, "Q_Key 0x80010000");
+    return lint_seen(c, "0x%08x", c->p.qkey);
+}

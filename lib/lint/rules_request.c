@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Checks of requests of connected queue pairs: PSN, REQ, RNR, TMR, RTX, RSP, RD, ATM, UC; and of
+ * datagrams: UD, GSI.
+ */
+#include "lint_checks.h"
+
+#define MSG_MAX (1u << 31)
+
+static bool reliable(const struct lint_ctx *c)
+{
+    return c->op->service == WIRE_RC || c->op->service == WIRE_XRC;
+}
+
+/* ---- flow -------------------------------------------------------------------------------------
+ */
+
+bool lint_wire_19(struct lint_ctx *c)
+{
+    struct lint_flow *f = c->f;
+    uint16_t before = f->sport;
+    bool changed = f->sport_seen && before != c->p.sport;
+    f->sport = c->p.sport;
+    f->sport_seen = true;
+    if (!changed || c->p.ethertype == WIRE_ETHERTYPE_V1)
+        return false;
+    if (f->ack_on && lint_add(f->acked, 1) == f->hi)
+        return false; /* WIRE-22: nothing was in flight */
+    lint_expected(c, "source port %u", before);
+    lint_seen(c, "%u", c->p.sport);
+    if (!f->ack_on)
+        return lint_doubt(c, LINT_UNDECIDABLE, "perhaps nothing was in flight: no ACKs captured");
+    return true;
+}
+
+bool lint_wire_27(struct lint_ctx *c)
+{
+    uint32_t mtu = c->f->info.mtu;
+    if (!c->f->info.by_cm || !mtu || !(c->op->flags & (WIRE_F_FIRST | WIRE_F_MIDDLE)) ||
+        c->p.payload_len <= mtu)
+        return false;
+    lint_expected(c, "at most %u octets", mtu);
+    return lint_seen(c, "%u octets", c->p.payload_len);
+}
+
+bool lint_psn_01(struct lint_ctx *c)
+{
+    struct lint_flow *f = c->f;
+    if (!f->info.by_cm || f->info.requests != 1 || lint_diff(c->p.psn, f->announced) >= 0)
+        return false;
+    lint_expected(c, "PSN 0x%x or later", f->announced);
+    return lint_seen(c, "PSN 0x%x", c->p.psn);
+}
+
+/* ---- building messages --------------------------------------------------------------------------
+ */
+
+bool lint_req_02(struct lint_ctx *c)
+{
+    uint32_t mtu = c->f->info.mtu;
+    if ((c->op->flags & WIRE_F_LAST) && !c->p.payload_len) {
+        lint_expected(c, "a LAST packet with payload");
+        return lint_seen(c, "none");
+    }
+    if ((c->op->headers & WIRE_H_RETH) && (c->op->flags & WIRE_F_FIRST) && c->headers && mtu &&
+        c->p.dma_len <= mtu) {
+        lint_expected(c, "ONLY for %u octets", c->p.dma_len);
+        return lint_seen(c, "%s", c->op->name);
+    }
+    return false;
+}
+
+bool lint_req_06(struct lint_ctx *c)
+{
+    const struct lint_read *r = c->read;
+    if (!r || c->p.psn == r->psn || (c->op->flags & WIRE_F_READ))
+        return false;
+    lint_expected(c, "a PSN not before 0x%x: a READ of %u octets has those from 0x%x",
+                  lint_add(r->psn, r->n), r->len, r->psn);
+    return lint_seen(c, "PSN 0x%x", c->p.psn);
+}
+
+bool lint_req_12(struct lint_ctx *c)
+{
+    const struct lint_flow *f = c->f;
+    if (!(c->op->flags & (WIRE_F_READ | WIRE_F_ATOMIC)) || c->old || c->read ||
+        f->read_limit == UINT32_MAX || !f->peer || f->outstanding < f->read_limit)
+        return false;
+    lint_expected(c, "at most %u outstanding, as agreed by the CM", f->read_limit);
+    lint_seen(c, "%u", f->outstanding + 1);
+    if (f->info.gaps || f->peer->info.acks + f->peer->info.read_packets == 0)
+        return lint_doubt(c, LINT_UNDECIDABLE, "not every packet was captured");
+    return true;
+}
+
+/* May `b` follow `a` directly? Both are opcodes of requests. */
+static bool follows(uint8_t a, uint8_t b)
+{
+    unsigned fa = wire_opcodes[a].flags, fb = wire_opcodes[b].flags;
+    const unsigned kinds = WIRE_F_SEND | WIRE_F_WRITE;
+    if (fa & (WIRE_F_FIRST | WIRE_F_MIDDLE))
+        return (fb & (WIRE_F_MIDDLE | WIRE_F_LAST)) && (fa & kinds) == (fb & kinds);
+    return !(fb & (WIRE_F_MIDDLE | WIRE_F_LAST));
+}
+
+static bool sequence(struct lint_ctx *c)
+{
+    if (c->old || (c->read && c->p.psn != c->read->psn))
+        return false;
+    if (c->prev && !follows(c->prev->opcode, c->p.opcode)) {
+        lint_expected(c, "what may follow %s", wire_opcodes[c->prev->opcode].name);
+        return lint_seen(c, "%s", c->op->name);
+    }
+    if (c->next && !follows(c->p.opcode, c->next->opcode)) {
+        lint_expected(c, "what may come before %s", wire_opcodes[c->next->opcode].name);
+        return lint_seen(c, "%s", c->op->name);
+    }
+    return false;
+}
+
+static bool length(struct lint_ctx *c)
+{
+    uint32_t mtu = c->f->info.mtu, n = c->p.payload_len;
+    unsigned f = c->op->flags;
+    if (!(f & WIRE_F_PAYLOAD))
+        return false;
+    if (f & (WIRE_F_FIRST | WIRE_F_MIDDLE)) {
+        if (mtu ? n == mtu : n >= 256 && n <= 4096 && !(n & (n - 1)))
+            return false;
+        if (mtu)
+            lint_expected(c, "%u octets, the MTU", mtu);
+        else
+            lint_expected(c, "256, 512, 1024, 2048 or 4096 octets");
+    } else {
+        if (n <= (mtu ? mtu : 4096))
+            return false;
+        lint_expected(c, "at most %u octets, the MTU", mtu ? mtu : 4096);
+    }
+    return lint_seen(c, "%u octets", n);
+}
+
+bool lint_rsp_06(struct lint_ctx *c)
+{
+    return reliable(c) && sequence(c);
+}
+
+bool lint_rsp_10(struct lint_ctx *c)
+{
+    return reliable(c) && length(c);
+}
+
+bool lint_uc_07(struct lint_ctx *c)
+{
+    return c->op->service == WIRE_UC && (sequence(c) || length(c));
+}
+
+bool lint_rsp_15(struct lint_ctx *c)
+{
+    if (!(c->op->headers & WIRE_H_RETH) || !c->headers || c->p.dma_len <= MSG_MAX)
+        return false;
+    lint_expected(c, "at most 2147483648 octets");
+    return lint_seen(c, "%u octets", c->p.dma_len);
+}
+
+bool lint_rsp_16(struct lint_ctx *c)
+{
+    uint32_t mtu = c->f->info.mtu;
+    if (!(c->op->flags & WIRE_F_WRITE) || c->index == LINT_UNKNOWN || c->dma_len == LINT_UNKNOWN ||
+        (c->index && !mtu) || c->old)
+        return false;
+    uint64_t before = (uint64_t)c->index * mtu, after = before + c->p.payload_len;
+    bool good = c->op->flags & WIRE_F_END ? after == c->dma_len : after < c->dma_len;
+    if (good)
+        return false;
+    if ((c->op->flags & WIRE_F_FIRST) && mtu && c->dma_len <= mtu)
+        return false; /* REQ-02 says it */
+    if ((c->op->flags & WIRE_F_END) && c->dma_len > before && c->p.pad &&
+        c->p.payload_len + c->p.pad == ((c->dma_len - before + 3) & ~3ull))
+        return false; /* HDR-05 says it: the pad is wrong */
+    lint_expected(c, "%s%u octets in all", c->op->flags & WIRE_F_END ? "" : "fewer than ",
+                  c->dma_len);
+    return lint_seen(c, "%llu", (unsigned long long)after);
+}
+
+bool lint_atm_03(struct lint_ctx *c)
+{
+    if (!(c->op->headers & WIRE_H_ATOMICETH) || !c->headers || !(c->p.va & 7))
+        return false;
+    lint_expected(c, "an address that is a multiple of 8");
+    return lint_seen(c, "0x%llx", (unsigned long long)c->p.va);
+}
+
+/* ---- again
+ * --------------------------------------------------------------------------------------- */
+
+bool lint_rtx_05(struct lint_ctx *c)
+{
+    const struct lint_rec *r = c->old;
+    if (!r || c->same || !reliable(c) || (c->read && c->p.psn != c->read->psn))
+        return false;
+    if (r->opcode != c->p.opcode) {
+        lint_expected(c, "%s, as in packet %llu", wire_opcodes[r->opcode].name,
+                      (unsigned long long)r->number);
+        return lint_seen(c, "%s", c->op->name);
+    }
+    if (r->len != c->p.payload_len) {
+        lint_expected(c, "%u octets, as in packet %llu", r->len, (unsigned long long)r->number);
+        return lint_seen(c, "%u octets", c->p.payload_len);
+    }
+    if (!c->same_payload) {
+        lint_expected(c, "the payload of packet %llu", (unsigned long long)r->number);
+        lint_seen(c, "another one");
+        return lint_doubt(c, LINT_UNDECIDABLE, "the application may have written to its buffer");
+    }
+    lint_expected(c, "va 0x%llx, length %u and the same key, as in packet %llu",
+                  (unsigned long long)r->va, r->dma_len, (unsigned long long)r->number);
+    return lint_seen(c, "va 0x%llx, length %u", (unsigned long long)c->p.va, c->p.dma_len);
+}
+
+bool lint_rd_12(struct lint_ctx *c)
+{
+    const struct lint_read *r = c->read;
+    if (!r || r->atomic || !(c->op->flags & WIRE_F_READ) || !c->headers || c->p.psn == r->psn)
+        return false;
+    uint64_t off = (uint64_t)((c->p.psn - r->psn) & WIRE_PSN_MASK) * c->f->info.mtu;
+    if (c->p.va == r->va + off && c->p.dma_len == r->len - off && c->p.rkey == r->rkey)
+        return false;
+    lint_expected(c, "va 0x%llx, %llu octets, the same R_Key", (unsigned long long)(r->va + off),
+                  (unsigned long long)(r->len - off));
+    return lint_seen(c, "va 0x%llx, %u octets%s", (unsigned long long)c->p.va, c->p.dma_len,
+                     c->p.rkey == r->rkey ? "" : ", another R_Key");
+}
+
+/* Too early is what comes before the coded time is over, and too late to have been on its way. */
+bool lint_rnr_05(struct lint_ctx *c)
+{
+    struct lint_flow *f = c->f;
+    if (!f->rnr.on || c->p.psn != f->rnr.psn || !reliable(c) || c->in->ns < f->rnr.ns)
+        return false;
+    uint64_t waited = c->in->ns - f->rnr.ns, must = wire_rnr_ns(f->rnr.syndrome & 31u);
+    uint64_t crossing = f->peer && f->peer->info.rtt_samples ? f->peer->info.rtt_max : 0;
+    bool twin = c->old && c->p.ip_version == 4 && c->p.ip_id && c->old->ip_id == c->p.ip_id;
+    if (twin)
+        return false; /* a doubled packet */
+    f->rnr.on = false;
+    if (waited >= must - must / 20 || waited <= crossing + 50000)
+        return false;
+    lint_expected(c, "at least %.2f ms after the RNR NAK", (double)must / 1e6);
+    return lint_seen(c, "%.2f ms", (double)waited / 1e6);
+}
+
+bool lint_tmr_05(struct lint_ctx *c)
+{
+    const struct lint_flow *f = c->f;
+    const struct lint_rec *r = c->old;
+    if (!r || f->retry > 7 || !f->peer || !f->peer->info.packets || !reliable(c) ||
+        r->sends <= f->retry || f->rnr.number > r->number || f->progress_number > r->number ||
+        (f->ack_on && lint_add(f->acked, 1) != c->p.psn) || (!f->ack_on && c->p.psn != f->first))
+        return false;
+    bool twin = c->p.ip_version == 4 && c->p.ip_id && r->ip_id == c->p.ip_id;
+    if (twin || c->in->ns - r->last_ns < 1000)
+        return false;
+    lint_expected(c, "at most %u transmissions", f->retry + 1);
+    return lint_seen(c, "%u without progress", r->sends + 1);
+}
+
+/* ---- unreliable
+ * ------------------------------------------------------------------------------------ */
+
+bool lint_uc_02(struct lint_ctx *c)
+{
+    if (!c->p.ackreq || reliable(c))
+        return false;
+    lint_expected(c, "AckReq 0 on %s", c->op->name);
+    return lint_seen(c, "AckReq 1");
+}
+
+bool lint_ud_01(struct lint_ctx *c)
+{
+    if (c->p.payload_len <= 4096)
+        return false;
+    lint_expected(c, "at most 4096 octets");
+    return lint_seen(c, "%u octets", c->p.payload_len);
+}
+
+bool lint_ud_09(struct lint_ctx *c)
+{
+    if (c->verdict != WIRE_BAD_SRCQP)
+        return false;
+    lint_expected(c, "a queue pair's number");
+    return lint_seen(c, "source QP 0x%x", c->p.sqpn);
+}
+
+bool lint_ud_10(struct lint_ctx *c)
+{
+    if (c->verdict != WIRE_BAD_QPN || !c->p.dqpn || c->op->service != WIRE_UD)
+        return false;
+    lint_expected(c, "QP 0xffffff with a multicast address and with no other");
+    return lint_seen(c, "QP 0x%x and a %s address", c->p.dqpn,
+                     wire_addr_is_multicast(&c->p.dip) ? "multicast" : "unicast");
+}
+
+bool lint_gsi_01(struct lint_ctx *c)
+{
+    if (c->p.dqpn != WIRE_QPN_GSI || c->p.sqpn == WIRE_QPN_GSI)
+        return false;
+    lint_expected(c, "source QP 1");
+    return lint_seen(c, "source QP 0x%x", c->p.sqpn);
+}

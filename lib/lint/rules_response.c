@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Checks of responses: REQ-28..31, ACK, RNR, RSP, RD, ATM.
+ */
+#include "lint_checks.h"
+
+static bool is_ack(const struct lint_ctx *c)
+{
+    return c->op->flags & WIRE_F_ACK;
+}
+
+static enum wire_aeth_kind kind(const struct lint_ctx *c)
+{
+    return wire_aeth_kind(c->p.syndrome);
+}
+
+static bool is_nak(const struct lint_ctx *c, uint8_t syndrome)
+{
+    return is_ack(c) && c->headers && c->p.syndrome == syndrome;
+}
+
+/* The same packet again, doubled by the network, as far as that can be told. */
+static bool twin(const struct lint_ctx *c, const struct lint_mark *m)
+{
+    return c->p.ip_version != 4 || !c->p.ip_id || m->ip_id == c->p.ip_id;
+}
+
+bool lint_req_10(struct lint_ctx *c)
+{
+    if (!c->p.ackreq)
+        return false;
+    lint_expected(c, "AckReq 0 on %s", c->op->name);
+    return lint_seen(c, "AckReq 1");
+}
+
+bool lint_req_28(struct lint_ctx *c)
+{
+    if (is_ack(c) || c->where != LINT_W_KNOWN || !c->rec)
+        return false;
+    unsigned asked = wire_opcodes[c->rec->opcode].flags, given = c->op->flags;
+    uint8_t op = c->rec->opcode & 0x1F;
+    bool atomic = given & WIRE_F_ATOMIC;
+    if (op == WIRE_FLUSH || op == WIRE_ATOMIC_WRITE)
+        return false; /* both are answered by an empty READ response */
+    if (atomic ? asked & WIRE_F_ATOMIC : asked & WIRE_F_READ)
+        return false;
+    lint_expected(c, "an answer to %s", wire_opcodes[c->rec->opcode].name);
+    return lint_seen(c, "%s", c->op->name);
+}
+
+/* What a READ response with this PSN must be. */
+bool lint_req_30(struct lint_ctx *c)
+{
+    const struct lint_read *r = c->read;
+    unsigned f = c->op->flags;
+    if (!r || r->atomic || !r->n || !(f & WIRE_F_READ))
+        return false;
+    uint32_t off = (c->p.psn - r->psn) & WIRE_PSN_MASK;
+    bool last = off == r->n - 1, restarted = r->again && off != 0;
+    if (last ? f & (WIRE_F_LAST | WIRE_F_ONLY) : f & (WIRE_F_FIRST | WIRE_F_MIDDLE)) {
+        bool starts = f & WIRE_F_START;
+        if (off == 0 ? starts : !starts || restarted)
+            return false;
+    }
+    static const char *const names[] = {"FIRST", "MIDDLE", "LAST", "ONLY"};
+    unsigned want = off == 0 ? (last ? 3 : 0) : last ? 2 : 1;
+    lint_expected(c, "%s: response %u of %u", names[want], off + 1, r->n);
+    return lint_seen(c, "%s", c->op->name);
+}
+
+bool lint_req_31(struct lint_ctx *c)
+{
+    if (is_ack(c) || !(c->op->headers & WIRE_H_AETH) || !c->headers || kind(c) == WIRE_AETH_ACK)
+        return false;
+    lint_expected(c, "a syndrome of type ACK");
+    return lint_seen(c, "0x%02x", c->p.syndrome);
+}
+
+bool lint_ack_02(struct lint_ctx *c)
+{
+    if (c->verdict != WIRE_BAD_AETH)
+        return false;
+    lint_expected(c, "ACK, RNR NAK, or NAK code 0 to 4");
+    return lint_seen(c, "syndrome 0x%02x", c->p.syndrome);
+}
+
+/* An answer to a PSN that was never seen: what followed decides. */
+static bool judge_beyond(struct lint_ctx *c)
+{
+    lint_expected(c, "a PSN that has been sent");
+    lint_seen(c, "PSN 0x%x", c->wait->psn);
+    if (c->outcome == LINT_NOT_CAPTURED)
+        return lint_doubt(c, LINT_ARTEFACT,
+                          "the requester goes on behind it: not all was captured");
+    if (c->outcome == LINT_OPEN)
+        return lint_doubt(c, LINT_UNDECIDABLE, "the request may not have been captured");
+    lint_seen(c, "PSN 0x%x; later packets are answered with earlier PSNs", c->wait->psn);
+    return true;
+}
+
+static bool waiting_nak(const struct lint_ctx *c)
+{
+    return c->wait && (wire_opcodes[c->wait->opcode].flags & WIRE_F_ACK) && c->wait->nak;
+}
+
+bool lint_ack_05(struct lint_ctx *c)
+{
+    if (c->wait)
+        return !waiting_nak(c) && judge_beyond(c);
+    if (!is_ack(c) || !c->headers || kind(c) != WIRE_AETH_ACK || c->where != LINT_W_KNOWN)
+        return false;
+    const struct lint_read *r = c->read;
+    if (!r)
+        return false;
+    lint_expected(c, "no ACK for PSN 0x%x: it belongs to %s", c->p.psn,
+                  r->atomic ? "an ATOMIC" : "a READ");
+    return lint_seen(c, "ACK");
+}
+
+bool lint_ack_07(struct lint_ctx *c)
+{
+    return waiting_nak(c) && judge_beyond(c);
+}
+
+bool lint_ack_06(struct lint_ctx *c)
+{
+    if (is_nak(c, WIRE_SYN_NAK_RD)) {
+        lint_expected(c, "a NAK code of a connected service");
+        return lint_seen(c, "invalid RD request");
+    }
+    if (!is_nak(c, WIRE_SYN_NAK_ACCESS) || !c->rec || c->read)
+        return false;
+    const struct wire_opcode_info *op = &wire_opcodes[c->rec->opcode];
+    if (!(op->flags & WIRE_F_SEND))
+        return false;
+    lint_expected(c, "another NAK: %s has no R_Key to be refused", op->name);
+    return lint_seen(c, "remote access error");
+}
+
+bool lint_ack_08(struct lint_ctx *c)
+{
+    const struct lint_mark *m = c->req ? &c->req->nak : NULL;
+    if (!m || !is_nak(c, WIRE_SYN_NAK_SEQ) || !m->on || m->psn != c->p.psn || twin(c, m))
+        return false;
+    if (c->rec && c->rec->last_number > m->number)
+        return false; /* it has been sent again: perhaps lost again */
+    uint64_t rtt = c->f->info.rtt_samples ? c->f->info.rtt_min : 0;
+    lint_expected(c, "no second NAK before PSN 0x%x has come", c->p.psn);
+    lint_seen(c, "one %.3f ms after the first", (double)(c->in->ns - m->ns) / 1e6);
+    if (c->in->ns - m->ns >= rtt)
+        return lint_doubt(c, LINT_UNDECIDABLE, "PSN 0x%x may not have been captured", c->p.psn);
+    return true;
+}
+
+bool lint_ack_11(struct lint_ctx *c)
+{
+    if (!c->msn_known ||
+        (lint_diff(c->p.msn, c->msn_lo) >= 0 && lint_diff(c->p.msn, c->msn_hi) <= 0))
+        return false;
+    if (c->msn_lo == c->msn_hi)
+        lint_expected(c, "MSN %u", c->msn_lo);
+    else
+        lint_expected(c, "MSN %u to %u", c->msn_lo, c->msn_hi);
+    return lint_seen(c, "MSN %u", c->p.msn);
+}
+
+bool lint_rnr_01(struct lint_ctx *c)
+{
+    if (!is_ack(c) || !c->headers || kind(c) != WIRE_AETH_RNR || !c->rec)
+        return false;
+    const struct wire_opcode_info *op = &wire_opcodes[c->rec->opcode];
+    /* RNR-08: a READ or ATOMIC may be refused for lack of room. */
+    if ((op->flags & WIRE_F_RECV_WQE) || !(op->flags & (WIRE_F_SEND | WIRE_F_WRITE)))
+        return false;
+    lint_expected(c, "no RNR NAK: %s takes no receive", op->name);
+    return lint_seen(c, "RNR NAK");
+}
+
+bool lint_rnr_02(struct lint_ctx *c)
+{
+    struct lint_mark *m = c->req ? &c->req->rnr : NULL;
+    if (!m || !is_nak(c, WIRE_SYN_NAK_SEQ) || !m->on || m->psn != c->p.psn ||
+        (c->rec && c->rec->last_number > m->number))
+        return false;
+    lint_expected(c, "silence until PSN 0x%x comes again", c->p.psn);
+    lint_seen(c, "a sequence NAK after the RNR NAK");
+    /* Of a packet sent twice the first may have been lost, and this NAK be a late one for it. */
+    if (m->sends > 1 && !c->req->rnr_02)
+        return lint_doubt(c, LINT_UNDECIDABLE, "it may answer the first transmission, late");
+    c->req->rnr_02 = true;
+    return true;
+}
+
+bool lint_rsp_12(struct lint_ctx *c)
+{
+    if (!is_nak(c, WIRE_SYN_NAK_OP) || !c->rec ||
+        !(wire_opcodes[c->rec->opcode].flags & WIRE_F_SEND))
+        return false;
+    lint_expected(c, "invalid request, if the SEND was too long");
+    lint_seen(c, "remote operational error");
+    return lint_doubt(c, LINT_UNDECIDABLE, "right if the receive itself was faulty");
+}
+
+bool lint_rsp_22(struct lint_ctx *c)
+{
+    const struct lint_mark *m = c->req ? &c->req->fatal : NULL;
+    if (!m || !m->on || !c->rec || c->where != LINT_W_KNOWN)
+        return false;
+    bool again = is_ack(c) && c->headers && c->p.syndrome == m->syndrome && c->p.psn == m->psn;
+    if (again ? twin(c, m) : c->rec->number <= m->number)
+        return false;
+    lint_expected(c, "silence after the NAK in packet %llu", (unsigned long long)m->number);
+    return lint_seen(c, again ? "the NAK again" : "an answer to packet %llu",
+                     (unsigned long long)c->rec->number);
+}
+
+bool lint_rd_05(struct lint_ctx *c)
+{
+    const struct lint_read *r = c->read;
+    uint32_t mtu = c->f->info.mtu;
+    if (!r || r->atomic || !r->n || !mtu || !(c->op->flags & WIRE_F_READ))
+        return false;
+    uint32_t off = (c->p.psn - r->psn) & WIRE_PSN_MASK;
+    uint64_t rest = r->len - (uint64_t)off * mtu;
+    uint32_t want = rest > mtu ? mtu : (uint32_t)rest;
+    if (c->p.payload_len == want)
+        return false;
+    lint_expected(c, "%u octets: response %u of %u", want, off + 1, r->n);
+    return lint_seen(c, "%u octets", c->p.payload_len);
+}
+
+bool lint_rd_10(struct lint_ctx *c)
+{
+    lint_expected(c, "FIRST or ONLY for the READ from PSN 0x%x", c->wait->psn);
+    lint_seen(c, "%s", wire_opcodes[c->wait->opcode].name);
+    if (c->outcome == LINT_OPEN)
+        return lint_doubt(c, LINT_UNDECIDABLE, "perhaps the answer to the first READ, late");
+    return true;
+}
+
+bool lint_atm_08(struct lint_ctx *c)
+{
+    const struct lint_read *r = c->read;
+    if (!r || !r->atomic || !r->have_orig || !(c->op->headers & WIRE_H_ATOMICACK) || !c->headers ||
+        r->orig == c->p.orig)
+        return false;
+    lint_expected(c, "0x%llx, as before", (unsigned long long)r->orig);
+    return lint_seen(c, "0x%llx", (unsigned long long)c->p.orig);
+}
