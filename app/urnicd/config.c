@@ -213,13 +213,23 @@ static int set_loopback(struct config_device *d, const char *key, const char *v,
     return 0;
 }
 
+static int set_hold(struct config_device *d, const char *key, const char *v, char *err)
+{
+    uint64_t ms;
+
+    if (!number_parse(v, 3600000, &ms))
+        return config_fail(err, "%s=%s: want milliseconds, at most 3600000", key, v);
+    d->addr_hold = ms * 1000000;
+    return 0;
+}
+
 static const struct {
     const char *key;
     device_key_fn set;
 } device_keys[] = {
     {"name", set_name},     {"port", set_port},   {"addr", set_addr},         {"gw", set_gw},
     {"mtu", set_mtu},       {"vlan", set_vlan},   {"mac", set_mac},           {"cc", set_cc},
-    {"worker", set_worker}, {"neigh", set_neigh}, {"loopback", set_loopback},
+    {"worker", set_worker}, {"neigh", set_neigh}, {"loopback", set_loopback}, {"hold", set_hold},
 };
 #define DEVICE_KEYS (sizeof(device_keys) / sizeof(device_keys[0]))
 
@@ -227,6 +237,7 @@ void config_device_init(struct config_device *d)
 {
     memset(d, 0, sizeof(*d));
     d->worker = -1;
+    d->addr_hold = CONFIG_HOLD_MS * 1000000ull;
     cc_conf_init(&d->cc, &cc_none);
 }
 
@@ -238,7 +249,7 @@ int config_device_set(struct config_device *d, const char *key, const char *valu
     }
     return config_fail(err,
                        "device: unknown key %s; known: name port addr gw mtu vlan mac cc worker "
-                       "neigh loopback",
+                       "neigh loopback hold",
                        key);
 }
 

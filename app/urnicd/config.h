@@ -19,6 +19,7 @@
 #define CONFIG_ADDRS   16u
 #define CONFIG_WORKERS 16u
 #define CONFIG_ERR     512u
+#define CONFIG_HOLD_MS 5000u
 
 enum config_idle { IDLE_AUTO, IDLE_POLL };
 
@@ -34,12 +35,13 @@ struct config_device {
     unsigned naddr;
     struct wire_addr gw[2]; /* at most one per family */
     unsigned ngw;
-    uint32_t mtu;   /* IP MTU, octets; 0 = as large as the port allows */
-    uint16_t vlan;  /* 0 = untagged */
-    uint8_t mac[6]; /* zero = the port's, or one made from the name */
-    struct cc_conf cc; /* congestion control */
-    int worker;    /* -1 = spread */
-    bool loopback; /* accept 127/8 and ::1 as addresses */
+    uint32_t mtu;       /* IP MTU, octets; 0 = as large as the port allows */
+    uint16_t vlan;      /* 0 = untagged */
+    uint8_t mac[6];     /* zero = the port's, or one made from the name */
+    struct cc_conf cc;  /* congestion control */
+    uint64_t addr_hold; /* ns that queue pairs outlive the address they send from (GID-04) */
+    int worker;         /* -1 = spread */
+    bool loopback;      /* accept 127/8 and ::1 as addresses */
 };
 
 struct config {

@@ -251,46 +251,6 @@ void device_close(struct device *d)
 
 /* ---- what changes ---------------------------------------------------------------------------- */
 
-static void device_tell_all(struct device *d, unsigned event)
-{
-    for (struct context *c = d->worker->contexts; c; c = c->next) {
-        if (c->device == d)
-            context_event(c, event, 1);
-    }
-}
-
-int device_addr_add(struct device *d, const struct config_addr *a)
-{
-    int index = gid_add(&d->gids, &a->ip, a->prefix);
-
-    if (index < 0)
-        return index;
-    int rc = engine_addr_add(d->engine, &a->ip);
-    if (rc == 0) {
-        rc = neigh_addr_add(d->neigh, a);
-        if (rc < 0)
-            engine_addr_del(d->engine, &a->ip);
-    }
-    if (rc < 0) {
-        gid_del(&d->gids, &a->ip);
-        return rc;
-    }
-    device_tell_all(d, EVT_GID_CHANGE);
-    return 0;
-}
-
-int device_addr_del(struct device *d, const struct wire_addr *ip)
-{
-    int rc = gid_del(&d->gids, ip);
-
-    if (rc < 0)
-        return rc;
-    engine_addr_del(d->engine, ip);
-    neigh_addr_del(d->neigh, ip);
-    device_tell_all(d, EVT_GID_CHANGE);
-    return 0;
-}
-
 static void device_link(struct device *d, uint64_t now)
 {
     struct io_link link;
@@ -303,12 +263,12 @@ static void device_link(struct device *d, uint64_t now)
     d->stats.link_changes++;
     log_info("port", "%s: link is %s", d->name, link.up ? "up" : "down");
     if (!link.up || blinked)
-        device_tell_all(d, EVT_PORT_ERR);
+        device_tell(d, EVT_PORT_ERR);
     if (link.up) {
         neigh_link_up(d->neigh, now);
         if (d->io->caps.rx_fd >= 0)
             worker_watch(d->worker, d->io->caps.rx_fd, false); /* again, if it had hung up */
-        device_tell_all(d, EVT_PORT_ACTIVE);
+        device_tell(d, EVT_PORT_ACTIVE);
     }
     d->link = link;
 }
@@ -318,5 +278,6 @@ void device_service(struct device *d, uint64_t now)
     if (d->io->ops->service)
         d->io->ops->service(d->io, now);
     device_link(d, now);
+    device_addr_service(d, now);
     cmgr_service(d->cm);
 }

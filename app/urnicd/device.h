@@ -29,6 +29,12 @@ struct device_stats {
     uint64_t link_changes;
 };
 
+/* An address that was taken away; queue pairs that send from it wait for it (GID-04). */
+struct device_gone {
+    struct wire_addr ip;
+    uint64_t until;
+};
+
 struct device {
     const struct config_device *conf;
     unsigned index;
@@ -48,6 +54,8 @@ struct device {
     struct cmgr *cm;
     struct capture *captures; /* running ones, linked */
     struct gid_table gids;
+    struct device_gone gone[GID_PAIRS];
+    unsigned ngone;
     struct io_link link;
     struct device_stats stats;
 };
@@ -69,6 +77,10 @@ void device_service(struct device *d, uint64_t now);
 
 /* Change the addresses; on the worker. -EEXIST, -ENOENT, -ENOSPC, -EPERM. */
 int device_addr_add(struct device *d, const struct config_addr *a);
-int device_addr_del(struct device *d, const struct wire_addr *ip);
+int device_addr_del(struct device *d, const struct wire_addr *ip, uint64_t now);
+/* Every few ms: queue pairs whose address stays away go to ERR. */
+void device_addr_service(struct device *d, uint64_t now);
+/* Tell every context on the device. */
+void device_tell(struct device *d, unsigned event);
 
 #endif

@@ -210,7 +210,7 @@ static int req_addr_del(struct request *r)
     struct wire_addr ip;
 
     memcpy(ip.b, request_in(r, struct ipc_addr_admin)->ip, 16);
-    return device_addr_del(r->device, &ip);
+    return device_addr_del(r->device, &ip, r->now);
 }
 
 static int req_link_set(struct request *r)

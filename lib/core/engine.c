@@ -374,7 +374,7 @@ static void active_pop(struct engine *e)
 
 void qp_activate(struct engine *e, struct qp *qp)
 {
-    if (qp->is_active)
+    if (qp->is_active || qp->mute)
         return;
     qp->is_active = 1;
     qp->active_next = NULL;
@@ -544,6 +544,8 @@ void engine_expire(struct engine *e, uint64_t now)
     e->now = now;
     while ((t = timer_pop(&e->wheel, now))) {
         struct qp *qp = (struct qp *)(void *)((char *)t - offsetof(struct qp, timer));
+        if (qp->mute)
+            continue;
         rtx_expire(e, qp, now);
         if (qp->lim && qp->lim->waiting && qp->lim->next <= now) {
             qp->lim->waiting = false;

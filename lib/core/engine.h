@@ -467,6 +467,11 @@ void engine_qp_destroy(struct engine *e, struct qp *qp);
 bool engine_qp_owes(const struct qp *qp);
 /* The neighbour's MAC changed (WIRE-07). */
 void engine_qp_set_dmac(struct qp *qp, const uint8_t dmac[6]);
+/* Its local address has gone, or is back (GID-04): a muted queue pair sends nothing and its timers
+ * stand still, whatever happens to it but a move to RESET. */
+void engine_qp_mute(struct engine *e, struct qp *qp, bool mute);
+/* To ERR with QP_FATAL (QP-10); `why` begins with the rule's id. */
+void engine_qp_fail(struct engine *e, struct qp *qp, const char *why, uint64_t now);
 /* Choose the congestion control of a queue pair (CC-24); NULL = the device's. *conf is copied. At
  * any time: a live queue pair begins anew, at line rate. 0, -ENOMEM. */
 int engine_qp_set_cc(struct engine *e, struct qp *qp, const struct cc_conf *conf, uint64_t now);

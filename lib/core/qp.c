@@ -283,6 +283,7 @@ static void to_reset(struct engine *e, struct qp *qp)
     qp->credits = 0;
     qp->ect = 0;
     qp->cnp_at = 0;
+    qp->mute = 0;
     limiter_free(qp);
     sr_free(e, qp);
     free(qp->error);
@@ -592,6 +593,24 @@ void engine_qp_set_dmac(struct qp *qp, const uint8_t dmac[6])
     memcpy(qp->attr.av.dmac, dmac, 6);
     if (qp->tmpl.len)
         wire_tmpl_set_dmac(&qp->tmpl, dmac);
+}
+
+void engine_qp_mute(struct engine *e, struct qp *qp, bool mute)
+{
+    qp->mute = mute;
+    if (mute) {
+        engine_deactivate(e, qp);
+    } else {
+        qp_activate(e, qp);
+        qp_rearm(e, qp);
+    }
+}
+
+void engine_qp_fail(struct engine *e, struct qp *qp, const char *why, uint64_t now)
+{
+    e->now = now;
+    recorder_error(e, qp, "%s", why);
+    qp_to_error(e, qp, false, EVT_QP_FATAL, now);
 }
 
 int engine_post_send(struct engine *e, struct qp *qp, const struct engine_send_wr *wr, uint64_t now)

@@ -50,6 +50,7 @@ struct qp {
     uint16_t ip_id;
     uint8_t ect;    /* ECN field of data, 0 = as tclass says */
     uint8_t cc_own; /* cc_conf isn't the device's */
+    uint8_t mute;   /* GID-04: sends nothing, timers stand still */
 
     struct cq *send_cq, *recv_cq;
     struct srq *srq;

@@ -150,7 +150,7 @@ int rig_request(const struct rig *r, const void *msg, size_t len, int fd, void *
 /* ---- ends ------------------------------------------------------------------------------------ */
 
 /* The first device is up before the second one is there: its link comes later. */
-static void rig_await_link(const struct rig *r, const char *device)
+void rig_await_link(const struct rig *r, const char *device)
 {
     uint64_t until = rig_now_ms() + RIG_START;
     struct ipc_by_device m = {.hdr.type = IPC_PORT_QUERY};

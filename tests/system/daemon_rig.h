@@ -24,6 +24,8 @@ void rig_start(struct rig *r, const char *const *args);
  * or
  * ",loss=0.01"). */
 void rig_start_pair(struct rig *r, const char *link);
+/* Until the device has its link: then no PORT_ACTIVE of the start comes any more. */
+void rig_await_link(const struct rig *r, const char *device);
 /* SIGTERM; the test fails unless it ends with status 0 within 5 s. Removes the directory. */
 void rig_stop(struct rig *r);
 /* SIGKILL, and no complaint. */

@@ -372,6 +372,69 @@ START_TEST(address_change)
 }
 END_TEST
 
+static void change_address(enum ipc_type type)
+{
+    struct ipc_addr_admin m = {.hdr.type = (uint16_t)type,
+                               .device = "urn0",
+                               .ip = {[10] = 0xFF, 0xFF, 10, 0, 0, 1},
+                               .prefix_len = 24};
+    struct ipc_hdr reply;
+
+    ck_assert_int_eq(rig_request(&rig, &m, sizeof(m), -1, &reply, sizeof(reply)), 0);
+    expect_event(&a, URNIC_EVENT_GID_CHANGE);
+}
+
+static uint64_t packets_sent(struct urnic_qp *qp)
+{
+    struct ipc_qp_filter m = {.hdr.type = IPC_QP_LIST, .device = "urn0", .qpn = urnic_qp_num(qp)};
+    _Alignas(8) uint8_t buf[IPC_MSG_MAX];
+    const struct ipc_qp_list *list = (const void *)buf;
+
+    ck_assert_int_eq(rig_request(&rig, &m, sizeof(m), -1, buf, sizeof(buf)), 0);
+    ck_assert_uint_eq(list->count, 1);
+    return list->qp[0].tx_packets;
+}
+
+/* GID-04: a queue pair whose address goes falls silent, and goes on when it comes back in time. */
+START_TEST(address_comes_back)
+{
+    pair_up("");
+    ck_assert_int_eq(end_post(&a, URNIC_WR_RDMA_WRITE, 0, 4096, b.mr->iova, b.mr->rkey, 1), 0);
+    end_expect(&a, URNIC_WC_SUCCESS, 1);
+    change_address(IPC_ADDR_DEL);
+    uint64_t before = packets_sent(a.qp);
+    ck_assert_int_eq(end_post(&a, URNIC_WR_RDMA_WRITE, 0, 4096, b.mr->iova, b.mr->rkey, 2), 0);
+    for (unsigned i = 0; i < 50; i++) /* each look takes the worker through a round */
+        ck_assert_uint_eq(packets_sent(a.qp), before);
+    ck_assert_int_eq(state_of(a.qp), URNIC_QPS_RTS);
+    change_address(IPC_ADDR_ADD);
+    end_expect(&a, URNIC_WC_SUCCESS, 2);
+    pair_down();
+}
+END_TEST
+
+/* GID-04: when it doesn't, the queue pair goes to ERR after the hold time, and says so. */
+START_TEST(address_stays_away)
+{
+    const char *args[] = {"--device", "name=urn0,port=mem:L,addr=10.0.0.1/24,hold=20", "--device",
+                          "name=urn1,port=mem:L,addr=10.0.0.2/24", NULL};
+
+    rig_start(&rig, args);
+    rig_await_link(&rig, "urn0");
+    end_open(&a, &rig, "urn0", SIZE);
+    end_open(&b, &rig, "urn1", SIZE);
+    end_qp(&a, URNIC_QPT_RC);
+    end_qp(&b, URNIC_QPT_RC);
+    end_connect(&a, &b);
+    change_address(IPC_ADDR_DEL);
+    ck_assert_int_eq(end_post(&a, URNIC_WR_RDMA_WRITE, 0, 64, b.mr->iova, b.mr->rkey, 3), 0);
+    expect_event(&a, URNIC_EVENT_QP_FATAL);
+    end_expect(&a, URNIC_WC_WR_FLUSH_ERR, 3);
+    ck_assert_int_eq(state_of(a.qp), URNIC_QPS_ERR);
+    pair_down();
+}
+END_TEST
+
 static Suite *suite(void)
 {
     Suite *s = suite_create("daemon");
@@ -386,6 +449,8 @@ static Suite *suite(void)
     tcase_add_test(t, gone_before_accepted);
     tcase_add_test(t, link_down);
     tcase_add_test(t, address_change);
+    tcase_add_test(t, address_comes_back);
+    tcase_add_test(t, address_stays_away);
     suite_add_tcase(s, t);
     return s;
 }
