@@ -57,6 +57,11 @@ struct client_cq {
     bool dirty;     /* stored into since the last look at `arm` */
     bool solicited; /* one of those was solicited or in error */
     bool owed;      /* an event that the channel's socket had no room for */
+    /* moderation (CQ-10): an event waits for so many completions, or for the first one's age */
+    uint32_t mod_count;
+    uint64_t mod_period; /* ns, 0 = no moderation */
+    uint32_t told;       /* view.index at the last event */
+    uint64_t due;        /* when the waiting event goes out, 0 = none waits */
     struct client_cq *next_dirty;
     struct client_cq *next_owed;
     struct slab_place place;
@@ -121,8 +126,10 @@ void context_queue_del(struct context *c, struct queue *q);
 
 /* On the worker: one round. Returns how much there was to do. */
 unsigned context_round(struct context *c, uint64_t now);
-/* Look at `arm` of every CQ that was stored into, and send events. */
-void context_notify(struct context *c);
+/* Look at `arm` of every CQ that was stored into, and send events that moderation doesn't delay. */
+void context_notify(struct context *c, uint64_t now);
+/* When the next delayed event goes out; UINT64_MAX = none waits. */
+uint64_t context_deadline(const struct context *c);
 /* Send what is owed on full channels. */
 void context_owed(struct context *c);
 /* Is there a doorbell? For the look before sleeping. */
@@ -145,7 +152,9 @@ void queue_reset(struct queue *q);
  */
 
 bool cqring_push(void *arg, void *cq_arg, const struct engine_wc *wc);
-void cqring_notify(struct client_cq *cq);
+/* False: moderation delays the event. */
+bool cqring_notify(struct client_cq *cq, uint64_t now);
+void cqring_moderate(struct client_cq *cq, uint32_t count, uint32_t period_us);
 /* Forget a CQ: no list knows it any more. */
 void cqring_forget(struct client_cq *cq);
 

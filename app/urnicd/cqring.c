@@ -10,6 +10,9 @@
 #include "clock.h"
 #include "context.h"
 
+/* How long an event waits for a count of completions when no period was given (verbs' longest). */
+#define CQRING_PERIOD_MAX (65535 * CLOCK_US)
+
 bool cqring_push(void *arg, void *cq_arg, const struct engine_wc *wc)
 {
     struct client_cq *cq = cq_arg;
@@ -61,19 +64,44 @@ static bool cqring_event(const struct client_cq *cq)
            (errno != EAGAIN && errno != EWOULDBLOCK && errno != ENOBUFS);
 }
 
-void cqring_notify(struct client_cq *cq)
+/* CQ-10: completions are in the ring already, only the event may wait. */
+static bool cqring_delayed(struct client_cq *cq, uint64_t now)
+{
+    if (cq->mod_period == 0)
+        return false;
+    if (cq->due == 0)
+        cq->due = now + cq->mod_period;
+    bool enough = cq->mod_count > 0 && cq->view.index - cq->told >= cq->mod_count;
+    return !enough && now < cq->due;
+}
+
+bool cqring_notify(struct client_cq *cq, uint64_t now)
 {
     bool solicited = cq->solicited;
 
+    if (cq->channel && cqring_delayed(cq, now))
+        return false;
+    cq->told = cq->view.index;
+    cq->due = 0;
     cq->dirty = false;
     cq->solicited = false;
     if (!cq->channel || !ipc_cq_notify(&cq->view, solicited) || cq->owed)
-        return;
+        return true;
     if (!cqring_event(cq)) {
         cq->owed = true;
         cq->next_owed = cq->ctx->owed;
         cq->ctx->owed = cq;
     }
+    return true;
+}
+
+void cqring_moderate(struct client_cq *cq, uint32_t count, uint32_t period_us)
+{
+    bool off = count <= 1 && period_us == 0;
+
+    cq->mod_count = count;
+    cq->mod_period = off ? 0 : period_us ? period_us * CLOCK_US : CQRING_PERIOD_MAX;
+    cq->due = 0;
 }
 
 void cqring_forget(struct client_cq *cq)
@@ -90,15 +118,29 @@ void cqring_forget(struct client_cq *cq)
         *p = cq->next_owed;
 }
 
-void context_notify(struct context *c)
+void context_notify(struct context *c, uint64_t now)
 {
     struct client_cq *cq = c->dirty, *next;
 
     c->dirty = NULL;
     for (; cq; cq = next) {
         next = cq->next_dirty;
-        cqring_notify(cq);
+        if (!cqring_notify(cq, now)) {
+            cq->next_dirty = c->dirty;
+            c->dirty = cq;
+        }
     }
+}
+
+uint64_t context_deadline(const struct context *c)
+{
+    uint64_t at = UINT64_MAX;
+
+    for (const struct client_cq *cq = c->dirty; cq; cq = cq->next_dirty) {
+        if (cq->due != 0 && cq->due < at)
+            at = cq->due;
+    }
+    return at;
 }
 
 void context_owed(struct context *c)

@@ -151,9 +151,12 @@ static int req_cq_destroy(struct request *r)
 static int req_cq_modify(struct request *r)
 {
     const struct ipc_cq_modify *in = request_in(r, struct ipc_cq_modify);
+    struct client_cq *cq = handle_get(&r->client->handles, HANDLE_CQ, in->cq);
 
-    /* Moderation may only delay events (CQ-10): sending each at once is always right. */
-    return handle_get(&r->client->handles, HANDLE_CQ, in->cq) ? 0 : -EINVAL;
+    if (!cq)
+        return -EINVAL;
+    cqring_moderate(cq, in->count, in->period_us);
+    return 0;
 }
 
 /* ---- shared receive queues ------------------------------------------------------------------- */

@@ -179,11 +179,11 @@ static void worker_service(struct worker *w, uint64_t now)
     w->service_at = now + WORKER_SERVICE_NS;
 }
 
-static void worker_notify(struct worker *w)
+static void worker_notify(struct worker *w, uint64_t now)
 {
     for (struct context *c = w->contexts; c; c = c->next) {
         if (c->dirty)
-            context_notify(c);
+            context_notify(c, now);
     }
 }
 
@@ -200,7 +200,7 @@ static unsigned worker_round(struct worker *w, uint64_t now)
         work += device_timers(w->device[i], now);
         work += device_tx(w->device[i], now);
     }
-    worker_notify(w);
+    worker_notify(w, now);
     if (now >= w->service_at)
         worker_service(w, now);
     return work;
@@ -220,6 +220,9 @@ static uint64_t worker_deadline(struct worker *w, uint64_t now)
     for (struct context *c = w->contexts; c; c = c->next) {
         if (c->owed && now + WORKER_OWED_NS < at)
             at = now + WORKER_OWED_NS;
+        uint64_t event = c->dirty ? context_deadline(c) : UINT64_MAX;
+        if (event < at)
+            at = event;
     }
     return at;
 }

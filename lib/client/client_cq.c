@@ -191,6 +191,14 @@ void client_cq_purge(struct urnic_cq *cq, const struct urnic_qp *qp)
 /* ---- events -------------------------------------------------------------------------------------
  */
 
+int urnic_modify_cq(struct urnic_cq *cq, uint16_t count, uint16_t period_us)
+{
+    struct ipc_cq_modify req = {
+        .hdr.type = IPC_CQ_MODIFY, .cq = cq->handle, .count = count, .period_us = period_us};
+    struct ipc_hdr reply;
+    return client_call(cq->ctx, &req, sizeof(req), &reply, sizeof(reply));
+}
+
 int urnic_req_notify_cq(struct urnic_cq *cq, bool solicited_only)
 {
     if (cq->channel == NULL)

@@ -349,7 +349,7 @@ struct ipc_cq {
 struct ipc_cq_modify {
     struct ipc_hdr hdr;
     uint32_t cq;
-    uint32_t count, period_us;
+    uint32_t count, period_us; /* the event waits for so many completions, or so long; 0, 0 = off */
     uint32_t zero;
 };
 

@@ -306,6 +306,58 @@ START_TEST(gone_before_accepted)
 }
 END_TEST
 
+/* ---- events of completions ------------------------------------------------------------------- */
+
+static bool event_waits(int timeout_ms)
+{
+    struct pollfd p = {.fd = urnic_channel_fd(a.channel), .events = POLLIN};
+    struct urnic_cq *cq;
+
+    if (poll(&p, 1, timeout_ms) == 0)
+        return false;
+    ck_assert_int_eq(urnic_get_cq_event(a.channel, &cq, NULL), 0);
+    ck_assert_ptr_eq(cq, a.cq);
+    urnic_ack_cq_events(cq, 1);
+    return true;
+}
+
+static void write_one(uint64_t wr_id)
+{
+    ck_assert_int_eq(end_post(&a, URNIC_WR_RDMA_WRITE, 0, 64, b.mr->iova, b.mr->rkey, wr_id), 0);
+    end_expect(&a, URNIC_WC_SUCCESS, wr_id);
+}
+
+/* CQ-10: moderation by count, by time, and none; completions come at once in any case. */
+START_TEST(moderated_events)
+{
+    pair_up("");
+    ck_assert_int_eq(urnic_modify_cq(a.cq, 4, 0), 0);
+    ck_assert_int_eq(urnic_modify_cq(a.cq, 4, 65535), 0);
+    ck_assert_int_eq(urnic_req_notify_cq(a.cq, false), 0);
+    uint64_t before = rig_now_ms();
+    for (unsigned i = 0; i < 3; i++)
+        write_one(i);
+    for (unsigned i = 0; i < 10; i++) /* each takes the worker through a round */
+        state_of(a.qp);
+    bool early = event_waits(0);
+    if (rig_now_ms() - before < 60) { /* else it was due by time */
+        ck_assert(!early);
+        write_one(3);
+    }
+    ck_assert(early || event_waits(5000));
+    /* by time alone */
+    ck_assert_int_eq(urnic_modify_cq(a.cq, 1000, 2000), 0);
+    ck_assert_int_eq(urnic_req_notify_cq(a.cq, false), 0);
+    write_one(4);
+    ck_assert(event_waits(5000));
+    ck_assert_int_eq(urnic_modify_cq(a.cq, 0, 0), 0);
+    ck_assert_int_eq(urnic_req_notify_cq(a.cq, false), 0);
+    write_one(5);
+    ck_assert(event_waits(5000));
+    pair_down();
+}
+END_TEST
+
 /* ---- what changes while it runs -------------------------------------------------------------- */
 
 static void set_link(const char *device, bool up)
@@ -447,6 +499,7 @@ static Suite *suite(void)
     tcase_add_test(t, connections);
     tcase_add_test(t, queue_pairs_go_with_connections);
     tcase_add_test(t, gone_before_accepted);
+    tcase_add_test(t, moderated_events);
     tcase_add_test(t, link_down);
     tcase_add_test(t, address_change);
     tcase_add_test(t, address_comes_back);

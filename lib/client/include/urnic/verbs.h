@@ -84,6 +84,9 @@ URNIC_API void *urnic_cq_context(const struct urnic_cq *cq);
  * completed has been polled. Never blocks, never yields. */
 URNIC_API int urnic_poll_cq(struct urnic_cq *cq, int n, struct urnic_wc *wc);
 
+/* Moderation: an event waits for `count` completions, or until the first of them is period_us old;
+ * 0, 0 = it doesn't wait. Completions never wait. */
+URNIC_API int urnic_modify_cq(struct urnic_cq *cq, uint16_t count, uint16_t period_us);
 /* Ask for one event: for the next completion, or only for the next solicited one or error. A
  * completion that came before doesn't count: poll once more after this, or it may wait there for
  * ever. */
