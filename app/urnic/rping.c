@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * `urnic rping`: either end of the test that rdma-core's rping plays. A round of it:
+ *
+ *     client  SEND {address, key, length} of its data    server  RDMA READ of them, SEND
+ *     client  SEND {address, key, length} of its sink    server  RDMA WRITE of them there, SEND
+ *
+ * so that all of SEND, READ and WRITE is used between two implementations, and the client can
+ * compare. The 16 octets that name a buffer are in network order.
+ */
+#include <endian.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+#include "talk.h"
+
+static const char help[] =
+    "usage: urnic rping [OPTION ...]             the server\n"
+    "       urnic rping [OPTION ...] HOST[:PORT] the client\n\n"
+    "Speaks with the rping of Linux's rdma-core, or with itself: the client sends where its data "
+    "lie,\n"
+    "the server reads them by RDMA READ and returns them by RDMA WRITE, the client compares.\n\n"
+    "  -C, --count N      rounds (client; default 10)\n"
+    "  -s, --size N       octets a round (client; default 64; 32 to 65535)\n"
+    "  -p, --port N       default 7174\n"
+    "  -v, --verbose      print the data of each round\n"
+    "  -d, --device NAME  local device (default: the first one)\n"
+    "      --socket PATH  the daemon's control socket\n"
+    "  -h, --help         this text\n\n"
+    "The server ends with its first client. In rdma-core's words these are\n"
+    "'rping -s' and 'rping -c -a HOST -C N -S N'.\n\n"
+    "Exit status: 0 all rounds came back equal, 1 they did not, 2 usage.\n";
+
+/* The region: two messages, what is sent or read, what comes back. */
+#define MAX_SIZE 65535u
+#define MIN_SIZE 32u /* room for the head of the text */
+#define OUT_AT   0u
+#define IN_AT    64u
+#define DATA_AT  4096u
+#define SINK_AT  (DATA_AT + 65536u)
+#define REGION   (SINK_AT + 65536u)
+
+struct advert {
+    uint64_t addr;
+    uint32_t rkey, size;
+};
+_Static_assert(sizeof(struct advert) == 16, "as on the wire");
+
+struct options {
+    const char *device;
+    uint64_t count, size, port;
+    bool verbose;
+};
+
+static int post_advert_receive(void *arg, struct urnic_qp *qp)
+{
+    return talk_receive(arg, qp, IN_AT, sizeof(struct advert));
+}
+
+static int send_advert(struct talk *t, size_t at, uint32_t size)
+{
+    struct advert a = {
+        .addr = htobe64(t->mr->iova + at), .rkey = htobe32(t->mr->rkey), .size = htobe32(size)};
+    memcpy(t->mem + OUT_AT, &a, sizeof(a));
+    return talk_send(t, t->conns[0]->qp, OUT_AT, sizeof(a));
+}
+
+/* The peer's next message; the receive is posted anew before anything is answered. */
+static int next_advert(struct talk *t, struct advert *out)
+{
+    int rc = talk_wait(t, 0, 1);
+    if (rc)
+        return rc;
+    if (t->shortest != sizeof(*out)) {
+        cli_error("the peer's message has %u octets, not %zu: it is not rping", t->shortest,
+                  sizeof(*out));
+        return -EPROTO;
+    }
+    memcpy(out, t->mem + IN_AT, sizeof(*out));
+    out->addr = be64toh(out->addr);
+    out->rkey = be32toh(out->rkey);
+    out->size = be32toh(out->size);
+    return post_advert_receive(t, t->conns[0]->qp);
+}
+
+/* What rping sends: a head with the round's number, then letters. */
+static void compose(char *text, uint32_t size, uint64_t round)
+{
+    int n = snprintf(text, size, "rdma-ping-%llu: ", (unsigned long long)round);
+    unsigned letter = 'A' + (unsigned)(round % 58);
+    for (uint32_t i = (uint32_t)n; i + 1 < size; i++) {
+        text[i] = (char)letter;
+        letter = letter == 'z' ? 'A' : letter + 1;
+    }
+    text[size - 1] = '\0';
+}
+
+static void show(const struct options *o, const char *whose, const uint8_t *data, uint32_t size)
+{
+    if (o->verbose)
+        printf("%s: %.*s\n", whose, (int)(size < 200 ? size : 200), (const char *)data);
+}
+
+static int client_round(struct talk *t, const struct options *o, uint64_t round)
+{
+    uint32_t size = (uint32_t)o->size;
+    struct advert unused;
+
+    compose((char *)t->mem + DATA_AT, size, round);
+    memset(t->mem + SINK_AT, 0, size);
+    int rc = send_advert(t, DATA_AT, size);
+    if (!rc)
+        rc = talk_wait(t, 1, 0);
+    if (!rc)
+        rc = next_advert(t, &unused);
+    if (!rc)
+        rc = send_advert(t, SINK_AT, size);
+    if (!rc)
+        rc = talk_wait(t, 1, 0);
+    if (!rc)
+        rc = next_advert(t, &unused);
+    if (rc)
+        return rc;
+    show(o, "ping data", t->mem + SINK_AT, size);
+    if (memcmp(t->mem + DATA_AT, t->mem + SINK_AT, size) != 0) {
+        cli_error("round %llu: what came back is not what was sent", (unsigned long long)round);
+        return -EIO;
+    }
+    return 0;
+}
+
+static int server_round(struct talk *t, const struct options *o)
+{
+    struct urnic_qp *qp = t->conns[0]->qp;
+    struct advert source, sink;
+
+    int rc = next_advert(t, &source);
+    if (rc)
+        return rc;
+    if (source.size > MAX_SIZE + 1) {
+        cli_error("the client offers %u octets, more than %u", source.size, MAX_SIZE + 1);
+        return -EMSGSIZE;
+    }
+    rc = talk_rdma(t, qp, URNIC_WR_RDMA_READ, DATA_AT, source.size, source.addr, source.rkey);
+    if (!rc)
+        rc = talk_wait(t, 1, 0);
+    if (!rc) {
+        show(o, "server ping data", t->mem + DATA_AT, source.size);
+        rc = send_advert(t, DATA_AT, 0);
+    }
+    if (!rc)
+        rc = talk_wait(t, 1, 0);
+    if (!rc)
+        rc = next_advert(t, &sink);
+    if (!rc && sink.size < source.size)
+        rc = -EMSGSIZE;
+    if (!rc)
+        rc = talk_rdma(t, qp, URNIC_WR_RDMA_WRITE, DATA_AT, source.size, sink.addr, sink.rkey);
+    if (!rc)
+        rc = talk_wait(t, 1, 0);
+    if (!rc)
+        rc = send_advert(t, DATA_AT, 0);
+    if (rc)
+        return rc;
+    rc = talk_wait(t, 1, 0);
+    /* A client whose last round this was may hang up before its ACK is here. */
+    return rc == -ECONNRESET ? 0 : rc;
+}
+
+static int be_client(struct talk *t, const struct options *o, const char *where)
+{
+    char host[64];
+    uint16_t port = (uint16_t)o->port;
+    if (cli_host(where, host, sizeof(host), &port) != 0)
+        return CLI_USAGE;
+    int rc = talk_connect(t, host, port, post_advert_receive);
+    if (rc) {
+        cli_errno(rc, "connect to %s, port %u", host, port);
+        return CLI_FAIL;
+    }
+    uint64_t began = cli_now();
+    for (uint64_t i = 0; i < o->count; i++) {
+        rc = client_round(t, o, i);
+        if (rc) {
+            cli_errno(rc, "round %llu", (unsigned long long)i);
+            return CLI_FAIL;
+        }
+    }
+    char time[32];
+    printf("%llu rounds of %llu octets, all came back equal, %s each\n",
+           (unsigned long long)o->count, (unsigned long long)o->size,
+           cli_fmt_time((double)(cli_now() - began) / (double)o->count, time, sizeof(time)));
+    return CLI_OK;
+}
+
+static int be_server(struct talk *t, const struct options *o)
+{
+    struct urnic_listener *listener;
+    int rc = urnic_listen_addr(t->ctx, NULL, (uint16_t)o->port, 1, &listener);
+    if (rc) {
+        cli_errno(rc, "listen on port %llu", (unsigned long long)o->port);
+        return CLI_FAIL;
+    }
+    printf("listening\n");
+    fflush(stdout);
+    rc = talk_accept(t, listener, post_advert_receive);
+    uint64_t rounds = 0;
+    while (!rc) {
+        rc = server_round(t, o);
+        rounds += !rc;
+    }
+    urnic_close_listener(listener);
+    if (rc == -EINTR)
+        return CLI_OK;
+    if (rc != -ECONNRESET) { /* the client's way to end */
+        cli_errno(rc, "after %llu rounds", (unsigned long long)rounds);
+        return CLI_FAIL;
+    }
+    printf("served %llu rounds\n", (unsigned long long)rounds);
+    return CLI_OK;
+}
+
+static int run(int argc, char **argv)
+{
+    static const struct option options[] = {CLI_OPTIONS,
+                                            {"count", required_argument, NULL, 'C'},
+                                            {"size", required_argument, NULL, 's'},
+                                            {"port", required_argument, NULL, 'p'},
+                                            {"verbose", no_argument, NULL, 'v'},
+                                            {"device", required_argument, NULL, 'd'},
+                                            {0}};
+    struct options o = {.count = 10, .size = 64, .port = 7174};
+    int c, status;
+
+    while ((c = getopt_long(argc, argv, "hC:s:p:vd:", options, NULL)) != -1) {
+        switch (c) {
+        case 'C':
+            if (cli_number("--count", optarg, 1, UINT32_MAX, &o.count) < 0)
+                return CLI_USAGE;
+            break;
+        case 's':
+            if (cli_size("--size", optarg, MIN_SIZE, MAX_SIZE, &o.size) < 0)
+                return CLI_USAGE;
+            break;
+        case 'p':
+            if (cli_number("--port", optarg, 1, 65535, &o.port) < 0)
+                return CLI_USAGE;
+            break;
+        case 'v':
+            o.verbose = true;
+            break;
+        case 'd':
+            o.device = optarg;
+            break;
+        default:
+            if (cli_option(c, &cmd_rping, &status))
+                return status;
+        }
+    }
+    if (argc - optind > 1) {
+        cli_error("one host at most");
+        return CLI_USAGE;
+    }
+    struct talk t;
+    cli_catch_signals();
+    int rc = talk_open(&t, o.device, REGION, 1, 4);
+    if (rc) {
+        cli_errno(rc, "set-up");
+        status = CLI_FAIL;
+    } else {
+        status = optind < argc ? be_client(&t, &o, argv[optind]) : be_server(&t, &o);
+    }
+    talk_close(&t);
+    return status;
+}
+
+const struct cli_command cmd_rping = {"rping", "ping by READ and WRITE; speaks with Linux's rping",
+                                      help, run};

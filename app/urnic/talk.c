@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * See talk.h. Waiting polls, yields after each empty look, and watches the connections' channels
+ * now and then: the event DISCONNECTED is what moves a queue pair to ERR and flushes its receives.
+ */
+#include "talk.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli.h"
+
+#define WATCH_EVERY 1024 /* empty looks between two at the channels */
+
+int talk_open(struct talk *t, const char *device, size_t size, unsigned conns, unsigned depth)
+{
+    *t = (struct talk){.max_conns = conns, .depth = depth, .shortest = UINT32_MAX};
+    void *mem = NULL;
+    int rc = urnic_open(device, &t->ctx);
+    if (!rc)
+        rc = urnic_alloc_pd(t->ctx, &t->pd);
+    if (!rc)
+        rc = urnic_create_cq(t->ctx, (int)(2 * conns * depth), NULL, NULL, &t->cq);
+    if (!rc)
+        rc = urnic_alloc(t->ctx, size, &mem);
+    t->mem = mem;
+    if (!rc)
+        rc = urnic_reg_mr(t->pd, mem, size,
+                          URNIC_ACCESS_LOCAL_WRITE | URNIC_ACCESS_REMOTE_READ |
+                              URNIC_ACCESS_REMOTE_WRITE,
+                          &t->mr);
+    t->conns = calloc(conns, sizeof(*t->conns));
+    t->gone = calloc(conns, sizeof(*t->gone));
+    if (!rc && (!t->conns || !t->gone))
+        rc = -ENOMEM;
+    return rc;
+}
+
+void talk_close(struct talk *t)
+{
+    for (unsigned i = 0; i < t->nconns; i++)
+        urnic_close_conn(t->conns[i]);
+    free(t->conns);
+    free(t->gone);
+    if (t->mr)
+        urnic_dereg_mr(t->mr);
+    if (t->mem)
+        urnic_free(t->ctx, t->mem);
+    if (t->cq)
+        urnic_destroy_cq(t->cq);
+    if (t->pd)
+        urnic_dealloc_pd(t->pd);
+    if (t->ctx)
+        urnic_close(t->ctx);
+}
+
+static struct urnic_conn_attr attr_of(const struct talk *t, int timeout_ms)
+{
+    return (struct urnic_conn_attr){
+        .pd = t->pd,
+        .qp = {.send_cq = t->cq,
+               .recv_cq = t->cq,
+               .qp_type = URNIC_QPT_RC,
+               .cap = {.max_send_wr = t->depth,
+                       .max_recv_wr = t->depth,
+                       .max_send_sge = 1,
+                       .max_recv_sge = 1}},
+        .timeout_ms = timeout_ms,
+    };
+}
+
+int talk_connect(struct talk *t, const char *host, uint16_t port, talk_prepare prepare)
+{
+    struct urnic_conn_attr attr = attr_of(t, 0);
+    int rc = urnic_connect_addr(t->ctx, host, port, &attr, prepare, t, &t->conns[t->nconns]);
+    t->nconns += !rc;
+    return rc;
+}
+
+int talk_accept(struct talk *t, struct urnic_listener *listener, talk_prepare prepare)
+{
+    struct pollfd p = {.fd = urnic_listener_fd(listener), .events = POLLIN};
+    struct urnic_conn_attr attr = attr_of(t, 0);
+
+    while (poll(&p, 1, 200) != 1)
+        if (cli_stop)
+            return -EINTR;
+    int rc = urnic_accept_conn(listener, &attr, prepare, t, &t->conns[t->nconns]);
+    t->nconns += !rc;
+    return rc;
+}
+
+int talk_receive(struct talk *t, struct urnic_qp *qp, size_t offset, uint32_t size)
+{
+    struct urnic_sge sge = {
+        .addr = (uintptr_t)t->mem + offset, .length = size, .lkey = t->mr->lkey};
+    struct urnic_recv_wr wr = {.sg_list = &sge, .num_sge = 1};
+    return urnic_post_recv(qp, &wr, NULL);
+}
+
+int talk_rdma(struct talk *t, struct urnic_qp *qp, enum urnic_wr_opcode opcode, size_t offset,
+              uint32_t size, uint64_t remote_addr, uint32_t rkey)
+{
+    struct urnic_sge sge = {
+        .addr = (uintptr_t)t->mem + offset, .length = size, .lkey = t->mr->lkey};
+    struct urnic_send_wr wr = {.sg_list = &sge,
+                               .num_sge = 1,
+                               .opcode = opcode,
+                               .send_flags = URNIC_SEND_SIGNALED,
+                               .rdma = {.remote_addr = remote_addr, .rkey = rkey}};
+    return urnic_post_send(qp, &wr, NULL);
+}
+
+int talk_send(struct talk *t, struct urnic_qp *qp, size_t offset, uint32_t size)
+{
+    return talk_rdma(t, qp, URNIC_WR_SEND, offset, size, 0, 0);
+}
+
+/* Take the events of all connections. */
+static int watch(struct talk *t)
+{
+    for (unsigned i = 0; i < t->nconns; i++) {
+        struct pollfd p = {.fd = urnic_cm_channel_fd(t->conns[i]->channel), .events = POLLIN};
+        struct urnic_cm_event ev;
+        if (poll(&p, 1, 0) != 1)
+            continue;
+        int rc = urnic_get_cm_event(t->conns[i]->channel, &ev);
+        if (rc)
+            return rc;
+        if (ev.event == URNIC_CM_DISCONNECTED)
+            t->gone[i] = true;
+    }
+    return cli_stop ? -EINTR : 0;
+}
+
+static int take(struct talk *t, const struct urnic_wc *wc)
+{
+    if (wc->status == URNIC_WC_WR_FLUSH_ERR)
+        return -ECONNRESET;
+    if (wc->status != URNIC_WC_SUCCESS) {
+        cli_error("a work request failed: %s", urnic_wc_status_str(wc->status));
+        return -EIO;
+    }
+    if (wc->opcode == URNIC_WC_RECV) {
+        t->received++;
+        if (wc->byte_len < t->shortest)
+            t->shortest = wc->byte_len;
+    } else {
+        t->sent++;
+    }
+    return 0;
+}
+
+int talk_wait(struct talk *t, unsigned sends, unsigned receives)
+{
+    struct urnic_wc wc[16];
+    unsigned idle = 0;
+
+    while (t->sent < sends || t->received < receives) {
+        int n = urnic_poll_cq(t->cq, 16, wc);
+        if (n < 0)
+            return n;
+        for (int i = 0; i < n; i++) {
+            int rc = take(t, &wc[i]);
+            if (rc)
+                return rc;
+        }
+        if (n)
+            continue;
+        if (++idle % WATCH_EVERY == 0) {
+            int rc = watch(t);
+            if (rc)
+                return rc;
+        }
+        usleep(idle > 64 ? 20 : 0);
+    }
+    t->sent -= sends;
+    t->received -= receives;
+    return 0;
+}
+
+int talk_wait_goodbye(struct talk *t)
+{
+    unsigned left = t->nconns;
+    while (left) {
+        int rc = watch(t);
+        if (rc)
+            return rc;
+        left = 0;
+        for (unsigned i = 0; i < t->nconns; i++)
+            left += !t->gone[i];
+        if (left)
+            usleep(1000);
+    }
+    return 0;
+}

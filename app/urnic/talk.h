@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What `urnic rping` and `urnic ucmatose` share: a device with one region and one completion queue,
+ * a few connections on it, and waiting for a number of completions while watching whether the peers
+ * are still there. Returns 0 or -errno. One thread.
+ */
+#ifndef URNIC_TALK_H
+#define URNIC_TALK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "urnic/urnic.h"
+
+struct talk {
+    struct urnic_context *ctx;
+    struct urnic_pd *pd;
+    struct urnic_cq *cq;
+    struct urnic_mr *mr;
+    uint8_t *mem; /* the region */
+    unsigned max_conns, nconns, depth;
+    struct urnic_conn **conns;
+    bool *gone;              /* per connection: the peer has hung up */
+    unsigned sent, received; /* completions that nobody has waited for yet */
+    uint32_t shortest;       /* octets of the shortest message received so far */
+};
+
+/* Open a device (NULL = the first) with a region of `size` octets, for so many connections, each
+ * with `depth` sends and receives in flight. */
+int talk_open(struct talk *t, const char *device, size_t size, unsigned conns, unsigned depth);
+/* Disconnect and free everything; also after a talk_open that failed half-way. */
+void talk_close(struct talk *t);
+
+/* Called with a new queue pair, before the peer can send: post receives. */
+typedef int (*talk_prepare)(void *arg, struct urnic_qp *qp);
+int talk_connect(struct talk *t, const char *host, uint16_t port, talk_prepare prepare);
+/* Take the listener's next connection; -EINTR when cli_stop is set. */
+int talk_accept(struct talk *t, struct urnic_listener *listener, talk_prepare prepare);
+
+int talk_receive(struct talk *t, struct urnic_qp *qp, size_t offset, uint32_t size);
+int talk_send(struct talk *t, struct urnic_qp *qp, size_t offset, uint32_t size);
+/* RDMA WRITE from, or READ into, the region. */
+int talk_rdma(struct talk *t, struct urnic_qp *qp, enum urnic_wr_opcode opcode, size_t offset,
+              uint32_t size, uint64_t remote_addr, uint32_t rkey);
+
+/* Wait for n sends (or RDMA operations) and m receives to complete. -ECONNRESET: the peer has hung
+ * up; -EIO: a completion with an error, which has been reported; -EINTR: cli_stop. */
+int talk_wait(struct talk *t, unsigned sends, unsigned receives);
+/* Wait until all peers have hung up. */
+int talk_wait_goodbye(struct talk *t);
+
+#endif

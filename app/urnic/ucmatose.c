@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * `urnic ucmatose`: either end of the test that rdma-core's ucmatose plays. All connections come
+ * up, the server sends N messages on each, the client answers with as many, the server disconnects.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+#include "talk.h"
+
+static const char help[] =
+    "usage: urnic ucmatose [OPTION ...]              the server\n"
+    "       urnic ucmatose [OPTION ...] HOST[:PORT]  the client\n\n"
+    "Speaks with the ucmatose of Linux's rdma-core, or with itself: connections are made, messages "
+    "go\n"
+    "from the server to the client and back on each, the server disconnects. Both ends have to be "
+    "told\n"
+    "the same numbers.\n\n"
+    "  -c, --connections N  default 1, at most 64\n"
+    "  -C, --count N        messages on each connection, each way (default 10, at most 1000)\n"
+    "  -s, --size N         octets of each (default 100)\n"
+    "  -p, --port N         default 7471\n"
+    "  -d, --device NAME    local device (default: the first one)\n"
+    "      --socket PATH    the daemon's control socket\n"
+    "  -h, --help           this text\n\n"
+    "In rdma-core's words these are 'ucmatose -c N -C N -S N' and 'ucmatose -s HOST ...'.\n\n"
+    "Exit status: 0 all of it happened, 1 not all, 2 usage.\n";
+
+#define MAX_SIZE (1u << 20)
+
+struct options {
+    const char *device;
+    uint64_t connections, count, size, port;
+};
+
+static struct options o = {.connections = 1, .count = 10, .size = 100, .port = 7471};
+
+/* The region: one message to send, one to receive into; nobody reads them. */
+static int post_receives(void *arg, struct urnic_qp *qp)
+{
+    int rc = 0;
+    for (uint64_t i = 0; i < o.count && !rc; i++)
+        rc = talk_receive(arg, qp, MAX_SIZE, (uint32_t)o.size);
+    return rc;
+}
+
+static int send_all(struct talk *t)
+{
+    int rc = 0;
+    for (unsigned c = 0; c < t->nconns; c++)
+        for (uint64_t i = 0; i < o.count && !rc; i++)
+            rc = talk_send(t, t->conns[c]->qp, 0, (uint32_t)o.size);
+    return rc;
+}
+
+static int receive_all(struct talk *t)
+{
+    int rc = talk_wait(t, 0, (unsigned)(t->nconns * o.count));
+    if (!rc && o.count && t->shortest != o.size) {
+        cli_error("a message of %u octets came, --size is %llu", t->shortest,
+                  (unsigned long long)o.size);
+        rc = -EPROTO;
+    }
+    return rc;
+}
+
+static int be_client(struct talk *t, const char *where)
+{
+    char host[64];
+    uint16_t port = (uint16_t)o.port;
+    if (cli_host(where, host, sizeof(host), &port) != 0)
+        return CLI_USAGE;
+    for (unsigned i = 0; i < o.connections; i++) {
+        int rc = talk_connect(t, host, port, post_receives);
+        if (rc) {
+            cli_errno(rc, "connection %u to %s, port %u", i + 1, host, port);
+            return CLI_FAIL;
+        }
+    }
+    int rc = receive_all(t);
+    if (!rc)
+        rc = send_all(t);
+    if (!rc) /* not for the ACKs: the server may hang up before they are here */
+        rc = talk_wait_goodbye(t);
+    if (rc)
+        cli_errno(rc, "messages");
+    return rc ? CLI_FAIL : CLI_OK;
+}
+
+static int be_server(struct talk *t)
+{
+    struct urnic_listener *listener;
+    int rc = urnic_listen_addr(t->ctx, NULL, (uint16_t)o.port, (int)o.connections, &listener);
+    if (rc) {
+        cli_errno(rc, "listen on port %llu", (unsigned long long)o.port);
+        return CLI_FAIL;
+    }
+    printf("listening\n");
+    fflush(stdout);
+    while (!rc && t->nconns < o.connections)
+        rc = talk_accept(t, listener, post_receives);
+    urnic_close_listener(listener);
+    if (!rc)
+        rc = send_all(t);
+    if (!rc)
+        rc = receive_all(t);
+    if (rc)
+        cli_errno(rc, "after %u of %llu connections", t->nconns, (unsigned long long)o.connections);
+    return rc ? CLI_FAIL : CLI_OK; /* closing disconnects */
+}
+
+static int run(int argc, char **argv)
+{
+    static const struct option options[] = {CLI_OPTIONS,
+                                            {"connections", required_argument, NULL, 'c'},
+                                            {"count", required_argument, NULL, 'C'},
+                                            {"size", required_argument, NULL, 's'},
+                                            {"port", required_argument, NULL, 'p'},
+                                            {"device", required_argument, NULL, 'd'},
+                                            {0}};
+    int c, status;
+
+    while ((c = getopt_long(argc, argv, "hc:C:s:p:d:", options, NULL)) != -1) {
+        switch (c) {
+        case 'c':
+            if (cli_number("--connections", optarg, 1, 64, &o.connections) < 0)
+                return CLI_USAGE;
+            break;
+        case 'C':
+            if (cli_number("--count", optarg, 0, 1000, &o.count) < 0)
+                return CLI_USAGE;
+            break;
+        case 's':
+            if (cli_size("--size", optarg, 0, MAX_SIZE, &o.size) < 0)
+                return CLI_USAGE;
+            break;
+        case 'p':
+            if (cli_number("--port", optarg, 1, 65535, &o.port) < 0)
+                return CLI_USAGE;
+            break;
+        case 'd':
+            o.device = optarg;
+            break;
+        default:
+            if (cli_option(c, &cmd_ucmatose, &status))
+                return status;
+        }
+    }
+    if (argc - optind > 1) {
+        cli_error("one host at most");
+        return CLI_USAGE;
+    }
+    struct talk t;
+    cli_catch_signals();
+    int rc = talk_open(&t, o.device, 2 * (size_t)MAX_SIZE, (unsigned)o.connections,
+                       o.count ? (unsigned)o.count : 1);
+    if (rc) {
+        cli_errno(rc, "set-up");
+        status = CLI_FAIL;
+    } else {
+        status = optind < argc ? be_client(&t, argv[optind]) : be_server(&t);
+    }
+    if (status == CLI_OK)
+        printf("%u connections, %llu messages each way on each\n", t.nconns,
+               (unsigned long long)o.count);
+    talk_close(&t);
+    return status;
+}
+
+const struct cli_command cmd_ucmatose = {
+    "ucmatose", "connections and messages; speaks with Linux's ucmatose", help, run};
