@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a test works on: the guest, the cable, our daemon, and pairs of queue pairs across them."""
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import ends
+import guest as guests
+
+OUR4, OUR6 = "10.77.0.1", "fd77::1"
+TESTS = []
+
+
+class Failure(Exception):
+    pass
+
+
+class Skip(Exception):
+    pass
+
+
+def test(name, what, short=False):
+    """Register a test: a function of the bench that returns a sentence of what it saw."""
+    def add(function):
+        TESTS.append((name, what, short, function))
+        return function
+    return add
+
+
+class Daemon:
+    """urnicd on tap0."""
+
+    def __init__(self, build, work, pcap=None):
+        self.build, self.socket, self.log = Path(build), f"{work}/urnicd.sock", f"{work}/urnicd.log"
+        self.process = None
+        self.start()
+
+    def start(self):
+        Path(self.socket).unlink(missing_ok=True)
+        self.process = subprocess.Popen(
+            [self.build / "app/urnicd/urnicd", "--foreground", "--socket", self.socket,
+             "--port", "dpdk:net_af_packet0,iface=tap0", "--addr", OUR4 + "/24", "--addr", OUR6 + "/64"],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=open(self.log, "a"))
+        end = time.monotonic() + 20
+        while not os.path.exists(self.socket):
+            if self.process.poll() is not None or time.monotonic() > end:
+                raise Failure("urnicd did not start: " + Path(self.log).read_text()[-500:])
+            time.sleep(0.05)
+
+    def kill(self):
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+    def stop(self):
+        if self.process.poll() is None:
+            self.process.terminate()
+            try:
+                self.process.wait(10)
+            except subprocess.TimeoutExpired:
+                self.kill()
+
+
+class Pair:
+    """Two ends, a queue pair each, joined. `req` asks, `rsp` answers: either may be ours."""
+
+    def __init__(self, req, rsp):
+        self.req, self.rsp = req, rsp
+
+    def __str__(self):
+        return f"{self.req}->{self.rsp}"
+
+
+class Bench:
+    def __init__(self, guest, cable, daemon, build):
+        self.guest, self.cable, self.daemon, self.build = guest, cable, daemon, Path(build)
+        self.open_ends, self.children = [], []
+        self.notes = []
+
+    # ---- verdicts
+
+    def check(self, truth, *what):
+        if not truth:
+            raise Failure(" ".join(map(str, what)))
+
+    def equal(self, got, wanted, *what):
+        if got != wanted:
+            raise Failure(f"{' '.join(map(str, what))}: got {got}, expected {wanted}")
+
+    def deviates(self, rule, what):
+        """The peer breaks a rule, as known or not: reported, not our failure."""
+        if (rule, what) not in self.notes:
+            self.notes.append((rule, what))
+
+    # ---- ends
+
+    def near(self, v6=False, access=ends.ALL_ACCESS):
+        e = ends.near(self.build / "tests/interop/peer_urnic", OUR6 if v6 else OUR4, self.daemon.socket, access)
+        self.open_ends.append(e)
+        return e
+
+    def far(self, v6=False, access=ends.ALL_ACCESS):
+        e = ends.far(self.guest, guests.ADDR6 if v6 else guests.ADDR4, access)
+        self.open_ends.append(e)
+        return e
+
+    def two_ends(self, v6=False, near_access=ends.ALL_ACCESS, far_access=ends.ALL_ACCESS):
+        return self.near(v6, near_access), self.far(v6, far_access)
+
+    def join(self, a, b, q=0, type="rc", psn=0x100, mtu=1024, **words):
+        """A queue pair at each end, in RTS. `a` sends from `psn` on. Words: see peer.c's join."""
+        a.qp(q, type)
+        b.qp(q, type)
+        other = psn ^ 0x5A5A5A
+        a.do("join", q=q, remote=b.ip, qpn=b.qpn[q], sq_psn=psn, rq_psn=other, mtu=mtu, **words)
+        b.do("join", q=q, remote=a.ip, qpn=a.qpn[q], sq_psn=other, rq_psn=psn, mtu=mtu, **words)
+
+    def pairs(self, v6=False, access=ends.ALL_ACCESS, **words):
+        """The same connection twice, once with ours and once with rxe as requester; `access` is the region's
+        at the responder."""
+        for ours_asks in (True, False):
+            near, far = self.two_ends(v6, *((15, access) if ours_asks else (access, 15)))
+            pair = Pair(near, far) if ours_asks else Pair(far, near)
+            self.join(pair.req, pair.rsp, **words)
+            yield pair
+            near.close()
+            far.close()
+
+    # ---- programs
+
+    def spawn(self, *command, **options):
+        """A program of ours beside the daemon; ended with the test."""
+        child = subprocess.Popen(list(map(str, command)), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                 stderr=subprocess.STDOUT, text=True,
+                                 env={**os.environ, "URNIC_SOCKET": self.daemon.socket}, **options)
+        self.children.append(child)
+        return child
+
+    def urnic(self, *words):
+        return self.spawn(self.build / "app/urnic/urnic", *words)
+
+    def output(self, child, seconds=60):
+        """Wait for a program; its exit status and output."""
+        try:
+            text, _ = child.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            text, _ = child.communicate()
+            raise Failure(f"{' '.join(child.args[1:])}: still running after {seconds} s: {text[-300:]}") from None
+        return child.returncode, text
+
+    def counters(self):
+        import json
+        status, text = self.output(self.urnic("stat", "--json"))
+        self.equal(status, 0, "urnic stat")
+        return json.loads(text.splitlines()[0])["counters"]
+
+    def tidy(self):
+        """After each test: nothing of it is left."""
+        self.cable.clear()
+        for e in self.open_ends:
+            e.close()
+        for child in self.children:
+            if child.poll() is None:
+                child.kill()
+            child.communicate()
+        self.open_ends, self.children = [], []
+        if self.daemon.process.poll() is not None:
+            self.daemon.start()

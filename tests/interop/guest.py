@@ -1,0 +1,288 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A throw-away QEMU guest whose Linux kernel has rdma_rxe: the peer that others wrote.
+
+Two archives make its root file system. One comes from Debian packages (kernel, its modules, busybox,
+rdmacm-utils) and is cached until a package or this file changes; the other holds what the build made
+(agent, peer, urnicd, their libraries) and the guest's init and is packed anew each time. The kernel unpacks both.
+
+The guest has a NIC for control, reachable from inside the namespace only, the NIC of rxe, and two more
+for urnicd's PCI path: a virtio-net behind an emulated IOMMU, and an e1000.
+"""
+import fcntl
+import hashlib
+import os
+import re
+import shutil
+import socket
+import subprocess
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "urnic" / "interop"
+PACKAGES = ["busybox-static", "rdmacm-utils"]
+MODULES = ["virtio_pci", "virtio_net", "crc32_generic", "rdma_rxe", "rdma_ucm", "rdma_cm", "ib_uverbs"]
+MODULES_LATER = ["vfio_pci", "vfio_iommu_type1", "uio_pci_generic", "e1000"]
+# Programs of this machine that the guest runs as they are, and where. Not busybox's shell: it takes its
+# own applets (ip ...) before those in PATH.
+HOST_PROGRAMS = {"/bin/dash": "/bin/sh", "/usr/bin/rdma": "/usr/bin/rdma", "/usr/sbin/ip": "/usr/bin/ip"}
+PORT = 2222
+LIBDIR = Path("/usr/lib/x86_64-linux-gnu")
+
+ADDR4, ADDR6, MAC = "10.77.0.2", "fd77::2", "02:77:00:00:00:02"
+VIRTIO_MAC, E1000_MAC = "02:77:00:00:00:03", "02:77:00:00:00:04"
+VIRTIO_PCI, E1000_PCI = "0000:00:05.0", "0000:00:06.0"
+
+
+class GuestError(Exception):
+    pass
+
+
+def run(*command, **options):
+    """Run a command; its output, or GuestError with what it said."""
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
+    if done.returncode:
+        said = (done.stderr or done.stdout).strip()
+        raise GuestError(f"{' '.join(map(str, command))[:100]}: {said[-500:]}")
+    return done.stdout
+
+
+def libraries(program):
+    """The shared objects that a program, or a plugin, needs: absolute paths."""
+    found = run("ldd", str(program))
+    return [Path(p) for p in re.findall(r"(/\S+) \(0x", found)]
+
+
+def put(root, source, target=None):
+    """Copy a file into the root folder, at its own path or another, following links."""
+    to = root / str(target or source).lstrip("/")
+    to.parent.mkdir(parents=True, exist_ok=True)
+    if not to.exists():
+        shutil.copy2(source, to)
+
+
+def put_program(root, source, target):
+    put(root, source, target)
+    for lib in libraries(source):
+        put(root, lib)
+
+
+def skeleton(root):
+    """The folders of a root file system; both archives must agree on what is a link."""
+    for name in ["usr/bin", "usr/sbin", "usr/lib", "usr/lib64", "dev", "proc", "sys", "tmp", "run", "etc"]:
+        (root / name).mkdir(parents=True)
+    for name in ["bin", "sbin", "lib", "lib64"]:
+        (root / name).symlink_to("usr/" + name)
+
+
+def pack(busybox, root, archive):
+    part = archive.with_suffix(".part")
+    with open(part, "wb") as out:
+        find = subprocess.Popen(["find", "."], cwd=root, stdout=subprocess.PIPE)
+        subprocess.run([busybox, "cpio", "-o", "-H", "newc", "-R", "0:0"], cwd=root, stdin=find.stdout,
+                       stdout=out, stderr=subprocess.DEVNULL, check=True)
+        find.wait()
+    part.rename(archive)
+
+
+def download(packages, folder):
+    """Each package's file in `folder`, from the cache or the Debian mirror."""
+    missing = [p for p in packages if not list(folder.glob(p + "_*.deb"))]
+    command = ["apt-get", "-qq", "-o", "APT::Sandbox::User=root", "download", *missing]
+    if missing:
+        try:
+            run(*command, cwd=folder)
+        except GuestError:  # no list of packages, or one too old
+            run("apt-get", "-qq", "update")
+            run(*command, cwd=folder)
+    return [max(folder.glob(p + "_*.deb"), key=os.path.getmtime) for p in packages]
+
+
+def kernel_package():
+    known = sorted((CACHE / "debs").glob("linux-image-*.deb"), key=os.path.getmtime)
+    if known:
+        return known[-1].name.split("_")[0]
+    def ask():
+        return re.search(r"Depends: (linux-image-\S+)", run("apt-cache", "depends", "linux-image-amd64"))
+    try:
+        found = ask()
+    except GuestError:
+        found = None
+    if not found:
+        run("apt-get", "-qq", "update")
+        found = ask()
+    return found[1]
+
+
+def add_modules(busybox, tree, root, version):
+    """Copy the modules named above and all that they need, and index them."""
+    folder = tree / "lib/modules" / version
+    if not (folder / "modules.dep").exists():
+        run(busybox, "depmod", "-b", tree, version)
+    needs, place = {}, {}
+    for line in (folder / "modules.dep").read_text().splitlines():
+        path, _, rest = line.partition(":")
+        name = Path(path).stem.replace("-", "_")
+        place[name], needs[name] = path, rest.split()
+    for name in MODULES + MODULES_LATER:
+        if name not in place:
+            raise GuestError(f"the kernel package has no module {name}")
+        for path in [place[name], *needs[name]]:
+            put(root, folder / path, f"/lib/modules/{version}/{path}")
+    for name in ["modules.builtin", "modules.order"]:
+        put(root, folder / name, f"/lib/modules/{version}/{name}")
+    run(busybox, "depmod", "-b", root, version)
+
+
+def build_base():
+    """Kernel and base archive, from the cache when they are there. Returns their paths."""
+    CACHE.mkdir(parents=True, exist_ok=True)
+    vmlinuz, archive, stamp = CACHE / "vmlinuz", CACHE / "base.cpio", CACHE / "stamp"
+    wanted = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
+    with open(CACHE / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if stamp.exists() and stamp.read_text() == wanted:
+            return vmlinuz, archive, CACHE / "busybox"
+        stamp.unlink(missing_ok=True)
+        debs = CACHE / "debs"
+        debs.mkdir(exist_ok=True)
+        kernel = kernel_package()
+        version = kernel.removeprefix("linux-image-")
+        kernel_deb, *others = download([kernel, *PACKAGES], debs)
+
+        root, tree = CACHE / "root", CACHE / "kernel"
+        for folder in (root, tree):
+            shutil.rmtree(folder, ignore_errors=True)
+        skeleton(root)
+        unpacked = CACHE / "unpacked"
+        shutil.rmtree(unpacked, ignore_errors=True)
+        run("dpkg-deb", "-x", kernel_deb, tree)
+        for deb in others:
+            run("dpkg-deb", "-x", deb, unpacked)
+        shutil.copy(tree / f"boot/vmlinuz-{version}", vmlinuz)
+        shutil.copy(unpacked / "bin/busybox", CACHE / "busybox")
+        busybox = CACHE / "busybox"
+
+        put(root, busybox, "/bin/busybox")
+        for program, place in HOST_PROGRAMS.items():
+            put_program(root, program, place)
+        for program in ["rping", "ucmatose", "udaddy", "mckey"]:
+            put_program(root, unpacked / "usr/bin" / program, "/usr/bin/" + program)
+        for name in run(busybox, "--list").split():
+            link = root / "usr/bin" / name
+            if not link.exists():
+                link.symlink_to("busybox")
+        put(root, LIBDIR / "libgcc_s.so.1")  # pthread_exit loads it
+        # libibverbs loads the provider by its name.
+        put(root, "/etc/libibverbs.d/rxe.driver")
+        for provider in LIBDIR.glob("libibverbs/librxe-*.so"):
+            put_program(root, provider, provider)
+        add_modules(busybox, tree, root, version)
+        (root / "etc/modules").write_text("\n".join(MODULES) + "\n")
+        (root / "etc/passwd").write_text("root::0:0:root:/:/bin/sh\n")
+        (root / "etc/group").write_text("root:x:0:\n")
+        (root / "etc/hosts").write_text("127.0.0.1 localhost\n")
+        pack(busybox, root, archive)
+        for folder in (root, tree, unpacked):
+            shutil.rmtree(folder)
+        stamp.write_text(wanted)
+        return vmlinuz, archive, busybox
+
+
+def pack_project(busybox, build, archive):
+    """What the build made, with the DPDK drivers that the PCI path needs and no others."""
+    root = archive.with_suffix("")
+    skeleton(root)
+    put(root, HERE / "guest-init", "/init")
+    put_program(root, build / "tests/interop/agent", "/usr/bin/agent")
+    put_program(root, build / "tests/interop/peer_rdma", "/usr/bin/peer")
+    put_program(root, build / "tests/interop/peer_urnic", "/usr/bin/peer_urnic")
+    put_program(root, build / "app/urnicd/urnicd", "/usr/bin/urnicd")
+    plugin = build / "drivers/dpdk/urnic-dpdk.so"
+    if plugin.exists():
+        put_program(root, plugin, "/usr/lib/urnic/urnic-dpdk.so")
+        pmds = sorted(LIBDIR.glob("dpdk/pmds-*"))[-1]
+        for name in ["bus_pci", "bus_vdev", "mempool_ring", "net_virtio", "net_e1000"]:
+            for lib in pmds.glob(f"librte_{name}.so*"):
+                put_program(root, lib, lib)
+    pack(busybox, root, archive)
+    shutil.rmtree(root)
+
+
+def send_file(path, out):
+    with open(path, "rb") as f:
+        shutil.copyfileobj(f, out, 1 << 20)
+    out.write(bytes(-out.tell() % 512))
+
+
+class Guest:
+    """A booted guest. `nics` are the sockets at which QEMU delivers frames: rxe's, virtio's, e1000's."""
+
+    def __init__(self, build, work, nics, mtu=9000, cpus=2):
+        self.work, self.process = Path(work), None
+        vmlinuz, base, busybox = build_base()
+        project = self.work / "project.cpio"
+        pack_project(busybox, Path(build), project)
+        initrd = self.work / "initrd"
+        with open(initrd, "wb") as out:
+            send_file(base, out)
+            send_file(project, out)
+        project.unlink()
+        self.console = self.work / "console.log"
+
+        append = ["console=ttyS0", "quiet", "panic=-1", "mitigations=off", "audit=0", "nowatchdog",
+                  "tsc=reliable", "no_timer_check", "random.trust_cpu=on", "net.ifnames=0",
+                  "intel_iommu=on", "iommu=pt", "hugepages=96", f"roce_mtu={mtu}"]
+        command = ["qemu-system-x86_64", "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
+                   "-machine", "q35", "-cpu", "max,la57=off", "-smp", str(cpus), "-m", "1024",
+                   "-accel", "tcg,thread=multi",
+                   "-kernel", str(vmlinuz), "-initrd", str(initrd), "-append", " ".join(append),
+                   "-serial", f"file:{self.console}", "-device", "intel-iommu",
+                   "-netdev", f"user,id=ctl,restrict=on,ipv6=off,hostfwd=tcp:127.0.0.1:{PORT}-:{PORT}",
+                   "-device", "virtio-net-pci,netdev=ctl,addr=3,romfile="]
+        devices = [f"virtio-net-pci,addr=4,mac={MAC},host_mtu={mtu}",
+                   f"virtio-net-pci,addr=5,mac={VIRTIO_MAC},host_mtu={mtu},disable-legacy=on,iommu_platform=on",
+                   f"e1000,addr=6,mac={E1000_MAC}"]
+        for i, (device, path) in enumerate(zip(devices, nics)):
+            command += ["-netdev", f"stream,id=n{i},server=off,addr.type=unix,addr.path={path}",
+                        "-device", f"{device},netdev=n{i},romfile="]
+        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                        stderr=open(self.work / "qemu.log", "w"))
+        self.initrd = initrd
+
+    def wait(self, seconds=180):
+        """Until the guest answers. Raises GuestError with the end of its console."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end and self.process.poll() is None:
+            said = self.console.read_text(errors="replace") if self.console.exists() else ""
+            if "GUEST-READY" in said:
+                self.initrd.unlink(missing_ok=True)
+                self.sh("true")
+                return
+            time.sleep(0.1)
+        said = (self.work / "qemu.log").read_text() + self.console.read_text(errors="replace")[-2000:]
+        raise GuestError("the guest did not come up:\n" + said)
+
+    def connect(self, command):
+        """A socket with the command's input and output."""
+        conn = socket.create_connection(("127.0.0.1", PORT), timeout=60)
+        conn.sendall(command.encode() + b"\0")
+        return conn
+
+    def sh(self, command, timeout=60, check=True):
+        """Run a shell command; its output, and its exit status as well if not check."""
+        with self.connect(command) as conn:
+            conn.settimeout(timeout)
+            conn.shutdown(socket.SHUT_WR)
+            data = b""
+            while chunk := conn.recv(65536):
+                data += chunk
+        status, text = (data[-1], data[:-1].decode(errors="replace")) if data else (255, "")
+        if check and status:
+            raise GuestError(f"in the guest, {command}: exit {status}: {text.strip()[-500:]}")
+        return text if check else (status, text)
+
+    def stop(self):
+        if self.process and self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()

@@ -1,0 +1,164 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Boots the guest, starts urnicd, runs the tests. Called by scripts/interop inside a namespace of its own."""
+import argparse
+import fnmatch
+import json
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+from pathlib import Path
+
+import bench
+import guest as guests
+from bench import Bench, Daemon, Failure, Skip
+from cable import Cable
+from ends import EndError
+
+
+def load_tests():
+    here = Path(__file__).parent
+    for path in sorted(here.glob("t_*.py")):
+        __import__(path.stem)
+
+
+def network(mtu):
+    try:  # the kernel keeps quiet on the tap
+        Path("/proc/sys/net/ipv6/conf/default/disable_ipv6").write_text("1")
+    except OSError:
+        pass
+    for command in ("link set lo up", "tuntap add tap0 mode tap",
+                    f"link set tap0 address 02:77:00:00:00:01 mtu {mtu} up"):
+        subprocess.run(["ip", *command.split()], check=True)
+
+
+def select(args):
+    tests = [x for x in bench.TESTS if x[2] or not args.short]
+    if args.tests:
+        unknown = [w for w in args.tests if not any(fnmatch.fnmatch(x[0], w) for x in bench.TESTS)]
+        if unknown:
+            sys.exit(f"interop: no test '{unknown[0]}'; --list names them")
+        tests = [x for x in bench.TESTS if any(fnmatch.fnmatch(x[0], w) for w in args.tests)]
+    return tests
+
+
+class Report:
+    def __init__(self, as_json):
+        self.as_json, self.rows = as_json, []
+
+    def add(self, name, verdict, text, seconds):
+        self.rows.append({"test": name, "verdict": verdict, "text": text, "seconds": round(seconds, 2)})
+        if not self.as_json:
+            print(f"{verdict} {name}: {text} ({seconds:.1f} s)", flush=True)
+
+    def count(self, verdict):
+        return sum(r["verdict"] == verdict for r in self.rows)
+
+
+def run_test(b, entry, record, report):
+    name, what, _, function = entry
+    began = time.monotonic()
+    path = Path(record) / f"{name}.pcapng"
+    b.cable.record(path)
+    bad_before = b.cable.bad_icrc
+    try:
+        text, verdict = f"{what}: {function(b)}", "PASS"
+        if b.cable.bad_icrc > bad_before:
+            raise Failure(f"{b.cable.bad_icrc - bad_before} packets with a wrong iCRC")
+    except Skip as e:
+        text, verdict = f"{what}: {e}", "SKIP"
+    except (Failure, EndError, guests.GuestError, OSError) as e:
+        text, verdict = f"{what}: {e}", "FAIL"
+    except Exception:  # a mistake of the test's own
+        text, verdict = f"{what}: {traceback.format_exc()}", "FAIL"
+    finally:
+        b.tidy()
+        b.cable.record(None)
+    report.add(name, verdict, text, time.monotonic() - began)
+
+
+def malformed(files):
+    """tshark's opinion of all captures: packets that it calls malformed."""
+    said = subprocess.run(
+        ["sh", "-c", 'mergecap -a -w - "$@" | tshark -r - --disable-protocol rpcordma -Y "_ws.malformed"', "sh", *files],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    if said.returncode:
+        raise Failure("tshark: " + said.stderr.strip()[-300:])
+    return said.stdout.splitlines()
+
+
+def judge_captures(b, record, chosen, report):
+    """What independent programs say of what was on the wire."""
+    files = [str(p) for p in (Path(record) / f"{name}.pcapng" for name, *_ in chosen) if p.exists()]
+    began = time.monotonic()
+    verdict = "FAIL" if b.cable.bad_icrc else "PASS"
+    report.add("wire-icrc", verdict, f"{b.cable.frames} RoCEv2 packets, {b.cable.bad_icrc} with a wrong iCRC", 0)
+    if files and shutil.which("tshark") and shutil.which("mergecap"):
+        bad = malformed(files)
+        report.add("wire-tshark", "FAIL" if bad else "PASS",
+                   f"{len(files)} captures, {len(bad)} malformed packets" + "".join("; " + x for x in bad[:3]),
+                   time.monotonic() - began)
+
+
+def main():
+    p = argparse.ArgumentParser(prog="scripts/interop", add_help=False)
+    p.add_argument("--short", action="store_true")
+    p.add_argument("--keep", action="store_true")
+    p.add_argument("--record")
+    p.add_argument("--json", action="store_true")
+    p.add_argument("--list", action="store_true")
+    p.add_argument("--build")
+    p.add_argument("--pid", help="of a process in the namespace, as seen outside")
+    p.add_argument("tests", nargs="*")
+    args = p.parse_args()
+    load_tests()
+    if args.list:
+        for name, what, short, _ in bench.TESTS:
+            print(f"{name:24}{'short  ' if short else '       '}{what}")
+        return 0
+    chosen = select(args)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # tidy up on the way out
+
+    report = Report(args.json)
+    with tempfile.TemporaryDirectory(prefix="urnic-interop-") as work:
+        record = Path(args.record or work + "/pcaps")
+        record.mkdir(parents=True, exist_ok=True)
+        network(9000)
+        cable = Cable(work, [guests.MAC, guests.VIRTIO_MAC, guests.E1000_MAC])
+        guest = daemon = None
+        began = time.monotonic()
+        try:
+            guest = guests.Guest(args.build, work, cable.nics)
+            daemon = Daemon(args.build, work)
+            guest.wait()
+            kernel = guest.sh("uname -r").strip()
+            report.add("boot", "PASS", f"Linux {kernel} with rdma_rxe is up", time.monotonic() - began)
+            b = Bench(guest, cable, daemon, args.build)
+            for entry in chosen:
+                run_test(b, entry, record, report)
+            judge_captures(b, record, chosen, report)
+            if args.keep:
+                print(f"kept until Enter: nsenter -t {args.pid} -n, URNIC_SOCKET={daemon.socket}", flush=True)
+                sys.stdin.readline()
+        except (guests.GuestError, Failure) as e:
+            report.add("boot", "FAIL", str(e), time.monotonic() - began)
+        finally:
+            if daemon:
+                daemon.stop()
+            if guest:
+                guest.stop()
+            cable.close()
+    passed, failed, skipped = (report.count(v) for v in ("PASS", "FAIL", "SKIP"))
+    if args.json:
+        print(json.dumps({"tests": report.rows, "passed": passed, "failed": failed, "skipped": skipped}, indent=1))
+    else:
+        print(f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else ""))
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
