@@ -31,6 +31,7 @@ enum format { TEXT, JSON, PROMETHEUS };
 
 static void print_qp_text(const struct ipc_qp_info *q)
 {
+    char rate[32];
     printf("  qp 0x%06x %-3s %-5s -> 0x%06x  %s[%u]\n", q->qpn, stat_qp_type(q->type),
            stat_qp_state(q->state), q->dest_qpn, q->comm, q->pid);
     printf("     send psn 0x%06x unacked 0x%06x  expect psn 0x%06x msn %u\n", q->sq_psn, q->una_psn,
@@ -40,9 +41,12 @@ static void print_qp_text(const struct ipc_qp_info *q)
     printf("     tx %llu packets %llu octets, rx %llu packets %llu octets\n",
            (unsigned long long)q->tx_packets, (unsigned long long)q->tx_bytes,
            (unsigned long long)q->rx_packets, (unsigned long long)q->rx_bytes);
-    printf("     retransmits %llu timeouts %llu naks %llu rnr naks %llu cc %s\n",
+    printf("     retransmits %llu timeouts %llu naks %llu rnr naks %llu\n",
            (unsigned long long)q->retransmits, (unsigned long long)q->timeouts,
-           (unsigned long long)q->naks, (unsigned long long)q->rnr_naks, q->cc);
+           (unsigned long long)q->naks, (unsigned long long)q->rnr_naks);
+    printf("     cc %s rate %s alpha %.4f recovery %s%s\n", q->cc,
+           stat_rate(q->cc_rate, rate, sizeof rate), q->cc_alpha / 32768.0,
+           stat_recovery(q->recovery), q->recovery_agreed ? " (agreed)" : "");
     if (q->error[0])
         printf("     error: %s\n", q->error);
 }
@@ -51,7 +55,7 @@ static json_t *qp_json(const struct ipc_qp_info *q)
 {
     return json_pack(
         "{s:i,s:s,s:s,s:i,s:i,s:s,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,"
-        "s:s,s:s}",
+        "s:s,s:o,s:f,s:s,s:b,s:s}",
         "qpn", q->qpn, "type", stat_qp_type(q->type), "state", stat_qp_state(q->state), "dest_qpn",
         q->dest_qpn, "pid", q->pid, "comm", q->comm, "epsn", q->epsn, "msn", q->msn, "sq_psn",
         q->sq_psn, "una_psn", q->una_psn, "sq_used", q->sq_used, "rq_used", q->rq_used,
@@ -59,7 +63,10 @@ static json_t *qp_json(const struct ipc_qp_info *q)
         (json_int_t)q->tx_packets, "rx_packets", (json_int_t)q->rx_packets, "tx_bytes",
         (json_int_t)q->tx_bytes, "rx_bytes", (json_int_t)q->rx_bytes, "retransmits",
         (json_int_t)q->retransmits, "timeouts", (json_int_t)q->timeouts, "naks",
-        (json_int_t)q->naks, "rnr_naks", (json_int_t)q->rnr_naks, "cc", q->cc, "error", q->error);
+        (json_int_t)q->naks, "rnr_naks", (json_int_t)q->rnr_naks, "cc", q->cc, "cc_rate",
+        q->cc_rate == UINT64_MAX ? json_null() : json_integer((json_int_t)q->cc_rate), "cc_alpha",
+        q->cc_alpha / 32768.0, "recovery", stat_recovery(q->recovery), "recovery_agreed",
+        q->recovery_agreed, "error", q->error);
 }
 
 static void print_text(const char *device, const struct stat_counters *c, const struct stat_qps *q,
@@ -98,6 +105,10 @@ static void print_prometheus(const char *device, const struct stat_counters *c,
     for (unsigned i = 0; i < q->count; i++)
         printf("urnic_qp_retransmits{device=\"%s\",qpn=\"%u\"} %llu\n", device, q->qp[i].qpn,
                (unsigned long long)q->qp[i].retransmits);
+    for (unsigned i = 0; i < q->count; i++) /* no limit: no sample */
+        if (q->qp[i].cc_rate != UINT64_MAX)
+            printf("urnic_qp_cc_rate{device=\"%s\",qpn=\"%u\"} %llu\n", device, q->qp[i].qpn,
+                   (unsigned long long)q->qp[i].cc_rate);
 }
 
 static void print_history(struct admin *a, const char *device, uint32_t qpn)

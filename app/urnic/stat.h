@@ -29,5 +29,8 @@ void stat_free_qps(struct stat_qps *q);
 
 const char *stat_qp_type(unsigned type);
 const char *stat_qp_state(unsigned state);
+const char *stat_recovery(unsigned mode);
+/* A rate limit as text: "-" for none. Returns buf. */
+const char *stat_rate(uint64_t rate, char *buf, size_t size);
 
 #endif

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli.h"
 #include "stat.h"
 #include "urnic/urnic.h"
 
@@ -109,4 +110,19 @@ const char *stat_qp_type(unsigned type)
 const char *stat_qp_state(unsigned state)
 {
     return urnic_qp_state_str((enum urnic_qp_state)state);
+}
+
+const char *stat_recovery(unsigned mode)
+{
+    static const char *const names[] = {"gbn", "gbn", "sr", "gbn-ooo"};
+    return mode < sizeof names / sizeof names[0] ? names[mode] : "?";
+}
+
+const char *stat_rate(uint64_t rate, char *buf, size_t size)
+{
+    if (rate == UINT64_MAX)
+        snprintf(buf, size, "-");
+    else
+        cli_fmt_rate((double)rate, buf, size);
+    return buf;
 }

@@ -109,7 +109,7 @@ static const struct ipc_qp_info *same_qp(const struct stat_qps *q, uint32_t qpn)
 static void show(const struct look *was, const struct look *is, int lines,
                  void (*line)(bool bold, const char *text))
 {
-    char text[256], tx[32], rx[32];
+    char text[256], tx[32], rx[32], cc[32];
     double s = (double)(is->at - was->at) / 1e9;
     struct row *rows = NULL;
     unsigned nrows = 0, total = 0;
@@ -152,14 +152,16 @@ static void show(const struct look *was, const struct look *is, int lines,
         qsort(rows, nrows, sizeof *rows, by_traffic);
     line(false, "");
     line(true, "QP       DEVICE     TYPE STATE  PEER           TX           RX  RETR/s  FLIGHT  "
-               "PROCESS");
+               "   CC RATE  ALPHA  PROCESS");
     for (unsigned i = 0; i < nrows && (int)i < lines - (int)is->ndev - 3; i++) {
         const struct row *r = &rows[i];
-        snprintf(text, sizeof text, "%06x   %-10s %-4s %-5s  %06x %12s %12s %7.0f %7u  %s[%u]",
+        snprintf(text, sizeof text,
+                 "%06x   %-10s %-4s %-5s  %06x %12s %12s %7.0f %7u %11s %6.4f  %s[%u]",
                  r->qp.qpn, r->device, stat_qp_type(r->qp.type), stat_qp_state(r->qp.state),
                  r->qp.dest_qpn, cli_fmt_rate(r->tx, tx, sizeof tx),
                  cli_fmt_rate(r->rx, rx, sizeof rx), r->retransmits, r->qp.inflight_packets,
-                 r->qp.comm, r->qp.pid);
+                 stat_rate(r->qp.cc_rate, cc, sizeof cc), r->qp.cc_alpha / 32768.0, r->qp.comm,
+                 r->qp.pid);
         line(false, text);
     }
     free(rows);

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "ccctl.h"
 #include "control.h"
 #include "log.h"
 #include "options.h"
@@ -98,6 +99,7 @@ static void announce(const struct urnicd *d)
                  "%s: port %s, %s, MAC %02x:%02x:%02x:%02x:%02x:%02x, path MTU %u, worker %u",
                  dev->name, dev->conf->port, text, m[0], m[1], m[2], m[3], m[4], m[5],
                  wire_mtu_octets(dev->path_mtu), dev->worker->index);
+        ccctl_log(dev);
     }
     log_info("daemon", "serving at %s", d->conf.socket);
 }

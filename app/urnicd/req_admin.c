@@ -77,6 +77,9 @@ static void qp_fill(const struct device *d, const struct client_qp *cqp,
         .pid = (uint32_t)c->pid,
         .uid = c->uid,
         .worker = d->worker->index,
+        .cc_alpha = (uint16_t)(info->cc_alpha >> (CC_RATIO_BITS - 15)),
+        .recovery = info->recovery,
+        .recovery_agreed = info->recovery_agreed,
     };
     if (engine_qp_query(cqp->qp, &attr, &caps) == 0)
         av_to_ipc(d, &attr.av, &out->av);

@@ -12,6 +12,7 @@
 #include "cmgr.h"
 #include "deferred.h"
 #include "limits.h"
+#include "log.h"
 
 static const uint8_t mac_none[6];
 
@@ -44,16 +45,16 @@ static int qp_limits(const struct ipc_qp_create *in)
 static int qp_engine(struct request *r, const struct ipc_qp_create *in, struct client_qp *qp,
                      struct engine_qp_params *p)
 {
-    const struct cc_type *cc = NULL;
     struct cc_conf own;
-    char name[sizeof(in->cc) + 1] = "";
+    char spec[sizeof(in->cc) + sizeof(in->cc_spec) + 1] = "", err[CONFIG_ERR];
 
-    memcpy(name, in->cc, sizeof(in->cc));
-    if (name[0] != '\0') {
-        cc = cc_type_find(name);
-        if (!cc)
-            return -EINVAL;
-        cc_conf_init(&own, cc);
+    /* cc_spec is for what doesn't fit into cc. */
+    memcpy(spec, in->cc, sizeof(in->cc));
+    if (!spec[0])
+        memcpy(spec, in->cc_spec, sizeof(in->cc_spec));
+    if (spec[0] && cc_conf_parse(&own, spec, err, sizeof(err)) < 0) {
+        log_warn("cc", "pid %d: %s", (int)r->client->pid, err);
+        return -EINVAL;
     }
     *p = (struct engine_qp_params){
         .arg = qp,
@@ -75,7 +76,7 @@ static int qp_engine(struct request *r, const struct ipc_qp_create *in, struct c
     if (rc < 0)
         return rc;
     qp->qpn = engine_qp_num(qp->qp);
-    return cc ? engine_qp_set_cc(r->device->engine, qp->qp, &own, r->now) : 0;
+    return spec[0] ? engine_qp_set_cc(r->device->engine, qp->qp, &own, r->now) : 0;
 }
 
 static int qp_queues(struct request *r, struct client_qp *qp, const struct engine_qp_params *p,

@@ -20,7 +20,9 @@ const struct cc_param_info cc_params[CC_PARAM_MAX] = {
 #undef X
 };
 
-static const char *const scopes[] = {"qp", "ip", "port"};
+/* Values that have names. The first is 0. */
+static const char *const scopes[] = {"qp", "ip", "port", NULL};
+static const char *const recoveries[] = {"?", "gbn", "sr", "gbn-ooo", NULL};
 
 struct suffix {
     const char *text;
@@ -49,6 +51,7 @@ static const struct {
     [CC_COUNT] = {count_suffix, "a whole number"},
     [CC_FLAG] = {count_suffix, "0 or 1"},
     [CC_SCOPE] = {NULL, "qp, ip or port"},
+    [CC_RECOVERY] = {NULL, "gbn, sr or gbn-ooo"},
 };
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -109,19 +112,22 @@ static bool read_ratio(const char *s, uint64_t *out)
     return *s == '\0';
 }
 
+static bool read_name(const char *const *names, const char *s, uint64_t *out)
+{
+    for (*out = 0; names[*out]; (*out)++)
+        if (!strcmp(s, names[*out]))
+            return true;
+    return false;
+}
+
 static bool read_value(enum cc_unit unit, const char *s, uint64_t *out)
 {
     if (unit == CC_RATIO)
         return read_ratio(s, out);
-    if (unit == CC_SCOPE) {
-        for (unsigned i = 0; i < sizeof scopes / sizeof scopes[0]; i++) {
-            if (!strcmp(s, scopes[i])) {
-                *out = i;
-                return true;
-            }
-        }
-        return false;
-    }
+    if (unit == CC_SCOPE)
+        return read_name(scopes, s, out);
+    if (unit == CC_RECOVERY)
+        return read_name(recoveries, s, out);
     uint64_t micro;
     const char *end;
     if (!read_decimal(s, &micro, &end))
@@ -165,7 +171,9 @@ int cc_value_format(enum cc_unit unit, uint64_t v, char *buf, size_t size)
     if (unit == CC_RATIO)
         return write_ratio(v, buf, size);
     if (unit == CC_SCOPE)
-        return snprintf(buf, size, "%s", v < 3 ? scopes[v] : "?");
+        return snprintf(buf, size, "%s", scopes[v % 3]);
+    if (unit == CC_RECOVERY)
+        return snprintf(buf, size, "%s", recoveries[v % 4]);
     if (v == 0)
         return snprintf(buf, size, "0");
     return write_scaled(units[unit].suffix, v, buf, size);

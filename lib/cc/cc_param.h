@@ -24,8 +24,9 @@ enum cc_unit {
     CC_RATIO,  /* "1/256", "0.5", "50%" */
     CC_OCTETS, /* "10M", "64K": powers of 1024 */
     CC_COUNT,
-    CC_FLAG,  /* 0, 1 */
-    CC_SCOPE, /* qp, ip, port */
+    CC_FLAG,     /* 0, 1 */
+    CC_SCOPE,    /* qp, ip, port */
+    CC_RECOVERY, /* gbn, sr, gbn-ooo: 1, 2, 3 as enum engine_recovery */
 };
 
 enum cc_scope { CC_SCOPE_QP, CC_SCOPE_IP, CC_SCOPE_PORT };
@@ -83,7 +84,12 @@ enum cc_scope { CC_SCOPE_QP, CC_SCOPE_IP, CC_SCOPE_PORT };
     X(cnp_prio, CC_COUNT, 0, 7, "VLAN priority of CNPs")                                           \
     X(cnp_ecn, CC_COUNT, 0, 2, "ECN field of CNPs")                                                \
     X(cnp_max, CC_COUNT, 1, 1000000000, "CNPs per second, at most, for the whole port")            \
-    X(cnp_nak, CC_FLAG, 0, 1, "send a CNP along with a sequence NAK as well")
+    X(cnp_nak, CC_FLAG, 0, 1, "send a CNP along with a sequence NAK as well")                      \
+    /* loss recovery, whatever the algorithm (section LR) */                                       \
+    X(recovery, CC_RECOVERY, 1, 3, "how losses are repaired, from the next connection on")         \
+    X(rto_low, CC_TIME, 1000, 10000000000, "sr: time-out with few packets in flight, at least")    \
+    X(rto_high, CC_TIME, 1000, 10000000000, "sr: time-out otherwise, at least")                    \
+    X(rto_few, CC_COUNT, 0, 1024, "sr: how many are few")
 
 enum cc_param {
 #define X(name, unit, min, max, text) CC_P_##name,
@@ -94,9 +100,10 @@ enum cc_param {
 #define CC_BIT(name) (1ull << CC_P_##name)
 _Static_assert(CC_PARAM_MAX <= 64, "a set of parameters is one word");
 /* What means something whatever the algorithm. */
-#define CC_BITS_NP                                                                                 \
+#define CC_BITS_ALL                                                                                \
     (CC_BIT(np) | CC_BIT(cnp_interval) | CC_BIT(cnp_scope) | CC_BIT(cnp_dscp) | CC_BIT(cnp_prio) | \
-     CC_BIT(cnp_ecn) | CC_BIT(cnp_max) | CC_BIT(cnp_nak))
+     CC_BIT(cnp_ecn) | CC_BIT(cnp_max) | CC_BIT(cnp_nak) | CC_BIT(recovery) | CC_BIT(rto_low) |    \
+     CC_BIT(rto_high) | CC_BIT(rto_few))
 #define CC_BITS_LIMITER                                                                            \
     (CC_BIT(line) | CC_BIT(min) | CC_BIT(max) | CC_BIT(start) | CC_BIT(burst) |                    \
      CC_BIT(burst_pkts) | CC_BIT(ect) | CC_BIT(prios))

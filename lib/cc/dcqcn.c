@@ -142,7 +142,7 @@ static void dcqcn_on_send(struct cc *cc, uint32_t octets, uint64_t now)
 const struct cc_type cc_dcqcn = {
     .name = "dcqcn",
     .text = "DCQCN as in SIGCOMM 2015",
-    .uses = CC_BITS_LIMITER | CC_BITS_NP | CC_BIT(g) | CC_BIT(alpha) | CC_BIT(alpha_timer) |
+    .uses = CC_BITS_LIMITER | CC_BITS_ALL | CC_BIT(g) | CC_BIT(alpha) | CC_BIT(alpha_timer) |
             CC_BIT(reduce) | CC_BIT(cut_shift) | CC_BIT(max_cut) | CC_BIT(timer) | CC_BIT(bytes) |
             CC_BIT(f) | CC_BIT(ai) | CC_BIT(hai) | CC_BIT(hai_steps) | CC_BIT(scale) |
             CC_BIT(first) | CC_BIT(clamp) | CC_BIT(clamp_inc) | CC_BIT(slow_restart) |

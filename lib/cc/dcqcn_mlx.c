@@ -120,7 +120,7 @@ static bool mlx_on_loss(struct cc *cc, bool timeout, uint64_t now)
 const struct cc_type cc_dcqcn_mlx = {
     .name = "dcqcn-mlx",
     .text = "DCQCN as network adapters do it",
-    .uses = CC_BITS_LIMITER | CC_BITS_NP | CC_BIT(g) | CC_BIT(alpha) | CC_BIT(alpha_timer) |
+    .uses = CC_BITS_LIMITER | CC_BITS_ALL | CC_BIT(g) | CC_BIT(alpha) | CC_BIT(alpha_timer) |
             CC_BIT(reduce) | CC_BIT(cut_shift) | CC_BIT(max_cut) | CC_BIT(timer) | CC_BIT(f) |
             CC_BIT(ai) | CC_BIT(hai) | CC_BIT(hai_steps) | CC_BIT(scale) | CC_BIT(first) |
             CC_BIT(clamp) | CC_BIT(clamp_inc) | CC_BIT(slow_restart) | CC_BIT(expire),

@@ -14,6 +14,6 @@ static void none_start(struct cc *cc, uint64_t now)
 const struct cc_type cc_none = {
     .name = "none",
     .text = "no limit",
-    .uses = CC_BITS_NP,
+    .uses = CC_BITS_ALL,
     .start = none_start,
 };

@@ -11,7 +11,7 @@
 #define MS   1000000ull
 #define S    1000000000ull
 
-#define RATIO(a, b) ((uint64_t)CC_ONE * (a) / (b))
+#define RATIO(a, b) (((uint64_t)CC_ONE * (a) + (b) / 2) / (b))
 #define SET(name, val)                                                                             \
     {                                                                                              \
         CC_P_##name, val                                                                           \
@@ -49,6 +49,10 @@ static const struct cc_setting common[] = {
     SET(cnp_dscp, 48),
     SET(cnp_prio, 6),
     SET(cnp_max, 1000000),
+    SET(recovery, 1),       /* go-back-N, the standard */
+    SET(rto_low, 100 * US), /* LR-04 */
+    SET(rto_high, 320 * US),
+    SET(rto_few, 3),
     END,
 };
 

@@ -121,7 +121,7 @@ static bool swift_on_loss(struct cc *cc, bool timeout, uint64_t now)
 const struct cc_type cc_swift = {
     .name = "swift",
     .text = "Swift, a window for a target delay",
-    .uses = CC_BIT(burst) | CC_BIT(burst_pkts) | CC_BIT(prios) | CC_BITS_NP | CC_BIT(target) |
+    .uses = CC_BIT(burst) | CC_BIT(burst_pkts) | CC_BIT(prios) | CC_BITS_ALL | CC_BIT(target) |
             CC_BIT(fs_range) | CC_BIT(fs_min) | CC_BIT(fs_max) | CC_BIT(inc) | CC_BIT(beta) |
             CC_BIT(max_cut) | CC_BIT(min_cwnd) | CC_BIT(max_cwnd) | CC_BIT(f),
     .start = swift_start,

@@ -68,7 +68,7 @@ static void timely_on_ack(struct cc *cc, uint64_t rtt, uint32_t packets, uint64_
 const struct cc_type cc_timely = {
     .name = "timely",
     .text = "TIMELY, by the gradient of the round-trip time",
-    .uses = CC_BITS_LIMITER | CC_BITS_NP | CC_BIT(beta) | CC_BIT(ewma) | CC_BIT(t_low) |
+    .uses = CC_BITS_LIMITER | CC_BITS_ALL | CC_BIT(beta) | CC_BIT(ewma) | CC_BIT(t_low) |
             CC_BIT(t_high) | CC_BIT(min_rtt) | CC_BIT(ai) | CC_BIT(f),
     .start = timely_start,
     .on_ack = timely_on_ack,

@@ -95,8 +95,10 @@ int client_qp_create(struct urnic_pd *pd, struct urnic_qp_init_attr *attr, uint3
         .ref = qp->obj.ref,
         .cm_id = cm_id,
     };
-    if (attr->cc != NULL)
-        strncpy(req.cc, attr->cc, sizeof(req.cc) - 1);
+    if (attr->cc != NULL && strlen(attr->cc) < sizeof(req.cc))
+        memcpy(req.cc, attr->cc, strlen(attr->cc));
+    else if (attr->cc != NULL)
+        strncpy(req.cc_spec, attr->cc, sizeof(req.cc_spec) - 1);
     err = client_conn_call(&ctx->conn, &req, sizeof(req), &reply, sizeof(reply), fds, &nfds);
     if (err == 0) {
         err = qp_map(qp, &reply, fds, nfds, &used);

@@ -342,7 +342,6 @@ struct engine_params {
     uint64_t ack_delay_ns; /* upper bound for a coalesced ACK; 0 = default 16 us (ACK-04) */
     bool loopback;         /* accept loopback addresses (WIRE-29) */
     struct cc_conf cc;     /* congestion control of queue pairs without their own; zero = none */
-    uint8_t recovery;      /* enum engine_recovery of queue pairs that don't choose; 0 = GBN */
     uint16_t pkeys[4];     /* P_Key table, 0 = empty; all zero = {0xFFFF} (KEY-01) */
 };
 
@@ -430,7 +429,7 @@ struct engine_av {
 /* Loss recovery (LR-01). A queue pair with selective repeat is go-back-N all the same until its
  * peer has said that it does it too. */
 enum engine_recovery {
-    RECOVER_DEFAULT, /* the device's */
+    RECOVER_DEFAULT, /* as the parameter `recovery` of its congestion control says */
     RECOVER_GBN,     /* go-back-N, the standard */
     RECOVER_SR,      /* selective repeat, with a peer of our own kind */
     RECOVER_GBN_OOO, /* go-back-N; the receiver keeps what comes early of WRITEs (LR-09) */

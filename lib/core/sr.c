@@ -14,16 +14,15 @@
 
 #define HELLOS_MAX 8u
 #define HELLO_WAIT 1000000u /* ns until the second one, then twice as long each */
-#define RTO_LOW    100000u  /* LR-04: with few packets in flight, and otherwise; ns */
-#define RTO_HIGH   320000u
-#define RTO_FEW    3u
-#define AHEAD_MAX  64u /* receive work requests taken for messages that came early */
+#define AHEAD_MAX  64u      /* receive work requests taken for messages that came early */
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
 int sr_start(struct engine *e, struct qp *qp)
 {
-    unsigned mode = qp->attr.recovery ? qp->attr.recovery : e->p.recovery;
+    unsigned mode = qp->attr.recovery;
+    if (mode == RECOVER_DEFAULT)
+        mode = (unsigned)qp->cc_conf->conf.v[CC_P_recovery];
     sr_free(e, qp);
     if (qp->type != QP_RC || mode <= RECOVER_GBN)
         return 0;
@@ -435,8 +434,9 @@ uint64_t sr_timeout(const struct qp *qp)
     const struct req *r = &qp->req;
     if (!s->agreed || !r->srtt)
         return qp->t_ack;
-    bool few = psn(r->max.v - r->una.v).v < RTO_FEW;
-    uint64_t least = few ? RTO_LOW : RTO_HIGH, rto = (few ? 2ull : 4ull) * r->srtt;
+    const uint64_t *v = qp->cc_conf->conf.v;
+    bool few = psn(r->max.v - r->una.v).v < v[CC_P_rto_few];
+    uint64_t least = v[few ? CC_P_rto_low : CC_P_rto_high], rto = (few ? 2ull : 4ull) * r->srtt;
     rto = (rto > least ? rto : least) << s->backoff; /* ... each time-out twice as long */
     return rto < qp->t_ack ? rto : qp->t_ack;
 }

@@ -32,7 +32,7 @@
 
 #define IPC_MAGIC 0x43494e52u /* "RNIC" */
 #define IPC_MAJOR 1u
-#define IPC_MINOR 1u
+#define IPC_MINOR 2u
 
 #define IPC_MSG_MAX       16384u /* octets of the longest message */
 #define IPC_FD_MAX        4u     /* descriptors with one message */
@@ -390,10 +390,12 @@ struct ipc_qp_create {
     uint32_t max_send_wr, max_recv_wr, max_send_sge, max_recv_sge, max_inline;
     uint32_t sq_sig_all;
     uint32_t ref; /* the client's: comes back in CQEs and async events */
-    char cc[16];  /* congestion control by name, "" = the device's default */
+    char cc[16];  /* congestion control by name, "" = cc_spec */
     /* minor 1 */
     uint32_t cm_id; /* not 0: IPC_CM_QP as well, the queue pair is in INIT then */
     uint32_t zero;
+    /* minor 2 */
+    char cc_spec[256]; /* ... with parameters, "" = the device's */
 };
 
 struct ipc_qp {
@@ -662,7 +664,10 @@ struct ipc_qp_info {
     uint32_t sq_used, rq_used, inflight_packets, rd_atomic_out;
     uint64_t tx_packets, rx_packets, tx_bytes, rx_bytes;
     uint64_t retransmits, timeouts, naks, rnr_naks, cc_rate;
-    uint32_t pid, uid, worker, zero;
+    uint32_t pid, uid, worker;
+    uint16_t cc_alpha; /* 15 fraction bits */
+    uint8_t recovery;  /* enum engine_recovery */
+    uint8_t recovery_agreed;
     struct ipc_av av;
     char comm[16];
     char cc[16];
@@ -752,7 +757,7 @@ IPC_SIZE_CHECK(struct ipc_ctx_opened, 48);
 IPC_SIZE_CHECK(struct ipc_where, 32);
 IPC_SIZE_CHECK(struct ipc_mr_reg, 56);
 IPC_SIZE_CHECK(struct ipc_cq, 56);
-IPC_SIZE_CHECK(struct ipc_qp_create, 88);
+IPC_SIZE_CHECK(struct ipc_qp_create, 344);
 IPC_SIZE_CHECK(struct ipc_qp, 112);
 IPC_SIZE_CHECK(struct ipc_av, 40);
 IPC_SIZE_CHECK(struct ipc_qp_attr, 88);

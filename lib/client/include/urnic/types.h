@@ -116,7 +116,7 @@ struct urnic_qp_init_attr {
     struct urnic_qp_cap cap; /* in: wanted; out: granted, at least that */
     enum urnic_qp_type qp_type;
     int sq_sig_all; /* every send completes with a CQE */
-    const char *cc; /* congestion control by name, NULL = the device's default */
+    const char *cc; /* congestion control, "dcqcn:paper,g=1/256"; NULL = the device's */
 };
 
 struct urnic_ah_attr {

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * `urnic cc`: congestion control and loss recovery of a running daemon.
+ */
+#include <errno.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "admin.h"
+#include "cc.h"
+#include "cli.h"
+
+static const char help[] =
+    "usage: urnic cc [DEVICE [SPEC]] [--qp QPN] [--qps] [--json] | --list\n\n"
+    "Without SPEC prints the parameters in force; with one changes them: of the device, which all\n"
+    "queue pairs without their own follow at once, or of one queue pair. SPEC is\n"
+    "\n"
+    "    ALGORITHM[:PRESET][,NAME=VALUE...]      for example dcqcn:paper,g=1/256,timer=55us\n"
+    "\n"
+    "which is also what the daemon's device key cc= takes. How losses are repaired is a parameter\n"
+    "of it, too: recovery=gbn (go-back-N), sr (selective repeat, with a peer that has it as "
+    "well),\n"
+    "gbn-ooo; it holds for connections made from then on.\n\n"
+    "      --list         algorithms, presets and parameters, with units, bounds and meaning\n"
+    "      --qp QPN       this queue pair instead of the device\n"
+    "  -q, --qps          rate, target rate and alpha of all queue pairs as well\n"
+    "      --json         one JSON object per device and line\n"
+    "      --socket PATH  the daemon's control socket\n"
+    "  -h, --help         this text\n\n"
+    "Exit status: 0 done, 1 no daemon, no such device or queue pair, not allowed; 2 usage.\n";
+
+static void list_all(void)
+{
+    static const char *const units[] = {
+        [CC_RATE] = "bit/s",         [CC_TIME] = "time",
+        [CC_RATIO] = "ratio",        [CC_OCTETS] = "octets",
+        [CC_COUNT] = "number",       [CC_FLAG] = "0, 1",
+        [CC_SCOPE] = "qp, ip, port", [CC_RECOVERY] = "gbn, sr, gbn-ooo",
+    };
+    for (const struct cc_type *const *t = cc_types; *t; t++) {
+        printf("%-10s %s\n", (*t)->name, (*t)->text);
+        for (const struct cc_preset *p = cc_presets; p->type; p++) {
+            struct cc_conf conf;
+            char spec[64], text[CC_TEXT], err[64];
+            if (strcmp(p->type, (*t)->name) != 0)
+                continue;
+            snprintf(spec, sizeof spec, "%s:%s", p->type, p->name);
+            cc_conf_parse(&conf, spec, err, sizeof err);
+            cc_conf_format(&conf, text, sizeof text);
+            printf("  %s\n      %s\n", p->text, text);
+        }
+    }
+    printf("\n%-13s %-16s %-11s %-11s meaning\n", "parameter", "unit", "least", "most");
+    for (unsigned i = 0; i < CC_PARAM_MAX; i++) {
+        const struct cc_param_info *p = &cc_params[i];
+        char lo[32], hi[32];
+        cc_value_format(p->unit, p->min, lo, sizeof lo);
+        cc_value_format(p->unit, p->max, hi, sizeof hi);
+        printf("%-13s %-16s %-11s %-11s %s\n", p->name, units[p->unit], lo, hi, p->text);
+    }
+}
+
+static const char *rate_text(const json_t *rate, char *buf, size_t size)
+{
+    if (!json_is_integer(rate))
+        return "not limited";
+    return cli_fmt_rate((double)json_integer_value(rate), buf, size);
+}
+
+static void print_device(const char *line)
+{
+    json_t *o = json_loads(line, 0, NULL), *q;
+    char rate[32], target[32];
+    size_t i;
+    printf("%s  %s\n", json_string_value(json_object_get(o, "device")),
+           json_string_value(json_object_get(o, "cc")));
+    json_array_foreach(json_object_get(o, "qps"), i, q)
+    {
+        printf("  qp 0x%06x %-9s rate %s, target %s, alpha %.4f, recovery %s%s\n",
+               (unsigned)json_integer_value(json_object_get(q, "qpn")),
+               json_string_value(json_object_get(q, "cc")),
+               rate_text(json_object_get(q, "rate"), rate, sizeof rate),
+               rate_text(json_object_get(q, "target"), target, sizeof target),
+               json_real_value(json_object_get(q, "alpha")),
+               json_string_value(json_object_get(q, "recovery")),
+               json_is_true(json_object_get(q, "agreed")) ? " (agreed)" : "");
+    }
+    json_decref(o);
+}
+
+struct wanted {
+    const char *device, *spec;
+    uint64_t qpn;
+    bool qps, json;
+};
+
+static int ask(const struct wanted *w)
+{
+    static union {
+        struct ipc_text text;
+        uint8_t octets[IPC_MSG_MAX];
+    } request, reply;
+    json_t *o = json_pack("{s:s,s:b}", "cmd", "cc", "qps", w->qps ? 1 : 0);
+    struct admin a;
+    if (w->device)
+        json_object_set_new(o, "device", json_string(w->device));
+    if (w->spec)
+        json_object_set_new(o, "set", json_string(w->spec));
+    if (w->qpn)
+        json_object_set_new(o, "qpn", json_integer((json_int_t)w->qpn));
+    request.text.hdr.type = IPC_ADMIN;
+    request.text.len = (uint32_t)json_dumpb(o, request.text.text,
+                                            sizeof request - sizeof request.text - 1, JSON_COMPACT);
+    json_decref(o);
+    int rc = admin_open(&a);
+    if (rc < 0) {
+        cli_errno(rc, "urnicd");
+        return CLI_FAIL;
+    }
+    ssize_t n = admin_call(&a, &request, sizeof request.text + request.text.len, -1, &reply,
+                           sizeof reply - 1);
+    admin_close(&a);
+    if (n == -ENOENT && w->qpn) {
+        cli_error("no queue pair 0x%06x", (unsigned)w->qpn);
+        return CLI_FAIL;
+    }
+    if (n < 0) {
+        cli_errno((int)n, "%s", w->device ? w->device : "cc");
+        return CLI_FAIL;
+    }
+    reply.octets[n] = 0;
+    for (char *save = NULL, *line = strtok_r(reply.text.text, "\n", &save); line;
+         line = strtok_r(NULL, "\n", &save)) {
+        if (w->json)
+            puts(line);
+        else
+            print_device(line);
+    }
+    return CLI_OK;
+}
+
+static int run(int argc, char **argv)
+{
+    static const struct option options[] = {
+        CLI_OPTIONS,
+        {"list", no_argument, NULL, 'l'},
+        {"qp", required_argument, NULL, 'n'},
+        {"qps", no_argument, NULL, 'q'},
+        {"json", no_argument, NULL, 'j'},
+        {0},
+    };
+    struct wanted w = {0};
+    int c, status;
+    while ((c = getopt_long(argc, argv, "hq", options, NULL)) != -1) {
+        switch (c) {
+        case 'l':
+            list_all();
+            return CLI_OK;
+        case 'n':
+            if (cli_number("--qp", optarg, 1, 0xFFFFFF, &w.qpn))
+                return CLI_USAGE;
+            break;
+        case 'q':
+            w.qps = true;
+            break;
+        case 'j':
+            w.json = true;
+            break;
+        default:
+            if (cli_option(c, &cmd_cc, &status))
+                return status;
+        }
+    }
+    if (argc - optind > 2) {
+        cli_error("%s: one SPEC only", argv[optind + 2]);
+        return CLI_USAGE;
+    }
+    w.device = optind < argc ? argv[optind] : NULL;
+    w.spec = optind + 1 < argc ? argv[optind + 1] : NULL;
+    if (w.spec) { /* the daemon would only say that it is wrong */
+        struct cc_conf conf;
+        char err[512];
+        if (cc_conf_parse(&conf, w.spec, err, sizeof err) < 0) {
+            cli_error("%s", err);
+            return CLI_USAGE;
+        }
+    }
+    return ask(&w);
+}
+
+const struct cli_command cmd_cc = {"cc", "congestion control and loss recovery: look, change", help,
+                                   run};

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * See ccctl.h.
+ */
+#include "ccctl.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "log.h"
+
+struct cc_job {
+    struct device *device;
+    bool set, list;
+    struct cc_conf conf;
+    uint32_t qpn; /* 0 = the device */
+    json_t *out;
+    int rc;
+};
+
+static json_t *rate_json(uint64_t rate)
+{
+    return rate == CC_UNLIMITED ? json_null() : json_integer((json_int_t)rate);
+}
+
+static bool qp_visit(void *arg, struct qp *qp)
+{
+    const struct cc_job *job = arg;
+    struct engine_qp_info info;
+
+    engine_qp_info(job->device->engine, qp, &info);
+    if ((job->qpn && info.qpn != job->qpn) || info.type == QP_GSI)
+        return true;
+    json_array_append_new(
+        json_object_get(job->out, "qps"),
+        json_pack("{s:i,s:s,s:o,s:o,s:f,s:s,s:b}", "qpn", (int)info.qpn, "cc", info.cc->type->name,
+                  "rate", rate_json(info.cc_rate), "target", rate_json(info.cc_target), "alpha",
+                  (double)info.cc_alpha / CC_ONE, "recovery", engine_recovery_names[info.recovery],
+                  "agreed", info.recovery_agreed ? 1 : 0));
+    return true;
+}
+
+static void cc_run_job(void *arg, uint64_t now)
+{
+    struct cc_job *job = arg;
+    struct engine *e = job->device->engine;
+    const struct cc_conf *conf = engine_cc(e);
+    struct qp *qp = job->qpn ? engine_qp_find(e, job->qpn) : NULL;
+    char text[CC_TEXT];
+
+    if (job->qpn && !qp) {
+        job->rc = -ENOENT;
+        return;
+    }
+    if (job->set)
+        job->rc = qp ? engine_qp_set_cc(e, qp, &job->conf, now) : engine_set_cc(e, &job->conf, now);
+    if (qp) {
+        struct engine_qp_info info;
+        engine_qp_info(e, qp, &info);
+        conf = info.cc;
+    } else {
+        conf = engine_cc(e);
+    }
+    cc_conf_format(conf, text, sizeof(text));
+    json_object_set_new(job->out, "cc", json_string(text));
+    if (job->list || qp) {
+        json_object_set_new(job->out, "qps", json_array());
+        engine_qp_each(e, qp_visit, job);
+    }
+}
+
+void ccctl_log(const struct device *d)
+{
+    char text[CC_TEXT];
+
+    cc_conf_format(engine_cc(d->engine), text, sizeof(text));
+    log_info("cc", "%s: %s", d->name, text);
+}
+
+int ccctl_admin(struct request *r, const json_t *in, char *out, size_t size)
+{
+    const char *device = json_string_value(json_object_get(in, "device"));
+    const char *set = json_string_value(json_object_get(in, "set"));
+    struct cc_job job = {
+        .set = set != NULL,
+        .list = json_is_true(json_object_get(in, "qps")),
+        .qpn = (uint32_t)json_integer_value(json_object_get(in, "qpn")),
+    };
+    char err[CONFIG_ERR];
+    size_t used = 0;
+    bool found = false;
+
+    if (set && r->client->uid != 0 && r->client->uid != geteuid())
+        return -EPERM;
+    if (set && cc_conf_parse(&job.conf, set, err, sizeof(err)) < 0) {
+        log_warn("cc", "%s", err);
+        return -EINVAL;
+    }
+    for (unsigned i = 0; i < r->daemon->ndevice; i++) {
+        job.device = r->daemon->device[i];
+        if (device && strcmp(device, job.device->name) != 0)
+            continue;
+        job.out = json_pack("{s:s}", "device", job.device->name);
+        job.rc = 0;
+        worker_call(job.device->worker, cc_run_job, &job);
+        if (found && used < size)
+            out[used++] = '\n';
+        size_t room = used < size ? size - used : 0;
+        size_t n = job.rc < 0 ? 0 : json_dumpb(job.out, out + used, room, JSON_COMPACT);
+        json_decref(job.out);
+        if (job.rc < 0)
+            return job.rc;
+        if (n > room)
+            return -EMSGSIZE;
+        used += n;
+        found = true;
+        if (set && !job.qpn)
+            ccctl_log(job.device);
+    }
+    return found ? (int)used : -ENODEV;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Looking at congestion control and loss recovery, and changing them while the daemon runs.
+ */
+#ifndef URNICD_CCCTL_H
+#define URNICD_CCCTL_H
+
+#include <jansson.h>
+
+#include "request.h"
+
+/* {"cmd": "cc"[, "device": D][, "set": SPEC[, "qpn": N]][, "qps": true]}: one JSON object a line
+ * and device: the parameters in force, with qps those of its queue pairs, their rates and how they
+ * recover from losses. `set` changes the device's, which all queue pairs without their own follow,
+ * or that of one queue pair. As linkctl_admin; errors beside its: -ENOENT no such queue pair,
+ * -EPERM, -EINVAL the text is wrong. On the control thread. */
+int ccctl_admin(struct request *r, const json_t *in, char *out, size_t size);
+
+/* Say in the log which parameters are in force (CC-13). */
+void ccctl_log(const struct device *d);
+
+#endif
