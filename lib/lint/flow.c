@@ -296,7 +296,7 @@ void lint_mtu_learned(struct lint_flow *f, uint32_t mtu)
 
 void lint_responder_reset(struct lint_flow *f)
 {
-    f->ack_on = f->base_on = false;
+    f->ack_on = f->base_on = f->base_lo_on = false;
     f->nak.on = f->rnr.on = f->fatal.on = f->beyond.on = f->continued.on = false;
     f->epoch++;
     f->msgs = 0;

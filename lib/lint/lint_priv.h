@@ -67,7 +67,9 @@ struct lint_read {
     uint32_t next;   /* first response PSN not seen yet */
     uint32_t reread; /* PSN of the latest partial re-read; == psn: none */
     uint32_t msgs, epoch;
+    uint64_t ns;                                /* of the latest response */
     bool valid, atomic, done, have_orig, again; /* again = requested more than once */
+    bool perhaps_part; /* what came before wasn't captured: perhaps a re-read from the middle */
 };
 
 /* A finding that waits for what follows. */
@@ -119,13 +121,15 @@ struct lint_flow {
     bool pkey_seen, sport_seen, migreq_seen, migreq_noted;
     uint16_t pkey, sport;
     unsigned csum_bad, icrc_run;
+    bool dmac_seen;
+    uint8_t dmac[6];
 
     /* from the CM; retry = UINT32_MAX: not known */
     uint32_t read_limit, retry, flow_label;
     uint8_t ack_timeout;
 
     /* what the peer's responses have said about these requests */
-    bool ack_on, base_on;
+    bool ack_on, base_on, base_lo_on;
     uint32_t acked;            /* highest PSN acknowledged */
     uint64_t progress_number;  /* when that last moved */
     uint32_t base_lo, base_hi; /* MSN at the epoch's beginning lies in here */
@@ -133,6 +137,8 @@ struct lint_flow {
     struct lint_wait beyond;    /* an answer to what was never seen */
     struct lint_wait continued; /* a re-read that was answered in the continued form */
     struct lint_wait continued_first;
+    struct lint_wait over; /* one READ or ATOMIC more than agreed, it seems */
+    uint32_t over_psn, over_n;
     struct lint_wait odd; /* a packet of another service */
     uint32_t continued_n, restarted_n;
     bool rnr_02; /* has been found to break it */
@@ -174,8 +180,9 @@ enum lint_stage {
     LINT_S_CONTINUED = 1u << 8, /* a waiting re-read can be judged */
     LINT_S_ICRC = 1u << 9,      /* a bad iCRC */
     LINT_S_ODD = 1u << 10,      /* one packet of another service, and the old one goes on */
+    LINT_S_OVER = 1u << 11,     /* a READ or ATOMIC was still open when one more came */
 };
-#define LINT_STAGES 11
+#define LINT_STAGES 12
 
 enum lint_outcome {                    /* of something that waited */
                     LINT_NEVER_SENT,   /* the responder later behaves as if it hadn't arrived */
@@ -211,8 +218,8 @@ struct lint_ctx {
     /* a response */
     enum lint_where where;
     const struct lint_rec *rec; /* the request with this PSN */
-    bool msn_known;
-    uint32_t msn_lo, msn_hi; /* what the MSN may be */
+    bool msn_known;             /* and out of range */
+    uint32_t msn_lo, msn_hi;    /* what the MSN may be */
     /* CM */
     const struct cm_msg *cm;
     int cm_rc;

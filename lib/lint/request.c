@@ -76,7 +76,7 @@ static void begin(struct lint_ctx *c)
         int32_t d = lint_diff(c->p.psn, f->first);
         if (d >= 0 && d < JUMP_MAX) {
             f->hi = f->first;
-            f->base_on = true; /* ACK-11: the MSN begins at 0 */
+            f->base_on = f->base_lo_on = true; /* ACK-11: the MSN begins at 0 */
             f->base_lo = f->base_hi = 0;
             return;
         }
@@ -162,6 +162,7 @@ static void remember_read(struct lint_ctx *c, uint32_t n)
         .va = c->p.va,
         .rkey = c->p.rkey,
         .number = c->in->number,
+        .perhaps_part = c->gap || (f->info.requests == 1 && !f->start_known),
         .msgs = f->msgs,
         .epoch = f->epoch,
     };
@@ -188,20 +189,21 @@ static void count_new(struct lint_ctx *c)
 static void advance(struct lint_ctx *c, uint32_t n)
 {
     struct lint_flow *f = c->f;
-    if (c->gap) {
-        f->info.gaps++;
+    if (lint_diff(c->p.psn, f->hi) > 0) {
+        f->info.gaps += c->gap != 0;
         f->info.gap_psns += c->gap;
         f->epoch++; /* nobody knows how many messages were in there */
         f->msgs = 0;
-        f->base_on = false;
-        c->view->flags |= LINT_V_GAP;
+        f->base_on = f->base_lo_on = false;
+        c->view->flags |= c->gap ? LINT_V_GAP : 0;
     }
     f->msgs += ends_message(c->op);
     if (c->op->flags & (WIRE_F_READ | WIRE_F_ATOMIC))
         remember_read(c, n);
+    uint32_t before = f->hi;
     f->hi = lint_add(c->p.psn, n ? n : 1);
     f->hi_uncertain = !n;
-    uint64_t span = (uint64_t)f->span + c->gap + (n ? n : 1);
+    uint64_t span = (uint64_t)f->span + (uint32_t)lint_diff(f->hi, before);
     f->span = span < SPAN_MAX ? (uint32_t)span : SPAN_MAX;
     f->new_number = c->in->number;
     count_new(c);
@@ -305,6 +307,28 @@ static void judge_beyond(struct lint_ctx *c)
     }
 }
 
+/* One READ or ATOMIC too many? Only if the oldest is still open: wait for its last response, since
+ * the capture may have missed it (REQ-12). */
+static void watch_limit(struct lint_ctx *c)
+{
+    struct lint_flow *f = c->f;
+    if (f->over.on || f->outstanding < f->read_limit || !f->read ||
+        !(c->op->flags & (WIRE_F_READ | WIRE_F_ATOMIC)))
+        return;
+    uint32_t n = f->reads < LINT_READS ? f->reads : LINT_READS;
+    const struct lint_read *oldest = NULL;
+    for (uint32_t i = 1; i <= n; i++) {
+        const struct lint_read *r = &f->read[(f->reads - i) % LINT_READS];
+        if (r->valid && !r->done && !r->again)
+            oldest = r;
+    }
+    if (!oldest)
+        return;
+    lint_remember(c, &f->over);
+    f->over_psn = oldest->psn;
+    f->over_n = f->outstanding + 1;
+}
+
 void lint_request(struct lint_ctx *c)
 {
     if (c->f->started && begins_anew(c) && !lint_renew(c))
@@ -337,12 +361,14 @@ void lint_request(struct lint_ctx *c)
 
     uint32_t n = psns_of(c, f->info.mtu);
     c->view->psns = n ? n : 1;
-    if (d >= 0)
+    if (d >= 0) {
+        watch_limit(c);
         advance(c, n);
-    else if (c->old)
+    } else if (c->old) {
         classify_again(c);
-    else
+    } else {
         classify_late(c);
+    }
     if (c->read && !c->read->atomic && (c->op->flags & WIRE_F_READ)) {
         lint_continued(c->l, f, false);
         c->read->again = true;

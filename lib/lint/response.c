@@ -9,56 +9,57 @@
  */
 #include "lint_priv.h"
 
-/* Messages that must be complete when `psn` is answered, and those that may be. False when gaps
- * make that unknown. */
-static bool messages(const struct lint_ctx *c, uint32_t *low, uint32_t *high)
+static bool ends_message(uint8_t opcode)
+{
+    unsigned f = wire_opcodes[opcode].flags;
+    return (f & WIRE_F_END) || !(f & (WIRE_F_SEND | WIRE_F_WRITE));
+}
+
+/* Messages that are surely complete when `psn` is answered, since the epoch began. *exact: and no
+ * other; a READ's responder may be ahead of its responses, by requests that were not captured even.
+ * False when gaps make that unknown. */
+static bool messages(const struct lint_ctx *c, uint32_t *low, bool *exact)
 {
     const struct lint_flow *q = c->req;
-    bool nak = (c->op->flags & WIRE_F_ACK) && wire_aeth_kind(c->p.syndrome) != WIRE_AETH_ACK;
-    *high = q->msgs;
+    const struct lint_rec *r = c->rec;
+    *exact = false;
     if (c->read && !(c->op->flags & WIRE_F_ACK)) {
         *low = c->read->msgs;
         return c->read->epoch == q->epoch;
     }
-    const struct lint_rec *r = c->rec;
-    if (nak) { /* refused: nothing from here on is executed */
-        if (!r || r->epoch != q->epoch || r->sends > 1)
-            return false;
-        const struct wire_opcode_info *op = &wire_opcodes[r->opcode];
-        bool ends = (op->flags & WIRE_F_END) || !(op->flags & (WIRE_F_SEND | WIRE_F_WRITE));
-        *low = *high = r->msgs - ends;
-        return true;
-    }
     if (!r || r->epoch != q->epoch)
         return false;
     *low = r->msgs;
+    *exact = r->sends == 1 && !q->reads;
+    if ((c->op->flags & WIRE_F_ACK) && wire_aeth_kind(c->p.syndrome) != WIRE_AETH_ACK) {
+        *low -= ends_message(r->opcode); /* refused: not executed */
+        *exact = r->sends == 1;
+    }
     return true;
 }
 
-/* What the MSN may be: narrows with every answer (ACK-11). */
+/* What the MSN may be (ACK-11): every answer narrows where it can have begun. */
 static void msn_range(struct lint_ctx *c)
 {
     struct lint_flow *q = c->req;
-    uint32_t low, high;
+    uint32_t low;
+    bool exact;
     if (!(c->op->headers & WIRE_H_AETH) || !c->headers || c->where != LINT_W_KNOWN ||
-        !messages(c, &low, &high))
+        !messages(c, &low, &exact))
         return;
-    if (q->base_on) {
-        c->msn_known = true;
-        c->msn_lo = lint_add(q->base_lo, low);
-        c->msn_hi = lint_add(q->base_hi, high);
-    }
-    uint32_t lo = (c->p.msn - high) & WIRE_PSN_MASK, hi = (c->p.msn - low) & WIRE_PSN_MASK;
-    if (!q->base_on) {
-        q->base_on = true;
-        q->base_lo = lo;
-        q->base_hi = hi;
+    uint32_t base = (c->p.msn - low) & WIRE_PSN_MASK;
+    c->msn_lo = q->base_lo_on ? lint_add(q->base_lo, low) : c->p.msn;
+    c->msn_hi = q->base_on && exact ? lint_add(q->base_hi, low) : c->p.msn;
+    c->msn_known = lint_diff(c->p.msn, c->msn_lo) < 0 || lint_diff(c->p.msn, c->msn_hi) > 0;
+    if (c->msn_known)
         return;
+    if (!q->base_on || lint_diff(base, q->base_hi) < 0)
+        q->base_hi = base;
+    q->base_on = true;
+    if (exact && !q->base_lo_on) {
+        q->base_lo = base;
+        q->base_lo_on = true;
     }
-    if (lint_diff(lo, q->base_lo) > 0 && lint_diff(lo, q->base_hi) <= 0)
-        q->base_lo = lo;
-    if (lint_diff(hi, q->base_hi) < 0 && lint_diff(hi, q->base_lo) >= 0)
-        q->base_hi = hi;
 }
 
 /* Where does the PSN lie among the requests that were seen? */
@@ -116,6 +117,12 @@ static void read_progress(struct lint_ctx *c)
 {
     struct lint_read *r = c->read;
     struct lint_flow *q = c->req;
+    r->ns = c->in->ns;
+    if (!r->n && (c->op->flags & WIRE_F_ONLY) && c->p.payload_len == r->len) {
+        r->n = 1; /* shorter than the MTU, whatever that is */
+        if (q->hi == lint_add(r->psn, 1))
+            q->hi_uncertain = false;
+    }
     uint32_t off = (c->p.psn - r->psn) & WIRE_PSN_MASK;
     uint32_t next = (r->next - r->psn) & WIRE_PSN_MASK;
     if (off == next) {
@@ -131,6 +138,14 @@ static void read_progress(struct lint_ctx *c)
     }
     bool last = r->n && off == r->n - 1;
     if (last && !r->done) {
+        if (q->over.on && q->over_psn == r->psn) {
+            if (!r->again && off == next) {
+                c->wait = &q->over;
+                lint_run(c, LINT_S_OVER);
+                c->wait = NULL;
+            }
+            q->over.on = false;
+        }
         /* In-order execution: what came before is done, or lost and asked for again. */
         uint32_t n = q->reads < LINT_READS ? q->reads : LINT_READS;
         for (uint32_t i = 1; i <= n; i++) {

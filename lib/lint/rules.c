@@ -64,7 +64,7 @@ static const struct lint_rule rules[] = {
      lint_req_06},
     {"REQ-10", "AckReq is 0 on responses.", RESPONSE, lint_req_10},
     {"REQ-12", "No more READs and ATOMICs are outstanding than the responder has agreed to.",
-     REQUEST, lint_req_12},
+     LINT_S_OVER, lint_req_12},
     {"REQ-28", "The response's opcode fits the request with its PSN.", RESPONSE, lint_req_28},
     {"REQ-30", "READ responses are FIRST, MIDDLE ..., LAST or ONLY by their place in the READ.",
      RESPONSE, lint_req_30},
