@@ -489,10 +489,14 @@ static void rx_lap(struct cm *cm, struct cm_conn *c, const struct cm_msg *msg,
 {
     (void)src;
     struct cm_msg apr = {
-        /* CM-32 */
         .attr = CM_APR, .tid = msg->tid, .local_id = c->local_id, .remote_id = c->remote_id,
         .reason = 2,
     };
+    if (c->lap_answered) {
+        count(cm, CM_C_cm_rx_unsupported);
+        return;
+    }
+    c->lap_answered = true; /* CM-32 */
     send_stateless(cm, &c->path, &apr, now);
 }
 

@@ -743,6 +743,9 @@ START_TEST(cm_14_messages_carry_what_the_exchange_fixed)
     ck_assert_uint_eq(apr.reason, 2);
     ck_assert_uint_eq(apr.tid, 5);
     ck_assert(!cm_tx(b.cm, &out));
+    cm_msg_pack(out.mad, &lap);
+    cm_rx(b.cm, out.mad, sizeof out.mad, &a.addr, &b.addr, 1, 0xFFFF, now);
+    ck_assert(!cm_tx(b.cm, &out));
 
     cm_disconnect(a.cm, c, NULL, 0, now);
     ck_assert(cm_tx(a.cm, &out));
