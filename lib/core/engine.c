@@ -82,6 +82,8 @@ void engine_destroy(struct engine *e)
     }
     while (e->cqs)
         engine_cq_destroy(e, e->cqs);
+    while (e->srqs)
+        engine_srq_destroy(e, e->srqs);
     record_pool_free(&e->records);
     mem_destroy(e->mem);
     free(e->cnp);
@@ -271,8 +273,8 @@ static void rx_frame(struct rx *rx)
     struct engine_frame *f = rx->f;
     f->disposition = ENGINE_TAKEN;
     f->drop = ENGINE_C_none;
-    unsigned flags = f->flags | (e->p.loopback ? WIRE_P_LOOPBACK : 0) |
-                     (e->nsr ? WIRE_P_SELECTIVE : 0);
+    unsigned flags =
+        f->flags | (e->p.loopback ? WIRE_P_LOOPBACK : 0) | (e->nsr ? WIRE_P_SELECTIVE : 0);
     enum wire_verdict v = wire_parse(f->data, f->len, flags, &rx->pkt);
     f->verdict = (uint16_t)v;
     if (v == WIRE_NOT_ROCE) {

@@ -62,6 +62,7 @@ struct engine {
     struct wire_addr addr[ENGINE_ADDRS];
     uint32_t naddrs, last_addr;
     struct cq *cqs;
+    struct srq *srqs;
     struct cnp_state *cnp;
     uint32_t nsr; /* queue pairs that may do selective repeat */
     struct limiter_conf *cc_confs, *cc_conf; /* all in use; the device's */

@@ -243,6 +243,11 @@ int engine_srq_create(struct engine *e, const struct engine_srq_params *p, struc
         free(srq);
         return err;
     }
+    srq->next = e->srqs;
+    srq->pprev = &e->srqs;
+    if (srq->next)
+        srq->next->pprev = &srq->next;
+    e->srqs = srq;
     e->nsrqs++;
     *out = srq;
     return 0;
@@ -284,6 +289,9 @@ int engine_srq_destroy(struct engine *e, struct srq *srq)
         return -EBUSY;
     rq_destroy(&srq->rq);
     mem_pd_drop(e->mem, srq->pd);
+    *srq->pprev = srq->next;
+    if (srq->next)
+        srq->next->pprev = srq->pprev;
     free(srq);
     e->nsrqs--;
     return 0;

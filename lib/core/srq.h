@@ -46,6 +46,7 @@ struct srq {
     uint32_t limit; /* 0 = not armed (SRQ-03) */
     uint32_t users; /* queue pairs */
     bool error;     /* SRQ-07: no more work is taken from it */
+    struct srq *next, **pprev; /* all of the engine */
 };
 
 struct qp;

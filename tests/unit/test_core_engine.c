@@ -516,7 +516,23 @@ START_TEST(rsp_07_other_opcodes)
 }
 END_TEST
 
+/* Leak checkers see what engine_destroy forgets. */
+START_TEST(destroy_frees_shared_receive_queues)
+{
+    struct rig *r = rig_new(NULL);
+    const struct engine_srq_params p = {.pd = r->pd, .max_wr = 4, .max_sge = 1};
+    struct srq *srq[3];
+    for (unsigned i = 0; i < 3; i++)
+        ck_assert_int_eq(engine_srq_create(r->e, &p, &srq[i]), 0);
+    ck_assert_int_eq(engine_srq_destroy(r->e, srq[1]), 0); /* from the middle of the list */
+    struct engine_usage u;
+    engine_usage(r->e, &u);
+    ck_assert_uint_eq(u.srqs, 2);
+    rig_free(r);
+}
+END_TEST
+
 RIG_MAIN("engine", ack_10_fields, req_19_data_first, rnr_10_not_here, rnr_11_reads_wait,
          rd_06_interleaved, rsp_07_other_opcodes, val_01_order_and_counters, val_04_states,
          val_07_rubbish, sec_03_copies_fit, gsi_both_ways, cc_08_cnp, fair_turns,
-         qp_14_destroy_before_sent, ctr_01_names, wire_ipv6)
+         qp_14_destroy_before_sent, ctr_01_names, wire_ipv6, destroy_frees_shared_receive_queues)
