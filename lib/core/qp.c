@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "engine_priv.h"
+#include "read_reply.h"
 #include "ud.h"
 
 const char *const engine_recovery_names[] = {"default", "gbn", "sr", "gbn-ooo", NULL};
@@ -339,6 +340,9 @@ int engine_qp_modify(struct engine *e, struct qp *qp, const struct engine_qp_att
         qp_to_error(e, qp, true, -1, now);
         return 0;
     }
+    if (from == QPS_SQD && (mask & QPA_MAX_DEST_RD_ATOMIC) &&
+        rd_grow(qp, attr->max_dest_rd_atomic) < 0)
+        return -ENOMEM;
     struct engine_qp_attr before = qp->attr;
     take_values(qp, attr, mask);
     apply(e, qp);

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "engine_priv.h"
 
@@ -32,6 +33,26 @@ int rd_start(struct qp *qp, uint64_t now)
     ring->dup_at = now;
     free(qp->resp.rd);
     qp->resp.rd = ring;
+    return 0;
+}
+
+int rd_grow(struct qp *qp, uint32_t max_dest_rd_atomic)
+{
+    struct rd_ring *old = qp->resp.rd;
+    uint32_t n = old->mask + 1;
+    while (n < 2u * max_dest_rd_atomic)
+        n *= 2;
+    if (n == old->mask + 1)
+        return 0;
+    struct rd_ring *ring = calloc(1, sizeof *ring + n * sizeof ring->res[0]);
+    if (!ring)
+        return -ENOMEM;
+    memcpy(ring, old, sizeof *ring);
+    ring->mask = n - 1;
+    for (uint32_t i = old->tail - old->live; i != old->tail; i++)
+        ring->res[i & ring->mask] = old->res[i & old->mask];
+    qp->resp.rd = ring;
+    free(old);
     return 0;
 }
 
@@ -134,16 +155,16 @@ static struct rd_res *find(struct rd_ring *ring, psn_t p, uint32_t *index)
 }
 
 /* A requester goes back to what it misses first, and on from there: a round. When a round begins
- * later than the one before, or in a READ later than ever, the requester has made progress, and
- * replays count anew, as its own retries do (TMR-06). Without that a READ that stands behind others
- * would use up its replays with theirs. What it never asked for before costs no token, so that a
- * lossy path isn't cut off for being lossy. */
+ * later than any before, or in a READ later than ever, the requester has made progress, and
+ * replays count anew, as its own retries do (TMR-06); going back and forth is none. Without that a
+ * READ that stands behind others would use up its replays with theirs. What it never asked for
+ * before costs no token, so that a lossy path isn't cut off for being lossy. */
 static void follow_progress(struct rd_ring *ring, struct rd_res *res, uint32_t index,
                             uint32_t first)
 {
     uint64_t at = (uint64_t)index << 32 | first;
-    if ((int64_t)(at - ring->dup_last) <= 0) {
-        ring->dup_epoch += (int64_t)(at - ring->dup_first) > 0;
+    if ((int64_t)(at - ring->dup_last) <= 0 && (int64_t)(at - ring->dup_first) > 0) {
+        ring->dup_epoch++;
         ring->dup_first = at;
     }
     ring->dup_last = at;

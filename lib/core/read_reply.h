@@ -45,12 +45,14 @@ struct rd_ring {
     uint64_t dup_at;     /* ... last refilled */
     uint32_t dup_epoch;  /* SEC-16: counts the peer's progress between its rounds of retries */
     uint64_t dup_last;   /* where (index << 32 | packet) the last duplicate was, */
-    uint64_t dup_first;  /* and where the round of retries began that it is in */
+    uint64_t dup_first;  /* and the latest place where a round of retries began */
     struct rd_res res[];
 };
 
 /* Make the ring for an RC queue pair that enters RTR. 0, -ENOMEM. */
 int rd_start(struct qp *qp, uint64_t now);
+/* Room for this limit, whatever is in it now (QP-01: SQD -> SQD). 0, -ENOMEM. */
+int rd_grow(struct qp *qp, uint32_t max_dest_rd_atomic);
 void rd_free(struct qp *qp);
 /* Is there room for one more operation (RD-03)? */
 bool rd_room(const struct qp *qp);

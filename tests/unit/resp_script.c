@@ -613,6 +613,18 @@ static void step_put(struct bed *b)
     memcpy(region + strtoul(words[1], NULL, 0), &v, 8);
 }
 
+/* To SQD, where max_dest_rd_atomic may change, and back. */
+static void step_dest(struct bed *b)
+{
+    struct engine_qp_attr a = {.state = QPS_SQD};
+    ck_assert_int_eq(engine_qp_modify(b->e, b->qp, &a, QPA_STATE, b->now), 0);
+    a.max_dest_rd_atomic = (uint8_t)strtoul(words[1], NULL, 0);
+    ck_assert_int_eq(engine_qp_modify(b->e, b->qp, &a, QPA_STATE | QPA_MAX_DEST_RD_ATOMIC, b->now),
+                     0);
+    a.state = QPS_RTS;
+    ck_assert_int_eq(engine_qp_modify(b->e, b->qp, &a, QPA_STATE, b->now), 0);
+}
+
 static void step_modify(struct bed *b, enum qp_state to)
 {
     struct engine_qp_attr a = {0};
@@ -690,6 +702,8 @@ static void step(struct bed *b)
         step_modify(b, QPS_ERR);
     } else if (!strcmp(w, "reset"))
         step_modify(b, QPS_RESET);
+    else if (!strcmp(w, "dest"))
+        step_dest(b);
     else if (!strcmp(w, "limit"))
         ck_assert_int_eq(
             engine_srq_modify(b->e, b->srq, 0, (uint32_t)strtoul(words[1], NULL, 0), 2), 0);

@@ -62,6 +62,14 @@ static const struct script scripts[] = {
     {"RD-03 answered ones are no burden", ONE,
      "< READ_REQUEST 0 dma=4; < READ_REQUEST 1 dma=4; > READ_RESP_ONLY 0; > READ_RESP_ONLY 1\n"
      "< READ_REQUEST 2 dma=4; < READ_REQUEST 3 dma=4; > READ_RESP_ONLY 2; > READ_RESP_ONLY 3"},
+    {"RD-03 QP-01 max_dest_rd_atomic grows in SQD, whatever is waiting", ONE,
+     "< READ_REQUEST 0 dma=4; > READ_RESP_ONLY 0; notx; < READ_REQUEST 1 dma=4; < READ_REQUEST 2 dma=4; dest 3\n"
+     "< READ_REQUEST 3 dma=4; < READ_REQUEST 4 dma=4; < READ_REQUEST 5 dma=4; < READ_REQUEST 6 dma=4; state RTS; tx\n"
+     "> READ_RESP_ONLY 1; > READ_RESP_ONLY 2; > READ_RESP_ONLY 3; > READ_RESP_ONLY 4; > READ_RESP_ONLY 5; > READ_RESP_ONLY 6\n"
+     "< READ_REQUEST 1 dma=4; > READ_RESP_ONLY 1"},
+    {"RD-03 QP-01 and shrinks", {.rd_atomic = 2},
+     "dest 1; notx; < READ_REQUEST 0 dma=4; < READ_REQUEST 1 dma=4; < READ_REQUEST 2 dma=4; tx\n"
+     "> READ_RESP_ONLY 0; > READ_RESP_ONLY 1; > ACKNOWLEDGE 2 syn=61; ! QP_REQ_ERR; state ERR"},
     {"RSP-01 resources are checked before the key", {.rd_atomic = 255},
      "< READ_REQUEST 0 dma=4 key=none; > ACKNOWLEDGE 0 syn=61; ! QP_REQ_ERR; state ERR"},
     {"RD-07 region invalidated before the response", {0},
@@ -128,6 +136,15 @@ static const struct script scripts[] = {
     {"SEC-16 a requester that gets on has its repeats anew", {0},
      "< READ_REQUEST 0 dma=300; > READ_RESP_FIRST 0; > READ_RESP_LAST 1; flood 20 READ_REQUEST 0 dma=300; count tx_packets 18\n"
      "< READ_REQUEST 1 dma=44 va=256; > READ_RESP_ONLY 1; count rx_dup_throttled 12"},
+
+    {"SEC-16 going back and forth is no progress", {0},
+     "< READ_REQUEST 0 dma=600; > READ_RESP_FIRST 0; > READ_RESP_MIDDLE 1; > READ_RESP_LAST 2\n"
+     "< READ_REQUEST 1 dma=344 va=256; > READ_RESP_FIRST 1; > READ_RESP_LAST 2; < READ_REQUEST 2 dma=88 va=512; > READ_RESP_ONLY 2\n"
+     "flood 2 READ_REQUEST 2 dma=88 va=512; flood 1 READ_REQUEST 1 dma=344 va=256\n"
+     "flood 2 READ_REQUEST 2 dma=88 va=512; flood 1 READ_REQUEST 1 dma=344 va=256\n"
+     "flood 2 READ_REQUEST 2 dma=88 va=512; flood 1 READ_REQUEST 1 dma=344 va=256\n"
+     "flood 2 READ_REQUEST 2 dma=88 va=512; flood 1 READ_REQUEST 1 dma=344 va=256\n"
+     "flood 2 READ_REQUEST 2 dma=88 va=512; flood 1 READ_REQUEST 1 dma=344 va=256; count rx_dup_throttled 7"},
 
     /* ---- ATOMIC ---- */
     {"ATM-01 ATM-02 ATM-06 FETCH_ADD", {0},
