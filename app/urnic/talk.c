@@ -138,8 +138,10 @@ static int watch(struct talk *t)
 
 static int take(struct talk *t, const struct urnic_wc *wc)
 {
-    if (wc->status == URNIC_WC_WR_FLUSH_ERR)
-        return -ECONNRESET;
+    if (wc->status == URNIC_WC_WR_FLUSH_ERR) {
+        t->broken = true;
+        return 0;
+    }
     if (wc->status != URNIC_WC_SUCCESS) {
         cli_error("a work request failed: %s", urnic_wc_status_str(wc->status));
         return -EIO;
@@ -170,6 +172,8 @@ int talk_wait(struct talk *t, unsigned sends, unsigned receives)
         }
         if (n)
             continue;
+        if (t->broken)
+            return -ECONNRESET;
         if (++idle % WATCH_EVERY == 0) {
             int rc = watch(t);
             if (rc)

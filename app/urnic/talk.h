@@ -22,6 +22,7 @@ struct talk {
     unsigned max_conns, nconns, depth;
     struct urnic_conn **conns;
     bool *gone;              /* per connection: the peer has hung up */
+    bool broken;             /* something was flushed: the rest will never complete */
     unsigned sent, received; /* completions that nobody has waited for yet */
     uint32_t shortest;       /* octets of the shortest message received so far */
 };
