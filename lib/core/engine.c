@@ -35,6 +35,8 @@ struct engine *engine_create(const struct engine_params *params, uint64_t now)
         e->p.max_qp = 1024;
     if (!e->p.mtu)
         e->p.mtu = 5;
+    if (!e->p.records)
+        e->p.records = ENGINE_RECORDS;
     if (!e->p.window)
         e->p.window = REQ_WINDOW_DEFAULT;
     if (e->p.window < REQ_WINDOW_MIN)
@@ -52,7 +54,7 @@ struct engine *engine_create(const struct engine_params *params, uint64_t now)
         cc_conf_init(&e->p.cc, &cc_none);
     e->cc_conf = limiter_conf_hold(e, &e->p.cc);
     e->cnp = calloc(1, sizeof *e->cnp);
-    if (!e->mem || !e->cc_conf || !e->cnp || record_pool_init(&e->records, ENGINE_RECORDS)) {
+    if (!e->mem || !e->cc_conf || !e->cnp || record_pool_init(&e->records, e->p.records)) {
         mem_destroy(e->mem);
         free(e->cnp);
         free(e->cc_conf);

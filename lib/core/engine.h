@@ -339,6 +339,7 @@ struct engine_params {
     uint32_t frame_max;    /* every tx slot holds at least this */
     uint64_t line_rate;    /* bit/s; 0 = unknown */
     uint32_t window;       /* packets in flight per QP; 0 = default (REQ-13) */
+    uint32_t records;      /* packets with copies pending, all QPs together; 0 = 4096 */
     uint64_t ack_delay_ns; /* upper bound for a coalesced ACK; 0 = default 16 us (ACK-04) */
     bool loopback;         /* accept loopback addresses (WIRE-29) */
     struct cc_conf cc;     /* congestion control of queue pairs without their own; zero = none */

@@ -19,7 +19,7 @@
 
 #define ENGINE_ADDRS   64u
 #define ENGINE_QUANTUM 16u   /* packets that one queue pair sends before the next one's turn */
-#define ENGINE_RECORDS 4096u /* packets with copies pending, whole engine */
+#define ENGINE_RECORDS 4096u /* packets with copies pending, unless told otherwise */
 #define ENGINE_RD_MAX  128u  /* max_rd_atomic, max_dest_rd_atomic (QP-03) */
 #define ENGINE_PKEYS   4u
 

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * SVG charts. Long series are thinned to one point per pixel, the mean of what lies there.
+ */
+#include "plot.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdint.h>
+
+#define WIDTH  760.0
+#define HEIGHT 300.0
+#define LEFT   70.0
+#define RIGHT  170.0 /* the legend */
+#define TOP    34.0
+#define BOTTOM 48.0
+#define LEGEND 16u /* names shown */
+#define TICKS  6
+
+static const char *const colours[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
+                                      "#e69f00", "#56b4e9", "#000000", "#999933"};
+#define NCOLOURS (sizeof colours / sizeof colours[0])
+
+struct axis {
+    double lo, hi;
+    bool log;
+    double from, to; /* pixels */
+};
+
+static bool usable(const struct axis *a, double v)
+{
+    return isfinite(v) && (!a->log || v > 0);
+}
+
+static double place(const struct axis *a, double v)
+{
+    double part =
+        a->log ? (log(v) - log(a->lo)) / (log(a->hi) - log(a->lo)) : (v - a->lo) / (a->hi - a->lo);
+    return a->from + part * (a->to - a->from);
+}
+
+static void stretch(struct axis *a, double v)
+{
+    if (!usable(a, v))
+        return;
+    a->lo = isnan(a->lo) || v < a->lo ? v : a->lo;
+    a->hi = isnan(a->hi) || v > a->hi ? v : a->hi;
+}
+
+/* 1, 2 or 5 times a power of ten: about TICKS of them between lo and hi. */
+static double step_of(double span)
+{
+    double raw = span / TICKS, power = pow(10, floor(log10(raw))), part = raw / power;
+    return power * (part < 1.5 ? 1 : part < 3.5 ? 2 : part < 7.5 ? 5 : 10);
+}
+
+static void settle(struct axis *a)
+{
+    if (isnan(a->lo)) {
+        a->lo = a->log ? 1 : 0;
+        a->hi = a->log ? 10 : 1;
+    }
+    if (a->log) {
+        a->lo = pow(10, floor(log10(a->lo) + 1e-9));
+        a->hi = pow(10, ceil(log10(a->hi) - 1e-9));
+        if (a->hi <= a->lo)
+            a->hi = a->lo * 10;
+        return;
+    }
+    if (a->hi <= a->lo)
+        a->hi = a->lo + 1;
+}
+
+static void text(FILE *f, double x, double y, const char *anchor, const char *extra, const char *s)
+{
+    fprintf(f, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\"%s>", x, y, anchor, extra);
+    for (; *s; s++) {
+        if (*s == '<')
+            fputs("&lt;", f);
+        else if (*s == '>')
+            fputs("&gt;", f);
+        else if (*s == '&')
+            fputs("&amp;", f);
+        else
+            fputc(*s, f);
+    }
+    fputs("</text>\n", f);
+}
+
+static void tick(FILE *f, const struct axis *x, const struct axis *y, bool vertical, double v)
+{
+    char label[32];
+    double p = place(vertical ? y : x, v);
+    snprintf(label, sizeof label, "%.6g", fabs(v) < 1e-12 ? 0 : v);
+    if (vertical) {
+        fprintf(f, "<line class=\"g\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\"/>\n", x->from,
+                x->to, p, p);
+        text(f, x->from - 6, p + 4, "end", "", label);
+    } else {
+        fprintf(f, "<line class=\"g\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\"/>\n", p, p,
+                y->from, y->to);
+        text(f, p, y->from + 16, "middle", "", label);
+    }
+}
+
+static void ticks(FILE *f, const struct axis *x, const struct axis *y, bool vertical)
+{
+    const struct axis *a = vertical ? y : x;
+    if (a->log) {
+        for (double v = a->lo; v <= a->hi * 1.001; v *= 10)
+            tick(f, x, y, vertical, v);
+        return;
+    }
+    double step = step_of(a->hi - a->lo);
+    for (double v = ceil(a->lo / step - 1e-9) * step; v <= a->hi + step * 1e-6; v += step)
+        tick(f, x, y, vertical, v);
+}
+
+static void curve(FILE *f, const struct plot_line *l, const struct axis *x, const struct axis *y,
+                  const char *colour)
+{
+    double pixel = -1, sum = 0, at = 0;
+    unsigned here = 0;
+    fprintf(f, "<polyline stroke=\"%s\"%s points=\"", colour,
+            l->dashed ? " stroke-dasharray=\"6 4\"" : "");
+    for (size_t i = 0; i <= l->n; i++) {
+        bool end = i == l->n;
+        if (!end && (!usable(x, l->x[i]) || !usable(y, l->y[i])))
+            continue;
+        double px = end ? -1 : place(x, l->x[i]);
+        if (here && (end || l->marks || floor(px) > pixel)) {
+            fprintf(f, "%.1f,%.1f ", at / here, sum / here);
+            here = 0;
+            sum = at = 0;
+        }
+        if (end)
+            break;
+        pixel = floor(px);
+        double py = place(y, l->y[i]);
+        sum += fmin(fmax(py, y->to), y->from);
+        at += px;
+        here++;
+    }
+    fputs("\"/>\n", f);
+    for (size_t i = 0; l->marks && i < l->n; i++)
+        if (usable(x, l->x[i]) && usable(y, l->y[i]))
+            fprintf(f, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3\" fill=\"%s\"/>\n", place(x, l->x[i]),
+                    place(y, l->y[i]), colour);
+}
+
+static void legend(FILE *f, const struct plot_panel *p, double top)
+{
+    unsigned row = 0;
+    for (size_t i = 0; i < p->nlines && row < LEGEND; i++) {
+        if (!p->line[i].name)
+            continue;
+        double y = top + TOP + 8 + 15 * row++;
+        fprintf(f,
+                "<line x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\" stroke=\"%s\"%s "
+                "stroke-width=\"2\"/>\n",
+                WIDTH - RIGHT + 10, WIDTH - RIGHT + 30, y - 4, y - 4, colours[i % NCOLOURS],
+                p->line[i].dashed ? " stroke-dasharray=\"6 4\"" : "");
+        text(f, WIDTH - RIGHT + 35, y, "start", "", p->line[i].name);
+    }
+}
+
+static void panel(FILE *f, const struct plot_panel *p, double top)
+{
+    struct axis x = {NAN, NAN, p->logx, LEFT, WIDTH - RIGHT};
+    struct axis y = {NAN, NAN, p->logy, top + HEIGHT - BOTTOM, top + TOP};
+    char turn[64];
+    for (size_t i = 0; i < p->nlines; i++) {
+        for (size_t k = 0; k < p->line[i].n; k++) {
+            stretch(&x, p->line[i].x[k]);
+            stretch(&y, p->line[i].y[k]);
+        }
+    }
+    if (!p->logy) {
+        stretch(&y, 0);
+        y.hi += (y.hi - y.lo) * .05;
+    }
+    y.lo = isnan(p->ymin) ? y.lo : p->ymin;
+    y.hi = isnan(p->ymax) ? y.hi : p->ymax;
+    settle(&x);
+    settle(&y);
+    ticks(f, &x, &y, false);
+    ticks(f, &x, &y, true);
+    fprintf(f, "<rect class=\"b\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"/>\n", x.from,
+            y.to, x.to - x.from, y.from - y.to);
+    text(f, (x.from + x.to) / 2, top + 20, "middle", " class=\"t\"", p->title);
+    text(f, (x.from + x.to) / 2, top + HEIGHT - 10, "middle", "", p->xlabel);
+    snprintf(turn, sizeof turn, " transform=\"rotate(-90 16 %.1f)\"", (y.from + y.to) / 2);
+    text(f, 16, (y.from + y.to) / 2, "middle", turn, p->ylabel);
+    for (size_t i = 0; i < p->nlines; i++)
+        curve(f, &p->line[i], &x, &y, colours[i % NCOLOURS]);
+    legend(f, p, top);
+}
+
+int plot_svg(FILE *f, const struct plot_panel *panels, size_t npanels)
+{
+    fprintf(f,
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" "
+            "viewBox=\"0 0 %.0f %.0f\" font-family=\"sans-serif\" font-size=\"12\">\n"
+            "<style>polyline{fill:none;stroke-width:1.5}.g{stroke:#ddd}.b{fill:none;stroke:#444}"
+            ".t{font-weight:bold}</style>\n"
+            "<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n",
+            WIDTH, HEIGHT * (double)npanels, WIDTH, HEIGHT * (double)npanels);
+    for (size_t i = 0; i < npanels; i++)
+        panel(f, &panels[i], HEIGHT * (double)i);
+    fputs("</svg>\n", f);
+    return ferror(f) ? -EIO : 0;
+}

@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * `urnic sim`: scenario files through the simulator.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "pcapng.h"
+#include "sim.h"
+#include "sim_out.h"
+
+static const char help[] =
+    "usage: urnic sim [OPTION ...] SCENARIO\n\n"
+    "Simulates a network: hosts that run urnic's own protocol engine, switches with shared "
+    "buffers,\n"
+    "CE marking, priority flow control, ECMP or packet spraying. The same scenario and seed give\n"
+    "the same result, octet for octet. doc/scenarios.md describes the format; the shipped "
+    "scenarios\n"
+    "reproduce published results. Sweeps in a scenario make several runs, one after the other.\n\n"
+    "  -o, --output FILE        JSON lines (default: none; '-' is stdout)\n"
+    "  -p, --plot FILE.svg      charts: rate per flow, queues, slowdown by size\n"
+    "  -c, --capture NODE=FILE  pcapng of what a node (host0, switch1) receives and sends; may be\n"
+    "                           there several times; skipped payload reads as zeros\n"
+    "  -s, --set NAME=VALUE     give a variable of the scenario its value, instead of its sweep\n"
+    "      --shard I/N          of the runs only each N-th, beginning with the I-th (1..N)\n"
+    "      --list               say which runs there are, and end\n"
+    "      --check              read the scenario, and end\n"
+    "  -q, --quiet              no progress, no summary\n"
+    "  -h, --help               this text\n\n"
+    "With several runs the run's number comes before the last dot of each FILE. Ctrl-C ends a run\n"
+    "early and writes what there is.\n\n"
+    "Exit status: 0 all that the scenario expects holds, 1 something doesn't or went wrong, 2 the\n"
+    "command line or the scenario is wrong.\n\n"
+    "Examples:\n"
+    "  urnic sim two-flows.sim --plot rates.svg\n"
+    "  urnic sim incast.sim --set senders=32 --capture host0=h0.pcapng\n"
+    "  parallel urnic sim irn.sim --shard {}/8 -o out-{}.jsonl ::: 1 2 3 4 5 6 7 8\n";
+
+#define CAPTURES 16u
+#define SLICES   2000u /* of the simulated time: how often the clock on the wall is looked at */
+
+struct capture {
+    char node[16];
+    const char *file;
+    struct pcapng *w;
+    const struct sim_node *at;
+    int interface;
+};
+
+struct job {
+    const char *file, *output, *plot;
+    char *text;
+    size_t len;
+    struct capture capture[CAPTURES];
+    unsigned ncaptures;
+    struct sim_var set[SIM_VARS];
+    unsigned nset;
+    uint32_t shard, shards;
+    bool list, check, quiet;
+};
+
+/* ---- the scenario ---------------------------------------------------------------------------- */
+
+static int load(struct job *j)
+{
+    enum { LARGEST = 1 << 20 };
+    FILE *f = fopen(j->file, "r");
+    struct stat st;
+    if (!f || fstat(fileno(f), &st) || S_ISDIR(st.st_mode)) {
+        cli_error("%s: %s", j->file, f ? "not a file" : strerror(errno));
+        if (f)
+            fclose(f);
+        return CLI_USAGE;
+    }
+    j->text = malloc(LARGEST + 1);
+    j->len = j->text ? fread(j->text, 1, LARGEST + 1, f) : 0;
+    bool bad = !j->text || ferror(f) || j->len > LARGEST;
+    fclose(f);
+    if (bad)
+        cli_error("%s: it can't be read, or is larger than a megabyte", j->file);
+    return bad ? CLI_USAGE : CLI_OK;
+}
+
+static int complain(const struct job *j, const struct sim_error *e)
+{
+    fprintf(stderr, "%s:", j->file);
+    if (e->line)
+        fprintf(stderr, "%u:", e->line);
+    fprintf(stderr, "%s%s: %s\n", *e->field ? " " : "", e->field, e->reason);
+    return CLI_USAGE;
+}
+
+/* The run of a certain number. */
+static int parse(const struct job *j, uint32_t point, struct sim_scenario *s)
+{
+    struct sim_error err;
+    sim_scenario_init(s);
+    for (unsigned i = 0; i < j->nset; i++)
+        sim_scenario_set(s, j->set[i].name, j->set[i].value);
+    if (sim_scenario_parse(s, j->text, j->len, point, &err))
+        return complain(j, &err);
+    return CLI_OK;
+}
+
+/* ---- captures -------------------------------------------------------------------------------- */
+
+static void on_frame(void *arg, const struct sim_node *node, enum sim_dir dir, const uint8_t *frame,
+                     uint32_t len, const char *note, uint64_t now)
+{
+    struct job *j = arg;
+    for (unsigned i = 0; i < j->ncaptures; i++)
+        if (j->capture[i].at == node)
+            pcapng_packet(j->capture[i].w, j->capture[i].interface, now,
+                          dir == SIM_IN ? PCAPNG_IN : PCAPNG_OUT, frame, len, note);
+}
+
+/* FILE, or with several runs FILE with the number before its last dot. */
+static void file_name(char *buf, size_t size, const char *file, uint32_t point, uint32_t points)
+{
+    const char *dot = strrchr(file, '.');
+    if (points == 1)
+        snprintf(buf, size, "%s", file);
+    else if (dot && !strchr(dot, '/'))
+        snprintf(buf, size, "%.*s-%u%s", (int)(dot - file), file, point, dot);
+    else
+        snprintf(buf, size, "%s-%u", file, point);
+}
+
+static int open_captures(struct job *j, struct sim *sim, uint32_t point)
+{
+    char name[4096];
+    for (unsigned i = 0; i < j->ncaptures; i++) {
+        struct capture *c = &j->capture[i];
+        struct sim_node *n = sim_net_find(&sim->net, c->node);
+        if (!n) {
+            cli_error("--capture: '%s' is not a node of this topology", c->node);
+            return CLI_USAGE;
+        }
+        file_name(name, sizeof name, c->file, point, sim->s->points);
+        const struct pcapng_options opt = {.application = "urnic sim"};
+        int rc = pcapng_create(name, &opt, &c->w);
+        if (rc) {
+            cli_error("%s: %s", name, strerror(-rc));
+            return CLI_FAIL;
+        }
+        c->interface = pcapng_interface(c->w, c->node, "simulated", n->port[0]->rate);
+        c->at = n;
+        n->watched = true;
+    }
+    return CLI_OK;
+}
+
+static int close_captures(struct job *j)
+{
+    int status = CLI_OK;
+    for (unsigned i = 0; i < j->ncaptures; i++) {
+        int rc = j->capture[i].w ? pcapng_close(j->capture[i].w) : 0;
+        j->capture[i].w = NULL;
+        if (rc) {
+            cli_error("%s: %s", j->capture[i].file, strerror(-rc));
+            status = CLI_FAIL;
+        }
+    }
+    return status;
+}
+
+/* ---- running --------------------------------------------------------------------------------- */
+
+struct bar {
+    uint64_t begun, drawn;
+    bool tty, quiet, shown;
+};
+
+static void draw(struct bar *b, const struct sim *sim, bool last)
+{
+    uint64_t now = cli_now();
+    double wall = (double)(now - b->begun) / 1e9;
+    if (b->quiet || (!last && now - b->drawn < (b->tty ? 100000000u : 5000000000u)) ||
+        (last && !b->shown))
+        return;
+    b->drawn = now;
+    b->shown = true;
+    double part = (double)sim->w.now / (double)sim_end(sim);
+    char at[32], filled[31];
+    cli_fmt_time((double)sim->w.now, at, sizeof at);
+    for (unsigned i = 0; i < 30; i++)
+        filled[i] = i < part * 30 ? '#' : '.';
+    filled[30] = 0;
+    fprintf(stderr,
+            "%ssim [%s] %3.0f%%  %s simulated  %.2f M hops/s  %u of %u flows  %.0f s left%s",
+            b->tty ? "\r" : "", filled, part * 100, at, (double)sim->w.hops / wall / 1e6,
+            sim->flows.done, sim->flows.n, part > 0 ? wall / part - wall : 0,
+            b->tty ? last ? "\033[K\n" : "\033[K" : "\n");
+    fflush(stderr);
+}
+
+/* To the end, or to Ctrl-C. */
+static void run(struct job *j, struct sim *sim, double *wall)
+{
+    struct bar b = {.begun = cli_now(), .tty = isatty(STDERR_FILENO), .quiet = j->quiet};
+    uint64_t step = sim_end(sim) / SLICES + 1, until = 0;
+    b.drawn = b.begun;
+    do {
+        until += step;
+        draw(&b, sim, false);
+    } while (sim_run(sim, until) && !cli_stop);
+    *wall = (double)(cli_now() - b.begun) / 1e9;
+    draw(&b, sim, true);
+}
+
+static int plot(const struct job *j, struct sim *sim, uint32_t point)
+{
+    char name[4096];
+    if (!j->plot)
+        return CLI_OK;
+    file_name(name, sizeof name, j->plot, point, sim->s->points);
+    int rc = sim_out_plot(name, sim);
+    if (rc)
+        cli_error("%s: %s", name, strerror(-rc));
+    return rc ? CLI_FAIL : CLI_OK;
+}
+
+static int one(struct job *j, const struct sim_scenario *s, uint32_t point, FILE *out)
+{
+    struct sim_error err;
+    struct sim *sim;
+    const struct sim_hooks hooks = {.arg = j, .frame = on_frame};
+    double wall = 0;
+    if (sim_create(s, &hooks, &sim, &err))
+        return complain(j, &err);
+    int status = open_captures(j, sim, point);
+    if (status == CLI_OK) {
+        run(j, sim, &wall);
+        if (sim->w.failed) {
+            cli_error("out of memory");
+            status = CLI_FAIL;
+        }
+        if (out)
+            sim_out_json(out, sim, j->file, point);
+        if (plot(j, sim, point))
+            status = CLI_FAIL;
+        FILE *summary = j->quiet ? fopen("/dev/null", "w") : stderr;
+        if (summary && sim_out_summary(summary, sim))
+            status = CLI_FAIL;
+        if (!j->quiet)
+            fprintf(stderr, "  %.2f s, %.2f M packet-hops/s, payload %s%s\n", wall,
+                    (double)sim->w.hops / wall / 1e6, s->skip_payload ? "skipped" : "carried",
+                    cli_stop ? ", interrupted" : "");
+        else if (summary)
+            fclose(summary);
+    }
+    int rc = close_captures(j);
+    sim_destroy(sim);
+    return status ? status : rc;
+}
+
+static int all(struct job *j, struct sim_scenario *s)
+{
+    int status = parse(j, 0, s);
+    uint32_t points = s->points;
+    if (status || j->check)
+        return status;
+    FILE *out =
+        j->output && !j->list ? strcmp(j->output, "-") ? fopen(j->output, "w") : stdout : NULL;
+    if (j->output && !j->list && !out) {
+        cli_error("%s: %s", j->output, strerror(errno));
+        return CLI_FAIL;
+    }
+    for (uint32_t p = j->shard - 1; p < points && !cli_stop; p += j->shards) {
+        int rc = parse(j, p, s);
+        if (!rc && j->list) {
+            printf("%u", p);
+            for (unsigned i = 0; i < s->nvars; i++)
+                if (s->var[i].swept || s->var[i].given)
+                    printf(" %s=%s", s->var[i].name, s->var[i].value);
+            putchar('\n');
+        } else if (!rc) {
+            rc = one(j, s, p, out);
+        }
+        status = rc > status ? rc : status;
+        if (rc == CLI_USAGE)
+            break;
+    }
+    if (out && (out == stdout ? fflush(out) : fclose(out))) {
+        cli_error("%s: %s", j->output, strerror(errno));
+        status = CLI_FAIL;
+    }
+    return status;
+}
+
+/* ---- the command line ------------------------------------------------------------------------ */
+
+static int add_set(struct job *j, const char *text)
+{
+    const char *eq = strchr(text, '=');
+    struct sim_var *v = &j->set[j->nset];
+    if (!eq || eq == text || j->nset == SIM_VARS || (size_t)(eq - text) >= sizeof v->name ||
+        strlen(eq + 1) >= sizeof v->value) {
+        cli_error("--set: '%s' is not NAME=VALUE, or too long", text);
+        return CLI_USAGE;
+    }
+    memcpy(v->name, text, (size_t)(eq - text));
+    strcpy(v->value, eq + 1);
+    j->nset++;
+    return CLI_OK;
+}
+
+static int add_capture(struct job *j, const char *text)
+{
+    const char *eq = strchr(text, '=');
+    struct capture *c = &j->capture[j->ncaptures];
+    if (!eq || eq == text || j->ncaptures == CAPTURES || (size_t)(eq - text) >= sizeof c->node) {
+        cli_error("--capture: '%s' is not NODE=FILE, or it is the 17th", text);
+        return CLI_USAGE;
+    }
+    memcpy(c->node, text, (size_t)(eq - text));
+    c->file = eq + 1;
+    j->ncaptures++;
+    return CLI_OK;
+}
+
+static int set_shard(struct job *j, const char *text)
+{
+    unsigned i, n;
+    char tail;
+    if (sscanf(text, "%u/%u%c", &i, &n, &tail) != 2 || !i || i > n || n > SIM_POINTS) {
+        cli_error("--shard: '%s' is not I/N with 1 <= I <= N", text);
+        return CLI_USAGE;
+    }
+    j->shard = i;
+    j->shards = n;
+    return CLI_OK;
+}
+
+static int sim_cmd(int argc, char **argv)
+{
+    enum { OPT_SHARD = 256, OPT_LIST, OPT_CHECK };
+    static const struct option options[] = {{"output", required_argument, NULL, 'o'},
+                                            {"plot", required_argument, NULL, 'p'},
+                                            {"capture", required_argument, NULL, 'c'},
+                                            {"set", required_argument, NULL, 's'},
+                                            {"shard", required_argument, NULL, OPT_SHARD},
+                                            {"list", no_argument, NULL, OPT_LIST},
+                                            {"check", no_argument, NULL, OPT_CHECK},
+                                            {"quiet", no_argument, NULL, 'q'},
+                                            CLI_OPTIONS,
+                                            {NULL, 0, NULL, 0}};
+    static struct job j = {.shard = 1, .shards = 1};
+    static struct sim_scenario s;
+    int c, status = CLI_OK;
+    while (!status && (c = getopt_long(argc, argv, "o:p:c:s:qh", options, NULL)) != -1) {
+        switch (c) {
+        case 'o':
+            j.output = optarg;
+            break;
+        case 'p':
+            j.plot = optarg;
+            break;
+        case 'c':
+            status = add_capture(&j, optarg);
+            break;
+        case 's':
+            status = add_set(&j, optarg);
+            break;
+        case OPT_SHARD:
+            status = set_shard(&j, optarg);
+            break;
+        case OPT_LIST:
+            j.list = true;
+            break;
+        case OPT_CHECK:
+            j.check = true;
+            break;
+        case 'q':
+            j.quiet = true;
+            break;
+        default:
+            if (cli_option(c, &cmd_sim, &status))
+                return status;
+        }
+    }
+    if (!status && optind != argc - 1) {
+        cli_error("one scenario is expected. Try 'urnic sim --help'.");
+        status = CLI_USAGE;
+    }
+    if (status)
+        return status;
+    j.file = argv[optind];
+    cli_catch_signals();
+    status = load(&j);
+    if (!status)
+        status = all(&j, &s);
+    free(j.text);
+    return status;
+}
+
+const struct cli_command cmd_sim = {
+    .name = "sim",
+    .summary = "simulate a network of hosts that run this engine",
+    .help = help,
+    .run = sim_cmd,
+};

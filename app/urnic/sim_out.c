@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Output of simulations.
+ */
+#include "sim_out.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "plot.h"
+#include "sim_metric.h"
+
+/* ---- JSON ------------------------------------------------------------------------------------ */
+
+static void string(FILE *f, const char *s)
+{
+    fputc('"', f);
+    for (; *s; s++) {
+        if (*s == '"' || *s == '\\')
+            fputc('\\', f);
+        if ((unsigned char)*s < 0x20)
+            fprintf(f, "\\u%04x", (unsigned char)*s);
+        else
+            fputc(*s, f);
+    }
+    fputc('"', f);
+}
+
+static void head(FILE *f, const struct sim *sim, const char *scenario, uint32_t point)
+{
+    const struct sim_scenario *s = sim->s;
+    char cc[CC_TEXT];
+    cc_conf_format(&s->net.host.cc, cc, sizeof cc);
+    fputs("{\"type\":\"run\",\"scenario\":", f);
+    string(f, scenario);
+    fputs(",\"title\":", f);
+    string(f, s->title);
+    fprintf(f, ",\"point\":%u,\"points\":%u,\"seed\":%" PRIu64 ",\"payload\":\"%s\",\"cc\":", point,
+            s->points, s->seed, s->skip_payload ? "skipped" : "carried");
+    string(f, cc);
+    fprintf(f, ",\"hosts\":%u,\"switches\":%u,\"flows\":%u,\"set\":{", sim->net.nhosts,
+            sim->net.nswitches, sim->flows.n);
+    for (unsigned i = 0; i < s->nvars; i++) {
+        fputs(i ? "," : "", f);
+        string(f, s->var[i].name);
+        fputc(':', f);
+        string(f, s->var[i].value);
+    }
+    fputs("}}\n", f);
+}
+
+static void samples(FILE *f, const struct sim *sim)
+{
+    for (uint32_t k = 0; k < sim->total.n; k++) {
+        fprintf(f, "{\"type\":\"sample\",\"t_us\":%.3f,\"total_gbps\":%.6g,\"gbps\":[",
+                (double)sim->total.point[k].t / 1e3, sim->total.point[k].v);
+        for (uint32_t i = 0; i < sim->nrates; i++)
+            fprintf(f, "%s%.6g", i ? "," : "", sim->rate[i].point[k].v);
+        fputs("],\"queue_kb\":{", f);
+        for (uint32_t i = 0; i < sim->nqueues; i++)
+            fprintf(f, "%s\"%s\":%.6g", i ? "," : "", sim->queue[i].name,
+                    sim->queue[i].point[k].v / 1e3);
+        fputs("}}\n", f);
+    }
+}
+
+static void flows(FILE *f, const struct sim *sim)
+{
+    for (uint32_t i = 0; i < sim->flows.n; i++) {
+        const struct sim_flow *w = &sim->flows.flow[i];
+        fprintf(f,
+                "{\"type\":\"flow\",\"flow\":%u,\"src\":%u,\"dst\":%u,\"line\":%u,\"state\":\"%s\","
+                "\"start_us\":%.3f,\"placed\":%" PRIu64 ",\"sent\":%" PRIu64
+                ",\"retransmits\":%" PRIu64 ",\"timeouts\":%" PRIu64,
+                i, w->src, w->dst, sim->s->load[w->load].line, sim_flow_states[w->state],
+                (double)w->begin / 1e3, w->placed, w->sent, w->again, w->timeouts);
+        if (w->octets != SIM_FOREVER)
+            fprintf(f, ",\"octets\":%" PRIu64, w->octets);
+        if (w->state == SIM_DONE)
+            fprintf(f, ",\"fct_us\":%.3f", (double)(w->end - w->begin) / 1e3);
+        if (w->state == SIM_DONE && w->ideal)
+            fprintf(f, ",\"ideal_us\":%.3f", (double)w->ideal / 1e3);
+        fputs("}\n", f);
+    }
+}
+
+static void sizes(FILE *f, const struct sim *sim)
+{
+    struct sim_size_bin bin[SIM_BINS];
+    unsigned n = sim_size_bins(sim, bin);
+    for (unsigned i = 0; i < n; i++)
+        fprintf(
+            f,
+            "{\"type\":\"size\",\"octets\":%" PRIu64
+            ",\"flows\":%u,\"slowdown_p50\":%.6g,\"slowdown_p95\":%.6g,\"slowdown_p99\":%.6g}\n",
+            bin[i].octets, bin[i].flows, bin[i].p50, bin[i].p95, bin[i].p99);
+}
+
+static const char *const ops[] = {[SIM_LE] = "<=", [SIM_GE] = ">=", [SIM_EQ] = "="};
+
+static void expects(FILE *f, struct sim *sim)
+{
+    for (unsigned i = 0; i < sim->s->nexpects; i++) {
+        const struct sim_expect *x = &sim->s->expect[i];
+        double v;
+        bool ok = sim_expect_holds(sim, x, &v);
+        fprintf(f,
+                "{\"type\":\"expect\",\"line\":%u,\"metric\":\"%s\",\"op\":\"%s\",\"want\":%.9g,",
+                x->line, x->metric, ops[x->op], x->value);
+        if (isnan(v))
+            fputs("\"got\":null,", f);
+        else
+            fprintf(f, "\"got\":%.9g,", v);
+        fprintf(f, "\"ok\":%s}\n", ok ? "true" : "false");
+    }
+}
+
+void sim_out_json(FILE *f, struct sim *sim, const char *scenario, uint32_t point)
+{
+    double v;
+    head(f, sim, scenario, point);
+    samples(f, sim);
+    sim_metric(sim, "time", &v); /* brings the flows' counters up to date */
+    flows(f, sim);
+    sizes(f, sim);
+    fputs("{\"type\":\"summary\"", f);
+    for (const struct sim_metric_info *m = sim_metrics; m->name; m++)
+        if (sim_metric(sim, m->name, &v))
+            fprintf(f, ",\"%s\":%.9g", m->name, v);
+    fputs("}\n", f);
+    expects(f, sim);
+    fprintf(f,
+            "{\"type\":\"end\",\"t_us\":%.3f,\"hops\":%" PRIu64 ",\"trace\":\"%016" PRIx64 "\"}\n",
+            (double)sim->w.now / 1e3, sim->w.hops, sim->w.trace);
+}
+
+/* ---- plots ----------------------------------------------------------------------------------- */
+
+#define PANELS 3u
+
+struct page {
+    struct plot_panel panel[PANELS];
+    struct plot_line line[PANELS][SIM_SERIES_FLOWS + SIM_WATCHES];
+    unsigned n;
+    double *numbers; /* all series, one after the other */
+    size_t used;
+};
+
+static struct plot_line line_of(struct page *p, const struct sim_series *s, double scale)
+{
+    double *x = p->numbers + p->used, *y = x + s->n;
+    for (uint32_t i = 0; i < s->n; i++) {
+        x[i] = (double)s->point[i].t / 1e6;
+        y[i] = s->point[i].v * scale;
+    }
+    p->used += 2ul * s->n;
+    return (struct plot_line){.name = s->name, .x = x, .y = y, .n = s->n};
+}
+
+static struct plot_panel *add_panel(struct page *p, const char *title, const char *x, const char *y)
+{
+    struct plot_panel *q = &p->panel[p->n];
+    *q = (struct plot_panel){
+        .title = title, .xlabel = x, .ylabel = y, .ymin = NAN, .ymax = NAN, .line = p->line[p->n]};
+    p->n++;
+    return q;
+}
+
+static void fill(struct page *p, const struct sim *sim, const char *title)
+{
+    if (sim->total.n) {
+        struct plot_panel *q = add_panel(p, title, "time, ms", "goodput, Gb/s");
+        struct plot_line *l = p->line[p->n - 1];
+        for (uint32_t i = 0; i < sim->nrates && sim->flows.n <= 16; i++)
+            l[q->nlines++] = line_of(p, &sim->rate[i], 1);
+        if (!q->nlines)
+            l[q->nlines++] = line_of(p, &sim->total, 1);
+        q = add_panel(p, "Queues", "time, ms", "queue, kB");
+        l = p->line[p->n - 1];
+        for (uint32_t i = 0; i < sim->nqueues; i++)
+            l[q->nlines++] = line_of(p, &sim->queue[i], 1e-3);
+    }
+    struct sim_size_bin bin[SIM_BINS];
+    unsigned n = sim_size_bins(sim, bin);
+    if (n < 2)
+        return;
+    static const char *const names[] = {"median", "95 %", "99 %"};
+    struct plot_panel *q = add_panel(p, "Slowdown by flow size", "size, octets", "slowdown");
+    q->logx = q->logy = true;
+    for (unsigned k = 0; k < 3; k++) {
+        double *x = p->numbers + p->used, *y = x + n;
+        for (unsigned i = 0; i < n; i++) {
+            x[i] = (double)bin[i].octets;
+            y[i] = k == 0 ? bin[i].p50 : k == 1 ? bin[i].p95 : bin[i].p99;
+        }
+        p->used += 2ul * n;
+        p->line[p->n - 1][q->nlines++] =
+            (struct plot_line){.name = names[k], .x = x, .y = y, .n = n, .marks = true};
+    }
+}
+
+int sim_out_plot(const char *path, struct sim *sim)
+{
+    size_t series = sim->nrates + sim->nqueues + 1;
+    size_t numbers = 2 * (series * (sim->total.n + 1) + 3ul * SIM_BINS);
+    struct page *p = calloc(1, sizeof *p);
+    double *v = malloc(numbers * sizeof *v);
+    FILE *f = p && v ? fopen(path, "w") : NULL;
+    int rc = f ? 0 : p && v ? -errno : -ENOMEM;
+    if (f) {
+        p->numbers = v;
+        fill(p, sim, *sim->s->title ? sim->s->title : "Rates");
+        rc = plot_svg(f, p->panel, p->n);
+        if (fclose(f) && !rc)
+            rc = -errno;
+    }
+    free(v);
+    free(p);
+    return rc;
+}
+
+/* ---- for people ------------------------------------------------------------------------------ */
+
+unsigned sim_out_summary(FILE *f, struct sim *sim)
+{
+    unsigned bad = 0, column = 0;
+    double v;
+    if (*sim->s->title)
+        fprintf(f, "%s\n", sim->s->title);
+    for (unsigned i = 0; i < sim->s->nvars; i++)
+        fprintf(f, "%s%s=%s", i ? " " : "  ", sim->s->var[i].name, sim->s->var[i].value);
+    fputs(sim->s->nvars ? "\n" : "", f);
+    for (const struct sim_metric_info *m = sim_metrics; m->name; m++) {
+        if (!sim_metric(sim, m->name, &v) || v == 0)
+            continue;
+        int n = fprintf(f, "  %s %.5g%s%s", m->name, v, *m->unit ? " " : "", m->unit);
+        if (++column % 3 == 0)
+            fputc('\n', f);
+        else
+            fprintf(f, "%*s", n < 30 ? 30 - n : 1, "");
+    }
+    fputs(column % 3 ? "\n" : "", f);
+    for (unsigned i = 0; i < sim->s->nexpects; i++) {
+        const struct sim_expect *x = &sim->s->expect[i];
+        bool ok = sim_expect_holds(sim, x, &v);
+        bad += !ok;
+        fprintf(f, "  %s  %s %s %.6g", ok ? "holds" : "FAILS", x->metric, ops[x->op], x->value);
+        if (x->op == SIM_EQ)
+            fprintf(f, " within %.3g %%", x->within * 100);
+        if (isnan(v))
+            fputs(": no such figure\n", f);
+        else
+            fprintf(f, ": %.6g\n", v);
+    }
+    return bad;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What a simulation leaves behind: JSON lines, an SVG page, a summary for people.
+ */
+#ifndef URNIC_SIM_OUT_H
+#define URNIC_SIM_OUT_H
+
+#include <stdio.h>
+
+#include "sim.h"
+
+/* The whole run as JSON lines: "run", "sample"s, "flow"s, "size" bins, "summary", "expect"s, "end".
+ * Nothing in it depends on the machine or the hour. */
+void sim_out_json(FILE *f, struct sim *sim, const char *scenario, uint32_t point);
+/* Panels: rate per flow, queue depth, completion times; what the run has of them. 0 or -errno. */
+int sim_out_plot(const char *path, struct sim *sim);
+/* A few lines: the figures that say something, and which expectations hold. How many don't. */
+unsigned sim_out_summary(FILE *f, struct sim *sim);
+
+#endif

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Building, running and sampling a simulation.
+ */
+#include "sim.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim_traffic.h"
+
+/* ---- samples --------------------------------------------------------------------------------- */
+
+static void append(struct sim *sim, struct sim_series *s, uint64_t t, double v)
+{
+    if (s->n == s->cap) {
+        uint32_t cap = s->cap ? s->cap * 2 : 256;
+        struct sim_point *more = realloc(s->point, cap * sizeof *more);
+        if (!more) {
+            sim->w.failed = true;
+            return;
+        }
+        s->point = more;
+        s->cap = cap;
+    }
+    s->point[s->n++] = (struct sim_point){t, v};
+}
+
+static double limit_gbps(const struct sim *sim, const struct sim_flow *f)
+{
+    struct engine_qp_info info;
+    uint64_t line = sim->net.host[f->src].port->rate;
+    engine_qp_info(sim->net.host[f->src].e, f->qa, &info);
+    return (double)(info.cc_rate < line ? info.cc_rate : line) / 1e9;
+}
+
+static void measure_fire(struct sim_event *ev, uint64_t now)
+{
+    struct sim *sim = SIM_CONTAINER(ev, struct sim, measure);
+    sim->measured_from = now;
+    for (uint32_t i = 0; i < sim->flows.n; i++)
+        sim->before[i] = sim->flows.flow[i].placed;
+}
+
+static void sample_fire(struct sim_event *ev, uint64_t now)
+{
+    struct sim *sim = SIM_CONTAINER(ev, struct sim, sample);
+    uint64_t every = sim->s->sample, sum = 0;
+    for (uint32_t i = 0; i < sim->flows.n; i++) {
+        struct sim_flow *f = &sim->flows.flow[i];
+        uint64_t d = f->placed - f->sampled;
+        f->sampled = f->placed;
+        sum += d;
+        if (i >= sim->nrates)
+            continue;
+        append(sim, &sim->rate[i], now, (double)d * 8 / (double)every);
+        if (f->state == SIM_RUNS)
+            append(sim, &sim->limit[i], now, limit_gbps(sim, f));
+    }
+    append(sim, &sim->total, now, (double)sum * 8 / (double)every);
+    for (uint32_t i = 0; i < sim->nqueues; i++)
+        append(sim, &sim->queue[i], now, (double)sim->watched[i]->queued);
+    sim_at(&sim->w, &sim->sample, now + every);
+}
+
+/* ---- building -------------------------------------------------------------------------------- */
+
+static int fail(struct sim_error *err, int rc, unsigned line, const char *field, const char *reason)
+{
+    err->line = line;
+    snprintf(err->field, sizeof err->field, "%s", field);
+    snprintf(err->reason, sizeof err->reason, "%s", reason);
+    return rc;
+}
+
+static bool watch(struct sim *sim, uint32_t from, uint32_t to)
+{
+    uint32_t nodes = sim->net.nhosts + sim->net.nswitches;
+    struct sim_port *port = from < nodes && to < nodes ? sim_net_port(&sim->net, from, to) : NULL;
+    if (!port)
+        return false;
+    sim->watched[sim->nqueues] = port;
+    snprintf(sim->queue[sim->nqueues].name, sizeof sim->queue[0].name, "%s>%s", port->node->name,
+             port->peer->node->name);
+    sim->nqueues++;
+    return true;
+}
+
+static int prepare_samples(struct sim *sim, const struct sim_plan *plan, struct sim_error *err)
+{
+    const struct sim_scenario *s = sim->s;
+    uint32_t n = sim->flows.n;
+    sim->nrates = n < SIM_SERIES_FLOWS ? n : SIM_SERIES_FLOWS;
+    sim->rate = calloc(sim->nrates + 1, sizeof *sim->rate);
+    sim->limit = calloc(sim->nrates + 1, sizeof *sim->limit);
+    sim->before = calloc(n + 1, sizeof *sim->before);
+    if (!sim->rate || !sim->limit || !sim->before)
+        return fail(err, -ENOMEM, 0, "", "out of memory");
+    for (uint32_t i = 0; i < sim->nrates; i++) {
+        snprintf(sim->rate[i].name, sizeof sim->rate[i].name, "flow %u", i);
+        snprintf(sim->limit[i].name, sizeof sim->limit[i].name, "flow %u", i);
+    }
+    snprintf(sim->total.name, sizeof sim->total.name, "all flows");
+    for (unsigned i = 0; i < s->nwatches; i++)
+        if (!watch(sim, s->watch[i].from, s->watch[i].to))
+            return fail(err, -EINVAL, 0, "watch", "there is no cable between these two nodes");
+    if (!s->nwatches)
+        watch(sim, plan->watch_from, plan->watch_to);
+    sim->measure.fire = measure_fire;
+    sim->sample.fire = sample_fire;
+    if (s->measure)
+        sim_at(&sim->w, &sim->measure, s->measure);
+    if (s->sample)
+        sim_at(&sim->w, &sim->sample, s->sample);
+    return 0;
+}
+
+static int build(struct sim *sim, struct sim_plan *plan, struct sim_error *err)
+{
+    const struct sim_scenario *s = sim->s;
+    unsigned line = 0;
+    const char *why = sim_topo_plan(&s->topo, plan);
+    if (why)
+        return fail(err, -EINVAL, 0, "topology", why);
+    int rc = sim_traffic_add(&sim->flows, s, &sim->w.rng, &line);
+    if (rc)
+        return fail(err, rc, line, "", rc == -ENOSPC ? "more than 2^20 flows" : "out of memory");
+    struct sim_net_params p = s->net;
+    p.max_qp = sim_traffic_max_qp(&sim->flows, plan->nhosts);
+    rc = sim_net_build(&sim->net, &sim->w, plan, &p);
+    if (rc)
+        return fail(err, rc, 0, rc == -EINVAL ? "buffer" : "",
+                    rc == -EINVAL ? "the head-room of all ports does not fit a switch's buffer"
+                                  : "the network could not be built");
+    rc = prepare_samples(sim, plan, err);
+    if (rc)
+        return rc;
+    sim_flows_begin(&sim->flows, &sim->net);
+    return 0;
+}
+
+int sim_create(const struct sim_scenario *s, const struct sim_hooks *hooks, struct sim **out,
+               struct sim_error *err)
+{
+    struct sim_plan plan = {0};
+    struct sim *sim = calloc(1, sizeof *sim);
+    if (!sim)
+        return fail(err, -ENOMEM, 0, "", "out of memory");
+    *err = (struct sim_error){0};
+    sim->s = s;
+    sim->measured_from = s->measure ? SIM_NEVER : 0;
+    sim_wheel_init(&sim->w.wheel);
+    sim->w.rng.s = sim_mix(s->seed);
+    sim->w.skip_payload = s->skip_payload;
+    if (hooks)
+        sim->w.hooks = *hooks;
+    sim_pool_init(&sim->w.pool, s->skip_payload ? SIM_DATA_MIN : WIRE_FRAME_MAX);
+    int rc = build(sim, &plan, err);
+    sim_plan_free(&plan);
+    if (rc) {
+        sim_destroy(sim);
+        return rc;
+    }
+    *out = sim;
+    return 0;
+}
+
+void sim_destroy(struct sim *sim)
+{
+    if (!sim)
+        return;
+    for (uint32_t i = 0; i < sim->nrates; i++) {
+        if (sim->rate)
+            free(sim->rate[i].point);
+        if (sim->limit)
+            free(sim->limit[i].point);
+    }
+    for (uint32_t i = 0; i < sim->nqueues; i++)
+        free(sim->queue[i].point);
+    free(sim->total.point);
+    free(sim->rate);
+    free(sim->limit);
+    free(sim->before);
+    sim_flows_free(&sim->flows);
+    sim_net_free(&sim->net);
+    sim_pool_free(&sim->w.pool);
+    free(sim);
+}
+
+/* ---- running --------------------------------------------------------------------------------- */
+
+bool sim_run(struct sim *sim, uint64_t until)
+{
+    struct sim_world *w = &sim->w;
+    struct sim_event *ev;
+    if (until > sim->s->duration)
+        until = sim->s->duration;
+    while (!w->failed && !sim_flows_over(&sim->flows) && (ev = sim_wheel_pop(&w->wheel, until))) {
+        w->now = ev->at;
+        ev->fire(ev, ev->at);
+    }
+    if (w->failed || sim_flows_over(&sim->flows))
+        return false;
+    w->now = until;
+    return until < sim->s->duration;
+}

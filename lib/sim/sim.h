@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A simulation: a scenario becomes a network with traffic; it runs until some time; what happened
+ * can be read off. Deterministic: the same scenario and seed give the same frames at the same
+ * times. No I/O, no clock; one thread at a time per simulation, several are independent.
+ */
+#ifndef URNIC_SIM_H
+#define URNIC_SIM_H
+
+#include "sim_flow.h"
+#include "sim_scenario.h"
+
+#define SIM_SERIES_FLOWS 64u /* flows whose rate is sampled one by one */
+
+struct sim_point {
+    uint64_t t; /* ns */
+    double v;
+};
+
+struct sim_series {
+    char name[40]; /* "flow 3", "switch0>switch1" */
+    struct sim_point *point;
+    uint32_t n, cap;
+};
+
+struct sim {
+    const struct sim_scenario *s;
+    struct sim_world w;
+    struct sim_net net;
+    struct sim_flows flows;
+    struct sim_event sample, measure;
+    struct sim_series *rate;              /* Gb/s placed per flow, nrates of them */
+    struct sim_series *limit;             /* ... and what congestion control allows */
+    struct sim_series queue[SIM_WATCHES]; /* octets */
+    struct sim_series total;              /* Gb/s of all flows */
+    struct sim_port *watched[SIM_WATCHES];
+    uint32_t nrates, nqueues;
+    uint64_t measured_from; /* ns; SIM_NEVER = not yet */
+    uint64_t *before;       /* per flow: octets placed until then */
+};
+
+/* Build it. *s must outlive it; hooks may be NULL. 0, or -ENOMEM, -EINVAL, -ENOSPC and *err. */
+int sim_create(const struct sim_scenario *s, const struct sim_hooks *hooks, struct sim **out,
+               struct sim_error *err);
+void sim_destroy(struct sim *sim);
+
+/* Run up to `until` ns, or the end of the last flow. True: there is more to do. */
+bool sim_run(struct sim *sim, uint64_t until);
+/* The time at which the run ends at the latest. */
+static inline uint64_t sim_end(const struct sim *sim)
+{
+    return sim->s->duration;
+}
+
+#endif

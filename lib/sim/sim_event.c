@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A hierarchical timing wheel with a tick of one nanosecond. An event lies on the level of the
+ * highest octet in which its time differs from the clock, so the first used slot of the lowest used
+ * level is the next thing to do. A slot of a higher level is dealt out, in order, onto levels that
+ * are empty at that moment: equal times keep the order in which they were scheduled.
+ */
+#include "sim_event.h"
+
+#include <stddef.h>
+
+#define TIME_MAX ((1ull << (SIM_WHEEL_LEVEL * SIM_WHEEL_BITS)) - 1)
+
+static struct sim_event *sentinel(struct sim_list *l)
+{
+    return (struct sim_event *)(void *)l;
+}
+
+void sim_wheel_init(struct sim_wheel *w)
+{
+    *w = (struct sim_wheel){0};
+    for (unsigned l = 0; l < SIM_WHEEL_LEVEL; l++)
+        for (unsigned s = 0; s < SIM_WHEEL_SLOTS; s++)
+            w->slot[l][s].next = w->slot[l][s].prev = sentinel(&w->slot[l][s]);
+}
+
+static void insert(struct sim_wheel *w, struct sim_event *ev)
+{
+    uint64_t diff = ev->at ^ w->clk;
+    unsigned level = diff ? (63u - (unsigned)__builtin_clzll(diff)) / SIM_WHEEL_BITS : 0;
+    unsigned slot = (ev->at >> (level * SIM_WHEEL_BITS)) & (SIM_WHEEL_SLOTS - 1);
+    struct sim_list *l = &w->slot[level][slot];
+    ev->next = sentinel(l);
+    ev->prev = l->prev;
+    l->prev->next = ev;
+    l->prev = ev;
+    w->used[level][slot / 64] |= 1ull << (slot % 64);
+}
+
+static void unlink_event(struct sim_wheel *w, struct sim_event *ev)
+{
+    ev->prev->next = ev->next;
+    ev->next->prev = ev->prev;
+    if (ev->next == ev->prev) { /* both are the slot's head, and it is alone now */
+        size_t i = (size_t)((struct sim_list *)(void *)ev->next - &w->slot[0][0]);
+        unsigned s = i % SIM_WHEEL_SLOTS;
+        w->used[i / SIM_WHEEL_SLOTS][s / 64] &= ~(1ull << (s % 64));
+    }
+    ev->next = ev->prev = NULL;
+}
+
+void sim_wheel_del(struct sim_wheel *w, struct sim_event *ev)
+{
+    if (ev->next)
+        unlink_event(w, ev);
+}
+
+void sim_wheel_add(struct sim_wheel *w, struct sim_event *ev, uint64_t at)
+{
+    sim_wheel_del(w, ev);
+    if (at < w->clk)
+        at = w->clk;
+    ev->at = at > TIME_MAX ? TIME_MAX : at;
+    insert(w, ev);
+}
+
+/* The lowest used level and its first used slot. */
+static bool first_slot(const struct sim_wheel *w, unsigned *level, unsigned *slot)
+{
+    for (unsigned l = 0; l < SIM_WHEEL_LEVEL; l++) {
+        for (unsigned i = 0; i < SIM_WHEEL_WORDS; i++) {
+            if (w->used[l][i]) {
+                *level = l;
+                *slot = i * 64 + (unsigned)__builtin_ctzll(w->used[l][i]);
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+struct sim_event *sim_wheel_pop(struct sim_wheel *w, uint64_t limit)
+{
+    unsigned level, slot;
+    while (first_slot(w, &level, &slot)) {
+        unsigned shift = level * SIM_WHEEL_BITS, above = shift + SIM_WHEEL_BITS;
+        uint64_t start = w->clk >> above << above | (uint64_t)slot << shift;
+        if (start > limit)
+            return NULL;
+        w->clk = start;
+        struct sim_list *l = &w->slot[level][slot];
+        struct sim_event *ev = l->next;
+        if (level == 0) {
+            unlink_event(w, ev);
+            return ev;
+        }
+        l->next = l->prev = sentinel(l);
+        w->used[level][slot / 64] &= ~(1ull << (slot % 64));
+        while (ev != sentinel(l)) {
+            struct sim_event *next = ev->next;
+            insert(w, ev);
+            ev = next;
+        }
+    }
+    return NULL;
+}

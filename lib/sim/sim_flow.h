@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Flows: so many octets from one host to another over a queue pair of their own, as WRITEs; and
+ * the ring all-reduce, whose steps wait for each other.
+ */
+#ifndef URNIC_SIM_FLOW_H
+#define URNIC_SIM_FLOW_H
+
+#include "sim_net.h"
+
+#define SIM_FLOWS_MAX (1u << 20)
+#define SIM_FOREVER   UINT64_MAX
+
+enum sim_flow_state { SIM_WAITS, SIM_RUNS, SIM_DONE, SIM_FAILED };
+extern const char *const sim_flow_states[];
+
+struct sim_flow {
+    struct sim_event start;
+    struct sim_flows *all;
+    struct sim_ring *ring; /* NULL: a flow of its own */
+    uint32_t id, rank;
+    uint16_t src, dst;
+    uint16_t load;                     /* which line of the scenario it belongs to */
+    uint8_t state;                     /* enum sim_flow_state */
+    uint64_t octets;                   /* SIM_FOREVER: until `stop` */
+    uint64_t begin, stop, end;         /* ns */
+    uint64_t posted, answered, placed; /* octets */
+    uint64_t ideal;                    /* ns that it would take alone */
+    uint32_t message, out;             /* octets of a WRITE; WRITEs outstanding */
+    struct qp *qa, *qb;
+    uint64_t sent, again, timeouts; /* packets; of which retransmitted; ACK timers */
+    uint64_t sampled;               /* `placed` at the last sample */
+};
+
+/* Ring all-reduce of `octets` over the hosts first .. first+n-1: 2 (n - 1) steps, each host sending
+ * octets / n to the next one, once it has received what the step before brings. */
+struct sim_ring {
+    uint32_t n, steps, iterations;
+    uint64_t chunk;   /* octets */
+    uint32_t flow;    /* of rank 0 */
+    uint32_t *posted; /* steps, per rank, all iterations */
+    uint32_t *received;
+    uint64_t *ended;  /* ns at which an iteration was over */
+    uint32_t *at_end; /* ranks that have finished an iteration */
+    uint64_t begin;
+};
+
+struct sim_flows {
+    struct sim_net *net;
+    struct sim_flow *flow;
+    uint32_t n, cap;
+    uint32_t running, done, failed;
+    uint32_t finite; /* flows that have an end */
+    struct sim_ring **ring;
+    uint32_t nrings;
+};
+
+/* Add a flow before the run. Its index, or -ENOMEM, -ENOSPC. stop: for SIM_FOREVER. */
+int sim_flow_add(struct sim_flows *f, uint32_t src, uint32_t dst, uint64_t octets, uint64_t begin,
+                 uint64_t stop, uint32_t message, unsigned load);
+/* Add a ring: n flows. 0 or -ENOMEM, -ENOSPC. */
+int sim_ring_add(struct sim_flows *f, uint32_t first, uint32_t n, uint64_t octets,
+                 uint32_t iterations, uint64_t begin, unsigned load);
+/* After the last one was added: they start by themselves from now on. */
+void sim_flows_begin(struct sim_flows *f, struct sim_net *net);
+void sim_flows_free(struct sim_flows *f);
+/* Have all flows that end ended? */
+static inline bool sim_flows_over(const struct sim_flows *f)
+{
+    return f->done + f->failed == f->n;
+}
+/* Take a running flow's counters from its queue pair. */
+void sim_flow_refresh(struct sim_flow *flow);
+
+#endif

@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Figures of a run.
+ */
+#include "sim_metric.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- arithmetic ------------------------------------------------------------------------------ */
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+double sim_percentile(double *v, uint32_t n, double p)
+{
+    if (!n)
+        return NAN;
+    qsort(v, n, sizeof *v, by_value);
+    uint32_t i = (uint32_t)ceil(p * n);
+    return v[i ? i - 1 : 0];
+}
+
+double sim_jain(const double *v, uint32_t n)
+{
+    double sum = 0, squares = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        sum += v[i];
+        squares += v[i] * v[i];
+    }
+    return squares > 0 ? sum * sum / (n * squares) : NAN;
+}
+
+/* ---- of one flow ----------------------------------------------------------------------------- */
+
+/* Gb/s since it began, or since measuring began. */
+static double goodput(const struct sim *sim, const struct sim_flow *f)
+{
+    uint64_t from = f->begin, before = 0, to = f->end ? f->end : sim->w.now;
+    if (sim->measured_from != SIM_NEVER && sim->measured_from > from) {
+        from = sim->measured_from;
+        before = sim->before[f->id];
+    }
+    return to > from ? (double)(f->placed - before) * 8 / (double)(to - from) : 0;
+}
+
+static double fct_us(const struct sim *sim, const struct sim_flow *f)
+{
+    (void)sim;
+    return f->state == SIM_DONE ? (double)(f->end - f->begin) / 1e3 : NAN;
+}
+
+static double slowdown(const struct sim *sim, const struct sim_flow *f)
+{
+    (void)sim;
+    return f->state == SIM_DONE && f->ideal ? (double)(f->end - f->begin) / (double)f->ideal : NAN;
+}
+
+static double again(const struct sim *sim, const struct sim_flow *f)
+{
+    (void)sim;
+    return (double)f->again;
+}
+
+static double timeouts(const struct sim *sim, const struct sim_flow *f)
+{
+    (void)sim;
+    return (double)f->timeouts;
+}
+
+/* ---- of the run ------------------------------------------------------------------------------ */
+
+typedef double (*flow_fn)(const struct sim *sim, const struct sim_flow *f);
+
+/* The values of all flows that have one; *n of them. The caller frees. */
+static double *collect(const struct sim *sim, flow_fn fn, uint32_t *n)
+{
+    double *v = malloc((sim->flows.n + 1) * sizeof *v);
+    *n = 0;
+    for (uint32_t i = 0; v && i < sim->flows.n; i++) {
+        double x = sim->flows.flow[i].state == SIM_WAITS ? NAN : fn(sim, &sim->flows.flow[i]);
+        if (!isnan(x))
+            v[(*n)++] = x;
+    }
+    return v;
+}
+
+static double percentile_of(const struct sim *sim, flow_fn fn, double p)
+{
+    uint32_t n;
+    double *v = collect(sim, fn, &n);
+    double x = v ? sim_percentile(v, n, p) : NAN;
+    free(v);
+    return x;
+}
+
+static double sum_of(const struct sim *sim, flow_fn fn)
+{
+    uint32_t n;
+    double *v = collect(sim, fn, &n), sum = 0;
+    for (uint32_t i = 0; v && i < n; i++)
+        sum += v[i];
+    free(v);
+    return sum;
+}
+
+static double m_goodput(const struct sim *sim)
+{
+    uint64_t octets = 0, from = sim->measured_from == SIM_NEVER ? 0 : sim->measured_from;
+    for (uint32_t i = 0; i < sim->flows.n; i++)
+        octets += sim->flows.flow[i].placed - (from ? sim->before[i] : 0);
+    return sim->w.now > from ? (double)octets * 8 / (double)(sim->w.now - from) : NAN;
+}
+
+static double m_jain(const struct sim *sim)
+{
+    uint32_t n;
+    double *v = collect(sim, goodput, &n);
+    double x = v ? sim_jain(v, n) : NAN;
+    free(v);
+    return x;
+}
+
+/* Samples of the first watched queue since measuring began, kB. */
+static double *queue_samples(const struct sim *sim, uint32_t *n)
+{
+    const struct sim_series *s = &sim->queue[0];
+    double *v = malloc((s->n + 1) * sizeof *v);
+    *n = 0;
+    for (uint32_t i = 0; v && i < s->n; i++)
+        if (sim->measured_from != SIM_NEVER && s->point[i].t >= sim->measured_from)
+            v[(*n)++] = s->point[i].v / 1e3;
+    return v;
+}
+
+static double m_queue_p(const struct sim *sim, double p)
+{
+    uint32_t n;
+    double *v = queue_samples(sim, &n);
+    double x = v ? sim_percentile(v, n, p) : NAN;
+    free(v);
+    return x;
+}
+
+static double m_queue_p50(const struct sim *sim)
+{
+    return m_queue_p(sim, .5);
+}
+
+static double m_queue_p99(const struct sim *sim)
+{
+    return m_queue_p(sim, .99);
+}
+
+static double m_queue_mean(const struct sim *sim)
+{
+    uint32_t n;
+    double *v = queue_samples(sim, &n), sum = 0;
+    for (uint32_t i = 0; v && i < n; i++)
+        sum += v[i];
+    free(v);
+    return n ? sum / n : NAN;
+}
+
+static double m_queue_max(const struct sim *sim)
+{
+    return sim->nqueues ? (double)sim->watched[0]->stats.queue_max / 1e3 : NAN;
+}
+
+#define SUM_OF_PORTS(name, field)                                                                  \
+    static double name(const struct sim *sim)                                                      \
+    {                                                                                              \
+        uint64_t sum = 0;                                                                          \
+        for (uint32_t i = 0; i < sim->net.nports; i++)                                             \
+            sum += sim->net.port[i].stats.field;                                                   \
+        return (double)sum;                                                                        \
+    }
+SUM_OF_PORTS(m_drops, drops)
+SUM_OF_PORTS(m_faults, faults)
+SUM_OF_PORTS(m_marks, marks)
+SUM_OF_PORTS(m_pauses, pauses)
+SUM_OF_PORTS(m_held, held_ns)
+
+static double m_held_ms(const struct sim *sim)
+{
+    return m_held(sim) / 1e6;
+}
+
+static double m_pausing(const struct sim *sim)
+{
+    unsigned n = 0;
+    for (uint32_t i = 0; i < sim->net.nswitches; i++) {
+        const struct sim_node *node = &sim->net.sw[i].node;
+        bool any = false;
+        for (unsigned k = 0; k < node->nports; k++)
+            any |= node->port[k]->stats.pauses > 0;
+        n += any;
+    }
+    return n;
+}
+
+static double sum_counter(const struct sim *sim, enum engine_counter c)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < sim->net.nhosts; i++)
+        sum += engine_counters(sim->net.host[i].e)[c];
+    return (double)sum;
+}
+
+static double m_cnps(const struct sim *sim)
+{
+    return sum_counter(sim, ENGINE_C_np_cnp_sent);
+}
+
+static double m_naks(const struct sim *sim)
+{
+    return sum_counter(sim, ENGINE_C_tx_nak_seq);
+}
+
+static double m_again(const struct sim *sim)
+{
+    return sum_of(sim, again);
+}
+
+static double m_timeouts(const struct sim *sim)
+{
+    return sum_of(sim, timeouts);
+}
+
+static double m_again_part(const struct sim *sim)
+{
+    uint64_t sent = 0, rtx = 0;
+    for (uint32_t i = 0; i < sim->flows.n; i++) {
+        sent += sim->flows.flow[i].sent;
+        rtx += sim->flows.flow[i].again;
+    }
+    return sent ? (double)rtx / (double)sent : 0;
+}
+
+static double m_bad(const struct sim *sim)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < sim->net.nhosts; i++)
+        sum += sim->net.host[i].bad_octets;
+    return (double)sum;
+}
+
+static double m_done(const struct sim *sim)
+{
+    return sim->flows.done;
+}
+
+static double m_failed(const struct sim *sim)
+{
+    return sim->flows.failed;
+}
+
+static double m_hops(const struct sim *sim)
+{
+    return (double)sim->w.hops;
+}
+
+static double m_time(const struct sim *sim)
+{
+    return (double)sim->w.now / 1e6;
+}
+
+static double m_fct50(const struct sim *sim)
+{
+    return percentile_of(sim, fct_us, .5);
+}
+
+static double m_fct99(const struct sim *sim)
+{
+    return percentile_of(sim, fct_us, .99);
+}
+
+static double m_slow50(const struct sim *sim)
+{
+    return percentile_of(sim, slowdown, .5);
+}
+
+static double m_slow99(const struct sim *sim)
+{
+    return percentile_of(sim, slowdown, .99);
+}
+
+/* Of the first ring: time of the iterations that are over. */
+static double m_reduce_us(const struct sim *sim)
+{
+    const struct sim_ring *r = sim->flows.nrings ? sim->flows.ring[0] : NULL;
+    uint32_t n = 0;
+    while (r && n < r->iterations && r->ended[n])
+        n++;
+    return n ? (double)(r->ended[n - 1] - r->begin) / 1e3 / n : NAN;
+}
+
+static double m_step_us(const struct sim *sim)
+{
+    return sim->flows.nrings ? m_reduce_us(sim) / sim->flows.ring[0]->steps : NAN;
+}
+
+/* ---- by name --------------------------------------------------------------------------------- */
+
+#define METRICS(X)                                                                                 \
+    X("goodput", "Gb/s", "payload placed, since measuring began", m_goodput, goodput)              \
+    X("jain", "", "fairness index of the flows' goodput", m_jain, NULL)                            \
+    X("fct_p50", "us", "flow completion time, median", m_fct50, fct_us)                            \
+    X("fct_p99", "us", "... 99th percentile", m_fct99, NULL)                                       \
+    X("slowdown_p50", "", "completion time over the least possible", m_slow50, slowdown)           \
+    X("slowdown_p99", "", "... 99th percentile", m_slow99, NULL)                                   \
+    X("retransmits", "", "packets sent again", m_again, again)                                     \
+    X("retransmit_part", "", "... of all packets sent", m_again_part, NULL)                        \
+    X("timeouts", "", "ACK timers that fired", m_timeouts, timeouts)                               \
+    X("naks", "", "sequence NAKs sent", m_naks, NULL)                                              \
+    X("queue_p50", "kB", "first watched queue, median", m_queue_p50, NULL)                         \
+    X("queue_mean", "kB", "... mean", m_queue_mean, NULL)                                          \
+    X("queue_p99", "kB", "... 99th percentile", m_queue_p99, NULL)                                 \
+    X("queue_max", "kB", "... largest, of the whole run", m_queue_max, NULL)                       \
+    X("marks", "", "packets marked CE", m_marks, NULL)                                             \
+    X("cnps", "", "CNPs sent", m_cnps, NULL)                                                       \
+    X("pauses", "", "XOFF frames sent", m_pauses, NULL)                                            \
+    X("pausing_switches", "", "switches that sent some", m_pausing, NULL)                          \
+    X("paused", "ms", "time that ports stood paused, summed", m_held_ms, NULL)                     \
+    X("drops", "", "frames dropped by switches", m_drops, NULL)                                    \
+    X("faults", "", "frames lost by fault rules", m_faults, NULL)                                  \
+    X("all_reduce", "us", "time of an all-reduce", m_reduce_us, NULL)                              \
+    X("step", "us", "... of one of its steps", m_step_us, NULL)                                    \
+    X("flows_done", "", "flows that have ended", m_done, NULL)                                     \
+    X("flows_failed", "", "flows whose queue pair failed", m_failed, NULL)                         \
+    X("bad_octets", "", "octets placed that were not what was sent", m_bad, NULL)                  \
+    X("hops", "", "frames times wires", m_hops, NULL)                                              \
+    X("time", "ms", "simulated", m_time, NULL)
+
+const struct sim_metric_info sim_metrics[] = {
+#define X(name, unit, text, fn, flow) {name, unit, text, (flow) != NULL},
+    METRICS(X)
+#undef X
+        {NULL, NULL, NULL, false},
+};
+
+static double (*const run_fns[])(const struct sim *sim) = {
+#define X(name, unit, text, fn, flow) fn,
+    METRICS(X)
+#undef X
+};
+
+static const flow_fn flow_fns[] = {
+#define X(name, unit, text, fn, flow) flow,
+    METRICS(X)
+#undef X
+};
+
+static double node_pauses(const struct sim *sim, const char *name)
+{
+    const struct sim_node *n = sim_net_find(&sim->net, name);
+    double sum = 0;
+    if (!n)
+        return NAN;
+    for (unsigned i = 0; i < n->nports; i++)
+        sum += (double)n->port[i]->stats.pauses;
+    return sum;
+}
+
+bool sim_metric(struct sim *sim, const char *name, double *out)
+{
+    const char *dot = strchr(name, '.');
+    size_t len = dot ? (size_t)(dot - name) : strlen(name);
+    unsigned flow;
+    *out = NAN;
+    for (uint32_t i = 0; i < sim->flows.n; i++)
+        sim_flow_refresh(&sim->flows.flow[i]);
+    for (unsigned i = 0; sim_metrics[i].name; i++) {
+        if (strlen(sim_metrics[i].name) != len || memcmp(sim_metrics[i].name, name, len))
+            continue;
+        if (!dot)
+            *out = run_fns[i](sim);
+        else if (flow_fns[i] && sscanf(dot + 1, "%u", &flow) == 1 && flow < sim->flows.n)
+            *out = flow_fns[i](sim, &sim->flows.flow[flow]);
+        else if (run_fns[i] == m_pauses)
+            *out = node_pauses(sim, dot + 1);
+    }
+    return !isnan(*out);
+}
+
+bool sim_expect_holds(struct sim *sim, const struct sim_expect *x, double *value)
+{
+    if (!sim_metric(sim, x->metric, value))
+        return false;
+    switch (x->op) {
+    case SIM_LE:
+        return *value <= x->value;
+    case SIM_GE:
+        return *value >= x->value;
+    default:
+        return fabs(*value - x->value) <= x->within * x->value;
+    }
+}
+
+/* ---- by size --------------------------------------------------------------------------------- */
+
+static int by_size(const void *a, const void *b)
+{
+    const struct sim_flow *x = *(const struct sim_flow *const *)a;
+    const struct sim_flow *y = *(const struct sim_flow *const *)b;
+    return (x->octets > y->octets) - (x->octets < y->octets);
+}
+
+unsigned sim_size_bins(const struct sim *sim, struct sim_size_bin *bins)
+{
+    uint32_t n = 0;
+    const struct sim_flow **list = malloc((sim->flows.n + 1) * sizeof(const struct sim_flow *));
+    double *v = malloc((sim->flows.n + 1) * sizeof *v);
+    for (uint32_t i = 0; list && v && i < sim->flows.n; i++)
+        if (!isnan(slowdown(sim, &sim->flows.flow[i])))
+            list[n++] = &sim->flows.flow[i];
+    if (n)
+        qsort(list, n, sizeof(const struct sim_flow *), by_size);
+    unsigned nbins = n < SIM_BINS ? n : SIM_BINS;
+    for (unsigned b = 0; b < nbins; b++) {
+        uint32_t from = (uint32_t)((uint64_t)n * b / nbins);
+        uint32_t to = (uint32_t)((uint64_t)n * (b + 1) / nbins);
+        for (uint32_t i = from; i < to; i++)
+            v[i - from] = slowdown(sim, list[i]);
+        bins[b] = (struct sim_size_bin){
+            .octets = list[to - 1]->octets,
+            .flows = to - from,
+            .p50 = sim_percentile(v, to - from, .5),
+            .p95 = sim_percentile(v, to - from, .95),
+            .p99 = sim_percentile(v, to - from, .99),
+        };
+    }
+    free(list);
+    free(v);
+    return nbins;
+}

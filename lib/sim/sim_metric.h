@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Figures of a run, by name: what summaries print and scenarios expect.
+ */
+#ifndef URNIC_SIM_METRIC_H
+#define URNIC_SIM_METRIC_H
+
+#include "sim.h"
+
+struct sim_metric_info {
+    const char *name, *unit, *text;
+    bool per_flow; /* has a form with a number: "goodput.3" */
+};
+extern const struct sim_metric_info sim_metrics[]; /* ends with name = NULL */
+
+/* Of all flows, or with ".N" of flow N; with ".NODE" of a node (pauses.switch1). False: there is no
+ * such figure in this run. */
+bool sim_metric(struct sim *sim, const char *name, double *out);
+/* Does the run fulfil it? *value is what it was; false as well when there is no such figure. */
+bool sim_expect_holds(struct sim *sim, const struct sim_expect *x, double *value);
+
+/* Value below which a part `p` of v[0..n) lies; sorts v. NAN when n is 0. */
+double sim_percentile(double *v, uint32_t n, double p);
+/* Jain's fairness index, 1 = all equal; NAN when n is 0 or all are 0. */
+double sim_jain(const double *v, uint32_t n);
+
+/* Flows of finite size grouped by it: percentiles of the slowdown, the time taken over the least
+ * possible. */
+struct sim_size_bin {
+    uint64_t octets; /* the largest of the bin */
+    uint32_t flows;
+    double p50, p95, p99;
+};
+#define SIM_BINS 10u
+/* Bins with equally many flows each. Returns how many were filled in; 0 when none has ended. */
+unsigned sim_size_bins(const struct sim *sim, struct sim_size_bin *bins);
+
+#endif

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A frame on its way through the simulated network, and the pool that frames come from.
+ */
+#ifndef URNIC_SIM_PKT_H
+#define URNIC_SIM_PKT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Preamble, FCS and the gap between frames: what a frame takes on the wire beyond its octets. */
+#define SIM_WIRE_EXTRA 24u
+#define SIM_FRAME_MIN  60u  /* without FCS */
+#define SIM_DATA_MIN   192u /* room for headers when payload is skipped */
+
+#define SIM_ECN_MASK 3u
+#define SIM_ECN_CE   3u
+
+enum sim_pkt_flag {
+    SIM_PKT_PAUSE = 1,   /* a PFC frame: concerns only the next port */
+    SIM_PKT_CORRUPT = 2, /* damaged on the way while its payload is not there to be damaged */
+    SIM_PKT_FAULTED = 4, /* has been through the faults of its first link */
+};
+
+struct sim_pkt {
+    struct sim_pkt *next;
+    uint64_t at;    /* ns: when its last bit is at the far end of the wire it is on */
+    uint32_t len;   /* octets of the frame, without FCS */
+    uint32_t flow;  /* hash of addresses and source port, for ECMP */
+    uint16_t dst;   /* host */
+    uint16_t in;    /* port by which it entered the switch that holds it */
+    uint16_t hdr;   /* octets before the payload */
+    uint8_t prio;   /* 0..7 */
+    uint8_t flags;  /* enum sim_pkt_flag */
+    uint32_t room;  /* part of a switch's head-room that it uses, octets */
+    uint8_t data[]; /* the frame: whole, or headers only when payload is skipped */
+};
+
+static inline uint32_t sim_pkt_wire(const struct sim_pkt *p)
+{
+    return (p->len < SIM_FRAME_MIN ? SIM_FRAME_MIN : p->len) + SIM_WIRE_EXTRA;
+}
+
+struct sim_pool {
+    struct sim_pkt *free;
+    struct sim_slab *slabs;
+    size_t stride;
+    uint64_t made, out; /* packets in slabs; of these in use */
+};
+
+/* `data_cap`: octets of each frame that are kept. */
+void sim_pool_init(struct sim_pool *pool, uint32_t data_cap);
+void sim_pool_free(struct sim_pool *pool);
+/* NULL = out of memory. The fields are not initialised. */
+struct sim_pkt *sim_pkt_new(struct sim_pool *pool);
+void sim_pkt_free(struct sim_pool *pool, struct sim_pkt *p);
+
+struct sim_fifo {
+    struct sim_pkt *head, *tail;
+};
+
+static inline void sim_fifo_push(struct sim_fifo *f, struct sim_pkt *p)
+{
+    p->next = NULL;
+    if (f->head)
+        f->tail->next = p;
+    else
+        f->head = p;
+    f->tail = p;
+}
+
+static inline struct sim_pkt *sim_fifo_pop(struct sim_fifo *f)
+{
+    struct sim_pkt *p = f->head;
+    f->head = p->next;
+    return p;
+}
+
+/* Fill dst, flow and prio from an IPv4 RoCE frame's headers. False: not such a frame. */
+bool sim_pkt_classify(struct sim_pkt *p);
+/* The ECN field of an IPv4 frame (0 for others), and setting CE with the checksum kept right. */
+unsigned sim_pkt_ecn(const struct sim_pkt *p);
+void sim_pkt_mark(struct sim_pkt *p);
+
+/* The address of host n and back: 10.x.y.z with the number + 1 below it. */
+#define SIM_HOST_NET 0x0A000000u
+
+#endif

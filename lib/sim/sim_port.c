@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Ports: queue, transmit, wire, arrive, pause. The transmitter keeps its time in picoseconds, so
+ * that rounding to the clock's nanoseconds never adds up to a wrong rate.
+ */
+#include "sim_port.h"
+
+#include <string.h>
+
+#include "wire.h"
+
+static uint64_t free_at(const struct sim_port *port)
+{
+    return (port->busy_ps + 999) / 1000;
+}
+
+/* ---- watching -------------------------------------------------------------------------------- */
+
+void sim_port_watch(const struct sim_node *n, enum sim_dir dir, const struct sim_pkt *p,
+                    const char *note, uint64_t now)
+{
+    struct sim_world *w = n->w;
+    if (!n->watched || !w->hooks.frame)
+        return;
+    if (!w->skip_payload || (p->flags & SIM_PKT_PAUSE)) {
+        w->hooks.frame(w->hooks.arg, n, dir, p->data, p->len, note, now);
+        return;
+    }
+    uint8_t whole[WIRE_FRAME_MAX] = {0};
+    if (p->len > sizeof whole)
+        return;
+    memcpy(whole, p->data, p->hdr < p->len ? p->hdr : p->len);
+    wire_icrc_seal(whole, p->len, WIRE_ETH_LEN, WIRE_ETH_LEN + WIRE_IPV4_LEN + WIRE_UDP_LEN);
+    w->hooks.frame(w->hooks.arg, n, dir, whole, p->len, note, now);
+}
+
+void sim_port_drop(struct sim_port *port, struct sim_pkt *p, const char *why, uint64_t now)
+{
+    port->stats.drops++;
+    sim_port_watch(port->node, SIM_OUT, p, why, now);
+    sim_pkt_free(&port->w->pool, p);
+}
+
+/* ---- sending --------------------------------------------------------------------------------- */
+
+/* Put the next frame on the wire. The transmitter is free. */
+static void start(struct sim_port *port, uint64_t now)
+{
+    unsigned ready = port->backlog & ~(unsigned)port->paused;
+    if (!ready)
+        return;
+    unsigned prio = 31u - (unsigned)__builtin_clz(ready);
+    struct sim_queue *q = &port->q[prio];
+    struct sim_pkt *p = sim_fifo_pop(&q->fifo);
+    q->bytes -= p->len;
+    port->queued -= p->len;
+    if (!q->fifo.head)
+        port->backlog &= (uint16_t) ~(1u << prio);
+    port->stats.tx_packets++;
+    port->stats.tx_bytes += p->len;
+    if (port->node->watched)
+        sim_port_watch(port->node, SIM_OUT, p, NULL, now);
+
+    if (port->busy_ps < now * 1000)
+        port->busy_ps = now * 1000;
+    port->busy_ps += (uint64_t)sim_pkt_wire(p) * 8 * 1000000000000ull / port->rate;
+    p->at = free_at(port) + port->delay;
+    sim_fifo_push(&port->wire, p);
+    if (!sim_event_pending(&port->rx))
+        sim_at(port->w, &port->rx, p->at);
+    if (port->backlog || port->node->ops->idle)
+        sim_at(port->w, &port->tx, free_at(port));
+    if (port->node->ops->sent)
+        port->node->ops->sent(port->node, port, p, now);
+}
+
+static void tx_fire(struct sim_event *ev, uint64_t now)
+{
+    struct sim_port *port = SIM_CONTAINER(ev, struct sim_port, tx);
+    if (port->backlog)
+        start(port, now);
+    if (port->node->ops->idle)
+        port->node->ops->idle(port->node, port, now);
+}
+
+void sim_port_want(struct sim_port *port, uint64_t now)
+{
+    if (!sim_event_pending(&port->tx))
+        sim_at(port->w, &port->tx, free_at(port) > now ? free_at(port) : now);
+}
+
+void sim_port_send(struct sim_port *port, struct sim_pkt *p, uint64_t now)
+{
+    unsigned prio = p->flags & SIM_PKT_PAUSE ? SIM_PRIO_PFC : p->prio;
+    struct sim_queue *q = &port->q[prio];
+    sim_fifo_push(&q->fifo, p);
+    q->bytes += p->len;
+    port->queued += p->len;
+    if (port->queued > port->stats.queue_max)
+        port->stats.queue_max = port->queued;
+    port->backlog |= (uint16_t)(1u << prio);
+    if (sim_event_pending(&port->tx))
+        return;
+    if (port->busy_ps <= now * 1000)
+        start(port, now);
+    else
+        sim_at(port->w, &port->tx, free_at(port));
+}
+
+/* ---- pause ----------------------------------------------------------------------------------- */
+
+/* MAC control, 802.1Qbb: opcode 0x0101, enable vector, a time per priority. */
+static const uint8_t pfc_head[] = {0x01, 0x80, 0xC2, 0x00, 0x00, 0x01, 0x02, 0x50, 0x46,
+                                   0x43, 0x00, 0x00, 0x88, 0x08, 0x01, 0x01, 0x00, 0x00};
+#define PFC_VECTOR 17u
+#define PFC_TIMES  18u
+
+void sim_port_pause(struct sim_port *port, unsigned mask, unsigned quanta, uint64_t now)
+{
+    struct sim_pkt *p = sim_pkt_new(&port->w->pool);
+    if (!p) {
+        port->w->failed = true;
+        return;
+    }
+    memset(p->data, 0, SIM_PAUSE_LEN);
+    memcpy(p->data, pfc_head, sizeof pfc_head);
+    p->data[10] = (uint8_t)(port->node->id >> 8);
+    p->data[11] = (uint8_t)port->node->id;
+    p->data[PFC_VECTOR] = (uint8_t)mask;
+    for (unsigned i = 0; i < SIM_PRIOS; i++) {
+        if (mask >> i & 1) {
+            p->data[PFC_TIMES + 2 * i] = (uint8_t)(quanta >> 8);
+            p->data[PFC_TIMES + 2 * i + 1] = (uint8_t)quanta;
+        }
+    }
+    p->len = p->hdr = SIM_PAUSE_LEN;
+    p->flags = SIM_PKT_PAUSE;
+    p->prio = 7;
+    p->room = 0;
+    if (quanta)
+        port->stats.pauses++;
+    sim_port_send(port, p, now);
+}
+
+uint64_t sim_port_pause_ns(const struct sim_port *port, unsigned quanta)
+{
+    return (uint64_t)quanta * 512 * 1000000000ull / port->rate;
+}
+
+static void set_paused(struct sim_port *port, unsigned mask, uint64_t now)
+{
+    if (!port->paused && mask)
+        port->paused_at = now;
+    else if (port->paused && !mask)
+        port->stats.held_ns += now - port->paused_at;
+    bool released = port->paused & ~mask;
+    port->paused = (uint16_t)mask;
+    if (released)
+        sim_port_want(port, now);
+}
+
+static void arm_resume(struct sim_port *port)
+{
+    uint64_t first = SIM_NEVER;
+    for (unsigned i = 0; i < SIM_PRIOS; i++)
+        if (port->paused >> i & 1 && port->paused_until[i] < first)
+            first = port->paused_until[i];
+    if (first == SIM_NEVER)
+        sim_wheel_del(&port->w->wheel, &port->resume);
+    else
+        sim_at(port->w, &port->resume, first);
+}
+
+static void resume_fire(struct sim_event *ev, uint64_t now)
+{
+    struct sim_port *port = SIM_CONTAINER(ev, struct sim_port, resume);
+    unsigned mask = port->paused;
+    for (unsigned i = 0; i < SIM_PRIOS; i++)
+        if (port->paused_until[i] <= now)
+            mask &= ~(1u << i);
+    set_paused(port, mask, now);
+    arm_resume(port);
+}
+
+static void pause_rx(struct sim_port *port, const struct sim_pkt *p, uint64_t now)
+{
+    unsigned mask = port->paused;
+    for (unsigned i = 0; i < SIM_PRIOS; i++) {
+        if (!(p->data[PFC_VECTOR] >> i & 1))
+            continue;
+        const uint8_t *t = p->data + PFC_TIMES + 2 * i;
+        unsigned quanta = (unsigned)t[0] << 8 | t[1];
+        port->paused_until[i] = now + sim_port_pause_ns(port, quanta);
+        mask = quanta ? mask | 1u << i : mask & ~(1u << i);
+    }
+    set_paused(port, mask, now);
+    arm_resume(port);
+}
+
+/* ---- arriving -------------------------------------------------------------------------------- */
+
+void sim_port_arrive(struct sim_port *to, struct sim_pkt *p, uint64_t now)
+{
+    if (to->node->watched)
+        sim_port_watch(to->node, SIM_IN, p, NULL, now);
+    if (p->flags & SIM_PKT_PAUSE) {
+        pause_rx(to, p, now);
+        sim_pkt_free(&to->w->pool, p);
+        return;
+    }
+    to->node->ops->rx(to->node, to, p, now);
+}
+
+/* PSN, QPNs and ECN make two frames differ that would otherwise look alike. */
+static void digest(struct sim_world *w, const struct sim_port *to, const struct sim_pkt *p,
+                   uint64_t now)
+{
+    uint64_t a, b;
+    memcpy(&a, p->data + WIRE_ETH_LEN + WIRE_IPV4_LEN + WIRE_UDP_LEN + 4, 8);
+    memcpy(&b, p->data + WIRE_ETH_LEN, 8);
+    w->trace =
+        sim_mix(w->trace ^ now ^ a ^ (b ^ (uint64_t)p->len << 32 ^ to->id) * 0x9E3779B97F4A7C15ull);
+}
+
+static void rx_fire(struct sim_event *ev, uint64_t now)
+{
+    struct sim_port *port = SIM_CONTAINER(ev, struct sim_port, rx);
+    struct sim_world *w = port->w;
+    struct sim_port *to = port->peer;
+    struct sim_pkt *p = sim_fifo_pop(&port->wire);
+    if (port->wire.head)
+        sim_at(w, &port->rx, port->wire.head->at);
+    w->hops++;
+    digest(w, to, p, now);
+    enum sim_fate fate = SIM_PASS;
+    if (w->hooks.fault && !(p->flags & SIM_PKT_PAUSE))
+        fate = w->hooks.fault(w->hooks.arg, to, p, now);
+    if (fate == SIM_PASS) {
+        sim_port_arrive(to, p, now);
+    } else if (fate == SIM_DROP) {
+        to->stats.faults++;
+        sim_port_watch(to->node, SIM_IN, p, "lost by a fault rule", now);
+        sim_pkt_free(&w->pool, p);
+    }
+}
+
+void sim_port_connect(struct sim_world *w, struct sim_port *a, struct sim_port *b, uint64_t rate,
+                      uint64_t delay)
+{
+    struct sim_port *end[] = {a, b};
+    for (unsigned i = 0; i < 2; i++) {
+        struct sim_port *port = end[i];
+        port->w = w;
+        port->peer = end[1 - i];
+        port->rate = rate;
+        port->delay = delay;
+        port->tx.fire = tx_fire;
+        port->rx.fire = rx_fire;
+        port->resume.fire = resume_fire;
+    }
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A port of a node: queues per priority, a transmitter of a certain rate, and the wire behind it
+ * with its delay, to the peer port. Strict priority, 7 first; pause frames before all. What a peer
+ * has paused waits (IEEE 802.1Qbb).
+ */
+#ifndef URNIC_SIM_PORT_H
+#define URNIC_SIM_PORT_H
+
+#include "sim_world.h"
+
+#define SIM_PRIOS     8u
+#define SIM_PRIO_PFC  8u /* the queue of pause frames */
+#define SIM_PAUSE_MAX 0xFFFFu
+#define SIM_PAUSE_LEN 60u
+
+struct sim_port_stats {
+    uint64_t tx_packets, tx_bytes;
+    uint64_t drops;   /* for want of buffer, counted at the port they would have left by */
+    uint64_t faults;  /* lost on the wire to this port, by a rule */
+    uint64_t marks;   /* CE set */
+    uint64_t pauses;  /* XOFF frames sent out of this port */
+    uint64_t held_ns; /* time for which a peer paused some priority of this port */
+    uint64_t queue_max;
+};
+
+struct sim_queue {
+    struct sim_fifo fifo;
+    uint64_t bytes;
+};
+
+struct sim_port {
+    /* what every packet touches */
+    struct sim_world *w;
+    struct sim_node *node;
+    struct sim_port *peer;
+    uint64_t rate;    /* bit/s */
+    uint64_t delay;   /* ns */
+    uint64_t busy_ps; /* the transmitter is busy until then */
+    uint16_t backlog; /* bit per queue that isn't empty */
+    uint16_t paused;  /* bit per priority */
+    uint16_t index;   /* in its node */
+    uint16_t id;      /* in the world */
+    uint64_t queued;  /* octets in all queues */
+    struct sim_event tx, rx;
+    struct sim_fifo wire; /* sent, on their way to the peer */
+    struct sim_port_stats stats;
+    struct sim_queue q[SIM_PRIOS + 1];
+
+    /* pause */
+    struct sim_event resume;
+    uint64_t paused_until[SIM_PRIOS], paused_at;
+};
+
+struct sim_node_ops {
+    /* A frame has arrived; the node owns it now. */
+    void (*rx)(struct sim_node *n, struct sim_port *in, struct sim_pkt *p, uint64_t now);
+    /* It has left a queue of the node and goes onto the wire. May be NULL. */
+    void (*sent)(struct sim_node *n, struct sim_port *out, struct sim_pkt *p, uint64_t now);
+    /* The transmitter is free: more, if there is more. May be NULL. */
+    void (*idle)(struct sim_node *n, struct sim_port *out, uint64_t now);
+};
+
+struct sim_node {
+    const struct sim_node_ops *ops;
+    struct sim_world *w;
+    char name[16];
+    uint16_t id, nports;
+    bool watched;
+    struct sim_port **port;
+};
+
+/* Connect two ports by a cable. rate in bit/s, delay in ns. */
+void sim_port_connect(struct sim_world *w, struct sim_port *a, struct sim_port *b, uint64_t rate,
+                      uint64_t delay);
+/* Queue a frame; its prio and len are set. */
+void sim_port_send(struct sim_port *port, struct sim_pkt *p, uint64_t now);
+/* A frame that a fault held back is at the end of the wire now. */
+void sim_port_arrive(struct sim_port *to, struct sim_pkt *p, uint64_t now);
+/* Can it send at once? Then what is queued next has nothing before it. */
+static inline bool sim_port_free(const struct sim_port *port, uint64_t now)
+{
+    return port->busy_ps <= now * 1000 && !port->backlog;
+}
+/* Ask for ops->idle when the transmitter is free. */
+void sim_port_want(struct sim_port *port, uint64_t now);
+/* Send a pause frame for the priorities in `mask`: `quanta` of 512 bit times, 0 = go on. */
+void sim_port_pause(struct sim_port *port, unsigned mask, unsigned quanta, uint64_t now);
+/* ns that a pause of the longest time lasts at this port's rate. */
+uint64_t sim_port_pause_ns(const struct sim_port *port, unsigned quanta);
+/* Drop a frame for want of buffer at `port`. */
+void sim_port_drop(struct sim_port *port, struct sim_pkt *p, const char *why, uint64_t now);
+/* Hand a frame to the hook of a watched node. */
+void sim_port_watch(const struct sim_node *n, enum sim_dir dir, const struct sim_pkt *p,
+                    const char *note, uint64_t now);
+
+#endif

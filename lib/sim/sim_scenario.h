@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Scenario files: text that says what to simulate (doc/scenarios.md). Reading one is pure: text in,
+ * structure or a sentence out.
+ */
+#ifndef URNIC_SIM_SCENARIO_H
+#define URNIC_SIM_SCENARIO_H
+
+#include "sim_dist.h"
+#include "sim_net.h"
+#include "sim_topo.h"
+
+#define SIM_LOADS   32u
+#define SIM_WATCHES 16u
+#define SIM_EXPECTS 32u
+#define SIM_VARS    32u
+#define SIM_RULES   32u
+#define SIM_TEXT    256u
+#define SIM_POINTS  1000000u
+
+enum sim_load_kind {
+    SIM_FLOW,
+    SIM_BURST,
+    SIM_PERMUTATION,
+    SIM_ALL_TO_ALL,
+    SIM_ALL_REDUCE,
+    SIM_ARRIVALS
+};
+
+struct sim_load { /* a line of traffic */
+    enum sim_load_kind kind;
+    unsigned line;
+    uint32_t from, to, count; /* hosts; how many flows or senders */
+    uint32_t hosts, times;
+    uint64_t size; /* octets, 0 = until `stop` */
+    uint64_t start, stop, every;
+    uint32_t message;
+    double load; /* part of the hosts' line rate */
+    const struct sim_dist *dist;
+};
+
+struct sim_watch_port { /* a queue to sample */
+    uint32_t from, to;  /* nodes */
+};
+
+enum sim_op { SIM_LE, SIM_GE, SIM_EQ };
+
+struct sim_expect {
+    char metric[48];
+    enum sim_op op;
+    double value, within; /* within: part of value, for SIM_EQ */
+    unsigned line;
+};
+
+struct sim_var {
+    char name[24], value[SIM_TEXT];
+    bool swept, given; /* by a sweep; by the caller */
+};
+
+struct sim_rule {
+    char text[SIM_TEXT];
+    unsigned line;
+};
+
+struct sim_scenario {
+    char title[SIM_TEXT];
+    uint64_t seed, duration, sample, measure; /* ns */
+    bool skip_payload;
+    struct sim_topo topo;
+    struct sim_net_params net;
+    struct sim_load load[SIM_LOADS];
+    struct sim_watch_port watch[SIM_WATCHES];
+    struct sim_expect expect[SIM_EXPECTS];
+    struct sim_var var[SIM_VARS];
+    struct sim_rule rule[SIM_RULES]; /* faults, in the language of lib/fault */
+    unsigned nloads, nwatches, nexpects, nvars, nrules;
+    uint32_t points; /* the product of all sweeps */
+};
+
+struct sim_error {
+    unsigned line; /* 0 = the scenario as a whole */
+    char field[48];
+    char reason[192];
+};
+
+/* Begin: nothing set. Then optionally give variables their values, which win over the file's.
+ * False: too many, or too long. */
+void sim_scenario_init(struct sim_scenario *s);
+bool sim_scenario_set(struct sim_scenario *s, const char *name, const char *value);
+/* Read text[0..len) for the `point`th combination of its sweeps. 0, or -EINVAL and *err. */
+int sim_scenario_parse(struct sim_scenario *s, const char *text, size_t len, uint32_t point,
+                       struct sim_error *err);
+
+#endif

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The shared-buffer switch. Rules: CC-01, CC-02.
+ */
+#include "sim_switch.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define CELL_MARGIN 4096u /* a frame that has just begun, on each side of the cable */
+
+static struct sim_switch *switch_of(struct sim_node *n)
+{
+    return (struct sim_switch *)(void *)n;
+}
+
+/* ---- where to -------------------------------------------------------------------------------- */
+
+static struct sim_port *route(struct sim_switch *s, const struct sim_pkt *p)
+{
+    const struct sim_routes *r = &s->routes;
+    if (p->dst >= r->nhosts)
+        return NULL;
+    const struct sim_route *set = &r->set[r->by_host[p->dst]];
+    if (set->n == 1)
+        return s->node.port[r->ports[set->first]];
+    if (!set->n)
+        return NULL;
+    uint32_t pick;
+    if (s->p.balance == SIM_SPRAY)
+        pick = sim_rand_below(&s->rng, set->n);
+    else
+        pick = (uint32_t)((sim_mix(p->flow ^ (uint64_t)s->node.id << 32) >> 32) * set->n >> 32);
+    return s->node.port[r->ports[set->first + pick]];
+}
+
+/* ---- CE -------------------------------------------------------------------------------------- */
+
+/* CC-02. */
+static bool red(struct sim_switch *s, uint64_t q)
+{
+    const struct sim_switch_params *p = &s->p;
+    if (!p->kmax || q <= p->kmin)
+        return false;
+    if (q > p->kmax)
+        return true;
+    double prob = p->pmax * (double)(q - p->kmin) / (double)(p->kmax - p->kmin);
+    return sim_rand_unit(&s->rng) < prob;
+}
+
+/* ---- pause ----------------------------------------------------------------------------------- */
+
+static uint64_t dynamic(const struct sim_switch *s)
+{
+    return (uint64_t)(s->p.alpha * (double)(s->capacity - s->used));
+}
+
+static uint64_t threshold(const struct sim_switch *s)
+{
+    return s->p.xoff ? s->p.xoff : dynamic(s);
+}
+
+static void arm_refresh(struct sim_switch *s, const struct sim_port *port, uint64_t now)
+{
+    uint64_t at = now + sim_port_pause_ns(port, SIM_PAUSE_MAX) / 2;
+    if (!sim_event_pending(&s->refresh) || at < s->refresh.at)
+        sim_at(s->node.w, &s->refresh, at);
+}
+
+static void xoff(struct sim_switch *s, struct sim_port *in, unsigned prio, uint64_t now)
+{
+    s->xoff[in->index] |= (uint8_t)(1u << prio);
+    sim_port_pause(in, 1u << prio, SIM_PAUSE_MAX, now);
+    arm_refresh(s, in, now);
+}
+
+static void refresh_fire(struct sim_event *ev, uint64_t now)
+{
+    struct sim_switch *s = SIM_CONTAINER(ev, struct sim_switch, refresh);
+    for (unsigned i = 0; i < s->node.nports; i++) {
+        if (!s->xoff[i])
+            continue;
+        sim_port_pause(s->node.port[i], s->xoff[i], SIM_PAUSE_MAX, now);
+        arm_refresh(s, s->node.port[i], now);
+    }
+}
+
+/* ---- buffer ---------------------------------------------------------------------------------- */
+
+/* Room for the frame, or a reason why not. */
+static const char *admit(struct sim_switch *s, struct sim_port *in, const struct sim_port *out,
+                         struct sim_pkt *p, uint64_t now)
+{
+    unsigned prio = p->prio;
+    struct sim_account *a = &s->in[in->index][prio];
+    bool fits = s->used + p->len <= s->capacity;
+    p->room = 0;
+    if (!s->p.pfc || !(s->p.lossless >> prio & 1)) {
+        uint64_t limit = s->p.queue_limit ? s->p.queue_limit : dynamic(s);
+        if (!fits || out->q[prio].bytes + p->len > limit)
+            return "no buffer";
+    } else if (!fits || a->shared + p->len > threshold(s)) {
+        if (a->room + p->len > s->headroom[in->index]) {
+            s->lost_headroom++;
+            return "no head-room";
+        }
+        a->room += p->len;
+        p->room = p->len;
+        if (!(s->xoff[in->index] >> prio & 1))
+            xoff(s, in, prio, now);
+        return NULL;
+    }
+    a->shared += p->len;
+    s->used += p->len;
+    if (s->used > s->used_max)
+        s->used_max = s->used;
+    return NULL;
+}
+
+static void release(struct sim_switch *s, const struct sim_pkt *p, uint64_t now)
+{
+    unsigned prio = p->prio;
+    struct sim_account *a = &s->in[p->in][prio];
+    a->room -= p->room;
+    a->shared -= p->len - p->room;
+    s->used -= p->len - p->room;
+    if (!(s->xoff[p->in] >> prio & 1) || a->room)
+        return;
+    uint64_t t = threshold(s), gap = s->p.xon_gap;
+    if (a->shared && a->shared + gap > t)
+        return;
+    s->xoff[p->in] &= (uint8_t) ~(1u << prio);
+    sim_port_pause(s->node.port[p->in], 1u << prio, 0, now);
+}
+
+/* ---- the node -------------------------------------------------------------------------------- */
+
+static void switch_rx(struct sim_node *n, struct sim_port *in, struct sim_pkt *p, uint64_t now)
+{
+    struct sim_switch *s = switch_of(n);
+    struct sim_port *out = route(s, p);
+    if (!out) {
+        sim_port_drop(in, p, "no route", now);
+        return;
+    }
+    p->in = in->index;
+    const char *why = admit(s, in, out, p, now);
+    if (why) {
+        sim_port_drop(out, p, why, now);
+        return;
+    }
+    if (s->p.kmax && red(s, out->q[p->prio].bytes) && sim_pkt_ecn(p)) { /* CC-01: ECT only */
+        sim_pkt_mark(p);
+        out->stats.marks++;
+    }
+    sim_port_send(out, p, now);
+}
+
+static void switch_sent(struct sim_node *n, struct sim_port *out, struct sim_pkt *p, uint64_t now)
+{
+    (void)out;
+    if (!(p->flags & SIM_PKT_PAUSE))
+        release(switch_of(n), p, now);
+}
+
+const struct sim_node_ops sim_switch_ops = {.rx = switch_rx, .sent = switch_sent};
+
+/* What can still come in between our pause and its effect: the cable twice, and a frame on each
+ * side that has begun. */
+static uint64_t auto_headroom(const struct sim_port *port)
+{
+    return 2 * port->delay * (port->rate / 1000) / 8000000 + 4 * CELL_MARGIN + 1024;
+}
+
+int sim_switch_init(struct sim_switch *s, struct sim_world *w, const struct sim_switch_params *p)
+{
+    unsigned n = s->node.nports;
+    s->node.ops = &sim_switch_ops;
+    s->node.w = w;
+    s->p = *p;
+    s->rng.s = sim_mix(w->rng.s ^ s->node.id);
+    s->refresh.fire = refresh_fire;
+    s->in = calloc(n, sizeof s->in[0]);
+    s->xoff = calloc(n, 1);
+    s->headroom = calloc(n, sizeof *s->headroom);
+    if (!s->in || !s->xoff || !s->headroom)
+        return -ENOMEM;
+    uint64_t reserved = 0;
+    for (unsigned i = 0; p->pfc && i < n; i++) {
+        s->headroom[i] = p->headroom ? p->headroom : auto_headroom(s->node.port[i]);
+        reserved += s->headroom[i] * (unsigned)__builtin_popcount(p->lossless);
+    }
+    if (reserved >= p->buffer)
+        return -EINVAL;
+    s->capacity = p->buffer - reserved;
+    return 0;
+}
+
+void sim_switch_free(struct sim_switch *s)
+{
+    free(s->in);
+    free(s->xoff);
+    free(s->headroom);
+    free(s->routes.set);
+    free(s->routes.ports);
+    free(s->routes.by_host);
+}

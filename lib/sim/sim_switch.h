@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A switch with a shared buffer: forwards by destination host, marks CE by the length of the queue
+ * that a frame joins (CC-02), pauses the ports that fill its buffer (PFC), drops what does not fit.
+ *
+ * Buffer: octets are accounted to the port and priority by which they came in. A lossless priority
+ * that holds more than its threshold pauses the sender there; what is on its way meanwhile goes
+ * into the head-room kept for that port and priority. Without PFC a frame is dropped when its
+ * output queue is longer than the threshold, or nothing is free.
+ */
+#ifndef URNIC_SIM_SWITCH_H
+#define URNIC_SIM_SWITCH_H
+
+#include "sim_port.h"
+
+enum sim_balance { SIM_ECMP, SIM_SPRAY };
+
+struct sim_switch_params {
+    uint64_t buffer;      /* octets */
+    uint64_t headroom;    /* per port and lossless priority; 0 = from rate and delay */
+    uint64_t xoff;        /* octets of a port and priority; 0 = alpha * what is free */
+    uint64_t xon_gap;     /* go on when this far below the threshold */
+    uint64_t queue_limit; /* lossy: longest output queue; 0 = alpha * what is free */
+    double alpha;
+    uint64_t kmin, kmax; /* octets; kmax 0 = no marking */
+    double pmax;
+    bool pfc;
+    uint8_t lossless; /* bit per priority */
+    enum sim_balance balance;
+};
+
+/* Where to: for each host a set of output ports of equal length. */
+struct sim_route {
+    uint16_t first, n; /* in `ports` of the table */
+};
+
+struct sim_routes {
+    struct sim_route *set;
+    uint16_t *ports;
+    uint16_t *by_host; /* index into `set` */
+    uint32_t nsets, nports, nhosts;
+};
+
+struct sim_account { /* octets of a port and priority, as input */
+    uint64_t shared, room;
+};
+
+struct sim_switch {
+    struct sim_node node; /* first */
+    struct sim_switch_params p;
+    struct sim_routes routes;
+    struct sim_rng rng;
+    uint64_t capacity; /* shared octets */
+    uint64_t used;     /* of them */
+    struct sim_account (*in)[SIM_PRIOS];
+    uint8_t *xoff; /* per port: priorities that we have paused */
+    uint64_t *headroom;
+    struct sim_event refresh; /* pauses end by themselves: say it again in time */
+    uint64_t used_max, lost_headroom;
+};
+
+/* After its ports are connected and its routes filled in. Returns 0 or -ENOMEM, -EINVAL (the
+ * head-room alone is larger than the buffer). */
+int sim_switch_init(struct sim_switch *s, struct sim_world *w, const struct sim_switch_params *p);
+void sim_switch_free(struct sim_switch *s);
+extern const struct sim_node_ops sim_switch_ops;
+
+#endif

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What all objects of one simulation share: the clock, the random numbers, the frames, and the
+ * hooks by which the outside looks on. One thread at a time uses a world; worlds share nothing.
+ */
+#ifndef URNIC_SIM_WORLD_H
+#define URNIC_SIM_WORLD_H
+
+#include "sim_event.h"
+#include "sim_pkt.h"
+#include "sim_rng.h"
+
+struct sim_node;
+struct sim_port;
+
+enum sim_dir { SIM_IN, SIM_OUT };
+enum sim_fate { SIM_PASS, SIM_DROP, SIM_HELD };
+
+struct sim_hooks {
+    void *arg;
+    /* Every frame at a node whose `watched` is set, as it comes and goes; frame[0..len) is whole:
+     * skipped payload reads as zeros. `note` is why it was dropped, else NULL. */
+    void (*frame)(void *arg, const struct sim_node *node, enum sim_dir dir, const uint8_t *frame,
+                  uint32_t len, const char *note, uint64_t now);
+    /* A frame reaches the end of the wire between two ports. The hook may change it, drop it (the
+     * caller frees it), or hold it: it gives it to sim_port_arrive later. */
+    enum sim_fate (*fault)(void *arg, struct sim_port *to, struct sim_pkt *p, uint64_t now);
+};
+
+struct sim_world {
+    struct sim_wheel wheel;
+    uint64_t now; /* ns */
+    struct sim_rng rng;
+    struct sim_pool pool;
+    struct sim_hooks hooks;
+    bool skip_payload;
+    bool failed;    /* out of memory: the run must end */
+    uint64_t hops;  /* frames that have reached the end of a wire */
+    uint64_t trace; /* a digest of every one of them: when, where, which */
+};
+
+static inline void sim_at(struct sim_world *w, struct sim_event *ev, uint64_t at)
+{
+    sim_wheel_add(&w->wheel, ev, at);
+}
+
+#define SIM_CONTAINER(ptr, type, member)                                                           \
+    ((type *)(void *)((char *)(ptr) - __builtin_offsetof(type, member)))
+
+#endif

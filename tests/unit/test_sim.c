@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Whole simulations, small ones: determinism, conservation, and that a switch does what it says.
+ */
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sim.h"
+#include "sim_metric.h"
+
+static struct sim_scenario s;
+
+static struct sim *make(const char *text, const struct sim_hooks *hooks)
+{
+    struct sim_error err;
+    struct sim *sim;
+    sim_scenario_init(&s);
+    int rc = sim_scenario_parse(&s, text, strlen(text), 0, &err);
+    ck_assert_msg(!rc, "%u: %s: %s", err.line, err.field, err.reason);
+    rc = sim_create(&s, hooks, &sim, &err);
+    ck_assert_msg(!rc, "%u: %s: %s", err.line, err.field, err.reason);
+    return sim;
+}
+
+static double metric(struct sim *sim, const char *name)
+{
+    double v;
+    ck_assert_msg(sim_metric(sim, name, &v), "%s", name);
+    return v;
+}
+
+/* Every frame out of the pool has come back, and a queue's octets with it. */
+static void check_empty(struct sim *sim)
+{
+    struct sim_event *ev;
+    while ((ev = sim_wheel_pop(&sim->w.wheel, sim->w.now + 10000000)))
+        if (ev != &sim->sample)
+            ev->fire(ev, ev->at);
+    ck_assert_uint_eq(sim->w.pool.out, 0);
+    for (uint32_t i = 0; i < sim->net.nports; i++) {
+        ck_assert_uint_eq(sim->net.port[i].queued, 0);
+        ck_assert_uint_eq(sim->net.port[i].backlog, 0);
+    }
+    for (uint32_t i = 0; i < sim->net.nswitches; i++)
+        ck_assert_uint_eq(sim->net.sw[i].used, 0);
+}
+
+#define INCAST(sw, more)                                                                           \
+    "duration 20ms\nsample 10us\ntopology incast hosts=8 rate=40G delay=1us\n"                     \
+    "switch buffer=2M " sw "\n" more "incast to=8 size=256K every=3ms times=2\n"
+
+/* The digest covers every frame's time, place and headers. */
+static uint64_t trace_of(const char *text, double *time)
+{
+    struct sim *sim = make(text, NULL);
+    sim_run(sim, SIM_NEVER);
+    uint64_t trace = sim->w.trace;
+    *time = metric(sim, "time");
+    sim_destroy(sim);
+    return trace;
+}
+
+START_TEST(same_seed_same_frames)
+{
+    static const char lossy[] = INCAST("", "cc dcqcn\n"),
+                      other[] = INCAST("", "cc dcqcn\nseed 2\n");
+    double t, u;
+    uint64_t a = trace_of(lossy, &t), b = trace_of(lossy, &u), c = trace_of(other, &u);
+    ck_assert_uint_eq(a, b);
+    ck_assert_uint_ne(a, c);
+}
+END_TEST
+
+/* Cutting the run into slices changes nothing. */
+START_TEST(slices_change_nothing)
+{
+    double t;
+    uint64_t whole = trace_of(INCAST("", ""), &t);
+    struct sim *sim = make(INCAST("", ""), NULL);
+    for (uint64_t until = 0; sim_run(sim, until); until += 777)
+        ;
+    ck_assert_uint_eq(sim->w.trace, whole);
+    ck_assert_double_eq_tol(metric(sim, "time"), t, 1e-9);
+    sim_destroy(sim);
+}
+END_TEST
+
+/* Payload carried is the same run, frame by frame, with real octets that arrive as they were. */
+START_TEST(payload_changes_nothing)
+{
+    double t, u;
+    ck_assert_uint_eq(trace_of(INCAST("", ""), &t), trace_of(INCAST("", "payload carry\n"), &u));
+    struct sim *sim = make(INCAST("", "payload carry\n"), NULL);
+    sim_run(sim, SIM_NEVER);
+    ck_assert_double_eq(metric(sim, "flows_done"), 16);
+    ck_assert_double_eq(metric(sim, "bad_octets"), 0);
+    sim_destroy(sim);
+}
+END_TEST
+
+/* Without PFC a small buffer drops, and go-back-N repairs it; with PFC nothing is lost. */
+START_TEST(pfc_loses_nothing)
+{
+    struct sim *sim = make(INCAST("pfc=off", ""), NULL);
+    sim_run(sim, SIM_NEVER);
+    ck_assert_double_gt(metric(sim, "drops"), 100);
+    ck_assert_double_gt(metric(sim, "retransmits"), 100);
+    ck_assert_double_eq(metric(sim, "pauses"), 0);
+    ck_assert_double_eq(metric(sim, "flows_done"), 16);
+    check_empty(sim);
+    sim_destroy(sim);
+
+    sim = make(INCAST("pfc=on xoff=64K", ""), NULL);
+    sim_run(sim, SIM_NEVER);
+    ck_assert_double_eq(metric(sim, "drops"), 0);
+    ck_assert_double_eq(metric(sim, "retransmits"), 0);
+    ck_assert_double_gt(metric(sim, "pauses"), 8);
+    ck_assert_double_gt(metric(sim, "paused"), 0);
+    ck_assert_double_eq(metric(sim, "flows_done"), 16);
+    for (uint32_t i = 0; i < sim->net.nswitches; i++)
+        ck_assert_uint_eq(sim->net.sw[i].lost_headroom, 0);
+    /* the first burst: 8 senders fill 64K each and what a pause lets through, no more */
+    ck_assert_double_lt(metric(sim, "queue_max"), 8 * (64 * 1.024 + 45));
+    check_empty(sim);
+    sim_destroy(sim);
+}
+END_TEST
+
+/* CC-02, CC-03, CC-10: marks make CNPs, CNPs make the queue shorter. */
+START_TEST(cc_02_marking_shortens_the_queue)
+{
+    static const char with[] = "duration 10ms\nsample 10us\nmeasure 5ms\n"
+                               "topology incast hosts=4 rate=40G\n"
+                               "switch kmin=5K kmax=200K pmax=1% pfc=on xoff=200K\ncc dcqcn:paper\n"
+                               "flow from=0 to=4 size=forever\nflow from=1 to=4 size=forever\n";
+    char without[sizeof with];
+    memcpy(without, with, sizeof with);
+    memcpy(strstr(without, "dcqcn:paper"), "none       ", 11);
+    struct sim *a = make(with, NULL);
+    sim_run(a, SIM_NEVER);
+    double marks = metric(a, "marks"), cnps = metric(a, "cnps"), queue = metric(a, "queue_p99");
+    ck_assert_double_gt(marks, cnps);
+    ck_assert_double_ge(cnps, 4);
+    ck_assert_double_gt(metric(a, "goodput"), 30);
+    sim_destroy(a);
+    struct sim *b = make(without, NULL);
+    sim_run(b, SIM_NEVER);
+    ck_assert_double_eq(metric(b, "marks"), 0); /* CC-01: not ECN-capable */
+    ck_assert_double_gt(metric(b, "queue_p99"), 2 * queue);
+    sim_destroy(b);
+}
+END_TEST
+
+/* A lone flow takes what sim_net_ideal says, and fills the wire. */
+START_TEST(ideal_time_is_reached)
+{
+    static const char text[] =
+        "duration 10ms\ntopology leaf-spine hosts=2 leaves=2 spines=2 rate=100G core=100G "
+        "delay=700ns\nflow from=0 to=3 size=1M\nflow from=1 to=2 size=100 start=5ms\n";
+    struct sim *sim = make(text, NULL);
+    sim_run(sim, SIM_NEVER);
+    for (unsigned i = 0; i < 2; i++) {
+        const struct sim_flow *f = &sim->flows.flow[i];
+        double ratio = (double)(f->end - f->begin) / (double)f->ideal;
+        ck_assert_int_eq(f->state, SIM_DONE);
+        ck_assert_double_ge(ratio, 1 - 1e-3);
+        ck_assert_double_le(ratio, 1.02);
+    }
+    sim_destroy(sim);
+}
+END_TEST
+
+static const struct {
+    const char *topology;
+    uint32_t hosts, switches;
+} topologies[] = {
+    {"dumbbell hosts=3 rate=10G", 6, 2},
+    {"parking-lot hops=3 rate=10G", 8, 4},
+    {"incast hosts=5 rate=10G", 6, 1},
+    {"leaf-spine hosts=3 leaves=4 spines=2 rate=10G core=40G", 12, 6},
+    {"fat-tree k=4 rate=10G", 16, 20},
+};
+
+/* Everybody reaches everybody, by ECMP and by spraying. */
+START_TEST(all_pairs_are_connected)
+{
+    char text[400];
+    snprintf(text, sizeof text,
+             "duration 100ms\ntopology %s\nswitch balance=%s\nall-to-all size=3000\n",
+             topologies[_i / 2].topology, _i % 2 ? "spray" : "ecmp");
+    struct sim *sim = make(text, NULL);
+    sim_run(sim, SIM_NEVER);
+    uint32_t n = topologies[_i / 2].hosts;
+    ck_assert_uint_eq(sim->net.nhosts, n);
+    ck_assert_uint_eq(sim->net.nswitches, topologies[_i / 2].switches);
+    ck_assert_uint_eq(sim->flows.done, n * (n - 1));
+    for (uint32_t i = 0; i < sim->flows.n; i++)
+        ck_assert_uint_eq(sim->flows.flow[i].placed, 3000);
+    check_empty(sim);
+    sim_destroy(sim);
+}
+END_TEST
+
+/* 2 (n - 1) steps, each a chunk over one link: the time of an all-reduce is known. */
+START_TEST(all_reduce_takes_its_steps)
+{
+    struct sim *sim = make("duration 1s\ntopology incast hosts=7 rate=100G delay=500ns\n"
+                           "all-reduce size=8M times=3\n",
+                           NULL);
+    sim_run(sim, SIM_NEVER);
+    const struct sim_ring *r = sim->flows.ring[0];
+    ck_assert_uint_eq(r->steps, 14);
+    ck_assert_double_eq(metric(sim, "flows_done"), 8);
+    for (uint32_t i = 0; i < sim->flows.n; i++)
+        ck_assert_uint_eq(sim->flows.flow[i].placed, 3 * 14 * (1u << 20));
+    double step = (double)(1 << 20) * (1024 + 58 + 24) / 1024 * 8 / 100e3 + 1.1; /* us */
+    ck_assert_double_ge(metric(sim, "step"), step * .99);
+    ck_assert_double_le(metric(sim, "step"), step * 1.03);
+    sim_destroy(sim);
+}
+END_TEST
+
+struct watcher {
+    unsigned frames, bad, pauses;
+    uint64_t last;
+};
+
+static void on_frame(void *arg, const struct sim_node *node, enum sim_dir dir, const uint8_t *frame,
+                     uint32_t len, const char *note, uint64_t now)
+{
+    struct watcher *w = arg;
+    struct wire_pkt p;
+    (void)node;
+    (void)dir;
+    (void)note;
+    w->frames++;
+    w->bad += now < w->last;
+    w->last = now;
+    if (frame[12] == 0x88 && frame[13] == 0x08)
+        w->pauses++;
+    else
+        w->bad += wire_parse(frame, len, 0, &p) != WIRE_OK;
+}
+
+/* What a capture shows are whole, good frames, also with payload skipped. */
+START_TEST(watched_frames_are_good)
+{
+    struct watcher w = {0};
+    const struct sim_hooks hooks = {.arg = &w, .frame = on_frame};
+    struct sim *sim =
+        make(INCAST("pfc=on xoff=64K kmin=5K kmax=50K pmax=10%", "cc dcqcn\n"), &hooks);
+    sim->net.host[0].node.watched = true;
+    sim_run(sim, SIM_NEVER);
+    ck_assert_uint_gt(w.frames, 500);
+    ck_assert_uint_gt(w.pauses, 0);
+    ck_assert_uint_eq(w.bad, 0);
+    sim_destroy(sim);
+}
+END_TEST
+
+START_TEST(figures)
+{
+    double v[] = {5, 1, 4, 2, 3}, equal[] = {7, 7, 7}, one[] = {9, 0, 0};
+    ck_assert_double_eq(sim_percentile(v, 5, .5), 3);
+    ck_assert_double_eq(sim_percentile(v, 5, .99), 5);
+    ck_assert_double_eq_tol(sim_jain(equal, 3), 1, 1e-12);
+    ck_assert_double_eq_tol(sim_jain(one, 3), 1. / 3, 1e-12);
+    ck_assert(isnan(sim_jain(one, 0)));
+    for (const struct sim_dist *d = sim_dists; d->name; d++) {
+        double sum = 0, mean = sim_dist_mean(d);
+        for (unsigned i = 0; i < 100000; i++)
+            sum += (double)sim_dist_at(d, (i + .5) / 100000);
+        ck_assert_double_eq_tol(sum / 100000, mean, mean * .001);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("sim");
+    TCase *c = tcase_create("runs");
+    tcase_set_timeout(c, 60);
+    tcase_add_test(c, same_seed_same_frames);
+    tcase_add_test(c, slices_change_nothing);
+    tcase_add_test(c, payload_changes_nothing);
+    tcase_add_test(c, pfc_loses_nothing);
+    tcase_add_test(c, cc_02_marking_shortens_the_queue);
+    tcase_add_test(c, ideal_time_is_reached);
+    tcase_add_loop_test(c, all_pairs_are_connected, 0,
+                        2 * (int)(sizeof topologies / sizeof topologies[0]));
+    tcase_add_test(c, all_reduce_takes_its_steps);
+    tcase_add_test(c, watched_frames_are_good);
+    tcase_add_test(c, figures);
+    suite_add_tcase(suite, c);
+    SRunner *r = srunner_create(suite);
+    srunner_run_all(r, CK_ENV);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed != 0;
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sim_scenario.h"
+
+static struct sim_scenario s;
+static struct sim_error err;
+
+static int parse(const char *text, uint32_t point)
+{
+    sim_scenario_init(&s);
+    return sim_scenario_parse(&s, text, strlen(text), point, &err);
+}
+
+START_TEST(scenario_is_read)
+{
+    ck_assert_int_eq(parse("# what it is\n"
+                           "title   two flows\n"
+                           "set rate 25G # a comment\n"
+                           "seed 7\nduration 20ms\nsample 10us\nmeasure 5ms\npayload carry\n"
+                           "topology dumbbell hosts=2 rate=$rate core=40G delay=1.5us\n"
+                           "host mtu=4096 window=64\n"
+                           "switch buffer=12M kmin=5K kmax=200K pmax=1% pfc=on balance=spray\n"
+                           "cc dcqcn:paper,g=1/16\n"
+                           "flow from=0 to=3 size=forever\n"
+                           "flow from=1 to=2 size=1M start=1ms\n"
+                           "watch switch0 host1\n"
+                           "fault drop prob=1%\n"
+                           "expect jain >= 0.9\n"
+                           "expect goodput.1 = 12.5 within 5%\n",
+                           0),
+                     0);
+    ck_assert_str_eq(s.title, "two flows");
+    ck_assert_uint_eq(s.seed, 7);
+    ck_assert_uint_eq(s.duration, 20000000);
+    ck_assert_uint_eq(s.measure, 5000000);
+    ck_assert(!s.skip_payload);
+    ck_assert_uint_eq(s.topo.rate, 25000000000ull);
+    ck_assert_uint_eq(s.topo.delay, 1500);
+    ck_assert_uint_eq(s.net.host.mtu, 4096);
+    ck_assert_uint_eq(s.net.sw.kmin, 5 * 1024);
+    ck_assert(s.net.sw.pfc && s.net.sw.balance == SIM_SPRAY);
+    ck_assert_double_eq_tol(s.net.sw.pmax, .01, 1e-12);
+    ck_assert_ptr_eq(s.net.host.cc.type, &cc_dcqcn);
+    ck_assert_uint_eq(s.net.host.cc.v[CC_P_g], CC_ONE / 16);
+    ck_assert_uint_eq(s.nloads, 2);
+    ck_assert_uint_eq(s.load[0].size, 0);
+    ck_assert_uint_eq(s.load[1].start, 1000000);
+    ck_assert_uint_eq(s.watch[0].from, 4);
+    ck_assert_uint_eq(s.watch[0].to, 1);
+    ck_assert_str_eq(s.rule[0].text, "drop prob=1%");
+    ck_assert_uint_eq(s.nexpects, 2);
+    ck_assert_double_eq_tol(s.expect[1].within, .05, 1e-12);
+}
+END_TEST
+
+#define GOOD "topology dumbbell hosts=2 rate=40G\nduration 1ms\nflow from=0 to=2 size=1K\n"
+
+/* Line, field and reason of each mistake. */
+static const struct {
+    const char *text;
+    unsigned line;
+    const char *field, *reason;
+} wrong[] = {
+    {"duration 1ms\nflow from=0 to=2 size=1K\n", 0, "topology", "missing"},
+    {"topology dumbbell hosts=2 rate=40G\nduration 1ms\n", 0, "flow", "no traffic"},
+    {GOOD "frobnicate 3\n", 4, "frobnicate", "not a keyword"},
+    {GOOD "host mtu=1500\n", 4, "mtu", "not 256"},
+    {GOOD "host mtu=1K\n", 4, "mtu", "not a number"},
+    {GOOD "host mtu=99999\n", 4, "mtu", "outside"},
+    {GOOD "host window=32 window=32\n", 4, "window", "twice"},
+    {GOOD "host colour=3\n", 4, "colour", "no such field"},
+    {GOOD "switch pfc=yes\n", 4, "pfc", "neither 'on' nor 'off'"},
+    {GOOD "switch kmin=9K kmax=8K\n", 4, "kmin", "larger than kmax"},
+    {GOOD "switch balance=random\n", 4, "balance", "unknown"},
+    {GOOD "cc dcqcn,g=7\n", 4, "cc", ""},
+    {GOOD "flow from=0 to=9 size=1K\n", 4, "to", "no host 9"},
+    {GOOD "flow from=1 to=1 size=1K\n", 4, "to", "comes from"},
+    {GOOD "flow from=1 size=1K\n", 4, "to", "missing"},
+    {GOOD "incast to=0 size=1K times=2\n", 4, "every", "interval"},
+    {GOOD "incast to=0 size=1K senders=4\n", 4, "senders", "3 other hosts"},
+    {GOOD "all-reduce size=1M hosts=5\n", 4, "hosts", "4 hosts"},
+    {GOOD "arrivals sizes=mail load=1\n", 4, "sizes", "websearch"},
+    {GOOD "duration 5\n", 4, "duration", "not a time"},
+    {GOOD "expect jain > 1\n", 4, "expect", "METRIC <= N"},
+    {GOOD "watch switch0 cloud\n", 4, "watch", "not a node"},
+    {GOOD "seed $nothing\n", 4, "$", "no variable 'nothing'"},
+    {GOOD "topology incast hosts=2 rate=1G\n", 4, "topology", "one already"},
+    {"topology fat-tree k=5 rate=1G\n", 1, "k", "odd"},
+    {"topology ring rate=1G\n", 1, "topology", "'ring' is not"},
+    {GOOD "measure 2ms\n", 0, "measure", "not before the end"},
+};
+
+START_TEST(scenario_mistakes_name_line_and_field)
+{
+    ck_assert_int_eq(parse(GOOD, 0), 0);
+    ck_assert_int_ne(parse(wrong[_i].text, 0), 0);
+    ck_assert_msg(err.line == wrong[_i].line && !strcmp(err.field, wrong[_i].field) &&
+                      strstr(err.reason, wrong[_i].reason),
+                  "%s\n-> %u: %s: %s", wrong[_i].text, err.line, err.field, err.reason);
+}
+END_TEST
+
+/* Sweeps multiply; what the caller has set is not swept. */
+START_TEST(scenario_sweeps)
+{
+    static const char text[] = "sweep loss 0 1% 5%\nsweep seed 1..4\nseed $seed\n"
+                               "set a $loss\nfault $a\n" GOOD;
+    static const char *const losses[] = {"0", "1%", "5%"};
+    for (uint32_t p = 0; p < 12; p++) {
+        ck_assert_int_eq(parse(text, p), 0);
+        ck_assert_uint_eq(s.points, 12);
+        ck_assert_uint_eq(s.seed, p / 3 + 1);
+        ck_assert_str_eq(s.rule[0].text, losses[p % 3]);
+    }
+    sim_scenario_init(&s);
+    ck_assert(sim_scenario_set(&s, "loss", "9%"));
+    ck_assert_int_eq(sim_scenario_parse(&s, text, strlen(text), 3, &err), 0);
+    ck_assert_uint_eq(s.points, 4);
+    ck_assert_uint_eq(s.seed, 4);
+    ck_assert_str_eq(s.rule[0].text, "9%");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("sim_scenario");
+    TCase *c = tcase_create("parse");
+    tcase_add_test(c, scenario_is_read);
+    tcase_add_loop_test(c, scenario_mistakes_name_line_and_field, 0,
+                        sizeof wrong / sizeof wrong[0]);
+    tcase_add_test(c, scenario_sweeps);
+    suite_add_tcase(suite, c);
+    SRunner *r = srunner_create(suite);
+    srunner_run_all(r, CK_ENV);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed != 0;
+}
