@@ -454,10 +454,10 @@ unsigned resp_tx(struct engine *e, struct qp *qp, struct engine_slot *slots, uns
             if (qp->lim && slots[used].kind == SLOT_READ)
                 limiter_charge(qp, slots[used].len, now);
             used++;
-        } else if (r->nak_owed)
-            emit_nak(e, qp, &slots[used++]);
-        else if (qp->sr && sr_tx_ready(qp))
+        } else if (qp->sr && sr_tx_ready(qp))
             sr_emit(e, qp, &slots[used++]);
+        else if (r->nak_owed)
+            emit_nak(e, qp, &slots[used++]);
         else if (r->ack_owed)
             emit_ack(e, qp, &slots[used++]);
         else

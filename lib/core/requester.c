@@ -125,6 +125,8 @@ void req_start(struct engine *e, struct qp *qp, psn_t sq_psn)
     struct req *r = &qp->req;
     (void)e;
     r->nxt = r->max = r->una = r->done = r->seen = sq_psn;
+    if (qp->sr)
+        sr_begin(qp, sq_psn);
     r->retry_left = qp->attr.retry_cnt;
     r->rnr_left = qp->attr.rnr_retry;
     r->ssn = r->lsn = 0;

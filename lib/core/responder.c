@@ -609,6 +609,8 @@ void resp_error(struct engine *e, struct qp *qp, bool by_consumer)
     r->nak_owed = 0;
     r->in_msg = MSG_NONE;
     r->wqe = NULL;
+    if (qp->sr)
+        sr_stop(qp);
     if (r->rd)
         rd_abandon(qp);
 }

@@ -34,6 +34,19 @@ int sr_start(struct engine *e, struct qp *qp)
     return 0;
 }
 
+void sr_begin(struct qp *qp, psn_t sq_psn)
+{
+    struct sr *s = qp->sr;
+    s->high = s->scan = s->end = s->recover = sq_psn;
+}
+
+void sr_stop(struct qp *qp)
+{
+    struct sr *s = qp->sr;
+    s->sack_head = s->sack_tail;
+    s->hello_owed = 0;
+}
+
 void sr_free(struct engine *e, struct qp *qp)
 {
     if (!qp->sr)

@@ -78,6 +78,10 @@ struct sr {
 
 /* Entering RTR. 0, -ENOMEM. */
 int sr_start(struct engine *e, struct qp *qp);
+/* Entering RTS. */
+void sr_begin(struct qp *qp, psn_t sq_psn);
+/* Entering ERR: nothing more is said. */
+void sr_stop(struct qp *qp);
 void sr_free(struct engine *e, struct qp *qp);
 /* A packet of the private group for qp. True: go on with it as with one of RC. */
 bool sr_rx(struct rx *rx, struct qp *qp);

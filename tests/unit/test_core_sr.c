@@ -1,0 +1,579 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Selective repeat, and the go-back-N receiver that keeps early packets: the test plays the peer.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "core_rig.h"
+
+#define US 1000ull
+
+static struct rig *rig_with(const char *spec, const struct rig_opts *opts)
+{
+    struct rig_opts o = opts ? *opts : (struct rig_opts){0};
+    struct cc_conf conf;
+    char err[256] = "";
+    o.stay = true;
+    struct rig *r = rig_new(&o);
+    ck_assert_msg(!cc_conf_parse(&conf, spec, err, sizeof err), "%s", err);
+    ck_assert_int_eq(engine_set_cc(r->e, &conf, r->now), 0);
+    o.stay = false;
+    rig_connect(r, r->qp, &o, QPS_RTS);
+    return r;
+}
+
+/* A selective acknowledgement: hello with WIRE_SYN_ACK, else "psn expected, trigger has come". */
+static void sack(struct rig *r, unsigned syndrome, uint32_t psn, uint32_t trigger)
+{
+    struct wire_pkt p = rig_pkt(r, WIRE_ACKNOWLEDGE, psn);
+    p.selective = true;
+    p.syndrome = (uint8_t)syndrome;
+    p.sel_psn = trigger;
+    rig_rx(r, &p, NULL);
+}
+
+/* A queue pair whose peer has said hello. */
+static struct rig *agreed(const struct rig_opts *o)
+{
+    struct rig *r = rig_with("none,recovery=sr", o);
+    sack(r, WIRE_SYN_ACK, RIG_RQPSN, 0);
+    ck_assert_uint_eq(rig_tx(r, 0), 1); /* and is answered */
+    ck_assert(r->sent[0].selective);
+    ck_assert_uint_eq(r->sent[0].syndrome, WIRE_SYN_ACK);
+    ck_assert_uint_eq(r->sent[0].sel_psn, 1);
+    rig_clear(r);
+    return r;
+}
+
+static uint32_t tx_psn(uint32_t n)
+{
+    return rig_psn(RIG_PSN, n);
+}
+
+/* Packet k of a WRITE of n packets to octet 0 of the memory, first PSN number `at`. */
+static void rx_write(struct rig *r, uint32_t at, uint32_t k, uint32_t n, bool selective)
+{
+    uint8_t data[RIG_MTU];
+    unsigned op = n == 1       ? WIRE_WRITE_ONLY
+                  : k == 0     ? WIRE_WRITE_FIRST
+                  : k == n - 1 ? WIRE_WRITE_LAST
+                               : WIRE_WRITE_MIDDLE;
+    struct wire_pkt p = rig_pkt(r, op, rig_psn(RIG_RQPSN, at + k));
+    p.selective = selective && op != WIRE_WRITE_ONLY && op != WIRE_WRITE_FIRST;
+    p.va = RIG_VA + k * RIG_MTU;
+    p.rkey = r->rkey;
+    p.dma_len = (n - k) * RIG_MTU;
+    p.payload_len = RIG_MTU;
+    p.ackreq = k == n - 1;
+    memset(data, (int)(at + k + 1), sizeof data);
+    rig_rx(r, &p, data);
+}
+
+/* Packet k of SEND number `recv` of n packets, first PSN number `at`. */
+static void rx_send(struct rig *r, uint32_t at, uint32_t k, uint32_t n, uint32_t recv)
+{
+    uint8_t data[RIG_MTU];
+    unsigned op = n == 1       ? WIRE_SEND_ONLY
+                  : k == 0     ? WIRE_SEND_FIRST
+                  : k == n - 1 ? WIRE_SEND_LAST
+                               : WIRE_SEND_MIDDLE;
+    struct wire_pkt p = rig_pkt(r, op, rig_psn(RIG_RQPSN, at + k));
+    p.selective = true;
+    p.sel_recv = recv;
+    p.sel_index = k;
+    p.payload_len = RIG_MTU;
+    p.ackreq = k == n - 1;
+    memset(data, (int)(at + k + 1), sizeof data);
+    rig_rx(r, &p, data);
+}
+
+static bool holds(const struct rig *r, uint32_t packet, int value)
+{
+    for (uint32_t i = 0; i < RIG_MTU; i++)
+        if (r->mem[packet * RIG_MTU + i] != (uint8_t)value)
+            return false;
+    return true;
+}
+
+/* ---- agreement ------------------------------------------------------------------------------- */
+
+/* LR-01: a peer that says nothing gets go-back-N and nothing else, but for a few hellos that it
+ * drops. */
+START_TEST(lr_01_plain_peer)
+{
+    struct rig *r = rig_with("none,recovery=sr", NULL);
+    unsigned hellos = 0;
+    for (unsigned i = 0; i < 40; i++) {
+        rig_post(r, WR_RDMA_WRITE, i, 4 * RIG_MTU, WR_F_SIGNALED);
+        rig_post(r, WR_SEND, i, 2 * RIG_MTU, WR_F_SIGNALED);
+        rig_tx(r, 0);
+        for (unsigned k = 0; k < r->nsent; k++) {
+            hellos += r->sent[k].selective;
+            if (r->sent[k].selective)
+                ck_assert_uint_eq(r->sent[k].syndrome, WIRE_SYN_ACK);
+        }
+        rig_ack(r, r->sent[r->nsent - 1].selective ? tx_psn(6 * i + 5) : r->sent[r->nsent - 1].psn);
+        rig_clear(r);
+        r->now += 10000 * US;
+    }
+    ck_assert_uint_ge(hellos, 1);
+    ck_assert_uint_le(hellos, 8);
+    rig_post(r, WR_RDMA_WRITE, 1, 8 * RIG_MTU, WR_F_SIGNALED);
+    rig_tx(r, 0);
+    uint32_t lost = r->sent[3].psn;
+    rig_clear(r);
+    rig_aeth(r, lost, WIRE_SYN_NAK_SEQ, 0);
+    ck_assert_uint_eq(rig_tx(r, 0), 5); /* back, and on from there */
+    rx_write(r, 1, 0, 1, false);        /* as a receiver it is plain, too */
+    rx_write(r, 2, 0, 1, false);
+    rig_clear(r);
+    rig_tx(r, 0);
+    ck_assert_uint_eq(r->nsent, 1);
+    ck_assert(!r->sent[0].selective);
+    ck_assert_uint_eq(r->sent[0].syndrome, WIRE_SYN_NAK_SEQ);
+    ck_assert(holds(r, 0, 0));
+    rig_free(r);
+}
+END_TEST
+
+/* LR-01, LR-02: whoever wasn't asked to drops packets of selective repeat as reserved opcodes. */
+START_TEST(lr_01_not_asked)
+{
+    struct rig *r = rig_new(NULL);
+    sack(r, WIRE_SYN_ACK, RIG_RQPSN, 0);
+    ck_assert_uint_eq(rig_count(r, ENGINE_C_rx_bad_opcode), 1);
+    rx_write(r, 0, 1, 4, true);
+    ck_assert_uint_eq(rig_count(r, ENGINE_C_rx_bad_opcode), 2);
+    ck_assert_uint_eq(rig_tx(r, 0), 0);
+    rig_free(r);
+
+    r = rig_with("none,recovery=gbn-ooo", NULL); /* nor does this one */
+    sack(r, WIRE_SYN_ACK, RIG_RQPSN, 0);
+    ck_assert_uint_eq(rig_count(r, ENGINE_C_rx_bad_opcode), 1);
+    ck_assert_uint_eq(rig_tx(r, 0), 0);
+    rig_free(r);
+}
+END_TEST
+
+/* ---- receiver -------------------------------------------------------------------------------- */
+
+/* LR-02, LR-06: each early packet is in memory at once and makes a NAK that says what is expected
+ * and what has come; when the gap closes one ACK covers all. */
+START_TEST(lr_02_early_packets)
+{
+    struct rig *r = agreed(NULL);
+    rx_write(r, 0, 0, 6, true);
+    for (uint32_t k = 2; k < 6; k++)
+        rx_write(r, 0, k, 6, true);
+    for (uint32_t k = 2; k < 6; k++)
+        ck_assert(holds(r, k, (int)k + 1));
+    ck_assert_uint_eq(rig_tx(r, 0), 4);
+    for (uint32_t k = 0; k < 4; k++) {
+        const struct wire_pkt *p = &r->sent[k];
+        ck_assert(p->selective);
+        ck_assert_uint_eq(p->opcode, WIRE_ACKNOWLEDGE);
+        ck_assert_uint_eq(p->syndrome, WIRE_SYN_NAK_SEQ);
+        ck_assert_uint_eq(p->psn, rig_psn(RIG_RQPSN, 1));
+        ck_assert_uint_eq(p->sel_psn, rig_psn(RIG_RQPSN, k + 2));
+        ck_assert_uint_eq(p->icrc_off + 4 - p->bth_off, 12 + 4 + 4 + 4);
+    }
+    ck_assert_uint_eq(rig_count(r, ENGINE_C_tx_sack), 4);
+    ck_assert_uint_eq(rig_count(r, ENGINE_C_rx_placed_early), 4);
+    ck_assert_uint_eq(rig_count(r, ENGINE_C_out_of_sequence), 4);
+    rig_clear(r);
+    rx_write(r, 0, 1, 6, true);
+    ck_assert_uint_eq(rig_tx(r, 0), 1);
+    ck_assert(!r->sent[0].selective);
+    ck_assert_uint_eq(r->sent[0].syndrome, WIRE_SYN_ACK);
+    ck_assert_uint_eq(r->sent[0].psn, rig_psn(RIG_RQPSN, 5));
+    ck_assert_uint_eq(r->sent[0].msn, 1);
+    for (uint32_t k = 0; k < 6; k++)
+        ck_assert(holds(r, k, (int)k + 1));
+    rig_free(r);
+}
+END_TEST
+
+/* LR-02: what is too far ahead is dropped, and a packet that came early twice counts once. */
+START_TEST(lr_02_window)
+{
+    struct rig *r = agreed(NULL);
+    rx_write(r, 1024, 0, 1, true);
+    ck_assert_uint_eq(rig_count(r, ENGINE_C_rx_placed_early), 0);
+    ck_assert(holds(r, 0, 0));
+    rx_write(r, 1023, 0, 1, true);
+    rx_write(r, 1023, 0, 1, true);
+    ck_assert_uint_eq(rig_count(r, ENGINE_C_rx_placed_early), 1);
+    rig_free(r);
+}
+END_TEST
+
+/* LR-06: a SEND finds its receive by number, whatever of the messages before it is missing. LR-07:
+ * completions keep the order of the messages. */
+START_TEST(lr_06_sends)
+{
+    struct rig *r = agreed(NULL);
+    for (unsigned i = 0; i < 3; i++)
+        rig_post_recv(r, 100 + i, i * 4 * RIG_MTU, 4 * RIG_MTU);
+    rx_send(r, 6, 0, 1, 2); /* the third message, whole */
+    rx_send(r, 0, 2, 3, 0); /* the end of the first */
+    rx_send(r, 3, 1, 3, 1); /* the middle of the second */
+    ck_assert(holds(r, 8, 7) && holds(r, 2, 3) && holds(r, 5, 5));
+    ck_assert_uint_eq(r->nwc, 0);
+    rx_send(r, 0, 0, 3, 0);
+    ck_assert_uint_eq(r->nwc, 0);
+    rx_send(r, 0, 1, 3, 0);
+    ck_assert_uint_eq(r->nwc, 1);
+    ck_assert_uint_eq(r->wc[0].wr_id, 100);
+    ck_assert_uint_eq(r->wc[0].byte_len, 3 * RIG_MTU);
+    rx_send(r, 3, 0, 3, 1);
+    rx_send(r, 3, 2, 3, 1);
+    ck_assert_uint_eq(r->nwc, 3);
+    ck_assert_uint_eq(r->wc[1].wr_id, 101);
+    ck_assert_uint_eq(r->wc[2].wr_id, 102);
+    ck_assert_uint_eq(r->wc[2].byte_len, RIG_MTU);
+    for (uint32_t k = 0; k < 3; k++)
+        ck_assert(holds(r, k, (int)k + 1) && holds(r, 4 + k, (int)k + 4));
+    rig_free(r);
+}
+END_TEST
+
+/* LR-06: an early SEND without a receive, or too long for it, or a WRITE with a bad key, has no
+ * effect and no NAK of its own: it comes again, and is judged when its turn comes. */
+START_TEST(lr_06_not_placed)
+{
+    struct rig *r = agreed(NULL);
+    rx_send(r, 1, 0, 1, 0); /* nothing posted */
+    rx_write(r, 2, 0, 1, true);
+    struct wire_pkt p = rig_pkt(r, WIRE_WRITE_ONLY, rig_psn(RIG_RQPSN, 3));
+    p.va = RIG_VA;
+    p.rkey = r->rkey ^ 1;
+    p.dma_len = p.payload_len = 100;
+    rig_rx(r, &p, NULL);
+    ck_assert_uint_eq(rig_count(r, ENGINE_C_rx_placed_early), 1);
+    rig_tx(r, 0);
+    unsigned told = 0;
+    for (unsigned i = 0; i < r->nsent; i++) {
+        ck_assert(r->sent[i].selective);
+        ck_assert_uint_eq(r->sent[i].psn, rig_psn(RIG_RQPSN, 0));
+        ck_assert_uint_ne(r->sent[i].sel_psn, rig_psn(RIG_RQPSN, 1));
+        ck_assert_uint_ne(r->sent[i].sel_psn, rig_psn(RIG_RQPSN, 3));
+        told += r->sent[i].sel_psn == rig_psn(RIG_RQPSN, 2);
+    }
+    ck_assert_uint_eq(told, 1);
+    ck_assert_int_eq(rig_state(r), QPS_RTS);
+    rig_free(r);
+}
+END_TEST
+
+/* LR-07: an early READ or ATOMIC isn't carried out; in its turn it is, once. */
+START_TEST(lr_07_reads_and_atomics)
+{
+    struct rig *r = agreed(NULL);
+    struct wire_pkt add = rig_pkt(r, WIRE_FETCH_ADD, rig_psn(RIG_RQPSN, 1));
+    add.va = RIG_VA + 8 * RIG_MTU;
+    add.rkey = r->rkey;
+    add.swap_add = 5;
+    struct wire_pkt read = rig_pkt(r, WIRE_READ_REQUEST, rig_psn(RIG_RQPSN, 2));
+    read.va = RIG_VA;
+    read.rkey = r->rkey;
+    read.dma_len = 2 * RIG_MTU;
+    rig_rx(r, &add, NULL);
+    rig_rx(r, &read, NULL);
+    ck_assert_uint_eq(r->mem[8 * RIG_MTU], 0);
+    rig_tx(r, 0);
+    for (unsigned i = 0; i < r->nsent; i++)
+        ck_assert(r->sent[i].selective && r->sent[i].sel_psn == r->sent[i].psn);
+    rig_clear(r);
+    rx_write(r, 0, 0, 1, true);
+    rig_rx(r, &add, NULL);
+    rig_rx(r, &read, NULL);
+    ck_assert_uint_eq(r->mem[8 * RIG_MTU], 5);
+    rig_tx(r, 0);
+    ck_assert_uint_eq(r->sent[r->nsent - 1].opcode, WIRE_READ_RESP_LAST);
+    rig_free(r);
+}
+END_TEST
+
+/* LR-07: an early packet whose copy is late holds back what depends on it; one whose copy fails
+ * before its turn hasn't come at all, and after its turn is the failure of that packet. */
+START_TEST(lr_07_late_and_failed_copies)
+{
+    struct rig *r = agreed(NULL);
+    r->late = true;
+    rx_write(r, 1, 0, 1, true);
+    rx_write(r, 0, 0, 1, true);
+    ck_assert_uint_eq(r->ncopies, 2);
+    struct engine_qp_info info;
+    engine_qp_info(r->e, r->qp, &info);
+    ck_assert_uint_eq(info.epsn, rig_psn(RIG_RQPSN, 2));
+    rig_tx(r, 0);
+    ck_assert_uint_eq(r->nsent, 1); /* the selective NAK; no ACK before the copies are done */
+    ck_assert(r->sent[0].selective);
+    rig_copy(r, 2, 0);
+    rig_clear(r);
+    rig_tx(r, 0);
+    ck_assert_uint_eq(r->sent[r->nsent - 1].psn, rig_psn(RIG_RQPSN, 1));
+
+    rx_write(r, 3, 0, 1, true); /* fails early: */
+    rig_copy(r, 1, -14);
+    rx_write(r, 2, 0, 1, true);
+    rig_copy(r, 1, 0);
+    engine_qp_info(r->e, r->qp, &info);
+    ck_assert_uint_eq(info.epsn, rig_psn(RIG_RQPSN, 3)); /* still missing */
+    ck_assert_int_eq(rig_state(r), QPS_RTS);
+
+    rx_write(r, 4, 0, 1, true); /* fails after its turn: */
+    rx_write(r, 3, 0, 1, true);
+    rig_clear(r);
+    rig_copy(r, 1, -14);
+    rig_copy(r, 1, 0);
+    rig_tx(r, 0);
+    const struct wire_pkt *last = &r->sent[r->nsent - 1];
+    ck_assert_uint_eq(last->syndrome, WIRE_SYN_NAK_ACCESS);
+    ck_assert_uint_eq(last->psn, rig_psn(RIG_RQPSN, 4));
+    rig_free(r);
+}
+END_TEST
+
+/* LR-09: gbn-ooo keeps what comes early of the WRITE under way; on the wire nothing differs: one
+ * NAK per gap. What is sent again after that is a duplicate, and isn't copied again. */
+START_TEST(lr_09_gbn_ooo)
+{
+    struct rig *r = rig_with("none,recovery=gbn-ooo", NULL);
+    rx_write(r, 0, 0, 6, false);
+    rx_write(r, 0, 2, 6, false);
+    rx_write(r, 0, 3, 6, false);
+    rx_write(r, 0, 5, 6, false);
+    ck_assert(holds(r, 2, 3) && holds(r, 3, 4) && holds(r, 5, 6));
+    ck_assert_uint_eq(rig_tx(r, 0), 1);
+    ck_assert_uint_eq(r->sent[0].syndrome, WIRE_SYN_NAK_SEQ);
+    ck_assert(!r->sent[0].selective);
+    ck_assert_uint_eq(r->sent[0].psn, rig_psn(RIG_RQPSN, 1));
+    rig_clear(r);
+    rx_write(r, 0, 1, 6, false); /* it goes back: */
+    memset(r->mem + 2 * RIG_MTU, 0x77, RIG_MTU);
+    rx_write(r, 0, 2, 6, false);
+    ck_assert(holds(r, 2, 0x77));
+    rx_write(r, 0, 3, 6, false);
+    rx_write(r, 0, 4, 6, false);
+    rig_tx(r, 0);
+    ck_assert_uint_eq(r->sent[r->nsent - 1].syndrome, WIRE_SYN_ACK);
+    ck_assert_uint_eq(r->sent[r->nsent - 1].psn, rig_psn(RIG_RQPSN, 5));
+    ck_assert_uint_eq(r->sent[r->nsent - 1].msn, 1);
+    /* what doesn't belong to that WRITE is not guessed at */
+    rx_write(r, 6, 0, 4, false);
+    struct wire_pkt p = rig_pkt(r, WIRE_WRITE_LAST, rig_psn(RIG_RQPSN, 8));
+    p.payload_len = RIG_MTU;
+    uint64_t before = rig_count(r, ENGINE_C_rx_placed_early);
+    rig_rx(r, &p, NULL);
+    ck_assert_uint_eq(rig_count(r, ENGINE_C_rx_placed_early), before);
+    rig_free(r);
+}
+END_TEST
+
+/* ---- sender ---------------------------------------------------------------------------------- */
+
+/* LR-06: what the packets carry. */
+START_TEST(lr_06_sent_packets)
+{
+    struct rig *r = agreed(NULL);
+    rig_post(r, WR_SEND, 1, RIG_MTU, WR_F_SIGNALED);
+    rig_post(r, WR_RDMA_WRITE, 2, 3 * RIG_MTU, WR_F_SIGNALED);
+    rig_post(r, WR_RDMA_WRITE_WITH_IMM, 3, 2 * RIG_MTU, WR_F_SIGNALED);
+    rig_post(r, WR_SEND, 4, 2 * RIG_MTU, WR_F_SIGNALED);
+    rig_post(r, WR_RDMA_READ, 5, RIG_MTU, WR_F_SIGNALED);
+    ck_assert_uint_eq(rig_tx(r, 0), 9);
+    static const struct {
+        unsigned opcode;
+        bool selective;
+        uint32_t va, dma_len, recv, index;
+    } want[] = {
+        {WIRE_SEND_ONLY, true, 0, 0, 0, 0},
+        {WIRE_WRITE_FIRST, false, 0, 3 * RIG_MTU, 0, 0},
+        {WIRE_WRITE_MIDDLE, true, RIG_MTU, 2 * RIG_MTU, 0, 0},
+        {WIRE_WRITE_LAST, true, 2 * RIG_MTU, RIG_MTU, 0, 0},
+        {WIRE_WRITE_FIRST, false, 0, 2 * RIG_MTU, 0, 0},
+        {WIRE_WRITE_LAST_IMM, true, RIG_MTU, RIG_MTU, 0, 0},
+        {WIRE_SEND_FIRST, true, 0, 0, 2, 0}, /* the WRITE with immediate was number 1 */
+        {WIRE_SEND_LAST, true, 0, 0, 2, 1},
+        {WIRE_READ_REQUEST, false, 0, RIG_MTU, 0, 0},
+    };
+    for (unsigned i = 0; i < 9; i++) {
+        const struct wire_pkt *p = &r->sent[i];
+        ck_assert_uint_eq(p->opcode, want[i].opcode);
+        ck_assert_uint_eq(p->selective, want[i].selective);
+        ck_assert_uint_eq(p->sel_recv, want[i].recv);
+        ck_assert_uint_eq(p->sel_index, want[i].index);
+        ck_assert_uint_eq(p->dma_len, want[i].dma_len);
+        if (p->dma_len)
+            ck_assert_uint_eq(p->va, 0x7000000 + want[i].va);
+    }
+    rig_free(r);
+}
+END_TEST
+
+/* PSN numbers of what was sent since rig_clear, as text. */
+static const char *sent(const struct rig *r)
+{
+    static char text[512];
+    size_t n = 0;
+    text[0] = 0;
+    for (unsigned i = 0; i < r->nsent; i++)
+        n += (size_t)snprintf(text + n, sizeof text - n, "%s%u", i ? " " : "",
+                              rig_psn(r->sent[i].psn, 0x1000000 - RIG_PSN));
+    return text;
+}
+
+/* LR-03: the expected packet first, then each one below the highest that has come, once; new ones
+ * after that; nothing twice until the round is over. */
+START_TEST(lr_03_recovery)
+{
+    struct rig *r = agreed(&(struct rig_opts){.window = 16});
+    rig_post(r, WR_RDMA_WRITE, 1, 30 * RIG_MTU, WR_F_SIGNALED);
+    ck_assert_uint_eq(rig_tx(r, 0), 16);
+    rig_clear(r);
+    sack(r, WIRE_SYN_NAK_SEQ, tx_psn(2), tx_psn(4)); /* 0, 1, 4 have come: 2 and 3 are lost */
+    rig_tx(r, 0);
+    ck_assert_str_eq(sent(r), "2 3 16 17");
+    rig_clear(r);
+    sack(r, WIRE_SYN_NAK_SEQ, tx_psn(2), tx_psn(5)); /* nothing new below 5 */
+    rig_tx(r, 0);
+    ck_assert_str_eq(sent(r), "");
+    sack(r, WIRE_SYN_NAK_SEQ, tx_psn(2), tx_psn(8)); /* 6 and 7 are lost as well */
+    sack(r, WIRE_SYN_NAK_SEQ, tx_psn(2), tx_psn(9));
+    rig_tx(r, 0);
+    ck_assert_str_eq(sent(r), "6 7");
+    rig_clear(r);
+    rig_ack(r, tx_psn(5)); /* 2 and 3 have come */
+    rig_tx(r, 0);
+    ck_assert_str_eq(sent(r), "18 19 20 21");
+    rig_clear(r);
+    rig_ack(r, tx_psn(15)); /* all that was sent when it began */
+    sack(r, WIRE_SYN_NAK_SEQ, tx_psn(17), tx_psn(20));
+    rig_tx(r, 0);
+    ck_assert_str_eq(sent(r), "17 18 19 22 23 24 25 26 27 28 29");
+    rig_clear(r);
+    rig_ack(r, tx_psn(29));
+    ck_assert_uint_eq(r->nwc, 1);
+    ck_assert_int_eq(r->wc[0].status, WC_SUCCESS);
+    ck_assert_uint_eq(rig_count(r, ENGINE_C_tx_retransmit), 7);
+    rig_free(r);
+}
+END_TEST
+
+/* LR-03: a time-out sends again what hasn't come, and asks for an answer. */
+START_TEST(lr_03_timeout)
+{
+    struct rig *r = agreed(NULL);
+    rig_post(r, WR_RDMA_WRITE, 1, 8 * RIG_MTU, WR_F_SIGNALED);
+    rig_tx(r, 0);
+    rig_clear(r);
+    sack(r, WIRE_SYN_NAK_SEQ, tx_psn(0), tx_psn(2));
+    sack(r, WIRE_SYN_NAK_SEQ, tx_psn(0), tx_psn(3));
+    rig_tx(r, 0);
+    ck_assert_str_eq(sent(r), "0 1");
+    ck_assert(r->sent[1].ackreq);
+    rig_clear(r);
+    rig_pass(r, 2 * RIG_T); /* lost again; nothing was measured yet: T */
+    rig_tx(r, 0);
+    ck_assert_str_eq(sent(r), "0 1 4 5 6 7");
+    ck_assert(r->sent[5].ackreq);
+    ck_assert_uint_eq(rig_count(r, ENGINE_C_local_ack_timeout_err), 1);
+    rig_free(r);
+}
+END_TEST
+
+/* LR-04: with a measured round trip the time-outs are rto_low and rto_high; they cost a retry only
+ * once in T, so a peer that is gone fails the queue pair not before T * (retries + 1). */
+START_TEST(lr_04_timeouts)
+{
+    static const struct {
+        unsigned packets;
+        uint64_t rto;
+    } cases[] = {{1, 100 * US}, {2, 100 * US}, {3, 320 * US}, {8, 320 * US}};
+    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct rig *r = agreed(NULL);
+        rig_post(r, WR_RDMA_WRITE, 1, RIG_MTU, WR_F_SIGNALED);
+        rig_tx(r, 0);
+        rig_pass(r, 10 * US);
+        rig_ack(r, tx_psn(0));
+        rig_clear(r);
+        rig_post(r, WR_RDMA_WRITE, 1, cases[i].packets * RIG_MTU, WR_F_SIGNALED);
+        rig_tx(r, 0);
+        rig_pass(r, cases[i].rto - 1);
+        ck_assert_uint_eq(rig_count(r, ENGINE_C_local_ack_timeout_err), 0);
+        rig_pass(r, 2 * US);
+        ck_assert_uint_eq(rig_count(r, ENGINE_C_local_ack_timeout_err), 1);
+        uint64_t begin = r->now, gone = 0;
+        while (rig_state(r) != QPS_ERR && r->now < begin + 40 * RIG_T) {
+            rig_clear(r);
+            rig_tx(r, 0);
+            rig_pass(r, 20 * US);
+            if (rig_state(r) == QPS_ERR)
+                gone = r->now - begin;
+        }
+        ck_assert_uint_gt(gone, 3 * RIG_T); /* retry_cnt 3 */
+        ck_assert_uint_lt(gone, 8 * RIG_T);
+        rig_free(r);
+    }
+}
+END_TEST
+
+/* LR-03 beside RNR-05: while the peer has no receive nothing is sent; then what hasn't come. */
+START_TEST(lr_03_rnr)
+{
+    struct rig *r = agreed(NULL);
+    for (unsigned i = 0; i < 4; i++)
+        rig_post(r, WR_SEND, i, RIG_MTU, WR_F_SIGNALED);
+    rig_tx(r, 0);
+    rig_clear(r);
+    rig_aeth(r, tx_psn(1), WIRE_SYN_RNR | 1, 1);
+    sack(r, WIRE_SYN_NAK_SEQ, tx_psn(1), tx_psn(2));
+    ck_assert_uint_eq(rig_tx(r, 0), 0);
+    rig_pass(r, 20 * US);
+    rig_tx(r, 0);
+    ck_assert_str_eq(sent(r), "1 3");
+    rig_free(r);
+}
+END_TEST
+
+/* LR-03: rubbish in a selective NAK does nothing: PSNs never sent, or long acknowledged. */
+START_TEST(lr_03_rubbish)
+{
+    struct rig *r = agreed(NULL);
+    rig_post(r, WR_RDMA_WRITE, 1, 8 * RIG_MTU, WR_F_SIGNALED);
+    rig_tx(r, 0);
+    rig_clear(r);
+    sack(r, WIRE_SYN_NAK_SEQ, tx_psn(20), tx_psn(21));
+    sack(r, WIRE_SYN_NAK_SEQ, tx_psn(0x7FFFFF), tx_psn(3));
+    rig_ack(r, tx_psn(3));
+    sack(r, WIRE_SYN_NAK_SEQ, tx_psn(1), tx_psn(2));
+    ck_assert_uint_eq(rig_tx(r, 0), 0);
+    ck_assert_int_eq(rig_state(r), QPS_RTS);
+    rig_ack(r, tx_psn(7));
+    ck_assert_uint_eq(r->nwc, 1);
+    rig_free(r);
+}
+END_TEST
+
+/* LR-15: reordering alone: with selective repeat each early packet costs a NAK and at most one
+ * packet sent again, with go-back-N all that is in flight. */
+START_TEST(lr_15_reordering)
+{
+    struct rig *r = agreed(NULL);
+    rig_post(r, WR_RDMA_WRITE, 1, 8 * RIG_MTU, WR_F_SIGNALED);
+    rig_tx(r, 0);
+    rig_clear(r);
+    sack(r, WIRE_SYN_NAK_SEQ, tx_psn(2), tx_psn(3)); /* 3 overtook 2 */
+    rig_ack(r, tx_psn(7));                           /* before anything was sent again */
+    ck_assert_uint_eq(rig_tx(r, 0), 0);
+    ck_assert_uint_eq(r->nwc, 1);
+    rig_free(r);
+}
+END_TEST
+
+RIG_MAIN("core sr", lr_01_plain_peer, lr_01_not_asked, lr_02_early_packets, lr_02_window,
+         lr_06_sends, lr_06_not_placed, lr_07_reads_and_atomics, lr_07_late_and_failed_copies,
+         lr_09_gbn_ooo, lr_06_sent_packets, lr_03_recovery, lr_03_timeout, lr_04_timeouts,
+         lr_03_rnr, lr_03_rubbish, lr_15_reordering)
