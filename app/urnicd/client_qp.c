@@ -123,6 +123,7 @@ void client_qp_destroy(struct client *c, struct client_qp *qp, uint64_t now)
         device_tx(d, now);
     neigh_unwatch(d->neigh, qp);
     engine_qp_destroy(d->engine, qp->qp);
+    queue_unwait(&qp->sq);
     context_queue_del(&c->ctx, &qp->sq);
     if (qp->rq.ring.entries > 0)
         context_queue_del(&c->ctx, &qp->rq);

@@ -13,6 +13,7 @@
 #include "engine.h"
 #include "ipc.h"
 #include "memory.h"
+#include "neigh.h"
 
 struct device;
 struct context;
@@ -31,15 +32,18 @@ enum queue_kind { QUEUE_SEND, QUEUE_RECV, QUEUE_SHARED };
 struct queue {
     struct ipc_ring ring;
     enum queue_kind kind;
-    bool active;  /* in the context's list: may have entries */
-    bool starved; /* entries wait for room in the engine */
-    bool dead;    /* the client lied about an index (SHM-02) */
+    bool active;      /* in the context's list: may have entries */
+    bool starved;     /* entries wait for room in the engine */
+    bool dead;        /* the client lied about an index (SHM-02) */
+    bool waits;       /* for a datagram's neighbour */
+    bool unreachable; /* ... which didn't answer: the datagram goes nowhere */
     uint32_t number;
     struct queue *next; /* in the list of active queues */
     struct context *ctx;
     struct client_qp *qp;   /* QUEUE_SEND, QUEUE_RECV */
     struct client_srq *srq; /* QUEUE_SHARED */
     struct slab_place place;
+    struct neigh_waiter waiter;
 };
 
 /* A completion channel: a socket on which the client gets one ipc_comp_event per event. */
@@ -145,6 +149,8 @@ void context_event(struct context *c, unsigned event, uint32_t ref);
 
 /* Take up to ROUND_ENTRIES. Returns how many; *more = there are (or may be) others. */
 unsigned queue_pull(struct queue *q, uint64_t now, bool *more);
+/* It waits for no neighbour any more: before it goes. */
+void queue_unwait(struct queue *q);
 /* Set a queue to empty: RESET. */
 void queue_reset(struct queue *q);
 

@@ -7,12 +7,15 @@
 #include <errno.h>
 #include <string.h>
 
+#include "clock.h"
 #include "context.h"
 #include "device.h"
 #include "gid.h"
 #include "limits.h"
 #include "log.h"
 #include "neigh.h"
+
+#define QUEUE_WAIT_NS (10 * CLOCK_SEC) /* longer than a neighbour is asked for */
 
 /* The client's index or an entry's size is a lie: that queue pair is done (SHM-02). */
 static void queue_kill(struct queue *q, uint64_t now)
@@ -31,9 +34,43 @@ static void queue_kill(struct queue *q, uint64_t now)
               q->kind == QUEUE_SEND ? "send" : "receive");
 }
 
+/* ---- datagrams to neighbours that aren't known yet ---------------------------------------------
+ */
+
+static void queue_resolved(struct neigh_waiter *w, int status, const uint8_t mac[6], uint64_t now)
+{
+    struct queue *q = (struct queue *)(void *)((char *)w - offsetof(struct queue, waiter));
+
+    (void)mac; /* the next look-up tells it */
+    (void)now;
+    q->waits = false;
+    q->unreachable = status < 0;
+    context_activate(q->ctx, q);
+}
+
+static void queue_wait(struct queue *q, const struct engine_av *av, uint64_t now)
+{
+    if (q->waits)
+        return;
+    q->waits = true;
+    q->waiter = (struct neigh_waiter){.src = av->sgid, .dst = av->dgid, .done = queue_resolved};
+    neigh_wait(q->ctx->device->neigh, &q->waiter, QUEUE_WAIT_NS, now);
+}
+
+void queue_unwait(struct queue *q)
+{
+    if (q->waits)
+        neigh_cancel(q->ctx->device->neigh, &q->waiter);
+    q->waits = q->unreachable = false;
+}
+
+/* ---- send --------------------------------------------------------------------------------------
+ */
+
 /* A client's address vector: it names a local address by index, so it can't lie about it (SEC-26).
- * False: no such address, or the neighbour isn't known (yet). */
-static bool queue_av(struct device *d, const struct ipc_av *in, struct engine_av *out, uint64_t now)
+ * -EINVAL no such address; -EAGAIN the neighbour is being asked for. One that doesn't answer, or
+ * can't be reached at all, has no MAC: the datagram is lost, as any other may be. */
+static int queue_av(struct device *d, const struct ipc_av *in, struct engine_av *out, uint64_t now)
 {
     static const uint8_t none[6];
     const struct gid_entry *gid = gid_at(&d->gids, in->sgid_index);
@@ -46,16 +83,23 @@ static bool queue_av(struct device *d, const struct ipc_av *in, struct engine_av
     out->sl = in->sl;
     out->flow_label = in->flow_label & 0xFFFFFu;
     if (!gid)
-        return false;
+        return -EINVAL;
     out->sgid = gid->addr;
-    return memcmp(in->dmac, none, 6) != 0 ||
-           neigh_lookup(d->neigh, &out->sgid, &out->dgid, out->dmac, now) == 0;
+    if (memcmp(in->dmac, none, 6) != 0)
+        return 0;
+    int rc = neigh_lookup(d->neigh, &out->sgid, &out->dgid, out->dmac, now);
+    if (rc < 0)
+        memset(out->dmac, 0, sizeof(out->dmac));
+    return rc == -EAGAIN ? rc : 0;
 }
 
-/* Opcodes 0..9 have verbs' numbers on both sides; anything else completes with an error. */
-static void queue_send_wr(const struct client_qp *qp, const struct ipc_send *s,
-                          struct engine_send_wr *wr, uint64_t now)
+/* Opcodes 0..9 have verbs' numbers on both sides; anything else completes with an error. 0, or
+ * -EAGAIN: its destination isn't known yet. */
+static int queue_send_wr(const struct client_qp *qp, const struct ipc_send *s,
+                         struct engine_send_wr *wr, uint64_t now)
 {
+    int rc = 0;
+
     memset(wr, 0, offsetof(struct engine_send_wr, av));
     wr->wr_id = s->wr.cookie;
     wr->opcode = s->wr.opcode;
@@ -71,7 +115,8 @@ static void queue_send_wr(const struct client_qp *qp, const struct ipc_send *s,
     if (qp->type == QP_UD && s->wr.opcode != IPC_WR_MALFORMED) {
         wr->rqpn = s->ud.qpn;
         wr->rqkey = s->ud.qkey;
-        if (!queue_av(qp->ctx->device, &s->ud.av, &wr->av, now))
+        rc = queue_av(qp->ctx->device, &s->ud.av, &wr->av, now);
+        if (rc == -EINVAL)
             wr->opcode = WR_OPCODE_MAX;
     } else if (s->wr.opcode == IPC_WR_CMP_SWAP || s->wr.opcode == IPC_WR_FETCH_ADD) {
         wr->compare_add = s->atomic.compare_add;
@@ -86,6 +131,7 @@ static void queue_send_wr(const struct client_qp *qp, const struct ipc_send *s,
     }
     if (s->wr.nsge > qp->max_sge || s->wr.inline_len > qp->max_inline)
         wr->opcode = WR_OPCODE_MAX; /* REQ-08: accepted, completes in order with an error */
+    return rc == -EAGAIN ? rc : 0;
 }
 
 _Static_assert(sizeof(struct ipc_sge) == sizeof(struct engine_sge), "SGEs are passed on in place");
@@ -101,7 +147,12 @@ static int queue_send_one(struct queue *q, uint64_t now)
 
     if (rc <= 0)
         return rc;
-    queue_send_wr(q->qp, &s, &wr, now);
+    if (queue_send_wr(q->qp, &s, &wr, now) == -EAGAIN && !q->unreachable) {
+        q->ring.index = index;
+        queue_wait(q, &wr.av, now);
+        return 0;
+    }
+    q->unreachable = false;
     rc = engine_post_send(q->ctx->device->engine, q->qp->qp, &wr, now);
     if (rc == -EAGAIN) {
         q->ring.index = index;
@@ -168,4 +219,5 @@ void queue_reset(struct queue *q)
     q->ring.index = 0;
     q->starved = false;
     q->dead = false;
+    queue_unwait(q);
 }

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client.h"
 #include "daemon_rig.h"
 #include "ipc.h"
 
@@ -306,6 +307,71 @@ START_TEST(gone_before_accepted)
 }
 END_TEST
 
+/* ---- datagrams ---------------------------------------------------------------------------------
+ */
+
+static void send_datagram(const char *ip, uint64_t wr_id)
+{
+    /* As libraries do that leave the MAC to the daemon: all zeros. */
+    struct urnic_ah ah = {.ctx = a.ctx, .av = {.sgid_index = 3, .hop_limit = 64}};
+    struct urnic_sge sge = {(uintptr_t)a.mem, 64, a.mr->lkey};
+    struct urnic_send_wr wr = {
+        .wr_id = wr_id,
+        .sg_list = &sge,
+        .num_sge = 1,
+        .opcode = URNIC_WR_SEND,
+        .send_flags = URNIC_SEND_SIGNALED,
+        .ud = {.ah = &ah, .remote_qpn = urnic_qp_num(b.qp), .remote_qkey = 0x11},
+    };
+    const struct urnic_send_wr *bad;
+
+    memset(ah.av.dgid + 10, 0xFF, 2);
+    inet_pton(AF_INET, ip, ah.av.dgid + 12);
+    ck_assert_int_eq(urnic_post_send(a.qp, &wr, &bad), 0);
+}
+
+static void ready_for_datagrams(struct end *e)
+{
+    struct urnic_qp_attr attr = {.qp_state = URNIC_QPS_INIT, .port_num = 1, .qkey = 0x11};
+
+    end_qp(e, URNIC_QPT_UD);
+    ck_assert_int_eq(
+        urnic_modify_qp(e->qp, &attr,
+                        URNIC_QP_STATE | URNIC_QP_PKEY_INDEX | URNIC_QP_PORT | URNIC_QP_QKEY),
+        0);
+    attr.qp_state = URNIC_QPS_RTR;
+    ck_assert_int_eq(urnic_modify_qp(e->qp, &attr, URNIC_QP_STATE), 0);
+    attr.qp_state = URNIC_QPS_RTS;
+    ck_assert_int_eq(urnic_modify_qp(e->qp, &attr, URNIC_QP_STATE | URNIC_QP_SQ_PSN), 0);
+}
+
+/* WIRE-07 UD-13: a datagram for a neighbour whose MAC nobody knows yet waits until it is known, and
+ * those behind it stay behind it; one for a host that isn't there is lost like any other. */
+START_TEST(datagrams_to_strangers)
+{
+    rig_start_pair(&rig, "");
+    end_open(&a, &rig, "urn0", SIZE);
+    end_open(&b, &rig, "urn1", SIZE);
+    ready_for_datagrams(&a);
+    ready_for_datagrams(&b);
+    for (uint64_t i = 0; i < 4; i++)
+        ck_assert_int_eq(end_post_recv(&b, 4096 * i, 1024, 100 + i), 0);
+    send_datagram("10.0.0.2", 1);
+    send_datagram("10.0.0.2", 2);
+    end_expect(&a, URNIC_WC_SUCCESS, 1);
+    end_expect(&a, URNIC_WC_SUCCESS, 2);
+    end_expect(&b, URNIC_WC_SUCCESS, 100);
+    end_expect(&b, URNIC_WC_SUCCESS, 101);
+    send_datagram("10.0.0.77", 3);
+    send_datagram("10.0.0.2", 4);
+    end_expect(&a, URNIC_WC_SUCCESS, 3);
+    end_expect(&a, URNIC_WC_SUCCESS, 4);
+    end_expect(&b, URNIC_WC_SUCCESS, 102);
+    send_datagram("10.0.0.78", 5); /* destroyed while it waits */
+    pair_down();
+}
+END_TEST
+
 /* ---- events of completions ------------------------------------------------------------------- */
 
 static bool event_waits(int timeout_ms)
@@ -499,6 +565,7 @@ static Suite *suite(void)
     tcase_add_test(t, connections);
     tcase_add_test(t, queue_pairs_go_with_connections);
     tcase_add_test(t, gone_before_accepted);
+    tcase_add_test(t, datagrams_to_strangers);
     tcase_add_test(t, moderated_events);
     tcase_add_test(t, link_down);
     tcase_add_test(t, address_change);
