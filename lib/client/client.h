@@ -175,6 +175,7 @@ struct urnic_qp {
     uint32_t max_send_wr, max_send_sge, max_inline;
     _Atomic uint32_t state; /* as the application set it */
     uint32_t type;
+    uint32_t max_datagram; /* UD: octets that fit a packet */
     bool sig_all;
     /* receiving */
     struct client_rq rq;

@@ -51,11 +51,20 @@ static void put_inline(uint8_t *at, const struct urnic_send_wr *wr)
     }
 }
 
+/* Does the request's data fit one packet (UD-02)? */
+static bool fits_datagram(const struct urnic_qp *qp, const struct urnic_send_wr *wr)
+{
+    uint64_t total = 0;
+    for (int i = 0; i < wr->num_sge; i++)
+        total += wr->sg_list[i].length;
+    return total <= qp->max_datagram;
+}
+
 /* The extension behind the entry's head, by opcode and type. */
 static int put_ext(uint8_t *at, const struct urnic_qp *qp, const struct urnic_send_wr *wr)
 {
     if (qp->type == URNIC_QPT_UD) {
-        if (wr->ud.ah == NULL)
+        if (wr->ud.ah == NULL || !fits_datagram(qp, wr))
             return -EINVAL;
         struct ipc_sqe_ud ud = {
             .av = wr->ud.ah->av, .qpn = wr->ud.remote_qpn, .qkey = wr->ud.remote_qkey};

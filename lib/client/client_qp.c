@@ -71,9 +71,17 @@ int client_qp_create(struct urnic_pd *pd, struct urnic_qp_init_attr *attr, uint3
     qp->send_cq = attr->send_cq;
     qp->recv_cq = attr->recv_cq;
     qp->sig_all = attr->sq_sig_all;
-    pthread_mutex_lock(&ctx->lock);
-    int err = client_ref_add(&ctx->refs, &qp->obj, CLIENT_QP);
-    pthread_mutex_unlock(&ctx->lock);
+    int err = 0;
+    if (qp->type == URNIC_QPT_UD) {
+        struct urnic_port_attr port;
+        err = urnic_query_port(ctx, &port);
+        qp->max_datagram = err < 0 ? 0 : 128u << port.active_mtu;
+    }
+    if (err == 0) {
+        pthread_mutex_lock(&ctx->lock);
+        err = client_ref_add(&ctx->refs, &qp->obj, CLIENT_QP);
+        pthread_mutex_unlock(&ctx->lock);
+    }
     if (err < 0) {
         free(qp);
         return err;

@@ -226,6 +226,43 @@ START_TEST(ud_05_address_handles)
 }
 END_TEST
 
+/* UD-02: a datagram that no packet holds is refused when it is posted, not lost behind the ring. */
+START_TEST(ud_02_datagram_too_long)
+{
+    struct setup s = setup_start(8);
+    struct urnic_ah_attr attr = {.dgid = {[10] = 0xff, [11] = 0xff, [12] = 10, [15] = 2}};
+    struct urnic_qp_init_attr init = {
+        .send_cq = s.cq,
+        .recv_cq = s.cq,
+        .qp_type = URNIC_QPT_UD,
+        .cap = {.max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 2, .max_recv_sge = 1},
+    };
+    struct urnic_qp *qp;
+    struct urnic_ah *ah;
+    OK(urnic_create_ah(s.pd, &attr, &ah));
+    OK(urnic_create_qp(s.pd, &init, &qp));
+    to_state(qp, URNIC_QPS_INIT);
+    to_state(qp, URNIC_QPS_RTR);
+    to_state(qp, URNIC_QPS_RTS);
+    static const struct {
+        uint32_t first, second;
+        int rc;
+    } cases[] = {
+        {4096, 0, 0}, {4000, 96, 0}, {4097, 0, -EINVAL}, {4000, 97, -EINVAL}, {1, ~0u, -EINVAL}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        uint64_t at = (uintptr_t)s.mem;
+        struct urnic_sge sge[2] = {{.addr = at, .length = cases[i].first, .lkey = s.mr->lkey},
+                                   {.addr = at, .length = cases[i].second, .lkey = s.mr->lkey}};
+        struct urnic_send_wr wr = {
+            .opcode = URNIC_WR_SEND, .sg_list = sge, .num_sge = 2, .ud = {.ah = ah}};
+        ck_assert_int_eq(urnic_post_send(qp, &wr, NULL), cases[i].rc);
+    }
+    OK(urnic_destroy_qp(qp));
+    OK(urnic_destroy_ah(ah));
+    setup_end(&s);
+}
+END_TEST
+
 START_TEST(cq_02_names)
 {
     /* CQ-02 */
@@ -257,5 +294,5 @@ END_TEST
 
 UNIT_MAIN("client life", shm_07_no_daemon, shm_09_devices_and_memory, shm_01_newer_daemon,
           cq_06_events, evt_03_destroy_waits_for_acknowledgement, evt_01_daemon_dies,
-          evt_01_polling_alone_notices_death, shm_07_fork, ud_05_address_handles, cq_02_names,
-          shm_01_frozen_structs)
+          evt_01_polling_alone_notices_death, shm_07_fork, ud_05_address_handles,
+          ud_02_datagram_too_long, cq_02_names, shm_01_frozen_structs)
