@@ -3,10 +3,9 @@
 import time
 
 from bench import OUR4, OUR6, test
-from ends import (CONNECT_ERROR, CONNECT_REQUEST, DISCONNECTED, ERR, ESTABLISHED, FLUSHED, OK, REJECTED, RETRY_EXC,
-                  RTS, SEND, STATUS, UNREACHABLE, WRITE, EndError)
+from ends import DISCONNECTED, ERR, ESTABLISHED, FLUSHED, OK, REJECTED, SEND, STATUS, WRITE, EndError
 from guest import ADDR4, ADDR6
-from t_rc import TARGET, transfer
+from t_rc import TARGET
 
 PORT = 7777
 
