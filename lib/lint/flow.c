@@ -281,7 +281,7 @@ void lint_mtu_learned(struct lint_flow *f, uint32_t mtu)
     uint32_t n = f->reads < LINT_READS ? f->reads : LINT_READS;
     for (uint32_t i = 1; i <= n; i++) {
         struct lint_read *r = &f->read[(f->reads - i) % LINT_READS];
-        if (r->n)
+        if (r->n || r->blind)
             continue;
         r->n = r->len > mtu ? (r->len - 1) / mtu + 1 : 1;
         if (f->hi == lint_add(r->psn, 1)) {

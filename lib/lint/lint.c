@@ -131,7 +131,8 @@ static bool made_so(const struct lint_frame *in, const struct wire_pkt *p, enum 
     size_t have = in->len - p->ip_off, len, bth;
     if (!p->ip_version)
         return false;
-    if (v == WIRE_IP_OPTIONS || v == WIRE_IP_FRAGMENT) {
+    bool less = v == WIRE_TRUNCATED && p->ip_version == 4 && wire_get16(ip + 2) < 44;
+    if (v == WIRE_IP_OPTIONS || v == WIRE_IP_FRAGMENT || less) {
         size_t header = (ip[0] & 15u) * 4u; /* the iCRC isn't where it should be */
         return header <= have && wire_csum_add(0, ip, header) == 0xFFFF;
     }
@@ -245,19 +246,13 @@ static void corrupted(struct lint_ctx *c)
         c->f->info.corrupt++;
         c->view->flow = c->f->info.id;
     }
+    unsigned broken = 0;
     if (c->verdict == WIRE_OK && !c->cut)
-        lint_run(c, LINT_S_ICRC);
+        broken = lint_run(c, LINT_S_ICRC);
+    c->l->icrc_run++;
     if (c->f)
         c->f->icrc_run++;
-    if (c->f && c->f->started && (c->op->flags & WIRE_F_REQUEST) && !lint_rec_at(c->f, c->p.psn) &&
-        lint_diff(c->p.psn, c->f->hi) <= 0) {
-        /* So that an acknowledgement of it can be told from one of a packet never seen. */
-        struct lint_rec *r = lint_rec_make(c->f, c->p.psn);
-        if (r) {
-            r->flags |= LINT_R_CORRUPT;
-            r->number = c->in->number;
-        }
-    }
+    lint_request_unread(c, broken ? LINT_R_BROKEN : LINT_R_CORRUPT);
 }
 
 /* One packet of another service is its sender's mistake when the old service goes on after it, and
@@ -269,6 +264,7 @@ static bool same_service(struct lint_ctx *c)
         if (f->odd.on)
             return lint_renew(c);
         lint_remember(c, &f->odd);
+        lint_request_unread(c, LINT_R_BROKEN);
         return false;
     }
     if (f->odd.on) {
@@ -308,6 +304,18 @@ static void dispatch(struct lint_ctx *c)
         lint_request(c);
 }
 
+/* Wrong, and its maker meant it so: the iCRC is right. */
+static void malformed(struct lint_ctx *c)
+{
+    c->view->kind = LINT_BROKEN;
+    c->l->totals.roce++;
+    lint_run(c, LINT_S_MALFORMED);
+    if (!c->op || !c->op->name)
+        return;
+    c->f = lint_flow_get(c->l, &c->p, c->p.dqpn, 0, false);
+    lint_request_unread(c, LINT_R_BROKEN);
+}
+
 /* A packet that parses: WIRE_OK, or cut by the capture behind the BTH. */
 static void good(struct lint_ctx *c)
 {
@@ -316,8 +324,7 @@ static void good(struct lint_ctx *c)
         return;
     }
     if (c->verdict != WIRE_OK && c->headers) { /* a field is wrong and the iCRC right */
-        c->view->kind = LINT_BROKEN;
-        lint_run(c, LINT_S_MALFORMED);
+        malformed(c);
         return;
     }
     c->view->kind = kind_of(c->op, &c->p);
@@ -326,6 +333,7 @@ static void good(struct lint_ctx *c)
     if (!c->f)
         return;
     c->f->icrc_run = 0;
+    c->l->icrc_run = 0;
     c->view->flow = c->f->info.id;
     if (!c->cut && seen_elsewhere(c->f, c->in, c->icrc)) {
         c->view->flags |= LINT_V_AGAIN;
@@ -373,9 +381,7 @@ void lint_packet(struct lint *l, const struct lint_frame *in, struct lint_view *
         corrupted(&c);
         return;
     }
-    c.view->kind = LINT_BROKEN;
-    l->totals.roce++;
-    lint_run(&c, LINT_S_MALFORMED);
+    malformed(&c);
 }
 
 void lint_end(struct lint *l)

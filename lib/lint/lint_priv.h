@@ -53,6 +53,7 @@ struct lint_rec {
 #define LINT_R_BAD     0x04u /* broke a rule: its neighbours aren't judged by it */
 #define LINT_R_CUT     0x08u /* the capture kept only a part: no payload, perhaps no headers */
 #define LINT_R_ACKREQ  0x10u
+#define LINT_R_BROKEN  0x20u /* malformed: it was sent, but nothing else is known */
 #define LINT_UNKNOWN   UINT32_MAX
 
 #define LINT_RECS_MIN 64u
@@ -69,6 +70,7 @@ struct lint_read {
     uint32_t msgs, epoch;
     uint64_t ns;                                /* of the latest response */
     bool valid, atomic, done, have_orig, again; /* again = requested more than once */
+    bool blind;                                 /* the capture has cut the RETH off */
     bool perhaps_part; /* what came before wasn't captured: perhaps a re-read from the middle */
 };
 
@@ -245,6 +247,7 @@ struct lint {
     uint32_t buckets;
     struct lint_cm cm[LINT_CM_CONNS];
     uint32_t cms;
+    uint64_t icrc_run; /* bad iCRCs since the last good one */
     const struct lint_rule *stage[LINT_STAGES][64];
 };
 
@@ -280,6 +283,8 @@ bool lint_renew(struct lint_ctx *c);
 void lint_responder_reset(struct lint_flow *f);
 
 /* request.c, response.c, cmtrack.c */
+/* A request that isn't followed: damaged (LINT_R_CORRUPT) or malformed (LINT_R_BROKEN). */
+void lint_request_unread(struct lint_ctx *c, unsigned flag);
 void lint_request(struct lint_ctx *c);
 void lint_response(struct lint_ctx *c);
 void lint_cm(struct lint_ctx *c);

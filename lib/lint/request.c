@@ -162,6 +162,7 @@ static void remember_read(struct lint_ctx *c, uint32_t n)
         .va = c->p.va,
         .rkey = c->p.rkey,
         .number = c->in->number,
+        .blind = !c->headers,
         .perhaps_part = c->gap || (f->info.requests == 1 && !f->start_known),
         .msgs = f->msgs,
         .epoch = f->epoch,
@@ -287,6 +288,26 @@ static void remember(struct lint_ctx *c, bool bad)
     r->crc = c->icrc;
     r->flags = (uint8_t)(LINT_R_SEEN | (r->flags & LINT_R_ACKREQ) | (bad ? LINT_R_BAD : 0) |
                          (c->cut ? LINT_R_CUT : 0));
+}
+
+void lint_request_unread(struct lint_ctx *c, unsigned flag)
+{
+    struct lint_flow *f = c->f;
+    if (!f || !f->started || !(c->op->flags & WIRE_F_REQUEST) || lint_diff(c->p.psn, f->hi) > 0 ||
+        lint_rec_at(f, c->p.psn))
+        return;
+    struct lint_rec *r = lint_rec_make(f, c->p.psn);
+    if (!r)
+        return;
+    r->flags |= (uint8_t)flag;
+    r->number = c->in->number;
+    if (c->p.psn == f->hi && !(c->op->flags & WIRE_F_READ) && !f->hi_uncertain) {
+        f->hi = lint_add(f->hi, 1);
+        f->span += f->span < SPAN_MAX;
+        f->epoch++; /* it may have ended a message */
+        f->msgs = 0;
+        f->base_on = f->base_lo_on = false;
+    }
 }
 
 /* An answer to a PSN never seen waits: what does the requester do now? */

@@ -118,7 +118,8 @@ static void read_progress(struct lint_ctx *c)
     struct lint_read *r = c->read;
     struct lint_flow *q = c->req;
     r->ns = c->in->ns;
-    if (!r->n && (c->op->flags & WIRE_F_ONLY) && c->p.payload_len == r->len) {
+    if (!r->n && (c->op->flags & WIRE_F_ONLY) && (r->blind || c->p.payload_len == r->len)) {
+        r->len = c->p.payload_len;
         r->n = 1; /* shorter than the MTU, whatever that is */
         if (q->hi == lint_add(r->psn, 1))
             q->hi_uncertain = false;

@@ -25,8 +25,6 @@ static const struct lint_rule rules[] = {
     {"WIRE-19", "The UDP source port of a flow stays the same while packets are in flight.",
      REQUEST, lint_wire_19},
     {"WIRE-23", "The UDP length is the IP payload length.", MALFORMED, lint_wire_23},
-    {"WIRE-27", "Full packets have the path MTU that the CM messages agreed.", REQUEST | RESPONSE,
-     lint_wire_27},
     {"WIRE-29", "The source IP address is a unicast address.", MALFORMED, lint_wire_29},
     {"WIRE-31", "The multicast MAC follows from the multicast IP address.", FRAME, lint_wire_31},
     {"HDR-01", "Reserved bits of the BTH are 0.", FRAME, lint_hdr_01},

@@ -304,23 +304,21 @@ bool lint_icrc_06(struct lint_ctx *c)
     return lint_seen(c, "0x%08x, the same in the other byte order", stored(c));
 }
 
-/* A responder that acknowledges what arrived only damaged; a sender whose iCRC is never right. */
+/* A sender whose iCRC is never right. And a responder that acknowledges what came damaged: but the
+ * damage may be between the network and the capture. */
 bool lint_icrc_08(struct lint_ctx *c)
 {
-    if (!c->req && !(c->op->flags & WIRE_F_RESPONSE) && !c->f)
-        return false;
-    if (c->where == LINT_W_KNOWN && (c->op->flags & WIRE_F_ACK) &&
+    if (c->req && c->where == LINT_W_KNOWN && (c->op->flags & WIRE_F_ACK) &&
         wire_aeth_kind(c->p.syndrome) == WIRE_AETH_ACK) {
         const struct lint_rec *r = lint_rec_at(c->req, c->p.psn);
         if (!r || (r->flags & LINT_R_SEEN) || !(r->flags & LINT_R_CORRUPT))
             return false;
         lint_expected(c, "no ACK: PSN 0x%x came with a bad iCRC only", c->p.psn);
         lint_seen(c, "it is acknowledged");
-        if (lint_diff(c->p.psn, c->req->hi) < 0 && c->req->info.gaps)
-            return lint_doubt(c, LINT_UNDECIDABLE, "a good copy may not have been captured");
-        return true;
+        return lint_doubt(c, LINT_UNDECIDABLE, "the capture's copy may be the damaged one");
     }
-    if (c->verdict == WIRE_OK && c->f && c->icrc != stored(c) && c->f->icrc_run == 7) {
+    if (c->verdict == WIRE_OK && !c->req && c->icrc != stored(c) &&
+        (c->l->icrc_run == 7 || (c->f && c->f->icrc_run == 7))) {
         lint_expected(c, "0x%08x", c->icrc);
         return lint_seen(c, "0x%08x, and 7 wrong ones before it in a row", stored(c));
     }

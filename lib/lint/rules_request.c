@@ -33,16 +33,6 @@ bool lint_wire_19(struct lint_ctx *c)
     return true;
 }
 
-bool lint_wire_27(struct lint_ctx *c)
-{
-    uint32_t mtu = c->f->info.mtu;
-    if (!c->f->info.by_cm || !mtu || !(c->op->flags & (WIRE_F_FIRST | WIRE_F_MIDDLE)) ||
-        c->p.payload_len <= mtu)
-        return false;
-    lint_expected(c, "at most %u octets", mtu);
-    return lint_seen(c, "%u octets", c->p.payload_len);
-}
-
 bool lint_psn_01(struct lint_ctx *c)
 {
     struct lint_flow *f = c->f;
@@ -119,8 +109,8 @@ static bool length(struct lint_ctx *c)
     if (!(f & WIRE_F_PAYLOAD))
         return false;
     if (f & (WIRE_F_FIRST | WIRE_F_MIDDLE)) {
-        if (mtu ? n == mtu : n >= 256 && n <= 4096 && !(n & (n - 1)))
-            return false;
+        if (mtu ? n + c->p.pad == mtu : n >= 256 && n <= 4096 && !(n & (n - 1)))
+            return false; /* (a pad is HDR-06's) */
         if (mtu)
             lint_expected(c, "%u octets, the MTU", mtu);
         else
@@ -166,8 +156,11 @@ bool lint_rsp_16(struct lint_ctx *c)
     bool good = c->op->flags & WIRE_F_END ? after == c->dma_len : after < c->dma_len;
     if (good)
         return false;
-    if ((c->op->flags & WIRE_F_FIRST) && mtu && c->dma_len <= mtu)
+    if (((c->op->flags & WIRE_F_FIRST) && mtu && c->dma_len <= mtu) ||
+        ((c->op->flags & WIRE_F_LAST) && !c->p.payload_len))
         return false; /* REQ-02 says it */
+    if (c->dma_len > MSG_MAX)
+        return false; /* RSP-15 says it */
     if ((c->op->flags & WIRE_F_END) && c->dma_len > before && c->p.pad &&
         c->p.payload_len + c->p.pad == ((c->dma_len - before + 3) & ~3ull))
         return false; /* HDR-05 says it: the pad is wrong */

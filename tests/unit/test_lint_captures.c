@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The captures of pcaps/: each breaks the rules that pcaps/expected-lint.txt says, and no other;
+ * and however the capture is mistreated, nobody is accused of what the mistreatment did.
+ */
+#include <dirent.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "capread.h"
+#include "lint.h"
+#include "unit.h"
+
+#define CAPTURES   128
+#define WORDS      8
+#define PACKETS    4096
+#define RULES      128
+#define PACKET_MAX 4400
+
+struct expected {
+    char name[64];
+    int exit_status;
+    unsigned roce, words;
+    char word[WORDS][24]; /* sorted by rule */
+};
+
+static struct expected expected[CAPTURES];
+static unsigned expected_n;
+
+static void path_of(char *buf, size_t size, const char *name)
+{
+    const char *dir = getenv("URNIC_PCAPS");
+    snprintf(buf, size, "%s/%s", dir ? dir : "../pcaps", name);
+}
+
+static bool read_expected(void)
+{
+    char path[512], line[512];
+    path_of(path, sizeof path, "expected-lint.txt");
+    FILE *f = fopen(path, "r");
+    while (f && fgets(line, sizeof line, f)) {
+        if (line[0] == '#' || line[0] == '\n')
+            continue;
+        struct expected *e = &expected[expected_n++];
+        int at, step;
+        if (expected_n > CAPTURES ||
+            sscanf(line, "%63s %d %u%n", e->name, &e->exit_status, &e->roce, &at) != 3)
+            break;
+        while (e->words < WORDS && sscanf(line + at, "%23s%n", e->word[e->words], &step) == 1) {
+            at += step;
+            e->words++;
+        }
+    }
+    bool whole = f && feof(f) && expected_n > 50;
+    if (f)
+        fclose(f);
+    if (!whole)
+        fprintf(stderr, "%s: can't be read, behind line of %s\n", path,
+                expected_n ? expected[expected_n - 1].name : "nothing");
+    return whole;
+}
+
+/* ---- judging -----------------------------------------------------------------------------------
+ */
+
+struct tally {
+    unsigned n[RULES][LINT_VERDICTS];
+    struct lint_finding last;
+    const struct expected *only; /* violations of other rules are wrong */
+    const char *how;
+};
+
+static bool expects(const struct expected *e, const char *rule)
+{
+    size_t len = strlen(rule);
+    for (unsigned i = 0; i < e->words; i++) {
+        const char *w = e->word[i] + (e->word[i][0] == '?');
+        if (!strncmp(w, rule, len) && w[len] == ':')
+            return true;
+    }
+    return false;
+}
+
+static void on_finding(void *ctx, const struct lint_finding *f)
+{
+    struct tally *t = ctx;
+    size_t n;
+    t->n[f->rule - lint_rules(&n)][f->verdict]++;
+    t->last = *f;
+    if (t->only && f->verdict == LINT_VIOLATION)
+        ck_assert_msg(expects(t->only, f->rule->id),
+                      "%s %s: %s at packet %llu: %s; expected %s, seen %s", t->only->name, t->how,
+                      f->rule->id, (unsigned long long)f->number, f->dump, f->expected, f->seen);
+}
+
+struct packet {
+    uint64_t ns;
+    uint32_t len;
+    uint8_t data[PACKET_MAX];
+};
+
+static struct packet *packets;
+static unsigned packets_n;
+
+static void load(const char *name)
+{
+    char path[512], why[128];
+    struct capread *c;
+    struct capread_packet p;
+    path_of(path, sizeof path, name);
+    ck_assert_msg(capread_open(path, &c, why, sizeof why) == 0, "%s: %s", path, why);
+    packets = packets ? packets : malloc(PACKETS * sizeof *packets);
+    packets_n = 0;
+    while (capread_next(c, &p) == 1 && packets_n < PACKETS) {
+        ck_assert_uint_le(p.len, PACKET_MAX);
+        packets[packets_n].ns = p.ns;
+        packets[packets_n].len = p.len;
+        memcpy(packets[packets_n++].data, p.frame, p.len);
+    }
+    capread_close(c);
+}
+
+static void feed(struct lint *l, const struct packet *k, uint64_t number, uint32_t snaplen)
+{
+    struct lint_view view;
+    struct lint_frame f = {.number = number,
+                           .ns = k->ns,
+                           .data = k->data,
+                           .len = k->len < snaplen ? k->len : snaplen,
+                           .wire_len = k->len};
+    lint_packet(l, &f, &view);
+    ck_assert(view.kind < LINT_KINDS);
+}
+
+START_TEST(expected_findings)
+{
+    const struct expected *e = &expected[_i];
+    static struct tally t;
+    struct lint_totals totals;
+    size_t rules_n;
+    const struct lint_rule *rules = lint_rules(&rules_n);
+    unsigned words = 0, violations = 0;
+    load(e->name);
+    memset(&t, 0, sizeof t);
+    struct lint *l = lint_new(on_finding, &t, 0);
+    for (unsigned i = 0; i < packets_n; i++)
+        feed(l, &packets[i], i + 1, UINT32_MAX);
+    lint_end(l);
+    lint_totals(l, &totals);
+    lint_free(l);
+    ck_assert_uint_eq(totals.roce, e->roce);
+    ck_assert_uint_eq(totals.corrupt, 0);
+    for (size_t i = 0; i < rules_n; i++)
+        for (int v = 0; v < LINT_VERDICTS; v++) {
+            char word[24];
+            bool found = false;
+            if (!t.n[i][v])
+                continue;
+            violations += v == LINT_VIOLATION;
+            snprintf(word, sizeof word, "%s%s:%u",
+                     v == LINT_VIOLATION     ? ""
+                     : v == LINT_UNDECIDABLE ? "?"
+                                             : "~",
+                     rules[i].id, t.n[i][v]);
+            for (unsigned w = 0; w < e->words; w++)
+                found |= !strcmp(word, e->word[w]);
+            ck_assert_msg(found, "%s: found %s", e->name, word);
+            words++;
+        }
+    ck_assert_msg(words == e->words, "%s: %u of %u kinds of findings", e->name, words, e->words);
+    ck_assert_int_eq(violations > 0, e->exit_status);
+}
+END_TEST
+
+/* What a capture point may do to packets. */
+enum harm { MISS, MISS_A, MISS_B, ONE_WAY, MIDDLE, SWAP, DOUBLE, FLIP, CUT, HARMS };
+static const char *const harms[HARMS] = {
+    "with packets missing", "with requests missing", "with responses missing",
+    "in one direction",     "from the middle on",    "reordered",
+    "with packets doubled", "with bits flipped",     "cut at 64 octets"};
+
+static uint32_t rng;
+
+static bool hit(unsigned one_in)
+{
+    rng = rng * 1664525u + 1013904223u;
+    return (rng >> 8) % one_in == 0;
+}
+
+static void harmed(struct lint *l, enum harm harm)
+{
+    uint64_t number = 0;
+    for (unsigned i = 0; i < packets_n; i++) {
+        struct packet *k = &packets[i];
+        bool from_a = k->data[11] == 1;
+        if ((harm == MISS && hit(12)) || (harm == MISS_A && from_a && hit(5)) ||
+            (harm == MISS_B && !from_a && hit(5)) || (harm == ONE_WAY && from_a) ||
+            (harm == MIDDLE && i < packets_n / 2))
+            continue;
+        if (harm == SWAP && i + 2 < packets_n && hit(10)) { /* later packets overtake it */
+            feed(l, &packets[i + 1], ++number, UINT32_MAX);
+            feed(l, &packets[i + 2], ++number, UINT32_MAX);
+            feed(l, k, ++number, UINT32_MAX);
+            i += 2;
+            continue;
+        }
+        uint32_t bit = (rng >> 4) % (k->len * 8);
+        bool flip = harm == FLIP && hit(15);
+        k->data[bit / 8] ^= (uint8_t)(flip << bit % 8);
+        feed(l, k, ++number, harm == CUT ? 64 : UINT32_MAX);
+        if (harm == DOUBLE && hit(10))
+            feed(l, k, ++number, UINT32_MAX);
+        k->data[bit / 8] ^= (uint8_t)(flip << bit % 8);
+    }
+}
+
+START_TEST(harm_accuses_nobody)
+{
+    const struct expected *e = &expected[_i];
+    static struct tally t;
+    load(e->name);
+    rng = (uint32_t)_i + 1;
+    for (enum harm h = 0; h < HARMS; h++) {
+        t = (struct tally){.only = e, .how = harms[h]};
+        struct lint *l = lint_new(on_finding, &t, 0);
+        harmed(l, h);
+        lint_end(l);
+        lint_free(l);
+    }
+}
+END_TEST
+
+/* Every capture of the folder has its line. */
+START_TEST(every_capture_is_listed)
+{
+    char path[512];
+    unsigned n = 0;
+    path_of(path, sizeof path, ".");
+    DIR *d = opendir(path);
+    ck_assert_ptr_nonnull(d);
+    for (struct dirent *e; (e = readdir(d));) {
+        size_t len = strlen(e->d_name);
+        bool found = false;
+        if (len < 6 || strcmp(e->d_name + len - 5, ".pcap"))
+            continue;
+        for (unsigned i = 0; i < expected_n; i++)
+            found |= !strcmp(expected[i].name, e->d_name);
+        ck_assert_msg(found, "%s is not in expected-lint.txt", e->d_name);
+        n++;
+    }
+    closedir(d);
+    ck_assert_uint_eq(n, expected_n);
+}
+END_TEST
+
+int main(void)
+{
+    if (!read_expected())
+        return EXIT_FAILURE;
+    Suite *s = suite_create("lint captures");
+    TCase *t = tcase_create("lint captures");
+    tcase_set_timeout(t, 60);
+    tcase_add_loop_test(t, expected_findings, 0, (int)expected_n);
+    tcase_add_loop_test(t, harm_accuses_nobody, 0, (int)expected_n);
+    tcase_add_test(t, every_capture_is_listed);
+    suite_add_tcase(s, t);
+    SRunner *r = srunner_create(s);
+    srunner_run_all(r, CK_ENV);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
