@@ -402,6 +402,19 @@ void engine_deactivate(struct engine *e, struct qp *qp)
     qp->is_active = 0;
 }
 
+/* Paced queue pairs send a packet each and let the next one in: have its lines come meanwhile. */
+static void warm_up(const struct qp *qp)
+{
+    if (!qp || !qp->lim)
+        return;
+    __builtin_prefetch(qp->lim);
+    __builtin_prefetch(&qp->req);
+    __builtin_prefetch(&qp->resp.ack_owed);
+    __builtin_prefetch(&qp->tmpl);
+    __builtin_prefetch(&qp->stats);
+    __builtin_prefetch(&qp->rec.ev[qp->rec.n % RECORDER_EVENTS]);
+}
+
 unsigned engine_tx(struct engine *e, struct engine_slot *slots, unsigned n, uint64_t now)
 {
     unsigned m = 0;
@@ -415,6 +428,7 @@ unsigned engine_tx(struct engine *e, struct engine_slot *slots, unsigned n, uint
         if (!e->quantum_left)
             e->quantum_left = ENGINE_QUANTUM;
         unsigned want = n - m < e->quantum_left ? n - m : e->quantum_left;
+        warm_up(qp->active_next);
         /* Answers first: an ACK that waits behind requests makes the peer time out. */
         unsigned k = resp_tx(e, qp, slots + m, want, now);
         k += req_tx(e, qp, slots + m + k, want - k, now);
@@ -548,6 +562,12 @@ void engine_expire(struct engine *e, uint64_t now)
     e->now = now;
     while ((t = timer_pop(&e->wheel, now))) {
         struct qp *qp = (struct qp *)(void *)((char *)t - offsetof(struct qp, timer));
+        if (t->next) { /* likely the next one: many paced queue pairs wake at the same tick */
+            const uint8_t *next = (const uint8_t *)t->next - offsetof(struct qp, timer);
+            __builtin_prefetch(next);
+            __builtin_prefetch(next + offsetof(struct qp, req.ack_at));
+            __builtin_prefetch(next + offsetof(struct qp, lim));
+        }
         if (qp->mute)
             continue;
         rtx_expire(e, qp, now);

@@ -71,10 +71,9 @@ int limiter_begin(struct engine *e, struct qp *qp, uint64_t now)
         qp_activate(e, qp); /* it may have waited */
         return 0;
     }
-    if (!qp->lim && !(qp->lim = calloc(1, sizeof *qp->lim)))
+    if (!qp->lim && !(qp->lim = aligned_alloc(64, sizeof *qp->lim)))
         return -ENOMEM;
-    qp->lim->next = now;
-    qp->lim->rest = 0;
+    *qp->lim = (struct limiter){.next = now};
     cc_start(&qp->lim->cc, conf, e->p.line_rate, qp_mtu(qp), now);
     if (qp->lim->cc.window < qp->req.window)
         qp->req.window = qp->lim->cc.window;
@@ -155,6 +154,13 @@ static uint64_t lag_max(const struct cc *cc, uint32_t octets)
     return burst > octets ? (burst - octets) * NS_BITS / cc->rate : 0;
 }
 
+/* Is the burst less than two packets? */
+static bool few(const struct cc *cc, uint32_t octets)
+{
+    const uint64_t *v = cc->conf->v;
+    return v[CC_P_burst_pkts] < 2 || v[CC_P_burst] < 2ull * octets;
+}
+
 void limiter_charge(struct qp *qp, uint32_t octets, uint64_t now)
 {
     struct limiter *l = qp->lim;
@@ -163,16 +169,16 @@ void limiter_charge(struct qp *qp, uint32_t octets, uint64_t now)
         l->next = now; /* no credit from the time without a limit */
         return;
     }
-    if (l->next < now) {
+    uint64_t bits = octets * NS_BITS + (l->rest < cc->rate ? l->rest : 0);
+    uint64_t gap = bits / cc->rate;
+    l->rest = bits % cc->rate;
+    /* Less than a packet late is within any burst of two: no need to work it out. */
+    if (l->next + gap < now || (l->next < now && few(cc, octets))) {
         uint64_t lag = lag_max(cc, octets);
-        if (now - l->next > lag) {
+        if (now - l->next > lag)
             l->next = now - lag;
-            l->rest = 0;
-        }
     }
-    uint64_t gap = octets * NS_BITS + (l->rest < cc->rate ? l->rest : 0);
-    l->next += gap / cc->rate;
-    l->rest = gap % cc->rate;
+    l->next += gap;
     if (cc->conf->type->on_send)
         cc->conf->type->on_send(cc, octets, now);
 }

@@ -27,12 +27,13 @@ struct limiter_conf {
 };
 
 struct limiter {
+    /* what every packet reads: one cache line, with the first part of cc */
+    uint64_t next; /* earliest time for the next packet, ns */
+    uint64_t rest; /* ... and the fraction that is left over, of 1 / rate */
+    bool waiting;  /* the timer brings the queue pair back at `next` */
     struct cc cc;
-    uint64_t next;  /* earliest time for the next packet, ns */
-    uint64_t rest;  /* ... and the fraction that is left over, of 1 / rate */
-    uint32_t acked; /* packets acknowledged since on_ack heard of it */
-    bool waiting;   /* the timer brings the queue pair back at `next` */
-};
+} __attribute__((aligned(64)));
+_Static_assert(offsetof(struct limiter, cc.line) <= 64, "one cache line");
 
 /* The queue pair's parameters have changed, or its path: begin anew. 0, -ENOMEM (then nothing
  * limits it). */
