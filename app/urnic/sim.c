@@ -12,6 +12,7 @@
 #include "cli.h"
 #include "pcapng.h"
 #include "sim.h"
+#include "sim_chart.h"
 #include "sim_out.h"
 
 static const char help[] =
@@ -24,6 +25,8 @@ static const char help[] =
     "reproduce published results. Sweeps in a scenario make several runs, one after the other.\n\n"
     "  -o, --output FILE        JSON lines (default: none; '-' is stdout)\n"
     "  -p, --plot FILE.svg      charts: rate per flow, queues, slowdown by size\n"
+    "      --chart METRIC/X[/SERIES]=FILE.svg  across the runs: a figure over the variable X, a\n"
+    "                           line per value of SERIES; X 'time' draws 'queue' or 'rate'\n"
     "  -c, --capture NODE=FILE  pcapng of what a node (host0, switch1) receives and sends; may be\n"
     "                           there several times; skipped payload reads as zeros\n"
     "  -s, --set NAME=VALUE     give a variable of the scenario its value, instead of its sweep\n"
@@ -42,6 +45,7 @@ static const char help[] =
     "  parallel urnic sim irn.sim --shard {}/8 -o out-{}.jsonl ::: 1 2 3 4 5 6 7 8\n";
 
 #define CAPTURES 16u
+#define CHARTS   8u
 #define SLICES   2000u /* of the simulated time: how often the clock on the wall is looked at */
 
 struct capture {
@@ -58,6 +62,8 @@ struct job {
     size_t len;
     struct capture capture[CAPTURES];
     unsigned ncaptures;
+    struct sim_chart *chart[CHARTS];
+    unsigned ncharts;
     struct sim_var set[SIM_VARS];
     unsigned nset;
     uint32_t shard, shards;
@@ -244,6 +250,11 @@ static int one(struct job *j, const struct sim_scenario *s, uint32_t point, FILE
             sim_out_json(out, sim, j->file, point);
         if (plot(j, sim, point))
             status = CLI_FAIL;
+        for (unsigned i = 0; i < j->ncharts; i++)
+            if (sim_chart_add(j->chart[i], sim)) {
+                cli_error("--chart: run %u has no such figure or variable", point);
+                status = CLI_FAIL;
+            }
         FILE *summary = j->quiet ? fopen("/dev/null", "w") : stderr;
         if (summary && sim_out_summary(summary, sim))
             status = CLI_FAIL;
@@ -286,6 +297,13 @@ static int all(struct job *j, struct sim_scenario *s)
         if (rc == CLI_USAGE)
             break;
     }
+    for (unsigned i = 0; i < j->ncharts; i++) {
+        int rc = sim_chart_finish(j->chart[i]);
+        if (rc) {
+            cli_error("a chart: %s", strerror(-rc));
+            status = CLI_FAIL;
+        }
+    }
     if (out && (out == stdout ? fflush(out) : fclose(out))) {
         cli_error("%s: %s", j->output, strerror(errno));
         status = CLI_FAIL;
@@ -324,6 +342,17 @@ static int add_capture(struct job *j, const char *text)
     return CLI_OK;
 }
 
+static int add_chart(struct job *j, const char *text)
+{
+    struct sim_chart *c = j->ncharts < CHARTS ? sim_chart_new(text) : NULL;
+    if (!c) {
+        cli_error("--chart: '%s' is not METRIC/X[/SERIES]=FILE, or it is the 9th", text);
+        return CLI_USAGE;
+    }
+    j->chart[j->ncharts++] = c;
+    return CLI_OK;
+}
+
 static int set_shard(struct job *j, const char *text)
 {
     unsigned i, n;
@@ -339,9 +368,10 @@ static int set_shard(struct job *j, const char *text)
 
 static int sim_cmd(int argc, char **argv)
 {
-    enum { OPT_SHARD = 256, OPT_LIST, OPT_CHECK };
+    enum { OPT_CHART = 256, OPT_SHARD, OPT_LIST, OPT_CHECK };
     static const struct option options[] = {{"output", required_argument, NULL, 'o'},
                                             {"plot", required_argument, NULL, 'p'},
+                                            {"chart", required_argument, NULL, OPT_CHART},
                                             {"capture", required_argument, NULL, 'c'},
                                             {"set", required_argument, NULL, 's'},
                                             {"shard", required_argument, NULL, OPT_SHARD},
@@ -363,6 +393,9 @@ static int sim_cmd(int argc, char **argv)
             break;
         case 'c':
             status = add_capture(&j, optarg);
+            break;
+        case OPT_CHART:
+            status = add_chart(&j, optarg);
             break;
         case 's':
             status = add_set(&j, optarg);

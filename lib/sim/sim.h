@@ -26,6 +26,7 @@ struct sim_series {
 struct sim {
     const struct sim_scenario *s;
     struct sim_world w;
+    struct sim_noise noise;
     struct sim_net net;
     struct sim_flows flows;
     struct sim_event sample, measure;

@@ -92,6 +92,8 @@ struct sim_event *sim_wheel_pop(struct sim_wheel *w, uint64_t limit)
         struct sim_event *ev = l->next;
         if (level == 0) {
             unlink_event(w, ev);
+            __builtin_prefetch(l->next->hint);
+            __builtin_prefetch(l->next->next);
             return ev;
         }
         l->next = l->prev = sentinel(l);

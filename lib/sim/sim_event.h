@@ -20,9 +20,11 @@ struct sim_event {
     struct sim_event *next, *prev; /* next NULL = not scheduled */
     uint64_t at;                   /* ns */
     void (*fire)(struct sim_event *ev, uint64_t now);
+    const void *hint; /* what it will read first: fetched while the event before it runs */
 };
 
-struct sim_list { /* begins like struct sim_event */
+/* The head of a slot's list. */
+struct sim_list {
     struct sim_event *next, *prev;
 };
 

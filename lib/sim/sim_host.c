@@ -90,7 +90,7 @@ static bool send_one(struct sim_host *h, uint64_t now)
     if (!w->skip_payload)
         wire_icrc_seal(slot.buf, slot.len, slot.ip_off, slot.bth_off);
     p->len = slot.len;
-    p->hdr = slot.payload_off;
+    p->hdr = (uint8_t)slot.payload_off;
     p->flags = 0;
     p->room = 0;
     sim_pkt_classify(p);

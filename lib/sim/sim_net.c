@@ -44,6 +44,7 @@ static void name_node(struct sim_net *net, uint32_t i)
     bool host = i < net->nhosts;
     n->id = (uint16_t)i;
     n->w = net->w;
+    n->is_host = host;
     n->ops = host ? &sim_host_ops : &sim_switch_ops;
     snprintf(n->name, sizeof n->name, host ? "host%u" : "switch%u",
              host ? i : (unsigned)(i - net->nhosts));

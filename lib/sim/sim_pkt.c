@@ -5,6 +5,7 @@
 #include "sim_pkt.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "sim_rng.h"
 
@@ -17,6 +18,7 @@
 #define OFF_SRC   26u
 #define OFF_DST   30u
 #define OFF_SPORT 34u
+#define OFF_TAG   46u /* in the BTH: destination QPN .. PSN */
 
 struct sim_slab {
     struct sim_slab *next;
@@ -85,8 +87,10 @@ static bool is_ipv4(const struct sim_pkt *p)
 
 bool sim_pkt_classify(struct sim_pkt *p)
 {
+    p->tag = 0;
     if (!is_ipv4(p))
         return false;
+    memcpy(&p->tag, p->data + OFF_TAG, sizeof p->tag);
     uint32_t src = get32(p->data + OFF_SRC), dst = get32(p->data + OFF_DST);
     uint64_t sport = (uint64_t)p->data[OFF_SPORT] << 8 | p->data[OFF_SPORT + 1];
     p->dst = (uint16_t)(dst - SIM_HOST_NET - 1);

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "sim_noise.h"
 #include "wire.h"
 
 static uint64_t free_at(const struct sim_port *port)
@@ -66,10 +67,14 @@ static void start(struct sim_port *port, uint64_t now)
     port->busy_ps += (uint64_t)sim_pkt_wire(p) * 8 * 1000000000000ull / port->rate;
     p->at = free_at(port) + port->delay;
     sim_fifo_push(&port->wire, p);
-    if (!sim_event_pending(&port->rx))
+    if (!sim_event_pending(&port->rx)) {
+        port->rx.hint = p;
         sim_at(port->w, &port->rx, p->at);
-    if (port->backlog || port->node->ops->idle)
+    }
+    if (port->backlog || port->node->ops->idle) {
+        port->tx.hint = q->fifo.head;
         sim_at(port->w, &port->tx, free_at(port));
+    }
     if (port->node->ops->sent)
         port->node->ops->sent(port->node, port, p, now);
 }
@@ -134,6 +139,7 @@ void sim_port_pause(struct sim_port *port, unsigned mask, unsigned quanta, uint6
         }
     }
     p->len = p->hdr = SIM_PAUSE_LEN;
+    p->tag = (uint64_t)mask << 16 | quanta;
     p->flags = SIM_PKT_PAUSE;
     p->prio = 7;
     p->room = 0;
@@ -215,11 +221,8 @@ void sim_port_arrive(struct sim_port *to, struct sim_pkt *p, uint64_t now)
 static void digest(struct sim_world *w, const struct sim_port *to, const struct sim_pkt *p,
                    uint64_t now)
 {
-    uint64_t a, b;
-    memcpy(&a, p->data + WIRE_ETH_LEN + WIRE_IPV4_LEN + WIRE_UDP_LEN + 4, 8);
-    memcpy(&b, p->data + WIRE_ETH_LEN, 8);
-    w->trace =
-        sim_mix(w->trace ^ now ^ a ^ (b ^ (uint64_t)p->len << 32 ^ to->id) * 0x9E3779B97F4A7C15ull);
+    uint64_t where = (uint64_t)p->len << 32 | (uint64_t)p->data[WIRE_ETH_LEN + 1] << 16 | to->id;
+    w->trace = sim_mix(w->trace ^ now ^ p->tag ^ where * 0x9E3779B97F4A7C15ull);
 }
 
 static void rx_fire(struct sim_event *ev, uint64_t now)
@@ -228,18 +231,22 @@ static void rx_fire(struct sim_event *ev, uint64_t now)
     struct sim_world *w = port->w;
     struct sim_port *to = port->peer;
     struct sim_pkt *p = sim_fifo_pop(&port->wire);
-    if (port->wire.head)
+    if (port->wire.head) {
+        port->rx.hint = port->wire.head;
         sim_at(w, &port->rx, port->wire.head->at);
+    }
     w->hops++;
     digest(w, to, p, now);
     enum sim_fate fate = SIM_PASS;
-    if (w->hooks.fault && !(p->flags & SIM_PKT_PAUSE))
+    if (w->noise && to->node->is_host && !(p->flags & SIM_PKT_PAUSE))
+        fate = sim_noise_judge(w->noise, to, p, now);
+    if (fate == SIM_PASS && w->hooks.fault && !(p->flags & SIM_PKT_PAUSE))
         fate = w->hooks.fault(w->hooks.arg, to, p, now);
     if (fate == SIM_PASS) {
         sim_port_arrive(to, p, now);
     } else if (fate == SIM_DROP) {
         to->stats.faults++;
-        sim_port_watch(to->node, SIM_IN, p, "lost by a fault rule", now);
+        sim_port_watch(to->node, SIM_IN, p, "lost on the wire", now);
         sim_pkt_free(&w->pool, p);
     }
 }

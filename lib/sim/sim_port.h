@@ -66,7 +66,7 @@ struct sim_node {
     struct sim_world *w;
     char name[16];
     uint16_t id, nports;
-    bool watched;
+    bool watched, is_host;
     struct sim_port **port;
 };
 

@@ -175,6 +175,13 @@ static const struct field host_fields[] = {
     FIELDS_END,
 };
 
+static const struct field noise_fields[] = {
+    FIELD("loss", DOUBLE, SIM_RATIO, sim_noise_params, loss, 0, 1),
+    FIELD("reorder", DOUBLE, SIM_RATIO, sim_noise_params, reorder, 0, 1),
+    FIELD("late", U64, SIM_TIME, sim_noise_params, late, 1, NS_MAX),
+    FIELDS_END,
+};
+
 static const char *const balances[] = {"ecmp", "spray", NULL};
 static const struct field switch_fields[] = {
     FIELD("buffer", U64, SIM_SIZE, sim_switch_params, buffer, 1024, OCTETS),
@@ -321,12 +328,18 @@ static int split(struct reader *r, const char *line, size_t len)
     return 0;
 }
 
+/* What follows the first word. */
+static const char *rest_of(const char *p)
+{
+    p += strspn(p, " \t\r");
+    p += strcspn(p, " \t\r");
+    return p + strspn(p, " \t\r");
+}
+
 /* What follows the keyword, as it was written. */
 static const char *rest(const struct reader *r)
 {
-    const char *p = r->original + strspn(r->original, " \t\r");
-    p += strcspn(p, " \t\r");
-    return p + strspn(p, " \t\r");
+    return rest_of(r->original);
 }
 
 static int define(struct reader *r, const char *value, bool swept)
@@ -418,6 +431,15 @@ static int line_switch(struct reader *r)
     int err = fields(r, 1, switch_fields, p);
     if (!err && p->kmax && p->kmin > p->kmax)
         err = fail(r, r->line, "kmin", "it is larger than kmax");
+    return err;
+}
+
+static int line_noise(struct reader *r)
+{
+    struct sim_noise_params *p = &r->s->noise;
+    int err = fields(r, 1, noise_fields, p);
+    if (!err && p->reorder > 0 && !p->late)
+        err = fail(r, r->line, "late", "it is missing: how much later does a frame come?");
     return err;
 }
 
@@ -526,6 +548,27 @@ static int line_fault(struct reader *r)
     return 0;
 }
 
+/* when NAME=VALUE STATEMENT: leaves the statement. False: it does not apply. */
+static bool applies(struct reader *r, int *err)
+{
+    *err = 0;
+    while (r->nwords && !strcmp(r->word[0], "when")) {
+        char *eq = r->nwords > 2 ? strchr(r->word[1], '=') : NULL;
+        const struct sim_var *v = eq ? find_var(r->s, r->word[1], (size_t)(eq - r->word[1])) : NULL;
+        if (!v) {
+            *err = fail(r, r->line, "when",
+                        "it is written 'when NAME=VALUE STATEMENT', NAME a variable set before");
+            return false;
+        }
+        if (strcmp(v->value, eq + 1))
+            return false;
+        memmove(r->original, rest_of(rest(r)), strlen(rest_of(rest(r))) + 1);
+        r->nwords -= 2;
+        memmove(r->word, r->word + 2, r->nwords * sizeof(char *));
+    }
+    return true;
+}
+
 static int line(struct reader *r)
 {
     struct sim_scenario *s = r->s;
@@ -557,6 +600,8 @@ static int line(struct reader *r)
         return line_host(r);
     if (!strcmp(w, "switch"))
         return line_switch(r);
+    if (!strcmp(w, "noise"))
+        return line_noise(r);
     if (!strcmp(w, "cc"))
         return line_cc(r);
     if (!strcmp(w, "expect"))
@@ -633,7 +678,7 @@ int sim_scenario_parse(struct sim_scenario *s, const char *text, size_t len, uin
         size_t n = end ? (size_t)(end - text) - at : len - at;
         r.line++;
         int rc = split(&r, text + at, n);
-        if (!rc && r.nwords)
+        if (!rc && r.nwords && applies(&r, &rc))
             rc = line(&r);
         if (rc)
             return rc;

@@ -8,6 +8,7 @@
 
 #include "sim_dist.h"
 #include "sim_net.h"
+#include "sim_noise.h"
 #include "sim_topo.h"
 
 #define SIM_LOADS   32u
@@ -68,6 +69,7 @@ struct sim_scenario {
     bool skip_payload;
     struct sim_topo topo;
     struct sim_net_params net;
+    struct sim_noise_params noise;
     struct sim_load load[SIM_LOADS];
     struct sim_watch_port watch[SIM_WATCHES];
     struct sim_expect expect[SIM_EXPECTS];

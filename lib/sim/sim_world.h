@@ -11,6 +11,7 @@
 #include "sim_rng.h"
 
 struct sim_node;
+struct sim_noise;
 struct sim_port;
 
 enum sim_dir { SIM_IN, SIM_OUT };
@@ -33,6 +34,7 @@ struct sim_world {
     struct sim_rng rng;
     struct sim_pool pool;
     struct sim_hooks hooks;
+    struct sim_noise *noise; /* NULL = none */
     bool skip_payload;
     bool failed;    /* out of memory: the run must end */
     uint64_t hops;  /* frames that have reached the end of a wire */

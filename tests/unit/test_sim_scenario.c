@@ -90,6 +90,9 @@ static const struct {
     {GOOD "topology incast hosts=2 rate=1G\n", 4, "topology", "one already"},
     {"topology fat-tree k=5 rate=1G\n", 1, "k", "odd"},
     {"topology ring rate=1G\n", 1, "topology", "'ring' is not"},
+    {GOOD "when x=1 seed 2\n", 4, "when", "a variable set before"},
+    {GOOD "noise reorder=1%\n", 4, "late", "missing"},
+    {GOOD "noise loss=2\n", 4, "loss", "outside"},
     {GOOD "measure 2ms\n", 0, "measure", "not before the end"},
 };
 
@@ -124,6 +127,20 @@ START_TEST(scenario_sweeps)
 }
 END_TEST
 
+/* A condition keeps or drops the rest of its line; conditions nest. */
+START_TEST(scenario_conditions)
+{
+    static const char text[] = "sweep a 1 2\nset b x\nwhen a=2 seed 5\n"
+                               "when a=2 when b=x title both of them\nwhen b=y frobnicate\n" GOOD;
+    ck_assert_int_eq(parse(text, 0), 0);
+    ck_assert_uint_eq(s.seed, 1);
+    ck_assert_str_eq(s.title, "");
+    ck_assert_int_eq(parse(text, 1), 0);
+    ck_assert_uint_eq(s.seed, 5);
+    ck_assert_str_eq(s.title, "both of them");
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("sim_scenario");
@@ -132,6 +149,7 @@ int main(void)
     tcase_add_loop_test(c, scenario_mistakes_name_line_and_field, 0,
                         sizeof wrong / sizeof wrong[0]);
     tcase_add_test(c, scenario_sweeps);
+    tcase_add_test(c, scenario_conditions);
     suite_add_tcase(suite, c);
     SRunner *r = srunner_create(suite);
     srunner_run_all(r, CK_ENV);

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Charts across runs.
+ */
+#include "sim_chart.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "plot.h"
+#include "sim_metric.h"
+#include "sim_value.h"
+
+#define LINES 32u
+
+struct line {
+    char name[SIM_TEXT + 64];
+    double *x, *y;
+    size_t n, cap;
+};
+
+struct sim_chart {
+    char metric[48], x[24], series[24], title[SIM_TEXT];
+    const char *file;
+    struct line line[LINES];
+    unsigned nlines;
+};
+
+/* Copies the word before any of `ends` and steps over it. False: empty or too long. */
+static bool word(const char **p, const char *ends, char *out, size_t size)
+{
+    size_t n = strcspn(*p, ends);
+    if (!n || n >= size)
+        return false;
+    memcpy(out, *p, n);
+    out[n] = 0;
+    *p += n;
+    return true;
+}
+
+struct sim_chart *sim_chart_new(const char *text)
+{
+    struct sim_chart *c = calloc(1, sizeof *c);
+    if (!c)
+        return NULL;
+    bool good = word(&text, "/=", c->metric, sizeof c->metric) && *text++ == '/' &&
+                word(&text, "/=", c->x, sizeof c->x);
+    if (good && *text == '/') {
+        text++;
+        good = word(&text, "=", c->series, sizeof c->series);
+    }
+    if (!good || *text != '=' || !text[1]) {
+        free(c);
+        return NULL;
+    }
+    c->file = text + 1;
+    return c;
+}
+
+static const char *value(const struct sim *sim, const char *name)
+{
+    for (unsigned i = 0; i < sim->s->nvars; i++)
+        if (!strcmp(sim->s->var[i].name, name))
+            return sim->s->var[i].value;
+    return NULL;
+}
+
+static struct line *line_of(struct sim_chart *c, const char *name)
+{
+    for (unsigned i = 0; i < c->nlines; i++)
+        if (!strcmp(c->line[i].name, name))
+            return &c->line[i];
+    if (c->nlines == LINES)
+        return NULL;
+    struct line *l = &c->line[c->nlines++];
+    snprintf(l->name, sizeof l->name, "%s", name);
+    return l;
+}
+
+static int append(struct line *l, double x, double y)
+{
+    if (l->n == l->cap) {
+        size_t cap = l->cap ? l->cap * 2 : 64;
+        double *xs = realloc(l->x, cap * sizeof *xs);
+        l->x = xs ? xs : l->x;
+        double *ys = realloc(l->y, cap * sizeof *ys);
+        l->y = ys ? ys : l->y;
+        if (!xs || !ys)
+            return -ENOMEM;
+        l->cap = cap;
+    }
+    l->x[l->n] = x;
+    l->y[l->n++] = y;
+    return 0;
+}
+
+/* What a number of any unit is worth on an axis. */
+static bool number(const char *text, double *out)
+{
+    static const enum sim_unit units[] = {SIM_COUNT, SIM_RATIO, SIM_SIZE, SIM_RATE, SIM_TIME};
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
+        if (sim_value(units[i], text, out))
+            return true;
+    return false;
+}
+
+static int add_series(struct line *l, const struct sim_series *s, double scale)
+{
+    int rc = 0;
+    for (uint32_t i = 0; i < s->n && !rc; i++)
+        rc = append(l, (double)s->point[i].t / 1e6, s->point[i].v * scale);
+    return rc;
+}
+
+static int add_curves(struct sim_chart *c, struct sim *sim, const char *name)
+{
+    char full[SIM_TEXT + 64];
+    if (!strcmp(c->metric, "queue")) {
+        struct line *l = sim->nqueues ? line_of(c, name) : NULL;
+        return l ? add_series(l, &sim->queue[0], 1e-3) : -EINVAL;
+    }
+    if (strcmp(c->metric, "rate"))
+        return -EINVAL;
+    for (uint32_t i = 0; i < sim->nrates; i++) {
+        snprintf(full, sizeof full, "%s %s", sim->rate[i].name, name);
+        struct line *l = line_of(c, full);
+        if (!l)
+            return 0;
+        int rc = add_series(l, &sim->rate[i], 1);
+        if (rc)
+            return rc;
+    }
+    return 0;
+}
+
+int sim_chart_add(struct sim_chart *c, struct sim *sim)
+{
+    const char *series = *c->series ? value(sim, c->series) : "";
+    double x, y;
+    if (!series)
+        return -EINVAL;
+    if (!*c->title)
+        snprintf(c->title, sizeof c->title, "%s", sim->s->title);
+    if (!strcmp(c->x, "time"))
+        return add_curves(c, sim, series);
+    const char *at = value(sim, c->x);
+    if (!at || !number(at, &x) || !sim_metric(sim, c->metric, &y))
+        return -EINVAL;
+    struct line *l = line_of(c, series);
+    return l ? append(l, x, y) : -ENOMEM;
+}
+
+static const char *unit_of(const char *metric)
+{
+    size_t n = strcspn(metric, ".");
+    for (const struct sim_metric_info *m = sim_metrics; m->name; m++)
+        if (strlen(m->name) == n && !memcmp(m->name, metric, n))
+            return m->unit;
+    return "";
+}
+
+/* Wide spans of x are read better on a logarithmic axis. */
+static bool wide(const struct sim_chart *c)
+{
+    double lo = INFINITY, hi = 0;
+    for (unsigned i = 0; i < c->nlines; i++) {
+        for (size_t k = 0; k < c->line[i].n; k++) {
+            lo = fmin(lo, c->line[i].x[k]);
+            hi = fmax(hi, c->line[i].x[k]);
+        }
+    }
+    return lo > 0 && hi / lo >= 50;
+}
+
+int sim_chart_finish(struct sim_chart *c)
+{
+    struct plot_line line[LINES];
+    char ylabel[96];
+    bool time = !strcmp(c->x, "time"), queue = !strcmp(c->metric, "queue");
+    const char *unit = time ? queue ? "kB" : "Gb/s" : unit_of(c->metric);
+    snprintf(ylabel, sizeof ylabel, "%s%s%s", c->metric, *unit ? ", " : "", unit);
+    for (unsigned i = 0; i < c->nlines; i++)
+        line[i] = (struct plot_line){.name = *c->line[i].name ? c->line[i].name : NULL,
+                                     .x = c->line[i].x,
+                                     .y = c->line[i].y,
+                                     .n = c->line[i].n,
+                                     .marks = !time};
+    const struct plot_panel panel = {.title = c->title,
+                                     .xlabel = time ? "time, ms" : c->x,
+                                     .ylabel = ylabel,
+                                     .logx = !time && wide(c),
+                                     .ymin = NAN,
+                                     .ymax = NAN,
+                                     .line = line,
+                                     .nlines = c->nlines};
+    FILE *f = fopen(c->file, "w");
+    int rc = f ? plot_svg(f, &panel, 1) : -errno;
+    if (f && fclose(f) && !rc)
+        rc = -errno;
+    for (unsigned i = 0; i < c->nlines; i++) {
+        free(c->line[i].x);
+        free(c->line[i].y);
+    }
+    free(c);
+    return rc;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Random loss and reordering on the wires into hosts: each frame meets it once on its way.
+ */
+#ifndef URNIC_SIM_NOISE_H
+#define URNIC_SIM_NOISE_H
+
+#include "sim_port.h"
+
+struct sim_noise_params {
+    double loss;    /* part of the frames that are lost */
+    double reorder; /* ... that come `late` */
+    uint64_t late;  /* ns */
+};
+
+struct sim_noise {
+    struct sim_noise_params p;
+    struct sim_rng rng;
+    struct sim_world *w;
+    struct sim_event due;
+    struct sim_fifo held; /* all are held for the same time: in order */
+    uint64_t lost, late;
+};
+
+void sim_noise_init(struct sim_noise *n, struct sim_world *w, const struct sim_noise_params *p);
+/* What becomes of a frame at the end of the wire into a host. SIM_HELD: it comes later. */
+enum sim_fate sim_noise_judge(struct sim_noise *n, struct sim_port *to, struct sim_pkt *p,
+                              uint64_t now);
+
+#endif

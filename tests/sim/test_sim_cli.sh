@@ -1,0 +1,94 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# urnic sim from the command line: same seed same bytes, shards add up, captures are good RoCE,
+# mistakes name file, line and field, an interrupted run writes what there is.
+# usage: test_sim_cli.sh URNIC SCENARIOS
+set -eu
+urnic=$1
+scenarios=$2
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+
+fail() {
+    echo "FAIL: $*" >&2
+    exit 1
+}
+
+# Two runs of one scenario, everything that they write: equal to the octet. Another seed: not.
+for i in 1 2; do
+    "$urnic" sim -q "$scenarios/two-flows.sim" -o "$tmp/$i.jsonl" -p "$tmp/$i.svg" \
+        -c "host0=$tmp/$i.pcapng" || fail "two-flows does not hold"
+done
+cmp "$tmp/1.jsonl" "$tmp/2.jsonl"
+cmp "$tmp/1.svg" "$tmp/2.svg"
+cmp "$tmp/1.pcapng" "$tmp/2.pcapng"
+sed 's/^seed.*/seed 2/' "$scenarios/two-flows.sim" >"$tmp/other.sim"
+"$urnic" sim -q "$tmp/other.sim" -o "$tmp/3.jsonl"
+! cmp -s <(tail -1 "$tmp/1.jsonl") <(tail -1 "$tmp/3.jsonl") || fail "the seed changes nothing"
+
+# Every line is JSON, and the last one says where the run ended.
+python3 - "$tmp/1.jsonl" <<'PY'
+import json, sys
+lines = [json.loads(l) for l in open(sys.argv[1])]
+assert lines[0]["type"] == "run" and lines[-1]["type"] == "end"
+assert lines[-1]["t_us"] == 60000 and len(lines[-1]["trace"]) == 16
+assert sum(l["type"] == "flow" for l in lines) == 2
+assert sum(l["type"] == "sample" for l in lines) == 600
+assert all(l["ok"] for l in lines if l["type"] == "expect")
+PY
+python3 -c 'import sys, xml.dom.minidom as m; m.parse(sys.argv[1])' "$tmp/1.svg"
+
+# Shards, run side by side as GNU parallel would, add up to the whole sweep.
+"$urnic" sim -q "$scenarios/reorder.sim" -o "$tmp/whole.jsonl"
+for i in 1 2 3; do
+    "$urnic" sim -q "$scenarios/reorder.sim" --shard $i/3 -o "$tmp/part-$i.jsonl" &
+done
+wait
+cmp <(sort "$tmp/whole.jsonl") <(sort "$tmp"/part-?.jsonl) || fail "shards don't add up"
+[ "$("$urnic" sim "$scenarios/reorder.sim" --list | wc -l)" = 12 ] || fail "--list"
+[ "$("$urnic" sim "$scenarios/reorder.sim" --list --set part=1%)" = "0 part=1% recovery=gbn
+1 part=1% recovery=gbn-ooo
+2 part=1% recovery=sr" ] || fail "--set replaces its sweep"
+
+# What a capture shows is well formed, also where others look: payload skipped and carried.
+head -c 200000 "$scenarios/loss.sim" >"$tmp/carry.sim"
+echo "payload carry" >>"$tmp/carry.sim"
+for s in "$scenarios/loss.sim" "$tmp/carry.sim"; do
+    sed 's/^duration.*/duration 200us/; /expect/d' "$s" >"$tmp/short.sim"
+    "$urnic" sim -q "$tmp/short.sim" -s recovery=gbn -s loss=1% -c "switch0=$tmp/c.pcapng"
+    if command -v tshark >/dev/null; then
+        tshark -r "$tmp/c.pcapng" --disable-protocol rpcordma -T fields -e frame.protocols \
+            -e _ws.malformed 2>/dev/null | sort -u >"$tmp/seen"
+        grep -q infiniband "$tmp/seen" || fail "tshark sees no RoCE"
+        ! grep -qi malformed "$tmp/seen" || fail "tshark calls a frame malformed"
+    fi
+done
+
+# Mistakes.
+check() { # text, what stderr must say
+    printf '%b' "$1" >"$tmp/bad.sim"
+    set +e
+    "$urnic" sim "$tmp/bad.sim" 2>"$tmp/err"
+    [ $? = 2 ] || fail "exit status of: $1"
+    set -e
+    grep -qF -- "$2" "$tmp/err" || { cat "$tmp/err"; fail "no '$2'"; }
+}
+check 'duration 1ms\ntopology dumbbell hosts=2 rate=40G\nflow from=0 to=9 size=1K\n' 'bad.sim:3: to: there is no host 9'
+check 'duration 1ms\ntopology dumbbell hosts=x rate=40G\n' "bad.sim:2: hosts: 'x' is not a number"
+check 'duration 1ms\n' 'bad.sim: topology: it is missing'
+set +e
+"$urnic" sim -q "$scenarios/two-flows.sim" --set preset=strawman -o /nonexistent/x 2>/dev/null
+[ $? = 1 ] || fail "exit status without output"
+printf 'duration 1ms\ntopology dumbbell hosts=1 rate=1G\nflow from=0 to=1 size=1K\nexpect goodput >= 99\n' >"$tmp/low.sim"
+"$urnic" sim -q "$tmp/low.sim"
+[ $? = 1 ] || fail "an expectation that fails is not reported"
+
+# Ctrl-C: what there is, and its end.
+printf 'duration 1000s\nsample 1ms\ntopology dumbbell hosts=1 rate=40G\nflow from=0 to=1 size=forever\n' >"$tmp/long.sim"
+"$urnic" sim -q "$tmp/long.sim" -o "$tmp/long.jsonl" &
+pid=$!
+sleep 1
+kill -INT $pid
+wait $pid
+tail -1 "$tmp/long.jsonl" | grep -q '"type":"end"' || fail "an interrupted run writes nothing"
+echo ok
