@@ -230,6 +230,90 @@ START_TEST(harm_accuses_nobody)
 }
 END_TEST
 
+/* ---- damaged files
+ * ------------------------------------------------------------------------------- */
+
+static uint8_t *read_file(const char *name, size_t *len)
+{
+    char path[512];
+    path_of(path, sizeof path, name);
+    FILE *f = fopen(path, "rb");
+    ck_assert_ptr_nonnull(f);
+    fseek(f, 0, SEEK_END);
+    *len = (size_t)ftell(f);
+    rewind(f);
+    uint8_t *data = malloc(*len);
+    ck_assert_uint_eq(fread(data, 1, *len, f), *len);
+    fclose(f);
+    return data;
+}
+
+/* Make the iCRC right again, as far as there is one: else no damage gets past it. */
+static void mend(uint8_t *f, size_t len)
+{
+    struct wire_pkt p;
+    (void)wire_parse(f, len, WIRE_P_V1 | WIRE_P_IP_CSUM_OK | WIRE_P_NO_ICRC, &p);
+    if (!p.icrc_off || p.icrc_off + WIRE_ICRC_LEN > len)
+        return;
+    uint32_t crc = wire_icrc(f, p.icrc_off + WIRE_ICRC_LEN, p.ip_off, p.bth_off);
+    for (int i = 0; i < 4; i++)
+        f[p.icrc_off + (unsigned)i] = (uint8_t)(crc >> 8 * i);
+}
+
+static void judge_file(const uint8_t *data, size_t len, bool mended)
+{
+    static uint8_t frame[CAPREAD_FRAME_MAX + 64];
+    struct tally t = {0};
+    struct capread *c;
+    struct capread_packet p;
+    struct lint_totals totals;
+    char why[128];
+    if (capread_open_mem(data, len, &c, why, sizeof why) < 0)
+        return;
+    struct lint *l = lint_new(on_finding, &t, 0);
+    while (capread_next(c, &p) == 1) {
+        memcpy(frame, p.frame, p.len);
+        if (mended)
+            mend(frame, p.len);
+        struct lint_frame f = {
+            .number = p.number, .ns = p.ns, .data = frame, .len = p.len, .wire_len = p.wire_len};
+        lint_packet(l, &f, NULL);
+    }
+    lint_end(l);
+    lint_totals(l, &totals);
+    ck_assert_uint_le(totals.roce + totals.other, totals.frames);
+    lint_free(l);
+    capread_close(c);
+}
+
+/* Mutated captures: neither reader nor tracker loses its footing. URNIC_MUTATIONS of each (8). */
+START_TEST(sec_03_mutated_captures)
+{
+    const char *env = getenv("URNIC_MUTATIONS");
+    unsigned rounds = env ? (unsigned)atoi(env) : 8;
+    size_t len;
+    uint8_t *good = read_file(expected[_i].name, &len), *bad = malloc(len);
+    rng = 77 + (uint32_t)_i;
+    for (unsigned n = 0; n < rounds; n++) {
+        size_t now = len;
+        memcpy(bad, good, len);
+        for (unsigned k = 0; k < 1 + n * 7 % 60; k++) {
+            hit(2);
+            size_t at = rng % now;
+            if (hit(3))
+                bad[at] = (uint8_t)(rng >> 9);
+            else if (hit(8) && now - at > 64) /* octets fall out */
+                memmove(bad + at, bad + at + 5, (now -= 5) - at);
+            else
+                bad[at] ^= (uint8_t)(1u << (rng >> 13 & 7));
+        }
+        judge_file(bad, now, n % 2);
+    }
+    free(good);
+    free(bad);
+}
+END_TEST
+
 /* Every capture of the folder has its line. */
 START_TEST(every_capture_is_listed)
 {
@@ -259,9 +343,10 @@ int main(void)
         return EXIT_FAILURE;
     Suite *s = suite_create("lint captures");
     TCase *t = tcase_create("lint captures");
-    tcase_set_timeout(t, 60);
+    tcase_set_timeout(t, 300);
     tcase_add_loop_test(t, expected_findings, 0, (int)expected_n);
     tcase_add_loop_test(t, harm_accuses_nobody, 0, (int)expected_n);
+    tcase_add_loop_test(t, sec_03_mutated_captures, 0, (int)expected_n);
     tcase_add_test(t, every_capture_is_listed);
     suite_add_tcase(s, t);
     SRunner *r = srunner_create(s);
