@@ -40,7 +40,7 @@ enum cc_scope { CC_SCOPE_QP, CC_SCOPE_IP, CC_SCOPE_PORT };
     X(start, CC_RATE, 0, 1000000000000, "rate to begin with; 0: line rate, not limited")           \
     X(burst, CC_OCTETS, 64, 1 << 20, "octets that the pacer may send at once")                     \
     X(burst_pkts, CC_COUNT, 1, 64, "... and packets")                                              \
-    X(ect, CC_COUNT, 0, 2, "ECN field of data sent: 0 not capable, 1 ECT(1), 2 ECT(0)")            \
+    X(ect, CC_COUNT, 0, 2, "ECN field sent: 0 not capable, 1 ECT(1), 2 ECT(0)")                    \
     X(prios, CC_COUNT, 0, 255, "bit mask of the service levels that it works on")                  \
     /* fixed */                                                                                    \
     X(rate, CC_RATE, 1000, 1000000000000, "the constant rate")                                     \

@@ -352,7 +352,7 @@ void engine_slot_emit(struct engine *e, struct qp *qp, struct engine_slot *slot,
 {
     (void)e;
     v->tclass = qp->tclass;
-    if (qp->ect && kind != SLOT_RESP) /* data, not what answers it */
+    if (qp->ect) /* WIRE-14: requests, responses and ACKs alike */
         v->tclass = (uint8_t)((qp->tclass & ~3u) | qp->ect);
     v->ip_id = qp->ip_id++;
     slot->payload_off = (uint16_t)wire_tmpl_emit(slot->buf, &qp->tmpl, v, &slot->len);

@@ -326,6 +326,32 @@ START_TEST(cc_08_handled_or_ignored)
 }
 END_TEST
 
+/* CC-28, SEC-17: forged CNPs, however many, cost one cut per rate reduce period, and never take a
+ * queue pair below its minimum; it goes on. */
+START_TEST(sec_17_forged)
+{
+    struct rig *r = rig_new(NULL);
+    set_cc(r, "dcqcn,line=40G,reduce=50us,min=100M");
+    for (unsigned i = 0; i < 1000; i++) {
+        cnp_in(r);
+        r->now += 40; /* 40 us in all */
+    }
+    ck_assert_uint_eq(info_of(r).cc_rate, 20 * GBIT);
+    for (unsigned i = 0; i < 4000; i++) {
+        cnp_in(r);
+        r->now += US;
+    }
+    ck_assert_uint_eq(info_of(r).cc_rate, 100 * MBIT);
+    rig_post(r, WR_RDMA_WRITE, 1, 10 * RIG_MTU, WR_F_SIGNALED);
+    for (unsigned i = 0; i < 100 && r->nsent < 10; i++) {
+        rig_tx(r, 0);
+        rig_pass(r, 100 * US);
+    }
+    ck_assert_uint_eq(r->nsent, 10);
+    rig_free(r);
+}
+END_TEST
+
 /* CC-20: slow_restart halves the rate at a NAK and is counted. */
 START_TEST(cc_20_slow_restart_counted)
 {
@@ -383,8 +409,8 @@ START_TEST(cc_24_window)
 }
 END_TEST
 
-/* ECN field of what is sent: data ECT(0) while somebody would react to a mark, ACKs never; DSCP as
- * it was. */
+/* CC-01, WIRE-14: requests, responses and ACKs are ECN-capable while somebody would react to a
+ * mark, and as the traffic class says otherwise. */
 START_TEST(cc_01_ect)
 {
     struct rig *r = rig_new(NULL);
@@ -400,7 +426,7 @@ START_TEST(cc_01_ect)
     peer_writes(r, 1);
     rig_tx(r, 0);
     ck_assert_uint_eq(r->sent[0].opcode, WIRE_ACKNOWLEDGE);
-    ck_assert_uint_eq(r->sent[0].tclass, 0);
+    ck_assert_uint_eq(r->sent[0].tclass, 2);
     rig_clear(r);
     set_cc(r, "dcqcn,ect=1");
     rig_post(r, WR_RDMA_WRITE, 1, 1024, 0);
@@ -417,5 +443,5 @@ END_TEST
 
 RIG_MAIN("core limiter", cc_19_rate_and_burst, cc_19_burst_of_small_packets, cc_09_no_limiter,
          tmr_09_paced, tmr_09_paced_and_lost, cc_20_retransmissions_are_paced, cc_21_read_responses,
-         cc_21_acks_pass, cc_08_handled_or_ignored, cc_20_slow_restart_counted,
+         cc_21_acks_pass, cc_08_handled_or_ignored, sec_17_forged, cc_20_slow_restart_counted,
          cc_25_changes_while_it_runs, cc_24_window, cc_01_ect)
