@@ -190,14 +190,43 @@ static int set_worker(struct config_device *d, const char *key, const char *v, c
     return 0;
 }
 
-/* Only one way for now; the key is here so that a configuration says what it relies on. */
+#define NEIGH_BY_PORT "?" /* neigh=kernel: the port names the interface */
+
 static int set_neigh(struct config_device *d, const char *key, const char *v, char *err)
 {
-    (void)d;
-    if (strcmp(v, "own") != 0)
-        return config_fail(err, "%s=%s: want own: the daemon answers ARP and ND for its addresses",
+    const char *ifname = strcmp(v, "kernel") == 0        ? NEIGH_BY_PORT
+                         : strncmp(v, "kernel:", 7) == 0 ? v + 7
+                                                         : "";
+
+    d->kernel_if[0] = '\0';
+    if (strcmp(v, "own") != 0 && !text_copy(d->kernel_if, sizeof(d->kernel_if), ifname))
+        return config_fail(err,
+                           "%s=%s: want own (the daemon answers ARP and ND for its addresses), "
+                           "kernel, or kernel:INTERFACE",
                            key, v);
     return 0;
+}
+
+/* neigh=kernel: the interface is the one that the port is on, by its iface= (dpdk, af_packet). */
+static int check_neigh(struct config_device *d, char *err)
+{
+    const char *iface = strstr(d->port, "iface=");
+
+    if (strcmp(d->kernel_if, NEIGH_BY_PORT) != 0)
+        return 0;
+    if (iface) {
+        iface += strlen("iface=");
+        size_t len = strcspn(iface, ",");
+        if (len > 0 && len < sizeof(d->kernel_if)) {
+            memcpy(d->kernel_if, iface, len);
+            d->kernel_if[len] = '\0';
+            return 0;
+        }
+    }
+    return config_fail(err,
+                       "device %s: neigh=kernel: port %s is on no interface of the kernel that it "
+                       "names: use neigh=own, or say which by neigh=kernel:INTERFACE",
+                       d->name, d->port);
 }
 
 static bool bool_parse(const char *v, bool *out)
@@ -518,6 +547,9 @@ int config_check(struct config *c, char *err)
         if (c->workers != 0 && d->worker >= (int)c->workers)
             return config_fail(err, "device %s: worker=%d, but workers=%u: want 0..%u", d->name,
                                d->worker, c->workers, c->workers - 1);
+        int rc = check_neigh(d, err);
+        if (rc < 0)
+            return rc;
         for (unsigned j = 0; j < i; j++) {
             if (strcmp(c->dev[j].name, d->name) == 0)
                 return config_fail(err, "device %s: the name is used twice", d->name);

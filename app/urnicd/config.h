@@ -40,6 +40,7 @@ struct config_device {
     uint8_t mac[6];     /* zero = the port's, or one made from the name */
     struct cc_conf cc;  /* congestion control */
     uint64_t addr_hold; /* ns that queue pairs outlive the address they send from (GID-04) */
+    char kernel_if[16]; /* whose neighbours the kernel resolves; "" = we do */
     int worker;         /* -1 = spread */
     bool loopback;      /* accept 127/8 and ::1 as addresses */
 };

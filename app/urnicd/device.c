@@ -162,12 +162,11 @@ static int device_make_engine(struct device *d, char *err)
         return -errno;
     }
     d->engine = engine_create(&p, clock_now());
-    d->neigh = d->engine ? neigh_create(d) : NULL;
+    snprintf(err, CONFIG_ERR, "device %s: out of memory", d->name);
+    d->neigh = d->engine ? neigh_create(d, err) : NULL;
     d->cm = d->neigh ? cmgr_create(d) : NULL;
-    if (!d->cm) {
-        snprintf(err, CONFIG_ERR, "device %s: out of memory", d->name);
+    if (!d->cm)
         return -ENOMEM;
-    }
     return 0;
 }
 
@@ -279,5 +278,6 @@ void device_service(struct device *d, uint64_t now)
         d->io->ops->service(d->io, now);
     device_link(d, now);
     device_addr_service(d, now);
+    neigh_service(d->neigh, now);
     cmgr_service(d->cm);
 }

@@ -7,16 +7,19 @@
 #include "neigh.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "clock.h"
 #include "context.h"
 #include "device.h"
+#include "kneigh.h"
 #include "log.h"
 #include "net.h"
 
 #define NEIGH_REPLIES 16u
+#define NEIGH_POLL_NS (1 * CLOCK_MS)
 
 struct neigh_reply {
     uint32_t len;
@@ -26,24 +29,28 @@ struct neigh_reply {
 struct neigh {
     struct device *device;
     struct net_port *port;
+    struct kneigh *kernel; /* neigh=kernel; or NULL */
+    uint64_t poll_at;      /* the next look at what it says, when somebody waits */
     struct neigh_waiter *waiters;
     bool dirty;            /* net_tx or net_next_change may have something */
     unsigned first, count; /* of the replies */
     struct neigh_reply reply[NEIGH_REPLIES];
 };
 
-struct neigh *neigh_create(struct device *d)
+struct neigh *neigh_create(struct device *d, char *err)
 {
     struct neigh *n = calloc(1, sizeof(*n));
-    struct net_config conf = {.vlan = d->conf->vlan, .mtu = (uint16_t)d->ip_mtu};
+    struct net_config conf = {
+        .vlan = d->conf->vlan, .mtu = (uint16_t)d->ip_mtu, .quiet = d->conf->kernel_if[0] != '\0'};
 
+    snprintf(err, CONFIG_ERR, "device %s: out of memory", d->name);
     if (!n)
         return NULL;
     memcpy(conf.mac, d->mac, 6);
     n->device = d;
     n->port = net_port_new(&conf, clock_now());
-    if (!n->port) {
-        free(n);
+    if (!n->port || (conf.quiet && kneigh_open(&n->kernel, d->conf->kernel_if, err) < 0)) {
+        neigh_destroy(n);
         return NULL;
     }
     for (unsigned i = 0; i < d->conf->ngw; i++)
@@ -54,14 +61,35 @@ struct neigh *neigh_create(struct device *d)
 
 void neigh_destroy(struct neigh *n)
 {
+    kneigh_close(n->kernel);
     net_port_free(n->port);
     free(n);
+}
+
+static void neigh_poll(struct neigh *n, uint64_t now)
+{
+    struct wire_addr addr;
+
+    while (net_next_request(n->port, &addr))
+        kneigh_ask(n->kernel, &addr);
+    kneigh_poll(n->kernel, n->port, now);
+    n->poll_at = now + NEIGH_POLL_NS;
+}
+
+void neigh_service(struct neigh *n, uint64_t now)
+{
+    if (!n->kernel)
+        return;
+    neigh_poll(n, now);
+    n->dirty = true;
 }
 
 int neigh_addr_add(struct neigh *n, const struct config_addr *a)
 {
     n->dirty = true;
     int rc = net_addr_add(n->port, &a->ip, a->prefix, clock_now());
+    if (n->kernel)
+        kneigh_ask_addresses(n->kernel);
     return rc == -EEXIST ? 0 : rc; /* the link-local address is lib/net's from the start */
 }
 
@@ -231,10 +259,13 @@ static void neigh_changes(struct neigh *n)
 unsigned neigh_run(struct neigh *n, uint64_t now)
 {
     bool due = net_deadline(n->port) <= now;
+    bool look = n->kernel && (n->dirty || (n->waiters && now >= n->poll_at));
 
     if (due)
         net_expire(n->port, now);
-    if (!due && !n->dirty)
+    if (look || (due && n->kernel))
+        neigh_poll(n, now);
+    if (!due && !n->dirty && !look)
         return 0;
     n->dirty = true; /* until net_tx has nothing more */
     neigh_changes(n);
@@ -246,6 +277,9 @@ unsigned neigh_run(struct neigh *n, uint64_t now)
 uint64_t neigh_deadline(const struct neigh *n)
 {
     uint64_t at = net_deadline(n->port);
+
+    if (n->kernel && n->waiters && n->poll_at < at)
+        at = n->poll_at;
 
     for (const struct neigh_waiter *w = n->waiters; w; w = w->next) {
         if (w->deadline < at)

@@ -27,7 +27,8 @@ struct neigh_waiter {
     void (*done)(struct neigh_waiter *w, int status, const uint8_t mac[6], uint64_t now);
 };
 
-struct neigh *neigh_create(struct device *d);
+/* NULL with a sentence in err (CONFIG_ERR octets). */
+struct neigh *neigh_create(struct device *d, char *err);
 void neigh_destroy(struct neigh *n);
 
 int neigh_addr_add(struct neigh *n, const struct config_addr *a);
@@ -54,6 +55,8 @@ void neigh_cancel(struct neigh *n, struct neigh_waiter *w);
 void neigh_watch(struct neigh *n, struct client_qp *qp, const struct wire_addr *dst, uint64_t now);
 void neigh_unwatch(struct neigh *n, struct client_qp *qp);
 
+/* Every few ms: what the kernel has told. */
+void neigh_service(struct neigh *n, uint64_t now);
 /* Time-outs and waiters. Returns how much there was to do. */
 unsigned neigh_run(struct neigh *n, uint64_t now);
 uint64_t neigh_deadline(const struct neigh *n);

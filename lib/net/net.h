@@ -51,6 +51,7 @@ struct net_config {
     uint16_t vlan;       /* VID 1..4094; 0 = untagged (WIRE-03, WIRE-04) */
     uint16_t mtu;        /* of IP; 0 = 1500. Longer echo requests are not answered */
     uint32_t neighbours; /* size of the table; 0 = NET_NEIGH_DEFAULT */
+    bool quiet;          /* another stack resolves neighbours: net_next_request, net_neigh_told */
 };
 
 /* A new port with the EUI-64 link-local address of its MAC (GID-03). NULL: no memory, or a bad
@@ -67,6 +68,9 @@ int net_addr_add(struct net_port *port, const struct wire_addr *addr, unsigned p
                  uint64_t now);
 /* Neighbours that only this address could reach are forgotten. 0 or -ENOENT. */
 int net_addr_del(struct net_port *port, const struct wire_addr *addr);
+/* Another stack on this interface has the address as well (or no more), and answers for it: it is
+ * neither announced nor answered for here. 0 or -ENOENT. */
+int net_addr_foreign(struct net_port *port, const struct wire_addr *addr, bool foreign);
 bool net_addr_has(const struct net_port *port, const struct wire_addr *addr);
 /* The i-th address, in the order of adding; false behind the last. */
 bool net_addr_get(const struct net_port *port, size_t i, struct wire_addr *addr,
@@ -102,6 +106,13 @@ int net_resolve(struct net_port *port, const struct wire_addr *dst, uint64_t now
  * -ENETUNREACH or -ENOBUFS was not counted. */
 int net_watch(struct net_port *port, const struct wire_addr *hop, uint64_t now);
 void net_unwatch(struct net_port *port, const struct wire_addr *hop);
+
+/* On a quiet port: the next neighbour that the other stack is to be asked for. False = none. */
+bool net_next_request(struct net_port *port, struct wire_addr *addr);
+/* What the other stack says of a neighbour; mac NULL: it doesn't answer. Nothing happens when
+ * nobody asked for it. */
+void net_neigh_told(struct net_port *port, const struct wire_addr *addr, const uint8_t *mac,
+                    uint64_t now);
 
 enum net_state {
     NET_NONE,       /* not in the table */

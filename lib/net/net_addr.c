@@ -99,6 +99,21 @@ bool net_addr_has(const struct net_port *port, const struct wire_addr *addr)
     return find_own(port, addr) != NULL;
 }
 
+int net_addr_foreign(struct net_port *port, const struct wire_addr *addr, bool foreign)
+{
+    struct net_own *o = find_own(port, addr);
+    if (!o)
+        return -ENOENT;
+    o->foreign = foreign;
+    return 0;
+}
+
+bool net_answers(const struct net_port *p, const struct wire_addr *addr)
+{
+    const struct net_own *o = find_own(p, addr);
+    return o && !o->foreign;
+}
+
 bool net_addr_get(const struct net_port *port, size_t i, struct wire_addr *addr,
                   unsigned *prefix_len)
 {

@@ -57,7 +57,7 @@ size_t arp_rx(struct net_port *p, const struct net_in *in, uint64_t now, uint8_t
     bool on_link = net_is_unicast(&sender) && net_covering(p, &sender);
     if (on_link)
         neigh_heard(p, &sender, a + 8, op == ARP_REPLY && in->to_us, true, now);
-    if (op != ARP_REQUEST || !net_addr_has(p, &target))
+    if (op != ARP_REQUEST || !net_answers(p, &target))
         return 0;
     if (on_link)
         neigh_learn(p, &sender, a + 8);

@@ -51,7 +51,7 @@ size_t icmp_rx_v4(struct net_port *p, const struct net_in *in, uint64_t now, uin
     struct wire_addr src = wire_addr_v4(wire_get32(ip + 12));
     struct wire_addr dst = wire_addr_v4(wire_get32(ip + 16));
     size_t total = wire_get16(ip + 2);
-    if (!net_addr_has(p, &dst) || total < WIRE_IPV4_LEN || total > p->config.mtu)
+    if (!net_answers(p, &dst) || total < WIRE_IPV4_LEN || total > p->config.mtu)
         return ignore(p, NET_RX_OTHER);
     const uint8_t *icmp = ip + WIRE_IPV4_LEN;
     size_t n = total - WIRE_IPV4_LEN;
@@ -112,7 +112,7 @@ static size_t echo_v6(struct net_port *p, const struct net_in *in, size_t n, uin
     struct wire_addr dst;
     memcpy(src.b, ip + 8, 16);
     memcpy(dst.b, ip + 24, 16);
-    if (!in->to_us || !net_addr_has(p, &dst) || WIRE_IPV6_LEN + n > p->config.mtu)
+    if (!in->to_us || !net_answers(p, &dst) || WIRE_IPV6_LEN + n > p->config.mtu)
         return ignore(p, NET_RX_OTHER);
     p->counters[NET_RX_ECHO]++;
     if (n < ECHO_LEN || !net_is_unicast(&src) || wire_addr_is_v4(&src) || net_addr_has(p, &src))

@@ -86,7 +86,7 @@ static size_t solicitation(struct net_port *p, const struct net_in *in, const st
                            const struct wire_addr *target, const uint8_t *mac, uint64_t now,
                            uint8_t *reply)
 {
-    if (!net_addr_has(p, target))
+    if (!net_answers(p, target))
         return 0;
     bool is_probe = memcmp(src, &unspecified, sizeof(*src)) == 0;
     if (net_addr_has(p, src)) {

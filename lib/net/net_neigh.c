@@ -288,6 +288,16 @@ void neigh_heard(struct net_port *p, const struct wire_addr *addr, const uint8_t
     }
 }
 
+void net_neigh_told(struct net_port *port, const struct wire_addr *addr, const uint8_t *mac,
+                    uint64_t now)
+{
+    struct neigh *n = neigh_find(port, addr);
+    if (mac)
+        neigh_heard(port, addr, mac, true, true, now);
+    else if (n && (n->state == NET_INCOMPLETE || n->state == NET_PROBE))
+        fail(port, n, now);
+}
+
 void neigh_flush_unreachable(struct net_port *p)
 {
     for (uint32_t i = 0; i < p->config.neighbours; i++) {

@@ -127,6 +127,8 @@ static size_t tx_announcement(struct net_port *p, uint8_t *buf, uint64_t now)
         o->announce_now = false;
         o->announcements--;
         o->announce_due = now + NET_ANNOUNCE_NS;
+        if (o->foreign)
+            continue;
         if (wire_addr_is_v4(&o->addr)) {
             p->counters[NET_TX_ARP]++;
             return arp_request(p, buf, &o->addr, &o->addr, NULL);
@@ -137,13 +139,29 @@ static size_t tx_announcement(struct net_port *p, uint8_t *buf, uint64_t now)
     return 0;
 }
 
+static struct neigh *next_request(struct net_port *p)
+{
+    struct neigh *n = TAILQ_FIRST(&p->tx);
+    if (n) {
+        TAILQ_REMOVE(&p->tx, n, tx);
+        n->wants_tx = false;
+    }
+    return n;
+}
+
+bool net_next_request(struct net_port *port, struct wire_addr *addr)
+{
+    const struct neigh *n = port->config.quiet ? next_request(port) : NULL;
+    if (n)
+        *addr = n->addr;
+    return n != NULL;
+}
+
 /* The next request for a neighbour. */
 static size_t tx_request(struct net_port *p, uint8_t *buf)
 {
-    struct neigh *n;
-    while ((n = TAILQ_FIRST(&p->tx))) {
-        TAILQ_REMOVE(&p->tx, n, tx);
-        n->wants_tx = false;
+    const struct neigh *n;
+    while ((n = next_request(p))) {
         const struct net_own *own = net_covering(p, &n->addr);
         const uint8_t *dmac = n->state == NET_PROBE ? n->mac : NULL;
         if (!own)
@@ -163,7 +181,7 @@ size_t net_tx(struct net_port *port, uint8_t *buf, size_t cap, uint64_t now)
     if (cap < NET_TX_MAX)
         return 0;
     size_t n = tx_announcement(port, buf, now);
-    return n ? n : tx_request(port, buf);
+    return n || port->config.quiet ? n : tx_request(port, buf);
 }
 
 uint64_t net_deadline(const struct net_port *port)

@@ -23,6 +23,7 @@ struct net_own {
     unsigned prefix;        /* in bits of 128: an IPv4 prefix counts from 96 */
     unsigned announcements; /* still to make */
     bool announce_now;
+    bool foreign;          /* another stack answers for it */
     uint64_t announce_due; /* of the next one, unless announce_now */
 };
 
@@ -68,6 +69,8 @@ struct net_in {
     bool to_us; /* destination MAC is ours, not a group */
 };
 
+/* Is `addr` ours to answer for? */
+bool net_answers(const struct net_port *p, const struct wire_addr *addr);
 /* The own address with the longest prefix that covers `addr`; NULL = not on-link. */
 const struct net_own *net_covering(const struct net_port *p, const struct wire_addr *addr);
 bool net_is_unicast(const struct wire_addr *a);

@@ -38,7 +38,7 @@ static const struct {
     {"name=a b", NULL, NULL, 0, "name=a b"},
     {"name=0123456789abcdef0", NULL, NULL, 0, "name="},
     {"gw=10.0.0.1;10.0.0.2", NULL, NULL, 0, "one gateway"},
-    {"neigh=kernel", NULL, NULL, 0, "neigh=kernel"},
+    {"neigh=other", NULL, NULL, 0, "neigh=other"},
 };
 
 START_TEST(device_flags)
@@ -122,6 +122,39 @@ START_TEST(config_files)
 }
 END_TEST
 
+/* neigh=kernel names an interface, or the port does. */
+START_TEST(kernel_neighbours)
+{
+    static const struct {
+        const char *text, *ifname, *err;
+    } cases[] = {
+        {"port=dpdk:net_af_packet0,iface=v7,blocksz=65536,neigh=kernel", "v7", NULL},
+        {"port=dpdk:net_af_packet0,iface=v7,neigh=kernel", "v7", NULL},
+        {"port=mem:L,neigh=kernel:eth3", "eth3", NULL},
+        {"port=mem:L,neigh=own", "", NULL},
+        {"port=mem:L,neigh=kernel", NULL, "neigh=kernel:INTERFACE"},
+        {"port=mem:L,neigh=kernel:", NULL, "neigh=kernel:"},
+        {"port=mem:L,neigh=kernel:0123456789abcdef", NULL, "0123456789abcdef"},
+    };
+
+    for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct config c;
+        char err[CONFIG_ERR] = "";
+        config_init(&c);
+        c.ndev = 1;
+        config_device_init(&c.dev[0]);
+        int rc = config_device_parse(&c.dev[0], cases[i].text, err);
+        if (rc == 0)
+            rc = config_check(&c, err);
+        ck_assert_msg((rc < 0) == (cases[i].err != NULL), "%s: %s", cases[i].text, err);
+        if (cases[i].err)
+            ck_assert_msg(strstr(err, cases[i].err) != NULL, "%s: %s", cases[i].text, err);
+        else
+            ck_assert_str_eq(c.dev[0].kernel_if, cases[i].ifname);
+    }
+}
+END_TEST
+
 START_TEST(flags_win)
 {
     static struct config c;
@@ -146,6 +179,8 @@ int main(void)
 
     tcase_add_loop_test(t, device_flags, 0, (int)(sizeof(devices) / sizeof(devices[0])));
     tcase_add_loop_test(t, config_files, 0, (int)(sizeof(files) / sizeof(files[0])));
+    tcase_add_test(t, kernel_neighbours);
+    tcase_add_test(t, kernel_neighbours);
     tcase_add_test(t, flags_win);
     suite_add_tcase(s, t);
     srunner_run_all(r, CK_ENV);
