@@ -543,6 +543,8 @@ void qp_rearm(struct engine *e, struct qp *qp)
     uint64_t due = qp->req.ack_at < qp->req.rnr_at ? qp->req.ack_at : qp->req.rnr_at;
     if (qp->lim && qp->lim->waiting && qp->lim->next < due)
         due = qp->lim->next;
+    if (qp->sr && qp->sr->hold_at < due)
+        due = qp->sr->hold_at;
     /* A timer that is armed for an earlier time stays: moving it with each acknowledgement would
      * cost more than one look when it fires. */
     if (due == TIMER_NEVER ||
@@ -575,6 +577,8 @@ void engine_expire(struct engine *e, uint64_t now)
             qp->lim->waiting = false;
             qp_activate(e, qp);
         }
+        if (qp->sr && qp->sr->hold_at <= now)
+            sr_expire(e, qp);
         qp_rearm(e, qp);
     }
 }

@@ -210,6 +210,8 @@ void engine_expire(struct engine *e, uint64_t now);
     X(rp_cnp_ignored, "CC-08")                                                                     \
     X(roce_slow_restart, "CC-20")                                                                  \
     X(roce_slow_restart_cnps, "CC-29")                                                             \
+    X(roce_adp_retrans, "LR-10")                                                                   \
+    X(roce_adp_retrans_to, "LR-10")                                                                \
     X(tx_sack, "LR-02")                                                                            \
     X(rx_sack, "LR-03")                                                                            \
     X(rx_placed_early, "LR-06")

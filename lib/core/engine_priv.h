@@ -117,9 +117,11 @@ static inline uint16_t engine_pkey(const struct engine *e, unsigned index)
     return index < ENGINE_PKEYS ? e->p.pkeys[index] : 0;
 }
 
-/* How long the ACK timer runs (TMR-01, LR-04). */
+/* How long the ACK timer runs (TMR-01, LR-04, LR-10). */
 static inline uint64_t engine_ack_timeout(const struct qp *qp)
 {
+    if (qp->req.adaptive)
+        return rtx_adaptive(qp);
     return qp->sr ? sr_timeout(qp) : qp->t_ack;
 }
 

@@ -84,6 +84,7 @@ struct req {
     uint8_t restart_set; /* restart_pkt is valid for the READ at rd_first */
     uint8_t fail;        /* enum engine_status to fail with once `recs` is empty */
     uint8_t full;        /* a post was refused: sq_room is owed */
+    uint8_t adaptive;    /* time-outs since the last progress, if LR-10 is on */
     psn_t rtx_psn, rnr_psn;
     psn_t seen; /* latest answer that came too early since the round began; una when none has */
     uint32_t rd_first;    /* oldest READ or ATOMIC without all its answers; == started: none */
@@ -93,6 +94,7 @@ struct req {
     psn_t rtt_psn;
     uint32_t acked;  /* PSNs answered since `window` last grew */
     uint32_t srtt;   /* ns; 0 = no sample yet */
+    uint32_t rttvar; /* ns: mean deviation */
     uint64_t rtt_at; /* 0 = no sample running */
     struct record_fifo recs;
 };
@@ -143,6 +145,8 @@ void rtx_rnr(struct engine *e, struct qp *qp, psn_t p, unsigned code, uint64_t n
 /* una has moved by n PSNs (REQ-33). */
 void rtx_progress(struct engine *e, struct qp *qp, uint32_t n, uint64_t now);
 void rtx_expire(struct engine *e, struct qp *qp, uint64_t now); /* ack_at or rnr_at is due */
+/* The ACK timer's time after a time-out, from the measured round trip (LR-10). */
+uint64_t rtx_adaptive(const struct qp *qp);
 /* Make the peer answer for everything before PSN p although nothing sent so far obliges it to. */
 void rtx_provoke(struct engine *e, struct qp *qp, psn_t p);
 

@@ -119,6 +119,12 @@ static void refuse_rnr(struct rx *rx, struct qp *qp)
     record_run(rx->e, qp, REC_RESP, rx->now);
 }
 
+void resp_nak_gap(struct engine *e, struct qp *qp)
+{
+    qp->resp.quiet = 1;
+    owe_nak(e, qp, WIRE_SYN_NAK_SEQ, qp->resp.done_epsn);
+}
+
 /* RSP-02, ACK-08: once per gap. */
 static void out_of_sequence(struct rx *rx, struct qp *qp)
 {

@@ -70,6 +70,8 @@ int resp_start(struct engine *e, struct qp *qp,
                psn_t rq_psn); /* to RTR; may allocate. 0, -ENOMEM */
 /* A request of a connected queue pair (RC, UC) that passed VAL-01 steps 1..8. */
 void resp_rx(struct rx *rx, struct qp *qp);
+/* A packet is missing: say so (ACK-08). */
+void resp_nak_gap(struct engine *e, struct qp *qp);
 /* ... that is the expected one (RSP-01). */
 void resp_expected(struct rx *rx, struct qp *qp);
 /* A record of side REC_RESP is done (r->status says how). Never called for stale records. */

@@ -12,6 +12,8 @@
  */
 #include "engine_priv.h"
 
+#define ADAPTIVE_MIN 200000u /* ns (LR-10) */
+
 /* The last started work request whose first PSN isn't after p. */
 static uint32_t find_wqe(const struct qp *qp, psn_t p)
 {
@@ -195,6 +197,12 @@ static uint64_t sample_rtt(struct qp *qp, uint64_t now)
     uint64_t rtt = now - r->rtt_at;
     if (rtt > UINT32_MAX)
         rtt = UINT32_MAX;
+    if (r->srtt) {
+        uint32_t off = rtt > r->srtt ? (uint32_t)rtt - r->srtt : r->srtt - (uint32_t)rtt;
+        r->rttvar = (uint32_t)((3ull * r->rttvar + off) / 4);
+    } else {
+        r->rttvar = (uint32_t)rtt / 2;
+    }
     r->srtt = r->srtt ? (uint32_t)((7ull * r->srtt + rtt) / 8) : (uint32_t)rtt;
     if (!r->srtt)
         r->srtt = 1;
@@ -209,6 +217,7 @@ void rtx_progress(struct engine *e, struct qp *qp, uint32_t n, uint64_t now)
     if (qp->sr)
         sr_progress(qp, n, now);
     r->retry_left = qp->attr.retry_cnt;
+    r->adaptive = 0;
     if (r->rtx && psn_diff(r->una, r->rtx_psn) > 0)
         r->rtx = 0;
     if (psn_diff(r->una, r->seen) > 0)
@@ -238,6 +247,29 @@ void rtx_progress(struct engine *e, struct qp *qp, uint32_t n, uint64_t now)
         qp_activate(e, qp);
 }
 
+uint64_t rtx_adaptive(const struct qp *qp)
+{
+    const struct req *r = &qp->req;
+    uint64_t rto = r->srtt + 4ull * r->rttvar;
+    if (rto < ADAPTIVE_MIN)
+        rto = ADAPTIVE_MIN;
+    rto <<= r->adaptive - 1;
+    return r->srtt && rto < qp->t_ack ? rto : qp->t_ack;
+}
+
+/* LR-10: one more time-out without progress. */
+static void count_adaptive(struct engine *e, struct qp *qp)
+{
+    struct req *r = &qp->req;
+    if (!qp->cc_conf->conf.v[CC_P_adaptive] || (qp->sr && qp->sr->agreed))
+        return;
+    if (r->adaptive)
+        engine_count(e, ENGINE_C_roce_adp_retrans_to);
+    engine_count(e, ENGINE_C_roce_adp_retrans);
+    if (r->adaptive < 16)
+        r->adaptive++;
+}
+
 void rtx_expire(struct engine *e, struct qp *qp, uint64_t now)
 {
     struct req *r = &qp->req;
@@ -254,6 +286,7 @@ void rtx_expire(struct engine *e, struct qp *qp, uint64_t now)
         if (qp->sr && qp->sr->backoff < 16)
             qp->sr->backoff++;
         recorder_note(e, qp, NOTE_TIMEOUT, r->una, r->retry_left);
+        count_adaptive(e, qp);
         rtx_retry(e, qp, r->una, true, "TMR-05 no answer", now);
     }
 }

@@ -30,6 +30,7 @@ int sr_start(struct engine *e, struct qp *qp)
     if (!qp->sr)
         return -ENOMEM;
     qp->sr->mode = (uint8_t)mode;
+    qp->sr->hold_at = TIMER_NEVER;
     e->nsr += mode == RECOVER_SR;
     return 0;
 }
@@ -44,6 +45,7 @@ void sr_stop(struct qp *qp)
 {
     struct sr *s = qp->sr;
     s->sack_head = s->sack_tail;
+    s->hold_at = TIMER_NEVER;
     s->hello_owed = 0;
 }
 
@@ -96,7 +98,8 @@ void sr_hello(struct engine *e, struct qp *qp, uint64_t now)
 
 bool sr_tx_ready(const struct qp *qp)
 {
-    return qp->sr->hello_owed || qp->sr->sack_head != qp->sr->sack_tail;
+    const struct sr *s = qp->sr;
+    return s->hello_owed || (s->sack_head != s->sack_tail && s->hold_at == TIMER_NEVER);
 }
 
 void sr_emit(struct engine *e, struct qp *qp, struct engine_slot *slot)
@@ -250,6 +253,29 @@ static bool place_early(struct rx *rx, struct qp *qp)
     return placed;
 }
 
+/* LR-15: the NAK for this early packet waits. */
+static bool hold(struct rx *rx, struct qp *qp)
+{
+    struct sr *s = qp->sr;
+    uint64_t delay = qp->cc_conf->conf.v[CC_P_reorder];
+    if (!delay || qp->resp.quiet)
+        return false;
+    if (s->hold_at == TIMER_NEVER) {
+        s->hold_at = rx->now + delay;
+        qp_rearm(rx->e, qp);
+    }
+    return true;
+}
+
+void sr_expire(struct engine *e, struct qp *qp)
+{
+    struct sr *s = qp->sr;
+    s->hold_at = TIMER_NEVER;
+    if (s->sack_head == s->sack_tail && s->nearly && !qp->resp.quiet)
+        resp_nak_gap(e, qp);
+    qp_activate(e, qp);
+}
+
 bool sr_rx_early(struct rx *rx, struct qp *qp)
 {
     struct sr *s = qp->sr;
@@ -278,8 +304,12 @@ bool sr_rx_early(struct rx *rx, struct qp *qp)
             engine_count(rx->e, ENGINE_C_rx_placed_early);
         }
     }
-    if (!selective)
-        return false; /* LR-09: on the wire nothing differs */
+    bool held = placed && hold(rx, qp);
+    if (!selective) { /* LR-09: on the wire nothing differs */
+        if (held)
+            engine_count(rx->e, ENGINE_C_out_of_sequence);
+        return held;
+    }
     recorder_note(rx->e, qp, NOTE_RX_OOS, p, r->epsn.v);
     if (placed) {
         engine_count(rx->e, ENGINE_C_out_of_sequence);
@@ -320,6 +350,10 @@ void sr_drain(struct rx *rx, struct qp *qp)
         resp_expected(&early, qp);
         if (psn_eq(before, r->epsn))
             break; /* refused */
+    }
+    if (!s->nearly && s->hold_at != TIMER_NEVER) { /* no gap is left: it was only late */
+        s->hold_at = TIMER_NEVER;
+        s->sack_head = s->sack_tail;
     }
 }
 

@@ -71,6 +71,7 @@ struct sr {
     uint32_t nearly;   /* entries of `early` that are valid */
     uint8_t broken;    /* the copy of an early packet has failed after it was counted in */
     psn_t broken_psn;
+    uint64_t hold_at; /* LR-15: NAKs are held until then; TIMER_NEVER = they aren't */
     uint32_t sack_head, sack_tail;
     psn_t sack[SR_SACKS];
     struct sr_early early[SR_WINDOW];
@@ -90,6 +91,8 @@ bool sr_rx(struct rx *rx, struct qp *qp);
 bool sr_rx_early(struct rx *rx, struct qp *qp);
 /* The expected packet has come: count in what waited behind it. */
 void sr_drain(struct rx *rx, struct qp *qp);
+/* LR-15: hold_at is due. */
+void sr_expire(struct engine *e, struct qp *qp);
 /* A copy has failed of a packet that hasn't had its turn. */
 void sr_copy_failed(struct qp *qp, psn_t p);
 /* The receive work request of the next message: one taken early, or as resp_take. */

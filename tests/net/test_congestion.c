@@ -219,5 +219,52 @@ START_TEST(lr_14_gbn_against_sr)
 }
 END_TEST
 
+struct drop_rule {
+    uint32_t psn;
+    unsigned seen;         /* transmissions of that PSN */
+    uint64_t sent, nak_at; /* times: of the packet after it, of the first NAK */
+};
+
+static void drop_first(void *ctx, const uint8_t *frame, uint32_t len, unsigned dir, uint64_t now,
+                       struct mem_link_verdict *v)
+{
+    struct drop_rule *rule = ctx;
+    struct wire_pkt p;
+    if (wire_parse(frame, len, WIRE_P_SELECTIVE | WIRE_P_NO_ICRC, &p) != WIRE_OK)
+        return;
+    bool ack = p.opcode == WIRE_ACKNOWLEDGE;
+    if (dir == 0 && !ack && p.psn == rule->psn && rule->seen++ == 0)
+        v->flags |= MEM_LINK_DROP;
+    if (dir == 0 && !ack && p.psn == rule->psn + 1 && !rule->sent)
+        rule->sent = now;
+    if (dir == 1 && ack && p.syndrome == WIRE_SYN_NAK_SEQ && !rule->nak_at)
+        rule->nak_at = now;
+}
+
+/* LR-13, LR-14: lose the first transmission of PSN +4 and of nothing else: how many packets that
+ * costs, how soon the NAK comes. */
+START_TEST(lr_13_one_packet)
+{
+    static const struct {
+        const char *spec;
+        uint64_t least, most; /* sent again */
+    } cases[] = {{"none,recovery=gbn", 20, 200}, {"none,recovery=sr", 1, 1}};
+    for (unsigned k = 0; k < 2; k++) {
+        struct drop_rule rule = {.psn = 4 + 64}; /* the second message: they have agreed by then */
+        start(",rate=10G,delay=2us", cases[k].spec, 1);
+        mem_link_rule_set(net->link, drop_first, &rule);
+        feed(0, false);
+        ck_assert_int_eq(vnet_run_for(net, 5 * MS), 0);
+        ck_assert_uint_eq(rule.seen, 2);
+        uint64_t again = count_of(a, ENGINE_C_tx_retransmit);
+        ck_assert_msg(again >= cases[k].least && again <= cases[k].most, "%s: %d", cases[k].spec,
+                      (int)again);
+        ck_assert_uint_le(rule.nak_at - rule.sent, 10 * US);
+        ck_assert_uint_eq(count_of(a, ENGINE_C_local_ack_timeout_err), 0);
+        stop(1);
+    }
+}
+END_TEST
+
 UNIT_MAIN("congestion", ctr_04_two_flows, cc_02_marks_without_control, cc_21_reads,
-          cc_24_round_trip, lr_14_gbn_against_sr)
+          cc_24_round_trip, lr_14_gbn_against_sr, lr_13_one_packet)

@@ -372,6 +372,55 @@ START_TEST(lr_09_gbn_ooo)
 }
 END_TEST
 
+/* LR-15: with a reorder delay a late packet costs nothing; a lost one its NAK, after the delay. */
+START_TEST(lr_15_delay)
+{
+    for (unsigned sr = 0; sr < 2; sr++) {
+        struct rig *r = rig_with(
+            sr ? "none,recovery=sr,reorder=20us" : "none,recovery=gbn-ooo,reorder=20us", NULL);
+        if (sr) {
+            sack(r, WIRE_SYN_ACK, RIG_RQPSN, 1);
+            rig_clear(r);
+        }
+        rx_write(r, 0, 0, 6, sr);
+        rx_write(r, 0, 2, 6, sr);
+        rig_pass(r, 15 * US);
+        ck_assert_uint_eq(rig_tx(r, 0), 0);
+        rx_write(r, 0, 1, 6, sr);
+        rig_pass(r, 100 * US);
+        ck_assert_uint_eq(rig_tx(r, 0), 0);
+        rx_write(r, 0, 4, 6, sr); /* 3 is lost */
+        rig_pass(r, 19 * US);
+        ck_assert_uint_eq(rig_tx(r, 0), 0);
+        rig_pass(r, 3 * US);
+        ck_assert_uint_eq(rig_tx(r, 0), 1);
+        ck_assert_uint_eq(r->sent[0].selective, sr);
+        ck_assert_uint_eq(r->sent[0].syndrome, WIRE_SYN_NAK_SEQ);
+        ck_assert_uint_eq(r->sent[0].psn, rig_psn(RIG_RQPSN, 3));
+        rig_free(r);
+    }
+}
+END_TEST
+
+/* LR-11: a peer that sends again early, and more often than it says, is served all the same. */
+START_TEST(lr_11_early_retransmissions)
+{
+    struct rig *r = rig_new(NULL);
+    for (unsigned i = 0; i < 12; i++) {
+        for (uint32_t k = 0; k < 3; k++)
+            rx_write(r, 0, k, 3, false);
+        r->now += 50 * US;
+    }
+    rig_tx(r, 0);
+    ck_assert_int_eq(rig_state(r), QPS_RTS);
+    ck_assert_uint_eq(r->sent[r->nsent - 1].syndrome, WIRE_SYN_ACK);
+    ck_assert_uint_eq(r->sent[r->nsent - 1].psn, rig_psn(RIG_RQPSN, 2));
+    ck_assert_uint_eq(r->sent[r->nsent - 1].msn, 1);
+    ck_assert_uint_eq(rig_count(r, ENGINE_C_duplicate_request), 33);
+    rig_free(r);
+}
+END_TEST
+
 /* ---- sender ---------------------------------------------------------------------------------- */
 
 /* LR-06: what the packets carry. */
@@ -520,6 +569,35 @@ START_TEST(lr_04_timeouts)
 }
 END_TEST
 
+/* LR-10: off by default; on, the first time-out comes after T, the next ones after the measured
+ * round trip, 200 us at least, twice as long each time. */
+START_TEST(lr_10_adaptive)
+{
+    for (unsigned on = 0; on < 2; on++) {
+        struct rig *r = rig_with(on ? "none,adaptive=1" : "none", NULL);
+        rig_post(r, WR_RDMA_WRITE, 1, RIG_MTU, WR_F_SIGNALED);
+        rig_tx(r, 0);
+        rig_pass(r, 10 * US);
+        rig_ack(r, tx_psn(0));
+        rig_post(r, WR_RDMA_WRITE, 2, RIG_MTU, WR_F_SIGNALED);
+        rig_tx(r, 0);
+        uint64_t last = r->now;
+        const uint64_t want[2][3] = {{RIG_T, RIG_T, RIG_T}, {RIG_T, 200 * US, 400 * US}};
+        for (unsigned i = 0; i < 3; i++) {
+            while (rig_count(r, ENGINE_C_local_ack_timeout_err) == i)
+                rig_pass(r, 2 * US);
+            ck_assert_uint_ge(r->now - last, want[on][i]);
+            ck_assert_uint_le(r->now - last, want[on][i] + want[on][i] / 8 + 5 * US);
+            last = r->now;
+            rig_tx(r, 0);
+        }
+        ck_assert_uint_eq(rig_count(r, ENGINE_C_roce_adp_retrans), on ? 3 : 0);
+        ck_assert_uint_eq(rig_count(r, ENGINE_C_roce_adp_retrans_to), on ? 2 : 0);
+        rig_free(r);
+    }
+}
+END_TEST
+
 /* LR-03 beside RNR-05: while the peer has no receive nothing is sent; then what hasn't come. */
 START_TEST(lr_03_rnr)
 {
@@ -575,5 +653,6 @@ END_TEST
 
 RIG_MAIN("core sr", lr_01_plain_peer, lr_01_not_asked, lr_02_early_packets, lr_02_window,
          lr_06_sends, lr_06_not_placed, lr_07_reads_and_atomics, lr_07_late_and_failed_copies,
-         lr_09_gbn_ooo, lr_06_sent_packets, lr_03_recovery, lr_03_timeout, lr_04_timeouts,
-         lr_03_rnr, lr_03_rubbish, lr_15_reordering)
+         lr_09_gbn_ooo, lr_15_delay, lr_11_early_retransmissions, lr_10_adaptive,
+         lr_06_sent_packets, lr_03_recovery, lr_03_timeout, lr_04_timeouts, lr_03_rnr,
+         lr_03_rubbish, lr_15_reordering)
