@@ -25,6 +25,7 @@ static const char help[] =
     "reproduce published results. Sweeps in a scenario make several runs, one after the other.\n\n"
     "  -o, --output FILE        JSON lines (default: none; '-' is stdout)\n"
     "  -p, --plot FILE.svg      charts: rate per flow, queues, slowdown by size\n"
+    "      --figure METRIC      with -o: a line for this figure, for example goodput.3\n"
     "      --chart METRIC/X[/SERIES]=FILE.svg  across the runs: a figure over the variable X, a\n"
     "                           line per value of SERIES; X 'time' draws 'queue' or 'rate'\n"
     "  -c, --capture NODE=FILE  pcapng of what a node (host0, switch1) receives and sends; may be\n"
@@ -46,6 +47,7 @@ static const char help[] =
 
 #define CAPTURES 16u
 #define CHARTS   8u
+#define FIGURES  16u
 #define SLICES   2000u /* of the simulated time: how often the clock on the wall is looked at */
 
 struct capture {
@@ -64,6 +66,8 @@ struct job {
     unsigned ncaptures;
     struct sim_chart *chart[CHARTS];
     unsigned ncharts;
+    const char *figure[FIGURES];
+    unsigned nfigures;
     struct sim_var set[SIM_VARS];
     unsigned nset;
     uint32_t shard, shards;
@@ -247,7 +251,7 @@ static int one(struct job *j, const struct sim_scenario *s, uint32_t point, FILE
             status = CLI_FAIL;
         }
         if (out)
-            sim_out_json(out, sim, j->file, point);
+            sim_out_json(out, sim, j->file, point, j->figure, j->nfigures);
         if (plot(j, sim, point))
             status = CLI_FAIL;
         for (unsigned i = 0; i < j->ncharts; i++)
@@ -368,9 +372,10 @@ static int set_shard(struct job *j, const char *text)
 
 static int sim_cmd(int argc, char **argv)
 {
-    enum { OPT_CHART = 256, OPT_SHARD, OPT_LIST, OPT_CHECK };
+    enum { OPT_CHART = 256, OPT_FIGURE, OPT_SHARD, OPT_LIST, OPT_CHECK };
     static const struct option options[] = {{"output", required_argument, NULL, 'o'},
                                             {"plot", required_argument, NULL, 'p'},
+                                            {"figure", required_argument, NULL, OPT_FIGURE},
                                             {"chart", required_argument, NULL, OPT_CHART},
                                             {"capture", required_argument, NULL, 'c'},
                                             {"set", required_argument, NULL, 's'},
@@ -393,6 +398,14 @@ static int sim_cmd(int argc, char **argv)
             break;
         case 'c':
             status = add_capture(&j, optarg);
+            break;
+        case OPT_FIGURE:
+            if (j.nfigures == FIGURES) {
+                cli_error("--figure: at most %u times", FIGURES);
+                status = CLI_USAGE;
+            } else {
+                j.figure[j.nfigures++] = optarg;
+            }
             break;
         case OPT_CHART:
             status = add_chart(&j, optarg);

@@ -118,7 +118,8 @@ static void expects(FILE *f, struct sim *sim)
     }
 }
 
-void sim_out_json(FILE *f, struct sim *sim, const char *scenario, uint32_t point)
+void sim_out_json(FILE *f, struct sim *sim, const char *scenario, uint32_t point,
+                  const char *const *figure, unsigned nfigures)
 {
     double v;
     head(f, sim, scenario, point);
@@ -131,6 +132,14 @@ void sim_out_json(FILE *f, struct sim *sim, const char *scenario, uint32_t point
         if (sim_metric(sim, m->name, &v))
             fprintf(f, ",\"%s\":%.9g", m->name, v);
     fputs("}\n", f);
+    for (unsigned i = 0; i < nfigures; i++) {
+        fputs("{\"type\":\"figure\",\"name\":", f);
+        string(f, figure[i]);
+        if (sim_metric(sim, figure[i], &v))
+            fprintf(f, ",\"value\":%.9g}\n", v);
+        else
+            fputs(",\"value\":null}\n", f);
+    }
     expects(f, sim);
     fprintf(f,
             "{\"type\":\"end\",\"t_us\":%.3f,\"hops\":%" PRIu64 ",\"trace\":\"%016" PRIx64 "\"}\n",

@@ -10,8 +10,10 @@
 #include "sim.h"
 
 /* The whole run as JSON lines: "run", "sample"s, "flow"s, "size" bins, "summary", "expect"s, "end".
- * Nothing in it depends on the machine or the hour. */
-void sim_out_json(FILE *f, struct sim *sim, const char *scenario, uint32_t point);
+ * `figure`: names of metrics for lines of their own. Nothing in it depends on the machine or the
+ * hour. */
+void sim_out_json(FILE *f, struct sim *sim, const char *scenario, uint32_t point,
+                  const char *const *figure, unsigned nfigures);
 /* Panels: rate per flow, queue depth, completion times; what the run has of them. 0 or -errno. */
 int sim_out_plot(const char *path, struct sim *sim);
 /* A few lines: the figures that say something, and which expectations hold. How many don't. */
