@@ -80,9 +80,10 @@ void kneigh_ask(struct kneigh *k, const struct wire_addr *addr)
     kneigh_request(k, RTM_GETNEIGH, 0, 0, addr);
 }
 
-/* ---- answers --------------------------------------------------------------------------------- */
+/* ---- answers: in a buffer of ours, not const because of the macros of the kernel's headers ------
+ */
 
-static struct wire_addr kneigh_addr(unsigned family, const struct rtattr *a)
+static struct wire_addr kneigh_addr(unsigned family, struct rtattr *a)
 {
     struct wire_addr addr = {0};
 
@@ -95,18 +96,17 @@ static struct wire_addr kneigh_addr(unsigned family, const struct rtattr *a)
     return addr;
 }
 
-static void kneigh_neighbour(const struct kneigh *k, const struct nlmsghdr *nh,
-                             struct net_port *port, uint64_t now)
+static void kneigh_neighbour(const struct kneigh *k, struct nlmsghdr *nh, struct net_port *port,
+                             uint64_t now)
 {
-    const struct ndmsg *nd = NLMSG_DATA(nh);
+    struct ndmsg *nd = NLMSG_DATA(nh);
     int len = (int)nh->nlmsg_len - (int)NLMSG_LENGTH(sizeof(*nd));
     struct wire_addr addr = {0};
     const uint8_t *mac = NULL;
 
     if (len < 0 || nd->ndm_ifindex != (int)k->ifindex)
         return;
-    const struct rtattr *a =
-        (const struct rtattr *)(const void *)((const uint8_t *)nd + NLMSG_ALIGN(sizeof(*nd)));
+    struct rtattr *a = (struct rtattr *)(void *)((uint8_t *)nd + NLMSG_ALIGN(sizeof(*nd)));
     for (; RTA_OK(a, len); a = RTA_NEXT(a, len)) {
         if (a->rta_type == NDA_DST)
             addr = kneigh_addr(nd->ndm_family, a);
@@ -119,17 +119,16 @@ static void kneigh_neighbour(const struct kneigh *k, const struct nlmsghdr *nh,
         net_neigh_told(port, &addr, NULL, now);
 }
 
-static void kneigh_address(const struct kneigh *k, const struct nlmsghdr *nh, struct net_port *port)
+static void kneigh_address(const struct kneigh *k, struct nlmsghdr *nh, struct net_port *port)
 {
-    const struct ifaddrmsg *ifa = NLMSG_DATA(nh);
+    struct ifaddrmsg *ifa = NLMSG_DATA(nh);
     int len = (int)nh->nlmsg_len - (int)NLMSG_LENGTH(sizeof(*ifa));
     struct wire_addr addr = {0};
     bool local = false;
 
     if (len < 0 || ifa->ifa_index != k->ifindex)
         return;
-    const struct rtattr *a =
-        (const struct rtattr *)(const void *)((const uint8_t *)ifa + NLMSG_ALIGN(sizeof(*ifa)));
+    struct rtattr *a = (struct rtattr *)(void *)((uint8_t *)ifa + NLMSG_ALIGN(sizeof(*ifa)));
     for (; RTA_OK(a, len); a = RTA_NEXT(a, len)) {
         if (a->rta_type == IFA_LOCAL || (a->rta_type == IFA_ADDRESS && !local))
             addr = kneigh_addr(ifa->ifa_family, a);
@@ -138,7 +137,7 @@ static void kneigh_address(const struct kneigh *k, const struct nlmsghdr *nh, st
     net_addr_foreign(port, &addr, nh->nlmsg_type == RTM_NEWADDR);
 }
 
-static void kneigh_refused(struct kneigh *k, const struct nlmsghdr *nh)
+static void kneigh_refused(struct kneigh *k, struct nlmsghdr *nh)
 {
     const struct nlmsgerr *e = NLMSG_DATA(nh);
 
@@ -164,8 +163,7 @@ void kneigh_poll(struct kneigh *k, struct net_port *port, uint64_t now)
         if (n <= 0)
             return;
         unsigned left = (unsigned)n;
-        for (const struct nlmsghdr *nh = (const void *)buf; NLMSG_OK(nh, left);
-             nh = NLMSG_NEXT(nh, left)) {
+        for (struct nlmsghdr *nh = (void *)buf; NLMSG_OK(nh, left); nh = NLMSG_NEXT(nh, left)) {
             if (nh->nlmsg_type == RTM_NEWNEIGH)
                 kneigh_neighbour(k, nh, port, now);
             else if (nh->nlmsg_type == RTM_NEWADDR || nh->nlmsg_type == RTM_DELADDR)
