@@ -314,6 +314,8 @@ static void emit_nak(struct engine *e, struct qp *qp, struct engine_slot *slot)
          * so a NAK is due nevertheless: for the PSN that is missing now. */
         r->nak_owed = WIRE_SYN_NAK_SEQ;
         r->nak_psn = r->done_epsn;
+        if (psn_eq(r->nak_psn, r->epsn))
+            r->quiet = 1; /* ACK-08: this is the gap's NAK */
     }
     struct wire_var v = {
         .opcode = WIRE_OPCODE(WIRE_RC, WIRE_ACKNOWLEDGE),

@@ -40,6 +40,10 @@ static const struct script scripts[] = {
      "gather fail; < READ_REQUEST 0 dma=10240; > ACKNOWLEDGE 0 syn=62 msn=1; ! QP_ACCESS_ERR; state ERR; count tx_packets 1"},
     {"ACK-07 a gap after a READ is NAKed behind its PSNs", {0},
      "< READ_REQUEST 0 dma=515; < WRITE_ONLY 4 len=4; > READ_RESP_FIRST 0; > READ_RESP_MIDDLE 1; > READ_RESP_LAST 2; > ACKNOWLEDGE 3 syn=60"},
+    {"ACK-08 a NAK that waits for READ responses names the gap that is left; no second one follows", {0},
+     "notx; < READ_REQUEST 0 dma=4; < WRITE_ONLY 2 len=4 va=512; < WRITE_ONLY 1 len=4 va=512; tx\n"
+     "> READ_RESP_ONLY 0; > ACKNOWLEDGE 2 syn=60 msn=2; < WRITE_ONLY 3 len=4 va=512; < WRITE_ONLY 2 len=4 ack va=512\n"
+     "> ACKNOWLEDGE 2 syn=1f msn=3"},
     {"ACK-07 a gap after an ATOMIC", {0},
      "< FETCH_ADD 0 va=8 add=1; < WRITE_ONLY 4 len=4; > ATOMIC_ACK 0; > ACKNOWLEDGE 1 syn=60"},
 
