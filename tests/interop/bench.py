@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What a test works on: the guest, the cable, our daemon, and pairs of queue pairs across them."""
+import json
 import os
 import signal
 import subprocess
@@ -151,10 +152,16 @@ class Bench:
         return child.returncode, text
 
     def counters(self):
-        import json
         status, text = self.output(self.urnic("stat", "--json"))
         self.equal(status, 0, "urnic stat")
         return json.loads(text.splitlines()[0])["counters"]
+
+    def counted(self, before):
+        """What our daemon has counted since then."""
+        try:
+            return {k: v - before.get(k, 0) for k, v in self.counters().items() if v != before.get(k, 0)}
+        except (Failure, OSError, ValueError):
+            return "nothing to be had"
 
     def tidy(self):
         """After each test: nothing of it is left."""

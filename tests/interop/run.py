@@ -62,20 +62,23 @@ class Report:
 def run_test(b, entry, record, report):
     name, what, _, function = entry
     began = time.monotonic()
-    path = Path(record) / f"{name}.pcapng"
+    path, verdict = Path(record) / f"{name}.pcapng", "FAIL"
     b.cable.record(path)
-    bad_before = b.cable.bad_icrc
+    bad_before, counters = b.cable.bad_icrc, b.counters()
     try:
-        text, verdict = f"{what}: {function(b)}", "PASS"
+        text = f"{what}: {function(b)}"
         if b.cable.bad_icrc > bad_before:
             raise Failure(f"{b.cable.bad_icrc - bad_before} packets with a wrong iCRC")
+        verdict = "PASS"
     except Skip as e:
         text, verdict = f"{what}: {e}", "SKIP"
     except (Failure, EndError, guests.GuestError, OSError) as e:
-        text, verdict = f"{what}: {e}", "FAIL"
+        text = f"{what}: {e}"
     except Exception:  # a mistake of the test's own
-        text, verdict = f"{what}: {traceback.format_exc()}", "FAIL"
+        text = f"{what}: {traceback.format_exc()}"
     finally:
+        if verdict == "FAIL":
+            text += f"; ours counted {b.counted(counters)}"
         b.tidy()
         b.cable.record(None)
     report.add(name, verdict, text, time.monotonic() - began)
@@ -93,6 +96,30 @@ def malformed(files):
     return said.stdout.splitlines()
 
 
+OURS = (bench.OUR4, bench.OUR6)
+
+
+def lint(program, file, deviates):
+    """`urnic lint` judges a capture: what ours did against a rule is returned, what rxe did is noted."""
+    said = subprocess.run([program, "lint", "--json", "--max", "0", file], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True)
+    if said.returncode == 2 and "nothing" in said.stderr + said.stdout or '"packets":0' in said.stdout:
+        return []  # no RoCE in it
+    if said.returncode not in (0, 1):
+        raise Failure(f"urnic lint {Path(file).name}: exit {said.returncode}: {said.stderr.strip()[-300:]}")
+    ours = []
+    for line in said.stdout.splitlines():
+        found = json.loads(line)
+        if found["type"] != "finding" or found["verdict"] != "violation":
+            continue
+        if found["dump"].split(" ")[0] in OURS:
+            ours.append(f"{Path(file).stem} packet {found['packet']}: {found['rule']}: {found['dump']}: expected "
+                        f"{found['expected']}, seen {found['seen']}")
+        else:
+            deviates(found["rule"], f"lint: expected {found['expected']}, seen {found['seen']}")
+    return ours
+
+
 def judge_captures(b, record, chosen, report):
     """What independent programs say of what was on the wire."""
     files = [str(p) for p in (Path(record) / f"{name}.pcapng" for name, *_ in chosen) if p.exists()]
@@ -104,6 +131,14 @@ def judge_captures(b, record, chosen, report):
         report.add("wire-tshark", "FAIL" if bad else "PASS",
                    f"{len(files)} captures, {len(bad)} malformed packets" + "".join("; " + x for x in bad[:3]),
                    time.monotonic() - began)
+    began = time.monotonic()
+    try:
+        ours = [x for f in files for x in lint(b.build / "app/urnic/urnic", f, b.deviates)]
+        report.add("wire-lint", "FAIL" if ours else "PASS",
+                   f"{len(files)} captures, {len(ours)} violations of ours" + "".join("; " + x for x in ours[:5]),
+                   time.monotonic() - began)
+    except Failure as e:
+        report.add("wire-lint", "FAIL", str(e), time.monotonic() - began)
 
 
 def main():
@@ -111,6 +146,7 @@ def main():
     p.add_argument("--short", action="store_true")
     p.add_argument("--keep", action="store_true")
     p.add_argument("--record")
+    p.add_argument("--repeat", type=int, default=1)
     p.add_argument("--json", action="store_true")
     p.add_argument("--list", action="store_true")
     p.add_argument("--build")
@@ -140,7 +176,7 @@ def main():
             kernel = guest.sh("uname -r").strip()
             report.add("boot", "PASS", f"Linux {kernel} with rdma_rxe is up", time.monotonic() - began)
             b = Bench(guest, cable, daemon, args.build)
-            for entry in chosen:
+            for entry in chosen * args.repeat:
                 run_test(b, entry, record, report)
             judge_captures(b, record, chosen, report)
             report.deviations = sorted(b.notes)
