@@ -98,6 +98,9 @@ static unsigned datapath_rx_burst(struct device *d, uint64_t now)
 
     if (n == 0)
         return 0;
+    /* A receive that was posted before one of these was sent has to be there for it (UC-05, UD-06).
+     */
+    worker_doorbells(d->worker, now);
     unsigned m = datapath_frames(d, lent, n, frames);
     datapath_engine(d, frames, m, now);
     for (unsigned i = 0; i < m; i++) {

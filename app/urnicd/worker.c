@@ -187,6 +187,14 @@ static void worker_notify(struct worker *w, uint64_t now)
     }
 }
 
+void worker_doorbells(struct worker *w, uint64_t now)
+{
+    for (struct context *c = w->contexts; c; c = c->next) {
+        if (context_ready(c))
+            context_round(c, now);
+    }
+}
+
 /* Returns how much there was to do. */
 static unsigned worker_round(struct worker *w, uint64_t now)
 {

@@ -89,4 +89,7 @@ void worker_call(struct worker *w, void (*fn)(void *arg, uint64_t now), void *ar
 int worker_watch(struct worker *w, int fd, bool drain);
 void worker_unwatch(struct worker *w, int fd);
 
+/* On the worker: take what applications have posted. For who holds frames that arrived later. */
+void worker_doorbells(struct worker *w, uint64_t now);
+
 #endif

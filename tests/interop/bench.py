@@ -166,6 +166,7 @@ class Bench:
     def tidy(self):
         """After each test: nothing of it is left."""
         self.cable.clear()
+        self.daemon.process.send_signal(signal.SIGCONT)
         for e in self.open_ends:
             e.close()
         for child in self.children:

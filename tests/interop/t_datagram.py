@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Unreliable connections and datagrams."""
+import signal
+
 from bench import test
 from ends import OK, SEND, SEND_IMM, STATUS, WITH_IMM, EndError
 from t_rc import INBOX, SOURCE, around, transfer
@@ -20,6 +22,21 @@ def uc(t):
                     n += 1
     t.equal(t.cable.packets(lambda p: p.opcode == 0x11), [], "ACKs on UC")
     return f"{n} messages equal, no ACK on the wire"
+
+
+@test("uc-receive-first", "UC-05: a receive posted before a message was sent is there for it, however late the daemon "
+      "comes to look", short=True)
+def receive_first(t):
+    near, far = t.two_ends()
+    t.join(far, near, type="uc")
+    for i in range(5):
+        t.daemon.process.send_signal(signal.SIGSTOP)
+        near.do("recv", id=i, off=INBOX, len=100)
+        far.do("send", id=i, op=SEND, off=SOURCE, len=100)
+        t.check(len(t.cable.wait(lambda p: p.qpn == near.qpn[0], i + 1)) == i + 1, "nothing on the wire")
+        t.daemon.process.send_signal(signal.SIGCONT)
+        t.equal([(w.id, w.status) for w in near.poll()], [(i, OK)], "message", i)
+    return "5 messages to a daemon that was stopped meanwhile"
 
 
 @test("uc-loss", "UC-03 UC-06: a packet of a message lost: that message is gone, the next one arrives")
