@@ -119,9 +119,14 @@ def wrong_qkey(t):
 @test("ud-no-receive", "UD-06: a datagram without a receive vanishes, nothing is answered")
 def no_receive(t):
     for a, b in ud_ends(t):
+        # One behind it, to a queue pair that has a receive, tells when it has been looked at.
+        b.qp(1, "ud")
+        b.do("join", q=1, remote=a.ip, sq_psn=7, rq_psn=0)
+        b.do("recv", q=1, id=9, off=INBOX, len=500)
         ud_send(a, b, 100)
-        t.equal([w.status for w in a.poll()], [OK], a)
-        t.check(t.cable.wait(lambda p: p.qpn == b.qpn[0]), "not on the wire")
+        a.do("send", id=2, op=SEND, off=SOURCE, len=100, to=b.ip, to_qpn=b.qpn[1])
+        t.equal([w.status for w in a.poll(2)], [OK, OK], a)
+        t.equal([w.id for w in b.poll()], [9], b, "the one with a receive")
         b.do("recv", id=1, off=INBOX, len=500)
         t.equal(b.poll(ms=300), [], b, "received without a receive")
         ud_send(a, b, 200, seed=2)

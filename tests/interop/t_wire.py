@@ -110,7 +110,7 @@ def cm_defaults(t):
     return "timeout 20, 15 retries, LIDs 0xffff, ACK delay 15"
 
 
-@test("wire-rnr-655", "A23 CM-11: rdma_cm's receiver has min_rnr_timer 0, 655 ms: ours waits that long and gets through")
+@test("wire-rnr-655", "A23: rdma_cm's receiver has min_rnr_timer 0, 655 ms: ours waits that long and gets through")
 def rnr_default(t):
     near, far = t.two_ends()
     bring_up(t, near, far)
