@@ -148,6 +148,7 @@ static void to_rts(struct qp *qp, unsigned i)
         .max_rd_atomic = 4,
         .max_dest_rd_atomic = 2,
         .e2e_credits = i == 0,
+        .recovery = i == 1 ? RECOVER_SR : RECOVER_GBN,
     };
     unsigned init = QPA_PKEY_INDEX | QPA_PORT, rtr = 0, rts = QPA_SQ_PSN;
     if (i < 3) {
@@ -194,7 +195,7 @@ static void start(const uint8_t *data, size_t size)
     w.in = data;
     w.left = size;
     w.now = 1000000;
-    const struct engine_params p = {
+    struct engine_params p = {
         .hooks = {.cq_push = on_cq, .event = on_event, .mr_freed = on_freed},
         .key = {1, 2},
         .max_qp = 16,
@@ -203,6 +204,8 @@ static void start(const uint8_t *data, size_t size)
         .mtu = 5,
         .frame_max = WIRE_FRAME_MAX,
     };
+    cc_conf_init(&p.cc, &cc_dcqcn);
+    p.cc.v[CC_P_line] = 1000000000; /* so that the limiter has a say */
     w.e = engine_create(&p, w.now);
     CHECK(w.e);
     const struct wire_addr local = wire_addr_v4(0x0A000002);
@@ -312,6 +315,9 @@ static void frame(unsigned arg)
     uint8_t opcode = u8();
     if (!(arg & 8))
         opcode = WIRE_OPCODE(service[i], opcode & 0x1F);
+    bool selective = (opcode & 0xE0) == WIRE_SELECTIVE && wire_selective[opcode & 31].name;
+    if (selective)
+        opcode &= 31;
     uint32_t base = wire_opcodes[opcode].flags & WIRE_F_RESPONSE ? info.una_psn : info.epsn;
     struct wire_pkt p = {
         .dmac = {2, 0, 0, 0, 0, 2},
@@ -324,6 +330,7 @@ static void frame(unsigned arg)
         .dip = wire_addr_v4(0x0A000002),
         .dport = WIRE_UDP_PORT,
         .opcode = opcode,
+        .selective = selective,
         .pkey = WIRE_PKEY_DEFAULT,
         .dqpn = info.qpn,
         .psn = (base + (uint32_t)(int8_t)u8()) & WIRE_PSN_MASK,
@@ -344,6 +351,8 @@ static void frame(unsigned arg)
     p.syndrome = u8();
     p.msn = p.imm = u8();
     p.swap_add = p.compare = p.imm;
+    p.sel_recv = p.sel_index = p.imm & 7;
+    p.sel_psn = (info.una_psn + p.imm) & WIRE_PSN_MASK;
     uint8_t *buf = w.frames[w.nburst];
     size_t off = wire_build(buf, sizeof w.frames[0], &p);
     if (off == 0)
@@ -408,7 +417,7 @@ static void tx(unsigned fail)
         if (slots[i].len == 0)
             continue;
         wire_icrc_seal(slots[i].buf, slots[i].len, slots[i].ip_off, slots[i].bth_off);
-        CHECK(wire_parse(slots[i].buf, slots[i].len, 0, &p) == WIRE_OK);
+        CHECK(wire_parse(slots[i].buf, slots[i].len, WIRE_P_SELECTIVE, &p) == WIRE_OK);
     }
 }
 

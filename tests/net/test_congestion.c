@@ -266,5 +266,21 @@ START_TEST(lr_13_one_packet)
 }
 END_TEST
 
-UNIT_MAIN("congestion", ctr_04_two_flows, cc_02_marks_without_control, cc_21_reads,
-          cc_24_round_trip, lr_14_gbn_against_sr, lr_13_one_packet)
+int main(void)
+{
+    Suite *suite = suite_create("congestion");
+    TCase *tcase = tcase_create("congestion");
+    tcase_set_timeout(tcase, 100); /* sanitizers take their time */
+    tcase_add_test(tcase, ctr_04_two_flows);
+    tcase_add_test(tcase, cc_02_marks_without_control);
+    tcase_add_test(tcase, cc_21_reads);
+    tcase_add_test(tcase, cc_24_round_trip);
+    tcase_add_test(tcase, lr_14_gbn_against_sr);
+    tcase_add_test(tcase, lr_13_one_packet);
+    suite_add_tcase(suite, tcase);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
