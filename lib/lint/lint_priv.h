@@ -3,8 +3,9 @@
  * Private to lib/lint: what the tracker remembers, and what a check may look at.
  *
  * The tracker (lint.c, flow.c, request.c, response.c, cmtrack.c) finds the facts about a packet and
- * decides nothing. The checks (rules_*.c) decide and change nothing. In between stands struct
- * lint_ctx. For each packet: find the facts, run the checks of the stage, then remember.
+ * decides nothing. The checks (rules_*.c) decide, and change nothing but the few fields of a flow
+ * that only they use. In between stands struct lint_ctx. For each packet: find the facts, run the
+ * checks of the stage, then remember.
  */
 #ifndef URNIC_LINT_PRIV_H
 #define URNIC_LINT_PRIV_H
