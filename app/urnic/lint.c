@@ -170,9 +170,15 @@ static void select_findings(struct run *run, struct lint_result *r)
         if (o->connection && lint_connection_of(r, f->flow) != o->connection)
             continue;
         r->shown[f->verdict]++;
-        if ((!o->violations || f->verdict == LINT_VIOLATION) && (!o->max || n < o->max))
+        if (o->violations && f->verdict != LINT_VIOLATION)
+            continue;
+        if (o->max && n >= o->max)
+            r->hidden++;
+        else
             run->finding[n++] = *f;
     }
+    if (!o->connection)
+        r->hidden += o->violations ? run->lost_by[LINT_VIOLATION] : run->lost;
     for (int v = 0; v < LINT_VERDICTS && !o->connection; v++)
         r->shown[v] += run->lost_by[v];
     r->finding = run->finding;

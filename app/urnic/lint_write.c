@@ -35,12 +35,14 @@ static void end_point(FILE *to, const struct wire_addr *a, uint32_t qpn)
         fputs("?", to);
 }
 
-/* "12 sends, 3 reads": only what there is. */
+/* "12 SENDs, 1 READ, 3 damaged": only what there is; a '+' ends a noun that has a plural. */
 static void counted(FILE *to, bool *any, uint64_t n, const char *what)
 {
+    int len = (int)strcspn(what, "+");
     if (!n)
         return;
-    fprintf(to, "%s%" PRIu64 " %s", *any ? ", " : "", n, what);
+    fprintf(to, "%s%" PRIu64 " %.*s%s%s", *any ? ", " : "", n, len, what,
+            what[len] && n != 1 ? "s" : "", what[len] ? what + len + 1 : "");
     *any = true;
 }
 
@@ -50,18 +52,18 @@ static void direction(FILE *to, const struct lint_flow_info *i, const char *arro
     bool any = false;
     fprintf(to, "  %s %" PRIu64 " packets, %s: ", arrow, i->packets,
             cli_fmt_octets(i->octets, a, sizeof a));
-    counted(to, &any, i->sends, "SENDs");
-    counted(to, &any, i->writes, "WRITEs");
-    counted(to, &any, i->reads, "READs");
-    counted(to, &any, i->atomics, "ATOMICs");
-    counted(to, &any, i->datagrams, "datagrams");
-    counted(to, &any, i->acks, "ACKs");
-    counted(to, &any, i->read_packets, "READ responses");
-    counted(to, &any, i->atomic_acks, "ATOMIC acknowledges");
-    counted(to, &any, i->naks_seq, "sequence NAKs");
-    counted(to, &any, i->naks_fatal, "fatal NAKs");
-    counted(to, &any, i->rnrs, "RNR NAKs");
-    counted(to, &any, i->cnps, "CNPs");
+    counted(to, &any, i->sends, "SEND+");
+    counted(to, &any, i->writes, "WRITE+");
+    counted(to, &any, i->reads, "READ+");
+    counted(to, &any, i->atomics, "ATOMIC+");
+    counted(to, &any, i->datagrams, "datagram+");
+    counted(to, &any, i->acks, "ACK+");
+    counted(to, &any, i->read_packets, "READ response+");
+    counted(to, &any, i->atomic_acks, "ATOMIC acknowledge+");
+    counted(to, &any, i->naks_seq, "sequence NAK+");
+    counted(to, &any, i->naks_fatal, "fatal NAK+");
+    counted(to, &any, i->rnrs, "RNR NAK+");
+    counted(to, &any, i->cnps, "CNP+");
     fputs(any ? "\n" : "nothing\n", to);
 
     uint64_t octets = i->goodput + i->read_octets;
@@ -82,10 +84,10 @@ static void direction(FILE *to, const struct lint_flow_info *i, const char *arro
     if (i->retransmits || i->duplicates || i->reordered || i->gaps || i->timeouts ||
         i->read_again || i->corrupt || i->cut || i->again || i->ecn_ce) {
         fputs("     ", to);
-        counted(to, &any, i->retransmits, "retransmissions");
-        counted(to, &any, i->timeouts, "time-outs");
-        counted(to, &any, i->read_again, "READ responses again");
-        counted(to, &any, i->duplicates, "duplicates");
+        counted(to, &any, i->retransmits, "retransmission+");
+        counted(to, &any, i->timeouts, "time-out+");
+        counted(to, &any, i->read_again, "READ response+ again");
+        counted(to, &any, i->duplicates, "duplicate+");
         counted(to, &any, i->reordered, "reordered");
         if (i->gaps)
             fprintf(to, "%s%" PRIu64 " gaps of %" PRIu64 " PSNs", any ? ", " : "", i->gaps,
@@ -133,7 +135,6 @@ static void finding(FILE *to, const struct lint_result *r, const struct lint_fin
 void lint_write_text(FILE *to, const struct lint_result *r)
 {
     const struct lint_totals *t = &r->totals;
-    uint64_t all = 0;
     fprintf(to, "%s: %s, %" PRIu64 " packets, %" PRIu64 " of them RoCE", r->path, r->capture.format,
             r->capture.packets, t->roce);
     bool any = true;
@@ -148,15 +149,15 @@ void lint_write_text(FILE *to, const struct lint_result *r)
         connection(to, &r->connection[i]);
     for (size_t i = 0; i < r->findings; i++)
         finding(to, r, &r->finding[i]);
-    for (int v = 0; v < LINT_VERDICTS; v++)
-        all += r->shown[v];
-    if (all > r->findings)
-        fprintf(to, "\n%" PRIu64 " more findings are not shown (--max)\n", all - r->findings);
+    if (r->hidden)
+        fprintf(to, "\n%" PRIu64 " more findings are not shown (--max)\n", r->hidden);
     if (!t->roce)
         fprintf(to, "\nnothing to judge: no RoCE packet\n");
     else
-        fprintf(to, "\n%" PRIu64 " violations, %" PRIu64 " undecidable, %" PRIu64 " artefacts\n",
-                r->shown[LINT_VIOLATION], r->shown[LINT_UNDECIDABLE], r->shown[LINT_ARTEFACT]);
+        fprintf(to, "\n%" PRIu64 " violation%s, %" PRIu64 " undecidable, %" PRIu64 " artefact%s\n",
+                r->shown[LINT_VIOLATION], r->shown[LINT_VIOLATION] == 1 ? "" : "s",
+                r->shown[LINT_UNDECIDABLE], r->shown[LINT_ARTEFACT],
+                r->shown[LINT_ARTEFACT] == 1 ? "" : "s");
 }
 
 /* ---- JSON --------------------------------------------------------------------------------------

@@ -27,6 +27,7 @@ struct lint_result {
     const struct lint_finding *finding; /* in the order of packet numbers, as filtered */
     size_t findings;
     uint64_t shown[LINT_VERDICTS]; /* findings that pass the filter, kept or not */
+    uint64_t hidden;               /* of these, cut off by --max */
 };
 
 struct lint_writer {
