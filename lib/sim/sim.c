@@ -135,7 +135,7 @@ static int build(struct sim *sim, struct sim_plan *plan, struct sim_error *err)
                     rc == -EINVAL ? "the head-room of all ports does not fit a switch's buffer"
                                   : "the network could not be built");
     if (s->noise.loss > 0 || s->noise.reorder > 0) {
-        sim_noise_init(&sim->noise, &sim->w, &s->noise);
+        sim_noise_init(&sim->noise, &sim->w, sim->net.port, &s->noise);
         sim->w.noise = &sim->noise;
     }
     rc = prepare_samples(sim, plan, err);

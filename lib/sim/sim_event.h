@@ -20,7 +20,7 @@ struct sim_event {
     struct sim_event *next, *prev; /* next NULL = not scheduled */
     uint64_t at;                   /* ns */
     void (*fire)(struct sim_event *ev, uint64_t now);
-    const void *hint; /* what it will read first: fetched while the event before it runs */
+    const void *hint[2]; /* what it will read first: fetched while the event before it runs */
 };
 
 /* The head of a slot's list. */

@@ -196,10 +196,11 @@ int sim_net_build(struct sim_net *net, struct sim_world *w, const struct sim_pla
         return -EINVAL;
     net->host = calloc(plan->nhosts, sizeof *net->host);
     net->sw = calloc(plan->nswitches, sizeof *net->sw);
-    net->port = calloc(net->nports, sizeof *net->port);
+    net->port = aligned_alloc(64, net->nports * sizeof *net->port);
     net->by_node = calloc(net->nports, sizeof(struct sim_port *));
     if (!net->host || !net->sw || !net->port || !net->by_node)
         return -ENOMEM;
+    memset(net->port, 0, net->nports * sizeof *net->port);
     net->nhosts = plan->nhosts;
     net->nswitches = plan->nswitches;
     for (uint32_t i = 0; i < net->nhosts + net->nswitches; i++)

@@ -9,16 +9,18 @@ static void due_fire(struct sim_event *ev, uint64_t now)
     struct sim_noise *n = SIM_CONTAINER(ev, struct sim_noise, due);
     struct sim_pkt *p = sim_fifo_pop(&n->held);
     if (n->held.head)
-        sim_at(n->w, &n->due, n->held.head->at);
-    sim_port_arrive(p->to, p, now);
+        sim_at(n->w, &n->due, p->next_at);
+    sim_port_arrive(&n->port[p->in], p, now);
 }
 
-void sim_noise_init(struct sim_noise *n, struct sim_world *w, const struct sim_noise_params *p)
+void sim_noise_init(struct sim_noise *n, struct sim_world *w, struct sim_port *port,
+                    const struct sim_noise_params *p)
 {
     *n = (struct sim_noise){
         .p = *p,
         .rng.s = sim_mix(w->rng.s ^ 0x6E6F697365u),
         .w = w,
+        .port = port,
         .due.fire = due_fire,
     };
 }
@@ -34,10 +36,11 @@ enum sim_fate sim_noise_judge(struct sim_noise *n, struct sim_port *to, struct s
     if (x - n->p.loss >= n->p.reorder)
         return SIM_PASS;
     n->late++;
-    p->to = to;
-    p->at = now + n->p.late;
+    p->in = to->id; /* no switch comes any more */
+    if (n->held.head)
+        n->held.tail->next_at = now + n->p.late;
     sim_fifo_push(&n->held, p);
     if (!sim_event_pending(&n->due))
-        sim_at(n->w, &n->due, p->at);
+        sim_at(n->w, &n->due, now + n->p.late);
     return SIM_HELD;
 }

@@ -18,11 +18,14 @@ struct sim_noise {
     struct sim_rng rng;
     struct sim_world *w;
     struct sim_event due;
-    struct sim_fifo held; /* all are held for the same time: in order */
+    struct sim_fifo held;  /* all are held for the same time: in order */
+    struct sim_port *port; /* all of the world, by id */
     uint64_t lost, late;
 };
 
-void sim_noise_init(struct sim_noise *n, struct sim_world *w, const struct sim_noise_params *p);
+/* port: all ports, by id. */
+void sim_noise_init(struct sim_noise *n, struct sim_world *w, struct sim_port *port,
+                    const struct sim_noise_params *p);
 /* What becomes of a frame at the end of the wire into a host. SIM_HELD: it comes later. */
 enum sim_fate sim_noise_judge(struct sim_noise *n, struct sim_port *to, struct sim_pkt *p,
                               uint64_t now);

@@ -9,12 +9,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct sim_port;
-
 /* Preamble, FCS and the gap between frames: what a frame takes on the wire beyond its octets. */
 #define SIM_WIRE_EXTRA 24u
 #define SIM_FRAME_MIN  60u  /* without FCS */
-#define SIM_DATA_MIN   192u /* room for headers when payload is skipped */
+#define SIM_DATA_MIN   144u /* room for headers when payload is skipped */
 
 #define SIM_ECN_MASK 3u
 #define SIM_ECN_CE   3u
@@ -28,19 +26,21 @@ enum sim_pkt_flag {
 /* What every hop reads lies in the first cache line, the frame's TOS octet included. */
 struct sim_pkt {
     struct sim_pkt *next;
-    uint64_t at;         /* ns: when its last bit is at the far end of the wire it is on */
-    struct sim_port *to; /* while a fault holds it back: the port that it goes to then */
-    uint64_t tag;        /* QPN and PSN, as on the wire: tells it from others in the digest */
-    uint32_t len;        /* octets of the frame, without FCS */
-    uint32_t flow;       /* hash of addresses and source port, for ECMP */
-    uint32_t room;       /* part of a switch's head-room that it uses, octets */
-    uint16_t dst;        /* host */
-    uint16_t in;         /* port by which it entered the switch that holds it */
-    uint8_t hdr;         /* octets before the payload */
-    uint8_t prio;        /* 0..7 */
-    uint8_t flags;       /* enum sim_pkt_flag */
-    uint8_t data[];      /* the frame: whole, or headers only when payload is skipped */
+    uint64_t
+        next_at;  /* ns: when the frame behind it on its wire arrives: known without a look at it */
+    uint64_t tag; /* QPN and PSN, as on the wire: tells it from others in the digest */
+    uint32_t len; /* octets of the frame, without FCS */
+    uint32_t flow;  /* hash of addresses and source port, for ECMP */
+    uint32_t room;  /* part of a switch's head-room that it uses, octets */
+    uint16_t dst;   /* host */
+    uint16_t in;    /* port by which it entered the switch that holds it */
+    uint8_t hdr;    /* octets before the payload */
+    uint8_t prio;   /* 0..7 */
+    uint8_t flags;  /* enum sim_pkt_flag */
+    uint8_t data[]; /* the frame: whole, or headers only when payload is skipped */
 };
+
+_Static_assert(offsetof(struct sim_pkt, data) + 16 <= 64, "the TOS octet is in the first line");
 
 static inline uint32_t sim_pkt_wire(const struct sim_pkt *p)
 {

@@ -65,14 +65,16 @@ static void start(struct sim_port *port, uint64_t now)
     if (port->busy_ps < now * 1000)
         port->busy_ps = now * 1000;
     port->busy_ps += (uint64_t)sim_pkt_wire(p) * 8 * 1000000000000ull / port->rate;
-    p->at = free_at(port) + port->delay;
+    uint64_t at = free_at(port) + port->delay;
+    if (port->wire.head)
+        port->wire.tail->next_at = at;
     sim_fifo_push(&port->wire, p);
     if (!sim_event_pending(&port->rx)) {
-        port->rx.hint = p;
-        sim_at(port->w, &port->rx, p->at);
+        port->rx.hint[0] = p;
+        sim_at(port->w, &port->rx, at);
     }
     if (port->backlog || port->node->ops->idle) {
-        port->tx.hint = q->fifo.head;
+        port->tx.hint[0] = q->fifo.head;
         sim_at(port->w, &port->tx, free_at(port));
     }
     if (port->node->ops->sent)
@@ -228,12 +230,13 @@ static void digest(struct sim_world *w, const struct sim_port *to, const struct 
 static void rx_fire(struct sim_event *ev, uint64_t now)
 {
     struct sim_port *port = SIM_CONTAINER(ev, struct sim_port, rx);
-    struct sim_world *w = port->w;
     struct sim_port *to = port->peer;
+    struct sim_world *w = to->w;
     struct sim_pkt *p = sim_fifo_pop(&port->wire);
     if (port->wire.head) {
-        port->rx.hint = port->wire.head;
-        sim_at(w, &port->rx, port->wire.head->at);
+        port->rx.hint[0] = port->wire.head;
+        __builtin_prefetch(port->wire.head);
+        sim_at(w, &port->rx, p->next_at);
     }
     w->hops++;
     digest(w, to, p, now);
@@ -264,5 +267,7 @@ void sim_port_connect(struct sim_world *w, struct sim_port *a, struct sim_port *
         port->tx.fire = tx_fire;
         port->rx.fire = rx_fire;
         port->resume.fire = resume_fire;
+        port->rx.hint[1] = &port->peer->w;
+        port->tx.hint[1] = &port->w;
     }
 }

@@ -29,28 +29,32 @@ struct sim_queue {
     uint64_t bytes;
 };
 
+/* Laid out by cache lines: with many ports it is these that a hop costs. */
 struct sim_port {
-    /* what every packet touches */
+    _Alignas(64) struct sim_event rx; /* the first frame of `wire` arrives */
+    struct sim_fifo wire;             /* sent, on their way to the peer */
+
+    struct sim_event tx; /* the transmitter is free */
+    uint64_t busy_ps;    /* ... which it isn't until then */
+    uint16_t backlog;    /* bit per queue that isn't empty */
+    uint16_t paused;     /* bit per priority */
+    uint16_t index;      /* in its node */
+    uint16_t id;         /* in the world */
+
     struct sim_world *w;
     struct sim_node *node;
     struct sim_port *peer;
-    uint64_t rate;    /* bit/s */
-    uint64_t delay;   /* ns */
-    uint64_t busy_ps; /* the transmitter is busy until then */
-    uint16_t backlog; /* bit per queue that isn't empty */
-    uint16_t paused;  /* bit per priority */
-    uint16_t index;   /* in its node */
-    uint16_t id;      /* in the world */
-    uint64_t queued;  /* octets in all queues */
-    struct sim_event tx, rx;
-    struct sim_fifo wire; /* sent, on their way to the peer */
+    uint64_t rate;   /* bit/s */
+    uint64_t delay;  /* ns */
+    uint64_t queued; /* octets in all queues */
     struct sim_port_stats stats;
-    struct sim_queue q[SIM_PRIOS + 1];
 
-    /* pause */
+    struct sim_queue q[SIM_PRIOS + 1];
     struct sim_event resume;
     uint64_t paused_until[SIM_PRIOS], paused_at;
 };
+_Static_assert(offsetof(struct sim_port, tx) == 64 && offsetof(struct sim_port, w) == 128,
+               "an arrival reads one line of the sender's port, a departure two");
 
 struct sim_node_ops {
     /* A frame has arrived; the node owns it now. */
@@ -77,11 +81,6 @@ void sim_port_connect(struct sim_world *w, struct sim_port *a, struct sim_port *
 void sim_port_send(struct sim_port *port, struct sim_pkt *p, uint64_t now);
 /* A frame that a fault held back is at the end of the wire now. */
 void sim_port_arrive(struct sim_port *to, struct sim_pkt *p, uint64_t now);
-/* Can it send at once? Then what is queued next has nothing before it. */
-static inline bool sim_port_free(const struct sim_port *port, uint64_t now)
-{
-    return port->busy_ps <= now * 1000 && !port->backlog;
-}
 /* Ask for ops->idle when the transmitter is free. */
 void sim_port_want(struct sim_port *port, uint64_t now);
 /* Send a pause frame for the priorities in `mask`: `quanta` of 512 bit times, 0 = go on. */
