@@ -106,6 +106,30 @@ int client_qp_modify(struct client *c, struct client_qp *qp, const struct ipc_qp
     return 0;
 }
 
+int client_qp_attach(struct client *c, struct client_qp *qp, const struct wire_addr *group,
+                     uint64_t now)
+{
+    struct device *d = c->ctx.device;
+    int rc = engine_mcast_attach(d->engine, qp->qp, group);
+
+    if (rc == 0)
+        rc = neigh_groups(d->neigh, now);
+    if (rc == -ENOSPC)
+        engine_mcast_detach(d->engine, qp->qp, group);
+    return rc;
+}
+
+int client_qp_detach(struct client *c, struct client_qp *qp, const struct wire_addr *group,
+                     uint64_t now)
+{
+    struct device *d = c->ctx.device;
+    int rc = engine_mcast_detach(d->engine, qp->qp, group);
+
+    if (rc == 0)
+        neigh_groups(d->neigh, now);
+    return rc;
+}
+
 void client_qp_fail(struct client *c, struct client_qp *qp, uint64_t now)
 {
     const struct engine_qp_attr err = {.state = QPS_ERR};
@@ -123,6 +147,8 @@ void client_qp_destroy(struct client *c, struct client_qp *qp, uint64_t now)
         device_tx(d, now);
     neigh_unwatch(d->neigh, qp);
     engine_qp_destroy(d->engine, qp->qp);
+    if (qp->type == QP_UD)
+        neigh_groups(d->neigh, now);
     queue_unwait(&qp->sq);
     context_queue_del(&c->ctx, &qp->sq);
     if (qp->rq.ring.entries > 0)

@@ -25,6 +25,12 @@ struct client_qp *client_qp_by_number(struct client *c, uint32_t qpn);
  * `av` is where it sends to, its MAC known. -errno of engine_qp_modify. */
 int client_qp_modify(struct client *c, struct client_qp *qp, const struct ipc_qp_modify *m,
                      const struct engine_av *av, uint64_t now);
+/* A datagram queue pair joins or leaves a group, and the port with it (UD-11). -EINVAL, -ENOMEM,
+ * -ENOSPC. */
+int client_qp_attach(struct client *c, struct client_qp *qp, const struct wire_addr *group,
+                     uint64_t now);
+int client_qp_detach(struct client *c, struct client_qp *qp, const struct wire_addr *group,
+                     uint64_t now);
 /* To ERR, whatever it is doing. */
 void client_qp_fail(struct client *c, struct client_qp *qp, uint64_t now);
 void client_qp_destroy(struct client *c, struct client_qp *qp, uint64_t now);

@@ -49,8 +49,10 @@ struct cm_id {
     struct neigh_waiter waiter; /* while resolving */
     struct cm_conn *conn;
     struct cm_listener *listener;
-    uint32_t qpn; /* of our queue pair, once the client has named it */
-    uint32_t psn; /* ours */
+    uint32_t qpn;             /* of our queue pair, once the client has named it */
+    uint32_t psn;             /* ours */
+    struct wire_addr *groups; /* that the id has joined; they end with it */
+    unsigned ngroups;
 };
 
 struct cmgr *cmgr_create(struct device *d);
@@ -84,6 +86,9 @@ int cmgr_accept(struct cm_id *id, const struct ipc_cm_conn *req, uint64_t now);
 int cmgr_reject(struct cm_id *id, const struct ipc_cm_conn *req, uint64_t now);
 int cmgr_establish(struct cm_id *id, uint64_t now);
 int cmgr_disconnect(struct cm_id *id, uint64_t now);
+/* The id's queue pair joins the group; event MULTICAST_JOIN says how to send to it. / It leaves. */
+int cmgr_join(struct cm_id *id, const struct ipc_sockaddr *group, uint64_t now);
+int cmgr_leave(struct cm_id *id, const struct ipc_sockaddr *group, uint64_t now);
 int cmgr_qp_attr(struct cm_id *id, uint32_t state, struct ipc_qp_modify *out);
 /* Can it have a queue pair: it doesn't listen, and has none. */
 bool cmgr_takes_qp(const struct cm_id *id);

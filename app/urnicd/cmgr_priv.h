@@ -10,6 +10,7 @@
 
 #define CMGR_READY   256u
 #define CMGR_WAITING 64u
+#define CMID_UD_QKEY 0x01234567u /* RDMA CM's own for its port space: RDMA_UDP_QKEY (CM-31) */
 
 struct mad_out {
     struct cm_out out;
@@ -28,6 +29,8 @@ struct cmgr {
     struct mad_out ready[CMGR_READY], waiting[CMGR_WAITING];
 };
 
+/* An event for the client of this id (cmid.c). */
+void cmid_event(struct cm_id *id, const struct ipc_cm_event *ev);
 /* Something happened to a connection: tell its client (cmid.c). */
 void cmgr_on_event(struct cmgr *m, const struct cm_event *ev, uint64_t now);
 
@@ -40,6 +43,10 @@ void cmid_attach(struct cm_id *id, uint32_t qpn);
 void cmid_detach(struct cm_id *id);
 /* The queue pair of this id that we are to move, NULL = none. */
 struct client_qp *cmid_driven(const struct cm_id *id);
+/* The id's queue pair, NULL = none. */
+struct client_qp *cmid_qp(const struct cm_id *id);
+/* Leave all groups: the id goes. */
+void cmid_leave_all(struct cm_id *id, uint64_t now);
 /* From INIT to RTS with what the peer has told; the neighbour's MAC is in the id. */
 int cmid_qp_connected(struct cm_id *id, struct client_qp *qp, uint64_t now);
 

@@ -80,7 +80,7 @@ void cmgr_channel_free(struct cm_channel *ch)
 }
 
 /* Events of one channel keep their order. */
-static void cmid_event(struct cm_id *id, const struct ipc_cm_event *ev)
+void cmid_event(struct cm_id *id, const struct ipc_cm_event *ev)
 {
     struct cm_channel *ch = id->channel;
 
@@ -459,6 +459,7 @@ void cmgr_id_free(struct cm_id *id, uint64_t now)
 
     if (id->resolving)
         neigh_cancel(id->device->neigh, &id->waiter);
+    cmid_leave_all(id, now);
     cmid_detach(id);
     if (id->listener)
         cm_unlisten(m->cm, id->listener, now);

@@ -12,8 +12,6 @@
 #include "cmgr_priv.h"
 #include "device.h"
 
-#define CMID_UD_QKEY 0x01234567u /* RDMA CM's own for its port space: RDMA_UDP_QKEY (CM-31) */
-
 uint32_t cmid_psn(uint32_t wanted)
 {
     uint32_t psn = wanted;
@@ -27,7 +25,7 @@ uint32_t cmid_psn(uint32_t wanted)
 
 /* What points at the other, and back: an id may be given another queue pair, and a queue pair
  * another id. */
-static struct client_qp *cmid_qp(const struct cm_id *id)
+struct client_qp *cmid_qp(const struct cm_id *id)
 {
     struct client_qp *qp = client_qp_by_number(id->client, id->qpn);
 

@@ -201,6 +201,39 @@ static void neigh_waiters(struct neigh *n, uint64_t now)
     }
 }
 
+/* ---- groups ------------------------------------------------------------------------------------
+ */
+
+static bool neigh_attached(const struct neigh *n, const struct wire_addr *group)
+{
+    struct wire_addr g;
+
+    for (unsigned i = 0; engine_mcast_get(n->device->engine, i, &g); i++) {
+        if (memcmp(g.b, group->b, sizeof(g.b)) == 0)
+            return true;
+    }
+    return false;
+}
+
+int neigh_groups(struct neigh *n, uint64_t now)
+{
+    struct wire_addr g;
+    bool member;
+    int rc = 0;
+
+    for (unsigned i = 0; net_group_get(n->port, i, &g, &member); i++) {
+        if (member && !neigh_attached(n, &g))
+            net_group_leave(n->port, &g, now);
+    }
+    for (unsigned i = 0; engine_mcast_get(n->device->engine, i, &g); i++) {
+        int one = net_group_join(n->port, &g, now);
+        if (one < 0 && one != -EEXIST)
+            rc = one;
+    }
+    n->dirty = true;
+    return rc;
+}
+
 /* ---- queue pairs ----------------------------------------------------------------------------- */
 
 void neigh_watch(struct neigh *n, struct client_qp *qp, const struct wire_addr *dst, uint64_t now)

@@ -55,6 +55,9 @@ void neigh_cancel(struct neigh *n, struct neigh_waiter *w);
 void neigh_watch(struct neigh *n, struct client_qp *qp, const struct wire_addr *dst, uint64_t now);
 void neigh_unwatch(struct neigh *n, struct client_qp *qp);
 
+/* Membership in the groups that the engine's queue pairs are attached to (UD-11): call when that
+ * has changed. -ENOSPC: the last one is one too many. */
+int neigh_groups(struct neigh *n, uint64_t now);
 /* Every few ms: what the kernel has told. */
 void neigh_service(struct neigh *n, uint64_t now);
 /* Time-outs and waiters. Returns how much there was to do. */

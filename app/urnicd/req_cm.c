@@ -231,6 +231,22 @@ static int req_cm_disconnect(struct request *r)
     return id ? cmgr_disconnect(id, r->now) : -EINVAL;
 }
 
+static int req_cm_join(struct request *r)
+{
+    const struct ipc_cm_addr *in = request_in(r, struct ipc_cm_addr);
+    struct cm_id *id = cm_get(r, in->id);
+
+    return id ? cmgr_join(id, &in->dst, r->now) : -EINVAL;
+}
+
+static int req_cm_leave(struct request *r)
+{
+    const struct ipc_cm_addr *in = request_in(r, struct ipc_cm_addr);
+    struct cm_id *id = cm_get(r, in->id);
+
+    return id ? cmgr_leave(id, &in->dst, r->now) : -EINVAL;
+}
+
 static int req_cm_qp_attr(struct request *r)
 {
     const struct ipc_cm_qp_attr *in = request_in(r, struct ipc_cm_qp_attr);
@@ -304,6 +320,8 @@ const struct request_type request_cm[IPC_TYPE_MAX] = {
     [IPC_CM_DISCONNECT] = {REQ_CONTEXT, false, BY_HANDLE, .run = req_cm_disconnect},
     [IPC_CM_QP_ATTR] = {REQ_CONTEXT, false, WHOLE(ipc_cm_qp_attr), .run = req_cm_qp_attr},
     [IPC_CM_QUERY] = {REQ_CONTEXT, false, BY_HANDLE, .run = req_cm_query},
+    [IPC_CM_JOIN] = {REQ_CONTEXT, false, SINCE(ipc_cm_addr, channel), .run = req_cm_join},
+    [IPC_CM_LEAVE] = {REQ_CONTEXT, false, SINCE(ipc_cm_addr, channel), .run = req_cm_leave},
     [IPC_CM_QP] = {REQ_CONTEXT, false, WHOLE(ipc_cm_qp), .run = req_cm_qp},
     [IPC_CM_MIGRATE] = {REQ_CONTEXT, false, WHOLE(ipc_cm_migrate), .run = req_cm_migrate},
 };

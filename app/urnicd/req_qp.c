@@ -279,7 +279,7 @@ int req_mcast_attach(struct request *r)
     struct wire_addr group;
 
     memcpy(group.b, in->gid, 16);
-    return qp ? engine_mcast_attach(r->device->engine, qp->qp, &group) : -EINVAL;
+    return qp ? client_qp_attach(r->client, qp, &group, r->now) : -EINVAL;
 }
 
 int req_mcast_detach(struct request *r)
@@ -289,5 +289,5 @@ int req_mcast_detach(struct request *r)
     struct wire_addr group;
 
     memcpy(group.b, in->gid, 16);
-    return qp ? engine_mcast_detach(r->device->engine, qp->qp, &group) : -EINVAL;
+    return qp ? client_qp_detach(r->client, qp, &group, r->now) : -EINVAL;
 }

@@ -319,6 +319,26 @@ int urnic_resolve(struct urnic_cm_id *id, const struct sockaddr *src, const stru
     return resolve(id, src, dst, timeout_ms, IPC_CM_F_ROUTE);
 }
 
+static int group(struct urnic_cm_id *id, enum ipc_type type, const struct sockaddr *addr)
+{
+    struct ipc_cm_addr req = {.hdr.type = (uint16_t)type};
+    int err = sockaddr_to_ipc(&req.dst, addr);
+    if (err == 0)
+        err = id_ensure(id);
+    req.id = id->handle;
+    return err < 0 ? err : call(id->ctx, &req, sizeof(req));
+}
+
+int urnic_join_multicast(struct urnic_cm_id *id, const struct sockaddr *addr)
+{
+    return group(id, IPC_CM_JOIN, addr);
+}
+
+int urnic_leave_multicast(struct urnic_cm_id *id, const struct sockaddr *addr)
+{
+    return group(id, IPC_CM_LEAVE, addr);
+}
+
 int urnic_resolve_route(struct urnic_cm_id *id, int timeout_ms)
 {
     struct ipc_cm_timeout req = {

@@ -362,6 +362,8 @@ int engine_addr_del(struct engine *e, const struct wire_addr *addr);
 /* Multicast: attach a UD queue pair to a group (UD-10, UD-11). */
 int engine_mcast_attach(struct engine *e, struct qp *qp, const struct wire_addr *group);
 int engine_mcast_detach(struct engine *e, struct qp *qp, const struct wire_addr *group);
+/* The i-th group that somebody is attached to; false behind the last. */
+bool engine_mcast_get(const struct engine *e, unsigned i, struct wire_addr *group);
 
 /* ---- completion queues, shared receive queues ------------------------------------------------ */
 

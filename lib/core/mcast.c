@@ -83,6 +83,16 @@ int engine_mcast_detach(struct engine *e, struct qp *qp, const struct wire_addr 
     return 0;
 }
 
+bool engine_mcast_get(const struct engine *e, unsigned i, struct wire_addr *group)
+{
+    const struct ud_group *g = e->groups;
+    while (g && i-- > 0)
+        g = g->next;
+    if (g)
+        *group = g->addr;
+    return g != NULL;
+}
+
 void ud_detach_all(struct engine *e, struct qp *qp)
 {
     for (struct ud_group **pp = &e->groups; *pp;) {

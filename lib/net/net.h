@@ -34,15 +34,19 @@
  * answers, whichever is more. */
 #define NET_TX_MAX 128u
 
-#define NET_NS_PER_MS     UINT64_C(1000000)
-#define NET_RETRY_NS      (250u * NET_NS_PER_MS) /* first wait for an answer; doubles each time */
-#define NET_TRIES         4u /* broadcast requests before a neighbour is FAILED */
-#define NET_PROBES        3u /* unicast requests before asking everybody again */
-#define NET_REACHABLE_NS  (30000u * NET_NS_PER_MS) /* a confirmation is good for this long */
-#define NET_FAILED_NS     (5000u * NET_NS_PER_MS)  /* FAILED: no new request before this */
-#define NET_ANNOUNCE_NS   (1000u * NET_NS_PER_MS)  /* between the announcements of an address */
-#define NET_ANNOUNCEMENTS 2u
-#define NET_ECHO_RATE     1000u /* echo replies per second, and as many at once */
+#define NET_NS_PER_MS      UINT64_C(1000000)
+#define NET_RETRY_NS       (250u * NET_NS_PER_MS) /* first wait for an answer; doubles each time */
+#define NET_TRIES          4u /* broadcast requests before a neighbour is FAILED */
+#define NET_PROBES         3u /* unicast requests before asking everybody again */
+#define NET_REACHABLE_NS   (30000u * NET_NS_PER_MS) /* a confirmation is good for this long */
+#define NET_FAILED_NS      (5000u * NET_NS_PER_MS)  /* FAILED: no new request before this */
+#define NET_ANNOUNCE_NS    (1000u * NET_NS_PER_MS)  /* between the announcements of an address */
+#define NET_ANNOUNCEMENTS  2u
+#define NET_GROUPS_MAX     64u
+#define NET_GROUP_REPORTS  2u                        /* of each change */
+#define NET_GROUP_NS       (1000u * NET_NS_PER_MS)   /* between them */
+#define NET_OLD_QUERIER_NS (400000u * NET_NS_PER_MS) /* speak its version for so long */
+#define NET_ECHO_RATE      1000u /* echo replies per second, and as many at once */
 
 struct net_port;
 
@@ -137,6 +141,16 @@ struct net_change {
  * more. Changes of one neighbour between two calls are told once, with the latest state. */
 bool net_next_change(struct net_port *port, struct net_change *change);
 
+/* ---- multicast groups ----------------------------------------------------------------------- */
+
+/* Be a member from now on, and say so to switches and routers (UD-11). 0, -EINVAL no group,
+ * -EEXIST is one, -ENOSPC. */
+int net_group_join(struct net_port *port, const struct wire_addr *group, uint64_t now);
+/* 0 or -ENOENT. */
+int net_group_leave(struct net_port *port, const struct wire_addr *group, uint64_t now);
+/* The i-th group; false behind the last. member false: we are saying that we leave. */
+bool net_group_get(const struct net_port *port, size_t i, struct wire_addr *group, bool *member);
+
 /* ---- frames and time ------------------------------------------------------------------------ */
 
 /* Take a received frame that is not RoCE. Answers to ARP and NS requests and echoes are written to
@@ -161,6 +175,8 @@ enum net_counter {
     NET_TX_ARP,
     NET_TX_ND,
     NET_TX_ECHO,
+    NET_RX_GROUP, /* IGMP and MLD */
+    NET_TX_GROUP,
     NET_ECHO_LIMITED,  /* echo requests over NET_ECHO_RATE */
     NET_ADDR_CONFLICT, /* somebody else claims one of our addresses */
     NET_NEIGH_CHANGED, /* a known neighbour has another MAC */

@@ -160,8 +160,7 @@ int net_next_hop(const struct net_port *port, const struct wire_addr *dst, struc
     return 0;
 }
 
-/* The first own address of a family that is, or isn't, link-local. */
-static const struct net_own *first_own(const struct net_port *p, bool v4, bool local)
+const struct net_own *net_first_own(const struct net_port *p, bool v4, bool local)
 {
     for (size_t i = 0; i < p->own_count; i++)
         if (wire_addr_is_v4(&p->own[i].addr) == v4 && is_link_local(&p->own[i].addr) == local)
@@ -182,11 +181,11 @@ int net_source(const struct net_port *port, const struct wire_addr *dst, struct 
     if (!o)
         o = net_covering(port, &hop);
     if (!o || (is_link_local(&o->addr) && !local)) { /* a group, or a link-local gateway */
-        const struct net_own *fits = first_own(port, v4, local);
+        const struct net_own *fits = net_first_own(port, v4, local);
         if (fits)
             o = fits;
         else if (!o)
-            o = first_own(port, v4, !local);
+            o = net_first_own(port, v4, !local);
     }
     if (!o)
         return -ENETUNREACH;
@@ -201,4 +200,5 @@ void net_announce(struct net_port *port, uint64_t now)
         port->own[i].announce_now = true;
         port->own[i].announce_due = now;
     }
+    group_announce(port, now);
 }

@@ -9,15 +9,17 @@
 
 #include "net_port.h"
 
-#define PROTO_ICMP    1u
-#define PROTO_ICMP6   58u
-#define ECHO_LEN      8u
-#define ECHO_REQUEST  8u
-#define ECHO6_REQUEST 128u
-#define ECHO6_REPLY   129u
-#define ND_FIRST      135u
-#define ND_LAST       136u
-#define TTL           64u
+#define PROTO_ICMP       1u
+#define PROTO_ICMP6      58u
+#define PROTO_IGMP       2u
+#define PROTO_HOP_BY_HOP 0u /* the header in front of MLD */
+#define ECHO_LEN         8u
+#define ECHO_REQUEST     8u
+#define ECHO6_REQUEST    128u
+#define ECHO6_REPLY      129u
+#define ND_FIRST         135u
+#define ND_LAST          136u
+#define TTL              64u
 
 /* One reply costs 1/NET_ECHO_RATE seconds; a second's worth may be spent at once. */
 static bool may_echo(struct net_port *p, uint64_t now)
@@ -45,6 +47,10 @@ size_t icmp_rx_v4(struct net_port *p, const struct net_in *in, uint64_t now, uin
                   size_t cap)
 {
     const uint8_t *ip = in->l3;
+    if (in->len >= WIRE_IPV4_LEN && ip[0] >> 4 == 4 && ip[9] == PROTO_IGMP) {
+        igmp_rx(p, in, now);
+        return 0;
+    }
     if (in->len < WIRE_IPV4_LEN || ip[0] != 0x45 || ip[9] != PROTO_ICMP ||
         (wire_get16(ip + 6) & 0x3FFFu) || !in->to_us)
         return ignore(p, NET_RX_OTHER);
@@ -83,8 +89,7 @@ size_t icmp_rx_v4(struct net_port *p, const struct net_in *in, uint64_t now, uin
     return net_pad(reply, (size_t)(echo + n - reply));
 }
 
-/* Sum of the IPv6 pseudo header (RFC 8200 section 8.1). */
-static uint16_t pseudo_sum(const uint8_t *ip, size_t len)
+uint16_t icmp6_pseudo_sum(const uint8_t *ip, size_t len)
 {
     uint8_t tail[4] = {(uint8_t)(len >> 8), (uint8_t)len, 0, PROTO_ICMP6};
     return wire_csum_add(wire_csum_add(0, ip + 8, 32), tail, sizeof(tail));
@@ -101,7 +106,7 @@ void icmp6_finish(uint8_t *ip, const struct wire_addr *src, const struct wire_ad
     memcpy(ip + 24, dst->b, 16);
     uint8_t *icmp = ip + WIRE_IPV6_LEN;
     memset(icmp + 2, 0, 2);
-    wire_csum_put(icmp + 2, wire_csum_add(pseudo_sum(ip, len), icmp, len));
+    wire_csum_put(icmp + 2, wire_csum_add(icmp6_pseudo_sum(ip, len), icmp, len));
 }
 
 static size_t echo_v6(struct net_port *p, const struct net_in *in, size_t n, uint64_t now,
@@ -130,11 +135,16 @@ size_t icmp_rx_v6(struct net_port *p, const struct net_in *in, uint64_t now, uin
                   size_t cap)
 {
     const uint8_t *ip = in->l3;
+    if (in->len >= WIRE_IPV6_LEN && ip[0] >> 4 == 6 && ip[6] == PROTO_HOP_BY_HOP) {
+        mld_rx(p, in, now);
+        return 0;
+    }
     if (in->len < WIRE_IPV6_LEN || ip[0] >> 4 != 6 || ip[6] != PROTO_ICMP6)
         return ignore(p, NET_RX_OTHER);
     size_t n = wire_get16(ip + 4);
     const uint8_t *icmp = ip + WIRE_IPV6_LEN;
-    if (n < 4 || n > in->len - WIRE_IPV6_LEN || wire_csum_add(pseudo_sum(ip, n), icmp, n) != 0xFFFF)
+    if (n < 4 || n > in->len - WIRE_IPV6_LEN ||
+        wire_csum_add(icmp6_pseudo_sum(ip, n), icmp, n) != 0xFFFF)
         return ignore(p, NET_RX_BAD);
     if (icmp[0] >= ND_FIRST && icmp[0] <= ND_LAST)
         return nd_rx(p, in, n, now, reply);

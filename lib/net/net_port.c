@@ -181,12 +181,16 @@ size_t net_tx(struct net_port *port, uint8_t *buf, size_t cap, uint64_t now)
     if (cap < NET_TX_MAX)
         return 0;
     size_t n = tx_announcement(port, buf, now);
+    if (!n)
+        n = group_tx(port, buf, now);
     return n || port->config.quiet ? n : tx_request(port, buf);
 }
 
 uint64_t net_deadline(const struct net_port *port)
 {
-    uint64_t due = port->neigh_due;
+    uint64_t due = group_deadline(port);
+    if (port->neigh_due < due)
+        due = port->neigh_due;
     for (size_t i = 0; i < port->own_count; i++) {
         const struct net_own *o = &port->own[i];
         if (o->announcements && !o->announce_now && o->announce_due < due)
@@ -202,6 +206,7 @@ void net_expire(struct net_port *port, uint64_t now)
         if (o->announcements && now >= o->announce_due)
             o->announce_now = true;
     }
+    group_expire(port, now);
     neigh_expire(port, now);
 }
 
@@ -222,6 +227,8 @@ const char *net_counter_name(enum net_counter c)
         [NET_TX_ARP] = "net_tx_arp",
         [NET_TX_ND] = "net_tx_nd",
         [NET_TX_ECHO] = "net_tx_echo",
+        [NET_RX_GROUP] = "net_rx_group",
+        [NET_TX_GROUP] = "net_tx_group",
         [NET_ECHO_LIMITED] = "net_echo_limited",
         [NET_ADDR_CONFLICT] = "net_addr_conflict",
         [NET_NEIGH_CHANGED] = "net_neigh_changed",

@@ -27,6 +27,15 @@ struct net_own {
     uint64_t announce_due; /* of the next one, unless announce_now */
 };
 
+/* A multicast group that we are in, or are leaving. */
+struct net_group {
+    struct wire_addr addr;
+    bool leaving, send; /* send: one of the two below is due */
+    unsigned reports;   /* of its change, still to send */
+    uint64_t due;       /* the next of them */
+    uint64_t answer;    /* to a query; NET_NEVER = none is owed */
+};
+
 struct neigh {
     struct wire_addr addr;
     uint8_t mac[6];
@@ -49,6 +58,9 @@ struct net_port {
     uint64_t counters[NET_COUNTERS];
     struct net_own own[NET_ADDRS_MAX];
     size_t own_count;
+    struct net_group group[NET_GROUPS_MAX];
+    size_t group_count;
+    uint64_t old_querier[2];     /* IPv4, IPv6: until when queries of an older version count */
     struct wire_addr gateway[2]; /* IPv4, IPv6 */
     bool has_gateway[2];
     uint64_t echo_paid; /* until when the echo replies so far are paid for, at NET_ECHO_RATE */
@@ -73,6 +85,8 @@ struct net_in {
 bool net_answers(const struct net_port *p, const struct wire_addr *addr);
 /* The own address with the longest prefix that covers `addr`; NULL = not on-link. */
 const struct net_own *net_covering(const struct net_port *p, const struct wire_addr *addr);
+/* The first own address of a family that is, or isn't, link-local; NULL = none. */
+const struct net_own *net_first_own(const struct net_port *p, bool v4, bool local);
 bool net_is_unicast(const struct wire_addr *a);
 
 /* Ethernet header with the port's VLAN tag; returns its length. */
@@ -110,8 +124,19 @@ size_t icmp_rx_v4(struct net_port *p, const struct net_in *in, uint64_t now, uin
                   size_t cap);
 size_t icmp_rx_v6(struct net_port *p, const struct net_in *in, uint64_t now, uint8_t *reply,
                   size_t cap);
+/* Sum of the IPv6 pseudo header for `len` octets of ICMPv6 (RFC 8200 section 8.1). */
+uint16_t icmp6_pseudo_sum(const uint8_t *ip, size_t len);
 /* IPv6 header and ICMPv6 checksum for `len` octets of ICMPv6 behind the header. */
 void icmp6_finish(uint8_t *ip, const struct wire_addr *src, const struct wire_addr *dst,
                   uint8_t hop_limit, size_t len);
+
+/* net_group.c */
+void igmp_rx(struct net_port *p, const struct net_in *in, uint64_t now);
+void mld_rx(struct net_port *p, const struct net_in *in, uint64_t now);
+size_t group_tx(struct net_port *p, uint8_t *buf, uint64_t now);
+uint64_t group_deadline(const struct net_port *p);
+void group_expire(struct net_port *p, uint64_t now);
+/* Report all again: after the link came up. */
+void group_announce(struct net_port *p, uint64_t now);
 
 #endif

@@ -149,6 +149,24 @@ int rig_request(const struct rig *r, const void *msg, size_t len, int fd, void *
 
 /* ---- ends ------------------------------------------------------------------------------------ */
 
+uint64_t rig_counter(const struct rig *r, const char *device, const char *name)
+{
+    static union {
+        struct ipc_stats s;
+        uint8_t raw[IPC_MSG_MAX];
+    } reply;
+    struct ipc_by_device m = {.hdr.type = IPC_STATS};
+
+    memcpy(m.device, device, strlen(device) + 1);
+    ck_assert_int_eq(rig_request(r, &m, sizeof(m), -1, &reply, sizeof(reply)), 0);
+    for (uint32_t i = 0; i < reply.s.count; i++) {
+        if (strcmp(reply.s.counter[i].name, name) == 0)
+            return reply.s.counter[i].value;
+    }
+    ck_abort_msg("no counter %s", name);
+    return 0;
+}
+
 /* The first device is up before the second one is there: its link comes later. */
 void rig_await_link(const struct rig *r, const char *device)
 {

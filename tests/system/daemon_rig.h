@@ -69,6 +69,9 @@ void end_expect(struct end *e, enum urnic_wc_status status, uint64_t wr_id);
  * Returns the answer's status; what fits of it is in reply. fd -1 = none goes along. */
 int rig_request(const struct rig *r, const void *msg, size_t len, int fd, void *reply, size_t size);
 
+/* A counter of a device by its name. */
+uint64_t rig_counter(const struct rig *r, const char *device, const char *name);
+
 uint64_t rig_now_ms(void);
 
 #endif

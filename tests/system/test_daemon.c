@@ -372,6 +372,99 @@ START_TEST(datagrams_to_strangers)
 }
 END_TEST
 
+/* A receive that the worker has seen: two requests take it through a whole round. Datagrams that
+ * come earlier are lost. */
+static void post_recv_seen(uint64_t wr_id)
+{
+    ck_assert_int_eq(end_post_recv(&b, 0, 1024, wr_id), 0);
+    state_of(b.qp);
+    state_of(b.qp);
+}
+
+/* UD-11 CM-35: a queue pair joins groups by its id, hears what is sent to them, and hears no more
+ * when it has left. */
+START_TEST(groups)
+{
+    static const char *const names[] = {"239.1.2.3", "ff15::7"};
+    struct urnic_qp_init_attr init = {
+        .cap = {.max_send_wr = 4, .max_recv_wr = 8, .max_send_sge = 1, .max_recv_sge = 1},
+        .qp_type = URNIC_QPT_UD,
+    };
+    struct urnic_cm_channel *ca, *cb;
+    struct urnic_cm_id *ia, *ib;
+    struct urnic_cm_event ev;
+    struct urnic_ah *ah;
+
+    rig_start_pair(&rig, "");
+    end_open(&a, &rig, "urn0", SIZE);
+    end_open(&b, &rig, "urn1", SIZE);
+    ck_assert_int_eq(urnic_create_cm_channel(a.ctx, &ca), 0);
+    ck_assert_int_eq(urnic_create_cm_channel(b.ctx, &cb), 0);
+    ck_assert_int_eq(urnic_create_id(ca, URNIC_PS_UDP, NULL, &ia), 0);
+    ck_assert_int_eq(urnic_create_id(cb, URNIC_PS_UDP, NULL, &ib), 0);
+    init.send_cq = init.recv_cq = a.cq;
+    ck_assert_int_eq(urnic_create_id_qp(ia, a.pd, &init, &a.qp), 0);
+    init.send_cq = init.recv_cq = b.cq;
+    ck_assert_int_eq(urnic_create_id_qp(ib, b.pd, &init, &b.qp), 0);
+    for (uint64_t i = 0; i < 2; i++) {
+        struct sockaddr_in v4 = {.sin_family = AF_INET};
+        struct sockaddr_in6 v6 = {.sin6_family = AF_INET6};
+        const struct sockaddr *group = i ? (struct sockaddr *)&v6 : (struct sockaddr *)&v4;
+        struct urnic_sge sge = {(uintptr_t)a.mem, 64, a.mr->lkey};
+        struct urnic_send_wr wr = {.sg_list = &sge,
+                                   .num_sge = 1,
+                                   .opcode = URNIC_WR_SEND,
+                                   .send_flags = URNIC_SEND_SIGNALED};
+        const struct urnic_send_wr *bad;
+
+        ck_assert_int_eq(inet_pton(i ? AF_INET6 : AF_INET, names[i],
+                                   i ? (void *)&v6.sin6_addr : (void *)&v4.sin_addr),
+                         1);
+        ck_assert_int_eq(urnic_join_multicast(ib, group), 0);
+        ck_assert_int_eq(urnic_join_multicast(ib, group), -EADDRINUSE);
+        ck_assert_int_eq(urnic_join_multicast(ia, group), 0);
+        await_cm(cb, URNIC_CM_MULTICAST_JOIN);
+        ck_assert_int_eq(urnic_get_cm_event(ca, &ev), 0);
+        ck_assert_int_eq(ev.event, URNIC_CM_MULTICAST_JOIN);
+        ck_assert_uint_eq(ev.qp_num, 0xFFFFFF);
+        ck_assert_int_eq(urnic_create_ah(a.pd, &ev.ah, &ah), 0);
+        wr.ud.ah = ah;
+        wr.ud.remote_qpn = ev.qp_num;
+        wr.ud.remote_qkey = ev.qkey;
+        post_recv_seen(10);
+        wr.wr_id = 1;
+        ck_assert_int_eq(urnic_post_send(a.qp, &wr, &bad), 0);
+        end_expect(&a, URNIC_WC_SUCCESS, 1);
+        end_expect(&b, URNIC_WC_SUCCESS, 10);
+        /* Left: the datagram that follows finds the other group's member only. */
+        ck_assert_int_eq(urnic_leave_multicast(ib, group), 0);
+        ck_assert_int_eq(urnic_leave_multicast(ib, group), -EINVAL);
+        post_recv_seen(11);
+        ck_assert_int_eq(urnic_post_send(a.qp, &wr, &bad), 0);
+        end_expect(&a, URNIC_WC_SUCCESS, 1);
+        for (uint64_t until = rig_now_ms() + 5000;
+             rig_counter(&rig, "urn1", "rx_mcast_no_group") != i + 1;)
+            ck_assert_msg(rig_now_ms() < until, "nobody has dropped it");
+        ck_assert_int_eq(urnic_join_multicast(ib, group), 0);
+        await_cm(cb, URNIC_CM_MULTICAST_JOIN);
+        sge.length = 100;
+        ck_assert_int_eq(urnic_post_send(a.qp, &wr, &bad), 0);
+        end_expect(&a, URNIC_WC_SUCCESS, 1);
+        struct urnic_wc wc;
+        end_wait(&b, &wc, 10000);
+        ck_assert_uint_eq(wc.wr_id, 11);
+        ck_assert_uint_eq(wc.byte_len, 40 + 100); /* the one of 64 octets went by */
+        ck_assert_int_eq(urnic_destroy_ah(ah), 0);
+    }
+    ck_assert_int_eq(urnic_destroy_ep(ia), 0);
+    ck_assert_int_eq(urnic_destroy_ep(ib), 0);
+    a.qp = b.qp = NULL;
+    ck_assert_int_eq(urnic_destroy_cm_channel(ca), 0);
+    ck_assert_int_eq(urnic_destroy_cm_channel(cb), 0);
+    pair_down();
+}
+END_TEST
+
 /* ---- events of completions ------------------------------------------------------------------- */
 
 static bool event_waits(int timeout_ms)
@@ -566,6 +659,7 @@ static Suite *suite(void)
     tcase_add_test(t, queue_pairs_go_with_connections);
     tcase_add_test(t, gone_before_accepted);
     tcase_add_test(t, datagrams_to_strangers);
+    tcase_add_test(t, groups);
     tcase_add_test(t, moderated_events);
     tcase_add_test(t, link_down);
     tcase_add_test(t, address_change);

@@ -90,28 +90,7 @@ static int raw_connect(void)
 
 static uint64_t counter(const char *device, const char *name)
 {
-    static union {
-        struct ipc_stats s;
-        uint8_t raw[IPC_MSG_MAX];
-    } reply;
-    struct ipc_by_device req = {.hdr.type = IPC_STATS};
-    struct ipc_hello hello;
-    uint64_t value = UINT64_MAX;
-    int fd = raw_connect();
-
-    memcpy(req.device, device, strlen(device) + 1);
-    ipc_hello_fill(&hello, 0);
-    ck_assert_int_eq(ipc_send(fd, &hello, sizeof(hello), NULL, 0, 0), 0);
-    ck_assert_int_gt(recv(fd, &reply, sizeof(reply), 0), 0);
-    ck_assert_int_eq(ipc_send(fd, &req, sizeof(req), NULL, 0, 0), 0);
-    ck_assert_int_gt(recv(fd, &reply, sizeof(reply), 0), (int)sizeof(reply.s));
-    for (uint32_t i = 0; i < reply.s.count; i++) {
-        if (strcmp(reply.s.counter[i].name, name) == 0)
-            value = reply.s.counter[i].value;
-    }
-    close(fd);
-    ck_assert_msg(value != UINT64_MAX, "no counter %s", name);
-    return value;
+    return rig_counter(&rig, device, name);
 }
 
 /* Wait until a counter has this value: the daemon has cleaned up. */

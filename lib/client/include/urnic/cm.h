@@ -114,6 +114,11 @@ URNIC_API int urnic_resolve_route(struct urnic_cm_id *id, int timeout_ms);
 /* Both in one: event ROUTE_RESOLVED, or ADDR_ERROR. */
 URNIC_API int urnic_resolve(struct urnic_cm_id *id, const struct sockaddr *src,
                             const struct sockaddr *dst, int timeout_ms);
+/* The id's datagram queue pair joins a group (an IPv4 or IPv6 multicast address), and the port with
+ * it (IGMP, MLD). Event MULTICAST_JOIN: send to `qp_num` with `qkey` by `ah`. It leaves with the
+ * second call, or with the id. -EINVAL: no datagram queue pair, or no group; -EADDRINUSE joined. */
+URNIC_API int urnic_join_multicast(struct urnic_cm_id *id, const struct sockaddr *addr);
+URNIC_API int urnic_leave_multicast(struct urnic_cm_id *id, const struct sockaddr *addr);
 /* Event ESTABLISHED, REJECTED, UNREACHABLE or CONNECT_ERROR. param may be NULL. */
 URNIC_API int urnic_connect(struct urnic_cm_id *id, const struct urnic_conn_param *param);
 URNIC_API int urnic_accept(struct urnic_cm_id *id, const struct urnic_conn_param *param);
