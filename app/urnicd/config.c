@@ -242,6 +242,13 @@ static int set_loopback(struct config_device *d, const char *key, const char *v,
     return 0;
 }
 
+static int set_strict_resp(struct config_device *d, const char *key, const char *v, char *err)
+{
+    if (!bool_parse(v, &d->strict_resp))
+        return config_fail(err, "%s=%s: want true or false", key, v);
+    return 0;
+}
+
 static int set_hold(struct config_device *d, const char *key, const char *v, char *err)
 {
     uint64_t ms;
@@ -256,9 +263,19 @@ static const struct {
     const char *key;
     device_key_fn set;
 } device_keys[] = {
-    {"name", set_name},     {"port", set_port},   {"addr", set_addr},         {"gw", set_gw},
-    {"mtu", set_mtu},       {"vlan", set_vlan},   {"mac", set_mac},           {"cc", set_cc},
-    {"worker", set_worker}, {"neigh", set_neigh}, {"loopback", set_loopback}, {"hold", set_hold},
+    {"name", set_name},
+    {"port", set_port},
+    {"addr", set_addr},
+    {"gw", set_gw},
+    {"mtu", set_mtu},
+    {"vlan", set_vlan},
+    {"mac", set_mac},
+    {"cc", set_cc},
+    {"worker", set_worker},
+    {"neigh", set_neigh},
+    {"loopback", set_loopback},
+    {"hold", set_hold},
+    {"strict_resp", set_strict_resp},
 };
 #define DEVICE_KEYS (sizeof(device_keys) / sizeof(device_keys[0]))
 
@@ -278,7 +295,7 @@ int config_device_set(struct config_device *d, const char *key, const char *valu
     }
     return config_fail(err,
                        "device: unknown key %s; known: name port addr gw mtu vlan mac cc worker "
-                       "neigh loopback hold",
+                       "neigh loopback hold strict_resp",
                        key);
 }
 

@@ -43,6 +43,7 @@ struct config_device {
     char kernel_if[16]; /* whose neighbours the kernel resolves; "" = we do */
     int worker;         /* -1 = spread */
     bool loopback;      /* accept 127/8 and ::1 as addresses */
+    bool strict_resp;   /* REQ-28 */
 };
 
 struct config {

@@ -153,6 +153,7 @@ static int device_make_engine(struct device *d, char *err)
         .line_rate = d->io->caps.rate_bps,
         .cc = d->conf->cc,
         .loopback = d->conf->loopback,
+        .strict_resp = d->conf->strict_resp,
     };
 
     memcpy(p.mac, d->mac, 6);

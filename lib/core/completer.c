@@ -354,6 +354,15 @@ static void rx_data(struct rx *rx, struct qp *qp, struct swqe *w, uint32_t k)
     }
 }
 
+/* A response of the wrong kind or length for what is outstanding at its PSN. It is dropped, so that
+ * one injected packet can't end the queue pair, unless that was asked for. */
+static void misfit(struct rx *rx, struct qp *qp)
+{
+    rx_drop(rx, ENGINE_C_rx_resp_unexpected);
+    if (rx->e->p.strict_resp)
+        comp_fail(rx->e, qp, WC_BAD_RESP_ERR, "REQ-28 a response that does not fit", rx->now);
+}
+
 static void rx_rd(struct rx *rx, struct qp *qp)
 {
     struct engine *e = rx->e;
@@ -365,7 +374,7 @@ static void rx_rd(struct rx *rx, struct qp *qp)
     }
     struct swqe *w = open_rd(qp);
     if (!w || psn_diff(p, w->first) < 0) { /* a SEND or WRITE has this PSN */
-        rx_drop(rx, ENGINE_C_rx_resp_unexpected);
+        misfit(rx, qp);
         return;
     }
     psn_t due = psn_diff(w->first, qp->req.una) > 0 ? w->first : qp->req.una;
@@ -377,7 +386,7 @@ static void rx_rd(struct rx *rx, struct qp *qp)
     uint32_t k = psn(p.v - w->first.v).v;
     bool atomic = w->opcode != WR_RDMA_READ;
     if (atomic != atomic_ack || (!atomic && !fits_read(qp, w, k, rx))) { /* REQ-28, REQ-29 */
-        rx_drop(rx, ENGINE_C_rx_resp_unexpected);
+        misfit(rx, qp);
         return;
     }
     recorder_note(e, qp, atomic ? NOTE_RX_ATOMIC : NOTE_RX_READ, p, rx->pkt.payload_len);

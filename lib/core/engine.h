@@ -344,6 +344,7 @@ struct engine_params {
     uint32_t records;      /* packets with copies pending, all QPs together; 0 = 4096 */
     uint64_t ack_delay_ns; /* upper bound for a coalesced ACK; 0 = default 16 us (ACK-04) */
     bool loopback;         /* accept loopback addresses (WIRE-29) */
+    bool strict_resp;      /* a response that does not fit is fatal (REQ-28) */
     struct cc_conf cc;     /* congestion control of queue pairs without their own; zero = none */
     uint16_t pkeys[4];     /* P_Key table, 0 = empty; all zero = {0xFFFF} (KEY-01) */
 };

@@ -143,6 +143,7 @@ struct rig *rig_new(const struct rig_opts *o)
         .mem = {.max_pd = 16, .max_mr = 64, .max_mw = 64, .key = {1, 2}},
         .frame_max = WIRE_FRAME_MAX,
         .window = o->window,
+        .strict_resp = o->strict_resp,
     };
     memcpy(p.mac, our_mac, 6);
     r->e = engine_create(&p, r->now);

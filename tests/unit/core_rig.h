@@ -26,7 +26,7 @@ struct rig_opts {
     int max_rd_atomic;        /* 0 = 4, -1 = none */
     int retry_cnt, rnr_retry; /* 0 = 3, -1 = none */
     unsigned max_send_wr;
-    bool credits, sig_all, ipv6;
+    bool credits, sig_all, ipv6, strict_resp;
     struct srq *srq;
     bool stay; /* in RESET */
 };

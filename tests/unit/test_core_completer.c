@@ -213,6 +213,34 @@ START_TEST(req_28_misfits)
 }
 END_TEST
 
+/* REQ-28 with strict_resp: of the wrong kind is fatal; of the wrong length, or late, still isn't.
+ */
+START_TEST(req_28_strict)
+{
+    for (unsigned i = 0; i < sizeof misfits / sizeof misfits[0]; i++) {
+        const struct misfit *t = &misfits[i];
+        const struct rig_opts o = {.strict_resp = true};
+        struct rig *r = rig_new(&o);
+        rig_post(r, WR_SEND, 1, 8, WR_F_SIGNALED);
+        rig_tx(r, 0);
+        rig_ack(r, P(0));
+        rig_post(r, t->op, 2, t->len, WR_F_SIGNALED);
+        rig_tx(r, 0);
+        rig_read_resp(r, WIRE_READ_RESP_ONLY, P(0), 8, 5); /* answered long ago */
+        ck_assert_uint_eq(r->last.drop, ENGINE_C_rx_ghost_ack);
+        ck_assert_uint_eq(rig_state(r), QPS_RTS);
+        rig_read_resp(r, t->resp, P(1 + t->at), t->resp_len, 5);
+        ck_assert_msg(r->last.drop == t->counter, "%s: %s", t->rule,
+                      engine_counter_names[r->last.drop]);
+        ck_assert_msg(rig_state(r) == QPS_ERR, "%s", t->rule);
+        ck_assert_uint_eq(r->nwc, 2);
+        ck_assert_uint_eq(r->wc[1].wr_id, 2);
+        ck_assert_uint_eq(r->wc[1].status, WC_BAD_RESP_ERR);
+        rig_free(r);
+    }
+}
+END_TEST
+
 /* REQ-30: a partial re-READ may be answered in the restarted and in the continued form. */
 START_TEST(req_30_both_forms)
 {
@@ -500,6 +528,7 @@ START_TEST(cq_05_overflow)
 END_TEST
 
 RIG_MAIN("completer", req_22_cumulative, req_34_any_msn, req_21_outside_the_window, ack_06_fatal,
-         req_29_read, req_28_misfits, req_30_both_forms, req_24_implied, atm_10_atomic_result,
-         req_31_aeth_of_data, req_18_late_copy, req_09_failed_copy, req_37_nak_behind_a_late_copy,
-         qp_14_destroy_with_copies, sec_29_no_records, cq_05_overflow)
+         req_29_read, req_28_misfits, req_28_strict, req_30_both_forms, req_24_implied,
+         atm_10_atomic_result, req_31_aeth_of_data, req_18_late_copy, req_09_failed_copy,
+         req_37_nak_behind_a_late_copy, qp_14_destroy_with_copies, sec_29_no_records,
+         cq_05_overflow)
