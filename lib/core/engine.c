@@ -541,6 +541,8 @@ int engine_gsi_emit(struct engine *e, struct engine_slot *slot, const struct eng
 void qp_rearm(struct engine *e, struct qp *qp)
 {
     uint64_t due = qp->req.ack_at < qp->req.rnr_at ? qp->req.ack_at : qp->req.rnr_at;
+    if (qp->req.probe_at < due)
+        due = qp->req.probe_at;
     if (qp->lim && qp->lim->waiting && qp->lim->next < due)
         due = qp->lim->next;
     if (qp->sr && qp->sr->hold_at < due)

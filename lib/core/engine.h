@@ -212,6 +212,7 @@ void engine_expire(struct engine *e, uint64_t now);
     X(roce_slow_restart_cnps, "CC-29")                                                             \
     X(roce_adp_retrans, "LR-10")                                                                   \
     X(roce_adp_retrans_to, "LR-10")                                                                \
+    X(tx_probe, "LR-12")                                                                           \
     X(tx_sack, "LR-02")                                                                            \
     X(rx_sack, "LR-03")                                                                            \
     X(rx_placed_early, "LR-06")

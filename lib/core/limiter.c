@@ -64,6 +64,7 @@ int limiter_begin(struct engine *e, struct qp *qp, uint64_t now)
 {
     const struct cc_conf *conf = &qp->cc_conf->conf;
     bool on = enabled(qp, conf);
+    qp->req.probe = qp->type == QP_RC && conf->v[CC_P_probe];
     qp->ect = on && conf->type->reacts ? (uint8_t)conf->v[CC_P_ect] : 0;
     if (!on) {
         limiter_free(qp);

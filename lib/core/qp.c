@@ -243,7 +243,7 @@ void qp_side_idle(struct engine *e, struct qp *qp, enum record_side side, uint64
 
 static void stop_timers(struct engine *e, struct qp *qp)
 {
-    qp->req.ack_at = qp->req.rnr_at = TIMER_NEVER;
+    qp->req.ack_at = qp->req.rnr_at = qp->req.probe_at = TIMER_NEVER;
     timer_cancel(&e->wheel, &qp->timer);
 }
 

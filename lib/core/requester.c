@@ -117,6 +117,7 @@ void req_reset(struct engine *e, struct qp *qp)
         .recs = r->recs,
         .ack_at = TIMER_NEVER,
         .rnr_at = TIMER_NEVER,
+        .probe_at = TIMER_NEVER,
     };
 }
 
@@ -645,6 +646,8 @@ bool req_sent(struct engine *e, struct qp *qp, const struct engine_slot *slot, u
             r->ack_at = now + engine_ack_timeout(qp);
             qp_rearm(e, qp);
         }
+        if (r->probe)
+            rtx_probe_arm(e, qp, false, now);
         if (!r->rtt_at && slot->kind == SLOT_REQ_OBLIGE) {
             r->rtt_psn = psn(slot->psn);
             r->rtt_at = now;

@@ -76,6 +76,7 @@ struct req {
     /* second */
     uint64_t ack_at; /* TIMER_NEVER = not running */
     uint64_t rnr_at;
+    uint64_t probe_at; /* LR-12; TIMER_NEVER = not running */
     uint32_t mask;  /* ring entries - 1 */
     uint32_t depth; /* granted max_send_wr */
     uint16_t stride;
@@ -84,6 +85,8 @@ struct req {
     uint8_t restart_set; /* restart_pkt is valid for the READ at rd_first */
     uint8_t fail;        /* enum engine_status to fail with once `recs` is empty */
     uint8_t full;        /* a post was refused: sq_room is owed */
+    uint8_t probe;       /* LR-12 is on */
+    uint8_t probed;      /* ... and has been used since the last progress */
     uint8_t adaptive;    /* time-outs since the last progress, if LR-10 is on */
     psn_t rtx_psn, rnr_psn;
     psn_t seen; /* latest answer that came too early since the round began; una when none has */
@@ -145,6 +148,8 @@ void rtx_rnr(struct engine *e, struct qp *qp, psn_t p, unsigned code, uint64_t n
 /* una has moved by n PSNs (REQ-33). */
 void rtx_progress(struct engine *e, struct qp *qp, uint32_t n, uint64_t now);
 void rtx_expire(struct engine *e, struct qp *qp, uint64_t now); /* ack_at or rnr_at is due */
+/* LR-12: the time for a probe begins anew: something has been sent, or answered. */
+void rtx_probe_arm(struct engine *e, struct qp *qp, bool progress, uint64_t now);
 /* The ACK timer's time after a time-out, from the measured round trip (LR-10). */
 uint64_t rtx_adaptive(const struct qp *qp);
 /* Make the peer answer for everything before PSN p although nothing sent so far obliges it to. */

@@ -243,6 +243,8 @@ void rtx_progress(struct engine *e, struct qp *qp, uint32_t n, uint64_t now)
     } else if (r->ack_at != TIMER_NEVER) {
         r->ack_at = now + engine_ack_timeout(qp);
     }
+    if (r->probe)
+        rtx_probe_arm(e, qp, true, now);
     if (r->cur != r->tail || !psn_eq(r->nxt, r->una))
         qp_activate(e, qp);
 }
@@ -270,6 +272,39 @@ static void count_adaptive(struct engine *e, struct qp *qp)
         r->adaptive++;
 }
 
+void rtx_probe_arm(struct engine *e, struct qp *qp, bool progress, uint64_t now)
+{
+    struct req *r = &qp->req;
+    if (progress)
+        r->probed = 0;
+    r->probe_at = TIMER_NEVER;
+    if (r->probed || !r->obliged || !r->srtt || (qp->sr && qp->sr->agreed))
+        return;
+    r->probe_at = now + 2ull * r->srtt;
+    qp_rearm(e, qp);
+}
+
+/* LR-12: the last packet again, if repeating it is cheap. It asks for an answer, and costs no
+ * retry: the ACK timer goes on. */
+static void probe(struct engine *e, struct qp *qp)
+{
+    struct req *r = &qp->req;
+    psn_t last = psn_add(r->max, PSN_MASK);
+    r->probe_at = TIMER_NEVER;
+    r->probed = 1;
+    if (r->rnr_wait || psn_eq(r->una, r->max) || !psn_eq(r->nxt, r->max) ||
+        !psn_eq(r->ob_end, r->max))
+        return;
+    const struct swqe *w = req_wqe(qp, find_wqe(qp, last));
+    if (w->opcode == WR_RDMA_READ || w->opcode == WR_ATOMIC_CMP_AND_SWP ||
+        w->opcode == WR_ATOMIC_FETCH_AND_ADD)
+        return;
+    engine_count(e, ENGINE_C_tx_probe);
+    r->rtt_at = 0; /* an answer could be to either transmission */
+    rtx_place(qp, last);
+    qp_activate(e, qp);
+}
+
 void rtx_expire(struct engine *e, struct qp *qp, uint64_t now)
 {
     struct req *r = &qp->req;
@@ -279,6 +314,8 @@ void rtx_expire(struct engine *e, struct qp *qp, uint64_t now)
         r->rnr_wait = 0;
         start_round(e, qp, p, now);
     }
+    if (r->probe_at <= now)
+        probe(e, qp);
     if (r->ack_at <= now) {
         r->ack_at = TIMER_NEVER;
         engine_count(e, ENGINE_C_local_ack_timeout_err);

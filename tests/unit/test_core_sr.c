@@ -598,6 +598,50 @@ START_TEST(lr_10_adaptive)
 }
 END_TEST
 
+/* LR-12: two round trips of silence, and the last packet is repeated, once, and asks for an answer;
+ * it costs no retry, and the ACK timer fires when it would have. Nothing of the kind for a READ,
+ * nor unless asked for. */
+START_TEST(lr_12_probe)
+{
+    static const struct {
+        const char *spec;
+        enum engine_wr_opcode opcode;
+        unsigned probes;
+    } cases[] = {
+        {"none", WR_RDMA_WRITE, 0},
+        {"none,probe=1", WR_RDMA_WRITE, 1},
+        {"none,probe=1", WR_SEND, 1},
+        {"none,probe=1", WR_RDMA_READ, 0},
+    };
+    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct rig *r = rig_with(cases[i].spec, NULL);
+        rig_post(r, WR_RDMA_WRITE, 1, RIG_MTU, WR_F_SIGNALED);
+        rig_tx(r, 0);
+        rig_pass(r, 10 * US);
+        rig_ack(r, tx_psn(0));
+        rig_post(r, cases[i].opcode, 2, 4 * RIG_MTU, WR_F_SIGNALED);
+        rig_tx(r, 0);
+        rig_clear(r);
+        uint64_t begin = r->now;
+        rig_pass(r, 20 * US - 1);
+        ck_assert_uint_eq(rig_tx(r, 0), 0);
+        rig_pass(r, 3 * US);
+        ck_assert_uint_eq(rig_tx(r, 0), cases[i].probes);
+        if (cases[i].probes) {
+            ck_assert_str_eq(sent(r), "4");
+            ck_assert(r->sent[0].ackreq);
+        }
+        rig_pass(r, RIG_T / 2);
+        ck_assert_uint_eq(rig_tx(r, 0), 0);
+        ck_assert_uint_eq(rig_count(r, ENGINE_C_tx_probe), cases[i].probes);
+        ck_assert_uint_eq(rig_count(r, ENGINE_C_local_ack_timeout_err), 0);
+        rig_pass(r, begin + RIG_T + RIG_T / 8 - r->now);
+        ck_assert_uint_eq(rig_count(r, ENGINE_C_local_ack_timeout_err), 1);
+        rig_free(r);
+    }
+}
+END_TEST
+
 /* LR-03 beside RNR-05: while the peer has no receive nothing is sent; then what hasn't come. */
 START_TEST(lr_03_rnr)
 {
@@ -653,6 +697,6 @@ END_TEST
 
 RIG_MAIN("core sr", lr_01_plain_peer, lr_01_not_asked, lr_02_early_packets, lr_02_window,
          lr_06_sends, lr_06_not_placed, lr_07_reads_and_atomics, lr_07_late_and_failed_copies,
-         lr_09_gbn_ooo, lr_15_delay, lr_11_early_retransmissions, lr_10_adaptive,
+         lr_09_gbn_ooo, lr_15_delay, lr_11_early_retransmissions, lr_10_adaptive, lr_12_probe,
          lr_06_sent_packets, lr_03_recovery, lr_03_timeout, lr_04_timeouts, lr_03_rnr,
          lr_03_rubbish, lr_15_reordering)
