@@ -233,6 +233,13 @@ static void rx_aeth(struct rx *rx, struct qp *qp)
         return;
     }
     recorder_note(e, qp, kind == WIRE_AETH_RNR ? NOTE_RX_RNR : NOTE_RX_NAK, p, pkt->syndrome);
+    if (rd && qp->sr && qp->sr->selective && psn_diff(p, rd->first) > 0) {
+        /* It tells of requests; the answers to the READ may still be on their way. */
+        ack_before(e, qp, rd->first, rx->now);
+        if (qp->state != QPS_ERR)
+            sr_lost(e, qp, p, rx->now);
+        return;
+    }
     if (rd && psn_diff(p, rd->first) > 0 && psn_diff(p, r->una) > 0) { /* REQ-26 */
         if (kind == WIRE_AETH_RNR)
             engine_count(e, ENGINE_C_rnr_nak_retry_err);

@@ -109,7 +109,7 @@ void rtx_retry(struct engine *e, struct qp *qp, psn_t p, bool timeout, const cha
                uint64_t now)
 {
     struct req *r = &qp->req;
-    if (qp->sr && !sr_charge(qp, now)) {
+    if (qp->sr && timeout && !sr_charge(qp, now)) {
         start_round(e, qp, p, now);
         return;
     }

@@ -142,7 +142,8 @@ static void rx_sack(struct rx *rx, struct qp *qp)
         rx_drop(rx, ENGINE_C_rx_bad_qp_state);
         return;
     }
-    mark(qp, s->trigger);
+    if (psn_diff(s->trigger, psn(rx->pkt.psn)) > 0) /* else: what came could not be kept */
+        mark(qp, s->trigger);
     s->selective = 1;
     comp_rx(rx, qp);
     if (qp->sr)
@@ -437,7 +438,7 @@ void sr_lost(struct engine *e, struct qp *qp, psn_t p, uint64_t now)
     (void)now;
     if (r->rnr_wait || r->fail)
         return;
-    psn_t high = psn_diff(s->high, r->una) > 0 ? s->high : psn_add(r->una, 1);
+    psn_t high = psn_diff(s->high, p) > 0 ? s->high : psn_add(p, 1);
     if (!s->recovering) {
         s->recovering = 1;
         s->recover = r->max;
@@ -448,8 +449,8 @@ void sr_lost(struct engine *e, struct qp *qp, psn_t p, uint64_t now)
     }
     if (psn_diff(high, s->end) > 0)
         s->end = high;
-    if (psn_diff(s->scan, r->una) < 0)
-        s->scan = r->una;
+    if (psn_diff(s->scan, p) < 0)
+        s->scan = p;
     if (psn_eq(r->nxt, r->max) && psn_diff(s->end, s->scan) > 0) {
         rtx_place(qp, s->scan);
         sr_skip(qp);

@@ -106,7 +106,7 @@ void sr_emit(struct engine *e, struct qp *qp, struct engine_slot *slot);
 void sr_hello(struct engine *e, struct qp *qp, uint64_t now);
 /* What the packet carries beside what every RC packet does. */
 void sr_describe(const struct qp *qp, struct wire_var *v, uint32_t rseq, uint32_t index);
-/* A selective NAK for p, with p = una. */
+/* A selective NAK for p; not before una, and behind it only while answers to a READ are due. */
 void sr_lost(struct engine *e, struct qp *qp, psn_t p, uint64_t now);
 /* All since una that hasn't come is to be sent again. */
 void sr_round(struct qp *qp);
@@ -116,8 +116,7 @@ void sr_skip(struct qp *qp);
 void sr_progress(struct qp *qp, uint32_t n, uint64_t now);
 /* ns until the ACK timer fires, from now (LR-04). */
 uint64_t sr_timeout(const struct qp *qp);
-/* Something has to be sent again: does it cost a retry? With selective repeat there are many
- * reasons within one time-out of TMR-01, and at most one of them costs (LR-04). */
+/* The ACK timer has fired: does it cost a retry? At most once within T of TMR-01 (LR-04). */
 bool sr_charge(struct qp *qp, uint64_t now);
 
 #endif

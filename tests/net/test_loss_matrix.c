@@ -96,12 +96,19 @@ struct test_case {
 
 /* How losses are repaired, at the requester and at the responder (LR-01). */
 static const struct recovery {
-    const char *name;
+    const char *name, *spec;
     uint8_t mode[2];
 } recoveries[] = {
-    {"gbn", {RECOVER_GBN, RECOVER_GBN}},   {"sr", {RECOVER_SR, RECOVER_SR}},
-    {"sr-gbn", {RECOVER_SR, RECOVER_GBN}}, /* a plain peer: go-back-N */
-    {"gbn-sr", {RECOVER_GBN, RECOVER_SR}}, {"gbn-ooo", {RECOVER_GBN, RECOVER_GBN_OOO}},
+    {"gbn", "none", {RECOVER_GBN, RECOVER_GBN}},
+    {"gbn-probe", "none,probe=1,adaptive=1", {RECOVER_GBN, RECOVER_GBN}},
+    {"gbn-paced", "fixed,rate=20G,burst_pkts=4", {RECOVER_GBN, RECOVER_GBN}},
+    {"gbn-ooo", "none", {RECOVER_GBN, RECOVER_GBN_OOO}},
+    {"ooo-late", "none,reorder=10us", {RECOVER_GBN, RECOVER_GBN_OOO}},
+    {"sr", "none", {RECOVER_SR, RECOVER_SR}},
+    {"sr-late", "none,reorder=10us", {RECOVER_SR, RECOVER_SR}},
+    {"sr-paced", "fixed,rate=20G,burst_pkts=4", {RECOVER_SR, RECOVER_SR}},
+    {"sr-gbn", "none", {RECOVER_SR, RECOVER_GBN}}, /* a plain peer: go-back-N */
+    {"gbn-sr", "none", {RECOVER_GBN, RECOVER_SR}},
 };
 #define RECOVERIES (sizeof(recoveries) / sizeof(recoveries[0]))
 static const struct recovery *recovery = &recoveries[0];
@@ -293,6 +300,11 @@ static int set_up(struct run *r)
         return fail(r, "no network");
     r->a = r->net->hosts[0];
     r->b = r->net->hosts[1];
+    struct cc_conf conf;
+    if (cc_conf_parse(&conf, recovery->spec, r->why, sizeof(r->why)))
+        return -1;
+    engine_set_cc(r->a->engine, &conf, 0);
+    engine_set_cc(r->b->engine, &conf, 0);
     if (r->slow_copies)
         r->a->copier = r->b->copier = (struct vnet_copier){.ctx = r, .place = slow_place};
     struct vnet_qp_params q = {.mtu = mtus[tc->mtu],
@@ -560,6 +572,12 @@ static int run_case(const struct test_case *tc, struct totals *sum, bool verbose
             struct engine_qp_info info;
             engine_qp_info(r.a->engine, r.qa, &info);
             printf("       requester: %s\n", info.error[0] ? info.error : "no error");
+            for (unsigned i = 0; i < 2 && verbose; i++) {
+                char text[4096];
+                engine_qp_history(i ? r.b->engine : r.a->engine, i ? r.qb : r.qa, text,
+                                  sizeof(text));
+                printf("%s:\n%s", i ? "responder" : "requester", text);
+            }
         }
     }
     tear_down(&r);
@@ -668,7 +686,10 @@ int main(int argc, char **argv)
             while (recovery < recoveries + RECOVERIES && strcmp(recovery->name, optarg) != 0)
                 recovery++;
             if (recovery == recoveries + RECOVERIES) {
-                fprintf(stderr, "--recovery gbn|sr|sr-gbn|gbn-sr|gbn-ooo\n");
+                fprintf(stderr, "--recovery wants one of");
+                for (size_t i = 0; i < RECOVERIES; i++)
+                    fprintf(stderr, " %s", recoveries[i].name);
+                fprintf(stderr, "\n");
                 return 2;
             }
             break;

@@ -660,6 +660,25 @@ START_TEST(lr_03_rnr)
 }
 END_TEST
 
+/* LR-03: a selective NAK that names the expected packet itself says that nothing new has come: that
+ * packet goes again, and counts as missing until it is acknowledged. */
+START_TEST(lr_03_nothing_new)
+{
+    struct rig *r = agreed(NULL);
+    rig_post(r, WR_RDMA_WRITE, 1, 4 * RIG_MTU, WR_F_SIGNALED);
+    rig_tx(r, 0);
+    rig_clear(r);
+    sack(r, WIRE_SYN_NAK_SEQ, tx_psn(1), tx_psn(1));
+    rig_tx(r, 0);
+    ck_assert_str_eq(sent(r), "1");
+    rig_clear(r);
+    rig_pass(r, 2 * RIG_T);
+    rig_tx(r, 0);
+    ck_assert_str_eq(sent(r), "1 2 3");
+    rig_free(r);
+}
+END_TEST
+
 /* LR-03: rubbish in a selective NAK does nothing: PSNs never sent, or long acknowledged. */
 START_TEST(lr_03_rubbish)
 {
@@ -699,4 +718,4 @@ RIG_MAIN("core sr", lr_01_plain_peer, lr_01_not_asked, lr_02_early_packets, lr_0
          lr_06_sends, lr_06_not_placed, lr_07_reads_and_atomics, lr_07_late_and_failed_copies,
          lr_09_gbn_ooo, lr_15_delay, lr_11_early_retransmissions, lr_10_adaptive, lr_12_probe,
          lr_06_sent_packets, lr_03_recovery, lr_03_timeout, lr_04_timeouts, lr_03_rnr,
-         lr_03_rubbish, lr_15_reordering)
+         lr_03_rubbish, lr_03_nothing_new, lr_15_reordering)
