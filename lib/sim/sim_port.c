@@ -62,7 +62,7 @@ static void start(struct sim_port *port, uint64_t now)
     if (port->node->watched)
         sim_port_watch(port->node, SIM_OUT, p, NULL, now);
 
-    if (port->busy_ps < now * 1000)
+    if (port->busy_ps + 999 < now * 1000) /* less is the clock's rounding, and no gap */
         port->busy_ps = now * 1000;
     port->busy_ps += (uint64_t)sim_pkt_wire(p) * 8 * 1000000000000ull / port->rate;
     uint64_t at = free_at(port) + port->delay;
