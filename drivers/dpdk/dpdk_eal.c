@@ -21,6 +21,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "dpdk_hint.h"
+
 /* Without hugepages EAL reserves its memory at once; pages are only taken when they are touched. */
 #define MEM_MIB_DEFAULT 1024u
 /* Virtual devices need no hugepages; they take them when at least this much lies idle. */
@@ -110,7 +112,7 @@ __attribute__((format(printf, 2, 3))) static void arg(struct dpdk_eal_args *a, c
 }
 
 void dpdk_eal_compose(struct dpdk_eal_args *out, const struct dpdk_spec *spec, bool huge,
-                      const char *cpus, int pid)
+                      bool physical, const char *cpus, int pid)
 {
     out->argc = 0;
     arg(out, "urnicd");
@@ -130,8 +132,12 @@ void dpdk_eal_compose(struct dpdk_eal_args *out, const struct dpdk_spec *spec, b
     /* An allow-list with an address nobody has: no PCI device is taken unasked, but one can be
      * plugged in by name later, which --no-pci would rule out. */
     arg(out, "--allow=ffff:ff:1f.7");
+    /* With that list EAL does not see which driver has the NIC, and would take virtual addresses.
+     */
     if (spec->kind != DPDK_PCI)
         arg(out, "--iova-mode=va");
+    else if (physical)
+        arg(out, "--iova-mode=pa");
     arg(out, "--log-level=%s", spec->debug ? "debug" : "warning");
 }
 
@@ -202,7 +208,7 @@ int dpdk_eal_start(const struct dpdk_spec *spec, char *err, size_t err_size)
     CPU_ZERO(&mine);
     pthread_getaffinity_np(pthread_self(), sizeof(mine), &mine);
     cpu_list(&mine, cpus, sizeof(cpus));
-    dpdk_eal_compose(&args, spec, huge, cpus, (int)getpid());
+    dpdk_eal_compose(&args, spec, huge, dpdk_hint_physical(spec, "/sys"), cpus, (int)getpid());
     log_redirect(spec->debug);
 
     /* EAL's own threads inherit this mask: signals stay with the daemon's threads. */

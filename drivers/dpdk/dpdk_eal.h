@@ -19,10 +19,10 @@ struct dpdk_eal_args {
     char text[DPDK_EAL_ARGS][1400]; /* what argv points to; the CPU list may be long */
 };
 
-/* Compose EAL's command line. `huge` = use hugepages; `cpus` = list of CPUs the main thread may run
- * on, such as "0,1,4". Pure. */
+/* Compose EAL's command line. `huge` = use hugepages; `physical` = the device has no IOMMU in front
+ * of it; `cpus` = list of CPUs the main thread may run on, such as "0,1,4". Pure. */
 void dpdk_eal_compose(struct dpdk_eal_args *out, const struct dpdk_spec *spec, bool huge,
-                      const char *cpus, int pid);
+                      bool physical, const char *cpus, int pid);
 
 /* Start EAL unless it runs. `spec` is that of the first port: it decides about hugepages and
  * memory. The calling thread keeps its CPU affinity and its signal mask. One caller at a time.

@@ -68,12 +68,42 @@ uint64_t dpdk_hint_lockable(uint64_t effective)
     return rl.rlim_cur == RLIM_INFINITY ? UINT64_MAX : rl.rlim_cur;
 }
 
+/* Where a link of the device's folder leads, by its last name: "driver" to "vfio-pci". */
+static const char *pci_link(const struct dpdk_spec *spec, const char *sysfs, const char *name,
+                            char *link, size_t size)
+{
+    char path[320];
+
+    snprintf(path, sizeof(path), "%s/bus/pci/devices/%s/%s", sysfs, spec->name, name);
+    ssize_t n = readlink(path, link, size - 1);
+    link[n > 0 ? n : 0] = '\0';
+    return n > 0 ? basename(link) : "none";
+}
+
+bool dpdk_hint_physical(const struct dpdk_spec *spec, const char *sysfs)
+{
+    char link[256], path[320], name[32] = "";
+
+    if (spec->kind != DPDK_PCI)
+        return false;
+    if (strstr(pci_link(spec, sysfs, "driver", link, sizeof(link)), "uio"))
+        return true;
+    /* vfio makes groups up when it has to do without an IOMMU, and names them so. */
+    snprintf(path, sizeof(path), "%s/bus/pci/devices/%s/iommu_group/name", sysfs, spec->name);
+    FILE *f = fopen(path, "re");
+    if (f) {
+        if (!fgets(name, sizeof(name), f))
+            name[0] = '\0';
+        fclose(f);
+    }
+    return !strncmp(name, "vfio-noiommu", 12);
+}
+
 static int check_pci(const struct dpdk_spec *spec, const char *sysfs, unsigned long long huge,
                      char *err, size_t err_size)
 {
-    char path[320], link[256] = "";
+    char path[320], link[256];
     const char *driver;
-    ssize_t n;
 
     snprintf(path, sizeof(path), "%s/bus/pci/devices/%s", sysfs, spec->name);
     if (access(path, F_OK) < 0) {
@@ -81,10 +111,7 @@ static int check_pci(const struct dpdk_spec *spec, const char *sysfs, unsigned l
                  spec->name);
         return -ENODEV;
     }
-    snprintf(path, sizeof(path), "%s/bus/pci/devices/%s/driver", sysfs, spec->name);
-    n = readlink(path, link, sizeof(link) - 1);
-    link[n > 0 ? n : 0] = '\0';
-    driver = n > 0 ? basename(link) : "none";
+    driver = pci_link(spec, sysfs, "driver", link, sizeof(link));
     for (size_t i = 0; i < sizeof(usable) / sizeof(usable[0]); i++) {
         if (strcmp(driver, usable[i]))
             continue;

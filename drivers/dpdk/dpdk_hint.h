@@ -8,6 +8,7 @@
 
 #include "dpdk_spec.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Capabilities a port of this kind needs, for messages and tables: "CAP_NET_RAW" ...; "" = none. */
@@ -19,6 +20,10 @@ const char *dpdk_hint_caps(enum dpdk_kind kind);
  * NIC, -ENOMEM no hugepages for a PCI device. */
 int dpdk_hint_check(const struct dpdk_spec *spec, const char *sysfs, uint64_t effective,
                     unsigned long long free_hugepages, char *err, size_t err_size);
+
+/* Does this PCI device use physical addresses: bound to a uio driver, or to vfio-pci without an
+ * IOMMU? */
+bool dpdk_hint_physical(const struct dpdk_spec *spec, const char *sysfs);
 
 /* The effective capability set of the calling thread. */
 uint64_t dpdk_hint_effective(void);

@@ -17,13 +17,14 @@
 
 static char sysfs[64];
 
-/* Four NICs: one of the kernel's, one for user space, one that is shared, one without driver. */
+/* Six NICs: one of the kernel's, one for user space, one that is shared, one without driver, and
+ * two without an IOMMU. */
 static void make_sysfs(void)
 {
-    static const char *const nics[][2] = {{"0000:01:00.0", "ixgbe"},
-                                          {"0000:01:00.1", "vfio-pci"},
-                                          {"0000:02:00.0", "mlx5_core"},
-                                          {"0000:03:00.0", NULL}};
+    static const char *const nics[][2] = {
+        {"0000:01:00.0", "ixgbe"},           {"0000:01:00.1", "vfio-pci"},
+        {"0000:02:00.0", "mlx5_core"},       {"0000:03:00.0", NULL},
+        {"0000:04:00.0", "uio_pci_generic"}, {"0000:04:00.1", "vfio-pci"}};
     char cmd[300];
 
     snprintf(sysfs, sizeof(sysfs), "%s/urnic-sys-XXXXXX",
@@ -36,6 +37,14 @@ static void make_sysfs(void)
             continue;
         snprintf(cmd, sizeof(cmd), "ln -s ../../drivers/%s %s/bus/pci/devices/%s/driver",
                  nics[i][1], sysfs, nics[i][0]);
+        ck_assert_int_eq(system(cmd), 0);
+    }
+    static const char *const groups[][2] = {{"0000:01:00.1", "vfio"},
+                                            {"0000:04:00.1", "vfio-noiommu"}};
+    for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {
+        snprintf(cmd, sizeof(cmd),
+                 "cd %s/bus/pci/devices/%s && mkdir iommu_group && echo %s >iommu_group/name",
+                 sysfs, groups[i][0], groups[i][1]);
         ck_assert_int_eq(system(cmd), 0);
     }
 }
@@ -90,6 +99,25 @@ START_TEST(the_cause_is_named_before_dpdk_is_asked)
 }
 END_TEST
 
+START_TEST(without_an_iommu_addresses_are_physical)
+{
+    static const struct {
+        const char *args;
+        bool physical;
+    } nics[] = {
+        {"0000:01:00.1", false}, {"0000:02:00.0", false}, {"0000:04:00.0", true},
+        {"0000:04:00.1", true},  {"0000:09:00.0", false}, {"net_memif0", false},
+    };
+    struct dpdk_spec spec;
+    char err[400];
+
+    for (size_t i = 0; i < sizeof(nics) / sizeof(nics[0]); i++) {
+        ck_assert_int_eq(dpdk_spec_parse(nics[i].args, &spec, err, sizeof(err)), 0);
+        ck_assert_msg(dpdk_hint_physical(&spec, sysfs) == nics[i].physical, "%s", nics[i].args);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("dpdk_hint");
@@ -100,6 +128,7 @@ int main(void)
     tcase_add_checked_fixture(tc, make_sysfs, remove_sysfs);
     tcase_add_loop_test(tc, the_cause_is_named_before_dpdk_is_asked, 0,
                         (int)(sizeof(cases) / sizeof(cases[0])));
+    tcase_add_test(tc, without_an_iommu_addresses_are_physical);
     suite_add_tcase(s, tc);
     sr = srunner_create(s);
     srunner_run_all(sr, CK_ENV);
