@@ -27,6 +27,7 @@ MODULES_LATER = ["vfio_pci", "vfio_iommu_type1", "uio_pci_generic", "e1000"]
 # own applets (ip ...) before those in PATH.
 HOST_PROGRAMS = {"/bin/dash": "/bin/sh", "/usr/bin/rdma": "/usr/bin/rdma", "/usr/sbin/ip": "/usr/bin/ip"}
 PORT = 2222
+PLUGIN_DIR = "/usr/lib/urnic"
 LIBDIR = Path("/usr/lib/x86_64-linux-gnu")
 
 ADDR4, ADDR6, MAC = "10.77.0.2", "fd77::2", "02:77:00:00:00:02"
@@ -54,11 +55,17 @@ def libraries(program):
 
 
 def put(root, source, target=None):
-    """Copy a file into the root folder, at its own path or another, following links."""
-    to = root / str(target or source).lstrip("/")
+    """Copy a file into the root folder. At its own path a link stays a link: a plugin that is there twice would
+    be loaded twice."""
+    to, real = root / str(target or source).lstrip("/"), Path(source).resolve()
+    if to.is_symlink() or to.exists():
+        return
     to.parent.mkdir(parents=True, exist_ok=True)
-    if not to.exists():
+    if target not in (None, source) or to.parent.resolve() / to.name == root.resolve() / str(real).lstrip("/"):
         shutil.copy2(source, to)
+    else:
+        put(root, real)
+        to.symlink_to(real)
 
 
 def put_program(root, source, target):
@@ -69,7 +76,7 @@ def put_program(root, source, target):
 
 def skeleton(root):
     """The folders of a root file system; both archives must agree on what is a link."""
-    for name in ["usr/bin", "usr/sbin", "usr/lib", "usr/lib64", "dev", "proc", "sys", "tmp", "run", "etc"]:
+    for name in ["usr/bin", "usr/sbin", "usr/lib", "usr/lib64", "dev", "proc", "sys", "tmp", "run", "etc", "var/run"]:
         (root / name).mkdir(parents=True)
     for name in ["bin", "sbin", "lib", "lib64"]:
         (root / name).symlink_to("usr/" + name)
@@ -198,9 +205,10 @@ def pack_project(busybox, build, archive):
     put_program(root, build / "tests/interop/peer_rdma", "/usr/bin/peer")
     put_program(root, build / "tests/interop/peer_urnic", "/usr/bin/peer_urnic")
     put_program(root, build / "app/urnicd/urnicd", "/usr/bin/urnicd")
-    plugin = build / "drivers/dpdk/urnic-dpdk.so"
+    put_program(root, build / "app/urnic/urnic", "/usr/bin/urnic")
+    plugin = build / "drivers/dpdk/liburnic-dpdk.so"
     if plugin.exists():
-        put_program(root, plugin, "/usr/lib/urnic/urnic-dpdk.so")
+        put_program(root, plugin, PLUGIN_DIR + "/liburnic-dpdk.so")
         pmds = sorted(LIBDIR.glob("dpdk/pmds-*"))[-1]
         for name in ["bus_pci", "bus_vdev", "mempool_ring", "net_virtio", "net_e1000"]:
             for lib in pmds.glob(f"librte_{name}.so*"):
