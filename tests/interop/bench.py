@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What a test works on: the guest, the cable, our daemon, and pairs of queue pairs across them."""
+import collections
 import json
 import os
 import signal
@@ -22,10 +23,14 @@ class Skip(Exception):
     pass
 
 
-def test(name, what, short=False):
-    """Register a test: a function of the bench that returns a sentence of what it saw."""
+Test = collections.namedtuple("Test", "name what short provokes function")
+
+
+def test(name, what, short=False, provokes=()):
+    """Register a test: a function of the bench that returns a sentence of what it saw. `provokes`: rules that it
+    has our side break on purpose."""
     def add(function):
-        TESTS.append((name, what, short, function))
+        TESTS.append(Test(name, what, short, provokes, function))
         return function
     return add
 
@@ -77,7 +82,7 @@ class Bench:
     def __init__(self, guest, cable, daemon, build):
         self.guest, self.cable, self.daemon, self.build = guest, cable, daemon, Path(build)
         self.open_ends, self.children = [], []
-        self.notes = []
+        self.notes = collections.Counter()
 
     # ---- verdicts
 
@@ -91,8 +96,7 @@ class Bench:
 
     def deviates(self, rule, what):
         """The peer breaks a rule, as known or not: reported, not our failure."""
-        if (rule, what) not in self.notes:
-            self.notes.append((rule, what))
+        self.notes[rule, what] += 1
 
     # ---- ends
 

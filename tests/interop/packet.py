@@ -100,7 +100,8 @@ class Packet:
         return 0x0D <= self.opcode <= 0x10
 
     def __str__(self):
-        s = f"{'urnic->rxe' if self.out else 'rxe->urnic'} {self.mad or self.name} qpn {self.qpn:06x} psn {self.psn:06x}"
+        way = "urnic->rxe" if self.out else "rxe->urnic"
+        s = f"{way} {self.mad or self.name} qpn {self.qpn:06x} psn {self.psn:06x}"
         if self.ackreq:
             s += " ackreq"
         if self.nak is not None:

@@ -151,7 +151,8 @@ def ud_too_long(t):
         t.equal(b.poll(ms=200), [], b, "received")
         t.equal(t.cable.packets(lambda p: p.qpn == b.qpn[0]), [], "on the wire")
         if a.who == "rxe" and what == "success":
-            t.deviates("UD-02", "a datagram longer than the MTU completes with success and is not sent (A21; C10-93.1.1 allows it)")
+            t.deviates("UD-02", "a datagram longer than the MTU completes with success and is not sent (A21; "
+                       "C10-93.1.1 allows it)")
         if a.who == "urnic":
             t.equal(what, "Invalid argument", "ours")
     return "; ".join(seen)

@@ -75,7 +75,8 @@ def qp_rights(t):
     return "6 refusals"
 
 
-@test("error-misaligned-atomic", "A27 ATM-03: an atomic at an address that is no multiple of 8: NAK invalid request")
+@test("error-misaligned-atomic", "A27 ATM-03: an atomic at an address that is no multiple of 8: NAK invalid request",
+      provokes=("ATM-03",))
 def misaligned(t):
     for op in (FADD, CAS):
         for pair in t.pairs():

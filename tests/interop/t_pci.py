@@ -24,8 +24,9 @@ class GuestDaemon:
 
     def __init__(self, t, pci, v4, v6, options=""):
         self.t, self.socket, self.log = t, "/run/urnicd.sock", "/run/urnicd.log"
-        t.guest.sh(f"rm -f {self.socket}; URNIC_PLUGIN_DIR={PLUGIN_DIR} urnicd --foreground --socket {self.socket} --port dpdk:{pci}{options} "
-                   f"--addr {v4}/24 --addr {v6}/64 </dev/null >{self.log} 2>&1 & echo $! >/run/urnicd.pid")
+        t.guest.sh(f"rm -f {self.socket}; URNIC_PLUGIN_DIR={PLUGIN_DIR} urnicd --foreground "
+                   f"--socket {self.socket} --port dpdk:{pci}{options} --addr {v4}/24 --addr {v6}/64 "
+                   f"</dev/null >{self.log} 2>&1 & echo $! >/run/urnicd.pid")
         end = time.monotonic() + 60
         while t.guest.sh(f"test -S {self.socket}", check=False)[0]:
             alive = t.guest.sh("kill -0 $(cat /run/urnicd.pid)", check=False)[0] == 0
@@ -72,7 +73,8 @@ def drive(t, pci, driver, v4, v6, mtu, options=""):
     try:
         return exchange(t, daemon, v4, v6, mtu)
     except (Failure, ends.EndError) as e:
-        raise Failure(f"{e}; the guest's: " + daemon.said() + t.guest.sh(f"URNIC_SOCKET={daemon.socket} urnic info")) from e
+        said = daemon.said() + t.guest.sh(f"URNIC_SOCKET={daemon.socket} urnic info", check=False)[1]
+        raise Failure(f"{e}; the guest's: {said}") from e
     finally:
         daemon.stop()
 

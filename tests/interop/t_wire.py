@@ -83,7 +83,7 @@ def middle_sizes(t):
     return {p.payload for p in t.cable.packets(lambda p: p.name in ("READ_MIDDLE", "WRITE_MIDDLE"))}
 
 
-@test("wire-mtu", "A20 CM-12: rxe's interface at 1500 and at 9000 octets: it asks for path MTU 1024 and 4096, and gets it")
+@test("wire-mtu", "A20 CM-12: rxe's interface at 1500 and 9000 octets: it asks for path MTU 1024 and 4096, and gets it")
 def path_mtu(t):
     call = f"rping -c -a {OUR4} -C 3 -S 20000 -V"
     t.guest.sh("ip link set roce mtu 1500")
@@ -165,7 +165,7 @@ def crafted(to, psn, opcode, body=b""):
     return bytes.fromhex(guest.MAC.replace(":", "") + "027700000001" + "0800") + packet
 
 
-@test("wire-cnp", "A29 DEV-07: a CNP, and the unused opcode 0x15, at an rxe queue pair whose WRITE is not acknowledged yet")
+@test("wire-cnp", "A29 DEV-07: a CNP, and the unused opcode 0x15, at an rxe queue pair that waits for an ACK")
 def cnp(t):
     seen = []
     for opcode, body in ((CNP, bytes(16)), (0x15, bytes(4))):
@@ -197,9 +197,8 @@ def bad_invalidate(t):
         pair.req.do("send", id=2, op=SEND_INV, off=SOURCE, len=64, inv=0x12345678)
         got, there = pair.req.poll(ms=10000), pair.rsp.poll(ms=2000)
         what = [STATUS.get(w.status, w.status) for w in got]
-        seen.append(f"{pair.rsp} refuses: {what} at the requester, {[STATUS.get(w.status, w.status) for w in there]} there")
-        t.check(what and what[0] in ("success", "RETRY_EXC_ERR", "REM_ACCESS_ERR", "REM_INV_REQ_ERR", "REM_OP_ERR"), pair,
-                what)
+        seen.append(f"{pair.rsp}: {what} for the requester, {[STATUS.get(w.status, w.status) for w in there]} there")
+        t.check(what and what[0] in ("success", "RETRY_EXC_ERR"), pair, what)
         t.check(not there or there[0].status != OK, pair, "the receive succeeded:", there)
     return "; ".join(seen)
 
