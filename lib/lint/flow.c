@@ -197,7 +197,8 @@ void lint_flow_find_peer(struct lint_ctx *c)
     uint32_t looked = 0;
     for (uint32_t i = c->l->totals.flows; i-- > 0 && looked < 1024; looked++) {
         struct lint_flow *g = c->l->flow[i];
-        if (g == f || g->peer || g->detached || g->info.service != f->info.service ||
+        if (g == f || g->peer || g->detached ||
+            (g->info.service != f->info.service && g->info.service != WIRE_CNP_GROUP) ||
             memcmp(&g->info.src, &f->info.dst, 16) || memcmp(&g->info.dst, &f->info.src, 16))
             continue;
         bool same_port = g->sport_seen && g->sport == c->p.sport && !f->info.v1;
@@ -297,7 +298,7 @@ void lint_mtu_learned(struct lint_flow *f, uint32_t mtu)
 void lint_responder_reset(struct lint_flow *f)
 {
     f->ack_on = f->base_on = f->base_lo_on = false;
-    f->nak.on = f->rnr.on = f->fatal.on = f->beyond.on = f->continued.on = false;
+    f->nak.on = f->rnr.on = f->fatal.on = f->beyond.on = f->continued.on = f->ahead.on = false;
     f->epoch++;
     f->msgs = 0;
 }

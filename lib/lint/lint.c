@@ -102,6 +102,9 @@ unsigned lint_run(struct lint_ctx *c, enum lint_stage stage)
         c->expected[0] = c->seen[0] = c->why[0] = '\0';
         if (!(*r)->check(c))
             continue;
+        const struct lint_flow *f = c->f;
+        if (f && c->judged == LINT_VIOLATION && f->private && f->peer && f->peer->private)
+            lint_doubt(c, LINT_UNDECIDABLE, "the ends use opcodes of their own: another protocol");
         report(c, *r);
         broken += c->judged == LINT_VIOLATION;
     }
@@ -113,6 +116,7 @@ void lint_remember(struct lint_ctx *c, struct lint_wait *w)
     *w = (struct lint_wait){.on = true,
                             .opcode = c->p.opcode,
                             .psn = c->p.psn,
+                            .msn = c->p.msn,
                             .nak = (c->op->headers & WIRE_H_AETH) && c->headers &&
                                    wire_aeth_kind(c->p.syndrome) != WIRE_AETH_ACK,
                             .number = c->in->number,
@@ -304,12 +308,32 @@ static void dispatch(struct lint_ctx *c)
         lint_request(c);
 }
 
+/* Two ends that both have packets of their own may have agreed on more than these, for example on
+ * selective repeat (LR-02): the rules of this connection aren't known. */
+static void private_packet(struct lint_ctx *c)
+{
+    struct lint_flow *f = lint_flow_get(c->l, &c->p, c->p.dqpn, 0, true);
+    if (!f)
+        return;
+    if (!f->info.packets)
+        f->info.service = WIRE_CNP_GROUP; /* whatever comes next decides */
+    f->private = true;
+    c->f = f;
+    c->view->flow = f->info.id;
+    count(c);
+}
+
 /* Wrong, and its maker meant it so: the iCRC is right. */
 static void malformed(struct lint_ctx *c)
 {
     c->view->kind = LINT_BROKEN;
     c->l->totals.roce++;
+    bool own = c->op && !c->op->name && c->p.opcode >= LINT_PRIVATE;
+    if (own)
+        c->f = lint_flow_get(c->l, &c->p, c->p.dqpn, 0, false);
     lint_run(c, LINT_S_MALFORMED);
+    if (own)
+        private_packet(c);
     if (!c->op || !c->op->name)
         return;
     c->f = lint_flow_get(c->l, &c->p, c->p.dqpn, 0, false);

@@ -78,6 +78,7 @@ struct lint_read {
 /* A finding that waits for what follows. */
 struct lint_wait {
     bool on;
+    uint32_t msn;
     bool sent_later; /* the PSN in question has been sent since */
     bool nak;
     uint8_t opcode;
@@ -96,13 +97,15 @@ struct lint_mark {
     uint64_t number, ns;
 };
 
-#define LINT_RECENT 32u
+#define LINT_RECENT  32u
+#define LINT_PRIVATE 0xC0u /* opcodes from here on are manufacturers' */
 
 struct lint_flow {
     struct lint_flow *chain; /* hash table */
     struct lint_flow *peer;
     struct lint_flow_info info;
     uint64_t hash;
+    bool private;  /* packets with opcodes of the ends' own have been seen */
     bool detached; /* no longer in the table: its queue pair's number was used again */
 
     /* requests on this flow */
@@ -140,7 +143,8 @@ struct lint_flow {
     struct lint_wait beyond;    /* an answer to what was never seen */
     struct lint_wait continued; /* a re-read that was answered in the continued form */
     struct lint_wait continued_first;
-    struct lint_wait over; /* one READ or ATOMIC more than agreed, it seems */
+    struct lint_wait ahead; /* an MSN larger than the messages seen explain */
+    struct lint_wait over;  /* one READ or ATOMIC more than agreed, it seems */
     uint32_t over_psn, over_n;
     struct lint_wait odd; /* a packet of another service */
     uint32_t continued_n, restarted_n;
@@ -184,8 +188,9 @@ enum lint_stage {
     LINT_S_ICRC = 1u << 9,      /* a bad iCRC */
     LINT_S_ODD = 1u << 10,      /* one packet of another service, and the old one goes on */
     LINT_S_OVER = 1u << 11,     /* a READ or ATOMIC was still open when one more came */
+    LINT_S_AHEAD = 1u << 12,    /* a larger MSN came before a smaller one */
 };
-#define LINT_STAGES 12
+#define LINT_STAGES 13
 
 enum lint_outcome {                    /* of something that waited */
                     LINT_NEVER_SENT,   /* the responder later behaves as if it hadn't arrived */

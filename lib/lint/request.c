@@ -186,6 +186,14 @@ static void count_new(struct lint_ctx *c)
     i->goodput += c->p.payload_len;
 }
 
+/* From here on messages are counted anew. */
+static void forget_messages(struct lint_flow *f)
+{
+    f->epoch++;
+    f->msgs = 0;
+    f->base_on = f->base_lo_on = f->ahead.on = false;
+}
+
 /* A PSN at or beyond the highest one. */
 static void advance(struct lint_ctx *c, uint32_t n)
 {
@@ -193,9 +201,7 @@ static void advance(struct lint_ctx *c, uint32_t n)
     if (lint_diff(c->p.psn, f->hi) > 0) {
         f->info.gaps += c->gap != 0;
         f->info.gap_psns += c->gap;
-        f->epoch++; /* nobody knows how many messages were in there */
-        f->msgs = 0;
-        f->base_on = f->base_lo_on = false;
+        forget_messages(f); /* nobody knows how many were in there */
         c->view->flags |= c->gap ? LINT_V_GAP : 0;
     }
     f->msgs += ends_message(c->op);
@@ -304,9 +310,7 @@ void lint_request_unread(struct lint_ctx *c, unsigned flag)
     if (c->p.psn == f->hi && !(c->op->flags & WIRE_F_READ) && !f->hi_uncertain) {
         f->hi = lint_add(f->hi, 1);
         f->span += f->span < SPAN_MAX;
-        f->epoch++; /* it may have ended a message */
-        f->msgs = 0;
-        f->base_on = f->base_lo_on = false;
+        forget_messages(f); /* it may have ended one */
     }
 }
 
@@ -385,6 +389,8 @@ void lint_request(struct lint_ctx *c)
     if (d >= 0) {
         watch_limit(c);
         advance(c, n);
+        if (broken)
+            forget_messages(f); /* how the responder counts this one, nobody knows */
     } else if (c->old) {
         classify_again(c);
     } else {

@@ -47,12 +47,23 @@ static void msn_range(struct lint_ctx *c)
     if (!(c->op->headers & WIRE_H_AETH) || !c->headers || c->where != LINT_W_KNOWN ||
         !messages(c, &low, &exact))
         return;
+    if (q->ahead.on && c->rec && c->rec->number > q->ahead.number && c->rec->sends == 1) {
+        if (lint_diff(c->p.msn, q->ahead.msn) < 0) {
+            c->wait = &q->ahead;
+            lint_run(c, LINT_S_AHEAD);
+            c->wait = NULL;
+        }
+        q->ahead.on = false;
+    }
     uint32_t base = (c->p.msn - low) & WIRE_PSN_MASK;
     c->msn_lo = q->base_lo_on ? lint_add(q->base_lo, low) : c->p.msn;
     c->msn_hi = q->base_on && exact ? lint_add(q->base_hi, low) : c->p.msn;
     c->msn_known = lint_diff(c->p.msn, c->msn_lo) < 0 || lint_diff(c->p.msn, c->msn_hi) > 0;
     if (c->msn_known)
         return;
+    if (q->base_on && !q->ahead.on &&
+        lint_diff(c->p.msn, lint_add(q->base_hi, q->msgs)) > 0) /* not captured, or wrong */
+        lint_remember(c, &q->ahead);
     if (!q->base_on || lint_diff(base, q->base_hi) < 0)
         q->base_hi = base;
     q->base_on = true;
@@ -313,9 +324,11 @@ void lint_response(struct lint_ctx *c)
         locate(c);
         msn_range(c);
     }
-    lint_run(c, LINT_S_RESPONSE);
+    unsigned broken = lint_run(c, LINT_S_RESPONSE);
     if (!c->req)
         return;
+    if (broken && (c->op->flags & WIRE_F_ACK) && c->p.syndrome > WIRE_SYN_NAK_SEQ)
+        return; /* what shouldn't have been sent has no consequences */
     if (c->where == LINT_W_BEYOND) {
         beyond(c);
     } else if (c->where == LINT_W_KNOWN && (c->headers || !(c->op->flags & WIRE_F_ACK))) {

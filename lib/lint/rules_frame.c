@@ -215,10 +215,14 @@ bool lint_hdr_07(struct lint_ctx *c)
 
 bool lint_opc_01(struct lint_ctx *c)
 {
-    if (c->verdict != WIRE_BAD_OPCODE)
+    bool private = c->p.opcode >= LINT_PRIVATE;
+    if (!(c->verdict == WIRE_BAD_OPCODE || private) || (private && c->f && c->f->private))
         return false;
     lint_expected(c, "an opcode of the table");
-    return lint_seen(c, "0x%02x", c->p.opcode);
+    lint_seen(c, "0x%02x", c->p.opcode);
+    if (private)
+        return lint_doubt(c, LINT_UNDECIDABLE, "a manufacturer's: right if both ends agreed on it");
+    return true;
 }
 
 bool lint_opc_02(struct lint_ctx *c)

@@ -183,7 +183,8 @@ bool lint_atm_03(struct lint_ctx *c)
 bool lint_rtx_05(struct lint_ctx *c)
 {
     const struct lint_rec *r = c->old;
-    if (!r || c->same || !reliable(c) || (c->read && c->p.psn != c->read->psn))
+    if (!r || c->same || (r->flags & LINT_R_BAD) || !reliable(c) ||
+        (c->read && c->p.psn != c->read->psn))
         return false;
     if (r->opcode != c->p.opcode) {
         lint_expected(c, "%s, as in packet %llu", wire_opcodes[r->opcode].name,

@@ -159,6 +159,10 @@ bool lint_ack_08(struct lint_ctx *c)
 
 bool lint_ack_11(struct lint_ctx *c)
 {
+    if (c->wait) {
+        lint_expected(c, "MSN %u at most: a later packet is answered with it", c->p.msn);
+        return lint_seen(c, "MSN %u", c->wait->msn);
+    }
     if (!c->msn_known)
         return false;
     if (lint_diff(c->p.msn, c->msn_lo) < 0)
@@ -222,7 +226,13 @@ bool lint_rd_05(struct lint_ctx *c)
 {
     const struct lint_read *r = c->read;
     uint32_t mtu = c->f->info.mtu;
-    if (!r || r->atomic || !r->n || !mtu || !(c->op->flags & WIRE_F_READ))
+    if (!r || r->atomic || r->blind || !(c->op->flags & WIRE_F_READ))
+        return false;
+    if (!r->n && (c->op->flags & WIRE_F_ONLY) && c->p.psn == r->psn && c->p.payload_len != r->len) {
+        lint_expected(c, "%u octets", r->len);
+        return lint_seen(c, "%u octets", c->p.payload_len);
+    }
+    if (!r->n || !mtu)
         return false;
     uint32_t off = (c->p.psn - r->psn) & WIRE_PSN_MASK;
     uint64_t rest = r->len - (uint64_t)off * mtu;

@@ -223,9 +223,9 @@ const char *wire_verdict_name(enum wire_verdict v);
 #define WIRE_P_NO_ICRC    0x02u /* don't check the iCRC */
 #define WIRE_P_UDP_CSUM   0x04u /* verify a UDP checksum that isn't 0 (WIRE-24) */
 #define WIRE_P_QINQ       0x08u /* accept 0x88A8 + 0x8100 (WIRE-05) */
-#define WIRE_P_SELECTIVE  0x20u /* take packets of selective repeat (LR-02) */
 #define WIRE_P_LOOPBACK   0x10u /* loopback source addresses are good here (WIRE-29) */
-#define WIRE_P_V1         0x20u /* accept RoCE v1: EtherType 0x8915, a GRH instead of IP and UDP */
+#define WIRE_P_SELECTIVE  0x20u /* take packets of selective repeat (LR-02) */
+#define WIRE_P_V1         0x40u /* accept RoCE v1: EtherType 0x8915, a GRH instead of IP and UDP */
 
 /* Strict parse of one frame, in the order of VAL-01 steps 1..5 plus the address-free parts of 6
  * (QPN 0, multicast QPN), ACK-02 and UD-09. A datagram that is surely for another UDP port is
