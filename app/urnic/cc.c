@@ -153,13 +153,17 @@ static int run(int argc, char **argv)
     struct wanted w = {0};
     int c, status;
     while ((c = getopt_long(argc, argv, "hq", options, NULL)) != -1) {
+        char *end;
         switch (c) {
         case 'l':
             list_all();
             return CLI_OK;
         case 'n':
-            if (cli_number("--qp", optarg, 1, 0xFFFFFF, &w.qpn))
+            w.qpn = strtoull(optarg, &end, 0);
+            if (*end || !w.qpn || w.qpn > 0xFFFFFF) {
+                cli_error("--qp: '%s' is not a queue pair number (1..0xffffff)", optarg);
                 return CLI_USAGE;
+            }
             break;
         case 'q':
             w.qps = true;

@@ -1,0 +1,78 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Congestion control of a running daemon: marks on an emulated link become CNPs, these become rates that
+# the tools show; parameters are changed while traffic runs, of the device and of one queue pair (CC-25).
+#
+#     test_cc.sh URNICD URNIC
+set -euo pipefail
+
+urnicd=$1 urnic=$2
+dir=$(mktemp -d /tmp/urnic-cc-XXXXXX)
+pids=()
+
+cleanup() {
+    local pid
+    for pid in "${pids[@]}"; do
+        kill "$pid" 2>/dev/null && wait "$pid" 2>/dev/null || true
+    done
+    rm -rf "$dir"
+}
+trap cleanup EXIT
+
+fail() {
+    echo "$1"
+    tail -n 40 "$dir"/*.log "$dir"/*.out 2>/dev/null
+    exit 1
+}
+
+# wait_for TEXT COMMAND...: until its output has the text, fifteen seconds at most
+wait_for() {
+    local i text=$1
+    shift
+    for ((i = 0; i < 150; i++)); do
+        "$@" >"$dir/last.out" 2>&1 && grep -Eq "$text" "$dir/last.out" && return 0
+        sleep 0.1
+    done
+    fail "no \"$text\" from: $*"
+}
+
+export URNIC_SOCKET=$dir/sock
+"$urnicd" --foreground --socket "$URNIC_SOCKET" --seed 1 \
+    --device "name=urn0,port=mem:cc,rate=1G,queue=4M,ecn_kmin=20K,ecn_kmax=20K,ecn_pmax=1,cc=dcqcn:paper,recovery=sr,addr=10.0.0.1/24" \
+    --device "name=urn1,port=mem:cc,cc=dcqcn:paper,recovery=sr,addr=10.0.0.2/24" >"$dir/urnicd.log" 2>&1 &
+pids+=($!)
+wait_for serving cat "$dir/urnicd.log"
+grep -q "cc: urn0: dcqcn:paper,.*timer=55us.*recovery=sr" "$dir/urnicd.log" ||
+    fail "the log doesn't state the parameters"
+
+"$urnic" perf --server --device urn1 >"$dir/server.out" 2>&1 &
+pids+=($!)
+wait_for waiting cat "$dir/server.out"
+"$urnic" perf 10.0.0.2 --device urn0 --op write --size 64K --time 60 >"$dir/perf.out" 2>&1 &
+pids+=($!)
+
+wait_for 'np_cnp_sent +[1-9]' "$urnic" stat urn1
+wait_for 'rp_cnp_handled +[1-9]' "$urnic" stat urn0
+wait_for 'cc dcqcn rate [0-9.]+ [MG]b/s alpha 0\.[0-9]*[1-9]' "$urnic" stat urn0 --qps
+wait_for '"recovery":"sr","agreed":true' "$urnic" cc urn0 --qps --json
+wait_for 'np_ecn_marked_roce_packets +[1-9]' "$urnic" stat urn1
+
+"$urnic" cc urn0 timely >/dev/null
+wait_for '"cc":"timely"' "$urnic" cc urn0 --qps --json
+grep -q 'cc: urn0: timely:paper' "$dir/urnicd.log" || fail "the log doesn't state the change"
+qpn=$("$urnic" cc urn0 --qps | sed -n 's/^ *qp \(0x[0-9a-f]*\) .*/\1/p' | head -1)
+"$urnic" cc urn0 fixed,rate=100M --qp "$qpn" >/dev/null
+wait_for 'rate 100.* Mb/s' "$urnic" cc urn0 --qp "$qpn"
+"$urnic" cc urn0 none >/dev/null # the queue pair keeps its own
+wait_for 'rate 100.* Mb/s' "$urnic" cc urn0 --qp "$qpn"
+
+if "$urnic" cc urn0 nonsense >"$dir/last.out" 2>&1; then
+    fail "nonsense is taken"
+fi
+grep -q 'known: none fixed dcqcn' "$dir/last.out" || fail "the message doesn't say what there is"
+if "$urnic" cc urn0 none --qp 1234567 >/dev/null 2>&1; then
+    fail "a queue pair that isn't there"
+fi
+"$urnic" cc --list | grep -q 'dcqcn-mlx:hpcc' || fail "--list lacks a preset"
+echo ok
