@@ -76,6 +76,7 @@ check() { # text, what stderr must say
 check 'duration 1ms\ntopology dumbbell hosts=2 rate=40G\nflow from=0 to=9 size=1K\n' 'bad.sim:3: to: there is no host 9'
 check 'duration 1ms\ntopology dumbbell hosts=x rate=40G\n' "bad.sim:2: hosts: 'x' is not a number"
 check 'duration 1ms\n' 'bad.sim: topology: it is missing'
+check 'duration 1ms\ntopology dumbbell hosts=1 rate=1G\nflow from=0 to=1 size=1K\nfault drop nth=1\n' 'bad.sim:4: fault:'
 set +e
 "$urnic" sim -q "$scenarios/two-flows.sim" --set preset=strawman -o /nonexistent/x 2>/dev/null
 [ $? = 1 ] || fail "exit status without output"
