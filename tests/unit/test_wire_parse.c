@@ -657,7 +657,7 @@ START_TEST(wire_02_roce_v1)
     struct wire_pkt p;
     uint8_t f[sizeof v1];
     memcpy(f, v1, sizeof f);
-    ck_assert_int_eq(wire_parse(f, sizeof f, 0, &p), WIRE_NOT_ROCE);
+    ck_assert_int_eq(wire_parse(f, sizeof f, (unsigned)~WIRE_P_V1, &p), WIRE_NOT_ROCE);
     ck_assert_int_eq(wire_parse(f, sizeof f, WIRE_P_V1, &p), WIRE_OK);
     ck_assert_uint_eq(p.ip_version, 6);
     ck_assert_uint_eq(p.udp_off, 0);
