@@ -42,8 +42,8 @@ static const char help[] =
     "command line or the scenario is wrong.\n\n"
     "Examples:\n"
     "  urnic sim two-flows.sim --plot rates.svg\n"
-    "  urnic sim incast.sim --set senders=32 --capture host0=h0.pcapng\n"
-    "  parallel urnic sim irn.sim --shard {}/8 -o out-{}.jsonl ::: 1 2 3 4 5 6 7 8\n";
+    "  urnic sim incast.sim --set cc=none --capture host0=h0.pcapng\n"
+    "  parallel urnic sim loss.sim --shard {}/8 -o out-{}.jsonl ::: 1 2 3 4 5 6 7 8\n";
 
 #define CAPTURES 16u
 #define CHARTS   8u
@@ -114,6 +114,12 @@ static int parse(const struct job *j, uint32_t point, struct sim_scenario *s)
         sim_scenario_set(s, j->set[i].name, j->set[i].value);
     if (sim_scenario_parse(s, j->text, j->len, point, &err))
         return complain(j, &err);
+    for (unsigned i = 0; i < s->nvars; i++) {
+        if (!s->var[i].known) {
+            cli_error("--set: %s has no variable '%s'", j->file, s->var[i].name);
+            return CLI_USAGE;
+        }
+    }
     return CLI_OK;
 }
 

@@ -346,8 +346,10 @@ static int define(struct reader *r, const char *value, bool swept)
 {
     const char *name = r->word[1];
     struct sim_var *v = find_var(r->s, name, strlen(name));
-    if (v && v->given) /* the caller's value wins */
+    if (v && v->given) { /* the caller's value wins */
+        v->known = true;
         return 0;
+    }
     for (const char *c = name; *c; c++)
         if (!name_char(*c))
             return fail(r, r->line, name, "a name has letters, digits and '_'");
@@ -355,6 +357,7 @@ static int define(struct reader *r, const char *value, bool swept)
         return fail(r, r->line, name, "too many variables, or too long");
     v = find_var(r->s, name, strlen(name));
     v->given = false;
+    v->known = true;
     v->swept = swept;
     return 0;
 }
@@ -373,9 +376,11 @@ static int line_sweep(struct reader *r)
     char tail;
     if (r->nwords < 3)
         return fail(r, r->line, "sweep", "it is written 'sweep NAME VALUE VALUE ...' or 'A..B'");
-    const struct sim_var *v = find_var(r->s, r->word[1], strlen(r->word[1]));
-    if (v && v->given)
+    struct sim_var *v = find_var(r->s, r->word[1], strlen(r->word[1]));
+    if (v && v->given) {
+        v->known = true;
         return 0;
+    }
     bool range = r->nwords == 3 && sscanf(r->word[2], "%u..%u%c", &a, &b, &tail) == 2;
     if (range && (b < a || b - a >= SIM_POINTS))
         return fail(r, r->line, r->word[1], "the range is empty or too long");

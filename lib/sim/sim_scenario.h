@@ -56,6 +56,7 @@ struct sim_expect {
 struct sim_var {
     char name[24], value[SIM_TEXT];
     bool swept, given; /* by a sweep; by the caller */
+    bool known;        /* the file has a set or sweep of it */
 };
 
 struct sim_rule {

@@ -78,6 +78,8 @@ check 'duration 1ms\ntopology dumbbell hosts=x rate=40G\n' "bad.sim:2: hosts: 'x
 check 'duration 1ms\n' 'bad.sim: topology: it is missing'
 check 'duration 1ms\ntopology dumbbell hosts=1 rate=1G\nflow from=0 to=1 size=1K\nfault drop nth=1\n' 'bad.sim:4: fault:'
 set +e
+"$urnic" sim -q "$scenarios/two-flows.sim" --set colour=red 2>/dev/null
+[ $? = 2 ] || fail "a variable that the scenario lacks is not refused"
 "$urnic" sim -q "$scenarios/two-flows.sim" --set preset=strawman -o /nonexistent/x 2>/dev/null
 [ $? = 1 ] || fail "exit status without output"
 printf 'duration 1ms\ntopology dumbbell hosts=1 rate=1G\nflow from=0 to=1 size=1K\nexpect goodput >= 99\n' >"$tmp/low.sim"
