@@ -90,7 +90,10 @@ printf 'duration 1ms\ntopology dumbbell hosts=1 rate=1G\nflow from=0 to=1 size=1
 printf 'duration 1000s\nsample 1ms\ntopology dumbbell hosts=1 rate=40G\nflow from=0 to=1 size=forever\n' >"$tmp/long.sim"
 "$urnic" sim -q "$tmp/long.sim" -o "$tmp/long.jsonl" &
 pid=$!
-sleep 1
+for _ in $(seq 300); do # the file is there once signals are caught
+    [ -e "$tmp/long.jsonl" ] && break
+    sleep 0.1
+done
 kill -INT $pid
 wait $pid
 tail -1 "$tmp/long.jsonl" | grep -q '"type":"end"' || fail "an interrupted run writes nothing"
