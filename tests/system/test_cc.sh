@@ -61,7 +61,8 @@ wait_for 'np_ecn_marked_roce_packets +[1-9]' "$urnic" stat urn1
 "$urnic" cc urn0 timely >/dev/null
 wait_for '"cc":"timely"' "$urnic" cc urn0 --qps --json
 grep -q 'cc: urn0: timely:paper' "$dir/urnicd.log" || fail "the log doesn't state the change"
-qpn=$("$urnic" cc urn0 --qps | sed -n 's/^ *qp \(0x[0-9a-f]*\) .*/\1/p' | head -1)
+"$urnic" cc urn0 --qps >"$dir/last.out"
+qpn=$(sed -n '/^ *qp 0x/{s/^ *qp \(0x[0-9a-f]*\) .*/\1/p;q}' "$dir/last.out")
 "$urnic" cc urn0 fixed,rate=100M --qp "$qpn" >/dev/null
 wait_for 'rate 100.* Mb/s' "$urnic" cc urn0 --qp "$qpn"
 "$urnic" cc urn0 none >/dev/null # the queue pair keeps its own
@@ -74,5 +75,6 @@ grep -q 'known: none fixed dcqcn' "$dir/last.out" || fail "the message doesn't s
 if "$urnic" cc urn0 none --qp 1234567 >/dev/null 2>&1; then
     fail "a queue pair that isn't there"
 fi
-"$urnic" cc --list | grep -q 'dcqcn-mlx:hpcc' || fail "--list lacks a preset"
+"$urnic" cc --list >"$dir/last.out"
+grep -q 'dcqcn-mlx:hpcc' "$dir/last.out" || fail "--list lacks a preset"
 echo ok
