@@ -90,6 +90,24 @@ START_TEST(req_21_outside_the_window)
 }
 END_TEST
 
+/* REQ-35: success completes a signalled request, or any if the queue pair signals all. */
+START_TEST(req_35_selective_signalling)
+{
+    for (unsigned all = 0; all < 2; all++) {
+        struct rig *r = rig_new(&(struct rig_opts){.sig_all = all});
+        rig_post(r, WR_SEND, 1, 8, 0);
+        rig_post(r, WR_RDMA_WRITE, 2, 8, WR_F_SIGNALED);
+        rig_post(r, WR_SEND, 3, 8, 0);
+        rig_tx(r, 0);
+        rig_ack(r, P(2));
+        ck_assert_uint_eq(r->nwc, all ? 3 : 1);
+        ck_assert_uint_eq(r->wc[0].wr_id, all ? 1 : 2);
+        ck_assert_uint_eq(r->wc[r->nwc - 1].status, WC_SUCCESS);
+        rig_free(r);
+    }
+}
+END_TEST
+
 /* REQ-38, ACK-06, REQ-26, REQ-36, REQ-37, appendix B: fatal NAKs. */
 static const struct fatal {
     const char *rule;
@@ -527,8 +545,8 @@ START_TEST(cq_05_overflow)
 }
 END_TEST
 
-RIG_MAIN("completer", req_22_cumulative, req_34_any_msn, req_21_outside_the_window, ack_06_fatal,
-         req_29_read, req_28_misfits, req_28_strict, req_30_both_forms, req_24_implied,
-         atm_10_atomic_result, req_31_aeth_of_data, req_18_late_copy, req_09_failed_copy,
-         req_37_nak_behind_a_late_copy, qp_14_destroy_with_copies, sec_29_no_records,
-         cq_05_overflow)
+RIG_MAIN("completer", req_22_cumulative, req_34_any_msn, req_21_outside_the_window,
+         req_35_selective_signalling, ack_06_fatal, req_29_read, req_28_misfits, req_28_strict,
+         req_30_both_forms, req_24_implied, atm_10_atomic_result, req_31_aeth_of_data,
+         req_18_late_copy, req_09_failed_copy, req_37_nak_behind_a_late_copy,
+         qp_14_destroy_with_copies, sec_29_no_records, cq_05_overflow)

@@ -394,6 +394,8 @@ START_TEST(ack_15_credits)
     rig_aeth(r, rig_psn(RIG_PSN, 2), 3, 1); /* ACK-16: the same PSN again, with credits */
     ck_assert_uint_eq(rig_tx(r, 0), 5);
     rig_aeth(r, rig_psn(RIG_PSN, 7), 0, 2); /* ACK-17: LSN doesn't move back */
+    rig_post(r, WR_SEND, 5, 2000, 0);
+    ck_assert_uint_eq(rig_tx(r, 0), 1); /* SSN 5 = LSN + 1 still */
     ck_assert_uint_eq(rig_state(r), QPS_RTS);
     rig_free(r);
 

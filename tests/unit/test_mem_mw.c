@@ -113,6 +113,7 @@ static const struct bind_case {
 } bind_cases[] = {
     {"MW-03 inside", RIGHTS_ALL, MEM_REMOTE_WRITE, BASE, LEN, 0, 0, 0},
     {"MW-03 one octet beyond", RIGHTS_ALL, MEM_REMOTE_READ, BASE, LEN + 1, 0, 0, -EINVAL},
+    {"MW-03 the last octet outside", RIGHTS_ALL, MEM_REMOTE_READ, BASE + 1, LEN, 0, 0, -EINVAL},
     {"MW-03 before", RIGHTS_ALL, MEM_REMOTE_READ, BASE - 1, 2, 0, 0, -EINVAL},
     {"MW-03 wraps", RIGHTS_ALL, MEM_REMOTE_READ, BASE + 1, UINT64_MAX, 0, 0, -EINVAL},
     {"MW-03 region without MW_BIND", MEM_LOCAL_WRITE | MEM_REMOTE_ANY, MEM_REMOTE_READ, BASE, 1, 0,
