@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "lint_html.h"
 #include "lint_writer.h"
 
 #define KEEP_MAX     20000u        /* findings kept in memory */
@@ -29,6 +30,8 @@ static const char help[] =
     "  -v, --violations      print violations only\n"
     "      --strict          exit 2 when something could not be decided\n"
     "      --json            one JSON object a line\n"
+    "      --html FILE       also write a page with plots (PSN over time), a ladder diagram and the\n"
+    "                        findings; it needs nothing but a browser\n"
     "      --rules           print the rules that are checked, and exit\n"
     "  -h, --help            this text\n\n"
     "Findings are of three kinds:\n\n"
@@ -49,12 +52,13 @@ static const char help[] =
     "Connections are learned from CM messages, else inferred from source ports and PSNs.\n\n"
     "Examples:\n\n"
     "  urnic lint trace.pcapng\n"
+    "  urnic lint --html trace.html trace.pcapng\n"
     "  urnic lint --rule RNR-05,ACK-08 --max 0 trace.pcap\n"
     "  tcpdump -i eth0 -w - udp port 4791 | urnic lint --json -\n\n"
     "Exit status: 0 no rule is broken, 1 at least one is, 2 nothing to judge, or bad input.\n";
 
 struct options {
-    const char *path, *rules;
+    const char *path, *rules, *html;
     uint64_t max, connection;
     bool json, violations, strict;
 };
@@ -282,6 +286,7 @@ static int run(int argc, char **argv)
                                             {"violations", no_argument, NULL, 'v'},
                                             {"strict", no_argument, NULL, 's'},
                                             {"json", no_argument, NULL, 'j'},
+                                            {"html", required_argument, NULL, 'H'},
                                             {"rules", no_argument, NULL, 'R'},
                                             {0}};
     struct options o = {.max = 100};
@@ -311,6 +316,9 @@ static int run(int argc, char **argv)
         case 'j':
             o.json = true;
             break;
+        case 'H':
+            o.html = optarg;
+            break;
         case 'R':
             list = true;
             break;
@@ -329,7 +337,16 @@ static int run(int argc, char **argv)
     }
     o.path = argv[optind];
     cli_catch_signals();
-    return judge(&(struct run){.opt = &o});
+    if (!o.html)
+        return judge(&(struct run){.opt = &o});
+    struct lint_writer *html = lint_html_new(o.html);
+    if (!html) {
+        cli_errno(-errno, "--html %s", o.html);
+        return CLI_USAGE;
+    }
+    status = judge(&(struct run){.opt = &o, .writer = &html, .writers = 1});
+    lint_html_free(html);
+    return status;
 }
 
 const struct cli_command cmd_lint = {"lint", "judge a capture: which rules are broken, where", help,

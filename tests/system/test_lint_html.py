@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""The page of `urnic lint --html`: whole, self-contained, says what --json says; and, where Chromium
+is installed, its script draws the plots and the ladder without an error.
+
+usage: test_lint_html.py URNIC PCAPS
+"""
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+URNIC, PCAPS = sys.argv[1:3]
+BROWSER = shutil.which("chromium")
+CAPTURES = ("fault-loss-5pct.pcap", "cm-rping-ipv6.pcap", "err-no-qp.pcap")
+
+
+def check(good, what):
+    if not good:
+        sys.exit(f"test_lint_html: {what}")
+
+
+def data_of(page):
+    m = re.search(r'<script id="data" type="application/json">(.*?)</script>', page, re.S)
+    check(m, "the page has no data")
+    check("<" not in m.group(1), "a '<' in the data could end the script")
+    return json.loads(m.group(1))
+
+
+def rendered(path, folder):
+    """The page as a browser has it after its script ran."""
+    r = subprocess.run([BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic",
+                        "--no-first-run", "--disable-background-networking",
+                        "--disable-component-update", "--disable-sync",
+                        f"--user-data-dir={folder}/browser", "--virtual-time-budget=5000",
+                        "--dump-dom", f"file://{path}"],
+                       capture_output=True, text=True, timeout=120, check=False)
+    check(r.returncode == 0, f"chromium: exit status {r.returncode}: {r.stderr[-500:]}")
+    return r.stdout
+
+
+def main():
+    with tempfile.TemporaryDirectory(prefix="urnic-lint-html-") as folder:
+        for name in CAPTURES:
+            # A name that is HTML itself must stay text.
+            capture = os.path.join(folder, f"<b>{name}")
+            shutil.copy(os.path.join(PCAPS, name), capture)
+            path = os.path.join(folder, name + ".html")
+            r = subprocess.run([URNIC, "lint", "--json", "--html", path, capture],
+                               capture_output=True, text=True, timeout=60, check=False)
+            check(r.returncode in (0, 1), f"{name}: exit status {r.returncode}: {r.stderr}")
+            lines = [json.loads(line) for line in r.stdout.splitlines()]
+            with open(path, encoding="utf-8") as f:
+                page = f.read()
+            d = data_of(page)
+            check(not re.search(r'(src|href)=', page), f"{name}: the page wants other files")
+            check(d["file"] == capture, f"{name}: the file's name is {d['file']}")
+            found = [x for x in lines if "expected" in x]
+            check(len(found) == len(d["findings"]),
+                  f"{name}: {len(d['findings'])} findings in the page, {len(found)} in the JSON")
+            check(len(d["packets"]) == d["totals"]["roce"], f"{name}: packets are missing")
+            check(d["connections"] and all(len(c["side"]) == 2 for c in d["connections"]),
+                  f"{name}: connections")
+            if BROWSER:
+                dom = rendered(path, folder)
+                check(dom.count("<canvas") >= len(d["connections"]) - (name[:2] == "cm"),
+                      f"{name}: a connection has no plot")
+                check("<svg" in dom and dom.count("<path d=") > 1, f"{name}: the ladder is empty")
+                check("&lt;b&gt;" in dom, f"{name}: the file's name became markup")
+        r = subprocess.run([URNIC, "lint", "--html", folder + "/no/such.html", capture],
+                           capture_output=True, text=True, timeout=60, check=False)
+        check(r.returncode == 2 and "no/such.html" in r.stderr, "a page that can't be written")
+    print("ok" if BROWSER else "ok, without a browser: chromium is not installed")
+
+
+main()
