@@ -15,6 +15,7 @@ import re
 import shutil
 import socket
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -294,3 +295,10 @@ class Guest:
         if self.process and self.process.poll() is None:
             self.process.kill()
             self.process.wait()
+
+
+if __name__ == "__main__":  # fetch and build what is cached
+    try:
+        build_base()
+    except GuestError as error:
+        sys.exit(f"interop: {error}")

@@ -146,7 +146,7 @@ def retry_seven(t):
 @test("rnr", "RNR-01 A6: a SEND before its receive: RNR NAK, waited for, then it arrives")
 def rnr(t):
     for v6 in (False, True):
-        for pair in t.pairs(v6=v6, rnr_timer=14):
+        for pair in t.pairs(v6=v6, rnr_timer=14, rnr_retry=7):
             pair.req.do("fill", off=SOURCE, len=3000, seed=5)
             pair.req.do("send", id=1, op=SEND, off=SOURCE, len=3000)
             t.check(t.cable.wait(lambda p: p.is_rnr), pair, "no RNR NAK")
@@ -172,7 +172,7 @@ def rnr_exceeded(t):
 @test("rnr-burst", "A6 RNR-02 DEV-02: ten SENDs without receives: one RNR wait, no transport retry charged")
 def rnr_burst(t):
     count = 10
-    for pair in t.pairs(rnr_timer=16, retry=1):
+    for pair in t.pairs(rnr_timer=16, retry=1, rnr_retry=7):
         for i in range(count):
             pair.req.do("send", id=i, op=SEND, off=SOURCE, len=200)
         t.check(t.cable.wait(lambda p: p.is_rnr and p.out == (pair.rsp.who == "urnic")), pair, "no RNR NAK")
