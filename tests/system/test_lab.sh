@@ -40,10 +40,16 @@ check() { # check WHAT COMMAND...
         failed=1
     fi
 }
-said() { # said TEXT COMMAND...: the command prints TEXT
-    local text=$1
+said() { # said TEXT COMMAND...: the command prints TEXT, soon
+    local text=$1 i
     shift
-    "$@" 2>&1 | tee "$dir/said" | grep -qF -- "$text" || { cat "$dir/said"; return 1; }
+    for ((i = 0; i < 100; i++)); do
+        "$@" >"$dir/said" 2>&1
+        grep -qF -- "$text" "$dir/said" && return
+        sleep 0.1
+    done
+    cat "$dir/said"
+    return 1
 }
 refuses() { # refuses TEXT COMMAND...: it fails and prints TEXT
     local text=$1
