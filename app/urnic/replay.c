@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * `urnic replay`: what would our engine have sent in the place of one end of this capture?
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "capread.h"
+#include "cli.h"
+#include "replay.h"
+
+static const char help[] =
+    "usage: urnic replay [OPTION ...] CAPTURE\n\n"
+    "Puts our engine in the place of one end of each RC connection in a capture of RoCEv2 (or "
+    "RoCE\n"
+    "v1) traffic of any device, gives it the other end's packets at their times (virtual time: it\n"
+    "takes no longer than reading the file), and compares what it sends with what the capture "
+    "holds.\n"
+    "CAPTURE is pcap or pcapng, '-' for standard input; it may be cut short and may begin in the\n"
+    "middle of a connection. Both directions of a connection must be there.\n\n"
+    "  -a, --as ROLE      responder, requester or both (default)\n"
+    "  -m, --max N        print at most N differences (default 20; 0: all)\n"
+    "  -v, --verbose      one line for each connection and role, also where nothing differs\n"
+    "      --json         one JSON object a line\n"
+    "      --freedoms     print what may differ, and exit\n"
+    "  -h, --help         this text\n\n"
+    "Each difference names the rule and the field, and shows two lines: the packet of our engine "
+    "and\n"
+    "the packet of the capture. Opcodes, PSNs, payloads, lengths, classes of syndromes, NAK "
+    "codes,\n"
+    "P_Keys and the results of ATOMICs must be the same; where the protocol leaves a choice one "
+    "of\n"
+    "the freedoms applies (--freedoms).\n\n"
+    "What a capture doesn't say is inferred from it: the first PSN and the MTU from the first "
+    "packets,\n"
+    "memory from the responses of READs and ATOMICs, regions and rights from what was accepted "
+    "and\n"
+    "refused, receive work requests from RNR NAKs. What a sequence NAK calls missing is not given "
+    "to\n"
+    "our engine. Datagrams, messages of the connection manager and unreliable connections have no\n"
+    "answers to compare: they are passed over and counted.\n\n"
+    "Examples:\n\n"
+    "  urnic replay trace.pcapng\n"
+    "  urnic replay --as responder --verbose trace.pcap\n"
+    "  urnic replay --json trace.pcap | jq 'select(.type == \"difference\")'\n\n"
+    "Exit status: 0 nothing differs, 1 something does, 2 nothing to compare, or bad input.\n";
+
+struct options {
+    const char *path;
+    unsigned roles;
+    uint64_t max;
+    bool json, verbose;
+};
+
+struct run {
+    const struct options *opt;
+    uint64_t shown, hidden;
+    uint64_t first_ns;
+};
+
+static void put_json(json_t *o)
+{
+    json_dumpf(o, stdout, JSON_COMPACT);
+    putchar('\n');
+    json_decref(o);
+}
+
+static void on_difference(void *ctx, const struct replay_difference *d)
+{
+    struct run *run = ctx;
+    double at = (double)(int64_t)(d->ns - run->first_ns) / 1e9;
+    if (run->opt->max && run->shown >= run->opt->max) {
+        run->hidden++;
+        return;
+    }
+    run->shown++;
+    if (run->opt->json) {
+        put_json(json_pack("{s:s, s:i, s:s, s:I, s:f, s:s, s:s, s:s, s:s, s:s}", "type",
+                           "difference", "connection", (int)d->connection, "as",
+                           replay_role_name(d->role), "packet", (json_int_t)d->number, "time", at,
+                           "rule", d->rule, "field", d->field, "why", d->why, "ours", d->ours,
+                           "capture", d->capture));
+        return;
+    }
+    printf("difference %s: packet %" PRIu64 " at %.6f s, connection %u as %s: %s\n", d->rule,
+           d->number, at, d->connection, replay_role_name(d->role), d->field);
+    printf("  ours     %s\n  capture  %s\n  (%s)\n\n", d->ours, d->capture, d->why);
+}
+
+static void on_result(void *ctx, const struct replay_outcome *o)
+{
+    struct run *run = ctx;
+    char src[64], dst[64];
+    wire_addr_str(&o->flow.src, src, sizeof src);
+    wire_addr_str(&o->flow.dst, dst, sizeof dst);
+    if (run->opt->json) {
+        put_json(json_pack(
+            "{s:s, s:i, s:s, s:s, s:s, s:i, s:I, s:I, s:I, s:I, s:I, s:I}", "type", "connection",
+            "connection", (int)o->connection, "as", replay_role_name(o->role), "requester", src,
+            "responder", dst, "qpn", (int)o->flow.dqpn, "fed", (json_int_t)o->fed, "compared",
+            (json_int_t)o->compared, "same", (json_int_t)o->same, "differ", (json_int_t)o->differ,
+            "lost", (json_int_t)o->lost, "passed", (json_int_t)o->passed));
+        return;
+    }
+    if (run->opt->verbose || o->differ)
+        printf("connection %u as %s: %s -> %s qp 0x%x: %" PRIu64 " given, %" PRIu64
+               " compared, %" PRIu64 " differ, %" PRIu64 " lost, %" PRIu64 " passed over\n",
+               o->connection, replay_role_name(o->role), src, dst, o->flow.dqpn, o->fed,
+               o->compared, o->differ, o->lost, o->passed);
+}
+
+static void print_freedoms(bool json)
+{
+    size_t n;
+    const struct replay_freedom *f = replay_freedoms(&n);
+    for (size_t i = 0; i < n; i++)
+        if (json)
+            put_json(json_pack("{s:s, s:s}", "name", f[i].name, "sentence", f[i].sentence));
+        else
+            printf("%-16s %s\n", f[i].name, f[i].sentence);
+}
+
+static int read_all(struct run *run, struct capread *cap, struct replay *r)
+{
+    struct capread_packet p;
+    int rc = 0;
+    while (!cli_stop && (rc = capread_next(cap, &p)) == 1) {
+        struct lint_frame f = {.number = p.number,
+                               .ns = p.ns,
+                               .data = p.frame,
+                               .len = p.len,
+                               .wire_len = p.wire_len,
+                               .interface = p.interface,
+                               .no_ether = p.no_ether,
+                               .sent = p.dir == CAPREAD_OUT};
+        if (!run->first_ns)
+            run->first_ns = p.ns;
+        if ((rc = replay_add(r, &f)) < 0)
+            return rc;
+    }
+    return cli_stop ? -EINTR : rc;
+}
+
+static void print_totals(const struct run *run, const struct replay_totals *t, const char *damage)
+{
+    if (run->opt->json) {
+        json_t *o = json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:i, s:i, s:I, s:I}", "type",
+                              "summary", "capture", run->opt->path, "frames", (json_int_t)t->frames,
+                              "roce", (json_int_t)t->roce, "cm", (json_int_t)t->cm, "datagrams",
+                              (json_int_t)t->datagrams, "damaged", (json_int_t)t->damaged,
+                              "connections", (int)t->connections, "replayed", (int)t->replayed,
+                              "compared", (json_int_t)t->compared, "differ", (json_int_t)t->differ);
+        if (damage)
+            json_object_set_new(o, "damage", json_string(damage));
+        put_json(o);
+        return;
+    }
+    if (run->hidden)
+        printf("%" PRIu64 " more differences are not shown (--max)\n", run->hidden);
+    if (damage)
+        printf("%s: %s\n", run->opt->path, damage);
+    printf("%s: %" PRIu64 " packets, %u RC connections; %" PRIu64 " compared, %" PRIu64 " differ",
+           run->opt->path, t->roce, t->connections, t->compared, t->differ);
+    if (t->cm || t->datagrams || t->damaged)
+        printf("; passed over: %" PRIu64 " CM, %" PRIu64 " datagrams, %" PRIu64 " damaged", t->cm,
+               t->datagrams, t->damaged);
+    putchar('\n');
+    if (!t->compared)
+        printf("nothing to compare\n");
+}
+
+static int replay(struct run *run)
+{
+    struct capread *cap;
+    struct capread_info info;
+    struct replay_totals t = {0};
+    char why[128];
+    if (capread_open(run->opt->path, &cap, why, sizeof why) < 0) {
+        cli_error("%s: %s", run->opt->path, why);
+        return CLI_USAGE;
+    }
+    struct replay *r = replay_new(0);
+    int rc = r ? read_all(run, cap, r) : -ENOMEM;
+    if (rc >= 0)
+        rc = replay_run(r, run->opt->roles, on_difference, on_result, run);
+    if (rc >= 0) {
+        capread_info(cap, &info);
+        replay_totals(r, &t);
+        print_totals(run, &t, info.damage);
+    } else if (rc == -EFBIG) {
+        cli_error("%s: more than 1 GiB of packets: cut it with editcap", run->opt->path);
+    } else {
+        cli_errno(rc, "%s", run->opt->path);
+    }
+    replay_free(r);
+    capread_close(cap);
+    return rc < 0 || !t.compared ? CLI_USAGE : t.differ ? CLI_FAIL : CLI_OK;
+}
+
+static bool take_role(const char *text, unsigned *roles)
+{
+    if (!strcmp(text, "responder"))
+        *roles = REPLAY_RESPONDER;
+    else if (!strcmp(text, "requester"))
+        *roles = REPLAY_REQUESTER;
+    else if (!strcmp(text, "both"))
+        *roles = REPLAY_BOTH;
+    else
+        return false;
+    return true;
+}
+
+static int run(int argc, char **argv)
+{
+    static const struct option options[] = {CLI_OPTIONS,
+                                            {"as", required_argument, NULL, 'a'},
+                                            {"max", required_argument, NULL, 'm'},
+                                            {"verbose", no_argument, NULL, 'v'},
+                                            {"json", no_argument, NULL, 'j'},
+                                            {"freedoms", no_argument, NULL, 'f'},
+                                            {0}};
+    struct options o = {.max = 20, .roles = REPLAY_BOTH};
+    bool freedoms = false;
+    int c, status;
+    while ((c = getopt_long(argc, argv, "ha:m:v", options, NULL)) != -1) {
+        switch (c) {
+        case 'a':
+            if (!take_role(optarg, &o.roles)) {
+                cli_error("--as: '%s' is none of responder, requester, both", optarg);
+                return CLI_USAGE;
+            }
+            break;
+        case 'm':
+            if (cli_number("--max", optarg, 0, UINT64_MAX >> 1, &o.max) < 0)
+                return CLI_USAGE;
+            break;
+        case 'v':
+            o.verbose = true;
+            break;
+        case 'j':
+            o.json = true;
+            break;
+        case 'f':
+            freedoms = true;
+            break;
+        default:
+            if (cli_option(c, &cmd_replay, &status))
+                return status;
+        }
+    }
+    if (freedoms) {
+        print_freedoms(o.json);
+        return CLI_OK;
+    }
+    if (argc - optind != 1) {
+        cli_error("one capture is needed");
+        return CLI_USAGE;
+    }
+    o.path = argv[optind];
+    cli_catch_signals();
+    return replay(&(struct run){.opt = &o});
+}
+
+const struct cli_command cmd_replay = {
+    "replay", "our engine in the place of one end of a capture: what differs", help, run};

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What the packets of a connection tell about its two ends: where it begins, its MTU, and which
+ * packets evidently did not arrive, found no receive work request or were refused.
+ */
+#include <string.h>
+
+#include "mem.h"
+#include "replay_priv.h"
+
+#define COPY_BACK 256u  /* packets between a packet and the network's copy of it */
+#define BACK_MAX  4096u /* packets looked back at for the cause of a NAK */
+
+static uint32_t payload_mtu(const struct packet *p)
+{
+    return packet_flags(p) & (WIRE_F_FIRST | WIRE_F_MIDDLE) ? p->pkt.payload_len : 0;
+}
+
+static void find_mtu(struct direction *d)
+{
+    uint32_t most = 0;
+    for (size_t i = 0; i < d->packets && !d->mtu; i++) {
+        const struct packet *p = &d->packet[i];
+        if (!p->usable)
+            continue;
+        uint32_t mtu = payload_mtu(p);
+        if (wire_mtu_enum(mtu))
+            d->mtu = mtu;
+        else if (p->pkt.payload_len > most)
+            most = p->pkt.payload_len;
+    }
+    if (!d->mtu) /* any that holds all there is looks the same */
+        d->mtu = 4096;
+    (void)most;
+}
+
+uint32_t packet_psns(const struct direction *d, const struct packet *p)
+{
+    if (wire_opcodes[p->pkt.opcode].flags & WIRE_F_READ && p->pkt.dma_len)
+        return (uint32_t)(((uint64_t)p->pkt.dma_len + d->mtu - 1) / d->mtu);
+    return 1;
+}
+
+/* The earliest request before the first answer, or what a NAK then asks for. Behind a beginning in
+ * the middle of a message nothing can be told until the next one. */
+static void find_base(struct direction *d)
+{
+    for (size_t i = 0; i < d->packets; i++) {
+        const struct packet *p = &d->packet[i];
+        bool asks = packet_asks(d, p) && packet_flags(p) & WIRE_F_START;
+        if (!asks && d->known_base && packet_answers(d, p)) {
+            bool nak = p->pkt.opcode == WIRE_ACKNOWLEDGE && !packet_positive(p);
+            int32_t before = psn_after(d->base, p->pkt.psn);
+            if (nak && before > 0 && before < (int32_t)BACK_MAX)
+                d->base = p->pkt.psn;
+            if (psn_after(p->pkt.psn, d->base) >= 0)
+                return;
+        }
+        /* READ and ATOMIC are messages of one packet that the table marks neither first nor only */
+        asks = asks || (packet_asks(d, p) && packet_flags(p) & (WIRE_F_READ | WIRE_F_ATOMIC));
+        if (!asks)
+            continue;
+        int32_t before = psn_after(d->base, p->pkt.psn);
+        if (!d->known_base || (before > 0 && before < (int32_t)BACK_MAX))
+            d->base = p->pkt.psn;
+        d->known_base = true;
+    }
+}
+
+/* An RNR NAK: the last transmission before it found no receive work request. */
+static void mark_starved(struct direction *d, size_t at)
+{
+    uint32_t psn = d->packet[at].pkt.psn;
+    for (size_t i = at, n = 0; i-- > 0 && n < BACK_MAX; n++) {
+        struct packet *p = &d->packet[i];
+        if (packet_asks(d, p) && p->pkt.psn == psn && !p->duplicate) {
+            p->starve = true;
+            return;
+        }
+    }
+}
+
+/* A sequence NAK: what it asks for was lost, if sent before the packet behind it arrived. */
+static void mark_lost(struct direction *d, size_t at)
+{
+    uint32_t psn = d->packet[at].pkt.psn;
+    size_t from = at, n = 0;
+    for (; from > 0 && n < BACK_MAX; from--, n++) {
+        const struct packet *p = &d->packet[from - 1];
+        if (packet_answers(d, p) && !packet_positive(p) && p->pkt.psn == psn)
+            break; /* an earlier NAK of the same packet */
+    }
+    size_t behind = from;
+    while (behind < at &&
+           !(packet_asks(d, &d->packet[behind]) && psn_after(d->packet[behind].pkt.psn, psn) > 0))
+        behind++;
+    if (behind == at)
+        return;
+    for (size_t i = from; i < behind; i++) {
+        struct packet *p = &d->packet[i];
+        if (packet_asks(d, p) && p->pkt.psn == psn && !p->starve)
+            p->lost = true;
+    }
+}
+
+/* A fatal NAK of a SEND: its receive buffer was too short, or could not be written. */
+static void mark_refused(struct direction *d, size_t at)
+{
+    const struct packet *nak = &d->packet[at];
+    uint32_t psn = nak->pkt.psn;
+    for (size_t i = at, n = 0; i-- > 0 && n < BACK_MAX; n++) {
+        struct packet *p = &d->packet[i];
+        if (!packet_asks(d, p) || p->pkt.psn != psn)
+            continue;
+        unsigned f = packet_flags(p);
+        if (nak->pkt.syndrome == WIRE_SYN_NAK_OP)
+            p->spoilt = true;
+        if (nak->pkt.syndrome != WIRE_SYN_NAK_INV || !(f & WIRE_F_SEND) || !p->pkt.payload_len)
+            return;
+        /* Its message's first packet finds a buffer that ends before this one's end. */
+        for (size_t k = i + 1; k-- > 0;) {
+            struct packet *q = &d->packet[k];
+            int32_t back = psn_after(psn, q->pkt.psn);
+            if (packet_asks(d, q) && packet_flags(q) & WIRE_F_START && back >= 0 &&
+                back < (int32_t)BACK_MAX) {
+                q->room = (uint32_t)back * d->mtu + p->pkt.payload_len - 1;
+                return;
+            }
+        }
+        return;
+    }
+}
+
+static unsigned right_of(unsigned flags)
+{
+    if (flags & WIRE_F_ATOMIC)
+        return MEM_REMOTE_ATOMIC;
+    return flags & WIRE_F_READ ? MEM_REMOTE_READ : flags & WIRE_F_WRITE ? MEM_REMOTE_WRITE : 0;
+}
+
+bool evidence_refused(const struct direction *d, const struct packet *p, uint8_t syndrome)
+{
+    uint32_t psns = packet_flags(p) & WIRE_F_WRITE
+                        ? (uint32_t)(((uint64_t)p->pkt.dma_len + d->mtu - 1) / d->mtu)
+                        : packet_psns(d, p);
+    const struct packet *end = d->packet + d->packets;
+    for (const struct packet *q = p + 1; q < end; q++)
+        if (packet_answers(d, q) && q->pkt.opcode == WIRE_ACKNOWLEDGE) {
+            uint32_t off = (q->pkt.psn - p->pkt.psn) & WIRE_PSN_MASK;
+            if (off >= WIRE_PSN_MASK / 2)
+                continue;
+            if (off < (psns ? psns : 1) && q->pkt.syndrome == syndrome)
+                return true;
+            if (off >= psns && packet_positive(q))
+                return false;
+        }
+    return false;
+}
+
+/* A whole kind of request refused as invalid: the queue pair doesn't allow it. */
+static void find_rights(struct direction *d)
+{
+    unsigned good = 0, bad = 0;
+    for (size_t i = 0; i < d->packets; i++) {
+        struct packet *p = &d->packet[i];
+        unsigned right = packet_asks(d, p) ? right_of(packet_flags(p)) : 0;
+        bool start = packet_flags(p) & (WIRE_F_START | WIRE_F_READ | WIRE_F_ATOMIC);
+        if (!right || !start || (good & right && bad & right))
+            continue;
+        if (right == MEM_REMOTE_ATOMIC && p->pkt.va % 8)
+            continue; /* refused for that */
+        if (evidence_refused(d, p, WIRE_SYN_NAK_INV))
+            bad |= right;
+        else
+            good |= right;
+    }
+    d->qp_rights = MEM_REMOTE_ANY & ~(bad & ~good);
+}
+
+/* Was the very same frame there a little earlier? */
+static bool network_copy(const struct direction *d, const struct packet *p)
+{
+    const struct packet *q = p;
+    for (unsigned n = 0; q > d->packet && n < COPY_BACK; n++) {
+        q--;
+        if (q->flow == p->flow && q->pkt.psn == p->pkt.psn && q->have == p->have &&
+            !memcmp(q->frame, p->frame, p->have))
+            return true;
+    }
+    return false;
+}
+
+void evidence_find(struct direction *d)
+{
+    bool acked = false;
+    uint32_t highest = 0;
+    find_mtu(d);
+    find_base(d);
+    d->rnr_timer = 1;
+    for (size_t i = 0; i < d->packets; i++) {
+        struct packet *p = &d->packet[i];
+        p->lost = p->starve = p->spoilt = false;
+        p->room = UINT32_MAX;
+        if (packet_answers(d, p) && network_copy(d, p))
+            p->duplicate = true;
+    }
+    for (size_t i = 0; i < d->packets; i++) {
+        const struct packet *p = &d->packet[i];
+        if (packet_asks(d, p) && !d->pkey)
+            d->pkey = p->pkt.pkey;
+        if (!packet_answers(d, p))
+            continue;
+        bool done = acked && psn_after(highest, p->pkt.psn) >= 0;
+        if (packet_positive(p)) {
+            if (!done)
+                highest = p->pkt.psn;
+            acked = true;
+            continue;
+        }
+        if (done || p->duplicate)
+            continue;
+        switch (wire_aeth_kind(p->pkt.syndrome)) {
+        case WIRE_AETH_RNR:
+            d->rnr_timer = p->pkt.syndrome & 31;
+            mark_starved(d, i);
+            break;
+        case WIRE_AETH_NAK:
+            if (p->pkt.syndrome == WIRE_SYN_NAK_SEQ)
+                mark_lost(d, i);
+            else
+                mark_refused(d, i);
+            break;
+        default:
+            break;
+        }
+    }
+    find_rights(d);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "replay.h"
+
+static const struct replay_freedom freedoms[] = {
+    {"ack-coalescing", "An ACK may be absent when a later answer covers its PSN."},
+    {"ack-time", "An ACK may name any SEND or WRITE packet executed so far, not only the latest."},
+    {"credits", "The credit code of an ACK may be any, or none (0x1f)."},
+    {"msn", "The MSN may count from another origin: a capture need not show the first message."},
+    {"rnr-timer", "The timer code of an RNR NAK is the responder's choice."},
+    {"receive-queue",
+     "When receive work requests are posted is the application's choice: a request "
+     "that an RNR NAK answered found none, every other one did."},
+    {"memory", "The responder's application may change its memory at any time: the responses of a "
+               "READ or ATOMIC say what was there."},
+    {"buffers",
+     "Length of receive buffers, extent of regions and rights are inferred from what was "
+     "accepted and what was refused."},
+    {"local-error",
+     "A remote operational error is the responder's own trouble: its memory is taken "
+     "to fail there."},
+    {"loss", "What a sequence NAK calls missing, though captured, was lost behind the capture; an "
+             "answer that the capture lacks was lost before it."},
+    {"network-copy", "A packet that is the same to the last octet, IP identification included, was "
+                     "doubled by the network."},
+    {"duplicate-limit", "How many times a repeated READ is executed again is bounded: an answer to "
+                        "one that our engine declines is passed over."},
+    {"late-answer",
+     "One answer to a READ repeated from the middle may look like the first one's: it "
+     "may be that, late. Twice and never otherwise is a difference."},
+    {"time", "When a packet is sent; only the order after its cause counts."},
+    {"retransmission", "When a request is sent again, from where, and how often."},
+    {"window", "How many requests are on their way at once."},
+    {"ackreq", "AckReq may be set on any request packet."},
+    {"ip-id", "The IPv4 identification, and DF with it."},
+    {"udp-port", "The UDP source port of a flow."},
+    {"ttl", "TTL or hop limit."},
+    {"dscp", "Traffic class, ECN bits and the IPv6 flow label."},
+    {"link", "MAC addresses, VLAN tags, and RoCE v1 in place of v2."},
+    {"migreq", "MigReq, which tells of path migration."},
+    {"cnp", "Congestion notifications, and what rate follows from them."},
+};
+
+const struct replay_freedom *replay_freedoms(size_t *n)
+{
+    *n = sizeof freedoms / sizeof freedoms[0];
+    return freedoms;
+}

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "replay.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "replay_priv.h"
+
+#define OCTETS_MAX (1ull << 30)
+
+struct replay {
+    struct lint *lint; /* it knows which packets belong together */
+    struct packet *packet;
+    size_t packets, room;
+    uint64_t octets, octets_max;
+    struct replay_totals totals;
+};
+
+static void on_finding(void *ctx, const struct lint_finding *f)
+{
+    (void)ctx, (void)f;
+}
+
+const char *replay_role_name(enum replay_role role)
+{
+    return role == REPLAY_RESPONDER ? "responder" : "requester";
+}
+
+struct replay *replay_new(uint64_t max_octets)
+{
+    struct replay *r = calloc(1, sizeof *r);
+    if (!r)
+        return NULL;
+    r->octets_max = max_octets ? max_octets : OCTETS_MAX;
+    r->lint = lint_new(on_finding, NULL, 0);
+    if (!r->lint) {
+        free(r);
+        return NULL;
+    }
+    return r;
+}
+
+void replay_free(struct replay *r)
+{
+    if (!r)
+        return;
+    for (size_t i = 0; i < r->packets; i++)
+        free((void *)(uintptr_t)r->packet[i].frame);
+    free(r->packet);
+    lint_free(r->lint);
+    free(r);
+}
+
+static int keep(struct replay *r, const struct packet *p)
+{
+    if (r->packets == r->room) {
+        size_t room = r->room ? 2 * r->room : 256;
+        void *more = realloc(r->packet, room * sizeof *r->packet);
+        if (!more)
+            return -ENOMEM;
+        r->packet = more;
+        r->room = room;
+    }
+    uint8_t *frame = malloc(p->have ? p->have : 1);
+    if (!frame)
+        return -ENOMEM;
+    memcpy(frame, p->frame, p->have);
+    r->packet[r->packets] = *p;
+    r->packet[r->packets++].frame = frame;
+    return 0;
+}
+
+int replay_add(struct replay *r, const struct lint_frame *f)
+{
+    struct lint_view v;
+    lint_packet(r->lint, f, &v);
+    r->totals.frames++;
+    if (v.kind == LINT_OTHER)
+        return 0;
+    r->totals.roce++;
+    r->totals.damaged += v.kind == LINT_BROKEN;
+    r->totals.cm += v.kind == LINT_CM;
+    r->totals.datagrams += v.kind == LINT_DATAGRAM;
+    if (v.kind == LINT_CM || v.kind == LINT_DATAGRAM || v.flow == LINT_NO_FLOW)
+        return 0;
+    if (r->octets + f->len > r->octets_max)
+        return -EFBIG;
+    r->octets += f->len;
+    struct packet p = {.number = f->number,
+                       .ns = f->ns,
+                       .frame = f->data,
+                       .have = f->len,
+                       .len = f->wire_len > f->len ? f->wire_len : f->len,
+                       .flow = v.flow,
+                       .duplicate = v.flags & LINT_V_DUPLICATE,
+                       .room = UINT32_MAX};
+    enum wire_verdict verdict =
+        wire_parse_cut(p.frame, p.have, p.len, WIRE_P_LOOPBACK | WIRE_P_V1 | WIRE_P_QINQ, &p.pkt);
+    p.usable = verdict == WIRE_OK && !(v.flags & (LINT_V_CORRUPT | LINT_V_AGAIN)) &&
+               p.pkt.payload_len <= 4096 && wire_opcodes[p.pkt.opcode].service == WIRE_RC;
+    return keep(r, &p);
+}
+
+void judge_differ(struct judge *j, const struct packet *p, const char *rule, const char *field,
+                  const char *ours, const char *why)
+{
+    struct replay_difference d = {.connection = j->out->connection,
+                                  .role = j->out->role,
+                                  .number = p->number,
+                                  .ns = p->ns,
+                                  .rule = rule,
+                                  .field = field};
+    j->out->differ++;
+    snprintf(d.why, sizeof d.why, "%s", why);
+    snprintf(d.ours, sizeof d.ours, "%s", ours);
+    wire_dump_cut(d.capture, sizeof d.capture, p->frame, p->have, p->len, 0);
+    if (j->report)
+        j->report(j->ctx, &d);
+}
+
+/* The packets of two flows, by value: evidence is marked in them. */
+static int collect(const struct replay *r, struct direction *d)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < r->packets; i++)
+        n += r->packet[i].flow == d->flow.id || r->packet[i].flow == d->answers.id;
+    if (!(d->packet = calloc(n ? n : 1, sizeof *d->packet)))
+        return -ENOMEM;
+    for (size_t i = 0; i < r->packets; i++)
+        if (r->packet[i].flow == d->flow.id || r->packet[i].flow == d->answers.id)
+            d->packet[d->packets++] = r->packet[i];
+    return 0;
+}
+
+static int one_direction(struct replay *r, struct direction *d, enum replay_role role,
+                         struct judge *j, replay_result result)
+{
+    struct replay_outcome out = {.connection = d->connection, .role = role, .flow = d->flow};
+    j->out = &out;
+    int rc = as_responder(d, j);
+    r->totals.compared += out.compared;
+    r->totals.differ += out.differ;
+    r->totals.replayed += out.compared != 0;
+    if (!rc && result && out.compared)
+        result(j->ctx, &out);
+    return rc;
+}
+
+static int direction(struct replay *r, uint32_t connection, const struct lint_flow_info *flow,
+                     const struct lint_flow_info *answers, unsigned roles, struct judge *j,
+                     replay_result result)
+{
+    struct direction d = {.flow = *flow, .answers = *answers, .connection = connection};
+    int rc = collect(r, &d);
+    if (!rc && d.packets) {
+        evidence_find(&d);
+        if (d.known_base && roles & REPLAY_RESPONDER)
+            rc = one_direction(r, &d, REPLAY_RESPONDER, j, result);
+    }
+    free(d.packet);
+    return rc;
+}
+
+int replay_run(struct replay *r, unsigned roles, replay_report report, replay_result result,
+               void *ctx)
+{
+    struct judge j = {.report = report, .ctx = ctx};
+    struct lint_totals t;
+    int rc = 0;
+    lint_end(r->lint);
+    lint_totals(r->lint, &t);
+    for (uint32_t i = 0; i < t.flows && !rc; i++) {
+        struct lint_flow_info a, b;
+        if (!lint_flow_info(r->lint, i, &a) || a.service != WIRE_RC ||
+            (a.peer != LINT_NO_FLOW && a.peer < i))
+            continue;
+        r->totals.connections++;
+        if (a.peer == LINT_NO_FLOW || !lint_flow_info(r->lint, a.peer, &b))
+            continue;
+        rc = direction(r, r->totals.connections, &a, &b, roles, &j, result);
+        if (!rc)
+            rc = direction(r, r->totals.connections, &b, &a, roles, &j, result);
+    }
+    return rc;
+}
+
+void replay_totals(const struct replay *r, struct replay_totals *out)
+{
+    *out = r->totals;
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Our engine in the place of one end of a captured connection: it gets the other end's packets at
+ * their times, and what it sends is compared with what the capture holds. Fields that the protocol
+ * fixes must be the same; where it leaves a choice, a freedom of replay_freedoms applies.
+ *
+ * Pure: no I/O, no clock. Frames are copied as they are added, since a packet is judged by what
+ * follows it; replay_add refuses more than the limit given to replay_new. One thread.
+ */
+#ifndef URNIC_REPLAY_H
+#define URNIC_REPLAY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lint.h"
+
+#define REPLAY_DUMP_MAX 224u
+#define REPLAY_TEXT_MAX 128u
+
+struct replay;
+
+enum replay_role { REPLAY_RESPONDER = 1, REPLAY_REQUESTER = 2, REPLAY_BOTH = 3 };
+const char *replay_role_name(enum replay_role role); /* of one role */
+
+/* What may differ, and why. */
+struct replay_freedom {
+    const char *name;     /* "ack-coalescing" */
+    const char *sentence; /* what may differ */
+};
+/* The table; *n = how many. */
+const struct replay_freedom *replay_freedoms(size_t *n);
+
+/* One packet that differs. Strings are NUL-terminated. */
+struct replay_difference {
+    uint32_t connection; /* 1, 2, ... by first packet */
+    enum replay_role role;
+    uint64_t number, ns;           /* of the captured packet */
+    const char *rule;              /* of doc/conformance.md: "RD-10" */
+    const char *field;             /* what differs: "opcode" */
+    char why[REPLAY_TEXT_MAX];     /* in a sentence */
+    char ours[REPLAY_DUMP_MAX];    /* what our engine sends; "(nothing)" */
+    char capture[REPLAY_DUMP_MAX]; /* what the capture holds */
+};
+/* Called from replay_run, in the order of the packets within one connection and role. */
+typedef void (*replay_report)(void *ctx, const struct replay_difference *d);
+
+/* One role of one connection: the outcome. */
+struct replay_outcome {
+    uint32_t connection;
+    enum replay_role role;
+    struct lint_flow_info flow; /* the direction in which the requests go */
+    uint64_t fed;               /* packets given to our engine */
+    uint64_t compared;          /* captured packets compared */
+    uint64_t same, differ;      /* of these */
+    uint64_t lost;              /* packets that evidently never arrived, so were not given */
+    uint64_t passed;            /* packets about what went before the capture, or damaged */
+};
+typedef void (*replay_result)(void *ctx, const struct replay_outcome *o);
+
+struct replay_totals {
+    uint64_t frames, roce, cm, datagrams, damaged;
+    uint64_t compared, differ;
+    uint32_t connections, replayed; /* directions that could be replayed */
+};
+
+/* `max_octets` bounds the frames kept (0 = 1 GiB). NULL when memory is out. */
+struct replay *replay_new(uint64_t max_octets);
+void replay_free(struct replay *r);
+/* Add the next frame. 0; -ENOMEM, -EFBIG: more than max_octets. */
+int replay_add(struct replay *r, const struct lint_frame *f);
+/* Replay what was added, once. `roles`: bits of enum replay_role. 0, -ENOMEM. */
+int replay_run(struct replay *r, unsigned roles, replay_report report, replay_result result,
+               void *ctx);
+void replay_totals(const struct replay *r, struct replay_totals *out);
+
+#endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What the files of lib/replay share.
+ */
+#ifndef URNIC_REPLAY_PRIV_H
+#define URNIC_REPLAY_PRIV_H
+
+#include "replay.h"
+#include "wire.h"
+
+/* A captured packet of a connected queue pair, or one that is only counted. */
+struct packet {
+    uint64_t number, ns;
+    const uint8_t *frame; /* `have` octets */
+    uint32_t have, len;
+    uint32_t flow;
+    struct wire_pkt pkt;
+    bool usable;    /* whole headers, good iCRC, not seen before on another interface */
+    bool duplicate; /* the network's copy of an earlier packet */
+    /* evidence, for one direction at a time */
+    bool lost;     /* never reached the other end */
+    bool starve;   /* found no receive work request */
+    bool spoilt;   /* its data could not be placed by the responder itself */
+    uint32_t room; /* receive buffer that it finds; UINT32_MAX = enough */
+};
+
+/* Requests go in `flow`, their answers come in `answers`. */
+struct direction {
+    struct packet *packet; /* of both flows only, in the order of the capture */
+    size_t packets;
+    struct lint_flow_info flow, answers;
+    uint32_t connection;
+    uint32_t mtu;       /* octets */
+    uint32_t base;      /* first PSN that is replayed */
+    bool known_base;    /* there is one */
+    uint8_t rnr_timer;  /* as its RNR NAKs say */
+    unsigned qp_rights; /* MEM_REMOTE_* */
+    uint16_t pkey;
+};
+
+struct judge {
+    replay_report report;
+    void *ctx;
+    struct replay_outcome *out;
+};
+
+static inline int32_t psn_after(uint32_t a, uint32_t b)
+{
+    return (int32_t)((a - b) << 8) >> 8;
+}
+
+static inline unsigned packet_flags(const struct packet *p)
+{
+    return wire_opcodes[p->pkt.opcode].flags;
+}
+
+static inline bool packet_asks(const struct direction *d, const struct packet *p)
+{
+    return p->usable && p->flow == d->flow.id && packet_flags(p) & WIRE_F_REQUEST;
+}
+
+static inline bool packet_answers(const struct direction *d, const struct packet *p)
+{
+    return p->usable && p->flow == d->answers.id && packet_flags(p) & WIRE_F_RESPONSE;
+}
+
+/* READ response, ATOMIC acknowledge or ACK: not a NAK. */
+static inline bool packet_positive(const struct packet *p)
+{
+    return !(packet_flags(p) & WIRE_F_ACK) || wire_aeth_kind(p->pkt.syndrome) == WIRE_AETH_ACK;
+}
+
+/* PSNs that a request packet stands for. */
+uint32_t packet_psns(const struct direction *d, const struct packet *p);
+
+/* Fill in what the packets tell about this direction, and mark its packets. */
+void evidence_find(struct direction *d);
+/* Was the message that begins with this packet refused with this NAK? */
+bool evidence_refused(const struct direction *d, const struct packet *p, uint8_t syndrome);
+
+/* 0, -ENOMEM. */
+int as_responder(struct direction *d, struct judge *j);
+
+void judge_differ(struct judge *j, const struct packet *p, const char *rule, const char *field,
+                  const char *ours, const char *why);
+
+#endif

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * One engine with one connected queue pair on virtual time, in the place of one end of a captured
+ * connection. What it sends comes back by a callback; memory is the owner's.
+ */
+#ifndef URNIC_STAGE_H
+#define URNIC_STAGE_H
+
+#include "engine.h"
+#include "replay_priv.h"
+
+#define STAGE_LOCAL_VA 0x100000000000ull /* the region for local use begins here, 2^46 octets */
+
+struct stage_owner {
+    void *ctx;
+    /* A frame that the engine sends, parsed, addressed and numbered as in the capture. */
+    void (*sent)(void *ctx, const struct wire_pkt *p, const uint8_t *frame, uint32_t len);
+    /* Fetch for sending; obj is that of the region. */
+    void (*fetch)(void *ctx, const struct mem_piece *from, uint8_t *to);
+    /* Do a copy from a frame; returns 0 or -errno. *orig for atomics. */
+    int (*copy)(void *ctx, const struct engine_copy *c, uint64_t *orig);
+};
+
+struct stage_params {
+    enum qp_type type;
+    struct wire_addr local, remote;
+    uint32_t remote_qpn, rq_psn, sq_psn, mtu;
+    uint16_t pkey;
+    uint8_t rnr_timer;
+    unsigned rights;
+    uint64_t now;
+    uint64_t budget; /* see struct stage */
+};
+
+struct stage {
+    struct engine *e;
+    struct qp *qp;
+    uint32_t pd, lkey; /* the local region, backed by obj NULL */
+    uint64_t now;
+    uint64_t budget; /* frames that it may still send: a READ of 2 GiB is one packet long */
+    struct stage_params p;
+    struct stage_owner owner;
+};
+
+/* 0, -ENOMEM, -EINVAL. Free with stage_free in any case. */
+int stage_init(struct stage *s, const struct stage_params *p, const struct stage_owner *o);
+void stage_free(struct stage *s);
+
+/* Time goes on to `now`; what is due happens. Time never goes back. */
+void stage_time(struct stage *s, uint64_t now);
+/* Send all that may be sent now. */
+void stage_flush(struct stage *s);
+/* Give it a captured packet, addressed to this queue pair, with this R_Key if it has one. */
+void stage_feed(struct stage *s, const struct packet *p, uint32_t rkey);
+
+uint64_t stage_count(const struct stage *s, enum engine_counter c);
+enum qp_state stage_state(const struct stage *s);
+uint32_t stage_epsn(const struct stage *s);
+
+#endif

@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# `urnic replay` over every capture of pcaps/: each has the exit status and the rules that
+# pcaps/expected-replay.txt says; no capture lacks a line.
+set -u
+urnic=$1 pcaps=$2
+status=0
+
+fail() {
+    printf '%s\n' "$*" >&2
+    status=1
+}
+
+# "RD-10:3 RNR-02:8" of a run's JSON lines.
+rules() {
+    sed -n 's/.*"type":"difference".*"rule":"\([A-Z0-9-]*\)".*/\1/p' | sort | uniq -c |
+        awk '{ printf "%s%s:%d", n++ ? " " : "", $2, $1 }'
+}
+
+seen=0
+while read -r name role want_status want_rules; do
+    case $name in '' | '#'*) continue ;; esac
+    out=$("$urnic" replay --json --max 0 --as "$role" "$pcaps/$name")
+    got=$?
+    got_rules=$(printf '%s\n' "$out" | rules)
+    [ "$got $got_rules" = "$want_status $want_rules" ] ||
+        fail "$name as $role: expected $want_status '$want_rules', got $got '$got_rules'"
+    seen=$((seen + 1))
+done <"$pcaps/expected-replay.txt"
+[ "$seen" -gt 50 ] || fail "only $seen lines in expected-replay.txt"
+for f in "$pcaps"/*.pcap; do
+    grep -q "^$(basename "$f") " "$pcaps/expected-replay.txt" || fail "$f has no line"
+done
+exit $status
