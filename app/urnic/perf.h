@@ -68,6 +68,7 @@ struct perf_end {
     uint64_t size;
     struct urnic_cm_channel *cm;
     enum perf_wait wait;
+    bool armed; /* cq, once and again after each event */
     uint32_t max_inline;
 };
 

@@ -243,6 +243,11 @@ void perf_idle(struct perf_end *e)
     };
     struct urnic_cq *cq;
     void *context;
+    if (!e->armed) { /* the first time there is nothing yet that an event could come from */
+        e->armed = true;
+        urnic_req_notify_cq(e->cq, false);
+        return;
+    }
     if (poll(fds, 2, 100) > 0 && fds[0].revents &&
         urnic_get_cq_event(e->channel, &cq, &context) == 0)
         urnic_ack_cq_events(cq, 1);
