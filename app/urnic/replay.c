@@ -14,13 +14,13 @@
 
 static const char help[] =
     "usage: urnic replay [OPTION ...] CAPTURE\n\n"
-    "Puts our engine in the place of one end of each RC connection in a capture of RoCEv2 (or "
+    "Puts our engine in the place of one end of each connection in a capture of RoCEv2 (or "
     "RoCE\n"
     "v1) traffic of any device, gives it the other end's packets at their times (virtual time: it\n"
     "takes no longer than reading the file), and compares what it sends with what the capture "
     "holds.\n"
     "CAPTURE is pcap or pcapng, '-' for standard input; it may be cut short and may begin in the\n"
-    "middle of a connection. Both directions of a connection must be there.\n\n"
+    "middle of a connection. As responder both directions of it must be there.\n\n"
     "  -a, --as ROLE      responder, requester or both (default)\n"
     "  -m, --max N        print at most N differences (default 20; 0: all)\n"
     "  -v, --verbose      one line for each connection and role, also where nothing differs\n"
@@ -40,8 +40,9 @@ static const char help[] =
     "and\n"
     "refused, receive work requests from RNR NAKs. What a sequence NAK calls missing is not given "
     "to\n"
-    "our engine. Datagrams, messages of the connection manager and unreliable connections have no\n"
-    "answers to compare: they are passed over and counted.\n\n"
+    "our engine. Work requests are those that the request packets show. Datagrams and messages of "
+    "the\n"
+    "connection manager are passed over and counted.\n\n"
     "Examples:\n\n"
     "  urnic replay trace.pcapng\n"
     "  urnic replay --as responder --verbose trace.pcap\n"
@@ -162,7 +163,7 @@ static void print_totals(const struct run *run, const struct replay_totals *t, c
         printf("%" PRIu64 " more differences are not shown (--max)\n", run->hidden);
     if (damage)
         printf("%s: %s\n", run->opt->path, damage);
-    printf("%s: %" PRIu64 " packets, %u RC connections; %" PRIu64 " compared, %" PRIu64 " differ",
+    printf("%s: %" PRIu64 " packets, %u connections; %" PRIu64 " compared, %" PRIu64 " differ",
            run->opt->path, t->roce, t->connections, t->compared, t->differ);
     if (t->cm || t->datagrams || t->damaged)
         printf("; passed over: %" PRIu64 " CM, %" PRIu64 " datagrams, %" PRIu64 " damaged", t->cm,

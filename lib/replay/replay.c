@@ -99,7 +99,7 @@ int replay_add(struct replay *r, const struct lint_frame *f)
     enum wire_verdict verdict =
         wire_parse_cut(p.frame, p.have, p.len, WIRE_P_LOOPBACK | WIRE_P_V1 | WIRE_P_QINQ, &p.pkt);
     p.usable = verdict == WIRE_OK && !(v.flags & (LINT_V_CORRUPT | LINT_V_AGAIN)) &&
-               p.pkt.payload_len <= 4096 && wire_opcodes[p.pkt.opcode].service == WIRE_RC;
+               p.pkt.payload_len <= 4096 && wire_opcodes[p.pkt.opcode].service <= WIRE_UC;
     return keep(r, &p);
 }
 
@@ -139,7 +139,7 @@ static int one_direction(struct replay *r, struct direction *d, enum replay_role
 {
     struct replay_outcome out = {.connection = d->connection, .role = role, .flow = d->flow};
     j->out = &out;
-    int rc = as_responder(d, j);
+    int rc = role == REPLAY_RESPONDER ? as_responder(d, j) : as_requester(d, j);
     r->totals.compared += out.compared;
     r->totals.differ += out.differ;
     r->totals.replayed += out.compared != 0;
@@ -156,8 +156,11 @@ static int direction(struct replay *r, uint32_t connection, const struct lint_fl
     int rc = collect(r, &d);
     if (!rc && d.packets) {
         evidence_find(&d);
-        if (d.known_base && roles & REPLAY_RESPONDER)
+        bool answered = answers->id != LINT_NO_FLOW && flow->service == WIRE_RC;
+        if (d.known_base && answered && roles & REPLAY_RESPONDER)
             rc = one_direction(r, &d, REPLAY_RESPONDER, j, result);
+        if (!rc && d.known_base && roles & REPLAY_REQUESTER)
+            rc = one_direction(r, &d, REPLAY_REQUESTER, j, result);
     }
     free(d.packet);
     return rc;
@@ -172,15 +175,14 @@ int replay_run(struct replay *r, unsigned roles, replay_report report, replay_re
     lint_end(r->lint);
     lint_totals(r->lint, &t);
     for (uint32_t i = 0; i < t.flows && !rc; i++) {
-        struct lint_flow_info a, b;
-        if (!lint_flow_info(r->lint, i, &a) || a.service != WIRE_RC ||
+        struct lint_flow_info a, b = {.id = LINT_NO_FLOW};
+        if (!lint_flow_info(r->lint, i, &a) || a.service > WIRE_UC ||
             (a.peer != LINT_NO_FLOW && a.peer < i))
             continue;
+        bool pair = a.peer != LINT_NO_FLOW && lint_flow_info(r->lint, a.peer, &b);
         r->totals.connections++;
-        if (a.peer == LINT_NO_FLOW || !lint_flow_info(r->lint, a.peer, &b))
-            continue;
         rc = direction(r, r->totals.connections, &a, &b, roles, &j, result);
-        if (!rc)
+        if (!rc && pair)
             rc = direction(r, r->totals.connections, &b, &a, roles, &j, result);
     }
     return rc;

@@ -65,7 +65,7 @@ static int connect_qp(struct stage *s)
 
 int stage_init(struct stage *s, const struct stage_params *p, const struct stage_owner *o)
 {
-    *s = (struct stage){.p = *p, .owner = *o, .now = p->now, .budget = p->budget};
+    *s = (struct stage){.p = *p, .owner = *o, .now = STAGE_BEGIN, .budget = p->budget};
     struct engine_params ep = {
         .hooks = {on_cq_push, on_event, on_gsi, NULL, NULL, NULL, NULL},
         .hook_arg = s,
@@ -161,7 +161,7 @@ void stage_flush(struct stage *s)
     }
 }
 
-void stage_time(struct stage *s, uint64_t now)
+static void run_until(struct stage *s, uint64_t now)
 {
     uint64_t d;
     for (unsigned i = 0; i < TIMERS_MAX && (d = engine_deadline(s->e)) <= now; i++) {
@@ -172,6 +172,22 @@ void stage_time(struct stage *s, uint64_t now)
     }
     if (now > s->now)
         s->now = now;
+}
+
+void stage_time(struct stage *s, uint64_t ns)
+{
+    uint64_t now = ns > s->p.now ? ns - s->p.now : 0;
+    run_until(s, now < STAGE_END ? now + STAGE_BEGIN : STAGE_END);
+}
+
+bool stage_wait(struct stage *s)
+{
+    uint64_t due = engine_deadline(s->e);
+    if (due >= STAGE_END)
+        return false;
+    run_until(s, due > s->now ? due : s->now);
+    stage_flush(s);
+    return true;
 }
 
 void stage_feed(struct stage *s, const struct packet *p, uint32_t rkey)
@@ -210,5 +226,5 @@ void stage_feed(struct stage *s, const struct packet *p, uint32_t rkey)
         engine_copied(s->e, &res, 1, s->now);
     }
     stage_flush(s);
-    stage_time(s, s->now + 2); /* an ACK that waits for company goes alone */
+    run_until(s, s->now + 2); /* an ACK that waits for company goes alone */
 }

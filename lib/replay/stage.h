@@ -9,6 +9,8 @@
 #include "engine.h"
 #include "replay_priv.h"
 
+#define STAGE_BEGIN    1000000000ull
+#define STAGE_END      (1ull << 56) /* the engine's clock doesn't go as far as the Unix epoch's */
 #define STAGE_LOCAL_VA 0x100000000000ull /* the region for local use begins here, 2^46 octets */
 
 struct stage_owner {
@@ -36,8 +38,8 @@ struct stage {
     struct engine *e;
     struct qp *qp;
     uint32_t pd, lkey; /* the local region, backed by obj NULL */
-    uint64_t now;
-    uint64_t budget; /* frames that it may still send: a READ of 2 GiB is one packet long */
+    uint64_t now;      /* virtual: ns since STAGE_BEGIN before the capture's first packet */
+    uint64_t budget;   /* frames that it may still send: a READ of 2 GiB is one packet long */
     struct stage_params p;
     struct stage_owner owner;
 };
@@ -46,8 +48,10 @@ struct stage {
 int stage_init(struct stage *s, const struct stage_params *p, const struct stage_owner *o);
 void stage_free(struct stage *s);
 
-/* Time goes on to `now`; what is due happens. Time never goes back. */
-void stage_time(struct stage *s, uint64_t now);
+/* Time goes on to that of a captured packet; what is due happens. Time never goes back. */
+void stage_time(struct stage *s, uint64_t ns);
+/* Time goes on to the next time-out. False when there is none. */
+bool stage_wait(struct stage *s);
 /* Send all that may be sent now. */
 void stage_flush(struct stage *s);
 /* Give it a captured packet, addressed to this queue pair, with this R_Key if it has one. */

@@ -27,7 +27,7 @@ while read -r name role want_status want_rules; do
         fail "$name as $role: expected $want_status '$want_rules', got $got '$got_rules'"
     seen=$((seen + 1))
 done <"$pcaps/expected-replay.txt"
-[ "$seen" -gt 50 ] || fail "only $seen lines in expected-replay.txt"
+[ "$seen" -gt 100 ] || fail "only $seen lines in expected-replay.txt"
 for f in "$pcaps"/*.pcap; do
     grep -q "^$(basename "$f") " "$pcaps/expected-replay.txt" || fail "$f has no line"
 done
