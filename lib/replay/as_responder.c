@@ -18,6 +18,7 @@
 #define REGIONS_MAX    1024u
 #define ANSWERS_MIN    65536u /* our engine may answer this much, */
 #define ANSWERS_EACH   4u     /* and so much for each packet of the capture */
+#define EARLY          256u /* packets in which answers to what went before the capture may come */
 #define MESSAGE_MAX    (1u << 31)
 
 /* An answer of our engine. */
@@ -56,6 +57,8 @@ struct responder {
      * Once it may be the first answer, late; twice and never otherwise is a habit. */
     const struct packet *odd;
     bool odd_told, regular;
+    bool middle; /* the capture begins in the middle */
+    bool hole;   /* the capture missed a request that its responder has answered */
     bool failed; /* out of memory */
 };
 
@@ -403,12 +406,33 @@ static bool repeated_oddly(struct responder *r, const struct packet *p, const st
     return true;
 }
 
+/* An answer that covers the packet which our engine waits for, though the capture has never shown
+ * it. From here on nothing can be told. */
+static bool finds_hole(const struct responder *r, const struct packet *p)
+{
+    uint32_t wanted = stage_epsn(&r->stage);
+    int32_t behind = psn_after(p->pkt.psn, wanted); /* a NAK covers what comes before it */
+    if (behind < 0 || (!behind && !packet_positive(p)) || stage_state(&r->stage) == QPS_ERR)
+        return false;
+    /* An ACK may be wrong where the packet comes later; nobody guesses the answer to a READ. */
+    bool ack = packet_flags(p) & WIRE_F_ACK;
+    const struct packet *end = ack ? r->d->packet + r->d->packets : p;
+    for (const struct packet *q = r->d->packet; q < end; q++)
+        if (packet_asks(r->d, q) && q->pkt.psn == wanted)
+            return false;
+    return true;
+}
+
 static void compare(struct responder *r, const struct packet *p)
 {
     struct answer *near = NULL, *found = NULL;
-    bool again = false; /* our engine has answered with this PSN more than once */
+    bool repeated = false; /* with this very answer, perhaps to a request that the capture missed */
+    bool again = false;    /* our engine has answered with this PSN more than once */
     const char *field = "opcode", *wrong = NULL;
-    if (p->duplicate || psn_after(p->pkt.psn, r->d->base) < 0) {
+    r->hole = r->hole || finds_hole(r, p);
+    bool before = psn_after(p->pkt.psn, r->d->base) < 0 || !r->j->out->fed;
+    r->middle = r->middle || before;
+    if (r->hole || p->duplicate || before) {
         r->j->out->passed++;
         return;
     }
@@ -427,6 +451,9 @@ static void compare(struct responder *r, const struct packet *p)
         again = again || near;
         if (!near || (near->used && !a->used))
             near = a;
+        const char *other;
+        repeated = repeated || (packet_flags(p) & (WIRE_F_READ | WIRE_F_ATOMIC) &&
+                                same_kind(a, p) && same_content(a, p, &other));
         if (!same_kind(a, p) || a->used || (found && !wrong))
             continue;
         const char *what = NULL;
@@ -456,7 +483,8 @@ static void compare(struct responder *r, const struct packet *p)
                      wrong, found->dump, "the same answer, with other content");
         return;
     }
-    if (r->declined[p->pkt.psn % LEDGER_BUCKETS] || !r->stage.budget) {
+    if (r->declined[p->pkt.psn % LEDGER_BUCKETS] || !r->stage.budget || repeated ||
+        (r->middle && p - r->d->packet < EARLY)) {
         r->j->out->passed++;
         r->j->out->compared--;
         return;
@@ -506,7 +534,7 @@ int as_responder(struct direction *d, struct judge *j)
     for (size_t i = 0; i < d->packets && !rc; i++) {
         const struct packet *p = &d->packet[i];
         if (packet_asks(d, p)) {
-            begun = begun || psn_after(p->pkt.psn, d->base) >= 0;
+            begun = begun || (i >= d->begin && psn_after(p->pkt.psn, d->base) >= 0);
             if (!begun)
                 continue;
             if (p->lost &&

@@ -41,6 +41,17 @@ uint32_t packet_psns(const struct direction *d, const struct packet *p)
     return 1;
 }
 
+/* Is it a message's first PSN, as far as the capture tells? */
+static bool begins_message(const struct direction *d, uint32_t psn)
+{
+    for (size_t i = 0; i < d->packets; i++) {
+        const struct packet *p = &d->packet[i];
+        if (packet_asks(d, p) && p->pkt.psn == psn)
+            return packet_flags(p) & (WIRE_F_START | WIRE_F_READ | WIRE_F_ATOMIC);
+    }
+    return true;
+}
+
 /* The earliest request before the first answer, or what a NAK then asks for. Behind a beginning in
  * the middle of a message nothing can be told until the next one. */
 static void find_base(struct direction *d)
@@ -51,7 +62,7 @@ static void find_base(struct direction *d)
         if (!asks && d->known_base && packet_answers(d, p)) {
             bool nak = p->pkt.opcode == WIRE_ACKNOWLEDGE && !packet_positive(p);
             int32_t before = psn_after(d->base, p->pkt.psn);
-            if (nak && before > 0 && before < (int32_t)BACK_MAX)
+            if (nak && before > 0 && before < (int32_t)BACK_MAX && begins_message(d, p->pkt.psn))
                 d->base = p->pkt.psn;
             if (psn_after(p->pkt.psn, d->base) >= 0)
                 return;
@@ -64,6 +75,17 @@ static void find_base(struct direction *d)
         if (!d->known_base || (before > 0 && before < (int32_t)BACK_MAX))
             d->base = p->pkt.psn;
         d->known_base = true;
+    }
+}
+
+/* While the responder wants what was sent before the base, it discards everything behind. */
+static void find_begin(struct direction *d)
+{
+    for (size_t i = 0; i < d->packets; i++) {
+        const struct packet *p = &d->packet[i];
+        int32_t off = psn_after(p->pkt.psn, d->base);
+        if (packet_answers(d, p) && !packet_positive(p) && off < 0 && off > -(int32_t)BACK_MAX)
+            d->begin = i + 1;
     }
 }
 
@@ -196,6 +218,7 @@ void evidence_find(struct direction *d)
     uint32_t highest = 0;
     find_mtu(d);
     find_base(d);
+    find_begin(d);
     d->rnr_timer = 1;
     for (size_t i = 0; i < d->packets; i++) {
         struct packet *p = &d->packet[i];

@@ -20,6 +20,9 @@ static const struct replay_freedom freedoms[] = {
      "to fail there."},
     {"loss", "What a sequence NAK calls missing, though captured, was lost behind the capture; an "
              "answer that the capture lacks was lost before it."},
+    {"capture-hole",
+     "Where the responder answers a request that the capture has missed, nothing more "
+     "is compared in that direction."},
     {"network-copy", "A packet that is the same to the last octet, IP identification included, was "
                      "doubled by the network."},
     {"duplicate-limit", "How many times a repeated READ is executed again is bounded: an answer to "

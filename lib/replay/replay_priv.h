@@ -32,6 +32,7 @@ struct direction {
     uint32_t connection;
     uint32_t mtu;       /* octets */
     uint32_t base;      /* first PSN that is replayed */
+    size_t begin;       /* packet from which on requests count: before, the responder waits */
     bool known_base;    /* there is one */
     uint8_t rnr_timer;  /* as its RNR NAKs say */
     unsigned qp_rights; /* MEM_REMOTE_* */

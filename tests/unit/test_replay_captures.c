@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * `urnic replay` tells a device that breaks a rule from one that doesn't: one field of one packet
+ * of a good capture is changed, and just that packet differs, by the rule's name. A capture that
+ * begins in the middle or has missed packets accuses nobody.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "capread.h"
+#include "replay.h"
+#include "unit.h"
+
+#define PACKETS    4096
+#define PACKET_MAX 4400
+
+struct packet {
+    uint64_t ns;
+    uint32_t len;
+    uint8_t data[PACKET_MAX];
+};
+
+static struct packet *packets;
+static unsigned packets_n;
+
+static void load(const char *name)
+{
+    char path[512], why[128];
+    struct capread *c;
+    struct capread_packet p;
+    const char *dir = getenv("URNIC_PCAPS");
+    snprintf(path, sizeof path, "%s/%s.pcap", dir ? dir : "../pcaps", name);
+    ck_assert_msg(capread_open(path, &c, why, sizeof why) == 0, "%s: %s", path, why);
+    packets = packets ? packets : malloc(PACKETS * sizeof *packets);
+    packets_n = 0;
+    while (capread_next(c, &p) == 1 && packets_n < PACKETS) {
+        ck_assert_uint_le(p.len, PACKET_MAX);
+        packets[packets_n].ns = p.ns;
+        packets[packets_n].len = p.len;
+        memcpy(packets[packets_n++].data, p.frame, p.len);
+    }
+    capread_close(c);
+}
+
+struct tally {
+    unsigned differences;
+    struct replay_difference first;
+};
+
+static void on_difference(void *ctx, const struct replay_difference *d)
+{
+    struct tally *t = ctx;
+    if (!t->differences++)
+        t->first = *d;
+}
+
+/* Replays packets `from`, from + 1, ... without every `miss`-th (0 = all). */
+static struct replay_totals replay(unsigned from, unsigned miss, unsigned roles, struct tally *t)
+{
+    struct replay *r = replay_new(0);
+    struct replay_totals totals;
+    *t = (struct tally){0};
+    for (unsigned i = from; i < packets_n; i++) {
+        struct lint_frame f = {.number = i + 1,
+                               .ns = packets[i].ns,
+                               .data = packets[i].data,
+                               .len = packets[i].len,
+                               .wire_len = packets[i].len};
+        if (!miss || i % miss != miss - 1)
+            ck_assert_int_eq(replay_add(r, &f), 0);
+    }
+    ck_assert_int_eq(replay_run(r, roles, on_difference, NULL, t), 0);
+    replay_totals(r, &totals);
+    ck_assert_uint_eq(totals.differ, t->differences);
+    replay_free(r);
+    return totals;
+}
+
+/* ---- guilty --------------------------------------------------------------------------------- */
+
+static void nak_sequence(struct wire_pkt *p)
+{
+    p->syndrome = WIRE_SYN_NAK_SEQ;
+}
+static void nak_access(struct wire_pkt *p)
+{
+    p->syndrome = WIRE_SYN_NAK_ACCESS;
+}
+static void rnr(struct wire_pkt *p)
+{
+    p->syndrome = WIRE_SYN_RNR | 1;
+}
+static void later_psn(struct wire_pkt *p)
+{
+    p->psn += 0x100;
+}
+static void middle(struct wire_pkt *p)
+{
+    p->opcode = WIRE_READ_RESP_MIDDLE;
+}
+static void shorter(struct wire_pkt *p)
+{
+    p->payload_len -= 4;
+}
+static void longer_dma(struct wire_pkt *p)
+{
+    p->dma_len += 4;
+}
+static void solicited(struct wire_pkt *p)
+{
+    p->se = true;
+}
+static void other_pkey(struct wire_pkt *p)
+{
+    p->pkey = 0x8012;
+}
+static void other_address(struct wire_pkt *p)
+{
+    p->va += 8;
+}
+static void other_operand(struct wire_pkt *p)
+{
+    p->swap_add++;
+}
+
+static const struct guilty {
+    const char *rule, *capture;
+    unsigned opcode, nth; /* the nth packet with this opcode, ... */
+    bool again;           /* ... of those whose PSN was there before */
+    void (*change)(struct wire_pkt *p);
+    enum replay_role role;
+} guilty[] = {
+    /* "ACK-05 an ACK of what has not arrived" */
+    {"ACK-05", "golden-inline", WIRE_ACKNOWLEDGE, 1, false, later_psn, REPLAY_RESPONDER},
+    /* "ACK-07 a sequence NAK where nothing is missing" */
+    {"ACK-07", "golden-send-imm", WIRE_ACKNOWLEDGE, 2, false, nak_sequence, REPLAY_RESPONDER},
+    /* "RNR-01 an RNR NAK of a WRITE, which takes no receive work request" */
+    {"RNR-01", "write-bw-mtu1024", WIRE_ACKNOWLEDGE, 2, false, rnr, REPLAY_RESPONDER},
+    /* "ACK-06 an access error for a SEND" */
+    {"ACK-06", "golden-send-imm", WIRE_ACKNOWLEDGE, 2, false, nak_access, REPLAY_RESPONDER},
+    /* "REQ-30 READ responses that don't begin with FIRST" */
+    {"REQ-30", "golden-mtu256", WIRE_READ_RESP_FIRST, 1, false, middle, REPLAY_RESPONDER},
+    /* "RD-05 a READ response that is too short" */
+    {"RD-05", "read-lat", WIRE_READ_RESP_MIDDLE, 3, false, shorter, REPLAY_RESPONDER},
+    /* "KEY-01 an answer with another P_Key" */
+    {"KEY-01", "read-lat", WIRE_READ_RESP_MIDDLE, 3, false, other_pkey, REPLAY_RESPONDER},
+    /* "REQ-02 a MIDDLE that is shorter than the MTU" */
+    {"REQ-02", "write-bw-mtu1024", WIRE_WRITE_MIDDLE, 3, false, shorter, REPLAY_REQUESTER},
+    /* "RSP-16 a RETH that promises more than comes" */
+    {"RSP-16", "write-bw-mtu1024", WIRE_WRITE_FIRST, 1, false, longer_dma, REPLAY_REQUESTER},
+    /* "HDR-03 SE on a FIRST" */
+    {"HDR-03", "send-bw-mtu1024", WIRE_SEND_FIRST, 1, false, solicited, REPLAY_REQUESTER},
+    /* "RTX-05 what is sent again is shorter; has another operand" */
+    {"RTX-05", "fault-lose-requests", WIRE_SEND_MIDDLE, 1, true, shorter, REPLAY_REQUESTER},
+    {"RTX-05", "fault-lose-requests", WIRE_FETCH_ADD, 1, true, other_operand, REPLAY_REQUESTER},
+    /* "RD-12 a READ repeated from the middle asks for other memory" */
+    {"RD-12", "fault-lose-responses", WIRE_READ_REQUEST, 7, false, other_address, REPLAY_REQUESTER},
+};
+
+static bool seen_before(unsigned at, const struct wire_pkt *p)
+{
+    for (unsigned i = 0; i < at; i++) {
+        struct wire_pkt q;
+        if (wire_parse(packets[i].data, packets[i].len, 0, &q) == WIRE_OK && q.psn == p->psn &&
+            q.dqpn == p->dqpn && q.opcode == p->opcode)
+            return true;
+    }
+    return false;
+}
+
+/* Changes it; returns its number. */
+static unsigned change(const struct guilty *g)
+{
+    unsigned left = g->nth;
+    for (unsigned i = 0; i < packets_n; i++) {
+        struct wire_pkt p;
+        uint8_t old[PACKET_MAX];
+        if (wire_parse(packets[i].data, packets[i].len, 0, &p) != WIRE_OK ||
+            p.opcode != g->opcode || (g->again && !seen_before(i, &p)) || --left)
+            continue;
+        memcpy(old, packets[i].data, packets[i].len);
+        uint32_t from = p.payload_off;
+        g->change(&p);
+        size_t off = wire_build(packets[i].data, PACKET_MAX, &p);
+        ck_assert_uint_gt(off, 0);
+        memcpy(packets[i].data + off, old + from, p.payload_len);
+        packets[i].len = (uint32_t)wire_frame_len(&p);
+        wire_icrc_seal(packets[i].data, packets[i].len, p.ip_off, p.bth_off);
+        return i + 1;
+    }
+    ck_abort_msg("%s: no such packet", g->capture);
+    return 0;
+}
+
+START_TEST(a_changed_field_is_found)
+{
+    const struct guilty *g = &guilty[_i];
+    struct tally before, after;
+    load(g->capture);
+    replay(0, 0, g->role, &before);
+    unsigned number = change(g);
+    replay(0, 0, g->role, &after);
+    ck_assert_uint_eq(before.differences, 0);
+    ck_assert_msg(after.differences > 0, "%s in %s: not found", g->rule, g->capture);
+    ck_assert_msg(after.first.number == number && !strcmp(after.first.rule, g->rule),
+                  "%s at packet %u of %s: found %s at packet %llu (%s)", g->rule, number,
+                  g->capture, after.first.rule, (unsigned long long)after.first.number,
+                  after.first.field);
+}
+END_TEST
+
+/* ---- innocent ------------------------------------------------------------------------------- */
+
+static const char *const innocent[] = {
+    "cm-rping",        "fault-delay-steady", "fault-duplicate", "fault-lose-requests",
+    "fault-loss-1pct", "golden-mixed",       "golden-mtu1024",  "golden-mtu256",
+    "read-lat",        "send-bw-mtu1024",    "uc-pingpong",     "write-bw-mtu256",
+};
+
+/* "ACK-05, ACK-07, RD-05: who is not seen from the beginning, or not seen whole, breaks no rule" */
+START_TEST(half_a_capture_accuses_nobody)
+{
+    struct tally t;
+    load(innocent[_i]);
+    for (unsigned part = 1; part < 16; part++) {
+        unsigned from = packets_n * part / 16;
+        replay(from, 0, REPLAY_BOTH, &t);
+        ck_assert_msg(!t.differences, "%s from packet %u: %s at packet %llu: %s / %s", innocent[_i],
+                      from + 1, t.first.rule, (unsigned long long)t.first.number, t.first.ours,
+                      t.first.capture);
+    }
+    /* Where a third of the requests was lost as well, nobody can tell which NAK was due. */
+    unsigned most = strcmp(innocent[_i], "fault-lose-requests") ? 120 : 0;
+    for (unsigned miss = 5; miss < most; miss += 19) {
+        replay(0, miss, REPLAY_BOTH, &t);
+        ck_assert_msg(!t.differences, "%s without every %uth: %s at packet %llu: %s / %s",
+                      innocent[_i], miss, t.first.rule, (unsigned long long)t.first.number,
+                      t.first.ours, t.first.capture);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("replay captures");
+    TCase *c = tcase_create("replay captures");
+    tcase_set_timeout(c, 60);
+    tcase_add_loop_test(c, a_changed_field_is_found, 0, sizeof guilty / sizeof guilty[0]);
+    tcase_add_loop_test(c, half_a_capture_accuses_nobody, 0, sizeof innocent / sizeof innocent[0]);
+    suite_add_tcase(s, c);
+    SRunner *runner = srunner_create(s);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
