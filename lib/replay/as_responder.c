@@ -201,7 +201,7 @@ static void define_memory(struct responder *r, size_t at)
     if (!g || p->pkt.va < g->first || p->pkt.va + reach(p) - 1 > g->end)
         return;
     uint8_t *seen = calloc(psns / 8 + 1, 1);
-    for (size_t i = at + 1; seen && i < d->packets && left; i++) {
+    for (size_t i = at + 1; seen && i < d->packets && i - at < AHEAD_MAX && left; i++) {
         const struct packet *c = &d->packet[i];
         uint32_t k = (c->pkt.psn - p->pkt.psn) & WIRE_PSN_MASK;
         if (!packet_answers(d, c) || k >= psns || seen[k / 8] & 1u << k % 8)

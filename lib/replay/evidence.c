@@ -166,6 +166,8 @@ bool evidence_refused(const struct direction *d, const struct packet *p, uint8_t
                         ? (uint32_t)(((uint64_t)p->pkt.dma_len + d->mtu - 1) / d->mtu)
                         : packet_psns(d, p);
     const struct packet *end = d->packet + d->packets;
+    if (end - p > AHEAD_MAX)
+        end = p + AHEAD_MAX;
     for (const struct packet *q = p + 1; q < end; q++)
         if (packet_answers(d, q) && q->pkt.opcode == WIRE_ACKNOWLEDGE) {
             uint32_t off = (q->pkt.psn - p->pkt.psn) & WIRE_PSN_MASK;
@@ -257,5 +259,7 @@ void evidence_find(struct direction *d)
             break;
         }
     }
-    find_rights(d);
+    d->qp_rights = MEM_REMOTE_ANY;
+    if (d->answers.id != LINT_NO_FLOW)
+        find_rights(d);
 }

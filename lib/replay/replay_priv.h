@@ -39,6 +39,8 @@ struct direction {
     uint16_t pkey;
 };
 
+#define AHEAD_MAX 65536u /* packets between a request and its answer */
+
 struct judge {
     replay_report report;
     void *ctx;
