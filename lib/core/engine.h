@@ -29,6 +29,9 @@
  * copies pending the queue pair lingers invisibly until the last engine_copied.
  *
  * Threads: one thread at a time per engine. Different engines share nothing.
+ *
+ * Time is ns of any clock that begins near zero (boot, start of a capture) and stays below 2^58; ns
+ * since 1970 is beyond that: subtract a start.
  */
 #ifndef URNIC_ENGINE_H
 #define URNIC_ENGINE_H
