@@ -30,7 +30,7 @@ struct engine *engine_create(const struct engine_params *params, uint64_t now)
     if (!e)
         return NULL;
     e->p = *params;
-    e->now = now;
+    engine_clock(e, now);
     if (!e->p.max_qp)
         e->p.max_qp = 1024;
     if (!e->p.mtu)
@@ -47,7 +47,7 @@ struct engine *engine_create(const struct engine_params *params, uint64_t now)
     if (no_pkey)
         e->p.pkeys[0] = WIRE_PKEY_DEFAULT;
     qpn_map_init(&e->qpns, e->p.key, e->p.worker, e->p.worker_bits, e->p.max_qp);
-    timer_wheel_init(&e->wheel, now);
+    timer_wheel_init(&e->wheel, e->now);
     e->active_tail = &e->active;
     e->mem = mem_create(&e->p.mem);
     if (!e->p.cc.type)
@@ -324,9 +324,8 @@ static void rx_frame(struct rx *rx)
 unsigned engine_rx(struct engine *e, struct engine_frame *frames, unsigned n, uint64_t now,
                    struct engine_copy *copies, unsigned cap, unsigned *ncopies)
 {
-    struct rx rx = {.e = e, .now = now, .copies = copies, .cap = cap};
+    struct rx rx = {.e = e, .now = engine_clock(e, now), .copies = copies, .cap = cap};
     unsigned i;
-    e->now = now;
     for (i = 0; i < n && rx.cap - rx.ncopies >= ENGINE_FRAME_COPIES; i++) {
         if (i + 1 < n)
             __builtin_prefetch(frames[i + 1].data);
@@ -340,7 +339,7 @@ unsigned engine_rx(struct engine *e, struct engine_frame *frames, unsigned n, ui
 
 void engine_copied(struct engine *e, const struct engine_result *results, unsigned n, uint64_t now)
 {
-    e->now = now;
+    now = engine_clock(e, now);
     for (unsigned i = 0; i < n; i++)
         record_result(e, &results[i], now);
 }
@@ -419,7 +418,7 @@ unsigned engine_tx(struct engine *e, struct engine_slot *slots, unsigned n, uint
 {
     unsigned m = 0;
     struct qp *qp;
-    e->now = now;
+    now = engine_clock(e, now);
     if (n > ENGINE_BURST)
         n = ENGINE_BURST;
     if (cnp_waiting(e->cnp))
@@ -460,7 +459,7 @@ static void void_slots(struct engine *e, struct engine_slot *slots, unsigned fro
 
 void engine_sent(struct engine *e, struct engine_slot *slots, unsigned n, uint64_t now)
 {
-    e->now = now;
+    now = engine_clock(e, now);
     for (unsigned i = 0; i < n && i < ENGINE_BURST; i++) {
         struct engine_slot *s = &slots[i];
         struct qp *qp = e->tx_qp[i];
@@ -563,7 +562,7 @@ uint64_t engine_deadline(const struct engine *e)
 void engine_expire(struct engine *e, uint64_t now)
 {
     struct timer *t;
-    e->now = now;
+    now = engine_clock(e, now);
     while ((t = timer_pop(&e->wheel, now))) {
         struct qp *qp = (struct qp *)(void *)((char *)t - offsetof(struct qp, timer));
         if (t->next) { /* likely the next one: many paced queue pairs wake at the same tick */

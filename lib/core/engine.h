@@ -30,8 +30,8 @@
  *
  * Threads: one thread at a time per engine. Different engines share nothing.
  *
- * Time is ns of any clock that begins near zero (boot, start of a capture) and stays below 2^58; ns
- * since 1970 is beyond that: subtract a start.
+ * Time is ns of any clock that never goes back: since boot, since the start of a capture, since
+ * 1970. At 2^63 (292 years) it stands still for the engine: nothing times out any more.
  */
 #ifndef URNIC_ENGINE_H
 #define URNIC_ENGINE_H

@@ -17,11 +17,12 @@
 #include "timer.h"
 #include "wire.h"
 
-#define ENGINE_ADDRS   64u
-#define ENGINE_QUANTUM 16u   /* packets that one queue pair sends before the next one's turn */
-#define ENGINE_RECORDS 4096u /* packets with copies pending, unless told otherwise */
-#define ENGINE_RD_MAX  128u  /* max_rd_atomic, max_dest_rd_atomic (QP-03) */
-#define ENGINE_PKEYS   4u
+#define ENGINE_ADDRS    64u
+#define ENGINE_QUANTUM  16u   /* packets that one queue pair sends before the next one's turn */
+#define ENGINE_RECORDS  4096u /* packets with copies pending, unless told otherwise */
+#define ENGINE_RD_MAX   128u  /* max_rd_atomic, max_dest_rd_atomic (QP-03) */
+#define ENGINE_PKEYS    4u
+#define ENGINE_TIME_MAX (1ull << 63)
 
 /* engine_slot.kind */
 enum slot_kind {
@@ -64,7 +65,7 @@ struct engine {
     struct cq *cqs;
     struct srq *srqs;
     struct cnp_state *cnp;
-    uint32_t nsr; /* queue pairs that may do selective repeat */
+    uint32_t nsr;                            /* queue pairs that may do selective repeat */
     struct limiter_conf *cc_confs, *cc_conf; /* all in use; the device's */
     uint32_t ncqs, nsrqs;
     struct ud_group *groups;
@@ -84,6 +85,13 @@ struct rx {
     struct engine_copy *copies; /* the caller's array */
     unsigned ncopies, cap;
 };
+
+/* Time as a phase begins. Deadlines are sums of it and of spans far below 2^63: they never wrap. */
+static inline uint64_t engine_clock(struct engine *e, uint64_t now)
+{
+    e->now = now < ENGINE_TIME_MAX ? now : ENGINE_TIME_MAX;
+    return e->now;
+}
 
 static inline void engine_count(struct engine *e, enum engine_counter c)
 {

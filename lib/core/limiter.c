@@ -93,7 +93,7 @@ int engine_qp_set_cc(struct engine *e, struct qp *qp, const struct cc_conf *conf
     struct limiter_conf *c = limiter_conf_hold(e, conf ? conf : &e->cc_conf->conf);
     if (!c)
         return -ENOMEM;
-    e->now = now;
+    now = engine_clock(e, now);
     conf_drop(e, qp->cc_conf);
     qp->cc_conf = c;
     qp->cc_own = conf != NULL;

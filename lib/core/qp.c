@@ -319,7 +319,7 @@ static void to_sqd(struct engine *e, struct qp *qp)
 int engine_qp_modify(struct engine *e, struct qp *qp, const struct engine_qp_attr *attr,
                      unsigned mask, uint64_t now)
 {
-    e->now = now;
+    now = engine_clock(e, now);
     enum qp_state from = qp->state, to = mask & QPA_STATE ? attr->state : from;
     if ((unsigned)to > QPS_ERR)
         return -EINVAL;
@@ -612,14 +612,14 @@ void engine_qp_mute(struct engine *e, struct qp *qp, bool mute)
 
 void engine_qp_fail(struct engine *e, struct qp *qp, const char *why, uint64_t now)
 {
-    e->now = now;
+    now = engine_clock(e, now);
     recorder_error(e, qp, "%s", why);
     qp_to_error(e, qp, false, EVT_QP_FATAL, now);
 }
 
 int engine_post_send(struct engine *e, struct qp *qp, const struct engine_send_wr *wr, uint64_t now)
 {
-    e->now = now;
+    now = engine_clock(e, now);
     return req_post(e, qp, wr, now);
 }
 

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Hierarchical timing wheel, eight levels of 64 slots. A timer lies on the level of the highest
- * group of six bits in which its tick differs from the clock, so the lowest used slot of the lowest
- * used level is always the next thing to do. Rules: TMR-03, TMR-08.
+ * Hierarchical timing wheel, nine levels of 64 slots: the whole range of the clock. A timer lies on
+ * the level of the highest group of six bits in which its tick differs from the clock, so the
+ * lowest used slot of the lowest used level is always the next thing to do. Rules: TMR-03, TMR-08.
  */
 #include "timer.h"
 
 #include <stddef.h>
 
 #define SLOT_BITS 6
-#define TICK_MAX  ((1ull << (TIMER_LEVELS * SLOT_BITS)) - 1)
+#define TICK_MAX  (UINT64_MAX >> TIMER_TICK_SHIFT)
+_Static_assert(64 - TIMER_TICK_SHIFT == TIMER_LEVELS * SLOT_BITS, "every tick has its slot");
 
 void timer_wheel_init(struct timer_wheel *w, uint64_t now)
 {

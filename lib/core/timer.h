@@ -12,7 +12,7 @@
 
 #define TIMER_NEVER      UINT64_MAX
 #define TIMER_TICK_SHIFT 10 /* ns per tick, log2 */
-#define TIMER_LEVELS     8
+#define TIMER_LEVELS     9  /* of six bits each: all ticks of a 64-bit clock */
 #define TIMER_SLOTS      64
 
 struct timer {

@@ -130,7 +130,7 @@ struct rig *rig_new(const struct rig_opts *o)
     if (!o)
         o = &plain;
     struct rig *r = calloc(1, sizeof *r);
-    r->now = 1000000;
+    r->now = o->start ? o->start : 1000000;
     r->cq_room = RIG_LOG;
     r->ipv6 = o->ipv6;
     wire_addr_parse(o->ipv6 ? "fd00::1" : "10.0.0.1", &r->lip);

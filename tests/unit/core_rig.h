@@ -28,7 +28,8 @@ struct rig_opts {
     unsigned max_send_wr;
     bool credits, sig_all, ipv6, strict_resp;
     struct srq *srq;
-    bool stay; /* in RESET */
+    uint64_t start; /* of the clock, ns; 0 = 1 ms */
+    bool stay;      /* in RESET */
 };
 
 struct rig {

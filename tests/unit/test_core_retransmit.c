@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 
+#include "cc_param.h"
 #include "core_rig.h"
 
 static const uint32_t starts[] = {0xFFFFF0, 0x7FFFF8, 1, 0xFFFFFF}; /* PSN-05 */
@@ -475,8 +476,49 @@ START_TEST(req_24_old_stream)
 }
 END_TEST
 
-RIG_MAIN("retransmit", rtx_04_reads_again, rtx_09_not_adaptive, req_13_window_shrinks,
-         req_24_old_stream, rtx_02_same_again_from_anywhere, tmr_05_dead_peer,
-         tmr_06_progress_reloads, tmr_02_when_it_runs, tmr_01_disabled, rtx_08_naks,
-         req_21_answers_overtake, rnr_05_waits, rnr_06_retries, rnr_08_read_too, rd_12_partial,
-         req_24_exhausted, qp_07_drains, qp_07_asks)
+/* TMR-02, TMR-05, RNR-05 by any clock: since boot, since 1970, and one that comes near the end of
+ * 64 bits, where it stands still: nothing times out there, and nothing else goes wrong. */
+START_TEST(tmr_02_any_clock)
+{
+    static const uint64_t clocks[] = {1,
+                                      (1ull << 58) - RIG_T,
+                                      1ull << 58,
+                                      1767225600000000000u,
+                                      (1ull << 63) - RIG_T / 2,
+                                      1ull << 63,
+                                      UINT64_MAX - RIG_T,
+                                      UINT64_MAX};
+    struct cc_conf cc;
+    char err[128];
+    ck_assert_int_eq(cc_conf_parse(&cc, "dcqcn,line=1G", err, sizeof err), 0);
+    for (unsigned i = 0; i < sizeof clocks / sizeof clocks[0]; i++) {
+        bool runs = clocks[i] < (1ull << 63) - RIG_T;
+        struct rig *r = rig_new(&(struct rig_opts){.start = clocks[i], .retry_cnt = 1});
+        ck_assert_int_eq(engine_qp_set_cc(r->e, r->qp, &cc, r->now), 0);
+        rig_post(r, WR_SEND, 1, 8, WR_F_SIGNALED);
+        ck_assert_uint_eq(rig_tx(r, 0), 1);
+        struct wire_pkt cnp = rig_pkt(r, WIRE_OPCODE_CNP, 0);
+        rig_rx(r, &cnp, NULL);
+        rig_aeth(r, RIG_PSN, WIRE_SYN_RNR | 1, 0);
+        for (unsigned k = 0; k < 3; k++) {
+            engine_expire(r->e, r->now);
+            if (r->now < UINT64_MAX - RIG_T) {
+                r->now += RIG_T + RIG_T / 8;
+                engine_expire(r->e, r->now);
+            }
+            rig_tx(r, 0);
+        }
+        engine_expire(r->e, UINT64_MAX);
+        ck_assert_uint_eq(r->nwc, (runs ? 1 : 0));
+        if (runs)
+            ck_assert_uint_eq(r->wc[0].status, WC_RETRY_EXC_ERR);
+        rig_free(r);
+    }
+}
+END_TEST
+
+RIG_MAIN("retransmit", tmr_02_any_clock, rtx_04_reads_again, rtx_09_not_adaptive,
+         req_13_window_shrinks, req_24_old_stream, rtx_02_same_again_from_anywhere,
+         tmr_05_dead_peer, tmr_06_progress_reloads, tmr_02_when_it_runs, tmr_01_disabled,
+         rtx_08_naks, req_21_answers_overtake, rnr_05_waits, rnr_06_retries, rnr_08_read_too,
+         rd_12_partial, req_24_exhausted, qp_07_drains, qp_07_asks)

@@ -12,7 +12,16 @@ START_TEST(tmr_08_fires_within_a_tick)
                                       1025,       10000,       65535,          65536,
                                       70000,      1000000,     4194304,        67108864,
                                       1073741824, 68719476736, 4398046511104u, 17592186044416u};
-    static const uint64_t starts[] = {0, 1, 1023, 123456789, 1ull << 40, (1ull << 46) - 1000};
+    static const uint64_t starts[] = {0,
+                                      1,
+                                      1023,
+                                      123456789,
+                                      1ull << 40,
+                                      (1ull << 46) - 1000,
+                                      (1ull << 58) - 1000,
+                                      1ull << 58,
+                                      1767225600000000000u, /* ns since 1970, of these days */
+                                      UINT64_MAX - (1ull << 45)};
     for (unsigned s = 0; s < sizeof starts / sizeof starts[0]; s++) {
         for (unsigned i = 0; i < sizeof delays / sizeof delays[0]; i++) {
             struct timer_wheel w;
@@ -77,12 +86,47 @@ START_TEST(tmr_03_agrees_with_a_list)
 }
 END_TEST
 
+/* TMR-03 a wheel takes any clock and any deadline: the last tick of all, one behind it, and a clock
+ * that stands there already. */
+START_TEST(tmr_03_the_end_of_time)
+{
+    static const uint64_t starts[] = {0, (1ull << 58) - 1, 1ull << 58, UINT64_MAX - 1024,
+                                      UINT64_MAX};
+    static const uint64_t dues[] = {0, (1ull << 58) + 1, UINT64_MAX - 1024, UINT64_MAX - 1,
+                                    UINT64_MAX};
+    for (unsigned s = 0; s < sizeof starts / sizeof starts[0]; s++) {
+        for (unsigned i = 0; i < sizeof dues / sizeof dues[0]; i++) {
+            struct guarded {
+                uint64_t before[64];
+                struct timer_wheel w;
+                uint64_t behind[64];
+            } g = {0};
+            static const uint64_t zero[64];
+            struct timer t = {0};
+            timer_wheel_init(&g.w, starts[s]);
+            timer_arm(&g.w, &t, dues[i]);
+            ck_assert(timer_armed(&t));
+            ck_assert(timer_next(&g.w) != TIMER_NEVER);
+            ck_assert_ptr_eq(timer_pop(&g.w, UINT64_MAX), &t);
+            ck_assert(timer_next(&g.w) == TIMER_NEVER);
+            timer_arm(&g.w, &t, dues[i]);
+            timer_cancel(&g.w, &t);
+            ck_assert(timer_next(&g.w) == TIMER_NEVER);
+            ck_assert_ptr_null(timer_pop(&g.w, UINT64_MAX));
+            ck_assert_mem_eq(g.before, zero, sizeof zero);
+            ck_assert_mem_eq(g.behind, zero, sizeof zero);
+        }
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("timer");
     TCase *c = tcase_create("wheel");
     tcase_add_test(c, tmr_08_fires_within_a_tick);
     tcase_add_test(c, tmr_03_agrees_with_a_list);
+    tcase_add_test(c, tmr_03_the_end_of_time);
     suite_add_tcase(s, c);
     SRunner *r = srunner_create(s);
     srunner_run_all(r, CK_ENV);
