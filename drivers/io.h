@@ -123,9 +123,10 @@ struct io_port {
 /* What a driver is opened with, beyond the specification string. */
 struct io_open_params {
     uint32_t
-        frame_max;  /* wanted largest frame; 0 = driver's default. The granted value is in caps */
-    uint8_t mac[6]; /* wanted MAC; zero = driver's choice */
-    uint64_t seed;  /* for drivers that draw random numbers (mem) */
+        frame_max;    /* wanted largest frame; 0 = driver's default. The granted value is in caps */
+    uint8_t mac[6];   /* wanted MAC; zero = driver's choice */
+    uint64_t seed;    /* for drivers that draw random numbers (mem) */
+    bool promiscuous; /* frames for any address, where the driver filters by it */
 };
 
 /* Open a port from its specification, for example

@@ -476,6 +476,7 @@ int io_dpdk_open(const char *args, const struct io_open_params *params, struct i
         memcpy(port->wanted_mac, params->mac, 6);
 
     rc = dpdk_spec_parse(args, &port->spec, err, err_size);
+    port->spec.promisc |= params && params->promiscuous;
     if (!rc)
         rc = dpdk_hint_check(&port->spec, "/sys", dpdk_hint_effective(), dpdk_eal_free_hugepages(),
                              err, err_size);

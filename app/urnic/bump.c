@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The bump in the wire: bursts from port to port.
+ */
+#include "bump.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#define US 1000ull
+#define MS 1000000ull
+
+#define SERVICE_NS (1 * MS)  /* between two looks at the links */
+#define LINGER_NS  (60 * US) /* look on for so long after the last work, then sleep */
+#define SPIN_NS    (5 * US)  /* a time nearer than this isn't worth sleeping for */
+#define SLEEP_MAX  (50 * MS) /* ports want to be served now and then */
+#define NAP_NS     (50 * US) /* where a port can't wake us */
+#define HEADERS    18u       /* Ethernet and a VLAN tag */
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+static void look_at_links(struct bump *b, uint64_t now)
+{
+    struct io_link link;
+
+    if (now < b->service_at)
+        return;
+    b->service_at = now + SERVICE_NS;
+    for (unsigned d = 0; d < BUMP_DIRS; d++) {
+        struct io_port *out = b->half[d].out;
+        if (out->ops->service)
+            out->ops->service(out, now);
+        out->ops->link(out, &link);
+        b->half[d].out_up = link.up;
+    }
+}
+
+static uint32_t longest(const struct bump *b)
+{
+    uint32_t a = b->port[0]->caps.frame_max, c = b->port[1]->caps.frame_max;
+
+    return a > c ? a : c;
+}
+
+int bump_open(struct bump *b, const char *port_a, const char *port_b, uint32_t mtu, uint32_t queue,
+              char *err, size_t err_size)
+{
+    const char *spec[BUMP_DIRS] = {port_a, port_b};
+    const struct io_open_params params = {.frame_max = mtu ? mtu + HEADERS : 0,
+                                          .promiscuous = true};
+    int rc = 0;
+
+    *b = (struct bump){0};
+    for (unsigned i = 0; i < BUMP_DIRS && rc == 0; i++)
+        rc = io_open(spec[i], &params, &b->port[i], err, err_size);
+    for (unsigned d = 0; d < BUMP_DIRS && rc == 0; d++) {
+        struct bump_half *h = &b->half[d];
+        h->in = b->port[d];
+        h->out = b->port[!d];
+        if (mtu && h->in->caps.frame_max < mtu + HEADERS - 4) {
+            snprintf(err, err_size, "port '%s' has no room for an MTU of %u: %u octets at most",
+                     spec[d], mtu, h->in->caps.frame_max - (HEADERS - 4));
+            rc = -EMSGSIZE;
+        }
+        if (rc == 0) {
+            rc = bump_queue_init(&h->queue, queue, longest(b));
+            if (rc)
+                snprintf(err, err_size, "no memory for a queue of %u frames", queue);
+        }
+    }
+    if (rc)
+        bump_close(b);
+    return rc;
+}
+
+void bump_close(struct bump *b)
+{
+    for (unsigned i = 0; i < BUMP_DIRS; i++) {
+        bump_queue_free(&b->half[i].queue);
+        if (b->port[i])
+            b->port[i]->ops->close(b->port[i]);
+        b->port[i] = NULL;
+    }
+}
+
+/* ---- one direction --------------------------------------------------------------------------- */
+
+static void keep(struct bump_half *h, const uint8_t *frame, uint32_t len, uint32_t hold,
+                 uint64_t due)
+{
+    if (!bump_queue_put(&h->queue, frame, len, hold, due))
+        h->count.no_room++;
+}
+
+/* A frame that the judge has seen, in `slot`. Returns whether the slot is to be sent. */
+static bool execute(struct bump_half *h, struct io_slot *slot, const struct bump_verdict *v,
+                    uint64_t now)
+{
+    bool sent = false;
+
+    if (v->drop) {
+        h->count.dropped++;
+    } else if (v->hold) {
+        h->count.reordered++;
+        keep(h, slot->data, v->len, v->hold, now + v->delay);
+    } else if (v->delay) {
+        h->count.delayed++;
+        keep(h, slot->data, v->len, 0, now + v->delay);
+    } else if (v->len > h->out->caps.frame_max) {
+        h->count.oversize++;
+    } else {
+        slot->len = v->len;
+        sent = true;
+        if (h->queue.nheld)
+            bump_queue_passed(&h->queue, now);
+    }
+    for (uint32_t i = 0; i < v->copies; i++) {
+        h->count.copied++;
+        keep(h, slot->data, v->len, 0, now);
+    }
+    return sent;
+}
+
+/* The next lent frame into `slot`. Returns whether it is to be sent. */
+static bool take(struct bump *b, enum bump_dir dir, struct io_slot *slot, uint64_t now)
+{
+    struct bump_half *h = &b->half[dir];
+    const struct io_frame *f = &h->frame[h->at++];
+    struct bump_verdict v = {.len = f->len};
+
+    h->count.received++;
+    h->count.octets += f->len;
+    if (f->len > slot->cap) {
+        h->count.oversize++;
+        return false;
+    }
+    memcpy(slot->data, f->data, f->len);
+    if (!b->judge) {
+        slot->len = f->len;
+        return true;
+    }
+    b->judge(b->arg, dir, slot->data, slot->cap, &v, now);
+    return execute(h, slot, &v, now);
+}
+
+/* Nobody is there to send to: what was lent is given back, what was due is forgotten. */
+static unsigned discard(struct bump_half *h, uint64_t now)
+{
+    unsigned n = h->have - h->at, due = 0;
+
+    for (; h->at < h->have; h->at++) {
+        h->count.received++;
+        h->count.octets += h->frame[h->at].len;
+    }
+    for (; bump_queue_due(&h->queue, now); due++)
+        bump_queue_pop(&h->queue);
+    h->count.no_link += n + due;
+    if (n)
+        h->in->ops->rx_release(h->in, n);
+    return n + due;
+}
+
+static unsigned move(struct bump *b, enum bump_dir dir, uint64_t now)
+{
+    struct bump_half *h = &b->half[dir];
+    struct io_slot slot[IO_BURST_MAX];
+
+    if (h->at == h->have) {
+        h->at = 0;
+        h->have = h->in->ops->rx_peek(h->in, h->frame, IO_BURST_MAX, now);
+    }
+    unsigned want = h->have - h->at;
+    if (bump_queue_len(&h->queue)) {
+        want += bump_queue_due(&h->queue, now) != NULL ? h->queue.n : 0;
+        want = want < IO_BURST_MAX ? want : IO_BURST_MAX;
+    }
+    if (want == 0)
+        return 0;
+    if (!h->out_up)
+        return discard(h, now);
+
+    unsigned room = h->out->ops->tx_reserve(h->out, slot, want, now);
+    unsigned first = h->at, used = 0, kept = 0;
+    uint64_t octets = 0;
+    while (used < room) {
+        /* Whatever is due goes first: a copy right behind its original. */
+        const struct bump_kept *k =
+            bump_queue_len(&h->queue) ? bump_queue_due(&h->queue, now) : NULL;
+        if (k) {
+            if (k->len <= slot[used].cap) {
+                memcpy(slot[used].data, k->data, k->len);
+                slot[used].len = k->len;
+                octets += k->len;
+                used++;
+            } else {
+                h->count.oversize++;
+            }
+            bump_queue_pop(&h->queue);
+            if (h->queue.nheld)
+                bump_queue_passed(&h->queue, now);
+            kept++;
+        } else if (h->at == h->have) {
+            break;
+        } else if (take(b, dir, &slot[used], now)) {
+            octets += slot[used].len;
+            used++;
+        }
+    }
+    if (room)
+        h->out->ops->tx_commit(h->out, slot, room, now);
+    if (h->at > first)
+        h->in->ops->rx_release(h->in, h->at - first);
+    h->count.forwarded += used;
+    h->count.out_octets += octets;
+    return h->at - first + kept;
+}
+
+/* ---- both ------------------------------------------------------------------------------------ */
+
+unsigned bump_round(struct bump *b, uint64_t now)
+{
+    b->gap = b->round_at ? now - b->round_at : 0;
+    b->round_at = now;
+    look_at_links(b, now);
+    unsigned n = move(b, BUMP_AB, now) + move(b, BUMP_BA, now);
+    if (n)
+        b->worked_at = now;
+    return n;
+}
+
+bool bump_inject(struct bump *b, enum bump_dir dir, const uint8_t *frame, uint32_t len,
+                 uint64_t due)
+{
+    struct bump_half *h = &b->half[dir];
+    bool ok = bump_queue_put(&h->queue, frame, len, 0, due);
+
+    h->count.injected++;
+    h->count.no_room += !ok;
+    return ok;
+}
+
+/* ---- waiting --------------------------------------------------------------------------------- */
+
+static bool can_block(const struct bump *b)
+{
+    for (unsigned i = 0; i < BUMP_DIRS; i++)
+        if (b->port[i]->caps.rx_fd < 0)
+            return false;
+    return true;
+}
+
+static void arm(struct bump *b, bool on)
+{
+    for (unsigned i = 0; i < BUMP_DIRS; i++)
+        if (b->port[i]->ops->rx_arm)
+            b->port[i]->ops->rx_arm(b->port[i], on);
+}
+
+/* Frames that came between the last round and the arming of the ports. */
+static bool anything(struct bump *b, uint64_t now)
+{
+    bool some = false;
+
+    for (unsigned d = 0; d < BUMP_DIRS; d++) {
+        struct bump_half *h = &b->half[d];
+        if (h->at == h->have) {
+            h->at = 0;
+            h->have = h->in->ops->rx_peek(h->in, h->frame, IO_BURST_MAX, now);
+        }
+        some |= h->have > h->at;
+    }
+    return some;
+}
+
+static uint64_t next_event(const struct bump *b, uint64_t until)
+{
+    uint64_t at = until;
+
+    for (unsigned d = 0; d < BUMP_DIRS; d++) {
+        struct io_port *port = b->port[d];
+        uint64_t kept = bump_queue_deadline(&b->half[d].queue);
+        uint64_t own = port->ops->deadline ? port->ops->deadline(port) : UINT64_MAX;
+        at = kept < at ? kept : at;
+        at = own < at ? own : at;
+    }
+    return at;
+}
+
+static struct timespec duration(uint64_t ns)
+{
+    return (struct timespec){.tv_sec = (time_t)(ns / 1000000000u),
+                             .tv_nsec = (long)(ns % 1000000000u)};
+}
+
+void bump_wait(struct bump *b, uint64_t now, uint64_t until)
+{
+    struct pollfd fd[BUMP_DIRS];
+    uint64_t at = next_event(b, until);
+    bool pending = b->half[0].have > b->half[0].at || b->half[1].have > b->half[1].at;
+
+    if (b->poll || at <= now + SPIN_NS)
+        return;
+    if (pending || now - b->worked_at < LINGER_NS) {
+        sched_yield(); /* an answer, or room, is often on its way */
+        return;
+    }
+    uint64_t ns = at - now < SLEEP_MAX ? at - now : SLEEP_MAX;
+    if (!can_block(b)) {
+        struct timespec nap = duration(ns < NAP_NS ? ns : NAP_NS);
+        nanosleep(&nap, NULL);
+        return;
+    }
+    arm(b, true);
+    if (!anything(b, now)) {
+        struct timespec ts = duration(ns);
+        for (unsigned i = 0; i < BUMP_DIRS; i++)
+            fd[i] = (struct pollfd){.fd = b->port[i]->caps.rx_fd, .events = POLLIN};
+        (void)ppoll(fd, BUMP_DIRS, &ts, NULL);
+    }
+    arm(b, false);
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A bump in the wire: two ports, and everything that comes in at one goes out at the other, in
+ * order and unchanged, unless a judge says otherwise. It has no address, answers nobody and learns
+ * nothing: neither end can tell that it is there.
+ *
+ * A frame is copied once, from the receiving port's room into the sending port's. When the port it
+ * has to leave by is full it waits in the port it came by, so that the bump itself loses nothing; a
+ * frame for a port whose link is down is dropped and counted.
+ *
+ * One thread. Time is an argument (ns, monotonic); only bump_wait reads a clock.
+ */
+#ifndef URNIC_BUMP_H
+#define URNIC_BUMP_H
+
+#include "bump_queue.h"
+#include "io.h"
+
+#define BUMP_QUEUE_DEFAULT 4096u /* frames that may be kept back in each direction */
+
+enum bump_dir { BUMP_AB, BUMP_BA, BUMP_DIRS }; /* by where a frame comes from: port A or port B */
+
+/* What becomes of a frame. Zero but for `len` = it passes. */
+struct bump_verdict {
+    uint32_t len;    /* its length from now on; the judge may have changed the frame */
+    bool drop;       /* not forwarded; copies are */
+    uint32_t copies; /* further ones of it, right behind */
+    uint32_t hold;   /* reordering: kept until so many others have passed ... */
+    uint64_t delay;  /* ns: kept for so long; with hold: at the longest */
+};
+
+/* Judges a frame that lies in `frame[0..v->len)` with room for `cap` octets; it may change it. Runs
+ * in the middle of a burst: it may call bump_inject, nothing else of this file. */
+typedef void (*bump_judge)(void *arg, enum bump_dir dir, uint8_t *frame, uint32_t cap,
+                           struct bump_verdict *v, uint64_t now);
+
+/* Of one direction. Each frame received is in exactly one of: forwarded, kept now, dropped,
+ * no_link, oversize, no_room. */
+struct bump_counters {
+    uint64_t received, octets;      /* taken from the port it came by */
+    uint64_t forwarded, out_octets; /* handed to the other one, copies and injected ones included */
+    uint64_t dropped;               /* by the judge */
+    uint64_t copied, injected;      /* further frames, made here */
+    uint64_t delayed, reordered;    /* kept back for a time, for others to pass */
+    uint64_t no_link;               /* the port to leave by is down */
+    uint64_t oversize;              /* longer than the port to leave by can send */
+    uint64_t no_room;               /* to be kept back, but the queue is full */
+};
+
+struct bump_half {
+    struct io_port *in, *out;
+    struct io_frame frame[IO_BURST_MAX]; /* lent by `in` */
+    unsigned have, at;                   /* of those, frame[at..have) are still to be moved */
+    bool out_up;
+    struct bump_queue queue;
+    struct bump_counters count;
+};
+
+struct bump {
+    struct io_port *port[BUMP_DIRS]; /* A, B */
+    struct bump_half half[BUMP_DIRS];
+    bump_judge judge; /* NULL = everything passes */
+    void *arg;
+    bool poll;           /* never sleep (bump_wait returns at once) */
+    uint64_t service_at; /* ns */
+    uint64_t worked_at;
+    uint64_t round_at; /* when bump_round was called last */
+    uint64_t gap;      /* ns since the round before: a frame may have waited for so long unseen */
+};
+
+/* Open both ports and join them. `mtu`: octets of IP that must fit, 0 = what the ports choose;
+ * `queue`: frames kept back at most, in each direction. Ports that can are made promiscuous. `err`
+ * receives a sentence. Returns 0 or -errno with nothing left open. */
+int bump_open(struct bump *b, const char *port_a, const char *port_b, uint32_t mtu, uint32_t queue,
+              char *err, size_t err_size);
+void bump_close(struct bump *b);
+
+/* Move what there is, up to a burst in each direction. Returns the number of frames taken or sent;
+ * 0 = there was nothing to do. */
+unsigned bump_round(struct bump *b, uint64_t now);
+
+/* After a round without work: let others have the core, or sleep until a frame comes, one is due,
+ * or `until` (ns). Returns when there may be work, and early on signals. */
+void bump_wait(struct bump *b, uint64_t now, uint64_t until);
+
+/* Send a frame of the caller's own in direction `dir`, at `due` or soon after. Returns false when
+ * there is no room for it; both are counted. */
+bool bump_inject(struct bump *b, enum bump_dir dir, const uint8_t *frame, uint32_t len,
+                 uint64_t due);
+
+/* Frames kept back in both directions. */
+static inline uint32_t bump_kept_now(const struct bump *b)
+{
+    return bump_queue_len(&b->half[BUMP_AB].queue) + bump_queue_len(&b->half[BUMP_BA].queue);
+}
+
+/* Are both links up, as far as the last round knows? */
+static inline bool bump_up(const struct bump *b)
+{
+    return b->half[BUMP_AB].out_up && b->half[BUMP_BA].out_up;
+}
+
+#endif
