@@ -19,7 +19,20 @@
 #define SPIN_NS    (5 * US)  /* a time nearer than this isn't worth sleeping for */
 #define SLEEP_MAX  (50 * MS) /* ports want to be served now and then */
 #define NAP_NS     (50 * US) /* where a port can't wake us */
-#define HEADERS    18u       /* Ethernet and a VLAN tag */
+/* A yield this long: somebody spins on this core, and a yield costs a whole time slice, while one
+ * who sleeps is let in again at once. So sleep instead, for a while that doubles. */
+#define YIELD_LONG (1 * MS)
+#define CROWD_MIN  (8 * MS)
+#define CROWD_MAX  (256 * MS)
+#define HEADERS    18u /* Ethernet and a VLAN tag */
+
+static uint64_t clock_ns(void)
+{
+    struct timespec ts;
+
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
@@ -54,7 +67,7 @@ int bump_open(struct bump *b, const char *port_a, const char *port_b, uint32_t m
                                           .promiscuous = true};
     int rc = 0;
 
-    *b = (struct bump){0};
+    *b = (struct bump){.crowd_ns = CROWD_MIN};
     for (unsigned i = 0; i < BUMP_DIRS && rc == 0; i++)
         rc = io_open(spec[i], &params, &b->port[i], err, err_size);
     for (unsigned d = 0; d < BUMP_DIRS && rc == 0; d++) {
@@ -290,6 +303,18 @@ static uint64_t next_event(const struct bump *b, uint64_t until)
     return at;
 }
 
+static void yield(struct bump *b, uint64_t before)
+{
+    sched_yield();
+    uint64_t after = clock_ns();
+    if (after - before <= YIELD_LONG) {
+        b->crowd_ns = CROWD_MIN;
+        return;
+    }
+    b->crowded_until = after + b->crowd_ns;
+    b->crowd_ns = b->crowd_ns < CROWD_MAX ? 2 * b->crowd_ns : CROWD_MAX;
+}
+
 static struct timespec duration(uint64_t ns)
 {
     return (struct timespec){.tv_sec = (time_t)(ns / 1000000000u),
@@ -304,12 +329,13 @@ void bump_wait(struct bump *b, uint64_t now, uint64_t until)
 
     if (b->poll || at <= now + SPIN_NS)
         return;
-    if (pending || now - b->worked_at < LINGER_NS) {
-        sched_yield(); /* an answer, or room, is often on its way */
+    bool crowded = now < b->crowded_until;
+    if (!crowded && (pending || now - b->worked_at < LINGER_NS)) {
+        yield(b, now); /* an answer, or room, is often on its way */
         return;
     }
     uint64_t ns = at - now < SLEEP_MAX ? at - now : SLEEP_MAX;
-    if (!can_block(b)) {
+    if (pending || !can_block(b)) {
         struct timespec nap = duration(ns < NAP_NS ? ns : NAP_NS);
         nanosleep(&nap, NULL);
         return;

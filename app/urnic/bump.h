@@ -64,8 +64,9 @@ struct bump {
     bool poll;           /* never sleep (bump_wait returns at once) */
     uint64_t service_at; /* ns */
     uint64_t worked_at;
-    uint64_t round_at; /* when bump_round was called last */
-    uint64_t gap;      /* ns since the round before: a frame may have waited for so long unseen */
+    uint64_t crowded_until, crowd_ns; /* somebody spins on our core: sleep, don't yield */
+    uint64_t round_at;                /* when bump_round was called last */
+    uint64_t gap; /* ns since the round before: a frame may have waited for so long unseen */
 };
 
 /* Open both ports and join them. `mtu`: octets of IP that must fit, 0 = what the ports choose;
