@@ -81,6 +81,12 @@ static int control_socket(struct urnicd *d, char *err)
 
     memcpy(sa.sun_path, path, strlen(path) + 1);
     control_make_dir(path);
+    struct stat st;
+    if (lstat(path, &st) == 0 && !S_ISSOCK(st.st_mode)) {
+        snprintf(err, CONFIG_ERR, "socket=%s: there is a file of another kind: choose another path",
+                 path);
+        return -EEXIST;
+    }
     if (control_in_use(&sa)) {
         snprintf(err, CONFIG_ERR,
                  "socket=%s: another urnicd serves there: stop it, or choose another with --socket",

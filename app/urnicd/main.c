@@ -21,6 +21,7 @@
 #include "control.h"
 #include "log.h"
 #include "options.h"
+#include "stop.h"
 
 #define DRAIN_NS (200 * CLOCK_MS) /* for what the peers must still be told, on SIGTERM */
 
@@ -29,6 +30,19 @@ static unsigned cores(void)
     cpu_set_t set;
 
     return sched_getaffinity(0, sizeof(set), &set) == 0 ? (unsigned)CPU_COUNT(&set) : 1;
+}
+
+/* Longer than a daemon may need to tell the peers of many queue pairs. */
+#define STOP_MS 15000
+
+static int stop(const struct config *c)
+{
+    char err[CONFIG_ERR];
+
+    if (stop_daemon(c->socket, STOP_MS, err) == 0)
+        return EXIT_SUCCESS;
+    fprintf(stderr, "urnicd: %s\n", err);
+    return EXIT_FAILURE;
 }
 
 /* How many workers, on which cores. */
@@ -207,6 +221,8 @@ int main(int argc, char **argv)
     }
     if (what == OPTIONS_CHECK)
         printf("configuration is good: %u device%s\n", d.conf.ndev, d.conf.ndev == 1 ? "" : "s");
+    if (what == OPTIONS_STOP)
+        return stop(&d.conf);
     if (what != OPTIONS_RUN)
         return EXIT_SUCCESS;
 

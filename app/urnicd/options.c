@@ -32,6 +32,7 @@ static const char options_help[] =
     "  --seed N                seed for emulated links\n"
     "  --foreground            stay in the foreground (otherwise: return once it serves)\n"
     "  --check-config          say whether the configuration is good, and exit\n"
+    "  --stop                  end the daemon that serves at the socket, and wait until it has\n"
     "  --version, --help\n";
 
 enum {
@@ -40,6 +41,7 @@ enum {
     OPT_PORT,
     OPT_ADDR,
     OPT_CHECK,
+    OPT_STOP,
     OPT_VERSION,
     OPT_HELP,
     OPT_FOREGROUND,
@@ -59,6 +61,7 @@ static const struct option options_long[] = {
     {"seed", required_argument, NULL, OPT_SETTING},
     {"foreground", no_argument, NULL, OPT_FOREGROUND},
     {"check-config", no_argument, NULL, OPT_CHECK},
+    {"stop", no_argument, NULL, OPT_STOP},
     {"version", no_argument, NULL, OPT_VERSION},
     {"help", no_argument, NULL, OPT_HELP},
     {NULL, 0, NULL, 0},
@@ -140,6 +143,8 @@ static int options_pass(int argc, char **argv, struct config *c, struct options_
         }
         if (opt == OPT_CHECK)
             *what = OPTIONS_CHECK;
+        if (opt == OPT_STOP)
+            *what = OPTIONS_STOP;
         if (opt == OPT_CONFIG)
             st->file = optarg;
         if (opt == OPT_PORT || opt == OPT_DEVICE)
@@ -182,5 +187,5 @@ int options_parse(int argc, char **argv, struct config *c, enum options_what *wh
     }
     st.devices_given = false;
     rc = options_pass(argc, argv, c, &st, true, what, err);
-    return rc < 0 ? rc : config_check(c, err);
+    return rc < 0 || *what == OPTIONS_STOP ? rc : config_check(c, err);
 }

@@ -1,0 +1,58 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# The tour in README.md, line by line as it stands there: every command succeeds, and nothing is left
+# running. But times are shorter, where a person waits a second the test waits for what the person waits
+# for, /tmp is a folder of the test's own, and `urnic top` prints two looks instead of waiting for a key.
+#
+#     test_readme.sh README.md URNICD URNIC
+set -euo pipefail
+readme=$1 urnicd=$(realpath "$2") urnic=$(realpath "$3")
+dir=$(mktemp -d /tmp/urnic-readme-XXXXXX)
+cleanup() {
+    local s
+    for s in "$dir"/*.sock; do
+        [ "${s##*/}" = m.sock ] || "$urnicd" --socket "$s" --stop >/dev/null 2>&1 || true
+    done
+    rm -rf "$dir"
+}
+trap cleanup EXIT
+
+# until_there COMMAND...: ten seconds at most
+cat >"$dir/tour" <<'END'
+until_there() {
+    for ((i = 0; i < 100; i++)); do "$@" >/dev/null 2>&1 && return 0; sleep 0.1; done
+    echo "gave up waiting for: $*"
+    exit 1
+}
+END
+# The indented lines behind the mark, up to the next paragraph.
+awk '/^<!-- tour/ { on = 1; next } on && /^[^ ]/ { exit } on' "$readme" | sed -e 's/^    //' \
+    -e "s|/tmp/|$dir/|g" \
+    -e 's/^PERF=$!; sleep 1/PERF=$!; until_there bash -c "urnic stat --qps | grep -q RTS"/' \
+    -e 's/; sleep 1/; until_there grep -q waiting out/' \
+    -e 's/^sleep 1/until_there grep -q capturing out/' -e 's/--for 5/--for 2/' -e 's/urnic top/& --once/' \
+    -e 's/^\(urnic perf .*[0-9]K\?\)\( *#.*\)\?$/\1 --time 0.5\2/' >>"$dir/tour"
+[ "$(grep -c '^urnic' "$dir/tour")" -ge 15 ] || { echo "the tour is not where it was"; exit 1; }
+
+cd "$dir"
+mkdir -p build/app/urnic build/app/urnicd
+ln -s "$urnic" build/app/urnic/urnic
+ln -s "$urnicd" build/app/urnicd/urnicd
+if ! bash -e "$dir/tour" >>"$dir/out" 2>&1 </dev/null; then
+    echo "a line of the tour failed; up to it:"
+    cat "$dir/out"
+    exit 1
+fi
+said() {
+    grep -Eq -- "$1" "$dir/out" || { echo "the tour does not say: $1"; cat "$dir/out"; exit 1; }
+}
+said 'gid 3 +v2 +10\.0\.0\.1'
+said '65536 +[1-9][0-9]* '
+said 'half round trip'
+said '^0 violations'
+said ' 0 differ'
+said 'qp 0x[0-9a-f]+ RC +RTS'
+for s in a b; do
+    [ ! -e "$dir/$s.sock" ] || { echo "urnicd at $s.sock was not stopped"; exit 1; }
+done
