@@ -142,10 +142,21 @@ static void curve(FILE *f, const struct plot_line *l, const struct axis *x, cons
         here++;
     }
     fputs("\"/>\n", f);
-    for (size_t i = 0; l->marks && i < l->n; i++)
+}
+
+static void dots(FILE *f, const struct plot_line *l, const struct axis *x, const struct axis *y,
+                 const char *colour)
+{
+    for (size_t i = 0; i < l->n; i++)
         if (usable(x, l->x[i]) && usable(y, l->y[i]))
             fprintf(f, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3\" fill=\"%s\"/>\n", place(x, l->x[i]),
                     place(y, l->y[i]), colour);
+}
+
+static const char *colour_of(const struct plot_panel *p, size_t i)
+{
+    const struct plot_line *like = p->line[i].like;
+    return colours[(like ? (size_t)(like - p->line) : i) % NCOLOURS];
 }
 
 static void legend(FILE *f, const struct plot_panel *p, double top)
@@ -155,11 +166,15 @@ static void legend(FILE *f, const struct plot_panel *p, double top)
         if (!p->line[i].name)
             continue;
         double y = top + TOP + 8 + 15 * row++;
-        fprintf(f,
-                "<line x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\" stroke=\"%s\"%s "
-                "stroke-width=\"2\"/>\n",
-                WIDTH - RIGHT + 10, WIDTH - RIGHT + 30, y - 4, y - 4, colours[i % NCOLOURS],
-                p->line[i].dashed ? " stroke-dasharray=\"6 4\"" : "");
+        if (p->line[i].loose)
+            fprintf(f, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3\" fill=\"%s\"/>\n",
+                    WIDTH - RIGHT + 20, y - 4, colour_of(p, i));
+        else
+            fprintf(f,
+                    "<line x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\" stroke=\"%s\"%s "
+                    "stroke-width=\"2\"/>\n",
+                    WIDTH - RIGHT + 10, WIDTH - RIGHT + 30, y - 4, y - 4, colour_of(p, i),
+                    p->line[i].dashed ? " stroke-dasharray=\"6 4\"" : "");
         text(f, WIDTH - RIGHT + 35, y, "start", "", p->line[i].name);
     }
 }
@@ -191,8 +206,12 @@ static void panel(FILE *f, const struct plot_panel *p, double top)
     text(f, (x.from + x.to) / 2, top + HEIGHT - 10, "middle", "", p->xlabel);
     snprintf(turn, sizeof turn, " transform=\"rotate(-90 16 %.1f)\"", (y.from + y.to) / 2);
     text(f, 16, (y.from + y.to) / 2, "middle", turn, p->ylabel);
-    for (size_t i = 0; i < p->nlines; i++)
-        curve(f, &p->line[i], &x, &y, colours[i % NCOLOURS]);
+    for (size_t i = 0; i < p->nlines; i++) {
+        if (!p->line[i].loose)
+            curve(f, &p->line[i], &x, &y, colour_of(p, i));
+        if (p->line[i].marks || p->line[i].loose)
+            dots(f, &p->line[i], &x, &y, colour_of(p, i));
+    }
     legend(f, p, top);
 }
 

@@ -13,8 +13,10 @@ struct plot_line {
     const char *name; /* NULL = not in the legend */
     const double *x, *y;
     size_t n;
-    bool marks;  /* a dot at every point */
-    bool dashed; /* what it is compared with */
+    bool marks;                   /* a dot at every point */
+    bool dashed;                  /* what it is compared with */
+    bool loose;                   /* dots and no line between them: what was measured */
+    const struct plot_line *like; /* in the colour of this one, of the same panel; NULL = its own */
 };
 
 struct plot_panel {

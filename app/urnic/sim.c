@@ -25,6 +25,8 @@ static const char help[] =
     "reproduce published results. Sweeps in a scenario make several runs, one after the other.\n\n"
     "  -o, --output FILE        JSON lines (default: none; '-' is stdout)\n"
     "  -p, --plot FILE.svg      charts: rate per flow, queues, slowdown by size\n"
+    "      --points FILE        with -p: rates measured elsewhere, as dots; JSON lines as -o "
+    "writes\n"
     "      --figure METRIC      with -o: a line for this figure, for example goodput.3\n"
     "      --chart METRIC/X[/SERIES]=FILE.svg  across the runs: a figure over the variable X, a\n"
     "                           line per value of SERIES; X 'time' draws 'queue' or 'rate'\n"
@@ -59,7 +61,8 @@ struct capture {
 };
 
 struct job {
-    const char *file, *output, *plot;
+    const char *file, *output, *plot, *points_file;
+    struct sim_points points;
     char *text;
     size_t len;
     struct capture capture[CAPTURES];
@@ -94,6 +97,15 @@ static int load(struct job *j)
     if (bad)
         cli_error("%s: it can't be read, or is larger than a megabyte", j->file);
     return bad ? CLI_USAGE : CLI_OK;
+}
+
+static int load_points(struct job *j)
+{
+    char err[512];
+    if (!j->points_file || !sim_points_read(&j->points, j->points_file, err, sizeof err))
+        return CLI_OK;
+    cli_error("--points: %s", err);
+    return CLI_USAGE;
 }
 
 static int complain(const struct job *j, const struct sim_error *e)
@@ -235,7 +247,7 @@ static int plot(const struct job *j, struct sim *sim, uint32_t point)
     if (!j->plot)
         return CLI_OK;
     file_name(name, sizeof name, j->plot, point, sim->s->points);
-    int rc = sim_out_plot(name, sim);
+    int rc = sim_out_plot(name, sim, j->points.n ? &j->points : NULL);
     if (rc)
         cli_error("%s: %s", name, strerror(-rc));
     return rc ? CLI_FAIL : CLI_OK;
@@ -384,9 +396,10 @@ static int set_shard(struct job *j, const char *text)
 
 static int sim_cmd(int argc, char **argv)
 {
-    enum { OPT_CHART = 256, OPT_FIGURE, OPT_SHARD, OPT_LIST, OPT_CHECK };
+    enum { OPT_CHART = 256, OPT_FIGURE, OPT_POINTS, OPT_SHARD, OPT_LIST, OPT_CHECK };
     static const struct option options[] = {{"output", required_argument, NULL, 'o'},
                                             {"plot", required_argument, NULL, 'p'},
+                                            {"points", required_argument, NULL, OPT_POINTS},
                                             {"figure", required_argument, NULL, OPT_FIGURE},
                                             {"chart", required_argument, NULL, OPT_CHART},
                                             {"capture", required_argument, NULL, 'c'},
@@ -407,6 +420,9 @@ static int sim_cmd(int argc, char **argv)
             break;
         case 'p':
             j.plot = optarg;
+            break;
+        case OPT_POINTS:
+            j.points_file = optarg;
             break;
         case 'c':
             status = add_capture(&j, optarg);
@@ -452,7 +468,10 @@ static int sim_cmd(int argc, char **argv)
     cli_catch_signals();
     status = load(&j);
     if (!status)
+        status = load_points(&j);
+    if (!status)
         status = all(&j, &s);
+    sim_points_free(&j.points);
     free(j.text);
     return status;
 }

@@ -152,7 +152,7 @@ void sim_out_json(FILE *f, struct sim *sim, const char *scenario, uint32_t point
 
 struct page {
     struct plot_panel panel[PANELS];
-    struct plot_line line[PANELS][SIM_SERIES_FLOWS + SIM_WATCHES];
+    struct plot_line line[PANELS][SIM_SERIES_FLOWS + SIM_WATCHES + SIM_POINT_FLOWS];
     unsigned n;
     double *numbers; /* all series, one after the other */
     size_t used;
@@ -178,13 +178,29 @@ static struct plot_panel *add_panel(struct page *p, const char *title, const cha
     return q;
 }
 
-static void fill(struct page *p, const struct sim *sim, const char *title)
+/* The first lines of the panel are the simulated flows. */
+static void add_points(struct plot_panel *q, struct plot_line *l, const struct sim_points *points)
+{
+    size_t flows = q->nlines;
+    for (unsigned i = 0; i < points->flows && i < flows; i++)
+        l[q->nlines++] = (struct plot_line){.name = i ? NULL : "measured",
+                                            .like = &l[i],
+                                            .x = points->t_ms,
+                                            .y = points->gbps[i],
+                                            .n = points->n,
+                                            .loose = true};
+}
+
+static void fill(struct page *p, const struct sim *sim, const struct sim_points *points,
+                 const char *title)
 {
     if (sim->total.n) {
         struct plot_panel *q = add_panel(p, title, "time, ms", "goodput, Gb/s");
         struct plot_line *l = p->line[p->n - 1];
         for (uint32_t i = 0; i < sim->nrates && sim->flows.n <= 16; i++)
             l[q->nlines++] = line_of(p, &sim->rate[i], 1);
+        if (points)
+            add_points(q, l, points);
         if (!q->nlines)
             l[q->nlines++] = line_of(p, &sim->total, 1);
         q = add_panel(p, "Queues", "time, ms", "queue, kB");
@@ -211,7 +227,7 @@ static void fill(struct page *p, const struct sim *sim, const char *title)
     }
 }
 
-int sim_out_plot(const char *path, struct sim *sim)
+int sim_out_plot(const char *path, struct sim *sim, const struct sim_points *points)
 {
     size_t series = sim->nrates + sim->nqueues + 1;
     size_t numbers = 2 * (series * (sim->total.n + 1) + 3ul * SIM_BINS);
@@ -221,7 +237,7 @@ int sim_out_plot(const char *path, struct sim *sim)
     int rc = f ? 0 : p && v ? -errno : -ENOMEM;
     if (f) {
         p->numbers = v;
-        fill(p, sim, *sim->s->title ? sim->s->title : "Rates");
+        fill(p, sim, points, *sim->s->title ? sim->s->title : "Rates");
         rc = plot_svg(f, p->panel, p->n);
         if (fclose(f) && !rc)
             rc = -errno;

@@ -8,14 +8,16 @@
 #include <stdio.h>
 
 #include "sim.h"
+#include "sim_points.h"
 
 /* The whole run as JSON lines: "run", "sample"s, "flow"s, "size" bins, "summary", "expect"s, "end".
  * `figure`: names of metrics for lines of their own. Nothing in it depends on the machine or the
  * hour. */
 void sim_out_json(FILE *f, struct sim *sim, const char *scenario, uint32_t point,
                   const char *const *figure, unsigned nfigures);
-/* Panels: rate per flow, queue depth, completion times; what the run has of them. 0 or -errno. */
-int sim_out_plot(const char *path, struct sim *sim);
+/* Panels: rate per flow, queue depth, completion times; what the run has of them. Rates in `points`
+ * (NULL = none) are drawn as dots over those of the same flow. 0 or -errno. */
+int sim_out_plot(const char *path, struct sim *sim, const struct sim_points *points);
 /* A few lines: the figures that say something, and which expectations hold. How many don't. */
 unsigned sim_out_summary(FILE *f, struct sim *sim);
 

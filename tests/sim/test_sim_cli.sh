@@ -77,6 +77,18 @@ check 'duration 1ms\ntopology dumbbell hosts=2 rate=40G\nflow from=0 to=9 size=1
 check 'duration 1ms\ntopology dumbbell hosts=x rate=40G\n' "bad.sim:2: hosts: 'x' is not a number"
 check 'duration 1ms\n' 'bad.sim: topology: it is missing'
 check 'duration 1ms\ntopology dumbbell hosts=1 rate=1G\nflow from=0 to=1 size=1K\nfault drop nth=1\n' 'bad.sim:4: fault:'
+points() { # text, what stderr must say
+    printf '%b' "$1" >"$tmp/bad.jsonl"
+    set +e
+    "$urnic" sim -q "$scenarios/two-flows-live.sim" --points "$tmp/bad.jsonl" -p "$tmp/x.svg" 2>"$tmp/err"
+    [ $? = 2 ] || fail "exit status of points: $1"
+    set -e
+    grep -qF -- "$2" "$tmp/err" || { cat "$tmp/err"; fail "no '$2'"; }
+}
+points '' 'bad.jsonl: no sample'
+points '{"type":"run"}\n{"type":"sample"}\n' 'bad.jsonl:2: t_us: not a number'
+points '{"type":"sample","t_us":1,"gbps":7}\n' 'bad.jsonl:1: gbps: not an array'
+points '[1,2\n' 'bad.jsonl:1:'
 set +e
 "$urnic" sim -q "$scenarios/two-flows.sim" --set colour=red 2>/dev/null
 [ $? = 2 ] || fail "a variable that the scenario lacks is not refused"
