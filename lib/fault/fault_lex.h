@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Words of a rule text and the values that they stand for. Each reader takes the next word of the
+ * line; if that isn't what it wants it writes the error, with what it expected, and returns false.
+ */
+#ifndef URNIC_FAULT_LEX_H
+#define URNIC_FAULT_LEX_H
+
+#include "fault_priv.h"
+
+struct fault_word {
+    const char *s;
+    size_t len; /* 0 = the end of the line */
+    unsigned column;
+};
+
+struct fault_lex {
+    const char *line, *at, *end; /* of the line: its start, what comes next, behind it */
+    unsigned number;
+    struct fault_error *err;
+};
+
+/* What a value is written like. */
+enum fault_kind {
+    FAULT_NUMBER, /* 17, 0x11 */
+    FAULT_SIZE,   /* ... or 64K, 1M: powers of 1024 */
+    FAULT_TIME,   /* 5ns, 1.5us, 20ms, 1s: in ns */
+};
+
+/* Make text[0..len) the line; a comment ends it. */
+void fault_lex_line(struct fault_lex *lx, unsigned number, const char *text, size_t len);
+struct fault_word fault_lex_peek(const struct fault_lex *lx);
+struct fault_word fault_lex_next(struct fault_lex *lx);
+/* Is the next word this one? Then take it. */
+bool fault_lex_takes(struct fault_lex *lx, const char *word);
+/* Does the next word begin with a digit? */
+bool fault_lex_digit(const struct fault_lex *lx);
+bool fault_word_is(struct fault_word w, const char *text);
+/* The error "expected WHAT, found 'w'". Returns false. */
+bool fault_lex_expected(struct fault_lex *lx, struct fault_word w, const char *what);
+/* Any other error at a word. Returns false. */
+bool fault_lex_error(struct fault_lex *lx, struct fault_word w, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+bool fault_lex_value(struct fault_lex *lx, enum fault_kind kind, uint64_t min, uint64_t max,
+                     uint64_t *out);
+/* N, N..M, and, if `open`, also N.. and ..M. */
+bool fault_lex_range(struct fault_lex *lx, enum fault_kind kind, uint64_t max, bool open,
+                     struct fault_range *out);
+/* N..M of 24 bits, which may go through 0; with +, relative to the connection's first. */
+bool fault_lex_psn(struct fault_lex *lx, struct fault_range *out, bool *relative);
+/* 0.01, 1%, 1/100 */
+bool fault_lex_prob(struct fault_lex *lx, double *out);
+/* ADDRESS or ADDRESS/BITS */
+bool fault_lex_prefix(struct fault_lex *lx, struct fault_prefix *out);
+
+#endif
