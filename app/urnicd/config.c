@@ -235,18 +235,31 @@ static bool bool_parse(const char *v, bool *out)
     return *out || strcmp(v, "false") == 0 || strcmp(v, "0") == 0 || strcmp(v, "no") == 0;
 }
 
-static int set_loopback(struct config_device *d, const char *key, const char *v, char *err)
+static int set_bool(bool *out, const char *key, const char *v, char *err)
 {
-    if (!bool_parse(v, &d->loopback))
+    if (!bool_parse(v, out))
         return config_fail(err, "%s=%s: want true or false", key, v);
     return 0;
 }
 
+static int set_loopback(struct config_device *d, const char *key, const char *v, char *err)
+{
+    return set_bool(&d->loopback, key, v, err);
+}
+
 static int set_strict_resp(struct config_device *d, const char *key, const char *v, char *err)
 {
-    if (!bool_parse(v, &d->strict_resp))
-        return config_fail(err, "%s=%s: want true or false", key, v);
-    return 0;
+    return set_bool(&d->strict_resp, key, v, err);
+}
+
+static int set_nak_confirm(struct config_device *d, const char *key, const char *v, char *err)
+{
+    return set_bool(&d->nak_confirm, key, v, err);
+}
+
+static int set_rnr_on_rd_res(struct config_device *d, const char *key, const char *v, char *err)
+{
+    return set_bool(&d->rnr_on_rd_res, key, v, err);
 }
 
 static int set_hold(struct config_device *d, const char *key, const char *v, char *err)
@@ -276,6 +289,8 @@ static const struct {
     {"loopback", set_loopback},
     {"hold", set_hold},
     {"strict_resp", set_strict_resp},
+    {"nak_confirm", set_nak_confirm},
+    {"rnr_on_rd_res", set_rnr_on_rd_res},
 };
 #define DEVICE_KEYS (sizeof(device_keys) / sizeof(device_keys[0]))
 
@@ -295,7 +310,7 @@ int config_device_set(struct config_device *d, const char *key, const char *valu
     }
     return config_fail(err,
                        "device: unknown key %s; known: name port addr gw mtu vlan mac cc worker "
-                       "neigh loopback hold strict_resp",
+                       "neigh loopback hold strict_resp nak_confirm rnr_on_rd_res",
                        key);
 }
 

@@ -44,6 +44,8 @@ struct config_device {
     int worker;         /* -1 = spread */
     bool loopback;      /* accept 127/8 and ::1 as addresses */
     bool strict_resp;   /* REQ-28 */
+    bool nak_confirm;   /* SEC-06 */
+    bool rnr_on_rd_res; /* RNR-11 */
 };
 
 struct config {

@@ -132,6 +132,15 @@ static void device_on_sq_room(void *arg, void *qp_arg)
         context_activate(qp->ctx, &qp->sq);
 }
 
+static void device_on_guess(void *arg, const struct wire_addr *source, enum engine_counter why)
+{
+    const struct device *d = arg;
+    char text[64];
+
+    log_warn("rx", "%s: too many %s from %s: cut off for a second", d->name,
+             engine_counter_names[why], wire_addr_str(source, text, sizeof(text)));
+}
+
 /* ---- up and down ----------------------------------------------------------------------------- */
 
 static int device_make_engine(struct device *d, char *err)
@@ -141,7 +150,8 @@ static int device_make_engine(struct device *d, char *err)
                   .event = device_on_event,
                   .gsi_rx = device_on_gsi,
                   .comm_est = device_on_comm_est,
-                  .sq_room = device_on_sq_room},
+                  .sq_room = device_on_sq_room,
+                  .guess = device_on_guess},
         .hook_arg = d,
         .max_qp = LIMIT_QP,
         .max_cq = LIMIT_CQ,
@@ -154,6 +164,8 @@ static int device_make_engine(struct device *d, char *err)
         .cc = d->conf->cc,
         .loopback = d->conf->loopback,
         .strict_resp = d->conf->strict_resp,
+        .nak_confirm = d->conf->nak_confirm,
+        .rnr_on_rd_res = d->conf->rnr_on_rd_res,
     };
 
     memcpy(p.mac, d->mac, 6);

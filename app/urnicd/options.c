@@ -16,7 +16,7 @@ static const char options_help[] =
     "The software RoCEv2 NIC: owns Ethernet ports and gives applications queue pairs.\n"
     "\n"
     "  --device KEY=VALUE,...  add a device; keys: name port addr gw mtu vlan mac cc worker neigh\n"
-    "                          loopback hold strict_resp\n"
+    "                          loopback hold strict_resp nak_confirm rnr_on_rd_res\n"
     "                          e.g. name=urn0,port=memif:/run/a.sock,role=server,addr=10.0.0.1/24\n"
     "                          several addresses: addr=10.0.0.1/24;fd00::1/64\n"
     "  --port SPEC             short for a device with only a port: mem:LINK, memif:PATH,\n"

@@ -191,7 +191,12 @@ static void implied_nak(struct engine *e, struct qp *qp, const struct swqe *rd, 
         rtx_implied(e, qp, p, data, now);
 }
 
-static void fatal_nak(struct engine *e, struct qp *qp, uint8_t syndrome, uint64_t now)
+static bool is_fatal_nak(uint8_t syndrome)
+{
+    return wire_aeth_kind(syndrome) == WIRE_AETH_NAK && syndrome != WIRE_SYN_NAK_SEQ;
+}
+
+void comp_refused(struct engine *e, struct qp *qp, uint8_t syndrome, uint64_t now)
 {
     switch (syndrome) {
     case WIRE_SYN_NAK_INV:
@@ -209,6 +214,17 @@ static void fatal_nak(struct engine *e, struct qp *qp, uint8_t syndrome, uint64_
         comp_fail(e, qp, WC_REM_INV_RD_REQ_ERR, "ACK-06 invalid RD request", now);
         break;
     }
+}
+
+/* A fatal NAK for una. */
+static void fatal_nak(struct engine *e, struct qp *qp, uint8_t syndrome, uint64_t now)
+{
+    const struct req *r = &qp->req;
+    bool sent_again = psn_diff(r->again, r->una) > 0;
+    if (!e->p.nak_confirm || !qp->t_ack || sent_again)
+        comp_refused(e, qp, syndrome, now);
+    else if (!r->confirm)
+        rtx_confirm(e, qp, syndrome, now);
 }
 
 /* ACK, NAK or RNR NAK with a PSN in the window. */
@@ -246,9 +262,15 @@ static void rx_aeth(struct rx *rx, struct qp *qp)
         implied_nak(e, qp, rd, p, false, rx->now);
         return;
     }
+    if (is_fatal_nak(pkt->syndrome) && guess_peer_closed(rx, qp, GUESS_RESP)) {
+        rx_drop(rx, ENGINE_C_rx_rate_limited);
+        return;
+    }
     ack_before(e, qp, p, rx->now);
     if (qp->state == QPS_ERR)
         return;
+    if (!is_fatal_nak(pkt->syndrome))
+        rtx_refute(e, qp);
     if (kind == WIRE_AETH_RNR) {
         qp->stats.rnr_naks++;
         rtx_rnr(e, qp, p, pkt->syndrome & 0x1F, rx->now);
@@ -411,7 +433,7 @@ void comp_rx(struct rx *rx, struct qp *qp)
     }
     if (!psn_in(p, r->una, psn(r->max.v - r->una.v).v)) { /* REQ-21 */
         if (psn_diff(p, r->una) >= 0) {
-            rx_drop(rx, ENGINE_C_rx_resp_out_of_window);
+            guess_drop(rx, qp, GUESS_RESP, ENGINE_C_rx_resp_out_of_window);
             return;
         }
         if (rx->op->flags & WIRE_F_ACK && psn_eq(psn_add(p, 1), r->una) &&

@@ -54,13 +54,17 @@ struct engine *engine_create(const struct engine_params *params, uint64_t now)
         cc_conf_init(&e->p.cc, &cc_none);
     e->cc_conf = limiter_conf_hold(e, &e->p.cc);
     e->cnp = calloc(1, sizeof *e->cnp);
-    if (!e->mem || !e->cc_conf || !e->cnp || record_pool_init(&e->records, e->p.records)) {
+    e->guess = calloc(1, sizeof *e->guess);
+    if (!e->mem || !e->cc_conf || !e->cnp || !e->guess ||
+        record_pool_init(&e->records, e->p.records)) {
         mem_destroy(e->mem);
+        free(e->guess);
         free(e->cnp);
         free(e->cc_conf);
         free(e);
         return NULL;
     }
+    e->guess->key = e->p.key[0] ^ (e->p.key[1] << 32 | e->p.key[1] >> 32);
     return e;
 }
 
@@ -88,6 +92,7 @@ void engine_destroy(struct engine *e)
         engine_srq_destroy(e, e->srqs);
     record_pool_free(&e->records);
     mem_destroy(e->mem);
+    free(e->guess);
     free(e->cnp);
     free(e->cc_conf); /* the last one: all queue pairs are gone */
     free(e->table);
@@ -225,6 +230,13 @@ static bool state_takes(const struct qp *qp, uint16_t op_flags)
     return ok >> qp->state & 1;
 }
 
+/* VAL-03. */
+static bool from_peer(const struct wire_pkt *p, const struct qp *qp)
+{
+    return qp_connected(qp) && !memcmp(&p->sip, &qp->rip, sizeof p->sip) &&
+           !memcmp(&p->dip, &qp->lip, sizeof p->dip);
+}
+
 /* Steps 6 to 9 of VAL-01 for a packet whose iCRC is good. */
 static void rx_to_qp(struct rx *rx, struct qp *qp)
 {
@@ -240,17 +252,21 @@ static void rx_to_qp(struct rx *rx, struct qp *qp)
         rx_drop(rx, ENGINE_C_rx_bad_qp_state);
         return;
     }
-    if (qp_connected(qp) &&
-        (memcmp(&p->sip, &qp->rip, sizeof p->sip) || memcmp(&p->dip, &qp->lip, sizeof p->dip))) {
-        rx_drop(rx, ENGINE_C_rx_addr_mismatch);
+    bool peer = from_peer(p, qp);
+    if (!peer && guess_source_closed(rx)) {
+        rx_drop(rx, ENGINE_C_rx_rate_limited);
+        return;
+    }
+    if (!peer && qp_connected(qp)) {
+        guess_drop(rx, NULL, GUESS_ADDR, ENGINE_C_rx_addr_mismatch);
         return;
     }
     if (p->pkey != qp->pkey && !wire_pkey_match(p->pkey, qp->pkey)) {
-        rx_drop(rx, ENGINE_C_rx_bad_pkey);
+        guess_drop(rx, peer ? qp : NULL, GUESS_KEY, ENGINE_C_rx_bad_pkey);
         return;
     }
     if (rx->op->service == WIRE_UD && p->qkey != qp->qkey) {
-        rx_drop(rx, ENGINE_C_rx_bad_qkey);
+        guess_drop(rx, NULL, GUESS_KEY, ENGINE_C_rx_bad_qkey);
         return;
     }
     qp->stats.rx_packets++;
@@ -315,7 +331,7 @@ static void rx_frame(struct rx *rx)
     }
     struct qp *qp = slot < e->table_size ? e->table[slot] : NULL;
     if (!qp || qp->qpn != qpn || wire_addr_is_multicast(&rx->pkt.dip)) {
-        rx_drop(rx, ENGINE_C_rx_bad_qpn);
+        guess_drop(rx, NULL, GUESS_QPN, ENGINE_C_rx_bad_qpn);
         return;
     }
     rx_to_qp(rx, qp);

@@ -173,7 +173,7 @@ void engine_expire(struct engine *e, uint64_t now);
     X(dup_rd_atomic_miss, "RD-09")                                                                 \
     X(rx_mcast_no_group, "UD-11")                                                                  \
     X(rx_q_full, "RSP-29")                                                                         \
-    X(rx_rate_limited, "SEC-09")                                                                   \
+    X(rx_rate_limited, "SEC-09") /* of somebody who may be guessing */                             \
     X(rx_copy_pending, "RSP-29") /* record pool empty: treated as loss */                          \
     X(uc_drop_msg, "UC-04")                                                                        \
     X(ud_drop_no_wqe, "UD-06")                                                                     \
@@ -203,6 +203,8 @@ void engine_expire(struct engine *e, uint64_t now);
     X(tx_nak_rem_access, "RSP-14")                                                                 \
     X(tx_nak_rem_op, "RSP-13")                                                                     \
     X(tx_ack, "ACK-03")                                                                            \
+    X(guess_limit, "SEC-09") /* times that somebody's guesses were cut off for a second */         \
+    X(rx_nak_forged, "SEC-06")                                                                     \
     X(tx_retransmit, "RTX-01")                                                                     \
     X(retry_exceeded_err, "TMR-05")                                                                \
     X(retry_rnr_exceeded_err, "RNR-06")                                                            \
@@ -325,6 +327,9 @@ struct engine_hooks {
     void (*sq_room)(void *arg, void *qp_arg);
     /* A region deregistered with copies pending is free now. May be NULL. */
     void (*mr_freed)(void *arg, void *mr_owner);
+    /* SEC-09, once each time it begins: packets in this address's name are cut off, for a second,
+     * because so many were dropped as `why`. May be NULL. */
+    void (*guess)(void *arg, const struct wire_addr *source, enum engine_counter why);
     /* Trace of every protocol event of interest, NULL = off: swapping the pointer turns it on. */
     void (*trace)(void *arg, uint32_t qpn, const char *what, uint32_t psn, uint64_t v);
 };
@@ -349,6 +354,8 @@ struct engine_params {
     uint64_t ack_delay_ns; /* upper bound for a coalesced ACK; 0 = default 16 us (ACK-04) */
     bool loopback;         /* accept loopback addresses (WIRE-29) */
     bool strict_resp;      /* a response that does not fit is fatal (REQ-28) */
+    bool nak_confirm;      /* a fatal NAK counts when it comes twice (SEC-06) */
+    bool rnr_on_rd_res;    /* READs beyond max_dest_rd_atomic: RNR NAK, don't queue (RNR-11) */
     struct cc_conf cc;     /* congestion control of queue pairs without their own; zero = none */
     uint16_t pkeys[4];     /* P_Key table, 0 = empty; all zero = {0xFFFF} (KEY-01) */
 };

@@ -7,6 +7,7 @@
 
 #include "cnp.h"
 #include "engine.h"
+#include "guess.h"
 #include "limiter.h"
 #include "mem.h"
 #include "qp.h"
@@ -65,6 +66,7 @@ struct engine {
     struct cq *cqs;
     struct srq *srqs;
     struct cnp_state *cnp;
+    struct guess *guess;
     uint32_t nsr;                            /* queue pairs that may do selective repeat */
     struct limiter_conf *cc_confs, *cc_conf; /* all in use; the device's */
     uint32_t ncqs, nsrqs;

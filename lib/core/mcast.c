@@ -135,6 +135,10 @@ void ud_rx_mcast(struct rx *rx)
         rx_drop(rx, ENGINE_C_rx_mcast_no_group);
         return;
     }
+    if (guess_source_closed(rx)) {
+        rx_drop(rx, ENGINE_C_rx_rate_limited);
+        return;
+    }
     enum engine_counter why = ENGINE_C_none;
     unsigned first = rx->ncopies;
     bool delivered = false;
@@ -145,6 +149,10 @@ void ud_rx_mcast(struct rx *rx)
         else
             why = c;
     }
-    if (!delivered)
+    if (delivered)
+        return;
+    if (why == ENGINE_C_rx_bad_pkey || why == ENGINE_C_rx_bad_qkey)
+        guess_drop(rx, NULL, GUESS_KEY, why);
+    else
         rx_drop(rx, why);
 }

@@ -67,10 +67,10 @@ static struct rd_res *entry(struct rd_ring *ring, uint32_t index)
     return &ring->res[index & ring->mask];
 }
 
-bool rd_room(const struct qp *qp)
+bool rd_room(const struct qp *qp, unsigned times)
 {
     const struct rd_ring *ring = qp->resp.rd;
-    uint32_t limit = 2u * qp->attr.max_dest_rd_atomic;
+    uint32_t limit = times * qp->attr.max_dest_rd_atomic;
     if (limit > ring->mask + 1)
         limit = ring->mask + 1;
     return ring->tail - ring->tx < limit;
@@ -195,7 +195,7 @@ static enum refusal replay_read(struct rx *rx, struct qp *qp, struct rd_res *res
     uint64_t off = (uint64_t)first << qp->mtu_shift;
     if (p->rkey != res->rkey || off > res->len || p->va != res->va + off ||
         p->dma_len > res->len - off || (p->dma_len == 0) != (res->len == 0)) {
-        rx_drop(rx, ENGINE_C_dup_rd_atomic_miss);
+        guess_drop(rx, qp, GUESS_DUP, ENGINE_C_dup_rd_atomic_miss);
         return REFUSE_NONE;
     }
     bool sending = !answered || res->replay;
@@ -229,7 +229,7 @@ static enum refusal replay_read(struct rx *rx, struct qp *qp, struct rd_res *res
 static void replay_atomic(struct rx *rx, struct qp *qp, struct rd_res *res)
 {
     if (rx->pkt.opcode != res->opcode || rx->pkt.va != res->va || rx->pkt.rkey != res->rkey) {
-        rx_drop(rx, ENGINE_C_dup_rd_atomic_miss);
+        guess_drop(rx, qp, GUESS_DUP, ENGINE_C_dup_rd_atomic_miss);
         return;
     }
     if (res->replay)
@@ -250,7 +250,7 @@ enum refusal rd_duplicate(struct rx *rx, struct qp *qp)
     bool atomic = rx->op->flags & WIRE_F_ATOMIC;
     bool was_atomic = res && wire_opcodes[res->opcode].flags & WIRE_F_ATOMIC;
     if (!res || atomic != was_atomic) {
-        rx_drop(rx, ENGINE_C_dup_rd_atomic_miss);
+        guess_drop(rx, qp, GUESS_DUP, ENGINE_C_dup_rd_atomic_miss);
         return REFUSE_NONE;
     }
     bool answered = index - ring->tx >= 1u << 31; /* index < tx, free running */

@@ -54,8 +54,8 @@ int rd_start(struct qp *qp, uint64_t now);
 /* Room for this limit, whatever is in it now (QP-01: SQD -> SQD). 0, -ENOMEM. */
 int rd_grow(struct qp *qp, uint32_t max_dest_rd_atomic);
 void rd_free(struct qp *qp);
-/* Is there room for one more operation (RD-03)? */
-bool rd_room(const struct qp *qp);
+/* Is there room for one more operation, when `times` max_dest_rd_atomic may wait (RD-03)? */
+bool rd_room(const struct qp *qp, unsigned times);
 /* Accept the READ or ATOMIC in rx; the caller has checked room. Returns its index. */
 uint32_t rd_accept(struct rx *rx, struct qp *qp, const struct mem_ref *ref, uint32_t npsn);
 /* The oldest accepted entry has been executed: it may be answered. */

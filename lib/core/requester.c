@@ -125,7 +125,7 @@ void req_start(struct engine *e, struct qp *qp, psn_t sq_psn)
 {
     struct req *r = &qp->req;
     (void)e;
-    r->nxt = r->max = r->una = r->done = r->seen = sq_psn;
+    r->nxt = r->max = r->una = r->done = r->seen = r->again = sq_psn;
     if (qp->sr)
         sr_begin(qp, sq_psn);
     r->retry_left = qp->attr.retry_cnt;
@@ -503,6 +503,8 @@ static void advance(struct qp *qp, const struct swqe *w)
         r->cur++;
         r->pkt = 0;
     }
+    if (again && psn_diff(r->nxt, r->again) > 0)
+        r->again = r->nxt;
     if (again && qp->sr)
         sr_skip(qp);
     if (psn(r->nxt.v - r->una.v).v > psn(r->max.v - r->una.v).v) {

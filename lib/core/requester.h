@@ -77,8 +77,8 @@ struct req {
     uint64_t ack_at; /* TIMER_NEVER = not running */
     uint64_t rnr_at;
     uint64_t probe_at; /* LR-12; TIMER_NEVER = not running */
-    uint32_t mask;  /* ring entries - 1 */
-    uint32_t depth; /* granted max_send_wr */
+    uint32_t mask;     /* ring entries - 1 */
+    uint32_t depth;    /* granted max_send_wr */
     uint16_t stride;
     uint8_t retry_left, rnr_left;
     uint8_t rtx;         /* a retransmission of rtx_psn is under way (TMR-07) */
@@ -88,6 +88,8 @@ struct req {
     uint8_t probe;       /* LR-12 is on */
     uint8_t probed;      /* ... and has been used since the last progress */
     uint8_t adaptive;    /* time-outs since the last progress, if LR-10 is on */
+    uint8_t confirm;     /* a fatal NAK for una that has to come again (SEC-06), 0 = none */
+    psn_t again;         /* one past the last PSN that has been sent more than once */
     psn_t rtx_psn, rnr_psn;
     psn_t seen; /* latest answer that came too early since the round began; una when none has */
     uint32_t rd_first;    /* oldest READ or ATOMIC without all its answers; == started: none */
@@ -126,6 +128,8 @@ void comp_commit(struct engine *e, struct qp *qp, struct record *r, uint64_t now
 void comp_idle(struct engine *e, struct qp *qp, uint64_t now);
 /* Complete what `done` and local errors allow, in order. */
 void comp_retire(struct engine *e, struct qp *qp, uint64_t now);
+/* Give in to a fatal NAK. */
+void comp_refused(struct engine *e, struct qp *qp, uint8_t syndrome, uint64_t now);
 /* The oldest work request fails with `status`, the queue pair goes to ERR (REQ-36); waits for
  * pending copies. */
 void comp_fail(struct engine *e, struct qp *qp, enum engine_status status, const char *why,
@@ -145,6 +149,10 @@ void rtx_nak(struct engine *e, struct qp *qp, psn_t p, uint64_t now);
 /* ... for an answer to p while the one for una is missing; data = it is a READ response. */
 void rtx_implied(struct engine *e, struct qp *qp, psn_t p, bool data, uint64_t now);
 void rtx_rnr(struct engine *e, struct qp *qp, psn_t p, unsigned code, uint64_t now);
+/* Send again from una, free of charge: a fatal NAK for it counts when it comes again (SEC-06). */
+void rtx_confirm(struct engine *e, struct qp *qp, uint8_t syndrome, uint64_t now);
+/* The peer is alive: a fatal NAK that is to be confirmed wasn't its own. */
+void rtx_refute(struct engine *e, struct qp *qp);
 /* una has moved by n PSNs (REQ-33). */
 void rtx_progress(struct engine *e, struct qp *qp, uint32_t n, uint64_t now);
 void rtx_expire(struct engine *e, struct qp *qp, uint64_t now); /* ack_at or rnr_at is due */

@@ -309,12 +309,22 @@ static enum refusal send_or_write(struct rx *rx, struct qp *qp, uint32_t *npsn)
     return REFUSE_NONE;
 }
 
+/* RD-03: what is beyond the limit waits in the ring, or, if so told, at the requester. */
+static enum refusal check_room(const struct engine *e, const struct qp *qp)
+{
+    bool rnr = e->p.rnr_on_rd_res && qp->attr.max_dest_rd_atomic > 0; /* RNR-11 */
+    if (rd_room(qp, rnr ? 1 : 2))
+        return REFUSE_NONE;
+    return rnr ? REFUSE_RNR : REFUSE_RESOURCES;
+}
+
 static enum refusal read_request(struct rx *rx, struct qp *qp, uint32_t *npsn)
 {
     const struct wire_pkt *p = &rx->pkt;
     struct mem_ref ref = {0};
-    if (!rd_room(qp))
-        return REFUSE_RESOURCES;
+    enum refusal why = check_room(rx->e, qp);
+    if (why != REFUSE_NONE)
+        return why;
     if (p->dma_len > WIRE_MSG_MAX)
         return REFUSE_MSG_LEN;
     if (p->dma_len > 0 && mem_check(rx->e->mem, qp->pd, qp->qpn, p->rkey, p->va, p->dma_len,
@@ -332,8 +342,9 @@ static enum refusal atomic_request(struct rx *rx, struct qp *qp, uint32_t *npsn)
     const struct wire_pkt *p = &rx->pkt;
     struct mem_ref ref;
     struct mem_piece piece;
-    if (!rd_room(qp))
-        return REFUSE_RESOURCES;
+    enum refusal why = check_room(rx->e, qp);
+    if (why != REFUSE_NONE)
+        return why;
     if (p->va & 7)
         return REFUSE_ALIGN;
     if (mem_check(rx->e->mem, qp->pd, qp->qpn, p->rkey, p->va, 8, MEM_REMOTE_ATOMIC, false, &ref))

@@ -125,6 +125,20 @@ void rtx_retry(struct engine *e, struct qp *qp, psn_t p, bool timeout, const cha
     start_round(e, qp, p, now);
 }
 
+void rtx_confirm(struct engine *e, struct qp *qp, uint8_t syndrome, uint64_t now)
+{
+    qp->req.confirm = syndrome;
+    start_round(e, qp, qp->req.una, now);
+}
+
+void rtx_refute(struct engine *e, struct qp *qp)
+{
+    if (!qp->req.confirm)
+        return;
+    qp->req.confirm = 0;
+    engine_count(e, ENGINE_C_rx_nak_forged);
+}
+
 /* RNR-02, TMR-07, RTX-08. A NAK for a later PSN is a new gap, and comes only once. */
 void rtx_nak(struct engine *e, struct qp *qp, psn_t p, uint64_t now)
 {
@@ -218,6 +232,9 @@ void rtx_progress(struct engine *e, struct qp *qp, uint32_t n, uint64_t now)
         sr_progress(qp, n, now);
     r->retry_left = qp->attr.retry_cnt;
     r->adaptive = 0;
+    rtx_refute(e, qp);
+    if (psn_diff(r->again, r->una) < 0)
+        r->again = r->una;
     if (r->rtx && psn_diff(r->una, r->rtx_psn) > 0)
         r->rtx = 0;
     if (psn_diff(r->una, r->seen) > 0)
@@ -323,6 +340,10 @@ void rtx_expire(struct engine *e, struct qp *qp, uint64_t now)
         if (qp->sr && qp->sr->backoff < 16)
             qp->sr->backoff++;
         recorder_note(e, qp, NOTE_TIMEOUT, r->una, r->retry_left);
+        if (r->confirm) { /* SEC-06: a peer in ERR doesn't repeat its NAK */
+            comp_refused(e, qp, r->confirm, now);
+            return;
+        }
         count_adaptive(e, qp);
         rtx_retry(e, qp, r->una, true, "TMR-05 no answer", now);
     }

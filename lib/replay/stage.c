@@ -67,7 +67,7 @@ int stage_init(struct stage *s, const struct stage_params *p, const struct stage
 {
     *s = (struct stage){.p = *p, .owner = *o, .now = STAGE_BEGIN, .budget = p->budget};
     struct engine_params ep = {
-        .hooks = {on_cq_push, on_event, on_gsi, NULL, NULL, NULL, NULL},
+        .hooks = {.cq_push = on_cq_push, .event = on_event, .gsi_rx = on_gsi},
         .hook_arg = s,
         .key = {0x0123456789ABCDEF, 0xFEDCBA9876543210},
         .max_qp = 4,

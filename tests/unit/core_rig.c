@@ -46,6 +46,13 @@ static void on_sq_room(void *arg, void *qp_arg)
     ((struct rig *)arg)->sq_room++;
 }
 
+static void on_guess(void *arg, const struct wire_addr *source, enum engine_counter why)
+{
+    (void)source;
+    (void)why;
+    ((struct rig *)arg)->guesses++;
+}
+
 static void on_mr_freed(void *arg, void *owner)
 {
     (void)owner;
@@ -85,7 +92,7 @@ struct engine_qp_attr rig_attr(const struct rig *r, const struct rig_opts *o)
         .access_flags = MEM_REMOTE_ANY,
         .port = 1,
         .path_mtu = (uint8_t)(o->mtu ? o->mtu : 3),
-        .timeout = 8,
+        .timeout = o->no_timer ? 0 : 8,
         .retry_cnt = value(o->retry_cnt, 3),
         .rnr_retry = value(o->rnr_retry, 3),
         .min_rnr_timer = 1,
@@ -136,7 +143,13 @@ struct rig *rig_new(const struct rig_opts *o)
     wire_addr_parse(o->ipv6 ? "fd00::1" : "10.0.0.1", &r->lip);
     wire_addr_parse(o->ipv6 ? "fd00::2" : "10.0.0.2", &r->rip);
     struct engine_params p = {
-        .hooks = {on_cq_push, on_event, on_gsi, on_comm_est, on_sq_room, on_mr_freed, NULL},
+        .hooks = {.cq_push = on_cq_push,
+                  .event = on_event,
+                  .gsi_rx = on_gsi,
+                  .comm_est = on_comm_est,
+                  .sq_room = on_sq_room,
+                  .mr_freed = on_mr_freed,
+                  .guess = on_guess},
         .hook_arg = r,
         .key = {0x0123456789ABCDEF, 0xFEDCBA9876543210},
         .max_qp = 64,
@@ -144,6 +157,8 @@ struct rig *rig_new(const struct rig_opts *o)
         .frame_max = WIRE_FRAME_MAX,
         .window = o->window,
         .strict_resp = o->strict_resp,
+        .nak_confirm = o->nak_confirm,
+        .rnr_on_rd_res = o->rnr_on_rd_res,
     };
     memcpy(p.mac, our_mac, 6);
     r->e = engine_create(&p, r->now);

@@ -26,10 +26,11 @@ struct rig_opts {
     int max_rd_atomic;        /* 0 = 4, -1 = none */
     int retry_cnt, rnr_retry; /* 0 = 3, -1 = none */
     unsigned max_send_wr;
-    bool credits, sig_all, ipv6, strict_resp;
+    bool credits, sig_all, ipv6, strict_resp, nak_confirm, rnr_on_rd_res;
     struct srq *srq;
     uint64_t start; /* of the clock, ns; 0 = 1 ms */
     bool stay;      /* in RESET */
+    bool no_timer;  /* timeout attribute 0 */
 };
 
 struct rig {
@@ -52,7 +53,7 @@ struct rig {
     unsigned cq_room; /* completions that still fit */
     enum engine_event ev[64];
     unsigned nev;
-    unsigned comm_est, sq_room, mr_freed, gsi;
+    unsigned comm_est, sq_room, mr_freed, gsi, guesses;
 
     bool late; /* copies wait for rig_copy */
     struct engine_copy copies[RIG_LOG];

@@ -193,6 +193,7 @@ static void setup(struct bed *b, const struct script *s, uint32_t psn0)
         .mac = {2, 0, 0, 0, 0, 2},
         .mtu = 3,
         .frame_max = WIRE_FRAME_MAX,
+        .rnr_on_rd_res = s->setup.rnr_on_rd_res,
     };
     b->e = engine_create(&p, b->now);
     ck_assert_ptr_nonnull(b->e);

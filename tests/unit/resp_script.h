@@ -55,6 +55,7 @@ struct script_setup {
     uint32_t srq_limit;
     bool rtr; /* stay in RTR */
     bool credits;
+    bool rnr_on_rd_res;
     uint32_t cq_room; /* completions that fit; 0 = many */
 };
 

@@ -64,6 +64,26 @@ START_TEST(device_flags)
 }
 END_TEST
 
+/* The switches of a device, each of which moves nothing but itself. */
+START_TEST(device_switches)
+{
+    static const char *const keys[] = {"loopback", "strict_resp", "nak_confirm", "rnr_on_rd_res"};
+    for (unsigned i = 0; i < 4; i++) {
+        struct config_device d;
+        char err[CONFIG_ERR] = "";
+        config_device_init(&d);
+        const bool *const is[] = {&d.loopback, &d.strict_resp, &d.nak_confirm, &d.rnr_on_rd_res};
+        ck_assert_int_eq(config_device_set(&d, keys[i], "true", err), 0);
+        for (unsigned k = 0; k < 4; k++)
+            ck_assert_int_eq(*is[k], k == i);
+        ck_assert_int_eq(config_device_set(&d, keys[i], "no", err), 0);
+        ck_assert(!*is[i]);
+        ck_assert_int_lt(config_device_set(&d, keys[i], "maybe", err), 0);
+        ck_assert_ptr_nonnull(strstr(err, keys[i]));
+    }
+}
+END_TEST
+
 static const struct {
     const char *json;
     const char *error;
@@ -182,6 +202,7 @@ int main(void)
     SRunner *r = srunner_create(s);
 
     tcase_add_loop_test(t, device_flags, 0, (int)(sizeof(devices) / sizeof(devices[0])));
+    tcase_add_test(t, device_switches);
     tcase_add_loop_test(t, config_files, 0, (int)(sizeof(files) / sizeof(files[0])));
     tcase_add_test(t, kernel_neighbours);
     tcase_add_test(t, kernel_neighbours);

@@ -545,8 +545,93 @@ START_TEST(cq_05_overflow)
 }
 END_TEST
 
-RIG_MAIN("completer", req_22_cumulative, req_34_any_msn, req_21_outside_the_window,
-         req_35_selective_signalling, ack_06_fatal, req_29_read, req_28_misfits, req_28_strict,
-         req_30_both_forms, req_24_implied, atm_10_atomic_result, req_31_aeth_of_data,
-         req_18_late_copy, req_09_failed_copy, req_37_nak_behind_a_late_copy,
+/* SEC-06, nak_confirm: a fatal NAK for a PSN that was sent once is answered by sending it again,
+ * and what comes then decides. A retry is not charged for it. */
+static const struct confirm {
+    const char *rule;
+    char second; /* N the NAK again, E earlier than the packet, A an ACK, S a sequence NAK, R RNR,
+                    - nothing */
+    unsigned status;
+    unsigned forged;
+} confirms[] = {
+    {"SEC-06 the same NAK again: meant", 'N', WC_REM_ACCESS_ERR, 0},
+    {"SEC-06 twice before the packet went out: says no more than once", 'E', WC_SUCCESS, 1},
+    {"SEC-06 no answer: a responder in ERR says it once", '-', WC_REM_ACCESS_ERR, 0},
+    {"SEC-06 an ACK: forged", 'A', WC_SUCCESS, 1},
+    {"SEC-06 a sequence NAK: the peer lives", 'S', WC_SUCCESS, 1},
+    {"SEC-06 an RNR NAK: the peer lives", 'R', WC_SUCCESS, 1},
+};
+
+START_TEST(sec_06_nak_confirm)
+{
+    for (unsigned i = 0; i < sizeof confirms / sizeof confirms[0]; i++) {
+        const struct confirm *c = &confirms[i];
+        struct rig *r = rig_new(&(struct rig_opts){.nak_confirm = true, .retry_cnt = 1});
+        rig_post(r, WR_SEND, 1, 8, WR_F_SIGNALED);
+        rig_post(r, WR_SEND, 2, 8, WR_F_SIGNALED);
+        ck_assert_uint_eq(rig_tx(r, 0), 2);
+        rig_aeth(r, P(1), WIRE_SYN_NAK_ACCESS, 1);
+        ck_assert_uint_eq(r->nwc, 1);
+        ck_assert_uint_eq(r->wc[0].status, WC_SUCCESS); /* what was before it */
+        if (c->second == 'E')
+            rig_aeth(r, P(1), WIRE_SYN_NAK_ACCESS, 1);
+        ck_assert_uint_eq(rig_state(r), QPS_RTS);
+        ck_assert_uint_eq(rig_tx(r, 0), 1);
+        ck_assert_uint_eq(r->sent[2].psn, P(1));
+        ck_assert(r->sent[2].ackreq);
+        switch (c->second) {
+        case 'N':
+            rig_aeth(r, P(1), WIRE_SYN_NAK_ACCESS, 1);
+            break;
+        case 'S':
+            rig_aeth(r, P(1), WIRE_SYN_NAK_SEQ, 1);
+            break;
+        case 'R':
+            rig_aeth(r, P(1), WIRE_SYN_RNR | 1, 1);
+            break;
+        case '-':
+            rig_pass(r, RIG_T + RIG_T / 8);
+            break;
+        }
+        if (strchr("SR", c->second)) { /* goes on as ever, retries and all */
+            rig_pass(r, 1000000);
+            rig_tx(r, 0);
+            rig_pass(r, RIG_T + RIG_T / 8);
+            rig_tx(r, 0);
+        }
+        if (strchr("EASR", c->second))
+            rig_ack(r, P(1));
+        ck_assert_msg(r->nwc == 2, "%s: %u completions", c->rule, r->nwc);
+        ck_assert_msg(r->wc[1].status == c->status, "%s: status %u", c->rule, r->wc[1].status);
+        ck_assert_uint_eq(rig_state(r), c->status == WC_SUCCESS ? QPS_RTS : QPS_ERR);
+        ck_assert_uint_eq(rig_count(r, ENGINE_C_rx_nak_forged), c->forged);
+        rig_free(r);
+    }
+}
+END_TEST
+
+/* SEC-06: of a PSN that was sent twice already, and without a timer that could end it, a fatal NAK
+ * counts at once. */
+START_TEST(sec_06_nak_at_once)
+{
+    for (unsigned timer = 0; timer < 2; timer++) {
+        struct rig *r = rig_new(&(struct rig_opts){.nak_confirm = true, .no_timer = !timer});
+        rig_post(r, WR_SEND, 1, 8, 0);
+        rig_tx(r, 0);
+        if (timer) {
+            rig_pass(r, RIG_T + RIG_T / 8);
+            ck_assert_uint_eq(rig_tx(r, 0), 1);
+        }
+        rig_aeth(r, P(0), WIRE_SYN_NAK_OP, 0);
+        ck_assert_uint_eq(r->nwc, 1);
+        ck_assert_uint_eq(r->wc[0].status, WC_REM_OP_ERR);
+        rig_free(r);
+    }
+}
+END_TEST
+
+RIG_MAIN("completer", sec_06_nak_confirm, sec_06_nak_at_once, req_22_cumulative, req_34_any_msn,
+         req_21_outside_the_window, req_35_selective_signalling, ack_06_fatal, req_29_read,
+         req_28_misfits, req_28_strict, req_30_both_forms, req_24_implied, atm_10_atomic_result,
+         req_31_aeth_of_data, req_18_late_copy, req_09_failed_copy, req_37_nak_behind_a_late_copy,
          qp_14_destroy_with_copies, sec_29_no_records, cq_05_overflow)

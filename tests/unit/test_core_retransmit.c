@@ -131,17 +131,7 @@ END_TEST
 /* TMR-01: timeout 0 disables the timer. */
 START_TEST(tmr_01_disabled)
 {
-    struct rig_opts o = {.stay = true};
-    struct rig *r = rig_new(&o);
-    rig_connect(r, r->qp, &o, QPS_RTR);
-    struct engine_qp_attr a = rig_attr(r, &o);
-    a.state = QPS_RTS;
-    a.timeout = 0;
-    ck_assert_int_eq(engine_qp_modify(r->e, r->qp, &a,
-                                      QPA_STATE | QPA_SQ_PSN | QPA_TIMEOUT | QPA_RETRY_CNT |
-                                          QPA_RNR_RETRY | QPA_MAX_QP_RD_ATOMIC,
-                                      r->now),
-                     0);
+    struct rig *r = rig_new(&(struct rig_opts){.no_timer = true});
     rig_post(r, WR_SEND, 1, 8, 0);
     rig_tx(r, 0);
     ck_assert(engine_deadline(r->e) == UINT64_MAX);

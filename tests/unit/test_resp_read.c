@@ -5,6 +5,7 @@
 #include "resp_script.h"
 
 #define ONE {.rd_atomic = 1}
+#define RNR {.rd_atomic = 1, .rnr_on_rd_res = true}
 
 static const struct script scripts[] = {
     {"RD-04 RD-05 READ of one packet", {0},
@@ -74,6 +75,15 @@ static const struct script scripts[] = {
     {"RD-03 QP-01 and shrinks", {.rd_atomic = 2},
      "dest 1; notx; < READ_REQUEST 0 dma=4; < READ_REQUEST 1 dma=4; < READ_REQUEST 2 dma=4; tx\n"
      "> READ_RESP_ONLY 0; > READ_RESP_ONLY 1; > ACKNOWLEDGE 2 syn=61; ! QP_REQ_ERR; state ERR"},
+    {"RNR-11 rnr_on_rd_res: what is beyond max_dest_rd_atomic waits at the requester", RNR,
+     "notx; < READ_REQUEST 0 dma=4; < READ_REQUEST 1 dma=4; < READ_REQUEST 2 dma=4; tx\n"
+     "> READ_RESP_ONLY 0; > ACKNOWLEDGE 1 syn=2c; state RTS; count tx_rnr_nak 1\n"
+     "< READ_REQUEST 1 dma=4; > READ_RESP_ONLY 1 msn=2; < READ_REQUEST 2 dma=4; > READ_RESP_ONLY 2 msn=3"},
+    {"RNR-11 rnr_on_rd_res: atomics too, and they aren't executed", RNR,
+     "put 8 val=41; notx; < READ_REQUEST 0 dma=4; < FETCH_ADD 1 va=8 add=1; tx; > READ_RESP_ONLY 0\n"
+     "> ACKNOWLEDGE 1 syn=2c; mem 8 8 val=41; < FETCH_ADD 1 va=8 add=1; > ATOMIC_ACK 1 orig=41; mem 8 8 val=42"},
+    {"RNR-11 RD-03 rnr_on_rd_res: waiting wouldn't help when there are none at all", {.rd_atomic = 255, .rnr_on_rd_res = true},
+     "< READ_REQUEST 0 dma=4; > ACKNOWLEDGE 0 syn=61; ! QP_REQ_ERR; state ERR"},
     {"RSP-01 resources are checked before the key", {.rd_atomic = 255},
      "< READ_REQUEST 0 dma=4 key=none; > ACKNOWLEDGE 0 syn=61; ! QP_REQ_ERR; state ERR"},
     {"RD-07 region invalidated before the response", {0},

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Token buckets in a table that never grows: a guesser that isn't in it takes the place of another
+ * with the same hash, unless that one is closed. Rule: SEC-09.
+ */
+#include "guess.h"
+
+#include <string.h>
+
+#include "engine_priv.h"
+
+/* Keyed: nobody can aim at somebody else's place. */
+static uint32_t place(const struct guess *g, const struct wire_addr *ip, uint32_t qpn,
+                      enum guess_kind kind)
+{
+    uint64_t half[2], h = g->key ^ ((uint64_t)kind << 32 | qpn);
+    memcpy(half, ip->b, sizeof half);
+    for (unsigned i = 0; i < 2; i++) {
+        h = (h ^ half[i]) * 0x9E3779B97F4A7C15ull;
+        h ^= h >> 29;
+        h *= 0xBF58476D1CE4E5B9ull;
+        h ^= h >> 32;
+    }
+    return (uint32_t)h % GUESS_TABLE;
+}
+
+static bool is(const struct guess_entry *en, const struct wire_addr *ip, uint32_t qpn,
+               enum guess_kind kind)
+{
+    return en->qpn == qpn && en->kind == kind && !memcmp(&en->ip, ip, sizeof *ip);
+}
+
+static void refill(struct guess_entry *en, uint64_t now)
+{
+    uint64_t n = now > en->at ? (now - en->at) / GUESS_REFILL : 0;
+    en->at += n * GUESS_REFILL;
+    en->tokens = n < GUESS_BURST - en->tokens ? en->tokens + (uint32_t)n : GUESS_BURST;
+}
+
+void guess_drop(struct rx *rx, const struct qp *qp, enum guess_kind kind,
+                enum engine_counter counter)
+{
+    struct engine *e = rx->e;
+    struct guess *g = e->guess;
+    const struct wire_addr *ip = &rx->pkt.sip;
+    uint32_t qpn = qp ? qp->qpn : 0;
+    struct guess_entry *en = &g->entry[place(g, ip, qpn, kind)];
+    if (!is(en, ip, qpn, kind)) {
+        if (en->closed > rx->now) {
+            rx_drop(rx, counter);
+            return;
+        }
+        *en = (struct guess_entry){*ip, qpn, kind, GUESS_BURST, rx->now, 0};
+    }
+    if (en->closed > rx->now) {
+        rx_drop(rx, ENGINE_C_rx_rate_limited);
+        return;
+    }
+    refill(en, rx->now);
+    rx_drop(rx, counter);
+    if (--en->tokens > 0)
+        return;
+    en->closed = rx->now + GUESS_CLOSED;
+    if (g->closed < en->closed)
+        g->closed = en->closed;
+    engine_count(e, ENGINE_C_guess_limit);
+    if (e->p.hooks.guess)
+        e->p.hooks.guess(e->p.hook_arg, ip, counter);
+}
+
+static bool closed(const struct rx *rx, uint32_t qpn, enum guess_kind kind)
+{
+    const struct guess *g = rx->e->guess;
+    const struct wire_addr *ip = &rx->pkt.sip;
+    const struct guess_entry *en = &g->entry[place(g, ip, qpn, kind)];
+    return en->closed > rx->now && is(en, ip, qpn, kind);
+}
+
+bool guess_source_closed(const struct rx *rx)
+{
+    return rx->e->guess->closed > rx->now &&
+           (closed(rx, 0, GUESS_QPN) || closed(rx, 0, GUESS_ADDR) || closed(rx, 0, GUESS_KEY));
+}
+
+bool guess_peer_closed(const struct rx *rx, const struct qp *qp, enum guess_kind kind)
+{
+    return rx->e->guess->closed > rx->now && closed(rx, qp->qpn, kind);
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Limits on guessing: who sends many packets that can't be right may be looking for one that is.
+ * Each failure takes a token, of which there are 1000 at once and 100 more a second; without one
+ * left, that kind of failure closes for a second. Rule: SEC-09.
+ *
+ *   A source address is charged for packets to queue pairs that don't have it as their peer. While
+ *   one of its kinds is closed, nothing of it gets to such a queue pair, right guesses included;
+ *   MADs have limits of their own (CM-34, SEC-20).
+ *   A connected queue pair is charged for what comes in its peer's name, which anybody may have
+ *   forged. So the peer isn't locked out: only what fails is dropped, and, while RESP is closed,
+ *   the fatal NAKs for which a right guess would end the queue pair. A peer that meant one falls
+ *   silent, and the ACK timer ends the request.
+ */
+#ifndef URNIC_GUESS_H
+#define URNIC_GUESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "engine.h"
+
+struct qp;
+struct rx;
+
+#define GUESS_BURST  1000u
+#define GUESS_REFILL 10000000ull   /* ns for a token */
+#define GUESS_CLOSED 1000000000ull /* ns */
+#define GUESS_TABLE  256u          /* pairs of guesser and kind that are remembered */
+
+enum guess_kind {
+    GUESS_QPN,  /* no such queue pair */
+    GUESS_ADDR, /* another's peer */
+    GUESS_KEY,  /* P_Key or Q_Key */
+    GUESS_RESP, /* a response ahead of everything sent */
+    GUESS_DUP,  /* a repeated READ or ATOMIC that never was */
+    GUESS_KINDS
+};
+
+struct guess_entry {
+    struct wire_addr ip;
+    uint32_t qpn; /* charged to this queue pair, or 0: to the address */
+    uint32_t kind;
+    uint32_t tokens;
+    uint64_t at;     /* up to when they have been refilled */
+    uint64_t closed; /* until then */
+};
+
+struct guess {
+    uint64_t key;
+    uint64_t closed; /* until then at least one entry is */
+    struct guess_entry entry[GUESS_TABLE];
+};
+
+/* Drop the packet as `counter` says, or as rx_rate_limited when that kind is closed. `qp` = the
+ * queue pair whose peer the packet claims to be from, NULL = of none. */
+void guess_drop(struct rx *rx, const struct qp *qp, enum guess_kind kind,
+                enum engine_counter counter);
+/* Is anything closed for packets from this source to queue pairs of others? */
+bool guess_source_closed(const struct rx *rx);
+/* Is this kind closed for what comes from the queue pair's peer? */
+bool guess_peer_closed(const struct rx *rx, const struct qp *qp, enum guess_kind kind);
+
+#endif
