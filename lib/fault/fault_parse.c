@@ -183,7 +183,7 @@ static bool read_set(struct parser *p)
     }
     w = fault_lex_peek(&p->lx);
     a->how = w.len && w.s[0] == '+' ? FAULT_PLUS : w.len && w.s[0] == '-' ? FAULT_MINUS : FAULT_TO;
-    if (a->how != FAULT_TO)
+    if (a->how != FAULT_TO && w.len > 1)
         p->lx.at = w.s + 1;
     uint64_t most = a->field->width == 64 ? UINT64_MAX : (1ull << a->field->width) - 1;
     if (!fault_lex_value(&p->lx, FAULT_NUMBER, 0, most, &a->value))
