@@ -69,9 +69,11 @@ struct lint_read {
     uint32_t next;   /* first response PSN not seen yet */
     uint32_t reread; /* PSN of the latest partial re-read; == psn: none */
     uint32_t msgs, epoch;
+    uint32_t starts;                            /* answers seen that begin it */
     uint64_t ns;                                /* of the latest response */
     bool valid, atomic, done, have_orig, again; /* again = requested more than once */
     bool blind;                                 /* the capture has cut the RETH off */
+    bool continued;    /* the latest re-read has been counted as answered in the continued form */
     bool perhaps_part; /* what came before wasn't captured: perhaps a re-read from the middle */
 };
 

@@ -249,14 +249,18 @@ static void remember(struct lint_ctx *c)
 static void watch_reread(struct lint_ctx *c)
 {
     struct lint_flow *q = c->req;
-    const struct lint_read *r = c->read;
+    struct lint_read *r = c->read;
+    const struct lint_rec *whole = r ? lint_rec_at(q, r->psn) : NULL;
+    if (r && c->p.psn == r->psn && c->op->flags & WIRE_F_START)
+        r->starts++;
     if (!r || r->atomic || r->reread == r->psn || c->p.psn != r->reread)
         return;
     if (c->op->flags & WIRE_F_START) {
         q->restarted_n++;
         q->continued.on = false;
-    } else {
-        lint_remember(c, &q->continued);
+    } else if (!r->continued &&
+               ((whole && r->starts >= whole->sends) || (q->continued_n > 1 && !q->restarted_n))) {
+        lint_remember(c, &q->continued); /* else perhaps the whole READ is answered once more */
     }
 }
 
@@ -267,6 +271,9 @@ void lint_continued(struct lint *l, struct lint_flow *req, bool end)
     struct lint_wait *w = &req->continued, *first = &req->continued_first;
     struct lint_ctx c = {.l = l, .f = req->peer, .req = req};
     if (w->on) {
+        struct lint_read *r = lint_read_at(req, w->psn);
+        if (r)
+            r->continued = true; /* each re-read is counted once */
         w->on = false;
         req->continued_n++;
         if (req->continued_n == 1) {

@@ -137,6 +137,8 @@ bool lint_hdr_01(struct lint_ctx *c)
     lint_seen(c, "octet 4 0x%02x, octet 8 0x%02x", c->bth[4], c->bth[8]);
     if (!low) /* octet 4 isn't covered by the iCRC */
         return lint_doubt(c, LINT_UNDECIDABLE, "changed on the way: the iCRC doesn't cover it");
+    if (c->cut)
+        return lint_doubt(c, LINT_UNDECIDABLE, "perhaps damaged: the iCRC was cut off");
     return true;
 }
 
@@ -265,6 +267,8 @@ bool lint_opc_05(struct lint_ctx *c)
               p->ackreq, p->fecn, p->becn, p->psn, sum ? ", octets not 0" : "");
     if (!p->se && !p->migreq && !p->pad && !p->ackreq && !p->psn && !sum) /* only FECN or BECN */
         return lint_doubt(c, LINT_UNDECIDABLE, "changed on the way: the iCRC doesn't cover it");
+    if (c->cut)
+        return lint_doubt(c, LINT_UNDECIDABLE, "perhaps damaged: the iCRC was cut off");
     return true;
 }
 
