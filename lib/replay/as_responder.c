@@ -35,8 +35,8 @@ struct answer {
 
 /* Memory behind an R_Key of the capture, as far as it is used. */
 struct region {
-    uint32_t rkey, live;
-    uint64_t first, end; /* addresses */
+    uint32_t rkey, lkey, live; /* live: our R_Key; 0 = there is none now */
+    uint64_t first, end;       /* addresses */
     unsigned rights;
     struct sparse memory;
 };
@@ -51,6 +51,7 @@ struct responder {
     struct region *region;
     uint32_t regions;
     const struct packet *feeding;
+    struct region *addressed;  /* by the latest request of memory */
     uint32_t fr_lkey, fr_rkey; /* what SENDs with invalidate name; 0 = not there */
     uint8_t *declined;         /* bit per PSN bucket: repeated more often than our engine bears */
     /* READs repeated from the middle: an answer like the first one's, where one of its own is due.
@@ -154,7 +155,7 @@ static void regions_find(struct responder *r)
         const struct packet *p = &d->packet[i];
         uint32_t len = packet_asks(d, p) ? reach(p) : 0;
         uint64_t last = p->pkt.va + len - 1;
-        if (!len || last < p->pkt.va || p->lost || evidence_refused(d, p, WIRE_SYN_NAK_ACCESS))
+        if (!len || last < p->pkt.va || p->lost || p->refused)
             continue;
         unsigned f = packet_flags(p), right = f & WIRE_F_ATOMIC ? MEM_REMOTE_ATOMIC
                                               : f & WIRE_F_READ ? MEM_REMOTE_READ
@@ -172,22 +173,42 @@ static void regions_find(struct responder *r)
     }
 }
 
+static int region_register(struct responder *r, struct region *g)
+{
+    uint64_t len = g->end - g->first + 1;
+    struct mem_seg seg = {g, 0, len};
+    int rc = len ? mem_mr_reg(engine_mem(r->stage.e), r->stage.pd, g->first, len,
+                              MEM_LOCAL_WRITE | g->rights, &seg, 1, g, &g->lkey, &g->live)
+                 : -EINVAL;
+    if (rc)
+        g->live = 0;
+    return rc == -ENOMEM ? rc : 0;
+}
+
 static int regions_register(struct responder *r)
 {
-    for (uint32_t i = 0; i < r->regions; i++) {
-        struct region *g = &r->region[i];
-        uint64_t len = g->end - g->first + 1;
-        struct mem_seg seg = {g, 0, len};
-        uint32_t lkey;
-        int rc = len ? mem_mr_reg(engine_mem(r->stage.e), r->stage.pd, g->first, len,
-                                  MEM_LOCAL_WRITE | g->rights, &seg, 1, g, &lkey, &g->live)
-                     : -EINVAL;
-        if (rc == -ENOMEM)
-            return rc;
-        if (rc)
-            g->live = 0;
+    int rc = 0;
+    for (uint32_t i = 0; i < r->regions && !rc; i++)
+        rc = region_register(r, &r->region[i]);
+    return rc;
+}
+
+/* A request of memory that was refused, though its key was good before: the key has been taken
+ * away. One that is good again has been made anew. */
+static void regions_change(struct responder *r, const struct packet *p)
+{
+    unsigned f = packet_flags(p);
+    if (reach(p))
+        r->addressed = region_find(r, p->pkt.rkey);
+    struct region *g = r->addressed;
+    if (!g || !(f & (WIRE_F_WRITE | WIRE_F_READ | WIRE_F_ATOMIC)))
+        return;
+    if (!p->refused) {
+        if (!g->live && reach(p))
+            region_register(r, g);
+    } else if (g->live && mem_mr_dereg(engine_mem(r->stage.e), g->lkey) == 0) {
+        g->live = 0;
     }
-    return 0;
 }
 
 /* The memory that a READ or ATOMIC finds is what its answers say, if they are there. */
@@ -264,6 +285,7 @@ static void give(struct responder *r, size_t at)
     uint64_t declined = stage_count(&r->stage, ENGINE_C_rx_dup_throttled) +
                         stage_count(&r->stage, ENGINE_C_dup_rd_atomic_miss);
     uint32_t rkey = 0;
+    regions_change(r, p);
     if (reach(p)) {
         const struct region *g = region_find(r, p->pkt.rkey);
         rkey = g ? g->live : 0;

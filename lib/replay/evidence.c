@@ -89,39 +89,55 @@ static void find_begin(struct direction *d)
     }
 }
 
-/* An RNR NAK: the last transmission before it found no receive work request. */
+/* An RNR NAK: the last transmission before it found no receive work request; earlier ones have not
+ * arrived in their turn. */
 static void mark_starved(struct direction *d, size_t at)
 {
     uint32_t psn = d->packet[at].pkt.psn;
+    bool last = true;
     for (size_t i = at, n = 0; i-- > 0 && n < BACK_MAX; n++) {
         struct packet *p = &d->packet[i];
-        if (packet_asks(d, p) && p->pkt.psn == psn && !p->duplicate) {
+        if (!packet_asks(d, p) || p->pkt.psn != psn || p->duplicate)
+            continue;
+        if (last)
             p->starve = true;
-            return;
-        }
+        else if (!p->starve)
+            p->lost = true;
+        last = false;
     }
 }
 
-/* A sequence NAK: what it asks for was lost, if sent before the packet behind it arrived. */
+/* After a sequence NAK: does an answer show that the packet has arrived, before it is sent again?
+ */
+static bool answered_first(const struct direction *d, size_t at)
+{
+    uint32_t psn = d->packet[at].pkt.psn;
+    for (size_t i = at + 1; i < d->packets && i - at < BACK_MAX; i++) {
+        const struct packet *p = &d->packet[i];
+        if (packet_asks(d, p) && p->pkt.psn == psn)
+            return false;
+        if (packet_answers(d, p) && packet_positive(p) && psn_after(p->pkt.psn, psn) >= 0)
+            return true;
+    }
+    return false;
+}
+
+/* A sequence NAK: no transmission of what it asks for has arrived in its turn, as far as it was
+ * sent before a packet behind it. Only the last may have crossed with the NAK. */
 static void mark_lost(struct direction *d, size_t at)
 {
     uint32_t psn = d->packet[at].pkt.psn;
-    size_t from = at, n = 0;
-    for (; from > 0 && n < BACK_MAX; from--, n++) {
-        const struct packet *p = &d->packet[from - 1];
-        if (packet_answers(d, p) && !packet_positive(p) && p->pkt.psn == psn)
-            break; /* an earlier NAK of the same packet */
-    }
-    size_t behind = from;
-    while (behind < at &&
-           !(packet_asks(d, &d->packet[behind]) && psn_after(d->packet[behind].pkt.psn, psn) > 0))
-        behind++;
-    if (behind == at)
-        return;
-    for (size_t i = from; i < behind; i++) {
+    bool behind = false, last = true;
+    for (size_t i = at, n = 0; i-- > 0 && n < BACK_MAX; n++) {
         struct packet *p = &d->packet[i];
-        if (packet_asks(d, p) && p->pkt.psn == psn && !p->starve)
+        if (!packet_asks(d, p))
+            continue;
+        behind = behind || psn_after(p->pkt.psn, psn) > 0;
+        if (p->pkt.psn != psn)
+            continue;
+        if (behind && !p->starve && !(last && answered_first(d, at)))
             p->lost = true;
+        last = false;
     }
 }
 
@@ -135,6 +151,7 @@ static void mark_refused(struct direction *d, size_t at)
         if (!packet_asks(d, p) || p->pkt.psn != psn)
             continue;
         unsigned f = packet_flags(p);
+        p->refused = nak->pkt.syndrome == WIRE_SYN_NAK_ACCESS;
         if (nak->pkt.syndrome == WIRE_SYN_NAK_OP)
             p->spoilt = true;
         if (nak->pkt.syndrome != WIRE_SYN_NAK_INV || !(f & WIRE_F_SEND) || !p->pkt.payload_len)
@@ -224,7 +241,7 @@ void evidence_find(struct direction *d)
     d->rnr_timer = 1;
     for (size_t i = 0; i < d->packets; i++) {
         struct packet *p = &d->packet[i];
-        p->lost = p->starve = p->spoilt = false;
+        p->lost = p->starve = p->spoilt = p->refused = false;
         p->room = UINT32_MAX;
         if (packet_answers(d, p) && network_copy(d, p))
             p->duplicate = true;

@@ -12,6 +12,8 @@ static const struct replay_freedom freedoms[] = {
      "that an RNR NAK answered found none, every other one did."},
     {"memory", "The responder's application may change its memory at any time: the responses of a "
                "READ or ATOMIC say what was there."},
+    {"keys", "A key may be taken away and made anew at any time: a request that is refused with an "
+             "access error found it gone."},
     {"buffers",
      "Length of receive buffers, extent of regions and rights are inferred from what was "
      "accepted and what was refused."},

@@ -20,6 +20,7 @@ struct packet {
     /* evidence, for one direction at a time */
     bool lost;     /* never reached the other end */
     bool starve;   /* found no receive work request */
+    bool refused;  /* with an access error: its key isn't good (any more) */
     bool spoilt;   /* its data could not be placed by the responder itself */
     uint32_t room; /* receive buffer that it finds; UINT32_MAX = enough */
 };
