@@ -185,8 +185,11 @@ static unsigned host_rx(struct host *h)
     struct engine_frame frames[IO_BURST_MAX];
     unsigned n = io->ops->rx_peek(io, lent, IO_BURST_MAX, now), ncopies;
 
-    for (unsigned i = 0; i < n; i++)
+    for (unsigned i = 0; i < n; i++) {
         frames[i] = (struct engine_frame){.data = lent[i].data, .len = lent[i].len};
+        if (h->pub.tap.frame)
+            h->pub.tap.frame(h->pub.tap.ctx, false, lent[i].data, lent[i].len, now);
+    }
     for (unsigned used = 0; used < n;) {
         unsigned took =
             engine_rx(h->pub.engine, frames + used, n - used, now, h->copies, COPIES, &ncopies);
@@ -235,9 +238,36 @@ static unsigned tx_burst(struct host *h, unsigned n)
         room[i].len = s->len;
         if (s->len)
             wire_icrc_seal(s->buf, s->len, s->ip_off, s->bth_off);
+        if (s->len && h->pub.tap.frame)
+            h->pub.tap.frame(h->pub.tap.ctx, true, s->buf, s->len, now);
     }
     io->ops->tx_commit(io, room, n, now);
     return m;
+}
+
+/* What the service has to send, a frame at a time. */
+static unsigned service_tx(struct host *h)
+{
+    struct io_port *io = h->pub.port;
+    uint64_t now = h->pub.net->now;
+    struct io_slot room;
+    unsigned sent = 0;
+
+    while (io->ops->tx_reserve(io, &room, 1, now) == 1) {
+        struct engine_slot s = {.buf = room.data, .cap = room.cap};
+        bool more = h->pub.service.tx(h->pub.service.ctx, &s);
+        room.len = more ? s.len : 0;
+        if (more) {
+            wire_icrc_seal(s.buf, s.len, s.ip_off, s.bth_off);
+            if (h->pub.tap.frame)
+                h->pub.tap.frame(h->pub.tap.ctx, true, s.buf, s.len, now);
+            sent++;
+        }
+        io->ops->tx_commit(io, &room, 1, now);
+        if (!more)
+            break;
+    }
+    return sent;
 }
 
 /* Few slots first, more when they were all used: reserving costs, too. */
@@ -263,6 +293,10 @@ static unsigned host_turn(struct host *h)
         engine_expire(h->pub.engine, now);
     work += late_run(h);
     work += host_rx(h);
+    if (h->pub.service.run) {
+        work += h->pub.service.run(h->pub.service.ctx, now);
+        work += service_tx(h);
+    }
     work += host_tx(h);
     return work;
 }
@@ -273,6 +307,10 @@ static uint64_t host_deadline(struct host *h)
     uint64_t port = h->pub.port->ops->deadline(h->pub.port), late = late_deadline(h);
 
     at = port < at ? port : at;
+    if (h->pub.service.run) {
+        uint64_t service = h->pub.service.deadline(h->pub.service.ctx);
+        at = service < at ? service : at;
+    }
     return late < at ? late : at;
 }
 
@@ -361,6 +399,14 @@ static void on_event(void *arg, enum engine_event event, void *obj_arg)
         h->events[h->events_n++] = (struct vnet_event){event, obj_arg, h->net->now};
 }
 
+static void on_gsi(void *arg, const struct wire_pkt *pkt, const uint8_t *mad, uint32_t len)
+{
+    struct vnet_host *h = arg;
+
+    if (h->service.run)
+        h->service.gsi_rx(h->service.ctx, pkt, mad, len);
+}
+
 /* ---- making it
  * ------------------------------------------------------------------------------------------ */
 
@@ -383,7 +429,7 @@ static int host_new(struct vnet *net, unsigned index, const char *spec, uint64_t
         return rc;
     }
     struct engine_params p = {
-        .hooks = {.cq_push = on_wc, .event = on_event},
+        .hooks = {.cq_push = on_wc, .event = on_event, .gsi_rx = on_gsi},
         .hook_arg = &h->pub,
         .key = {seed ^ 0x243F6A8885A308D3u, seed * 2 + index},
         .max_qp = 20000,

@@ -31,6 +31,25 @@ struct vnet_copier {
     int (*gather)(void *ctx, const struct engine_slot *slot, uint64_t now);
 };
 
+/* Who sees each frame that a host hands to its port, or takes from it, in this order. NULL: nobody.
+ */
+struct vnet_tap {
+    void *ctx;
+    void (*frame)(void *ctx, bool sent, const uint8_t *frame, uint32_t len, uint64_t now);
+};
+
+/* What a host has beside its engine: its connection manager. `run` NULL: nothing. */
+struct vnet_service {
+    void *ctx;
+    /* A datagram for QP1, from inside of engine_rx. */
+    void (*gsi_rx)(void *ctx, const struct wire_pkt *pkt, const uint8_t *mad, uint32_t len);
+    /* Once in each turn of the host: do what is due. True when there was something to do. */
+    bool (*run)(void *ctx, uint64_t now);
+    /* Fill a slot with a datagram (engine_gsi_emit); false: there is none. */
+    bool (*tx)(void *ctx, struct engine_slot *slot);
+    uint64_t (*deadline)(void *ctx);
+};
+
 struct vnet_wc { /* a completion and when it came */
     struct engine_wc wc;
     void *cq_arg;
@@ -53,6 +72,8 @@ struct vnet_host {
     uint32_t pd;
     struct cq *cq; /* one for everything, unless the test makes more */
     struct vnet_copier copier;
+    struct vnet_tap tap;
+    struct vnet_service service;
     /* logs; the test may look at any time, and take entries away by resetting the count */
     struct vnet_wc *wcs;
     size_t wcs_n, wcs_cap;

@@ -28,7 +28,7 @@ while read -r name role want_status want_rules; do
     seen=$((seen + 1))
 done <"$pcaps/expected-replay.txt"
 [ "$seen" -gt 100 ] || fail "only $seen lines in expected-replay.txt"
-for f in "$pcaps"/*.pcap; do
+for f in "$pcaps"/*.pcap "$pcaps"/*.pcapng; do
     grep -q "^$(basename "$f") " "$pcaps/expected-replay.txt" || fail "$f has no line"
 done
 exit $status

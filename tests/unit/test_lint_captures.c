@@ -149,7 +149,9 @@ START_TEST(expected_findings)
     lint_totals(l, &totals);
     lint_free(l);
     ck_assert_uint_eq(totals.roce, e->roce);
-    ck_assert_uint_eq(totals.corrupt, 0);
+    /* Ours show damage where they are about it. */
+    bool damage = strstr(e->name, "own-corrupt") || strstr(e->name, "own-all-faults");
+    ck_assert_int_eq(totals.corrupt > 0, damage);
     for (size_t i = 0; i < rules_n; i++)
         for (int v = 0; v < LINT_VERDICTS; v++) {
             char word[24];
@@ -192,7 +194,7 @@ static void harmed(struct lint *l, enum harm harm)
     uint64_t number = 0;
     for (unsigned i = 0; i < packets_n; i++) {
         struct packet *k = &packets[i];
-        bool from_a = k->data[11] == 1;
+        bool from_a = k->data[11] == packets[0].data[11];
         if ((harm == MISS && hit(12)) || (harm == MISS_A && from_a && hit(5)) ||
             (harm == MISS_B && !from_a && hit(5)) || (harm == ONE_WAY && from_a) ||
             (harm == MIDDLE && i < packets_n / 2))
@@ -325,7 +327,8 @@ START_TEST(every_capture_is_listed)
     for (struct dirent *e; (e = readdir(d));) {
         size_t len = strlen(e->d_name);
         bool found = false;
-        if (len < 6 || strcmp(e->d_name + len - 5, ".pcap"))
+        if (!(len > 5 && !strcmp(e->d_name + len - 5, ".pcap")) &&
+            !(len > 7 && !strcmp(e->d_name + len - 7, ".pcapng")))
             continue;
         for (unsigned i = 0; i < expected_n; i++)
             found |= !strcmp(expected[i].name, e->d_name);
