@@ -102,48 +102,73 @@ void bump_close(struct bump *b)
 
 /* ---- one direction --------------------------------------------------------------------------- */
 
-static void keep(struct bump_half *h, const uint8_t *frame, uint32_t len, uint32_t hold,
-                 uint64_t due)
+static const struct fault_out at_once; /* kept for no time: until the next free slot */
+
+/* Frames that the judge has made. Those for this direction stand before the frame itself. */
+static void inject(struct bump *b, const struct fault_out *out, uint64_t now)
 {
-    if (!bump_queue_put(&h->queue, frame, len, hold, due))
-        h->count.no_room++;
+    for (uint32_t i = 0; i < out->ninject; i++)
+        bump_inject(b, out->inject[i].dir, out->inject[i].data, out->inject[i].len, now);
 }
 
-/* A frame that the judge has seen, in `slot`. Returns whether the slot is to be sent. */
-static bool execute(struct bump_half *h, struct io_slot *slot, const struct bump_verdict *v,
-                    uint64_t now)
+static bool overtaken(enum fault_dir dir, const struct fault_out *out)
 {
-    bool sent = false;
+    for (uint32_t i = 0; i < out->ninject; i++)
+        if (out->inject[i].dir == dir)
+            return true;
+    return false;
+}
 
-    if (v->drop) {
-        h->count.dropped++;
-    } else if (v->hold) {
-        h->count.reordered++;
-        keep(h, slot->data, v->len, v->hold, now + v->delay);
-    } else if (v->delay) {
-        h->count.delayed++;
-        keep(h, slot->data, v->len, 0, now + v->delay);
-    } else if (v->len > h->out->caps.frame_max) {
-        h->count.oversize++;
-    } else {
-        slot->len = v->len;
-        sent = true;
-        if (h->queue.nheld)
-            bump_queue_passed(&h->queue, now);
-    }
-    for (uint32_t i = 0; i < v->copies; i++) {
+static void copy(struct bump_half *h, enum fault_dir dir, const uint8_t *frame,
+                 const struct fault_out *out, bool held, uint64_t now)
+{
+    for (uint32_t i = 0; i < out->copies; i++) {
         h->count.copied++;
-        keep(h, slot->data, v->len, 0, now);
+        h->count.no_room +=
+            !bump_queue_put(&h->queue, dir, frame, out->len, held ? out : &at_once, now);
     }
-    return sent;
+}
+
+/* Do what the judge said with the frame in `slot`. Returns whether the slot is to be sent. */
+static bool execute(struct bump *b, enum fault_dir dir, struct io_slot *slot, unsigned bits,
+                    const struct fault_out *out, uint64_t now)
+{
+    struct bump_half *h = &b->half[dir];
+    const struct fault_out *wait = bits & FAULT_HOLD ? out : NULL;
+
+    if (bits & FAULT_INJECT) {
+        inject(b, out, now);
+        if (!wait && overtaken(dir, out))
+            wait = &at_once;
+    }
+    if (bits & FAULT_DROP) {
+        h->count.dropped++;
+        return false;
+    }
+    h->count.changed += (bits & FAULT_CHANGED) != 0;
+    if (out->len > h->out->caps.frame_max) {
+        h->count.oversize++;
+        return false;
+    }
+    bool kept = wait && bump_queue_put(&h->queue, dir, slot->data, out->len, wait, now);
+    h->count.no_room += wait && !kept;
+    h->count.held += kept && wait == out;
+    if (bits & FAULT_COPY)
+        copy(h, dir, slot->data, out, (bits & FAULT_HOLD) != 0, now);
+    if (kept)
+        return false;
+    slot->len = out->len;
+    if (bump_queue_len(&h->queue))
+        fault_hold_passed(h->queue.hold, dir, out->flow, now);
+    return true;
 }
 
 /* The next lent frame into `slot`. Returns whether it is to be sent. */
-static bool take(struct bump *b, enum bump_dir dir, struct io_slot *slot, uint64_t now)
+static bool take(struct bump *b, enum fault_dir dir, struct io_slot *slot, uint64_t now)
 {
     struct bump_half *h = &b->half[dir];
     const struct io_frame *f = &h->frame[h->at++];
-    struct bump_verdict v = {.len = f->len};
+    struct fault_out out;
 
     h->count.received++;
     h->count.octets += f->len;
@@ -156,28 +181,29 @@ static bool take(struct bump *b, enum bump_dir dir, struct io_slot *slot, uint64
         slot->len = f->len;
         return true;
     }
-    b->judge(b->arg, dir, slot->data, slot->cap, &v, now);
-    return execute(h, slot, &v, now);
+    unsigned bits = b->judge(b->arg, dir, slot->data, f->len, now, &out);
+    return execute(b, dir, slot, bits, &out, now);
 }
 
 /* Nobody is there to send to: what was lent is given back, what was due is forgotten. */
 static unsigned discard(struct bump_half *h, uint64_t now)
 {
     unsigned n = h->have - h->at, due = 0;
+    struct bump_kept *k;
 
     for (; h->at < h->have; h->at++) {
         h->count.received++;
         h->count.octets += h->frame[h->at].len;
     }
-    for (; bump_queue_due(&h->queue, now); due++)
-        bump_queue_pop(&h->queue);
+    for (; (k = bump_queue_take(&h->queue, now)) != NULL; due++)
+        bump_queue_give(&h->queue, k);
     h->count.no_link += n + due;
     if (n)
         h->in->ops->rx_release(h->in, n);
     return n + due;
 }
 
-static unsigned move(struct bump *b, enum bump_dir dir, uint64_t now)
+static unsigned move(struct bump *b, enum fault_dir dir, uint64_t now)
 {
     struct bump_half *h = &b->half[dir];
     struct io_slot slot[IO_BURST_MAX];
@@ -186,11 +212,10 @@ static unsigned move(struct bump *b, enum bump_dir dir, uint64_t now)
         h->at = 0;
         h->have = h->in->ops->rx_peek(h->in, h->frame, IO_BURST_MAX, now);
     }
-    unsigned want = h->have - h->at;
-    if (bump_queue_len(&h->queue)) {
-        want += bump_queue_due(&h->queue, now) != NULL ? h->queue.n : 0;
-        want = want < IO_BURST_MAX ? want : IO_BURST_MAX;
-    }
+    unsigned want = h->have - h->at, waiting = bump_queue_len(&h->queue);
+    if (waiting && fault_hold_deadline(h->queue.hold) <= now)
+        want += waiting; /* as many as that may be due */
+    want = want < IO_BURST_MAX ? want : IO_BURST_MAX;
     if (want == 0)
         return 0;
     if (!h->out_up)
@@ -201,20 +226,13 @@ static unsigned move(struct bump *b, enum bump_dir dir, uint64_t now)
     uint64_t octets = 0;
     while (used < room) {
         /* Whatever is due goes first: a copy right behind its original. */
-        const struct bump_kept *k =
-            bump_queue_len(&h->queue) ? bump_queue_due(&h->queue, now) : NULL;
+        struct bump_kept *k = bump_queue_len(&h->queue) ? bump_queue_take(&h->queue, now) : NULL;
         if (k) {
-            if (k->len <= slot[used].cap) {
-                memcpy(slot[used].data, k->data, k->len);
-                slot[used].len = k->len;
-                octets += k->len;
-                used++;
-            } else {
-                h->count.oversize++;
-            }
-            bump_queue_pop(&h->queue);
-            if (h->queue.nheld)
-                bump_queue_passed(&h->queue, now);
+            memcpy(slot[used].data, k->data, k->len);
+            slot[used].len = k->len;
+            octets += k->len;
+            bump_queue_give(&h->queue, k);
+            used++;
             kept++;
         } else if (h->at == h->have) {
             break;
@@ -239,17 +257,19 @@ unsigned bump_round(struct bump *b, uint64_t now)
     b->gap = b->round_at ? now - b->round_at : 0;
     b->round_at = now;
     look_at_links(b, now);
-    unsigned n = move(b, BUMP_AB, now) + move(b, BUMP_BA, now);
+    unsigned n = move(b, FAULT_AB, now) + move(b, FAULT_BA, now);
     if (n)
         b->worked_at = now;
     return n;
 }
 
-bool bump_inject(struct bump *b, enum bump_dir dir, const uint8_t *frame, uint32_t len,
+bool bump_inject(struct bump *b, enum fault_dir dir, const uint8_t *frame, uint32_t len,
                  uint64_t due)
 {
     struct bump_half *h = &b->half[dir];
-    bool ok = bump_queue_put(&h->queue, frame, len, 0, due);
+    const struct fault_out out = {.delay = due > b->round_at ? due - b->round_at : 0};
+    bool ok = len <= h->out->caps.frame_max &&
+              bump_queue_put(&h->queue, dir, frame, len, &out, b->round_at);
 
     h->count.injected++;
     h->count.no_room += !ok;
@@ -295,7 +315,7 @@ static uint64_t next_event(const struct bump *b, uint64_t until)
 
     for (unsigned d = 0; d < BUMP_DIRS; d++) {
         struct io_port *port = b->port[d];
-        uint64_t kept = bump_queue_deadline(&b->half[d].queue);
+        uint64_t kept = fault_hold_deadline(b->half[d].queue.hold);
         uint64_t own = port->ops->deadline ? port->ops->deadline(port) : UINT64_MAX;
         at = kept < at ? kept : at;
         at = own < at ? own : at;

@@ -18,30 +18,23 @@
 
 #define BUMP_QUEUE_DEFAULT 4096u /* frames that may be kept back in each direction */
 
-enum bump_dir { BUMP_AB, BUMP_BA, BUMP_DIRS }; /* by where a frame comes from: port A or port B */
+#define BUMP_DIRS 2u /* enum fault_dir: by where a frame comes from, port A or port B */
 
-/* What becomes of a frame. Zero but for `len` = it passes. */
-struct bump_verdict {
-    uint32_t len;    /* its length from now on; the judge may have changed the frame */
-    bool drop;       /* not forwarded; copies are */
-    uint32_t copies; /* further ones of it, right behind */
-    uint32_t hold;   /* reordering: kept until so many others have passed ... */
-    uint64_t delay;  /* ns: kept for so long; with hold: at the longest */
-};
-
-/* Judges a frame that lies in `frame[0..v->len)` with room for `cap` octets; it may change it. Runs
- * in the middle of a burst: it may call bump_inject, nothing else of this file. */
-typedef void (*bump_judge)(void *arg, enum bump_dir dir, uint8_t *frame, uint32_t cap,
-                           struct bump_verdict *v, uint64_t now);
+/* Judges a frame, as fault_apply of lib/fault does: returns FAULT_* and fills *out. The frame lies
+ * where it will be sent from and may be changed. Runs in the middle of a burst: it may call
+ * bump_inject, nothing else of this file. */
+typedef unsigned (*bump_judge)(void *arg, enum fault_dir dir, uint8_t *frame, uint32_t len,
+                               uint64_t now, struct fault_out *out);
 
 /* Of one direction. Each frame received is in exactly one of: forwarded, kept now, dropped,
- * no_link, oversize, no_room. */
+ * no_link, oversize. */
 struct bump_counters {
     uint64_t received, octets;      /* taken from the port it came by */
     uint64_t forwarded, out_octets; /* handed to the other one, copies and injected ones included */
     uint64_t dropped;               /* by the judge */
     uint64_t copied, injected;      /* further frames, made here */
-    uint64_t delayed, reordered;    /* kept back for a time, for others to pass */
+    uint64_t changed;               /* by the judge: other octets, or fewer */
+    uint64_t held;                  /* kept back, for a time or for others to pass */
     uint64_t no_link;               /* the port to leave by is down */
     uint64_t oversize;              /* longer than the port to leave by can send */
     uint64_t no_room;               /* to be kept back, but the queue is full */
@@ -86,19 +79,19 @@ void bump_wait(struct bump *b, uint64_t now, uint64_t until);
 
 /* Send a frame of the caller's own in direction `dir`, at `due` or soon after. Returns false when
  * there is no room for it; both are counted. */
-bool bump_inject(struct bump *b, enum bump_dir dir, const uint8_t *frame, uint32_t len,
+bool bump_inject(struct bump *b, enum fault_dir dir, const uint8_t *frame, uint32_t len,
                  uint64_t due);
 
 /* Frames kept back in both directions. */
 static inline uint32_t bump_kept_now(const struct bump *b)
 {
-    return bump_queue_len(&b->half[BUMP_AB].queue) + bump_queue_len(&b->half[BUMP_BA].queue);
+    return bump_queue_len(&b->half[FAULT_AB].queue) + bump_queue_len(&b->half[FAULT_BA].queue);
 }
 
 /* Are both links up, as far as the last round knows? */
 static inline bool bump_up(const struct bump *b)
 {
-    return b->half[BUMP_AB].out_up && b->half[BUMP_BA].out_up;
+    return b->half[FAULT_AB].out_up && b->half[FAULT_BA].out_up;
 }
 
 #endif

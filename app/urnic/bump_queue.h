@@ -1,31 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Frames that a bump in the wire keeps for a while: until a time, or until others have passed.
+ * Frames that a bump in the wire keeps for a while: copies of them, in the waiting room of
+ * lib/fault.
  *
  * Bounded: what doesn't fit is refused, never grown for. One thread.
  */
 #ifndef URNIC_BUMP_QUEUE_H
 #define URNIC_BUMP_QUEUE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "fault_hold.h"
 
 struct bump_kept {
-    uint64_t due;   /* ns; a held frame: when it goes at the latest */
-    uint64_t order; /* of those due at the same time the first one in goes first */
-    uint32_t hold;  /* so many others must pass first; 0 = only time counts */
     uint32_t len;
-    uint8_t *data;
+    uint8_t data[];
 };
 
 struct bump_queue {
-    struct bump_kept *heap; /* by due, then order */
-    struct bump_kept *held; /* hold > 0, in no order */
-    uint32_t n, nheld, max; /* n + nheld <= max */
-    uint32_t room;          /* octets that each buffer has */
-    uint64_t order;
-    uint8_t **spare; /* buffers not in use */
+    struct fault_hold *hold;
+    uint32_t max, room; /* frames; octets of each */
+    struct bump_kept **spare;
     uint32_t nspare;
 };
 
@@ -34,25 +27,19 @@ struct bump_queue {
 int bump_queue_init(struct bump_queue *q, uint32_t max, uint32_t room);
 void bump_queue_free(struct bump_queue *q);
 
-/* Keep a copy of a frame until `due`, or (hold > 0) until `hold` others have passed, at the latest
- * until `due`. Returns false when there is no room for it. */
-bool bump_queue_put(struct bump_queue *q, const uint8_t *data, uint32_t len, uint32_t hold,
-                    uint64_t due);
+/* Keep a copy of a frame of direction `dir` as `out` (delay, gap, within, flow) says. Returns false
+ * when there is no room for it. */
+bool bump_queue_put(struct bump_queue *q, enum fault_dir dir, const uint8_t *data, uint32_t len,
+                    const struct fault_out *out, uint64_t now);
 
-/* The next frame that is due at `now`, or NULL. It stays until bump_queue_pop. */
-const struct bump_kept *bump_queue_due(struct bump_queue *q, uint64_t now);
-/* Remove the frame that bump_queue_due gave. */
-void bump_queue_pop(struct bump_queue *q);
+/* The next frame that is due at `now`, in the order of their times; NULL = none. Give it back when
+ * it has been sent. */
+struct bump_kept *bump_queue_take(struct bump_queue *q, uint64_t now);
+void bump_queue_give(struct bump_queue *q, struct bump_kept *k);
 
-/* A frame has passed: those that waited for it may become due at `now`. */
-void bump_queue_passed(struct bump_queue *q, uint64_t now);
-
-/* When the next one is due; UINT64_MAX = there is none. */
-uint64_t bump_queue_deadline(const struct bump_queue *q);
-
-static inline uint32_t bump_queue_len(const struct bump_queue *q)
+static inline unsigned bump_queue_len(const struct bump_queue *q)
 {
-    return q->n + q->nheld;
+    return fault_hold_count(q->hold);
 }
 
 #endif

@@ -1,158 +1,185 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * `urnic wire`: a bump in the wire between two ports.
+ * `urnic wire`: a bump in the wire between two ports, with faults by rules.
  */
+#include "wire_cmd.h"
+
 #include <errno.h>
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <time.h>
 #include <unistd.h>
 
-#include "bump.h"
 #include "cli.h"
 
 static const char help[] =
     "usage: urnic wire [OPTION ...] PORT_A PORT_B\n\n"
     "A bump in the wire: what comes in at one port goes out at the other, both ways, unchanged "
     "and\n"
-    "in order. Neither end can tell that it is there: it has no address, answers nothing and "
-    "keeps\n"
-    "all MAC addresses; ports that filter by address are made promiscuous.\n\n"
+    "in order, but for what fault rules do to it. Neither end can tell that it is there: it has "
+    "no\n"
+    "address, answers nothing and keeps all MAC addresses; ports that filter by address are made\n"
+    "promiscuous. With two ordinary NICs it impairs hardware RoCE, which the hosts can't.\n\n"
     "A port is written as for urnicd: dpdk:0000:01:00.0, dpdk:net_af_packet0,iface=eth1,\n"
     "memif:/run/a.sock,role=server. doc/wire.md shows how to put it between two machines.\n\n"
+    "Faults:\n"
+    "  -r, --rules FILE       fault rules, one a line (doc/faults.md has the language)\n"
+    "  -R, --rule TEXT        one rule; may be there several times, instead of --rules\n"
+    "      --seed N           of the rules' dice (default 1): same seed, same frames, same faults\n"
+    "      --check            read the rules, say what they are, and end; no ports needed\n"
+    "Forwarding:\n"
     "      --mtu N            octets of IP that must get through (default: what the ports choose;\n"
     "                         4200 lets path MTU 4096 through and keeps buffers in the cache)\n"
     "      --queue N          frames kept back at most, in each direction (default 4096)\n"
-    "      --for SECONDS      end after this time (default: at Ctrl-C)\n"
     "      --poll             never sleep: a core for the least delay (default: sleep when idle)\n"
-    "      --json             one JSON object at the end, on stdout: ports, directions\n"
+    "      --for SECONDS      end after this time (default: at Ctrl-C)\n"
+    "Output:\n"
+    "  -c, --capture FILE     pcapng of all frames as they came in; a comment says what was done\n"
+    "      --json             one JSON object at the end, on stdout: ports, directions, rules\n"
     "  -q, --quiet            no line each second, no summary\n"
     "  -h, --help             this text\n\n"
-    "While it runs, a terminal shows rates. Ctrl-C ends it and prints what went through. A frame "
-    "is\n"
-    "lost here only where the summary says so: for a link that is down, for a port that sends no\n"
-    "frames that long.\n\n"
-    "Exit status: 0 it ran to its end, 1 a port failed, 2 the command line is wrong.\n\n"
+    "In rules, a->b is what comes in at PORT_A. While it runs, a terminal shows rates; Ctrl-C "
+    "ends\n"
+    "it and prints what went through and what each rule matched and did. Besides by rules a frame\n"
+    "is lost only where the summary says so: no link, too long for the other port.\n\n"
+    "Exit status: 0 it ran to its end, 1 a port or a file failed, 2 the command line or a rule is\n"
+    "wrong.\n\n"
     "Examples:\n"
-    "  urnic wire dpdk:0000:01:00.0 dpdk:0000:01:00.1\n"
-    "  urnic wire --for 10 --json memif:/tmp/a.sock,role=client memif:/tmp/b.sock,role=client\n";
+    "  urnic wire dpdk:0000:01:00.0 dpdk:0000:01:00.1 --rule 'drop conn 2 psn +4 first-tx'\n"
+    "  urnic wire --rules lossy.rules --for 10 --json --capture seen.pcapng \\\n"
+    "      memif:/tmp/a.sock,role=client memif:/tmp/b.sock,role=client\n";
 
-struct job {
-    const char *port[BUMP_DIRS];
-    uint64_t mtu, queue, ns;
-    bool poll, json, quiet;
-    struct bump bump;
-    uint64_t begun;
-};
+/* ---- rules ----------------------------------------------------------------------------------- */
 
-static const char *const dir_names[BUMP_DIRS] = {"A>B", "B>A"};
-
-/* ---- what is shown --------------------------------------------------------------------------- */
-
-struct ticker {
-    uint64_t at; /* of the last line; ns */
-    uint64_t frames[BUMP_DIRS], octets[BUMP_DIRS];
-    bool on, drawn;
-};
-
-/* Once a second, on a terminal: rates of that second. */
-static void tick(struct ticker *t, const struct job *j, uint64_t now)
+static int read_rules(struct wire_job *j)
 {
-    if (!t->on || now - t->at < 1000000000u)
-        return;
-    double s = (double)(now - t->at) / 1e9;
-    fprintf(stderr, "\r%5.0f s", (double)(now - j->begun) / 1e9);
-    for (unsigned d = 0; d < BUMP_DIRS; d++) {
-        const struct bump_counters *c = &j->bump.half[d].count;
-        char rate[32];
-        cli_fmt_rate((double)(c->out_octets - t->octets[d]) * 8 / s, rate, sizeof rate);
-        fprintf(stderr, "  %s %.2f M/s %s", dir_names[d],
-                (double)(c->forwarded - t->frames[d]) / s / 1e6, rate);
-        t->frames[d] = c->forwarded;
-        t->octets[d] = c->out_octets;
+    FILE *f = fopen(j->rules_file, "r");
+
+    if (!f) {
+        cli_error("%s: %s", j->rules_file, strerror(errno));
+        return CLI_USAGE;
     }
-    fprintf(stderr, "  kept %u%s\033[K", bump_kept_now(&j->bump),
-            bump_up(&j->bump) ? "" : "  LINK DOWN");
-    fflush(stderr);
-    t->at = now;
-    t->drawn = true;
+    j->rules = malloc(FAULT_TEXT_MAX + 1);
+    j->rules_len = j->rules ? fread(j->rules, 1, FAULT_TEXT_MAX + 1, f) : 0;
+    bool bad = !j->rules || ferror(f) || j->rules_len > FAULT_TEXT_MAX;
+    fclose(f);
+    if (bad)
+        cli_error("%s: it can't be read, or is larger than %u octets", j->rules_file,
+                  FAULT_TEXT_MAX);
+    return bad ? CLI_USAGE : CLI_OK;
 }
 
-static void summary(const struct job *j, double seconds)
+static int add_rule(struct wire_job *j, const char *text)
 {
-    fprintf(stderr, "%.1f s\n", seconds);
-    for (unsigned d = 0; d < BUMP_DIRS; d++) {
-        const struct bump_half *h = &j->bump.half[d];
-        const struct bump_counters *c = &h->count;
-        const struct {
-            const char *what;
-            uint64_t n;
-        } row[] = {
-            {"dropped", c->dropped},     {"copied", c->copied},
-            {"injected", c->injected},   {"delayed", c->delayed},
-            {"reordered", c->reordered}, {"kept still", bump_queue_len(&h->queue)},
-            {"no link", c->no_link},     {"too long", c->oversize},
-            {"queue full", c->no_room},
-        };
-        char octets[32];
-        fprintf(stderr, "  %s  %llu frames in, %llu out (%s)", dir_names[d],
-                (unsigned long long)c->received, (unsigned long long)c->forwarded,
-                cli_fmt_octets(c->out_octets, octets, sizeof octets));
-        for (unsigned i = 0; i < sizeof row / sizeof row[0]; i++)
-            if (row[i].n)
-                fprintf(stderr, ", %s %llu", row[i].what, (unsigned long long)row[i].n);
-        fputc('\n', stderr);
+    size_t len = strlen(text);
+    char *more = realloc(j->rules, j->rules_len + len + 1);
+
+    if (!more)
+        return CLI_FAIL;
+    memcpy(more + j->rules_len, text, len);
+    more[j->rules_len + len] = '\n';
+    j->rules = more;
+    j->rules_len += len + 1;
+    return CLI_OK;
+}
+
+static int parse_rules(struct wire_job *j)
+{
+    struct fault_error err;
+
+    if (j->rules_file && j->rules) {
+        cli_error("--rules and --rule: one or the other");
+        return CLI_USAGE;
     }
+    if (j->rules_file && read_rules(j))
+        return CLI_USAGE;
+    if (!j->rules)
+        return CLI_OK;
+    j->fault = fault_parse(j->rules, j->rules_len, j->seed, &err);
+    if (j->fault)
+        return CLI_OK;
+    if (j->rules_file)
+        fprintf(stderr, "%s:%u:%u: %s\n", j->rules_file, err.line, err.column, err.text);
+    else
+        cli_error("--rule %u, column %u: %s", err.line, err.column, err.text);
+    return CLI_USAGE;
 }
 
-static json_t *port_json(struct io_port *port)
+static unsigned obey(void *arg, enum fault_dir dir, uint8_t *frame, uint32_t len, uint64_t now,
+                     struct fault_out *out)
 {
-    struct io_stats s;
-    struct io_link link;
-
-    port->ops->stats(port, &s);
-    port->ops->link(port, &link);
-    return json_pack("{ss sb si sI sI sI sI sI sI sI sI}", "port", port->spec, "up", link.up,
-                     "frame_max", (int)port->caps.frame_max, "rx_frames", (json_int_t)s.rx_frames,
-                     "rx_bytes", (json_int_t)s.rx_bytes, "tx_frames", (json_int_t)s.tx_frames,
-                     "tx_bytes", (json_int_t)s.tx_bytes, "rx_drop", (json_int_t)s.rx_drop,
-                     "rx_oversize", (json_int_t)s.rx_oversize, "tx_drop", (json_int_t)s.tx_drop,
-                     "link_changes", (json_int_t)link.changes);
+    return fault_apply(arg, dir, frame, len, now, out);
 }
 
-static json_t *dir_json(const struct bump_half *h, const char *name)
-{
-    const struct bump_counters *c = &h->count;
+/* ---- capture --------------------------------------------------------------------------------- */
 
-    return json_pack("{ss sI sI sI sI sI sI sI sI sI sI sI sI sI}", "direction", name, "received",
-                     (json_int_t)c->received, "received_bytes", (json_int_t)c->octets, "forwarded",
-                     (json_int_t)c->forwarded, "forwarded_bytes", (json_int_t)c->out_octets,
-                     "dropped", (json_int_t)c->dropped, "copied", (json_int_t)c->copied, "injected",
-                     (json_int_t)c->injected, "delayed", (json_int_t)c->delayed, "reordered",
-                     (json_int_t)c->reordered, "kept", (json_int_t)bump_queue_len(&h->queue),
-                     "no_link", (json_int_t)c->no_link, "oversize", (json_int_t)c->oversize,
-                     "no_room", (json_int_t)c->no_room);
+static void describe(char *buf, size_t size, unsigned bits)
+{
+    static const struct {
+        unsigned bit;
+        const char *word;
+    } words[] = {{FAULT_DROP, "dropped"}, {FAULT_DAMAGED, "damaged"}, {FAULT_CHANGED, "changed"},
+                 {FAULT_COPY, "copied"},  {FAULT_HOLD, "held back"},  {FAULT_INJECT, "answered"}};
+    size_t at = 0;
+
+    buf[0] = 0;
+    for (unsigned i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (bits & words[i].bit && at < size)
+            at += (size_t)snprintf(buf + at, size - at, "%s%s", at ? ", " : "", words[i].word);
 }
 
-static int print_json(const struct job *j, double seconds)
+/* The frame is written as it came: the rules change it only afterwards, and the comment has to
+ * stand before it. So they judge a copy. */
+static unsigned watch(void *arg, enum fault_dir dir, uint8_t *frame, uint32_t len, uint64_t now,
+                      struct fault_out *out)
 {
-    json_t *o = json_pack("{ss sf s[oo] s[oo]}", "type", "wire", "seconds", seconds, "ports",
-                          port_json(j->bump.port[0]), port_json(j->bump.port[1]), "directions",
-                          dir_json(&j->bump.half[BUMP_AB], dir_names[BUMP_AB]),
-                          dir_json(&j->bump.half[BUMP_BA], dir_names[BUMP_BA]));
-    int rc = o ? json_dumpf(o, stdout, JSON_COMPACT) : -1;
+    static uint8_t before[IO_FRAME_MAX];
+    struct wire_job *j = arg;
+    unsigned bits = 0;
+    char comment[96] = "";
 
-    json_decref(o);
-    putchar('\n');
-    return rc || fflush(stdout) ? CLI_FAIL : CLI_OK;
+    out->len = len;
+    out->flow = 0;
+    if (j->fault) {
+        memcpy(before, frame, len);
+        bits = fault_apply(j->fault, dir, frame, len, now, out);
+        describe(comment, sizeof comment, bits);
+    }
+    pcapng_packet(j->capture, j->interface[dir], now, PCAPNG_IN, j->fault ? before : frame, len,
+                  *comment ? comment : NULL);
+    return bits;
+}
+
+static uint64_t epoch(void)
+{
+    struct timespec ts;
+
+    clock_gettime(CLOCK_REALTIME, &ts);
+    return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec - cli_now();
+}
+
+static int open_capture(struct wire_job *j)
+{
+    static const char *const names[BUMP_DIRS] = {"A", "B"};
+    const struct pcapng_options opt = {.application = "urnic wire", .epoch = epoch()};
+    int rc = pcapng_create(j->capture_file, &opt, &j->capture);
+
+    if (rc) {
+        cli_error("%s: %s", j->capture_file, strerror(-rc));
+        return CLI_FAIL;
+    }
+    for (unsigned d = 0; d < BUMP_DIRS; d++)
+        j->interface[d] =
+            pcapng_interface(j->capture, names[d], j->port[d], j->bump.port[d]->caps.rate_bps);
+    return CLI_OK;
 }
 
 /* ---- running --------------------------------------------------------------------------------- */
 
-static void forward(struct job *j)
+static void forward(struct wire_job *j)
 {
-    struct ticker t = {.on = !j->quiet && isatty(STDERR_FILENO), .at = j->begun};
+    struct wire_ticker t = {.on = !j->quiet && isatty(STDERR_FILENO), .at = j->begun};
     uint64_t end = j->ns ? j->begun + j->ns : UINT64_MAX;
     uint64_t now = j->begun;
 
@@ -162,13 +189,13 @@ static void forward(struct job *j)
             bump_wait(&j->bump, now, until);
         }
         now = cli_now();
-        tick(&t, j, now);
+        wire_tick(&t, j, now);
     }
     if (t.drawn)
         fputs("\r\033[K", stderr);
 }
 
-static int wire(struct job *j)
+static int wire(struct wire_job *j)
 {
     char err[512] = "";
     int rc = bump_open(&j->bump, j->port[0], j->port[1], (uint32_t)j->mtu, (uint32_t)j->queue, err,
@@ -176,72 +203,120 @@ static int wire(struct job *j)
 
     if (rc) {
         cli_error("%s", *err ? err : strerror(-rc));
-        return rc == -EINVAL || rc == -EMSGSIZE ? CLI_USAGE : CLI_FAIL;
+        return rc == -EINVAL || rc == -EMSGSIZE || rc == -ENODEV ? CLI_USAGE : CLI_FAIL;
     }
-    j->bump.poll = j->poll;
-    prctl(PR_SET_TIMERSLACK, 1ul); /* or what is delayed goes 50 us late */
-    cli_catch_signals();
-    j->begun = cli_now();
-    if (!j->quiet)
-        fprintf(stderr, "forwarding %s <-> %s\n", j->port[0], j->port[1]);
-    forward(j);
-    double seconds = (double)(cli_now() - j->begun) / 1e9;
-    if (!j->quiet)
-        summary(j, seconds);
-    int status = j->json ? print_json(j, seconds) : CLI_OK;
+    int status = j->capture_file ? open_capture(j) : CLI_OK;
+    if (status == CLI_OK) {
+        j->bump.poll = j->poll;
+        j->bump.judge = j->capture ? watch : j->fault ? obey : NULL;
+        j->bump.arg = j->capture ? (void *)j : (void *)j->fault;
+        prctl(PR_SET_TIMERSLACK, 1ul); /* or what is delayed goes 50 us late */
+        cli_catch_signals();
+        j->begun = cli_now();
+        if (!j->quiet)
+            fprintf(stderr, "forwarding %s <-> %s\n", j->port[0], j->port[1]);
+        forward(j);
+        double seconds = (double)(cli_now() - j->begun) / 1e9;
+        if (!j->quiet)
+            wire_summary(j, seconds);
+        status = j->json ? wire_json(j, seconds) : CLI_OK;
+    }
+    if (j->capture && (rc = pcapng_close(j->capture)) != 0) {
+        cli_error("%s: %s", j->capture_file, strerror(-rc));
+        status = CLI_FAIL;
+    }
     bump_close(&j->bump);
     return status;
 }
 
+static int check(const struct wire_job *j)
+{
+    for (unsigned i = 0; j->fault && i < fault_rules(j->fault); i++)
+        printf("%s\n", fault_describe(j->fault, i));
+    return CLI_OK;
+}
+
 /* ---- the command line ------------------------------------------------------------------------ */
 
-static int run(int argc, char **argv)
+static int options(struct wire_job *j, int argc, char **argv)
 {
-    static const struct option options[] = {{"mtu", required_argument, NULL, 'm'},
-                                            {"queue", required_argument, NULL, 'Q'},
-                                            {"for", required_argument, NULL, 'f'},
-                                            {"poll", no_argument, NULL, 'P'},
-                                            {"json", no_argument, NULL, 'j'},
-                                            {"quiet", no_argument, NULL, 'q'},
-                                            CLI_OPTIONS,
-                                            {0}};
-    struct job j = {.queue = BUMP_QUEUE_DEFAULT};
+    static const struct option list[] = {{"rules", required_argument, NULL, 'r'},
+                                         {"rule", required_argument, NULL, 'R'},
+                                         {"seed", required_argument, NULL, 's'},
+                                         {"check", no_argument, NULL, 'C'},
+                                         {"mtu", required_argument, NULL, 'm'},
+                                         {"queue", required_argument, NULL, 'Q'},
+                                         {"poll", no_argument, NULL, 'P'},
+                                         {"for", required_argument, NULL, 'f'},
+                                         {"capture", required_argument, NULL, 'c'},
+                                         {"json", no_argument, NULL, 'j'},
+                                         {"quiet", no_argument, NULL, 'q'},
+                                         CLI_OPTIONS,
+                                         {0}};
     int c, bad = 0, status;
 
-    while (!bad && (c = getopt_long(argc, argv, "qh", options, NULL)) != -1) {
+    while (!bad && (c = getopt_long(argc, argv, "r:R:c:qh", list, NULL)) != -1) {
         switch (c) {
+        case 'r':
+            j->rules_file = optarg;
+            break;
+        case 'R':
+            bad = add_rule(j, optarg);
+            break;
+        case 's':
+            bad = cli_number("--seed", optarg, 0, UINT64_MAX, &j->seed);
+            break;
+        case 'C':
+            j->check = true;
+            break;
         case 'm':
-            bad = cli_number("--mtu", optarg, 576, IO_FRAME_MAX - 18, &j.mtu);
+            bad = cli_number("--mtu", optarg, 576, IO_FRAME_MAX - 18, &j->mtu);
             break;
         case 'Q':
-            bad = cli_number("--queue", optarg, 1, 1u << 20, &j.queue);
-            break;
-        case 'f':
-            bad = cli_seconds("--for", optarg, &j.ns);
+            bad = cli_number("--queue", optarg, 1, 1u << 20, &j->queue);
             break;
         case 'P':
-            j.poll = true;
+            j->poll = true;
+            break;
+        case 'f':
+            bad = cli_seconds("--for", optarg, &j->ns);
+            break;
+        case 'c':
+            j->capture_file = optarg;
             break;
         case 'j':
-            j.json = true;
+            j->json = true;
             break;
         case 'q':
-            j.quiet = true;
+            j->quiet = true;
             break;
         default:
             if (cli_option(c, &cmd_wire, &status))
-                return status;
+                return status == CLI_OK ? -1 : status;
         }
     }
     if (bad)
         return CLI_USAGE;
-    if (argc - optind != 2) {
+    if (argc - optind != 2 && !j->check) {
         cli_error("two ports are needed: urnic wire PORT_A PORT_B");
         return CLI_USAGE;
     }
-    j.port[0] = argv[optind];
-    j.port[1] = argv[optind + 1];
-    return wire(&j);
+    for (int i = 0; i < 2 && optind + i < argc; i++)
+        j->port[i] = argv[optind + i];
+    return parse_rules(j);
 }
 
-const struct cli_command cmd_wire = {"wire", "a bump in the wire between two ports", help, run};
+static int run(int argc, char **argv)
+{
+    struct wire_job j = {.queue = BUMP_QUEUE_DEFAULT, .seed = 1};
+    int status = options(&j, argc, argv);
+
+    if (status == CLI_OK)
+        status = j.check ? check(&j) : wire(&j);
+    fault_free(j.fault);
+    free(j.rules);
+    return status < 0 ? CLI_OK : status;
+}
+
+const struct cli_command cmd_wire = {"wire", "a bump in the wire between two ports, with faults",
+                                     help, run};

@@ -22,8 +22,8 @@ static void set_up(const char *keys_b, uint32_t queue)
     char right[128], err[256] = "";
     snprintf(right, sizeof right, "mem:right%s", keys_b);
     now = 1000;
-    ck_assert_int_eq(io_open("mem:left", NULL, &end[BUMP_AB], err, sizeof err), 0);
-    ck_assert_int_eq(io_open(right, NULL, &end[BUMP_BA], err, sizeof err), 0);
+    ck_assert_int_eq(io_open("mem:left", NULL, &end[FAULT_AB], err, sizeof err), 0);
+    ck_assert_int_eq(io_open(right, NULL, &end[FAULT_BA], err, sizeof err), 0);
     ck_assert_msg(!bump_open(&b, "mem:left", right, 0, queue, err, sizeof err), "%s", err);
 }
 
@@ -42,7 +42,7 @@ static void fill(uint8_t *f, uint32_t len, uint32_t number)
     memcpy(f + 14, &number, sizeof number);
 }
 
-static void send_frames(enum bump_dir from, uint32_t first, uint32_t n, uint32_t len)
+static void send_frames(enum fault_dir from, uint32_t first, uint32_t n, uint32_t len)
 {
     struct io_slot slot;
     for (uint32_t i = 0; i < n; i++) {
@@ -54,7 +54,7 @@ static void send_frames(enum bump_dir from, uint32_t first, uint32_t n, uint32_t
 }
 
 /* Numbers of the frames that have arrived where `dir` leads to; each must be as it was sent. */
-static unsigned arrived(enum bump_dir dir, uint32_t len)
+static unsigned arrived(enum fault_dir dir, uint32_t len)
 {
     struct io_port *io = end[!dir];
     struct io_frame frame[IO_BURST_MAX];
@@ -79,7 +79,7 @@ static void rounds(void)
         ;
 }
 
-static void expect(enum bump_dir dir, uint32_t len, const uint32_t *want, unsigned n)
+static void expect(enum fault_dir dir, uint32_t len, const uint32_t *want, unsigned n)
 {
     ck_assert_uint_eq(arrived(dir, len), n);
     for (unsigned i = 0; i < n; i++)
@@ -113,18 +113,18 @@ END_TEST
 START_TEST(a_slow_port_holds_the_fast_one_back)
 {
     set_up(",rate=10M", 64);
-    send_frames(BUMP_AB, 0, 300, 1000);
+    send_frames(FAULT_AB, 0, 300, 1000);
     unsigned n = 0;
     for (unsigned i = 0; n < 300; i++) {
         ck_assert_uint_lt(i, 10000);
         rounds();
-        unsigned k = arrived(BUMP_AB, 1000);
+        unsigned k = arrived(FAULT_AB, 1000);
         for (unsigned m = 0; m < k; m++)
             ck_assert_uint_eq(got[m], n + m);
         n += k;
         now += 100000;
     }
-    ck_assert_uint_eq(b.half[BUMP_AB].count.forwarded, 300);
+    ck_assert_uint_eq(b.half[FAULT_AB].count.forwarded, 300);
     tear_down();
 }
 END_TEST
@@ -136,15 +136,15 @@ START_TEST(without_a_link_frames_are_counted_not_kept)
     struct mem_link *right = mem_link_get("right");
     mem_link_up(right, MEM_LINK_ALL, false, now);
     now += 2000000;
-    send_frames(BUMP_AB, 0, 100, 60);
+    send_frames(FAULT_AB, 0, 100, 60);
     rounds();
-    ck_assert_uint_eq(b.half[BUMP_AB].count.no_link, 100);
+    ck_assert_uint_eq(b.half[FAULT_AB].count.no_link, 100);
     mem_link_up(right, MEM_LINK_ALL, true, now);
     mem_link_put(right);
     now += 2000000;
-    send_frames(BUMP_AB, 7, 1, 60);
+    send_frames(FAULT_AB, 7, 1, 60);
     rounds();
-    expect(BUMP_AB, 60, (uint32_t[]){7}, 1);
+    expect(FAULT_AB, 60, (uint32_t[]){7}, 1);
     tear_down();
 }
 END_TEST
@@ -152,11 +152,11 @@ END_TEST
 START_TEST(a_frame_the_other_port_cannot_send_is_counted)
 {
     set_up(",frame=1514", 64);
-    send_frames(BUMP_AB, 0, 1, 1515);
-    send_frames(BUMP_AB, 1, 1, 1514);
+    send_frames(FAULT_AB, 0, 1, 1515);
+    send_frames(FAULT_AB, 1, 1, 1514);
     rounds();
-    expect(BUMP_AB, 1514, (uint32_t[]){1}, 1);
-    ck_assert_uint_eq(b.half[BUMP_AB].count.oversize, 1);
+    expect(FAULT_AB, 1514, (uint32_t[]){1}, 1);
+    ck_assert_uint_eq(b.half[FAULT_AB].count.oversize, 1);
     tear_down();
 }
 END_TEST
@@ -166,26 +166,43 @@ END_TEST
 /* What to do with frames by number; everything else passes. */
 struct sentence {
     uint32_t number;
-    struct bump_verdict v;
+    unsigned bits;
+    uint32_t copies, gap;
+    uint64_t delay, within;
+    enum fault_dir inject;
 };
+
+#define HELD(gap_)    .bits = FAULT_HOLD, .gap = (gap_), .within = 900000
+#define DELAYED(ns)   .bits = FAULT_HOLD, .delay = (ns)
+#define COPIES(n)     .bits = FAULT_COPY, .copies = (n)
+#define INJECTED(dir) .bits = FAULT_INJECT, .inject = (dir)
+#define NINE          9u /* the frame that is injected */
 
 static const struct sentence *sentences;
 
-static void judge(void *arg, enum bump_dir dir, uint8_t *frame, uint32_t cap,
-                  struct bump_verdict *v, uint64_t at)
+static unsigned judge(void *arg, enum fault_dir dir, uint8_t *frame, uint32_t len, uint64_t at,
+                      struct fault_out *out)
 {
     uint32_t number;
     ck_assert_ptr_eq(arg, &sentences);
-    ck_assert_uint_ge(cap, v->len);
     ck_assert_uint_eq(at, now);
     memcpy(&number, frame + 14, sizeof number);
-    for (const struct sentence *s = sentences; dir == BUMP_AB && s->number; s++) {
+    out->len = len;
+    out->flow = 0;
+    for (const struct sentence *s = sentences; dir == FAULT_AB && s->number; s++) {
         if (s->number != number)
             continue;
-        uint32_t len = v->len;
-        *v = s->v;
-        v->len = len;
+        out->copies = s->copies;
+        out->gap = s->gap;
+        out->delay = s->delay;
+        out->within = s->within;
+        out->ninject = 1;
+        out->inject[0].dir = s->inject;
+        out->inject[0].len = 60;
+        fill(out->inject[0].data, 60, NINE);
+        return s->bits;
     }
+    return 0;
 }
 
 START_TEST(verdicts_are_executed_in_order)
@@ -199,59 +216,54 @@ START_TEST(verdicts_are_executed_in_order)
         unsigned nlater;
     } cases[] = {
         {"pass", {{0}}, {1, 2, 3, 4, 5, 6}, 6, {0}, 0},
-        {"drop", {{2, {.drop = true}}}, {1, 3, 4, 5, 6}, 5, {0}, 0},
-        {"a copy is right behind", {{3, {.copies = 2}}}, {1, 2, 3, 3, 3, 4, 5, 6}, 8, {0}, 0},
-        {"copies of a dropped one",
-         {{3, {.drop = true, .copies = 1}}},
-         {1, 2, 3, 4, 5, 6},
-         6,
-         {0},
-         0},
-        {"behind the next", {{2, {.hold = 1, .delay = 900000}}}, {1, 3, 2, 4, 5, 6}, 6, {0}, 0},
-        {"behind three", {{2, {.hold = 3, .delay = 900000}}}, {1, 3, 4, 5, 2, 6}, 6, {0}, 0},
-        {"two held",
-         {{1, {.hold = 2, .delay = 900000}}, {2, {.hold = 1, .delay = 900000}}},
-         {3, 2, 1, 4, 5, 6},
-         6,
-         {0},
-         0},
-        {"held, and nobody comes", {{6, {.hold = 1, .delay = 900000}}}, {1, 2, 3, 4, 5}, 5, {6}, 1},
-        {"later", {{2, {.delay = 900000}}, {3, {.delay = 800000}}}, {1, 4, 5, 6}, 4, {3, 2}, 2},
+        {"drop", {{2, FAULT_DROP}}, {1, 3, 4, 5, 6}, 5, {0}, 0},
+        {"a copy is right behind", {{3, COPIES(2)}}, {1, 2, 3, 3, 3, 4, 5, 6}, 8, {0}, 0},
+        {"behind the next", {{2, HELD(1)}}, {1, 3, 2, 4, 5, 6}, 6, {0}, 0},
+        {"behind three", {{2, HELD(3)}}, {1, 3, 4, 5, 2, 6}, 6, {0}, 0},
+        {"two held", {{1, HELD(2)}, {2, HELD(1)}}, {3, 2, 4, 1, 5, 6}, 6, {0}, 0},
+        {"held, and nobody comes", {{6, HELD(1)}}, {1, 2, 3, 4, 5}, 5, {6}, 1},
+        {"later", {{2, DELAYED(900000)}, {3, DELAYED(800000)}}, {1, 4, 5, 6}, 4, {3, 2}, 2},
+        {"one stands before", {{3, INJECTED(FAULT_AB)}}, {1, 2, NINE, 3, 4, 5, 6}, 7, {0}, 0},
+        {"one goes back", {{3, INJECTED(FAULT_BA)}}, {1, 2, 3, 4, 5, 6}, 6, {0}, 0},
     };
     for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         set_up("", 64);
         sentences = cases[i].s;
         b.judge = judge;
         b.arg = &sentences;
-        send_frames(BUMP_AB, 1, 6, 60);
+        send_frames(FAULT_AB, 1, 6, 60);
         rounds();
         ck_assert_msg(bump_kept_now(&b) == cases[i].nlater, "%s", cases[i].what);
-        expect(BUMP_AB, 60, cases[i].want, cases[i].n);
+        expect(FAULT_AB, 60, cases[i].want, cases[i].n);
         now += 1000000;
         rounds();
-        expect(BUMP_AB, 60, cases[i].later, cases[i].nlater);
-        const struct bump_counters *c = &b.half[BUMP_AB].count;
-        ck_assert_uint_eq(c->received + c->copied - c->dropped, c->forwarded);
+        expect(FAULT_AB, 60, cases[i].later, cases[i].nlater);
+        const struct bump_counters *c = &b.half[FAULT_AB].count;
+        ck_assert_uint_eq(c->received + c->copied + c->injected - c->dropped, c->forwarded);
+        bool back = cases[i].s[0].bits == FAULT_INJECT && cases[i].s[0].inject == FAULT_BA;
+        expect(FAULT_BA, 60, (uint32_t[]){NINE}, back);
         tear_down();
     }
 }
 END_TEST
 
-START_TEST(a_full_queue_drops_and_says_so)
+/* What can't be kept back goes on: late frames are better than lost ones. */
+START_TEST(a_full_queue_lets_frames_pass_and_says_so)
 {
     static const struct sentence late[] = {
-        {1, {.delay = 1000}}, {2, {.delay = 1000}}, {3, {.delay = 1000}}, {0}};
+        {1, DELAYED(1000)}, {2, DELAYED(1000)}, {3, DELAYED(1000)}, {0}};
     set_up("", 2);
     sentences = late;
     b.judge = judge;
     b.arg = &sentences;
-    send_frames(BUMP_AB, 1, 4, 60);
+    send_frames(FAULT_AB, 1, 4, 60);
     rounds();
-    expect(BUMP_AB, 60, (uint32_t[]){4}, 1);
-    ck_assert_uint_eq(b.half[BUMP_AB].count.no_room, 1);
+    expect(FAULT_AB, 60, (uint32_t[]){3, 4}, 2);
+    ck_assert_uint_eq(b.half[FAULT_AB].count.no_room, 1);
+    ck_assert_uint_eq(b.half[FAULT_AB].count.held, 2);
     now += 1000;
     rounds();
-    expect(BUMP_AB, 60, (uint32_t[]){1, 2}, 2);
+    expect(FAULT_AB, 60, (uint32_t[]){1, 2}, 2);
     tear_down();
 }
 END_TEST
@@ -262,15 +274,15 @@ START_TEST(injected_frames_go_where_they_are_meant_to)
     set_up("", 4);
     rounds();
     fill(frame, sizeof frame, 9);
-    ck_assert(bump_inject(&b, BUMP_BA, frame, sizeof frame, now));
-    ck_assert(bump_inject(&b, BUMP_AB, frame, sizeof frame, now + 500));
+    ck_assert(bump_inject(&b, FAULT_BA, frame, sizeof frame, now));
+    ck_assert(bump_inject(&b, FAULT_AB, frame, sizeof frame, now + 500));
     rounds();
-    expect(BUMP_BA, 60, (uint32_t[]){9}, 1);
-    expect(BUMP_AB, 60, NULL, 0);
+    expect(FAULT_BA, 60, (uint32_t[]){9}, 1);
+    expect(FAULT_AB, 60, NULL, 0);
     now += 500;
     rounds();
-    expect(BUMP_AB, 60, (uint32_t[]){9}, 1);
-    ck_assert_uint_eq(b.half[BUMP_AB].count.injected, 1);
+    expect(FAULT_AB, 60, (uint32_t[]){9}, 1);
+    ck_assert_uint_eq(b.half[FAULT_AB].count.injected, 1);
     tear_down();
 }
 END_TEST
@@ -291,5 +303,5 @@ END_TEST
 UNIT_MAIN("bump", all_frames_pass_both_ways_in_order_and_unchanged,
           a_slow_port_holds_the_fast_one_back, without_a_link_frames_are_counted_not_kept,
           a_frame_the_other_port_cannot_send_is_counted, verdicts_are_executed_in_order,
-          a_full_queue_drops_and_says_so, injected_frames_go_where_they_are_meant_to,
+          a_full_queue_lets_frames_pass_and_says_so, injected_frames_go_where_they_are_meant_to,
           a_port_that_cannot_be_opened_leaves_nothing_open)

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * `urnic wire`: what its files share. One thread.
+ */
+#ifndef URNIC_WIRE_CMD_H
+#define URNIC_WIRE_CMD_H
+
+#include "bump.h"
+#include "fault.h"
+#include "pcapng.h"
+
+struct wire_job {
+    const char *port[BUMP_DIRS];
+    uint64_t mtu, queue, ns, seed;
+    const char *rules_file, *capture_file;
+    char *rules; /* the text */
+    size_t rules_len;
+    bool poll, json, quiet, check;
+    struct bump bump;
+    struct fault *fault; /* NULL = no rules */
+    struct pcapng *capture;
+    int interface[BUMP_DIRS];
+    uint64_t begun;
+};
+
+extern const char *const wire_dir_names[BUMP_DIRS];
+
+/* Rates of the last second, on a terminal. */
+struct wire_ticker {
+    uint64_t at; /* of the last line; ns */
+    uint64_t frames[BUMP_DIRS], octets[BUMP_DIRS];
+    bool on, drawn;
+};
+void wire_tick(struct wire_ticker *t, const struct wire_job *j, uint64_t now);
+
+/* At the end: text on stderr, JSON on stdout (returns CLI_*). */
+void wire_summary(const struct wire_job *j, double seconds);
+int wire_json(const struct wire_job *j, double seconds);
+
+#endif
