@@ -36,6 +36,8 @@ void mem_link_seed(struct mem_link *link, uint64_t seed)
     link->cfg.seed = seed;
     for (unsigned i = 0; i < link->top; i++)
         link->sockets[i]->rng.state = seed * 0x100000001B3u + i;
+    if (link->faults)
+        fault_seed(link->faults, seed);
     pthread_mutex_unlock(&link->lock);
 }
 
@@ -95,6 +97,7 @@ static void stats_add(struct mem_link_stats *sum, const struct mem_link_stats *s
     sum->delayed += s->delayed;
     sum->marked += s->marked;
     sum->flooded += s->flooded;
+    sum->injected += s->injected;
     sum->pauses += s->pauses;
     if (s->queue > sum->queue)
         sum->queue = s->queue;

@@ -19,18 +19,21 @@
 #define MEM_WIRE_OVERHEAD 24u         /* preamble 8, FCS 4, gap 12 */
 #define MEM_NIC_BACKLOG   (64u << 10) /* octets that wait in a port without a queue limit */
 #define MEM_HELD_MAX      16u         /* reordered frames under way to one port */
+#define MEM_RULES_PATH    256u
 #define MEM_TX_CACHE      (2u * IO_BURST_MAX)
 #define MEM_MACS          256u /* entries of the switch's address table, a power of two */
 
 struct mem_link_config {
     struct mem_link_faults faults;
     uint64_t seed, frame, slots, log;
+    char rules[MEM_RULES_PATH]; /* file, "" = none */
 };
 
 struct mem_buf {
     _Alignas(64) uint32_t owner; /* index of the port whose pool it is */
     uint32_t len;
-    uint32_t gap; /* > 0: held until so many frames have overtaken it */
+    uint32_t gap;  /* > 0: held until so many frames have overtaken it, */
+    uint64_t flow; /* ... of this flow; 0 = of any */
     uint8_t data[] __attribute__((aligned(64)));
 };
 
@@ -89,6 +92,7 @@ struct mem_link {
     unsigned top;    /* sockets ever used: [0, top) */
     struct mem_socket *sockets[MEM_LINK_PORTS];
     uint64_t last_now;
+    struct fault *faults; /* rules in the language of lib/fault; NULL = none */
     mem_link_rule rule;
     void *rule_ctx;
     struct mem_link_drop *drops; /* ring of cfg.log, allocated at the first drop */
@@ -127,6 +131,21 @@ bool mem_socket_may_send(struct mem_link *link, unsigned dir, uint64_t now);
 void mem_socket_signal(struct mem_socket *s);
 void mem_buf_free(struct mem_link *link, struct mem_buf *buf);
 void mem_links_update(struct mem_link *link);
+
+/* A frame from port `from` to port `to`, or to where its MAC address says. */
+void mem_socket_deliver(struct mem_link *link, unsigned from, unsigned to, struct mem_buf *buf,
+                        uint64_t now);
+void mem_socket_forward(struct mem_link *link, unsigned from, struct mem_buf *buf, uint64_t now);
+/* A buffer of port `from`'s; NULL = it has none left. */
+struct mem_buf *mem_buf_take(struct mem_link *link, unsigned from);
+
+/* mem_rules.c, under the link's lock: what the rules want with a frame, which they may change. */
+void mem_rules_apply(struct mem_link *link, unsigned dir, struct mem_buf *buf, uint64_t now,
+                     struct mem_link_verdict *v);
+/* Read the rules that cfg names. Returns 0 and the rules (NULL: it names none), or -errno with the
+ * reason in err. */
+int mem_rules_open(const struct mem_link_config *cfg, struct fault **out, char *err,
+                   size_t err_size);
 
 /* mem_registry.c: attach a port to the link that args name, making the link if it isn't there.
  * Returns 0 and a reference to the link and the port's place, or -errno. */

@@ -68,15 +68,24 @@ void mem_buf_free(struct mem_link *link, struct mem_buf *buf)
     }
 }
 
-static struct mem_buf *buf_copy(struct mem_link *link, const struct mem_buf *buf)
+struct mem_buf *mem_buf_take(struct mem_link *link, unsigned from)
 {
-    struct mem_socket *s = link->sockets[buf->owner];
+    struct mem_socket *s = link->sockets[from];
 
     if (s->pool_n == 0)
         return NULL;
-    struct mem_buf *copy = s->pool[--s->pool_n];
+    struct mem_buf *buf = s->pool[--s->pool_n];
+    buf->gap = 0;
+    return buf;
+}
+
+static struct mem_buf *buf_copy(struct mem_link *link, const struct mem_buf *buf)
+{
+    struct mem_buf *copy = mem_buf_take(link, buf->owner);
+
+    if (!copy)
+        return NULL;
     copy->len = buf->len;
-    copy->gap = 0;
     memcpy(copy->data, buf->data, buf->len);
     return copy;
 }
@@ -154,11 +163,11 @@ static void ring_remove(struct mem_socket *s, uint64_t pos)
 
 /* A frame has been put under way at time `at`: held ones that it was the last to overtake follow.
  */
-static void held_count_down(struct mem_socket *s, uint64_t at, uint64_t now)
+static void held_count_down(struct mem_socket *s, uint64_t flow, uint64_t at, uint64_t now)
 {
     for (unsigned i = 0; i < s->held_n;) {
         struct mem_buf *buf = s->held[i];
-        if (--buf->gap > 0) {
+        if ((buf->flow && buf->flow != flow) || --buf->gap > 0) {
             i++;
             continue;
         }
@@ -233,9 +242,11 @@ static void deliver(struct mem_link *link, unsigned dir, unsigned to, struct mem
     buf->gap = 0;
     if ((v->flags & MEM_LINK_REORDER) && dst->held_n < MEM_HELD_MAX) {
         buf->gap = v->reorder_gap ? v->reorder_gap : 1;
+        buf->flow = v->flow;
         dst->held[dst->held_n++] = buf;
         src->stats.reordered++;
-        at += src->faults.reorder_hold ? src->faults.reorder_hold : 1;
+        uint64_t hold = v->reorder_hold ? v->reorder_hold : src->faults.reorder_hold;
+        at += hold ? hold : 1;
     } else if (at == now) {
         at = 0; /* visible to a receiver whose clock reading is a little older, too */
     }
@@ -247,7 +258,7 @@ static void deliver(struct mem_link *link, unsigned dir, unsigned to, struct mem
     }
     src->stats.delivered++;
     if (dst->held_n && !buf->gap)
-        held_count_down(dst, at, now);
+        held_count_down(dst, v->flow, at, now);
     waiting_update(dst);
     mem_socket_signal(dst);
     return;
@@ -345,6 +356,19 @@ static void forward(struct mem_link *link, unsigned dir, struct mem_buf *buf,
         deliver(link, dir, to, buf, v, now);
 }
 
+void mem_socket_deliver(struct mem_link *link, unsigned from, unsigned to, struct mem_buf *buf,
+                        uint64_t now)
+{
+    const struct mem_link_verdict plain = {0};
+    deliver(link, from, to, buf, &plain, now);
+}
+
+void mem_socket_forward(struct mem_link *link, unsigned from, struct mem_buf *buf, uint64_t now)
+{
+    const struct mem_link_verdict plain = {0};
+    forward(link, from, buf, &plain, now);
+}
+
 /* ---- sending
  * --------------------------------------------------------------------------------------- */
 
@@ -375,6 +399,8 @@ void mem_socket_send(struct mem_link *link, unsigned dir, struct mem_buf *buf, u
         link->last_now = now;
     src->stats.frames++;
     src->stats.bytes += buf->len;
+    if (link->faults)
+        mem_rules_apply(link, dir, buf, now, &v);
     if (link->rule)
         link->rule(link->rule_ctx, buf->data, buf->len, dir, now, &v);
     roll(src, &v, &loss, &corrupt);
@@ -399,7 +425,9 @@ void mem_socket_send(struct mem_link *link, unsigned dir, struct mem_buf *buf, u
     if (v.flags & MEM_LINK_MARK_CE && mem_frame_mark_ce(buf->data, buf->len))
         src->stats.marked++;
 
-    struct mem_buf *copy = v.flags & MEM_LINK_DUP ? buf_copy(link, buf) : NULL;
+    if (v.flags & MEM_LINK_DUP)
+        v.copies++;
+    struct mem_buf *copy = v.copies ? buf_copy(link, buf) : NULL;
     if (corrupt || v.flags & MEM_LINK_CORRUPT)
         log_loss(link, dir, MEM_LINK_R_CORRUPT, buf, now);
     if (corrupt)
@@ -407,10 +435,12 @@ void mem_socket_send(struct mem_link *link, unsigned dir, struct mem_buf *buf, u
     if (v.flags & MEM_LINK_CORRUPT && v.corrupt_off < buf->len)
         buf->data[v.corrupt_off] ^= v.corrupt_xor ? v.corrupt_xor : 1;
     forward(link, dir, buf, &v, now);
-    if (copy) {
+    while (copy) {
         struct mem_link_verdict plain = {.delay = v.delay};
+        struct mem_buf *next = --v.copies ? buf_copy(link, copy) : NULL;
         src->stats.duplicated++;
         forward(link, dir, copy, &plain, now);
+        copy = next;
     }
     return;
 lost:

@@ -5,7 +5,8 @@
  * Ports opened with the same link name are joined: two by a wire, three and more by a learning
  * switch. What is between a sender and a receiver, in this order:
  *
- *     rule (a callback)  ->  loss, corruption, duplication  ->  where to (wire, MAC table)
+ *     rules (lib/fault)  ->  rule (a callback)  ->  loss, corruption, duplication
+ *       ->  where to (wire, MAC table)
  *       ->  queue towards the receiver: limit, ECN mark, serialization at the rate
  *       ->  delay, reordering  ->  receiver's port
  *
@@ -22,6 +23,7 @@
  *     reorder_hold=20us   for so long when none come
  *     ecn_kmin=5K ecn_kmax=200K ecn_pmax=0.01          CC-02; kmin = kmax is a step
  *     pfc=on xoff=192K xon=128K   senders pause while a receiver's queue is above xoff, until xon
+ *     rules=FILE          fault rules (doc/faults.md); a->b is what port 0 sends
  *     seed=N              of all dice (default: the opener's, or 1)
  *     frame=9234          largest frame
  *     slots=1024          frame buffers of each port, for what is sent and not yet received
@@ -36,6 +38,7 @@
 #ifndef URNIC_MEM_LINK_H
 #define URNIC_MEM_LINK_H
 
+#include "fault.h"
 #include "io.h"
 
 #define MEM_LINK_PORTS 64u
@@ -94,8 +97,11 @@ struct mem_link_verdict {
     uint32_t flags;
     uint32_t corrupt_off;
     uint8_t corrupt_xor;
-    uint32_t reorder_gap; /* 0 = 1 */
-    uint64_t delay;       /* ns, beyond the link's own */
+    uint32_t reorder_gap;  /* 0 = 1 */
+    uint64_t delay;        /* ns, beyond the link's own */
+    uint64_t reorder_hold; /* ns, 0 = the link's reorder_hold */
+    uint32_t copies;       /* more copies */
+    uint64_t flow;         /* only frames of the same flow count for reorder_gap; 0 = all do */
 };
 
 /* Called for each frame when it is sent, before the dice, under the link's lock: it may look and
@@ -104,6 +110,15 @@ typedef void (*mem_link_rule)(void *ctx, const uint8_t *frame, uint32_t len, uns
                               uint64_t now, struct mem_link_verdict *v);
 /* Install (or with NULL remove) the rule of the whole link. */
 void mem_link_rule_set(struct mem_link *link, mem_link_rule rule, void *ctx);
+
+/* Fault rules (lib/fault/fault.h), instead of those that were there; len 0 = none. The frames of
+ * port 0 go a->b, all others b->a. Returns 0, or -EINVAL and *err. */
+int mem_link_rules_set(struct mem_link *link, const char *text, size_t len,
+                       struct fault_error *err);
+/* What rule number `rule` has done; `text` (may be NULL) becomes the rule, cut to size. Returns
+ * false if there is no such rule. */
+bool mem_link_rules_get(struct mem_link *link, unsigned rule, struct fault_rule_stats *out,
+                        char *text, size_t size);
 
 /* Plug or unplug port `index` (MEM_LINK_ALL: all). What is under way to or from an unplugged port
  * and has not arrived by `now` is lost and logged. */
@@ -143,8 +158,9 @@ struct mem_link_stats {
     uint64_t lost[MEM_LINK_REASONS]; /* frames, by reason */
     uint64_t delivered;              /* copies put under way to receivers */
     uint64_t duplicated, reordered, delayed, marked, flooded;
-    uint64_t pauses; /* times that PFC stopped this sender */
-    uint64_t queue;  /* octets waiting towards port `dir` (switch) or from it */
+    uint64_t injected; /* frames that rules made, in answer to what port `dir` sent */
+    uint64_t pauses;   /* times that PFC stopped this sender */
+    uint64_t queue;    /* octets waiting towards port `dir` (switch) or from it */
     uint64_t queue_max;
 };
 /* MEM_LINK_ALL: the sum (queue: the largest). */

@@ -23,7 +23,8 @@ static struct mem_link *find(const char *name)
     return NULL;
 }
 
-static struct mem_link *link_new(const char *name, const struct mem_link_config *cfg)
+static struct mem_link *link_new(const char *name, const struct mem_link_config *cfg,
+                                 struct fault *faults)
 {
     struct mem_link *link = calloc(1, sizeof(*link));
     pthread_mutexattr_t attr;
@@ -37,6 +38,7 @@ static struct mem_link *link_new(const char *name, const struct mem_link_config 
     strcpy(link->name, name);
     link->cfg = *cfg;
     link->later = cfg->faults;
+    link->faults = faults;
     link->stride = (sizeof(struct mem_buf) + cfg->frame + 63) & ~(size_t)63;
     link->next = registry;
     registry = link;
@@ -65,6 +67,7 @@ static void link_free(struct mem_link *link)
     for (unsigned i = 0; i < link->top; i++)
         socket_free(link->sockets[i]);
     free(link->drops);
+    fault_free(link->faults);
     pthread_mutex_destroy(&link->lock);
     free(link);
 }
@@ -150,8 +153,15 @@ int mem_registry_attach(const char *args, const struct io_open_params *params,
     rc = mem_spec_parse(args, link ? &link->cfg : NULL, params->seed, name, &cfg, err, err_size);
     if (rc)
         goto out;
-    if (!link)
-        link = link_new(name, &cfg);
+    if (!link) {
+        struct fault *faults;
+        rc = mem_rules_open(&cfg, &faults, err, err_size);
+        if (rc)
+            goto out;
+        link = link_new(name, &cfg, faults);
+        if (!link)
+            fault_free(faults);
+    }
     if (!link) {
         rc = io_fail(err, err_size, -ENOMEM, "mem: no memory for link '%s'", name);
         goto out;

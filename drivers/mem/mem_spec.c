@@ -10,10 +10,10 @@
 #include "io_arg.h"
 #include "mem_internal.h"
 
-enum kind { COUNT, SIZE, RATE, TIME, PROB, SWITCH };
+enum kind { COUNT, SIZE, RATE, TIME, PROB, SWITCH, PATH };
 
 #define AT(field)    offsetof(struct mem_link_config, field)
-#define VALUE_MAX    64u
+#define VALUE_MAX    MEM_RULES_PATH
 #define KEYS_MAX     24u
 #define FRAME_MIN    64u
 #define SLOTS_MAX    65536u
@@ -41,6 +41,7 @@ static const struct key {
     {"pfc", SWITCH, AT(faults.pfc)},
     {"xoff", SIZE, AT(faults.xoff), 0, 0},
     {"xon", SIZE, AT(faults.xon), 0, 0},
+    {"rules", PATH, AT(rules)},
     {"seed", COUNT, AT(seed), 0, 0},
     {"frame", COUNT, AT(frame), FRAME_MIN, IO_FRAME_MAX},
     {"slots", COUNT, AT(slots), IO_BURST_MAX, SLOTS_MAX},
@@ -56,12 +57,14 @@ static const char *const wanted[] = {
     [TIME] = "a time such as 5us",
     [PROB] = "a probability such as 0.01 or 1%",
     [SWITCH] = "on or off",
+    [PATH] = "a file's name of at most 255 characters",
 };
 
 /* A value of any kind, so that two can be compared. */
 struct value {
     uint64_t n;
     double p;
+    const char *path;
 };
 
 static int value_parse(enum kind kind, const char *text, struct value *v)
@@ -84,6 +87,9 @@ static int value_parse(enum kind kind, const char *text, struct value *v)
         rc = io_parse_bool(text, &on);
         v->n = rc == 0 && on;
         return rc;
+    case PATH:
+        v->path = text;
+        return *text ? 0 : -EINVAL;
     }
     return -EINVAL;
 }
@@ -93,7 +99,9 @@ static struct value value_load(const struct key *key, const struct mem_link_conf
     const char *at = (const char *)cfg + key->offset;
     struct value v = {0};
 
-    if (key->kind == PROB)
+    if (key->kind == PATH)
+        v.path = at;
+    else if (key->kind == PROB)
         memcpy(&v.p, at, sizeof(v.p));
     else if (key->kind == SWITCH)
         v.n = *(const bool *)at;
@@ -108,7 +116,9 @@ static void value_store(const struct key *key, struct mem_link_config *cfg, stru
 {
     char *at = (char *)cfg + key->offset;
 
-    if (key->kind == PROB)
+    if (key->kind == PATH)
+        strcpy(at, v.path);
+    else if (key->kind == PROB)
         memcpy(at, &v.p, sizeof(v.p));
     else if (key->kind == SWITCH)
         *(bool *)at = v.n;
@@ -177,7 +187,7 @@ int mem_spec_parse(const char *args, const struct mem_link_config *have, uint64_
         return io_fail(err, err_size, -EINVAL,
                        "mem: key '%s' is unknown or given twice (keys: rate delay queue loss dup "
                        "reorder corrupt reorder_gap reorder_hold ecn_kmin ecn_kmax ecn_pmax pfc "
-                       "xoff xon seed frame slots log)",
+                       "xoff xon rules seed frame slots log)",
                        text);
     if (*args && !strchr(args, '='))
         return io_fail(err, err_size, -EINVAL, "mem: '%.80s': want KEY=VALUE", args);
@@ -195,12 +205,13 @@ int mem_spec_parse(const char *args, const struct mem_link_config *have, uint64_
         if (found < 0 || value_parse(key->kind, text, &v))
             return io_fail(err, err_size, -EINVAL, "mem: %s=%s: want %s", key->name,
                            found < 0 ? "(too long)" : text, wanted[key->kind]);
-        if (key->kind != PROB && (v.n < key->min || (key->max && v.n > key->max)))
+        if (key->kind != PROB && key->kind != PATH &&
+            (v.n < key->min || (key->max && v.n > key->max)))
             return io_fail(err, err_size, -EINVAL, "mem: %s=%s: want %llu to %llu", key->name, text,
                            (unsigned long long)key->min, (unsigned long long)key->max);
         if (have) {
             struct value old = value_load(key, have);
-            if (old.n != v.n || old.p != v.p)
+            if (old.n != v.n || old.p != v.p || (v.path && strcmp(old.path, v.path)))
                 return io_fail(err, err_size, -EINVAL,
                                "mem: %s=%s differs from what link '%s' was made with; give the "
                                "keys once, with the link's first port",

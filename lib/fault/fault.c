@@ -200,18 +200,24 @@ void fault_start(struct fault *f, uint64_t now)
     f->zero = now;
 }
 
+void fault_seed(struct fault *f, uint64_t seed)
+{
+    f->seed = seed;
+    for (unsigned i = 0; i < f->nrules; i++) {
+        uint64_t mixed = seed ^ (uint64_t)(i + 1) << 32;
+        f->rule[i].rng = fault_draw(&mixed);
+    }
+}
+
 void fault_reset(struct fault *f)
 {
     f->started = false;
     f->frames = f->roce = 0;
     if (f->table)
         fault_conn_clear(f->table);
-    for (unsigned i = 0; i < f->nrules; i++) {
-        struct fault_rule *r = &f->rule[i];
-        uint64_t mixed = f->seed ^ (uint64_t)(i + 1) << 32;
-        r->rng = fault_draw(&mixed);
-        r->matched = r->done = r->failed = 0;
-    }
+    for (unsigned i = 0; i < f->nrules; i++)
+        f->rule[i].matched = f->rule[i].done = f->rule[i].failed = 0;
+    fault_seed(f, f->seed);
 }
 
 /* Does a rule ask for what only the table of connections knows? */

@@ -47,6 +47,9 @@ void fault_free(struct fault *f); /* NULL is fine */
  * origin. */
 void fault_reset(struct fault *f);
 
+/* Other dice, from their start; all else stays. */
+void fault_seed(struct fault *f, uint64_t seed);
+
 /* Time 0 of `after` and `until`; without this it is the first frame's `now`. */
 void fault_start(struct fault *f, uint64_t now);
 
