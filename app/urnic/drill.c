@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * `urnic drill`: packet scripts against our engine, or against a device on the wire.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cli.h"
+#include "drill.h"
+#include "pcapng.h"
+
+static const char help[] =
+    "usage: urnic drill [OPTION ...] SCRIPT|DIRECTORY ...\n\n"
+    "Runs packet scripts: a script makes queue pairs and memory, posts work, sends packets (<),\n"
+    "says which packets must come back (>) and when, which completions, events and states. It\n"
+    "passes when all that happens and nothing else. doc/drill.md is the language's manual.\n\n"
+    "SCRIPT is a file, '-' for standard input; of a DIRECTORY all files *.drill are taken, those "
+    "of\n"
+    "the directories in it, too. The device is our own engine on virtual time: thousands of "
+    "scripts\n"
+    "a second. Each script runs with three first PSNs, so that everything crosses the places "
+    "where\n"
+    "PSNs wrap around.\n\n"
+    "  -p, --psn N        run with this first PSN only (0..0xffffff)\n"
+    "  -6, --ipv6         packets over IPv6 (a script that names IPv4 addresses will not pass)\n"
+    "  -k, --check        only read the scripts: are they well formed?\n"
+    "  -r, --record FILE  write what went over the wire as pcapng, the statements as comments\n"
+    "  -v, --verbose      a line for each script, not only for those that don't pass\n"
+    "      --json         one JSON object a line\n"
+    "  -h, --help         this text\n\n"
+    "A failure names the script's line, shows what it expects and the packet that came instead,\n"
+    "and the fields that differ.\n\n"
+    "Examples:\n\n"
+    "  urnic drill tests/drill\n"
+    "  urnic drill --psn 0xabc --record /tmp/write.pcapng tests/drill/req/req_10_write.drill\n"
+    "  printf 'qp A rc\\nremote R 4K\\nmr M 4K\\npost A write from M to R\\n> write_first len "
+    "1024\\n' "
+    "|\n"
+    "      urnic drill -\n\n"
+    "Exit status: 0 all pass, 1 some fail, 2 a script can't be read or asks for what can't be\n"
+    "done.\n";
+
+#define FRAMES_MAX 100000u
+
+struct options {
+    const char *record;
+    int64_t psn; /* -1: the usual ones */
+    bool ipv6, check, verbose, json;
+};
+
+/* A frame kept for --record: they are told in the script's order, and written in time's. */
+struct frame {
+    uint64_t ns;
+    unsigned seq;
+    enum drill_direction dir;
+    uint32_t len;
+    char *comment;
+    uint8_t *octets;
+};
+
+struct session {
+    const struct options *opt;
+    struct pcapng *out;
+    int interface;
+    struct frame *frames;
+    unsigned nframes;
+    uint64_t clock; /* runs follow each other in the recording */
+    unsigned pass, fail, wrong, skip;
+    uint64_t packets, checks;
+};
+
+/* ---- recording --------------------------------------------------------------------------------
+ */
+
+static void on_frame(void *arg, uint64_t ns, enum drill_direction dir, const uint8_t *frame,
+                     uint32_t len, const char *comment)
+{
+    struct session *s = arg;
+    if (!s->out || s->nframes == FRAMES_MAX)
+        return;
+    struct frame *f = &s->frames[s->nframes];
+    f->octets = malloc(len + 1);
+    f->comment = comment ? strdup(comment) : NULL;
+    if (!f->octets) {
+        free(f->comment);
+        return;
+    }
+    memcpy(f->octets, frame, len);
+    f->ns = ns;
+    f->seq = s->nframes++;
+    f->dir = dir;
+    f->len = len;
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const struct frame *x = a, *y = b;
+    if (x->ns != y->ns)
+        return x->ns < y->ns ? -1 : 1;
+    return x->seq < y->seq ? -1 : x->seq > y->seq;
+}
+
+static void write_frames(struct session *s, uint64_t took)
+{
+    if (!s->out)
+        return;
+    if (s->nframes)
+        qsort(s->frames, s->nframes, sizeof *s->frames, by_time);
+    for (unsigned i = 0; i < s->nframes; i++) {
+        struct frame *f = &s->frames[i];
+        pcapng_packet(s->out, s->interface, s->clock + f->ns,
+                      f->dir == DRILL_TO_DEVICE ? PCAPNG_IN : PCAPNG_OUT, f->octets, f->len,
+                      f->comment);
+        free(f->octets);
+        free(f->comment);
+    }
+    s->nframes = 0;
+    s->clock += took + 1000000;
+}
+
+static int open_record(struct session *s)
+{
+    const struct pcapng_options o = {.application = "urnic drill", .epoch = 1000000000};
+    if (!s->opt->record)
+        return 0;
+    s->frames = calloc(FRAMES_MAX, sizeof *s->frames);
+    int rc = s->frames ? pcapng_create(s->opt->record, &o, &s->out) : -ENOMEM;
+    if (rc < 0) {
+        cli_errno(rc, "--record %s", s->opt->record);
+        return rc;
+    }
+    s->interface = pcapng_interface(s->out, "drill", "the device", 0);
+    return 0;
+}
+
+static int close_record(struct session *s)
+{
+    int rc = s->out ? pcapng_close(s->out) : 0;
+    free(s->frames);
+    if (rc < 0)
+        cli_errno(rc, "--record %s", s->opt->record);
+    return rc;
+}
+
+/* ---- reporting --------------------------------------------------------------------------------
+ */
+
+static void count(struct session *s, const struct drill_report *r)
+{
+    unsigned *const counts[] = {&s->pass, &s->fail, &s->wrong, &s->skip};
+    ++*counts[r->verdict];
+    s->packets += r->packets;
+    s->checks += r->checks;
+}
+
+static void report_json(const char *path, const struct drill_script *script, uint32_t psn,
+                        const struct drill_report *r)
+{
+    json_t *o =
+        json_pack("{s:s, s:s, s:s, s:s, s:s, s:i, s:I, s:i, s:i, s:i}", "type", "script", "script",
+                  path, "rules", drill_rules(script), "purpose", drill_purpose(script), "verdict",
+                  drill_verdict_names[r->verdict], "psn", (int)psn, "ns", (json_int_t)r->ns,
+                  "packets", (int)r->packets, "checks", (int)r->checks, "unseen", (int)r->unseen);
+    if (r->verdict != DRILL_PASS) {
+        json_object_set_new(o, "line", json_integer(r->line));
+        json_object_set_new(o, "what", json_string(r->what));
+        json_object_set_new(o, "expected", json_string(r->expected));
+        json_object_set_new(o, "got", json_string(r->got));
+        json_object_set_new(o, "fields", json_string(r->fields));
+    }
+    json_dumpf(o, stdout, JSON_COMPACT);
+    putchar('\n');
+    json_decref(o);
+}
+
+static void report(struct session *s, const char *path, const struct drill_script *script,
+                   uint32_t psn, const struct drill_report *r)
+{
+    count(s, r);
+    if (s->opt->json) {
+        report_json(path, script, psn, r);
+        return;
+    }
+    if (r->verdict == DRILL_PASS) {
+        if (s->opt->verbose)
+            printf("pass   %s  %s: %s\n", path, drill_rules(script), drill_purpose(script));
+        return;
+    }
+    printf("%-6s %s:%u: %s (first PSN 0x%06x, %.3f ms)\n", drill_verdict_names[r->verdict], path,
+           r->line, r->what, psn, (double)r->ns / 1e6);
+    if (*r->expected)
+        printf("  expected  %s\n", r->expected);
+    if (*r->got)
+        printf("  got       %s\n", r->got);
+    if (*r->fields)
+        printf("  fields    %s\n", r->fields);
+}
+
+/* ---- running ----------------------------------------------------------------------------------
+ */
+
+static char *read_script(const char *path, size_t *len)
+{
+    FILE *f = strcmp(path, "-") ? fopen(path, "r") : stdin;
+    char *text = f ? malloc(DRILL_TEXT_MAX + 2) : NULL;
+    if (text)
+        *len = fread(text, 1, DRILL_TEXT_MAX + 1, f);
+    if (!text || ferror(f)) {
+        cli_errno(errno ? -errno : -ENOMEM, "%s", path);
+        free(text);
+        text = NULL;
+    }
+    if (f && f != stdin)
+        fclose(f);
+    return text;
+}
+
+static void not_a_script(struct session *s, const char *path, const struct drill_error *err)
+{
+    s->wrong++;
+    if (s->opt->json) {
+        json_t *o = json_pack("{s:s, s:s, s:s, s:i, s:i, s:s}", "type", "script", "script", path,
+                              "verdict", "wrong", "line", (int)err->line, "column",
+                              (int)err->column, "what", err->text);
+        json_dumpf(o, stdout, JSON_COMPACT);
+        putchar('\n');
+        json_decref(o);
+        return;
+    }
+    printf("wrong  %s:%u:%u: %s\n", path, err->line, err->column, err->text);
+}
+
+/* With each first PSN until one doesn't pass. */
+static void run_psns(struct session *s, const char *path, const struct drill_script *script)
+{
+    static const uint32_t usual[] = {0x000ABC, 0xFFFFFE, 0x7FFFFE};
+    struct drill_report r;
+    for (unsigned i = 0; i < (s->opt->psn < 0 ? 3 : 1); i++) {
+        struct drill_options o = {.psn = s->opt->psn < 0 ? usual[i] : (uint32_t)s->opt->psn,
+                                  .ipv6 = s->opt->ipv6,
+                                  .arg = s,
+                                  .frame = on_frame};
+        drill_run(script, &o, &r);
+        write_frames(s, r.ns);
+        if (r.verdict != DRILL_PASS || s->opt->psn >= 0 || i == 2) {
+            report(s, path, script, o.psn, &r);
+            return;
+        }
+    }
+}
+
+static void run_file(struct session *s, const char *path)
+{
+    struct drill_error err;
+    size_t len = 0;
+    char *text = read_script(path, &len);
+    if (!text) {
+        s->wrong++;
+        return;
+    }
+    struct drill_script *script = drill_parse(text, len, &err);
+    free(text);
+    if (!script) {
+        not_a_script(s, path, &err);
+        return;
+    }
+    if (s->opt->check)
+        s->pass++;
+    else
+        run_psns(s, path, script);
+    drill_free(script);
+}
+
+static int wanted(const struct dirent *d)
+{
+    size_t n = strlen(d->d_name);
+    return d->d_name[0] != '.' &&
+           (d->d_type != DT_REG || (n > 6 && !strcmp(d->d_name + n - 6, ".drill")));
+}
+
+static void run_path(struct session *s, const char *path, unsigned depth)
+{
+    struct dirent **list;
+    struct stat st;
+    if (strcmp(path, "-") == 0 || stat(path, &st) < 0 || !S_ISDIR(st.st_mode)) {
+        run_file(s, path);
+        return;
+    }
+    int n = depth < 16 ? scandir(path, &list, wanted, alphasort) : -1;
+    if (n < 0) {
+        cli_errno(-errno, "%s", path);
+        s->wrong++;
+        return;
+    }
+    for (int i = 0; i < n; i++) {
+        char *inner = NULL;
+        if (!cli_stop && asprintf(&inner, "%s/%s", path, list[i]->d_name) > 0)
+            run_path(s, inner, depth + 1);
+        free(inner);
+        free(list[i]);
+    }
+    free(list);
+}
+
+static int summary(const struct session *s)
+{
+    if (s->opt->json) {
+        json_t *o = json_pack("{s:s, s:i, s:i, s:i, s:i, s:I, s:I}", "type", "summary", "pass",
+                              (int)s->pass, "fail", (int)s->fail, "wrong", (int)s->wrong, "skip",
+                              (int)s->skip, "packets", (json_int_t)s->packets, "checks",
+                              (json_int_t)s->checks);
+        json_dumpf(o, stdout, JSON_COMPACT);
+        putchar('\n');
+        json_decref(o);
+    } else if (s->opt->check) {
+        printf("%u well formed, %u not\n", s->pass, s->wrong);
+    } else {
+        printf("%u passed, %u failed", s->pass, s->fail);
+        if (s->wrong)
+            printf(", %u could not be run", s->wrong);
+        if (s->skip)
+            printf(", %u skipped", s->skip);
+        printf(" (%" PRIu64 " packets, %" PRIu64 " checks)\n", s->packets, s->checks);
+    }
+    return s->wrong || cli_stop ? CLI_USAGE : s->fail ? CLI_FAIL : CLI_OK;
+}
+
+static int run(int argc, char **argv)
+{
+    static const struct option options[] = {CLI_OPTIONS,
+                                            {"psn", required_argument, NULL, 'p'},
+                                            {"ipv6", no_argument, NULL, '6'},
+                                            {"check", no_argument, NULL, 'k'},
+                                            {"record", required_argument, NULL, 'r'},
+                                            {"verbose", no_argument, NULL, 'v'},
+                                            {"json", no_argument, NULL, 'j'},
+                                            {0}};
+    struct options o = {.psn = -1};
+    struct session s = {.opt = &o};
+    uint64_t v;
+    int c, status;
+    while ((c = getopt_long(argc, argv, "hp:6kr:v", options, NULL)) != -1) {
+        switch (c) {
+        case 'p':
+            if (cli_number("--psn", optarg, 0, 0xFFFFFF, &v) < 0)
+                return CLI_USAGE;
+            o.psn = (int64_t)v;
+            break;
+        case '6':
+            o.ipv6 = true;
+            break;
+        case 'k':
+            o.check = true;
+            break;
+        case 'r':
+            o.record = optarg;
+            break;
+        case 'v':
+            o.verbose = true;
+            break;
+        case 'j':
+            o.json = true;
+            break;
+        default:
+            if (cli_option(c, &cmd_drill, &status))
+                return status;
+        }
+    }
+    if (optind == argc) {
+        cli_error("a script is needed");
+        return CLI_USAGE;
+    }
+    cli_catch_signals();
+    if (open_record(&s) < 0)
+        return CLI_USAGE;
+    for (int i = optind; i < argc && !cli_stop; i++)
+        run_path(&s, argv[i], 0);
+    int rc = close_record(&s);
+    status = summary(&s);
+    return rc < 0 && status == CLI_OK ? CLI_FAIL : status;
+}
+
+const struct cli_command cmd_drill = {
+    "drill", "packet scripts: what goes in, what must come out, when", help, run};

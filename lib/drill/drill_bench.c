@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The engine and the connection manager on virtual time, with memory that the script sees into.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "drill_priv.h"
+
+#define BEGIN_NS   1000000000ull
+#define MESSAGES   4096u /* kept before the run gives up */
+#define STEP_LIMIT 2000000u
+
+static const uint8_t device_mac[6] = {2, 0, 0, 0, 0, 1};
+
+/* ---- what happens is noted --------------------------------------------------------------------
+ */
+
+static bool on_cq_push(void *arg, void *cq_arg, const struct engine_wc *wc)
+{
+    struct drill_run *run = arg;
+    struct drill_object *cq = cq_arg;
+    struct drill_completion *c;
+    if (cq->held == cq->size || !(c = calloc(1, sizeof *c)))
+        return false;
+    cq->held++;
+    c->ns = run->now;
+    c->cq = cq;
+    c->wc = *wc;
+    *run->completions_tail = c;
+    run->completions_tail = &c->next;
+    return true;
+}
+
+static void on_event(void *arg, enum engine_event ev, void *about)
+{
+    struct drill_run *run = arg;
+    struct drill_happening *h = calloc(1, sizeof *h);
+    if (!h)
+        return;
+    h->ns = run->now;
+    h->event = ev;
+    h->about = about;
+    *run->events_tail = h;
+    run->events_tail = &h->next;
+}
+
+static void on_gsi_rx(void *arg, const struct wire_pkt *pkt, const uint8_t *payload, uint32_t len)
+{
+    struct drill_run *run = arg;
+    cm_rx(run->cm, payload, len, &pkt->sip, &pkt->dip, pkt->sqpn, pkt->pkey, run->now);
+}
+
+static void on_comm_est(void *arg, void *qp_arg)
+{
+    struct drill_run *run = arg;
+    struct drill_object *qp = qp_arg;
+    if (qp && qp->conn)
+        cm_comm_est(run->cm, qp->conn, run->now);
+}
+
+bool drill_keep_frame(struct drill_run *run, const uint8_t *frame, uint32_t len, uint64_t ns)
+{
+    struct drill_frame *f = malloc(sizeof *f + len);
+    if (!f)
+        return drill_end(run, DRILL_WRONG, NULL, "out of memory");
+    f->next = NULL;
+    f->ns = ns;
+    f->len = len;
+    memcpy(f->octets, frame, len);
+    *run->frames_tail = f;
+    run->frames_tail = &f->next;
+    return true;
+}
+
+/* ---- out --------------------------------------------------------------------------------------
+ */
+
+static int gather(struct drill_run *run, const struct engine_slot *slot)
+{
+    uint8_t *to = slot->buf + slot->payload_off;
+    if (slot->npieces && run->gather_fail) {
+        if (!run->gather_skip) {
+            run->gather_fail--;
+            return -EFAULT;
+        }
+        run->gather_skip--;
+    }
+    for (unsigned i = 0; i < slot->npieces; i++) {
+        const struct mem_piece *p = &slot->pieces[i];
+        const struct drill_object *mr = p->obj;
+        memcpy(to, mr->octets + p->off, p->len);
+        to += p->len;
+    }
+    return 0;
+}
+
+static void send_requests(struct drill_run *run)
+{
+    uint8_t frame[DRILL_FRAME_MAX];
+    for (unsigned n = 0; n < MESSAGES && !run->over; n++) {
+        struct engine_slot slot = {.buf = frame, .cap = sizeof frame};
+        if (!engine_tx(run->e, &slot, 1, run->now))
+            return;
+        slot.status = gather(run, &slot);
+        engine_sent(run->e, &slot, 1, run->now);
+        if (!slot.len)
+            continue;
+        wire_icrc_seal(frame, slot.len, slot.ip_off, slot.bth_off);
+        drill_keep_frame(run, frame, slot.len, run->now);
+    }
+}
+
+static void send_mads(struct drill_run *run)
+{
+    uint8_t frame[DRILL_FRAME_MAX];
+    struct cm_out out;
+    for (unsigned n = 0; n < MESSAGES && !run->over && cm_tx(run->cm, &out); n++) {
+        struct engine_slot slot = {.buf = frame, .cap = sizeof frame};
+        struct engine_av av = {.sgid = out.src,
+                               .dgid = out.dst,
+                               .tclass = out.tclass,
+                               .hop_limit = out.hop_limit,
+                               .sl = out.sl,
+                               .dmac = {2, 0, 0, 0, 0, 2}};
+        if (engine_gsi_emit(run->e, &slot, &av, out.mad, CM_MAD_LEN) != 0)
+            continue;
+        wire_icrc_seal(frame, slot.len, slot.ip_off, slot.bth_off);
+        drill_keep_frame(run, frame, slot.len, run->now);
+    }
+}
+
+static void note_cm_events(struct drill_run *run)
+{
+    struct cm_event ev;
+    for (unsigned n = 0; n < MESSAGES && cm_event(run->cm, &ev); n++) {
+        struct drill_cm_happening *h = calloc(1, sizeof *h);
+        if (!h)
+            return;
+        h->ns = run->now;
+        h->ev = ev;
+        *run->cm_events_tail = h;
+        run->cm_events_tail = &h->next;
+    }
+}
+
+void drill_bench_flush(struct drill_run *run)
+{
+    if (!run->e)
+        return;
+    note_cm_events(run);
+    if (run->port_full)
+        return;
+    send_mads(run);
+    send_requests(run);
+}
+
+/* ---- in ---------------------------------------------------------------------------------------
+ */
+
+static void copy(struct drill_run *run, const struct engine_copy *c, int status)
+{
+    struct engine_result res = {.token = c->token, .status = status};
+    struct drill_object *mr = c->dst.obj;
+    if (!status && c->kind == ENGINE_PUT) {
+        memcpy(mr->octets + c->dst.off, c->src, c->len);
+    } else if (!status) {
+        memcpy(&res.orig, mr->octets + c->dst.off, 8);
+        uint64_t v = c->kind == ENGINE_FADD ? res.orig + c->a : res.orig == c->b ? c->a : res.orig;
+        memcpy(mr->octets + c->dst.off, &v, 8);
+    }
+    engine_copied(run->e, &res, 1, run->now);
+}
+
+/* Held copies outlive their frame: what they are made from is kept beside them. */
+static bool hold(struct drill_run *run, const struct engine_copy *c)
+{
+    if (run->ncopies == DRILL_COPIES)
+        return drill_end(run, DRILL_WRONG, NULL, "more than %u copies are held", DRILL_COPIES);
+    struct engine_copy *h = &run->copies[run->ncopies];
+    *h = *c;
+    uint8_t *kept = NULL;
+    if (c->kind == ENGINE_PUT) {
+        if (!(kept = malloc(c->len + 1)))
+            return drill_end(run, DRILL_WRONG, NULL, "out of memory");
+        memcpy(kept, c->src, c->len);
+        h->src = kept;
+    }
+    run->kept[run->ncopies++] = kept;
+    return true;
+}
+
+void drill_bench_copies(struct drill_run *run, unsigned n, int status)
+{
+    n = n < run->ncopies ? n : run->ncopies;
+    for (unsigned i = 0; i < n; i++) {
+        copy(run, &run->copies[i], status);
+        free(run->kept[i]);
+    }
+    run->ncopies -= n;
+    memmove(run->kept, run->kept + n, run->ncopies * sizeof run->kept[0]);
+    memmove(run->copies, run->copies + n, run->ncopies * sizeof run->copies[0]);
+    drill_bench_flush(run);
+}
+
+void drill_bench_rx(struct drill_run *run, const uint8_t *frame, uint32_t len)
+{
+    struct engine_frame f = {.data = frame, .len = len};
+    struct engine_copy copies[ENGINE_FRAME_COPIES];
+    unsigned n = 0;
+    engine_rx(run->e, &f, 1, run->now, copies, ENGINE_FRAME_COPIES, &n);
+    for (unsigned i = 0; i < n; i++)
+        if (run->hold)
+            hold(run, &copies[i]);
+        else
+            copy(run, &copies[i], 0);
+    drill_bench_flush(run);
+}
+
+bool drill_bench_step(struct drill_run *run, uint64_t until)
+{
+    uint64_t at = engine_deadline(run->e), cm_at = cm_deadline(run->cm);
+    at = at < cm_at ? at : cm_at;
+    if (at > until) {
+        run->now = until > run->now ? until : run->now;
+        return false;
+    }
+    if (++run->steps > STEP_LIMIT)
+        return drill_end(run, DRILL_WRONG, NULL, "more than %u time-outs", STEP_LIMIT);
+    run->now = at > run->now ? at : run->now;
+    engine_expire(run->e, run->now);
+    cm_expire(run->cm, run->now);
+    drill_bench_flush(run);
+    return true;
+}
+
+/* ---- life -------------------------------------------------------------------------------------
+ */
+
+static bool configure(struct drill_run *run, const struct drill_stmt *st)
+{
+    uint64_t v;
+    unsigned npkeys = 0;
+    struct engine_params *ep = &run->ep;
+    for (const struct drill_arg *a = st->args; a; a = a->next) {
+        char err[160];
+        struct cc_conf cc;
+        if (a->field->id == DEV_PKEY && npkeys < 4) {
+            if (!drill_eval(run, st, &a->v.lo, ROLE_VALUE, &v))
+                return false;
+            ep->pkeys[npkeys++] = (uint16_t)v;
+        } else if (a->field->id == DEV_CC) {
+            if (cc_conf_parse(&cc, a->v.name, err, sizeof err) < 0)
+                return drill_end(run, DRILL_WRONG, st, "cc: %s", err);
+            ep->cc = cc;
+        }
+    }
+#define NUMBER(id, old, member)                                                                    \
+    if (!drill_number(run, st, id, old, &v))                                                       \
+        return false;                                                                              \
+    member = (__typeof__(member))v
+    NUMBER(DEV_MTU, ep->mtu, ep->mtu);
+    run->cp.max_mtu = (uint8_t)ep->mtu;
+    NUMBER(DEV_WINDOW, ep->window, ep->window);
+    NUMBER(DEV_STRICT, ep->strict_resp, ep->strict_resp);
+    NUMBER(DEV_VLAN, ep->vlan, ep->vlan);
+    NUMBER(DEV_ACK_DELAY, ep->ack_delay_ns, ep->ack_delay_ns);
+    NUMBER(DEV_LOOPBACK, ep->loopback, ep->loopback);
+    NUMBER(DEV_RATE, ep->line_rate, ep->line_rate);
+    NUMBER(DEV_RECORDS, ep->records, ep->records);
+    NUMBER(DEV_LENIENT, run->cp.lenient_addr, run->cp.lenient_addr);
+#undef NUMBER
+    return true;
+}
+
+bool drill_bench_open(struct drill_run *run, const struct drill_stmt *device)
+{
+    run->ep = (struct engine_params){
+        .hooks = {on_cq_push, on_event, on_gsi_rx, on_comm_est, NULL, NULL, NULL},
+        .hook_arg = run,
+        .key = {0x0123456789ABCDEF, 0xFEDCBA9876543210},
+        .max_qp = 1024,
+        .mem = {.max_pd = 64, .max_mr = 1024, .max_mw = 1024, .key = {1, 2}},
+        .mtu = 5,
+        .frame_max = WIRE_FRAME_MAX,
+    };
+    run->cp = (struct cm_params){.key = {3, 4}, .ca_guid = 0x020000FFFE000001, .max_mtu = 5};
+    memcpy(run->ep.mac, device_mac, 6);
+    run->begin = run->now = run->last = BEGIN_NS;
+    if (device && !configure(run, device))
+        return false;
+    run->e = engine_create(&run->ep, run->now);
+    run->cm = cm_create(&run->cp);
+    int rc = run->e && run->cm ? engine_addr_add(run->e, &run->local) : -ENOMEM;
+    if (!rc)
+        rc = mem_pd_alloc(engine_mem(run->e), &run->pd);
+    if (rc)
+        return drill_end(run, DRILL_WRONG, device, "no engine: %s", strerror(-rc));
+    return true;
+}
+
+void drill_bench_close(struct drill_run *run)
+{
+    for (unsigned i = 0; i < run->ncopies; i++)
+        free(run->kept[i]);
+    if (run->cm)
+        cm_destroy(run->cm);
+    if (run->e)
+        engine_destroy(run->e);
+}

@@ -1,0 +1,637 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "drill_field.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <string.h>
+
+#include "cm.h"
+#include "engine.h"
+
+#define END                                                                                        \
+    {                                                                                              \
+        0                                                                                          \
+    }
+
+/* ---- words ------------------------------------------------------------------------------------
+ */
+
+const struct drill_word drill_statuses[] = {
+    {"success", WC_SUCCESS},
+    {"loc_len_err", WC_LOC_LEN_ERR},
+    {"loc_qp_op_err", WC_LOC_QP_OP_ERR},
+    {"loc_prot_err", WC_LOC_PROT_ERR},
+    {"wr_flush_err", WC_WR_FLUSH_ERR},
+    {"mw_bind_err", WC_MW_BIND_ERR},
+    {"bad_resp_err", WC_BAD_RESP_ERR},
+    {"loc_access_err", WC_LOC_ACCESS_ERR},
+    {"rem_inv_req_err", WC_REM_INV_REQ_ERR},
+    {"rem_access_err", WC_REM_ACCESS_ERR},
+    {"rem_op_err", WC_REM_OP_ERR},
+    {"retry_exc_err", WC_RETRY_EXC_ERR},
+    {"rnr_retry_exc_err", WC_RNR_RETRY_EXC_ERR},
+    {"fatal_err", WC_FATAL_ERR},
+    {"general_err", WC_GENERAL_ERR},
+    END,
+};
+
+const struct drill_word drill_events[] = {
+    {"cq_err", EVT_CQ_ERR},
+    {"qp_fatal", EVT_QP_FATAL},
+    {"qp_req_err", EVT_QP_REQ_ERR},
+    {"qp_access_err", EVT_QP_ACCESS_ERR},
+    {"comm_est", EVT_COMM_EST},
+    {"sq_drained", EVT_SQ_DRAINED},
+    {"srq_err", EVT_SRQ_ERR},
+    {"srq_limit_reached", EVT_SRQ_LIMIT_REACHED},
+    {"qp_last_wqe_reached", EVT_QP_LAST_WQE_REACHED},
+    END,
+};
+
+const struct drill_word drill_states[] = {
+    {"reset", QPS_RESET}, {"init", QPS_INIT}, {"rtr", QPS_RTR}, {"rts", QPS_RTS},
+    {"sqd", QPS_SQD},     {"sqe", QPS_SQE},   {"err", QPS_ERR}, END,
+};
+
+const struct drill_word drill_errnos[] = {
+    {"EINVAL", EINVAL},
+    {"EAGAIN", EAGAIN},
+    {"ENOMEM", ENOMEM},
+    {"EBUSY", EBUSY},
+    {"ENOSPC", ENOSPC},
+    {"EEXIST", EEXIST},
+    {"ENOENT", ENOENT},
+    {"EACCES", EACCES},
+    {"EOPNOTSUPP", EOPNOTSUPP},
+    {"EINPROGRESS", EINPROGRESS},
+    {"EADDRINUSE", EADDRINUSE},
+    {"EMSGSIZE", EMSGSIZE},
+    END,
+};
+
+const struct drill_word drill_cm_attrs[] = {
+    {"req", CM_REQ},           {"mra", CM_MRA},   {"rej", CM_REJ},   {"rep", CM_REP},
+    {"rtu", CM_RTU},           {"dreq", CM_DREQ}, {"drep", CM_DREP}, {"sidr_req", CM_SIDR_REQ},
+    {"sidr_rep", CM_SIDR_REP}, {"lap", CM_LAP},   {"apr", CM_APR},   END,
+};
+
+const struct drill_word drill_cm_events[] = {
+    {"request", CM_EV_REQ},
+    {"reply", CM_EV_REP},
+    {"established", CM_EV_ESTABLISHED},
+    {"rejected", CM_EV_REJECTED},
+    {"unreachable", CM_EV_UNREACHABLE},
+    {"disconnected", CM_EV_DISCONNECTED},
+    {"timewait_exit", CM_EV_TIMEWAIT_EXIT},
+    {"sidr_reply", CM_EV_SIDR_REP},
+    {"sidr_request", CM_EV_SIDR_REQ},
+    END,
+};
+
+static const struct drill_word qp_types[] = {
+    {"rc", QP_RC}, {"uc", QP_UC}, {"ud", QP_UD}, {"gsi", QP_GSI}, END,
+};
+static const struct drill_word wr_opcodes[] = {
+    {"write", WR_RDMA_WRITE},
+    {"write_imm", WR_RDMA_WRITE_WITH_IMM},
+    {"send", WR_SEND},
+    {"send_imm", WR_SEND_WITH_IMM},
+    {"send_inv", WR_SEND_WITH_INV},
+    {"read", WR_RDMA_READ},
+    {"cmp_swap", WR_ATOMIC_CMP_AND_SWP},
+    {"fetch_add", WR_ATOMIC_FETCH_AND_ADD},
+    {"local_inv", WR_LOCAL_INV},
+    {"bind_mw", WR_BIND_MW},
+    END,
+};
+static const struct drill_word wc_opcodes[] = {
+    {"send", WC_SEND},
+    {"write", WC_RDMA_WRITE},
+    {"read", WC_RDMA_READ},
+    {"cmp_swap", WC_COMP_SWAP},
+    {"fetch_add", WC_FETCH_ADD},
+    {"bind_mw", WC_BIND_MW},
+    {"local_inv", WC_LOCAL_INV},
+    {"recv", WC_RECV},
+    {"recv_imm", WC_RECV_RDMA_WITH_IMM},
+    END,
+};
+static const struct drill_word access_words[] = {
+    {"lw", MEM_LOCAL_WRITE},
+    {"rw", MEM_REMOTE_WRITE},
+    {"rr", MEM_REMOTE_READ},
+    {"ra", MEM_REMOTE_ATOMIC},
+    {"mw", MEM_MW_BIND},
+    {"zero", MEM_ZERO_BASED},
+    {"all", MEM_LOCAL_WRITE | MEM_REMOTE_ANY | MEM_MW_BIND},
+    END,
+};
+static const struct drill_word mtu_words[] = {
+    {"256", 1}, {"512", 2}, {"1024", 3}, {"2048", 4}, {"4096", 5}, END,
+};
+static const struct drill_word recovery_words[] = {
+    {"gbn", RECOVER_GBN},
+    {"sr", RECOVER_SR},
+    {"gbn_ooo", RECOVER_GBN_OOO},
+    END,
+};
+static const struct drill_word mw_types[] = {{"type1", 1}, {"type2", 2}, END};
+static const struct drill_word port_words[] = {{"full", 1}, {"free", 0}, END};
+static const struct drill_word copies_words[] = {
+    {"hold", 0}, {"go", 1}, {"fail", 2}, {"free", 3}, END};
+static const struct drill_word gather_words[] = {{"fail", 1}, {"ok", 0}, END};
+static const struct drill_word addr_words[] = {{"add", 1}, {"del", 0}, END};
+
+/* ---- packets ----------------------------------------------------------------------------------
+ */
+
+#define MEMBER(m) .size = sizeof(((struct wire_pkt *)0)->m), .offset = offsetof(struct wire_pkt, m)
+#define NUM(text, m)                                                                               \
+    {                                                                                              \
+        .name = (text), .type = TYPE_NUM, MEMBER(m)                                                \
+    }
+#define HDR(text, m, h, r)                                                                         \
+    {                                                                                              \
+        .name = (text), .type = TYPE_NUM, .role = (r), MEMBER(m), .headers = (h)                   \
+    }
+#define FLAG(text, m)                                                                              \
+    {                                                                                              \
+        .name = (text), .type = TYPE_FLAG, MEMBER(m)                                               \
+    }
+#define OWN(text, t, i)                                                                            \
+    {                                                                                              \
+        .name = (text), .type = (t), .id = (i), .offset = DRILL_NO_MEMBER                          \
+    }
+#define OWN_ROLE(text, t, i, r)                                                                    \
+    {                                                                                              \
+        .name = (text), .type = (t), .id = (i), .role = (r), .offset = DRILL_NO_MEMBER             \
+    }
+#define OWN_WORD(text, t, i, w)                                                                    \
+    {                                                                                              \
+        .name = (text), .type = (t), .id = (i), .offset = DRILL_NO_MEMBER, .words = (w)            \
+    }
+
+#define RKEY_HEADERS (WIRE_H_RETH | WIRE_H_ATOMICETH | WIRE_H_IETH)
+
+const struct drill_field drill_packet_fields[] = {
+    {.name = "dmac", .type = TYPE_MAC, MEMBER(dmac)},
+    {.name = "smac", .type = TYPE_MAC, MEMBER(smac)},
+    OWN("vlan", TYPE_NUM, PKT_VLAN),
+    {.name = "sip", .type = TYPE_ADDR, MEMBER(sip)},
+    {.name = "dip", .type = TYPE_ADDR, MEMBER(dip)},
+    NUM("tclass", tclass),
+    OWN("dscp", TYPE_NUM, PKT_DSCP),
+    OWN("ecn", TYPE_NUM, PKT_ECN),
+    NUM("ttl", ttl),
+    NUM("ip_id", ip_id),
+    OWN("df", TYPE_FLAG, PKT_DF),
+    OWN("mf", TYPE_FLAG, PKT_MF),
+    NUM("flow_label", flow_label),
+    NUM("sport", sport),
+    OWN("dport", TYPE_NUM, PKT_DPORT),
+    OWN("udp_csum", TYPE_NUM, PKT_UDP_CSUM),
+    FLAG("se", se),
+    FLAG("migreq", migreq),
+    FLAG("ackreq", ackreq),
+    FLAG("fecn", fecn),
+    FLAG("becn", becn),
+    OWN("pad", TYPE_NUM, PKT_PAD),
+    NUM("tver", tver),
+    NUM("pkey", pkey),
+    HDR("dqpn", dqpn, 0, ROLE_QPN),
+    OWN("psn", TYPE_NUM, PKT_PSN),
+    OWN("apsn", TYPE_NUM, PKT_APSN),
+    HDR("va", va, WIRE_H_RETH | WIRE_H_ATOMICETH, ROLE_VA),
+    HDR("rkey", rkey, RKEY_HEADERS, ROLE_RKEY),
+    HDR("dmalen", dma_len, WIRE_H_RETH, ROLE_VALUE),
+    HDR("swap", swap_add, WIRE_H_ATOMICETH, ROLE_VALUE),
+    HDR("add", swap_add, WIRE_H_ATOMICETH, ROLE_VALUE),
+    HDR("compare", compare, WIRE_H_ATOMICETH, ROLE_VALUE),
+    HDR("orig", orig, WIRE_H_ATOMICACK, ROLE_VALUE),
+    HDR("syndrome", syndrome, WIRE_H_AETH, ROLE_VALUE),
+    HDR("msn", msn, WIRE_H_AETH, ROLE_VALUE),
+    {.name = "credits",
+     .type = TYPE_NUM,
+     .id = PKT_CREDITS,
+     .offset = DRILL_NO_MEMBER,
+     .headers = WIRE_H_AETH},
+    {.name = "timer",
+     .type = TYPE_NUM,
+     .id = PKT_TIMER,
+     .offset = DRILL_NO_MEMBER,
+     .headers = WIRE_H_AETH},
+    {.name = "imm",
+     .type = TYPE_NUM,
+     .id = PKT_IMM,
+     .offset = DRILL_NO_MEMBER,
+     .headers = WIRE_H_IMMDT},
+    HDR("qkey", qkey, WIRE_H_DETH, ROLE_VALUE),
+    HDR("sqpn", sqpn, WIRE_H_DETH, ROLE_QPN),
+    HDR("srqn", xrc_srqn, WIRE_H_XRCETH, ROLE_VALUE),
+    HDR("feth", feth, WIRE_H_FETH, ROLE_VALUE),
+    NUM("sel_recv", sel_recv),
+    NUM("sel_index", sel_index),
+    NUM("sel_psn", sel_psn),
+    OWN("qp", TYPE_NAME, PKT_QP),
+    OWN("len", TYPE_NUM, PKT_LEN),
+    OWN("data", TYPE_DATA, PKT_DATA),
+    OWN("icrc", TYPE_WORD, PKT_ICRC),
+    OWN("ip_csum", TYPE_WORD, PKT_IP_CSUM),
+    OWN("cut", TYPE_NUM, PKT_CUT),
+    OWN("extra", TYPE_NUM, PKT_EXTRA),
+    OWN("patch", TYPE_PATCH, PKT_PATCH),
+    END,
+};
+
+/* ---- CM messages ------------------------------------------------------------------------------
+ */
+
+#define MAD(m)                                                                                     \
+    {                                                                                              \
+        .name = #m, .type = TYPE_NUM, .size = sizeof(((struct cm_msg *)0)->m),                     \
+        .offset = offsetof(struct cm_msg, m)                                                       \
+    }
+#define MAD_QPN(m)                                                                                 \
+    {                                                                                              \
+        .name = #m, .type = TYPE_NUM, .role = ROLE_QPN, .size = sizeof(((struct cm_msg *)0)->m),   \
+        .offset = offsetof(struct cm_msg, m)                                                       \
+    }
+#define MAD_GID(m)                                                                                 \
+    {                                                                                              \
+        .name = #m, .type = TYPE_ADDR, .size = 16, .offset = offsetof(struct cm_msg, m)            \
+    }
+
+const struct drill_field drill_mad_fields[] = {
+    MAD(tid),
+    MAD(attr_mod),
+    MAD(local_id),
+    MAD(remote_id),
+    MAD(service_id),
+    MAD(ca_guid),
+    MAD(qkey),
+    MAD_QPN(qpn),
+    MAD(eecn),
+    MAD_QPN(remote_qpn),
+    MAD(resp_res),
+    MAD(init_depth),
+    MAD(remote_timeout),
+    MAD(local_timeout),
+    MAD(max_retries),
+    MAD(transport),
+    MAD(ext_transport),
+    MAD(flow_control),
+    MAD(srq),
+    MAD(psn),
+    MAD(retry_count),
+    MAD(rnr_retry),
+    MAD(pkey),
+    MAD(mtu),
+    MAD(local_lid),
+    MAD(remote_lid),
+    MAD_GID(local_gid),
+    MAD_GID(remote_gid),
+    MAD(flow_label),
+    MAD(packet_rate),
+    MAD(tclass),
+    MAD(hop_limit),
+    MAD(sl),
+    MAD(subnet_local),
+    MAD(ack_timeout),
+    MAD(alt_local_lid),
+    MAD(alt_remote_lid),
+    MAD(alt_ack_timeout),
+    MAD(target_ack_delay),
+    MAD(failover),
+    MAD(msg_id),
+    MAD(service_timeout),
+    MAD(reason),
+    MAD(ari_len),
+    MAD(status),
+    OWN("port", TYPE_NUM, MAD_PORT),
+    OWN("private", TYPE_DATA, MAD_PRIVATE),
+    OWN("src_ip", TYPE_ADDR, MAD_SRC_IP),
+    OWN("src_port", TYPE_NUM, MAD_SRC_PORT),
+    OWN("ip_version", TYPE_NUM, MAD_IP_VERSION),
+    OWN("method", TYPE_NUM, MAD_METHOD),
+    OWN("class", TYPE_NUM, MAD_CLASS),
+    OWN("class_version", TYPE_NUM, MAD_CLASS_VERSION),
+    OWN("mad_len", TYPE_NUM, MAD_LEN),
+    END,
+};
+
+/* ---- objects ----------------------------------------------------------------------------------
+ */
+
+#define ATTR(bit, m)                                                                               \
+    .id = QPF_ATTR + (bit), .size = sizeof(((struct engine_qp_attr *)0)->m),                       \
+    .offset = offsetof(struct engine_qp_attr, m)
+
+const struct drill_field drill_qp_fields[] = {
+    /* attributes, by their bit in the mask of a modify */
+    {.name = "state", .type = TYPE_WORD, ATTR(0, state), .words = drill_states},
+    {.name = "cur_state", .type = TYPE_WORD, ATTR(1, cur_state), .words = drill_states},
+    {.name = "sqd_notify", .type = TYPE_FLAG, ATTR(2, en_sqd_async_notify)},
+    {.name = "access", .type = TYPE_WORDS, ATTR(3, access_flags), .words = access_words},
+    {.name = "pkey_index", .type = TYPE_NUM, ATTR(4, pkey_index)},
+    {.name = "port", .type = TYPE_NUM, ATTR(5, port)},
+    {.name = "qkey", .type = TYPE_NUM, ATTR(6, qkey)},
+    OWN("av", TYPE_FLAG, QPF_ATTR + 7),
+    {.name = "path_mtu", .type = TYPE_WORD, ATTR(8, path_mtu), .words = mtu_words},
+    {.name = "timeout", .type = TYPE_NUM, ATTR(9, timeout)},
+    {.name = "retry_cnt", .type = TYPE_NUM, ATTR(10, retry_cnt)},
+    {.name = "rnr_retry", .type = TYPE_NUM, ATTR(11, rnr_retry)},
+    {.name = "rq_psn", .type = TYPE_NUM, ATTR(12, rq_psn)},
+    {.name = "max_rd_atomic", .type = TYPE_NUM, ATTR(13, max_rd_atomic)},
+    OWN("alt_path", TYPE_FLAG, QPF_ATTR + 14),
+    {.name = "min_rnr_timer", .type = TYPE_NUM, ATTR(15, min_rnr_timer)},
+    {.name = "sq_psn", .type = TYPE_NUM, ATTR(16, sq_psn)},
+    {.name = "max_dest_rd_atomic", .type = TYPE_NUM, ATTR(17, max_dest_rd_atomic)},
+    OWN("path_mig_state", TYPE_FLAG, QPF_ATTR + 18),
+    OWN("cap", TYPE_FLAG, QPF_ATTR + 19),
+    {.name = "dest_qpn", .type = TYPE_NUM, .role = ROLE_QPN, ATTR(20, dest_qpn)},
+    OWN("rate_limit", TYPE_FLAG, QPF_ATTR + 25),
+    /* what they are created with, and the path */
+    OWN("sig_all", TYPE_FLAG, QPF_SIG_ALL),
+    OWN("cq", TYPE_NAME, QPF_CQ),
+    OWN("recv_cq", TYPE_NAME, QPF_RECV_CQ),
+    OWN("srq", TYPE_NAME, QPF_SRQ),
+    OWN("pd", TYPE_NAME, QPF_PD),
+    OWN("max_send_wr", TYPE_NUM, QPF_MAX_SEND),
+    OWN("max_recv_wr", TYPE_NUM, QPF_MAX_RECV),
+    OWN("max_sge", TYPE_NUM, QPF_MAX_SGE),
+    OWN("max_inline", TYPE_NUM, QPF_MAX_INLINE),
+    {.name = "recovery",
+     .type = TYPE_WORD,
+     .id = QPF_RECOVERY,
+     .size = 1,
+     .offset = offsetof(struct engine_qp_attr, recovery),
+     .words = recovery_words},
+    {.name = "credits",
+     .type = TYPE_FLAG,
+     .id = QPF_CREDITS,
+     .size = 1,
+     .offset = offsetof(struct engine_qp_attr, e2e_credits)},
+    OWN("cc", TYPE_TEXT, QPF_CC),
+    OWN("peer", TYPE_ADDR, QPF_PEER),
+    {.name = "tclass",
+     .type = TYPE_NUM,
+     .id = QPF_TCLASS,
+     .size = 1,
+     .offset = offsetof(struct engine_qp_attr, av.tclass)},
+    {.name = "hop_limit",
+     .type = TYPE_NUM,
+     .id = QPF_HOP_LIMIT,
+     .size = 1,
+     .offset = offsetof(struct engine_qp_attr, av.hop_limit)},
+    {.name = "flow_label",
+     .type = TYPE_NUM,
+     .id = QPF_FLOW_LABEL,
+     .size = 4,
+     .offset = offsetof(struct engine_qp_attr, av.flow_label)},
+    END,
+};
+
+const struct drill_field drill_device_fields[] = {
+    OWN("pkey", TYPE_NUM, DEV_PKEY), /* again for each entry of the table */
+    OWN_WORD("mtu", TYPE_WORD, DEV_MTU, mtu_words),
+    OWN("window", TYPE_NUM, DEV_WINDOW),
+    OWN("strict_resp", TYPE_FLAG, DEV_STRICT),
+    OWN("vlan", TYPE_NUM, DEV_VLAN),
+    OWN("ack_delay", TYPE_TIME, DEV_ACK_DELAY),
+    OWN("loopback", TYPE_FLAG, DEV_LOOPBACK),
+    OWN("cc", TYPE_TEXT, DEV_CC),
+    OWN("lenient_addr", TYPE_FLAG, DEV_LENIENT),
+    OWN("rate", TYPE_NUM, DEV_RATE),
+    OWN("records", TYPE_NUM, DEV_RECORDS),
+    END,
+};
+
+const struct drill_field drill_object_fields[] = {
+    OWN_WORD("access", TYPE_WORDS, OBJ_ACCESS, access_words),
+    OWN("pd", TYPE_NAME, OBJ_PD),
+    OWN("va", TYPE_NUM, OBJ_VA),
+    OWN("limit", TYPE_NUM, OBJ_LIMIT),
+    OWN("max_wr", TYPE_NUM, OBJ_MAX_WR),
+    OWN("size", TYPE_NUM, OBJ_SIZE),
+    OWN("rkey", TYPE_NUM, OBJ_RKEY),
+    END,
+};
+
+/* ---- work requests and completions ------------------------------------------------------------
+ */
+
+const struct drill_field drill_post_fields[] = {
+    OWN("id", TYPE_NUM, WR_ID),
+    OWN("from", TYPE_RANGES, WR_FROM),
+    OWN("into", TYPE_RANGES, WR_FROM),
+    OWN_ROLE("to", TYPE_NUM, WR_TO, ROLE_VA),
+    OWN_ROLE("rkey", TYPE_NUM, WR_RKEY, ROLE_RKEY),
+    OWN_ROLE("lkey", TYPE_NUM, WR_LKEY, ROLE_LKEY),
+    OWN("imm", TYPE_NUM, WR_IMM),
+    OWN("unsignaled", TYPE_FLAG, WR_UNSIGNALED),
+    OWN("fence", TYPE_FLAG, WR_FENCE),
+    OWN("solicited", TYPE_FLAG, WR_SOLICITED),
+    OWN("inline", TYPE_DATA, WR_INLINE),
+    OWN("add", TYPE_NUM, WR_ADD),
+    OWN("compare", TYPE_NUM, WR_COMPARE),
+    OWN("swap", TYPE_NUM, WR_SWAP),
+    OWN_ROLE("inv", TYPE_NUM, WR_INV, ROLE_RKEY),
+    OWN("mw", TYPE_NAME, WR_MW),
+    OWN("mr", TYPE_NAME, WR_MR),
+    OWN_ROLE("new_rkey", TYPE_NUM, WR_NEW_RKEY, ROLE_RKEY),
+    OWN_ROLE("va", TYPE_NUM, WR_VA, ROLE_VA),
+    OWN("len", TYPE_NUM, WR_LEN),
+    OWN_WORD("access", TYPE_WORDS, WR_ACCESS, access_words),
+    OWN("qkey", TYPE_NUM, WR_QKEY),
+    OWN_ROLE("rqpn", TYPE_NUM, WR_RQPN, ROLE_QPN),
+    OWN("pkey_index", TYPE_NUM, WR_PKEY_INDEX),
+    OWN("dip", TYPE_ADDR, WR_DIP),
+    END,
+};
+
+const struct drill_field drill_cqe_fields[] = {
+    OWN("id", TYPE_NUM, CQE_ID),
+    OWN_WORD("opcode", TYPE_WORD, CQE_OPCODE, wc_opcodes),
+    OWN("len", TYPE_NUM, CQE_LEN),
+    OWN("imm", TYPE_NUM, CQE_IMM),
+    OWN_ROLE("inv", TYPE_NUM, CQE_INV, ROLE_RKEY),
+    OWN_ROLE("src_qp", TYPE_NUM, CQE_SRC_QP, ROLE_QPN),
+    OWN("grh", TYPE_FLAG, CQE_GRH),
+    OWN("solicited", TYPE_FLAG, CQE_SOLICITED),
+    OWN("pkey_index", TYPE_NUM, CQE_PKEY_INDEX),
+    END,
+};
+
+const struct drill_field drill_info_fields[] = {
+    OWN("epsn", TYPE_NUM, INFO_EPSN),
+    OWN("msn", TYPE_NUM, INFO_MSN),
+    OWN("sq_psn", TYPE_NUM, INFO_SQ_PSN),
+    OWN("una_psn", TYPE_NUM, INFO_UNA),
+    OWN("sq_used", TYPE_NUM, INFO_SQ_USED),
+    OWN("rq_used", TYPE_NUM, INFO_RQ_USED),
+    OWN("inflight", TYPE_NUM, INFO_INFLIGHT),
+    OWN("rd_atomic", TYPE_NUM, INFO_RD_ATOMIC),
+    OWN("retransmits", TYPE_NUM, INFO_RETRANSMITS),
+    OWN("timeouts", TYPE_NUM, INFO_TIMEOUTS),
+    OWN("agreed", TYPE_FLAG, INFO_AGREED),
+    END,
+};
+
+const struct drill_field drill_cm_fields[] = {
+    OWN("port", TYPE_NUM, CMF_PORT),
+    OWN("qp", TYPE_NAME, CMF_QP),
+    OWN("private", TYPE_DATA, CMF_PRIVATE),
+    OWN("resp_res", TYPE_NUM, CMF_RESP_RES),
+    OWN("init_depth", TYPE_NUM, CMF_INIT_DEPTH),
+    OWN("reason", TYPE_NUM, CMF_REASON),
+    OWN("retry_count", TYPE_NUM, CMF_RETRY),
+    OWN("rnr_retry", TYPE_NUM, CMF_RNR_RETRY),
+    OWN("service_timeout", TYPE_NUM, CMF_SERVICE_TIMEOUT),
+    OWN("status", TYPE_NUM, CMF_STATUS),
+    OWN_ROLE("qpn", TYPE_NUM, CMF_QPN, ROLE_QPN),
+    OWN("qkey", TYPE_NUM, CMF_QKEY),
+    OWN("cm_timeout", TYPE_NUM, CMF_TIMEOUT),
+    OWN("max_retries", TYPE_NUM, CMF_RETRIES),
+    OWN("udp", TYPE_FLAG, CMF_UDP),
+    OWN("transport", TYPE_NUM, CMF_TRANSPORT),
+    OWN("sport", TYPE_NUM, CMF_SPORT),
+    OWN("backlog", TYPE_NUM, CMF_BACKLOG),
+    OWN_WORD("mtu", TYPE_WORD, CMF_MTU, mtu_words),
+    END,
+};
+
+/* ---- statements -------------------------------------------------------------------------------
+ */
+
+const struct drill_verb drill_verbs[] = {
+    {"<", DO_INJECT, "p", NULL, drill_packet_fields, true},
+    {">", DO_EXPECT, "p", NULL, drill_packet_fields, true},
+    {"accept", DO_ACCEPT, "o", NULL, drill_cm_fields, false},
+    {"addr", DO_ADDR, "wa", addr_words, NULL, false},
+    {"any", DO_ANY, "{", NULL, NULL, true},
+    {"cm_event", DO_CM_EVENT, "wn", drill_cm_events, drill_cm_fields, false},
+    {"connect", DO_CONNECT, "n", NULL, drill_cm_fields, false},
+    {"copies", DO_COPIES, "we?", copies_words, NULL, false},
+    {"counter", DO_COUNTER, "nv", NULL, NULL, false},
+    {"cq", DO_CQ, "n", NULL, drill_object_fields, false},
+    {"cqe", DO_CQE, "ow", drill_statuses, drill_cqe_fields, false},
+    {"destroy", DO_DESTROY, "o", NULL, NULL, false},
+    {"device", DO_DEVICE, "", NULL, drill_device_fields, false},
+    {"disconnect", DO_DISCONNECT, "o", NULL, drill_cm_fields, false},
+    {"event", DO_EVENT, "ow", drill_events, NULL, false},
+    {"fill", DO_FILL, "rd", NULL, NULL, false},
+    {"gather", DO_GATHER, "we?", gather_words, NULL, false},
+    {"ignore", DO_IGNORE, "p", NULL, drill_packet_fields, true},
+    {"info", DO_INFO, "o", NULL, drill_info_fields, false},
+    {"join", DO_JOIN, "oa", NULL, NULL, false},
+    {"leave", DO_LEAVE, "oa", NULL, NULL, false},
+    {"limit", DO_LIMIT, "oe", NULL, NULL, false},
+    {"listen", DO_LISTEN, "n", NULL, drill_cm_fields, false},
+    {"mem", DO_MEM, "r=d", NULL, NULL, false},
+    {"modify", DO_MODIFY, "o", NULL, drill_qp_fields, false},
+    {"move", DO_MOVE, "ow", drill_states, drill_qp_fields, false},
+    {"mr", DO_MR, "ne", NULL, drill_object_fields, true},
+    {"mra", DO_MRA, "o", NULL, drill_cm_fields, false},
+    {"mw", DO_MW, "nw", mw_types, drill_object_fields, false},
+    {"nothing", DO_NOTHING, "t", NULL, NULL, true},
+    {"patience", DO_PATIENCE, "t", NULL, NULL, true},
+    {"pd", DO_PD, "n", NULL, NULL, false},
+    {"port", DO_PORT, "w", port_words, NULL, false},
+    {"post", DO_POST, "ow", wr_opcodes, drill_post_fields, false},
+    {"qp", DO_QP, "nw2?", qp_types, drill_qp_fields, true},
+    {"recv", DO_RECV, "o", NULL, drill_post_fields, true},
+    {"reject", DO_REJECT, "o", NULL, drill_cm_fields, false},
+    {"release", DO_RELEASE, "o", NULL, NULL, false},
+    {"remote", DO_REMOTE, "ne", NULL, drill_object_fields, false},
+    {"repeat", DO_REPEAT, "e{", NULL, NULL, true},
+    {"rtu", DO_RTU, "o", NULL, drill_cm_fields, false},
+    {"set", DO_SET, "ne", NULL, NULL, true},
+    {"sidr", DO_SIDR, "n", NULL, drill_cm_fields, false},
+    {"sidr_reply", DO_SIDR_REPLY, "o", NULL, drill_cm_fields, false},
+    {"srq", DO_SRQ, "n", NULL, drill_object_fields, false},
+    {"state", DO_STATE, "ow", drill_states, NULL, false},
+    {"unlisten", DO_UNLISTEN, "o", NULL, NULL, false},
+    {"wait", DO_WAIT, "t", NULL, NULL, true},
+    {"wire", DO_WIRE, "", NULL, NULL, true},
+    {0},
+};
+
+/* ---- looking up -------------------------------------------------------------------------------
+ */
+
+const struct drill_verb *drill_verb_find(const char *word)
+{
+    for (const struct drill_verb *v = drill_verbs; v->word; v++)
+        if (!strcmp(v->word, word))
+            return v;
+    return NULL;
+}
+
+const struct drill_field *drill_field_find(const struct drill_field *table, const char *name)
+{
+    for (const struct drill_field *f = table; f && f->name; f++)
+        if (!strcmp(f->name, name))
+            return f;
+    return NULL;
+}
+
+bool drill_field_is_mad(const struct drill_field *f)
+{
+    return f >= drill_mad_fields &&
+           f < drill_mad_fields + sizeof drill_mad_fields / sizeof drill_mad_fields[0];
+}
+
+const struct drill_word *drill_word_find(const struct drill_word *table, const char *name)
+{
+    for (const struct drill_word *w = table; w && w->name; w++)
+        if (!strcmp(w->name, name))
+            return w;
+    return NULL;
+}
+
+const char *drill_word_name(const struct drill_word *table, uint64_t value)
+{
+    for (const struct drill_word *w = table; w && w->name; w++)
+        if (w->value == value)
+            return w->name;
+    return "?";
+}
+
+static bool same_word(const char *opcode, const char *name)
+{
+    if (!strncmp(opcode, "RC_", 3))
+        opcode += 3;
+    for (; *opcode && *name; opcode++, name++)
+        if (tolower((unsigned char)*opcode) != *name)
+            return false;
+    return !*opcode && !*name;
+}
+
+#define ACK_OP(extra) (WIRE_ACKNOWLEDGE | (extra))
+#define NAK_OP(syn)   ACK_OP(DRILL_OP_NAK | (syn) << 16)
+
+int64_t drill_opcode_find(const char *name)
+{
+    static const struct drill_word extra[] = {
+        {"ack", ACK_OP(DRILL_OP_ACK)},
+        {"rnr_nak", ACK_OP(DRILL_OP_RNR)},
+        {"nak_seq", NAK_OP(WIRE_SYN_NAK_SEQ)},
+        {"nak_inv", NAK_OP(WIRE_SYN_NAK_INV)},
+        {"nak_access", NAK_OP(WIRE_SYN_NAK_ACCESS)},
+        {"nak_op", NAK_OP(WIRE_SYN_NAK_OP)},
+        {"nak_rd", NAK_OP(WIRE_SYN_NAK_RD)},
+        {"cm", WIRE_OPCODE(WIRE_UD, WIRE_SEND_ONLY) | DRILL_OP_CM},
+        {"opcode", DRILL_OP_RAW},
+        END,
+    };
+    const struct drill_word *w = drill_word_find(extra, name);
+    if (w)
+        return (int64_t)w->value;
+    for (unsigned i = 0; i < 256; i++)
+        if (wire_opcodes[i].name && same_word(wire_opcodes[i].name, name))
+            return i;
+    for (unsigned i = 0; i < 32; i++)
+        if (wire_selective[i].name && same_word(wire_selective[i].name, name))
+            return DRILL_OP_SELECTIVE | i;
+    return -1;
+}

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * `< cm` and `> cm`: connection management messages. What a statement leaves out is as Linux's
+ * rdma_cm would say it, with the communication ids of the conversation under way.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "drill_priv.h"
+
+static unsigned attr_of(const struct drill_stmt *st)
+{
+    return (unsigned)(st->word >> 16) & 0xFF;
+}
+
+static bool begins(unsigned attr)
+{
+    return attr == CM_REQ || attr == CM_DREQ || attr == CM_SIDR_REQ || attr == CM_LAP;
+}
+
+static void ordinary(struct drill_run *run, const struct drill_stmt *st, struct cm_msg *m)
+{
+    unsigned attr = attr_of(st);
+    const struct drill_object *qp = run->qp;
+    *m = (struct cm_msg){.attr = (uint16_t)attr,
+                         .local_id = run->peer_id,
+                         .remote_id = run->device_id,
+                         .remote_qpn = run->device_qpn,
+                         .service_id = cm_service_id(CM_PS_TCP, run->listen_port),
+                         .ca_guid = 0x020000FFFE000002,
+                         .qpn = qp ? qp->peer_qpn : 0x123456,
+                         .resp_res = 4,
+                         .init_depth = 4,
+                         .remote_timeout = 18,
+                         .local_timeout = 18,
+                         .max_retries = 15,
+                         .psn = run->o->psn,
+                         .retry_count = 7,
+                         .rnr_retry = 7,
+                         .pkey = WIRE_PKEY_DEFAULT,
+                         .mtu = 3,
+                         .local_lid = 0xFFFF,
+                         .remote_lid = 0xFFFF,
+                         .local_gid = run->peer,
+                         .remote_gid = run->local,
+                         .hop_limit = 64,
+                         .subnet_local = 1,
+                         .ack_timeout = 16,
+                         .target_ack_delay = 15,
+                         .reason = attr == CM_REJ ? CM_REJ_CONSUMER : 0,
+                         .service_timeout = 20};
+    if (attr == CM_SIDR_REQ)
+        m->service_id = cm_service_id(CM_PS_UDP, run->listen_port);
+    if (begins(attr))
+        run->tid = run->next_tid++;
+    m->tid = run->tid;
+}
+
+/* The IP header in front of the consumer's private data (CM-02). */
+static bool ip_header(struct drill_run *run, const struct drill_stmt *st, struct cm_msg *m)
+{
+    struct cm_ip_hdr h = {
+        .ip_version = wire_addr_is_v4(&run->local) ? 4 : 6, .src = run->peer, .dst = run->local};
+    uint64_t v;
+    const struct drill_arg *src = drill_arg(st, MAD_SRC_IP);
+    if (src && src->field->type == TYPE_ADDR)
+        h.src = src->v.addr;
+    if (!drill_number(run, st, MAD_SRC_PORT, 40000, &v))
+        return false;
+    h.sport = (uint16_t)v;
+    cm_ip_hdr_pack(m->priv, &h);
+    m->priv_len = CM_IP_HDR_LEN;
+    if (!drill_number(run, st, MAD_IP_VERSION, h.ip_version, &v))
+        return false;
+    m->priv[1] = (uint8_t)(v << 4);
+    return true;
+}
+
+static const struct drill_arg *mad_arg(const struct drill_stmt *st, const char *name)
+{
+    const struct drill_arg *found = NULL;
+    for (const struct drill_arg *a = st->args; a; a = a->next)
+        if (!strcmp(a->field->name, name) && drill_field_is_mad(a->field))
+            found = a;
+    return found;
+}
+
+static bool mad_number(struct drill_run *run, const struct drill_stmt *st, const char *name,
+                       uint64_t otherwise, uint64_t *out)
+{
+    const struct drill_arg *a = mad_arg(st, name);
+    *out = otherwise;
+    return !a || drill_eval(run, st, &a->v.lo, a->field->role, out);
+}
+
+static bool set_members(struct drill_run *run, const struct drill_stmt *st, struct cm_msg *m)
+{
+    for (const struct drill_arg *a = st->args; a; a = a->next) {
+        const struct drill_field *f = a->field;
+        uint64_t v;
+        if (!drill_field_is_mad(f) || f->offset == DRILL_NO_MEMBER)
+            continue;
+        uint8_t *member = (uint8_t *)m + f->offset;
+        if (f->type == TYPE_ADDR) {
+            memcpy(member, &a->v.addr, 16);
+            continue;
+        }
+        if (a->v.kind != VALUE_ONE)
+            return drill_end(run, DRILL_WRONG, st, "'%s' must be one number here", f->name);
+        if (!drill_eval(run, st, &a->v.lo, f->role, &v))
+            return false;
+        uint32_t v32 = (uint32_t)v;
+        memcpy(member, f->size == 8 ? (void *)&v : (void *)&v32, f->size);
+    }
+    return true;
+}
+
+bool drill_mad_build(struct drill_run *run, const struct drill_stmt *st, uint8_t *mad,
+                     uint32_t *len)
+{
+    struct cm_msg m;
+    unsigned attr = attr_of(st);
+    uint64_t v;
+    ordinary(run, st, &m);
+    const struct drill_arg *priv = mad_arg(st, "private"), *port = mad_arg(st, "port");
+    if (port) {
+        if (!drill_eval(run, st, &port->v.lo, ROLE_VALUE, &v))
+            return false;
+        m.service_id = cm_service_id(attr == CM_SIDR_REQ ? CM_PS_UDP : CM_PS_TCP, (uint16_t)v);
+    }
+    if ((attr == CM_REQ || attr == CM_SIDR_REQ) && !ip_header(run, st, &m))
+        return false;
+    if (!set_members(run, st, &m))
+        return false;
+    if (priv) {
+        uint32_t n = drill_octets_len(&priv->v.data);
+        if (m.priv_len + n > cm_private_len(attr))
+            return drill_end(run, DRILL_WRONG, st, "private: at most %zu octets",
+                             cm_private_len(attr) - m.priv_len);
+        if (!drill_octets(run, st, &priv->v.data, 0, m.priv + m.priv_len, n))
+            return false;
+        m.priv_len = (uint16_t)(m.priv_len + n);
+    }
+    if (begins(attr))
+        run->tid = m.tid;
+    memset(mad, 0, 2 * CM_MAD_LEN);
+    if (cm_msg_pack(mad, &m) < 0)
+        return drill_end(run, DRILL_WRONG, st, "this message can't be built");
+    static const struct {
+        const char *name;
+        unsigned octet;
+    } headers[] = {{"class", 1}, {"class_version", 2}, {"method", 3}};
+    for (size_t i = 0; i < sizeof headers / sizeof headers[0]; i++) {
+        if (!mad_number(run, st, headers[i].name, mad[headers[i].octet], &v))
+            return false;
+        mad[headers[i].octet] = (uint8_t)v;
+    }
+    if (!mad_number(run, st, "mad_len", CM_MAD_LEN, &v))
+        return false;
+    if (v > 2ull * CM_MAD_LEN)
+        return drill_end(run, DRILL_WRONG, st, "mad_len: at most %u", 2 * CM_MAD_LEN);
+    *len = (uint32_t)v;
+    return true;
+}
+
+/* ---- matching ---------------------------------------------------------------------------------
+ */
+
+/* Where the consumer's private data begins. */
+static const uint8_t *private_data(const struct cm_msg *m, uint32_t *len)
+{
+    uint32_t skip = m->attr == CM_REQ || m->attr == CM_SIDR_REQ ? CM_IP_HDR_LEN : 0;
+    *len = m->priv_len - skip;
+    return m->priv + skip;
+}
+
+static bool match_private(struct drill_run *run, const struct drill_stmt *st,
+                          const struct drill_arg *a, const struct cm_msg *m, char *why, size_t size)
+{
+    uint8_t want[CM_PRIVATE_MAX];
+    uint32_t have, n = drill_octets_len(&a->v.data);
+    const uint8_t *got = private_data(m, &have);
+    if (n > have || n > sizeof want)
+        return drill_end(run, DRILL_WRONG, st, "private: at most %u octets", have);
+    if (!drill_octets(run, st, &a->v.data, 0, want, n))
+        return false;
+    if (memcmp(want, got, n) != 0)
+        drill_differs(why, size, "private", "other octets", "these");
+    return true;
+}
+
+static bool match_member(struct drill_run *run, const struct drill_stmt *st,
+                         const struct drill_arg *a, const struct cm_msg *m, char *why, size_t size)
+{
+    const struct drill_field *f = a->field;
+    char want[64], text[64];
+    uint64_t got = 0;
+    bool fits;
+    if (f->type == TYPE_ADDR && f->offset != DRILL_NO_MEMBER) {
+        const struct wire_addr *addr = (const void *)((const uint8_t *)m + f->offset);
+        if (memcmp(addr, &a->v.addr, 16) != 0)
+            drill_differs(why, size, f->name, wire_addr_str(&a->v.addr, want, sizeof want),
+                          wire_addr_str(addr, text, sizeof text));
+        return true;
+    }
+    if (f->type != TYPE_NUM)
+        return true;
+    if (f->id == MAD_PORT && f->offset == DRILL_NO_MEMBER) {
+        got = m->service_id & 0xFFFF;
+    } else if (f->offset == DRILL_NO_MEMBER) {
+        return true;
+    } else if (f->size == 8) {
+        memcpy(&got, (const uint8_t *)m + f->offset, 8);
+    } else {
+        uint32_t v32;
+        memcpy(&v32, (const uint8_t *)m + f->offset, 4);
+        got = v32;
+    }
+    if (!drill_fits(run, st, &a->v, f->role, got, UINT64_MAX, &fits))
+        return false;
+    if (!fits) {
+        drill_value_text(run, st, &a->v, f->role, want, sizeof want);
+        snprintf(text, sizeof text, got < 4096 ? "%" PRIu64 : "0x%" PRIx64, got);
+        drill_differs(why, size, f->name, want, text);
+    }
+    return true;
+}
+
+bool drill_mad_match(struct drill_run *run, const struct drill_stmt *st, const uint8_t *mad,
+                     uint32_t len, bool *fits, char *why, size_t size)
+{
+    struct cm_msg m;
+    *fits = false;
+    if (cm_msg_unpack(&m, mad, len) < 0) {
+        drill_differs(why, size, "message", "one of the connection manager's", "none");
+        return true;
+    }
+    if (m.attr != attr_of(st)) {
+        drill_differs(why, size, "message", cm_attr_name(attr_of(st)), cm_attr_name(m.attr));
+        return true;
+    }
+    for (const struct drill_arg *a = st->args; a; a = a->next) {
+        if (!drill_field_is_mad(a->field))
+            continue;
+        if (a->field->type == TYPE_DATA ? !match_private(run, st, a, &m, why, size)
+                                        : !match_member(run, st, a, &m, why, size))
+            return false;
+    }
+    *fits = !*why;
+    if (!*fits)
+        return true;
+    run->tid = m.tid;
+    run->device_id = m.local_id;
+    if (m.attr == CM_REQ || m.attr == CM_REP)
+        run->device_qpn = m.qpn;
+    return true;
+}

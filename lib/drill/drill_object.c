@@ -1,0 +1,526 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Statements that make, change and destroy verbs' objects.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "drill_priv.h"
+
+#define MR_MAX (64u << 20)
+
+static const uint8_t peer_mac[6] = {2, 0, 0, 0, 0, 2};
+
+static bool pd_of(struct drill_run *run, const struct drill_stmt *st, int id, uint32_t *out)
+{
+    const struct drill_arg *a = drill_arg(st, id);
+    struct drill_object *pd = a ? drill_need(run, st, a->v.name, OBJ_PD_) : NULL;
+    *out = pd ? pd->pd : run->pd;
+    return !a || pd;
+}
+
+/* ---- memory -----------------------------------------------------------------------------------
+ */
+
+/* Every region begins with octets of its own: a stream whose number is its name's. */
+static void first_content(struct drill_object *mr)
+{
+    uint64_t x = 0xCBF29CE484222325ull;
+    for (const char *c = mr->name; *c; c++)
+        x = (x ^ (uint8_t)*c) * 0x100000001B3ull;
+    for (uint64_t i = 0; i < mr->len; i++) {
+        if (i % 8 == 0)
+            x = x * 6364136223846793005ull + 1442695040888963407ull;
+        mr->octets[i] = (uint8_t)(x >> (8 + i % 8 * 7));
+    }
+    memcpy(mr->same, mr->octets, mr->len);
+}
+
+static bool memory(struct drill_run *run, const struct drill_stmt *st, struct drill_object *o)
+{
+    uint64_t va, len;
+    if (!drill_eval(run, st, &st->expr, ROLE_VALUE, &len))
+        return false;
+    if (len > MR_MAX)
+        return drill_end(run, DRILL_WRONG, st, "at most %u octets", MR_MAX);
+    /* Not a round number: an offset isn't taken for an address. */
+    if (!drill_number(run, st, OBJ_VA, run->next_va, &va))
+        return false;
+    run->next_va += (len + 0x1FFFFF) & ~0xFFFFFull;
+    o->va = va;
+    o->len = len;
+    if (!(o->octets = malloc(len + 8)) || !(o->same = malloc(len + 8)))
+        return drill_end(run, DRILL_WRONG, st, "out of memory");
+    first_content(o);
+    return true;
+}
+
+static bool make_mr(struct drill_run *run, const struct drill_stmt *st)
+{
+    struct drill_object *o = drill_add(run, st, st->name, OBJ_MR_);
+    uint64_t access;
+    bool go;
+    if (!o || !memory(run, st, o) || !pd_of(run, st, OBJ_PD, &o->pd) ||
+        !drill_number(run, st, OBJ_ACCESS, MEM_LOCAL_WRITE | MEM_REMOTE_ANY | MEM_MW_BIND, &access))
+        return false;
+    if (run->wire) {
+        if (o->len > run->device.len)
+            return drill_end(run, DRILL_SKIP, st, "the device's region has %u octets",
+                             run->device.len);
+        o->va = run->device.va;
+        o->rkey = run->device.rkey;
+        return true;
+    }
+    struct mem_seg seg = {o, 0, o->len};
+    int rc = mem_mr_reg(engine_mem(run->e), o->pd, o->va, o->len, (unsigned)access, &seg,
+                        o->len ? 1 : 0, o, &o->lkey, &o->rkey);
+    o->dead = rc != 0;
+    if (access & MEM_ZERO_BASED)
+        o->va = 0;
+    return drill_returned(run, st, rc, &go);
+}
+
+static bool make_remote(struct drill_run *run, const struct drill_stmt *st)
+{
+    struct drill_object *o = drill_add(run, st, st->name, OBJ_REMOTE_);
+    uint64_t rkey;
+    if (!o || !memory(run, st, o) ||
+        !drill_number(run, st, OBJ_RKEY, 0xABCD00u + (o->va >> 20 & 0xFF), &rkey))
+        return false;
+    o->rkey = (uint32_t)rkey;
+    return true;
+}
+
+static bool make_mw(struct drill_run *run, const struct drill_stmt *st)
+{
+    struct drill_object *o = drill_add(run, st, st->name, OBJ_MW_);
+    bool go;
+    if (!o || !pd_of(run, st, OBJ_PD, &o->pd))
+        return false;
+    int rc = mem_mw_alloc(engine_mem(run->e), o->pd, (unsigned)st->word, &o->rkey);
+    o->dead = rc != 0;
+    return drill_returned(run, st, rc, &go);
+}
+
+/* ---- queues -----------------------------------------------------------------------------------
+ */
+
+static struct drill_object *new_cq(struct drill_run *run, const struct drill_stmt *st,
+                                   const char *name, uint32_t size)
+{
+    struct drill_object *o = drill_add(run, st, name, OBJ_CQ_);
+    if (!o)
+        return NULL;
+    o->size = size;
+    if (engine_cq_create(run->e, o, &o->cq) == 0)
+        return o;
+    drill_end(run, DRILL_WRONG, st, "no completion queue");
+    return NULL;
+}
+
+static bool make_cq(struct drill_run *run, const struct drill_stmt *st)
+{
+    uint64_t size;
+    return drill_number(run, st, OBJ_SIZE, 65536, &size) &&
+           new_cq(run, st, st->name, (uint32_t)size);
+}
+
+static bool make_srq(struct drill_run *run, const struct drill_stmt *st)
+{
+    struct drill_object *o = drill_add(run, st, st->name, OBJ_SRQ_);
+    uint64_t max_wr, limit;
+    bool go;
+    if (!o || !pd_of(run, st, OBJ_PD, &o->pd) || !drill_number(run, st, OBJ_MAX_WR, 256, &max_wr) ||
+        !drill_number(run, st, OBJ_LIMIT, 0, &limit))
+        return false;
+    struct engine_srq_params p = {
+        .arg = o, .pd = o->pd, .max_wr = (uint32_t)max_wr, .max_sge = 4, .limit = (uint32_t)limit};
+    int rc = engine_srq_create(run->e, &p, &o->srq);
+    o->dead = rc != 0;
+    return drill_returned(run, st, rc, &go);
+}
+
+/* ---- queue pairs ------------------------------------------------------------------------------
+ */
+
+static struct engine_av default_av(const struct drill_object *qp)
+{
+    struct engine_av av = {.sgid = qp->local, .dgid = qp->peer, .hop_limit = 64};
+    memcpy(av.dmac, qp->dmac, 6);
+    return av;
+}
+
+/* Attributes for a modify: what the queue pair has by default, changed by the fields. */
+static bool attributes(struct drill_run *run, const struct drill_stmt *st,
+                       const struct drill_object *qp, struct engine_qp_attr *a, unsigned *mask)
+{
+    engine_qp_query(qp->qp, a, NULL);
+    *mask = 0;
+    a->port = 1;
+    if (!a->path_mtu)
+        a->path_mtu = 3;
+    if (!wire_addr_is_v4(&a->av.dgid) && !a->av.dgid.b[0])
+        a->av = default_av(qp);
+    for (const struct drill_arg *f = st->args; f; f = f->next) {
+        uint64_t v;
+        unsigned id = f->field->id;
+        if (id >= QPF_ATTR)
+            *mask |= 1u << (id - QPF_ATTR);
+        if (f->field->offset == DRILL_NO_MEMBER)
+            continue;
+        if (!drill_number(run, st, (int)id, 0, &v))
+            return false;
+        uint8_t v8 = (uint8_t)v;
+        uint16_t v16 = (uint16_t)v;
+        uint32_t v32 = (uint32_t)v;
+        memcpy((uint8_t *)a + f->field->offset,
+               f->field->size == 1   ? (void *)&v8
+               : f->field->size == 2 ? (void *)&v16
+                                     : (void *)&v32,
+               f->field->size);
+    }
+    return true;
+}
+
+/* What each step up needs, and what scripts get when they don't say. */
+static void defaults(const struct drill_object *qp, struct engine_qp_attr *a)
+{
+    *a = (struct engine_qp_attr){.av = default_av(qp),
+                                 .qkey = qp->qkey,
+                                 .rq_psn = qp->rq_psn,
+                                 .sq_psn = qp->sq_psn,
+                                 .dest_qpn = qp->peer_qpn,
+                                 .access_flags = MEM_REMOTE_ANY,
+                                 .port = 1,
+                                 .path_mtu = 3,
+                                 .timeout = 14,
+                                 .retry_cnt = 7,
+                                 .rnr_retry = 7,
+                                 .min_rnr_timer = 12,
+                                 .max_rd_atomic = 4,
+                                 .max_dest_rd_atomic = 4,
+                                 .recovery = RECOVER_GBN};
+}
+
+static unsigned step_mask(enum qp_type type, enum qp_state to)
+{
+    bool rc = type == QP_RC, ud = type == QP_UD;
+    if (to == QPS_INIT)
+        return QPA_STATE | QPA_PKEY_INDEX | QPA_PORT | (ud ? QPA_QKEY : QPA_ACCESS_FLAGS);
+    if (to == QPS_RTR)
+        return ud ? QPA_STATE
+                  : QPA_STATE | QPA_AV | QPA_PATH_MTU | QPA_DEST_QPN | QPA_RQ_PSN |
+                        (rc ? QPA_MAX_DEST_RD_ATOMIC | QPA_MIN_RNR_TIMER : 0);
+    if (to == QPS_RTS)
+        return QPA_STATE | QPA_SQ_PSN |
+               (rc ? QPA_TIMEOUT | QPA_RETRY_CNT | QPA_RNR_RETRY | QPA_MAX_QP_RD_ATOMIC : 0);
+    return QPA_STATE;
+}
+
+static void remember(struct drill_object *qp, const struct engine_qp_attr *a)
+{
+    qp->sq_psn = a->sq_psn;
+    qp->rq_psn = a->rq_psn;
+    qp->peer_qpn = a->dest_qpn;
+    qp->mtu = wire_mtu_octets(a->path_mtu);
+    qp->sport = wire_udp_sport(a->av.flow_label, qp->qpn, a->dest_qpn);
+    qp->next_psn = 0;
+    qp->seen_psn = qp->sq_psn;
+    qp->qkey = a->qkey;
+}
+
+int drill_qp_move(struct drill_run *run, struct drill_object *qp, const struct drill_stmt *st,
+                  enum qp_state to)
+{
+    struct engine_qp_attr a, given, now;
+    unsigned mask;
+    engine_qp_query(qp->qp, &now, NULL);
+    if (now.state == QPS_RESET)
+        defaults(qp, &a);
+    else
+        a = now;
+    if (now.state == QPS_INIT) {
+        defaults(qp, &a);
+        a.access_flags = now.access_flags;
+    }
+    for (const struct drill_arg *f = st->args; f; f = f->next)
+        if (f->field->offset != DRILL_NO_MEMBER && f->field->size <= 4 &&
+            drill_field_find(drill_qp_fields, f->field->name) == f->field) {
+            uint64_t v;
+            if (!drill_number(run, st, f->field->id, 0, &v))
+                return -EINVAL;
+            uint8_t v8 = (uint8_t)v;
+            uint16_t v16 = (uint16_t)v;
+            uint32_t v32 = (uint32_t)v;
+            memcpy((uint8_t *)&a + f->field->offset,
+                   f->field->size == 1   ? (void *)&v8
+                   : f->field->size == 2 ? (void *)&v16
+                                         : (void *)&v32,
+                   f->field->size);
+        }
+    given = a;
+    static const enum qp_state ladder[] = {QPS_INIT, QPS_RTR, QPS_RTS};
+    bool ladder_step = to == QPS_INIT || to == QPS_RTR || (to == QPS_RTS && now.state < QPS_RTS);
+    int rc = 0;
+    for (unsigned i = 0; ladder_step && i < 3 && !rc && ladder[i] <= to; i++) {
+        if (ladder[i] <= now.state)
+            continue;
+        a = given;
+        a.state = ladder[i];
+        mask = step_mask(qp->type, ladder[i]);
+        rc = engine_qp_modify(run->e, qp->qp, &a, mask, run->now);
+    }
+    if (!ladder_step) {
+        a.state = to;
+        rc = engine_qp_modify(run->e, qp->qp, &a, QPA_STATE, run->now);
+    } else if (!rc) {
+        remember(qp, &given);
+    }
+    if (to == QPS_RESET && !rc)
+        qp->next_psn = qp->message_at = 0;
+    return rc;
+}
+
+static bool cc_of(struct drill_run *run, const struct drill_stmt *st, struct drill_object *qp)
+{
+    const struct drill_arg *a = drill_arg(st, QPF_CC);
+    struct cc_conf cc;
+    char err[160];
+    if (!a)
+        return true;
+    if (cc_conf_parse(&cc, a->v.name, err, sizeof err) < 0)
+        return drill_end(run, DRILL_WRONG, st, "cc: %s", err);
+    return engine_qp_set_cc(run->e, qp->qp, &cc, run->now) == 0;
+}
+
+static bool queues_of(struct drill_run *run, const struct drill_stmt *st,
+                      struct engine_qp_params *p)
+{
+    const struct drill_arg *cq = drill_arg(st, QPF_CQ), *rcq = drill_arg(st, QPF_RECV_CQ),
+                           *srq = drill_arg(st, QPF_SRQ);
+    struct drill_object *send = cq ? drill_need(run, st, cq->v.name, OBJ_CQ_) : NULL;
+    if (cq && !send)
+        return false;
+    if (!send) {
+        static const char own[] = "\1cq"; /* no script can say this name */
+        for (send = run->objects; send && !(send->kind == OBJ_CQ_ && send->name == own);)
+            send = send->next;
+        if (!send && !(send = new_cq(run, st, own, 65536)))
+            return false;
+    }
+    struct drill_object *recv = rcq ? drill_need(run, st, rcq->v.name, OBJ_CQ_) : send;
+    struct drill_object *s = srq ? drill_need(run, st, srq->v.name, OBJ_SRQ_) : NULL;
+    if (!recv || (srq && !s))
+        return false;
+    p->send_cq = send->cq;
+    p->recv_cq = recv->cq;
+    p->srq = s ? s->srq : NULL;
+    return true;
+}
+
+static bool path_of(struct drill_run *run, const struct drill_stmt *st, struct drill_object *qp)
+{
+    const struct drill_arg *peer = drill_arg(st, QPF_PEER);
+    uint64_t sq, rq, dest, qkey;
+    qp->local = run->local;
+    qp->peer = peer ? peer->v.addr : run->peer;
+    memcpy(qp->dmac, peer_mac, 6);
+    if (!drill_number(run, st, QPF_ATTR + 16, run->o->psn, &sq) ||
+        !drill_number(run, st, QPF_ATTR + 12, (run->o->psn + 1) & WIRE_PSN_MASK, &rq) ||
+        !drill_number(run, st, QPF_ATTR + 20, 0x123456u + run->qps, &dest) ||
+        !drill_number(run, st, QPF_ATTR + 6, 0x11111111, &qkey))
+        return false;
+    qp->sq_psn = (uint32_t)sq;
+    qp->rq_psn = (uint32_t)rq;
+    qp->peer_qpn = (uint32_t)dest;
+    qp->qkey = (uint32_t)qkey;
+    return true;
+}
+
+static bool connect_wire(struct drill_run *run, const struct drill_stmt *st,
+                         struct drill_object *qp)
+{
+    const struct drill_peer *d = &run->device;
+    if (run->qps > 1)
+        return drill_end(run, DRILL_SKIP, st, "one queue pair at a time on the wire");
+    if (st->word != QP_RC)
+        return drill_end(run, DRILL_SKIP, st, "only reliable connections on the wire");
+    qp->qpn = d->device_qpn;
+    qp->peer_qpn = d->our_qpn;
+    qp->local = d->device;
+    qp->peer = d->us;
+    qp->rq_psn = d->to_psn;
+    qp->sq_psn = qp->seen_psn = d->from_psn;
+    qp->mtu = d->mtu;
+    qp->sport = d->sport;
+    return true;
+}
+
+static bool make_qp(struct drill_run *run, const struct drill_stmt *st)
+{
+    struct drill_object *qp = drill_add(run, st, st->name, OBJ_QP_);
+    const struct drill_word *state = drill_word_find(drill_states, st->other ? st->other : "rts");
+    uint64_t send_wr, recv_wr, sge, inline_max, sig_all;
+    bool go;
+    if (!qp)
+        return false;
+    if (!state)
+        return drill_end(run, DRILL_WRONG, st, "'%s' is no state", st->other);
+    qp->type = (enum qp_type)st->word;
+    run->qps++;
+    run->qp = qp;
+    if (run->wire)
+        return connect_wire(run, st, qp);
+    struct engine_qp_params p = {.arg = qp, .type = qp->type};
+    if (!pd_of(run, st, QPF_PD, &p.pd) || !queues_of(run, st, &p) || !path_of(run, st, qp) ||
+        !drill_number(run, st, QPF_MAX_SEND, 1024, &send_wr) ||
+        !drill_number(run, st, QPF_MAX_RECV, 1024, &recv_wr) ||
+        !drill_number(run, st, QPF_MAX_SGE, 4, &sge) ||
+        !drill_number(run, st, QPF_MAX_INLINE, 128, &inline_max) ||
+        !drill_number(run, st, QPF_SIG_ALL, 0, &sig_all))
+        return false;
+    p.max_send_wr = (uint32_t)send_wr;
+    p.max_recv_wr = p.srq ? 0 : (uint32_t)recv_wr;
+    p.max_send_sge = p.max_recv_sge = (uint32_t)sge;
+    p.max_inline = (uint32_t)inline_max;
+    p.sq_sig_all = sig_all;
+    int rc = engine_qp_create(run->e, &p, &qp->qp);
+    if (rc) {
+        qp->dead = true;
+        return drill_returned(run, st, rc, &go);
+    }
+    qp->qpn = engine_qp_num(qp->qp);
+    qp->sport = wire_udp_sport(0, qp->qpn, qp->peer_qpn);
+    qp->mtu = 1024;
+    if (!cc_of(run, st, qp))
+        return false;
+    if (state->value != QPS_RESET)
+        rc = drill_qp_move(run, qp, st, (enum qp_state)state->value);
+    return !run->over && drill_returned(run, st, rc, &go);
+}
+
+static bool modify_qp(struct drill_run *run, const struct drill_stmt *st)
+{
+    struct drill_object *qp = drill_need(run, st, st->name, OBJ_QP_);
+    struct engine_qp_attr a;
+    unsigned mask;
+    bool go;
+    if (!qp || !attributes(run, st, qp, &a, &mask))
+        return false;
+    int rc = engine_qp_modify(run->e, qp->qp, &a, mask, run->now);
+    if (!drill_returned(run, st, rc, &go) || !go)
+        return !run->over;
+    if (mask & (QPA_RQ_PSN | QPA_SQ_PSN | QPA_DEST_QPN | QPA_PATH_MTU | QPA_QKEY))
+        remember(qp, &a);
+    return true;
+}
+
+static bool move_qp(struct drill_run *run, const struct drill_stmt *st)
+{
+    struct drill_object *qp = drill_need(run, st, st->name, OBJ_QP_);
+    bool go;
+    if (!qp)
+        return false;
+    int rc = drill_qp_move(run, qp, st, (enum qp_state)st->word);
+    return !run->over && drill_returned(run, st, rc, &go);
+}
+
+/* ---- the end ----------------------------------------------------------------------------------
+ */
+
+static int destroy(struct drill_run *run, struct drill_object *o)
+{
+    struct mem *m = engine_mem(run->e);
+    int rc;
+    switch (o->kind) {
+    case OBJ_PD_:
+        return mem_pd_free(m, o->pd);
+    case OBJ_CQ_:
+        return engine_cq_destroy(run->e, o->cq);
+    case OBJ_SRQ_:
+        return engine_srq_destroy(run->e, o->srq);
+    case OBJ_MW_:
+        return mem_mw_dealloc(m, o->rkey);
+    case OBJ_QP_:
+        engine_qp_destroy(run->e, o->qp);
+        return 0;
+    default:
+        rc = mem_mr_dereg(m, o->lkey);
+        return rc == -EINPROGRESS ? 0 : rc; /* copies hold it: gone with the last of them */
+    }
+}
+
+static bool destroy_object(struct drill_run *run, const struct drill_stmt *st)
+{
+    struct drill_object *o = drill_find(run, st->name);
+    bool go;
+    if (!o || o->dead || o->kind == OBJ_VAR_ || o->kind >= OBJ_LISTENER_ || o->kind == OBJ_REMOTE_)
+        return drill_end(run, DRILL_WRONG, st, "'%s' can't be destroyed", st->name);
+    int rc = destroy(run, o);
+    o->dead = rc == 0;
+    return drill_returned(run, st, rc, &go);
+}
+
+static bool limit(struct drill_run *run, const struct drill_stmt *st)
+{
+    struct drill_object *o = drill_need(run, st, st->name, OBJ_SRQ_);
+    uint64_t v;
+    bool go;
+    if (!o || !drill_eval(run, st, &st->expr, ROLE_VALUE, &v))
+        return false;
+    return drill_returned(run, st, engine_srq_modify(run->e, o->srq, 0, (uint32_t)v, 2), &go);
+}
+
+static bool group(struct drill_run *run, const struct drill_stmt *st, bool join)
+{
+    struct drill_object *qp = drill_need(run, st, st->name, OBJ_QP_);
+    bool go;
+    if (!qp)
+        return false;
+    int rc = join ? engine_mcast_attach(run->e, qp->qp, &st->addr)
+                  : engine_mcast_detach(run->e, qp->qp, &st->addr);
+    return drill_returned(run, st, rc, &go);
+}
+
+bool drill_do_object(struct drill_run *run, const struct drill_stmt *st)
+{
+    bool go;
+    struct drill_object *o;
+    switch (st->verb->kind) {
+    case DO_PD:
+        return (o = drill_add(run, st, st->name, OBJ_PD_)) &&
+               drill_returned(run, st, mem_pd_alloc(engine_mem(run->e), &o->pd), &go);
+    case DO_MR:
+        return make_mr(run, st);
+    case DO_REMOTE:
+        return make_remote(run, st);
+    case DO_MW:
+        return make_mw(run, st);
+    case DO_CQ:
+        return make_cq(run, st);
+    case DO_SRQ:
+        return make_srq(run, st);
+    case DO_QP:
+        return make_qp(run, st);
+    case DO_MODIFY:
+        return modify_qp(run, st);
+    case DO_MOVE:
+        return move_qp(run, st);
+    case DO_DESTROY:
+        return destroy_object(run, st);
+    case DO_LIMIT:
+        return limit(run, st);
+    case DO_JOIN:
+    case DO_LEAVE:
+        return group(run, st, st->verb->kind == DO_JOIN);
+    case DO_ADDR:
+        return drill_returned(run, st,
+                              st->word ? engine_addr_add(run->e, &st->addr)
+                                       : engine_addr_del(run->e, &st->addr),
+                              &go);
+    default:
+        return drill_end(run, DRILL_WRONG, st, "not known here");
+    }
+}

@@ -1,0 +1,570 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * `<` and `>`: a statement's fields to a frame, and a frame against a statement's fields.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "drill_priv.h"
+
+static const uint8_t device_mac[6] = {2, 0, 0, 0, 0, 1}, peer_mac[6] = {2, 0, 0, 0, 0, 2};
+
+/* Members of a struct by size: every machine that urnic runs on is little-endian or not, the
+ * compiler knows. */
+static void put_member(void *base, const struct drill_field *f, uint64_t v)
+{
+    uint8_t *m = (uint8_t *)base + f->offset;
+    uint8_t v8 = (uint8_t)v;
+    uint16_t v16 = (uint16_t)v;
+    uint32_t v32 = (uint32_t)v;
+    memcpy(m,
+           f->size == 1   ? (void *)&v8
+           : f->size == 2 ? (void *)&v16
+           : f->size == 4 ? (void *)&v32
+                          : (void *)&v,
+           f->size);
+}
+
+static uint64_t get_member(const void *base, const struct drill_field *f)
+{
+    const uint8_t *m = (const uint8_t *)base + f->offset;
+    uint8_t v8;
+    uint16_t v16;
+    uint32_t v32;
+    uint64_t v64;
+    switch (f->size) {
+    case 1:
+        return memcpy(&v8, m, 1), v8;
+    case 2:
+        return memcpy(&v16, m, 2), v16;
+    case 4:
+        return memcpy(&v32, m, 4), v32;
+    default:
+        return memcpy(&v64, m, 8), v64;
+    }
+}
+
+/* Immediate data is opaque octets; a script writes it in the order in which they go out. */
+static uint32_t imm_octets(uint32_t v)
+{
+    uint8_t b[4] = {(uint8_t)(v >> 24), (uint8_t)(v >> 16), (uint8_t)(v >> 8), (uint8_t)v};
+    uint32_t out;
+    memcpy(&out, b, 4);
+    return out;
+}
+
+static const struct wire_opcode_info *info_of(uint64_t op)
+{
+    return op & DRILL_OP_SELECTIVE ? &wire_selective[op & 31] : &wire_opcodes[op & 0xFF];
+}
+
+/* The queue pair that a statement's packet belongs to; NULL = none. */
+static bool packet_qp(struct drill_run *run, const struct drill_stmt *st, struct drill_object **out)
+{
+    const struct drill_arg *a = drill_arg(st, PKT_QP);
+    *out = run->qp;
+    if (!a)
+        return true;
+    struct drill_object *o = drill_find(run, a->v.name);
+    if (!o || o->kind != OBJ_QP_)
+        return drill_end(run, DRILL_WRONG, st, "'%s' is no queue pair", a->v.name);
+    *out = o;
+    return true;
+}
+
+/* ---- building ---------------------------------------------------------------------------------
+ */
+
+static void begin_packet(struct drill_run *run, const struct drill_object *qp,
+                         const struct drill_stmt *st, struct wire_pkt *p)
+{
+    const struct wire_opcode_info *info = info_of(st->word);
+    *p = (struct wire_pkt){.opcode = (uint8_t)(st->word & 0xFF),
+                           .ip_version = wire_addr_is_v4(&run->local) ? 4 : 6,
+                           .ttl = 64,
+                           .ip_flags = 2,
+                           .sip = run->peer,
+                           .dip = run->local,
+                           .sport = 0xC000,
+                           .migreq = true,
+                           .pkey = WIRE_PKEY_DEFAULT,
+                           .syndrome = WIRE_SYN_ACK};
+    p->selective = st->word & DRILL_OP_SELECTIVE;
+    memcpy(p->dmac, device_mac, 6);
+    memcpy(p->smac, peer_mac, 6);
+    if (run->wire) {
+        memcpy(p->dmac, run->device.dmac, 6);
+        memcpy(p->smac, run->device.smac, 6);
+    }
+    if (qp) {
+        p->dip = qp->local;
+        p->sip = qp->peer;
+        p->ip_version = wire_addr_is_v4(&qp->local) ? 4 : 6;
+        p->dqpn = qp->qpn;
+        p->sqpn = qp->peer_qpn;
+        p->qkey = qp->qkey;
+        p->sport = qp->sport;
+    }
+    if (info->flags & WIRE_F_CNP) {
+        p->migreq = false;
+        p->becn = true;
+    }
+    if (st->word & DRILL_OP_NAK)
+        p->syndrome = (uint8_t)(st->word >> 16);
+    if (st->word & DRILL_OP_RNR)
+        p->syndrome = WIRE_SYN_RNR;
+    if (st->word & DRILL_OP_CM) {
+        p->migreq = false;
+        p->dqpn = p->sqpn = WIRE_QPN_GSI;
+        p->qkey = WIRE_QKEY_GSI;
+    }
+    if (run->ep.vlan) {
+        p->vlan = true;
+        p->tci = run->ep.vlan;
+    }
+}
+
+/* A field that isn't a plain member. */
+static void set_own(struct wire_pkt *p, const struct drill_arg *a, uint64_t v)
+{
+    switch (a->field->id) {
+    case PKT_VLAN:
+        p->vlan = true;
+        p->tci = (uint16_t)v;
+        break;
+    case PKT_DSCP:
+        p->tclass = (uint8_t)((p->tclass & 3) | v << 2);
+        break;
+    case PKT_ECN:
+        p->tclass = (uint8_t)((p->tclass & 0xFC) | (v & 3));
+        break;
+    case PKT_DF:
+        p->ip_flags = (uint8_t)((p->ip_flags & ~2u) | (a->off ? 0 : 2));
+        break;
+    case PKT_MF:
+        p->ip_flags = (uint8_t)((p->ip_flags & ~1u) | (a->off ? 0 : 1));
+        break;
+    case PKT_CREDITS:
+        p->syndrome = (uint8_t)(v & 0x1F);
+        break;
+    case PKT_TIMER:
+        p->syndrome = (uint8_t)(WIRE_SYN_RNR | (v & 0x1F));
+        break;
+    case PKT_IMM:
+        p->imm = imm_octets((uint32_t)v);
+        break;
+    default:
+        break;
+    }
+}
+
+static bool set_fields(struct drill_run *run, const struct drill_stmt *st, struct wire_pkt *p)
+{
+    for (const struct drill_arg *a = st->args; a; a = a->next) {
+        const struct drill_field *f = a->field;
+        uint64_t v = 0;
+        if (drill_field_is_mad(f))
+            continue;
+        if (f->type == TYPE_NUM && a->v.kind != VALUE_ONE)
+            return drill_end(run, DRILL_WRONG, st, "'%s' must be one number here", f->name);
+        if (f->type == TYPE_NUM && !drill_eval(run, st, &a->v.lo, f->role, &v))
+            return false;
+        if (f->offset == DRILL_NO_MEMBER)
+            set_own(p, a, v);
+        else if (f->type == TYPE_MAC || f->type == TYPE_ADDR)
+            memcpy((uint8_t *)p + f->offset, a->v.addr.b, f->size);
+        else
+            put_member(p, f, f->type == TYPE_FLAG ? !a->off : v);
+    }
+    return true;
+}
+
+/* Which PSN: given, or the next of our requests, or that of the device's last request. */
+static bool set_psn(struct drill_run *run, const struct drill_stmt *st, struct drill_object *qp,
+                    struct wire_pkt *p, uint32_t len)
+{
+    bool response = info_of(st->word)->flags & WIRE_F_RESPONSE;
+    if (st->word & DRILL_OP_CM)
+        qp = NULL;
+    uint32_t base = !qp ? 0 : response ? qp->sq_psn : qp->rq_psn;
+    uint64_t rel = !qp ? 0 : response ? qp->seen_psn - qp->sq_psn : qp->next_psn, v;
+    if (!drill_number(run, st, PKT_PSN, rel, &rel) ||
+        !drill_number(run, st, PKT_APSN, base + rel, &v))
+        return false;
+    p->psn = (uint32_t)v & WIRE_PSN_MASK;
+    if (qp && !response && !(info_of(st->word)->flags & WIRE_F_CNP)) {
+        uint32_t n = 1;
+        if (info_of(st->word)->flags & WIRE_F_READ && qp->mtu)
+            n = p->dma_len ? (uint32_t)(((uint64_t)p->dma_len + qp->mtu - 1) / qp->mtu) : 1;
+        qp->next_psn = (p->psn - qp->rq_psn + n) & WIRE_PSN_MASK;
+        qp->message_at += len;
+    }
+    return true;
+}
+
+static uint16_t ip_csum(const uint8_t *ip)
+{
+    uint32_t sum = 0;
+    for (unsigned i = 0; i < 20; i += 2)
+        sum += i == 10 ? 0 : (uint32_t)(ip[i] << 8 | ip[i + 1]);
+    sum = (sum & 0xFFFF) + (sum >> 16);
+    return (uint16_t) ~(sum + (sum >> 16));
+}
+
+/* Octets that the script sets by place. */
+static bool patch(struct drill_run *run, const struct drill_stmt *st, const struct wire_pkt *p,
+                  uint8_t *frame, uint32_t len)
+{
+    for (const struct drill_arg *a = st->args; a; a = a->next) {
+        if (a->field->id != PKT_PATCH || a->field->type != TYPE_PATCH)
+            continue;
+        const struct {
+            const char *name;
+            uint32_t at;
+        } bases[] = {{"eth", 0},          {"ip", p->ip_off},           {"udp", p->udp_off},
+                     {"bth", p->bth_off}, {"payload", p->payload_off}, {"icrc", len - 4}};
+        struct drill_expr e = a->v.lo;
+        uint64_t at = UINT64_MAX, more, v;
+        for (size_t i = 0; i < sizeof bases / sizeof bases[0]; i++)
+            if (e.t[0].name && !strcmp(e.t[0].name, bases[i].name))
+                at = bases[i].at;
+        if (at == UINT64_MAX)
+            return drill_end(run, DRILL_WRONG, st,
+                             "patch: one of eth, ip, udp, bth, payload, icrc");
+        e.t[0].name = NULL;
+        e.t[0].num = 0;
+        if (!drill_eval(run, st, &e, ROLE_VALUE, &more) ||
+            !drill_eval(run, st, &a->v.hi, ROLE_VALUE, &v))
+            return false;
+        if (at + more >= len)
+            return drill_end(run, DRILL_WRONG, st, "patch: the frame has %u octets", len);
+        frame[at + more] = (uint8_t)v;
+    }
+    return true;
+}
+
+static bool word_is(const struct drill_stmt *st, int id, const char *word)
+{
+    const struct drill_arg *a = drill_arg(st, id);
+    return a && a->v.name && !strcmp(a->v.name, word);
+}
+
+/* What is wrong on purpose, and the checksums. */
+static bool finish_frame(struct drill_run *run, const struct drill_stmt *st,
+                         const struct wire_pkt *p, uint8_t *frame, uint32_t *len, uint32_t cap)
+{
+    uint64_t v, extra;
+    if (st->word & DRILL_OP_RAW)
+        frame[p->bth_off] = (uint8_t)st->word;
+    if (drill_arg(st, PKT_PAD)) {
+        if (!drill_number(run, st, PKT_PAD, 0, &v))
+            return false;
+        frame[p->bth_off + 1] = (uint8_t)((frame[p->bth_off + 1] & ~0x30u) | (v & 3) << 4);
+    }
+    if (!drill_number(run, st, PKT_DPORT, WIRE_UDP_PORT, &v))
+        return false;
+    frame[p->udp_off + 2] = (uint8_t)(v >> 8);
+    frame[p->udp_off + 3] = (uint8_t)v;
+    if (!drill_number(run, st, PKT_UDP_CSUM, 0, &v))
+        return false;
+    frame[p->udp_off + 6] = (uint8_t)(v >> 8);
+    frame[p->udp_off + 7] = (uint8_t)v;
+    if (!patch(run, st, p, frame, *len))
+        return false;
+    if (p->ip_version == 4) {
+        uint16_t sum = ip_csum(frame + p->ip_off);
+        sum = word_is(st, PKT_IP_CSUM, "bad") ? sum ^ 0x0100 : sum;
+        frame[p->ip_off + 10] = (uint8_t)(sum >> 8);
+        frame[p->ip_off + 11] = (uint8_t)sum;
+    }
+    wire_icrc_seal(frame, *len, p->ip_off, p->bth_off);
+    if (drill_arg(st, PKT_ICRC) && !word_is(st, PKT_ICRC, "good"))
+        frame[*len - 1] ^= 0x5A;
+    if (!drill_number(run, st, PKT_EXTRA, 0, &extra) ||
+        !drill_number(run, st, PKT_CUT, *len + extra, &v))
+        return false;
+    if (*len + extra > cap || v > *len + extra)
+        return drill_end(run, DRILL_WRONG, st, "the frame has %u octets", *len);
+    memset(frame + *len, 0, extra);
+    *len = (uint32_t)v;
+    return true;
+}
+
+static bool payload(struct drill_run *run, const struct drill_stmt *st, struct drill_object *qp,
+                    uint8_t *out, uint32_t len)
+{
+    static const struct drill_data stream = {.kind = DATA_STREAM, .a = {.n = 1, .t = {{.num = 1}}}};
+    const struct drill_arg *a = drill_arg(st, PKT_DATA);
+    uint64_t from = qp ? qp->message_at : 0;
+    if (info_of(st->word)->flags & WIRE_F_START)
+        from = 0;
+    if (qp)
+        qp->message_at = (uint32_t)from;
+    return drill_octets(run, st, a ? &a->v.data : &stream,
+                        a && a->v.data.kind == DATA_MEMORY ? 0 : from, out, len);
+}
+
+uint32_t drill_build(struct drill_run *run, const struct drill_stmt *st, uint8_t *frame,
+                     uint32_t cap)
+{
+    struct drill_object *qp;
+    struct wire_pkt p;
+    uint8_t data[8192];
+    uint64_t len;
+    const struct drill_arg *given = drill_arg(st, PKT_DATA);
+    if (!packet_qp(run, st, &qp) ||
+        !drill_number(run, st, PKT_LEN, given ? drill_octets_len(&given->v.data) : 0, &len))
+        return 0;
+    if (len > sizeof data) {
+        drill_end(run, DRILL_WRONG, st, "len %" PRIu64 ": at most %zu", len, sizeof data);
+        return 0;
+    }
+    begin_packet(run, qp, st, &p);
+    p.dma_len = (uint32_t)len;
+    uint32_t n = (uint32_t)len;
+    if (st->word & DRILL_OP_CM ? !drill_mad_build(run, st, data, &n)
+                               : !payload(run, st, qp, data, n))
+        return 0;
+    if (!set_fields(run, st, &p) || !set_psn(run, st, qp, &p, n))
+        return 0;
+    if (st->word & DRILL_OP_RAW)
+        p.opcode = WIRE_OPCODE(WIRE_RC, WIRE_SEND_ONLY);
+    p.payload_len = n;
+    size_t at = wire_build(frame, cap, &p);
+    if (!at) {
+        drill_end(run, DRILL_WRONG, st, "this can't be built");
+        return 0;
+    }
+    memcpy(frame + at, data, n);
+    uint32_t all = (uint32_t)wire_frame_len(&p);
+    return finish_frame(run, st, &p, frame, &all, cap) ? all : 0;
+}
+
+/* ---- matching ---------------------------------------------------------------------------------
+ */
+
+void drill_differs(char *why, size_t size, const char *name, const char *expected, const char *got)
+{
+    size_t at = strlen(why);
+    snprintf(why + at, size - at, "%s%s: expected %s, got %s", at ? "; " : "", name, expected, got);
+}
+
+struct match {
+    struct drill_run *run;
+    const struct drill_stmt *st;
+    const struct drill_object *qp;
+    const struct wire_pkt *p;
+    const uint8_t *payload;
+    char *why;
+    size_t size;
+};
+
+static void differ(struct match *m, const char *name, const char *expected, const char *got)
+{
+    drill_differs(m->why, m->size, name, expected, got);
+}
+
+/* The opcode, and what kind of acknowledgement it is. */
+static void match_opcode(struct match *m)
+{
+    uint64_t op = m->st->word;
+    const char *name = info_of(op)->name;
+    const struct wire_opcode_info *got =
+        m->p->selective ? &wire_selective[m->p->opcode & 31] : &wire_opcodes[m->p->opcode];
+    char syn[32], want[32];
+    if (m->p->opcode != (op & 0xFF) || m->p->selective != !!(op & DRILL_OP_SELECTIVE)) {
+        differ(m, "opcode", name ? name : "?", got->name ? got->name : "?");
+        return;
+    }
+    enum wire_aeth_kind kind = wire_aeth_kind(m->p->syndrome);
+    snprintf(syn, sizeof syn, "0x%02x", m->p->syndrome);
+    if (op & DRILL_OP_ACK && kind != WIRE_AETH_ACK)
+        differ(m, "syndrome", "an ACK", syn);
+    if (op & DRILL_OP_RNR && kind != WIRE_AETH_RNR)
+        differ(m, "syndrome", "an RNR NAK", syn);
+    snprintf(want, sizeof want, "0x%02x", (unsigned)(op >> 16) & 0xFF);
+    if (op & DRILL_OP_NAK && m->p->syndrome != (op >> 16 & 0xFF))
+        differ(m, "syndrome", want, syn);
+}
+
+static uint32_t psn_base(const struct match *m)
+{
+    if (!m->qp)
+        return 0;
+    return info_of(m->st->word)->flags & WIRE_F_RESPONSE ? m->qp->rq_psn : m->qp->sq_psn;
+}
+
+static uint64_t own_value(const struct match *m, int id)
+{
+    const struct wire_pkt *p = m->p;
+    switch (id) {
+    case PKT_VLAN:
+        return p->vlan ? p->tci : 0;
+    case PKT_DSCP:
+        return p->tclass >> 2;
+    case PKT_ECN:
+        return p->tclass & 3;
+    case PKT_DF:
+        return p->ip_flags >> 1 & 1;
+    case PKT_MF:
+        return p->ip_flags & 1;
+    case PKT_DPORT:
+        return p->dport;
+    case PKT_UDP_CSUM:
+        return p->udp_csum;
+    case PKT_PAD:
+        return p->pad;
+    case PKT_PSN:
+        return (p->psn - psn_base(m)) & WIRE_PSN_MASK;
+    case PKT_APSN:
+        return p->psn;
+    case PKT_CREDITS:
+    case PKT_TIMER:
+        return p->syndrome & 0x1F;
+    case PKT_IMM:
+        return imm_octets(p->imm);
+    case PKT_LEN:
+        return p->payload_len;
+    default:
+        return 0;
+    }
+}
+
+static void number(char *buf, size_t size, uint64_t v)
+{
+    snprintf(buf, size, v < 4096 ? "%" PRIu64 : "0x%" PRIx64, v);
+}
+
+static bool match_number(struct match *m, const struct drill_arg *a)
+{
+    const struct drill_field *f = a->field;
+    bool psn = f->id == PKT_PSN || f->id == PKT_APSN;
+    uint64_t got = f->offset == DRILL_NO_MEMBER ? own_value(m, f->id) : get_member(m->p, f);
+    char want[64], text[24];
+    bool fits;
+    if (f->type == TYPE_FLAG) {
+        if (!!got == a->off)
+            differ(m, f->name, a->off ? "0" : "1", got ? "1" : "0");
+        return true;
+    }
+    if (!drill_fits(m->run, m->st, &a->v, f->role, got, psn ? WIRE_PSN_MASK : UINT64_MAX, &fits))
+        return false;
+    if (fits)
+        return true;
+    drill_value_text(m->run, m->st, &a->v, f->role, want, sizeof want);
+    number(text, sizeof text, got);
+    differ(m, f->name, want, text);
+    return true;
+}
+
+static void match_address(struct match *m, const char *name, const struct wire_addr *want,
+                          const struct wire_addr *got)
+{
+    char a[64], b[64];
+    if (memcmp(want, got, sizeof *want) != 0)
+        differ(m, name, wire_addr_str(want, a, sizeof a), wire_addr_str(got, b, sizeof b));
+}
+
+static bool match_data(struct match *m, const struct drill_arg *a)
+{
+    uint8_t want[8192];
+    uint32_t len = drill_octets_len(&a->v.data), n = m->p->payload_len;
+    char x[24], y[24];
+    if (len && len != n) {
+        number(x, sizeof x, len);
+        number(y, sizeof y, n);
+        differ(m, "len", x, y);
+        return true;
+    }
+    if (!drill_octets(m->run, m->st, &a->v.data, 0, want, n))
+        return false;
+    for (uint32_t i = 0; i < n; i++) {
+        if (want[i] == m->payload[i])
+            continue;
+        char name[32];
+        snprintf(name, sizeof name, "data octet %u", i);
+        snprintf(x, sizeof x, "0x%02x", want[i]);
+        snprintf(y, sizeof y, "0x%02x", m->payload[i]);
+        differ(m, name, x, y);
+        break;
+    }
+    return true;
+}
+
+static bool match_field(struct match *m, const struct drill_arg *a)
+{
+    const struct drill_field *f = a->field;
+    switch ((enum drill_type)f->type) {
+    case TYPE_FLAG:
+    case TYPE_NUM:
+        return match_number(m, a);
+    case TYPE_ADDR:
+        match_address(m, f->name, &a->v.addr, (const void *)((const uint8_t *)m->p + f->offset));
+        return true;
+    case TYPE_MAC:
+        if (memcmp(a->v.addr.b, (const uint8_t *)m->p + f->offset, 6) != 0)
+            differ(m, f->name, "another address", "this one");
+        return true;
+    case TYPE_DATA:
+        return match_data(m, a);
+    default:
+        return true;
+    }
+}
+
+static bool has(const struct drill_stmt *st, const char *name)
+{
+    for (const struct drill_arg *a = st->args; a; a = a->next)
+        if (!drill_field_is_mad(a->field) && !strcmp(a->field->name, name))
+            return true;
+    return false;
+}
+
+/* What holds for every packet that belongs to a queue pair unless the statement says otherwise. */
+static void match_path(struct match *m)
+{
+    char want[24], got[24];
+    const struct drill_object *qp = m->qp;
+    bool cm = m->st->word & DRILL_OP_CM;
+    uint32_t dqpn = cm ? WIRE_QPN_GSI : qp ? qp->peer_qpn : m->p->dqpn;
+    if (!has(m->st, "sip"))
+        match_address(m, "sip", qp ? &qp->local : &m->run->local, &m->p->sip);
+    if (!has(m->st, "dip"))
+        match_address(m, "dip", qp ? &qp->peer : &m->run->peer, &m->p->dip);
+    if (!has(m->st, "dqpn") && m->p->dqpn != dqpn) {
+        snprintf(want, sizeof want, "0x%x", dqpn);
+        snprintf(got, sizeof got, "0x%x", m->p->dqpn);
+        differ(m, "dqpn", want, got);
+    }
+}
+
+bool drill_match(struct drill_run *run, const struct drill_stmt *st, const uint8_t *frame,
+                 uint32_t len, bool *fits, char *why, size_t size)
+{
+    struct drill_object *qp;
+    struct wire_pkt p;
+    *why = 0;
+    if (!packet_qp(run, st, &qp))
+        return false;
+    enum wire_verdict v = wire_parse(frame, len, WIRE_P_LOOPBACK | WIRE_P_SELECTIVE, &p);
+    if (v != WIRE_OK)
+        drill_differs(why, size, "frame", "a good one", wire_verdict_name(v));
+    struct match m = {run, st, qp, &p, frame + p.payload_off, why, size};
+    if (!*why)
+        match_opcode(&m);
+    if (!*why) {
+        bool mad_fits = true;
+        match_path(&m);
+        for (const struct drill_arg *a = st->args; a; a = a->next)
+            if (!drill_field_is_mad(a->field) && !match_field(&m, a))
+                return false;
+        if (st->word & DRILL_OP_CM &&
+            !drill_mad_match(run, st, m.payload, p.payload_len, &mad_fits, why, size))
+            return false;
+    }
+    *fits = !*why;
+    if (*fits && qp && info_of(st->word)->flags & WIRE_F_REQUEST)
+        qp->seen_psn = p.psn;
+    return true;
+}

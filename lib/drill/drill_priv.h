@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Private to lib/drill: a run. The bench is what the script acts on: an engine and a connection
+ * manager on virtual time, or a device on the wire.
+ */
+#ifndef URNIC_DRILL_PRIV_H
+#define URNIC_DRILL_PRIV_H
+
+#include "cm.h"
+#include "drill_script.h"
+#include "engine.h"
+
+#define DRILL_FRAME_MAX 9300u
+#define DRILL_TICK_NS   2048u /* a time-out may be late by a tick of the wheel (TMR-08) */
+#define DRILL_COPIES    1024u
+
+/* ---- what a script names ----------------------------------------------------------------------
+ */
+
+enum drill_object_kind {
+    OBJ_VAR_,
+    OBJ_PD_,
+    OBJ_CQ_,
+    OBJ_SRQ_,
+    OBJ_MR_,
+    OBJ_MW_,
+    OBJ_REMOTE_, /* memory of the script's side */
+    OBJ_QP_,
+    OBJ_LISTENER_,
+    OBJ_CONN_,
+};
+extern const char *const drill_object_names[];
+
+struct drill_object {
+    struct drill_object *next;
+    const char *name;
+    enum drill_object_kind kind;
+    bool dead;
+    uint64_t value; /* VAR */
+    uint32_t pd;
+    /* MR, MW, REMOTE */
+    uint64_t va, len;
+    uint32_t lkey, rkey;
+    uint8_t *octets, *same; /* now; as the script last filled it */
+    /* CQ */
+    struct cq *cq;
+    uint32_t size, held; /* completions that fit; not taken yet */
+    struct srq *srq;
+    /* QP */
+    struct qp *qp;
+    enum qp_type type;
+    uint32_t qpn, peer_qpn;
+    uint32_t sq_psn, rq_psn; /* first PSN of the device's requests, of ours */
+    uint32_t mtu;            /* octets */
+    struct wire_addr local, peer;
+    uint8_t dmac[6];
+    uint16_t sport;
+    uint32_t qkey;
+    uint32_t next_psn;   /* of our next request, counted from rq_psn */
+    uint32_t message_at; /* octets of our message sent so far */
+    uint32_t seen_psn;   /* of the device's last request, as it is */
+    /* CM */
+    struct cm_listener *listener;
+    struct cm_conn *conn;
+};
+
+/* ---- what happened ----------------------------------------------------------------------------
+ */
+
+struct drill_frame {
+    struct drill_frame *next;
+    uint64_t ns;
+    uint32_t len;
+    uint8_t octets[];
+};
+
+struct drill_completion {
+    struct drill_completion *next;
+    uint64_t ns;
+    struct drill_object *cq;
+    struct engine_wc wc;
+    bool taken;
+};
+
+struct drill_happening { /* an event of the engine's */
+    struct drill_happening *next;
+    uint64_t ns;
+    enum engine_event event;
+    const struct drill_object *about; /* QP, CQ or SRQ */
+    bool taken;
+};
+
+struct drill_cm_happening {
+    struct drill_cm_happening *next;
+    uint64_t ns;
+    struct cm_event ev;
+    bool taken;
+};
+
+/* ---- the run ----------------------------------------------------------------------------------
+ */
+
+struct drill_run {
+    const struct drill_script *s;
+    const struct drill_options *o;
+    const struct drill_wire *wire; /* NULL = the engine */
+    struct drill_report *r;
+    bool over;
+
+    uint64_t begin, now, last; /* last: when the last packet or post was */
+    uint64_t patience;
+    uint64_t steps;
+
+    struct drill_object *objects;
+    struct drill_object *qp; /* the one that packets belong to unless they say */
+    const struct drill_stmt *ignores[16];
+    unsigned nignores;
+
+    struct drill_frame *frames, **frames_tail; /* that came out and nobody took */
+    struct drill_completion *completions, **completions_tail;
+    struct drill_happening *events, **events_tail;
+    struct drill_cm_happening *cm_events, **cm_events_tail;
+
+    /* the engine's side */
+    struct engine *e;
+    struct cm *cm;
+    struct engine_params ep;
+    struct cm_params cp;
+    uint32_t pd;
+    struct wire_addr local, peer;
+    bool port_full, hold;
+    uint32_t gather_skip, gather_fail; /* after so many, so many fail */
+    struct engine_copy copies[DRILL_COPIES];
+    uint8_t *kept[DRILL_COPIES]; /* octets that held copies are made from */
+    unsigned ncopies;
+    uint32_t qps;      /* created */
+    uint32_t recv_ids; /* receives posted */
+    uint64_t next_va;
+    uint32_t peer_id, device_id; /* CM communication ids: ours, the device's */
+    uint32_t device_qpn;         /* as its last REQ or REP says */
+    uint64_t tid, next_tid;      /* of the exchange under way; of the next one that we begin */
+    uint16_t listen_port;
+
+    struct drill_peer device; /* on the wire */
+    bool connected;
+    uint32_t recvs_used;
+};
+
+/* The run is over: what happened is the report. Always false. */
+bool drill_end(struct drill_run *run, enum drill_verdict v, const struct drill_stmt *st,
+               const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/* drill_value.c: names and sums. */
+struct drill_object *drill_find(struct drill_run *run, const char *name);
+struct drill_object *drill_add(struct drill_run *run, const struct drill_stmt *st, const char *name,
+                               enum drill_object_kind kind);
+bool drill_set(struct drill_run *run, const struct drill_stmt *st, const char *name,
+               uint64_t value);
+/* The live object of a kind, or the run is over. */
+struct drill_object *drill_need(struct drill_run *run, const struct drill_stmt *st,
+                                const char *name, enum drill_object_kind kind);
+bool drill_eval(struct drill_run *run, const struct drill_stmt *st, const struct drill_expr *e,
+                enum drill_role role, uint64_t *out);
+/* The number of a field, or `otherwise` when the statement lacks it. */
+bool drill_number(struct drill_run *run, const struct drill_stmt *st, int id, uint64_t otherwise,
+                  uint64_t *out);
+/* `len` octets of data; `from` = what of a stream or region is meant by default. */
+bool drill_octets(struct drill_run *run, const struct drill_stmt *st, const struct drill_data *d,
+                  uint64_t from, uint8_t *out, uint32_t len);
+/* How long data is by itself; 0 = as long as one likes. */
+uint32_t drill_octets_len(const struct drill_data *d);
+/* A piece of a region: where it begins, how long it is (the rest of it by default). */
+bool drill_range(struct drill_run *run, const struct drill_stmt *st, const struct drill_range *g,
+                 struct drill_object **mr, uint64_t *off, uint64_t *len);
+/* Does a value fit, and if it says ?name, it takes it. */
+bool drill_fits(struct drill_run *run, const struct drill_stmt *st, const struct drill_value *v,
+                enum drill_role role, uint64_t got, uint64_t mask, bool *fits);
+/* "3", "3..5", "*" for messages. */
+void drill_value_text(struct drill_run *run, const struct drill_stmt *st,
+                      const struct drill_value *v, enum drill_role role, char *buf, size_t size);
+
+/* drill_packet.c, drill_mad.c */
+/* Build the frame that a `<` describes. 0 = the run is over. */
+uint32_t drill_build(struct drill_run *run, const struct drill_stmt *st, uint8_t *frame,
+                     uint32_t cap);
+/* Does a frame fit a `>`? Differences go to `why`. false only when the run is over. */
+bool drill_match(struct drill_run *run, const struct drill_stmt *st, const uint8_t *frame,
+                 uint32_t len, bool *fits, char *why, size_t size);
+bool drill_mad_build(struct drill_run *run, const struct drill_stmt *st, uint8_t *mad,
+                     uint32_t *len);
+bool drill_mad_match(struct drill_run *run, const struct drill_stmt *st, const uint8_t *mad,
+                     uint32_t len, bool *fits, char *why, size_t size);
+/* Adds "name: expected X, got Y" to why. */
+void drill_differs(char *why, size_t size, const char *name, const char *expected, const char *got);
+
+/* drill_bench.c: the engine on virtual time. */
+bool drill_bench_open(struct drill_run *run, const struct drill_stmt *device);
+void drill_bench_close(struct drill_run *run);
+/* What may be sent goes out; what the CM tells is noted. */
+void drill_bench_flush(struct drill_run *run);
+void drill_bench_rx(struct drill_run *run, const uint8_t *frame, uint32_t len);
+void drill_bench_copies(struct drill_run *run, unsigned n, int status);
+/* Time goes on to the next time-out, at most to `until`. false: there is none by then. */
+bool drill_bench_step(struct drill_run *run, uint64_t until);
+bool drill_keep_frame(struct drill_run *run, const uint8_t *frame, uint32_t len, uint64_t ns);
+
+/* drill_object.c, drill_work.c, drill_cm.c: statements that act. */
+bool drill_do_object(struct drill_run *run, const struct drill_stmt *st);
+bool drill_do_work(struct drill_run *run, const struct drill_stmt *st);
+bool drill_do_cm(struct drill_run *run, const struct drill_stmt *st);
+/* A call returned rc: is it what the statement says? *go: it worked and the statement goes on. */
+bool drill_returned(struct drill_run *run, const struct drill_stmt *st, int rc, bool *go);
+/* Move a queue pair up to a state with all attributes that this needs. 0 or -errno. */
+int drill_qp_move(struct drill_run *run, struct drill_object *qp, const struct drill_stmt *st,
+                  enum qp_state to);
+
+#endif

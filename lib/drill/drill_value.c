@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "drill_priv.h"
+
+const char *const drill_object_names[] = {
+    "variable",      "protection domain", "completion queue", "shared receive queue",
+    "memory region", "memory window",     "remote memory",    "queue pair",
+    "listener",      "connection",
+};
+
+/* ---- names ------------------------------------------------------------------------------------
+ */
+
+struct drill_object *drill_find(struct drill_run *run, const char *name)
+{
+    for (struct drill_object *o = run->objects; o; o = o->next)
+        if (!strcmp(o->name, name))
+            return o;
+    return NULL;
+}
+
+struct drill_object *drill_add(struct drill_run *run, const struct drill_stmt *st, const char *name,
+                               enum drill_object_kind kind)
+{
+    struct drill_object *o = drill_find(run, name);
+    if (o && !o->dead) {
+        drill_end(run, DRILL_WRONG, st, "there is a %s '%s' already", drill_object_names[o->kind],
+                  name);
+        return NULL;
+    }
+    if (!(o = calloc(1, sizeof *o))) {
+        drill_end(run, DRILL_WRONG, st, "out of memory");
+        return NULL;
+    }
+    o->name = name;
+    o->kind = kind;
+    o->next = run->objects;
+    run->objects = o;
+    return o;
+}
+
+bool drill_set(struct drill_run *run, const struct drill_stmt *st, const char *name, uint64_t value)
+{
+    struct drill_object *o = drill_find(run, name);
+    if (!o && !(o = drill_add(run, st, name, OBJ_VAR_)))
+        return false;
+    if (o->kind != OBJ_VAR_)
+        return drill_end(run, DRILL_WRONG, st, "'%s' is a %s", name, drill_object_names[o->kind]);
+    o->value = value;
+    return true;
+}
+
+struct drill_object *drill_need(struct drill_run *run, const struct drill_stmt *st,
+                                const char *name, enum drill_object_kind kind)
+{
+    struct drill_object *o = drill_find(run, name);
+    if (o && o->kind == kind && !o->dead)
+        return o;
+    drill_end(run, DRILL_WRONG, st, "'%s' is no %s%s", name, drill_object_names[kind],
+              o && o->dead ? " any more" : "");
+    return NULL;
+}
+
+/* ---- sums -------------------------------------------------------------------------------------
+ */
+
+static bool worth(const struct drill_object *o, enum drill_role role, uint64_t *out)
+{
+    bool memory = o->kind == OBJ_MR_ || o->kind == OBJ_MW_ || o->kind == OBJ_REMOTE_;
+    if (o->kind == OBJ_VAR_)
+        *out = o->value;
+    else if (role == ROLE_QPN && o->kind == OBJ_QP_)
+        *out = o->qpn;
+    else if (role == ROLE_VA && memory)
+        *out = o->va;
+    else if (role == ROLE_RKEY && memory)
+        *out = o->rkey;
+    else if (role == ROLE_LKEY && memory)
+        *out = o->lkey;
+    else
+        return false;
+    return true;
+}
+
+/* A.rq_psn: a part of an object, whatever the field. */
+static bool part(struct drill_run *run, const char *name, uint64_t *out)
+{
+    const char *dot = strchr(name, '.');
+    for (const struct drill_object *o = dot ? run->objects : NULL; o; o = o->next) {
+        if (strncmp(o->name, name, (size_t)(dot - name)) != 0 || o->name[dot - name])
+            continue;
+        const struct {
+            const char *name;
+            bool qp;
+            uint64_t value;
+        } parts[] = {{"qpn", true, o->qpn},       {"peer_qpn", true, o->peer_qpn},
+                     {"sq_psn", true, o->sq_psn}, {"rq_psn", true, o->rq_psn},
+                     {"va", false, o->va},        {"rkey", false, o->rkey},
+                     {"lkey", false, o->lkey},    {"len", false, o->len}};
+        for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+            if (!strcmp(parts[i].name, dot + 1) && parts[i].qp == (o->kind == OBJ_QP_)) {
+                *out = parts[i].value;
+                return true;
+            }
+    }
+    return false;
+}
+
+bool drill_eval(struct drill_run *run, const struct drill_stmt *st, const struct drill_expr *e,
+                enum drill_role role, uint64_t *out)
+{
+    uint64_t sum = 0;
+    for (unsigned i = 0; i < e->n; i++) {
+        uint64_t v = e->t[i].num;
+        if (e->t[i].name && !part(run, e->t[i].name, &v)) {
+            const struct drill_object *o = drill_find(run, e->t[i].name);
+            if (!o)
+                return drill_end(run, DRILL_WRONG, st, "there is no '%s'", e->t[i].name);
+            if (!worth(o, role, &v))
+                return drill_end(run, DRILL_WRONG, st, "the %s '%s' is no number here",
+                                 drill_object_names[o->kind], o->name);
+        }
+        sum = e->t[i].minus ? sum - v : sum + v;
+    }
+    *out = sum;
+    return true;
+}
+
+bool drill_number(struct drill_run *run, const struct drill_stmt *st, int id, uint64_t otherwise,
+                  uint64_t *out)
+{
+    const struct drill_arg *a = drill_arg(st, id);
+    *out = otherwise;
+    if (!a)
+        return true;
+    switch ((enum drill_type)a->field->type) {
+    case TYPE_FLAG:
+        *out = !a->off;
+        return true;
+    case TYPE_NUM:
+        if (a->v.kind != VALUE_ONE)
+            return drill_end(run, DRILL_WRONG, st, "'%s' must be one number", a->field->name);
+        return drill_eval(run, st, &a->v.lo, a->field->role, out);
+    default:
+        *out = a->v.word;
+        return true;
+    }
+}
+
+bool drill_fits(struct drill_run *run, const struct drill_stmt *st, const struct drill_value *v,
+                enum drill_role role, uint64_t got, uint64_t mask, bool *fits)
+{
+    uint64_t lo, hi;
+    *fits = true;
+    switch (v->kind) {
+    case VALUE_BIND:
+        return drill_set(run, st, v->name, got);
+    case VALUE_RANGE:
+        if (!drill_eval(run, st, &v->lo, role, &lo) || !drill_eval(run, st, &v->hi, role, &hi))
+            return false;
+        /* Circular: 0xfffffe..3 is five PSNs. */
+        *fits = ((got - lo) & mask) <= ((hi - lo) & mask);
+        return true;
+    case VALUE_ONE:
+        if (!drill_eval(run, st, &v->lo, role, &lo))
+            return false;
+        *fits = (got & mask) == (lo & mask);
+        return true;
+    default:
+        return true;
+    }
+}
+
+static void number_text(uint64_t v, char *buf, size_t size)
+{
+    snprintf(buf, size, v < 10 ? "%" PRIu64 : v < 4096 ? "%" PRIu64 : "0x%" PRIx64, v);
+}
+
+void drill_value_text(struct drill_run *run, const struct drill_stmt *st,
+                      const struct drill_value *v, enum drill_role role, char *buf, size_t size)
+{
+    uint64_t lo = 0, hi = 0;
+    char a[24], b[24];
+    drill_eval(run, st, &v->lo, role, &lo);
+    drill_eval(run, st, &v->hi, role, &hi);
+    number_text(lo, a, sizeof a);
+    number_text(hi, b, sizeof b);
+    if (v->kind == VALUE_RANGE)
+        snprintf(buf, size, "%s..%s", a, b);
+    else
+        snprintf(buf, size, "%s", a);
+}
+
+/* ---- octets -----------------------------------------------------------------------------------
+ */
+
+/* Octet `at` of a stream: no two streams, and no two places of one within 64 KiB, look alike. */
+static uint8_t stream_octet(uint64_t stream, uint64_t at)
+{
+    uint64_t x = (at >> 3) * 0x9E3779B97F4A7C15ull + (stream + 1) * 0xD1B54A32D192ED03ull;
+    x ^= x >> 29;
+    x *= 0xBF58476D1CE4E5B9ull;
+    x ^= x >> 32;
+    return (uint8_t)(x >> (at & 7) * 8);
+}
+
+uint32_t drill_octets_len(const struct drill_data *d)
+{
+    return d->kind == DATA_OCTETS ? d->len : d->kind == DATA_U64 ? 8 : 0;
+}
+
+static bool memory_octets(struct drill_run *run, const struct drill_stmt *st,
+                          const struct drill_data *d, uint64_t from, uint8_t *out, uint32_t len)
+{
+    struct drill_range g = {.at = d->a, .name = d->a.t[0].name};
+    struct drill_object *mr;
+    uint64_t off, room;
+    if (!drill_range(run, st, &g, &mr, &off, &room))
+        return false;
+    if (!mr->octets || off > mr->len || from > mr->len - off || len > mr->len - off - from)
+        return drill_end(run, DRILL_WRONG, st, "'%s' has only %" PRIu64 " octets", mr->name,
+                         mr->len);
+    memcpy(out, mr->octets + off + from, len);
+    return true;
+}
+
+bool drill_octets(struct drill_run *run, const struct drill_stmt *st, const struct drill_data *d,
+                  uint64_t from, uint8_t *out, uint32_t len)
+{
+    uint64_t a, b;
+    if (!drill_eval(run, st, &d->b, ROLE_VALUE, &b))
+        return false;
+    if (d->kind == DATA_MEMORY)
+        return memory_octets(run, st, d, from, out, len);
+    if (!drill_eval(run, st, &d->a, ROLE_VALUE, &a))
+        return false;
+    if (d->b.n)
+        from = b;
+    switch (d->kind) {
+    case DATA_STREAM:
+        for (uint32_t i = 0; i < len; i++)
+            out[i] = stream_octet(a, from + i);
+        return true;
+    case DATA_FILL:
+        memset(out, (int)(a & 0xFF), len);
+        return true;
+    case DATA_U64:
+    case DATA_OCTETS: {
+        const void *p = d->kind == DATA_U64 ? (const void *)&a : d->octets;
+        uint32_t n = drill_octets_len(d);
+        if (len)
+            memcpy(out, p, len < n ? len : n);
+        if (len > n)
+            memset(out + n, 0, len - n);
+        return true;
+    }
+    default:
+        return drill_end(run, DRILL_WRONG, st, "these octets have no meaning here");
+    }
+}
+
+bool drill_range(struct drill_run *run, const struct drill_stmt *st, const struct drill_range *g,
+                 struct drill_object **mr, uint64_t *off, uint64_t *len)
+{
+    struct drill_object *o = g->name ? drill_find(run, g->name) : NULL;
+    uint64_t at;
+    if (!o || (o->kind != OBJ_MR_ && o->kind != OBJ_MW_ && o->kind != OBJ_REMOTE_))
+        return drill_end(run, DRILL_WRONG, st, "'%s' is no memory", g->name ? g->name : "");
+    if (!drill_eval(run, st, &g->at, ROLE_VA, &at))
+        return false;
+    *mr = o;
+    *off = at - o->va;
+    *len = *off < o->len ? o->len - *off : 0;
+    return !g->len.n || drill_eval(run, st, &g->len, ROLE_VALUE, len);
+}
