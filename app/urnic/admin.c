@@ -26,7 +26,7 @@ int admin_open(struct admin *a)
     struct timeval timeout = {.tv_sec = 10};
     setsockopt(a->sock, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
     if (connect(a->sock, (struct sockaddr *)&addr, sizeof addr) < 0) {
-        rc = -errno;
+        rc = errno == ENOENT || errno == ECONNREFUSED ? -ENODEV : -errno; /* as liburnic says it */
         admin_close(a);
         return rc;
     }

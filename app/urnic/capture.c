@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -12,33 +13,26 @@
 #include "admin.h"
 #include "cli.h"
 
-static const char help[] =
-    "usage: urnic capture [--device NAME] [--qp QPN] [--snaplen N] [--limit SIZE] [--for SECONDS]\n"
-    "                     [--no-drops] FILE\n\n"
-    "Has the daemon write every frame of a device, sent and received, into FILE (pcapng, "
-    "nanoseconds,\n"
-    "direction; what the device drops carries the counter's name as a comment). Ends at a "
-    "signal.\n\n"
-    "  -d, --device NAME   device (default: the first one)\n"
-    "      --qp QPN        only frames from or to this queue pair\n"
-    "      --snaplen N     keep at most N octets of a frame (default: all)\n"
-    "      --limit SIZE    stop writing when the file has SIZE octets (default: 1G)\n"
-    "      --for SECONDS   end after that time\n"
-    "      --no-drops      no comments about drops\n"
-    "      --socket PATH   the daemon's control socket\n"
-    "  -h, --help          this text\n\n"
-    "Exit status: 0 captured, 1 no daemon or device, 2 usage.\n";
+#define DEVICES_MAX 64u
 
-static int first_device(struct admin *a, char name[IPC_NAME_MAX])
+static const char help[] = {
+#include "help_capture.inc"
+};
+
+/* The named device, or the first one when `name` is empty; before a file is overwritten for it. */
+static int find_device(struct admin *a, char name[IPC_NAME_MAX])
 {
-    struct ipc_device dev;
-    int n = admin_devices(a, &dev, 1);
-    if (n > 0)
-        memcpy(name, dev.name, IPC_NAME_MAX);
-    return n > 0 ? 0 : n < 0 ? n : -ENODEV;
+    struct ipc_device dev[DEVICES_MAX];
+    int n = admin_devices(a, dev, DEVICES_MAX);
+    for (int i = 0; i < n; i++)
+        if (!name[0] || strncmp(name, dev[i].name, IPC_NAME_MAX) == 0) {
+            memcpy(name, dev[i].name, IPC_NAME_MAX);
+            return 0;
+        }
+    return n < 0 ? n : -ENODEV;
 }
 
-static int capture(struct admin *a, struct ipc_capture *request, int fd, uint64_t ns)
+static int capture(struct admin *a, struct ipc_capture *request, int fd, uint64_t ns, bool json)
 {
     struct ipc_handle handle;
     ssize_t n = admin_call(a, request, sizeof *request, fd, &handle, sizeof handle);
@@ -57,6 +51,10 @@ static int capture(struct admin *a, struct ipc_capture *request, int fd, uint64_
     n = admin_call(a, &stop, sizeof stop, -1, &result, sizeof result);
     if (n < 0)
         return (int)n;
+    if (json)
+        cli_json(json_pack("{s:s,s:I,s:I,s:I}", "device", request->device, "frames",
+                           (json_int_t)result.packets, "octets", (json_int_t)result.octets,
+                           "not_written", (json_int_t)result.lost));
     char size[32];
     fprintf(stderr, "%llu frames, %s, %llu not written\n", (unsigned long long)result.packets,
             cli_fmt_octets(result.octets, size, sizeof size), (unsigned long long)result.lost);
@@ -72,23 +70,21 @@ static int run(int argc, char **argv)
                                             {"limit", required_argument, NULL, 'l'},
                                             {"for", required_argument, NULL, 'f'},
                                             {"no-drops", no_argument, NULL, 'n'},
+                                            {"json", no_argument, NULL, 'j'},
                                             {0}};
     struct ipc_capture request = {
         .hdr = {.type = IPC_CAPTURE_START}, .flags = IPC_CAPTURE_DROPS, .limit = 1ull << 30};
+    bool json = false;
     uint64_t v, ns = 0;
     int c, status;
-    char *end;
     while ((c = getopt_long(argc, argv, "hd:", options, NULL)) != -1) {
         switch (c) {
         case 'd':
             admin_set_device(request.device, optarg);
             break;
         case 'q':
-            request.qpn = (uint32_t)strtoul(optarg, &end, 0);
-            if (*end || !request.qpn || request.qpn > 0xFFFFFF) {
-                cli_error("--qp: '%s' is not a queue pair number (1..0xffffff)", optarg);
+            if (cli_qpn("--qp", optarg, &request.qpn) < 0)
                 return CLI_USAGE;
-            }
             break;
         case 's':
             if (cli_number("--snaplen", optarg, 64, 65535, &v) < 0)
@@ -103,6 +99,9 @@ static int run(int argc, char **argv)
             if (cli_seconds("--for", optarg, &ns) < 0)
                 return CLI_USAGE;
             break;
+        case 'j':
+            json = true;
+            break;
         case 'n':
             request.flags &= ~IPC_CAPTURE_DROPS;
             break;
@@ -111,26 +110,26 @@ static int run(int argc, char **argv)
                 return status;
         }
     }
-    if (argc - optind != 1) {
-        cli_error("one file name is needed");
+    if (cli_operands(argc, argv, 1, 1, "a file to write") != CLI_OK)
         return CLI_USAGE;
-    }
-    int fd = open(argv[optind], O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (fd < 0) {
-        cli_error("%s: %s", argv[optind], strerror(errno));
-        return CLI_USAGE;
-    }
     struct admin a;
-    cli_catch_signals();
     int rc = admin_open(&a);
-    if (rc == 0 && !request.device[0])
-        rc = first_device(&a, request.device);
     if (rc == 0)
-        rc = capture(&a, &request, fd, ns);
+        rc = find_device(&a, request.device);
+    if (rc == 0) {
+        int fd = open(argv[optind], O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+        if (fd < 0) {
+            cli_error("%s: %s", argv[optind], strerror(errno));
+            admin_close(&a);
+            return CLI_USAGE;
+        }
+        cli_catch_signals();
+        rc = capture(&a, &request, fd, ns, json);
+        close(fd);
+    }
     if (rc < 0)
         cli_errno(rc, "capturing %s", request.device[0] ? request.device : "the first device");
     admin_close(&a);
-    close(fd);
     return rc == 0 ? CLI_OK : CLI_FAIL;
 }
 

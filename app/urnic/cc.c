@@ -11,44 +11,74 @@
 #include "cc.h"
 #include "cli.h"
 
-static const char help[] =
-    "usage: urnic cc [DEVICE [SPEC]] [--qp QPN] [--qps] [--json] | --list\n\n"
-    "Without SPEC prints the parameters in force; with one changes them: of the device, which all\n"
-    "queue pairs without their own follow at once, or of one queue pair. SPEC is\n"
-    "\n"
-    "    ALGORITHM[:PRESET][,NAME=VALUE...]      for example dcqcn:paper,g=1/256,timer=55us\n"
-    "\n"
-    "which is also what the daemon's device key cc= takes. How losses are repaired is a parameter\n"
-    "of it, too: recovery=gbn (go-back-N), sr (selective repeat, with a peer that has it as "
-    "well),\n"
-    "gbn-ooo; it holds for connections made from then on.\n\n"
-    "      --list         algorithms, presets and parameters, with units, bounds and meaning\n"
-    "      --qp QPN       this queue pair instead of the device\n"
-    "  -q, --qps          rate, target rate and alpha of all queue pairs as well\n"
-    "      --json         one JSON object per device and line\n"
-    "      --socket PATH  the daemon's control socket\n"
-    "  -h, --help         this text\n\n"
-    "Exit status: 0 done, 1 no daemon, no such device or queue pair, not allowed; 2 usage.\n";
+static const char help[] = {
+#include "help_cc.inc"
+};
+
+#define WIDTH 96 /* columns of text */
+
+static const char *const units[] = {
+    [CC_RATE] = "bit/s",         [CC_TIME] = "time",
+    [CC_RATIO] = "ratio",        [CC_OCTETS] = "octets",
+    [CC_COUNT] = "number",       [CC_FLAG] = "0, 1",
+    [CC_SCOPE] = "qp, ip, port", [CC_RECOVERY] = "gbn, sr, gbn-ooo",
+};
+
+/* A specification in lines that fit a terminal; joined again it is what the option takes. */
+static void print_spec(const char *device, const char *spec)
+{
+    int column = printf("%s  ", device);
+    const int indent = column;
+    while (*spec) {
+        int item = (int)strcspn(spec, ",");
+        item += spec[item] == ',';
+        if (column > indent && column + item > WIDTH)
+            column = printf("\n%*s", indent, "") - 1;
+        column += printf("%.*s", item, spec);
+        spec += item;
+    }
+    putchar('\n');
+}
+
+static void preset_text(const struct cc_preset *p, char text[CC_TEXT])
+{
+    struct cc_conf conf;
+    char spec[64], err[64];
+    snprintf(spec, sizeof spec, "%s:%s", p->type, p->name);
+    cc_conf_parse(&conf, spec, err, sizeof err);
+    cc_conf_format(&conf, text, CC_TEXT);
+}
+
+static void list_json(void)
+{
+    char text[CC_TEXT], lo[32], hi[32];
+    for (const struct cc_type *const *t = cc_types; *t; t++)
+        cli_json(json_pack("{s:s,s:s}", "algorithm", (*t)->name, "meaning", (*t)->text));
+    for (const struct cc_preset *p = cc_presets; p->type; p++) {
+        preset_text(p, text);
+        cli_json(json_pack("{s:s,s:s,s:s,s:s}", "preset", p->name, "algorithm", p->type, "meaning",
+                           p->text, "cc", text));
+    }
+    for (unsigned i = 0; i < CC_PARAM_MAX; i++) {
+        const struct cc_param_info *p = &cc_params[i];
+        cc_value_format(p->unit, p->min, lo, sizeof lo);
+        cc_value_format(p->unit, p->max, hi, sizeof hi);
+        cli_json(json_pack("{s:s,s:s,s:s,s:s,s:s}", "parameter", p->name, "unit", units[p->unit],
+                           "least", lo, "most", hi, "meaning", p->text));
+    }
+}
 
 static void list_all(void)
 {
-    static const char *const units[] = {
-        [CC_RATE] = "bit/s",         [CC_TIME] = "time",
-        [CC_RATIO] = "ratio",        [CC_OCTETS] = "octets",
-        [CC_COUNT] = "number",       [CC_FLAG] = "0, 1",
-        [CC_SCOPE] = "qp, ip, port", [CC_RECOVERY] = "gbn, sr, gbn-ooo",
-    };
     for (const struct cc_type *const *t = cc_types; *t; t++) {
         printf("%-10s %s\n", (*t)->name, (*t)->text);
         for (const struct cc_preset *p = cc_presets; p->type; p++) {
-            struct cc_conf conf;
-            char spec[64], text[CC_TEXT], err[64];
+            char text[CC_TEXT];
             if (strcmp(p->type, (*t)->name) != 0)
                 continue;
-            snprintf(spec, sizeof spec, "%s:%s", p->type, p->name);
-            cc_conf_parse(&conf, spec, err, sizeof err);
-            cc_conf_format(&conf, text, sizeof text);
-            printf("  %s\n      %s\n", p->text, text);
+            preset_text(p, text);
+            printf("  %s\n", p->text);
+            print_spec("    ", text);
         }
     }
     printf("\n%-13s %-16s %-11s %-11s meaning\n", "parameter", "unit", "least", "most");
@@ -73,8 +103,8 @@ static void print_device(const char *line)
     json_t *o = json_loads(line, 0, NULL), *q;
     char rate[32], target[32];
     size_t i;
-    printf("%s  %s\n", json_string_value(json_object_get(o, "device")),
-           json_string_value(json_object_get(o, "cc")));
+    print_spec(json_string_value(json_object_get(o, "device")),
+               json_string_value(json_object_get(o, "cc")));
     json_array_foreach(json_object_get(o, "qps"), i, q)
     {
         printf("  qp 0x%06x %-9s rate %s, target %s, alpha %.4f, recovery %s%s\n",
@@ -91,7 +121,7 @@ static void print_device(const char *line)
 
 struct wanted {
     const char *device, *spec;
-    uint64_t qpn;
+    uint32_t qpn;
     bool qps, json;
 };
 
@@ -151,19 +181,16 @@ static int run(int argc, char **argv)
         {0},
     };
     struct wanted w = {0};
+    bool list = false;
     int c, status;
     while ((c = getopt_long(argc, argv, "hq", options, NULL)) != -1) {
-        char *end;
         switch (c) {
         case 'l':
-            list_all();
-            return CLI_OK;
+            list = true;
+            break;
         case 'n':
-            w.qpn = strtoull(optarg, &end, 0);
-            if (*end || !w.qpn || w.qpn > 0xFFFFFF) {
-                cli_error("--qp: '%s' is not a queue pair number (1..0xffffff)", optarg);
+            if (cli_qpn("--qp", optarg, &w.qpn) < 0)
                 return CLI_USAGE;
-            }
             break;
         case 'q':
             w.qps = true;
@@ -176,9 +203,14 @@ static int run(int argc, char **argv)
                 return status;
         }
     }
-    if (argc - optind > 2) {
-        cli_error("%s: one SPEC only", argv[optind + 2]);
+    if (cli_operands(argc, argv, 0, list ? 0 : 2, "") != CLI_OK)
         return CLI_USAGE;
+    if (list) {
+        if (w.json)
+            list_json();
+        else
+            list_all();
+        return CLI_OK;
     }
     w.device = optind < argc ? argv[optind] : NULL;
     w.spec = optind + 1 < argc ? argv[optind + 1] : NULL;

@@ -4,11 +4,16 @@
  */
 #include "cli.h"
 
+#include <arpa/inet.h>
+#include <ctype.h>
 #include <errno.h>
+#include <jansson.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -32,6 +37,27 @@ void cli_error(const char *format, ...)
     fputc('\n', stderr);
 }
 
+/* "No such device" and "permission denied" may be about the daemon, or not: ask its socket. */
+static void daemon_hint(void)
+{
+    struct sockaddr_un addr = {.sun_family = AF_UNIX};
+    if (ipc_socket_path(NULL, addr.sun_path, sizeof addr.sun_path) < 0)
+        return;
+    int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    int rc = connect(sock, (const struct sockaddr *)&addr, sizeof addr) < 0 ? -errno : 0;
+    close(sock);
+    if (rc == -EACCES)
+        fprintf(stderr,
+                "  You may not use the daemon at %s: become a member of the group 'urnic', or run\n"
+                "  a daemon of your own and set URNIC_SOCKET.\n",
+                addr.sun_path);
+    else if (rc < 0)
+        fprintf(stderr,
+                "  No urnicd serves at %s. Start one (urnicd --help), or choose another\n"
+                "  socket with --socket or URNIC_SOCKET.\n",
+                addr.sun_path);
+}
+
 void cli_errno(int rc, const char *format, ...)
 {
     char text[512];
@@ -40,13 +66,8 @@ void cli_errno(int rc, const char *format, ...)
     vsnprintf(text, sizeof text, format, ap);
     va_end(ap);
     cli_error("%s: %s", text, strerror(-rc));
-    if (rc == -ENODEV || rc == -ENOENT || rc == -ECONNREFUSED)
-        fprintf(stderr,
-                "  Is urnicd running? Its socket is chosen by --socket or URNIC_SOCKET, else\n"
-                "  $XDG_RUNTIME_DIR/urnic/urnicd.sock, else /run/urnic/urnicd.sock.\n");
-    else if (rc == -EACCES)
-        fprintf(stderr, "  The socket belongs to the group 'urnic': become a member of it, or run\n"
-                        "  a daemon of your own and set URNIC_SOCKET.\n");
+    if (rc == -ENODEV || rc == -EACCES)
+        daemon_hint();
 }
 
 /* By the environment, so that liburnic and the tools' own connection agree. */
@@ -87,7 +108,7 @@ static int number(const char *option, const char *text, bool units, uint64_t min
             end++;
         }
     }
-    if (end == text || *end || *text == '-' || errno || v > UINT64_MAX >> shift) {
+    if (!isdigit((unsigned char)*text) || *end || errno || v > UINT64_MAX >> shift) {
         cli_error("%s: '%s' is not a %s", option, text,
                   units ? "size (a number, with K, M or G for powers of 1024)" : "number");
         return -1;
@@ -116,12 +137,37 @@ int cli_seconds(const char *option, const char *text, uint64_t *ns)
 {
     char *end;
     double s = strtod(text, &end);
-    if (end == text || *end || !(s > 0) || s > 1e6) {
-        cli_error("%s: '%s' is not a number of seconds above 0", option, text);
+    if (end == text || *end || !(s >= 1e-6 && s <= 1e6)) {
+        cli_error("%s: '%s' is not a number of seconds, 0.000001 to 1000000", option, text);
         return -1;
     }
     *ns = (uint64_t)(s * 1e9);
     return 0;
+}
+
+int cli_qpn(const char *option, const char *text, uint32_t *qpn)
+{
+    char *end;
+    unsigned long v = strtoul(text, &end, 0);
+    if (!isdigit((unsigned char)*text) || *end || !v || v > 0xFFFFFF) {
+        cli_error("%s: '%s' is not a queue pair number (1..0xffffff)", option, text);
+        return -1;
+    }
+    *qpn = (uint32_t)v;
+    return 0;
+}
+
+int cli_operands(int argc, char *const *argv, int min, int max, const char *what)
+{
+    if (argc - optind < min) {
+        cli_error("%s is missing", what);
+        return CLI_USAGE;
+    }
+    if (argc - optind > max) {
+        cli_error("'%s' is one argument too many", argv[optind + max]);
+        return CLI_USAGE;
+    }
+    return CLI_OK;
 }
 
 int cli_host(const char *text, char *host, size_t size, uint16_t *port)
@@ -146,6 +192,11 @@ int cli_host(const char *text, char *host, size_t size, uint16_t *port)
     }
     memcpy(host, begin, (size_t)(end - begin));
     host[end - begin] = 0;
+    struct in6_addr ip;
+    if (inet_pton(AF_INET, host, &ip) != 1 && inet_pton(AF_INET6, host, &ip) != 1) {
+        cli_error("'%s' is not an IP address", host);
+        return -1;
+    }
     uint64_t v;
     if (colon) {
         if (cli_number("port", colon + 1, 1, 65535, &v) < 0)
@@ -191,6 +242,14 @@ const char *cli_fmt_time(double ns, char *buf, size_t size)
     else
         snprintf(buf, size, "%.2f s", ns / 1e9);
     return buf;
+}
+
+void cli_json(struct json_t *value)
+{
+    json_dumpf(value, stdout, JSON_COMPACT);
+    putchar('\n');
+    fflush(stdout);
+    json_decref(value);
 }
 
 uint64_t cli_now(void)

@@ -35,7 +35,8 @@ void cli_set_socket(const char *path);
 void cli_begin(const char *name);
 /* "urnic NAME: text" on stderr. */
 void cli_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* The same for -errno values: what, then the system's text; says what to do when no daemon runs. */
+/* The same for -errno values: what, then the system's text; says what to do when no daemon serves.
+ */
 void cli_errno(int rc, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Options that every subcommand has; put CLI_OPTIONS into its table, and on a code that is not the
@@ -61,6 +62,17 @@ int cli_host(const char *text, char *host, size_t size, uint16_t *port);
 const char *cli_fmt_octets(uint64_t octets, char *buf, size_t size);
 const char *cli_fmt_rate(double bits_per_s, char *buf, size_t size);
 const char *cli_fmt_time(double ns, char *buf, size_t size);
+
+/* The operands, what stands behind the options: CLI_USAGE with a message when there are fewer than
+ * `min`, which names what is missing ("a capture"), or more than `max`, which names the first that
+ * is too many; else CLI_OK. Call it when getopt has ended. */
+int cli_operands(int argc, char *const *argv, int min, int max, const char *what);
+/* A queue pair number, 0x hexadecimal or decimal, 1..0xffffff; -1 with a message. */
+int cli_qpn(const char *option, const char *text, uint32_t *qpn);
+
+/* Print a jansson value as one line on standard output, and drop it. */
+struct json_t;
+void cli_json(struct json_t *value);
 
 uint64_t cli_now(void); /* ns, monotonic */
 

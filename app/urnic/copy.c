@@ -17,23 +17,9 @@
 #include "fileio.h"
 #include "stat.h"
 
-static const char help[] =
-    "usage: urnic copy [OPTION ...] FILE HOST[:PORT]:PATH\n"
-    "       urnic copy [OPTION ...] HOST[:PORT]:PATH FILE\n\n"
-    "Copies a file through a reliable-connection queue pair: to HOST by RDMA WRITE, from HOST by\n"
-    "RDMA READ. HOST is an IP address (IPv6 in brackets) where 'urnic serve' runs. Both ends "
-    "compute\n"
-    "SHA-256 of what they read from and wrote to disk; they must agree.\n\n"
-    "  -d, --device NAME  local device (default: the first one)\n"
-    "  -q, --quiet        no progress bar\n"
-    "      --json         the result as one JSON object\n"
-    "      --socket PATH  the daemon's control socket\n"
-    "  -h, --help         this text\n\n"
-    "Exit status: 0 copied and both checksums equal, 1 anything else, 2 usage or unreadable "
-    "file.\n\n"
-    "Examples:\n"
-    "  urnic copy big.iso 10.0.0.2:big.iso\n"
-    "  urnic copy '[fd00::2]:7471:logs/today' today.log\n";
+static const char help[] = {
+#include "help_copy.inc"
+};
 
 #define ANSWER_MS 60000
 
@@ -210,6 +196,9 @@ static int transfer(struct copy_end *e, const struct job *j, int fd, uint64_t si
     if (rc < 0)
         return rc;
 
+    /* Not before: a server that isn't there must not cost the file that was. */
+    if (!j->put && ftruncate(fd, 0) < 0 && errno != EINVAL) /* EINVAL: a pipe, a terminal */
+        return -errno;
     struct digest *d = digest_begin();
     struct cli_progress p;
     if (!d)
@@ -319,10 +308,8 @@ static int run(int argc, char **argv)
         else if (cli_option(c, &cmd_copy, &status))
             return status;
     }
-    if (argc - optind != 2) {
-        cli_error("two names are needed, a file and HOST:PATH");
+    if (cli_operands(argc, argv, 2, 2, "a file, or HOST:PATH,") != CLI_OK)
         return CLI_USAGE;
-    }
     if (split_remote(argv[optind + 1], &j)) {
         j.put = true;
         j.file = argv[optind];
@@ -338,7 +325,7 @@ static int run(int argc, char **argv)
     }
     struct stat st = {0};
     int fd = j.put ? open(j.file, O_RDONLY | O_CLOEXEC)
-                   : open(j.file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+                   : open(j.file, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
     if (fd < 0 || fstat(fd, &st) < 0 || (j.put && !S_ISREG(st.st_mode))) {
         cli_error("%s: %s", j.file, fd < 0 ? strerror(errno) : "not a regular file");
         if (fd >= 0)

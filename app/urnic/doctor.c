@@ -20,18 +20,9 @@
 #include "admin.h"
 #include "cli.h"
 
-static const char help[] =
-    "usage: urnic doctor [PORT] [--json]\n\n"
-    "Looks at this machine and says, for a port specification such as mem:l0,\n"
-    "memif:/run/a.sock,role=server, dpdk:net_af_packet0,iface=eth0 or dpdk:0000:01:00.0, what is "
-    "good,\n"
-    "what is missing, and the command that mends it. Without PORT: what every kind of port would "
-    "need.\n"
-    "Changes nothing.\n\n"
-    "      --json         one JSON object per finding and line\n"
-    "      --socket PATH  the daemon's control socket\n"
-    "  -h, --help         this text\n\n"
-    "Exit status: 0 the port can be used, 1 something that it needs is missing, 2 usage.\n";
+static const char help[] = {
+#include "help_doctor.inc"
+};
 
 enum kind {
     MEM = 1,

@@ -12,15 +12,9 @@
 
 #define GIDS_MAX 128
 
-static const char help[] =
-    "usage: urnic info [DEVICE] [--verbose] [--json]\n\n"
-    "Lists the devices of the running daemon: port, state, MAC address, path MTU, and the GID\n"
-    "table, whose indices applications use to choose a local address.\n\n"
-    "  -v, --verbose      limits too\n"
-    "      --json         one JSON object per device and line\n"
-    "      --socket PATH  the daemon's control socket\n"
-    "  -h, --help         this text\n\n"
-    "Exit status: 0 at least one device was shown, 1 no daemon or no such device, 2 usage.\n";
+static const char help[] = {
+#include "help_info.inc"
+};
 
 struct device {
     struct urnic_device_attr attr;
@@ -174,6 +168,8 @@ static int run(int argc, char **argv)
         else if (cli_option(c, &cmd_info, &status))
             return status;
     }
+    if (cli_operands(argc, argv, 0, 1, "") != CLI_OK)
+        return CLI_USAGE;
     const char *only = argv[optind];
 
     struct urnic_device *list;
@@ -200,7 +196,7 @@ static int run(int argc, char **argv)
     }
     urnic_free_device_list(list);
     if (!shown && rc == 0)
-        cli_errno(-ENODEV, "%s", only ? only : "no device");
+        cli_errno(-ENODEV, "%s", only ? only : "devices");
     return shown ? CLI_OK : CLI_FAIL;
 }
 

@@ -10,22 +10,9 @@
 #include "admin.h"
 #include "cli.h"
 
-static const char help[] =
-    "usage: urnic link DEVICE [OPTION ...]\n\n"
-    "Changes a running device. Addresses work on every port; the others only where the port is an\n"
-    "emulated link (mem:).\n\n"
-    "      --addr-add IP/LEN  add an address (its GIDs appear, the network is told)\n"
-    "      --addr-del IP      remove one; queue pairs that use it go to the error state\n"
-    "      --up, --down       switch the link\n"
-    "      --loss P           lose packets with this probability, 0..1\n"
-    "      --duplicate P      deliver twice\n"
-    "      --reorder P        deliver late\n"
-    "      --corrupt P        flip bits\n"
-    "      --delay SECONDS    propagation delay\n"
-    "      --rate BPS         bit/s, with K, M or G for powers of 1000; 0 = no limit\n"
-    "      --socket PATH      the daemon's control socket\n"
-    "  -h, --help             this text\n\n"
-    "Exit status: 0 done, 1 the daemon refused, 2 usage.\n";
+static const char help[] = {
+#include "help_link.inc"
+};
 
 /* Bits of ipc_link_admin.mask: the fields in order. */
 enum { M_UP, M_RATE, M_DELAY, M_LOSS, M_REORDER, M_DUPLICATE, M_CORRUPT };
@@ -172,8 +159,10 @@ static int run(int argc, char **argv)
     }
     if (bad)
         return CLI_USAGE;
-    if (argc - optind != 1 || (!link.mask && !addr.hdr.type)) {
-        cli_error("a device and at least one change are needed");
+    if (cli_operands(argc, argv, 1, 1, "a device") != CLI_OK)
+        return CLI_USAGE;
+    if (!link.mask && !addr.hdr.type) {
+        cli_error("a change is missing: --addr-add, --loss ...");
         return CLI_USAGE;
     }
     admin_set_device(link.device, argv[optind]);

@@ -15,47 +15,9 @@
 #define KEEP_MAX     20000u        /* findings kept in memory */
 #define PROGRESS_MIN (64ull << 20) /* smaller files are read at once */
 
-static const char help[] =
-    "usage: urnic lint [OPTION ...] CAPTURE\n\n"
-    "Reads a capture of RoCEv2 (or RoCE v1) traffic of any device, follows every queue pair of "
-    "both\n"
-    "sides, and says which rules of the protocol are broken, by which packet, with what was "
-    "expected\n"
-    "and what was seen. CAPTURE is pcap or pcapng, '-' for standard input; it may be cut short, "
-    "may\n"
-    "lack one direction, may begin in the middle, and may hold any number of connections.\n\n"
-    "  -c, --connection N    only connection N, as numbered in the report\n"
-    "  -r, --rule ID[,ID...] only these rules\n"
-    "  -m, --max N           print at most N findings (default 100; 0: all)\n"
-    "  -v, --violations      print violations only\n"
-    "      --strict          exit 2 when something could not be decided\n"
-    "      --json            one JSON object a line\n"
-    "      --html FILE       also write a page with plots (PSN over time), a ladder diagram and the\n"
-    "                        findings; it needs nothing but a browser\n"
-    "      --rules           print the rules that are checked, and exit\n"
-    "  -h, --help            this text\n\n"
-    "Findings are of three kinds:\n\n"
-    "  violation    the sender of this packet broke the rule: no loss, reordering, duplication or\n"
-    "               damage before or behind the point of capture explains what is seen\n"
-    "  undecidable  the packet breaks the rule, unless something happened that the capture "
-    "doesn't\n"
-    "               show; the finding says what\n"
-    "  artefact     the capture isn't whole here: it missed packets, or was taken before the NIC "
-    "had\n"
-    "               finished them\n\n"
-    "Per connection and direction the report has: operations, octets and goodput, round trip time\n"
-    "(from a request to its answer, as seen at the point of capture), retransmissions, "
-    "duplicates,\n"
-    "reordering, gaps, time-outs (retransmissions that nothing else explains), NAKs, RNR NAKs, "
-    "CNPs,\n"
-    "ECN marks, and how many request packets an ACK acknowledges.\n\n"
-    "Connections are learned from CM messages, else inferred from source ports and PSNs.\n\n"
-    "Examples:\n\n"
-    "  urnic lint trace.pcapng\n"
-    "  urnic lint --html trace.html trace.pcapng\n"
-    "  urnic lint --rule RNR-05,ACK-08 --max 0 trace.pcap\n"
-    "  tcpdump -i eth0 -w - udp port 4791 | urnic lint --json -\n\n"
-    "Exit status: 0 no rule is broken, 1 at least one is, 2 nothing to judge, or bad input.\n";
+static const char help[] = {
+#include "help_lint.inc"
+};
 
 struct options {
     const char *path, *rules, *html;
@@ -331,10 +293,8 @@ static int run(int argc, char **argv)
         lint_write_rules(stdout, o.json);
         return CLI_OK;
     }
-    if (argc - optind != 1) {
-        cli_error("one capture is needed");
+    if (cli_operands(argc, argv, 1, 1, "a capture") != CLI_OK)
         return CLI_USAGE;
-    }
     o.path = argv[optind];
     cli_catch_signals();
     if (!o.html)

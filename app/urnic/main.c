@@ -15,6 +15,10 @@ static const struct cli_command *const commands[] = {
 };
 #define NCOMMANDS (sizeof commands / sizeof commands[0])
 
+static const char epilogue[] = {
+#include "help_urnic.inc"
+};
+
 static void usage(FILE *to)
 {
     fputs("usage: urnic [--socket PATH] COMMAND [OPTION ...]\n\n"
@@ -22,16 +26,21 @@ static void usage(FILE *to)
           to);
     for (size_t i = 0; i < NCOMMANDS; i++)
         fprintf(to, "  %-9s %s\n", commands[i]->name, commands[i]->summary);
-    fputs("\n'urnic COMMAND --help' is the manual of each. Exit status: 0 success, 1 it was tried "
-          "and\n"
-          "failed, 2 the command line or an input is wrong.\n",
-          to);
+    fputs(epilogue, to);
 }
 
 int main(int argc, char **argv)
 {
+    static char name[32]; /* what getopt's messages begin with */
     int at = 1;
-    if (argc > 2 && strcmp(argv[1], "--socket") == 0) {
+    if (argc > 1 && strncmp(argv[1], "--socket=", 9) == 0) {
+        cli_set_socket(argv[1] + 9);
+        at = 2;
+    } else if (argc > 1 && strcmp(argv[1], "--socket") == 0) {
+        if (argc == 2) {
+            cli_error("--socket: a path is missing");
+            return CLI_USAGE;
+        }
         cli_set_socket(argv[2]);
         at = 3;
     }
@@ -50,9 +59,10 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < NCOMMANDS; i++)
         if (!strcmp(argv[at], commands[i]->name)) {
             cli_begin(commands[i]->name);
+            snprintf(name, sizeof name, "urnic %s", commands[i]->name);
+            argv[at] = name;
             return commands[i]->run(argc - at, argv + at);
         }
-    fprintf(stderr, "urnic: '%s' is not a command\n\n", argv[at]);
-    usage(stderr);
+    fprintf(stderr, "urnic: '%s' is not a command. Try 'urnic --help'.\n", argv[at]);
     return CLI_USAGE;
 }

@@ -8,43 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char help[] =
-    "usage: urnic perf --server [OPTION ...]\n"
-    "       urnic perf HOST[:PORT] [OPTION ...]\n\n"
-    "Measures between two ends: bandwidth and message rate with a full pipeline, latency with one\n"
-    "message at a time (--lat), connections per second (--op connect). The server does whatever "
-    "its\n"
-    "clients ask for. HOST is an IP address, IPv6 with a port in brackets.\n\n"
-    "What:\n"
-    "  -o, --op OP            write (default), read, send, atomic, connect\n"
-    "  -l, --lat              latency: half round trips for write and send, whole ones else\n"
-    "  -b, --both             bandwidth in both directions at once (write, read, atomic)\n"
-    "  -s, --size LIST        octets per message, for example 8,4K,1M (default 64K; --lat 8)\n"
-    "  -a, --all-sizes        1, 2, 4 ... 8M\n"
-    "  -n, --count N          messages per size\n"
-    "  -t, --time SECONDS     time per size (default 2)\n"
-    "  -w, --working-set SIZE memory that successive messages walk through (default 1M)\n"
-    "How:\n"
-    "  -Q, --qps N            queue pairs (default 1)\n"
-    "      --idle-qps N       further ones that are connected and do nothing\n"
-    "  -D, --depth N          work requests under way per queue pair (default 128)\n"
-    "  -B, --batch N          work requests per post, at most 64 (default 16; 1 for 64K and more)\n"
-    "  -e, --signal-every N   one completion per N messages (default: the batch)\n"
-    "  -i, --inline           payload in the work request (writes and sends of up to 64 octets)\n"
-    "  -W, --wait HOW         after an empty poll: yield (default), spin, event\n"
-    "Where:\n"
-    "  -d, --device NAME      local device (default: the first one)\n"
-    "  -p, --port N           the server's port (default 7472)\n"
-    "      --buffer SIZE      memory that the server offers (default 64M)\n"
-    "      --json             one JSON object per size and line; rates in 1/s and bit/s\n"
-    "      --socket PATH      the daemon's control socket\n"
-    "  -h, --help             this text\n\n"
-    "Exit status: 0 measured, 1 it failed, 2 usage.\n\n"
-    "Examples:\n"
-    "  urnic perf --server\n"
-    "  urnic perf 10.0.0.2 --op read --size 64K,1M\n"
-    "  urnic perf 10.0.0.2 --lat --size 8 --wait spin\n"
-    "  urnic perf 10.0.0.2 --size 8 --inline --batch 64 --signal-every 64 --depth 256\n";
+static const char help[] = {
+#include "help_perf.inc"
+};
 
 const char *const perf_op_names[] = {"write", "read", "send", "atomic", "connect"};
 static const char *const wait_names[] = {"yield", "spin", "event"};
@@ -70,7 +36,9 @@ static int sizes(struct perf_options *o, char *list)
             return -1;
         o->nsizes++;
     }
-    return 0;
+    if (!o->nsizes)
+        cli_error("--size: '' is not a list of sizes");
+    return o->nsizes ? 0 : -1;
 }
 
 static uint64_t largest(const struct perf_options *o)
@@ -319,10 +287,8 @@ static int run(int argc, char **argv)
     }
     if (bad)
         return CLI_USAGE;
-    if (argc - optind != !server) {
-        cli_error("either --server or the address of one");
+    if (cli_operands(argc, argv, !server, !server, "the server's address, or --server,") != CLI_OK)
         return CLI_USAGE;
-    }
     cli_catch_signals();
     if (server) {
         o.signal_every = 1;

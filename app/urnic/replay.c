@@ -12,42 +12,9 @@
 #include "cli.h"
 #include "replay.h"
 
-static const char help[] =
-    "usage: urnic replay [OPTION ...] CAPTURE\n\n"
-    "Puts our engine in the place of one end of each connection in a capture of RoCEv2 (or "
-    "RoCE\n"
-    "v1) traffic of any device, gives it the other end's packets at their times (virtual time: it\n"
-    "takes no longer than reading the file), and compares what it sends with what the capture "
-    "holds.\n"
-    "CAPTURE is pcap or pcapng, '-' for standard input; it may be cut short and may begin in the\n"
-    "middle of a connection. As responder both directions of it must be there.\n\n"
-    "  -a, --as ROLE      responder, requester or both (default)\n"
-    "  -m, --max N        print at most N differences (default 20; 0: all)\n"
-    "  -v, --verbose      one line for each connection and role, also where nothing differs\n"
-    "      --json         one JSON object a line\n"
-    "      --freedoms     print what may differ, and exit\n"
-    "  -h, --help         this text\n\n"
-    "Each difference names the rule and the field, and shows two lines: the packet of our engine "
-    "and\n"
-    "the packet of the capture. Opcodes, PSNs, payloads, lengths, classes of syndromes, NAK "
-    "codes,\n"
-    "P_Keys and the results of ATOMICs must be the same; where the protocol leaves a choice one "
-    "of\n"
-    "the freedoms applies (--freedoms).\n\n"
-    "What a capture doesn't say is inferred from it: the first PSN and the MTU from the first "
-    "packets,\n"
-    "memory from the responses of READs and ATOMICs, regions and rights from what was accepted "
-    "and\n"
-    "refused, receive work requests from RNR NAKs. What a sequence NAK calls missing is not given "
-    "to\n"
-    "our engine. Work requests are those that the request packets show. Datagrams and messages of "
-    "the\n"
-    "connection manager are passed over and counted.\n\n"
-    "Examples:\n\n"
-    "  urnic replay trace.pcapng\n"
-    "  urnic replay --as responder --verbose trace.pcap\n"
-    "  urnic replay --json trace.pcap | jq 'select(.type == \"difference\")'\n\n"
-    "Exit status: 0 nothing differs, 1 something does, 2 nothing to compare, or bad input.\n";
+static const char help[] = {
+#include "help_replay.inc"
+};
 
 struct options {
     const char *path;
@@ -256,10 +223,8 @@ static int run(int argc, char **argv)
         print_freedoms(o.json);
         return CLI_OK;
     }
-    if (argc - optind != 1) {
-        cli_error("one capture is needed");
+    if (cli_operands(argc, argv, 1, 1, "a capture") != CLI_OK)
         return CLI_USAGE;
-    }
     o.path = argv[optind];
     cli_catch_signals();
     return replay(&(struct run){.opt = &o});

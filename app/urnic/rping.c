@@ -10,28 +10,16 @@
  */
 #include <endian.h>
 #include <errno.h>
+#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli.h"
 #include "talk.h"
 
-static const char help[] =
-    "usage: urnic rping [OPTION ...]             the server\n"
-    "       urnic rping [OPTION ...] HOST[:PORT] the client\n\n"
-    "Speaks with the rping of Linux's rdma-core, or with itself: the client sends where its data "
-    "lie,\n"
-    "the server reads them by RDMA READ and returns them by RDMA WRITE, the client compares.\n\n"
-    "  -C, --count N      rounds (client; default 10)\n"
-    "  -s, --size N       octets a round (client; default 64; 32 to 65535)\n"
-    "  -p, --port N       default 7174\n"
-    "  -v, --verbose      print the data of each round\n"
-    "  -d, --device NAME  local device (default: the first one)\n"
-    "      --socket PATH  the daemon's control socket\n"
-    "  -h, --help         this text\n\n"
-    "The server ends with its first client. In rdma-core's words these are\n"
-    "'rping -s' and 'rping -c -a HOST -C N -S N'.\n\n"
-    "Exit status: 0 all rounds came back equal, 1 they did not, 2 usage.\n";
+static const char help[] = {
+#include "help_rping.inc"
+};
 
 /* The region: two messages, what is sent or read, what comes back. */
 #define MAX_SIZE 65535u
@@ -51,7 +39,7 @@ _Static_assert(sizeof(struct advert) == 16, "as on the wire");
 struct options {
     const char *device;
     uint64_t count, size, port;
-    bool verbose;
+    bool verbose, json;
 };
 
 static int post_advert_receive(void *arg, struct urnic_qp *qp)
@@ -100,7 +88,8 @@ static void compose(char *text, uint32_t size, uint64_t round)
 static void show(const struct options *o, const char *whose, const uint8_t *data, uint32_t size)
 {
     if (o->verbose)
-        printf("%s: %.*s\n", whose, (int)(size < 200 ? size : 200), (const char *)data);
+        fprintf(o->json ? stderr : stdout, "%s: %.*s\n", whose, (int)(size < 200 ? size : 200),
+                (const char *)data);
 }
 
 static int client_round(struct talk *t, const struct options *o, uint64_t round)
@@ -188,10 +177,15 @@ static int be_client(struct talk *t, const struct options *o, const char *where)
             return CLI_FAIL;
         }
     }
+    double ns = (double)(cli_now() - began) / (double)o->count;
     char time[32];
-    printf("%llu rounds of %llu octets, all came back equal, %s each\n",
-           (unsigned long long)o->count, (unsigned long long)o->size,
-           cli_fmt_time((double)(cli_now() - began) / (double)o->count, time, sizeof(time)));
+    if (o->json)
+        cli_json(json_pack("{s:I,s:I,s:f}", "rounds", (json_int_t)o->count, "octets",
+                           (json_int_t)o->size, "round_us", ns / 1e3));
+    else
+        printf("%llu rounds of %llu octets, all came back equal, %s each\n",
+               (unsigned long long)o->count, (unsigned long long)o->size,
+               cli_fmt_time(ns, time, sizeof(time)));
     return CLI_OK;
 }
 
@@ -203,7 +197,7 @@ static int be_server(struct talk *t, const struct options *o)
         cli_errno(rc, "listen on port %llu", (unsigned long long)o->port);
         return CLI_FAIL;
     }
-    printf("listening\n");
+    fprintf(o->json ? stderr : stdout, "listening\n");
     fflush(stdout);
     rc = talk_accept(t, listener, post_advert_receive);
     uint64_t rounds = 0;
@@ -218,7 +212,10 @@ static int be_server(struct talk *t, const struct options *o)
         cli_errno(rc, "after %llu rounds", (unsigned long long)rounds);
         return CLI_FAIL;
     }
-    printf("served %llu rounds\n", (unsigned long long)rounds);
+    if (o->json)
+        cli_json(json_pack("{s:I}", "rounds", (json_int_t)rounds));
+    else
+        printf("served %llu rounds\n", (unsigned long long)rounds);
     return CLI_OK;
 }
 
@@ -230,6 +227,7 @@ static int run(int argc, char **argv)
                                             {"port", required_argument, NULL, 'p'},
                                             {"verbose", no_argument, NULL, 'v'},
                                             {"device", required_argument, NULL, 'd'},
+                                            {"json", no_argument, NULL, 'j'},
                                             {0}};
     struct options o = {.count = 10, .size = 64, .port = 7174};
     int c, status;
@@ -254,15 +252,16 @@ static int run(int argc, char **argv)
         case 'd':
             o.device = optarg;
             break;
+        case 'j':
+            o.json = true;
+            break;
         default:
             if (cli_option(c, &cmd_rping, &status))
                 return status;
         }
     }
-    if (argc - optind > 1) {
-        cli_error("one host at most");
+    if (cli_operands(argc, argv, 0, 1, "") != CLI_OK)
         return CLI_USAGE;
-    }
     struct talk t;
     cli_catch_signals();
     int rc = talk_open(&t, o.device, REGION, 1, 4);

@@ -11,18 +11,9 @@
 
 #include "cli.h"
 
-static const char help[] =
-    "usage: urnic rules [ID | SECTION ...] [--untested] [--json]\n\n"
-    "Lists the rules of the protocol as doc/conformance.md numbers them: what each says, in one\n"
-    "sentence, and how it is tested. The table is made from the sources when urnic is built; the\n"
-    "build's own tests fail when a rule of a covered section has neither a test nor a reason.\n\n"
-    "  ID                 one rule, with the files that test it: ACK-06\n"
-    "  SECTION            all rules of a section: ACK\n\n"
-    "  -u, --untested     only rules without a test\n"
-    "      --json         one JSON object per rule and line\n"
-    "  -h, --help         this text\n\n"
-    "Exit status: 0 something was listed, 1 no rule is left by --untested, 2 no such rule, or\n"
-    "usage.\n";
+static const char help[] = {
+#include "help_rules.inc"
+};
 
 /* Is the rule what the argument asks for? An id, or the letters before its hyphen. */
 static bool asked(const struct rule *r, const char *arg)

@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <jansson.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -14,20 +15,9 @@
 #include "digest.h"
 #include "fileio.h"
 
-static const char help[] =
-    "usage: urnic serve [--dir DIR] [--device NAME] [--port N] [--once N] [--read-only]\n\n"
-    "Receives and hands out files for 'urnic copy', below DIR only: paths that leave it, by '..' "
-    "or\n"
-    "by symbolic links, are refused. RoCE has no passwords: whoever can reach the port can use "
-    "it.\n\n"
-    "  -C, --dir DIR      the files' folder (default: the current one)\n"
-    "  -d, --device NAME  local device (default: the first one)\n"
-    "  -p, --port N       port to listen on (default 7471)\n"
-    "  -n, --once N       end after N transfers (default: never)\n"
-    "  -r, --read-only    hand out only\n"
-    "      --socket PATH  the daemon's control socket\n"
-    "  -h, --help         this text\n\n"
-    "Exit status: 0 ended by --once or by a signal, 1 no device or the port is taken, 2 usage.\n";
+static const char help[] = {
+#include "help_serve.inc"
+};
 
 #define IDLE_MS   60000
 #define ACCEPT_MS 30000
@@ -36,7 +26,7 @@ struct server {
     struct urnic_context *ctx;
     struct urnic_listener *listener;
     int dir;
-    bool read_only;
+    bool read_only, json;
 };
 
 struct file {
@@ -205,7 +195,11 @@ static int transfer(struct server *s, struct copy_end *e)
         rc = -errno;
     if (rc == 0)
         rc = finish(e, digest);
-    if (rc == 0)
+    if (rc == 0 && s->json)
+        cli_json(json_pack("{s:s,s:s,s:I,s:s}", "operation", put ? "received" : "sent", "path",
+                           got.msg.text, "octets", (json_int_t)f.size, "sha256",
+                           digest_text(digest, text)));
+    else if (rc == 0)
         printf("%s %s %s sha256 %s\n", put ? "received" : "sent", got.msg.text,
                cli_fmt_octets(f.size, size, sizeof size), digest_text(digest, text));
     fflush(stdout);
@@ -258,6 +252,7 @@ static int run(int argc, char **argv)
                                             {"port", required_argument, NULL, 'p'},
                                             {"once", required_argument, NULL, 'n'},
                                             {"read-only", no_argument, NULL, 'r'},
+                                            {"json", no_argument, NULL, 'j'},
                                             {0}};
     struct server s = {.dir = -1};
     const char *dir = ".", *device = NULL;
@@ -270,6 +265,8 @@ static int run(int argc, char **argv)
             device = optarg;
         else if (c == 'r')
             s.read_only = true;
+        else if (c == 'j')
+            s.json = true;
         else if (c == 'p' && cli_number("--port", optarg, 1, 65535, &port) < 0)
             return CLI_USAGE;
         else if (c == 'n' && cli_number("--once", optarg, 1, UINT64_MAX, &once) < 0)
@@ -277,10 +274,8 @@ static int run(int argc, char **argv)
         else if (c != 'p' && c != 'n' && cli_option(c, &cmd_serve, &status))
             return status;
     }
-    if (optind < argc) {
-        cli_error("'%s' is one argument too many", argv[optind]);
+    if (cli_operands(argc, argv, 0, 0, "") != CLI_OK)
         return CLI_USAGE;
-    }
     s.dir = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (s.dir < 0) {
         cli_error("--dir: %s: %s", dir, strerror(errno));
@@ -296,7 +291,8 @@ static int run(int argc, char **argv)
     if (rc < 0) {
         cli_errno(rc, "listening on port %u", (unsigned)port);
     } else {
-        printf("serving %s on port %u\n", dir, (unsigned)port);
+        /* With --json standard output is for transfers alone. */
+        fprintf(s.json ? stderr : stdout, "serving %s on port %u\n", dir, (unsigned)port);
         fflush(stdout);
         cli_catch_signals();
         for (uint64_t i = 0; i < once && !cli_stop && rc == 0; i++)

@@ -15,37 +15,9 @@
 #include "sim_chart.h"
 #include "sim_out.h"
 
-static const char help[] =
-    "usage: urnic sim [OPTION ...] SCENARIO\n\n"
-    "Simulates a network: hosts that run urnic's own protocol engine, switches with shared "
-    "buffers,\n"
-    "CE marking, priority flow control, ECMP or packet spraying. The same scenario and seed give\n"
-    "the same result, octet for octet. doc/scenarios.md describes the format; the shipped "
-    "scenarios\n"
-    "reproduce published results. Sweeps in a scenario make several runs, one after the other.\n\n"
-    "  -o, --output FILE        JSON lines (default: none; '-' is stdout)\n"
-    "  -p, --plot FILE.svg      charts: rate per flow, queues, slowdown by size\n"
-    "      --points FILE        with -p: rates measured elsewhere, as dots; JSON lines as -o "
-    "writes\n"
-    "      --figure METRIC      with -o: a line for this figure, for example goodput.3\n"
-    "      --chart METRIC/X[/SERIES]=FILE.svg  across the runs: a figure over the variable X, a\n"
-    "                           line per value of SERIES; X 'time' draws 'queue' or 'rate'\n"
-    "  -c, --capture NODE=FILE  pcapng of what a node (host0, switch1) receives and sends; may be\n"
-    "                           there several times; skipped payload reads as zeros\n"
-    "  -s, --set NAME=VALUE     give a variable of the scenario its value, instead of its sweep\n"
-    "      --shard I/N          of the runs only each N-th, beginning with the I-th (1..N)\n"
-    "      --list               say which runs there are, and end\n"
-    "      --check              read the scenario, and end\n"
-    "  -q, --quiet              no progress, no summary\n"
-    "  -h, --help               this text\n\n"
-    "With several runs the run's number comes before the last dot of each FILE. Ctrl-C ends a run\n"
-    "early and writes what there is.\n\n"
-    "Exit status: 0 all that the scenario expects holds, 1 something doesn't or went wrong, 2 the\n"
-    "command line or the scenario is wrong.\n\n"
-    "Examples:\n"
-    "  urnic sim two-flows.sim --plot rates.svg\n"
-    "  urnic sim incast.sim --set cc=none --capture host0=h0.pcapng\n"
-    "  parallel urnic sim loss.sim --shard {}/8 -o out-{}.jsonl ::: 1 2 3 4 5 6 7 8\n";
+static const char help[] = {
+#include "help_sim.inc"
+};
 
 #define CAPTURES 16u
 #define CHARTS   8u
@@ -396,7 +368,7 @@ static int set_shard(struct job *j, const char *text)
 
 static int sim_cmd(int argc, char **argv)
 {
-    enum { OPT_CHART = 256, OPT_FIGURE, OPT_POINTS, OPT_SHARD, OPT_LIST, OPT_CHECK };
+    enum { OPT_CHART = 256, OPT_FIGURE, OPT_POINTS, OPT_SHARD, OPT_JSON, OPT_LIST, OPT_CHECK };
     static const struct option options[] = {{"output", required_argument, NULL, 'o'},
                                             {"plot", required_argument, NULL, 'p'},
                                             {"points", required_argument, NULL, OPT_POINTS},
@@ -405,6 +377,7 @@ static int sim_cmd(int argc, char **argv)
                                             {"capture", required_argument, NULL, 'c'},
                                             {"set", required_argument, NULL, 's'},
                                             {"shard", required_argument, NULL, OPT_SHARD},
+                                            {"json", no_argument, NULL, OPT_JSON},
                                             {"list", no_argument, NULL, OPT_LIST},
                                             {"check", no_argument, NULL, OPT_CHECK},
                                             {"quiet", no_argument, NULL, 'q'},
@@ -444,6 +417,9 @@ static int sim_cmd(int argc, char **argv)
         case OPT_SHARD:
             status = set_shard(&j, optarg);
             break;
+        case OPT_JSON:
+            j.output = "-";
+            break;
         case OPT_LIST:
             j.list = true;
             break;
@@ -458,10 +434,8 @@ static int sim_cmd(int argc, char **argv)
                 return status;
         }
     }
-    if (!status && optind != argc - 1) {
-        cli_error("one scenario is expected. Try 'urnic sim --help'.");
-        status = CLI_USAGE;
-    }
+    if (!status)
+        status = cli_operands(argc, argv, 1, 1, "a scenario");
     if (status)
         return status;
     j.file = argv[optind];

@@ -12,20 +12,9 @@
 
 #define DEVICES_MAX 64u
 
-static const char help[] =
-    "usage: urnic stat [DEVICE] [--all] [--qps] [--qp QPN] [--json | --prometheus]\n\n"
-    "Prints counters. Names follow Linux's hw_counters where the meaning is the same; every drop "
-    "is\n"
-    "in exactly one rx_* counter. doc/conformance.md says which rule each belongs to.\n\n"
-    "  -a, --all          counters that are 0, too\n"
-    "  -q, --qps          queue pairs as well: state, PSNs, traffic, retransmissions, and why a\n"
-    "                     queue pair is in the error state\n"
-    "      --qp QPN       only this queue pair, with its flight recorder (its last events)\n"
-    "      --json         one JSON object per device and line\n"
-    "      --prometheus   text format for a Prometheus scraper\n"
-    "      --socket PATH  the daemon's control socket\n"
-    "  -h, --help         this text\n\n"
-    "Exit status: 0 printed, 1 no daemon, device or queue pair, 2 usage.\n";
+static const char help[] = {
+#include "help_stat.inc"
+};
 
 enum format { TEXT, JSON, PROMETHEUS };
 
@@ -127,7 +116,7 @@ static void print_history(struct admin *a, const char *device, uint32_t qpn)
 struct wanted {
     const char *device;
     bool all, qps;
-    uint64_t qpn;
+    uint32_t qpn;
     enum format format;
 };
 
@@ -173,7 +162,6 @@ static int run(int argc, char **argv)
     struct wanted w = {0};
     int c, status;
     while ((c = getopt_long(argc, argv, "haq", options, NULL)) != -1) {
-        char *end;
         switch (c) {
         case 'a':
             w.all = true;
@@ -182,11 +170,8 @@ static int run(int argc, char **argv)
             w.qps = true;
             break;
         case 'n':
-            w.qpn = strtoull(optarg, &end, 0);
-            if (*end || !w.qpn || w.qpn > 0xFFFFFF) {
-                cli_error("--qp: '%s' is not a queue pair number (1..0xffffff)", optarg);
+            if (cli_qpn("--qp", optarg, &w.qpn) < 0)
                 return CLI_USAGE;
-            }
             break;
         case 'j':
             w.format = JSON;
@@ -199,6 +184,8 @@ static int run(int argc, char **argv)
                 return status;
         }
     }
+    if (cli_operands(argc, argv, 0, 1, "") != CLI_OK)
+        return CLI_USAGE;
     w.device = argv[optind];
 
     struct admin a;

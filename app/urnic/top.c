@@ -2,27 +2,21 @@
  *
  * `urnic top`: rates of devices and of the busiest queue pairs, on the whole screen.
  */
+#include <jansson.h>
 #include <ncurses.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "cli.h"
 #include "stat.h"
 
 #define DEVICES_MAX 16u
 
-static const char help[] =
-    "usage: urnic top [--interval SECONDS] [--once]\n\n"
-    "A live view: per device its packet and bit rates, drops and retransmissions per second; "
-    "below,\n"
-    "queue pairs by traffic. Keys: q ends, p pauses, t sorts by sending, r by receiving, e by\n"
-    "retransmissions.\n\n"
-    "  -i, --interval S   seconds between two looks (default 1)\n"
-    "  -1, --once         two looks, printed as plain text (no terminal needed)\n"
-    "      --socket PATH  the daemon's control socket\n"
-    "  -h, --help         this text\n\n"
-    "Exit status: 0 ended by the user, 1 no daemon or it went away, 2 usage.\n";
+static const char help[] = {
+#include "help_top.inc"
+};
 
 struct look {
     uint64_t at;
@@ -88,6 +82,33 @@ static uint64_t drops(const struct stat_counters *c)
     return sum;
 }
 
+struct rates { /* per second; tx and rx in bits */
+    double tx_packets, rx_packets, tx, rx, drops, retransmits;
+};
+
+static double seconds(const struct look *was, const struct look *is)
+{
+    return (double)(is->at - was->at) / 1e9;
+}
+
+/* What device i did between two looks. */
+static struct rates rates_of(const struct look *was, const struct look *is, unsigned i)
+{
+    double s = seconds(was, is);
+    const struct stat_counters *c = &is->counters[i];
+    const struct stat_counters *o = i < was->ndev ? &was->counters[i] : c;
+#define RATE(name) per_second(stat_value(c, name), stat_value(o, name), s)
+    return (struct rates){
+        .tx_packets = RATE("tx_packets"),
+        .rx_packets = RATE("rx_packets"),
+        .tx = 8 * RATE("tx_bytes"),
+        .rx = 8 * RATE("rx_bytes"),
+        .drops = per_second(drops(c), drops(o), s),
+        .retransmits = RATE("tx_retransmit"),
+    };
+#undef RATE
+}
+
 static char sort_key = 't';
 
 static int by_traffic(const void *x, const void *y)
@@ -106,41 +127,22 @@ static const struct ipc_qp_info *same_qp(const struct stat_qps *q, uint32_t qpn)
     return NULL;
 }
 
-static void show(const struct look *was, const struct look *is, int lines,
-                 void (*line)(bool bold, const char *text))
+/* Queue pairs with their rates, those with most first; *n of them, to be freed. */
+static struct row *rows_of(const struct look *was, const struct look *is, unsigned *n)
 {
-    char text[256], tx[32], rx[32], cc[32];
-    double s = (double)(is->at - was->at) / 1e9;
-    struct row *rows = NULL;
-    unsigned nrows = 0, total = 0;
-
-    line(true, "DEVICE         TX pkt/s      RX pkt/s           TX           RX   DROPS/s  RETR/s  "
-               "QPS");
-    for (unsigned i = 0; i < is->ndev; i++) {
-        const struct stat_counters *c = &is->counters[i];
-        const struct stat_counters *o = i < was->ndev ? &was->counters[i] : c;
-        snprintf(
-            text, sizeof text, "%-10s %12.0f  %12.0f %12s %12s %9.0f %7.0f %4u", is->dev[i].name,
-            per_second(stat_value(c, "tx_packets"), stat_value(o, "tx_packets"), s),
-            per_second(stat_value(c, "rx_packets"), stat_value(o, "rx_packets"), s),
-            cli_fmt_rate(8 * per_second(stat_value(c, "tx_bytes"), stat_value(o, "tx_bytes"), s),
-                         tx, sizeof tx),
-            cli_fmt_rate(8 * per_second(stat_value(c, "rx_bytes"), stat_value(o, "rx_bytes"), s),
-                         rx, sizeof rx),
-            per_second(drops(c), drops(o), s),
-            per_second(stat_value(c, "tx_retransmit"), stat_value(o, "tx_retransmit"), s),
-            is->qps[i].count);
-        line(false, text);
+    double s = seconds(was, is);
+    unsigned total = 0;
+    for (unsigned i = 0; i < is->ndev; i++)
         total += is->qps[i].count;
-    }
-    rows = calloc(total + 1, sizeof *rows);
+    struct row *rows = calloc(total + 1, sizeof *rows);
+    *n = 0;
     for (unsigned i = 0; rows && i < is->ndev; i++)
         for (unsigned k = 0; k < is->qps[i].count; k++) {
             const struct ipc_qp_info *q = &is->qps[i].qp[k];
             const struct ipc_qp_info *o = i < was->ndev ? same_qp(&was->qps[i], q->qpn) : NULL;
             if (!o)
                 o = q;
-            rows[nrows++] = (struct row){
+            rows[(*n)++] = (struct row){
                 .device = is->dev[i].name,
                 .qp = *q,
                 .tx = 8 * per_second(q->tx_bytes, o->tx_bytes, s),
@@ -149,20 +151,58 @@ static void show(const struct look *was, const struct look *is, int lines,
             };
         }
     if (rows)
-        qsort(rows, nrows, sizeof *rows, by_traffic);
+        qsort(rows, *n, sizeof *rows, by_traffic);
+    return rows;
+}
+
+static void show(const struct look *was, const struct look *is, int lines,
+                 void (*line)(bool bold, const char *text))
+{
+    char text[256], tx[32], rx[32], cc[32];
+
+    line(true, "DEVICE         TX pkt/s      RX pkt/s           TX           RX   DROPS/s  RETR/s  "
+               "QPS");
+    for (unsigned i = 0; i < is->ndev; i++) {
+        struct rates r = rates_of(was, is, i);
+        snprintf(text, sizeof text, "%-10s %12.0f  %12.0f %12s %12s %9.0f %7.0f %4u",
+                 is->dev[i].name, r.tx_packets, r.rx_packets, cli_fmt_rate(r.tx, tx, sizeof tx),
+                 cli_fmt_rate(r.rx, rx, sizeof rx), r.drops, r.retransmits, is->qps[i].count);
+        line(false, text);
+    }
+    unsigned n;
+    struct row *rows = rows_of(was, is, &n);
     line(false, "");
     line(true, "QP       DEVICE     TYPE STATE  PEER           TX           RX  RETR/s  FLIGHT  "
                "   CC RATE  ALPHA  PROCESS");
-    for (unsigned i = 0; i < nrows && (int)i < lines - (int)is->ndev - 3; i++) {
+    for (unsigned i = 0; rows && i < n && (int)i < lines - (int)is->ndev - 3; i++) {
         const struct row *r = &rows[i];
         snprintf(text, sizeof text,
-                 "%06x   %-10s %-4s %-5s  %06x %12s %12s %7.0f %7u %11s %6.4f  %s[%u]",
-                 r->qp.qpn, r->device, stat_qp_type(r->qp.type), stat_qp_state(r->qp.state),
-                 r->qp.dest_qpn, cli_fmt_rate(r->tx, tx, sizeof tx),
-                 cli_fmt_rate(r->rx, rx, sizeof rx), r->retransmits, r->qp.inflight_packets,
-                 stat_rate(r->qp.cc_rate, cc, sizeof cc), r->qp.cc_alpha / 32768.0, r->qp.comm,
-                 r->qp.pid);
+                 "%06x   %-10s %-4s %-5s  %06x %12s %12s %7.0f %7u %11s %6.4f  %s[%u]", r->qp.qpn,
+                 r->device, stat_qp_type(r->qp.type), stat_qp_state(r->qp.state), r->qp.dest_qpn,
+                 cli_fmt_rate(r->tx, tx, sizeof tx), cli_fmt_rate(r->rx, rx, sizeof rx),
+                 r->retransmits, r->qp.inflight_packets, stat_rate(r->qp.cc_rate, cc, sizeof cc),
+                 r->qp.cc_alpha / 32768.0, r->qp.comm, r->qp.pid);
         line(false, text);
+    }
+    free(rows);
+}
+
+static void show_json(const struct look *was, const struct look *is)
+{
+    unsigned n;
+    struct row *rows = rows_of(was, is, &n);
+    for (unsigned i = 0; i < is->ndev; i++) {
+        struct rates r = rates_of(was, is, i);
+        json_t *qps = json_array();
+        for (unsigned k = 0; rows && k < n; k++)
+            if (rows[k].device == is->dev[i].name)
+                json_array_append_new(qps,
+                                      json_pack("{s:i,s:f,s:f,s:f}", "qpn", (int)rows[k].qp.qpn,
+                                                "tx", rows[k].tx, "rx", rows[k].rx, "retransmits",
+                                                rows[k].retransmits));
+        cli_json(json_pack("{s:s,s:f,s:f,s:f,s:f,s:f,s:f,s:o}", "device", is->dev[i].name,
+                           "tx_packets", r.tx_packets, "rx_packets", r.rx_packets, "tx", r.tx, "rx",
+                           r.rx, "drops", r.drops, "retransmits", r.retransmits, "qps", qps));
     }
     free(rows);
 }
@@ -183,7 +223,7 @@ static void line_screen(bool bold, const char *text)
     addch('\n');
 }
 
-static int once(struct admin *a, uint64_t ns)
+static int once(struct admin *a, uint64_t ns, bool json)
 {
     struct look was = {0}, is = {0};
     int rc = look(a, &was);
@@ -192,7 +232,9 @@ static int once(struct admin *a, uint64_t ns)
         nanosleep(&ts, NULL);
         rc = look(a, &is);
     }
-    if (rc == 0)
+    if (rc == 0 && json)
+        show_json(&was, &is);
+    else if (rc == 0)
         show(&was, &is, 1000, line_plain);
     forget(&was);
     forget(&is);
@@ -240,23 +282,37 @@ static int run(int argc, char **argv)
     static const struct option options[] = {CLI_OPTIONS,
                                             {"interval", required_argument, NULL, 'i'},
                                             {"once", no_argument, NULL, '1'},
+                                            {"json", no_argument, NULL, 'j'},
                                             {0}};
     uint64_t ns = 1000000000;
-    bool just_once = false;
+    bool just_once = false, json = false;
     int c, status;
     while ((c = getopt_long(argc, argv, "hi:1", options, NULL)) != -1) {
         if (c == '1')
             just_once = true;
+        else if (c == 'j')
+            json = true;
         else if (c == 'i' && cli_seconds("--interval", optarg, &ns) < 0)
             return CLI_USAGE;
         else if (c != 'i' && cli_option(c, &cmd_top, &status))
             return status;
     }
+    if (cli_operands(argc, argv, 0, 0, "") != CLI_OK)
+        return CLI_USAGE;
+    if (json && !just_once) {
+        cli_error("--json needs --once");
+        return CLI_USAGE;
+    }
     struct admin a;
     int rc = admin_open(&a);
+    if (rc == 0 && !just_once && !isatty(STDOUT_FILENO)) {
+        cli_error("standard output is no terminal: use --once");
+        admin_close(&a);
+        return CLI_FAIL;
+    }
     if (rc == 0) {
         cli_catch_signals();
-        rc = just_once ? once(&a, ns) : screen(&a, ns);
+        rc = just_once ? once(&a, ns, json) : screen(&a, ns);
     }
     if (rc < 0)
         cli_errno(rc, "urnicd");

@@ -4,35 +4,23 @@
  * up, the server sends N messages on each, the client answers with as many, the server disconnects.
  */
 #include <errno.h>
+#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli.h"
 #include "talk.h"
 
-static const char help[] =
-    "usage: urnic ucmatose [OPTION ...]              the server\n"
-    "       urnic ucmatose [OPTION ...] HOST[:PORT]  the client\n\n"
-    "Speaks with the ucmatose of Linux's rdma-core, or with itself: connections are made, messages "
-    "go\n"
-    "from the server to the client and back on each, the server disconnects. Both ends have to be "
-    "told\n"
-    "the same numbers.\n\n"
-    "  -c, --connections N  default 1, at most 64\n"
-    "  -C, --count N        messages on each connection, each way (default 10, at most 1000)\n"
-    "  -s, --size N         octets of each (default 100)\n"
-    "  -p, --port N         default 7471\n"
-    "  -d, --device NAME    local device (default: the first one)\n"
-    "      --socket PATH    the daemon's control socket\n"
-    "  -h, --help           this text\n\n"
-    "In rdma-core's words these are 'ucmatose -c N -C N -S N' and 'ucmatose -s HOST ...'.\n\n"
-    "Exit status: 0 all of it happened, 1 not all, 2 usage.\n";
+static const char help[] = {
+#include "help_ucmatose.inc"
+};
 
 #define MAX_SIZE (1u << 20)
 
 struct options {
     const char *device;
     uint64_t connections, count, size, port;
+    bool json;
 };
 
 static struct options o = {.connections = 1, .count = 10, .size = 100, .port = 7471};
@@ -97,7 +85,7 @@ static int be_server(struct talk *t)
         cli_errno(rc, "listen on port %llu", (unsigned long long)o.port);
         return CLI_FAIL;
     }
-    printf("listening\n");
+    fprintf(o.json ? stderr : stdout, "listening\n");
     fflush(stdout);
     while (!rc && t->nconns < o.connections)
         rc = talk_accept(t, listener, post_receives);
@@ -119,6 +107,7 @@ static int run(int argc, char **argv)
                                             {"size", required_argument, NULL, 's'},
                                             {"port", required_argument, NULL, 'p'},
                                             {"device", required_argument, NULL, 'd'},
+                                            {"json", no_argument, NULL, 'j'},
                                             {0}};
     int c, status;
 
@@ -143,15 +132,16 @@ static int run(int argc, char **argv)
         case 'd':
             o.device = optarg;
             break;
+        case 'j':
+            o.json = true;
+            break;
         default:
             if (cli_option(c, &cmd_ucmatose, &status))
                 return status;
         }
     }
-    if (argc - optind > 1) {
-        cli_error("one host at most");
+    if (cli_operands(argc, argv, 0, 1, "") != CLI_OK)
         return CLI_USAGE;
-    }
     struct talk t;
     cli_catch_signals();
     int rc = talk_open(&t, o.device, 2 * (size_t)MAX_SIZE, (unsigned)o.connections,
@@ -162,7 +152,10 @@ static int run(int argc, char **argv)
     } else {
         status = optind < argc ? be_client(&t, argv[optind]) : be_server(&t);
     }
-    if (status == CLI_OK)
+    if (status == CLI_OK && o.json)
+        cli_json(json_pack("{s:i,s:I,s:I}", "connections", (int)t.nconns, "messages",
+                           (json_int_t)o.count, "octets", (json_int_t)o.size));
+    else if (status == CLI_OK)
         printf("%u connections, %llu messages each way on each\n", t.nconns,
                (unsigned long long)o.count);
     talk_close(&t);

@@ -13,6 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ipc.h"
+
 __attribute__((format(printf, 2, 3))) static int config_fail(char *err, const char *fmt, ...)
 {
     va_list ap;
@@ -457,11 +459,11 @@ void config_socket_path(char *out, size_t size)
     if (env && *env)
         snprintf(out, size, "%s", env);
     else if (geteuid() == 0)
-        snprintf(out, size, "/run/urnic/urnicd.sock");
+        snprintf(out, size, "%s", IPC_SOCKET_SYSTEM);
     else if (dir && *dir)
-        snprintf(out, size, "%s/urnic/urnicd.sock", dir);
+        snprintf(out, size, "%s/%s", dir, IPC_SOCKET_USER);
     else
-        snprintf(out, size, "/tmp/urnic-%u/urnicd.sock", (unsigned)geteuid());
+        snprintf(out, size, IPC_SOCKET_TMP, (unsigned)geteuid());
 }
 
 void config_init(struct config *c)

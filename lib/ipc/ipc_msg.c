@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -159,6 +160,12 @@ int ipc_socket_path(const char *explicit_path, char *buf, size_t size)
         if (n > 0 && (size_t)n < size && access(buf, F_OK) == 0)
             return 0;
     }
+    /* Where a user's daemon serves that has no run-time folder. Everybody can make names in /tmp:
+     * only what is the user's own counts. */
+    struct stat st;
+    n = snprintf(buf, size, IPC_SOCKET_TMP, (unsigned)geteuid());
+    if (n > 0 && (size_t)n < size && lstat(buf, &st) == 0 && st.st_uid == geteuid())
+        return 0;
     n = snprintf(buf, size, "%s", IPC_SOCKET_SYSTEM);
     return n < 0 || (size_t)n >= size ? -ENAMETOOLONG : 0;
 }

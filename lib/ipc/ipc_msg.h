@@ -40,7 +40,8 @@
 #define IPC_PRIVATE_MAX   256u   /* private data of CM messages */
 #define IPC_SOCKET_ENV    "URNIC_SOCKET"
 #define IPC_SOCKET_SYSTEM "/run/urnic/urnicd.sock"
-#define IPC_SOCKET_USER   "urnic/urnicd.sock" /* below $XDG_RUNTIME_DIR */
+#define IPC_SOCKET_USER   "urnic/urnicd.sock"         /* below $XDG_RUNTIME_DIR */
+#define IPC_SOCKET_TMP    "/tmp/urnic-%u/urnicd.sock" /* %u: user id; who has no $XDG_RUNTIME_DIR */
 
 enum ipc_type {
     IPC_HELLO = 1,
@@ -739,8 +740,9 @@ int ipc_send(int sock, const void *msg, size_t len, const int *fds, unsigned nfd
  * -EMSGSIZE truncated (descriptors closed). */
 ssize_t ipc_recv(int sock, void *msg, size_t cap, int *fds, unsigned *nfds, int flags);
 
-/* The socket's path by the rules: `explicit` if not NULL, else $URNIC_SOCKET, else the user's if it
- * exists, else the system's. 0 or -ENAMETOOLONG. */
+/* The socket's path by the rules: `explicit` if not NULL, else $URNIC_SOCKET, else the user's
+ * (below $XDG_RUNTIME_DIR, or in /tmp and owned by the caller) if it exists, else the system's. 0
+ * or -ENAMETOOLONG. */
 int ipc_socket_path(const char *explicit_path, char *buf, size_t size);
 
 /* Name of a request type for logs, "?" if unknown. */
