@@ -264,7 +264,7 @@ static void give(struct requester *r, const struct packet *p)
         return;
     }
     /* The capture's requester has sent it; ours may be waiting, for example after an RNR NAK. */
-    for (unsigned i = 0; i < TIMERS_MAX && !sent_already(r, p->pkt.psn); i++)
+    for (unsigned i = 0; i < TIMERS_MAX && !p->selective && !sent_already(r, p->pkt.psn); i++)
         if (!stage_wait(&r->stage))
             break;
     if (p->pkt.opcode == WIRE_ACKNOWLEDGE && wire_aeth_kind(p->pkt.syndrome) == WIRE_AETH_NAK &&
@@ -408,12 +408,15 @@ int as_requester(struct direction *d, struct judge *j)
         .sq_psn = d->base,
         .mtu = d->mtu,
         .pkey = d->pkey,
+        .selective = d->selective,
         .now = d->packet[0].ns,
         .budget = SENT_MIN + (uint64_t)SENT_EACH * d->packets,
     };
     int rc = stage_init(&r.stage, &p, &owner);
     if (!rc)
         rc = places_find(&r);
+    if (!rc && d->selective)
+        stage_hello(&r.stage);
     for (size_t i = 0; i < d->packets && !rc; i++) {
         const struct packet *c = &d->packet[i];
         if (packet_asks(d, c) && off_of(d, c->pkt.psn) < WIRE_PSN_MASK / 2) {

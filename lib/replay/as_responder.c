@@ -76,7 +76,7 @@ static uint64_t hash_of(const uint8_t *data, size_t len)
 static void on_sent(void *ctx, const struct wire_pkt *p, const uint8_t *frame, uint32_t len)
 {
     struct responder *r = ctx;
-    if (!(wire_opcodes[p->opcode].flags & WIRE_F_RESPONSE))
+    if (!(wire_opcodes[p->opcode].flags & WIRE_F_RESPONSE) || p->selective)
         return;
     if (r->answers == r->room) {
         uint32_t room = r->room ? 2 * r->room : 256;
@@ -144,7 +144,8 @@ static struct region *region_find(const struct responder *r, uint32_t rkey)
 /* Octets of memory that a request packet names; 0 = none. */
 static uint32_t reach(const struct packet *p)
 {
-    const struct wire_opcode_info *info = &wire_opcodes[p->pkt.opcode];
+    const struct wire_opcode_info *info =
+        p->selective ? &wire_selective[p->pkt.opcode & 31] : &wire_opcodes[p->pkt.opcode];
     return info->headers & WIRE_H_RETH ? p->pkt.dma_len : info->headers & WIRE_H_ATOMICETH ? 8 : 0;
 }
 
@@ -253,13 +254,14 @@ static void post_recv(struct responder *r, const struct packet *p)
     unsigned f = packet_flags(p);
     bool takes = f & WIRE_F_SEND ? (f & WIRE_F_START) != 0 : f & WIRE_F_IMM && f & WIRE_F_END;
     struct engine_qp_info info;
-    if (!takes || p->starve || p->pkt.psn != stage_epsn(&r->stage))
+    if (!takes || p->starve || (p->pkt.psn != stage_epsn(&r->stage) && !p->selective))
         return;
     engine_qp_info(r->stage.e, r->stage.qp, &info);
     struct engine_sge sge = {STAGE_LOCAL_VA, p->room < MESSAGE_MAX ? p->room : MESSAGE_MAX,
                              r->stage.lkey};
     struct engine_recv_wr wr = {.nsge = sge.len ? 1 : 0, .sge = &sge};
-    if (!info.rq_used)
+    /* Packets of selective repeat that come early take the receives of messages to come. */
+    for (uint32_t n = r->d->selective ? STAGE_RECVS : 1; n > info.rq_used; n--)
         engine_post_recv(r->stage.e, r->stage.qp, &wr);
 }
 
@@ -401,6 +403,17 @@ static void differ_repeated(struct responder *r, const struct packet *p)
                  why_missing("RD-10"));
 }
 
+/* Has the capture shown how the execution began that this answer of ours is from? If not, perhaps
+ * it is this very execution that is seen here. */
+static bool begun_before(const struct responder *r, const struct answer *found)
+{
+    const struct answer *a = found;
+    while (a > r->ledger && !(wire_opcodes[a->opcode].flags & WIRE_F_START) &&
+           a[-1].psn == ((a->psn - 1) & WIRE_PSN_MASK))
+        a--;
+    return a->used;
+}
+
 /* Is `found` the answer to the first execution of a READ, but seen where one to a later execution,
  * which begins here, is due? */
 static bool repeated_oddly(struct responder *r, const struct packet *p, const struct answer *found)
@@ -413,7 +426,7 @@ static bool repeated_oddly(struct responder *r, const struct packet *p, const st
         r->regular = r->regular || a < found;
         later = later || (a > found && !a->used);
     }
-    if (!later || r->regular)
+    if (!later || r->regular || (!r->odd_told && !begun_before(r, found)))
         return false;
     if (!r->odd) {
         r->odd = p;
@@ -451,9 +464,9 @@ static void compare(struct responder *r, const struct packet *p)
     bool repeated = false; /* with this very answer, perhaps to a request that the capture missed */
     bool again = false;    /* our engine has answered with this PSN more than once */
     const char *field = "opcode", *wrong = NULL;
-    r->hole = r->hole || finds_hole(r, p);
-    bool before = psn_after(p->pkt.psn, r->d->base) < 0 || !r->j->out->fed;
-    r->middle = r->middle || before;
+    r->hole = r->hole || (!p->selective && finds_hole(r, p));
+    bool before = psn_after(p->pkt.psn, r->d->base) < 0 || !r->j->out->fed || p->selective;
+    r->middle = r->middle || (before && !p->selective);
     if (r->hole || p->duplicate || before) {
         r->j->out->passed++;
         return;
@@ -518,6 +531,15 @@ static void compare(struct responder *r, const struct packet *p)
                  why_missing(rule));
 }
 
+/* Does the capture have the requester's hello? Selective repeat counts messages from there on. */
+static bool says_hello(const struct direction *d)
+{
+    for (size_t i = 0; i < d->packets; i++)
+        if (packet_sack(&d->packet[i], d->flow.id) && packet_positive(&d->packet[i]))
+            return true;
+    return false;
+}
+
 /* ---- the whole direction -------------------------------------------------------------------- */
 
 static int prepare(struct responder *r)
@@ -532,6 +554,7 @@ static int prepare(struct responder *r)
         .mtu = d->mtu,
         .pkey = d->pkey,
         .rnr_timer = d->rnr_timer,
+        .selective = d->selective,
         .rights = d->qp_rights,
         .now = d->packet[0].ns,
         .budget = ANSWERS_MIN + ANSWERS_EACH * d->packets,
@@ -553,6 +576,7 @@ int as_responder(struct direction *d, struct judge *j)
     struct responder r = {.d = d, .j = j};
     int rc = prepare(&r);
     bool begun = false;
+    r.hole = d->selective && !says_hello(d);
     for (size_t i = 0; i < d->packets && !rc; i++) {
         const struct packet *p = &d->packet[i];
         if (packet_asks(d, p)) {
@@ -569,6 +593,9 @@ int as_responder(struct direction *d, struct judge *j)
         } else if (packet_answers(d, p)) {
             stage_time(&r.stage, p->ns);
             compare(&r, p);
+        } else if (d->selective && packet_sack(p, d->flow.id) && packet_positive(p)) {
+            stage_time(&r.stage, p->ns);
+            stage_feed(&r.stage, p, 0);
         } else if (!p->usable) {
             j->out->passed++;
         }

@@ -78,13 +78,23 @@ static void find_base(struct direction *d)
     }
 }
 
+/* Does the capture show the packet that this answer is to? */
+static bool asked_before(const struct direction *d, size_t at)
+{
+    for (size_t i = at, n = 0; i-- > 0 && n < BACK_MAX; n++)
+        if (packet_asks(d, &d->packet[i]) && d->packet[i].pkt.psn == d->packet[at].pkt.psn)
+            return true;
+    return false;
+}
+
 /* While the responder wants what was sent before the base, it discards everything behind. */
 static void find_begin(struct direction *d)
 {
     for (size_t i = 0; i < d->packets; i++) {
         const struct packet *p = &d->packet[i];
         int32_t off = psn_after(p->pkt.psn, d->base);
-        if (packet_answers(d, p) && !packet_positive(p) && off < 0 && off > -(int32_t)BACK_MAX)
+        if (packet_answers(d, p) && !packet_positive(p) && off > -(int32_t)BACK_MAX &&
+            (off < 0 || (wire_aeth_kind(p->pkt.syndrome) == WIRE_AETH_RNR && !asked_before(d, i))))
             d->begin = i + 1;
     }
 }
@@ -116,7 +126,7 @@ static bool answered_first(const struct direction *d, size_t at)
         const struct packet *p = &d->packet[i];
         if (packet_asks(d, p) && p->pkt.psn == psn)
             return false;
-        if (packet_answers(d, p) && packet_positive(p) && psn_after(p->pkt.psn, psn) >= 0)
+        if (packet_answers(d, p) && psn_after(p->pkt.psn, psn) >= !packet_positive(p))
             return true;
     }
     return false;

@@ -22,6 +22,9 @@ static const struct replay_freedom freedoms[] = {
      "to fail there."},
     {"loss", "What a sequence NAK calls missing, though captured, was lost behind the capture; an "
              "answer that the capture lacks was lost before it."},
+    {"selective",
+     "Where both ends have agreed upon selective repeat (opcodes 0xc0 and up, ours), our "
+     "engine does it too; what its NAKs say, and which form a packet has, isn't compared."},
     {"capture-hole",
      "Where the responder answers a request that the capture has missed, nothing more "
      "is compared in that direction."},

@@ -8,7 +8,8 @@
 
 #include "replay_priv.h"
 
-#define OCTETS_MAX (1ull << 30)
+#define OCTETS_MAX  (1ull << 30)
+#define PARSE_FLAGS (WIRE_P_LOOPBACK | WIRE_P_V1 | WIRE_P_QINQ)
 
 struct replay {
     struct lint *lint; /* it knows which packets belong together */
@@ -80,9 +81,13 @@ int replay_add(struct replay *r, const struct lint_frame *f)
     if (v.kind == LINT_OTHER)
         return 0;
     r->totals.roce++;
-    r->totals.damaged += v.kind == LINT_BROKEN;
     r->totals.cm += v.kind == LINT_CM;
     r->totals.datagrams += v.kind == LINT_DATAGRAM;
+    struct wire_pkt selective;
+    bool private = v.kind == LINT_BROKEN && v.opcode >= WIRE_SELECTIVE &&
+                   wire_parse_cut(f->data, f->len, f->wire_len > f->len ? f->wire_len : f->len,
+                                  PARSE_FLAGS | WIRE_P_SELECTIVE, &selective) == WIRE_OK;
+    r->totals.damaged += v.kind == LINT_BROKEN && !private;
     if (v.kind == LINT_CM || v.kind == LINT_DATAGRAM || v.flow == LINT_NO_FLOW)
         return 0;
     if (r->octets + f->len > r->octets_max)
@@ -96,8 +101,12 @@ int replay_add(struct replay *r, const struct lint_frame *f)
                        .flow = v.flow,
                        .duplicate = v.flags & LINT_V_DUPLICATE,
                        .room = UINT32_MAX};
-    enum wire_verdict verdict =
-        wire_parse_cut(p.frame, p.have, p.len, WIRE_P_LOOPBACK | WIRE_P_V1 | WIRE_P_QINQ, &p.pkt);
+    if (private) {
+        p.pkt = selective;
+        p.selective = p.pkt.payload_len <= 4096;
+        return keep(r, &p);
+    }
+    enum wire_verdict verdict = wire_parse_cut(p.frame, p.have, p.len, PARSE_FLAGS, &p.pkt);
     p.usable = verdict == WIRE_OK && !(v.flags & (LINT_V_CORRUPT | LINT_V_AGAIN)) &&
                p.pkt.payload_len <= 4096 && wire_opcodes[p.pkt.opcode].service <= WIRE_UC;
     return keep(r, &p);
@@ -134,6 +143,19 @@ static int collect(const struct replay *r, struct direction *d)
     return 0;
 }
 
+/* Selective repeat is in use when both ends have said so. */
+static void find_selective(struct direction *d)
+{
+    bool there = false, back = false;
+    for (size_t i = 0; i < d->packets; i++) {
+        there = there || (d->packet[i].selective && d->packet[i].flow == d->flow.id);
+        back = back || (d->packet[i].selective && d->packet[i].flow == d->answers.id);
+    }
+    d->selective = there && back;
+    for (size_t i = 0; i < d->packets && d->selective; i++)
+        d->packet[i].usable |= d->packet[i].selective;
+}
+
 static int one_direction(struct replay *r, struct direction *d, enum replay_role role,
                          struct judge *j, replay_result result)
 {
@@ -155,6 +177,7 @@ static int direction(struct replay *r, uint32_t connection, const struct lint_fl
     struct direction d = {.flow = *flow, .answers = *answers, .connection = connection};
     int rc = collect(r, &d);
     if (!rc && d.packets) {
+        find_selective(&d);
         evidence_find(&d);
         bool answered = answers->id != LINT_NO_FLOW && flow->service == WIRE_RC;
         if (d.known_base && answered && roles & REPLAY_RESPONDER)

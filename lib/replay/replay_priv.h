@@ -16,6 +16,7 @@ struct packet {
     uint32_t flow;
     struct wire_pkt pkt;
     bool usable;    /* whole headers, good iCRC, not seen before on another interface */
+    bool selective; /* of selective repeat, if that is what both ends mean by it: not usable else */
     bool duplicate; /* the network's copy of an earlier packet */
     /* evidence, for one direction at a time */
     bool lost;     /* never reached the other end */
@@ -35,6 +36,7 @@ struct direction {
     uint32_t base;      /* first PSN that is replayed */
     size_t begin;       /* packet from which on requests count: before, the responder waits */
     bool known_base;    /* there is one */
+    bool selective;     /* both ends have said that they do selective repeat */
     uint8_t rnr_timer;  /* as its RNR NAKs say */
     unsigned qp_rights; /* MEM_REMOTE_* */
     uint16_t pkey;
@@ -66,6 +68,13 @@ static inline bool packet_asks(const struct direction *d, const struct packet *p
 static inline bool packet_answers(const struct direction *d, const struct packet *p)
 {
     return p->usable && p->flow == d->answers.id && packet_flags(p) & WIRE_F_RESPONSE;
+}
+
+/* An acknowledgement of selective repeat in this flow: a hello, or what has come and what hasn't.
+ */
+static inline bool packet_sack(const struct packet *p, uint32_t flow)
+{
+    return p->selective && p->flow == flow && packet_flags(p) & WIRE_F_ACK;
 }
 
 /* READ response, ATOMIC acknowledge or ACK: not a NAK. */

@@ -42,7 +42,7 @@ static int connect_qp(struct stage *s)
         .min_rnr_timer = p->rnr_timer,
         .max_rd_atomic = 128,
         .max_dest_rd_atomic = 128,
-        .recovery = RECOVER_GBN,
+        .recovery = p->selective ? RECOVER_SR : RECOVER_GBN,
     };
     bool rc = p->type == QP_RC;
     memcpy(a.av.dmac, peer_mac, 6);
@@ -100,7 +100,7 @@ int stage_init(struct stage *s, const struct stage_params *p, const struct stage
                                   .send_cq = cq,
                                   .recv_cq = cq,
                                   .max_send_wr = 4096,
-                                  .max_recv_wr = 16,
+                                  .max_recv_wr = STAGE_RECVS,
                                   .max_send_sge = 1,
                                   .max_recv_sge = 1};
     rc = engine_qp_create(s->e, &qp, &s->qp);
@@ -155,7 +155,7 @@ void stage_flush(struct stage *s)
             continue;
         wire_icrc_seal(slot.buf, slot.len, slot.ip_off, slot.bth_off);
         struct wire_pkt p;
-        if (wire_parse(frame, slot.len, WIRE_P_LOOPBACK, &p) == WIRE_OK)
+        if (wire_parse(frame, slot.len, WIRE_P_LOOPBACK | WIRE_P_SELECTIVE, &p) == WIRE_OK)
             s->owner.sent(s->owner.ctx, &p, frame, slot.len);
         slot = (struct engine_slot){.buf = frame, .cap = sizeof frame};
     }
@@ -227,4 +227,21 @@ void stage_feed(struct stage *s, const struct packet *p, uint32_t rkey)
     }
     stage_flush(s);
     run_until(s, s->now + 2); /* an ACK that waits for company goes alone */
+}
+
+void stage_hello(struct stage *s)
+{
+    const struct packet p = {
+        .pkt = {.ttl = 64,
+                .sip = s->p.remote,
+                .dip = s->p.local,
+                .dport = WIRE_UDP_PORT,
+                .opcode = WIRE_OPCODE(WIRE_RC, WIRE_ACKNOWLEDGE),
+                .pkey = s->p.pkey,
+                .psn = s->p.sq_psn,
+                .syndrome = WIRE_SYN_ACK,
+                .selective = true},
+        .selective = true,
+    };
+    stage_feed(s, &p, 0);
 }

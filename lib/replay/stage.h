@@ -10,6 +10,7 @@
 #include "replay_priv.h"
 
 #define STAGE_BEGIN    1000000000ull
+#define STAGE_RECVS    64u
 #define STAGE_END      (1ull << 56) /* the engine's clock doesn't go as far as the Unix epoch's */
 #define STAGE_LOCAL_VA 0x100000000000ull /* the region for local use begins here, 2^46 octets */
 
@@ -29,6 +30,7 @@ struct stage_params {
     uint32_t remote_qpn, rq_psn, sq_psn, mtu;
     uint16_t pkey;
     uint8_t rnr_timer;
+    bool selective; /* does selective repeat, if the peer does */
     unsigned rights;
     uint64_t now;
     uint64_t budget; /* see struct stage */
@@ -54,6 +56,8 @@ void stage_time(struct stage *s, uint64_t ns);
 bool stage_wait(struct stage *s);
 /* Send all that may be sent now. */
 void stage_flush(struct stage *s);
+/* Give it the peer's hello of selective repeat. */
+void stage_hello(struct stage *s);
 /* Give it a captured packet, addressed to this queue pair, with this R_Key if it has one. */
 void stage_feed(struct stage *s, const struct packet *p, uint32_t rkey);
 

@@ -412,7 +412,8 @@ static void on_gsi(void *arg, const struct wire_pkt *pkt, const uint8_t *mad, ui
 
 static int host_new(struct vnet *net, unsigned index, const char *spec, uint64_t seed)
 {
-    struct io_open_params params = {.seed = seed};
+    struct io_open_params params = {.mac = {2, 'u', 'r', 'n', 0, (uint8_t)(index + 1)},
+                                    .seed = seed};
     char err[256] = "";
     struct host *h = calloc(1, sizeof(*h));
 

@@ -194,7 +194,7 @@ static void harmed(struct lint *l, enum harm harm)
     uint64_t number = 0;
     for (unsigned i = 0; i < packets_n; i++) {
         struct packet *k = &packets[i];
-        bool from_a = k->data[11] == packets[0].data[11];
+        bool from_a = k->data[11] == 1;
         if ((harm == MISS && hit(12)) || (harm == MISS_A && from_a && hit(5)) ||
             (harm == MISS_B && !from_a && hit(5)) || (harm == ONE_WAY && from_a) ||
             (harm == MIDDLE && i < packets_n / 2))

@@ -29,7 +29,8 @@ static void load(const char *name)
     struct capread *c;
     struct capread_packet p;
     const char *dir = getenv("URNIC_PCAPS");
-    snprintf(path, sizeof path, "%s/%s.pcap", dir ? dir : "../pcaps", name);
+    bool ours = !strncmp(name, "own-", 4);
+    snprintf(path, sizeof path, "%s/%s.%s", dir ? dir : "../pcaps", name, ours ? "pcapng" : "pcap");
     ck_assert_msg(capread_open(path, &c, why, sizeof why) == 0, "%s: %s", path, why);
     packets = packets ? packets : malloc(PACKETS * sizeof *packets);
     packets_n = 0;
@@ -212,9 +213,32 @@ END_TEST
 /* ---- innocent ------------------------------------------------------------------------------- */
 
 static const char *const innocent[] = {
-    "cm-rping",        "fault-delay-steady", "fault-duplicate", "fault-lose-requests",
-    "fault-loss-1pct", "golden-mixed",       "golden-mtu1024",  "golden-mtu256",
-    "read-lat",        "send-bw-mtu1024",    "uc-pingpong",     "write-bw-mtu256",
+    "cm-rping",
+    "fault-delay-steady",
+    "fault-duplicate",
+    "fault-lose-requests",
+    "fault-loss-1pct",
+    "golden-mixed",
+    "golden-mtu1024",
+    "golden-mtu256",
+    "read-lat",
+    "send-bw-mtu1024",
+    "uc-pingpong",
+    "write-bw-mtu256",
+    "own-around-mtu",
+    "own-psn-wrap",
+    "own-duplicate",
+    "own-windows",
+#define FEW_FAULTS 16 /* of these */
+    "own-loss",
+    "own-reorder",
+    "own-all-faults",
+    "own-rnr",
+    "own-rnr-loss",
+    "own-lose-atomics",
+    "own-lose-responses",
+    "own-selective-repeat",
+    "own-selective-mixed",
 };
 
 /* "ACK-05, ACK-07, RD-05: who is not seen from the beginning, or not seen whole, breaks no rule" */
@@ -229,8 +253,8 @@ START_TEST(half_a_capture_accuses_nobody)
                       from + 1, t.first.rule, (unsigned long long)t.first.number, t.first.ours,
                       t.first.capture);
     }
-    /* Where a third of the requests was lost as well, nobody can tell which NAK was due. */
-    unsigned most = strcmp(innocent[_i], "fault-lose-requests") ? 120 : 0;
+    /* Where much was lost as well, nobody can tell which NAK was due. */
+    unsigned most = strcmp(innocent[_i], "fault-lose-requests") && _i < FEW_FAULTS ? 120 : 0;
     for (unsigned miss = 5; miss < most; miss += 19) {
         replay(0, miss, REPLAY_BOTH, &t);
         ck_assert_msg(!t.differences, "%s without every %uth: %s at packet %llu: %s / %s",
