@@ -14,6 +14,10 @@
 #define RECORDS   256u         /* copies never wait here */
 #define RNR_TIMER 1u           /* 10 us */
 
+_Static_assert(sizeof(((struct wire_tmpl *)0)->hdr) <= SIM_DATA_MIN &&
+                   WIRE_ETH_LEN + WIRE_IPV4_LEN + WIRE_UDP_LEN + WIRE_BTH_LEN + 28u <= SIM_DATA_MIN,
+               "what sending writes stays within a packet whose payload is skipped");
+
 static struct sim_host *host_of(struct sim_node *n)
 {
     return (struct sim_host *)(void *)n;

@@ -108,10 +108,12 @@ void sim_port_send(struct sim_port *port, struct sim_pkt *p, uint64_t now)
     port->backlog |= (uint16_t)(1u << prio);
     if (sim_event_pending(&port->tx))
         return;
-    if (port->busy_ps <= now * 1000)
+    if (port->busy_ps <= now * 1000) {
         start(port, now);
-    else
+    } else {
+        port->tx.hint[0] = q->fifo.head;
         sim_at(port->w, &port->tx, free_at(port));
+    }
 }
 
 /* ---- pause ----------------------------------------------------------------------------------- */
