@@ -82,6 +82,32 @@ static bool make_mr(struct drill_run *run, const struct drill_stmt *st)
     return drill_returned(run, st, rc, &go);
 }
 
+struct drill_object *drill_recv_buffer(struct drill_run *run, const struct drill_stmt *st,
+                                       uint32_t pd)
+{
+    static const char own[] = "\1recv"; /* no script can say this name */
+    struct drill_object *o = drill_find(run, own);
+    if (pd != run->pd) {
+        drill_end(run, DRILL_WRONG, st, "a receive of another protection domain needs `into`");
+        return NULL;
+    }
+    if (o || !(o = drill_add(run, st, own, OBJ_MR_)))
+        return o;
+    o->pd = pd;
+    o->va = 0x7E0000000000;
+    o->len = DRILL_RECV_LEN;
+    if (!(o->octets = calloc(1, o->len)) || !(o->same = calloc(1, o->len))) {
+        drill_end(run, DRILL_WRONG, st, "out of memory");
+        return NULL;
+    }
+    struct mem_seg seg = {o, 0, o->len};
+    if (mem_mr_reg(engine_mem(run->e), pd, o->va, o->len, MEM_LOCAL_WRITE, &seg, 1, o, &o->lkey,
+                   &o->rkey) == 0)
+        return o;
+    drill_end(run, DRILL_WRONG, st, "no buffer for receives");
+    return NULL;
+}
+
 static bool make_remote(struct drill_run *run, const struct drill_stmt *st)
 {
     struct drill_object *o = drill_add(run, st, st->name, OBJ_REMOTE_);
@@ -381,6 +407,7 @@ static bool make_qp(struct drill_run *run, const struct drill_stmt *st)
         !drill_number(run, st, QPF_MAX_INLINE, 128, &inline_max) ||
         !drill_number(run, st, QPF_SIG_ALL, 0, &sig_all))
         return false;
+    qp->pd = p.pd;
     p.max_send_wr = (uint32_t)send_wr;
     p.max_recv_wr = p.srq ? 0 : (uint32_t)recv_wr;
     p.max_send_sge = p.max_recv_sge = (uint32_t)sge;

@@ -13,6 +13,7 @@
 #define DRILL_FRAME_MAX 9300u
 #define DRILL_TICK_NS   2048u /* a time-out may be late by a tick of the wheel (TMR-08) */
 #define DRILL_COPIES    1024u
+#define DRILL_RECV_LEN  1024u /* octets of a receive that doesn't say where */
 
 /* ---- what a script names ----------------------------------------------------------------------
  */
@@ -208,6 +209,9 @@ bool drill_keep_frame(struct drill_run *run, const uint8_t *frame, uint32_t len,
 bool drill_do_object(struct drill_run *run, const struct drill_stmt *st);
 bool drill_do_work(struct drill_run *run, const struct drill_stmt *st);
 bool drill_do_cm(struct drill_run *run, const struct drill_stmt *st);
+/* Where receives without `into` go; NULL = the run is over. */
+struct drill_object *drill_recv_buffer(struct drill_run *run, const struct drill_stmt *st,
+                                       uint32_t pd);
 /* A call returned rc: is it what the statement says? *go: it worked and the statement goes on. */
 bool drill_returned(struct drill_run *run, const struct drill_stmt *st, int rc, bool *go);
 /* Move a queue pair up to a state with all attributes that this needs. 0 or -errno. */

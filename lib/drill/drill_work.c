@@ -167,7 +167,7 @@ static bool post_send(struct drill_run *run, const struct drill_stmt *st)
 
 static bool post_recv(struct drill_run *run, const struct drill_stmt *st)
 {
-    struct drill_object *o = drill_find(run, st->name);
+    struct drill_object *o = drill_find(run, st->name), *own;
     struct engine_sge sge[SGES];
     struct engine_recv_wr wr = {.sge = sge};
     bool go;
@@ -183,6 +183,12 @@ static bool post_recv(struct drill_run *run, const struct drill_stmt *st)
     }
     if (!drill_number(run, st, WR_ID, run->recv_ids++, &wr.wr_id) || !sges(run, st, sge, &wr.nsge))
         return false;
+    if (!drill_arg(st, WR_FROM)) { /* a buffer that no script looks into, as on the wire */
+        if (!(own = drill_recv_buffer(run, st, o->pd)))
+            return false;
+        sge[0] = (struct engine_sge){own->va, (uint32_t)own->len, own->lkey};
+        wr.nsge = 1;
+    }
     int rc = o->kind == OBJ_QP_ ? engine_post_recv(run->e, o->qp, &wr)
                                 : engine_post_srq_recv(run->e, o->srq, &wr);
     return drill_returned(run, st, rc, &go);
