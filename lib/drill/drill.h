@@ -63,6 +63,7 @@ enum drill_direction { DRILL_TO_DEVICE, DRILL_FROM_DEVICE };
 struct drill_options {
     uint32_t psn; /* the first PSN of whatever doesn't name one, in both directions (PSN-05) */
     bool ipv6;
+    uint64_t max_steps; /* statements and time-outs that a run may take; 0 = 4,000,000 */
     void *arg;
     /* Every frame, with what its statement says (NULL: none expects it). May be NULL. */
     void (*frame)(void *arg, uint64_t ns, enum drill_direction dir, const uint8_t *frame,

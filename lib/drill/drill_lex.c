@@ -36,11 +36,11 @@ static void number(struct drill_lex *l)
                  {"ms", 1000000, true}, {"s", 1000000000ull, true},
                  {"K", 1024, false},    {"M", 1u << 20, false},
                  {"G", 1u << 30, false}};
-    bool hex = l->end - l->p > 2 && l->p[0] == '0' && (l->p[1] == 'x' || l->p[1] == 'X');
+    bool hex = l->end - l->p >= 2 && l->p[0] == '0' && (l->p[1] == 'x' || l->p[1] == 'X');
     int base = hex ? 16 : 10;
     uint64_t v = 0;
     l->p += hex ? 2 : 0;
-    if (hex && digit(*l->p) >= base) {
+    if (hex && (l->p == l->end || digit(*l->p) >= base)) {
         bad(l, "digits must follow 0x");
         return;
     }

@@ -43,8 +43,9 @@ static bool memory(struct drill_run *run, const struct drill_stmt *st, struct dr
     uint64_t va, len;
     if (!drill_eval(run, st, &st->expr, ROLE_VALUE, &len))
         return false;
-    if (len > MR_MAX)
-        return drill_end(run, DRILL_WRONG, st, "at most %u octets", MR_MAX);
+    if (len > MR_MAX - run->memory)
+        return drill_end(run, DRILL_WRONG, st, "all memory together: at most %u octets", MR_MAX);
+    run->memory += len;
     /* Not a round number: an offset isn't taken for an address. */
     if (!drill_number(run, st, OBJ_VA, run->next_va, &va))
         return false;

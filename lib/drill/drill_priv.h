@@ -110,7 +110,7 @@ struct drill_run {
 
     uint64_t begin, now, last; /* last: when the last packet or post was */
     uint64_t patience;
-    uint64_t steps;
+    uint64_t steps, memory; /* taken so far */
 
     struct drill_object *objects;
     struct drill_object *qp; /* the one that packets belong to unless they say */
@@ -150,6 +150,9 @@ struct drill_run {
 /* The run is over: what happened is the report. Always false. */
 bool drill_end(struct drill_run *run, enum drill_verdict v, const struct drill_stmt *st,
                const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/* One statement or time-out more; false: that was too many. */
+bool drill_step(struct drill_run *run, const struct drill_stmt *st);
 
 /* drill_value.c: names and sums. */
 struct drill_object *drill_find(struct drill_run *run, const char *name);

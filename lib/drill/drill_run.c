@@ -13,6 +13,7 @@
 
 #define PATIENCE_NS 1000000u /* how long a `>` or `cqe` without a time waits */
 #define REPEAT_MAX  1000000u
+#define STEPS_MAX   4000000u
 #define ANY_MAX     256u
 
 const char *const drill_verdict_names[] = {"pass", "fail", "wrong", "skip"};
@@ -40,6 +41,13 @@ bool drill_end(struct drill_run *run, enum drill_verdict v, const struct drill_s
     va_end(ap);
     r->ns = run->now - run->begin;
     return false;
+}
+
+bool drill_step(struct drill_run *run, const struct drill_stmt *st)
+{
+    uint64_t max = run->o->max_steps ? run->o->max_steps : STEPS_MAX;
+    return ++run->steps <= max ||
+           drill_end(run, DRILL_WRONG, st, "more than %" PRIu64 " statements and time-outs", max);
 }
 
 bool drill_returned(struct drill_run *run, const struct drill_stmt *st, int rc, bool *go)
@@ -606,9 +614,7 @@ static bool repeat(struct drill_run *run, const struct drill_stmt *st)
     if (i)
         before = i->value;
     for (uint64_t k = 0; k < n; k++) {
-        if (++run->steps > REPEAT_MAX * 2)
-            return drill_end(run, DRILL_WRONG, st, "too many repetitions");
-        if (!drill_set(run, st, "i", k) || !run_list(run, st->body))
+        if (!drill_step(run, st) || !drill_set(run, st, "i", k) || !run_list(run, st->body))
             return false;
     }
     return !i || drill_set(run, st, "i", before);
@@ -708,7 +714,7 @@ static bool run_statement(struct drill_run *run, const struct drill_stmt *st)
 static bool run_list(struct drill_run *run, const struct drill_stmt *st)
 {
     for (; st; st = st->next)
-        if (!run_statement(run, st) || run->over)
+        if (!drill_step(run, st) || !run_statement(run, st) || run->over)
             return false;
     return true;
 }

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The drill language: what is wrong with a text is said with its place, and a script whose words
+ * don't come true fails, at the right line, for the right reason. tests/drill holds those that
+ * pass.
+ */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "drill.h"
+
+/* ---- texts that are no scripts -----------------------------------------------------------------
+ */
+
+static const struct {
+    const char *text;
+    unsigned line, column;
+    const char *says;
+} bad_texts[] = {
+    {"frobnicate A", 1, 1, "there is no statement 'frobnicate'"},
+    {"qp A rc\n\n< write_onl psn 0", 3, 3, "there is no opcode 'write_onl'"},
+    {"< ack colour 3", 1, 7, "'<' has no field 'colour'"},
+    {"< ack psn", 1, 10, "expected a number, LOW..HIGH, * or ?NAME, found the end of the line"},
+    {"< ack psn ]", 1, 11, "found ']'"},
+    {"< ack !psn 3", 1, 8, "'psn' is no flag"},
+    {"qp A xy", 1, 6, "one of rc, uc, ud, gsi"},
+    {"qp A rc path_mtu 1000", 1, 18, "one of 256, 512, 1024, 2048, 4096"},
+    {"mr M 12q", 1, 6, "unknown unit"},
+    {"mr M 99999999999999999999", 1, 6, "at most 64 bits"},
+    {"mr M 0x", 1, 6, "digits must follow 0x"},
+    {"wait 10", 1, 6, "expected a time, such as 10us, found '10'"},
+    {"+10us..5us > ack", 1, 12, "ends before it begins"},
+    {"cqe A good", 1, 7, "one of success"},
+    {"post A write id 1 -> EWRONG", 1, 22, "one of EINVAL"},
+    {"post A write inline \"abc", 1, 21, "the string has no end"},
+    {"fill M hex \"1\"", 1, 12, "an octet has two digits"},
+    {"fill M hex \"1x\"", 1, 12, "'x' is no hexadecimal digit"},
+    {"< cm hello", 1, 6, "one of req, mra"},
+    {"< opcode 256", 1, 10, "an opcode, 0..255"},
+    {"addr add \"10.0.0\"", 1, 10, "'10.0.0' is no IP address"},
+    {"< ack smac \"00:11:22:33:44:xx\"", 1, 12, "is no MAC address"},
+    {"any {\n> ack\n", 1, 1, "this block has no '}'"},
+    {"any", 1, 4, "expected '{'"},
+    {"wait 1us\n}", 2, 1, "'}' without '{'"},
+    {"qp A rc rts rts", 1, 13, "has no field 'rts'"},
+    {"set x 1 + 2 + 3 + 4 + 5", 1, 23, "at most 4 terms"},
+    {"pd", 1, 3, "expected a name, found the end of the line"},
+    {"pd P Q", 1, 6, "has no field 'Q'"},
+    {"mem M zero", 1, 7, "expected '='"},
+};
+
+START_TEST(a_bad_text_is_refused_with_its_place)
+{
+    struct drill_error err;
+    const char *text = bad_texts[_i].text;
+    struct drill_script *s = drill_parse(text, strlen(text), &err);
+    ck_assert_msg(!s, "%s", text);
+    ck_assert_msg(strstr(err.text, bad_texts[_i].says), "%s: %s", text, err.text);
+    ck_assert_uint_eq(err.line, bad_texts[_i].line);
+    ck_assert_uint_eq(err.column, bad_texts[_i].column);
+}
+END_TEST
+
+START_TEST(a_script_has_a_limit_and_says_what_it_is_for)
+{
+    static const char text[] = "# REQ-07 ACK-05: a purpose\nwire\nqp A rc\n";
+    struct drill_error err;
+    struct drill_script *s = drill_parse(text, sizeof text - 1, &err);
+    ck_assert_ptr_nonnull(s);
+    ck_assert_str_eq(drill_rules(s), "REQ-07 ACK-05");
+    ck_assert_str_eq(drill_purpose(s), "a purpose");
+    ck_assert(drill_is_wire(s));
+    drill_free(s);
+    s = drill_parse("qp A rc", 7, &err);
+    ck_assert_str_eq(drill_rules(s), "");
+    ck_assert(!drill_is_wire(s));
+    drill_free(s);
+    char *big = calloc(1, DRILL_TEXT_MAX + 1);
+    memset(big, '\n', DRILL_TEXT_MAX + 1);
+    ck_assert_ptr_null(drill_parse(big, DRILL_TEXT_MAX + 1, &err));
+    ck_assert_ptr_nonnull(strstr(err.text, "at most"));
+    free(big);
+}
+END_TEST
+
+/* ---- scripts that don't pass -------------------------------------------------------------------
+ */
+
+#define SETUP "qp A rc\nmr M 16K\nremote R 64K\n" /* lines 1 to 3 */
+
+static const struct {
+    const char *text;
+    enum drill_verdict verdict;
+    unsigned line;
+    const char *what, *fields;
+} failing[] = {
+    /* packets */
+    {SETUP "post A send from M,10\n> send_only psn 1\n", DRILL_FAIL, 5, "another packet came",
+     "psn: expected 1, got 0"},
+    {SETUP "post A send from M,10\n> write_only\n", DRILL_FAIL, 5, "another packet came",
+     "opcode: expected RC_WRITE_ONLY, got RC_SEND_ONLY"},
+    {SETUP "post A send from M,10\n> send_only !ackreq\n", DRILL_FAIL, 5, "another packet came",
+     "ackreq: expected 0, got 1"},
+    {SETUP "post A send from M,10\n> send_only len 11..20\n", DRILL_FAIL, 5, "another packet came",
+     "len: expected 11..20, got 10"},
+    {SETUP "post A send from M,10\n> send_only data M+1\n", DRILL_FAIL, 5, "another packet came",
+     "data octet 0"},
+    {SETUP "post A send from M,10\n> send_only data \"123456789\"\n", DRILL_FAIL, 5,
+     "another packet came", "len: expected 9, got 10"},
+    {SETUP "post A send from M,10\n> send_only dip \"10.0.0.9\"\n", DRILL_FAIL, 5,
+     "another packet came", "dip: expected 10.0.0.9, got 10.0.0.2"},
+    {SETUP "post A write from M,10 to R\n> write_only va R+1\n", DRILL_FAIL, 5,
+     "another packet came", "va: expected"},
+    {SETUP "< write_only va M rkey M len 10 ackreq\n> nak_access\n", DRILL_FAIL, 5,
+     "another packet came", "syndrome: expected 0x62, got 0x1f"},
+    {SETUP "< write_only va M rkey M len 10 ackreq\n> rnr_nak\n", DRILL_FAIL, 5,
+     "another packet came", "syndrome: expected an RNR NAK"},
+    {SETUP "> ack\n", DRILL_FAIL, 4, "no packet came within", ""},
+    {SETUP "< write_only va M rkey M len 10 ackreq\n", DRILL_FAIL, 0,
+     "a packet came that the script doesn't expect", ""},
+    {SETUP "post A send from M,10\nnothing 1us\n", DRILL_FAIL, 5, "a packet came", ""},
+    /* time */
+    {SETUP "post A send from M,10\n> send_only\n+1ms > send_only\n", DRILL_FAIL, 6,
+     "no packet came within", ""},
+    {SETUP "post A send from M,10\n> send_only\n+70ms..80ms > send_only\n", DRILL_FAIL, 6,
+     "it came after 67.11 ms, expected 70.00 ms to 80.00 ms", ""},
+    {SETUP "wait 10us\n@5us < ack\n", DRILL_WRONG, 5, "that time is past", ""},
+    /* completions, events, states */
+    {SETUP "post A send from M,10\n> send_only\n< ack\ncqe A rem_op_err\n", DRILL_FAIL, 7,
+     "another completion came", "status: expected rem_op_err, got success"},
+    {SETUP "post A send id 4 from M,10\n> send_only\n< ack\ncqe A success id 5\n", DRILL_FAIL, 7,
+     "another completion came", "id: expected 5, got 4"},
+    {SETUP "post A send id 4 from M,10\n> send_only\n< ack\n", DRILL_FAIL, 0,
+     "a completion came that the script doesn't expect: id 4, success", ""},
+    {SETUP "cqe A success\n", DRILL_FAIL, 4, "nothing of that within", ""},
+    {SETUP "< write_only va M+16K rkey M len 10\n> nak_access\n", DRILL_FAIL, 0,
+     "an event came that the script doesn't expect: qp_access_err", ""},
+    {SETUP "< write_only va M+16K rkey M len 10\n> nak_access\nevent A comm_est\n", DRILL_FAIL, 6,
+     "the event was qp_access_err", ""},
+    {SETUP "state A err\n", DRILL_FAIL, 4, "the state is rts", ""},
+    {SETUP "counter tx_ack 1\n", DRILL_FAIL, 4, "tx_ack is 0, expected 1", ""},
+    {SETUP "counter no_such 1\n", DRILL_WRONG, 4, "there is no counter 'no_such'", ""},
+    {SETUP "info A epsn 1\n", DRILL_FAIL, 4, "it is different", "epsn: expected 1, got 0"},
+    {SETUP "mem M,10 = zero\n", DRILL_FAIL, 4, "other octets are there", "M+"},
+    {SETUP "< write_only va M rkey M len 4\nmem M,4 = same\n", DRILL_FAIL, 5,
+     "other octets are there", "M+0"},
+    {SETUP "any {\n> ack\ncqe A success\n}\n", DRILL_FAIL, 5, "it didn't happen in time", ""},
+    /* calls */
+    {SETUP "modify A state init\n", DRILL_FAIL, 4, "the call returned EINVAL, expected success",
+     ""},
+    {SETUP "modify A state err -> EINVAL\n", DRILL_FAIL, 4,
+     "the call returned success, expected EINVAL", ""},
+    /* scripts that ask for what isn't there */
+    {SETUP "post B send from M\n", DRILL_WRONG, 4, "'B' is no queue pair", ""},
+    {SETUP "qp A rc\n", DRILL_WRONG, 4, "there is a queue pair 'A' already", ""},
+    {SETUP "post A send from Q,10\n", DRILL_WRONG, 4, "'Q' is no memory", ""},
+    {SETUP "< write_only va A len 10\n", DRILL_WRONG, 4, "'A' is no number here", ""},
+    {SETUP "< write_only va nowhere len 10\n", DRILL_WRONG, 4, "there is no 'nowhere'", ""},
+    {SETUP "< ack psn 1..2\n", DRILL_WRONG, 4, "must be one number", ""},
+    {SETUP "< ack patch tcp+1 0\n", DRILL_WRONG, 4, "one of eth, ip, udp, bth", ""},
+    {SETUP "< ack cut 1000\n", DRILL_WRONG, 4, "the frame has", ""},
+    {SETUP "mr N 1G\n", DRILL_WRONG, 4, "all memory together", ""},
+    {SETUP "device mtu 1024\n", DRILL_WRONG, 4, "must be the first statement", ""},
+    {SETUP "any {\nwait 1us\n}\n", DRILL_WRONG, 5, "not within any", ""},
+    {SETUP "repeat 2000000 {\nset x 1\n}\n", DRILL_WRONG, 4, "at most", ""},
+    {SETUP "repeat 1000000 {\nrepeat 1000000 {\n}\n}\n", DRILL_WRONG, 5, "statements and time-outs",
+     ""},
+};
+
+START_TEST(what_does_not_come_true_fails_with_its_line)
+{
+    static const struct drill_options o = {.psn = 0xFFFFFE};
+    struct drill_error err;
+    struct drill_report r;
+    const char *text = failing[_i].text;
+    struct drill_script *s = drill_parse(text, strlen(text), &err);
+    ck_assert_msg(s, "%s: line %u: %s", text, err.line, err.text);
+    drill_run(s, &o, &r);
+    ck_assert_msg(r.verdict == failing[_i].verdict, "%s: %s: %s", text,
+                  drill_verdict_names[r.verdict], r.what);
+    ck_assert_msg(strstr(r.what, failing[_i].what), "%s: %s", text, r.what);
+    ck_assert_msg(strstr(r.fields, failing[_i].fields), "%s: %s", text, r.fields);
+    ck_assert_uint_eq(r.line, failing[_i].line);
+    drill_free(s);
+}
+END_TEST
+
+/* ---- time, values, frames ----------------------------------------------------------------------
+ */
+
+struct seen {
+    unsigned in, out;
+    uint64_t last;
+    char comment[128];
+};
+
+static void on_frame(void *arg, uint64_t ns, enum drill_direction dir, const uint8_t *frame,
+                     uint32_t len, const char *comment)
+{
+    struct seen *seen = arg;
+    struct wire_pkt p;
+    ck_assert_int_eq(wire_parse(frame, len, 0, &p), WIRE_OK);
+    seen->in += dir == DRILL_TO_DEVICE;
+    seen->out += dir == DRILL_FROM_DEVICE;
+    seen->last = ns;
+    strcpy(seen->comment, comment ? comment : "-");
+}
+
+START_TEST(frames_are_told_with_their_time_and_statement)
+{
+    static const char text[] = "qp A rc\nmr M 4K\nwait 1s\npost A send from M,10\n"
+                               "> send_only psn ?first len ?n\n+20us < ack psn first # late\n"
+                               "cqe A success\nset sum first+n+5\nmem M+sum-15,1 = M\n";
+    struct seen seen = {0};
+    struct drill_options o = {.psn = 7, .arg = &seen, .frame = on_frame};
+    struct drill_error err;
+    struct drill_report r;
+    struct drill_script *s = drill_parse(text, sizeof text - 1, &err);
+    ck_assert_msg(s, "%s", err.text);
+    drill_run(s, &o, &r);
+    ck_assert_msg(r.verdict == DRILL_PASS, "line %u: %s %s", r.line, r.what, r.fields);
+    ck_assert_uint_eq(seen.in, 1);
+    ck_assert_uint_eq(seen.out, 1);
+    ck_assert_uint_eq(seen.last, 1000020000);
+    ck_assert_str_eq(seen.comment, "+20us < ack psn first # late");
+    ck_assert_uint_eq(r.packets, 2);
+    drill_free(s);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("drill");
+    TCase *t = tcase_create("drill");
+    tcase_add_loop_test(t, a_bad_text_is_refused_with_its_place, 0,
+                        sizeof bad_texts / sizeof bad_texts[0]);
+    tcase_add_test(t, a_script_has_a_limit_and_says_what_it_is_for);
+    tcase_add_loop_test(t, what_does_not_come_true_fails_with_its_line, 0,
+                        sizeof failing / sizeof failing[0]);
+    tcase_add_test(t, frames_are_told_with_their_time_and_statement);
+    tcase_set_timeout(t, 60);
+    suite_add_tcase(s, t);
+    SRunner *r = srunner_create(s);
+    srunner_run_all(r, CK_NORMAL);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
