@@ -231,12 +231,6 @@ static int one(struct job *j, const struct sim_scenario *s, uint32_t point, FILE
     struct sim *sim;
     const struct sim_hooks hooks = {.arg = j, .frame = on_frame};
     double wall = 0;
-    if (s->nrules) { /* better no run than one without what it is about */
-        err = (struct sim_error){.line = s->rule[0].line, .field = "fault"};
-        snprintf(err.reason, sizeof err.reason,
-                 "fault rules are not part of this build; 'noise' loses and reorders at random");
-        return complain(j, &err);
-    }
     if (sim_create(s, &hooks, &sim, &err))
         return complain(j, &err);
     int status = open_captures(j, sim, point);

@@ -99,6 +99,18 @@ static void sizes(FILE *f, const struct sim *sim)
             bin[i].octets, bin[i].flows, bin[i].p50, bin[i].p95, bin[i].p99);
 }
 
+static void rules(FILE *f, const struct sim *sim)
+{
+    struct fault_rule_stats r;
+    for (unsigned i = 0; i < sim->s->nrules; i++) {
+        sim_fault_stats(sim->w.fault, i, &r);
+        fprintf(f, "{\"type\":\"fault\",\"line\":%u,\"rule\":", sim->s->rule[i].line);
+        string(f, sim->s->rule[i].text);
+        fprintf(f, ",\"matched\":%" PRIu64 ",\"done\":%" PRIu64 ",\"failed\":%" PRIu64 "}\n",
+                r.matched, r.done, r.failed);
+    }
+}
+
 static const char *const ops[] = {[SIM_LE] = "<=", [SIM_GE] = ">=", [SIM_EQ] = "="};
 
 static void expects(FILE *f, struct sim *sim)
@@ -127,6 +139,7 @@ void sim_out_json(FILE *f, struct sim *sim, const char *scenario, uint32_t point
     sim_metric(sim, "time", &v); /* brings the flows' counters up to date */
     flows(f, sim);
     sizes(f, sim);
+    rules(f, sim);
     fputs("{\"type\":\"summary\"", f);
     for (const struct sim_metric_info *m = sim_metrics; m->name; m++)
         if (sim_metric(sim, m->name, &v))
@@ -268,6 +281,14 @@ unsigned sim_out_summary(FILE *f, struct sim *sim)
             fprintf(f, "%*s", n < 30 ? 30 - n : 1, "");
     }
     fputs(column % 3 ? "\n" : "", f);
+    for (unsigned i = 0; i < sim->s->nrules; i++) {
+        struct fault_rule_stats r;
+        sim_fault_stats(sim->w.fault, i, &r);
+        fprintf(f, "  %" PRIu64 " of %" PRIu64 " frames", r.done, r.matched);
+        if (r.failed)
+            fprintf(f, ", %" PRIu64 " times in vain", r.failed);
+        fprintf(f, ": %s\n", sim->s->rule[i].text);
+    }
     for (unsigned i = 0; i < sim->s->nexpects; i++) {
         const struct sim_expect *x = &sim->s->expect[i];
         bool ok = sim_expect_holds(sim, x, &v);

@@ -294,7 +294,7 @@ static uint32_t make_nak(const struct fault_action *a, const struct fault_view *
     q.dqpn = v->at.back->dqpn;
     q.psn = v->p.psn;
     q.syndrome = (uint8_t)a->n;
-    q.msn = v->at.back->msn;
+    q.msn = v->at.msn;
     return build(in, &q);
 }
 

@@ -266,6 +266,9 @@ static void see_request(struct fault_half *h, const struct wire_pkt *p,
     out->retx = before(p->psn, h->next);
     if (out->retx)
         return;
+    out->msn = h->ends;
+    if (op->flags & WIRE_F_END)
+        h->ends = (h->ends + 1) & 0xFFFFFFu;
     bool read = op->flags & WIRE_F_READ;
     if (read) {
         h->read_psn = p->psn;
@@ -284,9 +287,8 @@ static bool again(bool *any, uint32_t *next, uint32_t psn)
     return had;
 }
 
-static void see_response(struct fault_half *h, const struct fault_half *back,
-                         const struct wire_pkt *p, const struct wire_opcode_info *op,
-                         struct fault_place *out)
+static void see_response(struct fault_half *h, struct fault_half *back, const struct wire_pkt *p,
+                         const struct wire_opcode_info *op, struct fault_place *out)
 {
     out->tx_known = true;
     if (!(op->flags & WIRE_F_ACK))
@@ -297,6 +299,8 @@ static void see_response(struct fault_half *h, const struct fault_half *back,
         out->retx = again(&h->naks, &h->nak_next, p->psn);
     if (op->headers & WIRE_H_AETH)
         h->msn = p->msn;
+    if (back && op->headers & WIRE_H_AETH && ((p->psn + 1) & WIRE_PSN_MASK) == back->next)
+        back->ends = p->msn; /* all is answered: so many messages it has been */
     if (back && back->requests) {
         out->rel_known = true;
         out->rel = (p->psn - back->first) & WIRE_PSN_MASK;
@@ -388,10 +392,11 @@ void fault_conn_see(struct fault_table *t, const struct fault_view *v, struct fa
     out->conn = c->number;
     out->out = h;
     out->back = back ? &t->half[back] : NULL;
+    out->msn = back ? t->half[back].msn : 0;
     if (v->op->flags & WIRE_F_REQUEST)
         see_request(h, p, v->op, c->mtu, out);
     else if (v->op->flags & WIRE_F_RESPONSE)
-        see_response(h, out->back, p, v->op, out);
+        see_response(h, back ? &t->half[back] : NULL, p, v->op, out);
     if (!c->mtu && v->op->flags & (WIRE_F_FIRST | WIRE_F_MIDDLE) && wire_mtu_enum(p->payload_len))
         mtu_learned(t, c, p->payload_len);
 }

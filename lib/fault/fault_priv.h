@@ -148,6 +148,7 @@ struct fault_half {
     uint32_t first, next;                   /* PSN of requests: the first, and what comes next */
     uint32_t resp_next, ack_next, nak_next; /* PSNs of responses */
     uint32_t msn;                           /* of the latest acknowledgement */
+    uint32_t ends;                          /* messages whose last request has gone by */
     uint32_t read_psn, read_len;            /* the latest READ; read_len 0 = none */
 };
 
@@ -184,6 +185,7 @@ struct fault_place {
     uint32_t conn;                 /* number, 0 = of none */
     bool rel_known, tx_known;      /* ... are rel and retx valid? */
     uint32_t rel;                  /* PSN from the first of its space */
+    uint32_t msn;                  /* messages complete before it: what a NAK of it would say */
     bool retx;                     /* it has been sent before */
     const struct fault_half *out;  /* the packet's own direction, */
     const struct fault_half *back; /* and the other; NULL = not known */

@@ -138,6 +138,9 @@ static int build(struct sim *sim, struct sim_plan *plan, struct sim_error *err)
         sim_noise_init(&sim->noise, &sim->w, sim->net.port, &s->noise);
         sim->w.noise = &sim->noise;
     }
+    rc = sim_fault_new(&sim->w.fault, &sim->w, s, &sim->net, err);
+    if (rc)
+        return rc;
     rc = prepare_samples(sim, plan, err);
     if (rc)
         return rc;
@@ -188,6 +191,7 @@ void sim_destroy(struct sim *sim)
     free(sim->limit);
     free(sim->before);
     sim_flows_free(&sim->flows);
+    sim_fault_free(sim->w.fault);
     sim_net_free(&sim->net);
     sim_pool_free(&sim->w.pool);
     free(sim);

@@ -7,6 +7,7 @@
 #ifndef URNIC_SIM_H
 #define URNIC_SIM_H
 
+#include "sim_fault.h"
 #include "sim_flow.h"
 #include "sim_scenario.h"
 

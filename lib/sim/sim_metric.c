@@ -186,6 +186,22 @@ SUM_OF_PORTS(m_marks, marks)
 SUM_OF_PORTS(m_pauses, pauses)
 SUM_OF_PORTS(m_held, held_ns)
 
+/* Frames that rule number `rule` of the scenario has acted on. */
+static double rule_done(const struct sim *sim, unsigned rule)
+{
+    struct fault_rule_stats r;
+    sim_fault_stats(sim->w.fault, rule, &r);
+    return (double)r.done;
+}
+
+static double m_faulted(const struct sim *sim)
+{
+    double sum = 0;
+    for (unsigned i = 0; i < sim->s->nrules; i++)
+        sum += rule_done(sim, i);
+    return sum;
+}
+
 static double m_held_ms(const struct sim *sim)
 {
     return m_held(sim) / 1e6;
@@ -328,7 +344,8 @@ static double m_step_us(const struct sim *sim)
     X("pausing_switches", "", "switches that sent some", m_pausing, NULL)                          \
     X("paused", "ms", "time that ports stood paused, summed", m_held_ms, NULL)                     \
     X("drops", "", "frames dropped by switches", m_drops, NULL)                                    \
-    X("faults", "", "frames lost by fault rules", m_faults, NULL)                                  \
+    X("faults", "", "frames lost on wires", m_faults, NULL)                                        \
+    X("faulted", "", "frames that fault rules acted on", m_faulted, NULL)                          \
     X("all_reduce", "us", "time of an all-reduce", m_reduce_us, NULL)                              \
     X("step", "us", "... of one of its steps", m_step_us, NULL)                                    \
     X("flows_done", "", "flows that have ended", m_done, NULL)                                     \
@@ -382,6 +399,9 @@ bool sim_metric(struct sim *sim, const char *name, double *out)
             *out = run_fns[i](sim);
         else if (flow_fns[i] && sscanf(dot + 1, "%u", &flow) == 1 && flow < sim->flows.n)
             *out = flow_fns[i](sim, &sim->flows.flow[flow]);
+        else if (run_fns[i] == m_faulted && sscanf(dot + 1, "%u", &flow) == 1 && flow &&
+                 flow <= sim->s->nrules)
+            *out = rule_done(sim, flow - 1);
         else if (run_fns[i] == m_pauses)
             *out = node_pauses(sim, dot + 1);
     }

@@ -12,6 +12,7 @@
 /* Preamble, FCS and the gap between frames: what a frame takes on the wire beyond its octets. */
 #define SIM_WIRE_EXTRA 24u
 #define SIM_FRAME_MIN  60u  /* without FCS */
+#define SIM_FRAME_HEAD 54u  /* Ethernet .. BTH: what every frame of a host has */
 #define SIM_DATA_MIN   85u /* room for headers when payload is skipped: two cache lines a packet */
 
 #define SIM_ECN_MASK 3u
@@ -20,7 +21,7 @@
 enum sim_pkt_flag {
     SIM_PKT_PAUSE = 1,   /* a PFC frame: concerns only the next port */
     SIM_PKT_CORRUPT = 2, /* damaged on the way while its payload is not there to be damaged */
-    SIM_PKT_FAULTED = 4, /* has been through the faults of its first link */
+    SIM_PKT_FAULTED = 4, /* made by a fault: further ones leave it alone */
 };
 
 /* What every hop reads lies in the first cache line, the frame's TOS octet included. */

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "sim_fault.h"
 #include "sim_noise.h"
 #include "wire.h"
 
@@ -229,6 +230,13 @@ static void digest(struct sim_world *w, const struct sim_port *to, const struct 
     w->trace = sim_mix(w->trace ^ now ^ p->tag ^ where * 0x9E3779B97F4A7C15ull);
 }
 
+void sim_port_lose(struct sim_port *to, struct sim_pkt *p, uint64_t now)
+{
+    to->stats.faults++;
+    sim_port_watch(to->node, SIM_IN, p, "lost on the wire", now);
+    sim_pkt_free(&to->w->pool, p);
+}
+
 static void rx_fire(struct sim_event *ev, uint64_t now)
 {
     struct sim_port *port = SIM_CONTAINER(ev, struct sim_port, rx);
@@ -245,15 +253,14 @@ static void rx_fire(struct sim_event *ev, uint64_t now)
     enum sim_fate fate = SIM_PASS;
     if (w->noise && to->node->is_host && !(p->flags & SIM_PKT_PAUSE))
         fate = sim_noise_judge(w->noise, to, p, now);
+    if (fate == SIM_PASS && w->fault && !(p->flags & (SIM_PKT_PAUSE | SIM_PKT_FAULTED)))
+        fate = sim_fault_judge(w->fault, to, p, now);
     if (fate == SIM_PASS && w->hooks.fault && !(p->flags & SIM_PKT_PAUSE))
         fate = w->hooks.fault(w->hooks.arg, to, p, now);
-    if (fate == SIM_PASS) {
+    if (fate == SIM_PASS)
         sim_port_arrive(to, p, now);
-    } else if (fate == SIM_DROP) {
-        to->stats.faults++;
-        sim_port_watch(to->node, SIM_IN, p, "lost on the wire", now);
-        sim_pkt_free(&w->pool, p);
-    }
+    else if (fate == SIM_DROP)
+        sim_port_lose(to, p, now);
 }
 
 void sim_port_connect(struct sim_world *w, struct sim_port *a, struct sim_port *b, uint64_t rate,

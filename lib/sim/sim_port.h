@@ -81,6 +81,8 @@ void sim_port_connect(struct sim_world *w, struct sim_port *a, struct sim_port *
 void sim_port_send(struct sim_port *port, struct sim_pkt *p, uint64_t now);
 /* A frame that a fault held back is at the end of the wire now. */
 void sim_port_arrive(struct sim_port *to, struct sim_pkt *p, uint64_t now);
+/* A frame is lost on the wire to this port. */
+void sim_port_lose(struct sim_port *to, struct sim_pkt *p, uint64_t now);
 /* Ask for ops->idle when the transmitter is free. */
 void sim_port_want(struct sim_port *port, uint64_t now);
 /* Send a pause frame for the priorities in `mask`: `quanta` of 512 bit times, 0 = go on. */

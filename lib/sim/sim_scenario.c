@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "fault.h"
 #include "sim_value.h"
 
 #define LINE_MAX_LEN 1024u
@@ -540,17 +541,42 @@ static int line_watch(struct reader *r)
     return err ? err : node(r, r->word[2], &w->to);
 }
 
+/* NODE or NODE-NODE */
+static int rule_place(struct reader *r, char *text, struct sim_rule *rule)
+{
+    if (!r->have_topology)
+        return fail(r, r->line, "fault", "with 'at' it must come behind the topology");
+    char *second = strchr(text, '-');
+    rule->at = second ? SIM_AT_CABLE : SIM_AT_NODE;
+    if (second)
+        *second++ = 0;
+    int err = node(r, text, &rule->a);
+    return err || !second ? err : node(r, second, &rule->b);
+}
+
 static int line_fault(struct reader *r)
 {
     struct sim_scenario *s = r->s;
+    struct fault_error why;
     const char *text = rest(r);
     if (s->nrules == SIM_RULES || !*text || strlen(text) >= SIM_TEXT)
         return fail(r, r->line, "fault", "one rule of at most %u characters, at most %u times",
                     SIM_TEXT - 1, SIM_RULES);
     struct sim_rule *rule = &s->rule[s->nrules++];
+    *rule = (struct sim_rule){.line = r->line};
+    if (r->nwords > 2 && !strcmp(r->word[1], "at")) {
+        int err = rule_place(r, r->word[2], rule);
+        if (err)
+            return err;
+        text = rest_of(rest_of(text));
+    }
     memcpy(rule->text, text, strlen(text) + 1);
-    rule->line = r->line;
-    return 0;
+    struct fault *f = fault_parse(text, strlen(text), 0, &why);
+    bool one = f && fault_rules(f) == 1;
+    fault_free(f);
+    if (!f)
+        return fail(r, r->line, "fault", "'%.60s', column %u: %s", text, why.column, why.text);
+    return one ? 0 : fail(r, r->line, "fault", "a rule is missing");
 }
 
 /* when NAME=VALUE STATEMENT: leaves the statement. False: it does not apply. */

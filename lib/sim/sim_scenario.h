@@ -59,9 +59,17 @@ struct sim_var {
     bool known;        /* the file has a set or sweep of it */
 };
 
+enum sim_rule_at {
+    SIM_AT_HOSTS, /* the wires out of all hosts; a->b: to a host of a higher number */
+    SIM_AT_NODE,  /* all wires of node a; a->b: away from it */
+    SIM_AT_CABLE  /* between nodes a and b */
+};
+
 struct sim_rule {
     char text[SIM_TEXT];
     unsigned line;
+    enum sim_rule_at at;
+    uint32_t a, b;
 };
 
 struct sim_scenario {

@@ -11,6 +11,7 @@
 #include "sim_rng.h"
 
 struct sim_node;
+struct sim_fault;
 struct sim_noise;
 struct sim_port;
 
@@ -35,6 +36,7 @@ struct sim_world {
     struct sim_pool pool;
     struct sim_hooks hooks;
     struct sim_noise *noise; /* NULL = none */
+    struct sim_fault *fault; /* likewise */
     bool skip_payload;
     bool failed;    /* out of memory: the run must end */
     uint64_t hops;  /* frames that have reached the end of a wire */

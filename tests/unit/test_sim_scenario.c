@@ -27,7 +27,7 @@ START_TEST(scenario_is_read)
                            "flow from=0 to=3 size=forever\n"
                            "flow from=1 to=2 size=1M start=1ms\n"
                            "watch switch0 host1\n"
-                           "fault drop prob=1%\n"
+                           "fault drop prob 1%\n"
                            "expect jain >= 0.9\n"
                            "expect goodput.1 = 12.5 within 5%\n",
                            0),
@@ -50,7 +50,7 @@ START_TEST(scenario_is_read)
     ck_assert_uint_eq(s.load[1].start, 1000000);
     ck_assert_uint_eq(s.watch[0].from, 4);
     ck_assert_uint_eq(s.watch[0].to, 1);
-    ck_assert_str_eq(s.rule[0].text, "drop prob=1%");
+    ck_assert_str_eq(s.rule[0].text, "drop prob 1%");
     ck_assert_uint_eq(s.nexpects, 2);
     ck_assert_double_eq_tol(s.expect[1].within, .05, 1e-12);
 }
@@ -110,8 +110,8 @@ END_TEST
 START_TEST(scenario_sweeps)
 {
     static const char text[] = "sweep loss 0 1% 5%\nsweep seed 1..4\nseed $seed\n"
-                               "set a $loss\nfault $a\n" GOOD;
-    static const char *const losses[] = {"0", "1%", "5%"};
+                               "set a $loss\nfault drop prob $a\n" GOOD;
+    static const char *const losses[] = {"drop prob 0", "drop prob 1%", "drop prob 5%"};
     for (uint32_t p = 0; p < 12; p++) {
         ck_assert_int_eq(parse(text, p), 0);
         ck_assert_uint_eq(s.points, 12);
@@ -123,7 +123,7 @@ START_TEST(scenario_sweeps)
     ck_assert_int_eq(sim_scenario_parse(&s, text, strlen(text), 3, &err), 0);
     ck_assert_uint_eq(s.points, 4);
     ck_assert_uint_eq(s.seed, 4);
-    ck_assert_str_eq(s.rule[0].text, "9%");
+    ck_assert_str_eq(s.rule[0].text, "drop prob 9%");
 }
 END_TEST
 

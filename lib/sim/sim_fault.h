@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Fault rules (lib/fault) in the simulated network. Rules of one place, a wire, a node's wires or
+ * the wires out of all hosts, share what they know of connections; a frame meets them at the end of
+ * the wire, the places in the order of the scenario.
+ */
+#ifndef URNIC_SIM_FAULT_H
+#define URNIC_SIM_FAULT_H
+
+#include "fault.h"
+#include "sim_net.h"
+#include "sim_scenario.h"
+
+struct sim_fault;
+
+/* The rules of a scenario; *out is NULL if it has none. 0, -ENOMEM, or -EINVAL (no such node or
+ * cable) and *err. */
+int sim_fault_new(struct sim_fault **out, struct sim_world *w, const struct sim_scenario *s,
+                  const struct sim_net *net, struct sim_error *err);
+void sim_fault_free(struct sim_fault *sf);
+
+/* What becomes of a frame at the end of the wire. SIM_HELD: it comes later. */
+enum sim_fate sim_fault_judge(struct sim_fault *sf, struct sim_port *to, struct sim_pkt *p,
+                              uint64_t now);
+
+/* What the scenario's rule number `rule` has done so far; zeros without rules. */
+void sim_fault_stats(const struct sim_fault *sf, unsigned rule, struct fault_rule_stats *out);
+
+#endif
