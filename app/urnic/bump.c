@@ -203,15 +203,21 @@ static unsigned discard(struct bump_half *h, uint64_t now)
     return n + due;
 }
 
+static void peek(struct bump_half *h, uint64_t now)
+{
+    h->since = h->peeked;
+    h->peeked = now;
+    h->at = 0;
+    h->have = h->in->ops->rx_peek(h->in, h->frame, IO_BURST_MAX, now);
+}
+
 static unsigned move(struct bump *b, enum fault_dir dir, uint64_t now)
 {
     struct bump_half *h = &b->half[dir];
     struct io_slot slot[IO_BURST_MAX];
 
-    if (h->at == h->have) {
-        h->at = 0;
-        h->have = h->in->ops->rx_peek(h->in, h->frame, IO_BURST_MAX, now);
-    }
+    if (h->at == h->have)
+        peek(h, now);
     unsigned want = h->have - h->at, waiting = bump_queue_len(&h->queue);
     if (waiting && fault_hold_deadline(h->queue.hold) <= now)
         want += waiting; /* as many as that may be due */
@@ -254,7 +260,6 @@ static unsigned move(struct bump *b, enum fault_dir dir, uint64_t now)
 
 unsigned bump_round(struct bump *b, uint64_t now)
 {
-    b->gap = b->round_at ? now - b->round_at : 0;
     b->round_at = now;
     look_at_links(b, now);
     unsigned n = move(b, FAULT_AB, now) + move(b, FAULT_BA, now);
@@ -300,10 +305,8 @@ static bool anything(struct bump *b, uint64_t now)
 
     for (unsigned d = 0; d < BUMP_DIRS; d++) {
         struct bump_half *h = &b->half[d];
-        if (h->at == h->have) {
-            h->at = 0;
-            h->have = h->in->ops->rx_peek(h->in, h->frame, IO_BURST_MAX, now);
-        }
+        if (h->at == h->have)
+            peek(h, now);
         some |= h->have > h->at;
     }
     return some;

@@ -44,6 +44,8 @@ struct bump_half {
     struct io_port *in, *out;
     struct io_frame frame[IO_BURST_MAX]; /* lent by `in` */
     unsigned have, at;                   /* of those, frame[at..have) are still to be moved */
+    uint64_t peeked;                     /* when `in` was asked for frames last, ns */
+    uint64_t since;                      /* ... and before that: the lent frames came after it */
     bool out_up;
     struct bump_queue queue;
     struct bump_counters count;
@@ -59,7 +61,6 @@ struct bump {
     uint64_t worked_at;
     uint64_t crowded_until, crowd_ns; /* somebody spins on our core: sleep, don't yield */
     uint64_t round_at;                /* when bump_round was called last */
-    uint64_t gap; /* ns since the round before: a frame may have waited for so long unseen */
 };
 
 /* Open both ports and join them. `mtu`: octets of IP that must fit, 0 = what the ports choose;

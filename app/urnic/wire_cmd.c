@@ -14,7 +14,8 @@
 #include "cli.h"
 
 static const char help[] =
-    "usage: urnic wire [OPTION ...] PORT_A PORT_B\n\n"
+    "usage: urnic wire [OPTION ...] PORT_A PORT_B\n"
+    "       urnic wire --suite [OPTION ...] PORT_A PORT_B\n\n"
     "A bump in the wire: what comes in at one port goes out at the other, both ways, unchanged "
     "and\n"
     "in order, but for what fault rules do to it. Neither end can tell that it is there: it has "
@@ -39,16 +40,41 @@ static const char help[] =
     "      --json             one JSON object at the end, on stdout: ports, directions, rules\n"
     "  -q, --quiet            no line each second, no summary\n"
     "  -h, --help             this text\n\n"
+    "The test suite: puts the device behind PORT_B to the test with a tester behind PORT_A. Case "
+    "by\n"
+    "case it loads rules, has commands make traffic, watches the packets, and prints a report "
+    "card:\n"
+    "rule of doc/conformance.md, PASS, FAIL or UNTESTED, and what was measured.\n"
+    "      --suite            do that\n"
+    "      --end-a SOCKET,IP  the tester is an urnicd with this control socket and address\n"
+    "      --end-b SOCKET,IP  so is the device: then `urnic perf` makes the traffic\n"
+    "      --server-b CMD     else: run by `sh -c` before a client at side A, ended after it; may\n"
+    "                         use ssh; without it the server is taken to run already\n"
+    "      --client-a CMD     makes the traffic. Its environment asks for OP (write, read), SIZE,\n"
+    "                         COUNT and QPS; what it does not heed leaves rules untested\n"
+    "      --server-a CMD, --client-b CMD   the same the other way round: for the device's "
+    "requests\n"
+    "      --only TEXT        cases with this in their name; --list says which there are\n"
+    "      --timeout T        the device's ACK timeout, 4.096 us * 2^T, where no CM message says "
+    "it\n"
+    "      --retry N          its retry count, likewise\n"
+    "      --cnp-interval US  its least time between CNPs, microseconds (default 50; 0 unknown)\n"
+    "      --settle SECONDS   for a server that says nothing (default 1)\n"
+    "      --limit SECONDS    for each case (default 10)\n"
+    "  -v, --verbose          show what the commands said\n\n"
     "In rules, a->b is what comes in at PORT_A. While it runs, a terminal shows rates; Ctrl-C "
     "ends\n"
     "it and prints what went through and what each rule matched and did. Besides by rules a frame\n"
     "is lost only where the summary says so: no link, too long for the other port.\n\n"
-    "Exit status: 0 it ran to its end, 1 a port or a file failed, 2 the command line or a rule is\n"
-    "wrong.\n\n"
+    "Exit status: 0 it ran to its end, with --suite: no rule was broken; 1 a port or a file "
+    "failed,\n"
+    "a rule of the report card is FAIL; 2 the command line or a fault rule is wrong.\n\n"
     "Examples:\n"
     "  urnic wire dpdk:0000:01:00.0 dpdk:0000:01:00.1 --rule 'drop conn 2 psn +4 first-tx'\n"
     "  urnic wire --rules lossy.rules --for 10 --json --capture seen.pcapng \\\n"
-    "      memif:/tmp/a.sock,role=client memif:/tmp/b.sock,role=client\n";
+    "      memif:/tmp/a.sock,role=client memif:/tmp/b.sock,role=client\n"
+    "  urnic wire --suite dpdk:0000:01:00.0 dpdk:0000:01:00.1 --client-a 'urnic rping -s 60000\\\n"
+    "      -C 2 10.0.0.2' --server-b 'ssh dut rping -s' --cnp-interval 4\n";
 
 /* ---- rules ----------------------------------------------------------------------------------- */
 
@@ -206,7 +232,13 @@ static int wire(struct wire_job *j)
         return rc == -EINVAL || rc == -EMSGSIZE || rc == -ENODEV ? CLI_USAGE : CLI_FAIL;
     }
     int status = j->capture_file ? open_capture(j) : CLI_OK;
-    if (status == CLI_OK) {
+    if (status == CLI_OK && j->suite) {
+        prctl(PR_SET_TIMERSLACK, 1ul);
+        cli_catch_signals();
+        j->test.quiet = j->quiet;
+        j->test.seed = j->seed;
+        status = suite_run(&j->bump, &j->test, j->json);
+    } else if (status == CLI_OK) {
         j->bump.poll = j->poll;
         j->bump.judge = j->capture ? watch : j->fault ? obey : NULL;
         j->bump.arg = j->capture ? (void *)j : (void *)j->fault;
@@ -251,11 +283,13 @@ static int options(struct wire_job *j, int argc, char **argv)
                                          {"capture", required_argument, NULL, 'c'},
                                          {"json", no_argument, NULL, 'j'},
                                          {"quiet", no_argument, NULL, 'q'},
+                                         {"suite", no_argument, NULL, 'T'},
+                                         SUITE_OPTIONS,
                                          CLI_OPTIONS,
                                          {0}};
     int c, bad = 0, status;
 
-    while (!bad && (c = getopt_long(argc, argv, "r:R:c:qh", list, NULL)) != -1) {
+    while (!bad && (c = getopt_long(argc, argv, "r:R:c:qvh", list, NULL)) != -1) {
         switch (c) {
         case 'r':
             j->rules_file = optarg;
@@ -290,29 +324,43 @@ static int options(struct wire_job *j, int argc, char **argv)
         case 'q':
             j->quiet = true;
             break;
+        case 'T':
+            j->suite = true;
+            break;
         default:
-            if (cli_option(c, &cmd_wire, &status))
+            if (c == 'v' || c >= SUITE_OPTION_FIRST)
+                bad = suite_option(c, optarg, &j->test);
+            else if (cli_option(c, &cmd_wire, &status))
                 return status == CLI_OK ? -1 : status;
         }
     }
     if (bad)
         return CLI_USAGE;
+    if (j->test.list)
+        return CLI_OK;
     if (argc - optind != 2 && !j->check) {
         cli_error("two ports are needed: urnic wire PORT_A PORT_B");
         return CLI_USAGE;
     }
     for (int i = 0; i < 2 && optind + i < argc; i++)
         j->port[i] = argv[optind + i];
-    return parse_rules(j);
+    if (j->suite && (j->rules_file || j->rules || j->capture_file || j->ns)) {
+        cli_error("--suite has rules of its own; --rules, --capture and --for don't go with it");
+        return CLI_USAGE;
+    }
+    return j->suite ? suite_options_done(&j->test) : parse_rules(j);
 }
 
 static int run(int argc, char **argv)
 {
     struct wire_job j = {.queue = BUMP_QUEUE_DEFAULT, .seed = 1};
+    suite_options_init(&j.test);
     int status = options(&j, argc, argv);
-
-    if (status == CLI_OK)
+    if (status == CLI_OK && j.test.list)
+        suite_list();
+    else if (status == CLI_OK)
         status = j.check ? check(&j) : wire(&j);
+    suite_options_free(&j.test);
     fault_free(j.fault);
     free(j.rules);
     return status < 0 ? CLI_OK : status;

@@ -8,6 +8,7 @@
 #include "bump.h"
 #include "fault.h"
 #include "pcapng.h"
+#include "suite.h"
 
 struct wire_job {
     const char *port[BUMP_DIRS];
@@ -15,7 +16,8 @@ struct wire_job {
     const char *rules_file, *capture_file;
     char *rules; /* the text */
     size_t rules_len;
-    bool poll, json, quiet, check;
+    bool poll, json, quiet, check, suite;
+    struct suite_options test;
     struct bump bump;
     struct fault *fault; /* NULL = no rules */
     struct pcapng *capture;

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * `urnic wire --suite`: a device behind port B put to the test, case by case. Each case loads rules
+ * into the bump, has commands make traffic through it, watches the packets, and says of some rules
+ * of the catalogue whether the device has kept them.
+ */
+#ifndef URNIC_SUITE_H
+#define URNIC_SUITE_H
+
+#include "bump.h"
+#include "suite_trace.h"
+
+#define SUITE_RESULTS 128u
+#define SUITE_TEXT    160u
+
+enum suite_verdict { SUITE_PASS, SUITE_FAIL, SUITE_UNTESTED };
+
+struct suite_result {
+    const char *test, *rule;
+    enum suite_verdict verdict;
+    char text[SUITE_TEXT];
+    const char *unit; /* of value; NULL = there is none */
+    double value;
+};
+
+struct suite_card {
+    struct suite_result result[SUITE_RESULTS];
+    unsigned n, count[3]; /* by verdict */
+    const char *test;     /* whose results come next */
+};
+
+/* What the user said. Commands are for `sh -c`; NULL = there is none. */
+struct suite_options {
+    const char *server[2], *client[2]; /* at side A, at side B */
+    const char *only;                  /* cases whose name contains this */
+    const char *end[2];                /* "SOCKET,IP" of an urnicd: makes the commands */
+    char *made[4];                     /* ... which are these */
+    int timeout, retry;                /* the device's, when no CM message tells; -1 = not said */
+    uint64_t cnp_interval;             /* ns that the device claims */
+    uint64_t settle;                   /* ns to wait for a server that says nothing */
+    uint64_t limit;                    /* ns that a case may take */
+    uint64_t seed;
+    bool list, verbose, quiet;
+};
+
+/* Where the checks of a case find everything. */
+struct suite_run {
+    const struct suite_options *opt;
+    const struct suite_trace *trace;
+    struct suite_card *card;
+    struct suite_flow flow;
+    bool client_ok; /* it ended with status 0 */
+    bool timed_out; /* it was ended */
+};
+
+struct suite_case {
+    const char *name, *rule, *what; /* the rule that it is about */
+    const char *rules;              /* of lib/fault */
+    int from;                       /* where the client runs: 0 = side A, 1 = side B (the device) */
+    const char *op;                 /* its environment */
+    unsigned size, messages, qps;
+    enum fault_dir dir; /* of the requests that are looked at */
+    unsigned kinds;     /* WIRE_F_* of these */
+    bool until_resent;  /* the rules end when the device sends something again */
+    void (*check)(struct suite_run *r);
+};
+
+extern const struct suite_case suite_cases[];
+extern const unsigned suite_ncases;
+
+/* The checks of the cases. */
+void suite_check_lost(struct suite_run *r);
+void suite_check_lost_twice(struct suite_run *r);
+void suite_check_reordered(struct suite_run *r);
+void suite_check_duplicated(struct suite_run *r);
+void suite_check_bad_icrc(struct suite_run *r);
+void suite_check_marked(struct suite_run *r);
+void suite_check_go_back(struct suite_run *r);
+void suite_check_go_back_twice(struct suite_run *r);
+void suite_check_acks_lost(struct suite_run *r);
+void suite_check_slowed(struct suite_run *r);
+void suite_check_rnr(struct suite_run *r);
+void suite_check_exhausted(struct suite_run *r);
+void suite_check_read_answer(struct suite_run *r);
+void suite_check_read_again(struct suite_run *r);
+
+/* Add a result. With a unit, `value` is part of it. */
+void suite_say(struct suite_card *card, const char *rule, enum suite_verdict verdict,
+               const char *format, ...) __attribute__((format(printf, 4, 5)));
+void suite_measured(struct suite_card *card, double value, const char *unit); /* of the last one */
+
+/* The suite's options, for getopt_long; suite_option takes those from SUITE_OPTION_FIRST on.
+ * Returns CLI_*. suite_options_done completes and checks them. */
+#define SUITE_OPTION_FIRST 0x100
+#define SUITE_OPTIONS                                                                              \
+    {"end-a", required_argument, NULL, 0x100}, {"end-b", required_argument, NULL, 0x101},          \
+        {"client-a", required_argument, NULL, 0x102},                                              \
+        {"client-b", required_argument, NULL, 0x103},                                              \
+        {"server-a", required_argument, NULL, 0x104},                                              \
+        {"server-b", required_argument, NULL, 0x105}, {"only", required_argument, NULL, 0x106},    \
+        {"timeout", required_argument, NULL, 0x107}, {"retry", required_argument, NULL, 0x108},    \
+        {"cnp-interval", required_argument, NULL, 0x109},                                          \
+        {"settle", required_argument, NULL, 0x10A}, {"limit", required_argument, NULL, 0x10B},     \
+        {"list", no_argument, NULL, 0x10C},                                                        \
+    {                                                                                              \
+        "verbose", no_argument, NULL, 'v'                                                          \
+    }
+int suite_option(int c, const char *arg, struct suite_options *o);
+int suite_options_done(struct suite_options *o);
+void suite_options_init(struct suite_options *o);
+void suite_options_free(struct suite_options *o);
+
+/* Say which cases there are. */
+void suite_list(void);
+
+/* Run the cases over an open bump, print the report card. Returns CLI_*. */
+int suite_run(struct bump *b, const struct suite_options *opt, bool json);
+
+/* Write the report card to stdout. */
+void suite_report(const struct suite_card *card);
+int suite_report_json(const struct suite_card *card, const struct bump *b);
+
+#endif

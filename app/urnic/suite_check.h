@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What the checks of the test suite share: finding packets, and durations between two of them.
+ */
+#ifndef URNIC_SUITE_CHECK_H
+#define URNIC_SUITE_CHECK_H
+
+#include "suite.h"
+
+#define SUITE_NONE UINT32_MAX
+
+/* Packets are named by their index in the trace; SUITE_NONE = there is none. */
+static inline const struct suite_pkt *suite_at(const struct suite_run *r, uint32_t i)
+{
+    return &r->trace->pkt[i];
+}
+
+/* The first request whose fate has one of these bits. */
+static inline uint32_t suite_find_fate(const struct suite_run *r, unsigned fate)
+{
+    for (uint32_t i = 0; i < r->trace->n; i++)
+        if (suite_request(&r->flow, suite_at(r, i)) && suite_at(r, i)->fate & fate)
+            return i;
+    return SUITE_NONE;
+}
+
+/* From `i` on: the first request with this relative PSN that gets through. */
+static inline uint32_t suite_find_sent(const struct suite_run *r, uint32_t i, int32_t rel)
+{
+    for (; i < r->trace->n; i++) {
+        const struct suite_pkt *p = suite_at(r, i);
+        if (suite_request(&r->flow, p) && suite_passed(p) && suite_rel(&r->flow, p->psn) == rel)
+            return i;
+    }
+    return SUITE_NONE;
+}
+
+/* From `i` on: the first NAK with this syndrome. */
+static inline uint32_t suite_find_nak(const struct suite_run *r, uint32_t i, uint8_t syndrome)
+{
+    for (; i < r->trace->n; i++)
+        if (suite_nak(&r->flow, suite_at(r, i), syndrome))
+            return i;
+    return SUITE_NONE;
+}
+
+/* The device sent `b` after it had sent, or been sent, `a`: how long it may have taken, at the
+ * least and at the most, given that the bump sees a packet only when it looks. Without the time on
+ * the cables, and with it if `a` came from the tester. */
+struct suite_span {
+    uint64_t least, seen, most; /* ns */
+};
+static inline struct suite_span suite_span(const struct suite_run *r, uint32_t a, uint32_t b)
+{
+    const struct suite_pkt *p = suite_at(r, a), *q = suite_at(r, b);
+    uint64_t seen = q->at - p->at;
+    bool own = p->dir == FAULT_BA;
+
+    return (struct suite_span){
+        .least = seen > q->waited ? seen - q->waited : 0,
+        .seen = seen,
+        .most = seen + (own ? p->waited : 0),
+    };
+}
+
+/* Surely earlier than T; a hundredth is left to the way here and back. */
+static inline bool suite_early(struct suite_span s, uint64_t t)
+{
+    return s.most < t - t / 100;
+}
+
+/* The device's ACK timeout T in ns; 0 = not known, or switched off. */
+static inline uint64_t suite_timeout(const struct suite_run *r)
+{
+    int t = r->opt->timeout;
+
+    if (t < 0 && r->flow.conn)
+        t = (int)r->flow.conn->timeout;
+    return t > 0 ? 4096ull << t : 0;
+}
+
+static inline int suite_retries(const struct suite_run *r)
+{
+    if (r->opt->retry < 0 && r->flow.conn)
+        return (int)r->flow.conn->retry;
+    return r->opt->retry;
+}
+
+#endif

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Commands that the test suite runs: started in the background, their output kept, ended with all
+ * that they have started. One thread.
+ */
+#ifndef URNIC_SUITE_CHILD_H
+#define URNIC_SUITE_CHILD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+struct suite_child {
+    pid_t pid; /* 0 = none */
+    int fd;
+    char said[4096]; /* the end of its output, NUL-terminated */
+    size_t n;
+    bool ended;
+    int status; /* as waitpid gives it; valid when ended */
+};
+
+/* Run `sh -c command` with `environment` ("NAME=VALUE", NULL at the end) added to ours, in a
+ * process group of its own. Returns 0 or -errno. */
+int suite_child_start(struct suite_child *c, const char *command, char *const environment[]);
+
+/* Take its output, notice its end. Never blocks. */
+void suite_child_poll(struct suite_child *c);
+
+/* Ask it, and its children, to end; `force` makes them. */
+void suite_child_kill(const struct suite_child *c, bool force);
+
+/* Forget it; it must have ended. */
+void suite_child_close(struct suite_child *c);
+
+#endif

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What the user says about the test suite, and the commands that follow from --end-a and --end-b.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "suite.h"
+
+void suite_options_init(struct suite_options *o)
+{
+    *o = (struct suite_options){.timeout = -1,
+                                .retry = -1,
+                                .cnp_interval = 50000,
+                                .settle = 1000000000,
+                                .limit = 10000000000,
+                                .seed = 1};
+}
+
+void suite_options_free(struct suite_options *o)
+{
+    for (unsigned i = 0; i < 4; i++)
+        free(o->made[i]);
+}
+
+static int seconds_or_zero(const char *option, const char *text, uint64_t *ns)
+{
+    if (!strcmp(text, "0")) {
+        *ns = 0;
+        return 0;
+    }
+    return cli_seconds(option, text, ns);
+}
+
+int suite_option(int c, const char *arg, struct suite_options *o)
+{
+    uint64_t v = 0;
+    int bad = 0;
+
+    switch (c) {
+    case 0x100:
+    case 0x101:
+        o->end[c - 0x100] = arg;
+        break;
+    case 0x102:
+    case 0x103:
+        o->client[c - 0x102] = arg;
+        break;
+    case 0x104:
+    case 0x105:
+        o->server[c - 0x104] = arg;
+        break;
+    case 0x106:
+        o->only = arg;
+        break;
+    case 0x107:
+        bad = cli_number("--timeout", arg, 0, 31, &v);
+        o->timeout = (int)v;
+        break;
+    case 0x108:
+        bad = cli_number("--retry", arg, 0, 7, &v);
+        o->retry = (int)v;
+        break;
+    case 0x109:
+        bad = cli_number("--cnp-interval", arg, 0, 1000000, &v);
+        o->cnp_interval = v * 1000;
+        break;
+    case 0x10A:
+        bad = seconds_or_zero("--settle", arg, &o->settle);
+        break;
+    case 0x10B:
+        bad = cli_seconds("--limit", arg, &o->limit);
+        break;
+    case 0x10C:
+        o->list = true;
+        break;
+    default:
+        o->verbose = true;
+    }
+    return bad ? CLI_USAGE : CLI_OK;
+}
+
+/* `text` between single quotes, for a shell. */
+static bool quoted(const char *text)
+{
+    return strchr(text, '\'') == NULL;
+}
+
+/* The commands of an urnicd at "SOCKET,IP"; `to` = IP of the other one. */
+static int make(struct suite_options *o, unsigned side, const char *exe)
+{
+    const char *comma = o->end[side] ? strrchr(o->end[side], ',') : NULL;
+    const char *other = o->end[!side] ? strrchr(o->end[!side], ',') : NULL;
+
+    if (!comma || !other || comma == o->end[side] || !comma[1] || !quoted(o->end[side]) ||
+        !quoted(exe)) {
+        cli_error("--end-%c: want SOCKET,IP of an urnicd, and both ends: '%s'", 'a' + (int)side,
+                  o->end[side] ? o->end[side] : "");
+        return CLI_USAGE;
+    }
+    int len = (int)(comma - o->end[side]);
+    if (asprintf(&o->made[side], "exec '%s' --socket '%.*s' perf --server --wait event", exe, len,
+                 o->end[side]) < 0 ||
+        asprintf(&o->made[2 + side],
+                 "exec '%s' --socket '%.*s' perf '%s' --op $OP --size $SIZE --count $COUNT --qps "
+                 "$QPS --wait event",
+                 exe, len, o->end[side], other + 1) < 0) {
+        cli_error("no memory");
+        return CLI_FAIL;
+    }
+    if (!o->server[side])
+        o->server[side] = o->made[side];
+    if (!o->client[side])
+        o->client[side] = o->made[2 + side];
+    return CLI_OK;
+}
+
+int suite_options_done(struct suite_options *o)
+{
+    char exe[PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
+
+    exe[n < 0 ? 0 : n] = 0;
+    for (unsigned side = 0; side < 2; side++)
+        if (o->end[0] || o->end[1]) {
+            int status = make(o, side, exe);
+            if (status)
+                return status;
+        }
+    if (o->client[0] || o->client[1])
+        return CLI_OK;
+    cli_error("--suite: something must make traffic: --end-a and --end-b, or --client-a, "
+              "--client-b");
+    return CLI_USAGE;
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The report card.
+ */
+#include <jansson.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "cli.h"
+#include "suite.h"
+
+static const char *const names[] = {"PASS", "FAIL", "UNTESTED"};
+
+void suite_say(struct suite_card *card, const char *rule, enum suite_verdict verdict,
+               const char *format, ...)
+{
+    va_list ap;
+
+    if (card->n == SUITE_RESULTS)
+        return;
+    struct suite_result *r = &card->result[card->n++];
+    *r = (struct suite_result){.test = card->test, .rule = rule, .verdict = verdict};
+    va_start(ap, format);
+    vsnprintf(r->text, sizeof r->text, format, ap);
+    va_end(ap);
+    card->count[verdict]++;
+}
+
+void suite_measured(struct suite_card *card, double value, const char *unit)
+{
+    struct suite_result *r = &card->result[card->n - 1];
+
+    r->value = value;
+    r->unit = unit;
+}
+
+static const struct suite_case *case_of(const char *name)
+{
+    for (unsigned i = 0; i < suite_ncases; i++)
+        if (!strcmp(suite_cases[i].name, name))
+            return &suite_cases[i];
+    return NULL;
+}
+
+void suite_report(const struct suite_card *card)
+{
+    const char *test = NULL;
+
+    for (unsigned i = 0; i < card->n; i++) {
+        const struct suite_result *r = &card->result[i];
+        if (r->test != test) {
+            const struct suite_case *c = case_of(r->test);
+            printf("%s%s: %s\n", test ? "\n" : "", r->test, c ? c->what : "whatever the case");
+            if (c)
+                printf("  rules: %s\n", c->rules);
+            test = r->test;
+        }
+        printf("  %-8s %-8s %s\n", names[r->verdict], r->rule, r->text);
+    }
+    printf("\n%u passed, %u failed, %u untested\n", card->count[SUITE_PASS],
+           card->count[SUITE_FAIL], card->count[SUITE_UNTESTED]);
+}
+
+int suite_report_json(const struct suite_card *card, const struct bump *b)
+{
+    json_t *list = json_array();
+
+    for (unsigned i = 0; i < card->n; i++) {
+        const struct suite_result *r = &card->result[i];
+        const struct suite_case *c = case_of(r->test);
+        json_t *o = json_pack("{ss ss ss ss}", "case", r->test, "rule", r->rule, "verdict",
+                              names[r->verdict], "text", r->text);
+        if (r->unit)
+            json_object_update_new(o, json_pack("{sf ss}", "value", r->value, "unit", r->unit));
+        if (c)
+            json_object_set_new(o, "faults", json_string(c->rules));
+        json_array_append_new(list, o);
+    }
+    json_t *o = json_pack("{ss s[ss] so si si si}", "type", "suite", "ports", b->port[0]->spec,
+                          b->port[1]->spec, "results", list, "passed", (int)card->count[SUITE_PASS],
+                          "failed", (int)card->count[SUITE_FAIL], "untested",
+                          (int)card->count[SUITE_UNTESTED]);
+    int rc = o ? json_dumpf(o, stdout, JSON_COMPACT) : -1;
+    json_decref(o);
+    putchar('\n');
+    return rc || fflush(stdout) ? CLI_FAIL : CLI_OK;
+}
+
+void suite_list(void)
+{
+    for (unsigned i = 0; i < suite_ncases; i++)
+        printf("%-14s %-8s %s\n", suite_cases[i].name, suite_cases[i].rule, suite_cases[i].what);
+}

@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The device as requester: it sends to side A, and must send again what does not arrive.
+ */
+#include <stdlib.h>
+
+#include "suite_check.h"
+
+/* From `i` on: the first request whose PSN the device has sent before, whatever becomes of it. */
+static uint32_t find_resent(const struct suite_run *r, uint32_t i)
+{
+    int32_t highest = -1;
+
+    for (uint32_t k = 0; k < r->trace->n; k++) {
+        const struct suite_pkt *p = suite_at(r, k);
+        if (!suite_request(&r->flow, p))
+            continue;
+        int32_t rel = suite_rel(&r->flow, p->psn);
+        if (k >= i && rel <= highest)
+            return k;
+        highest = rel > highest ? rel : highest;
+    }
+    return SUITE_NONE;
+}
+
+/* What is sent again must be what was sent before; a READ may ask for less. */
+static void check_same(struct suite_run *r)
+{
+    const struct suite_flow *f = &r->flow;
+    uint32_t *first = calloc((size_t)f->highest + 1, sizeof *first); /* index + 1 */
+    unsigned again = 0, differ = 0;
+
+    for (uint32_t i = 0; first && i < r->trace->n; i++) {
+        const struct suite_pkt *p = suite_at(r, i);
+        int32_t rel = suite_rel(f, p->psn);
+        if (!suite_request(f, p) || p->fate & FAULT_CHANGED || rel < 0)
+            continue;
+        if (!first[rel]) {
+            first[rel] = i + 1;
+            continue;
+        }
+        const struct suite_pkt *q = suite_at(r, first[rel] - 1);
+        again++;
+        differ += p->opcode != q->opcode || p->len != q->len || p->hash != q->hash ||
+                  p->va != q->va || p->rkey != q->rkey || p->dma_len != q->dma_len;
+    }
+    free(first);
+    suite_say(r->card, "RTX-05",
+              !again   ? SUITE_UNTESTED
+              : differ ? SUITE_FAIL
+                       : SUITE_PASS,
+              "%u packets sent again, %u of them differ", again, differ);
+}
+
+/* From the first packet of a round of retransmission on: PSN after PSN, without hole or repetition,
+ * until what is new; or until another NAK or time-out begins another round. */
+static void check_order(struct suite_run *r, uint32_t start)
+{
+    const struct suite_flow *f = &r->flow;
+    int32_t expected = suite_rel(f, suite_at(r, start)->psn), highest = -1;
+    unsigned n = 0;
+
+    for (uint32_t i = 0; i < start; i++) {
+        const struct suite_pkt *p = suite_at(r, i);
+        if (suite_request(f, p) && suite_rel(f, p->psn) > highest)
+            highest = suite_rel(f, p->psn);
+    }
+    for (uint32_t i = start; i < r->trace->n && expected <= highest; i++) {
+        const struct suite_pkt *p = suite_at(r, i);
+        if (suite_nak(f, p, WIRE_SYN_NAK_SEQ) && suite_rel(f, p->psn) > expected - 1)
+            break;
+        if (!suite_request(f, p))
+            continue;
+        int32_t rel = suite_rel(f, p->psn);
+        if (rel != expected) {
+            suite_say(r->card, "RTX-01", SUITE_FAIL, "after PSN +%d came +%d instead of +%d",
+                      expected - 1, rel, expected);
+            return;
+        }
+        expected++;
+        n++;
+    }
+    suite_say(r->card, "RTX-01", SUITE_PASS, "%u packets sent again, in order and without a hole",
+              n);
+}
+
+/* The device learned by `nak` what is missing. Returns the first packet of its answer. */
+static uint32_t check_answer_to_nak(struct suite_run *r, uint32_t nak)
+{
+    const struct suite_flow *f = &r->flow;
+    uint32_t resent = find_resent(r, nak);
+
+    if (resent == SUITE_NONE) {
+        suite_say(r->card, "ACK-06", SUITE_FAIL, "nothing was sent again after a NAK");
+        return SUITE_NONE;
+    }
+    struct suite_span s = suite_span(r, nak, resent);
+    uint64_t t = suite_timeout(r);
+    suite_say(r->card, "ACK-06", t && s.least > t ? SUITE_FAIL : SUITE_PASS,
+              "sent again %.1f us after the NAK", (double)s.seen / 1e3);
+    suite_measured(r->card, (double)s.seen, "ns");
+    int32_t asked = suite_rel(f, suite_at(r, nak)->psn),
+            got = suite_rel(f, suite_at(r, resent)->psn);
+    suite_say(r->card, "RTX-01", got == asked ? SUITE_PASS : SUITE_FAIL,
+              "the NAK names PSN +%d, it went back to +%d", asked, got);
+    return resent;
+}
+
+/* A packet of the device was dropped, and the tester sent a NAK for it. */
+static uint32_t nak_for_loss(struct suite_run *r, const char *rule)
+{
+    uint32_t lost = suite_find_fate(r, FAULT_DROP);
+    uint32_t nak = lost == SUITE_NONE ? SUITE_NONE : suite_find_nak(r, lost, WIRE_SYN_NAK_SEQ);
+
+    if (lost == SUITE_NONE)
+        suite_say(r->card, rule, SUITE_UNTESTED, "the traffic had no packet for the fault");
+    else if (nak == SUITE_NONE)
+        suite_say(r->card, rule, SUITE_UNTESTED, "the tester sent no NAK");
+    return nak;
+}
+
+void suite_check_go_back(struct suite_run *r)
+{
+    uint32_t nak = nak_for_loss(r, "RTX-01");
+    uint32_t resent = nak == SUITE_NONE ? SUITE_NONE : check_answer_to_nak(r, nak);
+
+    if (resent == SUITE_NONE)
+        return;
+    check_order(r, resent);
+    check_same(r);
+    suite_say(r->card, "REQ-35", r->client_ok ? SUITE_PASS : SUITE_FAIL,
+              r->client_ok ? "the transfer completed" : "the transfer failed");
+}
+
+/* ---- time-outs ------------------------------------------------------------------------------- */
+
+/* T <= the time from `since` to `resent` <= 4 T. */
+static void check_timeout(struct suite_run *r, uint32_t since, uint32_t resent)
+{
+    uint64_t t = suite_timeout(r);
+    struct suite_span s = suite_span(r, since, resent);
+
+    if (!t) {
+        suite_say(r->card, "TMR-03", SUITE_UNTESTED,
+                  "the device's timeout isn't known (--timeout)");
+        return;
+    }
+    suite_say(r->card, "TMR-03", suite_early(s, t) || s.least > 4 * t ? SUITE_FAIL : SUITE_PASS,
+              "timeout after %.2f ms = %.2f T, T = %.2f ms", (double)s.seen / 1e6,
+              (double)s.seen / (double)t, (double)t / 1e6);
+    suite_measured(r->card, (double)s.seen, "ns");
+}
+
+static void check_oldest(struct suite_run *r, uint32_t resent, int32_t oldest)
+{
+    int32_t got = suite_rel(&r->flow, suite_at(r, resent)->psn);
+
+    suite_say(r->card, "TMR-04", got == oldest ? SUITE_PASS : SUITE_FAIL,
+              "after the timeout it went back to PSN +%d, oldest unacknowledged is +%d", got,
+              oldest);
+}
+
+/* The retransmission was lost as well; there is no second NAK, so the timer has to notice. */
+void suite_check_go_back_twice(struct suite_run *r)
+{
+    uint32_t nak = nak_for_loss(r, "TMR-03");
+
+    if (nak == SUITE_NONE)
+        return;
+    int32_t rel = suite_rel(&r->flow, suite_at(r, nak)->psn);
+    uint32_t sent[2], at = nak;
+    for (unsigned i = 0; i < 2; i++) {
+        do
+            at++;
+        while (at < r->trace->n && !(suite_request(&r->flow, suite_at(r, at)) &&
+                                     suite_rel(&r->flow, suite_at(r, at)->psn) == rel));
+        sent[i] = at < r->trace->n ? at : SUITE_NONE;
+    }
+    if (sent[0] == SUITE_NONE || sent[1] == SUITE_NONE ||
+        !(suite_at(r, sent[0])->fate & FAULT_DROP)) {
+        suite_say(r->card, "TMR-03", sent[0] == SUITE_NONE ? SUITE_FAIL : SUITE_UNTESTED,
+                  "the lost packet was not lost a second time");
+        return;
+    }
+    uint32_t second = suite_find_nak(r, sent[0], WIRE_SYN_NAK_SEQ);
+    if (second < sent[1]) {
+        suite_say(r->card, "TMR-03", SUITE_UNTESTED, "the tester repeated its NAK");
+        return;
+    }
+    check_timeout(r, nak, sent[1]);
+    check_oldest(r, sent[1], rel);
+    check_order(r, sent[1]);
+    check_same(r);
+}
+
+/* Nothing but silence came back. */
+void suite_check_acks_lost(struct suite_run *r)
+{
+    const struct suite_flow *f = &r->flow;
+    uint32_t since = SUITE_NONE;
+    int32_t acked = -1;
+
+    uint32_t resent = find_resent(r, 0);
+    if (resent == SUITE_NONE) {
+        suite_say(r->card, "TMR-03", r->client_ok ? SUITE_UNTESTED : SUITE_FAIL,
+                  r->client_ok ? "no acknowledgement was lost" : "nothing was sent again");
+        return;
+    }
+    for (uint32_t i = 0; i < resent; i++) {
+        const struct suite_pkt *p = suite_at(r, i);
+        if (suite_response(f, p) && suite_passed(p)) {
+            acked = suite_rel(f, p->psn);
+            since = i;
+        } else if (since == SUITE_NONE && suite_request(f, p) && p->ackreq) {
+            since = i;
+        }
+    }
+    if (since == SUITE_NONE) {
+        suite_say(r->card, "REQ-10", SUITE_FAIL, "no packet asked for an acknowledgement");
+        return;
+    }
+    check_timeout(r, since, resent);
+    check_oldest(r, resent, acked + 1);
+    check_same(r);
+    suite_say(r->card, "REQ-35", r->client_ok ? SUITE_PASS : SUITE_FAIL,
+              r->client_ok ? "the transfer completed" : "the transfer failed");
+}
+
+/* From one packet on nothing of the device arrives: it must try retry_cnt more times, then stop. */
+void suite_check_exhausted(struct suite_run *r)
+{
+    const struct suite_flow *f = &r->flow;
+    uint32_t lost = suite_find_fate(r, FAULT_DROP);
+    int retries = suite_retries(r);
+
+    if (lost == SUITE_NONE) {
+        suite_say(r->card, "TMR-05", SUITE_UNTESTED, "the traffic had no packet for the fault");
+        return;
+    }
+    int32_t rel = suite_rel(f, suite_at(r, lost)->psn);
+    uint32_t last = lost;
+    uint64_t t = suite_timeout(r);
+    unsigned sent = 0, wrong = 0;
+    double shortest = 0, longest = 0;
+    for (uint32_t i = lost; i < r->trace->n; i++) {
+        const struct suite_pkt *p = suite_at(r, i);
+        if (!suite_request(f, p) || suite_rel(f, p->psn) != rel)
+            continue;
+        if (sent++) {
+            struct suite_span s = suite_span(r, last, i);
+            double ms = (double)s.seen / 1e6;
+            shortest = sent == 2 || ms < shortest ? ms : shortest;
+            longest = ms > longest ? ms : longest;
+            wrong += t && (suite_early(s, t) || s.least > 4 * t);
+        }
+        last = i;
+    }
+    if (retries < 0)
+        suite_say(r->card, "TMR-05", SUITE_UNTESTED,
+                  "sent %u times; its retry count isn't known (--retry)", sent);
+    else
+        suite_say(r->card, "TMR-05", sent == (unsigned)retries + 1 ? SUITE_PASS : SUITE_FAIL,
+                  "sent %u time%s with retry count %d%s", sent, sent == 1 ? "" : "s", retries,
+                  r->timed_out ? ", and didn't give up in time" : "");
+    suite_measured(r->card, sent, "transmissions");
+    suite_say(r->card, "TMR-03",
+              !t || sent < 2 ? SUITE_UNTESTED
+              : wrong        ? SUITE_FAIL
+                             : SUITE_PASS,
+              "%.2f to %.2f ms between them, T = %.2f ms", shortest, longest, (double)t / 1e6);
+    if (!r->timed_out)
+        suite_say(r->card, "REQ-36", r->client_ok ? SUITE_FAIL : SUITE_PASS,
+                  r->client_ok ? "the client reports success" : "the client reports the failure");
+}
+
+/* ---- RNR ------------------------------------------------------------------------------------- */
+
+/* An RNR NAK in the tester's name came back for a packet that was dropped. */
+void suite_check_rnr(struct suite_run *r)
+{
+    enum { CODE = 18 }; /* as in the case's rules */
+    const uint64_t wanted = wire_rnr_ns(CODE);
+    uint32_t lost = suite_find_fate(r, FAULT_INJECT);
+
+    if (lost == SUITE_NONE) {
+        suite_say(r->card, "RNR-05", SUITE_UNTESTED, "the traffic had no packet for the fault");
+        return;
+    }
+    int32_t rel = suite_rel(&r->flow, suite_at(r, lost)->psn);
+    uint32_t again = suite_find_sent(r, lost + 1, rel);
+    if (again == SUITE_NONE) {
+        suite_say(r->card, "RNR-05", SUITE_FAIL, "the packet was never sent again");
+        return;
+    }
+    struct suite_span s = suite_span(r, lost, again);
+    suite_say(r->card, "RNR-05", suite_early(s, wanted) ? SUITE_FAIL : SUITE_PASS,
+              "waited %.2f ms, RNR timer %.2f ms", (double)s.seen / 1e6, (double)wanted / 1e6);
+    suite_measured(r->card, (double)s.seen, "ns");
+    check_same(r);
+    suite_say(r->card, "RNR-02", r->client_ok ? SUITE_PASS : SUITE_FAIL,
+              r->client_ok ? "an RNR NAK with a sequence NAK behind it is survived"
+                           : "the transfer failed");
+}
+
+/* ---- CNPs ------------------------------------------------------------------------------------ */
+
+/* ns for the packets from +first to before +last, as they came. 0 = they didn't all come. */
+static uint64_t time_of(const struct suite_run *r, int32_t first, int32_t last)
+{
+    uint64_t begun = 0;
+
+    for (uint32_t i = 0; i < r->trace->n; i++) {
+        const struct suite_pkt *p = suite_at(r, i);
+        int32_t rel = suite_rel(&r->flow, p->psn);
+        if (suite_request(&r->flow, p) && rel == first)
+            begun = p->at;
+        else if (suite_request(&r->flow, p) && rel == last && begun)
+            return p->at > begun ? p->at - begun : 1;
+    }
+    return 0;
+}
+
+/* From one packet on, each brought forth a CNP. */
+void suite_check_slowed(struct suite_run *r)
+{
+    uint32_t start = suite_find_fate(r, FAULT_INJECT);
+
+    if (start == SUITE_NONE) {
+        suite_say(r->card, "CC-08", SUITE_UNTESTED, "the traffic had no packet for the fault");
+        return;
+    }
+    int32_t rel = suite_rel(&r->flow, suite_at(r, start)->psn), end = r->flow.highest;
+    uint64_t before = time_of(r, 0, rel), after = time_of(r, rel, end);
+    if (before && after) {
+        double slower = ((double)after / (end - rel)) / ((double)before / rel);
+        suite_say(r->card, "CC-08", slower < 2 ? SUITE_UNTESTED : SUITE_PASS,
+                  slower < 2 ? "CNPs made it %.1f times slower: no reaction point, or switched off"
+                             : "CNPs made it %.1f times slower",
+                  slower);
+        suite_measured(r->card, slower, "times");
+    }
+    suite_say(r->card, "CC-07", r->client_ok ? SUITE_PASS : SUITE_FAIL,
+              r->client_ok ? "CNPs did not disturb the transfer" : "the transfer failed");
+}
+
+/* ---- READs: the device's requests ------------------------------------------------------------ */
+
+void suite_check_read_again(struct suite_run *r)
+{
+    const struct suite_flow *f = &r->flow;
+    uint32_t lost = SUITE_NONE, beyond = SUITE_NONE, again = SUITE_NONE, first = SUITE_NONE;
+
+    for (uint32_t i = 0; i < r->trace->n && again == SUITE_NONE; i++) {
+        const struct suite_pkt *p = suite_at(r, i);
+        int32_t rel = suite_rel(f, p->psn);
+        int32_t gap = lost == SUITE_NONE ? 0 : suite_rel(f, suite_at(r, lost)->psn);
+        if (lost == SUITE_NONE && suite_response(f, p) && p->fate & FAULT_DROP)
+            lost = i;
+        else if (lost == SUITE_NONE && suite_request(f, p) && suite_flags(p) & WIRE_F_READ)
+            first = i;
+        else if (lost != SUITE_NONE && beyond == SUITE_NONE && suite_response(f, p) && rel > gap)
+            beyond = i;
+        else if (lost != SUITE_NONE && suite_request(f, p) && suite_flags(p) & WIRE_F_READ &&
+                 rel <= gap)
+            again = i;
+    }
+    if (lost == SUITE_NONE || beyond == SUITE_NONE) {
+        suite_say(r->card, "RD-14", SUITE_UNTESTED,
+                  lost == SUITE_NONE ? "no READ response was lost"
+                                     : "no response followed the lost one");
+        return;
+    }
+    if (again == SUITE_NONE) {
+        suite_say(r->card, "RD-14", SUITE_FAIL, "the missing response was never asked for again");
+        return;
+    }
+    uint64_t t = suite_timeout(r);
+    struct suite_span s = suite_span(r, beyond, again);
+    suite_say(r->card, "RD-14", t && s.least >= t ? SUITE_FAIL : SUITE_PASS,
+              "asked again %.1f us after the response that shows the gap", (double)s.seen / 1e3);
+    suite_measured(r->card, (double)s.seen, "ns");
+
+    /* From the gap on, or the whole READ. Which READ that was: the last one that began before it.
+     */
+    const struct suite_pkt *q = suite_at(r, again);
+    int32_t gap = suite_rel(f, suite_at(r, lost)->psn), start = suite_rel(f, q->psn);
+    for (uint32_t i = 0; i < lost; i++) {
+        const struct suite_pkt *p = suite_at(r, i);
+        if (suite_request(f, p) && suite_flags(p) & WIRE_F_READ && suite_rel(f, p->psn) <= gap)
+            first = i;
+    }
+    const struct suite_pkt *p = suite_at(r, first);
+    uint64_t skipped = q->va - p->va;
+    int32_t begin = suite_rel(f, p->psn);
+    bool good = q->rkey == p->rkey && skipped + q->dma_len == p->dma_len &&
+                (start == gap || start == begin) && (start == begin) == (skipped == 0);
+    suite_say(r->card, "RD-12", good ? SUITE_PASS : SUITE_FAIL,
+              "missing is PSN +%d, asked again from +%d, %u of %u octets", gap, start, q->dma_len,
+              p->dma_len);
+    suite_say(r->card, "REQ-35", r->client_ok ? SUITE_PASS : SUITE_FAIL,
+              r->client_ok ? "the transfer completed" : "the transfer failed");
+}
