@@ -137,8 +137,8 @@ static void device_on_guess(void *arg, const struct wire_addr *source, enum engi
     const struct device *d = arg;
     char text[64];
 
-    log_warn("rx", "%s: too many %s from %s: cut off for a second", d->name,
-             engine_counter_names[why], wire_addr_str(source, text, sizeof(text)));
+    log_warn("rx", "%s: too many %s from %s: somebody may be guessing; limited for a second",
+             d->name, engine_counter_names[why], wire_addr_str(source, text, sizeof(text)));
 }
 
 /* ---- up and down ----------------------------------------------------------------------------- */

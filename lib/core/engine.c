@@ -253,16 +253,16 @@ static void rx_to_qp(struct rx *rx, struct qp *qp)
         return;
     }
     bool peer = from_peer(p, qp);
-    if (!peer && guess_source_closed(rx)) {
-        rx_drop(rx, ENGINE_C_rx_rate_limited);
-        return;
-    }
     if (!peer && qp_connected(qp)) {
         guess_drop(rx, NULL, GUESS_ADDR, ENGINE_C_rx_addr_mismatch);
         return;
     }
     if (p->pkey != qp->pkey && !wire_pkey_match(p->pkey, qp->pkey)) {
         guess_drop(rx, peer ? qp : NULL, GUESS_KEY, ENGINE_C_rx_bad_pkey);
+        return;
+    }
+    if (rx->op->service == WIRE_UD && guess_source_closed(rx)) {
+        rx_drop(rx, ENGINE_C_rx_rate_limited);
         return;
     }
     if (rx->op->service == WIRE_UD && p->qkey != qp->qkey) {
@@ -283,6 +283,13 @@ static void rx_to_qp(struct rx *rx, struct qp *qp)
         comp_rx(rx, qp);
     else
         resp_rx(rx, qp);
+}
+
+/* The peer of a queue pair that is gone may not know yet: that number isn't a guess (SEC-09). */
+static bool was_here(const struct engine *e, uint32_t slot, uint32_t qpn)
+{
+    return slot < e->table_size && (qpn_make(&e->qpns, slot, e->life[slot] - 1) == qpn ||
+                                    qpn_make(&e->qpns, slot, e->life[slot] - 2) == qpn);
 }
 
 static void rx_frame(struct rx *rx)
@@ -331,7 +338,10 @@ static void rx_frame(struct rx *rx)
     }
     struct qp *qp = slot < e->table_size ? e->table[slot] : NULL;
     if (!qp || qp->qpn != qpn || wire_addr_is_multicast(&rx->pkt.dip)) {
-        guess_drop(rx, NULL, GUESS_QPN, ENGINE_C_rx_bad_qpn);
+        if (was_here(e, slot, qpn))
+            rx_drop(rx, ENGINE_C_rx_bad_qpn);
+        else
+            guess_drop(rx, NULL, GUESS_QPN, ENGINE_C_rx_bad_qpn);
         return;
     }
     rx_to_qp(rx, qp);

@@ -78,8 +78,7 @@ static bool closed(const struct rx *rx, uint32_t qpn, enum guess_kind kind)
 
 bool guess_source_closed(const struct rx *rx)
 {
-    return rx->e->guess->closed > rx->now &&
-           (closed(rx, 0, GUESS_QPN) || closed(rx, 0, GUESS_ADDR) || closed(rx, 0, GUESS_KEY));
+    return rx->e->guess->closed > rx->now && closed(rx, 0, GUESS_KEY);
 }
 
 bool guess_peer_closed(const struct rx *rx, const struct qp *qp, enum guess_kind kind)

@@ -4,9 +4,9 @@
  * Each failure takes a token, of which there are 1000 at once and 100 more a second; without one
  * left, that kind of failure closes for a second. Rule: SEC-09.
  *
- *   A source address is charged for packets to queue pairs that don't have it as their peer. While
- *   one of its kinds is closed, nothing of it gets to such a queue pair, right guesses included;
- *   MADs have limits of their own (CM-34, SEC-20).
+ *   A source address is charged for packets to queue pairs that don't have it as their peer. What
+ *   it guesses right of QP numbers alone harms nobody; but while its keys are closed, none of its
+ *   datagrams is taken, right guesses included. MADs have limits of their own (CM-34, SEC-20).
  *   A connected queue pair is charged for what comes in its peer's name, which anybody may have
  *   forged. So the peer isn't locked out: only what fails is dropped, and, while RESP is closed,
  *   the fatal NAKs for which a right guess would end the queue pair. A peer that meant one falls
@@ -29,7 +29,7 @@ struct rx;
 #define GUESS_TABLE  256u          /* pairs of guesser and kind that are remembered */
 
 enum guess_kind {
-    GUESS_QPN,  /* no such queue pair */
+    GUESS_QPN,  /* no such queue pair, nor was there lately */
     GUESS_ADDR, /* another's peer */
     GUESS_KEY,  /* P_Key or Q_Key */
     GUESS_RESP, /* a response ahead of everything sent */
@@ -56,7 +56,7 @@ struct guess {
  * queue pair whose peer the packet claims to be from, NULL = of none. */
 void guess_drop(struct rx *rx, const struct qp *qp, enum guess_kind kind,
                 enum engine_counter counter);
-/* Is anything closed for packets from this source to queue pairs of others? */
+/* Are the keys of this source closed? */
 bool guess_source_closed(const struct rx *rx);
 /* Is this kind closed for what comes from the queue pair's peer? */
 bool guess_peer_closed(const struct rx *rx, const struct qp *qp, enum guess_kind kind);

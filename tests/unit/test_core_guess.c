@@ -104,6 +104,23 @@ START_TEST(sec_09_limits)
 }
 END_TEST
 
+/* SEC-09: who goes on sending to a queue pair that has been destroyed isn't guessing. */
+START_TEST(sec_09_not_the_bereaved)
+{
+    struct rig *r = rig_new(NULL);
+    struct wire_pkt p = wrong(r, GUESS_ADDR, NULL), guess = wrong(r, GUESS_QPN, NULL);
+    engine_qp_destroy(r->e, r->qp);
+    for (unsigned i = 0; i < 2 * GUESS_BURST; i++)
+        rig_rx(r, &p, NULL);
+    ck_assert_uint_eq(rig_count(r, ENGINE_C_rx_bad_qpn), 2 * GUESS_BURST);
+    ck_assert_uint_eq(r->guesses, 0);
+    for (unsigned i = 0; i < GUESS_BURST; i++)
+        rig_rx(r, &guess, NULL);
+    ck_assert_uint_eq(r->guesses, 1);
+    rig_free(r);
+}
+END_TEST
+
 /* SEC-09: a rate that an honest host can have is never cut off. */
 START_TEST(sec_09_slow_is_fine)
 {
@@ -187,4 +204,5 @@ START_TEST(sec_09_fatal_naks)
 }
 END_TEST
 
-RIG_MAIN("guess", sec_09_limits, sec_09_slow_is_fine, sec_09_right_guess_too, sec_09_fatal_naks)
+RIG_MAIN("guess", sec_09_limits, sec_09_not_the_bereaved, sec_09_slow_is_fine,
+         sec_09_right_guess_too, sec_09_fatal_naks)
