@@ -162,6 +162,8 @@ static enum engine_status judge(const struct qp *qp, const struct engine_send_wr
     } else if (wr->nsge > qp->max_send_sge) {
         return WC_LOC_QP_OP_ERR;
     }
+    if (!qp_connected(qp) && wire_addr_is_v4(&wr->av.sgid) != wire_addr_is_v4(&wr->av.dgid))
+        return WC_LOC_QP_OP_ERR; /* GID-02 */
     if (len > WIRE_MSG_MAX)
         return WC_LOC_LEN_ERR;
     if (info->kind == WR_ATOMIC) {
@@ -266,8 +268,9 @@ static void run_local(struct engine *e, struct qp *qp, struct swqe *w)
     }
     const struct swqe_bind *b = (const struct swqe_bind *)(const void *)body(qp, w);
     uint32_t rkey;
-    if (mem_mw_bind(e->mem, qp->pd, qp->qpn, b->rkey, b->new_rkey, b->lkey, b->va, b->len,
-                    b->access, &rkey))
+    /* A key that we chose ourselves nobody could be told. */
+    if (!b->new_rkey || mem_mw_bind(e->mem, qp->pd, qp->qpn, b->rkey, b->new_rkey, b->lkey, b->va,
+                                    b->len, b->access, &rkey))
         w->error = WC_MW_BIND_ERR;
 }
 

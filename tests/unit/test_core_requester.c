@@ -423,6 +423,54 @@ START_TEST(ack_15_write_needs_none)
 }
 END_TEST
 
+/* MW-01: a window whose new key the engine would have to choose is refused: nobody could learn it,
+ * nor let go of the window by the key that it had. */
+START_TEST(mw_01_who_chooses_the_key)
+{
+    for (unsigned type = 1; type <= 2; type++) {
+        struct rig *r = rig_new(NULL);
+        struct mem *m = engine_mem(r->e);
+        uint32_t mw;
+        ck_assert_int_eq(mem_mw_alloc(m, r->pd, type, &mw), 0);
+        struct engine_send_wr wr = rig_wr(r, WR_BIND_MW, 1, 0, 0);
+        wr.mw_rkey = mw;
+        wr.mw_lkey = r->lkey;
+        wr.mw_va = RIG_VA;
+        wr.mw_len = 4096;
+        wr.mw_access = MEM_REMOTE_WRITE;
+        ck_assert_int_eq(engine_post_send(r->e, r->qp, &wr, r->now), 0);
+        ck_assert_uint_eq(rig_tx(r, 0), 0);
+        ck_assert_uint_eq(r->nwc, 1);
+        ck_assert_uint_eq(r->wc[0].status, WC_MW_BIND_ERR);
+        ck_assert_int_eq(mem_mw_dealloc(m, mw), 0);
+        ck_assert_int_eq(mem_mr_dereg(m, r->lkey), 0); /* nothing is bound to it */
+        rig_free(r);
+    }
+}
+END_TEST
+
+/* GID-02: a datagram's source and destination are of one family. */
+START_TEST(gid_02_one_family)
+{
+    struct rig *r = rig_new(&(struct rig_opts){.type = QP_UD});
+    static const char *const to[] = {"fd00::2", "10.0.0.2"};
+    for (unsigned i = 0; i < 2; i++) {
+        struct engine_send_wr wr = rig_wr(r, WR_SEND, i, 0, 8);
+        wr.av = (struct engine_av){.sgid = r->lip, .hop_limit = 64};
+        wire_addr_parse(to[i], &wr.av.dgid);
+        wr.rqpn = RIG_PEER;
+        struct engine_qp_attr again = {.state = QPS_RTS};
+        if (rig_state(r) == QPS_SQE)
+            ck_assert_int_eq(engine_qp_modify(r->e, r->qp, &again, QPA_STATE, r->now), 0);
+        ck_assert_int_eq(engine_post_send(r->e, r->qp, &wr, r->now), 0);
+        ck_assert_uint_eq(rig_tx(r, 0), i);
+        ck_assert_uint_eq(r->wc[0].status, i == 0 ? WC_LOC_QP_OP_ERR : WC_SUCCESS);
+        rig_clear(r);
+    }
+    rig_free(r);
+}
+END_TEST
+
 /* REQ-15: a local invalidate waits for all before it, and holds back what is behind it. */
 START_TEST(req_15_local_operations)
 {
@@ -592,9 +640,9 @@ START_TEST(qp_05_room)
 }
 END_TEST
 
-RIG_MAIN("requester", req_02_segmentation, req_06_psn_across_messages, hdr_03_solicited,
-         req_10_ackreq, req_10_asks_where_it_stops, req_14_fence, req_16_inline_and_sges,
-         req_08_local_errors, req_08_gather_fails, rtx_06_deregistered, req_01_full_port,
-         ack_15_credits, ack_15_write_needs_none, req_15_local_operations,
-         uc_02_completes_when_sent, ud_03_datagrams, psn_03_at_most_half, psn_03_longest_read,
-         req_12_limit, qp_05_room)
+RIG_MAIN("requester", mw_01_who_chooses_the_key, gid_02_one_family, req_02_segmentation,
+         req_06_psn_across_messages, hdr_03_solicited, req_10_ackreq, req_10_asks_where_it_stops,
+         req_14_fence, req_16_inline_and_sges, req_08_local_errors, req_08_gather_fails,
+         rtx_06_deregistered, req_01_full_port, ack_15_credits, ack_15_write_needs_none,
+         req_15_local_operations, uc_02_completes_when_sent, ud_03_datagrams, psn_03_at_most_half,
+         psn_03_longest_read, req_12_limit, qp_05_room)
