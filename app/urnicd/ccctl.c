@@ -91,7 +91,7 @@ int ccctl_admin(struct request *r, const json_t *in, char *out, size_t size)
     size_t used = 0;
     bool found = false;
 
-    if (set && r->client->uid != 0 && r->client->uid != geteuid())
+    if (set && !client_is_admin(r->client))
         return -EPERM;
     if (set && cc_conf_parse(&job.conf, set, err, sizeof(err)) < 0) {
         log_warn("cc", "%s", err);

@@ -70,6 +70,11 @@ struct client *client_new(struct urnicd *d, int fd)
     return c;
 }
 
+bool client_is_admin(const struct client *c)
+{
+    return c->uid == 0 || c->uid == geteuid();
+}
+
 /* ---- opening --------------------------------------------------------------------------------- */
 
 static void client_attach(void *arg, uint64_t now)

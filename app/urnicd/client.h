@@ -34,6 +34,9 @@ struct client {
     struct handle_table handles;
     struct qslab_list qslabs;
     uint64_t slab_octets;      /* of application slabs */
+    uint64_t foreign_octets;   /* of objects of its own that regions are in */
+    uint32_t mappings;         /* of both */
+    uint32_t ndeferred;        /* requests that wait for something */
     struct capture *capture;   /* the control thread's; at most one runs */
     struct deferred *deferred; /* requests that wait for something; the worker's */
 };
@@ -53,6 +56,8 @@ struct app_slab {
 
 /* A connection has come in: read its credentials. NULL = out of memory or gone already. */
 struct client *client_new(struct urnicd *d, int fd);
+/* May it change what others have, too: root and the daemon's own user. */
+bool client_is_admin(const struct client *c);
 /* Open its context on a device; once doorbells and sockets are in place, have the worker serve it.
  */
 int client_open(struct client *c, struct device *dev);

@@ -86,6 +86,8 @@ int client_qp_modify(struct client *c, struct client_qp *qp, const struct ipc_qp
     struct engine_qp_attr attr;
 
     attr_from_ipc(&m->attr, &attr);
+    if ((m->mask & QPA_QKEY) && attr.qkey >> 31 && !client_is_admin(c))
+        return -EPERM; /* KEY-08: a controlled Q_Key, such as that of QP1 */
     if (m->mask & QPA_AV)
         attr.av = *av;
     int rc = engine_qp_modify(d->engine, qp->qp, &attr, m->mask, now);

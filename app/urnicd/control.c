@@ -6,6 +6,7 @@
 #include "control.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <grp.h>
 #include <sched.h>
 #include <signal.h>
@@ -17,6 +18,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "clock.h"
@@ -26,6 +28,7 @@
 
 #define CONTROL_EVENTS   64
 #define CONTROL_PATIENCE 8u
+#define CONTROL_PAUSE_NS (10 * CLOCK_MS) /* when not even the spare descriptor helps */
 #define CONTROL_PIDFD    1 /* added to a client's address: the event is about its process */
 
 struct device *control_device(struct urnicd *d, const char *name)
@@ -123,6 +126,7 @@ int control_open(struct urnicd *d, char *err)
 
     d->started_at = clock_now();
     d->epfd = epoll_create1(EPOLL_CLOEXEC);
+    d->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
     sigemptyset(&set);
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGINT);
@@ -140,13 +144,31 @@ int control_open(struct urnicd *d, char *err)
 
 /* ---- clients --------------------------------------------------------------------------------- */
 
+/* Out of descriptors: who waits in the queue would wake us for ever. One is kept for turning it
+ * away. */
+static void control_no_room(struct urnicd *d)
+{
+    close(d->spare_fd);
+    int fd = accept4(d->listen_fd, NULL, NULL, SOCK_CLOEXEC);
+    if (fd >= 0)
+        close(fd);
+    else
+        nanosleep(&(struct timespec){.tv_nsec = (long)CONTROL_PAUSE_NS}, NULL);
+    d->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    d->refused++;
+    log_warn("control", "no descriptor left for another client");
+}
+
 static void control_accept(struct urnicd *d)
 {
     int fd = accept4(d->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     struct client *c;
 
-    if (fd < 0)
+    if (fd < 0) {
+        if (errno == EMFILE || errno == ENFILE)
+            control_no_room(d);
         return;
+    }
     c = d->nclient < QUOTA_CLIENTS ? client_new(d, fd) : NULL;
     if (!c || control_watch(d, fd, c) < 0) {
         d->refused++;
@@ -207,16 +229,17 @@ static void control_serve(struct urnicd *d, struct client *c)
         return;
     if (n < (ssize_t)sizeof(struct ipc_hdr)) {
         c->gone = true; /* end of file, an error, or not even a header */
-        for (unsigned k = 0; n > 0 && k < r.nfd; k++)
-            close(r.fd[k]);
+        request_close_fds(&r);
         return;
     }
     r.in_len = (size_t)n;
     int rc = control_greet(c, &r);
-    if (rc < 0)
+    if (rc < 0) {
         control_turn_away(c, &r, rc);
-    else
+        request_close_fds(&r);
+    } else {
         request_serve(&r);
+    }
 }
 
 /* A child of the process may still hold the socket. */
@@ -298,6 +321,8 @@ void control_close(struct urnicd *d)
         unlink(d->conf.socket);
         close(d->listen_fd);
     }
+    if (d->spare_fd >= 0)
+        close(d->spare_fd);
     if (d->signal_fd >= 0)
         close(d->signal_fd);
     if (d->epfd >= 0)

@@ -19,6 +19,7 @@ struct urnicd {
     unsigned nworker;
 
     int epfd, listen_fd, signal_fd;
+    int spare_fd; /* for turning clients away when there is no other */
     struct client *clients;
     unsigned nclient;
     uint64_t started_at;

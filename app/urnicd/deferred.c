@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "clock.h"
+#include "limits.h"
 
 #define DEFERRED_WAIT_NS (3 * CLOCK_SEC)
 
@@ -20,6 +21,7 @@ static void deferred_unlink(struct deferred *d)
     while (*p != d)
         p = &(*p)->next;
     *p = d->next;
+    d->client->ndeferred--;
 }
 
 static void deferred_done(struct neigh_waiter *w, int status, const uint8_t mac[6], uint64_t now)
@@ -43,8 +45,9 @@ int deferred_start(struct request *r, size_t len, const struct wire_addr *src,
                    const struct wire_addr *dst,
                    int (*act)(struct deferred *d, const uint8_t mac[6], size_t *len, uint64_t now))
 {
+    if (r->client->ndeferred >= QUOTA_DEFERRED)
+        return -EDQUOT; /* each is looked at when any neighbour answers */
     struct deferred *d = calloc(1, sizeof(*d));
-
     if (!d)
         return -ENOMEM;
     _Static_assert(sizeof(struct ipc_qp_modify) <= sizeof(d->msg), "fits");
@@ -55,6 +58,7 @@ int deferred_start(struct request *r, size_t len, const struct wire_addr *src,
     d->act = act;
     d->next = r->client->deferred;
     r->client->deferred = d;
+    r->client->ndeferred++;
     d->waiter = (struct neigh_waiter){.src = *src, .dst = *dst, .done = deferred_done};
     r->deferred = true;
     neigh_wait(r->device->neigh, &d->waiter, DEFERRED_WAIT_NS, r->now);

@@ -22,6 +22,20 @@ void handle_fini(struct handle_table *t)
     memset(t, 0, sizeof(*t));
 }
 
+/* Fewer than the device has, so that one client leaves some for the others. */
+static const uint32_t handle_quota[HANDLE_KINDS] = {
+    [HANDLE_PD] = QUOTA_PD,
+    [HANDLE_SLAB] = QUOTA_MAPPINGS,
+    [HANDLE_MR] = QUOTA_MR,
+    [HANDLE_MW] = QUOTA_MW,
+    [HANDLE_CHANNEL] = QUOTA_CHANNELS,
+    [HANDLE_CQ] = QUOTA_CQ,
+    [HANDLE_SRQ] = QUOTA_SRQ,
+    [HANDLE_QP] = QUOTA_QP,
+    [HANDLE_CM_CHANNEL] = QUOTA_CHANNELS,
+    [HANDLE_CM_ID] = QUOTA_CM_ID,
+};
+
 static int handle_grow(struct handle_table *t)
 {
     uint32_t size = t->size ? 2 * t->size : 64;
@@ -38,10 +52,17 @@ static int handle_grow(struct handle_table *t)
     return 0;
 }
 
+bool handle_full(const struct handle_table *t, enum handle_kind kind)
+{
+    return t->count[kind] >= handle_quota[kind];
+}
+
 int handle_add(struct handle_table *t, enum handle_kind kind, void *object, uint32_t *out)
 {
     uint32_t h;
 
+    if (handle_full(t, kind))
+        return -EDQUOT;
     if (t->used >= t->size && !t->first_free) {
         int rc = handle_grow(t);
         if (rc < 0)

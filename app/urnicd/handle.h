@@ -6,6 +6,7 @@
 #ifndef URNICD_HANDLE_H
 #define URNICD_HANDLE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum handle_kind {
@@ -20,7 +21,6 @@ enum handle_kind {
     HANDLE_QP,
     HANDLE_CM_CHANNEL,
     HANDLE_CM_ID,
-    HANDLE_CAPTURE,
     HANDLE_KINDS
 };
 
@@ -39,7 +39,9 @@ struct handle_table {
 
 void handle_init(struct handle_table *t);
 void handle_fini(struct handle_table *t);
-/* -ENOMEM, -EDQUOT (QUOTA_HANDLES). */
+/* Has the client as many of this kind as it may? Ask before anything expensive is made. */
+bool handle_full(const struct handle_table *t, enum handle_kind kind);
+/* -ENOMEM, -EDQUOT (QUOTA_HANDLES, and the quota of the kind). */
 int handle_add(struct handle_table *t, enum handle_kind kind, void *object, uint32_t *out);
 /* NULL = no such handle of this kind. */
 void *handle_get(const struct handle_table *t, enum handle_kind kind, uint32_t handle);

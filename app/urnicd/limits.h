@@ -23,11 +23,22 @@
 #define LIMIT_MCAST   64u
 
 /* of a client */
-#define QUOTA_CLIENTS     1024u /* connections in all */
-#define QUOTA_HANDLES     131072u
-#define QUOTA_QUEUES      65536u        /* doorbell numbers: a power of two */
-#define QUOTA_SLAB_OCTETS (64ull << 30) /* address space; pages count when they are touched */
-#define QUOTA_CHANNELS    256u
+#define QUOTA_CLIENTS        1024u /* connections in all */
+#define QUOTA_HANDLES        131072u
+#define QUOTA_PD             16384u
+#define QUOTA_MR             65536u
+#define QUOTA_MW             16384u
+#define QUOTA_CQ             16384u
+#define QUOTA_SRQ            4096u
+#define QUOTA_QP             16384u
+#define QUOTA_CM_ID          32768u
+#define QUOTA_CHANNELS       256u          /* of either kind */
+#define QUOTA_QUEUES         65536u        /* doorbell numbers: a power of two */
+#define QUOTA_QUEUE_OCTETS   (4ull << 30)  /* of queues; the engine's copies are as large */
+#define QUOTA_SLAB_OCTETS    (64ull << 30) /* address space; pages count when they are touched */
+#define QUOTA_FOREIGN_OCTETS (4ull << 40)  /* address space */
+#define QUOTA_MAPPINGS       8192u         /* of 65,530 that a process may have */
+#define QUOTA_DEFERRED       256u          /* requests that wait for a neighbour */
 
 /* of a round, so that no client stalls others (SHM-08) */
 #define ROUND_DOORBELLS 64u /* taken out of a context's ring */

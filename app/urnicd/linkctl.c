@@ -119,7 +119,7 @@ static int admin_log_level(struct request *r, const json_t *in, char *out, size_
     const char *level = json_string_value(json_object_get(in, "level"));
     enum log_level l;
 
-    if (r->client->uid != 0 && r->client->uid != geteuid())
+    if (!client_is_admin(r->client))
         return -EPERM;
     if (!level || log_level_parse(level, &l) < 0)
         return -EINVAL;

@@ -19,7 +19,7 @@
 #define MEMORY_SLOTS 65536u
 
 static struct memory_slot {
-    _Atomic uintptr_t begin, end; /* 0, 0 = free */
+    _Atomic uintptr_t begin, end; /* end 0 = free */
     _Atomic bool broken;
 } memory_slots[MEMORY_SLOTS];
 
@@ -36,9 +36,11 @@ static void memory_on_sigbus(int sig, siginfo_t *info, void *context)
     (void)context;
     for (uint32_t i = 0; i < high; i++) {
         struct memory_slot *s = &memory_slots[i];
-        uintptr_t begin = atomic_load_explicit(&s->begin, memory_order_relaxed);
-        uintptr_t end = atomic_load_explicit(&s->end, memory_order_relaxed);
-        if (addr < begin || addr >= end)
+        /* Another slot may be given up or taken this moment: both ends must be of one life. */
+        uintptr_t end = atomic_load_explicit(&s->end, memory_order_acquire);
+        uintptr_t begin = atomic_load_explicit(&s->begin, memory_order_acquire);
+        if (addr < begin || addr >= end ||
+            atomic_load_explicit(&s->end, memory_order_acquire) != end)
             continue;
         atomic_store_explicit(&s->broken, true, memory_order_relaxed);
         /* The raw call: async-signal-safe whatever wraps mmap. */
@@ -74,8 +76,8 @@ static int memory_slot_take(void *begin, size_t len, uint32_t *out)
         if (atomic_load_explicit(&s->end, memory_order_relaxed) != 0)
             continue;
         atomic_store_explicit(&s->broken, false, memory_order_relaxed);
-        atomic_store_explicit(&s->begin, (uintptr_t)begin, memory_order_relaxed);
-        atomic_store_explicit(&s->end, (uintptr_t)begin + len, memory_order_relaxed);
+        atomic_store_explicit(&s->begin, (uintptr_t)begin, memory_order_release);
+        atomic_store_explicit(&s->end, (uintptr_t)begin + len, memory_order_release);
         if (i >= atomic_load_explicit(&memory_high, memory_order_relaxed))
             atomic_store_explicit(&memory_high, i + 1, memory_order_release);
         memory_live++;
@@ -91,8 +93,7 @@ static int memory_slot_take(void *begin, size_t len, uint32_t *out)
 static void memory_slot_give(uint32_t i)
 {
     pthread_mutex_lock(&memory_lock);
-    atomic_store_explicit(&memory_slots[i].begin, 0, memory_order_relaxed);
-    atomic_store_explicit(&memory_slots[i].end, 0, memory_order_relaxed);
+    atomic_store_explicit(&memory_slots[i].end, 0, memory_order_release); /* this alone frees it */
     memory_live--;
     if (i < memory_hint)
         memory_hint = i; /* low slots first keeps the handler's scan short */

@@ -110,11 +110,13 @@ void neigh_link_up(struct neigh *n, uint64_t now)
 void neigh_rx(struct neigh *n, const uint8_t *frame, uint32_t len, uint64_t now)
 {
     struct neigh_reply *r = &n->reply[(n->first + n->count) % NEIGH_REPLIES];
-    size_t cap = n->count < NEIGH_REPLIES ? sizeof(r->frame) : 0;
+    bool room = n->count < NEIGH_REPLIES; /* else *r is the oldest one, which still waits */
+    size_t answer = net_rx(n->port, frame, len, now, r->frame, room ? sizeof(r->frame) : 0);
 
-    r->len = (uint32_t)net_rx(n->port, frame, len, now, r->frame, cap);
-    if (r->len > 0)
+    if (room && answer > 0) {
+        r->len = (uint32_t)answer;
         n->count++;
+    }
     n->dirty = true;
 }
 

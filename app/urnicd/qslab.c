@@ -28,7 +28,7 @@ struct queue_slab {
     uint64_t size;
     uint32_t number;
     int fd;
-    bool seen; /* the client has been given the descriptor */
+    enum { SLAB_UNSEEN, SLAB_ANNOUNCED, SLAB_SEEN } seen; /* has the client the descriptor? */
     struct range *free;
     unsigned nfree, cap;
 };
@@ -51,7 +51,7 @@ static int slab_new(struct qslab_list *l, uint64_t size)
     int rc = -ENOMEM;
 
     size = size > QSLAB_SIZE ? (size + QSLAB_PAGE - 1) / QSLAB_PAGE * QSLAB_PAGE : QSLAB_SIZE;
-    if (s && l->octets + size > QUOTA_SLAB_OCTETS)
+    if (s && l->octets + size > QUOTA_QUEUE_OCTETS)
         rc = -EDQUOT;
     else if (s && slab_reserve(s, 8) == 0)
         rc = memory_slab("urnic-queues", size, &s->mem, &s->fd);
@@ -147,16 +147,28 @@ void qslab_free(struct slab_place *p)
     *p = (struct slab_place){0};
 }
 
-int qslab_where(const struct slab_place *p, struct ipc_where *out)
+int qslab_where(struct qslab_list *l, const struct slab_place *p, struct ipc_where *out)
 {
     struct queue_slab *s = p->slab;
-    int fd = s->seen ? -1 : s->fd;
-
     out->off = p->off;
     out->slab = s->number;
-    out->slab_size = s->seen ? 0 : s->size;
-    s->seen = true;
-    return fd;
+    out->slab_size = 0;
+    if (s->seen != SLAB_UNSEEN)
+        return -1;
+    out->slab_size = s->size;
+    s->seen = SLAB_ANNOUNCED;
+    l->announced++;
+    return s->fd;
+}
+
+void qslab_answered(struct qslab_list *l, bool sent)
+{
+    for (struct queue_slab *s = l->first; s && l->announced > 0; s = s->next) {
+        if (s->seen != SLAB_ANNOUNCED)
+            continue;
+        s->seen = sent ? SLAB_SEEN : SLAB_UNSEEN;
+        l->announced--;
+    }
 }
 
 void qslab_fini(struct qslab_list *l)

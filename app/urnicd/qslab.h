@@ -15,7 +15,8 @@
 struct qslab_list {
     struct queue_slab *first;
     uint32_t last_number;
-    uint64_t octets; /* of all slabs: counts against the client's quota */
+    uint64_t octets;    /* of all slabs: counts against the client's quota */
+    unsigned announced; /* slabs whose descriptor goes with the answer under way */
 };
 
 /* Find room for `size` octets (aligned to a cache line). -ENOMEM, -EDQUOT. */
@@ -26,7 +27,9 @@ void qslab_free(struct slab_place *p);
 void *qslab_at(const struct slab_place *p);
 /* Describe a place to the client. Returns the descriptor to send along, or -1 when the client has
  * the slab already. */
-int qslab_where(const struct slab_place *p, struct ipc_where *out);
+int qslab_where(struct qslab_list *l, const struct slab_place *p, struct ipc_where *out);
+/* The answer has gone out, or was refused: then the client hasn't got what it announced. */
+void qslab_answered(struct qslab_list *l, bool sent);
 /* Free everything. */
 void qslab_fini(struct qslab_list *l);
 

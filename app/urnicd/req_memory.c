@@ -38,6 +38,24 @@ static int req_pd_free(struct request *r)
     return rc;
 }
 
+/* ---- quotas (SEC-22): what is mapped counts from then on, on the control thread ----------------
+ */
+
+static int quota_take(struct client *c, uint64_t *octets, uint64_t len, uint64_t quota)
+{
+    if (c->mappings >= QUOTA_MAPPINGS || len > quota || *octets > quota - len)
+        return -EDQUOT;
+    c->mappings++;
+    *octets += len;
+    return 0;
+}
+
+static void quota_give(struct client *c, uint64_t *octets, uint64_t len)
+{
+    c->mappings--;
+    *octets -= len;
+}
+
 /* ---- slabs ----------------------------------------------------------------------------------- */
 
 static int prep_slab_alloc(struct request *r)
@@ -50,14 +68,19 @@ static int prep_slab_alloc(struct request *r)
 
     if (in->size == 0 || (in->flags & ~IPC_SLAB_HUGE) != 0)
         return -EINVAL;
-    if (in->size > QUOTA_SLAB_OCTETS - c->slab_octets)
+    if (in->size > QUOTA_SLAB_OCTETS) /* before it is rounded up, which could wrap */
         return -EDQUOT;
-    int rc = memory_slab("urnic-slab", (in->size + page - 1) / page * page, &mem, &fd);
+    uint64_t size = (in->size + page - 1) / page * page;
+    int rc = quota_take(c, &c->slab_octets, size, QUOTA_SLAB_OCTETS);
     if (rc < 0)
         return rc;
+    rc = memory_slab("urnic-slab", size, &mem, &fd);
+    if (rc < 0) {
+        quota_give(c, &c->slab_octets, size);
+        return rc;
+    }
     if (in->flags & IPC_SLAB_HUGE)
         madvise(mem->base, mem->len, MADV_HUGEPAGE); /* a wish */
-    c->slab_octets += mem->len;
     r->prepared = mem;
     request_reply_fd(r, fd, true);
     return 0;
@@ -98,7 +121,7 @@ static int req_slab_free(struct request *r)
 static int finish_slab(struct request *r)
 {
     if (r->unmap)
-        r->client->slab_octets -= r->unmap->len;
+        quota_give(r->client, &r->client->slab_octets, r->unmap->len);
     return 0;
 }
 
@@ -115,11 +138,24 @@ static int prep_mr_reg(struct request *r)
         return -EBADF;
     if (in->len > LIMIT_MR_SIZE)
         return -EINVAL;
+    struct client *c = r->client;
+    int rc = quota_take(c, &c->foreign_octets, in->len, QUOTA_FOREIGN_OCTETS);
+    if (rc < 0)
+        return rc;
     /* Remote rights that write need local write (MR-02), so this covers every kind of writing. */
-    int rc = memory_foreign(r->fd[0], in->off, in->len, (in->access & MEM_LOCAL_WRITE) != 0, &mem);
+    rc = memory_foreign(r->fd[0], in->off, in->len, (in->access & MEM_LOCAL_WRITE) != 0, &mem);
     if (rc == 0)
         r->prepared = mem;
+    else
+        quota_give(c, &c->foreign_octets, in->len);
     return rc;
+}
+
+static int finish_mr(struct request *r)
+{
+    if (r->unmap)
+        quota_give(r->client, &r->client->foreign_octets, r->unmap->len);
+    return 0;
 }
 
 /* What the region is made of. */
@@ -221,8 +257,8 @@ const struct request_type request_memory[IPC_TYPE_MAX] = {
                         .run = req_slab_alloc, .finish = finish_slab},
     [IPC_SLAB_FREE] = {REQ_CONTEXT, false, BY_HANDLE, .run = req_slab_free, .finish = finish_slab},
     [IPC_MR_REG] = {REQ_CONTEXT, false, WHOLE(ipc_mr_reg), .prepare = prep_mr_reg,
-                    .run = req_mr_reg},
-    [IPC_MR_DEREG] = {REQ_CONTEXT, false, BY_HANDLE, .run = req_mr_dereg},
+                    .run = req_mr_reg, .finish = finish_mr},
+    [IPC_MR_DEREG] = {REQ_CONTEXT, false, BY_HANDLE, .run = req_mr_dereg, .finish = finish_mr},
     [IPC_MW_ALLOC] = {REQ_CONTEXT, false, WHOLE(ipc_mw_alloc), .run = req_mw_alloc},
     [IPC_MW_DEALLOC] = {REQ_CONTEXT, false, BY_HANDLE, .run = req_mw_dealloc},
 };

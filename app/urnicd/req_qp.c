@@ -116,9 +116,10 @@ int req_qp_create(struct request *r)
     struct engine_qp_params p;
     int rc = qp_limits(in);
 
-    /* Before anything is made: what the answer says of slabs must reach the client. */
     if (rc == 0 && in->cm_id != 0 && (!id || !cmgr_takes_qp(id)))
         rc = -EINVAL;
+    if (rc == 0 && handle_full(&r->client->handles, HANDLE_QP))
+        rc = -EDQUOT;
     if (rc < 0)
         return rc;
     struct client_qp *qp = calloc(1, sizeof(*qp));

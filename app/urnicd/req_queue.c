@@ -45,7 +45,7 @@ int queue_create(struct request *r, struct queue *q, enum queue_kind kind, uint3
 
 void queue_where(struct request *r, const struct queue *q, struct ipc_where *where)
 {
-    int fd = qslab_where(&q->place, where);
+    int fd = qslab_where(&r->client->qslabs, &q->place, where);
 
     where->entries = q->ring.entries;
     where->stride = q->ring.stride;
@@ -94,7 +94,7 @@ static int cq_ring(struct request *r, struct client_cq *cq, uint32_t entries,
     if (rc < 0)
         return rc;
     ipc_cq_view_init(&cq->view, qslab_at(&cq->place), entries);
-    int fd = qslab_where(&cq->place, where);
+    int fd = qslab_where(&r->client->qslabs, &cq->place, where);
     where->entries = entries;
     where->stride = sizeof(struct ipc_cqe);
     if (fd >= 0)

@@ -31,7 +31,7 @@ int request_channel(struct request *r, enum handle_kind kind, int *ours)
 {
     int theirs;
 
-    if (r->client->handles.count[kind] >= QUOTA_CHANNELS)
+    if (handle_full(&r->client->handles, kind))
         return -EDQUOT;
     int rc = socket_pair(SOCK_SEQPACKET, ours, &theirs);
     if (rc == 0)
@@ -122,7 +122,7 @@ static int request_checked(struct request *r)
     const struct request_type *t = request_find(hdr.type);
     if (!t)
         return -ENOTSUP;
-    if (t->admin && r->client->uid != 0 && r->client->uid != geteuid())
+    if (t->admin && !client_is_admin(r->client))
         return -EPERM;
     memcpy(raw, r->in, r->in_len);
     int rc = ipc_msg_unpack(r->in, t->size, t->min, raw, r->in_len, t->size < IPC_MSG_MAX);
@@ -135,6 +135,15 @@ static int request_checked(struct request *r)
             rc = late;
     }
     return rc;
+}
+
+void request_close_fds(struct request *r)
+{
+    for (unsigned i = 0; i < r->nfd; i++) {
+        if (r->fd[i] >= 0)
+            close(r->fd[i]);
+    }
+    r->nfd = 0;
 }
 
 void request_serve(struct request *r)
@@ -173,9 +182,6 @@ void request_serve(struct request *r)
         if (r->out_close[i])
             close(r->out_fd[i]);
     }
-    for (unsigned i = 0; i < r->nfd; i++) {
-        if (r->fd[i] >= 0)
-            close(r->fd[i]);
-    }
-    r->nfd = 0;
+    qslab_answered(&r->client->qslabs, status >= 0);
+    request_close_fds(r);
 }

@@ -70,6 +70,8 @@ extern const struct request_type request_admin[IPC_TYPE_MAX];
 
 /* Act on the message in r->in and answer it. */
 void request_serve(struct request *r);
+/* Close the descriptors that came with the message and that nobody has taken. */
+void request_close_fds(struct request *r);
 
 /* The message as its struct, and the answer's struct zeroed. */
 #define request_in(r, type)  ((const type *)(const void *)(r)->in)

@@ -5,6 +5,7 @@
  * The hostile ones use liburnic's inside to get at the shared memory.
  */
 #include <check.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -13,7 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -495,6 +498,292 @@ START_TEST(rubbish_requests)
 }
 END_TEST
 
+/* ---- more than its share ----------------------------------------------------------------------
+ */
+
+/* How many descriptors the daemon has, and the highest of them. */
+static unsigned daemon_fds(int *highest)
+{
+    const struct dirent *e;
+    char path[64];
+    unsigned n = 0;
+
+    snprintf(path, sizeof(path), "/proc/%d/fd", (int)rig.pid);
+    DIR *d = opendir(path);
+    ck_assert_ptr_nonnull(d);
+    for (*highest = 0; (e = readdir(d)); n++) {
+        if (atoi(e->d_name) > *highest)
+            *highest = atoi(e->d_name);
+    }
+    closedir(d);
+    return n;
+}
+
+/* Wait until the daemon has at most this many descriptors. */
+static void settle_fds(unsigned most)
+{
+    uint64_t until = rig_now_ms() + 5000;
+
+    int highest;
+
+    for (unsigned n; (n = daemon_fds(&highest)) > most;) {
+        ck_assert_msg(rig_now_ms() < until, "%u descriptors, expected %u", n, most);
+        usleep(2000);
+    }
+}
+
+/* SEC-22: descriptors that come with a message nobody wants are closed, whatever is wrong with it:
+ * too short, a hello of another kind, a request without hello, one that takes none. */
+START_TEST(unwanted_descriptors)
+{
+    static const size_t lens[] = {3, sizeof(struct ipc_hdr), sizeof(struct ipc_hello),
+                                  sizeof(struct ipc_mr_reg)};
+    int fds[IPC_FD_MAX], highest;
+    unsigned before = daemon_fds(&highest);
+
+    for (unsigned i = 0; i < IPC_FD_MAX; i++)
+        fds[i] = memfd_create("unwanted", MFD_CLOEXEC);
+    for (unsigned i = 0; i < 80; i++) {
+        int s = raw_connect();
+        struct ipc_hello hello;
+        uint8_t msg[sizeof(struct ipc_mr_reg)] = {0};
+        ipc_hello_fill(&hello, ~0ull);
+        if (i % 2) {
+            ck_assert_int_eq(ipc_send(s, &hello, sizeof(hello), fds, IPC_FD_MAX, 0), 0);
+        }
+        ipc_send(s, msg, lens[i % 4], fds, IPC_FD_MAX, 0);
+        while (recv(s, msg, sizeof(msg), i % 2 ? MSG_DONTWAIT : 0) > 0)
+            ;
+        close(s);
+    }
+    for (unsigned i = 0; i < IPC_FD_MAX; i++)
+        close(fds[i]);
+    settle_fds(before);
+    transfer(10);
+}
+END_TEST
+
+/* SEC-22: a daemon that has no descriptor left turns newcomers away at once, and goes on when there
+ * are some again. */
+START_TEST(no_descriptors_left)
+{
+    enum { MOST = 400 };
+    struct rlimit old, low;
+    int s[MOST], highest;
+    unsigned n = 0;
+    uint8_t buf[64];
+    ssize_t got = 1;
+
+    ck_assert_int_eq(prlimit(rig.pid, RLIMIT_NOFILE, NULL, &old), 0);
+    daemon_fds(&highest);
+    low = (struct rlimit){.rlim_cur = (rlim_t)highest + 1, .rlim_max = old.rlim_max};
+    ck_assert_int_eq(prlimit(rig.pid, RLIMIT_NOFILE, &low, NULL), 0);
+    while (got != 0) { /* what is free between others is used up first */
+        struct ipc_hello hello;
+        ck_assert_uint_lt(n, MOST);
+        s[n] = raw_connect();
+        ipc_hello_fill(&hello, ~0ull);
+        ipc_send(s[n], &hello, sizeof(hello), NULL, 0, 0);
+        struct pollfd p = {.fd = s[n++], .events = POLLIN};
+        ck_assert_msg(poll(&p, 1, 5000) == 1, "the daemon lets it wait");
+        got = recv(p.fd, buf, sizeof(buf), 0);
+        got = got < 0 ? 0 : got; /* reset, as the hello wasn't read */
+    }
+    transfer(10);
+    while (n > 0)
+        close(s[--n]);
+    ck_assert_int_eq(prlimit(rig.pid, RLIMIT_NOFILE, &old, NULL), 0);
+    settle("urn0", "contexts", 1);
+    transfer(10);
+}
+END_TEST
+
+/* What a request of this client is answered with. */
+static int asks(struct end *e, void *msg, size_t len, const int *fd)
+{
+    uint8_t reply[256];
+    int fds[IPC_FD_MAX];
+    unsigned nfds = IPC_FD_MAX;
+    ssize_t n =
+        client_conn_raw(&e->ctx->conn, msg, len, fd, fd ? 1 : 0, reply, sizeof(reply), fds, &nfds);
+
+    for (unsigned i = 0; n >= 0 && i < nfds; i++)
+        close(fds[i]);
+    return n < 0 ? (int)n : 0;
+}
+
+static int asks_for_slab(struct end *e, uint64_t size, uint32_t flags)
+{
+    struct ipc_slab_alloc m = {.hdr.type = IPC_SLAB_ALLOC, .size = size, .flags = flags};
+
+    return asks(e, &m, sizeof(m), NULL);
+}
+
+/* SEC-22: slabs add up to the quota at most, however their sizes are rounded. */
+START_TEST(slabs_within_quota)
+{
+    const uint64_t quota = 64ull << 30;
+
+    end_open(&x, &rig, "urn0", SIZE);
+    ck_assert_int_eq(asks_for_slab(&x, quota - (2ull << 20), 0), 0);
+    ck_assert_int_eq(asks_for_slab(&x, 1, IPC_SLAB_HUGE), -EDQUOT);
+    ck_assert_int_eq(asks_for_slab(&x, quota, 0), -EDQUOT);
+    ck_assert_int_eq(asks_for_slab(&x, 1ull << 40, 0), -EDQUOT);
+    ck_assert_int_eq(asks_for_slab(&x, UINT64_MAX, 0), -EDQUOT);
+    ck_assert_int_eq(asks_for_slab(&x, 4096, 0), 0);
+    end_close(&x);
+    transfer(10);
+}
+END_TEST
+
+/* SEC-22: objects of a client's own are mapped into the daemon, which has only so much room. */
+START_TEST(mappings_within_quota)
+{
+    int fd = memfd_create("huge", MFD_CLOEXEC);
+    struct urnic_mr *mr[8];
+    unsigned n = 0;
+
+    if (ftruncate(fd, 1ll << 40) < 0)
+        return; /* not on this machine */
+    end_open(&x, &rig, "urn0", SIZE);
+    while (n < 8 && urnic_reg_mr_fd(x.pd, fd, 0, 1ull << 40, 0, 0, &mr[n]) == 0)
+        n++;
+    ck_assert_uint_eq(n, 4);
+    ck_assert_int_eq(urnic_reg_mr_fd(x.pd, fd, 0, 1ull << 40, 0, 0, &mr[n]), -EDQUOT);
+    ck_assert_int_eq(urnic_dereg_mr(mr[--n]), 0);
+    ck_assert_int_eq(urnic_reg_mr_fd(x.pd, fd, 0, 1ull << 40, 0, 0, &mr[n++]), 0);
+    while (n > 0)
+        urnic_dereg_mr(mr[--n]);
+    close(fd);
+    end_close(&x);
+    transfer(10);
+}
+END_TEST
+
+/* SEC-22, SHM-08: requests that wait for a neighbour who isn't there are bounded. */
+START_TEST(deferred_within_quota)
+{
+    enum { N = 1000 };
+    struct ipc_av_resolve m = {.hdr.type = IPC_AV_RESOLVE, .av = {.sgid_index = 2}};
+    struct wire {
+        uint8_t b[16];
+    } dst = {{[10] = 0xFF, 0xFF, 10, 0, 0, 99}};
+    struct ipc_hello hello;
+    struct ipc_ctx_open open = {.hdr.type = IPC_CTX_OPEN, .device = "urn0", .worker = -1};
+    unsigned refused = 0, answers = 0;
+    struct ipc_hdr hdr;
+    int s = raw_connect();
+
+    memcpy(m.av.dgid, dst.b, 16);
+    ipc_hello_fill(&hello, ~0ull);
+    ck_assert_int_eq(ipc_send(s, &hello, sizeof(hello), NULL, 0, 0), 0);
+    ck_assert_int_eq(ipc_send(s, &open, sizeof(open), NULL, 0, 0), 0);
+    ck_assert_int_gt(recv(s, &hdr, sizeof(hdr), 0), 0);
+    ck_assert_int_gt(recv(s, &hdr, sizeof(hdr), 0), 0);
+    ck_assert_int_eq(hdr.status, 0);
+    for (unsigned i = 0; i < N; i++) {
+        ck_assert_int_eq(ipc_send(s, &m, sizeof(m), NULL, 0, 0), 0);
+        while (recv(s, &hdr, sizeof(hdr), MSG_DONTWAIT) > 0) {
+            answers++;
+            refused += hdr.status == -EDQUOT;
+        }
+    }
+    transfer(10);
+    while (answers < N) {
+        struct pollfd p = {.fd = s, .events = POLLIN};
+        ck_assert_msg(poll(&p, 1, 20000) == 1, "%u answers", answers);
+        ck_assert_int_gt(recv(s, &hdr, sizeof(hdr), 0), 0);
+        answers++;
+        refused += hdr.status == -EDQUOT;
+    }
+    ck_assert_uint_ge(refused, N / 2);
+    ck_assert_uint_lt(refused, N);
+    close(s);
+}
+END_TEST
+
+/* ---- more than it may -------------------------------------------------------------------------
+ */
+
+static void takes_a_controlled_qkey(void)
+{
+    struct urnic_qp_attr attr = {.qp_state = URNIC_QPS_INIT, .port_num = 1, .qkey = 0x80010000};
+    const int mask = URNIC_QP_STATE | URNIC_QP_PKEY_INDEX | URNIC_QP_PORT | URNIC_QP_QKEY;
+
+    if (setgid(65534) < 0 || setuid(65534) < 0)
+        _exit(2);
+    end_open(&x, &rig, "urn0", SIZE);
+    end_qp(&x, URNIC_QPT_UD);
+    int refused = urnic_modify_qp(x.qp, &attr, mask);
+    attr.qkey = 0x7FFFFFFF;
+    _exit(refused == -EPERM && urnic_modify_qp(x.qp, &attr, mask) == 0 ? 0 : 1);
+}
+
+/* KEY-08, SEC-26: a Q_Key with bit 31 is for the privileged: with the one of QP1 anybody could
+ * speak as the connection manager. */
+START_TEST(controlled_qkey)
+{
+    int status;
+
+    if (geteuid() != 0)
+        return; /* whoever runs the daemon may */
+    ck_assert_int_eq(chmod(rig.dir, 0755), 0);
+    ck_assert_int_eq(chmod(rig.socket, 0666), 0);
+    pid_t pid = hostile(takes_a_controlled_qkey);
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "status %x", (unsigned)status);
+}
+END_TEST
+
+/* MW-01, SHM-07: whatever a client has bound its windows to, all of it goes with the client. */
+static void binds_without_a_key(void)
+{
+    struct urnic_mr *mr;
+    struct ipc_mr mw;
+    struct urnic_wc wc;
+
+    hostile_pair();
+    if (urnic_reg_mr(x.pd, x.mem, SIZE, END_ACCESS | URNIC_ACCESS_MW_BIND, &mr) < 0)
+        _exit(1);
+    for (unsigned i = 0; i < 16; i++) {
+        struct ipc_mw_alloc m = {
+            .hdr.type = IPC_MW_ALLOC, .pd = x.pd->handle, .mw_type = 1 + i % 2};
+        if (client_conn_call(&x.ctx->conn, &m, sizeof(m), &mw, sizeof(mw), NULL, NULL) < 0)
+            _exit(1);
+        const struct urnic_send_wr *bad,
+            wr = {
+                .wr_id = i,
+                .opcode = URNIC_WR_BIND_MW,
+                .send_flags = URNIC_SEND_SIGNALED,
+                .bind_mw = {.mw_rkey = mw.rkey,
+                            .new_rkey = i < 4 ? (mw.rkey & ~0xFFu) | ((mw.rkey + 1) & 0xFF) : 0,
+                            .mr_lkey = mr->lkey,
+                            .access = URNIC_ACCESS_REMOTE_READ,
+                            .addr = mr->iova,
+                            .length = 4096},
+            };
+        urnic_post_send(x.qp, &wr, &bad);
+        end_wait(&x, &wc, 5000);
+        if (wc.status != URNIC_WC_SUCCESS)
+            break; /* the queue pair is done */
+    }
+}
+
+START_TEST(windows_go)
+{
+    uint64_t mrs = counter("urn0", "mrs"), mws = counter("urn0", "mws");
+    uint64_t pds = counter("urn0", "pds");
+
+    for (unsigned i = 0; i < 3; i++) {
+        pid_t pid = hostile(binds_without_a_key);
+        ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+        settle("urn0", "mrs", mrs);
+        settle("urn0", "mws", mws);
+        settle("urn0", "pds", pds);
+    }
+}
+END_TEST
+
 /* ---- the daemon dies ------------------------------------------------------------------------- */
 
 /* EVT-01: clients of a daemon that was killed get DEVICE_FATAL within a second, and nothing hangs.
@@ -538,6 +827,13 @@ static Suite *suite(void)
     tcase_add_test(t, truncating_race);
     tcase_add_test(t, refused_memory);
     tcase_add_test(t, rubbish_requests);
+    tcase_add_test(t, unwanted_descriptors);
+    tcase_add_test(t, no_descriptors_left);
+    tcase_add_test(t, slabs_within_quota);
+    tcase_add_test(t, mappings_within_quota);
+    tcase_add_test(t, deferred_within_quota);
+    tcase_add_test(t, controlled_qkey);
+    tcase_add_test(t, windows_go);
     suite_add_tcase(s, t);
 
     tcase_set_timeout(k, 30);

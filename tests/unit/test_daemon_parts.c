@@ -5,6 +5,8 @@
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -110,19 +112,52 @@ START_TEST(handle_reuse)
 }
 END_TEST
 
-/* SEC-22: the quota. */
+/* SEC-22: a client's quota of each kind is less than what the device has, and one kind that is used
+ * up leaves the others alone. */
 START_TEST(handle_quota)
 {
+    static const struct {
+        enum handle_kind kind;
+        uint32_t quota, device;
+    } kinds[] = {
+        {HANDLE_QP, QUOTA_QP, LIMIT_QP}, {HANDLE_CQ, QUOTA_CQ, LIMIT_CQ},
+        {HANDLE_MR, QUOTA_MR, LIMIT_MR}, {HANDLE_SRQ, QUOTA_SRQ, LIMIT_SRQ},
+        {HANDLE_PD, QUOTA_PD, LIMIT_PD}, {HANDLE_MW, QUOTA_MW, LIMIT_MW},
+    };
     struct handle_table t;
+    uint32_t h, n;
+    int x;
+
+    for (unsigned i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        handle_init(&t);
+        for (n = 0; n <= kinds[i].device && handle_add(&t, kinds[i].kind, &x, &h) == 0; n++)
+            ck_assert(!handle_full(&t, HANDLE_CHANNEL));
+        ck_assert_uint_eq(n, kinds[i].quota);
+        ck_assert_uint_lt(n, kinds[i].device);
+        ck_assert_int_eq(handle_add(&t, kinds[i].kind, &x, &h), -EDQUOT);
+        ck_assert_int_eq(handle_add(&t, HANDLE_CHANNEL, &x, &h), 0);
+        handle_del(&t, 5);
+        ck_assert_int_eq(handle_add(&t, kinds[i].kind, &x, &h), 0);
+        handle_fini(&t);
+    }
+}
+END_TEST
+
+/* SEC-22: nor may all kinds together be more than the table holds. */
+START_TEST(handle_quota_of_all)
+{
+    struct handle_table t;
+    unsigned n = 0;
     uint32_t h;
-    int x, rc = 0;
+    int x;
 
     handle_init(&t);
-    for (unsigned i = 0; i < QUOTA_HANDLES + 1 && rc == 0; i++)
-        rc = handle_add(&t, HANDLE_MR, &x, &h);
-    ck_assert_int_eq(rc, -EDQUOT);
+    for (unsigned kind = HANDLE_FREE + 1; kind < HANDLE_KINDS; kind++)
+        while (handle_add(&t, (enum handle_kind)kind, &x, &h) == 0)
+            n++;
+    ck_assert_uint_eq(n, QUOTA_HANDLES - 1); /* 0 is none */
     handle_del(&t, 5);
-    ck_assert_int_eq(handle_add(&t, HANDLE_MR, &x, &h), 0);
+    ck_assert_int_eq(handle_add(&t, HANDLE_PD, &x, &h), 0);
     ck_assert_uint_eq(h, 5);
     handle_fini(&t);
 }
@@ -178,10 +213,16 @@ START_TEST(qslab_descriptor_once)
 
     ck_assert_int_eq(qslab_alloc(&l, 1000, &a), 0);
     ck_assert_int_eq(qslab_alloc(&l, 1000, &b), 0);
-    ck_assert_int_ge(qslab_where(&a, &w), 0);
-    ck_assert_uint_ne(w.slab_size, 0);
-    ck_assert_int_eq(qslab_where(&b, &w), -1);
-    ck_assert_uint_eq(w.slab_size, 0);
+    for (unsigned sent = 0; sent < 2; sent++) { /* an answer that was refused told nothing */
+        ck_assert_int_ge(qslab_where(&l, &a, &w), 0);
+        ck_assert_uint_ne(w.slab_size, 0);
+        ck_assert_int_eq(qslab_where(&l, &b, &w), -1); /* in the same answer, or in a later one */
+        ck_assert_uint_eq(w.slab_size, 0);
+        qslab_answered(&l, sent);
+    }
+    ck_assert_int_eq(qslab_where(&l, &b, &w), -1);
+    qslab_answered(&l, false);
+    ck_assert_int_eq(qslab_where(&l, &a, &w), -1);
     ck_assert_uint_eq(w.slab, 1);
     qslab_free(&a);
     qslab_free(&b);
@@ -218,6 +259,52 @@ START_TEST(memory_survives_truncation)
     ck_assert_uint_eq(memory_count(), 0);
     close(fd);
     close(slab);
+}
+END_TEST
+
+static _Atomic bool stop_mapping;
+
+static void *maps_and_unmaps(void *arg)
+{
+    int fd = *(const int *)arg;
+    struct memory *m;
+
+    while (!atomic_load(&stop_mapping)) {
+        ck_assert_int_eq(memory_foreign(fd, 0, 4096, true, &m), 0);
+        memory_free(m);
+    }
+    return NULL;
+}
+
+/* MR-12, SHM-09: the handler puts zeros in the place of the mapping that broke, whatever mappings
+ * another thread takes back and makes at that moment. */
+START_TEST(sigbus_while_others_come_and_go)
+{
+    int good = memfd_create("good", MFD_CLOEXEC), bad = memfd_create("bad", MFD_CLOEXEC);
+    uint8_t buf[64] = {0};
+    struct memory *m, *other;
+    pthread_t t;
+
+    atomic_store(&stop_mapping, false);
+    ck_assert_int_eq(memory_init(), 0);
+    ck_assert_int_eq(ftruncate(good, 4096), 0);
+    ck_assert_int_eq(memory_foreign(good, 0, 4096, true, &other), 0);
+    ck_assert_int_eq(pthread_create(&t, NULL, maps_and_unmaps, &good), 0);
+    for (unsigned i = 0; i < 5000; i++) {
+        ck_assert_int_eq(ftruncate(bad, 4096), 0);
+        ck_assert_int_eq(memory_foreign(bad, 0, 4096, true, &m), 0);
+        ck_assert_int_eq(ftruncate(bad, 0), 0);
+        const struct mem_piece p = {.obj = m, .off = 0, .len = 64}, q = {other, 0, 64};
+        ck_assert_int_eq(memory_put(&p, buf), -EFAULT);
+        ck_assert_int_eq(memory_put(&q, buf), 0);
+        memory_free(m);
+    }
+    atomic_store(&stop_mapping, true);
+    pthread_join(t, NULL);
+    memory_free(other);
+    ck_assert_uint_eq(memory_count(), 0);
+    close(good);
+    close(bad);
 }
 END_TEST
 
@@ -263,6 +350,8 @@ int main(void)
     tcase_add_test(t, gid_sources);
     tcase_add_test(t, handle_reuse);
     tcase_add_test(t, handle_quota);
+    tcase_add_test(t, handle_quota_of_all);
+    tcase_add_test(t, sigbus_while_others_come_and_go);
     tcase_add_test(t, qslab_places);
     tcase_add_test(t, qslab_descriptor_once);
     tcase_add_test(t, memory_survives_truncation);
