@@ -16,6 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "dpdk_spec.h"
 #include "io_arg.h"
 #include "mem_link.h"
 #include "pcap_port.h"
@@ -119,23 +120,31 @@ static int open_dpdk(const char *args, const struct io_open_params *params, stru
                    "again, or set URNIC_PLUGIN_DIR to the folder that holds it");
 }
 
-/* Add a driver here: the word before ':' and its opener. */
+static int check_dpdk(const char *args, char *err, size_t err_size)
+{
+    struct dpdk_spec spec;
+
+    return dpdk_spec_parse(args, &spec, err, err_size);
+}
+
+/* Add a driver here: the word before ':', its opener, and what reads its arguments only. */
 static const struct driver {
     const char *name;
     io_open_fn open;
+    int (*check)(const char *args, char *err, size_t err_size);
 } drivers[] = {
-    {"mem", io_mem_open},
-    {"pcap", io_pcap_open},
+    {"mem", io_mem_open, io_mem_check},
+    {"pcap", io_pcap_open, io_pcap_check},
 #ifdef URNIC_HAVE_MEMIF
-    {"memif", io_memif_open},
+    {"memif", io_memif_open, io_memif_check},
 #endif
-    {"dpdk", open_dpdk},
+    {"dpdk", open_dpdk, check_dpdk},
 };
 
-int io_open(const char *spec, const struct io_open_params *params, struct io_port **out, char *err,
-            size_t err_size)
+/* The driver that a specification names, and what follows its name; or -errno and a sentence. */
+static int find_driver(const char *spec, const struct driver **out, const char **args, char *err,
+                       size_t err_size)
 {
-    static const struct io_open_params defaults;
     const char *colon = strchr(spec, ':');
     size_t name_len = colon ? (size_t)(colon - spec) : 0;
 
@@ -148,15 +157,37 @@ int io_open(const char *spec, const struct io_open_params *params, struct io_por
         return io_fail(err, err_size, -EINVAL, "port '%.32s...': longer than %u characters", spec,
                        IO_SPEC_MAX - 1);
     for (size_t i = 0; i < sizeof(drivers) / sizeof(drivers[0]); i++) {
-        const struct driver *d = &drivers[i];
-        if (strlen(d->name) != name_len || memcmp(d->name, spec, name_len))
+        if (strlen(drivers[i].name) != name_len || memcmp(drivers[i].name, spec, name_len))
             continue;
-        int rc = d->open(colon + 1, params ? params : &defaults, out, err, err_size);
-        if (rc == 0)
-            snprintf((*out)->spec, sizeof((*out)->spec), "%s", spec);
-        return rc;
+        *out = &drivers[i];
+        *args = colon + 1;
+        return 0;
     }
     return io_fail(err, err_size, -ENODEV,
                    "port '%s': no driver '%.*s' (there are mem, memif, pcap and dpdk)", spec,
                    (int)name_len, spec);
+}
+
+int io_check(const char *spec, char *err, size_t err_size)
+{
+    const struct driver *d;
+    const char *args;
+    int rc = find_driver(spec, &d, &args, err, err_size);
+
+    return rc ? rc : d->check(args, err, err_size);
+}
+
+int io_open(const char *spec, const struct io_open_params *params, struct io_port **out, char *err,
+            size_t err_size)
+{
+    static const struct io_open_params defaults;
+    const struct driver *d;
+    const char *args;
+    int rc = find_driver(spec, &d, &args, err, err_size);
+
+    if (!rc)
+        rc = d->open(args, params ? params : &defaults, out, err, err_size);
+    if (!rc)
+        snprintf((*out)->spec, sizeof((*out)->spec), "%s", spec);
+    return rc;
 }

@@ -138,6 +138,11 @@ struct io_open_params {
 int io_open(const char *spec, const struct io_open_params *params, struct io_port **out, char *err,
             size_t err_size);
 
+/* Is this a specification that io_open() can understand? Opens nothing, needs no privileges and no
+ * DPDK. Returns 0, or -EINVAL or -ENODEV (no such driver) with a sentence in `err`, as io_open().
+ * Not a promise that the port can be opened. */
+int io_check(const char *spec, char *err, size_t err_size);
+
 /* One driver's opener; io.c holds the list. */
 typedef int (*io_open_fn)(const char *args, const struct io_open_params *params,
                           struct io_port **out, char *err, size_t err_size);

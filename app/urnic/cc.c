@@ -55,6 +55,8 @@ static void list_json(void)
     for (const struct cc_type *const *t = cc_types; *t; t++)
         cli_json(json_pack("{s:s,s:s}", "algorithm", (*t)->name, "meaning", (*t)->text));
     for (const struct cc_preset *p = cc_presets; p->type; p++) {
+        if (!*p->type) /* what all begin with */
+            continue;
         preset_text(p, text);
         cli_json(json_pack("{s:s,s:s,s:s,s:s}", "preset", p->name, "algorithm", p->type, "meaning",
                            p->text, "cc", text));

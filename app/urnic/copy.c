@@ -35,36 +35,25 @@ struct outcome {
     uint8_t ours[DIGEST_LEN], theirs[DIGEST_LEN];
 };
 
-/* "HOST:PATH", "HOST:PORT:PATH", "[v6]:PATH", "[v6]:PORT:PATH"; false = not of this form. */
-static bool split_remote(const char *text, struct job *j)
+/* HOST[:PORT]:PATH? 1 with the job's host, port and path; 0 it is a file's name; -1 with a message.
+ */
+static int split_remote(const char *text, struct job *j)
 {
-    const char *colon;
-    if (*text == '[') {
-        const char *end = strchr(text, ']');
-        colon = end && end[1] == ':' ? end + 1 : NULL;
-    } else {
-        colon = strchr(text, ':');
+    const char *host_end = *text == '[' ? strchr(text, ']') : text;
+    const char *colon = host_end ? strchr(host_end, ':') : NULL, *slash = strchr(text, '/');
+    char where[sizeof j->host + 16];
+    if (!colon || colon == text || (slash && slash < colon))
+        return 0;
+    size_t digits = strspn(colon + 1, "0123456789");
+    const char *end = digits && colon[1 + digits] == ':' ? colon + 1 + digits : colon;
+    if ((size_t)(end - text) >= sizeof where || !end[1]) {
+        cli_error("'%s' has not the form HOST:PATH", text);
+        return -1;
     }
-    const char *slash = strchr(text, '/');
-    if (!colon || (slash && slash < colon))
-        return false;
-    size_t host_len = (size_t)(colon - text);
-    if (host_len == 0 || host_len >= sizeof j->host)
-        return false;
-    memcpy(j->host, text, host_len);
-    j->host[host_len] = 0;
-    if (*j->host == '[') {
-        memmove(j->host, j->host + 1, host_len - 2);
-        j->host[host_len - 2] = 0;
-    }
-    j->path = colon + 1;
-    char *end;
-    unsigned long port = strtoul(j->path, &end, 10);
-    if (end != j->path && *end == ':' && port > 0 && port < 65536) {
-        j->port = (uint16_t)port;
-        j->path = end + 1;
-    }
-    return *j->path != 0;
+    memcpy(where, text, (size_t)(end - text));
+    where[end - text] = 0;
+    j->path = end + 1;
+    return cli_host(where, j->host, sizeof j->host, &j->port) < 0 ? -1 : 1;
 }
 
 /* Wait for a message of the server of one of two types; its ERROR is printed. */
@@ -310,12 +299,17 @@ static int run(int argc, char **argv)
     }
     if (cli_operands(argc, argv, 2, 2, "a file, or HOST:PATH,") != CLI_OK)
         return CLI_USAGE;
-    if (split_remote(argv[optind + 1], &j)) {
+    int remote = split_remote(argv[optind + 1], &j);
+    if (remote) {
         j.put = true;
         j.file = argv[optind];
-    } else if (split_remote(argv[optind], &j)) {
-        j.file = argv[optind + 1];
     } else {
+        remote = split_remote(argv[optind], &j);
+        j.file = argv[optind + 1];
+    }
+    if (remote < 0)
+        return CLI_USAGE;
+    if (!remote) {
         cli_error("neither '%s' nor '%s' has the form HOST:PATH", argv[optind], argv[optind + 1]);
         return CLI_USAGE;
     }

@@ -19,6 +19,7 @@
 
 #include "admin.h"
 #include "cli.h"
+#include "io.h"
 
 static const char help[] = {
 #include "help_doctor.inc"
@@ -352,11 +353,12 @@ static const struct {
 };
 
 /* Which kind of port a specification names. */
-static bool understand(const char *spec, struct subject *s)
+/* Which checks a specification that io_check() accepts needs; NULL: all. */
+static void understand(const char *spec, struct subject *s)
 {
     *s = (struct subject){.kinds = ALL, .everything = !spec};
     if (!spec)
-        return true;
+        return;
     const char *iface = strstr(spec, "iface=");
     if (iface)
         snprintf(s->iface, sizeof s->iface, "%.*s", (int)strcspn(iface + 6, ","), iface + 6);
@@ -372,12 +374,10 @@ static bool understand(const char *spec, struct subject *s)
         s->kinds = TAP;
     else if (strncmp(spec, "dpdk:net_", 9) == 0)
         s->kinds = DPDK & ~(unsigned)(AF_PKT | AF_XDP_PORT | TAP | PCI);
-    else if (strncmp(spec, "dpdk:", 5) == 0 && spec[5]) {
+    else {
         s->kinds = PCI;
         snprintf(s->pci, sizeof s->pci, "%.*s", (int)strcspn(spec + 5, ","), spec + 5);
-    } else
-        return false;
-    return true;
+    }
 }
 
 static int run(int argc, char **argv)
@@ -393,11 +393,14 @@ static int run(int argc, char **argv)
             return status;
     }
     struct subject s;
-    if (argc - optind > 1 || !understand(argv[optind], &s)) {
-        cli_error("'%s' is not a port specification (mem:, memif:, pcap: or dpdk:)",
-                  argv[argc - optind > 1 ? optind + 1 : optind]);
+    if (cli_operands(argc, argv, 0, 1, "") != CLI_OK)
+        return CLI_USAGE;
+    char err[512];
+    if (argv[optind] && io_check(argv[optind], err, sizeof err) < 0) {
+        cli_error("%s", err);
         return CLI_USAGE;
     }
+    understand(argv[optind], &s);
     bool missing = false;
     for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++) {
         struct finding f = {0};

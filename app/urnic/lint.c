@@ -52,7 +52,8 @@ static bool known_rules(const char *list)
 {
     size_t n;
     const struct lint_rule *rules = lint_rules(&n);
-    for (const char *s = list; *s; s += strcspn(s, ",")) {
+    const char *s = list;
+    do {
         s += *s == ',';
         size_t len = strcspn(s, ","), i = 0;
         while (i < n && (strlen(rules[i].id) != len || strncasecmp(s, rules[i].id, len)))
@@ -61,7 +62,8 @@ static bool known_rules(const char *list)
             cli_error("--rule: '%.*s' is none of the rules of 'urnic lint --rules'", (int)len, s);
             return false;
         }
-    }
+        s += len;
+    } while (*s);
     return true;
 }
 

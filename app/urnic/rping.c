@@ -266,7 +266,7 @@ static int run(int argc, char **argv)
     cli_catch_signals();
     int rc = talk_open(&t, o.device, REGION, 1, 4);
     if (rc) {
-        cli_errno(rc, "set-up");
+        cli_errno(rc, "setting up %s", o.device ? o.device : "the first device");
         status = CLI_FAIL;
     } else {
         status = optind < argc ? be_client(&t, &o, argv[optind]) : be_server(&t, &o);

@@ -147,7 +147,7 @@ static int run(int argc, char **argv)
     int rc = talk_open(&t, o.device, 2 * (size_t)MAX_SIZE, (unsigned)o.connections,
                        o.count ? (unsigned)o.count : 1);
     if (rc) {
-        cli_errno(rc, "set-up");
+        cli_errno(rc, "setting up %s", o.device ? o.device : "the first device");
         status = CLI_FAIL;
     } else {
         status = optind < argc ? be_client(&t, argv[optind]) : be_server(&t);

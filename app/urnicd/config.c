@@ -578,6 +578,9 @@ int config_check(struct config *c, char *err)
         if (d->port[0] == '\0')
             return config_fail(err, "device %s: no port: add port=SPEC, for example port=mem:LINK",
                                d->name);
+        char why[CONFIG_ERR - 64];
+        if (io_check(d->port, why, sizeof(why)) < 0)
+            return config_fail(err, "device %s: %s", d->name, why);
         if (c->workers != 0 && d->worker >= (int)c->workers)
             return config_fail(err, "device %s: worker=%d, but workers=%u: want 0..%u", d->name,
                                d->worker, c->workers, c->workers - 1);

@@ -10,30 +10,9 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char options_help[] =
-    "usage: urnicd [--config FILE] [flags]\n"
-    "\n"
-    "The software RoCEv2 NIC: owns Ethernet ports and gives applications queue pairs.\n"
-    "\n"
-    "  --device KEY=VALUE,...  add a device; keys: name port addr gw mtu vlan mac cc worker neigh\n"
-    "                          loopback hold strict_resp nak_confirm rnr_on_rd_res\n"
-    "                          e.g. name=urn0,port=memif:/run/a.sock,role=server,addr=10.0.0.1/24\n"
-    "                          several addresses: addr=10.0.0.1/24;fd00::1/64\n"
-    "  --port SPEC             short for a device with only a port: mem:LINK, memif:PATH,\n"
-    "                          dpdk:net_af_packet0,iface=IF, pcap:IN,OUT\n"
-    "  --addr IP/LEN           address of the last --port\n"
-    "  --config FILE           JSON; every flag has a key of the same name (default\n"
-    "                          /etc/urnic/urnicd.json when there is one and no --port/--device)\n"
-    "  --socket PATH           control socket\n"
-    "  --workers N             threads that serve devices (default: one per device and core)\n"
-    "  --cpu LIST              cores for the workers, for example 2,3\n"
-    "  --idle auto|poll        sleep when there is nothing to do, or spin (default auto)\n"
-    "  --log-level LEVEL       error, warn, info or debug\n"
-    "  --seed N                seed for emulated links\n"
-    "  --foreground            stay in the foreground (otherwise: return once it serves)\n"
-    "  --check-config          say whether the configuration is good, and exit\n"
-    "  --stop                  end the daemon that serves at the socket, and wait until it has\n"
-    "  --version, --help\n";
+static const char options_help[] = {
+#include "help_urnicd.inc"
+};
 
 enum {
     OPT_CONFIG = 256,

@@ -48,6 +48,9 @@
 
 struct mem_link;
 
+/* See io_check(). */
+int io_mem_check(const char *args, char *err, size_t err_size);
+
 /* The opener for "mem:" (drivers/io.c). */
 int io_mem_open(const char *args, const struct io_open_params *params, struct io_port **out,
                 char *err, size_t err_size);

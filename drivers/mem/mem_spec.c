@@ -163,8 +163,8 @@ static void defaults(struct mem_link_config *cfg, uint64_t seed)
     };
 }
 
-int mem_spec_parse(const char *args, const struct mem_link_config *have, uint64_t seed, char *name,
-                   struct mem_link_config *cfg, char *err, size_t err_size)
+static int read_keys(const char *args, const struct mem_link_config *have, uint64_t seed,
+                     char *name, struct mem_link_config *cfg, char *err, size_t err_size)
 {
     const char *names[KEYS_MAX] = {NULL};
     char text[VALUE_MAX];
@@ -219,5 +219,22 @@ int mem_spec_parse(const char *args, const struct mem_link_config *have, uint64_
         }
         value_store(key, cfg, v);
     }
-    return check_sense(&cfg->faults, err, err_size);
+    return 0;
+}
+
+int mem_spec_parse(const char *args, const struct mem_link_config *have, uint64_t seed, char *name,
+                   struct mem_link_config *cfg, char *err, size_t err_size)
+{
+    int rc = read_keys(args, have, seed, name, cfg, err, err_size);
+
+    return rc ? rc : check_sense(&cfg->faults, err, err_size);
+}
+
+/* Whether the keys make sense together depends on those of the link's first port. */
+int io_mem_check(const char *args, char *err, size_t err_size)
+{
+    char name[MEM_LINK_NAME];
+    struct mem_link_config cfg;
+
+    return read_keys(args, NULL, 1, name, &cfg, err, err_size);
 }

@@ -65,6 +65,9 @@ struct memif_counters {
 /* Name of a reason, for counters and logs; never NULL. */
 const char *memif_reason_name(enum memif_reason reason);
 
+/* See io_check(). */
+int io_memif_check(const char *args, char *err, size_t err_size);
+
 /* The io_open_fn of this driver. A server's socket exists when this returns; the link comes up
  * later, by service(). Errors as io_open's; -EADDRINUSE: another process listens on PATH. */
 int io_memif_open(const char *args, const struct io_open_params *params, struct io_port **out,

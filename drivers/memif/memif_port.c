@@ -305,6 +305,13 @@ static int port_prepare(struct memif_port *p)
     return 0;
 }
 
+int io_memif_check(const char *args, char *err, size_t err_size)
+{
+    struct memif_config cfg = {.frame_max = FRAME_MIN};
+
+    return parse(args, &cfg, (struct complaint){.text = err, .size = err_size});
+}
+
 int io_memif_open(const char *args, const struct io_open_params *params, struct io_port **out,
                   char *err, size_t err_size)
 {

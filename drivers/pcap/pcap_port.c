@@ -257,27 +257,45 @@ static int split(const char *args, char in[IO_SPEC_MAX], char out[IO_SPEC_MAX])
     return 0;
 }
 
-int io_pcap_open(const char *args, const struct io_open_params *params, struct io_port **out,
+static int parse(const char *args, char in[IO_SPEC_MAX], char out[IO_SPEC_MAX], bool *paced,
                  char *err, size_t err_size)
 {
     static const char *const keys[] = {"paced", NULL};
-    char in[IO_SPEC_MAX], to[IO_SPEC_MAX], value[16];
-    struct pcap_port *p;
-    int rc;
+    char value[16] = "";
 
     if (io_arg_unknown(args, keys, value, sizeof(value)))
         return io_fail(err, err_size, -EINVAL,
                        "pcap: key '%s' is unknown or given twice (key: paced=on)", value);
-    if (split(args, in, to) || (!in[0] && !to[0]))
+    if (split(args, in, out) || (!in[0] && !out[0]))
         return io_fail(err, err_size, -EINVAL, "pcap: want pcap:IN,OUT; one of them may be empty");
+    int rc = io_arg(args, "paced", value, sizeof(value));
+    if (rc && (rc < 0 || io_parse_bool(value, paced)))
+        return io_fail(err, err_size, -EINVAL, "pcap: paced=%s: want on or off", value);
+    return 0;
+}
+
+int io_pcap_check(const char *args, char *err, size_t err_size)
+{
+    char in[IO_SPEC_MAX], out[IO_SPEC_MAX];
+    bool paced;
+
+    return parse(args, in, out, &paced, err, err_size);
+}
+
+int io_pcap_open(const char *args, const struct io_open_params *params, struct io_port **out,
+                 char *err, size_t err_size)
+{
+    char in[IO_SPEC_MAX], to[IO_SPEC_MAX];
+    bool paced = false;
+    struct pcap_port *p;
+    int rc = parse(args, in, to, &paced, err, err_size);
+
+    if (rc)
+        return rc;
     p = calloc(1, sizeof(*p));
     if (!p)
         return io_fail(err, err_size, -ENOMEM, "pcap: no memory");
-    rc = io_arg(args, "paced", value, sizeof(value));
-    if (rc && (rc < 0 || io_parse_bool(value, &p->paced))) {
-        rc = io_fail(err, err_size, -EINVAL, "pcap: paced=%s: want on or off", value);
-        goto fail;
-    }
+    p->paced = paced;
     p->io.ops = &pcap_ops;
     p->io.caps.frame_max = IO_FRAME_MAX;
     if (params->frame_max && params->frame_max < IO_FRAME_MAX)

@@ -15,6 +15,9 @@
 
 #include "io.h"
 
+/* See io_check(). */
+int io_pcap_check(const char *args, char *err, size_t err_size);
+
 /* The opener for "pcap:" (drivers/io.c). */
 int io_pcap_open(const char *args, const struct io_open_params *params, struct io_port **out,
                  char *err, size_t err_size);

@@ -55,6 +55,38 @@ START_TEST(io_open_refuses_with_a_reason)
 }
 END_TEST
 
+/* Reads the words only: no file, no socket, no plugin is touched. */
+START_TEST(io_check_reads_the_words)
+{
+    static const struct {
+        const char *spec;
+        int rc;
+        const char *says;
+    } rows[] = {
+        {"mem:x", 0, ""},
+        {"mem:x,loss=2", -EINVAL, "loss=2"},
+        {"mem:x,lsos=0.1", -EINVAL, "'lsos'"},
+        {"mem:x,queue=5K", 0, ""}, /* the link's first port may have a rate */
+        {"pcap:/nonexistent/in.pcap,", 0, ""},
+        {"pcap:,x,paced=2", -EINVAL, "paced=2"},
+        {"memif:/nonexistent/m.sock,role=server", 0, ""},
+        {"memif:/nonexistent/m.sock", -EINVAL, "role="},
+        {"memif:/nonexistent/m.sock,role=client,buffer=1", -EINVAL, "buffer=1"},
+        {"dpdk:net_af_packet0,iface=none0", 0, ""},
+        {"dpdk:net_af_packet0", -EINVAL, "which interface"},
+        {"dpdk:01:00.0,urnic_rxd=1", -EINVAL, "urnic_rxd=1"},
+        {"eth:0", -ENODEV, "no driver 'eth'"},
+        {"eth0", -EINVAL, "DRIVER:ARGUMENTS"},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        char err[512] = "";
+        int rc = io_check(rows[i].spec, err, sizeof(err));
+        ck_assert_msg(rc == rows[i].rc && strstr(err, rows[i].says), "%s: %d %s", rows[i].spec, rc,
+                      err);
+    }
+}
+END_TEST
+
 START_TEST(io_open_refuses_a_long_specification)
 {
     char spec[IO_SPEC_MAX + 10], err[128];
@@ -108,5 +140,5 @@ START_TEST(io_open_dpdk_plugin)
 }
 END_TEST
 
-UNIT_MAIN("io_open", io_open_refuses_with_a_reason, io_open_refuses_a_long_specification,
-          io_open_later_ports_must_agree, io_open_dpdk_plugin)
+UNIT_MAIN("io_open", io_open_refuses_with_a_reason, io_check_reads_the_words,
+          io_open_refuses_a_long_specification, io_open_later_ports_must_agree, io_open_dpdk_plugin)

@@ -1,0 +1,441 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""The command lines of urnic and urnicd: wrong input is refused with a sentence that names the field and the
+value, and with the status that the manual says; every manual page has its parts, and its options exist; --json
+prints JSON.
+
+usage: test_cli.py URNICD URNIC SOURCE_ROOT
+"""
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+
+URNICD, URNIC, ROOT = (os.path.abspath(p) for p in sys.argv[1:4])
+CAPTURE = os.path.join(ROOT, "pcaps", "err-rnr.pcap")
+SCENARIO = os.path.join(ROOT, "app", "urnic", "scenarios", "two-flows.sim")
+DATA = None  # a folder of the test's own
+failures = []
+
+
+def check(ok, text):
+    if not ok:
+        failures.append(text)
+        print("FAIL:", text)
+
+
+def run(program, args, timeout=30, **env):
+    return subprocess.run([program, *args], cwd=DATA, timeout=timeout, stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, env=dict(os.environ, **env))
+
+
+# What is asked, and what the answer must have in it: what is wrong, by field and value. Status 2 each.
+WRONG = {
+    "": [
+        ("--frobnicate", "'--frobnicate' is not a command"),
+        ("inof", "'inof' is not a command"),
+        ("--socket", "--socket: a path is missing"),
+        ("", "usage:"),
+    ],
+    # For every subcommand: an option that is none, and an option without its value.
+    "info": [
+        ("urn0 urn1", "'urn1' is one argument too many"),
+        ("--verbose=1", "'--verbose' doesn't allow an argument"),
+        ("-x", "'x'"),
+        ("--socket", "'--socket' requires an argument"),
+    ],
+    "stat": [
+        ("urn0 urn1", "'urn1' is one argument too many"),
+        ("--qp 0", "--qp: '0'"),
+        ("--qp 0x1000000", "--qp: '0x1000000'"),
+        ("--qp -1", "--qp: '-1'"),
+        ("--qp 12z", "--qp: '12z'"),
+        ("--qp=", "--qp: ''"),
+        ("--qp", "'--qp' requires an argument"),
+        ("--json=yes", "'--json' doesn't allow an argument"),
+    ],
+    "top": [
+        ("urn0", "'urn0' is one argument too many"),
+        ("--interval 0", "--interval: '0'"),
+        ("--interval -1", "--interval: '-1'"),
+        ("--interval 1s", "--interval: '1s'"),
+        ("--interval nan", "--interval: 'nan'"),
+        ("--interval inf", "--interval: 'inf'"),
+        ("--interval 1e-9", "--interval: '1e-9'"),
+        ("--interval=", "--interval: ''"),
+        ("--json", "--json needs --once"),
+    ],
+    "doctor": [
+        ("eth0", "port 'eth0'"),
+        ("infiniband:mlx5_0", "no driver 'infiniband'"),
+        ("dpdk:", "dpdk:"),
+        ("dpdk:net_af_packet0", "say which interface"),
+        ("dpdk:0000:01:00.0,urnic_mtu=7", "urnic_mtu=7"),
+        ("dpdk:0000:01:00.0,urnic_huge=maybe", "urnic_huge=maybe"),
+        ("mem:", "mem:LINK"),
+        ("mem:l,loss=2", "loss=2"),
+        ("mem:l,speed=1G", "'speed'"),
+        ("memif:/run/a.sock", "role="),
+        ("memif:/run/a.sock,role=boss", "role=boss"),
+        ("mem:l mem:m", "'mem:m' is one argument too many"),
+    ],
+    "perf": [
+        ("", "the server's address, or --server, is missing"),
+        ("--server 10.0.0.2", "'10.0.0.2' is one argument too many"),
+        ("10.0.0.2 10.0.0.3", "'10.0.0.3' is one argument too many"),
+        ("ten", "'ten' is not an IP address"),
+        ("10.0.0.256", "'10.0.0.256' is not an IP address"),
+        ("10.0.0.2:0", "port: 0"),
+        ("10.0.0.2:99999", "port: 99999"),
+        ("[fd00::1", "'[fd00::1'"),
+        ("10.0.0.2 --op wirte", "--op: 'wirte'"),
+        ("10.0.0.2 --size 3G", "--size: 3G"),
+        ("10.0.0.2 --size 8,x", "--size: 'x'"),
+        ("10.0.0.2 --size=", "--size: ''"),
+        ("10.0.0.2 --time 0", "--time: '0'"),
+        ("10.0.0.2 --qps 0", "--qps: 0"),
+        ("10.0.0.2 --depth 5000", "--depth: 5000"),
+        ("10.0.0.2 --batch 65", "--batch: 65"),
+        ("10.0.0.2 --wait forever", "--wait: 'forever'"),
+        ("10.0.0.2 --inline --size 65", "--inline"),
+        ("10.0.0.2 --op atomic --size 4", "atomics have 8 octets, not 4"),
+        ("10.0.0.2 --lat --qps 2", "--lat"),
+        ("10.0.0.2 --both --op send", "--both"),
+    ],
+    "copy": [
+        ("", "is missing"),
+        ("README", "is missing"),
+        ("a 10.0.0.2:b c", "'c' is one argument too many"),
+        ("a b", "neither 'a' nor 'b'"),
+        ("nofile 10.0.0.2:x", "nofile: No such file"),
+        (". 10.0.0.2:x", ".: not a regular file"),
+        ("file ten:x", "'ten' is not an IP address"),
+        ("file 10.0.0.2:0:x", "port: 0"),
+        ("file 10.0.0.2:", "'10.0.0.2:' has not the form"),
+        ("10.0.0.2:x nofolder/x", "nofolder/x: No such file"),
+        ("file 10.0.0.2:" + 400 * "x", "remote path is longer"),
+    ],
+    "serve": [
+        ("extra", "'extra' is one argument too many"),
+        ("--dir nofolder", "--dir: nofolder: No such file"),
+        ("--dir file", "--dir: file: Not a directory"),
+        ("--dir=", "--dir: : No such file"),
+        ("--port 0", "--port: 0"),
+        ("--port 65536", "--port: 65536"),
+        ("--port http", "--port: 'http'"),
+        ("--once 0", "--once: 0"),
+        ("--once -3", "--once: '-3'"),
+        ("--once", "'--once' requires an argument"),
+    ],
+    "capture": [
+        ("", "a file to write is missing"),
+        ("a b", "'b' is one argument too many"),
+        ("--qp 0 a", "--qp: '0'"),
+        ("--qp x a", "--qp: 'x'"),
+        ("--snaplen 10 a", "--snaplen: 10"),
+        ("--snaplen 1K a", "--snaplen: '1K'"),
+        ("--limit 1 a", "--limit: 1"),
+        ("--limit 1T a", "--limit: '1T'"),
+        ("--for 0 a", "--for: '0'"),
+        ("--for soon a", "--for: 'soon'"),
+        ("nofolder/a", "nofolder/a: No such file"),
+    ],
+    "link": [
+        ("", "a device is missing"),
+        ("urn0", "a change is missing"),
+        ("urn0 urn1 --up", "'urn1' is one argument too many"),
+        ("urn0 --loss 1.5", "--loss: '1.5'"),
+        ("urn0 --loss -0.1", "--loss: '-0.1'"),
+        ("urn0 --loss 1%", "--loss: '1%'"),
+        ("urn0 --duplicate x", "--duplicate: 'x'"),
+        ("urn0 --reorder nan", "--reorder: 'nan'"),
+        ("urn0 --corrupt=", "--corrupt: ''"),
+        ("urn0 --delay -1", "--delay: '-1'"),
+        ("urn0 --rate 10T", "--rate: '10T'"),
+        ("urn0 --rate -1", "--rate: '-1'"),
+        ("urn0 --addr-add 10.0.0.1/33", "--addr-add: 33"),
+        ("urn0 --addr-add ten/8", "--addr-add: 'ten/8'"),
+        ("urn0 --addr-del fd00:::1", "--addr-del: 'fd00:::1'"),
+    ],
+    "cc": [
+        ("urn0 dcqcn x", "'x' is one argument too many"),
+        ("--list urn0", "'urn0' is one argument too many"),
+        ("urn0 dcqnc", "dcqnc"),
+        ("urn0 dcqcn:moon", "moon"),
+        ("urn0 dcqcn,speed=1", "speed"),
+        ("urn0 dcqcn,g=7", "g=7"),
+        ("urn0 dcqcn,timer=5", "timer=5"),
+        ("urn0 fixed,rate=fast", "rate=fast"),
+        ("urn0 none,recovery=magic", "recovery=magic"),
+        ("urn0 --qp 0", "--qp: '0'"),
+        ("urn0 --qp 0x1000000", "--qp: '0x1000000'"),
+        ("--qp 3 none", None),
+    ],
+    "lint": [
+        ("", "a capture is missing"),
+        ("a b", "'b' is one argument too many"),
+        ("nofile", "nofile: No such file"),
+        (".", "."),
+        ("file", "file: "),
+        ("empty", "empty: "),
+        ("--connection 0 file", "--connection: 0"),
+        ("--connection one file", "--connection: 'one'"),
+        ("--rule XYZ-99 file", "'XYZ-99'"),
+        ("--rule= file", "--rule: ''"),
+        ("--max -1 file", "--max: '-1'"),
+        ("--html nofolder/x.html " + CAPTURE, "--html nofolder/x.html: No such file"),
+    ],
+    "replay": [
+        ("", "a capture is missing"),
+        ("a b", "'b' is one argument too many"),
+        ("nofile", "nofile: No such file"),
+        (".", "."),
+        ("file", "file: "),
+        ("empty", "empty: "),
+        ("--as judge file", "--as: 'judge'"),
+        ("--as= file", "--as: ''"),
+        ("--max x file", "--max: 'x'"),
+        ("--max -1 file", "--max: '-1'"),
+        ("--max", "'--max' requires an argument"),
+    ],
+    "rules": [
+        ("XYZ", "'XYZ' is neither"),
+        ("ACK-99", "'ACK-99' is neither"),
+        ("ACK-6x", "'ACK-6x' is neither"),
+        ("ACK XYZ", "'XYZ' is neither"),
+        ("-", "'-' is neither"),
+        ("ACK-", "'ACK-' is neither"),
+        ("A", "'A' is neither"),
+        ("ACK_06", "'ACK_06' is neither"),
+        ("--json=1", "'--json' doesn't allow an argument"),
+        ("--untested=1", "'--untested' doesn't allow an argument"),
+    ],
+    "rping": [
+        ("10.0.0.2 10.0.0.3", "'10.0.0.3' is one argument too many"),
+        ("ten", "'ten' is not an IP address"),
+        ("10.0.0.2:0", "port: 0"),
+        ("--count 0 10.0.0.2", "--count: 0"),
+        ("--count x 10.0.0.2", "--count: 'x'"),
+        ("--size 31 10.0.0.2", "--size: 31"),
+        ("--size 64K 10.0.0.2", "--size: 64K"),
+        ("--size=", "--size: ''"),
+        ("--port 0", "--port: 0"),
+        ("--port 70000", "--port: 70000"),
+    ],
+    "ucmatose": [
+        ("10.0.0.2 10.0.0.3", "'10.0.0.3' is one argument too many"),
+        ("ten", "'ten' is not an IP address"),
+        ("[fd00::1]x", "'[fd00::1]x'"),
+        ("--connections 0", "--connections: 0"),
+        ("--connections 65", "--connections: 65"),
+        ("--count 1001", "--count: 1001"),
+        ("--count -1", "--count: '-1'"),
+        ("--size 2M", "--size: 2M"),
+        ("--size big", "--size: 'big'"),
+        ("--port 0", "--port: 0"),
+    ],
+    "sim": [
+        ("", "a scenario is missing"),
+        ("a b", "'b' is one argument too many"),
+        ("nofile", "nofile: No such file"),
+        (".", ".: "),
+        ("file", "file:1: "),
+        ("--set x " + SCENARIO, "--set: 'x'"),
+        ("--set colour=red " + SCENARIO, "'colour'"),
+        ("--shard 0/2 " + SCENARIO, "--shard: '0/2'"),
+        ("--shard 3/2 " + SCENARIO, "--shard: '3/2'"),
+        ("--capture host0 " + SCENARIO, "--capture: 'host0'"),
+        ("--capture moon=x.pcapng " + SCENARIO, "--capture: 'moon'"),
+        ("--chart x " + SCENARIO, "--chart: 'x'"),
+    ],
+}
+
+DAEMON = [
+    ("--frobnicate", "--frobnicate: unknown flag"),
+    ("extra", "extra: not a flag"),
+    ("--port", "--port: needs a value"),
+    ("--addr 10.0.0.1/24", "give --port before --addr"),
+    ("--port eth0 --addr 10.0.0.1/24", "port=eth0"),
+    ("--port mem:a --addr 10.0.0.1/33", "addr=10.0.0.1/33"),
+    ("--port mem:a --addr 224.0.0.1/24", "multicast"),
+    ("--port mem:a,speed=1G --addr 10.0.0.1/24", "'speed'"),
+    ("--port mem:a,loss=2 --addr 10.0.0.1/24", "loss=2"),
+    ("--port memif:/run/a.sock --addr 10.0.0.1/24", "role="),
+    ("--port dpdk:net_af_packet0 --addr 10.0.0.1/24", "say which interface"),
+    ("--device colour=red", "colour=red"),
+    ("--device name=a,port=mem:a,addr=10.0.0.1/24,mtu=100", "mtu=100"),
+    ("--device name=a,port=mem:a,addr=10.0.0.1/24,cc=dcqnc", "dcqnc"),
+    ("--device name=a,port=mem:a,addr=10.0.0.1/24 --device name=a,port=mem:b,addr=10.0.0.2/24", "a"),
+    ("--workers 99 --port mem:a --addr 10.0.0.1/24", "workers=99"),
+    ("--cpu x --port mem:a --addr 10.0.0.1/24", "cpu=x"),
+    ("--idle never --port mem:a --addr 10.0.0.1/24", "idle=never"),
+    ("--log-level loud --port mem:a --addr 10.0.0.1/24", "log-level=loud"),
+    ("--seed x --port mem:a --addr 10.0.0.1/24", "seed=x"),
+    ("--socket " + 120 * "s" + " --port mem:a --addr 10.0.0.1/24", "socket="),
+    ("--config nofile", "nofile"),
+    ("--config file", "file"),
+]
+
+# Correct, but it can't be done: status 1.
+FAILS = [
+    ("info urn9", "urn9"),
+    ("stat urn9", "urn9"),
+    ("stat --qp 0x123456", "0x123456"),
+    ("top", "standard output is no terminal"),
+    ("cc urn9", "urn9"),
+    ("cc urn0 --qp 0x123456", "0x123456"),
+    ("link urn9 --up", "urn9"),
+    ("capture --device urn9 kept", "urn9"),
+    ("serve --device urn9", "urn9"),
+    ("perf --server --device urn9", "urn9"),
+    ("rping --device urn9", "urn9"),
+    ("ucmatose --device urn9", "urn9"),
+    ("copy --device urn9 file 10.0.0.2:x", "urn9"),
+    ("perf --device urn0 10.0.0.2:9", "10.0.0.2 port 9: Connection refused"),
+    ("copy --device urn0 10.0.0.2:9:x kept", "10.0.0.2 port 9: Connection refused"),
+    ("rping --device urn0 10.0.0.2:9", "10.0.0.2, port 9: Connection refused"),
+    ("ucmatose --device urn0 10.0.0.2:9", "10.0.0.2, port 9: Connection refused"),
+    ("rules --untested ACK-06", ""),
+    ("sim --quiet -o nofolder/x " + SCENARIO, "nofolder/x: No such file"),
+]
+
+# What prints data prints JSON, one value a line, when asked; a field that must be in one of them.
+JSON = [
+    ("info", "gids"), ("stat", "counters"), ("stat --qps --all", "qps"), ("top --once -i 0.01", "tx_packets"),
+    ("doctor mem:l", "level"), ("cc", "cc"), ("cc --list", "parameter"), ("lint --max 1 " + CAPTURE, "rule"),
+    ("lint --rules", "rule"), ("replay --max 1 " + CAPTURE, "type"), ("replay --freedoms", "sentence"),
+    ("rules ACK", "sentence"), ("capture --for 0.01 json.pcapng", "not_written"),
+    ("sim -q " + SCENARIO, "type"),
+]
+
+
+def named(command):
+    return f"urnic {command}".strip()
+
+
+def wrong_input():
+    for command, cases in WRONG.items():
+        for text, says in cases:
+            args = ([command] if command else []) + text.split()
+            # Without a daemon, so that nothing but the command line can be at fault. A file or a
+            # device that a daemon knows is looked for with one.
+            r = run(URNIC, args)
+            where = f"urnic {' '.join(args)[:100]}"
+            if says is None:
+                check(r.returncode != 0, f"{where}: was accepted")
+                continue
+            check(r.returncode == 2, f"{where}: status {r.returncode}, not 2: {r.stderr[:200]}")
+            check(says in r.stderr, f"{where}: does not say «{says}», but: {r.stderr[:300]}")
+            check(r.stdout == "", f"{where}: prints on standard output: {r.stdout[:100]}")
+        if command:
+            check(len(cases) + 2 >= 6, f"{command}: too few cases")
+            for option, says in (("--frobnicate", "'--frobnicate'"), ("-?", "'?'")):
+                r = run(URNIC, [command, option])
+                check(r.returncode == 2 and says in r.stderr and named(command) in r.stderr
+                      and f"Try '{named(command)} --help'" in r.stderr,
+                      f"urnic {command} {option}: {r.returncode} {r.stderr}")
+    for text, says in DAEMON:
+        r = run(URNICD, ["--check-config", *text.split()])
+        check(r.returncode == 2, f"urnicd {text[:100]}: status {r.returncode}, not 2: {r.stderr[:200]}")
+        check(r.stderr.startswith("urnicd: ") and says in r.stderr,
+              f"urnicd {text[:100]}: does not say «{says}», but: {r.stderr[:300]}")
+
+
+def manuals():
+    r = run(URNIC, ["--help"])
+    commands = re.findall(r"^  (\w+)  +\S", r.stdout.split("Commands:")[1].split("\n\n")[0], re.M)
+    check(len(commands) >= 16 and r.returncode == 0, "urnic --help lists the commands")
+    for command in commands:
+        page = run(URNIC, [command, "--help"])
+        check(page.returncode == 0 and page.stderr == "" and run(URNIC, [command, "-h"]).stdout == page.stdout,
+              f"{command} --help")
+        if command in WRONG:
+            for part in ("usage: " + named(command), "\nExit status:\n", "\nExamples:\n", "\nSee also: "):
+                check(part in page.stdout, f"{command} --help: lacks «{part.strip()}»")
+        check(max(len(line) for line in page.stdout.splitlines()) <= 100, f"{command} --help: a long line")
+        # Options of the page exist. What comes behind is wrong, as an option or as an option's value.
+        for option in re.findall(r"^ +(?:-\w, )?(--[a-z-]+)[ ,]", page.stdout, re.M):
+            r = run(URNIC, [command, option, "--frobnicate"])
+            check(f"unrecognized option '{option}" not in r.stderr, f"{command} --help: {option} does not exist")
+    page = run(URNICD, ["--help"])
+    check(page.returncode == 0 and page.stdout.startswith("usage: urnicd"), "urnicd --help")
+    for part in ("\nExit status:\n", "\nExamples:\n", "\nSee also: "):
+        check(part in page.stdout, f"urnicd --help: lacks «{part.strip()}»")
+
+
+def with_daemon():
+    for text, says in FAILS:
+        r = run(URNIC, text.split())
+        check(r.returncode == 1, f"urnic {text}: status {r.returncode}, not 1: {r.stderr[:200]}")
+        check(says in r.stderr, f"urnic {text}: does not say «{says}», but: {r.stderr[:200]}")
+        check("No urnicd serves" not in r.stderr, f"urnic {text}: there is a daemon")
+    with open(os.path.join(DATA, "kept"), encoding="ascii") as f:
+        check(f.read() == "kept", "a file was overwritten for nothing")
+    for text, field in JSON:
+        r = run(URNIC, [*text.split(), "--json"])
+        check(r.returncode in (0, 1), f"urnic {text} --json: status {r.returncode} {r.stderr}")
+        try:
+            values = [json.loads(line) for line in r.stdout.splitlines()]
+            check(any(field in v for v in values), f"urnic {text} --json: no «{field}»")
+        except ValueError as e:
+            check(False, f"urnic {text} --json: {e}: {r.stdout[:200]}")
+
+
+def ends():
+    """Client and server print JSON, too."""
+    for server, client in (("rping", "rping --count 3 10.0.0.2"), ("ucmatose", "ucmatose 10.0.0.2"),
+                           ("serve --once 1", "copy file 10.0.0.2:copied")):
+        listening = subprocess.Popen([URNIC, *server.split(), "--device", "urn1", "--json"], cwd=DATA,
+                                     stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                     text=True)
+        listening.stderr.readline()
+        name, *rest = client.split()
+        r = run(URNIC, [name, "--device", "urn0", "--json", *rest])
+        check(r.returncode == 0 and isinstance(json.loads(r.stdout), dict), f"{client}: {r.stdout} {r.stderr}")
+        out, err = listening.communicate(timeout=30)
+        check(listening.returncode == 0 and isinstance(json.loads(out), dict), f"{server}: {out} {err}")
+
+
+def daemon_stops(socket):
+    r = run(URNICD, ["--stop", "--socket", socket])
+    check(r.returncode == 0, f"--stop: {r.stderr}")
+    r = run(URNICD, ["--stop", "--socket", socket])
+    check(r.returncode == 1 and f"socket={socket}: no urnicd serves there" in r.stderr, f"--stop: {r.stderr}")
+    r = run(URNICD, ["--foreground", "--socket", os.path.join(DATA, "kept"), "--port", "mem:l", "--addr", "10.0.0.1"])
+    check(r.returncode == 1 and "a file of another kind" in r.stderr, f"a file at the socket's path: {r.stderr}")
+    check(os.path.exists(os.path.join(DATA, "kept")), "urnicd removed a file")
+
+
+def main():
+    global DATA
+    with tempfile.TemporaryDirectory(prefix="urnic-cli-") as DATA:
+        for name, text in (("file", "no capture, no scenario\n"), ("empty", ""), ("kept", "kept")):
+            with open(os.path.join(DATA, name), "w", encoding="ascii") as f:
+                f.write(text)
+        socket = os.path.join(DATA, "sock")
+        os.environ["URNIC_SOCKET"] = socket
+        with subprocess.Popen([URNICD, "--foreground", "--socket", socket, "--log-level", "warn", "--port", "mem:l",
+                               "--addr", "10.0.0.1/24", "--port", "mem:l", "--addr", "10.0.0.2/24"]) as daemon:
+            try:
+                for _ in range(300):
+                    if run(URNIC, ["info"]).returncode == 0:
+                        break
+                    time.sleep(0.05)
+                wrong_input()
+                manuals()
+                with_daemon()
+                ends()
+                daemon_stops(socket)
+                check(daemon.wait(timeout=20) == 0, "the daemon's status")
+            finally:
+                if daemon.poll() is None:
+                    daemon.kill()
+    print(f"{len(failures)} failures")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
