@@ -318,6 +318,8 @@ static struct field differing(const struct place *at, const struct packet *p)
         return (struct field){"SE", again ? "RTX-05" : "HDR-03"};
     if (a->pkey != b->pkey)
         return (struct field){"P_Key", "KEY-01"};
+    if (wire_opcodes[b->opcode].service == WIRE_UC && a->ackreq != b->ackreq)
+        return (struct field){"AckReq", "UC-02"};
     return (struct field){NULL, NULL};
 }
 

@@ -252,9 +252,11 @@ static void define_memory(struct responder *r, size_t at)
 static void post_recv(struct responder *r, const struct packet *p)
 {
     unsigned f = packet_flags(p);
+    bool unreliable = r->d->flow.service == WIRE_UC; /* its expected PSN follows what comes */
     bool takes = f & WIRE_F_SEND ? (f & WIRE_F_START) != 0 : f & WIRE_F_IMM && f & WIRE_F_END;
     struct engine_qp_info info;
-    if (!takes || p->starve || (p->pkt.psn != stage_epsn(&r->stage) && !p->selective))
+    bool due = p->pkt.psn == stage_epsn(&r->stage) || p->selective || unreliable;
+    if (!takes || p->starve || !due)
         return;
     engine_qp_info(r->stage.e, r->stage.qp, &info);
     struct engine_sge sge = {STAGE_LOCAL_VA, p->room < MESSAGE_MAX ? p->room : MESSAGE_MAX,
@@ -540,6 +542,25 @@ static bool says_hello(const struct direction *d)
     return false;
 }
 
+/* ---- UC: nothing is answered ----------------------------------------------------------------- */
+
+/* Give it, and see whether it is taken. Behind a gap it needn't be. */
+static void give_unreliable(struct responder *r, size_t at)
+{
+    const struct packet *p = &r->d->packet[at];
+    bool gap = p->pkt.psn != stage_epsn(&r->stage);
+    give(r, at);
+    r->j->out->compared++;
+    if (!r->stage.drop || gap) {
+        r->j->out->same++;
+        return;
+    }
+    char ours[REPLAY_TEXT_MAX];
+    snprintf(ours, sizeof ours, "(drops it: %s)", engine_counter_names[r->stage.drop]);
+    judge_differ(r->j, p, engine_counter_rules[r->stage.drop], "delivery", ours,
+                 "our engine doesn't take it");
+}
+
 /* ---- the whole direction -------------------------------------------------------------------- */
 
 static int prepare(struct responder *r)
@@ -547,8 +568,8 @@ static int prepare(struct responder *r)
     const struct direction *d = r->d;
     const struct stage_owner owner = {r, on_sent, on_fetch, on_copy};
     struct stage_params p = {
-        .type = QP_RC,
-        .remote_qpn = d->answers.dqpn,
+        .type = d->flow.service == WIRE_UC ? QP_UC : QP_RC,
+        .remote_qpn = d->answers.id != LINT_NO_FLOW ? d->answers.dqpn : d->flow.dqpn,
         .rq_psn = d->base,
         .sq_psn = 0,
         .mtu = d->mtu,
@@ -589,7 +610,10 @@ int as_responder(struct direction *d, struct judge *j)
                 continue;
             }
             stage_time(&r.stage, p->ns);
-            give(&r, i);
+            if (d->flow.service == WIRE_UC)
+                give_unreliable(&r, i);
+            else
+                give(&r, i);
         } else if (packet_answers(d, p)) {
             stage_time(&r.stage, p->ns);
             compare(&r, p);

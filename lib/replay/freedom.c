@@ -38,7 +38,12 @@ static const struct replay_freedom freedoms[] = {
     {"time", "When a packet is sent; only the order after its cause counts."},
     {"retransmission", "When a request is sent again, from where, and how often."},
     {"window", "How many requests are on their way at once."},
-    {"ackreq", "AckReq may be set on any request packet."},
+    {"ackreq", "AckReq may be set on any request packet of a reliable connection."},
+    {"datagram-psn", "The PSNs of datagrams and their source queue pair's number."},
+    {"qkey", "A receiver's Q_Key is taken to be the one that most of its datagrams carry: one with "
+             "another may be dropped."},
+    {"unreliable-gap", "Behind a gap in the PSNs of UC, and for a message before it that never "
+                       "ended, dropping is right."},
     {"ip-id", "The IPv4 identification, and DF with it."},
     {"udp-port", "The UDP source port of a flow."},
     {"ttl", "TTL or hop limit."},

@@ -15,6 +15,7 @@ struct replay {
     struct lint *lint; /* it knows which packets belong together */
     struct packet *packet;
     size_t packets, room;
+    size_t *of_flow, *next; /* first packet of each flow, the next one of its flow; + 1, 0 = none */
     uint64_t octets, octets_max;
     struct replay_totals totals;
 };
@@ -50,6 +51,8 @@ void replay_free(struct replay *r)
     for (size_t i = 0; i < r->packets; i++)
         free((void *)(uintptr_t)r->packet[i].frame);
     free(r->packet);
+    free(r->of_flow);
+    free(r->next);
     lint_free(r->lint);
     free(r);
 }
@@ -73,6 +76,11 @@ static int keep(struct replay *r, const struct packet *p)
     return 0;
 }
 
+static bool may_replay(uint8_t service)
+{
+    return service == WIRE_RC || service == WIRE_UC || service == WIRE_UD;
+}
+
 int replay_add(struct replay *r, const struct lint_frame *f)
 {
     struct lint_view v;
@@ -88,7 +96,7 @@ int replay_add(struct replay *r, const struct lint_frame *f)
                    wire_parse_cut(f->data, f->len, f->wire_len > f->len ? f->wire_len : f->len,
                                   PARSE_FLAGS | WIRE_P_SELECTIVE, &selective) == WIRE_OK;
     r->totals.damaged += v.kind == LINT_BROKEN && !private;
-    if (v.kind == LINT_CM || v.kind == LINT_DATAGRAM || v.flow == LINT_NO_FLOW)
+    if (v.flow == LINT_NO_FLOW)
         return 0;
     if (r->octets + f->len > r->octets_max)
         return -EFBIG;
@@ -108,7 +116,7 @@ int replay_add(struct replay *r, const struct lint_frame *f)
     }
     enum wire_verdict verdict = wire_parse_cut(p.frame, p.have, p.len, PARSE_FLAGS, &p.pkt);
     p.usable = verdict == WIRE_OK && !(v.flags & (LINT_V_CORRUPT | LINT_V_AGAIN)) &&
-               p.pkt.payload_len <= 4096 && wire_opcodes[p.pkt.opcode].service <= WIRE_UC;
+               p.pkt.payload_len <= 4096 && may_replay(wire_opcodes[p.pkt.opcode].service);
     return keep(r, &p);
 }
 
@@ -129,17 +137,37 @@ void judge_differ(struct judge *j, const struct packet *p, const char *rule, con
         j->report(j->ctx, &d);
 }
 
+/* Chain the packets of each flow. */
+static int index_flows(struct replay *r, uint32_t flows)
+{
+    r->of_flow = calloc(flows ? flows : 1, sizeof *r->of_flow);
+    r->next = calloc(r->packets ? r->packets : 1, sizeof *r->next);
+    if (!r->of_flow || !r->next)
+        return -ENOMEM;
+    for (size_t i = r->packets; i-- > 0;) {
+        size_t *head = &r->of_flow[r->packet[i].flow];
+        r->next[i] = *head;
+        *head = i + 1;
+    }
+    return 0;
+}
+
 /* The packets of two flows, by value: evidence is marked in them. */
 static int collect(const struct replay *r, struct direction *d)
 {
-    size_t n = 0;
-    for (size_t i = 0; i < r->packets; i++)
-        n += r->packet[i].flow == d->flow.id || r->packet[i].flow == d->answers.id;
+    size_t a = r->of_flow[d->flow.id], n = 0;
+    size_t b = d->answers.id == LINT_NO_FLOW ? 0 : r->of_flow[d->answers.id];
+    for (size_t i = a; i; i = r->next[i - 1])
+        n++;
+    for (size_t i = b; i; i = r->next[i - 1])
+        n++;
     if (!(d->packet = calloc(n ? n : 1, sizeof *d->packet)))
         return -ENOMEM;
-    for (size_t i = 0; i < r->packets; i++)
-        if (r->packet[i].flow == d->flow.id || r->packet[i].flow == d->answers.id)
-            d->packet[d->packets++] = r->packet[i];
+    while (a || b) {
+        size_t *least = !b || (a && a < b) ? &a : &b;
+        d->packet[d->packets++] = r->packet[*least - 1];
+        *least = r->next[*least - 1];
+    }
     return 0;
 }
 
@@ -161,7 +189,9 @@ static int one_direction(struct replay *r, struct direction *d, enum replay_role
 {
     struct replay_outcome out = {.connection = d->connection, .role = role, .flow = d->flow};
     j->out = &out;
-    int rc = role == REPLAY_RESPONDER ? as_responder(d, j) : as_requester(d, j);
+    int rc = d->flow.service == WIRE_UD ? as_datagram(d, j)
+             : role == REPLAY_RESPONDER ? as_responder(d, j)
+                                        : as_requester(d, j);
     r->totals.compared += out.compared;
     r->totals.differ += out.differ;
     r->totals.replayed += out.compared != 0;
@@ -177,12 +207,15 @@ static int direction(struct replay *r, uint32_t connection, const struct lint_fl
     struct direction d = {.flow = *flow, .answers = *answers, .connection = connection};
     int rc = collect(r, &d);
     if (!rc && d.packets) {
-        find_selective(&d);
-        evidence_find(&d);
-        bool answered = answers->id != LINT_NO_FLOW && flow->service == WIRE_RC;
-        if (d.known_base && answered && roles & REPLAY_RESPONDER)
+        bool datagrams = flow->service == WIRE_UD, answered = answers->id != LINT_NO_FLOW;
+        if (!datagrams) {
+            find_selective(&d);
+            evidence_find(&d);
+        }
+        bool can = datagrams || d.known_base;
+        if (can && roles & REPLAY_RESPONDER && (answered || flow->service != WIRE_RC))
             rc = one_direction(r, &d, REPLAY_RESPONDER, j, result);
-        if (!rc && d.known_base && roles & REPLAY_REQUESTER)
+        if (!rc && can && roles & REPLAY_REQUESTER)
             rc = one_direction(r, &d, REPLAY_REQUESTER, j, result);
     }
     free(d.packet);
@@ -197,9 +230,11 @@ int replay_run(struct replay *r, unsigned roles, replay_report report, replay_re
     int rc = 0;
     lint_end(r->lint);
     lint_totals(r->lint, &t);
+    if (!r->next)
+        rc = index_flows(r, t.flows);
     for (uint32_t i = 0; i < t.flows && !rc; i++) {
         struct lint_flow_info a, b = {.id = LINT_NO_FLOW};
-        if (!lint_flow_info(r->lint, i, &a) || a.service > WIRE_UC ||
+        if (!lint_flow_info(r->lint, i, &a) || !may_replay(a.service) ||
             (a.peer != LINT_NO_FLOW && a.peer < i))
             continue;
         bool pair = a.peer != LINT_NO_FLOW && lint_flow_info(r->lint, a.peer, &b);

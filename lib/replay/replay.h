@@ -46,7 +46,7 @@ struct replay_difference {
 /* Called from replay_run, in the order of the packets within one connection and role. */
 typedef void (*replay_report)(void *ctx, const struct replay_difference *d);
 
-/* One role of one connection: the outcome. */
+/* One role of one connection, or of one flow of datagrams: the outcome. */
 struct replay_outcome {
     uint32_t connection;
     enum replay_role role;

@@ -94,6 +94,8 @@ bool evidence_refused(const struct direction *d, const struct packet *p, uint8_t
 /* 0, -ENOMEM. */
 int as_responder(struct direction *d, struct judge *j);
 int as_requester(struct direction *d, struct judge *j);
+/* In the role that j->out says; d->answers is nobody. */
+int as_datagram(struct direction *d, struct judge *j);
 
 void judge_differ(struct judge *j, const struct packet *p, const char *rule, const char *field,
                   const char *ours, const char *why);

@@ -12,7 +12,10 @@ static const uint8_t our_mac[6] = {2, 0, 0, 0, 0, 1}, peer_mac[6] = {2, 0, 0, 0,
 
 static bool on_cq_push(void *arg, void *cq_arg, const struct engine_wc *wc)
 {
-    (void)arg, (void)cq_arg, (void)wc;
+    const struct stage *s = arg;
+    (void)cq_arg;
+    if (s->owner.completed)
+        s->owner.completed(s->owner.ctx, wc);
     return true;
 }
 
@@ -23,7 +26,23 @@ static void on_event(void *arg, enum engine_event ev, void *obj)
 
 static void on_gsi(void *arg, const struct wire_pkt *pkt, const uint8_t *payload, uint32_t len)
 {
-    (void)arg, (void)pkt, (void)payload, (void)len;
+    const struct stage *s = arg;
+    if (s->owner.gsi)
+        s->owner.gsi(s->owner.ctx, pkt, payload, len);
+}
+
+static int ready_datagrams(struct stage *s)
+{
+    struct engine_qp_attr a = {.state = QPS_INIT, .port = 1, .qkey = s->p.qkey};
+    int rc =
+        engine_qp_modify(s->e, s->qp, &a, QPA_STATE | QPA_PKEY_INDEX | QPA_PORT | QPA_QKEY, s->now);
+    a.state = QPS_RTR;
+    rc = rc ? rc : engine_qp_modify(s->e, s->qp, &a, QPA_STATE, s->now);
+    a.state = QPS_RTS;
+    rc = rc ? rc : engine_qp_modify(s->e, s->qp, &a, QPA_STATE | QPA_SQ_PSN, s->now);
+    if (!rc && wire_addr_is_multicast(&s->p.local))
+        rc = engine_mcast_attach(s->e, s->qp, &s->p.local);
+    return rc;
 }
 
 static int connect_qp(struct stage *s)
@@ -82,7 +101,8 @@ int stage_init(struct stage *s, const struct stage_params *p, const struct stage
     if (!(s->e = engine_create(&ep, s->now)))
         return -ENOMEM;
     struct cq *cq;
-    int rc = engine_addr_add(s->e, &p->local);
+    bool group = wire_addr_is_multicast(&p->local);
+    int rc = group ? 0 : engine_addr_add(s->e, &p->local);
     struct mem_seg seg = {NULL, 0, LOCAL_LEN};
     uint32_t rkey;
     if (!rc)
@@ -104,7 +124,7 @@ int stage_init(struct stage *s, const struct stage_params *p, const struct stage
                                   .max_send_sge = 1,
                                   .max_recv_sge = 1};
     rc = engine_qp_create(s->e, &qp, &s->qp);
-    return rc ? rc : connect_qp(s);
+    return rc ? rc : p->type == QP_UD ? ready_datagrams(s) : connect_qp(s);
 }
 
 void stage_free(struct stage *s)
@@ -142,23 +162,59 @@ static void gather(struct stage *s, struct engine_slot *slot)
     }
 }
 
+/* A slot that the engine has filled: gather, seal, show. */
+static void launch(struct stage *s, struct engine_slot *slot, bool engines)
+{
+    struct wire_pkt p;
+    gather(s, slot);
+    slot->status = 0;
+    if (engines)
+        engine_sent(s->e, slot, 1, s->now);
+    if (!slot->len)
+        return;
+    wire_icrc_seal(slot->buf, slot->len, slot->ip_off, slot->bth_off);
+    if (wire_parse(slot->buf, slot->len, WIRE_P_LOOPBACK | WIRE_P_SELECTIVE, &p) == WIRE_OK)
+        s->owner.sent(s->owner.ctx, &p, slot->buf, slot->len);
+}
+
 void stage_flush(struct stage *s)
 {
     uint8_t frame[WIRE_FRAME_MAX];
     struct engine_slot slot = {.buf = frame, .cap = sizeof frame};
     while (s->budget && engine_tx(s->e, &slot, 1, s->now)) {
         s->budget--;
-        gather(s, &slot);
-        slot.status = 0;
-        engine_sent(s->e, &slot, 1, s->now);
-        if (!slot.len)
-            continue;
-        wire_icrc_seal(slot.buf, slot.len, slot.ip_off, slot.bth_off);
-        struct wire_pkt p;
-        if (wire_parse(frame, slot.len, WIRE_P_LOOPBACK | WIRE_P_SELECTIVE, &p) == WIRE_OK)
-            s->owner.sent(s->owner.ctx, &p, frame, slot.len);
+        launch(s, &slot, true);
         slot = (struct engine_slot){.buf = frame, .cap = sizeof frame};
     }
+}
+
+static struct engine_av path(const struct stage *s)
+{
+    struct engine_av av = {.sgid = s->p.local, .dgid = s->p.remote, .hop_limit = 64};
+    memcpy(av.dmac, peer_mac, 6);
+    if (wire_addr_is_multicast(&av.dgid))
+        wire_mcast_mac(&av.dgid, av.dmac);
+    return av;
+}
+
+int stage_datagram(struct stage *s, const struct engine_send_wr *wr)
+{
+    struct engine_send_wr mine = *wr;
+    mine.av = path(s);
+    int rc = engine_post_send(s->e, s->qp, &mine, s->now);
+    stage_flush(s);
+    return rc;
+}
+
+int stage_mad(struct stage *s, const uint8_t *mad, uint32_t len)
+{
+    uint8_t frame[WIRE_FRAME_MAX];
+    struct engine_slot slot = {.buf = frame, .cap = sizeof frame};
+    struct engine_av av = path(s);
+    int rc = engine_gsi_emit(s->e, &slot, &av, mad, len);
+    if (!rc)
+        launch(s, &slot, false);
+    return rc;
 }
 
 static void run_until(struct stage *s, uint64_t now)
@@ -196,6 +252,8 @@ void stage_feed(struct stage *s, const struct packet *p, uint32_t rkey)
     struct wire_pkt w = p->pkt;
     uint32_t off = w.payload_off, have = p->have > off ? p->have - off : 0;
     memcpy(w.dmac, our_mac, 6);
+    if (wire_addr_is_multicast(&w.dip))
+        wire_mcast_mac(&w.dip, w.dmac);
     memcpy(w.smac, peer_mac, 6);
     w.vlan = false;
     w.ip_version = wire_addr_is_v4(&w.sip) ? 4 : 6;
@@ -203,7 +261,8 @@ void stage_feed(struct stage *s, const struct packet *p, uint32_t rkey)
     w.udp_csum = 0;
     w.ttl = 64;
     w.tclass &= 0xFC; /* a mark makes CNPs, which nobody compares */
-    w.dqpn = engine_qp_num(s->qp);
+    if (s->p.type != QP_UD || (w.dqpn != WIRE_QPN_GSI && w.dqpn != WIRE_QPN_MULTICAST))
+        w.dqpn = engine_qp_num(s->qp);
     w.rkey = rkey;
     if (!w.sport)
         w.sport = 0xC000;
@@ -220,6 +279,7 @@ void stage_feed(struct stage *s, const struct packet *p, uint32_t rkey)
     struct engine_copy copy[ENGINE_FRAME_COPIES];
     unsigned n;
     engine_rx(s->e, &f, 1, s->now, copy, ENGINE_FRAME_COPIES, &n);
+    s->drop = (enum engine_counter)f.drop;
     for (unsigned i = 0; i < n; i++) {
         struct engine_result res = {.token = copy[i].token};
         res.status = s->owner.copy(s->owner.ctx, &copy[i], &res.orig);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * One engine with one connected queue pair on virtual time, in the place of one end of a captured
- * connection. What it sends comes back by a callback; memory is the owner's.
+ * One engine with one queue pair on virtual time, in the place of one end of a captured connection
+ * or flow of datagrams. What it sends comes back by a callback; memory is the owner's.
  */
 #ifndef URNIC_STAGE_H
 #define URNIC_STAGE_H
@@ -22,11 +22,15 @@ struct stage_owner {
     void (*fetch)(void *ctx, const struct mem_piece *from, uint8_t *to);
     /* Do a copy from a frame; returns 0 or -errno. *orig for atomics. */
     int (*copy)(void *ctx, const struct engine_copy *c, uint64_t *orig);
+    /* NULL, or: a completion; a datagram for queue pair 1. */
+    void (*completed)(void *ctx, const struct engine_wc *wc);
+    void (*gsi)(void *ctx, const struct wire_pkt *p, const uint8_t *mad, uint32_t len);
 };
 
 struct stage_params {
-    enum qp_type type;
-    struct wire_addr local, remote;
+    enum qp_type type;              /* RC, UC, UD */
+    struct wire_addr local, remote; /* UD: local may be a group */
+    uint32_t qkey;                  /* UD */
     uint32_t remote_qpn, rq_psn, sq_psn, mtu;
     uint16_t pkey;
     uint8_t rnr_timer;
@@ -42,6 +46,7 @@ struct stage {
     uint32_t pd, lkey; /* the local region, backed by obj NULL */
     uint64_t now;      /* virtual: ns since STAGE_BEGIN before the capture's first packet */
     uint64_t budget;   /* frames that it may still send: a READ of 2 GiB is one packet long */
+    enum engine_counter drop; /* why the latest packet was dropped; none = it wasn't */
     struct stage_params p;
     struct stage_owner owner;
 };
@@ -54,6 +59,10 @@ void stage_free(struct stage *s);
 void stage_time(struct stage *s, uint64_t ns);
 /* Time goes on to the next time-out. False when there is none. */
 bool stage_wait(struct stage *s);
+/* Send a datagram of the local region to another queue pair; to the owner's `sent`. 0 or -errno. */
+int stage_datagram(struct stage *s, const struct engine_send_wr *wr);
+/* The same for a MAD to queue pair 1. */
+int stage_mad(struct stage *s, const uint8_t *mad, uint32_t len);
 /* Send all that may be sent now. */
 void stage_flush(struct stage *s);
 /* Give it the peer's hello of selective repeat. */

@@ -124,6 +124,21 @@ static void other_operand(struct wire_pkt *p)
     p->swap_add++;
 }
 
+#define UD(op) WIRE_OPCODE(WIRE_UD, WIRE_##op)
+#define UC(op) WIRE_OPCODE(WIRE_UC, WIRE_##op)
+
+static void asks(struct wire_pkt *p)
+{
+    p->ackreq = true;
+}
+static void longer(struct wire_pkt *p)
+{
+    p->payload_len += 4;
+}
+static void other_qkey(struct wire_pkt *p)
+{
+    p->qkey ^= 1;
+}
 static const struct guilty {
     const char *rule, *capture;
     unsigned opcode, nth; /* the nth packet with this opcode, ... */
@@ -156,6 +171,15 @@ static const struct guilty {
     {"RTX-05", "fault-lose-requests", WIRE_FETCH_ADD, 1, true, other_operand, REPLAY_REQUESTER},
     /* "RD-12 a READ repeated from the middle asks for other memory" */
     {"RD-12", "fault-lose-responses", WIRE_READ_REQUEST, 7, false, other_address, REPLAY_REQUESTER},
+    /* "UC-02 AckReq where nobody acknowledges" */
+    {"UC-02", "golden-ud", UD(SEND_ONLY), 2, false, asks, REPLAY_REQUESTER},
+    {"UC-02", "golden-uc", UC(WRITE_MIDDLE), 2, false, asks, REPLAY_REQUESTER},
+    /* "KEY-01 a datagram with another P_Key than those before it" */
+    {"KEY-01", "ud-pingpong", UD(SEND_ONLY), 3, false, other_pkey, REPLAY_REQUESTER},
+    /* "GSI-01 queue pair 1 has a Q_Key of its own" */
+    {"GSI-01", "own-cm", UD(SEND_ONLY), 2, false, other_qkey, REPLAY_REQUESTER},
+    /* "UC-04 a MIDDLE longer than the MTU ends its message" */
+    {"UC-04", "uc-pingpong", UC(SEND_MIDDLE), 2, false, longer, REPLAY_RESPONDER},
 };
 
 static bool seen_before(unsigned at, const struct wire_pkt *p)
@@ -184,7 +208,8 @@ static unsigned change(const struct guilty *g)
         g->change(&p);
         size_t off = wire_build(packets[i].data, PACKET_MAX, &p);
         ck_assert_uint_gt(off, 0);
-        memcpy(packets[i].data + off, old + from, p.payload_len);
+        memcpy(packets[i].data + off, old + from,
+               p.payload_len < packets[i].len - from ? p.payload_len : packets[i].len - from);
         packets[i].len = (uint32_t)wire_frame_len(&p);
         wire_icrc_seal(packets[i].data, packets[i].len, p.ip_off, p.bth_off);
         return i + 1;
@@ -213,7 +238,7 @@ END_TEST
 /* ---- innocent ------------------------------------------------------------------------------- */
 
 static const char *const innocent[] = {
-    "cm-rping",
+    "own-cm",
     "fault-delay-steady",
     "fault-duplicate",
     "fault-lose-requests",
