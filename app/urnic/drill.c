@@ -12,6 +12,7 @@
 
 #include "cli.h"
 #include "drill.h"
+#include "drill_wire.h"
 #include "pcapng.h"
 
 static const char help[] =
@@ -33,10 +34,20 @@ static const char help[] =
     "  -v, --verbose      a line for each script, not only for those that don't pass\n"
     "      --json         one JSON object a line\n"
     "  -h, --help         this text\n\n"
+    "Against a device on the wire (scripts with the statement `wire`; see doc/drill.md):\n\n"
+    "      --port SPEC    the port to play the script's side on, for example memif:/run/a.sock,\n"
+    "                     dpdk:net_af_packet0,iface=eth1 or dpdk:0000:01:00.0\n"
+    "      --addr IP/LEN  our address on it, and how long our network's prefix is\n"
+    "      --peer IP[:PORT]  the device's address, and the IP port (default 7174) at which a\n"
+    "                     program there listens with rdma_cm\n"
+    "      --server NAME  that program: target (default: tests/interop/drill_target), rping,\n"
+    "                     ucmatose; scripts for another one are skipped\n\n"
     "A failure names the script's line, shows what it expects and the packet that came instead,\n"
     "and the fields that differ.\n\n"
     "Examples:\n\n"
     "  urnic drill tests/drill\n"
+    "  urnic drill --port dpdk:net_af_packet0,iface=eth1 --addr 10.1.0.9/24 --peer 10.1.0.2 \\\n"
+    "      --record /tmp/run.pcapng tests/drill\n"
     "  urnic drill --psn 0xabc --record /tmp/write.pcapng tests/drill/req/req_10_write.drill\n"
     "  printf 'qp A rc\\nremote R 4K\\nmr M 4K\\npost A write from M to R\\n> write_first len "
     "1024\\n' "
@@ -51,6 +62,8 @@ struct options {
     const char *record;
     int64_t psn; /* -1: the usual ones */
     bool ipv6, check, verbose, json;
+    struct drill_host_params host;
+    const char *addr, *peer;
 };
 
 /* A frame kept for --record: they are told in the script's order, and written in time's. */
@@ -65,6 +78,8 @@ struct frame {
 
 struct session {
     const struct options *opt;
+    struct drill_host *host;
+    struct drill_wire wire; /* with a host */
     struct pcapng *out;
     int interface;
     struct frame *frames;
@@ -186,6 +201,8 @@ static void report(struct session *s, const char *path, const struct drill_scrip
         report_json(path, script, psn, r);
         return;
     }
+    if (r->verdict == DRILL_SKIP && !s->opt->verbose)
+        return;
     if (r->verdict == DRILL_PASS) {
         if (s->opt->verbose)
             printf("pass   %s  %s: %s\n", path, drill_rules(script), drill_purpose(script));
@@ -240,14 +257,18 @@ static void run_psns(struct session *s, const char *path, const struct drill_scr
 {
     static const uint32_t usual[] = {0x000ABC, 0xFFFFFE, 0x7FFFFE};
     struct drill_report r;
-    for (unsigned i = 0; i < (s->opt->psn < 0 ? 3 : 1); i++) {
+    unsigned n = s->opt->psn < 0 && !s->host ? 3 : 1;
+    for (unsigned i = 0; i < n; i++) {
         struct drill_options o = {.psn = s->opt->psn < 0 ? usual[i] : (uint32_t)s->opt->psn,
                                   .ipv6 = s->opt->ipv6,
                                   .arg = s,
                                   .frame = on_frame};
-        drill_run(script, &o, &r);
+        if (s->host)
+            drill_run_on(script, &o, &s->wire, &r);
+        else
+            drill_run(script, &o, &r);
         write_frames(s, r.ns);
-        if (r.verdict != DRILL_PASS || s->opt->psn >= 0 || i == 2) {
+        if (r.verdict != DRILL_PASS || i == n - 1) {
             report(s, path, script, o.psn, &r);
             return;
         }
@@ -330,6 +351,51 @@ static int summary(const struct session *s)
     return s->wrong || cli_stop ? CLI_USAGE : s->fail ? CLI_FAIL : CLI_OK;
 }
 
+/* ---- the wire ---------------------------------------------------------------------------------
+ */
+
+static int take_addr(const char *option, const char *text, struct wire_addr *out)
+{
+    if (wire_addr_parse(text, out) == 0)
+        return 0;
+    cli_error("%s: '%s' is no IP address", option, text);
+    return -EINVAL;
+}
+
+static int open_wire(struct session *s)
+{
+    struct drill_host_params p = s->opt->host;
+    char text[64], err[512];
+    uint64_t prefix;
+    if (!p.port && !s->opt->addr && !s->opt->peer)
+        return 0;
+    if (!p.port || !s->opt->addr || !s->opt->peer) {
+        cli_error("--port, --addr and --peer belong together");
+        return -EINVAL;
+    }
+    const char *slash = strchr(s->opt->addr, '/');
+    snprintf(text, sizeof text, "%.*s", (int)(slash ? slash - s->opt->addr : 63), s->opt->addr);
+    if (take_addr("--addr", text, &p.addr) < 0)
+        return -EINVAL;
+    bool v4 = wire_addr_is_v4(&p.addr);
+    prefix = v4 ? 24 : 64;
+    if (slash && cli_number("--addr", slash + 1, 0, v4 ? 32 : 128, &prefix) < 0)
+        return -EINVAL;
+    p.prefix = (unsigned)prefix;
+    p.service = 7174;
+    if (cli_host(s->opt->peer, text, sizeof text, &p.service) < 0 ||
+        take_addr("--peer", text, &p.peer) < 0)
+        return -EINVAL;
+    if (wire_addr_is_v4(&p.peer) != v4) {
+        cli_error("--addr and --peer are of different IP versions");
+        return -EINVAL;
+    }
+    int rc = drill_host_open(&p, &s->host, &s->wire, err, sizeof err);
+    if (rc < 0)
+        cli_error("--port %s: %s", p.port, *err ? err : strerror(-rc));
+    return rc;
+}
+
 static int run(int argc, char **argv)
 {
     static const struct option options[] = {CLI_OPTIONS,
@@ -339,8 +405,12 @@ static int run(int argc, char **argv)
                                             {"record", required_argument, NULL, 'r'},
                                             {"verbose", no_argument, NULL, 'v'},
                                             {"json", no_argument, NULL, 'j'},
+                                            {"port", required_argument, NULL, 'P'},
+                                            {"addr", required_argument, NULL, 'A'},
+                                            {"peer", required_argument, NULL, 'R'},
+                                            {"server", required_argument, NULL, 'E'},
                                             {0}};
-    struct options o = {.psn = -1};
+    struct options o = {.psn = -1, .host.server = DRILL_TARGET};
     struct session s = {.opt = &o};
     uint64_t v;
     int c, status;
@@ -366,6 +436,18 @@ static int run(int argc, char **argv)
         case 'j':
             o.json = true;
             break;
+        case 'P':
+            o.host.port = optarg;
+            break;
+        case 'A':
+            o.addr = optarg;
+            break;
+        case 'R':
+            o.peer = optarg;
+            break;
+        case 'E':
+            o.host.server = optarg;
+            break;
         default:
             if (cli_option(c, &cmd_drill, &status))
                 return status;
@@ -376,11 +458,16 @@ static int run(int argc, char **argv)
         return CLI_USAGE;
     }
     cli_catch_signals();
-    if (open_record(&s) < 0)
+    if (open_wire(&s) < 0)
         return CLI_USAGE;
+    if (open_record(&s) < 0) {
+        drill_host_close(s.host);
+        return CLI_USAGE;
+    }
     for (int i = optind; i < argc && !cli_stop; i++)
         run_path(&s, argv[i], 0);
     int rc = close_record(&s);
+    drill_host_close(s.host);
     status = summary(&s);
     return rc < 0 && status == CLI_OK ? CLI_FAIL : status;
 }

@@ -33,8 +33,10 @@ void drill_free(struct drill_script *s);
 /* The first line, "# REQ-07 RTX-01: what is shown": the ids, and the rest; "" when not there. */
 const char *drill_rules(const struct drill_script *s);
 const char *drill_purpose(const struct drill_script *s);
-/* Does it say `wire`: can it be run against a device on the wire? */
-bool drill_is_wire(const struct drill_script *s);
+/* `wire`: it can be run against a device on the wire, with this program at the other end. NULL: not
+ * for the wire. A script for another program than DRILL_TARGET is for the wire only. */
+#define DRILL_TARGET "target"
+const char *drill_wire_server(const struct drill_script *s);
 
 enum drill_verdict {
     DRILL_PASS,
@@ -86,15 +88,25 @@ struct drill_peer {
     uint32_t from_psn; /* ... of the device's */
     uint32_t mtu;      /* octets */
     uint16_t sport;
+    /* What a DRILL_TARGET offers; 0 = nothing. */
     uint64_t va; /* region with all remote rights */
     uint32_t rkey, len;
     uint32_t recvs, recv_len; /* receives posted there, octets each */
 };
 
+/* What a script wants of its connection. */
+struct drill_wish {
+    uint32_t mtu;   /* octets */
+    uint32_t psn;   /* first PSN of the device's requests */
+    uint32_t recvs; /* receives that the device shall have posted */
+};
+
 struct drill_wire {
     void *arg;
-    /* A new connection for this script: MTU wanted (octets). 0, or -errno with a text. */
-    int (*connect)(void *arg, uint32_t mtu, struct drill_peer *out, char *err, size_t size);
+    const char *server; /* the program at the other end: scripts for others are skipped */
+    /* A new connection for this script. 0, or -errno with a text. */
+    int (*connect)(void *arg, const struct drill_wish *wish, struct drill_peer *out, char *err,
+                   size_t size);
     void (*send)(void *arg, const uint8_t *frame, uint32_t len);
     /* The next frame of the device, waiting until `until`: its length, 0 = none in time. */
     uint32_t (*recv)(void *arg, uint8_t *buf, uint32_t cap, uint64_t until, uint64_t *ns);

@@ -542,7 +542,7 @@ const struct drill_verb drill_verbs[] = {
     {"recv", DO_RECV, "o", NULL, drill_post_fields, true},
     {"reject", DO_REJECT, "o", NULL, drill_cm_fields, false},
     {"release", DO_RELEASE, "o", NULL, NULL, false},
-    {"remote", DO_REMOTE, "ne", NULL, drill_object_fields, false},
+    {"remote", DO_REMOTE, "ne", NULL, drill_object_fields, true},
     {"repeat", DO_REPEAT, "e{", NULL, NULL, true},
     {"rtu", DO_RTU, "o", NULL, drill_cm_fields, false},
     {"set", DO_SET, "ne", NULL, NULL, true},
@@ -552,7 +552,7 @@ const struct drill_verb drill_verbs[] = {
     {"state", DO_STATE, "ow", drill_states, NULL, false},
     {"unlisten", DO_UNLISTEN, "o", NULL, NULL, false},
     {"wait", DO_WAIT, "t", NULL, NULL, true},
-    {"wire", DO_WIRE, "", NULL, NULL, true},
+    {"wire", DO_WIRE, "n?", NULL, NULL, true},
     {0},
 };
 

@@ -67,6 +67,9 @@ static bool make_mr(struct drill_run *run, const struct drill_stmt *st)
         !drill_number(run, st, OBJ_ACCESS, MEM_LOCAL_WRITE | MEM_REMOTE_ANY | MEM_MW_BIND, &access))
         return false;
     if (run->wire) {
+        if (st->args)
+            return drill_end(run, DRILL_SKIP, st, "'%s' can't be chosen on the wire",
+                             st->args->field->name);
         if (o->len > run->device.len)
             return drill_end(run, DRILL_SKIP, st, "the device's region has %u octets",
                              run->device.len);
@@ -374,6 +377,10 @@ static bool connect_wire(struct drill_run *run, const struct drill_stmt *st,
         return drill_end(run, DRILL_SKIP, st, "one queue pair at a time on the wire");
     if (st->word != QP_RC)
         return drill_end(run, DRILL_SKIP, st, "only reliable connections on the wire");
+    for (const struct drill_arg *a = st->args; a; a = a->next)
+        if (a->field->id != QPF_ATTR + 8)
+            return drill_end(run, DRILL_SKIP, st, "'%s' can't be chosen on the wire",
+                             a->field->name);
     qp->qpn = d->device_qpn;
     qp->peer_qpn = d->our_qpn;
     qp->local = d->device;

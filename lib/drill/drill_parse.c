@@ -581,7 +581,7 @@ static bool take_statement(struct parser *p)
         st->error = (int)e;
     }
     if (st->verb->kind == DO_WIRE)
-        p->s->wire = true;
+        p->s->wire = st->name ? st->name : DRILL_TARGET;
     return true;
 }
 
@@ -671,7 +671,7 @@ const char *drill_purpose(const struct drill_script *s)
     return s->purpose;
 }
 
-bool drill_is_wire(const struct drill_script *s)
+const char *drill_wire_server(const struct drill_script *s)
 {
     return s->wire;
 }

@@ -808,7 +808,9 @@ void drill_run(const struct drill_script *s, const struct drill_options *o,
     }
     start(run, s, o, out);
     const struct drill_stmt *first = s->first;
-    if (drill_bench_open(run, first && first->verb->kind == DO_DEVICE ? first : NULL))
+    if (s->wire && strcmp(s->wire, DRILL_TARGET) != 0)
+        drill_end(run, DRILL_SKIP, NULL, "it needs '%s' at the other end of a wire", s->wire);
+    else if (drill_bench_open(run, first && first->verb->kind == DO_DEVICE ? first : NULL))
         run_list(run, first);
     finish(run);
     free(run);
@@ -817,15 +819,15 @@ void drill_run(const struct drill_script *s, const struct drill_options *o,
 /* ---- on the wire ------------------------------------------------------------------------------
  */
 
-/* The MTU that the script's queue pair wants. */
-static uint32_t mtu_of(const struct drill_script *s)
+static void count_wishes(const struct drill_stmt *st, struct drill_wish *w)
 {
-    for (const struct drill_stmt *st = s->first; st; st = st->next)
-        if (st->verb->kind == DO_QP) {
-            const struct drill_arg *a = drill_arg(st, QPF_ATTR + 8);
-            return a ? wire_mtu_octets((unsigned)a->v.word) : 1024;
-        }
-    return 1024;
+    for (; st; st = st->next) {
+        const struct drill_arg *mtu = drill_arg(st, QPF_ATTR + 8);
+        if (st->verb->kind == DO_QP && mtu)
+            w->mtu = wire_mtu_octets((unsigned)mtu->v.word);
+        w->recvs += st->verb->kind == DO_RECV;
+        count_wishes(st->body, w);
+    }
 }
 
 void drill_run_on(const struct drill_script *s, const struct drill_options *o,
@@ -838,11 +840,13 @@ void drill_run_on(const struct drill_script *s, const struct drill_options *o,
         return;
     }
     start(run, s, o, out);
+    struct drill_wish wish = {.mtu = 1024, .psn = o->psn};
+    count_wishes(s->first, &wish);
     run->wire = wire;
     run->patience = 200u * PATIENCE_NS; /* other machines take their time */
-    if (!s->wire) {
-        drill_end(run, DRILL_SKIP, NULL, "it isn't marked `wire`");
-    } else if (wire->connect(wire->arg, mtu_of(s), &run->device, err, sizeof err) < 0) {
+    if (!s->wire || strcmp(s->wire, wire->server) != 0) {
+        drill_end(run, DRILL_SKIP, NULL, "it isn't marked for the wire and '%s'", wire->server);
+    } else if (wire->connect(wire->arg, &wish, &run->device, err, sizeof err) < 0) {
         drill_end(run, DRILL_WRONG, NULL, "no connection: %s", err);
     } else {
         run->local = run->device.device;

@@ -109,7 +109,7 @@ struct drill_script {
     struct drill_chunk *arena;
     struct drill_stmt *first;
     const char *rules, *purpose;
-    bool wire;
+    const char *wire; /* the program at the other end; NULL: not for the wire */
 };
 
 /* Zeroed memory of the script's; NULL when there is none. */
