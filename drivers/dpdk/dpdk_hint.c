@@ -5,12 +5,16 @@
  */
 #include "dpdk_hint.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <libgen.h>
 #include <linux/capability.h>
+#include <linux/if_ether.h>
+#include <linux/if_packet.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -97,6 +101,33 @@ bool dpdk_hint_physical(const struct dpdk_spec *spec, const char *sysfs)
         fclose(f);
     }
     return !strncmp(name, "vfio-noiommu", 12);
+}
+
+/* Can a socket on this interface join the fanout group of that number and with these flags? */
+static bool joins_fanout(int ifindex, unsigned id, unsigned flags)
+{
+    struct sockaddr_ll sll = {
+        .sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL), .sll_ifindex = ifindex};
+    uint32_t arg = id | flags << 16;
+    int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, htons(ETH_P_ALL));
+    bool joined = fd >= 0 && bind(fd, (struct sockaddr *)&sll, sizeof(sll)) == 0 &&
+                  setsockopt(fd, SOL_PACKET, PACKET_FANOUT, &arg, sizeof(arg)) == 0;
+
+    if (fd >= 0)
+        close(fd);
+    return joined;
+}
+
+bool dpdk_hint_fanout_taken(int ifindex, int pid)
+{
+    /* As DPDK chooses them. */
+    unsigned id = (unsigned)(pid ^ ifindex) & 0xffff;
+    unsigned flags = PACKET_FANOUT_HASH | PACKET_FANOUT_FLAG_DEFRAG | PACKET_FANOUT_FLAG_ROLLOVER;
+
+    /* The kernel says EINVAL to many things: a group with a number of its choice must be possible.
+     */
+    return joins_fanout(ifindex, 0, flags | PACKET_FANOUT_FLAG_UNIQUEID) &&
+           !joins_fanout(ifindex, id, flags);
 }
 
 static int check_pci(const struct dpdk_spec *spec, const char *sysfs, unsigned long long huge,

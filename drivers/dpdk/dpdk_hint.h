@@ -25,6 +25,12 @@ int dpdk_hint_check(const struct dpdk_spec *spec, const char *sysfs, uint64_t ef
  * IOMMU? */
 bool dpdk_hint_physical(const struct dpdk_spec *spec, const char *sysfs);
 
+/* DPDK's af_packet joins a fanout group of the kernel that it numbers by process and interface.
+ * Does a process `pid` that opens a port on interface `ifindex` find its number taken, in this
+ * network namespace, by a group on another interface? Opens two sockets for a moment; false when it
+ * can't (privileges, interface down). */
+bool dpdk_hint_fanout_taken(int ifindex, int pid);
+
 /* The effective capability set of the calling thread. */
 uint64_t dpdk_hint_effective(void);
 

@@ -7,9 +7,12 @@
  */
 #include "io.h"
 
+#include <arpa/inet.h>
 #include <check.h>
 #include <dlfcn.h>
+#include <errno.h>
 #include <linux/capability.h>
+#include <linux/if_ether.h>
 #include <linux/if_packet.h>
 #include <net/if.h>
 #include <poll.h>
@@ -431,6 +434,30 @@ END_TEST
 
 #define COUNT(a) ((int)(sizeof(a) / sizeof((a)[0])))
 
+/* A socket in the fanout group that DPDK chooses for this process and v1, but on v0. */
+START_TEST(a_fanout_group_that_is_taken_is_named)
+{
+    unsigned other = if_nametoindex("v1");
+    struct sockaddr_ll sll = {.sll_family = AF_PACKET,
+                              .sll_protocol = htons(ETH_P_ALL),
+                              .sll_ifindex = (int)if_nametoindex("v0")};
+    uint32_t group = (((unsigned)getpid() ^ other) & 0xffff) | PACKET_FANOUT_HASH << 16;
+    int fd = socket(AF_PACKET, SOCK_RAW, htons(ETH_P_ALL));
+    struct io_port *io = NULL;
+    char err[512] = "", number[32];
+
+    ck_assert_int_eq(bind(fd, (struct sockaddr *)&sll, sizeof(sll)), 0);
+    ck_assert_int_eq(setsockopt(fd, SOL_PACKET, PACKET_FANOUT, &group, sizeof(group)), 0);
+    ck_assert_int_eq(plugin_open("net_af_packet0,iface=v1", NULL, &io, err, sizeof(err)),
+                     -EADDRINUSE);
+    snprintf(number, sizeof(number), "fanout group %u ", group & 0xffff);
+    ck_assert_msg(strstr(err, number), "said: %s", err);
+    close(fd);
+    io = open_port("net_af_packet0,iface=v1", 0);
+    io->ops->close(io);
+}
+END_TEST
+
 int main(int argc, char **argv)
 {
     Suite *s = suite_create("dpdk_port");
@@ -453,6 +480,7 @@ int main(int argc, char **argv)
     tcase_add_loop_test(tc, link_down_and_peer_replaced, 0, 2);
     tcase_add_test(tc, ports_open_and_close_again_and_again);
     tcase_add_test(tc, a_daemons_threads_stay_as_they_are);
+    tcase_add_test(tc, a_fanout_group_that_is_taken_is_named);
     tcase_add_loop_test(tc, errors_say_what_to_do, 0, COUNT(refused));
     suite_add_tcase(s, tc);
     sr = srunner_create(s);
