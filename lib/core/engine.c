@@ -175,16 +175,40 @@ static const uint16_t verdict_counter[WIRE_VERDICTS] = {
     [WIRE_BAD_SRCQP] = ENGINE_C_rx_bad_srcqp,
 };
 
-/* WIRE-04, WIRE-06, WIRE-30: MAC, VLAN and IP of this port? */
-static bool for_us(struct engine *e, const struct wire_pkt *p)
+/* WIRE-04, WIRE-06: VLAN and MAC of this port? */
+static bool my_link(const struct engine *e, const struct wire_pkt *p)
 {
     if (p->vlan ? (p->tci & 0xFFF) != e->p.vlan : e->p.vlan != 0)
         return false;
-    if (p->dmac[0] & 1)
-        return wire_addr_is_multicast(&p->dip);
-    if (memcmp(p->dmac, e->p.mac, 6))
+    return p->dmac[0] & 1 || !memcmp(p->dmac, e->p.mac, 6);
+}
+
+/* WIRE-06, WIRE-30: an address of ours, or multicast by MAC and IP? */
+static bool my_addr(struct engine *e, const struct wire_pkt *p)
+{
+    return p->dmac[0] & 1 ? wire_addr_is_multicast(&p->dip) : engine_addr_local(e, &p->dip);
+}
+
+/* VAL-01: is it for somebody else, and is that known before what else is wrong with it? */
+static bool not_for_us(struct engine *e, const struct wire_pkt *p, enum wire_verdict v)
+{
+    if (!p->ip_off) /* not even a link header */
         return false;
-    return engine_addr_local(e, &p->dip);
+    return !my_link(e, p) || ((v == WIRE_OK || v >= WIRE_BAD_UDP) && !my_addr(e, p));
+}
+
+/* Fields that step 9 judges: queue pair, path and keys come before them. */
+static bool is_late(enum wire_verdict v)
+{
+    return v == WIRE_BAD_AETH || v == WIRE_BAD_SRCQP;
+}
+
+bool rx_late_drop(struct rx *rx)
+{
+    if (__builtin_expect(rx->f->verdict == WIRE_OK, 1))
+        return false;
+    rx_drop(rx, verdict_counter[rx->f->verdict]);
+    return true;
 }
 
 static bool any_pkey(const struct engine *e, uint16_t pkey, unsigned *index)
@@ -208,6 +232,8 @@ static void rx_gsi(struct rx *rx)
         rx_drop(rx, ENGINE_C_rx_bad_pkey);
     else if (rx->pkt.qkey != WIRE_QKEY_GSI) /* KEY-07 */
         rx_drop(rx, ENGINE_C_rx_bad_qkey);
+    else if (rx_late_drop(rx))
+        return;
     else if (e->gsi && e->gsi->state >= QPS_RTR && e->gsi->state != QPS_ERR)
         ud_rx(rx, e->gsi);
     else if (e->p.hooks.gsi_rx)
@@ -269,6 +295,8 @@ static void rx_to_qp(struct rx *rx, struct qp *qp)
         guess_drop(rx, NULL, GUESS_KEY, ENGINE_C_rx_bad_qkey);
         return;
     }
+    if (rx_late_drop(rx))
+        return;
     qp->stats.rx_packets++;
     qp->stats.rx_bytes += rx->f->len;
     if (__builtin_expect((p->tclass & 3) == 3, 0)) /* CC-01 */
@@ -309,12 +337,11 @@ static void rx_frame(struct rx *rx)
     }
     e->counters[ENGINE_C_rx_packets]++;
     e->counters[ENGINE_C_rx_bytes] += f->len;
-    /* The address comes before what UDP and BTH say (VAL-01). */
-    if ((v == WIRE_OK || v >= WIRE_BAD_UDP) && !for_us(e, &rx->pkt)) {
+    if (not_for_us(e, &rx->pkt, v)) {
         rx_drop(rx, ENGINE_C_rx_not_for_us);
         return;
     }
-    if (v != WIRE_OK) {
+    if (v != WIRE_OK && !is_late(v)) {
         rx_drop(rx, verdict_counter[v]);
         return;
     }

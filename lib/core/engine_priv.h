@@ -106,6 +106,9 @@ static inline void rx_drop(struct rx *rx, enum engine_counter c)
     rx->e->counters[c]++;
     rx->f->drop = (uint16_t)c;
 }
+/* engine.c: drop what the parser refused for a field that is judged only behind queue pair, path
+ * and keys (VAL-01). */
+bool rx_late_drop(struct rx *rx);
 
 static inline void engine_event(struct engine *e, enum engine_event ev, void *obj)
 {

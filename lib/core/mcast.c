@@ -135,6 +135,8 @@ void ud_rx_mcast(struct rx *rx)
         rx_drop(rx, ENGINE_C_rx_mcast_no_group);
         return;
     }
+    if (rx_late_drop(rx))
+        return;
     if (guess_source_closed(rx)) {
         rx_drop(rx, ENGINE_C_rx_rate_limited);
         return;
