@@ -145,10 +145,10 @@ static int explain(const struct dpdk_port *port, const char *step, int rc, char 
     } else if (spec->kind == DPDK_AF_PACKET &&
                dpdk_hint_fanout_taken(port->nd.ifindex, (int)getpid())) {
         return fail(err, size, -EADDRINUSE,
-                    "dpdk:%s: another process of this network namespace, on another interface, has "
-                    "the fanout group %u that DPDK makes of this one's process id and interface; "
-                    "start again, or give each daemon a network namespace (doc/traps.md)",
-                    spec->name, (unsigned)(getpid() ^ port->nd.ifindex) & 0xffff);
+                    "fanout group %u, which DPDK makes of process id and interface, is another "
+                    "process's: start again (another id), or give each daemon a network namespace "
+                    "(doc/traps.md)",
+                    (unsigned)(getpid() ^ port->nd.ifindex) & 0xffff);
     } else if (spec->kind == DPDK_AF_PACKET) {
         more = "its rings are locked memory: LimitMEMLOCK= in the systemd unit, `ulimit -l` or "
                "CAP_IPC_LOCK give more, framecnt=64 takes less";

@@ -450,7 +450,7 @@ START_TEST(a_fanout_group_that_is_taken_is_named)
     ck_assert_int_eq(setsockopt(fd, SOL_PACKET, PACKET_FANOUT, &group, sizeof(group)), 0);
     ck_assert_int_eq(plugin_open("net_af_packet0,iface=v1", NULL, &io, err, sizeof(err)),
                      -EADDRINUSE);
-    snprintf(number, sizeof(number), "fanout group %u ", group & 0xffff);
+    snprintf(number, sizeof(number), "fanout group %u,", group & 0xffff);
     ck_assert_msg(strstr(err, number), "said: %s", err);
     close(fd);
     io = open_port("net_af_packet0,iface=v1", 0);
