@@ -186,7 +186,16 @@ static uint32_t wire_recv(void *arg, uint8_t *buf, uint32_t cap, uint64_t until,
 static int find_neighbour(struct drill_host *h)
 {
     uint64_t until = cli_now() + NEIGHBOUR_NS;
+    struct io_link link = {0};
     int rc;
+    for (h->io->ops->link(h->io, &link); !link.up && cli_now() < until && !cli_stop;
+         h->io->ops->link(h->io, &link)) {
+        if (h->io->ops->service)
+            h->io->ops->service(h->io, cli_now());
+        usleep(1000);
+    }
+    if (!link.up)
+        return -ENETDOWN;
     while ((rc = net_resolve(h->net, &h->p.peer, cli_now(), h->dmac)) == -EINPROGRESS &&
            cli_now() < until && !cli_stop)
         turn(h);

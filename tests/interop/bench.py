@@ -28,7 +28,7 @@ Test = collections.namedtuple("Test", "name what short provokes function")
 
 def test(name, what, short=False, provokes=()):
     """Register a test: a function of the bench that returns a sentence of what it saw. `provokes`: rules that it
-    has our side break on purpose."""
+    has our side break on purpose; "*": nobody judges its packets, they come from scripts."""
     def add(function):
         TESTS.append(Test(name, what, short, provokes, function))
         return function

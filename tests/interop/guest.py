@@ -205,6 +205,7 @@ def pack_project(busybox, build, archive):
     put_program(root, build / "tests/interop/agent", "/usr/bin/agent")
     put_program(root, build / "tests/interop/peer_rdma", "/usr/bin/peer")
     put_program(root, build / "tests/interop/peer_urnic", "/usr/bin/peer_urnic")
+    put_program(root, build / "tests/interop/drill_target_rdma", "/usr/bin/drill_target")
     put_program(root, build / "app/urnicd/urnicd", "/usr/bin/urnicd")
     put_program(root, build / "app/urnic/urnic", "/usr/bin/urnic")
     plugin = build / "drivers/dpdk/liburnic-dpdk.so"

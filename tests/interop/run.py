@@ -68,6 +68,8 @@ def run_test(b, entry, record, report):
     bad_before, counters = b.cable.bad_icrc, b.counters()
     try:
         text = f"{what}: {entry.function(b)}"
+        if "*" in entry.provokes:
+            b.cable.bad_icrc = bad_before
         if b.cable.bad_icrc > bad_before:
             raise Failure(f"{b.cable.bad_icrc - bad_before} packets with a wrong iCRC")
         verdict = "PASS"
@@ -126,7 +128,7 @@ def lint(program, file, provokes, deviates):
 
 def judge_captures(b, record, chosen, report):
     """What independent programs say of what was on the wire."""
-    captures = {str(Path(record) / f"{x.name}.pcapng"): x for x in chosen}
+    captures = {str(Path(record) / f"{x.name}.pcapng"): x for x in chosen if "*" not in x.provokes}
     files = list(captures)
     began = time.monotonic()
     verdict = "FAIL" if b.cable.bad_icrc else "PASS"
