@@ -162,6 +162,13 @@ static bool few(const struct cc *cc, uint32_t octets)
     return v[CC_P_burst_pkts] < 2 || v[CC_P_burst] < 2ull * octets;
 }
 
+bool limiter_pauses(const struct qp *qp)
+{
+    const struct cc *cc = &qp->lim->cc;
+    uint64_t patience = qp->t_ack / 4, bits = qp_mtu(qp) * NS_BITS;
+    return cc->rate != CC_UNLIMITED && patience && cc->rate < bits / patience;
+}
+
 void limiter_charge(struct qp *qp, uint32_t octets, uint64_t now)
 {
     struct limiter *l = qp->lim;

@@ -46,6 +46,9 @@ struct limiter_conf *limiter_conf_hold(struct engine *e, const struct cc_conf *c
 
 /* May a packet of data go now? If not, the timer is armed. */
 bool limiter_check(struct engine *e, struct qp *qp, uint64_t now);
+/* Does a packet of the path MTU keep the next one waiting for more than a quarter of the ACK
+ * time-out (REQ-10)? */
+bool limiter_pauses(const struct qp *qp);
 /* A frame of so many octets goes. */
 void limiter_charge(struct qp *qp, uint32_t octets, uint64_t now);
 /* What the queue pair hears of the network. */

@@ -524,7 +524,8 @@ static bool wants_ack(const struct qp *qp, const struct swqe *w, bool last, bool
     const struct req *r = &qp->req;
     uint32_t every = r->window / 4 < ACKREQ_EVERY ? r->window / 4 : ACKREQ_EVERY;
     return !goes_on || round_end || r->since_ackreq + 1 >= every ||
-           (last && (qp->sq_sig_all || w->wr_flags & WR_F_SIGNALED));
+           (last && (qp->sq_sig_all || w->wr_flags & WR_F_SIGNALED)) ||
+           (qp->lim && limiter_pauses(qp));
 }
 
 /* One packet into the slot; *goes_on = another may follow. False: its memory has gone. */
