@@ -129,13 +129,14 @@ static void copy(struct bump_half *h, enum fault_dir dir, const uint8_t *frame,
     }
 }
 
-/* Do what the judge said with the frame in `slot`. Returns whether the slot is to be sent. */
-static bool execute(struct bump *b, enum fault_dir dir, struct io_slot *slot, unsigned bits,
+/* Do what the judge said with the frame in `slot`; a slot whose len becomes 0 is not sent. */
+static void execute(struct bump *b, enum fault_dir dir, struct io_slot *slot, unsigned bits,
                     const struct fault_out *out, uint64_t now)
 {
     struct bump_half *h = &b->half[dir];
     const struct fault_out *wait = bits & FAULT_HOLD ? out : NULL;
 
+    slot->len = 0;
     if (bits & FAULT_INJECT) {
         inject(b, out, now);
         if (!wait && overtaken(dir, out))
@@ -143,12 +144,12 @@ static bool execute(struct bump *b, enum fault_dir dir, struct io_slot *slot, un
     }
     if (bits & FAULT_DROP) {
         h->count.dropped++;
-        return false;
+        return;
     }
     h->count.changed += (bits & FAULT_CHANGED) != 0;
     if (out->len > h->out->caps.frame_max) {
         h->count.oversize++;
-        return false;
+        return;
     }
     bool kept = wait && bump_queue_put(&h->queue, dir, slot->data, out->len, wait, now);
     h->count.no_room += wait && !kept;
@@ -156,33 +157,65 @@ static bool execute(struct bump *b, enum fault_dir dir, struct io_slot *slot, un
     if (bits & FAULT_COPY)
         copy(h, dir, slot->data, out, (bits & FAULT_HOLD) != 0, now);
     if (kept)
-        return false;
+        return;
     slot->len = out->len;
     if (bump_queue_len(&h->queue))
         fault_hold_passed(h->queue.hold, dir, out->flow, now);
-    return true;
 }
 
-/* The next lent frame into `slot`. Returns whether it is to be sent. */
-static bool take(struct bump *b, enum fault_dir dir, struct io_slot *slot, uint64_t now)
+static bool anything_due(const struct bump_half *h, uint64_t now)
+{
+    return bump_queue_len(&h->queue) && fault_hold_deadline(h->queue.hold) <= now;
+}
+
+/* The next `n` lent frames into the slots. A long frame leaves its slot empty. */
+static void fill(struct bump_half *h, struct io_slot *slot, unsigned n)
+{
+    const uint32_t most = h->out->caps.frame_max;
+
+    for (unsigned i = 0; i < n; i++) {
+        const struct io_frame *f = &h->frame[h->at + i];
+        slot[i].len = f->len <= most ? f->len : 0;
+        memcpy(slot[i].data, f->data, slot[i].len);
+    }
+}
+
+/* Judge the frames in the slots. When one of them makes others due, which belong right behind it,
+ * those after it must wait for the next burst. Returns how many have been dealt with. */
+static unsigned judge(struct bump *b, enum fault_dir dir, struct io_slot *slot, unsigned n,
+                      uint64_t now)
 {
     struct bump_half *h = &b->half[dir];
-    const struct io_frame *f = &h->frame[h->at++];
     struct fault_out out;
 
-    h->count.received++;
-    h->count.octets += f->len;
-    if (f->len > slot->cap) {
-        h->count.oversize++;
-        return false;
+    for (unsigned i = 0; i < n; i++) {
+        if (slot[i].len == 0)
+            continue;
+        unsigned bits = b->judge(b->arg, dir, slot[i].data, slot[i].len, now, &out);
+        if (bits == 0 && bump_queue_len(&h->queue) == 0)
+            continue;
+        execute(b, dir, &slot[i], bits, &out, now);
+        if (!anything_due(h, now))
+            continue;
+        for (unsigned k = i + 1; k < n; k++)
+            slot[k].len = 0;
+        return i + 1;
     }
-    memcpy(slot->data, f->data, f->len);
-    if (!b->judge) {
-        slot->len = f->len;
-        return true;
+    return n;
+}
+
+/* Frames whose time has come. Returns how many. */
+static unsigned send_due(struct bump_half *h, struct io_slot *slot, unsigned room, uint64_t now)
+{
+    struct bump_kept *k;
+    unsigned n = 0;
+
+    while (n < room && bump_queue_len(&h->queue) && (k = bump_queue_take(&h->queue, now))) {
+        memcpy(slot[n].data, k->data, k->len);
+        slot[n++].len = k->len;
+        bump_queue_give(&h->queue, k);
     }
-    unsigned bits = b->judge(b->arg, dir, slot->data, f->len, now, &out);
-    return execute(b, dir, slot, bits, &out, now);
+    return n;
 }
 
 /* Nobody is there to send to: what was lent is given back, what was due is forgotten. */
@@ -203,6 +236,23 @@ static unsigned discard(struct bump_half *h, uint64_t now)
     return n + due;
 }
 
+/* `n` lent frames have been dealt with: give them back. */
+static void take(struct bump_half *h, unsigned n)
+{
+    const uint32_t most = h->out->caps.frame_max;
+
+    if (n == 0)
+        return;
+    for (unsigned i = 0; i < n; i++) {
+        uint32_t len = h->frame[h->at + i].len;
+        h->count.octets += len;
+        h->count.oversize += len > most;
+    }
+    h->count.received += n;
+    h->at += n;
+    h->in->ops->rx_release(h->in, n);
+}
+
 static void peek(struct bump_half *h, uint64_t now)
 {
     h->since = h->peeked;
@@ -218,42 +268,30 @@ static unsigned move(struct bump *b, enum fault_dir dir, uint64_t now)
 
     if (h->at == h->have)
         peek(h, now);
-    unsigned want = h->have - h->at, waiting = bump_queue_len(&h->queue);
-    if (waiting && fault_hold_deadline(h->queue.hold) <= now)
-        want += waiting; /* as many as that may be due */
+    unsigned want = h->have - h->at;
+    if (anything_due(h, now))
+        want += bump_queue_len(&h->queue); /* as many as that may be */
     want = want < IO_BURST_MAX ? want : IO_BURST_MAX;
     if (want == 0)
         return 0;
     if (!h->out_up)
         return discard(h, now);
 
+    /* First all copies, whose cache misses overlap, then the judge. */
     unsigned room = h->out->ops->tx_reserve(h->out, slot, want, now);
-    unsigned first = h->at, used = 0, kept = 0;
-    uint64_t octets = 0;
-    while (used < room) {
-        /* Whatever is due goes first: a copy right behind its original. */
-        struct bump_kept *k = bump_queue_len(&h->queue) ? bump_queue_take(&h->queue, now) : NULL;
-        if (k) {
-            memcpy(slot[used].data, k->data, k->len);
-            slot[used].len = k->len;
-            octets += k->len;
-            bump_queue_give(&h->queue, k);
-            used++;
-            kept++;
-        } else if (h->at == h->have) {
-            break;
-        } else if (take(b, dir, &slot[used], now)) {
-            octets += slot[used].len;
-            used++;
-        }
+    unsigned due = send_due(h, slot, room, now), n = h->have - h->at;
+    n = n < room - due ? n : room - due;
+    fill(h, slot + due, n);
+    if (b->judge)
+        n = judge(b, dir, slot + due, n, now);
+    for (unsigned i = 0; i < room; i++) {
+        h->count.forwarded += slot[i].len != 0;
+        h->count.out_octets += slot[i].len;
     }
     if (room)
         h->out->ops->tx_commit(h->out, slot, room, now);
-    if (h->at > first)
-        h->in->ops->rx_release(h->in, h->at - first);
-    h->count.forwarded += used;
-    h->count.out_octets += octets;
-    return h->at - first + kept;
+    take(h, n);
+    return n + due;
 }
 
 /* ---- both ------------------------------------------------------------------------------------ */
