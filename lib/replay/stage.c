@@ -270,7 +270,8 @@ void stage_feed(struct stage *s, const struct packet *p, uint32_t rkey)
     if (!at)
         return;
     have = have < w.payload_len ? have : w.payload_len;
-    memcpy(frame + at, p->frame + off, have);
+    if (have)
+        memcpy(frame + at, p->frame + off, have);
     memset(frame + at + have, 0, w.payload_len - have);
     size_t len = wire_frame_len(&w);
     wire_icrc_seal(frame, len, w.ip_off, w.bth_off);
