@@ -111,6 +111,11 @@ bool cmgr_tx_ready(const struct cmgr *m)
     return m->nready > 0;
 }
 
+bool cmgr_busy(const struct cmgr *m)
+{
+    return m->dirty || m->nready > 0;
+}
+
 bool cmgr_tx(struct cmgr *m, struct engine_slot *slot, uint64_t now)
 {
     (void)now;

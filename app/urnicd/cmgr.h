@@ -64,6 +64,8 @@ void cmgr_comm_est(struct cmgr *m, struct client_qp *qp);
 /* Datagrams to send: is there one / write it to a slot. False = none (or its neighbour isn't
  * known). */
 bool cmgr_tx_ready(const struct cmgr *m);
+/* Has cmgr_run or cmgr_tx anything to do? */
+bool cmgr_busy(const struct cmgr *m);
 bool cmgr_tx(struct cmgr *m, struct engine_slot *slot, uint64_t now);
 /* Time-outs and events. Returns how much there was to do. */
 unsigned cmgr_run(struct cmgr *m, uint64_t now);

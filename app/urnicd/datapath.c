@@ -226,6 +226,11 @@ unsigned device_tx(struct device *d, uint64_t now)
     return total;
 }
 
+bool device_can_wait(const struct device *d)
+{
+    return engine_tx_only_ack(d->engine) && !neigh_tx_ready(d->neigh) && !cmgr_busy(d->cm);
+}
+
 /* ---- time ------------------------------------------------------------------------------------ */
 
 unsigned device_timers(struct device *d, uint64_t now)

@@ -68,6 +68,8 @@ void device_close(struct device *d);
 
 /* One round on the worker. They return how much there was to do (0 = idle). */
 unsigned device_rx(struct device *d, uint64_t now);
+/* Is there nothing to send that anybody waits for (acknowledgements can wait for an answer)? */
+bool device_can_wait(const struct device *d);
 unsigned device_tx(struct device *d, uint64_t now);
 unsigned device_timers(struct device *d, uint64_t now);
 /* The next time at which device_timers or the port has something to do; UINT64_MAX = none. */

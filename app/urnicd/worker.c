@@ -31,6 +31,7 @@
 #define WORKER_CROWD_MIN  (8 * CLOCK_MS)   /* then block instead of yielding, for a while ... */
 #define WORKER_CROWD_MAX  (250 * CLOCK_MS) /* ... that doubles as long as it happens again */
 #define WORKER_SPIN_NS    (5 * CLOCK_US) /* a deadline nearer than this isn't worth blocking for */
+#define WORKER_FEW        4u /* frames: more of them are a stream, which wants throughput */
 #define WORKER_STAND_IN   8u /* rounds of the control thread in the place of a blocked worker */
 #define WORKER_EVENTS     16
 
@@ -196,13 +197,47 @@ void worker_doorbells(struct worker *w, uint64_t now)
     }
 }
 
+/* Give others the core for a moment, and notice how long they keep it. Where an application spins
+ * on our core a yield costs a whole time slice, while one who blocks is let in again at once. */
+static void worker_yield(struct worker *w)
+{
+    uint64_t before = clock_now(), after;
+
+    sched_yield();
+    after = clock_now();
+    stat_add(&w->stats.yields, 1);
+    if (after - before <= WORKER_YIELD_LONG) {
+        w->crowd_ns = WORKER_CROWD_MIN;
+        return;
+    }
+    w->crowded_until = after + w->crowd_ns;
+    w->crowd_ns = w->crowd_ns < WORKER_CROWD_MAX ? 2 * w->crowd_ns : WORKER_CROWD_MAX;
+}
+
+/* A few frames have come after a pause: whom they are for sees them before we spend time on
+ * acknowledging them, and its own answer leaves together with the acknowledgement. */
+static uint64_t worker_pass_on(struct worker *w, unsigned frames, uint64_t now)
+{
+    if (frames == 0 || frames > WORKER_FEW || !w->paused || now < w->crowded_until)
+        return now;
+    for (unsigned i = 0; i < w->ndevice; i++) {
+        if (!device_can_wait(w->device[i]))
+            return now;
+    }
+    worker_notify(w, now);
+    worker_yield(w);
+    return clock_now();
+}
+
 /* Returns how much there was to do. */
 static unsigned worker_round(struct worker *w, uint64_t now)
 {
-    unsigned work = worker_job(w, now) ? 1 : 0;
+    unsigned work = worker_job(w, now) ? 1 : 0, frames = 0;
 
     for (unsigned i = 0; i < w->ndevice; i++)
-        work += device_rx(w->device[i], now);
+        frames += device_rx(w->device[i], now);
+    work += frames;
+    now = worker_pass_on(w, frames, now);
     for (struct context *c = w->contexts; c; c = c->next)
         work += context_round(c, now);
     for (unsigned i = 0; i < w->ndevice; i++) {
@@ -269,6 +304,7 @@ static void worker_stand_in(struct worker *w, void (*fn)(void *arg, uint64_t now
     uint64_t now = clock_now();
 
     worker_arm(w, false); /* empty looks at armed ports cost system calls */
+    w->paused = false;    /* this thread yields to nobody */
     fn(arg, now);
     for (unsigned i = 0; i < WORKER_STAND_IN && worker_round(w, now) > 0; i++)
         now = clock_now();
@@ -357,23 +393,6 @@ static void worker_block(struct worker *w)
     worker_arm(w, false);
 }
 
-/* Give others the core for a moment, and notice how long they keep it. Where an application spins
- * on our core a yield costs a whole time slice, while one who blocks is let in again at once. */
-static void worker_yield(struct worker *w)
-{
-    uint64_t before = clock_now(), after;
-
-    sched_yield();
-    after = clock_now();
-    stat_add(&w->stats.yields, 1);
-    if (after - before <= WORKER_YIELD_LONG) {
-        w->crowd_ns = WORKER_CROWD_MIN;
-        return;
-    }
-    w->crowded_until = after + w->crowd_ns;
-    w->crowd_ns = w->crowd_ns < WORKER_CROWD_MAX ? 2 * w->crowd_ns : WORKER_CROWD_MAX;
-}
-
 /* After a round without work; `since` = when there was some last. Waking up costs both sides
  * microseconds, so a worker lingers: an answer is often on its way. */
 static void worker_idle(struct worker *w, uint64_t since, uint64_t now)
@@ -404,6 +423,7 @@ static void *worker_main(void *arg)
         uint64_t now = clock_now();
         unsigned work = worker_round(w, now);
         stat_add(&w->stats.rounds, 1);
+        w->paused = work == 0 && w->idle == IDLE_AUTO;
         if (work > 0) {
             stat_add(&w->stats.busy_rounds, 1);
             since = now;

@@ -542,6 +542,15 @@ bool engine_tx_ready(const struct engine *e)
     return e->active || cnp_waiting(e->cnp);
 }
 
+bool engine_tx_only_ack(const struct engine *e)
+{
+    const struct qp *qp = e->active;
+    if (!engine_tx_ready(e))
+        return true;
+    return qp && !qp->active_next && !cnp_waiting(e->cnp) && resp_tx_only_ack(qp) &&
+           qp->req.cur == qp->req.tail;
+}
+
 int engine_gsi_emit(struct engine *e, struct engine_slot *slot, const struct engine_av *av,
                     const uint8_t *mad, uint32_t len)
 {

@@ -131,6 +131,9 @@ void engine_sent(struct engine *e, struct engine_slot *slots, unsigned n, uint64
 
 /* Is there anything that engine_tx would send now? Cheap. */
 bool engine_tx_ready(const struct engine *e);
+/* Is there nothing that engine_tx would send now but acknowledgements of one queue pair at most? They
+ * may wait for what their receiver's owner answers, within ACK-04. Cheap. */
+bool engine_tx_only_ack(const struct engine *e);
 
 uint64_t engine_deadline(const struct engine *e);
 void engine_expire(struct engine *e, uint64_t now);

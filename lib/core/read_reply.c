@@ -439,6 +439,13 @@ bool resp_tx_ready(const struct qp *qp)
            (r->rd && (r->rd->tx != r->rd->ready || r->rd->replays));
 }
 
+bool resp_tx_only_ack(const struct qp *qp)
+{
+    const struct resp *r = &qp->resp;
+    return r->ack_owed && !r->nak_owed && !(qp->sr && sr_tx_ready(qp)) &&
+           !(r->rd && (r->rd->tx != r->rd->ready || r->rd->replays));
+}
+
 unsigned resp_tx(struct engine *e, struct qp *qp, struct engine_slot *slots, unsigned n,
                  uint64_t now)
 {

@@ -82,6 +82,8 @@ void resp_error(struct engine *e, struct qp *qp, bool by_consumer);
 /* read_reply.c */
 /* Is there an answer to send: ACK or NAK owed, READ responses, atomic results? */
 bool resp_tx_ready(const struct qp *qp);
+/* ... and is it an ACK and no more? */
+bool resp_tx_only_ack(const struct qp *qp);
 /* Fill up to n slots; slot->kind = SLOT_RESP or SLOT_READ. In ERR only what was owed at the
  * transition (QP-11). */
 unsigned resp_tx(struct engine *e, struct qp *qp, struct engine_slot *slots, unsigned n,

@@ -415,6 +415,46 @@ START_TEST(rnr_10_not_here)
 }
 END_TEST
 
+/* ACK-04: what may wait for its receiver's owner: an ACK of one queue pair, never a NAK, READ
+ * responses, requests, or several queue pairs' answers; and all of it goes in the end. */
+START_TEST(ack_04_what_can_wait)
+{
+    struct rig *r = rig_new(&(struct rig_opts){.max_rd_atomic = 4});
+    ck_assert_uint_eq(rig_tx(r, 0), 0);
+    ck_assert(engine_tx_only_ack(r->e)); /* nothing at all */
+    struct wire_pkt p = rig_pkt(r, WIRE_WRITE_ONLY, RIG_RQPSN);
+    p.va = RIG_VA;
+    p.rkey = r->rkey;
+    p.dma_len = p.payload_len = 8;
+    p.ackreq = true;
+    rig_rx(r, &p, NULL);
+    ck_assert(engine_tx_ready(r->e));
+    ck_assert(engine_tx_only_ack(r->e));
+
+    rig_post(r, WR_RDMA_WRITE, 1, 8, 0); /* the answer: both leave now */
+    ck_assert(!engine_tx_only_ack(r->e));
+    ck_assert_uint_eq(rig_tx(r, 0), 2);
+    ck_assert_uint_eq(r->sent[0].opcode, WIRE_ACKNOWLEDGE);
+    ck_assert_uint_eq(r->sent[1].opcode, WIRE_WRITE_ONLY);
+    rig_ack(r, RIG_PSN);
+
+    p = rig_pkt(r, WIRE_READ_REQUEST, rig_psn(RIG_RQPSN, 1));
+    p.va = RIG_VA;
+    p.rkey = r->rkey;
+    p.dma_len = 8;
+    rig_rx(r, &p, NULL);
+    ck_assert(!engine_tx_only_ack(r->e));
+    ck_assert_uint_eq(rig_tx(r, 0), 1);
+
+    p.psn = rig_psn(RIG_RQPSN, 3); /* a gap */
+    rig_rx(r, &p, NULL);
+    ck_assert(!engine_tx_only_ack(r->e));
+    ck_assert_uint_eq(rig_tx(r, 0), 1);
+    ck_assert(engine_tx_only_ack(r->e));
+    rig_free(r);
+}
+END_TEST
+
 /* RNR-11: READs are never put off with an RNR NAK, however little can be sent. RD-08: nor do they
  * take a receive work request, whatever the SE bit says. */
 START_TEST(rnr_11_reads_wait)
@@ -532,7 +572,7 @@ START_TEST(destroy_frees_shared_receive_queues)
 }
 END_TEST
 
-RIG_MAIN("engine", ack_10_fields, req_19_data_first, rnr_10_not_here, rnr_11_reads_wait,
-         rd_06_interleaved, rsp_07_other_opcodes, val_01_order_and_counters, val_04_states,
-         val_07_rubbish, sec_03_copies_fit, gsi_both_ways, cc_08_cnp, fair_turns,
+RIG_MAIN("engine", ack_04_what_can_wait, ack_10_fields, req_19_data_first, rnr_10_not_here,
+         rnr_11_reads_wait, rd_06_interleaved, rsp_07_other_opcodes, val_01_order_and_counters,
+         val_04_states, val_07_rubbish, sec_03_copies_fit, gsi_both_ways, cc_08_cnp, fair_turns,
          qp_14_destroy_before_sent, ctr_01_names, wire_ipv6, destroy_frees_shared_receive_queues)
