@@ -544,6 +544,7 @@ const struct drill_verb drill_verbs[] = {
     {"release", DO_RELEASE, "o", NULL, NULL, false},
     {"remote", DO_REMOTE, "ne", NULL, drill_object_fields, true},
     {"repeat", DO_REPEAT, "e{", NULL, NULL, true},
+    {"resize", DO_RESIZE, "oe", NULL, NULL, false},
     {"rtu", DO_RTU, "o", NULL, drill_cm_fields, false},
     {"set", DO_SET, "ne", NULL, NULL, true},
     {"sidr", DO_SIDR, "n", NULL, drill_cm_fields, false},

@@ -281,6 +281,7 @@ enum drill_kind {
     DO_RELEASE,
     DO_REMOTE,
     DO_REPEAT,
+    DO_RESIZE,
     DO_RTU,
     DO_SET,
     DO_SIDR,

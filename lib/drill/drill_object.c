@@ -498,14 +498,16 @@ static bool destroy_object(struct drill_run *run, const struct drill_stmt *st)
     return drill_returned(run, st, rc, &go);
 }
 
-static bool limit(struct drill_run *run, const struct drill_stmt *st)
+static bool modify_srq(struct drill_run *run, const struct drill_stmt *st)
 {
     struct drill_object *o = drill_need(run, st, st->name, OBJ_SRQ_);
     uint64_t v;
     bool go;
     if (!o || !drill_eval(run, st, &st->expr, ROLE_VALUE, &v))
         return false;
-    return drill_returned(run, st, engine_srq_modify(run->e, o->srq, 0, (uint32_t)v, 2), &go);
+    unsigned mask = st->verb->kind == DO_RESIZE ? 1 : 2;
+    int rc = engine_srq_modify(run->e, o->srq, (uint32_t)v, (uint32_t)v, mask);
+    return drill_returned(run, st, rc, &go);
 }
 
 static bool group(struct drill_run *run, const struct drill_stmt *st, bool join)
@@ -546,7 +548,8 @@ bool drill_do_object(struct drill_run *run, const struct drill_stmt *st)
     case DO_DESTROY:
         return destroy_object(run, st);
     case DO_LIMIT:
-        return limit(run, st);
+    case DO_RESIZE:
+        return modify_srq(run, st);
     case DO_JOIN:
     case DO_LEAVE:
         return group(run, st, st->verb->kind == DO_JOIN);
