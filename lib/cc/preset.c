@@ -53,6 +53,7 @@ static const struct cc_setting common[] = {
     SET(rto_low, 100 * US), /* LR-04 */
     SET(rto_high, 320 * US),
     SET(rto_few, 3),
+    SET(overtake, 128),
     END,
 };
 

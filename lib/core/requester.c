@@ -488,12 +488,13 @@ static bool describe(struct engine *e, struct qp *qp, struct swqe *w, struct wir
 }
 
 /* Step over the packet just described. */
-static void advance(struct qp *qp, const struct swqe *w)
+static void advance(struct qp *qp, const struct swqe *w, uint64_t now)
 {
     struct req *r = &qp->req;
     bool read = wr_infos[w->opcode].kind == WR_READ;
     bool again = !psn_eq(r->nxt, r->max);
     uint32_t n = read ? w->npsn - r->pkt : 1;
+    psn_t p = r->nxt;
     if (read && r->pkt) {
         r->restart_pkt = r->pkt;
         r->restart_set = 1;
@@ -508,8 +509,8 @@ static void advance(struct qp *qp, const struct swqe *w)
     }
     if (again && psn_diff(r->nxt, r->again) > 0)
         r->again = r->nxt;
-    if (again && qp->sr)
-        sr_skip(qp);
+    if (qp->sr)
+        sr_sent(qp, p, again, now);
     if (psn(r->nxt.v - r->una.v).v > psn(r->max.v - r->una.v).v) {
         if (wr_infos[w->opcode].kind != WR_MESSAGE)
             r->rd_psns += n;
@@ -548,7 +549,7 @@ static bool emit(struct engine *e, struct qp *qp, struct engine_slot *slot, bool
     bool again = !psn_eq(r->nxt, r->max);
     bool last = r->pkt == w->npsn - 1;
     enum slot_kind kind = SLOT_REQ;
-    advance(qp, w);
+    advance(qp, w, e->now);
     if (again)
         engine_count(e, ENGINE_C_tx_retransmit);
     *goes_on = more(e, qp);

@@ -220,6 +220,8 @@ static uint64_t sample_rtt(struct qp *qp, uint64_t now)
     r->srtt = r->srtt ? (uint32_t)((7ull * r->srtt + rtt) / 8) : (uint32_t)rtt;
     if (!r->srtt)
         r->srtt = 1;
+    if (qp->sr && rtt < qp->sr->rtt_min)
+        qp->sr->rtt_min = (uint32_t)rtt;
     r->rtt_at = 0;
     return rtt;
 }
@@ -337,8 +339,8 @@ void rtx_expire(struct engine *e, struct qp *qp, uint64_t now)
         r->ack_at = TIMER_NEVER;
         engine_count(e, ENGINE_C_local_ack_timeout_err);
         qp->stats.timeouts++;
-        if (qp->sr && qp->sr->backoff < 16)
-            qp->sr->backoff++;
+        if (qp->sr)
+            sr_timed_out(qp);
         recorder_note(e, qp, NOTE_TIMEOUT, r->una, r->retry_left);
         if (r->confirm) { /* SEC-06: a peer in ERR doesn't repeat its NAK */
             comp_refused(e, qp, r->confirm, now);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Selective repeat. See sr.h.
+ * Selective repeat: life, agreement, and the receiver. See sr.h.
  */
 #include "sr.h"
 
@@ -38,7 +38,8 @@ int sr_start(struct engine *e, struct qp *qp)
 void sr_begin(struct qp *qp, psn_t sq_psn)
 {
     struct sr *s = qp->sr;
-    s->high = s->scan = s->end = s->recover = sq_psn;
+    s->high = s->scan = s->end = s->recover = s->gap = sq_psn;
+    s->rtt_min = UINT32_MAX;
 }
 
 void sr_stop(struct qp *qp)
@@ -56,30 +57,6 @@ void sr_free(struct engine *e, struct qp *qp)
     e->nsr -= qp->sr->mode == RECOVER_SR;
     free(qp->sr);
     qp->sr = NULL;
-}
-
-/* ---- which PSNs have come: the sender's picture ---------------------------------------------- */
-
-static bool marked(const struct sr *s, psn_t p)
-{
-    return s->marked[p.v / 64 % (SR_WINDOW / 64)] >> (p.v % 64) & 1;
-}
-
-static void unmark(struct sr *s, psn_t p)
-{
-    s->marked[p.v / 64 % (SR_WINDOW / 64)] &= ~(1ull << (p.v % 64));
-}
-
-static void mark(struct qp *qp, psn_t p)
-{
-    struct sr *s = qp->sr;
-    const struct req *r = &qp->req;
-    uint32_t out = psn(r->max.v - r->una.v).v;
-    if (!psn_in(p, r->una, out < SR_WINDOW ? out : SR_WINDOW))
-        return;
-    s->marked[p.v / 64 % (SR_WINDOW / 64)] |= 1ull << (p.v % 64);
-    if (psn_diff(s->high, r->una) < 0 || psn_diff(p, s->high) >= 0)
-        s->high = psn_add(p, 1);
 }
 
 /* ---- hello, and selective NAKs ----------------------------------------------------------------
@@ -143,7 +120,7 @@ static void rx_sack(struct rx *rx, struct qp *qp)
         return;
     }
     if (psn_diff(s->trigger, psn(rx->pkt.psn)) > 0) /* else: what came could not be kept */
-        mark(qp, s->trigger);
+        sr_mark(qp, s->trigger, rx->now);
     s->selective = 1;
     comp_rx(rx, qp);
     if (qp->sr)
@@ -383,117 +360,4 @@ struct rwqe *sr_take(struct engine *e, struct qp *qp)
     }
     s->receives = (s->receives + 1) & PSN_MASK;
     return w;
-}
-
-/* ---- sender ---------------------------------------------------------------------------------- */
-
-void sr_describe(const struct qp *qp, struct wire_var *v, uint32_t rseq, uint32_t index)
-{
-    const struct wire_opcode_info *op = &wire_opcodes[v->opcode];
-    uint32_t off = index << qp->mtu_shift;
-    if (!(op->flags & (WIRE_F_SEND | WIRE_F_WRITE)))
-        return;
-    if (op->flags & WIRE_F_WRITE && op->flags & WIRE_F_START)
-        return; /* the standard one has a RETH */
-    v->selective = true;
-    v->sel_recv = rseq;
-    v->sel_index = index;
-    if (op->flags & WIRE_F_WRITE) {
-        v->va += off;
-        v->dma_len -= off;
-    }
-}
-
-void sr_skip(struct qp *qp)
-{
-    struct sr *s = qp->sr;
-    struct req *r = &qp->req;
-    psn_t p = r->nxt;
-    if (psn_eq(p, r->max))
-        return;
-    while (psn_diff(s->end, p) > 0 && psn_diff(s->high, p) > 0 && marked(s, p))
-        p = psn_add(p, 1);
-    s->scan = p;
-    if (psn_diff(s->end, p) <= 0)
-        p = r->max;
-    if (!psn_eq(p, r->nxt))
-        rtx_place(qp, p);
-}
-
-void sr_round(struct qp *qp)
-{
-    struct sr *s = qp->sr;
-    struct req *r = &qp->req;
-    unmark(s, r->una); /* something has to be sent */
-    s->recovering = 1;
-    s->recover = s->end = r->max;
-    sr_skip(qp);
-}
-
-/* LR-03. */
-void sr_lost(struct engine *e, struct qp *qp, psn_t p, uint64_t now)
-{
-    struct sr *s = qp->sr;
-    struct req *r = &qp->req;
-    (void)now;
-    if (r->rnr_wait || r->fail)
-        return;
-    psn_t high = psn_diff(s->high, p) > 0 ? s->high : psn_add(p, 1);
-    if (!s->recovering) {
-        s->recovering = 1;
-        s->recover = r->max;
-        s->scan = p;
-        s->end = p;
-        r->rtt_at = 0; /* an answer could be to either transmission */
-        recorder_note(e, qp, NOTE_GO_BACK, p, high.v);
-    }
-    if (psn_diff(high, s->end) > 0)
-        s->end = high;
-    if (psn_diff(s->scan, p) < 0)
-        s->scan = p;
-    if (psn_eq(r->nxt, r->max) && psn_diff(s->end, s->scan) > 0) {
-        rtx_place(qp, s->scan);
-        sr_skip(qp);
-    }
-    if (!psn_eq(r->nxt, r->max))
-        qp_activate(e, qp);
-}
-
-void sr_progress(struct qp *qp, uint32_t n, uint64_t now)
-{
-    struct sr *s = qp->sr;
-    const struct req *r = &qp->req;
-    if (n >= SR_WINDOW)
-        memset(s->marked, 0, sizeof s->marked);
-    else
-        for (uint32_t i = 1; i <= n; i++)
-            unmark(s, psn_add(r->una, PSN_MASK + 1 - i));
-    if (psn_diff(r->una, s->high) > 0)
-        s->high = r->una;
-    if (s->recovering && psn_diff(r->una, s->recover) >= 0)
-        s->recovering = 0;
-    s->since = now;
-    s->backoff = 0;
-}
-
-uint64_t sr_timeout(const struct qp *qp)
-{
-    const struct sr *s = qp->sr;
-    const struct req *r = &qp->req;
-    if (!s->agreed || !r->srtt)
-        return qp->t_ack;
-    const uint64_t *v = qp->cc_conf->conf.v;
-    bool few = psn(r->max.v - r->una.v).v < v[CC_P_rto_few];
-    uint64_t least = v[few ? CC_P_rto_low : CC_P_rto_high], rto = (few ? 2ull : 4ull) * r->srtt;
-    rto = (rto > least ? rto : least) << s->backoff; /* ... each time-out twice as long */
-    return rto < qp->t_ack ? rto : qp->t_ack;
-}
-
-bool sr_charge(struct qp *qp, uint64_t now)
-{
-    struct sr *s = qp->sr;
-    if (s->agreed && now - s->since < qp->t_ack)
-        return false;
-    s->since = now;
-    return true;
 }

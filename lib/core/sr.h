@@ -13,7 +13,10 @@
  *   sender     A selective NAK says what is expected and what has come. Recovery sends the
  *              expected one again, and each one below the highest that has come and that hasn't
  *              come itself, once; then goes on with what is new. It ends when all that was sent
- *              when it began is acknowledged. A time-out sends all again that hasn't come.
+ *              when it began is acknowledged. A time-out sends all again that hasn't come. On
+ *              paths that reorder it learns how late a packet may come: one that comes late
+ *              though it was sent only once shows how many may overtake another before that counts
+ *              as lost.
  *
  * The packets of selective repeat have opcodes of the manufacturer's group. They are sent only to a
  * peer that has said that it understands them: an end that may use them says hello, with such a
@@ -54,7 +57,16 @@ struct sr {
 
     /* sender */
     uint64_t marked[SR_WINDOW / 64]; /* PSNs from una on that have come */
-    psn_t high;                      /* one past the highest of them; una = none */
+    uint64_t again[SR_WINDOW / 64];  /* ... that have been sent more than once */
+    uint32_t sent_at[SR_WINDOW];     /* ns, of PSNs from una on, the low 32 bits */
+    psn_t high;                      /* one past the highest that has come; una = none */
+    psn_t gap;                       /* the packet that the peer lacked last */
+    uint32_t gap_over;               /* ... those that had overtaken it; 0 = it has come */
+    uint64_t gap_again_at;           /* ... when it was sent again */
+    uint8_t gap_again;               /* ... how often since it is the gap; 2 = unknown */
+    uint32_t rtt_min;                /* ns: the shortest round trip of what was sent once */
+    uint8_t doubts;                  /* packets in a row that were probably late */
+    uint32_t overtaken;              /* most packets that overtook one which was not lost */
     psn_t scan, end;                 /* of the round: next to look at, where it ends */
     psn_t recover;                   /* recovery ends when this is acknowledged */
     psn_t trigger;                   /* of the selective NAK at hand */
@@ -101,7 +113,11 @@ bool sr_tx_ready(const struct qp *qp);
 /* One selective NAK, or a hello. */
 void sr_emit(struct engine *e, struct qp *qp, struct engine_slot *slot);
 
-/* Sender. */
+/* Sender (sr_sender.c). */
+/* A selective NAK says that p has come. */
+void sr_mark(struct qp *qp, psn_t p, uint64_t now);
+/* p is sent; once more: on to what is to be sent after it. */
+void sr_sent(struct qp *qp, psn_t p, bool again, uint64_t now);
 /* Say hello, now and then, until the peer has. */
 void sr_hello(struct engine *e, struct qp *qp, uint64_t now);
 /* What the packet carries beside what every RC packet does. */
@@ -114,6 +130,8 @@ void sr_round(struct qp *qp);
 void sr_skip(struct qp *qp);
 /* una has moved by n PSNs. */
 void sr_progress(struct qp *qp, uint32_t n, uint64_t now);
+/* The ACK timer has fired. */
+void sr_timed_out(struct qp *qp);
 /* ns until the ACK timer fires, from now (LR-04). */
 uint64_t sr_timeout(const struct qp *qp);
 /* The ACK timer has fired: does it cost a retry? At most once within T of TMR-01 (LR-04). */

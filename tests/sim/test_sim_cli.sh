@@ -45,10 +45,11 @@ for i in 1 2 3; do
 done
 wait
 cmp <(sort "$tmp/whole.jsonl") <(sort "$tmp"/part-?.jsonl) || fail "shards don't add up"
-[ "$("$urnic" sim "$scenarios/reorder.sim" --list | wc -l)" = 12 ] || fail "--list"
+[ "$("$urnic" sim "$scenarios/reorder.sim" --list | wc -l)" = 16 ] || fail "--list"
 [ "$("$urnic" sim "$scenarios/reorder.sim" --list --set part=1%)" = "0 part=1% recovery=gbn
 1 part=1% recovery=gbn-ooo
-2 part=1% recovery=sr" ] || fail "--set replaces its sweep"
+2 part=1% recovery=sr,overtake=0
+3 part=1% recovery=sr" ] || fail "--set replaces its sweep"
 
 # What a capture shows is well formed, also where others look: payload skipped and carried.
 head -c 200000 "$scenarios/loss.sim" >"$tmp/carry.sim"
