@@ -184,7 +184,8 @@ START_TEST(tmr_09_paced)
 }
 END_TEST
 
-/* TMR-09, TMR-02: once the asking packet is out and no answer comes, it does fire. */
+/* TMR-09, TMR-02: once the last packet is out and no answer comes, it does fire. REQ-10: at a packet
+ * a millisecond each of them asks. */
 START_TEST(tmr_09_paced_and_lost)
 {
     struct rig *r = rig_new(NULL);
@@ -193,9 +194,12 @@ START_TEST(tmr_09_paced_and_lost)
     for (unsigned i = 0; i < 100 && r->nsent < 4; i++) {
         rig_pass(r, 100 * US);
         ck_assert_uint_eq(rig_count(r, ENGINE_C_local_ack_timeout_err), 0);
-        rig_tx(r, 0);
+        if (rig_tx(r, 0) && r->nsent < 4)
+            rig_ack(r, r->sent[r->nsent - 1].psn);
     }
     ck_assert_uint_eq(r->nsent, 4);
+    for (unsigned i = 0; i < 4; i++)
+        ck_assert(r->sent[i].ackreq);
     rig_pass(r, RIG_T - 1);
     ck_assert_uint_eq(rig_count(r, ENGINE_C_local_ack_timeout_err), 0);
     rig_pass(r, RIG_T / 8 + 1);
