@@ -98,7 +98,8 @@ static int number(const char *option, const char *text, bool units, uint64_t min
 {
     char *end;
     errno = 0;
-    unsigned long long v = strtoull(text, &end, 10);
+    bool hex = text[0] == '0' && (text[1] | 0x20) == 'x' && isxdigit((unsigned char)text[2]);
+    unsigned long long v = strtoull(text, &end, hex ? 16 : 10);
     unsigned shift = 0;
     if (units && *end) {
         static const char letters[] = "KMG";

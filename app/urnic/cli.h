@@ -51,7 +51,7 @@ bool cli_option(int c, const struct cli_command *cmd, int *status);
 /* "64", "64K", "1M", "2G": powers of 1024. -1 with a message naming the option on bad text or a
  * value outside [min, max]. */
 int cli_size(const char *option, const char *text, uint64_t min, uint64_t max, uint64_t *out);
-/* A plain number. */
+/* A plain number, decimal or 0x... */
 int cli_number(const char *option, const char *text, uint64_t min, uint64_t max, uint64_t *out);
 /* Seconds, fractions allowed, as ns. */
 int cli_seconds(const char *option, const char *text, uint64_t *ns);

@@ -104,7 +104,7 @@ static bool connect_(struct drill_run *run, const struct drill_stmt *st)
 {
     struct drill_object *o = drill_add(run, st, st->name, OBJ_CONN_), *qp;
     struct words w;
-    uint64_t port, sport, resp, init, retry, rnr, timeout, retries, transport, mtu;
+    uint64_t port, sport, resp, init, retry, rnr, timeout, retries, transport, mtu, pkey;
     bool go;
     if (!o || !qp_of(run, st, &qp) || !private_of(run, st, &w) ||
         !drill_number(run, st, CMF_PORT, 7000, &port) ||
@@ -115,11 +115,11 @@ static bool connect_(struct drill_run *run, const struct drill_stmt *st)
         !drill_number(run, st, CMF_RNR_RETRY, 7, &rnr) ||
         !drill_number(run, st, CMF_TIMEOUT, 0, &timeout) ||
         !drill_number(run, st, CMF_RETRIES, 0, &retries) ||
-        !drill_number(run, st, CMF_MTU, 3, &mtu) ||
+        !drill_number(run, st, CMF_MTU, 3, &mtu) || !drill_number(run, st, CMF_PKEY, 0, &pkey) ||
         !drill_number(run, st, CMF_TRANSPORT, qp && qp->type == QP_UC, &transport))
         return false;
     struct cm_connect_params p = {
-        .path = {.local = run->local, .remote = run->peer, .mtu = (uint8_t)mtu},
+        .path = {.local = run->local, .remote = run->peer, .mtu = (uint8_t)mtu, .pkey = (uint16_t)pkey},
         .sport = (uint16_t)sport,
         .dport = (uint16_t)port,
         .qpn = qp ? qp->qpn : 0,

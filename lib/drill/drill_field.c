@@ -495,6 +495,7 @@ const struct drill_field drill_cm_fields[] = {
     OWN("udp", TYPE_FLAG, CMF_UDP),
     OWN("transport", TYPE_NUM, CMF_TRANSPORT),
     OWN("sport", TYPE_NUM, CMF_SPORT),
+    OWN("pkey", TYPE_NUM, CMF_PKEY),
     OWN("backlog", TYPE_NUM, CMF_BACKLOG),
     OWN_WORD("mtu", TYPE_WORD, CMF_MTU, mtu_words),
     END,

@@ -218,7 +218,8 @@ enum {
     CMF_MTU,
     CMF_BACKLOG,
     CMF_TRANSPORT,
-    CMF_SPORT
+    CMF_SPORT,
+    CMF_PKEY,
 };
 extern const struct drill_field drill_cm_fields[];
 
