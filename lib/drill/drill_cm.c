@@ -118,21 +118,23 @@ static bool connect_(struct drill_run *run, const struct drill_stmt *st)
         !drill_number(run, st, CMF_MTU, 3, &mtu) || !drill_number(run, st, CMF_PKEY, 0, &pkey) ||
         !drill_number(run, st, CMF_TRANSPORT, qp && qp->type == QP_UC, &transport))
         return false;
-    struct cm_connect_params p = {
-        .path = {.local = run->local, .remote = run->peer, .mtu = (uint8_t)mtu, .pkey = (uint16_t)pkey},
-        .sport = (uint16_t)sport,
-        .dport = (uint16_t)port,
-        .qpn = qp ? qp->qpn : 0,
-        .psn = qp ? qp->rq_psn : 0,
-        .transport = (uint8_t)transport,
-        .responder_resources = (uint8_t)resp,
-        .initiator_depth = (uint8_t)init,
-        .retry_count = (uint8_t)retry,
-        .rnr_retry_count = (uint8_t)rnr,
-        .priv = w.octets,
-        .priv_len = w.len,
-        .cm_timeout = (uint8_t)timeout,
-        .max_retries = (uint8_t)retries};
+    struct cm_connect_params p = {.path = {.local = run->local,
+                                           .remote = run->peer,
+                                           .mtu = (uint8_t)mtu,
+                                           .pkey = (uint16_t)pkey},
+                                  .sport = (uint16_t)sport,
+                                  .dport = (uint16_t)port,
+                                  .qpn = qp ? qp->qpn : 0,
+                                  .psn = qp ? qp->rq_psn : 0,
+                                  .transport = (uint8_t)transport,
+                                  .responder_resources = (uint8_t)resp,
+                                  .initiator_depth = (uint8_t)init,
+                                  .retry_count = (uint8_t)retry,
+                                  .rnr_retry_count = (uint8_t)rnr,
+                                  .priv = w.octets,
+                                  .priv_len = w.len,
+                                  .cm_timeout = (uint8_t)timeout,
+                                  .max_retries = (uint8_t)retries};
     int rc = cm_connect(run->cm, &p, o, run->now, &o->conn);
     o->dead = rc != 0;
     if (qp && !rc)
