@@ -650,6 +650,7 @@ int main(int argc, char **argv)
         {"seed", required_argument, NULL, 's'},
         {"case", required_argument, NULL, 'c'},
         {"list", no_argument, NULL, 'l'},
+        {"help", no_argument, NULL, 'h'},
         {"verbose", no_argument, NULL, 'v'},
         {"recovery", required_argument, NULL, 'r'},
         {NULL, 0, NULL, 0},
@@ -661,7 +662,7 @@ int main(int argc, char **argv)
     struct totals sum = {0};
     int opt;
 
-    while ((opt = getopt_long(argc, argv, "n:fs:c:p:lvr:", options, NULL)) != -1) {
+    while ((opt = getopt_long(argc, argv, "n:fs:c:p:lvr:h", options, NULL)) != -1) {
         switch (opt) {
         case 'n':
             sample = strtoull(optarg, NULL, 0);
@@ -697,11 +698,17 @@ int main(int argc, char **argv)
             verbose = true;
             break;
         default:
-            fprintf(stderr,
-                    "usage: %s [--sample N | --full] [--seed S] [--case NAME [--capture FILE]] "
-                    "[--list]\n",
-                    argv[0]);
-            return 2;
+            fprintf(opt == 'h' ? stdout : stderr,
+                    "usage: %s [--sample N | --full] [--seed S] [--recovery NAME] [--verbose]\n"
+                    "       %s --case NAME [--capture FILE]\n"
+                    "       %s --list\n"
+                    "\n"
+                    "Every RC operation over a link that loses, repeats, reorders and damages: a\n"
+                    "sample of N cases chosen by seed S (default: the date), all of them, or the\n"
+                    "case NAME, its frames into a pcapng file. --list names the cases.\n"
+                    "Exit status: 0 all hold, 1 one does not, 2 wrong usage.\n",
+                    argv[0], argv[0], argv[0]);
+            return opt == 'h' ? 0 : 2;
         }
     }
     if (capture_path && !only) {

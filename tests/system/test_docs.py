@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""The documents are true where a program can tell: links lead somewhere, files, scripts and subcommands that are
+named exist, and who may include whom is what the build says, in the table of CONTRIBUTING.md, in
+doc/architecture.md and in its picture.
+
+usage: test_docs.py SOURCE_ROOT URNIC
+"""
+import glob
+import os
+import re
+import subprocess
+import sys
+
+ROOT, URNIC = os.path.abspath(sys.argv[1]), sys.argv[2]
+FOLDERS = "lib|app|drivers|tests|scripts|doc|pcaps"
+failures = 0
+
+
+def check(ok, text):
+    global failures
+    if not ok:
+        failures += 1
+        print("FAIL:", text)
+
+
+def read(path):
+    with open(os.path.join(ROOT, path), encoding="utf-8") as f:
+        return f.read()
+
+
+def exists(path):
+    """A file, a pattern of files, or a file without its ending."""
+    path = os.path.join(ROOT, path.rstrip("/"))
+    return bool(glob.glob(path) or glob.glob(path + ".*"))
+
+
+def names(document, commands):
+    text = read(document)
+    here = os.path.dirname(document)
+    for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)|(?:src|href)=\"([^\"#]+)\"", text):
+        target = target[0] or target[1]
+        if "://" not in target:
+            check(exists(os.path.normpath(os.path.join(here, target))), f"{document}: link to {target}")
+    for path in re.findall(rf"(?<![\w/.-])((?:{FOLDERS})/[\w./*-]*\w)", text):
+        check(exists(path) or "infiniband" in path or path == "lib/verbs", f"{document}: there is no {path}")
+    for word in re.findall(r"^ {4}(?:[$#] )?(?:sudo )?urnic (?:--socket \S+ )?([a-z]\w*)", text, re.M):
+        check(word in commands, f"{document}: urnic {word} is no subcommand")
+
+
+def build_arrows():
+    """Folder -> folders that its target names. What these may include it may, too."""
+    arrows = {}
+    for path in sorted(glob.glob(os.path.join(ROOT, "lib", "*", "meson.build"))):
+        folder = os.path.basename(os.path.dirname(path))
+        arrows[folder] = set(re.findall(r"\b(\w+)_dep\b", read(path))) - {folder}
+    arrows["drivers"] = set()
+    for path in glob.glob(os.path.join(ROOT, "drivers", "**", "meson.build"), recursive=True):
+        arrows["drivers"] |= set(re.findall(r"\b(\w+)_dep\b", read(path)))
+    return {a: {b for b in to if b in arrows and b != a} for a, to in arrows.items()}
+
+
+def closure(arrows):
+    whole = {a: set(to) for a, to in arrows.items()}
+    for _ in whole:
+        for a in whole:
+            for b in set(whole[a]):
+                whole[a] |= whole.get(b, set())
+    return whole
+
+
+def reduced(arrows):
+    """Without the arrows that follow from others."""
+    whole = closure(arrows)
+    return {(a, b) for a in arrows for b in arrows[a] if not any(b in whole[c] for c in arrows[a] - {b})}
+
+
+def included(arrows):
+    """The includes themselves keep to the arrows."""
+    whole = closure(arrows)
+    home = {}
+    for folder in arrows:
+        base = os.path.join(ROOT, "drivers" if folder == "drivers" else f"lib/{folder}")
+        for header in glob.glob(os.path.join(base, "**", "*.h"), recursive=True):
+            home[os.path.basename(header)] = folder
+    for folder in arrows:
+        base = os.path.join(ROOT, "drivers" if folder == "drivers" else f"lib/{folder}")
+        for source in glob.glob(os.path.join(base, "**", "*.[ch]"), recursive=True):
+            for header in re.findall(r'^#include "(?:\w+/)*([\w.]+)"', read(source), re.M):
+                beside = os.path.join(os.path.dirname(source), header)
+                to = folder if os.path.exists(beside) else home.get(header, folder)
+                check(to == folder or to in whole[folder], f"{os.path.relpath(source, ROOT)} includes {header} of {to}")
+
+
+def tables(arrows):
+    whole = closure(arrows)
+    rows = re.findall(r"^\| `(?:lib/)?(\w+)` \|.*\| ([\w, ]+) \|$", read("CONTRIBUTING.md"), re.M)
+    said = {a: set() if to == "nothing" else set(to.split(", ")) for a, to in rows if a in arrows}
+    check(set(said) == set(arrows), f"CONTRIBUTING.md: folders that differ: {set(said) ^ set(arrows)}")
+    plan = {}
+    layout = read("doc/architecture.md").split("## 3. ")[1].split("## 4. ")[0]
+    for item in re.split(r"\n(?=    (?:   )?\w)", layout):
+        line = re.match(r" +(?:lib/)?(\w+).* -> ([\w, ()]+)$", item.strip("\n").split("\n\n")[0], re.S)
+        if line and line[1] in arrows:
+            plan[line[1]] = set(re.findall(r"\w+", line[2])) - {"nothing"}
+    check(set(plan) == set(arrows), f"doc/architecture.md: folders that differ: {set(plan) ^ set(arrows)}")
+    for what, table in (("CONTRIBUTING.md", said), ("doc/architecture.md", plan)):
+        for a, to in table.items():
+            check(closure({**arrows, a: to})[a] == whole[a] and to <= whole[a],
+                  f"{what}: {a} may include {sorted(to)}, says the table; {sorted(arrows[a])}, says the build")
+    drawn = set(re.findall(r"<title>([\w]+) -> (\w+)</title>", read("doc/pictures/includes.svg")))
+    check(drawn == reduced(arrows), f"doc/pictures/includes.svg: too many {drawn - reduced(arrows)}, "
+          f"missing {reduced(arrows) - drawn}")
+
+
+def main():
+    top = subprocess.run([URNIC, "--help"], capture_output=True, text=True, check=True).stdout
+    commands = set(re.findall(r"^  (\w+)  +\S", top.split("Commands:")[1].split("\n\n")[0], re.M))
+    documents = ["README.md", "CONTRIBUTING.md"] + [os.path.relpath(p, ROOT) for p in
+                                                    glob.glob(os.path.join(ROOT, "doc", "*.md"))]
+    check(len(documents) > 10, "documents")
+    for document in documents:
+        names(document, commands)
+    arrows = build_arrows()
+    check(arrows["core"] == {"wire", "mem", "cc"}, f"the arrows are not read: {arrows}")
+    included(arrows)
+    tables(arrows)
+    print(f"{failures} failures")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
