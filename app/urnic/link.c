@@ -9,6 +9,7 @@
 
 #include "admin.h"
 #include "cli.h"
+#include "link_rules.h"
 
 static const char help[] = {
 #include "help_link.inc"
@@ -109,9 +110,15 @@ static int run(int argc, char **argv)
                                             {"corrupt", required_argument, NULL, 'c'},
                                             {"delay", required_argument, NULL, 'y'},
                                             {"rate", required_argument, NULL, 'b'},
+                                            {"rules", required_argument, NULL, 'R'},
+                                            {"no-rules", no_argument, NULL, 'N'},
+                                            {"show", no_argument, NULL, 's'},
+                                            {"json", no_argument, NULL, 'j'},
                                             {0}};
     struct ipc_link_admin link = {.hdr = {.type = IPC_LINK_SET}};
     struct ipc_addr_admin addr = {.hdr = {.type = 0}};
+    const char *rules = NULL;
+    bool show = false, json = false;
     int c, status, bad = 0;
     while ((c = getopt_long(argc, argv, "h", options, NULL)) != -1 && !bad) {
         switch (c) {
@@ -152,6 +159,21 @@ static int run(int argc, char **argv)
             link.mask |= 1u << M_RATE;
             bad = rate(optarg, &link.rate);
             break;
+        case 'R':
+            rules = optarg;
+            bad = !*optarg;
+            if (bad)
+                cli_error("--rules: a file's name is missing");
+            break;
+        case 'N':
+            rules = "";
+            break;
+        case 's':
+            show = true;
+            break;
+        case 'j':
+            show = json = true;
+            break;
         default:
             if (cli_option(c, &cmd_link, &status))
                 return status;
@@ -161,8 +183,8 @@ static int run(int argc, char **argv)
         return CLI_USAGE;
     if (cli_operands(argc, argv, 1, 1, "a device") != CLI_OK)
         return CLI_USAGE;
-    if (!link.mask && !addr.hdr.type) {
-        cli_error("a change is missing: --addr-add, --loss ...");
+    if (!link.mask && !addr.hdr.type && !rules && !show) {
+        cli_error("a change is missing: --addr-add, --loss, --rules ...");
         return CLI_USAGE;
     }
     admin_set_device(link.device, argv[optind]);
@@ -172,6 +194,8 @@ static int run(int argc, char **argv)
         rc = call(&addr, sizeof addr);
     if (rc < 0)
         cli_errno(rc, "%s", argv[optind]);
+    if (rc == 0 && (rules || show))
+        return link_rules(argv[optind], rules, show, json);
     return rc == 0 ? CLI_OK : CLI_FAIL;
 }
 

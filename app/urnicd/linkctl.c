@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "ccctl.h"
+#include "faultctl.h"
 #include "log.h"
 #include "mem/mem_link.h"
 #include "stats.h"
@@ -158,6 +159,7 @@ int linkctl_admin(struct request *r, const char *text, size_t len, char *out, si
         {"log-level", admin_log_level},
         {"config", admin_config},
         {"cc", ccctl_admin},
+        {"faults", faultctl_admin},
     };
     json_t *in = json_loadb(text, len, JSON_REJECT_DUPLICATES, NULL);
     const char *cmd = json_string_value(json_object_get(in, "cmd"));

@@ -101,6 +101,7 @@ static void stats_link(struct stats_list *l, struct device *d)
     stats_add(l, "link_duplicated", s.duplicated);
     stats_add(l, "link_reordered", s.reordered);
     stats_add(l, "link_marked", s.marked);
+    stats_add(l, "link_injected", s.injected);
 }
 
 unsigned stats_collect(struct device *d, struct stats_entry out[STATS_MAX])

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Fault rules of a running daemon's emulated link.
+ */
+#include "link_rules.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "admin.h"
+#include "cli.h"
+#include "fault.h"
+
+#define TEXT_MOST (IPC_MSG_MAX - 1024u) /* what fits into a request with all around it */
+
+/* The file's text, or NULL with a message: it can't be read, is too long or not a rule text. */
+static char *load(const char *file)
+{
+    struct fault_error err;
+    char *text = calloc(1, TEXT_MOST + 2);
+    FILE *f = *file ? fopen(file, "re") : NULL;
+    size_t len = f && text ? fread(text, 1, TEXT_MOST + 1, f) : 0;
+    bool bad = *file && (!f || ferror(f));
+    if (bad)
+        cli_error("%s: %s", file, strerror(errno));
+    if (f)
+        fclose(f);
+    if (!bad && (len > TEXT_MOST || strlen(text) != len)) {
+        cli_error("%s: not a text, or of more than %u octets", file, TEXT_MOST);
+        bad = true;
+    }
+    struct fault *rules = bad ? NULL : fault_parse(text, len, 1, &err);
+    if (!bad && !rules)
+        fprintf(stderr, "%s:%u:%u: %s\n", file, err.line, err.column, err.text);
+    fault_free(rules);
+    if (rules)
+        return text;
+    free(text);
+    return NULL;
+}
+
+static void print(const json_t *reply)
+{
+    json_t *r;
+    size_t i;
+    const json_t *rules = json_object_get(reply, "rules");
+    printf("%10s %10s %10s  rule\n", "fit", "done", "in vain");
+    json_array_foreach(rules, i, r)
+        printf("%10lld %10lld %10lld  %s\n", json_integer_value(json_object_get(r, "matched")),
+               json_integer_value(json_object_get(r, "done")),
+               json_integer_value(json_object_get(r, "failed")),
+               json_string_value(json_object_get(r, "rule")));
+}
+
+/* Send a request; the answer, or NULL with a message. */
+static json_t *ask(const char *device, const json_t *o)
+{
+    static union {
+        struct ipc_text text;
+        uint8_t octets[IPC_MSG_MAX];
+    } request, reply;
+    const size_t room = sizeof request - sizeof request.text;
+    struct admin a;
+    size_t len = json_dumpb(o, request.text.text, room, JSON_COMPACT);
+    if (len > room) {
+        cli_error("the rules are too long for one request");
+        return NULL;
+    }
+    request.text.hdr.type = IPC_ADMIN;
+    request.text.len = (uint32_t)len;
+    ssize_t n = admin_open(&a);
+    if (n < 0)
+        cli_errno((int)n, "urnicd");
+    else
+        n = admin_call(&a, &request, sizeof request.text + len, -1, &reply, sizeof reply);
+    admin_close(&a);
+    if (n == -ENODEV)
+        cli_error("%s: there is no such device, or its port is not an emulated link", device);
+    else if (n < 0)
+        cli_errno((int)n, "%s", device);
+    return n < 0 ? NULL : json_loadb(reply.text.text, reply.text.len, 0, NULL);
+}
+
+int link_rules(const char *device, const char *file, bool show, bool json)
+{
+    char *text = file ? load(file) : NULL;
+    if (file && !text)
+        return CLI_USAGE;
+    json_t *o = json_pack("{s:s,s:s}", "cmd", "faults", "device", device);
+    if (text)
+        json_object_set_new(o, "rules", json_string(text));
+    free(text);
+    json_t *reply = ask(device, o);
+    json_decref(o);
+    if (reply && show && json)
+        cli_json(json_incref(reply));
+    else if (reply && show)
+        print(reply);
+    json_decref(reply);
+    return reply ? CLI_OK : CLI_FAIL;
+}
