@@ -271,6 +271,10 @@ static bool configure(struct drill_run *run, const struct drill_stmt *st)
     NUMBER(DEV_RATE, ep->line_rate, ep->line_rate);
     NUMBER(DEV_RECORDS, ep->records, ep->records);
     NUMBER(DEV_LENIENT, run->cp.lenient_addr, run->cp.lenient_addr);
+    NUMBER(DEV_NAK_CONFIRM, ep->nak_confirm, ep->nak_confirm);
+    NUMBER(DEV_RNR_ON_RD_RES, ep->rnr_on_rd_res, ep->rnr_on_rd_res);
+    NUMBER(DEV_MAX_MR, ep->mem.max_mr, ep->mem.max_mr);
+    NUMBER(DEV_MAX_CONNS, run->cp.max_conns, run->cp.max_conns);
 #undef NUMBER
     return true;
 }

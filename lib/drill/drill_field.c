@@ -240,6 +240,7 @@ const struct drill_field drill_packet_fields[] = {
     OWN("cut", TYPE_NUM, PKT_CUT),
     OWN("extra", TYPE_NUM, PKT_EXTRA),
     OWN("patch", TYPE_PATCH, PKT_PATCH),
+    OWN("octet", TYPE_PATCH, PKT_OCTET),
     END,
 };
 
@@ -403,6 +404,10 @@ const struct drill_field drill_device_fields[] = {
     OWN("lenient_addr", TYPE_FLAG, DEV_LENIENT),
     OWN("rate", TYPE_NUM, DEV_RATE),
     OWN("records", TYPE_NUM, DEV_RECORDS),
+    OWN("nak_confirm", TYPE_FLAG, DEV_NAK_CONFIRM),
+    OWN("rnr_on_rd_res", TYPE_FLAG, DEV_RNR_ON_RD_RES),
+    OWN("max_mr", TYPE_NUM, DEV_MAX_MR),
+    OWN("max_conns", TYPE_NUM, DEV_MAX_CONNS),
     END,
 };
 
@@ -524,6 +529,7 @@ const struct drill_verb drill_verbs[] = {
     {"gather", DO_GATHER, "we?", gather_words, NULL, false},
     {"ignore", DO_IGNORE, "p", NULL, drill_packet_fields, true},
     {"info", DO_INFO, "o", NULL, drill_info_fields, false},
+    {"is", DO_IS, "ev", NULL, NULL, false},
     {"join", DO_JOIN, "oa", NULL, NULL, false},
     {"leave", DO_LEAVE, "oa", NULL, NULL, false},
     {"limit", DO_LIMIT, "oe", NULL, NULL, false},

@@ -66,6 +66,7 @@ enum {
     PKT_MF,
     PKT_PAD,
     PKT_PATCH,
+    PKT_OCTET,
     PKT_PSN,
     PKT_QP,
     PKT_TIMER,
@@ -125,7 +126,11 @@ enum {
     DEV_CC,
     DEV_LENIENT,
     DEV_RATE,
-    DEV_RECORDS
+    DEV_RECORDS,
+    DEV_NAK_CONFIRM,
+    DEV_RNR_ON_RD_RES,
+    DEV_MAX_MR,
+    DEV_MAX_CONNS
 };
 extern const struct drill_field drill_device_fields[];
 
@@ -261,6 +266,7 @@ enum drill_kind {
     DO_IGNORE,
     DO_INFO,
     DO_INJECT,
+    DO_IS,
     DO_JOIN,
     DO_LEAVE,
     DO_LIMIT,

@@ -212,34 +212,45 @@ static uint16_t ip_csum(const uint8_t *ip)
     return (uint16_t) ~(sum + (sum >> 16));
 }
 
+/* `bth+4 0x80`: a place in a frame, and the octet that is to be there. */
+static bool place(struct drill_run *run, const struct drill_stmt *st, const struct drill_arg *a,
+                  const struct wire_pkt *p, uint32_t len, uint64_t *at, uint8_t *octet)
+{
+    const struct {
+        const char *name;
+        uint32_t at;
+    } bases[] = {{"eth", 0},          {"ip", p->ip_off},           {"udp", p->udp_off},
+                 {"bth", p->bth_off}, {"payload", p->payload_off}, {"icrc", len - 4}};
+    struct drill_expr e = a->v.lo;
+    uint64_t base = UINT64_MAX, v;
+    for (size_t i = 0; i < sizeof bases / sizeof bases[0]; i++)
+        if (e.t[0].name && !strcmp(e.t[0].name, bases[i].name))
+            base = bases[i].at;
+    if (base == UINT64_MAX)
+        return drill_end(run, DRILL_WRONG, st, "%s: one of eth, ip, udp, bth, payload, icrc",
+                         a->field->name);
+    e.t[0].name = NULL;
+    e.t[0].num = 0;
+    if (!drill_eval(run, st, &e, ROLE_VALUE, at) || !drill_eval(run, st, &a->v.hi, ROLE_VALUE, &v))
+        return false;
+    *at += base;
+    *octet = (uint8_t)v;
+    return *at < len ||
+           drill_end(run, DRILL_WRONG, st, "%s: the frame has %u octets", a->field->name, len);
+}
+
 /* Octets that the script sets by place. */
 static bool patch(struct drill_run *run, const struct drill_stmt *st, const struct wire_pkt *p,
                   uint8_t *frame, uint32_t len)
 {
     for (const struct drill_arg *a = st->args; a; a = a->next) {
+        uint64_t at;
+        uint8_t octet;
         if (a->field->id != PKT_PATCH || a->field->type != TYPE_PATCH)
             continue;
-        const struct {
-            const char *name;
-            uint32_t at;
-        } bases[] = {{"eth", 0},          {"ip", p->ip_off},           {"udp", p->udp_off},
-                     {"bth", p->bth_off}, {"payload", p->payload_off}, {"icrc", len - 4}};
-        struct drill_expr e = a->v.lo;
-        uint64_t at = UINT64_MAX, more, v;
-        for (size_t i = 0; i < sizeof bases / sizeof bases[0]; i++)
-            if (e.t[0].name && !strcmp(e.t[0].name, bases[i].name))
-                at = bases[i].at;
-        if (at == UINT64_MAX)
-            return drill_end(run, DRILL_WRONG, st,
-                             "patch: one of eth, ip, udp, bth, payload, icrc");
-        e.t[0].name = NULL;
-        e.t[0].num = 0;
-        if (!drill_eval(run, st, &e, ROLE_VALUE, &more) ||
-            !drill_eval(run, st, &a->v.hi, ROLE_VALUE, &v))
+        if (!place(run, st, a, p, len, &at, &octet))
             return false;
-        if (at + more >= len)
-            return drill_end(run, DRILL_WRONG, st, "patch: the frame has %u octets", len);
-        frame[at + more] = (uint8_t)v;
+        frame[at] = octet;
     }
     return true;
 }
@@ -355,7 +366,8 @@ struct match {
     const struct drill_stmt *st;
     const struct drill_object *qp;
     const struct wire_pkt *p;
-    const uint8_t *payload;
+    const uint8_t *frame, *payload;
+    uint32_t len;
     char *why;
     size_t size;
 };
@@ -492,6 +504,21 @@ static bool match_data(struct match *m, const struct drill_arg *a)
     return true;
 }
 
+static bool match_octet(struct match *m, const struct drill_arg *a)
+{
+    char want[24], got[24];
+    uint64_t at;
+    uint8_t octet;
+    if (!place(m->run, m->st, a, m->p, m->len, &at, &octet))
+        return false;
+    if (m->frame[at] == octet)
+        return true;
+    snprintf(want, sizeof want, "0x%02x", octet);
+    snprintf(got, sizeof got, "0x%02x", m->frame[at]);
+    differ(m, "octet", want, got);
+    return true;
+}
+
 static bool match_field(struct match *m, const struct drill_arg *a)
 {
     const struct drill_field *f = a->field;
@@ -508,6 +535,8 @@ static bool match_field(struct match *m, const struct drill_arg *a)
         return true;
     case TYPE_DATA:
         return match_data(m, a);
+    case TYPE_PATCH:
+        return match_octet(m, a);
     default:
         return true;
     }
@@ -550,7 +579,7 @@ bool drill_match(struct drill_run *run, const struct drill_stmt *st, const uint8
     enum wire_verdict v = wire_parse(frame, len, WIRE_P_LOOPBACK | WIRE_P_SELECTIVE, &p);
     if (v != WIRE_OK)
         drill_differs(why, size, "frame", "a good one", wire_verdict_name(v));
-    struct match m = {run, st, qp, &p, frame + p.payload_off, why, size};
+    struct match m = {run, st, qp, &p, frame, frame + p.payload_off, len, why, size};
     if (!*why)
         match_opcode(&m);
     if (!*why) {

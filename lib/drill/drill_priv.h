@@ -212,6 +212,11 @@ bool drill_keep_frame(struct drill_run *run, const uint8_t *frame, uint32_t len,
 bool drill_do_object(struct drill_run *run, const struct drill_stmt *st);
 bool drill_do_work(struct drill_run *run, const struct drill_stmt *st);
 bool drill_do_cm(struct drill_run *run, const struct drill_stmt *st);
+/* drill_check.c: statements that look. */
+bool drill_do_check(struct drill_run *run, const struct drill_stmt *st);
+/* A field against the number that something has: what differs is added to the report. */
+bool drill_compare(struct drill_run *run, const struct drill_stmt *st, const struct drill_arg *a,
+                   uint64_t got, uint64_t mask);
 /* Where receives without `into` go; NULL = the run is over. */
 struct drill_object *drill_recv_buffer(struct drill_run *run, const struct drill_stmt *st,
                                        uint32_t pd);

@@ -278,32 +278,6 @@ static uint64_t completion_value(const struct engine_wc *wc, int id)
     }
 }
 
-/* A field with a number that something has. */
-static bool compare(struct drill_run *run, const struct drill_stmt *st, const struct drill_arg *a,
-                    uint64_t got, uint64_t mask)
-{
-    char want[64], text[24];
-    bool fits = true;
-    if (a->field->type == TYPE_FLAG)
-        fits = !!got != a->off;
-    else if (a->field->type == TYPE_WORD)
-        fits = got == a->v.word;
-    else if (!drill_fits(run, st, &a->v, a->field->role, got, mask, &fits))
-        return false;
-    if (fits)
-        return true;
-    snprintf(text, sizeof text, got < 4096 ? "%" PRIu64 : "0x%" PRIx64, got);
-    if (a->field->type == TYPE_FLAG)
-        snprintf(want, sizeof want, "%d", !a->off);
-    else if (a->field->type == TYPE_WORD)
-        snprintf(want, sizeof want, "%s", drill_word_name(a->field->words, a->v.word));
-    else
-        drill_value_text(run, st, &a->v, a->field->role, want, sizeof want);
-    drill_differs(run->r->fields, sizeof run->r->fields, a->field->name, want,
-                  a->field->type == TYPE_WORD ? drill_word_name(a->field->words, got) : text);
-    return true;
-}
-
 static bool cqe(struct drill_run *run, const struct drill_stmt *st, bool *done)
 {
     const struct drill_object *about = drill_find(run, st->name);
@@ -319,7 +293,7 @@ static bool cqe(struct drill_run *run, const struct drill_stmt *st, bool *done)
                       drill_word_name(drill_statuses, st->word),
                       drill_word_name(drill_statuses, c->wc.status));
     for (const struct drill_arg *a = st->args; a; a = a->next)
-        if (!compare(run, st, a, completion_value(&c->wc, a->field->id), UINT64_MAX))
+        if (!drill_compare(run, st, a, completion_value(&c->wc, a->field->id), UINT64_MAX))
             return false;
     if (*run->r->fields)
         return drill_end(run, DRILL_FAIL, st, "another completion came (id %" PRIu64 ")",
@@ -375,7 +349,7 @@ static bool cm_fields(struct drill_run *run, const struct drill_stmt *st, const 
     *run->r->fields = 0;
     for (const struct drill_arg *a = st->args; a; a = a->next) {
         if (a->field->id != CMF_PRIVATE) {
-            if (!compare(run, st, a, cm_value(ev, a->field->id), UINT64_MAX))
+            if (!drill_compare(run, st, a, cm_value(ev, a->field->id), UINT64_MAX))
                 return false;
             continue;
         }
@@ -539,70 +513,6 @@ static bool nothing(struct drill_run *run, const struct drill_stmt *st)
     return !run->over;
 }
 
-static bool counter(struct drill_run *run, const struct drill_stmt *st)
-{
-    uint64_t got = UINT64_MAX;
-    char want[64];
-    bool fits;
-    for (unsigned i = 1; i < ENGINE_COUNTER_MAX; i++)
-        if (!strcmp(engine_counter_names[i], st->name))
-            got = engine_counters(run->e)[i];
-    for (unsigned i = 0; i < CM_COUNTER_MAX; i++)
-        if (!strcmp(cm_counter_names[i], st->name))
-            got = cm_counters(run->cm)[i];
-    if (got == UINT64_MAX)
-        return drill_end(run, DRILL_WRONG, st, "there is no counter '%s'", st->name);
-    if (!drill_fits(run, st, &st->args->v, ROLE_VALUE, got, UINT64_MAX, &fits))
-        return false;
-    run->r->checks++;
-    if (fits)
-        return true;
-    drill_value_text(run, st, &st->args->v, ROLE_VALUE, want, sizeof want);
-    return drill_end(run, DRILL_FAIL, st, "%s is %" PRIu64 ", expected %s", st->name, got, want);
-}
-
-static bool state(struct drill_run *run, const struct drill_stmt *st)
-{
-    struct drill_object *qp = drill_need(run, st, st->name, OBJ_QP_);
-    struct engine_qp_attr a;
-    struct engine_qp_info info;
-    if (!qp)
-        return false;
-    engine_qp_query(qp->qp, &a, NULL);
-    run->r->checks++;
-    if (a.state == st->word)
-        return true;
-    engine_qp_info(run->e, qp->qp, &info);
-    return drill_end(run, DRILL_FAIL, st, "the state is %s%s%s",
-                     drill_word_name(drill_states, a.state), *info.error ? ": " : "", info.error);
-}
-
-static bool info(struct drill_run *run, const struct drill_stmt *st)
-{
-    struct drill_object *qp = drill_need(run, st, st->name, OBJ_QP_);
-    struct engine_qp_info i;
-    if (!qp)
-        return false;
-    engine_qp_info(run->e, qp->qp, &i);
-    const uint64_t values[] = {[INFO_EPSN] = (i.epsn - qp->rq_psn) & WIRE_PSN_MASK,
-                               [INFO_MSN] = i.msn,
-                               [INFO_SQ_PSN] = (i.sq_psn - qp->sq_psn) & WIRE_PSN_MASK,
-                               [INFO_UNA] = (i.una_psn - qp->sq_psn) & WIRE_PSN_MASK,
-                               [INFO_SQ_USED] = i.sq_used,
-                               [INFO_RQ_USED] = i.rq_used,
-                               [INFO_INFLIGHT] = i.inflight_packets,
-                               [INFO_RD_ATOMIC] = i.rd_atomic_out,
-                               [INFO_RETRANSMITS] = i.retransmits,
-                               [INFO_TIMEOUTS] = i.timeouts,
-                               [INFO_AGREED] = i.recovery_agreed};
-    *run->r->fields = 0;
-    for (const struct drill_arg *a = st->args; a; a = a->next)
-        if (!compare(run, st, a, values[a->field->id], UINT64_MAX))
-            return false;
-    run->r->checks++;
-    return !*run->r->fields || drill_end(run, DRILL_FAIL, st, "it is different");
-}
-
 static bool repeat(struct drill_run *run, const struct drill_stmt *st)
 {
     uint64_t n, before = 0;
@@ -629,7 +539,7 @@ static bool set(struct drill_run *run, const struct drill_stmt *st)
 static bool is_expectation(enum drill_kind k)
 {
     return k == DO_CQE || k == DO_EVENT || k == DO_CM_EVENT || k == DO_COUNTER || k == DO_INFO ||
-           k == DO_MEM || k == DO_STATE;
+           k == DO_IS || k == DO_MEM || k == DO_STATE;
 }
 
 static bool run_statement(struct drill_run *run, const struct drill_stmt *st)
@@ -652,8 +562,6 @@ static bool run_statement(struct drill_run *run, const struct drill_stmt *st)
     switch (k) {
     case DO_ANY:
         return any_order(run, st);
-    case DO_COUNTER:
-        return counter(run, st);
     case DO_DEVICE:
         return st == run->s->first ||
                drill_end(run, DRILL_WRONG, st, "'device' must be the first statement");
@@ -662,8 +570,6 @@ static bool run_statement(struct drill_run *run, const struct drill_stmt *st)
             return drill_end(run, DRILL_WRONG, st, "too many of these");
         run->ignores[run->nignores++] = st;
         return true;
-    case DO_INFO:
-        return info(run, st);
     case DO_NOTHING:
         return nothing(run, st);
     case DO_PATIENCE:
@@ -673,8 +579,6 @@ static bool run_statement(struct drill_run *run, const struct drill_stmt *st)
         return repeat(run, st);
     case DO_SET:
         return set(run, st);
-    case DO_STATE:
-        return state(run, st);
     case DO_WAIT:
         if (!pass(run, run->now + st->number))
             return false;
@@ -682,6 +586,11 @@ static bool run_statement(struct drill_run *run, const struct drill_stmt *st)
         return true;
     case DO_WIRE:
         return true;
+    case DO_COUNTER:
+    case DO_INFO:
+    case DO_IS:
+    case DO_STATE:
+        return drill_do_check(run, st);
     case DO_COPIES:
     case DO_FILL:
     case DO_GATHER:
