@@ -23,6 +23,23 @@ static uint32_t find_resent(const struct suite_run *r, uint32_t i)
     return SUITE_NONE;
 }
 
+/* Behind `i`: the first request that doesn't come after the one before it. */
+static uint32_t find_going_back(const struct suite_run *r, uint32_t i)
+{
+    int32_t last = suite_rel(&r->flow, suite_at(r, i)->psn);
+
+    while (++i < r->trace->n) {
+        const struct suite_pkt *p = suite_at(r, i);
+        if (!suite_request(&r->flow, p))
+            continue;
+        int32_t rel = suite_rel(&r->flow, p->psn);
+        if (rel <= last)
+            return i;
+        last = rel;
+    }
+    return SUITE_NONE;
+}
+
 /* What is sent again must be what was sent before; a READ may ask for less. */
 static void check_same(struct suite_run *r)
 {
@@ -168,28 +185,21 @@ void suite_check_go_back_twice(struct suite_run *r)
     if (nak == SUITE_NONE)
         return;
     int32_t rel = suite_rel(&r->flow, suite_at(r, nak)->psn);
-    uint32_t sent[2], at = nak;
-    for (unsigned i = 0; i < 2; i++) {
-        do
-            at++;
-        while (at < r->trace->n && !(suite_request(&r->flow, suite_at(r, at)) &&
-                                     suite_rel(&r->flow, suite_at(r, at)->psn) == rel));
-        sent[i] = at < r->trace->n ? at : SUITE_NONE;
-    }
-    if (sent[0] == SUITE_NONE || sent[1] == SUITE_NONE ||
-        !(suite_at(r, sent[0])->fate & FAULT_DROP)) {
-        suite_say(r->card, "TMR-03", sent[0] == SUITE_NONE ? SUITE_FAIL : SUITE_UNTESTED,
+    uint32_t resent = find_resent(r, nak);
+    uint32_t again = resent == SUITE_NONE ? SUITE_NONE : find_going_back(r, resent);
+    if (again == SUITE_NONE || !(suite_at(r, resent)->fate & FAULT_DROP) ||
+        suite_rel(&r->flow, suite_at(r, resent)->psn) != rel) {
+        suite_say(r->card, "TMR-03", resent == SUITE_NONE ? SUITE_FAIL : SUITE_UNTESTED,
                   "the lost packet was not lost a second time");
         return;
     }
-    uint32_t second = suite_find_nak(r, sent[0], WIRE_SYN_NAK_SEQ);
-    if (second < sent[1]) {
+    if (suite_find_nak(r, resent, WIRE_SYN_NAK_SEQ) < again) {
         suite_say(r->card, "TMR-03", SUITE_UNTESTED, "the tester repeated its NAK");
         return;
     }
-    check_timeout(r, nak, sent[1]);
-    check_oldest(r, sent[1], rel);
-    check_order(r, sent[1]);
+    check_timeout(r, nak, again);
+    check_oldest(r, again, rel);
+    check_order(r, again);
     check_same(r);
 }
 
