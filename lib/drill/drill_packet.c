@@ -182,7 +182,7 @@ static bool set_fields(struct drill_run *run, const struct drill_stmt *st, struc
 
 /* Which PSN: given, or the next of our requests, or that of the device's last request. */
 static bool set_psn(struct drill_run *run, const struct drill_stmt *st, struct drill_object *qp,
-                    struct wire_pkt *p, uint32_t len)
+                    struct wire_pkt *p)
 {
     bool response = info_of(st->word)->flags & WIRE_F_RESPONSE;
     if (st->word & DRILL_OP_CM)
@@ -198,7 +198,6 @@ static bool set_psn(struct drill_run *run, const struct drill_stmt *st, struct d
         if (info_of(st->word)->flags & WIRE_F_READ && qp->mtu)
             n = p->dma_len ? (uint32_t)(((uint64_t)p->dma_len + qp->mtu - 1) / qp->mtu) : 1;
         qp->next_psn = (p->psn - qp->rq_psn + n) & WIRE_PSN_MASK;
-        qp->message_at += len;
     }
     return true;
 }
@@ -307,11 +306,13 @@ static bool payload(struct drill_run *run, const struct drill_stmt *st, struct d
 {
     static const struct drill_data stream = {.kind = DATA_STREAM, .a = {.n = 1, .t = {{.num = 1}}}};
     const struct drill_arg *a = drill_arg(st, PKT_DATA);
-    uint64_t from = qp ? qp->message_at : 0;
+    bool response = info_of(st->word)->flags & WIRE_F_RESPONSE;
+    uint32_t *at = !qp ? NULL : response ? &qp->answer_at : &qp->message_at;
+    uint64_t from = at ? *at : 0;
     if (info_of(st->word)->flags & WIRE_F_START)
         from = 0;
-    if (qp)
-        qp->message_at = (uint32_t)from;
+    if (at)
+        *at = (uint32_t)from + len;
     return drill_octets(run, st, a ? &a->v.data : &stream,
                         a && a->v.data.kind == DATA_MEMORY ? 0 : from, out, len);
 }
@@ -337,7 +338,7 @@ uint32_t drill_build(struct drill_run *run, const struct drill_stmt *st, uint8_t
     if (st->word & DRILL_OP_CM ? !drill_mad_build(run, st, data, &n)
                                : !payload(run, st, qp, data, n))
         return 0;
-    if (!set_fields(run, st, &p) || !set_psn(run, st, qp, &p, n))
+    if (!set_fields(run, st, &p) || !set_psn(run, st, qp, &p))
         return 0;
     if (st->word & DRILL_OP_RAW)
         p.opcode = WIRE_OPCODE(WIRE_RC, WIRE_SEND_ONLY);
