@@ -244,7 +244,7 @@ START_TEST(rnr_06_retries)
 }
 END_TEST
 
-/* RNR-08: any request may be answered so. REQ-33: progress of the stalled PSN reloads. */
+/* RNR-08, A7: any request may be answered so. REQ-33: progress of the stalled PSN reloads. */
 START_TEST(rnr_08_read_too)
 {
     struct rig *r = rig_new(&(struct rig_opts){.rnr_retry = 1});
@@ -259,6 +259,11 @@ START_TEST(rnr_08_read_too)
     ck_assert_uint_eq(rig_state(r), QPS_RTS);
     rig_pass(r, 100000);
     ck_assert_uint_eq(rig_tx(r, 0), 1);
+    ck_assert_uint_eq(r->nwc, 1);
+    ck_assert_uint_eq(r->wc[0].status, WC_SUCCESS);
+    ck_assert_msg(rig_count(r, ENGINE_C_local_ack_timeout_err) == 0 &&
+                      rig_count(r, ENGINE_C_packet_seq_err) == 0,
+                  "A7 no retry of another kind is charged");
     rig_free(r);
 }
 END_TEST

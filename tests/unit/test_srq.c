@@ -20,7 +20,7 @@ static const struct script scripts[] = {
      "= SUCCESS len=4 id=0; = SUCCESS len=4 op=IMM imm=5 id=1; > ACKNOWLEDGE 1 syn=1f msn=2; rbuf "
      "0 0 4 is 0:0"},
     {"SRQ-05 empty: RNR NAK", SRQ, "< SEND_ONLY 0 len=4; > ACKNOWLEDGE 0 syn=2c; state RTS"},
-    {"SRQ-03 the limit is told once",
+    {"SRQ-03 A35 the limit is told once, when fewer than it are left",
      {.srq = true, .srq_limit = 2},
      "recv 8; recv 8; recv 8; < SEND_ONLY 0 len=1; = SUCCESS len=1; < SEND_ONLY 1 len=1; ! "
      "SRQ_LIMIT_REACHED; = SUCCESS len=1\n"
