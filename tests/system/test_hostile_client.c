@@ -133,7 +133,15 @@ static void writes_for_ever(void)
 }
 
 /* SHM-07: everything of a client that was killed in the middle of a transfer is freed, again and
- * again, and others don't notice. */
+ * again, and others don't notice.
+ *
+ * Nothing that the teardown does touches the other pair: a job on the worker takes apart at most 64
+ * objects, mappings are given back on the control thread, the emulated link drops nothing, and a
+ * sender that finds it full waits without its timer. So when a transfer fails here with "retries
+ * exceeded", the peer's worker has not answered for 8 time-outs of 67 ms: it was not given a core
+ * for half a second. A machine can do that (once seen, at a load of 14 on two cores; not in dozens
+ * of runs at loads of 16), a daemon that stalls would too: that is what this limit is here to find.
+ */
 START_TEST(killed_in_transfer)
 {
     uint64_t qps = counter("urn0", "qps"), mrs = counter("urn0", "mrs");
@@ -663,41 +671,34 @@ END_TEST
 /* SEC-22, SHM-08: requests that wait for a neighbour who isn't there are bounded. */
 START_TEST(deferred_within_quota)
 {
-    enum { N = 1000 };
+    static const uint8_t nobody[16] = {[10] = 0xFF, 0xFF, 10, 0, 0, 99};
     struct ipc_av_resolve m = {.hdr.type = IPC_AV_RESOLVE, .av = {.sgid_index = 2}};
-    struct wire {
-        uint8_t b[16];
-    } dst = {{[10] = 0xFF, 0xFF, 10, 0, 0, 99}};
-    struct ipc_hello hello;
     struct ipc_ctx_open open = {.hdr.type = IPC_CTX_OPEN, .device = "urn0", .worker = -1};
-    unsigned refused = 0, answers = 0;
+    unsigned refused = 0, unanswered = 0, answers = 0;
+    struct ipc_hello hello;
     struct ipc_hdr hdr;
     int s = raw_connect();
 
-    memcpy(m.av.dgid, dst.b, 16);
+    memcpy(m.av.dgid, nobody, sizeof(nobody));
     ipc_hello_fill(&hello, ~0ull);
     ck_assert_int_eq(ipc_send(s, &hello, sizeof(hello), NULL, 0, 0), 0);
+    ck_assert_int_gt(recv(s, &hdr, sizeof(hdr), 0), 0);
     ck_assert_int_eq(ipc_send(s, &open, sizeof(open), NULL, 0, 0), 0);
     ck_assert_int_gt(recv(s, &hdr, sizeof(hdr), 0), 0);
-    ck_assert_int_gt(recv(s, &hdr, sizeof(hdr), 0), 0);
     ck_assert_int_eq(hdr.status, 0);
-    for (unsigned i = 0; i < N; i++) {
+    /* So many may wait; whatever comes on top is answered at once. */
+    while (refused < 100) {
         ck_assert_int_eq(ipc_send(s, &m, sizeof(m), NULL, 0, 0), 0);
-        while (recv(s, &hdr, sizeof(hdr), MSG_DONTWAIT) > 0) {
-            answers++;
-            refused += hdr.status == -EDQUOT;
-        }
+        if (++unanswered < 260)
+            continue;
+        struct pollfd p = {.fd = s, .events = POLLIN};
+        ck_assert_msg(poll(&p, 1, 20000) == 1, "%u requests wait", unanswered);
+        ck_assert_int_gt(recv(s, &hdr, sizeof(hdr), 0), 0);
+        unanswered--;
+        refused += hdr.status == -EDQUOT;
+        ck_assert_msg(++answers < 5000, "%u of them refused", refused);
     }
     transfer(10);
-    while (answers < N) {
-        struct pollfd p = {.fd = s, .events = POLLIN};
-        ck_assert_msg(poll(&p, 1, 20000) == 1, "%u answers", answers);
-        ck_assert_int_gt(recv(s, &hdr, sizeof(hdr), 0), 0);
-        answers++;
-        refused += hdr.status == -EDQUOT;
-    }
-    ck_assert_uint_ge(refused, N / 2);
-    ck_assert_uint_lt(refused, N);
     close(s);
 }
 END_TEST
