@@ -48,7 +48,7 @@ static const char help[] =
     "  urnic drill tests/drill\n"
     "  urnic drill --port dpdk:net_af_packet0,iface=eth1 --addr 10.1.0.9/24 --peer 10.1.0.2 \\\n"
     "      --record /tmp/run.pcapng tests/drill\n"
-    "  urnic drill --psn 0xabc --record /tmp/write.pcapng tests/drill/req/req_10_write.drill\n"
+    "  urnic drill --psn 0xabc --record /tmp/write.pcapng tests/drill/req/req_10_burst.drill\n"
     "  printf 'qp A rc\\nremote R 4K\\nmr M 4K\\npost A write from M to R\\n> write_first len "
     "1024\\n' "
     "|\n"
@@ -301,7 +301,7 @@ static int wanted(const struct dirent *d)
 {
     size_t n = strlen(d->d_name);
     return d->d_name[0] != '.' &&
-           (d->d_type != DT_REG || (n > 6 && !strcmp(d->d_name + n - 6, ".drill")));
+           (d->d_type == DT_DIR || d->d_type == DT_UNKNOWN || (n > 6 && !strcmp(d->d_name + n - 6, ".drill")));
 }
 
 static void run_path(struct session *s, const char *path, unsigned depth)
