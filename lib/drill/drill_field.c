@@ -300,6 +300,8 @@ const struct drill_field drill_mad_fields[] = {
     MAD(ack_timeout),
     MAD(alt_local_lid),
     MAD(alt_remote_lid),
+    MAD_GID(alt_local_gid),
+    MAD_GID(alt_remote_gid),
     MAD(alt_ack_timeout),
     MAD(target_ack_delay),
     MAD(failover),
