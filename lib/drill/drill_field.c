@@ -28,6 +28,7 @@ const struct drill_word drill_statuses[] = {
     {"rem_inv_req_err", WC_REM_INV_REQ_ERR},
     {"rem_access_err", WC_REM_ACCESS_ERR},
     {"rem_op_err", WC_REM_OP_ERR},
+    {"rem_inv_rd_req_err", WC_REM_INV_RD_REQ_ERR},
     {"retry_exc_err", WC_RETRY_EXC_ERR},
     {"rnr_retry_exc_err", WC_RNR_RETRY_EXC_ERR},
     {"fatal_err", WC_FATAL_ERR},
