@@ -533,6 +533,7 @@ const struct drill_verb drill_verbs[] = {
     {"ignore", DO_IGNORE, "p", NULL, drill_packet_fields, true},
     {"info", DO_INFO, "o", NULL, drill_info_fields, false},
     {"is", DO_IS, "ev", NULL, NULL, false},
+    {"ipv4", DO_IPV4, "", NULL, NULL, true},
     {"join", DO_JOIN, "oa", NULL, NULL, false},
     {"leave", DO_LEAVE, "oa", NULL, NULL, false},
     {"limit", DO_LIMIT, "oe", NULL, NULL, false},

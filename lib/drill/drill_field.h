@@ -266,6 +266,7 @@ enum drill_kind {
     DO_IGNORE,
     DO_INFO,
     DO_INJECT,
+    DO_IPV4,
     DO_IS,
     DO_JOIN,
     DO_LEAVE,

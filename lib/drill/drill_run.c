@@ -570,6 +570,9 @@ static bool run_statement(struct drill_run *run, const struct drill_stmt *st)
             return drill_end(run, DRILL_WRONG, st, "too many of these");
         run->ignores[run->nignores++] = st;
         return true;
+    case DO_IPV4:
+        return wire_addr_is_v4(&run->local) ||
+               drill_end(run, DRILL_SKIP, st, "it speaks of IPv4 addresses");
     case DO_NOTHING:
         return nothing(run, st);
     case DO_PATIENCE:
