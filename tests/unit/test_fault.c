@@ -253,7 +253,14 @@ static const struct row psns[] = {
       {'b', RC(SEND_ONLY), 6, "-"},
       {'b', RC(SEND_ONLY), 5, "D"},
       {'b', RC(SEND_ONLY), 6, "D"},
-      {'b', RC(SEND_ONLY), 7, "-"}}},
+      {'b', RC(SEND_ONLY), 7, "-"},
+      {'a', RC(ACKNOWLEDGE), 7, "-"},
+      {'a', RC(ACKNOWLEDGE), 7, "-"}}}, /* requests, as with psn */
+    /* Half of all PSNs lie ahead of one. */
+    {"drop retx", {{'b', RC(SEND_ONLY), 0, "-"}, {'b', RC(SEND_ONLY), 0x800000, "-"}}},
+    {"drop retx", {{'b', RC(SEND_ONLY), 0, "-"}, {'b', RC(SEND_ONLY), 0x800001, "D"}}},
+    {"drop cnp|send psn 0..7", /* a CNP has no PSN to speak of */
+     {{'b', RC(SEND_ONLY), 5, "D"}, {'a', WIRE_OPCODE_CNP, 0, "-"}}},
     {"drop retx psn +1 count 1",
      {{'b', RC(SEND_ONLY), 5, "-"},
       {'b', RC(SEND_ONLY), 6, "-"},
@@ -306,6 +313,22 @@ START_TEST(psns_count_from_the_first_of_their_connection)
 }
 END_TEST
 
+/* Time begins with the first frame, or when it is told to, and after a reset again. */
+START_TEST(time_has_an_origin)
+{
+    struct fault *f = parse("drop until 1us");
+    struct fault_out out;
+    uint8_t frame[64] = {0};
+    ck_assert_uint_eq(fault_apply(f, FAULT_AB, frame, sizeof frame, 5000, &out), FAULT_DROP);
+    ck_assert_uint_eq(fault_apply(f, FAULT_AB, frame, sizeof frame, 6000, &out), 0);
+    fault_reset(f);
+    ck_assert_uint_eq(fault_apply(f, FAULT_AB, frame, sizeof frame, 7000, &out), FAULT_DROP);
+    fault_start(f, 6000);
+    ck_assert_uint_eq(fault_apply(f, FAULT_AB, frame, sizeof frame, 7000, &out), 0);
+    fault_free(f);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("fault");
@@ -314,6 +337,7 @@ int main(void)
                         (int)(sizeof selectors / sizeof selectors[0]));
     tcase_add_loop_test(c, psns_count_from_the_first_of_their_connection, 0,
                         (int)(sizeof psns / sizeof psns[0]));
+    tcase_add_test(c, time_has_an_origin);
     suite_add_tcase(suite, c);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

@@ -79,7 +79,7 @@ START_TEST(delay_within_its_range)
     }
     ck_assert(low >= 10000 && low < 10100 && high <= 20000 && high > 19900);
     fault_free(f);
-    f = parse("delay 7us and delay 1us");
+    f = parse("delay 6.75us and delay 1.25us");
     ck_assert_uint_eq(fault_apply(f, FAULT_AB, frame, sizeof frame, 0, &out), FAULT_HOLD);
     ck_assert_uint_eq(out.delay, 8000);
     ck_assert_uint_eq(out.gap, 0);
@@ -209,6 +209,14 @@ START_TEST(cc_01_mark)
         ck_assert_int_eq(wire_parse(frame, len, 0, &q), WIRE_OK);
         ck_assert_uint_eq(q.tclass, rows[i].tclass | (rows[i].marked ? 3 : 0));
     }
+    /* A checksum that was wrong stays wrong: nothing else is mended on the way. */
+    uint8_t frame[256];
+    struct fault_out out;
+    struct wire_pkt p = frame_pkt(FRAME_V4, RC(SEND_ONLY), 20);
+    uint32_t len = (uint32_t)frame_make(frame, sizeof frame, &p);
+    frame[24] ^= 1;
+    ck_assert_uint_eq(fault_apply(f, FAULT_AB, frame, len, 0, &out), FAULT_CHANGED);
+    ck_assert_int_eq(wire_parse(frame, len, 0, &p), WIRE_BAD_IP_CSUM);
     fault_free(f);
 }
 END_TEST
@@ -225,10 +233,13 @@ START_TEST(trim_cuts)
     ck_assert_uint_eq(s.bits, 0);
     ck_assert_uint_eq(s.out.len, s.len);
     /* What isn't there any more isn't changed. */
-    shoot(&s, "trim 60 and corrupt payload 400 and set psn 5", FRAME_V4, RC(SEND_ONLY), 500);
-    ck_assert_uint_eq(s.out.len, 60);
-    ck_assert_uint_eq(s.failed, 1);
-    ck_assert_mem_eq(s.frame + 60, s.before + 60, s.len - 60);
+    shoot(&s, "trim 50 and corrupt payload 400 and set psn 5", FRAME_V4, RC(SEND_ONLY), 500);
+    ck_assert_uint_eq(s.out.len, 50);
+    ck_assert_uint_eq(s.failed, 2);
+    ck_assert_mem_eq(s.frame, s.before, s.len);
+    shoot(&s, "trim 100 and set psn 5", FRAME_V4, RC(SEND_ONLY), 500);
+    ck_assert_uint_eq(s.failed, 0);
+    ck_assert_mem_eq(s.frame + 100, s.before + 100, s.len - 100);
 }
 END_TEST
 
@@ -302,6 +313,22 @@ START_TEST(each_field_can_be_set)
                fields[_i].size);
         ck_assert_mem_eq(&p, &before, sizeof p);
     }
+}
+END_TEST
+
+/* WIRE-24: a UDP checksum that was there would be wrong: without it the packet is good. */
+START_TEST(wire_24_set_clears_a_udp_checksum)
+{
+    struct fault *f = parse("set psn 5");
+    struct fault_out out;
+    uint8_t frame[256];
+    struct wire_pkt p = frame_pkt(FRAME_V4, RC(SEND_ONLY), 20);
+    uint32_t len = (uint32_t)frame_make(frame, sizeof frame, &p);
+    wire_put16(frame + p.udp_off + 6, 0x1234);
+    ck_assert_int_eq(wire_parse(frame, len, WIRE_P_UDP_CSUM, &p), WIRE_BAD_UDP_CSUM);
+    fault_apply(f, FAULT_AB, frame, len, 0, &out);
+    ck_assert_int_eq(wire_parse(frame, len, WIRE_P_UDP_CSUM, &p), WIRE_OK);
+    fault_free(f);
 }
 END_TEST
 
@@ -445,6 +472,39 @@ START_TEST(inject_pause)
     ck_assert_uint_eq(s.out.inject[0].data[17], 1 << 3);
     ck_assert_uint_eq(wire_get16(s.out.inject[0].data + 24), 65535);
     ck_assert_uint_eq(s.out.inject[0].data[11], 1);
+    /* Nobody is called like a group. */
+    struct fault *f = parse("inject pause");
+    struct fault_out out;
+    uint8_t frame[64];
+    memset(frame, 0xFF, sizeof frame);
+    ck_assert_uint_eq(fault_apply(f, FAULT_AB, frame, sizeof frame, 0, &out), FAULT_INJECT);
+    ck_assert_uint_eq(out.inject[0].data[6], 0xFE);
+    fault_free(f);
+}
+END_TEST
+
+/* No acknowledgement has gone by: the MSN is the number of messages that have. */
+START_TEST(ack_11_a_nak_counts_messages)
+{
+    struct fault *f = parse("inject nak psn-seq psn +5");
+    struct fault_out out;
+    uint8_t frame[512];
+    struct wire_pkt p = frame_pkt(FRAME_V4, RC(SEND_ONLY), 16);
+    p.sip = wire_addr_v4(0xC0000202u);
+    p.dip = wire_addr_v4(0xC0000201u);
+    uint32_t len = (uint32_t)frame_make(frame, sizeof frame, &p);
+    ck_assert_uint_eq(fault_apply(f, FAULT_BA, frame, len, 0, &out), 0);
+    static const uint8_t ops[] = {RC(WRITE_FIRST), RC(WRITE_LAST),   RC(SEND_ONLY),
+                                  RC(SEND_ONLY),   RC(READ_REQUEST), RC(SEND_ONLY)};
+    for (uint32_t i = 0; i < COUNT(ops); i++) {
+        p = frame_pkt(FRAME_V4, ops[i], ops[i] == RC(READ_REQUEST) ? 0 : 256);
+        p.psn = i;
+        len = (uint32_t)frame_make(frame, sizeof frame, &p);
+        ck_assert_uint_eq(fault_apply(f, FAULT_AB, frame, len, 0, &out), i == 5 ? FAULT_INJECT : 0);
+    }
+    ck_assert_int_eq(wire_parse(out.inject[0].data, out.inject[0].len, 0, &p), WIRE_OK);
+    ck_assert_uint_eq(p.msn, 4);
+    fault_free(f);
 }
 END_TEST
 
@@ -482,10 +542,12 @@ int main(void)
     tcase_add_test(c, cc_01_mark);
     tcase_add_test(c, trim_cuts);
     tcase_add_loop_test(c, each_field_can_be_set, 0, (int)COUNT(fields));
+    tcase_add_test(c, wire_24_set_clears_a_udp_checksum);
     tcase_add_test(c, without_repair_the_receiver_sees_it);
     tcase_add_test(c, a_cut_frame_is_changed_where_it_is);
     tcase_add_test(c, opc_05_inject_cnp);
     tcase_add_test(c, inject_nak);
+    tcase_add_test(c, ack_11_a_nak_counts_messages);
     tcase_add_test(c, inject_pause);
     tcase_add_test(c, what_cannot_be_injected_is_counted);
     suite_add_tcase(suite, c);

@@ -73,6 +73,8 @@ static void connect(struct fault *f, uint32_t id, uint32_t qa, uint32_t psn_a, u
     cm(f, 1, 2, &req); /* repeated */
     cm(f, 2, 1, &rep);
     cm(f, 2, 1, &rep);
+    cm(f, 1, 2, &req); /* the REP was lost behind us */
+    cm(f, 2, 1, &rep);
 }
 
 /* CM-08: the first PSN is what CM has said, though its packet never came by here. */
@@ -103,6 +105,55 @@ START_TEST(a_queue_pair_begins_another_life)
     ck_assert_uint_eq(pass(f, 1, 2, RC(SEND_ONLY), 0x22, 50, 9), 0);
     ck_assert_uint_eq(pass(f, 1, 2, RC(SEND_ONLY), 0x22, 51, 9), FAULT_DROP);
     ck_assert_uint_eq(pass(f, 1, 2, RC(SEND_ONLY), 0x22, 51, 9), 0);
+    fault_free(f);
+}
+END_TEST
+
+/* Only one end's queue pair is used again: the old connection is over all the same. */
+START_TEST(a_new_connection_ends_the_old_ones)
+{
+    for (unsigned end = 0; end < 2; end++) {
+        struct fault *f = parse("drop conn 1", 1);
+        connect(f, 7, 0x11, 500, 0x22, 100);
+        ck_assert_uint_eq(pass(f, 1, 2, RC(SEND_ONLY), 0x22, 100, 9), FAULT_DROP);
+        ck_assert_uint_eq(pass(f, 2, 1, RC(SEND_ONLY), 0x11, 500, 9), FAULT_DROP);
+        connect(f, 8, end ? 0x11 : 0x12, 500, end ? 0x23 : 0x22, 100);
+        ck_assert_uint_eq(pass(f, 1, 2, RC(SEND_ONLY), 0x22, 101, 9), 0);
+        ck_assert_uint_eq(pass(f, 2, 1, RC(SEND_ONLY), 0x11, 501, 9), 0);
+        fault_free(f);
+    }
+}
+END_TEST
+
+/* The path MTU is CM's: how far a READ reaches is known before its first response. */
+START_TEST(cm_tells_the_mtu)
+{
+    struct fault *f = parse("drop read-request retx", 1);
+    struct fault_out out;
+    connect(f, 7, 0x11, 500, 0x22, 100);
+    for (uint32_t psn = 100; psn < 104; psn++) {
+        struct wire_pkt p = frame_pkt(FRAME_V4, RC(READ_REQUEST), 0);
+        p.sip = wire_addr_v4(0x0A000001u);
+        p.dip = wire_addr_v4(0x0A000002u);
+        p.dqpn = 0x22;
+        p.psn = psn;
+        p.dma_len = 3000; /* three packets of 1024 */
+        uint32_t len = (uint32_t)frame_make(frame, sizeof frame, &p);
+        ck_assert_uint_eq(fault_apply(f, FAULT_AB, frame, len, 0, &out),
+                          psn == 101 || psn == 102 ? FAULT_DROP : 0);
+    }
+    fault_free(f);
+}
+END_TEST
+
+/* A CNP belongs to a connection that is known, and makes none. */
+START_TEST(a_cnp_is_no_connection)
+{
+    struct fault *f = parse("drop conn 1 cnp", 1);
+    ck_assert_uint_eq(pass(f, 2, 1, WIRE_OPCODE_CNP, 0x11, 0, 9), 0);
+    ck_assert_uint_eq(conns(f), 0);
+    ck_assert_uint_eq(pass(f, 2, 1, RC(SEND_ONLY), 0x11, 0, 9), 0);
+    ck_assert_uint_eq(pass(f, 2, 1, WIRE_OPCODE_CNP, 0x11, 0, 9), FAULT_DROP);
     fault_free(f);
 }
 END_TEST
@@ -164,8 +215,15 @@ START_TEST(both_ends_in_one_host)
     ck_assert_uint_eq(pass(f, 1, 1, RC(SEND_ONLY), 0x22, 5, 0), 0);
     ck_assert_uint_eq(pass(f, 1, 1, RC(ACKNOWLEDGE), 0x11, 5, 0), FAULT_DROP);
     ck_assert_uint_eq(conns(f), 1);
-    for (unsigned i = 0; i < 100; i++) /* and one that can't be right: it answers itself */
-        pass(f, 3, 3, RC(ACKNOWLEDGE), 0x44, i, 0);
+    fault_free(f);
+    /* A queue pair that is connected to itself: requests and answers are one direction. */
+    f = parse("drop conn 1", 1);
+    for (unsigned i = 0; i < 100; i++) {
+        ck_assert_uint_eq(pass(f, 3, 3, RC(SEND_ONLY), 0x44, i, 0), FAULT_DROP);
+        ck_assert_uint_eq(pass(f, 3, 3, RC(ACKNOWLEDGE), 0x44, i, 0), FAULT_DROP);
+        ck_assert_uint_eq(pass(f, 1, 2, RC(SEND_ONLY), 0x44, i, 0), 0);
+    }
+    ck_assert_uint_eq(conns(f), 2);
     fault_free(f);
 }
 END_TEST
@@ -233,10 +291,20 @@ START_TEST(rules_have_dice_of_their_own)
                           pass(two, 1, 2, RC(SEND_ONLY), 5, i, 0) & FAULT_DROP);
     fault_free(one);
     fault_free(two);
+    /* ... and not the same as another rule's. */
+    struct fault *f = parse("duplicate prob 50%\nreorder 1 prob 50%", 1);
+    unsigned differ = 0;
+    for (uint32_t i = 0; i < 1000; i++) {
+        unsigned bits = pass(f, 1, 2, RC(SEND_ONLY), 5, i, 0);
+        differ += !(bits & FAULT_COPY) != !(bits & FAULT_HOLD);
+    }
+    ck_assert(differ > 400 && differ < 600);
+    fault_free(f);
 }
 END_TEST
 
 UNIT_MAIN("fault conn", cm_08_the_first_psn_is_announced, a_queue_pair_begins_another_life,
+          a_new_connection_ends_the_old_ones, cm_tells_the_mtu, a_cnp_is_no_connection,
           wire_20_halves_with_one_port_belong_together, answers_tell_which_halves_belong_together,
           a_doubtful_answer_joins_nobody, both_ends_in_one_host, the_idlest_connection_makes_room,
           the_same_seed_gives_the_same_faults, rules_have_dice_of_their_own)

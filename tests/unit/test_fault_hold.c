@@ -74,6 +74,13 @@ START_TEST(a_frame_waits_for_so_many_others_of_its_flow)
     fault_hold_passed(h, FAULT_AB, 7, 2010);
     ck_assert_uint_eq(fault_hold_deadline(h), 2060);
     ck_assert_ptr_eq(fault_hold_take(h, 2060, NULL), &frames[2]);
+    /* Overtaken so late that its time would have come before. */
+    out = behind(1, 20, 7);
+    out.delay = 50;
+    ck_assert(fault_hold_add(h, &frames[3], FAULT_AB, &out, 3000));
+    fault_hold_passed(h, FAULT_AB, 7, 3060);
+    ck_assert_uint_eq(fault_hold_deadline(h), 3070);
+    ck_assert_ptr_eq(fault_hold_take(h, 3070, NULL), &frames[3]);
     fault_hold_free(h);
 }
 END_TEST
