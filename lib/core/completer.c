@@ -28,6 +28,7 @@ static const uint8_t wc_opcode[WR_OPCODE_MAX] = {
     [WR_LOCAL_INV] = WC_LOCAL_INV,
     [WR_BIND_MW] = WC_BIND_MW,
     [WR_SEND_WITH_INV] = WC_SEND,
+    [WR_REG_MR] = WC_REG_MR,
 };
 
 static unsigned opcode_of(const struct swqe *w)

@@ -513,6 +513,7 @@ enum engine_wr_opcode { /* verbs' numbers */
                         WR_LOCAL_INV = 7,
                         WR_BIND_MW = 8,
                         WR_SEND_WITH_INV = 9,
+                        WR_REG_MR = 10, /* ours: verbs have it in the kernel only */
                         WR_OPCODE_MAX
 };
 #define WR_F_FENCE     1u /* verbs' numbers */
@@ -543,6 +544,10 @@ struct engine_send_wr {
     uint32_t mw_rkey, mw_new_rkey, mw_lkey;
     uint64_t mw_va, mw_len;
     uint32_t mw_access;
+    /* REG_MR (MR-08): mw_va, mw_len, mw_access, and mw_new_rkey, the region's key with the variant
+     * octet it is to have; the segments stay the caller's, unchanged until it completes */
+    const struct mem_seg *segs;
+    uint32_t nsegs;
 };
 
 struct engine_recv_wr {

@@ -39,6 +39,7 @@ static const struct wr_info {
     [WR_ATOMIC_FETCH_AND_ADD] = {WR_ATOMIC, .rc = true, .only = WIRE_FETCH_ADD},
     [WR_LOCAL_INV] = {WR_LOCAL, .rc = true, .uc = true},
     [WR_BIND_MW] = {WR_LOCAL, .rc = true, .uc = true},
+    [WR_REG_MR] = {WR_LOCAL, .rc = true, .uc = true},
     [WR_SEND_WITH_INV] = {WR_MESSAGE, true, false, false, true, true, WIRE_SEND_FIRST,
                           WIRE_SEND_MIDDLE, WIRE_SEND_LAST_INV, WIRE_SEND_ONLY_INV},
 };
@@ -210,6 +211,12 @@ static void fill(struct qp *qp, struct swqe *w, const struct engine_send_wr *wr,
     case WR_LOCAL:
         w->len = 0;
         w->nsge = 0;
+        if (wr->opcode == WR_REG_MR) {
+            w->rkey = wr->mw_new_rkey;
+            *(struct swqe_reg *)(void *)body(qp, w) =
+                (struct swqe_reg){wr->mw_va, wr->mw_len, wr->segs, wr->nsegs, wr->mw_access};
+            return;
+        }
         *(struct swqe_bind *)(void *)body(qp, w) = (struct swqe_bind){
             wr->mw_va, wr->mw_len, wr->mw_rkey, wr->mw_new_rkey, wr->mw_lkey, wr->mw_access};
         return;
@@ -264,6 +271,12 @@ static void run_local(struct engine *e, struct qp *qp, struct swqe *w)
     if (w->opcode == WR_LOCAL_INV) {
         if (mem_invalidate(e->mem, qp->pd, qp->qpn, w->imm, false))
             w->error = WC_LOC_QP_OP_ERR;
+        return;
+    }
+    if (w->opcode == WR_REG_MR) {
+        const struct swqe_reg *g = (const struct swqe_reg *)(const void *)body(qp, w);
+        if (mem_fr_reg(e->mem, qp->pd, w->rkey, g->va, g->len, g->access, g->segs, g->nsegs))
+            w->error = WC_LOC_QP_OP_ERR; /* MR-08 */
         return;
     }
     const struct swqe_bind *b = (const struct swqe_bind *)(const void *)body(qp, w);

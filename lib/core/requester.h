@@ -41,8 +41,15 @@ struct swqe_bind {
     uint32_t rkey, new_rkey, lkey, access;
 };
 
+struct swqe_reg { /* the key is swqe.rkey */
+    uint64_t va, len;
+    const struct mem_seg *segs;
+    uint32_t nsegs, access;
+};
+
 /* A work request, the engine's private copy, kept until it has completed. Behind it, in the same
- * ring slot: swqe_dest for datagram queue pairs; then SGEs, or inline data, or swqe_bind. */
+ * ring slot: swqe_dest for datagram queue pairs; then SGEs, or inline data, or swqe_bind, or
+ * swqe_reg. */
 struct swqe {
     uint64_t wr_id;
     uint64_t va;
@@ -58,6 +65,7 @@ struct swqe {
     uint8_t spare;
 };
 _Static_assert(sizeof(struct swqe) == 64, "one cache line");
+_Static_assert(sizeof(struct swqe_reg) <= sizeof(struct swqe_bind), "room for either");
 
 struct req {
     /* first cache line: what every packet touches */

@@ -103,6 +103,7 @@ static const struct drill_word wr_opcodes[] = {
     {"fetch_add", WR_ATOMIC_FETCH_AND_ADD},
     {"local_inv", WR_LOCAL_INV},
     {"bind_mw", WR_BIND_MW},
+    {"reg_mr", WR_REG_MR},
     END,
 };
 static const struct drill_word wc_opcodes[] = {
@@ -113,6 +114,7 @@ static const struct drill_word wc_opcodes[] = {
     {"fetch_add", WC_FETCH_ADD},
     {"bind_mw", WC_BIND_MW},
     {"local_inv", WC_LOCAL_INV},
+    {"reg_mr", WC_REG_MR},
     {"recv", WC_RECV},
     {"recv_imm", WC_RECV_RDMA_WITH_IMM},
     END,
@@ -124,6 +126,8 @@ static const struct drill_word access_words[] = {
     {"ra", MEM_REMOTE_ATOMIC},
     {"mw", MEM_MW_BIND},
     {"zero", MEM_ZERO_BASED},
+    {"on_demand", 1u << 6}, /* verbs' numbers */
+    {"relaxed", 1u << 20},
     {"all", MEM_LOCAL_WRITE | MEM_REMOTE_ANY | MEM_MW_BIND},
     END,
 };
@@ -529,6 +533,7 @@ const struct drill_verb drill_verbs[] = {
     {"disconnect", DO_DISCONNECT, "o", NULL, drill_cm_fields, false},
     {"event", DO_EVENT, "ow", drill_events, NULL, false},
     {"fill", DO_FILL, "rd", NULL, NULL, false},
+    {"fr", DO_FR, "ne", NULL, drill_object_fields, false},
     {"gather", DO_GATHER, "we?", gather_words, NULL, false},
     {"ignore", DO_IGNORE, "p", NULL, drill_packet_fields, true},
     {"info", DO_INFO, "o", NULL, drill_info_fields, false},

@@ -262,6 +262,7 @@ enum drill_kind {
     DO_EVENT,
     DO_EXPECT,
     DO_FILL,
+    DO_FR,
     DO_GATHER,
     DO_IGNORE,
     DO_INFO,

@@ -112,6 +112,19 @@ struct drill_object *drill_recv_buffer(struct drill_run *run, const struct drill
     return NULL;
 }
 
+/* A fast-register region: of use once a `post A reg_mr` has executed. */
+static bool make_fr(struct drill_run *run, const struct drill_stmt *st)
+{
+    struct drill_object *o = drill_add(run, st, st->name, OBJ_MR_);
+    bool go;
+    if (!o || !memory(run, st, o) || !pd_of(run, st, OBJ_PD, &o->pd))
+        return false;
+    o->seg = (struct mem_seg){o, 0, o->len};
+    int rc = mem_fr_alloc(engine_mem(run->e), o->pd, 1, &o->lkey, &o->rkey);
+    o->dead = rc != 0;
+    return drill_returned(run, st, rc, &go);
+}
+
 static bool make_remote(struct drill_run *run, const struct drill_stmt *st)
 {
     struct drill_object *o = drill_add(run, st, st->name, OBJ_REMOTE_);
@@ -531,6 +544,8 @@ bool drill_do_object(struct drill_run *run, const struct drill_stmt *st)
                drill_returned(run, st, mem_pd_alloc(engine_mem(run->e), &o->pd), &go);
     case DO_MR:
         return make_mr(run, st);
+    case DO_FR:
+        return make_fr(run, st);
     case DO_REMOTE:
         return make_remote(run, st);
     case DO_MW:

@@ -43,6 +43,7 @@ struct drill_object {
     uint64_t va, len;
     uint32_t lkey, rkey;
     uint8_t *octets, *same; /* now; as the script last filled it */
+    struct mem_seg seg;     /* of a fast-register region */
     /* CQ */
     struct cq *cq;
     uint32_t size, held; /* completions that fit; not taken yet */

@@ -73,6 +73,28 @@ static bool bind_window(struct drill_run *run, const struct drill_stmt *st,
     return true;
 }
 
+/* A fast-register region is registered, all of it, at an address and with rights. */
+static bool fast_register(struct drill_run *run, const struct drill_stmt *st,
+                          struct engine_send_wr *wr, struct drill_object **fr)
+{
+    const struct drill_arg *m = drill_arg(st, WR_MR);
+    uint64_t key, access;
+    if (!m || !(*fr = drill_need(run, st, m->v.name, OBJ_MR_)))
+        return drill_end(run, DRILL_WRONG, st, "reg_mr needs mr NAME");
+    if (!drill_number(run, st, WR_NEW_RKEY, ((*fr)->rkey & ~0xFFull) | (((*fr)->rkey + 1) & 0xFF),
+                      &key) ||
+        !drill_number(run, st, WR_ACCESS, MEM_LOCAL_WRITE | MEM_REMOTE_ANY | MEM_MW_BIND,
+                      &access) ||
+        !drill_number(run, st, WR_VA, (*fr)->va, &wr->mw_va))
+        return false;
+    wr->mw_new_rkey = (uint32_t)key;
+    wr->mw_len = (*fr)->len;
+    wr->mw_access = (uint32_t)access;
+    wr->segs = &(*fr)->seg;
+    wr->nsegs = 1;
+    return true;
+}
+
 static bool datagram(struct drill_run *run, const struct drill_stmt *st,
                      const struct drill_object *qp, struct engine_send_wr *wr)
 {
@@ -138,7 +160,7 @@ static bool inline_data(struct drill_run *run, const struct drill_stmt *st,
 
 static bool post_send(struct drill_run *run, const struct drill_stmt *st)
 {
-    struct drill_object *qp = drill_need(run, st, st->name, OBJ_QP_), *mw = NULL;
+    struct drill_object *qp = drill_need(run, st, st->name, OBJ_QP_), *mw = NULL, *fr = NULL;
     struct engine_sge sge[SGES];
     uint8_t octets[1024];
     bool go;
@@ -151,7 +173,13 @@ static bool post_send(struct drill_run *run, const struct drill_stmt *st)
         return false;
     if (wr.opcode == WR_BIND_MW && !bind_window(run, st, &wr, &mw))
         return false;
+    if (wr.opcode == WR_REG_MR && !fast_register(run, st, &wr, &fr))
+        return false;
     int rc = engine_post_send(run->e, qp->qp, &wr, run->now);
+    if (!rc && fr) {
+        fr->lkey = fr->rkey = wr.mw_new_rkey;
+        fr->va = wr.mw_va;
+    }
     if (!rc && mw)
         mw->rkey = wr.mw_new_rkey;
     if (!rc && mw) {
