@@ -147,6 +147,7 @@ static int open_record(struct session *s)
     int rc = s->frames ? pcapng_create(s->opt->record, &o, &s->out) : -ENOMEM;
     if (rc < 0) {
         cli_errno(rc, "--record %s", s->opt->record);
+        free(s->frames);
         return rc;
     }
     s->interface = pcapng_interface(s->out, "drill", "the device", 0);
