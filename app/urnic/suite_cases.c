@@ -41,7 +41,7 @@ const struct suite_case suite_cases[] = {
      "drop a->b ack", 1, "write", K64, 12, 1, FAULT_BA, WIRE_F_WRITE | WIRE_F_SEND, true,
      suite_check_acks_lost},
     {"not-ready", "RNR-05", "the device is told that no receive is ready (RNR timer 5.12 ms)",
-     "drop and inject nak rnr 18 b->a write psn +9 first-tx", 1, "write", K64, 12, 1, FAULT_BA,
+     "drop and inject nak rnr 18 b->a write psn +150 first-tx", 1, "write", K64, 12, 1, FAULT_BA,
      WIRE_F_WRITE | WIRE_F_SEND, false, suite_check_rnr},
     {"slowed", "CC-08", "the device is sent a CNP for each packet from the 801st on",
      "inject cnp b->a write psn +800..", 1, "write", K64, 100, 1, FAULT_BA,

@@ -151,18 +151,19 @@ void suite_check_go_back(struct suite_run *r)
 
 /* ---- time-outs ------------------------------------------------------------------------------- */
 
-/* T <= the time from `since` to `resent` <= 4 T. */
-static void check_timeout(struct suite_run *r, uint32_t since, uint32_t resent)
+/* T <= the time from `since` to `resent`, and from `owed` on it is <= 4 T. The timer must run from
+ * where an answer is owed, and devices may start it before: with the first packet that is open. */
+static void check_timeout(struct suite_run *r, uint32_t since, uint32_t owed, uint32_t resent)
 {
     uint64_t t = suite_timeout(r);
-    struct suite_span s = suite_span(r, since, resent);
+    struct suite_span s = suite_span(r, since, resent), o = suite_span(r, owed, resent);
 
     if (!t) {
         suite_say(r->card, "TMR-03", SUITE_UNTESTED,
                   "the device's timeout isn't known (--timeout)");
         return;
     }
-    suite_say(r->card, "TMR-03", suite_early(s, t) || s.least > 4 * t ? SUITE_FAIL : SUITE_PASS,
+    suite_say(r->card, "TMR-03", suite_early(s, t) || o.least > 4 * t ? SUITE_FAIL : SUITE_PASS,
               "timeout after %.2f ms = %.2f T, T = %.2f ms", (double)s.seen / 1e6,
               (double)s.seen / (double)t, (double)t / 1e6);
     suite_measured(r->card, (double)s.seen, "ns");
@@ -197,7 +198,7 @@ void suite_check_go_back_twice(struct suite_run *r)
         suite_say(r->card, "TMR-03", SUITE_UNTESTED, "the tester repeated its NAK");
         return;
     }
-    check_timeout(r, nak, again);
+    check_timeout(r, nak, nak, again);
     check_oldest(r, again, rel);
     check_order(r, again);
     check_same(r);
@@ -207,7 +208,7 @@ void suite_check_go_back_twice(struct suite_run *r)
 void suite_check_acks_lost(struct suite_run *r)
 {
     const struct suite_flow *f = &r->flow;
-    uint32_t since = SUITE_NONE;
+    uint32_t since = SUITE_NONE, owed = SUITE_NONE;
     int32_t acked = -1;
 
     uint32_t resent = find_resent(r, 0);
@@ -220,16 +221,17 @@ void suite_check_acks_lost(struct suite_run *r)
         const struct suite_pkt *p = suite_at(r, i);
         if (suite_response(f, p) && suite_passed(p)) {
             acked = suite_rel(f, p->psn);
-            since = i;
-        } else if (since == SUITE_NONE && suite_request(f, p) && p->ackreq) {
-            since = i;
+            since = owed = i;
+        } else if (suite_request(f, p)) {
+            since = since == SUITE_NONE ? i : since;
+            owed = owed == SUITE_NONE && p->ackreq ? i : owed;
         }
     }
-    if (since == SUITE_NONE) {
+    if (owed == SUITE_NONE) {
         suite_say(r->card, "REQ-10", SUITE_FAIL, "no packet asked for an acknowledgement");
         return;
     }
-    check_timeout(r, since, resent);
+    check_timeout(r, since, owed, resent);
     check_oldest(r, resent, acked + 1);
     check_same(r);
     suite_say(r->card, "REQ-35", r->client_ok ? SUITE_PASS : SUITE_FAIL,

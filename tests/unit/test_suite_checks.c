@@ -28,9 +28,10 @@ struct row {
     uint32_t hash;   /* 0 = that of its PSN */
     uint32_t octets; /* READ: how many, and from where */
     uint64_t va;
+    bool quiet; /* AckReq 0 */
 };
 
-/* In a row of the trace: W(hen, PSN), lost W, ACK, NAK ... */
+/* In a row of the trace: W(when, PSN), lost W, W without AckReq, ACK, NAK ... */
 #define W(ms, rel)                                                                                 \
     {                                                                                              \
         ms, MIDDLE, rel, 0, 0, 0, 0, 0                                                             \
@@ -38,6 +39,10 @@ struct row {
 #define WX(ms, rel, f)                                                                             \
     {                                                                                              \
         ms, MIDDLE, rel, f, 0, 0, 0, 0                                                             \
+    }
+#define WQ(ms, rel)                                                                                \
+    {                                                                                              \
+        ms, MIDDLE, rel, 0, 0, 0, 0, 0, true                                                       \
     }
 #define A(ms, rel)                                                                                 \
     {                                                                                              \
@@ -89,7 +94,7 @@ static void add(const struct suite_conn *c, enum fault_dir dir, const struct row
         .fate = (uint8_t)w->fate,
         .opcode = w->opcode,
         .syndrome = w->syndrome,
-        .ackreq = true,
+        .ackreq = !w->quiet,
         .psn = (c->psn[dir] + (uint32_t)w->rel) & WIRE_PSN_MASK,
         .dqpn = c->qpn[!own],
         .len = 1024,
@@ -366,6 +371,21 @@ START_TEST(the_device_times_out)
          BA,
          {W(0, 0), W(.1, 1), A(.2, 0), W(.3, 2), W(.2 + T14, 1), W(.2 + T14, 2), A(70, 2)},
          {{"TMR-03", SUITE_PASS}, {"TMR-04", SUITE_PASS}, {"RTX-05", SUITE_PASS}}},
+        {"TMR-03 REQ-10 the timer runs from the first packet or from the one that asks",
+         suite_check_acks_lost,
+         BA,
+         {WQ(0, 0), W(30, 1), W(T14 + .1, 0), W(T14 + .1, 1), A(70, 1)},
+         {{"TMR-03", SUITE_PASS}}},
+        {"TMR-03 late from the one that asks",
+         suite_check_acks_lost,
+         BA,
+         {WQ(0, 0), W(30, 1), W(30 + 4.1 * T14, 0), A(400, 1)},
+         {{"TMR-03", SUITE_FAIL}}},
+        {"REQ-10 nothing asks for an answer",
+         suite_check_acks_lost,
+         BA,
+         {WQ(0, 0), WQ(1, 1), W(T14 + .1, 0), A(70, 1)},
+         {{"REQ-10", SUITE_FAIL}}},
         {"TMR-04 from what has been acknowledged",
          suite_check_acks_lost,
          BA,
