@@ -12,8 +12,10 @@
 
 #include "cm_msg.h"
 #include "fault_priv.h"
+#include "wire_bytes.h"
 
 #define TRIES     64u /* responses after which a half's other direction is no longer looked for */
+#define LOST_MOST 64u /* packets that may be missing before the first that came by */
 #define LOOK_MOST 64u /* waiting halves looked at for one of them */
 
 /* a comes before b in PSN order. */
@@ -178,13 +180,16 @@ static bool reverse(const struct fault_half *h, const struct wire_pkt *p)
     return same(&h->src, &p->dip) && same(&h->dst, &p->sip);
 }
 
-/* Can this half have asked for a response with that PSN? READs may reach further than is known. */
-static bool asked(const struct fault_half *h, uint32_t psn)
+/* Can this half have asked for a response with that PSN? READs may reach further than is known, and
+ * what a NAK misses may have been lost before it came by here. */
+static bool asked(const struct fault_half *h, const struct wire_pkt *p)
 {
-    uint32_t end = h->next;
+    bool ack = wire_opcodes[p->opcode].flags & WIRE_F_ACK;
+    bool nak = ack && wire_aeth_kind(p->syndrome) != WIRE_AETH_ACK;
+    uint32_t first = h->first - (nak ? LOST_MOST : 0), end = h->next;
     if (h->read_len && before(end, h->read_psn + h->read_len / 256 + 1))
         end = h->read_psn + h->read_len / 256 + 1;
-    return h->requests && ((psn - h->first) & WIRE_PSN_MASK) < ((end - h->first) & WIRE_PSN_MASK);
+    return h->requests && ((p->psn - first) & WIRE_PSN_MASK) < ((end - first) & WIRE_PSN_MASK);
 }
 
 /* The waiting half that leads back from where packet p comes; 0 = none, or several. */
@@ -195,7 +200,7 @@ static uint32_t find_back(const struct fault_table *t, const struct wire_pkt *p,
     unsigned looks = LOOK_MOST;
     for (uint32_t i = t->waits; i && looks; i = t->half[i].waits_next, looks--) {
         const struct fault_half *h = &t->half[i];
-        if (i == self || !reverse(h, p) || (response && !asked(h, p->psn)))
+        if (i == self || !reverse(h, p) || (response && !asked(h, p)))
             continue;
         bool port = p->udp_off && h->sport == p->sport;
         found[0] = i;
@@ -208,15 +213,23 @@ static uint32_t find_back(const struct fault_table *t, const struct wire_pkt *p,
     return response && n[0] == 1 ? found[0] : 0;
 }
 
-/* The half of a packet, made if need be. */
-static uint32_t half_of(struct fault_table *t, const struct wire_pkt *p,
-                        const struct wire_opcode_info *op)
+/* What was damaged on its way here may name a queue pair that is none. */
+static bool intact(const struct fault_view *v)
 {
+    size_t len = v->p.icrc_off + WIRE_ICRC_LEN;
+    return !v->whole || wire_icrc(v->frame, len, v->p.ip_off, v->p.bth_off) ==
+                            wire_get32le(v->frame + v->p.icrc_off);
+}
+
+/* The half of a packet, made if need be. */
+static uint32_t half_of(struct fault_table *t, const struct fault_view *v)
+{
+    const struct wire_pkt *p = &v->p;
     uint32_t i = find(t, &p->sip, &p->dip, p->dqpn);
-    bool response = op->flags & WIRE_F_RESPONSE;
+    bool response = v->op->flags & WIRE_F_RESPONSE;
     if (i && (!alone(t, &t->half[i]) || !response || t->half[i].tries >= TRIES))
         return i;
-    if (op->flags & WIRE_F_CNP)
+    if (v->op->flags & WIRE_F_CNP || (!i && !intact(v)))
         return i;
     uint32_t back = find_back(t, p, response, i);
     if (i && back) {
@@ -383,7 +396,7 @@ void fault_conn_see(struct fault_table *t, const struct fault_view *v, struct fa
         see_cm(t, v);
     if (v->op->service == WIRE_UD || p->dqpn == WIRE_QPN_MULTICAST)
         return;
-    uint32_t i = half_of(t, p, v->op);
+    uint32_t i = half_of(t, v);
     if (!i)
         return;
     struct fault_half *h = &t->half[i];

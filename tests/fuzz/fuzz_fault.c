@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * A rule text, a NUL, then frames, each behind five octets: flags (1 = from b to a, 2 = only half
- * of it is there), length, time since the one before. A text is refused with a place in it, or its
- * rules do to the frames only what fault.h says, touch no octet beyond them, and do the same again
- * after a reset.
+ * of it is there, 4 = with the iCRC that it has, else with the right one), length, time since the
+ * one before. A text is refused with a place in it, or its rules do to the frames only what fault.h
+ * says, touch no octet beyond them, and do the same again after a reset.
  */
 #include <string.h>
 
@@ -11,9 +11,19 @@
 #include "fault_hold.h"
 #include "fuzz.h"
 #include "wire.h"
+#include "wire_bytes.h"
 
 #define HEAD   5u
 #define FRAMES 64u
+
+/* A fuzzer can't guess iCRCs. */
+static void mend(uint8_t *frame, uint32_t len)
+{
+    struct wire_pkt p;
+    if (wire_parse(frame, len, WIRE_P_IP_CSUM_OK | WIRE_P_QINQ, &p) == WIRE_BAD_ICRC)
+        wire_put32le(frame + p.icrc_off,
+                     wire_icrc(frame, p.icrc_off + WIRE_ICRC_LEN, p.ip_off, p.bth_off));
+}
 
 static void check_injected(const struct fault_out *out)
 {
@@ -50,11 +60,16 @@ static uint64_t play(struct fault *f, const uint8_t *data, size_t size)
         uint8_t *frame = malloc(have ? have : 1);
         FUZZ_CHECK(frame);
         memcpy(frame, data, have);
+        if (!(flags & 4))
+            mend(frame, have);
+        uint8_t *before = malloc(have ? have : 1);
+        FUZZ_CHECK(before);
+        memcpy(before, frame, have);
         enum fault_dir dir = flags & 1 ? FAULT_BA : FAULT_AB;
         unsigned bits = fault_apply_cut(f, dir, frame, have, len, now, &out);
         FUZZ_CHECK(!(bits & FAULT_DROP) || !(bits & ~(FAULT_DROP | FAULT_INJECT)));
         FUZZ_CHECK(out.len <= len && (out.len == len || bits & (FAULT_CHANGED | FAULT_DROP)));
-        FUZZ_CHECK(bits & FAULT_CHANGED || bits & FAULT_DROP || !memcmp(frame, data, have));
+        FUZZ_CHECK(bits & FAULT_CHANGED || bits & FAULT_DROP || !memcmp(frame, before, have));
         FUZZ_CHECK(!(bits & FAULT_COPY) == !out.copies || bits & FAULT_DROP);
         FUZZ_CHECK(out.copies <= FAULT_COPIES_MAX);
         if (bits & FAULT_INJECT)
@@ -69,6 +84,7 @@ static uint64_t play(struct fault *f, const uint8_t *data, size_t size)
         for (uint32_t i = 0; i < have; i++)
             digest = (digest ^ frame[i]) * 0x100000001B3u;
         free(frame);
+        free(before);
         data += len;
         size -= len;
     }

@@ -158,6 +158,22 @@ START_TEST(a_cnp_is_no_connection)
 }
 END_TEST
 
+/* A damaged packet makes no connection, whatever queue pair it now names. */
+START_TEST(damage_makes_no_connection)
+{
+    struct fault *f = parse("drop conn 1", 1);
+    struct fault_out out;
+    struct wire_pkt p = frame_pkt(FRAME_V4, RC(SEND_ONLY), 20);
+    uint32_t len = (uint32_t)frame_make(frame, sizeof frame, &p);
+    frame[p.bth_off + 6] ^= 0x10;
+    ck_assert_uint_eq(fault_apply(f, FAULT_AB, frame, len, 0, &out), 0);
+    ck_assert_uint_eq(conns(f), 0);
+    frame[p.bth_off + 6] ^= 0x10;
+    ck_assert_uint_eq(fault_apply(f, FAULT_AB, frame, len, 0, &out), FAULT_DROP);
+    fault_free(f);
+}
+END_TEST
+
 /* WIRE-20: both directions of a connection use one source port. */
 START_TEST(wire_20_halves_with_one_port_belong_together)
 {
@@ -194,6 +210,27 @@ START_TEST(answers_tell_which_halves_belong_together)
     ck_assert_uint_eq(pass(g, 2, 1, RC(SEND_ONLY), 0x13, 8, 5), FAULT_DROP);
     fault_free(f);
     fault_free(g);
+}
+END_TEST
+
+/* The first packets were lost before they came by here; the NAK names one of them. */
+START_TEST(a_nak_may_miss_what_was_never_seen)
+{
+    struct fault *f = parse("drop conn 2 ack", 1);
+    struct fault_out out;
+    pass(f, 1, 2, RC(SEND_ONLY), 0x22, 1000, 0);
+    pass(f, 1, 2, RC(SEND_ONLY), 0x23, 2000, 0);
+    struct wire_pkt p = frame_pkt(FRAME_V4, RC(ACKNOWLEDGE), 0);
+    p.sip = wire_addr_v4(0x0A000002u);
+    p.dip = wire_addr_v4(0x0A000001u);
+    p.dqpn = 0x12;
+    p.psn = 1997;
+    p.syndrome = WIRE_SYN_NAK_SEQ;
+    uint32_t len = (uint32_t)frame_make(frame, sizeof frame, &p);
+    ck_assert_uint_eq(fault_apply(f, FAULT_BA, frame, len, 0, &out), 0);
+    ck_assert_uint_eq(conns(f), 2);
+    ck_assert_uint_eq(pass(f, 2, 1, RC(ACKNOWLEDGE), 0x12, 2000, 5), FAULT_DROP);
+    fault_free(f);
 }
 END_TEST
 
@@ -304,7 +341,8 @@ START_TEST(rules_have_dice_of_their_own)
 END_TEST
 
 UNIT_MAIN("fault conn", cm_08_the_first_psn_is_announced, a_queue_pair_begins_another_life,
-          a_new_connection_ends_the_old_ones, cm_tells_the_mtu, a_cnp_is_no_connection,
-          wire_20_halves_with_one_port_belong_together, answers_tell_which_halves_belong_together,
+          a_new_connection_ends_the_old_ones, cm_tells_the_mtu, damage_makes_no_connection,
+          a_cnp_is_no_connection, wire_20_halves_with_one_port_belong_together,
+          answers_tell_which_halves_belong_together, a_nak_may_miss_what_was_never_seen,
           a_doubtful_answer_joins_nobody, both_ends_in_one_host, the_idlest_connection_makes_room,
           the_same_seed_gives_the_same_faults, rules_have_dice_of_their_own)
