@@ -324,7 +324,7 @@ struct engine_hooks {
     void (*event)(void *arg, enum engine_event ev, void *obj_arg);
     /* A datagram for QP1: the 256-octet MAD (GSI-02 is checked by the receiver). */
     void (*gsi_rx)(void *arg, const struct wire_pkt *pkt, const uint8_t *payload, uint32_t len);
-    /* The first valid request on a QP in RTR: for the CM (CM-23). May be NULL. */
+    /* The first valid request on a QP, in RTR or later: for the CM (CM-23). May be NULL. */
     void (*comm_est)(void *arg, void *qp_arg);
     /* A send queue has room again after engine_post_send said -EAGAIN... (may be NULL). */
     void (*sq_room)(void *arg, void *qp_arg);

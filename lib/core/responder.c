@@ -398,10 +398,11 @@ void resp_expected(struct rx *rx, struct qp *qp)
 void resp_comm_est(struct rx *rx, struct qp *qp)
 {
     struct engine *e = rx->e;
-    if (qp->resp.comm_est || qp->state != QPS_RTR)
+    if (qp->resp.comm_est)
         return;
     qp->resp.comm_est = 1;
-    engine_event(e, EVT_COMM_EST, qp->arg);
+    if (qp->state == QPS_RTR) /* RSP-26; in RTS the consumer has been told */
+        engine_event(e, EVT_COMM_EST, qp->arg);
     if (e->p.hooks.comm_est)
         e->p.hooks.comm_est(e->p.hook_arg, qp->arg);
 }

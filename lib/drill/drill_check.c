@@ -15,7 +15,7 @@ bool drill_compare(struct drill_run *run, const struct drill_stmt *st, const str
     bool fits = true;
     if (a->field->type == TYPE_FLAG)
         fits = !!got != a->off;
-    else if (a->field->type == TYPE_WORD)
+    else if (a->field->type == TYPE_WORD || a->field->type == TYPE_WORDS)
         fits = got == a->v.word;
     else if (!drill_fits(run, st, &a->v, a->field->role, got, mask, &fits))
         return false;
@@ -24,6 +24,8 @@ bool drill_compare(struct drill_run *run, const struct drill_stmt *st, const str
     snprintf(text, sizeof text, got < 4096 ? "%" PRIu64 : "0x%" PRIx64, got);
     if (a->field->type == TYPE_FLAG)
         snprintf(want, sizeof want, "%d", !a->off);
+    else if (a->field->type == TYPE_WORDS)
+        snprintf(want, sizeof want, "0x%" PRIx64, a->v.word);
     else if (a->field->type == TYPE_WORD)
         snprintf(want, sizeof want, "%s", drill_word_name(a->field->words, a->v.word));
     else
@@ -114,6 +116,30 @@ static bool info(struct drill_run *run, const struct drill_stmt *st)
     return !*run->r->fields || drill_end(run, DRILL_FAIL, st, "it is different");
 }
 
+/* Attributes as ibv_query_qp tells them. */
+static bool query(struct drill_run *run, const struct drill_stmt *st)
+{
+    struct drill_object *qp = drill_need(run, st, st->name, OBJ_QP_);
+    struct engine_qp_attr attr;
+    if (!qp)
+        return false;
+    engine_qp_query(qp->qp, &attr, NULL);
+    *run->r->fields = 0;
+    for (const struct drill_arg *a = st->args; a; a = a->next) {
+        const struct drill_field *f = a->field;
+        uint64_t got = 0;
+        if (f->offset == DRILL_NO_MEMBER)
+            return drill_end(run, DRILL_WRONG, st, "'%s' can't be asked for", f->name);
+        const uint8_t *member = (const uint8_t *)&attr + f->offset;
+        for (unsigned i = 0; i < f->size; i++) /* little-endian, as the engine's hosts are */
+            got |= (uint64_t)member[i] << i * 8;
+        if (!drill_compare(run, st, a, got, UINT64_MAX))
+            return false;
+    }
+    run->r->checks++;
+    return !*run->r->fields || drill_end(run, DRILL_FAIL, st, "it is different");
+}
+
 bool drill_do_check(struct drill_run *run, const struct drill_stmt *st)
 {
     switch (st->verb->kind) {
@@ -123,6 +149,8 @@ bool drill_do_check(struct drill_run *run, const struct drill_stmt *st)
         return info(run, st);
     case DO_IS:
         return is(run, st);
+    case DO_QUERY:
+        return query(run, st);
     default:
         return state(run, st);
     }

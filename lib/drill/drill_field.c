@@ -555,6 +555,7 @@ const struct drill_verb drill_verbs[] = {
     {"port", DO_PORT, "w", port_words, NULL, false},
     {"post", DO_POST, "ow", wr_opcodes, drill_post_fields, false},
     {"qp", DO_QP, "nw2?", qp_types, drill_qp_fields, true},
+    {"query", DO_QUERY, "o", NULL, drill_qp_fields, false},
     {"recv", DO_RECV, "o", NULL, drill_post_fields, true},
     {"reject", DO_REJECT, "o", NULL, drill_cm_fields, false},
     {"release", DO_RELEASE, "o", NULL, NULL, false},

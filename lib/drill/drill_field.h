@@ -285,6 +285,7 @@ enum drill_kind {
     DO_PORT,
     DO_POST,
     DO_QP,
+    DO_QUERY,
     DO_RECV,
     DO_REJECT,
     DO_RELEASE,

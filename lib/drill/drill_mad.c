@@ -192,33 +192,57 @@ static bool match_private(struct drill_run *run, const struct drill_stmt *st,
     return true;
 }
 
-static bool match_member(struct drill_run *run, const struct drill_stmt *st,
-                         const struct drill_arg *a, const struct cm_msg *m, char *why, size_t size)
+struct seen_mad {
+    const struct cm_msg *m;
+    const struct cm_ip_hdr *ip; /* in front of the consumer's private data, if there is one */
+    const uint8_t *mad;
+    uint32_t len;
+};
+
+static uint64_t number_of(const struct drill_field *f, const struct seen_mad *seen)
+{
+    const uint8_t *member = (const uint8_t *)seen->m + f->offset;
+    uint32_t v32;
+    uint64_t v64;
+    if (f->offset != DRILL_NO_MEMBER && f->size == 8)
+        return memcpy(&v64, member, 8), v64;
+    if (f->offset != DRILL_NO_MEMBER)
+        return memcpy(&v32, member, 4), v32;
+    switch (f->id) {
+    case MAD_PORT:
+        return seen->m->service_id & 0xFFFF;
+    case MAD_SRC_PORT:
+        return seen->ip->sport;
+    case MAD_IP_VERSION:
+        return seen->ip->ip_version;
+    case MAD_CLASS:
+        return seen->mad[1];
+    case MAD_CLASS_VERSION:
+        return seen->mad[2];
+    case MAD_METHOD:
+        return seen->mad[3];
+    default:
+        return seen->len;
+    }
+}
+
+static bool match_field(struct drill_run *run, const struct drill_stmt *st,
+                        const struct drill_arg *a, const struct seen_mad *seen, char *why,
+                        size_t size)
 {
     const struct drill_field *f = a->field;
     char want[64], text[64];
-    uint64_t got = 0;
     bool fits;
-    if (f->type == TYPE_ADDR && f->offset != DRILL_NO_MEMBER) {
-        const struct wire_addr *addr = (const void *)((const uint8_t *)m + f->offset);
+    if (f->type == TYPE_ADDR) {
+        const struct wire_addr *addr = f->offset == DRILL_NO_MEMBER
+                                           ? &seen->ip->src
+                                           : (const void *)((const uint8_t *)seen->m + f->offset);
         if (memcmp(addr, &a->v.addr, 16) != 0)
             drill_differs(why, size, f->name, wire_addr_str(&a->v.addr, want, sizeof want),
                           wire_addr_str(addr, text, sizeof text));
         return true;
     }
-    if (f->type != TYPE_NUM)
-        return true;
-    if (f->id == MAD_PORT && f->offset == DRILL_NO_MEMBER) {
-        got = m->service_id & 0xFFFF;
-    } else if (f->offset == DRILL_NO_MEMBER) {
-        return true;
-    } else if (f->size == 8) {
-        memcpy(&got, (const uint8_t *)m + f->offset, 8);
-    } else {
-        uint32_t v32;
-        memcpy(&v32, (const uint8_t *)m + f->offset, 4);
-        got = v32;
-    }
+    uint64_t got = number_of(f, seen);
     if (!drill_fits(run, st, &a->v, f->role, got, UINT64_MAX, &fits))
         return false;
     if (!fits) {
@@ -242,11 +266,15 @@ bool drill_mad_match(struct drill_run *run, const struct drill_stmt *st, const u
         drill_differs(why, size, "message", cm_attr_name(attr_of(st)), cm_attr_name(m.attr));
         return true;
     }
+    struct cm_ip_hdr ip = {0};
+    if (m.attr == CM_REQ || m.attr == CM_SIDR_REQ)
+        cm_ip_hdr_unpack(&ip, m.priv);
+    const struct seen_mad seen = {&m, &ip, mad, len};
     for (const struct drill_arg *a = st->args; a; a = a->next) {
         if (!drill_field_is_mad(a->field))
             continue;
         if (a->field->type == TYPE_DATA ? !match_private(run, st, a, &m, why, size)
-                                        : !match_member(run, st, a, &m, why, size))
+                                        : !match_field(run, st, a, &seen, why, size))
             return false;
     }
     *fits = !*why;

@@ -591,6 +591,7 @@ static bool run_statement(struct drill_run *run, const struct drill_stmt *st)
         return true;
     case DO_COUNTER:
     case DO_INFO:
+    case DO_QUERY:
     case DO_IS:
     case DO_STATE:
         return drill_do_check(run, st);
@@ -657,6 +658,13 @@ static void nothing_left(struct drill_run *run)
         if (!h->taken) {
             drill_end(run, DRILL_FAIL, NULL, "an event came that the script doesn't expect: %s",
                       drill_word_name(drill_events, h->event));
+            return;
+        }
+    for (const struct drill_cm_happening *h = run->cm_events; h; h = h->next)
+        if (!h->taken) {
+            drill_end(run, DRILL_FAIL, NULL,
+                      "the connection manager told what the script doesn't expect: %s",
+                      drill_word_name(drill_cm_events, h->ev.type));
             return;
         }
 }
