@@ -410,7 +410,7 @@ int as_requester(struct direction *d, struct judge *j)
         .sq_psn = d->base,
         .mtu = d->mtu,
         .pkey = d->pkey,
-        .selective = d->selective,
+        .recovery = d->selective ? RECOVER_SR : RECOVER_GBN,
         .now = d->packet[0].ns,
         .budget = SENT_MIN + (uint64_t)SENT_EACH * d->packets,
     };

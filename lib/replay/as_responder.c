@@ -19,6 +19,7 @@
 #define ANSWERS_MIN    65536u /* our engine may answer this much, */
 #define ANSWERS_EACH   4u     /* and so much for each packet of the capture */
 #define EARLY          256u /* packets in which answers to what went before the capture may come */
+#define LATE           64u  /* packets in which a delayed one comes */
 #define MESSAGE_MAX    (1u << 31)
 
 /* An answer of our engine. */
@@ -460,6 +461,23 @@ static bool finds_hole(const struct responder *r, const struct packet *p)
     return true;
 }
 
+/* A NAK that was overtaken by answers to what it asks for: the network has delayed it. Long after
+ * them it would be a NAK of a repetition. */
+static bool overtaken(const struct responder *r, const struct packet *p)
+{
+    bool covered = false;
+    size_t i = (size_t)(p - r->d->packet);
+    for (unsigned n = 0; i-- > 0 && n < 2 * LATE; n++) {
+        const struct packet *q = &r->d->packet[i];
+        bool covers =
+            packet_answers(r->d, q) && packet_positive(q) && psn_after(q->pkt.psn, p->pkt.psn) >= 0;
+        if (covers && n >= LATE)
+            return false;
+        covered = covered || covers;
+    }
+    return covered && p->pkt.syndrome == WIRE_SYN_NAK_SEQ;
+}
+
 static void compare(struct responder *r, const struct packet *p)
 {
     struct answer *near = NULL, *found = NULL;
@@ -521,7 +539,8 @@ static void compare(struct responder *r, const struct packet *p)
         return;
     }
     if (r->declined[p->pkt.psn % LEDGER_BUCKETS] || !r->stage.budget || repeated ||
-        (r->middle && p - r->d->packet < EARLY)) {
+        (r->middle && p - r->d->packet < EARLY) ||
+        (p->pkt.opcode == WIRE_ACKNOWLEDGE && !packet_positive(p) && overtaken(r, p))) {
         r->j->out->passed++;
         r->j->out->compared--;
         return;
@@ -575,7 +594,9 @@ static int prepare(struct responder *r)
         .mtu = d->mtu,
         .pkey = d->pkey,
         .rnr_timer = d->rnr_timer,
-        .selective = d->selective,
+        .recovery = d->selective     ? RECOVER_SR
+                    : d->keeps_early ? RECOVER_GBN_OOO
+                                     : RECOVER_GBN,
         .rights = d->qp_rights,
         .now = d->packet[0].ns,
         .budget = ANSWERS_MIN + ANSWERS_EACH * d->packets,

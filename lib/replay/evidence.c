@@ -3,13 +3,15 @@
  * What the packets of a connection tell about its two ends: where it begins, its MTU, and which
  * packets evidently did not arrive, found no receive work request or were refused.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "mem.h"
 #include "replay_priv.h"
 
-#define COPY_BACK 256u  /* packets between a packet and the network's copy of it */
-#define BACK_MAX  4096u /* packets looked back at for the cause of a NAK */
+#define COPY_BACK 256u   /* packets between a packet and the network's copy of it */
+#define TRIPS     65536u /* PSNs back to which times are known */
+#define BACK_MAX  4096u  /* packets looked back at for the cause of a NAK */
 
 static uint32_t payload_mtu(const struct packet *p)
 {
@@ -99,6 +101,36 @@ static void find_begin(struct direction *d)
     }
 }
 
+/* Was it sent so shortly before an answer that it can't have been the cause? */
+static bool crossed(const struct direction *d, const struct packet *p, const struct packet *answer)
+{
+    return p->ns <= answer->ns && answer->ns - p->ns < d->trip;
+}
+
+/* From the capture to the responder and back takes no longer than from the first transmission of
+ * any packet to an answer that names it. What is a little less is taken for what it takes. */
+static void find_trip(struct direction *d)
+{
+    uint64_t *sent = calloc(TRIPS, sizeof *sent), least = UINT64_MAX;
+    uint32_t highest = d->base;
+    for (size_t i = 0; sent && i < d->packets; i++) {
+        const struct packet *p = &d->packet[i];
+        int32_t ahead = psn_after(p->pkt.psn, highest);
+        if (packet_asks(d, p) && ahead >= 0 && ahead < (int32_t)TRIPS) {
+            for (uint32_t psn = highest; psn != p->pkt.psn; psn = (psn + 1) & WIRE_PSN_MASK)
+                sent[psn % TRIPS] = 0; /* not seen */
+            sent[p->pkt.psn % TRIPS] = p->ns;
+            highest = (p->pkt.psn + 1) & WIRE_PSN_MASK;
+        } else if (packet_answers(d, p) && ahead < 0 && ahead > -(int32_t)TRIPS &&
+                   sent[p->pkt.psn % TRIPS] && p->ns >= sent[p->pkt.psn % TRIPS] &&
+                   p->ns - sent[p->pkt.psn % TRIPS] < least) {
+            least = p->ns - sent[p->pkt.psn % TRIPS];
+        }
+    }
+    free(sent);
+    d->trip = least == UINT64_MAX ? 0 : least / 8 * d->trip_share;
+}
+
 /* An RNR NAK: the last transmission before it found no receive work request; earlier ones have not
  * arrived in their turn. */
 static void mark_starved(struct direction *d, size_t at)
@@ -107,7 +139,8 @@ static void mark_starved(struct direction *d, size_t at)
     bool last = true;
     for (size_t i = at, n = 0; i-- > 0 && n < BACK_MAX; n++) {
         struct packet *p = &d->packet[i];
-        if (!packet_asks(d, p) || p->pkt.psn != psn || p->duplicate)
+        if (!packet_asks(d, p) || p->pkt.psn != psn || p->duplicate ||
+            crossed(d, p, &d->packet[at]))
             continue;
         if (last)
             p->starve = true;
@@ -140,7 +173,7 @@ static void mark_lost(struct direction *d, size_t at)
     bool behind = false, last = true;
     for (size_t i = at, n = 0; i-- > 0 && n < BACK_MAX; n++) {
         struct packet *p = &d->packet[i];
-        if (!packet_asks(d, p))
+        if (!packet_asks(d, p) || crossed(d, p, &d->packet[at]))
             continue;
         behind = behind || psn_after(p->pkt.psn, psn) > 0;
         if (p->pkt.psn != psn)
@@ -248,6 +281,9 @@ void evidence_find(struct direction *d)
     find_mtu(d);
     find_base(d);
     find_begin(d);
+    d->trip = 0;
+    if (d->trip_share)
+        find_trip(d);
     d->rnr_timer = 1;
     for (size_t i = 0; i < d->packets; i++) {
         struct packet *p = &d->packet[i];

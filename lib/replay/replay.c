@@ -107,6 +107,9 @@ int replay_add(struct replay *r, const struct lint_frame *f)
                        .have = f->len,
                        .len = f->wire_len > f->len ? f->wire_len : f->len,
                        .flow = v.flow,
+                       .interface = f->interface,
+                       .sent = f->sent,
+                       .again = v.flags & LINT_V_AGAIN,
                        .duplicate = v.flags & LINT_V_DUPLICATE,
                        .room = UINT32_MAX};
     if (private) {
@@ -115,8 +118,8 @@ int replay_add(struct replay *r, const struct lint_frame *f)
         return keep(r, &p);
     }
     enum wire_verdict verdict = wire_parse_cut(p.frame, p.have, p.len, PARSE_FLAGS, &p.pkt);
-    p.usable = verdict == WIRE_OK && !(v.flags & (LINT_V_CORRUPT | LINT_V_AGAIN)) &&
-               p.pkt.payload_len <= 4096 && may_replay(wire_opcodes[p.pkt.opcode].service);
+    p.good = verdict == WIRE_OK && !(v.flags & LINT_V_CORRUPT) && p.pkt.payload_len <= 4096 &&
+             may_replay(wire_opcodes[p.pkt.opcode].service);
     return keep(r, &p);
 }
 
@@ -171,6 +174,22 @@ static int collect(const struct replay *r, struct direction *d)
     return 0;
 }
 
+/* Where the end was captured whose place we take, that is: where its packets went out, the capture
+ * shows just what came in. Elsewhere each packet counts where it was first seen. */
+static void find_view(struct direction *d, enum replay_role role)
+{
+    uint32_t own = role == REPLAY_RESPONDER ? d->answers.id : d->flow.id, interface = 0;
+    bool exact = false;
+    for (size_t i = 0; i < d->packets && !exact; i++) {
+        exact = d->packet[i].good && d->packet[i].sent && d->packet[i].flow == own;
+        interface = d->packet[i].interface;
+    }
+    for (size_t i = 0; i < d->packets; i++) {
+        struct packet *p = &d->packet[i];
+        p->usable = p->good && (exact ? p->interface == interface : !p->again);
+    }
+}
+
 /* Selective repeat is in use when both ends have said so. */
 static void find_selective(struct direction *d)
 {
@@ -184,14 +203,66 @@ static void find_selective(struct direction *d)
         d->packet[i].usable |= d->packet[i].selective;
 }
 
-static int one_direction(struct replay *r, struct direction *d, enum replay_role role,
-                         struct judge *j, replay_result result)
+/* Without a word: in how much does it differ? */
+static int try_responder(struct direction *d, uint64_t *differ)
 {
-    struct replay_outcome out = {.connection = d->connection, .role = role, .flow = d->flow};
+    struct replay_outcome out = {.connection = d->connection, .role = REPLAY_RESPONDER};
+    struct judge nobody = {.out = &out};
+    evidence_find(d);
+    int rc = as_responder(d, &nobody);
+    *differ = out.differ;
+    return rc;
+}
+
+/* What the capture doesn't tell is chosen such that it explains most: whether WRITE packets that
+ * come early are kept, and whether a NAK may have crossed with what it asks for. */
+static int find_choices(struct direction *d)
+{
+    static const struct {
+        bool keeps_early;
+        uint8_t trip_share;
+    } choice[] = {{false, 0}, {false, 6}, {false, 7}, {true, 0}, {true, 6}, {true, 7}};
+    uint64_t least = UINT64_MAX;
+    size_t best = 0;
+    for (size_t i = 0; i < sizeof choice / sizeof choice[0] && least; i++) {
+        uint64_t differ = 0;
+        d->keeps_early = choice[i].keeps_early;
+        d->trip_share = choice[i].trip_share;
+        int rc = try_responder(d, &differ);
+        if (rc)
+            return rc;
+        if (differ < least) {
+            least = differ;
+            best = i;
+        }
+    }
+    d->keeps_early = choice[best].keeps_early;
+    d->trip_share = choice[best].trip_share;
+    evidence_find(d);
+    return 0;
+}
+
+static int one_role(struct replay *r, struct direction d, enum replay_role role, struct judge *j,
+                    replay_result result)
+{
+    struct replay_outcome out = {.connection = d.connection, .role = role, .flow = d.flow};
+    bool datagrams = d.flow.service == WIRE_UD;
+    find_view(&d, role);
+    if (!datagrams) {
+        find_selective(&d);
+        evidence_find(&d);
+        if (!d.known_base)
+            return 0;
+    }
+    int rc = 0;
+    if (role == REPLAY_RESPONDER && d.flow.service == WIRE_RC)
+        rc = find_choices(&d);
+    if (rc)
+        return rc;
     j->out = &out;
-    int rc = d->flow.service == WIRE_UD ? as_datagram(d, j)
-             : role == REPLAY_RESPONDER ? as_responder(d, j)
-                                        : as_requester(d, j);
+    rc = datagrams                  ? as_datagram(&d, j)
+         : role == REPLAY_RESPONDER ? as_responder(&d, j)
+                                    : as_requester(&d, j);
     r->totals.compared += out.compared;
     r->totals.differ += out.differ;
     r->totals.replayed += out.compared != 0;
@@ -207,16 +278,11 @@ static int direction(struct replay *r, uint32_t connection, const struct lint_fl
     struct direction d = {.flow = *flow, .answers = *answers, .connection = connection};
     int rc = collect(r, &d);
     if (!rc && d.packets) {
-        bool datagrams = flow->service == WIRE_UD, answered = answers->id != LINT_NO_FLOW;
-        if (!datagrams) {
-            find_selective(&d);
-            evidence_find(&d);
-        }
-        bool can = datagrams || d.known_base;
-        if (can && roles & REPLAY_RESPONDER && (answered || flow->service != WIRE_RC))
-            rc = one_direction(r, &d, REPLAY_RESPONDER, j, result);
-        if (!rc && can && roles & REPLAY_REQUESTER)
-            rc = one_direction(r, &d, REPLAY_REQUESTER, j, result);
+        bool answered = answers->id != LINT_NO_FLOW;
+        if (roles & REPLAY_RESPONDER && (answered || flow->service != WIRE_RC))
+            rc = one_role(r, d, REPLAY_RESPONDER, j, result);
+        if (!rc && roles & REPLAY_REQUESTER)
+            rc = one_role(r, d, REPLAY_REQUESTER, j, result);
     }
     free(d.packet);
     return rc;

@@ -15,8 +15,12 @@ struct packet {
     uint32_t have, len;
     uint32_t flow;
     struct wire_pkt pkt;
-    bool usable;    /* whole headers, good iCRC, not seen before on another interface */
+    uint32_t interface;
+    bool good;      /* whole headers, good iCRC */
+    bool sent;      /* by the machine with this interface */
+    bool again;     /* seen before on another interface */
     bool selective; /* of selective repeat, if that is what both ends mean by it: not usable else */
+    bool usable;    /* good, and from where the capture sees most of this role */
     bool duplicate; /* the network's copy of an earlier packet */
     /* evidence, for one direction at a time */
     bool lost;     /* never reached the other end */
@@ -32,10 +36,14 @@ struct direction {
     size_t packets;
     struct lint_flow_info flow, answers;
     uint32_t connection;
-    uint32_t mtu;       /* octets */
-    uint32_t base;      /* first PSN that is replayed */
-    size_t begin;       /* packet from which on requests count: before, the responder waits */
-    bool known_base;    /* there is one */
+    uint32_t mtu;    /* octets */
+    uint32_t base;   /* first PSN that is replayed */
+    size_t begin;    /* packet from which on requests count: before, the responder waits */
+    bool known_base; /* there is one */
+    uint64_t trip;   /* ns from the capture to the responder and back; 0 = not considered */
+    uint8_t
+        trip_share; /* eighths of what it can be at most; what crosses with a NAK isn't its cause */
+    bool keeps_early;   /* the responder keeps what comes early of WRITEs, as far as can be told */
     bool selective;     /* both ends have said that they do selective repeat */
     uint8_t rnr_timer;  /* as its RNR NAKs say */
     unsigned qp_rights; /* MEM_REMOTE_* */

@@ -61,7 +61,7 @@ static int connect_qp(struct stage *s)
         .min_rnr_timer = p->rnr_timer,
         .max_rd_atomic = 128,
         .max_dest_rd_atomic = 128,
-        .recovery = p->selective ? RECOVER_SR : RECOVER_GBN,
+        .recovery = p->recovery,
     };
     bool rc = p->type == QP_RC;
     memcpy(a.av.dmac, peer_mac, 6);

@@ -34,7 +34,7 @@ struct stage_params {
     uint32_t remote_qpn, rq_psn, sq_psn, mtu;
     uint16_t pkey;
     uint8_t rnr_timer;
-    bool selective; /* does selective repeat, if the peer does */
+    uint8_t recovery; /* enum engine_recovery */
     unsigned rights;
     uint64_t now;
     uint64_t budget; /* see struct stage */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- *     record DIR [NAME ...]     writes own-NAME.pcapng and own-NAME.txt
- *     record --list             name, MTU and what it must show, one a line
+ *     record [--seed N] DIR [NAME ...]     writes own-NAME.pcapng and own-NAME.txt; another seed
+ * than 0: the same scenarios, with other dice record --list             name, MTU and what it must
+ * show, one a line
  */
 #include "record.h"
 
@@ -465,7 +466,7 @@ static uint64_t seed_of(const char *name)
     return h;
 }
 
-static int record_one(const char *dir, const struct record_scenario *s)
+static int record_one(const char *dir, const struct record_scenario *s, uint64_t seed)
 {
     struct record r = {.s = s};
     struct tap tap[RECORD_HOSTS];
@@ -478,7 +479,7 @@ static int record_one(const char *dir, const struct record_scenario *s)
         perror(path);
     } else {
         record_log(&r, "$ record DIR %s", s->name);
-        rc = world(&r, seed_of(s->name), tap);
+        rc = world(&r, seed_of(s->name) + seed, tap);
         rc = rc ? rc : s->run ? s->run(&r) : record_steps(&r);
         if (r.net && r.host[0])
             log_completions(&r);
@@ -500,8 +501,14 @@ static int record_one(const char *dir, const struct record_scenario *s)
 int main(int argc, char **argv)
 {
     int rc = 0;
+    uint64_t seed = 0;
+    if (argc > 3 && !strcmp(argv[1], "--seed")) {
+        seed = strtoull(argv[2], NULL, 0);
+        argc -= 2;
+        argv += 2;
+    }
     if (argc < 2) {
-        fprintf(stderr, "usage: %s DIR [NAME ...]\n       %s --list\n", argv[0], argv[0]);
+        fprintf(stderr, "usage: record [--seed N] DIR [NAME ...]\n       record --list\n");
         return 2;
     }
     for (size_t i = 0; i < SCENARIOS; i++) {
@@ -512,7 +519,7 @@ int main(int argc, char **argv)
         if (!strcmp(argv[1], "--list"))
             printf("%s\t%u\t%s\n", s->name, s->qp.mtu ? s->qp.mtu : 1024, s->shows);
         else if (wanted)
-            rc |= record_one(argv[1], s);
+            rc |= record_one(argv[1], s, seed);
     }
     return rc ? 1 : 0;
 }
