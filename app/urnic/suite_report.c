@@ -42,6 +42,18 @@ static const struct suite_case *case_of(const char *name)
     return NULL;
 }
 
+/* One a line, the first behind "rules: ". */
+static void print_rules(const char *rules)
+{
+    const char *label = "rules:";
+
+    for (size_t n; *rules; rules += n + (rules[n] == '\n')) {
+        n = strcspn(rules, "\n");
+        printf("  %-6s %.*s\n", label, (int)n, rules);
+        label = "";
+    }
+}
+
 void suite_report(const struct suite_card *card)
 {
     const char *test = NULL;
@@ -52,7 +64,7 @@ void suite_report(const struct suite_card *card)
             const struct suite_case *c = case_of(r->test);
             printf("%s%s: %s\n", test ? "\n" : "", r->test, c ? c->what : "whatever the case");
             if (c)
-                printf("  rules: %s\n", c->rules);
+                print_rules(c->rules);
             test = r->test;
         }
         printf("  %-8s %-8s %s\n", names[r->verdict], r->rule, r->text);
