@@ -12,7 +12,7 @@ import re
 import subprocess
 import sys
 
-ROOT, URNIC = os.path.abspath(sys.argv[1]), sys.argv[2]
+ROOT, URNIC = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 FOLDERS = "lib|app|drivers|tests|scripts|doc|pcaps"
 failures = 0
 
@@ -46,6 +46,35 @@ def names(document, commands):
         check(exists(path) or "infiniband" in path or path == "lib/verbs", f"{document}: there is no {path}")
     for word in re.findall(r"^ {4}(?:[$#] )?(?:sudo )?urnic (?:--socket \S+ )?([a-z]\w*)", text, re.M):
         check(word in commands, f"{document}: urnic {word} is no subcommand")
+
+
+def says(want, got):
+    """Is `got` what the document shows? "..." stands for any lines, " ..." at the end of a line for its rest; numbers
+    of such a line are those of another machine."""
+    if not want or want == ["..."]:
+        return not got or bool(want)
+    if want[0] == "...":
+        return any(says(want[1:], got[i:]) for i in range(len(got)))
+    if not got:
+        return False
+    line, have = want[0], got[0]
+    if line.endswith(" ..."):
+        line, have = (re.sub(r"\d[\d.]*", "N", text) for text in (line[:-4], have))
+        have = have[:len(line)]
+    return line == have and says(want[1:], got[1:])
+
+
+def outputs(document, least):
+    """What tools that need no daemon print is what the document says."""
+    blocks = re.findall(r"^ {4}\$ urnic ((?:lint|replay|rules|sim) .*)\n((?: {4}[^$\n].*\n|\n(?= {4}))+)",
+                        read(document), re.M)
+    check(len(blocks) >= least, f"{document}: {len(blocks)} outputs")
+    for command, text in blocks:
+        command = re.sub(r" --chart \S+", "", command)
+        r = subprocess.run([URNIC, *command.split()], cwd=ROOT, capture_output=True, text=True, check=False)
+        want = [line[4:].rstrip() for line in text.rstrip("\n").split("\n")]
+        got = [line.rstrip() for line in (r.stdout or r.stderr).rstrip("\n").split("\n")]
+        check(says(want, got), f"{document}: urnic {command} prints:\n" + "\n".join(got))
 
 
 def build_arrows():
@@ -121,6 +150,8 @@ def main():
     check(len(documents) > 10, "documents")
     for document in documents:
         names(document, commands)
+    for document, least in (("README.md", 4), ("doc/lint.md", 1), ("doc/replay.md", 1)):
+        outputs(document, least)
     arrows = build_arrows()
     check(arrows["core"] == {"wire", "mem", "cc"}, f"the arrows are not read: {arrows}")
     included(arrows)
