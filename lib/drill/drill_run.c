@@ -381,8 +381,10 @@ static bool cm_event_(struct drill_run *run, const struct drill_stmt *st, bool *
     if (!cm_fields(run, st, &h->ev))
         return false;
     if (fresh) {
-        if (!(c = drill_add(run, st, st->name, OBJ_CONN_)))
+        bool again = c && c->kind == OBJ_CONN_; /* the name is the new connection's from now on */
+        if (!again && !(c = drill_add(run, st, st->name, OBJ_CONN_)))
             return false;
+        c->dead = false;
         c->conn = h->ev.conn;
     }
     h->taken = true;
