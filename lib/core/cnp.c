@@ -101,6 +101,7 @@ bool cnp_make(struct rx *rx, struct qp *qp)
         !under_cap(c, v[CC_P_cnp_max], rx->now))
         return false;
     build(rx, qp, v, &c->queue[c->tail++ % CNP_QUEUE]);
+    rx->e->cnps++;
     return true;
 }
 
@@ -115,7 +116,7 @@ unsigned cnp_tx(struct engine *e, struct engine_slot *slots, unsigned n)
 {
     struct cnp_state *c = e->cnp;
     unsigned k;
-    for (k = 0; k < n && cnp_waiting(c); k++) {
+    for (k = 0; k < n && e->cnps; k++, e->cnps--) {
         const struct cnp *p = &c->queue[c->head++ % CNP_QUEUE];
         struct engine_slot *s = &slots[k];
         memcpy(s->buf, p->frame, p->len);

@@ -38,11 +38,6 @@ struct cnp_state {
     struct cnp queue[CNP_QUEUE];
 };
 
-static inline bool cnp_waiting(const struct cnp_state *c)
-{
-    return c->head != c->tail;
-}
-
 /* The packet is marked CE. */
 void cnp_on_mark(struct rx *rx, struct qp *qp);
 /* A CNP to the packet's sender, if the interval allows. True: one was made. */

@@ -26,9 +26,10 @@ const char *const engine_counter_rules[ENGINE_COUNTER_MAX] = {
 
 struct engine *engine_create(const struct engine_params *params, uint64_t now)
 {
-    struct engine *e = calloc(1, sizeof *e);
+    struct engine *e = aligned_alloc(64, sizeof *e);
     if (!e)
         return NULL;
+    memset(e, 0, sizeof *e);
     e->p = *params;
     engine_clock(e, now);
     if (!e->p.max_qp)
@@ -137,6 +138,8 @@ int engine_addr_add(struct engine *e, const struct wire_addr *addr)
         return -EEXIST;
     if (e->naddrs == ENGINE_ADDRS)
         return -ENOSPC;
+    if (!e->naddrs)
+        e->recent = *addr;
     e->addr[e->naddrs++] = *addr;
     return 0;
 }
@@ -147,18 +150,18 @@ int engine_addr_del(struct engine *e, const struct wire_addr *addr)
     if (i < 0)
         return -ENOENT;
     e->addr[i] = e->addr[--e->naddrs];
-    e->last_addr = 0;
+    e->recent = e->addr[0];
     return 0;
 }
 
 bool engine_addr_local(struct engine *e, const struct wire_addr *a)
 {
-    if (e->last_addr < e->naddrs && !memcmp(&e->addr[e->last_addr], a, sizeof *a))
+    if (e->naddrs && !memcmp(&e->recent, a, sizeof *a))
         return true;
     int i = addr_index(e, a);
     if (i < 0)
         return false;
-    e->last_addr = (uint32_t)i;
+    e->recent = e->addr[i];
     return true;
 }
 
@@ -475,7 +478,7 @@ unsigned engine_tx(struct engine *e, struct engine_slot *slots, unsigned n, uint
     now = engine_clock(e, now);
     if (n > ENGINE_BURST)
         n = ENGINE_BURST;
-    if (cnp_waiting(e->cnp))
+    if (e->cnps)
         m = cnp_tx(e, slots, n);
     while (m < n && (qp = e->active)) {
         if (!e->quantum_left)
@@ -537,9 +540,32 @@ void engine_sent(struct engine *e, struct engine_slot *slots, unsigned n, uint64
     }
 }
 
+static const uint16_t hot_engine[] = {
+    offsetof(struct engine, now),   offsetof(struct engine, mem),
+    offsetof(struct engine, wheel), offsetof(struct engine, counters),
+    offsetof(struct engine, tx_qp), offsetof(struct engine, p),
+    offsetof(struct engine, p.mac),
+};
+
+static const uint16_t hot_qp[] = {
+    offsetof(struct qp, qpn),           offsetof(struct qp, req),
+    offsetof(struct qp, req.ack_at),    offsetof(struct qp, resp),
+    offsetof(struct qp, resp.done_msn), offsetof(struct qp, resp.rd),
+    offsetof(struct qp, tclass),        offsetof(struct qp, t_ack),
+    offsetof(struct qp, stats),
+};
+
+void engine_prefetch(const struct engine *e, const struct qp *qp)
+{
+    for (unsigned i = 0; i < sizeof hot_engine / sizeof hot_engine[0]; i++)
+        __builtin_prefetch((const char *)e + hot_engine[i]);
+    for (unsigned i = 0; qp && i < sizeof hot_qp / sizeof hot_qp[0]; i++)
+        __builtin_prefetch((const char *)qp + hot_qp[i]);
+}
+
 bool engine_tx_ready(const struct engine *e)
 {
-    return e->active || cnp_waiting(e->cnp);
+    return e->active || e->cnps;
 }
 
 bool engine_tx_only_ack(const struct engine *e)
@@ -547,7 +573,7 @@ bool engine_tx_only_ack(const struct engine *e)
     const struct qp *qp = e->active;
     if (!engine_tx_ready(e))
         return true;
-    return qp && !qp->active_next && !cnp_waiting(e->cnp) && resp_tx_only_ack(qp) &&
+    return qp && !qp->active_next && !e->cnps && resp_tx_only_ack(qp) &&
            qp->req.cur == qp->req.tail;
 }
 

@@ -130,6 +130,9 @@ unsigned engine_tx(struct engine *e, struct engine_slot *slots, unsigned n, uint
 void engine_sent(struct engine *e, struct engine_slot *slots, unsigned n, uint64_t now);
 
 /* Is there anything that engine_tx would send now? Cheap. */
+/* A hint: a packet of qp will be received or sent next. Have what that reads come into the near
+ * caches; nothing is read here, so qp may be gone, or NULL. */
+void engine_prefetch(const struct engine *e, const struct qp *qp);
 bool engine_tx_ready(const struct engine *e);
 /* Is there nothing that engine_tx would send now but acknowledgements of one queue pair at most? They
  * may wait for what their receiver's owner answers, within ACK-04. Cheap. */
@@ -342,25 +345,26 @@ struct engine_hooks {
 struct engine_params {
     struct engine_hooks hooks;
     void *hook_arg;
-    uint64_t key[2];     /* secret: QPN permutation, initial PSNs (SEC-07, SEC-08) */
-    uint8_t worker;      /* this engine's worker number, part of every QPN */
-    uint8_t worker_bits; /* QPN slot bits that name the worker: 0..4 */
-    uint32_t max_qp, max_cq, max_srq;
-    struct mem_params mem;
+    /* what every packet reads: one cache line */
     uint8_t mac[6];
     uint16_t vlan;         /* 0 = untagged; otherwise TCI's VID (WIRE-04) */
-    unsigned mtu;          /* port's largest path MTU, enum 1..5 */
-    uint32_t frame_max;    /* every tx slot holds at least this */
-    uint64_t line_rate;    /* bit/s; 0 = unknown */
-    uint32_t window;       /* packets in flight per QP; 0 = default (REQ-13) */
-    uint32_t records;      /* packets with copies pending, all QPs together; 0 = 4096 */
-    uint64_t ack_delay_ns; /* upper bound for a coalesced ACK; 0 = default 16 us (ACK-04) */
+    uint16_t pkeys[4];     /* P_Key table, 0 = empty; all zero = {0xFFFF} (KEY-01) */
+    uint8_t worker;        /* this engine's worker number, part of every QPN */
+    uint8_t worker_bits;   /* QPN slot bits that name the worker: 0..4 */
     bool loopback;         /* accept loopback addresses (WIRE-29) */
     bool strict_resp;      /* a response that does not fit is fatal (REQ-28) */
     bool nak_confirm;      /* a fatal NAK counts when it comes twice (SEC-06) */
     bool rnr_on_rd_res;    /* READs beyond max_dest_rd_atomic: RNR NAK, don't queue (RNR-11) */
-    struct cc_conf cc;     /* congestion control of queue pairs without their own; zero = none */
-    uint16_t pkeys[4];     /* P_Key table, 0 = empty; all zero = {0xFFFF} (KEY-01) */
+    unsigned mtu;          /* port's largest path MTU, enum 1..5 */
+    uint32_t window;       /* packets in flight per QP; 0 = default (REQ-13) */
+    uint32_t frame_max;    /* every tx slot holds at least this */
+    uint64_t ack_delay_ns; /* upper bound for a coalesced ACK; 0 = default 16 us (ACK-04) */
+    uint64_t line_rate;    /* bit/s; 0 = unknown */
+    uint32_t records;      /* packets with copies pending, all QPs together; 0 = 4096 */
+    uint32_t max_qp, max_cq, max_srq;
+    struct mem_params mem;
+    uint64_t key[2];   /* secret: QPN permutation, initial PSNs (SEC-07, SEC-08) */
+    struct cc_conf cc; /* congestion control of queue pairs without their own; zero = none */
 };
 
 struct engine *engine_create(const struct engine_params *params, uint64_t now);

@@ -40,39 +40,44 @@ enum slot_kind {
 struct ud_group; /* ud.c */
 
 struct engine {
-    uint64_t counters[ENGINE_COUNTER_MAX];
-    struct engine_params p;
-    uint64_t now; /* of the call under way */
-
+    /* What every packet reads: two cache lines, and the first ones of wheel, counters and p. A
+     * simulation has a thousand engines, and each packet finds its own out of cache. */
+    uint64_t now;        /* of the call under way */
     struct qp **table;   /* by slot */
     uint32_t table_size; /* entries allocated */
+    uint32_t naddrs;
+    struct qpn_map qpns;
+    uint32_t nsr;            /* queue pairs that may do selective repeat */
+    struct wire_addr recent; /* one of addr[], if there are any: the last one received for */
+
+    struct mem *mem;
+    struct record_pool records;
+    struct qp *active, **active_tail;
+    struct cnp_state *cnp;
+    uint32_t cnps;         /* that wait in it */
+    uint32_t quantum_left; /* of the queue pair at the head of `active` */
+
+    struct timer_wheel wheel;
+    uint64_t counters[ENGINE_COUNTER_MAX];
+    struct qp *tx_qp[ENGINE_BURST]; /* of the slots between engine_tx and engine_sent */
+    struct engine_params p __attribute__((aligned(64)));
+
     uint32_t nqps, nlinger;
     uint32_t *life;      /* of each slot */
     uint32_t *free_fifo; /* freed slots, reused oldest first */
     uint32_t free_head, free_tail;
-    struct qpn_map qpns;
     struct qp *linger; /* destroyed, records pending */
     struct qp *gsi;    /* queue pair 1, if created */
-
-    struct mem *mem;
-    struct record_pool records;
-    struct timer_wheel wheel;
-    struct qp *active, **active_tail;
-    uint32_t quantum_left;          /* of the queue pair at the head of `active` */
-    struct qp *tx_qp[ENGINE_BURST]; /* of the slots between engine_tx and engine_sent */
-
     struct wire_addr addr[ENGINE_ADDRS];
-    uint32_t naddrs, last_addr;
     struct cq *cqs;
     struct srq *srqs;
-    struct cnp_state *cnp;
     struct guess *guess;
-    uint32_t nsr;                            /* queue pairs that may do selective repeat */
     struct limiter_conf *cc_confs, *cc_conf; /* all in use; the device's */
     uint32_t ncqs, nsrqs;
     struct ud_group *groups;
     uint32_t gsi_psn;
-};
+} __attribute__((aligned(64)));
+_Static_assert(offsetof(struct engine, wheel) == 128, "what every packet reads");
 
 /* One received packet on its way through the engine. */
 struct rx {

@@ -7,14 +7,16 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "engine_priv.h"
 
 int record_pool_init(struct record_pool *p, uint32_t size)
 {
-    p->all = calloc(size, sizeof *p->all);
+    p->all = aligned_alloc(64, size * sizeof *p->all);
     if (!p->all)
         return -ENOMEM;
+    memset(p->all, 0, size * sizeof *p->all);
     p->size = p->nfree = size;
     for (uint32_t i = 0; i < size; i++)
         p->all[i].next = i + 1 < size ? &p->all[i + 1] : NULL;

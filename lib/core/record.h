@@ -45,7 +45,7 @@ struct record {
     uint64_t va;   /* the responder's: wr_id, or VA */
     uint32_t rkey; /* to invalidate */
     uint32_t arg;  /* free for the side */
-};
+} __attribute__((aligned(64)));
 
 struct record_fifo {
     struct record *head, *tail;

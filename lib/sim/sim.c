@@ -159,6 +159,7 @@ int sim_create(const struct sim_scenario *s, const struct sim_hooks *hooks, stru
     sim->s = s;
     sim->measured_from = s->measure ? SIM_NEVER : 0;
     sim_wheel_init(&sim->w.wheel);
+    sim->w.wheel.warm = sim_port_warm;
     sim->w.rng.s = sim_mix(s->seed);
     sim->w.skip_payload = s->skip_payload;
     if (hooks)

@@ -20,7 +20,7 @@ struct sim_event {
     struct sim_event *next, *prev; /* next NULL = not scheduled */
     uint64_t at;                   /* ns */
     void (*fire)(struct sim_event *ev, uint64_t now);
-    const void *hint[2]; /* what it will read first: fetched while the event before it runs */
+    void *hint[2]; /* what it will read first: fetched while the events before it run */
 };
 
 /* The head of a slot's list. */
@@ -30,6 +30,8 @@ struct sim_list {
 
 struct sim_wheel {
     uint64_t clk; /* nothing is scheduled before this */
+    /* NULL, or called when the event before `ev` is about to be fired: to prefetch. */
+    void (*warm)(struct sim_event *ev);
     uint64_t used[SIM_WHEEL_LEVEL][SIM_WHEEL_WORDS];
     struct sim_list slot[SIM_WHEEL_LEVEL][SIM_WHEEL_SLOTS];
 };

@@ -215,7 +215,14 @@ static void host_rx(struct sim_node *n, struct sim_port *in, struct sim_pkt *p, 
     sim_host_kick(h, now);
 }
 
-const struct sim_node_ops sim_host_ops = {.rx = host_rx, .idle = host_idle};
+static void host_warm(const struct sim_node *n, bool arrival)
+{
+    const struct sim_host *h = (const struct sim_host *)(const void *)n;
+    engine_prefetch(h->e, h->last[!arrival]);
+    __builtin_prefetch(&h->timer);
+}
+
+const struct sim_node_ops sim_host_ops = {.rx = host_rx, .idle = host_idle, .warm = host_warm};
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
@@ -339,6 +346,9 @@ int sim_host_connect(struct sim_host *a, struct sim_host *b, const struct sim_co
     if (err) {
         engine_qp_destroy(a->e, *qa);
         engine_qp_destroy(b->e, *qb);
+        return err;
     }
-    return err;
+    a->last[1] = *qa;
+    b->last[0] = *qb;
+    return 0;
 }

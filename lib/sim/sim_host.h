@@ -28,24 +28,31 @@ struct sim_host_params {
     struct cc_conf cc;
 };
 
+/* Laid out by cache lines: the first is what an event finds fetched. */
 struct sim_host {
     struct sim_node node; /* first */
-    struct sim_port *port;
     struct engine *e;
-    struct sim_host_params p;
+    const struct qp *last[2]; /* connected last: as the receiver, as the sender */
+
+    struct sim_event timer;
+    struct sim_port *port;
+    uint32_t ndone; /* completions to be handed out */
+    bool stepping;
+
+    struct engine_wc *done;
+    uint32_t done_cap;
     const struct sim_app_ops *app;
     void *app_arg;
-    struct sim_event timer;
-    struct engine_wc *done; /* completions to be handed out */
-    uint32_t ndone, done_cap;
     struct cq *cq;
     uint32_t pd, lkey, rkey;
     struct wire_addr addr;
     uint8_t mac[6];
-    bool stepping;
     uint64_t bad_octets; /* placed, and not what was sent */
     uint64_t bad_icrc;   /* frames dropped that a fault had damaged, with payload skipped */
-};
+    struct sim_host_params p;
+} __attribute__((aligned(64)));
+_Static_assert(offsetof(struct sim_host, timer) == 64 && offsetof(struct sim_host, done) == 128,
+               "cache lines");
 
 /* After its port is connected. 0, -ENOMEM, or what the engine said. */
 int sim_host_init(struct sim_host *h, struct sim_world *w, uint32_t number, uint32_t max_qp,

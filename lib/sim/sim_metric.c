@@ -169,7 +169,7 @@ static double m_queue_mean(const struct sim *sim)
 
 static double m_queue_max(const struct sim *sim)
 {
-    return sim->nqueues ? (double)sim->watched[0]->stats.queue_max / 1e3 : NAN;
+    return sim->nqueues ? (double)sim->watched[0]->queue_max / 1e3 : NAN;
 }
 
 #define SUM_OF_PORTS(name, field)                                                                  \

@@ -46,7 +46,8 @@ static void name_node(struct sim_net *net, uint32_t i)
     n->w = net->w;
     n->is_host = host;
     n->ops = host ? &sim_host_ops : &sim_switch_ops;
-    snprintf(n->name, sizeof n->name, host ? "host%u" : "switch%u",
+    n->name = net->names[i];
+    snprintf(net->names[i], sizeof net->names[i], host ? "host%u" : "switch%u",
              host ? i : (unsigned)(i - net->nhosts));
 }
 
@@ -117,54 +118,54 @@ static void distances(const struct sim_net *net, uint32_t to, uint16_t *dist, ui
     }
 }
 
-/* A set per switch that traffic may go to, and one per host of our own. */
+static int find_homes(struct sim_net *net)
+{
+    struct sim_homes *h = &net->homes;
+    h->leaf = calloc(net->nhosts, sizeof *h->leaf);
+    h->port = calloc(net->nhosts, sizeof *h->port);
+    h->nhosts = net->nhosts;
+    if (!h->leaf || !h->port)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < net->nhosts; i++) {
+        const struct sim_port *at = net->host[i].port->peer;
+        if (at->node->is_host)
+            return -EINVAL;
+        h->leaf[i] = (uint16_t)switch_index(net, at->node);
+        h->port[i] = at->index;
+    }
+    return 0;
+}
+
+/* A set per switch. */
 static int alloc_routes(struct sim_net *net, struct sim_switch *s)
 {
     struct sim_routes *r = &s->routes;
-    uint32_t n = s->node.nports;
-    r->nhosts = net->nhosts;
-    r->set = calloc(net->nswitches + n, sizeof *r->set);
-    r->ports = calloc((size_t)net->nswitches * n + n, sizeof *r->ports);
-    r->by_host = calloc(net->nhosts, sizeof *r->by_host);
-    r->nsets = net->nswitches;
-    return r->set && r->ports && r->by_host ? 0 : -ENOMEM;
+    r->homes = &net->homes;
+    r->self = (uint16_t)switch_index(net, &s->node);
+    r->set = calloc(net->nswitches, sizeof *r->set);
+    r->ports = calloc((size_t)net->nswitches * s->node.nports + 1, sizeof(struct sim_port *));
+    return r->set && r->ports ? 0 : -ENOMEM;
 }
 
 static void route_to(struct sim_net *net, struct sim_switch *s, uint32_t to, const uint16_t *dist)
 {
     struct sim_routes *r = &s->routes;
-    uint32_t self = switch_index(net, &s->node);
     struct sim_route *set = &r->set[to];
     set->first = (uint16_t)r->nports;
-    if (self == to || dist[self] == FAR)
+    if (r->self == to || dist[r->self] == FAR)
         return;
     for (unsigned i = 0; i < s->node.nports; i++) {
         const struct sim_node *m = s->node.port[i]->peer->node;
-        if (m->id >= net->nhosts && dist[switch_index(net, m)] + 1 == dist[self]) {
-            r->ports[r->nports++] = (uint16_t)i;
+        if (m->id >= net->nhosts && dist[switch_index(net, m)] + 1 == dist[r->self]) {
+            r->ports[r->nports++] = s->node.port[i];
             set->n++;
         }
     }
 }
 
-static void route_hosts(struct sim_net *net, struct sim_switch *s)
-{
-    struct sim_routes *r = &s->routes;
-    for (uint32_t h = 0; h < net->nhosts; h++) {
-        const struct sim_port *at = net->host[h].port->peer;
-        if (at->node != &s->node) {
-            r->by_host[h] = (uint16_t)switch_index(net, at->node);
-            continue;
-        }
-        r->set[r->nsets] = (struct sim_route){.first = (uint16_t)r->nports, .n = 1};
-        r->ports[r->nports++] = at->index;
-        r->by_host[h] = (uint16_t)r->nsets++;
-    }
-}
-
 static int make_routes(struct sim_net *net)
 {
-    int err = 0;
+    int err = find_homes(net);
     for (uint32_t i = 0; i < net->nswitches && !err; i++)
         err = alloc_routes(net, &net->sw[i]);
     uint16_t *dist = calloc(net->nswitches, sizeof *dist);
@@ -176,8 +177,6 @@ static int make_routes(struct sim_net *net)
         for (uint32_t i = 0; i < net->nswitches; i++)
             route_to(net, &net->sw[i], to, dist);
     }
-    for (uint32_t i = 0; i < net->nswitches && !err; i++)
-        route_hosts(net, &net->sw[i]);
     free(dist);
     free(queue);
     return err;
@@ -194,12 +193,14 @@ int sim_net_build(struct sim_net *net, struct sim_world *w, const struct sim_pla
     if (plan->nhosts < 2 || plan->nhosts + plan->nswitches > SIM_NODES_MAX ||
         net->nports > UINT16_MAX)
         return -EINVAL;
-    net->host = calloc(plan->nhosts, sizeof *net->host);
+    net->host = aligned_alloc(64, plan->nhosts * sizeof *net->host);
     net->sw = calloc(plan->nswitches, sizeof *net->sw);
     net->port = aligned_alloc(64, net->nports * sizeof *net->port);
     net->by_node = calloc(net->nports, sizeof(struct sim_port *));
-    if (!net->host || !net->sw || !net->port || !net->by_node)
+    net->names = calloc(plan->nhosts + plan->nswitches, sizeof *net->names);
+    if (!net->host || !net->sw || !net->port || !net->by_node || !net->names)
         return -ENOMEM;
+    memset(net->host, 0, plan->nhosts * sizeof *net->host);
     memset(net->port, 0, net->nports * sizeof *net->port);
     net->nhosts = plan->nhosts;
     net->nswitches = plan->nswitches;
@@ -225,6 +226,9 @@ void sim_net_free(struct sim_net *net)
     free(net->sw);
     free(net->port);
     free(net->by_node);
+    free(net->names);
+    free(net->homes.leaf);
+    free(net->homes.port);
     *net = (struct sim_net){0};
 }
 
@@ -265,11 +269,9 @@ uint64_t sim_net_ideal(const struct sim_net *net, uint32_t src, uint32_t dst, ui
                  wire_ns(port, ACK_LEN + SIM_WIRE_EXTRA);
         if (n->id < net->nhosts)
             break;
-        const struct sim_routes *r = &net->sw[switch_index(net, n)].routes;
-        const struct sim_route *set = &r->set[r->by_host[dst]];
-        if (!set->n)
+        port = sim_switch_route(&net->sw[switch_index(net, n)], dst, 0, NULL);
+        if (!port)
             return SIM_NEVER;
-        port = n->port[r->ports[set->first]];
     }
     return total + slowest - wire_ns(net->host[src].port, first + extra);
 }

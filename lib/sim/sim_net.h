@@ -35,6 +35,8 @@ struct sim_net {
     struct sim_switch *sw;
     struct sim_port *port;
     struct sim_port **by_node; /* the nodes' lists */
+    char (*names)[16];
+    struct sim_homes homes;
     uint32_t nhosts, nswitches, nports;
 };
 

@@ -11,8 +11,8 @@
 
 /* Preamble, FCS and the gap between frames: what a frame takes on the wire beyond its octets. */
 #define SIM_WIRE_EXTRA 24u
-#define SIM_FRAME_MIN  60u  /* without FCS */
-#define SIM_FRAME_HEAD 54u  /* Ethernet .. BTH: what every frame of a host has */
+#define SIM_FRAME_MIN  60u /* without FCS */
+#define SIM_FRAME_HEAD 54u /* Ethernet .. BTH: what every frame of a host has */
 #define SIM_DATA_MIN   85u /* room for headers when payload is skipped: two cache lines a packet */
 
 #define SIM_ECN_MASK 3u

@@ -15,13 +15,11 @@
 #define SIM_PAUSE_LEN 60u
 
 struct sim_port_stats {
-    uint64_t tx_packets, tx_bytes;
     uint64_t drops;   /* for want of buffer, counted at the port they would have left by */
     uint64_t faults;  /* lost on the wire to this port, by a rule */
     uint64_t marks;   /* CE set */
     uint64_t pauses;  /* XOFF frames sent out of this port */
     uint64_t held_ns; /* time for which a peer paused some priority of this port */
-    uint64_t queue_max;
 };
 
 struct sim_queue {
@@ -29,32 +27,37 @@ struct sim_queue {
     uint64_t bytes;
 };
 
-/* Laid out by cache lines: with many ports it is these that a hop costs. */
+/* Laid out by cache lines: with many ports it is these that a hop costs. An arrival reads the first
+ * line of the sender's port and the third of the receiver's; a departure the first three. */
 struct sim_port {
-    _Alignas(64) struct sim_event rx; /* the first frame of `wire` arrives */
-    struct sim_fifo wire;             /* sent, on their way to the peer */
+    _Alignas(64) struct sim_event rx; /* the first frame on the wire, which is hint[0], arrives */
+    struct sim_pkt *wire_tail;        /* the last one that was sent */
+    struct sim_port *peer;
 
     struct sim_event tx; /* the transmitter is free */
     uint64_t busy_ps;    /* ... which it isn't until then */
     uint16_t backlog;    /* bit per queue that isn't empty */
     uint16_t paused;     /* bit per priority */
-    uint16_t index;      /* in its node */
-    uint16_t id;         /* in the world */
+    uint32_t spare;
 
     struct sim_world *w;
     struct sim_node *node;
-    struct sim_port *peer;
-    uint64_t rate;   /* bit/s */
-    uint64_t delay;  /* ns */
-    uint64_t queued; /* octets in all queues */
-    struct sim_port_stats stats;
+    uint64_t rate;      /* bit/s */
+    uint64_t delay;     /* ns */
+    uint64_t queued;    /* octets in all queues */
+    uint64_t queue_max; /* ... at most */
+    uint64_t tx_packets;
+    uint16_t index; /* in its node */
+    uint16_t id;    /* in the world */
 
-    struct sim_queue q[SIM_PRIOS + 1];
+    _Alignas(64) struct sim_queue q[SIM_PRIOS + 1];
+    struct sim_port_stats stats;
     struct sim_event resume;
     uint64_t paused_until[SIM_PRIOS], paused_at;
 };
-_Static_assert(offsetof(struct sim_port, tx) == 64 && offsetof(struct sim_port, w) == 128,
-               "an arrival reads one line of the sender's port, a departure two");
+_Static_assert(offsetof(struct sim_port, tx) == 64 && offsetof(struct sim_port, w) == 128 &&
+                   offsetof(struct sim_port, q) == 192,
+               "cache lines");
 
 struct sim_node_ops {
     /* A frame has arrived; the node owns it now. */
@@ -63,20 +66,25 @@ struct sim_node_ops {
     void (*sent)(struct sim_node *n, struct sim_port *out, struct sim_pkt *p, uint64_t now);
     /* The transmitter is free: more, if there is more. May be NULL. */
     void (*idle)(struct sim_node *n, struct sim_port *out, uint64_t now);
+    /* The event after this one is an arrival at the node, or its transmitter that gets free: have
+     * what it will read come near. Changes nothing. NULL = the port's own lines will do. */
+    void (*warm)(const struct sim_node *n, bool arrival);
 };
 
 struct sim_node {
     const struct sim_node_ops *ops;
     struct sim_world *w;
-    char name[16];
+    struct sim_port **port;
+    const char *name; /* "host3", "switch0" */
     uint16_t id, nports;
     bool watched, is_host;
-    struct sim_port **port;
 };
 
-/* Connect two ports by a cable. rate in bit/s, delay in ns. */
+/* Connect two ports by a cable; their nodes are set, with their ops. rate in bit/s, delay in ns. */
 void sim_port_connect(struct sim_world *w, struct sim_port *a, struct sim_port *b, uint64_t rate,
                       uint64_t delay);
+/* The wheel's `warm`: fetch what an event of a port will read. */
+void sim_port_warm(struct sim_event *ev);
 /* Queue a frame; its prio and len are set. */
 void sim_port_send(struct sim_port *port, struct sim_pkt *p, uint64_t now);
 /* A frame that a fault held back is at the end of the wire now. */

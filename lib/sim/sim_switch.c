@@ -16,22 +16,24 @@ static struct sim_switch *switch_of(struct sim_node *n)
 
 /* ---- where to -------------------------------------------------------------------------------- */
 
-static struct sim_port *route(struct sim_switch *s, const struct sim_pkt *p)
+struct sim_port *sim_switch_route(const struct sim_switch *s, uint32_t host, uint32_t flow,
+                                  struct sim_rng *rng)
 {
     const struct sim_routes *r = &s->routes;
-    if (p->dst >= r->nhosts)
+    const struct sim_homes *h = r->homes;
+    if (host >= h->nhosts)
         return NULL;
-    const struct sim_route *set = &r->set[r->by_host[p->dst]];
-    if (set->n == 1)
-        return s->node.port[r->ports[set->first]];
+    if (h->leaf[host] == r->self)
+        return s->node.port[h->port[host]];
+    const struct sim_route *set = &r->set[h->leaf[host]];
     if (!set->n)
         return NULL;
-    uint32_t pick;
-    if (s->p.balance == SIM_SPRAY)
-        pick = sim_rand_below(&s->rng, set->n);
-    else
-        pick = (uint32_t)((sim_mix(p->flow ^ (uint64_t)s->node.id << 32) >> 32) * set->n >> 32);
-    return s->node.port[r->ports[set->first + pick]];
+    uint32_t pick = 0;
+    if (set->n > 1 && rng)
+        pick = sim_rand_below(rng, set->n);
+    else if (set->n > 1)
+        pick = (uint32_t)((sim_mix(flow ^ (uint64_t)s->node.id << 32) >> 32) * set->n >> 32);
+    return r->ports[set->first + pick];
 }
 
 /* ---- CE -------------------------------------------------------------------------------------- */
@@ -138,7 +140,8 @@ static void release(struct sim_switch *s, const struct sim_pkt *p, uint64_t now)
 static void switch_rx(struct sim_node *n, struct sim_port *in, struct sim_pkt *p, uint64_t now)
 {
     struct sim_switch *s = switch_of(n);
-    struct sim_port *out = route(s, p);
+    struct sim_rng *rng = s->p.balance == SIM_SPRAY ? &s->rng : NULL;
+    struct sim_port *out = sim_switch_route(s, p->dst, p->flow, rng);
     if (!out) {
         sim_port_drop(in, p, "no route", now);
         return;
@@ -203,5 +206,4 @@ void sim_switch_free(struct sim_switch *s)
     free(s->headroom);
     free(s->routes.set);
     free(s->routes.ports);
-    free(s->routes.by_host);
 }

@@ -29,16 +29,24 @@ struct sim_switch_params {
     enum sim_balance balance;
 };
 
-/* Where to: for each host a set of output ports of equal length. */
+/* Where to: for the switch that a host hangs on a set of output ports of equal length. */
 struct sim_route {
     uint16_t first, n; /* in `ports` of the table */
 };
 
+/* Where a host hangs: which switch, which of its ports. All switches share these tables, so that
+ * they stay in the near caches however many hosts there are. */
+struct sim_homes {
+    uint16_t *leaf, *port; /* by host */
+    uint32_t nhosts;
+};
+
 struct sim_routes {
-    struct sim_route *set;
-    uint16_t *ports;
-    uint16_t *by_host; /* index into `set` */
-    uint32_t nsets, nports, nhosts;
+    const struct sim_homes *homes;
+    struct sim_route *set; /* by switch */
+    struct sim_port **ports;
+    uint32_t nports;
+    uint16_t self; /* the switch that these are of */
 };
 
 struct sim_account { /* octets of a port and priority, as input */
@@ -59,6 +67,10 @@ struct sim_switch {
     uint64_t used_max, lost_headroom;
 };
 
+/* The port towards a host; among several of equal length the one that `flow` hashes to, with `rng`
+ * a random one. NULL = no way. */
+struct sim_port *sim_switch_route(const struct sim_switch *s, uint32_t host, uint32_t flow,
+                                  struct sim_rng *rng);
 /* After its ports are connected and its routes filled in. Returns 0 or -ENOMEM, -EINVAL (the
  * head-room alone is larger than the buffer). */
 int sim_switch_init(struct sim_switch *s, struct sim_world *w, const struct sim_switch_params *p);

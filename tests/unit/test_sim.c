@@ -237,7 +237,7 @@ START_TEST(noise_is_repaired)
     sim_run(sim, SIM_NEVER);
     double frames = 0;
     for (uint32_t i = 0; i < sim->net.nhosts; i++)
-        frames += (double)sim->net.host[i].port->peer->stats.tx_packets;
+        frames += (double)sim->net.host[i].port->peer->tx_packets;
     ck_assert_double_eq_tol((double)sim->noise.lost / frames, .02, .004);
     ck_assert_double_eq_tol((double)sim->noise.late / frames, .03, .004);
     ck_assert_double_eq(metric(sim, "faults"), (double)sim->noise.lost);

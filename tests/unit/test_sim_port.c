@@ -202,15 +202,15 @@ START_TEST(ecmp_spreads_flows)
             f->flow = (uint32_t)sim_mix(flow);
             edge->node.ops->rx(&edge->node, edge->node.port[0], f, w.now);
             unsigned at = 0;
-            while (at < edge->node.nports && !edge->node.port[at]->wire.head)
+            while (at < edge->node.nports && !edge->node.port[at]->rx.hint[0])
                 at++;
             ck_assert_uint_lt(at, 4);
             if (first == 9)
                 first = at;
             ck_assert_uint_eq(at, first);
-            struct sim_fifo *wire = &edge->node.port[at]->wire;
             sim_wheel_del(&w.wheel, &edge->node.port[at]->rx);
-            sim_pkt_free(&w.pool, sim_fifo_pop(wire));
+            sim_pkt_free(&w.pool, edge->node.port[at]->rx.hint[0]);
+            edge->node.port[at]->rx.hint[0] = NULL;
             edge->node.port[at]->busy_ps = 0;
         }
         used[first]++;
