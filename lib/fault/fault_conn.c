@@ -29,6 +29,14 @@ static bool same(const struct wire_addr *a, const struct wire_addr *b)
     return !memcmp(a, b, sizeof *a);
 }
 
+/* What was damaged on its way here may name a queue pair or a PSN that is none. */
+static bool intact(const struct fault_view *v)
+{
+    size_t len = v->p.icrc_off + WIRE_ICRC_LEN;
+    return !v->whole || wire_icrc(v->frame, len, v->p.ip_off, v->p.bth_off) ==
+                            wire_get32le(v->frame + v->p.icrc_off);
+}
+
 /* ---- the table ------------------------------------------------------------------------------- */
 
 static uint32_t *bucket(struct fault_table *t, const struct wire_addr *src,
@@ -213,14 +221,6 @@ static uint32_t find_back(const struct fault_table *t, const struct wire_pkt *p,
     return response && n[0] == 1 ? found[0] : 0;
 }
 
-/* What was damaged on its way here may name a queue pair that is none. */
-static bool intact(const struct fault_view *v)
-{
-    size_t len = v->p.icrc_off + WIRE_ICRC_LEN;
-    return !v->whole || wire_icrc(v->frame, len, v->p.ip_off, v->p.bth_off) ==
-                            wire_get32le(v->frame + v->p.icrc_off);
-}
-
 /* The half of a packet, made if need be. */
 static uint32_t half_of(struct fault_table *t, const struct fault_view *v)
 {
@@ -268,22 +268,25 @@ static void mtu_learned(struct fault_table *t, struct fault_conn *c, uint32_t mt
     }
 }
 
-static void see_request(struct fault_half *h, const struct wire_pkt *p,
-                        const struct wire_opcode_info *op, uint32_t mtu, struct fault_place *out)
+static void see_request(struct fault_half *h, const struct fault_view *v, uint32_t mtu,
+                        struct fault_place *out)
 {
+    const struct wire_pkt *p = &v->p;
     if (!h->requests) {
         h->requests = true;
         h->first = h->next = p->psn;
     }
+    if (p->psn != h->next && !intact(v))
+        return;
     out->rel_known = out->tx_known = true;
     out->rel = (p->psn - h->first) & WIRE_PSN_MASK;
     out->retx = before(p->psn, h->next);
     if (out->retx)
         return;
     out->msn = h->ends;
-    if (op->flags & WIRE_F_END)
+    if (v->op->flags & WIRE_F_END)
         h->ends = (h->ends + 1) & 0xFFFFFFu;
-    bool read = op->flags & WIRE_F_READ;
+    bool read = v->op->flags & WIRE_F_READ;
     if (read) {
         h->read_psn = p->psn;
         h->read_len = p->dma_len;
@@ -301,9 +304,13 @@ static bool again(bool *any, uint32_t *next, uint32_t psn)
     return had;
 }
 
-static void see_response(struct fault_half *h, struct fault_half *back, const struct wire_pkt *p,
-                         const struct wire_opcode_info *op, struct fault_place *out)
+static void see_response(struct fault_half *h, struct fault_half *back, const struct fault_view *v,
+                         struct fault_place *out)
 {
+    const struct wire_pkt *p = &v->p;
+    const struct wire_opcode_info *op = v->op;
+    if (p->psn != h->resp_next && !intact(v))
+        return;
     out->tx_known = true;
     if (!(op->flags & WIRE_F_ACK))
         out->retx = again(&h->responses, &h->resp_next, p->psn);
@@ -377,8 +384,7 @@ static void cm_reply(struct fault_table *t, const struct wire_pkt *p, const stru
 static void see_cm(struct fault_table *t, const struct fault_view *v)
 {
     struct cm_msg m;
-    if (v->p.payload_off + v->p.payload_len > v->have ||
-        cm_msg_unpack(&m, v->frame + v->p.payload_off, v->p.payload_len))
+    if (!v->whole || !intact(v) || cm_msg_unpack(&m, v->frame + v->p.payload_off, v->p.payload_len))
         return;
     if (m.attr == CM_REQ && m.transport <= 1)
         cm_request(t, &v->p, &m);
@@ -408,9 +414,9 @@ void fault_conn_see(struct fault_table *t, const struct fault_view *v, struct fa
     out->back = back ? &t->half[back] : NULL;
     out->msn = back ? t->half[back].msn : 0;
     if (v->op->flags & WIRE_F_REQUEST)
-        see_request(h, p, v->op, c->mtu, out);
+        see_request(h, v, c->mtu, out);
     else if (v->op->flags & WIRE_F_RESPONSE)
-        see_response(h, back ? &t->half[back] : NULL, p, v->op, out);
+        see_response(h, back ? &t->half[back] : NULL, v, out);
     if (!c->mtu && v->op->flags & (WIRE_F_FIRST | WIRE_F_MIDDLE) && wire_mtu_enum(p->payload_len))
         mtu_learned(t, c, p->payload_len);
 }

@@ -174,6 +174,23 @@ START_TEST(damage_makes_no_connection)
 }
 END_TEST
 
+/* ... and doesn't move on where a connection is. */
+START_TEST(damage_moves_no_psn)
+{
+    struct fault *f = parse("drop retx", 1);
+    struct fault_out out;
+    for (uint32_t psn = 0; psn < 4; psn++) {
+        struct wire_pkt p = frame_pkt(FRAME_V4, RC(SEND_ONLY), 20);
+        p.psn = psn;
+        uint32_t len = (uint32_t)frame_make(frame, sizeof frame, &p);
+        if (psn == 2)
+            frame[p.bth_off + 9] ^= 0x40;
+        ck_assert_uint_eq(fault_apply(f, FAULT_AB, frame, len, 0, &out), 0);
+    }
+    fault_free(f);
+}
+END_TEST
+
 /* WIRE-20: both directions of a connection use one source port. */
 START_TEST(wire_20_halves_with_one_port_belong_together)
 {
@@ -342,7 +359,7 @@ END_TEST
 
 UNIT_MAIN("fault conn", cm_08_the_first_psn_is_announced, a_queue_pair_begins_another_life,
           a_new_connection_ends_the_old_ones, cm_tells_the_mtu, damage_makes_no_connection,
-          a_cnp_is_no_connection, wire_20_halves_with_one_port_belong_together,
+          damage_moves_no_psn, a_cnp_is_no_connection, wire_20_halves_with_one_port_belong_together,
           answers_tell_which_halves_belong_together, a_nak_may_miss_what_was_never_seen,
           a_doubtful_answer_joins_nobody, both_ends_in_one_host, the_idlest_connection_makes_room,
           the_same_seed_gives_the_same_faults, rules_have_dice_of_their_own)
