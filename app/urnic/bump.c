@@ -79,6 +79,13 @@ int bump_open(struct bump *b, const char *port_a, const char *port_b, uint32_t m
                      spec[d], mtu, h->in->caps.frame_max - (HEADERS - 4));
             rc = -EMSGSIZE;
         }
+        if (rc == 0 && h->in->caps.own_echo) {
+            snprintf(err, err_size,
+                     "port '%s' hands back what is sent through it: this kernel can't leave "
+                     "outgoing frames out of a packet socket (Linux 4.20 can)",
+                     spec[d]);
+            rc = -EOPNOTSUPP;
+        }
         if (rc == 0) {
             rc = bump_queue_init(&h->queue, queue, longest(b));
             if (rc)

@@ -30,6 +30,7 @@ struct runner {
     struct bump *bump;
     const struct suite_options *opt;
     const struct suite_case *c;
+    struct wire_capture *capture;
     struct suite_trace trace;
     struct suite_card card;
     struct fault *fault;
@@ -74,8 +75,12 @@ static unsigned judge(void *arg, enum fault_dir dir, uint8_t *frame, uint32_t le
 
     out->len = len;
     out->flow = 0;
+    if (s->capture)
+        wire_capture_before(s->capture, frame, len);
     if (s->fault && !s->rules_off)
         bits = fault_apply(s->fault, dir, frame, len, now, out);
+    if (s->capture)
+        wire_capture_after(s->capture, dir, len, at, bits);
     if (!roce)
         return bits;
     const struct suite_pkt head = {.at = at,
@@ -288,7 +293,8 @@ static int all(struct runner *s)
     return CLI_OK;
 }
 
-int suite_run(struct bump *b, const struct suite_options *opt, bool json)
+int suite_run(struct bump *b, const struct suite_options *opt, struct wire_capture *capture,
+              bool json)
 {
     struct runner *s = calloc(1, sizeof *s);
 
@@ -299,6 +305,7 @@ int suite_run(struct bump *b, const struct suite_options *opt, bool json)
     }
     s->bump = b;
     s->opt = opt;
+    s->capture = capture;
     s->c = &suite_cases[0];
     b->judge = judge;
     b->arg = s;

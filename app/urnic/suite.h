@@ -9,6 +9,7 @@
 
 #include "bump.h"
 #include "suite_trace.h"
+#include "wire_capture.h"
 
 #define SUITE_RESULTS 128u
 #define SUITE_TEXT    160u
@@ -113,8 +114,10 @@ void suite_options_free(struct suite_options *o);
 /* Say which cases there are. */
 void suite_list(void);
 
-/* Run the cases over an open bump, print the report card. Returns CLI_*. */
-int suite_run(struct bump *b, const struct suite_options *opt, bool json);
+/* Run the cases over an open bump, print the report card. `capture` gets all frames; NULL = none.
+ * Returns CLI_*. */
+int suite_run(struct bump *b, const struct suite_options *opt, struct wire_capture *capture,
+              bool json);
 
 /* Write the report card to stdout. */
 void suite_report(const struct suite_card *card);

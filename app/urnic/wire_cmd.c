@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cli.h"
@@ -138,67 +137,19 @@ static unsigned obey(void *arg, enum fault_dir dir, uint8_t *frame, uint32_t len
     return fault_apply(arg, dir, frame, len, now, out);
 }
 
-/* ---- capture --------------------------------------------------------------------------------- */
-
-static void describe(char *buf, size_t size, unsigned bits)
-{
-    static const struct {
-        unsigned bit;
-        const char *word;
-    } words[] = {{FAULT_DROP, "dropped"}, {FAULT_DAMAGED, "damaged"}, {FAULT_CHANGED, "changed"},
-                 {FAULT_COPY, "copied"},  {FAULT_HOLD, "held back"},  {FAULT_INJECT, "answered"}};
-    size_t at = 0;
-
-    buf[0] = 0;
-    for (unsigned i = 0; i < sizeof words / sizeof words[0]; i++)
-        if (bits & words[i].bit && at < size)
-            at += (size_t)snprintf(buf + at, size - at, "%s%s", at ? ", " : "", words[i].word);
-}
-
-/* The frame is written as it came: the rules change it only afterwards, and the comment has to
- * stand before it. So they judge a copy. */
 static unsigned watch(void *arg, enum fault_dir dir, uint8_t *frame, uint32_t len, uint64_t now,
                       struct fault_out *out)
 {
-    static uint8_t before[IO_FRAME_MAX];
     struct wire_job *j = arg;
     unsigned bits = 0;
-    char comment[96] = "";
 
     out->len = len;
     out->flow = 0;
-    if (j->fault) {
-        memcpy(before, frame, len);
+    wire_capture_before(&j->capture, frame, len);
+    if (j->fault)
         bits = fault_apply(j->fault, dir, frame, len, now, out);
-        describe(comment, sizeof comment, bits);
-    }
-    pcapng_packet(j->capture, j->interface[dir], now, PCAPNG_IN, j->fault ? before : frame, len,
-                  *comment ? comment : NULL);
+    wire_capture_after(&j->capture, dir, len, now, bits);
     return bits;
-}
-
-static uint64_t epoch(void)
-{
-    struct timespec ts;
-
-    clock_gettime(CLOCK_REALTIME, &ts);
-    return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec - cli_now();
-}
-
-static int open_capture(struct wire_job *j)
-{
-    static const char *const names[BUMP_DIRS] = {"A", "B"};
-    const struct pcapng_options opt = {.application = "urnic wire", .epoch = epoch()};
-    int rc = pcapng_create(j->capture_file, &opt, &j->capture);
-
-    if (rc) {
-        cli_error("%s: %s", j->capture_file, strerror(-rc));
-        return CLI_FAIL;
-    }
-    for (unsigned d = 0; d < BUMP_DIRS; d++)
-        j->interface[d] =
-            pcapng_interface(j->capture, names[d], j->port[d], j->bump.port[d]->caps.rate_bps);
-    return CLI_OK;
 }
 
 /* ---- running --------------------------------------------------------------------------------- */
@@ -231,17 +182,21 @@ static int wire(struct wire_job *j)
         cli_error("%s", *err ? err : strerror(-rc));
         return rc == -EINVAL || rc == -EMSGSIZE || rc == -ENODEV ? CLI_USAGE : CLI_FAIL;
     }
-    int status = j->capture_file ? open_capture(j) : CLI_OK;
+    int status = CLI_OK;
+    if (j->capture_file && (rc = wire_capture_open(&j->capture, j->capture_file, &j->bump)) != 0) {
+        cli_error("%s: %s", j->capture_file, strerror(-rc));
+        status = CLI_FAIL;
+    }
     if (status == CLI_OK && j->suite) {
         prctl(PR_SET_TIMERSLACK, 1ul);
         cli_catch_signals();
         j->test.quiet = j->quiet;
         j->test.seed = j->seed;
-        status = suite_run(&j->bump, &j->test, j->json);
+        status = suite_run(&j->bump, &j->test, j->capture.w ? &j->capture : NULL, j->json);
     } else if (status == CLI_OK) {
         j->bump.poll = j->poll;
-        j->bump.judge = j->capture ? watch : j->fault ? obey : NULL;
-        j->bump.arg = j->capture ? (void *)j : (void *)j->fault;
+        j->bump.judge = j->capture.w ? watch : j->fault ? obey : NULL;
+        j->bump.arg = j->capture.w ? (void *)j : (void *)j->fault;
         prctl(PR_SET_TIMERSLACK, 1ul); /* or what is delayed goes 50 us late */
         cli_catch_signals();
         j->begun = cli_now();
@@ -253,7 +208,7 @@ static int wire(struct wire_job *j)
             wire_summary(j, seconds);
         status = j->json ? wire_json(j, seconds) : CLI_OK;
     }
-    if (j->capture && (rc = pcapng_close(j->capture)) != 0) {
+    if ((rc = wire_capture_close(&j->capture)) != 0) {
         cli_error("%s: %s", j->capture_file, strerror(-rc));
         status = CLI_FAIL;
     }
@@ -344,8 +299,8 @@ static int options(struct wire_job *j, int argc, char **argv)
     }
     for (int i = 0; i < 2 && optind + i < argc; i++)
         j->port[i] = argv[optind + i];
-    if (j->suite && (j->rules_file || j->rules || j->capture_file || j->ns)) {
-        cli_error("--suite has rules of its own; --rules, --capture and --for don't go with it");
+    if (j->suite && (j->rules_file || j->rules || j->ns)) {
+        cli_error("--suite has rules and an end of its own; --rules and --for don't go with it");
         return CLI_USAGE;
     }
     return j->suite ? suite_options_done(&j->test) : parse_rules(j);

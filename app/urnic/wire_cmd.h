@@ -7,8 +7,8 @@
 
 #include "bump.h"
 #include "fault.h"
-#include "pcapng.h"
 #include "suite.h"
+#include "wire_capture.h"
 
 struct wire_job {
     const char *port[BUMP_DIRS];
@@ -20,8 +20,7 @@ struct wire_job {
     struct suite_options test;
     struct bump bump;
     struct fault *fault; /* NULL = no rules */
-    struct pcapng *capture;
-    int interface[BUMP_DIRS];
+    struct wire_capture capture;
     uint64_t begun;
 };
 

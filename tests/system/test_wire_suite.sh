@@ -45,10 +45,14 @@ fi
 grep -Eq '^  FAIL +TMR-03 +timeout after' "$dir/card" || fail "TMR-03 is not FAIL"
 
 # One that sends a CNP each 50 us, and claims 100 ms.
-if "$suite" --build "$build" -q --only marked --cnp-interval 100000 >"$dir/card" 2>"$dir/log"; then
+if "$suite" --build "$build" -q --capture "$dir/seen" --only marked --cnp-interval 100000 >"$dir/card" 2>"$dir/log"; then
     fail "a device that sends too many CNPs passes"
 fi
 grep -Eq '^  FAIL +CC-04' "$dir/card" || fail "CC-04 is not FAIL"
+
+"$build/app/urnic/urnic" lint --json "$dir/seen" >"$dir/lint" || true
+grep -q '"cnps":[1-9]' "$dir/lint" || fail "no CNPs in the capture"
+rm "$dir/seen"
 
 # Nothing to see is not a pass, and says why.
 if "$suite" --build "$build" -q --only go-back --client-b 'echo no such machine; false' >"$dir/card" 2>"$dir/log"; then

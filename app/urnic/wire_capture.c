@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Frames are written as they came. The comment says what the rules did, and they do it in place: so
+ * the frame is copied before.
+ */
+#include "wire_capture.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+static uint64_t clock_ns(clockid_t clock)
+{
+    struct timespec ts;
+
+    clock_gettime(clock, &ts);
+    return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+int wire_capture_open(struct wire_capture *c, const char *path, const struct bump *b)
+{
+    static const char *const names[BUMP_DIRS] = {"A", "B"};
+    const struct pcapng_options opt = {
+        .application = "urnic wire",
+        .epoch = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC),
+    };
+    int rc = pcapng_create(path, &opt, &c->w);
+
+    for (unsigned d = 0; d < BUMP_DIRS && rc == 0; d++)
+        c->interface[d] =
+            pcapng_interface(c->w, names[d], b->port[d]->spec, b->port[d]->caps.rate_bps);
+    return rc;
+}
+
+void wire_capture_before(struct wire_capture *c, const uint8_t *frame, uint32_t len)
+{
+    memcpy(c->before, frame, len);
+}
+
+void wire_capture_after(struct wire_capture *c, enum fault_dir dir, uint32_t len, uint64_t now,
+                        unsigned bits)
+{
+    static const struct {
+        unsigned bit;
+        const char *word;
+    } words[] = {{FAULT_DROP, "dropped"}, {FAULT_DAMAGED, "damaged"}, {FAULT_CHANGED, "changed"},
+                 {FAULT_COPY, "copied"},  {FAULT_HOLD, "held back"},  {FAULT_INJECT, "answered"}};
+    char comment[96] = "";
+    size_t at = 0;
+
+    for (unsigned i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (bits & words[i].bit)
+            at += (size_t)snprintf(comment + at, sizeof comment - at, "%s%s", at ? ", " : "",
+                                   words[i].word);
+    pcapng_packet(c->w, c->interface[dir], now, PCAPNG_IN, c->before, len, at ? comment : NULL);
+}
+
+int wire_capture_close(struct wire_capture *c)
+{
+    int rc = c->w ? pcapng_close(c->w) : 0;
+
+    c->w = NULL;
+    return rc;
+}

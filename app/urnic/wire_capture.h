@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A capture of what comes in at the two ports of a bump, with comments on what was done to it. One
+ * thread.
+ */
+#ifndef URNIC_WIRE_CAPTURE_H
+#define URNIC_WIRE_CAPTURE_H
+
+#include "bump.h"
+#include "pcapng.h"
+
+struct wire_capture {
+    struct pcapng *w; /* NULL = there is none */
+    int interface[BUMP_DIRS];
+    uint8_t before[IO_FRAME_MAX]; /* the frame, while the rules change it */
+};
+
+/* Create the file. Times are CLOCK_MONOTONIC's. Returns 0 or -errno. */
+int wire_capture_open(struct wire_capture *c, const char *path, const struct bump *b);
+
+/* Before the rules see a frame ... */
+void wire_capture_before(struct wire_capture *c, const uint8_t *frame, uint32_t len);
+/* ... and afterwards: `bits` = FAULT_* that they said. */
+void wire_capture_after(struct wire_capture *c, enum fault_dir dir, uint32_t len, uint64_t now,
+                        unsigned bits);
+
+/* Returns 0, or -errno of anything that went wrong with the file. */
+int wire_capture_close(struct wire_capture *c);
+
+#endif
