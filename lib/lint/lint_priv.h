@@ -69,8 +69,9 @@ struct lint_read {
     uint32_t next;   /* first response PSN not seen yet */
     uint32_t reread; /* PSN of the latest partial re-read; == psn: none */
     uint32_t msgs, epoch;
-    uint32_t starts;                            /* answers seen that begin it */
-    uint64_t ns;                                /* of the latest response */
+    uint32_t starts; /* answers seen that begin it */
+    uint64_t ns;     /* of the latest response */
+    uint64_t reread_ns;
     bool valid, atomic, done, have_orig, again; /* again = requested more than once */
     bool blind;                                 /* the capture has cut the RETH off */
     bool continued;    /* the latest re-read has been counted as answered in the continued form */

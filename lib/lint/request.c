@@ -400,6 +400,7 @@ void lint_request(struct lint_ctx *c)
         lint_continued(c->l, f, false);
         c->read->again = true;
         c->read->reread = c->p.psn;
+        c->read->reread_ns = c->in->ns;
         c->read->continued = false;
     }
     if (!(c->read && c->p.psn != c->read->psn)) /* a partial re-read has no record of its own */

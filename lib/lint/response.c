@@ -245,6 +245,12 @@ static void remember(struct lint_ctx *c)
         read_progress(c);
 }
 
+/* The shortest time in which anything was answered; 0 = not known. */
+static uint64_t rtt_least(const struct lint_ctx *c)
+{
+    return c->f->info.rtt_samples ? c->f->info.rtt_min : 0;
+}
+
 /* A re-read that begins in the middle: is it answered as a request of its own (RD-10)? */
 static void watch_reread(struct lint_ctx *c)
 {
@@ -258,9 +264,9 @@ static void watch_reread(struct lint_ctx *c)
     if (c->op->flags & WIRE_F_START) {
         q->restarted_n++;
         q->continued.on = false;
-    } else if (!r->continued &&
+    } else if (!r->continued && c->in->ns - r->reread_ns >= rtt_least(c) / 8 &&
                ((whole && r->starts >= whole->sends) || (q->continued_n > 1 && !q->restarted_n))) {
-        lint_remember(c, &q->continued); /* else perhaps the whole READ is answered once more */
+        lint_remember(c, &q->continued); /* else it was under way already */
     }
 }
 
