@@ -19,7 +19,8 @@
 #define ANSWERS_MIN    65536u /* our engine may answer this much, */
 #define ANSWERS_EACH   4u     /* and so much for each packet of the capture */
 #define EARLY          256u /* packets in which answers to what went before the capture may come */
-#define LATE           64u  /* packets in which a delayed one comes */
+#define REREADS        64u
+#define LATE           64u /* packets in which a delayed one comes */
 #define MESSAGE_MAX    (1u << 31)
 
 /* An answer of our engine. */
@@ -55,6 +56,10 @@ struct responder {
     struct region *addressed;  /* by the latest request of memory */
     uint32_t fr_lkey, fr_rkey; /* what SENDs with invalidate name; 0 = not there */
     uint8_t *declined;         /* bit per PSN bucket: repeated more often than our engine bears */
+    struct {
+        uint32_t psn;
+        uint64_t ns;
+    } reread[REREADS]; /* by PSN: when a READ was last asked for from there on */
     /* READs repeated from the middle: an answer like the first one's, where one of its own is due.
      * Once it may be the first answer, late; twice and never otherwise is a habit. */
     const struct packet *odd;
@@ -296,6 +301,10 @@ static void give(struct responder *r, size_t at)
         rkey = g ? g->live : 0;
     }
     bool fresh = psn_after(p->pkt.psn, stage_epsn(&r->stage)) >= 0;
+    if (f & WIRE_F_READ) {
+        r->reread[p->pkt.psn % REREADS].psn = p->pkt.psn;
+        r->reread[p->pkt.psn % REREADS].ns = p->ns;
+    }
     if (f & WIRE_F_READ || (f & WIRE_F_ATOMIC && fresh))
         define_memory(r, at);
     if (f & WIRE_F_INV)
@@ -429,7 +438,10 @@ static bool repeated_oddly(struct responder *r, const struct packet *p, const st
         r->regular = r->regular || a < found;
         later = later || (a > found && !a->used);
     }
-    if (!later || r->regular || (!r->odd_told && !begun_before(r, found)))
+    uint64_t least = r->d->answers.rtt_samples ? r->d->answers.rtt_min / 8 : 0;
+    bool at_once = r->reread[p->pkt.psn % REREADS].psn == p->pkt.psn &&
+                   p->ns - r->reread[p->pkt.psn % REREADS].ns < least; /* under way already */
+    if (!later || at_once || r->regular || (!r->odd_told && !begun_before(r, found)))
         return false;
     if (!r->odd) {
         r->odd = p;
@@ -461,11 +473,15 @@ static bool finds_hole(const struct responder *r, const struct packet *p)
     return true;
 }
 
-/* A NAK that was overtaken by answers to what it asks for: the network has delayed it. Long after
- * them it would be a NAK of a repetition. */
-static bool overtaken(const struct responder *r, const struct packet *p)
+/* A NAK that the network explains: what it asks for was delayed behind the capture; or it was
+ * overtaken itself by answers to that. Long after them it would be a NAK of a repetition. */
+static bool delayed(const struct responder *r, const struct packet *p)
 {
     bool covered = false;
+    if (p->pkt.syndrome != WIRE_SYN_NAK_SEQ)
+        return false;
+    if (!r->d->exact && evidence_late(r->d, p))
+        return true;
     size_t i = (size_t)(p - r->d->packet);
     for (unsigned n = 0; i-- > 0 && n < 2 * LATE; n++) {
         const struct packet *q = &r->d->packet[i];
@@ -475,7 +491,7 @@ static bool overtaken(const struct responder *r, const struct packet *p)
             return false;
         covered = covered || covers;
     }
-    return covered && p->pkt.syndrome == WIRE_SYN_NAK_SEQ;
+    return covered;
 }
 
 static void compare(struct responder *r, const struct packet *p)
@@ -540,7 +556,7 @@ static void compare(struct responder *r, const struct packet *p)
     }
     if (r->declined[p->pkt.psn % LEDGER_BUCKETS] || !r->stage.budget || repeated ||
         (r->middle && p - r->d->packet < EARLY) ||
-        (p->pkt.opcode == WIRE_ACKNOWLEDGE && !packet_positive(p) && overtaken(r, p))) {
+        (p->pkt.opcode == WIRE_ACKNOWLEDGE && !packet_positive(p) && delayed(r, p))) {
         r->j->out->passed++;
         r->j->out->compared--;
         return;

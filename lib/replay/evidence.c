@@ -184,6 +184,15 @@ static void mark_lost(struct direction *d, size_t at)
     }
 }
 
+bool evidence_late(const struct direction *d, const struct packet *nak)
+{
+    size_t at = (size_t)(nak - d->packet);
+    for (size_t i = at, n = 0; i-- > 0 && n < BACK_MAX; n++)
+        if (packet_asks(d, &d->packet[i]) && psn_after(d->packet[i].pkt.psn, nak->pkt.psn) > 0)
+            return answered_first(d, at);
+    return false;
+}
+
 /* A fatal NAK of a SEND: its receive buffer was too short, or could not be written. */
 static void mark_refused(struct direction *d, size_t at)
 {

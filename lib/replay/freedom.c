@@ -25,6 +25,9 @@ static const struct replay_freedom freedoms[] = {
     {"selective",
      "Where both ends have agreed upon selective repeat (opcodes 0xc0 and up, ours), our "
      "engine does it too; what its NAKs say, and which form a packet has, isn't compared."},
+    {"delay",
+     "What a sequence NAK calls missing, but is answered without being sent again, was overtaken "
+     "behind the capture; a NAK may be overtaken by answers to what it asks for."},
     {"early", "A responder may keep WRITE packets that come early, or discard them."},
     {"capture-hole",
      "Where the responder answers a request that the capture has missed, nothing more "

@@ -184,6 +184,7 @@ static void find_view(struct direction *d, enum replay_role role)
         exact = d->packet[i].good && d->packet[i].sent && d->packet[i].flow == own;
         interface = d->packet[i].interface;
     }
+    d->exact = exact;
     for (size_t i = 0; i < d->packets; i++) {
         struct packet *p = &d->packet[i];
         p->usable = p->good && (exact ? p->interface == interface : !p->again);

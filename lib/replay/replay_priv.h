@@ -40,6 +40,7 @@ struct direction {
     uint32_t base;   /* first PSN that is replayed */
     size_t begin;    /* packet from which on requests count: before, the responder waits */
     bool known_base; /* there is one */
+    bool exact;      /* captured where the role's own packets went out */
     uint64_t trip;   /* ns from the capture to the responder and back; 0 = not considered */
     uint8_t
         trip_share; /* eighths of what it can be at most; what crosses with a NAK isn't its cause */
@@ -98,6 +99,10 @@ uint32_t packet_psns(const struct direction *d, const struct packet *p);
 void evidence_find(struct direction *d);
 /* Was the message that begins with this packet refused with this NAK? */
 bool evidence_refused(const struct direction *d, const struct packet *p, uint8_t syndrome);
+
+/* What this sequence NAK asks for: is it answered without being sent again? Then it came late,
+ * behind what was sent after it. */
+bool evidence_late(const struct direction *d, const struct packet *nak);
 
 /* 0, -ENOMEM. */
 int as_responder(struct direction *d, struct judge *j);
