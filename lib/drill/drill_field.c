@@ -13,8 +13,7 @@
         0                                                                                          \
     }
 
-/* ---- words ------------------------------------------------------------------------------------
- */
+/* ---- words ----------------------------------------------------------------------------------- */
 
 const struct drill_word drill_statuses[] = {
     {"success", WC_SUCCESS},
@@ -147,8 +146,7 @@ static const struct drill_word copies_words[] = {
 static const struct drill_word gather_words[] = {{"fail", 1}, {"ok", 0}, END};
 static const struct drill_word addr_words[] = {{"add", 1}, {"del", 0}, END};
 
-/* ---- packets ----------------------------------------------------------------------------------
- */
+/* ---- packets --------------------------------------------------------------------------------- */
 
 #define MEMBER(m) .size = sizeof(((struct wire_pkt *)0)->m), .offset = offsetof(struct wire_pkt, m)
 #define NUM(text, m)                                                                               \
@@ -249,8 +247,7 @@ const struct drill_field drill_packet_fields[] = {
     END,
 };
 
-/* ---- CM messages ------------------------------------------------------------------------------
- */
+/* ---- CM messages ----------------------------------------------------------------------------- */
 
 #define MAD(m)                                                                                     \
     {                                                                                              \
@@ -327,8 +324,7 @@ const struct drill_field drill_mad_fields[] = {
     END,
 };
 
-/* ---- objects ----------------------------------------------------------------------------------
- */
+/* ---- objects --------------------------------------------------------------------------------- */
 
 #define ATTR(bit, m)                                                                               \
     .id = QPF_ATTR + (bit), .size = sizeof(((struct engine_qp_attr *)0)->m),                       \
@@ -429,8 +425,7 @@ const struct drill_field drill_object_fields[] = {
     END,
 };
 
-/* ---- work requests and completions ------------------------------------------------------------
- */
+/* ---- work requests and completions ----------------------------------------------------------- */
 
 const struct drill_field drill_post_fields[] = {
     OWN("id", TYPE_NUM, WR_ID),
@@ -513,8 +508,7 @@ const struct drill_field drill_cm_fields[] = {
     END,
 };
 
-/* ---- statements -------------------------------------------------------------------------------
- */
+/* ---- statements ------------------------------------------------------------------------------ */
 
 const struct drill_verb drill_verbs[] = {
     {"<", DO_INJECT, "p", NULL, drill_packet_fields, true},
@@ -574,8 +568,7 @@ const struct drill_verb drill_verbs[] = {
     {0},
 };
 
-/* ---- looking up -------------------------------------------------------------------------------
- */
+/* ---- looking up ------------------------------------------------------------------------------ */
 
 const struct drill_verb *drill_verb_find(const char *word)
 {

@@ -242,8 +242,7 @@ extern const struct drill_word drill_statuses[], drill_events[], drill_states[],
 /* -1: no such. */
 int64_t drill_opcode_find(const char *name);
 
-/* ---- statements -------------------------------------------------------------------------------
- */
+/* ---- statements ------------------------------------------------------------------------------ */
 
 enum drill_kind {
     DO_ACCEPT,

@@ -73,8 +73,7 @@ static bool packet_qp(struct drill_run *run, const struct drill_stmt *st, struct
     return true;
 }
 
-/* ---- building ---------------------------------------------------------------------------------
- */
+/* ---- building -------------------------------------------------------------------------------- */
 
 static void begin_packet(struct drill_run *run, const struct drill_object *qp,
                          const struct drill_stmt *st, struct wire_pkt *p)
@@ -353,8 +352,7 @@ uint32_t drill_build(struct drill_run *run, const struct drill_stmt *st, uint8_t
     return finish_frame(run, st, &p, frame, &all, cap) ? all : 0;
 }
 
-/* ---- matching ---------------------------------------------------------------------------------
- */
+/* ---- matching -------------------------------------------------------------------------------- */
 
 void drill_differs(char *why, size_t size, const char *name, const char *expected, const char *got)
 {

@@ -15,8 +15,7 @@
 #define DRILL_COPIES    1024u
 #define DRILL_RECV_LEN  1024u /* octets of a receive that doesn't say where */
 
-/* ---- what a script names ----------------------------------------------------------------------
- */
+/* ---- what a script names --------------------------------------------------------------------- */
 
 enum drill_object_kind {
     OBJ_VAR_,
@@ -67,8 +66,7 @@ struct drill_object {
     struct cm_conn *conn;
 };
 
-/* ---- what happened ----------------------------------------------------------------------------
- */
+/* ---- what happened --------------------------------------------------------------------------- */
 
 struct drill_frame {
     struct drill_frame *next;
@@ -100,8 +98,7 @@ struct drill_cm_happening {
     bool taken;
 };
 
-/* ---- the run ----------------------------------------------------------------------------------
- */
+/* ---- the run --------------------------------------------------------------------------------- */
 
 struct drill_run {
     const struct drill_script *s;
@@ -214,6 +211,28 @@ bool drill_keep_frame(struct drill_run *run, const uint8_t *frame, uint32_t len,
 bool drill_do_object(struct drill_run *run, const struct drill_stmt *st);
 bool drill_do_work(struct drill_run *run, const struct drill_stmt *st);
 bool drill_do_cm(struct drill_run *run, const struct drill_stmt *st);
+/* drill_expect.c: packets and time. */
+/* Time goes on to when a statement acts. */
+bool drill_wait_for(struct drill_run *run, const struct drill_stmt *st);
+/* Time goes on to `until`, whatever happens. */
+bool drill_pass(struct drill_run *run, uint64_t until);
+/* Is `ns` the right time for what a statement waits for? */
+bool drill_timely(struct drill_run *run, const struct drill_stmt *st, uint64_t ns);
+/* The oldest frame goes; the comment is for the recording. */
+void drill_drop_frame(struct drill_run *run, const char *comment);
+/* The oldest frame goes if the script wants it ignored. */
+bool drill_ignored(struct drill_run *run, bool *out);
+/* The oldest frame is what came instead. */
+void drill_show(struct drill_run *run);
+bool drill_inject(struct drill_run *run, const struct drill_stmt *st);
+bool drill_expect(struct drill_run *run, const struct drill_stmt *st);
+bool drill_await(struct drill_run *run, const struct drill_stmt *st);
+bool drill_any_order(struct drill_run *run, const struct drill_stmt *block);
+bool drill_nothing(struct drill_run *run, const struct drill_stmt *st);
+
+/* drill_event.c: cqe, event, cm_event: *done = it has happened, and as the statement says. */
+bool drill_happened(struct drill_run *run, const struct drill_stmt *st, bool *done);
+
 /* drill_check.c: statements that look. */
 bool drill_do_check(struct drill_run *run, const struct drill_stmt *st);
 /* A field against the number that something has: what differs is added to the report. */

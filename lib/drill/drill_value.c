@@ -12,8 +12,7 @@ const char *const drill_object_names[] = {
     "listener",      "connection",
 };
 
-/* ---- names ------------------------------------------------------------------------------------
- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 struct drill_object *drill_find(struct drill_run *run, const char *name)
 {
@@ -65,8 +64,7 @@ struct drill_object *drill_need(struct drill_run *run, const struct drill_stmt *
     return NULL;
 }
 
-/* ---- sums -------------------------------------------------------------------------------------
- */
+/* ---- sums ------------------------------------------------------------------------------------ */
 
 static bool worth(const struct drill_object *o, enum drill_role role, uint64_t *out)
 {
@@ -195,8 +193,7 @@ void drill_value_text(struct drill_run *run, const struct drill_stmt *st,
         snprintf(buf, size, "%s", a);
 }
 
-/* ---- octets -----------------------------------------------------------------------------------
- */
+/* ---- octets ---------------------------------------------------------------------------------- */
 
 /* Octet `at` of a stream: no two streams, and no two places of one within 64 KiB, look alike. */
 static uint8_t stream_octet(uint64_t stream, uint64_t at)

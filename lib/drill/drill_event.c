@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What the device's application is told: completions, events, what its connection manager says.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "drill_priv.h"
+
+/* ---- completions and events ------------------------------------------------------------------ */
+
+static struct drill_completion *next_completion(struct drill_run *run,
+                                                const struct drill_object *about)
+{
+    struct drill_completion *c = run->completions;
+    while (c && (c->taken || (about->kind == OBJ_CQ_ ? c->cq != about : c->wc.qpn != about->qpn)))
+        c = c->next;
+    return c;
+}
+
+static uint32_t imm_value(uint32_t imm)
+{
+    uint8_t b[4];
+    memcpy(b, &imm, 4);
+    return (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3];
+}
+
+static uint64_t completion_value(const struct engine_wc *wc, int id)
+{
+    switch (id) {
+    case CQE_ID:
+        return wc->wr_id;
+    case CQE_OPCODE:
+        return wc->opcode;
+    case CQE_LEN:
+        return wc->byte_len;
+    case CQE_IMM:
+        return wc->wc_flags & WC_F_IMM ? imm_value(wc->imm) : UINT64_MAX;
+    case CQE_INV:
+        return wc->wc_flags & WC_F_INV ? wc->imm : UINT64_MAX;
+    case CQE_SRC_QP:
+        return wc->src_qpn;
+    case CQE_GRH:
+        return !!(wc->wc_flags & WC_F_GRH);
+    case CQE_SOLICITED:
+        return wc->solicited;
+    default:
+        return wc->pkey_index;
+    }
+}
+
+static bool cqe(struct drill_run *run, const struct drill_stmt *st, bool *done)
+{
+    const struct drill_object *about = drill_find(run, st->name);
+    if (!about || (about->kind != OBJ_QP_ && about->kind != OBJ_CQ_))
+        return drill_end(run, DRILL_WRONG, st, "'%s' is no queue", st->name);
+    struct drill_completion *c = next_completion(run, about);
+    *done = c;
+    if (!c)
+        return true;
+    *run->r->fields = 0;
+    if (c->wc.status != st->word)
+        drill_differs(run->r->fields, sizeof run->r->fields, "status",
+                      drill_word_name(drill_statuses, st->word),
+                      drill_word_name(drill_statuses, c->wc.status));
+    for (const struct drill_arg *a = st->args; a; a = a->next)
+        if (!drill_compare(run, st, a, completion_value(&c->wc, a->field->id), UINT64_MAX))
+            return false;
+    if (*run->r->fields)
+        return drill_end(run, DRILL_FAIL, st, "another completion came (id %" PRIu64 ")",
+                         c->wc.wr_id);
+    c->taken = true;
+    c->cq->held--;
+    run->r->checks++;
+    return drill_timely(run, st, c->ns);
+}
+
+static bool event(struct drill_run *run, const struct drill_stmt *st, bool *done)
+{
+    const struct drill_object *about = drill_find(run, st->name);
+    if (!about)
+        return drill_end(run, DRILL_WRONG, st, "there is no '%s'", st->name);
+    struct drill_happening *h = run->events;
+    while (h && (h->taken || h->about != about))
+        h = h->next;
+    *done = h;
+    if (!h)
+        return true;
+    if (h->event != st->word)
+        return drill_end(run, DRILL_FAIL, st, "the event was %s",
+                         drill_word_name(drill_events, h->event));
+    h->taken = true;
+    run->r->checks++;
+    return drill_timely(run, st, h->ns);
+}
+
+static uint64_t cm_value(const struct cm_event *ev, int id)
+{
+    switch (id) {
+    case CMF_PORT:
+        return ev->local_port;
+    case CMF_SPORT:
+        return ev->remote_port;
+    case CMF_RESP_RES:
+        return ev->responder_resources;
+    case CMF_INIT_DEPTH:
+        return ev->initiator_depth;
+    case CMF_QPN:
+        return ev->qpn;
+    case CMF_QKEY:
+        return ev->qkey;
+    default:
+        return ev->reason; /* and status */
+    }
+}
+
+static bool cm_fields(struct drill_run *run, const struct drill_stmt *st, const struct cm_event *ev)
+{
+    uint8_t want[CM_PRIVATE_MAX];
+    *run->r->fields = 0;
+    for (const struct drill_arg *a = st->args; a; a = a->next) {
+        if (a->field->id != CMF_PRIVATE) {
+            if (!drill_compare(run, st, a, cm_value(ev, a->field->id), UINT64_MAX))
+                return false;
+            continue;
+        }
+        uint32_t n = drill_octets_len(&a->v.data);
+        if (n > sizeof want || !drill_octets(run, st, &a->v.data, 0, want, n))
+            return drill_end(run, DRILL_WRONG, st, "private: at most %zu octets", sizeof want);
+        if (n > ev->priv_len || memcmp(want, ev->priv, n) != 0)
+            drill_differs(run->r->fields, sizeof run->r->fields, "private", "other octets",
+                          "these");
+    }
+    return !*run->r->fields || drill_end(run, DRILL_FAIL, st, "the event says something else");
+}
+
+static bool cm_event_(struct drill_run *run, const struct drill_stmt *st, bool *done)
+{
+    struct drill_object *c = drill_find(run, st->name);
+    struct drill_cm_happening *h = run->cm_events;
+    bool fresh = st->word == CM_EV_REQ || st->word == CM_EV_SIDR_REQ;
+    if (!fresh && (!c || c->kind != OBJ_CONN_))
+        return drill_end(run, DRILL_WRONG, st, "'%s' is no connection", st->name);
+    while (h && (h->taken || (fresh ? h->ev.type != st->word : h->ev.conn != c->conn)))
+        h = h->next;
+    *done = h;
+    if (!h)
+        return true;
+    if (h->ev.type != st->word)
+        return drill_end(run, DRILL_FAIL, st, "the event was %s",
+                         drill_word_name(drill_cm_events, h->ev.type));
+    if (!cm_fields(run, st, &h->ev))
+        return false;
+    if (fresh) {
+        bool again = c && c->kind == OBJ_CONN_; /* the name is the new connection's from now on */
+        if (!again && !(c = drill_add(run, st, st->name, OBJ_CONN_)))
+            return false;
+        c->dead = false;
+        c->conn = h->ev.conn;
+    }
+    h->taken = true;
+    run->r->checks++;
+    return drill_timely(run, st, h->ns);
+}
+
+bool drill_happened(struct drill_run *run, const struct drill_stmt *st, bool *done)
+{
+    switch (st->verb->kind) {
+    case DO_CQE:
+        return cqe(run, st, done);
+    case DO_EVENT:
+        return event(run, st, done);
+    default:
+        return cm_event_(run, st, done);
+    }
+}

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Packets in, packets out, and time.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "drill_priv.h"
+
+#define ANY_MAX 256u
+
+static const char *time_text(uint64_t ns, char *buf, size_t size)
+{
+    if (ns < 10000)
+        snprintf(buf, size, "%" PRIu64 " ns", ns);
+    else if (ns < 10000000)
+        snprintf(buf, size, "%.1f us", (double)ns / 1e3);
+    else
+        snprintf(buf, size, "%.2f ms", (double)ns / 1e6);
+    return buf;
+}
+
+/* ---- time ------------------------------------------------------------------------------------ */
+
+/* Something may have happened (true), or nothing has until `until` (false). */
+static bool more(struct drill_run *run, uint64_t until)
+{
+    if (!run->wire)
+        return drill_bench_step(run, until);
+    uint8_t frame[DRILL_FRAME_MAX];
+    uint64_t ns = 0;
+    uint32_t len = run->wire->recv(run->wire->arg, frame, sizeof frame, until, &ns);
+    run->now = run->wire->now(run->wire->arg);
+    return len && drill_keep_frame(run, frame, len, ns);
+}
+
+/* Time goes on, whatever happens. */
+bool drill_pass(struct drill_run *run, uint64_t until)
+{
+    while (!run->over && (run->now < until || !run->wire)) {
+        if (!more(run, until) && run->now >= until)
+            break;
+    }
+    return !run->over;
+}
+
+/* When a statement with a time of its own acts. */
+bool drill_wait_for(struct drill_run *run, const struct drill_stmt *st)
+{
+    uint64_t at = st->time.kind == TIME_AT ? run->begin + st->time.lo : run->last + st->time.lo;
+    if (st->time.kind == TIME_NONE)
+        return true;
+    if (at < run->now && !run->wire)
+        return drill_end(run, DRILL_WRONG, st, "that time is past");
+    return drill_pass(run, at);
+}
+
+/* Until when something is waited for. */
+static uint64_t limit_of(const struct drill_run *run, const struct drill_stmt *st)
+{
+    uint64_t from = st->time.kind == TIME_AT ? run->begin : run->last;
+    uint64_t until =
+        st->time.kind == TIME_NONE ? run->now + run->patience : from + st->time.hi + DRILL_TICK_NS;
+    return until > run->now ? until : run->now;
+}
+
+/* Is it the right time for something that was at `ns`? */
+bool drill_timely(struct drill_run *run, const struct drill_stmt *st, uint64_t ns)
+{
+    uint64_t from = st->time.kind == TIME_AT ? run->begin : run->last;
+    char a[32], b[32], c[32];
+    if (st->time.kind == TIME_NONE)
+        return true;
+    uint64_t after = ns > from ? ns - from : 0;
+    if (after >= st->time.lo && after <= st->time.hi + DRILL_TICK_NS)
+        return true;
+    return drill_end(run, DRILL_FAIL, st, "it came after %s, expected %s%s%s",
+                     time_text(after, a, sizeof a), time_text(st->time.lo, b, sizeof b),
+                     st->time.range ? " to " : "",
+                     st->time.range ? time_text(st->time.hi, c, sizeof c) : "");
+}
+
+/* ---- frames ---------------------------------------------------------------------------------- */
+
+static void tell(struct drill_run *run, uint64_t ns, enum drill_direction dir, const uint8_t *frame,
+                 uint32_t len, const char *comment)
+{
+    run->r->packets++;
+    if (run->o->frame)
+        run->o->frame(run->o->arg, ns - run->begin, dir, frame, len, comment);
+}
+
+void drill_drop_frame(struct drill_run *run, const char *comment)
+{
+    struct drill_frame *f = run->frames;
+    tell(run, f->ns, DRILL_FROM_DEVICE, f->octets, f->len, comment);
+    run->frames = f->next;
+    if (!run->frames)
+        run->frames_tail = &run->frames;
+    free(f);
+}
+
+/* Drops what the script wants ignored; false when the run is over. */
+bool drill_ignored(struct drill_run *run, bool *out)
+{
+    char why[DRILL_LINE_MAX];
+    *out = false;
+    for (unsigned i = 0; i < run->nignores && !*out; i++)
+        if (!drill_match(run, run->ignores[i], run->frames->octets, run->frames->len, out, why,
+                         sizeof why))
+            return false;
+    if (*out)
+        drill_drop_frame(run, run->ignores[0]->text);
+    return true;
+}
+
+void drill_show(struct drill_run *run)
+{
+    wire_dump(run->r->got, sizeof run->r->got, run->frames->octets, run->frames->len, WIRE_D_KEYS);
+}
+
+bool drill_inject(struct drill_run *run, const struct drill_stmt *st)
+{
+    uint8_t frame[DRILL_FRAME_MAX];
+    if (!drill_wait_for(run, st))
+        return false;
+    uint32_t len = drill_build(run, st, frame, sizeof frame);
+    if (!len)
+        return false;
+    tell(run, run->now, DRILL_TO_DEVICE, frame, len, st->text);
+    run->last = run->now;
+    if (run->wire)
+        run->wire->send(run->wire->arg, frame, len);
+    else
+        drill_bench_rx(run, frame, len);
+    return !run->over;
+}
+
+/* The oldest frame fits `st`: it is taken. */
+static bool take_frame(struct drill_run *run, const struct drill_stmt *st)
+{
+    uint64_t ns = run->frames->ns;
+    drill_show(run);
+    if (!drill_timely(run, st, ns))
+        return false;
+    *run->r->got = 0;
+    run->last = ns;
+    run->r->checks++;
+    drill_drop_frame(run, st->text);
+    return true;
+}
+
+bool drill_expect(struct drill_run *run, const struct drill_stmt *st)
+{
+    uint64_t until = limit_of(run, st);
+    char text[32];
+    for (;;) {
+        bool fits, skip;
+        if (!run->frames) {
+            if (more(run, until))
+                continue;
+            return drill_end(run, DRILL_FAIL, st, "no packet came within %s",
+                             time_text(until - run->last, text, sizeof text));
+        }
+        if (!drill_match(run, st, run->frames->octets, run->frames->len, &fits, run->r->fields,
+                         sizeof run->r->fields))
+            return false;
+        if (fits)
+            return take_frame(run, st);
+        if (!drill_ignored(run, &skip))
+            return false;
+        if (skip)
+            continue;
+        drill_show(run);
+        return drill_end(run, DRILL_FAIL, st, "another packet came");
+    }
+}
+
+bool drill_await(struct drill_run *run, const struct drill_stmt *st)
+{
+    uint64_t until = limit_of(run, st);
+    bool done = false;
+    char text[32];
+    for (;;) {
+        if (!drill_happened(run, st, &done) || done)
+            return !run->over;
+        if (!more(run, until))
+            return drill_end(run, DRILL_FAIL, st, "nothing of that within %s",
+                             time_text(until - run->last, text, sizeof text));
+    }
+}
+
+/* ---- any { } --------------------------------------------------------------------------------- */
+
+/* One of the block's `>` takes the oldest frame. */
+static bool any_frame(struct drill_run *run, const struct drill_stmt *list[], bool met[],
+                      unsigned n, unsigned *left)
+{
+    char why[DRILL_LINE_MAX];
+    bool fits = false;
+    for (unsigned i = 0; i < n; i++) {
+        if (met[i] || list[i]->verb->kind != DO_EXPECT)
+            continue;
+        if (!drill_match(run, list[i], run->frames->octets, run->frames->len, &fits, why,
+                         sizeof why))
+            return false;
+        if (!fits)
+            continue;
+        met[i] = true;
+        --*left;
+        return take_frame(run, list[i]);
+    }
+    if (!drill_ignored(run, &fits))
+        return false;
+    if (fits)
+        return true;
+    drill_show(run);
+    return drill_end(run, DRILL_FAIL, list[0], "a packet came that the block doesn't have");
+}
+
+bool drill_any_order(struct drill_run *run, const struct drill_stmt *block)
+{
+    const struct drill_stmt *list[ANY_MAX];
+    bool met[ANY_MAX] = {false};
+    unsigned n = 0, left;
+    uint64_t until = run->now + run->patience;
+    for (const struct drill_stmt *st = block->body; st; st = st->next) {
+        enum drill_kind k = st->verb->kind;
+        if (n == ANY_MAX || (k != DO_EXPECT && k != DO_CQE && k != DO_EVENT && k != DO_CM_EVENT))
+            return drill_end(run, DRILL_WRONG, st, "not within any { }, or too much of it");
+        if (run->wire && k != DO_EXPECT) {
+            run->r->unseen++;
+            continue;
+        }
+        list[n++] = st;
+        uint64_t l = limit_of(run, st);
+        until = l > until ? l : until;
+    }
+    for (left = n; left;) {
+        unsigned before = left;
+        for (unsigned i = 0; i < n; i++) {
+            bool done = false;
+            if (met[i] || list[i]->verb->kind == DO_EXPECT)
+                continue;
+            if (!drill_happened(run, list[i], &done))
+                return false;
+            met[i] = done;
+            left -= done;
+        }
+        if (run->frames) {
+            if (!any_frame(run, list, met, n, &left))
+                return false;
+            continue;
+        }
+        if (left == before && !more(run, until)) {
+            unsigned i = 0;
+            while (i < n && met[i])
+                i++;
+            return drill_end(run, DRILL_FAIL, list[i], "it didn't happen in time");
+        }
+    }
+    return !run->over;
+}
+
+bool drill_nothing(struct drill_run *run, const struct drill_stmt *st)
+{
+    uint64_t until = run->now + st->number;
+    for (;;) {
+        bool skip = true;
+        while (run->frames && skip && !run->over)
+            if (!drill_ignored(run, &skip))
+                return false;
+        if (run->frames) {
+            drill_show(run);
+            return drill_end(run, DRILL_FAIL, st, "a packet came");
+        }
+        if (!more(run, until) && run->now >= until)
+            break;
+    }
+    run->last = run->now;
+    run->r->checks++;
+    return !run->over;
+}
