@@ -63,6 +63,13 @@ void wire_summary(const struct wire_job *j, double seconds)
     fprintf(stderr, "%.1f s\n", seconds);
     for (unsigned d = 0; d < BUMP_DIRS; d++)
         direction_summary(&j->bump.half[d], wire_dir_names[d]);
+    for (unsigned i = 0; i < BUMP_DIRS; i++) {
+        struct io_link link;
+        j->bump.port[i]->ops->link(j->bump.port[i], &link);
+        if (!link.up || link.changes > 1)
+            fprintf(stderr, "  port %c: the link is %s, %llu changes\n", 'A' + (int)i,
+                    link.up ? "up" : "down", (unsigned long long)link.changes);
+    }
     if (!j->fault)
         return;
     struct fault_stats s;
