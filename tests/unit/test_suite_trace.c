@@ -40,7 +40,8 @@ static void add(enum fault_dir dir, struct wire_pkt p, const uint8_t *payload, u
     p.payload_len = len;
     size_t at = wire_build(frame, sizeof frame, &p), total = wire_frame_len(&p);
     ck_assert_uint_gt(at, 0);
-    memcpy(frame + at, payload, len);
+    if (len)
+        memcpy(frame + at, payload, len);
     wire_icrc_seal(frame, total, p.ip_off, p.bth_off);
     frame[at] ^= xor;
     ck_assert(suite_trace_read(frame, (uint32_t)total, &p, &bad));
