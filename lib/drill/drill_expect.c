@@ -73,7 +73,10 @@ bool drill_timely(struct drill_run *run, const struct drill_stmt *st, uint64_t n
     char a[32], b[32], c[32];
     if (st->time.kind == TIME_NONE)
         return true;
-    uint64_t after = ns > from ? ns - from : 0;
+    if (ns < from)
+        return drill_end(run, DRILL_FAIL, st, "it came too early, by %s",
+                         time_text(from - ns, a, sizeof a));
+    uint64_t after = ns - from;
     if (after >= st->time.lo && after <= st->time.hi + DRILL_TICK_NS)
         return true;
     return drill_end(run, DRILL_FAIL, st, "it came after %s, expected %s%s%s",
