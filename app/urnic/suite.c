@@ -21,7 +21,7 @@
 #define END_NS   (3000 * MS)  /* for a command to end when it is asked to */
 #define FLOWS    64u
 
-/* The highest PSN that the device has sent to a queue pair. */
+/* The highest PSN that the requester has sent to a queue pair. */
 struct sent {
     uint32_t dqpn, highest;
 };
@@ -46,7 +46,7 @@ struct runner {
 
 static bool resent(struct runner *s, const struct suite_pkt *p)
 {
-    if (p->dir != FAULT_BA || !(suite_flags(p) & WIRE_F_REQUEST) ||
+    if (p->dir != s->c->dir || !(suite_flags(p) & WIRE_F_REQUEST) ||
         wire_opcodes[p->opcode].service != WIRE_RC)
         return false;
     for (unsigned i = 0; i < s->nsent; i++) {

@@ -62,7 +62,7 @@ struct suite_case {
     unsigned size, messages, qps;
     enum fault_dir dir; /* of the requests that are looked at */
     unsigned kinds;     /* WIRE_F_* of these */
-    bool until_resent;  /* the rules end when the device sends something again */
+    bool until_resent;  /* the rules end when the requester sends something again */
     void (*check)(struct suite_run *r);
 };
 
@@ -74,6 +74,7 @@ void suite_check_lost(struct suite_run *r);
 void suite_check_lost_twice(struct suite_run *r);
 void suite_check_reordered(struct suite_run *r);
 void suite_check_duplicated(struct suite_run *r);
+void suite_check_answers_lost(struct suite_run *r);
 void suite_check_bad_icrc(struct suite_run *r);
 void suite_check_marked(struct suite_run *r);
 void suite_check_go_back(struct suite_run *r);

@@ -169,6 +169,41 @@ void suite_check_duplicated(struct suite_run *r)
     check_recovered(r);
 }
 
+/* The tester sends all again that the device has executed: that must be acknowledged, by the PSN
+ * that it has come to, not by those of the duplicates. */
+void suite_check_answers_lost(struct suite_run *r)
+{
+    const struct suite_flow *f = &r->flow;
+    uint32_t again = SUITE_NONE, answer = SUITE_NONE;
+    int32_t highest = -1;
+
+    for (uint32_t i = 0; i < r->trace->n && answer == SUITE_NONE; i++) {
+        const struct suite_pkt *p = suite_at(r, i);
+        int32_t rel = suite_rel(f, p->psn);
+        if (suite_request(f, p) && again == SUITE_NONE && rel <= highest)
+            again = i;
+        else if (suite_request(f, p) && again == SUITE_NONE)
+            highest = rel;
+        else if (again != SUITE_NONE && suite_response(f, p) && suite_flags(p) & WIRE_F_ACK)
+            answer = i;
+    }
+    if (again == SUITE_NONE) {
+        suite_say(r->card, "RSP-20", SUITE_UNTESTED, "the tester sent nothing again");
+        return;
+    }
+    bool acked = answer != SUITE_NONE && suite_at(r, answer)->syndrome < WIRE_SYN_RNR;
+    suite_say(r->card, "RSP-20", acked ? SUITE_PASS : SUITE_FAIL,
+              acked                  ? "duplicates are acknowledged"
+              : answer == SUITE_NONE ? "duplicates are not answered"
+                                     : "duplicates are answered by a NAK");
+    if (!acked)
+        return;
+    int32_t said = suite_rel(f, suite_at(r, answer)->psn);
+    suite_say(r->card, "ACK-05", said >= highest ? SUITE_PASS : SUITE_FAIL,
+              "after PSN +%d had been executed it acknowledged +%d", highest, said);
+    check_recovered(r);
+}
+
 /* As if it had never come: no reaction, then the reaction to a gap. */
 void suite_check_bad_icrc(struct suite_run *r)
 {

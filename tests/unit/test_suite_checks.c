@@ -48,6 +48,10 @@ struct row {
     {                                                                                              \
         ms, ACK, rel, 0, 0x1F, 0, 0, 0                                                             \
     }
+#define AX(ms, rel)                                                                                \
+    {                                                                                              \
+        ms, ACK, rel, FAULT_DROP, 0x1F, 0, 0, 0                                                    \
+    }
 #define N(ms, rel)                                                                                 \
     {                                                                                              \
         ms, ACK, rel, 0, WIRE_SYN_NAK_SEQ, 0, 0, 0                                                 \
@@ -249,6 +253,32 @@ START_TEST(the_device_answers)
          AB,
          {W(0, 0), WX(.1, 1, FAULT_COPY), N(.15, 2), W(.2, 2), A(.3, 2)},
          {{"RSP-20", SUITE_FAIL}}},
+        {"RSP-20 ACK-05 duplicates are acknowledged by what has been executed",
+         suite_check_answers_lost,
+         AB,
+         {W(0, 0), W(.1, 1), W(.2, 2), AX(.3, 2), W(T14, 0), W(T14, 1), A(68, 2), W(68, 2)},
+         {{"RSP-20", SUITE_PASS}, {"ACK-05", SUITE_PASS}, {"ACK-03", SUITE_PASS}}},
+        {"ACK-05 duplicates are acknowledged one by one",
+         suite_check_answers_lost,
+         AB,
+         {W(0, 0), W(.1, 1), W(.2, 2), AX(.3, 2), W(T14, 0), A(68, 0), W(T14, 1), A(68, 1),
+          W(68, 2), A(69, 2)},
+         {{"ACK-05", SUITE_FAIL}}},
+        {"RSP-20 duplicates are NAKed",
+         suite_check_answers_lost,
+         AB,
+         {W(0, 0), W(.1, 1), W(.2, 2), AX(.3, 2), W(T14, 0), N(68, 3), W(T14, 1)},
+         {{"RSP-20", SUITE_FAIL}}},
+        {"RSP-20 duplicates are not answered",
+         suite_check_answers_lost,
+         AB,
+         {W(0, 0), W(.1, 1), W(.2, 2), AX(.3, 2), W(T14, 0), W(T14, 1), W(68, 2)},
+         {{"RSP-20", SUITE_FAIL}}},
+        {"RSP-20 nothing is sent again",
+         suite_check_answers_lost,
+         AB,
+         {W(0, 0), W(.1, 1), A(.3, 1)},
+         {{"RSP-20", SUITE_UNTESTED}}},
         {"ICRC-08 as if it had not come",
          suite_check_bad_icrc,
          AB,
