@@ -45,7 +45,7 @@ static void cc_run_job(void *arg, uint64_t now)
 {
     struct cc_job *job = arg;
     struct engine *e = job->device->engine;
-    const struct cc_conf *conf = engine_cc(e);
+    const struct cc_conf *conf;
     struct qp *qp = job->qpn ? engine_qp_find(e, job->qpn) : NULL;
     char text[CC_TEXT];
 

@@ -2,6 +2,7 @@
  *
  * urnicd: start, serve, drain, stop.
  */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -74,6 +75,7 @@ static int start_devices(struct urnicd *d, char *err)
 {
     uint64_t seed = d->conf.seed;
 
+    assert(d->nworker > 0);
     if (seed == 0)
         (void)!getrandom(&seed, sizeof(seed), 0);
     for (unsigned i = 0; i < d->conf.ndev; i++) {

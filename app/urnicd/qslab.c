@@ -37,7 +37,7 @@ static int slab_reserve(struct queue_slab *s, unsigned n)
 {
     if (n <= s->cap)
         return 0;
-    struct range *bigger = realloc(s->free, 2 * n * sizeof(*bigger));
+    struct range *bigger = realloc(s->free, (size_t)2 * n * sizeof(*bigger));
     if (!bigger)
         return -ENOMEM;
     s->free = bigger;

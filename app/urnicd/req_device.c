@@ -114,7 +114,7 @@ static int req_port_query(struct request *r)
 static int req_gid_table(struct request *r)
 {
     struct ipc_gid_table *out =
-        request_reply(r, sizeof(*out) + GID_ENTRIES * sizeof(struct ipc_gid));
+        request_reply(r, sizeof(*out) + (size_t)GID_ENTRIES * sizeof(struct ipc_gid));
 
     for (unsigned i = 0; i < GID_ENTRIES; i++) {
         const struct gid_entry *e = gid_at(&r->device->gids, i);
@@ -145,7 +145,7 @@ int socket_pair(int type, int *ours, int *theirs)
 static int ctx_open_resources(struct request *r, struct context *ctx, uint64_t *slab_size)
 {
     size_t size = sizeof(struct ipc_doorbell) + QUOTA_QUEUES * sizeof(uint32_t);
-    int slab_fd, kick, async;
+    int slab_fd, kick = -1, async = -1;
     int rc = memory_slab("urnic-doorbells", size, &ctx->doorbell_mem, &slab_fd);
 
     if (rc < 0)

@@ -205,7 +205,7 @@ int urnic_id_set_qp(struct urnic_cm_id *id, struct urnic_qp *qp)
 int urnic_create_id_qp(struct urnic_cm_id *id, struct urnic_pd *pd, struct urnic_qp_init_attr *attr,
                        struct urnic_qp **out)
 {
-    struct urnic_qp *qp;
+    struct urnic_qp *qp = NULL;
     int err = id_ensure(id);
     if (err == 0)
         err = client_qp_create(pd, attr, id->handle, &qp);

@@ -74,7 +74,7 @@ void client_conn_close(struct client_conn *c)
 
 static void close_fds(const int *fds, unsigned n)
 {
-    while (n > 0)
+    while (fds != NULL && n > 0)
         close(fds[--n]);
 }
 

@@ -24,14 +24,16 @@ static struct ud_group **find(struct engine *e, const struct wire_addr *addr)
     return pp;
 }
 
-static void drop_if_empty(struct ud_group **pp)
+/* True: it was empty, and *pp is the next one now. */
+static bool drop_if_empty(struct ud_group **pp)
 {
     struct ud_group *g = *pp;
     if (g->n > 0)
-        return;
+        return false;
     *pp = g->next;
     free(g->qps);
     free(g);
+    return true;
 }
 
 static bool leave(struct ud_group *g, const struct qp *qp)
@@ -96,11 +98,9 @@ bool engine_mcast_get(const struct engine *e, unsigned i, struct wire_addr *grou
 void ud_detach_all(struct engine *e, struct qp *qp)
 {
     for (struct ud_group **pp = &e->groups; *pp;) {
-        struct ud_group *g = *pp;
-        leave(g, qp);
-        drop_if_empty(pp);
-        if (*pp == g)
-            pp = &g->next;
+        leave(*pp, qp);
+        if (!drop_if_empty(pp))
+            pp = &(*pp)->next;
     }
 }
 

@@ -13,7 +13,7 @@
 #include "engine_priv.h"
 
 static const char *const note_text[NOTE_MAX] = {
-#define X(name, text) [NOTE_##name] = text,
+#define X(name, text) [NOTE_##name] = (text),
     NOTES(X)
 #undef X
 };

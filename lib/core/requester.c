@@ -429,11 +429,21 @@ static uint8_t message_op(const struct wr_info *info, uint32_t pkt, uint32_t nps
     return pkt == 0 ? info->first : pkt == npsn - 1 ? info->last : info->middle;
 }
 
+static bool same_path(const struct engine_av *a, const struct engine_av *b)
+{
+    return !memcmp(&a->dgid, &b->dgid, sizeof a->dgid) &&
+           !memcmp(&a->sgid, &b->sgid, sizeof a->sgid) && !memcmp(a->dmac, b->dmac, 6) &&
+           a->tclass == b->tclass && a->hop_limit == b->hop_limit && a->sl == b->sl &&
+           a->flow_label == b->flow_label;
+}
+
 /* The template holds the last datagram's path; most go to the same peer as the one before. */
 static void datagram_template(struct engine *e, struct qp *qp, const struct swqe_dest *d)
 {
     const struct engine_av *av = &d->av;
-    if (qp->tmpl.len && qp->dest_qpn == d->rqpn && !memcmp(&qp->attr.av, av, sizeof *av))
+    /* Queue pair 1 names its P_Key in each (KEY-04). */
+    if (qp->tmpl.len && qp->type != QP_GSI && qp->dest_qpn == d->rqpn &&
+        same_path(&qp->attr.av, av))
         return;
     bool v4 = wire_addr_is_v4(&av->dgid);
     struct wire_pkt p = {

@@ -63,7 +63,9 @@ void resp_fatal(struct engine *e, struct qp *qp, enum refusal why, psn_t p, bool
     struct resp *r = &qp->resp;
     recorder_error(e, qp, "%s: PSN 0x%06x, expected 0x%06x", info->text, p.v, r->done_epsn.v);
     r->fatal = FATAL_OWED;
-    r->fatal_ev = wqe && why != REFUSE_SEQUENCE ? EVT_NONE : info->event;
+    r->fatal_ev = info->event;
+    if (wqe && why != REFUSE_SEQUENCE)
+        r->fatal_ev = EVT_NONE; /* its completion tells */
     owe_nak(e, qp, info->syndrome, p);
     if (wqe && info->status != WC_SUCCESS) {
         struct engine_wc wc = {.status = info->status, .opcode = WC_RECV, .vendor_err = info->rule};

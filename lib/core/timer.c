@@ -38,8 +38,8 @@ void timer_cancel(struct timer_wheel *w, struct timer *t)
     *t->pprev = t->next;
     if (t->next)
         t->next->pprev = t->pprev;
-    struct timer **first = &w->slot[0][0];
-    if (!t->next && t->pprev >= first && t->pprev < first + TIMER_LEVELS * TIMER_SLOTS) {
+    struct timer **first = &w->slot[0][0], **last = &w->slot[TIMER_LEVELS - 1][TIMER_SLOTS - 1];
+    if (!t->next && t->pprev >= first && t->pprev <= last) {
         ptrdiff_t i = t->pprev - first;
         w->used[i / TIMER_SLOTS] &= ~(1ull << (i % TIMER_SLOTS));
     }

@@ -50,8 +50,8 @@ int ipc_sq_fetch(struct ipc_ring *r, struct ipc_send *out)
     if (units == 0 || units > IPC_UNITS_MAX || units > avail)
         return -EPROTO;
     for (uint32_t i = 1; i < units; i++)
-        copy_once(out->raw + i * IPC_UNIT, r->base + (size_t)((r->index + i) & mask) * IPC_UNIT,
-                  IPC_UNIT);
+        copy_once(out->raw + (size_t)i * IPC_UNIT,
+                  r->base + (size_t)((r->index + i) & mask) * IPC_UNIT, IPC_UNIT);
     r->index += units;
 
     uint32_t ext = ipc_sqe_ext(out->wr.opcode, r->ud);

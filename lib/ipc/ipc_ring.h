@@ -193,10 +193,10 @@ IPC_RING_CHECK(sizeof(struct ipc_sqe_bind) == 32);
 IPC_RING_CHECK(sizeof(struct ipc_rqe) == 16);
 IPC_RING_CHECK(sizeof(struct ipc_cqe) == 64);
 IPC_RING_CHECK(sizeof(struct ipc_sqe) + sizeof(struct ipc_sqe_ud) + IPC_INLINE_MAX <=
-               IPC_UNIT * IPC_UNITS_MAX);
+               (size_t)IPC_UNIT * IPC_UNITS_MAX);
 IPC_RING_CHECK(sizeof(struct ipc_sqe) + sizeof(struct ipc_sqe_ud) +
                    IPC_SGE_MAX * sizeof(struct ipc_sge) <=
-               IPC_UNIT * IPC_UNITS_MAX);
+               (size_t)IPC_UNIT * IPC_UNITS_MAX);
 IPC_RING_CHECK(ATOMIC_INT_LOCK_FREE == 2);
 
 /* Octets of one receive queue entry: a power of two, so that strides divide cache lines. */

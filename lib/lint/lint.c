@@ -137,7 +137,7 @@ static bool made_so(const struct lint_frame *in, const struct wire_pkt *p, enum 
         return false;
     bool less = v == WIRE_TRUNCATED && p->ip_version == 4 && wire_get16(ip + 2) < 44;
     if (v == WIRE_IP_OPTIONS || v == WIRE_IP_FRAGMENT || less) {
-        size_t header = (ip[0] & 15u) * 4u; /* the iCRC isn't where it should be */
+        size_t header = (size_t)(ip[0] & 15u) * 4; /* the iCRC isn't where it should be */
         return header <= have && wire_csum_add(0, ip, header) == 0xFFFF;
     }
     if (p->ethertype == WIRE_ETHERTYPE_V1) {

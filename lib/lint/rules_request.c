@@ -210,7 +210,7 @@ bool lint_rd_12(struct lint_ctx *c)
     const struct lint_read *r = c->read;
     if (!r || r->atomic || !(c->op->flags & WIRE_F_READ) || !c->headers || c->p.psn == r->psn)
         return false;
-    uint64_t off = (uint64_t)((c->p.psn - r->psn) & WIRE_PSN_MASK) * c->f->info.mtu;
+    uint64_t packet = (c->p.psn - r->psn) & WIRE_PSN_MASK, off = packet * c->f->info.mtu;
     if (c->p.va == r->va + off && c->p.dma_len == r->len - off && c->p.rkey == r->rkey)
         return false;
     lint_expected(c, "va 0x%llx, %llu octets, the same R_Key", (unsigned long long)(r->va + off),

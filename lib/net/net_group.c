@@ -253,7 +253,7 @@ static void queried(struct net_port *p, const struct wire_addr *group, bool v4, 
 void igmp_rx(struct net_port *p, const struct net_in *in, uint64_t now)
 {
     const uint8_t *ip = in->l3;
-    size_t hdr = (ip[0] & 15u) * 4u, total = wire_get16(ip + 2);
+    size_t hdr = (size_t)(ip[0] & 15u) * 4, total = wire_get16(ip + 2);
     const uint8_t *igmp = ip + hdr;
     p->counters[NET_RX_GROUP]++;
     if (hdr < WIRE_IPV4_LEN || total < hdr + 8 || total > in->len || ip[8] != TTL ||

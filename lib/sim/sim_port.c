@@ -200,7 +200,7 @@ static void pause_rx(struct sim_port *port, const struct sim_pkt *p, uint64_t no
     for (unsigned i = 0; i < SIM_PRIOS; i++) {
         if (!(p->data[PFC_VECTOR] >> i & 1))
             continue;
-        const uint8_t *t = p->data + PFC_TIMES + 2 * i;
+        const uint8_t *t = p->data + PFC_TIMES + (size_t)2 * i;
         unsigned quanta = (unsigned)t[0] << 8 | t[1];
         port->paused_until[i] = now + sim_port_pause_ns(port, quanta);
         mask = quanta ? mask | 1u << i : mask & ~(1u << i);

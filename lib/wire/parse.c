@@ -100,7 +100,7 @@ static enum wire_verdict parse_ipv4(const uint8_t *ip, struct rest r, unsigned f
     p->dip = wire_addr_v4(wire_get32(ip + 16));
     p->udp_off = (uint16_t)(p->ip_off + WIRE_IPV4_LEN);
 
-    size_t ihl = (ip[0] & 15u) * 4u;
+    size_t ihl = (size_t)(ip[0] & 15u) * 4;
     size_t total = wire_get16(ip + 2);
     unsigned offset = wire_get16(ip + 6) & 0x1FFFu;
     if (ihl >= WIRE_IPV4_LEN && offset == 0 && ihl <= r.have && other_port(ip + ihl, r.have - ihl))

@@ -122,6 +122,7 @@ static void setup(struct many *m)
         .mac = {2, 0, 0, 0, 0, 2},
         .mtu = 3,
         .frame_max = WIRE_FRAME_MAX,
+        .pkeys = {WIRE_PKEY_DEFAULT, 0x9ABC},
     };
     m->e = engine_create(&p, 0);
     const struct wire_addr local = wire_addr_v4(0x0A000002);
@@ -203,6 +204,35 @@ START_TEST(ud_05_header_area)
     ck_assert_msg(receive(&m, &p) == 0, "UD-12 any source address");
     ck_assert_msg(!memcmp(buf[1], m.frame + 14, 40), "UD-05 IPv6: the header");
     ck_assert_msg(buf[1][40] == 0x5A && buf[1][48] == 0xEE, "UD-05 payload");
+    engine_destroy(m.e);
+}
+END_TEST
+
+/* KEY-04, HDR-04: datagrams of queue pair 1 name their P_Key one by one, also to the same peer. */
+START_TEST(key_04_of_each_datagram)
+{
+    static const uint16_t index[] = {0, 1, 1, 0}, pkey[] = {0xFFFF, 0x9ABC, 0x9ABC, 0xFFFF};
+    struct many m;
+    setup(&m);
+    struct qp *qp = ud_qp(&m, QP_GSI, WIRE_QKEY_GSI);
+    struct engine_qp_attr rts = {.state = QPS_RTS};
+    ck_assert_int_eq(engine_qp_modify(m.e, qp, &rts, QPA_STATE | QPA_SQ_PSN, 0), 0);
+    for (unsigned i = 0; i < 4; i++) {
+        const struct engine_sge sge = {(uint64_t)(uintptr_t)buf[0], 16, m.lkey};
+        struct engine_send_wr wr = {
+            .opcode = WR_SEND, .nsge = 1, .sge = &sge, .rqpn = 1, .pkey_index = index[i]};
+        wire_addr_parse("10.0.0.2", &wr.av.sgid);
+        wire_addr_parse("10.0.0.9", &wr.av.dgid);
+        ck_assert_int_eq(engine_post_send(m.e, qp, &wr, 0), 0);
+        struct engine_slot slot = {.buf = m.frame, .cap = sizeof m.frame};
+        ck_assert_uint_eq(engine_tx(m.e, &slot, 1, 0), 1);
+        wire_icrc_seal(m.frame, slot.len, slot.ip_off, slot.bth_off);
+        engine_sent(m.e, &slot, 1, 0);
+        struct wire_pkt sent;
+        ck_assert_int_eq(wire_parse(m.frame, slot.len, 0, &sent), WIRE_OK);
+        ck_assert_uint_eq(sent.pkey, pkey[i]);
+        ck_assert_uint_eq(sent.migreq, 0);
+    }
     engine_destroy(m.e);
 }
 END_TEST
@@ -320,6 +350,7 @@ int main(void)
     Suite *s = suite_create("ud");
     TCase *t = tcase_create("calls");
     tcase_add_test(t, ud_05_header_area);
+    tcase_add_test(t, key_04_of_each_datagram);
     tcase_add_loop_test(t, ud_10_multicast, 0, 2);
     tcase_add_test(t, ud_11_who_may_attach);
     tcase_add_test(t, ud_10_many_members);
