@@ -132,7 +132,8 @@ static void select_findings(struct run *run, struct lint_result *r)
 {
     const struct options *o = run->opt;
     size_t n = 0;
-    qsort(run->finding, run->findings, sizeof *run->finding, by_number);
+    if (run->findings)
+        qsort(run->finding, run->findings, sizeof *run->finding, by_number);
     for (size_t i = 0; i < run->findings; i++) {
         const struct lint_finding *f = &run->finding[i];
         if (o->connection && lint_connection_of(r, f->flow) != o->connection)
