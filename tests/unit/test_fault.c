@@ -313,6 +313,49 @@ START_TEST(psns_count_from_the_first_of_their_connection)
 }
 END_TEST
 
+/* Each class against a frame of each kind. */
+START_TEST(classes_divide_what_goes_by)
+{
+    enum { ARP, PAUSE, RUNT, BROKEN, DATAGRAM, CM, SEND, KINDS };
+    static const struct {
+        const char *rule;
+        unsigned kinds; /* bits: those it drops */
+    } classes[] = {
+        {"drop any", 0x7F},
+        {"drop", 0x7F},
+        {"drop other", 1 << ARP | 1 << PAUSE | 1 << RUNT | 1 << BROKEN},
+        {"drop pause", 1 << PAUSE},
+        {"drop roce", 1 << DATAGRAM | 1 << CM | 1 << SEND},
+        {"drop ud", 1 << DATAGRAM | 1 << CM},
+        {"drop cm", 1 << CM},
+        {"drop send", 1 << DATAGRAM | 1 << SEND},
+        {"drop data|pause", 1 << DATAGRAM | 1 << SEND | 1 << PAUSE},
+        {"drop any src 0.0.0.0/0", 1 << DATAGRAM | 1 << CM | 1 << SEND},
+        {"drop size ..20", 1 << RUNT},
+    };
+    for (size_t i = 0; i < sizeof classes / sizeof classes[0]; i++) {
+        struct fault *f = parse(classes[i].rule);
+        for (unsigned kind = 0; kind < KINDS; kind++) {
+            static uint8_t frame[512];
+            struct fault_out out;
+            uint8_t op = kind == SEND || kind == BROKEN ? RC(SEND_ONLY)
+                                                        : WIRE_OPCODE(WIRE_UD, WIRE_SEND_ONLY);
+            struct wire_pkt p = frame_pkt(FRAME_V4, op, 40);
+            p.dqpn = kind == CM ? WIRE_QPN_GSI : 0xABC;
+            uint32_t len = (uint32_t)frame_make(frame, sizeof frame, &p);
+            if (kind == ARP || kind == PAUSE)
+                wire_put16(frame + 12, kind == ARP ? 0x0806 : 0x8808);
+            if (kind == BROKEN)
+                frame[p.bth_off + 1] |= 1; /* another transport version */
+            unsigned bits = fault_apply(f, FAULT_AB, frame, kind == RUNT ? 10 : len, 0, &out);
+            ck_assert_msg((bits == FAULT_DROP) == (classes[i].kinds >> kind & 1), "%s: kind %u",
+                          classes[i].rule, kind);
+        }
+        fault_free(f);
+    }
+}
+END_TEST
+
 /* Time begins with the first frame, or when it is told to, and after a reset again. */
 START_TEST(time_has_an_origin)
 {
@@ -337,6 +380,7 @@ int main(void)
                         (int)(sizeof selectors / sizeof selectors[0]));
     tcase_add_loop_test(c, psns_count_from_the_first_of_their_connection, 0,
                         (int)(sizeof psns / sizeof psns[0]));
+    tcase_add_test(c, classes_divide_what_goes_by);
     tcase_add_test(c, time_has_an_origin);
     suite_add_tcase(suite, c);
     SRunner *runner = srunner_create(suite);

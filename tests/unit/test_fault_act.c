@@ -276,6 +276,7 @@ static const struct {
     F("set dmalen 0x1000", RC(WRITE_ONLY), dma_len, 0x1000),
     F("set syndrome 0x63", RC(ACKNOWLEDGE), syndrome, 0x63),
     F("set msn 5", RC(ACKNOWLEDGE), msn, 5),
+    F("set imm 0x05000005", RC(SEND_ONLY_IMM), imm, 0x05000005), /* the same in any byte order */
     F("set qkey 9", WIRE_OPCODE(WIRE_UD, WIRE_SEND_ONLY), qkey, 9),
     F("set sqpn 9", WIRE_OPCODE(WIRE_UD, WIRE_SEND_ONLY), sqpn, 9),
     F("set swap 5", RC(FETCH_ADD), swap_add, 5),
@@ -508,6 +509,34 @@ START_TEST(ack_11_a_nak_counts_messages)
 }
 END_TEST
 
+/* What isn't RoCE has no iCRC, no ECN that we know of, nobody to answer to. */
+START_TEST(other_frames_have_only_octets)
+{
+    static const char *const rules[] = {"corrupt icrc",    "corrupt payload 0", "mark",
+                                        "set psn 5",       "set ttl 5",         "inject cnp",
+                                        "inject nak rnr 1"};
+    uint8_t frame[64], before[64];
+    struct fault_out out;
+    memset(before, 0x5A, sizeof before);
+    for (size_t i = 0; i < COUNT(rules); i++) {
+        struct fault *f = parse(rules[i]);
+        memcpy(frame, before, sizeof frame);
+        ck_assert_uint_eq(fault_apply(f, FAULT_AB, frame, sizeof frame, 0, &out), 0);
+        ck_assert_mem_eq(frame, before, sizeof frame);
+        fault_free(f);
+    }
+    struct fault *f = parse("corrupt byte 63 xor 1 and trim 60");
+    ck_assert_uint_eq(fault_apply(f, FAULT_AB, frame, sizeof frame, 0, &out),
+                      FAULT_CHANGED | FAULT_DAMAGED);
+    ck_assert(frame[63] == (0x5A ^ 1) && out.len == 60);
+    fault_free(f);
+    /* Nor is there an address in less than an Ethernet header. */
+    f = parse("inject pause");
+    ck_assert_uint_eq(fault_apply(f, FAULT_AB, frame, 13, 0, &out), 0);
+    fault_free(f);
+}
+END_TEST
+
 /* Nobody has shown yet where the sender's queue pair is; only so many at a time. */
 START_TEST(what_cannot_be_injected_is_counted)
 {
@@ -549,6 +578,7 @@ int main(void)
     tcase_add_test(c, inject_nak);
     tcase_add_test(c, ack_11_a_nak_counts_messages);
     tcase_add_test(c, inject_pause);
+    tcase_add_test(c, other_frames_have_only_octets);
     tcase_add_test(c, what_cannot_be_injected_is_counted);
     suite_add_tcase(suite, c);
     SRunner *runner = srunner_create(suite);
