@@ -155,6 +155,8 @@ START_TEST(connections)
 {
     static const char *const ip[] = {"10.0.0.2", "fd00::2"};
     struct passive p = {.end = &b};
+    uint32_t first[20];
+    unsigned seen = 0, equal = 0;
 
     rig_start_pair(&rig, "");
     end_open(&a, &rig, "urn0", SIZE);
@@ -177,6 +179,12 @@ START_TEST(connections)
         pthread_join(thread, NULL);
         ck_assert_msg(p.rc == 0, "accept: %s", strerror(-p.rc));
         a.qp = conn->qp;
+        struct urnic_qp_attr psns;
+        ck_assert_int_eq(urnic_query_qp(conn->qp, &psns), 0);
+        for (unsigned k = 0; k < seen; k++) /* SEC-07: equal by chance in 1 of 70,000 runs ... */
+            equal += first[k] == psns.sq_psn || first[k] == psns.rq_psn;
+        first[seen++] = psns.sq_psn;
+        first[seen++] = psns.rq_psn;
         fill(a.mem, SIZE, i);
         ck_assert_int_eq(end_post(&a, URNIC_WR_RDMA_WRITE, 0, SIZE, b.mr->iova, b.mr->rkey, i), 0);
         end_expect(&a, URNIC_WC_SUCCESS, i);
@@ -185,6 +193,7 @@ START_TEST(connections)
         ck_assert_int_eq(urnic_close_conn(conn), 0);
         ck_assert_int_eq(urnic_close_conn(p.conn), 0);
     }
+    ck_assert_uint_le(equal, 1); /* ... and not twice */
     ck_assert_int_eq(urnic_close_listener(p.listener), 0);
     pair_down();
 }

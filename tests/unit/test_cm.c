@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "cm.h"
+#include "cm_priv.h"
 
 #define SEC      1000000000ull
 #define ANY_PORT 5001
@@ -822,6 +823,19 @@ START_TEST(cm_unlisten_refuses_what_waits)
 }
 END_TEST
 
+/* SEC-24: what a peer says of time is held within bounds. */
+START_TEST(sec_24_waits)
+{
+    static const struct {
+        unsigned exponent;
+        uint64_t ns;
+    } waits[] = {{0, 4096ull << 4},   {3, 4096ull << 4},   {4, 4096ull << 4},
+                 {18, 4096ull << 18}, {28, 4096ull << 28}, {31, 4096ull << 28}};
+    for (unsigned i = 0; i < sizeof waits / sizeof waits[0]; i++)
+        ck_assert_uint_eq(cm_wait_ns(waits[i].exponent), waits[i].ns);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("cm");
@@ -844,6 +858,7 @@ int main(void)
     tcase_add_loop_test(t, sec_21_forgeries_do_nothing, 0, sizeof forgeries / sizeof forgeries[0]);
     tcase_add_test(t, cm_21_stale_connection);
     tcase_add_test(t, cm_34_backlog);
+    tcase_add_test(t, sec_24_waits);
     tcase_add_test(t, sec_20_half_open_limit);
     tcase_add_test(t, cm_31_datagram_service);
     tcase_add_test(t, cm_15_ids_are_random_and_unique);

@@ -20,6 +20,7 @@ enum twist {
     ZERO_PKEY,
     BAD_TVER,
     MULTICAST_QPN,
+    BAD_UDP_CSUM,
     TWISTS
 };
 static const struct {
@@ -40,6 +41,7 @@ static const struct {
     [ZERO_PKEY] = {"KEY-02 P_Key 0", ENGINE_C_rx_bad_pkey},
     [BAD_TVER] = {"HDR-02 version", ENGINE_C_rx_bad_tver},
     [MULTICAST_QPN] = {"HDR-07 0xFFFFFF to a unicast address", ENGINE_C_rx_bad_qpn},
+    [BAD_UDP_CSUM] = {"WIRE-24 UDP checksum, where it is looked at", ENGINE_C_rx_bad_udp_csum},
 };
 
 START_TEST(val_01_order_and_counters)
@@ -99,9 +101,12 @@ START_TEST(val_01_order_and_counters)
         wire_icrc_seal(frame, len, p.ip_off, p.bth_off);
         if (i == BAD_ICRC)
             frame[len - 1] ^= 1;
+        if (i == BAD_UDP_CSUM)
+            memset(frame + p.ip_off + WIRE_IPV4_LEN + 6, 0x12, 2);
         uint64_t before[ENGINE_COUNTER_MAX];
         memcpy(before, engine_counters(r->e), sizeof before);
         struct engine_frame f = {.data = frame, .len = (uint32_t)len};
+        f.flags = i == BAD_UDP_CSUM ? WIRE_P_UDP_CSUM : 0;
         unsigned nc;
         ck_assert_uint_eq(engine_rx(r->e, &f, 1, r->now, r->copies, 64, &nc), 1);
         ck_assert_msg(f.drop == twists[i].counter, "%s: counted %s", twists[i].rule,
@@ -316,6 +321,55 @@ START_TEST(ctr_01_names)
     ck_assert_str_eq(engine_status_name(WC_RETRY_EXC_ERR), "RETRY_EXC_ERR"); /* CQ-02 */
     ck_assert_uint_eq(WC_RETRY_EXC_ERR, 12);
     ck_assert_uint_eq(WC_GENERAL_ERR, 21);
+}
+END_TEST
+
+/* CTR-03: reading changes nothing, and what concerns one queue pair is counted there, too. */
+START_TEST(ctr_03_read_again)
+{
+    struct rig *r = rig_new(NULL);
+    rig_post(r, WR_SEND, 1, 3000, 0);
+    rig_tx(r, 0);
+    rig_aeth(r, RIG_PSN, WIRE_SYN_NAK_SEQ, 0);
+    rig_tx(r, 0);
+    rig_pass(r, RIG_T + RIG_T / 8);
+    rig_tx(r, 0);
+    for (unsigned i = 0; i < 2; i++) {
+        struct engine_qp_info info;
+        engine_qp_info(r->e, r->qp, &info);
+        ck_assert_uint_eq(info.retransmits, 6);
+        ck_assert_uint_eq(info.timeouts, 1);
+        ck_assert_uint_eq(info.naks, 1);
+        ck_assert_uint_eq(rig_count(r, ENGINE_C_tx_retransmit), 6);
+        ck_assert_uint_eq(rig_count(r, ENGINE_C_packet_seq_err), 1);
+        ck_assert_uint_eq(rig_count(r, ENGINE_C_local_ack_timeout_err), 1);
+        ck_assert_uint_eq(rig_count(r, ENGINE_C_rx_packets), 1);
+    }
+    _Static_assert(sizeof *engine_counters(NULL) == 8, "64 bit");
+    rig_free(r);
+}
+END_TEST
+
+/* UC-10: an unreliable connection has its peer's address and its P_Key as a reliable one does. */
+START_TEST(uc_10_address_and_key)
+{
+    static const enum engine_counter drops[] = {ENGINE_C_none, ENGINE_C_rx_addr_mismatch,
+                                                ENGINE_C_rx_bad_pkey};
+    for (unsigned i = 0; i < 3; i++) {
+        struct rig *r = rig_new(&(struct rig_opts){.type = QP_UC});
+        ck_assert_int_eq(rig_post_recv(r, 1, 0, 64), 0);
+        struct wire_pkt p = rig_pkt(r, WIRE_OPCODE(WIRE_UC, WIRE_SEND_ONLY), RIG_RQPSN);
+        p.payload_len = 8;
+        if (i == 1)
+            wire_addr_parse("10.0.0.9", &p.sip);
+        if (i == 2)
+            p.pkey = 0x8001;
+        rig_rx(r, &p, NULL);
+        ck_assert_uint_eq(r->last.drop, drops[i]);
+        ck_assert_uint_eq(r->nwc, i == 0);
+        ck_assert_uint_eq(rig_tx(r, 0), 0);
+        rig_free(r);
+    }
 }
 END_TEST
 
@@ -572,7 +626,8 @@ START_TEST(destroy_frees_shared_receive_queues)
 }
 END_TEST
 
-RIG_MAIN("engine", ack_04_what_can_wait, ack_10_fields, req_19_data_first, rnr_10_not_here,
-         rnr_11_reads_wait, rd_06_interleaved, rsp_07_other_opcodes, val_01_order_and_counters,
-         val_04_states, val_07_rubbish, sec_03_copies_fit, gsi_both_ways, cc_08_cnp, fair_turns,
-         qp_14_destroy_before_sent, ctr_01_names, wire_ipv6, destroy_frees_shared_receive_queues)
+RIG_MAIN("engine", ctr_03_read_again, uc_10_address_and_key, ack_04_what_can_wait, ack_10_fields,
+         req_19_data_first, rnr_10_not_here, rnr_11_reads_wait, rd_06_interleaved,
+         rsp_07_other_opcodes, val_01_order_and_counters, val_04_states, val_07_rubbish,
+         sec_03_copies_fit, gsi_both_ways, cc_08_cnp, fair_turns, qp_14_destroy_before_sent,
+         ctr_01_names, wire_ipv6, destroy_frees_shared_receive_queues)

@@ -7,7 +7,7 @@
 static const uint64_t key[2] = {0x0123456789ABCDEF, 0xFEDCBA9876543210};
 
 /* SEC-08, QP-14: over all lives of all slots of all workers every number occurs once, is never 0, 1
- * or 0xFFFFFF (HDR-07), and leads back to its slot and worker. */
+ * or 0xFFFFFF (HDR-07), and leads back to its slot and worker without any search (SEC-19). */
 START_TEST(sec_08_a_permutation)
 {
     uint8_t *seen = calloc(1, 1 << 24);

@@ -471,7 +471,7 @@ START_TEST(gid_02_one_family)
 }
 END_TEST
 
-/* REQ-15: a local invalidate waits for all before it, and holds back what is behind it. */
+/* REQ-15, MW-06: a local invalidate waits for all before it, and holds back what is behind it. */
 START_TEST(req_15_local_operations)
 {
     struct rig *r = rig_new(NULL);

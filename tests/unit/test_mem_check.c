@@ -212,6 +212,7 @@ static void model_compare(struct mem *m, const struct model *regions, const uint
     ck_assert_uint_eq(done, n);
 }
 
+/* MR-04, SEC-25: sums that could wrap included. */
 START_TEST(mr_04_random_against_a_model)
 {
     static struct model regions[MODEL_REGIONS];

@@ -227,7 +227,7 @@ static const struct script scripts[] = {
      "= SUCCESS len=0 op=IMM imm=9; > ACKNOWLEDGE 0 msn=1"},
 
     /* ---- keys ---- */
-    {"RSP-14 unknown key", {0},
+    {"RSP-14 SEC-10 unknown key: one guess, and the queue pair is gone", {0},
      "< WRITE_ONLY 0 len=4 key=none; > ACKNOWLEDGE 0 syn=62 msn=0; ! QP_ACCESS_ERR; state ERR\n"
      "count resp_remote_access_errors 1; count tx_nak_rem_access 1"},
     {"RSP-14 SEC-13 wrong variant octet", {0},

@@ -237,7 +237,7 @@ START_TEST(key_04_of_each_datagram)
 }
 END_TEST
 
-/* UD-10, UD-11: a copy for each attached queue pair whose keys match. */
+/* UD-10, UD-11, SEC-28: a copy for each attached queue pair whose keys match. */
 START_TEST(ud_10_multicast)
 {
     static const struct {
@@ -260,6 +260,8 @@ START_TEST(ud_10_multicast)
     ck_assert_msg(buf[0][40] == 0x5A && buf[1][40] == 0x5A, "UD-10 members");
     ck_assert_msg(buf[2][40] == 0xEE, "UD-11 not attached");
     ck_assert_msg(buf[3][40] == 0xEE, "UD-10 Q_Key differs");
+    struct engine_slot slot = {.buf = m.frame, .cap = sizeof m.frame};
+    ck_assert_msg(engine_tx(m.e, &slot, 1, 0) == 0, "SEC-28 nobody answers");
     p = datagram(groups[_i].addr, WIRE_QPN_MULTICAST, 7, 8);
     ck_assert_msg(receive(&m, &p) == ENGINE_C_rx_bad_qkey, "UD-10 nobody has that Q_Key");
     p = datagram(groups[_i].addr, WIRE_QPN_MULTICAST, 5, 8);
