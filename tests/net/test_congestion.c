@@ -225,16 +225,16 @@ struct drop_rule {
     uint64_t sent, nak_at; /* times: of the packet after it, of the first NAK */
 };
 
-static void drop_first(void *ctx, const uint8_t *frame, uint32_t len, unsigned dir, uint64_t now,
-                       struct mem_link_verdict *v)
+static void watch_first(void *ctx, const uint8_t *frame, uint32_t len, unsigned dir, uint64_t now,
+                        struct mem_link_verdict *v)
 {
     struct drop_rule *rule = ctx;
     struct wire_pkt p;
+    (void)v;
     if (wire_parse(frame, len, WIRE_P_SELECTIVE | WIRE_P_NO_ICRC, &p) != WIRE_OK)
         return;
     bool ack = p.opcode == WIRE_ACKNOWLEDGE;
-    if (dir == 0 && !ack && p.psn == rule->psn && rule->seen++ == 0)
-        v->flags |= MEM_LINK_DROP;
+    rule->seen += dir == 0 && !ack && p.psn == rule->psn;
     if (dir == 0 && !ack && p.psn == rule->psn + 1 && !rule->sent)
         rule->sent = now;
     if (dir == 1 && ack && p.syndrome == WIRE_SYN_NAK_SEQ && !rule->nak_at)
@@ -252,10 +252,15 @@ START_TEST(lr_13_one_packet)
     for (unsigned k = 0; k < 2; k++) {
         struct drop_rule rule = {.psn = 4 + 64}; /* the second message: they have agreed by then */
         start(",rate=10G,delay=2us", cases[k].spec, 1);
-        mem_link_rule_set(net->link, drop_first, &rule);
+        static const char faults[] = "drop a->b psn +68 first-tx";
+        struct fault_error err;
+        struct fault_rule_stats done;
+        ck_assert_int_eq(mem_link_rules_set(net->link, faults, sizeof faults - 1, &err), 0);
+        mem_link_rule_set(net->link, watch_first, &rule);
         feed(0, false);
         ck_assert_int_eq(vnet_run_for(net, 5 * MS), 0);
         ck_assert_uint_eq(rule.seen, 2);
+        ck_assert(mem_link_rules_get(net->link, 0, &done, NULL, 0) && done.done == 1);
         uint64_t again = count_of(a, ENGINE_C_tx_retransmit);
         ck_assert_msg(again >= cases[k].least && again <= cases[k].most, "%s: %d", cases[k].spec,
                       (int)again);
