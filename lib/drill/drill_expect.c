@@ -36,6 +36,15 @@ static bool more(struct drill_run *run, uint64_t until)
     return len && drill_keep_frame(run, frame, len, ns);
 }
 
+bool drill_later(struct drill_run *run, const struct drill_stmt *st, uint64_t from, uint64_t ns,
+                 uint64_t *out)
+{
+    const uint64_t end = UINT64_MAX - DRILL_TICK_NS;
+    *out = from + ns;
+    return (from <= end && ns <= end - from) ||
+           drill_end(run, DRILL_WRONG, st, "time ends before that: it has 64 bits of nanoseconds");
+}
+
 /* Time goes on, whatever happens. */
 bool drill_pass(struct drill_run *run, uint64_t until)
 {
@@ -49,21 +58,26 @@ bool drill_pass(struct drill_run *run, uint64_t until)
 /* When a statement with a time of its own acts. */
 bool drill_wait_for(struct drill_run *run, const struct drill_stmt *st)
 {
-    uint64_t at = st->time.kind == TIME_AT ? run->begin + st->time.lo : run->last + st->time.lo;
+    uint64_t at;
     if (st->time.kind == TIME_NONE)
         return true;
+    if (!drill_later(run, st, st->time.kind == TIME_AT ? run->begin : run->last, st->time.lo, &at))
+        return false;
     if (at < run->now && !run->wire)
         return drill_end(run, DRILL_WRONG, st, "that time is past");
     return drill_pass(run, at);
 }
 
 /* Until when something is waited for. */
-static uint64_t limit_of(const struct drill_run *run, const struct drill_stmt *st)
+static bool limit_of(struct drill_run *run, const struct drill_stmt *st, uint64_t *until)
 {
-    uint64_t from = st->time.kind == TIME_AT ? run->begin : run->last;
-    uint64_t until =
-        st->time.kind == TIME_NONE ? run->now + run->patience : from + st->time.hi + DRILL_TICK_NS;
-    return until > run->now ? until : run->now;
+    bool given = st->time.kind != TIME_NONE;
+    uint64_t from = !given ? run->now : st->time.kind == TIME_AT ? run->begin : run->last;
+    if (!drill_later(run, st, from, given ? st->time.hi : run->patience, until))
+        return false;
+    *until += given ? DRILL_TICK_NS : 0;
+    *until = *until > run->now ? *until : run->now;
+    return true;
 }
 
 /* Is it the right time for something that was at `ns`? */
@@ -110,12 +124,13 @@ bool drill_ignored(struct drill_run *run, bool *out)
 {
     char why[DRILL_LINE_MAX];
     *out = false;
-    for (unsigned i = 0; i < run->nignores && !*out; i++)
+    for (unsigned i = 0; i < run->nignores && !*out; i++) {
         if (!drill_match(run, run->ignores[i], run->frames->octets, run->frames->len, out, why,
                          sizeof why))
             return false;
-    if (*out)
-        drill_drop_frame(run, run->ignores[0]->text);
+        if (*out)
+            drill_drop_frame(run, run->ignores[i]->text);
+    }
     return true;
 }
 
@@ -127,10 +142,8 @@ void drill_show(struct drill_run *run)
 bool drill_inject(struct drill_run *run, const struct drill_stmt *st)
 {
     uint8_t frame[DRILL_FRAME_MAX];
-    if (!drill_wait_for(run, st))
-        return false;
-    uint32_t len = drill_build(run, st, frame, sizeof frame);
-    if (!len)
+    uint32_t len;
+    if (!drill_wait_for(run, st) || !drill_build(run, st, frame, sizeof frame, &len))
         return false;
     tell(run, run->now, DRILL_TO_DEVICE, frame, len, st->text);
     run->last = run->now;
@@ -157,8 +170,10 @@ static bool take_frame(struct drill_run *run, const struct drill_stmt *st)
 
 bool drill_expect(struct drill_run *run, const struct drill_stmt *st)
 {
-    uint64_t until = limit_of(run, st);
+    uint64_t until;
     char text[32];
+    if (!limit_of(run, st, &until))
+        return false;
     for (;;) {
         bool fits, skip;
         if (!run->frames) {
@@ -183,9 +198,11 @@ bool drill_expect(struct drill_run *run, const struct drill_stmt *st)
 
 bool drill_await(struct drill_run *run, const struct drill_stmt *st)
 {
-    uint64_t until = limit_of(run, st);
+    uint64_t until;
     bool done = false;
     char text[32];
+    if (!limit_of(run, st, &until))
+        return false;
     for (;;) {
         if (!drill_happened(run, st, &done) || done)
             return !run->over;
@@ -228,7 +245,7 @@ bool drill_any_order(struct drill_run *run, const struct drill_stmt *block)
     const struct drill_stmt *list[ANY_MAX];
     bool met[ANY_MAX] = {false};
     unsigned n = 0, left;
-    uint64_t until = run->now + run->patience;
+    uint64_t until = run->now, limit;
     for (const struct drill_stmt *st = block->body; st; st = st->next) {
         enum drill_kind k = st->verb->kind;
         if (n == ANY_MAX || (k != DO_EXPECT && k != DO_CQE && k != DO_EVENT && k != DO_CM_EVENT))
@@ -238,8 +255,9 @@ bool drill_any_order(struct drill_run *run, const struct drill_stmt *block)
             continue;
         }
         list[n++] = st;
-        uint64_t l = limit_of(run, st);
-        until = l > until ? l : until;
+        if (!limit_of(run, st, &limit))
+            return false;
+        until = limit > until ? limit : until;
     }
     for (left = n; left;) {
         unsigned before = left;
@@ -269,7 +287,9 @@ bool drill_any_order(struct drill_run *run, const struct drill_stmt *block)
 
 bool drill_nothing(struct drill_run *run, const struct drill_stmt *st)
 {
-    uint64_t until = run->now + st->number;
+    uint64_t until;
+    if (!drill_later(run, st, run->now, st->number, &until))
+        return false;
     for (;;) {
         bool skip = true;
         while (run->frames && skip && !run->over)

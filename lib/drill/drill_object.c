@@ -332,7 +332,8 @@ static bool cc_of(struct drill_run *run, const struct drill_stmt *st, struct dri
         return true;
     if (cc_conf_parse(&cc, a->v.name, err, sizeof err) < 0)
         return drill_end(run, DRILL_WRONG, st, "cc: %s", err);
-    return engine_qp_set_cc(run->e, qp->qp, &cc, run->now) == 0;
+    int rc = engine_qp_set_cc(run->e, qp->qp, &cc, run->now);
+    return !rc || drill_end(run, DRILL_WRONG, st, "cc: %s", strerror(-rc));
 }
 
 static bool queues_of(struct drill_run *run, const struct drill_stmt *st,

@@ -290,11 +290,15 @@ static bool finish_frame(struct drill_run *run, const struct drill_stmt *st,
     wire_icrc_seal(frame, *len, p->ip_off, p->bth_off);
     if (drill_arg(st, PKT_ICRC) && !word_is(st, PKT_ICRC, "good"))
         frame[*len - 1] ^= 0x5A;
-    if (!drill_number(run, st, PKT_EXTRA, 0, &extra) ||
-        !drill_number(run, st, PKT_CUT, *len + extra, &v))
+    if (!drill_number(run, st, PKT_EXTRA, 0, &extra))
         return false;
-    if (*len + extra > cap || v > *len + extra)
-        return drill_end(run, DRILL_WRONG, st, "the frame has %u octets", *len);
+    if (extra > cap - *len)
+        return drill_end(run, DRILL_WRONG, st, "extra %" PRIu64 ": at most %u", extra, cap - *len);
+    if (!drill_number(run, st, PKT_CUT, *len + extra, &v))
+        return false;
+    if (v > *len + extra)
+        return drill_end(run, DRILL_WRONG, st, "cut %" PRIu64 ": the frame has %" PRIu64 " octets",
+                         v, *len + extra);
     memset(frame + *len, 0, extra);
     *len = (uint32_t)v;
     return true;
@@ -316,8 +320,8 @@ static bool payload(struct drill_run *run, const struct drill_stmt *st, struct d
                         a && a->v.data.kind == DATA_MEMORY ? 0 : from, out, len);
 }
 
-uint32_t drill_build(struct drill_run *run, const struct drill_stmt *st, uint8_t *frame,
-                     uint32_t cap)
+bool drill_build(struct drill_run *run, const struct drill_stmt *st, uint8_t *frame, uint32_t cap,
+                 uint32_t *size)
 {
     struct drill_object *qp;
     struct wire_pkt p;
@@ -326,30 +330,26 @@ uint32_t drill_build(struct drill_run *run, const struct drill_stmt *st, uint8_t
     const struct drill_arg *given = drill_arg(st, PKT_DATA);
     if (!packet_qp(run, st, &qp) ||
         !drill_number(run, st, PKT_LEN, given ? drill_octets_len(&given->v.data) : 0, &len))
-        return 0;
-    if (len > sizeof data) {
-        drill_end(run, DRILL_WRONG, st, "len %" PRIu64 ": at most %zu", len, sizeof data);
-        return 0;
-    }
+        return false;
+    if (len > sizeof data)
+        return drill_end(run, DRILL_WRONG, st, "len %" PRIu64 ": at most %zu", len, sizeof data);
     begin_packet(run, qp, st, &p);
     p.dma_len = (uint32_t)len;
     uint32_t n = (uint32_t)len;
     if (st->word & DRILL_OP_CM ? !drill_mad_build(run, st, data, &n)
                                : !payload(run, st, qp, data, n))
-        return 0;
+        return false;
     if (!set_fields(run, st, &p) || !set_psn(run, st, qp, &p))
-        return 0;
+        return false;
     if (st->word & DRILL_OP_RAW)
         p.opcode = WIRE_OPCODE(WIRE_RC, WIRE_SEND_ONLY);
     p.payload_len = n;
     size_t at = wire_build(frame, cap, &p);
-    if (!at) {
-        drill_end(run, DRILL_WRONG, st, "this can't be built");
-        return 0;
-    }
+    if (!at)
+        return drill_end(run, DRILL_WRONG, st, "this can't be built");
     memcpy(frame + at, data, n);
-    uint32_t all = (uint32_t)wire_frame_len(&p);
-    return finish_frame(run, st, &p, frame, &all, cap) ? all : 0;
+    *size = (uint32_t)wire_frame_len(&p);
+    return finish_frame(run, st, &p, frame, size, cap);
 }
 
 /* ---- matching -------------------------------------------------------------------------------- */
@@ -479,7 +479,7 @@ static void match_address(struct match *m, const char *name, const struct wire_a
 
 static bool match_data(struct match *m, const struct drill_arg *a)
 {
-    uint8_t want[8192];
+    uint8_t want[DRILL_FRAME_MAX];
     uint32_t len = drill_octets_len(&a->v.data), n = m->p->payload_len;
     char x[24], y[24];
     if (len && len != n) {

@@ -183,9 +183,9 @@ void drill_value_text(struct drill_run *run, const struct drill_stmt *st,
                       const struct drill_value *v, enum drill_role role, char *buf, size_t size);
 
 /* drill_packet.c, drill_mad.c */
-/* Build the frame that a `<` describes. 0 = the run is over. */
-uint32_t drill_build(struct drill_run *run, const struct drill_stmt *st, uint8_t *frame,
-                     uint32_t cap);
+/* Build the frame that a `<` describes; cut to nothing, its size is 0. */
+bool drill_build(struct drill_run *run, const struct drill_stmt *st, uint8_t *frame, uint32_t cap,
+                 uint32_t *size);
 /* Does a frame fit a `>`? Differences go to `why`. false only when the run is over. */
 bool drill_match(struct drill_run *run, const struct drill_stmt *st, const uint8_t *frame,
                  uint32_t len, bool *fits, char *why, size_t size);
@@ -214,6 +214,9 @@ bool drill_do_cm(struct drill_run *run, const struct drill_stmt *st);
 /* drill_expect.c: packets and time. */
 /* Time goes on to when a statement acts. */
 bool drill_wait_for(struct drill_run *run, const struct drill_stmt *st);
+/* from + ns: false, and the run is over, when time has no such end. */
+bool drill_later(struct drill_run *run, const struct drill_stmt *st, uint64_t from, uint64_t ns,
+                 uint64_t *out);
 /* Time goes on to `until`, whatever happens. */
 bool drill_pass(struct drill_run *run, uint64_t until);
 /* Is `ns` the right time for what a statement waits for? */

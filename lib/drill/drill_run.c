@@ -98,6 +98,7 @@ static bool is_expectation(enum drill_kind k)
 static bool run_statement(struct drill_run *run, const struct drill_stmt *st)
 {
     enum drill_kind k = st->verb->kind;
+    uint64_t until;
     if (run->wire && !st->verb->wire) {
         if (!is_expectation(k))
             return drill_end(run, DRILL_SKIP, st, "'%s' can't be done on the wire", st->verb->word);
@@ -136,7 +137,7 @@ static bool run_statement(struct drill_run *run, const struct drill_stmt *st)
     case DO_SET:
         return set(run, st);
     case DO_WAIT:
-        if (!drill_pass(run, run->now + st->number))
+        if (!drill_later(run, st, run->now, st->number, &until) || !drill_pass(run, until))
             return false;
         run->last = run->now;
         return true;
@@ -179,9 +180,15 @@ static bool run_statement(struct drill_run *run, const struct drill_stmt *st)
 
 static bool run_list(struct drill_run *run, const struct drill_stmt *st)
 {
-    for (; st; st = st->next)
-        if (!drill_step(run, st) || !run_statement(run, st) || run->over)
+    for (; st; st = st->next) {
+        if (!drill_step(run, st))
             return false;
+        /* What stops the script has said why. If it hasn't, the rest must not count as passed. */
+        if (!run_statement(run, st))
+            return drill_end(run, DRILL_WRONG, st, "the statement failed without a reason");
+        if (run->over)
+            return false;
+    }
     return true;
 }
 
