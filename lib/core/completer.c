@@ -290,7 +290,7 @@ static void rx_aeth(struct rx *rx, struct qp *qp)
  */
 
 /* Length and position of a READ response for packet k (REQ-29, REQ-30). */
-static bool fits_read(const struct qp *qp, const struct swqe *w, uint32_t k, const struct rx *rx)
+bool comp_fits_read(const struct qp *qp, const struct swqe *w, uint32_t k, const struct rx *rx)
 {
     const struct req *r = &qp->req;
     uint16_t pos = rx->op->flags & (WIRE_F_START | WIRE_F_MIDDLE | WIRE_F_LAST);
@@ -299,6 +299,8 @@ static bool fits_read(const struct qp *qp, const struct swqe *w, uint32_t k, con
     uint32_t len = last ? w->len - (k << qp->mtu_shift) : qp_mtu(qp);
     if (rx->pkt.payload_len != len)
         return false;
+    if (qp->sr && qp->sr->agreed) /* parts begin and end anywhere (LR-08) */
+        return true;
     switch (pos) {
     case WIRE_F_FIRST:
         return starts && !last;
@@ -349,6 +351,22 @@ static struct record *scatter(struct rx *rx, struct qp *qp, struct swqe *w, uint
     return rec;
 }
 
+bool comp_read_early(struct rx *rx, struct qp *qp, struct swqe *w, uint32_t k)
+{
+    struct engine *e = rx->e;
+    if (!record_room(e, qp, ENGINE_SGE_MAX))
+        return false;
+    ack_before(e, qp, w->first, rx->now); /* REQ-25 */
+    if (qp->state == QPS_ERR)
+        return false;
+    struct record *rec = scatter(rx, qp, w, k << qp->mtu_shift, rx->payload, rx->pkt.payload_len);
+    if (rec) { /* it answers for nothing until the gap before it is closed */
+        rec->psn = rec->at = qp->req.una;
+        record_run(e, qp, REC_COMP, rx->now);
+    }
+    return qp->state != QPS_ERR;
+}
+
 /* The response that is due: packet k of w. */
 static void rx_data(struct rx *rx, struct qp *qp, struct swqe *w, uint32_t k)
 {
@@ -369,10 +387,14 @@ static void rx_data(struct rx *rx, struct qp *qp, struct swqe *w, uint32_t k)
         atomic ? scatter(rx, qp, w, 0, NULL, 8)
                : scatter(rx, qp, w, k << qp->mtu_shift, rx->payload, rx->pkt.payload_len);
     r->una = psn_add(p, 1);
-    r->rd_psns--;
-    if (k == w->npsn - 1)
+    uint32_t n = 1 + (qp->sr ? sr_read_due(qp) : 0);
+    r->una = psn_add(p, n);
+    r->rd_psns -= n;
+    if (k + n == w->npsn)
         rd_answered(qp);
-    rtx_progress(e, qp, 1, rx->now);
+    rtx_progress(e, qp, n, rx->now);
+    if (qp->sr)
+        sr_read_go_on(e, qp, rx->now);
     if (rec) {
         rec->psn = r->una;
         record_run(e, qp, REC_COMP, rx->now); /* only when its memory is gone already */
@@ -408,6 +430,10 @@ static void rx_rd(struct rx *rx, struct qp *qp)
         return;
     }
     psn_t due = psn_diff(w->first, qp->req.una) > 0 ? w->first : qp->req.una;
+    if (!psn_eq(p, due) && qp->sr && sr_read_early(rx, qp, w, due))
+        return;
+    if (qp->state == QPS_ERR)
+        return;
     if (!psn_eq(p, due)) { /* RD-14 */
         rx_drop(rx, ENGINE_C_rx_resp_unexpected);
         implied_nak(e, qp, w, p, !atomic_ack, rx->now);
@@ -415,7 +441,7 @@ static void rx_rd(struct rx *rx, struct qp *qp)
     }
     uint32_t k = psn(p.v - w->first.v).v;
     bool atomic = w->opcode != WR_RDMA_READ;
-    if (atomic != atomic_ack || (!atomic && !fits_read(qp, w, k, rx))) { /* REQ-28, REQ-29 */
+    if (atomic != atomic_ack || (!atomic && !comp_fits_read(qp, w, k, rx))) { /* REQ-28, REQ-29 */
         misfit(rx, qp);
         return;
     }

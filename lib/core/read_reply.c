@@ -80,6 +80,7 @@ static void stop_replay(struct rd_ring *ring, struct rd_res *res)
 {
     ring->replays -= res->replay;
     res->replay = false;
+    res->nmore = 0;
 }
 
 uint32_t rd_accept(struct rx *rx, struct qp *qp, const struct mem_ref *ref, uint32_t npsn)
@@ -95,8 +96,7 @@ uint32_t rd_accept(struct rx *rx, struct qp *qp, const struct mem_ref *ref, uint
         .psn = psn(rx->pkt.psn),
         .npsn = npsn,
         .ref = *ref,
-        .tx_end = npsn,
-        .tx_octets = rx->pkt.dma_len,
+        .tx = {.end = npsn, .octets = rx->pkt.dma_len},
         .opcode = rx->pkt.opcode,
     };
     if (ring->live <= ring->mask)
@@ -186,6 +186,21 @@ static bool replay_allowed(const struct rd_ring *ring, struct rd_res *res, uint6
     return res->window_replays++ < REPLAYS_MAX;
 }
 
+/* LR-08: a part that doesn't reach to the READ's end is asked for again while the answer is still
+ * being sent: it goes first, then what was under way goes on. False: not that. */
+static bool insert_part(struct rx *rx, struct qp *qp, struct rd_res *res,
+                        const struct rd_part *part)
+{
+    if (part->octets == res->len || res->nmore == RD_MORE ||
+        mem_check(rx->e->mem, qp->pd, qp->qpn, res->rkey, res->va, res->len, MEM_REMOTE_READ, false,
+                  &res->ref))
+        return false;
+    res->ref_off = 0;
+    res->more[res->nmore++] = res->tx;
+    res->tx = *part;
+    return true;
+}
+
 /* RD-09..RD-11: the part of `res` that the packet asks for, from packet `first` on. */
 static enum refusal replay_read(struct rx *rx, struct qp *qp, struct rd_res *res, uint32_t first,
                                 bool answered)
@@ -199,7 +214,8 @@ static enum refusal replay_read(struct rx *rx, struct qp *qp, struct rd_res *res
         return REFUSE_NONE;
     }
     bool sending = !answered || res->replay;
-    if (sending && first >= res->tx_next)
+    if (sending && first >= res->tx.next && first < res->tx.end &&
+        off + p->dma_len <= res->tx.octets)
         return REFUSE_NONE; /* RD-11: on its way */
     if (!replay_allowed(qp->resp.rd, res, rx->now) || !rd_dup_token(qp, rx->now)) {
         if (res->window_replays > REPLAYS_MAX)
@@ -207,6 +223,10 @@ static enum refusal replay_read(struct rx *rx, struct qp *qp, struct rd_res *res
         rx_drop(rx, ENGINE_C_rx_dup_throttled);
         return REFUSE_NONE;
     }
+    const struct rd_part part = {first, first, first + psn_count(p->dma_len, qp->mtu_shift),
+                                 (uint32_t)off + p->dma_len};
+    if (sending && insert_part(rx, qp, res, &part))
+        return REFUSE_NONE;
     /* What is under way for the first time has to get to its end; otherwise as much as asked for.
      */
     uint32_t octets = answered ? (uint32_t)off + p->dma_len : res->len;
@@ -215,9 +235,8 @@ static enum refusal replay_read(struct rx *rx, struct qp *qp, struct rd_res *res
         mem_check(e->mem, qp->pd, qp->qpn, p->rkey, p->va, len, MEM_REMOTE_READ, false, &res->ref))
         return REFUSE_REPLAY;
     res->ref_off = off;
-    res->tx_first = res->tx_next = first;
-    res->tx_octets = octets;
-    res->tx_end = first + psn_count(len, qp->mtu_shift);
+    res->tx = (struct rd_part){first, first, first + psn_count(len, qp->mtu_shift), octets};
+    res->nmore = 0;
     if (answered && !res->replay) {
         res->replay = true;
         qp->resp.rd->replays++;
@@ -348,13 +367,13 @@ static void emit_atomic(struct engine *e, struct qp *qp, struct rd_res *res,
     };
     engine_slot_emit(e, qp, slot, &v, SLOT_RESP);
     recorder_note(e, qp, NOTE_TX_ATOMIC, res->psn, 0);
-    res->tx_next = 1;
+    res->tx.next = 1;
 }
 
 /* RD-05, RD-10: opcode by the place within this (re)execution. */
 static enum wire_op read_opcode(const struct rd_res *res)
 {
-    bool first = res->tx_next == res->tx_first, last = res->tx_next + 1 == res->tx_end;
+    bool first = res->tx.next == res->tx.first, last = res->tx.next + 1 == res->tx.end;
     if (first)
         return last ? WIRE_READ_RESP_ONLY : WIRE_READ_RESP_FIRST;
     return last ? WIRE_READ_RESP_LAST : WIRE_READ_RESP_MIDDLE;
@@ -363,8 +382,8 @@ static enum wire_op read_opcode(const struct rd_res *res)
 /* False: the memory isn't there any more (RD-07). */
 static bool emit_read(struct engine *e, struct qp *qp, struct rd_res *res, struct engine_slot *slot)
 {
-    uint64_t off = (uint64_t)res->tx_next << qp->mtu_shift;
-    uint32_t len = res->tx_octets - (uint32_t)off;
+    uint64_t off = (uint64_t)res->tx.next << qp->mtu_shift;
+    uint32_t len = res->tx.octets - (uint32_t)off;
     if (len > qp_mtu(qp))
         len = qp_mtu(qp);
     int n = 0;
@@ -375,7 +394,7 @@ static bool emit_read(struct engine *e, struct qp *qp, struct rd_res *res, struc
     }
     struct wire_var v = {
         .opcode = WIRE_OPCODE(WIRE_RC, read_opcode(res)),
-        .psn = psn_add(res->psn, res->tx_next).v,
+        .psn = psn_add(res->psn, res->tx.next).v,
         .msn = qp->resp.done_msn,
         .syndrome = ack_syndrome(qp),
         .tclass = qp->tclass,
@@ -383,9 +402,9 @@ static bool emit_read(struct engine *e, struct qp *qp, struct rd_res *res, struc
     };
     engine_slot_emit(e, qp, slot, &v, SLOT_READ);
     slot->npieces = (uint16_t)n;
-    if (res->tx_next == res->tx_first)
-        recorder_note(e, qp, NOTE_TX_READ, psn(v.psn), res->tx_end - res->tx_next);
-    res->tx_next++;
+    if (res->tx.next == res->tx.first)
+        recorder_note(e, qp, NOTE_TX_READ, psn(v.psn), res->tx.end - res->tx.next);
+    res->tx.next++;
     return true;
 }
 
@@ -416,15 +435,17 @@ static bool emit_reply(struct engine *e, struct qp *qp, struct rd_res *res,
     if (is_atomic(res)) {
         emit_atomic(e, qp, res, slot);
     } else if (!emit_read(e, qp, res, slot)) {
-        psn_t p = psn_add(res->psn, res->tx_next);
+        psn_t p = psn_add(res->psn, res->tx.next);
         rd_abandon(qp);
         resp_fatal(e, qp, REFUSE_READ_REVOKED, p, false, now);
         return false;
     }
     if (psn_diff(psn(slot->psn), r->ack_psn) > 0)
         r->ack_owed = 0; /* REQ-25: the response says as much */
-    if (res->tx_next == res->tx_end) {
-        if (res->replay)
+    if (res->tx.next == res->tx.end) {
+        if (res->nmore)
+            res->tx = res->more[--res->nmore];
+        else if (res->replay)
             stop_replay(ring, res);
         else
             ring->tx++;

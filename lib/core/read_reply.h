@@ -12,20 +12,28 @@
 #include "refusal.h"
 #include "responder.h"
 
+#define RD_MORE 2u /* parts asked for again while another one is sent (LR-08) */
+
+/* A part of a READ that is being sent, in packets of the READ. */
+struct rd_part {
+    uint32_t first; /* where this (re)execution began */
+    uint32_t next;
+    uint32_t end;
+    uint32_t octets; /* where it ends, in octets of the READ */
+};
+
 struct rd_res {
     uint64_t va;
     uint32_t len; /* octets */
     uint32_t rkey;
     psn_t psn;
     uint32_t npsn;
-    uint64_t orig;      /* ATOMIC: the value before */
-    struct mem_ref ref; /* READ: the checked range */
-    uint64_t ref_off;   /* where that range begins within the READ */
-    /* what is being sent, in packets of the READ: */
-    uint32_t tx_first; /* where this (re)execution began */
-    uint32_t tx_next;
-    uint32_t tx_end;
-    uint32_t tx_octets; /* where it ends, in octets of the READ */
+    uint64_t orig;                /* ATOMIC: the value before */
+    struct mem_ref ref;           /* READ: the checked range */
+    uint64_t ref_off;             /* where that range begins within the READ */
+    struct rd_part tx;            /* what is being sent */
+    struct rd_part more[RD_MORE]; /* ... what goes on when that is done, the last one first */
+    uint32_t nmore;
     uint64_t window_at; /* SEC-16 */
     uint32_t window_epoch;
     uint32_t asked; /* the latest packet that a replay began with */

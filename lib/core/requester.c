@@ -486,6 +486,8 @@ static bool describe(struct engine *e, struct qp *qp, struct swqe *w, struct wir
     case WR_READ: /* RD-12: from the first missing octet */
         v->va += off;
         v->dma_len = w->len - off;
+        if (qp->sr && sr_read_part(qp))
+            v->dma_len = sr_read_part(qp) << qp->mtu_shift;
         break;
     case WR_ATOMIC:
         v->swap_add = w->opcode == WR_ATOMIC_CMP_AND_SWP ? w->swap : w->compare_add;
@@ -518,6 +520,8 @@ static void advance(struct qp *qp, const struct swqe *w, uint64_t now)
     bool again = !psn_eq(r->nxt, r->max);
     uint32_t n = read ? w->npsn - r->pkt : 1;
     psn_t p = r->nxt;
+    if (read && qp->sr && sr_read_part(qp))
+        n = sr_read_part(qp);
     if (read && r->pkt) {
         r->restart_pkt = r->pkt;
         r->restart_set = 1;

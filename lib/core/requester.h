@@ -134,6 +134,10 @@ void comp_rx(struct rx *rx, struct qp *qp);
 void comp_commit(struct engine *e, struct qp *qp, struct record *r, uint64_t now);
 /* All records of this side are gone: what waited for that. */
 void comp_idle(struct engine *e, struct qp *qp, uint64_t now);
+/* Does a READ response's length and position fit packet k of w (REQ-29, REQ-30)? */
+bool comp_fits_read(const struct qp *qp, const struct swqe *w, uint32_t k, const struct rx *rx);
+/* Place packet k of the READ w before its turn. False: not done; the state may be ERR now. */
+bool comp_read_early(struct rx *rx, struct qp *qp, struct swqe *w, uint32_t k);
 /* Complete what `done` and local errors allow, in order. */
 void comp_retire(struct engine *e, struct qp *qp, uint64_t now);
 /* Give in to a fatal NAK. */
@@ -161,6 +165,8 @@ void rtx_rnr(struct engine *e, struct qp *qp, psn_t p, unsigned code, uint64_t n
 void rtx_confirm(struct engine *e, struct qp *qp, uint8_t syndrome, uint64_t now);
 /* The peer is alive: a fatal NAK that is to be confirmed wasn't its own. */
 void rtx_refute(struct engine *e, struct qp *qp);
+/* ns for which answers to the first transmission may still come in. */
+uint64_t rtx_round_trip(const struct qp *qp);
 /* una has moved by n PSNs (REQ-33). */
 void rtx_progress(struct engine *e, struct qp *qp, uint32_t n, uint64_t now);
 void rtx_expire(struct engine *e, struct qp *qp, uint64_t now); /* ack_at or rnr_at is due */

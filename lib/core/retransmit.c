@@ -53,8 +53,10 @@ void rtx_go_back(struct engine *e, struct qp *qp, psn_t p)
     struct req *r = &qp->req;
     recorder_note(e, qp, NOTE_GO_BACK, p, 0);
     rtx_place(qp, p);
-    if (qp->sr)
+    if (qp->sr) {
         qp->sr->end = r->max;
+        qp->sr->part_due = 0;
+    }
     r->since_ackreq = 0;
     r->obliged = 0;
     r->ack_at = TIMER_NEVER;
@@ -62,8 +64,7 @@ void rtx_go_back(struct engine *e, struct qp *qp, psn_t p)
     qp_activate(e, qp);
 }
 
-/* How long answers to the first transmission may still come in. */
-static uint64_t round_trip(const struct qp *qp)
+uint64_t rtx_round_trip(const struct qp *qp)
 {
     if (qp->req.srtt)
         return qp->req.srtt;
@@ -149,7 +150,7 @@ void rtx_nak(struct engine *e, struct qp *qp, psn_t p, uint64_t now)
     }
     if (r->rnr_wait && psn_eq(r->rnr_psn, p))
         return;
-    if (r->rtx && psn_eq(r->rtx_psn, p) && now - r->rtx_at < round_trip(qp))
+    if (r->rtx && psn_eq(r->rtx_psn, p) && now - r->rtx_at < rtx_round_trip(qp))
         return;
     rtx_retry(e, qp, p, false, "ACK-06 sequence error", now);
 }
@@ -164,7 +165,7 @@ static bool from_new_round(const struct qp *qp, psn_t p, bool data, uint64_t now
     int32_t known = psn_diff(r->seen, r->una), at = psn_diff(p, r->una);
     if (known <= 0 || at < known / 2)
         return true;
-    return !data && at <= known && now - r->rtx_at >= round_trip(qp);
+    return !data && at <= known && now - r->rtx_at >= rtx_round_trip(qp);
 }
 
 void rtx_implied(struct engine *e, struct qp *qp, psn_t p, bool data, uint64_t now)

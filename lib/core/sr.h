@@ -35,6 +35,7 @@
 struct qp;
 struct record;
 struct rwqe;
+struct swqe;
 struct rx;
 
 #define SR_WINDOW 1024u /* PSNs beyond the expected one that are kept (LR-02) */
@@ -75,6 +76,14 @@ struct sr {
     uint8_t backoff; /* time-outs since the last progress */
     uint32_t sends;  /* messages with a receive work request that have begun */
     uint64_t since;  /* when a time-out last cost a retry, or progress was made */
+
+    /* requester of READs */
+    uint64_t got[SR_WINDOW / 64]; /* responses from una on that are placed */
+    uint32_t ngot;
+    psn_t part, part_end; /* what was asked for again last */
+    uint8_t part_due;     /* ... the request hasn't been sent yet */
+    uint8_t asks;         /* parts asked for since asked_at */
+    uint64_t asked_at;
 
     /* receiver */
     uint32_t receives; /* such messages that have come, in order */
@@ -132,6 +141,16 @@ void sr_skip(struct qp *qp);
 void sr_progress(struct qp *qp, uint32_t n, uint64_t now);
 /* The ACK timer has fired. */
 void sr_timed_out(struct qp *qp);
+/* READ responses (sr_read.c). */
+/* A response to w, the oldest READ that lacks some, while the one for PSN `due` is missing. True:
+ * dealt with. */
+bool sr_read_early(struct rx *rx, struct qp *qp, struct swqe *w, psn_t due);
+/* How many responses from una on are there already; they are forgotten here. */
+uint32_t sr_read_due(struct qp *qp);
+/* una has moved: is there another gap? */
+void sr_read_go_on(struct engine *e, struct qp *qp, uint64_t now);
+/* How many packets the READ request at req.nxt is to ask for; 0 = all to the READ's end. */
+uint32_t sr_read_part(const struct qp *qp);
 /* ns until the ACK timer fires, from now (LR-04). */
 uint64_t sr_timeout(const struct qp *qp);
 /* The ACK timer has fired: does it cost a retry? At most once within T of TMR-01 (LR-04). */

@@ -156,6 +156,11 @@ void sr_sent(struct qp *qp, psn_t p, bool again, uint64_t now)
         s->gap_again_at = now;
     }
     put(s->again, p);
+    if (s->part_due && psn_eq(p, s->part)) { /* nothing else goes again with it */
+        s->part_due = 0;
+        rtx_place(qp, qp->req.max);
+        return;
+    }
     sr_skip(qp);
 }
 

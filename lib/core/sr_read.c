@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Selective repeat of READ responses (LR-08): a response behind a gap is placed by its PSN, and the
+ * gap alone is asked for again, by a READ request of just that part. See sr.h.
+ */
+#include "engine_priv.h"
+
+#define ASKS 2u /* parts asked for within a round trip */
+
+static uint64_t *word(struct sr *s, psn_t p)
+{
+    return &s->got[p.v / 64 % (SR_WINDOW / 64)];
+}
+
+static bool has(struct sr *s, psn_t p)
+{
+    return *word(s, p) >> (p.v % 64) & 1;
+}
+
+/* Ask for packets from una to the first one that has come, if that may be done now. */
+static void ask(struct engine *e, struct qp *qp, uint64_t now)
+{
+    struct sr *s = qp->sr;
+    struct req *r = &qp->req;
+    if (!psn_eq(r->nxt, r->max) || r->rnr_wait || r->fail)
+        return; /* something else is being sent again: the time-out will see to it */
+    if (now - s->asked_at >= rtx_round_trip(qp)) {
+        s->asked_at = now;
+        s->asks = 0;
+    } else if (psn_eq(s->part, r->una) || s->asks == ASKS) {
+        return;
+    }
+    s->asks++;
+    s->part_due = 1;
+    s->part = s->part_end = r->una;
+    while (!has(s, s->part_end))
+        s->part_end = psn_add(s->part_end, 1);
+    r->rtt_at = 0;       /* an answer could be to either transmission */
+    recorder_note(e, qp, NOTE_GO_BACK, s->part, s->part_end.v);
+    rtx_place(qp, r->una);
+    qp_activate(e, qp);
+}
+
+bool sr_read_early(struct rx *rx, struct qp *qp, struct swqe *w, psn_t due)
+{
+    struct sr *s = qp->sr;
+    psn_t p = psn(rx->pkt.psn);
+    uint32_t k = psn(p.v - w->first.v).v, ahead = psn(p.v - due.v).v;
+    if (!s->agreed || w->opcode != WR_RDMA_READ || rx->op->flags & WIRE_F_ATOMIC ||
+        psn_diff(p, due) <= 0 || ahead >= SR_WINDOW || k >= w->npsn ||
+        !comp_fits_read(qp, w, k, rx))
+        return false;
+    if (!has(s, p)) {
+        if (!comp_read_early(rx, qp, w, k))
+            return false;
+        *word(s, p) |= 1ull << (p.v % 64);
+        s->ngot++;
+        engine_count(rx->e, ENGINE_C_rx_placed_early);
+    }
+    ask(rx->e, qp, rx->now);
+    return true;
+}
+
+uint32_t sr_read_due(struct qp *qp)
+{
+    struct sr *s = qp->sr;
+    struct req *r = &qp->req;
+    uint32_t n = 0;
+    while (s->ngot && has(s, psn_add(r->una, n))) {
+        *word(s, psn_add(r->una, n)) &= ~(1ull << ((r->una.v + n) % 64));
+        s->ngot--;
+        n++;
+    }
+    return n;
+}
+
+void sr_read_go_on(struct engine *e, struct qp *qp, uint64_t now)
+{
+    if (qp->sr->ngot)
+        ask(e, qp, now);
+}
+
+uint32_t sr_read_part(const struct qp *qp)
+{
+    const struct sr *s = qp->sr;
+    if (!s->part_due || !psn_eq(s->part, qp->req.nxt))
+        return 0;
+    return psn(s->part_end.v - s->part.v).v;
+}
