@@ -7,10 +7,10 @@
 #include <errno.h>
 #include <string.h>
 
+#include "client_qp.h"
 #include "clock.h"
 #include "context.h"
 #include "device.h"
-#include "gid.h"
 #include "limits.h"
 #include "log.h"
 #include "neigh.h"
@@ -73,18 +73,9 @@ void queue_unwait(struct queue *q)
 static int queue_av(struct device *d, const struct ipc_av *in, struct engine_av *out, uint64_t now)
 {
     static const uint8_t none[6];
-    const struct gid_entry *gid = gid_at(&d->gids, in->sgid_index);
 
-    memset(out, 0, sizeof(*out));
-    memcpy(out->dgid.b, in->dgid, sizeof(out->dgid.b));
-    memcpy(out->dmac, in->dmac, sizeof(out->dmac));
-    out->tclass = in->tclass;
-    out->hop_limit = in->hop_limit;
-    out->sl = in->sl;
-    out->flow_label = in->flow_label & 0xFFFFFu;
-    if (!gid)
+    if (av_from_ipc(d, in, out) < 0)
         return -EINVAL;
-    out->sgid = gid->addr;
     if (memcmp(in->dmac, none, 6) != 0)
         return 0;
     int rc = neigh_lookup(d->neigh, &out->sgid, &out->dgid, out->dmac, now);

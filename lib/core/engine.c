@@ -214,7 +214,7 @@ bool rx_late_drop(struct rx *rx)
     return true;
 }
 
-static bool any_pkey(const struct engine *e, uint16_t pkey, unsigned *index)
+bool engine_pkey_find(const struct engine *e, uint16_t pkey, unsigned *index)
 {
     for (unsigned i = 0; i < ENGINE_PKEYS; i++) {
         if (e->p.pkeys[i] && wire_pkey_match(pkey, e->p.pkeys[i])) {
@@ -231,7 +231,7 @@ static void rx_gsi(struct rx *rx)
     unsigned index;
     if (rx->op->service != WIRE_UD)
         rx_drop(rx, ENGINE_C_rx_qp_type_mismatch);
-    else if (!any_pkey(e, rx->pkt.pkey, &index)) /* KEY-04 */
+    else if (!engine_pkey_find(e, rx->pkt.pkey, &index)) /* KEY-04 */
         rx_drop(rx, ENGINE_C_rx_bad_pkey);
     else if (rx->pkt.qkey != WIRE_QKEY_GSI) /* KEY-07 */
         rx_drop(rx, ENGINE_C_rx_bad_qkey);
@@ -401,6 +401,30 @@ void engine_copied(struct engine *e, const struct engine_result *results, unsign
 }
 
 /* ---- send ------------------------------------------------------------------------------------ */
+
+struct wire_pkt engine_path(const struct engine *e, const struct engine_av *av, uint32_t qpn,
+                            uint32_t dqpn)
+{
+    bool v4 = wire_addr_is_v4(&av->dgid);
+    struct wire_pkt p = {
+        .ethertype = v4 ? 0x0800 : 0x86DD,
+        .ip_version = v4 ? 4 : 6,
+        .vlan = e->p.vlan != 0,
+        .tci = (uint16_t)((av->sl & 7) << 13 | e->p.vlan),
+        .tclass = av->tclass,
+        .ttl = av->hop_limit ? av->hop_limit : 64,
+        .ip_flags = 2,
+        .flow_label = av->flow_label,
+        .sip = av->sgid,
+        .dip = av->dgid,
+        .sport = wire_udp_sport(av->flow_label, qpn, dqpn),
+        .dport = WIRE_UDP_PORT,
+        .dqpn = dqpn,
+    };
+    memcpy(p.dmac, av->dmac, 6);
+    memcpy(p.smac, e->p.mac, 6);
+    return p;
+}
 
 void engine_slot_emit(struct engine *e, struct qp *qp, struct engine_slot *slot, struct wire_var *v,
                       enum slot_kind kind)
@@ -582,29 +606,13 @@ int engine_gsi_emit(struct engine *e, struct engine_slot *slot, const struct eng
 {
     if (!len || len > 256)
         return -EINVAL;
-    struct wire_pkt p = {
-        .ethertype = wire_addr_is_v4(&av->dgid) ? 0x0800 : 0x86DD,
-        .ip_version = wire_addr_is_v4(&av->dgid) ? 4 : 6,
-        .vlan = e->p.vlan != 0,
-        .tci = (uint16_t)(av->sl << 13 | e->p.vlan),
-        .tclass = av->tclass,
-        .ttl = av->hop_limit ? av->hop_limit : 64,
-        .ip_flags = 2,
-        .flow_label = av->flow_label,
-        .sip = av->sgid,
-        .dip = av->dgid,
-        .sport = wire_udp_sport(av->flow_label, WIRE_QPN_GSI, WIRE_QPN_GSI),
-        .dport = WIRE_UDP_PORT,
-        .opcode = WIRE_OPCODE(WIRE_UD, WIRE_SEND_ONLY),
-        .pkey = e->p.pkeys[0],
-        .dqpn = WIRE_QPN_GSI,
-        .psn = e->gsi_psn++ & PSN_MASK,
-        .qkey = WIRE_QKEY_GSI,
-        .sqpn = WIRE_QPN_GSI,
-        .payload_len = len,
-    };
-    memcpy(p.dmac, av->dmac, 6);
-    memcpy(p.smac, e->p.mac, 6);
+    struct wire_pkt p = engine_path(e, av, WIRE_QPN_GSI, WIRE_QPN_GSI);
+    p.opcode = WIRE_OPCODE(WIRE_UD, WIRE_SEND_ONLY);
+    p.pkey = e->p.pkeys[0];
+    p.psn = e->gsi_psn++ & PSN_MASK;
+    p.qkey = WIRE_QKEY_GSI;
+    p.sqpn = WIRE_QPN_GSI;
+    p.payload_len = len;
     size_t off = wire_build(slot->buf, slot->cap, &p);
     if (!off)
         return -EMSGSIZE;

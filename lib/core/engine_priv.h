@@ -148,6 +148,12 @@ static inline uint64_t engine_ack_timeout(const struct qp *qp)
 void engine_slot_emit(struct engine *e, struct qp *qp, struct engine_slot *slot, struct wire_var *v,
                       enum slot_kind kind);
 
+/* A packet of this path from queue pair `qpn` to the peer's `dqpn`: all that the headers below the
+ * BTH say, addresses and numbers. */
+struct wire_pkt engine_path(const struct engine *e, const struct engine_av *av, uint32_t qpn,
+                            uint32_t dqpn);
+/* The index of the table's entry that the P_Key matches (KEY-04); false: none. */
+bool engine_pkey_find(const struct engine *e, uint16_t pkey, unsigned *index);
 /* Is this one of the engine's addresses? */
 bool engine_addr_local(struct engine *e, const struct wire_addr *a);
 /* Take a queue pair off the list of those that have something to send. */

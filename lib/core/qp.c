@@ -173,27 +173,10 @@ static void take_values(struct qp *qp, const struct engine_qp_attr *a, unsigned 
 static void make_template(struct engine *e, struct qp *qp)
 {
     const struct engine_av *av = &qp->attr.av;
-    bool v4 = wire_addr_is_v4(&av->dgid);
-    struct wire_pkt p = {
-        .ethertype = v4 ? 0x0800 : 0x86DD,
-        .ip_version = v4 ? 4 : 6,
-        .vlan = e->p.vlan != 0,
-        .tci = (uint16_t)((av->sl & 7) << 13 | e->p.vlan),
-        .tclass = av->tclass,
-        .ttl = av->hop_limit ? av->hop_limit : 64,
-        .ip_flags = 2,
-        .flow_label = av->flow_label,
-        .sip = av->sgid,
-        .dip = av->dgid,
-        .sport = wire_udp_sport(av->flow_label, qp->qpn, qp->attr.dest_qpn),
-        .dport = WIRE_UDP_PORT,
-        .opcode = WIRE_ACKNOWLEDGE,
-        .pkey = qp->pkey,
-        .dqpn = qp->attr.dest_qpn,
-        .migreq = true, /* HDR-04 */
-    };
-    memcpy(p.dmac, av->dmac, 6);
-    memcpy(p.smac, e->p.mac, 6);
+    struct wire_pkt p = engine_path(e, av, qp->qpn, qp->attr.dest_qpn);
+    p.opcode = WIRE_ACKNOWLEDGE;
+    p.pkey = qp->pkey;
+    p.migreq = true; /* HDR-04 */
     wire_tmpl_init(&qp->tmpl, &p);
     qp->tclass = av->tclass;
     qp->lip = av->sgid;

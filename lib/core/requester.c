@@ -445,27 +445,10 @@ static void datagram_template(struct engine *e, struct qp *qp, const struct swqe
     if (qp->tmpl.len && qp->type != QP_GSI && qp->dest_qpn == d->rqpn &&
         same_path(&qp->attr.av, av))
         return;
-    bool v4 = wire_addr_is_v4(&av->dgid);
-    struct wire_pkt p = {
-        .ethertype = v4 ? 0x0800 : 0x86DD,
-        .ip_version = v4 ? 4 : 6,
-        .vlan = e->p.vlan != 0,
-        .tci = (uint16_t)((av->sl & 7) << 13 | e->p.vlan),
-        .tclass = av->tclass,
-        .ttl = av->hop_limit ? av->hop_limit : 64,
-        .ip_flags = 2,
-        .flow_label = av->flow_label,
-        .sip = av->sgid,
-        .dip = av->dgid,
-        .sport = wire_udp_sport(av->flow_label, qp->qpn, d->rqpn),
-        .dport = WIRE_UDP_PORT,
-        .opcode = WIRE_OPCODE(WIRE_UD, WIRE_SEND_ONLY),
-        .pkey = qp->type == QP_GSI ? engine_pkey(e, d->pkey_index) : qp->pkey,
-        .dqpn = d->rqpn,
-        .migreq = qp->type != QP_GSI, /* HDR-04 */
-    };
-    memcpy(p.dmac, av->dmac, 6);
-    memcpy(p.smac, e->p.mac, 6);
+    struct wire_pkt p = engine_path(e, av, qp->qpn, d->rqpn);
+    p.opcode = WIRE_OPCODE(WIRE_UD, WIRE_SEND_ONLY);
+    p.pkey = qp->type == QP_GSI ? engine_pkey(e, d->pkey_index) : qp->pkey;
+    p.migreq = qp->type != QP_GSI; /* HDR-04 */
     wire_tmpl_init(&qp->tmpl, &p);
     qp->tclass = av->tclass;
     qp->attr.av = *av;

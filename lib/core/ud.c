@@ -44,14 +44,6 @@ static void fail(struct rx *rx, struct qp *qp, enum engine_status status, bool f
     record_run(rx->e, qp, REC_RESP, rx->now);
 }
 
-static unsigned pkey_index(const struct engine *e, uint16_t pkey)
-{
-    for (unsigned i = 0; i < ENGINE_PKEYS; i++)
-        if (e->p.pkeys[i] && wire_pkey_match(pkey, e->p.pkeys[i]))
-            return i;
-    return 0;
-}
-
 void ud_rx(struct rx *rx, struct qp *qp)
 {
     struct engine *e = rx->e;
@@ -87,7 +79,10 @@ void ud_rx(struct rx *rx, struct qp *qp)
     last->imm = p->imm;
     last->se = p->se;
     last->va = WC_F_GRH | (rx->op->flags & WIRE_F_IMM ? WC_F_IMM : 0u);
-    last->rkey = qp->type == QP_GSI ? pkey_index(e, p->pkey) : qp->attr.pkey_index;
+    unsigned index = qp->attr.pkey_index;
+    if (qp->type == QP_GSI)
+        engine_pkey_find(e, p->pkey, &index);
+    last->rkey = index;
     last->msn = p->vlan ? p->tci >> 13 : 0; /* and it commits when its copies are done */
 }
 
