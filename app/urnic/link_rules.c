@@ -11,35 +11,9 @@
 
 #include "admin.h"
 #include "cli.h"
-#include "fault.h"
+#include "rulefile.h"
 
 #define TEXT_MOST (IPC_MSG_MAX - 1024u) /* what fits into a request with all around it */
-
-/* The file's text, or NULL with a message: it can't be read, is too long or not a rule text. */
-static char *load(const char *file)
-{
-    struct fault_error err;
-    char *text = calloc(1, TEXT_MOST + 2);
-    FILE *f = *file ? fopen(file, "re") : NULL;
-    size_t len = f && text ? fread(text, 1, TEXT_MOST + 1, f) : 0;
-    bool bad = *file && (!f || ferror(f));
-    if (bad)
-        cli_error("%s: %s", file, strerror(errno));
-    if (f)
-        fclose(f);
-    if (!bad && (len > TEXT_MOST || strlen(text) != len)) {
-        cli_error("%s: not a text, or of more than %u octets", file, TEXT_MOST);
-        bad = true;
-    }
-    struct fault *rules = bad ? NULL : fault_parse(text, len, 1, &err);
-    if (!bad && !rules)
-        fprintf(stderr, "%s:%u:%u: %s\n", file, err.line, err.column, err.text);
-    fault_free(rules);
-    if (rules)
-        return text;
-    free(text);
-    return NULL;
-}
 
 static void print(const json_t *reply)
 {
@@ -85,13 +59,21 @@ static json_t *ask(const char *device, const json_t *o)
 
 int link_rules(const char *device, const char *file, bool show, bool json)
 {
-    char *text = file ? load(file) : NULL;
-    if (file && !text)
-        return CLI_USAGE;
+    char *text = NULL;
+    if (file && *file) {
+        struct fault *rules = rulefile_read(file, TEXT_MOST, &text);
+        if (!rules)
+            return CLI_USAGE;
+        fault_free(rules);
+    }
     json_t *o = json_pack("{s:s,s:s}", "cmd", "faults", "device", device);
-    if (text)
-        json_object_set_new(o, "rules", json_string(text));
+    bool bad = file && json_object_set_new(o, "rules", json_string(text ? text : ""));
     free(text);
+    if (bad) {
+        cli_error("%s: not a text in UTF-8", file);
+        json_decref(o);
+        return CLI_USAGE;
+    }
     json_t *reply = ask(device, o);
     json_decref(o);
     if (reply && show && json)

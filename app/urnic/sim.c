@@ -11,6 +11,7 @@
 
 #include "cli.h"
 #include "pcapng.h"
+#include "rulefile.h"
 #include "sim.h"
 #include "sim_chart.h"
 #include "sim_out.h"
@@ -33,6 +34,8 @@ struct capture {
 };
 
 struct job {
+    const char *rules_file;
+    struct fault *rules; /* of that file */
     const char *file, *output, *plot, *points_file;
     struct sim_points points;
     char *text;
@@ -98,6 +101,16 @@ static int parse(const struct job *j, uint32_t point, struct sim_scenario *s)
         sim_scenario_set(s, j->set[i].name, j->set[i].value);
     if (sim_scenario_parse(s, j->text, j->len, point, &err))
         return complain(j, &err);
+    for (unsigned i = 0; j->rules && i < fault_rules(j->rules); i++) {
+        struct fault_rule_stats r;
+        fault_rule_stats(j->rules, i, &r);
+        if (!sim_scenario_rule(s, fault_describe(j->rules, i), r.line)) {
+            cli_error("--rules: with the scenario's they are more than %u, or one is longer than "
+                      "%u characters",
+                      SIM_RULES, SIM_TEXT - 1);
+            return CLI_USAGE;
+        }
+    }
     for (unsigned i = 0; i < s->nvars; i++) {
         if (!s->var[i].known) {
             cli_error("--set: %s has no variable '%s'", j->file, s->var[i].name);
@@ -362,7 +375,16 @@ static int set_shard(struct job *j, const char *text)
 
 static int sim_cmd(int argc, char **argv)
 {
-    enum { OPT_CHART = 256, OPT_FIGURE, OPT_POINTS, OPT_SHARD, OPT_JSON, OPT_LIST, OPT_CHECK };
+    enum {
+        OPT_CHART = 256,
+        OPT_FIGURE,
+        OPT_POINTS,
+        OPT_RULES,
+        OPT_SHARD,
+        OPT_JSON,
+        OPT_LIST,
+        OPT_CHECK
+    };
     static const struct option options[] = {{"output", required_argument, NULL, 'o'},
                                             {"plot", required_argument, NULL, 'p'},
                                             {"points", required_argument, NULL, OPT_POINTS},
@@ -370,6 +392,7 @@ static int sim_cmd(int argc, char **argv)
                                             {"chart", required_argument, NULL, OPT_CHART},
                                             {"capture", required_argument, NULL, 'c'},
                                             {"set", required_argument, NULL, 's'},
+                                            {"rules", required_argument, NULL, OPT_RULES},
                                             {"shard", required_argument, NULL, OPT_SHARD},
                                             {"json", no_argument, NULL, OPT_JSON},
                                             {"list", no_argument, NULL, OPT_LIST},
@@ -408,6 +431,9 @@ static int sim_cmd(int argc, char **argv)
         case 's':
             status = add_set(&j, optarg);
             break;
+        case OPT_RULES:
+            j.rules_file = optarg;
+            break;
         case OPT_SHARD:
             status = set_shard(&j, optarg);
             break;
@@ -437,9 +463,14 @@ static int sim_cmd(int argc, char **argv)
     status = load(&j);
     if (!status)
         status = load_points(&j);
+    if (!status && j.rules_file) {
+        j.rules = rulefile_read(j.rules_file, SIM_RULES * SIM_TEXT, NULL);
+        status = j.rules ? CLI_OK : CLI_USAGE;
+    }
     if (!status)
         status = all(&j, &s);
     sim_points_free(&j.points);
+    fault_free(j.rules);
     free(j.text);
     return status;
 }

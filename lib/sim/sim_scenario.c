@@ -265,6 +265,16 @@ static struct sim_var *find_var(struct sim_scenario *s, const char *name, size_t
     return NULL;
 }
 
+bool sim_scenario_rule(struct sim_scenario *s, const char *text, unsigned line)
+{
+    if (s->nrules == SIM_RULES || strlen(text) >= SIM_TEXT)
+        return false;
+    struct sim_rule *rule = &s->rule[s->nrules++];
+    *rule = (struct sim_rule){.line = line};
+    memcpy(rule->text, text, strlen(text) + 1);
+    return true;
+}
+
 bool sim_scenario_set(struct sim_scenario *s, const char *name, const char *value)
 {
     struct sim_var *v = find_var(s, name, strlen(name));
@@ -559,18 +569,17 @@ static int line_fault(struct reader *r)
     struct sim_scenario *s = r->s;
     struct fault_error why;
     const char *text = rest(r);
-    if (s->nrules == SIM_RULES || !*text || strlen(text) >= SIM_TEXT)
+    if (!*text || !sim_scenario_rule(s, text, r->line))
         return fail(r, r->line, "fault", "one rule of at most %u characters, at most %u times",
                     SIM_TEXT - 1, SIM_RULES);
-    struct sim_rule *rule = &s->rule[s->nrules++];
-    *rule = (struct sim_rule){.line = r->line};
+    struct sim_rule *rule = &s->rule[s->nrules - 1];
     if (r->nwords > 2 && !strcmp(r->word[1], "at")) {
         int err = rule_place(r, r->word[2], rule);
         if (err)
             return err;
         text = rest_of(rest_of(text));
+        memcpy(rule->text, text, strlen(text) + 1);
     }
-    memcpy(rule->text, text, strlen(text) + 1);
     struct fault *f = fault_parse(text, strlen(text), 0, &why);
     bool one = f && fault_rules(f) == 1;
     fault_free(f);

@@ -98,6 +98,8 @@ struct sim_error {
  * False: too many, or too long. */
 void sim_scenario_init(struct sim_scenario *s);
 bool sim_scenario_set(struct sim_scenario *s, const char *name, const char *value);
+/* One more fault rule, on the wires out of all hosts; `line` is for reports. False: no room. */
+bool sim_scenario_rule(struct sim_scenario *s, const char *text, unsigned line);
 /* Read text[0..len) for the `point`th combination of its sweeps. 0, or -EINVAL and *err. */
 int sim_scenario_parse(struct sim_scenario *s, const char *text, size_t len, uint32_t point,
                        struct sim_error *err);

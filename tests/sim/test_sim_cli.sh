@@ -78,6 +78,17 @@ check 'duration 1ms\ntopology dumbbell hosts=2 rate=40G\nflow from=0 to=9 size=1
 check 'duration 1ms\ntopology dumbbell hosts=x rate=40G\n' "bad.sim:2: hosts: 'x' is not a number"
 check 'duration 1ms\n' 'bad.sim: topology: it is missing'
 check 'duration 1ms\ntopology dumbbell hosts=1 rate=1G\nflow from=0 to=1 size=1K\nfault drop nth=1\n' 'bad.sim:4: fault:'
+# Rules from a file, beside the scenario's own.
+printf 'duration 9ms\ntopology dumbbell hosts=1 rate=1G\nflow from=0 to=1 size=9K\nfault drop nth 99\nexpect faulted.1 <= 0\n' >"$tmp/f.sim"
+printf '# two\ndrop psn +4 first-tx\n\nmark nth 1\n' >"$tmp/f.faults"
+"$urnic" sim --json --rules "$tmp/f.faults" "$tmp/f.sim" >"$tmp/f.out" 2>/dev/null || fail "--rules"
+grep -qF '"line":2,"rule":"drop psn +4 first-tx","matched":1,"done":1,"failed":0}' "$tmp/f.out" ||
+    fail "a rule of the file did nothing"
+grep -qF '"line":4,"rule":"drop nth 99","matched":' "$tmp/f.out" || fail "the scenario's rule is gone"
+printf 'mark\n%.0s' $(seq 32) >"$tmp/many.faults"
+rc=0
+"$urnic" sim --rules "$tmp/many.faults" "$tmp/f.sim" 2>"$tmp/err" || rc=$?
+[ $rc = 2 ] && grep -q 'more than 32' "$tmp/err" || fail "33 rules are not refused"
 points() { # text, what stderr must say
     printf '%b' "$1" >"$tmp/bad.jsonl"
     set +e

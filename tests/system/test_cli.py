@@ -255,6 +255,9 @@ WRONG = {
         ("--capture host0 " + SCENARIO, "--capture: 'host0'"),
         ("--capture moon=x.pcapng " + SCENARIO, "--capture: 'moon'"),
         ("--chart x " + SCENARIO, "--chart: 'x'"),
+        ("--rules nofile " + SCENARIO, "nofile: No such file"),
+        ("--rules . " + SCENARIO, ".: Is a directory"),
+        ("--rules file " + SCENARIO, "file:1:1: expected an action"),
     ],
     "drill": [
         ("", "a script is needed"),

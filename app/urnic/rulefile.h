@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Files of fault rules (doc/faults.md).
+ */
+#ifndef URNIC_RULEFILE_H
+#define URNIC_RULEFILE_H
+
+#include <stddef.h>
+
+#include "fault.h"
+
+/* Read a file of at most `most` octets and its rules. Returns the rules, and in *text (if not NULL)
+ * the text with a NUL behind it, for the caller to free; or NULL, when it has said why. */
+struct fault *rulefile_read(const char *file, size_t most, char **text);
+
+#endif
