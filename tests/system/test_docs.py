@@ -77,6 +77,20 @@ def outputs(document, least):
         check(says(want, got), f"{document}: urnic {command} prints:\n" + "\n".join(got))
 
 
+def faults():
+    """Each rule that doc/faults.md shows is one."""
+    verbs = "drop|delay|duplicate|reorder|corrupt|mark|trim|inject|set"
+    text = read("doc/faults.md")
+    block = re.search(r"A rule is a line.*?\n\n(.*?)\n\n", text, re.S)[1]
+    rules = re.findall(rf"^ {{4}}((?:{verbs}) .*)$", block, re.M)
+    for cell in re.findall(r"^\|.*\| ([^|]*(?:\\\|[^|]*)*) \|$", text, re.M):
+        rules += re.findall(rf"`((?:{verbs}) [^`]*)`", cell.replace("\\|", "|"))
+    check(len(rules) > 40, f"doc/faults.md: {len(rules)} rules")
+    for rule in rules:
+        r = subprocess.run([URNIC, "wire", "--check", "--rule", rule], capture_output=True, text=True, check=False)
+        check(r.returncode == 0, f"doc/faults.md: {rule}: {r.stderr.strip()}")
+
+
 def build_arrows():
     """Folder -> folders that its target names. What these may include it may, too."""
     arrows = {}
@@ -153,6 +167,7 @@ def main():
     for document, least in (("README.md", 4), ("doc/lint.md", 1), ("doc/replay.md", 1),
                             ("doc/faults.md", 1)):
         outputs(document, least)
+    faults()
     arrows = build_arrows()
     check(arrows["core"] == {"wire", "mem", "cc"}, f"the arrows are not read: {arrows}")
     included(arrows)
