@@ -81,3 +81,13 @@ def drill_rping(t):
     finally:
         conn.shutdown(2)
         conn.close()
+
+
+@test("drill-ucmatose", "DEV-01: a packet script in the place of ucmatose's client", provokes=("*",))
+def drill_ucmatose(t):
+    conn = t.guest.connect(f"exec ucmatose -b {guest.ADDR4} -c 1 -C 5 -S 100 -p 7176")
+    try:
+        return judge(t, verdicts(t, "ucmatose", 7176))
+    finally:
+        conn.shutdown(2)
+        conn.close()

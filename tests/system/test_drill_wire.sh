@@ -55,13 +55,21 @@ rc=0
 drill 10.9.0.1:7999 "$dir/wrong.drill" >"$dir/nobody.log" || rc=$?
 [ $rc = 2 ] && grep -q 'rejects' "$dir/nobody.log" || fail "nobody listens there, and that isn't said"
 
-for script in "$scripts"/wire/rping*.drill; do
-    "$urnic" rping --port 7175 >"$dir/rping.log" 2>&1 </dev/null &
+# serve PROGRAM: a server for one client
+serve() {
+    case $1 in
+        rping) exec "$urnic" rping --port 7175 ;;
+        ucmatose) exec "$urnic" ucmatose --port 7175 --connections 1 --count 5 --size 100 ;;
+    esac
+}
+for script in "$scripts"/wire/*.drill; do
+    program=$(basename "$script") program=${program%%_*}
+    serve "$program" >"$dir/$program.log" 2>&1 </dev/null &
     server=$!
     pids+=("$server")
     for ((i = 0; ; i++)); do # it listens when it doesn't reject us any more
         rc=0
-        drill 10.9.0.1:7175 --server rping "$script" >"$dir/one.log" || rc=$?
+        drill 10.9.0.1:7175 --server "$program" "$script" >"$dir/one.log" || rc=$?
         grep -q 'rejects' "$dir/one.log" && [ $i -lt 100 ] || break
         sleep 0.05
     done
