@@ -23,7 +23,7 @@
 #include "log.h"
 #include "neigh.h"
 
-#define CLIENT_TEARDOWN       64u     /* objects in one job */
+#define CLIENT_TEARDOWN       16u     /* objects in one job: each may have megabytes of memory */
 #define CLIENT_CAPTURE_HANDLE 0xCA97u /* of its own kind: a connection has at most one capture */
 
 #ifndef SO_PEERPIDFD
@@ -298,6 +298,7 @@ static void client_detach(void *arg, uint64_t now)
         p = &(*p)->next;
     if (*p)
         *p = c->ctx.next;
+    c->ctx.detached = true;
     worker_unwatch(w, c->ctx.kick_fd);
     deferred_forget(c);
 }

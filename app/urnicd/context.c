@@ -104,7 +104,8 @@ void context_queue_del(struct context *c, struct queue *q)
         return;
     /* The number must not be in the ring when its next owner gets it. Bounded: a client that goes
      * on pushing can only ring its own queues. */
-    context_doorbells(c, QUOTA_QUEUES);
+    if (!c->detached)
+        context_doorbells(c, QUOTA_QUEUES);
     context_deactivate(c, q);
     c->queue[q->number] = NULL;
     c->free_number[c->nfree++] = q->number;

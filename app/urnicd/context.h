@@ -110,6 +110,8 @@ struct context {
     uint32_t *free_number;
     uint32_t nfree;
 
+    bool detached; /* no worker looks here any more: the client is being torn down */
+
     struct queue *active, **active_tail;
     struct client_cq *dirty;
     struct client_cq *owed;

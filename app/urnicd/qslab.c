@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * First fit over a sorted array of free ranges per slab. Freed places are cleared at once (large
- * ones by punching holes, which gives the pages back), so that a new queue starts with zeros.
+ * First fit over a sorted array of free ranges per slab. Places are given back on the worker, where
+ * clearing them would stall everybody else; so they wait for the control thread to do that (large
+ * ones by punching holes, which gives the pages back) and can be used again, with zeros, after it.
  */
 #include "qslab.h"
 
@@ -29,20 +30,26 @@ struct queue_slab {
     uint32_t number;
     int fd;
     enum { SLAB_UNSEEN, SLAB_ANNOUNCED, SLAB_SEEN } seen; /* has the client the descriptor? */
-    struct range *free;
-    unsigned nfree, cap;
+    struct qslab_list *list;
+    struct range *free, *dirty; /* dirty: given back, and not cleared yet */
+    unsigned nfree, cap, ndirty, dirty_cap;
 };
+
+static int ranges_reserve(struct range **ranges, unsigned *cap, unsigned n)
+{
+    if (n <= *cap)
+        return 0;
+    struct range *bigger = realloc(*ranges, (size_t)2 * n * sizeof(*bigger));
+    if (!bigger)
+        return -ENOMEM;
+    *ranges = bigger;
+    *cap = 2 * n;
+    return 0;
+}
 
 static int slab_reserve(struct queue_slab *s, unsigned n)
 {
-    if (n <= s->cap)
-        return 0;
-    struct range *bigger = realloc(s->free, (size_t)2 * n * sizeof(*bigger));
-    if (!bigger)
-        return -ENOMEM;
-    s->free = bigger;
-    s->cap = 2 * n;
-    return 0;
+    return ranges_reserve(&s->free, &s->cap, n);
 }
 
 static int slab_new(struct qslab_list *l, uint64_t size)
@@ -61,6 +68,7 @@ static int slab_new(struct qslab_list *l, uint64_t size)
         free(s);
         return rc;
     }
+    s->list = l;
     s->size = size;
     s->number = ++l->last_number;
     s->free[0] = (struct range){0, size};
@@ -120,31 +128,50 @@ void *qslab_at(const struct slab_place *p)
     return p->slab->mem->base + p->off;
 }
 
+/* Where there is no memory for 16 octets, a place is lost until the context goes. */
+static void slab_give(struct queue_slab *s, struct range r)
+{
+    unsigned i = 0;
+
+    while (i < s->nfree && s->free[i].off < r.off)
+        i++;
+    bool joins_left = i > 0 && s->free[i - 1].off + s->free[i - 1].len == r.off;
+    bool joins_right = i < s->nfree && r.off + r.len == s->free[i].off;
+    if (joins_left && joins_right) {
+        s->free[i - 1].len += r.len + s->free[i].len;
+        memmove(&s->free[i], &s->free[i + 1], (--s->nfree - i) * sizeof(s->free[0]));
+    } else if (joins_left) {
+        s->free[i - 1].len += r.len;
+    } else if (joins_right) {
+        s->free[i].off = r.off;
+        s->free[i].len += r.len;
+    } else if (slab_reserve(s, s->nfree + 1) == 0) {
+        memmove(&s->free[i + 1], &s->free[i], (s->nfree++ - i) * sizeof(s->free[0]));
+        s->free[i] = r;
+    }
+}
+
 void qslab_free(struct slab_place *p)
 {
     struct queue_slab *s = p->slab;
-    unsigned i = 0;
 
-    if (!s)
-        return;
-    slab_clear(s, p->off, p->size);
-    while (i < s->nfree && s->free[i].off < p->off)
-        i++;
-    bool joins_left = i > 0 && s->free[i - 1].off + s->free[i - 1].len == p->off;
-    bool joins_right = i < s->nfree && p->off + p->size == s->free[i].off;
-    if (joins_left && joins_right) {
-        s->free[i - 1].len += p->size + s->free[i].len;
-        memmove(&s->free[i], &s->free[i + 1], (--s->nfree - i) * sizeof(s->free[0]));
-    } else if (joins_left) {
-        s->free[i - 1].len += p->size;
-    } else if (joins_right) {
-        s->free[i].off = p->off;
-        s->free[i].len += p->size;
-    } else if (slab_reserve(s, s->nfree + 1) == 0) {
-        memmove(&s->free[i + 1], &s->free[i], (s->nfree++ - i) * sizeof(s->free[0]));
-        s->free[i] = (struct range){p->off, p->size};
-    } /* else: out of memory for 16 octets; the place is lost until the context goes */
+    if (s && ranges_reserve(&s->dirty, &s->dirty_cap, s->ndirty + 1) == 0) {
+        s->dirty[s->ndirty++] = (struct range){p->off, p->size};
+        s->list->dirty = true;
+    }
     *p = (struct slab_place){0};
+}
+
+void qslab_clean(struct qslab_list *l)
+{
+    for (struct queue_slab *s = l->first; s && l->dirty; s = s->next) {
+        for (; s->ndirty > 0; s->ndirty--) {
+            const struct range r = s->dirty[s->ndirty - 1];
+            slab_clear(s, r.off, r.len);
+            slab_give(s, r);
+        }
+    }
+    l->dirty = false;
 }
 
 int qslab_where(struct qslab_list *l, const struct slab_place *p, struct ipc_where *out)
@@ -179,6 +206,7 @@ void qslab_fini(struct qslab_list *l)
         memory_free(s->mem);
         close(s->fd);
         free(s->free);
+        free(s->dirty);
         free(s);
     }
     l->octets = 0;

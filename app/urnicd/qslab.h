@@ -2,7 +2,7 @@
  *
  * Queue slabs: sealed memory in which the queues of one context lie, several to a slab, so that ten
  * thousand queue pairs don't need twenty thousand descriptors. A place is all zero when it is
- * handed out.
+ * handed out. On the worker, or on the control thread while no job of the client runs there.
  */
 #ifndef URNICD_QSLAB_H
 #define URNICD_QSLAB_H
@@ -16,13 +16,17 @@ struct qslab_list {
     struct queue_slab *first;
     uint32_t last_number;
     uint64_t octets;    /* of all slabs: counts against the client's quota */
+    bool dirty;         /* places wait for qslab_clean */
     unsigned announced; /* slabs whose descriptor goes with the answer under way */
 };
 
 /* Find room for `size` octets (aligned to a cache line). -ENOMEM, -EDQUOT. */
 int qslab_alloc(struct qslab_list *l, uint64_t size, struct slab_place *out);
-/* Give a place back; *p is zeroed. Nothing happens when it is empty. */
+/* Give a place back; *p is zeroed. Nothing happens when it is empty. Cheap: it can be had again
+ * after qslab_clean. */
 void qslab_free(struct slab_place *p);
+/* Clear what has been given back, which may take milliseconds: on the control thread. */
+void qslab_clean(struct qslab_list *l);
 /* Where the place is in our address space. */
 void *qslab_at(const struct slab_place *p);
 /* Describe a place to the client. Returns the descriptor to send along, or -1 when the client has

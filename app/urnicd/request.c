@@ -183,5 +183,6 @@ void request_serve(struct request *r)
             close(r->out_fd[i]);
     }
     qslab_answered(&r->client->qslabs, status >= 0);
+    qslab_clean(&r->client->qslabs);
     request_close_fds(r);
 }

@@ -135,7 +135,7 @@ static void writes_for_ever(void)
 /* SHM-07: everything of a client that was killed in the middle of a transfer is freed, again and
  * again, and others don't notice.
  *
- * Nothing that the teardown does touches the other pair: a job on the worker takes apart at most 64
+ * Nothing that the teardown does touches the other pair: a job on the worker takes apart at most 16
  * objects, mappings are given back on the control thread, the emulated link drops nothing, and a
  * sender that finds it full waits without its timer. So when a transfer fails here with "retries
  * exceeded", the peer's worker has not answered for 8 time-outs of 67 ms: it was not given a core

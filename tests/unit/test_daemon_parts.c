@@ -189,6 +189,8 @@ START_TEST(qslab_places)
             ck_assert(all(at, i + 1, p[i].size));
             qslab_free(&p[i]);
             ck_assert_ptr_null(p[i].slab);
+            if (round % 3 == 0)
+                qslab_clean(&l);
             continue;
         }
         uint64_t size = 192 + (seed % 7 == 0 ? 200000 : seed % 5000);
@@ -202,6 +204,30 @@ START_TEST(qslab_places)
         qslab_free(&p[i]);
     qslab_fini(&l);
     ck_assert_uint_eq(memory_count(), 0);
+}
+END_TEST
+
+/* SHM-08: giving a place back touches no memory, however large it is, and it isn't handed out again
+ * before the control thread has cleared it (SHM-09). */
+START_TEST(qslab_cleared_elsewhere)
+{
+    static const uint64_t sizes[] = {1024, 512u << 10};
+    for (unsigned i = 0; i < 2; i++) {
+        struct qslab_list l = {0};
+        struct slab_place p, q;
+        ck_assert_int_eq(qslab_alloc(&l, sizes[i], &p), 0);
+        uint8_t *at = qslab_at(&p);
+        memset(at, 0x5A, sizes[i]);
+        qslab_free(&p);
+        ck_assert(all(at, 0x5A, sizes[i]));
+        ck_assert_int_eq(qslab_alloc(&l, sizes[i], &q), 0);
+        ck_assert_ptr_ne(qslab_at(&q), at);
+        qslab_clean(&l);
+        ck_assert(all(at, 0, sizes[i]));
+        ck_assert_int_eq(qslab_alloc(&l, sizes[i], &p), 0);
+        ck_assert_ptr_eq(qslab_at(&p), at);
+        qslab_fini(&l);
+    }
 }
 END_TEST
 
@@ -353,6 +379,7 @@ int main(void)
     tcase_add_test(t, handle_quota_of_all);
     tcase_add_test(t, sigbus_while_others_come_and_go);
     tcase_add_test(t, qslab_places);
+    tcase_add_test(t, qslab_cleared_elsewhere);
     tcase_add_test(t, qslab_descriptor_once);
     tcase_add_test(t, memory_survives_truncation);
     tcase_add_test(t, memory_bounds);
