@@ -65,19 +65,20 @@ static void on_result(void *ctx, const struct replay_outcome *o)
     wire_addr_str(&o->flow.src, src, sizeof src);
     wire_addr_str(&o->flow.dst, dst, sizeof dst);
     if (run->opt->json) {
-        put_json(json_pack(
-            "{s:s, s:i, s:s, s:s, s:s, s:i, s:I, s:I, s:I, s:I, s:I, s:I}", "type", "connection",
-            "connection", (int)o->connection, "as", replay_role_name(o->role), "requester", src,
-            "responder", dst, "qpn", (int)o->flow.dqpn, "fed", (json_int_t)o->fed, "compared",
-            (json_int_t)o->compared, "same", (json_int_t)o->same, "differ", (json_int_t)o->differ,
-            "lost", (json_int_t)o->lost, "passed", (json_int_t)o->passed));
+        put_json(json_pack("{s:s, s:i, s:b, s:s, s:s, s:s, s:i, s:I, s:I, s:I, s:I, s:I, s:I}",
+                           "type", "connection", "connection", (int)o->connection, "cm", (int)o->cm,
+                           "as", replay_role_name(o->role), "requester", src, "responder", dst,
+                           "qpn", (int)o->flow.dqpn, "fed", (json_int_t)o->fed, "compared",
+                           (json_int_t)o->compared, "same", (json_int_t)o->same, "differ",
+                           (json_int_t)o->differ, "lost", (json_int_t)o->lost, "passed",
+                           (json_int_t)o->passed));
         return;
     }
     if (run->opt->verbose || o->differ)
-        printf("connection %u as %s: %s -> %s qp 0x%x: %" PRIu64 " given, %" PRIu64
+        printf("connection %u as %s%s: %s -> %s qp 0x%x: %" PRIu64 " given, %" PRIu64
                " compared, %" PRIu64 " differ, %" PRIu64 " lost, %" PRIu64 " passed over\n",
-               o->connection, replay_role_name(o->role), src, dst, o->flow.dqpn, o->fed,
-               o->compared, o->differ, o->lost, o->passed);
+               o->connection, replay_role_name(o->role), o->cm ? ", CM" : "", src, dst,
+               o->flow.dqpn, o->fed, o->compared, o->differ, o->lost, o->passed);
 }
 
 static void print_freedoms(bool json)

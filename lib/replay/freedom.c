@@ -44,6 +44,8 @@ static const struct replay_freedom freedoms[] = {
     {"window", "How many requests are on their way at once."},
     {"ackreq", "AckReq may be set on any request packet of a reliable connection."},
     {"datagram-psn", "The PSNs of datagrams and their source queue pair's number."},
+    {"cm", "In messages of the connection manager: ids, GUIDs, transactions that it begins itself, "
+           "time-outs and delays, the values that its applications choose, MRA, and repetitions."},
     {"qkey", "A receiver's Q_Key is taken to be the one that most of its datagrams carry: one with "
              "another may be dropped."},
     {"unreliable-gap", "Behind a gap in the PSNs of UC, and for a message before it that never "

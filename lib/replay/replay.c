@@ -9,6 +9,7 @@
 #include "replay_priv.h"
 
 #define OCTETS_MAX  (1ull << 30)
+#define BACK_FLOWS  1024u /* looked at for the other direction of queue pair 1 */
 #define PARSE_FLAGS (WIRE_P_LOOPBACK | WIRE_P_V1 | WIRE_P_QINQ)
 
 struct replay {
@@ -247,7 +248,8 @@ static int one_role(struct replay *r, struct direction d, enum replay_role role,
                     replay_result result)
 {
     struct replay_outcome out = {.connection = d.connection, .role = role, .flow = d.flow};
-    bool datagrams = d.flow.service == WIRE_UD;
+    bool datagrams = d.flow.service == WIRE_UD, cm = datagrams && d.answers.id != LINT_NO_FLOW;
+    out.cm = cm;
     find_view(&d, role);
     if (!datagrams) {
         find_selective(&d);
@@ -261,7 +263,8 @@ static int one_role(struct replay *r, struct direction d, enum replay_role role,
     if (rc)
         return rc;
     j->out = &out;
-    rc = datagrams                  ? as_datagram(&d, j)
+    rc = cm                         ? as_cm(&d, j)
+         : datagrams                ? as_datagram(&d, j)
          : role == REPLAY_RESPONDER ? as_responder(&d, j)
                                     : as_requester(&d, j);
     r->totals.compared += out.compared;
@@ -289,6 +292,19 @@ static int direction(struct replay *r, uint32_t connection, const struct lint_fl
     return rc;
 }
 
+/* The other direction of what two hosts' queue pairs 1 say to each other, if it comes later. */
+static bool find_back(const struct replay *r, uint32_t flows, const struct lint_flow_info *a,
+                      struct lint_flow_info *b)
+{
+    if (a->service != WIRE_UD || a->dqpn != WIRE_QPN_GSI)
+        return false;
+    for (uint32_t i = a->id + 1; i < flows && i - a->id < BACK_FLOWS; i++)
+        if (lint_flow_info(r->lint, i, b) && b->service == WIRE_UD && b->dqpn == WIRE_QPN_GSI &&
+            !memcmp(&a->src, &b->dst, sizeof a->src) && !memcmp(&a->dst, &b->src, sizeof a->dst))
+            return true;
+    return false;
+}
+
 int replay_run(struct replay *r, unsigned roles, replay_report report, replay_result result,
                void *ctx)
 {
@@ -307,6 +323,8 @@ int replay_run(struct replay *r, unsigned roles, replay_report report, replay_re
         bool pair = a.peer != LINT_NO_FLOW && lint_flow_info(r->lint, a.peer, &b);
         r->totals.connections++;
         rc = direction(r, r->totals.connections, &a, &b, roles, &j, result);
+        if (!rc && find_back(r, t.flows, &a, &b))
+            rc = direction(r, r->totals.connections, &a, &b, roles, &j, result);
         if (!rc && pair)
             rc = direction(r, r->totals.connections, &b, &a, roles, &j, result);
     }

@@ -51,6 +51,7 @@ struct replay_outcome {
     uint32_t connection;
     enum replay_role role;
     struct lint_flow_info flow; /* the direction in which the requests go */
+    bool cm;                    /* what two connection managers say, not how it is packed */
     uint64_t fed;               /* packets given to our engine */
     uint64_t compared;          /* captured packets compared */
     uint64_t same, differ;      /* of these */

@@ -109,6 +109,8 @@ int as_responder(struct direction *d, struct judge *j);
 int as_requester(struct direction *d, struct judge *j);
 /* In the role that j->out says; d->answers is nobody. */
 int as_datagram(struct direction *d, struct judge *j);
+/* Likewise; d->flow and d->answers are those of queue pair 1, of two hosts. */
+int as_cm(struct direction *d, struct judge *j);
 
 void judge_differ(struct judge *j, const struct packet *p, const char *rule, const char *field,
                   const char *ours, const char *why);

@@ -235,6 +235,46 @@ START_TEST(a_changed_field_is_found)
 }
 END_TEST
 
+/* The same for an octet of a MAD: in lib/cm/cm_msg.c the layout. */
+static const struct guilty_mad {
+    const char *rule, *capture;
+    unsigned packet, octet; /* from 1; of the MAD */
+    uint8_t change;
+    enum replay_role role;
+} guilty_mads[] = {
+    /* "CM-14 a REP of another transaction than the REQ's" */
+    {"CM-14", "own-cm", 2, 15, 1, REPLAY_RESPONDER},
+    /* "CM-07 a REP that grants more READs than were asked for" */
+    {"CM-07", "own-cm", 2, 48, 0x80, REPLAY_RESPONDER},
+    /* "CM-29 a refusal for another reason than that nobody listens" */
+    {"CM-29", "own-cm-reject", 2, 35, 1, REPLAY_RESPONDER},
+    /* "CM-05 a REQ that doesn't name its sender" */
+    {"CM-05", "own-cm", 1, 95, 1, REPLAY_REQUESTER},
+    /* "CM-02 ... or, in its private data, the host that it is for" */
+    {"CM-02", "own-cm", 1, 164 + 35, 1, REPLAY_REQUESTER},
+};
+
+START_TEST(a_changed_mad_is_found)
+{
+    const struct guilty_mad *g = &guilty_mads[_i];
+    struct tally before, after;
+    struct wire_pkt p;
+    load(g->capture);
+    replay(0, 0, g->role, &before);
+    ck_assert_uint_eq(before.differences, 0);
+    struct packet *k = &packets[g->packet - 1];
+    ck_assert_int_eq(wire_parse(k->data, k->len, 0, &p), WIRE_OK);
+    k->data[p.payload_off + g->octet] ^= g->change;
+    wire_icrc_seal(k->data, k->len, p.ip_off, p.bth_off);
+    replay(0, 0, g->role, &after);
+    ck_assert_msg(after.differences > 0, "%s in %s: not found", g->rule, g->capture);
+    ck_assert_msg(after.first.number == g->packet && !strcmp(after.first.rule, g->rule),
+                  "%s at packet %u of %s: found %s at packet %llu (%s)", g->rule, g->packet,
+                  g->capture, after.first.rule, (unsigned long long)after.first.number,
+                  after.first.field);
+}
+END_TEST
+
 /* ---- innocent ------------------------------------------------------------------------------- */
 
 static const char *const innocent[] = {
@@ -295,6 +335,7 @@ int main(void)
     TCase *c = tcase_create("replay captures");
     tcase_set_timeout(c, 60);
     tcase_add_loop_test(c, a_changed_field_is_found, 0, sizeof guilty / sizeof guilty[0]);
+    tcase_add_loop_test(c, a_changed_mad_is_found, 0, sizeof guilty_mads / sizeof guilty_mads[0]);
     tcase_add_loop_test(c, half_a_capture_accuses_nobody, 0, sizeof innocent / sizeof innocent[0]);
     suite_add_tcase(s, c);
     SRunner *runner = srunner_create(s);
