@@ -213,6 +213,19 @@ static void pack_field(uint8_t *data, const struct cm_msg *msg, const struct fie
     }
 }
 
+unsigned cm_msg_bits(unsigned attr, size_t offset)
+{
+    const struct layout *l = layout_of(attr);
+    if (offset == offsetof(struct cm_msg, tid))
+        return 64;
+    if (offset == offsetof(struct cm_msg, attr_mod))
+        return 32;
+    for (const struct field *f = l ? l->fields : NULL; f && f->width; f++)
+        if (f->offset == offset)
+            return f->width;
+    return 0;
+}
+
 size_t cm_private_len(unsigned attr)
 {
     const struct layout *l = layout_of(attr);

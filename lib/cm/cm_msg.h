@@ -85,6 +85,10 @@ struct cm_msg {
     uint16_t priv_len; /* the size of the field; unpack sets it, pack zero-fills up to it */
 };
 
+/* How wide the member of struct cm_msg at this offset is in message `attr`: bits, 128 for a GID;
+ * 0 = the message lacks it. tid and attr_mod are in every message's header. */
+unsigned cm_msg_bits(unsigned attr, size_t offset);
+
 /* Private data octets that message `attr` has; 0 = unknown attribute. */
 size_t cm_private_len(unsigned attr);
 

@@ -126,14 +126,7 @@ static bool query(struct drill_run *run, const struct drill_stmt *st)
     engine_qp_query(qp->qp, &attr, NULL);
     *run->r->fields = 0;
     for (const struct drill_arg *a = st->args; a; a = a->next) {
-        const struct drill_field *f = a->field;
-        uint64_t got = 0;
-        if (f->offset == DRILL_NO_MEMBER)
-            return drill_end(run, DRILL_WRONG, st, "'%s' can't be asked for", f->name);
-        const uint8_t *member = (const uint8_t *)&attr + f->offset;
-        for (unsigned i = 0; i < f->size; i++) /* little-endian, as the engine's hosts are */
-            got |= (uint64_t)member[i] << i * 8;
-        if (!drill_compare(run, st, a, got, UINT64_MAX))
+        if (!drill_compare(run, st, a, drill_get_member(&attr, a->field), UINT64_MAX))
             return false;
     }
     run->r->checks++;

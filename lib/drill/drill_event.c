@@ -19,13 +19,6 @@ static struct drill_completion *next_completion(struct drill_run *run,
     return c;
 }
 
-static uint32_t imm_value(uint32_t imm)
-{
-    uint8_t b[4];
-    memcpy(b, &imm, 4);
-    return (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3];
-}
-
 static uint64_t completion_value(const struct engine_wc *wc, int id)
 {
     switch (id) {
@@ -36,7 +29,7 @@ static uint64_t completion_value(const struct engine_wc *wc, int id)
     case CQE_LEN:
         return wc->byte_len;
     case CQE_IMM:
-        return wc->wc_flags & WC_F_IMM ? imm_value(wc->imm) : UINT64_MAX;
+        return wc->wc_flags & WC_F_IMM ? drill_imm(wc->imm) : UINT64_MAX;
     case CQE_INV:
         return wc->wc_flags & WC_F_INV ? wc->imm : UINT64_MAX;
     case CQE_SRC_QP:

@@ -145,6 +145,7 @@ static const struct drill_word copies_words[] = {
     {"hold", 0}, {"go", 1}, {"fail", 2}, {"free", 3}, END};
 static const struct drill_word gather_words[] = {{"fail", 1}, {"ok", 0}, END};
 static const struct drill_word addr_words[] = {{"add", 1}, {"del", 0}, END};
+static const struct drill_word bad_words[] = {{"bad", 1}, END};
 
 /* ---- packets --------------------------------------------------------------------------------- */
 
@@ -165,6 +166,10 @@ static const struct drill_word addr_words[] = {{"add", 1}, {"del", 0}, END};
     {                                                                                              \
         .name = (text), .type = (t), .id = (i), .offset = DRILL_NO_MEMBER                          \
     }
+#define OWN_OF(text, t, i, u)                                                                      \
+    {                                                                                              \
+        .name = (text), .type = (t), .id = (i), .offset = DRILL_NO_MEMBER, .of = (u)               \
+    }
 #define OWN_ROLE(text, t, i, r)                                                                    \
     {                                                                                              \
         .name = (text), .type = (t), .id = (i), .role = (r), .offset = DRILL_NO_MEMBER             \
@@ -175,6 +180,9 @@ static const struct drill_word addr_words[] = {{"add", 1}, {"del", 0}, END};
     }
 
 #define RKEY_HEADERS (WIRE_H_RETH | WIRE_H_ATOMICETH | WIRE_H_IETH)
+#define OF(use)      (1ull << (use))
+#define OF_IN        OF(DO_INJECT)
+#define OF_OUT       (OF(DO_EXPECT) | OF(DO_IGNORE))
 
 const struct drill_field drill_packet_fields[] = {
     {.name = "dmac", .type = TYPE_MAC, MEMBER(dmac)},
@@ -232,18 +240,28 @@ const struct drill_field drill_packet_fields[] = {
     HDR("sqpn", sqpn, WIRE_H_DETH, ROLE_QPN),
     HDR("srqn", xrc_srqn, WIRE_H_XRCETH, ROLE_VALUE),
     HDR("feth", feth, WIRE_H_FETH, ROLE_VALUE),
-    NUM("sel_recv", sel_recv),
-    NUM("sel_index", sel_index),
-    NUM("sel_psn", sel_psn),
+    HDR("sel_recv", sel_recv, DRILL_H_SELECTIVE, ROLE_VALUE),
+    HDR("sel_index", sel_index, DRILL_H_SELECTIVE, ROLE_VALUE),
+    HDR("sel_psn", sel_psn, DRILL_H_SELECTIVE, ROLE_VALUE),
     OWN("qp", TYPE_NAME, PKT_QP),
     OWN("len", TYPE_NUM, PKT_LEN),
     OWN("data", TYPE_DATA, PKT_DATA),
-    OWN("icrc", TYPE_WORD, PKT_ICRC),
-    OWN("ip_csum", TYPE_WORD, PKT_IP_CSUM),
-    OWN("cut", TYPE_NUM, PKT_CUT),
-    OWN("extra", TYPE_NUM, PKT_EXTRA),
-    OWN("patch", TYPE_PATCH, PKT_PATCH),
-    OWN("octet", TYPE_PATCH, PKT_OCTET),
+    {.name = "icrc",
+     .type = TYPE_WORD,
+     .id = PKT_ICRC,
+     .offset = DRILL_NO_MEMBER,
+     .of = OF_IN,
+     .words = bad_words},
+    {.name = "ip_csum",
+     .type = TYPE_WORD,
+     .id = PKT_IP_CSUM,
+     .offset = DRILL_NO_MEMBER,
+     .of = OF_IN,
+     .words = bad_words},
+    OWN_OF("cut", TYPE_NUM, PKT_CUT, OF_IN),
+    OWN_OF("extra", TYPE_NUM, PKT_EXTRA, OF_IN),
+    OWN_OF("patch", TYPE_PATCH, PKT_PATCH, OF_IN),
+    OWN_OF("octet", TYPE_PATCH, PKT_OCTET, OF_OUT),
     END,
 };
 
@@ -330,40 +348,50 @@ const struct drill_field drill_mad_fields[] = {
     .id = QPF_ATTR + (bit), .size = sizeof(((struct engine_qp_attr *)0)->m),                       \
     .offset = offsetof(struct engine_qp_attr, m)
 
+#define OF_MODIFY  (OF(DO_MODIFY) | OF(DO_QUERY))
+#define OF_CREATED OF(DO_QP)
+
 const struct drill_field drill_qp_fields[] = {
     /* attributes, by their bit in the mask of a modify */
-    {.name = "state", .type = TYPE_WORD, ATTR(0, state), .words = drill_states},
-    {.name = "cur_state", .type = TYPE_WORD, ATTR(1, cur_state), .words = drill_states},
-    {.name = "sqd_notify", .type = TYPE_FLAG, ATTR(2, en_sqd_async_notify)},
+    {.name = "state", .type = TYPE_WORD, ATTR(0, state), .of = OF_MODIFY, .words = drill_states},
+    {.name = "cur_state",
+     .type = TYPE_WORD,
+     ATTR(1, cur_state),
+     .of = OF_MODIFY,
+     .words = drill_states},
+    {.name = "sqd_notify",
+     .type = TYPE_FLAG,
+     ATTR(2, en_sqd_async_notify),
+     .of = OF_MODIFY | OF(DO_MOVE)},
     {.name = "access", .type = TYPE_WORDS, ATTR(3, access_flags), .words = access_words},
     {.name = "pkey_index", .type = TYPE_NUM, ATTR(4, pkey_index)},
-    {.name = "port", .type = TYPE_NUM, ATTR(5, port)},
+    {.name = "port", .type = TYPE_NUM, ATTR(5, port), .of = OF_MODIFY},
     {.name = "qkey", .type = TYPE_NUM, ATTR(6, qkey)},
-    OWN("av", TYPE_FLAG, QPF_ATTR + 7),
+    OWN_OF("av", TYPE_FLAG, QPF_ATTR + 7, OF(DO_MODIFY)),
     {.name = "path_mtu", .type = TYPE_WORD, ATTR(8, path_mtu), .words = mtu_words},
     {.name = "timeout", .type = TYPE_NUM, ATTR(9, timeout)},
     {.name = "retry_cnt", .type = TYPE_NUM, ATTR(10, retry_cnt)},
     {.name = "rnr_retry", .type = TYPE_NUM, ATTR(11, rnr_retry)},
     {.name = "rq_psn", .type = TYPE_NUM, ATTR(12, rq_psn)},
     {.name = "max_rd_atomic", .type = TYPE_NUM, ATTR(13, max_rd_atomic)},
-    OWN("alt_path", TYPE_FLAG, QPF_ATTR + 14),
+    OWN_OF("alt_path", TYPE_FLAG, QPF_ATTR + 14, OF(DO_MODIFY)),
     {.name = "min_rnr_timer", .type = TYPE_NUM, ATTR(15, min_rnr_timer)},
     {.name = "sq_psn", .type = TYPE_NUM, ATTR(16, sq_psn)},
     {.name = "max_dest_rd_atomic", .type = TYPE_NUM, ATTR(17, max_dest_rd_atomic)},
-    OWN("path_mig_state", TYPE_FLAG, QPF_ATTR + 18),
-    OWN("cap", TYPE_FLAG, QPF_ATTR + 19),
+    OWN_OF("path_mig_state", TYPE_FLAG, QPF_ATTR + 18, OF(DO_MODIFY)),
+    OWN_OF("cap", TYPE_FLAG, QPF_ATTR + 19, OF(DO_MODIFY)),
     {.name = "dest_qpn", .type = TYPE_NUM, .role = ROLE_QPN, ATTR(20, dest_qpn)},
-    OWN("rate_limit", TYPE_FLAG, QPF_ATTR + 25),
+    OWN_OF("rate_limit", TYPE_FLAG, QPF_ATTR + 25, OF(DO_MODIFY)),
     /* what they are created with, and the path */
-    OWN("sig_all", TYPE_FLAG, QPF_SIG_ALL),
-    OWN("cq", TYPE_NAME, QPF_CQ),
-    OWN("recv_cq", TYPE_NAME, QPF_RECV_CQ),
-    OWN("srq", TYPE_NAME, QPF_SRQ),
-    OWN("pd", TYPE_NAME, QPF_PD),
-    OWN("max_send_wr", TYPE_NUM, QPF_MAX_SEND),
-    OWN("max_recv_wr", TYPE_NUM, QPF_MAX_RECV),
-    OWN("max_sge", TYPE_NUM, QPF_MAX_SGE),
-    OWN("max_inline", TYPE_NUM, QPF_MAX_INLINE),
+    OWN_OF("sig_all", TYPE_FLAG, QPF_SIG_ALL, OF_CREATED),
+    OWN_OF("cq", TYPE_NAME, QPF_CQ, OF_CREATED),
+    OWN_OF("recv_cq", TYPE_NAME, QPF_RECV_CQ, OF_CREATED),
+    OWN_OF("srq", TYPE_NAME, QPF_SRQ, OF_CREATED),
+    OWN_OF("pd", TYPE_NAME, QPF_PD, OF_CREATED),
+    OWN_OF("max_send_wr", TYPE_NUM, QPF_MAX_SEND, OF_CREATED),
+    OWN_OF("max_recv_wr", TYPE_NUM, QPF_MAX_RECV, OF_CREATED),
+    OWN_OF("max_sge", TYPE_NUM, QPF_MAX_SGE, OF_CREATED),
+    OWN_OF("max_inline", TYPE_NUM, QPF_MAX_INLINE, OF_CREATED),
     {.name = "recovery",
      .type = TYPE_WORD,
      .id = QPF_RECOVERY,
@@ -375,8 +403,8 @@ const struct drill_field drill_qp_fields[] = {
      .id = QPF_CREDITS,
      .size = 1,
      .offset = offsetof(struct engine_qp_attr, e2e_credits)},
-    OWN("cc", TYPE_TEXT, QPF_CC),
-    OWN("peer", TYPE_ADDR, QPF_PEER),
+    OWN_OF("cc", TYPE_TEXT, QPF_CC, OF_CREATED),
+    OWN_OF("peer", TYPE_ADDR, QPF_PEER, OF_CREATED),
     {.name = "tclass",
      .type = TYPE_NUM,
      .id = QPF_TCLASS,
@@ -414,45 +442,76 @@ const struct drill_field drill_device_fields[] = {
     END,
 };
 
+#define OF_REGISTERED (OF(DO_MR) | OF(DO_FR) | OF(DO_REMOTE))
+#define OF_IN_DOMAIN  (OF(DO_MR) | OF(DO_FR) | OF(DO_MW) | OF(DO_SRQ))
+
 const struct drill_field drill_object_fields[] = {
-    OWN_WORD("access", TYPE_WORDS, OBJ_ACCESS, access_words),
-    OWN("pd", TYPE_NAME, OBJ_PD),
-    OWN("va", TYPE_NUM, OBJ_VA),
-    OWN("limit", TYPE_NUM, OBJ_LIMIT),
-    OWN("max_wr", TYPE_NUM, OBJ_MAX_WR),
-    OWN("size", TYPE_NUM, OBJ_SIZE),
-    OWN("rkey", TYPE_NUM, OBJ_RKEY),
+    {.name = "access",
+     .type = TYPE_WORDS,
+     .id = OBJ_ACCESS,
+     .offset = DRILL_NO_MEMBER,
+     .of = OF(DO_MR),
+     .words = access_words},
+    OWN_OF("pd", TYPE_NAME, OBJ_PD, OF_IN_DOMAIN),
+    OWN_OF("va", TYPE_NUM, OBJ_VA, OF_REGISTERED),
+    OWN_OF("limit", TYPE_NUM, OBJ_LIMIT, OF(DO_SRQ)),
+    OWN_OF("max_wr", TYPE_NUM, OBJ_MAX_WR, OF(DO_SRQ)),
+    OWN_OF("size", TYPE_NUM, OBJ_SIZE, OF(DO_CQ)),
+    OWN_OF("rkey", TYPE_NUM, OBJ_RKEY, OF(DO_REMOTE)),
     END,
 };
 
 /* ---- work requests and completions ----------------------------------------------------------- */
 
+/* Operations with something in common. */
+#define OF_SEND    (OF(WR_SEND) | OF(WR_SEND_WITH_IMM) | OF(WR_SEND_WITH_INV))
+#define OF_WRITE   (OF(WR_RDMA_WRITE) | OF(WR_RDMA_WRITE_WITH_IMM))
+#define OF_ATOMIC  (OF(WR_ATOMIC_CMP_AND_SWP) | OF(WR_ATOMIC_FETCH_AND_ADD))
+#define OF_ANSWER  (OF(WR_RDMA_READ) | OF_ATOMIC)
+#define OF_REMOTE  (OF_WRITE | OF_ANSWER)
+#define OF_LOCAL   (OF(WR_LOCAL_INV) | OF(WR_BIND_MW) | OF(WR_REG_MR))
+#define OF_POST    (OF_SEND | OF_REMOTE | OF_LOCAL)
+#define OF_RECV    OF(DRILL_USE_RECV)
+#define OF_IMM     (OF(WR_SEND_WITH_IMM) | OF(WR_RDMA_WRITE_WITH_IMM))
+#define OF_DGRAM   (OF(WR_SEND) | OF(WR_SEND_WITH_IMM))
+#define OF_MEMORY  (OF_SEND | OF_REMOTE | OF_RECV)
+#define OF_NEW_KEY (OF(WR_BIND_MW) | OF(WR_REG_MR))
+#define POST(text, t, i, u, r)                                                                     \
+    {                                                                                              \
+        .name = (text), .type = (t), .id = (i), .offset = DRILL_NO_MEMBER, .of = (u), .role = (r)  \
+    }
+
 const struct drill_field drill_post_fields[] = {
     OWN("id", TYPE_NUM, WR_ID),
-    OWN("from", TYPE_RANGES, WR_FROM),
-    OWN("into", TYPE_RANGES, WR_FROM),
-    OWN_ROLE("to", TYPE_NUM, WR_TO, ROLE_VA),
-    OWN_ROLE("rkey", TYPE_NUM, WR_RKEY, ROLE_RKEY),
-    OWN_ROLE("lkey", TYPE_NUM, WR_LKEY, ROLE_LKEY),
-    OWN("imm", TYPE_NUM, WR_IMM),
-    OWN("unsignaled", TYPE_FLAG, WR_UNSIGNALED),
-    OWN("fence", TYPE_FLAG, WR_FENCE),
-    OWN("solicited", TYPE_FLAG, WR_SOLICITED),
-    OWN("inline", TYPE_DATA, WR_INLINE),
-    OWN("add", TYPE_NUM, WR_ADD),
-    OWN("compare", TYPE_NUM, WR_COMPARE),
-    OWN("swap", TYPE_NUM, WR_SWAP),
-    OWN_ROLE("inv", TYPE_NUM, WR_INV, ROLE_RKEY),
-    OWN("mw", TYPE_NAME, WR_MW),
-    OWN("mr", TYPE_NAME, WR_MR),
-    OWN_ROLE("new_rkey", TYPE_NUM, WR_NEW_RKEY, ROLE_RKEY),
-    OWN_ROLE("va", TYPE_NUM, WR_VA, ROLE_VA),
-    OWN("len", TYPE_NUM, WR_LEN),
-    OWN_WORD("access", TYPE_WORDS, WR_ACCESS, access_words),
-    OWN("qkey", TYPE_NUM, WR_QKEY),
-    OWN_ROLE("rqpn", TYPE_NUM, WR_RQPN, ROLE_QPN),
-    OWN("pkey_index", TYPE_NUM, WR_PKEY_INDEX),
-    OWN("dip", TYPE_ADDR, WR_DIP),
+    POST("from", TYPE_RANGES, WR_FROM, OF_SEND | OF_REMOTE, 0),
+    POST("into", TYPE_RANGES, WR_FROM, OF_ANSWER | OF_RECV, 0),
+    POST("to", TYPE_NUM, WR_TO, OF_REMOTE, ROLE_VA),
+    POST("rkey", TYPE_NUM, WR_RKEY, OF_REMOTE, ROLE_RKEY),
+    POST("lkey", TYPE_NUM, WR_LKEY, OF_MEMORY, ROLE_LKEY),
+    POST("imm", TYPE_NUM, WR_IMM, OF_IMM, 0),
+    POST("unsignaled", TYPE_FLAG, WR_UNSIGNALED, OF_POST, 0),
+    POST("fence", TYPE_FLAG, WR_FENCE, OF_POST, 0),
+    POST("solicited", TYPE_FLAG, WR_SOLICITED, OF_SEND | OF_WRITE, 0),
+    POST("inline", TYPE_DATA, WR_INLINE, OF_SEND | OF_REMOTE, 0),
+    POST("add", TYPE_NUM, WR_ADD, OF(WR_ATOMIC_FETCH_AND_ADD), 0),
+    POST("compare", TYPE_NUM, WR_COMPARE, OF(WR_ATOMIC_CMP_AND_SWP), 0),
+    POST("swap", TYPE_NUM, WR_SWAP, OF(WR_ATOMIC_CMP_AND_SWP), 0),
+    POST("inv", TYPE_NUM, WR_INV, OF(WR_SEND_WITH_INV) | OF(WR_LOCAL_INV), ROLE_RKEY),
+    POST("mw", TYPE_NAME, WR_MW, OF(WR_BIND_MW), 0),
+    POST("mr", TYPE_NAME, WR_MR, OF_NEW_KEY, 0),
+    POST("new_rkey", TYPE_NUM, WR_NEW_RKEY, OF_NEW_KEY, ROLE_RKEY),
+    POST("va", TYPE_NUM, WR_VA, OF_NEW_KEY, ROLE_VA),
+    POST("len", TYPE_NUM, WR_LEN, OF(WR_BIND_MW) | OF_SEND | OF_REMOTE, 0),
+    {.name = "access",
+     .type = TYPE_WORDS,
+     .id = WR_ACCESS,
+     .offset = DRILL_NO_MEMBER,
+     .of = OF_NEW_KEY,
+     .words = access_words},
+    POST("qkey", TYPE_NUM, WR_QKEY, OF_DGRAM, 0),
+    POST("rqpn", TYPE_NUM, WR_RQPN, OF_DGRAM, ROLE_QPN),
+    POST("pkey_index", TYPE_NUM, WR_PKEY_INDEX, OF_DGRAM, 0),
+    POST("dip", TYPE_ADDR, WR_DIP, OF_DGRAM, 0),
     END,
 };
 
@@ -484,87 +543,109 @@ const struct drill_field drill_info_fields[] = {
     END,
 };
 
+#define OF_EVENT(event) OF(DRILL_USE_CM_EVENT + (event))
+#define OF_DEPTHS                                                                                  \
+    (OF(DO_CONNECT) | OF(DO_ACCEPT) | OF_EVENT(CM_EV_REQ) | OF_EVENT(CM_EV_REP) |                  \
+     OF_EVENT(CM_EV_ESTABLISHED))
+#define OF_PRIVATE                                                                                 \
+    (OF(DO_CONNECT) | OF(DO_ACCEPT) | OF(DO_RTU) | OF(DO_REJECT) | OF(DO_DISCONNECT) |             \
+     OF(DO_SIDR) | OF_EVENT(CM_EV_REQ) | OF_EVENT(CM_EV_REP) | OF_EVENT(CM_EV_ESTABLISHED) |       \
+     OF_EVENT(CM_EV_REJECTED) | OF_EVENT(CM_EV_DISCONNECTED) | OF_EVENT(CM_EV_SIDR_REP) |          \
+     OF_EVENT(CM_EV_SIDR_REQ))
+#define OF_PORTS (OF(DO_CONNECT) | OF(DO_SIDR) | OF_EVENT(CM_EV_REQ) | OF_EVENT(CM_EV_SIDR_REQ))
+
 const struct drill_field drill_cm_fields[] = {
-    OWN("port", TYPE_NUM, CMF_PORT),
-    OWN("qp", TYPE_NAME, CMF_QP),
-    OWN("private", TYPE_DATA, CMF_PRIVATE),
-    OWN("resp_res", TYPE_NUM, CMF_RESP_RES),
-    OWN("init_depth", TYPE_NUM, CMF_INIT_DEPTH),
-    OWN("reason", TYPE_NUM, CMF_REASON),
-    OWN("retry_count", TYPE_NUM, CMF_RETRY),
-    OWN("rnr_retry", TYPE_NUM, CMF_RNR_RETRY),
-    OWN("service_timeout", TYPE_NUM, CMF_SERVICE_TIMEOUT),
-    OWN("status", TYPE_NUM, CMF_STATUS),
-    OWN_ROLE("qpn", TYPE_NUM, CMF_QPN, ROLE_QPN),
-    OWN("qkey", TYPE_NUM, CMF_QKEY),
-    OWN("cm_timeout", TYPE_NUM, CMF_TIMEOUT),
-    OWN("max_retries", TYPE_NUM, CMF_RETRIES),
-    OWN("udp", TYPE_FLAG, CMF_UDP),
-    OWN("transport", TYPE_NUM, CMF_TRANSPORT),
-    OWN("sport", TYPE_NUM, CMF_SPORT),
-    OWN("pkey", TYPE_NUM, CMF_PKEY),
-    OWN("backlog", TYPE_NUM, CMF_BACKLOG),
-    OWN_WORD("mtu", TYPE_WORD, CMF_MTU, mtu_words),
+    OWN_OF("port", TYPE_NUM, CMF_PORT, OF_PORTS | OF(DO_LISTEN)),
+    OWN_OF("qp", TYPE_NAME, CMF_QP, OF(DO_CONNECT) | OF(DO_ACCEPT) | OF(DO_RTU)),
+    OWN_OF("private", TYPE_DATA, CMF_PRIVATE, OF_PRIVATE),
+    OWN_OF("resp_res", TYPE_NUM, CMF_RESP_RES, OF_DEPTHS),
+    OWN_OF("init_depth", TYPE_NUM, CMF_INIT_DEPTH, OF_DEPTHS),
+    OWN_OF("reason", TYPE_NUM, CMF_REASON, OF(DO_REJECT) | OF_EVENT(CM_EV_REJECTED)),
+    OWN_OF("retry_count", TYPE_NUM, CMF_RETRY, OF(DO_CONNECT)),
+    OWN_OF("rnr_retry", TYPE_NUM, CMF_RNR_RETRY, OF(DO_CONNECT) | OF(DO_ACCEPT)),
+    OWN_OF("service_timeout", TYPE_NUM, CMF_SERVICE_TIMEOUT, OF(DO_MRA)),
+    OWN_OF("status", TYPE_NUM, CMF_STATUS, OF(DO_SIDR_REPLY) | OF_EVENT(CM_EV_SIDR_REP)),
+    {.name = "qpn",
+     .type = TYPE_NUM,
+     .role = ROLE_QPN,
+     .id = CMF_QPN,
+     .offset = DRILL_NO_MEMBER,
+     .of =
+         OF(DO_SIDR_REPLY) | OF_EVENT(CM_EV_REQ) | OF_EVENT(CM_EV_REP) | OF_EVENT(CM_EV_SIDR_REP)},
+    OWN_OF("qkey", TYPE_NUM, CMF_QKEY, OF(DO_SIDR_REPLY) | OF_EVENT(CM_EV_SIDR_REP)),
+    OWN_OF("cm_timeout", TYPE_NUM, CMF_TIMEOUT, OF(DO_CONNECT)),
+    OWN_OF("max_retries", TYPE_NUM, CMF_RETRIES, OF(DO_CONNECT)),
+    OWN_OF("udp", TYPE_FLAG, CMF_UDP, OF(DO_LISTEN)),
+    OWN_OF("transport", TYPE_NUM, CMF_TRANSPORT, OF(DO_CONNECT)),
+    OWN_OF("sport", TYPE_NUM, CMF_SPORT, OF_PORTS),
+    OWN_OF("pkey", TYPE_NUM, CMF_PKEY, OF(DO_CONNECT)),
+    OWN_OF("backlog", TYPE_NUM, CMF_BACKLOG, OF(DO_LISTEN)),
+    {.name = "mtu",
+     .type = TYPE_WORD,
+     .id = CMF_MTU,
+     .offset = DRILL_NO_MEMBER,
+     .of = OF(DO_CONNECT),
+     .words = mtu_words},
     END,
 };
 
 /* ---- statements ------------------------------------------------------------------------------ */
 
 const struct drill_verb drill_verbs[] = {
-    {"<", DO_INJECT, "p", NULL, drill_packet_fields, true},
-    {">", DO_EXPECT, "p", NULL, drill_packet_fields, true},
-    {"accept", DO_ACCEPT, "o", NULL, drill_cm_fields, false},
-    {"addr", DO_ADDR, "wa", addr_words, NULL, false},
-    {"any", DO_ANY, "{", NULL, NULL, true},
-    {"cm_event", DO_CM_EVENT, "wn", drill_cm_events, drill_cm_fields, false},
-    {"connect", DO_CONNECT, "n", NULL, drill_cm_fields, false},
-    {"copies", DO_COPIES, "we?", copies_words, NULL, false},
-    {"counter", DO_COUNTER, "nv", NULL, NULL, false},
-    {"cq", DO_CQ, "n", NULL, drill_object_fields, false},
-    {"cqe", DO_CQE, "ow", drill_statuses, drill_cqe_fields, false},
-    {"destroy", DO_DESTROY, "o", NULL, NULL, false},
-    {"device", DO_DEVICE, "", NULL, drill_device_fields, false},
-    {"disconnect", DO_DISCONNECT, "o", NULL, drill_cm_fields, false},
-    {"event", DO_EVENT, "ow", drill_events, NULL, false},
-    {"fill", DO_FILL, "rd", NULL, NULL, false},
-    {"fr", DO_FR, "ne", NULL, drill_object_fields, false},
-    {"gather", DO_GATHER, "we?", gather_words, NULL, false},
-    {"ignore", DO_IGNORE, "p", NULL, drill_packet_fields, true},
-    {"info", DO_INFO, "o", NULL, drill_info_fields, false},
-    {"is", DO_IS, "ev", NULL, NULL, false},
-    {"ipv4", DO_IPV4, "", NULL, NULL, true},
-    {"join", DO_JOIN, "oa", NULL, NULL, false},
-    {"leave", DO_LEAVE, "oa", NULL, NULL, false},
-    {"limit", DO_LIMIT, "oe", NULL, NULL, false},
-    {"listen", DO_LISTEN, "n", NULL, drill_cm_fields, false},
-    {"mem", DO_MEM, "r=d", NULL, NULL, false},
-    {"modify", DO_MODIFY, "o", NULL, drill_qp_fields, false},
-    {"move", DO_MOVE, "ow", drill_states, drill_qp_fields, false},
-    {"mr", DO_MR, "ne", NULL, drill_object_fields, true},
-    {"mra", DO_MRA, "o", NULL, drill_cm_fields, false},
-    {"mw", DO_MW, "nw", mw_types, drill_object_fields, false},
-    {"nothing", DO_NOTHING, "t", NULL, NULL, true},
-    {"patience", DO_PATIENCE, "t", NULL, NULL, true},
-    {"pd", DO_PD, "n", NULL, NULL, false},
-    {"port", DO_PORT, "w", port_words, NULL, false},
-    {"post", DO_POST, "ow", wr_opcodes, drill_post_fields, false},
-    {"qp", DO_QP, "nw2?", qp_types, drill_qp_fields, true},
-    {"query", DO_QUERY, "o", NULL, drill_qp_fields, false},
-    {"recv", DO_RECV, "o", NULL, drill_post_fields, true},
-    {"reject", DO_REJECT, "o", NULL, drill_cm_fields, false},
-    {"release", DO_RELEASE, "o", NULL, NULL, false},
-    {"remote", DO_REMOTE, "ne", NULL, drill_object_fields, true},
-    {"repeat", DO_REPEAT, "e{", NULL, NULL, true},
-    {"resize", DO_RESIZE, "oe", NULL, NULL, false},
-    {"rtu", DO_RTU, "o", NULL, drill_cm_fields, false},
-    {"set", DO_SET, "ne", NULL, NULL, true},
-    {"sidr", DO_SIDR, "n", NULL, drill_cm_fields, false},
-    {"sidr_reply", DO_SIDR_REPLY, "o", NULL, drill_cm_fields, false},
-    {"srq", DO_SRQ, "n", NULL, drill_object_fields, false},
-    {"state", DO_STATE, "ow", drill_states, NULL, false},
-    {"unlisten", DO_UNLISTEN, "o", NULL, NULL, false},
-    {"wait", DO_WAIT, "t", NULL, NULL, true},
-    {"wire", DO_WIRE, "n?", NULL, NULL, true},
+    {"<", DO_INJECT, "p", NULL, drill_packet_fields, VERB_WIRE},
+    {">", DO_EXPECT, "p", NULL, drill_packet_fields, VERB_WIRE | VERB_AWAIT},
+    {"accept", DO_ACCEPT, "o", NULL, drill_cm_fields, VERB_CALL},
+    {"addr", DO_ADDR, "wa", addr_words, NULL, VERB_CALL},
+    {"any", DO_ANY, "{", NULL, NULL, VERB_WIRE},
+    {"cm_event", DO_CM_EVENT, "wn", drill_cm_events, drill_cm_fields, VERB_AWAIT},
+    {"connect", DO_CONNECT, "n", NULL, drill_cm_fields, VERB_CALL},
+    {"copies", DO_COPIES, "we?", copies_words, NULL, 0},
+    {"counter", DO_COUNTER, "nv", NULL, NULL, 0},
+    {"cq", DO_CQ, "n", NULL, drill_object_fields, 0},
+    {"cqe", DO_CQE, "ow", drill_statuses, drill_cqe_fields, VERB_AWAIT},
+    {"destroy", DO_DESTROY, "o", NULL, NULL, VERB_CALL},
+    {"device", DO_DEVICE, "", NULL, drill_device_fields, 0},
+    {"disconnect", DO_DISCONNECT, "o", NULL, drill_cm_fields, VERB_CALL},
+    {"event", DO_EVENT, "ow", drill_events, NULL, VERB_AWAIT},
+    {"fill", DO_FILL, "rd", NULL, NULL, 0},
+    {"fr", DO_FR, "ne", NULL, drill_object_fields, VERB_CALL},
+    {"gather", DO_GATHER, "we?", gather_words, NULL, 0},
+    {"ignore", DO_IGNORE, "p", NULL, drill_packet_fields, VERB_WIRE},
+    {"info", DO_INFO, "o", NULL, drill_info_fields, 0},
+    {"is", DO_IS, "ev", NULL, NULL, 0},
+    {"ipv4", DO_IPV4, "", NULL, NULL, VERB_WIRE},
+    {"join", DO_JOIN, "oa", NULL, NULL, VERB_CALL},
+    {"leave", DO_LEAVE, "oa", NULL, NULL, VERB_CALL},
+    {"limit", DO_LIMIT, "oe", NULL, NULL, VERB_CALL},
+    {"listen", DO_LISTEN, "n", NULL, drill_cm_fields, VERB_CALL},
+    {"mem", DO_MEM, "r=d", NULL, NULL, 0},
+    {"modify", DO_MODIFY, "o", NULL, drill_qp_fields, VERB_CALL},
+    {"move", DO_MOVE, "ow", drill_states, drill_qp_fields, VERB_CALL},
+    {"mr", DO_MR, "ne", NULL, drill_object_fields, VERB_WIRE | VERB_CALL},
+    {"mra", DO_MRA, "o", NULL, drill_cm_fields, VERB_CALL},
+    {"mw", DO_MW, "nw", mw_types, drill_object_fields, VERB_CALL},
+    {"nothing", DO_NOTHING, "t", NULL, NULL, VERB_WIRE},
+    {"patience", DO_PATIENCE, "t", NULL, NULL, VERB_WIRE},
+    {"pd", DO_PD, "n", NULL, NULL, VERB_CALL},
+    {"port", DO_PORT, "w", port_words, NULL, 0},
+    {"post", DO_POST, "ow", wr_opcodes, drill_post_fields, VERB_CALL},
+    {"qp", DO_QP, "nw2?", qp_types, drill_qp_fields, VERB_WIRE | VERB_CALL},
+    {"query", DO_QUERY, "o", NULL, drill_qp_fields, 0},
+    {"recv", DO_RECV, "o", NULL, drill_post_fields, VERB_WIRE | VERB_CALL},
+    {"reject", DO_REJECT, "o", NULL, drill_cm_fields, VERB_CALL},
+    {"release", DO_RELEASE, "o", NULL, NULL, 0},
+    {"remote", DO_REMOTE, "ne", NULL, drill_object_fields, VERB_WIRE},
+    {"repeat", DO_REPEAT, "e{", NULL, NULL, VERB_WIRE},
+    {"resize", DO_RESIZE, "oe", NULL, NULL, VERB_CALL},
+    {"rtu", DO_RTU, "o", NULL, drill_cm_fields, VERB_CALL},
+    {"set", DO_SET, "ne", NULL, NULL, VERB_WIRE},
+    {"sidr", DO_SIDR, "n", NULL, drill_cm_fields, VERB_CALL},
+    {"sidr_reply", DO_SIDR_REPLY, "o", NULL, drill_cm_fields, VERB_CALL},
+    {"srq", DO_SRQ, "n", NULL, drill_object_fields, VERB_CALL},
+    {"state", DO_STATE, "ow", drill_states, NULL, 0},
+    {"unlisten", DO_UNLISTEN, "o", NULL, NULL, 0},
+    {"wait", DO_WAIT, "t", NULL, NULL, VERB_WIRE},
+    {"wire", DO_WIRE, "n?", NULL, NULL, VERB_WIRE},
     {0},
 };
 
@@ -645,4 +726,9 @@ int64_t drill_opcode_find(const char *name)
         if (wire_selective[i].name && same_word(wire_selective[i].name, name))
             return DRILL_OP_SELECTIVE | i;
     return -1;
+}
+
+const struct wire_opcode_info *drill_opcode_info(uint64_t op)
+{
+    return op & DRILL_OP_SELECTIVE ? &wire_selective[op & 31] : &wire_opcodes[op & 0xFF];
 }

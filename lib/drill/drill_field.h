@@ -11,11 +11,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "wire.h"
+
 enum drill_type {
     TYPE_FLAG,   /* name or !name */
     TYPE_NUM,    /* number or sum, lo..hi, *, ?name */
     TYPE_TIME,   /* number with a unit */
-    TYPE_WORD,   /* one of `words`, or a number */
+    TYPE_WORD,   /* one of `words` */
     TYPE_WORDS,  /* some of `words`, a comma between them; `none` */
     TYPE_NAME,   /* of an object */
     TYPE_DATA,   /* octets */
@@ -44,6 +46,7 @@ struct drill_field {
     uint8_t id;       /* the statement's own */
     uint16_t offset;  /* of the member in the statement's struct; DRILL_NO_MEMBER */
     uint16_t headers; /* packets: WIRE_H_*, one of which must be there; 0 = always is */
+    uint64_t of;      /* bits 1 << drill_use(): what takes it; 0 = all with this table */
     const struct drill_word *words;
 };
 
@@ -241,6 +244,10 @@ extern const struct drill_word drill_statuses[], drill_events[], drill_states[],
 #define DRILL_OP_RAW       0x2000u /* by number: no extension headers of its own */
 /* -1: no such. */
 int64_t drill_opcode_find(const char *name);
+const struct wire_opcode_info *drill_opcode_info(uint64_t op);
+
+/* struct drill_field.headers: selective repeat has fields of its own. */
+#define DRILL_H_SELECTIVE 0x8000u
 
 /* ---- statements ------------------------------------------------------------------------------ */
 
@@ -248,7 +255,6 @@ enum drill_kind {
     DO_ACCEPT,
     DO_ADDR,
     DO_ANY,
-    DO_CC,
     DO_CM_EVENT,
     DO_CONNECT,
     DO_COPIES,
@@ -302,6 +308,14 @@ enum drill_kind {
     DO_WIRE,
 };
 
+#define VERB_WIRE  1u /* has a meaning on the wire */
+#define VERB_CALL  2u /* may fail: `-> ERRNO` */
+#define VERB_AWAIT 4u /* waits for something: a time is when it must happen, and may be a range */
+
+/* Uses that no word tells apart: numbers beyond those of operations, and of statements. */
+#define DRILL_USE_RECV     31u
+#define DRILL_USE_CM_EVENT 54u
+
 /* How a statement looks: its word, what follows it in order, its fields.
  * Operands: n new name, o name of an object, 2 second name, w word of `words`, e sum, t time,
  * d data, r range of memory, a address, p packet's opcode, i number; `?` behind one: it may be
@@ -312,7 +326,7 @@ struct drill_verb {
     const char *operands;
     const struct drill_word *words;
     const struct drill_field *fields;
-    bool wire; /* has a meaning on the wire */
+    unsigned flags; /* VERB_* */
 };
 extern const struct drill_verb drill_verbs[];
 

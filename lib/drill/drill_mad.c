@@ -93,6 +93,8 @@ static bool mad_number(struct drill_run *run, const struct drill_stmt *st, const
 {
     const struct drill_arg *a = mad_arg(st, name);
     *out = otherwise;
+    if (a && a->v.kind != VALUE_ONE)
+        return drill_end(run, DRILL_WRONG, st, "'%s' must be one number here", name);
     return !a || drill_eval(run, st, &a->v.lo, a->field->role, out);
 }
 
@@ -103,17 +105,15 @@ static bool set_members(struct drill_run *run, const struct drill_stmt *st, stru
         uint64_t v;
         if (!drill_field_is_mad(f) || f->offset == DRILL_NO_MEMBER)
             continue;
-        uint8_t *member = (uint8_t *)m + f->offset;
         if (f->type == TYPE_ADDR) {
-            memcpy(member, &a->v.addr, 16);
+            memcpy((uint8_t *)m + f->offset, &a->v.addr, 16);
             continue;
         }
         if (a->v.kind != VALUE_ONE)
             return drill_end(run, DRILL_WRONG, st, "'%s' must be one number here", f->name);
         if (!drill_eval(run, st, &a->v.lo, f->role, &v))
             return false;
-        uint32_t v32 = (uint32_t)v;
-        memcpy(member, f->size == 8 ? (void *)&v : (void *)&v32, f->size);
+        drill_put_member(m, f, v);
     }
     return true;
 }
@@ -125,9 +125,9 @@ bool drill_mad_build(struct drill_run *run, const struct drill_stmt *st, uint8_t
     unsigned attr = attr_of(st);
     uint64_t v;
     ordinary(run, st, &m);
-    const struct drill_arg *priv = mad_arg(st, "private"), *port = mad_arg(st, "port");
-    if (port) {
-        if (!drill_eval(run, st, &port->v.lo, ROLE_VALUE, &v))
+    const struct drill_arg *priv = mad_arg(st, "private");
+    if (mad_arg(st, "port")) {
+        if (!mad_number(run, st, "port", 0, &v))
             return false;
         m.service_id = cm_service_id(attr == CM_SIDR_REQ ? CM_PS_UDP : CM_PS_TCP, (uint16_t)v);
     }
@@ -200,13 +200,8 @@ struct seen_mad {
 
 static uint64_t number_of(const struct drill_field *f, const struct seen_mad *seen)
 {
-    const uint8_t *member = (const uint8_t *)seen->m + f->offset;
-    uint32_t v32;
-    uint64_t v64;
-    if (f->offset != DRILL_NO_MEMBER && f->size == 8)
-        return memcpy(&v64, member, 8), v64;
     if (f->offset != DRILL_NO_MEMBER)
-        return memcpy(&v32, member, 4), v32;
+        return drill_get_member(seen->m, f);
     switch (f->id) {
     case MAD_PORT:
         return seen->m->service_id & 0xFFFF;

@@ -192,34 +192,21 @@ static struct engine_av default_av(const struct drill_object *qp)
     return av;
 }
 
-/* Attributes for a modify: what the queue pair has by default, changed by the fields. */
-static bool attributes(struct drill_run *run, const struct drill_stmt *st,
-                       const struct drill_object *qp, struct engine_qp_attr *a, unsigned *mask)
+/* The attributes that a statement gives go into *a; *mask says which they are. */
+static bool given(struct drill_run *run, const struct drill_stmt *st, struct engine_qp_attr *a,
+                  unsigned *mask)
 {
-    engine_qp_query(qp->qp, a, NULL);
     *mask = 0;
-    a->port = 1;
-    if (!a->path_mtu)
-        a->path_mtu = 3;
-    if (!wire_addr_is_v4(&a->av.dgid) && !a->av.dgid.b[0])
-        a->av = default_av(qp);
     for (const struct drill_arg *f = st->args; f; f = f->next) {
+        bool member = f->field->offset != DRILL_NO_MEMBER;
         uint64_t v;
-        unsigned id = f->field->id;
-        if (id >= QPF_ATTR)
-            *mask |= 1u << (id - QPF_ATTR);
-        if (f->field->offset == DRILL_NO_MEMBER)
+        if (f->field->id >= QPF_ATTR && (member || !f->off))
+            *mask |= 1u << (f->field->id - QPF_ATTR);
+        if (!member)
             continue;
-        if (!drill_number(run, st, (int)id, 0, &v))
+        if (!drill_number(run, st, f->field->id, 0, &v))
             return false;
-        uint8_t v8 = (uint8_t)v;
-        uint16_t v16 = (uint16_t)v;
-        uint32_t v32 = (uint32_t)v;
-        memcpy((uint8_t *)a + f->field->offset,
-               f->field->size == 1   ? (void *)&v8
-               : f->field->size == 2 ? (void *)&v16
-                                     : (void *)&v32,
-               f->field->size);
+        drill_put_member(a, f->field, v);
     }
     return true;
 }
@@ -271,52 +258,61 @@ static void remember(struct drill_object *qp, const struct engine_qp_attr *a)
     qp->qkey = a->qkey;
 }
 
+/* A field that none of the steps taken could set. */
+static const struct drill_arg *unused(const struct drill_stmt *st, unsigned mask)
+{
+    for (const struct drill_arg *a = st->args; a; a = a->next) {
+        unsigned id = a->field->id, needs = 0;
+        if (id >= QPF_ATTR)
+            needs = 1u << (id - QPF_ATTR);
+        else if (id == QPF_TCLASS || id == QPF_HOP_LIMIT || id == QPF_FLOW_LABEL)
+            needs = QPA_AV;
+        else if (id == QPF_RECOVERY || id == QPF_CREDITS) /* chosen with the step to RTR */
+            needs = QPA_RQ_PSN;
+        if (st->verb->kind == DO_QP) /* path_of() keeps them for later steps */
+            needs &= ~(unsigned)(QPA_SQ_PSN | QPA_RQ_PSN | QPA_DEST_QPN | QPA_QKEY);
+        if (needs && !(needs & mask))
+            return a;
+    }
+    return NULL;
+}
+
 int drill_qp_move(struct drill_run *run, struct drill_object *qp, const struct drill_stmt *st,
                   enum qp_state to)
 {
-    struct engine_qp_attr a, given, now;
-    unsigned mask;
-    engine_qp_query(qp->qp, &now, NULL);
-    if (now.state == QPS_RESET)
-        defaults(qp, &a);
-    else
-        a = now;
-    if (now.state == QPS_INIT) {
-        defaults(qp, &a);
-        a.access_flags = now.access_flags;
-    }
-    for (const struct drill_arg *f = st->args; f; f = f->next)
-        if (f->field->offset != DRILL_NO_MEMBER && f->field->size <= 4 &&
-            drill_field_find(drill_qp_fields, f->field->name) == f->field) {
-            uint64_t v;
-            if (!drill_number(run, st, f->field->id, 0, &v))
-                return -EINVAL;
-            uint8_t v8 = (uint8_t)v;
-            uint16_t v16 = (uint16_t)v;
-            uint32_t v32 = (uint32_t)v;
-            memcpy((uint8_t *)&a + f->field->offset,
-                   f->field->size == 1   ? (void *)&v8
-                   : f->field->size == 2 ? (void *)&v16
-                                         : (void *)&v32,
-                   f->field->size);
-        }
-    given = a;
     static const enum qp_state ladder[] = {QPS_INIT, QPS_RTR, QPS_RTS};
-    bool ladder_step = to == QPS_INIT || to == QPS_RTR || (to == QPS_RTS && now.state < QPS_RTS);
+    struct engine_qp_attr a, now;
+    unsigned mask, done = QPA_STATE;
     int rc = 0;
-    for (unsigned i = 0; ladder_step && i < 3 && !rc && ladder[i] <= to; i++) {
-        if (ladder[i] <= now.state)
-            continue;
-        a = given;
-        a.state = ladder[i];
-        mask = step_mask(qp->type, ladder[i]);
-        rc = engine_qp_modify(run->e, qp->qp, &a, mask, run->now);
-    }
-    if (!ladder_step) {
+    engine_qp_query(qp->qp, &now, NULL);
+    a = now;
+    if (now.state < QPS_RTR)
+        defaults(qp, &a);
+    if (now.state == QPS_INIT)
+        a.access_flags = now.access_flags;
+    if (!given(run, st, &a, &mask))
+        return -EINVAL;
+    if (to <= now.state || to > QPS_RTS) { /* no way up: what is given is all that changes */
         a.state = to;
-        rc = engine_qp_modify(run->e, qp->qp, &a, QPA_STATE, run->now);
-    } else if (!rc) {
-        remember(qp, &given);
+        done |= mask;
+        rc = engine_qp_modify(run->e, qp->qp, &a, done, run->now);
+    } else {
+        for (unsigned i = 0; i < 3 && !rc && ladder[i] <= to; i++) {
+            if (ladder[i] <= now.state)
+                continue;
+            struct engine_qp_attr step = a;
+            step.state = ladder[i];
+            done |= step_mask(qp->type, ladder[i]);
+            rc = engine_qp_modify(run->e, qp->qp, &step, step_mask(qp->type, ladder[i]), run->now);
+        }
+        if (!rc)
+            remember(qp, &a);
+    }
+    const struct drill_arg *f = rc ? NULL : unused(st, done);
+    if (f) {
+        drill_end(run, DRILL_WRONG, st, "'%s' is no attribute on the way to %s", f->field->name,
+                  drill_word_name(drill_states, to));
+        return -EINVAL;
     }
     if (to == QPS_RESET && !rc)
         qp->next_psn = qp->message_at = 0;
@@ -453,7 +449,15 @@ static bool modify_qp(struct drill_run *run, const struct drill_stmt *st)
     struct engine_qp_attr a;
     unsigned mask;
     bool go;
-    if (!qp || !attributes(run, st, qp, &a, &mask))
+    if (!qp)
+        return false;
+    engine_qp_query(qp->qp, &a, NULL);
+    a.port = 1;
+    if (!a.path_mtu)
+        a.path_mtu = 3;
+    if (!wire_addr_is_v4(&a.av.dgid) && !a.av.dgid.b[0])
+        a.av = default_av(qp);
+    if (!given(run, st, &a, &mask))
         return false;
     int rc = engine_qp_modify(run->e, qp->qp, &a, mask, run->now);
     if (!drill_returned(run, st, rc, &go) || !go)

@@ -10,55 +10,6 @@
 
 static const uint8_t device_mac[6] = {2, 0, 0, 0, 0, 1}, peer_mac[6] = {2, 0, 0, 0, 0, 2};
 
-/* Members of a struct by size: every machine that urnic runs on is little-endian or not, the
- * compiler knows. */
-static void put_member(void *base, const struct drill_field *f, uint64_t v)
-{
-    uint8_t *m = (uint8_t *)base + f->offset;
-    uint8_t v8 = (uint8_t)v;
-    uint16_t v16 = (uint16_t)v;
-    uint32_t v32 = (uint32_t)v;
-    memcpy(m,
-           f->size == 1   ? (void *)&v8
-           : f->size == 2 ? (void *)&v16
-           : f->size == 4 ? (void *)&v32
-                          : (void *)&v,
-           f->size);
-}
-
-static uint64_t get_member(const void *base, const struct drill_field *f)
-{
-    const uint8_t *m = (const uint8_t *)base + f->offset;
-    uint8_t v8;
-    uint16_t v16;
-    uint32_t v32;
-    uint64_t v64;
-    switch (f->size) {
-    case 1:
-        return memcpy(&v8, m, 1), v8;
-    case 2:
-        return memcpy(&v16, m, 2), v16;
-    case 4:
-        return memcpy(&v32, m, 4), v32;
-    default:
-        return memcpy(&v64, m, 8), v64;
-    }
-}
-
-/* Immediate data is opaque octets; a script writes it in the order in which they go out. */
-static uint32_t imm_octets(uint32_t v)
-{
-    uint8_t b[4] = {(uint8_t)(v >> 24), (uint8_t)(v >> 16), (uint8_t)(v >> 8), (uint8_t)v};
-    uint32_t out;
-    memcpy(&out, b, 4);
-    return out;
-}
-
-static const struct wire_opcode_info *info_of(uint64_t op)
-{
-    return op & DRILL_OP_SELECTIVE ? &wire_selective[op & 31] : &wire_opcodes[op & 0xFF];
-}
-
 /* The queue pair that a statement's packet belongs to; NULL = none. */
 static bool packet_qp(struct drill_run *run, const struct drill_stmt *st, struct drill_object **out)
 {
@@ -78,7 +29,7 @@ static bool packet_qp(struct drill_run *run, const struct drill_stmt *st, struct
 static void begin_packet(struct drill_run *run, const struct drill_object *qp,
                          const struct drill_stmt *st, struct wire_pkt *p)
 {
-    const struct wire_opcode_info *info = info_of(st->word);
+    const struct wire_opcode_info *info = drill_opcode_info(st->word);
     *p = (struct wire_pkt){.opcode = (uint8_t)(st->word & 0xFF),
                            .ip_version = wire_addr_is_v4(&run->local) ? 4 : 6,
                            .ttl = 64,
@@ -151,7 +102,7 @@ static void set_own(struct wire_pkt *p, const struct drill_arg *a, uint64_t v)
         p->syndrome = (uint8_t)(WIRE_SYN_RNR | (v & 0x1F));
         break;
     case PKT_IMM:
-        p->imm = imm_octets((uint32_t)v);
+        p->imm = drill_imm((uint32_t)v);
         break;
     default:
         break;
@@ -174,7 +125,7 @@ static bool set_fields(struct drill_run *run, const struct drill_stmt *st, struc
         else if (f->type == TYPE_MAC || f->type == TYPE_ADDR)
             memcpy((uint8_t *)p + f->offset, a->v.addr.b, f->size);
         else
-            put_member(p, f, f->type == TYPE_FLAG ? !a->off : v);
+            drill_put_member(p, f, f->type == TYPE_FLAG ? !a->off : v);
     }
     return true;
 }
@@ -183,7 +134,7 @@ static bool set_fields(struct drill_run *run, const struct drill_stmt *st, struc
 static bool set_psn(struct drill_run *run, const struct drill_stmt *st, struct drill_object *qp,
                     struct wire_pkt *p)
 {
-    bool response = info_of(st->word)->flags & WIRE_F_RESPONSE;
+    bool response = drill_opcode_info(st->word)->flags & WIRE_F_RESPONSE;
     if (st->word & DRILL_OP_CM)
         qp = NULL;
     uint32_t base = !qp ? 0 : response ? qp->sq_psn : qp->rq_psn;
@@ -192,9 +143,9 @@ static bool set_psn(struct drill_run *run, const struct drill_stmt *st, struct d
         !drill_number(run, st, PKT_APSN, base + rel, &v))
         return false;
     p->psn = (uint32_t)v & WIRE_PSN_MASK;
-    if (qp && !response && !(info_of(st->word)->flags & WIRE_F_CNP)) {
+    if (qp && !response && !(drill_opcode_info(st->word)->flags & WIRE_F_CNP)) {
         uint32_t n = 1;
-        if (info_of(st->word)->flags & WIRE_F_READ && qp->mtu)
+        if (drill_opcode_info(st->word)->flags & WIRE_F_READ && qp->mtu)
             n = p->dma_len ? (uint32_t)(((uint64_t)p->dma_len + qp->mtu - 1) / qp->mtu) : 1;
         qp->next_psn = (p->psn - qp->rq_psn + n) & WIRE_PSN_MASK;
     }
@@ -244,19 +195,13 @@ static bool patch(struct drill_run *run, const struct drill_stmt *st, const stru
     for (const struct drill_arg *a = st->args; a; a = a->next) {
         uint64_t at;
         uint8_t octet;
-        if (a->field->id != PKT_PATCH || a->field->type != TYPE_PATCH)
+        if (a->field->type != TYPE_PATCH)
             continue;
         if (!place(run, st, a, p, len, &at, &octet))
             return false;
         frame[at] = octet;
     }
     return true;
-}
-
-static bool word_is(const struct drill_stmt *st, int id, const char *word)
-{
-    const struct drill_arg *a = drill_arg(st, id);
-    return a && a->v.name && !strcmp(a->v.name, word);
 }
 
 /* What is wrong on purpose, and the checksums. */
@@ -283,12 +228,12 @@ static bool finish_frame(struct drill_run *run, const struct drill_stmt *st,
         return false;
     if (p->ip_version == 4) {
         uint16_t sum = ip_csum(frame + p->ip_off);
-        sum = word_is(st, PKT_IP_CSUM, "bad") ? sum ^ 0x0100 : sum;
+        sum = drill_arg(st, PKT_IP_CSUM) ? sum ^ 0x0100 : sum;
         frame[p->ip_off + 10] = (uint8_t)(sum >> 8);
         frame[p->ip_off + 11] = (uint8_t)sum;
     }
     wire_icrc_seal(frame, *len, p->ip_off, p->bth_off);
-    if (drill_arg(st, PKT_ICRC) && !word_is(st, PKT_ICRC, "good"))
+    if (drill_arg(st, PKT_ICRC))
         frame[*len - 1] ^= 0x5A;
     if (!drill_number(run, st, PKT_EXTRA, 0, &extra))
         return false;
@@ -309,10 +254,10 @@ static bool payload(struct drill_run *run, const struct drill_stmt *st, struct d
 {
     static const struct drill_data stream = {.kind = DATA_STREAM, .a = {.n = 1, .t = {{.num = 1}}}};
     const struct drill_arg *a = drill_arg(st, PKT_DATA);
-    bool response = info_of(st->word)->flags & WIRE_F_RESPONSE;
+    bool response = drill_opcode_info(st->word)->flags & WIRE_F_RESPONSE;
     uint32_t *at = !qp ? NULL : response ? &qp->answer_at : &qp->message_at;
     uint64_t from = at ? *at : 0;
-    if (info_of(st->word)->flags & WIRE_F_START)
+    if (drill_opcode_info(st->word)->flags & WIRE_F_START)
         from = 0;
     if (at)
         *at = (uint32_t)from + len;
@@ -380,7 +325,7 @@ static void differ(struct match *m, const char *name, const char *expected, cons
 static void match_opcode(struct match *m)
 {
     uint64_t op = m->st->word;
-    const char *name = info_of(op)->name;
+    const char *name = drill_opcode_info(op)->name;
     const struct wire_opcode_info *got =
         m->p->selective ? &wire_selective[m->p->opcode & 31] : &wire_opcodes[m->p->opcode];
     char syn[32], want[32];
@@ -403,7 +348,7 @@ static uint32_t psn_base(const struct match *m)
 {
     if (!m->qp)
         return 0;
-    return info_of(m->st->word)->flags & WIRE_F_RESPONSE ? m->qp->rq_psn : m->qp->sq_psn;
+    return drill_opcode_info(m->st->word)->flags & WIRE_F_RESPONSE ? m->qp->rq_psn : m->qp->sq_psn;
 }
 
 static uint64_t own_value(const struct match *m, int id)
@@ -431,10 +376,11 @@ static uint64_t own_value(const struct match *m, int id)
     case PKT_APSN:
         return p->psn;
     case PKT_CREDITS:
+        return wire_aeth_kind(p->syndrome) == WIRE_AETH_ACK ? p->syndrome & 0x1F : UINT64_MAX;
     case PKT_TIMER:
-        return p->syndrome & 0x1F;
+        return wire_aeth_kind(p->syndrome) == WIRE_AETH_RNR ? p->syndrome & 0x1F : UINT64_MAX;
     case PKT_IMM:
-        return imm_octets(p->imm);
+        return drill_imm(p->imm);
     case PKT_LEN:
         return p->payload_len;
     default:
@@ -451,7 +397,7 @@ static bool match_number(struct match *m, const struct drill_arg *a)
 {
     const struct drill_field *f = a->field;
     bool psn = f->id == PKT_PSN || f->id == PKT_APSN;
-    uint64_t got = f->offset == DRILL_NO_MEMBER ? own_value(m, f->id) : get_member(m->p, f);
+    uint64_t got = f->offset == DRILL_NO_MEMBER ? own_value(m, f->id) : drill_get_member(m->p, f);
     char want[64], text[24];
     bool fits;
     if (f->type == TYPE_FLAG) {
@@ -592,7 +538,7 @@ bool drill_match(struct drill_run *run, const struct drill_stmt *st, const uint8
             return false;
     }
     *fits = !*why;
-    if (*fits && qp && info_of(st->word)->flags & WIRE_F_REQUEST)
+    if (*fits && qp && drill_opcode_info(st->word)->flags & WIRE_F_REQUEST)
         qp->seen_psn = p.psn;
     return true;
 }

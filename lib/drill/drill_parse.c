@@ -57,6 +57,8 @@ struct parser {
     struct drill_error *err;
     unsigned line;
     bool failed;
+    const char *head; /* of the statement: its word and operands */
+    int head_len;
     struct drill_stmt **tail[BLOCKS_MAX + 1]; /* where the next statement of a block goes */
     unsigned opened[BLOCKS_MAX + 1];          /* line of the block's beginning */
     unsigned depth;
@@ -367,9 +369,7 @@ static bool take_value(struct parser *p, const struct drill_field *f, struct dri
         return take_time(p, &v->word);
     case TYPE_WORD:
         v->kind = VALUE_ONE;
-        if (f->words)
-            return take_word(p, f->words, &v->word);
-        return take_name(p, &v->name);
+        return take_word(p, f->words, &v->word);
     case TYPE_WORDS:
         return take_words(p, f->words, &v->word);
     case TYPE_NAME:
@@ -413,6 +413,10 @@ static bool take_fields(struct parser *p, struct drill_stmt *st, const struct dr
             f = drill_field_find(second, buf);
         if (!f)
             return fail(p, "'%s' has no field '%.*s'", st->verb->word, (int)p->l.len, p->l.text);
+        if (!drill_takes(st, f))
+            return fail(p, "'%.*s' takes no '%s'", p->head_len, p->head, f->name);
+        if (drill_again(st, f))
+            return fail(p, "'%s' is given twice", f->name);
         if (off && f->type != TYPE_FLAG)
             return fail(p, "'%s' is no flag", f->name);
         struct drill_arg *a = drill_alloc(p->s, sizeof *a);
@@ -561,9 +565,15 @@ static bool take_statement(struct parser *p)
         return expected(p, "a statement");
     if (!(st->verb = drill_verb_find(buf)))
         return fail(p, "there is no statement '%.*s'", (int)p->l.len, p->l.text);
+    if (st->time.range && !(st->verb->flags & VERB_AWAIT))
+        return fail(p, "'%s' is at one time, in no range of times", buf);
+    p->head = p->l.at;
     drill_lex_next(&p->l);
     if (!take_operands(p, st))
         return false;
+    p->head_len = (int)(p->l.at - p->head);
+    while (p->head_len && p->head[p->head_len - 1] == ' ')
+        p->head_len--;
     *p->tail[p->depth] = st;
     p->tail[p->depth] = &st->next;
     if (strchr(st->verb->operands, '{'))
@@ -573,6 +583,8 @@ static bool take_statement(struct parser *p)
         return false;
     if (p->l.tok == TOK_ARROW) {
         uint64_t e;
+        if (!(st->verb->flags & VERB_CALL))
+            return fail(p, "'%s' is no call that could fail", st->verb->word);
         drill_lex_next(&p->l);
         if (!take_word(p, drill_errnos, &e))
             return false;
@@ -675,9 +687,14 @@ const char *drill_wire_server(const struct drill_script *s)
 
 const struct drill_arg *drill_arg(const struct drill_stmt *st, int id)
 {
-    const struct drill_arg *found = NULL;
     for (const struct drill_arg *a = st->args; a; a = a->next)
         if (a->field && a->field->id == id)
-            found = a;
-    return found;
+            return a;
+    return NULL;
+}
+
+bool drill_flag(const struct drill_stmt *st, int id)
+{
+    const struct drill_arg *a = drill_arg(st, id);
+    return a && !a->off;
 }

@@ -175,6 +175,12 @@ uint32_t drill_octets_len(const struct drill_data *d);
 /* A piece of a region: where it begins, how long it is (the rest of it by default). */
 bool drill_range(struct drill_run *run, const struct drill_stmt *st, const struct drill_range *g,
                  struct drill_object **mr, uint64_t *off, uint64_t *len);
+/* The member of a struct that a field names, of 1, 2, 4 or 8 octets. */
+void drill_put_member(void *base, const struct drill_field *f, uint64_t v);
+uint64_t drill_get_member(const void *base, const struct drill_field *f);
+/* Immediate data is opaque octets; scripts write it in the order in which they go out. Both ways.
+ */
+uint32_t drill_imm(uint32_t v);
 /* Does a value fit, and if it says ?name, it takes it. */
 bool drill_fits(struct drill_run *run, const struct drill_stmt *st, const struct drill_value *v,
                 enum drill_role role, uint64_t got, uint64_t mask, bool *fits);

@@ -99,7 +99,7 @@ static bool run_statement(struct drill_run *run, const struct drill_stmt *st)
 {
     enum drill_kind k = st->verb->kind;
     uint64_t until;
-    if (run->wire && !st->verb->wire) {
+    if (run->wire && !(st->verb->flags & VERB_WIRE)) {
         if (!is_expectation(k))
             return drill_end(run, DRILL_SKIP, st, "'%s' can't be done on the wire", st->verb->word);
         run->r->unseen++;

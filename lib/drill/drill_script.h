@@ -113,7 +113,14 @@ struct drill_script {
 /* Zeroed memory of the script's; NULL when there is none. */
 void *drill_alloc(struct drill_script *s, size_t size);
 
-/* The argument of this field (its id), or NULL. The last one counts. */
+/* The argument of this field (its id), or NULL. */
 const struct drill_arg *drill_arg(const struct drill_stmt *st, int id);
+/* Is a flag given, and not with `!`? */
+bool drill_flag(const struct drill_stmt *st, int id);
+
+/* Does the statement, with its operands, take this field? */
+bool drill_takes(const struct drill_stmt *st, const struct drill_field *f);
+/* Has the statement this field already, or another name of it? Only lists may go on. */
+bool drill_again(const struct drill_stmt *st, const struct drill_field *f);
 
 #endif

@@ -173,6 +173,58 @@ bool drill_fits(struct drill_run *run, const struct drill_stmt *st, const struct
     }
 }
 
+/* ---- members --------------------------------------------------------------------------------- */
+
+void drill_put_member(void *base, const struct drill_field *f, uint64_t v)
+{
+    uint8_t *m = (uint8_t *)base + f->offset;
+    uint8_t v8 = (uint8_t)v;
+    uint16_t v16 = (uint16_t)v;
+    uint32_t v32 = (uint32_t)v;
+    switch (f->size) {
+    case 1:
+        memcpy(m, &v8, 1);
+        return;
+    case 2:
+        memcpy(m, &v16, 2);
+        return;
+    case 4:
+        memcpy(m, &v32, 4);
+        return;
+    default:
+        memcpy(m, &v, 8);
+    }
+}
+
+uint64_t drill_get_member(const void *base, const struct drill_field *f)
+{
+    const uint8_t *m = (const uint8_t *)base + f->offset;
+    uint8_t v8;
+    uint16_t v16;
+    uint32_t v32;
+    uint64_t v64;
+    switch (f->size) {
+    case 1:
+        return memcpy(&v8, m, 1), v8;
+    case 2:
+        return memcpy(&v16, m, 2), v16;
+    case 4:
+        return memcpy(&v32, m, 4), v32;
+    default:
+        return memcpy(&v64, m, 8), v64;
+    }
+}
+
+uint32_t drill_imm(uint32_t v)
+{
+    uint8_t b[4] = {(uint8_t)(v >> 24), (uint8_t)(v >> 16), (uint8_t)(v >> 8), (uint8_t)v};
+    uint32_t out;
+    memcpy(&out, b, 4);
+    return out;
+}
+
+/* ---- texts ----------------------------------------------------------------------------------- */
+
 static void number_text(uint64_t v, char *buf, size_t size)
 {
     snprintf(buf, size, v < 10 ? "%" PRIu64 : v < 4096 ? "%" PRIu64 : "0x%" PRIx64, v);

@@ -10,14 +10,6 @@
 
 #define SGES 64u
 
-static uint32_t imm_octets(uint64_t v)
-{
-    uint8_t b[4] = {(uint8_t)(v >> 24), (uint8_t)(v >> 16), (uint8_t)(v >> 8), (uint8_t)v};
-    uint32_t out;
-    memcpy(&out, b, 4);
-    return out;
-}
-
 /* `from M+0,100 and M+1000,20` as scatter/gather entries. */
 static bool sges(struct drill_run *run, const struct drill_stmt *st, struct engine_sge *out,
                  uint8_t *n)
@@ -124,7 +116,7 @@ static bool operands(struct drill_run *run, const struct drill_stmt *st, struct 
     bool cas = wr->opcode == WR_ATOMIC_CMP_AND_SWP;
     if (!drill_number(run, st, WR_IMM, 0, &imm) || !drill_number(run, st, WR_INV, 0, &v))
         return false;
-    wr->imm = drill_arg(st, WR_INV) ? (uint32_t)v : imm_octets(imm);
+    wr->imm = drill_arg(st, WR_INV) ? (uint32_t)v : drill_imm((uint32_t)imm);
     if (!drill_number(run, st, WR_ADD, 0, &add) ||
         !drill_number(run, st, WR_COMPARE, 0, &wr->compare_add) ||
         !drill_number(run, st, WR_SWAP, 0, &wr->swap))
@@ -136,9 +128,9 @@ static bool operands(struct drill_run *run, const struct drill_stmt *st, struct 
 
 static uint8_t flags_of(const struct drill_stmt *st)
 {
-    return (uint8_t)((drill_arg(st, WR_UNSIGNALED) ? 0 : WR_F_SIGNALED) |
-                     (drill_arg(st, WR_FENCE) ? WR_F_FENCE : 0) |
-                     (drill_arg(st, WR_SOLICITED) ? WR_F_SOLICITED : 0) |
+    return (uint8_t)((drill_flag(st, WR_UNSIGNALED) ? 0 : WR_F_SIGNALED) |
+                     (drill_flag(st, WR_FENCE) ? WR_F_FENCE : 0) |
+                     (drill_flag(st, WR_SOLICITED) ? WR_F_SOLICITED : 0) |
                      (drill_arg(st, WR_INLINE) ? WR_F_INLINE : 0));
 }
 
@@ -164,11 +156,18 @@ static bool post_send(struct drill_run *run, const struct drill_stmt *st)
     struct engine_sge sge[SGES];
     uint8_t octets[1024];
     bool go;
+    static const int datagrams[] = {WR_RQPN, WR_QKEY, WR_PKEY_INDEX, WR_DIP};
     struct engine_send_wr wr = {.opcode = (uint8_t)st->word, .flags = flags_of(st), .sge = sge};
     if (!qp || !drill_number(run, st, WR_ID, 0, &wr.wr_id) || !sges(run, st, sge, &wr.nsge) ||
         !remote(run, st, &wr) || !operands(run, st, &wr) ||
         !inline_data(run, st, &wr, octets, sizeof octets))
         return false;
+    for (size_t i = 0; i < sizeof datagrams / sizeof datagrams[0]; i++)
+        if (qp->type != QP_UD && drill_arg(st, datagrams[i]))
+            return drill_end(run, DRILL_WRONG, st, "'%s' is for datagrams, '%s' sends none",
+                             drill_arg(st, datagrams[i])->field->name, qp->name);
+    if (drill_arg(st, WR_LEN) && wr.opcode != WR_BIND_MW && !drill_arg(st, WR_INLINE))
+        return drill_end(run, DRILL_WRONG, st, "'len' is of 'inline': memory has its own");
     if (qp->type == QP_UD && !datagram(run, st, qp, &wr))
         return false;
     if (wr.opcode == WR_BIND_MW && !bind_window(run, st, &wr, &mw))
