@@ -22,7 +22,7 @@ struct drill_script;
 /* What is wrong with a script's text. */
 struct drill_error {
     unsigned line, column; /* from 1; line 0 = out of memory */
-    char text[192];
+    char text[512];
 };
 
 /* Parse. The text is copied. NULL with *err filled in when it is not a script. Free with

@@ -243,8 +243,11 @@ static bool configure(struct drill_run *run, const struct drill_stmt *st)
     for (const struct drill_arg *a = st->args; a; a = a->next) {
         char err[160];
         struct cc_conf cc;
-        if (a->field->id == DEV_PKEY && npkeys < 4) {
-            if (!drill_eval(run, st, &a->v.lo, ROLE_VALUE, &v))
+        if (a->field->id == DEV_PKEY) {
+            const size_t room = sizeof ep->pkeys / sizeof ep->pkeys[0];
+            if (npkeys == room)
+                return drill_end(run, DRILL_WRONG, st, "pkey: the table has %zu entries", room);
+            if (!drill_one(run, st, a, &v))
                 return false;
             ep->pkeys[npkeys++] = (uint16_t)v;
         } else if (a->field->id == DEV_CC) {

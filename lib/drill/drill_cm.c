@@ -18,7 +18,9 @@ static bool private_of(struct drill_run *run, const struct drill_stmt *st, struc
     w->len = 0;
     if (!a)
         return true;
-    uint32_t n = drill_octets_len(&a->v.data);
+    uint32_t n;
+    if (!drill_octets_len(&a->v.data, &n))
+        return drill_end(run, DRILL_WRONG, st, "private: octets with a length of their own");
     if (n > sizeof w->octets)
         return drill_end(run, DRILL_WRONG, st, "private: at most %zu octets", sizeof w->octets);
     w->len = (uint16_t)n;

@@ -118,7 +118,9 @@ static bool cm_fields(struct drill_run *run, const struct drill_stmt *st, const 
                 return false;
             continue;
         }
-        uint32_t n = drill_octets_len(&a->v.data);
+        uint32_t n;
+        if (!drill_octets_len(&a->v.data, &n))
+            return drill_end(run, DRILL_WRONG, st, "private: octets with a length of their own");
         if (n > sizeof want || !drill_octets(run, st, &a->v.data, 0, want, n))
             return drill_end(run, DRILL_WRONG, st, "private: at most %zu octets", sizeof want);
         if (n > ev->priv_len || memcmp(want, ev->priv, n) != 0)

@@ -158,6 +158,18 @@ static const struct drill_word bad_words[] = {{"bad", 1}, END};
     {                                                                                              \
         .name = (text), .type = TYPE_NUM, .role = (r), MEMBER(m), .headers = (h)                   \
     }
+#define BITS(text, m, n)                                                                           \
+    {                                                                                              \
+        .name = (text), .type = TYPE_NUM, MEMBER(m), .bits = (n)                                   \
+    }
+#define HDR24(text, m, h, r)                                                                       \
+    {                                                                                              \
+        .name = (text), .type = TYPE_NUM, .role = (r), MEMBER(m), .headers = (h), .bits = 24       \
+    }
+#define OWN_BITS(text, i, n)                                                                       \
+    {                                                                                              \
+        .name = (text), .type = TYPE_NUM, .id = (i), .offset = DRILL_NO_MEMBER, .bits = (n)        \
+    }
 #define FLAG(text, m)                                                                              \
     {                                                                                              \
         .name = (text), .type = TYPE_FLAG, MEMBER(m)                                               \
@@ -169,6 +181,11 @@ static const struct drill_word bad_words[] = {{"bad", 1}, END};
 #define OWN_OF(text, t, i, u)                                                                      \
     {                                                                                              \
         .name = (text), .type = (t), .id = (i), .offset = DRILL_NO_MEMBER, .of = (u)               \
+    }
+#define OWN_OF_BITS(text, i, u, n)                                                                 \
+    {                                                                                              \
+        .name = (text), .type = TYPE_NUM, .id = (i), .offset = DRILL_NO_MEMBER, .of = (u),         \
+        .bits = (n)                                                                                \
     }
 #define OWN_ROLE(text, t, i, r)                                                                    \
     {                                                                                              \
@@ -187,31 +204,31 @@ static const struct drill_word bad_words[] = {{"bad", 1}, END};
 const struct drill_field drill_packet_fields[] = {
     {.name = "dmac", .type = TYPE_MAC, MEMBER(dmac)},
     {.name = "smac", .type = TYPE_MAC, MEMBER(smac)},
-    OWN("vlan", TYPE_NUM, PKT_VLAN),
+    OWN_BITS("vlan", PKT_VLAN, 16),
     {.name = "sip", .type = TYPE_ADDR, MEMBER(sip)},
     {.name = "dip", .type = TYPE_ADDR, MEMBER(dip)},
     NUM("tclass", tclass),
-    OWN("dscp", TYPE_NUM, PKT_DSCP),
-    OWN("ecn", TYPE_NUM, PKT_ECN),
+    OWN_BITS("dscp", PKT_DSCP, 6),
+    OWN_BITS("ecn", PKT_ECN, 2),
     NUM("ttl", ttl),
     NUM("ip_id", ip_id),
     OWN("df", TYPE_FLAG, PKT_DF),
     OWN("mf", TYPE_FLAG, PKT_MF),
-    NUM("flow_label", flow_label),
+    BITS("flow_label", flow_label, 20),
     NUM("sport", sport),
-    OWN("dport", TYPE_NUM, PKT_DPORT),
-    OWN("udp_csum", TYPE_NUM, PKT_UDP_CSUM),
+    OWN_BITS("dport", PKT_DPORT, 16),
+    OWN_BITS("udp_csum", PKT_UDP_CSUM, 16),
     FLAG("se", se),
     FLAG("migreq", migreq),
     FLAG("ackreq", ackreq),
     FLAG("fecn", fecn),
     FLAG("becn", becn),
-    OWN("pad", TYPE_NUM, PKT_PAD),
-    NUM("tver", tver),
+    OWN_BITS("pad", PKT_PAD, 2),
+    BITS("tver", tver, 4),
     NUM("pkey", pkey),
-    HDR("dqpn", dqpn, 0, ROLE_QPN),
-    OWN("psn", TYPE_NUM, PKT_PSN),
-    OWN("apsn", TYPE_NUM, PKT_APSN),
+    HDR24("dqpn", dqpn, 0, ROLE_QPN),
+    OWN_BITS("psn", PKT_PSN, 64),
+    OWN_BITS("apsn", PKT_APSN, 64),
     HDR("va", va, WIRE_H_RETH | WIRE_H_ATOMICETH, ROLE_VA),
     HDR("rkey", rkey, RKEY_HEADERS, ROLE_RKEY),
     HDR("dmalen", dma_len, WIRE_H_RETH, ROLE_VALUE),
@@ -220,13 +237,15 @@ const struct drill_field drill_packet_fields[] = {
     HDR("compare", compare, WIRE_H_ATOMICETH, ROLE_VALUE),
     HDR("orig", orig, WIRE_H_ATOMICACK, ROLE_VALUE),
     HDR("syndrome", syndrome, WIRE_H_AETH, ROLE_VALUE),
-    HDR("msn", msn, WIRE_H_AETH, ROLE_VALUE),
+    HDR24("msn", msn, WIRE_H_AETH, ROLE_VALUE),
     {.name = "credits",
+     .bits = 5,
      .type = TYPE_NUM,
      .id = PKT_CREDITS,
      .offset = DRILL_NO_MEMBER,
      .headers = WIRE_H_AETH},
     {.name = "timer",
+     .bits = 5,
      .type = TYPE_NUM,
      .id = PKT_TIMER,
      .offset = DRILL_NO_MEMBER,
@@ -237,12 +256,12 @@ const struct drill_field drill_packet_fields[] = {
      .offset = DRILL_NO_MEMBER,
      .headers = WIRE_H_IMMDT},
     HDR("qkey", qkey, WIRE_H_DETH, ROLE_VALUE),
-    HDR("sqpn", sqpn, WIRE_H_DETH, ROLE_QPN),
-    HDR("srqn", xrc_srqn, WIRE_H_XRCETH, ROLE_VALUE),
+    HDR24("sqpn", sqpn, WIRE_H_DETH, ROLE_QPN),
+    HDR24("srqn", xrc_srqn, WIRE_H_XRCETH, ROLE_VALUE),
     HDR("feth", feth, WIRE_H_FETH, ROLE_VALUE),
-    HDR("sel_recv", sel_recv, DRILL_H_SELECTIVE, ROLE_VALUE),
+    HDR24("sel_recv", sel_recv, DRILL_H_SELECTIVE, ROLE_VALUE),
     HDR("sel_index", sel_index, DRILL_H_SELECTIVE, ROLE_VALUE),
-    HDR("sel_psn", sel_psn, DRILL_H_SELECTIVE, ROLE_VALUE),
+    HDR24("sel_psn", sel_psn, DRILL_H_SELECTIVE, ROLE_VALUE),
     OWN("qp", TYPE_NAME, PKT_QP),
     OWN("len", TYPE_NUM, PKT_LEN),
     OWN("data", TYPE_DATA, PKT_DATA),
@@ -330,14 +349,14 @@ const struct drill_field drill_mad_fields[] = {
     MAD(reason),
     MAD(ari_len),
     MAD(status),
-    OWN("port", TYPE_NUM, MAD_PORT),
+    OWN_BITS("port", MAD_PORT, 16),
     OWN("private", TYPE_DATA, MAD_PRIVATE),
     OWN("src_ip", TYPE_ADDR, MAD_SRC_IP),
-    OWN("src_port", TYPE_NUM, MAD_SRC_PORT),
-    OWN("ip_version", TYPE_NUM, MAD_IP_VERSION),
-    OWN("method", TYPE_NUM, MAD_METHOD),
-    OWN("class", TYPE_NUM, MAD_CLASS),
-    OWN("class_version", TYPE_NUM, MAD_CLASS_VERSION),
+    OWN_BITS("src_port", MAD_SRC_PORT, 16),
+    OWN_BITS("ip_version", MAD_IP_VERSION, 4),
+    OWN_BITS("method", MAD_METHOD, 8),
+    OWN_BITS("class", MAD_CLASS, 8),
+    OWN_BITS("class_version", MAD_CLASS_VERSION, 8),
     OWN("mad_len", TYPE_NUM, MAD_LEN),
     END,
 };
@@ -424,16 +443,16 @@ const struct drill_field drill_qp_fields[] = {
 };
 
 const struct drill_field drill_device_fields[] = {
-    OWN("pkey", TYPE_NUM, DEV_PKEY), /* again for each entry of the table */
+    OWN_BITS("pkey", DEV_PKEY, 16), /* again for each entry of the table */
     OWN_WORD("mtu", TYPE_WORD, DEV_MTU, mtu_words),
     OWN("window", TYPE_NUM, DEV_WINDOW),
     OWN("strict_resp", TYPE_FLAG, DEV_STRICT),
-    OWN("vlan", TYPE_NUM, DEV_VLAN),
+    OWN_BITS("vlan", DEV_VLAN, 16),
     OWN("ack_delay", TYPE_TIME, DEV_ACK_DELAY),
     OWN("loopback", TYPE_FLAG, DEV_LOOPBACK),
     OWN("cc", TYPE_TEXT, DEV_CC),
     OWN("lenient_addr", TYPE_FLAG, DEV_LENIENT),
-    OWN("rate", TYPE_NUM, DEV_RATE),
+    OWN_BITS("rate", DEV_RATE, 64),
     OWN("records", TYPE_NUM, DEV_RECORDS),
     OWN("nak_confirm", TYPE_FLAG, DEV_NAK_CONFIRM),
     OWN("rnr_on_rd_res", TYPE_FLAG, DEV_RNR_ON_RD_RES),
@@ -453,7 +472,7 @@ const struct drill_field drill_object_fields[] = {
      .of = OF(DO_MR),
      .words = access_words},
     OWN_OF("pd", TYPE_NAME, OBJ_PD, OF_IN_DOMAIN),
-    OWN_OF("va", TYPE_NUM, OBJ_VA, OF_REGISTERED),
+    OWN_OF_BITS("va", OBJ_VA, OF_REGISTERED, 64),
     OWN_OF("limit", TYPE_NUM, OBJ_LIMIT, OF(DO_SRQ)),
     OWN_OF("max_wr", TYPE_NUM, OBJ_MAX_WR, OF(DO_SRQ)),
     OWN_OF("size", TYPE_NUM, OBJ_SIZE, OF(DO_CQ)),
@@ -480,12 +499,17 @@ const struct drill_field drill_object_fields[] = {
     {                                                                                              \
         .name = (text), .type = (t), .id = (i), .offset = DRILL_NO_MEMBER, .of = (u), .role = (r)  \
     }
+#define POST64(text, i, u, r)                                                                      \
+    {                                                                                              \
+        .name = (text), .type = TYPE_NUM, .id = (i), .offset = DRILL_NO_MEMBER, .of = (u),         \
+        .role = (r), .bits = 64                                                                    \
+    }
 
 const struct drill_field drill_post_fields[] = {
-    OWN("id", TYPE_NUM, WR_ID),
+    OWN_BITS("id", WR_ID, 64),
     POST("from", TYPE_RANGES, WR_FROM, OF_SEND | OF_REMOTE, 0),
     POST("into", TYPE_RANGES, WR_FROM, OF_ANSWER | OF_RECV, 0),
-    POST("to", TYPE_NUM, WR_TO, OF_REMOTE, ROLE_VA),
+    POST64("to", WR_TO, OF_REMOTE, ROLE_VA),
     POST("rkey", TYPE_NUM, WR_RKEY, OF_REMOTE, ROLE_RKEY),
     POST("lkey", TYPE_NUM, WR_LKEY, OF_MEMORY, ROLE_LKEY),
     POST("imm", TYPE_NUM, WR_IMM, OF_IMM, 0),
@@ -493,15 +517,15 @@ const struct drill_field drill_post_fields[] = {
     POST("fence", TYPE_FLAG, WR_FENCE, OF_POST, 0),
     POST("solicited", TYPE_FLAG, WR_SOLICITED, OF_SEND | OF_WRITE, 0),
     POST("inline", TYPE_DATA, WR_INLINE, OF_SEND | OF_REMOTE, 0),
-    POST("add", TYPE_NUM, WR_ADD, OF(WR_ATOMIC_FETCH_AND_ADD), 0),
-    POST("compare", TYPE_NUM, WR_COMPARE, OF(WR_ATOMIC_CMP_AND_SWP), 0),
-    POST("swap", TYPE_NUM, WR_SWAP, OF(WR_ATOMIC_CMP_AND_SWP), 0),
+    POST64("add", WR_ADD, OF(WR_ATOMIC_FETCH_AND_ADD), 0),
+    POST64("compare", WR_COMPARE, OF(WR_ATOMIC_CMP_AND_SWP), 0),
+    POST64("swap", WR_SWAP, OF(WR_ATOMIC_CMP_AND_SWP), 0),
     POST("inv", TYPE_NUM, WR_INV, OF(WR_SEND_WITH_INV) | OF(WR_LOCAL_INV), ROLE_RKEY),
     POST("mw", TYPE_NAME, WR_MW, OF(WR_BIND_MW), 0),
     POST("mr", TYPE_NAME, WR_MR, OF_NEW_KEY, 0),
     POST("new_rkey", TYPE_NUM, WR_NEW_RKEY, OF_NEW_KEY, ROLE_RKEY),
-    POST("va", TYPE_NUM, WR_VA, OF_NEW_KEY, ROLE_VA),
-    POST("len", TYPE_NUM, WR_LEN, OF(WR_BIND_MW) | OF_SEND | OF_REMOTE, 0),
+    POST64("va", WR_VA, OF_NEW_KEY, ROLE_VA),
+    POST64("len", WR_LEN, OF(WR_BIND_MW) | OF_SEND | OF_REMOTE, 0),
     {.name = "access",
      .type = TYPE_WORDS,
      .id = WR_ACCESS,
@@ -555,14 +579,14 @@ const struct drill_field drill_info_fields[] = {
 #define OF_PORTS (OF(DO_CONNECT) | OF(DO_SIDR) | OF_EVENT(CM_EV_REQ) | OF_EVENT(CM_EV_SIDR_REQ))
 
 const struct drill_field drill_cm_fields[] = {
-    OWN_OF("port", TYPE_NUM, CMF_PORT, OF_PORTS | OF(DO_LISTEN)),
+    OWN_OF_BITS("port", CMF_PORT, OF_PORTS | OF(DO_LISTEN), 16),
     OWN_OF("qp", TYPE_NAME, CMF_QP, OF(DO_CONNECT) | OF(DO_ACCEPT) | OF(DO_RTU)),
     OWN_OF("private", TYPE_DATA, CMF_PRIVATE, OF_PRIVATE),
-    OWN_OF("resp_res", TYPE_NUM, CMF_RESP_RES, OF_DEPTHS),
-    OWN_OF("init_depth", TYPE_NUM, CMF_INIT_DEPTH, OF_DEPTHS),
+    OWN_OF_BITS("resp_res", CMF_RESP_RES, OF_DEPTHS, 8),
+    OWN_OF_BITS("init_depth", CMF_INIT_DEPTH, OF_DEPTHS, 8),
     OWN_OF("reason", TYPE_NUM, CMF_REASON, OF(DO_REJECT) | OF_EVENT(CM_EV_REJECTED)),
-    OWN_OF("retry_count", TYPE_NUM, CMF_RETRY, OF(DO_CONNECT)),
-    OWN_OF("rnr_retry", TYPE_NUM, CMF_RNR_RETRY, OF(DO_CONNECT) | OF(DO_ACCEPT)),
+    OWN_OF_BITS("retry_count", CMF_RETRY, OF(DO_CONNECT), 8),
+    OWN_OF_BITS("rnr_retry", CMF_RNR_RETRY, OF(DO_CONNECT) | OF(DO_ACCEPT), 8),
     OWN_OF("service_timeout", TYPE_NUM, CMF_SERVICE_TIMEOUT, OF(DO_MRA)),
     OWN_OF("status", TYPE_NUM, CMF_STATUS, OF(DO_SIDR_REPLY) | OF_EVENT(CM_EV_SIDR_REP)),
     {.name = "qpn",
@@ -573,12 +597,12 @@ const struct drill_field drill_cm_fields[] = {
      .of =
          OF(DO_SIDR_REPLY) | OF_EVENT(CM_EV_REQ) | OF_EVENT(CM_EV_REP) | OF_EVENT(CM_EV_SIDR_REP)},
     OWN_OF("qkey", TYPE_NUM, CMF_QKEY, OF(DO_SIDR_REPLY) | OF_EVENT(CM_EV_SIDR_REP)),
-    OWN_OF("cm_timeout", TYPE_NUM, CMF_TIMEOUT, OF(DO_CONNECT)),
-    OWN_OF("max_retries", TYPE_NUM, CMF_RETRIES, OF(DO_CONNECT)),
+    OWN_OF_BITS("cm_timeout", CMF_TIMEOUT, OF(DO_CONNECT), 8),
+    OWN_OF_BITS("max_retries", CMF_RETRIES, OF(DO_CONNECT), 8),
     OWN_OF("udp", TYPE_FLAG, CMF_UDP, OF(DO_LISTEN)),
-    OWN_OF("transport", TYPE_NUM, CMF_TRANSPORT, OF(DO_CONNECT)),
-    OWN_OF("sport", TYPE_NUM, CMF_SPORT, OF_PORTS),
-    OWN_OF("pkey", TYPE_NUM, CMF_PKEY, OF(DO_CONNECT)),
+    OWN_OF_BITS("transport", CMF_TRANSPORT, OF(DO_CONNECT), 8),
+    OWN_OF_BITS("sport", CMF_SPORT, OF_PORTS, 16),
+    OWN_OF_BITS("pkey", CMF_PKEY, OF(DO_CONNECT), 16),
     OWN_OF("backlog", TYPE_NUM, CMF_BACKLOG, OF(DO_LISTEN)),
     {.name = "mtu",
      .type = TYPE_WORD,

@@ -46,6 +46,7 @@ struct drill_field {
     uint8_t id;       /* the statement's own */
     uint16_t offset;  /* of the member in the statement's struct; DRILL_NO_MEMBER */
     uint16_t headers; /* packets: WIRE_H_*, one of which must be there; 0 = always is */
+    uint8_t bits;     /* of its number; 0 = as many as its member or its message has, or 32 */
     uint64_t of;      /* bits 1 << drill_use(): what takes it; 0 = all with this table */
     const struct drill_word *words;
 };

@@ -112,6 +112,9 @@ void drill_lex_next(struct drill_lex *l)
     } else if (c == '-' && l->end - l->p > 1 && l->p[1] == '>') {
         l->p += 2;
         l->tok = TOK_ARROW;
+    } else if ((unsigned char)c < 0x20 || (unsigned char)c > 0x7E) {
+        l->p++;
+        bad(l, "this octet is no character of the language");
     } else {
         l->sign = *l->p++;
         l->tok = TOK_SIGN;

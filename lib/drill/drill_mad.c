@@ -9,11 +9,6 @@
 
 #include "drill_priv.h"
 
-static unsigned attr_of(const struct drill_stmt *st)
-{
-    return (unsigned)(st->word >> 16) & 0xFF;
-}
-
 static bool begins(unsigned attr)
 {
     return attr == CM_REQ || attr == CM_DREQ || attr == CM_SIDR_REQ || attr == CM_LAP;
@@ -21,7 +16,7 @@ static bool begins(unsigned attr)
 
 static void ordinary(struct drill_run *run, const struct drill_stmt *st, struct cm_msg *m)
 {
-    unsigned attr = attr_of(st);
+    unsigned attr = drill_cm_attr(st);
     const struct drill_object *qp = run->qp;
     *m = (struct cm_msg){.attr = (uint16_t)attr,
                          .local_id = run->peer_id,
@@ -93,9 +88,7 @@ static bool mad_number(struct drill_run *run, const struct drill_stmt *st, const
 {
     const struct drill_arg *a = mad_arg(st, name);
     *out = otherwise;
-    if (a && a->v.kind != VALUE_ONE)
-        return drill_end(run, DRILL_WRONG, st, "'%s' must be one number here", name);
-    return !a || drill_eval(run, st, &a->v.lo, a->field->role, out);
+    return !a || drill_one(run, st, a, out);
 }
 
 static bool set_members(struct drill_run *run, const struct drill_stmt *st, struct cm_msg *m)
@@ -109,9 +102,7 @@ static bool set_members(struct drill_run *run, const struct drill_stmt *st, stru
             memcpy((uint8_t *)m + f->offset, &a->v.addr, 16);
             continue;
         }
-        if (a->v.kind != VALUE_ONE)
-            return drill_end(run, DRILL_WRONG, st, "'%s' must be one number here", f->name);
-        if (!drill_eval(run, st, &a->v.lo, f->role, &v))
+        if (!drill_one(run, st, a, &v))
             return false;
         drill_put_member(m, f, v);
     }
@@ -122,7 +113,7 @@ bool drill_mad_build(struct drill_run *run, const struct drill_stmt *st, uint8_t
                      uint32_t *len)
 {
     struct cm_msg m;
-    unsigned attr = attr_of(st);
+    unsigned attr = drill_cm_attr(st);
     uint64_t v;
     ordinary(run, st, &m);
     const struct drill_arg *priv = mad_arg(st, "private");
@@ -136,7 +127,9 @@ bool drill_mad_build(struct drill_run *run, const struct drill_stmt *st, uint8_t
     if (!set_members(run, st, &m))
         return false;
     if (priv) {
-        uint32_t n = drill_octets_len(&priv->v.data);
+        uint32_t n;
+        if (!drill_octets_len(&priv->v.data, &n))
+            return drill_end(run, DRILL_WRONG, st, "private: octets with a length of their own");
         if (m.priv_len + n > cm_private_len(attr))
             return drill_end(run, DRILL_WRONG, st, "private: at most %zu octets",
                              cm_private_len(attr) - m.priv_len);
@@ -180,8 +173,10 @@ static bool match_private(struct drill_run *run, const struct drill_stmt *st,
                           const struct drill_arg *a, const struct cm_msg *m, char *why, size_t size)
 {
     uint8_t want[CM_PRIVATE_MAX];
-    uint32_t have, n = drill_octets_len(&a->v.data);
+    uint32_t have, n;
     const uint8_t *got = private_data(m, &have);
+    if (!drill_octets_len(&a->v.data, &n))
+        return drill_end(run, DRILL_WRONG, st, "private: octets with a length of their own");
     if (n > have || n > sizeof want)
         return drill_end(run, DRILL_WRONG, st, "private: at most %u octets", have);
     if (!drill_octets(run, st, &a->v.data, 0, want, n))
@@ -256,8 +251,8 @@ bool drill_mad_match(struct drill_run *run, const struct drill_stmt *st, const u
         drill_differs(why, size, "message", "one of the connection manager's", "none");
         return true;
     }
-    if (m.attr != attr_of(st)) {
-        drill_differs(why, size, "message", cm_attr_name(attr_of(st)), cm_attr_name(m.attr));
+    if (m.attr != drill_cm_attr(st)) {
+        drill_differs(why, size, "message", cm_attr_name(drill_cm_attr(st)), cm_attr_name(m.attr));
         return true;
     }
     struct cm_ip_hdr ip = {0};

@@ -505,7 +505,9 @@ static bool destroy_object(struct drill_run *run, const struct drill_stmt *st)
 {
     struct drill_object *o = drill_find(run, st->name);
     bool go;
-    if (!o || o->dead || o->kind == OBJ_VAR_ || o->kind >= OBJ_LISTENER_ || o->kind == OBJ_REMOTE_)
+    if (!o)
+        return drill_end(run, DRILL_WRONG, st, "there is no '%s'", st->name);
+    if (o->dead || o->kind == OBJ_VAR_ || o->kind >= OBJ_LISTENER_ || o->kind == OBJ_REMOTE_)
         return drill_end(run, DRILL_WRONG, st, "'%s' can't be destroyed", st->name);
     int rc = destroy(run, o);
     o->dead = rc == 0;

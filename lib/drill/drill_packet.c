@@ -109,6 +109,25 @@ static void set_own(struct wire_pkt *p, const struct drill_arg *a, uint64_t v)
     }
 }
 
+/* Headers of the other IP version have no place in a packet. */
+static bool right_version(struct drill_run *run, const struct drill_stmt *st, unsigned version)
+{
+    for (const struct drill_arg *a = st->args; a; a = a->next) {
+        const struct drill_field *f = a->field;
+        bool v4 = f->offset == offsetof(struct wire_pkt, ip_id) || f->id == PKT_DF ||
+                  f->id == PKT_MF || f->id == PKT_IP_CSUM;
+        bool v6 = f->offset == offsetof(struct wire_pkt, flow_label);
+        if (f->type == TYPE_ADDR) {
+            v4 = wire_addr_is_v4(&a->v.addr);
+            v6 = !v4;
+        }
+        if (!drill_field_is_mad(f) && (version == 4 ? v6 : v4))
+            return drill_end(run, DRILL_WRONG, st, "'%s' is of IPv%d, the packet is IPv%u", f->name,
+                             v4 ? 4 : 6, version);
+    }
+    return true;
+}
+
 static bool set_fields(struct drill_run *run, const struct drill_stmt *st, struct wire_pkt *p)
 {
     for (const struct drill_arg *a = st->args; a; a = a->next) {
@@ -116,9 +135,7 @@ static bool set_fields(struct drill_run *run, const struct drill_stmt *st, struc
         uint64_t v = 0;
         if (drill_field_is_mad(f))
             continue;
-        if (f->type == TYPE_NUM && a->v.kind != VALUE_ONE)
-            return drill_end(run, DRILL_WRONG, st, "'%s' must be one number here", f->name);
-        if (f->type == TYPE_NUM && !drill_eval(run, st, &a->v.lo, f->role, &v))
+        if (f->type == TYPE_NUM && !drill_one(run, st, a, &v))
             return false;
         if (f->offset == DRILL_NO_MEMBER)
             set_own(p, a, v);
@@ -184,6 +201,8 @@ static bool place(struct drill_run *run, const struct drill_stmt *st, const stru
         return false;
     *at += base;
     *octet = (uint8_t)v;
+    if (v > 255)
+        return drill_end(run, DRILL_WRONG, st, "%s: 0x%" PRIx64 " is no octet", a->field->name, v);
     return *at < len ||
            drill_end(run, DRILL_WRONG, st, "%s: the frame has %u octets", a->field->name, len);
 }
@@ -261,8 +280,14 @@ static bool payload(struct drill_run *run, const struct drill_stmt *st, struct d
         from = 0;
     if (at)
         *at = (uint32_t)from + len;
-    return drill_octets(run, st, a ? &a->v.data : &stream,
-                        a && a->v.data.kind == DATA_MEMORY ? 0 : from, out, len);
+    const struct drill_data *d = a ? &a->v.data : &stream;
+    uint32_t own;
+    if (drill_octets_len(d, &own) && own < len) { /* zeros follow */
+        memset(out + own, 0, len - own);
+        len = own;
+    }
+    return drill_octets_fit(run, st, d, len) &&
+           drill_octets(run, st, d, d->kind == DATA_STREAM ? from : 0, out, len);
 }
 
 bool drill_build(struct drill_run *run, const struct drill_stmt *st, uint8_t *frame, uint32_t cap,
@@ -273,8 +298,10 @@ bool drill_build(struct drill_run *run, const struct drill_stmt *st, uint8_t *fr
     uint8_t data[8192];
     uint64_t len;
     const struct drill_arg *given = drill_arg(st, PKT_DATA);
-    if (!packet_qp(run, st, &qp) ||
-        !drill_number(run, st, PKT_LEN, given ? drill_octets_len(&given->v.data) : 0, &len))
+    uint32_t own = 0;
+    if (given && !drill_octets_len(&given->v.data, &own) && !drill_arg(st, PKT_LEN))
+        return drill_end(run, DRILL_WRONG, st, "data: how many octets? 'len' is missing");
+    if (!packet_qp(run, st, &qp) || !drill_number(run, st, PKT_LEN, own, &len))
         return false;
     if (len > sizeof data)
         return drill_end(run, DRILL_WRONG, st, "len %" PRIu64 ": at most %zu", len, sizeof data);
@@ -284,7 +311,8 @@ bool drill_build(struct drill_run *run, const struct drill_stmt *st, uint8_t *fr
     if (st->word & DRILL_OP_CM ? !drill_mad_build(run, st, data, &n)
                                : !payload(run, st, qp, data, n))
         return false;
-    if (!set_fields(run, st, &p) || !set_psn(run, st, qp, &p))
+    if (!right_version(run, st, p.ip_version) || !set_fields(run, st, &p) ||
+        !set_psn(run, st, qp, &p))
         return false;
     if (st->word & DRILL_OP_RAW)
         p.opcode = WIRE_OPCODE(WIRE_RC, WIRE_SEND_ONLY);
@@ -426,9 +454,9 @@ static void match_address(struct match *m, const char *name, const struct wire_a
 static bool match_data(struct match *m, const struct drill_arg *a)
 {
     uint8_t want[DRILL_FRAME_MAX];
-    uint32_t len = drill_octets_len(&a->v.data), n = m->p->payload_len;
+    uint32_t len, n = m->p->payload_len;
     char x[24], y[24];
-    if (len && len != n) {
+    if (drill_octets_len(&a->v.data, &len) && len != n) {
         number(x, sizeof x, len);
         number(y, sizeof y, n);
         differ(m, "len", x, y);
@@ -513,8 +541,8 @@ static void match_path(struct match *m)
     }
 }
 
-bool drill_match(struct drill_run *run, const struct drill_stmt *st, const uint8_t *frame,
-                 uint32_t len, bool *fits, char *why, size_t size)
+static bool match_frame(struct drill_run *run, const struct drill_stmt *st, const uint8_t *frame,
+                        uint32_t len, bool *fits, char *why, size_t size)
 {
     struct drill_object *qp;
     struct wire_pkt p;
@@ -529,6 +557,8 @@ bool drill_match(struct drill_run *run, const struct drill_stmt *st, const uint8
         match_opcode(&m);
     if (!*why) {
         bool mad_fits = true;
+        if (!right_version(run, st, p.ip_version))
+            return false;
         match_path(&m);
         for (const struct drill_arg *a = st->args; a; a = a->next)
             if (!drill_field_is_mad(a->field) && !match_field(&m, a))
@@ -541,4 +571,13 @@ bool drill_match(struct drill_run *run, const struct drill_stmt *st, const uint8
     if (*fits && qp && drill_opcode_info(st->word)->flags & WIRE_F_REQUEST)
         qp->seen_psn = p.psn;
     return true;
+}
+
+bool drill_match(struct drill_run *run, const struct drill_stmt *st, const uint8_t *frame,
+                 uint32_t len, bool *fits, char *why, size_t size)
+{
+    run->trial = true; /* ?name takes nothing from a frame that doesn't fit */
+    bool ok = match_frame(run, st, frame, len, fits, why, size);
+    run->trial = false;
+    return ok && (!*fits || match_frame(run, st, frame, len, fits, why, size));
 }

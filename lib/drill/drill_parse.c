@@ -60,7 +60,7 @@ struct parser {
     const char *head; /* of the statement: its word and operands */
     int head_len;
     struct drill_stmt **tail[BLOCKS_MAX + 1]; /* where the next statement of a block goes */
-    unsigned opened[BLOCKS_MAX + 1];          /* line of the block's beginning */
+    const struct drill_stmt *block[BLOCKS_MAX + 1];
     unsigned depth;
 };
 
@@ -93,7 +93,8 @@ static bool expected(struct parser *p, const char *what)
         return fail(p, "%s", l->why);
     if (l->tok == TOK_END)
         return fail(p, "expected %s, found the end of the line", what);
-    return fail(p, "expected %s, found '%.*s'", what, (int)(l->p - l->at), l->at);
+    int n = l->p - l->at < 40 ? (int)(l->p - l->at) : 40;
+    return fail(p, "expected %s, found '%.*s'", what, n, l->at);
 }
 
 static const char *keep(struct parser *p, const char *text, size_t len)
@@ -133,7 +134,7 @@ static void list_words(const struct drill_word *words, char *buf, size_t size)
 
 static bool take_word(struct parser *p, const struct drill_word *words, uint64_t *out)
 {
-    char buf[32], list[160];
+    char buf[32], list[320];
     if (p->l.tok == TOK_WORD || p->l.tok == TOK_NUMBER) {
         const struct drill_word *w = drill_word_find(words, word_of(&p->l, buf));
         if (w) {
@@ -143,7 +144,7 @@ static bool take_word(struct parser *p, const struct drill_word *words, uint64_t
         }
     }
     list_words(words, list, sizeof list);
-    char what[180];
+    char what[340];
     snprintf(what, sizeof what, "one of %s", list);
     return expected(p, what);
 }
@@ -541,7 +542,7 @@ static bool begin_block(struct parser *p, struct drill_stmt *st)
     if (p->depth == BLOCKS_MAX)
         return fail(p, "blocks are nested at most %u deep", BLOCKS_MAX);
     p->tail[++p->depth] = &st->body;
-    p->opened[p->depth] = p->line;
+    p->block[p->depth] = st;
     return true;
 }
 
@@ -565,6 +566,8 @@ static bool take_statement(struct parser *p)
         return expected(p, "a statement");
     if (!(st->verb = drill_verb_find(buf)))
         return fail(p, "there is no statement '%.*s'", (int)p->l.len, p->l.text);
+    if (p->depth && p->block[p->depth]->verb->kind == DO_ANY && !(st->verb->flags & VERB_AWAIT))
+        return fail(p, "within any { } are >, cqe, event and cm_event, no '%s'", buf);
     if (st->time.range && !(st->verb->flags & VERB_AWAIT))
         return fail(p, "'%s' is at one time, in no range of times", buf);
     p->head = p->l.at;
@@ -645,11 +648,13 @@ static bool parse(struct parser *p, const char *text, size_t len)
         at = eol < end ? eol + 1 : end;
     }
     if (p->depth) {
-        p->line = p->opened[p->depth];
+        p->line = p->block[p->depth]->line;
         p->l.at = p->l.line;
         return fail(p, "this block has no '}'");
     }
-    return true;
+    p->line = 1;
+    p->l.at = p->l.line;
+    return p->s->first ? true : fail(p, "a script has at least one statement");
 }
 
 struct drill_script *drill_parse(const char *text, size_t len, struct drill_error *err)

@@ -106,6 +106,7 @@ struct drill_run {
     const struct drill_wire *wire; /* NULL = the engine */
     struct drill_report *r;
     bool over;
+    bool trial; /* a frame is looked at: names take nothing yet */
 
     uint64_t begin, now, last; /* last: when the last packet or post was */
     uint64_t patience;
@@ -164,14 +165,20 @@ struct drill_object *drill_need(struct drill_run *run, const struct drill_stmt *
                                 const char *name, enum drill_object_kind kind);
 bool drill_eval(struct drill_run *run, const struct drill_stmt *st, const struct drill_expr *e,
                 enum drill_role role, uint64_t *out);
+/* The number of a field that must be one, and not longer than the field. */
+bool drill_one(struct drill_run *run, const struct drill_stmt *st, const struct drill_arg *a,
+               uint64_t *out);
 /* The number of a field, or `otherwise` when the statement lacks it. */
 bool drill_number(struct drill_run *run, const struct drill_stmt *st, int id, uint64_t otherwise,
                   uint64_t *out);
 /* `len` octets of data; `from` = what of a stream or region is meant by default. */
 bool drill_octets(struct drill_run *run, const struct drill_stmt *st, const struct drill_data *d,
                   uint64_t from, uint8_t *out, uint32_t len);
-/* How long data is by itself; 0 = as long as one likes. */
-uint32_t drill_octets_len(const struct drill_data *d);
+/* Has data a length of its own? Then *len is that. */
+bool drill_octets_len(const struct drill_data *d, uint32_t *len);
+/* Is data `len` octets long, or as long as one likes? */
+bool drill_octets_fit(struct drill_run *run, const struct drill_stmt *st,
+                      const struct drill_data *d, uint64_t len);
 /* A piece of a region: where it begins, how long it is (the rest of it by default). */
 bool drill_range(struct drill_run *run, const struct drill_stmt *st, const struct drill_range *g,
                  struct drill_object **mr, uint64_t *off, uint64_t *len);

@@ -92,7 +92,7 @@ static bool set(struct drill_run *run, const struct drill_stmt *st)
 static bool is_expectation(enum drill_kind k)
 {
     return k == DO_CQE || k == DO_EVENT || k == DO_CM_EVENT || k == DO_COUNTER || k == DO_INFO ||
-           k == DO_IS || k == DO_MEM || k == DO_STATE;
+           k == DO_IS || k == DO_MEM || k == DO_QUERY || k == DO_STATE;
 }
 
 static bool run_statement(struct drill_run *run, const struct drill_stmt *st)
@@ -121,7 +121,8 @@ static bool run_statement(struct drill_run *run, const struct drill_stmt *st)
                drill_end(run, DRILL_WRONG, st, "'device' must be the first statement");
     case DO_IGNORE:
         if (run->nignores == sizeof run->ignores / sizeof run->ignores[0])
-            return drill_end(run, DRILL_WRONG, st, "too many of these");
+            return drill_end(run, DRILL_WRONG, st, "at most %zu of these",
+                             sizeof run->ignores / sizeof run->ignores[0]);
         run->ignores[run->nignores++] = st;
         return true;
     case DO_IPV4:

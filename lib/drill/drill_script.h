@@ -118,6 +118,12 @@ const struct drill_arg *drill_arg(const struct drill_stmt *st, int id);
 /* Is a flag given, and not with `!`? */
 bool drill_flag(const struct drill_stmt *st, int id);
 
+/* `cm MESSAGE`: which (enum cm_attr). */
+static inline unsigned drill_cm_attr(const struct drill_stmt *st)
+{
+    return (unsigned)(st->word >> 16) & 0xFF;
+}
+
 /* Does the statement, with its operands, take this field? */
 bool drill_takes(const struct drill_stmt *st, const struct drill_field *f);
 /* Has the statement this field already, or another name of it? Only lists may go on. */

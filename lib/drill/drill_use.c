@@ -54,7 +54,7 @@ static bool takes_packet_field(const struct drill_stmt *st, const struct drill_f
 
 static bool takes_mad_field(const struct drill_stmt *st, const struct drill_field *f)
 {
-    unsigned attr = (unsigned)(st->word >> 16) & 0xFF;
+    unsigned attr = drill_cm_attr(st);
     bool request = attr == CM_REQ || attr == CM_SIDR_REQ;
     switch (f->id) {
     case MAD_MEMBER:

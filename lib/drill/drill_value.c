@@ -128,6 +128,31 @@ bool drill_eval(struct drill_run *run, const struct drill_stmt *st, const struct
     return true;
 }
 
+/* How many bits a field's number may have in a statement. */
+static unsigned bits_of(const struct drill_stmt *st, const struct drill_field *f)
+{
+    if (f->bits)
+        return f->bits;
+    if (f->offset == DRILL_NO_MEMBER)
+        return 32;
+    return drill_field_is_mad(f) ? cm_msg_bits(drill_cm_attr(st), f->offset) : f->size * 8u;
+}
+
+bool drill_one(struct drill_run *run, const struct drill_stmt *st, const struct drill_arg *a,
+               uint64_t *out)
+{
+    unsigned bits = bits_of(st, a->field);
+    if (a->v.kind != VALUE_ONE)
+        return drill_end(run, DRILL_WRONG, st, "'%s' must be one number here", a->field->name);
+    if (!drill_eval(run, st, &a->v.lo, a->field->role, out))
+        return false;
+    if (a->v.lo.t[0].name && (a->field->role == ROLE_RKEY || a->field->role == ROLE_LKEY))
+        *out &= UINT32_MAX; /* M+0x80000000: another key, whatever M's is */
+    return bits >= 64 || *out >> bits == 0 ||
+           drill_end(run, DRILL_WRONG, st, "'%s': 0x%" PRIx64 " has more than %u bits",
+                     a->field->name, *out, bits);
+}
+
 bool drill_number(struct drill_run *run, const struct drill_stmt *st, int id, uint64_t otherwise,
                   uint64_t *out)
 {
@@ -140,9 +165,7 @@ bool drill_number(struct drill_run *run, const struct drill_stmt *st, int id, ui
         *out = !a->off;
         return true;
     case TYPE_NUM:
-        if (a->v.kind != VALUE_ONE)
-            return drill_end(run, DRILL_WRONG, st, "'%s' must be one number", a->field->name);
-        return drill_eval(run, st, &a->v.lo, a->field->role, out);
+        return drill_one(run, st, a, out);
     default:
         *out = a->v.word;
         return true;
@@ -156,7 +179,7 @@ bool drill_fits(struct drill_run *run, const struct drill_stmt *st, const struct
     *fits = true;
     switch (v->kind) {
     case VALUE_BIND:
-        return drill_set(run, st, v->name, got);
+        return run->trial || drill_set(run, st, v->name, got);
     case VALUE_RANGE:
         if (!drill_eval(run, st, &v->lo, role, &lo) || !drill_eval(run, st, &v->hi, role, &hi))
             return false;
@@ -257,9 +280,18 @@ static uint8_t stream_octet(uint64_t stream, uint64_t at)
     return (uint8_t)(x >> (at & 7) * 8);
 }
 
-uint32_t drill_octets_len(const struct drill_data *d)
+bool drill_octets_len(const struct drill_data *d, uint32_t *len)
 {
-    return d->kind == DATA_OCTETS ? d->len : d->kind == DATA_U64 ? 8 : 0;
+    *len = d->kind == DATA_OCTETS ? d->len : d->kind == DATA_U64 ? 8 : 0;
+    return d->kind == DATA_OCTETS || d->kind == DATA_U64;
+}
+
+bool drill_octets_fit(struct drill_run *run, const struct drill_stmt *st,
+                      const struct drill_data *d, uint64_t len)
+{
+    uint32_t n;
+    return !drill_octets_len(d, &n) || n == len ||
+           drill_end(run, DRILL_WRONG, st, "these are %u octets, not %" PRIu64, n, len);
 }
 
 static bool memory_octets(struct drill_run *run, const struct drill_stmt *st,
@@ -295,16 +327,19 @@ bool drill_octets(struct drill_run *run, const struct drill_stmt *st, const stru
             out[i] = stream_octet(a, from + i);
         return true;
     case DATA_FILL:
-        memset(out, (int)(a & 0xFF), len);
+        if (a > 255)
+            return drill_end(run, DRILL_WRONG, st, "fill: 0x%" PRIx64 " is no octet", a);
+        memset(out, (int)a, len);
         return true;
     case DATA_U64:
     case DATA_OCTETS: {
-        const void *p = d->kind == DATA_U64 ? (const void *)&a : d->octets;
-        uint32_t n = drill_octets_len(d);
+        const uint8_t *p = d->kind == DATA_U64 ? (const uint8_t *)&a : d->octets;
+        uint32_t n;
+        drill_octets_len(d, &n);
+        if (from > n || len > n - from)
+            return drill_octets_fit(run, st, d, from + len);
         if (len)
-            memcpy(out, p, len < n ? len : n);
-        if (len > n)
-            memset(out + n, 0, len - n);
+            memcpy(out, p + from, len);
         return true;
     }
     default:

@@ -22,6 +22,9 @@ static bool sges(struct drill_run *run, const struct drill_stmt *st, struct engi
         if (!drill_range(run, st, &a->v.ranges[i], &mr, &off, &len) ||
             !drill_number(run, st, WR_LKEY, mr->lkey, &lkey))
             return false;
+        if (len > UINT32_MAX)
+            return drill_end(run, DRILL_WRONG, st,
+                             "a piece of memory has at most 32 bits of length");
         out[(*n)++] = (struct engine_sge){mr->va + off, (uint32_t)len, (uint32_t)lkey};
     }
     return true;
@@ -141,7 +144,10 @@ static bool inline_data(struct drill_run *run, const struct drill_stmt *st,
     uint64_t len;
     if (!a)
         return true;
-    if (!drill_number(run, st, WR_LEN, drill_octets_len(&a->v.data), &len))
+    uint32_t own;
+    if (!drill_octets_len(&a->v.data, &own) && !drill_arg(st, WR_LEN))
+        return drill_end(run, DRILL_WRONG, st, "inline: how many octets? 'len' is missing");
+    if (!drill_number(run, st, WR_LEN, own, &len) || !drill_octets_fit(run, st, &a->v.data, len))
         return false;
     if (len > size)
         return drill_end(run, DRILL_WRONG, st, "inline: at most %u octets", size);
@@ -226,11 +232,13 @@ static bool post_recv(struct drill_run *run, const struct drill_stmt *st)
 static bool octets_of(struct drill_run *run, const struct drill_stmt *st, struct drill_object **mr,
                       uint64_t *off, uint64_t *len)
 {
-    uint32_t n = drill_octets_len(&st->data);
+    uint32_t n;
     if (!drill_range(run, st, &st->range, mr, off, len))
         return false;
-    if (!st->range.len.n && n)
+    if (!st->range.len.n && drill_octets_len(&st->data, &n))
         *len = n;
+    if (!drill_octets_fit(run, st, &st->data, *len))
+        return false;
     if (!(*mr)->octets || *off > (*mr)->len || *len > (*mr)->len - *off)
         return drill_end(run, DRILL_WRONG, st, "'%s' has only %" PRIu64 " octets", (*mr)->name,
                          (*mr)->len);
