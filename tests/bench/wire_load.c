@@ -8,8 +8,9 @@
  *
  *     wire_load [-s SIZE] [-t SECONDS] [-n SAMPLES] [-q QPS] SPEC_A SPEC_B
  *
- * value = median of the samples, frames per second that came out. The packets of each queue pair
- * have consecutive PSNs, so that fault rules have connections to follow.
+ * SIZE is without FCS, 4 n + 2 octets, so that there is no pad. value = median of the samples,
+ * frames per second that came out. The packets of each queue pair have consecutive PSNs, so that
+ * fault rules have connections to follow.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,11 +27,12 @@
 #define CONNECT_NS UINT64_C(10000000000)
 #define WARM_UP_NS UINT64_C(100000000)
 #define SERVICE_NS UINT64_C(1000000)
-#define HEADERS    66u /* Ethernet, IPv4, UDP, BTH, and what room is left up to a cache line */
+#define HEADERS    (WIRE_ETH_LEN + WIRE_IPV4_LEN + WIRE_UDP_LEN + WIRE_BTH_LEN + 16u) /* RETH */
 
 struct load {
     struct io_port *port[2];
     uint8_t head[QPS_MAX][128];
+    uint32_t icrc[4][256], icrc_zero; /* what the payload does to the iCRC of the headers */
     uint32_t psn[QPS_MAX];
     unsigned qps, next;
     uint32_t size;
@@ -45,7 +47,7 @@ static uint64_t clock_ns(void)
     return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-/* A WRITE_MIDDLE of each queue pair, as long as asked for. */
+/* A WRITE_ONLY of each queue pair, as long as asked for. */
 static void make_heads(struct load *l)
 {
     for (unsigned i = 0; i < l->qps; i++) {
@@ -57,7 +59,7 @@ static void make_heads(struct load *l)
             .ttl = 64,
             .ip_flags = 2,
             .sport = (uint16_t)(0xC000 + i),
-            .opcode = WIRE_OPCODE(WIRE_RC, WIRE_WRITE_MIDDLE),
+            .opcode = WIRE_OPCODE(WIRE_RC, WIRE_WRITE_ONLY),
             .pkey = WIRE_PKEY_DEFAULT,
             .dqpn = 0x100 + i,
             .migreq = true,
@@ -67,10 +69,33 @@ static void make_heads(struct load *l)
         memcpy(p.dip.b + 12, to, 4);
         p.sip.b[10] = p.sip.b[11] = p.dip.b[10] = p.dip.b[11] = 0xFF;
         uint32_t bare = (uint32_t)wire_frame_len(&p);
-        p.payload_len = l->size > bare ? l->size - bare : 0;
+        p.payload_len = p.dma_len = l->size - bare;
+        p.va = 0x10000;
+        p.rkey = 0x1234;
         wire_build(frame, sizeof frame, &p);
         memcpy(l->head[i], frame, HEADERS);
     }
+}
+
+/* A CRC over zeros is linear in what it starts from, but for a constant. */
+static void make_tables(struct load *l)
+{
+    static const uint8_t zero[IO_FRAME_MAX];
+    size_t n = l->size - HEADERS - WIRE_ICRC_LEN;
+
+    l->icrc_zero = wire_icrc_update(0, zero, n);
+    for (unsigned octet = 0; octet < 4; octet++)
+        for (uint32_t i = 0; i < 256; i++)
+            l->icrc[octet][i] = wire_icrc_update(i << 8 * octet, zero, n) ^ l->icrc_zero;
+}
+
+static void seal(const struct load *l, uint8_t *frame)
+{
+    uint32_t c = wire_icrc_start(frame + WIRE_ETH_LEN, HEADERS - WIRE_ETH_LEN, 4);
+
+    c = l->icrc[0][c & 255] ^ l->icrc[1][c >> 8 & 255] ^ l->icrc[2][c >> 16 & 255] ^
+        l->icrc[3][c >> 24] ^ l->icrc_zero;
+    memcpy(frame + l->size - WIRE_ICRC_LEN, &c, sizeof c); /* little-endian, as this machine */
 }
 
 static void send_burst(struct load *l)
@@ -86,6 +111,7 @@ static void send_burst(struct load *l)
         slot[i].data[51] = (uint8_t)(psn >> 16);
         slot[i].data[52] = (uint8_t)(psn >> 8);
         slot[i].data[53] = (uint8_t)psn;
+        seal(l, slot[i].data);
         slot[i].len = l->size;
     }
     if (n)
@@ -186,8 +212,9 @@ int main(int argc, char **argv)
             argc = 0;
         }
     }
-    if (argc - optind != 2 || l.size < HEADERS || l.size > IO_FRAME_MAX || !(seconds > 0) ||
-        !samples || samples > SAMPLES || !l.qps || l.qps > QPS_MAX) {
+    if (argc - optind != 2 || l.size < HEADERS + WIRE_ICRC_LEN || l.size % 4 != 2 ||
+        l.size > IO_FRAME_MAX || !(seconds > 0) || !samples || samples > SAMPLES || !l.qps ||
+        l.qps > QPS_MAX) {
         fprintf(stderr, "usage: wire_load [-s SIZE] [-t SECONDS] [-n SAMPLES] [-q QPS] SPEC_A "
                         "SPEC_B\n");
         return 2;
@@ -201,6 +228,7 @@ int main(int argc, char **argv)
         }
     }
     make_heads(&l);
+    make_tables(&l);
     int status = measure(&l, seconds, samples);
     for (unsigned i = 0; i < 2; i++)
         l.port[i]->ops->close(l.port[i]);
