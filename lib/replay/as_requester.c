@@ -359,7 +359,10 @@ static void compare(struct requester *r, const struct packet *p)
         r->j->out->passed++;
         return;
     }
-    struct field what = at->again ? differing_again(r, at, p) : differing(at, p);
+    /* Sent again, a READ asks for what is missing of it, at its beginning too. */
+    bool part =
+        at->again || (f & WIRE_F_READ && at->first != p && p->pkt.opcode == at->ours.opcode);
+    struct field what = part ? differing_again(r, at, p) : differing(at, p);
     r->j->out->compared++;
     if (!what.name)
         r->j->out->same++;
