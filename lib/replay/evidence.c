@@ -150,17 +150,21 @@ static void mark_starved(struct direction *d, size_t at)
     }
 }
 
-/* After a sequence NAK: does an answer show that the packet has arrived, before it is sent again?
- */
+/* After a sequence NAK: does an answer show that the packet has arrived, before it is sent again,
+ * or so soon after that the answer can't be to that? */
 static bool answered_first(const struct direction *d, size_t at)
 {
     uint32_t psn = d->packet[at].pkt.psn;
+    const struct packet *again = NULL;
     for (size_t i = at + 1; i < d->packets && i - at < BACK_MAX; i++) {
         const struct packet *p = &d->packet[i];
-        if (packet_asks(d, p) && p->pkt.psn == psn)
-            return false;
+        if (packet_asks(d, p) && p->pkt.psn == psn) {
+            if (!d->trip)
+                return false;
+            again = again ? again : p;
+        }
         if (packet_answers(d, p) && psn_after(p->pkt.psn, psn) >= !packet_positive(p))
-            return true;
+            return !again || crossed(d, again, p);
     }
     return false;
 }
