@@ -56,7 +56,7 @@ static const char help[] =
     "Exit status: 0 all pass, 1 some fail, 2 a script can't be read or asks for what can't be\n"
     "done.\n";
 
-#define FRAMES_MAX 100000u
+#define DEPTH_MAX 16u /* of directories */
 
 struct options {
     const char *record;
@@ -69,7 +69,7 @@ struct options {
 /* A frame kept for --record: they are told in the script's order, and written in time's. */
 struct frame {
     uint64_t ns;
-    unsigned seq;
+    uint32_t order;
     enum drill_direction dir;
     uint32_t len;
     char *comment;
@@ -83,7 +83,8 @@ struct session {
     struct pcapng *out;
     int interface;
     struct frame *frames;
-    unsigned nframes;
+    size_t nframes, frames_cap;
+    bool lost;      /* there was no memory for a frame */
     uint64_t clock; /* runs follow each other in the recording */
     unsigned pass, fail, wrong, skip;
     uint64_t packets, checks;
@@ -91,24 +92,39 @@ struct session {
 
 /* ---- recording ------------------------------------------------------------------------------- */
 
-static void on_frame(void *arg, uint64_t ns, enum drill_direction dir, const uint8_t *frame,
-                     uint32_t len, const char *comment)
+static bool room_for_frame(struct session *s)
+{
+    if (s->nframes < s->frames_cap)
+        return true;
+    size_t cap = s->frames_cap ? 2 * s->frames_cap : 1024;
+    struct frame *more = reallocarray(s->frames, cap, sizeof *more);
+    if (!more)
+        return false;
+    s->frames = more;
+    s->frames_cap = cap;
+    return true;
+}
+
+static void on_frame(void *arg, uint64_t ns, uint32_t order, enum drill_direction dir,
+                     const uint8_t *frame, uint32_t len, const char *comment)
 {
     struct session *s = arg;
-    if (!s->out || s->nframes == FRAMES_MAX)
+    if (!s->out)
         return;
-    struct frame *f = &s->frames[s->nframes];
-    f->octets = malloc(len + 1);
-    f->comment = comment ? strdup(comment) : NULL;
-    if (!f->octets) {
-        free(f->comment);
+    struct frame f = {.ns = ns,
+                      .order = order,
+                      .dir = dir,
+                      .len = len,
+                      .comment = comment ? strdup(comment) : NULL,
+                      .octets = malloc(len + 1)};
+    if (!f.octets || (comment && !f.comment) || !room_for_frame(s)) {
+        s->lost = true;
+        free(f.octets);
+        free(f.comment);
         return;
     }
-    memcpy(f->octets, frame, len);
-    f->ns = ns;
-    f->seq = s->nframes++;
-    f->dir = dir;
-    f->len = len;
+    memcpy(f.octets, frame, len);
+    s->frames[s->nframes++] = f;
 }
 
 static int by_time(const void *a, const void *b)
@@ -116,7 +132,7 @@ static int by_time(const void *a, const void *b)
     const struct frame *x = a, *y = b;
     if (x->ns != y->ns)
         return x->ns < y->ns ? -1 : 1;
-    return x->seq < y->seq ? -1 : x->seq > y->seq;
+    return x->order < y->order ? -1 : x->order > y->order;
 }
 
 static void write_frames(struct session *s, uint64_t took)
@@ -125,7 +141,7 @@ static void write_frames(struct session *s, uint64_t took)
         return;
     if (s->nframes)
         qsort(s->frames, s->nframes, sizeof *s->frames, by_time);
-    for (unsigned i = 0; i < s->nframes; i++) {
+    for (size_t i = 0; i < s->nframes; i++) {
         struct frame *f = &s->frames[i];
         pcapng_packet(s->out, s->interface, s->clock + f->ns,
                       f->dir == DRILL_TO_DEVICE ? PCAPNG_IN : PCAPNG_OUT, f->octets, f->len,
@@ -142,11 +158,9 @@ static int open_record(struct session *s)
     const struct pcapng_options o = {.application = "urnic drill", .epoch = 1000000000};
     if (!s->opt->record)
         return 0;
-    s->frames = calloc(FRAMES_MAX, sizeof *s->frames);
-    int rc = s->frames ? pcapng_create(s->opt->record, &o, &s->out) : -ENOMEM;
+    int rc = pcapng_create(s->opt->record, &o, &s->out);
     if (rc < 0) {
         cli_errno(rc, "--record %s", s->opt->record);
-        free(s->frames);
         return rc;
     }
     s->interface = pcapng_interface(s->out, "drill", "the device", 0);
@@ -156,6 +170,8 @@ static int open_record(struct session *s)
 static int close_record(struct session *s)
 {
     int rc = s->out ? pcapng_close(s->out) : 0;
+    if (!rc && s->lost)
+        rc = -ENOMEM;
     free(s->frames);
     if (rc < 0)
         cli_errno(rc, "--record %s", s->opt->record);
@@ -172,24 +188,43 @@ static void count(struct session *s, const struct drill_report *r)
     s->checks += r->checks;
 }
 
+/* JSON is UTF-8; scripts and paths need not be. */
+static json_t *text_json(const char *text)
+{
+    char clean[1024];
+    json_t *j = json_string(text);
+    if (j)
+        return j;
+    size_t n = strlen(text) < sizeof clean ? strlen(text) : sizeof clean - 1;
+    for (size_t i = 0; i < n; i++)
+        clean[i] = (unsigned char)text[i] < 0x80 ? text[i] : '?';
+    return json_stringn(clean, n);
+}
+
+static void print_json(json_t *o)
+{
+    json_dumpf(o, stdout, JSON_COMPACT);
+    putchar('\n');
+    json_decref(o);
+}
+
 static void report_json(const char *path, const struct drill_script *script, uint32_t psn,
                         const struct drill_report *r)
 {
     json_t *o =
-        json_pack("{s:s, s:s, s:s, s:s, s:s, s:i, s:I, s:i, s:i, s:i}", "type", "script", "script",
-                  path, "rules", drill_rules(script), "purpose", drill_purpose(script), "verdict",
-                  drill_verdict_names[r->verdict], "psn", (int)psn, "ns", (json_int_t)r->ns,
-                  "packets", (int)r->packets, "checks", (int)r->checks, "unseen", (int)r->unseen);
+        json_pack("{s:s, s:o, s:o, s:o, s:s, s:i, s:I, s:i, s:i, s:i}", "type", "script", "script",
+                  text_json(path), "rules", text_json(drill_rules(script)), "purpose",
+                  text_json(drill_purpose(script)), "verdict", drill_verdict_names[r->verdict],
+                  "psn", (int)psn, "ns", (json_int_t)r->ns, "packets", (int)r->packets, "checks",
+                  (int)r->checks, "unseen", (int)r->unseen);
     if (r->verdict != DRILL_PASS) {
         json_object_set_new(o, "line", json_integer(r->line));
-        json_object_set_new(o, "what", json_string(r->what));
-        json_object_set_new(o, "expected", json_string(r->expected));
-        json_object_set_new(o, "got", json_string(r->got));
-        json_object_set_new(o, "fields", json_string(r->fields));
+        json_object_set_new(o, "what", text_json(r->what));
+        json_object_set_new(o, "expected", text_json(r->expected));
+        json_object_set_new(o, "got", text_json(r->got));
+        json_object_set_new(o, "fields", text_json(r->fields));
     }
-    json_dumpf(o, stdout, JSON_COMPACT);
-    putchar('\n');
-    json_decref(o);
+    print_json(o);
 }
 
 static void report(struct session *s, const char *path, const struct drill_script *script,
@@ -207,8 +242,11 @@ static void report(struct session *s, const char *path, const struct drill_scrip
             printf("pass   %s  %s: %s\n", path, drill_rules(script), drill_purpose(script));
         return;
     }
-    printf("%-6s %s:%u: %s (first PSN 0x%06x, %.3f ms)\n", drill_verdict_names[r->verdict], path,
-           r->line, r->what, psn, (double)r->ns / 1e6);
+    char line[16] = ", at its end"; /* of the script: no statement is at fault */
+    if (r->line)
+        snprintf(line, sizeof line, ":%u", r->line);
+    printf("%-6s %s%s: %s (first PSN 0x%06x, %.3f ms)\n", drill_verdict_names[r->verdict], path,
+           line, r->what, psn, (double)r->ns / 1e6);
     if (*r->expected)
         printf("  expected  %s\n", r->expected);
     if (*r->got)
@@ -239,15 +277,13 @@ static void not_a_script(struct session *s, const char *path, const struct drill
 {
     s->wrong++;
     if (s->opt->json) {
-        json_t *o = json_pack("{s:s, s:s, s:s, s:i, s:i, s:s}", "type", "script", "script", path,
-                              "verdict", "wrong", "line", (int)err->line, "column",
-                              (int)err->column, "what", err->text);
-        json_dumpf(o, stdout, JSON_COMPACT);
-        putchar('\n');
-        json_decref(o);
+        print_json(json_pack("{s:s, s:o, s:s, s:i, s:i, s:o}", "type", "script", "script",
+                             text_json(path), "verdict", "wrong", "line", (int)err->line, "column",
+                             (int)err->column, "what", text_json(err->text)));
         return;
     }
-    printf("wrong  %s:%u:%u: %s\n", path, err->line, err->column, err->text);
+    if (err->line)
+        printf("wrong  %s:%u:%u: %s\n", path, err->line, err->column, err->text);
 }
 
 /* With each first PSN until one doesn't pass. */
@@ -278,8 +314,8 @@ static void run_file(struct session *s, const char *path)
     struct drill_error err;
     size_t len = 0;
     char *text = read_script(path, &len);
-    if (!text) {
-        s->wrong++;
+    if (!text) { /* read_script() has said why */
+        not_a_script(s, path, &(struct drill_error){.text = "it can't be read"});
         return;
     }
     struct drill_script *script = drill_parse(text, len, &err);
@@ -295,11 +331,15 @@ static void run_file(struct session *s, const char *path)
     drill_free(script);
 }
 
-static int wanted(const struct dirent *d)
+static int not_hidden(const struct dirent *d)
 {
-    size_t n = strlen(d->d_name);
-    return d->d_name[0] != '.' &&
-           (d->d_type == DT_DIR || d->d_type == DT_UNKNOWN || (n > 6 && !strcmp(d->d_name + n - 6, ".drill")));
+    return d->d_name[0] != '.';
+}
+
+static bool is_script_name(const char *path)
+{
+    size_t n = strlen(path);
+    return n > 6 && !strcmp(path + n - 6, ".drill");
 }
 
 static void run_path(struct session *s, const char *path, unsigned depth)
@@ -307,15 +347,17 @@ static void run_path(struct session *s, const char *path, unsigned depth)
     struct dirent **list;
     struct stat st;
     if (strcmp(path, "-") == 0 || stat(path, &st) < 0 || !S_ISDIR(st.st_mode)) {
-        run_file(s, path);
+        if (!depth || is_script_name(path)) /* of a directory not every file */
+            run_file(s, path);
         return;
     }
-    int n = depth < 16 ? scandir(path, &list, wanted, alphasort) : -1;
+    int n = depth < DEPTH_MAX ? scandir(path, &list, not_hidden, alphasort) : -1;
     if (n < 0) {
-        cli_errno(-errno, "%s", path);
+        cli_errno(depth < DEPTH_MAX ? -errno : -ELOOP, "%s", path);
         s->wrong++;
         return;
     }
+    unsigned before = s->pass + s->fail + s->wrong + s->skip;
     for (int i = 0; i < n; i++) {
         char *inner = NULL;
         if (!cli_stop && asprintf(&inner, "%s/%s", path, list[i]->d_name) > 0)
@@ -324,18 +366,19 @@ static void run_path(struct session *s, const char *path, unsigned depth)
         free(list[i]);
     }
     free(list);
+    if (!depth && before == s->pass + s->fail + s->wrong + s->skip && !cli_stop) {
+        cli_error("%s: no script *.drill there", path);
+        s->wrong++;
+    }
 }
 
 static int summary(const struct session *s)
 {
     if (s->opt->json) {
-        json_t *o = json_pack("{s:s, s:i, s:i, s:i, s:i, s:I, s:I}", "type", "summary", "pass",
-                              (int)s->pass, "fail", (int)s->fail, "wrong", (int)s->wrong, "skip",
-                              (int)s->skip, "packets", (json_int_t)s->packets, "checks",
-                              (json_int_t)s->checks);
-        json_dumpf(o, stdout, JSON_COMPACT);
-        putchar('\n');
-        json_decref(o);
+        print_json(json_pack("{s:s, s:i, s:i, s:i, s:i, s:I, s:I}", "type", "summary", "pass",
+                             (int)s->pass, "fail", (int)s->fail, "wrong", (int)s->wrong, "skip",
+                             (int)s->skip, "packets", (json_int_t)s->packets, "checks",
+                             (json_int_t)s->checks));
     } else if (s->opt->check) {
         printf("%u well formed, %u not\n", s->pass, s->wrong);
     } else {

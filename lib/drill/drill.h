@@ -67,9 +67,10 @@ struct drill_options {
     bool ipv6;
     uint64_t max_steps; /* statements and time-outs that a run may take; 0 = 4,000,000 */
     void *arg;
-    /* Every frame, with what its statement says (NULL: none expects it). May be NULL. */
-    void (*frame)(void *arg, uint64_t ns, enum drill_direction dir, const uint8_t *frame,
-                  uint32_t len, const char *comment);
+    /* Every frame, with what its statement says (NULL: none expects it). May be NULL. Frames are
+     * told in the order of the statements; `order` counts them as they went over the wire. */
+    void (*frame)(void *arg, uint64_t ns, uint32_t order, enum drill_direction dir,
+                  const uint8_t *frame, uint32_t len, const char *comment);
 };
 
 /* Run against a fresh engine on virtual time. */

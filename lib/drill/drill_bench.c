@@ -66,6 +66,7 @@ bool drill_keep_frame(struct drill_run *run, const uint8_t *frame, uint32_t len,
     f->next = NULL;
     f->ns = ns;
     f->len = len;
+    f->order = run->frame_order++;
     memcpy(f->octets, frame, len);
     *run->frames_tail = f;
     run->frames_tail = &f->next;

@@ -101,18 +101,18 @@ bool drill_timely(struct drill_run *run, const struct drill_stmt *st, uint64_t n
 
 /* ---- frames ---------------------------------------------------------------------------------- */
 
-static void tell(struct drill_run *run, uint64_t ns, enum drill_direction dir, const uint8_t *frame,
-                 uint32_t len, const char *comment)
+static void tell(struct drill_run *run, uint64_t ns, uint32_t order, enum drill_direction dir,
+                 const uint8_t *frame, uint32_t len, const char *comment)
 {
     run->r->packets++;
     if (run->o->frame)
-        run->o->frame(run->o->arg, ns - run->begin, dir, frame, len, comment);
+        run->o->frame(run->o->arg, ns - run->begin, order, dir, frame, len, comment);
 }
 
 void drill_drop_frame(struct drill_run *run, const char *comment)
 {
     struct drill_frame *f = run->frames;
-    tell(run, f->ns, DRILL_FROM_DEVICE, f->octets, f->len, comment);
+    tell(run, f->ns, f->order, DRILL_FROM_DEVICE, f->octets, f->len, comment);
     run->frames = f->next;
     if (!run->frames)
         run->frames_tail = &run->frames;
@@ -145,7 +145,7 @@ bool drill_inject(struct drill_run *run, const struct drill_stmt *st)
     uint32_t len;
     if (!drill_wait_for(run, st) || !drill_build(run, st, frame, sizeof frame, &len))
         return false;
-    tell(run, run->now, DRILL_TO_DEVICE, frame, len, st->text);
+    tell(run, run->now, run->frame_order++, DRILL_TO_DEVICE, frame, len, st->text);
     run->last = run->now;
     if (run->wire)
         run->wire->send(run->wire->arg, frame, len);

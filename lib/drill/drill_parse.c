@@ -614,21 +614,45 @@ static bool take_line(struct parser *p, const char *line, const char *end)
     return p->l.tok == TOK_END ? true : expected(p, "the end of the line");
 }
 
-/* "# REQ-07 RTX-01: what is shown" */
+/* "REQ-07 RTX-01": words of capitals, '-' and two digits. */
+static bool are_rules(const char *at, const char *end)
+{
+    while (at < end) {
+        const char *word = at;
+        while (at < end && *at >= 'A' && *at <= 'Z')
+            at++;
+        if (at == word || end - at < 3 || at[0] != '-' || at[1] < '0' || at[1] > '9' ||
+            at[2] < '0' || at[2] > '9')
+            return false;
+        for (at += 3; at < end && *at == ' '; at++)
+            ;
+    }
+    return true;
+}
+
+static const char *trimmed(struct parser *p, const char *at, const char *end)
+{
+    while (at < end && *at == ' ')
+        at++;
+    while (end > at && (end[-1] == ' ' || end[-1] == '\t' || end[-1] == '\r'))
+        end--;
+    return keep(p, at, (size_t)(end - at));
+}
+
+/* "# REQ-07 RTX-01: what is shown", or a comment without rules. */
 static bool take_purpose(struct parser *p, const char *line, const char *end)
 {
     p->s->rules = p->s->purpose = "";
     if (line == end || *line != '#')
         return true;
+    for (line++; line < end && *line == ' '; line++)
+        ;
     const char *colon = memchr(line, ':', (size_t)(end - line));
-    if (!colon)
-        return true;
-    for (line++; line < colon && *line == ' '; line++)
-        ;
-    p->s->rules = keep(p, line, (size_t)(colon - line));
-    for (colon++; colon < end && *colon == ' '; colon++)
-        ;
-    p->s->purpose = keep(p, colon, (size_t)(end - colon));
+    if (colon && are_rules(line, colon)) {
+        p->s->rules = trimmed(p, line, colon);
+        line = colon + 1;
+    }
+    p->s->purpose = trimmed(p, line, end);
     return p->s->rules && p->s->purpose;
 }
 

@@ -71,7 +71,7 @@ struct drill_object {
 struct drill_frame {
     struct drill_frame *next;
     uint64_t ns;
-    uint32_t len;
+    uint32_t len, order;
     uint8_t octets[];
 };
 
@@ -118,6 +118,7 @@ struct drill_run {
     unsigned nignores;
 
     struct drill_frame *frames, **frames_tail; /* that came out and nobody took */
+    uint32_t frame_order;                      /* frames in and out so far */
     struct drill_completion *completions, **completions_tail;
     struct drill_happening *events, **events_tail;
     struct drill_cm_happening *cm_events, **cm_events_tail;

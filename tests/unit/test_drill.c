@@ -110,8 +110,9 @@ START_TEST(a_script_has_a_limit_and_says_what_it_is_for)
     ck_assert_str_eq(drill_purpose(s), "a purpose");
     ck_assert_str_eq(drill_wire_server(s), DRILL_TARGET);
     drill_free(s);
-    s = drill_parse("qp A rc", 7, &err);
+    s = drill_parse("# Note: no rule \r\nqp A rc\r\n", 26, &err);
     ck_assert_str_eq(drill_rules(s), "");
+    ck_assert_str_eq(drill_purpose(s), "Note: no rule");
     ck_assert_ptr_null(drill_wire_server(s));
     drill_free(s);
     char *big = calloc(1, DRILL_TEXT_MAX + 1);
@@ -271,18 +272,20 @@ END_TEST
 
 struct seen {
     unsigned in, out;
+    uint32_t out_order, in_order;
     uint64_t last;
     char comment[128];
 };
 
-static void on_frame(void *arg, uint64_t ns, enum drill_direction dir, const uint8_t *frame,
-                     uint32_t len, const char *comment)
+static void on_frame(void *arg, uint64_t ns, uint32_t order, enum drill_direction dir,
+                     const uint8_t *frame, uint32_t len, const char *comment)
 {
     struct seen *seen = arg;
     struct wire_pkt p;
     ck_assert_int_eq(wire_parse(frame, len, 0, &p), WIRE_OK);
     seen->in += dir == DRILL_TO_DEVICE;
     seen->out += dir == DRILL_FROM_DEVICE;
+    *(dir == DRILL_TO_DEVICE ? &seen->in_order : &seen->out_order) = order;
     seen->last = ns;
     strcpy(seen->comment, comment ? comment : "-");
 }
@@ -309,6 +312,25 @@ START_TEST(frames_are_told_with_their_time_and_statement)
 }
 END_TEST
 
+/* The packet was out when the answer came, though its statement stands behind. */
+START_TEST(frames_have_the_order_of_the_wire)
+{
+    static const char text[] = "qp A rc\nmr M 4K\npost A send from M,10\n< ack psn 0\n> send_only\n"
+                               "cqe A success\n";
+    struct seen seen = {0};
+    struct drill_options o = {.psn = 7, .arg = &seen, .frame = on_frame};
+    struct drill_error err;
+    struct drill_report r;
+    struct drill_script *s = drill_parse(text, sizeof text - 1, &err);
+    ck_assert_msg(s, "%s", err.text);
+    drill_run(s, &o, &r);
+    ck_assert_msg(r.verdict == DRILL_PASS, "line %u: %s %s", r.line, r.what, r.fields);
+    ck_assert_uint_eq(seen.out_order, 0);
+    ck_assert_uint_eq(seen.in_order, 1);
+    drill_free(s);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("drill");
@@ -319,6 +341,7 @@ int main(void)
     tcase_add_loop_test(t, what_does_not_come_true_fails_with_its_line, 0,
                         sizeof failing / sizeof failing[0]);
     tcase_add_test(t, frames_are_told_with_their_time_and_statement);
+    tcase_add_test(t, frames_have_the_order_of_the_wire);
     tcase_set_timeout(t, 60);
     suite_add_tcase(s, t);
     SRunner *r = srunner_create(s);
