@@ -59,8 +59,9 @@ static json_t *words(const char *text)
 static void show_json(const struct rule *r)
 {
     json_t *o =
-        json_pack("{s:s, s:s, s:o, s:o, s:s}", "rule", r->id, "sentence", r->sentence, "tested_by",
-                  words(r->kinds), "tests", words(r->tests), "untested", r->untested);
+        json_pack("{s:s, s:s, s:o, s:o, s:o, s:b, s:s}", "rule", r->id, "sentence", r->sentence,
+                  "tested_by", words(r->kinds), "tests", words(r->tests), "captures",
+                  words(r->captures), "lint", r->linted, "untested", r->untested);
     json_dumpf(o, stdout, JSON_COMPACT);
     putchar('\n');
     json_decref(o);
@@ -68,17 +69,25 @@ static void show_json(const struct rule *r)
 
 static void show_line(const struct rule *r)
 {
-    printf("%-8s  %-18s  %s\n", r->id, *r->kinds ? r->kinds : "-", r->sentence);
+    printf("%-8s  %-4s  %-26s  %s\n", r->id, r->linted ? "lint" : "-", *r->kinds ? r->kinds : "-",
+           r->sentence);
+}
+
+static void show_files(const char *what, const char *folder, const char *names)
+{
+    while (*names) {
+        size_t n = strcspn(names, " ");
+        printf("  %s: %s/%.*s\n", what, folder, (int)n, names);
+        names += n + (names[n] == ' ');
+    }
 }
 
 static void show_whole(const struct rule *r)
 {
     printf("%s\n  %s\n", r->id, r->sentence);
-    for (const char *t = r->tests; *t;) {
-        size_t n = strcspn(t, " ");
-        printf("  test: tests/%.*s\n", (int)n, t);
-        t += n + (t[n] == ' ');
-    }
+    printf("  lint: %s\n", r->linted ? "checks it" : "does not check it");
+    show_files("test", "tests", r->tests);
+    show_files("capture", "pcaps", r->captures);
     if (!*r->tests)
         printf("  no test: %s\n",
                *r->untested ? r->untested : "the section isn't among the covered ones");

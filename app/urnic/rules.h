@@ -6,12 +6,16 @@
 #ifndef URNIC_RULES_H
 #define URNIC_RULES_H
 
+#include <stdbool.h>
+
 struct rule {
     const char *id;
     const char *sentence;
     const char *tests;    /* files below tests/, separated by blanks; "" = none */
-    const char *kinds;    /* of those: unit vector net drill system */
+    const char *captures; /* files of pcaps/ whose expected findings name it; "" = none */
+    const char *kinds;    /* of both: capture unit vector net drill system */
     const char *untested; /* why there is no test; "" = no reason is listed */
+    bool linted;          /* does `urnic lint` check it? */
 };
 
 extern const struct rule rules[];

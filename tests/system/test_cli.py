@@ -352,6 +352,24 @@ def named(command):
     return f"urnic {command}".strip()
 
 
+def rule_table():
+    """What stands in the rule table of lint, replay's captures and the tests, one rule of each kind."""
+    def row(rule):
+        return json.loads(run(URNIC, ["rules", "--json", rule]).stdout)
+
+    linted = {json.loads(line)["rule"] for line in run(URNIC, ["lint", "--rules", "--json"]).stdout.splitlines()}
+    table = [json.loads(line) for line in run(URNIC, ["rules", "--json"]).stdout.splitlines()]
+    check(linted and {r["rule"] for r in table if r["lint"]} == linted, "rules: other rules than lint checks")
+    check(all(r["sentence"] and not r["sentence"].endswith(":") for r in table), "rules: half a sentence")
+    r = row("RNR-02")
+    check("err-rnr.pcap" in r["captures"] and set(r["tested_by"]) >= {"capture", "drill", "unit"},
+          f"rules RNR-02: {r}")
+    check(any(not r["tests"] and r["untested"] for r in table), "rules: no reason for what isn't tested")
+    text = run(URNIC, ["rules", "RNR-02"]).stdout
+    for line in ("lint: checks it", "capture: pcaps/err-rnr.pcap", "test: tests/drill/rnr/rnr_02_quiet.drill"):
+        check(line in text, f"rules RNR-02: no «{line}»")
+
+
 def wrong_input():
     for command, cases in WRONG.items():
         for text, says in cases:
@@ -460,6 +478,7 @@ def main():
                     if run(URNIC, ["info"]).returncode == 0:
                         break
                     time.sleep(0.05)
+                rule_table()
                 wrong_input()
                 manuals()
                 with_daemon()
