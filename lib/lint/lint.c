@@ -103,7 +103,7 @@ unsigned lint_run(struct lint_ctx *c, enum lint_stage stage)
         if (!(*r)->check(c))
             continue;
         const struct lint_flow *f = c->f;
-        if (f && c->judged == LINT_VIOLATION && f->private && f->peer && f->peer->private)
+        if (f && c->judged == LINT_VIOLATION && f->private && (!f->peer || f->peer->private))
             lint_doubt(c, LINT_UNDECIDABLE, "the ends use opcodes of their own: another protocol");
         report(c, *r);
         broken += c->judged == LINT_VIOLATION;
