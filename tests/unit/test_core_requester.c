@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -510,6 +511,38 @@ START_TEST(req_15_local_operations)
 }
 END_TEST
 
+/* MR-08: a work request makes a Free region Valid, at the address and with the key that it says; in
+ * vain when it is Valid already. */
+START_TEST(mr_08_fast_register)
+{
+    struct rig *r = rig_new(NULL);
+    struct mem *m = engine_mem(r->e);
+    const struct mem_seg segs[] = {{r, 0, 4096}, {r, 8192, 4096}};
+    uint32_t lkey, rkey;
+    struct mem_ref ref;
+    ck_assert_int_eq(mem_fr_alloc(m, r->pd, 2, &lkey, &rkey), 0);
+    struct engine_send_wr wr = rig_wr(r, WR_REG_MR, 1, 0, 0);
+    wr.mw_new_rkey = rkey ^ 0x55;
+    wr.mw_va = 0x10000;
+    wr.mw_len = 8192;
+    wr.mw_access = MEM_REMOTE_READ;
+    wr.segs = segs;
+    wr.nsegs = 2;
+    for (unsigned i = 0; i < 2; i++) {
+        ck_assert_int_eq(engine_post_send(r->e, r->qp, &wr, r->now), 0);
+        ck_assert_uint_eq(rig_tx(r, 0), 0);
+        ck_assert_uint_eq(r->nwc, i + 1);
+        ck_assert_uint_eq(r->wc[i].status, i ? WC_LOC_QP_OP_ERR : WC_SUCCESS);
+        ck_assert_int_eq(
+            mem_check(m, r->pd, 0, wr.mw_new_rkey, 0x10000, 8192, MEM_REMOTE_READ, false, &ref), 0);
+    }
+    ck_assert_uint_eq(r->wc[0].opcode, WC_REG_MR);
+    ck_assert_int_eq(mem_check(m, r->pd, 0, rkey, 0x10000, 8, MEM_REMOTE_READ, false, &ref),
+                     -EACCES);
+    rig_free(r);
+}
+END_TEST
+
 /* UC-02: no AckReq, complete when handed to the wire, in order, each once. */
 START_TEST(uc_02_completes_when_sent)
 {
@@ -644,5 +677,5 @@ RIG_MAIN("requester", mw_01_who_chooses_the_key, gid_02_one_family, req_02_segme
          req_06_psn_across_messages, hdr_03_solicited, req_10_ackreq, req_10_asks_where_it_stops,
          req_14_fence, req_16_inline_and_sges, req_08_local_errors, req_08_gather_fails,
          rtx_06_deregistered, req_01_full_port, ack_15_credits, ack_15_write_needs_none,
-         req_15_local_operations, uc_02_completes_when_sent, ud_03_datagrams, psn_03_at_most_half,
-         psn_03_longest_read, req_12_limit, qp_05_room)
+         req_15_local_operations, mr_08_fast_register, uc_02_completes_when_sent, ud_03_datagrams,
+         psn_03_at_most_half, psn_03_longest_read, req_12_limit, qp_05_room)
