@@ -554,7 +554,7 @@ START_TEST(unwanted_descriptors)
     for (unsigned i = 0; i < 80; i++) {
         int s = raw_connect();
         struct ipc_hello hello;
-        uint8_t msg[sizeof(struct ipc_mr_reg)] = {0};
+        uint8_t msg[512] = {0};
         ipc_hello_fill(&hello, ~0ull);
         if (i % 2) {
             ck_assert_int_eq(ipc_send(s, &hello, sizeof(hello), fds, IPC_FD_MAX, 0), 0);
