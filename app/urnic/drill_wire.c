@@ -2,6 +2,7 @@
 #include "drill_wire.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -174,9 +175,7 @@ static uint32_t wire_recv(void *arg, uint8_t *buf, uint32_t cap, uint64_t until,
     const struct frame *f = &h->frames[h->first];
     h->first = (h->first + 1) % FRAMES;
     h->count--;
-    if (f->len > cap)
-        return 0;
-    memcpy(buf, f->octets, f->len);
+    memcpy(buf, f->octets, f->len < cap ? f->len : cap);
     *ns = f->ns;
     return f->len;
 }
@@ -224,6 +223,11 @@ static void wire_disconnect(void *arg)
             ;
     cm_release(h->cm, h->conn, cli_now());
     turn(h);
+    if (h->lost)
+        cli_error("%" PRIu64
+                  " frames of the device were lost here: it sends faster than scripts run",
+                  h->lost);
+    h->lost = 0;
     h->conn = NULL;
     h->qpn = h->count = 0;
 }

@@ -11,7 +11,7 @@
 #define BEGIN_NS 1000000000ull
 #define MESSAGES 65536u /* that come out at once, before the run gives up */
 
-static const uint8_t device_mac[6] = {2, 0, 0, 0, 0, 1};
+const uint8_t drill_device_mac[6] = {2, 0, 0, 0, 0, 1}, drill_peer_mac[6] = {2, 0, 0, 0, 0, 2};
 
 /* ---- what happens is noted ------------------------------------------------------------------- */
 
@@ -291,7 +291,7 @@ bool drill_bench_open(struct drill_run *run, const struct drill_stmt *device)
         .frame_max = WIRE_FRAME_MAX,
     };
     run->cp = (struct cm_params){.key = {3, 4}, .ca_guid = 0x020000FFFE000001, .max_mtu = 5};
-    memcpy(run->ep.mac, device_mac, 6);
+    memcpy(run->ep.mac, drill_device_mac, 6);
     run->begin = run->now = run->last = BEGIN_NS;
     if (device && !configure(run, device))
         return false;

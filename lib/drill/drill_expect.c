@@ -245,6 +245,7 @@ bool drill_any_order(struct drill_run *run, const struct drill_stmt *block)
     const struct drill_stmt *list[ANY_MAX];
     bool met[ANY_MAX] = {false};
     unsigned n = 0, left;
+    char text[32];
     uint64_t until = run->now, limit;
     for (const struct drill_stmt *st = block->body; st; st = st->next) {
         enum drill_kind k = st->verb->kind;
@@ -279,7 +280,8 @@ bool drill_any_order(struct drill_run *run, const struct drill_stmt *block)
             unsigned i = 0;
             while (i < n && met[i])
                 i++;
-            return drill_end(run, DRILL_FAIL, list[i], "it didn't happen in time");
+            return drill_end(run, DRILL_FAIL, list[i], "it didn't happen within %s",
+                             time_text(until - run->last, text, sizeof text));
         }
     }
     return !run->over;

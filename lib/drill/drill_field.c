@@ -142,7 +142,7 @@ static const struct drill_word recovery_words[] = {
 static const struct drill_word mw_types[] = {{"type1", 1}, {"type2", 2}, END};
 static const struct drill_word port_words[] = {{"full", 1}, {"free", 0}, END};
 static const struct drill_word copies_words[] = {
-    {"hold", 0}, {"go", 1}, {"fail", 2}, {"free", 3}, END};
+    {"hold", COPIES_HOLD}, {"go", COPIES_GO}, {"fail", COPIES_FAIL}, {"free", COPIES_FREE}, END};
 static const struct drill_word gather_words[] = {{"fail", 1}, {"ok", 0}, END};
 static const struct drill_word addr_words[] = {{"add", 1}, {"del", 0}, END};
 static const struct drill_word bad_words[] = {{"bad", 1}, END};

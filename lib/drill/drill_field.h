@@ -96,10 +96,7 @@ extern const struct drill_field drill_mad_fields[];
 
 /* Attributes of queue pairs; QPF_ATTR + n is the attribute of mask bit n. */
 enum {
-    QPF_MTU = 1,
-    QPF_PSN,
-    QPF_RETRY,
-    QPF_SIG_ALL,
+    QPF_SIG_ALL = 1,
     QPF_CQ,
     QPF_RECV_CQ,
     QPF_SRQ,
@@ -115,7 +112,12 @@ enum {
     QPF_TCLASS,
     QPF_HOP_LIMIT,
     QPF_FLOW_LABEL,
-    QPF_ATTR = 32
+    QPF_ATTR = 32,
+    QPF_QKEY = QPF_ATTR + 6,
+    QPF_PATH_MTU = QPF_ATTR + 8,
+    QPF_RQ_PSN = QPF_ATTR + 12,
+    QPF_SQ_PSN = QPF_ATTR + 16,
+    QPF_DEST_QPN = QPF_ATTR + 20,
 };
 extern const struct drill_field drill_qp_fields[];
 
@@ -138,17 +140,7 @@ enum {
 };
 extern const struct drill_field drill_device_fields[];
 
-enum {
-    OBJ_SIZE = 1,
-    OBJ_ACCESS,
-    OBJ_PD,
-    OBJ_VA,
-    OBJ_LIMIT,
-    OBJ_MAX_WR,
-    OBJ_FREE,
-    OBJ_RKEY,
-    OBJ_ZERO
-};
+enum { OBJ_SIZE = 1, OBJ_ACCESS, OBJ_PD, OBJ_VA, OBJ_LIMIT, OBJ_MAX_WR, OBJ_RKEY };
 extern const struct drill_field drill_object_fields[];
 
 enum {
@@ -203,7 +195,6 @@ enum {
     INFO_RD_ATOMIC,
     INFO_RETRANSMITS,
     INFO_TIMEOUTS,
-    INFO_ROOM,
     INFO_AGREED
 };
 extern const struct drill_field drill_info_fields[];
@@ -231,6 +222,8 @@ enum {
     CMF_PKEY,
 };
 extern const struct drill_field drill_cm_fields[];
+
+enum { COPIES_HOLD, COPIES_GO, COPIES_FAIL, COPIES_FREE }; /* `copies`, the words */
 
 extern const struct drill_word drill_statuses[], drill_events[], drill_states[], drill_cm_attrs[],
     drill_cm_events[], drill_errnos[];

@@ -11,8 +11,6 @@
 
 #define MR_MAX (64u << 20)
 
-static const uint8_t peer_mac[6] = {2, 0, 0, 0, 0, 2};
-
 static bool pd_of(struct drill_run *run, const struct drill_stmt *st, int id, uint32_t *out)
 {
     const struct drill_arg *a = drill_arg(st, id);
@@ -185,7 +183,7 @@ static bool make_srq(struct drill_run *run, const struct drill_stmt *st)
 
 /* ---- queue pairs ----------------------------------------------------------------------------- */
 
-static struct engine_av default_av(const struct drill_object *qp)
+struct engine_av drill_av(const struct drill_object *qp)
 {
     struct engine_av av = {.sgid = qp->local, .dgid = qp->peer, .hop_limit = 64};
     memcpy(av.dmac, qp->dmac, 6);
@@ -214,7 +212,7 @@ static bool given(struct drill_run *run, const struct drill_stmt *st, struct eng
 /* What each step up needs, and what scripts get when they don't say. */
 static void defaults(const struct drill_object *qp, struct engine_qp_attr *a)
 {
-    *a = (struct engine_qp_attr){.av = default_av(qp),
+    *a = (struct engine_qp_attr){.av = drill_av(qp),
                                  .qkey = qp->qkey,
                                  .rq_psn = qp->rq_psn,
                                  .sq_psn = qp->sq_psn,
@@ -363,11 +361,11 @@ static bool path_of(struct drill_run *run, const struct drill_stmt *st, struct d
     uint64_t sq, rq, dest, qkey;
     qp->local = run->local;
     qp->peer = peer ? peer->v.addr : run->peer;
-    memcpy(qp->dmac, peer_mac, 6);
-    if (!drill_number(run, st, QPF_ATTR + 16, run->o->psn, &sq) ||
-        !drill_number(run, st, QPF_ATTR + 12, (run->o->psn + 1) & WIRE_PSN_MASK, &rq) ||
-        !drill_number(run, st, QPF_ATTR + 20, 0x123456u + run->qps, &dest) ||
-        !drill_number(run, st, QPF_ATTR + 6, 0x11111111, &qkey))
+    memcpy(qp->dmac, drill_peer_mac, 6);
+    if (!drill_number(run, st, QPF_SQ_PSN, run->o->psn, &sq) ||
+        !drill_number(run, st, QPF_RQ_PSN, (run->o->psn + 1) & WIRE_PSN_MASK, &rq) ||
+        !drill_number(run, st, QPF_DEST_QPN, 0x123456u + run->qps, &dest) ||
+        !drill_number(run, st, QPF_QKEY, 0x11111111, &qkey))
         return false;
     qp->sq_psn = (uint32_t)sq;
     qp->rq_psn = (uint32_t)rq;
@@ -385,7 +383,7 @@ static bool connect_wire(struct drill_run *run, const struct drill_stmt *st,
     if (st->word != QP_RC)
         return drill_end(run, DRILL_SKIP, st, "only reliable connections on the wire");
     for (const struct drill_arg *a = st->args; a; a = a->next)
-        if (a->field->id != QPF_ATTR + 8)
+        if (a->field->id != QPF_PATH_MTU)
             return drill_end(run, DRILL_SKIP, st, "'%s' can't be chosen on the wire",
                              a->field->name);
     qp->qpn = d->device_qpn;
@@ -456,7 +454,7 @@ static bool modify_qp(struct drill_run *run, const struct drill_stmt *st)
     if (!a.path_mtu)
         a.path_mtu = 3;
     if (!wire_addr_is_v4(&a.av.dgid) && !a.av.dgid.b[0])
-        a.av = default_av(qp);
+        a.av = drill_av(qp);
     if (!given(run, st, &a, &mask))
         return false;
     int rc = engine_qp_modify(run->e, qp->qp, &a, mask, run->now);
@@ -507,8 +505,12 @@ static bool destroy_object(struct drill_run *run, const struct drill_stmt *st)
     bool go;
     if (!o)
         return drill_end(run, DRILL_WRONG, st, "there is no '%s'", st->name);
-    if (o->dead || o->kind == OBJ_VAR_ || o->kind >= OBJ_LISTENER_ || o->kind == OBJ_REMOTE_)
-        return drill_end(run, DRILL_WRONG, st, "'%s' can't be destroyed", st->name);
+    if (o->dead)
+        return drill_end(run, DRILL_WRONG, st, "the %s '%s' is gone already",
+                         drill_object_names[o->kind], st->name);
+    if (o->kind == OBJ_VAR_ || o->kind >= OBJ_LISTENER_ || o->kind == OBJ_REMOTE_)
+        return drill_end(run, DRILL_WRONG, st, "the %s '%s' can't be destroyed",
+                         drill_object_names[o->kind], st->name);
     int rc = destroy(run, o);
     o->dead = rc == 0;
     return drill_returned(run, st, rc, &go);

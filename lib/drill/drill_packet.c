@@ -8,8 +8,6 @@
 
 #include "drill_priv.h"
 
-static const uint8_t device_mac[6] = {2, 0, 0, 0, 0, 1}, peer_mac[6] = {2, 0, 0, 0, 0, 2};
-
 /* The queue pair that a statement's packet belongs to; NULL = none. */
 static bool packet_qp(struct drill_run *run, const struct drill_stmt *st, struct drill_object **out)
 {
@@ -41,8 +39,8 @@ static void begin_packet(struct drill_run *run, const struct drill_object *qp,
                            .pkey = WIRE_PKEY_DEFAULT,
                            .syndrome = WIRE_SYN_ACK};
     p->selective = st->word & DRILL_OP_SELECTIVE;
-    memcpy(p->dmac, device_mac, 6);
-    memcpy(p->smac, peer_mac, 6);
+    memcpy(p->dmac, drill_device_mac, 6);
+    memcpy(p->smac, drill_peer_mac, 6);
     if (run->wire) {
         memcpy(p->dmac, run->device.dmac, 6);
         memcpy(p->smac, run->device.smac, 6);
@@ -147,22 +145,32 @@ static bool set_fields(struct drill_run *run, const struct drill_stmt *st, struc
     return true;
 }
 
-/* Which PSN: given, or the next of our requests, or that of the device's last request. */
+/* The PSN of what comes next: our next request; of a response that of the device's last request, or
+ * the one behind our last response when it goes on. */
+static uint32_t next_psn(const struct drill_object *qp, unsigned flags)
+{
+    if (!(flags & WIRE_F_RESPONSE))
+        return qp->rq_psn + qp->next_psn;
+    return flags & WIRE_F_START ? qp->seen_psn : qp->answer_psn + 1;
+}
+
 static bool set_psn(struct drill_run *run, const struct drill_stmt *st, struct drill_object *qp,
                     struct wire_pkt *p)
 {
-    bool response = drill_opcode_info(st->word)->flags & WIRE_F_RESPONSE;
+    unsigned flags = drill_opcode_info(st->word)->flags;
+    uint64_t rel, v;
     if (st->word & DRILL_OP_CM)
         qp = NULL;
-    uint32_t base = !qp ? 0 : response ? qp->sq_psn : qp->rq_psn;
-    uint64_t rel = !qp ? 0 : response ? qp->seen_psn - qp->sq_psn : qp->next_psn, v;
-    if (!drill_number(run, st, PKT_PSN, rel, &rel) ||
+    uint32_t base = !qp ? 0 : flags & WIRE_F_RESPONSE ? qp->sq_psn : qp->rq_psn;
+    if (!drill_number(run, st, PKT_PSN, qp ? next_psn(qp, flags) - base : 0, &rel) ||
         !drill_number(run, st, PKT_APSN, base + rel, &v))
         return false;
     p->psn = (uint32_t)v & WIRE_PSN_MASK;
-    if (qp && !response && !(drill_opcode_info(st->word)->flags & WIRE_F_CNP)) {
+    if (qp && flags & WIRE_F_RESPONSE) {
+        qp->answer_psn = p->psn;
+    } else if (qp && !(flags & WIRE_F_CNP)) {
         uint32_t n = 1;
-        if (drill_opcode_info(st->word)->flags & WIRE_F_READ && qp->mtu)
+        if (flags & WIRE_F_READ && qp->mtu)
             n = p->dma_len ? (uint32_t)(((uint64_t)p->dma_len + qp->mtu - 1) / qp->mtu) : 1;
         qp->next_psn = (p->psn - qp->rq_psn + n) & WIRE_PSN_MASK;
     }

@@ -15,6 +15,8 @@
 #define DRILL_COPIES    1024u
 #define DRILL_RECV_LEN  1024u /* octets of a receive that doesn't say where */
 
+extern const uint8_t drill_device_mac[6], drill_peer_mac[6];
+
 /* ---- what a script names --------------------------------------------------------------------- */
 
 enum drill_object_kind {
@@ -61,6 +63,7 @@ struct drill_object {
     uint32_t message_at; /* octets of our message sent so far */
     uint32_t answer_at;  /* ... of our answer to a READ */
     uint32_t seen_psn;   /* of the device's last request, as it is */
+    uint32_t answer_psn; /* of our last answer */
     /* CM */
     struct cm_listener *listener;
     struct cm_conn *conn;
@@ -260,6 +263,8 @@ struct drill_object *drill_recv_buffer(struct drill_run *run, const struct drill
                                        uint32_t pd);
 /* A call returned rc: is it what the statement says? *go: it worked and the statement goes on. */
 bool drill_returned(struct drill_run *run, const struct drill_stmt *st, int rc, bool *go);
+/* The path to a queue pair's peer. */
+struct engine_av drill_av(const struct drill_object *qp);
 /* Move a queue pair up to a state with all attributes that this needs. 0 or -errno. */
 int drill_qp_move(struct drill_run *run, struct drill_object *qp, const struct drill_stmt *st,
                   enum qp_state to);

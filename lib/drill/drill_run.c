@@ -302,7 +302,7 @@ void drill_run(const struct drill_script *s, const struct drill_options *o,
 static void count_wishes(const struct drill_stmt *st, struct drill_wish *w)
 {
     for (; st; st = st->next) {
-        const struct drill_arg *mtu = drill_arg(st, QPF_ATTR + 8);
+        const struct drill_arg *mtu = drill_arg(st, QPF_PATH_MTU);
         if (st->verb->kind == DO_QP && mtu)
             w->mtu = wire_mtu_octets((unsigned)mtu->v.word);
         w->recvs += st->verb->kind == DO_RECV;

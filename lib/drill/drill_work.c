@@ -2,6 +2,7 @@
  *
  * Statements that post work and look into memory.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -95,9 +96,7 @@ static bool datagram(struct drill_run *run, const struct drill_stmt *st,
 {
     const struct drill_arg *dip = drill_arg(st, WR_DIP);
     uint64_t rqpn, rqkey, pkey;
-    static const uint8_t peer_mac[6] = {2, 0, 0, 0, 0, 2};
-    wr->av = (struct engine_av){.sgid = qp->local, .dgid = qp->peer, .hop_limit = 64};
-    memcpy(wr->av.dmac, peer_mac, 6);
+    wr->av = drill_av(qp);
     if (dip) {
         wr->av.dgid = dip->v.addr;
         if (wire_addr_is_multicast(&dip->v.addr))
@@ -285,9 +284,13 @@ static bool mem(struct drill_run *run, const struct drill_stmt *st)
 
 bool drill_do_work(struct drill_run *run, const struct drill_stmt *st)
 {
+    bool counted = st->verb->kind == DO_COPIES ? st->word == COPIES_GO || st->word == COPIES_FAIL
+                                               : st->verb->kind == DO_GATHER && st->word;
     uint64_t n;
     if (!drill_eval(run, st, &st->expr, ROLE_VALUE, &n))
         return false;
+    if ((st->expr.n && !counted) || n > UINT32_MAX)
+        return drill_end(run, DRILL_WRONG, st, "no such number here: %" PRIu64, n);
     switch (st->verb->kind) {
     case DO_POST:
         return post_send(run, st);
@@ -297,11 +300,11 @@ bool drill_do_work(struct drill_run *run, const struct drill_stmt *st)
         return fill(run, st);
     case DO_MEM:
         return mem(run, st);
-    case DO_COPIES: /* hold, go N, fail N, free */
-        run->hold = st->word != 3;
-        if (st->word)
+    case DO_COPIES:
+        run->hold = st->word != COPIES_FREE;
+        if (st->word != COPIES_HOLD)
             drill_bench_copies(run, st->expr.n ? (unsigned)n : DRILL_COPIES,
-                               st->word == 2 ? -14 /* EFAULT */ : 0);
+                               st->word == COPIES_FAIL ? -EFAULT : 0);
         return !run->over;
     case DO_GATHER: /* fail N: the next but N */
         run->gather_fail = (uint32_t)st->word;

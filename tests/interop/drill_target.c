@@ -80,13 +80,15 @@ int main(int argc, char **argv)
     struct end *e;
     struct end_event request;
     uint8_t addr[16];
-    if (argc != 3 || address(argv[1], addr) || atoi(argv[2]) <= 0 || atoi(argv[2]) > 65535) {
+    char *rest = NULL;
+    unsigned long port = argc == 3 ? strtoul(argv[2], &rest, 10) : 0;
+    if (!port || port > 65535 || *rest || address(argv[1], addr)) {
         fprintf(stderr, "usage: drill_target ADDRESS PORT\n");
         return 2;
     }
     int rc = end_open(&e, addr, REGION + RECVS * RECV_LEN, ACCESS);
     if (!rc)
-        rc = end_listen(e, (uint16_t)atoi(argv[2]));
+        rc = end_listen(e, (uint16_t)port);
     if (rc) {
         fprintf(stderr, "drill_target: %s: %s\n", argv[1], strerror(-rc));
         return 1;

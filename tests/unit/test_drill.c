@@ -183,7 +183,7 @@ static const struct {
     {SETUP "mem M,10 = zero\n", DRILL_FAIL, 4, "other octets are there", "M+"},
     {SETUP "< write_only va M rkey M len 4\nmem M,4 = same\n", DRILL_FAIL, 5,
      "other octets are there", "M+0"},
-    {SETUP "any {\n> ack\ncqe A success\n}\n", DRILL_FAIL, 5, "it didn't happen in time", ""},
+    {SETUP "any {\n> ack\ncqe A success\n}\n", DRILL_FAIL, 5, "it didn't happen within", ""},
     /* calls */
     {SETUP "modify A state init\n", DRILL_FAIL, 4, "the call returned EINVAL, expected success",
      ""},
@@ -242,6 +242,12 @@ static const struct {
      DRILL_FAIL, 7, "it didn't happen", ""},
     {SETUP "ignore send_only len 4 psn ?x\npost A send from M,3\n> send_only\nis x 0\n",
      DRILL_WRONG, 7, "there is no 'x'", ""},
+    {SETUP "destroy M\ndestroy M\n", DRILL_WRONG, 5, "the memory region 'M' is gone already", ""},
+    {SETUP "copies hold 2\n", DRILL_WRONG, 4, "no such number here: 2", ""},
+    {SETUP "copies free 2\n", DRILL_WRONG, 4, "no such number here: 2", ""},
+    {SETUP "gather ok 2\n", DRILL_WRONG, 4, "no such number here: 2", ""},
+    {SETUP "recv A\n< send_only len 3\ncqe A success imm *\n", DRILL_FAIL, 6,
+     "another completion came", "imm: expected one, got none"},
     {SETUP "destroy Z\n", DRILL_WRONG, 4, "there is no 'Z'", ""},
     {SETUP "mr N 1G\n", DRILL_WRONG, 4, "all memory together", ""},
     {SETUP "device mtu 1024\n", DRILL_WRONG, 4, "must be the first statement", ""},
@@ -331,6 +337,23 @@ START_TEST(frames_have_the_order_of_the_wire)
 }
 END_TEST
 
+START_TEST(responses_go_on_by_themselves)
+{
+    static const char text[] = "qp A rc\nmr M 4K\nremote R 4K\npost A read into M,3000 to R\n"
+                               "> read_request\n< read_resp_first len 1024\n"
+                               "< read_resp_middle len 1024\n< read_resp_last len 952\n"
+                               "cqe A success\nmem M,3000 = stream 1\n";
+    static const struct drill_options o = {.psn = 0xFFFFFF};
+    struct drill_error err;
+    struct drill_report r;
+    struct drill_script *s = drill_parse(text, sizeof text - 1, &err);
+    ck_assert_msg(s, "%s", err.text);
+    drill_run(s, &o, &r);
+    ck_assert_msg(r.verdict == DRILL_PASS, "line %u: %s %s", r.line, r.what, r.fields);
+    drill_free(s);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("drill");
@@ -342,6 +365,7 @@ int main(void)
                         sizeof failing / sizeof failing[0]);
     tcase_add_test(t, frames_are_told_with_their_time_and_statement);
     tcase_add_test(t, frames_have_the_order_of_the_wire);
+    tcase_add_test(t, responses_go_on_by_themselves);
     tcase_set_timeout(t, 60);
     suite_add_tcase(s, t);
     SRunner *r = srunner_create(s);
