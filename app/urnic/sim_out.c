@@ -63,7 +63,13 @@ static void samples(FILE *f, const struct sim *sim)
         for (uint32_t i = 0; i < sim->nqueues; i++)
             fprintf(f, "%s\"%s\":%.6g", i ? "," : "", sim->queue[i].name,
                     sim->queue[i].point[k].v / 1e3);
-        fputs("}}\n", f);
+        fputs("},\"jain\":", f);
+        if (isnan(sim->fair.point[k].v))
+            fputs("null", f);
+        else
+            fprintf(f, "%.6g", sim->fair.point[k].v);
+        fprintf(f, ",\"retransmits\":%.0f,\"pauses\":%.0f}\n", sim->again.point[k].v,
+                sim->pauses.point[k].v);
     }
 }
 
@@ -92,11 +98,12 @@ static void sizes(FILE *f, const struct sim *sim)
     struct sim_size_bin bin[SIM_BINS];
     unsigned n = sim_size_bins(sim, bin);
     for (unsigned i = 0; i < n; i++)
-        fprintf(
-            f,
-            "{\"type\":\"size\",\"octets\":%" PRIu64
-            ",\"flows\":%u,\"slowdown_p50\":%.6g,\"slowdown_p95\":%.6g,\"slowdown_p99\":%.6g}\n",
-            bin[i].octets, bin[i].flows, bin[i].p50, bin[i].p95, bin[i].p99);
+        fprintf(f,
+                "{\"type\":\"size\",\"octets\":%" PRIu64
+                ",\"flows\":%u,\"slowdown_p50\":%.6g,\"slowdown_p95\":%.6g,\"slowdown_p99\":%.6g,"
+                "\"fct_p50\":%.6g,\"fct_p95\":%.6g,\"fct_p99\":%.6g}\n",
+                bin[i].octets, bin[i].flows, bin[i].p50, bin[i].p95, bin[i].p99, bin[i].fct50,
+                bin[i].fct95, bin[i].fct99);
 }
 
 static void rules(FILE *f, const struct sim *sim)
@@ -161,7 +168,7 @@ void sim_out_json(FILE *f, struct sim *sim, const char *scenario, uint32_t point
 
 /* ---- plots ----------------------------------------------------------------------------------- */
 
-#define PANELS 3u
+#define PANELS 7u
 
 struct page {
     struct plot_panel panel[PANELS];
@@ -174,12 +181,15 @@ struct page {
 static struct plot_line line_of(struct page *p, const struct sim_series *s, double scale)
 {
     double *x = p->numbers + p->used, *y = x + s->n;
+    uint32_t n = 0;
     for (uint32_t i = 0; i < s->n; i++) {
-        x[i] = (double)s->point[i].t / 1e6;
-        y[i] = s->point[i].v * scale;
+        if (isnan(s->point[i].v))
+            continue;
+        x[n] = (double)s->point[i].t / 1e6;
+        y[n++] = s->point[i].v * scale;
     }
     p->used += 2ul * s->n;
-    return (struct plot_line){.name = s->name, .x = x, .y = y, .n = s->n};
+    return (struct plot_line){.name = s->name, .x = x, .y = y, .n = n};
 }
 
 static struct plot_panel *add_panel(struct page *p, const char *title, const char *x, const char *y)
@@ -204,6 +214,45 @@ static void add_points(struct plot_panel *q, struct plot_line *l, const struct s
                                             .loose = true};
 }
 
+/* What happens over time besides rates: queues, fairness, and what there is of repairs and pauses.
+ */
+static void add_curves(struct page *p, const struct sim *sim)
+{
+    struct plot_panel *q = add_panel(p, "Queues", "time, ms", "queue, kB");
+    struct plot_line *l = p->line[p->n - 1];
+    for (uint32_t i = 0; i < sim->nqueues; i++)
+        l[q->nlines++] = line_of(p, &sim->queue[i], 1e-3);
+    if (sim->flows.n > 1) {
+        q = add_panel(p, "Fairness", "time, ms", "Jain's index");
+        q->ymin = 0, q->ymax = 1;
+        p->line[p->n - 1][q->nlines++] = line_of(p, &sim->fair, 1);
+    }
+    const struct sim_series *const count[] = {&sim->again, &sim->pauses};
+    static const char *const title[] = {"Retransmissions, counted up", "PFC pauses, counted up"};
+    for (unsigned i = 0; i < 2; i++)
+        if (count[i]->point[count[i]->n - 1].v > 0) {
+            q = add_panel(p, title[i], "time, ms", i ? "frames" : "packets");
+            p->line[p->n - 1][q->nlines++] = line_of(p, count[i], 1);
+        }
+}
+
+/* Three percentiles over the flows' size; v: those of a bin. */
+static void add_sizes(struct page *p, const char *title, const char *label, unsigned n,
+                      const double bin_x[], double v[][SIM_BINS])
+{
+    static const char *const names[] = {"median", "95 %", "99 %"};
+    struct plot_panel *q = add_panel(p, title, "size, octets", label);
+    q->logx = q->logy = true;
+    for (unsigned k = 0; k < 3; k++) {
+        double *x = p->numbers + p->used, *y = x + n;
+        memcpy(x, bin_x, n * sizeof *x);
+        memcpy(y, v[k], n * sizeof *y);
+        p->used += 2ul * n;
+        p->line[p->n - 1][q->nlines++] =
+            (struct plot_line){.name = names[k], .x = x, .y = y, .n = n, .marks = true};
+    }
+}
+
 static void fill(struct page *p, const struct sim *sim, const struct sim_points *points,
                  const char *title)
 {
@@ -216,34 +265,26 @@ static void fill(struct page *p, const struct sim *sim, const struct sim_points 
             add_points(q, l, points);
         if (!q->nlines)
             l[q->nlines++] = line_of(p, &sim->total, 1);
-        q = add_panel(p, "Queues", "time, ms", "queue, kB");
-        l = p->line[p->n - 1];
-        for (uint32_t i = 0; i < sim->nqueues; i++)
-            l[q->nlines++] = line_of(p, &sim->queue[i], 1e-3);
+        add_curves(p, sim);
     }
     struct sim_size_bin bin[SIM_BINS];
     unsigned n = sim_size_bins(sim, bin);
     if (n < 2)
         return;
-    static const char *const names[] = {"median", "95 %", "99 %"};
-    struct plot_panel *q = add_panel(p, "Slowdown by flow size", "size, octets", "slowdown");
-    q->logx = q->logy = true;
-    for (unsigned k = 0; k < 3; k++) {
-        double *x = p->numbers + p->used, *y = x + n;
-        for (unsigned i = 0; i < n; i++) {
-            x[i] = (double)bin[i].octets;
-            y[i] = k == 0 ? bin[i].p50 : k == 1 ? bin[i].p95 : bin[i].p99;
-        }
-        p->used += 2ul * n;
-        p->line[p->n - 1][q->nlines++] =
-            (struct plot_line){.name = names[k], .x = x, .y = y, .n = n, .marks = true};
+    double x[SIM_BINS], fct[3][SIM_BINS], slow[3][SIM_BINS];
+    for (unsigned i = 0; i < n; i++) {
+        x[i] = (double)bin[i].octets;
+        fct[0][i] = bin[i].fct50, fct[1][i] = bin[i].fct95, fct[2][i] = bin[i].fct99;
+        slow[0][i] = bin[i].p50, slow[1][i] = bin[i].p95, slow[2][i] = bin[i].p99;
     }
+    add_sizes(p, "Completion time by flow size", "time, us", n, x, fct);
+    add_sizes(p, "Slowdown by flow size", "slowdown", n, x, slow);
 }
 
 int sim_out_plot(const char *path, struct sim *sim, const struct sim_points *points)
 {
-    size_t series = sim->nrates + sim->nqueues + 1;
-    size_t numbers = 2 * (series * (sim->total.n + 1) + 3ul * SIM_BINS);
+    size_t series = sim->nrates + sim->nqueues + 4; /* total, fair, again, pauses */
+    size_t numbers = 2 * (series * (sim->total.n + 1) + 6ul * SIM_BINS);
     struct page *p = calloc(1, sizeof *p);
     double *v = malloc(numbers * sizeof *v);
     FILE *f = p && v ? fopen(path, "w") : NULL;

@@ -5,6 +5,7 @@
 #include "sim.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,15 +45,30 @@ static void measure_fire(struct sim_event *ev, uint64_t now)
         sim->before[i] = sim->flows.flow[i].placed;
 }
 
+static void sample_totals(struct sim *sim, uint64_t now)
+{
+    uint64_t again = 0, pauses = 0;
+    for (uint32_t i = 0; i < sim->net.nhosts; i++)
+        again += engine_counters(sim->net.host[i].e)[ENGINE_C_tx_retransmit];
+    for (uint32_t i = 0; i < sim->net.nports; i++)
+        pauses += sim->net.port[i].stats.pauses;
+    append(sim, &sim->again, now, (double)again);
+    append(sim, &sim->pauses, now, (double)pauses);
+}
+
 static void sample_fire(struct sim_event *ev, uint64_t now)
 {
     struct sim *sim = SIM_CONTAINER(ev, struct sim, sample);
     uint64_t every = sim->s->sample, sum = 0;
+    uint32_t active = 0;
+    double squares = 0;
     for (uint32_t i = 0; i < sim->flows.n; i++) {
         struct sim_flow *f = &sim->flows.flow[i];
         uint64_t d = f->placed - f->sampled;
         f->sampled = f->placed;
         sum += d;
+        squares += (double)d * (double)d;
+        active += d || f->state == SIM_RUNS;
         if (i >= sim->nrates)
             continue;
         append(sim, &sim->rate[i], now, (double)d * 8 / (double)every);
@@ -60,6 +76,8 @@ static void sample_fire(struct sim_event *ev, uint64_t now)
             append(sim, &sim->limit[i], now, limit_gbps(sim, f));
     }
     append(sim, &sim->total, now, (double)sum * 8 / (double)every);
+    append(sim, &sim->fair, now, sum ? (double)sum * (double)sum / (active * squares) : NAN);
+    sample_totals(sim, now);
     for (uint32_t i = 0; i < sim->nqueues; i++)
         append(sim, &sim->queue[i], now, (double)sim->watched[i]->queued);
     sim_at(&sim->w, &sim->sample, now + every);
@@ -103,6 +121,9 @@ static int prepare_samples(struct sim *sim, const struct sim_plan *plan, struct 
         snprintf(sim->limit[i].name, sizeof sim->limit[i].name, "flow %u", i);
     }
     snprintf(sim->total.name, sizeof sim->total.name, "all flows");
+    snprintf(sim->fair.name, sizeof sim->fair.name, "fairness index");
+    snprintf(sim->again.name, sizeof sim->again.name, "packets sent again");
+    snprintf(sim->pauses.name, sizeof sim->pauses.name, "pause frames");
     for (unsigned i = 0; i < s->nwatches; i++)
         if (!watch(sim, s->watch[i].from, s->watch[i].to))
             return fail(err, -EINVAL, 0, "watch", "there is no cable between these two nodes");
@@ -188,6 +209,9 @@ void sim_destroy(struct sim *sim)
     for (uint32_t i = 0; i < sim->nqueues; i++)
         free(sim->queue[i].point);
     free(sim->total.point);
+    free(sim->fair.point);
+    free(sim->again.point);
+    free(sim->pauses.point);
     free(sim->rate);
     free(sim->limit);
     free(sim->before);

@@ -35,6 +35,8 @@ struct sim {
     struct sim_series *limit;             /* ... and what congestion control allows */
     struct sim_series queue[SIM_WATCHES]; /* octets */
     struct sim_series total;              /* Gb/s of all flows */
+    struct sim_series fair;               /* fairness index of the flows that run; NAN = none */
+    struct sim_series again, pauses;      /* packets sent again, XOFF frames sent: up to then */
     struct sim_port *watched[SIM_WATCHES];
     uint32_t nrates, nqueues;
     uint64_t measured_from; /* ns; SIM_NEVER = not yet */

@@ -454,6 +454,11 @@ unsigned sim_size_bins(const struct sim *sim, struct sim_size_bin *bins)
             .p95 = sim_percentile(v, to - from, .95),
             .p99 = sim_percentile(v, to - from, .99),
         };
+        for (uint32_t i = from; i < to; i++)
+            v[i - from] = fct_us(sim, list[i]);
+        bins[b].fct50 = sim_percentile(v, to - from, .5);
+        bins[b].fct95 = sim_percentile(v, to - from, .95);
+        bins[b].fct99 = sim_percentile(v, to - from, .99);
     }
     free(list);
     free(v);

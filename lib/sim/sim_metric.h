@@ -24,12 +24,13 @@ double sim_percentile(double *v, uint32_t n, double p);
 /* Jain's fairness index, 1 = all equal; NAN when n is 0 or all are 0. */
 double sim_jain(const double *v, uint32_t n);
 
-/* Flows of finite size grouped by it: percentiles of the slowdown, the time taken over the least
- * possible. */
+/* Flows of finite size grouped by it: percentiles of the time taken, and of the slowdown, which is
+ * that over the least possible. */
 struct sim_size_bin {
     uint64_t octets; /* the largest of the bin */
     uint32_t flows;
     double p50, p95, p99;
+    double fct50, fct95, fct99; /* us */
 };
 #define SIM_BINS 10u
 /* Bins with equally many flows each. Returns how many were filled in; 0 when none has ended. */

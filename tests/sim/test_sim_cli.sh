@@ -38,6 +38,25 @@ assert all(l["ok"] for l in lines if l["type"] == "expect")
 PY
 python3 -c 'import sys, xml.dom.minidom as m; m.parse(sys.argv[1])' "$tmp/1.svg"
 
+# A page of a run shows what the run has.
+printf 'duration 4ms\nsample 50us\ntopology incast hosts=4 rate=40G\nswitch pfc=on xoff=64K
+noise loss=0.2%%\narrivals sizes=hadoop load=40%%\n' >"$tmp/busy.sim"
+"$urnic" sim -q "$tmp/busy.sim" -o "$tmp/busy.jsonl" -p "$tmp/busy.svg"
+for title in "goodput, Gb/s" "queue, kB" "Jain&apos;s index\|Jain's index" "packets sent again" "pause frames" \
+    "time, us" "slowdown" "99 %"; do
+    grep -q "$title" "$tmp/busy.svg" || fail "the plot lacks $title"
+done
+python3 - "$tmp/busy.jsonl" <<'PY'
+import json, sys
+lines = [json.loads(l) for l in open(sys.argv[1])]
+last = [l for l in lines if l["type"] == "sample"][-1]
+summary = next(l for l in lines if l["type"] == "summary")
+assert 0 < last["retransmits"] <= summary["retransmits"], (last, summary)
+assert 0 < last["pauses"] <= summary["pauses"], (last, summary)
+assert all(l["jain"] is None or 0 < l["jain"] <= 1.000001 for l in lines if l["type"] == "sample")
+assert all(0 < l["fct_p50"] <= l["fct_p95"] <= l["fct_p99"] for l in lines if l["type"] == "size")
+PY
+
 # Shards, run side by side as GNU parallel would, add up to the whole sweep.
 "$urnic" sim -q "$scenarios/reorder.sim" -o "$tmp/whole.jsonl"
 for i in 1 2 3; do
