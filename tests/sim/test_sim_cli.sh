@@ -57,13 +57,28 @@ assert all(l["jain"] is None or 0 < l["jain"] <= 1.000001 for l in lines if l["t
 assert all(0 < l["fct_p50"] <= l["fct_p95"] <= l["fct_p99"] for l in lines if l["type"] == "size")
 PY
 
-# Shards, run side by side as GNU parallel would, add up to the whole sweep.
+# Shards, run side by side by GNU parallel (by the shell where it is missing), add up to the whole sweep.
 "$urnic" sim -q "$scenarios/reorder.sim" -o "$tmp/whole.jsonl"
-for i in 1 2 3; do
-    "$urnic" sim -q "$scenarios/reorder.sim" --shard $i/3 -o "$tmp/part-$i.jsonl" &
-done
-wait
+if parallel --version 2>/dev/null | grep -q 'GNU parallel'; then
+    PARALLEL_HOME=$tmp parallel --will-cite --jobs 2 \
+        "$urnic" sim -q "$scenarios/reorder.sim" --shard {}/3 -o "$tmp/part-{}.jsonl" ::: 1 2 3 </dev/null ||
+        fail "parallel: a shard fails"
+else
+    for i in 1 2 3; do
+        "$urnic" sim -q "$scenarios/reorder.sim" --shard $i/3 -o "$tmp/part-$i.jsonl" &
+    done
+    wait
+fi
 cmp <(sort "$tmp/whole.jsonl") <(sort "$tmp"/part-?.jsonl) || fail "shards don't add up"
+# The lines that doc/scenarios.md gives for Slurm and mpirun, with the variables that those set.
+for i in 1 2 3; do
+    SLURM_ARRAY_TASK_ID=$i sh -c '"$1" sim -q "$2" --shard $SLURM_ARRAY_TASK_ID/3 -o "$3/slurm-$SLURM_ARRAY_TASK_ID.jsonl"' \
+        - "$urnic" "$scenarios/one-loss.sim" "$tmp"
+    OMPI_COMM_WORLD_RANK=$((i - 1)) sh -c '"$1" sim -q "$2" --shard $((OMPI_COMM_WORLD_RANK+1))/3 -o "$3/mpi-$OMPI_COMM_WORLD_RANK.jsonl"' \
+        - "$urnic" "$scenarios/one-loss.sim" "$tmp"
+done
+cmp <(sort "$tmp"/slurm-?.jsonl) <("$urnic" sim --json "$scenarios/one-loss.sim" | sort) || fail "Slurm's shards"
+cmp <(sort "$tmp"/slurm-?.jsonl) <(sort "$tmp"/mpi-?.jsonl) || fail "mpirun's shards"
 [ "$("$urnic" sim "$scenarios/reorder.sim" --list | wc -l)" = 16 ] || fail "--list"
 [ "$("$urnic" sim "$scenarios/reorder.sim" --list --set part=1%)" = "0 part=1% recovery=gbn
 1 part=1% recovery=gbn-ooo
@@ -82,7 +97,20 @@ for s in "$scenarios/loss.sim" "$tmp/carry.sim"; do
         grep -q infiniband "$tmp/seen" || fail "tshark sees no RoCE"
         ! grep -qi malformed "$tmp/seen" || fail "tshark calls a frame malformed"
     fi
+    "$urnic" lint "$tmp/c.pcapng" >"$tmp/lint" || { cat "$tmp/lint"; fail "lint finds a rule broken"; }
 done
+
+# ... and so is what other nodes record: marks and CNPs, pause frames, frames sprayed, late, selective repeat.
+record() { # scenario, node, settings
+    sed 's/^duration.*/duration 1ms/; /expect/d; /^measure/d' "$scenarios/$1.sim" >"$tmp/short.sim"
+    "$urnic" sim -q "$tmp/short.sim" -c "$2=$tmp/n.pcapng" "${@:3}"
+    "$urnic" lint "$tmp/n.pcapng" >"$tmp/lint" || { cat "$tmp/lint"; fail "lint finds a rule broken: $*"; }
+    rm "$tmp/n.pcapng"
+}
+record incast host20 -s cc=dcqcn:paper
+record incast switch0 -s cc=none
+record spray switch4 -s balance=spray -s recovery=gbn
+record reorder host1 -s recovery=sr -s part=1%
 
 # Mistakes.
 check() { # text, what stderr must say
