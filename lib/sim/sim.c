@@ -12,6 +12,8 @@
 
 #include "sim_traffic.h"
 
+#define WARM_HOSTS 128u /* smaller networks live in the near caches: nothing to fetch ahead */
+
 /* ---- samples --------------------------------------------------------------------------------- */
 
 static void append(struct sim *sim, struct sim_series *s, uint64_t t, double v)
@@ -162,6 +164,8 @@ static int build(struct sim *sim, struct sim_plan *plan, struct sim_error *err)
     rc = sim_fault_new(&sim->w.fault, &sim->w, s, &sim->net, err);
     if (rc)
         return rc;
+    if (sim->net.nhosts >= WARM_HOSTS)
+        sim->w.wheel.warm = sim_port_warm;
     rc = prepare_samples(sim, plan, err);
     if (rc)
         return rc;
@@ -180,7 +184,6 @@ int sim_create(const struct sim_scenario *s, const struct sim_hooks *hooks, stru
     sim->s = s;
     sim->measured_from = s->measure ? SIM_NEVER : 0;
     sim_wheel_init(&sim->w.wheel);
-    sim->w.wheel.warm = sim_port_warm;
     sim->w.rng.s = sim_mix(s->seed);
     sim->w.skip_payload = s->skip_payload;
     if (hooks)

@@ -103,11 +103,10 @@ static struct sim_event *after(struct sim_wheel *w, struct sim_event *ev, unsign
 __attribute__((always_inline)) static inline void look_ahead(struct sim_wheel *w,
                                                              struct sim_list *l, unsigned slot)
 {
-    struct sim_event *ev = after(w, sentinel(l), &slot);
+    struct sim_event *ev = w->warm ? after(w, sentinel(l), &slot) : NULL;
     if (!ev)
         return;
-    if (w->warm)
-        w->warm(ev);
+    w->warm(ev);
     ev = after(w, ev, &slot);
     if (!ev)
         return;

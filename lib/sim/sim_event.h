@@ -30,7 +30,8 @@ struct sim_list {
 
 struct sim_wheel {
     uint64_t clk; /* nothing is scheduled before this */
-    /* NULL, or called when the event before `ev` is about to be fired: to prefetch. */
+    /* NULL, or called when the event before `ev` is about to be fired: to prefetch. What lies
+     * further ahead is prefetched by the events' hints then. */
     void (*warm)(struct sim_event *ev);
     uint64_t used[SIM_WHEEL_LEVEL][SIM_WHEEL_WORDS];
     struct sim_list slot[SIM_WHEEL_LEVEL][SIM_WHEEL_SLOTS];

@@ -38,7 +38,7 @@ double sim_jain(const double *v, uint32_t n)
 
 /* ---- of one flow ----------------------------------------------------------------------------- */
 
-/* Gb/s since it began, or since measuring began. */
+/* Gb/s since it began, or since measuring began. NAN = it was over by then. */
 static double goodput(const struct sim *sim, const struct sim_flow *f)
 {
     uint64_t from = f->begin, before = 0, to = f->end ? f->end : sim->w.now;
@@ -46,7 +46,9 @@ static double goodput(const struct sim *sim, const struct sim_flow *f)
         from = sim->measured_from;
         before = sim->before[f->id];
     }
-    return to > from ? (double)(f->placed - before) * 8 / (double)(to - from) : 0;
+    if (to <= from)
+        return f->end ? NAN : 0;
+    return (double)(f->placed - before) * 8 / (double)(to - from);
 }
 
 static double fct_us(const struct sim *sim, const struct sim_flow *f)
@@ -204,7 +206,11 @@ static double m_faulted(const struct sim *sim)
 
 static double m_held_ms(const struct sim *sim)
 {
-    return m_held(sim) / 1e6;
+    double ns = m_held(sim);
+    for (uint32_t i = 0; i < sim->net.nports; i++) /* and those that stand still now */
+        if (sim->net.port[i].paused)
+            ns += (double)(sim->w.now - sim->net.port[i].paused_at);
+    return ns / 1e6;
 }
 
 static double m_pausing(const struct sim *sim)

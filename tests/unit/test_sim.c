@@ -287,6 +287,37 @@ START_TEST(watched_frames_are_good)
 }
 END_TEST
 
+/* A pause that lasts when the run ends counts as far as it has lasted. */
+START_TEST(a_pause_that_lasts_counts)
+{
+    struct sim *sim = make("duration 10us\ntopology dumbbell hosts=1 rate=40G delay=1us\n"
+                           "flow from=0 to=1 size=1M\n",
+                           NULL);
+    sim_port_pause(sim->net.host[0].port->peer, 0xFF, SIM_PAUSE_MAX, 0);
+    sim_run(sim, SIM_NEVER);
+    /* It arrives after the cable and 84 octets. */
+    ck_assert_double_eq_tol(metric(sim, "paused"), (10 - 1 - .0168) / 1e3, 1e-5);
+    sim_destroy(sim);
+}
+END_TEST
+
+/* A flow that was over before measuring began has no part in the fairness of those that run. */
+START_TEST(fairness_of_those_that_run)
+{
+    struct sim *sim = make("duration 2ms\nmeasure 1ms\ntopology dumbbell hosts=3 rate=40G\n"
+                           "flow from=0 to=3 size=64K\nflow from=1 to=4 size=forever\n"
+                           "flow from=2 to=5 size=forever\n",
+                           NULL);
+    double v;
+    sim_run(sim, SIM_NEVER);
+    ck_assert_double_eq(metric(sim, "flows_done"), 1);
+    ck_assert_double_gt(metric(sim, "jain"), .99);
+    ck_assert(!sim_metric(sim, "goodput.0", &v));
+    ck_assert_double_gt(metric(sim, "goodput.1"), 15);
+    sim_destroy(sim);
+}
+END_TEST
+
 START_TEST(figures)
 {
     double v[] = {5, 1, 4, 2, 3}, equal[] = {7, 7, 7}, one[] = {9, 0, 0};
@@ -320,6 +351,8 @@ int main(void)
     tcase_add_test(c, all_reduce_takes_its_steps);
     tcase_add_loop_test(c, noise_is_repaired, 0, 3);
     tcase_add_test(c, watched_frames_are_good);
+    tcase_add_test(c, a_pause_that_lasts_counts);
+    tcase_add_test(c, fairness_of_those_that_run);
     tcase_add_test(c, figures);
     suite_add_tcase(suite, c);
     SRunner *r = srunner_create(suite);
