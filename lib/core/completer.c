@@ -356,7 +356,7 @@ bool comp_read_early(struct rx *rx, struct qp *qp, struct swqe *w, uint32_t k)
     struct engine *e = rx->e;
     if (!record_room(e, qp, ENGINE_SGE_MAX))
         return false;
-    ack_before(e, qp, w->first, rx->now); /* REQ-25 */
+    ack_before(e, qp, w->first, rx->now); /* REQ-25, LR-08 */
     if (qp->state == QPS_ERR)
         return false;
     struct record *rec = scatter(rx, qp, w, k << qp->mtu_shift, rx->payload, rx->pkt.payload_len);

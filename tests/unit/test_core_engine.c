@@ -500,7 +500,14 @@ START_TEST(ack_04_what_can_wait)
     ck_assert(!engine_tx_only_ack(r->e));
     ck_assert_uint_eq(rig_tx(r, 0), 1);
 
-    p.psn = rig_psn(RIG_RQPSN, 3); /* a gap */
+    struct wire_pkt w = rig_pkt(r, WIRE_WRITE_ONLY, rig_psn(RIG_RQPSN, 2));
+    w.va = RIG_VA;
+    w.rkey = r->rkey;
+    w.dma_len = w.payload_len = 8;
+    w.ackreq = true;
+    rig_rx(r, &w, NULL);
+    ck_assert(engine_tx_only_ack(r->e));
+    p.psn = rig_psn(RIG_RQPSN, 4); /* a gap: the NAK acknowledges as well */
     rig_rx(r, &p, NULL);
     ck_assert(!engine_tx_only_ack(r->e));
     ck_assert_uint_eq(rig_tx(r, 0), 1);
