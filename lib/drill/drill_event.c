@@ -132,9 +132,9 @@ static bool cm_fields(struct drill_run *run, const struct drill_stmt *st, const 
             return drill_end(run, DRILL_WRONG, st, "private: octets with a length of their own");
         if (n > sizeof want || !drill_octets(run, st, &a->v.data, 0, want, n))
             return drill_end(run, DRILL_WRONG, st, "private: at most %zu octets", sizeof want);
-        if (n > ev->priv_len || memcmp(want, ev->priv, n) != 0)
-            drill_differs(run->r->fields, sizeof run->r->fields, "private", "other octets",
-                          "these");
+        if (n > ev->priv_len)
+            return drill_end(run, DRILL_WRONG, st, "private: at most %u octets", ev->priv_len);
+        drill_octets_differ(run->r->fields, sizeof run->r->fields, "private", want, ev->priv, n);
     }
     return !*run->r->fields || drill_end(run, DRILL_FAIL, st, "the event says something else");
 }

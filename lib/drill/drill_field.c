@@ -89,7 +89,10 @@ const struct drill_word drill_cm_events[] = {
 };
 
 static const struct drill_word qp_types[] = {
-    {"rc", QP_RC}, {"uc", QP_UC}, {"ud", QP_UD}, {"gsi", QP_GSI}, END,
+    {"rc", QP_RC},
+    {"uc", QP_UC},
+    {"ud", QP_UD},
+    END,
 };
 static const struct drill_word wr_opcodes[] = {
     {"write", WR_RDMA_WRITE},
@@ -653,7 +656,7 @@ const struct drill_verb drill_verbs[] = {
     {"pd", DO_PD, "n", NULL, NULL, VERB_CALL},
     {"port", DO_PORT, "w", port_words, NULL, 0},
     {"post", DO_POST, "ow", wr_opcodes, drill_post_fields, VERB_CALL},
-    {"qp", DO_QP, "nw2?", qp_types, drill_qp_fields, VERB_WIRE | VERB_CALL},
+    {"qp", DO_QP, "nws?", qp_types, drill_qp_fields, VERB_WIRE | VERB_CALL},
     {"query", DO_QUERY, "o", NULL, drill_qp_fields, 0},
     {"recv", DO_RECV, "o", NULL, drill_post_fields, VERB_WIRE | VERB_CALL},
     {"reject", DO_REJECT, "o", NULL, drill_cm_fields, VERB_CALL},

@@ -311,7 +311,7 @@ enum drill_kind {
 #define DRILL_USE_CM_EVENT 54u
 
 /* How a statement looks: its word, what follows it in order, its fields.
- * Operands: n new name, o name of an object, 2 second name, w word of `words`, e sum, t time,
+ * Operands: n new name, o name of an object, s state, w word of `words`, e sum, t time,
  * d data, r range of memory, a address, p packet's opcode, i number; `?` behind one: it may be
  * missing. */
 struct drill_verb {

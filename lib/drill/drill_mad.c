@@ -181,8 +181,7 @@ static bool match_private(struct drill_run *run, const struct drill_stmt *st,
         return drill_end(run, DRILL_WRONG, st, "private: at most %u octets", have);
     if (!drill_octets(run, st, &a->v.data, 0, want, n))
         return false;
-    if (memcmp(want, got, n) != 0)
-        drill_differs(why, size, "private", "other octets", "these");
+    drill_octets_differ(why, size, "private", want, got, n);
     return true;
 }
 

@@ -400,13 +400,10 @@ static bool connect_wire(struct drill_run *run, const struct drill_stmt *st,
 static bool make_qp(struct drill_run *run, const struct drill_stmt *st)
 {
     struct drill_object *qp = drill_add(run, st, st->name, OBJ_QP_);
-    const struct drill_word *state = drill_word_find(drill_states, st->other ? st->other : "rts");
     uint64_t send_wr, recv_wr, sge, inline_max, sig_all;
     bool go;
     if (!qp)
         return false;
-    if (!state)
-        return drill_end(run, DRILL_WRONG, st, "'%s' is no state", st->other);
     qp->type = (enum qp_type)st->word;
     run->qps++;
     run->qp = qp;
@@ -436,8 +433,8 @@ static bool make_qp(struct drill_run *run, const struct drill_stmt *st)
     qp->mtu = 1024;
     if (!cc_of(run, st, qp))
         return false;
-    if (state->value != QPS_RESET)
-        rc = drill_qp_move(run, qp, st, (enum qp_state)state->value);
+    if (st->state != QPS_RESET)
+        rc = drill_qp_move(run, qp, st, (enum qp_state)st->state);
     return !run->over && drill_returned(run, st, rc, &go);
 }
 

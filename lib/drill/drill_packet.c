@@ -201,8 +201,9 @@ static bool place(struct drill_run *run, const struct drill_stmt *st, const stru
         if (e.t[0].name && !strcmp(e.t[0].name, bases[i].name))
             base = bases[i].at;
     if (base == UINT64_MAX)
-        return drill_end(run, DRILL_WRONG, st, "%s: one of eth, ip, udp, bth, payload, icrc",
-                         a->field->name);
+        return drill_end(run, DRILL_WRONG, st,
+                         "%s: expected one of eth, ip, udp, bth, payload, icrc, found '%s'",
+                         a->field->name, e.t[0].name ? e.t[0].name : "a number");
     e.t[0].name = NULL;
     e.t[0].num = 0;
     if (!drill_eval(run, st, &e, ROLE_VALUE, at) || !drill_eval(run, st, &a->v.hi, ROLE_VALUE, &v))
@@ -341,6 +342,21 @@ void drill_differs(char *why, size_t size, const char *name, const char *expecte
     snprintf(why + at, size - at, "%s%s: expected %s, got %s", at ? "; " : "", name, expected, got);
 }
 
+void drill_octets_differ(char *why, size_t size, const char *name, const uint8_t *want,
+                         const uint8_t *got, uint32_t n)
+{
+    char which[48], x[8], y[8];
+    uint32_t i = 0;
+    while (i < n && want[i] == got[i])
+        i++;
+    if (i == n)
+        return;
+    snprintf(which, sizeof which, "%s octet %u", name, i);
+    snprintf(x, sizeof x, "0x%02x", want[i]);
+    snprintf(y, sizeof y, "0x%02x", got[i]);
+    drill_differs(why, size, which, x, y);
+}
+
 struct match {
     struct drill_run *run;
     const struct drill_stmt *st;
@@ -459,6 +475,18 @@ static void match_address(struct match *m, const char *name, const struct wire_a
         differ(m, name, wire_addr_str(want, a, sizeof a), wire_addr_str(got, b, sizeof b));
 }
 
+static void match_mac(struct match *m, const char *name, const uint8_t want[6],
+                      const uint8_t got[6])
+{
+    char text[2][24];
+    const uint8_t *const macs[2] = {want, got};
+    for (unsigned i = 0; i < 2; i++)
+        snprintf(text[i], sizeof text[i], "%02x:%02x:%02x:%02x:%02x:%02x", macs[i][0], macs[i][1],
+                 macs[i][2], macs[i][3], macs[i][4], macs[i][5]);
+    if (memcmp(want, got, 6) != 0)
+        differ(m, name, text[0], text[1]);
+}
+
 static bool match_data(struct match *m, const struct drill_arg *a)
 {
     uint8_t want[DRILL_FRAME_MAX];
@@ -472,16 +500,7 @@ static bool match_data(struct match *m, const struct drill_arg *a)
     }
     if (!drill_octets(m->run, m->st, &a->v.data, 0, want, n))
         return false;
-    for (uint32_t i = 0; i < n; i++) {
-        if (want[i] == m->payload[i])
-            continue;
-        char name[32];
-        snprintf(name, sizeof name, "data octet %u", i);
-        snprintf(x, sizeof x, "0x%02x", want[i]);
-        snprintf(y, sizeof y, "0x%02x", m->payload[i]);
-        differ(m, name, x, y);
-        break;
-    }
+    drill_octets_differ(m->why, m->size, "data", want, m->payload, n);
     return true;
 }
 
@@ -511,8 +530,7 @@ static bool match_field(struct match *m, const struct drill_arg *a)
         match_address(m, f->name, &a->v.addr, (const void *)((const uint8_t *)m->p + f->offset));
         return true;
     case TYPE_MAC:
-        if (memcmp(a->v.addr.b, (const uint8_t *)m->p + f->offset, 6) != 0)
-            differ(m, f->name, "another address", "this one");
+        match_mac(m, f->name, a->v.addr.b, (const uint8_t *)m->p + f->offset);
         return true;
     case TYPE_DATA:
         return match_data(m, a);

@@ -9,6 +9,7 @@
 
 #include "drill_lex.h"
 #include "drill_script.h"
+#include "engine.h"
 
 #define BLOCKS_MAX 16u
 
@@ -123,6 +124,14 @@ static bool take_name(struct parser *p, const char **out)
     *out = keep(p, p->l.text, p->l.len);
     drill_lex_next(&p->l);
     return *out;
+}
+
+/* The parts of objects have a dot: A.qpn. */
+static bool take_new_name(struct parser *p, const char **out)
+{
+    if (p->l.tok == TOK_WORD && memchr(p->l.text, '.', p->l.len))
+        return fail(p, "a new name has no '.', '%.*s' has one", (int)p->l.len, p->l.text);
+    return take_name(p, out);
 }
 
 static void list_words(const struct drill_word *words, char *buf, size_t size)
@@ -330,7 +339,7 @@ static bool take_number(struct parser *p, struct drill_value *v)
     if (drill_lex_sign(l, '?')) {
         v->kind = VALUE_BIND;
         drill_lex_next(l);
-        return take_name(p, &v->name);
+        return take_new_name(p, &v->name);
     }
     v->kind = VALUE_ONE;
     if (!take_expr(p, &v->lo, "a number, LOW..HIGH, * or ?NAME"))
@@ -460,12 +469,16 @@ static bool take_opcode(struct parser *p, struct drill_stmt *st)
 
 static bool take_operand(struct parser *p, struct drill_stmt *st, char kind)
 {
+    char buf[32];
     switch (kind) {
     case 'n':
+        return take_new_name(p, &st->name);
     case 'o':
         return take_name(p, &st->name);
-    case '2':
-        return take_name(p, &st->other);
+    case 's':
+        if (!drill_word_find(drill_states, word_of(&p->l, buf)))
+            return fail(p, "'%s' is neither a state nor a field of '%s'", buf, st->verb->word);
+        return take_word(p, drill_states, &st->state);
     case 'w':
         return take_word(p, st->verb->words, &st->word);
     case 'e':
@@ -499,8 +512,8 @@ static bool missing(const struct parser *p, const struct drill_stmt *st, char ki
     char buf[32];
     if (p->l.tok == TOK_END || p->l.tok == TOK_ARROW)
         return true;
-    if (kind == '2') /* `qp A rc reset`: a state, not a field */
-        return p->l.tok != TOK_WORD || drill_field_find(st->verb->fields, word_of(&p->l, buf));
+    if (kind == 's' && p->l.tok != TOK_WORD)
+        return true;
     return p->l.tok == TOK_WORD && drill_field_find(st->verb->fields, word_of(&p->l, buf));
 }
 
@@ -553,6 +566,7 @@ static bool take_statement(struct parser *p)
     if (!st)
         return no_memory(p);
     st->line = p->line;
+    st->state = QPS_RTS;
     const char *end = p->l.end;
     while (end > p->l.at && (end[-1] == ' ' || end[-1] == '\t' || end[-1] == '\r'))
         end--;

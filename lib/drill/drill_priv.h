@@ -212,6 +212,9 @@ bool drill_mad_match(struct drill_run *run, const struct drill_stmt *st, const u
                      uint32_t len, bool *fits, char *why, size_t size);
 /* Adds "name: expected X, got Y" to why. */
 void drill_differs(char *why, size_t size, const char *name, const char *expected, const char *got);
+/* The same for the first octet that differs, if one does. */
+void drill_octets_differ(char *why, size_t size, const char *name, const uint8_t *want,
+                         const uint8_t *got, uint32_t n);
 
 /* drill_bench.c: the engine on virtual time. */
 bool drill_bench_open(struct drill_run *run, const struct drill_stmt *device);

@@ -88,9 +88,10 @@ struct drill_stmt {
     unsigned line;
     const char *text; /* of its line, trimmed */
     struct drill_time time;
-    const char *name, *other; /* objects: which, says the verb */
-    uint64_t word;            /* opcode, state, operation ... */
-    uint64_t number;          /* a time, how often */
+    const char *name; /* of an object */
+    uint64_t state;   /* of a new queue pair; RTS if the statement doesn't say */
+    uint64_t word;    /* opcode, state, operation ... */
+    uint64_t number;  /* a time, how often */
     struct drill_expr expr;
     struct drill_range range;
     struct wire_addr addr;
