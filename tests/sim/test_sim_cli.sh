@@ -77,7 +77,7 @@ for i in 1 2 3; do
     OMPI_COMM_WORLD_RANK=$((i - 1)) sh -c '"$1" sim -q "$2" --shard $((OMPI_COMM_WORLD_RANK+1))/3 -o "$3/mpi-$OMPI_COMM_WORLD_RANK.jsonl"' \
         - "$urnic" "$scenarios/one-loss.sim" "$tmp"
 done
-cmp <(sort "$tmp"/slurm-?.jsonl) <("$urnic" sim --json "$scenarios/one-loss.sim" | sort) || fail "Slurm's shards"
+cmp <(sort "$tmp"/slurm-?.jsonl) <("$urnic" sim -q --json "$scenarios/one-loss.sim" | sort) || fail "Slurm's shards"
 cmp <(sort "$tmp"/slurm-?.jsonl) <(sort "$tmp"/mpi-?.jsonl) || fail "mpirun's shards"
 [ "$("$urnic" sim "$scenarios/reorder.sim" --list | wc -l)" = 16 ] || fail "--list"
 [ "$("$urnic" sim "$scenarios/reorder.sim" --list --set part=1%)" = "0 part=1% recovery=gbn
