@@ -28,7 +28,7 @@ static const char help[] =
     "where\n"
     "PSNs wrap around.\n\n"
     "  -p, --psn N        run with this first PSN only (0..0xffffff)\n"
-    "  -6, --ipv6         packets over IPv6 (a script that names IPv4 addresses will not pass)\n"
+    "  -6, --ipv6         packets over IPv6 (scripts with the statement `ipv4` are skipped)\n"
     "  -k, --check        only read the scripts: are they well formed?\n"
     "  -r, --record FILE  write what went over the wire as pcapng, the statements as comments\n"
     "  -v, --verbose      a line for each script, not only for those that don't pass\n"
@@ -309,6 +309,15 @@ static void run_psns(struct session *s, const char *path, const struct drill_scr
     }
 }
 
+static void well_formed(struct session *s, const char *path, const struct drill_script *script)
+{
+    s->pass++;
+    if (s->opt->json)
+        print_json(json_pack("{s:s, s:o, s:o, s:o, s:s}", "type", "script", "script",
+                             text_json(path), "rules", text_json(drill_rules(script)), "purpose",
+                             text_json(drill_purpose(script)), "verdict", "pass"));
+}
+
 static void run_file(struct session *s, const char *path)
 {
     struct drill_error err;
@@ -325,7 +334,7 @@ static void run_file(struct session *s, const char *path)
         return;
     }
     if (s->opt->check)
-        s->pass++;
+        well_formed(s, path, script);
     else
         run_psns(s, path, script);
     drill_free(script);

@@ -14,6 +14,7 @@
 #define PATIENCE_NS 1000000u /* how long a `>` or `cqe` without a time waits */
 #define REPEAT_MAX  1000000u
 #define STEPS_MAX   4000000u
+#define RECVS_MAX   4096u /* that a script on the wire asks for */
 
 const char *const drill_verdict_names[] = {"pass", "fail", "wrong", "skip"};
 
@@ -299,14 +300,19 @@ void drill_run(const struct drill_script *s, const struct drill_options *o,
 
 /* ---- on the wire ----------------------------------------------------------------------------- */
 
-static void count_wishes(const struct drill_stmt *st, struct drill_wish *w)
+/* What the statements want together, `times` over. */
+static void count_wishes(const struct drill_stmt *st, uint64_t times, struct drill_wish *w)
 {
     for (; st; st = st->next) {
         const struct drill_arg *mtu = drill_arg(st, QPF_PATH_MTU);
+        bool plain = st->expr.n == 1 && !st->expr.t[0].name;
+        uint64_t inner = st->verb->kind == DO_REPEAT && plain ? st->expr.t[0].num : 1;
         if (st->verb->kind == DO_QP && mtu)
             w->mtu = wire_mtu_octets((unsigned)mtu->v.word);
-        w->recvs += st->verb->kind == DO_RECV;
-        count_wishes(st->body, w);
+        if (st->verb->kind == DO_RECV)
+            w->recvs += (uint32_t)times;
+        inner = inner < RECVS_MAX ? inner : RECVS_MAX;
+        count_wishes(st->body, inner * times < RECVS_MAX ? inner * times : RECVS_MAX, w);
     }
 }
 
@@ -321,7 +327,7 @@ void drill_run_on(const struct drill_script *s, const struct drill_options *o,
     }
     start(run, s, o, out);
     struct drill_wish wish = {.mtu = 1024, .psn = o->psn};
-    count_wishes(s->first, &wish);
+    count_wishes(s->first, 1, &wish);
     run->wire = wire;
     run->patience = 200u * PATIENCE_NS; /* other machines take their time */
     if (!s->wire || strcmp(s->wire, wire->server) != 0) {
