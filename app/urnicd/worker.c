@@ -32,6 +32,7 @@
 #define WORKER_CROWD_MAX  (250 * CLOCK_MS) /* ... that doubles as long as it happens again */
 #define WORKER_SPIN_NS    (5 * CLOCK_US) /* a deadline nearer than this isn't worth blocking for */
 #define WORKER_FEW        4u /* frames: more of them are a stream, which wants throughput */
+#define WORKER_PAUSE_NS   (3 * CLOCK_US) /* nothing for so long: what comes isn't a stream */
 #define WORKER_STAND_IN   8u /* rounds of the control thread in the place of a blocked worker */
 #define WORKER_EVENTS     16
 
@@ -70,6 +71,7 @@ int worker_init(struct worker *w, unsigned index, int cpu, enum config_idle idle
     w->cpu = cpu;
     w->idle = idle;
     w->crowd_ns = WORKER_CROWD_MIN;
+    w->pause_over = idle == IDLE_POLL ? UINT64_MAX : 0;
     w->page_fd = -1;
     w->epfd = epoll_create1(EPOLL_CLOEXEC);
     w->eventfd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -218,7 +220,7 @@ static void worker_yield(struct worker *w)
  * acknowledging them, and its own answer leaves together with the acknowledgement. */
 static uint64_t worker_pass_on(struct worker *w, unsigned frames, uint64_t now)
 {
-    if (frames == 0 || frames > WORKER_FEW || !w->paused || now < w->crowded_until)
+    if (frames == 0 || frames > WORKER_FEW || now < w->pause_over || now < w->crowded_until)
         return now;
     for (unsigned i = 0; i < w->ndevice; i++) {
         if (!device_can_wait(w->device[i]))
@@ -303,12 +305,13 @@ static void worker_stand_in(struct worker *w, void (*fn)(void *arg, uint64_t now
 {
     uint64_t now = clock_now();
 
-    worker_arm(w, false); /* empty looks at armed ports cost system calls */
-    w->paused = false;    /* this thread yields to nobody */
+    worker_arm(w, false);       /* empty looks at armed ports cost system calls */
+    w->pause_over = UINT64_MAX; /* this thread yields to nobody */
     fn(arg, now);
     for (unsigned i = 0; i < WORKER_STAND_IN && worker_round(w, now) > 0; i++)
         now = clock_now();
     worker_arm(w, true);
+    w->pause_over = now + WORKER_PAUSE_NS;
     bool sooner = worker_deadline(w, now) < w->sleep_until || worker_anything(w, now);
     atomic_store_explicit(&w->taken, false, memory_order_release);
     if (sooner)
@@ -423,10 +426,10 @@ static void *worker_main(void *arg)
         uint64_t now = clock_now();
         unsigned work = worker_round(w, now);
         stat_add(&w->stats.rounds, 1);
-        w->paused = work == 0 && w->idle == IDLE_AUTO;
         if (work > 0) {
             stat_add(&w->stats.busy_rounds, 1);
             since = now;
+            w->pause_over = w->idle == IDLE_AUTO ? clock_now() + WORKER_PAUSE_NS : UINT64_MAX;
         } else {
             worker_idle(w, since, now);
         }

@@ -59,7 +59,7 @@ struct worker {
     struct device *device[WORKER_DEVICES];
     unsigned ndevice;
     struct context *contexts; /* every open context, linked */
-    bool paused;              /* the last round had nothing to do, and the policy allows yielding */
+    uint64_t pause_over;      /* what comes from then on has come after a pause */
     uint64_t crowded_until;   /* block rather than yield: others spin on this core */
     uint64_t crowd_ns;
     uint64_t service_at; /* next slow round */
