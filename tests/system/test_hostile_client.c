@@ -644,20 +644,20 @@ START_TEST(slabs_within_quota)
 }
 END_TEST
 
-/* SEC-22: objects of a client's own are mapped into the daemon, which has only so much room. */
+/* SEC-22: objects of a client's own are mapped into the daemon, which has only so much room. The
+ * system may have less (ENOMEM): under ThreadSanitizer little of the address space is left. */
 START_TEST(mappings_within_quota)
 {
-    int fd = memfd_create("huge", MFD_CLOEXEC);
+    int fd = memfd_create("huge", MFD_CLOEXEC), rc = 0;
     struct urnic_mr *mr[8];
     unsigned n = 0;
 
     if (ftruncate(fd, 1ll << 40) < 0)
         return; /* not on this machine */
     end_open(&x, &rig, "urn0", SIZE);
-    while (n < 8 && urnic_reg_mr_fd(x.pd, fd, 0, 1ull << 40, 0, 0, &mr[n]) == 0)
+    while (n < 8 && (rc = urnic_reg_mr_fd(x.pd, fd, 0, 1ull << 40, 0, 0, &mr[n])) == 0)
         n++;
-    ck_assert_uint_eq(n, 4);
-    ck_assert_int_eq(urnic_reg_mr_fd(x.pd, fd, 0, 1ull << 40, 0, 0, &mr[n]), -EDQUOT);
+    ck_assert(rc == -ENOMEM ? n > 0 && n < 4 : rc == -EDQUOT && n == 4);
     ck_assert_int_eq(urnic_dereg_mr(mr[--n]), 0);
     ck_assert_int_eq(urnic_reg_mr_fd(x.pd, fd, 0, 1ull << 40, 0, 0, &mr[n++]), 0);
     while (n > 0)
