@@ -7,12 +7,12 @@
 
 #include "drill_priv.h"
 
-struct words {
+struct private_data {
     uint8_t octets[CM_PRIVATE_MAX];
     uint16_t len;
 };
 
-static bool private_of(struct drill_run *run, const struct drill_stmt *st, struct words *w)
+static bool private_of(struct drill_run *run, const struct drill_stmt *st, struct private_data *w)
 {
     const struct drill_arg *a = drill_arg(st, CMF_PRIVATE);
     w->len = 0;
@@ -54,19 +54,11 @@ static int set_up(struct drill_run *run, struct drill_object *qp, struct cm_conn
     a.max_rd_atomic = c.max_rd_atomic;
     a.max_dest_rd_atomic = c.max_dest_rd_atomic;
     a.min_rnr_timer = 12;
-    bool rc_type = qp->type == QP_RC;
-    a.state = QPS_RTR;
-    rc = engine_qp_modify(run->e, qp->qp, &a,
-                          QPA_STATE | QPA_AV | QPA_PATH_MTU | QPA_DEST_QPN | QPA_RQ_PSN |
-                              (rc_type ? QPA_MAX_DEST_RD_ATOMIC | QPA_MIN_RNR_TIMER : 0),
-                          run->now);
-    a.state = QPS_RTS;
-    if (!rc)
-        rc = engine_qp_modify(
-            run->e, qp->qp, &a,
-            QPA_STATE | QPA_SQ_PSN |
-                (rc_type ? QPA_TIMEOUT | QPA_RETRY_CNT | QPA_RNR_RETRY | QPA_MAX_QP_RD_ATOMIC : 0),
-            run->now);
+    static const enum qp_state steps[] = {QPS_RTR, QPS_RTS};
+    for (unsigned i = 0; i < 2 && !rc; i++) {
+        a.state = steps[i];
+        rc = engine_qp_modify(run->e, qp->qp, &a, drill_step_mask(qp->type, steps[i]), run->now);
+    }
     qp->sq_psn = qp->seen_psn = c.sq_psn;
     qp->rq_psn = c.rq_psn;
     qp->peer_qpn = c.dest_qpn;
@@ -105,7 +97,7 @@ static bool listen(struct drill_run *run, const struct drill_stmt *st)
 static bool connect_(struct drill_run *run, const struct drill_stmt *st)
 {
     struct drill_object *o = drill_add(run, st, st->name, OBJ_CONN_), *qp;
-    struct words w;
+    struct private_data w;
     uint64_t port, sport, resp, init, retry, rnr, timeout, retries, transport, mtu, pkey;
     bool go;
     if (!o || !qp_of(run, st, &qp) || !private_of(run, st, &w) ||
@@ -148,7 +140,7 @@ static bool connect_(struct drill_run *run, const struct drill_stmt *st)
 static bool accept_(struct drill_run *run, const struct drill_stmt *st, struct drill_object *c)
 {
     struct drill_object *qp;
-    struct words w;
+    struct private_data w;
     uint64_t resp, init, rnr;
     bool go;
     if (!qp_of(run, st, &qp) || !private_of(run, st, &w) ||
@@ -176,7 +168,7 @@ static bool accept_(struct drill_run *run, const struct drill_stmt *st, struct d
 static bool rtu(struct drill_run *run, const struct drill_stmt *st, struct drill_object *c)
 {
     struct drill_object *qp;
-    struct words w;
+    struct private_data w;
     bool go;
     int rc = 0;
     if (!qp_of(run, st, &qp) || !private_of(run, st, &w))
@@ -190,7 +182,7 @@ static bool rtu(struct drill_run *run, const struct drill_stmt *st, struct drill
 
 static bool reject(struct drill_run *run, const struct drill_stmt *st, struct drill_object *c)
 {
-    struct words w;
+    struct private_data w;
     uint64_t reason;
     bool go;
     if (!private_of(run, st, &w) || !drill_number(run, st, CMF_REASON, 0, &reason))
@@ -203,7 +195,7 @@ static bool sidr(struct drill_run *run, const struct drill_stmt *st)
 {
     struct drill_object *o = drill_add(run, st, st->name, OBJ_CONN_);
     struct cm_path path = {.local = run->local, .remote = run->peer};
-    struct words w;
+    struct private_data w;
     uint64_t port, sport;
     bool go;
     if (!o || !private_of(run, st, &w) || !drill_number(run, st, CMF_PORT, 7000, &port) ||
@@ -242,7 +234,7 @@ static bool unlisten(struct drill_run *run, const struct drill_stmt *st)
 static bool on_connection(struct drill_run *run, const struct drill_stmt *st)
 {
     struct drill_object *c = drill_need(run, st, st->name, OBJ_CONN_);
-    struct words w;
+    struct private_data w;
     uint64_t v;
     bool go;
     if (!c)

@@ -83,6 +83,9 @@ static bool event(struct drill_run *run, const struct drill_stmt *st, bool *done
     const struct drill_object *about = drill_find(run, st->name);
     if (!about)
         return drill_end(run, DRILL_WRONG, st, "there is no '%s'", st->name);
+    if (about->kind != OBJ_QP_ && about->kind != OBJ_CQ_ && about->kind != OBJ_SRQ_)
+        return drill_end(run, DRILL_WRONG, st, "the %s '%s' has no events",
+                         drill_object_names[about->kind], st->name);
     struct drill_happening *h = run->events;
     while (h && (h->taken || h->about != about))
         h = h->next;

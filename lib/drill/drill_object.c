@@ -229,7 +229,7 @@ static void defaults(const struct drill_object *qp, struct engine_qp_attr *a)
                                  .recovery = RECOVER_GBN};
 }
 
-static unsigned step_mask(enum qp_type type, enum qp_state to)
+unsigned drill_step_mask(enum qp_type type, enum qp_state to)
 {
     bool rc = type == QP_RC, ud = type == QP_UD;
     if (to == QPS_INIT)
@@ -300,8 +300,9 @@ int drill_qp_move(struct drill_run *run, struct drill_object *qp, const struct d
                 continue;
             struct engine_qp_attr step = a;
             step.state = ladder[i];
-            done |= step_mask(qp->type, ladder[i]);
-            rc = engine_qp_modify(run->e, qp->qp, &step, step_mask(qp->type, ladder[i]), run->now);
+            done |= drill_step_mask(qp->type, ladder[i]);
+            rc = engine_qp_modify(run->e, qp->qp, &step, drill_step_mask(qp->type, ladder[i]),
+                                  run->now);
         }
         if (!rc)
             remember(qp, &a);

@@ -255,6 +255,7 @@ static const struct {
      5, "another packet came", "dmac: expected 02:00:00:00:00:09, got 02:00:00:00:00:02"},
     {SETUP "listen L\n< cm req private \"abc\"\ncm_event request X private \"abd\"\n", DRILL_FAIL,
      6, "the event says something else", "private octet 2: expected 0x64, got 0x63"},
+    {SETUP "event M comm_est\n", DRILL_WRONG, 4, "the memory region 'M' has no events", ""},
     {SETUP "destroy Z\n", DRILL_WRONG, 4, "there is no 'Z'", ""},
     {SETUP "mr N 1G\n", DRILL_WRONG, 4, "all memory together", ""},
     {SETUP "device mtu 1024\n", DRILL_WRONG, 4, "must be the first statement", ""},
