@@ -139,8 +139,8 @@ static void writes_for_ever(void)
  * objects, mappings are given back on the control thread, the emulated link drops nothing, and a
  * sender that finds it full waits without its timer. So when a transfer fails here with "retries
  * exceeded", the peer's worker has not answered for 8 time-outs of 67 ms: it was not given a core
- * for half a second. A machine can do that (once seen, at a load of 14 on two cores; not in dozens
- * of runs at loads of 16), a daemon that stalls would too: that is what this limit is here to find.
+ * for half a second. A machine can do that (seen once, at a load of 14 on two cores), a daemon that
+ * stalls would too: that is what this limit is here to find.
  */
 START_TEST(killed_in_transfer)
 {
