@@ -469,6 +469,7 @@ static bool take_opcode(struct parser *p, struct drill_stmt *st)
 
 static bool take_operand(struct parser *p, struct drill_stmt *st, char kind)
 {
+    const struct drill_word *state;
     char buf[32];
     switch (kind) {
     case 'n':
@@ -476,9 +477,13 @@ static bool take_operand(struct parser *p, struct drill_stmt *st, char kind)
     case 'o':
         return take_name(p, &st->name);
     case 's':
-        if (!drill_word_find(drill_states, word_of(&p->l, buf)))
+        if (!(state = drill_word_find(drill_states, word_of(&p->l, buf))))
             return fail(p, "'%s' is neither a state nor a field of '%s'", buf, st->verb->word);
-        return take_word(p, drill_states, &st->state);
+        if (state->value > QPS_RTS)
+            return fail(p, "a new queue pair goes up to rts, not to %s", buf);
+        st->state = state->value;
+        drill_lex_next(&p->l);
+        return true;
     case 'w':
         return take_word(p, st->verb->words, &st->word);
     case 'e':

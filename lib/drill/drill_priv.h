@@ -108,6 +108,7 @@ struct drill_run {
     const struct drill_options *o;
     const struct drill_wire *wire; /* NULL = the engine */
     struct drill_report *r;
+    const struct drill_stmt *current; /* under way; NULL behind the last one */
     bool over;
     bool trial; /* a frame is looked at: names take nothing yet */
 

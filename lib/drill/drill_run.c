@@ -30,6 +30,8 @@ bool drill_end(struct drill_run *run, enum drill_verdict v, const struct drill_s
         return false;
     run->over = true;
     r->verdict = v;
+    if (!st && v == DRILL_WRONG) /* the bench doesn't know which statement drives it */
+        st = run->current;
     if (st)
         r->line = st->line;
     if (st && !*r->expected)
@@ -183,6 +185,7 @@ static bool run_statement(struct drill_run *run, const struct drill_stmt *st)
 static bool run_list(struct drill_run *run, const struct drill_stmt *st)
 {
     for (; st; st = st->next) {
+        run->current = st;
         if (!drill_step(run, st))
             return false;
         /* What stops the script has said why. If it hasn't, the rest must not count as passed. */
