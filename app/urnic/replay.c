@@ -31,7 +31,7 @@ struct run {
 
 static void put_json(json_t *o)
 {
-    json_dumpf(o, stdout, JSON_COMPACT);
+    json_dumpf(o, stdout, JSON_COMPACT | JSON_REAL_PRECISION(15));
     putchar('\n');
     json_decref(o);
 }

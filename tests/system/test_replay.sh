@@ -31,4 +31,6 @@ done <"$pcaps/expected-replay.txt"
 for f in "$pcaps"/*.pcap "$pcaps"/*.pcapng; do
     grep -q "^$(basename "$f") " "$pcaps/expected-replay.txt" || fail "$f has no line"
 done
+# A time is written as short as it can be read back.
+"$urnic" replay --json "$pcaps/err-rnr.pcap" | head -n 1 | grep -q '"time":0.000733,' || fail "the time of a difference"
 exit $status
