@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -113,6 +114,17 @@ static json_t *side(const struct lint_flow_info *i, const struct lint_flow_info 
                         known ? end_point(&i->dst, i->dqpn) : end_point(&other->src, other->sqpn));
     for (size_t k = 0; k < sizeof stats / sizeof stats[0]; k++)
         json_object_set_new(list, stats[k].name, json_u(stats[k].value));
+    /* As people read them: Mb/s, us, packets, with two decimals. */
+    const struct {
+        const char *name;
+        double value;
+    } figures[] = {
+        {"goodput, Mb/s", lint_goodput(i, i->goodput + i->read_octets) / 1e6},
+        {"RTT, us", i->rtt_samples ? (double)i->rtt_sum / (double)i->rtt_samples / 1e3 : 0},
+        {"per ACK", i->acks ? (double)i->acked_psns / (double)i->acks : 0},
+    };
+    for (size_t k = 0; k < sizeof figures / sizeof figures[0]; k++)
+        json_object_set_new(list, figures[k].name, json_real(round(figures[k].value * 100) / 100));
     json_object_set_new(s, "stats", list);
     return s;
 }

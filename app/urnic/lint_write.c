@@ -16,7 +16,7 @@ static const char *service_name(const struct lint_flow_info *i)
 }
 
 /* bit/s of payload that was delivered once, over the time that the flow was seen. */
-static double goodput(const struct lint_flow_info *i, uint64_t octets)
+double lint_goodput(const struct lint_flow_info *i, uint64_t octets)
 {
     double s = (double)(i->last_ns - i->first_ns) / 1e9;
     return s > 0 ? (double)octets * 8 / s : 0;
@@ -70,7 +70,7 @@ static void direction(FILE *to, const struct lint_flow_info *i, const char *arro
     if (octets) {
         fprintf(to, "     payload %s", cli_fmt_octets(octets, a, sizeof a));
         if (i->last_ns > i->first_ns)
-            fprintf(to, ", %s", cli_fmt_rate(goodput(i, octets), b, sizeof b));
+            fprintf(to, ", %s", cli_fmt_rate(lint_goodput(i, octets), b, sizeof b));
         fputc('\n', to);
     }
     if (i->rtt_samples)
@@ -206,7 +206,7 @@ static json_t *json_flow(const struct lint_flow_info *i)
         {"atomics", i->atomics},
         {"datagrams", i->datagrams},
         {"payload_octets", i->goodput + i->read_octets},
-        {"goodput_bps", (uint64_t)goodput(i, i->goodput + i->read_octets)},
+        {"goodput_bps", (uint64_t)lint_goodput(i, i->goodput + i->read_octets)},
         {"retransmissions", i->retransmits},
         {"timeouts", i->timeouts},
         {"duplicates", i->duplicates},

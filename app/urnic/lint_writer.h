@@ -42,6 +42,9 @@ struct lint_writer {
 /* The number of the connection that a flow belongs to; 0 = none. */
 uint32_t lint_connection_of(const struct lint_result *r, uint32_t flow);
 
+/* bit/s of `octets` of payload, from the flow's first packet to its last; 0 if that is no time. */
+double lint_goodput(const struct lint_flow_info *i, uint64_t octets);
+
 /* Text for people, and one JSON object a line. Both write at the end. */
 void lint_write_text(FILE *to, const struct lint_result *r);
 void lint_write_json(FILE *to, const struct lint_result *r);

@@ -61,6 +61,12 @@ def main():
             found = [x for x in lines if "expected" in x]
             check(len(found) == len(d["findings"]),
                   f"{name}: {len(d['findings'])} findings in the page, {len(found)} in the JSON")
+            flows = [f for x in lines if x.get("type") == "connection" for f in x["flows"]]
+            stats = [s["stats"] for c in d["connections"] for s in c["side"] if s["known"]]
+            for column, field, unit in (("goodput, Mb/s", "goodput_bps", 1e6), ("RTT, us", "rtt_ns", 1e3)):
+                want = sorted(f.get(field, 0) / unit for f in flows)
+                check(all(abs(a - b) < 0.01 for a, b in zip(sorted(s[column] for s in stats), want, strict=True)),
+                      f"{name}: the column {column} is not what --json says")
             check(len(d["packets"]) == d["totals"]["roce"], f"{name}: packets are missing")
             check(d["connections"] and all(len(c["side"]) == 2 for c in d["connections"]),
                   f"{name}: connections")
