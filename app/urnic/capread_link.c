@@ -21,6 +21,7 @@ enum link_type {
     LINK_SLL2 = 276,
 };
 
+#define WIRE_LEN_MAX   (1u << 30)
 #define ETHERTYPE_IPV4 0x0800u
 #define ETHERTYPE_IPV6 0x86DDu
 
@@ -112,6 +113,8 @@ bool capread_link(uint16_t link_type, const uint8_t *data, uint32_t len, uint32_
 {
     p->frame = data;
     p->len = len;
+    /* No packet is so long: a damaged length must leave room for the headers that are added. */
+    wire_len = wire_len < WIRE_LEN_MAX ? wire_len : WIRE_LEN_MAX;
     p->wire_len = wire_len > len ? wire_len : len;
     p->no_ether = false;
     switch (link_type) {
