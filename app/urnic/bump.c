@@ -34,7 +34,7 @@ static uint64_t clock_ns(void)
     return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-/* ---- opening --------------------------------------------------------------------------------- */
+/* ---- opening ---- */
 
 static void look_at_links(struct bump *b, uint64_t now)
 {
@@ -107,7 +107,7 @@ void bump_close(struct bump *b)
     }
 }
 
-/* ---- one direction --------------------------------------------------------------------------- */
+/* ---- one direction ---- */
 
 static const struct fault_out at_once; /* kept for no time: until the next free slot */
 
@@ -301,7 +301,7 @@ static unsigned move(struct bump *b, enum fault_dir dir, uint64_t now)
     return n + due;
 }
 
-/* ---- both ------------------------------------------------------------------------------------ */
+/* ---- both ---- */
 
 unsigned bump_round(struct bump *b, uint64_t now)
 {
@@ -326,7 +326,7 @@ bool bump_inject(struct bump *b, enum fault_dir dir, const uint8_t *frame, uint3
     return ok;
 }
 
-/* ---- waiting --------------------------------------------------------------------------------- */
+/* ---- waiting ---- */
 
 static bool can_block(const struct bump *b)
 {

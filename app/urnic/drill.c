@@ -90,7 +90,7 @@ struct session {
     uint64_t packets, checks;
 };
 
-/* ---- recording ------------------------------------------------------------------------------- */
+/* ---- recording ---- */
 
 static bool room_for_frame(struct session *s)
 {
@@ -178,7 +178,7 @@ static int close_record(struct session *s)
     return rc;
 }
 
-/* ---- reporting ------------------------------------------------------------------------------- */
+/* ---- reporting ---- */
 
 static void count(struct session *s, const struct drill_report *r)
 {
@@ -255,7 +255,7 @@ static void report(struct session *s, const char *path, const struct drill_scrip
         printf("  fields    %s\n", r->fields);
 }
 
-/* ---- running --------------------------------------------------------------------------------- */
+/* ---- running ---- */
 
 static char *read_script(const char *path, size_t *len)
 {
@@ -401,7 +401,7 @@ static int summary(const struct session *s)
     return s->wrong || cli_stop ? CLI_USAGE : s->fail ? CLI_FAIL : CLI_OK;
 }
 
-/* ---- the wire -------------------------------------------------------------------------------- */
+/* ---- the wire ---- */
 
 static int take_addr(const char *option, const char *text, struct wire_addr *out)
 {

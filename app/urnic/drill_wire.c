@@ -42,7 +42,7 @@ struct drill_host {
     uint64_t lost; /* frames that found the ring full */
 };
 
-/* ---- frames ---------------------------------------------------------------------------------- */
+/* ---- frames ---- */
 
 static int put(struct drill_host *h, const uint8_t *frame, uint32_t len)
 {
@@ -152,7 +152,7 @@ static void turn(struct drill_host *h)
         usleep(NAP_US);
 }
 
-/* ---- what the script's run calls ------------------------------------------------------------- */
+/* ---- what the script's run calls ---- */
 
 static uint64_t wire_now(void *arg)
 {
@@ -310,7 +310,7 @@ static int wire_connect(void *arg, const struct drill_wish *wish, struct drill_p
     return rc;
 }
 
-/* ---- life ------------------------------------------------------------------------------------ */
+/* ---- life ---- */
 
 static int host_parts(struct drill_host *h, char *err, size_t size)
 {

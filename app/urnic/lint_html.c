@@ -64,8 +64,7 @@ static void html_packet(struct lint_writer *w, const struct lint_frame *f,
     }
 }
 
-/* ---- what the page's script reads -------------------------------------------------------------
- */
+/* ---- what the page's script reads ---- */
 
 static json_t *end_point(const struct wire_addr *a, uint32_t qpn)
 {

@@ -22,8 +22,7 @@ double lint_goodput(const struct lint_flow_info *i, uint64_t octets)
     return s > 0 ? (double)octets * 8 / s : 0;
 }
 
-/* ---- text -------------------------------------------------------------------------------------
- */
+/* ---- text ---- */
 
 static void end_point(FILE *to, const struct wire_addr *a, uint32_t qpn)
 {
@@ -160,8 +159,7 @@ void lint_write_text(FILE *to, const struct lint_result *r)
                 r->shown[LINT_ARTEFACT] == 1 ? "" : "s");
 }
 
-/* ---- JSON --------------------------------------------------------------------------------------
- */
+/* ---- JSON ---- */
 
 static void line(FILE *to, json_t *o)
 {

@@ -52,7 +52,7 @@ struct job {
     bool list, check, quiet;
 };
 
-/* ---- the scenario ---------------------------------------------------------------------------- */
+/* ---- the scenario ---- */
 
 static int load(struct job *j)
 {
@@ -120,7 +120,7 @@ static int parse(const struct job *j, uint32_t point, struct sim_scenario *s)
     return CLI_OK;
 }
 
-/* ---- captures -------------------------------------------------------------------------------- */
+/* ---- captures ---- */
 
 static void on_frame(void *arg, const struct sim_node *node, enum sim_dir dir, const uint8_t *frame,
                      uint32_t len, const char *note, uint64_t now)
@@ -182,7 +182,7 @@ static int close_captures(struct job *j)
     return status;
 }
 
-/* ---- running --------------------------------------------------------------------------------- */
+/* ---- running ---- */
 
 struct bar {
     uint64_t begun, drawn;
@@ -318,7 +318,7 @@ static int all(struct job *j, struct sim_scenario *s)
     return status;
 }
 
-/* ---- the command line ------------------------------------------------------------------------ */
+/* ---- the command line ---- */
 
 static int add_set(struct job *j, const char *text)
 {

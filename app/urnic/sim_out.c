@@ -13,7 +13,7 @@
 #include "plot.h"
 #include "sim_metric.h"
 
-/* ---- JSON ------------------------------------------------------------------------------------ */
+/* ---- JSON ---- */
 
 static void string(FILE *f, const char *s)
 {
@@ -166,7 +166,7 @@ void sim_out_json(FILE *f, struct sim *sim, const char *scenario, uint32_t point
             (double)sim->w.now / 1e3, sim->w.hops, sim->w.trace);
 }
 
-/* ---- plots ----------------------------------------------------------------------------------- */
+/* ---- plots ---- */
 
 #define PANELS 7u
 
@@ -301,7 +301,7 @@ int sim_out_plot(const char *path, struct sim *sim, const struct sim_points *poi
     return rc;
 }
 
-/* ---- for people ------------------------------------------------------------------------------ */
+/* ---- for people ---- */
 
 unsigned sim_out_summary(FILE *f, struct sim *sim)
 {

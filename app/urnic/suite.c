@@ -42,7 +42,7 @@ struct runner {
     uint64_t packets, bad_icrc; /* of the device, in all cases */
 };
 
-/* ---- watching -------------------------------------------------------------------------------- */
+/* ---- watching ---- */
 
 static bool resent(struct runner *s, const struct suite_pkt *p)
 {
@@ -96,7 +96,7 @@ static unsigned judge(void *arg, enum fault_dir dir, uint8_t *frame, uint32_t le
     return bits;
 }
 
-/* ---- moving frames meanwhile ----------------------------------------------------------------- */
+/* ---- moving frames meanwhile ---- */
 
 enum goal { NOTHING, LINKS, SERVER_SPEAKS, CLIENT_ENDS, ALL_END };
 
@@ -153,7 +153,7 @@ static void end_commands(struct runner *s)
     suite_child_close(&s->server);
 }
 
-/* ---- a case ---------------------------------------------------------------------------------- */
+/* ---- a case ---- */
 
 static void untested(struct runner *s, const char *why, const struct suite_child *who)
 {

@@ -149,7 +149,7 @@ void suite_check_go_back(struct suite_run *r)
               r->client_ok ? "the transfer completed" : "the transfer failed");
 }
 
-/* ---- time-outs ------------------------------------------------------------------------------- */
+/* ---- time-outs ---- */
 
 /* T <= the time from `since` to `resent`, and from `owed` on it is <= 4 T. The timer must run from
  * where an answer is owed, and devices may start it before: with the first packet that is open. */
@@ -285,7 +285,7 @@ void suite_check_exhausted(struct suite_run *r)
                   r->client_ok ? "the client reports success" : "the client reports the failure");
 }
 
-/* ---- RNR ------------------------------------------------------------------------------------- */
+/* ---- RNR ---- */
 
 /* An RNR NAK in the tester's name came back for a packet that was dropped. */
 void suite_check_rnr(struct suite_run *r)
@@ -314,7 +314,7 @@ void suite_check_rnr(struct suite_run *r)
                            : "the transfer failed");
 }
 
-/* ---- CNPs ------------------------------------------------------------------------------------ */
+/* ---- CNPs ---- */
 
 /* ns for the packets from +first to before +last, as they came. 0 = they didn't all come. */
 static uint64_t time_of(const struct suite_run *r, int32_t first, int32_t last)
@@ -355,7 +355,7 @@ void suite_check_slowed(struct suite_run *r)
               r->client_ok ? "CNPs did not disturb the transfer" : "the transfer failed");
 }
 
-/* ---- READs: the device's requests ------------------------------------------------------------ */
+/* ---- READs: the device's requests ---- */
 
 void suite_check_read_again(struct suite_run *r)
 {

@@ -229,7 +229,7 @@ void suite_check_bad_icrc(struct suite_run *r)
     check_recovered(r);
 }
 
-/* ---- READs: the device's answers ------------------------------------------------------------- */
+/* ---- READs: the device's answers ---- */
 
 /* Index of the response with this PSN that was sent first, before `end`. */
 static uint32_t find_response(const struct suite_run *r, uint32_t i, uint32_t end, uint32_t psn)

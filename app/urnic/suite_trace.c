@@ -29,7 +29,7 @@ void suite_trace_clear(struct suite_trace *t)
     *t = (struct suite_trace){.pkt = pkt};
 }
 
-/* ---- recording ------------------------------------------------------------------------------- */
+/* ---- recording ---- */
 
 bool suite_trace_read(const uint8_t *frame, uint32_t len, struct wire_pkt *p, bool *icrc_bad)
 {
@@ -129,7 +129,7 @@ const struct suite_pkt *suite_trace_add(struct suite_trace *t, const struct suit
     return k;
 }
 
-/* ---- flows ----------------------------------------------------------------------------------- */
+/* ---- flows ---- */
 
 #define CANDIDATES 256u
 

@@ -61,7 +61,7 @@ bool suite_trace_read(const uint8_t *frame, uint32_t len, struct wire_pkt *p, bo
 const struct suite_pkt *suite_trace_add(struct suite_trace *t, const struct suite_pkt *head,
                                         const uint8_t *frame, const struct wire_pkt *p);
 
-/* ---- one flow of requests, and the responses to it ------------------------------------------- */
+/* ---- one flow of requests, and the responses to it ---- */
 
 struct suite_flow {
     const struct suite_trace *t;

@@ -75,7 +75,7 @@ static const char help[] =
     "  urnic wire --suite dpdk:0000:01:00.0 dpdk:0000:01:00.1 --client-a 'urnic rping -s 60000\\\n"
     "      -C 2 10.0.0.2' --server-b 'ssh dut rping -s' --cnp-interval 4\n";
 
-/* ---- rules ----------------------------------------------------------------------------------- */
+/* ---- rules ---- */
 
 static int read_rules(struct wire_job *j)
 {
@@ -152,7 +152,7 @@ static unsigned watch(void *arg, enum fault_dir dir, uint8_t *frame, uint32_t le
     return bits;
 }
 
-/* ---- running --------------------------------------------------------------------------------- */
+/* ---- running ---- */
 
 static void forward(struct wire_job *j)
 {
@@ -223,7 +223,7 @@ static int check(const struct wire_job *j)
     return CLI_OK;
 }
 
-/* ---- the command line ------------------------------------------------------------------------ */
+/* ---- the command line ---- */
 
 static int options(struct wire_job *j, int argc, char **argv)
 {

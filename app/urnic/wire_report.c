@@ -35,7 +35,7 @@ void wire_tick(struct wire_ticker *t, const struct wire_job *j, uint64_t now)
     t->drawn = true;
 }
 
-/* ---- text ------------------------------------------------------------------------------------ */
+/* ---- text ---- */
 
 static void direction_summary(const struct bump_half *h, const char *name)
 {
@@ -87,7 +87,7 @@ void wire_summary(const struct wire_job *j, double seconds)
     }
 }
 
-/* ---- JSON ------------------------------------------------------------------------------------ */
+/* ---- JSON ---- */
 
 static json_t *port_json(struct io_port *port)
 {

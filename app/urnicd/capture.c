@@ -44,7 +44,7 @@ struct capture {
     struct pcapng *file;
 };
 
-/* ---- the thread ------------------------------------------------------------------------------ */
+/* ---- the thread ---- */
 
 static uint64_t capture_drain(struct capture *c)
 {
@@ -139,7 +139,7 @@ struct device *capture_device(const struct capture *c)
     return c->device;
 }
 
-/* ---- the worker ------------------------------------------------------------------------------ */
+/* ---- the worker ---- */
 
 void capture_attach(struct capture *c)
 {

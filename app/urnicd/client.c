@@ -75,7 +75,7 @@ bool client_is_admin(const struct client *c)
     return c->uid == 0 || c->uid == geteuid();
 }
 
-/* ---- opening --------------------------------------------------------------------------------- */
+/* ---- opening ---- */
 
 static void client_attach(void *arg, uint64_t now)
 {
@@ -105,7 +105,7 @@ void client_start(struct client *c)
     c->attached = true;
 }
 
-/* ---- destroying ------------------------------------------------------------------------------ */
+/* ---- destroying ---- */
 
 int client_cq_destroy(struct client *c, struct client_cq *cq)
 {
@@ -161,7 +161,7 @@ int client_channel_destroy(struct channel *ch)
     return 0;
 }
 
-/* ---- captures -------------------------------------------------------------------------------- */
+/* ---- captures ---- */
 
 struct capture_job {
     struct capture *cap;
@@ -207,7 +207,7 @@ int client_capture_stop(struct client *c, uint32_t handle, struct capture_result
     return 0;
 }
 
-/* ---- death ----------------------------------------------------------------------------------- */
+/* ---- death ---- */
 
 struct client_death {
     struct client *c;

@@ -65,9 +65,7 @@ void client_start(struct client *c);
 /* Flush its queue pairs, tell the peers, free everything (SHM-07). From the control thread. */
 void client_free(struct client *c);
 
-/* ---- destroying single objects (queue pairs: client_qp.h); on the worker
- * --------------------------------------------------
- */
+/* ---- destroying single objects (queue pairs: client_qp.h); on the worker ---- */
 
 int client_cq_destroy(struct client *c, struct client_cq *cq);
 int client_srq_destroy(struct client *c, struct client_srq *srq);
@@ -75,8 +73,7 @@ int client_srq_destroy(struct client *c, struct client_srq *srq);
 int client_mr_dereg(struct client *c, struct region *mr, struct memory **unmap);
 int client_channel_destroy(struct channel *ch);
 
-/* ---- captures; on the control thread
- * ------------------------------------------------------------- */
+/* ---- captures; on the control thread ---- */
 
 /* Remember a running capture, which ends with the connection. -EBUSY: it has one already. */
 int client_capture_add(struct client *c, struct capture *cap, uint32_t *handle);

@@ -49,7 +49,7 @@ uint32_t cmgr_live(const struct cmgr *m)
     return cm_live(m->cm);
 }
 
-/* ---- in -------------------------------------------------------------------------------------- */
+/* ---- in ---- */
 
 void cmgr_rx(struct cmgr *m, const struct wire_pkt *pkt, const uint8_t *mad, uint32_t len)
 {
@@ -65,7 +65,7 @@ void cmgr_comm_est(struct cmgr *m, struct client_qp *qp)
     }
 }
 
-/* ---- out ------------------------------------------------------------------------------------- */
+/* ---- out ---- */
 
 static bool cmgr_address(struct cmgr *m, struct mad_out *o, uint64_t now, bool *drop)
 {
@@ -142,7 +142,7 @@ bool cmgr_tx(struct cmgr *m, struct engine_slot *slot, uint64_t now)
     return false;
 }
 
-/* ---- time ------------------------------------------------------------------------------------ */
+/* ---- time ---- */
 
 unsigned cmgr_run(struct cmgr *m, uint64_t now)
 {

@@ -75,8 +75,7 @@ uint64_t cmgr_deadline(const struct cmgr *m);
 const uint64_t *cmgr_counters(const struct cmgr *m);
 uint32_t cmgr_live(const struct cmgr *m);
 
-/* ---- on behalf of a client: status as the protocol's replies ------------------------------------
- */
+/* ---- on behalf of a client: status as the protocol's replies ---- */
 
 int cmgr_bind(struct cm_id *id, const struct ipc_sockaddr *src);
 int cmgr_resolve(struct cm_id *id, const struct ipc_cm_addr *req, uint64_t now);

@@ -34,7 +34,7 @@ void cmid_event(struct cm_id *id, const struct ipc_cm_event *ev);
 /* Something happened to a connection: tell its client (cmid.c). */
 void cmgr_on_event(struct cmgr *m, const struct cm_event *ev, uint64_t now);
 
-/* ---- cmid_qp.c ------------------------------------------------------------------------------- */
+/* ---- cmid_qp.c ---- */
 
 /* The PSN that our side starts with: as wanted, or a random one for 0. */
 uint32_t cmid_psn(uint32_t wanted);

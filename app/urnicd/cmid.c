@@ -26,7 +26,7 @@ struct cm_owed {
     struct ipc_cm_event ev;
 };
 
-/* ---- events ---------------------------------------------------------------------------------- */
+/* ---- events ---- */
 
 static bool channel_send(const struct cm_channel *ch, const struct ipc_cm_event *ev)
 {
@@ -236,7 +236,7 @@ void cmgr_on_event(struct cmgr *m, const struct cm_event *ev, uint64_t now)
     cmid_event(id, &out);
 }
 
-/* ---- requests -------------------------------------------------------------------------------- */
+/* ---- requests ---- */
 
 static void cmid_touch(struct cm_id *id, uint64_t now)
 {

@@ -109,7 +109,7 @@ int cmgr_qp_attr(struct cm_id *id, uint32_t state, struct ipc_qp_modify *out)
     return 0;
 }
 
-/* ---- moving ---------------------------------------------------------------------------------- */
+/* ---- moving ---- */
 
 struct client_qp *cmid_driven(const struct cm_id *id)
 {

@@ -70,7 +70,7 @@ int config_addr_parse(const char *s, struct config_addr *out)
     return 0;
 }
 
-/* ---- keys of a device ------------------------------------------------------------------------ */
+/* ---- keys of a device ---- */
 
 typedef int (*device_key_fn)(struct config_device *d, const char *key, const char *v, char *err);
 
@@ -361,7 +361,7 @@ int config_device_parse(struct config_device *d, const char *text, char *err)
     return 0;
 }
 
-/* ---- keys of the daemon ---------------------------------------------------------------------- */
+/* ---- keys of the daemon ---- */
 
 static int set_socket(struct config *c, const char *v, char *err)
 {
@@ -473,7 +473,7 @@ void config_init(struct config *c)
     config_socket_path(c->socket, sizeof(c->socket));
 }
 
-/* ---- the file -------------------------------------------------------------------------------- */
+/* ---- the file ---- */
 
 /* A JSON scalar, or an array of them joined by `sep`, as text. */
 static bool json_text(const json_t *v, const char *sep, char *out, size_t size)

@@ -18,7 +18,7 @@
 struct device;
 struct context;
 
-/* ---- objects of a context -------------------------------------------------------------------- */
+/* ---- objects of a context ---- */
 
 /* A place for a queue in one of the context's queue slabs. */
 struct slab_place {
@@ -94,7 +94,7 @@ struct client_qp {
     struct wire_addr hop;
 };
 
-/* ---- the context ----------------------------------------------------------------------------- */
+/* ---- the context ---- */
 
 struct context {
     struct context *next; /* of the worker's */
@@ -146,8 +146,7 @@ void context_activate(struct context *c, struct queue *q);
 /* An asynchronous event for the client. */
 void context_event(struct context *c, unsigned event, uint32_t ref);
 
-/* ---- queue.c: entries of a queue become work requests ------------------------------------------
- */
+/* ---- queue.c: entries of a queue become work requests ---- */
 
 /* Take up to ROUND_ENTRIES. Returns how many; *more = there are (or may be) others. */
 unsigned queue_pull(struct queue *q, uint64_t now, bool *more);
@@ -156,8 +155,7 @@ void queue_unwait(struct queue *q);
 /* Set a queue to empty: RESET. */
 void queue_reset(struct queue *q);
 
-/* ---- cqring.c: completions out, hooks of the engine ---------------------------------------------
- */
+/* ---- cqring.c: completions out, hooks of the engine ---- */
 
 bool cqring_push(void *arg, void *cq_arg, const struct engine_wc *wc);
 /* False: moderation delays the event. */

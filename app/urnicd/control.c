@@ -40,7 +40,7 @@ struct device *control_device(struct urnicd *d, const char *name)
     return NULL;
 }
 
-/* ---- the socket ------------------------------------------------------------------------------ */
+/* ---- the socket ---- */
 
 static int control_fail(char *err, const char *path, const char *what)
 {
@@ -142,7 +142,7 @@ int control_open(struct urnicd *d, char *err)
     return 0;
 }
 
-/* ---- clients --------------------------------------------------------------------------------- */
+/* ---- clients ---- */
 
 /* Out of descriptors: who waits in the queue would wake us for ever. One is kept for turning it
  * away. */
@@ -265,7 +265,7 @@ static void control_reap(struct urnicd *d)
     }
 }
 
-/* ---- the loop -------------------------------------------------------------------------------- */
+/* ---- the loop ---- */
 
 /* A client that has its answer often asks again at once: give it the core a few times before
  * blocking, which is cheaper for both than being woken up. */

@@ -20,7 +20,7 @@
 #define DATAPATH_TX_MIN  4u
 #define DATAPATH_FULL_NS (20 * CLOCK_US) /* retry on a full port */
 
-/* ---- receive --------------------------------------------------------------------------------- */
+/* ---- receive ---- */
 
 static int datapath_copy(const struct engine_copy *c, uint64_t *orig)
 {
@@ -128,7 +128,7 @@ unsigned device_rx(struct device *d, uint64_t now)
     return total;
 }
 
-/* ---- send ------------------------------------------------------------------------------------ */
+/* ---- send ---- */
 
 /* Copy the payload in and seal it while it is in L1. */
 static int datapath_gather(const struct engine_slot *s)
@@ -231,7 +231,7 @@ bool device_can_wait(const struct device *d)
     return engine_tx_only_ack(d->engine) && !neigh_tx_ready(d->neigh) && !cmgr_busy(d->cm);
 }
 
-/* ---- time ------------------------------------------------------------------------------------ */
+/* ---- time ---- */
 
 unsigned device_timers(struct device *d, uint64_t now)
 {

@@ -82,7 +82,7 @@ static int device_choose_mtu(struct device *d, char *err)
     return 0;
 }
 
-/* ---- hooks of the engine --------------------------------------------------------------------- */
+/* ---- hooks of the engine ---- */
 
 static void device_on_event(void *arg, enum engine_event ev, void *obj)
 {
@@ -141,7 +141,7 @@ static void device_on_guess(void *arg, const struct wire_addr *source, enum engi
              d->name, engine_counter_names[why], wire_addr_str(source, text, sizeof(text)));
 }
 
-/* ---- up and down ----------------------------------------------------------------------------- */
+/* ---- up and down ---- */
 
 static int device_make_engine(struct device *d, char *err)
 {
@@ -261,7 +261,7 @@ void device_close(struct device *d)
     free(d);
 }
 
-/* ---- what changes ---------------------------------------------------------------------------- */
+/* ---- what changes ---- */
 
 static void device_link(struct device *d, uint64_t now)
 {

@@ -32,7 +32,7 @@ struct kneigh {
     bool complained;
 };
 
-/* ---- requests -------------------------------------------------------------------------------- */
+/* ---- requests ---- */
 
 int kneigh_ask_addresses(const struct kneigh *k)
 {
@@ -80,9 +80,9 @@ void kneigh_ask(struct kneigh *k, const struct wire_addr *addr)
     kneigh_request(k, RTM_GETNEIGH, 0, 0, addr);
 }
 
-/* ---- answers: in a buffer of ours, not const because of the macros of the kernel's headers ------
- */
+/* ---- answers ---- */
 
+/* In a buffer of ours, which is not const because of the macros of the kernel's headers. */
 static struct wire_addr kneigh_addr(unsigned family, struct rtattr *a)
 {
     struct wire_addr addr = {0};
@@ -174,7 +174,7 @@ void kneigh_poll(struct kneigh *k, struct net_port *port, uint64_t now)
     }
 }
 
-/* ---- life ------------------------------------------------------------------------------------ */
+/* ---- life ---- */
 
 /* The kernel sees what we see, and would answer RoCE packets for its addresses with ICMP "port
  * unreachable": a socket on the port, which takes everything and keeps nothing, prevents that. */

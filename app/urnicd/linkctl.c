@@ -16,7 +16,7 @@
 #include "mem/mem_link.h"
 #include "stats.h"
 
-/* ---- emulated links -------------------------------------------------------------------------- */
+/* ---- emulated links ---- */
 
 struct mem_link *linkctl_link(const struct device *d)
 {
@@ -67,7 +67,7 @@ int linkctl_set(struct device *d, const struct ipc_link_admin *in, uint64_t now)
     return 0;
 }
 
-/* ---- JSON ------------------------------------------------------------------------------------ */
+/* ---- JSON ---- */
 
 struct stats_job {
     struct device *device;

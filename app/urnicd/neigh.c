@@ -105,7 +105,7 @@ void neigh_link_up(struct neigh *n, uint64_t now)
     n->dirty = true;
 }
 
-/* ---- frames ---------------------------------------------------------------------------------- */
+/* ---- frames ---- */
 
 void neigh_rx(struct neigh *n, const uint8_t *frame, uint32_t len, uint64_t now)
 {
@@ -142,7 +142,7 @@ uint32_t neigh_tx(struct neigh *n, uint8_t *buf, uint32_t cap, uint64_t now)
     return len;
 }
 
-/* ---- who has it ------------------------------------------------------------------------------ */
+/* ---- who has it ---- */
 
 int neigh_lookup(struct neigh *n, const struct wire_addr *src, const struct wire_addr *dst,
                  uint8_t mac[6], uint64_t now)
@@ -203,8 +203,7 @@ static void neigh_waiters(struct neigh *n, uint64_t now)
     }
 }
 
-/* ---- groups ------------------------------------------------------------------------------------
- */
+/* ---- groups ---- */
 
 static bool neigh_attached(const struct neigh *n, const struct wire_addr *group)
 {
@@ -236,7 +235,7 @@ int neigh_groups(struct neigh *n, uint64_t now)
     return rc;
 }
 
-/* ---- queue pairs ----------------------------------------------------------------------------- */
+/* ---- queue pairs ---- */
 
 void neigh_watch(struct neigh *n, struct client_qp *qp, const struct wire_addr *dst, uint64_t now)
 {
@@ -289,7 +288,7 @@ static void neigh_changes(struct neigh *n)
     }
 }
 
-/* ---- time ------------------------------------------------------------------------------------ */
+/* ---- time ---- */
 
 unsigned neigh_run(struct neigh *n, uint64_t now)
 {

@@ -34,8 +34,7 @@ static void queue_kill(struct queue *q, uint64_t now)
               q->kind == QUEUE_SEND ? "send" : "receive");
 }
 
-/* ---- datagrams to neighbours that aren't known yet ---------------------------------------------
- */
+/* ---- datagrams to neighbours that aren't known yet ---- */
 
 static void queue_resolved(struct neigh_waiter *w, int status, const uint8_t mac[6], uint64_t now)
 {
@@ -64,8 +63,7 @@ void queue_unwait(struct queue *q)
     q->waits = q->unreachable = false;
 }
 
-/* ---- send --------------------------------------------------------------------------------------
- */
+/* ---- send ---- */
 
 /* A client's address vector: it names a local address by index, so it can't lie about it (SEC-26).
  * -EINVAL no such address; -EAGAIN the neighbour is being asked for. One that doesn't answer, or

@@ -14,7 +14,7 @@
 #include "request_qp.h"
 #include "stats.h"
 
-/* ---- counters -------------------------------------------------------------------------------- */
+/* ---- counters ---- */
 
 static int req_stats(struct request *r)
 {
@@ -36,7 +36,7 @@ static int req_stats(struct request *r)
     return 0;
 }
 
-/* ---- queue pairs ----------------------------------------------------------------------------- */
+/* ---- queue pairs ---- */
 
 struct qp_walk {
     const struct ipc_qp_filter *filter;
@@ -142,7 +142,7 @@ static int req_qp_history(struct request *r)
     return 0;
 }
 
-/* ---- captures -------------------------------------------------------------------------------- */
+/* ---- captures ---- */
 
 static int prep_capture_start(struct request *r)
 {
@@ -195,7 +195,7 @@ static int req_capture_stop(struct request *r)
     return 0;
 }
 
-/* ---- addresses, links ------------------------------------------------------------------------ */
+/* ---- addresses, links ---- */
 
 static int req_addr_add(struct request *r)
 {

@@ -38,9 +38,9 @@ static int req_pd_free(struct request *r)
     return rc;
 }
 
-/* ---- quotas (SEC-22): what is mapped counts from then on, on the control thread ----------------
- */
+/* ---- quotas ---- */
 
+/* SEC-22: what is mapped counts from then on, on the control thread. */
 static int quota_take(struct client *c, uint64_t *octets, uint64_t len, uint64_t quota)
 {
     if (c->mappings >= QUOTA_MAPPINGS || len > quota || *octets > quota - len)
@@ -56,7 +56,7 @@ static void quota_give(struct client *c, uint64_t *octets, uint64_t len)
     *octets -= len;
 }
 
-/* ---- slabs ----------------------------------------------------------------------------------- */
+/* ---- slabs ---- */
 
 static int prep_slab_alloc(struct request *r)
 {
@@ -125,7 +125,7 @@ static int finish_slab(struct request *r)
     return 0;
 }
 
-/* ---- regions --------------------------------------------------------------------------------- */
+/* ---- regions ---- */
 
 static int prep_mr_reg(struct request *r)
 {
@@ -219,7 +219,7 @@ static int req_mr_dereg(struct request *r)
     return rc;
 }
 
-/* ---- windows --------------------------------------------------------------------------------- */
+/* ---- windows ---- */
 
 static int req_mw_alloc(struct request *r)
 {

@@ -16,7 +16,7 @@
 
 static const uint8_t mac_none[6];
 
-/* ---- create ---------------------------------------------------------------------------------- */
+/* ---- create ---- */
 
 static int qp_objects(struct request *r, const struct ipc_qp_create *in, struct client_qp *qp)
 {
@@ -153,7 +153,7 @@ int req_qp_create(struct request *r)
     return id ? cmgr_take_qp(id, qp, r->now) : 0;
 }
 
-/* ---- modify, query, destroy ------------------------------------------------------------------ */
+/* ---- modify, query, destroy ---- */
 
 static int qp_modify_resolved(struct deferred *d, const uint8_t mac[6], size_t *len, uint64_t now)
 {
@@ -250,7 +250,7 @@ int req_qp_destroy(struct request *r)
     return 0;
 }
 
-/* ---- addresses and groups -------------------------------------------------------------------- */
+/* ---- addresses and groups ---- */
 
 static int av_resolved(struct deferred *d, const uint8_t mac[6], size_t *len, uint64_t now)
 {

@@ -54,7 +54,7 @@ void queue_where(struct request *r, const struct queue *q, struct ipc_where *whe
         request_reply_fd(r, fd, false);
 }
 
-/* ---- channels -------------------------------------------------------------------------------- */
+/* ---- channels ---- */
 
 static int req_channel_create(struct request *r)
 {
@@ -83,7 +83,7 @@ static int req_channel_destroy(struct request *r)
     return rc;
 }
 
-/* ---- completion queues ----------------------------------------------------------------------- */
+/* ---- completion queues ---- */
 
 static int cq_ring(struct request *r, struct client_cq *cq, uint32_t entries,
                    struct ipc_where *where)
@@ -159,7 +159,7 @@ static int req_cq_modify(struct request *r)
     return 0;
 }
 
-/* ---- shared receive queues ------------------------------------------------------------------- */
+/* ---- shared receive queues ---- */
 
 static int req_srq_create(struct request *r)
 {

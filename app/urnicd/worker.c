@@ -149,7 +149,7 @@ static void stat_add(_Atomic uint64_t *c, uint64_t n)
                           memory_order_relaxed);
 }
 
-/* ---- jobs ------------------------------------------------------------------------------------ */
+/* ---- jobs ---- */
 
 static bool worker_job(struct worker *w, uint64_t now)
 {
@@ -170,7 +170,7 @@ static void worker_kick(struct worker *w)
         (void)!write(w->eventfd, &one, sizeof(one));
 }
 
-/* ---- rounds ---------------------------------------------------------------------------------- */
+/* ---- rounds ---- */
 
 static void worker_service(struct worker *w, uint64_t now)
 {
@@ -252,7 +252,7 @@ static unsigned worker_round(struct worker *w, uint64_t now)
     return work;
 }
 
-/* ---- idle ------------------------------------------------------------------------------------ */
+/* ---- idle ---- */
 
 static uint64_t worker_deadline(struct worker *w, uint64_t now)
 {
@@ -298,7 +298,7 @@ static void worker_arm(struct worker *w, bool on)
     }
 }
 
-/* ---- from the control thread ----------------------------------------------------------------- */
+/* ---- from the control thread ---- */
 
 /* The worker is blocked: do the job in its place, and what follows from it. */
 static void worker_stand_in(struct worker *w, void (*fn)(void *arg, uint64_t now), void *arg)

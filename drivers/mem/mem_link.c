@@ -25,8 +25,7 @@ const char *mem_link_reason_name(enum mem_link_reason reason)
     return (unsigned)reason < MEM_LINK_REASONS ? reason_names[reason] : "?";
 }
 
-/* ---- small things ------------------------------------------------------------------------------
- */
+/* ---- small things ---- */
 
 static void log_loss(struct mem_link *link, unsigned dir, enum mem_link_reason reason,
                      const struct mem_buf *buf, uint64_t now)
@@ -111,8 +110,7 @@ static uint64_t backlog(const struct mem_socket *dst, uint64_t rate, uint64_t no
     return (uint64_t)((mem_u128)(dst->busy_until - now) * rate / 8000000000u);
 }
 
-/* ---- the queue towards a port
- * -------------------------------------------------------------------- */
+/* ---- the queue towards a port ---- */
 
 static struct mem_entry *entry(const struct mem_socket *s, uint64_t i)
 {
@@ -192,8 +190,7 @@ static void arrived_update(struct mem_socket *s, uint64_t now)
     }
 }
 
-/* ---- one frame, one receiver
- * --------------------------------------------------------------------- */
+/* ---- one frame, one receiver ---- */
 
 static void deliver(struct mem_link *link, unsigned dir, unsigned to, struct mem_buf *buf,
                     const struct mem_link_verdict *v, uint64_t now)
@@ -266,8 +263,7 @@ lost:
     mem_buf_free(link, buf);
 }
 
-/* ---- where to
- * -------------------------------------------------------------------------------------- */
+/* ---- where to ---- */
 
 static unsigned mac_slot(const uint8_t mac[6])
 {
@@ -369,8 +365,7 @@ void mem_socket_forward(struct mem_link *link, unsigned from, struct mem_buf *bu
     forward(link, from, buf, &plain, now);
 }
 
-/* ---- sending
- * --------------------------------------------------------------------------------------- */
+/* ---- sending ---- */
 
 /* The dice, in a fixed order. */
 static void roll(struct mem_socket *src, struct mem_link_verdict *v, bool *loss, bool *corrupt)
@@ -498,8 +493,7 @@ bool mem_socket_may_send(struct mem_link *link, unsigned dir, uint64_t now)
     return !pause && !full;
 }
 
-/* ---- link state
- * -------------------------------------------------------------------------------------- */
+/* ---- link state ---- */
 
 void mem_links_update(struct mem_link *link)
 {

@@ -64,7 +64,7 @@ void mem_link_put(struct mem_link *link);
  * which it sends. Ports get the lowest free number. */
 unsigned mem_link_index(const struct io_port *io);
 
-/* ---- faults ---------------------------------------------------------------------------------- */
+/* ---- faults ---- */
 
 /* What a direction suffers; the values of the specification string. */
 struct mem_link_faults {
@@ -127,7 +127,7 @@ bool mem_link_rules_get(struct mem_link *link, unsigned rule, struct fault_rule_
  * and has not arrived by `now` is lost and logged. */
 void mem_link_up(struct mem_link *link, unsigned index, bool up, uint64_t now);
 
-/* ---- what was lost --------------------------------------------------------------------------- */
+/* ---- what was lost ---- */
 
 enum mem_link_reason {
     MEM_LINK_R_LOSS,     /* the dice */

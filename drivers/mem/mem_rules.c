@@ -12,7 +12,7 @@
 #include "io_arg.h"
 #include "mem_internal.h"
 
-/* ---- the rules ------------------------------------------------------------------------------- */
+/* ---- the rules ---- */
 
 int mem_rules_open(const struct mem_link_config *cfg, struct fault **out, char *err,
                    size_t err_size)
@@ -71,7 +71,7 @@ bool mem_link_rules_get(struct mem_link *link, unsigned rule, struct fault_rule_
     return there;
 }
 
-/* ---- a frame --------------------------------------------------------------------------------- */
+/* ---- a frame ---- */
 
 /* Somebody other than `dir`, from whom a frame to it can come; MEM_LINK_ALL = nobody. */
 static unsigned other_port(const struct mem_link *link, unsigned dir)

@@ -51,7 +51,7 @@ struct pcapng {
     struct pcapng_stats stats;
 };
 
-/* ---- assembling a block at buf[used..) ------------------------------------------------------ */
+/* ---- assembling a block at buf[used..) ---- */
 
 static void put(struct pcapng *w, const void *data, size_t len)
 {
@@ -104,8 +104,7 @@ static void put_time(struct pcapng *w, uint64_t ns)
     put32(w, (uint32_t)ns);
 }
 
-/* ---- getting rid of it ------------------------------------------------------------------------
- */
+/* ---- getting rid of it ---- */
 
 int pcapng_flush(struct pcapng *w)
 {
@@ -145,8 +144,7 @@ static bool room(struct pcapng *w, size_t len)
            (!w->limit || w->stats.file_bytes + w->used + len <= w->limit);
 }
 
-/* ---- the contract -------------------------------------------------------------------------------
- */
+/* ---- the contract ---- */
 
 static void section_header(struct pcapng *w, const char *application)
 {

@@ -54,7 +54,7 @@ static const struct {
     [CC_RECOVERY] = {NULL, "gbn, sr or gbn-ooo"},
 };
 
-/* ---- reading --------------------------------------------------------------------------------- */
+/* ---- reading ---- */
 
 /* "12.5" as 12500000 of `*scale` 10^6ths; *end = what follows. False: no number, or too large. */
 static bool read_decimal(const char *s, uint64_t *micro, const char **end)
@@ -142,7 +142,7 @@ static bool read_value(enum cc_unit unit, const char *s, uint64_t *out)
     return false;
 }
 
-/* ---- writing --------------------------------------------------------------------------------- */
+/* ---- writing ---- */
 
 /* The largest unit that divides it, or one more digit group behind the point. */
 static int write_scaled(const struct suffix *x, uint64_t v, char *buf, size_t size)
@@ -196,7 +196,7 @@ int cc_conf_format(const struct cc_conf *c, char *buf, size_t size)
     return (int)n;
 }
 
-/* ---- the whole text -------------------------------------------------------------------------- */
+/* ---- the whole text ---- */
 
 __attribute__((format(printf, 3, 4))) static int fail(char *err, size_t size, const char *fmt, ...)
 {

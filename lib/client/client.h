@@ -21,8 +21,7 @@
 #include "client_conn.h"
 #include "urnic/urnic.h"
 
-/* ---- a lock for a few instructions
- * ------------------------------------------------------------------ */
+/* ---- a lock for a few instructions ---- */
 
 struct client_lock {
     _Atomic uint32_t taken;
@@ -49,8 +48,7 @@ static inline void client_unlock(struct client_lock *l)
     atomic_store_explicit(&l->taken, 0, memory_order_release);
 }
 
-/* ---- objects that messages and completions name by number
- * --------------------------------------------- */
+/* ---- objects that messages and completions name by number ---- */
 
 enum client_kind { CLIENT_CQ = 1, CLIENT_QP, CLIENT_SRQ, CLIENT_ID };
 
@@ -82,8 +80,7 @@ void client_ref_del(struct client_refs *t, struct client_obj *obj);
 struct client_obj *client_ref_get(struct client_refs *t, uint32_t ref); /* NULL = gone */
 void client_refs_free(struct client_refs *t);
 
-/* ---- memory
- * ---------------------------------------------------------------------------------------- */
+/* ---- memory ---- */
 
 struct client_slab { /* a mapping of the daemon's memory */
     struct client_slab *next;

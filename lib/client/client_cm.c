@@ -19,8 +19,7 @@ static int call(struct urnic_context *ctx, void *req, size_t len)
     return client_call(ctx, req, len, &reply, sizeof(reply));
 }
 
-/* ---- channels -----------------------------------------------------------------------------------
- */
+/* ---- channels ---- */
 
 int urnic_create_cm_channel(struct urnic_context *ctx, struct urnic_cm_channel **out)
 {
@@ -46,8 +45,7 @@ int urnic_cm_channel_fd(const struct urnic_cm_channel *ch)
     return ch->base.fd;
 }
 
-/* ---- ids
- * ------------------------------------------------------------------------------------------ */
+/* ---- ids ---- */
 
 /* An id's object without the daemon's half. */
 static struct urnic_cm_id *id_new(struct urnic_cm_channel *ch, uint32_t ps, void *user)
@@ -216,8 +214,7 @@ int urnic_create_id_qp(struct urnic_cm_id *id, struct urnic_pd *pd, struct urnic
     return 0;
 }
 
-/* ---- addresses
- * -------------------------------------------------------------------------------------- */
+/* ---- addresses ---- */
 
 static int sockaddr_to_ipc(struct ipc_sockaddr *to, const struct sockaddr *from)
 {
@@ -346,8 +343,7 @@ int urnic_resolve_route(struct urnic_cm_id *id, int timeout_ms)
     return call(id->ctx, &req, sizeof(req));
 }
 
-/* ---- connections
- * ------------------------------------------------------------------------------------ */
+/* ---- connections ---- */
 
 static int fill_conn(struct ipc_cm_conn *req, const struct urnic_cm_id *id,
                      const struct urnic_conn_param *p)
@@ -426,8 +422,7 @@ void client_cm_move(struct urnic_cm_id *id, struct urnic_cm_channel *ch)
     pthread_mutex_unlock(&id->ctx->lock);
 }
 
-/* ---- events
- * ------------------------------------------------------------------------------------------ */
+/* ---- events ---- */
 
 /* The daemon has moved the queue pair before it told. */
 static void follow(struct urnic_qp *qp, enum urnic_cm_event_type event)

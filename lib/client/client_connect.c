@@ -169,8 +169,7 @@ int urnic_connect_addr(struct urnic_context *ctx, const char *ip, uint16_t port,
     return 0;
 }
 
-/* ---- the other side -----------------------------------------------------------------------------
- */
+/* ---- the other side ---- */
 
 /* Requests that nobody took: with the listener gone, getting them refuses them. */
 static void drain(struct urnic_cm_channel *ch)

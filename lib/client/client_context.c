@@ -282,8 +282,7 @@ int urnic_query_gid(struct urnic_context *ctx, uint32_t index, struct urnic_gid 
     return -ENOENT;
 }
 
-/* ---- alive? -----------------------------------------------------------------------------------
- */
+/* ---- alive? ---- */
 
 void client_ring(struct urnic_context *ctx, uint32_t doorbell)
 {

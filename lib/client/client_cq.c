@@ -188,8 +188,7 @@ void client_cq_purge(struct urnic_cq *cq, const struct urnic_qp *qp)
     client_unlock(&cq->lock);
 }
 
-/* ---- events -------------------------------------------------------------------------------------
- */
+/* ---- events ---- */
 
 int urnic_modify_cq(struct urnic_cq *cq, uint16_t count, uint16_t period_us)
 {

@@ -20,8 +20,7 @@ static int rq_init(struct client_rq *rq, void *at, const struct ipc_where *w, ui
     return 0;
 }
 
-/* ---- queue pairs --------------------------------------------------------------------------------
- */
+/* ---- queue pairs ---- */
 
 /* Lay the private views over the queues that the daemon has made. */
 static int qp_map(struct urnic_qp *qp, const struct ipc_qp *r, int *fds, unsigned nfds,
@@ -310,8 +309,7 @@ int urnic_detach_mcast(struct urnic_qp *qp, const uint8_t gid[16])
     return mcast(qp, IPC_MCAST_DETACH, gid);
 }
 
-/* ---- shared receive queues
- * ------------------------------------------------------------------------ */
+/* ---- shared receive queues ---- */
 
 int urnic_create_srq(struct urnic_pd *pd, struct urnic_srq_attr *attr, void *srq_context,
                      struct urnic_srq **out)
@@ -398,8 +396,7 @@ void *urnic_srq_context(const struct urnic_srq *srq)
     return srq->user;
 }
 
-/* ---- address handles
- * -------------------------------------------------------------------------------- */
+/* ---- address handles ---- */
 
 int urnic_create_ah(struct urnic_pd *pd, const struct urnic_ah_attr *attr, struct urnic_ah **out)
 {

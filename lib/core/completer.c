@@ -14,8 +14,7 @@ static bool is_rd(const struct swqe *w)
            w->opcode == WR_ATOMIC_FETCH_AND_ADD;
 }
 
-/* ---- completions --------------------------------------------------------------------------------
- */
+/* ---- completions ---- */
 
 static const uint8_t wc_opcode[WR_OPCODE_MAX] = {
     [WR_RDMA_WRITE] = WC_RDMA_WRITE,
@@ -128,8 +127,7 @@ void comp_flush(struct engine *e, struct qp *qp)
     room(e, qp);
 }
 
-/* ---- frontier -----------------------------------------------------------------------------------
- */
+/* ---- frontier ---- */
 
 /* The oldest READ or ATOMIC that lacks answers, if its request has been sent. */
 static struct swqe *open_rd(const struct qp *qp)
@@ -167,8 +165,7 @@ static void ack_before(struct engine *e, struct qp *qp, psn_t p, uint64_t now)
     }
 }
 
-/* ---- acknowledgements ---------------------------------------------------------------------------
- */
+/* ---- acknowledgements ---- */
 
 static void take_credits(struct engine *e, struct qp *qp, const struct wire_pkt *p)
 {
@@ -286,8 +283,7 @@ static void rx_aeth(struct rx *rx, struct qp *qp)
     rtx_nak(e, qp, p, rx->now);
 }
 
-/* ---- data ---------------------------------------------------------------------------------------
- */
+/* ---- data ---- */
 
 /* Length and position of a READ response for packet k (REQ-29, REQ-30). */
 bool comp_fits_read(const struct qp *qp, const struct swqe *w, uint32_t k, const struct rx *rx)

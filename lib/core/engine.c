@@ -22,7 +22,7 @@ const char *const engine_counter_rules[ENGINE_COUNTER_MAX] = {
 #undef X
 };
 
-/* ---- life ------------------------------------------------------------------------------------ */
+/* ---- life ---- */
 
 struct engine *engine_create(const struct engine_params *params, uint64_t now)
 {
@@ -122,7 +122,7 @@ void engine_usage(const struct engine *e, struct engine_usage *out)
     };
 }
 
-/* ---- addresses ------------------------------------------------------------------------------- */
+/* ---- addresses ---- */
 
 static int addr_index(const struct engine *e, const struct wire_addr *a)
 {
@@ -165,7 +165,7 @@ bool engine_addr_local(struct engine *e, const struct wire_addr *a)
     return true;
 }
 
-/* ---- receive --------------------------------------------------------------------------------- */
+/* ---- receive ---- */
 
 static const uint16_t verdict_counter[WIRE_VERDICTS] = {
     [WIRE_NOT_ROCE] = ENGINE_C_rx_not_roce,       [WIRE_TRUNCATED] = ENGINE_C_rx_truncated,
@@ -400,7 +400,7 @@ void engine_copied(struct engine *e, const struct engine_result *results, unsign
         record_result(e, &results[i], now);
 }
 
-/* ---- send ------------------------------------------------------------------------------------ */
+/* ---- send ---- */
 
 struct wire_pkt engine_path(const struct engine *e, const struct engine_av *av, uint32_t qpn,
                             uint32_t dqpn)
@@ -632,7 +632,7 @@ int engine_gsi_emit(struct engine *e, struct engine_slot *slot, const struct eng
     return 0;
 }
 
-/* ---- time ------------------------------------------------------------------------------------ */
+/* ---- time ---- */
 
 void qp_rearm(struct engine *e, struct qp *qp)
 {

@@ -57,7 +57,7 @@ struct cq;  /* a completion queue */
 struct srq; /* a shared receive queue */
 struct ah;  /* an address handle's content, by value: see struct engine_av */
 
-/* ---- phases: receive ------------------------------------------------------------------------ */
+/* ---- phases: receive ---- */
 
 enum engine_disposition {
     ENGINE_TAKEN,        /* the engine has dealt with it, or dropped and counted it */
@@ -106,7 +106,7 @@ unsigned engine_rx(struct engine *e, struct engine_frame *frames, unsigned n, ui
 
 void engine_copied(struct engine *e, const struct engine_result *results, unsigned n, uint64_t now);
 
-/* ---- phases: send --------------------------------------------------------------------------- */
+/* ---- phases: send ---- */
 
 struct engine_slot {
     uint8_t *buf;         /* in: where the frame goes */
@@ -141,7 +141,7 @@ bool engine_tx_only_ack(const struct engine *e);
 uint64_t engine_deadline(const struct engine *e);
 void engine_expire(struct engine *e, uint64_t now);
 
-/* ---- counters ------------------------------------------------------------------------------- */
+/* ---- counters ---- */
 
 /* name, rule */
 #define ENGINE_COUNTERS(X)                                                                         \
@@ -239,7 +239,7 @@ extern const char *const engine_counter_rules[ENGINE_COUNTER_MAX];
 /* The engine's counters, ENGINE_COUNTER_MAX of them, 64 bit, never reset (CTR-03). */
 const uint64_t *engine_counters(const struct engine *e);
 
-/* ---- completions and events ----------------------------------------------------------------- */
+/* ---- completions and events ---- */
 
 enum engine_status { /* verbs' numbers (CQ-02) */
                      WC_SUCCESS,
@@ -340,7 +340,7 @@ struct engine_hooks {
     void (*trace)(void *arg, uint32_t qpn, const char *what, uint32_t psn, uint64_t v);
 };
 
-/* ---- the engine ----------------------------------------------------------------------------- */
+/* ---- the engine ---- */
 
 struct engine_params {
     struct engine_hooks hooks;
@@ -384,7 +384,7 @@ int engine_mcast_detach(struct engine *e, struct qp *qp, const struct wire_addr 
 /* The i-th group that somebody is attached to; false behind the last. */
 bool engine_mcast_get(const struct engine *e, unsigned i, struct wire_addr *group);
 
-/* ---- completion queues, shared receive queues ------------------------------------------------ */
+/* ---- completion queues, shared receive queues ---- */
 
 int engine_cq_create(struct engine *e, void *arg, struct cq **out);
 int engine_cq_destroy(struct engine *e, struct cq *cq); /* -EBUSY: queue pairs use it (CQ-09) */
@@ -400,7 +400,7 @@ int engine_srq_modify(struct engine *e, struct srq *srq, uint32_t max_wr, uint32
 int engine_srq_query(const struct srq *srq, struct engine_srq_params *out);
 int engine_srq_destroy(struct engine *e, struct srq *srq);
 
-/* ---- queue pairs ----------------------------------------------------------------------------- */
+/* ---- queue pairs ---- */
 
 enum qp_type { QP_RC = 2, QP_UC = 3, QP_UD = 4, QP_GSI = 1 }; /* verbs' numbers; GSI is internal */
 enum qp_state { QPS_RESET, QPS_INIT, QPS_RTR, QPS_RTS, QPS_SQD, QPS_SQE, QPS_ERR }; /* verbs */
@@ -503,8 +503,7 @@ int engine_qp_set_cc(struct engine *e, struct qp *qp, const struct cc_conf *conf
 int engine_set_cc(struct engine *e, const struct cc_conf *conf, uint64_t now);
 const struct cc_conf *engine_cc(const struct engine *e);
 
-/* ---- work requests ----------------------------------------------------------------------------
- */
+/* ---- work requests ---- */
 
 enum engine_wr_opcode { /* verbs' numbers */
                         WR_RDMA_WRITE = 0,
@@ -577,8 +576,7 @@ uint32_t engine_srq_room(const struct srq *srq);
 int engine_gsi_emit(struct engine *e, struct engine_slot *slot, const struct engine_av *av,
                     const uint8_t *mad, uint32_t len);
 
-/* ---- looking inside ----------------------------------------------------------------------------
- */
+/* ---- looking inside ---- */
 
 /* Per queue pair: for `urnic stat`, tests and the flight recorder. */
 struct engine_qp_info {

@@ -17,7 +17,7 @@
 
 #define NS_BITS 8000000000ull /* ns in a second, times bits in an octet */
 
-/* ---- parameters ------------------------------------------------------------------------------ */
+/* ---- parameters ---- */
 
 struct limiter_conf *limiter_conf_hold(struct engine *e, const struct cc_conf *conf)
 {
@@ -131,7 +131,7 @@ const struct cc_conf *engine_cc(const struct engine *e)
     return &e->cc_conf->conf;
 }
 
-/* ---- pacing ---------------------------------------------------------------------------------- */
+/* ---- pacing ---- */
 
 bool limiter_check(struct engine *e, struct qp *qp, uint64_t now)
 {
@@ -191,7 +191,7 @@ void limiter_charge(struct qp *qp, uint32_t octets, uint64_t now)
         cc->conf->type->on_send(cc, octets, now);
 }
 
-/* ---- what it hears --------------------------------------------------------------------------- */
+/* ---- what it hears ---- */
 
 /* The window of the algorithm is an upper bound for the requester's own. */
 static void follow_window(struct engine *e, struct qp *qp)

@@ -18,8 +18,7 @@ const char *const qp_state_names[] = {"RESET", "INIT", "RTR", "RTS", "SQD", "SQE
 
 #define MAX_WR 32768u
 
-/* ---- the table of QP-01 ------------------------------------------------------------------------
- */
+/* ---- the table of QP-01 ---- */
 
 #define PATH (QPA_ALT_PATH | QPA_PATH_MIG_STATE)
 
@@ -167,8 +166,7 @@ static void take_values(struct qp *qp, const struct engine_qp_attr *a, unsigned 
 #undef TAKE
 }
 
-/* ---- what the attributes mean for the hot part --------------------------------------------------
- */
+/* ---- what the attributes mean for the hot part ---- */
 
 static void make_template(struct engine *e, struct qp *qp)
 {
@@ -203,8 +201,7 @@ static void apply(struct engine *e, struct qp *qp)
     }
 }
 
-/* ---- states -------------------------------------------------------------------------------------
- */
+/* ---- states ---- */
 
 static void enter(struct engine *e, struct qp *qp, enum qp_state state)
 {
@@ -372,8 +369,7 @@ int engine_qp_query(const struct qp *qp, struct engine_qp_attr *out, struct engi
     return 0;
 }
 
-/* ---- numbers ------------------------------------------------------------------------------------
- */
+/* ---- numbers ---- */
 
 static int grow_table(struct engine *e)
 {
@@ -448,8 +444,7 @@ void engine_qp_each(struct engine *e, bool (*fn)(void *arg, struct qp *qp), void
             return;
 }
 
-/* ---- create, destroy ----------------------------------------------------------------------------
- */
+/* ---- create, destroy ---- */
 
 static bool good_params(const struct engine_qp_params *p)
 {
@@ -562,8 +557,7 @@ void qp_reap(struct engine *e, struct qp *qp)
     free(qp);
 }
 
-/* ---- small ones ---------------------------------------------------------------------------------
- */
+/* ---- small ones ---- */
 
 uint32_t engine_qp_num(const struct qp *qp)
 {

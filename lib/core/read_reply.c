@@ -18,7 +18,7 @@
 #define REPLAYS_MAX 8u      /* SEC-16: replays of one READ without progress in */
 #define REPLAYS_NS  (4096ull << 14)
 
-/* ---- the ring -------------------------------------------------------------------------------- */
+/* ---- the ring ---- */
 
 int rd_start(struct qp *qp, uint64_t now)
 {
@@ -124,7 +124,7 @@ bool rd_blocks(const struct qp *qp, psn_t p)
     return ring && ring->tx != ring->ready && psn_diff(entry(ring, ring->tx)->psn, p) < 0;
 }
 
-/* ---- duplicates ------------------------------------------------------------------------------ */
+/* ---- duplicates ---- */
 
 bool rd_dup_token(struct qp *qp, uint64_t now)
 {
@@ -282,7 +282,7 @@ enum refusal rd_duplicate(struct rx *rx, struct qp *qp)
     return REFUSE_NONE;
 }
 
-/* ---- sending --------------------------------------------------------------------------------- */
+/* ---- sending ---- */
 
 /* ACK-12..ACK-14. */
 static uint8_t ack_syndrome(struct qp *qp)

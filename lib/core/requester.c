@@ -14,8 +14,7 @@
 
 #define ACKREQ_EVERY 64u /* REQ-10: K = min(64, window / 4) */
 
-/* ---- what a work request means ------------------------------------------------------------------
- */
+/* ---- what a work request means ---- */
 
 enum wr_kind { WR_BAD, WR_MESSAGE, WR_READ, WR_ATOMIC, WR_LOCAL };
 
@@ -49,8 +48,7 @@ static bool type_can(const struct qp *qp, const struct wr_info *info)
     return qp->type == QP_RC ? info->rc : qp->type == QP_UC ? info->uc : info->ud;
 }
 
-/* ---- the ring -----------------------------------------------------------------------------------
- */
+/* ---- the ring ---- */
 
 static uint8_t *body(const struct qp *qp, struct swqe *w)
 {
@@ -148,8 +146,7 @@ void req_check_drained(struct engine *e, struct qp *qp)
         engine_event(e, EVT_SQ_DRAINED, qp->arg);
 }
 
-/* ---- posting ------------------------------------------------------------------------------------
- */
+/* ---- posting ---- */
 
 /* What is wrong with the request itself; it completes with that in its turn (REQ-08). */
 static enum engine_status judge(const struct qp *qp, const struct engine_send_wr *wr, uint64_t len)
@@ -261,8 +258,7 @@ int req_post(struct engine *e, struct qp *qp, const struct engine_send_wr *wr, u
     return 0;
 }
 
-/* ---- starting a work request --------------------------------------------------------------------
- */
+/* ---- starting a work request ---- */
 
 enum begin { BEGIN_OK, BEGIN_WAIT, BEGIN_FAILED };
 
@@ -395,8 +391,7 @@ static bool more(struct engine *e, struct qp *qp)
            credit(qp, w, r->pkt);
 }
 
-/* ---- packets ------------------------------------------------------------------------------------
- */
+/* ---- packets ---- */
 
 /* The pieces of octets [off, off + len) of the message. False: a region has gone. */
 static bool gather(struct engine *e, struct qp *qp, struct swqe *w, uint32_t off, uint32_t len,

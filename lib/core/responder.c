@@ -41,8 +41,7 @@ enum {                       /* record.arg of REFUSE: enum refusal, and: */
        F_REFUSE_WQE = 0x100, /* the message has a receive work request */
 };
 
-/* ---- answers -----------------------------------------------------------------------------------
- */
+/* ---- answers ---- */
 
 static void owe_ack(struct engine *e, struct qp *qp)
 {
@@ -82,8 +81,7 @@ static struct record *act(struct rx *rx, struct qp *qp, enum resp_action action,
     return rec;
 }
 
-/* ---- refusals ----------------------------------------------------------------------------------
- */
+/* ---- refusals ---- */
 
 static enum engine_counter refusal_counter(enum refusal why)
 {
@@ -172,8 +170,7 @@ static void duplicate(struct rx *rx, struct qp *qp)
     }
 }
 
-/* ---- requests in the expected position, checks in the order of RSP-01
- * ---------------------------- */
+/* ---- requests in the expected position, checks in the order of RSP-01 ---- */
 
 /* RSP-06. */
 static enum refusal check_sequence(const struct resp *r, unsigned flags)
@@ -433,8 +430,7 @@ void resp_rx(struct rx *rx, struct qp *qp)
         resp_expected(rx, qp);
 }
 
-/* ---- commit
- * -------------------------------------------------------------------------------------- */
+/* ---- commit ---- */
 
 /* RSP-23, RSP-24, RSP-28. False: the completion queue overflowed, or RSP-19 failed. */
 static bool complete_recv(struct engine *e, struct qp *qp, const struct record *rec, uint64_t now)
@@ -538,8 +534,7 @@ void resp_commit(struct engine *e, struct qp *qp, struct record *rec, uint64_t n
     }
 }
 
-/* ---- life
- * ------------------------------------------------------------------------------------------ */
+/* ---- life ---- */
 
 int resp_init(struct engine *e, struct qp *qp, struct engine_qp_params *p)
 {

@@ -16,7 +16,7 @@
 #define HELLO_WAIT 1000000u /* ns until the second one, then twice as long each */
 #define AHEAD_MAX  64u      /* receive work requests taken for messages that came early */
 
-/* ---- life ------------------------------------------------------------------------------------ */
+/* ---- life ---- */
 
 int sr_start(struct engine *e, struct qp *qp)
 {
@@ -59,8 +59,7 @@ void sr_free(struct engine *e, struct qp *qp)
     qp->sr = NULL;
 }
 
-/* ---- hello, and selective NAKs ----------------------------------------------------------------
- */
+/* ---- hello, and selective NAKs ---- */
 
 void sr_hello(struct engine *e, struct qp *qp, uint64_t now)
 {
@@ -149,7 +148,7 @@ bool sr_rx(struct rx *rx, struct qp *qp)
     return false;
 }
 
-/* ---- receiver -------------------------------------------------------------------------------- */
+/* ---- receiver ---- */
 
 static struct sr_early *early_at(struct sr *s, psn_t p)
 {

@@ -9,7 +9,7 @@
 #define GAP_UNKNOWN 2u /* sent again more than once, or nobody knows when */
 #define DOUBTS      4u /* packets that were probably late make one that was */
 
-/* ---- which PSNs have come -------------------------------------------------------------------- */
+/* ---- which PSNs have come ---- */
 
 /* Sets of PSNs from una on, at most SR_WINDOW of them. */
 static bool has(const uint64_t *set, psn_t p)
@@ -100,7 +100,7 @@ static void gap_seen(struct sr *s, psn_t p)
         s->gap_over = overtakers(s, p);
 }
 
-/* ---- what is sent again ---------------------------------------------------------------------- */
+/* ---- what is sent again ---- */
 
 void sr_describe(const struct qp *qp, struct wire_var *v, uint32_t rseq, uint32_t index)
 {

@@ -16,7 +16,7 @@ struct rq_chunk {
     uint64_t mem[];
 };
 
-/* ---- the queue itself ------------------------------------------------------------------------ */
+/* ---- the queue itself ---- */
 
 int rq_grow(struct rq *q, uint32_t depth)
 {
@@ -97,7 +97,7 @@ void rq_give(struct rq *q, struct rwqe *w)
     q->nfree++;
 }
 
-/* ---- a queue pair's receive work ------------------------------------------------------------- */
+/* ---- a queue pair's receive work ---- */
 
 static struct rq *rq_of(const struct qp *qp)
 {
@@ -218,7 +218,7 @@ uint32_t engine_rq_room(const struct qp *qp)
     return qp->srq ? 0 : qp->resp.rq->nfree;
 }
 
-/* ---- shared receive queues ------------------------------------------------------------------- */
+/* ---- shared receive queues ---- */
 
 int engine_srq_create(struct engine *e, const struct engine_srq_params *p, struct srq **out)
 {

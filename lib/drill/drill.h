@@ -77,7 +77,7 @@ struct drill_options {
 void drill_run(const struct drill_script *s, const struct drill_options *o,
                struct drill_report *out);
 
-/* ---- a device on the wire -------------------------------------------------------------------- */
+/* ---- a device on the wire ---- */
 
 /* A reliable connection to the device, and memory there. */
 struct drill_peer {

@@ -13,7 +13,7 @@
 
 const uint8_t drill_device_mac[6] = {2, 0, 0, 0, 0, 1}, drill_peer_mac[6] = {2, 0, 0, 0, 0, 2};
 
-/* ---- what happens is noted ------------------------------------------------------------------- */
+/* ---- what happens is noted ---- */
 
 static bool on_cq_push(void *arg, void *cq_arg, const struct engine_wc *wc)
 {
@@ -73,7 +73,7 @@ bool drill_keep_frame(struct drill_run *run, const uint8_t *frame, uint32_t len,
     return true;
 }
 
-/* ---- out ------------------------------------------------------------------------------------- */
+/* ---- out ---- */
 
 static int gather(struct drill_run *run, const struct engine_slot *slot)
 {
@@ -156,7 +156,7 @@ void drill_bench_flush(struct drill_run *run)
     send_requests(run);
 }
 
-/* ---- in -------------------------------------------------------------------------------------- */
+/* ---- in ---- */
 
 static void copy(struct drill_run *run, const struct engine_copy *c, int status)
 {
@@ -234,7 +234,7 @@ bool drill_bench_step(struct drill_run *run, uint64_t until)
     return true;
 }
 
-/* ---- life ------------------------------------------------------------------------------------ */
+/* ---- life ---- */
 
 static bool configure(struct drill_run *run, const struct drill_stmt *st)
 {

@@ -8,7 +8,7 @@
 
 #include "drill_priv.h"
 
-/* ---- completions and events ------------------------------------------------------------------ */
+/* ---- completions and events ---- */
 
 static struct drill_completion *next_completion(struct drill_run *run,
                                                 const struct drill_object *about)

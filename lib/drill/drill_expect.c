@@ -22,7 +22,7 @@ static const char *time_text(uint64_t ns, char *buf, size_t size)
     return buf;
 }
 
-/* ---- time ------------------------------------------------------------------------------------ */
+/* ---- time ---- */
 
 /* Something may have happened (true), or nothing has until `until` (false). */
 static bool more(struct drill_run *run, uint64_t until)
@@ -99,7 +99,7 @@ bool drill_timely(struct drill_run *run, const struct drill_stmt *st, uint64_t n
                      st->time.range ? time_text(st->time.hi, c, sizeof c) : "");
 }
 
-/* ---- frames ---------------------------------------------------------------------------------- */
+/* ---- frames ---- */
 
 static void tell(struct drill_run *run, uint64_t ns, uint32_t order, enum drill_direction dir,
                  const uint8_t *frame, uint32_t len, const char *comment)
@@ -212,7 +212,7 @@ bool drill_await(struct drill_run *run, const struct drill_stmt *st)
     }
 }
 
-/* ---- any { } --------------------------------------------------------------------------------- */
+/* ---- any { } ---- */
 
 /* One of the block's `>` takes the oldest frame. */
 static bool any_frame(struct drill_run *run, const struct drill_stmt *list[], bool met[],

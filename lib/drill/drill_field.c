@@ -13,7 +13,7 @@
         0                                                                                          \
     }
 
-/* ---- words ----------------------------------------------------------------------------------- */
+/* ---- words ---- */
 
 const struct drill_word drill_statuses[] = {
     {"success", WC_SUCCESS},
@@ -150,7 +150,7 @@ static const struct drill_word gather_words[] = {{"fail", 1}, {"ok", 0}, END};
 static const struct drill_word addr_words[] = {{"add", 1}, {"del", 0}, END};
 static const struct drill_word bad_words[] = {{"bad", 1}, END};
 
-/* ---- packets --------------------------------------------------------------------------------- */
+/* ---- packets ---- */
 
 #define MEMBER(m) .size = sizeof(((struct wire_pkt *)0)->m), .offset = offsetof(struct wire_pkt, m)
 #define NUM(text, m)                                                                               \
@@ -287,7 +287,7 @@ const struct drill_field drill_packet_fields[] = {
     END,
 };
 
-/* ---- CM messages ----------------------------------------------------------------------------- */
+/* ---- CM messages ---- */
 
 #define MAD(m)                                                                                     \
     {                                                                                              \
@@ -364,7 +364,7 @@ const struct drill_field drill_mad_fields[] = {
     END,
 };
 
-/* ---- objects --------------------------------------------------------------------------------- */
+/* ---- objects ---- */
 
 #define ATTR(bit, m)                                                                               \
     .id = QPF_ATTR + (bit), .size = sizeof(((struct engine_qp_attr *)0)->m),                       \
@@ -483,7 +483,7 @@ const struct drill_field drill_object_fields[] = {
     END,
 };
 
-/* ---- work requests and completions ----------------------------------------------------------- */
+/* ---- work requests and completions ---- */
 
 /* Operations with something in common. */
 #define OF_SEND    (OF(WR_SEND) | OF(WR_SEND_WITH_IMM) | OF(WR_SEND_WITH_INV))
@@ -616,7 +616,7 @@ const struct drill_field drill_cm_fields[] = {
     END,
 };
 
-/* ---- statements ------------------------------------------------------------------------------ */
+/* ---- statements ---- */
 
 const struct drill_verb drill_verbs[] = {
     {"<", DO_INJECT, "p", NULL, drill_packet_fields, VERB_WIRE},
@@ -676,7 +676,7 @@ const struct drill_verb drill_verbs[] = {
     {0},
 };
 
-/* ---- looking up ------------------------------------------------------------------------------ */
+/* ---- looking up ---- */
 
 const struct drill_verb *drill_verb_find(const char *word)
 {

@@ -243,7 +243,7 @@ const struct wire_opcode_info *drill_opcode_info(uint64_t op);
 /* struct drill_field.headers: selective repeat has fields of its own. */
 #define DRILL_H_SELECTIVE 0x8000u
 
-/* ---- statements ------------------------------------------------------------------------------ */
+/* ---- statements ---- */
 
 enum drill_kind {
     DO_ACCEPT,

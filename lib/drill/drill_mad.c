@@ -159,7 +159,7 @@ bool drill_mad_build(struct drill_run *run, const struct drill_stmt *st, uint8_t
     return true;
 }
 
-/* ---- matching -------------------------------------------------------------------------------- */
+/* ---- matching ---- */
 
 /* Where the consumer's private data begins. */
 static const uint8_t *private_data(const struct cm_msg *m, uint32_t *len)

@@ -19,7 +19,7 @@ static bool pd_of(struct drill_run *run, const struct drill_stmt *st, int id, ui
     return !a || pd;
 }
 
-/* ---- memory ---------------------------------------------------------------------------------- */
+/* ---- memory ---- */
 
 /* Every region begins with octets of its own: a stream whose number is its name's. */
 static void first_content(struct drill_object *mr)
@@ -144,7 +144,7 @@ static bool make_mw(struct drill_run *run, const struct drill_stmt *st)
     return drill_returned(run, st, rc, &go);
 }
 
-/* ---- queues ---------------------------------------------------------------------------------- */
+/* ---- queues ---- */
 
 static struct drill_object *new_cq(struct drill_run *run, const struct drill_stmt *st,
                                    const char *name, uint32_t size)
@@ -181,7 +181,7 @@ static bool make_srq(struct drill_run *run, const struct drill_stmt *st)
     return drill_returned(run, st, rc, &go);
 }
 
-/* ---- queue pairs ----------------------------------------------------------------------------- */
+/* ---- queue pairs ---- */
 
 struct engine_av drill_av(const struct drill_object *qp)
 {
@@ -473,7 +473,7 @@ static bool move_qp(struct drill_run *run, const struct drill_stmt *st)
     return !run->over && drill_returned(run, st, rc, &go);
 }
 
-/* ---- the end --------------------------------------------------------------------------------- */
+/* ---- the end ---- */
 
 static int destroy(struct drill_run *run, struct drill_object *o)
 {

@@ -22,7 +22,7 @@ static bool packet_qp(struct drill_run *run, const struct drill_stmt *st, struct
     return true;
 }
 
-/* ---- building -------------------------------------------------------------------------------- */
+/* ---- building ---- */
 
 static void begin_packet(struct drill_run *run, const struct drill_object *qp,
                          const struct drill_stmt *st, struct wire_pkt *p)
@@ -334,7 +334,7 @@ bool drill_build(struct drill_run *run, const struct drill_stmt *st, uint8_t *fr
     return finish_frame(run, st, &p, frame, size, cap);
 }
 
-/* ---- matching -------------------------------------------------------------------------------- */
+/* ---- matching ---- */
 
 void drill_differs(char *why, size_t size, const char *name, const char *expected, const char *got)
 {

@@ -13,7 +13,7 @@
 
 #define BLOCKS_MAX 16u
 
-/* ---- memory ---------------------------------------------------------------------------------- */
+/* ---- memory ---- */
 
 struct drill_chunk {
     struct drill_chunk *next;
@@ -50,7 +50,7 @@ void drill_free(struct drill_script *s)
     free(s);
 }
 
-/* ---- the parser ------------------------------------------------------------------------------ */
+/* ---- the parser ---- */
 
 struct parser {
     struct drill_lex l;
@@ -716,7 +716,7 @@ struct drill_script *drill_parse(const char *text, size_t len, struct drill_erro
     return NULL;
 }
 
-/* ---- questions ------------------------------------------------------------------------------- */
+/* ---- questions ---- */
 
 const char *drill_rules(const struct drill_script *s)
 {

@@ -17,7 +17,7 @@
 
 extern const uint8_t drill_device_mac[6], drill_peer_mac[6];
 
-/* ---- what a script names --------------------------------------------------------------------- */
+/* ---- what a script names ---- */
 
 enum drill_object_kind {
     OBJ_VAR_,
@@ -69,7 +69,7 @@ struct drill_object {
     struct cm_conn *conn;
 };
 
-/* ---- what happened --------------------------------------------------------------------------- */
+/* ---- what happened ---- */
 
 struct drill_frame {
     struct drill_frame *next;
@@ -101,7 +101,7 @@ struct drill_cm_happening {
     bool taken;
 };
 
-/* ---- the run --------------------------------------------------------------------------------- */
+/* ---- the run ---- */
 
 struct drill_run {
     const struct drill_script *s;

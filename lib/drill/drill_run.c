@@ -20,7 +20,7 @@ const char *const drill_verdict_names[] = {"pass", "fail", "wrong", "skip"};
 
 static bool run_list(struct drill_run *run, const struct drill_stmt *st);
 
-/* ---- the verdict ----------------------------------------------------------------------------- */
+/* ---- the verdict ---- */
 
 bool drill_end(struct drill_run *run, enum drill_verdict v, const struct drill_stmt *st,
                const char *format, ...)
@@ -67,7 +67,7 @@ bool drill_returned(struct drill_run *run, const struct drill_stmt *st, int rc, 
                      st->error ? drill_word_name(drill_errnos, (uint64_t)st->error) : "success");
 }
 
-/* ---- statements ------------------------------------------------------------------------------ */
+/* ---- statements ---- */
 
 static bool repeat(struct drill_run *run, const struct drill_stmt *st)
 {
@@ -197,7 +197,7 @@ static bool run_list(struct drill_run *run, const struct drill_stmt *st)
     return true;
 }
 
-/* ---- the end --------------------------------------------------------------------------------- */
+/* ---- the end ---- */
 
 /* Whatever went out, completed or was raised and isn't named is an error. Requests to connect may
  * stay without an answer. */
@@ -301,7 +301,7 @@ void drill_run(const struct drill_script *s, const struct drill_options *o,
     free(run);
 }
 
-/* ---- on the wire ----------------------------------------------------------------------------- */
+/* ---- on the wire ---- */
 
 /* What the statements want together, `times` over. */
 static void count_wishes(const struct drill_stmt *st, uint64_t times, struct drill_wish *w)

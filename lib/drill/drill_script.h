@@ -8,7 +8,7 @@
 #include "drill.h"
 #include "drill_field.h"
 
-/* ---- values ---------------------------------------------------------------------------------- */
+/* ---- values ---- */
 
 #define DRILL_TERMS 4u
 
@@ -73,7 +73,7 @@ struct drill_arg {
     struct drill_value v;
 };
 
-/* ---- statements ------------------------------------------------------------------------------ */
+/* ---- statements ---- */
 
 enum drill_time_kind { TIME_NONE, TIME_AFTER /* +t */, TIME_AT /* @t */ };
 

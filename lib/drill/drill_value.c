@@ -12,7 +12,7 @@ const char *const drill_object_names[] = {
     "listener",      "connection",
 };
 
-/* ---- names ----------------------------------------------------------------------------------- */
+/* ---- names ---- */
 
 struct drill_object *drill_find(struct drill_run *run, const char *name)
 {
@@ -64,7 +64,7 @@ struct drill_object *drill_need(struct drill_run *run, const struct drill_stmt *
     return NULL;
 }
 
-/* ---- sums ------------------------------------------------------------------------------------ */
+/* ---- sums ---- */
 
 static bool worth(const struct drill_object *o, enum drill_role role, uint64_t *out)
 {
@@ -196,7 +196,7 @@ bool drill_fits(struct drill_run *run, const struct drill_stmt *st, const struct
     }
 }
 
-/* ---- members --------------------------------------------------------------------------------- */
+/* ---- members ---- */
 
 void drill_put_member(void *base, const struct drill_field *f, uint64_t v)
 {
@@ -246,7 +246,7 @@ uint32_t drill_imm(uint32_t v)
     return out;
 }
 
-/* ---- texts ----------------------------------------------------------------------------------- */
+/* ---- texts ---- */
 
 static void number_text(uint64_t v, char *buf, size_t size)
 {
@@ -268,7 +268,7 @@ void drill_value_text(struct drill_run *run, const struct drill_stmt *st,
         snprintf(buf, size, "%s", a);
 }
 
-/* ---- octets ---------------------------------------------------------------------------------- */
+/* ---- octets ---- */
 
 /* Octet `at` of a stream: no two streams, and no two places of one within 64 KiB, look alike. */
 static uint8_t stream_octet(uint64_t stream, uint64_t at)

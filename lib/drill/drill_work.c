@@ -226,7 +226,7 @@ static bool post_recv(struct drill_run *run, const struct drill_stmt *st)
     return drill_returned(run, st, rc, &go);
 }
 
-/* ---- memory ---------------------------------------------------------------------------------- */
+/* ---- memory ---- */
 
 static bool octets_of(struct drill_run *run, const struct drill_stmt *st, struct drill_object **mr,
                       uint64_t *off, uint64_t *len)

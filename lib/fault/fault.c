@@ -17,7 +17,7 @@
      WIRE_P_V1)
 #define ETHERTYPE_PAUSE 0x8808u
 
-/* ---- what a frame is ------------------------------------------------------------------------- */
+/* ---- what a frame is ---- */
 
 static uint32_t ack_class(uint8_t syndrome)
 {
@@ -76,7 +76,7 @@ static void look(struct fault *f, struct fault_view *v)
         fault_conn_see(f->table, v, &v->at);
 }
 
-/* ---- selectors ------------------------------------------------------------------------------- */
+/* ---- selectors ---- */
 
 static bool within(struct fault_range r, uint64_t x)
 {
@@ -145,7 +145,7 @@ static bool turn(struct fault_rule *r)
     return !(m->says & FAULT_S_PROB) || (double)(fault_draw(&r->rng) >> 11) * 0x1p-53 < m->prob;
 }
 
-/* ---- the frame ------------------------------------------------------------------------------- */
+/* ---- the frame ---- */
 
 static uint64_t flow_of(const struct fault_view *v)
 {
@@ -199,7 +199,7 @@ unsigned fault_apply(struct fault *f, enum fault_dir dir, uint8_t *frame, uint32
     return fault_apply_cut(f, dir, frame, len, len, now, out);
 }
 
-/* ---- the list -------------------------------------------------------------------------------- */
+/* ---- the list ---- */
 
 void fault_start(struct fault *f, uint64_t now)
 {
@@ -288,7 +288,7 @@ void fault_free(struct fault *f)
     free(f);
 }
 
-/* ---- reports --------------------------------------------------------------------------------- */
+/* ---- reports ---- */
 
 bool fault_reorders(const struct fault *f)
 {

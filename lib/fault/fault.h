@@ -53,7 +53,7 @@ void fault_seed(struct fault *f, uint64_t seed);
 /* Time 0 of `after` and `until`; without this it is the first frame's `now`. */
 void fault_start(struct fault *f, uint64_t now);
 
-/* ---- one frame ------------------------------------------------------------------------------- */
+/* ---- one frame ---- */
 
 /* What to do with the frame. 0 = send it on as it is. */
 #define FAULT_DROP    0x01u /* don't send it on; goes with nothing but FAULT_INJECT */
@@ -95,7 +95,7 @@ unsigned fault_apply_cut(struct fault *f, enum fault_dir dir, uint8_t *frame, ui
 /* Does any rule reorder? If not, out->flow is never of use. */
 bool fault_reorders(const struct fault *f);
 
-/* ---- what they have done --------------------------------------------------------------------- */
+/* ---- what they have done ---- */
 
 struct fault_rule_stats {
     unsigned line;    /* of the rule text */

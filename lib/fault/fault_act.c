@@ -17,7 +17,7 @@
 #define CNP_PRIO 6u
 #define DSCP(n)  ((uint8_t)((n) << 2))
 
-/* ---- fields ---------------------------------------------------------------------------------- */
+/* ---- fields ---- */
 
 static const struct fault_field fields[] = {
     {"dscp", FAULT_B_IP, 8, 4, 6, false},
@@ -110,7 +110,7 @@ static unsigned header(const struct fault_view *v, enum fault_base base)
     return at ? v->p.bth_off + at : 0;
 }
 
-/* ---- mending --------------------------------------------------------------------------------- */
+/* ---- mending ---- */
 
 static void mend_icrc(struct fault_view *v)
 {
@@ -145,7 +145,7 @@ static void ip_put(uint8_t *ip, bool v4, unsigned at, unsigned width, uint64_t x
     }
 }
 
-/* ---- changes --------------------------------------------------------------------------------- */
+/* ---- changes ---- */
 
 static bool set(const struct fault_action *a, struct fault_view *v, unsigned *bits)
 {
@@ -229,7 +229,7 @@ static bool trim(const struct fault_action *a, struct fault_view *v, unsigned *b
     return true;
 }
 
-/* ---- injected frames ------------------------------------------------------------------------- */
+/* ---- injected frames ---- */
 
 /* A packet with the addresses of the frame's own direction, or of the other. */
 static struct wire_pkt headers(const struct fault_view *v, bool forth)
@@ -337,7 +337,7 @@ static bool inject(const struct fault_action *a, struct fault_view *v, struct fa
     return true;
 }
 
-/* ---- any of them ----------------------------------------------------------------------------- */
+/* ---- any of them ---- */
 
 bool fault_act(struct fault_rule *r, const struct fault_action *a, struct fault_view *v,
                struct fault_out *out, unsigned *bits)

@@ -37,7 +37,7 @@ static bool intact(const struct fault_view *v)
                             wire_get32le(v->frame + v->p.icrc_off);
 }
 
-/* ---- the table ------------------------------------------------------------------------------- */
+/* ---- the table ---- */
 
 static uint32_t *bucket(struct fault_table *t, const struct wire_addr *src,
                         const struct wire_addr *dst, uint32_t dqpn)
@@ -164,7 +164,7 @@ void fault_conn_clear(struct fault_table *t)
         memset(t, 0, sizeof *t);
 }
 
-/* ---- which halves belong together ------------------------------------------------------------ */
+/* ---- which halves belong together ---- */
 
 /* The half i, alone so far, joins the connection of half `to`. */
 static void join(struct fault_table *t, uint32_t to, uint32_t i)
@@ -248,7 +248,7 @@ static uint32_t half_of(struct fault_table *t, const struct fault_view *v)
     return i;
 }
 
-/* ---- PSNs ------------------------------------------------------------------------------------ */
+/* ---- PSNs ---- */
 
 /* PSNs that a READ of `len` octets takes. */
 static uint32_t read_span(uint32_t len, uint32_t mtu)
@@ -328,7 +328,7 @@ static void see_response(struct fault_half *h, struct fault_half *back, const st
     }
 }
 
-/* ---- CM -------------------------------------------------------------------------------------- */
+/* ---- CM ---- */
 
 static void cm_request(struct fault_table *t, const struct wire_pkt *p, const struct cm_msg *m)
 {
@@ -392,7 +392,7 @@ static void see_cm(struct fault_table *t, const struct fault_view *v)
         cm_reply(t, &v->p, &m);
 }
 
-/* ---- a packet -------------------------------------------------------------------------------- */
+/* ---- a packet ---- */
 
 void fault_conn_see(struct fault_table *t, const struct fault_view *v, struct fault_place *out)
 {

@@ -15,7 +15,7 @@ static bool blank(char c)
     return c == ' ' || c == '\t' || c == '\r';
 }
 
-/* ---- words ----------------------------------------------------------------------------------- */
+/* ---- words ---- */
 
 void fault_lex_line(struct fault_lex *lx, unsigned number, const char *text, size_t len)
 {
@@ -62,7 +62,7 @@ bool fault_lex_digit(const struct fault_lex *lx)
     return w.len && isdigit((unsigned char)w.s[0]);
 }
 
-/* ---- errors ---------------------------------------------------------------------------------- */
+/* ---- errors ---- */
 
 /* A word for a message: quoted, short, printable. */
 static const char *quoted(struct fault_word w, char buf[48])
@@ -97,7 +97,7 @@ bool fault_lex_error(struct fault_lex *lx, struct fault_word w, const char *fmt,
     return false;
 }
 
-/* ---- numbers --------------------------------------------------------------------------------- */
+/* ---- numbers ---- */
 
 struct suffix {
     const char *name;
@@ -243,7 +243,7 @@ bool fault_lex_psn(struct fault_lex *lx, struct fault_range *out, bool *relative
     return true;
 }
 
-/* ---- others ---------------------------------------------------------------------------------- */
+/* ---- others ---- */
 
 /* Digits with or without a point. */
 static bool decimal(const char *s, size_t len, double *out)

@@ -12,7 +12,7 @@
 
 #define MANY UINT32_MAX
 
-/* ---- selectors ------------------------------------------------------------------------------- */
+/* ---- selectors ---- */
 
 static bool read_a_b(struct fault_parser *p)
 {
@@ -233,7 +233,7 @@ static bool add_class(struct fault_match *m, struct fault_word w)
     return false;
 }
 
-/* ---- lines ----------------------------------------------------------------------------------- */
+/* ---- lines ---- */
 
 static bool read_classes(struct fault_parser *p, struct fault_word word)
 {
@@ -283,7 +283,7 @@ static bool read_rule(struct fault_parser *p)
     return true;
 }
 
-/* ---- the text -------------------------------------------------------------------------------- */
+/* ---- the text ---- */
 
 /* The rule as it is shown: one blank between words. Returns the octets it takes. */
 static size_t copy_words(struct fault_lex lx, char *to)

@@ -9,7 +9,7 @@
 
 #define LONGEST 3600000000000ull /* ns: an hour */
 
-/* ---- actions --------------------------------------------------------------------------------- */
+/* ---- actions ---- */
 
 static bool read_drop(struct fault_parser *p)
 {
@@ -187,7 +187,7 @@ static const struct fault_keyword actions[] = {
     {NULL, 0, NULL},
 };
 
-/* ---- all of them ----------------------------------------------------------------------------- */
+/* ---- all of them ---- */
 
 const struct fault_keyword *fault_keyword_find(const struct fault_keyword *table,
                                                struct fault_word w)

@@ -133,7 +133,7 @@ struct fault_rule {
     uint64_t matched, done, failed;
 };
 
-/* ---- connections ----------------------------------------------------------------------------- */
+/* ---- connections ---- */
 
 /* One direction: what goes to a certain queue pair. It carries requests in a PSN space of its own
  * and responses in that of the other direction. Numbers of halves and connections count from 1. */
@@ -221,7 +221,7 @@ struct fault {
 /* Append the rules of a text to f->rule, their words to f->text. */
 bool fault_read(struct fault *f, const char *text, size_t len, struct fault_error *err);
 
-/* ---- the parts ------------------------------------------------------------------------------- */
+/* ---- the parts ---- */
 
 /* Do what the action says; true = done. Adds to *out and *bits. */
 bool fault_act(struct fault_rule *r, const struct fault_action *a, struct fault_view *v,

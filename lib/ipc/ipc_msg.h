@@ -121,8 +121,7 @@ struct ipc_hdr {
 };
 #define IPC_F_REPLY 1u
 
-/* ---- hello ------------------------------------------------------------------------------------
- */
+/* ---- hello ---- */
 
 enum ipc_size { /* what ipc_hello.sizes holds */
                 IPC_SIZE_HDR,
@@ -180,8 +179,7 @@ struct ipc_text {
     char text[];
 };
 
-/* ---- devices ----------------------------------------------------------------------------------
- */
+/* ---- devices ---- */
 
 struct ipc_device {
     char name[IPC_NAME_MAX];
@@ -262,8 +260,7 @@ struct ipc_ctx_opened {
     uint32_t zero;
 };
 
-/* ---- memory -----------------------------------------------------------------------------------
- */
+/* ---- memory ---- */
 
 /* A slab of memory for application data. The daemon creates it and seals it
  * (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL): its size can't change under anyone. */
@@ -313,8 +310,7 @@ struct ipc_mw_alloc {
     uint32_t mw_type; /* 1, 2 */
 };
 
-/* ---- queues ------------------------------------------------------------------------------------
- */
+/* ---- queues ---- */
 
 /* A send queue has units for max_send_wr of the longest request that its limits allow, so that
  * posting never runs out of units before it runs out of requests: ipc_sqe_units_max() in
@@ -465,8 +461,7 @@ struct ipc_mcast {
     uint8_t gid[16];
 };
 
-/* ---- events on sockets of their own
- * -------------------------------------------------------------- */
+/* ---- events on sockets of their own ---- */
 
 /* On a completion channel: exactly these 8 octets per event (SOCK_SEQPACKET). When the socket is
  * full the daemon keeps the event owed, and sends it later. */
@@ -483,8 +478,7 @@ struct ipc_async {
     uint32_t zero;
 };
 
-/* ---- connection manager
- * -------------------------------------------------------------------------- */
+/* ---- connection manager ---- */
 
 /* The daemon speaks the CM protocol. A queue pair that was given to it (IPC_CM_QP) it moves as
  * well: active:  RESOLVE_ADDR (making the id), QP_CREATE (for the id), CONNECT, event ESTABLISHED.
@@ -633,8 +627,7 @@ struct ipc_cm_event {
     uint8_t private_data[IPC_PRIVATE_MAX];
 };
 
-/* ---- looking in, steering
- * ------------------------------------------------------------------------ */
+/* ---- looking in, steering ---- */
 
 struct ipc_counter {
     char name[40];
@@ -716,8 +709,7 @@ struct ipc_link_admin { /* an emulated link's faults; parts per million */
     uint32_t loss_ppm, reorder_ppm, duplicate_ppm, corrupt_ppm, ecn_ppm, zero;
 };
 
-/* ---- helpers
- * ------------------------------------------------------------------------------------- */
+/* ---- helpers ---- */
 
 /* Copy a received message of `len` octets into a struct of `size` octets, of which the first `min`
  * must be present; what is missing becomes 0. strict (the daemon's side): octets that the struct

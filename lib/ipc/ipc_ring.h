@@ -62,8 +62,7 @@ static inline void ipc_fence(void)
 #endif
 }
 
-/* ---- layouts -----------------------------------------------------------------------------------
- */
+/* ---- layouts ---- */
 
 /* The head of a send, receive or shared receive queue; entries follow directly. */
 struct ipc_queue {
@@ -272,8 +271,7 @@ static inline void ipc_cq_view_init(struct ipc_cq_view *v, void *at, uint32_t en
     v->index = 0;
 }
 
-/* ---- client: post
- * --------------------------------------------------------------------------------- */
+/* ---- client: post ---- */
 
 /* Units or entries that fit now. */
 static inline uint32_t ipc_ring_room(const struct ipc_ring *r)
@@ -302,8 +300,7 @@ static inline bool ipc_doorbell_push(struct ipc_doorbell *db, uint32_t slots, ui
     return atomic_load_explicit(&worker->sleeping, memory_order_relaxed) != 0;
 }
 
-/* ---- daemon: take
- * ----------------------------------------------------------------------------------- */
+/* ---- daemon: take ---- */
 
 /* Take the next number out of the ring whose private head is *head; -1 = none now. The number is
  * whatever the client wrote: check it. */
@@ -375,8 +372,7 @@ int ipc_sq_fetch(struct ipc_ring *r, struct ipc_send *out);
 /* The same for receive queues. */
 int ipc_rq_fetch(struct ipc_ring *r, struct ipc_recv_entry *out);
 
-/* ---- completion queues
- * ---------------------------------------------------------------------------- */
+/* ---- completion queues ---- */
 
 static inline uint32_t ipc_cq_phase(const struct ipc_cq_view *v, uint32_t index)
 {

@@ -36,8 +36,7 @@ const char *lint_kind_name(enum lint_kind k)
     return (unsigned)k < LINT_KINDS ? names[k] : "unknown";
 }
 
-/* ---- findings -----------------------------------------------------------------------------------
- */
+/* ---- findings ---- */
 
 bool lint_expected(struct lint_ctx *c, const char *format, ...)
 {
@@ -124,8 +123,7 @@ void lint_remember(struct lint_ctx *c, struct lint_wait *w)
     dump(c->in, w->dump, sizeof w->dump);
 }
 
-/* ---- intake
- * --------------------------------------------------------------------------------------- */
+/* ---- intake ---- */
 
 /* Does the iCRC fit what is between the IP header and the end that it claims? For a frame whose
  * parse stopped somewhere behind the addresses. */

@@ -15,7 +15,7 @@
 #include "cm_msg.h"
 #include "lint.h"
 
-/* ---- 24-bit arithmetic (PSN-02) ------------------------------------------------------------- */
+/* ---- 24-bit arithmetic (PSN-02) ---- */
 
 /* a - b, as a signed number. */
 static inline int32_t lint_diff(uint32_t a, uint32_t b)
@@ -28,7 +28,7 @@ static inline uint32_t lint_add(uint32_t a, uint32_t n)
     return (a + n) & WIRE_PSN_MASK;
 }
 
-/* ---- one direction of a connection ----------------------------------------------------------- */
+/* ---- one direction of a connection ---- */
 
 /* A request packet, by PSN. */
 struct lint_rec {
@@ -160,8 +160,7 @@ struct lint_flow {
     uint32_t recent_n;
 };
 
-/* ---- CM ----------------------------------------------------------------------------------------
- */
+/* ---- CM ---- */
 
 #define LINT_CM_CONNS 256u
 
@@ -175,8 +174,7 @@ struct lint_cm {
     uint32_t reqs, reps; /* transmissions */
 };
 
-/* ---- the tracker
- * --------------------------------------------------------------------------------- */
+/* ---- the tracker ---- */
 
 enum lint_stage {
     LINT_S_MALFORMED = 1u << 0, /* the parse failed, and it isn't damage */

@@ -6,8 +6,7 @@
 #include "wire_bytes.h"
 #include "wire_csum.h"
 
-/* ---- link and IP ------------------------------------------------------------------------------
- */
+/* ---- link and IP ---- */
 
 static bool multicast_mac(const uint8_t *mac)
 {
@@ -124,8 +123,7 @@ bool lint_wire_31(struct lint_ctx *c)
     return lint_seen(c, "%02x:%02x:%02x:%02x:%02x:%02x", m[0], m[1], m[2], m[3], m[4], m[5]);
 }
 
-/* ---- BTH --------------------------------------------------------------------------------------
- */
+/* ---- BTH ---- */
 
 bool lint_hdr_01(struct lint_ctx *c)
 {
@@ -272,8 +270,7 @@ bool lint_opc_05(struct lint_ctx *c)
     return true;
 }
 
-/* ---- iCRC: well-known ways to get it wrong; anything else may be damage
- * -------------------------- */
+/* ---- iCRC: well-known ways to get it wrong; anything else may be damage ---- */
 
 static uint32_t stored(const struct lint_ctx *c)
 {
@@ -333,8 +330,7 @@ bool lint_icrc_08(struct lint_ctx *c)
     return false;
 }
 
-/* ---- keys -------------------------------------------------------------------------------------
- */
+/* ---- keys ---- */
 
 bool lint_key_01(struct lint_ctx *c)
 {

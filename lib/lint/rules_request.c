@@ -12,8 +12,7 @@ static bool reliable(const struct lint_ctx *c)
     return c->op->service == WIRE_RC || c->op->service == WIRE_XRC;
 }
 
-/* ---- flow -------------------------------------------------------------------------------------
- */
+/* ---- flow ---- */
 
 bool lint_wire_19(struct lint_ctx *c)
 {
@@ -42,8 +41,7 @@ bool lint_psn_01(struct lint_ctx *c)
     return lint_seen(c, "PSN 0x%x", c->p.psn);
 }
 
-/* ---- building messages --------------------------------------------------------------------------
- */
+/* ---- building messages ---- */
 
 bool lint_req_02(struct lint_ctx *c)
 {
@@ -177,8 +175,7 @@ bool lint_atm_03(struct lint_ctx *c)
     return lint_seen(c, "0x%llx", (unsigned long long)c->p.va);
 }
 
-/* ---- again
- * --------------------------------------------------------------------------------------- */
+/* ---- again ---- */
 
 bool lint_rtx_05(struct lint_ctx *c)
 {
@@ -252,8 +249,7 @@ bool lint_tmr_05(struct lint_ctx *c)
     return lint_seen(c, "%u without progress", r->sends + 1);
 }
 
-/* ---- unreliable
- * ------------------------------------------------------------------------------------ */
+/* ---- unreliable ---- */
 
 bool lint_uc_02(struct lint_ctx *c)
 {

@@ -154,7 +154,7 @@ void mem_slot_free(struct mem *m, struct mem_slot *s)
     free_list_add(m, mem_slot_index(m, s));
 }
 
-/* ---- protection domains --------------------------------------------------------------------- */
+/* ---- protection domains ---- */
 
 static bool grow_pds(struct mem *m)
 {

@@ -63,7 +63,7 @@ struct net_config {
 struct net_port *net_port_new(const struct net_config *config, uint64_t now);
 void net_port_free(struct net_port *port);
 
-/* ---- addresses and routes ------------------------------------------------------------------- */
+/* ---- addresses and routes ---- */
 
 /* Own an address from now on: answer for it, announce it, and take its prefix as on-link.
  * prefix_len counts in the address's own family: 0..32 or 0..128. 0, -EINVAL (not unicast, prefix
@@ -94,7 +94,7 @@ int net_source(const struct net_port *port, const struct wire_addr *dst, struct 
 /* Announce all addresses again: after the link came up. */
 void net_announce(struct net_port *port, uint64_t now);
 
-/* ---- neighbours ----------------------------------------------------------------------------- */
+/* ---- neighbours ---- */
 
 /* The destination MAC for packets to `dst` (WIRE-07, WIRE-31).
  *  0             mac is filled in (of the group, of the next hop, or our own for our own address)
@@ -141,7 +141,7 @@ struct net_change {
  * more. Changes of one neighbour between two calls are told once, with the latest state. */
 bool net_next_change(struct net_port *port, struct net_change *change);
 
-/* ---- multicast groups ----------------------------------------------------------------------- */
+/* ---- multicast groups ---- */
 
 /* Be a member from now on, and say so to switches and routers (UD-11). 0, -EINVAL no group,
  * -EEXIST is one, -ENOSPC. */
@@ -151,7 +151,7 @@ int net_group_leave(struct net_port *port, const struct wire_addr *group, uint64
 /* The i-th group; false behind the last. member false: we are saying that we leave. */
 bool net_group_get(const struct net_port *port, size_t i, struct wire_addr *group, bool *member);
 
-/* ---- frames and time ------------------------------------------------------------------------ */
+/* ---- frames and time ---- */
 
 /* Take a received frame that is not RoCE. Answers to ARP and NS requests and echoes are written to
  * `reply` (may not overlap `frame`); returns the reply's length, 0 = no reply. Foreign, damaged and

@@ -98,7 +98,7 @@ void group_announce(struct net_port *p, uint64_t now)
         changed(&p->group[i], p->group[i].leaving, now);
 }
 
-/* ---- reports --------------------------------------------------------------------------------- */
+/* ---- reports ---- */
 
 static size_t put_igmp(const struct net_port *p, uint8_t *buf, const struct net_group *g,
                        enum record record, bool old)
@@ -232,7 +232,7 @@ void group_expire(struct net_port *p, uint64_t now)
     }
 }
 
-/* ---- queries --------------------------------------------------------------------------------- */
+/* ---- queries ---- */
 
 /* Answer for `group` (zero: for all of the family) within `grant` ns. */
 static void queried(struct net_port *p, const struct wire_addr *group, bool v4, uint64_t grant,

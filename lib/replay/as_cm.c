@@ -51,7 +51,7 @@ struct exchange {
     unsigned sents;
 };
 
-/* ---- what the capture shows ----------------------------------------------------------------- */
+/* ---- what the capture shows ---- */
 
 static bool message_of(const struct packet *p, uint32_t flow, struct cm_msg *m)
 {
@@ -108,7 +108,7 @@ static bool answer_to(const struct exchange *x, size_t at, uint32_t peer_id, str
     return false;
 }
 
-/* ---- our connection manager ----------------------------------------------------------------- */
+/* ---- our connection manager ---- */
 
 static void collect(struct exchange *x)
 {
@@ -268,7 +268,7 @@ static void decide(struct exchange *x, const struct cm_msg *m)
         l->our_id = x->sent[before].msg.local_id;
 }
 
-/* ---- comparing ------------------------------------------------------------------------------ */
+/* ---- comparing ---- */
 
 /* The first field of a captured message that isn't what ours has; NULL = none. */
 static const char *differing(const struct cm_msg *a, const struct cm_msg *b, uint64_t tid,
@@ -333,7 +333,7 @@ static void compare(struct exchange *x, const struct packet *p, const struct cm_
     judge_differ(x->j, p, rule, field, ours, "our connection manager says it otherwise");
 }
 
-/* ---- the whole exchange --------------------------------------------------------------------- */
+/* ---- the whole exchange ---- */
 
 int as_cm(struct direction *d, struct judge *j)
 {

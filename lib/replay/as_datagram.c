@@ -104,7 +104,7 @@ static uint32_t find_qkey(const struct datagrams *u)
     return seen[best].qkey;
 }
 
-/* ---- as responder --------------------------------------------------------------------------- */
+/* ---- as responder ---- */
 
 static void receive(struct datagrams *u, const struct packet *p)
 {
@@ -139,7 +139,7 @@ static void receive(struct datagrams *u, const struct packet *p)
     }
 }
 
-/* ---- as requester --------------------------------------------------------------------------- */
+/* ---- as requester ---- */
 
 static bool payload_same(const struct datagrams *u, const struct packet *p)
 {
@@ -206,7 +206,7 @@ static void send(struct datagrams *u, const struct packet *p)
         compare(u, p);
 }
 
-/* ---- the whole flow ------------------------------------------------------------------------- */
+/* ---- the whole flow ---- */
 
 int as_datagram(struct direction *d, struct judge *j)
 {

@@ -91,7 +91,7 @@ static int places_find(struct requester *r)
     return 0;
 }
 
-/* ---- what the stage calls ------------------------------------------------------------------- */
+/* ---- what the stage calls ---- */
 
 static void on_sent(void *ctx, const struct wire_pkt *p, const uint8_t *frame, uint32_t len)
 {
@@ -135,7 +135,7 @@ static int on_copy(void *ctx, const struct engine_copy *c, uint64_t *orig)
     return 0; /* results: nobody looks at them */
 }
 
-/* ---- work requests -------------------------------------------------------------------------- */
+/* ---- work requests ---- */
 
 static uint8_t verb_of(unsigned flags)
 {
@@ -248,7 +248,7 @@ static void post_until(struct requester *r, uint32_t off)
     stage_flush(&r->stage);
 }
 
-/* ---- answers -------------------------------------------------------------------------------- */
+/* ---- answers ---- */
 
 static bool sent_already(const struct requester *r, uint32_t psn)
 {
@@ -274,7 +274,7 @@ static void give(struct requester *r, const struct packet *p)
     r->j->out->fed++;
 }
 
-/* ---- comparing ------------------------------------------------------------------------------ */
+/* ---- comparing ---- */
 
 struct field {
     const char *name, *rule;
@@ -399,7 +399,7 @@ static void compare_nak(struct requester *r, size_t at)
                      "the requester goes on without sending what is missing");
 }
 
-/* ---- the whole direction -------------------------------------------------------------------- */
+/* ---- the whole direction ---- */
 
 int as_requester(struct direction *d, struct judge *j)
 {

@@ -77,7 +77,7 @@ static uint64_t hash_of(const uint8_t *data, size_t len)
     return h;
 }
 
-/* ---- what the stage calls ------------------------------------------------------------------- */
+/* ---- what the stage calls ---- */
 
 static void on_sent(void *ctx, const struct wire_pkt *p, const uint8_t *frame, uint32_t len)
 {
@@ -137,7 +137,7 @@ static int on_copy(void *ctx, const struct engine_copy *c, uint64_t *orig)
     return 0;
 }
 
-/* ---- memory --------------------------------------------------------------------------------- */
+/* ---- memory ---- */
 
 static struct region *region_find(const struct responder *r, uint32_t rkey)
 {
@@ -252,7 +252,7 @@ static void define_memory(struct responder *r, size_t at)
     free(seen);
 }
 
-/* ---- giving it a request -------------------------------------------------------------------- */
+/* ---- giving it a request ---- */
 
 /* A receive work request, if the packet is going to take one. */
 static void post_recv(struct responder *r, const struct packet *p)
@@ -322,7 +322,7 @@ static void give(struct responder *r, size_t at)
     }
 }
 
-/* ---- comparing an answer -------------------------------------------------------------------- */
+/* ---- comparing an answer ---- */
 
 static bool same_kind(const struct answer *a, const struct packet *p)
 {
@@ -577,7 +577,7 @@ static bool says_hello(const struct direction *d)
     return false;
 }
 
-/* ---- UC: nothing is answered ----------------------------------------------------------------- */
+/* ---- UC: nothing is answered ---- */
 
 /* Give it, and see whether it is taken. Behind a gap it needn't be. */
 static void give_unreliable(struct responder *r, size_t at)
@@ -596,7 +596,7 @@ static void give_unreliable(struct responder *r, size_t at)
                  "our engine doesn't take it");
 }
 
-/* ---- the whole direction -------------------------------------------------------------------- */
+/* ---- the whole direction ---- */
 
 static int prepare(struct responder *r)
 {

@@ -14,7 +14,7 @@
 
 #define WARM_HOSTS 128u /* smaller networks live in the near caches: nothing to fetch ahead */
 
-/* ---- samples --------------------------------------------------------------------------------- */
+/* ---- samples ---- */
 
 static void append(struct sim *sim, struct sim_series *s, uint64_t t, double v)
 {
@@ -85,7 +85,7 @@ static void sample_fire(struct sim_event *ev, uint64_t now)
     sim_at(&sim->w, &sim->sample, now + every);
 }
 
-/* ---- building -------------------------------------------------------------------------------- */
+/* ---- building ---- */
 
 static int fail(struct sim_error *err, int rc, unsigned line, const char *field, const char *reason)
 {
@@ -225,7 +225,7 @@ void sim_destroy(struct sim *sim)
     free(sim);
 }
 
-/* ---- running --------------------------------------------------------------------------------- */
+/* ---- running ---- */
 
 bool sim_run(struct sim *sim, uint64_t until)
 {

@@ -33,7 +33,7 @@ struct sim_fault {
 };
 _Static_assert(SIM_RULES <= 32, "a bit per place");
 
-/* ---- one frame ------------------------------------------------------------------------------- */
+/* ---- one frame ---- */
 
 /* Is it still a frame that the network can carry to a host? */
 static bool addressed(const struct sim_fault *sf, struct sim_pkt *p)
@@ -169,7 +169,7 @@ static void due_fire(struct sim_event *ev, uint64_t now)
     wake(pl);
 }
 
-/* ---- places ---------------------------------------------------------------------------------- */
+/* ---- places ---- */
 
 static int fail(struct sim_error *err, int rc, unsigned line, const char *reason)
 {

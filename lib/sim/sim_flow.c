@@ -71,7 +71,7 @@ static int post(struct sim_flow *f, uint64_t offset, uint32_t len, bool imm, uin
     return err;
 }
 
-/* ---- a flow of its own ----------------------------------------------------------------------- */
+/* ---- a flow of its own ---- */
 
 static void flow_step(struct sim_flow *f, uint64_t now)
 {
@@ -84,7 +84,7 @@ static void flow_step(struct sim_flow *f, uint64_t now)
         finish(f, SIM_DONE, now);
 }
 
-/* ---- rings ----------------------------------------------------------------------------------- */
+/* ---- rings ---- */
 
 static void post_recv(struct sim_flow *f)
 {
@@ -113,7 +113,7 @@ static void ring_received(struct sim_flows *all, struct sim_ring *r, uint32_t ra
     ring_step(r, &all->flow[r->flow + rank], now);
 }
 
-/* ---- events ---------------------------------------------------------------------------------- */
+/* ---- events ---- */
 
 static void app_completed(struct sim_host *h, const struct engine_wc *wc, uint64_t now)
 {
@@ -179,7 +179,7 @@ static void start_fire(struct sim_event *ev, uint64_t now)
     sim_host_kick(a, now);
 }
 
-/* ---- before the run -------------------------------------------------------------------------- */
+/* ---- before the run ---- */
 
 int sim_flow_add(struct sim_flows *f, uint32_t src, uint32_t dst, uint64_t octets, uint64_t begin,
                  uint64_t stop, uint32_t message, unsigned load)

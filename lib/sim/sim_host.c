@@ -23,7 +23,7 @@ static struct sim_host *host_of(struct sim_node *n)
     return (struct sim_host *)(void *)n;
 }
 
-/* ---- memory: a function of the address ------------------------------------------------------- */
+/* ---- memory: a function of the address ---- */
 
 static uint64_t word_at(uint64_t va)
 {
@@ -53,7 +53,7 @@ static uint32_t memory_differs(const uint8_t *src, uint64_t va, uint32_t len)
     return bad;
 }
 
-/* ---- sending --------------------------------------------------------------------------------- */
+/* ---- sending ---- */
 
 static bool may_send(const struct sim_port *port, uint64_t now)
 {
@@ -102,7 +102,7 @@ static bool send_one(struct sim_host *h, uint64_t now)
     return true;
 }
 
-/* ---- a turn ---------------------------------------------------------------------------------- */
+/* ---- a turn ---- */
 
 static bool hook_cq(void *arg, void *cq_arg, const struct engine_wc *wc)
 {
@@ -175,7 +175,7 @@ static void host_idle(struct sim_node *n, struct sim_port *out, uint64_t now)
         sim_host_kick(h, now);
 }
 
-/* ---- receiving ------------------------------------------------------------------------------- */
+/* ---- receiving ---- */
 
 static void place(struct sim_host *h, const struct engine_copy *c, uint64_t now)
 {
@@ -224,7 +224,7 @@ static void host_warm(const struct sim_node *n, bool arrival)
 
 const struct sim_node_ops sim_host_ops = {.rx = host_rx, .idle = host_idle, .warm = host_warm};
 
-/* ---- life ------------------------------------------------------------------------------------ */
+/* ---- life ---- */
 
 int sim_host_init(struct sim_host *h, struct sim_world *w, uint32_t number, uint32_t max_qp,
                   const struct sim_host_params *p)

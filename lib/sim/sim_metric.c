@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- arithmetic ------------------------------------------------------------------------------ */
+/* ---- arithmetic ---- */
 
 static int by_value(const void *a, const void *b)
 {
@@ -36,7 +36,7 @@ double sim_jain(const double *v, uint32_t n)
     return squares > 0 ? sum * sum / (n * squares) : NAN;
 }
 
-/* ---- of one flow ----------------------------------------------------------------------------- */
+/* ---- of one flow ---- */
 
 /* Gb/s since it began, or since measuring began. NAN = it was over by then. */
 static double goodput(const struct sim *sim, const struct sim_flow *f)
@@ -75,7 +75,7 @@ static double timeouts(const struct sim *sim, const struct sim_flow *f)
     return (double)f->timeouts;
 }
 
-/* ---- of the run ------------------------------------------------------------------------------ */
+/* ---- of the run ---- */
 
 typedef double (*flow_fn)(const struct sim *sim, const struct sim_flow *f);
 
@@ -327,7 +327,7 @@ static double m_step_us(const struct sim *sim)
     return sim->flows.nrings ? m_reduce_us(sim) / sim->flows.ring[0]->steps : NAN;
 }
 
-/* ---- by name --------------------------------------------------------------------------------- */
+/* ---- by name ---- */
 
 #define METRICS(X)                                                                                 \
     X("goodput", "Gb/s", "payload placed, since measuring began", m_goodput, goodput)              \
@@ -428,7 +428,7 @@ bool sim_expect_holds(struct sim *sim, const struct sim_expect *x, double *value
     }
 }
 
-/* ---- by size --------------------------------------------------------------------------------- */
+/* ---- by size ---- */
 
 static int by_size(const void *a, const void *b)
 {

@@ -36,7 +36,7 @@ void sim_plan_free(struct sim_plan *plan)
     plan->cable = NULL;
 }
 
-/* ---- nodes and ports ------------------------------------------------------------------------- */
+/* ---- nodes and ports ---- */
 
 static void name_node(struct sim_net *net, uint32_t i)
 {
@@ -90,7 +90,7 @@ static int make_ports(struct sim_net *net, const struct sim_plan *plan)
     return 0;
 }
 
-/* ---- routes ---------------------------------------------------------------------------------- */
+/* ---- routes ---- */
 
 static uint32_t switch_index(const struct sim_net *net, const struct sim_node *n)
 {
@@ -182,7 +182,7 @@ static int make_routes(struct sim_net *net)
     return err;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- all of it ---- */
 
 int sim_net_build(struct sim_net *net, struct sim_world *w, const struct sim_plan *plan,
                   const struct sim_net_params *p)

@@ -16,7 +16,7 @@ static uint64_t free_at(const struct sim_port *port)
     return (port->busy_ps + 999) / 1000;
 }
 
-/* ---- watching -------------------------------------------------------------------------------- */
+/* ---- watching ---- */
 
 void sim_port_watch(const struct sim_node *n, enum sim_dir dir, const struct sim_pkt *p,
                     const char *note, uint64_t now)
@@ -43,7 +43,7 @@ void sim_port_drop(struct sim_port *port, struct sim_pkt *p, const char *why, ui
     sim_pkt_free(&port->w->pool, p);
 }
 
-/* ---- sending --------------------------------------------------------------------------------- */
+/* ---- sending ---- */
 
 /* Put the next frame on the wire. The transmitter is free. */
 static void start(struct sim_port *port, uint64_t now)
@@ -118,7 +118,7 @@ void sim_port_send(struct sim_port *port, struct sim_pkt *p, uint64_t now)
     }
 }
 
-/* ---- pause ----------------------------------------------------------------------------------- */
+/* ---- pause ---- */
 
 /* MAC control, 802.1Qbb: opcode 0x0101, enable vector, a time per priority. */
 static const uint8_t pfc_head[] = {0x01, 0x80, 0xC2, 0x00, 0x00, 0x01, 0x02, 0x50, 0x46,
@@ -209,7 +209,7 @@ static void pause_rx(struct sim_port *port, const struct sim_pkt *p, uint64_t no
     arm_resume(port);
 }
 
-/* ---- arriving -------------------------------------------------------------------------------- */
+/* ---- arriving ---- */
 
 void sim_port_arrive(struct sim_port *to, struct sim_pkt *p, uint64_t now)
 {

@@ -42,7 +42,7 @@ static int fail(const struct reader *r, unsigned line, const char *field, const 
     return -EINVAL;
 }
 
-/* ---- fields ---------------------------------------------------------------------------------- */
+/* ---- fields ---- */
 
 enum kind { U8, U32, U64, DOUBLE, FLAG, CHOICE, DIST, UNTIL_STOP };
 
@@ -255,7 +255,7 @@ static const struct {
 };
 #define NLOADS (sizeof loads / sizeof loads[0])
 
-/* ---- variables ------------------------------------------------------------------------------- */
+/* ---- variables ---- */
 
 static struct sim_var *find_var(struct sim_scenario *s, const char *name, size_t len)
 {
@@ -406,7 +406,7 @@ static int line_sweep(struct reader *r)
     return define(r, range ? number : r->word[2 + pick], true);
 }
 
-/* ---- lines ----------------------------------------------------------------------------------- */
+/* ---- lines ---- */
 
 static int line_topology(struct reader *r)
 {
@@ -653,7 +653,7 @@ static int line(struct reader *r)
     return fail(r, r->line, w, "it is not a keyword");
 }
 
-/* ---- checks across lines --------------------------------------------------------------------- */
+/* ---- checks across lines ---- */
 
 static int check_load(const struct reader *r, const struct sim_load *l, uint32_t hosts)
 {

@@ -14,7 +14,7 @@ static struct sim_switch *switch_of(struct sim_node *n)
     return (struct sim_switch *)(void *)n;
 }
 
-/* ---- where to -------------------------------------------------------------------------------- */
+/* ---- where to ---- */
 
 struct sim_port *sim_switch_route(const struct sim_switch *s, uint32_t host, uint32_t flow,
                                   struct sim_rng *rng)
@@ -36,7 +36,7 @@ struct sim_port *sim_switch_route(const struct sim_switch *s, uint32_t host, uin
     return r->ports[set->first + pick];
 }
 
-/* ---- CE -------------------------------------------------------------------------------------- */
+/* ---- CE ---- */
 
 /* CC-02. */
 static bool red(struct sim_switch *s, uint64_t q)
@@ -50,7 +50,7 @@ static bool red(struct sim_switch *s, uint64_t q)
     return sim_rand_unit(&s->rng) < prob;
 }
 
-/* ---- pause ----------------------------------------------------------------------------------- */
+/* ---- pause ---- */
 
 static uint64_t dynamic(const struct sim_switch *s)
 {
@@ -87,7 +87,7 @@ static void refresh_fire(struct sim_event *ev, uint64_t now)
     }
 }
 
-/* ---- buffer ---------------------------------------------------------------------------------- */
+/* ---- buffer ---- */
 
 /* Room for the frame, or a reason why not. */
 static const char *admit(struct sim_switch *s, struct sim_port *in, const struct sim_port *out,
@@ -135,7 +135,7 @@ static void release(struct sim_switch *s, const struct sim_pkt *p, uint64_t now)
     sim_port_pause(s->node.port[p->in], 1u << prio, 0, now);
 }
 
-/* ---- the node -------------------------------------------------------------------------------- */
+/* ---- the node ---- */
 
 static void switch_rx(struct sim_node *n, struct sim_port *in, struct sim_pkt *p, uint64_t now)
 {

@@ -34,7 +34,7 @@
 #define WIRE_FRAME_MAX (WIRE_HDR_MAX + 4096u + 3u + 4u)
 #define WIRE_MSG_MAX   (1ull << 31) /* RSP-15, REQ-07 */
 
-/* ---- opcodes ------------------------------------------------------------------------------- */
+/* ---- opcodes ---- */
 
 enum wire_service { /* high 3 bits of the opcode */
                     WIRE_RC = 0,
@@ -126,7 +126,7 @@ extern const struct wire_opcode_info wire_opcodes[256];
 #define WIRE_SELECTIVE 0xC0u
 extern const struct wire_opcode_info wire_selective[32]; /* by operation */
 
-/* ---- AETH ---------------------------------------------------------------------------------- */
+/* ---- AETH ---- */
 
 #define WIRE_SYN_ACK        0x1Fu /* ACK, no credit limit (ACK-13) */
 #define WIRE_SYN_RNR        0x20u /* | timer code (RNR-01) */
@@ -145,7 +145,7 @@ uint64_t wire_rnr_ns(unsigned code);
 uint32_t wire_credits(unsigned code);
 unsigned wire_credit_code(uint32_t credits);
 
-/* ---- a packet, in host order --------------------------------------------------------------- */
+/* ---- a packet, in host order ---- */
 
 struct wire_addr { /* 16 octets; IPv4 as ::ffff:a.b.c.d, so an address is a GID (GID-01) */
     uint8_t b[16];
@@ -271,7 +271,7 @@ uint32_t wire_icrc_start(const uint8_t *ip, size_t hdr_len, unsigned ip_version)
 uint32_t wire_icrc_headers(const uint8_t *ip, size_t hdr_len, size_t bth);
 uint32_t wire_icrc_update(uint32_t crc, const void *data, size_t len);
 
-/* ---- the fast way to send: a template per queue pair ---------------------------------------- */
+/* ---- the fast way to send: a template per queue pair ---- */
 
 /* The invariant first octets of every frame of one queue pair: Ethernet, VLAN, IP, UDP, BTH. */
 struct wire_tmpl {
@@ -317,7 +317,7 @@ struct wire_var {
 size_t wire_tmpl_emit(uint8_t *buf, const struct wire_tmpl *t, const struct wire_var *v,
                       uint32_t *frame_len);
 
-/* ---- helpers -------------------------------------------------------------------------------- */
+/* ---- helpers ---- */
 
 /* UDP source port from a flow label, or from the QPNs when it is 0 (WIRE-20). */
 uint16_t wire_udp_sport(uint32_t flow_label, uint32_t lqpn, uint32_t rqpn);

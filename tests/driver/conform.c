@@ -29,8 +29,7 @@ static const struct conf_setup *setup;
 static char dir[64];
 static struct io_port *port[2]; /* A, B */
 
-/* ---- opening and closing ----------------------------------------------------------------------
- */
+/* ---- opening and closing ---- */
 
 static int try_open(unsigned side, uint32_t frame_max, char *err, size_t err_size)
 {
@@ -116,9 +115,7 @@ static void stop(void)
         setup->teardown(dir);
 }
 
-/* ---- streams of numbered frames
- * ----------------------------------------------------------------------------
- */
+/* ---- streams of numbered frames ---- */
 
 static uint32_t frame_max(void)
 {
@@ -175,8 +172,7 @@ static void transfer(unsigned from, uint32_t first, uint32_t count, length_fn le
         ck_assert_uint_eq(receive_some(port[!from], first + got, len), 0);
 }
 
-/* ---- the promises
- * --------------------------------------------------------------------------------- */
+/* ---- the promises ---- */
 
 START_TEST(io_caps_are_sane)
 {
@@ -550,8 +546,7 @@ START_TEST(io_arm_makes_the_descriptor_readable)
 }
 END_TEST
 
-/* ---- two threads
- * ------------------------------------------------------------------------------------ */
+/* ---- two threads ---- */
 
 #define PINGS 3000u
 

@@ -77,8 +77,7 @@ static uint32_t u16(void)
     return v << 8 | u8();
 }
 
-/* ---- hooks -------------------------------------------------------------------------------------
- */
+/* ---- hooks ---- */
 
 static bool on_cq(void *arg, void *cq_arg, const struct engine_wc *wc)
 {
@@ -100,8 +99,7 @@ static void on_freed(void *arg, void *owner)
     o->dead = true;
 }
 
-/* ---- the world ---------------------------------------------------------------------------------
- */
+/* ---- the world ---- */
 
 static void add_region(unsigned i)
 {
@@ -264,8 +262,7 @@ static void finish(void)
     }
 }
 
-/* ---- commands ----------------------------------------------------------------------------------
- */
+/* ---- commands ---- */
 
 static void rx(void)
 {

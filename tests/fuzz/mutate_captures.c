@@ -66,7 +66,7 @@ static uint32_t below(uint64_t n)
     return (uint32_t)(next() % n);
 }
 
-/* ---- where it went wrong -------------------------------------------------------------------- */
+/* ---- where it went wrong ---- */
 
 static void say_where(void)
 {
@@ -89,7 +89,7 @@ void __asan_on_error(void) /* AddressSanitizer calls it before it ends the proce
     say_where();
 }
 
-/* ---- the tools ------------------------------------------------------------------------------ */
+/* ---- the tools ---- */
 
 struct tools {
     struct lint *lint;
@@ -164,7 +164,7 @@ static void tools_end(struct tools *t)
     alarm(0);
 }
 
-/* ---- spoiling octets of a file -------------------------------------------------------------- */
+/* ---- spoiling octets of a file ---- */
 
 static void spoil_file(const struct capture *c)
 {
@@ -201,7 +201,7 @@ static void spoil_file(const struct capture *c)
     free(bad);
 }
 
-/* ---- spoiling packets ----------------------------------------------------------------------- */
+/* ---- spoiling packets ---- */
 
 static unsigned load(const struct capture *c, struct packet *out)
 {
@@ -347,7 +347,7 @@ static void spoil_packets(const struct capture *c)
     tools_end(&t);
 }
 
-/* ---- all ------------------------------------------------------------------------------------ */
+/* ---- all ---- */
 
 static void one_round(unsigned which, uint64_t n)
 {

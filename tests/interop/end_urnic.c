@@ -252,7 +252,7 @@ int end_poll(struct end *e, struct end_wc *out)
     return n;
 }
 
-/* ---- connections */
+/* ---- connections ---- */
 
 /* The next event; its id, for the caller who expects a request. */
 static int next_event(struct end *e, struct end_event *out, struct urnic_cm_id **id, int timeout_ms)

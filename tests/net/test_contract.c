@@ -90,7 +90,7 @@ static enum qp_state state_of(struct vnet_host *h, struct qp *qp)
     return info.state;
 }
 
-/* ---- copies ---------------------------------------------------------------------------------- */
+/* ---- copies ---- */
 
 struct plan { /* what a copier does to the copies of one queue pair */
     uint32_t qpn;
@@ -276,8 +276,7 @@ START_TEST(failed_gather_of_a_response_is_an_access_error)
 }
 END_TEST
 
-/* ---- destruction and deregistration ------------------------------------------------------------
- */
+/* ---- destruction and deregistration ---- */
 
 /* QP-14 destroyed with copies pending: no completion, no event, no access to memory afterwards
  * except by the copies already handed out; everything is freed. */
@@ -374,8 +373,7 @@ START_TEST(retransmission_after_deregistration)
 }
 END_TEST
 
-/* ---- ports
- * --------------------------------------------------------------------------------------- */
+/* ---- ports ---- */
 
 /* A port that is nearly always full: slow, but nothing is lost and nothing is sent twice. */
 START_TEST(full_port_loses_nothing)

@@ -91,8 +91,7 @@ struct test_case {
     uint64_t seed;
 };
 
-/* ---- one case as it runs
- * --------------------------------------------------------------------------- */
+/* ---- one case as it runs ---- */
 
 /* How losses are repaired, at the requester and at the responder (LR-01). */
 static const struct recovery {
@@ -166,8 +165,7 @@ static int check_exhausted(struct run *r)
     return loss_oracle_exhausted(&r->oracle, RETRIES, why, sizeof(why)) ? fail(r, "%s", why) : 0;
 }
 
-/* ---- posting
- * -------------------------------------------------------------------------------------------- */
+/* ---- posting ---- */
 
 static int post_recv(struct run *r)
 {
@@ -219,9 +217,7 @@ static int post_send(struct run *r)
     return 0;
 }
 
-/* ---- set-up
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- set-up ---- */
 
 /* Copies take up to 5 us, some of them. */
 static int64_t slow_place(void *ctx, const struct engine_copy *copy, uint64_t now)
@@ -345,9 +341,7 @@ static void tear_down(struct run *r)
     free(r->remote);
 }
 
-/* ---- running
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- running ---- */
 
 /* Between the steps: post what is still to be posted; has everything completed? */
 static bool done(void *ctx)
@@ -374,9 +368,7 @@ static bool done(void *ctx)
     return r->a->wcs_n >= r->msgs && (!recv || r->b->wcs_n >= r->msgs);
 }
 
-/* ---- judging
- * ----------------------------------------------------------------------------------------------------
- */
+/* ---- judging ---- */
 
 static int check_completions(struct run *r, unsigned *good)
 {
@@ -584,9 +576,7 @@ static int run_case(const struct test_case *tc, struct totals *sum, bool verbose
     return rc;
 }
 
-/* ---- the matrix
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- the matrix ---- */
 
 static size_t build(struct test_case *out)
 {

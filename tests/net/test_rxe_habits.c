@@ -67,7 +67,7 @@ static void finish(size_t n)
                       engine_status_name(a->wcs[i].wc.status));
 }
 
-/* ---- A8b ------------------------------------------------------------------------------------ */
+/* ---- A8b ---- */
 
 static bool answered_by_data[PSNS]; /* a READ's or an ATOMIC's, by PSN */
 static unsigned acks;
@@ -119,7 +119,7 @@ START_TEST(a8b_no_ack_in_the_place_of_data)
 }
 END_TEST
 
-/* ---- A13 ------------------------------------------------------------------------------------ */
+/* ---- A13 ---- */
 
 static int64_t slowly(void *ctx, const struct engine_copy *copy, uint64_t now)
 {
@@ -157,7 +157,7 @@ START_TEST(a13_spurious_repetitions)
 }
 END_TEST
 
-/* ---- A30 ------------------------------------------------------------------------------------ */
+/* ---- A30 ---- */
 
 /* A30, REQ-07: max_msg_sz (ours says 2^31) is honoured by who posts: a longer message completes
  * with an error and no packet goes out; the longest one does. */

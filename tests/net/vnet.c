@@ -34,7 +34,7 @@ static struct host *host_of(struct vnet_host *h)
     return (struct host *)(void *)h;
 }
 
-/* ---- copying --------------------------------------------------------------------------------- */
+/* ---- copying ---- */
 
 struct mem_seg vnet_seg(const void *base, uint64_t len)
 {
@@ -174,8 +174,7 @@ static uint64_t late_deadline(const struct host *h)
     return at;
 }
 
-/* ---- a host's turn
- * ------------------------------------------------------------------------------- */
+/* ---- a host's turn ---- */
 
 static unsigned host_rx(struct host *h)
 {
@@ -314,8 +313,7 @@ static uint64_t host_deadline(struct host *h)
     return late < at ? late : at;
 }
 
-/* ---- the world
- * -------------------------------------------------------------------------------------- */
+/* ---- the world ---- */
 
 int vnet_run(struct vnet *net, bool (*done)(void *ctx), void *ctx, uint64_t until)
 {
@@ -370,8 +368,7 @@ int vnet_run_for(struct vnet *net, uint64_t ns)
     return rc == -ELOOP ? rc : 0;
 }
 
-/* ---- hooks
- * --------------------------------------------------------------------------------------------- */
+/* ---- hooks ---- */
 
 static bool on_wc(void *arg, void *cq_arg, const struct engine_wc *wc)
 {
@@ -407,8 +404,7 @@ static void on_gsi(void *arg, const struct wire_pkt *pkt, const uint8_t *mad, ui
         h->service.gsi_rx(h->service.ctx, pkt, mad, len);
 }
 
-/* ---- making it
- * ------------------------------------------------------------------------------------------ */
+/* ---- making it ---- */
 
 static int host_new(struct vnet *net, unsigned index, const char *spec, uint64_t seed)
 {
@@ -505,8 +501,7 @@ void vnet_free(struct vnet *net)
     free(net);
 }
 
-/* ---- queue pairs
- * ------------------------------------------------------------------------------------------ */
+/* ---- queue pairs ---- */
 
 static int qp_up(struct vnet_host *me, struct vnet_host *peer, struct qp *qp, uint32_t dest_qpn,
                  unsigned side, const struct vnet_qp_params *p)

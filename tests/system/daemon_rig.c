@@ -147,7 +147,7 @@ int rig_request(const struct rig *r, const void *msg, size_t len, int fd, void *
     return hdr.status;
 }
 
-/* ---- ends ------------------------------------------------------------------------------------ */
+/* ---- ends ---- */
 
 uint64_t rig_counter(const struct rig *r, const char *device, const char *name)
 {

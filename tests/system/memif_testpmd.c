@@ -41,8 +41,7 @@ static uint64_t now_ns(void)
     return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-/* ---- dpdk-testpmd, steered over its standard input --------------------------------------------
- */
+/* ---- dpdk-testpmd, steered over its standard input ---- */
 
 struct testpmd {
     pid_t pid;
@@ -175,8 +174,7 @@ static void testpmd_end(struct testpmd *t, bool killed)
     close(t->out);
 }
 
-/* ---- our side ----------------------------------------------------------------------------------
- */
+/* ---- our side ---- */
 
 static struct io_port *open_port(const char *role)
 {
@@ -264,8 +262,7 @@ static void echo(struct io_port *io, uint32_t count, uint32_t max, uint32_t wind
     }
 }
 
-/* ---- the tests ----------------------------------------------------------------------------------
- */
+/* ---- the tests ---- */
 
 static void test_echo(struct testpmd *t, struct io_port *io)
 {

@@ -40,7 +40,7 @@ void old_put64(struct old_msg *m, size_t off, uint64_t v)
     memcpy(m->b + off, &v, sizeof(v));
 }
 
-/* ---- messages -------------------------------------------------------------------------------- */
+/* ---- messages ---- */
 
 static void receive(int sock, struct old_msg *m)
 {
@@ -103,7 +103,7 @@ uint32_t old_event(struct old_end *e, enum old_event want, struct old_msg *m)
     return old_get32(m, 16);
 }
 
-/* ---- set up ---------------------------------------------------------------------------------- */
+/* ---- set up ---- */
 
 static uint8_t *map(int fd, size_t size, int prot)
 {
@@ -249,7 +249,7 @@ void old_close(struct old_end *e)
     close(e->sock);
 }
 
-/* ---- the data path --------------------------------------------------------------------------- */
+/* ---- the data path ---- */
 
 static uint32_t load(const void *at)
 {

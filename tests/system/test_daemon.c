@@ -316,8 +316,7 @@ START_TEST(gone_before_accepted)
 }
 END_TEST
 
-/* ---- datagrams ---------------------------------------------------------------------------------
- */
+/* ---- datagrams ---- */
 
 static void send_datagram(const char *ip, uint64_t wr_id)
 {
@@ -474,7 +473,7 @@ START_TEST(groups)
 }
 END_TEST
 
-/* ---- events of completions ------------------------------------------------------------------- */
+/* ---- events of completions ---- */
 
 static bool event_waits(int timeout_ms)
 {
@@ -526,7 +525,7 @@ START_TEST(moderated_events)
 }
 END_TEST
 
-/* ---- what changes while it runs -------------------------------------------------------------- */
+/* ---- what changes while it runs ---- */
 
 static void set_link(const char *device, bool up)
 {

@@ -120,7 +120,7 @@ static void hostile_pair(void)
     end_connect(&x, &y);
 }
 
-/* ---- killed in the middle -------------------------------------------------------------------- */
+/* ---- killed in the middle ---- */
 
 static void writes_for_ever(void)
 {
@@ -159,7 +159,7 @@ START_TEST(killed_in_transfer)
 }
 END_TEST
 
-/* ---- rings ----------------------------------------------------------------------------------- */
+/* ---- rings ---- */
 
 static uint32_t rng(void)
 {
@@ -226,7 +226,7 @@ START_TEST(lying_index)
 }
 END_TEST
 
-/* ---- doorbells ------------------------------------------------------------------------------- */
+/* ---- doorbells ---- */
 
 static void floods(void)
 {
@@ -251,7 +251,7 @@ START_TEST(doorbell_flood)
 }
 END_TEST
 
-/* ---- notifications --------------------------------------------------------------------------- */
+/* ---- notifications ---- */
 
 static void never_reads(void)
 {
@@ -316,7 +316,7 @@ START_TEST(owed_event)
 }
 END_TEST
 
-/* ---- memory ---------------------------------------------------------------------------------- */
+/* ---- memory ---- */
 
 static int foreign(struct end *e, struct urnic_mr **mr)
 {
@@ -457,7 +457,7 @@ START_TEST(refused_memory)
 }
 END_TEST
 
-/* ---- the control socket ---------------------------------------------------------------------- */
+/* ---- the control socket ---- */
 
 static void says_rubbish(void)
 {
@@ -506,8 +506,7 @@ START_TEST(rubbish_requests)
 }
 END_TEST
 
-/* ---- more than its share ----------------------------------------------------------------------
- */
+/* ---- more than its share ---- */
 
 /* How many descriptors the daemon has, and the highest of them. */
 static unsigned daemon_fds(int *highest)
@@ -705,8 +704,7 @@ START_TEST(deferred_within_quota)
 }
 END_TEST
 
-/* ---- more than it may -------------------------------------------------------------------------
- */
+/* ---- more than it may ---- */
 
 static void takes_a_controlled_qkey(void)
 {
@@ -787,7 +785,7 @@ START_TEST(windows_go)
 }
 END_TEST
 
-/* ---- the daemon dies ------------------------------------------------------------------------- */
+/* ---- the daemon dies ---- */
 
 /* EVT-01: clients of a daemon that was killed get DEVICE_FATAL within a second, and nothing hangs.
  */

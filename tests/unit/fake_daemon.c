@@ -44,8 +44,7 @@ struct obj *obj_get(struct conn *c, uint32_t handle, enum kind kind)
     return handle < OBJS && c->obj[handle].kind == kind ? &c->obj[handle] : NULL;
 }
 
-/* ---- queues -------------------------------------------------------------------------------------
- */
+/* ---- queues ---- */
 
 static void *carve(struct conn *c, struct ipc_where *w, uint32_t entries, uint32_t stride)
 {
@@ -208,8 +207,7 @@ static bool serve_queues(struct fake *f, struct conn *c)
     return any;
 }
 
-/* ---- requests
- * ------------------------------------------------------------------------------------ */
+/* ---- requests ---- */
 
 static int ours(int pair[2], int type)
 {

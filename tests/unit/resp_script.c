@@ -83,8 +83,7 @@ static uint8_t payload_octet(uint32_t psn, size_t i)
     return (uint8_t)(psn * 31 + i * 5 + 1);
 }
 
-/* ---- hooks
- * --------------------------------------------------------------------------------------- */
+/* ---- hooks ---- */
 
 static bool on_cq(void *arg, void *cq_arg, const struct engine_wc *wc)
 {
@@ -113,8 +112,7 @@ static void on_event(void *arg, enum engine_event ev, void *obj)
     b->ev[b->nev++] = (int)ev;
 }
 
-/* ---- set-up
- * -------------------------------------------------------------------------------------- */
+/* ---- set-up ---- */
 
 static void reg(struct bed *b, uint32_t pd, void *obj, uint64_t len, unsigned access, uint32_t *key)
 {
@@ -239,8 +237,7 @@ static void setup(struct bed *b, const struct script *s, uint32_t psn0)
     to_rts(b);
 }
 
-/* ---- moving packets
- * ------------------------------------------------------------------------------ */
+/* ---- moving packets ---- */
 
 static uint8_t *resolve(struct bed *b, const struct mem_piece *p)
 {
@@ -323,8 +320,7 @@ static void pump(struct bed *b)
         tx(b);
 }
 
-/* ---- words and fields
- * ---------------------------------------------------------------------------- */
+/* ---- words and fields ---- */
 
 static char words[24][40];
 static unsigned nwords;
@@ -397,8 +393,7 @@ static uint8_t opcode_of(struct bed *b, const char *name)
     return 0;
 }
 
-/* ---- steps
- * --------------------------------------------------------------------------------------- */
+/* ---- steps ---- */
 
 static void nothing_left(struct bed *b)
 {

@@ -161,7 +161,7 @@ START_TEST(a_frame_the_other_port_cannot_send_is_counted)
 }
 END_TEST
 
-/* ---- with a judge ---------------------------------------------------------------------------- */
+/* ---- with a judge ---- */
 
 /* What to do with frames by number; everything else passes. */
 struct sentence {

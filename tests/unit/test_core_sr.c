@@ -52,7 +52,7 @@ static bool holds(const struct rig *r, uint32_t packet, int value)
     return true;
 }
 
-/* ---- agreement ------------------------------------------------------------------------------- */
+/* ---- agreement ---- */
 
 /* LR-01: a peer that says nothing gets go-back-N and nothing else, but for a few hellos that it
  * drops. */
@@ -112,7 +112,7 @@ START_TEST(lr_01_not_asked)
 }
 END_TEST
 
-/* ---- receiver -------------------------------------------------------------------------------- */
+/* ---- receiver ---- */
 
 /* LR-02, LR-06: each early packet is in memory at once and makes a NAK that says what is expected
  * and what has come; when the gap closes one ACK covers all. */
@@ -377,7 +377,7 @@ START_TEST(lr_11_early_retransmissions)
 }
 END_TEST
 
-/* ---- sender ---------------------------------------------------------------------------------- */
+/* ---- sender ---- */
 
 /* LR-06: what the packets carry. */
 START_TEST(lr_06_sent_packets)

@@ -165,7 +165,7 @@ START_TEST(lr_08_copy_fails)
 }
 END_TEST
 
-/* ---- responder ------------------------------------------------------------------------------- */
+/* ---- responder ---- */
 
 static void request(struct rig *r, uint32_t k, uint32_t packets)
 {

@@ -18,7 +18,7 @@
 #include "memory.h"
 #include "qslab.h"
 
-/* ---- GIDs ------------------------------------------------------------------------------------ */
+/* ---- GIDs ---- */
 
 static struct wire_addr ip(const char *s)
 {
@@ -79,7 +79,7 @@ START_TEST(gid_sources)
 }
 END_TEST
 
-/* ---- handles --------------------------------------------------------------------------------- */
+/* ---- handles ---- */
 
 /* SHM-09: a stale handle, or one of another kind, is nobody. */
 START_TEST(handle_reuse)
@@ -163,7 +163,7 @@ START_TEST(handle_quota_of_all)
 }
 END_TEST
 
-/* ---- queue slabs ----------------------------------------------------------------------------- */
+/* ---- queue slabs ---- */
 
 static bool all(const uint8_t *p, unsigned value, uint64_t n)
 {
@@ -256,7 +256,7 @@ START_TEST(qslab_descriptor_once)
 }
 END_TEST
 
-/* ---- memory ---------------------------------------------------------------------------------- */
+/* ---- memory ---- */
 
 /* MR-12: pages that vanish: every access fails, nobody dies, other mappings are untouched. */
 START_TEST(memory_survives_truncation)

@@ -10,7 +10,7 @@
 
 #include "drill.h"
 
-/* ---- texts that are no scripts --------------------------------------------------------------- */
+/* ---- texts that are no scripts ---- */
 
 static const struct {
     const char *text;
@@ -127,7 +127,7 @@ START_TEST(a_script_has_a_limit_and_says_what_it_is_for)
 }
 END_TEST
 
-/* ---- scripts that don't pass ----------------------------------------------------------------- */
+/* ---- scripts that don't pass ---- */
 
 #define SETUP "qp A rc\nmr M 16K\nremote R 64K\n" /* lines 1 to 3 */
 
@@ -285,7 +285,7 @@ START_TEST(what_does_not_come_true_fails_with_its_line)
 }
 END_TEST
 
-/* ---- time, values, frames -------------------------------------------------------------------- */
+/* ---- time, values, frames ---- */
 
 struct seen {
     unsigned in, out;

@@ -376,7 +376,7 @@ START_TEST(a_cut_frame_is_changed_where_it_is)
 }
 END_TEST
 
-/* ---- injected frames ------------------------------------------------------------------------- */
+/* ---- injected frames ---- */
 
 /* Both directions are seen, then the rule's third packet calls one forth. */
 static struct fault_out inject(const char *rule, unsigned kind, unsigned *bits)

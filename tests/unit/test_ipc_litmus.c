@@ -136,8 +136,7 @@ static bool serve(void)
     return true;
 }
 
-/* ---- pending: the worker polls and never sleeps -------------------------------------------------
- */
+/* ---- pending: the worker polls and never sleeps ---- */
 
 static void *polling_worker(void *arg)
 {
@@ -168,8 +167,7 @@ START_TEST(shm_06_pending_is_never_lost)
 }
 END_TEST
 
-/* ---- sleeping: the worker blocks as soon as it finds nothing
- * ------------------------------------- */
+/* ---- sleeping: the worker blocks as soon as it finds nothing ---- */
 
 static void *sleeping_worker(void *arg)
 {
@@ -214,8 +212,7 @@ START_TEST(shm_06_sleeping_is_never_lost)
 }
 END_TEST
 
-/* ---- arm: the application blocks as soon as it finds nothing
- * ------------------------------------- */
+/* ---- arm: the application blocks as soon as it finds nothing ---- */
 
 static void *completing_worker(void *arg)
 {
@@ -263,8 +260,7 @@ START_TEST(shm_06_arming_is_never_lost)
 }
 END_TEST
 
-/* ---- several threads of one application ring at once
- * ---------------------------------------------- */
+/* ---- several threads of one application ring at once ---- */
 
 #define RINGERS 3
 

@@ -60,8 +60,7 @@ static bool read_expected(void)
     return whole;
 }
 
-/* ---- judging -----------------------------------------------------------------------------------
- */
+/* ---- judging ---- */
 
 struct tally {
     unsigned n[RULES][LINT_VERDICTS];
@@ -233,8 +232,7 @@ START_TEST(harm_accuses_nobody)
 }
 END_TEST
 
-/* ---- damaged files
- * ------------------------------------------------------------------------------- */
+/* ---- damaged files ---- */
 
 static uint8_t *read_file(const char *name, size_t *len)
 {

@@ -175,8 +175,7 @@ static const struct step dead[] = {
     {.opcode = RC(SEND_ONLY), .psn = 101, .len = 64, .ackreq = true, .after = 5000},
     END};
 
-/* ---- building
- * ------------------------------------------------------------------------------------ */
+/* ---- building ---- */
 
 struct packet {
     uint8_t f[4400];
@@ -329,8 +328,7 @@ static void build(struct run *r, const struct row *row, bool ipv6)
     }
 }
 
-/* ---- judging
- * --------------------------------------------------------------------------------------- */
+/* ---- judging ---- */
 
 struct found {
     unsigned n;
@@ -361,8 +359,7 @@ static void judge(const struct run *r, struct found *found, struct lint_totals *
     lint_free(l);
 }
 
-/* ---- the changes
- * ------------------------------------------------------------------------------------ */
+/* ---- the changes ---- */
 
 static void broadcast(struct wire_pkt *p)
 {

@@ -77,7 +77,7 @@ static struct replay_totals replay(unsigned from, unsigned miss, unsigned roles,
     return totals;
 }
 
-/* ---- guilty --------------------------------------------------------------------------------- */
+/* ---- guilty ---- */
 
 static void nak_sequence(struct wire_pkt *p)
 {
@@ -275,7 +275,7 @@ START_TEST(a_changed_mad_is_found)
 }
 END_TEST
 
-/* ---- innocent ------------------------------------------------------------------------------- */
+/* ---- innocent ---- */
 
 static const char *const innocent[] = {
     "own-cm",

@@ -558,7 +558,7 @@ START_TEST(the_device_reads_and_is_read)
 }
 END_TEST
 
-/* ---- CNPs ------------------------------------------------------------------------------------ */
+/* ---- CNPs ---- */
 
 struct mark {
     double us;

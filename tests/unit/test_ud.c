@@ -50,8 +50,7 @@ static const struct script scripts[] = {
      "ud_drop_no_wqe 1"},
 };
 
-/* ---- several queue pairs ----------------------------------------------------------------------
- */
+/* ---- several queue pairs ---- */
 
 enum { QPS = 24, ROOM = 128 };
 

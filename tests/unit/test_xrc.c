@@ -82,7 +82,7 @@ START_TEST(xrc_02_reaches_no_srq)
 }
 END_TEST
 
-/* ---- captures ------------------------------------------------------------------------------- */
+/* ---- captures ---- */
 
 static size_t frame(uint8_t *buf, unsigned op, uint32_t psn, bool answer)
 {

@@ -284,7 +284,7 @@ static const struct record_scenario scenarios[] = {
 };
 #define SCENARIOS (sizeof scenarios / sizeof scenarios[0])
 
-/* ---- helpers -------------------------------------------------------------------------------- */
+/* ---- helpers ---- */
 
 int record_fail(struct record *r, const char *fmt, ...)
 {
@@ -373,7 +373,7 @@ int record_connect(struct record *r)
     return 0;
 }
 
-/* ---- one scenario --------------------------------------------------------------------------- */
+/* ---- one scenario ---- */
 
 struct tap {
     struct record *r;

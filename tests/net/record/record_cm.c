@@ -117,7 +117,7 @@ static int on_event(struct side *s, const struct cm_event *ev)
     }
 }
 
-/* ---- the service beside the engine ---------------------------------------------------------- */
+/* ---- the service beside the engine ---- */
 
 static void gsi_rx(void *ctx, const struct wire_pkt *pkt, const uint8_t *mad, uint32_t len)
 {
@@ -209,7 +209,7 @@ static int make_qps(struct record *r, enum qp_type type)
     return 0;
 }
 
-/* ---- scenarios ------------------------------------------------------------------------------ */
+/* ---- scenarios ---- */
 
 static bool connected(void *ctx)
 {

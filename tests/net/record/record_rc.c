@@ -98,7 +98,7 @@ int record_copy_fails(struct record *r)
     return until_failure(r);
 }
 
-/* ---- keys that come and go ------------------------------------------------------------------ */
+/* ---- keys that come and go ---- */
 
 static int send_inv(struct record *r, unsigned slot, uint32_t len, uint32_t key)
 {

@@ -71,8 +71,7 @@ struct urnic_cm_event {
     uint8_t private_data[256];
 };
 
-/* ---- with events
- * --------------------------------------------------------------------------------- */
+/* ---- with events ---- */
 
 URNIC_API int urnic_create_cm_channel(struct urnic_context *ctx, struct urnic_cm_channel **channel);
 URNIC_API int urnic_destroy_cm_channel(struct urnic_cm_channel *channel); /* -EBUSY: ids use it */
@@ -126,8 +125,7 @@ URNIC_API int urnic_reject(struct urnic_cm_id *id, const void *private_data, uin
 /* Moves the queue pair to ERR: what was posted completes with flush. Event DISCONNECTED. */
 URNIC_API int urnic_disconnect(struct urnic_cm_id *id);
 
-/* ---- blocking
- * ------------------------------------------------------------------------------------ */
+/* ---- blocking ---- */
 
 struct urnic_listener;
 

@@ -23,8 +23,7 @@ struct urnic_srq;     /* a shared receive queue */
 struct urnic_ah;      /* an address handle: where a datagram goes */
 struct urnic_channel; /* where completion events arrive */
 
-/* ---- devices ------------------------------------------------------------------------------------
- */
+/* ---- devices ---- */
 
 struct urnic_device {
     char name[32]; /* "urn0" */
@@ -69,8 +68,7 @@ struct urnic_gid {
     enum urnic_gid_type type;
 };
 
-/* ---- memory
- * --------------------------------------------------------------------------------------- */
+/* ---- memory ---- */
 
 #define URNIC_ACCESS_LOCAL_WRITE   0x01u
 #define URNIC_ACCESS_REMOTE_WRITE  0x02u
@@ -90,8 +88,7 @@ struct urnic_mr {
     uint32_t handle;
 };
 
-/* ---- queue pairs
- * ------------------------------------------------------------------------------------ */
+/* ---- queue pairs ---- */
 
 enum urnic_qp_type { URNIC_QPT_RC = 2, URNIC_QPT_UC = 3, URNIC_QPT_UD = 4 };
 enum urnic_qp_state {
@@ -169,8 +166,7 @@ struct urnic_srq_attr {
     uint32_t srq_limit;
 };
 
-/* ---- work requests
- * ----------------------------------------------------------------------------------- */
+/* ---- work requests ---- */
 
 struct urnic_sge {
     uint64_t addr;
@@ -232,8 +228,7 @@ struct urnic_recv_wr {
     int num_sge;
 };
 
-/* ---- completions
- * --------------------------------------------------------------------------------------- */
+/* ---- completions ---- */
 
 enum urnic_wc_status {
     URNIC_WC_SUCCESS,
@@ -290,8 +285,7 @@ struct urnic_wc { /* on error only wr_id, status, vendor_err and qp_num are vali
     uint64_t timestamp; /* ns of the daemon's clock */
 };
 
-/* ---- asynchronous events
- * --------------------------------------------------------------------------------- */
+/* ---- asynchronous events ---- */
 
 enum urnic_event_type {
     URNIC_EVENT_CQ_ERR = 0,

@@ -11,8 +11,7 @@
 extern "C" {
 #endif
 
-/* ---- devices ------------------------------------------------------------------------------------
- */
+/* ---- devices ---- */
 
 /* The devices of the running daemon: an array for urnic_free_device_list, *n entries. No daemon is
  * an empty list, not an error. -ENOMEM, -EPROTO (a daemon of another major version), -EACCES. */
@@ -35,8 +34,7 @@ URNIC_API int urnic_query_gid(struct urnic_context *ctx, uint32_t index, struct 
 /* Up to max entries that aren't empty. Returns how many there were, or -errno. */
 URNIC_API int urnic_query_gid_table(struct urnic_context *ctx, struct urnic_gid *gids, int max);
 
-/* ---- memory
- * --------------------------------------------------------------------------------------- */
+/* ---- memory ---- */
 
 URNIC_API int urnic_alloc_pd(struct urnic_context *ctx, struct urnic_pd **pd);
 URNIC_API int urnic_dealloc_pd(struct urnic_pd *pd); /* -EBUSY: in use */
@@ -63,8 +61,7 @@ URNIC_API int urnic_reg_mr_fd(struct urnic_pd *pd, int fd, uint64_t offset, size
 /* After return nobody touches the memory through this region. -EBUSY: windows are bound. */
 URNIC_API int urnic_dereg_mr(struct urnic_mr *mr);
 
-/* ---- completion queues
- * ------------------------------------------------------------------------------ */
+/* ---- completion queues ---- */
 
 /* A channel is where events of CQs arrive. Its descriptor is readable when an event waits, or when
  * the daemon has gone; it may be set non-blocking and polled. */
@@ -97,8 +94,7 @@ URNIC_API int urnic_get_cq_event(struct urnic_channel *channel, struct urnic_cq 
                                  void **cq_context);
 URNIC_API void urnic_ack_cq_events(struct urnic_cq *cq, unsigned n);
 
-/* ---- shared receive queues
- * --------------------------------------------------------------------------- */
+/* ---- shared receive queues ---- */
 
 /* attr: in wanted, out granted. */
 URNIC_API int urnic_create_srq(struct urnic_pd *pd, struct urnic_srq_attr *attr, void *srq_context,
@@ -111,8 +107,7 @@ URNIC_API int urnic_post_srq_recv(struct urnic_srq *srq, const struct urnic_recv
                                   const struct urnic_recv_wr **bad_wr);
 URNIC_API void *urnic_srq_context(const struct urnic_srq *srq);
 
-/* ---- queue pairs
- * -------------------------------------------------------------------------------------- */
+/* ---- queue pairs ---- */
 
 URNIC_API int urnic_create_qp(struct urnic_pd *pd, struct urnic_qp_init_attr *attr,
                               struct urnic_qp **qp);
@@ -147,8 +142,7 @@ URNIC_API int urnic_create_ah_from_wc(struct urnic_pd *pd, const struct urnic_wc
                                       const void *grh, uint16_t sgid_index, struct urnic_ah **ah);
 URNIC_API int urnic_destroy_ah(struct urnic_ah *ah);
 
-/* ---- asynchronous events
- * --------------------------------------------------------------------------------- */
+/* ---- asynchronous events ---- */
 
 /* Readable when an event waits. */
 URNIC_API int urnic_async_fd(const struct urnic_context *ctx);
@@ -158,9 +152,7 @@ URNIC_API int urnic_async_fd(const struct urnic_context *ctx);
 URNIC_API int urnic_get_async_event(struct urnic_context *ctx, struct urnic_async_event *event);
 URNIC_API void urnic_ack_async_event(struct urnic_async_event *event);
 
-/* ---- names
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- names ---- */
 
 URNIC_API const char *urnic_wc_status_str(enum urnic_wc_status status);
 URNIC_API const char *urnic_event_type_str(enum urnic_event_type event);
