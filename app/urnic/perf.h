@@ -9,14 +9,15 @@
 #include <netinet/in.h>
 
 #include "cli.h"
+#include "perf_ask.h"
 #include "urnic/urnic.h"
 
-#define PERF_PORT      7472u
-#define PERF_MAGIC     0x66726570u
-#define PERF_QPS_MAX   16384u
-#define PERF_SIZES_MAX 32u
+#define PERF_PORT         7472u
+#define PERF_QPS_MAX      16384u
+#define PERF_SIZES_MAX    32u
+#define PERF_CONNECT_WIDE 32u          /* connections being made at a time: a daemon takes 64 */
+#define PERF_RECV_ID      (1ull << 63) /* in the wr_id of a receive, next to the queue pair */
 
-enum perf_op { PERF_WRITE, PERF_READ, PERF_SEND, PERF_ATOMIC, PERF_CONNECT };
 enum perf_wait { PERF_YIELD, PERF_SPIN, PERF_EVENT };
 extern const char *const perf_op_names[];
 
@@ -35,28 +36,6 @@ struct perf_options {
     unsigned qps, idle_qps, depth, batch, signal_every;
 };
 
-/* In the connection request: what the client will do. 56 octets are all there is. */
-struct perf_ask {
-    uint32_t magic;
-    uint8_t op;
-    uint8_t latency, both, idle;
-    uint32_t index; /* of the queue pair within the run: its part of the buffer */
-    uint32_t depth;
-    uint64_t size; /* largest message */
-    uint64_t addr; /* the client's buffer for this queue pair */
-    uint32_t rkey;
-    uint32_t batch;
-    uint64_t span; /* octets from one queue pair's part of the buffer to the next */
-};
-_Static_assert(sizeof(struct perf_ask) <= 56, "fits a REQ's private data");
-
-/* In the reply: where the server's buffer is. */
-struct perf_offer {
-    uint32_t magic;
-    uint32_t rkey;
-    uint64_t addr, size;
-};
-
 /* What both ends have: a device and queues that all queue pairs share. */
 struct perf_end {
     struct urnic_context *ctx;
@@ -69,6 +48,7 @@ struct perf_end {
     struct urnic_cm_channel *cm;
     enum perf_wait wait;
     bool armed; /* cq, once and again after each event */
+    bool met;   /* client: the server has answered */
     uint32_t max_inline;
 };
 
@@ -79,8 +59,8 @@ struct perf_qp {
     struct perf_offer offer;
     uint64_t posted, completed; /* send side, work requests */
     uint64_t at;                /* walks through the working set */
-    bool established, gone;
-    int status;             /* of a connection that failed */
+    bool established;
+    unsigned refused;       /* client: how often nobody listened */
     volatile uint8_t *pong; /* server, WRITE latency: where the ping arrives */
     uint8_t expect;
     struct perf_qp *next, *next_acting;

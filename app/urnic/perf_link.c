@@ -12,9 +12,10 @@
 
 #include "perf.h"
 
-#define CONNECT_MS   20000
-#define CONNECT_WIDE 32u /* connections being made at a time: daemons take 64 from one address */
-#define RECV_ID      (1ull << 63)
+#define CONNECT_MS 20000
+#define SERVER_NS  5000000000ull /* so long a server may take until it listens */
+#define AGAIN_MS   100
+#define NO_SERVICE 8 /* the reason of a rejection: nobody listens on the port */
 
 static int nonblocking(int fd)
 {
@@ -112,10 +113,10 @@ void perf_qp_destroy(struct perf_qp *q)
 /* All receives of a queue pair share its part of the buffer: what arrives is not looked at. */
 int perf_post_recvs(struct perf_end *e, struct perf_qp *q, unsigned n)
 {
-    uint64_t off = e->size > q->ask.size ? q->ask.index * q->ask.span % (e->size - q->ask.size) : 0;
-    struct urnic_sge sge = {(uintptr_t)e->buf + off, (uint32_t)q->ask.size, e->mr->lkey};
+    uint64_t at = (uintptr_t)e->buf + perf_part(&q->ask, e->size);
+    struct urnic_sge sge = {at, (uint32_t)q->ask.size, e->mr->lkey};
     struct urnic_recv_wr wr = {
-        .wr_id = RECV_ID | (uintptr_t)q, .sg_list = &sge, .num_sge = q->ask.size ? 1 : 0};
+        .wr_id = PERF_RECV_ID | (uintptr_t)q, .sg_list = &sge, .num_sge = q->ask.size ? 1 : 0};
     const struct urnic_recv_wr *bad;
     int rc = 0;
     while (n-- && rc == 0)
@@ -165,6 +166,16 @@ static int start(struct perf_end *e, struct perf_qp *q, const struct sockaddr_st
     return rc;
 }
 
+/* Why the server doesn't want it. */
+static int rejected(struct perf_qp *q, const struct urnic_cm_event *ev)
+{
+    if (ev->status == NO_SERVICE)
+        return -ECONNREFUSED;
+    if (ev->private_data_len >= sizeof q->offer)
+        memcpy(&q->offer, ev->private_data, sizeof q->offer);
+    return q->offer.magic == PERF_MAGIC && q->offer.size < q->ask.span ? -EMSGSIZE : -EPROTO;
+}
+
 /* The next step of a connection in the making; 1 = it is done. */
 static int step(struct perf_end *e, struct perf_qp *q, const struct urnic_cm_event *ev)
 {
@@ -186,9 +197,9 @@ static int step(struct perf_end *e, struct perf_qp *q, const struct urnic_cm_eve
         if (ev->private_data_len >= sizeof q->offer)
             memcpy(&q->offer, ev->private_data, sizeof q->offer);
         q->established = true;
-        return q->offer.magic == PERF_MAGIC ? 1 : -EPROTO;
+        return perf_offer_ok(&q->offer, &q->ask) ? 1 : -EPROTO;
     case URNIC_CM_REJECTED:
-        return -ECONNREFUSED;
+        return rejected(q, ev);
     case URNIC_CM_UNREACHABLE:
         return -ETIMEDOUT;
     case URNIC_CM_ADDR_ERROR:
@@ -200,32 +211,75 @@ static int step(struct perf_end *e, struct perf_qp *q, const struct urnic_cm_eve
     }
 }
 
+/* Whether to try once more: when both ends are started together, the server may listen later. */
+static bool await_server(struct perf_qp *q, const struct perf_options *o, uint64_t begun)
+{
+    uint64_t waited = cli_now() - begun;
+    if (waited >= SERVER_NS || cli_stop)
+        return false;
+    if (q->refused++ == 0)
+        fprintf(stderr, "nobody listens at %s port %u yet\n", o->host, o->port);
+    perf_qp_destroy(q);
+    poll(NULL, 0, AGAIN_MS);
+    return true;
+}
+
+static void explain(int rc, const struct perf_qp *q, const struct perf_options *o)
+{
+    switch (rc) {
+    case -ECONNREFUSED:
+        cli_error("%s port %u: %s (is 'urnic perf --server' running there?)", o->host, o->port,
+                  strerror(-rc));
+        break;
+    case -EMSGSIZE:
+        cli_error("%s port %u: the server offers %llu octets, the working set has %llu: use "
+                  "--buffer there",
+                  o->host, o->port, (unsigned long long)q->offer.size,
+                  (unsigned long long)q->ask.span);
+        break;
+    case -EPROTO:
+        cli_error("%s port %u: what listens there is no 'urnic perf --server' of this version",
+                  o->host, o->port);
+        break;
+    default:
+        cli_error("%s port %u: %s", o->host, o->port, strerror(-rc));
+    }
+}
+
 int perf_connect_all(struct perf_end *e, struct perf_qp *q, unsigned n,
                      const struct perf_options *o)
 {
     struct sockaddr_storage to;
+    struct perf_qp *at = q;
     unsigned begun = 0, done = 0;
+    uint64_t now = cli_now();
     int rc = to_sockaddr(o->host, o->port, &to);
+    if (rc < 0) {
+        cli_error("'%s' is not an IP address", o->host);
+        return rc;
+    }
     while (rc == 0 && done < n) {
-        while (begun < n && begun - done < CONNECT_WIDE && rc == 0)
+        /* One alone, until the server is known to be there. */
+        while (begun < n && begun - done < (e->met ? PERF_CONNECT_WIDE : 1) && rc == 0)
             rc = start(e, &q[begun++], &to);
         struct urnic_cm_event ev;
         if (rc == 0)
             rc = perf_cm_event(e, &ev, CONNECT_MS);
-        if (rc == 0 && ev.id) {
-            rc = step(e, urnic_id_context(ev.id), &ev);
-            if (rc > 0) {
-                done++;
-                rc = 0;
-            }
+        if (rc < 0 || !ev.id)
+            continue;
+        at = urnic_id_context(ev.id);
+        rc = step(e, at, &ev);
+        if (rc > 0) {
+            e->met = true;
+            done++;
+            rc = 0;
+        } else if (rc == -ECONNREFUSED && !e->met && await_server(q, o, now)) {
+            begun = 0;
+            rc = 0;
         }
     }
-    if (rc == -EINVAL && !begun)
-        cli_error("'%s' is not an IP address", o->host);
-    else if (rc < 0)
-        cli_error("connection %u of %u to %s port %u: %s%s", done + 1, n, o->host, o->port,
-                  strerror(-rc),
-                  rc == -ECONNREFUSED ? " (is 'urnic perf --server' running there?)" : "");
+    if (rc < 0)
+        explain(rc, at, o);
     return rc;
 }
 
@@ -263,13 +317,12 @@ int perf_post(struct perf_end *e, struct perf_qp *q, const struct perf_options *
         [PERF_SEND] = URNIC_WR_SEND,
         [PERF_ATOMIC] = URNIC_WR_ATOMIC_FETCH_AND_ADD,
     };
-    struct urnic_send_wr wr[64];
-    struct urnic_sge sge[64];
+    struct urnic_send_wr wr[PERF_BATCH_MAX];
+    struct urnic_sge sge[PERF_BATCH_MAX];
     const struct urnic_send_wr *bad;
     uint64_t span = o->working_set > size ? o->working_set - size : 0;
-    uint64_t local = (uintptr_t)e->buf + q->ask.index * q->ask.span % (e->size - q->ask.span + 1);
-    uint64_t remote =
-        q->offer.addr + q->ask.index * q->ask.span % (q->offer.size - q->ask.span + 1);
+    uint64_t local = (uintptr_t)e->buf + perf_part(&q->ask, e->size);
+    uint64_t remote = q->offer.addr + perf_part(&q->ask, q->offer.size);
 
     for (unsigned i = 0; i < n; i++) {
         bool signal = (last && i == n - 1) || (q->posted + i + 1) % o->signal_every == 0;

@@ -9,10 +9,8 @@
 
 #include "perf.h"
 
-#define SAMPLES_MAX  2000000u
-#define RECV_ID      (1ull << 63)
-#define STALL_NS     20000000000ull /* nothing completes for so long: give up */
-#define CONNECT_WIDE 32u
+#define SAMPLES_MAX 2000000u
+#define STALL_NS    20000000000ull /* nothing completes for so long: give up */
 
 static int failed(const struct urnic_wc *wc)
 {
@@ -157,7 +155,7 @@ static int wait_completion(struct perf_end *e, struct perf_qp *q, bool recv)
         for (int i = 0; i < n; i++) {
             if (wc[i].status != URNIC_WC_SUCCESS)
                 return failed(&wc[i]);
-            bool is_recv = wc[i].wr_id & RECV_ID;
+            bool is_recv = wc[i].wr_id & PERF_RECV_ID;
             seen |= is_recv == recv;
             if (is_recv)
                 perf_post_recvs(e, q, 1);
@@ -255,11 +253,11 @@ int perf_latency(struct perf_end *e, struct perf_qp *q, const struct perf_option
 
 /* ---- connections ---- */
 
-/* Connect and disconnect again and again, CONNECT_WIDE at a time. A queue pair that has been hung
- * up on is destroyed, and the next connection takes its place. */
+/* Connect and disconnect again and again, PERF_CONNECT_WIDE at a time. A queue pair that has been
+ * hung up on is destroyed, and the next connection takes its place. */
 int perf_connections(struct perf_end *e, const struct perf_options *o, struct perf_result *r)
 {
-    unsigned wide = o->qps > 1 ? o->qps : CONNECT_WIDE;
+    unsigned wide = o->qps > 1 ? o->qps : PERF_CONNECT_WIDE;
     struct perf_qp *q = calloc(wide, sizeof *q);
     uint64_t started = cli_now(), made = 0;
     int rc = q ? 0 : -ENOMEM;

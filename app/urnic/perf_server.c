@@ -9,8 +9,7 @@
 
 #include "perf.h"
 
-#define CQE     16384
-#define RECV_ID (1ull << 63)
+#define CQE 16384
 
 struct server {
     struct perf_end end;
@@ -20,21 +19,10 @@ struct server {
     unsigned live;
 };
 
-static uint64_t part(const struct server *s, const struct perf_ask *ask)
+/* The client hears what there would have been. */
+static void refuse(struct urnic_cm_event *ev, const struct perf_offer *offer)
 {
-    return ask->index * ask->span % (s->end.size - ask->span + 1);
-}
-
-static bool sane(const struct server *s, const struct perf_ask *ask)
-{
-    return ask->magic == PERF_MAGIC && ask->op <= PERF_CONNECT && ask->size <= s->end.size &&
-           ask->span <= s->end.size && ask->span >= 1 && ask->size <= ask->span &&
-           ask->depth >= 1 && ask->depth <= 4096 && ask->batch >= 1 && ask->batch <= 64;
-}
-
-static void refuse(struct urnic_cm_event *ev)
-{
-    urnic_reject(ev->id, NULL, 0);
+    urnic_reject(ev->id, offer, sizeof *offer);
     urnic_destroy_ep(ev->id);
 }
 
@@ -51,9 +39,9 @@ static void accept_one(struct server *s, struct urnic_cm_event *ev)
     };
     if (q && ev->private_data_len >= sizeof q->ask)
         memcpy(&q->ask, ev->private_data, sizeof q->ask);
-    if (!q || !sane(s, &q->ask)) {
+    if (!q || !perf_ask_ok(&q->ask, s->end.size)) {
         free(q);
-        refuse(ev);
+        refuse(ev, &offer);
         return;
     }
     q->id = ev->id;
@@ -61,8 +49,8 @@ static void accept_one(struct server *s, struct urnic_cm_event *ev)
     int rc = perf_qp_create(&s->end, q, false);
     if (rc == 0 && q->ask.op == PERF_SEND && !q->ask.idle)
         rc = perf_post_recvs(&s->end, q, 2 * q->ask.depth);
-    if (rc == 0 && q->ask.op == PERF_WRITE && q->ask.latency) {
-        q->pong = s->end.buf + part(s, &q->ask) + q->ask.size - 1;
+    if (rc == 0 && q->ask.op == PERF_WRITE && q->ask.latency && !q->ask.idle) {
+        q->pong = s->end.buf + perf_part(&q->ask, s->end.size) + q->ask.size - 1;
         *q->pong = 0;
         q->expect = 1;
     }
@@ -70,7 +58,7 @@ static void accept_one(struct server *s, struct urnic_cm_event *ev)
         rc = urnic_accept(q->id, &param);
     if (rc < 0) {
         cli_error("a connection: %s", strerror(-rc));
-        refuse(ev);
+        refuse(ev, &offer);
         free(q);
         return;
     }
@@ -129,7 +117,7 @@ static int on_event(struct server *s, struct urnic_cm_event *ev)
 static int pong(struct server *s, struct perf_qp *q)
 {
     struct perf_options o = s->opt;
-    uint64_t off = part(s, &q->ask);
+    uint64_t off = perf_part(&q->ask, s->end.size);
     o.op = q->ask.op;
     o.working_set = 0; /* every pong goes to the same place */
     o.signal_every = q->ask.depth / 2 ? q->ask.depth / 2 : 1;
@@ -145,10 +133,10 @@ static int pong(struct server *s, struct perf_qp *q)
 
 static int on_completion(struct server *s, const struct urnic_wc *wc)
 {
-    struct perf_qp *q = (struct perf_qp *)(uintptr_t)(wc->wr_id & ~RECV_ID);
+    struct perf_qp *q = (struct perf_qp *)(uintptr_t)(wc->wr_id & ~PERF_RECV_ID);
     if (wc->status != URNIC_WC_SUCCESS)
         return 0; /* its DISCONNECTED event ends the queue pair */
-    if (wc->wr_id & RECV_ID) {
+    if (wc->wr_id & PERF_RECV_ID) {
         int rc = perf_post_recvs(&s->end, q, 1);
         return rc == 0 && q->ask.latency ? pong(s, q) : rc;
     }
@@ -171,7 +159,7 @@ static bool act(struct server *s)
             o.op = q->ask.op;
             o.working_set = q->ask.span;
             o.signal_every = q->ask.batch;
-            q->offer.addr = q->ask.addr - part(s, &q->ask);
+            q->offer.addr = q->ask.addr - perf_part(&q->ask, s->end.size);
             q->offer.size = s->end.size;
             busy |= perf_post(&s->end, q, &o, q->ask.size, q->ask.batch, true) == 0;
         }

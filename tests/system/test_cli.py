@@ -453,6 +453,25 @@ def ends():
         check(listening.returncode == 0 and isinstance(json.loads(out), dict), f"{server}: {out} {err}")
 
 
+def measuring():
+    """perf waits for a server that is being started, and says why a server refuses."""
+    client = subprocess.Popen([URNIC, "perf", "--device", "urn0", "--size", "64", "--working-set", "64K", "--count",
+                               "64", "10.0.0.2"],
+                              cwd=DATA, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              text=True)
+    said = client.stderr.readline()
+    check("nobody listens at 10.0.0.2 port 7472 yet" in said, f"perf without a server: {said}")
+    with subprocess.Popen([URNIC, "perf", "--server", "--device", "urn1", "--buffer", "64K"], cwd=DATA,
+                          stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
+        out, err = client.communicate(timeout=30)
+        check(client.returncode == 0 and len(out.splitlines()) == 2, f"perf before its server: {client.returncode} {out} {err}")
+        r = run(URNIC, ["perf", "--device", "urn0", "--working-set", "1M", "--count", "1", "10.0.0.2"])
+        check(r.returncode == 1 and "offers 65536 octets, the working set has 1048576" in r.stderr,
+              f"perf, more than the server's buffer: {r.returncode} {r.stderr}")
+        server.terminate()
+        check(server.wait(timeout=20) == 0, "perf --server, ended by a signal")
+
+
 def daemon_stops(socket):
     r = run(URNICD, ["--stop", "--socket", socket])
     check(r.returncode == 0, f"--stop: {r.stderr}")
@@ -483,6 +502,7 @@ def main():
                 manuals()
                 with_daemon()
                 ends()
+                measuring()
                 daemon_stops(socket)
                 check(daemon.wait(timeout=20) == 0, "the daemon's status")
             finally:

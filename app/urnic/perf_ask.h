@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What the two ends of `urnic perf` tell each other when a connection is made, in the private data
+ * of the request and of the reply. Both have the same byte order: the ends are of one kind.
+ */
+#ifndef URNIC_PERF_ASK_H
+#define URNIC_PERF_ASK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define PERF_MAGIC     0x66726570u
+#define PERF_DEPTH_MAX 4096u
+#define PERF_BATCH_MAX 64u
+
+enum perf_op { PERF_WRITE, PERF_READ, PERF_SEND, PERF_ATOMIC, PERF_CONNECT };
+
+/* In the request: what the client will do. A request has 56 octets for it. */
+struct perf_ask {
+    uint32_t magic;
+    uint8_t op; /* enum perf_op */
+    uint8_t latency, both, idle;
+    uint32_t index; /* of the queue pair within the run: its part of the buffer */
+    uint32_t depth; /* work requests under way */
+    uint64_t size;  /* of the largest message, octets */
+    uint64_t addr;  /* the client's buffer for this queue pair */
+    uint32_t rkey;
+    uint32_t batch; /* work requests per post */
+    uint64_t span;  /* octets from one queue pair's part of the buffer to the next */
+};
+_Static_assert(sizeof(struct perf_ask) <= 56, "fits a REQ's private data");
+
+/* In the reply: where the server's buffer is. */
+struct perf_offer {
+    uint32_t magic;
+    uint32_t rkey;
+    uint64_t addr, size;
+};
+
+/* Whether a server with a buffer of `size` octets can do what is asked: its part of the buffer is
+ * computed from these fields, so nothing else may look at them before. */
+bool perf_ask_ok(const struct perf_ask *ask, uint64_t size);
+
+/* Whether a client whose ask it answers can use the offer. */
+bool perf_offer_ok(const struct perf_offer *offer, const struct perf_ask *ask);
+
+/* Where the queue pair's part begins in a buffer of `size` octets, at least the ask's span: parts
+ * lie one behind the other, and share the buffer when it is too small for all. */
+uint64_t perf_part(const struct perf_ask *ask, uint64_t size);
+
+#endif
