@@ -12,6 +12,8 @@
 
 #include "plot.h"
 #include "sim_metric.h"
+#include "sim_params.h"
+#include "urnic/urnic.h"
 
 /* ---- JSON ---- */
 
@@ -34,7 +36,7 @@ static void head(FILE *f, const struct sim *sim, const char *scenario, uint32_t 
     const struct sim_scenario *s = sim->s;
     char cc[CC_TEXT];
     cc_conf_format(&s->net.host.cc, cc, sizeof cc);
-    fputs("{\"type\":\"run\",\"scenario\":", f);
+    fprintf(f, "{\"type\":\"run\",\"urnic\":\"%s\",\"scenario\":", urnic_version());
     string(f, scenario);
     fputs(",\"title\":", f);
     string(f, s->title);
@@ -49,7 +51,11 @@ static void head(FILE *f, const struct sim *sim, const char *scenario, uint32_t 
         fputc(':', f);
         string(f, s->var[i].value);
     }
-    fputs("}}\n", f);
+    json_t *params = sim_params_json(sim);
+    fputs("},\"parameters\":", f);
+    json_dumpf(params, f, JSON_COMPACT | JSON_REAL_PRECISION(15));
+    json_decref(params);
+    fputs("}\n", f);
 }
 
 static void samples(FILE *f, const struct sim *sim)
@@ -312,6 +318,7 @@ unsigned sim_out_summary(FILE *f, struct sim *sim)
     for (unsigned i = 0; i < sim->s->nvars; i++)
         fprintf(f, "%s%s=%s", i ? " " : "  ", sim->s->var[i].name, sim->s->var[i].value);
     fputs(sim->s->nvars ? "\n" : "", f);
+    sim_params_text(f, sim);
     for (const struct sim_metric_info *m = sim_metrics; m->name; m++) {
         if (!sim_metric(sim, m->name, &v) || v == 0)
             continue;

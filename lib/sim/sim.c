@@ -128,7 +128,8 @@ static int prepare_samples(struct sim *sim, const struct sim_plan *plan, struct 
     snprintf(sim->pauses.name, sizeof sim->pauses.name, "pause frames");
     for (unsigned i = 0; i < s->nwatches; i++)
         if (!watch(sim, s->watch[i].from, s->watch[i].to))
-            return fail(err, -EINVAL, 0, "watch", "there is no cable between these two nodes");
+            return fail(err, -EINVAL, s->watch[i].line, "watch",
+                        "there is no cable between these two nodes");
     if (!s->nwatches)
         watch(sim, plan->watch_from, plan->watch_to);
     sim->measure.fire = measure_fire;
@@ -146,15 +147,15 @@ static int build(struct sim *sim, struct sim_plan *plan, struct sim_error *err)
     unsigned line = 0;
     const char *why = sim_topo_plan(&s->topo, plan);
     if (why)
-        return fail(err, -EINVAL, 0, "topology", why);
+        return fail(err, -EINVAL, s->topology_line, "topology", why);
     int rc = sim_traffic_add(&sim->flows, s, &sim->w.rng, &line);
     if (rc)
-        return fail(err, rc, line, "", rc == -ENOSPC ? "more than 2^20 flows" : "out of memory");
+        return fail(err, rc, line, "traffic", rc == -ENOSPC ? "more than 2^20 flows" : "out of memory");
     struct sim_net_params p = s->net;
     p.max_qp = sim_traffic_max_qp(&sim->flows, plan->nhosts);
     rc = sim_net_build(&sim->net, &sim->w, plan, &p);
     if (rc)
-        return fail(err, rc, 0, rc == -EINVAL ? "buffer" : "",
+        return fail(err, rc, s->switch_line, rc == -EINVAL ? "buffer" : "",
                     rc == -EINVAL ? "the head-room of all ports does not fit a switch's buffer"
                                   : "the network could not be built");
     if (s->noise.loss > 0 || s->noise.reorder > 0) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Reading scenario files: lines of a keyword and fields, described by tables; then checks across
- * lines. Nothing is allocated.
+ * Reading scenario files: lines of a keyword and fields, described by tables (sim_field.h); then
+ * checks across lines. Nothing is allocated.
  */
 #include "sim_scenario.h"
 
@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "fault.h"
-#include "sim_value.h"
+#include "sim_field.h"
 
 #define LINE_MAX_LEN 1024u
 #define WORDS        72u
@@ -44,30 +44,18 @@ static int fail(const struct reader *r, unsigned line, const char *field, const 
 
 /* ---- fields ---- */
 
-enum kind { U8, U32, U64, DOUBLE, FLAG, CHOICE, DIST, UNTIL_STOP };
-
-struct field {
-    const char *name;
-    enum kind kind;
-    enum sim_unit unit;
-    size_t off;
-    double min, max;
-    const char *const *choices; /* NULL-terminated */
-    bool required;
-};
-
-static int put(const struct reader *r, const struct field *f, const char *text, void *base)
+static int put(const struct reader *r, const struct sim_field *f, const char *text, void *base)
 {
     void *at = (char *)base + f->off;
     double v = 0;
     unsigned i;
     switch (f->kind) {
-    case FLAG:
+    case SIM_F_FLAG:
         if (strcmp(text, "on") && strcmp(text, "off"))
             return fail(r, r->line, f->name, "'%.40s' is neither 'on' nor 'off'", text);
         *(bool *)at = !strcmp(text, "on");
         return 0;
-    case CHOICE:
+    case SIM_F_CHOICE:
         for (i = 0; f->choices[i] && strcmp(f->choices[i], text); i++)
             ;
         if (!f->choices[i])
@@ -75,11 +63,11 @@ static int put(const struct reader *r, const struct field *f, const char *text, 
                         f->choices[0]);
         *(unsigned *)at = i;
         return 0;
-    case DIST:
+    case SIM_F_DIST:
         if (!(*(const struct sim_dist **)at = sim_dist_find(text)))
             return fail(r, r->line, f->name, "'%.40s' is not 'websearch' or 'hadoop'", text);
         return 0;
-    case UNTIL_STOP:
+    case SIM_F_UNTIL:
         if (!strcmp(text, "forever")) {
             *(uint64_t *)at = 0;
             return 0;
@@ -92,11 +80,11 @@ static int put(const struct reader *r, const struct field *f, const char *text, 
         return fail(r, r->line, f->name, "'%.40s' is not %s", text, sim_value_like(f->unit));
     if (v < f->min || v > f->max)
         return fail(r, r->line, f->name, "%.40s is outside %.15g..%.15g", text, f->min, f->max);
-    if (f->kind == DOUBLE)
+    if (f->kind == SIM_F_DOUBLE)
         *(double *)at = v;
-    else if (f->kind == U8)
+    else if (f->kind == SIM_F_U8)
         *(uint8_t *)at = (uint8_t)v;
-    else if (f->kind == U32)
+    else if (f->kind == SIM_F_U32)
         *(uint32_t *)at = (uint32_t)v;
     else
         *(uint64_t *)at = (uint64_t)v;
@@ -104,7 +92,7 @@ static int put(const struct reader *r, const struct field *f, const char *text, 
 }
 
 /* The words from `first` on are NAME=VALUE of this table. */
-static int fields(struct reader *r, unsigned first, const struct field *table, void *base)
+static int fields(struct reader *r, unsigned first, const struct sim_field *table, void *base)
 {
     uint64_t seen = 0;
     for (unsigned i = first; i < r->nwords; i++) {
@@ -129,131 +117,6 @@ static int fields(struct reader *r, unsigned first, const struct field *table, v
             return fail(r, r->line, table[k].name, "it is missing");
     return 0;
 }
-
-#define NS_MAX   1e12
-#define HOST_MAX 16383
-#define RATE_MAX 1e12
-#define OCTETS   0x1p40
-
-#define AT(type, member) offsetof(struct type, member)
-#define FIELD(name, kind, unit, type, member, min, max)                                            \
-    {                                                                                              \
-        name, kind, unit, AT(type, member), min, max, NULL, false                                  \
-    }
-#define NEED(name, kind, unit, type, member, min, max)                                             \
-    {                                                                                              \
-        name, kind, unit, AT(type, member), min, max, NULL, true                                   \
-    }
-#define FIELDS_END                                                                                 \
-    {                                                                                              \
-        NULL, U32, SIM_COUNT, 0, 0, 0, NULL, false                                                 \
-    }
-
-static const char *const topo_names[] = {"dumbbell",   "parking-lot", "incast",
-                                         "leaf-spine", "fat-tree",    NULL};
-#define TOPO_COMMON                                                                                \
-    NEED("rate", U64, SIM_RATE, sim_topo, rate, 1e6, RATE_MAX),                                    \
-        FIELD("core", U64, SIM_RATE, sim_topo, core, 1e6, RATE_MAX),                               \
-        FIELD("delay", U64, SIM_TIME, sim_topo, delay, 0, 1e9), FIELDS_END
-static const struct field topo_hosts[] = {
-    NEED("hosts", U32, SIM_COUNT, sim_topo, hosts, 1, HOST_MAX), TOPO_COMMON};
-static const struct field topo_parking[] = {NEED("hops", U32, SIM_COUNT, sim_topo, hops, 1, 64),
-                                            TOPO_COMMON};
-static const struct field topo_leaf[] = {NEED("hosts", U32, SIM_COUNT, sim_topo, hosts, 1, 1024),
-                                         NEED("leaves", U32, SIM_COUNT, sim_topo, leaves, 1, 1024),
-                                         FIELD("spines", U32, SIM_COUNT, sim_topo, spines, 0, 256),
-                                         TOPO_COMMON};
-static const struct field topo_fat[] = {NEED("k", U32, SIM_COUNT, sim_topo, k, 2, 16), TOPO_COMMON};
-static const struct field *const topo_fields[] = {topo_hosts, topo_parking, topo_hosts, topo_leaf,
-                                                  topo_fat};
-
-static const struct field host_fields[] = {
-    FIELD("mtu", U32, SIM_COUNT, sim_host_params, mtu, 256, 4096),
-    FIELD("window", U32, SIM_COUNT, sim_host_params, window, 16, 1 << 20),
-    FIELD("timeout", U8, SIM_COUNT, sim_host_params, timeout, 0, 31),
-    FIELD("retries", U8, SIM_COUNT, sim_host_params, retries, 0, 7),
-    FIELD("dscp", U8, SIM_COUNT, sim_host_params, dscp, 0, 47),
-    FIELDS_END,
-};
-
-static const struct field noise_fields[] = {
-    FIELD("loss", DOUBLE, SIM_RATIO, sim_noise_params, loss, 0, 1),
-    FIELD("reorder", DOUBLE, SIM_RATIO, sim_noise_params, reorder, 0, 1),
-    FIELD("late", U64, SIM_TIME, sim_noise_params, late, 1, NS_MAX),
-    FIELDS_END,
-};
-
-static const char *const balances[] = {"ecmp", "spray", NULL};
-static const struct field switch_fields[] = {
-    FIELD("buffer", U64, SIM_SIZE, sim_switch_params, buffer, 1024, OCTETS),
-    FIELD("headroom", U64, SIM_SIZE, sim_switch_params, headroom, 0, OCTETS),
-    FIELD("xoff", U64, SIM_SIZE, sim_switch_params, xoff, 0, OCTETS),
-    FIELD("xon_gap", U64, SIM_SIZE, sim_switch_params, xon_gap, 0, OCTETS),
-    FIELD("queue", U64, SIM_SIZE, sim_switch_params, queue_limit, 0, OCTETS),
-    FIELD("alpha", DOUBLE, SIM_RATIO, sim_switch_params, alpha, 1e-4, 1024),
-    FIELD("kmin", U64, SIM_SIZE, sim_switch_params, kmin, 0, OCTETS),
-    FIELD("kmax", U64, SIM_SIZE, sim_switch_params, kmax, 0, OCTETS),
-    FIELD("pmax", DOUBLE, SIM_RATIO, sim_switch_params, pmax, 0, 1),
-    FIELD("pfc", FLAG, SIM_COUNT, sim_switch_params, pfc, 0, 0),
-    {"balance", CHOICE, SIM_COUNT, AT(sim_switch_params, balance), 0, 0, balances, false},
-    FIELDS_END,
-};
-
-#define START   FIELD("start", U64, SIM_TIME, sim_load, start, 0, NS_MAX)
-#define STOP    FIELD("stop", U64, SIM_TIME, sim_load, stop, 0, NS_MAX)
-#define MESSAGE FIELD("message", U32, SIM_SIZE, sim_load, message, 1, 1 << 30)
-#define SIZE    NEED("size", U64, SIM_SIZE, sim_load, size, 1, OCTETS)
-
-static const struct field flow_fields[] = {
-    NEED("from", U32, SIM_COUNT, sim_load, from, 0, HOST_MAX),
-    NEED("to", U32, SIM_COUNT, sim_load, to, 0, HOST_MAX),
-    NEED("size", UNTIL_STOP, SIM_SIZE, sim_load, size, 1, OCTETS),
-    FIELD("count", U32, SIM_COUNT, sim_load, count, 1, 10000),
-    START,
-    STOP,
-    MESSAGE,
-    FIELDS_END,
-};
-static const struct field burst_fields[] = {
-    NEED("to", U32, SIM_COUNT, sim_load, to, 0, HOST_MAX),
-    SIZE,
-    FIELD("senders", U32, SIM_COUNT, sim_load, count, 1, HOST_MAX),
-    FIELD("every", U64, SIM_TIME, sim_load, every, 1, NS_MAX),
-    FIELD("times", U32, SIM_COUNT, sim_load, times, 1, 100000),
-    START,
-    MESSAGE,
-    FIELDS_END,
-};
-static const struct field spread_fields[] = {SIZE, START, MESSAGE, FIELDS_END};
-static const struct field reduce_fields[] = {
-    SIZE,
-    FIELD("first", U32, SIM_COUNT, sim_load, from, 0, HOST_MAX),
-    FIELD("hosts", U32, SIM_COUNT, sim_load, hosts, 2, HOST_MAX),
-    FIELD("times", U32, SIM_COUNT, sim_load, times, 1, 10000),
-    START,
-    FIELDS_END,
-};
-static const struct field arrival_fields[] = {
-    {"sizes", DIST, SIM_COUNT, AT(sim_load, dist), 0, 0, NULL, true},
-    NEED("load", DOUBLE, SIM_RATIO, sim_load, load, 1e-6, 2),
-    START,
-    STOP,
-    MESSAGE,
-    FIELDS_END,
-};
-
-static const struct {
-    const char *word;
-    const struct field *fields;
-} loads[] = {
-    [SIM_FLOW] = {"flow", flow_fields},
-    [SIM_BURST] = {"incast", burst_fields},
-    [SIM_PERMUTATION] = {"permutation", spread_fields},
-    [SIM_ALL_TO_ALL] = {"all-to-all", spread_fields},
-    [SIM_ALL_REDUCE] = {"all-reduce", reduce_fields},
-    [SIM_ARRIVALS] = {"arrivals", arrival_fields},
-};
-#define NLOADS (sizeof loads / sizeof loads[0])
 
 /* ---- variables ---- */
 
@@ -414,28 +277,29 @@ static int line_topology(struct reader *r)
     unsigned i;
     if (r->nwords < 2)
         return fail(r, r->line, "topology", "its kind is missing");
-    for (i = 0; topo_names[i] && strcmp(topo_names[i], r->word[1]); i++)
+    for (i = 0; sim_topologies[i].word && strcmp(sim_topologies[i].word, r->word[1]); i++)
         ;
-    if (!topo_names[i])
+    if (!sim_topologies[i].word)
         return fail(r, r->line, "topology",
                     "'%.40s' is not dumbbell, parking-lot, incast, leaf-spine or fat-tree",
                     r->word[1]);
     if (r->have_topology)
         return fail(r, r->line, "topology", "there is one already");
     r->have_topology = true;
+    r->s->topology_line = r->line;
     *t = (struct sim_topo){.kind = (enum sim_topo_kind)i, .delay = 1000};
-    int err = fields(r, 2, topo_fields[i], t);
+    int err = fields(r, 2, sim_topologies[i].fields, t);
     if (!err && t->kind == SIM_FAT_TREE && t->k % 2)
         err = fail(r, r->line, "k", "%u is odd", t->k);
-    if (!err && (sim_topo_hosts(t) < 2 || sim_topo_hosts(t) > HOST_MAX))
-        err = fail(r, r->line, "hosts", "between 2 and %u hosts are possible", HOST_MAX);
+    if (!err && (sim_topo_hosts(t) < 2 || sim_topo_hosts(t) > SIM_HOST_MAX))
+        err = fail(r, r->line, "hosts", "between 2 and %u hosts are possible", SIM_HOST_MAX);
     return err;
 }
 
 static int line_host(struct reader *r)
 {
     struct sim_host_params *p = &r->s->net.host;
-    int err = fields(r, 1, host_fields, p);
+    int err = fields(r, 1, sim_host_fields, p);
     if (!err && !wire_mtu_enum(p->mtu))
         err = fail(r, r->line, "mtu", "%u is not 256, 512, 1024, 2048 or 4096", p->mtu);
     return err;
@@ -444,7 +308,8 @@ static int line_host(struct reader *r)
 static int line_switch(struct reader *r)
 {
     struct sim_switch_params *p = &r->s->net.sw;
-    int err = fields(r, 1, switch_fields, p);
+    r->s->switch_line = r->line;
+    int err = fields(r, 1, sim_switch_fields, p);
     if (!err && p->kmax && p->kmin > p->kmax)
         err = fail(r, r->line, "kmin", "it is larger than kmax");
     return err;
@@ -453,7 +318,7 @@ static int line_switch(struct reader *r)
 static int line_noise(struct reader *r)
 {
     struct sim_noise_params *p = &r->s->noise;
-    int err = fields(r, 1, noise_fields, p);
+    int err = fields(r, 1, sim_noise_fields, p);
     if (!err && p->reorder > 0 && !p->late)
         err = fail(r, r->line, "late", "it is missing: how much later does a frame come?");
     return err;
@@ -476,12 +341,12 @@ static int line_load(struct reader *r, enum sim_load_kind kind)
     struct sim_load *l = &r->s->load[r->s->nloads++];
     *l = (struct sim_load){
         .kind = kind, .line = r->line, .times = 1, .message = 256 * 1024, .stop = SIM_NEVER};
-    return fields(r, 1, loads[kind].fields, l);
+    return fields(r, 1, sim_loads[kind].fields, l);
 }
 
 static int line_number(struct reader *r, enum sim_unit unit, uint64_t *out, double max)
 {
-    const struct field f = {r->word[0], U64, unit, 0, 0, max, NULL, false};
+    const struct sim_field f = {r->word[0], SIM_F_U64, unit, 0, 0, max, NULL, false};
     if (r->nwords != 2)
         return fail(r, r->line, r->word[0], "one value is expected");
     return put(r, &f, r->word[1], out);
@@ -547,6 +412,7 @@ static int line_watch(struct reader *r)
         return fail(r, r->line, "watch", "it is written 'watch NODE NODE', at most %u times",
                     SIM_WATCHES);
     struct sim_watch_port *w = &s->watch[s->nwatches++];
+    w->line = r->line;
     int err = node(r, r->word[1], &w->from);
     return err ? err : node(r, r->word[2], &w->to);
 }
@@ -613,8 +479,8 @@ static int line(struct reader *r)
 {
     struct sim_scenario *s = r->s;
     const char *w = r->word[0];
-    for (unsigned i = 0; i < NLOADS; i++)
-        if (!strcmp(w, loads[i].word))
+    for (unsigned i = 0; sim_loads[i].word; i++)
+        if (!strcmp(w, sim_loads[i].word))
             return line_load(r, (enum sim_load_kind)i);
     if (!strcmp(w, "set"))
         return line_set(r);
@@ -627,11 +493,11 @@ static int line(struct reader *r)
     if (!strcmp(w, "seed"))
         return line_number(r, SIM_COUNT, &s->seed, 0x1p53);
     if (!strcmp(w, "duration"))
-        return line_number(r, SIM_TIME, &s->duration, NS_MAX);
+        return line_number(r, SIM_TIME, &s->duration, SIM_TIME_MAX);
     if (!strcmp(w, "sample"))
-        return line_number(r, SIM_TIME, &s->sample, NS_MAX);
+        return line_number(r, SIM_TIME, &s->sample, SIM_TIME_MAX);
     if (!strcmp(w, "measure"))
-        return line_number(r, SIM_TIME, &s->measure, NS_MAX);
+        return line_number(r, SIM_TIME, &s->measure, SIM_TIME_MAX);
     if (!strcmp(w, "payload"))
         return line_payload(r);
     if (!strcmp(w, "topology"))

@@ -42,6 +42,7 @@ struct sim_load { /* a line of traffic */
 
 struct sim_watch_port { /* a queue to sample */
     uint32_t from, to;  /* nodes */
+    unsigned line;
 };
 
 enum sim_op { SIM_LE, SIM_GE, SIM_EQ };
@@ -85,6 +86,7 @@ struct sim_scenario {
     struct sim_var var[SIM_VARS];
     struct sim_rule rule[SIM_RULES]; /* faults, in the language of lib/fault */
     unsigned nloads, nwatches, nexpects, nvars, nrules;
+    unsigned topology_line, switch_line; /* for reports; 0 = none */
     uint32_t points; /* the product of all sweeps */
 };
 

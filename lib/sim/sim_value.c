@@ -4,6 +4,8 @@
  */
 #include "sim_value.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -59,4 +61,22 @@ bool sim_value(enum sim_unit unit, const char *text, double *out)
     /* 0 is the same in every unit */
     *out = 0;
     return v == 0 && !*end;
+}
+
+void sim_value_format(enum sim_unit unit, double v, char *text, size_t size)
+{
+    const struct suffix *best = units[unit].suffix;
+    for (const struct suffix *s = best; s->text && unit != SIM_RATIO; s++)
+        if (v >= s->factor && fmod(v, s->factor) == 0)
+            best = s;
+    v /= best->factor;
+    if (v == floor(v))
+        snprintf(text, size, "%.0f", v);
+    for (int digits = 6; v != floor(v) && digits <= 17; digits++) { /* as few as say it exactly */
+        snprintf(text, size, "%.*g", digits, v);
+        if (strtod(text, NULL) == v)
+            break;
+    }
+    size_t n = strlen(text);
+    snprintf(text + n, n < size ? size - n : 0, "%s", best->text);
 }

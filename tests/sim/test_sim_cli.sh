@@ -57,6 +57,67 @@ assert all(l["jain"] is None or 0 < l["jain"] <= 1.000001 for l in lines if l["t
 assert all(0 < l["fct_p50"] <= l["fct_p95"] <= l["fct_p99"] for l in lines if l["type"] == "size")
 PY
 
+# What a run says about its parameters is all of them: stated again as a scenario, it is the same run to
+# the octet. The object in the JSON output has the same names.
+restate() { # scenario, settings
+    "$urnic" sim "$@" -o "$tmp/said.jsonl" 2>"$tmp/said" || fail "$*"
+    # the statements stand between the variables and the figures
+    sed -n '/^  seed /,/^  [a-z0-9_]* [0-9.e+]* Gb/p' "$tmp/said" | sed '$d' |
+        sed '1{s/, urnic .*//; s/, /\n/g}' >"$tmp/again.sim"
+    "$urnic" sim -q "$tmp/again.sim" -o "$tmp/again.jsonl" || fail "what $* stated is no scenario"
+    cmp <(tail -1 "$tmp/said.jsonl") <(tail -1 "$tmp/again.jsonl") || fail "$* states not all that is in force"
+    python3 - "$tmp/said.jsonl" "$tmp/again.jsonl" "$tmp/again.sim" <<'PY'
+import json, sys
+said, again = (json.loads(open(name).readline()) for name in sys.argv[1:3])
+assert said["parameters"] == again["parameters"], (said["parameters"], again["parameters"])
+assert said["urnic"].count(".") == 2 and said["cc"] == again["cc"]
+p, traffic = said["parameters"], []
+for words in (line.split() for line in open(sys.argv[3])):
+    names = [w.split("=")[0] for w in words if "=" in w]
+    if words[0] in ("host", "switch", "noise"):
+        assert set(names) == set(p[words[0]]) - {"headroom_in_force"}, words
+    elif words[0] == "topology":
+        assert set(names) | {"kind"} == set(p["topology"]) and words[1] == p["topology"]["kind"]
+    elif words[0] == "cc":
+        assert {"algorithm", "preset"} | {w.split("=")[0] for w in words[1].split(",")[1:]} == set(p["cc"])
+    elif words[0] in ("watch", "fault"):
+        assert words[-1] in str(p["faults" if words[0] == "fault" else "watch"])
+    elif words[0] in ("seed", "duration", "sample", "measure", "payload"):
+        assert words[0] in p
+    else:
+        traffic.append({words[0]} | set(names))
+assert traffic == [{t["kind"]} | set(t) - {"kind"} for t in p["traffic"]], traffic
+PY
+}
+restate "$scenarios/two-flows.sim"
+restate "$scenarios/one-loss.sim" -s recovery=sr
+restate "$scenarios/parking-lot.sim" -s cc=dcqcn:paper,g=1/19
+restate "$scenarios/spray.sim" -s balance=spray -s recovery=sr
+restate "$scenarios/all-reduce.sim" -s hosts=8 -s cc=swift
+cat >"$tmp/all.sim" <<'SIM'
+seed 77
+duration 1.234567ms
+measure 100us
+payload carry
+topology fat-tree k=4 rate=25G core=40G delay=1333ns
+host mtu=2048 window=99 timeout=9 retries=6 dscp=10
+switch buffer=1000001 headroom=33333 xoff=70K xon_gap=3K alpha=1/3 kmin=10K kmax=55555 pmax=7% pfc=on balance=spray
+noise loss=1/300 reorder=0.7% late=1.5us
+cc timely,beta=0.7,recovery=sr,rto_low=77us
+watch switch3 switch10
+flow from=0 to=5 size=100001 count=3 start=1.5us message=12345
+flow from=1 to=5 size=forever stop=333333ns
+incast to=7 size=3000 times=2 every=10us
+permutation size=4999
+all-to-all size=2K start=7us
+all-reduce size=99999 hosts=5 first=3 times=2
+arrivals sizes=hadoop load=12.5% stop=0.5ms
+fault at switch0-switch8 drop prob 1%
+fault at host3 delay 2us nth 3
+fault mark data prob 2%
+SIM
+restate "$tmp/all.sim"
+
 # Shards, run side by side by GNU parallel (by the shell where it is missing), add up to the whole sweep.
 "$urnic" sim -q "$scenarios/reorder.sim" -o "$tmp/whole.jsonl"
 if parallel --version 2>/dev/null | grep -q 'GNU parallel'; then
@@ -124,6 +185,10 @@ check() { # text, what stderr must say
 check 'duration 1ms\ntopology dumbbell hosts=2 rate=40G\nflow from=0 to=9 size=1K\n' 'bad.sim:3: to: there is no host 9'
 check 'duration 1ms\ntopology dumbbell hosts=x rate=40G\n' "bad.sim:2: hosts: 'x' is not a number"
 check 'duration 1ms\n' 'bad.sim: topology: it is missing'
+check 'duration 1ms\ntopology dumbbell hosts=1 rate=1G\nflow from=0 to=1 size=1K\nwatch host0 switch1\n' \
+    'bad.sim:4: watch: there is no cable between these two nodes'
+check 'duration 1ms\ntopology dumbbell hosts=1 rate=1G\nflow from=0 to=1 size=1K\nswitch buffer=2K pfc=on\n' \
+    'bad.sim:4: buffer: the head-room of all ports'
 check 'duration 1ms\ntopology dumbbell hosts=1 rate=1G\nflow from=0 to=1 size=1K\nfault drop nth=1\n' 'bad.sim:4: fault:'
 # Rules from a file, beside the scenario's own.
 printf 'duration 9ms\ntopology dumbbell hosts=1 rate=1G\nflow from=0 to=1 size=9K\nfault drop nth 99\nexpect faulted.1 <= 0\n' >"$tmp/f.sim"

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What a simulation runs with: every parameter in force, given or not.
+ */
+#ifndef URNIC_SIM_PARAMS_H
+#define URNIC_SIM_PARAMS_H
+
+#include <jansson.h>
+#include <stdio.h>
+
+#include "sim.h"
+
+/* Statements of a scenario file that make the same run, each behind two spaces; but the first line
+ * has several, with commas between, and urnic's version. */
+void sim_params_text(FILE *f, const struct sim *sim);
+/* An object: numbers in bit/s, ns, octets and parts of one. The caller's; NULL = out of memory. */
+json_t *sim_params_json(const struct sim *sim);
+
+#endif
