@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Moving frames: the phases of lib/core around a port's bursts. Receiving validates a burst, copies
- * all of it, commits all of it. Sending reserves slots, lets the engine fill them, gathers each
- * payload and seals it at once, while it is in L1, then hands the burst over. No lock, no system
- * call (but for the port's own), no allocation.
+ * all of it, commits all of it. Sending reserves slots, lets the engine fill them, gathers and
+ * seals each frame, then hands the burst over. No lock, no system call (but for the port's own), no
+ * allocation.
  */
 #include <string.h>
 
@@ -15,10 +15,13 @@
 #include "neigh.h"
 #include "worker.h"
 
-#define DATAPATH_COPIES  512u
-#define DATAPATH_BURSTS  4u /* of one direction in one round: others get their turn (SHM-08) */
-#define DATAPATH_TX_MIN  4u
-#define DATAPATH_FULL_NS (20 * CLOCK_US) /* retry on a full port */
+#define DATAPATH_COPIES 512u
+#define DATAPATH_BURSTS 4u /* of one direction in one round: others get their turn (SHM-08) */
+/* Frames in a burst: it fits into L2 from the check to the copy, and all bursts of a round are half
+ * a window (REQ_WINDOW_DEFAULT), so that a peer sends on while it is being acknowledged. */
+#define DATAPATH_RX_BURST 32u
+#define DATAPATH_TX_MIN   4u
+#define DATAPATH_FULL_NS  (20 * CLOCK_US) /* retry on a full port */
 
 /* ---- receive ---- */
 
@@ -92,9 +95,9 @@ static void datapath_engine(struct device *d, struct engine_frame *frames, unsig
 
 static unsigned datapath_rx_burst(struct device *d, uint64_t now)
 {
-    struct io_frame lent[IO_BURST_MAX];
-    struct engine_frame frames[IO_BURST_MAX];
-    unsigned n = d->io->ops->rx_peek(d->io, lent, IO_BURST_MAX, now);
+    struct io_frame lent[DATAPATH_RX_BURST];
+    struct engine_frame frames[DATAPATH_RX_BURST];
+    unsigned n = d->io->ops->rx_peek(d->io, lent, DATAPATH_RX_BURST, now);
 
     if (n == 0)
         return 0;
@@ -122,7 +125,7 @@ unsigned device_rx(struct device *d, uint64_t now)
     for (unsigned i = 0; i < DATAPATH_BURSTS; i++) {
         n = datapath_rx_burst(d, now);
         total += n;
-        if (n < IO_BURST_MAX)
+        if (n < DATAPATH_RX_BURST)
             break;
     }
     return total;
@@ -130,7 +133,7 @@ unsigned device_rx(struct device *d, uint64_t now)
 
 /* ---- send ---- */
 
-/* Copy the payload in and seal it while it is in L1. */
+/* Copy the payload in. */
 static int datapath_gather(const struct engine_slot *s)
 {
     uint8_t *at = s->buf + s->payload_off;
@@ -141,8 +144,12 @@ static int datapath_gather(const struct engine_slot *s)
             return rc;
         at += s->pieces[i].len;
     }
-    wire_icrc_seal(s->buf, s->len, s->ip_off, s->bth_off);
     return 0;
+}
+
+static void datapath_seal(const struct engine_slot *s)
+{
+    wire_icrc_seal(s->buf, s->len, s->ip_off, s->bth_off);
 }
 
 static unsigned datapath_engine_tx(struct device *d, struct engine_slot *es, unsigned n,
@@ -150,13 +157,19 @@ static unsigned datapath_engine_tx(struct device *d, struct engine_slot *es, uns
 {
     unsigned m = engine_tx(d->engine, es, n, now);
 
+    if (m == 0)
+        return 0;
+    /* The slot's memory was last the peer's: stores to it take a while to land, and what reads them
+     * back waits. So a frame is sealed, still in L1, while the next one's stores are under way. */
     for (unsigned i = 0; i < m; i++) {
         es[i].status = datapath_gather(&es[i]);
         if (es[i].status < 0)
             d->stats.copy_fault++;
+        if (i > 0)
+            datapath_seal(&es[i - 1]);
     }
-    if (m > 0)
-        engine_sent(d->engine, es, m, now);
+    datapath_seal(&es[m - 1]);
+    engine_sent(d->engine, es, m, now);
     return m;
 }
 
