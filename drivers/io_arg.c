@@ -92,8 +92,9 @@ int io_parse_u64(const char *s, uint64_t *out)
 
     if (*s < '0' || *s > '9')
         return -EINVAL;
+    bool hex = s[0] == '0' && (s[1] == 'x' || s[1] == 'X');
     errno = 0;
-    unsigned long long v = strtoull(s, &end, 0);
+    unsigned long long v = strtoull(s, &end, hex ? 16 : 10); /* base 0 would make 010 eight */
     if (errno || *end)
         return -EINVAL;
     *out = v;

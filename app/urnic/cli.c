@@ -93,13 +93,21 @@ bool cli_option(int c, const struct cli_command *cmd, int *status)
     }
 }
 
+/* Decimal or 0x...: strtoull's base 0 would make 010 eight. False: no number, or too large. */
+static bool digits(const char *text, char **end, uint64_t *out)
+{
+    bool hex = text[0] == '0' && (text[1] | 0x20) == 'x' && isxdigit((unsigned char)text[2]);
+    errno = 0;
+    *out = strtoull(text, end, hex ? 16 : 10);
+    return isdigit((unsigned char)*text) && errno == 0;
+}
+
 static int number(const char *option, const char *text, bool units, uint64_t min, uint64_t max,
                   uint64_t *out)
 {
     char *end;
-    errno = 0;
-    bool hex = text[0] == '0' && (text[1] | 0x20) == 'x' && isxdigit((unsigned char)text[2]);
-    unsigned long long v = strtoull(text, &end, hex ? 16 : 10);
+    uint64_t v;
+    bool ok = digits(text, &end, &v);
     unsigned shift = 0;
     if (units && *end) {
         static const char letters[] = "KMG";
@@ -109,7 +117,7 @@ static int number(const char *option, const char *text, bool units, uint64_t min
             end++;
         }
     }
-    if (!isdigit((unsigned char)*text) || *end || errno || v > UINT64_MAX >> shift) {
+    if (!ok || *end || v > UINT64_MAX >> shift) {
         cli_error("%s: '%s' is not a %s", option, text,
                   units ? "size (a number, with K, M or G for powers of 1024)" : "number");
         return -1;
@@ -149,8 +157,8 @@ int cli_seconds(const char *option, const char *text, uint64_t *ns)
 int cli_qpn(const char *option, const char *text, uint32_t *qpn)
 {
     char *end;
-    unsigned long v = strtoul(text, &end, 0);
-    if (!isdigit((unsigned char)*text) || *end || !v || v > 0xFFFFFF) {
+    uint64_t v;
+    if (!digits(text, &end, &v) || *end || !v || v > 0xFFFFFF) {
         cli_error("%s: '%s' is not a queue pair number (1..0xffffff)", option, text);
         return -1;
     }
@@ -247,7 +255,7 @@ const char *cli_fmt_time(double ns, char *buf, size_t size)
 
 void cli_json(struct json_t *value)
 {
-    json_dumpf(value, stdout, JSON_COMPACT);
+    json_dumpf(value, stdout, JSON_COMPACT | JSON_REAL_PRECISION(15));
     putchar('\n');
     fflush(stdout);
     json_decref(value);

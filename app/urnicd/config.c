@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "io_arg.h"
 #include "ipc.h"
 
 __attribute__((format(printf, 2, 3))) static int config_fail(char *err, const char *fmt, ...)
@@ -27,16 +28,7 @@ __attribute__((format(printf, 2, 3))) static int config_fail(char *err, const ch
 
 static bool number_parse(const char *s, uint64_t max, uint64_t *out)
 {
-    char *end;
-
-    if (*s < '0' || *s > '9')
-        return false;
-    errno = 0;
-    unsigned long long v = strtoull(s, &end, 0);
-    if (errno != 0 || *end != '\0' || v > max)
-        return false;
-    *out = v;
-    return true;
+    return io_parse_u64(s, out) == 0 && *out <= max;
 }
 
 static bool text_copy(char *out, size_t size, const char *s)

@@ -318,6 +318,7 @@ FAILS = [
     ("info urn9", "urn9"),
     ("stat urn9", "urn9"),
     ("stat --qp 0x123456", "0x123456"),
+    ("stat --qp 012", "0x00000c"),  # decimal
     ("top", "standard output is no terminal"),
     ("cc urn9", "urn9"),
     ("cc urn0 --qp 0x123456", "0x123456"),

@@ -45,6 +45,20 @@ static const struct {
     {"neigh=other", NULL, NULL, 0, "neigh=other"},
 };
 
+/* A leading zero means nothing: 010 is ten, also here. */
+START_TEST(numbers_are_decimal)
+{
+    struct config_device d;
+    char err[CONFIG_ERR] = "";
+
+    config_device_init(&d);
+    ck_assert_int_eq(config_device_parse(&d, "mtu=02048,vlan=010,addr=10.0.0.1/024", err), 0);
+    ck_assert_uint_eq(d.mtu, 2048);
+    ck_assert_uint_eq(d.vlan, 10);
+    ck_assert_uint_eq(d.addr[0].prefix, 24);
+}
+END_TEST
+
 START_TEST(device_flags)
 {
     struct config_device d;
@@ -202,6 +216,7 @@ int main(void)
     SRunner *r = srunner_create(s);
 
     tcase_add_loop_test(t, device_flags, 0, (int)(sizeof(devices) / sizeof(devices[0])));
+    tcase_add_test(t, numbers_are_decimal);
     tcase_add_test(t, device_switches);
     tcase_add_loop_test(t, config_files, 0, (int)(sizeof(files) / sizeof(files[0])));
     tcase_add_test(t, kernel_neighbours);
