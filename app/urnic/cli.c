@@ -261,6 +261,18 @@ void cli_json(struct json_t *value)
     json_decref(value);
 }
 
+struct json_t *cli_json_text(const char *text)
+{
+    char clean[1024];
+    json_t *whole = json_string(text);
+    if (whole)
+        return whole;
+    size_t n = strnlen(text, sizeof clean);
+    for (size_t i = 0; i < n; i++)
+        clean[i] = (unsigned char)text[i] < 0x80 ? text[i] : '?';
+    return json_stringn(clean, n);
+}
+
 uint64_t cli_now(void)
 {
     struct timespec ts;

@@ -73,6 +73,8 @@ int cli_qpn(const char *option, const char *text, uint32_t *qpn);
 /* Print a jansson value as one line on standard output, and drop it. */
 struct json_t;
 void cli_json(struct json_t *value);
+/* A JSON string of text from outside, a path or a packet: what is not UTF-8 becomes '?'. */
+struct json_t *cli_json_text(const char *text);
 
 uint64_t cli_now(void); /* ns, monotonic */
 

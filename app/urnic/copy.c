@@ -223,9 +223,7 @@ static void report(const struct job *j, const struct outcome *o, bool equal)
                       "octets", (json_int_t)o->octets, "seconds", (double)o->ns / 1e9, "goodput",
                       goodput, "retransmits", (json_int_t)o->retransmits, "sha256_local", ours,
                       "sha256_remote", theirs, "equal", equal);
-        json_dumpf(r, stdout, JSON_COMPACT);
-        putchar('\n');
-        json_decref(r);
+        cli_json(r);
         return;
     }
     printf("%s %s in %s, goodput %s, %" PRIu64 " packets retransmitted\n",

@@ -413,9 +413,7 @@ static int run(int argc, char **argv)
         if (json) {
             json_t *o = json_pack("{s:s,s:s,s:s,s:s}", "check", checks[i].name, "level",
                                   level_name[f.level], "found", f.text, "mend", f.mend);
-            json_dumpf(o, stdout, JSON_COMPACT);
-            putchar('\n');
-            json_decref(o);
+            cli_json(o);
         } else {
             printf("%-8s %-10s %s\n", level_name[f.level], checks[i].name, f.text);
             if (f.mend[0] && f.level != GOOD)

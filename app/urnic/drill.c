@@ -188,43 +188,23 @@ static void count(struct session *s, const struct drill_report *r)
     s->checks += r->checks;
 }
 
-/* JSON is UTF-8; scripts and paths need not be. */
-static json_t *text_json(const char *text)
-{
-    char clean[1024];
-    json_t *j = json_string(text);
-    if (j)
-        return j;
-    size_t n = strlen(text) < sizeof clean ? strlen(text) : sizeof clean - 1;
-    for (size_t i = 0; i < n; i++)
-        clean[i] = (unsigned char)text[i] < 0x80 ? text[i] : '?';
-    return json_stringn(clean, n);
-}
-
-static void print_json(json_t *o)
-{
-    json_dumpf(o, stdout, JSON_COMPACT);
-    putchar('\n');
-    json_decref(o);
-}
-
 static void report_json(const char *path, const struct drill_script *script, uint32_t psn,
                         const struct drill_report *r)
 {
     json_t *o =
         json_pack("{s:s, s:o, s:o, s:o, s:s, s:i, s:I, s:i, s:i, s:i}", "type", "script", "script",
-                  text_json(path), "rules", text_json(drill_rules(script)), "purpose",
-                  text_json(drill_purpose(script)), "verdict", drill_verdict_names[r->verdict],
+                  cli_json_text(path), "rules", cli_json_text(drill_rules(script)), "purpose",
+                  cli_json_text(drill_purpose(script)), "verdict", drill_verdict_names[r->verdict],
                   "psn", (int)psn, "ns", (json_int_t)r->ns, "packets", (int)r->packets, "checks",
                   (int)r->checks, "unseen", (int)r->unseen);
     if (r->verdict != DRILL_PASS) {
         json_object_set_new(o, "line", json_integer(r->line));
-        json_object_set_new(o, "what", text_json(r->what));
-        json_object_set_new(o, "expected", text_json(r->expected));
-        json_object_set_new(o, "got", text_json(r->got));
-        json_object_set_new(o, "fields", text_json(r->fields));
+        json_object_set_new(o, "what", cli_json_text(r->what));
+        json_object_set_new(o, "expected", cli_json_text(r->expected));
+        json_object_set_new(o, "got", cli_json_text(r->got));
+        json_object_set_new(o, "fields", cli_json_text(r->fields));
     }
-    print_json(o);
+    cli_json(o);
 }
 
 static void report(struct session *s, const char *path, const struct drill_script *script,
@@ -277,9 +257,9 @@ static void not_a_script(struct session *s, const char *path, const struct drill
 {
     s->wrong++;
     if (s->opt->json) {
-        print_json(json_pack("{s:s, s:o, s:s, s:i, s:i, s:o}", "type", "script", "script",
-                             text_json(path), "verdict", "wrong", "line", (int)err->line, "column",
-                             (int)err->column, "what", text_json(err->text)));
+        cli_json(json_pack("{s:s, s:o, s:s, s:i, s:i, s:o}", "type", "script", "script",
+                           cli_json_text(path), "verdict", "wrong", "line", (int)err->line,
+                           "column", (int)err->column, "what", cli_json_text(err->text)));
         return;
     }
     if (err->line)
@@ -313,9 +293,9 @@ static void well_formed(struct session *s, const char *path, const struct drill_
 {
     s->pass++;
     if (s->opt->json)
-        print_json(json_pack("{s:s, s:o, s:o, s:o, s:s}", "type", "script", "script",
-                             text_json(path), "rules", text_json(drill_rules(script)), "purpose",
-                             text_json(drill_purpose(script)), "verdict", "pass"));
+        cli_json(json_pack("{s:s, s:o, s:o, s:o, s:s}", "type", "script", "script",
+                           cli_json_text(path), "rules", cli_json_text(drill_rules(script)),
+                           "purpose", cli_json_text(drill_purpose(script)), "verdict", "pass"));
 }
 
 static void run_file(struct session *s, const char *path)
@@ -384,10 +364,10 @@ static void run_path(struct session *s, const char *path, unsigned depth)
 static int summary(const struct session *s)
 {
     if (s->opt->json) {
-        print_json(json_pack("{s:s, s:i, s:i, s:i, s:i, s:I, s:I}", "type", "summary", "pass",
-                             (int)s->pass, "fail", (int)s->fail, "wrong", (int)s->wrong, "skip",
-                             (int)s->skip, "packets", (json_int_t)s->packets, "checks",
-                             (json_int_t)s->checks));
+        cli_json(json_pack("{s:s, s:i, s:i, s:i, s:i, s:I, s:I}", "type", "summary", "pass",
+                           (int)s->pass, "fail", (int)s->fail, "wrong", (int)s->wrong, "skip",
+                           (int)s->skip, "packets", (json_int_t)s->packets, "checks",
+                           (json_int_t)s->checks));
     } else if (s->opt->check) {
         printf("%u well formed, %u not\n", s->pass, s->wrong);
     } else {

@@ -149,9 +149,7 @@ static void print_json(const struct device *d)
                           mac, "vlan", (int)p->vlan, "mtu", (int)p->link_mtu, "path_mtu",
                           (int)octets(p->active_mtu), "max_path_mtu", (int)octets(p->max_mtu),
                           "line_rate", (json_int_t)p->line_rate, "gids", gids, "limits", lim);
-    json_dumpf(o, stdout, JSON_COMPACT);
-    putchar('\n');
-    json_decref(o);
+    cli_json(o);
 }
 
 static int run(int argc, char **argv)

@@ -3,12 +3,14 @@
  * `urnic lint`: which rules does a capture's traffic break, and who broke them?
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
 
 #include "cli.h"
+#include "lint_frame.h"
 #include "lint_html.h"
 #include "lint_writer.h"
 
@@ -154,6 +156,22 @@ static void select_findings(struct run *run, struct lint_result *r)
     r->findings = n;
 }
 
+/* With --connection the report is about nothing else. False, with a message: there is none such. */
+static bool select_connection(const struct options *o, struct lint_result *r)
+{
+    r->only = o->connection != 0;
+    if (!r->only)
+        return true;
+    if (o->connection > r->connections) {
+        cli_error("--connection: %" PRIu64 ": %s has %" PRIu32 " connection%s", o->connection,
+                  o->path, r->connections, r->connections == 1 ? "" : "s");
+        return false;
+    }
+    r->connection += o->connection - 1;
+    r->connections = 1;
+    return true;
+}
+
 static int status_of(const struct lint_result *r, bool strict)
 {
     if (r->shown[LINT_VIOLATION])
@@ -174,14 +192,7 @@ static int read_all(struct run *run, struct capread *cap, struct lint *l)
     cli_progress_begin(&bar, "reading", info.size, !show);
     while (!cli_stop && (rc = capread_next(cap, &p)) == 1) {
         struct lint_view view;
-        struct lint_frame f = {.number = p.number,
-                               .ns = p.ns,
-                               .data = p.frame,
-                               .len = p.len,
-                               .wire_len = p.wire_len,
-                               .interface = p.interface,
-                               .no_ether = p.no_ether,
-                               .sent = p.dir == CAPREAD_OUT};
+        struct lint_frame f = lint_frame_of(&p);
         lint_packet(l, &f, &view);
         for (size_t i = 0; i < run->writers; i++)
             if (run->writer[i]->packet)
@@ -224,8 +235,10 @@ static int judge(struct run *run)
     if (rc < 0) {
         cli_errno(rc, "%s", o->path);
         status = CLI_USAGE;
+    } else if (!select_connection(o, &r)) {
+        status = CLI_USAGE;
     } else {
-        (o->json ? lint_write_json : lint_write_text)(stdout, &r);
+        (o->json ? lint_write_json : lint_write_text)(&r);
         status = status_of(&r, o->strict);
         for (size_t i = 0; i < run->writers; i++) {
             rc = run->writer[i]->end ? run->writer[i]->end(run->writer[i], &r) : 0;
@@ -293,7 +306,7 @@ static int run(int argc, char **argv)
         }
     }
     if (list) {
-        lint_write_rules(stdout, o.json);
+        lint_write_rules(o.json);
         return CLI_OK;
     }
     if (cli_operands(argc, argv, 1, 1, "a capture") != CLI_OK)

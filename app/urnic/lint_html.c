@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli.h"
+
 #define PACKETS_MAX 200000u /* drawn; a browser has enough of so many */
 #define DUMPS_MAX   20000u  /* with their dump line */
 #define MARK        "@DATA@"
@@ -160,7 +162,10 @@ static json_t *findings(const struct lint_result *r)
 /* Which direction of its connection is a flow? */
 static int direction(const struct lint_result *r, uint32_t connection, uint32_t flow)
 {
-    return connection && r->connection[connection - 1].flow[1] == flow;
+    for (uint32_t i = 0; i < r->connections; i++)
+        if (r->connection[i].number == connection)
+            return r->connection[i].flow[1] == flow;
+    return 0;
 }
 
 static json_t *packets(const struct html *h, const struct lint_result *r)
@@ -168,17 +173,21 @@ static json_t *packets(const struct html *h, const struct lint_result *r)
     json_t *list = json_array();
     uint64_t begin = h->n ? h->shown[0].ns : 0;
     uint32_t flow = LINT_NO_FLOW, number = 0;
+    int side = 0;
 
     for (size_t i = 0; i < h->n; i++) {
         const struct shown *s = &h->shown[i];
         if (s->flow != flow) { /* neighbours are mostly of one flow */
             flow = s->flow;
             number = lint_connection_of(r, flow);
+            side = direction(r, number, flow);
         }
-        json_t *p = json_pack("[o, f, i, i, i, i, i, i, i]", json_u(s->number),
-                              (double)(int64_t)(s->ns - begin) / 1e3, (int)number,
-                              direction(r, number, flow), (int)s->kind, (int)s->flags, (int)s->psn,
-                              (int)s->psns, (int)s->octets);
+        if (r->only && !number)
+            continue;
+        json_t *p =
+            json_pack("[o, f, i, i, i, i, i, i, i]", json_u(s->number),
+                      (double)(int64_t)(s->ns - begin) / 1e3, (int)number, side, (int)s->kind,
+                      (int)s->flags, (int)s->psn, (int)s->psns, (int)s->octets);
         if (s->dump)
             json_array_append_new(p, json_string(s->dump));
         json_array_append_new(list, p);
@@ -206,7 +215,7 @@ static json_t *everything(const struct html *h, const struct lint_result *r)
         json_object_set_new(t, totals[i].name, json_u(totals[i].value));
     for (unsigned k = 0; k < LINT_KINDS; k++)
         json_array_append_new(kinds, json_string(lint_kind_name((enum lint_kind)k)));
-    json_object_set_new(d, "file", json_string(r->path));
+    json_object_set_new(d, "file", cli_json_text(r->path));
     json_object_set_new(d, "totals", t);
     json_object_set_new(d, "left_out", json_u(h->left_out));
     json_object_set_new(d, "kinds", kinds);

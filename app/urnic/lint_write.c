@@ -24,160 +24,152 @@ double lint_goodput(const struct lint_flow_info *i, uint64_t octets)
 
 /* ---- text ---- */
 
-static void end_point(FILE *to, const struct wire_addr *a, uint32_t qpn)
+static void end_point(const struct wire_addr *a, uint32_t qpn)
 {
     char text[48];
-    fprintf(to, "%s qp ", wire_addr_str(a, text, sizeof text));
+    printf("%s qp ", wire_addr_str(a, text, sizeof text));
     if (qpn)
-        fprintf(to, "0x%x", qpn);
+        printf("0x%x", qpn);
     else
-        fputs("?", to);
+        fputs("?", stdout);
 }
 
 /* "12 SENDs, 1 READ, 3 damaged": only what there is; a '+' ends a noun that has a plural. */
-static void counted(FILE *to, bool *any, uint64_t n, const char *what)
+static void counted(bool *any, uint64_t n, const char *what)
 {
     int len = (int)strcspn(what, "+");
     if (!n)
         return;
-    fprintf(to, "%s%" PRIu64 " %.*s%s%s", *any ? ", " : "", n, len, what,
-            what[len] && n != 1 ? "s" : "", what[len] ? what + len + 1 : "");
+    printf("%s%" PRIu64 " %.*s%s%s", *any ? ", " : "", n, len, what, what[len] && n != 1 ? "s" : "",
+           what[len] ? what + len + 1 : "");
     *any = true;
 }
 
-static void direction(FILE *to, const struct lint_flow_info *i, const char *arrow)
+static void direction(const struct lint_flow_info *i, const char *arrow)
 {
     char a[32], b[32];
     bool any = false;
-    fprintf(to, "  %s %" PRIu64 " packets, %s: ", arrow, i->packets,
-            cli_fmt_octets(i->octets, a, sizeof a));
-    counted(to, &any, i->sends, "SEND+");
-    counted(to, &any, i->writes, "WRITE+");
-    counted(to, &any, i->reads, "READ+");
-    counted(to, &any, i->atomics, "ATOMIC+");
-    counted(to, &any, i->datagrams, "datagram+");
-    counted(to, &any, i->acks, "ACK+");
-    counted(to, &any, i->read_packets, "READ response+");
-    counted(to, &any, i->atomic_acks, "ATOMIC acknowledge+");
-    counted(to, &any, i->naks_seq, "sequence NAK+");
-    counted(to, &any, i->naks_fatal, "fatal NAK+");
-    counted(to, &any, i->rnrs, "RNR NAK+");
-    counted(to, &any, i->cnps, "CNP+");
-    fputs(any ? "\n" : "nothing\n", to);
+    printf("  %s %" PRIu64 " packet%s, %s: ", arrow, i->packets, i->packets == 1 ? "" : "s",
+           cli_fmt_octets(i->octets, a, sizeof a));
+    counted(&any, i->sends, "SEND+");
+    counted(&any, i->writes, "WRITE+");
+    counted(&any, i->reads, "READ+");
+    counted(&any, i->atomics, "ATOMIC+");
+    counted(&any, i->datagrams, "datagram+");
+    counted(&any, i->acks, "ACK+");
+    counted(&any, i->read_packets, "READ response+");
+    counted(&any, i->atomic_acks, "ATOMIC acknowledge+");
+    counted(&any, i->naks_seq, "sequence NAK+");
+    counted(&any, i->naks_fatal, "fatal NAK+");
+    counted(&any, i->rnrs, "RNR NAK+");
+    counted(&any, i->cnps, "CNP+");
+    fputs(any ? "\n" : "nothing\n", stdout);
 
     uint64_t octets = i->goodput + i->read_octets;
     if (octets) {
-        fprintf(to, "     payload %s", cli_fmt_octets(octets, a, sizeof a));
+        printf("     payload %s", cli_fmt_octets(octets, a, sizeof a));
         if (i->last_ns > i->first_ns)
-            fprintf(to, ", %s", cli_fmt_rate(lint_goodput(i, octets), b, sizeof b));
-        fputc('\n', to);
+            printf(", %s", cli_fmt_rate(lint_goodput(i, octets), b, sizeof b));
+        putchar('\n');
     }
     if (i->rtt_samples)
-        fprintf(to, "     answers after %s on average, at least %s\n",
-                cli_fmt_time((double)i->rtt_sum / (double)i->rtt_samples, a, sizeof a),
-                cli_fmt_time((double)i->rtt_min, b, sizeof b));
+        printf("     answers after %s on average, at least %s\n",
+               cli_fmt_time((double)i->rtt_sum / (double)i->rtt_samples, a, sizeof a),
+               cli_fmt_time((double)i->rtt_min, b, sizeof b));
     if (i->acks)
-        fprintf(to, "     an ACK for %.1f request packets on average, at most %u\n",
-                (double)i->acked_psns / (double)i->acks, i->ack_max);
+        printf("     an ACK for %.1f request packets on average, at most %u\n",
+               (double)i->acked_psns / (double)i->acks, i->ack_max);
     any = false;
     if (i->retransmits || i->duplicates || i->reordered || i->gaps || i->timeouts ||
         i->read_again || i->corrupt || i->cut || i->again || i->ecn_ce) {
-        fputs("     ", to);
-        counted(to, &any, i->retransmits, "retransmission+");
-        counted(to, &any, i->timeouts, "time-out+");
-        counted(to, &any, i->read_again, "READ response+ again");
-        counted(to, &any, i->duplicates, "duplicate+");
-        counted(to, &any, i->reordered, "reordered");
+        fputs("     ", stdout);
+        counted(&any, i->retransmits, "retransmission+");
+        counted(&any, i->timeouts, "time-out+");
+        counted(&any, i->read_again, "READ response+ again");
+        counted(&any, i->duplicates, "duplicate+");
+        counted(&any, i->reordered, "reordered");
         if (i->gaps)
-            fprintf(to, "%s%" PRIu64 " gaps of %" PRIu64 " PSNs", any ? ", " : "", i->gaps,
-                    i->gap_psns);
+            printf("%s%" PRIu64 " gap%s of %" PRIu64 " PSN%s", any ? ", " : "", i->gaps,
+                   i->gaps == 1 ? "" : "s", i->gap_psns, i->gap_psns == 1 ? "" : "s");
         any |= i->gaps;
-        counted(to, &any, i->corrupt, "damaged");
-        counted(to, &any, i->ecn_ce, "marked CE");
-        counted(to, &any, i->cut, "cut by the capture");
-        counted(to, &any, i->again, "seen on another interface too");
-        fputc('\n', to);
+        counted(&any, i->corrupt, "damaged");
+        counted(&any, i->ecn_ce, "marked CE");
+        counted(&any, i->cut, "cut by the capture");
+        counted(&any, i->again, "seen on another interface too");
+        putchar('\n');
     }
 }
 
-static void connection(FILE *to, const struct lint_connection *c)
+static void connection(const struct lint_connection *c)
 {
     const struct lint_flow_info *a = &c->info[0];
-    fprintf(to, "\nconnection %u: %s%s ", c->number, service_name(a), a->v1 ? " (v1)" : "");
-    end_point(to, &a->src, a->sqpn);
-    fputs(c->flow[1] == LINT_NO_FLOW ? " -> " : " <-> ", to);
-    end_point(to, &a->dst, a->dqpn);
+    printf("\nconnection %u: %s%s ", c->number, service_name(a), a->v1 ? " (v1)" : "");
+    end_point(&a->src, a->sqpn);
+    fputs(c->flow[1] == LINT_NO_FLOW ? " -> " : " <-> ", stdout);
+    end_point(&a->dst, a->dqpn);
     if (a->mtu)
-        fprintf(to, ", MTU %u", a->mtu);
-    fputs(a->by_cm ? ", by CM\n" : "\n", to);
-    direction(to, a, "->");
+        printf(", MTU %u", a->mtu);
+    fputs(a->by_cm ? ", by CM\n" : "\n", stdout);
+    direction(a, "->");
     if (c->flow[1] != LINT_NO_FLOW)
-        direction(to, &c->info[1], "<-");
+        direction(&c->info[1], "<-");
     else if (a->service != WIRE_UD)
-        fputs("  <- not in the capture\n", to);
+        fputs("  <- not in the capture\n", stdout);
 }
 
-static void finding(FILE *to, const struct lint_result *r, const struct lint_finding *f)
+static void finding(const struct lint_result *r, const struct lint_finding *f)
 {
     uint32_t n = lint_connection_of(r, f->flow);
     double at = ((double)f->ns - (double)r->totals.first_ns) / 1e9;
-    fprintf(to, "\n%s %s: packet %" PRIu64 " at %.6f s", lint_verdict_name(f->verdict), f->rule->id,
-            f->number, at);
+    printf("\n%s %s: packet %" PRIu64 " at %.6f s", lint_verdict_name(f->verdict), f->rule->id,
+           f->number, at);
     if (n)
-        fprintf(to, ", connection %u", n);
-    fprintf(to, "\n  %s\n  rule      %s\n  expected  %s\n  seen      %s\n", f->dump,
-            f->rule->sentence, f->expected, f->seen);
+        printf(", connection %u", n);
+    printf("\n  %s\n  rule      %s\n  expected  %s\n  seen      %s\n", f->dump, f->rule->sentence,
+           f->expected, f->seen);
     if (f->why[0])
-        fprintf(to, "  but       %s\n", f->why);
+        printf("  but       %s\n", f->why);
 }
 
-void lint_write_text(FILE *to, const struct lint_result *r)
+void lint_write_text(const struct lint_result *r)
 {
     const struct lint_totals *t = &r->totals;
-    fprintf(to, "%s: %s, %" PRIu64 " packets, %" PRIu64 " of them RoCE", r->path, r->capture.format,
-            r->capture.packets, t->roce);
+    printf("%s: %s, %" PRIu64 " packet%s, %" PRIu64 " of them RoCE", r->path, r->capture.format,
+           r->capture.packets, r->capture.packets == 1 ? "" : "s", t->roce);
     bool any = true;
-    counted(to, &any, t->corrupt, "damaged");
-    counted(to, &any, t->cut, "kept in part");
-    counted(to, &any, r->capture.drops, "dropped by the capture");
-    counted(to, &any, t->forgotten, "of more queue pairs than fit");
-    fputc('\n', to);
+    counted(&any, t->corrupt, "damaged");
+    counted(&any, t->cut, "kept in part");
+    counted(&any, r->capture.drops, "dropped by the capture");
+    counted(&any, t->forgotten, "of more queue pairs than fit");
+    putchar('\n');
     if (r->capture.damage)
-        fprintf(to, "the file is %s; what was read counts\n", r->capture.damage);
+        printf("the file is %s; what was read counts\n", r->capture.damage);
     for (uint32_t i = 0; i < r->connections; i++)
-        connection(to, &r->connection[i]);
+        connection(&r->connection[i]);
     for (size_t i = 0; i < r->findings; i++)
-        finding(to, r, &r->finding[i]);
+        finding(r, &r->finding[i]);
     if (r->hidden)
-        fprintf(to, "\n%" PRIu64 " more findings are not shown (--max)\n", r->hidden);
+        printf("\n%" PRIu64 " more finding%s not shown (--max)\n", r->hidden,
+               r->hidden == 1 ? " is" : "s are");
     if (!t->roce)
-        fprintf(to, "\nnothing to judge: no RoCE packet\n");
+        printf("\nnothing to judge: no RoCE packet\n");
     else
-        fprintf(to, "\n%" PRIu64 " violation%s, %" PRIu64 " undecidable, %" PRIu64 " artefact%s\n",
-                r->shown[LINT_VIOLATION], r->shown[LINT_VIOLATION] == 1 ? "" : "s",
-                r->shown[LINT_UNDECIDABLE], r->shown[LINT_ARTEFACT],
-                r->shown[LINT_ARTEFACT] == 1 ? "" : "s");
+        printf("\n%" PRIu64 " violation%s, %" PRIu64 " undecidable, %" PRIu64 " artefact%s\n",
+               r->shown[LINT_VIOLATION], r->shown[LINT_VIOLATION] == 1 ? "" : "s",
+               r->shown[LINT_UNDECIDABLE], r->shown[LINT_ARTEFACT],
+               r->shown[LINT_ARTEFACT] == 1 ? "" : "s");
 }
 
 /* ---- JSON ---- */
-
-static void line(FILE *to, json_t *o)
-{
-    json_dumpf(o, to, JSON_COMPACT | JSON_PRESERVE_ORDER);
-    fputc('\n', to);
-    json_decref(o);
-}
 
 static void number(json_t *o, const char *key, uint64_t v)
 {
     json_object_set_new(o, key, json_integer((json_int_t)v));
 }
 
-/* Text that may come from a packet: never lose the line because of it. */
 static void text(json_t *o, const char *key, const char *s)
 {
-    json_t *v = json_string(s);
-    json_object_set_new(o, key, v ? v : json_string("?"));
+    json_object_set_new(o, key, cli_json_text(s));
 }
 
 static json_t *json_flow(const struct lint_flow_info *i)
@@ -237,7 +229,7 @@ static json_t *json_flow(const struct lint_flow_info *i)
     return o;
 }
 
-void lint_write_json(FILE *to, const struct lint_result *r)
+void lint_write_json(const struct lint_result *r)
 {
     const struct lint_totals *t = &r->totals;
     json_t *o = json_object();
@@ -252,7 +244,7 @@ void lint_write_json(FILE *to, const struct lint_result *r)
     number(o, "forgotten", t->forgotten);
     if (r->capture.damage)
         text(o, "short", r->capture.damage);
-    line(to, o);
+    cli_json(o);
     for (uint32_t i = 0; i < r->connections; i++) {
         const struct lint_connection *c = &r->connection[i];
         o = json_object();
@@ -267,7 +259,7 @@ void lint_write_json(FILE *to, const struct lint_result *r)
             if (c->flow[k] != LINT_NO_FLOW)
                 json_array_append_new(flows, json_flow(&c->info[k]));
         json_object_set_new(o, "flows", flows);
-        line(to, o);
+        cli_json(o);
     }
     for (size_t i = 0; i < r->findings; i++) {
         const struct lint_finding *f = &r->finding[i];
@@ -283,17 +275,17 @@ void lint_write_json(FILE *to, const struct lint_result *r)
         text(o, "seen", f->seen);
         if (f->why[0])
             text(o, "but", f->why);
-        line(to, o);
+        cli_json(o);
     }
     o = json_object();
     text(o, "type", "summary");
     number(o, "violations", r->shown[LINT_VIOLATION]);
     number(o, "undecidable", r->shown[LINT_UNDECIDABLE]);
     number(o, "artefacts", r->shown[LINT_ARTEFACT]);
-    line(to, o);
+    cli_json(o);
 }
 
-void lint_write_rules(FILE *to, bool json)
+void lint_write_rules(bool json)
 {
     size_t n;
     const struct lint_rule *rules = lint_rules(&n);
@@ -302,9 +294,9 @@ void lint_write_rules(FILE *to, bool json)
             json_t *o = json_object();
             text(o, "rule", rules[i].id);
             text(o, "sentence", rules[i].sentence);
-            line(to, o);
+            cli_json(o);
         } else {
-            fprintf(to, "%-8s %s\n", rules[i].id, rules[i].sentence);
+            printf("%-8s %s\n", rules[i].id, rules[i].sentence);
         }
     }
 }

@@ -5,8 +5,6 @@
 #ifndef URNIC_LINT_WRITER_H
 #define URNIC_LINT_WRITER_H
 
-#include <stdio.h>
-
 #include "capread.h"
 #include "lint.h"
 
@@ -24,6 +22,7 @@ struct lint_result {
     struct lint_totals totals;
     const struct lint_connection *connection;
     uint32_t connections;
+    bool only; /* one was asked for: what is of others, or of none, is left out */
     const struct lint_finding *finding; /* in the order of packet numbers, as filtered */
     size_t findings;
     uint64_t shown[LINT_VERDICTS]; /* findings that pass the filter, kept or not */
@@ -39,15 +38,16 @@ struct lint_writer {
     int (*end)(struct lint_writer *w, const struct lint_result *r);
 };
 
-/* The number of the connection that a flow belongs to; 0 = none. */
+/* The number of the connection that a flow belongs to; 0 = none, or one that is left out. */
 uint32_t lint_connection_of(const struct lint_result *r, uint32_t flow);
 
 /* bit/s of `octets` of payload, from the flow's first packet to its last; 0 if that is no time. */
 double lint_goodput(const struct lint_flow_info *i, uint64_t octets);
 
-/* Text for people, and one JSON object a line. Both write at the end. */
-void lint_write_text(FILE *to, const struct lint_result *r);
-void lint_write_json(FILE *to, const struct lint_result *r);
-void lint_write_rules(FILE *to, bool json);
+/* The report on standard output: text for people, or one JSON object a line. */
+void lint_write_text(const struct lint_result *r);
+void lint_write_json(const struct lint_result *r);
+/* The rules that are checked, the same way. */
+void lint_write_rules(bool json);
 
 #endif

@@ -29,7 +29,7 @@ static void usage(FILE *to)
     fputs(epilogue, to);
 }
 
-int main(int argc, char **argv)
+static int command(int argc, char **argv)
 {
     static char name[32]; /* what getopt's messages begin with */
     int at = 1;
@@ -65,4 +65,15 @@ int main(int argc, char **argv)
         }
     fprintf(stderr, "urnic: '%s' is not a command. Try 'urnic --help'.\n", argv[at]);
     return CLI_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+    int status = command(argc, argv);
+
+    if (fflush(stdout) == EOF || ferror(stdout)) {
+        cli_error("standard output can't be written");
+        status = status == CLI_OK ? CLI_FAIL : status;
+    }
+    return status;
 }

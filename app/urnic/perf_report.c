@@ -49,8 +49,5 @@ void perf_report(const struct perf_options *o, const struct perf_result *r)
                       "p999", (json_int_t)r->p999, "max", (json_int_t)r->max, "mean", r->mean);
         json_object_set_new(j, "latency_ns", l);
     }
-    json_dumpf(j, stdout, JSON_COMPACT);
-    putchar('\n');
-    fflush(stdout);
-    json_decref(j);
+    cli_json(j);
 }

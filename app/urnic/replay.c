@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "capread.h"
 #include "cli.h"
+#include "lint_frame.h"
 #include "replay.h"
 
 static const char help[] = {
@@ -29,13 +29,6 @@ struct run {
     uint64_t first_ns;
 };
 
-static void put_json(json_t *o)
-{
-    json_dumpf(o, stdout, JSON_COMPACT | JSON_REAL_PRECISION(15));
-    putchar('\n');
-    json_decref(o);
-}
-
 static void on_difference(void *ctx, const struct replay_difference *d)
 {
     struct run *run = ctx;
@@ -46,7 +39,7 @@ static void on_difference(void *ctx, const struct replay_difference *d)
     }
     run->shown++;
     if (run->opt->json) {
-        put_json(json_pack("{s:s, s:i, s:s, s:I, s:f, s:s, s:s, s:s, s:s, s:s}", "type",
+        cli_json(json_pack("{s:s, s:i, s:s, s:I, s:f, s:s, s:s, s:s, s:s, s:s}", "type",
                            "difference", "connection", (int)d->connection, "as",
                            replay_role_name(d->role), "packet", (json_int_t)d->number, "time", at,
                            "rule", d->rule, "field", d->field, "why", d->why, "ours", d->ours,
@@ -65,7 +58,7 @@ static void on_result(void *ctx, const struct replay_outcome *o)
     wire_addr_str(&o->flow.src, src, sizeof src);
     wire_addr_str(&o->flow.dst, dst, sizeof dst);
     if (run->opt->json) {
-        put_json(json_pack("{s:s, s:i, s:b, s:s, s:s, s:s, s:i, s:I, s:I, s:I, s:I, s:I, s:I}",
+        cli_json(json_pack("{s:s, s:i, s:b, s:s, s:s, s:s, s:i, s:I, s:I, s:I, s:I, s:I, s:I}",
                            "type", "connection", "connection", (int)o->connection, "cm", (int)o->cm,
                            "as", replay_role_name(o->role), "requester", src, "responder", dst,
                            "qpn", (int)o->flow.dqpn, "fed", (json_int_t)o->fed, "compared",
@@ -87,7 +80,7 @@ static void print_freedoms(bool json)
     const struct replay_freedom *f = replay_freedoms(&n);
     for (size_t i = 0; i < n; i++)
         if (json)
-            put_json(json_pack("{s:s, s:s}", "name", f[i].name, "sentence", f[i].sentence));
+            cli_json(json_pack("{s:s, s:s}", "name", f[i].name, "sentence", f[i].sentence));
         else
             printf("%-16s %s\n", f[i].name, f[i].sentence);
 }
@@ -97,14 +90,7 @@ static int read_all(struct run *run, struct capread *cap, struct replay *r)
     struct capread_packet p;
     int rc = 0;
     while (!cli_stop && (rc = capread_next(cap, &p)) == 1) {
-        struct lint_frame f = {.number = p.number,
-                               .ns = p.ns,
-                               .data = p.frame,
-                               .len = p.len,
-                               .wire_len = p.wire_len,
-                               .interface = p.interface,
-                               .no_ether = p.no_ether,
-                               .sent = p.dir == CAPREAD_OUT};
+        struct lint_frame f = lint_frame_of(&p);
         if (!run->first_ns)
             run->first_ns = p.ns;
         if ((rc = replay_add(r, &f)) < 0)
@@ -116,23 +102,24 @@ static int read_all(struct run *run, struct capread *cap, struct replay *r)
 static void print_totals(const struct run *run, const struct replay_totals *t, const char *damage)
 {
     if (run->opt->json) {
-        json_t *o = json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:i, s:i, s:I, s:I}", "type",
-                              "summary", "capture", run->opt->path, "frames", (json_int_t)t->frames,
-                              "roce", (json_int_t)t->roce, "cm", (json_int_t)t->cm, "datagrams",
-                              (json_int_t)t->datagrams, "damaged", (json_int_t)t->damaged,
-                              "connections", (int)t->connections, "replayed", (int)t->replayed,
-                              "compared", (json_int_t)t->compared, "differ", (json_int_t)t->differ);
+        json_t *o = json_pack(
+            "{s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:i, s:i, s:I, s:I}", "type", "summary", "capture",
+            cli_json_text(run->opt->path), "frames", (json_int_t)t->frames, "roce",
+            (json_int_t)t->roce, "cm", (json_int_t)t->cm, "datagrams", (json_int_t)t->datagrams,
+            "damaged", (json_int_t)t->damaged, "connections", (int)t->connections, "replayed",
+            (int)t->replayed, "compared", (json_int_t)t->compared, "differ", (json_int_t)t->differ);
         if (damage)
             json_object_set_new(o, "damage", json_string(damage));
-        put_json(o);
+        cli_json(o);
         return;
     }
     if (run->hidden)
         printf("%" PRIu64 " more differences are not shown (--max)\n", run->hidden);
     if (damage)
         printf("%s: %s\n", run->opt->path, damage);
-    printf("%s: %" PRIu64 " packets, %u connections; %" PRIu64 " compared, %" PRIu64 " differ",
-           run->opt->path, t->roce, t->connections, t->compared, t->differ);
+    printf("%s: %" PRIu64 " packet%s, %u connection%s; %" PRIu64 " compared, %" PRIu64 " differ",
+           run->opt->path, t->roce, t->roce == 1 ? "" : "s", t->connections,
+           t->connections == 1 ? "" : "s", t->compared, t->differ);
     if (t->damaged)
         printf("; passed over: %" PRIu64 " damaged", t->damaged);
     putchar('\n');

@@ -62,9 +62,7 @@ static void show_json(const struct rule *r)
         json_pack("{s:s, s:s, s:o, s:o, s:o, s:b, s:s}", "rule", r->id, "sentence", r->sentence,
                   "tested_by", words(r->kinds), "tests", words(r->tests), "captures",
                   words(r->captures), "lint", r->linted, "untested", r->untested);
-    json_dumpf(o, stdout, JSON_COMPACT);
-    putchar('\n');
-    json_decref(o);
+    cli_json(o);
 }
 
 static void show_line(const struct rule *r)

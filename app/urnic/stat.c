@@ -80,9 +80,7 @@ static void print_json(const char *device, const struct stat_counters *c, const 
     for (unsigned i = 0; i < q->count; i++)
         json_array_append_new(qps, qp_json(&q->qp[i]));
     json_t *o = json_pack("{s:s,s:o,s:o}", "device", device, "counters", counters, "qps", qps);
-    json_dumpf(o, stdout, JSON_COMPACT);
-    putchar('\n');
-    json_decref(o);
+    cli_json(o);
 }
 
 static void print_prometheus(const char *device, const struct stat_counters *c,

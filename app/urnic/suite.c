@@ -312,7 +312,7 @@ int suite_run(struct bump *b, const struct suite_options *opt, struct wire_captu
     int status = all(s);
     if (status == CLI_OK) {
         if (json)
-            status = suite_report_json(&s->card, b);
+            cli_json(suite_report_json(&s->card, b));
         else
             suite_report(&s->card);
         if (s->card.count[SUITE_FAIL] || !s->card.count[SUITE_PASS] || cli_stop)

@@ -120,8 +120,8 @@ void suite_list(void);
 int suite_run(struct bump *b, const struct suite_options *opt, struct wire_capture *capture,
               bool json);
 
-/* Write the report card to stdout. */
+/* The report card: as text on standard output; as a JSON object, the caller's. */
 void suite_report(const struct suite_card *card);
-int suite_report_json(const struct suite_card *card, const struct bump *b);
+struct json_t *suite_report_json(const struct suite_card *card, const struct bump *b);
 
 #endif

@@ -73,7 +73,7 @@ void suite_report(const struct suite_card *card)
            card->count[SUITE_FAIL], card->count[SUITE_UNTESTED]);
 }
 
-int suite_report_json(const struct suite_card *card, const struct bump *b)
+json_t *suite_report_json(const struct suite_card *card, const struct bump *b)
 {
     json_t *list = json_array();
 
@@ -88,14 +88,10 @@ int suite_report_json(const struct suite_card *card, const struct bump *b)
             json_object_set_new(o, "faults", json_string(c->rules));
         json_array_append_new(list, o);
     }
-    json_t *o = json_pack("{ss s[ss] so si si si}", "type", "suite", "ports", b->port[0]->spec,
-                          b->port[1]->spec, "results", list, "passed", (int)card->count[SUITE_PASS],
-                          "failed", (int)card->count[SUITE_FAIL], "untested",
-                          (int)card->count[SUITE_UNTESTED]);
-    int rc = o ? json_dumpf(o, stdout, JSON_COMPACT) : -1;
-    json_decref(o);
-    putchar('\n');
-    return rc || fflush(stdout) ? CLI_FAIL : CLI_OK;
+    return json_pack("{ss s[ss] so si si si}", "type", "suite", "ports", b->port[0]->spec,
+                     b->port[1]->spec, "results", list, "passed", (int)card->count[SUITE_PASS],
+                     "failed", (int)card->count[SUITE_FAIL], "untested",
+                     (int)card->count[SUITE_UNTESTED]);
 }
 
 void suite_list(void)

@@ -206,7 +206,8 @@ static int wire(struct wire_job *j)
         double seconds = (double)(cli_now() - j->begun) / 1e9;
         if (!j->quiet)
             wire_summary(j, seconds);
-        status = j->json ? wire_json(j, seconds) : CLI_OK;
+        if (j->json)
+            wire_json(j, seconds);
     }
     if ((rc = wire_capture_close(&j->capture)) != 0) {
         cli_error("%s: %s", j->capture_file, strerror(-rc));

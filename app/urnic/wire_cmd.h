@@ -34,8 +34,8 @@ struct wire_ticker {
 };
 void wire_tick(struct wire_ticker *t, const struct wire_job *j, uint64_t now);
 
-/* At the end: text on stderr, JSON on stdout (returns CLI_*). */
+/* At the end: text on stderr, JSON on stdout. */
 void wire_summary(const struct wire_job *j, double seconds);
-int wire_json(const struct wire_job *j, double seconds);
+void wire_json(const struct wire_job *j, double seconds);
 
 #endif

@@ -96,12 +96,12 @@ static json_t *port_json(struct io_port *port)
 
     port->ops->stats(port, &s);
     port->ops->link(port, &link);
-    return json_pack("{ss sb si sI sI sI sI sI sI sI sI}", "port", port->spec, "up", link.up,
-                     "frame_max", (int)port->caps.frame_max, "rx_frames", (json_int_t)s.rx_frames,
-                     "rx_bytes", (json_int_t)s.rx_bytes, "tx_frames", (json_int_t)s.tx_frames,
-                     "tx_bytes", (json_int_t)s.tx_bytes, "rx_drop", (json_int_t)s.rx_drop,
-                     "rx_oversize", (json_int_t)s.rx_oversize, "tx_drop", (json_int_t)s.tx_drop,
-                     "link_changes", (json_int_t)link.changes);
+    return json_pack("{so sb si sI sI sI sI sI sI sI sI}", "port", cli_json_text(port->spec), "up",
+                     link.up, "frame_max", (int)port->caps.frame_max, "rx_frames",
+                     (json_int_t)s.rx_frames, "rx_bytes", (json_int_t)s.rx_bytes, "tx_frames",
+                     (json_int_t)s.tx_frames, "tx_bytes", (json_int_t)s.tx_bytes, "rx_drop",
+                     (json_int_t)s.rx_drop, "rx_oversize", (json_int_t)s.rx_oversize, "tx_drop",
+                     (json_int_t)s.tx_drop, "link_changes", (json_int_t)link.changes);
 }
 
 static json_t *direction_json(const struct bump_half *h, const char *name)
@@ -125,24 +125,19 @@ static json_t *rules_json(const struct fault *f)
     for (unsigned i = 0; f && i < fault_rules(f); i++) {
         struct fault_rule_stats r;
         fault_rule_stats(f, i, &r);
-        json_array_append_new(list, json_pack("{si ss sI sI sI}", "line", (int)r.line, "rule",
-                                              fault_describe(f, i), "matched",
+        json_array_append_new(list, json_pack("{si so sI sI sI}", "line", (int)r.line, "rule",
+                                              cli_json_text(fault_describe(f, i)), "matched",
                                               (json_int_t)r.matched, "done", (json_int_t)r.done,
                                               "failed", (json_int_t)r.failed));
     }
     return list;
 }
 
-int wire_json(const struct wire_job *j, double seconds)
+void wire_json(const struct wire_job *j, double seconds)
 {
-    json_t *o = json_pack("{ss sf s[oo] s[oo] so}", "type", "wire", "seconds", seconds, "ports",
-                          port_json(j->bump.port[0]), port_json(j->bump.port[1]), "directions",
-                          direction_json(&j->bump.half[FAULT_AB], wire_dir_names[FAULT_AB]),
-                          direction_json(&j->bump.half[FAULT_BA], wire_dir_names[FAULT_BA]),
-                          "rules", rules_json(j->fault));
-    int rc = o ? json_dumpf(o, stdout, JSON_COMPACT) : -1;
-
-    json_decref(o);
-    putchar('\n');
-    return rc || fflush(stdout) ? CLI_FAIL : CLI_OK;
+    cli_json(json_pack("{ss sf s[oo] s[oo] so}", "type", "wire", "seconds", seconds, "ports",
+                       port_json(j->bump.port[0]), port_json(j->bump.port[1]), "directions",
+                       direction_json(&j->bump.half[FAULT_AB], wire_dir_names[FAULT_AB]),
+                       direction_json(&j->bump.half[FAULT_BA], wire_dir_names[FAULT_BA]), "rules",
+                       rules_json(j->fault)));
 }

@@ -398,6 +398,16 @@ def wrong_input():
               f"urnicd {text[:100]}: does not say «{says}», but: {r.stderr[:300]}")
 
 
+def full_disk():
+    """What can't be written is said, and not a success."""
+    for text in ("rules", "rules --json", "lint --rules", "stat --help"):
+        with open("/dev/full", "w", encoding="ascii") as full:
+            r = subprocess.run([URNIC, *text.split()], cwd=DATA, stdin=subprocess.DEVNULL, stdout=full,
+                               stderr=subprocess.PIPE, text=True, timeout=30)
+        check(r.returncode == 1 and "standard output can't be written" in r.stderr,
+              f"urnic {text} >/dev/full: {r.returncode} {r.stderr}")
+
+
 def manuals():
     r = run(URNIC, ["--help"])
     commands = re.findall(r"^  (\w+)  +\S", r.stdout.split("Commands:")[1].split("\n\n")[0], re.M)
@@ -500,6 +510,7 @@ def main():
                     time.sleep(0.05)
                 rule_table()
                 wrong_input()
+                full_disk()
                 manuals()
                 with_daemon()
                 ends()

@@ -43,6 +43,33 @@ def rendered(path, folder):
     return r.stdout
 
 
+def one_connection(folder):
+    """--connection: the text, the JSON and the page say nothing of others."""
+    capture, path = os.path.join(PCAPS, "fault-lose-responses.pcap"), os.path.join(folder, "one.html")
+
+    def lint(*options):
+        return subprocess.run([URNIC, "lint", *options, capture], capture_output=True, text=True, timeout=60,
+                              check=False)
+
+    whole = [json.loads(line) for line in lint("--json").stdout.splitlines()]
+    wanted = next(x for x in whole if x.get("connection") == 3)
+    r = lint("--connection", "3", "--json", "--html", path)
+    lines = [json.loads(line) for line in r.stdout.splitlines()]
+    check(r.returncode == 1, f"--connection 3: exit status {r.returncode}: {r.stderr}")
+    check(wanted in lines and {x["connection"] for x in lines if "connection" in x} == {3},
+          "--connection 3: the JSON has others")
+    with open(path, encoding="utf-8") as f:
+        d = data_of(f.read())
+    check([c["number"] for c in d["connections"]] == [3], "--connection 3: the page has others")
+    check(d["findings"] and all(f["connection"] == 3 for f in d["findings"]), "--connection 3: findings of others")
+    check(all(p[2] == 3 for p in d["packets"]), "--connection 3: packets of others")
+    check(len(d["packets"]) == sum(f["packets"] for f in wanted["flows"]), "--connection 3: packets are missing")
+    text = lint("--connection", "3").stdout
+    check(re.findall(r"^connection (\d+):", text, re.M) == ["3"], "--connection 3: the text has others")
+    r = lint("--connection", "99")
+    check(r.returncode == 2 and "--connection: 99" in r.stderr and r.stdout == "", f"--connection 99: {r.stderr}")
+
+
 def main():
     if "--browser" in sys.argv[3:] and not BROWSER:
         print("skipped: chromium is not installed (apt-get install chromium)")
@@ -80,6 +107,7 @@ def main():
                       f"{name}: a connection has no plot")
                 check("<svg" in dom and dom.count("<path d=") > 1, f"{name}: the ladder is empty")
                 check("&lt;b&gt;" in dom, f"{name}: the file's name became markup")
+        one_connection(folder)
         r = subprocess.run([URNIC, "lint", "--html", folder + "/no/such.html", capture],
                            capture_output=True, text=True, timeout=60, check=False)
         check(r.returncode == 2 and "no/such.html" in r.stderr, "a page that can't be written")
