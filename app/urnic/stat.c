@@ -83,21 +83,6 @@ static void print_json(const char *device, const struct stat_counters *c, const 
     cli_json(o);
 }
 
-static void print_prometheus(const char *device, const struct stat_counters *c,
-                             const struct stat_qps *q)
-{
-    for (unsigned i = 0; i < c->count; i++)
-        printf("urnic_%s{device=\"%s\"} %llu\n", c->counter[i].name, device,
-               (unsigned long long)c->counter[i].value);
-    for (unsigned i = 0; i < q->count; i++)
-        printf("urnic_qp_retransmits{device=\"%s\",qpn=\"%u\"} %llu\n", device, q->qp[i].qpn,
-               (unsigned long long)q->qp[i].retransmits);
-    for (unsigned i = 0; i < q->count; i++) /* no limit: no sample */
-        if (q->qp[i].cc_rate != UINT64_MAX)
-            printf("urnic_qp_cc_rate{device=\"%s\",qpn=\"%u\"} %llu\n", device, q->qp[i].qpn,
-                   (unsigned long long)q->qp[i].cc_rate);
-}
-
 static void print_history(struct admin *a, const char *device, uint32_t qpn)
 {
     static union {
@@ -118,32 +103,23 @@ struct wanted {
     enum format format;
 };
 
-static int show(struct admin *a, const char *device, const struct wanted *w, unsigned *found)
+/* Fetch what is wanted of a device. 0 or -errno. */
+static int look(struct admin *a, const struct wanted *w, struct stat_device *d)
 {
-    struct stat_counters c = {0};
-    struct stat_qps q = {0};
-    int rc = stat_counters(a, device, &c);
+    int rc = w->qpn ? 0 : stat_counters(a, d->name, &d->counters);
     if (rc == 0 && (w->qps || w->qpn))
-        rc = stat_qps(a, device, (uint32_t)w->qpn, &q);
-    if (rc == 0) {
-        if (w->qpn) {
-            *found += q.count;
-            stat_free_counters(&c);
-        } else {
-            (*found)++;
-        }
-        if (w->format == JSON)
-            print_json(device, &c, &q, w->all);
-        else if (w->format == PROMETHEUS)
-            print_prometheus(device, &c, &q);
-        else if (!w->qpn || q.count)
-            print_text(device, &c, &q, w->all);
-        if (w->format == TEXT && w->qpn && q.count)
-            print_history(a, device, (uint32_t)w->qpn);
-    }
-    stat_free_counters(&c);
-    stat_free_qps(&q);
+        rc = stat_qps(a, d->name, w->qpn, &d->qps);
     return rc;
+}
+
+static void show(struct admin *a, const struct wanted *w, const struct stat_device *d)
+{
+    if (w->format == JSON)
+        print_json(d->name, &d->counters, &d->qps, w->all);
+    else if (!w->qpn || d->qps.count)
+        print_text(d->name, &d->counters, &d->qps, w->all);
+    if (w->format == TEXT && w->qpn && d->qps.count)
+        print_history(a, d->name, w->qpn);
 }
 
 static int run(int argc, char **argv)
@@ -188,7 +164,8 @@ static int run(int argc, char **argv)
 
     struct admin a;
     struct ipc_device dev[DEVICES_MAX];
-    unsigned found = 0;
+    static struct stat_device seen[DEVICES_MAX];
+    unsigned found = 0, nseen = 0;
     int rc = admin_open(&a);
     int n = rc < 0 ? rc : admin_devices(&a, dev, DEVICES_MAX);
     if (n < 0) {
@@ -199,9 +176,24 @@ static int run(int argc, char **argv)
     for (int i = 0; i < n; i++) {
         if (w.device && strcmp(w.device, dev[i].name) != 0)
             continue;
-        rc = show(&a, dev[i].name, &w, &found);
-        if (rc < 0)
-            cli_errno(rc, "%s", dev[i].name);
+        struct stat_device *d = &seen[nseen++];
+        admin_set_device(d->name, dev[i].name);
+        int err = look(&a, &w, d);
+        if (err < 0) {
+            cli_errno(err, "%s", d->name);
+            rc = err;
+            nseen--;
+            continue;
+        }
+        found += w.qpn ? d->qps.count : 1;
+        if (w.format != PROMETHEUS)
+            show(&a, &w, d);
+    }
+    if (w.format == PROMETHEUS)
+        stat_prometheus(seen, nseen);
+    for (unsigned i = 0; i < nseen; i++) {
+        stat_free_counters(&seen[i].counters);
+        stat_free_qps(&seen[i].qps);
     }
     admin_close(&a);
     if (!found && rc == 0) {

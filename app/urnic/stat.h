@@ -17,6 +17,12 @@ struct stat_qps {
     struct ipc_qp_info *qp;
 };
 
+struct stat_device {
+    char name[IPC_NAME_MAX];
+    struct stat_counters counters;
+    struct stat_qps qps;
+};
+
 /* All counters of a device. 0 or -errno; free with stat_free_counters. */
 int stat_counters(struct admin *a, const char *device, struct stat_counters *out);
 void stat_free_counters(struct stat_counters *c);
@@ -26,6 +32,10 @@ uint64_t stat_value(const struct stat_counters *c, const char *name);
 /* All queue pairs of a device, or the one with this number. */
 int stat_qps(struct admin *a, const char *device, uint32_t qpn, struct stat_qps *out);
 void stat_free_qps(struct stat_qps *q);
+
+/* Print these devices in Prometheus' text format. Names are safe in it: the daemon and its
+ * configuration see to that. */
+void stat_prometheus(const struct stat_device *dev, unsigned n);
 
 const char *stat_qp_type(unsigned type);
 const char *stat_qp_state(unsigned state);

@@ -14,7 +14,6 @@
 #include "faultctl.h"
 #include "log.h"
 #include "mem/mem_link.h"
-#include "stats.h"
 
 /* ---- emulated links ---- */
 
@@ -69,52 +68,6 @@ int linkctl_set(struct device *d, const struct ipc_link_admin *in, uint64_t now)
 
 /* ---- JSON ---- */
 
-struct stats_job {
-    struct device *device;
-    struct stats_entry entry[STATS_MAX];
-    unsigned n;
-};
-
-static void stats_run(void *arg, uint64_t now)
-{
-    struct stats_job *job = arg;
-
-    (void)now;
-    job->n = stats_collect(job->device, job->entry);
-}
-
-static int admin_stats(struct request *r, const json_t *in, char *out, size_t size)
-{
-    static const char *const names[] = {"text", "json", "prometheus"};
-    const char *device = json_string_value(json_object_get(in, "device"));
-    const char *format = json_string_value(json_object_get(in, "format"));
-    unsigned form = STATS_JSON;
-    struct stats_job job;
-    size_t used = 0;
-    bool found = false;
-
-    for (unsigned i = 0; format && i < 3; i++)
-        form = strcmp(format, names[i]) == 0 ? i : form;
-    for (unsigned i = 0; i < r->daemon->ndevice; i++) {
-        job.device = r->daemon->device[i];
-        if (device && strcmp(device, job.device->name) != 0)
-            continue;
-        worker_call(job.device->worker, stats_run, &job);
-        size_t room = used < size ? size - used : 0;
-        /* Several JSON objects become one a line. */
-        if (found && form == STATS_JSON && room > 1) {
-            out[used++] = '\n';
-            room--;
-        }
-        used += stats_format(job.device->name, job.entry, job.n, (enum stats_format)form,
-                             out + used, room);
-        if (used >= size)
-            return -EMSGSIZE;
-        found = true;
-    }
-    return found ? (int)used : -ENODEV;
-}
-
 static int admin_log_level(struct request *r, const json_t *in, char *out, size_t size)
 {
     const char *level = json_string_value(json_object_get(in, "level"));
@@ -155,7 +108,6 @@ int linkctl_admin(struct request *r, const char *text, size_t len, char *out, si
         const char *cmd;
         int (*run)(struct request *r, const json_t *in, char *out, size_t size);
     } cmds[] = {
-        {"stats", admin_stats},
         {"log-level", admin_log_level},
         {"config", admin_config},
         {"cc", ccctl_admin},

@@ -4,8 +4,6 @@
  */
 #include "stats.h"
 
-#include <stdio.h>
-
 #include "clock.h"
 #include "cmgr.h"
 #include "context.h"
@@ -121,32 +119,4 @@ unsigned stats_collect(struct device *d, struct stats_entry out[STATS_MAX])
     stats_link(&l, d);
     stats_worker(&l, d);
     return l.n;
-}
-
-size_t stats_format(const char *device, const struct stats_entry *e, unsigned n,
-                    enum stats_format form, char *buf, size_t size)
-{
-    size_t len = 0;
-
-#define EMIT(...)                                                                                  \
-    do {                                                                                           \
-        int emitted =                                                                              \
-            snprintf(len < size ? buf + len : NULL, len < size ? size - len : 0, __VA_ARGS__);     \
-        len += emitted > 0 ? (size_t)emitted : 0;                                                  \
-    } while (0)
-    if (form == STATS_JSON)
-        EMIT("{\"device\":\"%s\"", device);
-    for (unsigned i = 0; i < n; i++) {
-        if (form == STATS_JSON)
-            EMIT(",\"%s\":%llu", e[i].name, (unsigned long long)e[i].value);
-        else if (form == STATS_PROMETHEUS)
-            EMIT("urnic_%s{device=\"%s\"} %llu\n", e[i].name, device,
-                 (unsigned long long)e[i].value);
-        else
-            EMIT("%s %s %llu\n", device, e[i].name, (unsigned long long)e[i].value);
-    }
-    if (form == STATS_JSON)
-        EMIT("}");
-#undef EMIT
-    return len;
 }

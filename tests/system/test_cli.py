@@ -449,6 +449,28 @@ def with_daemon():
             check(False, f"urnic {text} --json: {e}: {r.stdout[:200]}")
 
 
+def prometheus():
+    """The text format: a metric's type once, before its samples; its samples together; none twice."""
+    r = run(URNIC, ["stat", "--prometheus", "--qps"])
+    check(r.returncode == 0, f"stat --prometheus: {r.stderr}")
+    metric, types, samples = None, {}, set()
+    for line in r.stdout.splitlines():
+        m = re.fullmatch(r"# TYPE (urnic_[a-z0-9_]+) (counter|gauge)", line)
+        if m:
+            metric = m.group(1)
+            check(metric not in types, f"stat --prometheus: {metric} comes twice")
+            types[metric] = m.group(2)
+            continue
+        m = re.fullmatch(r'(urnic_[a-z0-9_]+)(\{device="[a-z0-9]+"(?:,qpn="[0-9]+")?\}) [0-9]+', line)
+        check(m and m.group(1) == metric, f"stat --prometheus: {line} stands under {metric}")
+        check(line.split()[0] not in samples, f"stat --prometheus: {line} comes twice")
+        samples.add(line.split()[0])
+    for device in ("urn0", "urn1"):
+        check(f'urnic_tx_packets{{device="{device}"}}' in samples, f"stat --prometheus: nothing of {device}")
+    check((types.get("urnic_tx_packets"), types.get("urnic_qps")) == ("counter", "gauge"),
+          "stat --prometheus: types")
+
+
 def ends():
     """Client and server print JSON, too."""
     for server, client in (("rping", "rping --count 3 10.0.0.2"), ("ucmatose", "ucmatose 10.0.0.2"),
@@ -513,6 +535,7 @@ def main():
                 full_disk()
                 manuals()
                 with_daemon()
+                prometheus()
                 ends()
                 measuring()
                 daemon_stops(socket)

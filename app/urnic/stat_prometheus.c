@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Prometheus' text format: all samples of a metric stand together, under a line with its type, so
+ * metrics are the outer loop and devices the inner one.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "stat.h"
+
+/* What goes down again; everything else only counts up. */
+static const char *const gauges[] = {
+    "qps", "cqs", "srqs", "pds", "mrs", "mws", "mr_octets", "cm_live", "port_up", "contexts",
+};
+
+static const char *type_of(const char *name)
+{
+    for (size_t i = 0; i < sizeof gauges / sizeof gauges[0]; i++)
+        if (strcmp(gauges[i], name) == 0)
+            return "gauge";
+    return "counter";
+}
+
+static const struct ipc_counter *find(const struct stat_device *d, const char *name)
+{
+    for (unsigned i = 0; i < d->counters.count; i++)
+        if (strcmp(d->counters.counter[i].name, name) == 0)
+            return &d->counters.counter[i];
+    return NULL;
+}
+
+/* A counter that devices before `first` don't have: of all that have it. */
+static void print_counter(const struct stat_device *dev, unsigned n, unsigned first,
+                          const char *name)
+{
+    printf("# TYPE urnic_%s %s\n", name, type_of(name));
+    for (unsigned i = first; i < n; i++) {
+        const struct ipc_counter *c = find(&dev[i], name);
+        if (c)
+            printf("urnic_%s{device=\"%s\"} %llu\n", name, dev[i].name,
+                   (unsigned long long)c->value);
+    }
+}
+
+static uint64_t qp_retransmits(const struct ipc_qp_info *q)
+{
+    return q->retransmits;
+}
+
+static uint64_t qp_cc_rate(const struct ipc_qp_info *q)
+{
+    return q->cc_rate;
+}
+
+static void print_qps(const struct stat_device *dev, unsigned n, const char *name, const char *type,
+                      uint64_t (*value)(const struct ipc_qp_info *))
+{
+    bool begun = false;
+
+    for (unsigned i = 0; i < n; i++) {
+        for (unsigned k = 0; k < dev[i].qps.count; k++) {
+            uint64_t v = value(&dev[i].qps.qp[k]);
+            if (v == UINT64_MAX) /* no limit: no sample */
+                continue;
+            if (!begun)
+                printf("# TYPE urnic_%s %s\n", name, type);
+            begun = true;
+            printf("urnic_%s{device=\"%s\",qpn=\"%u\"} %llu\n", name, dev[i].name,
+                   dev[i].qps.qp[k].qpn, (unsigned long long)v);
+        }
+    }
+}
+
+void stat_prometheus(const struct stat_device *dev, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        for (unsigned k = 0; k < dev[i].counters.count; k++) {
+            const char *name = dev[i].counters.counter[k].name;
+            bool seen = false;
+            for (unsigned j = 0; j < i; j++)
+                seen |= find(&dev[j], name) != NULL;
+            if (!seen)
+                print_counter(dev, n, i, name);
+        }
+    }
+    print_qps(dev, n, "qp_retransmits", "counter", qp_retransmits);
+    print_qps(dev, n, "qp_cc_rate", "gauge", qp_cc_rate);
+}
