@@ -5,6 +5,8 @@
 #include "admin.h"
 
 #include <errno.h>
+#include <jansson.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -96,4 +98,27 @@ int admin_devices(struct admin *a, struct ipc_device *dev, unsigned max)
     unsigned count = reply.list.count < max ? reply.list.count : max;
     memcpy(dev, reply.list.dev, count * sizeof *dev);
     return (int)count;
+}
+
+int admin_cc(struct admin *a, const char *device, char *text, size_t size)
+{
+    static union {
+        struct ipc_text text;
+        uint8_t octets[IPC_MSG_MAX];
+    } request, reply;
+    json_t *o = json_pack("{s:s,s:s*}", "cmd", "cc", "device", device);
+    request.text.hdr.type = IPC_ADMIN;
+    request.text.len = (uint32_t)json_dumpb(o, request.text.text,
+                                            sizeof request - sizeof request.text - 1, JSON_COMPACT);
+    json_decref(o);
+    ssize_t n = admin_call(a, &request, sizeof request.text + request.text.len, -1, &reply,
+                           sizeof reply - 1);
+    if (n < 0)
+        return (int)n;
+    reply.octets[n] = 0;
+    o = json_loads(reply.text.text, JSON_DISABLE_EOF_CHECK, NULL); /* a line for each device */
+    const char *cc = json_string_value(json_object_get(o, "cc"));
+    int k = cc ? snprintf(text, size, "%s", cc) : -1;
+    json_decref(o);
+    return k < 0 || (size_t)k >= size ? -EPROTO : 0;
 }

@@ -29,4 +29,8 @@ void admin_set_device(char dst[IPC_NAME_MAX], const char *name);
 /* All device names. Returns how many, at most max, or -errno. */
 int admin_devices(struct admin *a, struct ipc_device *dev, unsigned max);
 
+/* What congestion control and loss recovery of a device are in force, in the text form that
+ * cc_conf_parse reads; device NULL = the first one. 0 or -errno. */
+int admin_cc(struct admin *a, const char *device, char *text, size_t size);
+
 #endif

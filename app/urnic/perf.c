@@ -8,12 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "admin.h"
+
 static const char help[] = {
 #include "help_perf.inc"
 };
 
 const char *const perf_op_names[] = {"write", "read", "send", "atomic", "connect"};
-static const char *const wait_names[] = {"yield", "spin", "event"};
+const char *const perf_wait_names[] = {"yield", "spin", "event"};
 
 static int choose(const char *option, const char *text, const char *const *names, unsigned n)
 {
@@ -258,7 +260,7 @@ static int run(int argc, char **argv)
             o.inline_data = true;
             break;
         case 'W':
-            bad = choose("--wait", optarg, wait_names, 3);
+            bad = choose("--wait", optarg, perf_wait_names, 3);
             o.wait = (enum perf_wait)(bad < 0 ? 0 : bad);
             bad = bad < 0;
             break;
@@ -294,6 +296,12 @@ static int run(int argc, char **argv)
         return CLI_USAGE;
     o.host = host;
     status = complete(&o);
+    struct admin a;
+    if (!status && o.json && admin_open(&a) == 0) {
+        if (admin_cc(&a, o.device, o.cc, sizeof o.cc) < 0)
+            o.cc[0] = 0;
+        admin_close(&a);
+    }
     return status ? status : client(&o);
 }
 

@@ -8,6 +8,7 @@
 
 #include <netinet/in.h>
 
+#include "cc_param.h"
 #include "cli.h"
 #include "perf_ask.h"
 #include "urnic/urnic.h"
@@ -19,7 +20,7 @@
 #define PERF_RECV_ID      (1ull << 63) /* in the wr_id of a receive, next to the queue pair */
 
 enum perf_wait { PERF_YIELD, PERF_SPIN, PERF_EVENT };
-extern const char *const perf_op_names[];
+extern const char *const perf_op_names[], *const perf_wait_names[];
 
 struct perf_options {
     const char *device, *host;
@@ -34,6 +35,7 @@ struct perf_options {
     uint64_t working_set; /* octets that successive messages walk through, each side */
     uint64_t buffer;      /* server: octets offered */
     unsigned qps, idle_qps, depth, batch, signal_every;
+    char cc[CC_TEXT]; /* client: of the device, in force when the run begins; "" = unknown */
 };
 
 /* What both ends have: a device and queues that all queue pairs share. */

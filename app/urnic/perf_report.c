@@ -21,6 +21,16 @@ void perf_report_head(const struct perf_options *o)
         printf("%10s %12s %12s %14s\n", "octets", "messages", "Mmsg/s", "goodput Gb/s");
 }
 
+/* What was in force. */
+static json_t *parameters(const struct perf_options *o)
+{
+    return json_pack("{s:s*,s:i,s:i,s:i,s:i,s:b,s:b,s:s,s:I,s:s}", "device", o->device, "idle_qps",
+                     (int)o->idle_qps, "depth", (int)o->depth, "batch", (int)o->batch,
+                     "signal_every", (int)o->signal_every, "inline", o->inline_data, "both",
+                     o->both, "wait", perf_wait_names[o->wait], "working_set",
+                     (json_int_t)o->working_set, "cc", o->cc);
+}
+
 void perf_report(const struct perf_options *o, const struct perf_result *r)
 {
     double s = (double)r->ns / 1e9, per_s = s > 0 ? (double)r->messages / s : 0;
@@ -49,5 +59,6 @@ void perf_report(const struct perf_options *o, const struct perf_result *r)
                       "p999", (json_int_t)r->p999, "max", (json_int_t)r->max, "mean", r->mean);
         json_object_set_new(j, "latency_ns", l);
     }
+    json_object_set_new(j, "parameters", parameters(o));
     cli_json(j);
 }

@@ -78,6 +78,14 @@ void ccctl_log(const struct device *d)
     log_info("cc", "%s: %s", d->name, text);
 }
 
+void ccctl_log_qp(const struct device *d, uint32_t qpn, const struct cc_conf *conf)
+{
+    char text[CC_TEXT];
+
+    cc_conf_format(conf, text, sizeof(text));
+    log_info("cc", "%s qp 0x%06x: %s", d->name, (unsigned)qpn, text);
+}
+
 int ccctl_admin(struct request *r, const json_t *in, char *out, size_t size)
 {
     const char *device = json_string_value(json_object_get(in, "device"));
@@ -115,7 +123,9 @@ int ccctl_admin(struct request *r, const json_t *in, char *out, size_t size)
             return -EMSGSIZE;
         used += n;
         found = true;
-        if (set && !job.qpn)
+        if (set && job.qpn)
+            ccctl_log_qp(job.device, job.qpn, &job.conf);
+        else if (set)
             ccctl_log(job.device);
     }
     return found ? (int)used : -ENODEV;

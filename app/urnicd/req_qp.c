@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "cc.h"
+#include "ccctl.h"
 #include "cmgr.h"
 #include "deferred.h"
 #include "limits.h"
@@ -76,7 +77,12 @@ static int qp_engine(struct request *r, const struct ipc_qp_create *in, struct c
     if (rc < 0)
         return rc;
     qp->qpn = engine_qp_num(qp->qp);
-    return spec[0] ? engine_qp_set_cc(r->device->engine, qp->qp, &own, r->now) : 0;
+    if (!spec[0])
+        return 0;
+    rc = engine_qp_set_cc(r->device->engine, qp->qp, &own, r->now);
+    if (rc == 0)
+        ccctl_log_qp(r->device, qp->qpn, &own);
+    return rc;
 }
 
 static int qp_queues(struct request *r, struct client_qp *qp, const struct engine_qp_params *p,

@@ -150,7 +150,8 @@ static int build(struct sim *sim, struct sim_plan *plan, struct sim_error *err)
         return fail(err, -EINVAL, s->topology_line, "topology", why);
     int rc = sim_traffic_add(&sim->flows, s, &sim->w.rng, &line);
     if (rc)
-        return fail(err, rc, line, "traffic", rc == -ENOSPC ? "more than 2^20 flows" : "out of memory");
+        return fail(err, rc, line, "traffic",
+                    rc == -ENOSPC ? "more than 2^20 flows" : "out of memory");
     struct sim_net_params p = s->net;
     p.max_qp = sim_traffic_max_qp(&sim->flows, plan->nhosts);
     rc = sim_net_build(&sim->net, &sim->w, plan, &p);

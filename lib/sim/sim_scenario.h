@@ -87,7 +87,7 @@ struct sim_scenario {
     struct sim_rule rule[SIM_RULES]; /* faults, in the language of lib/fault */
     unsigned nloads, nwatches, nexpects, nvars, nrules;
     unsigned topology_line, switch_line; /* for reports; 0 = none */
-    uint32_t points; /* the product of all sweeps */
+    uint32_t points;                     /* the product of all sweeps */
 };
 
 struct sim_error {

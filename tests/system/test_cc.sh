@@ -65,8 +65,13 @@ grep -q 'cc: urn0: timely:paper' "$dir/urnicd.log" || fail "the log doesn't stat
 qpn=$(sed -n '/^ *qp 0x/{s/^ *qp \(0x[0-9a-f]*\) .*/\1/p;q}' "$dir/last.out")
 "$urnic" cc urn0 fixed,rate=100M --qp "$qpn" >/dev/null
 wait_for 'rate 100.* Mb/s' "$urnic" cc urn0 --qp "$qpn"
+grep -Eqi "cc: urn0 qp $qpn: fixed:default,.*rate=100M" "$dir/urnicd.log" || fail "the log doesn't state the queue pair's"
 "$urnic" cc urn0 none >/dev/null # the queue pair keeps its own
 wait_for 'rate 100.* Mb/s' "$urnic" cc urn0 --qp "$qpn"
+
+# What a run ran with stands in its log.
+"$urnic" perf 10.0.0.2 --device urn0 --op write --size 1K --count 10 --json >"$dir/last.out"
+grep -Eq '"parameters":.*"depth":128,.*"cc":"none:default,.*recovery=gbn' "$dir/last.out" || fail "perf's parameters"
 
 if "$urnic" cc urn0 nonsense >"$dir/last.out" 2>&1; then
     fail "nonsense is taken"

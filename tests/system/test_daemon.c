@@ -654,6 +654,49 @@ START_TEST(address_stays_away)
 }
 END_TEST
 
+/* CC-25: a queue pair is made with congestion control of its own, the text short or long. */
+START_TEST(own_congestion_control)
+{
+    static const char long_text[] = "dcqcn:paper,g=1/128,timer=77us,bytes=5M,ai=17M,start=2.5G,"
+                                    "alpha_timer=66us,cnp_interval=33us,expire=3s,burst_pkts=7";
+    static const struct {
+        const char *text, *name;
+        uint64_t rate;
+    } own[] = {{"fixed,rate=100M", "fixed", 100000000}, {long_text, "dcqcn", 2500000000}};
+
+    rig_start_pair(&rig, "");
+    end_open(&a, &rig, "urn0", SIZE);
+    end_open(&b, &rig, "urn1", SIZE);
+    for (unsigned i = 0; i < sizeof(own) / sizeof(own[0]); i++) {
+        struct urnic_qp_init_attr attr = {
+            .send_cq = a.cq,
+            .recv_cq = a.cq,
+            .cap = {.max_send_wr = 1, .max_recv_wr = 1},
+            .qp_type = URNIC_QPT_RC,
+            .cc = own[i].text,
+        };
+        _Alignas(8) uint8_t buf[IPC_MSG_MAX];
+        const struct ipc_qp_list *list = (const void *)buf;
+
+        ck_assert_int_eq(urnic_create_qp(a.pd, &attr, &a.qp), 0);
+        end_qp(&b, URNIC_QPT_RC);
+        end_connect(&a, &b);
+        struct ipc_qp_filter m = {
+            .hdr.type = IPC_QP_LIST, .device = "urn0", .qpn = urnic_qp_num(a.qp)};
+        ck_assert_int_eq(rig_request(&rig, &m, sizeof(m), -1, buf, sizeof(buf)), 0);
+        ck_assert_uint_eq(list->count, 1);
+        ck_assert_str_eq(list->qp[0].cc, own[i].name);
+        ck_assert_uint_eq(list->qp[0].cc_rate, own[i].rate);
+        ck_assert_int_eq(urnic_destroy_qp(a.qp), 0);
+        ck_assert_int_eq(urnic_destroy_qp(b.qp), 0);
+        attr.cc = "fixed,rate=slow";
+        ck_assert_int_eq(urnic_create_qp(a.pd, &attr, &a.qp), -EINVAL);
+        a.qp = b.qp = NULL;
+    }
+    pair_down();
+}
+END_TEST
+
 static Suite *suite(void)
 {
     Suite *s = suite_create("daemon");
@@ -673,6 +716,7 @@ static Suite *suite(void)
     tcase_add_test(t, address_change);
     tcase_add_test(t, address_comes_back);
     tcase_add_test(t, address_stays_away);
+    tcase_add_test(t, own_congestion_control);
     suite_add_tcase(s, t);
     return s;
 }
