@@ -31,12 +31,6 @@
 #define URNIC_PLUGIN_LIBDIR "/usr/lib/urnic"
 #endif
 
-/* Where the DPDK plugin may be: the user's word first, then where it was installed, then, from the
- * folder of the running program on, a build tree. */
-static const char *const plugin_exe_dirs[] = {
-    "", "/drivers/dpdk", "/../drivers/dpdk", "/../../drivers/dpdk", "/../../../drivers/dpdk",
-};
-
 static int exe_dir(char *buf, size_t size)
 {
     ssize_t n = readlink("/proc/self/exe", buf, size - 1);
@@ -50,40 +44,30 @@ static int exe_dir(char *buf, size_t size)
     return 0;
 }
 
-/* Load one candidate. A file that exists but can't be loaded ends the search with its reason. */
-static void *plugin_try(const char *dir, char *why, size_t why_size, bool *found)
+static int plugin_in(const char *dir, const char *sub, char *path, size_t size)
 {
-    char path[PATH_MAX];
-
-    snprintf(path, sizeof(path), "%.3800s/" PLUGIN_DPDK, dir);
-    if (access(path, F_OK))
-        return NULL;
-    *found = true;
-    void *handle = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
-    if (!handle)
-        snprintf(why, why_size, "%s", dlerror());
-    return handle;
+    int n = snprintf(path, size, "%s%s/" PLUGIN_DPDK, dir, sub);
+    return n > 0 && (size_t)n < size && access(path, F_OK) == 0 ? 0 : -ENOENT;
 }
 
-static void *plugin_find(char *why, size_t why_size, bool *found)
+/* The user's word first, and alone; then where it was installed; then, from the folder of the
+ * running program on, a build tree. */
+int io_dpdk_plugin(char *path, size_t size)
 {
-    char exe[PATH_MAX], dir[PATH_MAX + 64];
+    static const char *const from_exe[] = {
+        "", "/drivers/dpdk", "/../drivers/dpdk", "/../../drivers/dpdk", "/../../../drivers/dpdk",
+    };
+    char exe[PATH_MAX];
     const char *env = secure_getenv("URNIC_PLUGIN_DIR");
-    void *handle = NULL;
 
-    *found = false;
     if (env && *env)
-        return plugin_try(env, why, why_size, found);
-    handle = plugin_try(URNIC_PLUGIN_LIBDIR, why, why_size, found);
-    if (*found || exe_dir(exe, sizeof(exe)))
-        return handle;
-    for (size_t i = 0; i < sizeof(plugin_exe_dirs) / sizeof(plugin_exe_dirs[0]); i++) {
-        snprintf(dir, sizeof(dir), "%s%s", exe, plugin_exe_dirs[i]);
-        handle = plugin_try(dir, why, why_size, found);
-        if (*found)
-            return handle;
-    }
-    return NULL;
+        return plugin_in(env, "", path, size);
+    int rc = plugin_in(URNIC_PLUGIN_LIBDIR, "", path, size);
+    if (rc == 0 || exe_dir(exe, sizeof(exe)))
+        return rc;
+    for (size_t i = 0; rc && i < sizeof(from_exe) / sizeof(from_exe[0]); i++)
+        rc = plugin_in(exe, from_exe[i], path, size);
+    return rc;
 }
 
 static int open_dpdk(const char *args, const struct io_open_params *params, struct io_port **out,
@@ -91,20 +75,18 @@ static int open_dpdk(const char *args, const struct io_open_params *params, stru
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     static io_open_fn plugin_open; /* under lock; the plugin is never unloaded */
-    char why[512] = "";
-    bool found = false;
+    char path[PATH_MAX + 64], why[512] = "";
 
     pthread_mutex_lock(&lock);
-    if (!plugin_open) {
-        void *handle = plugin_find(why, sizeof(why), &found);
-        if (handle) {
-            void *sym = dlsym(handle, PLUGIN_OPEN);
-            memcpy(&plugin_open, &sym, sizeof(sym));
-            if (!sym) {
-                snprintf(why, sizeof(why), "it has no function " PLUGIN_OPEN);
-                dlclose(handle);
-            }
-        }
+    bool found = plugin_open || io_dpdk_plugin(path, sizeof(path)) == 0;
+    if (!plugin_open && found) {
+        void *handle = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
+        void *sym = handle ? dlsym(handle, PLUGIN_OPEN) : NULL;
+        memcpy(&plugin_open, &sym, sizeof(sym)); /* a cast would not be ISO C */
+        if (!sym)
+            snprintf(why, sizeof(why), "%s", dlerror());
+        if (handle && !sym)
+            dlclose(handle);
     }
     io_open_fn open_fn = plugin_open;
     pthread_mutex_unlock(&lock);

@@ -24,10 +24,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define IO_BURST_MAX 64u /* no rx_peek or tx_reserve is asked for more than this */
-#define IO_FRAME_MAX                                                                               \
-    9234u /* largest frame any port handles: 9216 octets of IP plus Ethernet and VLAN */
-#define IO_SPEC_MAX 256u
+#define IO_BURST_MAX 64u   /* no rx_peek or tx_reserve is asked for more than this */
+#define IO_FRAME_MAX 9234u /* of any port: 9216 octets of IP, Ethernet header, VLAN tag */
+#define IO_SPEC_MAX  256u
 
 struct io_port;
 
@@ -122,11 +121,10 @@ struct io_port {
 
 /* What a driver is opened with, beyond the specification string. */
 struct io_open_params {
-    uint32_t
-        frame_max;    /* wanted largest frame; 0 = driver's default. The granted value is in caps */
-    uint8_t mac[6];   /* wanted MAC; zero = driver's choice */
-    uint64_t seed;    /* for drivers that draw random numbers (mem) */
-    bool promiscuous; /* frames for any address, where the driver filters by it */
+    uint32_t frame_max; /* wanted largest frame; 0 = driver's default. caps has what is granted */
+    uint8_t mac[6];     /* wanted MAC; zero = driver's choice */
+    uint64_t seed;      /* for drivers that draw random numbers (mem) */
+    bool promiscuous;   /* frames for any address, where the driver filters by it */
 };
 
 /* Open a port from its specification, for example
@@ -143,12 +141,12 @@ int io_open(const char *spec, const struct io_open_params *params, struct io_por
  * Not a promise that the port can be opened. */
 int io_check(const char *spec, char *err, size_t err_size);
 
+/* The file of the DPDK driver, a plugin, as the first dpdk: port would load it. Returns 0, or
+ * -ENOENT: there is none where it is looked for. */
+int io_dpdk_plugin(char *path, size_t size);
+
 /* One driver's opener; io.c holds the list. */
 typedef int (*io_open_fn)(const char *args, const struct io_open_params *params,
                           struct io_port **out, char *err, size_t err_size);
-
-/* Parse "KEY=VALUE,KEY=VALUE": copies the value of `key` to `val`. Returns 1 found, 0 absent,
- * -EINVAL when it does not fit. Shared by the drivers. */
-int io_arg(const char *args, const char *key, char *val, size_t val_size);
 
 #endif

@@ -7,34 +7,34 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <ifaddrs.h>
 #include <jansson.h>
-#include <linux/capability.h>
+#include <limits.h>
 #include <net/if.h>
+#include <netdb.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #include "admin.h"
 #include "cli.h"
+#include "dpdk_hint.h"
 #include "io.h"
 
 static const char help[] = {
 #include "help_doctor.inc"
 };
 
-enum kind {
-    MEM = 1,
-    MEMIF = 2,
-    AF_PKT = 4,
-    AF_XDP_PORT = 8,
-    TAP = 16,
-    PCI = 32,
-    DPDK = AF_PKT | AF_XDP_PORT | TAP | PCI,
-    ALL = 63
-};
+/* Kinds of port, as bits: dpdk: ports by their enum dpdk_kind, then the others. */
+#define DPDK_BIT(kind) (1u << (kind))
+#define ON_IFACE       (DPDK_BIT(DPDK_AF_PACKET) | DPDK_BIT(DPDK_AF_XDP))
+#define ANY_DPDK       (ON_IFACE | DPDK_BIT(DPDK_PCI) | DPDK_BIT(DPDK_TAP) | DPDK_BIT(DPDK_VDEV))
+#define NOT_DPDK       0x100u
+#define ALL            (ANY_DPDK | NOT_DPDK)
 
 enum level { GOOD, NOTE, MISSING };
 
@@ -46,8 +46,8 @@ struct finding {
 
 struct subject {
     unsigned kinds;
-    char iface[64], pci[32];
-    bool everything; /* no port was named */
+    struct dpdk_spec dpdk; /* of a dpdk: port */
+    bool everything;       /* no port was named */
 };
 
 static bool read_text(const char *path, char *buf, size_t size)
@@ -61,19 +61,6 @@ static bool read_text(const char *path, char *buf, size_t size)
     buf[n] = 0;
     buf[strcspn(buf, "\n")] = 0;
     return true;
-}
-
-static bool has_capability(unsigned cap)
-{
-    FILE *f = fopen("/proc/self/status", "re");
-    char line[256];
-    unsigned long long set = 0;
-    while (f && fgets(line, sizeof line, f))
-        if (sscanf(line, "CapEff: %llx", &set) == 1)
-            break;
-    if (f)
-        fclose(f);
-    return set >> cap & 1;
 }
 
 static void say(struct finding *f, enum level level, const char *text, const char *mend)
@@ -131,81 +118,73 @@ static void check_runtime_dir(const struct subject *s, struct finding *f)
 
 static void check_plugin(const struct subject *s, struct finding *f)
 {
+    char path[PATH_MAX];
     (void)s;
-    char exe[4096];
-    static const char *const places[] = {"%s/../lib/x86_64-linux-gnu/urnic/liburnic-dpdk.so",
-                                         "%s/../lib/aarch64-linux-gnu/urnic/liburnic-dpdk.so",
-                                         "%s/../lib/urnic/liburnic-dpdk.so",
-                                         "%s/../../drivers/dpdk/liburnic-dpdk.so"};
-    ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
-    exe[n > 0 ? n : 0] = 0;
-    char *slash = strrchr(exe, '/');
-    if (slash)
-        *slash = 0;
-    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
-        char path[4400];
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral"
-        snprintf(path, sizeof path, places[i], exe);
-#pragma GCC diagnostic pop
-        if (access(path, R_OK) == 0) {
-            say(f, GOOD, "the DPDK driver is installed", "");
-            return;
-        }
-    }
-    say(f, MISSING, "the DPDK driver (liburnic-dpdk.so) is not built or not installed",
-        "apt-get install libdpdk-dev && scripts/build && meson install -C build");
+    if (io_dpdk_plugin(path, sizeof path) == 0)
+        say(f, GOOD, "the DPDK driver is installed", "");
+    else
+        say(f, MISSING, "the DPDK driver (liburnic-dpdk.so) is not built or not installed",
+            "apt-get install libdpdk-dev && scripts/build && meson install -C build");
 }
 
-static void check_net_raw(const struct subject *s, struct finding *f)
+static void rights(enum dpdk_kind kind, struct finding *f)
 {
-    (void)s;
-    if (has_capability(CAP_NET_RAW) && has_capability(CAP_NET_ADMIN))
-        say(f, GOOD, "CAP_NET_RAW and CAP_NET_ADMIN are there", "");
-    else
-        say(f, MISSING, "af_packet, af_xdp and tap ports need CAP_NET_RAW and CAP_NET_ADMIN",
-            "setcap cap_net_raw,cap_net_admin,cap_ipc_lock+ep $(command -v urnicd)");
+    const struct dpdk_need *need = dpdk_hint_need(kind);
+    bool has = !(need->caps & ~dpdk_hint_effective());
+    f->level = has ? GOOD : MISSING;
+    snprintf(f->text, sizeof f->text, has ? "%s ports can be opened: %s" : "%s ports need %s",
+             dpdk_kind_name(kind), need->names);
+    if (!has)
+        snprintf(f->mend, sizeof f->mend, "setcap %s+ep $(command -v urnicd)", need->args);
 }
 
-static void check_xdp(const struct subject *s, struct finding *f)
+static void check_packet_rights(const struct subject *s, struct finding *f)
 {
     (void)s;
-    if (has_capability(CAP_SYS_ADMIN) || (has_capability(CAP_BPF) && has_capability(CAP_NET_RAW)))
-        say(f, GOOD, "XDP programs can be loaded", "");
-    else
-        say(f, MISSING, "af_xdp needs CAP_BPF or CAP_SYS_ADMIN to load its program",
-            "setcap cap_net_raw,cap_net_admin,cap_bpf,cap_ipc_lock+ep $(command -v urnicd)");
+    rights(DPDK_AF_PACKET, f);
+}
+
+static void check_xdp_rights(const struct subject *s, struct finding *f)
+{
+    (void)s;
+    rights(DPDK_AF_XDP, f);
+}
+
+static void check_tap_rights(const struct subject *s, struct finding *f)
+{
+    (void)s;
+    rights(DPDK_TAP, f);
 }
 
 static void check_iface(const struct subject *s, struct finding *f)
 {
     char path[160], text[64] = "";
-    if (!s->iface[0]) {
+    if (!s->dpdk.iface[0]) {
         say(f, NOTE, "no interface was named (iface=NAME)", "ip -br link");
         return;
     }
-    if (!if_nametoindex(s->iface)) {
+    if (!if_nametoindex(s->dpdk.iface)) {
         say(f, MISSING, "", "ip -br link");
-        snprintf(f->text, sizeof f->text, "interface '%s' does not exist", s->iface);
+        snprintf(f->text, sizeof f->text, "interface '%s' does not exist", s->dpdk.iface);
         return;
     }
-    snprintf(path, sizeof path, "/sys/class/net/%s/operstate", s->iface);
+    snprintf(path, sizeof path, "/sys/class/net/%s/operstate", s->dpdk.iface);
     read_text(path, text, sizeof text);
     if (strcmp(text, "down") == 0) {
         f->level = MISSING;
-        snprintf(f->text, sizeof f->text, "interface '%s' is down", s->iface);
-        snprintf(f->mend, sizeof f->mend, "ip link set %s up", s->iface);
+        snprintf(f->text, sizeof f->text, "interface '%s' is down", s->dpdk.iface);
+        snprintf(f->mend, sizeof f->mend, "ip link set %s up", s->dpdk.iface);
         return;
     }
     f->level = GOOD;
-    snprintf(f->text, sizeof f->text, "interface '%s' is there (%s)", s->iface, text);
+    snprintf(f->text, sizeof f->text, "interface '%s' is there (%s)", s->dpdk.iface, text);
 }
 
 static void check_mtu(const struct subject *s, struct finding *f)
 {
     char path[160], text[64] = "";
-    snprintf(path, sizeof path, "/sys/class/net/%s/mtu", s->iface);
-    if (!s->iface[0] || !read_text(path, text, sizeof text)) {
+    snprintf(path, sizeof path, "/sys/class/net/%s/mtu", s->dpdk.iface);
+    if (!s->dpdk.iface[0] || !read_text(path, text, sizeof text)) {
         say(f, NOTE, "an MTU of 4192 or more gives path MTU 4096, 1500 gives 1024",
             "ip link set IFACE mtu 9000");
         return;
@@ -219,28 +198,45 @@ static void check_mtu(const struct subject *s, struct finding *f)
     f->level = mtu >= 4192 ? GOOD : NOTE;
     if (mtu < 4192)
         snprintf(f->mend, sizeof f->mend, "ip link set %s mtu 9000   # if the network allows",
-                 s->iface);
+                 s->dpdk.iface);
 }
 
+/* The kernel answers RoCE packets to an address of its own with ICMP port unreachable. */
 static void check_kernel_address(const struct subject *s, struct finding *f)
 {
-    char line[512];
-    bool has_v6 = false;
-    FILE *v6 = s->iface[0] ? fopen("/proc/net/if_inet6", "re") : NULL;
-    while (v6 && fgets(line, sizeof line, v6))
-        has_v6 |= strstr(line, s->iface) != NULL;
-    if (v6)
-        fclose(v6);
-    if (!has_v6) {
-        say(f, GOOD, "the kernel has no IPv6 address on the interface", "");
+    struct ifaddrs *all = NULL;
+    char first[INET6_ADDRSTRLEN] = "";
+    bool v6 = false;
+    unsigned n = 0;
+    if (!s->dpdk.iface[0]) {
+        say(f, NOTE, "an address that the kernel has on the interface can't be urnicd's, too",
+            "ip -br addr");
         return;
     }
-    say(f, NOTE,
-        "the kernel has addresses on this interface: don't give urnicd the same ones, or the "
-        "kernel "
-        "answers RoCE packets with ICMP port unreachable",
-        "");
-    snprintf(f->mend, sizeof f->mend, "sysctl net.ipv6.conf.%s.disable_ipv6=1", s->iface);
+    getifaddrs(&all);
+    for (const struct ifaddrs *i = all; i; i = i->ifa_next) {
+        int family = i->ifa_addr ? i->ifa_addr->sa_family : AF_UNSPEC;
+        if (strcmp(i->ifa_name, s->dpdk.iface) || (family != AF_INET && family != AF_INET6))
+            continue;
+        v6 |= family == AF_INET6;
+        if (n++ == 0)
+            getnameinfo(i->ifa_addr,
+                        family == AF_INET ? sizeof(struct sockaddr_in)
+                                          : sizeof(struct sockaddr_in6),
+                        first, sizeof first, NULL, 0, NI_NUMERICHOST);
+    }
+    freeifaddrs(all);
+    if (!n) {
+        say(f, GOOD, "the kernel has no address on the interface", "");
+        return;
+    }
+    f->level = NOTE;
+    snprintf(f->text, sizeof f->text,
+             "the kernel has %u address%s on this interface (%s): don't give urnicd the same, or "
+             "the kernel refuses what comes for it",
+             n, n == 1 ? "" : "es", first);
+    if (v6)
+        snprintf(f->mend, sizeof f->mend, "sysctl net.ipv6.conf.%s.disable_ipv6=1", s->dpdk.iface);
 }
 
 static void check_tun(const struct subject *s, struct finding *f)
@@ -266,10 +262,17 @@ static void check_hugepages(const struct subject *s, struct finding *f)
             "mount -t hugetlbfs nodev /dev/hugepages");
 }
 
+static bool usable(const struct subject *s, char *why, size_t size)
+{
+    return s->dpdk.name[0] && dpdk_hint_check(&s->dpdk, "/sys", 0, 1, why, size) == 0;
+}
+
 static void check_vfio(const struct subject *s, struct finding *f)
 {
-    (void)s;
-    if (access("/dev/vfio/vfio", R_OK | W_OK) == 0)
+    char why[sizeof f->text];
+    if (usable(s, why, sizeof why))
+        say(f, GOOD, "the device is usable as it is: no need of vfio", "");
+    else if (access("/dev/vfio/vfio", R_OK | W_OK) == 0)
         say(f, GOOD, "vfio is there", "");
     else
         say(f, MISSING, "PCI NICs need the vfio-pci kernel module",
@@ -295,30 +298,13 @@ static void check_iommu(const struct subject *s, struct finding *f)
 
 static void check_pci(const struct subject *s, struct finding *f)
 {
-    char path[160], driver[256];
-    if (!s->pci[0]) {
+    char why[sizeof f->text];
+    if (!s->dpdk.name[0])
         say(f, NOTE, "no PCI address was named", "dpdk-devbind.py --status-dev net");
-        return;
-    }
-    snprintf(path, sizeof path, "/sys/bus/pci/devices/%s", s->pci);
-    if (access(path, F_OK) < 0) {
-        f->level = MISSING;
-        snprintf(f->text, sizeof f->text, "there is no PCI device %s", s->pci);
-        snprintf(f->mend, sizeof f->mend, "dpdk-devbind.py --status-dev net");
-        return;
-    }
-    snprintf(path, sizeof path, "/sys/bus/pci/devices/%s/driver", s->pci);
-    ssize_t n = readlink(path, driver, sizeof driver - 1);
-    driver[n > 0 ? n : 0] = 0;
-    const char *name = strrchr(driver, '/') ? strrchr(driver, '/') + 1 : "no driver";
-    if (strcmp(name, "vfio-pci") == 0 || strcmp(name, "uio_pci_generic") == 0 ||
-        strcmp(name, "igb_uio") == 0 || strncmp(name, "mlx", 3) == 0) {
-        snprintf(f->text, sizeof f->text, "%s is bound to %s", s->pci, name);
-        return;
-    }
-    f->level = MISSING;
-    snprintf(f->text, sizeof f->text, "%s is bound to %.32s, not to vfio-pci", s->pci, name);
-    snprintf(f->mend, sizeof f->mend, "dpdk-devbind.py --bind=vfio-pci %s", s->pci);
+    else if (usable(s, why, sizeof why))
+        snprintf(f->text, sizeof f->text, "DPDK can use %s", s->dpdk.name);
+    else
+        say(f, MISSING, why, "");
 }
 
 static void check_cores(const struct subject *s, struct finding *f)
@@ -339,45 +325,34 @@ static const struct {
     {"cores", ALL, check_cores},
     {"memory", ALL, check_memfd},
     {"socket", ALL, check_runtime_dir},
-    {"driver", DPDK, check_plugin},
-    {"rights", AF_PKT | AF_XDP_PORT | TAP, check_net_raw},
-    {"xdp", AF_XDP_PORT, check_xdp},
-    {"interface", AF_PKT | AF_XDP_PORT, check_iface},
-    {"mtu", AF_PKT | AF_XDP_PORT, check_mtu},
-    {"addresses", AF_PKT | AF_XDP_PORT, check_kernel_address},
-    {"tun", TAP, check_tun},
-    {"hugepages", PCI, check_hugepages},
-    {"vfio", PCI, check_vfio},
-    {"iommu", PCI, check_iommu},
-    {"device", PCI, check_pci},
+    {"driver", ANY_DPDK, check_plugin},
+    {"rights", DPDK_BIT(DPDK_AF_PACKET), check_packet_rights},
+    {"rights", DPDK_BIT(DPDK_AF_XDP), check_xdp_rights},
+    {"rights", DPDK_BIT(DPDK_TAP), check_tap_rights},
+    {"interface", ON_IFACE, check_iface},
+    {"mtu", ON_IFACE, check_mtu},
+    {"addresses", ON_IFACE, check_kernel_address},
+    {"tun", DPDK_BIT(DPDK_TAP), check_tun},
+    {"hugepages", DPDK_BIT(DPDK_PCI), check_hugepages},
+    {"vfio", DPDK_BIT(DPDK_PCI), check_vfio},
+    {"iommu", DPDK_BIT(DPDK_PCI), check_iommu},
+    {"device", DPDK_BIT(DPDK_PCI), check_pci},
 };
 
-/* Which kind of port a specification names. */
-/* Which checks a specification that io_check() accepts needs; NULL: all. */
-static void understand(const char *spec, struct subject *s)
+/* Which checks a specification needs that io_check() has accepted; NULL: all. */
+static struct subject understand(const char *spec)
 {
-    *s = (struct subject){.kinds = ALL, .everything = !spec};
+    static const char prefix[] = "dpdk:";
+    struct subject s = {.kinds = ALL, .everything = !spec};
     if (!spec)
-        return;
-    const char *iface = strstr(spec, "iface=");
-    if (iface)
-        snprintf(s->iface, sizeof s->iface, "%.*s", (int)strcspn(iface + 6, ","), iface + 6);
-    if (strncmp(spec, "mem:", 4) == 0 || strncmp(spec, "pcap:", 5) == 0)
-        s->kinds = MEM;
-    else if (strncmp(spec, "memif:", 6) == 0)
-        s->kinds = MEMIF;
-    else if (strncmp(spec, "dpdk:net_af_packet", 18) == 0)
-        s->kinds = AF_PKT;
-    else if (strncmp(spec, "dpdk:net_af_xdp", 15) == 0)
-        s->kinds = AF_XDP_PORT;
-    else if (strncmp(spec, "dpdk:net_tap", 12) == 0)
-        s->kinds = TAP;
-    else if (strncmp(spec, "dpdk:net_", 9) == 0)
-        s->kinds = DPDK & ~(unsigned)(AF_PKT | AF_XDP_PORT | TAP | PCI);
-    else {
-        s->kinds = PCI;
-        snprintf(s->pci, sizeof s->pci, "%.*s", (int)strcspn(spec + 5, ","), spec + 5);
+        return s;
+    if (strncmp(spec, prefix, sizeof prefix - 1)) {
+        s.kinds = NOT_DPDK;
+        return s;
     }
+    dpdk_spec_parse(spec + sizeof prefix - 1, &s.dpdk, NULL, 0);
+    s.kinds = DPDK_BIT(s.dpdk.kind);
+    return s;
 }
 
 static int run(int argc, char **argv)
@@ -392,7 +367,6 @@ static int run(int argc, char **argv)
         else if (cli_option(c, &cmd_doctor, &status))
             return status;
     }
-    struct subject s;
     if (cli_operands(argc, argv, 0, 1, "") != CLI_OK)
         return CLI_USAGE;
     char err[512];
@@ -400,7 +374,7 @@ static int run(int argc, char **argv)
         cli_error("%s", err);
         return CLI_USAGE;
     }
-    understand(argv[optind], &s);
+    const struct subject s = understand(argv[optind]);
     bool missing = false;
     for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++) {
         struct finding f = {0};

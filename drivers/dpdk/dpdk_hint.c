@@ -20,11 +20,7 @@
 
 #define CAP_BIT(c) (1ull << (c))
 
-static const struct {
-    uint64_t need;
-    const char *names;
-    const char *args; /* for setcap and systemd */
-} caps[] = {
+static const struct dpdk_need needs[] = {
     [DPDK_PCI] = {0, "", ""}, /* access to /dev/vfio decides */
     /* DPDK writes the MAC address back at every start, which takes CAP_NET_ADMIN. */
     [DPDK_AF_PACKET] = {CAP_BIT(CAP_NET_RAW) | CAP_BIT(CAP_NET_ADMIN),
@@ -44,9 +40,9 @@ static const struct {
 static const char *const usable[] = {"vfio-pci",  "uio_pci_generic", "igb_uio",
                                      "mlx4_core", "mlx5_core",       "mana"};
 
-const char *dpdk_hint_caps(enum dpdk_kind kind)
+const struct dpdk_need *dpdk_hint_need(enum dpdk_kind kind)
 {
-    return caps[kind].names;
+    return &needs[kind];
 }
 
 uint64_t dpdk_hint_effective(void)
@@ -163,14 +159,13 @@ static int check_pci(const struct dpdk_spec *spec, const char *sysfs, unsigned l
 int dpdk_hint_check(const struct dpdk_spec *spec, const char *sysfs, uint64_t effective,
                     unsigned long long free_hugepages, char *err, size_t err_size)
 {
-    uint64_t need = caps[spec->kind].need;
+    const struct dpdk_need *need = &needs[spec->kind];
 
-    if (need & ~effective) {
+    if (need->caps & ~effective) {
         snprintf(err, err_size,
                  "dpdk:%s: opening an %s port takes %s; run as root, or `setcap %s+ep` on urnicd, "
                  "or AmbientCapabilities= in its systemd unit",
-                 spec->name, dpdk_kind_name(spec->kind), caps[spec->kind].names,
-                 caps[spec->kind].args);
+                 spec->name, dpdk_kind_name(spec->kind), need->names, need->args);
         return -EPERM;
     }
     if (spec->kind == DPDK_PCI)

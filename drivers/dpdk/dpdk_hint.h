@@ -11,8 +11,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Capabilities a port of this kind needs, for messages and tables: "CAP_NET_RAW" ...; "" = none. */
-const char *dpdk_hint_caps(enum dpdk_kind kind);
+/* The capabilities that opening a port of a kind takes. */
+struct dpdk_need {
+    uint64_t caps;     /* bit n = capability n of linux/capability.h; 0 = none */
+    const char *names; /* for people: "CAP_NET_RAW and CAP_NET_ADMIN"; "" = none */
+    const char *args;  /* for setcap: "cap_net_raw,cap_net_admin" */
+};
+const struct dpdk_need *dpdk_hint_need(enum dpdk_kind kind);
 
 /* What can be known to be wrong before DPDK is asked. `sysfs` is "/sys" (a test gives another
  * tree); `effective` is the process's effective capability set. Returns 0, or -errno with a

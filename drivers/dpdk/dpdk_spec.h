@@ -41,8 +41,7 @@ struct dpdk_spec {
     uint32_t mtu; /* urnic_mtu: IP MTU wanted, octets */
     uint32_t rxd; /* urnic_rxd, urnic_txd: descriptors per queue */
     uint32_t txd;
-    uint32_t
-        mem_mib; /* urnic_mem: memory for all DPDK ports without hugepages; first port decides */
+    uint32_t mem_mib;    /* urnic_mem: of all DPDK ports without hugepages; first port decides */
     enum dpdk_huge huge; /* urnic_huge=auto|off|on; first port decides */
     bool promisc;        /* urnic_promisc=0|1 */
     bool debug;          /* urnic_debug=0|1: let DPDK's own log through down to debug */

@@ -398,6 +398,20 @@ def wrong_input():
               f"urnicd {text[:100]}: does not say «{says}», but: {r.stderr[:300]}")
 
 
+def doctor():
+    """What doctor finds, where it can be known what is there."""
+    def found(port, **env):
+        lines = run(URNIC, ["doctor", "--json", port], **env).stdout.splitlines()
+        return {(f["check"], f["level"]): f["found"] for f in map(json.loads, lines)}
+
+    port = "dpdk:net_af_packet0,iface=lo"
+    check("127.0.0.1" in found(port).get(("addresses", "note"), ""), "doctor: lo has an IPv4 address")
+    check(("driver", "missing") in found(port, URNIC_PLUGIN_DIR=DATA), "doctor: no driver in URNIC_PLUGIN_DIR")
+    check("net99" in found("dpdk:net_af_packet0,iface=net99").get(("interface", "missing"), ""), "doctor: net99")
+    check("0000:fe:1f.0" in found("dpdk:fe:1f.0").get(("device", "missing"), ""), "doctor: no such PCI device")
+    check(not any("missing" in key for key in found("mem:l")), "doctor: mem ports need nothing")
+
+
 def full_disk():
     """What can't be written is said, and not a success."""
     for text in ("rules", "rules --json", "lint --rules", "stat --help"):
@@ -532,6 +546,7 @@ def main():
                     time.sleep(0.05)
                 rule_table()
                 wrong_input()
+                doctor()
                 full_disk()
                 manuals()
                 with_daemon()
