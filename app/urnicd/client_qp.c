@@ -11,6 +11,7 @@
 #include "client.h"
 #include "cmgr.h"
 #include "device.h"
+#include "loop.h"
 #include "neigh.h"
 
 int av_from_ipc(const struct device *d, const struct ipc_av *in, struct engine_av *out)
@@ -112,8 +113,10 @@ int client_qp_attach(struct client *c, struct client_qp *qp, const struct wire_a
                      uint64_t now)
 {
     struct device *d = c->ctx.device;
-    int rc = engine_mcast_attach(d->engine, qp->qp, group);
+    int rc = loop_start(d); /* its own datagrams to the group are for it, too */
 
+    if (rc == 0)
+        rc = engine_mcast_attach(d->engine, qp->qp, group);
     if (rc == 0)
         rc = neigh_groups(d->neigh, now);
     if (rc == -ENOSPC)

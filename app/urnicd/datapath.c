@@ -11,6 +11,7 @@
 #include "clock.h"
 #include "cmgr.h"
 #include "device.h"
+#include "loop.h"
 #include "memory.h"
 #include "neigh.h"
 #include "worker.h"
@@ -54,11 +55,11 @@ static void datapath_copies(struct device *d, const struct engine_copy *copies, 
     engine_copied(d->engine, results, n, now);
 }
 
-/* Lent frames -> the engine's form. Frames of ours that the port gives back are left out. */
-static unsigned datapath_frames(struct device *d, const struct io_frame *in, unsigned n,
+/* Lent frames -> the engine's form. With `echo`, frames of ours that the port gives back are left
+ * out. */
+static unsigned datapath_frames(struct device *d, const struct io_frame *in, unsigned n, bool echo,
                                 struct engine_frame *out)
 {
-    const bool echo = d->io->caps.own_echo;
     unsigned m = 0;
 
     for (unsigned i = 0; i < n; i++) {
@@ -93,6 +94,17 @@ static void datapath_engine(struct device *d, struct engine_frame *frames, unsig
     }
 }
 
+static void datapath_slow_rx(struct device *d, const struct engine_frame *frames, unsigned n,
+                             uint64_t now)
+{
+    for (unsigned i = 0; i < n; i++) {
+        if (frames[i].disposition == ENGINE_SLOW_PATH) {
+            d->stats.slow_path++;
+            neigh_rx(d->neigh, frames[i].data, frames[i].len, now);
+        }
+    }
+}
+
 static unsigned datapath_rx_burst(struct device *d, uint64_t now)
 {
     struct io_frame lent[DATAPATH_RX_BURST];
@@ -104,23 +116,35 @@ static unsigned datapath_rx_burst(struct device *d, uint64_t now)
     /* A receive that was posted before one of these was sent has to be there for it (UC-05, UD-06).
      */
     worker_doorbells(d->worker, now);
-    unsigned m = datapath_frames(d, lent, n, frames);
+    unsigned m = datapath_frames(d, lent, n, d->io->caps.own_echo, frames);
     datapath_engine(d, frames, m, now);
-    for (unsigned i = 0; i < m; i++) {
-        if (frames[i].disposition == ENGINE_SLOW_PATH) {
-            d->stats.slow_path++;
-            neigh_rx(d->neigh, frames[i].data, frames[i].len, now);
-        }
-    }
+    datapath_slow_rx(d, frames, m, now);
     if (d->captures)
         capture_rx(d->captures, frames, m, now);
     d->io->ops->rx_release(d->io, n);
     return n;
 }
 
+/* What this device has sent to itself. Captures have seen it leave. */
+static unsigned datapath_loop_rx(struct device *d, uint64_t now)
+{
+    struct io_frame own[IO_BURST_MAX];
+    struct engine_frame frames[IO_BURST_MAX];
+    unsigned n = loop_peek(d->loop, own, IO_BURST_MAX);
+
+    if (n == 0)
+        return 0;
+    worker_doorbells(d->worker, now);
+    datapath_frames(d, own, n, false, frames);
+    datapath_engine(d, frames, n, now);
+    datapath_slow_rx(d, frames, n, now);
+    loop_release(d->loop, n);
+    return n;
+}
+
 unsigned device_rx(struct device *d, uint64_t now)
 {
-    unsigned total = 0, n;
+    unsigned total = d->loop ? datapath_loop_rx(d, now) : 0, n;
 
     for (unsigned i = 0; i < DATAPATH_BURSTS; i++) {
         n = datapath_rx_burst(d, now);
@@ -195,8 +219,13 @@ static unsigned datapath_tx_burst(struct device *d, bool slow, uint64_t now)
     /* A slot is large for its pieces, of which only the first few are ever touched. */
     static _Thread_local struct engine_slot es[IO_BURST_MAX];
     struct io_slot slots[IO_BURST_MAX];
-    unsigned n = d->io->ops->tx_reserve(d->io, slots, d->tx_want, now);
+    unsigned want = d->tx_want;
 
+    if (d->loop && loop_room(d->loop) < want)
+        want = loop_room(d->loop);
+    if (want == 0)
+        return 0;
+    unsigned n = d->io->ops->tx_reserve(d->io, slots, want, now);
     d->tx_blocked = n == 0;
     if (n == 0) {
         d->stats.port_full++;
@@ -214,6 +243,8 @@ static unsigned datapath_tx_burst(struct device *d, bool slow, uint64_t now)
         slots[i].len = es[i].len;
     if (d->captures)
         capture_tx(d->captures, es, m, now);
+    if (d->loop)
+        loop_take(d, slots, m);
     d->io->ops->tx_commit(d->io, slots, n, now);
 
     if (m == n && d->tx_want < IO_BURST_MAX)
@@ -263,6 +294,8 @@ uint64_t device_deadline(struct device *d, uint64_t now)
 {
     uint64_t at = engine_deadline(d->engine), other = cmgr_deadline(d->cm);
 
+    if (d->loop && loop_waits(d->loop))
+        return now;
     /* No port tells when it has room again. */
     if (d->tx_blocked && d->link.up && now + DATAPATH_FULL_NS < at)
         at = now + DATAPATH_FULL_NS;

@@ -15,6 +15,7 @@
 #include "context.h"
 #include "limits.h"
 #include "log.h"
+#include "loop.h"
 #include "neigh.h"
 #include "worker.h"
 
@@ -258,6 +259,7 @@ void device_close(struct device *d)
         engine_destroy(d->engine);
     if (d->io)
         d->io->ops->close(d->io);
+    loop_free(d->loop);
     free(d);
 }
 

@@ -17,6 +17,7 @@
 
 struct capture;
 struct cmgr;
+struct loop;
 struct neigh;
 struct worker;
 
@@ -52,6 +53,7 @@ struct device {
     struct engine *engine;
     struct neigh *neigh;
     struct cmgr *cm;
+    struct loop *loop; /* frames to ourselves; NULL = none were ever needed */
     struct capture *captures; /* running ones, linked */
     struct gid_table gids;
     struct device_gone gone[GID_PAIRS];

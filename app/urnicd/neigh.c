@@ -16,6 +16,7 @@
 #include "device.h"
 #include "kneigh.h"
 #include "log.h"
+#include "loop.h"
 #include "net.h"
 
 #define NEIGH_REPLIES 16u
@@ -147,9 +148,14 @@ uint32_t neigh_tx(struct neigh *n, uint8_t *buf, uint32_t cap, uint64_t now)
 int neigh_lookup(struct neigh *n, const struct wire_addr *src, const struct wire_addr *dst,
                  uint8_t mac[6], uint64_t now)
 {
-    int rc = net_resolve(n->port, dst, now, mac);
+    struct device *d = n->device;
 
     (void)src;
+    if (gid_find(&d->gids, dst) >= 0) {
+        memcpy(mac, d->mac, 6);
+        return loop_start(d);
+    }
+    int rc = net_resolve(n->port, dst, now, mac);
     if (rc == 0)
         return 0;
     n->dirty = true;
@@ -242,6 +248,8 @@ void neigh_watch(struct neigh *n, struct client_qp *qp, const struct wire_addr *
     struct wire_addr hop;
 
     neigh_unwatch(n, qp);
+    if (gid_find(&n->device->gids, dst) >= 0)
+        return; /* ours: nobody to be asked */
     if (net_next_hop(n->port, dst, &hop) < 0 || wire_addr_is_multicast(&hop))
         return;
     int rc = net_watch(n->port, &hop, now);
