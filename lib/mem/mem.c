@@ -21,19 +21,17 @@ static unsigned bits_for(uint64_t n)
 {
     unsigned bits = 1;
 
-    while (bits < SLOT_BITS_MAX && n > 1ull << bits) {
+    while (bits < SLOT_BITS_MAX && n > 1ull << bits)
         bits++;
-    }
     return bits;
 }
 
 struct mem *mem_create(const struct mem_params *params)
 {
-    struct mem *m = calloc(1, sizeof *m);
+    struct mem *m = calloc(1, sizeof(*m));
 
-    if (!m) {
+    if (!m)
         return NULL;
-    }
     m->params = *params;
     m->slot_bits = bits_for((uint64_t)params->max_mr + params->max_mw);
     m->free_head = m->free_tail = MEM_NIL;
@@ -44,9 +42,8 @@ struct mem *mem_create(const struct mem_params *params)
 
 void mem_destroy(struct mem *m)
 {
-    if (!m) {
+    if (!m)
         return;
-    }
     for (uint32_t i = 0; i < m->cap; i++) {
         free(m->cold[i].segs);
         free(m->cold[i].starts);
@@ -60,11 +57,10 @@ void mem_destroy(struct mem *m)
 static void free_list_add(struct mem *m, uint32_t slot)
 {
     m->cold[slot].next = MEM_NIL;
-    if (m->free_tail == MEM_NIL) {
+    if (m->free_tail == MEM_NIL)
         m->free_head = slot;
-    } else {
+    else
         m->cold[m->free_tail].next = slot;
-    }
     m->free_tail = slot;
 }
 
@@ -73,26 +69,22 @@ static bool grow(struct mem *m)
     uint32_t limit = 1u << m->slot_bits;
     uint32_t cap = m->cap ? m->cap * 2 : CAP_MIN;
 
-    if (cap > limit) {
+    if (cap > limit)
         cap = limit;
-    }
-    if (cap <= m->cap) {
+    if (cap <= m->cap)
         return false;
-    }
-    struct mem_slot *slots = aligned_alloc(64, cap * sizeof *slots);
-    struct mem_cold *cold = realloc(m->cold, cap * sizeof *cold);
-    if (cold) {
+    struct mem_slot *slots = aligned_alloc(64, cap * sizeof(*slots));
+    struct mem_cold *cold = realloc(m->cold, cap * sizeof(*cold));
+    if (cold)
         m->cold = cold;
-    }
     if (!slots || !cold) {
         free(slots);
         return false;
     }
-    if (m->cap) {
-        memcpy(slots, m->slots, m->cap * sizeof *slots);
-    }
-    memset(slots + m->cap, 0, (cap - m->cap) * sizeof *slots);
-    memset(cold + m->cap, 0, (cap - m->cap) * sizeof *cold);
+    if (m->cap)
+        memcpy(slots, m->slots, m->cap * sizeof(*slots));
+    memset(slots + m->cap, 0, (cap - m->cap) * sizeof(*slots));
+    memset(cold + m->cap, 0, (cap - m->cap) * sizeof(*cold));
     free(m->slots);
     m->slots = slots;
     for (uint32_t i = m->cap; i < cap; i++) {
@@ -124,22 +116,29 @@ void mem_slot_rekey(struct mem *m, struct mem_slot *s)
 
 struct mem_slot *mem_slot_new(struct mem *m, enum mem_kind kind, uint32_t pd)
 {
-    if (m->free_head == MEM_NIL && !grow(m)) {
+    if (m->free_head == MEM_NIL && !grow(m))
         return NULL;
-    }
     uint32_t slot = m->free_head;
     struct mem_slot *s = &m->slots[slot];
 
     m->free_head = m->cold[slot].next;
-    if (m->free_head == MEM_NIL) {
+    if (m->free_head == MEM_NIL)
         m->free_tail = MEM_NIL;
-    }
     mem_slot_rekey(m, s);
     s->kind = (uint8_t)kind;
     s->pd = pd;
     s->mr = slot;
     m->pds[pd].users++;
     return s;
+}
+
+void mem_slot_unbind(struct mem *m, struct mem_slot *s)
+{
+    if (s->valid)
+        m->cold[s->mr].windows--;
+    s->valid = 0;
+    s->mr = mem_slot_index(m, s);
+    s->gen++;
 }
 
 void mem_slot_free(struct mem *m, struct mem_slot *s)
@@ -161,22 +160,18 @@ static bool grow_pds(struct mem *m)
     uint64_t limit = (uint64_t)m->params.max_pd + 1;
     uint64_t cap = m->pd_cap ? m->pd_cap * 2ull : 16;
 
-    if (cap > limit) {
+    if (cap > limit)
         cap = limit;
-    }
-    if (cap <= m->pd_cap) {
+    if (cap <= m->pd_cap)
         return false;
-    }
-    struct mem_pd *pds = realloc(m->pds, cap * sizeof *pds);
-    if (!pds) {
+    struct mem_pd *pds = realloc(m->pds, cap * sizeof(*pds));
+    if (!pds)
         return false;
-    }
     m->pds = pds;
     for (uint32_t i = (uint32_t)cap; i-- > m->pd_cap;) {
         pds[i] = (struct mem_pd){.next = m->pd_free};
-        if (i != 0) { /* id 0 is nobody's */
+        if (i != 0) /* id 0 is nobody's */
             m->pd_free = i;
-        }
     }
     m->pd_cap = (uint32_t)cap;
     return true;
@@ -184,12 +179,10 @@ static bool grow_pds(struct mem *m)
 
 int mem_pd_alloc(struct mem *m, uint32_t *pd)
 {
-    if (m->usage.pds >= m->params.max_pd) {
+    if (m->usage.pds >= m->params.max_pd)
         return -ENOSPC;
-    }
-    if (m->pd_free == MEM_NIL && !grow_pds(m)) {
+    if (m->pd_free == MEM_NIL && !grow_pds(m))
         return -ENOMEM;
-    }
     *pd = m->pd_free;
     m->pd_free = m->pds[*pd].next;
     m->pds[*pd].live = true;
@@ -199,12 +192,10 @@ int mem_pd_alloc(struct mem *m, uint32_t *pd)
 
 int mem_pd_free(struct mem *m, uint32_t pd)
 {
-    if (!mem_pd_live(m, pd)) {
+    if (!mem_pd_live(m, pd))
         return -EINVAL;
-    }
-    if (m->pds[pd].users) {
+    if (m->pds[pd].users)
         return -EBUSY;
-    }
     m->pds[pd].live = false;
     m->pds[pd].next = m->pd_free;
     m->pd_free = pd;
@@ -214,9 +205,8 @@ int mem_pd_free(struct mem *m, uint32_t pd)
 
 int mem_pd_hold(struct mem *m, uint32_t pd)
 {
-    if (!mem_pd_live(m, pd)) {
+    if (!mem_pd_live(m, pd))
         return -EINVAL;
-    }
     m->pds[pd].users++;
     return 0;
 }

@@ -25,8 +25,8 @@
 #define MEM_ZERO_BASED    0x20u
 #define MEM_REMOTE_ANY    (MEM_REMOTE_WRITE | MEM_REMOTE_READ | MEM_REMOTE_ATOMIC)
 
-#define MEM_SEG_MIN                                                                                \
-    4096u /* inner segments (not first or last of a region) are at least this long */
+/* Segments are at least this long, but for a region's first and last one. */
+#define MEM_SEG_MIN 4096u
 
 /* A range of a backing object. `obj` is the caller's (a mapping, a process ...). */
 struct mem_seg {
@@ -58,14 +58,15 @@ struct mem_params {
     uint64_t key[2];                 /* secret seed: keys must be unguessable (SEC-12) */
 };
 
-/* Returns NULL when out of memory. */
+/* Empty tables; `params` are copied. NULL when out of memory. mem_destroy(NULL) does nothing. */
 struct mem *mem_create(const struct mem_params *params);
 void mem_destroy(struct mem *m);
 
-/* Protection domains. pd ids are never 0. free: -EBUSY while regions, windows or users
- * (mem_pd_hold) remain, -EINVAL unknown. */
+/* A new protection domain: *pd, never 0. -ENOSPC (max_pd), -ENOMEM. */
 int mem_pd_alloc(struct mem *m, uint32_t *pd);
+/* -EBUSY while regions, windows or users (mem_pd_hold) remain, -EINVAL unknown. */
 int mem_pd_free(struct mem *m, uint32_t pd);
+/* Something else, a queue pair for example, uses the domain / no longer does. -EINVAL unknown. */
 int mem_pd_hold(struct mem *m, uint32_t pd);
 void mem_pd_drop(struct mem *m, uint32_t pd);
 
@@ -83,21 +84,25 @@ int mem_mr_reg(struct mem *m, uint32_t pd, uint64_t iova, uint64_t len, unsigned
  * -EBUSY windows are bound (MR-06); -EINVAL unknown key. */
 int mem_mr_dereg(struct mem *m, uint32_t lkey);
 
-/* Fast-register regions (MR-08): allocated Free, made Valid by a work request, Free by invalidate.
- * The low octet of `key` is the consumer's choice and becomes part of both keys. -EINVAL: not such
- * a region of this domain, not Free, or anything that mem_mr_reg refuses. */
+/* A fast-register region (MR-08) of up to max_segs segments: Free until mem_fr_reg, and again after
+ * mem_invalidate. -EINVAL (domain, max_segs 0), -ENOSPC (max_mr), -ENOMEM. */
 int mem_fr_alloc(struct mem *m, uint32_t pd, uint32_t max_segs, uint32_t *lkey, uint32_t *rkey);
+/* Make it Valid, as the work request says. The low octet of `key` is the consumer's choice and
+ * becomes part of both keys. -EINVAL: not such a region of this domain, not Free, too many
+ * segments; otherwise as mem_mr_reg. */
 int mem_fr_reg(struct mem *m, uint32_t pd, uint32_t key, uint64_t iova, uint64_t len,
                unsigned access, const struct mem_seg *segs, unsigned nsegs);
 
-/* Windows. type 1 or 2 (2B). bind type 1: *rkey is a new key, chosen here when new_rkey is 0 (the
- * client library may choose a variant octet instead); type 2: `new_rkey` has the consumer's variant
- * octet. qpn ties type 2 windows. Length 0 unbinds a type 1 window. Windows are named by their
- * index, any variant octet. -EINVAL = MW_BIND_ERR material (MW-03, MW-04); dealloc: -EINVAL
- * unknown. */
+/* A window of type 1 or 2 (2B), bound to nothing. -EINVAL (domain, type), -ENOSPC (max_mw),
+ * -ENOMEM. */
 int mem_mw_alloc(struct mem *m, uint32_t pd, unsigned type, uint32_t *rkey);
+/* Bind the window mw_rkey, named by its index, any variant octet, to [va, va+len) of a region.
+ * Type 1: *rkey is a new key, chosen here when new_rkey is 0 (the client library may choose a
+ * variant octet instead); length 0 unbinds. Type 2: `new_rkey` has the consumer's variant octet,
+ * and only queue pair `qpn` may use the window. -EINVAL: MW_BIND_ERR material (MW-03, MW-04). */
 int mem_mw_bind(struct mem *m, uint32_t pd, uint32_t qpn, uint32_t mw_rkey, uint32_t new_rkey,
                 uint32_t mr_lkey, uint64_t va, uint64_t len, unsigned access, uint32_t *rkey);
+/* Free the window, bound or not; named as for mem_mw_bind. -EINVAL unknown. */
 int mem_mw_dealloc(struct mem *m, uint32_t rkey);
 
 /* Invalidate by key: a type 2 window (2B: of this qpn) or a fast-register region of this PD.
@@ -114,8 +119,7 @@ int mem_check(const struct mem *m, uint32_t pd, uint32_t qpn, uint32_t key, uint
 int mem_recheck(const struct mem *m, const struct mem_ref *ref);
 
 /* Pieces of [ref->va + off, + len). Rechecks. Returns the number of pieces written; -EACCES when no
- * longer valid; -E2BIG if `max` does not hold them (a range of up to 4096 octets needs at most 2).
- */
+ * longer valid; -E2BIG if `max` does not hold them (up to MEM_SEG_MIN octets need at most 2). */
 int mem_pieces(const struct mem *m, const struct mem_ref *ref, uint64_t off, uint32_t len,
                struct mem_piece *out, unsigned max);
 

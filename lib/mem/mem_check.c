@@ -13,18 +13,14 @@ int mem_check(const struct mem *m, uint32_t pd, uint32_t qpn, uint32_t key, uint
     const struct mem_slot *s = mem_slot_find(m, key);
 
     /* All 32 bits at once; a slot without object has key 0, which isn't `valid` either. */
-    if (!s || s->key != key || !s->valid || s->pd != pd || (s->access & need) != need) {
+    if (!s || s->key != key || !s->valid || s->pd != pd || (s->access & need) != need)
         return -EACCES;
-    }
-    if (local ? s->kind > MEM_K_FR : !(s->access & MEM_REMOTE_ANY)) {
+    if (local ? s->kind > MEM_K_FR : !(s->access & MEM_REMOTE_ANY))
         return -EACCES;
-    }
-    if (s->kind == MEM_K_MW2 && s->qpn != qpn) {
+    if (s->kind == MEM_K_MW2 && s->qpn != qpn)
         return -EACCES;
-    }
-    if (va < s->base || len > s->len || va - s->base > s->len - len) {
+    if (va < s->base || len > s->len || va - s->base > s->len - len)
         return -EACCES;
-    }
     *out = (struct mem_ref){
         .slot = mem_slot_index(m, s), .gen = s->gen, .mr = s->mr, .va = va, .len = len};
     return 0;
@@ -43,11 +39,10 @@ static uint32_t seg_find(const struct mem_cold *cold, uint32_t nsegs, uint64_t a
     while (hi - lo > 1) {
         uint32_t mid = lo + (hi - lo) / 2;
 
-        if (cold->starts[mid] <= at) {
+        if (cold->starts[mid] <= at)
             lo = mid;
-        } else {
+        else
             hi = mid;
-        }
     }
     return lo;
 }
@@ -63,9 +58,8 @@ static int pieces_of_segs(const struct mem_cold *cold, uint32_t nsegs, uint64_t 
         uint64_t left = cold->segs[i].len - skip;
         uint32_t take = len < left ? len : (uint32_t)left;
 
-        if (n == max) {
+        if (n == max)
             return -E2BIG;
-        }
         out[n++] = (struct mem_piece){cold->segs[i].obj, cold->segs[i].off + skip, take};
         at += take;
         len -= take;
@@ -78,19 +72,15 @@ int mem_pieces(const struct mem *m, const struct mem_ref *ref, uint64_t off, uin
 {
     const struct mem_slot *s = &m->slots[ref->slot];
 
-    if (s->gen != ref->gen || len > ref->len || off > ref->len - len) {
+    if (s->gen != ref->gen || len > ref->len || off > ref->len - len)
         return -EACCES;
-    }
-    if (len == 0) {
+    if (len == 0)
         return 0;
-    }
     uint64_t at = s->off + (ref->va - s->base) + off;
-    if (s->nsegs > 1) {
+    if (s->nsegs > 1)
         return pieces_of_segs(&m->cold[s->mr], s->nsegs, at, len, out, max);
-    }
-    if (max == 0) {
+    if (max == 0)
         return -E2BIG;
-    }
     out[0] = (struct mem_piece){s->obj, at, len};
     return 1;
 }

@@ -38,9 +38,8 @@ uint64_t mem_key_hash(const uint64_t seed[2], uint64_t word)
         v[0] ^= block[i];
     }
     v[2] ^= 0xFF;
-    for (unsigned i = 0; i < 4; i++) {
+    for (unsigned i = 0; i < 4; i++)
         sip_round(v);
-    }
     return v[0] ^ v[1] ^ v[2] ^ v[3];
 }
 

@@ -10,9 +10,8 @@
 #include "mem_priv.h"
 
 #define ACCESS_KNOWN (MEM_LOCAL_WRITE | MEM_REMOTE_ANY | MEM_MW_BIND | MEM_ZERO_BASED)
-#define ACCESS_HINTS                                                                               \
-    0x3FF00000u /* verbs' optional range: relaxed ordering and whatever follows                    \
-                 */
+/* Verbs' optional range: relaxed ordering and whatever follows. */
+#define ACCESS_HINTS 0x3FF00000u
 
 /* MR-02, MR-04, MR-13. */
 static int check_range(uint64_t iova, uint64_t len, unsigned access, const struct mem_seg *segs,
@@ -20,22 +19,18 @@ static int check_range(uint64_t iova, uint64_t len, unsigned access, const struc
 {
     uint64_t sum = 0;
 
-    if (access & ~(ACCESS_KNOWN | ACCESS_HINTS)) {
+    if (access & ~(ACCESS_KNOWN | ACCESS_HINTS))
         return -EOPNOTSUPP;
-    }
-    if ((access & (MEM_REMOTE_WRITE | MEM_REMOTE_ATOMIC)) && !(access & MEM_LOCAL_WRITE)) {
+    if ((access & (MEM_REMOTE_WRITE | MEM_REMOTE_ATOMIC)) && !(access & MEM_LOCAL_WRITE))
         return -EINVAL;
-    }
-    if (!(access & MEM_ZERO_BASED) && iova > UINT64_MAX - len) {
+    if (!(access & MEM_ZERO_BASED) && iova > UINT64_MAX - len)
         return -EINVAL;
-    }
     for (unsigned i = 0; i < nsegs; i++) {
         bool inner = i > 0 && i + 1 < nsegs;
 
         if (segs[i].len == 0 || (inner && segs[i].len < MEM_SEG_MIN) ||
-            segs[i].off > UINT64_MAX - segs[i].len || segs[i].len > len - sum) {
+            segs[i].off > UINT64_MAX - segs[i].len || segs[i].len > len - sum)
             return -EINVAL;
-        }
         sum += segs[i].len;
     }
     return sum == len ? 0 : -EINVAL;
@@ -49,11 +44,10 @@ static int set_segs(struct mem_slot *s, struct mem_cold *cold, const struct mem_
     s->nsegs = nsegs;
     s->obj = nsegs == 1 ? segs[0].obj : NULL;
     s->off = nsegs == 1 ? segs[0].off : 0;
-    if (nsegs <= 1) {
+    if (nsegs <= 1)
         return 0;
-    }
-    cold->segs = malloc(nsegs * sizeof *cold->segs);
-    cold->starts = malloc(nsegs * sizeof *cold->starts);
+    cold->segs = malloc(nsegs * sizeof(*cold->segs));
+    cold->starts = malloc(nsegs * sizeof(*cold->starts));
     if (!cold->segs || !cold->starts) {
         free(cold->segs);
         free(cold->starts);
@@ -61,10 +55,9 @@ static int set_segs(struct mem_slot *s, struct mem_cold *cold, const struct mem_
         cold->starts = NULL;
         return -ENOMEM;
     }
-    memcpy(cold->segs, segs, nsegs * sizeof *segs);
-    for (uint64_t i = 0, at = 0; i < nsegs; at += segs[i].len, i++) {
+    memcpy(cold->segs, segs, nsegs * sizeof(*segs));
+    for (uint64_t i = 0, at = 0; i < nsegs; at += segs[i].len, i++)
         cold->starts[i] = at;
-    }
     return 0;
 }
 
@@ -81,9 +74,8 @@ static void set_valid(struct mem *m, struct mem_slot *s, uint64_t iova, uint64_t
 
 static void set_invalid(struct mem *m, struct mem_slot *s)
 {
-    if (s->valid) {
+    if (s->valid)
         m->usage.octets -= s->len;
-    }
     s->valid = 0;
     s->gen++;
 }
@@ -92,20 +84,16 @@ int mem_mr_reg(struct mem *m, uint32_t pd, uint64_t iova, uint64_t len, unsigned
                const struct mem_seg *segs, unsigned nsegs, void *owner, uint32_t *lkey,
                uint32_t *rkey)
 {
-    if (!mem_pd_live(m, pd)) {
+    if (!mem_pd_live(m, pd))
         return -EINVAL;
-    }
     int err = check_range(iova, len, access, segs, nsegs);
-    if (err) {
+    if (err)
         return err;
-    }
-    if (m->usage.mrs >= m->params.max_mr) {
+    if (m->usage.mrs >= m->params.max_mr)
         return -ENOSPC;
-    }
     struct mem_slot *s = mem_slot_new(m, MEM_K_MR, pd);
-    if (!s) {
+    if (!s)
         return -ENOMEM;
-    }
     err = set_segs(s, mem_slot_cold(m, s), segs, nsegs);
     if (err) {
         mem_slot_free(m, s);
@@ -132,12 +120,10 @@ int mem_mr_dereg(struct mem *m, uint32_t lkey)
 {
     struct mem_slot *s = mem_slot_find_kind(m, lkey, MEM_K_MR, MEM_K_FR);
 
-    if (!s || (s->kind == MEM_K_MR && s->key != lkey)) {
+    if (!s || (s->kind == MEM_K_MR && s->key != lkey))
         return -EINVAL;
-    }
-    if (mem_slot_cold(m, s)->windows) {
+    if (mem_slot_cold(m, s)->windows)
         return -EBUSY;
-    }
     set_invalid(m, s);
     if (s->holds) {
         s->key = 0; /* nobody finds it any more */
@@ -150,16 +136,13 @@ int mem_mr_dereg(struct mem *m, uint32_t lkey)
 
 int mem_fr_alloc(struct mem *m, uint32_t pd, uint32_t max_segs, uint32_t *lkey, uint32_t *rkey)
 {
-    if (!mem_pd_live(m, pd) || max_segs == 0) {
+    if (!mem_pd_live(m, pd) || max_segs == 0)
         return -EINVAL;
-    }
-    if (m->usage.mrs >= m->params.max_mr) {
+    if (m->usage.mrs >= m->params.max_mr)
         return -ENOSPC;
-    }
     struct mem_slot *s = mem_slot_new(m, MEM_K_FR, pd);
-    if (!s) {
+    if (!s)
         return -ENOMEM;
-    }
     mem_slot_cold(m, s)->max_segs = max_segs;
     m->usage.mrs++;
     *lkey = *rkey = s->key;
@@ -171,22 +154,19 @@ int mem_fr_reg(struct mem *m, uint32_t pd, uint32_t key, uint64_t iova, uint64_t
 {
     struct mem_slot *s = mem_slot_find_kind(m, key, MEM_K_FR, MEM_K_FR);
 
-    if (!s || s->pd != pd || s->valid || nsegs > mem_slot_cold(m, s)->max_segs) {
+    if (!s || s->pd != pd || s->valid || nsegs > mem_slot_cold(m, s)->max_segs)
         return -EINVAL;
-    }
     int err = check_range(iova, len, access, segs, nsegs);
-    if (err) {
+    if (err)
         return err;
-    }
     struct mem_cold *cold = mem_slot_cold(m, s);
     free(cold->segs);
     free(cold->starts);
     cold->segs = NULL;
     cold->starts = NULL;
     err = set_segs(s, cold, segs, nsegs);
-    if (err) {
+    if (err)
         return err;
-    }
     s->key = key;
     set_valid(m, s, iova, len, access);
     return 0;
@@ -196,22 +176,16 @@ int mem_invalidate(struct mem *m, uint32_t pd, uint32_t qpn, uint32_t key, bool 
 {
     struct mem_slot *s = mem_slot_find_kind(m, key, MEM_K_FR, MEM_K_MW2);
 
-    if (!s || s->key != key || s->pd != pd || !s->valid) {
+    if (!s || s->key != key || s->pd != pd || !s->valid)
         return -EINVAL;
-    }
     if (s->kind == MEM_K_MW2) {
-        if (s->qpn != qpn) {
+        if (s->qpn != qpn)
             return -EINVAL;
-        }
-        m->cold[s->mr].windows--;
-        s->mr = mem_slot_index(m, s);
-        s->valid = 0;
-        s->gen++;
+        mem_slot_unbind(m, s);
         return 0;
     }
-    if (mem_slot_cold(m, s)->windows || (remote && !(s->access & MEM_REMOTE_ANY))) {
+    if (mem_slot_cold(m, s)->windows || (remote && !(s->access & MEM_REMOTE_ANY)))
         return -EINVAL;
-    }
     set_invalid(m, s);
     return 0;
 }

@@ -36,7 +36,7 @@ struct mem_slot {
     uint32_t qpn;   /* type 2 window: whom it is for */
     uint32_t holds; /* region: copies under way */
 };
-static_assert(sizeof(struct mem_slot) == 64, "one cache line");
+_Static_assert(sizeof(struct mem_slot) == 64, "one cache line");
 
 struct mem_cold {
     void *owner;
@@ -108,6 +108,8 @@ static inline bool mem_pd_live(const struct mem *m, uint32_t pd)
 struct mem_slot *mem_slot_new(struct mem *m, enum mem_kind kind, uint32_t pd);
 /* Give the object in the slot another key: new index, new variant. */
 void mem_slot_rekey(struct mem *m, struct mem_slot *s);
+/* Unbind a window, bound or not: what was checked through it no longer holds. */
+void mem_slot_unbind(struct mem *m, struct mem_slot *s);
 /* Empty the slot; lets go of the domain. */
 void mem_slot_free(struct mem *m, struct mem_slot *s);
 
