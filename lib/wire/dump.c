@@ -49,7 +49,7 @@ static void put_syndrome(struct line *l, uint8_t syndrome)
     static const char *const naks[] = {"sequence", "invalid-request", "access", "operation", "rd"};
     switch (wire_aeth_kind(syndrome)) {
     case WIRE_AETH_ACK:
-        if ((syndrome & 31u) == 31u)
+        if (syndrome == WIRE_SYN_ACK)
             put(l, " ack");
         else
             put(l, " ack credits %u", wire_credits(syndrome & 31u));

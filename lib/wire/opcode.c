@@ -98,6 +98,9 @@ const struct wire_opcode_info wire_opcodes[256] = {
     ENTRY(WIRE_OPCODE_CNP, "CNP", WIRE_F_CNP | WIRE_F_ONLY, 0u, 16u),
 };
 
+_Static_assert(AT_END(WIRE_H_XRCETH | WIRE_H_ATOMICETH) == WIRE_BTH_LEN + WIRE_EXT_MAX,
+               "the longest extension headers");
+
 #define SR(op, f, h, extra) ENTRY(WIRE_##op, "SR_" #op, f, h, extra)
 #define SR_SEND(op, f, h)   SR(op, SEND | (f), h, 8u)
 

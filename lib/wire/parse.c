@@ -5,18 +5,11 @@
  * One function per layer, called in the order of VAL-01; each returns WIRE_OK or the first reason
  * to refuse. No function reads an octet that an earlier length check hasn't covered (VAL-07).
  */
-#include "wire.h"
-
 #include <string.h>
 
-#include "wire_bytes.h"
+#include "headers.h"
 #include "wire_csum.h"
 
-#define ETHERTYPE_IPV4  0x0800u
-#define ETHERTYPE_IPV6  0x86DDu
-#define ETHERTYPE_VLAN  0x8100u
-#define ETHERTYPE_SVLAN 0x88A8u
-#define PROTO_UDP       17u
 /* The least that a RoCE datagram has: UDP, BTH, iCRC. */
 #define UDP_MIN         (WIRE_UDP_LEN + WIRE_BTH_LEN + WIRE_ICRC_LEN)
 #define GRH_NEXT_HEADER 0x1Bu /* a BTH follows */
@@ -109,7 +102,7 @@ static enum wire_verdict parse_ipv4(const uint8_t *ip, struct rest r, unsigned f
         return WIRE_TRUNCATED;
     if (ihl != WIRE_IPV4_LEN)
         return WIRE_IP_OPTIONS;
-    if ((p->ip_flags & 1u) || offset)
+    if ((p->ip_flags & IP_MF) || offset)
         return WIRE_IP_FRAGMENT;
     if (!(flags & WIRE_P_IP_CSUM_OK) && wire_csum_add(0, ip, WIRE_IPV4_LEN) != 0xFFFF)
         return WIRE_BAD_IP_CSUM;
@@ -169,8 +162,7 @@ static enum wire_verdict parse_grh(const uint8_t *grh, struct rest r, struct wir
     return WIRE_OK;
 }
 
-/* WIRE-24: is a non-zero UDP checksum right? Covers the pseudo header, the UDP header and payload.
- */
+/* WIRE-24: is a non-zero UDP checksum right? Covers pseudo header, UDP header and payload. */
 static bool udp_csum_good(const uint8_t *udp, size_t udp_len, const struct wire_pkt *p)
 {
     uint8_t pseudo[4] = {0, PROTO_UDP, (uint8_t)(udp_len >> 8), (uint8_t)udp_len};

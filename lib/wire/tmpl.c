@@ -10,7 +10,6 @@
 #include "headers.h"
 
 #define TTL_DEFAULT 64u
-#define IP_DF       2u
 
 void wire_tmpl_init(struct wire_tmpl *t, const struct wire_pkt *p)
 {

@@ -28,49 +28,55 @@
 #define WIRE_IPV6_LEN      40u
 #define WIRE_UDP_LEN       8u
 #define WIRE_BTH_LEN       12u
-/* Largest run of octets before the payload: Eth + VLAN + IPv6 + UDP + BTH + longest extensions. */
-#define WIRE_HDR_MAX (14u + 4u + 40u + 8u + 12u + 44u)
-/* Largest frame that can be built: headers, 4096 octets of payload, pad, iCRC. */
-#define WIRE_FRAME_MAX (WIRE_HDR_MAX + 4096u + 3u + 4u)
-#define WIRE_MSG_MAX   (1ull << 31) /* RSP-15, REQ-07 */
+#define WIRE_EXT_MAX       32u          /* longest extension headers: XRCETH and AtomicETH */
+#define WIRE_MTU_MAX       4096u        /* largest path MTU, octets */
+#define WIRE_MSG_MAX       (1ull << 31) /* RSP-15, REQ-07 */
+/* Largest run of octets up to the end of the BTH, and up to the payload. */
+#define WIRE_BTH_END_MAX                                                                           \
+    (WIRE_ETH_LEN + WIRE_VLAN_LEN + WIRE_IPV6_LEN + WIRE_UDP_LEN + WIRE_BTH_LEN)
+#define WIRE_HDR_MAX (WIRE_BTH_END_MAX + WIRE_EXT_MAX)
+/* Largest frame that can be built; its payload needs no pad. */
+#define WIRE_FRAME_MAX (WIRE_HDR_MAX + WIRE_MTU_MAX + WIRE_ICRC_LEN)
 
 /* ---- opcodes ---- */
 
-enum wire_service { /* high 3 bits of the opcode */
-                    WIRE_RC = 0,
-                    WIRE_UC = 1,
-                    WIRE_RD = 2,
-                    WIRE_UD = 3,
-                    WIRE_CNP_GROUP = 4,
-                    WIRE_XRC = 5,
+/* The high 3 bits of an opcode. */
+enum wire_service {
+    WIRE_RC = 0,
+    WIRE_UC = 1,
+    WIRE_RD = 2,
+    WIRE_UD = 3,
+    WIRE_CNP_GROUP = 4,
+    WIRE_XRC = 5,
 };
 
-enum wire_op { /* low 5 bits of the opcode; OR with (service << 5) */
-               WIRE_SEND_FIRST = 0x00,
-               WIRE_SEND_MIDDLE = 0x01,
-               WIRE_SEND_LAST = 0x02,
-               WIRE_SEND_LAST_IMM = 0x03,
-               WIRE_SEND_ONLY = 0x04,
-               WIRE_SEND_ONLY_IMM = 0x05,
-               WIRE_WRITE_FIRST = 0x06,
-               WIRE_WRITE_MIDDLE = 0x07,
-               WIRE_WRITE_LAST = 0x08,
-               WIRE_WRITE_LAST_IMM = 0x09,
-               WIRE_WRITE_ONLY = 0x0A,
-               WIRE_WRITE_ONLY_IMM = 0x0B,
-               WIRE_READ_REQUEST = 0x0C,
-               WIRE_READ_RESP_FIRST = 0x0D,
-               WIRE_READ_RESP_MIDDLE = 0x0E,
-               WIRE_READ_RESP_LAST = 0x0F,
-               WIRE_READ_RESP_ONLY = 0x10,
-               WIRE_ACKNOWLEDGE = 0x11,
-               WIRE_ATOMIC_ACK = 0x12,
-               WIRE_CMP_SWAP = 0x13,
-               WIRE_FETCH_ADD = 0x14,
-               WIRE_SEND_LAST_INV = 0x16,
-               WIRE_SEND_ONLY_INV = 0x17,
-               WIRE_FLUSH = 0x1C,
-               WIRE_ATOMIC_WRITE = 0x1D,
+/* The low 5 bits of an opcode. */
+enum wire_op {
+    WIRE_SEND_FIRST = 0x00,
+    WIRE_SEND_MIDDLE = 0x01,
+    WIRE_SEND_LAST = 0x02,
+    WIRE_SEND_LAST_IMM = 0x03,
+    WIRE_SEND_ONLY = 0x04,
+    WIRE_SEND_ONLY_IMM = 0x05,
+    WIRE_WRITE_FIRST = 0x06,
+    WIRE_WRITE_MIDDLE = 0x07,
+    WIRE_WRITE_LAST = 0x08,
+    WIRE_WRITE_LAST_IMM = 0x09,
+    WIRE_WRITE_ONLY = 0x0A,
+    WIRE_WRITE_ONLY_IMM = 0x0B,
+    WIRE_READ_REQUEST = 0x0C,
+    WIRE_READ_RESP_FIRST = 0x0D,
+    WIRE_READ_RESP_MIDDLE = 0x0E,
+    WIRE_READ_RESP_LAST = 0x0F,
+    WIRE_READ_RESP_ONLY = 0x10,
+    WIRE_ACKNOWLEDGE = 0x11,
+    WIRE_ATOMIC_ACK = 0x12,
+    WIRE_CMP_SWAP = 0x13,
+    WIRE_FETCH_ADD = 0x14,
+    WIRE_SEND_LAST_INV = 0x16,
+    WIRE_SEND_ONLY_INV = 0x17,
+    WIRE_FLUSH = 0x1C,
+    WIRE_ATOMIC_WRITE = 0x1D,
 };
 #define WIRE_OPCODE(service, op) ((uint8_t)(((service) << 5) | (op)))
 #define WIRE_OPCODE_CNP          0x81u
@@ -137,17 +143,19 @@ extern const struct wire_opcode_info wire_selective[32]; /* by operation */
 #define WIRE_SYN_NAK_RD     0x64u
 
 enum wire_aeth_kind { WIRE_AETH_ACK, WIRE_AETH_RNR, WIRE_AETH_NAK, WIRE_AETH_INVALID };
-/* Class of a syndrome octet (ACK-01, ACK-02). */
+/* Class of a syndrome octet; WIRE_AETH_INVALID: reserved (ACK-01, ACK-02). */
 enum wire_aeth_kind wire_aeth_kind(uint8_t syndrome);
 /* RNR timer code 0..31 -> nanoseconds (RNR-04). */
 uint64_t wire_rnr_ns(unsigned code);
-/* Credit code <-> count (ACK-12). wire_credit_code rounds down and never returns 31. */
+/* Credit code 0..31 -> receives posted; UINT32_MAX for 31, "no limit" (ACK-12, ACK-13). */
 uint32_t wire_credits(unsigned code);
+/* The largest code for no more than `credits`, never 31 (ACK-12). */
 unsigned wire_credit_code(uint32_t credits);
 
 /* ---- a packet, in host order ---- */
 
-struct wire_addr { /* 16 octets; IPv4 as ::ffff:a.b.c.d, so an address is a GID (GID-01) */
+/* An IP address; IPv4 as ::ffff:a.b.c.d, so that an address is a GID (GID-01). */
+struct wire_addr {
     uint8_t b[16];
 };
 
@@ -198,10 +206,9 @@ struct wire_pkt {
 /* Why a frame was refused. Each has one counter name of the catalogue's appendix C. */
 enum wire_verdict {
     WIRE_OK = 0,
-    WIRE_NOT_ROCE,   /* rx_not_roce: other EtherType, protocol or UDP port: give it to the slow path
-                      */
-    WIRE_TRUNCATED,  /* rx_truncated */
-    WIRE_IP_OPTIONS, /* rx_ip_options */
+    WIRE_NOT_ROCE,     /* rx_not_roce: other EtherType, protocol or UDP port: for the slow path */
+    WIRE_TRUNCATED,    /* rx_truncated */
+    WIRE_IP_OPTIONS,   /* rx_ip_options */
     WIRE_IP_FRAGMENT,  /* rx_ip_fragment */
     WIRE_BAD_IP_CSUM,  /* rx_bad_ip_csum */
     WIRE_BAD_ADDR,     /* rx_bad_addr */
@@ -255,7 +262,7 @@ size_t wire_build(uint8_t *buf, size_t cap, struct wire_pkt *p);
 size_t wire_frame_len(const struct wire_pkt *p);
 
 /* Zero the pad octets and write the iCRC of a complete frame whose payload is in place:
- * frame[0..len) ends with room for the iCRC. bth_off/udp_off/ip_off as wire_build filled them in.
+ * frame[0..len) ends with room for the iCRC. ip_off and bth_off as wire_build filled them in.
  * Payload is read once. ICRC-01..07. */
 void wire_icrc_seal(uint8_t *frame, size_t len, uint16_t ip_off, uint16_t bth_off);
 
@@ -269,13 +276,14 @@ uint32_t wire_icrc(const uint8_t *frame, size_t len, uint16_t ip_off, uint16_t b
 uint32_t wire_icrc_start(const uint8_t *ip, size_t hdr_len, unsigned ip_version);
 /* wire_icrc_start for headers of any kind: `bth` = octets from the IP header or GRH to the BTH. */
 uint32_t wire_icrc_headers(const uint8_t *ip, size_t hdr_len, size_t bth);
+/* The running value after `len` more octets. */
 uint32_t wire_icrc_update(uint32_t crc, const void *data, size_t len);
 
 /* ---- the fast way to send: a template per queue pair ---- */
 
 /* The invariant first octets of every frame of one queue pair: Ethernet, VLAN, IP, UDP, BTH. */
 struct wire_tmpl {
-    uint8_t hdr[14 + 4 + 40 + 8 + 12];
+    uint8_t hdr[WIRE_BTH_END_MAX];
     uint8_t len; /* octets up to the end of the BTH */
     uint8_t ip_off;
     uint8_t bth_off;
@@ -323,9 +331,11 @@ size_t wire_tmpl_emit(uint8_t *buf, const struct wire_tmpl *t, const struct wire
 uint16_t wire_udp_sport(uint32_t flow_label, uint32_t lqpn, uint32_t rqpn);
 /* Is this GID an IPv4-mapped address? */
 bool wire_addr_is_v4(const struct wire_addr *a);
+/* 224.0.0.0/4 or ff00::/8? */
 bool wire_addr_is_multicast(const struct wire_addr *a);
+/* The IPv4 address `host_order` (0x0A000001 = 10.0.0.1). */
 struct wire_addr wire_addr_v4(uint32_t host_order);
-/* Text form ("10.0.0.1", "fe80::1"), for messages. Returns buf. */
+/* Text form ("10.0.0.1", "fe80::1"), for messages; cut off if `size` is too small. Returns buf. */
 const char *wire_addr_str(const struct wire_addr *a, char *buf, size_t size);
 /* Parse "10.0.0.1" or "fe80::1". Returns 0 or -EINVAL. */
 int wire_addr_parse(const char *s, struct wire_addr *out);
@@ -333,18 +343,20 @@ int wire_addr_parse(const char *s, struct wire_addr *out);
 bool wire_pkey_match(uint16_t packet, uint16_t table);
 /* Multicast MAC of a group address (WIRE-31). */
 void wire_mcast_mac(const struct wire_addr *group, uint8_t mac[6]);
-/* Path MTU: enum 1..5 <-> octets; port MTU for an IP MTU (WIRE-26). 0 = not valid. */
+/* Octets of a path MTU of verbs (1..5 = 256..4096), and back. 0 = not a valid one. */
 uint32_t wire_mtu_octets(unsigned mtu_enum);
 unsigned wire_mtu_enum(uint32_t octets);
+/* The largest path MTU (1..5) whose packets fit an IP MTU of so many octets; 0 = none (WIRE-26). */
 unsigned wire_mtu_for_ip(uint32_t ip_mtu);
 
+#define WIRE_D_KEYS  0x1u /* keys, too (SEC-30) */
+#define WIRE_D_ETHER 0x2u /* MAC addresses and VLAN, too */
 /* One line of text for a frame, for logs, traces and tests, without newline. Never prints payload
- * or private data; keys only with WIRE_D_KEYS (SEC-30). Says why when a frame isn't good RoCE.
- * Returns the length that the whole line has (as snprintf). */
-int wire_dump_cut(char *buf, size_t size, const uint8_t *frame, size_t have, size_t len,
-                  unsigned flags); /* for a frame of which only `have` octets were kept */
-#define WIRE_D_KEYS  0x1u
-#define WIRE_D_ETHER 0x2u
+ * or private data. Says why when a frame isn't good RoCE. Returns the length that the whole line
+ * has (as snprintf). */
 int wire_dump(char *buf, size_t size, const uint8_t *frame, size_t len, unsigned flags);
+/* The same for a frame of `len` octets of which a capture kept the first `have`. */
+int wire_dump_cut(char *buf, size_t size, const uint8_t *frame, size_t have, size_t len,
+                  unsigned flags);
 
 #endif
