@@ -96,7 +96,7 @@ extern const struct cc_type cc_timely;    /* SIGCOMM 2015: gradient of the round
 extern const struct cc_type cc_swift;     /* SIGCOMM 2020: target delay, window */
 /* All algorithms, NULL-terminated. */
 extern const struct cc_type *const cc_types[];
-/* By name; NULL = unknown. */
+/* The algorithm of this name; NULL = unknown. */
 const struct cc_type *cc_type_find(const char *name);
 
 /* Begin with the parameters in *conf, which must outlive *cc. line_rate in bit/s, 0 = unknown;

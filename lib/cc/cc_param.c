@@ -144,7 +144,7 @@ static bool read_value(enum cc_unit unit, const char *s, uint64_t *out)
 
 /* ---- writing ---- */
 
-/* The largest unit that divides it, or one more digit group behind the point. */
+/* In the largest unit that divides it; the smallest one of each kind is 1. */
 static int write_scaled(const struct suffix *x, uint64_t v, char *buf, size_t size)
 {
     while (x[1].text && v % x->scale != 0)
@@ -186,7 +186,7 @@ int cc_conf_format(const struct cc_conf *c, char *buf, size_t size)
         char value[32];
         if (!(c->type->uses & 1ull << i))
             continue;
-        cc_value_format(cc_params[i].unit, c->v[i], value, sizeof value);
+        cc_value_format(cc_params[i].unit, c->v[i], value, sizeof(value));
         if (n == 0)
             n = (size_t)snprintf(buf, size, "%s:%s", c->type->name, c->preset);
         int k = snprintf(n < size ? buf + n : NULL, n < size ? size - n : 0, ",%s=%s",
@@ -266,8 +266,8 @@ static int set_param(struct cc_conf *c, const char *word, char *err, size_t size
             return fail(err, size, "%s: want %s", word, units[p->unit].like);
         if (c->v[i] < p->min || c->v[i] > p->max) {
             char lo[32], hi[32];
-            cc_value_format(p->unit, p->min, lo, sizeof lo);
-            cc_value_format(p->unit, p->max, hi, sizeof hi);
+            cc_value_format(p->unit, p->min, lo, sizeof(lo));
+            cc_value_format(p->unit, p->max, hi, sizeof(hi));
             return fail(err, size, "%s: want %s to %s: %s", word, lo, hi, p->text);
         }
         return 0;
@@ -282,7 +282,7 @@ static int set_param(struct cc_conf *c, const char *word, char *err, size_t size
 int cc_conf_parse(struct cc_conf *c, const char *text, char *err, size_t size)
 {
     char copy[CC_TEXT], *save = NULL;
-    if (strlen(text) >= sizeof copy)
+    if (strlen(text) >= sizeof(copy))
         return fail(err, size, "congestion control: longer than %u characters", CC_TEXT - 1);
     memcpy(copy, text, strlen(text) + 1);
     char *word = strtok_r(copy, ",", &save);

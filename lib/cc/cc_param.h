@@ -144,11 +144,13 @@ struct cc_preset {
 };
 extern const struct cc_preset cc_presets[]; /* ends with type = NULL */
 
-/* The algorithm's first preset. */
+/* The parameters of the algorithm's first preset. */
 void cc_conf_init(struct cc_conf *c, const struct cc_type *type);
-/* Read the text form. 0, or -EINVAL with a sentence in err: what is wrong, what would be right. */
+/* Read the text form. 0, or -EINVAL with a sentence in err[0..size): what is wrong, and what would
+ * be right; then *c is not to be used. */
 int cc_conf_parse(struct cc_conf *c, const char *text, char *err, size_t size);
-/* The text form with every parameter that means something. Returns as snprintf. */
+/* The text form with every parameter that means something to the algorithm; CC_TEXT octets hold
+ * any. Returns as snprintf. */
 int cc_conf_format(const struct cc_conf *c, char *buf, size_t size);
 /* One value, as text. Returns as snprintf. */
 int cc_value_format(enum cc_unit unit, uint64_t v, char *buf, size_t size);

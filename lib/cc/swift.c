@@ -8,6 +8,9 @@
 
 #define FIX CC_RATIO_BITS
 
+#define BITS_PER_OCTET_NS 8000000000ull /* octets in ns to bit/s */
+#define RATE_MIN          1000u         /* bit/s: what the table of parameters allows, too */
+
 static uint64_t isqrt(uint64_t v)
 {
     uint64_t r = 0;
@@ -60,9 +63,9 @@ static void publish(struct cc *cc)
     uint64_t rtt = s->rtt ? s->rtt : v[CC_P_target];
     uint64_t gap = (rtt << FIX) / s->cwnd;
     cc->window = 1;
-    cc->rate = cc->mtu * 8000000000ull / gap;
-    if (cc->rate < 1000)
-        cc->rate = 1000;
+    cc->rate = cc->mtu * BITS_PER_OCTET_NS / gap;
+    if (cc->rate < RATE_MIN)
+        cc->rate = RATE_MIN;
 }
 
 static void swift_start(struct cc *cc, uint64_t now)

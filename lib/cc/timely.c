@@ -6,6 +6,8 @@
  */
 #include "cc.h"
 
+#define HYPERACTIVE 5 /* steps in one, after `f` rises in a row: the paper's N */
+
 static uint64_t top(const struct cc *cc)
 {
     uint64_t max = cc->conf->v[CC_P_max];
@@ -57,8 +59,8 @@ static void timely_on_ack(struct cc *cc, uint64_t rtt, uint32_t packets, uint64_
     } else if (rtt > v[CC_P_t_high]) {
         uint64_t over = (rtt - v[CC_P_t_high]) * CC_ONE / rtt;
         set_rate(cc, less(t->rate, over * v[CC_P_beta] >> CC_RATIO_BITS));
-    } else if (t->diff <= 0) { /* five in a row: hyperactive increase */
-        set_rate(cc, t->rate + v[CC_P_ai] * (t->rises >= v[CC_P_f] ? 5 : 1));
+    } else if (t->diff <= 0) {
+        set_rate(cc, t->rate + v[CC_P_ai] * (t->rises >= v[CC_P_f] ? HYPERACTIVE : 1));
     } else {
         uint64_t gradient = (uint64_t)t->diff * CC_ONE / v[CC_P_min_rtt];
         set_rate(cc, less(t->rate, gradient * v[CC_P_beta] >> CC_RATIO_BITS));

@@ -5,10 +5,11 @@
  *
  * No I/O and no clock: frames and time come in as arguments (ns, any monotonic origin).
  *
- *     net_rx(port, frame, len, now, reply, cap)   a frame that isn't RoCE; may write one reply
- * frame while ((n = net_tx(port, buf, cap, now)))   what the port wants to send by itself
- *     net_deadline(port) / net_expire(port, now)  next time-out, UINT64_MAX = none / run what is
- * due while (net_next_change(port, &c))           neighbours whose MAC or reachability changed
+ *     net_rx(port, frame, len, now, reply, cap)   takes a frame that isn't RoCE; may write a reply
+ *     while ((n = net_tx(port, buf, cap, now)))   what the port wants to send by itself
+ *     net_deadline(port)                          next time-out, UINT64_MAX = none
+ *     net_expire(port, now)                       does what is due
+ *     while (net_next_change(port, &c))           neighbours whose MAC or reachability changed
  *
  * After net_rx, net_resolve, net_addr_add and net_expire there may be something for net_tx to send
  * and for net_next_change to tell.
@@ -30,6 +31,7 @@
 
 #define NET_ADDRS_MAX     16u
 #define NET_NEIGH_DEFAULT 1024u
+#define NET_NEIGH_MAX     (1u << 20)
 /* Octets of room that net_tx needs. A reply of net_rx takes this or the length of the frame that it
  * answers, whichever is more. */
 #define NET_TX_MAX 128u
@@ -54,12 +56,12 @@ struct net_config {
     uint8_t mac[6];
     uint16_t vlan;       /* VID 1..4094; 0 = untagged (WIRE-03, WIRE-04) */
     uint16_t mtu;        /* of IP; 0 = 1500. Longer echo requests are not answered */
-    uint32_t neighbours; /* size of the table; 0 = NET_NEIGH_DEFAULT */
+    uint32_t neighbours; /* size of the table, <= NET_NEIGH_MAX; 0 = default */
     bool quiet;          /* another stack resolves neighbours: net_next_request, net_neigh_told */
 };
 
 /* A new port with the EUI-64 link-local address of its MAC (GID-03). NULL: no memory, or a bad
- * configuration (multicast or zero MAC, VID over 4094, MTU under 576). */
+ * configuration (multicast or zero MAC, VID over 4094, MTU under 576, too many neighbours). */
 struct net_port *net_port_new(const struct net_config *config, uint64_t now);
 void net_port_free(struct net_port *port);
 
@@ -75,6 +77,7 @@ int net_addr_del(struct net_port *port, const struct wire_addr *addr);
 /* Another stack on this interface has the address as well (or no more), and answers for it: it is
  * neither announced nor answered for here. 0 or -ENOENT. */
 int net_addr_foreign(struct net_port *port, const struct wire_addr *addr, bool foreign);
+/* Is it one of the port's addresses, foreign ones included? */
 bool net_addr_has(const struct net_port *port, const struct wire_addr *addr);
 /* The i-th address, in the order of adding; false behind the last. */
 bool net_addr_get(const struct net_port *port, size_t i, struct wire_addr *addr,
@@ -82,6 +85,7 @@ bool net_addr_get(const struct net_port *port, size_t i, struct wire_addr *addr,
 
 /* Where packets go that are for no on-link prefix; one gateway per family. -EINVAL: not unicast. */
 int net_gateway_set(struct net_port *port, const struct wire_addr *gateway);
+/* No gateway for IPv6, or for IPv4. */
 void net_gateway_clear(struct net_port *port, bool v6);
 
 /* The neighbour that a packet for `dst` goes to: `dst` itself when a prefix covers it, else the
@@ -126,7 +130,9 @@ enum net_state {
     NET_PROBE, /* being confirmed by unicast requests */
     NET_FAILED,
 };
+/* The state of a neighbour; the table doesn't change. */
 enum net_state net_neigh_state(const struct net_port *port, const struct wire_addr *hop);
+/* "none", "incomplete" ... */
 const char *net_state_name(enum net_state s);
 /* The i-th slot of the table, for listings: false behind the last; *state NET_NONE = empty slot. */
 bool net_neigh_get(const struct net_port *port, size_t i, struct wire_addr *addr, uint8_t mac[6],
@@ -146,7 +152,7 @@ bool net_next_change(struct net_port *port, struct net_change *change);
 /* Be a member from now on, and say so to switches and routers (UD-11). 0, -EINVAL no group,
  * -EEXIST is one, -ENOSPC. */
 int net_group_join(struct net_port *port, const struct wire_addr *group, uint64_t now);
-/* 0 or -ENOENT. */
+/* No longer be a member, and say so. 0, -ENOENT is none. */
 int net_group_leave(struct net_port *port, const struct wire_addr *group, uint64_t now);
 /* The i-th group; false behind the last. member false: we are saying that we leave. */
 bool net_group_get(const struct net_port *port, size_t i, struct wire_addr *group, bool *member);
@@ -163,6 +169,7 @@ size_t net_tx(struct net_port *port, uint8_t *buf, size_t cap, uint64_t now);
 /* When to call net_expire next. It may turn out to have been too early: then net_expire does
  * nothing but set the next one. */
 uint64_t net_deadline(const struct net_port *port);
+/* Run every timer that is due by `now`. */
 void net_expire(struct net_port *port, uint64_t now);
 
 enum net_counter {
@@ -184,6 +191,7 @@ enum net_counter {
     NET_NEIGH_EVICTED, /* forgotten to make room */
     NET_COUNTERS
 };
+/* A counter's value since the port was made. */
 uint64_t net_counter(const struct net_port *port, enum net_counter c);
 /* "net_rx_arp" ... for telemetry. */
 const char *net_counter_name(enum net_counter c);

@@ -53,12 +53,18 @@ const struct net_own *net_covering(const struct net_port *p, const struct wire_a
     return best && is_v4_edge(addr, best->prefix) ? NULL : best;
 }
 
-static struct net_own *find_own(const struct net_port *p, const struct wire_addr *addr)
+/* The index of an own address; own_count = it is none. */
+static size_t find_own(const struct net_port *p, const struct wire_addr *addr)
 {
-    for (size_t i = 0; i < p->own_count; i++)
-        if (memcmp(&p->own[i].addr, addr, sizeof(*addr)) == 0)
-            return (struct net_own *)(uintptr_t)&p->own[i];
-    return NULL;
+    size_t i = 0;
+    while (i < p->own_count && memcmp(&p->own[i].addr, addr, sizeof(*addr)) != 0)
+        i++;
+    return i;
+}
+
+bool net_addr_has(const struct net_port *port, const struct wire_addr *addr)
+{
+    return find_own(port, addr) < port->own_count;
 }
 
 int net_addr_add(struct net_port *port, const struct wire_addr *addr, unsigned prefix_len,
@@ -68,7 +74,7 @@ int net_addr_add(struct net_port *port, const struct wire_addr *addr, unsigned p
     unsigned prefix = prefix_len + (v4 ? 96u : 0u);
     if (!net_is_unicast(addr) || prefix_len > (v4 ? 32u : 128u) || is_v4_edge(addr, prefix))
         return -EINVAL;
-    if (find_own(port, addr))
+    if (net_addr_has(port, addr))
         return -EEXIST;
     if (port->own_count == NET_ADDRS_MAX)
         return -ENOSPC;
@@ -84,34 +90,28 @@ int net_addr_add(struct net_port *port, const struct wire_addr *addr, unsigned p
 
 int net_addr_del(struct net_port *port, const struct wire_addr *addr)
 {
-    struct net_own *o = find_own(port, addr);
-    if (!o)
+    size_t i = find_own(port, addr);
+    if (i == port->own_count)
         return -ENOENT;
-    size_t behind = (size_t)(&port->own[port->own_count] - (o + 1));
-    memmove(o, o + 1, behind * sizeof(*o));
     port->own_count--;
+    memmove(&port->own[i], &port->own[i + 1], (port->own_count - i) * sizeof(port->own[0]));
     neigh_flush_unreachable(port);
     return 0;
 }
 
-bool net_addr_has(const struct net_port *port, const struct wire_addr *addr)
-{
-    return find_own(port, addr) != NULL;
-}
-
 int net_addr_foreign(struct net_port *port, const struct wire_addr *addr, bool foreign)
 {
-    struct net_own *o = find_own(port, addr);
-    if (!o)
+    size_t i = find_own(port, addr);
+    if (i == port->own_count)
         return -ENOENT;
-    o->foreign = foreign;
+    port->own[i].foreign = foreign;
     return 0;
 }
 
 bool net_answers(const struct net_port *p, const struct wire_addr *addr)
 {
-    const struct net_own *o = find_own(p, addr);
-    return o && !o->foreign;
+    size_t i = find_own(p, addr);
+    return i < p->own_count && !p->own[i].foreign;
 }
 
 bool net_addr_get(const struct net_port *port, size_t i, struct wire_addr *addr,
@@ -177,9 +177,8 @@ int net_source(const struct net_port *port, const struct wire_addr *dst, struct 
     bool v4 = wire_addr_is_v4(dst);
     /* Groups of scope 1 and 2 stay on the link as well. */
     bool local = is_link_local(dst) || (dst->b[0] == 0xFF && (dst->b[1] & 15) <= 2);
-    const struct net_own *o = find_own(port, &hop);
-    if (!o)
-        o = net_covering(port, &hop);
+    size_t i = find_own(port, &hop);
+    const struct net_own *o = i < port->own_count ? &port->own[i] : net_covering(port, &hop);
     if (!o || (is_link_local(&o->addr) && !local)) { /* a group, or a link-local gateway */
         const struct net_own *fits = net_first_own(port, v4, local);
         if (fits)

@@ -24,9 +24,11 @@
 #define MLD_V2_REPORT  143u
 #define IP_IGMP_LEN    24u /* header with the router alert option */
 #define HBH_LEN        8u  /* hop-by-hop header with it */
-#define PROTO_IGMP     2u
-#define PROTO_ICMP6    58u
 #define TTL            1u
+/* Where reports go: to all IGMPv3 routers, and to all routers that a host leaves (IGMPv2). */
+#define ALL_IGMPV3_ROUTERS 0xE0000016u
+#define ALL_ROUTERS        0xE0000002u
+#define ALL_SYSTEMS        0xE0000001u
 
 enum record { IS_EXCLUDE = 2, TO_INCLUDE = 3, TO_EXCLUDE = 4 };
 
@@ -43,7 +45,7 @@ static struct net_group *find(struct net_port *p, const struct wire_addr *addr)
 static bool is_reported(const struct wire_addr *a)
 {
     if (wire_addr_is_v4(a))
-        return wire_get32(a->b + 12) != 0xE0000001u;
+        return wire_get32(a->b + 12) != ALL_SYSTEMS;
     static const struct wire_addr all_nodes = {{0xFF, 0x02, [15] = 1}};
     return (a->b[1] & 15) > 1 && memcmp(a, &all_nodes, sizeof(*a)) != 0;
 }
@@ -105,7 +107,7 @@ static size_t put_igmp(const struct net_port *p, uint8_t *buf, const struct net_
 {
     const struct net_own *own = net_first_own(p, true, false);
     uint32_t group = wire_get32(g->addr.b + 12);
-    uint32_t to = !old ? 0xE0000016u : g->leaving ? 0xE0000002u : group;
+    uint32_t to = !old ? ALL_IGMPV3_ROUTERS : g->leaving ? ALL_ROUTERS : group;
     struct wire_addr dst = wire_addr_v4(to);
     size_t len = old ? 8 : 16;
     uint8_t mac[6];
@@ -116,9 +118,9 @@ static size_t put_igmp(const struct net_port *p, uint8_t *buf, const struct net_
     ip[0] = 0x46;
     ip[1] = 0xC0; /* internetwork control */
     wire_put16(ip + 2, (uint16_t)(IP_IGMP_LEN + len));
-    wire_put16(ip + 6, 0x4000); /* DF */
+    wire_put16(ip + 6, NET_IPV4_DF);
     ip[8] = TTL;
-    ip[9] = PROTO_IGMP;
+    ip[9] = NET_PROTO_IGMP;
     if (own)
         memcpy(ip + 12, own->addr.b + 12, 4);
     wire_put32(ip + 16, to);
@@ -140,9 +142,9 @@ static size_t put_igmp(const struct net_port *p, uint8_t *buf, const struct net_
 static size_t put_mld(const struct net_port *p, uint8_t *buf, const struct net_group *g,
                       enum record record, bool old)
 {
-    static const uint8_t hop_by_hop[HBH_LEN] = {PROTO_ICMP6, 0, 5, 2, 0, 0, 1, 0};
+    static const uint8_t hop_by_hop[HBH_LEN] = {NET_PROTO_ICMP6, 0, 5, 2, 0, 0, 1, 0};
     const struct net_own *own = net_first_own(p, false, true);
-    struct wire_addr dst = {{0xFF, 0x02, [15] = 0x16}};
+    struct wire_addr dst = {{0xFF, 0x02, [15] = 0x16}}; /* all MLDv2 routers */
     size_t len = old ? 24 : 28;
     uint8_t mac[6];
     if (old && g->leaving)
@@ -279,7 +281,7 @@ void mld_rx(struct net_port *p, const struct net_in *in, uint64_t now)
     size_t total = wire_get16(ip + 4);
     size_t skip = in->len >= WIRE_IPV6_LEN + HBH_LEN ? (hbh[1] + 1u) * 8u : 0;
     p->counters[NET_RX_GROUP]++;
-    if (skip == 0 || hbh[0] != PROTO_ICMP6 || total > in->len - WIRE_IPV6_LEN ||
+    if (skip == 0 || hbh[0] != NET_PROTO_ICMP6 || total > in->len - WIRE_IPV6_LEN ||
         total < skip + 24 || ip[7] != TTL)
         goto bad;
     const uint8_t *mld = hbh + skip;

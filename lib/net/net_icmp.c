@@ -9,9 +9,6 @@
 
 #include "net_port.h"
 
-#define PROTO_ICMP       1u
-#define PROTO_ICMP6      58u
-#define PROTO_IGMP       2u
 #define PROTO_HOP_BY_HOP 0u /* the header in front of MLD */
 #define ECHO_LEN         8u
 #define ECHO_REQUEST     8u
@@ -47,11 +44,11 @@ size_t icmp_rx_v4(struct net_port *p, const struct net_in *in, uint64_t now, uin
                   size_t cap)
 {
     const uint8_t *ip = in->l3;
-    if (in->len >= WIRE_IPV4_LEN && ip[0] >> 4 == 4 && ip[9] == PROTO_IGMP) {
+    if (in->len >= WIRE_IPV4_LEN && ip[0] >> 4 == 4 && ip[9] == NET_PROTO_IGMP) {
         igmp_rx(p, in, now);
         return 0;
     }
-    if (in->len < WIRE_IPV4_LEN || ip[0] != 0x45 || ip[9] != PROTO_ICMP ||
+    if (in->len < WIRE_IPV4_LEN || ip[0] != 0x45 || ip[9] != NET_PROTO_ICMP ||
         (wire_get16(ip + 6) & 0x3FFFu) || !in->to_us)
         return ignore(p, NET_RX_OTHER);
     struct wire_addr src = wire_addr_v4(wire_get32(ip + 12));
@@ -76,9 +73,9 @@ size_t icmp_rx_v4(struct net_port *p, const struct net_in *in, uint64_t now, uin
     memset(out, 0, WIRE_IPV4_LEN);
     out[0] = 0x45;
     wire_put16(out + 2, (uint16_t)total);
-    wire_put16(out + 6, 0x4000); /* DF */
+    wire_put16(out + 6, NET_IPV4_DF);
     out[8] = TTL;
-    out[9] = PROTO_ICMP;
+    out[9] = NET_PROTO_ICMP;
     memcpy(out + 12, ip + 16, 4);
     memcpy(out + 16, ip + 12, 4);
     wire_csum_put(out + 10, wire_csum_add(0, out, WIRE_IPV4_LEN));
@@ -91,7 +88,7 @@ size_t icmp_rx_v4(struct net_port *p, const struct net_in *in, uint64_t now, uin
 
 uint16_t icmp6_pseudo_sum(const uint8_t *ip, size_t len)
 {
-    uint8_t tail[4] = {(uint8_t)(len >> 8), (uint8_t)len, 0, PROTO_ICMP6};
+    uint8_t tail[4] = {(uint8_t)(len >> 8), (uint8_t)len, 0, NET_PROTO_ICMP6};
     return wire_csum_add(wire_csum_add(0, ip + 8, 32), tail, sizeof(tail));
 }
 
@@ -100,7 +97,7 @@ void icmp6_finish(uint8_t *ip, const struct wire_addr *src, const struct wire_ad
 {
     wire_put32(ip, 6u << 28);
     wire_put16(ip + 4, (uint16_t)len);
-    ip[6] = PROTO_ICMP6;
+    ip[6] = NET_PROTO_ICMP6;
     ip[7] = hop_limit;
     memcpy(ip + 8, src->b, 16);
     memcpy(ip + 24, dst->b, 16);
@@ -139,7 +136,7 @@ size_t icmp_rx_v6(struct net_port *p, const struct net_in *in, uint64_t now, uin
         mld_rx(p, in, now);
         return 0;
     }
-    if (in->len < WIRE_IPV6_LEN || ip[0] >> 4 != 6 || ip[6] != PROTO_ICMP6)
+    if (in->len < WIRE_IPV6_LEN || ip[0] >> 4 != 6 || ip[6] != NET_PROTO_ICMP6)
         return ignore(p, NET_RX_OTHER);
     size_t n = wire_get16(ip + 4);
     const uint8_t *icmp = ip + WIRE_IPV6_LEN;

@@ -114,10 +114,11 @@ static void forget(struct net_port *p, struct neigh *n)
 static bool evict(struct net_port *p)
 {
     struct neigh *n = TAILQ_FIRST(&p->learned);
-    if (!n)
-        TAILQ_FOREACH(n, &p->asked, use)
-    if (!n->watchers)
-        break;
+    if (!n) {
+        n = TAILQ_FIRST(&p->asked);
+        while (n && n->watchers)
+            n = TAILQ_NEXT(n, use);
+    }
     if (!n)
         return false;
     forget(p, n);
@@ -307,7 +308,7 @@ void neigh_flush_unreachable(struct net_port *p)
         if (!n->watchers) {
             forget(p, n);
         } else if (n->state != NET_FAILED) {
-            fail(p, n, 0); /* due at once: asked again as soon as there is a prefix again */
+            fail(p, n, 0); /* net_expire looks again and again whether there is a prefix */
         }
     }
 }

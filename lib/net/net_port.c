@@ -10,7 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ETH_MIN 60u /* least frame without FCS */
+#define ETH_MIN     60u   /* least frame without FCS */
+#define VID_MAX     4094u /* 4095 is reserved */
+#define MTU_MIN     576u  /* what every IPv4 host takes */
+#define MTU_DEFAULT 1500u
 
 size_t net_put_ether(const struct net_port *p, uint8_t *buf, const uint8_t dmac[6], uint16_t type)
 {
@@ -44,15 +47,15 @@ static struct wire_addr link_local(const uint8_t mac[6])
 struct net_port *net_port_new(const struct net_config *config, uint64_t now)
 {
     static const uint8_t zero[6];
-    if ((config->mac[0] & 1) || memcmp(config->mac, zero, 6) == 0 || config->vlan > 4094 ||
-        (config->mtu && config->mtu < 576))
+    if ((config->mac[0] & 1) || memcmp(config->mac, zero, 6) == 0 || config->vlan > VID_MAX ||
+        (config->mtu && config->mtu < MTU_MIN) || config->neighbours > NET_NEIGH_MAX)
         return NULL;
     struct net_port *p = calloc(1, sizeof(*p));
     if (!p)
         return NULL;
     p->config = *config;
     if (!p->config.mtu)
-        p->config.mtu = 1500;
+        p->config.mtu = MTU_DEFAULT;
     if (!p->config.neighbours)
         p->config.neighbours = NET_NEIGH_DEFAULT;
     if (neigh_table_init(p) != 0) {

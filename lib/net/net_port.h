@@ -16,6 +16,10 @@
 #define NET_ETHERTYPE_ARP  0x0806u
 #define NET_ETHERTYPE_VLAN 0x8100u
 #define NET_ETHERTYPE_IPV6 0x86DDu
+#define NET_PROTO_ICMP     1u
+#define NET_PROTO_IGMP     2u
+#define NET_PROTO_ICMP6    58u
+#define NET_IPV4_DF        0x4000u /* of the octets 6 and 7 of an IPv4 header */
 
 /* An own address. */
 struct net_own {
@@ -87,6 +91,7 @@ bool net_answers(const struct net_port *p, const struct wire_addr *addr);
 const struct net_own *net_covering(const struct net_port *p, const struct wire_addr *addr);
 /* The first own address of a family that is, or isn't, link-local; NULL = none. */
 const struct net_own *net_first_own(const struct net_port *p, bool v4, bool local);
+/* Can a host have this address? */
 bool net_is_unicast(const struct wire_addr *a);
 
 /* Ethernet header with the port's VLAN tag; returns its length. */
@@ -95,7 +100,9 @@ size_t net_put_ether(const struct net_port *p, uint8_t *buf, const uint8_t dmac[
 size_t net_pad(uint8_t *buf, size_t len);
 
 /* net_neigh.c */
+/* Make the table. 0 or -ENOMEM; net_port_free frees what there is either way. */
 int neigh_table_init(struct net_port *p);
+/* NULL = not in the table. */
 struct neigh *neigh_find(const struct net_port *p, const struct wire_addr *addr);
 /* `addr` at `mac` asked for us. */
 void neigh_learn(struct net_port *p, const struct wire_addr *addr, const uint8_t mac[6]);
