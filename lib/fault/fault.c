@@ -15,7 +15,6 @@
 #define PARSE_FLAGS                                                                                \
     (WIRE_P_IP_CSUM_OK | WIRE_P_NO_ICRC | WIRE_P_QINQ | WIRE_P_LOOPBACK | WIRE_P_SELECTIVE |       \
      WIRE_P_V1)
-#define ETHERTYPE_PAUSE 0x8808u
 
 /* ---- what a frame is ---- */
 
@@ -64,7 +63,7 @@ static void look(struct fault *f, struct fault_view *v)
     v->roce = wire_parse_cut(v->frame, v->have, v->len, PARSE_FLAGS, &v->p) == WIRE_OK;
     if (!v->roce) {
         v->classes = FAULT_C_ANY | FAULT_C_OTHER;
-        if (v->have >= WIRE_ETH_LEN && wire_get16(v->frame + 12) == ETHERTYPE_PAUSE)
+        if (v->have >= WIRE_ETH_LEN && wire_get16(v->frame + 12) == FAULT_ETHERTYPE_PAUSE)
             v->classes |= FAULT_C_PAUSE;
         return;
     }
@@ -248,19 +247,19 @@ static bool complete(struct fault *f)
             f->reorders |= r->action[a].verb == FAULT_V_REORDER;
     }
     if (table)
-        f->table = calloc(1, sizeof *f->table);
+        f->table = calloc(1, sizeof(*f->table));
     fault_reset(f);
     return !table || f->table;
 }
 
 struct fault *fault_parse(const char *text, size_t len, uint64_t seed, struct fault_error *err)
 {
-    struct fault *f = len <= FAULT_TEXT_MAX ? calloc(1, sizeof *f) : NULL;
+    struct fault *f = len <= FAULT_TEXT_MAX ? calloc(1, sizeof(*f)) : NULL;
     *err = (struct fault_error){0};
     if (f)
         f->text = malloc(len + 1);
     if (!f || !f->text) {
-        snprintf(err->text, sizeof err->text, "no memory, or more than %u octets of rules",
+        snprintf(err->text, sizeof(err->text), "no memory, or more than %u octets of rules",
                  FAULT_TEXT_MAX);
         fault_free(f);
         return NULL;
@@ -271,7 +270,7 @@ struct fault *fault_parse(const char *text, size_t len, uint64_t seed, struct fa
         return NULL;
     }
     if (!complete(f)) {
-        snprintf(err->text, sizeof err->text, "no memory for connections");
+        snprintf(err->text, sizeof(err->text), "no memory for connections");
         fault_free(f);
         return NULL;
     }

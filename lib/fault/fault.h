@@ -111,8 +111,11 @@ struct fault_stats {
     uint64_t evicted; /* connections forgotten for want of room */
 };
 
+/* How many rules there are; the functions below count them from 0. */
 unsigned fault_rules(const struct fault *f);
+/* What one rule has done. */
 void fault_rule_stats(const struct fault *f, unsigned rule, struct fault_rule_stats *out);
+/* What went by. */
 void fault_stats(const struct fault *f, struct fault_stats *out);
 /* A rule as it was written, one blank between words, without comment: for reports. Lives as long
  * as f. */

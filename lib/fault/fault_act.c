@@ -11,17 +11,21 @@
 #include "wire_bytes.h"
 #include "wire_csum.h"
 
-#define ECN_MASK 3u
-#define ECN_CE   3u
-#define CNP_DSCP 48u
-#define CNP_PRIO 6u
-#define DSCP(n)  ((uint8_t)((n) << 2))
+#define ECN_MASK  3u
+#define ECN_CE    3u
+#define ECN_BIT   14u /* where it is in an IPv4 header, and in an IPv6 header */
+#define ECN_BIT6  10u
+#define CNP_DSCP  48u
+#define CNP_PRIO  6u
+#define DSCP(n)   ((uint8_t)((n) << 2))
+#define PFC_OP    0x0101u /* IEEE 802.1Qbb */
+#define FRAME_MIN 60u     /* without FCS */
 
 /* ---- fields ---- */
 
 static const struct fault_field fields[] = {
     {"dscp", FAULT_B_IP, 8, 4, 6, false},
-    {"ecn", FAULT_B_IP, 14, 10, 2, false},
+    {"ecn", FAULT_B_IP, ECN_BIT, ECN_BIT6, 2, false},
     {"ttl", FAULT_B_IP, 64, 56, 8, false},
     {"sport", FAULT_B_UDP, 0, 0, 16, true},
     {"dport", FAULT_B_UDP, 16, 16, 16, true},
@@ -47,7 +51,7 @@ static const struct fault_field fields[] = {
     {"swap", FAULT_B_ATOMICETH, 96, 96, 64, true},
     {"compare", FAULT_B_ATOMICETH, 160, 160, 64, true},
 };
-#define NFIELDS (sizeof fields / sizeof fields[0])
+#define NFIELDS (sizeof(fields) / sizeof(fields[0]))
 
 const struct fault_field *fault_field_find(const char *name, size_t len)
 {
@@ -174,7 +178,7 @@ static bool mark(struct fault_view *v, unsigned *bits)
 {
     uint8_t *ip = v->frame + v->p.ip_off;
     bool v4 = v->p.ip_version == 4;
-    unsigned at = v4 ? 14 : 10;
+    unsigned at = v4 ? ECN_BIT : ECN_BIT6;
     if (!v->roce || v->have < v->p.ip_off + WIRE_IPV4_LEN || !bits_get(ip, at, 2)) /* CC-01 */
         return false;
     ip_put(ip, v4, at, 2, ECN_CE);
@@ -251,19 +255,17 @@ static struct wire_pkt headers(const struct fault_view *v, bool forth)
     return q;
 }
 
+/* A packet without payload. Returns its length; 0 = it doesn't fit. */
 static uint32_t build(struct fault_inject *in, struct wire_pkt *q)
 {
     size_t len = wire_frame_len(q);
-    if (!wire_build(in->data, sizeof in->data, q))
+    if (!wire_build(in->data, sizeof(in->data), q))
         return 0;
-    memset(in->data + q->bth_off + WIRE_BTH_LEN + wire_opcodes[q->opcode].ext_len, 0,
-           len - WIRE_ICRC_LEN - q->bth_off - WIRE_BTH_LEN - wire_opcodes[q->opcode].ext_len);
     wire_icrc_seal(in->data, len, q->ip_off, q->bth_off);
     return (uint32_t)len;
 }
 
-/* The sender's queue pair: named by the packet, or known from the other direction. 0 = not known.
- */
+/* The sender's queue pair: named by the packet, or known from the other direction; 0 = it isn't. */
 static uint32_t sender_qpn(const struct fault_view *v)
 {
     if (v->op->headers & WIRE_H_DETH)
@@ -298,23 +300,22 @@ static uint32_t make_nak(const struct fault_action *a, const struct fault_view *
     return build(in, &q);
 }
 
-/* IEEE 802.1Qbb: MAC control, opcode 0x0101, a bit per priority, eight times. */
+/* IEEE 802.1Qbb: MAC control, the opcode, a bit per priority, a time for each of the eight. */
 static uint32_t make_pause(const struct fault_action *a, const struct fault_view *v,
                            struct fault_inject *in)
 {
     static const uint8_t to[6] = {0x01, 0x80, 0xC2, 0x00, 0x00, 0x01};
-    enum { LEN = 60 };
     if (v->have < WIRE_ETH_LEN)
         return 0;
-    memset(in->data, 0, LEN);
+    memset(in->data, 0, FRAME_MIN);
     memcpy(in->data, to, 6);
     memcpy(in->data + 6, v->frame + (a->forth ? 6 : 0), 6);
-    in->data[6] &= 0xFE; /* what answers to a group isn't called so */
-    wire_put16(in->data + 12, 0x8808);
-    wire_put16(in->data + 14, 0x0101);
+    in->data[6] &= 0xFE; /* a frame to a group is answered by one of it: no source is a group */
+    wire_put16(in->data + 12, FAULT_ETHERTYPE_PAUSE);
+    wire_put16(in->data + 14, PFC_OP);
     wire_put16(in->data + 16, (uint16_t)(1u << a->n));
     wire_put16(in->data + 18 + 2 * a->n, (uint16_t)a->value);
-    return LEN;
+    return FRAME_MIN;
 }
 
 static bool inject(const struct fault_action *a, struct fault_view *v, struct fault_out *out,

@@ -26,7 +26,7 @@ static bool before(uint32_t a, uint32_t b)
 
 static bool same(const struct wire_addr *a, const struct wire_addr *b)
 {
-    return !memcmp(a, b, sizeof *a);
+    return !memcmp(a, b, sizeof(*a));
 }
 
 /* What was damaged on its way here may name a queue pair or a PSN that is none. */
@@ -161,7 +161,7 @@ static uint32_t half_new(struct fault_table *t, uint32_t n, unsigned side,
 void fault_conn_clear(struct fault_table *t)
 {
     if (t->clock) /* never used, it is zero, and not even in memory yet */
-        memset(t, 0, sizeof *t);
+        memset(t, 0, sizeof(*t));
 }
 
 /* ---- which halves belong together ---- */
@@ -410,7 +410,6 @@ void fault_conn_see(struct fault_table *t, const struct fault_view *v, struct fa
     uint32_t back = other(t, i);
     c->used = t->clock;
     out->conn = c->number;
-    out->out = h;
     out->back = back ? &t->half[back] : NULL;
     out->msn = back ? t->half[back].msn : 0;
     if (v->op->flags & WIRE_F_REQUEST)

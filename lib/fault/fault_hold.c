@@ -28,11 +28,11 @@ struct fault_hold {
 
 struct fault_hold *fault_hold_new(unsigned slots)
 {
-    struct fault_hold *h = calloc(1, sizeof *h);
+    struct fault_hold *h = calloc(1, sizeof(*h));
     if (!h)
         return NULL;
     h->slots = slots;
-    h->heap = calloc((size_t)slots + 1, sizeof *h->heap);
+    h->heap = calloc((size_t)slots + 1, sizeof(*h->heap));
     if (!h->heap) {
         free(h);
         return NULL;

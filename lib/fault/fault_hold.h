@@ -36,6 +36,7 @@ void fault_hold_passed(struct fault_hold *h, enum fault_dir dir, uint64_t flow, 
 void *fault_hold_take(struct fault_hold *h, uint64_t now, enum fault_dir *dir);
 /* When fault_hold_take has something next; UINT64_MAX = it is empty. */
 uint64_t fault_hold_deadline(const struct fault_hold *h);
+/* Frames in it. */
 unsigned fault_hold_count(const struct fault_hold *h);
 
 #endif

@@ -64,25 +64,26 @@ bool fault_lex_digit(const struct fault_lex *lx)
 
 /* ---- errors ---- */
 
+#define SHOWN_MOST 32u /* octets of a word that a message repeats */
+#define SHOWN_ROOM 48u
+
 /* A word for a message: quoted, short, printable. */
-static const char *quoted(struct fault_word w, char buf[48])
+static const char *quoted(struct fault_word w, char buf[SHOWN_ROOM])
 {
+    char text[SHOWN_MOST + 1];
     size_t n = 0;
     if (!w.len)
         return "the end of the line";
-    buf[n++] = '\'';
-    for (size_t i = 0; i < w.len && i < 32; i++)
-        buf[n++] = isprint((unsigned char)w.s[i]) ? w.s[i] : '?';
-    if (w.len > 32)
-        n += (size_t)sprintf(buf + n, "...");
-    buf[n++] = '\'';
-    buf[n] = 0;
+    for (; n < w.len && n < SHOWN_MOST; n++)
+        text[n] = isprint((unsigned char)w.s[n]) ? w.s[n] : '?';
+    text[n] = '\0';
+    snprintf(buf, SHOWN_ROOM, "'%s%s'", text, w.len > n ? "..." : "");
     return buf;
 }
 
 bool fault_lex_expected(struct fault_lex *lx, struct fault_word w, const char *what)
 {
-    char buf[48];
+    char buf[SHOWN_ROOM];
     return fault_lex_error(lx, w, "expected %s, found %s", what, quoted(w, buf));
 }
 
@@ -92,7 +93,7 @@ bool fault_lex_error(struct fault_lex *lx, struct fault_word w, const char *fmt,
     lx->err->line = lx->number;
     lx->err->column = w.column;
     va_start(ap, fmt);
-    vsnprintf(lx->err->text, sizeof lx->err->text, fmt, ap);
+    vsnprintf(lx->err->text, sizeof(lx->err->text), fmt, ap);
     va_end(ap);
     return false;
 }
@@ -166,14 +167,17 @@ static bool value(enum fault_kind kind, const char *s, size_t len, uint64_t *out
     return false;
 }
 
-static const char *describe(enum fault_kind kind, uint64_t min, uint64_t max, char buf[96])
+#define DESCRIBE_ROOM 96u
+
+static const char *describe(enum fault_kind kind, uint64_t min, uint64_t max,
+                            char buf[DESCRIBE_ROOM])
 {
     if (kind == FAULT_TIME)
-        snprintf(buf, 96, "a time such as 500ns, 1.5us or 20ms");
+        snprintf(buf, DESCRIBE_ROOM, "a time such as 500ns, 1.5us or 20ms");
     else if (max == UINT64_MAX)
-        snprintf(buf, 96, "a number");
+        snprintf(buf, DESCRIBE_ROOM, "a number");
     else
-        snprintf(buf, 96, "a number from %llu to %llu", (unsigned long long)min,
+        snprintf(buf, DESCRIBE_ROOM, "a number from %llu to %llu", (unsigned long long)min,
                  (unsigned long long)max);
     return buf;
 }
@@ -181,7 +185,7 @@ static const char *describe(enum fault_kind kind, uint64_t min, uint64_t max, ch
 bool fault_lex_value(struct fault_lex *lx, enum fault_kind kind, uint64_t min, uint64_t max,
                      uint64_t *out)
 {
-    char buf[96];
+    char buf[DESCRIBE_ROOM];
     struct fault_word w = fault_lex_next(lx);
     if (!value(kind, w.s, w.len, out) || *out < min || *out > max)
         return fault_lex_expected(lx, w, describe(kind, min, max, buf));
@@ -200,7 +204,7 @@ static const char *dots(struct fault_word w)
 bool fault_lex_range(struct fault_lex *lx, enum fault_kind kind, uint64_t max, bool open,
                      struct fault_range *out)
 {
-    char buf[96], what[224];
+    char buf[DESCRIBE_ROOM], what[2 * DESCRIBE_ROOM];
     struct fault_word w = fault_lex_next(lx);
     const char *d = dots(w), *end = w.s + w.len;
     size_t lo = d ? (size_t)(d - w.s) : w.len, hi = d ? (size_t)(end - d) - 2 : 0;
@@ -213,7 +217,7 @@ bool fault_lex_range(struct fault_lex *lx, enum fault_kind kind, uint64_t max, b
     if (!d)
         out->hi = out->lo;
     if (!good || w.len < 1 || (d && !lo && !hi) || out->lo > out->hi || out->hi > max) {
-        snprintf(what, sizeof what, "%s or a range of them, A..B%s", describe(kind, 0, max, buf),
+        snprintf(what, sizeof(what), "%s or a range of them, A..B%s", describe(kind, 0, max, buf),
                  open ? ", A.. or ..B" : "");
         return fault_lex_expected(lx, w, what);
     }
@@ -269,7 +273,7 @@ bool fault_lex_prob(struct fault_lex *lx, double *out)
 {
     struct fault_word w = fault_lex_next(lx);
     const char *slash = w.len ? memchr(w.s, '/', w.len) : NULL;
-    double a, b = 1;
+    double a = 0, b = 1;
     bool percent = w.len && w.s[w.len - 1] == '%';
     size_t len = slash ? (size_t)(slash - w.s) : w.len - percent;
     bool good = decimal(w.s, len, &a);
@@ -288,7 +292,7 @@ bool fault_lex_prefix(struct fault_lex *lx, struct fault_prefix *out)
     const char *slash = w.len ? memchr(w.s, '/', w.len) : NULL;
     size_t len = slash ? (size_t)(slash - w.s) : w.len;
     uint64_t bits = 0;
-    bool good = len && len < sizeof text && !memchr(w.s, 0, len);
+    bool good = len && len < sizeof(text) && !memchr(w.s, 0, len);
     if (good) {
         memcpy(text, w.s, len);
         text[len] = 0;

@@ -29,12 +29,14 @@ enum fault_kind {
 
 /* Make text[0..len) the line; a comment ends it. */
 void fault_lex_line(struct fault_lex *lx, unsigned number, const char *text, size_t len);
+/* The next word, which stays / which is taken. */
 struct fault_word fault_lex_peek(const struct fault_lex *lx);
 struct fault_word fault_lex_next(struct fault_lex *lx);
 /* Is the next word this one? Then take it. */
 bool fault_lex_takes(struct fault_lex *lx, const char *word);
 /* Does the next word begin with a digit? */
 bool fault_lex_digit(const struct fault_lex *lx);
+/* Is it this word, in any case? */
 bool fault_word_is(struct fault_word w, const char *text);
 /* The error "expected WHAT, found 'w'". Returns false. */
 bool fault_lex_expected(struct fault_lex *lx, struct fault_word w, const char *what);
@@ -42,9 +44,10 @@ bool fault_lex_expected(struct fault_lex *lx, struct fault_word w, const char *w
 bool fault_lex_error(struct fault_lex *lx, struct fault_word w, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* A value from min to max. */
 bool fault_lex_value(struct fault_lex *lx, enum fault_kind kind, uint64_t min, uint64_t max,
                      uint64_t *out);
-/* N, N..M, and, if `open`, also N.. and ..M. */
+/* N, N..M, and, if `open`, also N.. and ..M; no more than max. */
 bool fault_lex_range(struct fault_lex *lx, enum fault_kind kind, uint64_t max, bool open,
                      struct fault_range *out);
 /* N..M of 24 bits, which may go through 0; with +, relative to the connection's first. */

@@ -97,7 +97,7 @@ static bool read_pos(struct fault_parser *p)
     struct fault_word rest = fault_lex_next(&p->lx), w;
     while (part(&rest, &w)) {
         uint16_t bit = 0;
-        for (size_t i = 0; i < sizeof positions / sizeof positions[0]; i++)
+        for (size_t i = 0; i < sizeof(positions) / sizeof(positions[0]); i++)
             if (fault_word_is(w, positions[i].name))
                 bit = positions[i].bit;
         if (!bit)
@@ -218,7 +218,7 @@ static const struct {
 /* A class or the name of an opcode. */
 static bool add_class(struct fault_match *m, struct fault_word w)
 {
-    for (size_t i = 0; i < sizeof classes / sizeof classes[0]; i++) {
+    for (size_t i = 0; i < sizeof(classes) / sizeof(classes[0]); i++) {
         if (fault_word_is(w, classes[i].name)) {
             m->classes |= classes[i].bit;
             return true;
@@ -303,14 +303,14 @@ static struct fault_rule *another(struct fault *f, struct fault_error *err, unsi
     bool full = f->nrules == FAULT_RULES_MAX;
     if (!full && (f->nrules & (f->nrules - 1)) == 0) {
         size_t room = f->nrules ? 2 * f->nrules : 1;
-        void *more = realloc(f->rule, room * sizeof *f->rule);
+        void *more = realloc(f->rule, room * sizeof(*f->rule));
         full = !more;
         if (more)
             f->rule = more;
     }
     if (full) {
         *err = (struct fault_error){.line = line, .column = 1};
-        snprintf(err->text, sizeof err->text,
+        snprintf(err->text, sizeof(err->text),
                  f->nrules == FAULT_RULES_MAX ? "more than %u rules" : "no memory for rule %u",
                  f->nrules);
         return NULL;

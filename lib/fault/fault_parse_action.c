@@ -105,7 +105,7 @@ static bool read_nak(struct fault_parser *p)
     struct fault_word w = fault_lex_next(&p->lx);
     uint64_t timer = 1;
     p->a->how = FAULT_NAK;
-    for (size_t i = 0; i < sizeof naks / sizeof naks[0]; i++) {
+    for (size_t i = 0; i < sizeof(naks) / sizeof(naks[0]); i++) {
         if (!fault_word_is(w, naks[i].name))
             continue;
         p->a->n = naks[i].syndrome;
@@ -160,7 +160,7 @@ static bool read_set(struct fault_parser *p)
     a->verb = FAULT_V_SET;
     a->field = fault_field_find(w.s, w.len);
     if (!a->field) {
-        snprintf(what, sizeof what, "a field: %s", fault_field_names(names, sizeof names));
+        snprintf(what, sizeof(what), "a field: %s", fault_field_names(names, sizeof(names)));
         return fault_lex_expected(&p->lx, w, what);
     }
     w = fault_lex_peek(&p->lx);

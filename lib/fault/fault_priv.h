@@ -9,8 +9,9 @@
 #include "fault.h"
 #include "wire.h"
 
-#define FAULT_ACTIONS 4u      /* of a rule */
-#define FAULT_WITHIN  100000u /* ns: `reorder` without `within` */
+#define FAULT_ACTIONS         4u      /* of a rule */
+#define FAULT_WITHIN          100000u /* ns: `reorder` without `within` */
+#define FAULT_ETHERTYPE_PAUSE 0x8808u /* MAC control (IEEE 802.3 annex 31B) */
 
 /* What a frame is; one frame has several of these bits. */
 #define FAULT_C_ANY           0x00001u
@@ -111,8 +112,9 @@ struct fault_field {
     uint8_t width;
     bool covered; /* by the iCRC */
 };
-/* By name; NULL = none. fault_field_names writes all of them, for messages. */
+/* The field of this name; NULL = none. */
 const struct fault_field *fault_field_find(const char *name, size_t len);
+/* The names of all fields, for messages. Returns buf. */
 const char *fault_field_names(char *buf, size_t size);
 
 struct fault_action {
@@ -187,8 +189,7 @@ struct fault_place {
     uint32_t rel;                  /* PSN from the first of its space */
     uint32_t msn;                  /* messages complete before it: what a NAK of it would say */
     bool retx;                     /* it has been sent before */
-    const struct fault_half *out;  /* the packet's own direction, */
-    const struct fault_half *back; /* and the other; NULL = not known */
+    const struct fault_half *back; /* the other direction; NULL = not known */
 };
 
 /* A frame as the rules see it: parsed once, before any of them changes it. */
@@ -204,8 +205,9 @@ struct fault_view {
     bool whole; /* to the end of the iCRC, and not trimmed: it can be repaired */
 };
 
-/* Look up, learn. Only for frames that are RoCE. */
+/* Look up where the packet belongs, and learn from it. Only for frames that are RoCE. */
 void fault_conn_see(struct fault_table *t, const struct fault_view *v, struct fault_place *out);
+/* Forget all connections. */
 void fault_conn_clear(struct fault_table *t);
 
 struct fault {
