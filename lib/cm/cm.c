@@ -10,8 +10,8 @@
 
 #include "cm_priv.h"
 
-#define MSG_REQ 0u
-#define MSG_REP 1u
+#define PORT_FIRST 32768u
+#define PORT_LAST  60999u
 
 const char *const cm_counter_names[CM_COUNTER_MAX] = {
 #define X(name, rule) #name,
@@ -28,7 +28,7 @@ const char *cm_event_name(unsigned type)
         [CM_EV_TIMEWAIT_EXIT] = "TIMEWAIT_EXIT", [CM_EV_SIDR_REP] = "SIDR_RESPONSE",
         [CM_EV_SIDR_REQ] = "SIDR_REQUEST",
     };
-    return type < sizeof names / sizeof names[0] ? names[type] : "?";
+    return type < sizeof(names) / sizeof(names[0]) ? names[type] : "?";
 }
 
 const char *cm_conn_state_name(const struct cm_conn *c)
@@ -48,7 +48,7 @@ static unsigned or_default(unsigned v, unsigned dflt)
 
 struct cm *cm_create(const struct cm_params *params)
 {
-    struct cm *cm = calloc(1, sizeof *cm);
+    struct cm *cm = calloc(1, sizeof(*cm));
     if (!cm)
         return NULL;
     struct cm_params *p = &cm->params;
@@ -70,10 +70,10 @@ struct cm *cm_create(const struct cm_params *params)
     cm->by_local = calloc(buckets, sizeof(struct cm_conn *));
     cm->by_remote = calloc(buckets, sizeof(struct cm_conn *));
     cm->by_qpn = calloc(buckets, sizeof(struct cm_conn *));
-    cm->out = calloc(CM_OUT_RING, sizeof *cm->out);
+    cm->out = calloc(CM_OUT_RING, sizeof(*cm->out));
     cm->tx_tail = &cm->tx_head;
     cm->ev_tail = &cm->ev_head;
-    cm->out_tokens = 1000;
+    cm->out_tokens = CM_STATELESS_BURST;
     if (!cm->by_local || !cm->by_remote || !cm->by_qpn || !cm->out) {
         cm_destroy(cm);
         return NULL;
@@ -105,11 +105,6 @@ void cm_destroy(struct cm *cm)
     free(cm);
 }
 
-void cm_set_max_mtu(struct cm *cm, unsigned mtu)
-{
-    cm->params.max_mtu = (uint8_t)mtu;
-}
-
 /* ---- listening ---- */
 
 int cm_listen(struct cm *cm, unsigned ps, const struct wire_addr *addr, uint16_t port,
@@ -119,7 +114,7 @@ int cm_listen(struct cm *cm, unsigned ps, const struct wire_addr *addr, uint16_t
     for (struct cm_listener *l = cm->listeners; l; l = l->next)
         if (l->service_id == id && cm_addr_eq(&l->addr, addr))
             return -EADDRINUSE;
-    struct cm_listener *l = calloc(1, sizeof *l);
+    struct cm_listener *l = calloc(1, sizeof(*l));
     if (!l)
         return -ENOMEM;
     l->addr = *addr;
@@ -139,18 +134,17 @@ void cm_unlisten(struct cm *cm, struct cm_listener *l, uint64_t now)
         next = c->all_next;
         if (c->listener != l)
             continue;
-        bool unanswered = c->state == CMS_REQ_RCVD || c->state == CMS_MRA_REQ_RCVD ||
-                          c->state == CMS_MRA_REQ_SENT;
-        if (unanswered) {
-            cm_send_rej(cm, c, CM_REJ_INVALID_SERVICE_ID, MSG_REQ, NULL, 0, now);
-            if (!c->req_delivered)
-                c->released = true; /* the consumer has never heard of it */
-            cm_half_open(cm, c, false);
-        } else {
-            cm_half_open(cm, c, false);
-        }
+        bool rej = c->state == CMS_REQ_RCVD || c->state == CMS_MRA_REQ_SENT;
+        bool sidr = c->state == CMS_SIDR_REQ_RCVD;
+        if ((rej || sidr) && !c->req_delivered)
+            c->released = true; /* the consumer has never heard of it */
+        if (sidr)
+            cm_sidr_reply(cm, c, CM_SIDR_UNSUPPORTED, 0, 0, now);
+        if (rej)
+            cm_send_rej(cm, c, CM_REJ_INVALID_SERVICE_ID, CM_ABOUT_REQ, NULL, 0, now);
+        cm_half_open(cm, c, false);
         c->listener = NULL;
-        if (unanswered)
+        if (rej)
             cm_conn_close(cm, c);
     }
     struct cm_listener **at = &cm->listeners;
@@ -213,10 +207,10 @@ static void make_req(const struct cm *cm, const struct cm_conn *c,
         memcpy(req->priv + CM_IP_HDR_LEN, p->priv, p->priv_len);
 }
 
-/* Ports of the dynamic range, like a socket that was not bound. */
+/* A port of Linux's dynamic range, as a socket gets that was not bound. */
 static uint16_t choose_port(struct cm *cm)
 {
-    return (uint16_t)(32768 + cm_random(cm) % 28232);
+    return (uint16_t)(PORT_FIRST + cm_random(cm) % (PORT_LAST - PORT_FIRST + 1));
 }
 
 static void complete_path(struct cm_path *path, uint16_t sport, uint16_t dport)
@@ -297,7 +291,8 @@ int cm_accept(struct cm *cm, struct cm_conn *c, const struct cm_accept_params *p
 {
     if (c->state != CMS_REQ_RCVD && c->state != CMS_MRA_REQ_SENT)
         return -EINVAL;
-    if (p->rnr_retry_count > 7 || p->qpn > WIRE_QPN_MASK || p->psn > WIRE_PSN_MASK)
+    if (p->rnr_retry_count > 7 || p->qpn > WIRE_QPN_MASK || p->psn > WIRE_PSN_MASK ||
+        p->priv_len > CM_REP_USER_MAX)
         return -EINVAL;
     c->arg = arg;
     c->qpn = p->qpn;
@@ -323,8 +318,7 @@ int cm_accept(struct cm *cm, struct cm_conn *c, const struct cm_accept_params *p
         .srq = p->srq,
         .ca_guid = cm->params.ca_guid,
     };
-    if (!set_priv(&rep, p->priv, p->priv_len))
-        return -EINVAL;
+    set_priv(&rep, p->priv, p->priv_len);
     c->state = CMS_REP_SENT;
     c->resend_ns = cm_wait_ns(c->rep_wait);
     cm_send(cm, c, &rep, now, true);
@@ -336,19 +330,19 @@ int cm_reject(struct cm *cm, struct cm_conn *c, unsigned reason, const void *pri
 {
     if (len > CM_REJ_USER_MAX)
         return -EINVAL;
-    unsigned what;
+    enum cm_about about;
     switch (c->state) {
     case CMS_REQ_RCVD:
     case CMS_MRA_REQ_SENT:
-        what = MSG_REQ;
+        about = CM_ABOUT_REQ;
         break;
     case CMS_REP_RCVD:
-        what = MSG_REP;
+        about = CM_ABOUT_REP;
         break;
     default:
         return -EINVAL;
     }
-    cm_send_rej(cm, c, or_default(reason, CM_REJ_CONSUMER), what, priv, len, now);
+    cm_send_rej(cm, c, or_default(reason, CM_REJ_CONSUMER), about, priv, len, now);
     cm_conn_close(cm, c);
     return 0;
 }
@@ -362,7 +356,7 @@ int cm_mra(struct cm *cm, struct cm_conn *c, unsigned service_timeout, uint64_t 
         .tid = c->tid,
         .local_id = c->local_id,
         .remote_id = c->remote_id,
-        .msg_id = MSG_REQ,
+        .msg_id = CM_ABOUT_REQ,
         .service_timeout = service_timeout,
     };
     c->state = CMS_MRA_REQ_SENT;
@@ -415,7 +409,7 @@ void cm_release(struct cm *cm, struct cm_conn *c, uint64_t now)
         return;
     case CMS_REQ_SENT:
     case CMS_MRA_REQ_RCVD:
-        cm_send_rej(cm, c, CM_REJ_TIMEOUT, MSG_REQ, NULL, 0, now);
+        cm_send_rej(cm, c, CM_REJ_TIMEOUT, CM_ABOUT_REQ, NULL, 0, now);
         c->released = true;
         cm_conn_close(cm, c);
         return;
@@ -467,11 +461,6 @@ int cm_qp_attr(const struct cm_conn *c, struct cm_qp_attr *out)
         out->max_dest_rd_atomic = c->peer_init_depth;
     }
     return 0;
-}
-
-void *cm_conn_arg(const struct cm_conn *c)
-{
-    return c->arg;
 }
 
 void cm_conn_set_arg(struct cm_conn *c, void *arg)

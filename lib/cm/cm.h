@@ -40,9 +40,10 @@ struct cm_params {
     uint64_t timewait_ns;    /* least time in TIMEWAIT; 0 = 1 s (CM-26) */
 };
 
+/* `params` are copied. NULL = out of memory. */
 struct cm *cm_create(const struct cm_params *params);
+/* Frees all connections and listeners; nothing is sent or told. NULL is fine. */
 void cm_destroy(struct cm *cm);
-void cm_set_max_mtu(struct cm *cm, unsigned mtu);
 
 /* What both ends of a path agree on. */
 struct cm_path {
@@ -64,6 +65,7 @@ enum cm_event_type {
     CM_EV_SIDR_REP,      /* active: status, QPN, Q_Key of a datagram service */
     CM_EV_SIDR_REQ,      /* passive: answer with cm_sidr_reply */
 };
+/* "CONNECT_REQUEST" ..., as rdma_cm calls them. */
 const char *cm_event_name(unsigned type);
 
 struct cm_event {
@@ -85,7 +87,7 @@ struct cm_event {
  * backlog: connection requests awaiting an answer; 0 = 1024 (CM-34). */
 int cm_listen(struct cm *cm, unsigned ps, const struct wire_addr *addr, uint16_t port,
               unsigned backlog, void *arg, struct cm_listener **out);
-/* Stop listening; requests not yet answered are rejected. */
+/* Stop listening; requests not yet answered are rejected. `l` is dead then. */
 void cm_unlisten(struct cm *cm, struct cm_listener *l, uint64_t now);
 
 struct cm_connect_params {
@@ -101,30 +103,33 @@ struct cm_connect_params {
     uint16_t priv_len;               /* <= CM_REQ_USER_MAX */
     uint8_t cm_timeout, max_retries; /* 0 = cm_params' */
 };
-/* Start connecting. -EINVAL, -ENOMEM, -ENOSPC (max_conns). */
+/* Start connecting. *out is the consumer's until cm_release. -EINVAL (a value out of range, or IP
+ * versions that differ), -ENOMEM, -ENOSPC (max_conns). */
 int cm_connect(struct cm *cm, const struct cm_connect_params *p, void *arg, uint64_t now,
                struct cm_conn **out);
 /* Active side, after CM_EV_REP, with the queue pair in RTS (CM-17). -EINVAL wrong state. */
 int cm_rtu(struct cm *cm, struct cm_conn *c, const void *priv, uint16_t len, uint64_t now);
 
 struct cm_accept_params {
-    uint32_t qpn, psn; /* as above */
+    uint32_t qpn, psn;                            /* as above */
     uint8_t responder_resources, initiator_depth; /* clamped to what the REQ allows (CM-07) */
     uint8_t rnr_retry_count;
     bool srq, flow_control;
     const void *priv;
     uint16_t priv_len; /* <= CM_REP_USER_MAX */
 };
-/* Passive side, after CM_EV_REQ, with the queue pair in RTR or RTS (CM-17). */
+/* Passive side, after CM_EV_REQ, with the queue pair in RTR or RTS (CM-17). `arg` comes back in the
+ * events from then on. -EINVAL (state, a value out of range): nothing has changed. */
 int cm_accept(struct cm *cm, struct cm_conn *c, const struct cm_accept_params *p, void *arg,
               uint64_t now);
-/* Refuse a REQ or a REP: reason 0 = 28, consumer (CM-30). */
+/* Refuse a REQ or a REP: reason 0 = 28, consumer (CM-30). -EINVAL (state, length). */
 int cm_reject(struct cm *cm, struct cm_conn *c, unsigned reason, const void *priv, uint16_t len,
               uint64_t now);
-/* The consumer needs longer to answer a REQ (CM-19): send MRA with this service timeout exponent.
- */
+/* The consumer needs longer to answer a REQ: send MRA with this service timeout exponent (CM-19).
+ * -EINVAL (state, exponent over 31). */
 int cm_mra(struct cm *cm, struct cm_conn *c, unsigned service_timeout, uint64_t now);
-/* Hang up: DREQ; CM_EV_DISCONNECTED follows. Legal in any state after cm_connect/cm_accept. */
+/* Hang up: DREQ; CM_EV_DISCONNECTED follows. 0 when it is under way or over already; a REP is
+ * refused. -EINVAL before there is an answer, or for private data that doesn't fit. */
 int cm_disconnect(struct cm *cm, struct cm_conn *c, const void *priv, uint16_t len, uint64_t now);
 /* The first request packet arrived on the passive queue pair (CM-23). */
 void cm_comm_est(struct cm *cm, struct cm_conn *c, uint64_t now);
@@ -132,14 +137,15 @@ void cm_comm_est(struct cm *cm, struct cm_conn *c, uint64_t now);
  * lives. */
 void cm_release(struct cm *cm, struct cm_conn *c, uint64_t now);
 
-/* Datagram services (CM-31). */
+/* Ask for the queue pair of a datagram service (CM-31); CM_EV_SIDR_REP or CM_EV_UNREACHABLE
+ * follows. len <= CM_SIDR_REQ_USER_MAX. Errors and *out as for cm_connect. */
 int cm_sidr_request(struct cm *cm, const struct cm_path *path, uint16_t sport, uint16_t dport,
                     const void *priv, uint16_t len, void *arg, uint64_t now, struct cm_conn **out);
+/* Answer CM_EV_SIDR_REQ: status 0 and the queue pair, or why not. -EINVAL (state, QPN). */
 int cm_sidr_reply(struct cm *cm, struct cm_conn *c, unsigned status, uint32_t qpn, uint32_t qkey,
                   uint64_t now);
 
-/* What the queue pair of this connection must be set to, once known (after REQ at the passive side,
- * after REP at the active side). */
+/* What the queue pair of a connection must be set to. */
 struct cm_qp_attr {
     struct wire_addr sgid, dgid;
     uint32_t flow_label;
@@ -150,10 +156,12 @@ struct cm_qp_attr {
     uint32_t dest_qpn, rq_psn, sq_psn;
     bool e2e_credits;
 };
+/* Known after REQ at the passive side, after REP at the active side; before that -EINVAL. */
 int cm_qp_attr(const struct cm_conn *c, struct cm_qp_attr *out);
 
-void *cm_conn_arg(const struct cm_conn *c);
+/* What comes back in the connection's events from now on. */
 void cm_conn_set_arg(struct cm_conn *c, void *arg);
+/* "REQ_SENT" ..., the names of CM-16. */
 const char *cm_conn_state_name(const struct cm_conn *c);
 
 /* ---- phases ---- */
@@ -169,9 +177,13 @@ struct cm_out {
     uint16_t pkey;
     uint8_t mad[CM_MAD_LEN];
 };
+/* The next datagram to send; false = none. */
 bool cm_tx(struct cm *cm, struct cm_out *out);
+/* The next event; false = none. */
 bool cm_event(struct cm *cm, struct cm_event *ev);
+/* When cm_expire has something to do; UINT64_MAX = no timer runs. */
 uint64_t cm_deadline(const struct cm *cm);
+/* Run every timer that is due by `now`. */
 void cm_expire(struct cm *cm, uint64_t now);
 
 /* ---- counters ---- */
@@ -198,6 +210,7 @@ enum cm_counter {
         CM_COUNTER_MAX
 };
 extern const char *const cm_counter_names[CM_COUNTER_MAX];
+/* All counters, CM_COUNTER_MAX of them; never reset. */
 const uint64_t *cm_counters(const struct cm *cm);
 
 /* Connections in being, timewait included; for leak tests. */

@@ -9,8 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MAD_HDR_LEN  24u
-#define MAD_DATA_LEN (CM_MAD_LEN - MAD_HDR_LEN)
+#define MAD_HDR_LEN 24u
 
 struct field {
     uint16_t octet;
@@ -143,7 +142,7 @@ static const struct layout layouts[] = {
 
 static const struct layout *layout_of(unsigned attr)
 {
-    for (size_t i = 0; i < sizeof layouts / sizeof layouts[0]; i++)
+    for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++)
         if (layouts[i].attr == attr)
             return &layouts[i];
     return NULL;
@@ -190,10 +189,10 @@ static void unpack_field(struct cm_msg *msg, const uint8_t *data, const struct f
         memcpy(member, data + f->octet, 16);
     } else if (f->width == 64) {
         uint64_t v = get_bits(data, f);
-        memcpy(member, &v, sizeof v);
+        memcpy(member, &v, sizeof(v));
     } else {
         uint32_t v = (uint32_t)get_bits(data, f);
-        memcpy(member, &v, sizeof v);
+        memcpy(member, &v, sizeof(v));
     }
 }
 
@@ -204,11 +203,11 @@ static void pack_field(uint8_t *data, const struct cm_msg *msg, const struct fie
         memcpy(data + f->octet, member, 16);
     } else if (f->width == 64) {
         uint64_t v;
-        memcpy(&v, member, sizeof v);
+        memcpy(&v, member, sizeof(v));
         put_bits(data, f, v);
     } else {
         uint32_t v;
-        memcpy(&v, member, sizeof v);
+        memcpy(&v, member, sizeof(v));
         put_bits(data, f, v);
     }
 }
@@ -258,7 +257,7 @@ int cm_msg_pack(uint8_t mad[CM_MAD_LEN], const struct cm_msg *msg)
 
 int cm_msg_unpack(struct cm_msg *msg, const uint8_t *mad, size_t len)
 {
-    memset(msg, 0, sizeof *msg);
+    memset(msg, 0, sizeof(*msg));
     if (len != CM_MAD_LEN)
         return -EMSGSIZE;
     if (mad[0] != 1 || mad[1] != CM_CLASS || mad[3] != CM_METHOD_SEND)
@@ -330,7 +329,7 @@ const char *cm_rej_name(unsigned reason)
         [33] = "invalid alternate flow label",
         [35] = "vendor option not supported",
     };
-    if (reason < sizeof names / sizeof names[0] && names[reason])
+    if (reason < sizeof(names) / sizeof(names[0]) && names[reason])
         return names[reason];
     return "unknown reason";
 }
@@ -356,7 +355,7 @@ void cm_ip_hdr_pack(uint8_t buf[CM_IP_HDR_LEN], const struct cm_ip_hdr *h)
 
 int cm_ip_hdr_unpack(struct cm_ip_hdr *h, const uint8_t buf[CM_IP_HDR_LEN])
 {
-    memset(h, 0, sizeof *h);
+    memset(h, 0, sizeof(*h));
     h->ip_version = buf[1] >> 4;
     if (buf[0] != 0 || (h->ip_version != 4 && h->ip_version != 6))
         return -EPROTO;

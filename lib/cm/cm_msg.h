@@ -40,21 +40,22 @@ enum cm_attr {
     CM_APR = 0x1A,
 };
 
-enum cm_rej_reason { /* CM-29; those that we send or tell apart */
-                     CM_REJ_NO_QP = 1,
-                     CM_REJ_NO_RESOURCES = 3,
-                     CM_REJ_TIMEOUT = 4,
-                     CM_REJ_UNSUPPORTED = 5,
-                     CM_REJ_INVALID_COMM_ID = 6,
-                     CM_REJ_INVALID_SERVICE_ID = 8,
-                     CM_REJ_INVALID_TRANSPORT = 9,
-                     CM_REJ_STALE_CONN = 10,
-                     CM_REJ_INVALID_GID = 12,
-                     CM_REJ_INVALID_MTU = 26,
-                     CM_REJ_INSUFFICIENT_RESP = 27,
-                     CM_REJ_CONSUMER = 28,
-                     CM_REJ_DUPLICATE_COMM_ID = 30,
-                     CM_REJ_CLASS_VERSION = 31,
+/* Why a message was rejected: those that we send or tell apart (CM-29). */
+enum cm_rej_reason {
+    CM_REJ_NO_QP = 1,
+    CM_REJ_NO_RESOURCES = 3,
+    CM_REJ_TIMEOUT = 4,
+    CM_REJ_UNSUPPORTED = 5,
+    CM_REJ_INVALID_COMM_ID = 6,
+    CM_REJ_INVALID_SERVICE_ID = 8,
+    CM_REJ_INVALID_TRANSPORT = 9,
+    CM_REJ_STALE_CONN = 10,
+    CM_REJ_INVALID_GID = 12,
+    CM_REJ_INVALID_MTU = 26,
+    CM_REJ_INSUFFICIENT_RESP = 27,
+    CM_REJ_CONSUMER = 28,
+    CM_REJ_DUPLICATE_COMM_ID = 30,
+    CM_REJ_CLASS_VERSION = 31,
 };
 
 /* Every field of every message; those that an attribute lacks are 0. */
@@ -101,7 +102,9 @@ int cm_msg_pack(uint8_t mad[CM_MAD_LEN], const struct cm_msg *msg);
  * a REQ, so that it can be rejected); -ENOMSG unknown attribute. */
 int cm_msg_unpack(struct cm_msg *msg, const uint8_t *mad, size_t len);
 
+/* "REQ", "REP" ...; "?" for an unknown attribute. */
 const char *cm_attr_name(unsigned attr);
+/* A reject reason in words, all of CM-29. */
 const char *cm_rej_name(unsigned reason);
 
 /* ServiceID of an IP port (CM-01). ps: 0x0106 TCP, 0x0111 UDP. */

@@ -9,7 +9,7 @@
 
 #define CM_NONE 0xFFFFFFFFu
 
-/* CM-16; what each state means for its timer stands in cm_expire. */
+/* CM-16; what each state means for its timer stands at timer_fired. */
 #define CM_STATES(X)                                                                               \
     X(CLOSED)                                                                                      \
     X(REQ_SENT)                                                                                    \
@@ -53,7 +53,7 @@ struct cm_conn {
 
     struct cm_path path;
     uint16_t lport, rport;
-    uint16_t qp_pkey;          /* the queue pair's; path.pkey is that of our datagrams */
+    uint16_t qp_pkey; /* the queue pair's; path.pkey is that of our datagrams */
     uint64_t service_id;
     uint64_t resend_ns; /* wait before a repetition */
     uint32_t qpn, peer_qpn, psn, peer_psn;
@@ -80,9 +80,16 @@ struct cm_event_node {
     struct cm_event ev;
 };
 
-#define CM_OUT_RING    512u  /* replies that belong to no connection */
-#define CM_SRC_BUCKETS 4096u /* pending requests per (hashed) source address */
-#define CM_SEEN        4096u /* requests seen once, for SEC-20 */
+/* The "message rejected" of REJ and "message MRAed" of MRA. */
+enum cm_about { CM_ABOUT_REQ, CM_ABOUT_REP };
+
+#define CM_OUT_RING         512u   /* replies that belong to no connection */
+#define CM_STATELESS_PER_S  10000u /* ... and how many there may be */
+#define CM_STATELESS_BURST  1000u
+#define CM_SRC_BUCKETS      4096u /* pending requests per (hashed) source address */
+#define CM_SRC_PENDING      64u   /* ... are at most so many (CM-34) */
+#define CM_SEEN             4096u /* requests seen once, for SEC-20 */
+#define CM_SIDR_UNSUPPORTED 1u    /* status of a SIDR_REP: no such service */
 
 struct cm {
     struct cm_params params;
@@ -108,32 +115,49 @@ struct cm {
 };
 
 /* cm_table.c: ids, look-ups, timers, queues */
+
+/* Keyed with the secret of cm_params. */
 uint64_t cm_hash(const struct cm *cm, const void *data, size_t len);
+/* The next number that nobody can guess. */
 uint64_t cm_random(struct cm *cm);
+/* A connection with a local id; NULL = out of memory, or max_conns. */
 struct cm_conn *cm_conn_new(struct cm *cm, enum cm_state state, void *arg);
 void cm_conn_free(struct cm *cm, struct cm_conn *c);
-void cm_conn_close(struct cm *cm,
-                   struct cm_conn *c); /* CLOSED, out of all tables; frees if released */
+/* CLOSED, and out of all tables; freed if released. */
+void cm_conn_close(struct cm *cm, struct cm_conn *c);
+/* Learn the peer's id, and then its QPN: it is found by them from now on. */
 void cm_conn_set_remote(struct cm *cm, struct cm_conn *c, uint64_t guid, uint32_t remote_id);
 void cm_conn_set_peer_qpn(struct cm *cm, struct cm_conn *c, uint32_t qpn);
+/* Look-ups; NULL = none. */
 struct cm_conn *cm_find_local(const struct cm *cm, uint32_t local_id);
 struct cm_conn *cm_find_remote(const struct cm *cm, const struct wire_addr *addr, uint64_t guid,
                                uint32_t remote_id);
 struct cm_conn *cm_find_qpn(const struct cm *cm, const struct wire_addr *addr, uint64_t guid,
                             uint32_t qpn, const struct cm_conn *not_this);
 void cm_timer_set(struct cm *cm, struct cm_conn *c, uint64_t deadline); /* UINT64_MAX = off */
+/* Send c->mad when cm_tx is called next. */
 void cm_tx_queue(struct cm *cm, struct cm_conn *c);
+/* An event that says what is known of the connection; never NULL. */
 struct cm_event *cm_event_push(struct cm *cm, struct cm_conn *c, enum cm_event_type type);
+/* The connection counts as half-open, or no longer (SEC-20). */
 void cm_half_open(struct cm *cm, struct cm_conn *c, bool on);
+/* Has this source as many requests pending as it may (CM-34)? */
+bool cm_source_full(const struct cm *cm, const struct wire_addr *src);
 bool cm_addr_eq(const struct wire_addr *a, const struct wire_addr *b);
 
 /* cm_rx.c: what messages and time do */
+
+/* 4.096 us * 2^exponent, exponents of peers clamped (SEC-24). */
 uint64_t cm_wait_ns(unsigned exponent);
+/* Send `msg`, and make it what this state repeats; expects_answer: until one comes. */
 void cm_send(struct cm *cm, struct cm_conn *c, const struct cm_msg *msg, uint64_t now,
              bool expects_answer);
-void cm_send_rej(struct cm *cm, const struct cm_conn *c, unsigned reason, unsigned msg_id,
+/* A reply that belongs to no connection, or to one that ends with it. Rate-limited (CM-24). */
+void cm_send_stateless(struct cm *cm, const struct cm_path *path, const struct cm_msg *msg,
+                       uint64_t now);
+void cm_send_rej(struct cm *cm, const struct cm_conn *c, unsigned reason, enum cm_about about,
                  const void *priv, size_t len, uint64_t now);
-void cm_enter_timewait(struct cm *cm, struct cm_conn *c, uint64_t now);
+/* Who listens to the service at this address, NULL = at any; NULL = nobody. */
 struct cm_listener *cm_find_listener(const struct cm *cm, uint64_t service_id,
                                      const struct wire_addr *addr);
 

@@ -8,19 +8,17 @@
 
 #include "cm_priv.h"
 
-#define MSG_REQ   0u /* "message rejected" and "message MRAed" */
-#define MSG_REP   1u
-#define MSG_OTHER 2u
-
-#define STATELESS_PER_S  10000u /* replies that belong to no connection */
-#define STATELESS_BURST  1000u
-#define SEEN_MIN_NS      500000000ull
+#define TICK_NS          4096ull      /* of exponents */
+#define SEEN_MIN_NS      500000000ull /* SEC-20: when a REQ may come again */
 #define SEEN_MAX_NS      60000000000ull
-#define PER_SOURCE       64u /* CM-34 */
 #define MRA_EXPONENT_MAX 24u /* CM-19 */
 #define TIMEWAIT_MAX_NS  60000000000ull
 #define ACK_TIMEOUT_MIN  8u /* SEC-24 */
 #define ACK_TIMEOUT_MAX  24u
+#define WAIT_MIN         4u /* SEC-24: exponents of response timeouts */
+#define WAIT_MAX         28u
+#define AR_UNSUPPORTED   2u /* status of an APR (CM-32) */
+#define GUID_LEN         8u /* in the ARI of a REJ (CM-28) */
 
 static void count(struct cm *cm, enum cm_counter which)
 {
@@ -32,15 +30,13 @@ static unsigned clamp(unsigned v, unsigned lo, unsigned hi)
     return v < lo ? lo : v > hi ? hi : v;
 }
 
-/* 4.096 us * 2^exponent, exponents of peers clamped (SEC-24). */
 uint64_t cm_wait_ns(unsigned exponent)
 {
-    return 4096ull << clamp(exponent, 4, 28);
+    return TICK_NS << clamp(exponent, WAIT_MIN, WAIT_MAX);
 }
 
 /* ---- sending ---- */
 
-/* Make `msg` what this state (re)sends. */
 void cm_send(struct cm *cm, struct cm_conn *c, const struct cm_msg *msg, uint64_t now,
              bool expects_answer)
 {
@@ -52,14 +48,13 @@ void cm_send(struct cm *cm, struct cm_conn *c, const struct cm_msg *msg, uint64_
     cm_timer_set(cm, c, expects_answer ? now + c->resend_ns : UINT64_MAX);
 }
 
-/* A reply that belongs to no connection, or to one that ends with it. Rate-limited (CM-24). */
-static void send_stateless(struct cm *cm, const struct cm_path *path, const struct cm_msg *msg,
-                           uint64_t now)
+void cm_send_stateless(struct cm *cm, const struct cm_path *path, const struct cm_msg *msg,
+                       uint64_t now)
 {
-    uint64_t fresh = (now - cm->out_tokens_at) / (1000000000u / STATELESS_PER_S);
+    uint64_t fresh = (now - cm->out_tokens_at) / (1000000000u / CM_STATELESS_PER_S);
     if (fresh) {
         uint64_t tokens = cm->out_tokens + fresh;
-        cm->out_tokens = tokens > STATELESS_BURST ? STATELESS_BURST : (uint32_t)tokens;
+        cm->out_tokens = tokens > CM_STATELESS_BURST ? CM_STATELESS_BURST : (uint32_t)tokens;
         cm->out_tokens_at = now;
     }
     if (cm->out_tokens == 0 || cm->out_tail - cm->out_head >= CM_OUT_RING) {
@@ -81,7 +76,7 @@ static void send_stateless(struct cm *cm, const struct cm_path *path, const stru
 }
 
 static void send_rej_to(struct cm *cm, const struct cm_path *path, const struct cm_msg *to,
-                        uint32_t local_id, unsigned reason, unsigned msg_id, uint8_t ari0,
+                        uint32_t local_id, unsigned reason, enum cm_about about, uint8_t ari0,
                         uint64_t now)
 {
     struct cm_msg rej = {
@@ -89,15 +84,15 @@ static void send_rej_to(struct cm *cm, const struct cm_path *path, const struct 
         .tid = to->tid,
         .local_id = local_id,
         .remote_id = to->local_id,
-        .msg_id = msg_id,
+        .msg_id = about,
         .reason = reason,
         .ari_len = ari0 ? 1 : 0,
         .ari = {ari0},
     };
-    send_stateless(cm, path, &rej, now);
+    cm_send_stateless(cm, path, &rej, now);
 }
 
-void cm_send_rej(struct cm *cm, const struct cm_conn *c, unsigned reason, unsigned msg_id,
+void cm_send_rej(struct cm *cm, const struct cm_conn *c, unsigned reason, enum cm_about about,
                  const void *priv, size_t len, uint64_t now)
 {
     struct cm_msg rej = {
@@ -105,23 +100,23 @@ void cm_send_rej(struct cm *cm, const struct cm_conn *c, unsigned reason, unsign
         .tid = c->tid,
         .local_id = c->local_id,
         .remote_id = c->remote_id,
-        .msg_id = msg_id,
+        .msg_id = about,
         .reason = reason,
         .priv_len = (uint16_t)len,
     };
     if (reason == CM_REJ_TIMEOUT) { /* CM-28: our GUID tells who we are */
-        rej.ari_len = 8;
-        for (unsigned i = 0; i < 8; i++)
+        rej.ari_len = GUID_LEN;
+        for (unsigned i = 0; i < GUID_LEN; i++)
             rej.ari[i] = (uint8_t)(cm->params.ca_guid >> (56 - 8 * i));
     }
     if (len)
         memcpy(rej.priv, priv, len);
-    send_stateless(cm, &c->path, &rej, now);
+    cm_send_stateless(cm, &c->path, &rej, now);
 }
 
-void cm_enter_timewait(struct cm *cm, struct cm_conn *c, uint64_t now)
+static void enter_timewait(struct cm *cm, struct cm_conn *c, uint64_t now)
 {
-    uint64_t wait = 4096ull << clamp(c->ack_timeout, 0, 24);
+    uint64_t wait = TICK_NS << clamp(c->ack_timeout, 0, ACK_TIMEOUT_MAX);
     if (wait < cm->params.timewait_ns)
         wait = cm->params.timewait_ns;
     if (wait > TIMEWAIT_MAX_NS)
@@ -138,7 +133,7 @@ static void disconnected(struct cm *cm, struct cm_conn *c, const struct cm_msg *
         ev->priv_len = msg->priv_len;
         memcpy(ev->priv, msg->priv, msg->priv_len);
     }
-    cm_enter_timewait(cm, c, now);
+    enter_timewait(cm, c, now);
 }
 
 /* ---- receiving ---- */
@@ -164,7 +159,7 @@ static bool first_sight(struct cm *cm, const struct cm_msg *msg, const struct wi
         uint64_t guid, tid, service;
         uint32_t id, qpn, psn, pad;
     } k = {*src, msg->ca_guid, msg->tid, msg->service_id, msg->local_id, msg->qpn, msg->psn, 0};
-    uint64_t h = cm_hash(cm, &k, sizeof k);
+    uint64_t h = cm_hash(cm, &k, sizeof(k));
     size_t at = h % CM_SEEN;
     if (cm->seen[at].hash == h && now - cm->seen[at].at >= SEEN_MIN_NS &&
         now - cm->seen[at].at <= SEEN_MAX_NS)
@@ -185,7 +180,7 @@ static void dup_req(struct cm *cm, struct cm_conn *c, const struct cm_msg *msg, 
         cm_tx_queue(cm, c); /* the same MRA or REP again */
         break;
     case CMS_TIMEWAIT:
-        send_rej_to(cm, &c->path, msg, 0, CM_REJ_STALE_CONN, MSG_REQ, 0, now);
+        send_rej_to(cm, &c->path, msg, 0, CM_REJ_STALE_CONN, CM_ABOUT_REQ, 0, now);
         break;
     default:
         break;
@@ -206,77 +201,50 @@ static bool is_live(const struct cm_conn *c)
     return c->state != CMS_TIMEWAIT && c->state != CMS_DREQ_SENT && c->state != CMS_SIDR_DONE;
 }
 
-static void rx_req(struct cm *cm, const struct cm_msg *msg, const struct wire_addr *src,
-                   uint16_t pkey, uint64_t now)
+/* Why a REQ is rejected, whoever else asks; 0 = it isn't: *l and *ip are set. */
+static unsigned refusal(const struct cm *cm, const struct cm_msg *msg, const struct wire_addr *src,
+                        struct cm_listener **l, struct cm_ip_hdr *ip)
 {
-    struct cm_path path = {
-        .local = msg->remote_gid, /* replaced below by the packet's own */
-        .remote = *src,
-        .mtu = (uint8_t)msg->mtu,
-        .tclass = (uint8_t)msg->tclass,
-        .hop_limit = (uint8_t)msg->hop_limit,
-        .sl = (uint8_t)msg->sl,
-        .flow_label = msg->flow_label,
-        .pkey = pkey, /* answers go back on the key that the question came on (CM-06) */
-    };
-    struct cm_conn *c = cm_find_remote(cm, src, msg->ca_guid, msg->local_id);
-    if (c) {
-        dup_req(cm, c, msg, now);
-        return;
-    }
-    if (msg->transport > 1) {
-        send_rej_to(cm, &path, msg, 0, CM_REJ_INVALID_TRANSPORT, MSG_REQ, 0, now);
-        return;
-    }
-    struct cm_listener *l = cm_find_listener(cm, msg->service_id, NULL);
-    if (!l) {
-        send_rej_to(cm, &path, msg, 0, CM_REJ_INVALID_SERVICE_ID, MSG_REQ, 0, now);
-        return;
-    }
-    struct cm_ip_hdr ip;
-    if (cm_ip_hdr_unpack(&ip, msg->priv) < 0) {
-        send_rej_to(cm, &path, msg, 0, CM_REJ_UNSUPPORTED, MSG_REQ, 0, now);
-        return;
-    }
-    l = cm_find_listener(cm, msg->service_id, &ip.dst);
-    if (!l) {
-        send_rej_to(cm, &path, msg, 0, CM_REJ_INVALID_SERVICE_ID, MSG_REQ, 0, now);
-        return;
-    }
+    if (msg->transport > 1)
+        return CM_REJ_INVALID_TRANSPORT;
+    if (!cm_find_listener(cm, msg->service_id, NULL))
+        return CM_REJ_INVALID_SERVICE_ID;
+    if (cm_ip_hdr_unpack(ip, msg->priv) < 0)
+        return CM_REJ_UNSUPPORTED;
+    *l = cm_find_listener(cm, msg->service_id, &ip->dst);
+    if (!*l)
+        return CM_REJ_INVALID_SERVICE_ID;
     if (!cm->params.lenient_addr &&
-        (!cm_addr_eq(&ip.src, src) || !cm_addr_eq(&msg->local_gid, src))) {
-        send_rej_to(cm, &path, msg, 0, CM_REJ_INVALID_GID, MSG_REQ, 0, now); /* CM-04 */
-        return;
-    }
-    if (msg->mtu < 1 || msg->mtu > cm->params.max_mtu) {
-        send_rej_to(cm, &path, msg, 0, CM_REJ_INVALID_MTU, MSG_REQ,
-                    (uint8_t)(cm->params.max_mtu << 4), now); /* CM-12 */
-        return;
-    }
-    c = cm_find_qpn(cm, src, msg->ca_guid, msg->qpn, NULL);
-    if (c && is_live(c)) {
-        send_rej_to(cm, &path, msg, 0, CM_REJ_STALE_CONN, MSG_REQ, 0, now);
-        hang_up_stale(cm, c, now);
-        return;
-    }
-    if (l->pending >= l->backlog ||
-        cm->src_pending[cm_hash(cm, src, 16) % CM_SRC_BUCKETS] >= PER_SOURCE) {
+        (!cm_addr_eq(&ip->src, src) || !cm_addr_eq(&msg->local_gid, src)))
+        return CM_REJ_INVALID_GID; /* CM-04 */
+    if (msg->mtu < 1 || msg->mtu > cm->params.max_mtu)
+        return CM_REJ_INVALID_MTU; /* CM-12 */
+    return 0;
+}
+
+/* A connection for a REQ, if the limits allow one more; NULL = counted and dropped. */
+static struct cm_conn *admit(struct cm *cm, const struct cm_msg *msg, const struct wire_addr *src,
+                             const struct cm_listener *l, uint64_t now)
+{
+    if (l->pending >= l->backlog || cm_source_full(cm, src)) {
         count(cm, CM_C_cm_req_backlog_drop);
-        return;
+        return NULL;
     }
     if (cm->half_open > cm->params.max_conns / 2 && first_sight(cm, msg, src, now)) {
         count(cm, CM_C_cm_rx_rate_limited);
-        return;
+        return NULL;
     }
-    c = cm_conn_new(cm, CMS_REQ_RCVD, NULL);
-    if (!c) {
+    struct cm_conn *c = cm_conn_new(cm, CMS_REQ_RCVD, NULL);
+    if (!c)
         count(cm, CM_C_cm_req_backlog_drop);
-        return;
-    }
-    c->listener = l;
-    c->path = path;
+    return c;
+}
+
+/* What a REQ says of the connection. */
+static void take_req(struct cm_conn *c, const struct cm_msg *msg)
+{
+    static const struct wire_addr no_addr;
     c->lport = (uint16_t)msg->service_id;
-    c->rport = ip.sport;
     c->tid = msg->tid;
     c->service_id = msg->service_id;
     c->qp_pkey = (uint16_t)msg->pkey;
@@ -292,8 +260,50 @@ static void rx_req(struct cm *cm, const struct cm_msg *msg, const struct wire_ad
     c->max_retries = (uint8_t)msg->max_retries;
     c->peer_flow_control = msg->flow_control;
     c->peer_srq = msg->srq;
-    static const struct wire_addr no_addr;
     c->peer_alt_path = !cm_addr_eq(&msg->alt_remote_gid, &no_addr);
+}
+
+static void rx_req(struct cm *cm, const struct cm_msg *msg, const struct wire_addr *src,
+                   const struct wire_addr *dst, uint16_t pkey, uint64_t now)
+{
+    /* A REQ names the address it was sent to only inside the MAD, which nobody checks: the packet's
+     * own destination is what we answer from, and on the P_Key that it came with (CM-06). */
+    struct cm_path path = {
+        .local = *dst,
+        .remote = *src,
+        .mtu = (uint8_t)msg->mtu,
+        .tclass = (uint8_t)msg->tclass,
+        .hop_limit = (uint8_t)msg->hop_limit,
+        .sl = (uint8_t)msg->sl,
+        .flow_label = msg->flow_label,
+        .pkey = pkey,
+    };
+    struct cm_conn *c = cm_find_remote(cm, src, msg->ca_guid, msg->local_id);
+    if (c) {
+        dup_req(cm, c, msg, now);
+        return;
+    }
+    struct cm_listener *l = NULL;
+    struct cm_ip_hdr ip;
+    unsigned reason = refusal(cm, msg, src, &l, &ip);
+    if (reason) {
+        uint8_t ari = reason == CM_REJ_INVALID_MTU ? (uint8_t)(cm->params.max_mtu << 4) : 0;
+        send_rej_to(cm, &path, msg, 0, reason, CM_ABOUT_REQ, ari, now);
+        return;
+    }
+    c = cm_find_qpn(cm, src, msg->ca_guid, msg->qpn, NULL);
+    if (c && is_live(c)) {
+        send_rej_to(cm, &path, msg, 0, CM_REJ_STALE_CONN, CM_ABOUT_REQ, 0, now);
+        hang_up_stale(cm, c, now);
+        return;
+    }
+    c = admit(cm, msg, src, l, now);
+    if (!c)
+        return;
+    c->listener = l;
+    c->path = path;
+    c->rport = ip.sport;
+    take_req(c, msg);
     cm_conn_set_remote(cm, c, msg->ca_guid, msg->local_id);
     cm_conn_set_peer_qpn(cm, c, msg->qpn);
     cm_half_open(cm, c, true);
@@ -312,9 +322,10 @@ static void rx_mra(struct cm *cm, struct cm_conn *c, const struct cm_msg *msg,
 {
     (void)src;
     unsigned s = msg->service_timeout > MRA_EXPONENT_MAX ? MRA_EXPONENT_MAX : msg->service_timeout;
-    if (msg->msg_id == MSG_REQ && (c->state == CMS_REQ_SENT || c->state == CMS_MRA_REQ_RCVD))
+    if (msg->msg_id == CM_ABOUT_REQ && (c->state == CMS_REQ_SENT || c->state == CMS_MRA_REQ_RCVD))
         c->state = CMS_MRA_REQ_RCVD;
-    else if (msg->msg_id == MSG_REP && (c->state == CMS_REP_SENT || c->state == CMS_MRA_REP_RCVD))
+    else if (msg->msg_id == CM_ABOUT_REP &&
+             (c->state == CMS_REP_SENT || c->state == CMS_MRA_REP_RCVD))
         c->state = CMS_MRA_REP_RCVD;
     else
         return;
@@ -337,7 +348,7 @@ static void rx_rep(struct cm *cm, struct cm_conn *c, const struct cm_msg *msg,
     struct cm_conn *old = cm_find_qpn(cm, src, msg->ca_guid, msg->qpn, c);
     if (old && is_live(old) && old->local_id != msg->local_id) {
         c->remote_id = msg->local_id;
-        cm_send_rej(cm, c, CM_REJ_STALE_CONN, MSG_REP, NULL, 0, now);
+        cm_send_rej(cm, c, CM_REJ_STALE_CONN, CM_ABOUT_REP, NULL, 0, now);
         hang_up_stale(cm, old, now);
         cm_event_push(cm, c, CM_EV_REJECTED)->reason = CM_REJ_STALE_CONN;
         cm_conn_close(cm, c);
@@ -419,7 +430,7 @@ static void rx_rej(struct cm *cm, struct cm_conn *c, const struct cm_msg *msg,
         memcpy(ev->priv, msg->priv, msg->priv_len);
         count(cm, CM_C_cm_rejected);
         if (c->state == CMS_REP_SENT || c->state == CMS_MRA_REP_RCVD)
-            cm_enter_timewait(cm, c, now); /* the QPN was on the wire */
+            enter_timewait(cm, c, now); /* the QPN was on the wire */
         else
             cm_conn_close(cm, c);
         break;
@@ -460,7 +471,7 @@ static void rx_dreq(struct cm *cm, struct cm_conn *c, const struct cm_msg *msg,
     case CMS_MRA_REQ_RCVD: {
         struct cm_msg drep = {
             .attr = CM_DREP, .tid = msg->tid, .local_id = c->local_id, .remote_id = msg->local_id};
-        send_stateless(cm, &c->path, &drep, now);
+        cm_send_stateless(cm, &c->path, &drep, now);
         cm_event_push(cm, c, CM_EV_UNREACHABLE);
         cm_conn_close(cm, c);
         break;
@@ -489,25 +500,28 @@ static void rx_lap(struct cm *cm, struct cm_conn *c, const struct cm_msg *msg,
 {
     (void)src;
     struct cm_msg apr = {
-        .attr = CM_APR, .tid = msg->tid, .local_id = c->local_id, .remote_id = c->remote_id,
-        .reason = 2,
+        .attr = CM_APR,
+        .tid = msg->tid,
+        .local_id = c->local_id,
+        .remote_id = c->remote_id,
+        .reason = AR_UNSUPPORTED,
     };
     if (c->lap_answered) {
         count(cm, CM_C_cm_rx_unsupported);
         return;
     }
     c->lap_answered = true; /* CM-32 */
-    send_stateless(cm, &c->path, &apr, now);
+    cm_send_stateless(cm, &c->path, &apr, now);
 }
 
 /* A REJ with reason "timeout" may come from a side that never learned our id (CM-28). */
 static struct cm_conn *find_by_ari(const struct cm *cm, const struct cm_msg *msg,
                                    const struct wire_addr *src)
 {
-    if (msg->attr != CM_REJ || msg->reason != CM_REJ_TIMEOUT || msg->ari_len < 8)
+    if (msg->attr != CM_REJ || msg->reason != CM_REJ_TIMEOUT || msg->ari_len < GUID_LEN)
         return NULL;
     uint64_t guid = 0;
-    for (unsigned i = 0; i < 8; i++)
+    for (unsigned i = 0; i < GUID_LEN; i++)
         guid = guid << 8 | msg->ari[i];
     return cm_find_remote(cm, src, guid, msg->local_id);
 }
@@ -532,13 +546,6 @@ static const rx_fn rx_table[] = {
     [CM_DREQ] = rx_dreq, [CM_DREP] = rx_drep, [CM_LAP] = rx_lap,
 };
 
-/* Requests name the address they were sent to only inside the MAD, which nobody checks: the
- * packet's own destination is what we answer from. */
-static void fix_local(struct cm_msg *msg, const struct wire_addr *dst)
-{
-    msg->remote_gid = *dst;
-}
-
 void cm_rx(struct cm *cm, const uint8_t *mad, size_t len, const struct wire_addr *src,
            const struct wire_addr *dst, uint32_t sqpn, uint16_t pkey, uint64_t now)
 {
@@ -547,7 +554,7 @@ void cm_rx(struct cm *cm, const uint8_t *mad, size_t len, const struct wire_addr
     int rc = sqpn == WIRE_QPN_GSI ? cm_msg_unpack(&msg, mad, len) : -EMSGSIZE;
     if (rc == -EPROTO && msg.attr == CM_REQ) {
         struct cm_path path = {.local = *dst, .remote = *src, .pkey = pkey};
-        send_rej_to(cm, &path, &msg, 0, CM_REJ_CLASS_VERSION, MSG_REQ, 0, now);
+        send_rej_to(cm, &path, &msg, 0, CM_REJ_CLASS_VERSION, CM_ABOUT_REQ, 0, now);
     }
     if (rc < 0) {
         count(cm, rc == -EPROTONOSUPPORT || rc == -ENOMSG ? CM_C_cm_rx_unsupported
@@ -557,8 +564,7 @@ void cm_rx(struct cm *cm, const uint8_t *mad, size_t len, const struct wire_addr
 
     switch (msg.attr) {
     case CM_REQ:
-        fix_local(&msg, dst);
-        rx_req(cm, &msg, src, pkey, now);
+        rx_req(cm, &msg, src, dst, pkey, now);
         return;
     case CM_SIDR_REQ:
         cm_sidr_rx_req(cm, &msg, src, dst, pkey, now);
@@ -569,7 +575,7 @@ void cm_rx(struct cm *cm, const uint8_t *mad, size_t len, const struct wire_addr
     default:
         break;
     }
-    rx_fn fn = msg.attr < sizeof rx_table / sizeof rx_table[0] ? rx_table[msg.attr] : NULL;
+    rx_fn fn = msg.attr < sizeof(rx_table) / sizeof(rx_table[0]) ? rx_table[msg.attr] : NULL;
     if (!fn) {
         count(cm, CM_C_cm_rx_unsupported);
         return;
@@ -586,7 +592,7 @@ void cm_rx(struct cm *cm, const uint8_t *mad, size_t len, const struct wire_addr
         struct cm_path path = {.local = *dst, .remote = *src, .pkey = pkey};
         struct cm_msg drep = {
             .attr = CM_DREP, .tid = msg.tid, .local_id = msg.remote_id, .remote_id = msg.local_id};
-        send_stateless(cm, &path, &drep, now);
+        cm_send_stateless(cm, &path, &drep, now);
     }
 }
 
@@ -620,13 +626,13 @@ static void timer_fired(struct cm *cm, struct cm_conn *c, uint64_t now)
         break;
     case CMS_REP_SENT:
     case CMS_MRA_REP_RCVD:
-        cm_send_rej(cm, c, CM_REJ_TIMEOUT, MSG_REP, NULL, 0, now);
+        cm_send_rej(cm, c, CM_REJ_TIMEOUT, CM_ABOUT_REP, NULL, 0, now);
         cm_event_push(cm, c, CM_EV_UNREACHABLE);
-        cm_enter_timewait(cm, c, now);
+        enter_timewait(cm, c, now);
         break;
     case CMS_REQ_SENT:
     case CMS_MRA_REQ_RCVD:
-        cm_send_rej(cm, c, CM_REJ_TIMEOUT, MSG_REQ, NULL, 0, now);
+        cm_send_rej(cm, c, CM_REJ_TIMEOUT, CM_ABOUT_REQ, NULL, 0, now);
         cm_event_push(cm, c, CM_EV_UNREACHABLE);
         cm_conn_close(cm, c);
         break;

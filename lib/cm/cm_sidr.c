@@ -9,8 +9,7 @@
 
 #include "cm_priv.h"
 
-#define ANSWER_KEPT_NS    10000000000ull
-#define STATUS_NO_SERVICE 1u
+#define ANSWER_KEPT_NS 10000000000ull
 
 int cm_sidr_request(struct cm *cm, const struct cm_path *path, uint16_t sport, uint16_t dport,
                     const void *priv, uint16_t len, void *arg, uint64_t now, struct cm_conn **out)
@@ -54,9 +53,11 @@ int cm_sidr_request(struct cm *cm, const struct cm_path *path, uint16_t sport, u
     return 0;
 }
 
-static void answer(struct cm *cm, struct cm_conn *c, unsigned status, uint32_t qpn, uint32_t qkey,
-                   uint64_t now)
+int cm_sidr_reply(struct cm *cm, struct cm_conn *c, unsigned status, uint32_t qpn, uint32_t qkey,
+                  uint64_t now)
 {
+    if (c->state != CMS_SIDR_REQ_RCVD || qpn > WIRE_QPN_MASK)
+        return -EINVAL;
     struct cm_msg rep = {
         .attr = CM_SIDR_REP,
         .tid = c->tid,
@@ -71,14 +72,6 @@ static void answer(struct cm *cm, struct cm_conn *c, unsigned status, uint32_t q
     c->state = CMS_SIDR_DONE;
     cm_send(cm, c, &rep, now, false);
     cm_timer_set(cm, c, now + ANSWER_KEPT_NS);
-}
-
-int cm_sidr_reply(struct cm *cm, struct cm_conn *c, unsigned status, uint32_t qpn, uint32_t qkey,
-                  uint64_t now)
-{
-    if (c->state != CMS_SIDR_REQ_RCVD || qpn > WIRE_QPN_MASK)
-        return -EINVAL;
-    answer(cm, c, status, qpn, qkey, now);
     return 0;
 }
 
@@ -92,31 +85,36 @@ void cm_sidr_rx_req(struct cm *cm, const struct cm_msg *msg, const struct wire_a
             cm_tx_queue(cm, c);
         return;
     }
+    struct cm_path path = {.local = *dst, .remote = *src, .pkey = pkey};
     struct cm_ip_hdr ip;
     bool good = cm_ip_hdr_unpack(&ip, msg->priv) == 0 &&
                 (cm->params.lenient_addr || cm_addr_eq(&ip.src, src));
     struct cm_listener *l = good ? cm_find_listener(cm, msg->service_id, &ip.dst) : NULL;
-    if (cm->half_open > cm->params.max_conns / 2 || (l && l->pending >= l->backlog)) {
-        cm->counters[CM_C_cm_req_backlog_drop]++;
+    if (!l) { /* nothing is kept of it: anybody can ask for anything (SEC-20) */
+        struct cm_msg rep = {
+            .attr = CM_SIDR_REP,
+            .tid = msg->tid,
+            .local_id = msg->local_id,
+            .status = CM_SIDR_UNSUPPORTED,
+            .service_id = msg->service_id,
+        };
+        cm_send_stateless(cm, &path, &rep, now);
         return;
     }
-    c = cm_conn_new(cm, CMS_SIDR_REQ_RCVD, NULL);
+    bool room = cm->half_open <= cm->params.max_conns / 2 && l->pending < l->backlog &&
+                !cm_source_full(cm, src);
+    c = room ? cm_conn_new(cm, CMS_SIDR_REQ_RCVD, NULL) : NULL;
     if (!c) {
         cm->counters[CM_C_cm_req_backlog_drop]++;
         return;
     }
-    c->path = (struct cm_path){.local = *dst, .remote = *src, .pkey = pkey};
+    c->path = path;
     c->tid = msg->tid;
     c->service_id = msg->service_id;
     c->lport = (uint16_t)msg->service_id;
-    c->rport = good ? ip.sport : 0;
-    cm_conn_set_remote(cm, c, 0, msg->local_id);
-    if (!l) {
-        c->released = true; /* nobody will ever be told */
-        answer(cm, c, STATUS_NO_SERVICE, 0, 0, now);
-        return;
-    }
+    c->rport = ip.sport;
     c->listener = l;
+    cm_conn_set_remote(cm, c, 0, msg->local_id);
     cm_half_open(cm, c, true);
     struct cm_event *ev = cm_event_push(cm, c, CM_EV_SIDR_REQ);
     ev->listener = l;

@@ -55,12 +55,12 @@ uint64_t cm_hash(const struct cm *cm, const void *data, size_t len)
 uint64_t cm_random(struct cm *cm)
 {
     cm->ctr++;
-    return cm_hash(cm, &cm->ctr, sizeof cm->ctr);
+    return cm_hash(cm, &cm->ctr, sizeof(cm->ctr));
 }
 
 bool cm_addr_eq(const struct wire_addr *a, const struct wire_addr *b)
 {
-    return memcmp(a->b, b->b, sizeof a->b) == 0;
+    return memcmp(a->b, b->b, sizeof(a->b)) == 0;
 }
 
 /* ---- look-ups ---- */
@@ -75,7 +75,7 @@ static uint32_t peer_bucket(const struct cm *cm, const struct wire_addr *addr, u
                             uint32_t number)
 {
     struct peer_key k = {*addr, guid, number};
-    return (uint32_t)cm_hash(cm, &k, sizeof k) & cm->bucket_mask;
+    return (uint32_t)cm_hash(cm, &k, sizeof(k)) & cm->bucket_mask;
 }
 
 struct cm_conn *cm_find_local(const struct cm *cm, uint32_t local_id)
@@ -227,7 +227,7 @@ struct cm_conn *cm_conn_new(struct cm *cm, enum cm_state state, void *arg)
 {
     if (cm->live >= cm->params.max_conns || !heap_reserve(cm))
         return NULL;
-    struct cm_conn *c = calloc(1, sizeof *c);
+    struct cm_conn *c = calloc(1, sizeof(*c));
     if (!c)
         return NULL;
     c->state = state;
@@ -249,12 +249,23 @@ struct cm_conn *cm_conn_new(struct cm *cm, enum cm_state state, void *arg)
     return c;
 }
 
+/* Where the pending requests of a source are counted. */
+static size_t source_slot(const struct cm *cm, const struct wire_addr *src)
+{
+    return cm_hash(cm, src, sizeof(*src)) % CM_SRC_BUCKETS;
+}
+
+bool cm_source_full(const struct cm *cm, const struct wire_addr *src)
+{
+    return cm->src_pending[source_slot(cm, src)] >= CM_SRC_PENDING;
+}
+
 void cm_half_open(struct cm *cm, struct cm_conn *c, bool on)
 {
     if (c->half_open == on)
         return;
     c->half_open = on;
-    uint8_t *src = &cm->src_pending[cm_hash(cm, &c->path.remote, 16) % CM_SRC_BUCKETS];
+    uint8_t *src = &cm->src_pending[source_slot(cm, &c->path.remote)];
     if (on) {
         cm->half_open++;
         (*src)++;
@@ -354,9 +365,9 @@ bool cm_tx(struct cm *cm, struct cm_out *out)
 struct cm_event *cm_event_push(struct cm *cm, struct cm_conn *c, enum cm_event_type type)
 {
     static _Thread_local struct cm_event lost;
-    struct cm_event_node *n = c->released ? NULL : calloc(1, sizeof *n);
+    struct cm_event_node *n = c->released ? NULL : calloc(1, sizeof(*n));
     struct cm_event *ev = n ? &n->ev : &lost;
-    memset(ev, 0, sizeof *ev);
+    memset(ev, 0, sizeof(*ev));
     ev->type = type;
     ev->conn = c;
     ev->arg = c->arg;

@@ -675,6 +675,56 @@ START_TEST(cm_31_datagram_service)
 }
 END_TEST
 
+/* Ask b for `n` datagram services at `port`, without what b's consumer would say. */
+static void ask_often(unsigned n, uint16_t port)
+{
+    struct cm_path path = {.local = a.addr, .remote = b.addr};
+    for (unsigned i = 0; i < n; i++) {
+        struct cm_conn *c;
+        ck_assert_int_eq(cm_sidr_request(a.cm, &path, 1234, port, NULL, 0, NULL, now, &c), 0);
+        move(&a, &b);
+    }
+}
+
+START_TEST(sec_20_questions_for_services_that_nobody_offers_leave_nothing_behind)
+{
+    ask_often(60, 7001); /* SEC-20 */
+    ck_assert_uint_eq(cm_live(b.cm), 0);
+    pump();
+    ck_assert_uint_eq(a.nev, 60);
+    for (unsigned i = 0; i < a.nev; i++)
+        ck_assert_uint_eq(a.ev[i].reason, 1);
+}
+END_TEST
+
+START_TEST(cm_34_a_source_has_few_questions_pending)
+{
+    static const struct wire_addr any;
+    struct cm_listener *l;
+    cm_listen(b.cm, CM_PS_UDP, &any, 7000, 0, NULL, &l);
+    ask_often(70, 7000); /* CM-34: 64 of one source */
+    ck_assert_uint_eq(cm_live(b.cm), 64);
+    ck_assert_uint_eq(cm_counters(b.cm)[CM_C_cm_req_backlog_drop], 6);
+}
+END_TEST
+
+START_TEST(cm_31_a_question_ends_with_its_listener)
+{
+    static const struct wire_addr any;
+    struct cm_listener *l;
+    struct cm_event ev;
+    cm_listen(b.cm, CM_PS_UDP, &any, 7000, 0, NULL, &l);
+    ask_often(1, 7000);
+    cm_unlisten(b.cm, l, now);
+    ck_assert(!cm_event(b.cm, &ev)); /* it would name a listener that is gone */
+    pump();
+    ck_assert_int_eq(last(&a)->type, CM_EV_SIDR_REP);
+    ck_assert_uint_eq(last(&a)->reason, 1); /* CM-31 */
+    wait_ns(20 * SEC);
+    ck_assert_uint_eq(cm_live(b.cm), 0);
+}
+END_TEST
+
 START_TEST(cm_15_ids_are_random_and_unique)
 {
     uint32_t seen[200];
@@ -861,6 +911,9 @@ int main(void)
     tcase_add_test(t, sec_24_waits);
     tcase_add_test(t, sec_20_half_open_limit);
     tcase_add_test(t, cm_31_datagram_service);
+    tcase_add_test(t, sec_20_questions_for_services_that_nobody_offers_leave_nothing_behind);
+    tcase_add_test(t, cm_34_a_source_has_few_questions_pending);
+    tcase_add_test(t, cm_31_a_question_ends_with_its_listener);
     tcase_add_test(t, cm_15_ids_are_random_and_unique);
     tcase_add_test(t, cm_14_messages_carry_what_the_exchange_fixed);
     tcase_add_test(t, cm_37_crossing_requests_are_both_refused);
