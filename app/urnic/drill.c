@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -15,46 +16,9 @@
 #include "drill_wire.h"
 #include "pcapng.h"
 
-static const char help[] =
-    "usage: urnic drill [OPTION ...] SCRIPT|DIRECTORY ...\n\n"
-    "Runs packet scripts: a script makes queue pairs and memory, posts work, sends packets (<),\n"
-    "says which packets must come back (>) and when, which completions, events and states. It\n"
-    "passes when all that happens and nothing else. doc/drill.md is the language's manual.\n\n"
-    "SCRIPT is a file, '-' for standard input; of a DIRECTORY all files *.drill are taken, those "
-    "of\n"
-    "the directories in it, too. The device is our own engine on virtual time: thousands of "
-    "scripts\n"
-    "a second. Each script runs with three first PSNs, so that everything crosses the places "
-    "where\n"
-    "PSNs wrap around.\n\n"
-    "  -p, --psn N        run with this first PSN only (0..0xffffff)\n"
-    "  -6, --ipv6         packets over IPv6 (scripts with the statement `ipv4` are skipped)\n"
-    "  -k, --check        only read the scripts: are they well formed?\n"
-    "  -r, --record FILE  write what went over the wire as pcapng, the statements as comments\n"
-    "  -v, --verbose      a line for each script, not only for those that don't pass\n"
-    "      --json         one JSON object a line\n"
-    "  -h, --help         this text\n\n"
-    "Against a device on the wire (scripts with the statement `wire`; see doc/drill.md):\n\n"
-    "      --port SPEC    the port to play the script's side on, for example memif:/run/a.sock,\n"
-    "                     dpdk:net_af_packet0,iface=eth1 or dpdk:0000:01:00.0\n"
-    "      --addr IP/LEN  our address on it, and how long our network's prefix is\n"
-    "      --peer IP[:PORT]  the device's address, and the IP port (default 7174) at which a\n"
-    "                     program there listens with rdma_cm\n"
-    "      --server NAME  that program: target (default: tests/interop/drill_target), rping,\n"
-    "                     ucmatose; scripts for another one are skipped\n\n"
-    "A failure names the script's line, shows what it expects and the packet that came instead,\n"
-    "and the fields that differ.\n\n"
-    "Examples:\n\n"
-    "  urnic drill tests/drill\n"
-    "  urnic drill --port dpdk:net_af_packet0,iface=eth1 --addr 10.1.0.9/24 --peer 10.1.0.2 \\\n"
-    "      --record /tmp/run.pcapng tests/drill\n"
-    "  urnic drill --psn 0xabc --record /tmp/write.pcapng tests/drill/req/req_10_burst.drill\n"
-    "  printf 'qp A rc\\nremote R 4K\\nmr M 4K\\npost A write from M to R\\n> write_first len "
-    "1024\\n' "
-    "|\n"
-    "      urnic drill -\n\n"
-    "Exit status: 0 all pass, 1 some fail, 2 a script can't be read or asks for what can't be\n"
-    "done.\n";
+static const char help[] = {
+#include "help_drill.inc"
+};
 
 #define DEPTH_MAX 16u /* of directories */
 
@@ -391,6 +355,16 @@ static int take_addr(const char *option, const char *text, struct wire_addr *out
     return -EINVAL;
 }
 
+static bool known_server(const char *name)
+{
+    static const char *const names[] = {DRILL_TARGET, "rping", "ucmatose"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strcmp(name, names[i]))
+            return true;
+    cli_error("--server: '%s' is none of %s, %s, %s", name, names[0], names[1], names[2]);
+    return false;
+}
+
 static int open_wire(struct session *s)
 {
     struct drill_host_params p = s->opt->host;
@@ -475,6 +449,8 @@ static int run(int argc, char **argv)
             o.peer = optarg;
             break;
         case 'E':
+            if (!known_server(optarg))
+                return CLI_USAGE;
             o.host.server = optarg;
             break;
         default:
@@ -482,10 +458,8 @@ static int run(int argc, char **argv)
                 return status;
         }
     }
-    if (optind == argc) {
-        cli_error("a script is needed");
+    if (cli_operands(argc, argv, 1, INT_MAX, "a script") != CLI_OK)
         return CLI_USAGE;
-    }
     cli_catch_signals();
     if (open_wire(&s) < 0)
         return CLI_USAGE;

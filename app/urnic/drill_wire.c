@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A device on the wire for `urnic drill`: the script's side of an RC connection, made with a
+ * program at the device by CM messages, and its packets on a port of ours.
+ */
 #include "drill_wire.h"
 
 #include <errno.h>
@@ -22,6 +26,8 @@
 #define HANGUP_NS    (1 * 1000000000ull)
 #define NEIGHBOUR_NS (5 * 1000000000ull)
 #define NAP_US       20
+#define QPN_FIRST    0x100000u /* our numbers: none that is reserved, or that a daemon gives first */
+#define QPN_MASK     0x0FFFFFu
 
 struct frame {
     uint64_t ns;
@@ -278,7 +284,7 @@ static int wire_connect(void *arg, const struct drill_wish *wish, struct drill_p
     }
     drill_hello_pack(priv, &hello);
     h->qpn = h->next_qpn;
-    h->next_qpn = (h->next_qpn + 1) & 0xFFFFF;
+    h->next_qpn = QPN_FIRST | ((h->next_qpn + 1) & QPN_MASK);
     struct cm_connect_params p = {
         .path = {.local = h->p.addr, .remote = h->p.peer, .mtu = (uint8_t)wire_mtu_enum(wish->mtu)},
         .dport = h->p.service,
@@ -322,7 +328,7 @@ static int host_parts(struct drill_host *h, char *err, size_t size)
         return rc;
     if (getrandom(cp.key, sizeof cp.key, 0) != (ssize_t)sizeof cp.key)
         return -EIO;
-    h->next_qpn = (uint32_t)(cp.key[0] & 0xFFFFF) | 0x10000;
+    h->next_qpn = QPN_FIRST | ((uint32_t)cp.key[0] & QPN_MASK);
     memcpy(nc.mac, h->io->caps.mac, 6);
     static const uint8_t none[6];
     if (!memcmp(nc.mac, none, 6)) {

@@ -61,7 +61,7 @@ int link_rules(const char *device, const char *file, bool show, bool json)
 {
     char *text = NULL;
     if (file && *file) {
-        struct fault *rules = rulefile_read(file, TEXT_MOST, &text);
+        struct fault *rules = rulefile_read(file, TEXT_MOST, 1, &text);
         if (!rules)
             return CLI_USAGE;
         fault_free(rules);

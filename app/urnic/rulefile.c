@@ -30,7 +30,7 @@ static char *octets(const char *file, size_t most, size_t *len)
     return NULL;
 }
 
-struct fault *rulefile_read(const char *file, size_t most, char **text)
+struct fault *rulefile_read(const char *file, size_t most, uint64_t seed, char **text)
 {
     struct fault_error err;
     struct fault *rules = NULL;
@@ -39,10 +39,10 @@ struct fault *rulefile_read(const char *file, size_t most, char **text)
     if (!t)
         cli_error("%s: %s", file, strerror(errno));
     else if (len > most)
-        cli_error("%s: of more than %zu octets", file, most);
+        cli_error("%s: larger than %zu octets", file, most);
     else if (strlen(t) != len)
         cli_error("%s: not a text: it has a zero in it", file);
-    else if (!(rules = fault_parse(t, len, 1, &err)))
+    else if (!(rules = fault_parse(t, len, seed, &err)))
         fprintf(stderr, "%s:%u:%u: %s\n", file, err.line, err.column, err.text);
     if (rules && text)
         *text = t;

@@ -9,8 +9,9 @@
 
 #include "fault.h"
 
-/* Read a file of at most `most` octets and its rules. Returns the rules, and in *text (if not NULL)
- * the text with a NUL behind it, for the caller to free; or NULL, when it has said why. */
-struct fault *rulefile_read(const char *file, size_t most, char **text);
+/* Read a file of at most `most` octets and its rules; `seed` starts their dice. Returns the rules,
+ * and in *text (if not NULL) the text with a NUL behind it, for the caller to free; or NULL, when
+ * it has said why. */
+struct fault *rulefile_read(const char *file, size_t most, uint64_t seed, char **text);
 
 #endif

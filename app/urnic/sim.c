@@ -262,15 +262,14 @@ static int one(struct job *j, const struct sim_scenario *s, uint32_t point, FILE
                 cli_error("--chart: run %u has no such figure or variable", point);
                 status = CLI_FAIL;
             }
-        FILE *summary = j->quiet ? fopen("/dev/null", "w") : stderr;
-        if (summary && sim_out_summary(summary, sim))
+        if (sim_out_failures(sim))
             status = CLI_FAIL;
-        if (!j->quiet)
+        if (!j->quiet) {
+            sim_out_summary(stderr, sim);
             fprintf(stderr, "  %.2f s, %.2f M packet-hops/s, payload %s%s\n", wall,
                     (double)sim->w.hops / wall / 1e6, s->skip_payload ? "skipped" : "carried",
                     cli_stop ? ", interrupted" : "");
-        else if (summary)
-            fclose(summary);
+        }
     }
     int rc = close_captures(j);
     sim_destroy(sim);
@@ -464,7 +463,7 @@ static int sim_cmd(int argc, char **argv)
     if (!status)
         status = load_points(&j);
     if (!status && j.rules_file) {
-        j.rules = rulefile_read(j.rules_file, SIM_RULES * SIM_TEXT, NULL);
+        j.rules = rulefile_read(j.rules_file, SIM_RULES * SIM_TEXT, 1, NULL);
         status = j.rules ? CLI_OK : CLI_USAGE;
     }
     if (!status)

@@ -309,9 +309,9 @@ int sim_out_plot(const char *path, struct sim *sim, const struct sim_points *poi
 
 /* ---- for people ---- */
 
-unsigned sim_out_summary(FILE *f, struct sim *sim)
+void sim_out_summary(FILE *f, struct sim *sim)
 {
-    unsigned bad = 0, column = 0;
+    unsigned column = 0;
     double v;
     if (*sim->s->title)
         fprintf(f, "%s\n", sim->s->title);
@@ -340,7 +340,6 @@ unsigned sim_out_summary(FILE *f, struct sim *sim)
     for (unsigned i = 0; i < sim->s->nexpects; i++) {
         const struct sim_expect *x = &sim->s->expect[i];
         bool ok = sim_expect_holds(sim, x, &v);
-        bad += !ok;
         fprintf(f, "  %s  %s %s %.6g", ok ? "holds" : "FAILS", x->metric, ops[x->op], x->value);
         if (x->op == SIM_EQ)
             fprintf(f, " within %.3g %%", x->within * 100);
@@ -349,5 +348,13 @@ unsigned sim_out_summary(FILE *f, struct sim *sim)
         else
             fprintf(f, ": %.6g\n", v);
     }
-    return bad;
+}
+
+unsigned sim_out_failures(struct sim *sim)
+{
+    unsigned n = 0;
+    double v;
+    for (unsigned i = 0; i < sim->s->nexpects; i++)
+        n += !sim_expect_holds(sim, &sim->s->expect[i], &v);
+    return n;
 }

@@ -19,7 +19,9 @@ void sim_out_json(FILE *f, struct sim *sim, const char *scenario, uint32_t point
  * times and slowdown by size; what the run has of them. Rates in `points` (NULL = none) are drawn
  * as dots over those of the same flow. 0 or -errno. */
 int sim_out_plot(const char *path, struct sim *sim, const struct sim_points *points);
-/* A few lines: the figures that say something, and which expectations hold. How many don't. */
-unsigned sim_out_summary(FILE *f, struct sim *sim);
+/* A few lines: the figures that say something, and which expectations hold. */
+void sim_out_summary(FILE *f, struct sim *sim);
+/* How many expectations don't hold. */
+unsigned sim_out_failures(struct sim *sim);
 
 #endif

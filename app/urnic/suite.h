@@ -93,20 +93,40 @@ void suite_measured(struct suite_card *card, double value, const char *unit); /*
 
 /* The suite's options, for getopt_long; suite_option takes those from SUITE_OPTION_FIRST on.
  * Returns CLI_*. suite_options_done completes and checks them. */
-#define SUITE_OPTION_FIRST 0x100
+enum {
+    SUITE_OPTION_FIRST = 0x100,
+    SUITE_END_A = SUITE_OPTION_FIRST,
+    SUITE_END_B,
+    SUITE_CLIENT_A,
+    SUITE_CLIENT_B,
+    SUITE_SERVER_A,
+    SUITE_SERVER_B,
+    SUITE_ONLY,
+    SUITE_TIMEOUT,
+    SUITE_RETRY,
+    SUITE_CNP_INTERVAL,
+    SUITE_SETTLE,
+    SUITE_LIMIT,
+    SUITE_LIST,
+    SUITE_VERBOSE = 'v',
+};
+/* clang-format off */
 #define SUITE_OPTIONS                                                                              \
-    {"end-a", required_argument, NULL, 0x100}, {"end-b", required_argument, NULL, 0x101},          \
-        {"client-a", required_argument, NULL, 0x102},                                              \
-        {"client-b", required_argument, NULL, 0x103},                                              \
-        {"server-a", required_argument, NULL, 0x104},                                              \
-        {"server-b", required_argument, NULL, 0x105}, {"only", required_argument, NULL, 0x106},    \
-        {"timeout", required_argument, NULL, 0x107}, {"retry", required_argument, NULL, 0x108},    \
-        {"cnp-interval", required_argument, NULL, 0x109},                                          \
-        {"settle", required_argument, NULL, 0x10A}, {"limit", required_argument, NULL, 0x10B},     \
-        {"list", no_argument, NULL, 0x10C},                                                        \
-    {                                                                                              \
-        "verbose", no_argument, NULL, 'v'                                                          \
-    }
+    {"end-a", required_argument, NULL, SUITE_END_A},                                               \
+    {"end-b", required_argument, NULL, SUITE_END_B},                                               \
+    {"client-a", required_argument, NULL, SUITE_CLIENT_A},                                         \
+    {"client-b", required_argument, NULL, SUITE_CLIENT_B},                                         \
+    {"server-a", required_argument, NULL, SUITE_SERVER_A},                                         \
+    {"server-b", required_argument, NULL, SUITE_SERVER_B},                                         \
+    {"only", required_argument, NULL, SUITE_ONLY},                                                 \
+    {"timeout", required_argument, NULL, SUITE_TIMEOUT},                                           \
+    {"retry", required_argument, NULL, SUITE_RETRY},                                               \
+    {"cnp-interval", required_argument, NULL, SUITE_CNP_INTERVAL},                                 \
+    {"settle", required_argument, NULL, SUITE_SETTLE},                                             \
+    {"limit", required_argument, NULL, SUITE_LIMIT},                                               \
+    {"list", no_argument, NULL, SUITE_LIST},                                                       \
+    {"verbose", no_argument, NULL, SUITE_VERBOSE}
+/* clang-format on */
 int suite_option(int c, const char *arg, struct suite_options *o);
 int suite_options_done(struct suite_options *o);
 void suite_options_init(struct suite_options *o);

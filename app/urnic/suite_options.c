@@ -42,62 +42,64 @@ int suite_option(int c, const char *arg, struct suite_options *o)
     int bad = 0;
 
     switch (c) {
-    case 0x100:
-    case 0x101:
-        o->end[c - 0x100] = arg;
+    case SUITE_END_A:
+    case SUITE_END_B:
+        o->end[c - SUITE_END_A] = arg;
         break;
-    case 0x102:
-    case 0x103:
-        o->client[c - 0x102] = arg;
+    case SUITE_CLIENT_A:
+    case SUITE_CLIENT_B:
+        o->client[c - SUITE_CLIENT_A] = arg;
         break;
-    case 0x104:
-    case 0x105:
-        o->server[c - 0x104] = arg;
+    case SUITE_SERVER_A:
+    case SUITE_SERVER_B:
+        o->server[c - SUITE_SERVER_A] = arg;
         break;
-    case 0x106:
+    case SUITE_ONLY:
         o->only = arg;
         break;
-    case 0x107:
+    case SUITE_TIMEOUT:
         bad = cli_number("--timeout", arg, 0, 31, &v);
         o->timeout = (int)v;
         break;
-    case 0x108:
+    case SUITE_RETRY:
         bad = cli_number("--retry", arg, 0, 7, &v);
         o->retry = (int)v;
         break;
-    case 0x109:
+    case SUITE_CNP_INTERVAL:
         bad = cli_number("--cnp-interval", arg, 0, 1000000, &v);
         o->cnp_interval = v * 1000;
         break;
-    case 0x10A:
+    case SUITE_SETTLE:
         bad = seconds_or_zero("--settle", arg, &o->settle);
         break;
-    case 0x10B:
+    case SUITE_LIMIT:
         bad = cli_seconds("--limit", arg, &o->limit);
         break;
-    case 0x10C:
+    case SUITE_LIST:
         o->list = true;
         break;
-    default:
+    case SUITE_VERBOSE:
         o->verbose = true;
+        break;
     }
     return bad ? CLI_USAGE : CLI_OK;
 }
 
-/* `text` between single quotes, for a shell. */
-static bool quoted(const char *text)
+/* May `text` stand between single quotes in a shell's command? */
+static bool quotable(const char *text)
 {
     return strchr(text, '\'') == NULL;
 }
 
-/* The commands of an urnicd at "SOCKET,IP"; `to` = IP of the other one. */
-static int make(struct suite_options *o, unsigned side, const char *exe)
+/* The commands of the urnicd at one side's "SOCKET,IP": server, and client of the other side's IP.
+ */
+static int make_commands(struct suite_options *o, unsigned side, const char *exe)
 {
     const char *comma = o->end[side] ? strrchr(o->end[side], ',') : NULL;
     const char *other = o->end[!side] ? strrchr(o->end[!side], ',') : NULL;
 
-    if (!comma || !other || comma == o->end[side] || !comma[1] || !quoted(o->end[side]) ||
-        !quoted(exe)) {
+    if (!comma || !other || comma == o->end[side] || !comma[1] || !quotable(o->end[side]) ||
+        !quotable(exe)) {
         cli_error("--end-%c: want SOCKET,IP of an urnicd, and both ends: '%s'", 'a' + (int)side,
                   o->end[side] ? o->end[side] : "");
         return CLI_USAGE;
@@ -127,7 +129,7 @@ int suite_options_done(struct suite_options *o)
     exe[n < 0 ? 0 : n] = 0;
     for (unsigned side = 0; side < 2; side++)
         if (o->end[0] || o->end[1]) {
-            int status = make(o, side, exe);
+            int status = make_commands(o, side, exe);
             if (status)
                 return status;
         }

@@ -11,97 +11,23 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "rulefile.h"
 
-static const char help[] =
-    "usage: urnic wire [OPTION ...] PORT_A PORT_B\n"
-    "       urnic wire --suite [OPTION ...] PORT_A PORT_B\n\n"
-    "A bump in the wire: what comes in at one port goes out at the other, both ways, unchanged "
-    "and\n"
-    "in order, but for what fault rules do to it. Neither end can tell that it is there: it has "
-    "no\n"
-    "address, answers nothing and keeps all MAC addresses; ports that filter by address are made\n"
-    "promiscuous. With two ordinary NICs it impairs hardware RoCE, which the hosts can't.\n\n"
-    "A port is written as for urnicd: dpdk:0000:01:00.0, dpdk:net_af_packet0,iface=eth1,\n"
-    "memif:/run/a.sock,role=server. doc/wire.md shows how to put it between two machines.\n\n"
-    "Faults:\n"
-    "  -r, --rules FILE       fault rules, one a line (doc/faults.md has the language)\n"
-    "  -R, --rule TEXT        one rule; may be there several times, instead of --rules\n"
-    "      --seed N           of the rules' dice (default 1): same seed, same frames, same faults\n"
-    "      --check            read the rules, say what they are, and end; no ports needed\n"
-    "Forwarding:\n"
-    "      --mtu N            octets of IP that must get through (default: what the ports choose;\n"
-    "                         4200 lets path MTU 4096 through and keeps buffers in the cache)\n"
-    "      --queue N          frames kept back at most, in each direction (default 4096)\n"
-    "      --poll             never sleep: a core for the least delay (default: sleep when idle)\n"
-    "      --for SECONDS      end after this time (default: at Ctrl-C)\n"
-    "Output:\n"
-    "  -c, --capture FILE     pcapng of all frames as they came in; a comment says what was done\n"
-    "      --json             one JSON object at the end, on stdout: ports, directions, rules\n"
-    "  -q, --quiet            no line each second, no summary\n"
-    "  -h, --help             this text\n\n"
-    "The test suite: puts the device behind PORT_B to the test with a tester behind PORT_A. Case "
-    "by\n"
-    "case it loads rules, has commands make traffic, watches the packets, and prints a report "
-    "card:\n"
-    "rule of doc/conformance.md, PASS, FAIL or UNTESTED, and what was measured.\n"
-    "      --suite            do that\n"
-    "      --end-a SOCKET,IP  the tester is an urnicd with this control socket and address\n"
-    "      --end-b SOCKET,IP  so is the device: then `urnic perf` makes the traffic\n"
-    "      --server-b CMD     else: run by `sh -c` before a client at side A, ended after it; may\n"
-    "                         use ssh; without it the server is taken to run already\n"
-    "      --client-a CMD     makes the traffic. Its environment asks for OP (write, read), SIZE,\n"
-    "                         COUNT and QPS; what it does not heed leaves rules untested\n"
-    "      --server-a CMD, --client-b CMD   the same the other way round: for the device's "
-    "requests\n"
-    "      --only TEXT        cases with this in their name; --list says which there are\n"
-    "      --timeout T        the device's ACK timeout, 4.096 us * 2^T, where no CM message says "
-    "it\n"
-    "      --retry N          its retry count, likewise\n"
-    "      --cnp-interval US  its least time between CNPs, microseconds (default 50; 0 unknown)\n"
-    "      --settle SECONDS   for a server that says nothing (default 1)\n"
-    "      --limit SECONDS    for each case (default 10)\n"
-    "  -v, --verbose          show what the commands said\n\n"
-    "In rules, a->b is what comes in at PORT_A. While it runs, a terminal shows rates; Ctrl-C "
-    "ends\n"
-    "it and prints what went through and what each rule matched and did. Besides by rules a frame\n"
-    "is lost only where the summary says so: no link, too long for the other port.\n\n"
-    "Exit status: 0 it ran to its end, with --suite: no rule was broken; 1 a port or a file "
-    "failed,\n"
-    "a rule of the report card is FAIL; 2 the command line or a fault rule is wrong.\n\n"
-    "Examples:\n"
-    "  urnic wire dpdk:0000:01:00.0 dpdk:0000:01:00.1 --rule 'drop conn 2 psn +4 first-tx'\n"
-    "  urnic wire --rules lossy.rules --for 10 --json --capture seen.pcapng \\\n"
-    "      memif:/tmp/a.sock,role=client memif:/tmp/b.sock,role=client\n"
-    "  urnic wire --suite dpdk:0000:01:00.0 dpdk:0000:01:00.1 --client-a 'urnic rping -s 60000\\\n"
-    "      -C 2 10.0.0.2' --server-b 'ssh dut rping -s' --cnp-interval 4\n";
+static const char help[] = {
+#include "help_wire.inc"
+};
 
 /* ---- rules ---- */
-
-static int read_rules(struct wire_job *j)
-{
-    FILE *f = fopen(j->rules_file, "r");
-
-    if (!f) {
-        cli_error("%s: %s", j->rules_file, strerror(errno));
-        return CLI_USAGE;
-    }
-    j->rules = malloc(FAULT_TEXT_MAX + 1);
-    j->rules_len = j->rules ? fread(j->rules, 1, FAULT_TEXT_MAX + 1, f) : 0;
-    bool bad = !j->rules || ferror(f) || j->rules_len > FAULT_TEXT_MAX;
-    fclose(f);
-    if (bad)
-        cli_error("%s: it can't be read, or is larger than %u octets", j->rules_file,
-                  FAULT_TEXT_MAX);
-    return bad ? CLI_USAGE : CLI_OK;
-}
 
 static int add_rule(struct wire_job *j, const char *text)
 {
     size_t len = strlen(text);
     char *more = realloc(j->rules, j->rules_len + len + 1);
 
-    if (!more)
+    if (!more) {
+        cli_error("--rule: %s", strerror(ENOMEM));
         return CLI_FAIL;
+    }
     memcpy(more + j->rules_len, text, len);
     more[j->rules_len + len] = '\n';
     j->rules = more;
@@ -111,22 +37,19 @@ static int add_rule(struct wire_job *j, const char *text)
 
 static int parse_rules(struct wire_job *j)
 {
-    struct fault_error err;
+    struct fault_error err = {0};
 
     if (j->rules_file && j->rules) {
         cli_error("--rules and --rule: one or the other");
         return CLI_USAGE;
     }
-    if (j->rules_file && read_rules(j))
-        return CLI_USAGE;
-    if (!j->rules)
+    if (!j->rules_file && !j->rules)
         return CLI_OK;
-    j->fault = fault_parse(j->rules, j->rules_len, j->seed, &err);
+    j->fault = j->rules_file ? rulefile_read(j->rules_file, FAULT_TEXT_MAX, j->seed, NULL)
+                             : fault_parse(j->rules, j->rules_len, j->seed, &err);
     if (j->fault)
         return CLI_OK;
-    if (j->rules_file)
-        fprintf(stderr, "%s:%u:%u: %s\n", j->rules_file, err.line, err.column, err.text);
-    else
+    if (j->rules)
         cli_error("--rule %u, column %u: %s", err.line, err.column, err.text);
     return CLI_USAGE;
 }
@@ -172,6 +95,29 @@ static void forward(struct wire_job *j)
         fputs("\r\033[K", stderr);
 }
 
+static void forward_by_rules(struct wire_job *j)
+{
+    j->bump.poll = j->poll;
+    j->bump.judge = j->capture.w ? watch : j->fault ? obey : NULL;
+    j->bump.arg = j->capture.w ? (void *)j : (void *)j->fault;
+    j->begun = cli_now();
+    if (!j->quiet)
+        fprintf(stderr, "forwarding %s <-> %s\n", j->port[0], j->port[1]);
+    forward(j);
+    double seconds = (double)(cli_now() - j->begun) / 1e9;
+    if (!j->quiet)
+        wire_summary(j, seconds);
+    if (j->json)
+        wire_json(j, seconds);
+}
+
+static int test(struct wire_job *j)
+{
+    j->test.quiet = j->quiet;
+    j->test.seed = j->seed;
+    return suite_run(&j->bump, &j->test, j->capture.w ? &j->capture : NULL, j->json);
+}
+
 static int wire(struct wire_job *j)
 {
     char err[512] = "";
@@ -187,27 +133,13 @@ static int wire(struct wire_job *j)
         cli_error("%s: %s", j->capture_file, strerror(-rc));
         status = CLI_FAIL;
     }
-    if (status == CLI_OK && j->suite) {
-        prctl(PR_SET_TIMERSLACK, 1ul);
-        cli_catch_signals();
-        j->test.quiet = j->quiet;
-        j->test.seed = j->seed;
-        status = suite_run(&j->bump, &j->test, j->capture.w ? &j->capture : NULL, j->json);
-    } else if (status == CLI_OK) {
-        j->bump.poll = j->poll;
-        j->bump.judge = j->capture.w ? watch : j->fault ? obey : NULL;
-        j->bump.arg = j->capture.w ? (void *)j : (void *)j->fault;
+    if (status == CLI_OK) {
         prctl(PR_SET_TIMERSLACK, 1ul); /* or what is delayed goes 50 us late */
         cli_catch_signals();
-        j->begun = cli_now();
-        if (!j->quiet)
-            fprintf(stderr, "forwarding %s <-> %s\n", j->port[0], j->port[1]);
-        forward(j);
-        double seconds = (double)(cli_now() - j->begun) / 1e9;
-        if (!j->quiet)
-            wire_summary(j, seconds);
-        if (j->json)
-            wire_json(j, seconds);
+        if (j->suite)
+            status = test(j);
+        else
+            forward_by_rules(j);
     }
     if ((rc = wire_capture_close(&j->capture)) != 0) {
         cli_error("%s: %s", j->capture_file, strerror(-rc));
@@ -301,7 +233,7 @@ static int options(struct wire_job *j, int argc, char **argv)
     for (int i = 0; i < 2 && optind + i < argc; i++)
         j->port[i] = argv[optind + i];
     if (j->suite && (j->rules_file || j->rules || j->ns)) {
-        cli_error("--suite has rules and an end of its own; --rules and --for don't go with it");
+        cli_error("--suite has rules and an end of its own: without --rules, --rule and --for");
         return CLI_USAGE;
     }
     return j->suite ? suite_options_done(&j->test) : parse_rules(j);
