@@ -211,15 +211,12 @@ void limiter_on_cnp(struct engine *e, struct qp *qp, uint64_t now)
     struct limiter *l = qp->lim;
     if (!l || !l->cc.conf->type->on_cnp) {
         engine_count(e, ENGINE_C_rp_cnp_ignored);
-        recorder_note(e, qp, NOTE_CNP, psn(0), 0);
+        recorder_note(e, qp, NOTE_CNP_IGNORED, psn(0), 0);
         return;
     }
     engine_count(e, ENGINE_C_rp_cnp_handled);
     l->cc.conf->type->on_cnp(&l->cc, now);
-    uint64_t rate = l->cc.rate == CC_UNLIMITED ? l->cc.line : l->cc.rate;
-    recorder_note(e, qp, NOTE_CNP, psn(0), (uint32_t)(rate / 1000000));
-    if (e->p.hooks.trace)
-        e->p.hooks.trace(e->p.hook_arg, qp->qpn, "alpha", 0, cc_alpha(&l->cc));
+    recorder_rate(e, qp, NOTE_CNP);
 }
 
 void limiter_on_ack(struct engine *e, struct qp *qp, uint32_t packets, uint64_t rtt, uint64_t now)
@@ -236,7 +233,9 @@ void limiter_on_loss(struct engine *e, struct qp *qp, bool timeout, uint64_t now
     struct cc *cc = &qp->lim->cc;
     if (!cc->conf->type->on_loss)
         return;
-    if (cc->conf->type->on_loss(cc, timeout, now))
+    if (cc->conf->type->on_loss(cc, timeout, now)) {
         engine_count(e, ENGINE_C_roce_slow_restart);
+        recorder_rate(e, qp, NOTE_SLOW_RESTART);
+    }
     follow_window(e, qp);
 }

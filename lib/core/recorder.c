@@ -18,13 +18,34 @@ static const char *const note_text[NOTE_MAX] = {
 #undef X
 };
 
+#define NO_LIMIT ((1u << 20) - 1)
+
+static uint32_t megabits(uint64_t rate)
+{
+    return rate == CC_UNLIMITED ? NO_LIMIT : (uint32_t)(rate / 1000000);
+}
+
+void recorder_rate(struct engine *e, struct qp *qp, enum note what)
+{
+    const struct cc *cc = &qp->lim->cc;
+    qp->rec.ev[qp->rec.n++ % RECORDER_EVENTS] = (struct note_event){
+        .at = e->now,
+        .why = what,
+        .rate = megabits(cc->rate),
+        .target = megabits(cc_target(cc)),
+        .alpha = cc_alpha(cc) >> (CC_RATIO_BITS - 15),
+    };
+    if (__builtin_expect(e->p.hooks.trace != NULL, 0)) {
+        e->p.hooks.trace(e->p.hook_arg, qp->qpn, note_text[what], 0, cc->rate);
+        e->p.hooks.trace(e->p.hook_arg, qp->qpn, "target", 0, cc_target(cc));
+        e->p.hooks.trace(e->p.hook_arg, qp->qpn, "alpha", 0, cc_alpha(cc));
+    }
+}
+
 void recorder_note(struct engine *e, struct qp *qp, enum note what, psn_t p, uint32_t v)
 {
-    struct note_event *ev = &qp->rec.ev[qp->rec.n++ % RECORDER_EVENTS];
-    ev->at = e->now;
-    ev->psn = p.v & PSN_MASK;
-    ev->what = (uint8_t)what;
-    ev->v = v;
+    qp->rec.ev[qp->rec.n++ % RECORDER_EVENTS] =
+        (struct note_event){.at = e->now, .what = what, .psn = p.v & PSN_MASK, .v = v};
     if (__builtin_expect(e->p.hooks.trace != NULL, 0))
         e->p.hooks.trace(e->p.hook_arg, qp->qpn, note_text[what], p.v, v);
 }
@@ -41,6 +62,29 @@ void recorder_error(struct engine *e, struct qp *qp, const char *fmt, ...)
     va_end(ap);
 }
 
+/* "20000 Mb/s" */
+static const char *rate_text(unsigned megabits, char *buf, size_t size)
+{
+    if (megabits == NO_LIMIT)
+        return "no limit";
+    snprintf(buf, size, "%u Mb/s", megabits);
+    return buf;
+}
+
+static int event_line(const struct note_event *ev, char *buf, size_t size)
+{
+    char what[128], rate[24], target[24];
+    if (ev->what == NOTE_CNP || ev->what == NOTE_SLOW_RESTART)
+        snprintf(what, sizeof what, "rate %s target %s alpha %.4f",
+                 rate_text((unsigned)ev->rate, rate, sizeof rate),
+                 rate_text((unsigned)ev->target, target, sizeof target),
+                 (double)ev->alpha / (1 << 15));
+    else
+        snprintf(what, sizeof what, "psn 0x%06x (0x%x)", (unsigned)ev->psn, (unsigned)ev->v);
+    return snprintf(buf, size, "%" PRIu64 ".%09" PRIu64 " %s %s\n", ev->at / 1000000000,
+                    ev->at % 1000000000, note_text[ev->what], what);
+}
+
 size_t engine_qp_history(const struct engine *e, const struct qp *qp, char *buf, size_t size)
 {
     (void)e;
@@ -50,9 +94,7 @@ size_t engine_qp_history(const struct engine *e, const struct qp *qp, char *buf,
     uint32_t n = qp->rec.n < RECORDER_EVENTS ? qp->rec.n : RECORDER_EVENTS;
     for (uint32_t i = qp->rec.n - n; i != qp->rec.n && used < size; i++) {
         const struct note_event *ev = &qp->rec.ev[i % RECORDER_EVENTS];
-        int k = snprintf(buf + used, size - used,
-                         "%" PRIu64 ".%09" PRIu64 " %s psn 0x%06x (0x%x)\n", ev->at / 1000000000,
-                         ev->at % 1000000000, note_text[ev->what], (unsigned)ev->psn, ev->v);
+        int k = event_line(ev, buf + used, size - used);
         if (k < 0 || (size_t)k >= size - used) {
             buf[used] = 0; /* whole lines only */
             break;

@@ -30,7 +30,9 @@
     X(COPY_FAIL, "copy failed")                                                                    \
     X(TX_SACK, "send selective NAK")                                                               \
     X(AGREED, "peer does selective repeat")                                                        \
-    X(CNP, "CNP, rate now Mb/s")                                                                   \
+    X(CNP, "CNP")                                                                                  \
+    X(CNP_IGNORED, "CNP, ignored")                                                                 \
+    X(SLOW_RESTART, "slow restart")                                                                \
     X(ERROR, "error")
 
 enum note {
@@ -42,12 +44,20 @@ enum note {
 
 #define RECORDER_EVENTS 12u
 
+/* CNP and SLOW_RESTART change the rate: what it is now, instead of a PSN and a value. */
 struct note_event {
     uint64_t at;
-    uint32_t psn : 24;
-    uint32_t what : 8;
-    uint32_t v;
+    union {
+        struct {
+            uint64_t what : 8, psn : 24, v : 32;
+        };
+        struct {
+            uint64_t why : 8, rate : 20, target : 20; /* Mb/s; all ones: no limit */
+            uint64_t alpha : 16;                      /* 15 fraction bits */
+        };
+    };
 };
+_Static_assert(sizeof(struct note_event) == 16, "a queue pair has a dozen");
 
 struct recorder {
     struct note_event ev[RECORDER_EVENTS];
@@ -56,6 +66,8 @@ struct recorder {
 
 /* Note an event; also what the trace hook sees. */
 void recorder_note(struct engine *e, struct qp *qp, enum note what, psn_t psn, uint32_t v);
+/* The rate has just changed for this reason; qp has a limiter. */
+void recorder_rate(struct engine *e, struct qp *qp, enum note what);
 /* Why the queue pair goes to ERR: the first reason stays. printf-like; begins with the rule's id.
  */
 void recorder_error(struct engine *e, struct qp *qp, const char *fmt, ...)

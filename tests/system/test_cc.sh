@@ -54,6 +54,9 @@ pids+=($!)
 
 wait_for 'np_cnp_sent +[1-9]' "$urnic" stat urn1
 wait_for 'rp_cnp_handled +[1-9]' "$urnic" stat urn0
+"$urnic" cc urn0 --qps >"$dir/last.out"
+qpn=$(sed -n '/^ *qp 0x/{s/^ *qp \(0x[0-9a-f]*\) .*/\1/p;q}' "$dir/last.out")
+wait_for ' CNP rate [0-9]+ Mb/s target [0-9]+ Mb/s alpha 0\.[0-9]*[1-9]' "$urnic" stat urn0 --qp "$qpn"
 wait_for 'cc dcqcn rate [0-9.]+ [MG]b/s alpha 0\.[0-9]*[1-9]' "$urnic" stat urn0 --qps
 wait_for '"recovery":"sr","agreed":true' "$urnic" cc urn0 --qps --json
 wait_for 'np_ecn_marked_roce_packets +[1-9]' "$urnic" stat urn1
@@ -61,8 +64,6 @@ wait_for 'np_ecn_marked_roce_packets +[1-9]' "$urnic" stat urn1
 "$urnic" cc urn0 timely >/dev/null
 wait_for '"cc":"timely"' "$urnic" cc urn0 --qps --json
 grep -q 'cc: urn0: timely:paper' "$dir/urnicd.log" || fail "the log doesn't state the change"
-"$urnic" cc urn0 --qps >"$dir/last.out"
-qpn=$(sed -n '/^ *qp 0x/{s/^ *qp \(0x[0-9a-f]*\) .*/\1/p;q}' "$dir/last.out")
 "$urnic" cc urn0 fixed,rate=100M --qp "$qpn" >/dev/null
 wait_for 'rate 100.* Mb/s' "$urnic" cc urn0 --qp "$qpn"
 grep -Eqi "cc: urn0 qp $qpn: fixed:default,.*rate=100M" "$dir/urnicd.log" || fail "the log doesn't state the queue pair's"

@@ -34,6 +34,15 @@ static void on_gsi(void *arg, const struct wire_pkt *pkt, const uint8_t *payload
     ((struct rig *)arg)->gsi++;
 }
 
+static void on_trace(void *arg, uint32_t qpn, const char *what, uint32_t psn, uint64_t v)
+{
+    struct rig *r = arg;
+    (void)qpn;
+    (void)psn;
+    r->traced[r->ntraced % 64].what = what;
+    r->traced[r->ntraced++ % 64].v = v;
+}
+
 static void on_comm_est(void *arg, void *qp_arg)
 {
     (void)qp_arg;
@@ -147,6 +156,7 @@ struct rig *rig_new(const struct rig_opts *o)
                   .event = on_event,
                   .gsi_rx = on_gsi,
                   .comm_est = on_comm_est,
+                  .trace = on_trace,
                   .sq_room = on_sq_room,
                   .mr_freed = on_mr_freed,
                   .guess = on_guess},

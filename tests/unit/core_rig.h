@@ -54,6 +54,11 @@ struct rig {
     enum engine_event ev[64];
     unsigned nev;
     unsigned comm_est, sq_room, mr_freed, gsi, guesses;
+    struct { /* by the trace hook, the n-th at n % 64 */
+        const char *what;
+        uint64_t v;
+    } traced[64];
+    unsigned ntraced;
 
     bool late; /* copies wait for rig_copy */
     struct engine_copy copies[RIG_LOG];

@@ -184,8 +184,8 @@ START_TEST(tmr_09_paced)
 }
 END_TEST
 
-/* TMR-09, TMR-02: once the last packet is out and no answer comes, it does fire. REQ-10: at a packet
- * a millisecond each of them asks. */
+/* TMR-09, TMR-02: once the last packet is out and no answer comes, it does fire. REQ-10: at a
+ * packet a millisecond each of them asks. */
 START_TEST(tmr_09_paced_and_lost)
 {
     struct rig *r = rig_new(NULL);
@@ -370,6 +370,49 @@ START_TEST(cc_20_slow_restart_counted)
 }
 END_TEST
 
+/* The value that was traced last under this name. */
+static uint64_t traced(const struct rig *r, const char *what)
+{
+    for (unsigned i = r->ntraced; i-- > 0 && r->ntraced - i <= 64;)
+        if (!strcmp(r->traced[i % 64].what, what))
+            return r->traced[i % 64].v;
+    ck_abort_msg("no %s in the trace", what);
+    return 0;
+}
+
+/* CC-10, CC-20: flight recorder and trace say at each cut what the rate, the target and alpha are
+ * from then on; a CNP that nobody reacts to changes nothing. */
+START_TEST(cc_10_recorded)
+{
+    struct rig *r = rig_new(NULL);
+    char text[4096];
+    cnp_in(r);
+    engine_qp_history(r->e, r->qp, text, sizeof text);
+    ck_assert_msg(strstr(text, " CNP, ignored "), "%s", text);
+    set_cc(r, "dcqcn,line=100G,g=1/16,slow_restart=1");
+    cnp_in(r);
+    engine_qp_history(r->e, r->qp, text, sizeof text);
+    ck_assert_msg(strstr(text, " CNP rate 50000 Mb/s target 100000 Mb/s alpha 1.0000\n"), "%s",
+                  text);
+    rig_pass(r, 60 * US); /* alpha decays once, the rate has no time to rise */
+    cnp_in(r);
+    engine_qp_history(r->e, r->qp, text, sizeof text);
+    ck_assert_msg(strstr(text, " CNP rate 26562 Mb/s target 50000 Mb/s alpha 0.9414\n"), "%s",
+                  text);
+    ck_assert_uint_eq(traced(r, "CNP"), 26562500000);
+    ck_assert_uint_eq(traced(r, "target"), 50 * GBIT);
+    ck_assert_uint_eq(traced(r, "alpha"), info_of(r).cc_alpha);
+    rig_post(r, WR_RDMA_WRITE, 1, 4 * 1024, WR_F_SIGNALED);
+    rig_tx(r, 0);
+    rig_aeth(r, r->sent[1].psn, WIRE_SYN_NAK_SEQ, 0);
+    engine_qp_history(r->e, r->qp, text, sizeof text);
+    ck_assert_msg(strstr(text, " slow restart rate 13281 Mb/s target 26562 Mb/s alpha 0.9414\n"),
+                  "%s", text);
+    ck_assert_uint_eq(traced(r, "slow restart"), info_of(r).cc_rate);
+    rig_free(r);
+}
+END_TEST
+
 /* CC-25: a change of the device's parameters reaches live queue pairs at once, also one that
  * waits for the limiter; those with parameters of their own keep them; priorities can be left out.
  */
@@ -448,4 +491,4 @@ END_TEST
 RIG_MAIN("core limiter", cc_19_rate_and_burst, cc_19_burst_of_small_packets, cc_09_no_limiter,
          tmr_09_paced, tmr_09_paced_and_lost, cc_20_retransmissions_are_paced, cc_21_read_responses,
          cc_21_acks_pass, cc_08_handled_or_ignored, sec_17_forged, cc_20_slow_restart_counted,
-         cc_25_changes_while_it_runs, cc_24_window, cc_01_ect)
+         cc_10_recorded, cc_25_changes_while_it_runs, cc_24_window, cc_01_ect)
