@@ -58,14 +58,26 @@ static void head(FILE *f, const struct sim *sim, const char *scenario, uint32_t 
     fputs("}\n", f);
 }
 
+static void array(FILE *f, const char *name, const struct sim_series *s, uint32_t n, uint32_t k)
+{
+    fprintf(f, "\"%s\":[", name);
+    for (uint32_t i = 0; i < n; i++)
+        if (isnan(s[i].point[k].v))
+            fputs(i ? ",null" : "null", f);
+        else
+            fprintf(f, "%s%.6g", i ? "," : "", s[i].point[k].v);
+    fputs("],", f);
+}
+
 static void samples(FILE *f, const struct sim *sim)
 {
     for (uint32_t k = 0; k < sim->total.n; k++) {
-        fprintf(f, "{\"type\":\"sample\",\"t_us\":%.3f,\"total_gbps\":%.6g,\"gbps\":[",
+        fprintf(f, "{\"type\":\"sample\",\"t_us\":%.3f,\"total_gbps\":%.6g,",
                 (double)sim->total.point[k].t / 1e3, sim->total.point[k].v);
-        for (uint32_t i = 0; i < sim->nrates; i++)
-            fprintf(f, "%s%.6g", i ? "," : "", sim->rate[i].point[k].v);
-        fputs("],\"queue_kb\":{", f);
+        array(f, "gbps", sim->rate, sim->nrates, k);
+        array(f, "limit_gbps", sim->limit, sim->nrates, k);
+        array(f, "alpha", sim->alpha, sim->nrates, k);
+        fputs("\"queue_kb\":{", f);
         for (uint32_t i = 0; i < sim->nqueues; i++)
             fprintf(f, "%s\"%s\":%.6g", i ? "," : "", sim->queue[i].name,
                     sim->queue[i].point[k].v / 1e3);

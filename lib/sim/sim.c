@@ -31,12 +31,20 @@ static void append(struct sim *sim, struct sim_series *s, uint64_t t, double v)
     s->point[s->n++] = (struct sim_point){t, v};
 }
 
-static double limit_gbps(const struct sim *sim, const struct sim_flow *f)
+/* What congestion control of a flow's queue pair says now. */
+static void sample_cc(struct sim *sim, uint32_t i, uint64_t now)
 {
-    struct engine_qp_info info;
-    uint64_t line = sim->net.host[f->src].port->rate;
-    engine_qp_info(sim->net.host[f->src].e, f->qa, &info);
-    return (double)(info.cc_rate < line ? info.cc_rate : line) / 1e9;
+    const struct sim_flow *f = &sim->flows.flow[i];
+    double limit = NAN, alpha = NAN;
+    if (f->state == SIM_RUNS) {
+        struct engine_qp_info info;
+        uint64_t line = sim->net.host[f->src].port->rate;
+        engine_qp_info(sim->net.host[f->src].e, f->qa, &info);
+        limit = (double)(info.cc_rate < line ? info.cc_rate : line) / 1e9;
+        alpha = (double)info.cc_alpha / CC_ONE;
+    }
+    append(sim, &sim->limit[i], now, limit);
+    append(sim, &sim->alpha[i], now, alpha);
 }
 
 static void measure_fire(struct sim_event *ev, uint64_t now)
@@ -74,8 +82,7 @@ static void sample_fire(struct sim_event *ev, uint64_t now)
         if (i >= sim->nrates)
             continue;
         append(sim, &sim->rate[i], now, (double)d * 8 / (double)every);
-        if (f->state == SIM_RUNS)
-            append(sim, &sim->limit[i], now, limit_gbps(sim, f));
+        sample_cc(sim, i, now);
     }
     append(sim, &sim->total, now, (double)sum * 8 / (double)every);
     append(sim, &sim->fair, now, sum ? (double)sum * (double)sum / (active * squares) : NAN);
@@ -115,12 +122,12 @@ static int prepare_samples(struct sim *sim, const struct sim_plan *plan, struct 
     sim->nrates = n < SIM_SERIES_FLOWS ? n : SIM_SERIES_FLOWS;
     sim->rate = calloc(sim->nrates + 1, sizeof *sim->rate);
     sim->limit = calloc(sim->nrates + 1, sizeof *sim->limit);
+    sim->alpha = calloc(sim->nrates + 1, sizeof *sim->alpha);
     sim->before = calloc(n + 1, sizeof *sim->before);
-    if (!sim->rate || !sim->limit || !sim->before)
+    if (!sim->rate || !sim->limit || !sim->alpha || !sim->before)
         return fail(err, -ENOMEM, 0, "", "out of memory");
     for (uint32_t i = 0; i < sim->nrates; i++) {
         snprintf(sim->rate[i].name, sizeof sim->rate[i].name, "flow %u", i);
-        snprintf(sim->limit[i].name, sizeof sim->limit[i].name, "flow %u", i);
     }
     snprintf(sim->total.name, sizeof sim->total.name, "all flows");
     snprintf(sim->fair.name, sizeof sim->fair.name, "fairness index");
@@ -210,6 +217,8 @@ void sim_destroy(struct sim *sim)
             free(sim->rate[i].point);
         if (sim->limit)
             free(sim->limit[i].point);
+        if (sim->alpha)
+            free(sim->alpha[i].point);
     }
     for (uint32_t i = 0; i < sim->nqueues; i++)
         free(sim->queue[i].point);
@@ -219,6 +228,7 @@ void sim_destroy(struct sim *sim)
     free(sim->pauses.point);
     free(sim->rate);
     free(sim->limit);
+    free(sim->alpha);
     free(sim->before);
     sim_flows_free(&sim->flows);
     sim_fault_free(sim->w.fault);

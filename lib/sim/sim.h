@@ -31,8 +31,8 @@ struct sim {
     struct sim_net net;
     struct sim_flows flows;
     struct sim_event sample, measure;
-    struct sim_series *rate;              /* Gb/s placed per flow, nrates of them */
-    struct sim_series *limit;             /* ... and what congestion control allows */
+    struct sim_series *rate;          /* Gb/s placed per flow, nrates of them */
+    struct sim_series *limit, *alpha; /* ... what congestion control allows; NAN = not running */
     struct sim_series queue[SIM_WATCHES]; /* octets */
     struct sim_series total;              /* Gb/s of all flows */
     struct sim_series fair;               /* fairness index of the flows that run; NAN = none */

@@ -35,6 +35,11 @@ assert lines[-1]["t_us"] == 60000 and len(lines[-1]["trace"]) == 16
 assert sum(l["type"] == "flow" for l in lines) == 2
 assert sum(l["type"] == "sample" for l in lines) == 600
 assert all(l["ok"] for l in lines if l["type"] == "expect")
+# Rate limit and alpha of each queue pair: full and 0 while flow 0 is alone, cut and 1 when flow 1 has come.
+samples = [l for l in lines if l["type"] == "sample"]
+assert samples[0]["limit_gbps"] == [40, None] and samples[0]["alpha"] == [0, None], samples[0]
+assert max(l["alpha"][1] or 0 for l in samples) > 0.9 and all(0 < l["alpha"][0] < 1 for l in samples[-50:])
+assert all(0 < r < 40 for l in samples[-50:] for r in l["limit_gbps"])
 PY
 python3 -c 'import sys, xml.dom.minidom as m; m.parse(sys.argv[1])' "$tmp/1.svg"
 
