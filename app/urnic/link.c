@@ -3,27 +3,29 @@
  * `urnic link`: addresses of a running device, and the faults of an emulated link.
  */
 #include <arpa/inet.h>
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "admin.h"
 #include "cli.h"
+#include "io_arg.h"
 #include "link_rules.h"
 
 static const char help[] = {
 #include "help_link.inc"
 };
 
-/* Bits of ipc_link_admin.mask: the fields in order. */
-enum { M_UP, M_RATE, M_DELAY, M_LOSS, M_REORDER, M_DUPLICATE, M_CORRUPT };
+struct job {
+    struct ipc_link_admin link;
+    struct ipc_addr_admin addr;
+    const char *rules; /* a file; "" = none any more; NULL = as they are */
+    bool show, json;
+};
 
 static int ppm(const char *option, const char *text, uint32_t *out)
 {
-    char *end;
-    double p = strtod(text, &end);
-    if (end == text || *end || !(p >= 0 && p <= 1)) {
-        cli_error("%s: '%s' is not a probability from 0 to 1", option, text);
+    double p;
+    if (io_parse_prob(text, &p) < 0) {
+        cli_error("%s: '%s' is not a probability, from 0 to 1 or in %%", option, text);
         return -1;
     }
     *out = (uint32_t)(p * 1e6 + 0.5);
@@ -32,28 +34,22 @@ static int ppm(const char *option, const char *text, uint32_t *out)
 
 static int rate(const char *text, uint64_t *out)
 {
-    char *end;
-    double v = strtod(text, &end);
-    switch (*end) {
-    case 'G':
-        v *= 1e3;
-        /* fall through */
-    case 'M':
-        v *= 1e3;
-        /* fall through */
-    case 'K':
-        v *= 1e3;
-        end++;
-        break;
-    default:
-        break;
+    if (io_parse_rate(text, out) == 0)
+        return 0;
+    cli_error("--rate: '%s' is not a rate in bit/s (K, M, G, T allowed)", text);
+    return -1;
+}
+
+/* Like other times of the command line in seconds; with a unit as in the port's specification. */
+static int delay(const char *text, uint64_t *ns)
+{
+    if (strcmp(text, "0") == 0) {
+        *ns = 0;
+        return 0;
     }
-    if (end == text || *end || !(v >= 0 && v < 1e13)) {
-        cli_error("--rate: '%s' is not a rate in bit/s (K, M, G allowed)", text);
-        return -1;
-    }
-    *out = (uint64_t)v;
-    return 0;
+    if (strchr(text, 's') && io_parse_time(text, ns) == 0)
+        return 0;
+    return cli_seconds("--delay", text, ns);
 }
 
 static int address(const char *option, const char *text, bool prefix, struct ipc_addr_admin *out)
@@ -97,6 +93,68 @@ static int call(void *request, size_t len)
     return rc;
 }
 
+static int set_address(struct job *j, enum ipc_type type, const char *option, const char *text)
+{
+    if (j->addr.hdr.type) {
+        cli_error("%s: one change of addresses at a time", option);
+        return -1;
+    }
+    j->addr.hdr.type = type;
+    return address(option, text, type == IPC_ADDR_ADD, &j->addr);
+}
+
+/* 1 = it is none of our own options. */
+static int take(struct job *j, int c)
+{
+    struct ipc_link_admin *l = &j->link;
+    switch (c) {
+    case 'A':
+        return set_address(j, IPC_ADDR_ADD, "--addr-add", optarg);
+    case 'D':
+        return set_address(j, IPC_ADDR_DEL, "--addr-del", optarg);
+    case 'u':
+    case 'n':
+        l->mask |= IPC_LINK_UP;
+        l->up = c == 'u';
+        return 0;
+    case 'l':
+        l->mask |= IPC_LINK_LOSS;
+        return ppm("--loss", optarg, &l->loss_ppm);
+    case 'p':
+        l->mask |= IPC_LINK_DUPLICATE;
+        return ppm("--duplicate", optarg, &l->duplicate_ppm);
+    case 'r':
+        l->mask |= IPC_LINK_REORDER;
+        return ppm("--reorder", optarg, &l->reorder_ppm);
+    case 'c':
+        l->mask |= IPC_LINK_CORRUPT;
+        return ppm("--corrupt", optarg, &l->corrupt_ppm);
+    case 'y':
+        l->mask |= IPC_LINK_DELAY;
+        return delay(optarg, &l->delay_ns);
+    case 'b':
+        l->mask |= IPC_LINK_RATE;
+        return rate(optarg, &l->rate);
+    case 'R':
+        j->rules = optarg;
+        if (*optarg)
+            return 0;
+        cli_error("--rules: a file's name is missing");
+        return -1;
+    case 'N':
+        j->rules = "";
+        return 0;
+    case 's':
+        j->show = true;
+        return 0;
+    case 'j':
+        j->show = j->json = true;
+        return 0;
+    default:
+        return 1;
+    }
+}
+
 static int run(int argc, char **argv)
 {
     static const struct option options[] = {CLI_OPTIONS,
@@ -115,88 +173,32 @@ static int run(int argc, char **argv)
                                             {"show", no_argument, NULL, 's'},
                                             {"json", no_argument, NULL, 'j'},
                                             {0}};
-    struct ipc_link_admin link = {.hdr = {.type = IPC_LINK_SET}};
-    struct ipc_addr_admin addr = {.hdr = {.type = 0}};
-    const char *rules = NULL;
-    bool show = false, json = false;
-    int c, status, bad = 0;
-    while ((c = getopt_long(argc, argv, "h", options, NULL)) != -1 && !bad) {
-        switch (c) {
-        case 'A':
-            addr.hdr.type = IPC_ADDR_ADD;
-            bad = address("--addr-add", optarg, true, &addr);
-            break;
-        case 'D':
-            addr.hdr.type = IPC_ADDR_DEL;
-            bad = address("--addr-del", optarg, false, &addr);
-            break;
-        case 'u':
-        case 'n':
-            link.mask |= 1u << M_UP;
-            link.up = c == 'u';
-            break;
-        case 'l':
-            link.mask |= 1u << M_LOSS;
-            bad = ppm("--loss", optarg, &link.loss_ppm);
-            break;
-        case 'p':
-            link.mask |= 1u << M_DUPLICATE;
-            bad = ppm("--duplicate", optarg, &link.duplicate_ppm);
-            break;
-        case 'r':
-            link.mask |= 1u << M_REORDER;
-            bad = ppm("--reorder", optarg, &link.reorder_ppm);
-            break;
-        case 'c':
-            link.mask |= 1u << M_CORRUPT;
-            bad = ppm("--corrupt", optarg, &link.corrupt_ppm);
-            break;
-        case 'y':
-            link.mask |= 1u << M_DELAY;
-            bad = cli_seconds("--delay", optarg, &link.delay_ns);
-            break;
-        case 'b':
-            link.mask |= 1u << M_RATE;
-            bad = rate(optarg, &link.rate);
-            break;
-        case 'R':
-            rules = optarg;
-            bad = !*optarg;
-            if (bad)
-                cli_error("--rules: a file's name is missing");
-            break;
-        case 'N':
-            rules = "";
-            break;
-        case 's':
-            show = true;
-            break;
-        case 'j':
-            show = json = true;
-            break;
-        default:
-            if (cli_option(c, &cmd_link, &status))
-                return status;
-        }
+    struct job j = {.link.hdr.type = IPC_LINK_SET};
+    int c, status;
+    while ((c = getopt_long(argc, argv, "h", options, NULL)) != -1) {
+        int rc = take(&j, c);
+        if (rc < 0)
+            return CLI_USAGE;
+        if (rc > 0 && cli_option(c, &cmd_link, &status))
+            return status;
     }
-    if (bad)
-        return CLI_USAGE;
     if (cli_operands(argc, argv, 1, 1, "a device") != CLI_OK)
         return CLI_USAGE;
-    if (!link.mask && !addr.hdr.type && !rules && !show) {
+    if (!j.link.mask && !j.addr.hdr.type && !j.rules && !j.show) {
         cli_error("a change is missing: --addr-add, --loss, --rules ...");
         return CLI_USAGE;
     }
-    admin_set_device(link.device, argv[optind]);
-    admin_set_device(addr.device, argv[optind]);
-    int rc = link.mask ? call(&link, sizeof link) : 0;
-    if (rc == 0 && addr.hdr.type)
-        rc = call(&addr, sizeof addr);
-    if (rc < 0)
-        cli_errno(rc, "%s", argv[optind]);
-    if (rc == 0 && (rules || show))
-        return link_rules(argv[optind], rules, show, json);
-    return rc == 0 ? CLI_OK : CLI_FAIL;
+    const char *device = argv[optind];
+    admin_set_device(j.link.device, device);
+    admin_set_device(j.addr.device, device);
+    int rc = j.link.mask ? call(&j.link, sizeof j.link) : 0;
+    if (rc == 0 && j.addr.hdr.type)
+        rc = call(&j.addr, sizeof j.addr);
+    if (rc < 0) {
+        cli_errno(rc, "%s", device);
+        return CLI_FAIL;
+    }
+    return j.rules || j.show ? link_rules(device, j.rules, j.show, j.json) : CLI_OK;
 }
 
 const struct cli_command cmd_link = {"link", "addresses of a device, faults of an emulated link",

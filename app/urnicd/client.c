@@ -163,23 +163,15 @@ int client_channel_destroy(struct channel *ch)
 
 /* ---- captures ---- */
 
-struct capture_job {
-    struct capture *cap;
-};
-
 static void client_capture_off(void *arg, uint64_t now)
 {
-    const struct capture_job *job = arg;
-
     (void)now;
-    capture_detach(job->cap);
+    capture_detach(arg);
 }
 
 static void client_capture_end(struct client *c, struct capture_result *out)
 {
-    struct capture_job job = {c->capture};
-
-    worker_call(capture_device(c->capture)->worker, client_capture_off, &job);
+    worker_call(capture_device(c->capture)->worker, client_capture_off, c->capture);
     capture_close(c->capture, out);
     c->capture = NULL;
 }

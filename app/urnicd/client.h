@@ -58,25 +58,30 @@ struct app_slab {
 struct client *client_new(struct urnicd *d, int fd);
 /* May it change what others have, too: root and the daemon's own user. */
 bool client_is_admin(const struct client *c);
-/* Open its context on a device; once doorbells and sockets are in place, have the worker serve it.
- */
+/* Open its context on a device: doorbells and sockets. 0 or -errno. On the control thread, as is
+ * what follows. */
 int client_open(struct client *c, struct device *dev);
+/* ... and have the worker serve it, when the client has been answered. */
 void client_start(struct client *c);
 /* Flush its queue pairs, tell the peers, free everything (SHM-07). From the control thread. */
 void client_free(struct client *c);
 
 /* ---- destroying single objects (queue pairs: client_qp.h); on the worker ---- */
 
+/* -EBUSY: a queue pair uses it. */
 int client_cq_destroy(struct client *c, struct client_cq *cq);
 int client_srq_destroy(struct client *c, struct client_srq *srq);
-/* Memory to unmap later, on the control thread, is given back in *unmap. */
+/* Memory to unmap later, on the control thread, is given back in *unmap. Errors of
+ * mem_mr_dereg. */
 int client_mr_dereg(struct client *c, struct region *mr, struct memory **unmap);
+/* -EBUSY: a CQ uses it. */
 int client_channel_destroy(struct channel *ch);
 
 /* ---- captures; on the control thread ---- */
 
 /* Remember a running capture, which ends with the connection. -EBUSY: it has one already. */
 int client_capture_add(struct client *c, struct capture *cap, uint32_t *handle);
+/* End it and say what it got. -EINVAL: no such handle. */
 int client_capture_stop(struct client *c, uint32_t handle, struct capture_result *out);
 
 #endif

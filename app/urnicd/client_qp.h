@@ -14,14 +14,15 @@ struct client;
 struct client_qp;
 struct device;
 
-/* A client's address vector and the engine's. -EINVAL: no such local address. */
+/* A client's address vector as the engine's. -EINVAL: no such local address. */
 int av_from_ipc(const struct device *d, const struct ipc_av *in, struct engine_av *out);
+/* ... and back. */
 void av_to_ipc(const struct device *d, const struct engine_av *in, struct ipc_av *out);
 
 /* A queue pair of this client by its number; O(1). NULL = none, or another client's (SEC-26). */
 struct client_qp *client_qp_by_number(struct client *c, uint32_t qpn);
 
-/* Modify it, and what hangs on its state and address: rings, next hop. With IBV_QP_AV in m->mask
+/* Modify it, and what hangs on its state and address: rings, next hop. With QPA_AV in m->mask
  * `av` is where it sends to, its MAC known. -errno of engine_qp_modify. */
 int client_qp_modify(struct client *c, struct client_qp *qp, const struct ipc_qp_modify *m,
                      const struct engine_av *av, uint64_t now);
@@ -33,6 +34,7 @@ int client_qp_detach(struct client *c, struct client_qp *qp, const struct wire_a
                      uint64_t now);
 /* To ERR, whatever it is doing. */
 void client_qp_fail(struct client *c, struct client_qp *qp, uint64_t now);
+/* What it owes its peer goes out first (QP-11). Its connection goes on without a queue pair. */
 void client_qp_destroy(struct client *c, struct client_qp *qp, uint64_t now);
 
 #endif

@@ -69,7 +69,7 @@ void cmgr_comm_est(struct cmgr *m, struct client_qp *qp)
 
 static bool cmgr_address(struct cmgr *m, struct mad_out *o, uint64_t now, bool *drop)
 {
-    int rc = neigh_lookup(m->device->neigh, &o->out.src, &o->out.dst, o->mac, now);
+    int rc = neigh_lookup(m->device->neigh, &o->out.dst, o->mac, now);
 
     *drop = rc < 0 && (rc != -EAGAIN || now >= o->give_up);
     return rc == 0;

@@ -55,50 +55,70 @@ struct cm_id {
     unsigned ngroups;
 };
 
+/* For an opened device. NULL = out of memory or of random numbers. */
 struct cmgr *cmgr_create(struct device *d);
+/* No id of it may be left. */
 void cmgr_destroy(struct cmgr *m);
 
-/* A datagram for QP1. */
+/* A datagram for QP1: its packet's headers, and its MAD of `len` octets. Valid for the call only.
+ */
 void cmgr_rx(struct cmgr *m, const struct wire_pkt *pkt, const uint8_t *mad, uint32_t len);
+/* A queue pair got a packet in RTR: its peer takes the connection as made. */
 void cmgr_comm_est(struct cmgr *m, struct client_qp *qp);
-/* Datagrams to send: is there one / write it to a slot. False = none (or its neighbour isn't
- * known). */
-bool cmgr_tx_ready(const struct cmgr *m);
 /* Has cmgr_run or cmgr_tx anything to do? */
 bool cmgr_busy(const struct cmgr *m);
+/* Is there a datagram that may be sent? */
+bool cmgr_tx_ready(const struct cmgr *m);
+/* Write the next datagram to the slot. False = none, or its neighbour isn't known yet. */
 bool cmgr_tx(struct cmgr *m, struct engine_slot *slot, uint64_t now);
 /* Time-outs and events. Returns how much there was to do. */
 unsigned cmgr_run(struct cmgr *m, uint64_t now);
 /* Every few ms: send the events that full channels had no room for. */
 void cmgr_service(struct cmgr *m);
+/* When cmgr_run has something to do, ns; UINT64_MAX = not known. */
 uint64_t cmgr_deadline(const struct cmgr *m);
+/* The counters of lib/cm (cm_counter_names), cumulative; and how many connections there are. */
 const uint64_t *cmgr_counters(const struct cmgr *m);
 uint32_t cmgr_live(const struct cmgr *m);
 
-/* ---- on behalf of a client: status as the protocol's replies ---- */
+/* ---- on behalf of a client ----
+ *
+ * They return 0 or the -errno that the client's call returns: -EINVAL when the id is in no state
+ * for it, and what is said at each. Their outcome comes as an event on the id's channel. */
 
+/* -EADDRNOTAVAIL: not an address of the device. */
 int cmgr_bind(struct cm_id *id, const struct ipc_sockaddr *src);
+/* Find out who the destination is: event ADDR_RESOLVED (with IPC_CM_F_ROUTE: ROUTE_RESOLVED) or
+ * ADDR_ERROR. -ENETUNREACH no address to reach it from, -EADDRNOTAVAIL as above. */
 int cmgr_resolve(struct cm_id *id, const struct ipc_cm_addr *req, uint64_t now);
 int cmgr_route(struct cm_id *id, uint64_t now);
+/* `backlog` requests may wait at most. -EADDRINUSE, -ENOMEM. */
 int cmgr_listen(struct cm_id *id, uint32_t backlog);
+/* The active side. Event ESTABLISHED or CONNECT_RESPONSE; REJECTED, UNREACHABLE. Errors of
+ * cm_connect. */
 int cmgr_connect(struct cm_id *id, const struct ipc_cm_conn *req, uint64_t now);
-/* The peer's MAC is in the id when its queue pair goes with the connection. */
+/* The passive side. The peer's MAC is in the id when its queue pair goes with the connection.
+ * Errors of cm_accept. */
 int cmgr_accept(struct cm_id *id, const struct ipc_cm_conn *req, uint64_t now);
 int cmgr_reject(struct cm_id *id, const struct ipc_cm_conn *req, uint64_t now);
+/* The active side's last word (RTU), when the client drives the queue pair by itself. */
 int cmgr_establish(struct cm_id *id, uint64_t now);
 int cmgr_disconnect(struct cm_id *id, uint64_t now);
-/* The id's queue pair joins the group; event MULTICAST_JOIN says how to send to it. / It leaves. */
+/* The id's queue pair joins a group; event MULTICAST_JOIN says how to send to it. -EADDRINUSE it is
+ * a member, -EADDRNOTAVAIL, -ENOSPC, -ENOMEM. */
 int cmgr_join(struct cm_id *id, const struct ipc_sockaddr *group, uint64_t now);
 int cmgr_leave(struct cm_id *id, const struct ipc_sockaddr *group, uint64_t now);
+/* What a client's own queue pair has to be set to for a state of the connection. */
 int cmgr_qp_attr(struct cm_id *id, uint32_t state, struct ipc_qp_modify *out);
 /* Can it have a queue pair: it doesn't listen, and has none. */
 bool cmgr_takes_qp(const struct cm_id *id);
 /* The queue pair (in RESET) goes to INIT (a datagram one to RTS), and from now on with its
- * connection. -EINVAL. */
+ * connection. */
 int cmgr_take_qp(struct cm_id *id, struct client_qp *qp, uint64_t now);
 /* The id is gone: its connection ends, nothing is sent about it any more. Its handle is the
  * caller's to delete. */
 void cmgr_id_free(struct cm_id *id, uint64_t now);
+/* A channel for ids of this device; the caller made its socket. Free closes it, after its ids. */
 void cmgr_channel_add(struct cmgr *m, struct cm_channel *ch);
 void cmgr_channel_free(struct cm_channel *ch);
 

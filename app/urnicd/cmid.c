@@ -162,7 +162,7 @@ static void cmid_on_request(struct cmgr *m, const struct cm_event *ev, uint64_t 
     id->src = out.src;
     id->dst = out.dst;
     /* Ask for the neighbour now: by the time the client accepts, its MAC is known. */
-    neigh_lookup(m->device->neigh, &ev->local, &ev->remote, id->dmac, now);
+    neigh_lookup(m->device->neigh, &ev->remote, id->dmac, now);
     cmid_event(id, &out);
     id->events--; /* it is counted at the id that its ref names */
     listener->events++;
@@ -317,7 +317,7 @@ int cmgr_resolve(struct cm_id *id, const struct ipc_cm_addr *req, uint64_t now)
     id->dst = *dst;
     id->with_route = (req->flags & IPC_CM_F_ROUTE) != 0;
     id->resolving = true;
-    id->waiter = (struct neigh_waiter){.src = local, .dst = remote, .done = cmid_resolved};
+    id->waiter = (struct neigh_waiter){.dst = remote, .done = cmid_resolved};
     neigh_wait(id->device->neigh, &id->waiter,
                (req->timeout_ms ? req->timeout_ms : CMID_RESOLVE_MS) * CLOCK_MS, now);
     return 0;

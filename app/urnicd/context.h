@@ -122,12 +122,15 @@ struct context {
     uint64_t async_dropped;
 };
 
+/* For the first open of a client: its doorbells and sockets; the worker doesn't serve it yet. 0 or
+ * -errno. On the control thread, as is its end. */
 int context_init(struct context *c, struct device *d, struct client *client);
 /* Everything but the device's objects, which must be gone already. */
 void context_fini(struct context *c);
 
-/* Give a queue a doorbell number / take it back (the ring is emptied first). -EDQUOT. */
+/* Give a queue a doorbell number. -EDQUOT: there are no more. */
 int context_queue_add(struct context *c, struct queue *q);
+/* Take it back. The doorbell ring is emptied first: its number may be in there. */
 void context_queue_del(struct context *c, struct queue *q);
 
 /* On the worker: one round. Returns how much there was to do. */
@@ -157,9 +160,11 @@ void queue_reset(struct queue *q);
 
 /* ---- cqring.c: completions out, hooks of the engine ---- */
 
+/* The engine's hook: store a completion. False: the CQ is full (CQ-05). */
 bool cqring_push(void *arg, void *cq_arg, const struct engine_wc *wc);
-/* False: moderation delays the event. */
+/* Send the event if one is armed and due. False: moderation delays it. */
 bool cqring_notify(struct client_cq *cq, uint64_t now);
+/* An event for `count` completions or after so many microseconds (CQ-10); 0, 0 = for each. */
 void cqring_moderate(struct client_cq *cq, uint32_t count, uint32_t period_us);
 /* Forget a CQ: no list knows it any more. */
 void cqring_forget(struct client_cq *cq);

@@ -26,13 +26,14 @@ struct urnicd {
     uint64_t accepted, refused; /* connections */
 };
 
-/* Make the socket and listen. A sentence in err (CONFIG_ERR octets) on failure. */
+/* Make the socket and listen. 0, or -errno with a sentence in err (CONFIG_ERR octets). */
 int control_open(struct urnicd *d, char *err);
 /* Serve until SIGTERM or SIGINT. */
 void control_run(struct urnicd *d);
 /* Tear every client down, say goodbye to the peers, remove the socket. */
 void control_close(struct urnicd *d);
 
+/* The device of this name; NULL = none. */
 struct device *control_device(struct urnicd *d, const char *name);
 
 #endif

@@ -41,8 +41,7 @@ static void deferred_done(struct neigh_waiter *w, int status, const uint8_t mac[
     free(d);
 }
 
-int deferred_start(struct request *r, size_t len, const struct wire_addr *src,
-                   const struct wire_addr *dst,
+int deferred_start(struct request *r, size_t len, const struct wire_addr *dst,
                    int (*act)(struct deferred *d, const uint8_t mac[6], size_t *len, uint64_t now))
 {
     if (r->client->ndeferred >= QUOTA_DEFERRED)
@@ -59,7 +58,7 @@ int deferred_start(struct request *r, size_t len, const struct wire_addr *src,
     d->next = r->client->deferred;
     r->client->deferred = d;
     r->client->ndeferred++;
-    d->waiter = (struct neigh_waiter){.src = *src, .dst = *dst, .done = deferred_done};
+    d->waiter = (struct neigh_waiter){.dst = *dst, .done = deferred_done};
     r->deferred = true;
     neigh_wait(r->device->neigh, &d->waiter, DEFERRED_WAIT_NS, r->now);
     return 0;

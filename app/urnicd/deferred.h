@@ -19,9 +19,8 @@ struct deferred {
 };
 
 /* Keep the request aside until the MAC for dst is known (perhaps it is already). The message's
- * struct of `len` octets is copied. Sets r->deferred. -ENOMEM. */
-int deferred_start(struct request *r, size_t len, const struct wire_addr *src,
-                   const struct wire_addr *dst,
+ * struct of `len` octets is copied. Sets r->deferred. -ENOMEM, -EDQUOT (QUOTA_DEFERRED). */
+int deferred_start(struct request *r, size_t len, const struct wire_addr *dst,
                    int (*act)(struct deferred *d, const uint8_t mac[6], size_t *len, uint64_t now));
 /* The client goes: its waiting requests are dropped. */
 void deferred_forget(struct client *c);

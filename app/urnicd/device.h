@@ -53,7 +53,7 @@ struct device {
     struct engine *engine;
     struct neigh *neigh;
     struct cmgr *cm;
-    struct loop *loop; /* frames to ourselves; NULL = none were ever needed */
+    struct loop *loop;        /* frames to ourselves; NULL = none were ever needed */
     struct capture *captures; /* running ones, linked */
     struct gid_table gids;
     struct device_gone gone[GID_PAIRS];
@@ -62,10 +62,12 @@ struct device {
     struct device_stats stats;
 };
 
-/* Open the port and set everything up; the worker isn't running yet. On failure a sentence in err
- * (CONFIG_ERR octets) says what to do. */
+/* Open the port and set everything up; the worker isn't running yet. `conf` has to live as long;
+ * `seed` is for drivers that draw random numbers. 0 and *out, or -errno and a sentence in err
+ * (CONFIG_ERR octets) that says what to do. */
 int device_open(struct device **out, const struct config_device *conf, unsigned index,
                 struct worker *worker, uint64_t seed, char *err);
+/* The worker doesn't run any more, and no context is open on it. */
 void device_close(struct device *d);
 
 /* One round on the worker. They return how much there was to do (0 = idle). */
@@ -84,7 +86,7 @@ int device_addr_add(struct device *d, const struct config_addr *a);
 int device_addr_del(struct device *d, const struct wire_addr *ip, uint64_t now);
 /* Every few ms: queue pairs whose address stays away go to ERR. */
 void device_addr_service(struct device *d, uint64_t now);
-/* Tell every context on the device. */
+/* Tell every context on the device of an asynchronous event (enum ipc_async_event). */
 void device_tell(struct device *d, unsigned event);
 
 #endif

@@ -24,7 +24,8 @@ static json_t *rules_json(struct mem_link *link)
     return list;
 }
 
-static int set(struct request *r, const char *device, struct mem_link *link, const char *rules)
+static int faultctl_set(struct request *r, const char *device, struct mem_link *link,
+                        const char *rules)
 {
     struct fault_error err;
 
@@ -43,14 +44,12 @@ int faultctl_admin(struct request *r, const json_t *in, char *out, size_t size)
 {
     const char *device = json_string_value(json_object_get(in, "device"));
     const char *rules = json_string_value(json_object_get(in, "rules"));
-    struct mem_link *link = NULL;
+    const struct device *d = device ? control_device(r->daemon, device) : NULL;
+    struct mem_link *link = d ? linkctl_link(d) : NULL;
 
-    for (unsigned i = 0; device && i < r->daemon->ndevice; i++)
-        if (strcmp(device, r->daemon->device[i]->name) == 0)
-            link = linkctl_link(r->daemon->device[i]);
     if (!link)
         return -ENODEV;
-    int rc = rules ? set(r, device, link, rules) : 0;
+    int rc = rules ? faultctl_set(r, device, link, rules) : 0;
     if (rc == 0) {
         json_t *o = json_pack("{s:s,s:o}", "device", device, "rules", rules_json(link));
         size_t n = json_dumpb(o, out, size, JSON_COMPACT);

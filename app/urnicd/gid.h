@@ -41,6 +41,7 @@ int gid_find(const struct gid_table *t, const struct wire_addr *addr);
 const struct gid_entry *gid_source(const struct gid_table *t, const struct wire_addr *remote);
 /* Is `ip` on the subnet of this entry? */
 bool gid_on_link(const struct gid_entry *e, const struct wire_addr *ip);
+/* Is it in fe80::/10? */
 bool gid_is_link_local(const struct wire_addr *a);
 
 #endif

@@ -37,14 +37,18 @@ struct handle_table {
     uint32_t count[HANDLE_KINDS];
 };
 
+/* An empty table; nothing is allocated yet. */
 void handle_init(struct handle_table *t);
+/* Frees the table; the objects are the caller's. */
 void handle_fini(struct handle_table *t);
 /* Has the client as many of this kind as it may? Ask before anything expensive is made. */
 bool handle_full(const struct handle_table *t, enum handle_kind kind);
-/* -ENOMEM, -EDQUOT (QUOTA_HANDLES, and the quota of the kind). */
+/* A new handle in *out for the object. -ENOMEM, -EDQUOT (QUOTA_HANDLES, and the quota of the kind).
+ */
 int handle_add(struct handle_table *t, enum handle_kind kind, void *object, uint32_t *out);
 /* NULL = no such handle of this kind. */
 void *handle_get(const struct handle_table *t, enum handle_kind kind, uint32_t handle);
+/* The handle ends; the object is the caller's. It must exist. */
 void handle_del(struct handle_table *t, uint32_t handle);
 /* Walk the objects of a kind: *handle begins as 0 and is the handle of what is returned; NULL = no
  * more. The object returned may be deleted on the way. */

@@ -37,31 +37,28 @@ int linkctl_set(struct device *d, const struct ipc_link_admin *in, uint64_t now)
 {
     struct mem_link *link = linkctl_link(d);
     struct mem_link_faults f;
-    enum { UP, RATE, DELAY, LOSS, REORDER, DUP, CORRUPT, ECN };
 
     if (!link)
         return -ENODEV;
     unsigned dir = mem_link_index(d->io);
     mem_link_faults_get(link, dir, &f);
-#define GIVEN(bit) ((in->mask & (1u << (bit))) != 0)
-    if (GIVEN(RATE))
+    if (in->mask & IPC_LINK_RATE)
         f.rate = in->rate;
-    if (GIVEN(DELAY))
+    if (in->mask & IPC_LINK_DELAY)
         f.delay = in->delay_ns;
-    if (GIVEN(LOSS))
+    if (in->mask & IPC_LINK_LOSS)
         f.loss = in->loss_ppm / 1e6;
-    if (GIVEN(REORDER))
+    if (in->mask & IPC_LINK_REORDER)
         f.reorder = in->reorder_ppm / 1e6;
-    if (GIVEN(DUP))
+    if (in->mask & IPC_LINK_DUPLICATE)
         f.dup = in->duplicate_ppm / 1e6;
-    if (GIVEN(CORRUPT))
+    if (in->mask & IPC_LINK_CORRUPT)
         f.corrupt = in->corrupt_ppm / 1e6;
-    if (GIVEN(ECN))
+    if (in->mask & IPC_LINK_ECN)
         f.ecn_pmax = in->ecn_ppm / 1e6;
     mem_link_faults_set(link, dir, &f);
-    if (GIVEN(UP))
+    if (in->mask & IPC_LINK_UP)
         mem_link_up(link, dir, in->up != 0, now);
-#undef GIVEN
     mem_link_put(link);
     return 0;
 }

@@ -145,12 +145,10 @@ uint32_t neigh_tx(struct neigh *n, uint8_t *buf, uint32_t cap, uint64_t now)
 
 /* ---- who has it ---- */
 
-int neigh_lookup(struct neigh *n, const struct wire_addr *src, const struct wire_addr *dst,
-                 uint8_t mac[6], uint64_t now)
+int neigh_lookup(struct neigh *n, const struct wire_addr *dst, uint8_t mac[6], uint64_t now)
 {
     struct device *d = n->device;
 
-    (void)src;
     if (gid_find(&d->gids, dst) >= 0) {
         memcpy(mac, d->mac, 6);
         return loop_start(d);
@@ -168,7 +166,7 @@ int neigh_lookup(struct neigh *n, const struct wire_addr *src, const struct wire
 static bool neigh_try(struct neigh *n, struct neigh_waiter *w, uint64_t now)
 {
     uint8_t mac[6];
-    int rc = neigh_lookup(n, &w->src, &w->dst, mac, now);
+    int rc = neigh_lookup(n, &w->dst, mac, now);
 
     if (rc == -EAGAIN && now < w->deadline)
         return false;
@@ -322,7 +320,6 @@ uint64_t neigh_deadline(const struct neigh *n)
 
     if (n->kernel && n->waiters && n->poll_at < at)
         at = n->poll_at;
-
     for (const struct neigh_waiter *w = n->waiters; w; w = w->next) {
         if (w->deadline < at)
             at = w->deadline;

@@ -20,34 +20,39 @@ struct neigh;
  * neigh_cancel. */
 struct neigh_waiter {
     struct neigh_waiter *next;
-    struct wire_addr src, dst;
-    uint64_t deadline;
+    struct wire_addr dst;
+    uint64_t deadline; /* ns; set by neigh_wait */
     /* status 0: mac is right. -EHOSTUNREACH, -ETIMEDOUT. The waiter is off the list: may be freed.
      */
     void (*done)(struct neigh_waiter *w, int status, const uint8_t mac[6], uint64_t now);
 };
 
-/* NULL with a sentence in err (CONFIG_ERR octets). */
+/* For a device whose port is open. NULL with a sentence in err (CONFIG_ERR octets). */
 struct neigh *neigh_create(struct device *d, char *err);
 void neigh_destroy(struct neigh *n);
 
+/* Answer for an address, and announce it; that it is there already is no error. -ENOSPC, -EINVAL.
+ */
 int neigh_addr_add(struct neigh *n, const struct config_addr *a);
+/* ... no more. */
 void neigh_addr_del(struct neigh *n, const struct wire_addr *ip);
 /* The link came up: what we knew may be wrong. */
 void neigh_link_up(struct neigh *n, uint64_t now);
 
 /* A frame that isn't RoCE. */
 void neigh_rx(struct neigh *n, const uint8_t *frame, uint32_t len, uint64_t now);
-/* Is there a frame to send / write it to buf; returns its length, 0 = none. */
+/* May there be a frame to send? */
 bool neigh_tx_ready(const struct neigh *n);
+/* Write the next one to buf, `cap` octets. Returns its length, 0 = none. */
 uint32_t neigh_tx(struct neigh *n, uint8_t *buf, uint32_t cap, uint64_t now);
 
 /* The MAC to send to for `dst` (through the gateway if need be). 0 and mac; -EAGAIN it is being
  * asked for, try again; -EHOSTUNREACH. Multicast and our own addresses always work. */
-int neigh_lookup(struct neigh *n, const struct wire_addr *src, const struct wire_addr *dst,
-                 uint8_t mac[6], uint64_t now);
-/* Call w->done when the MAC is known or can't be: perhaps at once, before this returns. */
+int neigh_lookup(struct neigh *n, const struct wire_addr *dst, uint8_t mac[6], uint64_t now);
+/* Call w->done when the MAC of w->dst is known or can't be: perhaps at once, before this returns.
+ */
 void neigh_wait(struct neigh *n, struct neigh_waiter *w, uint64_t timeout_ns, uint64_t now);
+/* Don't, any more; harmless when it doesn't wait. */
 void neigh_cancel(struct neigh *n, struct neigh_waiter *w);
 
 /* A queue pair sends to `dst` without asking: keep its next hop known, and its MAC in the queue
@@ -62,13 +67,14 @@ int neigh_groups(struct neigh *n, uint64_t now);
 void neigh_service(struct neigh *n, uint64_t now);
 /* Time-outs and waiters. Returns how much there was to do. */
 unsigned neigh_run(struct neigh *n, uint64_t now);
+/* When neigh_run has something to do, ns; UINT64_MAX = not known. */
 uint64_t neigh_deadline(const struct neigh *n);
 
-/* Named counters: returns the number written (at most max). */
 struct neigh_counter {
     const char *name;
     uint64_t value;
 };
+/* All counters, cumulative: returns the number written (at most max). */
 unsigned neigh_counters(const struct neigh *n, struct neigh_counter *out, unsigned max);
 
 #endif

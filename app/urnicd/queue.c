@@ -52,7 +52,7 @@ static void queue_wait(struct queue *q, const struct engine_av *av, uint64_t now
     if (q->waits)
         return;
     q->waits = true;
-    q->waiter = (struct neigh_waiter){.src = av->sgid, .dst = av->dgid, .done = queue_resolved};
+    q->waiter = (struct neigh_waiter){.dst = av->dgid, .done = queue_resolved};
     neigh_wait(q->ctx->device->neigh, &q->waiter, QUEUE_WAIT_NS, now);
 }
 
@@ -76,7 +76,7 @@ static int queue_av(struct device *d, const struct ipc_av *in, struct engine_av 
         return -EINVAL;
     if (memcmp(in->dmac, none, 6) != 0)
         return 0;
-    int rc = neigh_lookup(d->neigh, &out->sgid, &out->dgid, out->dmac, now);
+    int rc = neigh_lookup(d->neigh, &out->dgid, out->dmac, now);
     if (rc < 0)
         memset(out->dmac, 0, sizeof(out->dmac));
     return rc == -EAGAIN ? rc : 0;

@@ -195,7 +195,7 @@ static int req_cm_accept(struct request *r)
 {
     const struct ipc_cm_conn *in = request_in(r, struct ipc_cm_conn);
     struct cm_id *id = cm_get(r, in->id);
-    struct wire_addr local, remote;
+    struct wire_addr remote;
     int rc = id ? 0 : -EINVAL;
 
     if (rc == 0 && in->channel != 0)
@@ -204,9 +204,8 @@ static int req_cm_accept(struct request *r)
         return rc;
     if (!id->driven)
         return cmgr_accept(id, in, r->now);
-    memcpy(local.b, id->src.ip, 16);
     memcpy(remote.b, id->dst.ip, 16);
-    return deferred_start(r, sizeof(*in), &local, &remote, cm_accept_resolved);
+    return deferred_start(r, sizeof(*in), &remote, cm_accept_resolved);
 }
 
 static int req_cm_reject(struct request *r)

@@ -191,7 +191,7 @@ int req_qp_modify(struct request *r)
         if (rc < 0)
             return rc;
         if (memcmp(av.dmac, mac_none, 6) == 0)
-            return deferred_start(r, sizeof(*in), &av.sgid, &av.dgid, qp_modify_resolved);
+            return deferred_start(r, sizeof(*in), &av.dgid, qp_modify_resolved);
     }
     return client_qp_modify(r->client, qp, in, &av, r->now);
 }
@@ -276,7 +276,7 @@ int req_av_resolve(struct request *r)
     struct engine_av av;
     int rc = av_from_ipc(r->device, &in->av, &av);
 
-    return rc < 0 ? rc : deferred_start(r, sizeof(*in), &av.sgid, &av.dgid, av_resolved);
+    return rc < 0 ? rc : deferred_start(r, sizeof(*in), &av.dgid, av_resolved);
 }
 
 int req_mcast_attach(struct request *r)

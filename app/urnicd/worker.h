@@ -74,11 +74,14 @@ struct worker_job {
     sem_t done;
 };
 
-/* Prepare a worker: no thread yet, so that devices can be added from the caller's thread. */
+/* Prepare a worker: no thread yet, so that devices can be added from the caller's thread. 0 or
+ * -errno, then there is nothing to free. */
 int worker_init(struct worker *w, unsigned index, int cpu, enum config_idle idle);
+/* Start its thread, on its core if it has one. 0 or -errno. */
 int worker_start(struct worker *w);
 /* Ask the thread to end and wait for it. Jobs and devices are the caller's again. */
 void worker_stop(struct worker *w);
+/* Free what worker_init made; the thread has ended, or never begun. */
 void worker_fini(struct worker *w);
 
 /* Run fn(arg, now) between two rounds of the worker and wait for its end: on the worker, or, while
@@ -86,7 +89,8 @@ void worker_fini(struct worker *w);
 void worker_call(struct worker *w, void (*fn)(void *arg, uint64_t now), void *arg);
 
 /* Have the worker's epoll watch a descriptor: it only wakes the worker up. `drain`: read and drop
- * what is there, so that it doesn't wake it twice. On the worker, or before it starts. */
+ * what is there, so that it doesn't wake it twice. On the worker, or before it starts. 0 or -errno.
+ */
 int worker_watch(struct worker *w, int fd, bool drain);
 void worker_unwatch(struct worker *w, int fd);
 

@@ -700,10 +700,20 @@ struct ipc_addr_admin {
     uint32_t zero;
 };
 
+/* Bits of ipc_link_admin.mask: which fields count. */
+#define IPC_LINK_UP        0x01u
+#define IPC_LINK_RATE      0x02u
+#define IPC_LINK_DELAY     0x04u
+#define IPC_LINK_LOSS      0x08u
+#define IPC_LINK_REORDER   0x10u
+#define IPC_LINK_DUPLICATE 0x20u
+#define IPC_LINK_CORRUPT   0x40u
+#define IPC_LINK_ECN       0x80u
+
 struct ipc_link_admin { /* an emulated link's faults; parts per million */
     struct ipc_hdr hdr;
     char device[IPC_NAME_MAX];
-    uint32_t mask; /* bit per field below, in order */
+    uint32_t mask; /* IPC_LINK_* */
     uint32_t up;
     uint64_t rate, delay_ns;
     uint32_t loss_ppm, reorder_ppm, duplicate_ppm, corrupt_ppm, ecn_ppm, zero;

@@ -154,16 +154,18 @@ WRONG = {
         ("urn0 --rules empty --up urn1", "'urn1' is one argument too many"),
         ("urn0 --loss 1.5", "--loss: '1.5'"),
         ("urn0 --loss -0.1", "--loss: '-0.1'"),
-        ("urn0 --loss 1%", "--loss: '1%'"),
+        ("urn0 --loss 101%", "--loss: '101%'"),
         ("urn0 --duplicate x", "--duplicate: 'x'"),
         ("urn0 --reorder nan", "--reorder: 'nan'"),
         ("urn0 --corrupt=", "--corrupt: ''"),
         ("urn0 --delay -1", "--delay: '-1'"),
-        ("urn0 --rate 10T", "--rate: '10T'"),
+        ("urn0 --delay 5min", "--delay: '5min'"),
+        ("urn0 --rate 10P", "--rate: '10P'"),
         ("urn0 --rate -1", "--rate: '-1'"),
         ("urn0 --addr-add 10.0.0.1/33", "--addr-add: 33"),
         ("urn0 --addr-add ten/8", "--addr-add: 'ten/8'"),
         ("urn0 --addr-del fd00:::1", "--addr-del: 'fd00:::1'"),
+        ("urn0 --addr-del 10.0.0.1 --addr-add 10.0.0.9/24", "--addr-add: one change"),
     ],
     "cc": [
         ("urn0 dcqcn x", "'x' is one argument too many"),
@@ -506,6 +508,13 @@ def ends():
         check(listening.returncode == 0 and isinstance(json.loads(out), dict), f"{server}: {out} {err}")
 
 
+def link_units():
+    """The words of a port's specification are those of link, too."""
+    for option in ("--loss 0.5%", "--loss 0", "--delay 20us", "--delay 2e-5", "--delay 0", "--rate 2.5G", "--rate 0"):
+        r = run(URNIC, ["link", "urn0", *option.split()])
+        check(r.returncode == 0, f"link {option}: {r.stderr}")
+
+
 def measuring():
     """perf waits for a server that is being started, and says why a server refuses."""
     client = subprocess.Popen([URNIC, "perf", "--device", "urn0", "--size", "64", "--working-set", "64K", "--count",
@@ -558,6 +567,7 @@ def main():
                 with_daemon()
                 prometheus()
                 ends()
+                link_units()
                 measuring()
                 daemon_stops(socket)
                 check(daemon.wait(timeout=20) == 0, "the daemon's status")
