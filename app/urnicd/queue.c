@@ -82,10 +82,27 @@ static int queue_av(struct device *d, const struct ipc_av *in, struct engine_av 
     return rc == -EAGAIN ? rc : 0;
 }
 
-/* Opcodes 0..9 have verbs' numbers on both sides; anything else completes with an error. 0, or
- * -EAGAIN: its destination isn't known yet. */
+/* The segments of REG_MR are places in what its region was made for: which object that is, and
+ * whether they lie in it, lib/mem knows. */
+static void queue_segs(const struct ipc_send *s, struct engine_send_wr *wr,
+                       struct mem_seg segs[IPC_SGE_MAX])
+{
+    for (unsigned i = 0; i < s->wr.nsge; i++)
+        segs[i] = (struct mem_seg){.off = s->sge[i].va, .len = s->sge[i].len};
+    wr->segs = segs;
+    wr->nsegs = s->wr.nsge;
+    wr->nsge = 0;
+    wr->mw_new_rkey = s->reg.key;
+    wr->mw_access = s->reg.access;
+    wr->mw_va = s->reg.va;
+    wr->mw_len = s->reg.len;
+}
+
+/* Opcodes 0..10 have the same numbers on both sides; anything else completes with an error. segs:
+ * room that the request may need until it is posted. 0, or -EAGAIN: its destination isn't known
+ * yet. */
 static int queue_send_wr(const struct client_qp *qp, const struct ipc_send *s,
-                         struct engine_send_wr *wr, uint64_t now)
+                         struct engine_send_wr *wr, struct mem_seg segs[IPC_SGE_MAX], uint64_t now)
 {
     int rc = 0;
 
@@ -117,6 +134,8 @@ static int queue_send_wr(const struct client_qp *qp, const struct ipc_send *s,
         wr->mw_va = s->bind.va;
         wr->mw_len = s->bind.len;
         wr->mw_access = s->bind.access;
+    } else if (s->wr.opcode == IPC_WR_REG_MR) {
+        queue_segs(s, wr, segs);
     }
     if (s->wr.nsge > qp->max_sge || s->wr.inline_len > qp->max_inline)
         wr->opcode = WR_OPCODE_MAX; /* REQ-08: accepted, completes in order with an error */
@@ -131,12 +150,13 @@ static int queue_send_one(struct queue *q, uint64_t now)
 {
     static _Thread_local struct ipc_send s;
     struct engine_send_wr wr;
+    struct mem_seg segs[IPC_SGE_MAX];
     uint32_t index = q->ring.index;
     int rc = ipc_sq_fetch(&q->ring, &s);
 
     if (rc <= 0)
         return rc;
-    if (queue_send_wr(q->qp, &s, &wr, now) == -EAGAIN && !q->unreachable) {
+    if (queue_send_wr(q->qp, &s, &wr, segs, now) == -EAGAIN && !q->unreachable) {
         q->ring.index = index;
         queue_wait(q, &wr.av, now);
         return 0;

@@ -13,7 +13,8 @@
 #include "limits.h"
 #include "request.h"
 
-#define FEATURES (IPC_FEAT_CM | IPC_FEAT_SRQ | IPC_FEAT_MW | IPC_FEAT_UD | IPC_FEAT_DRIVE)
+#define FEATURES                                                                                   \
+    (IPC_FEAT_CM | IPC_FEAT_SRQ | IPC_FEAT_MW | IPC_FEAT_UD | IPC_FEAT_DRIVE | IPC_FEAT_REG_MR)
 
 static int req_hello(struct request *r)
 {

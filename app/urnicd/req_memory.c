@@ -219,6 +219,40 @@ static int req_mr_dereg(struct request *r)
     return rc;
 }
 
+/* A region that work requests register, in a slab. */
+static int req_mr_alloc(struct request *r)
+{
+    const struct ipc_mr_alloc *in = request_in(r, struct ipc_mr_alloc);
+    struct ipc_mr *out = request_out(r, struct ipc_mr);
+    struct client *c = r->client;
+    struct mem *mem = engine_mem(r->device->engine);
+    uintptr_t pd = (uintptr_t)handle_get(&c->handles, HANDLE_PD, in->pd);
+    struct app_slab *slab = handle_get(&c->handles, HANDLE_SLAB, in->obj);
+
+    if (!pd || !slab)
+        return -EINVAL;
+    if (!memory_holds(slab->mem, in->off, in->len))
+        return -EFAULT;
+    const struct mem_seg within = {.obj = slab->mem, .off = in->off, .len = in->len};
+    struct region *mr = calloc(1, sizeof(*mr));
+    if (!mr)
+        return -ENOMEM;
+    int rc = mem_fr_alloc_in(mem, (uint32_t)pd, in->max_segs, &within, &out->lkey, &out->rkey);
+    if (rc < 0) {
+        free(mr);
+        return rc;
+    }
+    *mr = (struct region){.lkey = out->lkey, .slab = slab};
+    rc = handle_add(&c->handles, HANDLE_MR, mr, &out->mr);
+    if (rc < 0) {
+        mem_mr_dereg(mem, mr->lkey);
+        free(mr);
+        return rc;
+    }
+    slab->users++;
+    return 0;
+}
+
 /* ---- windows ---- */
 
 static int req_mw_alloc(struct request *r)
@@ -259,6 +293,7 @@ const struct request_type request_memory[IPC_TYPE_MAX] = {
     [IPC_MR_REG] = {REQ_CONTEXT, false, WHOLE(ipc_mr_reg), .prepare = prep_mr_reg,
                     .run = req_mr_reg, .finish = finish_mr},
     [IPC_MR_DEREG] = {REQ_CONTEXT, false, BY_HANDLE, .run = req_mr_dereg, .finish = finish_mr},
+    [IPC_MR_ALLOC] = {REQ_CONTEXT, false, WHOLE(ipc_mr_alloc), .run = req_mr_alloc},
     [IPC_MW_ALLOC] = {REQ_CONTEXT, false, WHOLE(ipc_mw_alloc), .run = req_mw_alloc},
     [IPC_MW_DEALLOC] = {REQ_CONTEXT, false, BY_HANDLE, .run = req_mw_dealloc},
 };

@@ -214,6 +214,73 @@ int urnic_reg_mr_fd(struct urnic_pd *pd, int fd, uint64_t offset, size_t length,
     return mr_register(pd, &req, &fd, NULL, mr);
 }
 
+int urnic_alloc_mr(struct urnic_pd *pd, void *addr, size_t length, unsigned max_segs,
+                   struct urnic_mr **out)
+{
+    struct client_slab *s = slab_find(pd->ctx, true, 0, addr, length);
+    if (s == NULL || !(pd->ctx->conn.features & IPC_FEAT_REG_MR))
+        return -EOPNOTSUPP;
+    struct ipc_mr_alloc req = {
+        .hdr.type = IPC_MR_ALLOC,
+        .pd = pd->handle,
+        .obj = s->number,
+        .max_segs = max_segs,
+        .off = (uint64_t)((uint8_t *)addr - s->addr),
+        .len = length,
+    };
+    struct ipc_mr reply;
+    struct urnic_mr *mr = malloc(sizeof(*mr));
+    if (mr == NULL)
+        return -ENOMEM;
+    int err = client_call(pd->ctx, &req, sizeof(req), &reply, sizeof(reply));
+    if (err < 0) {
+        free(mr);
+        return err;
+    }
+    *mr = (struct urnic_mr){
+        .context = pd->ctx,
+        .pd = pd,
+        .addr = addr,
+        .length = length,
+        .lkey = reply.lkey,
+        .rkey = reply.rkey,
+        .handle = reply.mr,
+    };
+    client_count(pd->ctx, 1);
+    *out = mr;
+    return 0;
+}
+
+int urnic_alloc_mw(struct urnic_pd *pd, int type, struct urnic_mw **out)
+{
+    struct ipc_mw_alloc req = {
+        .hdr.type = IPC_MW_ALLOC, .pd = pd->handle, .mw_type = (uint32_t)type};
+    struct ipc_mr reply;
+    struct urnic_mw *mw = malloc(sizeof(*mw));
+    if (mw == NULL)
+        return -ENOMEM;
+    int err = client_call(pd->ctx, &req, sizeof(req), &reply, sizeof(reply));
+    if (err < 0) {
+        free(mw);
+        return err;
+    }
+    *mw = (struct urnic_mw){
+        .context = pd->ctx, .pd = pd, .rkey = reply.rkey, .handle = reply.mr, .type = type};
+    client_count(pd->ctx, 1);
+    *out = mw;
+    return 0;
+}
+
+int urnic_dealloc_mw(struct urnic_mw *mw)
+{
+    int err = client_destroy(mw->context, IPC_MW_DEALLOC, mw->handle);
+    if (err < 0)
+        return err;
+    client_count(mw->context, -1);
+    free(mw);
+    return 0;
+}
+
 int urnic_dereg_mr(struct urnic_mr *mr)
 {
     int err = client_destroy(mr->context, IPC_MR_DEREG, mr->handle);

@@ -24,6 +24,7 @@ static const uint8_t opcode_types[] = {
     [URNIC_WR_LOCAL_INV] = RC | UC,
     [URNIC_WR_BIND_MW] = RC | UC,
     [URNIC_WR_SEND_WITH_INV] = RC,
+    [URNIC_WR_REG_MR] = RC | UC,
 };
 
 /* Octets of the data of an inline request, or -EINVAL. */
@@ -33,7 +34,8 @@ static int64_t inline_length(const struct urnic_qp *qp, const struct urnic_send_
     for (int i = 0; i < wr->num_sge; i++)
         total += wr->sg_list[i].length;
     if (total > qp->max_inline || wr->opcode == URNIC_WR_RDMA_READ ||
-        wr->opcode == URNIC_WR_ATOMIC_CMP_AND_SWP || wr->opcode == URNIC_WR_ATOMIC_FETCH_AND_ADD)
+        wr->opcode == URNIC_WR_ATOMIC_CMP_AND_SWP || wr->opcode == URNIC_WR_ATOMIC_FETCH_AND_ADD ||
+        wr->opcode == URNIC_WR_REG_MR)
         return -EINVAL;
     return (int64_t)total;
 }
@@ -79,12 +81,28 @@ static int put_ext(uint8_t *at, const struct urnic_qp *qp, const struct urnic_se
             .len = wr->bind_mw.length,
         };
         memcpy(at, &bind, sizeof(bind));
+    } else if (wr->opcode == URNIC_WR_REG_MR) {
+        struct ipc_sqe_reg reg = {
+            .key = wr->reg_mr.key, .access = wr->reg_mr.access, .va = wr->reg_mr.iova};
+        for (int i = 0; i < wr->num_sge; i++)
+            reg.len += wr->sg_list[i].length;
+        memcpy(at, &reg, sizeof(reg));
     } else {
         struct ipc_sqe_atomic atomic = {.compare_add = wr->atomic.compare_add,
                                         .swap = wr->atomic.swap};
         memcpy(at, &atomic, sizeof(atomic));
     }
     return 0;
+}
+
+/* The segments of REG_MR, counted from the beginning of the region's memory. */
+static void put_segments(uint8_t *at, const struct urnic_send_wr *wr)
+{
+    uint64_t base = (uint64_t)(uintptr_t)wr->reg_mr.mr->addr;
+    for (int i = 0; i < wr->num_sge; i++) {
+        struct ipc_sge s = {.va = wr->sg_list[i].addr - base, .len = wr->sg_list[i].length};
+        memcpy(at + (size_t)i * sizeof(s), &s, sizeof(s));
+    }
 }
 
 static bool has_remote(enum urnic_wr_opcode op)
@@ -125,6 +143,8 @@ static int build_send(uint8_t *at, const struct urnic_qp *qp, const struct urnic
     }
     if (inl)
         put_inline(at + ext, wr);
+    else if (wr->opcode == URNIC_WR_REG_MR)
+        put_segments(at + ext, wr);
     else if (wr->num_sge > 0)
         memcpy(at + ext, wr->sg_list, (size_t)wr->num_sge * sizeof(struct ipc_sge));
     return 0;
@@ -135,9 +155,8 @@ _Static_assert(sizeof(struct urnic_sge) == sizeof(struct ipc_sge), "copied as th
 /* Append one request; the caller publishes. */
 static int append_send(struct urnic_qp *qp, const struct urnic_send_wr *wr)
 {
-    if ((unsigned)wr->opcode > URNIC_WR_SEND_WITH_INV ||
-        !(opcode_types[wr->opcode] & 1u << qp->type) || (wr->send_flags & ~IPC_WR_F_ALL) != 0 ||
-        (unsigned)wr->num_sge > qp->max_send_sge)
+    if ((unsigned)wr->opcode > URNIC_WR_REG_MR || !(opcode_types[wr->opcode] & 1u << qp->type) ||
+        (wr->send_flags & ~IPC_WR_F_ALL) != 0 || (unsigned)wr->num_sge > qp->max_send_sge)
         return -EINVAL;
     uint32_t ext = ipc_sqe_ext(wr->opcode, qp->sq.ud);
     int64_t data = (int64_t)wr->num_sge * (int64_t)sizeof(struct ipc_sge);

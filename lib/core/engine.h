@@ -134,8 +134,8 @@ void engine_sent(struct engine *e, struct engine_slot *slots, unsigned n, uint64
  * caches; nothing is read here, so qp may be gone, or NULL. */
 void engine_prefetch(const struct engine *e, const struct qp *qp);
 bool engine_tx_ready(const struct engine *e);
-/* Is there nothing that engine_tx would send now but acknowledgements of one queue pair at most? They
- * may wait for what their receiver's owner answers, within ACK-04. Cheap. */
+/* Is there nothing that engine_tx would send now but acknowledgements of one queue pair at most?
+ * They may wait for what their receiver's owner answers, within ACK-04. Cheap. */
 bool engine_tx_only_ack(const struct engine *e);
 
 uint64_t engine_deadline(const struct engine *e);
@@ -548,7 +548,7 @@ struct engine_send_wr {
     uint64_t mw_va, mw_len;
     uint32_t mw_access;
     /* REG_MR (MR-08): mw_va, mw_len, mw_access, and mw_new_rkey, the region's key with the variant
-     * octet it is to have; the segments stay the caller's, unchanged until it completes */
+     * octet it is to have; at most max_send_sge segments */
     const struct mem_seg *segs;
     uint32_t nsegs;
 };

@@ -162,6 +162,8 @@ static enum engine_status judge(const struct qp *qp, const struct engine_send_wr
     }
     if (!qp_connected(qp) && wire_addr_is_v4(&wr->av.sgid) != wire_addr_is_v4(&wr->av.dgid))
         return WC_LOC_QP_OP_ERR; /* GID-02 */
+    if (wr->opcode == WR_REG_MR && (wr->nsegs > qp->max_send_sge || wr->nsegs > ENGINE_SGE_MAX))
+        return WC_LOC_QP_OP_ERR;
     if (len > WIRE_MSG_MAX)
         return WC_LOC_LEN_ERR;
     if (info->kind == WR_ATOMIC) {
@@ -181,6 +183,18 @@ static uint64_t wr_len(const struct engine_send_wr *wr)
     for (unsigned i = 0; i < wr->nsge; i++)
         len += wr->sge[i].len;
     return len;
+}
+
+static void fill_reg(struct qp *qp, struct swqe *w, const struct engine_send_wr *wr)
+{
+    union swqe_sge *s = req_sges(qp, w);
+    w->rkey = wr->mw_new_rkey;
+    w->va = wr->mw_va;
+    w->swap = wr->mw_len;
+    w->imm = wr->mw_access;
+    w->nsge = (uint8_t)wr->nsegs;
+    for (unsigned i = 0; i < wr->nsegs; i++)
+        s[i].seg = wr->segs[i];
 }
 
 static void fill(struct qp *qp, struct swqe *w, const struct engine_send_wr *wr, uint64_t len)
@@ -209,9 +223,7 @@ static void fill(struct qp *qp, struct swqe *w, const struct engine_send_wr *wr,
         w->len = 0;
         w->nsge = 0;
         if (wr->opcode == WR_REG_MR) {
-            w->rkey = wr->mw_new_rkey;
-            *(struct swqe_reg *)(void *)body(qp, w) =
-                (struct swqe_reg){wr->mw_va, wr->mw_len, wr->segs, wr->nsegs, wr->mw_access};
+            fill_reg(qp, w, wr);
             return;
         }
         *(struct swqe_bind *)(void *)body(qp, w) = (struct swqe_bind){
@@ -262,6 +274,15 @@ int req_post(struct engine *e, struct qp *qp, const struct engine_send_wr *wr, u
 
 enum begin { BEGIN_OK, BEGIN_WAIT, BEGIN_FAILED };
 
+static int run_reg(struct engine *e, struct qp *qp, struct swqe *w)
+{
+    struct mem_seg segs[ENGINE_SGE_MAX];
+    const union swqe_sge *s = req_sges(qp, w);
+    for (unsigned i = 0; i < w->nsge; i++)
+        segs[i] = s[i].seg;
+    return mem_fr_reg(e->mem, qp->pd, w->rkey, w->va, w->swap, w->imm, segs, w->nsge);
+}
+
 static void run_local(struct engine *e, struct qp *qp, struct swqe *w)
 {
     if (w->opcode == WR_LOCAL_INV) {
@@ -270,8 +291,7 @@ static void run_local(struct engine *e, struct qp *qp, struct swqe *w)
         return;
     }
     if (w->opcode == WR_REG_MR) {
-        const struct swqe_reg *g = (const struct swqe_reg *)(const void *)body(qp, w);
-        if (mem_fr_reg(e->mem, qp->pd, w->rkey, g->va, g->len, g->access, g->segs, g->nsegs))
+        if (run_reg(e, qp, w))
             w->error = WC_LOC_QP_OP_ERR; /* MR-08 */
         return;
     }

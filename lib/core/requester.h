@@ -28,6 +28,7 @@ enum swqe_flag {
 union swqe_sge {
     struct engine_sge sge; /* until the work request starts */
     struct mem_ref ref;    /* from then on */
+    struct mem_seg seg;    /* of REG_MR */
 };
 
 struct swqe_dest { /* UD: where to */
@@ -41,15 +42,10 @@ struct swqe_bind {
     uint32_t rkey, new_rkey, lkey, access;
 };
 
-struct swqe_reg { /* the key is swqe.rkey */
-    uint64_t va, len;
-    const struct mem_seg *segs;
-    uint32_t nsegs, access;
-};
-
 /* A work request, the engine's private copy, kept until it has completed. Behind it, in the same
  * ring slot: swqe_dest for datagram queue pairs; then SGEs, or inline data, or swqe_bind, or
- * swqe_reg. */
+ * REG_MR's segments. Of REG_MR the rest is in rkey (its key), va, swap (its length) and imm (its
+ * rights). */
 struct swqe {
     uint64_t wr_id;
     uint64_t va;
@@ -65,7 +61,7 @@ struct swqe {
     uint8_t spare;
 };
 _Static_assert(sizeof(struct swqe) == 64, "one cache line");
-_Static_assert(sizeof(struct swqe_reg) <= sizeof(struct swqe_bind), "room for either");
+_Static_assert(sizeof(union swqe_sge) == sizeof(struct mem_ref), "a segment takes no more room");
 
 struct req {
     /* first cache line: what every packet touches */

@@ -187,6 +187,7 @@ const char *ipc_type_name(unsigned type)
         [IPC_MR_REG] = "mr-reg",
         [IPC_MR_DEREG] = "mr-dereg",
         [IPC_MW_ALLOC] = "mw-alloc",
+        [IPC_MR_ALLOC] = "mr-alloc",
         [IPC_MW_DEALLOC] = "mw-dealloc",
         [IPC_CHANNEL_CREATE] = "channel-create",
         [IPC_CHANNEL_DESTROY] = "channel-destroy",

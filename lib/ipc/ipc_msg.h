@@ -32,7 +32,7 @@
 
 #define IPC_MAGIC 0x43494e52u /* "RNIC" */
 #define IPC_MAJOR 1u
-#define IPC_MINOR 2u
+#define IPC_MINOR 3u
 
 #define IPC_MSG_MAX       16384u /* octets of the longest message */
 #define IPC_FD_MAX        4u     /* descriptors with one message */
@@ -60,7 +60,8 @@ enum ipc_type {
     IPC_MR_REG,        /* ipc_mr_reg -> ipc_mr */
     IPC_MR_DEREG,      /* ipc_handle -> ipc_hdr, after the last copy has finished */
     IPC_MW_ALLOC,      /* ipc_mw_alloc -> ipc_mr */
-    IPC_MW_DEALLOC,    /* ipc_handle -> ipc_hdr */
+    IPC_MW_DEALLOC,    /* ipc_handle -> ipc_hdr; unbinds it */
+    IPC_MR_ALLOC,      /* ipc_mr_alloc -> ipc_mr: a region that work requests register (minor 3) */
     /* queues */
     IPC_CHANNEL_CREATE = 48, /* ipc_hdr -> ipc_handle, fd 0: where completion events arrive */
     IPC_CHANNEL_DESTROY,     /* ipc_handle -> ipc_hdr; -EBUSY: CQs use it */
@@ -141,6 +142,7 @@ enum ipc_size { /* what ipc_hello.sizes holds */
 #define IPC_FEAT_REMOTE (1ull << 3) /* IPC_MR_REMOTE */
 #define IPC_FEAT_UD     (1ull << 4)
 #define IPC_FEAT_DRIVE  (1ull << 5) /* IPC_CM_QP, and the fields that came with it (minor 1) */
+#define IPC_FEAT_REG_MR (1ull << 6) /* IPC_MR_ALLOC, IPC_WR_REG_MR (minor 3) */
 
 /* The first message, both ways. Frozen for all time: this struct never changes. */
 struct ipc_hello {
@@ -308,6 +310,17 @@ struct ipc_mw_alloc {
     struct ipc_hdr hdr;
     uint32_t pd;
     uint32_t mw_type; /* 1, 2 */
+};
+
+/* Parts of [off, off+len) of slab `obj`, at most max_segs of them, become the region when a work
+ * request says so (IPC_WR_REG_MR), and cease to be it when one invalidates it. */
+struct ipc_mr_alloc {
+    struct ipc_hdr hdr;
+    uint32_t pd;
+    uint32_t obj;
+    uint32_t max_segs; /* 1 .. 16 */
+    uint32_t zero;
+    uint64_t off, len;
 };
 
 /* ---- queues ---- */
@@ -760,6 +773,7 @@ IPC_SIZE_CHECK(struct ipc_gid, 24);
 IPC_SIZE_CHECK(struct ipc_ctx_opened, 48);
 IPC_SIZE_CHECK(struct ipc_where, 32);
 IPC_SIZE_CHECK(struct ipc_mr_reg, 56);
+IPC_SIZE_CHECK(struct ipc_mr_alloc, 48);
 IPC_SIZE_CHECK(struct ipc_cq, 56);
 IPC_SIZE_CHECK(struct ipc_qp_create, 344);
 IPC_SIZE_CHECK(struct ipc_qp, 112);

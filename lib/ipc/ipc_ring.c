@@ -67,10 +67,12 @@ int ipc_sq_fetch(struct ipc_ring *r, struct ipc_send *out)
     }
     if (r->ud)
         memcpy(&out->ud, at, sizeof(out->ud));
-    else if (ext == sizeof(out->atomic))
-        memcpy(&out->atomic, at, sizeof(out->atomic));
-    else if (ext == sizeof(out->bind))
+    else if (out->wr.opcode == IPC_WR_BIND_MW)
         memcpy(&out->bind, at, sizeof(out->bind));
+    else if (out->wr.opcode == IPC_WR_REG_MR)
+        memcpy(&out->reg, at, sizeof(out->reg));
+    else if (ext != 0)
+        memcpy(&out->atomic, at, sizeof(out->atomic));
     if (out->wr.flags & IPC_WR_F_INLINE)
         out->inline_data = at + ext;
     else

@@ -110,6 +110,7 @@ enum ipc_wr_opcode { /* verbs' numbers */
                      IPC_WR_LOCAL_INV,
                      IPC_WR_BIND_MW,
                      IPC_WR_SEND_INV,
+                     IPC_WR_REG_MR, /* ours: verbs have it in the kernel only */
                      IPC_WR_OPCODE_MAX,
                      IPC_WR_MALFORMED = 255, /* out of ipc_sq_fetch only: complete it with
                                                 LOC_QP_OP_ERR (REQ-08) */
@@ -148,6 +149,15 @@ struct ipc_sqe_ud { /* every entry of a UD queue pair */
 struct ipc_sqe_bind { /* BIND_MW */
     uint32_t mw_rkey, new_rkey, mr_lkey, access;
     uint64_t va, len;
+};
+
+/* REG_MR; its SGEs are the segments: va counts from the beginning of what the region was made for
+ * (IPC_MR_ALLOC), lkey is 0. */
+struct ipc_sqe_reg {
+    uint32_t key; /* the region's, with the variant octet that it is to have */
+    uint32_t access;
+    uint64_t va, len;
+    uint64_t zero;
 };
 
 /* An entry of a receive queue: this, then nsge ipc_sge. */
@@ -189,6 +199,7 @@ IPC_RING_CHECK(sizeof(struct ipc_sqe) == 32);
 IPC_RING_CHECK(sizeof(struct ipc_sqe_atomic) == 16);
 IPC_RING_CHECK(sizeof(struct ipc_sqe_ud) == 48);
 IPC_RING_CHECK(sizeof(struct ipc_sqe_bind) == 32);
+IPC_RING_CHECK(sizeof(struct ipc_sqe_reg) == 32);
 IPC_RING_CHECK(sizeof(struct ipc_rqe) == 16);
 IPC_RING_CHECK(sizeof(struct ipc_cqe) == 64);
 IPC_RING_CHECK(sizeof(struct ipc_sqe) + sizeof(struct ipc_sqe_ud) + IPC_INLINE_MAX <=
@@ -217,6 +228,8 @@ static inline uint32_t ipc_sqe_ext(unsigned opcode, bool ud)
         return sizeof(struct ipc_sqe_atomic);
     if (opcode == IPC_WR_BIND_MW)
         return sizeof(struct ipc_sqe_bind);
+    if (opcode == IPC_WR_REG_MR)
+        return sizeof(struct ipc_sqe_reg);
     return 0;
 }
 
@@ -349,6 +362,7 @@ struct ipc_send {
     struct ipc_sqe wr; /* opcode may be IPC_WR_MALFORMED: then only cookie and flags count */
     struct ipc_sqe_atomic atomic;
     struct ipc_sqe_bind bind;
+    struct ipc_sqe_reg reg;
     struct ipc_sqe_ud ud;
     const struct ipc_sge *sge;  /* wr.nsge of them, inside raw */
     const uint8_t *inline_data; /* wr.inline_len octets inside raw, or NULL without F_INLINE */

@@ -28,6 +28,8 @@
 /* Segments are at least this long, but for a region's first and last one. */
 #define MEM_SEG_MIN 4096u
 
+#define MEM_WITHIN_SEGS 16u /* of a region by mem_fr_alloc_in, at most */
+
 /* A range of a backing object. `obj` is the caller's (a mapping, a process ...). */
 struct mem_seg {
     void *obj;
@@ -87,6 +89,11 @@ int mem_mr_dereg(struct mem *m, uint32_t lkey);
 /* A fast-register region (MR-08) of up to max_segs segments: Free until mem_fr_reg, and again after
  * mem_invalidate. -EINVAL (domain, max_segs 0), -ENOSPC (max_mr), -ENOMEM. */
 int mem_fr_alloc(struct mem *m, uint32_t pd, uint32_t max_segs, uint32_t *lkey, uint32_t *rkey);
+/* One whose segments all lie in `within`, which outlives the region: those of mem_fr_reg have
+ * offsets from within->off, and their objects are ignored. So whoever names the segments need not
+ * be trusted, nor be there any more when they are looked at. max_segs: at most MEM_WITHIN_SEGS. */
+int mem_fr_alloc_in(struct mem *m, uint32_t pd, uint32_t max_segs, const struct mem_seg *within,
+                    uint32_t *lkey, uint32_t *rkey);
 /* Make it Valid, as the work request says. The low octet of `key` is the consumer's choice and
  * becomes part of both keys. -EINVAL: not such a region of this domain, not Free, too many
  * segments; otherwise as mem_mr_reg. */

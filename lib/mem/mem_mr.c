@@ -149,6 +149,29 @@ int mem_fr_alloc(struct mem *m, uint32_t pd, uint32_t max_segs, uint32_t *lkey, 
     return 0;
 }
 
+int mem_fr_alloc_in(struct mem *m, uint32_t pd, uint32_t max_segs, const struct mem_seg *within,
+                    uint32_t *lkey, uint32_t *rkey)
+{
+    if (max_segs > MEM_WITHIN_SEGS || within->len == 0 || within->off > UINT64_MAX - within->len)
+        return -EINVAL;
+    int err = mem_fr_alloc(m, pd, max_segs, lkey, rkey);
+    if (!err)
+        mem_slot_cold(m, mem_slot_find(m, *lkey))->within = *within;
+    return err;
+}
+
+/* The segments' places in the object that the region is made for. MR-08 */
+static int place_segs(const struct mem_seg *within, const struct mem_seg *segs, unsigned nsegs,
+                      struct mem_seg placed[MEM_WITHIN_SEGS])
+{
+    for (unsigned i = 0; i < nsegs; i++) {
+        if (segs[i].off > within->len || segs[i].len > within->len - segs[i].off)
+            return -EINVAL;
+        placed[i] = (struct mem_seg){within->obj, within->off + segs[i].off, segs[i].len};
+    }
+    return 0;
+}
+
 int mem_fr_reg(struct mem *m, uint32_t pd, uint32_t key, uint64_t iova, uint64_t len,
                unsigned access, const struct mem_seg *segs, unsigned nsegs)
 {
@@ -156,10 +179,16 @@ int mem_fr_reg(struct mem *m, uint32_t pd, uint32_t key, uint64_t iova, uint64_t
 
     if (!s || s->pd != pd || s->valid || nsegs > mem_slot_cold(m, s)->max_segs)
         return -EINVAL;
+    struct mem_cold *cold = mem_slot_cold(m, s);
+    struct mem_seg placed[MEM_WITHIN_SEGS];
+    if (cold->within.len) {
+        if (place_segs(&cold->within, segs, nsegs, placed))
+            return -EINVAL;
+        segs = placed;
+    }
     int err = check_range(iova, len, access, segs, nsegs);
     if (err)
         return err;
-    struct mem_cold *cold = mem_slot_cold(m, s);
     free(cold->segs);
     free(cold->starts);
     cold->segs = NULL;

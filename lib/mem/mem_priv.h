@@ -40,13 +40,14 @@ _Static_assert(sizeof(struct mem_slot) == 64, "one cache line");
 
 struct mem_cold {
     void *owner;
-    struct mem_seg *segs; /* regions of several segments */
-    uint64_t *starts;     /* segs[i] begins at octet starts[i] of the region */
-    uint32_t max_segs;    /* fast-register regions */
-    uint32_t windows;     /* bound to this region */
-    uint32_t epoch;       /* changes the index part of the key at each reuse of the slot */
-    uint32_t next;        /* free list */
-    bool dead;            /* deregistered; the last drop frees it */
+    struct mem_seg *segs;  /* regions of several segments */
+    uint64_t *starts;      /* segs[i] begins at octet starts[i] of the region */
+    struct mem_seg within; /* fast-register regions by mem_fr_alloc_in; otherwise len 0 */
+    uint32_t max_segs;     /* fast-register regions */
+    uint32_t windows;      /* bound to this region */
+    uint32_t epoch;        /* changes the index part of the key at each reuse of the slot */
+    uint32_t next;         /* free list */
+    bool dead;             /* deregistered; the last drop frees it */
 };
 
 struct mem_pd {

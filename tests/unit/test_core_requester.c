@@ -517,7 +517,8 @@ START_TEST(mr_08_fast_register)
 {
     struct rig *r = rig_new(NULL);
     struct mem *m = engine_mem(r->e);
-    const struct mem_seg segs[] = {{r, 0, 4096}, {r, 8192, 4096}};
+    const struct mem_seg good[] = {{r, 0, 4096}, {r, 8192, 4096}};
+    struct mem_seg segs[ENGINE_SGE_MAX + 1] = {{0}};
     uint32_t lkey, rkey;
     struct mem_ref ref;
     ck_assert_int_eq(mem_fr_alloc(m, r->pd, 2, &lkey, &rkey), 0);
@@ -529,7 +530,9 @@ START_TEST(mr_08_fast_register)
     wr.segs = segs;
     wr.nsegs = 2;
     for (unsigned i = 0; i < 2; i++) {
+        memcpy(segs, good, sizeof good);
         ck_assert_int_eq(engine_post_send(r->e, r->qp, &wr, r->now), 0);
+        memset(segs, 0xFF, sizeof segs); /* posting has copied them */
         ck_assert_uint_eq(rig_tx(r, 0), 0);
         ck_assert_uint_eq(r->nwc, i + 1);
         ck_assert_uint_eq(r->wc[i].status, i ? WC_LOC_QP_OP_ERR : WC_SUCCESS);
@@ -539,6 +542,13 @@ START_TEST(mr_08_fast_register)
     ck_assert_uint_eq(r->wc[0].opcode, WC_REG_MR);
     ck_assert_int_eq(mem_check(m, r->pd, 0, rkey, 0x10000, 8, MEM_REMOTE_READ, false, &ref),
                      -EACCES);
+    rig_free(r);
+
+    r = rig_new(NULL); /* REQ-08: more than a request of this queue pair may have */
+    wr.nsegs = ENGINE_SGE_MAX + 1;
+    ck_assert_int_eq(engine_post_send(r->e, r->qp, &wr, r->now), 0);
+    ck_assert_uint_eq(rig_tx(r, 0), 0);
+    ck_assert_uint_eq(r->wc[0].status, WC_LOC_QP_OP_ERR);
     rig_free(r);
 }
 END_TEST

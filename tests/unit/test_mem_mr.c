@@ -254,6 +254,61 @@ START_TEST(mr_08_fast_register)
 }
 END_TEST
 
+/* MR-08: segments of a region that was made for one object lie in it, whatever they say. */
+START_TEST(mr_08_within_one_object)
+{
+    struct mem *m = mem_make(64);
+    uint32_t pd = mem_make_pd(m), key, rkey;
+    const struct mem_seg within = {mem_obj, 0x10000, 0x3000};
+    static const struct {
+        const char *what;
+        uint64_t off, len;
+        int err;
+    } cases[] = {
+        {"MR-08 all of it", 0, 0x3000, 0},
+        {"MR-08 its last octet", 0x2FFF, 1, 0},
+        {"MR-08 one too many", 0, 0x3001, -EINVAL},
+        {"MR-08 one behind it", 0x3000, 1, -EINVAL},
+        {"MR-08 far behind it", 0x10000, 1, -EINVAL},
+        {"MR-08 in front of it", UINT64_MAX, 2, -EINVAL},
+        {"MR-08 longer than anything", 1, UINT64_MAX, -EINVAL},
+    };
+    struct mem_ref ref;
+    struct mem_piece p[2];
+
+    ck_assert_int_eq(mem_fr_alloc_in(m, pd, MEM_WITHIN_SEGS + 1, &within, &key, &rkey), -EINVAL);
+    ck_assert_int_eq(
+        mem_fr_alloc_in(m, pd, 1, &(const struct mem_seg){.obj = mem_obj}, &key, &rkey), -EINVAL);
+    ck_assert_int_eq(mem_fr_alloc_in(m, pd, 2, &within, &key, &rkey), 0);
+    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const struct mem_seg seg = {mem_obj + 1, cases[i].off, cases[i].len};
+        ck_assert_msg(mem_fr_reg(m, pd, key, 0, cases[i].len, MEM_REMOTE_READ, &seg, 1) ==
+                          cases[i].err,
+                      "%s", cases[i].what);
+        if (cases[i].err)
+            continue;
+        ck_assert_int_eq(mem_check(m, pd, 0, key, 0, cases[i].len, MEM_REMOTE_READ, false, &ref),
+                         0);
+        ck_assert_int_eq(mem_pieces(m, &ref, 0, 1, p, 2), 1);
+        ck_assert_ptr_eq(p[0].obj, mem_obj);
+        ck_assert_uint_eq(p[0].off, 0x10000 + cases[i].off);
+        ck_assert_int_eq(mem_invalidate(m, pd, 0, key, false), 0);
+    }
+    const struct mem_seg two[] = {{NULL, 0x2000, 0x1000}, {NULL, 0, 8}};
+    ck_assert_int_eq(mem_fr_reg(m, pd, key, 0, 0x1008, MEM_REMOTE_READ, two, 2), 0);
+    ck_assert_int_eq(mem_check(m, pd, 0, key, 0, 0x1008, MEM_REMOTE_READ, false, &ref), 0);
+    ck_assert_int_eq(mem_pieces(m, &ref, 0xFFF, 2, p, 2), 2);
+    ck_assert(p[0].off == 0x12FFF && p[1].off == 0x10000 && p[1].obj == mem_obj);
+    ck_assert_int_eq(mem_mr_dereg(m, key), 0);
+    /* The next object in this slot knows nothing of it. */
+    ck_assert_int_eq(mem_fr_alloc(m, pd, 1, &key, &rkey), 0);
+    const struct mem_seg own = {mem_obj + 1, 0x5000, 8};
+    ck_assert_int_eq(mem_fr_reg(m, pd, key, 0, 8, MEM_REMOTE_READ, &own, 1), 0);
+    ck_assert_int_eq(mem_mr_dereg(m, key), 0);
+    mem_destroy(m);
+}
+END_TEST
+
 /* MR-09: an ordinary region can be neither fast-registered nor invalidated. */
 START_TEST(mr_09_only_fast_register_regions)
 {
@@ -282,6 +337,7 @@ int main(void)
     tcase_add_test(t, mr_15_limits);
     tcase_add_test(t, mr_05_domains);
     tcase_add_test(t, mr_08_fast_register);
+    tcase_add_test(t, mr_08_within_one_object);
     tcase_add_test(t, mr_09_only_fast_register_regions);
     suite_add_tcase(s, t);
     return mem_run(s);

@@ -88,6 +88,17 @@ struct urnic_mr {
     uint32_t handle;
 };
 
+/* A memory window: a key of its own for a part of a region, which work requests bind, with fewer
+ * rights, and take away again. type 1: for peers of all queue pairs of the domain; type 2: for the
+ * peer of the queue pair that binds it. */
+struct urnic_mw {
+    struct urnic_context *context;
+    struct urnic_pd *pd;
+    uint32_t rkey; /* bound: the one of the last bind, to be kept up to date by the application */
+    uint32_t handle;
+    int type;
+};
+
 /* ---- queue pairs ---- */
 
 enum urnic_qp_type { URNIC_QPT_RC = 2, URNIC_QPT_UC = 3, URNIC_QPT_UD = 4 };
@@ -185,6 +196,7 @@ enum urnic_wr_opcode {
     URNIC_WR_LOCAL_INV,
     URNIC_WR_BIND_MW,
     URNIC_WR_SEND_WITH_INV,
+    URNIC_WR_REG_MR, /* not verbs': see urnic_alloc_mr */
 };
 
 #define URNIC_SEND_FENCE     1u
@@ -216,8 +228,13 @@ struct urnic_send_wr {
         } ud;
         struct {
             uint32_t mw_rkey, new_rkey, mr_lkey, access;
-            uint64_t addr, length;
+            uint64_t addr, length; /* length 0: take it away (type 1) */
         } bind_mw;
+        struct { /* sg_list: the segments, memory of mr; their lkey is not looked at */
+            const struct urnic_mr *mr;
+            uint64_t iova;        /* address of the first octet from now on */
+            uint32_t key, access; /* key: mr->rkey with a variant octet of yours (urnic_inc_rkey) */
+        } reg_mr;
     };
 };
 
@@ -263,6 +280,7 @@ enum urnic_wc_opcode {
     URNIC_WC_FETCH_ADD = 4,
     URNIC_WC_BIND_MW = 5,
     URNIC_WC_LOCAL_INV = 6,
+    URNIC_WC_REG_MR = 7, /* not verbs' */
     URNIC_WC_RECV = 128,
     URNIC_WC_RECV_RDMA_WITH_IMM = 129,
 };

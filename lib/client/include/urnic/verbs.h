@@ -61,6 +61,28 @@ URNIC_API int urnic_reg_mr_fd(struct urnic_pd *pd, int fd, uint64_t offset, size
 /* After return nobody touches the memory through this region. -EBUSY: windows are bound. */
 URNIC_API int urnic_dereg_mr(struct urnic_mr *mr);
 
+/* A region for work requests to register: parts of [addr, addr+length), which is inside one
+ * urnic_alloc, at most max_segs (1..16) at a time. URNIC_WR_REG_MR makes those of its sg_list one
+ * stretch of addresses with a key, URNIC_WR_LOCAL_INV or a peer's SEND_WITH_INV ends that;
+ * registering costs no round trip to the daemon. Segments but the first and the last have 4096
+ * octets or more. A request that names memory outside of it, or a region that is registered
+ * already, completes with LOC_QP_OP_ERR. -EINVAL; -EOPNOTSUPP memory from elsewhere, or an older
+ * daemon; -ENOMEM. */
+URNIC_API int urnic_alloc_mr(struct urnic_pd *pd, void *addr, size_t length, unsigned max_segs,
+                             struct urnic_mr **mr);
+
+/* Windows of type 1 or 2; bound by URNIC_WR_BIND_MW to a region with URNIC_ACCESS_MW_BIND, with a
+ * new key that the application chooses: urnic_inc_rkey of the one before. -EINVAL type; -ENOMEM. */
+URNIC_API int urnic_alloc_mw(struct urnic_pd *pd, int type, struct urnic_mw **mw);
+/* Unbinds it: peers lose their rights. */
+URNIC_API int urnic_dealloc_mw(struct urnic_mw *mw);
+
+/* A key's next variant: the same object, another low octet. */
+static inline uint32_t urnic_inc_rkey(uint32_t rkey)
+{
+    return (rkey & ~0xFFu) | ((rkey + 1) & 0xFFu);
+}
+
 /* ---- completion queues ---- */
 
 /* A channel is where events of CQs arrive. Its descriptor is readable when an event waits, or when
