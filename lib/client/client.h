@@ -3,9 +3,9 @@
  * Inside of liburnic: the objects. What an application's threads share is guarded like this:
  *
  *     conn.lock     one control request at a time
- *     ctx->lock     object table, slabs, event counts; ctx->acked is signalled when events are
- * acked cq->lock      the consumer's side of a CQ ring locks    the producer's side of a queue
- * (post)
+ *     ctx->lock     object table, slabs, event counts; ctx->acked: some have been acknowledged
+ *     cq->lock      the consumer's side of a CQ
+ *     ring locks    the producer's side of a queue (post)
  *
  * Order: ctx->lock before cq->lock; conn.lock and ring locks are innermost. A queue's `retired`
  * count goes from the poller to the poster without a lock.
@@ -75,7 +75,9 @@ struct client_refs {
     uint32_t freed; /* slot + 1 of the first free one, 0 = none */
 };
 
+/* Give the object a reference (obj->ref); under ctx->lock. -ENOSPC, -ENOMEM. */
 int client_ref_add(struct client_refs *t, struct client_obj *obj, enum client_kind kind);
+/* Its reference means nothing from now on; under ctx->lock. */
 void client_ref_del(struct client_refs *t, struct client_obj *obj);
 struct client_obj *client_ref_get(struct client_refs *t, uint32_t ref); /* NULL = gone */
 void client_refs_free(struct client_refs *t);
@@ -194,7 +196,7 @@ void client_ring(struct urnic_context *ctx, uint32_t doorbell);
 /* Has the daemon gone? Costs a system call. */
 bool client_gone(struct urnic_context *ctx);
 
-/* type: which kind the daemon is to make, or to destroy. */
+/* type: which kind the daemon is to make, or to destroy. 0 or -errno. */
 int client_channel_create(struct urnic_context *ctx, enum ipc_type type,
                           struct client_channel **channel);
 int client_channel_destroy(struct client_channel *channel, enum ipc_type type);
@@ -208,7 +210,7 @@ void client_cq_purge(struct urnic_cq *cq, const struct urnic_qp *qp);
 /* Take an object out of the table once all its events have been acknowledged. */
 void client_obj_retire(struct urnic_context *ctx, struct client_obj *obj);
 
-void client_av(struct ipc_av *av, const struct urnic_ah_attr *attr);
+/* An address vector in the application's terms. */
 void client_ah_attr(struct urnic_ah_attr *attr, const struct ipc_av *av);
 /* Create it for a connection's id, or destroy it with the id, 0 = none. */
 int client_qp_create(struct urnic_pd *pd, struct urnic_qp_init_attr *attr, uint32_t cm_id,
@@ -223,12 +225,14 @@ static inline void client_count(struct urnic_context *ctx, int by)
     pthread_mutex_unlock(&ctx->lock);
 }
 
+/* A request and its reply, of fixed structs without descriptors. 0 or -errno. */
 static inline int client_call(struct urnic_context *ctx, void *req, size_t req_len, void *reply,
                               size_t size)
 {
     return client_conn_call(&ctx->conn, req, req_len, reply, size, NULL, NULL);
 }
 
+/* Is the daemon known to have gone? */
 static inline bool client_dead(struct urnic_context *ctx)
 {
     return atomic_load_explicit(&ctx->conn.dead, memory_order_relaxed);
@@ -241,6 +245,7 @@ static inline int client_destroy(struct urnic_context *ctx, enum ipc_type type, 
     return err < 0 && client_dead(ctx) ? 0 : err;
 }
 
+/* Close fds[from..n). */
 static inline void client_close_fds(const int *fds, unsigned from, unsigned n)
 {
     for (; from < n; from++)

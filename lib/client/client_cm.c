@@ -13,6 +13,9 @@
 
 _Static_assert((int)URNIC_CM_TIMEWAIT_EXIT == (int)IPC_CM_TIMEWAIT_EXIT, "the same numbers");
 
+#define RD_DEFAULT 16 /* READs and atomics at a time, each way */
+#define RETRY_MAX  7  /* also the default; of RNR retries it means for ever */
+
 static int call(struct urnic_context *ctx, void *req, size_t len)
 {
     struct ipc_hdr reply;
@@ -203,15 +206,12 @@ int urnic_id_set_qp(struct urnic_cm_id *id, struct urnic_qp *qp)
 int urnic_create_id_qp(struct urnic_cm_id *id, struct urnic_pd *pd, struct urnic_qp_init_attr *attr,
                        struct urnic_qp **out)
 {
-    struct urnic_qp *qp = NULL;
     int err = id_ensure(id);
     if (err == 0)
-        err = client_qp_create(pd, attr, id->handle, &qp);
-    if (err < 0)
-        return err;
-    id_adopt(id, qp);
-    *out = qp;
-    return 0;
+        err = client_qp_create(pd, attr, id->handle, out);
+    if (err == 0)
+        id_adopt(id, *out);
+    return err;
 }
 
 /* ---- addresses ---- */
@@ -355,14 +355,14 @@ static int fill_conn(struct ipc_cm_conn *req, const struct urnic_cm_id *id,
     req->param = (struct ipc_cm_param){
         .qpn = id->qp != NULL ? id->qp->qpn : p->qp_num,
         .qkey = p->qkey,
-        .responder_resources = p->responder_resources != 0 ? p->responder_resources : 16,
-        .initiator_depth = p->initiator_depth != 0 ? p->initiator_depth : 16,
-        .retry_count = p->retry_counts_set ? p->retry_count : 7,
-        .rnr_retry_count = p->retry_counts_set ? p->rnr_retry_count : 7,
+        .responder_resources = p->responder_resources != 0 ? p->responder_resources : RD_DEFAULT,
+        .initiator_depth = p->initiator_depth != 0 ? p->initiator_depth : RD_DEFAULT,
+        .retry_count = p->retry_counts_set ? p->retry_count : RETRY_MAX,
+        .rnr_retry_count = p->retry_counts_set ? p->rnr_retry_count : RETRY_MAX,
         .srq = id->qp != NULL && id->qp->srq != NULL,
         .private_len = p->private_data_len,
     };
-    if (req->param.retry_count > 7 || req->param.rnr_retry_count > 7)
+    if (req->param.retry_count > RETRY_MAX || req->param.rnr_retry_count > RETRY_MAX)
         return -EINVAL;
     if (p->private_data_len != 0)
         memcpy(req->private_data, p->private_data, p->private_data_len);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The control socket, seen from an application. One request is under way at a time; a daemon that
- * dies shows as end of file, one that hangs as a time-out, and both end the connection.
+ * The control socket, seen from an application. One request is under way at a time. A daemon that
+ * dies shows as end of file, which ends the connection; one that hangs as a time-out, whose reply
+ * is skipped when it comes after all.
  */
 #include "client_conn.h"
 

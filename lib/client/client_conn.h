@@ -23,6 +23,7 @@ struct client_conn {
 /* Connect and say hello. path NULL = by the rules of ipc_socket_path. -ENODEV nobody listens there,
  * -EACCES, -EPROTO, -EPROTONOSUPPORT. */
 int client_conn_open(struct client_conn *c, const char *path);
+/* Closes the socket: the daemon destroys what belongs to the connection. */
 void client_conn_close(struct client_conn *c);
 
 /* Send a request (its hdr.type is set, hdr.id will be) with nsend descriptors and wait for the

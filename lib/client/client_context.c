@@ -11,6 +11,8 @@
 
 #include "client.h"
 
+#define GIDS_MAX 256 /* of a port */
+
 static void device_from(struct urnic_device *dev, const struct ipc_device *d)
 {
     memcpy(dev->name, d->name, sizeof(dev->name));
@@ -269,11 +271,11 @@ int urnic_query_gid_table(struct urnic_context *ctx, struct urnic_gid *gids, int
 
 int urnic_query_gid(struct urnic_context *ctx, uint32_t index, struct urnic_gid *gid)
 {
-    struct urnic_gid all[256];
-    int n = urnic_query_gid_table(ctx, all, 256);
+    struct urnic_gid all[GIDS_MAX];
+    int n = urnic_query_gid_table(ctx, all, GIDS_MAX);
     if (n < 0)
         return n;
-    for (int i = 0; i < n && i < 256; i++) {
+    for (int i = 0; i < n && i < GIDS_MAX; i++) {
         if (all[i].index == index) {
             *gid = all[i];
             return 0;

@@ -216,16 +216,16 @@ int urnic_get_cq_event(struct urnic_channel *ch, struct urnic_cq **cq, void **cq
             return err;
         pthread_mutex_lock(&ctx->lock);
         struct client_obj *obj = client_ref_get(&ctx->refs, ev.ref);
-        if (obj != NULL && obj->kind == CLIENT_CQ) {
+        bool found = obj != NULL && obj->kind == CLIENT_CQ;
+        if (found) {
             obj->events++;
             *cq = (struct urnic_cq *)obj;
             if (cq_context != NULL)
                 *cq_context = (*cq)->user;
         }
         pthread_mutex_unlock(&ctx->lock);
-        if (obj != NULL)
-            return 0;
-        /* The event of a CQ that was destroyed meanwhile. */
+        if (found)
+            return 0; /* otherwise it is of a CQ that was destroyed meanwhile */
     }
 }
 

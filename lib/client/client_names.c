@@ -4,8 +4,11 @@
  */
 #include "urnic/urnic.h"
 
+#include <stddef.h>
+
 #define NAME(table, i)                                                                             \
-    ((unsigned)(i) < sizeof(table) / sizeof((table)[0]) && (table)[i] != 0 ? (table)[i] : "unknown")
+    ((unsigned)(i) < sizeof(table) / sizeof((table)[0]) && (table)[i] != NULL ? (table)[i]         \
+                                                                              : "unknown")
 
 const char *urnic_wc_status_str(enum urnic_wc_status status)
 {

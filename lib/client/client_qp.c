@@ -55,10 +55,12 @@ int client_qp_create(struct urnic_pd *pd, struct urnic_qp_init_attr *attr, uint3
                      struct urnic_qp **out)
 {
     struct urnic_context *ctx = pd->ctx;
+    struct ipc_qp_create req;
     struct ipc_qp reply;
     int fds[2];
     unsigned nfds = 2, used = 0;
-    if (attr->send_cq == NULL || attr->recv_cq == NULL)
+    size_t cc_len = attr->cc != NULL ? strlen(attr->cc) : 0;
+    if (attr->send_cq == NULL || attr->recv_cq == NULL || cc_len >= sizeof(req.cc_spec))
         return -EINVAL;
     struct urnic_qp *qp = calloc(1, sizeof(*qp));
     if (qp == NULL)
@@ -86,7 +88,7 @@ int client_qp_create(struct urnic_pd *pd, struct urnic_qp_init_attr *attr, uint3
         return err;
     }
 
-    struct ipc_qp_create req = {
+    req = (struct ipc_qp_create){
         .hdr.type = IPC_QP_CREATE,
         .pd = pd->handle,
         .type = attr->qp_type,
@@ -102,10 +104,9 @@ int client_qp_create(struct urnic_pd *pd, struct urnic_qp_init_attr *attr, uint3
         .ref = qp->obj.ref,
         .cm_id = cm_id,
     };
-    if (attr->cc != NULL && strlen(attr->cc) < sizeof(req.cc))
-        memcpy(req.cc, attr->cc, strlen(attr->cc));
-    else if (attr->cc != NULL)
-        strncpy(req.cc_spec, attr->cc, sizeof(req.cc_spec) - 1);
+    /* What an older daemon understands goes where it looks. */
+    if (cc_len > 0)
+        memcpy(cc_len < sizeof(req.cc) ? req.cc : req.cc_spec, attr->cc, cc_len);
     err = client_conn_call(&ctx->conn, &req, sizeof(req), &reply, sizeof(reply), fds, &nfds);
     if (err == 0) {
         err = qp_map(qp, &reply, fds, nfds, &used);
@@ -170,7 +171,7 @@ static int qp_modify(struct urnic_qp *qp, const struct ipc_qp_attr *attr, unsign
     return 0;
 }
 
-void client_av(struct ipc_av *av, const struct urnic_ah_attr *attr)
+static void av_from(struct ipc_av *av, const struct urnic_ah_attr *attr)
 {
     *av = (struct ipc_av){
         .tclass = attr->tclass,
@@ -218,7 +219,7 @@ int urnic_modify_qp(struct urnic_qp *qp, const struct urnic_qp_attr *a, unsigned
         .max_dest_rd_atomic = a->max_dest_rd_atomic,
         .en_sqd_async_notify = a->en_sqd_async_notify,
     };
-    client_av(&attr.av, &a->ah_attr);
+    av_from(&attr.av, &a->ah_attr);
     return qp_modify(qp, &attr, mask);
 }
 
@@ -401,7 +402,7 @@ void *urnic_srq_context(const struct urnic_srq *srq)
 int urnic_create_ah(struct urnic_pd *pd, const struct urnic_ah_attr *attr, struct urnic_ah **out)
 {
     struct ipc_av_resolve req = {.hdr.type = IPC_AV_RESOLVE}, reply;
-    client_av(&req.av, attr);
+    av_from(&req.av, attr);
     int err = client_call(pd->ctx, &req, sizeof(req), &reply, sizeof(reply));
     if (err < 0)
         return err;

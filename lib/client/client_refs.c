@@ -10,6 +10,8 @@
 
 #define SLOT_BITS 20u
 #define SLOT_MASK ((1u << SLOT_BITS) - 1)
+#define GEN_MASK  (UINT32_MAX >> SLOT_BITS)
+_Static_assert(CLIENT_REF_SLOTS *CLIENT_REF_PAGES == 1u << SLOT_BITS, "every slot has its page");
 
 static struct client_ref_page *page_of(struct client_refs *t, uint32_t slot)
 {
@@ -48,7 +50,7 @@ void client_ref_del(struct client_refs *t, struct client_obj *obj)
     uint32_t slot = obj->ref & SLOT_MASK, i = slot % CLIENT_REF_SLOTS;
     struct client_ref_page *p = page_of(t, slot);
     atomic_store_explicit(&p->obj[i], NULL, memory_order_relaxed);
-    p->gen[i] = (p->gen[i] + 1) & 0xFFF;
+    p->gen[i] = (p->gen[i] + 1) & GEN_MASK;
     p->next_free[i] = t->freed;
     t->freed = slot + 1;
 }

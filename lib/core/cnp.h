@@ -14,9 +14,9 @@
 struct qp;
 struct rx;
 
-#define CNP_QUEUE 64u /* that wait for a slot */
-#define CNP_FRAME (WIRE_ETH_LEN + WIRE_VLAN_LEN + WIRE_IPV6_LEN + WIRE_UDP_LEN + WIRE_BTH_LEN + 20u)
-#define CNP_PEERS 64u /* peers remembered with cnp_scope=ip */
+#define CNP_QUEUE 64u                                      /* that wait for a slot */
+#define CNP_FRAME (WIRE_BTH_END_MAX + 16u + WIRE_ICRC_LEN) /* 16 reserved octets (OPC-05) */
+#define CNP_PEERS 64u                                      /* peers remembered with cnp_scope=ip */
 
 /* A CNP, complete but for the iCRC. */
 struct cnp {

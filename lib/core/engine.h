@@ -6,24 +6,26 @@
  * The contract, in the order in which a worker calls it:
  *
  *     used = engine_rx(e, frames, n, now, copies, cap, &ncopies)
- *         validate a burst; nothing is placed yet. Each copy says which octets of which frame go to
- *         which piece of registered memory (or which atomic to execute). The engine keeps no
- * pointer into a frame; a frame must stay valid until the caller has done the copies made from it.
+ *         Validate a burst; nothing is placed yet. Each copy says which octets of which frame go
+ *         to which piece of registered memory (or which atomic to execute). The engine keeps no
+ *         pointer into a frame; a frame must stay valid until the caller has done the copies made
+ *         from it.
  *     engine_copied(e, results, n, now)
- *         the caller has done (or failed) copies; in any order between queue pairs, in order within
- *         one (the token says which). Only this step advances the acknowledged PSN, posts
- *         completions and owes ACKs; a failed copy becomes the access error that the rules ask for.
- *         It may come later, from another thread's work: that queue pair waits, others don't.
+ *         The caller has done (or failed) copies; in any order between queue pairs, in order
+ *         within one (the token says which). Only this step advances the acknowledged PSN, posts
+ *         completions and owes ACKs; a failed copy becomes the access error that the rules ask
+ *         for. It may come later, from another thread's work: that queue pair waits, others don't.
  *         Copies of one queue pair must be executed in the order in which they were returned.
  *     m = engine_tx(e, slots, n, now)
  *         n slots already reserved from the port, so a frame that was produced can't be "unsent".
  *         The engine writes headers into the slot and names the payload pieces.
  *     engine_sent(e, slots, m, now)
- *         after the caller has gathered the payload of each slot and before it seals
- * (wire_icrc_seal) and commits: slots whose gather failed (status < 0) are voided (len = 0), with
- * the rest of that queue pair's slots, and become the error that the rules ask for. Starts ACK
- * timers. engine_deadline(e) / engine_expire(e, now) next time-out, UINT64_MAX = none / run what is
- * due.
+ *         After the caller has gathered the payload of each slot and before it seals
+ *         (wire_icrc_seal) and commits: slots whose gather failed (status < 0) are voided
+ *         (len = 0), with the rest of that queue pair's slots, and become the error that the rules
+ *         ask for. Starts ACK timers.
+ *     engine_deadline(e), engine_expire(e, now)
+ *         The next time-out, UINT64_MAX = none; run what is due.
  *
  * Between these, on the same thread: posting, modifying, destroying. Destroy is always legal: with
  * copies pending the queue pair lingers invisibly until the last engine_copied.
@@ -55,7 +57,6 @@ struct engine;
 struct qp;  /* a queue pair */
 struct cq;  /* a completion queue */
 struct srq; /* a shared receive queue */
-struct ah;  /* an address handle's content, by value: see struct engine_av */
 
 /* ---- phases: receive ---- */
 
@@ -104,6 +105,7 @@ struct engine_result {
 unsigned engine_rx(struct engine *e, struct engine_frame *frames, unsigned n, uint64_t now,
                    struct engine_copy *copies, unsigned cap, unsigned *ncopies);
 
+/* The outcome of copies, as the contract above says. A token counts once. */
 void engine_copied(struct engine *e, const struct engine_result *results, unsigned n, uint64_t now);
 
 /* ---- phases: send ---- */
@@ -127,18 +129,21 @@ struct engine_slot {
 /* Fill up to n slots (n <= ENGINE_BURST). Returns how many were filled, always the first ones. A
  * slot must hold the port MTU's largest frame (engine_params.frame_max). */
 unsigned engine_tx(struct engine *e, struct engine_slot *slots, unsigned n, uint64_t now);
+/* The outcome of gathering for the slots of the last engine_tx, as the contract above says. */
 void engine_sent(struct engine *e, struct engine_slot *slots, unsigned n, uint64_t now);
 
-/* Is there anything that engine_tx would send now? Cheap. */
 /* A hint: a packet of qp will be received or sent next. Have what that reads come into the near
  * caches; nothing is read here, so qp may be gone, or NULL. */
 void engine_prefetch(const struct engine *e, const struct qp *qp);
+/* Is there anything that engine_tx would send now? Cheap. */
 bool engine_tx_ready(const struct engine *e);
 /* Is there nothing that engine_tx would send now but acknowledgements of one queue pair at most?
  * They may wait for what their receiver's owner answers, within ACK-04. Cheap. */
 bool engine_tx_only_ack(const struct engine *e);
 
+/* Not later than the next time-out of any queue pair; UINT64_MAX = none. */
 uint64_t engine_deadline(const struct engine *e);
+/* Run every time-out that is due by `now`. */
 void engine_expire(struct engine *e, uint64_t now);
 
 /* ---- counters ---- */
@@ -241,44 +246,47 @@ const uint64_t *engine_counters(const struct engine *e);
 
 /* ---- completions and events ---- */
 
-enum engine_status { /* verbs' numbers (CQ-02) */
-                     WC_SUCCESS,
-                     WC_LOC_LEN_ERR,
-                     WC_LOC_QP_OP_ERR,
-                     WC_LOC_EEC_OP_ERR,
-                     WC_LOC_PROT_ERR,
-                     WC_WR_FLUSH_ERR,
-                     WC_MW_BIND_ERR,
-                     WC_BAD_RESP_ERR,
-                     WC_LOC_ACCESS_ERR,
-                     WC_REM_INV_REQ_ERR,
-                     WC_REM_ACCESS_ERR,
-                     WC_REM_OP_ERR,
-                     WC_RETRY_EXC_ERR,
-                     WC_RNR_RETRY_EXC_ERR,
-                     WC_LOC_RDD_VIOL_ERR,
-                     WC_REM_INV_RD_REQ_ERR,
-                     WC_REM_ABORT_ERR,
-                     WC_INV_EECN_ERR,
-                     WC_INV_EEC_STATE_ERR,
-                     WC_FATAL_ERR,
-                     WC_RESP_TIMEOUT_ERR,
-                     WC_GENERAL_ERR,
-                     WC_STATUS_MAX
+/* Verbs' numbers (CQ-02). */
+enum engine_status {
+    WC_SUCCESS,
+    WC_LOC_LEN_ERR,
+    WC_LOC_QP_OP_ERR,
+    WC_LOC_EEC_OP_ERR,
+    WC_LOC_PROT_ERR,
+    WC_WR_FLUSH_ERR,
+    WC_MW_BIND_ERR,
+    WC_BAD_RESP_ERR,
+    WC_LOC_ACCESS_ERR,
+    WC_REM_INV_REQ_ERR,
+    WC_REM_ACCESS_ERR,
+    WC_REM_OP_ERR,
+    WC_RETRY_EXC_ERR,
+    WC_RNR_RETRY_EXC_ERR,
+    WC_LOC_RDD_VIOL_ERR,
+    WC_REM_INV_RD_REQ_ERR,
+    WC_REM_ABORT_ERR,
+    WC_INV_EECN_ERR,
+    WC_INV_EEC_STATE_ERR,
+    WC_FATAL_ERR,
+    WC_RESP_TIMEOUT_ERR,
+    WC_GENERAL_ERR,
+    WC_STATUS_MAX
 };
+/* "SUCCESS", "LOC_LEN_ERR" ...; never NULL. */
 const char *engine_status_name(unsigned status);
 
-enum engine_wc_opcode { /* verbs' numbers */
-                        WC_SEND = 0,
-                        WC_RDMA_WRITE = 1,
-                        WC_RDMA_READ = 2,
-                        WC_COMP_SWAP = 3,
-                        WC_FETCH_ADD = 4,
-                        WC_BIND_MW = 5,
-                        WC_LOCAL_INV = 6,
-                        WC_REG_MR = 7, /* ours: fast register */
-                        WC_RECV = 128,
-                        WC_RECV_RDMA_WITH_IMM = 129,
+/* Verbs' numbers. */
+enum engine_wc_opcode {
+    WC_SEND = 0,
+    WC_RDMA_WRITE = 1,
+    WC_RDMA_READ = 2,
+    WC_COMP_SWAP = 3,
+    WC_FETCH_ADD = 4,
+    WC_BIND_MW = 5,
+    WC_LOCAL_INV = 6,
+    WC_REG_MR = 7, /* ours: fast register */
+    WC_RECV = 128,
+    WC_RECV_RDMA_WITH_IMM = 129,
 };
 
 #define WC_F_GRH 1u
@@ -300,22 +308,23 @@ struct engine_wc {
     uint64_t qp_arg;     /* engine_qp_params.arg of the queue pair */
 };
 
-enum engine_event { /* verbs' numbers (EVT-01) */
-                    EVT_CQ_ERR = 0,
-                    EVT_QP_FATAL = 1,
-                    EVT_QP_REQ_ERR = 2,
-                    EVT_QP_ACCESS_ERR = 3,
-                    EVT_COMM_EST = 4,
-                    EVT_SQ_DRAINED = 5,
-                    EVT_PATH_MIG = 6,
-                    EVT_PATH_MIG_ERR = 7,
-                    EVT_DEVICE_FATAL = 8,
-                    EVT_PORT_ACTIVE = 9,
-                    EVT_PORT_ERR = 10,
-                    EVT_SRQ_ERR = 14,
-                    EVT_SRQ_LIMIT_REACHED = 15,
-                    EVT_QP_LAST_WQE_REACHED = 16,
-                    EVT_GID_CHANGE = 18,
+/* Verbs' numbers (EVT-01). */
+enum engine_event {
+    EVT_CQ_ERR = 0,
+    EVT_QP_FATAL = 1,
+    EVT_QP_REQ_ERR = 2,
+    EVT_QP_ACCESS_ERR = 3,
+    EVT_COMM_EST = 4,
+    EVT_SQ_DRAINED = 5,
+    EVT_PATH_MIG = 6,
+    EVT_PATH_MIG_ERR = 7,
+    EVT_DEVICE_FATAL = 8,
+    EVT_PORT_ACTIVE = 9,
+    EVT_PORT_ERR = 10,
+    EVT_SRQ_ERR = 14,
+    EVT_SRQ_LIMIT_REACHED = 15,
+    EVT_QP_LAST_WQE_REACHED = 16,
+    EVT_GID_CHANGE = 18,
 };
 
 /* What the engine calls back, always from inside one of its own functions, on the caller's thread.
@@ -329,7 +338,7 @@ struct engine_hooks {
     void (*gsi_rx)(void *arg, const struct wire_pkt *pkt, const uint8_t *payload, uint32_t len);
     /* The first valid request on a QP, in RTR or later: for the CM (CM-23). May be NULL. */
     void (*comm_est)(void *arg, void *qp_arg);
-    /* A send queue has room again after engine_post_send said -EAGAIN... (may be NULL). */
+    /* A send queue has room again after engine_post_send said -EAGAIN. May be NULL. */
     void (*sq_room)(void *arg, void *qp_arg);
     /* A region deregistered with copies pending is free now. May be NULL. */
     void (*mr_freed)(void *arg, void *mr_owner);
@@ -367,6 +376,7 @@ struct engine_params {
     struct cc_conf cc; /* congestion control of queue pairs without their own; zero = none */
 };
 
+/* An engine without queue pairs; *params are copied. NULL = out of memory. */
 struct engine *engine_create(const struct engine_params *params, uint64_t now);
 /* Frees everything; no hook is called. */
 void engine_destroy(struct engine *e);
@@ -378,7 +388,8 @@ struct mem *engine_mem(struct engine *e);
 int engine_addr_add(struct engine *e, const struct wire_addr *addr);
 int engine_addr_del(struct engine *e, const struct wire_addr *addr);
 
-/* Multicast: attach a UD queue pair to a group (UD-10, UD-11). */
+/* Attach a UD queue pair to a multicast group (UD-10, UD-11); detach it. -EINVAL (no UD queue pair,
+ * no group), -ENOMEM. */
 int engine_mcast_attach(struct engine *e, struct qp *qp, const struct wire_addr *group);
 int engine_mcast_detach(struct engine *e, struct qp *qp, const struct wire_addr *group);
 /* The i-th group that somebody is attached to; false behind the last. */
@@ -386,6 +397,8 @@ bool engine_mcast_get(const struct engine *e, unsigned i, struct wire_addr *grou
 
 /* ---- completion queues, shared receive queues ---- */
 
+/* A completion queue; `arg` comes back in hooks.cq_push and in its events. -ENOMEM, -ENOSPC
+ * (max_cq). */
 int engine_cq_create(struct engine *e, void *arg, struct cq **out);
 int engine_cq_destroy(struct engine *e, struct cq *cq); /* -EBUSY: queue pairs use it (CQ-09) */
 
@@ -394,10 +407,13 @@ struct engine_srq_params {
     uint32_t pd;
     uint32_t max_wr, max_sge, limit;
 };
+/* `limit` arms SRQ_LIMIT_REACHED at once. -EINVAL (domain, sizes), -ENOSPC (max_srq), -ENOMEM. */
 int engine_srq_create(struct engine *e, const struct engine_srq_params *p, struct srq **out);
 int engine_srq_modify(struct engine *e, struct srq *srq, uint32_t max_wr, uint32_t limit,
                       unsigned mask); /* mask: 1 = max_wr, 2 = limit, as verbs */
+/* *out as created, with the limit as it is now. */
 int engine_srq_query(const struct srq *srq, struct engine_srq_params *out);
+/* -EBUSY: queue pairs use it. */
 int engine_srq_destroy(struct engine *e, struct srq *srq);
 
 /* ---- queue pairs ---- */
@@ -482,6 +498,7 @@ struct qp *engine_qp_find(struct engine *e, uint32_t qpn); /* NULL = none; O(1) 
 /* All or nothing, by the table of QP-01. */
 int engine_qp_modify(struct engine *e, struct qp *qp, const struct engine_qp_attr *attr,
                      unsigned mask, uint64_t now);
+/* Attributes and granted limits as they are now. */
 int engine_qp_query(const struct qp *qp, struct engine_qp_attr *out, struct engine_qp_params *caps);
 /* After return no completion, event or memory access happens for it (QP-14); pointer is dead. The
  * number is quarantined. ACKs owed are lost unless engine_tx ran before (QP-11: modify to ERR, then
@@ -501,23 +518,25 @@ int engine_qp_set_cc(struct engine *e, struct qp *qp, const struct cc_conf *conf
 /* Choose that of the device: all queue pairs without one of their own follow at once (CC-25). 0,
  * -ENOMEM. */
 int engine_set_cc(struct engine *e, const struct cc_conf *conf, uint64_t now);
+/* The device's; valid until it is changed. */
 const struct cc_conf *engine_cc(const struct engine *e);
 
 /* ---- work requests ---- */
 
-enum engine_wr_opcode { /* verbs' numbers */
-                        WR_RDMA_WRITE = 0,
-                        WR_RDMA_WRITE_WITH_IMM = 1,
-                        WR_SEND = 2,
-                        WR_SEND_WITH_IMM = 3,
-                        WR_RDMA_READ = 4,
-                        WR_ATOMIC_CMP_AND_SWP = 5,
-                        WR_ATOMIC_FETCH_AND_ADD = 6,
-                        WR_LOCAL_INV = 7,
-                        WR_BIND_MW = 8,
-                        WR_SEND_WITH_INV = 9,
-                        WR_REG_MR = 10, /* ours: verbs have it in the kernel only */
-                        WR_OPCODE_MAX
+/* Verbs' numbers. */
+enum engine_wr_opcode {
+    WR_RDMA_WRITE = 0,
+    WR_RDMA_WRITE_WITH_IMM = 1,
+    WR_SEND = 2,
+    WR_SEND_WITH_IMM = 3,
+    WR_RDMA_READ = 4,
+    WR_ATOMIC_CMP_AND_SWP = 5,
+    WR_ATOMIC_FETCH_AND_ADD = 6,
+    WR_LOCAL_INV = 7,
+    WR_BIND_MW = 8,
+    WR_SEND_WITH_INV = 9,
+    WR_REG_MR = 10, /* ours: verbs have it in the kernel only */
+    WR_OPCODE_MAX
 };
 #define WR_F_FENCE     1u /* verbs' numbers */
 #define WR_F_SIGNALED  2u
@@ -583,8 +602,8 @@ struct engine_qp_info {
     uint32_t qpn, dest_qpn;
     enum qp_type type;
     enum qp_state state;
-    uint32_t epsn, msn, sq_psn,
-        una_psn; /* next expected; messages done; next to send; oldest unacked */
+    uint32_t epsn, msn;       /* next expected; messages done */
+    uint32_t sq_psn, una_psn; /* next to send; oldest that isn't acknowledged */
     uint32_t sq_used, rq_used, inflight_packets, rd_atomic_out;
     uint64_t tx_packets, rx_packets, tx_bytes, rx_bytes, retransmits, timeouts, naks, rnr_naks;
     const struct cc_conf *cc;    /* in force; valid until it is changed */
@@ -594,6 +613,7 @@ struct engine_qp_info {
     uint32_t cc_alpha;           /* CC_RATIO_BITS fraction bits */
     char error[256]; /* why the QP is in ERR: rule, packet, PSN expected; "" = it isn't */
 };
+/* Its state now. */
 void engine_qp_info(const struct engine *e, const struct qp *qp, struct engine_qp_info *out);
 /* All queue pairs, in no particular order: calls fn until it returns false. */
 void engine_qp_each(struct engine *e, bool (*fn)(void *arg, struct qp *qp), void *arg);

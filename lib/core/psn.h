@@ -43,8 +43,7 @@ static inline bool psn_in(psn_t a, psn_t first, uint32_t n)
     return psn(a.v - first.v).v < n;
 }
 
-/* PSNs that a message of `len` octets uses at path MTU `mtu` (a power of two), at least 1 (PSN-06).
- */
+/* PSNs that a message of `len` octets uses at a path MTU of 2^mtu_shift, at least 1 (PSN-06). */
 static inline uint32_t psn_count(uint64_t len, unsigned mtu_shift)
 {
     return len ? (uint32_t)((len + (1ull << mtu_shift) - 1) >> mtu_shift) : 1;

@@ -55,8 +55,8 @@ struct qp {
     struct cq *send_cq, *recv_cq;
     struct srq *srq;
     void *arg;
-    uint64_t t_ack;     /* TMR-01: ns, 0 = no timer */
-    struct timer timer; /* one for all deadlines of the queue pair */
+    uint64_t t_ack;      /* TMR-01: ns, 0 = no timer */
+    struct timer timer;  /* one for all deadlines of the queue pair */
     struct sr *sr;       /* NULL = plain go-back-N */
     struct limiter *lim; /* NULL = nothing limits it */
     struct limiter_conf *cc_conf;
@@ -80,7 +80,7 @@ static inline uint32_t qp_mtu(const struct qp *qp)
     return 1u << qp->mtu_shift;
 }
 
-/* A request or response may be sent / accepted in this state (VAL-04, QP-07). */
+/* Does it have one peer? */
 static inline bool qp_connected(const struct qp *qp)
 {
     return qp->type == QP_RC || qp->type == QP_UC;

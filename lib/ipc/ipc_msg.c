@@ -134,11 +134,11 @@ ssize_t ipc_recv(int sock, void *msg, size_t cap, int *fds, unsigned *nfds, int 
     if (n < 0)
         return -errno;
     unsigned got = take_fds(&mh, fds, room);
-    if (mh.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) {
-        while (got > 0)
-            close(fds[--got]);
+    bool cut = mh.msg_flags & (MSG_TRUNC | MSG_CTRUNC);
+    while ((cut || n == 0) && got > 0)
+        close(fds[--got]);
+    if (cut)
         return -EMSGSIZE;
-    }
     if (nfds != NULL)
         *nfds = got;
     return n;
@@ -224,6 +224,7 @@ const char *ipc_type_name(unsigned type)
         [IPC_CM_JOIN] = "cm-join",
         [IPC_CM_LEAVE] = "cm-leave",
         [IPC_CM_MIGRATE] = "cm-migrate",
+        [IPC_CM_QP] = "cm-qp",
         [IPC_STATS] = "stats",
         [IPC_QP_LIST] = "qp-list",
         [IPC_QP_HISTORY] = "qp-history",

@@ -124,16 +124,17 @@ struct ipc_hdr {
 
 /* ---- hello ---- */
 
-enum ipc_size { /* what ipc_hello.sizes holds */
-                IPC_SIZE_HDR,
-                IPC_SIZE_SQ_UNIT,
-                IPC_SIZE_CQE,
-                IPC_SIZE_QUEUE,
-                IPC_SIZE_DOORBELL,
-                IPC_SIZE_WORKER,
-                IPC_SIZE_SGE,
-                IPC_SIZE_SPARE,
-                IPC_SIZE_MAX
+/* What ipc_hello.sizes holds. */
+enum ipc_size {
+    IPC_SIZE_HDR,
+    IPC_SIZE_SQ_UNIT,
+    IPC_SIZE_CQE,
+    IPC_SIZE_QUEUE,
+    IPC_SIZE_DOORBELL,
+    IPC_SIZE_WORKER,
+    IPC_SIZE_SGE,
+    IPC_SIZE_SPARE,
+    IPC_SIZE_MAX
 };
 
 #define IPC_FEAT_CM     (1ull << 0)
@@ -493,8 +494,8 @@ struct ipc_async {
 
 /* ---- connection manager ---- */
 
-/* The daemon speaks the CM protocol. A queue pair that was given to it (IPC_CM_QP) it moves as
- * well: active:  RESOLVE_ADDR (making the id), QP_CREATE (for the id), CONNECT, event ESTABLISHED.
+/* The daemon speaks the CM protocol. A queue pair that was given to it (IPC_CM_QP) it moves, too:
+ *   active:  RESOLVE_ADDR (making the id), QP_CREATE (for the id), CONNECT, event ESTABLISHED.
  *   passive: BIND, LISTEN, event CONNECT_REQUEST (it names a new id): QP_CREATE (for the id),
  *            ACCEPT, event ESTABLISHED.
  *   Both:    DISCONNECT or the peer's DREQ: QP to ERR, event DISCONNECTED; QP_DESTROY (and its id).
@@ -511,23 +512,24 @@ struct ipc_async {
 #define IPC_PS_TCP 0x0106u
 #define IPC_PS_UDP 0x0111u
 
-enum ipc_cm_event_type { /* librdmacm's numbers */
-                         IPC_CM_ADDR_RESOLVED,
-                         IPC_CM_ADDR_ERROR,
-                         IPC_CM_ROUTE_RESOLVED,
-                         IPC_CM_ROUTE_ERROR,
-                         IPC_CM_CONNECT_REQUEST,
-                         IPC_CM_CONNECT_RESPONSE,
-                         IPC_CM_CONNECT_ERROR,
-                         IPC_CM_UNREACHABLE,
-                         IPC_CM_REJECTED,
-                         IPC_CM_ESTABLISHED,
-                         IPC_CM_DISCONNECTED,
-                         IPC_CM_DEVICE_REMOVAL,
-                         IPC_CM_MULTICAST_JOIN,
-                         IPC_CM_MULTICAST_ERROR,
-                         IPC_CM_ADDR_CHANGE,
-                         IPC_CM_TIMEWAIT_EXIT,
+/* The numbers of librdmacm. */
+enum ipc_cm_event_type {
+    IPC_CM_ADDR_RESOLVED,
+    IPC_CM_ADDR_ERROR,
+    IPC_CM_ROUTE_RESOLVED,
+    IPC_CM_ROUTE_ERROR,
+    IPC_CM_CONNECT_REQUEST,
+    IPC_CM_CONNECT_RESPONSE,
+    IPC_CM_CONNECT_ERROR,
+    IPC_CM_UNREACHABLE,
+    IPC_CM_REJECTED,
+    IPC_CM_ESTABLISHED,
+    IPC_CM_DISCONNECTED,
+    IPC_CM_DEVICE_REMOVAL,
+    IPC_CM_MULTICAST_JOIN,
+    IPC_CM_MULTICAST_ERROR,
+    IPC_CM_ADDR_CHANGE,
+    IPC_CM_TIMEWAIT_EXIT,
 };
 
 struct ipc_sockaddr { /* IPv4 is mapped into IPv6 */
@@ -697,8 +699,7 @@ struct ipc_capture {
     uint32_t qpn;     /* only frames from or to this queue pair; 0 = all */
     uint32_t zero;
 };
-#define IPC_CAPTURE_DROPS                                                                          \
-    1u /* frames that the device drops carry the counter's name as a comment */
+#define IPC_CAPTURE_DROPS 1u /* frames that the device drops name the counter in a comment */
 
 struct ipc_captured {
     struct ipc_hdr hdr;
@@ -751,8 +752,8 @@ int ipc_hello_check(const struct ipc_hello *theirs);
 int ipc_send(int sock, const void *msg, size_t len, const int *fds, unsigned nfds, int flags);
 
 /* Receive one message and its descriptors (CLOEXEC, the caller's from now on). *nfds in: room in
- * fds; out: how many came; surplus ones are closed. Returns the length; 0 end of file; -errno;
- * -EMSGSIZE truncated (descriptors closed). */
+ * fds; out: how many came; surplus ones are closed. Returns the length; 0 end of file, or an empty
+ * message (descriptors closed); -errno; -EMSGSIZE truncated (descriptors closed). */
 ssize_t ipc_recv(int sock, void *msg, size_t cap, int *fds, unsigned *nfds, int flags);
 
 /* The socket's path by the rules: `explicit` if not NULL, else $URNIC_SOCKET, else the user's

@@ -74,9 +74,8 @@ struct ipc_queue {
 struct ipc_cq_ring {
     _Alignas(IPC_LINE) _Atomic uint32_t cons; /* client: entries polled */
     _Alignas(IPC_LINE) _Atomic uint32_t arm;  /* IPC_ARM_*, cleared by the event */
-    _Alignas(
-        IPC_LINE) _Atomic uint32_t prod; /* daemon: a copy for looking at, never for deciding */
-    _Atomic uint32_t error;              /* daemon: 1 = overflowed, in error (CQ-05) */
+    _Alignas(IPC_LINE) _Atomic uint32_t prod; /* daemon: a copy to look at, never to decide by */
+    _Atomic uint32_t error;                   /* daemon: 1 = overflowed, in error (CQ-05) */
 };
 #define IPC_ARM_SOLICITED 1u
 #define IPC_ARM_NEXT      2u
@@ -99,21 +98,21 @@ struct ipc_sge {
     uint32_t lkey;
 };
 
-enum ipc_wr_opcode { /* verbs' numbers */
-                     IPC_WR_RDMA_WRITE,
-                     IPC_WR_RDMA_WRITE_IMM,
-                     IPC_WR_SEND,
-                     IPC_WR_SEND_IMM,
-                     IPC_WR_RDMA_READ,
-                     IPC_WR_CMP_SWAP,
-                     IPC_WR_FETCH_ADD,
-                     IPC_WR_LOCAL_INV,
-                     IPC_WR_BIND_MW,
-                     IPC_WR_SEND_INV,
-                     IPC_WR_REG_MR, /* ours: verbs have it in the kernel only */
-                     IPC_WR_OPCODE_MAX,
-                     IPC_WR_MALFORMED = 255, /* out of ipc_sq_fetch only: complete it with
-                                                LOC_QP_OP_ERR (REQ-08) */
+/* Verbs' numbers. */
+enum ipc_wr_opcode {
+    IPC_WR_RDMA_WRITE,
+    IPC_WR_RDMA_WRITE_IMM,
+    IPC_WR_SEND,
+    IPC_WR_SEND_IMM,
+    IPC_WR_RDMA_READ,
+    IPC_WR_CMP_SWAP,
+    IPC_WR_FETCH_ADD,
+    IPC_WR_LOCAL_INV,
+    IPC_WR_BIND_MW,
+    IPC_WR_SEND_INV,
+    IPC_WR_REG_MR, /* ours: verbs have it in the kernel only */
+    IPC_WR_OPCODE_MAX,
+    IPC_WR_MALFORMED = 255, /* from ipc_sq_fetch only: completes with LOC_QP_OP_ERR (REQ-08) */
 };
 #define IPC_WR_F_FENCE     1u /* verbs' numbers */
 #define IPC_WR_F_SIGNALED  2u
@@ -265,6 +264,7 @@ static inline uint64_t ipc_queue_size(uint32_t entries, uint32_t stride)
     return sizeof(struct ipc_queue) + (uint64_t)entries * stride;
 }
 
+/* A view of the queue at `at`, empty. */
 static inline void ipc_ring_init(struct ipc_ring *r, void *at, uint32_t entries, uint32_t stride,
                                  bool ud)
 {
@@ -276,6 +276,7 @@ static inline void ipc_ring_init(struct ipc_ring *r, void *at, uint32_t entries,
     r->ud = ud;
 }
 
+/* A view of the completion queue at `at`, empty. */
 static inline void ipc_cq_view_init(struct ipc_cq_view *v, void *at, uint32_t entries)
 {
     v->ring = at;
@@ -371,7 +372,8 @@ struct ipc_send {
 
 struct ipc_recv_entry {
     uint64_t cookie;
-    uint32_t nsge; /* may exceed nothing: <= max_sge; UINT32_MAX = malformed (RSP-13) */
+    uint32_t
+        nsge; /* <= IPC_SGE_MAX, and as many as the stride holds; UINT32_MAX = malformed (RSP-13) */
     struct ipc_sge sge[IPC_SGE_MAX];
 };
 
@@ -383,11 +385,12 @@ struct ipc_recv_entry {
  * (SHM-01, SHM-02, SHM-03). */
 int ipc_sq_fetch(struct ipc_ring *r, struct ipc_send *out);
 
-/* The same for receive queues. */
+/* The same for receive queues. Returns 1; 0 empty; -EPROTO the index is a lie. */
 int ipc_rq_fetch(struct ipc_ring *r, struct ipc_recv_entry *out);
 
 /* ---- completion queues ---- */
 
+/* What the phase of a valid entry is: it changes each time round, and 0 is in fresh memory. */
 static inline uint32_t ipc_cq_phase(const struct ipc_cq_view *v, uint32_t index)
 {
     return (index & v->entries) == 0 ? 1 : 2;

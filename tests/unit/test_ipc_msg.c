@@ -144,6 +144,10 @@ START_TEST(shm_09_descriptors_travel)
     ck_assert_int_eq(ipc_send(s[0], msg, 8, fds, 2, 0), 0);
     ck_assert_int_eq(ipc_recv(s[1], msg, 4, got, &n, 0), -EMSGSIZE);
     ck_assert_uint_eq(n, 0);
+    n = 4;
+    ck_assert_int_eq(ipc_send(s[0], msg, 0, fds, 2, 0), 0); /* nothing but descriptors */
+    ck_assert_int_eq(ipc_recv(s[1], msg, sizeof(msg), got, &n, 0), 0);
+    ck_assert_uint_eq(n, 0);
     ck_assert_uint_eq(open_fds(), before);
     ck_assert_int_eq(ipc_recv(s[1], msg, 4, got, &n, MSG_DONTWAIT), -EAGAIN);
     close(s[0]);
@@ -178,7 +182,7 @@ START_TEST(shm_01_names)
     unsigned named = 0;
     for (unsigned t = 0; t < IPC_TYPE_MAX; t++)
         named += strcmp(ipc_type_name(t), "?") != 0;
-    ck_assert_uint_eq(named, 2 + 5 + 9 + 17 + 18 + 9);
+    ck_assert_uint_eq(named, 2 + 5 + 9 + 17 + 19 + 9);
     ck_assert_str_eq(ipc_type_name(IPC_QP_MODIFY), "qp-modify");
     ck_assert_str_eq(ipc_type_name(60000), "?");
 }

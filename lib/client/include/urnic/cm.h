@@ -48,8 +48,7 @@ enum urnic_cm_event_type {
 enum urnic_port_space { URNIC_PS_TCP = 0x0106, URNIC_PS_UDP = 0x0111 };
 
 struct urnic_conn_param {
-    const void
-        *private_data; /* goes to the peer: up to 56 octets with a request, 196 with a reply */
+    const void *private_data; /* for the peer: up to 56 octets in a request, 196 in a reply */
     uint8_t private_data_len;
     uint8_t responder_resources; /* READs and atomics at a time from the peer; 0 = 16 */
     uint8_t initiator_depth;     /* and to it; 0 = 16 */
@@ -73,6 +72,7 @@ struct urnic_cm_event {
 
 /* ---- with events ---- */
 
+/* -ENOTSUP: the daemon is older than this library. -ENOMEM. */
 URNIC_API int urnic_create_cm_channel(struct urnic_context *ctx, struct urnic_cm_channel **channel);
 URNIC_API int urnic_destroy_cm_channel(struct urnic_cm_channel *channel); /* -EBUSY: ids use it */
 /* Readable when an event waits, or when the daemon has gone. */
@@ -81,8 +81,10 @@ URNIC_API int urnic_cm_channel_fd(const struct urnic_cm_channel *channel);
  * With a queue pair given to the id, CONNECT_RESPONSE never shows: ESTABLISHED does, and by then
  * the queue pair is in RTS; DISCONNECTED has moved it to ERR. */
 URNIC_API int urnic_get_cm_event(struct urnic_cm_channel *channel, struct urnic_cm_event *event);
+/* In words, for people; a constant string. */
 URNIC_API const char *urnic_cm_event_str(enum urnic_cm_event_type event);
 
+/* An id whose events arrive on this channel. -ENOMEM. */
 URNIC_API int urnic_create_id(struct urnic_cm_channel *channel, enum urnic_port_space ps,
                               void *id_context, struct urnic_cm_id **id);
 /* Ends the connection if there is one; the queue pair stays the application's. */
@@ -90,6 +92,8 @@ URNIC_API int urnic_destroy_id(struct urnic_cm_id *id);
 /* The same, and destroys its queue pair if it has one, at the cost of one. Completions that weren't
  * polled are dropped. -EBUSY: attached to multicast groups. */
 URNIC_API int urnic_destroy_ep(struct urnic_cm_id *id);
+/* The id_context it was made with, or was given later. The id of a CONNECT_REQUEST begins with that
+ * of its listener. */
 URNIC_API void *urnic_id_context(const struct urnic_cm_id *id);
 URNIC_API void urnic_id_set_context(struct urnic_cm_id *id, void *id_context);
 /* Let this queue pair go with the connection (in RESET now: it goes to INIT; one for datagrams to
@@ -98,13 +102,17 @@ URNIC_API int urnic_id_set_qp(struct urnic_cm_id *id, struct urnic_qp *qp);
 /* The same with a new one, at the cost of urnic_create_qp alone. */
 URNIC_API int urnic_create_id_qp(struct urnic_cm_id *id, struct urnic_pd *pd,
                                  struct urnic_qp_init_attr *attr, struct urnic_qp **qp);
+/* The queue pair that goes with it; NULL = none. */
 URNIC_API struct urnic_qp *urnic_id_qp(const struct urnic_cm_id *id);
 
-/* Port 0: the daemon chooses; urnic_id_addr tells. -EADDRINUSE, -EADDRNOTAVAIL. */
+/* Take a local address (all zero: any) and port (0: the daemon chooses; urnic_id_addr tells).
+ * -EADDRINUSE, -EADDRNOTAVAIL, -EAFNOSUPPORT. */
 URNIC_API int urnic_bind_addr(struct urnic_cm_id *id, const struct sockaddr *addr);
 /* Local and remote address, each may be NULL: 16 octets (IPv4 mapped) and port. */
 URNIC_API int urnic_id_addr(struct urnic_cm_id *id, uint8_t local[16], uint16_t *local_port,
                             uint8_t remote[16], uint16_t *remote_port);
+/* Take requests for the bound address: event CONNECT_REQUEST. backlog: requests that wait for an
+ * answer; 0 = the daemon's default. */
 URNIC_API int urnic_listen(struct urnic_cm_id *id, int backlog);
 /* Events ADDR_RESOLVED, then on ROUTE_RESOLVED; or the _ERROR of each. src may be NULL. */
 URNIC_API int urnic_resolve_addr(struct urnic_cm_id *id, const struct sockaddr *src,
@@ -120,7 +128,9 @@ URNIC_API int urnic_join_multicast(struct urnic_cm_id *id, const struct sockaddr
 URNIC_API int urnic_leave_multicast(struct urnic_cm_id *id, const struct sockaddr *addr);
 /* Event ESTABLISHED, REJECTED, UNREACHABLE or CONNECT_ERROR. param may be NULL. */
 URNIC_API int urnic_connect(struct urnic_cm_id *id, const struct urnic_conn_param *param);
+/* Accept the request that the id came with: event ESTABLISHED. param may be NULL. */
 URNIC_API int urnic_accept(struct urnic_cm_id *id, const struct urnic_conn_param *param);
+/* Refuse it, with up to 148 octets for the peer. */
 URNIC_API int urnic_reject(struct urnic_cm_id *id, const void *private_data, uint8_t len);
 /* Moves the queue pair to ERR: what was posted completes with flush. Event DISCONNECTED. */
 URNIC_API int urnic_disconnect(struct urnic_cm_id *id);
@@ -153,15 +163,18 @@ URNIC_API int urnic_connect_addr(struct urnic_context *ctx, const char *ip, uint
                                  struct urnic_conn_attr *attr,
                                  int (*prepare)(void *arg, struct urnic_qp *qp), void *arg,
                                  struct urnic_conn **conn);
-/* ip NULL = every local address. */
+/* Listen on a local address, NULL = on every one. port 0: the daemon chooses. -EADDRINUSE,
+ * -EADDRNOTAVAIL, -EINVAL, -ENODEV. */
 URNIC_API int urnic_listen_addr(struct urnic_context *ctx, const char *ip, uint16_t port,
                                 int backlog, struct urnic_listener **listener);
+/* The port it listens on; and a descriptor that is readable when a connection waits. */
 URNIC_API uint16_t urnic_listener_port(const struct urnic_listener *listener);
 URNIC_API int urnic_listener_fd(const struct urnic_listener *listener);
-/* Take the next connection. -ETIMEDOUT. */
+/* Take the next connection; `prepare` as above. -ETIMEDOUT. */
 URNIC_API int urnic_accept_conn(struct urnic_listener *listener, struct urnic_conn_attr *attr,
                                 int (*prepare)(void *arg, struct urnic_qp *qp), void *arg,
                                 struct urnic_conn **conn);
+/* Stop listening; requests that nobody took are refused. */
 URNIC_API int urnic_close_listener(struct urnic_listener *listener);
 /* Disconnect and destroy the queue pair. Unpolled completions are dropped. */
 URNIC_API int urnic_close_conn(struct urnic_conn *conn);

@@ -16,6 +16,7 @@ extern "C" {
 /* The devices of the running daemon: an array for urnic_free_device_list, *n entries. No daemon is
  * an empty list, not an error. -ENOMEM, -EPROTO (a daemon of another major version), -EACCES. */
 URNIC_API int urnic_get_device_list(struct urnic_device **list, int *n);
+/* Free the array; NULL is fine. */
 URNIC_API void urnic_free_device_list(struct urnic_device *list);
 
 /* Open a device by name, NULL = the first one. -ENODEV no daemon or no such device, -EPROTO,
@@ -27,15 +28,17 @@ URNIC_API int urnic_open_at(const char *socket_path, const char *device, int wor
 /* -EBUSY: objects of the context still exist. */
 URNIC_API int urnic_close(struct urnic_context *ctx);
 
+/* What the device can do, and the state of its port. */
 URNIC_API int urnic_query_device(struct urnic_context *ctx, struct urnic_device_attr *attr);
 URNIC_API int urnic_query_port(struct urnic_context *ctx, struct urnic_port_attr *attr);
-/* -ENOENT: the entry is empty. */
+/* One entry of the GID table. -ENOENT: it is empty. */
 URNIC_API int urnic_query_gid(struct urnic_context *ctx, uint32_t index, struct urnic_gid *gid);
 /* Up to max entries that aren't empty. Returns how many there were, or -errno. */
 URNIC_API int urnic_query_gid_table(struct urnic_context *ctx, struct urnic_gid *gids, int max);
 
 /* ---- memory ---- */
 
+/* A protection domain: queue pairs reach only regions of their own one. -ENOMEM. */
 URNIC_API int urnic_alloc_pd(struct urnic_context *ctx, struct urnic_pd **pd);
 URNIC_API int urnic_dealloc_pd(struct urnic_pd *pd); /* -EBUSY: in use */
 
@@ -89,13 +92,16 @@ static inline uint32_t urnic_inc_rkey(uint32_t rkey)
  * the daemon has gone; it may be set non-blocking and polled. */
 URNIC_API int urnic_create_channel(struct urnic_context *ctx, struct urnic_channel **channel);
 URNIC_API int urnic_destroy_channel(struct urnic_channel *channel); /* -EBUSY: CQs use it */
+/* The descriptor stays the channel's: don't read from it, don't close it. */
 URNIC_API int urnic_channel_fd(const struct urnic_channel *channel);
 
-/* At least `cqe` entries. channel may be NULL. */
+/* A queue of at least `cqe` entries. cq_context comes back with its events. channel may be NULL:
+ * without events. -EINVAL (cqe), -ENOMEM. */
 URNIC_API int urnic_create_cq(struct urnic_context *ctx, int cqe, void *cq_context,
                               struct urnic_channel *channel, struct urnic_cq **cq);
 /* -EBUSY: queue pairs use it. Waits until each event got from it has been acknowledged. */
 URNIC_API int urnic_destroy_cq(struct urnic_cq *cq);
+/* Entries that it has; and the cq_context it was made with. */
 URNIC_API int urnic_cq_size(const struct urnic_cq *cq);
 URNIC_API void *urnic_cq_context(const struct urnic_cq *cq);
 
@@ -114,31 +120,39 @@ URNIC_API int urnic_req_notify_cq(struct urnic_cq *cq, bool solicited_only);
  * gone. Each event must be acknowledged. */
 URNIC_API int urnic_get_cq_event(struct urnic_channel *channel, struct urnic_cq **cq,
                                  void **cq_context);
+/* Acknowledge n events of this CQ. */
 URNIC_API void urnic_ack_cq_events(struct urnic_cq *cq, unsigned n);
 
 /* ---- shared receive queues ---- */
 
-/* attr: in wanted, out granted. */
+/* A receive queue for several queue pairs. attr: in wanted, out granted. -EINVAL, -ENOMEM. */
 URNIC_API int urnic_create_srq(struct urnic_pd *pd, struct urnic_srq_attr *attr, void *srq_context,
                                struct urnic_srq **srq);
 /* Set the limit below which SRQ_LIMIT_REACHED is raised once; 0 = off. */
 URNIC_API int urnic_modify_srq_limit(struct urnic_srq *srq, uint32_t limit);
+/* Its sizes, and the limit as it is now: 0 once it has been reached. */
 URNIC_API int urnic_query_srq(struct urnic_srq *srq, struct urnic_srq_attr *attr);
 URNIC_API int urnic_destroy_srq(struct urnic_srq *srq); /* -EBUSY: queue pairs use it */
+/* As urnic_post_recv. */
 URNIC_API int urnic_post_srq_recv(struct urnic_srq *srq, const struct urnic_recv_wr *wr,
                                   const struct urnic_recv_wr **bad_wr);
+/* The srq_context it was made with. */
 URNIC_API void *urnic_srq_context(const struct urnic_srq *srq);
 
 /* ---- queue pairs ---- */
 
+/* A queue pair in RESET. attr->cap: in wanted, out granted. -EINVAL (type, limits, congestion
+ * control), -ENOMEM. */
 URNIC_API int urnic_create_qp(struct urnic_pd *pd, struct urnic_qp_init_attr *attr,
                               struct urnic_qp **qp);
 /* All or nothing. mask: enum urnic_qp_attr_mask; which attributes each transition needs or allows
  * is as in verbs. Moving to RESET drops this queue pair's completions that weren't polled. */
 URNIC_API int urnic_modify_qp(struct urnic_qp *qp, const struct urnic_qp_attr *attr, unsigned mask);
+/* All attributes as the daemon has them. */
 URNIC_API int urnic_query_qp(struct urnic_qp *qp, struct urnic_qp_attr *attr);
 /* Its completions that weren't polled are dropped. -EBUSY: attached to multicast groups. */
 URNIC_API int urnic_destroy_qp(struct urnic_qp *qp);
+/* Its number on the wire, 24 bits; and the qp_context it was made with. */
 URNIC_API uint32_t urnic_qp_num(const struct urnic_qp *qp);
 URNIC_API void *urnic_qp_context(const struct urnic_qp *qp);
 
@@ -162,6 +176,7 @@ URNIC_API int urnic_create_ah(struct urnic_pd *pd, const struct urnic_ah_attr *a
  * sgid_index: which of our addresses to answer from. */
 URNIC_API int urnic_create_ah_from_wc(struct urnic_pd *pd, const struct urnic_wc *wc,
                                       const void *grh, uint16_t sgid_index, struct urnic_ah **ah);
+/* Work requests that were posted with it keep their own copy. */
 URNIC_API int urnic_destroy_ah(struct urnic_ah *ah);
 
 /* ---- asynchronous events ---- */
@@ -172,13 +187,16 @@ URNIC_API int urnic_async_fd(const struct urnic_context *ctx);
  * URNIC_EVENT_DEVICE_FATAL, then -ENODEV. Each event must be acknowledged before its object is
  * destroyed: destroying waits for it. */
 URNIC_API int urnic_get_async_event(struct urnic_context *ctx, struct urnic_async_event *event);
+/* Acknowledge it. */
 URNIC_API void urnic_ack_async_event(struct urnic_async_event *event);
 
 /* ---- names ---- */
 
+/* In words, for people; constant strings. */
 URNIC_API const char *urnic_wc_status_str(enum urnic_wc_status status);
 URNIC_API const char *urnic_event_type_str(enum urnic_event_type event);
 URNIC_API const char *urnic_qp_state_str(enum urnic_qp_state state);
+/* "0.1.0": of the library. */
 URNIC_API const char *urnic_version(void);
 
 #ifdef __cplusplus
