@@ -179,6 +179,11 @@ void lint_flow_pair(struct lint_flow *a, struct lint_flow *b)
         lint_mtu_learned(a, b->info.mtu);
 }
 
+bool lint_id_tells(const struct lint_flow *f, const struct wire_pkt *p)
+{
+    return p->ip_version == 4 && p->ip_id && !f->id_same && !(f->peer && f->peer->id_same);
+}
+
 /* Could `g` have asked what the response with this PSN answers? */
 static bool asked(const struct lint_flow *g, uint32_t psn)
 {

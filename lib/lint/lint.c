@@ -207,6 +207,10 @@ static void count(struct lint_ctx *c)
     i->ecn_capable += ecn != 0;
     i->ecn_ce += ecn == 3;
     i->cut += c->cut;
+    if (c->f->id_icrc && c->f->id_last == c->p.ip_id && c->f->id_icrc != c->icrc && !c->cut)
+        c->f->id_same = true;
+    c->f->id_last = c->p.ip_id;
+    c->f->id_icrc = c->icrc;
     if (ecn == 3)
         c->view->flags |= LINT_V_CE;
 }

@@ -96,6 +96,7 @@ struct lint_mark {
     uint32_t psn;
     uint16_t ip_id;
     uint8_t syndrome;
+    uint8_t again;  /* how often it came again, perhaps as the network's copy */
     uint32_t sends; /* of the request packet at that time */
     uint64_t number, ns;
 };
@@ -149,10 +150,16 @@ struct lint_flow {
     struct lint_wait ahead; /* an MSN larger than the messages seen explain */
     struct lint_wait over;  /* one READ or ATOMIC more than agreed, it seems */
     uint32_t over_psn, over_n;
-    struct lint_wait odd; /* a packet of another service */
+    struct lint_wait odd;             /* a packet of another service */
+    struct lint_wait early;           /* sent again before the time of an RNR NAK was over, */
+    uint64_t early_after, early_must; /* and after which time, not that */
     uint32_t continued_n, restarted_n;
     bool rnr_02; /* has been found to break it */
     bool resp_sport_seen;
+
+    uint16_t id_last; /* IPv4 identification of the latest packet, */
+    uint32_t id_icrc; /* whose iCRC was this; */
+    bool id_same;     /* and another packet has had the same: it tells nothing */
 
     struct {
         uint32_t icrc, interface;
@@ -190,8 +197,9 @@ enum lint_stage {
     LINT_S_ODD = 1u << 10,      /* one packet of another service, and the old one goes on */
     LINT_S_OVER = 1u << 11,     /* a READ or ATOMIC was still open when one more came */
     LINT_S_AHEAD = 1u << 12,    /* a larger MSN came before a smaller one */
+    LINT_S_EARLY = 1u << 13,    /* the end; once the requester hasn't waited */
 };
-#define LINT_STAGES 13
+#define LINT_STAGES 14
 
 enum lint_outcome {                    /* of something that waited */
                     LINT_NEVER_SENT,   /* the responder later behaves as if it hadn't arrived */
@@ -286,6 +294,9 @@ struct lint_read *lint_read_at(const struct lint_flow *f, uint32_t psn);
 void lint_mtu_learned(struct lint_flow *f, uint32_t mtu);
 /* Begin a new flow for the packet: the queue pair's number is used by a new connection. */
 bool lint_renew(struct lint_ctx *c);
+/* Does the IP identification of this flow's packets tell a packet sent twice from one that the
+ * network has doubled? */
+bool lint_id_tells(const struct lint_flow *f, const struct wire_pkt *p);
 /* Forget what responses have said. */
 void lint_responder_reset(struct lint_flow *f);
 

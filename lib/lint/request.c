@@ -13,6 +13,7 @@
 #define SPAN_MAX  (1u << 23)
 #define JUMP_MAX  65536 /* a larger step is no gap: the queue pair has begun anew */
 #define EARLY_MAX 4096  /* PSNs before the first that was seen */
+#define COPY_NS   50000 /* in which the network's copy of a packet comes, when no trip is known */
 
 /* The same payload as `r` had? The iCRC covers headers that may differ (IP id, AckReq), so compare
  * what the payload alone contributes: the CRC is linear. */
@@ -216,28 +217,42 @@ static void advance(struct lint_ctx *c, uint32_t n)
     count_new(c);
 }
 
+/* Have answers asked for this PSN since it was last sent? */
+static bool was_asked_for(const struct lint_ctx *c)
+{
+    const struct lint_flow *f = c->f;
+    uint64_t since = c->old->last_number;
+    return f->nak.number > since ||
+           (f->rnr.number > since && lint_diff(c->p.psn, f->rnr.psn) >= 0) ||
+           (c->read && !c->read->atomic && c->p.psn != c->read->psn);
+}
+
+/* Is it the network's copy of what was sent before? The IP identification tells. Without one only
+ * the time can: nobody sends again, unasked, what can't have been answered yet. */
+static bool is_copy(const struct lint_ctx *c)
+{
+    const struct lint_rec *r = c->old;
+    const struct lint_flow *peer = c->f->peer;
+    if (!c->same)
+        return false;
+    if (lint_id_tells(c->f, &c->p))
+        return r->ip_id == c->p.ip_id;
+    uint64_t trip = peer && peer->info.rtt_samples ? peer->info.rtt_min : COPY_NS;
+    return c->in->ns - r->last_ns < trip && !was_asked_for(c);
+}
+
 /* Why is this PSN sent again? Sets the view's flags, and counts. */
 static void classify_again(struct lint_ctx *c)
 {
     struct lint_flow *f = c->f;
-    const struct lint_rec *r = c->old;
-    bool had_id = c->p.ip_version == 4 && (r->ip_id || c->p.ip_id);
-    bool twin = c->same && (had_id ? r->ip_id == c->p.ip_id
-                                   : c->in->ns - r->last_ns < 1000000 && c->p.psn != f->last);
-    if (twin) {
+    if (is_copy(c)) {
         f->info.duplicates++;
         c->view->flags |= LINT_V_DUPLICATE;
         return;
     }
     f->info.retransmits++;
     c->view->flags |= LINT_V_RETRANSMIT;
-    if (lint_diff(c->p.psn, f->last) > 0)
-        return; /* goes on with a round that began before */
-    bool asked_for = (f->nak.on && f->nak.psn == c->p.psn && f->nak.number > r->last_number) ||
-                     (f->rnr.on && f->rnr.psn == c->p.psn && f->rnr.number > r->last_number) ||
-                     (c->read && !c->read->atomic && c->p.psn != c->read->psn) ||
-                     (f->nak.on && f->nak.number > r->last_number);
-    if (!asked_for) {
+    if (lint_diff(c->p.psn, f->last) <= 0 && !was_asked_for(c)) { /* else a round goes on */
         f->info.timeouts++;
         c->view->flags |= LINT_V_TIMEOUT;
     }

@@ -174,7 +174,9 @@ static void read_progress(struct lint_ctx *c)
 static void mark(struct lint_ctx *c, struct lint_mark *m)
 {
     const struct lint_rec *r = c->rec;
+    bool again = m->on && m->psn == c->p.psn && m->syndrome == c->p.syndrome;
     *m = (struct lint_mark){.on = true,
+                            .again = (uint8_t)(again ? m->again + (m->again < 255) : 0),
                             .psn = c->p.psn,
                             .ip_id = c->p.ip_id,
                             .syndrome = c->p.syndrome,
@@ -211,6 +213,8 @@ static void remember_ack(struct lint_ctx *c)
             i->naks_fatal++;
             if (!q->fatal.on)
                 mark(c, &q->fatal);
+            else
+                q->fatal.again += q->fatal.again < 255;
         }
         break;
     case WIRE_AETH_INVALID:
@@ -264,7 +268,7 @@ static void watch_reread(struct lint_ctx *c)
     if (c->op->flags & WIRE_F_START) {
         q->restarted_n++;
         q->continued.on = false;
-    } else if (!r->continued && c->in->ns - r->reread_ns >= rtt_least(c) / 8 &&
+    } else if (!r->continued && rtt_least(c) && c->in->ns - r->reread_ns >= rtt_least(c) / 8 &&
                ((whole && r->starts >= whole->sends) || (q->continued_n > 1 && !q->restarted_n))) {
         lint_remember(c, &q->continued); /* else it was under way already */
     }
@@ -358,6 +362,11 @@ void lint_flow_end(struct lint *l, struct lint_flow *f)
         c.outcome = LINT_OPEN;
         lint_run(&c, LINT_S_BEYOND);
         f->beyond.on = false;
+    }
+    if (f->early.on && f->peer) {
+        struct lint_ctx c = {.l = l, .f = f, .wait = &f->early};
+        lint_run(&c, LINT_S_EARLY);
+        f->early.on = false;
     }
     if (f->peer)
         lint_continued(l, f, true);

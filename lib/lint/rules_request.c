@@ -216,22 +216,38 @@ bool lint_rd_12(struct lint_ctx *c)
                      c->p.rkey == r->rkey ? "" : ", another R_Key");
 }
 
-/* Too early is what comes before the coded time is over, and too late to have been on its way. */
+/* Is it the network's copy of what was sent before, as far as the IP identification tells? */
+static bool twin(const struct lint_ctx *c)
+{
+    return c->old && lint_id_tells(c->f, &c->p) && c->old->ip_id == c->p.ip_id;
+}
+
+/* Too early is what comes before the coded time is over, and too late to have been on its way. Or
+ * the RNR NAK was lost behind the capture and this is a time-out: in the end it shows whether this
+ * network loses packets. */
 bool lint_rnr_05(struct lint_ctx *c)
 {
     struct lint_flow *f = c->f;
-    if (!f->rnr.on || c->p.psn != f->rnr.psn || !reliable(c) || c->in->ns < f->rnr.ns)
+    if (c->wait) {
+        lint_expected(c, "at least %.2f ms after the RNR NAK", (double)f->early_must / 1e6);
+        lint_seen(c, "%.2f ms", (double)f->early_after / 1e6);
+        if (f->info.timeouts || f->info.gaps || f->peer->info.naks_seq)
+            lint_doubt(c, LINT_UNDECIDABLE, "a time-out, if the RNR NAK was lost on its way");
+        return true;
+    }
+    if (!f->rnr.on || c->p.psn != f->rnr.psn || !reliable(c) || c->in->ns < f->rnr.ns || twin(c))
         return false;
     uint64_t waited = c->in->ns - f->rnr.ns, must = wire_rnr_ns(f->rnr.syndrome & 31u);
     uint64_t crossing = f->peer && f->peer->info.rtt_samples ? f->peer->info.rtt_max : 0;
-    bool twin = c->old && c->p.ip_version == 4 && c->p.ip_id && c->old->ip_id == c->p.ip_id;
-    if (twin)
-        return false; /* a doubled packet */
     f->rnr.on = false;
-    if (waited >= must - must / 20 || waited <= crossing + 50000)
+    if (c->prev && c->prev->last_number > f->rnr.number)
+        return false; /* in a round that goes on from before: the RNR NAK crosses with it */
+    if (waited >= must - must / 20 || waited <= crossing + 50000 || f->early.on)
         return false;
-    lint_expected(c, "at least %.2f ms after the RNR NAK", (double)must / 1e6);
-    return lint_seen(c, "%.2f ms", (double)waited / 1e6);
+    lint_remember(c, &f->early);
+    f->early_after = waited;
+    f->early_must = must;
+    return false;
 }
 
 bool lint_tmr_05(struct lint_ctx *c)
@@ -242,8 +258,7 @@ bool lint_tmr_05(struct lint_ctx *c)
         r->sends <= f->retry || f->rnr.number > r->number || f->progress_number > r->number ||
         (f->ack_on && lint_add(f->acked, 1) != c->p.psn) || (!f->ack_on && c->p.psn != f->first))
         return false;
-    bool twin = c->p.ip_version == 4 && c->p.ip_id && r->ip_id == c->p.ip_id;
-    if (twin || c->in->ns - r->last_ns < 1000)
+    if (twin(c) || c->in->ns - r->last_ns < 1000)
         return false;
     lint_expected(c, "at most %u transmissions", f->retry + 1);
     return lint_seen(c, "%u without progress", r->sends + 1);

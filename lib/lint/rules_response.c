@@ -19,10 +19,14 @@ static bool is_nak(const struct lint_ctx *c, uint8_t syndrome)
     return is_ack(c) && c->headers && c->p.syndrome == syndrome;
 }
 
-/* The same packet again, doubled by the network, as far as that can be told. */
-static bool twin(const struct lint_ctx *c, const struct lint_mark *m)
+/* The same packet again: has the network doubled it? Once it may have, where nothing tells. */
+static bool twin(struct lint_ctx *c, const struct lint_mark *m)
 {
-    return c->p.ip_version != 4 || !c->p.ip_id || m->ip_id == c->p.ip_id;
+    if (lint_id_tells(c->f, &c->p))
+        return m->ip_id == c->p.ip_id;
+    if (!m->again)
+        lint_doubt(c, LINT_UNDECIDABLE, "perhaps doubled by the network: nothing tells");
+    return false;
 }
 
 bool lint_req_10(struct lint_ctx *c)
@@ -190,6 +194,8 @@ bool lint_rnr_02(struct lint_ctx *c)
     if (!m || !is_nak(c, WIRE_SYN_NAK_SEQ) || !m->on || m->psn != c->p.psn ||
         (c->rec && c->rec->last_number > m->number))
         return false;
+    if (lint_id_tells(c->f, &c->p) && (int16_t)(c->p.ip_id - m->ip_id) < 0)
+        return false; /* sent before it, and overtaken */
     lint_expected(c, "silence until PSN 0x%x comes again", c->p.psn);
     lint_seen(c, "a sequence NAK after the RNR NAK");
     /* Of a packet sent twice the first may have been lost, and this NAK be a late one for it. */

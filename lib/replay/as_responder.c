@@ -20,7 +20,9 @@
 #define ANSWERS_EACH   4u     /* and so much for each packet of the capture */
 #define EARLY          256u /* packets in which answers to what went before the capture may come */
 #define REREADS        64u
-#define LATE           64u /* packets in which a delayed one comes */
+#define LATE           64u   /* packets in which a delayed one comes */
+#define BACK           4096u /* packets in which what has been overtaken is looked for */
+#define MISSED         256u  /* packets that are put in order for one answer */
 #define MESSAGE_MAX    (1u << 31)
 
 /* An answer of our engine. */
@@ -473,6 +475,49 @@ static bool finds_hole(const struct responder *r, const struct packet *p)
     return true;
 }
 
+/* The latest packet before `end` that asks with this PSN and found what it needs; or NULL. */
+static const struct packet *sent_before(const struct responder *r, const struct packet *end,
+                                        uint32_t psn)
+{
+    for (unsigned n = 0; end > r->d->packet && n < BACK; n++)
+        if (packet_asks(r->d, --end) && end->pkt.psn == psn && !end->starve)
+            return end;
+    return NULL;
+}
+
+/* An answer that shows that the responder is further than our engine: the capture has all that it
+ * needed, but in another order, or it is thought lost. Give it in order. */
+static void catch_up(struct responder *r, const struct packet *p)
+{
+    uint32_t goal = (p->pkt.psn + packet_positive(p)) & WIRE_PSN_MASK, psn = stage_epsn(&r->stage);
+    const struct packet *missed[MISSED];
+    unsigned n = 0;
+    if (r->d->exact || p->selective || stage_state(&r->stage) == QPS_ERR)
+        return;
+    for (; psn_after(goal, psn) > 0; n++) {
+        if (n == MISSED || !(missed[n] = sent_before(r, p, psn)))
+            return;
+        psn = (psn + packet_psns(r->d, missed[n])) & WIRE_PSN_MASK;
+    }
+    for (unsigned i = 0; i < n; i++)
+        give(r, (size_t)(missed[i] - r->d->packet));
+}
+
+/* Could what this NAK asks for have come late, behind packets that were sent after it? Not if an
+ * answer has covered it before, or a NAK named it. */
+static bool first_missing(const struct responder *r, const struct packet *p)
+{
+    bool behind = false;
+    const struct packet *q = p;
+    for (unsigned n = 0; q-- > r->d->packet && n < BACK; n++) {
+        int32_t off = psn_after(q->pkt.psn, p->pkt.psn);
+        if (packet_answers(r->d, q) && off >= 0)
+            return false;
+        behind = behind || (packet_asks(r->d, q) && off > 0);
+    }
+    return behind;
+}
+
 /* A NAK that the network explains: what it asks for was delayed behind the capture; or it was
  * overtaken itself by answers to that. Long after them it would be a NAK of a repetition. */
 static bool delayed(const struct responder *r, const struct packet *p)
@@ -480,7 +525,7 @@ static bool delayed(const struct responder *r, const struct packet *p)
     bool covered = false;
     if (p->pkt.syndrome != WIRE_SYN_NAK_SEQ)
         return false;
-    if (!r->d->exact && evidence_late(r->d, p))
+    if (!r->d->exact && (evidence_late(r->d, p) || first_missing(r, p)))
         return true;
     size_t i = (size_t)(p - r->d->packet);
     for (unsigned n = 0; i-- > 0 && n < 2 * LATE; n++) {
@@ -507,6 +552,7 @@ static void compare(struct responder *r, const struct packet *p)
         r->j->out->passed++;
         return;
     }
+    catch_up(r, p);
     r->j->out->compared++;
     if (p->pkt.opcode == WIRE_ACKNOWLEDGE && packet_positive(p)) {
         if (acknowledgeable(r, p->pkt.psn)) {
@@ -651,6 +697,10 @@ int as_responder(struct direction *d, struct judge *j)
                 give_unreliable(&r, i);
             else
                 give(&r, i);
+            if (p->doubled) {
+                d->packet[i].starve = 0;
+                give(&r, i);
+            }
         } else if (packet_answers(d, p)) {
             stage_time(&r.stage, p->ns);
             compare(&r, p);

@@ -131,27 +131,8 @@ static void find_trip(struct direction *d)
     d->trip = least == UINT64_MAX ? 0 : least / 8 * d->trip_share;
 }
 
-/* An RNR NAK: the last transmission before it found no receive work request; earlier ones have not
- * arrived in their turn. */
-static void mark_starved(struct direction *d, size_t at)
-{
-    uint32_t psn = d->packet[at].pkt.psn;
-    bool last = true;
-    for (size_t i = at, n = 0; i-- > 0 && n < BACK_MAX; n++) {
-        struct packet *p = &d->packet[i];
-        if (!packet_asks(d, p) || p->pkt.psn != psn || p->duplicate ||
-            crossed(d, p, &d->packet[at]))
-            continue;
-        if (last)
-            p->starve = true;
-        else if (!p->starve)
-            p->lost = true;
-        last = false;
-    }
-}
-
-/* After a sequence NAK: does an answer show that the packet has arrived, before it is sent again,
- * or so soon after that the answer can't be to that? */
+/* After a NAK that isn't fatal: does an answer show that the packet has arrived, before it is sent
+ * again, or so soon after that the answer can't be to that? */
 static bool answered_first(const struct direction *d, size_t at)
 {
     uint32_t psn = d->packet[at].pkt.psn;
@@ -167,6 +148,63 @@ static bool answered_first(const struct direction *d, size_t at)
             return !again || crossed(d, again, p);
     }
     return false;
+}
+
+/* After an RNR NAK and what it asks for: does an answer show that packets behind had been executed,
+ * which have not been sent again? Then so was this one, before. */
+static bool overtaken(const struct direction *d, size_t at)
+{
+    uint32_t highest = d->packet[at].pkt.psn;
+    bool again = false;
+    for (size_t i = at + 1; i < d->packets && i - at < BACK_MAX; i++) {
+        const struct packet *p = &d->packet[i];
+        int32_t ahead = psn_after(p->pkt.psn, highest);
+        again = again || (packet_asks(d, p) && ahead == 0);
+        if (again && packet_asks(d, p) && ahead >= 0) {
+            if (ahead > 1)
+                return false;
+            highest = (p->pkt.psn + packet_psns(d, p) - 1) & WIRE_PSN_MASK;
+        } else if (again && packet_answers(d, p) && ahead > !packet_positive(p)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* An RNR NAK: the last transmission before it found no receive work request, or the one before that
+ * if two were refused; earlier ones have not arrived in their turn. If an answer shows that one has
+ * been executed without being sent again, then it was the last, or the network's copy of it. */
+static void mark_starved(struct direction *d, size_t at)
+{
+    uint32_t psn = d->packet[at].pkt.psn;
+    uint64_t nak = d->packet[at].number;
+    struct packet *done = NULL, *starved = NULL;
+    bool turn = true, found = answered_first(d, at) || overtaken(d, at);
+    for (size_t i = at, n = 0; i-- > 0 && n < BACK_MAX; n++) {
+        struct packet *p = &d->packet[i];
+        /* What was sent before the responder asked for something earlier was not in its turn. */
+        if (packet_answers(d, p) && !packet_positive(p) && psn_after(psn, p->pkt.psn) > 0)
+            turn = false;
+        if (!packet_asks(d, p) || p->pkt.psn != psn || crossed(d, p, &d->packet[at]))
+            continue;
+        if (found && !done) {
+            done = p;
+        } else if (!starved && (!p->starve || !turn)) {
+            if (done && !turn)
+                break;
+            starved = p;
+        } else if (!p->starve) {
+            p->lost = true;
+        }
+    }
+    if (!starved && done) {
+        starved = done;
+        done->doubled = true;
+    }
+    if (starved) {
+        starved->starve = nak;
+        starved->lost = false;
+    }
 }
 
 /* A sequence NAK: no transmission of what it asks for has arrived in its turn, as far as it was
@@ -191,10 +229,14 @@ static void mark_lost(struct direction *d, size_t at)
 bool evidence_late(const struct direction *d, const struct packet *nak)
 {
     size_t at = (size_t)(nak - d->packet);
-    for (size_t i = at, n = 0; i-- > 0 && n < BACK_MAX; n++)
-        if (packet_asks(d, &d->packet[i]) && psn_after(d->packet[i].pkt.psn, nak->pkt.psn) > 0)
-            return answered_first(d, at);
-    return false;
+    bool behind = false, late = false;
+    for (size_t i = at, n = 0; i-- > 0 && n < BACK_MAX && !(behind && late); n++) {
+        const struct packet *p = &d->packet[i];
+        int32_t off = packet_asks(d, p) ? psn_after(p->pkt.psn, nak->pkt.psn) : -1;
+        behind = behind || off > 0;
+        late = late || (off == 0 && p->starve > nak->number); /* an RNR NAK, later, is for that */
+    }
+    return behind && (late || answered_first(d, at));
 }
 
 /* A fatal NAK of a SEND: its receive buffer was too short, or could not be written. */
@@ -300,7 +342,8 @@ void evidence_find(struct direction *d)
     d->rnr_timer = 1;
     for (size_t i = 0; i < d->packets; i++) {
         struct packet *p = &d->packet[i];
-        p->lost = p->starve = p->spoilt = p->refused = false;
+        p->lost = p->doubled = p->spoilt = p->refused = false;
+        p->starve = 0;
         p->room = UINT32_MAX;
         if (packet_answers(d, p) && network_copy(d, p))
             p->duplicate = true;

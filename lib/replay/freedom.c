@@ -28,6 +28,9 @@ static const struct replay_freedom freedoms[] = {
     {"delay",
      "What a sequence NAK calls missing, but is answered without being sent again, was overtaken "
      "behind the capture; a NAK may be overtaken by answers to what it asks for."},
+    {"order", "Requests may be doubled or change places behind the capture: what an answer shows "
+              "to have been "
+              "executed was, as far as the capture has it."},
     {"early", "A responder may keep WRITE packets that come early, or discard them."},
     {"capture-hole",
      "Where the responder answers a request that the capture has missed, nothing more "

@@ -23,11 +23,12 @@ struct packet {
     bool usable;    /* good, and from where the capture sees most of this role */
     bool duplicate; /* the network's copy of an earlier packet */
     /* evidence, for one direction at a time */
-    bool lost;     /* never reached the other end */
-    bool starve;   /* found no receive work request */
-    bool refused;  /* with an access error: its key isn't good (any more) */
-    bool spoilt;   /* its data could not be placed by the responder itself */
-    uint32_t room; /* receive buffer that it finds; UINT32_MAX = enough */
+    bool lost;       /* never reached the other end */
+    uint64_t starve; /* found no receive work request, says the RNR NAK of this number; or 0 */
+    bool doubled;    /* by the network behind the capture: the copy finds one */
+    bool refused;    /* with an access error: its key isn't good (any more) */
+    bool spoilt;     /* its data could not be placed by the responder itself */
+    uint32_t room;   /* receive buffer that it finds; UINT32_MAX = enough */
 };
 
 /* Requests go in `flow`, their answers come in `answers`. */

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * `urnic replay` as responder, where the network doubles, overtakes or loses packets behind the
+ * capture: an answer that some history explains is no difference, over IPv4, over IPv6, and where
+ * the IP identification tells nothing. One that none explains is still found.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "replay.h"
+#include "unit.h"
+
+#define STEPS 24
+#define US    1000ull
+
+enum ids { IDS_COUNT, IDS_ZERO, IDS_SAME, IPV6, KINDS };
+
+struct step {
+    uint8_t opcode, syndrome;
+    uint32_t psn, us; /* us: since the packet before; 0 = 1 */
+};
+
+#define SEND(psn_)                                                                                 \
+    {                                                                                              \
+        .opcode = WIRE_SEND_ONLY, .psn = psn_                                                      \
+    }
+#define WRITE(psn_)                                                                                \
+    {                                                                                              \
+        .opcode = WIRE_WRITE_ONLY, .psn = psn_                                                     \
+    }
+#define AGAIN(psn_)                                                                                \
+    {                                                                                              \
+        .opcode = WIRE_SEND_ONLY, .psn = psn_, .us = 30                                            \
+    }
+#define ACK(psn_)                                                                                  \
+    {                                                                                              \
+        .opcode = WIRE_ACKNOWLEDGE, .psn = psn_, .syndrome = WIRE_SYN_ACK                          \
+    }
+#define NAK(psn_)                                                                                  \
+    {                                                                                              \
+        .opcode = WIRE_ACKNOWLEDGE, .psn = psn_, .syndrome = WIRE_SYN_NAK_SEQ                      \
+    }
+#define RNR(psn_)                                                                                  \
+    {                                                                                              \
+        .opcode = WIRE_ACKNOWLEDGE, .psn = psn_, .syndrome = WIRE_SYN_RNR | 1                      \
+    }
+#define ADD(psn_)                                                                                  \
+    {                                                                                              \
+        .opcode = WIRE_FETCH_ADD, .psn = psn_                                                      \
+    }
+#define ADDED(psn_)                                                                                \
+    {                                                                                              \
+        .opcode = WIRE_ATOMIC_ACK, .psn = psn_, .syndrome = WIRE_SYN_ACK                           \
+    }
+#define END                                                                                        \
+    {                                                                                              \
+        .opcode = 0xFF                                                                             \
+    }
+
+static const struct row {
+    const char *name; /* begins with the rule that is called broken, if one is */
+    struct step step[STEPS];
+} rows[] = {
+    {"repeated after an RNR NAK, at once",
+     {SEND(10), RNR(10), AGAIN(10), RNR(10), AGAIN(10), ACK(10), SEND(11), ACK(11), END}},
+    {"the RNR NAK was for a packet that the network doubles: the copy is taken",
+     {SEND(10), RNR(10), ACK(10), SEND(11), ACK(11), END}},
+    {"what follows shows that the copy was taken, before it is sent again",
+     {SEND(10), SEND(10), RNR(10), WRITE(11), AGAIN(10), ACK(11), WRITE(11), ACK(11), END}},
+    {"overtaken, missed, then refused for want of a receive, and the repetition taken",
+     {SEND(10), ACK(10), SEND(11), WRITE(12), WRITE(13), NAK(11), AGAIN(11), WRITE(12), WRITE(13),
+      RNR(11), ACK(13), END}},
+    {"two refused: the network's copy found no receive, either",
+     {SEND(10), SEND(10), RNR(10), RNR(10), AGAIN(10), ACK(10), END}},
+    {"what was sent before the responder asked for less is not what it refuses",
+     {SEND(10), SEND(11), RNR(10), AGAIN(10), SEND(11), RNR(11), ACK(11), END}},
+    {"put in order behind the capture", {WRITE(10), ACK(10), WRITE(12), WRITE(11), ACK(12), END}},
+    {"put in order behind the capture, an ATOMIC among them",
+     {WRITE(10), ACK(10), ADD(12), WRITE(11), ADDED(12), WRITE(13), ACK(13), END}},
+    {"overtaken behind the capture, then taken: no second NAK is due",
+     {WRITE(10), ACK(10), WRITE(11), WRITE(12), NAK(11), AGAIN(11), AGAIN(12), ACK(12), END}},
+    {"RNR-01 a WRITE takes no receive",
+     {WRITE(10), RNR(10), {.opcode = WIRE_WRITE_ONLY, .psn = 10, .us = 30}, ACK(10), END}},
+    {"ACK-05 an ACK of what wasn't sent", {SEND(10), ACK(10), SEND(11), ACK(12), SEND(12), END}},
+    {"ACK-07 a NAK of what nothing has overtaken",
+     {WRITE(10), ACK(10), WRITE(11), NAK(11), WRITE(12), ACK(12), END}},
+};
+
+/* The frame of a step: requests go from A to B. */
+static size_t make(const struct step *s, enum ids kind, unsigned n, uint8_t *frame, size_t size)
+{
+    bool answer = wire_opcodes[s->opcode].flags & WIRE_F_RESPONSE;
+    struct wire_pkt p = {
+        .dmac = {2, 0, 0, 0, 0, answer ? 1 : 2},
+        .smac = {2, 0, 0, 0, 0, answer ? 2 : 1},
+        .ip_version = kind == IPV6 ? 6 : 4,
+        .ttl = 64,
+        .ip_id = (uint16_t)(kind == IDS_COUNT  ? 100 + n
+                            : kind == IDS_SAME ? 1
+                                               : 0),
+        .ip_flags = 2,
+        .sip = wire_addr_v4(answer ? 0x0A000002 : 0x0A000001),
+        .dip = wire_addr_v4(answer ? 0x0A000001 : 0x0A000002),
+        .sport = 0xC123,
+        .opcode = s->opcode,
+        .migreq = true,
+        .pkey = WIRE_PKEY_DEFAULT,
+        .dqpn = answer ? 0x11 : 0x22,
+        .psn = s->psn,
+        .syndrome = s->syndrome,
+        .va = 0x1000,
+        .rkey = 5,
+        .dma_len = 8,
+        .swap_add = 1,
+        .payload_len = s->opcode == WIRE_WRITE_ONLY || s->opcode == WIRE_SEND_ONLY ? 8 : 0,
+    };
+    if (kind == IPV6) {
+        wire_addr_parse(answer ? "fd00::2" : "fd00::1", &p.sip);
+        wire_addr_parse(answer ? "fd00::1" : "fd00::2", &p.dip);
+    }
+    size_t at = wire_build(frame, size, &p), len = wire_frame_len(&p);
+    ck_assert_uint_gt(at, 0);
+    memset(frame + at, (int)s->psn, p.payload_len);
+    wire_icrc_seal(frame, len, p.ip_off, p.bth_off);
+    return len;
+}
+
+struct tally {
+    unsigned n;
+    struct replay_difference first;
+};
+
+static void on_difference(void *ctx, const struct replay_difference *d)
+{
+    struct tally *t = ctx;
+    if (!t->n++)
+        t->first = *d;
+}
+
+static void check(const struct row *row, enum ids kind)
+{
+    static const char *const kinds[KINDS] = {"", ", ids 0", ", ids 1", ", IPv6"};
+    struct replay *r = replay_new(0);
+    struct tally t = {0};
+    struct replay_totals totals;
+    uint8_t frame[256];
+    uint64_t ns = 1000000;
+    size_t id = strcspn(row->name, " ");
+    bool guilty = strchr("0123456789", row->name[id - 1]) != NULL;
+    for (unsigned i = 0; row->step[i].opcode != 0xFF; i++) {
+        ns += (row->step[i].us ? row->step[i].us : 1) * US;
+        size_t len = make(&row->step[i], kind, i, frame, sizeof frame);
+        struct lint_frame f = {.number = i + 1,
+                               .ns = ns,
+                               .data = frame,
+                               .len = (uint32_t)len,
+                               .wire_len = (uint32_t)len};
+        ck_assert_int_eq(replay_add(r, &f), 0);
+    }
+    ck_assert_int_eq(replay_run(r, REPLAY_RESPONDER, on_difference, NULL, &t), 0);
+    replay_totals(r, &totals);
+    replay_free(r);
+    ck_assert_msg(totals.compared > 0, "%s%s: nothing compared", row->name, kinds[kind]);
+    if (guilty)
+        ck_assert_msg(t.n && strlen(t.first.rule) == id && !strncmp(t.first.rule, row->name, id),
+                      "%s%s: %s", row->name, kinds[kind], t.n ? t.first.rule : "nothing found");
+    else
+        ck_assert_msg(!t.n, "%s%s: %s at packet %llu: %s / %s", row->name, kinds[kind],
+                      t.first.rule, (unsigned long long)t.first.number, t.first.ours,
+                      t.first.capture);
+}
+
+START_TEST(behind_the_capture)
+{
+    for (enum ids kind = 0; kind < KINDS; kind++)
+        check(&rows[_i], kind);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("replay network");
+    TCase *c = tcase_create("replay network");
+    tcase_add_loop_test(c, behind_the_capture, 0, sizeof rows / sizeof *rows);
+    suite_add_tcase(s, c);
+    SRunner *runner = srunner_create(s);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
