@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "device.h"
 #include "limits.h"
 #include "worker.h"
 
@@ -88,8 +89,10 @@ static unsigned context_doorbells(struct context *c, unsigned max)
         int64_t number = ipc_doorbell_pop(c->doorbell, QUOTA_QUEUES, &c->doorbell_head);
         if (number < 0)
             break;
-        if (number >= c->nqueue || !c->queue[number])
-            continue; /* not a queue: harms nobody */
+        if (number >= c->nqueue || !c->queue[number]) { /* not a queue: harms nobody */
+            c->device->stats.client_bad_doorbell++;
+            continue;
+        }
         struct queue *q = c->queue[number];
         ipc_ring_attend(&q->ring);
         if (!q->starved)

@@ -114,7 +114,7 @@ struct context {
 
     struct queue *active, **active_tail;
     struct client_cq *dirty;
-    struct client_cq *owed;
+    struct client_cq *owed, **owed_tail;
 
     int kick_fd;     /* our end; the worker's epoll watches it */
     int async_fd;    /* our end */
@@ -139,7 +139,7 @@ unsigned context_round(struct context *c, uint64_t now);
 void context_notify(struct context *c, uint64_t now);
 /* When the next delayed event goes out; UINT64_MAX = none waits. */
 uint64_t context_deadline(const struct context *c);
-/* Send what is owed on full channels. */
+/* Send some of what is owed on full channels: each try is a system call. */
 void context_owed(struct context *c);
 /* Is there a doorbell? For the look before sleeping. */
 bool context_ready(const struct context *c);

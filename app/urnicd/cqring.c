@@ -9,6 +9,8 @@
 
 #include "clock.h"
 #include "context.h"
+#include "device.h"
+#include "limits.h"
 
 /* How long an event waits for a count of completions when no period was given (verbs' longest). */
 #define CQRING_PERIOD_MAX (65535 * CLOCK_US)
@@ -75,6 +77,18 @@ static bool cqring_delayed(struct client_cq *cq, uint64_t now)
     return !enough && now < cq->due;
 }
 
+/* To the end of those who wait for room. */
+static void cqring_owe(struct client_cq *cq)
+{
+    struct context *c = cq->ctx;
+
+    if (!c->owed)
+        c->owed_tail = &c->owed;
+    cq->next_owed = NULL;
+    *c->owed_tail = cq;
+    c->owed_tail = &cq->next_owed;
+}
+
 bool cqring_notify(struct client_cq *cq, uint64_t now)
 {
     bool solicited = cq->solicited;
@@ -89,8 +103,8 @@ bool cqring_notify(struct client_cq *cq, uint64_t now)
         return true;
     if (!cqring_event(cq)) {
         cq->owed = true;
-        cq->next_owed = cq->ctx->owed;
-        cq->ctx->owed = cq;
+        cq->ctx->device->stats.client_event_owed++;
+        cqring_owe(cq);
     }
     return true;
 }
@@ -114,8 +128,11 @@ void cqring_forget(struct client_cq *cq)
         *p = cq->next_dirty;
     for (p = &cq->ctx->owed; *p && *p != cq; p = &(*p)->next_owed)
         ;
-    if (*p)
+    if (*p) {
         *p = cq->next_owed;
+        if (cq->ctx->owed_tail == &cq->next_owed)
+            cq->ctx->owed_tail = p;
+    }
 }
 
 void context_notify(struct context *c, uint64_t now)
@@ -145,15 +162,16 @@ uint64_t context_deadline(const struct context *c)
 
 void context_owed(struct context *c)
 {
-    struct client_cq **p = &c->owed;
+    const struct client_cq *failed = NULL; /* the first one, which stands behind all others now */
 
-    while (*p) {
-        struct client_cq *cq = *p;
-        if (!cqring_event(cq)) {
-            p = &cq->next_owed;
+    for (unsigned i = 0; i < ROUND_OWED && c->owed && c->owed != failed; i++) {
+        struct client_cq *cq = c->owed;
+        c->owed = cq->next_owed;
+        if (cqring_event(cq)) {
+            cq->owed = false;
             continue;
         }
-        cq->owed = false;
-        *p = cq->next_owed;
+        cqring_owe(cq);
+        failed = failed ? failed : cq;
     }
 }

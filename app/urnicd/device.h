@@ -28,6 +28,10 @@ struct device_stats {
     uint64_t copy_fault; /* copies that failed: a client took its memory away (MR-12) */
     uint64_t port_full;  /* rounds in which frames had to wait for room */
     uint64_t link_changes;
+    /* what clients have done that they should not (SHM-02, SHM-08, CQ-06) */
+    uint64_t client_bad_index;    /* queues that were given up: an index or a length was a lie */
+    uint64_t client_bad_doorbell; /* doorbells of queues that don't exist */
+    uint64_t client_event_owed;   /* events that had to wait: their channel was full */
 };
 
 /* An address that was taken away; queue pairs that send from it wait for it (GID-04). */

@@ -44,5 +44,6 @@
 #define ROUND_DOORBELLS 64u /* taken out of a context's ring */
 #define ROUND_ENTRIES   64u /* taken out of one queue */
 #define ROUND_QUEUES    64u /* of one context that are served */
+#define ROUND_OWED      64u /* events of one context that are tried again */
 
 #endif

@@ -23,6 +23,7 @@ static void queue_kill(struct queue *q, uint64_t now)
     struct context *c = q->ctx;
 
     q->dead = true;
+    c->device->stats.client_bad_index++;
     if (q->kind == QUEUE_SHARED) {
         context_event(c, EVT_SRQ_ERR, q->srq->ref);
         return;

@@ -108,6 +108,18 @@ static void settle(const char *device, const char *name, uint64_t value)
     }
 }
 
+/* Wait until a counter is at least this: it says what happened. */
+static void reach(const char *device, const char *name, uint64_t value)
+{
+    uint64_t until = rig_now_ms() + 20000;
+
+    while (counter(device, name) < value) {
+        ck_assert_msg(rig_now_ms() < until, "%s never reaches %llu", name,
+                      (unsigned long long)value);
+        usleep(2000);
+    }
+}
+
 /* Two ends in the hostile process, connected. */
 static struct end x, y;
 
@@ -201,6 +213,7 @@ START_TEST(scribbled_rings)
     pid_t pid = hostile(scribbles);
 
     transfer(5 * ROUNDS);
+    reach("urn0", "client_bad_index", 1);
     finish(pid);
     transfer(ROUNDS);
 }
@@ -245,6 +258,7 @@ START_TEST(doorbell_flood)
     pid_t pid = hostile(floods);
 
     transfer(ROUNDS);
+    reach("urn0", "client_bad_doorbell", 1);
     finish(pid);
     transfer(ROUNDS);
     settle("urn0", "contexts", 1);
@@ -271,7 +285,7 @@ START_TEST(full_channel)
 {
     pid_t pid = hostile(never_reads);
 
-    usleep(300000);
+    reach("urn0", "client_event_owed", 1);
     transfer(2 * ROUNDS);
     finish(pid);
     transfer(ROUNDS);
@@ -405,6 +419,8 @@ static void truncates(void)
             end_post(&x, URNIC_WR_RDMA_READ, 0, CHUNK, 0x10000, mr->rkey, i);
             (void)!fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, SIZE / 2);
             (void)!ftruncate(fd, rng() % SIZE);
+            if (i % 4 == 0) /* long enough for a worker to see it */
+                usleep(200);
             (void)!ftruncate(fd, SIZE);
             urnic_poll_cq(x.cq, 8, wc);
         }
@@ -424,6 +440,7 @@ START_TEST(truncating_race)
     pid_t pid = hostile(truncates);
 
     transfer(3 * ROUNDS);
+    reach("urn1", "copy_fault", 1);
     finish(pid);
     transfer(ROUNDS);
 }
@@ -704,6 +721,80 @@ START_TEST(deferred_within_quota)
 }
 END_TEST
 
+/* ---- others' speed ------------------------------------------------------------------------------
+ */
+
+/* Many queues whose events nobody takes. */
+static void owes_many(void)
+{
+    hostile_pair();
+    for (unsigned i = 0; i < 1000; i++) {
+        struct urnic_qp_init_attr attr = {
+            .cap = {.max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1},
+            .qp_type = URNIC_QPT_RC,
+        };
+        struct urnic_qp_attr to = {.qp_state = URNIC_QPS_ERR};
+        struct urnic_qp *qp;
+        struct urnic_recv_wr wr = {.wr_id = i};
+        if (urnic_create_cq(x.ctx, 2, NULL, x.channel, &attr.send_cq) < 0)
+            break;
+        attr.recv_cq = attr.send_cq;
+        urnic_req_notify_cq(attr.send_cq, false);
+        if (urnic_create_qp(x.pd, &attr, &qp) < 0 || urnic_modify_qp(qp, &to, URNIC_QP_STATE) < 0)
+            break;
+        urnic_post_recv(qp, &wr, NULL); /* comes back at once, flushed: an event */
+    }
+    for (;;)
+        pause();
+}
+
+/* WRITEs per second of the well-behaved pair, beside somebody who does this. */
+static double speed_beside(void (*fn)(void))
+{
+    pid_t pid = hostile(fn);
+    uint64_t begin, end, n = 0;
+
+    reach("urn0", "contexts", 2);
+    usleep(50000);
+    begin = end = rig_now_ms();
+    while (end - begin < 200) {
+        ck_assert_int_eq(end_post(&a, URNIC_WR_RDMA_WRITE, 0, CHUNK, b.mr->iova, b.mr->rkey, n), 0);
+        end_expect(&a, URNIC_WC_SUCCESS, n++);
+        end = rig_now_ms();
+    }
+    finish(pid);
+    settle("urn0", "contexts", 1);
+    return (double)n * 1000 / (double)(end - begin);
+}
+
+/* SHM-08: whatever a client does to the daemon, it takes no more of it than one that merely
+ * transfers as much as it can. A machine has bad moments, so one good comparison of many is enough:
+ * what a client can slow others down by, it can at any time. */
+START_TEST(others_keep_their_speed)
+{
+    static const struct {
+        const char *what;
+        void (*fn)(void);
+    } cases[] = {
+        {"scribbles", scribbles}, {"floods doorbells", floods},    {"never reads", never_reads},
+        {"truncates", truncates}, {"owes many events", owes_many},
+    };
+
+    for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        double fair = 0, beside = 0;
+        unsigned tries = 0;
+        do {
+            ck_assert_msg(tries++ < 15, "beside a client that %s: %.0f WRITEs a second, not %.0f",
+                          cases[i].what, beside, fair);
+            fair = speed_beside(writes_for_ever);
+            beside = speed_beside(cases[i].fn);
+        } while (beside < fair / 2);
+        fprintf(stderr, "beside a client that %s: %.0f WRITEs a second; that transfers: %.0f\n",
+                cases[i].what, beside, fair);
+    }
+}
+END_TEST
+
 /* ---- more than it may ---- */
 
 static void takes_a_controlled_qkey(void)
@@ -835,6 +926,7 @@ static Suite *suite(void)
     tcase_add_test(t, deferred_within_quota);
     tcase_add_test(t, controlled_qkey);
     tcase_add_test(t, windows_go);
+    tcase_add_test(t, others_keep_their_speed);
     suite_add_tcase(s, t);
 
     tcase_set_timeout(k, 30);
