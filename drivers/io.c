@@ -123,51 +123,56 @@ static const struct driver {
     {"dpdk", open_dpdk, check_dpdk},
 };
 
-/* The driver that a specification names, and what follows its name; or -errno and a sentence. */
-static int find_driver(const char *spec, const struct driver **out, const char **args, char *err,
-                       size_t err_size)
+/* The driver that a specification names, and what follows its name; or NULL, with -errno in *rc and
+ * a sentence in err. */
+static const struct driver *find_driver(const char *spec, const char **args, int *rc, char *err,
+                                        size_t err_size)
 {
     const char *colon = strchr(spec, ':');
     size_t name_len = colon ? (size_t)(colon - spec) : 0;
 
     if (err && err_size)
         err[0] = '\0';
-    if (!colon)
-        return io_fail(err, err_size, -EINVAL,
-                       "port '%s': want DRIVER:ARGUMENTS, for example mem:LINK", spec);
-    if (strlen(spec) >= IO_SPEC_MAX)
-        return io_fail(err, err_size, -EINVAL, "port '%.32s...': longer than %u characters", spec,
-                       IO_SPEC_MAX - 1);
+    if (!colon) {
+        *rc = io_fail(err, err_size, -EINVAL,
+                      "port '%s': want DRIVER:ARGUMENTS, for example mem:LINK", spec);
+        return NULL;
+    }
+    if (strlen(spec) >= IO_SPEC_MAX) {
+        *rc = io_fail(err, err_size, -EINVAL, "port '%.32s...': longer than %u characters", spec,
+                      IO_SPEC_MAX - 1);
+        return NULL;
+    }
     for (size_t i = 0; i < sizeof(drivers) / sizeof(drivers[0]); i++) {
         if (strlen(drivers[i].name) != name_len || memcmp(drivers[i].name, spec, name_len))
             continue;
-        *out = &drivers[i];
         *args = colon + 1;
-        return 0;
+        return &drivers[i];
     }
-    return io_fail(err, err_size, -ENODEV,
-                   "port '%s': no driver '%.*s' (there are mem, memif, pcap and dpdk)", spec,
-                   (int)name_len, spec);
+    *rc = io_fail(err, err_size, -ENODEV,
+                  "port '%s': no driver '%.*s' (there are mem, memif, pcap and dpdk)", spec,
+                  (int)name_len, spec);
+    return NULL;
 }
 
 int io_check(const char *spec, char *err, size_t err_size)
 {
-    const struct driver *d;
     const char *args;
-    int rc = find_driver(spec, &d, &args, err, err_size);
+    int rc;
+    const struct driver *d = find_driver(spec, &args, &rc, err, err_size);
 
-    return rc ? rc : d->check(args, err, err_size);
+    return d ? d->check(args, err, err_size) : rc;
 }
 
 int io_open(const char *spec, const struct io_open_params *params, struct io_port **out, char *err,
             size_t err_size)
 {
     static const struct io_open_params defaults;
-    const struct driver *d;
     const char *args;
-    int rc = find_driver(spec, &d, &args, err, err_size);
+    int rc;
+    const struct driver *d = find_driver(spec, &args, &rc, err, err_size);
 
-    if (!rc)
+    if (d)
         rc = d->open(args, params ? params : &defaults, out, err, err_size);
     if (!rc)
         snprintf((*out)->spec, sizeof((*out)->spec), "%s", spec);

@@ -15,8 +15,8 @@
 int io_fail(char *err, size_t err_size, int code, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* Copy the value of `key` in "KEY=VALUE,KEY=VALUE" to `val`. Returns 1 found, 0 absent, -EINVAL when
- * it does not fit. */
+/* Copy the value of `key` in "KEY=VALUE,KEY=VALUE" to `val`. Returns 1 found, 0 absent, -EINVAL
+ * when it does not fit. */
 int io_arg(const char *args, const char *key, char *val, size_t val_size);
 
 /* Plain number "9234", decimal or 0x. Returns 0 or -EINVAL (also for a sign or trailing text). */

@@ -37,6 +37,8 @@ int admin_open(struct admin *a)
     if (rc == 0) {
         ssize_t n = ipc_recv(a->sock, &theirs, sizeof theirs, NULL, &nfds, 0);
         rc = n < 0 ? (int)n : n != sizeof theirs ? -EPROTO : ipc_hello_check(&theirs);
+        if (rc == -EAGAIN)
+            rc = -ETIMEDOUT;
     }
     if (rc < 0)
         admin_close(a);
@@ -100,23 +102,34 @@ int admin_devices(struct admin *a, struct ipc_device *dev, unsigned max)
     return (int)count;
 }
 
-int admin_cc(struct admin *a, const char *device, char *text, size_t size)
+int admin_json(struct admin *a, json_t *object, char **text)
 {
     static union {
         struct ipc_text text;
-        uint8_t octets[IPC_MSG_MAX];
+        uint8_t octets[IPC_MSG_MAX + 1];
     } request, reply;
-    json_t *o = json_pack("{s:s,s:s*}", "cmd", "cc", "device", device);
+    const size_t room = IPC_MSG_MAX - sizeof request.text;
+    size_t len = json_dumpb(object, request.text.text, room, JSON_COMPACT);
+    json_decref(object);
+    if (len > room)
+        return -EMSGSIZE;
     request.text.hdr.type = IPC_ADMIN;
-    request.text.len = (uint32_t)json_dumpb(o, request.text.text,
-                                            sizeof request - sizeof request.text - 1, JSON_COMPACT);
-    json_decref(o);
-    ssize_t n = admin_call(a, &request, sizeof request.text + request.text.len, -1, &reply,
-                           sizeof reply - 1);
+    request.text.len = (uint32_t)len;
+    ssize_t n = admin_call(a, &request, sizeof request.text + len, -1, &reply, IPC_MSG_MAX);
     if (n < 0)
         return (int)n;
     reply.octets[n] = 0;
-    o = json_loads(reply.text.text, JSON_DISABLE_EOF_CHECK, NULL); /* a line for each device */
+    *text = reply.text.text;
+    return (size_t)n < sizeof reply.text ? -EPROTO : 0;
+}
+
+int admin_cc(struct admin *a, const char *device, char *text, size_t size)
+{
+    char *answer;
+    int rc = admin_json(a, json_pack("{s:s,s:s*}", "cmd", "cc", "device", device), &answer);
+    if (rc < 0)
+        return rc;
+    json_t *o = json_loads(answer, JSON_DISABLE_EOF_CHECK, NULL); /* a line for each device */
     const char *cc = json_string_value(json_object_get(o, "cc"));
     int k = cc ? snprintf(text, size, "%s", cc) : -1;
     json_decref(o);

@@ -13,8 +13,8 @@ struct admin {
     uint32_t id;
 };
 
-/* Connect and say hello, to the default socket. 0 or -errno; messages are the
- * caller's. */
+/* Connect to the daemon of --socket or the default one, and say hello. 0 or -errno (-ENODEV nobody
+ * serves there, -ETIMEDOUT); messages are the caller's. Close it in either case. */
 int admin_open(struct admin *a);
 void admin_close(struct admin *a);
 
@@ -22,6 +22,12 @@ void admin_close(struct admin *a);
  * (-1 = none) and receive the reply of up to `cap` octets into `reply`. Returns its length, or
  * -errno: the daemon's own status included. */
 ssize_t admin_call(struct admin *a, void *request, size_t len, int fd, void *reply, size_t cap);
+
+/* Ask with a JSON object {"cmd": ...}, which is dropped. 0, and in *text the answer with a NUL
+ * behind it, valid until the next call; or -errno: the daemon's own status included, -EMSGSIZE the
+ * object is too long. */
+struct json_t;
+int admin_json(struct admin *a, struct json_t *object, char **text);
 
 /* Fill in the device of a request; a longer name is cut, which no device has. */
 void admin_set_device(char dst[IPC_NAME_MAX], const char *name);

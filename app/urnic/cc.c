@@ -129,40 +129,28 @@ struct wanted {
 
 static int ask(const struct wanted *w)
 {
-    static union {
-        struct ipc_text text;
-        uint8_t octets[IPC_MSG_MAX];
-    } request, reply;
-    json_t *o = json_pack("{s:s,s:b}", "cmd", "cc", "qps", w->qps ? 1 : 0);
     struct admin a;
-    if (w->device)
-        json_object_set_new(o, "device", json_string(w->device));
-    if (w->spec)
-        json_object_set_new(o, "set", json_string(w->spec));
-    if (w->qpn)
-        json_object_set_new(o, "qpn", json_integer((json_int_t)w->qpn));
-    request.text.hdr.type = IPC_ADMIN;
-    request.text.len = (uint32_t)json_dumpb(o, request.text.text,
-                                            sizeof request - sizeof request.text - 1, JSON_COMPACT);
-    json_decref(o);
+    char *text;
     int rc = admin_open(&a);
     if (rc < 0) {
         cli_errno(rc, "urnicd");
         return CLI_FAIL;
     }
-    ssize_t n = admin_call(&a, &request, sizeof request.text + request.text.len, -1, &reply,
-                           sizeof reply - 1);
+    json_t *o = json_pack("{s:s,s:b,s:s*,s:s*}", "cmd", "cc", "qps", w->qps ? 1 : 0, "device",
+                          w->device, "set", w->spec);
+    if (w->qpn)
+        json_object_set_new(o, "qpn", json_integer((json_int_t)w->qpn));
+    rc = admin_json(&a, o, &text);
     admin_close(&a);
-    if (n == -ENOENT && w->qpn) {
+    if (rc == -ENOENT && w->qpn) {
         cli_error("no queue pair 0x%06x", (unsigned)w->qpn);
         return CLI_FAIL;
     }
-    if (n < 0) {
-        cli_errno((int)n, "%s", w->device ? w->device : "cc");
+    if (rc < 0) {
+        cli_errno(rc, "%s", w->device ? w->device : "cc");
         return CLI_FAIL;
     }
-    reply.octets[n] = 0;
-    for (char *save = NULL, *line = strtok_r(reply.text.text, "\n", &save); line;
+    for (char *save, *line = strtok_r(text, "\n", &save); line;
          line = strtok_r(NULL, "\n", &save)) {
         if (w->json)
             puts(line);

@@ -268,8 +268,10 @@ struct json_t *cli_json_text(const char *text)
     if (whole)
         return whole;
     size_t n = strnlen(text, sizeof clean);
+    memcpy(clean, text, n);
     for (size_t i = 0; i < n; i++)
-        clean[i] = (unsigned char)text[i] < 0x80 ? text[i] : '?';
+        if (!isascii(clean[i]))
+            clean[i] = '?';
     return json_stringn(clean, n);
 }
 

@@ -120,7 +120,7 @@ static int get(struct copy_end *e, int fd, const struct copy_msg *ready, struct 
                struct cli_progress *p)
 {
     uint64_t size = ready->size, done = 0, next = 0;
-    uint32_t octets[COPY_SLOTS];
+    uint32_t octets[COPY_SLOTS] = {0}; /* of the chunks whose READ is under way */
     while (done < size) {
         struct copy_arrival got;
         int rc = copy_wait(e, &got, ANSWER_MS);

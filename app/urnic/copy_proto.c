@@ -20,7 +20,7 @@
 int copy_end_init(struct copy_end *e, struct urnic_context *ctx, unsigned access)
 {
     const size_t window = (size_t)COPY_SLOTS * COPY_SLOT;
-    const size_t total = window + 2 * COPY_RECVS * sizeof(struct copy_msg);
+    const size_t total = window + 2ul * COPY_RECVS * sizeof(struct copy_msg);
     void *memory;
 
     *e = (struct copy_end){.ctx = ctx};
@@ -98,14 +98,14 @@ int copy_prepare(void *arg, struct urnic_qp *qp)
     return rc;
 }
 
-static int post(struct copy_end *e, struct urnic_send_wr *wr, uint64_t addr, uint32_t octets)
+static int post(struct copy_end *e, struct urnic_send_wr wr, uint64_t addr, uint32_t octets)
 {
     struct urnic_sge sge = {addr, octets, e->mr->lkey};
     const struct urnic_send_wr *bad;
-    wr->sg_list = &sge;
-    wr->num_sge = 1;
-    wr->send_flags = URNIC_SEND_SIGNALED;
-    return urnic_post_send(e->conn->qp, wr, &bad);
+    wr.sg_list = &sge;
+    wr.num_sge = 1;
+    wr.send_flags = URNIC_SEND_SIGNALED;
+    return urnic_post_send(e->conn->qp, &wr, &bad);
 }
 
 /* The protocol never has more than COPY_RECVS messages unanswered, so that a buffer of `out` is
@@ -116,7 +116,7 @@ int copy_send(struct copy_end *e, const struct copy_msg *msg)
     struct urnic_send_wr wr = {.wr_id = ID_SEND, .opcode = URNIC_WR_SEND};
     *out = *msg;
     out->magic = COPY_MAGIC;
-    return post(e, &wr, (uintptr_t)out, sizeof *out);
+    return post(e, wr, (uintptr_t)out, sizeof *out);
 }
 
 int copy_write(struct copy_end *e, uint64_t k, uint32_t octets, uint64_t addr, uint32_t rkey)
@@ -128,7 +128,7 @@ int copy_write(struct copy_end *e, uint64_t k, uint32_t octets, uint64_t addr, u
         .imm_data = octets,
         .rdma = {addr + off, rkey},
     };
-    return post(e, &wr, (uintptr_t)e->slots + off, octets);
+    return post(e, wr, (uintptr_t)e->slots + off, octets);
 }
 
 int copy_read(struct copy_end *e, uint64_t k, uint32_t octets, uint64_t addr, uint32_t rkey)
@@ -139,7 +139,7 @@ int copy_read(struct copy_end *e, uint64_t k, uint32_t octets, uint64_t addr, ui
         .opcode = URNIC_WR_RDMA_READ,
         .rdma = {addr + off, rkey},
     };
-    return post(e, &wr, (uintptr_t)e->slots + off, octets);
+    return post(e, wr, (uintptr_t)e->slots + off, octets);
 }
 
 /* One completion. 1 = something for the caller, 0 = not, -errno. */

@@ -31,7 +31,7 @@ void digest_end(struct digest *d, uint8_t out[DIGEST_LEN])
 
 const char *digest_text(const uint8_t digest[DIGEST_LEN], char buf[2 * DIGEST_LEN + 1])
 {
-    for (unsigned i = 0; i < DIGEST_LEN; i++)
+    for (size_t i = 0; i < DIGEST_LEN; i++)
         snprintf(buf + 2 * i, 3, "%02x", digest[i]);
     return buf;
 }

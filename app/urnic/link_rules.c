@@ -28,33 +28,26 @@ static void print(const json_t *reply)
                json_string_value(json_object_get(r, "rule")));
 }
 
-/* Send a request; the answer, or NULL with a message. */
-static json_t *ask(const char *device, const json_t *o)
+/* Send a request, which is dropped; the answer, or NULL with a message. */
+static json_t *ask(const char *device, json_t *o)
 {
-    static union {
-        struct ipc_text text;
-        uint8_t octets[IPC_MSG_MAX];
-    } request, reply;
-    const size_t room = sizeof request - sizeof request.text;
     struct admin a;
-    size_t len = json_dumpb(o, request.text.text, room, JSON_COMPACT);
-    if (len > room) {
-        cli_error("the rules are too long for one request");
+    char *text = NULL;
+    int rc = admin_open(&a);
+    if (rc < 0) {
+        cli_errno(rc, "urnicd");
+        json_decref(o);
         return NULL;
     }
-    request.text.hdr.type = IPC_ADMIN;
-    request.text.len = (uint32_t)len;
-    ssize_t n = admin_open(&a);
-    if (n < 0)
-        cli_errno((int)n, "urnicd");
-    else
-        n = admin_call(&a, &request, sizeof request.text + len, -1, &reply, sizeof reply);
+    rc = admin_json(&a, o, &text);
     admin_close(&a);
-    if (n == -ENODEV)
+    if (rc == -EMSGSIZE)
+        cli_error("the rules, or what there is to say of them, are too long for one message");
+    else if (rc == -ENODEV)
         cli_error("%s: there is no such device, or its port is not an emulated link", device);
-    else if (n < 0)
-        cli_errno((int)n, "%s", device);
-    return n < 0 ? NULL : json_loadb(reply.text.text, reply.text.len, 0, NULL);
+    else if (rc < 0)
+        cli_errno(rc, "%s", device);
+    return rc < 0 ? NULL : json_loads(text, 0, NULL);
 }
 
 int link_rules(const char *device, const char *file, bool show, bool json)
@@ -75,7 +68,6 @@ int link_rules(const char *device, const char *file, bool show, bool json)
         return CLI_USAGE;
     }
     json_t *reply = ask(device, o);
-    json_decref(o);
     if (reply && show && json)
         cli_json(json_incref(reply));
     else if (reply && show)

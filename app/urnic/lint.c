@@ -186,7 +186,7 @@ static int read_all(struct run *run, struct capread *cap, struct lint *l)
     struct capread_info info;
     struct capread_packet p;
     struct cli_progress bar;
-    int rc;
+    int rc = 0;
     capread_info(cap, &info);
     bool show = info.size >= PROGRESS_MIN && isatty(STDERR_FILENO);
     cli_progress_begin(&bar, "reading", info.size, !show);

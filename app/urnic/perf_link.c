@@ -28,7 +28,7 @@ int perf_end_init(struct perf_end *e, const char *device, uint64_t size, int cqe
     const unsigned access = URNIC_ACCESS_LOCAL_WRITE | URNIC_ACCESS_REMOTE_WRITE |
                             URNIC_ACCESS_REMOTE_READ | URNIC_ACCESS_REMOTE_ATOMIC;
     void *memory = NULL;
-    struct urnic_device_attr attr;
+    struct urnic_device_attr attr = {0};
 
     *e = (struct perf_end){.wait = wait, .size = size};
     int rc = urnic_open(device, &e->ctx);
@@ -262,7 +262,7 @@ int perf_connect_all(struct perf_end *e, struct perf_qp *q, unsigned n,
         /* One alone, until the server is known to be there. */
         while (begun < n && begun - done < (e->met ? PERF_CONNECT_WIDE : 1) && rc == 0)
             rc = start(e, &q[begun++], &to);
-        struct urnic_cm_event ev;
+        struct urnic_cm_event ev = {0};
         if (rc == 0)
             rc = perf_cm_event(e, &ev, CONNECT_MS);
         if (rc < 0 || !ev.id)

@@ -259,20 +259,31 @@ static int run(int argc, char **argv)
     uint64_t port = COPY_PORT, once = UINT64_MAX;
     int c, status;
     while ((c = getopt_long(argc, argv, "hC:d:p:n:r", options, NULL)) != -1) {
-        if (c == 'C')
+        switch (c) {
+        case 'C':
             dir = optarg;
-        else if (c == 'd')
+            break;
+        case 'd':
             device = optarg;
-        else if (c == 'r')
+            break;
+        case 'p':
+            if (cli_number("--port", optarg, 1, 65535, &port) < 0)
+                return CLI_USAGE;
+            break;
+        case 'n':
+            if (cli_number("--once", optarg, 1, UINT64_MAX, &once) < 0)
+                return CLI_USAGE;
+            break;
+        case 'r':
             s.read_only = true;
-        else if (c == 'j')
+            break;
+        case 'j':
             s.json = true;
-        else if (c == 'p' && cli_number("--port", optarg, 1, 65535, &port) < 0)
-            return CLI_USAGE;
-        else if (c == 'n' && cli_number("--once", optarg, 1, UINT64_MAX, &once) < 0)
-            return CLI_USAGE;
-        else if (c != 'p' && c != 'n' && cli_option(c, &cmd_serve, &status))
-            return status;
+            break;
+        default:
+            if (cli_option(c, &cmd_serve, &status))
+                return status;
+        }
     }
     if (cli_operands(argc, argv, 0, 0, "") != CLI_OK)
         return CLI_USAGE;

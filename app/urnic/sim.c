@@ -329,7 +329,7 @@ static int add_set(struct job *j, const char *text)
         return CLI_USAGE;
     }
     memcpy(v->name, text, (size_t)(eq - text));
-    strcpy(v->value, eq + 1);
+    memcpy(v->value, eq + 1, strlen(eq + 1) + 1);
     j->nset++;
     return CLI_OK;
 }
@@ -463,7 +463,7 @@ static int sim_cmd(int argc, char **argv)
     if (!status)
         status = load_points(&j);
     if (!status && j.rules_file) {
-        j.rules = rulefile_read(j.rules_file, SIM_RULES * SIM_TEXT, 1, NULL);
+        j.rules = rulefile_read(j.rules_file, (size_t)SIM_RULES * SIM_TEXT, 1, NULL);
         status = j.rules ? CLI_OK : CLI_USAGE;
     }
     if (!status)

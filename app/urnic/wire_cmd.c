@@ -21,17 +21,14 @@ static const char help[] = {
 
 static int add_rule(struct wire_job *j, const char *text)
 {
-    size_t len = strlen(text);
-    char *more = realloc(j->rules, j->rules_len + len + 1);
+    char *more;
 
-    if (!more) {
+    if (asprintf(&more, "%s%s\n", j->rules ? j->rules : "", text) < 0) {
         cli_error("--rule: %s", strerror(ENOMEM));
         return CLI_FAIL;
     }
-    memcpy(more + j->rules_len, text, len);
-    more[j->rules_len + len] = '\n';
+    free(j->rules);
     j->rules = more;
-    j->rules_len += len + 1;
     return CLI_OK;
 }
 
@@ -46,7 +43,7 @@ static int parse_rules(struct wire_job *j)
     if (!j->rules_file && !j->rules)
         return CLI_OK;
     j->fault = j->rules_file ? rulefile_read(j->rules_file, FAULT_TEXT_MAX, j->seed, NULL)
-                             : fault_parse(j->rules, j->rules_len, j->seed, &err);
+                             : fault_parse(j->rules, strlen(j->rules), j->seed, &err);
     if (j->fault)
         return CLI_OK;
     if (j->rules)

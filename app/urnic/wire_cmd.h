@@ -14,8 +14,7 @@ struct wire_job {
     const char *port[BUMP_DIRS];
     uint64_t mtu, queue, ns, seed;
     const char *rules_file, *capture_file;
-    char *rules; /* the text */
-    size_t rules_len;
+    char *rules; /* those of --rule, one a line; NULL = none */
     bool poll, json, quiet, check, suite;
     struct suite_options test;
     struct bump bump;

