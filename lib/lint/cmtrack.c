@@ -14,7 +14,7 @@ static struct lint_cm *cm_make(struct lint *l)
 
 static bool same_addr(const struct wire_addr *a, const struct wire_addr *b)
 {
-    return !memcmp(a, b, sizeof *a);
+    return !memcmp(a, b, sizeof(*a));
 }
 
 /* The exchange that a message belongs to. `id`s are those of its sender and its receiver. */
@@ -59,7 +59,7 @@ static struct lint_flow *announce(struct lint_ctx *c, const struct wire_addr *sr
 /* Both queue pairs are known now. */
 static void connect(struct lint_ctx *c, const struct lint_cm *e)
 {
-    if (!e->a_qpn || !e->b_qpn || e->service > 1)
+    if (!e->a_qpn || !e->b_qpn || e->service > WIRE_UC)
         return;
     /* Each message names the PSN from which its sender wants to be sent to (CM-08). */
     struct lint_flow *ab = announce(c, &e->a, &e->b, e->b_qpn, e->b_psn);
@@ -81,41 +81,32 @@ static void connect(struct lint_ctx *c, const struct lint_cm *e)
 static void on_req(struct lint_ctx *c)
 {
     const struct cm_msg *m = c->cm;
-    struct lint_cm *e = c->conn;
-    if (!e) {
-        e = cm_make(c->l);
-        e->a = c->p.sip;
-        e->b = c->p.dip;
-        e->a_id = m->local_id;
-        e->a_qpn = m->qpn;
-        e->a_psn = m->psn;
-        e->tid = m->tid;
-        e->service = (uint8_t)m->transport;
-        e->mtu = m->mtu;
-        e->retry = m->retry_count;
-        e->resp_res = m->resp_res;
-        e->init_depth = m->init_depth;
-        e->flow_label = m->flow_label;
-        e->ack_timeout = m->ack_timeout;
-        e->max_retries = m->max_retries;
-    }
-    e->reqs++;
+    if (c->conn)
+        return; /* repeated */
+    struct lint_cm *e = cm_make(c->l);
+    e->a = c->p.sip;
+    e->b = c->p.dip;
+    e->a_id = m->local_id;
+    e->a_qpn = m->qpn;
+    e->a_psn = m->psn;
+    e->tid = m->tid;
+    e->service = (uint8_t)m->transport;
+    e->mtu = m->mtu;
+    e->retry = m->retry_count;
+    e->resp_res = m->resp_res;
 }
 
 static void on_rep(struct lint_ctx *c)
 {
     const struct cm_msg *m = c->cm;
     struct lint_cm *e = c->conn;
-    if (!e)
+    if (!e || e->rep)
         return;
-    if (!e->rep) {
-        e->rep = true;
-        e->b_id = m->local_id;
-        e->b_qpn = m->qpn;
-        e->b_psn = m->psn;
-        connect(c, e);
-    }
-    e->reps++;
+    e->rep = true;
+    e->b_id = m->local_id;
+    e->b_qpn = m->qpn;
+    e->b_psn = m->psn;
+    connect(c, e);
 }
 
 /* A REQ with an id of a connection that is over, or with another TID, begins another one. */

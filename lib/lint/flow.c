@@ -10,7 +10,9 @@
 
 #include "lint_priv.h"
 
-#define SPAN_MAX (1u << 23)
+#define LOOK_BACK   4096  /* PSNs in which a response may lie behind the requests */
+#define LOOK_MOST   1024u /* flows looked at for the other direction */
+#define BUCKETS_MIN 64u
 
 static uint64_t mix(uint64_t h, uint64_t v)
 {
@@ -47,8 +49,8 @@ static struct lint_flow *find(const struct lint *l, const struct wire_addr *src,
 
 static bool grow(struct lint *l)
 {
-    uint32_t n = l->buckets ? 2 * l->buckets : 64;
-    struct lint_flow **b = calloc(n, sizeof *b);
+    uint32_t n = l->buckets ? 2 * l->buckets : BUCKETS_MIN;
+    struct lint_flow **b = calloc(n, sizeof(struct lint_flow *));
     if (!b)
         return false;
     for (uint32_t i = 0; i < l->totals.flows; i++) {
@@ -84,7 +86,7 @@ static struct lint_flow *make(struct lint *l, const struct wire_addr *src,
 {
     if (l->totals.flows >= l->max_flows || (l->totals.flows >= l->buckets && !grow(l)))
         return NULL;
-    struct lint_flow *f = calloc(1, sizeof *f);
+    struct lint_flow *f = calloc(1, sizeof(*f));
     if (!f || !list(l, f)) {
         free(f);
         return NULL;
@@ -96,7 +98,7 @@ static struct lint_flow *make(struct lint *l, const struct wire_addr *src,
     f->info.peer = LINT_NO_FLOW;
     f->info.first_ns = UINT64_MAX;
     f->info.rtt_min = UINT64_MAX;
-    f->retry = f->read_limit = f->flow_label = UINT32_MAX;
+    f->retry = f->read_limit = UINT32_MAX;
     f->chain = l->bucket[hash & (l->buckets - 1)];
     l->bucket[hash & (l->buckets - 1)] = f;
     return f;
@@ -190,7 +192,7 @@ static bool asked(const struct lint_flow *g, uint32_t psn)
     if (!g->started)
         return false;
     int32_t d = lint_diff(psn, g->hi);
-    return d < 0 && (uint32_t)-d <= g->span && -d <= 4096;
+    return d < 0 && (uint32_t)-d <= g->span && -d <= LOOK_BACK;
 }
 
 void lint_flow_find_peer(struct lint_ctx *c)
@@ -200,7 +202,7 @@ void lint_flow_find_peer(struct lint_ctx *c)
     bool response = c->op->flags & WIRE_F_RESPONSE, same_psn_port = false;
     /* The reverse direction may be any flow between the two: look at the newest of them. */
     uint32_t looked = 0;
-    for (uint32_t i = c->l->totals.flows; i-- > 0 && looked < 1024; looked++) {
+    for (uint32_t i = c->l->totals.flows; i-- > 0 && looked < LOOK_MOST; looked++) {
         struct lint_flow *g = c->l->flow[i];
         if (g == f || g->peer || g->detached ||
             (g->info.service != f->info.service && g->info.service != WIRE_CNP_GROUP) ||
@@ -236,7 +238,7 @@ struct lint_rec *lint_rec_at(const struct lint_flow *f, uint32_t psn)
 static void rec_grow(struct lint_flow *f)
 {
     uint32_t n = f->recs ? 2 * f->recs : LINT_RECS_MIN;
-    struct lint_rec *r = calloc(n, sizeof *r);
+    struct lint_rec *r = calloc(n, sizeof(*r));
     if (!r)
         return;
     for (uint32_t i = 0; i < f->recs; i++)
@@ -252,7 +254,7 @@ struct lint_rec *lint_rec_make(struct lint_flow *f, uint32_t psn)
     if (!f->recs)
         rec_grow(f);
     /* Keep twice what is open: a go-back repeats what was acknowledged behind our point. */
-    uint32_t open = f->ack_on ? (uint32_t)(lint_diff(f->hi, f->acked) & 0xFFFFFF) : f->span;
+    uint32_t open = f->ack_on ? (f->hi - f->acked) & WIRE_PSN_MASK : f->span;
     while (f->recs && f->recs < LINT_RECS_MAX && 2 * open > f->recs) {
         uint32_t before = f->recs;
         rec_grow(f);
@@ -292,7 +294,8 @@ void lint_mtu_learned(struct lint_flow *f, uint32_t mtu)
         r->n = r->len > mtu ? (r->len - 1) / mtu + 1 : 1;
         if (f->hi == lint_add(r->psn, 1)) {
             f->hi = lint_add(r->psn, r->n);
-            f->span = f->span + r->n - 1 < SPAN_MAX ? f->span + r->n - 1 : SPAN_MAX;
+            uint32_t span = f->span + r->n - 1;
+            f->span = span < LINT_SPAN_MAX ? span : LINT_SPAN_MAX;
             f->hi_uncertain = false;
         }
     }

@@ -16,7 +16,12 @@
 #include "wire_bytes.h"
 #include "wire_csum.h"
 
-#define MAX_FLOWS   65536u
+#define MAX_FLOWS 65536u
+/* Total length of the shortest RoCE packet over IPv4. */
+#define IPV4_LEAST (WIRE_IPV4_LEN + WIRE_UDP_LEN + WIRE_BTH_LEN + WIRE_ICRC_LEN)
+/* When a flow looks for its other direction: at its first packets, then every so many. */
+#define PAIR_FIRST  32u
+#define PAIR_EVERY  64u
 #define PARSE_FLAGS (WIRE_P_LOOPBACK | WIRE_P_QINQ | WIRE_P_V1 | WIRE_P_IP_CSUM_OK | WIRE_P_NO_ICRC)
 
 const char *lint_verdict_name(enum lint_verdict v)
@@ -42,7 +47,7 @@ bool lint_expected(struct lint_ctx *c, const char *format, ...)
 {
     va_list ap;
     va_start(ap, format);
-    vsnprintf(c->expected, sizeof c->expected, format, ap);
+    vsnprintf(c->expected, sizeof(c->expected), format, ap);
     va_end(ap);
     return true;
 }
@@ -51,7 +56,7 @@ bool lint_seen(struct lint_ctx *c, const char *format, ...)
 {
     va_list ap;
     va_start(ap, format);
-    vsnprintf(c->seen, sizeof c->seen, format, ap);
+    vsnprintf(c->seen, sizeof(c->seen), format, ap);
     va_end(ap);
     return true;
 }
@@ -60,7 +65,7 @@ bool lint_doubt(struct lint_ctx *c, enum lint_verdict v, const char *format, ...
 {
     va_list ap;
     va_start(ap, format);
-    vsnprintf(c->why, sizeof c->why, format, ap);
+    vsnprintf(c->why, sizeof(c->why), format, ap);
     va_end(ap);
     c->judged = v;
     return true;
@@ -78,15 +83,15 @@ static void report(struct lint_ctx *c, const struct lint_rule *rule)
     if (c->wait) {
         f.number = c->wait->number;
         f.ns = c->wait->ns;
-        memcpy(f.dump, c->wait->dump, sizeof f.dump);
+        memcpy(f.dump, c->wait->dump, sizeof(f.dump));
     } else {
         f.number = c->in->number;
         f.ns = c->in->ns;
-        dump(c->in, f.dump, sizeof f.dump);
+        dump(c->in, f.dump, sizeof(f.dump));
     }
-    memcpy(f.expected, c->expected, sizeof f.expected);
-    memcpy(f.seen, c->seen, sizeof f.seen);
-    memcpy(f.why, c->why, sizeof f.why);
+    memcpy(f.expected, c->expected, sizeof(f.expected));
+    memcpy(f.seen, c->seen, sizeof(f.seen));
+    memcpy(f.why, c->why, sizeof(f.why));
     c->l->totals.findings[c->judged]++;
     if (c->l->report)
         c->l->report(c->l->report_ctx, &f);
@@ -120,7 +125,7 @@ void lint_remember(struct lint_ctx *c, struct lint_wait *w)
                                    wire_aeth_kind(c->p.syndrome) != WIRE_AETH_ACK,
                             .number = c->in->number,
                             .ns = c->in->ns};
-    dump(c->in, w->dump, sizeof w->dump);
+    dump(c->in, w->dump, sizeof(w->dump));
 }
 
 /* ---- intake ---- */
@@ -133,7 +138,7 @@ static bool made_so(const struct lint_frame *in, const struct wire_pkt *p, enum 
     size_t have = in->len - p->ip_off, len, bth;
     if (!p->ip_version)
         return false;
-    bool less = v == WIRE_TRUNCATED && p->ip_version == 4 && wire_get16(ip + 2) < 44;
+    bool less = v == WIRE_TRUNCATED && p->ip_version == 4 && wire_get16(ip + 2) < IPV4_LEAST;
     if (v == WIRE_IP_OPTIONS || v == WIRE_IP_FRAGMENT || less) {
         size_t header = (size_t)(ip[0] & 15u) * 4; /* the iCRC isn't where it should be */
         return header <= have && wire_csum_add(0, ip, header) == 0xFFFF;
@@ -302,7 +307,7 @@ static void dispatch(struct lint_ctx *c)
     if (!same_service(c))
         return;
     uint64_t n = c->f->info.packets;
-    if (!c->f->peer && (n < 32 || n % 64 == 0))
+    if (!c->f->peer && (n < PAIR_FIRST || n % PAIR_EVERY == 0))
         lint_flow_find_peer(c);
     if (c->op->flags & WIRE_F_RESPONSE)
         lint_response(c);
@@ -419,7 +424,7 @@ void lint_end(struct lint *l)
 
 struct lint *lint_new(lint_report report_fn, void *ctx, uint32_t max_flows)
 {
-    struct lint *l = calloc(1, sizeof *l);
+    struct lint *l = calloc(1, sizeof(*l));
     if (!l)
         return NULL;
     l->report = report_fn;
@@ -429,7 +434,7 @@ struct lint *lint_new(lint_report report_fn, void *ctx, uint32_t max_flows)
     const struct lint_rule *rules = lint_rules(&n);
     for (unsigned s = 0; s < LINT_STAGES; s++) {
         unsigned at = 0;
-        for (size_t i = 0; i < n && at < 63; i++)
+        for (size_t i = 0; i < n && at < LINT_RULES_MAX; i++)
             if (rules[i].when & 1u << s)
                 l->stage[s][at++] = &rules[i];
     }

@@ -70,21 +70,23 @@ struct lint_finding {
  * can only be judged by what follows. */
 typedef void (*lint_report)(void *ctx, const struct lint_finding *f);
 
-enum lint_kind {              /* of a packet, for plots and ladders */
-                 LINT_OTHER,  /* not RoCE */
-                 LINT_BROKEN, /* RoCE, damaged or malformed: not followed */
-                 LINT_DATA,   /* SEND, WRITE, READ response */
-                 LINT_READ,   /* READ request */
-                 LINT_ATOMIC,
-                 LINT_ATOMIC_ACK,
-                 LINT_ACK,
-                 LINT_NAK,
-                 LINT_RNR,
-                 LINT_CNP,
-                 LINT_DATAGRAM,
-                 LINT_CM,
-                 LINT_KINDS
+/* What a packet is, for plots and ladders. */
+enum lint_kind {
+    LINT_OTHER,  /* not RoCE */
+    LINT_BROKEN, /* RoCE, damaged or malformed: not followed */
+    LINT_DATA,   /* SEND, WRITE, READ response */
+    LINT_READ,   /* READ request */
+    LINT_ATOMIC,
+    LINT_ATOMIC_ACK,
+    LINT_ACK,
+    LINT_NAK,
+    LINT_RNR,
+    LINT_CNP,
+    LINT_DATAGRAM,
+    LINT_CM,
+    LINT_KINDS
 };
+/* "other", "broken", "data" ... */
 const char *lint_kind_name(enum lint_kind k);
 
 #define LINT_V_RESPONSE   0x01u  /* answers the other direction's request of this PSN */
@@ -145,8 +147,10 @@ struct lint_totals {
     uint64_t first_ns, last_ns;
 };
 
-/* Returns NULL when memory is out. `max_flows` 0 = 65536. */
+/* A tracker that has seen nothing. `report` may be NULL; `max_flows` 0 = 65536: packets of further
+ * ones are counted as forgotten. NULL when memory is out. */
 struct lint *lint_new(lint_report report, void *ctx, uint32_t max_flows);
+/* NULL is fine. */
 void lint_free(struct lint *l);
 
 /* Judge one frame. `view` may be NULL. */
@@ -154,6 +158,7 @@ void lint_packet(struct lint *l, const struct lint_frame *f, struct lint_view *v
 /* The capture has ended: judge what was waiting for later packets. */
 void lint_end(struct lint *l);
 
+/* What has been counted so far. */
 void lint_totals(const struct lint *l, struct lint_totals *out);
 /* Flows 0 .. totals.flows - 1, in order of their first packet. False when there is none. */
 bool lint_flow_info(const struct lint *l, uint32_t id, struct lint_flow_info *out);

@@ -28,6 +28,12 @@ static inline uint32_t lint_add(uint32_t a, uint32_t n)
     return (a + n) & WIRE_PSN_MASK;
 }
 
+/* Does a request with this opcode end a message? READ, ATOMIC, FLUSH, ATOMIC WRITE do. */
+static inline bool lint_ends_message(const struct wire_opcode_info *op)
+{
+    return (op->flags & WIRE_F_END) || !(op->flags & (WIRE_F_SEND | WIRE_F_WRITE));
+}
+
 /* ---- one direction of a connection ---- */
 
 /* A request packet, by PSN. */
@@ -101,6 +107,8 @@ struct lint_mark {
     uint64_t number, ns;
 };
 
+#define LINT_SPAN_MAX (1u << 23) /* half of the PSNs: further back nothing is compared */
+
 #define LINT_RECENT  32u
 #define LINT_PRIVATE 0xC0u /* opcodes from here on are manufacturers' */
 
@@ -127,16 +135,13 @@ struct lint_flow {
     struct lint_read *read;
     uint32_t reads; /* ever begun: the newest is read[(reads - 1) % LINT_READS] */
     uint32_t outstanding;
-    uint64_t new_number; /* packet number of the last new request */
     bool pkey_seen, sport_seen, migreq_seen, migreq_noted;
     uint16_t pkey, sport;
     unsigned csum_bad, icrc_run;
     bool dmac_seen;
     uint8_t dmac[6];
 
-    /* from the CM; retry = UINT32_MAX: not known */
-    uint32_t read_limit, retry, flow_label;
-    uint8_t ack_timeout;
+    uint32_t read_limit, retry; /* from the CM; UINT32_MAX = not known */
 
     /* what the peer's responses have said about these requests */
     bool ack_on, base_on, base_lo_on;
@@ -155,7 +160,6 @@ struct lint_flow {
     uint64_t early_after, early_must; /* and after which time, not that */
     uint32_t continued_n, restarted_n;
     bool rnr_02; /* has been found to break it */
-    bool resp_sport_seen;
 
     uint16_t id_last; /* IPv4 identification of the latest packet, */
     uint32_t id_icrc; /* whose iCRC was this; */
@@ -177,8 +181,7 @@ struct lint_cm {
     struct wire_addr a, b; /* active and passive side */
     uint32_t a_id, b_id, a_qpn, b_qpn, a_psn, b_psn;
     uint64_t tid, dreq_tid[2]; /* of a's and of b's DREQ */
-    uint32_t mtu, retry, rep_rnr, resp_res, init_depth, flow_label, ack_timeout, max_retries;
-    uint32_t reqs, reps; /* transmissions */
+    uint32_t mtu, retry, resp_res;
 };
 
 /* ---- the tracker ---- */
@@ -199,13 +202,15 @@ enum lint_stage {
     LINT_S_AHEAD = 1u << 12,    /* a larger MSN came before a smaller one */
     LINT_S_EARLY = 1u << 13,    /* the end; once the requester hasn't waited */
 };
-#define LINT_STAGES 14
+#define LINT_STAGES    14
+#define LINT_RULES_MAX 96u /* of a stage */
 
-enum lint_outcome {                    /* of something that waited */
-                    LINT_NEVER_SENT,   /* the responder later behaves as if it hadn't arrived */
-                    LINT_NOT_CAPTURED, /* the requester goes on as if it had sent it */
-                    LINT_OPEN,         /* the capture ends before it shows */
-                    LINT_CONFIRMED,
+/* Of something that waited. */
+enum lint_outcome {
+    LINT_NEVER_SENT,   /* the responder later behaves as if it hadn't arrived */
+    LINT_NOT_CAPTURED, /* the requester goes on as if it had sent it */
+    LINT_OPEN,         /* the capture ends before it shows */
+    LINT_CONFIRMED,
 };
 
 /* Where the PSN of a response lies among the requests. */
@@ -263,12 +268,13 @@ struct lint {
     struct lint_cm cm[LINT_CM_CONNS];
     uint32_t cms;
     uint64_t icrc_run; /* bad iCRCs since the last good one */
-    const struct lint_rule *stage[LINT_STAGES][64];
+    const struct lint_rule *stage[LINT_STAGES][LINT_RULES_MAX + 1]; /* each ends with NULL */
 };
 
 /* lint.c */
 /* Run the checks of a stage. Returns how many rules are called broken (not merely in doubt). */
 unsigned lint_run(struct lint_ctx *c, enum lint_stage stage);
+/* Keep the packet as one that waits. */
 void lint_remember(struct lint_ctx *c, struct lint_wait *w);
 /* What a check says; each returns true so that it can end with it. */
 bool lint_expected(struct lint_ctx *c, const char *format, ...)
@@ -283,14 +289,19 @@ struct lint_flow *lint_flow_get(struct lint *l, const struct wire_pkt *p, uint32
                                 uint32_t sqpn, bool make);
 /* A fresh flow in the place of one whose queue pair's number is used again. */
 struct lint_flow *lint_flow_renew(struct lint *l, struct lint_flow *f);
+/* The two are the directions of one connection. */
 void lint_flow_pair(struct lint_flow *a, struct lint_flow *b);
 /* Find the other direction of `f` by source port or, for a response, by PSN. */
 void lint_flow_find_peer(struct lint_ctx *c);
+/* Forget the requests; the flow itself stays, for reports. */
 void lint_flow_free(struct lint_flow *f);
+/* What is remembered of the request with this PSN; NULL = nothing. */
 struct lint_rec *lint_rec_at(const struct lint_flow *f, uint32_t psn);
+/* The same, made if need be; NULL = no memory, or too long ago. */
 struct lint_rec *lint_rec_make(struct lint_flow *f, uint32_t psn);
 /* The READ or ATOMIC whose PSNs include this one. */
 struct lint_read *lint_read_at(const struct lint_flow *f, uint32_t psn);
+/* The MTU of both directions is known now: so is how far open READs reach. */
 void lint_mtu_learned(struct lint_flow *f, uint32_t mtu);
 /* Begin a new flow for the packet: the queue pair's number is used by a new connection. */
 bool lint_renew(struct lint_ctx *c);
@@ -303,6 +314,7 @@ void lint_responder_reset(struct lint_flow *f);
 /* request.c, response.c, cmtrack.c */
 /* A request that isn't followed: damaged (LINT_R_CORRUPT) or malformed (LINT_R_BROKEN). */
 void lint_request_unread(struct lint_ctx *c, unsigned flag);
+/* A good packet of each kind. */
 void lint_request(struct lint_ctx *c);
 void lint_response(struct lint_ctx *c);
 void lint_cm(struct lint_ctx *c);

@@ -10,20 +10,21 @@
 
 #include "lint_priv.h"
 
-#define SPAN_MAX  (1u << 23)
+#define MTU_MIN   256u
 #define JUMP_MAX  65536 /* a larger step is no gap: the queue pair has begun anew */
 #define EARLY_MAX 4096  /* PSNs before the first that was seen */
 #define COPY_NS   50000 /* in which the network's copy of a packet comes, when no trip is known */
+#define ANEW_NS   1000000u /* sooner than this nobody begins a new life of a UC queue pair */
 
 /* The same payload as `r` had? The iCRC covers headers that may differ (IP id, AckReq), so compare
  * what the payload alone contributes: the CRC is linear. */
 static bool same_payload(const struct lint_ctx *c, const struct lint_rec *r)
 {
-    static const uint8_t zeros[4096];
+    static const uint8_t zeros[WIRE_MTU_MAX];
     uint32_t n = c->p.icrc_off - c->p.payload_off;
     if (c->cut || (r->flags & LINT_R_CUT))
         return true;
-    if (r->len != c->p.payload_len || n > sizeof zeros)
+    if (r->len != c->p.payload_len || n > sizeof(zeros))
         return r->len == c->p.payload_len;
     /* wire_icrc_update keeps the final XOR applied: take it off both registers. */
     uint32_t diff = wire_icrc_update(~(r->crc_head ^ c->crc_head), zeros, n);
@@ -61,7 +62,7 @@ static bool begins_anew(struct lint_ctx *c)
     if (d >= 0 || !r || !(r->flags & LINT_R_SEEN))
         return false;
     if (f->info.service == WIRE_UC) /* never sends a PSN twice; the network may */
-        return r->ip_id != c->p.ip_id && c->in->ns - r->ns > 1000000 &&
+        return r->ip_id != c->p.ip_id && c->in->ns - r->ns > ANEW_NS &&
                (c->op->flags & WIRE_F_START);
     return c->p.psn == f->first && (c->op->flags & WIRE_F_START) && f->ack_on &&
            lint_add(f->acked, 1) == f->hi && !same_content(c, r) && !c->read;
@@ -86,11 +87,6 @@ static void begin(struct lint_ctx *c)
     f->first = f->hi = c->p.psn;
 }
 
-static bool valid_mtu(uint32_t n)
-{
-    return n >= 256 && n <= 4096 && !(n & (n - 1));
-}
-
 /* PSNs that this packet stands for (PSN-06); 0 = not known. */
 static uint32_t psns_of(const struct lint_ctx *c, uint32_t mtu)
 {
@@ -98,7 +94,7 @@ static uint32_t psns_of(const struct lint_ctx *c, uint32_t mtu)
         return 1;
     if (!c->headers)
         return 0;
-    if (c->p.dma_len <= 256)
+    if (c->p.dma_len <= MTU_MIN)
         return 1;
     return mtu ? (c->p.dma_len - 1) / mtu + 1 : 0;
 }
@@ -136,17 +132,11 @@ static void place(struct lint_ctx *c)
     }
 }
 
-static bool ends_message(const struct wire_opcode_info *op)
-{
-    return (op->flags & WIRE_F_END) ||
-           !(op->flags & (WIRE_F_SEND | WIRE_F_WRITE)); /* READ, ATOMIC, FLUSH, ATOMIC WRITE */
-}
-
 static void remember_read(struct lint_ctx *c, uint32_t n)
 {
     struct lint_flow *f = c->f;
     if (!f->read)
-        f->read = calloc(LINT_READS, sizeof *f->read);
+        f->read = calloc(LINT_READS, sizeof(*f->read));
     if (!f->read)
         return;
     struct lint_read *r = &f->read[f->reads++ % LINT_READS];
@@ -205,15 +195,14 @@ static void advance(struct lint_ctx *c, uint32_t n)
         forget_messages(f); /* nobody knows how many were in there */
         c->view->flags |= c->gap ? LINT_V_GAP : 0;
     }
-    f->msgs += ends_message(c->op);
+    f->msgs += lint_ends_message(c->op);
     if (c->op->flags & (WIRE_F_READ | WIRE_F_ATOMIC))
         remember_read(c, n);
     uint32_t before = f->hi;
     f->hi = lint_add(c->p.psn, n ? n : 1);
     f->hi_uncertain = !n;
     uint64_t span = (uint64_t)f->span + (uint32_t)lint_diff(f->hi, before);
-    f->span = span < SPAN_MAX ? (uint32_t)span : SPAN_MAX;
-    f->new_number = c->in->number;
+    f->span = span < LINT_SPAN_MAX ? (uint32_t)span : LINT_SPAN_MAX;
     count_new(c);
 }
 
@@ -324,7 +313,7 @@ void lint_request_unread(struct lint_ctx *c, unsigned flag)
     r->number = c->in->number;
     if (c->p.psn == f->hi && !(c->op->flags & WIRE_F_READ) && !f->hi_uncertain) {
         f->hi = lint_add(f->hi, 1);
-        f->span += f->span < SPAN_MAX;
+        f->span += f->span < LINT_SPAN_MAX;
         forget_messages(f); /* it may have ended one */
     }
 }
@@ -378,7 +367,7 @@ void lint_request(struct lint_ctx *c)
     if (!f->started)
         begin(c);
     uint32_t payload = c->p.payload_len;
-    if (!f->info.mtu && (c->op->flags & (WIRE_F_FIRST | WIRE_F_MIDDLE)) && valid_mtu(payload))
+    if (!f->info.mtu && (c->op->flags & (WIRE_F_FIRST | WIRE_F_MIDDLE)) && wire_mtu_enum(payload))
         lint_mtu_learned(f, payload);
 
     int32_t d = lint_diff(c->p.psn, f->hi);

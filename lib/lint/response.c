@@ -9,12 +9,6 @@
  */
 #include "lint_priv.h"
 
-static bool ends_message(uint8_t opcode)
-{
-    unsigned f = wire_opcodes[opcode].flags;
-    return (f & WIRE_F_END) || !(f & (WIRE_F_SEND | WIRE_F_WRITE));
-}
-
 /* Messages that are surely complete when `psn` is answered, since the epoch began. *exact: and no
  * other; a READ's responder may be ahead of its responses, by requests that were not captured even.
  * False when gaps make that unknown. */
@@ -32,7 +26,7 @@ static bool messages(const struct lint_ctx *c, uint32_t *low, bool *exact)
     *low = r->msgs;
     *exact = r->sends == 1 && !q->reads;
     if ((c->op->flags & WIRE_F_ACK) && wire_aeth_kind(c->p.syndrome) != WIRE_AETH_ACK) {
-        *low -= ends_message(r->opcode); /* refused: not executed */
+        *low -= lint_ends_message(&wire_opcodes[r->opcode]); /* refused: not executed */
         *exact = r->sends == 1;
     }
     return true;
@@ -335,8 +329,8 @@ void lint_response(struct lint_ctx *c)
     c->req = c->f->peer;
     if (c->req) {
         uint32_t payload = c->p.payload_len;
-        if (!c->f->info.mtu && (c->op->flags & (WIRE_F_FIRST | WIRE_F_MIDDLE)) && payload >= 256 &&
-            payload <= 4096 && !(payload & (payload - 1)))
+        if (!c->f->info.mtu && (c->op->flags & (WIRE_F_FIRST | WIRE_F_MIDDLE)) &&
+            wire_mtu_enum(payload))
             lint_mtu_learned(c->f, payload);
         locate(c);
         msn_range(c);

@@ -129,8 +129,10 @@ static const struct lint_rule rules[] = {
     {"CM-24", "DREQ names the receiver's queue pair.", CM, lint_cm_24},
 };
 
+_Static_assert(sizeof(rules) / sizeof(rules[0]) <= LINT_RULES_MAX, "a stage holds them all");
+
 const struct lint_rule *lint_rules(size_t *n)
 {
-    *n = sizeof rules / sizeof rules[0];
+    *n = sizeof(rules) / sizeof(rules[0]);
     return rules;
 }

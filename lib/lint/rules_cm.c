@@ -7,8 +7,6 @@
 #include "lint_checks.h"
 #include "wire_bytes.h"
 
-#define MAD_HEADER 24u
-
 bool lint_gsi_02(struct lint_ctx *c)
 {
     if (c->mad_len == CM_MAD_LEN)

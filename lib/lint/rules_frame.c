@@ -6,6 +6,10 @@
 #include "wire_bytes.h"
 #include "wire_csum.h"
 
+#define IP_DF      2u /* of wire_pkt.ip_flags */
+#define CSUM_HABIT 3u /* wrong header checksums in a row that are no damage any more */
+#define ICRC_HABIT 7u /* wrong iCRCs in a row, after which the next one is the sender's */
+
 /* ---- link and IP ---- */
 
 static bool multicast_mac(const uint8_t *mac)
@@ -62,7 +66,7 @@ bool lint_wire_10(struct lint_ctx *c)
         return lint_seen(c, "MF or a fragment offset");
     }
     if (c->verdict != WIRE_OK || c->p.ethertype == WIRE_ETHERTYPE_V1 || c->p.ip_version != 4 ||
-        (c->p.ip_flags & 2u))
+        (c->p.ip_flags & IP_DF))
         return false;
     lint_expected(c, "DF 1");
     return lint_seen(c, "DF 0");
@@ -82,9 +86,8 @@ bool lint_wire_12(struct lint_ctx *c)
     lint_seen(c, "0x%04x", wire_get16(ip + 10));
     if (c->in->sent || wire_get16(ip + 10) == 0)
         return lint_doubt(c, LINT_ARTEFACT, "captured before the NIC filled it in");
-    /* Damage to the few octets that the iCRC doesn't cover looks the same, but not thrice in a row.
-     */
-    if (c->f && ++c->f->csum_bad < 3)
+    /* Damage to the few octets that the iCRC doesn't cover looks the same, but not so often. */
+    if (c->f && ++c->f->csum_bad < CSUM_HABIT)
         return lint_doubt(c, LINT_UNDECIDABLE, "damage to TOS, TTL or the checksum itself");
     return true;
 }
@@ -106,7 +109,7 @@ bool lint_wire_29(struct lint_ctx *c)
     if (c->verdict != WIRE_BAD_ADDR)
         return false;
     lint_expected(c, "unicast addresses of one family");
-    return lint_seen(c, "source %s", wire_addr_str(&c->p.sip, text, sizeof text));
+    return lint_seen(c, "source %s", wire_addr_str(&c->p.sip, text, sizeof(text)));
 }
 
 bool lint_wire_31(struct lint_ctx *c)
@@ -281,7 +284,7 @@ static uint32_t stored(const struct lint_ctx *c)
 static uint32_t plain_crc(const struct lint_ctx *c, bool ones)
 {
     static const uint8_t lrh[8] = {0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF};
-    uint32_t crc = ones ? wire_icrc_update(0, lrh, sizeof lrh) : 0;
+    uint32_t crc = ones ? wire_icrc_update(0, lrh, sizeof(lrh)) : 0;
     return wire_icrc_update(crc, c->in->data + c->p.ip_off, c->p.icrc_off - c->p.ip_off);
 }
 
@@ -323,9 +326,9 @@ bool lint_icrc_08(struct lint_ctx *c)
         return lint_doubt(c, LINT_UNDECIDABLE, "the capture's copy may be the damaged one");
     }
     if (c->verdict == WIRE_OK && !c->cut && !c->req && c->icrc != stored(c) &&
-        (c->l->icrc_run == 7 || (c->f && c->f->icrc_run == 7))) {
+        (c->l->icrc_run == ICRC_HABIT || (c->f && c->f->icrc_run == ICRC_HABIT))) {
         lint_expected(c, "0x%08x", c->icrc);
-        return lint_seen(c, "0x%08x, and 7 wrong ones before it in a row", stored(c));
+        return lint_seen(c, "0x%08x, and %u wrong ones before it in a row", stored(c), ICRC_HABIT);
     }
     return false;
 }

@@ -5,7 +5,8 @@
  */
 #include "lint_checks.h"
 
-#define MSG_MAX (1u << 31)
+#define CROSSING_NS 50000u /* RNR-05: how early a packet may be that was on its way */
+#define SHORTEST_NS 1000u  /* TMR-05: sooner than this it is a doubled packet */
 
 static bool reliable(const struct lint_ctx *c)
 {
@@ -107,16 +108,16 @@ static bool length(struct lint_ctx *c)
     if (!(f & WIRE_F_PAYLOAD))
         return false;
     if (f & (WIRE_F_FIRST | WIRE_F_MIDDLE)) {
-        if (mtu ? n + c->p.pad == mtu : n >= 256 && n <= 4096 && !(n & (n - 1)))
+        if (mtu ? n + c->p.pad == mtu : wire_mtu_enum(n))
             return false; /* (a pad is HDR-06's) */
         if (mtu)
             lint_expected(c, "%u octets, the MTU", mtu);
         else
             lint_expected(c, "256, 512, 1024, 2048 or 4096 octets");
     } else {
-        if (n <= (mtu ? mtu : 4096))
+        if (n <= (mtu ? mtu : WIRE_MTU_MAX))
             return false;
-        lint_expected(c, "at most %u octets, the MTU", mtu ? mtu : 4096);
+        lint_expected(c, "at most %u octets, the MTU", mtu ? mtu : WIRE_MTU_MAX);
     }
     return lint_seen(c, "%u octets", n);
 }
@@ -138,7 +139,7 @@ bool lint_uc_07(struct lint_ctx *c)
 
 bool lint_rsp_15(struct lint_ctx *c)
 {
-    if (!(c->op->headers & WIRE_H_RETH) || !c->headers || c->p.dma_len <= MSG_MAX)
+    if (!(c->op->headers & WIRE_H_RETH) || !c->headers || c->p.dma_len <= WIRE_MSG_MAX)
         return false;
     lint_expected(c, "at most 2147483648 octets");
     return lint_seen(c, "%u octets", c->p.dma_len);
@@ -157,7 +158,7 @@ bool lint_rsp_16(struct lint_ctx *c)
     if (((c->op->flags & WIRE_F_FIRST) && mtu && c->dma_len <= mtu) ||
         ((c->op->flags & WIRE_F_LAST) && !c->p.payload_len))
         return false; /* REQ-02 says it */
-    if (c->dma_len > MSG_MAX)
+    if (c->dma_len > WIRE_MSG_MAX)
         return false; /* RSP-15 says it */
     if ((c->op->flags & WIRE_F_END) && c->dma_len > before && c->p.pad &&
         c->p.payload_len + c->p.pad == ((c->dma_len - before + 3) & ~3ull))
@@ -207,11 +208,12 @@ bool lint_rd_12(struct lint_ctx *c)
     const struct lint_read *r = c->read;
     if (!r || r->atomic || !(c->op->flags & WIRE_F_READ) || !c->headers || c->p.psn == r->psn)
         return false;
-    uint64_t packet = (c->p.psn - r->psn) & WIRE_PSN_MASK, off = packet * c->f->info.mtu;
-    if (c->p.va == r->va + off && c->p.dma_len == r->len - off && c->p.rkey == r->rkey)
+    uint64_t off = (uint64_t)((c->p.psn - r->psn) & WIRE_PSN_MASK) * c->f->info.mtu;
+    uint64_t va = r->va + off, len = r->len - off;
+    if (c->p.va == va && c->p.dma_len == len && c->p.rkey == r->rkey)
         return false;
-    lint_expected(c, "va 0x%llx, %llu octets, the same R_Key", (unsigned long long)(r->va + off),
-                  (unsigned long long)(r->len - off));
+    lint_expected(c, "va 0x%llx, %llu octets, the same R_Key", (unsigned long long)va,
+                  (unsigned long long)len);
     return lint_seen(c, "va 0x%llx, %u octets%s", (unsigned long long)c->p.va, c->p.dma_len,
                      c->p.rkey == r->rkey ? "" : ", another R_Key");
 }
@@ -242,7 +244,7 @@ bool lint_rnr_05(struct lint_ctx *c)
     f->rnr.on = false;
     if (c->prev && c->prev->last_number > f->rnr.number)
         return false; /* in a round that goes on from before: the RNR NAK crosses with it */
-    if (waited >= must - must / 20 || waited <= crossing + 50000 || f->early.on)
+    if (waited >= must - must / 20 || waited <= crossing + CROSSING_NS || f->early.on)
         return false;
     lint_remember(c, &f->early);
     f->early_after = waited;
@@ -258,7 +260,7 @@ bool lint_tmr_05(struct lint_ctx *c)
         r->sends <= f->retry || f->rnr.number > r->number || f->progress_number > r->number ||
         (f->ack_on && lint_add(f->acked, 1) != c->p.psn) || (!f->ack_on && c->p.psn != f->first))
         return false;
-    if (twin(c) || c->in->ns - r->last_ns < 1000)
+    if (twin(c) || c->in->ns - r->last_ns < SHORTEST_NS)
         return false;
     lint_expected(c, "at most %u transmissions", f->retry + 1);
     return lint_seen(c, "%u without progress", r->sends + 1);
@@ -276,7 +278,7 @@ bool lint_uc_02(struct lint_ctx *c)
 
 bool lint_ud_01(struct lint_ctx *c)
 {
-    if (c->p.payload_len <= 4096)
+    if (c->p.payload_len <= WIRE_MTU_MAX)
         return false;
     lint_expected(c, "at most 4096 octets");
     return lint_seen(c, "%u octets", c->p.payload_len);
