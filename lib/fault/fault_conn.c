@@ -21,7 +21,7 @@
 /* a comes before b in PSN order. */
 static bool before(uint32_t a, uint32_t b)
 {
-    return ((a - b) & WIRE_PSN_MASK) > WIRE_PSN_MASK / 2;
+    return wire_psn_diff(a, b) < 0;
 }
 
 static bool same(const struct wire_addr *a, const struct wire_addr *b)

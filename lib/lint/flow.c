@@ -191,7 +191,7 @@ static bool asked(const struct lint_flow *g, uint32_t psn)
 {
     if (!g->started)
         return false;
-    int32_t d = lint_diff(psn, g->hi);
+    int32_t d = wire_psn_diff(psn, g->hi);
     return d < 0 && (uint32_t)-d <= g->span && -d <= LOOK_BACK;
 }
 
@@ -264,7 +264,7 @@ struct lint_rec *lint_rec_make(struct lint_flow *f, uint32_t psn)
     if (!f->recs)
         return NULL;
     struct lint_rec *r = &f->rec[psn & (f->recs - 1)];
-    if (r->flags && r->psn != psn && lint_diff(r->psn, psn) > 0)
+    if (r->flags && r->psn != psn && wire_psn_diff(r->psn, psn) > 0)
         return NULL; /* older than what is remembered */
     if (r->psn != psn)
         *r = (struct lint_rec){.psn = psn};

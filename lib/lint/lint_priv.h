@@ -17,12 +17,7 @@
 
 /* ---- 24-bit arithmetic (PSN-02) ---- */
 
-/* a - b, as a signed number. */
-static inline int32_t lint_diff(uint32_t a, uint32_t b)
-{
-    return (int32_t)((a - b) << 8) >> 8;
-}
-
+/* The PSN n behind a. */
 static inline uint32_t lint_add(uint32_t a, uint32_t n)
 {
     return (a + n) & WIRE_PSN_MASK;

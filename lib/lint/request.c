@@ -53,7 +53,7 @@ static bool same_content(const struct lint_ctx *c, const struct lint_rec *r)
 static bool begins_anew(struct lint_ctx *c)
 {
     struct lint_flow *f = c->f;
-    int32_t d = lint_diff(c->p.psn, f->hi);
+    int32_t d = wire_psn_diff(c->p.psn, f->hi);
     if (d > JUMP_MAX)
         return true;
     if (d < 0 && (uint32_t)-d > f->span + EARLY_MAX)
@@ -75,7 +75,7 @@ static void begin(struct lint_ctx *c)
     f->epoch++;
     f->msgs = 0;
     if (f->start_known) {
-        int32_t d = lint_diff(c->p.psn, f->first);
+        int32_t d = wire_psn_diff(c->p.psn, f->first);
         if (d >= 0 && d < JUMP_MAX) {
             f->hi = f->first;
             f->base_on = f->base_lo_on = true; /* ACK-11: the MSN begins at 0 */
@@ -189,7 +189,7 @@ static void forget_messages(struct lint_flow *f)
 static void advance(struct lint_ctx *c, uint32_t n)
 {
     struct lint_flow *f = c->f;
-    if (lint_diff(c->p.psn, f->hi) > 0) {
+    if (wire_psn_diff(c->p.psn, f->hi) > 0) {
         f->info.gaps += c->gap != 0;
         f->info.gap_psns += c->gap;
         forget_messages(f); /* nobody knows how many were in there */
@@ -201,7 +201,7 @@ static void advance(struct lint_ctx *c, uint32_t n)
     uint32_t before = f->hi;
     f->hi = lint_add(c->p.psn, n ? n : 1);
     f->hi_uncertain = !n;
-    uint64_t span = (uint64_t)f->span + (uint32_t)lint_diff(f->hi, before);
+    uint64_t span = (uint64_t)f->span + (uint32_t)wire_psn_diff(f->hi, before);
     f->span = span < LINT_SPAN_MAX ? (uint32_t)span : LINT_SPAN_MAX;
     count_new(c);
 }
@@ -212,7 +212,7 @@ static bool was_asked_for(const struct lint_ctx *c)
     const struct lint_flow *f = c->f;
     uint64_t since = c->old->last_number;
     return f->nak.number > since ||
-           (f->rnr.number > since && lint_diff(c->p.psn, f->rnr.psn) >= 0) ||
+           (f->rnr.number > since && wire_psn_diff(c->p.psn, f->rnr.psn) >= 0) ||
            (c->read && !c->read->atomic && c->p.psn != c->read->psn);
 }
 
@@ -241,7 +241,7 @@ static void classify_again(struct lint_ctx *c)
     }
     f->info.retransmits++;
     c->view->flags |= LINT_V_RETRANSMIT;
-    if (lint_diff(c->p.psn, f->last) <= 0 && !was_asked_for(c)) { /* else a round goes on */
+    if (wire_psn_diff(c->p.psn, f->last) <= 0 && !was_asked_for(c)) { /* else a round goes on */
         f->info.timeouts++;
         c->view->flags |= LINT_V_TIMEOUT;
     }
@@ -251,7 +251,7 @@ static void classify_again(struct lint_ctx *c)
 static void classify_late(struct lint_ctx *c)
 {
     struct lint_flow *f = c->f;
-    bool asked_for = (f->nak.on && lint_diff(c->p.psn, f->nak.psn) >= 0) ||
+    bool asked_for = (f->nak.on && wire_psn_diff(c->p.psn, f->nak.psn) >= 0) ||
                      (c->read && c->p.psn != c->read->psn); /* a READ from the middle */
     if (asked_for || (f->peer && f->peer->info.rtt_samples && c->next &&
                       c->in->ns - c->next->ns > f->peer->info.rtt_min)) {
@@ -303,8 +303,8 @@ static void remember(struct lint_ctx *c, bool bad)
 void lint_request_unread(struct lint_ctx *c, unsigned flag)
 {
     struct lint_flow *f = c->f;
-    if (!f || !f->started || !(c->op->flags & WIRE_F_REQUEST) || lint_diff(c->p.psn, f->hi) > 0 ||
-        lint_rec_at(f, c->p.psn))
+    if (!f || !f->started || !(c->op->flags & WIRE_F_REQUEST) ||
+        wire_psn_diff(c->p.psn, f->hi) > 0 || lint_rec_at(f, c->p.psn))
         return;
     struct lint_rec *r = lint_rec_make(f, c->p.psn);
     if (!r)
@@ -323,15 +323,15 @@ static void judge_beyond(struct lint_ctx *c)
 {
     struct lint_flow *f = c->f;
     struct lint_wait *w = &f->beyond;
-    if (!w->on || lint_diff(c->p.psn, f->hi) < 0)
+    if (!w->on || wire_psn_diff(c->p.psn, f->hi) < 0)
         return;
-    if (lint_diff(c->p.psn, w->psn) > 0 && lint_diff(w->psn, f->hi) >= 0) {
+    if (wire_psn_diff(c->p.psn, w->psn) > 0 && wire_psn_diff(w->psn, f->hi) >= 0) {
         c->wait = w;
         c->outcome = LINT_NOT_CAPTURED;
         lint_run(c, LINT_S_BEYOND);
         c->wait = NULL;
         w->on = false;
-    } else if (lint_diff(c->p.psn, w->psn) <= 0) {
+    } else if (wire_psn_diff(c->p.psn, w->psn) <= 0) {
         w->sent_later = true;
     }
 }
@@ -370,7 +370,7 @@ void lint_request(struct lint_ctx *c)
     if (!f->info.mtu && (c->op->flags & (WIRE_F_FIRST | WIRE_F_MIDDLE)) && wire_mtu_enum(payload))
         lint_mtu_learned(f, payload);
 
-    int32_t d = lint_diff(c->p.psn, f->hi);
+    int32_t d = wire_psn_diff(c->p.psn, f->hi);
     struct lint_rec *r = lint_rec_at(f, c->p.psn);
     c->gap = d > 0 && !f->hi_uncertain ? (uint32_t)d : 0;
     c->read = d < 0 ? lint_read_at(f, c->p.psn) : NULL;

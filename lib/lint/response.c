@@ -42,7 +42,7 @@ static void msn_range(struct lint_ctx *c)
         !messages(c, &low, &exact))
         return;
     if (q->ahead.on && c->rec && c->rec->number > q->ahead.number && c->rec->sends == 1) {
-        if (lint_diff(c->p.msn, q->ahead.msn) < 0) {
+        if (wire_psn_diff(c->p.msn, q->ahead.msn) < 0) {
             c->wait = &q->ahead;
             lint_run(c, LINT_S_AHEAD);
             c->wait = NULL;
@@ -52,13 +52,13 @@ static void msn_range(struct lint_ctx *c)
     uint32_t base = (c->p.msn - low) & WIRE_PSN_MASK;
     c->msn_lo = q->base_lo_on ? lint_add(q->base_lo, low) : c->p.msn;
     c->msn_hi = q->base_on && exact ? lint_add(q->base_hi, low) : c->p.msn;
-    c->msn_known = lint_diff(c->p.msn, c->msn_lo) < 0 || lint_diff(c->p.msn, c->msn_hi) > 0;
+    c->msn_known = wire_psn_diff(c->p.msn, c->msn_lo) < 0 || wire_psn_diff(c->p.msn, c->msn_hi) > 0;
     if (c->msn_known)
         return;
     if (q->base_on && !q->ahead.on &&
-        lint_diff(c->p.msn, lint_add(q->base_hi, q->msgs)) > 0) /* not captured, or wrong */
+        wire_psn_diff(c->p.msn, lint_add(q->base_hi, q->msgs)) > 0) /* not captured, or wrong */
         lint_remember(c, &q->ahead);
-    if (!q->base_on || lint_diff(base, q->base_hi) < 0)
+    if (!q->base_on || wire_psn_diff(base, q->base_hi) < 0)
         q->base_hi = base;
     q->base_on = true;
     if (exact && !q->base_lo_on) {
@@ -71,7 +71,7 @@ static void msn_range(struct lint_ctx *c)
 static void locate(struct lint_ctx *c)
 {
     const struct lint_flow *q = c->req;
-    int32_t d = lint_diff(c->p.psn, q->hi);
+    int32_t d = wire_psn_diff(c->p.psn, q->hi);
     c->where = LINT_W_NONE;
     if (!q->started)
         return;
@@ -108,8 +108,8 @@ static uint32_t acknowledge(struct lint_ctx *c, uint32_t psn)
     if (!q->ack_on) {
         q->ack_on = true;
         n = 1;
-    } else if (lint_diff(psn, q->acked) > 0) {
-        n = (uint32_t)lint_diff(psn, q->acked);
+    } else if (wire_psn_diff(psn, q->acked) > 0) {
+        n = (uint32_t)wire_psn_diff(psn, q->acked);
     } else {
         return 0;
     }
@@ -156,7 +156,7 @@ static void read_progress(struct lint_ctx *c)
         uint32_t n = q->reads < LINT_READS ? q->reads : LINT_READS;
         for (uint32_t i = 1; i <= n; i++) {
             struct lint_read *e = &q->read[(q->reads - i) % LINT_READS];
-            if (e->valid && !e->done && lint_diff(e->psn, r->psn) <= 0) {
+            if (e->valid && !e->done && wire_psn_diff(e->psn, r->psn) <= 0) {
                 e->done = true;
                 if (q->outstanding)
                     q->outstanding--;
@@ -225,7 +225,7 @@ static void remember(struct lint_ctx *c)
         return;
     }
     bool first = c->read && !c->read->again && c->p.psn == c->read->psn;
-    if (first && q->ack_on && lint_diff(c->p.psn, q->acked) <= 0)
+    if (first && q->ack_on && wire_psn_diff(c->p.psn, q->acked) <= 0)
         first = false;
     if (first && c->rec && c->rec->sends == 1)
         rtt(c, c->rec->ns);
@@ -303,7 +303,7 @@ static void judge_beyond(struct lint_ctx *c)
 {
     struct lint_wait *w = &c->req->beyond;
     if (!w->on || !(c->op->flags & WIRE_F_ACK) || c->where != LINT_W_KNOWN || !c->rec ||
-        wire_aeth_kind(c->p.syndrome) != WIRE_AETH_ACK || lint_diff(c->p.psn, w->psn) >= 0 ||
+        wire_aeth_kind(c->p.syndrome) != WIRE_AETH_ACK || wire_psn_diff(c->p.psn, w->psn) >= 0 ||
         c->rec->number <= w->number)
         return;
     c->wait = w;

@@ -36,7 +36,7 @@ bool lint_wire_19(struct lint_ctx *c)
 bool lint_psn_01(struct lint_ctx *c)
 {
     struct lint_flow *f = c->f;
-    if (!f->info.by_cm || f->info.requests != 1 || lint_diff(c->p.psn, f->announced) >= 0)
+    if (!f->info.by_cm || f->info.requests != 1 || wire_psn_diff(c->p.psn, f->announced) >= 0)
         return false;
     lint_expected(c, "PSN 0x%x or later", f->announced);
     return lint_seen(c, "PSN 0x%x", c->p.psn);

@@ -169,7 +169,7 @@ bool lint_ack_11(struct lint_ctx *c)
     }
     if (!c->msn_known)
         return false;
-    if (lint_diff(c->p.msn, c->msn_lo) < 0)
+    if (wire_psn_diff(c->p.msn, c->msn_lo) < 0)
         lint_expected(c, "MSN %u%s", c->msn_lo, c->msn_lo == c->msn_hi ? "" : " or more");
     else
         lint_expected(c, "MSN %u%s", c->msn_hi, c->msn_lo == c->msn_hi ? "" : " or less");

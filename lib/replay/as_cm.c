@@ -16,17 +16,19 @@
 #include "cm.h"
 #include "stage.h"
 
-#define CONNS    256u
-#define SENT_MAX 1024u
-#define CM_TCP   0x06u /* of a service id: the IP protocol number */
-#define CM_UDP   0x11u
+#define CONNS      256u
+#define SENT_MAX   1024u
+#define TIMERS_MAX 64u   /* time-outs run in one step of time */
+#define MTU_1024   3     /* as wire_mtu_enum has it: where a SIDR REQ names none */
+#define CM_TCP     0x06u /* of a service id: the IP protocol number */
+#define CM_UDP     0x11u
 
 /* A connection, by the ids of the capture. */
 struct link {
     struct cm_conn *conn;
-    uint32_t peer_id,
-        own_id;      /* of the other host, and of the host whose place we take; 0 = not known */
-    uint32_t our_id; /* what our connection manager has instead of own_id */
+    uint32_t peer_id; /* of the other host; 0 = not known */
+    uint32_t own_id;  /* of the host whose place we take; 0 = not known */
+    uint32_t our_id;  /* what our connection manager has instead of own_id */
     struct {
         uint64_t own, our; /* transactions that this host begins: REQ or SIDR REQ, DREQ */
     } tid[2];
@@ -115,13 +117,13 @@ static void collect(struct exchange *x)
     struct cm_out out;
     while (cm_tx(x->cm, &out))
         if (x->sents < SENT_MAX &&
-            cm_msg_unpack(&x->sent[x->sents].msg, out.mad, sizeof out.mad) == 0)
+            cm_msg_unpack(&x->sent[x->sents].msg, out.mad, sizeof(out.mad)) == 0)
             x->sent[x->sents++].used = false;
 }
 
 static void pass_time(struct exchange *x, uint64_t now)
 {
-    for (unsigned i = 0; i < 64 && cm_deadline(x->cm) <= now; i++) {
+    for (unsigned i = 0; i < TIMERS_MAX && cm_deadline(x->cm) <= now; i++) {
         uint64_t due = cm_deadline(x->cm);
         x->now = due > x->now ? due : x->now;
         cm_expire(x->cm, x->now);
@@ -180,7 +182,7 @@ static void give(struct exchange *x, size_t at)
     m.tid = our_tid(l, m.tid);
     if (cm_msg_pack(mad, &m))
         return;
-    cm_rx(x->cm, mad, sizeof mad, &x->there, &x->here, WIRE_QPN_GSI, p->pkt.pkey, x->now);
+    cm_rx(x->cm, mad, sizeof(mad), &x->there, &x->here, WIRE_QPN_GSI, p->pkt.pkey, x->now);
     take_events(x, l);
     x->j->out->fed++;
 }
@@ -195,7 +197,7 @@ static void connect_as(struct exchange *x, const struct cm_msg *m)
         return;
     struct cm_path path = {.local = x->here,
                            .remote = x->there,
-                           .mtu = (uint8_t)(m->mtu ? m->mtu : 3),
+                           .mtu = (uint8_t)(m->mtu ? m->mtu : MTU_1024),
                            .hop_limit = (uint8_t)m->hop_limit,
                            .flow_label = m->flow_label,
                            .pkey = (uint16_t)m->pkey};
@@ -295,7 +297,7 @@ static const char *differing(const struct cm_msg *a, const struct cm_msg *b, uin
         {(b->attr == CM_REQ || b->attr == CM_SIDR_REQ) && memcmp(a->priv, b->priv, CM_IP_HDR_LEN),
          "IP header", "CM-02"},
     };
-    for (size_t i = 0; i < sizeof field / sizeof field[0]; i++)
+    for (size_t i = 0; i < sizeof(field) / sizeof(field[0]); i++)
         if (field[i].differs) {
             *rule = field[i].rule;
             return field[i].field;
@@ -329,7 +331,7 @@ static void compare(struct exchange *x, const struct packet *p, const struct cm_
         x->j->out->same++;
         return;
     }
-    cm_msg_dump(ours, sizeof ours, &found->msg);
+    cm_msg_dump(ours, sizeof(ours), &found->msg);
     judge_differ(x->j, p, rule, field, ours, "our connection manager says it otherwise");
 }
 
@@ -338,7 +340,7 @@ static void compare(struct exchange *x, const struct packet *p, const struct cm_
 int as_cm(struct direction *d, struct judge *j)
 {
     bool responder = j->out->role == REPLAY_RESPONDER;
-    struct exchange *x = calloc(1, sizeof *x);
+    struct exchange *x = calloc(1, sizeof(*x));
     const struct cm_params params = {
         .key = {1, 2}, .ca_guid = 1, .max_mtu = 5, .max_rd_atomic = 255};
     uint64_t start = d->packet[0].ns;
@@ -351,7 +353,7 @@ int as_cm(struct direction *d, struct judge *j)
                                .here = responder ? d->flow.dst : d->flow.src,
                                .there = responder ? d->flow.src : d->flow.dst,
                                .cm = cm_create(&params),
-                               .sent = calloc(SENT_MAX, sizeof *x->sent)};
+                               .sent = calloc(SENT_MAX, sizeof(*x->sent))};
         rc = x->cm && x->sent ? 0 : -ENOMEM;
     }
     for (size_t i = 0; i < d->packets && !rc; i++) {

@@ -108,7 +108,7 @@ static uint32_t find_qkey(const struct datagrams *u)
 
 static void receive(struct datagrams *u, const struct packet *p)
 {
-    struct engine_sge sge = {STAGE_LOCAL_VA, HEADER_AREA + 4096, u->stage.lkey};
+    struct engine_sge sge = {STAGE_LOCAL_VA, HEADER_AREA + WIRE_MTU_MAX, u->stage.lkey};
     struct engine_recv_wr wr = {.nsge = 1, .sge = &sge};
     struct engine_qp_info info;
     engine_qp_info(u->stage.e, u->stage.qp, &info);
@@ -126,13 +126,13 @@ static void receive(struct datagrams *u, const struct packet *p)
     char ours[REPLAY_TEXT_MAX];
     uint32_t len = u->gsi ? u->mad_len : u->wc.byte_len - HEADER_AREA;
     if (!u->delivered) {
-        snprintf(ours, sizeof ours, "(drops it: %s)", engine_counter_names[why]);
+        snprintf(ours, sizeof(ours), "(drops it: %s)", engine_counter_names[why]);
         judge_differ(u->j, p, why ? engine_counter_rules[why] : "UD-06", "delivery", ours,
                      "our engine doesn't deliver it");
     } else if (u->emitted) {
         judge_differ(u->j, p, "UD-01", "answer", "(an answer)", "a datagram is not answered");
     } else if (len != p->pkt.payload_len) {
-        snprintf(ours, sizeof ours, "(delivers %u octets)", len);
+        snprintf(ours, sizeof(ours), "(delivers %u octets)", len);
         judge_differ(u->j, p, "UD-05", "length", ours, "our engine delivers another length");
     } else {
         u->j->out->same++;
@@ -171,8 +171,8 @@ static void compare(struct datagrams *u, const struct packet *p)
         {!payload_same(u, p), "payload", "UD-01", "our engine sends it otherwise"},
     };
     char dump[REPLAY_DUMP_MAX];
-    wire_dump(dump, sizeof dump, u->frame, u->len, 0);
-    for (size_t i = 0; i < sizeof field / sizeof field[0]; i++)
+    wire_dump(dump, sizeof(dump), u->frame, u->len, 0);
+    for (size_t i = 0; i < sizeof(field) / sizeof(field[0]); i++)
         if (field[i].differs) {
             judge_differ(u->j, p, field[i].rule, field[i].field, dump, field[i].why);
             return;
@@ -193,7 +193,7 @@ static void send(struct datagrams *u, const struct packet *p)
                                 .rqpn = w->dqpn,
                                 .rqkey = w->qkey};
     const struct mem_piece all = {.len = w->payload_len};
-    uint8_t mad[4096];
+    uint8_t mad[WIRE_MTU_MAX];
     u->emitted = 0;
     on_fetch(u, &all, mad);
     int rc = u->gsi ? stage_mad(&u->stage, mad, w->payload_len) : stage_datagram(&u->stage, &wr);
@@ -218,7 +218,7 @@ int as_datagram(struct direction *d, struct judge *j)
         .local = responder ? d->flow.dst : d->flow.src,
         .remote = responder ? d->flow.src : d->flow.dst,
         .qkey = find_qkey(&u),
-        .mtu = 4096,
+        .mtu = WIRE_MTU_MAX,
         .now = d->packet[0].ns,
         .budget = d->packets,
     };

@@ -70,13 +70,13 @@ static int places_find(struct requester *r)
 {
     const struct direction *d = r->d;
     size_t n = 0, kept = 0;
-    if (!(r->place = calloc(d->packets, sizeof *r->place)))
+    if (!(r->place = calloc(d->packets, sizeof(*r->place))))
         return -ENOMEM;
     for (size_t i = 0; i < d->packets; i++)
         if (packet_asks(d, &d->packet[i]) && off_of(d, d->packet[i].pkt.psn) < WIRE_PSN_MASK / 2)
             r->place[n++] =
                 (struct place){.off = off_of(d, d->packet[i].pkt.psn), .first = &d->packet[i]};
-    qsort(r->place, n, sizeof *r->place, by_off);
+    qsort(r->place, n, sizeof(*r->place), by_off);
     uint32_t read_end = 0;
     for (size_t i = 0; i < n; i++) {
         struct place *p = &r->place[i];
@@ -100,7 +100,7 @@ static void on_sent(void *ctx, const struct wire_pkt *p, const uint8_t *frame, u
     if (!(wire_opcodes[p->opcode].flags & WIRE_F_REQUEST) || !at || at->emitted)
         return;
     char dump[REPLAY_DUMP_MAX];
-    wire_dump(dump, sizeof dump, frame, len, 0);
+    wire_dump(dump, sizeof(dump), frame, len, 0);
     at->ours = *p;
     at->dump = strdup(dump);
     at->emitted = true;
@@ -167,13 +167,14 @@ static uint32_t message_span(const struct requester *r, size_t i, size_t *last, 
     return r->place[*last].off - first->off + 1;
 }
 
-static int post(struct requester *r, struct engine_send_wr *wr, uint32_t off, uint32_t len)
+/* Post it with `len` octets of the message at `off`. */
+static int post(struct requester *r, struct engine_send_wr wr, uint32_t off, uint32_t len)
 {
     struct engine_sge sge = {STAGE_LOCAL_VA + (uint64_t)off * r->d->mtu, len, r->stage.lkey};
-    wr->flags |= WR_F_SIGNALED;
-    wr->nsge = len ? 1 : 0;
-    wr->sge = &sge;
-    return engine_post_send(r->stage.e, r->stage.qp, wr, r->stage.now);
+    wr.flags |= WR_F_SIGNALED;
+    wr.nsge = len ? 1 : 0;
+    wr.sge = &sge;
+    return engine_post_send(r->stage.e, r->stage.qp, &wr, r->stage.now);
 }
 
 /* PSNs that the capture doesn't show, or whose message began before it: something as long. */
@@ -181,21 +182,43 @@ static int post_hole(struct requester *r, uint32_t psns)
 {
     struct engine_send_wr wr = {.opcode = WR_SEND};
     uint32_t n = psns < HOLE_MAX ? psns : HOLE_MAX;
-    int rc = post(r, &wr, r->posted, n * r->d->mtu);
+    int rc = post(r, wr, r->posted, n * r->d->mtu);
     if (!rc)
         r->posted += n;
     return rc;
 }
 
-static int post_next(struct requester *r)
+/* The SEND or WRITE that begins at the next place: fills in *wr, returns its octets. */
+static uint32_t infer_message(const struct requester *r, struct engine_send_wr *wr, size_t *last,
+                              uint32_t *psns)
 {
     const struct direction *d = r->d;
+    const struct packet *first = r->place[r->next].first;
+    bool whole, write = packet_flags(first) & WIRE_F_WRITE;
+    *psns = message_span(r, r->next, last, &whole);
+    const struct packet *end = r->place[*last].first;
+    uint32_t tail = end->pkt.payload_len < d->mtu ? end->pkt.payload_len : d->mtu;
+    wr->opcode = verb_of(packet_flags(end));
+    wr->flags = end->pkt.se ? WR_F_SOLICITED : 0;
+    wr->imm = packet_flags(end) & WIRE_F_INV ? end->pkt.rkey : end->pkt.imm;
+    uint32_t len = (*psns - 1) * d->mtu + (*psns > 1 && !tail ? 1 : tail);
+    if (!whole && write && first->pkt.dma_len > len)
+        len = first->pkt.dma_len;
+    else if (!whole)
+        len += 1; /* there is more of it, behind the capture's end */
+    uint64_t all = ((uint64_t)len + d->mtu - 1) / d->mtu;
+    *psns = all > *psns ? (uint32_t)all : *psns;
+    return len;
+}
+
+static int post_next(struct requester *r)
+{
     struct place *p = &r->place[r->next];
     const struct wire_pkt *w = &p->first->pkt;
     unsigned f = packet_flags(p->first);
     struct engine_send_wr wr = {
         .rkey = w->rkey, .remote_va = w->va, .compare_add = w->compare, .swap = w->swap_add};
-    uint32_t psns, len;
+    uint32_t psns = 1, len;
     size_t last = r->next;
     if (p->off < r->posted) { /* a READ again */
         r->next++;
@@ -206,33 +229,19 @@ static int post_next(struct requester *r)
     if (f & WIRE_F_READ) {
         wr.opcode = WR_RDMA_READ;
         len = w->dma_len;
-        psns = packet_psns(d, p->first);
+        psns = packet_psns(r->d, p->first);
     } else if (f & WIRE_F_ATOMIC) {
         bool add = (w->opcode & 31) == WIRE_FETCH_ADD;
         wr.opcode = add ? WR_ATOMIC_FETCH_AND_ADD : WR_ATOMIC_CMP_AND_SWP;
         wr.compare_add = add ? w->swap_add : w->compare;
         len = 8;
-        psns = 1;
     } else if (!(f & WIRE_F_START)) {
         r->next++;
         return post_hole(r, 1);
     } else {
-        bool whole;
-        psns = message_span(r, r->next, &last, &whole);
-        const struct packet *end = r->place[last].first;
-        uint32_t tail = end->pkt.payload_len < d->mtu ? end->pkt.payload_len : d->mtu;
-        wr.opcode = verb_of(packet_flags(end));
-        wr.flags = end->pkt.se ? WR_F_SOLICITED : 0;
-        wr.imm = packet_flags(end) & WIRE_F_INV ? end->pkt.rkey : end->pkt.imm;
-        len = (psns - 1) * d->mtu + (psns > 1 && !tail ? 1 : tail);
-        if (!whole && f & WIRE_F_WRITE && w->dma_len > len)
-            len = w->dma_len;
-        else if (!whole)
-            len += 1; /* there is more of it, behind the capture's end */
-        uint64_t all = ((uint64_t)len + d->mtu - 1) / d->mtu;
-        psns = all > psns ? (uint32_t)all : psns;
+        len = infer_message(r, &wr, &last, &psns);
     }
-    int rc = post(r, &wr, p->off, len);
+    int rc = post(r, wr, p->off, len);
     if (rc)
         return rc;
     r->posted = p->off + psns;
@@ -254,7 +263,7 @@ static bool sent_already(const struct requester *r, uint32_t psn)
 {
     struct engine_qp_info info;
     engine_qp_info(r->stage.e, r->stage.qp, &info);
-    return psn_after(info.sq_psn, psn) > 0;
+    return wire_psn_diff(info.sq_psn, psn) > 0;
 }
 
 static void give(struct requester *r, const struct packet *p)
@@ -383,16 +392,16 @@ static void compare_nak(struct requester *r, size_t at)
     unsigned fresh = 0;
     uint32_t highest = nak->pkt.psn;
     for (size_t i = 0; i < at; i++)
-        if (packet_asks(d, &d->packet[i]) && psn_after(d->packet[i].pkt.psn, highest) > 0)
+        if (packet_asks(d, &d->packet[i]) && wire_psn_diff(d->packet[i].pkt.psn, highest) > 0)
             highest = d->packet[i].pkt.psn;
     for (size_t i = at + 1; i < d->packets && fresh <= NEW_MAX; i++) {
         const struct packet *p = &d->packet[i];
-        int32_t off = psn_after(p->pkt.psn, nak->pkt.psn);
+        int32_t off = wire_psn_diff(p->pkt.psn, nak->pkt.psn);
         if (packet_asks(d, p) && off <= 0)
             return;
         if (packet_answers(d, p) && off >= 0 && packet_positive(p))
             return;
-        fresh += packet_asks(d, p) && psn_after(p->pkt.psn, highest) > 0;
+        fresh += packet_asks(d, p) && wire_psn_diff(p->pkt.psn, highest) > 0;
     }
     if (fresh > NEW_MAX)
         judge_differ(r->j, nak, "ACK-06", "retransmission", "(sends this PSN again)",

@@ -23,7 +23,7 @@
 #define LATE           64u   /* packets in which a delayed one comes */
 #define BACK           4096u /* packets in which what has been overtaken is looked for */
 #define MISSED         256u  /* packets that are put in order for one answer */
-#define MESSAGE_MAX    (1u << 31)
+#define MESSAGE_MAX    ((uint32_t)WIRE_MSG_MAX)
 
 /* An answer of our engine. */
 struct answer {
@@ -88,7 +88,7 @@ static void on_sent(void *ctx, const struct wire_pkt *p, const uint8_t *frame, u
         return;
     if (r->answers == r->room) {
         uint32_t room = r->room ? 2 * r->room : 256;
-        void *more = realloc(r->ledger, room * sizeof *r->ledger);
+        void *more = realloc(r->ledger, room * sizeof(*r->ledger));
         if (!more) {
             r->failed = true;
             return;
@@ -97,7 +97,7 @@ static void on_sent(void *ctx, const struct wire_pkt *p, const uint8_t *frame, u
         r->room = room;
     }
     char dump[REPLAY_DUMP_MAX];
-    wire_dump(dump, sizeof dump, frame, len, 0);
+    wire_dump(dump, sizeof(dump), frame, len, 0);
     uint32_t *head = &r->bucket[p->psn % LEDGER_BUCKETS];
     r->ledger[r->answers] =
         (struct answer){.next = *head,
@@ -290,19 +290,25 @@ static uint32_t invalidable(struct responder *r, const struct packet *p)
     return r->fr_rkey;
 }
 
+/* Repetitions that our engine did not answer. */
+static uint64_t declined_so_far(const struct responder *r)
+{
+    return stage_count(&r->stage, ENGINE_C_rx_dup_throttled) +
+           stage_count(&r->stage, ENGINE_C_dup_rd_atomic_miss);
+}
+
 static void give(struct responder *r, size_t at)
 {
     const struct packet *p = &r->d->packet[at];
     unsigned f = packet_flags(p);
-    uint64_t declined = stage_count(&r->stage, ENGINE_C_rx_dup_throttled) +
-                        stage_count(&r->stage, ENGINE_C_dup_rd_atomic_miss);
+    uint64_t declined = declined_so_far(r);
     uint32_t rkey = 0;
     regions_change(r, p);
     if (reach(p)) {
         const struct region *g = region_find(r, p->pkt.rkey);
         rkey = g ? g->live : 0;
     }
-    bool fresh = psn_after(p->pkt.psn, stage_epsn(&r->stage)) >= 0;
+    bool fresh = wire_psn_diff(p->pkt.psn, stage_epsn(&r->stage)) >= 0;
     if (f & WIRE_F_READ) {
         r->reread[p->pkt.psn % REREADS].psn = p->pkt.psn;
         r->reread[p->pkt.psn % REREADS].ns = p->ns;
@@ -316,8 +322,7 @@ static void give(struct responder *r, size_t at)
     stage_feed(&r->stage, p, rkey);
     r->feeding = NULL;
     r->j->out->fed++;
-    if (declined != stage_count(&r->stage, ENGINE_C_rx_dup_throttled) +
-                        stage_count(&r->stage, ENGINE_C_dup_rd_atomic_miss)) {
+    if (declined != declined_so_far(r)) {
         uint32_t n = packet_psns(r->d, p);
         for (uint32_t i = 0; i < n && i < LEDGER_BUCKETS; i++)
             r->declined[(p->pkt.psn + i) % LEDGER_BUCKETS] = 1;
@@ -362,7 +367,7 @@ static bool same_content(const struct answer *a, const struct packet *p, const c
 /* Has our engine executed the SEND or WRITE packet with this PSN, or all before the first? */
 static bool acknowledgeable(const struct responder *r, uint32_t psn)
 {
-    return psn_after(stage_epsn(&r->stage), psn) > 0;
+    return wire_psn_diff(stage_epsn(&r->stage), psn) > 0;
 }
 
 static const char *rule_of_missing(const struct responder *r, const struct packet *p,
@@ -401,10 +406,16 @@ static const char *why_missing(const char *rule)
         {"ACK-05", "our engine has not executed this packet"},
         {"RSP-22", "our engine has refused an earlier request for good"},
     };
-    for (size_t i = 0; i < sizeof text / sizeof text[0]; i++)
+    for (size_t i = 0; i < sizeof(text) / sizeof(text[0]); i++)
         if (!strcmp(text[i][0], rule))
             return text[i][1];
     return "";
+}
+
+/* What our engine has sent, as text; NULL = nothing. */
+static const char *dump_of(const struct answer *a)
+{
+    return a && a->dump ? a->dump : "(nothing)";
 }
 
 static void differ_repeated(struct responder *r, const struct packet *p)
@@ -413,8 +424,7 @@ static void differ_repeated(struct responder *r, const struct packet *p)
     for (uint32_t i = r->bucket[p->pkt.psn % LEDGER_BUCKETS]; i; i = r->ledger[i - 1].next)
         if (r->ledger[i - 1].psn == p->pkt.psn && r->ledger[i - 1].opcode != p->pkt.opcode)
             due = &r->ledger[i - 1];
-    judge_differ(r->j, p, "RD-10", "opcode", due && due->dump ? due->dump : "(nothing)",
-                 why_missing("RD-10"));
+    judge_differ(r->j, p, "RD-10", "opcode", dump_of(due), why_missing("RD-10"));
 }
 
 /* Has the capture shown how the execution began that this answer of ours is from? If not, perhaps
@@ -463,7 +473,7 @@ static bool repeated_oddly(struct responder *r, const struct packet *p, const st
 static bool finds_hole(const struct responder *r, const struct packet *p)
 {
     uint32_t wanted = stage_epsn(&r->stage);
-    int32_t behind = psn_after(p->pkt.psn, wanted); /* a NAK covers what comes before it */
+    int32_t behind = wire_psn_diff(p->pkt.psn, wanted); /* a NAK covers what comes before it */
     if (behind < 0 || (!behind && !packet_positive(p)) || stage_state(&r->stage) == QPS_ERR)
         return false;
     /* An ACK may be wrong where the packet comes later; nobody guesses the answer to a READ. */
@@ -494,7 +504,7 @@ static void catch_up(struct responder *r, const struct packet *p)
     unsigned n = 0;
     if (r->d->exact || p->selective || stage_state(&r->stage) == QPS_ERR)
         return;
-    for (; psn_after(goal, psn) > 0; n++) {
+    for (; wire_psn_diff(goal, psn) > 0; n++) {
         if (n == MISSED || !(missed[n] = sent_before(r, p, psn)))
             return;
         psn = (psn + packet_psns(r->d, missed[n])) & WIRE_PSN_MASK;
@@ -510,7 +520,7 @@ static bool first_missing(const struct responder *r, const struct packet *p)
     bool behind = false;
     const struct packet *q = p;
     for (unsigned n = 0; q-- > r->d->packet && n < BACK; n++) {
-        int32_t off = psn_after(q->pkt.psn, p->pkt.psn);
+        int32_t off = wire_psn_diff(q->pkt.psn, p->pkt.psn);
         if (packet_answers(r->d, q) && off >= 0)
             return false;
         behind = behind || (packet_asks(r->d, q) && off > 0);
@@ -530,8 +540,8 @@ static bool delayed(const struct responder *r, const struct packet *p)
     size_t i = (size_t)(p - r->d->packet);
     for (unsigned n = 0; i-- > 0 && n < 2 * LATE; n++) {
         const struct packet *q = &r->d->packet[i];
-        bool covers =
-            packet_answers(r->d, q) && packet_positive(q) && psn_after(q->pkt.psn, p->pkt.psn) >= 0;
+        bool covers = packet_answers(r->d, q) && packet_positive(q) &&
+                      wire_psn_diff(q->pkt.psn, p->pkt.psn) >= 0;
         if (covers && n >= LATE)
             return false;
         covered = covered || covers;
@@ -539,14 +549,59 @@ static bool delayed(const struct responder *r, const struct packet *p)
     return covered;
 }
 
+/* What the ledger has with a captured answer's PSN. */
+struct match {
+    struct answer *found; /* of the same kind, and not used yet; the same content if there is one */
+    const char *wrong;    /* ... else the field that differs */
+    struct answer *near;  /* with this PSN at least */
+    bool repeated;        /* the same, used or not: perhaps to a request that wasn't captured */
+    bool again;           /* our engine has answered with this PSN more than once */
+};
+
+static struct match look_up(const struct responder *r, const struct packet *p)
+{
+    struct match m = {0};
+    bool redone = packet_flags(p) & (WIRE_F_READ | WIRE_F_ATOMIC);
+    for (uint32_t i = r->bucket[p->pkt.psn % LEDGER_BUCKETS]; i; i = r->ledger[i - 1].next) {
+        struct answer *a = &r->ledger[i - 1];
+        if (a->psn != p->pkt.psn)
+            continue;
+        m.again = m.again || m.near;
+        if (!m.near || (m.near->used && !a->used))
+            m.near = a;
+        const char *what = NULL;
+        bool kind = same_kind(a, p), same = kind && same_content(a, p, &what);
+        m.repeated = m.repeated || (redone && same);
+        if (!kind || a->used || (m.found && (!m.wrong || !same)))
+            continue;
+        m.found = a;
+        m.wrong = same ? NULL : what;
+    }
+    return m;
+}
+
+/* Our engine has an answer of this kind. */
+static void compare_found(struct responder *r, const struct packet *p, const struct match *m)
+{
+    unsigned f = packet_flags(p);
+    m->found->used = true;
+    if (f & WIRE_F_READ && repeated_oddly(r, p, m->found))
+        return;
+    if (!m->wrong || (m->again && f & WIRE_F_READ && !strcmp(m->wrong, "payload"))) {
+        r->j->out->same++; /* memory may have changed between two executions */
+        return;
+    }
+    const char *rule = f & WIRE_F_ATOMIC            ? "ATM-08"
+                       : !strcmp(m->wrong, "P_Key") ? "KEY-01"
+                                                    : "RD-05";
+    judge_differ(r->j, p, rule, m->wrong, dump_of(m->found), "the same answer, with other content");
+}
+
 static void compare(struct responder *r, const struct packet *p)
 {
-    struct answer *near = NULL, *found = NULL;
-    bool repeated = false; /* with this very answer, perhaps to a request that the capture missed */
-    bool again = false;    /* our engine has answered with this PSN more than once */
-    const char *field = "opcode", *wrong = NULL;
+    bool ack = p->pkt.opcode == WIRE_ACKNOWLEDGE, positive = packet_positive(p);
     r->hole = r->hole || (!p->selective && finds_hole(r, p));
-    bool before = psn_after(p->pkt.psn, r->d->base) < 0 || !r->j->out->fed || p->selective;
+    bool before = wire_psn_diff(p->pkt.psn, r->d->base) < 0 || !r->j->out->fed || p->selective;
     r->middle = r->middle || (before && !p->selective);
     if (r->hole || p->duplicate || before) {
         r->j->out->passed++;
@@ -554,63 +609,26 @@ static void compare(struct responder *r, const struct packet *p)
     }
     catch_up(r, p);
     r->j->out->compared++;
-    if (p->pkt.opcode == WIRE_ACKNOWLEDGE && packet_positive(p)) {
-        if (acknowledgeable(r, p->pkt.psn)) {
-            r->j->out->same++;
-            return;
-        }
-        field = "PSN";
-    }
-    for (uint32_t i = r->bucket[p->pkt.psn % LEDGER_BUCKETS]; i; i = r->ledger[i - 1].next) {
-        struct answer *a = &r->ledger[i - 1];
-        if (a->psn != p->pkt.psn)
-            continue;
-        again = again || near;
-        if (!near || (near->used && !a->used))
-            near = a;
-        const char *other;
-        repeated = repeated || (packet_flags(p) & (WIRE_F_READ | WIRE_F_ATOMIC) &&
-                                same_kind(a, p) && same_content(a, p, &other));
-        if (!same_kind(a, p) || a->used || (found && !wrong))
-            continue;
-        const char *what = NULL;
-        if (same_content(a, p, &what)) {
-            found = a;
-            wrong = NULL;
-            continue;
-        }
-        if (!found) {
-            found = a;
-            wrong = what;
-        }
-    }
-    if (found) {
-        found->used = true;
-        if (packet_flags(p) & WIRE_F_READ && repeated_oddly(r, p, found))
-            return;
-        if (!wrong || (again && packet_flags(p) & WIRE_F_READ && !strcmp(wrong, "payload"))) {
-            r->j->out->same++; /* memory may have changed between two executions */
-            return;
-        }
-        unsigned f = packet_flags(p);
-        judge_differ(r->j, p,
-                     f & WIRE_F_ATOMIC         ? "ATM-08"
-                     : !strcmp(wrong, "P_Key") ? "KEY-01"
-                                               : "RD-05",
-                     wrong, found->dump, "the same answer, with other content");
+    if (ack && positive && acknowledgeable(r, p->pkt.psn)) {
+        r->j->out->same++;
         return;
     }
-    if (r->declined[p->pkt.psn % LEDGER_BUCKETS] || !r->stage.budget || repeated ||
-        (r->middle && p - r->d->packet < EARLY) ||
-        (p->pkt.opcode == WIRE_ACKNOWLEDGE && !packet_positive(p) && delayed(r, p))) {
+    struct match m = look_up(r, p);
+    if (m.found) {
+        compare_found(r, p, &m);
+        return;
+    }
+    if (r->declined[p->pkt.psn % LEDGER_BUCKETS] || !r->stage.budget || m.repeated ||
+        (r->middle && p - r->d->packet < EARLY) || (ack && !positive && delayed(r, p))) {
         r->j->out->passed++;
         r->j->out->compared--;
         return;
     }
-    if (near && near->opcode == p->pkt.opcode && p->pkt.opcode == WIRE_ACKNOWLEDGE)
+    const char *field = ack && positive ? "PSN" : "opcode";
+    if (ack && m.near && m.near->opcode == p->pkt.opcode)
         field = "syndrome";
-    const char *rule = rule_of_missing(r, p, near);
-    judge_differ(r->j, p, rule, field, near && !near->used && near->dump ? near->dump : "(nothing)",
+    const char *rule = rule_of_missing(r, p, m.near);
+    judge_differ(r->j, p, rule, field, dump_of(m.near && !m.near->used ? m.near : NULL),
                  why_missing(rule));
 }
 
@@ -637,7 +655,7 @@ static void give_unreliable(struct responder *r, size_t at)
         return;
     }
     char ours[REPLAY_TEXT_MAX];
-    snprintf(ours, sizeof ours, "(drops it: %s)", engine_counter_names[r->stage.drop]);
+    snprintf(ours, sizeof(ours), "(drops it: %s)", engine_counter_names[r->stage.drop]);
     judge_differ(r->j, p, engine_counter_rules[r->stage.drop], "delivery", ours,
                  "our engine doesn't take it");
 }
@@ -665,9 +683,9 @@ static int prepare(struct responder *r)
         .local = d->flow.dst,
         .remote = d->flow.src,
     };
-    r->bucket = calloc(LEDGER_BUCKETS, sizeof *r->bucket);
+    r->bucket = calloc(LEDGER_BUCKETS, sizeof(*r->bucket));
     r->declined = calloc(LEDGER_BUCKETS, 1);
-    r->region = calloc(REGIONS_MAX, sizeof *r->region);
+    r->region = calloc(REGIONS_MAX, sizeof(*r->region));
     if (!r->bucket || !r->declined || !r->region)
         return -ENOMEM;
     regions_find(r);
@@ -684,7 +702,7 @@ int as_responder(struct direction *d, struct judge *j)
     for (size_t i = 0; i < d->packets && !rc; i++) {
         const struct packet *p = &d->packet[i];
         if (packet_asks(d, p)) {
-            begun = begun || (i >= d->begin && psn_after(p->pkt.psn, d->base) >= 0);
+            begun = begun || (i >= d->begin && wire_psn_diff(p->pkt.psn, d->base) >= 0);
             if (!begun)
                 continue;
             if (p->lost &&

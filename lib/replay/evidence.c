@@ -20,20 +20,13 @@ static uint32_t payload_mtu(const struct packet *p)
 
 static void find_mtu(struct direction *d)
 {
-    uint32_t most = 0;
     for (size_t i = 0; i < d->packets && !d->mtu; i++) {
         const struct packet *p = &d->packet[i];
-        if (!p->usable)
-            continue;
-        uint32_t mtu = payload_mtu(p);
-        if (wire_mtu_enum(mtu))
-            d->mtu = mtu;
-        else if (p->pkt.payload_len > most)
-            most = p->pkt.payload_len;
+        if (p->usable && wire_mtu_enum(payload_mtu(p)))
+            d->mtu = payload_mtu(p);
     }
     if (!d->mtu) /* any that holds all there is looks the same */
-        d->mtu = 4096;
-    (void)most;
+        d->mtu = WIRE_MTU_MAX;
 }
 
 uint32_t packet_psns(const struct direction *d, const struct packet *p)
@@ -63,17 +56,17 @@ static void find_base(struct direction *d)
         bool asks = packet_asks(d, p) && packet_flags(p) & WIRE_F_START;
         if (!asks && d->known_base && packet_answers(d, p)) {
             bool nak = p->pkt.opcode == WIRE_ACKNOWLEDGE && !packet_positive(p);
-            int32_t before = psn_after(d->base, p->pkt.psn);
+            int32_t before = wire_psn_diff(d->base, p->pkt.psn);
             if (nak && before > 0 && before < (int32_t)BACK_MAX && begins_message(d, p->pkt.psn))
                 d->base = p->pkt.psn;
-            if (psn_after(p->pkt.psn, d->base) >= 0)
+            if (wire_psn_diff(p->pkt.psn, d->base) >= 0)
                 return;
         }
         /* READ and ATOMIC are messages of one packet that the table marks neither first nor only */
         asks = asks || (packet_asks(d, p) && packet_flags(p) & (WIRE_F_READ | WIRE_F_ATOMIC));
         if (!asks)
             continue;
-        int32_t before = psn_after(d->base, p->pkt.psn);
+        int32_t before = wire_psn_diff(d->base, p->pkt.psn);
         if (!d->known_base || (before > 0 && before < (int32_t)BACK_MAX))
             d->base = p->pkt.psn;
         d->known_base = true;
@@ -94,7 +87,7 @@ static void find_begin(struct direction *d)
 {
     for (size_t i = 0; i < d->packets; i++) {
         const struct packet *p = &d->packet[i];
-        int32_t off = psn_after(p->pkt.psn, d->base);
+        int32_t off = wire_psn_diff(p->pkt.psn, d->base);
         if (packet_answers(d, p) && !packet_positive(p) && off > -(int32_t)BACK_MAX &&
             (off < 0 || (wire_aeth_kind(p->pkt.syndrome) == WIRE_AETH_RNR && !asked_before(d, i))))
             d->begin = i + 1;
@@ -111,11 +104,11 @@ static bool crossed(const struct direction *d, const struct packet *p, const str
  * any packet to an answer that names it. What is a little less is taken for what it takes. */
 static void find_trip(struct direction *d)
 {
-    uint64_t *sent = calloc(TRIPS, sizeof *sent), least = UINT64_MAX;
+    uint64_t *sent = calloc(TRIPS, sizeof(*sent)), least = UINT64_MAX;
     uint32_t highest = d->base;
     for (size_t i = 0; sent && i < d->packets; i++) {
         const struct packet *p = &d->packet[i];
-        int32_t ahead = psn_after(p->pkt.psn, highest);
+        int32_t ahead = wire_psn_diff(p->pkt.psn, highest);
         if (packet_asks(d, p) && ahead >= 0 && ahead < (int32_t)TRIPS) {
             for (uint32_t psn = highest; psn != p->pkt.psn; psn = (psn + 1) & WIRE_PSN_MASK)
                 sent[psn % TRIPS] = 0; /* not seen */
@@ -144,7 +137,7 @@ static bool answered_first(const struct direction *d, size_t at)
                 return false;
             again = again ? again : p;
         }
-        if (packet_answers(d, p) && psn_after(p->pkt.psn, psn) >= !packet_positive(p))
+        if (packet_answers(d, p) && wire_psn_diff(p->pkt.psn, psn) >= !packet_positive(p))
             return !again || crossed(d, again, p);
     }
     return false;
@@ -158,7 +151,7 @@ static bool overtaken(const struct direction *d, size_t at)
     bool again = false;
     for (size_t i = at + 1; i < d->packets && i - at < BACK_MAX; i++) {
         const struct packet *p = &d->packet[i];
-        int32_t ahead = psn_after(p->pkt.psn, highest);
+        int32_t ahead = wire_psn_diff(p->pkt.psn, highest);
         again = again || (packet_asks(d, p) && ahead == 0);
         if (again && packet_asks(d, p) && ahead >= 0) {
             if (ahead > 1)
@@ -183,7 +176,7 @@ static void mark_starved(struct direction *d, size_t at)
     for (size_t i = at, n = 0; i-- > 0 && n < BACK_MAX; n++) {
         struct packet *p = &d->packet[i];
         /* What was sent before the responder asked for something earlier was not in its turn. */
-        if (packet_answers(d, p) && !packet_positive(p) && psn_after(psn, p->pkt.psn) > 0)
+        if (packet_answers(d, p) && !packet_positive(p) && wire_psn_diff(psn, p->pkt.psn) > 0)
             turn = false;
         if (!packet_asks(d, p) || p->pkt.psn != psn || crossed(d, p, &d->packet[at]))
             continue;
@@ -217,7 +210,7 @@ static void mark_lost(struct direction *d, size_t at)
         struct packet *p = &d->packet[i];
         if (!packet_asks(d, p) || crossed(d, p, &d->packet[at]))
             continue;
-        behind = behind || psn_after(p->pkt.psn, psn) > 0;
+        behind = behind || wire_psn_diff(p->pkt.psn, psn) > 0;
         if (p->pkt.psn != psn)
             continue;
         if (behind && !p->starve && !(last && answered_first(d, at)))
@@ -232,7 +225,7 @@ bool evidence_late(const struct direction *d, const struct packet *nak)
     bool behind = false, late = false;
     for (size_t i = at, n = 0; i-- > 0 && n < BACK_MAX && !(behind && late); n++) {
         const struct packet *p = &d->packet[i];
-        int32_t off = packet_asks(d, p) ? psn_after(p->pkt.psn, nak->pkt.psn) : -1;
+        int32_t off = packet_asks(d, p) ? wire_psn_diff(p->pkt.psn, nak->pkt.psn) : -1;
         behind = behind || off > 0;
         late = late || (off == 0 && p->starve > nak->number); /* an RNR NAK, later, is for that */
     }
@@ -257,7 +250,7 @@ static void mark_refused(struct direction *d, size_t at)
         /* Its message's first packet finds a buffer that ends before this one's end. */
         for (size_t k = i + 1; k-- > 0;) {
             struct packet *q = &d->packet[k];
-            int32_t back = psn_after(psn, q->pkt.psn);
+            int32_t back = wire_psn_diff(psn, q->pkt.psn);
             if (packet_asks(d, q) && packet_flags(q) & WIRE_F_START && back >= 0 &&
                 back < (int32_t)BACK_MAX) {
                 q->room = (uint32_t)back * d->mtu + p->pkt.payload_len - 1;
@@ -354,7 +347,7 @@ void evidence_find(struct direction *d)
             d->pkey = p->pkt.pkey;
         if (!packet_answers(d, p))
             continue;
-        bool done = acked && psn_after(highest, p->pkt.psn) >= 0;
+        bool done = acked && wire_psn_diff(highest, p->pkt.psn) >= 0;
         if (packet_positive(p)) {
             if (!done)
                 highest = p->pkt.psn;

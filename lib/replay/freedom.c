@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What may differ between our engine and the one that was captured. doc/replay.md lists it, too.
+ */
 #include "replay.h"
 
 static const struct replay_freedom freedoms[] = {
@@ -64,6 +67,6 @@ static const struct replay_freedom freedoms[] = {
 
 const struct replay_freedom *replay_freedoms(size_t *n)
 {
-    *n = sizeof freedoms / sizeof freedoms[0];
+    *n = sizeof(freedoms) / sizeof(freedoms[0]);
     return freedoms;
 }

@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Frames come in and are kept, flow by flow; then each direction of a connection is replayed, once
+ * for each role, with the choices that explain the capture best.
+ */
 #include "replay.h"
 
 #include <errno.h>
@@ -21,6 +25,7 @@ struct replay {
     struct replay_totals totals;
 };
 
+/* Only what lint finds out about packets matters here, not what it says of them. */
 static void on_finding(void *ctx, const struct lint_finding *f)
 {
     (void)ctx, (void)f;
@@ -33,7 +38,7 @@ const char *replay_role_name(enum replay_role role)
 
 struct replay *replay_new(uint64_t max_octets)
 {
-    struct replay *r = calloc(1, sizeof *r);
+    struct replay *r = calloc(1, sizeof(*r));
     if (!r)
         return NULL;
     r->octets_max = max_octets ? max_octets : OCTETS_MAX;
@@ -62,7 +67,7 @@ static int keep(struct replay *r, const struct packet *p)
 {
     if (r->packets == r->room) {
         size_t room = r->room ? 2 * r->room : 256;
-        void *more = realloc(r->packet, room * sizeof *r->packet);
+        void *more = realloc(r->packet, room * sizeof(*r->packet));
         if (!more)
             return -ENOMEM;
         r->packet = more;
@@ -115,12 +120,12 @@ int replay_add(struct replay *r, const struct lint_frame *f)
                        .room = UINT32_MAX};
     if (private) {
         p.pkt = selective;
-        p.selective = p.pkt.payload_len <= 4096;
+        p.selective = p.pkt.payload_len <= WIRE_MTU_MAX;
         return keep(r, &p);
     }
     enum wire_verdict verdict = wire_parse_cut(p.frame, p.have, p.len, PARSE_FLAGS, &p.pkt);
-    p.good = verdict == WIRE_OK && !(v.flags & LINT_V_CORRUPT) && p.pkt.payload_len <= 4096 &&
-             may_replay(wire_opcodes[p.pkt.opcode].service);
+    p.good = verdict == WIRE_OK && !(v.flags & LINT_V_CORRUPT) &&
+             p.pkt.payload_len <= WIRE_MTU_MAX && may_replay(wire_opcodes[p.pkt.opcode].service);
     return keep(r, &p);
 }
 
@@ -134,9 +139,9 @@ void judge_differ(struct judge *j, const struct packet *p, const char *rule, con
                                   .rule = rule,
                                   .field = field};
     j->out->differ++;
-    snprintf(d.why, sizeof d.why, "%s", why);
-    snprintf(d.ours, sizeof d.ours, "%s", ours);
-    wire_dump_cut(d.capture, sizeof d.capture, p->frame, p->have, p->len, 0);
+    snprintf(d.why, sizeof(d.why), "%s", why);
+    snprintf(d.ours, sizeof(d.ours), "%s", ours);
+    wire_dump_cut(d.capture, sizeof(d.capture), p->frame, p->have, p->len, 0);
     if (j->report)
         j->report(j->ctx, &d);
 }
@@ -144,8 +149,8 @@ void judge_differ(struct judge *j, const struct packet *p, const char *rule, con
 /* Chain the packets of each flow. */
 static int index_flows(struct replay *r, uint32_t flows)
 {
-    r->of_flow = calloc(flows ? flows : 1, sizeof *r->of_flow);
-    r->next = calloc(r->packets ? r->packets : 1, sizeof *r->next);
+    r->of_flow = calloc(flows ? flows : 1, sizeof(*r->of_flow));
+    r->next = calloc(r->packets ? r->packets : 1, sizeof(*r->next));
     if (!r->of_flow || !r->next)
         return -ENOMEM;
     for (size_t i = r->packets; i-- > 0;) {
@@ -165,7 +170,7 @@ static int collect(const struct replay *r, struct direction *d)
         n++;
     for (size_t i = b; i; i = r->next[i - 1])
         n++;
-    if (!(d->packet = calloc(n ? n : 1, sizeof *d->packet)))
+    if (!(d->packet = calloc(n ? n : 1, sizeof(*d->packet))))
         return -ENOMEM;
     while (a || b) {
         size_t *least = !b || (a && a < b) ? &a : &b;
@@ -226,7 +231,7 @@ static int find_choices(struct direction *d)
     } choice[] = {{false, 0}, {false, 6}, {false, 7}, {true, 0}, {true, 6}, {true, 7}};
     uint64_t least = UINT64_MAX;
     size_t best = 0;
-    for (size_t i = 0; i < sizeof choice / sizeof choice[0] && least; i++) {
+    for (size_t i = 0; i < sizeof(choice) / sizeof(choice[0]) && least; i++) {
         uint64_t differ = 0;
         d->keeps_early = choice[i].keeps_early;
         d->trip_share = choice[i].trip_share;
@@ -300,7 +305,7 @@ static bool find_back(const struct replay *r, uint32_t flows, const struct lint_
         return false;
     for (uint32_t i = a->id + 1; i < flows && i - a->id < BACK_FLOWS; i++)
         if (lint_flow_info(r->lint, i, b) && b->service == WIRE_UD && b->dqpn == WIRE_QPN_GSI &&
-            !memcmp(&a->src, &b->dst, sizeof a->src) && !memcmp(&a->dst, &b->src, sizeof a->dst))
+            !memcmp(&a->src, &b->dst, sizeof(a->src)) && !memcmp(&a->dst, &b->src, sizeof(a->dst)))
             return true;
     return false;
 }

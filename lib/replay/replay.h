@@ -22,7 +22,8 @@
 struct replay;
 
 enum replay_role { REPLAY_RESPONDER = 1, REPLAY_REQUESTER = 2, REPLAY_BOTH = 3 };
-const char *replay_role_name(enum replay_role role); /* of one role */
+/* "responder" or "requester", of one role. */
+const char *replay_role_name(enum replay_role role);
 
 /* What may differ, and why. */
 struct replay_freedom {
@@ -68,12 +69,14 @@ struct replay_totals {
 
 /* `max_octets` bounds the frames kept (0 = 1 GiB). NULL when memory is out. */
 struct replay *replay_new(uint64_t max_octets);
+/* NULL is fine. */
 void replay_free(struct replay *r);
 /* Add the next frame. 0; -ENOMEM, -EFBIG: more than max_octets. */
 int replay_add(struct replay *r, const struct lint_frame *f);
 /* Replay what was added, once. `roles`: bits of enum replay_role. 0, -ENOMEM. */
 int replay_run(struct replay *r, unsigned roles, replay_report report, replay_result result,
                void *ctx);
+/* What has been counted so far. */
 void replay_totals(const struct replay *r, struct replay_totals *out);
 
 #endif

@@ -42,9 +42,9 @@ struct direction {
     size_t begin;    /* packet from which on requests count: before, the responder waits */
     bool known_base; /* there is one */
     bool exact;      /* captured where the role's own packets went out */
-    uint64_t trip;   /* ns from the capture to the responder and back; 0 = not considered */
-    uint8_t
-        trip_share; /* eighths of what it can be at most; what crosses with a NAK isn't its cause */
+    uint64_t trip;   /* ns from the capture to the responder and back, 0 = not considered: what was
+                      * sent less than this before a NAK isn't its cause */
+    uint8_t trip_share; /* trip = so many eighths of the most it can be; find_choices */
     bool keeps_early;   /* the responder keeps what comes early of WRITEs, as far as can be told */
     bool selective;     /* both ends have said that they do selective repeat */
     uint8_t rnr_timer;  /* as its RNR NAKs say */
@@ -60,28 +60,25 @@ struct judge {
     struct replay_outcome *out;
 };
 
-static inline int32_t psn_after(uint32_t a, uint32_t b)
-{
-    return (int32_t)((a - b) << 8) >> 8;
-}
-
+/* WIRE_F_* */
 static inline unsigned packet_flags(const struct packet *p)
 {
     return wire_opcodes[p->pkt.opcode].flags;
 }
 
+/* A usable request of this direction. */
 static inline bool packet_asks(const struct direction *d, const struct packet *p)
 {
     return p->usable && p->flow == d->flow.id && packet_flags(p) & WIRE_F_REQUEST;
 }
 
+/* A usable answer to one. */
 static inline bool packet_answers(const struct direction *d, const struct packet *p)
 {
     return p->usable && p->flow == d->answers.id && packet_flags(p) & WIRE_F_RESPONSE;
 }
 
-/* An acknowledgement of selective repeat in this flow: a hello, or what has come and what hasn't.
- */
+/* An acknowledgement of selective repeat in this flow: a hello, or what has come and what not. */
 static inline bool packet_sack(const struct packet *p, uint32_t flow)
 {
     return p->selective && p->flow == flow && packet_flags(p) & WIRE_F_ACK;
@@ -113,6 +110,7 @@ int as_datagram(struct direction *d, struct judge *j);
 /* Likewise; d->flow and d->answers are those of queue pair 1, of two hosts. */
 int as_cm(struct direction *d, struct judge *j);
 
+/* Count and report that a captured packet differs; `ours` = what our engine has instead. */
 void judge_differ(struct judge *j, const struct packet *p, const char *rule, const char *field,
                   const char *ours, const char *why);
 

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A hash table of pages that have been written to.
+ */
 #include "sparse.h"
 
 #include <stdlib.h>
@@ -29,7 +32,7 @@ static struct sparse_page *make(struct sparse *s, uint64_t number)
 {
     if (!s->bucket)
         s->bucket = calloc(BUCKETS, sizeof(struct sparse_page *));
-    struct sparse_page *p = s->bucket && s->pages < SPARSE_PAGES_MAX ? calloc(1, sizeof *p) : NULL;
+    struct sparse_page *p = s->bucket && s->pages < SPARSE_PAGES_MAX ? calloc(1, sizeof(*p)) : NULL;
     if (!p)
         return NULL;
     struct sparse_page **head = &s->bucket[bucket_of(number)];

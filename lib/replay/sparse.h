@@ -19,8 +19,11 @@ struct sparse {
     uint32_t pages;
 };
 
+/* All zero again, nothing allocated. */
 void sparse_free(struct sparse *s);
+/* `len` octets to address `at`; what there is no room for stays as it was. */
 void sparse_write(struct sparse *s, uint64_t at, const void *data, uint32_t len);
+/* `len` octets from address `at`. */
 void sparse_read(const struct sparse *s, uint64_t at, void *to, uint32_t len);
 
 #endif

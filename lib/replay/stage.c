@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The stage: an engine, its queue pair and its clock. What it sends is gathered and sealed as a
+ * worker does it, and parsed again; what it is given is addressed to it first.
+ */
 #include "stage.h"
 
 #include <errno.h>
@@ -180,11 +184,11 @@ static void launch(struct stage *s, struct engine_slot *slot, bool engines)
 void stage_flush(struct stage *s)
 {
     uint8_t frame[WIRE_FRAME_MAX];
-    struct engine_slot slot = {.buf = frame, .cap = sizeof frame};
+    struct engine_slot slot = {.buf = frame, .cap = sizeof(frame)};
     while (s->budget && engine_tx(s->e, &slot, 1, s->now)) {
         s->budget--;
         launch(s, &slot, true);
-        slot = (struct engine_slot){.buf = frame, .cap = sizeof frame};
+        slot = (struct engine_slot){.buf = frame, .cap = sizeof(frame)};
     }
 }
 
@@ -209,7 +213,7 @@ int stage_datagram(struct stage *s, const struct engine_send_wr *wr)
 int stage_mad(struct stage *s, const uint8_t *mad, uint32_t len)
 {
     uint8_t frame[WIRE_FRAME_MAX];
-    struct engine_slot slot = {.buf = frame, .cap = sizeof frame};
+    struct engine_slot slot = {.buf = frame, .cap = sizeof(frame)};
     struct engine_av av = path(s);
     int rc = engine_gsi_emit(s->e, &slot, &av, mad, len);
     if (!rc)
@@ -266,7 +270,7 @@ void stage_feed(struct stage *s, const struct packet *p, uint32_t rkey)
     w.rkey = rkey;
     if (!w.sport)
         w.sport = 0xC000;
-    size_t at = wire_build(frame, sizeof frame, &w);
+    size_t at = wire_build(frame, sizeof(frame), &w);
     if (!at)
         return;
     have = have < w.payload_len ? have : w.payload_len;

@@ -327,6 +327,13 @@ size_t wire_tmpl_emit(uint8_t *buf, const struct wire_tmpl *t, const struct wire
 
 /* ---- helpers ---- */
 
+/* Signed circular distance a - b of two PSNs or MSNs: -2^23 .. 2^23-1. Positive = a is later
+ * (PSN-02). */
+static inline int32_t wire_psn_diff(uint32_t a, uint32_t b)
+{
+    return (int32_t)((a - b) << 8) >> 8;
+}
+
 /* UDP source port from a flow label, or from the QPNs when it is 0 (WIRE-20). */
 uint16_t wire_udp_sport(uint32_t flow_label, uint32_t lqpn, uint32_t rqpn);
 /* Is this GID an IPv4-mapped address? */
