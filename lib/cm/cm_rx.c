@@ -406,10 +406,34 @@ void cm_comm_est(struct cm *cm, struct cm_conn *c, uint64_t now)
         established(cm, c, NULL); /* CM-23 */
 }
 
+/* CM-12: the peer's ports carry less than ours, and it says how much: ask again for that. Every
+ * round asks for less, so there are four at most. A REJ of an earlier round has another TID
+ * (CM-14). */
+static bool ask_for_less(struct cm *cm, struct cm_conn *c, const struct cm_msg *rej, uint64_t now)
+{
+    struct cm_msg req;
+    uint8_t mtu = rej->ari_len > 0 ? rej->ari[0] >> 4 : 0;
+
+    if (rej->reason != CM_REJ_INVALID_MTU || c->state != CMS_REQ_SENT)
+        return false;
+    if (rej->tid != c->tid)
+        return true;
+    if (mtu < 1 || mtu >= c->path.mtu || cm_msg_unpack(&req, c->mad, sizeof c->mad) < 0)
+        return false;
+    c->path.mtu = mtu;
+    c->tid = cm_random(cm);
+    req.mtu = mtu;
+    req.tid = c->tid;
+    cm_send(cm, c, &req, now, true);
+    return true;
+}
+
 static void rx_rej(struct cm *cm, struct cm_conn *c, const struct cm_msg *msg,
                    const struct wire_addr *src, uint64_t now)
 {
     (void)src;
+    if (ask_for_less(cm, c, msg, now))
+        return;
     switch (c->state) {
     case CMS_REQ_RCVD: /* the peer has given up before we answered */
     case CMS_MRA_REQ_SENT:

@@ -139,7 +139,7 @@ def start(n, net):
     p = subprocess.Popen(
         ["ip", "netns", "exec", NS[n], URNICD, "--foreground", "--socket", f"{DIR}/{n}.sock",
          "--device", f"name=urn0,port=dpdk:net_af_packet0,iface=v0,addr=10.{net}.0.1/24;fd0{net}::1/64,"
-         f"gw=10.{net}.0.254;fd0{net}::fe,mtu={1500 if net == 1 else 8000}",
+         f"gw=10.{net}.0.254;fd0{net}::fe,mtu={8000 if net == 1 else 1500}",
          "--device", f"name=urn1,port=dpdk:net_af_packet1,iface=v1,addr=10.7.0.{net}/24,vlan=7"],
         stdin=subprocess.DEVNULL, stdout=log, stderr=log)
     up = soon(lambda: p.poll() is not None
@@ -175,10 +175,10 @@ def neighbour(interface, where):
 
 def run(daemons):
     mac = info("a", "urn0")["mac"]
-    check(info("a", "urn0")["path_mtu"] == 1024 and info("b", "urn0")["path_mtu"] == 4096,
-          "mtu=1500 makes path MTU 1024, mtu=8000 makes 4096")
-    for where, size in (("10.1.0.1", 0), ("10.1.0.1", 1400), ("10.2.0.1", 7900), ("fd01::1", 56),
-                        ("fd02::1", 7900)):
+    check(info("a", "urn0")["path_mtu"] == 4096 and info("b", "urn0")["path_mtu"] == 1024,
+          "mtu=8000 makes path MTU 4096, mtu=1500 makes 1024")
+    for where, size in (("10.1.0.1", 0), ("10.1.0.1", 7900), ("10.2.0.1", 1400), ("fd01::1", 7900),
+                        ("fd02::1", 56)):
         check(ping_from_router(where, size), f"echo of {size} octets from {where}")
     check(neighbour("a0", "10.1.0.1") == mac, "the router knows its MAC address by ARP")
     check(neighbour("a0", "fd01::1") == mac, "and by neighbour discovery")
@@ -188,7 +188,7 @@ def run(daemons):
                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
                for d, port in (("urn0", "7472"), ("urn1", "7473"))]
     try:
-        check(soon(lambda: perf("10.2.0.1", "urn0")), "WRITEs through a gateway, IPv4")
+        check(soon(lambda: perf("10.2.0.1", "urn0")), "WRITEs through a gateway, IPv4, to a port of a smaller MTU")
         check(perf("fd02::1", "urn0"), "and IPv6")
         vlan(servers)
         cable()

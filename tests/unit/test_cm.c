@@ -442,6 +442,44 @@ START_TEST(cm_03_refusals)
 }
 END_TEST
 
+/* CM-12: ports of different MTUs: the active side asks again for what the passive one can carry,
+ * with all else as before; what the first question is answered with once more does no harm. */
+START_TEST(cm_12_smaller_mtu)
+{
+    struct cm_conn *ca, *cb;
+    struct cm_qp_attr qa, qb;
+    struct cm_connect_params p;
+    struct cm_out first, out;
+
+    teardown();
+    setup_with((struct cm_params){0}, (struct cm_params){.max_mtu = 3});
+    p = params();
+    listen_on_b();
+    ck_assert_int_eq(cm_connect(a.cm, &p, &a, now, &ca), 0);
+    ck_assert(cm_tx(a.cm, &first));
+    for (unsigned i = 0; i < 2; i++) /* the network has doubled it */
+        cm_rx(b.cm, first.mad, sizeof first.mad, &a.addr, &b.addr, 1, 0xFFFF, now);
+    for (unsigned i = 0; i < 2; i++) {
+        ck_assert(cm_tx(b.cm, &out));
+        cm_rx(a.cm, out.mad, sizeof out.mad, &b.addr, &a.addr, 1, 0xFFFF, now);
+    }
+    pump();
+    ck_assert_uint_eq(a.nev, 0);
+    ck_assert_uint_eq(sent[CM_REQ], 1); /* beside the first one */
+    ck_assert_int_eq(last(&b)->type, CM_EV_REQ);
+    ck_assert_mem_eq(b.ev[0].priv, "hello", 6);
+    cb = last(&b)->conn;
+    ck_assert_int_eq(cm_accept(b.cm, cb, &accept_params, &b, now), 0);
+    pump();
+    ck_assert_int_eq(last(&a)->type, CM_EV_REP);
+    ck_assert_int_eq(cm_qp_attr(ca, &qa), 0);
+    ck_assert_int_eq(cm_qp_attr(cb, &qb), 0);
+    ck_assert_uint_eq(qa.path_mtu, 3);
+    ck_assert_uint_eq(qb.path_mtu, 3);
+    ck_assert_uint_eq(qb.dest_qpn, 0x123);
+}
+END_TEST
+
 START_TEST(cm_30_nobody_listens_and_consumer_refuses)
 {
     struct cm_connect_params p = params();
@@ -900,6 +938,7 @@ int main(void)
     tcase_add_test(t, cm_20_repeated_req_makes_no_second_connection);
     tcase_add_test(t, cm_23_first_request_counts_as_rtu);
     tcase_add_loop_test(t, cm_03_refusals, 0, sizeof refusals / sizeof refusals[0]);
+    tcase_add_test(t, cm_12_smaller_mtu);
     tcase_add_test(t, cm_30_nobody_listens_and_consumer_refuses);
     tcase_add_test(t, cm_24_disconnects);
     tcase_add_test(t, cm_24_lost_drep);
