@@ -118,7 +118,7 @@ void engine_usage(const struct engine *e, struct engine_usage *out)
         .qps = e->nqps + e->nlinger,
         .cqs = e->ncqs,
         .srqs = e->nsrqs,
-        .records = e->records.size - e->records.nfree,
+        .records = e->p.records - e->records.nfree,
     };
 }
 

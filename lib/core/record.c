@@ -16,11 +16,7 @@ int record_pool_init(struct record_pool *p, uint32_t size)
     p->all = aligned_alloc(64, size * sizeof *p->all);
     if (!p->all)
         return -ENOMEM;
-    memset(p->all, 0, size * sizeof *p->all);
-    p->size = p->nfree = size;
-    for (uint32_t i = 0; i < size; i++)
-        p->all[i].next = i + 1 < size ? &p->all[i + 1] : NULL;
-    p->free = p->all;
+    p->nfree = size;
     return 0;
 }
 
@@ -44,11 +40,17 @@ struct record *record_new(struct engine *e, struct qp *qp, enum record_side side
 {
     struct record_pool *p = &e->records;
     struct record *r = p->free;
-    p->free = r->next;
+    uint32_t gen = 0;
+    if (r) {
+        p->free = r->next;
+        gen = r->gen;
+    } else {
+        r = &p->all[p->fresh++];
+    }
     p->nfree--;
     *r = (struct record){
         .qp = qp,
-        .gen = r->gen,
+        .gen = gen,
         .side = (uint8_t)side,
         .epoch = qp->epoch,
     };
@@ -125,7 +127,7 @@ void record_run(struct engine *e, struct qp *qp, enum record_side side, uint64_t
 void record_result(struct engine *e, const struct engine_result *res, uint64_t now)
 {
     uint32_t i = (uint32_t)res->token;
-    if (i >= e->records.size)
+    if (i >= e->records.fresh)
         return;
     struct record *r = &e->records.all[i];
     if (r->gen != (uint32_t)(res->token >> 32) || !r->pending)

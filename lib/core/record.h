@@ -53,8 +53,9 @@ struct record_fifo {
 
 struct record_pool {
     struct record *all;
-    struct record *free;
-    uint32_t size, nfree;
+    struct record *free; /* of those that have been used */
+    uint32_t fresh;      /* all[fresh] and those behind it have never been used, nor even touched */
+    uint32_t nfree;      /* these included */
 };
 
 int record_pool_init(struct record_pool *p, uint32_t size);

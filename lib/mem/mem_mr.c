@@ -127,7 +127,7 @@ int mem_mr_dereg(struct mem *m, uint32_t lkey)
     set_invalid(m, s);
     if (s->holds) {
         s->key = 0; /* nobody finds it any more */
-        mem_slot_cold(m, s)->dead = true;
+        s->dead = true;
         return -EINPROGRESS;
     }
     mr_free(m, s);
@@ -230,5 +230,5 @@ void *mem_drop(struct mem *m, const struct mem_ref *ref)
 
     assert(s->holds > 0);
     s->holds--;
-    return s->holds == 0 && m->cold[ref->mr].dead ? mr_free(m, s) : NULL;
+    return s->holds == 0 && s->dead ? mr_free(m, s) : NULL;
 }

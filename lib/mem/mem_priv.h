@@ -26,7 +26,8 @@ struct mem_slot {
     uint32_t pd;
     uint16_t access; /* MEM_*; without hints */
     uint8_t kind;    /* enum mem_kind */
-    uint8_t valid;   /* checks may succeed: registered, or bound */
+    bool valid : 1;  /* checks may succeed: registered, or bound */
+    bool dead : 1;   /* deregistered; the last drop frees it */
     uint64_t base;   /* address of the first octet */
     uint64_t len;
     void *obj;      /* one segment: its object and offset */
@@ -47,7 +48,6 @@ struct mem_cold {
     uint32_t windows;      /* bound to this region */
     uint32_t epoch;        /* changes the index part of the key at each reuse of the slot */
     uint32_t next;         /* free list */
-    bool dead;             /* deregistered; the last drop frees it */
 };
 
 struct mem_pd {
