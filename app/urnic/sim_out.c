@@ -100,7 +100,7 @@ static void flows(FILE *f, const struct sim *sim)
                 "\"start_us\":%.3f,\"placed\":%" PRIu64 ",\"sent\":%" PRIu64
                 ",\"retransmits\":%" PRIu64 ",\"timeouts\":%" PRIu64,
                 i, w->src, w->dst, sim->s->load[w->load].line, sim_flow_states[w->state],
-                (double)w->begin / 1e3, w->placed, w->sent, w->again, w->timeouts);
+                (double)w->begin / 1e3, sim->flows.placed[i], w->sent, w->again, w->timeouts);
         if (w->octets != SIM_FOREVER)
             fprintf(f, ",\"octets\":%" PRIu64, w->octets);
         if (w->state == SIM_DONE)

@@ -579,12 +579,35 @@ static const uint16_t hot_qp[] = {
     offsetof(struct qp, stats),
 };
 
-void engine_prefetch(const struct engine *e, const struct qp *qp)
+__attribute__((always_inline)) static inline void prefetch_lines(const void *base,
+                                                                 const uint16_t *at, unsigned n)
 {
-    for (unsigned i = 0; i < sizeof hot_engine / sizeof hot_engine[0]; i++)
-        __builtin_prefetch((const char *)e + hot_engine[i]);
-    for (unsigned i = 0; qp && i < sizeof hot_qp / sizeof hot_qp[0]; i++)
-        __builtin_prefetch((const char *)qp + hot_qp[i]);
+    for (unsigned i = 0; i < n; i++)
+        __builtin_prefetch((const char *)base + at[i]);
+}
+
+void engine_prefetch(const struct engine *e, const struct qp *qp, unsigned step)
+{
+    switch (step) {
+    case 0:
+        prefetch_lines(e, hot_engine, sizeof hot_engine / sizeof hot_engine[0]);
+        if (qp)
+            prefetch_lines(qp, hot_qp, sizeof hot_qp / sizeof hot_qp[0]);
+        break;
+    case 1:
+        __builtin_prefetch(e->mem);
+        __builtin_prefetch(e->records.free);
+        __builtin_prefetch((const char *)e->records.free + 64);
+        if (qp) {
+            __builtin_prefetch(&qp->rec.ev[qp->rec.n % RECORDER_EVENTS]);
+            if (qp->req.ring)
+                __builtin_prefetch(req_wqe(qp, qp->req.cur));
+        }
+        break;
+    default:
+        if (qp)
+            mem_prefetch(e->mem, qp->resp.wref.mr);
+    }
 }
 
 bool engine_tx_ready(const struct engine *e)

@@ -132,9 +132,9 @@ unsigned engine_tx(struct engine *e, struct engine_slot *slots, unsigned n, uint
 /* The outcome of gathering for the slots of the last engine_tx, as the contract above says. */
 void engine_sent(struct engine *e, struct engine_slot *slots, unsigned n, uint64_t now);
 
-/* A hint: a packet of qp will be received or sent next. Have what that reads come into the near
- * caches; nothing is read here, so qp may be gone, or NULL. */
-void engine_prefetch(const struct engine *e, const struct qp *qp);
+/* A hint: a packet of qp, or NULL, will be received or sent soon. Have what that reads come into
+ * the near caches, in three steps: 0, 1, 2, each of which reads what the one before has fetched. */
+void engine_prefetch(const struct engine *e, const struct qp *qp, unsigned step);
 /* Is there anything that engine_tx would send now? Cheap. */
 bool engine_tx_ready(const struct engine *e);
 /* Is there nothing that engine_tx would send now but acknowledgements of one queue pair at most?

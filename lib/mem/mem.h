@@ -136,6 +136,9 @@ int mem_pieces(const struct mem *m, const struct mem_ref *ref, uint64_t off, uin
 void mem_hold(struct mem *m, const struct mem_ref *ref);
 void *mem_drop(struct mem *m, const struct mem_ref *ref);
 
+/* A hint: what was checked to be in slot `slot` (mem_ref.slot, mem_ref.mr) will be used soon. */
+void mem_prefetch(const struct mem *m, uint32_t slot);
+
 /* Registered regions, windows, octets; for statistics and leak tests. */
 struct mem_usage {
     uint32_t pds, mrs, mws;

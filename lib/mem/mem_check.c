@@ -31,6 +31,11 @@ int mem_recheck(const struct mem *m, const struct mem_ref *ref)
     return m->slots[ref->slot].gen == ref->gen ? 0 : -EACCES;
 }
 
+void mem_prefetch(const struct mem *m, uint32_t slot)
+{
+    __builtin_prefetch(&m->slots[slot]);
+}
+
 /* The segment that holds octet `at` of a region: the last one that begins at or before it. */
 static uint32_t seg_find(const struct mem_cold *cold, uint32_t nsegs, uint64_t at)
 {

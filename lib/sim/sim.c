@@ -52,7 +52,7 @@ static void measure_fire(struct sim_event *ev, uint64_t now)
     struct sim *sim = SIM_CONTAINER(ev, struct sim, measure);
     sim->measured_from = now;
     for (uint32_t i = 0; i < sim->flows.n; i++)
-        sim->before[i] = sim->flows.flow[i].placed;
+        sim->before[i] = sim->flows.placed[i];
 }
 
 static void sample_totals(struct sim *sim, uint64_t now)
@@ -74,8 +74,8 @@ static void sample_fire(struct sim_event *ev, uint64_t now)
     double squares = 0;
     for (uint32_t i = 0; i < sim->flows.n; i++) {
         struct sim_flow *f = &sim->flows.flow[i];
-        uint64_t d = f->placed - f->sampled;
-        f->sampled = f->placed;
+        uint64_t d = sim->flows.placed[i] - f->sampled;
+        f->sampled = sim->flows.placed[i];
         sum += d;
         squares += (double)d * (double)d;
         active += d || f->state == SIM_RUNS;
@@ -178,7 +178,8 @@ static int build(struct sim *sim, struct sim_plan *plan, struct sim_error *err)
     rc = prepare_samples(sim, plan, err);
     if (rc)
         return rc;
-    sim_flows_begin(&sim->flows, &sim->net);
+    if (sim_flows_begin(&sim->flows, &sim->net))
+        return fail(err, -ENOMEM, 0, "", "out of memory");
     return 0;
 }
 

@@ -15,6 +15,8 @@
 #define SIM_WHEEL_SLOTS (1u << SIM_WHEEL_BITS)
 #define SIM_WHEEL_WORDS (SIM_WHEEL_SLOTS / 64)
 #define SIM_WHEEL_LEVEL 6 /* 2^48 ns: 78 hours */
+#define SIM_WARM_STEPS  4u
+#define SIM_AHEAD       16u /* a power of two, two events for each step and the two before */
 
 struct sim_event {
     struct sim_event *next, *prev; /* next NULL = not scheduled */
@@ -30,9 +32,14 @@ struct sim_list {
 
 struct sim_wheel {
     uint64_t clk; /* nothing is scheduled before this */
-    /* NULL, or called when the event before `ev` is about to be fired: to prefetch. What lies
-     * further ahead is prefetched by the events' hints then. */
-    void (*warm)(struct sim_event *ev);
+    /* NULL, or called some events before `ev` is fired, with a step of 0 first, to prefetch what it
+     * will read: SIM_WARM_STEPS times, so that each step may read what the one before has fetched.
+     */
+    void (*warm)(struct sim_event *ev, unsigned step);
+    struct sim_event *ahead;           /* last event that looking ahead has reached, */
+    unsigned ahead_slot;               /* ... and its slot */
+    unsigned nseen;                    /* events reached, free running */
+    struct sim_event *seen[SIM_AHEAD]; /* ... the last ones; NULL where there was none */
     uint64_t used[SIM_WHEEL_LEVEL][SIM_WHEEL_WORDS];
     struct sim_list slot[SIM_WHEEL_LEVEL][SIM_WHEEL_SLOTS];
 };

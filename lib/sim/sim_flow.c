@@ -45,8 +45,8 @@ static void finish(struct sim_flow *f, enum sim_flow_state state, uint64_t now)
     else
         f->all->failed++;
     if (f->qa) {
-        engine_qp_destroy(src_host(f)->e, f->qa);
-        engine_qp_destroy(dst_host(f)->e, f->qb);
+        sim_host_disconnect(src_host(f), f->qa);
+        sim_host_disconnect(dst_host(f), f->qb);
     }
     f->qa = f->qb = NULL;
 }
@@ -146,7 +146,7 @@ static void app_placed(struct sim_host *h, uint64_t va, uint32_t len, uint64_t n
     struct sim_flows *all = h->app_arg;
     (void)now;
     if (va >> 32 < all->n)
-        all->flow[va >> 32].placed += len;
+        all->placed[va >> 32] += len;
 }
 
 static const struct sim_app_ops app = {.completed = app_completed, .placed = app_placed};
@@ -266,9 +266,12 @@ int sim_ring_add(struct sim_flows *f, uint32_t first, uint32_t n, uint64_t octet
     return 0;
 }
 
-void sim_flows_begin(struct sim_flows *f, struct sim_net *net)
+int sim_flows_begin(struct sim_flows *f, struct sim_net *net)
 {
     f->net = net;
+    f->placed = calloc(f->n + 1, sizeof *f->placed);
+    if (!f->placed)
+        return -ENOMEM;
     for (uint32_t i = 0; i < net->nhosts; i++) {
         net->host[i].app = &app;
         net->host[i].app_arg = f;
@@ -280,6 +283,7 @@ void sim_flows_begin(struct sim_flows *f, struct sim_net *net)
             flow->ideal = sim_net_ideal(net, flow->src, flow->dst, flow->octets);
         sim_at(net->w, &flow->start, flow->begin);
     }
+    return 0;
 }
 
 void sim_flows_free(struct sim_flows *f)
@@ -288,5 +292,6 @@ void sim_flows_free(struct sim_flows *f)
         ring_free(f->ring[i]);
     free(f->ring);
     free(f->flow);
+    free(f->placed);
     *f = (struct sim_flows){0};
 }

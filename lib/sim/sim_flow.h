@@ -20,13 +20,13 @@ struct sim_flow {
     struct sim_ring *ring; /* NULL: a flow of its own */
     uint32_t id, rank;
     uint16_t src, dst;
-    uint16_t load;                     /* which line of the scenario it belongs to */
-    uint8_t state;                     /* enum sim_flow_state */
-    uint64_t octets;                   /* SIM_FOREVER: until `stop` */
-    uint64_t begin, stop, end;         /* ns */
-    uint64_t posted, answered, placed; /* octets */
-    uint64_t ideal;                    /* ns that it would take alone */
-    uint32_t message, out;             /* octets of a WRITE; WRITEs outstanding */
+    uint16_t load;             /* which line of the scenario it belongs to */
+    uint8_t state;             /* enum sim_flow_state */
+    uint64_t octets;           /* SIM_FOREVER: until `stop` */
+    uint64_t begin, stop, end; /* ns */
+    uint64_t posted, answered; /* octets */
+    uint64_t ideal;            /* ns that it would take alone */
+    uint32_t message, out;     /* octets of a WRITE; WRITEs outstanding */
     struct qp *qa, *qb;
     uint64_t sent, again, timeouts; /* packets; of which retransmitted; ACK timers */
     uint64_t sampled;               /* `placed` at the last sample */
@@ -48,6 +48,7 @@ struct sim_ring {
 struct sim_flows {
     struct sim_net *net;
     struct sim_flow *flow;
+    uint64_t *placed; /* octets, by flow: what each packet counts lies close together */
     uint32_t n, cap;
     uint32_t running, done, failed;
     uint32_t finite; /* flows that have an end */
@@ -61,8 +62,8 @@ int sim_flow_add(struct sim_flows *f, uint32_t src, uint32_t dst, uint64_t octet
 /* Add a ring: n flows. 0 or -ENOMEM, -ENOSPC. */
 int sim_ring_add(struct sim_flows *f, uint32_t first, uint32_t n, uint64_t octets,
                  uint32_t iterations, uint64_t begin, unsigned load);
-/* After the last one was added: they start by themselves from now on. */
-void sim_flows_begin(struct sim_flows *f, struct sim_net *net);
+/* After the last one was added: they start by themselves from now on. 0 or -ENOMEM. */
+int sim_flows_begin(struct sim_flows *f, struct sim_net *net);
 void sim_flows_free(struct sim_flows *f);
 /* Have all flows that end ended? */
 static inline bool sim_flows_over(const struct sim_flows *f)

@@ -13,6 +13,8 @@
 #define SPACE     (1ull << 52) /* one region: addresses are (flow << 32 | offset) */
 #define RECORDS   256u         /* copies never wait here */
 #define RNR_TIMER 1u           /* 10 us */
+#define ANSWER_LEN                                                                                 \
+    (WIRE_ETH_LEN + WIRE_IPV4_LEN + WIRE_UDP_LEN + WIRE_BTH_LEN + 4u + WIRE_ICRC_LEN) /* an ACK */
 
 _Static_assert(sizeof(((struct wire_tmpl *)0)->hdr) <= SIM_DATA_MIN &&
                    WIRE_ETH_LEN + WIRE_IPV4_LEN + WIRE_UDP_LEN + WIRE_BTH_LEN + 28u <= SIM_DATA_MIN,
@@ -215,11 +217,18 @@ static void host_rx(struct sim_node *n, struct sim_port *in, struct sim_pkt *p, 
     sim_host_kick(h, now);
 }
 
-static void host_warm(const struct sim_node *n, bool arrival)
+static void host_warm(const struct sim_node *n, const struct sim_pkt *p, unsigned step)
 {
     const struct sim_host *h = (const struct sim_host *)(const void *)n;
-    engine_prefetch(h->e, h->last[!arrival]);
+    if (step) {
+        bool sends = !p || p->len <= ANSWER_LEN;
+        engine_prefetch(h->e, h->last[sends], step - 1);
+        return;
+    }
+    __builtin_prefetch(h);
     __builtin_prefetch(&h->timer);
+    if (p)
+        __builtin_prefetch((const uint8_t *)p + 64);
 }
 
 const struct sim_node_ops sim_host_ops = {.rx = host_rx, .idle = host_idle, .warm = host_warm};
@@ -351,4 +360,12 @@ int sim_host_connect(struct sim_host *a, struct sim_host *b, const struct sim_co
     a->last[1] = *qa;
     b->last[0] = *qb;
     return 0;
+}
+
+void sim_host_disconnect(struct sim_host *h, struct qp *qp)
+{
+    for (unsigned i = 0; i < 2; i++)
+        if (h->last[i] == qp)
+            h->last[i] = NULL;
+    engine_qp_destroy(h->e, qp);
 }

@@ -68,6 +68,8 @@ struct sim_connect {
 /* Connect a to b by a pair of RC queue pairs. */
 int sim_host_connect(struct sim_host *a, struct sim_host *b, const struct sim_connect *c,
                      struct qp **qa, struct qp **qb, uint64_t now);
+/* Destroy one of them. */
+void sim_host_disconnect(struct sim_host *h, struct qp *qp);
 /* After posting, or destroying: send what there is, arm the timer. */
 void sim_host_kick(struct sim_host *h, uint64_t now);
 

@@ -48,7 +48,7 @@ static double goodput(const struct sim *sim, const struct sim_flow *f)
     }
     if (to <= from)
         return f->end ? NAN : 0;
-    return (double)(f->placed - before) * 8 / (double)(to - from);
+    return (double)(sim->flows.placed[f->id] - before) * 8 / (double)(to - from);
 }
 
 static double fct_us(const struct sim *sim, const struct sim_flow *f)
@@ -115,7 +115,7 @@ static double m_goodput(const struct sim *sim)
 {
     uint64_t octets = 0, from = sim->measured_from == SIM_NEVER ? 0 : sim->measured_from;
     for (uint32_t i = 0; i < sim->flows.n; i++)
-        octets += sim->flows.flow[i].placed - (from ? sim->before[i] : 0);
+        octets += sim->flows.placed[i] - (from ? sim->before[i] : 0);
     return sim->w.now > from ? (double)octets * 8 / (double)(sim->w.now - from) : NAN;
 }
 

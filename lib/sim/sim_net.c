@@ -83,7 +83,7 @@ static int make_ports(struct sim_net *net, const struct sim_plan *plan)
         const struct sim_cable *c = &plan->cable[i];
         add_port(net, c->a, &net->port[2 * i]);
         add_port(net, c->b, &net->port[2 * i + 1]);
-        sim_port_connect(net->w, &net->port[2 * i], &net->port[2 * i + 1], c->rate, c->delay);
+        sim_port_connect(&net->port[2 * i], &net->port[2 * i + 1], c->rate, c->delay);
     }
     for (uint32_t i = 0; i < net->nhosts; i++)
         net->host[i].port = net->host[i].node.port[0];
@@ -147,6 +147,17 @@ static int alloc_routes(struct sim_net *net, struct sim_switch *s)
     return r->set && r->ports ? 0 : -ENOMEM;
 }
 
+/* Most sets of a switch are alike: those that follow each other lie at the same place, so that the
+ * table stays small. */
+static void share_ports(struct sim_routes *r, struct sim_route *set, const struct sim_route *before)
+{
+    if (!before || before->n != set->n ||
+        memcmp(&r->ports[before->first], &r->ports[set->first], set->n * sizeof r->ports[0]))
+        return;
+    r->nports -= set->n;
+    set->first = before->first;
+}
+
 static void route_to(struct sim_net *net, struct sim_switch *s, uint32_t to, const uint16_t *dist)
 {
     struct sim_routes *r = &s->routes;
@@ -161,6 +172,7 @@ static void route_to(struct sim_net *net, struct sim_switch *s, uint32_t to, con
             set->n++;
         }
     }
+    share_ports(r, set, to ? &r->set[to - 1] : NULL);
 }
 
 static int make_routes(struct sim_net *net)

@@ -29,7 +29,8 @@ void sim_pool_init(struct sim_pool *pool, uint32_t data_cap)
 {
     if (data_cap < SIM_DATA_MIN)
         data_cap = SIM_DATA_MIN;
-    *pool = (struct sim_pool){.stride = (sizeof(struct sim_pkt) + data_cap + 63) & ~(size_t)63};
+    *pool =
+        (struct sim_pool){.stride = (offsetof(struct sim_pkt, data) + data_cap + 63) & ~(size_t)63};
 }
 
 void sim_pool_free(struct sim_pool *pool)

@@ -40,24 +40,21 @@ void sim_port_drop(struct sim_port *port, struct sim_pkt *p, const char *why, ui
 {
     port->stats.drops++;
     sim_port_watch(port->node, SIM_OUT, p, why, now);
-    sim_pkt_free(&port->w->pool, p);
+    sim_pkt_free(&port->node->w->pool, p);
 }
 
 /* ---- sending ---- */
 
-/* Put the next frame on the wire. The transmitter is free. */
-static void start(struct sim_port *port, uint64_t now)
+static void arm_tx(struct sim_port *port, struct sim_pkt *next, uint64_t at)
 {
-    unsigned ready = port->backlog & ~(unsigned)port->paused;
-    if (!ready)
-        return;
-    unsigned prio = 31u - (unsigned)__builtin_clz(ready);
-    struct sim_queue *q = &port->q[prio];
-    struct sim_pkt *p = sim_fifo_pop(&q->fifo);
-    q->bytes -= p->len;
-    port->queued -= p->len;
-    if (!q->fifo.head)
-        port->backlog &= (uint16_t) ~(1u << prio);
+    port->tx.hint[0] = next;
+    port->tx_set = true;
+    sim_at(port->node->w, &port->tx, at);
+}
+
+/* Put a frame on the wire: the transmitter is free. `next` is likely to follow it. */
+static void transmit(struct sim_port *port, struct sim_pkt *p, struct sim_pkt *next, uint64_t now)
+{
     port->tx_packets++;
     if (port->node->watched)
         sim_port_watch(port->node, SIM_OUT, p, NULL, now);
@@ -72,20 +69,39 @@ static void start(struct sim_port *port, uint64_t now)
         port->wire_tail->next = p;
     } else {
         port->rx.hint[0] = p;
-        sim_at(port->w, &port->rx, at);
+        sim_at(port->node->w, &port->rx, at);
     }
     port->wire_tail = p;
-    if (port->backlog || port->node->ops->idle) {
-        port->tx.hint[0] = q->fifo.head;
-        sim_at(port->w, &port->tx, free_at(port));
-    }
+    if (port->backlog || port->node->ops->idle)
+        arm_tx(port, next, free_at(port));
     if (port->node->ops->sent)
         port->node->ops->sent(port->node, port, p, now);
+}
+
+static unsigned ready(const struct sim_port *port)
+{
+    return port->backlog & ~(unsigned)port->paused;
+}
+
+/* The transmitter is free: on with the first frame that may go. */
+static void start(struct sim_port *port, uint64_t now)
+{
+    if (!ready(port))
+        return;
+    unsigned prio = 31u - (unsigned)__builtin_clz(ready(port));
+    struct sim_queue *q = &port->q[prio];
+    struct sim_pkt *p = sim_fifo_pop(&q->fifo);
+    q->bytes -= p->len;
+    port->queued -= p->len;
+    if (!q->fifo.head)
+        port->backlog &= (uint16_t) ~(1u << prio);
+    transmit(port, p, q->fifo.head, now);
 }
 
 static void tx_fire(struct sim_event *ev, uint64_t now)
 {
     struct sim_port *port = SIM_CONTAINER(ev, struct sim_port, tx);
+    port->tx_set = false;
     if (port->backlog)
         start(port, now);
     if (port->node->ops->idle)
@@ -94,28 +110,29 @@ static void tx_fire(struct sim_event *ev, uint64_t now)
 
 void sim_port_want(struct sim_port *port, uint64_t now)
 {
-    if (!sim_event_pending(&port->tx))
-        sim_at(port->w, &port->tx, free_at(port) > now ? free_at(port) : now);
+    if (!port->tx_set)
+        arm_tx(port, NULL, free_at(port) > now ? free_at(port) : now);
 }
 
 void sim_port_send(struct sim_port *port, struct sim_pkt *p, uint64_t now)
 {
     unsigned prio = p->flags & SIM_PKT_PAUSE ? SIM_PRIO_PFC : p->prio;
+    bool idle = !port->tx_set && port->busy_ps <= now * 1000;
+    if (port->queued + p->len > port->queue_max)
+        port->queue_max = port->queued + p->len;
+    if (idle && !ready(port) && !(port->paused >> prio & 1)) { /* past the queue */
+        transmit(port, p, NULL, now);
+        return;
+    }
     struct sim_queue *q = &port->q[prio];
     sim_fifo_push(&q->fifo, p);
     q->bytes += p->len;
     port->queued += p->len;
-    if (port->queued > port->queue_max)
-        port->queue_max = port->queued;
     port->backlog |= (uint16_t)(1u << prio);
-    if (sim_event_pending(&port->tx))
-        return;
-    if (port->busy_ps <= now * 1000) {
+    if (idle)
         start(port, now);
-    } else {
-        port->tx.hint[0] = q->fifo.head;
-        sim_at(port->w, &port->tx, free_at(port));
-    }
+    else if (!port->tx_set)
+        arm_tx(port, q->fifo.head, free_at(port));
 }
 
 /* ---- pause ---- */
@@ -128,9 +145,9 @@ static const uint8_t pfc_head[] = {0x01, 0x80, 0xC2, 0x00, 0x00, 0x01, 0x02, 0x5
 
 void sim_port_pause(struct sim_port *port, unsigned mask, unsigned quanta, uint64_t now)
 {
-    struct sim_pkt *p = sim_pkt_new(&port->w->pool);
+    struct sim_pkt *p = sim_pkt_new(&port->node->w->pool);
     if (!p) {
-        port->w->failed = true;
+        port->node->w->failed = true;
         return;
     }
     memset(p->data, 0, SIM_PAUSE_LEN);
@@ -166,7 +183,7 @@ static void set_paused(struct sim_port *port, unsigned mask, uint64_t now)
     else if (port->paused && !mask)
         port->stats.held_ns += now - port->paused_at;
     bool released = port->paused & ~mask;
-    port->paused = (uint16_t)mask;
+    port->paused = (uint8_t)mask;
     if (released)
         sim_port_want(port, now);
 }
@@ -178,9 +195,9 @@ static void arm_resume(struct sim_port *port)
         if (port->paused >> i & 1 && port->paused_until[i] < first)
             first = port->paused_until[i];
     if (first == SIM_NEVER)
-        sim_wheel_del(&port->w->wheel, &port->resume);
+        sim_wheel_del(&port->node->w->wheel, &port->resume);
     else
-        sim_at(port->w, &port->resume, first);
+        sim_at(port->node->w, &port->resume, first);
 }
 
 static void resume_fire(struct sim_event *ev, uint64_t now)
@@ -217,7 +234,7 @@ void sim_port_arrive(struct sim_port *to, struct sim_pkt *p, uint64_t now)
         sim_port_watch(to->node, SIM_IN, p, NULL, now);
     if (p->flags & SIM_PKT_PAUSE) {
         pause_rx(to, p, now);
-        sim_pkt_free(&to->w->pool, p);
+        sim_pkt_free(&to->node->w->pool, p);
         return;
     }
     to->node->ops->rx(to->node, to, p, now);
@@ -235,14 +252,14 @@ void sim_port_lose(struct sim_port *to, struct sim_pkt *p, uint64_t now)
 {
     to->stats.faults++;
     sim_port_watch(to->node, SIM_IN, p, "lost on the wire", now);
-    sim_pkt_free(&to->w->pool, p);
+    sim_pkt_free(&to->node->w->pool, p);
 }
 
 static void rx_fire(struct sim_event *ev, uint64_t now)
 {
     struct sim_port *port = SIM_CONTAINER(ev, struct sim_port, rx);
     struct sim_port *to = port->peer;
-    struct sim_world *w = to->w;
+    struct sim_world *w = to->node->w;
     struct sim_pkt *p = port->rx.hint[0];
     port->rx.hint[0] = p->next;
     if (p->next) {
@@ -264,41 +281,33 @@ static void rx_fire(struct sim_event *ev, uint64_t now)
         sim_port_lose(to, p, now);
 }
 
-/* What an event at `port` reads after its own line: of a node that can warm itself the node, which
- * then sees to the rest, otherwise the port's third line. */
-static void *second_hint(struct sim_port *port)
+void sim_port_warm(struct sim_event *ev, unsigned step)
 {
-    return port->node->ops->warm ? (void *)port->node : (void *)&port->w;
+    const struct sim_port *at;
+    const struct sim_pkt *p = NULL;
+    if (ev->fire == rx_fire) {
+        at = SIM_CONTAINER(ev, struct sim_port, rx)->peer;
+        p = ev->hint[0];
+    } else if (ev->fire == tx_fire) {
+        at = SIM_CONTAINER(ev, struct sim_port, tx);
+    } else {
+        return;
+    }
+    at->node->ops->warm(at->node, p, step);
 }
 
-void sim_port_warm(struct sim_event *ev)
-{
-    bool arrival = ev->fire == rx_fire;
-    if (!arrival && ev->fire != tx_fire)
-        return;
-    const struct sim_port *at = arrival ? SIM_CONTAINER(ev, struct sim_port, rx)->peer
-                                        : SIM_CONTAINER(ev, struct sim_port, tx);
-    if (ev->hint[1] == (const void *)&at->w)
-        return;
-    __builtin_prefetch(&at->w);
-    const struct sim_node *n = ev->hint[1];
-    n->ops->warm(n, arrival);
-}
-
-void sim_port_connect(struct sim_world *w, struct sim_port *a, struct sim_port *b, uint64_t rate,
-                      uint64_t delay)
+void sim_port_connect(struct sim_port *a, struct sim_port *b, uint64_t rate, uint64_t delay)
 {
     struct sim_port *end[] = {a, b};
     for (unsigned i = 0; i < 2; i++) {
         struct sim_port *port = end[i];
-        port->w = w;
         port->peer = end[1 - i];
         port->rate = rate;
         port->delay = delay;
         port->tx.fire = tx_fire;
         port->rx.fire = rx_fire;
         port->resume.fire = resume_fire;
-        port->rx.hint[1] = second_hint(port->peer);
-        port->tx.hint[1] = second_hint(port);
+        port->rx.hint[1] = &port->peer->node; /* the second line */
+        port->tx.hint[1] = &port->node;
     }
 }

@@ -28,34 +28,34 @@ struct sim_queue {
 };
 
 /* Laid out by cache lines: with many ports it is these that a hop costs. An arrival reads the first
- * line of the sender's port and the third of the receiver's; a departure the first three. */
+ * line of the sender's port and the second of the receiver's; a frame that finds the transmitter
+ * free the same two of the port that it leaves by, any other one the queue's and the third, too. */
 struct sim_port {
     _Alignas(64) struct sim_event rx; /* the first frame on the wire, which is hint[0], arrives */
     struct sim_pkt *wire_tail;        /* the last one that was sent */
     struct sim_port *peer;
 
-    struct sim_event tx; /* the transmitter is free */
-    uint64_t busy_ps;    /* ... which it isn't until then */
-    uint16_t backlog;    /* bit per queue that isn't empty */
-    uint16_t paused;     /* bit per priority */
-    uint32_t spare;
-
-    struct sim_world *w;
     struct sim_node *node;
     uint64_t rate;      /* bit/s */
     uint64_t delay;     /* ns */
     uint64_t queued;    /* octets in all queues */
     uint64_t queue_max; /* ... at most */
     uint64_t tx_packets;
-    uint16_t index; /* in its node */
-    uint16_t id;    /* in the world */
+    uint64_t busy_ps;   /* the transmitter isn't free until then */
+    uint16_t backlog;   /* bit per queue that isn't empty */
+    uint8_t paused;     /* bit per priority */
+    bool tx_set;        /* `tx` is scheduled */
+    uint16_t index;     /* in its node */
+    uint16_t id;        /* in the world */
+
+    struct sim_event tx; /* the transmitter is free */
 
     _Alignas(64) struct sim_queue q[SIM_PRIOS + 1];
     struct sim_port_stats stats;
     struct sim_event resume;
     uint64_t paused_until[SIM_PRIOS], paused_at;
 };
-_Static_assert(offsetof(struct sim_port, tx) == 64 && offsetof(struct sim_port, w) == 128 &&
+_Static_assert(offsetof(struct sim_port, node) == 64 && offsetof(struct sim_port, tx) == 128 &&
                    offsetof(struct sim_port, q) == 192,
                "cache lines");
 
@@ -66,9 +66,9 @@ struct sim_node_ops {
     void (*sent)(struct sim_node *n, struct sim_port *out, struct sim_pkt *p, uint64_t now);
     /* The transmitter is free: more, if there is more. May be NULL. */
     void (*idle)(struct sim_node *n, struct sim_port *out, uint64_t now);
-    /* The event after this one is an arrival at the node, or its transmitter that gets free: have
-     * what it will read come near. Changes nothing. NULL = the port's own lines will do. */
-    void (*warm)(const struct sim_node *n, bool arrival);
+    /* Frame p will arrive soon, or the transmitter get free (p = NULL): have what that will read
+     * come near, in the steps of the wheel's `warm`. Changes nothing. */
+    void (*warm)(const struct sim_node *n, const struct sim_pkt *p, unsigned step);
 };
 
 struct sim_node {
@@ -81,10 +81,9 @@ struct sim_node {
 };
 
 /* Connect two ports by a cable; their nodes are set, with their ops. rate in bit/s, delay in ns. */
-void sim_port_connect(struct sim_world *w, struct sim_port *a, struct sim_port *b, uint64_t rate,
-                      uint64_t delay);
+void sim_port_connect(struct sim_port *a, struct sim_port *b, uint64_t rate, uint64_t delay);
 /* The wheel's `warm`: fetch what an event of a port will read. */
-void sim_port_warm(struct sim_event *ev);
+void sim_port_warm(struct sim_event *ev, unsigned step);
 /* Queue a frame; its prio and len are set. */
 void sim_port_send(struct sim_port *port, struct sim_pkt *p, uint64_t now);
 /* A frame that a fault held back is at the end of the wire now. */

@@ -94,7 +94,7 @@ static const char *admit(struct sim_switch *s, struct sim_port *in, const struct
                          struct sim_pkt *p, uint64_t now)
 {
     unsigned prio = p->prio;
-    struct sim_account *a = &s->in[in->index][prio];
+    struct sim_account *a = &s->in[prio][in->index];
     bool fits = s->used + p->len <= s->capacity;
     p->room = 0;
     if (!s->p.pfc || !(s->p.lossless >> prio & 1)) {
@@ -122,7 +122,7 @@ static const char *admit(struct sim_switch *s, struct sim_port *in, const struct
 static void release(struct sim_switch *s, const struct sim_pkt *p, uint64_t now)
 {
     unsigned prio = p->prio;
-    struct sim_account *a = &s->in[p->in][prio];
+    struct sim_account *a = &s->in[prio][p->in];
     a->room -= p->room;
     a->shared -= p->len - p->room;
     s->used -= p->len - p->room;
@@ -166,7 +166,23 @@ static void switch_sent(struct sim_node *n, struct sim_port *out, struct sim_pkt
         release(switch_of(n), p, now);
 }
 
-const struct sim_node_ops sim_switch_ops = {.rx = switch_rx, .sent = switch_sent};
+/* The ports of a path are what a hop misses: everything else of a few switches stays near. */
+static void switch_warm(const struct sim_node *n, const struct sim_pkt *p, unsigned step)
+{
+    const struct sim_switch *s = (const struct sim_switch *)(const void *)n;
+    if (!p || step || s->p.balance == SIM_SPRAY || p->flags & SIM_PKT_PAUSE)
+        return;
+    const struct sim_port *out = sim_switch_route(s, p->dst, p->flow, NULL);
+    if (!out)
+        return;
+    __builtin_prefetch(out);
+    __builtin_prefetch(&out->node);
+    __builtin_prefetch(&out->tx);
+    __builtin_prefetch(&out->q[p->prio]);
+}
+
+const struct sim_node_ops sim_switch_ops = {
+    .rx = switch_rx, .sent = switch_sent, .warm = switch_warm};
 
 /* What can still come in between our pause and its effect: the cable twice, and a frame on each
  * side that has begun. */
@@ -183,11 +199,13 @@ int sim_switch_init(struct sim_switch *s, struct sim_world *w, const struct sim_
     s->p = *p;
     s->rng.s = sim_mix(w->rng.s ^ s->node.id);
     s->refresh.fire = refresh_fire;
-    s->in = calloc(n, sizeof s->in[0]);
+    s->in[0] = calloc((size_t)n * SIM_PRIOS, sizeof *s->in[0]);
     s->xoff = calloc(n, 1);
     s->headroom = calloc(n, sizeof *s->headroom);
-    if (!s->in || !s->xoff || !s->headroom)
+    if (!s->in[0] || !s->xoff || !s->headroom)
         return -ENOMEM;
+    for (unsigned i = 1; i < SIM_PRIOS; i++)
+        s->in[i] = s->in[i - 1] + n;
     uint64_t reserved = 0;
     for (unsigned i = 0; p->pfc && i < n; i++) {
         s->headroom[i] = p->headroom ? p->headroom : auto_headroom(s->node.port[i]);
@@ -201,7 +219,7 @@ int sim_switch_init(struct sim_switch *s, struct sim_world *w, const struct sim_
 
 void sim_switch_free(struct sim_switch *s)
 {
-    free(s->in);
+    free(s->in[0]);
     free(s->xoff);
     free(s->headroom);
     free(s->routes.set);

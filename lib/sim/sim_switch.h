@@ -58,10 +58,10 @@ struct sim_switch {
     struct sim_switch_params p;
     struct sim_routes routes;
     struct sim_rng rng;
-    uint64_t capacity; /* shared octets */
-    uint64_t used;     /* of them */
-    struct sim_account (*in)[SIM_PRIOS];
-    uint8_t *xoff; /* per port: priorities that we have paused */
+    uint64_t capacity;                 /* shared octets */
+    uint64_t used;                     /* of them */
+    struct sim_account *in[SIM_PRIOS]; /* by port */
+    uint8_t *xoff;                     /* per port: priorities that we have paused */
     uint64_t *headroom;
     struct sim_event refresh; /* pauses end by themselves: say it again in time */
     uint64_t used_max, lost_headroom;

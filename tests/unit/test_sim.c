@@ -197,7 +197,7 @@ START_TEST(all_pairs_are_connected)
     ck_assert_uint_eq(sim->net.nswitches, topologies[_i / 2].switches);
     ck_assert_uint_eq(sim->flows.done, n * (n - 1));
     for (uint32_t i = 0; i < sim->flows.n; i++)
-        ck_assert_uint_eq(sim->flows.flow[i].placed, 3000);
+        ck_assert_uint_eq(sim->flows.placed[i], 3000);
     check_empty(sim);
     sim_destroy(sim);
 }
@@ -214,7 +214,7 @@ START_TEST(all_reduce_takes_its_steps)
     ck_assert_uint_eq(r->steps, 14);
     ck_assert_double_eq(metric(sim, "flows_done"), 8);
     for (uint32_t i = 0; i < sim->flows.n; i++)
-        ck_assert_uint_eq(sim->flows.flow[i].placed, 3 * 14 * (1u << 20));
+        ck_assert_uint_eq(sim->flows.placed[i], 3 * 14 * (1u << 20));
     double step = (double)(1 << 20) * (1024 + 58 + 24) / 1024 * 8 / 100e3 + 1.1; /* us */
     ck_assert_double_ge(metric(sim, "step"), step * .99);
     ck_assert_double_le(metric(sim, "step"), step * 1.03);

@@ -7,11 +7,47 @@
 struct item {
     struct sim_event ev;
     uint64_t due;
-    unsigned order; /* of scheduling */
+    unsigned order;  /* of scheduling */
+    unsigned warmed; /* steps, since it was scheduled */
 };
 
+/* Looking ahead: each step once, in their order, for what is still to come. */
+static void on_warm(struct sim_event *ev, unsigned step)
+{
+    struct item *i = (struct item *)(void *)ev;
+    if (!step)
+        i->warmed = 0;
+    ck_assert_uint_eq(step, i->warmed);
+    i->warmed++;
+}
+
+/* Events that come and go meanwhile miss steps. */
+static void on_any(struct sim_event *ev, unsigned step)
+{
+    ck_assert_ptr_nonnull(ev);
+    ck_assert_uint_lt(step, SIM_WARM_STEPS);
+}
+
+/* An event of many is warmed by all steps before its turn. */
+START_TEST(sim_events_are_warmed_ahead)
+{
+    enum { N = 1000 };
+    static struct sim_wheel w;
+    static struct item it[N];
+    struct sim_event *ev;
+    unsigned full = 0;
+    sim_wheel_init(&w);
+    w.warm = on_warm;
+    for (unsigned i = 0; i < N; i++)
+        sim_wheel_add(&w, &it[i].ev, 100000 + i / 7);
+    while ((ev = sim_wheel_pop(&w, SIM_NEVER)))
+        full += ((struct item *)(void *)ev)->warmed == SIM_WARM_STEPS;
+    ck_assert_uint_gt(full, N - 4 * SIM_AHEAD);
+}
+END_TEST
+
 /* Every event comes out at its time, earliest first, and equal times in the order of scheduling;
- * against a plain list. */
+ * against a plain list, without and with looking ahead. */
 START_TEST(sim_events_agree_with_a_list)
 {
     enum { N = 200 };
@@ -21,6 +57,7 @@ START_TEST(sim_events_agree_with_a_list)
     uint64_t now = 0;
     srand(3);
     sim_wheel_init(&w);
+    w.warm = _i ? on_any : NULL;
     for (unsigned step = 0; step < 40000; step++) {
         struct item *i = &it[(unsigned)rand() % N];
         unsigned what = (unsigned)rand() % 8;
@@ -74,7 +111,8 @@ int main(void)
 {
     Suite *s = suite_create("sim_event");
     TCase *c = tcase_create("wheel");
-    tcase_add_test(c, sim_events_agree_with_a_list);
+    tcase_add_loop_test(c, sim_events_agree_with_a_list, 0, 2);
+    tcase_add_test(c, sim_events_are_warmed_ahead);
     tcase_add_test(c, sim_events_at_the_edges);
     suite_add_tcase(s, c);
     SRunner *r = srunner_create(s);

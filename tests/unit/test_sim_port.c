@@ -47,7 +47,7 @@ static void cable(uint64_t rate, uint64_t delay)
     a.node.w = b.node.w = &w;
     pa.node = &a.node;
     pb.node = &b.node;
-    sim_port_connect(&w, &pa, &pb, rate, delay);
+    sim_port_connect(&pa, &pb, rate, delay);
 }
 
 static void run(uint64_t until)
