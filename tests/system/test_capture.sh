@@ -62,7 +62,7 @@ done
 "$urnic" perf --server --device urn1 >"$dir/p.log" 2>&1 </dev/null &
 pids+=($!)
 wait_for waiting "$dir/p.log"
-"$urnic" perf 10.0.0.2 --device urn0 --qps 2 --size 1K --time 3 >"$dir/perf.log" 2>&1 </dev/null &
+"$urnic" perf 10.0.0.2 --device urn0 --qps 2 --size 1K --time 60 >"$dir/perf.log" 2>&1 </dev/null &
 perf=$!
 pids+=("$perf")
 for ((i = 0; i < 100; i++)); do
@@ -77,4 +77,5 @@ done
 "$urnic" capture --device urn0 --qp "$qpn" --for 0.3 "$dir/one.pcapng" >"$dir/c1.log" 2>&1 </dev/null ||
     fail "the capture of one queue pair failed"
 python3 "$here/check_capture.py" "$dir/one.pcapng" "$qpn" || fail "other queue pairs are in it"
+kill -INT "$perf"
 wait "$perf" || fail "perf failed"
