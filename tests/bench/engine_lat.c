@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "bench.h"
 #include "engine.h"
 #include "io.h"
 
@@ -28,13 +28,6 @@ struct side {
     struct wire_addr addr;
     uint32_t qpn;
 };
-
-static uint64_t clock_ns(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
 
 static bool cq_push(void *arg, void *cq_arg, const struct engine_wc *wc)
 {
@@ -201,12 +194,6 @@ static void ping(struct side *s, const struct side *peer, uint64_t value, uint64
         .rkey = peer->rkey,
     };
     check(engine_post_send(s->e, s->qp, &wr, now), "posting");
-}
-
-static int by_value(const void *x, const void *y)
-{
-    uint32_t a = *(const uint32_t *)x, b = *(const uint32_t *)y;
-    return a < b ? -1 : a > b;
 }
 
 int main(void)

@@ -22,9 +22,9 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "bench.h"
 #include "io.h"
 
 #define WORKING_SET (1u << 20)
@@ -61,23 +61,6 @@ struct end {
     uint64_t service_at;
     uint64_t checksum;
 };
-
-static uint64_t clock_ns(void)
-{
-    struct timespec ts;
-
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
-static void pin(int core)
-{
-    cpu_set_t set;
-
-    CPU_ZERO(&set);
-    CPU_SET(core, &set);
-    (void)sched_setaffinity(0, sizeof(set), &set);
-}
 
 /* The next piece of the working set; wraps before its end. */
 static uint8_t *working(struct end *e, uint32_t len)
@@ -181,19 +164,12 @@ static void sleep_ns(uint64_t ns)
     nanosleep(&ts, NULL);
 }
 
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 static void report(const struct options *o, const char *what, uint32_t size, const double *pps)
 {
     double sorted[SAMPLES];
 
     memcpy(sorted, pps, sizeof(sorted));
-    qsort(sorted, SAMPLES, sizeof(sorted[0]), compare);
+    qsort(sorted, SAMPLES, sizeof(sorted[0]), by_size);
     double median = sorted[SAMPLES / 2];
     printf("{\"name\":\"memif_%s_%s_%u\",\"value\":%.0f,\"unit\":\"pps\",\"mpps\":%.3f,"
            "\"gbps\":%.3f,\"size\":%u,\"burst\":%u,\"samples\":[",

@@ -15,8 +15,9 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "bench.h"
 
 #define ROUNDS 100000u
 #define WARM   5000u
@@ -29,22 +30,6 @@ struct hop {
 struct shared {
     struct hop hop[3]; /* A's application - A's daemon - B's daemon - B's application */
 };
-
-static uint64_t clock_ns(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
-static void pin(int cpu)
-{
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    CPU_SET((size_t)cpu, &set);
-    if (sched_setaffinity(0, sizeof set, &set) < 0)
-        perror("relay_lat: sched_setaffinity");
-}
 
 static void relay(struct hop *left, struct hop *right)
 {
@@ -72,12 +57,6 @@ static void echo(struct hop *left)
         else
             atomic_store_explicit(&left->back, seen = f, memory_order_release);
     }
-}
-
-static int by_value(const void *x, const void *y)
-{
-    uint32_t a = *(const uint32_t *)x, b = *(const uint32_t *)y;
-    return a < b ? -1 : a > b;
 }
 
 static void application(struct hop *right)

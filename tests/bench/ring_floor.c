@@ -18,7 +18,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+
+#include "bench.h"
 
 #define SLOTS       256u
 #define SLOT        4224u
@@ -41,23 +42,6 @@ static bool with_crc;
 static _Alignas(128) _Atomic uint64_t produced;
 static _Alignas(128) _Atomic uint64_t consumed;
 static _Alignas(128) atomic_bool stop;
-
-static uint64_t clock_ns(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
-static void pin(int cpu)
-{
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    CPU_SET((size_t)cpu, &set);
-    errno = pthread_setaffinity_np(pthread_self(), sizeof set, &set);
-    if (errno)
-        perror("ring_floor: pthread_setaffinity_np");
-}
 
 static uint8_t *slot(uint64_t i)
 {
@@ -108,12 +92,6 @@ static void *receiver(void *arg)
     return NULL;
 }
 
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Median of the samples, bit/s. */
 static double measure(struct side side[2], bool crc)
 {
@@ -138,7 +116,7 @@ static double measure(struct side side[2], bool crc)
     atomic_store(&stop, true);
     for (unsigned i = 0; i < 2; i++)
         pthread_join(side[i].thread, NULL);
-    qsort(sample, SAMPLES, sizeof(sample[0]), ascending);
+    qsort(sample, SAMPLES, sizeof(sample[0]), by_size);
     return sample[SAMPLES / 2];
 }
 

@@ -15,18 +15,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "bench.h"
 
 #define ROUNDS 50000u
 #define WARM   2000u
-
-static uint64_t clock_ns(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
 
 static void die(const char *what)
 {
@@ -53,12 +47,6 @@ static void give(int fd, uint64_t value)
 {
     if (send(fd, &value, sizeof value, MSG_NOSIGNAL) != sizeof value)
         die("send");
-}
-
-static int by_value(const void *x, const void *y)
-{
-    uint32_t a = *(const uint32_t *)x, b = *(const uint32_t *)y;
-    return a < b ? -1 : a > b;
 }
 
 int main(int argc, char **argv)

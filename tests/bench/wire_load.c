@@ -15,9 +15,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "bench.h"
 #include "io.h"
 #include "wire.h"
 
@@ -38,14 +38,6 @@ struct load {
     uint32_t size;
     uint64_t sent, got, service_at;
 };
-
-static uint64_t clock_ns(void)
-{
-    struct timespec ts;
-
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
 
 /* A WRITE_ONLY of each queue pair, as long as asked for. */
 static void make_heads(struct load *l)
@@ -150,13 +142,6 @@ static uint64_t run(struct load *l, uint64_t end)
     return now;
 }
 
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 static int measure(struct load *l, double seconds, unsigned samples)
 {
     double pps[SAMPLES], sorted[SAMPLES];
@@ -176,7 +161,7 @@ static int measure(struct load *l, double seconds, unsigned samples)
         pps[i] = (double)(l->got - before) * 1e9 / (double)(now - start);
     }
     memcpy(sorted, pps, sizeof sorted);
-    qsort(sorted, samples, sizeof sorted[0], compare);
+    qsort(sorted, samples, sizeof sorted[0], by_size);
     printf("{\"name\":\"through_%u\",\"value\":%.0f,\"unit\":\"pps\",\"sent\":%llu,\"got\":%llu,"
            "\"samples\":[",
            l->size, sorted[samples / 2], (unsigned long long)(l->sent - sent),
