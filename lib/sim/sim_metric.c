@@ -154,6 +154,11 @@ static double m_queue_p50(const struct sim *sim)
     return m_queue_p(sim, .5);
 }
 
+static double m_queue_p90(const struct sim *sim)
+{
+    return m_queue_p(sim, .9);
+}
+
 static double m_queue_p99(const struct sim *sim)
 {
     return m_queue_p(sim, .99);
@@ -342,6 +347,7 @@ static double m_step_us(const struct sim *sim)
     X("naks", "", "sequence NAKs sent", m_naks, NULL)                                              \
     X("queue_p50", "kB", "first watched queue, median", m_queue_p50, NULL)                         \
     X("queue_mean", "kB", "... mean", m_queue_mean, NULL)                                          \
+    X("queue_p90", "kB", "... 90th percentile", m_queue_p90, NULL)                                 \
     X("queue_p99", "kB", "... 99th percentile", m_queue_p99, NULL)                                 \
     X("queue_max", "kB", "... largest, of the whole run", m_queue_max, NULL)                       \
     X("marks", "", "packets marked CE", m_marks, NULL)                                             \
