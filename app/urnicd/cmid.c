@@ -139,7 +139,7 @@ static void cmid_on_request(struct cmgr *m, const struct cm_event *ev, uint64_t 
     if (!id || handle_add(&listener->client->handles, HANDLE_CM_ID, id, &id->handle) < 0) {
         free(id);
         if (ev->type == CM_EV_SIDR_REQ)
-            cm_sidr_reply(m->cm, ev->conn, 2, 0, 0, now);
+            cm_sidr_reply(m->cm, ev->conn, 2, 0, 0, NULL, 0, now);
         else
             cm_reject(m->cm, ev->conn, CM_REJ_NO_RESOURCES, NULL, 0, now);
         cm_release(m->cm, ev->conn, now);
@@ -227,7 +227,8 @@ void cmgr_on_event(struct cmgr *m, const struct cm_event *ev, uint64_t now)
     struct client_qp *qp = cmid_driven(id);
     if (qp && ev->type == CM_EV_REP)
         cmid_on_reply(id, qp, &out, now);
-    else if (qp && ev->type == CM_EV_DISCONNECTED)
+    else if (qp && (ev->type == CM_EV_DISCONNECTED || ev->type == CM_EV_REJECTED ||
+                    ev->type == CM_EV_UNREACHABLE))
         client_qp_fail(id->client, qp, now);
     if (ev->type == CM_EV_REJECTED)
         out.status = (int)ev->reason;
@@ -254,12 +255,19 @@ static bool sockaddr_any(const struct ipc_sockaddr *a)
             memcmp(a->ip + 12, none, 4) == 0);
 }
 
-static uint16_t cmid_port(void)
+/* A port at which nobody listens. */
+static uint16_t cmid_port(const struct cm_id *id)
 {
-    uint16_t r = 0;
+    const unsigned ports = 65536u - CMID_PORT_FIRST;
+    uint16_t r = 0, port;
 
     (void)!getrandom(&r, sizeof(r), 0);
-    return (uint16_t)(CMID_PORT_FIRST + r % (65536u - CMID_PORT_FIRST));
+    for (unsigned i = 0; i < ports; i++) {
+        port = (uint16_t)(CMID_PORT_FIRST + (r + i) % ports);
+        if (!cm_listens(id->device->cm->cm, id->ps, port))
+            break;
+    }
+    return port;
 }
 
 int cmgr_bind(struct cm_id *id, const struct ipc_sockaddr *src)
@@ -273,7 +281,7 @@ int cmgr_bind(struct cm_id *id, const struct ipc_sockaddr *src)
         return -EADDRNOTAVAIL;
     id->src = *src;
     if (id->src.port == 0)
-        id->src.port = cmid_port();
+        id->src.port = cmid_port(id);
     id->state = CM_ID_BOUND;
     return 0;
 }
@@ -313,7 +321,7 @@ int cmgr_resolve(struct cm_id *id, const struct ipc_cm_addr *req, uint64_t now)
     if (gid_find(&id->device->gids, &local) < 0)
         return -EADDRNOTAVAIL;
     if (id->src.port == 0)
-        id->src.port = cmid_port();
+        id->src.port = cmid_port(id);
     id->dst = *dst;
     id->with_route = (req->flags & IPC_CM_F_ROUTE) != 0;
     id->resolving = true;
@@ -334,14 +342,17 @@ int cmgr_route(struct cm_id *id, uint64_t now)
 
 int cmgr_listen(struct cm_id *id, uint32_t backlog)
 {
+    static const struct ipc_sockaddr any;
     struct wire_addr local = {0};
+    int rc = id->state == CM_ID_IDLE ? cmgr_bind(id, &any) : 0;
 
+    if (rc < 0)
+        return rc;
     if (id->state != CM_ID_BOUND)
         return -EINVAL;
     if (!sockaddr_any(&id->src))
         memcpy(local.b, id->src.ip, 16);
-    int rc =
-        cm_listen(id->device->cm->cm, id->ps, &local, id->src.port, backlog, id, &id->listener);
+    rc = cm_listen(id->device->cm->cm, id->ps, &local, id->src.port, backlog, id, &id->listener);
     if (rc == 0)
         id->state = CM_ID_LISTEN;
     return rc;
@@ -398,11 +409,12 @@ int cmgr_accept(struct cm_id *id, const struct ipc_cm_conn *req, uint64_t now)
     if (id->state != CM_ID_CONN || !id->passive || !id->conn)
         return -EINVAL;
     if (!client_qp_by_number(id->client, req->param.qpn) ||
-        (id->driven && id->qpn != req->param.qpn))
-        return -EINVAL;
+        (id->driven && id->qpn != req->param.qpn) || req->param.private_len > CM_REP_USER_MAX)
+        return -EINVAL; /* before the queue pair is moved */
     cmid_touch(id, now);
     if (id->ps == IPC_PS_UDP)
-        return cm_sidr_reply(m->cm, id->conn, 0, req->param.qpn, req->param.qkey, now);
+        return cm_sidr_reply(m->cm, id->conn, 0, req->param.qpn, req->param.qkey, req->private_data,
+                             req->param.private_len, now);
     struct cm_accept_params p = {
         .qpn = req->param.qpn,
         .responder_resources = req->param.responder_resources,
@@ -428,7 +440,8 @@ int cmgr_reject(struct cm_id *id, const struct ipc_cm_conn *req, uint64_t now)
         return -EINVAL;
     cmid_touch(id, now);
     if (id->ps == IPC_PS_UDP)
-        return cm_sidr_reply(id->device->cm->cm, id->conn, 2, 0, 0, now);
+        return cm_sidr_reply(id->device->cm->cm, id->conn, 2, 0, 0, req->private_data,
+                             req->param.private_len, now);
     return cm_reject(id->device->cm->cm, id->conn, req->reason, req->private_data,
                      req->param.private_len, now);
 }

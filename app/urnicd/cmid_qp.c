@@ -122,6 +122,9 @@ static int cmid_move(struct cm_id *id, struct client_qp *qp, uint32_t state, uin
     struct engine_av av;
     int rc = cmgr_qp_attr(id, state, &m);
 
+    if (qp->type == QP_UC) /* has no responses */
+        m.mask &= ~(QPA_MAX_DEST_RD_ATOMIC | QPA_MIN_RNR_TIMER | QPA_TIMEOUT | QPA_RETRY_CNT |
+                    QPA_RNR_RETRY | QPA_MAX_QP_RD_ATOMIC);
     if (rc == 0 && (m.mask & QPA_AV))
         rc = av_from_ipc(id->device, &m.attr.av, &av);
     return rc < 0 ? rc : client_qp_modify(id->client, qp, &m, &av, now);

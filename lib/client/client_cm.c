@@ -279,9 +279,10 @@ int urnic_id_addr(struct urnic_cm_id *id, uint8_t local[16], uint16_t *local_por
 int urnic_listen(struct urnic_cm_id *id, int backlog)
 {
     struct ipc_cm_listen req = {.hdr.type = IPC_CM_LISTEN,
-                                .id = id->handle,
                                 .backlog = backlog > 0 ? (uint32_t)backlog : 0};
-    return call(id->ctx, &req, sizeof(req));
+    int err = id_ensure(id);
+    req.id = id->handle;
+    return err < 0 ? err : call(id->ctx, &req, sizeof(req));
 }
 
 static int resolve(struct urnic_cm_id *id, const struct sockaddr *src, const struct sockaddr *dst,
@@ -431,7 +432,8 @@ static void follow(struct urnic_qp *qp, enum urnic_cm_event_type event)
     if (event == URNIC_CM_ESTABLISHED) /* unless it was disconnected meanwhile */
         atomic_compare_exchange_strong_explicit(&qp->state, &init, URNIC_QPS_RTS,
                                                 memory_order_relaxed, memory_order_relaxed);
-    else if (event == URNIC_CM_DISCONNECTED || event == URNIC_CM_CONNECT_ERROR)
+    else if (event == URNIC_CM_DISCONNECTED || event == URNIC_CM_CONNECT_ERROR ||
+             event == URNIC_CM_REJECTED || event == URNIC_CM_UNREACHABLE)
         qp_state(qp, URNIC_QPS_ERR);
 }
 

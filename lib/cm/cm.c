@@ -127,6 +127,11 @@ int cm_listen(struct cm *cm, unsigned ps, const struct wire_addr *addr, uint16_t
     return 0;
 }
 
+bool cm_listens(const struct cm *cm, unsigned ps, uint16_t port)
+{
+    return cm_find_listener(cm, cm_service_id(ps, port), NULL) != NULL;
+}
+
 void cm_unlisten(struct cm *cm, struct cm_listener *l, uint64_t now)
 {
     struct cm_conn *next;
@@ -139,7 +144,7 @@ void cm_unlisten(struct cm *cm, struct cm_listener *l, uint64_t now)
         if ((rej || sidr) && !c->req_delivered)
             c->released = true; /* the consumer has never heard of it */
         if (sidr)
-            cm_sidr_reply(cm, c, CM_SIDR_UNSUPPORTED, 0, 0, now);
+            cm_sidr_reply(cm, c, CM_SIDR_UNSUPPORTED, 0, 0, NULL, 0, now);
         if (rej)
             cm_send_rej(cm, c, CM_REJ_INVALID_SERVICE_ID, CM_ABOUT_REQ, NULL, 0, now);
         cm_half_open(cm, c, false);

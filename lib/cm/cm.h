@@ -88,6 +88,8 @@ struct cm_event {
 int cm_listen(struct cm *cm, unsigned ps, const struct wire_addr *addr, uint16_t port,
               unsigned backlog, void *arg, struct cm_listener **out);
 /* Stop listening; requests not yet answered are rejected. `l` is dead then. */
+/* Does anybody listen at this port, whatever the address? */
+bool cm_listens(const struct cm *cm, unsigned ps, uint16_t port);
 void cm_unlisten(struct cm *cm, struct cm_listener *l, uint64_t now);
 
 struct cm_connect_params {
@@ -141,9 +143,10 @@ void cm_release(struct cm *cm, struct cm_conn *c, uint64_t now);
  * follows. len <= CM_SIDR_REQ_USER_MAX. Errors and *out as for cm_connect. */
 int cm_sidr_request(struct cm *cm, const struct cm_path *path, uint16_t sport, uint16_t dport,
                     const void *priv, uint16_t len, void *arg, uint64_t now, struct cm_conn **out);
-/* Answer CM_EV_SIDR_REQ: status 0 and the queue pair, or why not. -EINVAL (state, QPN). */
+/* Answer CM_EV_SIDR_REQ: status 0 and the queue pair, or why not. len <= CM_SIDR_REP_USER_MAX.
+ * -EINVAL (state, QPN, len). */
 int cm_sidr_reply(struct cm *cm, struct cm_conn *c, unsigned status, uint32_t qpn, uint32_t qkey,
-                  uint64_t now);
+                  const void *priv, uint16_t len, uint64_t now);
 
 /* What the queue pair of a connection must be set to. */
 struct cm_qp_attr {

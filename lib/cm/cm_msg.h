@@ -25,6 +25,7 @@
 #define CM_REP_USER_MAX      196u
 #define CM_REJ_USER_MAX      148u
 #define CM_SIDR_REQ_USER_MAX (216u - CM_IP_HDR_LEN)
+#define CM_SIDR_REP_USER_MAX 136u
 
 enum cm_attr {
     CM_REQ = 0x10,

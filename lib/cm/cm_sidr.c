@@ -54,9 +54,9 @@ int cm_sidr_request(struct cm *cm, const struct cm_path *path, uint16_t sport, u
 }
 
 int cm_sidr_reply(struct cm *cm, struct cm_conn *c, unsigned status, uint32_t qpn, uint32_t qkey,
-                  uint64_t now)
+                  const void *priv, uint16_t len, uint64_t now)
 {
-    if (c->state != CMS_SIDR_REQ_RCVD || qpn > WIRE_QPN_MASK)
+    if (c->state != CMS_SIDR_REQ_RCVD || qpn > WIRE_QPN_MASK || len > CM_SIDR_REP_USER_MAX)
         return -EINVAL;
     struct cm_msg rep = {
         .attr = CM_SIDR_REP,
@@ -66,7 +66,10 @@ int cm_sidr_reply(struct cm *cm, struct cm_conn *c, unsigned status, uint32_t qp
         .qpn = qpn,
         .service_id = c->service_id,
         .qkey = qkey,
+        .priv_len = len,
     };
+    if (len)
+        memcpy(rep.priv, priv, len);
     cm_half_open(cm, c, false);
     c->listener = NULL;
     c->state = CMS_SIDR_DONE;

@@ -210,15 +210,15 @@ static bool sidr(struct drill_run *run, const struct drill_stmt *st)
 
 static bool sidr_reply(struct drill_run *run, const struct drill_stmt *st, struct drill_object *c)
 {
+    struct private_data w;
     uint64_t status, qpn, qkey;
     bool go;
-    if (!drill_number(run, st, CMF_STATUS, 0, &status) ||
+    if (!private_of(run, st, &w) || !drill_number(run, st, CMF_STATUS, 0, &status) ||
         !drill_number(run, st, CMF_QPN, 0, &qpn) || !drill_number(run, st, CMF_QKEY, 0, &qkey))
         return false;
-    return drill_returned(
-        run, st,
-        cm_sidr_reply(run->cm, c->conn, (unsigned)status, (uint32_t)qpn, (uint32_t)qkey, run->now),
-        &go);
+    int rc = cm_sidr_reply(run->cm, c->conn, (unsigned)status, (uint32_t)qpn, (uint32_t)qkey,
+                           w.octets, w.len, run->now);
+    return drill_returned(run, st, rc, &go);
 }
 
 static bool unlisten(struct drill_run *run, const struct drill_stmt *st)

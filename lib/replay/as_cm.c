@@ -260,7 +260,8 @@ static void decide(struct exchange *x, const struct cm_msg *m)
     } else if (m->attr == CM_DREQ) {
         cm_disconnect(x->cm, l->conn, m->priv, m->priv_len, x->now);
     } else if (reply && !l->decided) {
-        cm_sidr_reply(x->cm, l->conn, m->status, m->qpn, m->qkey, x->now);
+        cm_sidr_reply(x->cm, l->conn, m->status, m->qpn, m->qkey, m->priv, CM_SIDR_REP_USER_MAX,
+                      x->now);
     }
     l->decided |= m->attr == CM_REP || m->attr == CM_REJ || reply;
     collect(x);

@@ -141,7 +141,7 @@ static void consumer(struct world *w, struct input *in)
         cm_comm_est(w->cm, *c, w->now);
         break;
     case 6:
-        cm_sidr_reply(w->cm, *c, next(in), next(in), 0, w->now);
+        cm_sidr_reply(w->cm, *c, next(in), next(in), 0, NULL, 0, w->now);
         break;
     default:
         cm_release(w->cm, *c, w->now);

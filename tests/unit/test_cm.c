@@ -693,12 +693,14 @@ START_TEST(cm_31_datagram_service)
     pump();
     ck_assert_int_eq(last(&b)->type, CM_EV_SIDR_REQ);
     ck_assert_mem_eq(last(&b)->priv, "who\0", 4);
-    ck_assert_int_eq(cm_sidr_reply(b.cm, last(&b)->conn, 0, 0x77, 0x01234567, now), 0);
+    ck_assert_int_eq(cm_sidr_reply(b.cm, last(&b)->conn, 0, 0x77, 0x01234567, "me", 2, now),
+                     0);
     pump();
     wait_ns(2 * SEC);
     ck_assert_int_eq(last(&a)->type, CM_EV_SIDR_REP);
     ck_assert_uint_eq(last(&a)->qpn, 0x77);
     ck_assert_uint_eq(last(&a)->qkey, 0x01234567); /* KEY-09 */
+    ck_assert_mem_eq(last(&a)->priv, "me\0", 4);
     ck_assert_uint_eq(b.nev, 1);
     cm_release(a.cm, c, now);
     /* nobody listens */

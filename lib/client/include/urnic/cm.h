@@ -48,7 +48,8 @@ enum urnic_cm_event_type {
 enum urnic_port_space { URNIC_PS_TCP = 0x0106, URNIC_PS_UDP = 0x0111 };
 
 struct urnic_conn_param {
-    const void *private_data; /* for the peer: up to 56 octets in a request, 196 in a reply */
+    /* For the peer: up to 56 octets in a request, 196 in a reply; of datagrams 180 and 136. */
+    const void *private_data;
     uint8_t private_data_len;
     uint8_t responder_resources; /* READs and atomics at a time from the peer; 0 = 16 */
     uint8_t initiator_depth;     /* and to it; 0 = 16 */
@@ -64,9 +65,9 @@ struct urnic_cm_event {
     struct urnic_cm_id *id;     /* CONNECT_REQUEST: a new id, the application's from now on */
     struct urnic_cm_id *listen; /* CONNECT_REQUEST: the listener */
     uint8_t responder_resources, initiator_depth;
-    uint32_t qp_num, qkey;   /* the peer's */
-    struct urnic_ah_attr ah; /* datagrams: where to send */
-    uint32_t private_data_len;
+    uint32_t qp_num, qkey;     /* the peer's */
+    struct urnic_ah_attr ah;   /* datagrams: where to send */
+    uint32_t private_data_len; /* as rdma_cm: of the whole field, filled up with zeros */
     uint8_t private_data[256];
 };
 
@@ -79,7 +80,7 @@ URNIC_API int urnic_destroy_cm_channel(struct urnic_cm_channel *channel); /* -EB
 URNIC_API int urnic_cm_channel_fd(const struct urnic_cm_channel *channel);
 /* Wait for an event (-EAGAIN when the descriptor is non-blocking). -ENODEV: the daemon has gone.
  * With a queue pair given to the id, CONNECT_RESPONSE never shows: ESTABLISHED does, and by then
- * the queue pair is in RTS; DISCONNECTED has moved it to ERR. */
+ * the queue pair is in RTS; DISCONNECTED, REJECTED and UNREACHABLE have moved it to ERR. */
 URNIC_API int urnic_get_cm_event(struct urnic_cm_channel *channel, struct urnic_cm_event *event);
 /* In words, for people; a constant string. */
 URNIC_API const char *urnic_cm_event_str(enum urnic_cm_event_type event);
@@ -90,7 +91,7 @@ URNIC_API int urnic_create_id(struct urnic_cm_channel *channel, enum urnic_port_
 /* Ends the connection if there is one; the queue pair stays the application's. */
 URNIC_API int urnic_destroy_id(struct urnic_cm_id *id);
 /* The same, and destroys its queue pair if it has one, at the cost of one. Completions that weren't
- * polled are dropped. -EBUSY: attached to multicast groups. */
+ * polled are dropped. -EBUSY: attached to multicast groups that the id hasn't joined. */
 URNIC_API int urnic_destroy_ep(struct urnic_cm_id *id);
 /* The id_context it was made with, or was given later. The id of a CONNECT_REQUEST begins with that
  * of its listener. */
@@ -106,13 +107,14 @@ URNIC_API int urnic_create_id_qp(struct urnic_cm_id *id, struct urnic_pd *pd,
 URNIC_API struct urnic_qp *urnic_id_qp(const struct urnic_cm_id *id);
 
 /* Take a local address (all zero: any) and port (0: the daemon chooses; urnic_id_addr tells).
- * -EADDRINUSE, -EADDRNOTAVAIL, -EAFNOSUPPORT. */
+ * -EADDRNOTAVAIL: not an address of the device; -EAFNOSUPPORT. */
 URNIC_API int urnic_bind_addr(struct urnic_cm_id *id, const struct sockaddr *addr);
 /* Local and remote address, each may be NULL: 16 octets (IPv4 mapped) and port. */
 URNIC_API int urnic_id_addr(struct urnic_cm_id *id, uint8_t local[16], uint16_t *local_port,
                             uint8_t remote[16], uint16_t *remote_port);
-/* Take requests for the bound address: event CONNECT_REQUEST. backlog: requests that wait for an
- * answer; 0 = the daemon's default. */
+/* Take requests for the bound address, or for any, at a port that the daemon chooses: event
+ * CONNECT_REQUEST. backlog: requests that wait for an answer, 0 = 1024; what comes beyond is
+ * dropped, and asked again. -EADDRINUSE. */
 URNIC_API int urnic_listen(struct urnic_cm_id *id, int backlog);
 /* Events ADDR_RESOLVED, then on ROUTE_RESOLVED; or the _ERROR of each. src may be NULL. */
 URNIC_API int urnic_resolve_addr(struct urnic_cm_id *id, const struct sockaddr *src,
@@ -130,7 +132,7 @@ URNIC_API int urnic_leave_multicast(struct urnic_cm_id *id, const struct sockadd
 URNIC_API int urnic_connect(struct urnic_cm_id *id, const struct urnic_conn_param *param);
 /* Accept the request that the id came with: event ESTABLISHED. param may be NULL. */
 URNIC_API int urnic_accept(struct urnic_cm_id *id, const struct urnic_conn_param *param);
-/* Refuse it, with up to 148 octets for the peer. */
+/* Refuse it, with up to 148 octets for the peer; of datagrams 136. */
 URNIC_API int urnic_reject(struct urnic_cm_id *id, const void *private_data, uint8_t len);
 /* Moves the queue pair to ERR: what was posted completes with flush. Event DISCONNECTED. */
 URNIC_API int urnic_disconnect(struct urnic_cm_id *id);
