@@ -8,9 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cc.h"
 #include "client.h"
 #include "cmgr.h"
 #include "device.h"
+#include "limits.h"
 #include "loop.h"
 #include "neigh.h"
 
@@ -80,6 +82,27 @@ static void attr_from_ipc(const struct ipc_qp_attr *in, struct engine_qp_attr *o
     };
 }
 
+/* What it may send at most. The rate comes on top of its congestion control, which may say less:
+ * the most that it ever allows, or a fixed rate where there is none. */
+static int client_qp_limit(struct device *d, struct client_qp *qp, uint32_t kbps, uint64_t now)
+{
+    const uint64_t rate = (uint64_t)kbps * 1000;
+    struct cc_conf conf = qp->cc ? *qp->cc : *engine_cc(d->engine);
+    const bool fixed = conf.type == &cc_none || conf.type == &cc_fixed;
+    uint64_t *most = &conf.v[fixed ? CC_P_rate : CC_P_max];
+
+    if (kbps == 0)
+        return engine_qp_set_cc(d->engine, qp->qp, qp->cc, now);
+    if (!fixed && !(conf.type->uses & CC_BIT(max)))
+        return -EOPNOTSUPP;
+    if (conf.type == &cc_none)
+        cc_conf_init(&conf, &cc_fixed);
+    else if (*most > 0 && *most < rate)
+        return engine_qp_set_cc(d->engine, qp->qp, &conf, now);
+    *most = rate < cc_params[CC_P_max].max ? rate : cc_params[CC_P_max].max;
+    return engine_qp_set_cc(d->engine, qp->qp, &conf, now);
+}
+
 int client_qp_modify(struct client *c, struct client_qp *qp, const struct ipc_qp_modify *m,
                      const struct engine_av *av, uint64_t now)
 {
@@ -89,9 +112,17 @@ int client_qp_modify(struct client *c, struct client_qp *qp, const struct ipc_qp
     attr_from_ipc(&m->attr, &attr);
     if ((m->mask & QPA_QKEY) && attr.qkey >> 31 && !client_is_admin(c))
         return -EPERM; /* KEY-08: a controlled Q_Key, such as that of QP1 */
+    if (((m->mask & QPA_MAX_QP_RD_ATOMIC) && attr.max_rd_atomic > LIMIT_RD_ATOM) ||
+        ((m->mask & QPA_MAX_DEST_RD_ATOMIC) && attr.max_dest_rd_atomic > LIMIT_RD_ATOM))
+        return -EINVAL; /* QP-03 */
     if (m->mask & QPA_AV)
         attr.av = *av;
     int rc = engine_qp_modify(d->engine, qp->qp, &attr, m->mask, now);
+    if (rc == 0 && (m->mask & QPA_RATE_LIMIT)) {
+        rc = client_qp_limit(d, qp, m->attr.rate_limit, now);
+        if (rc == 0)
+            qp->rate_limit = m->attr.rate_limit;
+    }
     if (rc < 0)
         return rc;
     if (m->mask & QPA_AV)
@@ -99,6 +130,9 @@ int client_qp_modify(struct client *c, struct client_qp *qp, const struct ipc_qp
     if ((m->mask & QPA_STATE) && attr.state == QPS_RESET) {
         queue_reset(&qp->sq);
         queue_reset(&qp->rq);
+        if (qp->rate_limit > 0)
+            client_qp_limit(d, qp, 0, now);
+        qp->rate_limit = 0;
         neigh_unwatch(d->neigh, qp);
     }
     /* Receives may be posted before the state allows it: look again. */
@@ -164,5 +198,6 @@ void client_qp_destroy(struct client *c, struct client_qp *qp, uint64_t now)
         qp->cm_id->qpn = 0;
     if (qp->srq)
         qp->srq->users--;
+    free(qp->cc);
     free(qp);
 }

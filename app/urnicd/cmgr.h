@@ -108,6 +108,8 @@ int cmgr_disconnect(struct cm_id *id, uint64_t now);
  * a member, -EADDRNOTAVAIL, -ENOSPC, -ENOMEM. */
 int cmgr_join(struct cm_id *id, const struct ipc_sockaddr *group, uint64_t now);
 int cmgr_leave(struct cm_id *id, const struct ipc_sockaddr *group, uint64_t now);
+/* In how many groups it is. */
+unsigned cmgr_groups(const struct cm_id *id);
 /* What a client's own queue pair has to be set to for a state of the connection. */
 int cmgr_qp_attr(struct cm_id *id, uint32_t state, struct ipc_qp_modify *out);
 /* Can it have a queue pair: it doesn't listen, and has none. */

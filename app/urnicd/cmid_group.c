@@ -64,6 +64,11 @@ int cmgr_join(struct cm_id *id, const struct ipc_sockaddr *group, uint64_t now)
     return 0;
 }
 
+unsigned cmgr_groups(const struct cm_id *id)
+{
+    return id->ngroups;
+}
+
 int cmgr_leave(struct cm_id *id, const struct ipc_sockaddr *group, uint64_t now)
 {
     struct client_qp *qp = cmid_qp(id);

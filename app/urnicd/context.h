@@ -89,6 +89,8 @@ struct client_qp {
     uint32_t qpn, ref, pd;
     uint32_t max_sge;
     uint32_t max_inline;
+    uint32_t rate_limit; /* kbit/s, 0 = none */
+    struct cc_conf *cc;  /* what the application asked for, NULL = the device's */
     bool sq_sig_all;
     bool watched; /* its next hop is (neigh_watch) */
     struct wire_addr hop;

@@ -170,8 +170,10 @@ int memory_foreign(int fd, uint64_t off, uint64_t len, bool writable, struct mem
     if (fs.f_type == HUGETLBFS_MAGIC)
         page = (size_t)fs.f_bsize;
     else if (fs.f_type != TMPFS_MAGIC)
-        return -EINVAL;
-    if (!S_ISREG(st.st_mode) || len == 0)
+        return -EOPNOTSUPP;
+    if (!S_ISREG(st.st_mode))
+        return -EOPNOTSUPP;
+    if (len == 0)
         return -EINVAL;
     if (off > (uint64_t)st.st_size || len > (uint64_t)st.st_size - off)
         return -EFAULT;

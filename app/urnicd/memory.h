@@ -41,8 +41,8 @@ int memory_init(void);
  * *fd is for the client, the caller closes it. -ENOMEM, -ENFILE, -ENOSPC (too many mappings). */
 int memory_slab(const char *name, size_t len, struct memory **out, int *fd);
 
-/* Map [off, off+len) of a client's object. The caller keeps `fd`. -EINVAL when the file isn't on
- * tmpfs or hugetlbfs (a page of any other may block the worker for ever), -EFAULT when it is
+/* Map [off, off+len) of a client's object. The caller keeps `fd`. -EOPNOTSUPP when it isn't a
+ * file on tmpfs or hugetlbfs (a page of any other may block the worker for ever), -EFAULT when it is
  * shorter than that, -EACCES when `writable` isn't permitted, -ENOMEM, -ENOSPC. */
 int memory_foreign(int fd, uint64_t off, uint64_t len, bool writable, struct memory **out);
 

@@ -79,6 +79,10 @@ static int qp_engine(struct request *r, const struct ipc_qp_create *in, struct c
     qp->qpn = engine_qp_num(qp->qp);
     if (!spec[0])
         return 0;
+    qp->cc = malloc(sizeof(own));
+    if (!qp->cc)
+        return -ENOMEM;
+    *qp->cc = own;
     rc = engine_qp_set_cc(r->device->engine, qp->qp, &own, r->now);
     if (rc == 0)
         ccctl_log_qp(r->device, qp->qpn, &own);
@@ -111,6 +115,7 @@ static void qp_undo(struct request *r, struct client_qp *qp)
         engine_qp_destroy(r->device->engine, qp->qp);
     qslab_free(&qp->sq.place);
     qslab_free(&qp->rq.place);
+    free(qp->cc);
     free(qp);
 }
 
@@ -227,6 +232,7 @@ int req_qp_query(struct request *r)
         .en_sqd_async_notify = a.en_sqd_async_notify,
         .sq_draining = a.sq_draining,
         .e2e_credits = a.e2e_credits,
+        .rate_limit = qp->rate_limit,
     };
     av_to_ipc(r->device, &a.av, &out->attr.av);
     out->max_send_wr = p.max_send_wr;
@@ -247,6 +253,9 @@ int req_qp_destroy(struct request *r)
 
     if (!qp || (in->cm_id != 0 && !id))
         return -EINVAL;
+    /* Those that an id has joined are left with it. */
+    if (engine_mcast_count(r->device->engine, qp->qp) > (id ? cmgr_groups(id) : 0))
+        return -EBUSY;
     client_qp_destroy(r->client, qp, r->now);
     handle_del(t, in->qp);
     if (id) {

@@ -60,7 +60,9 @@ int client_qp_create(struct urnic_pd *pd, struct urnic_qp_init_attr *attr, uint3
     int fds[2];
     unsigned nfds = 2, used = 0;
     size_t cc_len = attr->cc != NULL ? strlen(attr->cc) : 0;
-    if (attr->send_cq == NULL || attr->recv_cq == NULL || cc_len >= sizeof(req.cc_spec))
+    if (attr->send_cq == NULL || attr->recv_cq == NULL || attr->send_cq->ctx != ctx ||
+        attr->recv_cq->ctx != ctx || (attr->srq != NULL && attr->srq->ctx != ctx) ||
+        cc_len >= sizeof(req.cc_spec))
         return -EINVAL;
     struct urnic_qp *qp = calloc(1, sizeof(*qp));
     if (qp == NULL)

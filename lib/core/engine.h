@@ -392,6 +392,8 @@ int engine_addr_del(struct engine *e, const struct wire_addr *addr);
  * no group), -ENOMEM. */
 int engine_mcast_attach(struct engine *e, struct qp *qp, const struct wire_addr *group);
 int engine_mcast_detach(struct engine *e, struct qp *qp, const struct wire_addr *group);
+/* In how many groups it is. */
+unsigned engine_mcast_count(const struct engine *e, const struct qp *qp);
 /* The i-th group that somebody is attached to; false behind the last. */
 bool engine_mcast_get(const struct engine *e, unsigned i, struct wire_addr *group);
 

@@ -85,6 +85,15 @@ int engine_mcast_detach(struct engine *e, struct qp *qp, const struct wire_addr 
     return 0;
 }
 
+unsigned engine_mcast_count(const struct engine *e, const struct qp *qp)
+{
+    unsigned n = 0;
+    for (const struct ud_group *g = e->groups; g; g = g->next)
+        for (uint32_t i = 0; i < g->n; i++)
+            n += g->qps[i] == qp;
+    return n;
+}
+
 bool engine_mcast_get(const struct engine *e, unsigned i, struct wire_addr *group)
 {
     const struct ud_group *g = e->groups;

@@ -162,7 +162,7 @@ struct urnic_qp_attr {
     struct urnic_ah_attr ah_attr;
     uint32_t qkey, rq_psn, sq_psn, dest_qp_num;
     uint32_t qp_access_flags; /* URNIC_ACCESS_REMOTE_* */
-    uint32_t rate_limit;      /* kbit/s */
+    uint32_t rate_limit;      /* kbit/s, 0 = none; -EOPNOTSUPP with cc "swift" */
     enum urnic_mtu path_mtu;
     uint16_t pkey_index;
     uint8_t port_num; /* 1 */

@@ -49,7 +49,8 @@ URNIC_API int urnic_alloc(struct urnic_context *ctx, size_t size, void **addr);
 URNIC_API int urnic_free(struct urnic_context *ctx, void *addr);
 
 /* Register [addr, addr+length), all of it inside one urnic_alloc. access: URNIC_ACCESS_*.
- * -EINVAL rights; -EOPNOTSUPP memory from elsewhere (use urnic_reg_mr_fd); -ENOMEM. */
+ * -EINVAL rights that need LOCAL_WRITE beside them; -EOPNOTSUPP unknown rights, or memory from
+ * elsewhere (malloc, the stack: use urnic_alloc or urnic_reg_mr_fd); -ENOMEM; -EDQUOT. */
 URNIC_API int urnic_reg_mr(struct urnic_pd *pd, void *addr, size_t length, unsigned access,
                            struct urnic_mr **mr);
 /* The same with another address for work requests and peers. */

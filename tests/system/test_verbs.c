@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What programs written for verbs and rdma_cm rely on, and what a refused call leaves behind.
+ */
+#include <arpa/inet.h>
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "daemon_rig.h"
+
+#define SIZE (1u << 20)
+#define PORT 4801
+
+static struct rig rig;
+static struct end a, b;
+static struct urnic_cm_channel *ca, *cb;
+static struct urnic_cm_id *listener;
+
+static void up(void)
+{
+    rig_start_pair(&rig, "");
+    end_open(&a, &rig, "urn0", SIZE);
+    end_open(&b, &rig, "urn1", SIZE);
+}
+
+static void down(void)
+{
+    end_close(&a);
+    end_close(&b);
+    rig_stop(&rig);
+}
+
+/* ---- connections ---- */
+
+static struct urnic_cm_event await_cm(struct urnic_cm_channel *ch, enum urnic_cm_event_type want)
+{
+    struct urnic_cm_event ev;
+
+    ck_assert_int_eq(urnic_get_cm_event(ch, &ev), 0);
+    ck_assert_msg(ev.event == want, "%s: %d, not %s", urnic_cm_event_str(ev.event), ev.status,
+                  urnic_cm_event_str(want));
+    return ev;
+}
+
+static void up_with_listener(void)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(PORT)};
+
+    up();
+    ck_assert_int_eq(urnic_create_cm_channel(a.ctx, &ca), 0);
+    ck_assert_int_eq(urnic_create_cm_channel(b.ctx, &cb), 0);
+    ck_assert_int_eq(urnic_create_id(cb, URNIC_PS_TCP, NULL, &listener), 0);
+    ck_assert_int_eq(urnic_bind_addr(listener, (struct sockaddr *)&at), 0);
+    ck_assert_int_eq(urnic_listen(listener, 0), 0);
+}
+
+static void down_with_listener(void)
+{
+    ck_assert_int_eq(urnic_destroy_id(listener), 0);
+    ck_assert_int_eq(urnic_destroy_cm_channel(ca), 0);
+    ck_assert_int_eq(urnic_destroy_cm_channel(cb), 0);
+    down();
+}
+
+static void id_qp(struct end *e, struct urnic_cm_id *id, enum urnic_qp_type type)
+{
+    struct urnic_qp_init_attr init = {
+        .send_cq = e->cq,
+        .recv_cq = e->cq,
+        .cap = {.max_send_wr = 8, .max_recv_wr = 8, .max_send_sge = 1, .max_recv_sge = 1},
+        .qp_type = type,
+    };
+
+    ck_assert_int_eq(urnic_create_id_qp(id, e->pd, &init, &e->qp), 0);
+}
+
+/* A request of a queue pair of this type has come. */
+static void request(enum urnic_qp_type type, struct urnic_cm_id **active,
+                    struct urnic_cm_id **passive)
+{
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(PORT)};
+
+    inet_pton(AF_INET, "10.0.0.2", &to.sin_addr);
+    ck_assert_int_eq(urnic_create_id(ca, URNIC_PS_TCP, NULL, active), 0);
+    ck_assert_int_eq(urnic_resolve(*active, NULL, (struct sockaddr *)&to, 5000), 0);
+    await_cm(ca, URNIC_CM_ROUTE_RESOLVED);
+    id_qp(&a, *active, type);
+    ck_assert_int_eq(end_post_recv(&a, 0, 64, 7), 0);
+    ck_assert_int_eq(urnic_connect(*active, NULL), 0);
+    *passive = await_cm(cb, URNIC_CM_CONNECT_REQUEST).id;
+}
+
+static void close_both(struct urnic_cm_id *active, struct urnic_cm_id *passive)
+{
+    ck_assert_int_eq(urnic_destroy_ep(active), 0);
+    ck_assert_int_eq(urnic_destroy_ep(passive), 0);
+    a.qp = b.qp = NULL;
+}
+
+/* CM-25: accepting that is refused, here for its private data, can be tried again. */
+START_TEST(accepts_again)
+{
+    static const char data[197];
+    struct urnic_conn_param param = {.private_data = data, .private_data_len = sizeof(data)};
+    struct urnic_cm_id *active, *passive;
+
+    up_with_listener();
+    request(URNIC_QPT_RC, &active, &passive);
+    id_qp(&b, passive, URNIC_QPT_RC);
+    ck_assert_int_eq(urnic_accept(passive, &param), -EINVAL);
+    param.private_data_len--;
+    ck_assert_int_eq(urnic_accept(passive, &param), 0);
+    await_cm(ca, URNIC_CM_ESTABLISHED);
+    await_cm(cb, URNIC_CM_ESTABLISHED);
+    close_both(active, passive);
+    down_with_listener();
+}
+END_TEST
+
+/* CM-25: unreliable connections, too. */
+START_TEST(connects_uc)
+{
+    struct urnic_cm_id *active, *passive;
+
+    up_with_listener();
+    request(URNIC_QPT_UC, &active, &passive);
+    id_qp(&b, passive, URNIC_QPT_UC);
+    ck_assert_int_eq(end_post_recv(&b, 0, 4096, 8), 0);
+    ck_assert_int_eq(urnic_accept(passive, NULL), 0);
+    await_cm(ca, URNIC_CM_ESTABLISHED);
+    await_cm(cb, URNIC_CM_ESTABLISHED);
+    ck_assert_int_eq(end_post(&a, URNIC_WR_SEND, 0, 4096, 0, 0, 9), 0);
+    end_expect(&a, URNIC_WC_SUCCESS, 9);
+    end_expect(&b, URNIC_WC_SUCCESS, 8);
+    close_both(active, passive);
+    down_with_listener();
+}
+END_TEST
+
+/* CM-25: of a rejected connection's queue pair the receives come back. */
+START_TEST(rejection_flushes)
+{
+    struct urnic_cm_id *active, *passive;
+
+    up_with_listener();
+    request(URNIC_QPT_RC, &active, &passive);
+    ck_assert_int_eq(urnic_reject(passive, "no", 2), 0);
+    ck_assert_mem_eq(await_cm(ca, URNIC_CM_REJECTED).private_data, "no", 3);
+    end_expect(&a, URNIC_WC_WR_FLUSH_ERR, 7);
+    close_both(active, passive);
+    down_with_listener();
+}
+END_TEST
+
+/* CM-25: as rdma_listen, an id without an address listens at all of them, at a port that the daemon
+ * chooses. */
+START_TEST(listens_unbound)
+{
+    struct urnic_cm_id *id;
+    uint16_t port = 0;
+
+    up_with_listener();
+    ck_assert_int_eq(urnic_create_id(cb, URNIC_PS_TCP, NULL, &id), 0);
+    ck_assert_int_eq(urnic_listen(id, 1), 0);
+    ck_assert_int_eq(urnic_id_addr(id, NULL, &port, NULL, NULL), 0);
+    ck_assert_uint_ne(port, 0);
+    ck_assert_int_eq(urnic_destroy_id(id), 0);
+    down_with_listener();
+}
+END_TEST
+
+/* ---- objects ---- */
+
+/* MR-02: memory that can't be had is another matter than an argument that can't be right. */
+START_TEST(registers_shared_objects_only)
+{
+    struct urnic_mr *mr;
+    int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+
+    up();
+    ck_assert_int_eq(urnic_reg_mr_fd(a.pd, fd, 0, 4096, 0, 0, &mr), -EOPNOTSUPP);
+    close(fd);
+    fd = memfd_create("empty", MFD_CLOEXEC);
+    ck_assert_int_eq(urnic_reg_mr_fd(a.pd, fd, 0, 4096, 0, 0, &mr), -EFAULT);
+    ck_assert_int_eq(urnic_reg_mr_fd(a.pd, fd, 0, 0, 0, 0, &mr), -EINVAL);
+    close(fd);
+    down();
+}
+END_TEST
+
+/* Handles are numbers that begin anew in each context: one of another context mustn't pass. */
+START_TEST(refuses_other_contexts)
+{
+    struct urnic_qp_init_attr init = {.qp_type = URNIC_QPT_RC, .cap = {.max_send_wr = 1}};
+    struct urnic_qp *qp;
+
+    up();
+    init.send_cq = b.cq;
+    init.recv_cq = a.cq;
+    ck_assert_int_eq(urnic_create_qp(a.pd, &init, &qp), -EINVAL);
+    init.send_cq = a.cq;
+    init.recv_cq = b.cq;
+    ck_assert_int_eq(urnic_create_qp(a.pd, &init, &qp), -EINVAL);
+    down();
+}
+END_TEST
+
+static int move(struct urnic_qp *qp, struct urnic_qp_attr attr, enum urnic_qp_state to,
+                unsigned mask)
+{
+    attr.qp_state = to;
+    return urnic_modify_qp(qp, &attr, URNIC_QP_STATE | mask);
+}
+
+/* UD-11: as in verbs, a queue pair that is attached to a group can't be destroyed. */
+START_TEST(destroys_detached_only)
+{
+    const uint8_t group[16] = {[10] = 0xFF, 0xFF, 239, 1, 2, 3};
+    const struct urnic_qp_attr attr = {.port_num = 1, .qkey = 1};
+
+    up();
+    end_qp(&a, URNIC_QPT_UD);
+    ck_assert_int_eq(
+        move(a.qp, attr, URNIC_QPS_INIT, URNIC_QP_PKEY_INDEX | URNIC_QP_PORT | URNIC_QP_QKEY), 0);
+    ck_assert_int_eq(urnic_attach_mcast(a.qp, group), 0);
+    ck_assert_int_eq(urnic_destroy_qp(a.qp), -EBUSY);
+    ck_assert_int_eq(urnic_detach_mcast(a.qp, group), 0);
+    ck_assert_int_eq(urnic_detach_mcast(a.qp, group), -EINVAL);
+    down();
+}
+END_TEST
+
+/* QP-03: what the device says is the most, is. */
+START_TEST(keeps_to_its_limits)
+{
+    const unsigned mask = URNIC_QP_STATE | URNIC_QP_MAX_QP_RD_ATOMIC | URNIC_QP_MAX_DEST_RD_ATOMIC;
+    struct urnic_qp_attr attr = {.qp_state = URNIC_QPS_SQD};
+    struct urnic_device_attr device;
+
+    up();
+    end_qp(&a, URNIC_QPT_RC);
+    end_qp(&b, URNIC_QPT_RC);
+    end_connect(&a, &b);
+    ck_assert_int_eq(urnic_query_device(a.ctx, &device), 0);
+    ck_assert_int_eq(urnic_modify_qp(a.qp, &attr, URNIC_QP_STATE), 0);
+    attr.max_rd_atomic = (uint8_t)(device.max_qp_init_rd_atom + 1);
+    ck_assert_int_eq(urnic_modify_qp(a.qp, &attr, mask), -EINVAL);
+    attr.max_rd_atomic--;
+    attr.max_dest_rd_atomic = (uint8_t)(device.max_qp_rd_atom + 1);
+    ck_assert_int_eq(urnic_modify_qp(a.qp, &attr, mask), -EINVAL);
+    attr.max_dest_rd_atomic--;
+    ck_assert_int_eq(urnic_modify_qp(a.qp, &attr, mask), 0);
+    down();
+}
+END_TEST
+
+/* QP-15 CC-19: the rate limit of a queue pair holds, is told, and ends with RESET. */
+START_TEST(limits_rates)
+{
+    struct urnic_qp_attr attr = {.rate_limit = 100000}; /* kbit/s */
+
+    up();
+    end_qp(&a, URNIC_QPT_RC);
+    end_qp(&b, URNIC_QPT_RC);
+    end_connect(&a, &b);
+    ck_assert_int_eq(urnic_modify_qp(a.qp, &attr, URNIC_QP_RATE_LIMIT), 0);
+    uint64_t begin = rig_now_ms();
+    ck_assert_int_eq(end_post(&a, URNIC_WR_RDMA_WRITE, 0, SIZE, b.mr->iova, b.mr->rkey, 1), 0);
+    end_expect(&a, URNIC_WC_SUCCESS, 1);
+    ck_assert_uint_ge(rig_now_ms() - begin, 60); /* 84 ms, but for the first 64 KiB */
+    ck_assert_int_eq(urnic_query_qp(a.qp, &attr), 0);
+    ck_assert_uint_eq(attr.rate_limit, 100000);
+    ck_assert_int_eq(move(a.qp, attr, URNIC_QPS_RESET, 0), 0);
+    ck_assert_int_eq(urnic_query_qp(a.qp, &attr), 0);
+    ck_assert_uint_eq(attr.rate_limit, 0);
+    down();
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("verbs");
+    TCase *t = tcase_create("verbs");
+
+    tcase_set_timeout(t, 60);
+    tcase_add_test(t, accepts_again);
+    tcase_add_test(t, connects_uc);
+    tcase_add_test(t, rejection_flushes);
+    tcase_add_test(t, listens_unbound);
+    tcase_add_test(t, registers_shared_objects_only);
+    tcase_add_test(t, refuses_other_contexts);
+    tcase_add_test(t, destroys_detached_only);
+    tcase_add_test(t, keeps_to_its_limits);
+    tcase_add_test(t, limits_rates);
+    suite_add_tcase(s, t);
+    SRunner *r = srunner_create(s);
+    srunner_run_all(r, CK_ENV);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
