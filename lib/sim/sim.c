@@ -20,7 +20,7 @@ static void append(struct sim *sim, struct sim_series *s, uint64_t t, double v)
 {
     if (s->n == s->cap) {
         uint32_t cap = s->cap ? s->cap * 2 : 256;
-        struct sim_point *more = realloc(s->point, cap * sizeof *more);
+        struct sim_point *more = realloc(s->point, cap * sizeof(*more));
         if (!more) {
             sim->w.failed = true;
             return;
@@ -97,8 +97,8 @@ static void sample_fire(struct sim_event *ev, uint64_t now)
 static int fail(struct sim_error *err, int rc, unsigned line, const char *field, const char *reason)
 {
     err->line = line;
-    snprintf(err->field, sizeof err->field, "%s", field);
-    snprintf(err->reason, sizeof err->reason, "%s", reason);
+    snprintf(err->field, sizeof(err->field), "%s", field);
+    snprintf(err->reason, sizeof(err->reason), "%s", reason);
     return rc;
 }
 
@@ -109,7 +109,7 @@ static bool watch(struct sim *sim, uint32_t from, uint32_t to)
     if (!port)
         return false;
     sim->watched[sim->nqueues] = port;
-    snprintf(sim->queue[sim->nqueues].name, sizeof sim->queue[0].name, "%s>%s", port->node->name,
+    snprintf(sim->queue[sim->nqueues].name, sizeof(sim->queue[0].name), "%s>%s", port->node->name,
              port->peer->node->name);
     sim->nqueues++;
     return true;
@@ -120,19 +120,19 @@ static int prepare_samples(struct sim *sim, const struct sim_plan *plan, struct 
     const struct sim_scenario *s = sim->s;
     uint32_t n = sim->flows.n;
     sim->nrates = n < SIM_SERIES_FLOWS ? n : SIM_SERIES_FLOWS;
-    sim->rate = calloc(sim->nrates + 1, sizeof *sim->rate);
-    sim->limit = calloc(sim->nrates + 1, sizeof *sim->limit);
-    sim->alpha = calloc(sim->nrates + 1, sizeof *sim->alpha);
-    sim->before = calloc(n + 1, sizeof *sim->before);
+    sim->rate = calloc(sim->nrates + 1, sizeof(*sim->rate));
+    sim->limit = calloc(sim->nrates + 1, sizeof(*sim->limit));
+    sim->alpha = calloc(sim->nrates + 1, sizeof(*sim->alpha));
+    sim->before = calloc(n + 1, sizeof(*sim->before));
     if (!sim->rate || !sim->limit || !sim->alpha || !sim->before)
         return fail(err, -ENOMEM, 0, "", "out of memory");
     for (uint32_t i = 0; i < sim->nrates; i++) {
-        snprintf(sim->rate[i].name, sizeof sim->rate[i].name, "flow %u", i);
+        snprintf(sim->rate[i].name, sizeof(sim->rate[i].name), "flow %u", i);
     }
-    snprintf(sim->total.name, sizeof sim->total.name, "all flows");
-    snprintf(sim->fair.name, sizeof sim->fair.name, "fairness index");
-    snprintf(sim->again.name, sizeof sim->again.name, "packets sent again");
-    snprintf(sim->pauses.name, sizeof sim->pauses.name, "pause frames");
+    snprintf(sim->total.name, sizeof(sim->total.name), "all flows");
+    snprintf(sim->fair.name, sizeof(sim->fair.name), "fairness index");
+    snprintf(sim->again.name, sizeof(sim->again.name), "packets sent again");
+    snprintf(sim->pauses.name, sizeof(sim->pauses.name), "pause frames");
     for (unsigned i = 0; i < s->nwatches; i++)
         if (!watch(sim, s->watch[i].from, s->watch[i].to))
             return fail(err, -EINVAL, s->watch[i].line, "watch",
@@ -187,7 +187,7 @@ int sim_create(const struct sim_scenario *s, const struct sim_hooks *hooks, stru
                struct sim_error *err)
 {
     struct sim_plan plan = {0};
-    struct sim *sim = calloc(1, sizeof *sim);
+    struct sim *sim = calloc(1, sizeof(*sim));
     if (!sim)
         return fail(err, -ENOMEM, 0, "", "out of memory");
     *err = (struct sim_error){0};

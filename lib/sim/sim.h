@@ -46,6 +46,7 @@ struct sim {
 /* Build it. *s must outlive it; hooks may be NULL. 0, or -ENOMEM, -EINVAL, -ENOSPC and *err. */
 int sim_create(const struct sim_scenario *s, const struct sim_hooks *hooks, struct sim **out,
                struct sim_error *err);
+/* NULL is fine. */
 void sim_destroy(struct sim *sim);
 
 /* Run up to `until` ns, or the end of the last flow. True: there is more to do. */

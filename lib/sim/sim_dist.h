@@ -20,7 +20,9 @@ struct sim_dist {
 };
 
 extern const struct sim_dist sim_dists[]; /* ends with name = NULL */
+/* The distribution of this name; NULL = unknown. */
 const struct sim_dist *sim_dist_find(const char *name);
+/* Its mean, octets. */
 double sim_dist_mean(const struct sim_dist *d);
 /* The size below which a part `u` of the flows lies, at least 1. */
 uint64_t sim_dist_at(const struct sim_dist *d, double u);

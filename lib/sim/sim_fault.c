@@ -10,8 +10,10 @@
 #include <string.h>
 
 #include "fault_hold.h"
+#include "wire_bytes.h"
 
-#define HELD_MOST 65536u /* frames held at a place */
+#define HELD_MOST       65536u /* frames held at a place */
+#define ETHERTYPE_PAUSE 0x8808u
 
 struct place { /* of rules */
     struct sim_fault *sf;
@@ -54,9 +56,9 @@ static void inject(struct sim_fault *sf, struct sim_port *at, const struct fault
     p->len = p->hdr = (uint8_t)in->len;
     p->room = 0;
     p->flags = SIM_PKT_FAULTED;
-    if (p->data[12] == 0x88 && p->data[13] == 0x08) {
+    if (wire_get16(p->data + 12) == ETHERTYPE_PAUSE) {
         p->flags |= SIM_PKT_PAUSE;
-        p->prio = 7;
+        p->prio = SIM_PRIOS - 1;
         p->tag = 0;
     } else if (!addressed(sf, p)) {
         sim_pkt_free(&sf->w->pool, p);
@@ -95,7 +97,7 @@ static void copies(struct place *pl, struct sim_port *to, const struct sim_pkt *
             w->failed = true;
             return;
         }
-        memcpy(q, p, sizeof *p + octets);
+        memcpy(q, p, sizeof(*p) + octets);
         q->flags |= SIM_PKT_FAULTED;
         if (!plain.delay || !hold(pl, to, q, dir, &plain, now))
             sim_port_arrive(to, q, now);
@@ -174,8 +176,8 @@ static void due_fire(struct sim_event *ev, uint64_t now)
 static int fail(struct sim_error *err, int rc, unsigned line, const char *reason)
 {
     err->line = line;
-    snprintf(err->field, sizeof err->field, "fault");
-    snprintf(err->reason, sizeof err->reason, "%.180s", reason);
+    snprintf(err->field, sizeof(err->field), "fault");
+    snprintf(err->reason, sizeof(err->reason), "%.180s", reason);
     return rc;
 }
 
@@ -237,7 +239,7 @@ static int find_place(struct sim_fault *sf, const struct sim_rule *r, unsigned *
 static int read_rules(struct sim_fault *sf, const struct sim_scenario *s, unsigned k,
                       struct sim_error *err)
 {
-    static const size_t most = SIM_RULES * (SIM_TEXT + 1);
+    static const size_t most = (size_t)SIM_RULES * (SIM_TEXT + 1);
     struct fault_error why;
     struct place *pl = &sf->place[k];
     char *text = malloc(most);
@@ -261,8 +263,8 @@ static int read_rules(struct sim_fault *sf, const struct sim_scenario *s, unsign
 
 static int make(struct sim_fault *sf, const struct sim_scenario *s, struct sim_error *err)
 {
-    sf->places = calloc(sf->nports, sizeof *sf->places);
-    sf->from_b = calloc(sf->nports, sizeof *sf->from_b);
+    sf->places = calloc(sf->nports, sizeof(*sf->places));
+    sf->from_b = calloc(sf->nports, sizeof(*sf->from_b));
     if (!sf->places || !sf->from_b)
         return fail(err, -ENOMEM, 0, "out of memory");
     for (unsigned i = 0; i < s->nrules; i++) {
@@ -286,7 +288,7 @@ int sim_fault_new(struct sim_fault **out, struct sim_world *w, const struct sim_
     *out = NULL;
     if (!s->nrules)
         return 0;
-    struct sim_fault *sf = calloc(1, sizeof *sf);
+    struct sim_fault *sf = calloc(1, sizeof(*sf));
     if (!sf)
         return fail(err, -ENOMEM, 0, "out of memory");
     sf->w = w;

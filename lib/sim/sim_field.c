@@ -165,7 +165,7 @@ bool sim_field_value(const struct sim_field *f, const void *base, double *number
     } else if (f->kind == SIM_F_CHOICE) {
         snprintf(text, size, "%s", f->choices[(unsigned)v]);
     } else if (f->kind == SIM_F_DIST) {
-        memcpy(&dist, at, sizeof dist);
+        memcpy(&dist, at, sizeof(dist));
         snprintf(text, size, "%s", dist->name);
     } else if (f->kind == SIM_F_UNTIL && v == 0) {
         snprintf(text, size, "forever");

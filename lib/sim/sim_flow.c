@@ -188,7 +188,7 @@ int sim_flow_add(struct sim_flows *f, uint32_t src, uint32_t dst, uint64_t octet
         return -ENOSPC;
     if (f->n == f->cap) {
         uint32_t cap = f->cap ? f->cap * 2 : 64;
-        struct sim_flow *more = realloc(f->flow, cap * sizeof *more);
+        struct sim_flow *more = realloc(f->flow, cap * sizeof(*more));
         if (!more)
             return -ENOMEM;
         f->flow = more;
@@ -222,7 +222,7 @@ static void ring_free(struct sim_ring *r)
 
 static struct sim_ring *ring_new(uint32_t n, uint64_t octets, uint32_t iterations, uint64_t begin)
 {
-    struct sim_ring *r = calloc(1, sizeof *r);
+    struct sim_ring *r = calloc(1, sizeof(*r));
     if (!r)
         return NULL;
     *r = (struct sim_ring){
@@ -230,10 +230,10 @@ static struct sim_ring *ring_new(uint32_t n, uint64_t octets, uint32_t iteration
         .steps = 2 * (n - 1),
         .iterations = iterations,
         .chunk = (octets + n - 1) / n,
-        .posted = calloc(n, sizeof *r->posted),
-        .received = calloc(n, sizeof *r->received),
-        .ended = calloc(iterations, sizeof *r->ended),
-        .at_end = calloc(iterations, sizeof *r->at_end),
+        .posted = calloc(n, sizeof(*r->posted)),
+        .received = calloc(n, sizeof(*r->received)),
+        .ended = calloc(iterations, sizeof(*r->ended)),
+        .at_end = calloc(iterations, sizeof(*r->at_end)),
         .begin = begin,
     };
     if (r->posted && r->received && r->ended && r->at_end)
@@ -269,7 +269,7 @@ int sim_ring_add(struct sim_flows *f, uint32_t first, uint32_t n, uint64_t octet
 int sim_flows_begin(struct sim_flows *f, struct sim_net *net)
 {
     f->net = net;
-    f->placed = calloc(f->n + 1, sizeof *f->placed);
+    f->placed = calloc(f->n + 1, sizeof(*f->placed));
     if (!f->placed)
         return -ENOMEM;
     for (uint32_t i = 0; i < net->nhosts; i++) {

@@ -112,7 +112,7 @@ static bool hook_cq(void *arg, void *cq_arg, const struct engine_wc *wc)
     (void)cq_arg;
     if (h->ndone == h->done_cap) {
         uint32_t cap = h->done_cap ? h->done_cap * 2 : 16;
-        struct engine_wc *more = realloc(h->done, cap * sizeof *more);
+        struct engine_wc *more = realloc(h->done, cap * sizeof(*more));
         if (!more) {
             h->node.w->failed = true;
             return false;

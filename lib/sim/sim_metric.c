@@ -21,7 +21,7 @@ double sim_percentile(double *v, uint32_t n, double p)
 {
     if (!n)
         return NAN;
-    qsort(v, n, sizeof *v, by_value);
+    qsort(v, n, sizeof(*v), by_value);
     uint32_t i = (uint32_t)ceil(p * n);
     return v[i ? i - 1 : 0];
 }
@@ -82,7 +82,7 @@ typedef double (*flow_fn)(const struct sim *sim, const struct sim_flow *f);
 /* The values of all flows that have one; *n of them. The caller frees. */
 static double *collect(const struct sim *sim, flow_fn fn, uint32_t *n)
 {
-    double *v = malloc((sim->flows.n + 1) * sizeof *v);
+    double *v = malloc((sim->flows.n + 1) * sizeof(*v));
     *n = 0;
     for (uint32_t i = 0; v && i < sim->flows.n; i++) {
         double x = sim->flows.flow[i].state == SIM_WAITS ? NAN : fn(sim, &sim->flows.flow[i]);
@@ -132,7 +132,7 @@ static double m_jain(const struct sim *sim)
 static double *queue_samples(const struct sim *sim, uint32_t *n)
 {
     const struct sim_series *s = &sim->queue[0];
-    double *v = malloc((s->n + 1) * sizeof *v);
+    double *v = malloc((s->n + 1) * sizeof(*v));
     *n = 0;
     for (uint32_t i = 0; v && i < s->n; i++)
         if (sim->measured_from != SIM_NEVER && s->point[i].t >= sim->measured_from)
@@ -367,10 +367,10 @@ static double m_step_us(const struct sim *sim)
     X("time", "ms", "simulated", m_time, NULL)
 
 const struct sim_metric_info sim_metrics[] = {
-#define X(name, unit, text, fn, flow) {name, unit, text, (flow) != NULL},
+#define X(name, unit, text, fn, flow) {name, unit, text},
     METRICS(X)
 #undef X
-        {NULL, NULL, NULL, false},
+        {NULL, NULL, NULL},
 };
 
 static double (*const run_fns[])(const struct sim *sim) = {
@@ -447,7 +447,7 @@ unsigned sim_size_bins(const struct sim *sim, struct sim_size_bin *bins)
 {
     uint32_t n = 0;
     const struct sim_flow **list = malloc((sim->flows.n + 1) * sizeof(const struct sim_flow *));
-    double *v = malloc((sim->flows.n + 1) * sizeof *v);
+    double *v = malloc((sim->flows.n + 1) * sizeof(*v));
     for (uint32_t i = 0; list && v && i < sim->flows.n; i++)
         if (!isnan(slowdown(sim, &sim->flows.flow[i])))
             list[n++] = &sim->flows.flow[i];

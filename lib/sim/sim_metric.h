@@ -9,7 +9,6 @@
 
 struct sim_metric_info {
     const char *name, *unit, *text;
-    bool per_flow; /* has a form with a number: "goodput.3" */
 };
 extern const struct sim_metric_info sim_metrics[]; /* ends with name = NULL */
 

@@ -19,7 +19,7 @@ void sim_plan_cable(struct sim_plan *plan, uint32_t a, uint32_t b, uint64_t rate
 {
     if (plan->ncables == plan->cap) {
         uint32_t cap = plan->cap ? plan->cap * 2 : 64;
-        struct sim_cable *more = realloc(plan->cable, cap * sizeof *more);
+        struct sim_cable *more = realloc(plan->cable, cap * sizeof(*more));
         if (!more) {
             plan->failed = true;
             return;
@@ -47,7 +47,7 @@ static void name_node(struct sim_net *net, uint32_t i)
     n->is_host = host;
     n->ops = host ? &sim_host_ops : &sim_switch_ops;
     n->name = net->names[i];
-    snprintf(net->names[i], sizeof net->names[i], host ? "host%u" : "switch%u",
+    snprintf(net->names[i], sizeof(net->names[i]), host ? "host%u" : "switch%u",
              host ? i : (unsigned)(i - net->nhosts));
 }
 
@@ -63,7 +63,7 @@ static void add_port(struct sim_net *net, uint32_t node, struct sim_port *port)
 static int make_ports(struct sim_net *net, const struct sim_plan *plan)
 {
     uint32_t nodes = net->nhosts + net->nswitches, at = 0;
-    uint32_t *count = calloc(nodes + 1, sizeof *count);
+    uint32_t *count = calloc(nodes + 1, sizeof(*count));
     if (!count)
         return -ENOMEM;
     for (uint32_t i = 0; i < plan->ncables; i++) {
@@ -81,9 +81,10 @@ static int make_ports(struct sim_net *net, const struct sim_plan *plan)
         return -EINVAL;
     for (uint32_t i = 0; i < plan->ncables; i++) {
         const struct sim_cable *c = &plan->cable[i];
-        add_port(net, c->a, &net->port[2 * i]);
-        add_port(net, c->b, &net->port[2 * i + 1]);
-        sim_port_connect(&net->port[2 * i], &net->port[2 * i + 1], c->rate, c->delay);
+        struct sim_port *end = &net->port[(size_t)2 * i];
+        add_port(net, c->a, &end[0]);
+        add_port(net, c->b, &end[1]);
+        sim_port_connect(&end[0], &end[1], c->rate, c->delay);
     }
     for (uint32_t i = 0; i < net->nhosts; i++)
         net->host[i].port = net->host[i].node.port[0];
@@ -121,8 +122,8 @@ static void distances(const struct sim_net *net, uint32_t to, uint16_t *dist, ui
 static int find_homes(struct sim_net *net)
 {
     struct sim_homes *h = &net->homes;
-    h->leaf = calloc(net->nhosts, sizeof *h->leaf);
-    h->port = calloc(net->nhosts, sizeof *h->port);
+    h->leaf = calloc(net->nhosts, sizeof(*h->leaf));
+    h->port = calloc(net->nhosts, sizeof(*h->port));
     h->nhosts = net->nhosts;
     if (!h->leaf || !h->port)
         return -ENOMEM;
@@ -142,7 +143,7 @@ static int alloc_routes(struct sim_net *net, struct sim_switch *s)
     struct sim_routes *r = &s->routes;
     r->homes = &net->homes;
     r->self = (uint16_t)switch_index(net, &s->node);
-    r->set = calloc(net->nswitches, sizeof *r->set);
+    r->set = calloc(net->nswitches, sizeof(*r->set));
     r->ports = calloc((size_t)net->nswitches * s->node.nports + 1, sizeof(struct sim_port *));
     return r->set && r->ports ? 0 : -ENOMEM;
 }
@@ -152,7 +153,7 @@ static int alloc_routes(struct sim_net *net, struct sim_switch *s)
 static void share_ports(struct sim_routes *r, struct sim_route *set, const struct sim_route *before)
 {
     if (!before || before->n != set->n ||
-        memcmp(&r->ports[before->first], &r->ports[set->first], set->n * sizeof r->ports[0]))
+        memcmp(&r->ports[before->first], &r->ports[set->first], set->n * sizeof(r->ports[0])))
         return;
     r->nports -= set->n;
     set->first = before->first;
@@ -180,8 +181,8 @@ static int make_routes(struct sim_net *net)
     int err = find_homes(net);
     for (uint32_t i = 0; i < net->nswitches && !err; i++)
         err = alloc_routes(net, &net->sw[i]);
-    uint16_t *dist = calloc(net->nswitches, sizeof *dist);
-    uint32_t *queue = calloc(net->nswitches, sizeof *queue);
+    uint16_t *dist = calloc(net->nswitches, sizeof(*dist));
+    uint32_t *queue = calloc(net->nswitches, sizeof(*queue));
     if (!dist || !queue)
         err = -ENOMEM;
     for (uint32_t to = 0; to < net->nswitches && !err; to++) {
@@ -205,15 +206,15 @@ int sim_net_build(struct sim_net *net, struct sim_world *w, const struct sim_pla
     if (plan->nhosts < 2 || plan->nhosts + plan->nswitches > SIM_NODES_MAX ||
         net->nports > UINT16_MAX)
         return -EINVAL;
-    net->host = aligned_alloc(64, plan->nhosts * sizeof *net->host);
-    net->sw = calloc(plan->nswitches, sizeof *net->sw);
-    net->port = aligned_alloc(64, net->nports * sizeof *net->port);
+    net->host = aligned_alloc(64, plan->nhosts * sizeof(*net->host));
+    net->sw = calloc(plan->nswitches, sizeof(*net->sw));
+    net->port = aligned_alloc(64, net->nports * sizeof(*net->port));
     net->by_node = calloc(net->nports, sizeof(struct sim_port *));
-    net->names = calloc(plan->nhosts + plan->nswitches, sizeof *net->names);
+    net->names = calloc(plan->nhosts + plan->nswitches, sizeof(*net->names));
     if (!net->host || !net->sw || !net->port || !net->by_node || !net->names)
         return -ENOMEM;
-    memset(net->host, 0, plan->nhosts * sizeof *net->host);
-    memset(net->port, 0, net->nports * sizeof *net->port);
+    memset(net->host, 0, plan->nhosts * sizeof(*net->host));
+    memset(net->port, 0, net->nports * sizeof(*net->port));
     net->nhosts = plan->nhosts;
     net->nswitches = plan->nswitches;
     for (uint32_t i = 0; i < net->nhosts + net->nswitches; i++)

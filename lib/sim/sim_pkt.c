@@ -45,7 +45,7 @@ void sim_pool_free(struct sim_pool *pool)
 
 static bool grow(struct sim_pool *pool)
 {
-    struct sim_slab *s = aligned_alloc(64, sizeof *s + SLAB_PACKETS * pool->stride);
+    struct sim_slab *s = aligned_alloc(64, sizeof(*s) + SLAB_PACKETS * pool->stride);
     if (!s)
         return false;
     s->next = pool->slabs;
@@ -91,7 +91,7 @@ bool sim_pkt_classify(struct sim_pkt *p)
     p->tag = 0;
     if (!is_ipv4(p))
         return false;
-    memcpy(&p->tag, p->data + OFF_TAG, sizeof p->tag);
+    memcpy(&p->tag, p->data + OFF_TAG, sizeof(p->tag));
     uint32_t src = get32(p->data + OFF_SRC), dst = get32(p->data + OFF_DST);
     uint64_t sport = (uint64_t)p->data[OFF_SPORT] << 8 | p->data[OFF_SPORT + 1];
     p->dst = (uint16_t)(dst - SIM_HOST_NET - 1);

@@ -27,18 +27,17 @@ enum sim_pkt_flag {
 /* What every hop reads lies in the first cache line, the frame's TOS octet included. */
 struct sim_pkt {
     struct sim_pkt *next;
-    uint64_t
-        next_at;  /* ns: when the frame behind it on its wire arrives: known without a look at it */
-    uint64_t tag; /* QPN and PSN, as on the wire: tells it from others in the digest */
-    uint32_t len; /* octets of the frame, without FCS */
-    uint32_t flow;  /* hash of addresses and source port, for ECMP */
-    uint32_t room;  /* part of a switch's head-room that it uses, octets */
-    uint16_t dst;   /* host */
-    uint16_t in;    /* port by which it entered the switch that holds it */
-    uint8_t hdr;    /* octets before the payload */
-    uint8_t prio;   /* 0..7 */
-    uint8_t flags;  /* enum sim_pkt_flag */
-    uint8_t data[]; /* the frame: whole, or headers only when payload is skipped */
+    uint64_t next_at; /* ns: when the frame behind it on its wire arrives; saves a look at that */
+    uint64_t tag;     /* QPN and PSN, as on the wire: tells it from others in the digest */
+    uint32_t len;     /* octets of the frame, without FCS */
+    uint32_t flow;    /* hash of addresses and source port, for ECMP */
+    uint32_t room;    /* part of a switch's head-room that it uses, octets */
+    uint16_t dst;     /* host */
+    uint16_t in;      /* port by which it entered the switch that holds it */
+    uint8_t hdr;      /* octets before the payload */
+    uint8_t prio;     /* 0..7 */
+    uint8_t flags;    /* enum sim_pkt_flag */
+    uint8_t data[];   /* the frame: whole, or headers only when payload is skipped */
 };
 
 _Static_assert(offsetof(struct sim_pkt, data) + 16 <= 64, "the TOS octet is in the first line");
@@ -60,6 +59,7 @@ void sim_pool_init(struct sim_pool *pool, uint32_t data_cap);
 void sim_pool_free(struct sim_pool *pool);
 /* NULL = out of memory. The fields are not initialised. */
 struct sim_pkt *sim_pkt_new(struct sim_pool *pool);
+/* Back into the pool. */
 void sim_pkt_free(struct sim_pool *pool, struct sim_pkt *p);
 
 struct sim_fifo {

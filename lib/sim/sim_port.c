@@ -29,7 +29,7 @@ void sim_port_watch(const struct sim_node *n, enum sim_dir dir, const struct sim
         return;
     }
     uint8_t whole[WIRE_FRAME_MAX] = {0};
-    if (p->len > sizeof whole)
+    if (p->len > sizeof(whole))
         return;
     memcpy(whole, p->data, p->hdr < p->len ? p->hdr : p->len);
     wire_icrc_seal(whole, p->len, WIRE_ETH_LEN, WIRE_ETH_LEN + WIRE_IPV4_LEN + WIRE_UDP_LEN);
@@ -151,7 +151,7 @@ void sim_port_pause(struct sim_port *port, unsigned mask, unsigned quanta, uint6
         return;
     }
     memset(p->data, 0, SIM_PAUSE_LEN);
-    memcpy(p->data, pfc_head, sizeof pfc_head);
+    memcpy(p->data, pfc_head, sizeof(pfc_head));
     p->data[10] = (uint8_t)(port->node->id >> 8);
     p->data[11] = (uint8_t)port->node->id;
     p->data[PFC_VECTOR] = (uint8_t)mask;
@@ -164,7 +164,7 @@ void sim_port_pause(struct sim_port *port, unsigned mask, unsigned quanta, uint6
     p->len = p->hdr = SIM_PAUSE_LEN;
     p->tag = (uint64_t)mask << 16 | quanta;
     p->flags = SIM_PKT_PAUSE;
-    p->prio = 7;
+    p->prio = SIM_PRIOS - 1;
     p->room = 0;
     if (quanta)
         port->stats.pauses++;

@@ -41,12 +41,12 @@ struct sim_port {
     uint64_t queued;    /* octets in all queues */
     uint64_t queue_max; /* ... at most */
     uint64_t tx_packets;
-    uint64_t busy_ps;   /* the transmitter isn't free until then */
-    uint16_t backlog;   /* bit per queue that isn't empty */
-    uint8_t paused;     /* bit per priority */
-    bool tx_set;        /* `tx` is scheduled */
-    uint16_t index;     /* in its node */
-    uint16_t id;        /* in the world */
+    uint64_t busy_ps; /* the transmitter isn't free until then */
+    uint16_t backlog; /* bit per queue that isn't empty */
+    uint8_t paused;   /* bit per priority */
+    bool tx_set;      /* `tx` is scheduled */
+    uint16_t index;   /* in its node */
+    uint16_t id;      /* in the world */
 
     struct sim_event tx; /* the transmitter is free */
 

@@ -36,8 +36,8 @@ static int fail(const struct reader *r, unsigned line, const char *field, const 
     va_list ap;
     va_start(ap, format);
     r->err->line = line;
-    snprintf(r->err->field, sizeof r->err->field, "%s", field);
-    vsnprintf(r->err->reason, sizeof r->err->reason, format, ap);
+    snprintf(r->err->field, sizeof(r->err->field), "%s", field);
+    vsnprintf(r->err->reason, sizeof(r->err->reason), format, ap);
     va_end(ap);
     return -EINVAL;
 }
@@ -142,13 +142,13 @@ bool sim_scenario_set(struct sim_scenario *s, const char *name, const char *valu
 {
     struct sim_var *v = find_var(s, name, strlen(name));
     if (!v) {
-        if (s->nvars == SIM_VARS || !*name || strlen(name) >= sizeof v->name)
+        if (s->nvars == SIM_VARS || !*name || strlen(name) >= sizeof(v->name))
             return false;
         v = &s->var[s->nvars++];
         *v = (struct sim_var){0};
         memcpy(v->name, name, strlen(name));
     }
-    if (strlen(value) >= sizeof v->value)
+    if (strlen(value) >= sizeof(v->value))
         return false;
     memcpy(v->value, value, strlen(value) + 1);
     v->given = true;
@@ -265,7 +265,7 @@ static int line_sweep(struct reader *r)
     r->point /= n;
     r->s->points *= n;
     char number[16];
-    snprintf(number, sizeof number, "%u", range ? a + pick : 0);
+    snprintf(number, sizeof(number), "%u", range ? a + pick : 0);
     return define(r, range ? number : r->word[2 + pick], true);
 }
 
@@ -329,7 +329,7 @@ static int line_cc(struct reader *r)
     char why[160];
     if (r->nwords != 2)
         return fail(r, r->line, "cc", "it is written ALGORITHM[:PRESET][,NAME=VALUE...]");
-    if (cc_conf_parse(&r->s->net.host.cc, r->word[1], why, sizeof why))
+    if (cc_conf_parse(&r->s->net.host.cc, r->word[1], why, sizeof(why)))
         return fail(r, r->line, "cc", "%s", why);
     return 0;
 }
@@ -377,7 +377,7 @@ static int line_expect(struct reader *r)
     if (op == 3 || !(r->nwords == 4 || within) || within != (op == SIM_EQ))
         return fail(r, r->line, "expect",
                     "it is written 'METRIC <= N', 'METRIC >= N' or 'METRIC = N within RATIO'");
-    if (strlen(r->word[1]) >= sizeof x->metric)
+    if (strlen(r->word[1]) >= sizeof(x->metric))
         return fail(r, r->line, "expect", "no metric has such a long name");
     memcpy(x->metric, r->word[1], strlen(r->word[1]));
     x->op = (enum sim_op)op;
@@ -487,7 +487,7 @@ static int line(struct reader *r)
     if (!strcmp(w, "sweep"))
         return line_sweep(r);
     if (!strcmp(w, "title")) {
-        snprintf(s->title, sizeof s->title, "%.*s", (int)sizeof s->title - 1, rest(r));
+        snprintf(s->title, sizeof(s->title), "%.*s", (int)sizeof(s->title) - 1, rest(r));
         return 0;
     }
     if (!strcmp(w, "seed"))

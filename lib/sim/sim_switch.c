@@ -7,7 +7,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define CELL_MARGIN 4096u /* a frame that has just begun, on each side of the cable */
+#define FRAME_MARGIN 4096u /* a frame that has just begun */
+#define REACT_MARGIN 1024u /* what a sender still sends until it has read the pause */
 
 static struct sim_switch *switch_of(struct sim_node *n)
 {
@@ -184,11 +185,11 @@ static void switch_warm(const struct sim_node *n, const struct sim_pkt *p, unsig
 const struct sim_node_ops sim_switch_ops = {
     .rx = switch_rx, .sent = switch_sent, .warm = switch_warm};
 
-/* What can still come in between our pause and its effect: the cable twice, and a frame on each
- * side that has begun. */
+/* What can still come in between our pause and its effect: the cable twice, and frames on either
+ * side that have begun: before the pause goes out, and before it is heeded. */
 static uint64_t auto_headroom(const struct sim_port *port)
 {
-    return 2 * port->delay * (port->rate / 1000) / 8000000 + 4 * CELL_MARGIN + 1024;
+    return 2 * port->delay * (port->rate / 1000) / 8000000 + 4ull * FRAME_MARGIN + REACT_MARGIN;
 }
 
 int sim_switch_init(struct sim_switch *s, struct sim_world *w, const struct sim_switch_params *p)
@@ -199,9 +200,9 @@ int sim_switch_init(struct sim_switch *s, struct sim_world *w, const struct sim_
     s->p = *p;
     s->rng.s = sim_mix(w->rng.s ^ s->node.id);
     s->refresh.fire = refresh_fire;
-    s->in[0] = calloc((size_t)n * SIM_PRIOS, sizeof *s->in[0]);
+    s->in[0] = calloc((size_t)n * SIM_PRIOS, sizeof(*s->in[0]));
     s->xoff = calloc(n, 1);
-    s->headroom = calloc(n, sizeof *s->headroom);
+    s->headroom = calloc(n, sizeof(*s->headroom));
     if (!s->in[0] || !s->xoff || !s->headroom)
         return -ENOMEM;
     for (unsigned i = 1; i < SIM_PRIOS; i++)

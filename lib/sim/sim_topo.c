@@ -4,6 +4,8 @@
  */
 #include "sim_topo.h"
 
+#include "sim_field.h"
+
 static uint64_t core_rate(const struct sim_topo *t)
 {
     return t->core ? t->core : t->rate;
@@ -77,12 +79,12 @@ static void fat_tree(const struct sim_topo *t, struct sim_plan *plan)
     watch(plan, edge, aggr);
 }
 
-static const struct {
-    void (*fill)(const struct sim_topo *t, struct sim_plan *plan);
-} kinds[] = {
-    [SIM_DUMBBELL] = {dumbbell},     [SIM_PARKING] = {parking},   [SIM_INCAST] = {incast},
-    [SIM_LEAF_SPINE] = {leaf_spine}, [SIM_FAT_TREE] = {fat_tree},
+static void (*const fill[])(const struct sim_topo *t, struct sim_plan *plan) = {
+    [SIM_DUMBBELL] = dumbbell,     [SIM_PARKING] = parking,   [SIM_INCAST] = incast,
+    [SIM_LEAF_SPINE] = leaf_spine, [SIM_FAT_TREE] = fat_tree,
 };
+
+/* Hosts and switches. */
 
 static uint64_t count(const struct sim_topo *t, uint64_t *switches)
 {
@@ -101,7 +103,7 @@ static uint64_t count(const struct sim_topo *t, uint64_t *switches)
         *switches = (uint64_t)t->leaves + t->spines;
         return (uint64_t)t->hosts * t->leaves;
     case SIM_FAT_TREE:
-        *switches = 2 * t->k * half + half * half;
+        *switches = 2ull * t->k * half + half * half;
         return t->k * half * half;
     }
     return 0;
@@ -117,7 +119,7 @@ const char *sim_topo_plan(const struct sim_topo *t, struct sim_plan *plan)
         return "at least two hosts are needed";
     if (hosts + switches > SIM_NODES_MAX)
         return "too many nodes: at most 16384";
-    if (hosts > UINT16_MAX / 4)
+    if (hosts > SIM_HOST_MAX)
         return "too many hosts";
     if (t->kind == SIM_LEAF_SPINE && t->leaves > 1 && !t->spines)
         return "spines are missing";
@@ -125,7 +127,7 @@ const char *sim_topo_plan(const struct sim_topo *t, struct sim_plan *plan)
         return "the rate is missing";
     plan->nhosts = (uint32_t)hosts;
     plan->nswitches = (uint32_t)switches;
-    kinds[t->kind].fill(t, plan);
+    fill[t->kind](t, plan);
     return NULL;
 }
 

@@ -50,7 +50,7 @@ static int make_burst(struct maker *m)
 /* Every host sends to one and hears from one, never itself: a cycle through all in random order. */
 static int make_permutation(struct maker *m)
 {
-    uint32_t *order = malloc(m->hosts * sizeof *order);
+    uint32_t *order = malloc(m->hosts * sizeof(*order));
     if (!order)
         return -ENOMEM;
     for (uint32_t i = 0; i < m->hosts; i++) {
@@ -134,7 +134,7 @@ int sim_traffic_add(struct sim_flows *f, const struct sim_scenario *s, struct si
 
 uint32_t sim_traffic_max_qp(const struct sim_flows *f, uint32_t nhosts)
 {
-    uint32_t *count = calloc(nhosts, sizeof *count), most = 1;
+    uint32_t *count = calloc(nhosts, sizeof(*count)), most = 1;
     if (!count)
         return 0;
     for (uint32_t i = 0; i < f->n; i++) {

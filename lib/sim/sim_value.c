@@ -45,7 +45,7 @@ bool sim_value(enum sim_unit unit, const char *text, double *out)
         return false;
     double v = strtod(text, &end);
     if (unit == SIM_RATIO && *end == '/') {
-        char *second;
+        char *second = end;
         double d = end[1] >= '1' && end[1] <= '9' ? strtod(end + 1, &second) : 0;
         if (d <= 0 || *second)
             return false;
