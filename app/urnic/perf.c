@@ -17,11 +17,12 @@ static const char help[] = {
 const char *const perf_op_names[] = {"write", "read", "send", "atomic", "connect"};
 const char *const perf_wait_names[] = {"yield", "spin", "event"};
 
-static int choose(const char *option, const char *text, const char *const *names, unsigned n)
+static int choose(const char *option, const char *text, const char *const *names, unsigned n,
+                  unsigned *out)
 {
-    for (unsigned i = 0; i < n; i++)
-        if (strcmp(names[i], text) == 0)
-            return (int)i;
+    for (*out = 0; *out < n; ++*out)
+        if (strcmp(names[*out], text) == 0)
+            return 0;
     cli_error("%s: '%s' is not known; see --help", option, text);
     return -1;
 }
@@ -131,15 +132,16 @@ static int client(const struct perf_options *o)
 {
     unsigned n = o->qps + o->idle_qps;
     struct perf_ask first = ask_for(o, 0);
-    /* Queue pairs share the buffer when it would get too large; a WRITE's pong has its own place.
-     */
+    /* Queue pairs share the buffer when it would get too large; a pong has a place of its own. */
     uint64_t size = first.span * (o->latency ? 2 : o->qps);
     if (size > o->buffer)
         size = o->buffer > 2 * first.span ? o->buffer : 2 * first.span;
     struct perf_end e;
     struct perf_qp *q = calloc(n, sizeof *q);
-    if (!q)
+    if (!q) {
+        cli_error("%u queue pairs: %s", n, strerror(ENOMEM));
         return CLI_FAIL;
+    }
     unsigned cqe = o->qps * (o->depth / o->signal_every + 2) + 64;
     int rc = perf_end_init(&e, o->device, size, (int)cqe, o->wait);
     if (rc < 0) {
@@ -149,8 +151,10 @@ static int client(const struct perf_options *o)
     if (o->op == PERF_CONNECT) {
         struct perf_result r = {0};
         rc = perf_connections(&e, o, &r);
-        perf_report_head(o);
-        perf_report(o, &r);
+        if (rc == 0) {
+            perf_report_head(o);
+            perf_report(o, &r);
+        }
     } else {
         for (unsigned i = 0; i < n; i++) {
             q[i].ask = ask_for(o, i);
@@ -172,6 +176,79 @@ static int client(const struct perf_options *o)
     free(q);
     perf_end_free(&e);
     return rc < 0 ? CLI_FAIL : CLI_OK;
+}
+
+static int whole(const char *option, const char *text, unsigned min, unsigned max, unsigned *out)
+{
+    uint64_t v;
+    if (cli_number(option, text, min, max, &v) < 0)
+        return -1;
+    *out = (unsigned)v;
+    return 0;
+}
+
+/* One of our own options and its value. 0; -1 with a message; 1 = it is none of them. */
+static int take(struct perf_options *o, int c, char *value)
+{
+    unsigned n;
+    switch (c) {
+    case 'o':
+        if (choose("--op", value, perf_op_names, 5, &n) < 0)
+            return -1;
+        o->op = (enum perf_op)n;
+        return 0;
+    case 'l':
+        o->latency = true;
+        return 0;
+    case 'b':
+        o->both = true;
+        return 0;
+    case 's':
+        return sizes(o, value);
+    case 'a':
+        for (o->nsizes = 0; o->nsizes < 24; o->nsizes++)
+            o->size[o->nsizes] = 1ull << o->nsizes;
+        return 0;
+    case 'n':
+        return cli_number("--count", value, 1, UINT64_MAX >> 1, &o->count);
+    case 't':
+        return cli_seconds("--time", value, &o->ns);
+    case 'w':
+        return cli_size("--working-set", value, 1, 1ull << 34, &o->working_set);
+    case 'Q':
+        return whole("--qps", value, 1, PERF_QPS_MAX, &o->qps);
+    case 'I':
+        return whole("--idle-qps", value, 0, PERF_QPS_MAX, &o->idle_qps);
+    case 'D':
+        return whole("--depth", value, 1, PERF_DEPTH_MAX, &o->depth);
+    case 'B':
+        return whole("--batch", value, 1, PERF_BATCH_MAX, &o->batch);
+    case 'e':
+        return whole("--signal-every", value, 1, PERF_DEPTH_MAX / 2, &o->signal_every);
+    case 'i':
+        o->inline_data = true;
+        return 0;
+    case 'W':
+        if (choose("--wait", value, perf_wait_names, 3, &n) < 0)
+            return -1;
+        o->wait = (enum perf_wait)n;
+        return 0;
+    case 'd':
+        o->device = value;
+        return 0;
+    case 'p':
+        if (whole("--port", value, 1, 65535, &n) < 0)
+            return -1;
+        o->port = (uint16_t)n;
+        return 0;
+    case 'U':
+        return cli_size("--buffer", value, 4096, 1ull << 36, &o->buffer);
+    case 'j':
+        o->json = true;
+        return 0;
+    default:
+        return 1;
+    }
 }
 
 static int run(int argc, char **argv)
@@ -201,89 +278,16 @@ static int run(int argc, char **argv)
     struct perf_options o = {
         .port = PERF_PORT, .qps = 1, .working_set = 1 << 20, .buffer = 64 << 20};
     bool server = false;
-    uint64_t v;
-    int c, status, bad = 0;
-    while ((c = getopt_long(argc, argv, "ho:lbs:an:t:w:Q:D:B:e:iW:d:p:", options, NULL)) != -1 &&
-           !bad) {
-        switch (c) {
-        case 'Z':
-            server = true;
-            break;
-        case 'o':
-            bad = choose("--op", optarg, perf_op_names, 5);
-            o.op = (enum perf_op)(bad < 0 ? 0 : bad);
-            bad = bad < 0;
-            break;
-        case 'l':
-            o.latency = true;
-            break;
-        case 'b':
-            o.both = true;
-            break;
-        case 's':
-            bad = sizes(&o, optarg);
-            break;
-        case 'a':
-            for (o.nsizes = 0; o.nsizes < 24; o.nsizes++)
-                o.size[o.nsizes] = 1ull << o.nsizes;
-            break;
-        case 'n':
-            bad = cli_number("--count", optarg, 1, UINT64_MAX >> 1, &o.count);
-            break;
-        case 't':
-            bad = cli_seconds("--time", optarg, &o.ns);
-            break;
-        case 'w':
-            bad = cli_size("--working-set", optarg, 1, 1ull << 34, &o.working_set);
-            break;
-        case 'Q':
-            bad = cli_number("--qps", optarg, 1, PERF_QPS_MAX, &v);
-            o.qps = (unsigned)v;
-            break;
-        case 'I':
-            bad = cli_number("--idle-qps", optarg, 0, PERF_QPS_MAX, &v);
-            o.idle_qps = (unsigned)v;
-            break;
-        case 'D':
-            bad = cli_number("--depth", optarg, 1, PERF_DEPTH_MAX, &v);
-            o.depth = (unsigned)v;
-            break;
-        case 'B':
-            bad = cli_number("--batch", optarg, 1, PERF_BATCH_MAX, &v);
-            o.batch = (unsigned)v;
-            break;
-        case 'e':
-            bad = cli_number("--signal-every", optarg, 1, 2048, &v);
-            o.signal_every = (unsigned)v;
-            break;
-        case 'i':
-            o.inline_data = true;
-            break;
-        case 'W':
-            bad = choose("--wait", optarg, perf_wait_names, 3);
-            o.wait = (enum perf_wait)(bad < 0 ? 0 : bad);
-            bad = bad < 0;
-            break;
-        case 'd':
-            o.device = optarg;
-            break;
-        case 'p':
-            bad = cli_number("--port", optarg, 1, 65535, &v);
-            o.port = (uint16_t)v;
-            break;
-        case 'U':
-            bad = cli_size("--buffer", optarg, 4096, 1ull << 36, &o.buffer);
-            break;
-        case 'j':
-            o.json = true;
-            break;
-        default:
-            if (cli_option(c, &cmd_perf, &status))
-                return status;
-        }
+    char host[128];
+    int c, status;
+    while ((c = getopt_long(argc, argv, "ho:lbs:an:t:w:Q:D:B:e:iW:d:p:", options, NULL)) != -1) {
+        server |= c == 'Z';
+        int rc = c == 'Z' ? 0 : take(&o, c, optarg);
+        if (rc < 0)
+            return CLI_USAGE;
+        if (rc > 0 && cli_option(c, &cmd_perf, &status))
+            return status;
     }
-    if (bad)
-        return CLI_USAGE;
     if (cli_operands(argc, argv, !server, !server, "the server's address, or --server,") != CLI_OK)
         return CLI_USAGE;
     cli_catch_signals();
@@ -291,18 +295,19 @@ static int run(int argc, char **argv)
         o.signal_every = 1;
         return perf_server(&o);
     }
-    char host[128];
     if (cli_host(argv[optind], host, sizeof host, &o.port) < 0)
         return CLI_USAGE;
     o.host = host;
     status = complete(&o);
+    if (status)
+        return status;
     struct admin a;
-    if (!status && o.json && admin_open(&a) == 0) {
+    if (o.json && admin_open(&a) == 0) {
         if (admin_cc(&a, o.device, o.cc, sizeof o.cc) < 0)
             o.cc[0] = 0;
         admin_close(&a);
     }
-    return status ? status : client(&o);
+    return client(&o);
 }
 
 const struct cli_command cmd_perf = {"perf", "bandwidth, latency, connections per second", help,

@@ -372,18 +372,91 @@ static int set_shard(struct job *j, const char *text)
     return CLI_OK;
 }
 
+static int add_figure(struct job *j, const char *text)
+{
+    if (j->nfigures == FIGURES) {
+        cli_error("--figure: at most %u times", FIGURES);
+        return CLI_USAGE;
+    }
+    j->figure[j->nfigures++] = text;
+    return CLI_OK;
+}
+
+enum {
+    OPT_CHART = 256,
+    OPT_FIGURE,
+    OPT_POINTS,
+    OPT_RULES,
+    OPT_SHARD,
+    OPT_JSON,
+    OPT_LIST,
+    OPT_CHECK
+};
+
+/* One of our own options and its value. CLI_*; -1 = it is none of them. */
+static int take(struct job *j, int c, const char *value)
+{
+    switch (c) {
+    case 'o':
+        j->output = value;
+        return CLI_OK;
+    case 'p':
+        j->plot = value;
+        return CLI_OK;
+    case OPT_POINTS:
+        j->points_file = value;
+        return CLI_OK;
+    case 'c':
+        return add_capture(j, value);
+    case OPT_FIGURE:
+        return add_figure(j, value);
+    case OPT_CHART:
+        return add_chart(j, value);
+    case 's':
+        return add_set(j, value);
+    case OPT_RULES:
+        j->rules_file = value;
+        return CLI_OK;
+    case OPT_SHARD:
+        return set_shard(j, value);
+    case OPT_JSON:
+        j->output = "-";
+        return CLI_OK;
+    case OPT_LIST:
+        j->list = true;
+        return CLI_OK;
+    case OPT_CHECK:
+        j->check = true;
+        return CLI_OK;
+    case 'q':
+        j->quiet = true;
+        return CLI_OK;
+    default:
+        return -1;
+    }
+}
+
+static int simulate(struct job *j)
+{
+    static struct sim_scenario s;
+    cli_catch_signals();
+    int status = load(j);
+    if (!status)
+        status = load_points(j);
+    if (!status && j->rules_file) {
+        j->rules = rulefile_read(j->rules_file, (size_t)SIM_RULES * SIM_TEXT, 1, NULL);
+        status = j->rules ? CLI_OK : CLI_USAGE;
+    }
+    if (!status)
+        status = all(j, &s);
+    sim_points_free(&j->points);
+    fault_free(j->rules);
+    free(j->text);
+    return status;
+}
+
 static int sim_cmd(int argc, char **argv)
 {
-    enum {
-        OPT_CHART = 256,
-        OPT_FIGURE,
-        OPT_POINTS,
-        OPT_RULES,
-        OPT_SHARD,
-        OPT_JSON,
-        OPT_LIST,
-        OPT_CHECK
-    };
     static const struct option options[] = {{"output", required_argument, NULL, 'o'},
                                             {"plot", required_argument, NULL, 'p'},
                                             {"points", required_argument, NULL, OPT_POINTS},
@@ -400,78 +473,19 @@ static int sim_cmd(int argc, char **argv)
                                             CLI_OPTIONS,
                                             {NULL, 0, NULL, 0}};
     static struct job j = {.shard = 1, .shards = 1};
-    static struct sim_scenario s;
-    int c, status = CLI_OK;
-    while (!status && (c = getopt_long(argc, argv, "o:p:c:s:qh", options, NULL)) != -1) {
-        switch (c) {
-        case 'o':
-            j.output = optarg;
-            break;
-        case 'p':
-            j.plot = optarg;
-            break;
-        case OPT_POINTS:
-            j.points_file = optarg;
-            break;
-        case 'c':
-            status = add_capture(&j, optarg);
-            break;
-        case OPT_FIGURE:
-            if (j.nfigures == FIGURES) {
-                cli_error("--figure: at most %u times", FIGURES);
-                status = CLI_USAGE;
-            } else {
-                j.figure[j.nfigures++] = optarg;
-            }
-            break;
-        case OPT_CHART:
-            status = add_chart(&j, optarg);
-            break;
-        case 's':
-            status = add_set(&j, optarg);
-            break;
-        case OPT_RULES:
-            j.rules_file = optarg;
-            break;
-        case OPT_SHARD:
-            status = set_shard(&j, optarg);
-            break;
-        case OPT_JSON:
-            j.output = "-";
-            break;
-        case OPT_LIST:
-            j.list = true;
-            break;
-        case OPT_CHECK:
-            j.check = true;
-            break;
-        case 'q':
-            j.quiet = true;
-            break;
-        default:
-            if (cli_option(c, &cmd_sim, &status))
-                return status;
-        }
+    int c, status;
+    while ((c = getopt_long(argc, argv, "o:p:c:s:qh", options, NULL)) != -1) {
+        int rc = take(&j, c, optarg);
+        if (rc > 0)
+            return rc;
+        if (rc < 0 && cli_option(c, &cmd_sim, &status))
+            return status;
     }
-    if (!status)
-        status = cli_operands(argc, argv, 1, 1, "a scenario");
+    status = cli_operands(argc, argv, 1, 1, "a scenario");
     if (status)
         return status;
     j.file = argv[optind];
-    cli_catch_signals();
-    status = load(&j);
-    if (!status)
-        status = load_points(&j);
-    if (!status && j.rules_file) {
-        j.rules = rulefile_read(j.rules_file, (size_t)SIM_RULES * SIM_TEXT, 1, NULL);
-        status = j.rules ? CLI_OK : CLI_USAGE;
-    }
-    if (!status)
-        status = all(&j, &s);
-    sim_points_free(&j.points);
-    fault_free(j.rules);
-    free(j.text);
-    return status;
+    return simulate(&j);
 }
 
 const struct cli_command cmd_sim = {

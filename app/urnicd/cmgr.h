@@ -81,9 +81,9 @@ uint64_t cmgr_deadline(const struct cmgr *m);
 const uint64_t *cmgr_counters(const struct cmgr *m);
 uint32_t cmgr_live(const struct cmgr *m);
 
-/* ---- on behalf of a client ----
- *
- * They return 0 or the -errno that the client's call returns: -EINVAL when the id is in no state
+/* ---- on behalf of a client ---- */
+
+/* These return 0 or the -errno that the client's call returns: -EINVAL when the id is in no state
  * for it, and what is said at each. Their outcome comes as an event on the id's channel. */
 
 /* -EADDRNOTAVAIL: not an address of the device. */

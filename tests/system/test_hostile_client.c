@@ -721,8 +721,7 @@ START_TEST(deferred_within_quota)
 }
 END_TEST
 
-/* ---- others' speed ------------------------------------------------------------------------------
- */
+/* ---- others' speed ---- */
 
 /* Many queues whose events nobody takes. */
 static void owes_many(void)
