@@ -154,7 +154,7 @@ static void remember_read(struct lint_ctx *c, uint32_t n)
         .rkey = c->p.rkey,
         .number = c->in->number,
         .blind = !c->headers,
-        .perhaps_part = c->gap || (f->info.requests == 1 && !f->start_known),
+        .perhaps_part = c->gap || f->hi_uncertain || (f->info.requests == 1 && !f->start_known),
         .msgs = f->msgs,
         .epoch = f->epoch,
     };

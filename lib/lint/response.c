@@ -24,7 +24,8 @@ static bool messages(const struct lint_ctx *c, uint32_t *low, bool *exact)
     if (!r || r->epoch != q->epoch)
         return false;
     *low = r->msgs;
-    *exact = r->sends == 1 && !q->reads;
+    /* One to the network's copy of an old request has today's count. */
+    *exact = r->sends == 1 && !q->reads && !(q->ack_on && wire_psn_diff(c->p.psn, q->acked) <= 0);
     if ((c->op->flags & WIRE_F_ACK) && wire_aeth_kind(c->p.syndrome) != WIRE_AETH_ACK) {
         *low -= lint_ends_message(&wire_opcodes[r->opcode]); /* refused: not executed */
         *exact = r->sends == 1;
@@ -257,12 +258,13 @@ static void watch_reread(struct lint_ctx *c)
     const struct lint_rec *whole = r ? lint_rec_at(q, r->psn) : NULL;
     if (r && c->p.psn == r->psn && c->op->flags & WIRE_F_START)
         r->starts++;
-    if (!r || r->atomic || r->reread == r->psn || c->p.psn != r->reread)
+    if (!r || r->atomic || c->p.psn == r->psn)
         return;
-    if (c->op->flags & WIRE_F_START) {
+    if (c->op->flags & WIRE_F_START) { /* that to the latest re-read, or to an earlier one */
         q->restarted_n++;
-        q->continued.on = false;
-    } else if (!r->continued && rtt_least(c) && c->in->ns - r->reread_ns >= rtt_least(c) / 8 &&
+        q->continued.on = q->continued.on && c->p.psn != r->reread;
+    } else if (c->p.psn == r->reread && !r->continued && rtt_least(c) &&
+               c->in->ns - r->reread_ns >= rtt_least(c) / 8 &&
                ((whole && r->starts >= whole->sends) || (q->continued_n > 1 && !q->restarted_n))) {
         lint_remember(c, &q->continued); /* else it was under way already */
     }

@@ -476,12 +476,17 @@ static bool finds_hole(const struct responder *r, const struct packet *p)
     int32_t behind = wire_psn_diff(p->pkt.psn, wanted); /* a NAK covers what comes before it */
     if (behind < 0 || (!behind && !packet_positive(p)) || stage_state(&r->stage) == QPS_ERR)
         return false;
-    /* An ACK may be wrong where the packet comes later; nobody guesses the answer to a READ. */
-    bool ack = packet_flags(p) & WIRE_F_ACK;
+    /* What comes later for the first time may not have been sent before; if what was sent behind it
+     * was seen before, it has. Nobody guesses the answer to a READ. */
+    bool ack = packet_flags(p) & WIRE_F_ACK, before = false;
     const struct packet *end = ack ? r->d->packet + r->d->packets : p;
-    for (const struct packet *q = r->d->packet; q < end; q++)
-        if (packet_asks(r->d, q) && q->pkt.psn == wanted)
-            return false;
+    for (const struct packet *q = r->d->packet; q < end; q++) {
+        if (!packet_asks(r->d, q))
+            continue;
+        if (q->pkt.psn == wanted)
+            return q > p && before;
+        before = before || (q < p && wire_psn_diff(q->pkt.psn, wanted) > 0);
+    }
     return true;
 }
 
@@ -514,18 +519,20 @@ static void catch_up(struct responder *r, const struct packet *p)
 }
 
 /* Could what this NAK asks for have come late, behind packets that were sent after it? Not if an
- * answer has covered it before, or a NAK named it. */
+ * answer has covered it before, or a NAK named it. If it hasn't been captured, then what was behind
+ * it need not have been, either. */
 static bool first_missing(const struct responder *r, const struct packet *p)
 {
-    bool behind = false;
+    bool behind = false, seen = false;
     const struct packet *q = p;
     for (unsigned n = 0; q-- > r->d->packet && n < BACK; n++) {
         int32_t off = wire_psn_diff(q->pkt.psn, p->pkt.psn);
         if (packet_answers(r->d, q) && off >= 0)
             return false;
         behind = behind || (packet_asks(r->d, q) && off > 0);
+        seen = seen || (packet_asks(r->d, q) && off == 0);
     }
-    return behind;
+    return behind || !seen;
 }
 
 /* A NAK that the network explains: what it asks for was delayed behind the capture; or it was

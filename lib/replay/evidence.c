@@ -164,6 +164,23 @@ static bool overtaken(const struct direction *d, size_t at)
     return false;
 }
 
+/* What was sent before something earlier was sent again, that a NAK had asked for, was not in its
+ * turn. Returns the index of the latest such repetition before `at`, or 0. */
+static size_t turn_begins(const struct direction *d, size_t at)
+{
+    uint32_t psn = d->packet[at].pkt.psn;
+    size_t i = at;
+    for (size_t n = 0; i-- > 0 && n < BACK_MAX; n++)
+        if (packet_answers(d, &d->packet[i]) && !packet_positive(&d->packet[i]) &&
+            wire_psn_diff(psn, d->packet[i].pkt.psn) > 0) {
+            for (size_t k = i + 1; k < at; k++)
+                if (packet_asks(d, &d->packet[k]) && d->packet[k].pkt.psn == d->packet[i].pkt.psn)
+                    return k;
+            return i;
+        }
+    return 0;
+}
+
 /* An RNR NAK: the last transmission before it found no receive work request, or the one before that
  * if two were refused; earlier ones have not arrived in their turn. If an answer shows that one has
  * been executed without being sent again, then it was the last, or the network's copy of it. */
@@ -172,18 +189,16 @@ static void mark_starved(struct direction *d, size_t at)
     uint32_t psn = d->packet[at].pkt.psn;
     uint64_t nak = d->packet[at].number;
     struct packet *done = NULL, *starved = NULL;
-    bool turn = true, found = answered_first(d, at) || overtaken(d, at);
+    bool found = answered_first(d, at) || overtaken(d, at);
+    size_t turn = turn_begins(d, at);
     for (size_t i = at, n = 0; i-- > 0 && n < BACK_MAX; n++) {
         struct packet *p = &d->packet[i];
-        /* What was sent before the responder asked for something earlier was not in its turn. */
-        if (packet_answers(d, p) && !packet_positive(p) && wire_psn_diff(psn, p->pkt.psn) > 0)
-            turn = false;
         if (!packet_asks(d, p) || p->pkt.psn != psn || crossed(d, p, &d->packet[at]))
             continue;
         if (found && !done) {
             done = p;
-        } else if (!starved && (!p->starve || !turn)) {
-            if (done && !turn)
+        } else if (!starved && (!p->starve || i < turn)) {
+            if (done && i < turn)
                 break;
             starved = p;
         } else if (!p->starve) {

@@ -143,6 +143,22 @@ static const struct step reread[] = {
     /* 15 */ RESP(READ_RESP_ONLY, 106, 10, 3),
     END};
 
+/* Twice a READ is repeated from two places, and the second repetition's first response is lost. */
+#define REREAD_TWICE(psn_, msn_)                                                                   \
+    {.opcode = RC(READ_REQUEST), .psn = psn_, .dma_len = 4096, .va = 0x1000},                      \
+        RESP(READ_RESP_FIRST, psn_, 1024, msn_), RESP(READ_RESP_MIDDLE, psn_ + 2, 1024, 0),        \
+        {.opcode = RC(READ_REQUEST), .psn = psn_ + 1, .dma_len = 3072, .va = 0x1400},              \
+        {.opcode = RC(READ_REQUEST), .psn = psn_ + 2, .dma_len = 2048, .va = 0x1800},              \
+        RESP(READ_RESP_FIRST, psn_ + 1, 1024, msn_), RESP(READ_RESP_MIDDLE, psn_ + 2, 1024, 0),    \
+        RESP(READ_RESP_LAST, psn_ + 3, 1024, msn_), RESP(READ_RESP_LAST, psn_ + 3, 1024, msn_)
+static const struct step reread_twice[] = {REREAD_TWICE(100, 1), REREAD_TWICE(104, 2),
+                                           REREAD_TWICE(108, 3), END};
+
+/* The network doubles a request behind the capture: its copy is answered as things stand then. */
+static const struct step copied[] = {SEND(100, 64), ACK(100, 1), SEND(101, 64), SEND(102, 64),
+                                     ACK(101, 2),   ACK(102, 3), ACK(101, 3),   SEND(103, 64),
+                                     ACK(103, 4),   END};
+
 static const struct step fatal[] = {
     {.opcode = RC(WRITE_ONLY), .psn = 100, .len = 64, .dma_len = 64, .ackreq = true},
     NAK(100, 0x62, 0),
@@ -847,9 +863,17 @@ END_TEST
 
 /* The exchanges themselves. */
 static const struct row good[] = {
-    {"rc", rc, LATER},         {"loss", loss, LATER}, {"rnr", rnr, LATER},
-    {"reread", reread, LATER}, {"dead", dead, LATER}, {"fatal", fatal, LATER},
-    {"uc", uc, LATER},         {"ud", ud, LATER},     {"cm", cm, LATER},
+    {"rc", rc, LATER},
+    {"loss", loss, LATER},
+    {"rnr", rnr, LATER},
+    {"reread", reread, LATER},
+    {"reread twice", reread_twice, LATER},
+    {"copied", copied, LATER},
+    {"dead", dead, LATER},
+    {"fatal", fatal, LATER},
+    {"uc", uc, LATER},
+    {"ud", ud, LATER},
+    {"cm", cm, LATER},
 };
 
 static void none(const struct row *row, struct run *run, const char *how)
