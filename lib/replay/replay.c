@@ -280,6 +280,45 @@ static int one_role(struct replay *r, struct direction d, enum replay_role role,
     return rc;
 }
 
+/* Nobody answers. Has the requester repeated what it sent first until it gave up, as if nobody was
+ * there? Else the capture has only one direction. */
+static bool given_up(const struct direction *d)
+{
+    uint32_t first = 0, highest = 0;
+    bool any = false, repeated = false;
+    for (size_t i = 0; i < d->packets; i++) {
+        const struct packet *p = &d->packet[i];
+        if (!p->good || !(packet_flags(p) & WIRE_F_REQUEST))
+            continue;
+        if (!any)
+            first = highest = p->pkt.psn;
+        else if (p->pkt.psn == first)
+            repeated = true;
+        else if (wire_psn_diff(p->pkt.psn, highest) > 0) {
+            highest = p->pkt.psn;
+            repeated = false;
+        }
+        any = true;
+    }
+    return repeated;
+}
+
+/* The responder of such a connection has broken no rule: there may be none. */
+static void unanswered(struct replay *r, const struct direction *d, struct judge *j,
+                       replay_result result)
+{
+    const struct replay_outcome out = {.connection = d->connection,
+                                       .role = REPLAY_RESPONDER,
+                                       .flow = d->flow,
+                                       .unanswered = true,
+                                       .passed = d->packets};
+    if (d->flow.service != WIRE_RC || !given_up(d))
+        return;
+    r->totals.unanswered++;
+    if (result)
+        result(j->ctx, &out);
+}
+
 static int direction(struct replay *r, uint32_t connection, const struct lint_flow_info *flow,
                      const struct lint_flow_info *answers, unsigned roles, struct judge *j,
                      replay_result result)
@@ -290,6 +329,8 @@ static int direction(struct replay *r, uint32_t connection, const struct lint_fl
         bool answered = answers->id != LINT_NO_FLOW;
         if (roles & REPLAY_RESPONDER && (answered || flow->service != WIRE_RC))
             rc = one_role(r, d, REPLAY_RESPONDER, j, result);
+        else if (roles & REPLAY_RESPONDER)
+            unanswered(r, &d, j, result);
         if (!rc && roles & REPLAY_REQUESTER)
             rc = one_role(r, d, REPLAY_REQUESTER, j, result);
     }

@@ -52,6 +52,7 @@ struct replay_outcome {
     uint32_t connection;
     enum replay_role role;
     struct lint_flow_info flow; /* the direction in which the requests go */
+    bool unanswered;            /* the requester repeated its requests to the end, for nothing */
     bool cm;                    /* what two connection managers say, not how it is packed */
     uint64_t fed;               /* packets given to our engine */
     uint64_t compared;          /* captured packets compared */
@@ -65,6 +66,8 @@ struct replay_totals {
     uint64_t frames, roce, cm, datagrams, damaged;
     uint64_t compared, differ;
     uint32_t connections, replayed; /* directions that could be replayed */
+    uint32_t
+        unanswered; /* directions whose requester gave up, as responder: nothing there to ask */
 };
 
 /* `max_octets` bounds the frames kept (0 = 1 GiB). NULL when memory is out. */
