@@ -166,7 +166,7 @@ static int be_client(struct talk *t, const struct options *o, const char *where)
         return CLI_USAGE;
     int rc = talk_connect(t, host, port, post_advert_receive);
     if (rc) {
-        cli_errno(rc, "connect to %s, port %u", host, port);
+        cli_errno(rc, "connect to %s port %u", host, port);
         return CLI_FAIL;
     }
     uint64_t began = cli_now();

@@ -63,7 +63,7 @@ static int be_client(struct talk *t, const char *where)
     for (unsigned i = 0; i < o.connections; i++) {
         int rc = talk_connect(t, host, port, post_receives);
         if (rc) {
-            cli_errno(rc, "connection %u to %s, port %u", i + 1, host, port);
+            cli_errno(rc, "connection %u to %s port %u", i + 1, host, port);
             return CLI_FAIL;
         }
     }

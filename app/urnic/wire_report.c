@@ -74,8 +74,8 @@ void wire_summary(const struct wire_job *j, double seconds)
         return;
     struct fault_stats s;
     fault_stats(j->fault, &s);
-    fprintf(stderr, "  %llu RoCE packets of %llu connections\n      matched        done\n",
-            (unsigned long long)s.roce, (unsigned long long)s.conns);
+    fprintf(stderr, "  %llu RoCE packets of %llu connection%s\n      matched        done\n",
+            (unsigned long long)s.roce, (unsigned long long)s.conns, s.conns == 1 ? "" : "s");
     for (unsigned i = 0; i < fault_rules(j->fault); i++) {
         struct fault_rule_stats r;
         fault_rule_stats(j->fault, i, &r);

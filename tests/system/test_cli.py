@@ -342,8 +342,8 @@ FAILS = [
     ("copy --device urn9 file 10.0.0.2:x", "urn9"),
     ("perf --device urn0 10.0.0.2:9", "10.0.0.2 port 9: Connection refused"),
     ("copy --device urn0 10.0.0.2:9:x kept", "10.0.0.2 port 9: Connection refused"),
-    ("rping --device urn0 10.0.0.2:9", "10.0.0.2, port 9: Connection refused"),
-    ("ucmatose --device urn0 10.0.0.2:9", "10.0.0.2, port 9: Connection refused"),
+    ("rping --device urn0 10.0.0.2:9", "10.0.0.2 port 9: Connection refused"),
+    ("ucmatose --device urn0 10.0.0.2:9", "10.0.0.2 port 9: Connection refused"),
     ("rules --untested ACK-06", ""),
     ("sim --quiet -o nofolder/x " + SCENARIO, "nofolder/x: No such file"),
 ]

@@ -108,13 +108,12 @@ START_TEST(tmr_02_when_it_runs)
     rig_pass(r, 20 * RIG_T);
     ck_assert_uint_eq(rig_count(r, ENGINE_C_local_ack_timeout_err), 0);
     rig_tx(r, 0);
-    uint64_t t0 = r->now;
     rig_pass(r, RIG_T / 2);
     rig_post(r, WR_RDMA_WRITE, 2, 8, WR_F_SIGNALED); /* sent later: doesn't restart it */
     rig_tx(r, 0);
     rig_pass(r, RIG_T / 4);
     rig_ack(r, rig_psn(RIG_PSN, 5)); /* progress does */
-    t0 = r->now;
+    uint64_t t0 = r->now;
     rig_pass(r, RIG_T - 2);
     ck_assert_uint_eq(rig_count(r, ENGINE_C_local_ack_timeout_err), 0);
     rig_pass(r, RIG_T / 8);

@@ -449,7 +449,7 @@ static size_t make(const struct row *r, uint8_t *f, size_t cap, struct wire_pkt 
     if (!(r->keep & KEEP_ICRC))
         frame_fix_icrc(f, len, p);
     memset(f + len, 0xCC, cap - len);
-    return (size_t)((int)len + r->grow);
+    return (size_t)((long)len + r->grow);
 }
 
 START_TEST(val_01_refusals)
