@@ -58,7 +58,7 @@ int cli_seconds(const char *option, const char *text, uint64_t *ns);
 /* "HOST" or "HOST:PORT" or "[v6]:PORT". */
 int cli_host(const char *text, char *host, size_t size, uint16_t *port);
 
-/* "12.3 MiB", "9.81 Gb/s", "1.5 ms". */
+/* "12.3 MiB", "9.81 Gb/s", "1.50 ms" in `buf`, which is returned; 32 octets are enough. */
 const char *cli_fmt_octets(uint64_t octets, char *buf, size_t size);
 const char *cli_fmt_rate(double bits_per_s, char *buf, size_t size);
 const char *cli_fmt_time(double ns, char *buf, size_t size);
@@ -85,8 +85,11 @@ struct cli_progress {
     uint64_t total, started, drawn;
     bool tty, quiet;
 };
+/* `total` octets are to come; quiet: draw nothing. */
 void cli_progress_begin(struct cli_progress *p, const char *what, uint64_t total, bool quiet);
+/* `done` octets of them have; `note` (may be NULL) stands behind the bar. */
 void cli_progress(struct cli_progress *p, uint64_t done, const char *note);
+/* The last look, and the end of the line. */
 void cli_progress_end(struct cli_progress *p, uint64_t done, const char *note);
 
 /* Set by SIGINT or SIGTERM after cli_catch_signals(): finish and print what there is. */

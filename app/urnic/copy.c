@@ -56,7 +56,7 @@ static int split_remote(const char *text, struct job *j)
     return cli_host(where, j->host, sizeof j->host, &j->port) < 0 ? -1 : 1;
 }
 
-/* Wait for a message of the server of one of two types; its ERROR is printed. */
+/* Wait for a message of this type; an ERROR of the server is printed. */
 static int expect(struct copy_end *e, struct copy_msg *msg, enum copy_type type)
 {
     struct copy_arrival got;

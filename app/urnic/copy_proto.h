@@ -21,15 +21,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "digest.h"
 #include "urnic/urnic.h"
 
-#define COPY_MAGIC  0x31594370u
-#define COPY_PORT   7471u
-#define COPY_SLOT   (1u << 20)
-#define COPY_SLOTS  8u
-#define COPY_TEXT   384u
-#define COPY_RECVS  (2 * COPY_SLOTS + 8)
-#define COPY_DIGEST 32u
+#define COPY_MAGIC 0x31594370u
+#define COPY_PORT  7471u
+#define COPY_SLOT  (1u << 20)
+#define COPY_SLOTS 8u
+#define COPY_TEXT  384u
+#define COPY_RECVS (2 * COPY_SLOTS + 8)
 
 enum copy_type {
     COPY_PUT = 1,
@@ -48,10 +48,10 @@ struct copy_msg {
     uint64_t size; /* PUT, READY of a get: octets of the file */
     uint64_t addr; /* READY: the slots */
     uint32_t rkey;
-    uint32_t octets;             /* FILLED */
-    uint64_t chunk;              /* CREDIT, FILLED */
-    uint8_t digest[COPY_DIGEST]; /* RESULT */
-    char text[COPY_TEXT];        /* PUT, GET: path; ERROR: what went wrong */
+    uint32_t octets;            /* FILLED */
+    uint64_t chunk;             /* CREDIT, FILLED */
+    uint8_t digest[DIGEST_LEN]; /* RESULT: SHA-256 of the file */
+    char text[COPY_TEXT];       /* PUT, GET: path; ERROR: what went wrong */
 };
 
 /* What arrived: a message, an immediate, or the end of one of our own operations. */
@@ -79,12 +79,14 @@ struct copy_end {
 
 /* Memory, queues. access: what the peer may do with the slots. 0 or -errno. */
 int copy_end_init(struct copy_end *e, struct urnic_context *ctx, unsigned access);
+/* Hang up and free everything; also after a copy_end_init that failed. */
 void copy_end_free(struct copy_end *e);
 /* Connection attributes that use the end's queues; `prepare` for urnic_connect_addr and
  * _accept_conn. */
 void copy_end_attr(struct copy_end *e, struct urnic_conn_attr *attr);
 int copy_prepare(void *arg, struct urnic_qp *qp);
 
+/* Send a message, whose magic is filled in here. 0 or -errno of posting. */
 int copy_send(struct copy_end *e, const struct copy_msg *msg);
 /* WRITE with immediate of slot k mod slots to the peer's; READ of the peer's into ours. */
 int copy_write(struct copy_end *e, uint64_t k, uint32_t octets, uint64_t addr, uint32_t rkey);

@@ -12,10 +12,13 @@
 
 struct digest;
 
-struct digest *digest_begin(void); /* NULL: no memory */
+/* NULL = no memory. End it with digest_end. */
+struct digest *digest_begin(void);
+/* The next octets. */
 void digest_add(struct digest *d, const void *data, size_t len);
 /* Finish and free. */
 void digest_end(struct digest *d, uint8_t out[DIGEST_LEN]);
+/* Hexadecimal, in `buf`, which is returned. */
 const char *digest_text(const uint8_t digest[DIGEST_LEN], char buf[2 * DIGEST_LEN + 1]);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Whole reads and writes of files. 0 or -errno; a file that ends early is -EIO.
+ * Whole reads and writes of files, at the descriptor's place. Any thread.
  */
 #ifndef URNIC_FILEIO_H
 #define URNIC_FILEIO_H
@@ -8,7 +8,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* All of `len` octets. 0 or -errno; -EIO: the file ends before. */
 int fileio_read(int fd, void *buf, size_t len);
+/* All of `len` octets. 0 or -errno. */
 int fileio_write(int fd, const void *buf, size_t len);
 
 #endif

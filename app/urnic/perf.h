@@ -68,41 +68,59 @@ struct perf_qp {
     struct perf_qp *next, *next_acting;
 };
 
-/* perf_link.c */
+/* ---- perf_link.c ---- */
+
+/* Open a device (NULL = the first) with a registered buffer of `size` octets and a CQ of `cqe`
+ * entries for all queue pairs. 0, or -errno with a message printed and nothing left open. */
 int perf_end_init(struct perf_end *e, const char *device, uint64_t size, int cqe,
                   enum perf_wait wait);
+/* Close it. Its queue pairs are gone. */
 void perf_end_free(struct perf_end *e);
-/* Queue pair sized for an ask; in INIT. */
+/* Make the queue pair of q->id, as large as q->ask wants it; in INIT. 0 or -errno. */
 int perf_qp_create(struct perf_end *e, struct perf_qp *q, bool client);
+/* Hang up and destroy it with its id; nothing happens when it has none. */
 void perf_qp_destroy(struct perf_qp *q);
+/* Post n receives, all into the queue pair's part of the buffer. 0 or -errno. */
 int perf_post_recvs(struct perf_end *e, struct perf_qp *q, unsigned n);
-/* Connect n queue pairs, many at a time. 0 or -errno with a message printed. */
+/* Connect n queue pairs, many at a time; waits a while for a server that is being started. 0, or
+ * -errno with a message printed. */
 int perf_connect_all(struct perf_end *e, struct perf_qp *q, unsigned n,
                      const struct perf_options *o);
-/* One event of the CM channel, waiting at most timeout_ms. 0, -ETIMEDOUT, -errno. */
+/* One event of the CM channel, waiting at most timeout_ms. 0, -ETIMEDOUT (also when cli_stop is
+ * set), -errno. */
 int perf_cm_event(struct perf_end *e, struct urnic_cm_event *ev, int timeout_ms);
 /* After an empty poll: by the wait policy. */
 void perf_idle(struct perf_end *e);
-/* Post `n` work requests of the operation; `last` gets a completion. */
+/* Post n work requests of the operation, n <= PERF_BATCH_MAX. One in o->signal_every gets a
+ * completion, and the last one if `last`. 0 or -errno. */
 int perf_post(struct perf_end *e, struct perf_qp *q, const struct perf_options *o, uint64_t size,
               unsigned n, bool last);
 
-/* perf_server.c */
+/* ---- perf_server.c ---- */
+
+/* Serve until a signal. Returns CLI_*, with a message. */
 int perf_server(const struct perf_options *o);
 
-/* perf_run.c */
+/* ---- perf_run.c ---- */
+
 struct perf_result {
     uint64_t size, messages, ns;
     uint64_t min, p50, p90, p99, p999, max; /* latency, ns, half round trips for WRITE and SEND */
     double mean;
 };
+/* Measure one size on o->qps connected queue pairs. 0, or -errno; a failed work request (-EIO) has
+ * been reported. */
 int perf_bandwidth(struct perf_end *e, struct perf_qp *q, const struct perf_options *o,
                    uint64_t size, struct perf_result *r);
+/* The same with one message at a time, on one queue pair. */
 int perf_latency(struct perf_end *e, struct perf_qp *q, const struct perf_options *o, uint64_t size,
                  struct perf_result *r);
+/* Connect and hang up, again and again. 0, or -errno with a message printed. */
 int perf_connections(struct perf_end *e, const struct perf_options *o, struct perf_result *r);
 
-/* perf_report.c */
+/* ---- perf_report.c ---- */
+
+/* The head of the table, if there is one, and a line for each result, on standard output. */
 void perf_report_head(const struct perf_options *o);
 void perf_report(const struct perf_options *o, const struct perf_result *r);
 

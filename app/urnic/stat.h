@@ -29,7 +29,8 @@ void stat_free_counters(struct stat_counters *c);
 /* The counter's value; 0 when there is none of this name. */
 uint64_t stat_value(const struct stat_counters *c, const char *name);
 
-/* All queue pairs of a device, or the one with this number. */
+/* All queue pairs of a device, or the one of number `qpn` (0 = all), which need not exist. 0 or
+ * -errno; free with stat_free_qps. */
 int stat_qps(struct admin *a, const char *device, uint32_t qpn, struct stat_qps *out);
 void stat_free_qps(struct stat_qps *q);
 
@@ -37,6 +38,7 @@ void stat_free_qps(struct stat_qps *q);
  * configuration see to that. */
 void stat_prometheus(const struct stat_device *dev, unsigned n);
 
+/* Names of what the protocol has as numbers: "RC", "RTS", "gbn". */
 const char *stat_qp_type(unsigned type);
 const char *stat_qp_state(unsigned state);
 const char *stat_recovery(unsigned mode);

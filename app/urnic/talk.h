@@ -2,7 +2,7 @@
  *
  * What `urnic rping` and `urnic ucmatose` share: a device with one region and one completion queue,
  * a few connections on it, and waiting for a number of completions while watching whether the peers
- * are still there. Returns 0 or -errno. One thread.
+ * are still there. Functions return 0 or -errno. One thread.
  */
 #ifndef URNIC_TALK_H
 #define URNIC_TALK_H
@@ -35,10 +35,12 @@ void talk_close(struct talk *t);
 
 /* Called with a new queue pair, before the peer can send: post receives. */
 typedef int (*talk_prepare)(void *arg, struct urnic_qp *qp);
+/* One connection more, to an IP address. Errors of urnic_connect_addr. */
 int talk_connect(struct talk *t, const char *host, uint16_t port, talk_prepare prepare);
 /* Take the listener's next connection; -EINTR when cli_stop is set. */
 int talk_accept(struct talk *t, struct urnic_listener *listener, talk_prepare prepare);
 
+/* Post a receive into, or a send from, the region at `offset`. */
 int talk_receive(struct talk *t, struct urnic_qp *qp, size_t offset, uint32_t size);
 int talk_send(struct talk *t, struct urnic_qp *qp, size_t offset, uint32_t size);
 /* RDMA WRITE from, or READ into, the region. */

@@ -26,6 +26,7 @@ struct netdev {
 
 /* Begin to watch `name`. Returns 0, -ENODEV when there is no such interface, or -errno. */
 int netdev_open(struct netdev *nd, const char *name);
+/* End the watch; what netdev_allmulti did ends, too. */
 void netdev_close(struct netdev *nd);
 
 /* Take in what happened since the last call. Never blocks. */
@@ -43,6 +44,7 @@ int netdev_allmulti(struct netdev *nd);
 /* Make the AF_PACKET socket `fd` skip what this machine sends. Returns 0 or -errno. */
 int netdev_ignore_outgoing(int fd);
 
+/* The interface's MAC address. Returns 0 or -errno. */
 int netdev_mac(const struct netdev *nd, uint8_t mac[6]);
 
 /* File descriptors of this process that a DPDK driver opened for itself. A set is at most

@@ -15,9 +15,7 @@
 
 #define HANDSHAKE_NS UINT64_C(2000000000)
 #define BUFFER_DPDK  2048u /* the PMD's default bsize */
-#define BUFFER_DEFAULT                                                                             \
-    4288u /* a frame of path MTU 4096 with every header                                            \
-           */
+#define BUFFER_LEAST 4288u /* a frame of path MTU 4096 with every header */
 #define CACHE_LINE   64u
 #define MESSAGES_MAX 16u /* a call; the rest waits for the next one */
 
@@ -91,9 +89,8 @@ static void queue_start(struct memif_queue *q, bool sender, bool c2s)
 static enum memif_reason client_make(struct memif_conn *c, const struct memif_config *cfg,
                                      unsigned log2, bool dpdk)
 {
-    uint32_t lines =
-        ((cfg->frame_max > BUFFER_DEFAULT ? cfg->frame_max : BUFFER_DEFAULT) + CACHE_LINE - 1) /
-        CACHE_LINE;
+    uint32_t octets = cfg->frame_max > BUFFER_LEAST ? cfg->frame_max : BUFFER_LEAST;
+    uint32_t lines = (octets + CACHE_LINE - 1) / CACHE_LINE;
     size_t ring = memif_ring_octets(log2);
     size_t slots = (size_t)1 << log2;
 

@@ -31,8 +31,8 @@ struct pcap_port {
     uint64_t first_ns; /* time stamp of the file's first frame */
     uint64_t start;    /* `now` of the first rx_peek */
     struct read_frame ring[RING];
-    uint64_t head, lent,
-        tail; /* head + lent .. tail wait, head .. head + lent are with the caller */
+    /* Frames head .. head + lent are with the caller, those up to tail wait. */
+    uint64_t head, lent, tail;
     struct io_stats stats;
     struct io_link link;
     uint8_t *rx_arena, *tx_arena;
