@@ -155,7 +155,7 @@ static int prep_capture_start(struct request *r)
         .fd = r->fd[0],
         .snaplen = in->snaplen,
         .qpn = in->qpn,
-        .comments = (in->flags & 1u) != 0,
+        .comments = (in->flags & IPC_CAPTURE_DROPS) != 0,
         .limit = in->limit,
     };
     r->fd[0] = -1;
@@ -237,14 +237,11 @@ static int req_admin(struct request *r)
     return 0;
 }
 
-#define BY_DEVICE offsetof(struct ipc_by_device, port), sizeof(struct ipc_by_device)
-
 const struct request_type request_admin[IPC_TYPE_MAX] = {
     [IPC_STATS] = {REQ_DEVICE, false, BY_DEVICE, .run = req_stats},
     [IPC_QP_LIST] = {REQ_DEVICE, false, WHOLE(ipc_qp_filter), .run = req_qp_list},
     [IPC_QP_HISTORY] = {REQ_DEVICE, false, WHOLE(ipc_qp_filter), .run = req_qp_history},
-    [IPC_CAPTURE_START] = {REQ_DEVICE, true, offsetof(struct ipc_capture, qpn),
-                           sizeof(struct ipc_capture), .prepare = prep_capture_start,
+    [IPC_CAPTURE_START] = {REQ_DEVICE, true, SINCE(ipc_capture, qpn), .prepare = prep_capture_start,
                            .run = req_capture_start, .finish = finish_capture_start},
     [IPC_CAPTURE_STOP] = {REQ_CONTROL, true, BY_HANDLE, .run = req_capture_stop},
     [IPC_ADDR_ADD] = {REQ_DEVICE, true, WHOLE(ipc_addr_admin), .run = req_addr_add},

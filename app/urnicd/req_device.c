@@ -196,18 +196,12 @@ static int req_ctx_open(struct request *r)
     return 0;
 }
 
-#define BY_DEVICE offsetof(struct ipc_by_device, port), sizeof(struct ipc_by_device)
-
 const struct request_type request_device[IPC_TYPE_MAX] = {
-    [IPC_HELLO] = {REQ_CONTROL, false, sizeof(struct ipc_hello), sizeof(struct ipc_hello),
-                   .run = req_hello},
-    [IPC_VERSION] = {REQ_CONTROL, false, sizeof(struct ipc_hdr), sizeof(struct ipc_hdr),
-                     .run = req_version},
-    [IPC_DEVICE_LIST] = {REQ_CONTROL, false, sizeof(struct ipc_hdr), sizeof(struct ipc_hdr),
-                         .run = req_device_list},
+    [IPC_HELLO] = {REQ_CONTROL, false, WHOLE(ipc_hello), .run = req_hello},
+    [IPC_VERSION] = {REQ_CONTROL, false, PLAIN, .run = req_version},
+    [IPC_DEVICE_LIST] = {REQ_CONTROL, false, PLAIN, .run = req_device_list},
     [IPC_DEVICE_QUERY] = {REQ_DEVICE, false, BY_DEVICE, .run = req_device_query},
     [IPC_PORT_QUERY] = {REQ_DEVICE, false, BY_DEVICE, .run = req_port_query},
     [IPC_GID_TABLE] = {REQ_DEVICE, false, BY_DEVICE, .run = req_gid_table},
-    [IPC_CTX_OPEN] = {REQ_CONTROL, false, offsetof(struct ipc_ctx_open, worker),
-                      sizeof(struct ipc_ctx_open), .run = req_ctx_open},
+    [IPC_CTX_OPEN] = {REQ_CONTROL, false, SINCE(ipc_ctx_open, worker), .run = req_ctx_open},
 };

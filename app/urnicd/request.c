@@ -39,14 +39,15 @@ int request_channel(struct request *r, enum handle_kind kind, int *ours)
     return rc;
 }
 
+static void answer_header(struct ipc_hdr *hdr, const struct ipc_hdr *request, int status)
+{
+    *hdr = (struct ipc_hdr){
+        .type = request->type, .flags = IPC_F_REPLY, .id = request->id, .status = status};
+}
+
 void request_answer(int sock, const struct ipc_hdr *request, int status, void *msg, size_t len)
 {
-    struct ipc_hdr *hdr = msg;
-
-    hdr->type = request->type;
-    hdr->flags = IPC_F_REPLY;
-    hdr->id = request->id;
-    hdr->status = status;
+    answer_header(msg, request, status);
     /* A client that doesn't read its answers loses them. */
     ipc_send(sock, msg, len, NULL, 0, MSG_DONTWAIT);
 }
@@ -165,13 +166,8 @@ void request_serve(struct request *r)
         log_debug("control", "%s[%d]: %s: %s", r->client->comm, (int)r->client->pid,
                   ipc_type_name(request.type), strerror(-status));
     if (!r->deferred) {
-        struct ipc_hdr *hdr = (struct ipc_hdr *)(void *)r->out;
-        size_t len = status < 0 ? sizeof(*hdr) : r->out_len;
-        hdr->type = request.type;
-        hdr->flags = IPC_F_REPLY;
-        hdr->id = request.id;
-        hdr->status = status;
-        hdr->zero = 0;
+        size_t len = status < 0 ? sizeof(request) : r->out_len;
+        answer_header((struct ipc_hdr *)(void *)r->out, &request, status);
         /* The socket's buffer holds many answers: a client that lets it fill is not listening. */
         int rc =
             ipc_send(r->client->fd, r->out, len, r->out_fd, status < 0 ? 0 : r->nout, MSG_DONTWAIT);

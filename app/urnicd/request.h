@@ -61,10 +61,11 @@ extern const struct request_type request_queue[IPC_TYPE_MAX];
 extern const struct request_type request_cm[IPC_TYPE_MAX];
 extern const struct request_type request_admin[IPC_TYPE_MAX];
 
-/* `min, size` of a message: a bare header; a handle; all of a struct; a struct that has grown,
- * which older clients send without `field` and what is behind it. */
+/* `min, size` of a message: a bare header; a handle; a device; all of a struct; a struct that has
+ * grown, which older clients send without `field` and what is behind it. */
 #define PLAIN           sizeof(struct ipc_hdr), sizeof(struct ipc_hdr)
 #define BY_HANDLE       offsetof(struct ipc_handle, zero), sizeof(struct ipc_handle)
+#define BY_DEVICE       offsetof(struct ipc_by_device, port), sizeof(struct ipc_by_device)
 #define WHOLE(t)        sizeof(struct t), sizeof(struct t)
 #define SINCE(t, field) offsetof(struct t, field), sizeof(struct t)
 
