@@ -8,42 +8,23 @@
 set -euo pipefail
 urnicd=$1 urnic=$2
 here=$(cd "$(dirname "$0")" && pwd)
-dir=$(mktemp -d /tmp/urnic-capture-XXXXXX)
-pids=()
-cleanup() {
-    local pid
-    for pid in "${pids[@]}"; do kill "$pid" 2>/dev/null && wait "$pid" 2>/dev/null || true; done
-    rm -rf "$dir"
-}
-trap cleanup EXIT
-fail() {
-    echo "$1"
-    tail -n 20 "$dir"/*.log 2>/dev/null
-    exit 1
-}
-wait_for() {
-    local i
-    for ((i = 0; i < 200; i++)); do
-        grep -q "$1" "$2" 2>/dev/null && return 0
-        sleep 0.05
-    done
-    fail "no \"$1\" in $(basename "$2")"
-}
+# shellcheck source=tests/system/rig.sh
+. "$(dirname "$0")/rig.sh" capture
 export URNIC_SOCKET=$dir/sock
 "$urnicd" --foreground --socket "$URNIC_SOCKET" --seed 3 --port mem:l,loss=0.01,reorder=0.01 \
     --addr 10.0.0.1/24 --port mem:l --addr 10.0.0.2/24 >"$dir/d.log" 2>&1 </dev/null &
 pids+=($!)
-wait_for serving "$dir/d.log"
+wait_line serving "$dir/d.log"
 head -c 4000000 /dev/urandom >"$dir/file"
 
 "$urnic" capture --device urn0 "$dir/all.pcapng" >"$dir/c.log" 2>&1 </dev/null &
 capture=$!
 pids+=("$capture")
-wait_for capturing "$dir/c.log"
+wait_line capturing "$dir/c.log"
 mkdir "$dir/there"
 "$urnic" serve --device urn1 --dir "$dir/there" --once 1 >"$dir/s.log" 2>&1 </dev/null &
 pids+=($!)
-wait_for serving "$dir/s.log"
+wait_line serving "$dir/s.log"
 "$urnic" copy --quiet --device urn0 "$dir/file" 10.0.0.2:file || fail "the copy failed"
 sleep 1.5 # the goodbye, repeated if it was lost
 kill -INT "$capture"
@@ -61,7 +42,7 @@ done
 # One of two queue pairs.
 "$urnic" perf --server --device urn1 >"$dir/p.log" 2>&1 </dev/null &
 pids+=($!)
-wait_for waiting "$dir/p.log"
+wait_line waiting "$dir/p.log"
 "$urnic" perf 10.0.0.2 --device urn0 --qps 2 --size 1K --time 60 >"$dir/perf.log" 2>&1 </dev/null &
 perf=$!
 pids+=("$perf")

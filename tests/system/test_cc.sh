@@ -8,47 +8,21 @@
 set -euo pipefail
 
 urnicd=$1 urnic=$2
-dir=$(mktemp -d /tmp/urnic-cc-XXXXXX)
-pids=()
-
-cleanup() {
-    local pid
-    for pid in "${pids[@]}"; do
-        kill "$pid" 2>/dev/null && wait "$pid" 2>/dev/null || true
-    done
-    rm -rf "$dir"
-}
-trap cleanup EXIT
-
-fail() {
-    echo "$1"
-    tail -n 40 "$dir"/*.log "$dir"/*.out 2>/dev/null
-    exit 1
-}
-
-# wait_for TEXT COMMAND...: until its output has the text, fifteen seconds at most
-wait_for() {
-    local i text=$1
-    shift
-    for ((i = 0; i < 150; i++)); do
-        "$@" >"$dir/last.out" 2>&1 && grep -Eq "$text" "$dir/last.out" && return 0
-        sleep 0.1
-    done
-    fail "no \"$text\" from: $*"
-}
+# shellcheck source=tests/system/rig.sh
+. "$(dirname "$0")/rig.sh" cc
 
 export URNIC_SOCKET=$dir/sock
 "$urnicd" --foreground --socket "$URNIC_SOCKET" --seed 1 \
     --device "name=urn0,port=mem:cc,rate=1G,queue=4M,ecn_kmin=20K,ecn_kmax=20K,ecn_pmax=1,cc=dcqcn:paper,recovery=sr,addr=10.0.0.1/24" \
     --device "name=urn1,port=mem:cc,cc=dcqcn:paper,recovery=sr,addr=10.0.0.2/24" >"$dir/urnicd.log" 2>&1 &
 pids+=($!)
-wait_for serving cat "$dir/urnicd.log"
+wait_line serving "$dir/urnicd.log"
 grep -q "cc: urn0: dcqcn:paper,.*timer=55us.*recovery=sr" "$dir/urnicd.log" ||
     fail "the log doesn't state the parameters"
 
 "$urnic" perf --server --device urn1 >"$dir/server.out" 2>&1 &
 pids+=($!)
-wait_for waiting cat "$dir/server.out"
+wait_line waiting "$dir/server.out"
 "$urnic" perf 10.0.0.2 --device urn0 --op write --size 64K --time 60 >"$dir/perf.out" 2>&1 &
 pids+=($!)
 

@@ -7,40 +7,21 @@
 #     test_drill_wire.sh URNICD URNIC DRILL_TARGET SCRIPTS
 set -euo pipefail
 urnicd=$1 urnic=$2 target=$3 scripts=$4
-dir=$(mktemp -d /tmp/urnic-drill-XXXXXX)
-pids=()
-cleanup() {
-    local pid
-    exec 9>&-
-    for pid in "${pids[@]}"; do kill "$pid" 2>/dev/null && wait "$pid" 2>/dev/null || true; done
-    rm -rf "$dir"
-}
-trap cleanup EXIT
-fail() {
-    echo "$1"
-    tail -n 20 "$dir"/*.log 2>/dev/null
-    exit 1
-}
-wait_for() {
-    local i
-    for ((i = 0; i < 400; i++)); do
-        grep -q "$1" "$2" 2>/dev/null && return 0
-        sleep 0.05
-    done
-    fail "no \"$1\" in $(basename "$2")"
-}
+# shellcheck source=tests/system/rig.sh
+. "$(dirname "$0")/rig.sh" drill
+trap 'exec 9>&-; cleanup' EXIT # the target ends with its input
 drill() { "$urnic" drill --port "memif:$dir/m,role=client" --addr 10.9.0.9/24 --peer "$@"; }
 
 export URNIC_SOCKET=$dir/sock
 "$urnicd" --foreground --socket "$URNIC_SOCKET" \
     --device "name=urn0,port=memif:$dir/m,role=server,addr=10.9.0.1/24" >"$dir/d.log" 2>&1 </dev/null &
 pids+=($!)
-wait_for serving "$dir/d.log"
+wait_line serving "$dir/d.log"
 mkfifo "$dir/in"
 "$target" 10.9.0.1 7174 <"$dir/in" >"$dir/target.log" 2>&1 &
 pids+=($!)
 exec 9>"$dir/in"
-wait_for ready "$dir/target.log"
+wait_line ready "$dir/target.log"
 
 drill 10.9.0.1:7174 --record "$dir/run.pcapng" "$scripts" >"$dir/run.log" || fail "a script fails"
 tail -n 1 "$dir/run.log"

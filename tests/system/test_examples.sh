@@ -9,33 +9,8 @@ set -euo pipefail
 
 urnicd=$1 folder=$2
 shift 2
-dir=$(mktemp -d /tmp/urnic-examples-XXXXXX)
-pids=()
-
-cleanup() {
-    local pid
-    for pid in "${pids[@]}"; do
-        kill "$pid" 2>/dev/null && wait "$pid" 2>/dev/null || true
-    done
-    rm -rf "$dir"
-}
-trap cleanup EXIT
-
-fail() {
-    echo "$1"
-    tail -n 40 "$dir"/*.log "$dir"/*.out 2>/dev/null
-    exit 1
-}
-
-# wait_for TEXT FILE: until a line of the file has the text, ten seconds at most
-wait_for() {
-    local i
-    for ((i = 0; i < 200; i++)); do
-        grep -q "$1" "$2" 2>/dev/null && return 0
-        sleep 0.05
-    done
-    fail "no \"$1\" in $(basename "$2")"
-}
+# shellcheck source=tests/system/rig.sh
+. "$(dirname "$0")/rig.sh" examples
 
 export URNIC_SOCKET=$dir/sock
 "$urnicd" --foreground --socket "$URNIC_SOCKET" --seed 1 \
@@ -54,7 +29,7 @@ run() {
     timeout 30 "$folder/example-$name" -d urn0 >"$dir/$name.server.out" 2>&1 &
     server=$!
     pids+=("$server")
-    wait_for listening "$dir/$name.server.out"
+    wait_line listening "$dir/$name.server.out"
     number=$(sed -n 's/.*queue pair //p' "$dir/$name.server.out")
     # shellcheck disable=SC2086 # number is one word or none
     timeout 30 "$folder/example-$name" -d urn1 10.0.0.1 $number >"$dir/$name.client.out" 2>&1 ||

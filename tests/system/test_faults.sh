@@ -8,34 +8,8 @@
 set -euo pipefail
 
 urnicd=$1 urnic=$2
-dir=$(mktemp -d /tmp/urnic-faults-XXXXXX)
-pids=()
-
-cleanup() {
-    local pid
-    for pid in "${pids[@]}"; do
-        kill "$pid" 2>/dev/null && wait "$pid" 2>/dev/null || true
-    done
-    rm -rf "$dir"
-}
-trap cleanup EXIT
-
-fail() {
-    echo "$1"
-    tail -n 40 "$dir"/*.log "$dir"/*.out 2>/dev/null
-    exit 1
-}
-
-# wait_for TEXT COMMAND...: until its output has the text, fifteen seconds at most
-wait_for() {
-    local i text=$1
-    shift
-    for ((i = 0; i < 150; i++)); do
-        "$@" >"$dir/last.out" 2>&1 && grep -Eq "$text" "$dir/last.out" && return 0
-        sleep 0.1
-    done
-    fail "no \"$text\" from: $*"
-}
+# shellcheck source=tests/system/rig.sh
+. "$(dirname "$0")/rig.sh" faults
 
 # expect TEXT COMMAND...: its output has the text
 expect() {
@@ -59,10 +33,10 @@ export URNIC_SOCKET=$dir/sock
     --device "name=urn0,port=mem:faults,rules=$dir/first.faults,addr=10.0.0.1/24" \
     --device "name=urn1,port=mem:faults,addr=10.0.0.2/24" >"$dir/urnicd.log" 2>&1 &
 pids+=($!)
-wait_for serving cat "$dir/urnicd.log"
+wait_line serving "$dir/urnicd.log"
 "$urnic" perf --server --device urn1 >"$dir/server.out" 2>&1 &
 pids+=($!)
-wait_for waiting cat "$dir/server.out"
+wait_line waiting "$dir/server.out"
 
 perf
 expect '^ +0 +0 +0  drop conn 2 psn \+4 first-tx$' "$urnic" link urn0 --show

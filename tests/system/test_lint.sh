@@ -7,27 +7,8 @@
 #     test_lint.sh URNICD URNIC LOSS_MATRIX PCAPS
 set -euo pipefail
 urnicd=$1 urnic=$2 matrix=$3 pcaps=$4
-dir=$(mktemp -d /tmp/urnic-lint-XXXXXX)
-pids=()
-cleanup() {
-    local pid
-    for pid in "${pids[@]}"; do kill "$pid" 2>/dev/null && wait "$pid" 2>/dev/null || true; done
-    rm -rf "$dir"
-}
-trap cleanup EXIT
-fail() {
-    echo "$1"
-    tail -n 40 "$dir"/*.log 2>/dev/null
-    exit 1
-}
-wait_for() {
-    local i
-    for ((i = 0; i < 200; i++)); do
-        grep -q "$1" "$2" 2>/dev/null && return 0
-        sleep 0.05
-    done
-    fail "no \"$1\" in $(basename "$2")"
-}
+# shellcheck source=tests/system/rig.sh
+. "$(dirname "$0")/rig.sh" lint
 # expect STATUS ARGUMENT...: output in $dir/out.log
 expect() {
     local want=$1 got=0
@@ -87,18 +68,18 @@ export URNIC_SOCKET=$dir/sock
     --port mem:l,loss=0.01,reorder=0.01,dup=0.01,corrupt=0.01 --addr 10.0.0.1/24 \
     --port mem:l --addr 10.0.0.2/24 >"$dir/d.log" 2>&1 </dev/null &
 pids+=($!)
-wait_for serving "$dir/d.log"
+wait_line serving "$dir/d.log"
 "$urnic" capture --device urn0 "$dir/d.pcapng" >"$dir/c.log" 2>&1 </dev/null &
 capture=$!
 pids+=("$capture")
-wait_for capturing "$dir/c.log"
+wait_line capturing "$dir/c.log"
 size=5000
 for op in send write read atomic; do
     [ "$op" != atomic ] || size=8
     "$urnic" perf --server --device urn1 >"$dir/p-$op.log" 2>&1 </dev/null &
     server=$!
     pids+=("$server")
-    wait_for waiting "$dir/p-$op.log"
+    wait_line waiting "$dir/p-$op.log"
     "$urnic" perf 10.0.0.2 --device urn0 --op "$op" --count 200 --size "$size" >"$dir/perf.log" 2>&1 \
         </dev/null || fail "perf $op failed"
     kill "$server" 2>/dev/null || true

@@ -8,40 +8,15 @@
 set -euo pipefail
 
 urnicd=$1 urnic=$2
-dir=$(mktemp -d /tmp/urnic-wire-XXXXXX)
-pids=()
-
-cleanup() {
-    local pid
-    for pid in "${pids[@]}"; do
-        kill "$pid" 2>/dev/null && wait "$pid" 2>/dev/null || true
-    done
-    rm -rf "$dir"
-}
-trap cleanup EXIT
-
-fail() {
-    echo "$1"
-    for n in 1 2; do "$urnic" --socket "$dir/$n.sock" stat; done; tail -n 40 "$dir"/*.log "$dir"/*.out 2>/dev/null
-    exit 1
-}
-
-# wait_for TEXT COMMAND...: until its output has the text, fifteen seconds at most
-wait_for() {
-    local i text=$1
-    shift
-    for ((i = 0; i < 150; i++)); do
-        "$@" >"$dir/last.out" 2>&1 && grep -Eq "$text" "$dir/last.out" && return 0
-        sleep 0.1
-    done
-    fail "no \"$text\" from: $*"
-}
+# shellcheck source=tests/system/rig.sh
+. "$(dirname "$0")/rig.sh" wire
+details() { for n in 1 2; do "$urnic" --socket "$dir/$n.sock" stat; done; }
 
 for n in 1 2; do
     "$urnicd" --foreground --socket "$dir/$n.sock" --device \
         "name=urn0,port=memif:$dir/$n.memif,role=server,addr=10.0.0.$n/24,mtu=4200" >"$dir/urnicd-$n.log" 2>&1 &
     pids+=($!)
-    wait_for serving cat "$dir/urnicd-$n.log"
+    wait_line serving "$dir/urnicd-$n.log"
 done
 
 "$urnic" wire --json "memif:$dir/1.memif,role=client" "memif:$dir/2.memif,role=client" \
@@ -54,7 +29,7 @@ done
 
 "$urnic" --socket "$dir/2.sock" perf --server --wait event >"$dir/server.out" 2>&1 &
 pids+=($!)
-wait_for waiting cat "$dir/server.out"
+wait_line waiting "$dir/server.out"
 for op in write read; do # a busy machine answers SENDs with RNR NAKs
     "$urnic" --socket "$dir/1.sock" perf 10.0.0.2 --op $op --size 64K --time 0.3 --wait event >"$dir/perf.out" 2>&1 ||
         fail "perf --op $op through the bump"
