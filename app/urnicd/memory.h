@@ -42,8 +42,8 @@ int memory_init(void);
 int memory_slab(const char *name, size_t len, struct memory **out, int *fd);
 
 /* Map [off, off+len) of a client's object. The caller keeps `fd`. -EOPNOTSUPP when it isn't a
- * file on tmpfs or hugetlbfs (a page of any other may block the worker for ever), -EFAULT when it is
- * shorter than that, -EACCES when `writable` isn't permitted, -ENOMEM, -ENOSPC. */
+ * file on tmpfs or hugetlbfs (a page of any other may block the worker for ever), -EFAULT when it
+ * is shorter than that, -EACCES when `writable` isn't permitted, -ENOMEM, -ENOSPC. */
 int memory_foreign(int fd, uint64_t off, uint64_t len, bool writable, struct memory **out);
 
 /* Unmap. No piece of it may be in use. NULL is allowed. */

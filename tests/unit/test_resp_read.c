@@ -4,6 +4,8 @@
  */
 #include "resp_script.h"
 
+/* A script stands as it is read. */
+/* clang-format off */
 #define ONE {.rd_atomic = 1}
 #define RNR {.rd_atomic = 1, .rnr_on_rd_res = true}
 
@@ -207,6 +209,7 @@ static const struct script scripts[] = {
     {"REQ-17 executed in order with WRITEs", {0},
      "put 8 val=0; < FETCH_ADD 0 va=8 add=5; < WRITE_ONLY 1 len=8 va=8 ack; > ATOMIC_ACK 0 orig=0; > ACKNOWLEDGE 1 msn=2; mem 8 8 is 1:0"},
 };
+/* clang-format on */
 
 int main(void)
 {

@@ -4,6 +4,8 @@
  */
 #include "resp_script.h"
 
+/* A script stands as it is read. */
+/* clang-format off */
 #define RO  {.access = MEM_REMOTE_READ}
 #define RTR {.rtr = true}
 
@@ -370,6 +372,7 @@ static const struct script scripts[] = {
     {"ACK-14 SRQ-08 never with a shared receive queue", {.credits = true, .srq = true},
      "recv 8; < WRITE_ONLY 0 len=4 ack; > ACKNOWLEDGE 0 syn=1f"},
 };
+/* clang-format on */
 
 int main(void)
 {

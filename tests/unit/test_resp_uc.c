@@ -4,6 +4,8 @@
  */
 #include "resp_script.h"
 
+/* A script stands as it is read. */
+/* clang-format off */
 #define UC {.type = QP_UC}
 
 static const struct script scripts[] = {
@@ -58,6 +60,7 @@ static const struct script scripts[] = {
     {"RSP-26 COMM_EST", {.type = QP_UC, .rtr = true}, "recv 8; < SEND_ONLY 0 len=4; ! COMM_EST; ! HOOK; = SUCCESS len=4"},
     {"MR-12 memory that can't be reached", UC, "recv 8; hold; < SEND_ONLY 0 len=4; copy fail; = LOC_PROT_ERR; state ERR"},
 };
+/* clang-format on */
 
 int main(void)
 {

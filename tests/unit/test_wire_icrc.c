@@ -82,7 +82,8 @@ START_TEST(icrc_12_chained_equals_linear)
 }
 END_TEST
 
-/* ICRC-03 ICRC-04 ICRC-09 WIRE-11 WIRE-25 which bits are masked: flip each bit of the headers in turn. */
+/* ICRC-03 ICRC-04 ICRC-09 WIRE-11 WIRE-25 which bits are masked: flip each bit of the headers in
+ * turn. */
 START_TEST(icrc_03_masks)
 {
     for (unsigned kind = 0; kind < 2; kind++) {
