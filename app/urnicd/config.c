@@ -539,6 +539,8 @@ int config_load(struct config *c, const char *path, char *err)
     char text[1024];
     int rc = 0;
 
+    if (!root && json_error_code(&je) == json_error_cannot_open_file)
+        return config_fail(err, "config=%s: %s", path, strerror(errno));
     if (!root)
         return config_fail(err, "config=%s: %s (line %d)", path, je.text, je.line);
     if (!json_is_object(root))

@@ -442,7 +442,7 @@ static int prepare_iface(struct dpdk_port *port, uint32_t *frame_max, char *err,
     int rc = netdev_open(&port->nd, spec->iface);
 
     if (rc)
-        return fail(err, size, rc, "dpdk:%s: no interface \"%s\" in this network namespace",
+        return fail(err, size, rc, "dpdk:%s: no interface \"%s\" in this network namespace; `ip -br link` lists them",
                     spec->name, spec->iface);
     port->watched = true;
     if (!*frame_max)

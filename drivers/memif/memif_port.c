@@ -312,6 +312,22 @@ int io_memif_check(const char *args, char *err, size_t err_size)
     return parse(args, &cfg, (struct complaint){.text = err, .size = err_size});
 }
 
+/* What to do about a socket that can't be listened at. */
+static const char *listen_cure(int error)
+{
+    switch (error) {
+    case -ENOENT:
+        return ": make its folder first";
+    case -EACCES:
+    case -EPERM:
+        return ": choose a folder that you may write to";
+    case -EADDRINUSE:
+        return ": somebody else is the server there; choose another path, or role=client";
+    default:
+        return "";
+    }
+}
+
 int io_memif_open(const char *args, const struct io_open_params *params, struct io_port **out,
                   char *err, size_t err_size)
 {
@@ -329,7 +345,8 @@ int io_memif_open(const char *args, const struct io_open_params *params, struct 
     if (!error) {
         error = port_prepare(p);
         if (error)
-            io_fail(err, err_size, error, "memif: %s: %s", p->cfg.path, strerror(-error));
+            io_fail(err, err_size, error, "memif: %s: %s%s", p->cfg.path, strerror(-error),
+                    listen_cure(error));
     }
     if (error) {
         port_close(&p->io);

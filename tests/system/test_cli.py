@@ -471,6 +471,29 @@ def with_daemon():
             check(False, f"urnic {text} --json: {e}: {r.stdout[:200]}")
 
 
+def no_start():
+    """A daemon that can't start says why, and what to do about it."""
+    def start(*args):
+        r = run(URNICD, ["--foreground", "--socket", os.path.join(DATA, "another"), *args])
+        return r.returncode, r.stderr
+    device = ["--addr", "10.0.0.1/24"]
+    server = os.path.join(DATA, "m")
+    for args, status, says in (
+            ([], 2, "give --device"),
+            (["--port", "mem:l", "--addr", "10.0.0.1/240"], 2, "an address like 10.0.0.1/24"),
+            (["--port", "nosuch:1", *device], 2, "there are mem, memif, pcap and dpdk"),
+            (["--config", os.path.join(DATA, "none")], 2, "none: No such file or directory\n"),
+            (["--config", os.path.join(DATA, "file")], 2, "(line 1)"),
+            (["--port", f"memif:{DATA}/none/m,role=server", *device], 1, "make its folder first"),
+            (["--port", f"memif:{server},role=server", "--port", f"memif:{server},role=server", *device], 1,
+             "role=client"),
+            (["--port", "mem:l", *device, "--cpu", "1000"], 1, "choose cores of this machine"),
+            (["--port", "mem:l", *device, "--socket", os.path.join(DATA, "no", "folder", "s")], 1, "with --socket"),
+            (["--port", "mem:l", *device, "--socket", os.environ["URNIC_SOCKET"]], 1, "another urnicd serves there")):
+        got, text = start(*args)
+        check(got == status and says in text, f"urnicd {' '.join(args)}: status {got}: {text}, not «{says}»")
+
+
 def prometheus():
     """The text format: a metric's type once, before its samples; its samples together; none twice."""
     r = run(URNIC, ["stat", "--prometheus", "--qps"])
@@ -565,6 +588,7 @@ def main():
                 full_disk()
                 manuals()
                 with_daemon()
+                no_start()
                 prometheus()
                 ends()
                 link_units()
