@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include "dpdk_spec.h"
@@ -29,6 +30,9 @@
 
 #ifndef URNIC_PLUGIN_LIBDIR
 #define URNIC_PLUGIN_LIBDIR "/usr/lib/urnic"
+#endif
+#ifndef URNIC_PLUGIN_SUBDIR
+#define URNIC_PLUGIN_SUBDIR "lib/urnic"
 #endif
 
 static int exe_dir(char *buf, size_t size)
@@ -50,24 +54,25 @@ static int plugin_in(const char *dir, const char *sub, char *path, size_t size)
     return n > 0 && (size_t)n < size && access(path, F_OK) == 0 ? 0 : -ENOENT;
 }
 
-/* The user's word first, and alone; then where it was installed; then, from the folder of the
- * running program on, a build tree. */
+/* The user's word first, and alone. Then what was built or installed together with the running
+ * program: another release's would not fit it. A program with rights that its user lacks looks only
+ * where it was told to be installed: its user may have linked it into a folder of his own. */
 int io_dpdk_plugin(char *path, size_t size)
 {
     static const char *const from_exe[] = {
-        "", "/drivers/dpdk", "/../drivers/dpdk", "/../../drivers/dpdk", "/../../../drivers/dpdk",
+        "/../" URNIC_PLUGIN_SUBDIR, "", "/drivers/dpdk", "/../drivers/dpdk", "/../../drivers/dpdk",
+        "/../../../drivers/dpdk",
     };
     char exe[PATH_MAX];
     const char *env = secure_getenv("URNIC_PLUGIN_DIR");
+    int rc = -ENOENT;
 
     if (env && *env)
         return plugin_in(env, "", path, size);
-    int rc = plugin_in(URNIC_PLUGIN_LIBDIR, "", path, size);
-    if (rc == 0 || exe_dir(exe, sizeof(exe)))
-        return rc;
-    for (size_t i = 0; rc && i < sizeof(from_exe) / sizeof(from_exe[0]); i++)
-        rc = plugin_in(exe, from_exe[i], path, size);
-    return rc;
+    if (!getauxval(AT_SECURE) && exe_dir(exe, sizeof(exe)) == 0)
+        for (size_t i = 0; rc && i < sizeof(from_exe) / sizeof(from_exe[0]); i++)
+            rc = plugin_in(exe, from_exe[i], path, size);
+    return rc ? plugin_in(URNIC_PLUGIN_LIBDIR, "", path, size) : 0;
 }
 
 static int open_dpdk(const char *args, const struct io_open_params *params, struct io_port **out,

@@ -106,6 +106,11 @@ static int control_socket(struct urnicd *d, char *err)
     if (rc < 0)
         return control_fail(err, path, "bind");
     const struct group *g = geteuid() == 0 ? getgrnam("urnic") : NULL;
+    if (!g && strcmp(path, IPC_SOCKET_SYSTEM) == 0)
+        log_info("control",
+                 "%s: for root only, as there is no group urnic: "
+                 "`systemd-sysusers` or `groupadd -r urnic` makes it",
+                 path);
     if (g && chown(path, (uid_t)-1, g->gr_gid) < 0)
         log_warn("control", "%s: can't give it to group urnic: %s", path, strerror(errno));
     if (listen(d->listen_fd, 128) < 0)
