@@ -1,0 +1,61 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# SIGTERM drains: a daemon whose clients are in the middle of transfers tells their peers, ends with status 0,
+# and leaves its clients an error instead of a wait; the peer's daemon lets the connections go at once.
+#
+#     test_drain.sh URNICD URNIC
+set -euo pipefail
+urnicd=$1 urnic=$2
+dir=$(mktemp -d /tmp/urnic-drain-XXXXXX)
+pids=()
+cleanup() {
+    local pid
+    for pid in "${pids[@]}"; do kill "$pid" 2>/dev/null && wait "$pid" 2>/dev/null || true; done
+    rm -rf "$dir"
+}
+trap cleanup EXIT
+fail() {
+    echo "$1"
+    tail -n 20 "$dir"/*.log
+    exit 1
+}
+# until COMMAND...: ten seconds at most
+until_true() {
+    local i
+    for ((i = 0; i < 200; i++)); do
+        "$@" >/dev/null 2>&1 && return 0
+        sleep 0.05
+    done
+    return 1
+}
+# counter HOST NAME VALUE
+counter_is() { "$urnic" --socket "$dir/$1" stat --all | grep -qE "^ +$2 +$3\$"; }
+
+"$urnicd" --foreground --socket "$dir/a" --port "memif:$dir/m,role=server" --addr 10.0.0.1/24 \
+    >"$dir/a.log" 2>&1 </dev/null &
+a=$!
+pids+=("$a")
+until_true test -S "$dir/a" || fail "the first daemon doesn't start"
+"$urnicd" --foreground --socket "$dir/b" --port "memif:$dir/m,role=client" --addr 10.0.0.2/24 \
+    >"$dir/b.log" 2>&1 </dev/null &
+pids+=($!)
+until_true counter_is b port_up 1 || fail "the two never meet"
+"$urnic" --socket "$dir/b" perf --server >"$dir/server.log" 2>&1 </dev/null &
+pids+=($!)
+until_true grep -q waiting "$dir/server.log" || fail "the server doesn't start"
+timeout 60 "$urnic" --socket "$dir/a" perf 10.0.0.2 --qps 8 --time 50 >"$dir/client.log" 2>&1 </dev/null &
+client=$!
+pids+=("$client")
+until_true counter_is b qps 8 || fail "the client doesn't connect"
+until_true counter_is b rx_write_requests '[1-9][0-9]*' || fail "nothing is transferred"
+
+kill -TERM "$a"
+status=0
+wait "$a" || status=$?
+[ "$status" -eq 0 ] || fail "the daemon ends with status $status"
+status=0
+wait "$client" || status=$?
+[ "$status" -eq 1 ] || fail "its client ends with status $status, not 1"
+# Only a goodbye tells this side, which receives and sends nothing that could run out of retries.
+until_true counter_is b qps 0 || fail "the peer's queue pairs are still there: nobody told it"
