@@ -17,10 +17,11 @@ import tempfile
 import time
 
 URNICD, URNIC = sys.argv[1], sys.argv[2]
-DIR = tempfile.mkdtemp(prefix="urnic-kernel-net-")
+IN_NS = "--in-namespace"  # instead of URNICD: this script runs itself there
+DIR = None if URNICD == IN_NS else tempfile.mkdtemp(prefix="urnic-kernel-net-")
 NS = {n: f"urnic-kn{os.getpid()}-{n}" for n in ("a", "b", "r")}  # host, host, the router between
-IN_NS = "--in-namespace"
 failed = []
+started = []  # all daemons: none outlives the test
 
 
 def check(ok, what):
@@ -142,6 +143,7 @@ def start(n, net):
          f"gw=10.{net}.0.254;fd0{net}::fe,mtu={8000 if net == 1 else 1500}",
          "--device", f"name=urn1,port=dpdk:net_af_packet1,iface=v1,addr=10.7.0.{net}/24,vlan=7"],
         stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+    started.append(p)
     up = soon(lambda: p.poll() is not None
               or info_state(n) == ["active", "active"], 30) and p.poll() is None
     return p if up else None
@@ -263,6 +265,8 @@ if __name__ == "__main__":
     try:
         status = main()
     finally:
+        for process in started:
+            process.kill()
         for name in NS.values():
             call("ip", "netns", "del", name)
         shutil.rmtree(DIR, ignore_errors=True)
