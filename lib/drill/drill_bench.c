@@ -20,7 +20,7 @@ static bool on_cq_push(void *arg, void *cq_arg, const struct engine_wc *wc)
     struct drill_run *run = arg;
     struct drill_object *cq = cq_arg;
     struct drill_completion *c;
-    if (cq->held == cq->size || !(c = calloc(1, sizeof *c)))
+    if (cq->held == cq->size || !(c = calloc(1, sizeof(*c))))
         return false;
     cq->held++;
     c->ns = run->now;
@@ -34,7 +34,7 @@ static bool on_cq_push(void *arg, void *cq_arg, const struct engine_wc *wc)
 static void on_event(void *arg, enum engine_event ev, void *about)
 {
     struct drill_run *run = arg;
-    struct drill_happening *h = calloc(1, sizeof *h);
+    struct drill_happening *h = calloc(1, sizeof(*h));
     if (!h)
         return;
     h->ns = run->now;
@@ -60,7 +60,7 @@ static void on_comm_est(void *arg, void *qp_arg)
 
 bool drill_keep_frame(struct drill_run *run, const uint8_t *frame, uint32_t len, uint64_t ns)
 {
-    struct drill_frame *f = malloc(sizeof *f + len);
+    struct drill_frame *f = malloc(sizeof(*f) + len);
     if (!f)
         return drill_end(run, DRILL_WRONG, NULL, "out of memory");
     f->next = NULL;
@@ -98,7 +98,7 @@ static void send_requests(struct drill_run *run)
 {
     uint8_t frame[DRILL_FRAME_MAX];
     for (unsigned n = 0; !run->over; n++) {
-        struct engine_slot slot = {.buf = frame, .cap = sizeof frame};
+        struct engine_slot slot = {.buf = frame, .cap = sizeof(frame)};
         if (n == MESSAGES)
             drill_end(run, DRILL_WRONG, NULL, "more than %u packets come out at once", n);
         if (!engine_tx(run->e, &slot, 1, run->now))
@@ -117,7 +117,7 @@ static void send_mads(struct drill_run *run)
     uint8_t frame[DRILL_FRAME_MAX];
     struct cm_out out;
     for (unsigned n = 0; n < MESSAGES && !run->over && cm_tx(run->cm, &out); n++) {
-        struct engine_slot slot = {.buf = frame, .cap = sizeof frame};
+        struct engine_slot slot = {.buf = frame, .cap = sizeof(frame)};
         struct engine_av av = {.sgid = out.src,
                                .dgid = out.dst,
                                .tclass = out.tclass,
@@ -135,7 +135,7 @@ static void note_cm_events(struct drill_run *run)
 {
     struct cm_event ev;
     for (unsigned n = 0; n < MESSAGES && cm_event(run->cm, &ev); n++) {
-        struct drill_cm_happening *h = calloc(1, sizeof *h);
+        struct drill_cm_happening *h = calloc(1, sizeof(*h));
         if (!h)
             return;
         h->ns = run->now;
@@ -198,8 +198,8 @@ void drill_bench_copies(struct drill_run *run, unsigned n, int status)
         free(run->kept[i]);
     }
     run->ncopies -= n;
-    memmove(run->kept, run->kept + n, run->ncopies * sizeof run->kept[0]);
-    memmove(run->copies, run->copies + n, run->ncopies * sizeof run->copies[0]);
+    memmove(run->kept, run->kept + n, run->ncopies * sizeof(run->kept[0]));
+    memmove(run->copies, run->copies + n, run->ncopies * sizeof(run->copies[0]));
     drill_bench_flush(run);
 }
 
@@ -238,43 +238,46 @@ bool drill_bench_step(struct drill_run *run, uint64_t until)
 
 static bool configure(struct drill_run *run, const struct drill_stmt *st)
 {
-    uint64_t v;
+    uint64_t v = 0;
     unsigned npkeys = 0;
     struct engine_params *ep = &run->ep;
     for (const struct drill_arg *a = st->args; a; a = a->next) {
         char err[160];
         struct cc_conf cc;
         if (a->field->id == DEV_PKEY) {
-            const size_t room = sizeof ep->pkeys / sizeof ep->pkeys[0];
+            const size_t room = sizeof(ep->pkeys) / sizeof(ep->pkeys[0]);
             if (npkeys == room)
                 return drill_end(run, DRILL_WRONG, st, "pkey: the table has %zu entries", room);
             if (!drill_one(run, st, a, &v))
                 return false;
             ep->pkeys[npkeys++] = (uint16_t)v;
         } else if (a->field->id == DEV_CC) {
-            if (cc_conf_parse(&cc, a->v.name, err, sizeof err) < 0)
+            if (cc_conf_parse(&cc, a->v.name, err, sizeof(err)) < 0)
                 return drill_end(run, DRILL_WRONG, st, "cc: %s", err);
             ep->cc = cc;
         }
     }
-#define NUMBER(id, old, member)                                                                    \
-    if (!drill_number(run, st, id, old, &v))                                                       \
-        return false;                                                                              \
-    member = (__typeof__(member))v
-    NUMBER(DEV_MTU, ep->mtu, ep->mtu);
+/* A member has what the statement says, or what it had. */
+#define NUMBER(id, member)                                                                         \
+    do {                                                                                           \
+        if (!drill_number(run, st, (id), (member), &v))                                            \
+            return false;                                                                          \
+        (member) = (__typeof__(member))v;                                                          \
+    } while (0)
+    NUMBER(DEV_MTU, ep->mtu);
     run->cp.max_mtu = (uint8_t)ep->mtu;
-    NUMBER(DEV_WINDOW, ep->window, ep->window);
-    NUMBER(DEV_STRICT, ep->strict_resp, ep->strict_resp);
-    NUMBER(DEV_VLAN, ep->vlan, ep->vlan);
-    NUMBER(DEV_ACK_DELAY, ep->ack_delay_ns, ep->ack_delay_ns);
-    NUMBER(DEV_LOOPBACK, ep->loopback, ep->loopback);
-    NUMBER(DEV_RATE, ep->line_rate, ep->line_rate);
-    NUMBER(DEV_RECORDS, ep->records, ep->records);
-    NUMBER(DEV_LENIENT, run->cp.lenient_addr, run->cp.lenient_addr);
-    NUMBER(DEV_NAK_CONFIRM, ep->nak_confirm, ep->nak_confirm);
-    NUMBER(DEV_RNR_ON_RD_RES, ep->rnr_on_rd_res, ep->rnr_on_rd_res);
-    NUMBER(DEV_MAX_MR, ep->mem.max_mr, ep->mem.max_mr);
-    NUMBER(DEV_MAX_CONNS, run->cp.max_conns, run->cp.max_conns);
+    NUMBER(DEV_WINDOW, ep->window);
+    NUMBER(DEV_STRICT, ep->strict_resp);
+    NUMBER(DEV_VLAN, ep->vlan);
+    NUMBER(DEV_ACK_DELAY, ep->ack_delay_ns);
+    NUMBER(DEV_LOOPBACK, ep->loopback);
+    NUMBER(DEV_RATE, ep->line_rate);
+    NUMBER(DEV_RECORDS, ep->records);
+    NUMBER(DEV_LENIENT, run->cp.lenient_addr);
+    NUMBER(DEV_NAK_CONFIRM, ep->nak_confirm);
+    NUMBER(DEV_RNR_ON_RD_RES, ep->rnr_on_rd_res);
+    NUMBER(DEV_MAX_MR, ep->mem.max_mr);
+    NUMBER(DEV_MAX_CONNS, run->cp.max_conns);
 #undef NUMBER
     return true;
 }
@@ -282,7 +285,10 @@ static bool configure(struct drill_run *run, const struct drill_stmt *st)
 bool drill_bench_open(struct drill_run *run, const struct drill_stmt *device)
 {
     run->ep = (struct engine_params){
-        .hooks = {on_cq_push, on_event, on_gsi_rx, on_comm_est, NULL, NULL, NULL},
+        .hooks = {.cq_push = on_cq_push,
+                  .event = on_event,
+                  .gsi_rx = on_gsi_rx,
+                  .comm_est = on_comm_est},
         .hook_arg = run,
         .key = {0x0123456789ABCDEF, 0xFEDCBA9876543210},
         .max_qp = 1024,

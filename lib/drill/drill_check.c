@@ -11,7 +11,7 @@
 bool drill_compare(struct drill_run *run, const struct drill_stmt *st, const struct drill_arg *a,
                    uint64_t got, uint64_t mask)
 {
-    char want[64], text[24];
+    char want[64], text[DRILL_NUMBER_LEN];
     bool fits = true;
     if (a->field->type == TYPE_FLAG)
         fits = !!got != a->off;
@@ -21,16 +21,16 @@ bool drill_compare(struct drill_run *run, const struct drill_stmt *st, const str
         return false;
     if (fits)
         return true;
-    snprintf(text, sizeof text, got < 4096 ? "%" PRIu64 : "0x%" PRIx64, got);
+    drill_number_text(got, text);
     if (a->field->type == TYPE_FLAG)
-        snprintf(want, sizeof want, "%d", !a->off);
+        snprintf(want, sizeof(want), "%d", !a->off);
     else if (a->field->type == TYPE_WORDS)
-        snprintf(want, sizeof want, "0x%" PRIx64, a->v.word);
+        snprintf(want, sizeof(want), "0x%" PRIx64, a->v.word);
     else if (a->field->type == TYPE_WORD)
-        snprintf(want, sizeof want, "%s", drill_word_name(a->field->words, a->v.word));
+        snprintf(want, sizeof(want), "%s", drill_word_name(a->field->words, a->v.word));
     else
-        drill_value_text(run, st, &a->v, a->field->role, want, sizeof want);
-    drill_differs(run->r->fields, sizeof run->r->fields, a->field->name, want,
+        drill_value_text(run, st, &a->v, a->field->role, want, sizeof(want));
+    drill_differs(run->r->fields, sizeof(run->r->fields), a->field->name, want,
                   a->field->type == TYPE_WORD ? drill_word_name(a->field->words, got) : text);
     return true;
 }
@@ -53,7 +53,7 @@ static bool counter(struct drill_run *run, const struct drill_stmt *st)
     run->r->checks++;
     if (fits)
         return true;
-    drill_value_text(run, st, &st->args->v, ROLE_VALUE, want, sizeof want);
+    drill_value_text(run, st, &st->args->v, ROLE_VALUE, want, sizeof(want));
     return drill_end(run, DRILL_FAIL, st, "%s is %" PRIu64 ", expected %s", st->name, got, want);
 }
 
@@ -69,14 +69,14 @@ static bool is(struct drill_run *run, const struct drill_stmt *st)
     run->r->checks++;
     if (fits)
         return true;
-    drill_value_text(run, st, &st->args->v, ROLE_VALUE, want, sizeof want);
-    snprintf(text, sizeof text, "0x%" PRIx64, got);
+    drill_value_text(run, st, &st->args->v, ROLE_VALUE, want, sizeof(want));
+    snprintf(text, sizeof(text), "0x%" PRIx64, got);
     return drill_end(run, DRILL_FAIL, st, "it is %s, expected %s", text, want);
 }
 
 static bool state(struct drill_run *run, const struct drill_stmt *st)
 {
-    struct drill_object *qp = drill_need(run, st, st->name, OBJ_QP_);
+    struct drill_object *qp = drill_need(run, st, st->name, KIND_QP);
     struct engine_qp_attr a;
     struct engine_qp_info info;
     if (!qp)
@@ -92,7 +92,7 @@ static bool state(struct drill_run *run, const struct drill_stmt *st)
 
 static bool info(struct drill_run *run, const struct drill_stmt *st)
 {
-    struct drill_object *qp = drill_need(run, st, st->name, OBJ_QP_);
+    struct drill_object *qp = drill_need(run, st, st->name, KIND_QP);
     struct engine_qp_info i;
     if (!qp)
         return false;
@@ -122,7 +122,7 @@ static bool info(struct drill_run *run, const struct drill_stmt *st)
 /* Attributes as ibv_query_qp tells them. */
 static bool query(struct drill_run *run, const struct drill_stmt *st)
 {
-    struct drill_object *qp = drill_need(run, st, st->name, OBJ_QP_);
+    struct drill_object *qp = drill_need(run, st, st->name, KIND_QP);
     struct engine_qp_attr attr;
     if (!qp)
         return false;

@@ -21,8 +21,8 @@ static bool private_of(struct drill_run *run, const struct drill_stmt *st, struc
     uint32_t n;
     if (!drill_octets_len(&a->v.data, &n))
         return drill_end(run, DRILL_WRONG, st, "private: octets with a length of their own");
-    if (n > sizeof w->octets)
-        return drill_end(run, DRILL_WRONG, st, "private: at most %zu octets", sizeof w->octets);
+    if (n > sizeof(w->octets))
+        return drill_end(run, DRILL_WRONG, st, "private: at most %zu octets", sizeof(w->octets));
     w->len = (uint16_t)n;
     return drill_octets(run, st, &a->v.data, 0, w->octets, n);
 }
@@ -73,13 +73,13 @@ static int set_up(struct drill_run *run, struct drill_object *qp, struct cm_conn
 static bool qp_of(struct drill_run *run, const struct drill_stmt *st, struct drill_object **qp)
 {
     const struct drill_arg *a = drill_arg(st, CMF_QP);
-    *qp = a ? drill_need(run, st, a->v.name, OBJ_QP_) : NULL;
+    *qp = a ? drill_need(run, st, a->v.name, KIND_QP) : NULL;
     return !a || *qp;
 }
 
 static bool listen(struct drill_run *run, const struct drill_stmt *st)
 {
-    struct drill_object *o = drill_add(run, st, st->name, OBJ_LISTENER_);
+    struct drill_object *o = drill_add(run, st, st->name, KIND_LISTENER);
     static const struct wire_addr any;
     uint64_t port, backlog, udp;
     bool go;
@@ -94,9 +94,9 @@ static bool listen(struct drill_run *run, const struct drill_stmt *st)
     return drill_returned(run, st, rc, &go);
 }
 
-static bool connect_(struct drill_run *run, const struct drill_stmt *st)
+static bool do_connect(struct drill_run *run, const struct drill_stmt *st)
 {
-    struct drill_object *o = drill_add(run, st, st->name, OBJ_CONN_), *qp;
+    struct drill_object *o = drill_add(run, st, st->name, KIND_CONN), *qp;
     struct private_data w;
     uint64_t port, sport, resp, init, retry, rnr, timeout, retries, transport, mtu, pkey;
     bool go;
@@ -137,7 +137,7 @@ static bool connect_(struct drill_run *run, const struct drill_stmt *st)
     return drill_returned(run, st, rc, &go);
 }
 
-static bool accept_(struct drill_run *run, const struct drill_stmt *st, struct drill_object *c)
+static bool do_accept(struct drill_run *run, const struct drill_stmt *st, struct drill_object *c)
 {
     struct drill_object *qp;
     struct private_data w;
@@ -193,7 +193,7 @@ static bool reject(struct drill_run *run, const struct drill_stmt *st, struct dr
 
 static bool sidr(struct drill_run *run, const struct drill_stmt *st)
 {
-    struct drill_object *o = drill_add(run, st, st->name, OBJ_CONN_);
+    struct drill_object *o = drill_add(run, st, st->name, KIND_CONN);
     struct cm_path path = {.local = run->local, .remote = run->peer};
     struct private_data w;
     uint64_t port, sport;
@@ -223,7 +223,7 @@ static bool sidr_reply(struct drill_run *run, const struct drill_stmt *st, struc
 
 static bool unlisten(struct drill_run *run, const struct drill_stmt *st)
 {
-    struct drill_object *o = drill_need(run, st, st->name, OBJ_LISTENER_);
+    struct drill_object *o = drill_need(run, st, st->name, KIND_LISTENER);
     if (!o)
         return false;
     cm_unlisten(run->cm, o->listener, run->now);
@@ -233,7 +233,7 @@ static bool unlisten(struct drill_run *run, const struct drill_stmt *st)
 
 static bool on_connection(struct drill_run *run, const struct drill_stmt *st)
 {
-    struct drill_object *c = drill_need(run, st, st->name, OBJ_CONN_);
+    struct drill_object *c = drill_need(run, st, st->name, KIND_CONN);
     struct private_data w;
     uint64_t v;
     bool go;
@@ -242,7 +242,7 @@ static bool on_connection(struct drill_run *run, const struct drill_stmt *st)
     run->last = run->now;
     switch (st->verb->kind) {
     case DO_ACCEPT:
-        return accept_(run, st, c);
+        return do_accept(run, st, c);
     case DO_RTU:
         return rtu(run, st, c);
     case DO_REJECT:
@@ -262,7 +262,7 @@ static bool on_connection(struct drill_run *run, const struct drill_stmt *st)
         cm_release(run->cm, c->conn, run->now);
         c->dead = true;
         for (struct drill_object *o = run->objects; o; o = o->next)
-            if (o->kind == OBJ_QP_ && o->conn == c->conn)
+            if (o->kind == KIND_QP && o->conn == c->conn)
                 o->conn = NULL;
         return true;
     }
@@ -279,7 +279,7 @@ bool drill_do_cm(struct drill_run *run, const struct drill_stmt *st)
         ok = unlisten(run, st);
         break;
     case DO_CONNECT:
-        ok = connect_(run, st);
+        ok = do_connect(run, st);
         break;
     case DO_SIDR:
         ok = sidr(run, st);

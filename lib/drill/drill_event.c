@@ -14,7 +14,7 @@ static struct drill_completion *next_completion(struct drill_run *run,
                                                 const struct drill_object *about)
 {
     struct drill_completion *c = run->completions;
-    while (c && (c->taken || (about->kind == OBJ_CQ_ ? c->cq != about : c->wc.qpn != about->qpn)))
+    while (c && (c->taken || (about->kind == KIND_CQ ? c->cq != about : c->wc.qpn != about->qpn)))
         c = c->next;
     return c;
 }
@@ -53,7 +53,7 @@ static bool lacks(const struct engine_wc *wc, int id)
 static bool cqe(struct drill_run *run, const struct drill_stmt *st, bool *done)
 {
     const struct drill_object *about = drill_find(run, st->name);
-    if (!about || (about->kind != OBJ_QP_ && about->kind != OBJ_CQ_))
+    if (!about || (about->kind != KIND_QP && about->kind != KIND_CQ))
         return drill_end(run, DRILL_WRONG, st, "'%s' is no queue", st->name);
     struct drill_completion *c = next_completion(run, about);
     *done = c;
@@ -61,12 +61,12 @@ static bool cqe(struct drill_run *run, const struct drill_stmt *st, bool *done)
         return true;
     *run->r->fields = 0;
     if (c->wc.status != st->word)
-        drill_differs(run->r->fields, sizeof run->r->fields, "status",
+        drill_differs(run->r->fields, sizeof(run->r->fields), "status",
                       drill_word_name(drill_statuses, st->word),
                       drill_word_name(drill_statuses, c->wc.status));
     for (const struct drill_arg *a = st->args; a; a = a->next)
         if (lacks(&c->wc, a->field->id))
-            drill_differs(run->r->fields, sizeof run->r->fields, a->field->name, "one", "none");
+            drill_differs(run->r->fields, sizeof(run->r->fields), a->field->name, "one", "none");
         else if (!drill_compare(run, st, a, completion_value(&c->wc, a->field->id), UINT64_MAX))
             return false;
     if (*run->r->fields)
@@ -83,7 +83,7 @@ static bool event(struct drill_run *run, const struct drill_stmt *st, bool *done
     const struct drill_object *about = drill_find(run, st->name);
     if (!about)
         return drill_end(run, DRILL_WRONG, st, "there is no '%s'", st->name);
-    if (about->kind != OBJ_QP_ && about->kind != OBJ_CQ_ && about->kind != OBJ_SRQ_)
+    if (about->kind != KIND_QP && about->kind != KIND_CQ && about->kind != KIND_SRQ)
         return drill_end(run, DRILL_WRONG, st, "the %s '%s' has no events",
                          drill_object_names[about->kind], st->name);
     struct drill_happening *h = run->events;
@@ -133,21 +133,21 @@ static bool cm_fields(struct drill_run *run, const struct drill_stmt *st, const 
         uint32_t n;
         if (!drill_octets_len(&a->v.data, &n))
             return drill_end(run, DRILL_WRONG, st, "private: octets with a length of their own");
-        if (n > sizeof want || !drill_octets(run, st, &a->v.data, 0, want, n))
-            return drill_end(run, DRILL_WRONG, st, "private: at most %zu octets", sizeof want);
+        if (n > sizeof(want) || !drill_octets(run, st, &a->v.data, 0, want, n))
+            return drill_end(run, DRILL_WRONG, st, "private: at most %zu octets", sizeof(want));
         if (n > ev->priv_len)
             return drill_end(run, DRILL_WRONG, st, "private: at most %u octets", ev->priv_len);
-        drill_octets_differ(run->r->fields, sizeof run->r->fields, "private", want, ev->priv, n);
+        drill_octets_differ(run->r->fields, sizeof(run->r->fields), "private", want, ev->priv, n);
     }
     return !*run->r->fields || drill_end(run, DRILL_FAIL, st, "the event says something else");
 }
 
-static bool cm_event_(struct drill_run *run, const struct drill_stmt *st, bool *done)
+static bool cm_happened(struct drill_run *run, const struct drill_stmt *st, bool *done)
 {
     struct drill_object *c = drill_find(run, st->name);
     struct drill_cm_happening *h = run->cm_events;
     bool fresh = st->word == CM_EV_REQ || st->word == CM_EV_SIDR_REQ;
-    if (!fresh && (!c || c->kind != OBJ_CONN_))
+    if (!fresh && (!c || c->kind != KIND_CONN))
         return drill_end(run, DRILL_WRONG, st, "'%s' is no connection", st->name);
     while (h && (h->taken || (fresh ? h->ev.type != st->word : h->ev.conn != c->conn)))
         h = h->next;
@@ -160,8 +160,8 @@ static bool cm_event_(struct drill_run *run, const struct drill_stmt *st, bool *
     if (!cm_fields(run, st, &h->ev))
         return false;
     if (fresh) {
-        bool again = c && c->kind == OBJ_CONN_; /* the name is the new connection's from now on */
-        if (!again && !(c = drill_add(run, st, st->name, OBJ_CONN_)))
+        bool again = c && c->kind == KIND_CONN; /* the name is the new connection's from now on */
+        if (!again && !(c = drill_add(run, st, st->name, KIND_CONN)))
             return false;
         c->dead = false;
         c->conn = h->ev.conn;
@@ -179,6 +179,6 @@ bool drill_happened(struct drill_run *run, const struct drill_stmt *st, bool *do
     case DO_EVENT:
         return event(run, st, done);
     default:
-        return cm_event_(run, st, done);
+        return cm_happened(run, st, done);
     }
 }

@@ -31,7 +31,7 @@ static bool more(struct drill_run *run, uint64_t until)
         return drill_bench_step(run, until);
     uint8_t frame[DRILL_FRAME_MAX];
     uint64_t ns = 0;
-    uint32_t len = run->wire->recv(run->wire->arg, frame, sizeof frame, until, &ns);
+    uint32_t len = run->wire->recv(run->wire->arg, frame, sizeof(frame), until, &ns);
     run->now = run->wire->now(run->wire->arg);
     return len && drill_keep_frame(run, frame, len, ns);
 }
@@ -89,14 +89,14 @@ bool drill_timely(struct drill_run *run, const struct drill_stmt *st, uint64_t n
         return true;
     if (ns < from)
         return drill_end(run, DRILL_FAIL, st, "it came too early, by %s",
-                         time_text(from - ns, a, sizeof a));
+                         time_text(from - ns, a, sizeof(a)));
     uint64_t after = ns - from;
     if (after >= st->time.lo && after <= st->time.hi + DRILL_TICK_NS)
         return true;
     return drill_end(run, DRILL_FAIL, st, "it came after %s, expected %s%s%s",
-                     time_text(after, a, sizeof a), time_text(st->time.lo, b, sizeof b),
+                     time_text(after, a, sizeof(a)), time_text(st->time.lo, b, sizeof(b)),
                      st->time.range ? " to " : "",
-                     st->time.range ? time_text(st->time.hi, c, sizeof c) : "");
+                     st->time.range ? time_text(st->time.hi, c, sizeof(c)) : "");
 }
 
 /* ---- frames ---- */
@@ -126,7 +126,7 @@ bool drill_ignored(struct drill_run *run, bool *out)
     *out = false;
     for (unsigned i = 0; i < run->nignores && !*out; i++) {
         if (!drill_match(run, run->ignores[i], run->frames->octets, run->frames->len, out, why,
-                         sizeof why))
+                         sizeof(why)))
             return false;
         if (*out)
             drill_drop_frame(run, run->ignores[i]->text);
@@ -136,14 +136,14 @@ bool drill_ignored(struct drill_run *run, bool *out)
 
 void drill_show(struct drill_run *run)
 {
-    wire_dump(run->r->got, sizeof run->r->got, run->frames->octets, run->frames->len, WIRE_D_KEYS);
+    wire_dump(run->r->got, sizeof(run->r->got), run->frames->octets, run->frames->len, WIRE_D_KEYS);
 }
 
 bool drill_inject(struct drill_run *run, const struct drill_stmt *st)
 {
     uint8_t frame[DRILL_FRAME_MAX];
     uint32_t len;
-    if (!drill_wait_for(run, st) || !drill_build(run, st, frame, sizeof frame, &len))
+    if (!drill_wait_for(run, st) || !drill_build(run, st, frame, sizeof(frame), &len))
         return false;
     tell(run, run->now, run->frame_order++, DRILL_TO_DEVICE, frame, len, st->text);
     run->last = run->now;
@@ -180,10 +180,10 @@ bool drill_expect(struct drill_run *run, const struct drill_stmt *st)
             if (more(run, until))
                 continue;
             return drill_end(run, DRILL_FAIL, st, "no packet came within %s",
-                             time_text(until - run->last, text, sizeof text));
+                             time_text(until - run->last, text, sizeof(text)));
         }
         if (!drill_match(run, st, run->frames->octets, run->frames->len, &fits, run->r->fields,
-                         sizeof run->r->fields))
+                         sizeof(run->r->fields)))
             return false;
         if (fits)
             return take_frame(run, st);
@@ -208,7 +208,7 @@ bool drill_await(struct drill_run *run, const struct drill_stmt *st)
             return !run->over;
         if (!more(run, until))
             return drill_end(run, DRILL_FAIL, st, "nothing of that within %s",
-                             time_text(until - run->last, text, sizeof text));
+                             time_text(until - run->last, text, sizeof(text)));
     }
 }
 
@@ -224,7 +224,7 @@ static bool any_frame(struct drill_run *run, const struct drill_stmt *list[], bo
         if (met[i] || list[i]->verb->kind != DO_EXPECT)
             continue;
         if (!drill_match(run, list[i], run->frames->octets, run->frames->len, &fits, why,
-                         sizeof why))
+                         sizeof(why)))
             return false;
         if (!fits)
             continue;
@@ -242,11 +242,11 @@ static bool any_frame(struct drill_run *run, const struct drill_stmt *list[], bo
 
 bool drill_any_order(struct drill_run *run, const struct drill_stmt *block)
 {
-    const struct drill_stmt *list[ANY_MAX];
+    const struct drill_stmt *list[ANY_MAX] = {NULL};
     bool met[ANY_MAX] = {false};
     unsigned n = 0, left;
     char text[32];
-    uint64_t until = run->now, limit;
+    uint64_t until = run->now, limit = 0;
     for (const struct drill_stmt *st = block->body; st; st = st->next) {
         enum drill_kind k = st->verb->kind;
         if (n == ANY_MAX)
@@ -281,7 +281,7 @@ bool drill_any_order(struct drill_run *run, const struct drill_stmt *block)
             while (i < n && met[i])
                 i++;
             return drill_end(run, DRILL_FAIL, list[i], "it didn't happen within %s",
-                             time_text(until - run->last, text, sizeof text));
+                             time_text(until - run->last, text, sizeof(text)));
         }
     }
     return !run->over;

@@ -1,113 +1,16 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Which fields there are: of packets, messages, objects, work requests, completions.
+ */
 #include "drill_field.h"
 
-#include <ctype.h>
-#include <errno.h>
 #include <string.h>
 
 #include "cm.h"
 #include "engine.h"
 
-#define END                                                                                        \
-    {                                                                                              \
-        0                                                                                          \
-    }
-
 /* ---- words ---- */
 
-const struct drill_word drill_statuses[] = {
-    {"success", WC_SUCCESS},
-    {"loc_len_err", WC_LOC_LEN_ERR},
-    {"loc_qp_op_err", WC_LOC_QP_OP_ERR},
-    {"loc_prot_err", WC_LOC_PROT_ERR},
-    {"wr_flush_err", WC_WR_FLUSH_ERR},
-    {"mw_bind_err", WC_MW_BIND_ERR},
-    {"bad_resp_err", WC_BAD_RESP_ERR},
-    {"loc_access_err", WC_LOC_ACCESS_ERR},
-    {"rem_inv_req_err", WC_REM_INV_REQ_ERR},
-    {"rem_access_err", WC_REM_ACCESS_ERR},
-    {"rem_op_err", WC_REM_OP_ERR},
-    {"rem_inv_rd_req_err", WC_REM_INV_RD_REQ_ERR},
-    {"retry_exc_err", WC_RETRY_EXC_ERR},
-    {"rnr_retry_exc_err", WC_RNR_RETRY_EXC_ERR},
-    {"fatal_err", WC_FATAL_ERR},
-    {"general_err", WC_GENERAL_ERR},
-    END,
-};
-
-const struct drill_word drill_events[] = {
-    {"cq_err", EVT_CQ_ERR},
-    {"qp_fatal", EVT_QP_FATAL},
-    {"qp_req_err", EVT_QP_REQ_ERR},
-    {"qp_access_err", EVT_QP_ACCESS_ERR},
-    {"comm_est", EVT_COMM_EST},
-    {"sq_drained", EVT_SQ_DRAINED},
-    {"srq_err", EVT_SRQ_ERR},
-    {"srq_limit_reached", EVT_SRQ_LIMIT_REACHED},
-    {"qp_last_wqe_reached", EVT_QP_LAST_WQE_REACHED},
-    END,
-};
-
-const struct drill_word drill_states[] = {
-    {"reset", QPS_RESET}, {"init", QPS_INIT}, {"rtr", QPS_RTR}, {"rts", QPS_RTS},
-    {"sqd", QPS_SQD},     {"sqe", QPS_SQE},   {"err", QPS_ERR}, END,
-};
-
-const struct drill_word drill_errnos[] = {
-    {"EINVAL", EINVAL},
-    {"EAGAIN", EAGAIN},
-    {"ENOMEM", ENOMEM},
-    {"EBUSY", EBUSY},
-    {"ENOSPC", ENOSPC},
-    {"EEXIST", EEXIST},
-    {"ENOENT", ENOENT},
-    {"EACCES", EACCES},
-    {"EOPNOTSUPP", EOPNOTSUPP},
-    {"EINPROGRESS", EINPROGRESS},
-    {"EADDRINUSE", EADDRINUSE},
-    {"EMSGSIZE", EMSGSIZE},
-    END,
-};
-
-const struct drill_word drill_cm_attrs[] = {
-    {"req", CM_REQ},           {"mra", CM_MRA},   {"rej", CM_REJ},   {"rep", CM_REP},
-    {"rtu", CM_RTU},           {"dreq", CM_DREQ}, {"drep", CM_DREP}, {"sidr_req", CM_SIDR_REQ},
-    {"sidr_rep", CM_SIDR_REP}, {"lap", CM_LAP},   {"apr", CM_APR},   END,
-};
-
-const struct drill_word drill_cm_events[] = {
-    {"request", CM_EV_REQ},
-    {"reply", CM_EV_REP},
-    {"established", CM_EV_ESTABLISHED},
-    {"rejected", CM_EV_REJECTED},
-    {"unreachable", CM_EV_UNREACHABLE},
-    {"disconnected", CM_EV_DISCONNECTED},
-    {"timewait_exit", CM_EV_TIMEWAIT_EXIT},
-    {"sidr_reply", CM_EV_SIDR_REP},
-    {"sidr_request", CM_EV_SIDR_REQ},
-    END,
-};
-
-static const struct drill_word qp_types[] = {
-    {"rc", QP_RC},
-    {"uc", QP_UC},
-    {"ud", QP_UD},
-    END,
-};
-static const struct drill_word wr_opcodes[] = {
-    {"write", WR_RDMA_WRITE},
-    {"write_imm", WR_RDMA_WRITE_WITH_IMM},
-    {"send", WR_SEND},
-    {"send_imm", WR_SEND_WITH_IMM},
-    {"send_inv", WR_SEND_WITH_INV},
-    {"read", WR_RDMA_READ},
-    {"cmp_swap", WR_ATOMIC_CMP_AND_SWP},
-    {"fetch_add", WR_ATOMIC_FETCH_AND_ADD},
-    {"local_inv", WR_LOCAL_INV},
-    {"bind_mw", WR_BIND_MW},
-    {"reg_mr", WR_REG_MR},
-    END,
-};
 static const struct drill_word wc_opcodes[] = {
     {"send", WC_SEND},
     {"write", WC_RDMA_WRITE},
@@ -119,7 +22,7 @@ static const struct drill_word wc_opcodes[] = {
     {"reg_mr", WC_REG_MR},
     {"recv", WC_RECV},
     {"recv_imm", WC_RECV_RDMA_WITH_IMM},
-    END,
+    {0},
 };
 static const struct drill_word access_words[] = {
     {"lw", MEM_LOCAL_WRITE},
@@ -131,24 +34,18 @@ static const struct drill_word access_words[] = {
     {"on_demand", 1u << 6}, /* verbs' numbers */
     {"relaxed", 1u << 20},
     {"all", MEM_LOCAL_WRITE | MEM_REMOTE_ANY | MEM_MW_BIND},
-    END,
+    {0},
 };
 static const struct drill_word mtu_words[] = {
-    {"256", 1}, {"512", 2}, {"1024", 3}, {"2048", 4}, {"4096", 5}, END,
+    {"256", 1}, {"512", 2}, {"1024", 3}, {"2048", 4}, {"4096", 5}, {0},
 };
 static const struct drill_word recovery_words[] = {
     {"gbn", RECOVER_GBN},
     {"sr", RECOVER_SR},
     {"gbn_ooo", RECOVER_GBN_OOO},
-    END,
+    {0},
 };
-static const struct drill_word mw_types[] = {{"type1", 1}, {"type2", 2}, END};
-static const struct drill_word port_words[] = {{"full", 1}, {"free", 0}, END};
-static const struct drill_word copies_words[] = {
-    {"hold", COPIES_HOLD}, {"go", COPIES_GO}, {"fail", COPIES_FAIL}, {"free", COPIES_FREE}, END};
-static const struct drill_word gather_words[] = {{"fail", 1}, {"ok", 0}, END};
-static const struct drill_word addr_words[] = {{"add", 1}, {"del", 0}, END};
-static const struct drill_word bad_words[] = {{"bad", 1}, END};
+static const struct drill_word bad_words[] = {{"bad", 1}, {0}};
 
 /* ---- packets ---- */
 
@@ -284,7 +181,7 @@ const struct drill_field drill_packet_fields[] = {
     OWN_OF("extra", TYPE_NUM, PKT_EXTRA, OF_IN),
     OWN_OF("patch", TYPE_PATCH, PKT_PATCH, OF_IN),
     OWN_OF("octet", TYPE_PATCH, PKT_OCTET, OF_OUT),
-    END,
+    {0},
 };
 
 /* ---- CM messages ---- */
@@ -361,7 +258,7 @@ const struct drill_field drill_mad_fields[] = {
     OWN_BITS("class", MAD_CLASS, 8),
     OWN_BITS("class_version", MAD_CLASS_VERSION, 8),
     OWN("mad_len", TYPE_NUM, MAD_LEN),
-    END,
+    {0},
 };
 
 /* ---- objects ---- */
@@ -442,7 +339,7 @@ const struct drill_field drill_qp_fields[] = {
      .id = QPF_FLOW_LABEL,
      .size = 4,
      .offset = offsetof(struct engine_qp_attr, av.flow_label)},
-    END,
+    {0},
 };
 
 const struct drill_field drill_device_fields[] = {
@@ -461,7 +358,7 @@ const struct drill_field drill_device_fields[] = {
     OWN("rnr_on_rd_res", TYPE_FLAG, DEV_RNR_ON_RD_RES),
     OWN("max_mr", TYPE_NUM, DEV_MAX_MR),
     OWN("max_conns", TYPE_NUM, DEV_MAX_CONNS),
-    END,
+    {0},
 };
 
 #define OF_REGISTERED (OF(DO_MR) | OF(DO_FR) | OF(DO_REMOTE))
@@ -480,7 +377,7 @@ const struct drill_field drill_object_fields[] = {
     OWN_OF("max_wr", TYPE_NUM, OBJ_MAX_WR, OF(DO_SRQ)),
     OWN_OF("size", TYPE_NUM, OBJ_SIZE, OF(DO_CQ)),
     OWN_OF("rkey", TYPE_NUM, OBJ_RKEY, OF(DO_REMOTE)),
-    END,
+    {0},
 };
 
 /* ---- work requests and completions ---- */
@@ -539,7 +436,7 @@ const struct drill_field drill_post_fields[] = {
     POST("rqpn", TYPE_NUM, WR_RQPN, OF_DGRAM, ROLE_QPN),
     POST("pkey_index", TYPE_NUM, WR_PKEY_INDEX, OF_DGRAM, 0),
     POST("dip", TYPE_ADDR, WR_DIP, OF_DGRAM, 0),
-    END,
+    {0},
 };
 
 const struct drill_field drill_cqe_fields[] = {
@@ -552,7 +449,7 @@ const struct drill_field drill_cqe_fields[] = {
     OWN("grh", TYPE_FLAG, CQE_GRH),
     OWN("solicited", TYPE_FLAG, CQE_SOLICITED),
     OWN("pkey_index", TYPE_NUM, CQE_PKEY_INDEX),
-    END,
+    {0},
 };
 
 const struct drill_field drill_info_fields[] = {
@@ -567,7 +464,7 @@ const struct drill_field drill_info_fields[] = {
     OWN("retransmits", TYPE_NUM, INFO_RETRANSMITS),
     OWN("timeouts", TYPE_NUM, INFO_TIMEOUTS),
     OWN("agreed", TYPE_FLAG, INFO_AGREED),
-    END,
+    {0},
 };
 
 #define OF_EVENT(event) OF(DRILL_USE_CM_EVENT + (event))
@@ -613,78 +510,10 @@ const struct drill_field drill_cm_fields[] = {
      .offset = DRILL_NO_MEMBER,
      .of = OF(DO_CONNECT),
      .words = mtu_words},
-    END,
-};
-
-/* ---- statements ---- */
-
-const struct drill_verb drill_verbs[] = {
-    {"<", DO_INJECT, "p", NULL, drill_packet_fields, VERB_WIRE},
-    {">", DO_EXPECT, "p", NULL, drill_packet_fields, VERB_WIRE | VERB_AWAIT},
-    {"accept", DO_ACCEPT, "o", NULL, drill_cm_fields, VERB_CALL},
-    {"addr", DO_ADDR, "wa", addr_words, NULL, VERB_CALL},
-    {"any", DO_ANY, "{", NULL, NULL, VERB_WIRE},
-    {"cm_event", DO_CM_EVENT, "wn", drill_cm_events, drill_cm_fields, VERB_AWAIT},
-    {"connect", DO_CONNECT, "n", NULL, drill_cm_fields, VERB_CALL},
-    {"copies", DO_COPIES, "we?", copies_words, NULL, 0},
-    {"counter", DO_COUNTER, "nv", NULL, NULL, 0},
-    {"cq", DO_CQ, "n", NULL, drill_object_fields, 0},
-    {"cqe", DO_CQE, "ow", drill_statuses, drill_cqe_fields, VERB_AWAIT},
-    {"destroy", DO_DESTROY, "o", NULL, NULL, VERB_CALL},
-    {"device", DO_DEVICE, "", NULL, drill_device_fields, 0},
-    {"disconnect", DO_DISCONNECT, "o", NULL, drill_cm_fields, VERB_CALL},
-    {"event", DO_EVENT, "ow", drill_events, NULL, VERB_AWAIT},
-    {"fill", DO_FILL, "rd", NULL, NULL, 0},
-    {"fr", DO_FR, "ne", NULL, drill_object_fields, VERB_CALL},
-    {"gather", DO_GATHER, "we?", gather_words, NULL, 0},
-    {"ignore", DO_IGNORE, "p", NULL, drill_packet_fields, VERB_WIRE},
-    {"info", DO_INFO, "o", NULL, drill_info_fields, 0},
-    {"is", DO_IS, "ev", NULL, NULL, 0},
-    {"ipv4", DO_IPV4, "", NULL, NULL, VERB_WIRE},
-    {"join", DO_JOIN, "oa", NULL, NULL, VERB_CALL},
-    {"leave", DO_LEAVE, "oa", NULL, NULL, VERB_CALL},
-    {"limit", DO_LIMIT, "oe", NULL, NULL, VERB_CALL},
-    {"listen", DO_LISTEN, "n", NULL, drill_cm_fields, VERB_CALL},
-    {"mem", DO_MEM, "r=d", NULL, NULL, 0},
-    {"modify", DO_MODIFY, "o", NULL, drill_qp_fields, VERB_CALL},
-    {"move", DO_MOVE, "ow", drill_states, drill_qp_fields, VERB_CALL},
-    {"mr", DO_MR, "ne", NULL, drill_object_fields, VERB_WIRE | VERB_CALL},
-    {"mra", DO_MRA, "o", NULL, drill_cm_fields, VERB_CALL},
-    {"mw", DO_MW, "nw", mw_types, drill_object_fields, VERB_CALL},
-    {"nothing", DO_NOTHING, "t", NULL, NULL, VERB_WIRE},
-    {"patience", DO_PATIENCE, "t", NULL, NULL, VERB_WIRE},
-    {"pd", DO_PD, "n", NULL, NULL, VERB_CALL},
-    {"port", DO_PORT, "w", port_words, NULL, 0},
-    {"post", DO_POST, "ow", wr_opcodes, drill_post_fields, VERB_CALL},
-    {"qp", DO_QP, "nws?", qp_types, drill_qp_fields, VERB_WIRE | VERB_CALL},
-    {"query", DO_QUERY, "o", NULL, drill_qp_fields, 0},
-    {"recv", DO_RECV, "o", NULL, drill_post_fields, VERB_WIRE | VERB_CALL},
-    {"reject", DO_REJECT, "o", NULL, drill_cm_fields, VERB_CALL},
-    {"release", DO_RELEASE, "o", NULL, NULL, 0},
-    {"remote", DO_REMOTE, "ne", NULL, drill_object_fields, VERB_WIRE},
-    {"repeat", DO_REPEAT, "e{", NULL, NULL, VERB_WIRE},
-    {"resize", DO_RESIZE, "oe", NULL, NULL, VERB_CALL},
-    {"rtu", DO_RTU, "o", NULL, drill_cm_fields, VERB_CALL},
-    {"set", DO_SET, "ne", NULL, NULL, VERB_WIRE},
-    {"sidr", DO_SIDR, "n", NULL, drill_cm_fields, VERB_CALL},
-    {"sidr_reply", DO_SIDR_REPLY, "o", NULL, drill_cm_fields, VERB_CALL},
-    {"srq", DO_SRQ, "n", NULL, drill_object_fields, VERB_CALL},
-    {"state", DO_STATE, "ow", drill_states, NULL, 0},
-    {"unlisten", DO_UNLISTEN, "o", NULL, NULL, 0},
-    {"wait", DO_WAIT, "t", NULL, NULL, VERB_WIRE},
-    {"wire", DO_WIRE, "n?", NULL, NULL, VERB_WIRE},
     {0},
 };
 
 /* ---- looking up ---- */
-
-const struct drill_verb *drill_verb_find(const char *word)
-{
-    for (const struct drill_verb *v = drill_verbs; v->word; v++)
-        if (!strcmp(v->word, word))
-            return v;
-    return NULL;
-}
 
 const struct drill_field *drill_field_find(const struct drill_field *table, const char *name)
 {
@@ -697,65 +526,5 @@ const struct drill_field *drill_field_find(const struct drill_field *table, cons
 bool drill_field_is_mad(const struct drill_field *f)
 {
     return f >= drill_mad_fields &&
-           f < drill_mad_fields + sizeof drill_mad_fields / sizeof drill_mad_fields[0];
-}
-
-const struct drill_word *drill_word_find(const struct drill_word *table, const char *name)
-{
-    for (const struct drill_word *w = table; w && w->name; w++)
-        if (!strcmp(w->name, name))
-            return w;
-    return NULL;
-}
-
-const char *drill_word_name(const struct drill_word *table, uint64_t value)
-{
-    for (const struct drill_word *w = table; w && w->name; w++)
-        if (w->value == value)
-            return w->name;
-    return "?";
-}
-
-static bool same_word(const char *opcode, const char *name)
-{
-    if (!strncmp(opcode, "RC_", 3))
-        opcode += 3;
-    for (; *opcode && *name; opcode++, name++)
-        if (tolower((unsigned char)*opcode) != *name)
-            return false;
-    return !*opcode && !*name;
-}
-
-#define ACK_OP(extra) (WIRE_ACKNOWLEDGE | (extra))
-#define NAK_OP(syn)   ACK_OP(DRILL_OP_NAK | (syn) << 16)
-
-int64_t drill_opcode_find(const char *name)
-{
-    static const struct drill_word extra[] = {
-        {"ack", ACK_OP(DRILL_OP_ACK)},
-        {"rnr_nak", ACK_OP(DRILL_OP_RNR)},
-        {"nak_seq", NAK_OP(WIRE_SYN_NAK_SEQ)},
-        {"nak_inv", NAK_OP(WIRE_SYN_NAK_INV)},
-        {"nak_access", NAK_OP(WIRE_SYN_NAK_ACCESS)},
-        {"nak_op", NAK_OP(WIRE_SYN_NAK_OP)},
-        {"nak_rd", NAK_OP(WIRE_SYN_NAK_RD)},
-        {"cm", WIRE_OPCODE(WIRE_UD, WIRE_SEND_ONLY) | DRILL_OP_CM},
-        {"opcode", DRILL_OP_RAW},
-        END,
-    };
-    const struct drill_word *w = drill_word_find(extra, name);
-    if (w)
-        return (int64_t)w->value;
-    for (unsigned i = 0; i < 256; i++)
-        if (wire_opcodes[i].name && same_word(wire_opcodes[i].name, name))
-            return i;
-    for (unsigned i = 0; i < 32; i++)
-        if (wire_selective[i].name && same_word(wire_selective[i].name, name))
-            return DRILL_OP_SELECTIVE | i;
-    return -1;
-}
-
-const struct wire_opcode_info *drill_opcode_info(uint64_t op)
-{
-    return op & DRILL_OP_SELECTIVE ? &wire_selective[op & 31] : &wire_opcodes[op & 0xFF];
+           f < drill_mad_fields + sizeof(drill_mad_fields) / sizeof(drill_mad_fields[0]);
 }

@@ -223,8 +223,10 @@ enum {
 };
 extern const struct drill_field drill_cm_fields[];
 
-enum { COPIES_HOLD, COPIES_GO, COPIES_FAIL, COPIES_FREE }; /* `copies`, the words */
+/* What `copies` does with copies that the engine hands over. */
+enum { COPIES_HOLD, COPIES_GO, COPIES_FAIL, COPIES_FREE };
 
+/* Words that several statements share (drill_word.c). */
 extern const struct drill_word drill_statuses[], drill_events[], drill_states[], drill_cm_attrs[],
     drill_cm_events[], drill_errnos[];
 
@@ -236,8 +238,9 @@ extern const struct drill_word drill_statuses[], drill_events[], drill_states[],
 #define DRILL_OP_RNR       0x0800u
 #define DRILL_OP_NAK       0x1000u /* bits 16..23: the syndrome */
 #define DRILL_OP_RAW       0x2000u /* by number: no extension headers of its own */
-/* -1: no such. */
+/* The opcode of a name, with DRILL_OP_*; -1: there is none. */
 int64_t drill_opcode_find(const char *name);
+/* What the wire format says of such an opcode; never NULL. */
 const struct wire_opcode_info *drill_opcode_info(uint64_t op);
 
 /* struct drill_field.headers: selective repeat has fields of its own. */
@@ -311,9 +314,9 @@ enum drill_kind {
 #define DRILL_USE_CM_EVENT 54u
 
 /* How a statement looks: its word, what follows it in order, its fields.
- * Operands: n new name, o name of an object, s state, w word of `words`, e sum, t time,
- * d data, r range of memory, a address, p packet's opcode, i number; `?` behind one: it may be
- * missing. */
+ * Operands: n new name, o name of an object, s state, w word of `words`, e sum, v number as a field
+ * has it (a range, *, ?name), t time, d data, r range of memory, a address, p packet's opcode,
+ * = the sign itself, { a block, which ends the line; `?` behind one: it may be missing. */
 struct drill_verb {
     const char *word;
     enum drill_kind kind;
@@ -326,6 +329,7 @@ extern const struct drill_verb drill_verbs[];
 
 /* Is it one of drill_mad_fields? */
 bool drill_field_is_mad(const struct drill_field *f);
+/* What a word or name stands for; NULL: it isn't in the table. */
 const struct drill_verb *drill_verb_find(const char *word);
 const struct drill_field *drill_field_find(const struct drill_field *table, const char *name);
 const struct drill_word *drill_word_find(const struct drill_word *table, const char *name);

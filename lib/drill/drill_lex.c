@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A line to tokens. Times become ns here.
+ */
 #include "drill_lex.h"
 
 #include <string.h>
@@ -60,7 +63,7 @@ static void number(struct drill_lex *l)
     while (l->p < l->end && letter(*l->p))
         l->p++;
     size_t n = (size_t)(l->p - u);
-    for (size_t i = 0; n && i < sizeof units / sizeof units[0]; i++) {
+    for (size_t i = 0; n && i < sizeof(units) / sizeof(units[0]); i++) {
         if (strlen(units[i].name) != n || memcmp(units[i].name, u, n) != 0)
             continue;
         if (v > UINT64_MAX / units[i].factor) {

@@ -9,6 +9,8 @@
 
 #include "drill_priv.h"
 
+#define MAD_ROOM ((size_t)2 * CM_MAD_LEN) /* scripts send too long ones, too */
+
 static bool begins(unsigned attr)
 {
     return attr == CM_REQ || attr == CM_DREQ || attr == CM_SIDR_REQ || attr == CM_LAP;
@@ -139,22 +141,22 @@ bool drill_mad_build(struct drill_run *run, const struct drill_stmt *st, uint8_t
     }
     if (begins(attr))
         run->tid = m.tid;
-    memset(mad, 0, 2 * CM_MAD_LEN);
+    memset(mad, 0, MAD_ROOM);
     if (cm_msg_pack(mad, &m) < 0)
         return drill_end(run, DRILL_WRONG, st, "this message can't be built");
     static const struct {
         const char *name;
         unsigned octet;
     } headers[] = {{"class", 1}, {"class_version", 2}, {"method", 3}};
-    for (size_t i = 0; i < sizeof headers / sizeof headers[0]; i++) {
+    for (size_t i = 0; i < sizeof(headers) / sizeof(headers[0]); i++) {
         if (!mad_number(run, st, headers[i].name, mad[headers[i].octet], &v))
             return false;
         mad[headers[i].octet] = (uint8_t)v;
     }
     if (!mad_number(run, st, "mad_len", CM_MAD_LEN, &v))
         return false;
-    if (v > 2ull * CM_MAD_LEN)
-        return drill_end(run, DRILL_WRONG, st, "mad_len: at most %u", 2 * CM_MAD_LEN);
+    if (v > MAD_ROOM)
+        return drill_end(run, DRILL_WRONG, st, "mad_len: at most %zu", MAD_ROOM);
     *len = (uint32_t)v;
     return true;
 }
@@ -177,7 +179,7 @@ static bool match_private(struct drill_run *run, const struct drill_stmt *st,
     const uint8_t *got = private_data(m, &have);
     if (!drill_octets_len(&a->v.data, &n))
         return drill_end(run, DRILL_WRONG, st, "private: octets with a length of their own");
-    if (n > have || n > sizeof want)
+    if (n > have || n > sizeof(want))
         return drill_end(run, DRILL_WRONG, st, "private: at most %u octets", have);
     if (!drill_octets(run, st, &a->v.data, 0, want, n))
         return false;
@@ -219,24 +221,23 @@ static bool match_field(struct drill_run *run, const struct drill_stmt *st,
                         size_t size)
 {
     const struct drill_field *f = a->field;
-    char want[64], text[64];
+    char want[64], text[64], number[DRILL_NUMBER_LEN];
     bool fits;
     if (f->type == TYPE_ADDR) {
         const struct wire_addr *addr = f->offset == DRILL_NO_MEMBER
                                            ? &seen->ip->src
                                            : (const void *)((const uint8_t *)seen->m + f->offset);
         if (memcmp(addr, &a->v.addr, 16) != 0)
-            drill_differs(why, size, f->name, wire_addr_str(&a->v.addr, want, sizeof want),
-                          wire_addr_str(addr, text, sizeof text));
+            drill_differs(why, size, f->name, wire_addr_str(&a->v.addr, want, sizeof(want)),
+                          wire_addr_str(addr, text, sizeof(text)));
         return true;
     }
     uint64_t got = number_of(f, seen);
     if (!drill_fits(run, st, &a->v, f->role, got, UINT64_MAX, &fits))
         return false;
     if (!fits) {
-        drill_value_text(run, st, &a->v, f->role, want, sizeof want);
-        snprintf(text, sizeof text, got < 4096 ? "%" PRIu64 : "0x%" PRIx64, got);
-        drill_differs(why, size, f->name, want, text);
+        drill_value_text(run, st, &a->v, f->role, want, sizeof(want));
+        drill_differs(why, size, f->name, want, drill_number_text(got, number));
     }
     return true;
 }

@@ -14,7 +14,7 @@
 static bool pd_of(struct drill_run *run, const struct drill_stmt *st, int id, uint32_t *out)
 {
     const struct drill_arg *a = drill_arg(st, id);
-    struct drill_object *pd = a ? drill_need(run, st, a->v.name, OBJ_PD_) : NULL;
+    struct drill_object *pd = a ? drill_need(run, st, a->v.name, KIND_PD) : NULL;
     *out = pd ? pd->pd : run->pd;
     return !a || pd;
 }
@@ -57,7 +57,7 @@ static bool memory(struct drill_run *run, const struct drill_stmt *st, struct dr
 
 static bool make_mr(struct drill_run *run, const struct drill_stmt *st)
 {
-    struct drill_object *o = drill_add(run, st, st->name, OBJ_MR_);
+    struct drill_object *o = drill_add(run, st, st->name, KIND_MR);
     uint64_t access;
     bool go;
     if (!o || !memory(run, st, o) || !pd_of(run, st, OBJ_PD, &o->pd) ||
@@ -92,7 +92,7 @@ struct drill_object *drill_recv_buffer(struct drill_run *run, const struct drill
         drill_end(run, DRILL_WRONG, st, "a receive of another protection domain needs `into`");
         return NULL;
     }
-    if (o || !(o = drill_add(run, st, own, OBJ_MR_)))
+    if (o || !(o = drill_add(run, st, own, KIND_MR)))
         return o;
     o->pd = pd;
     o->va = 0x7E0000000000;
@@ -112,7 +112,7 @@ struct drill_object *drill_recv_buffer(struct drill_run *run, const struct drill
 /* A fast-register region: of use once a `post A reg_mr` has executed. */
 static bool make_fr(struct drill_run *run, const struct drill_stmt *st)
 {
-    struct drill_object *o = drill_add(run, st, st->name, OBJ_MR_);
+    struct drill_object *o = drill_add(run, st, st->name, KIND_MR);
     bool go;
     if (!o || !memory(run, st, o) || !pd_of(run, st, OBJ_PD, &o->pd))
         return false;
@@ -124,7 +124,7 @@ static bool make_fr(struct drill_run *run, const struct drill_stmt *st)
 
 static bool make_remote(struct drill_run *run, const struct drill_stmt *st)
 {
-    struct drill_object *o = drill_add(run, st, st->name, OBJ_REMOTE_);
+    struct drill_object *o = drill_add(run, st, st->name, KIND_REMOTE);
     uint64_t rkey;
     if (!o || !memory(run, st, o) ||
         !drill_number(run, st, OBJ_RKEY, 0xABCD00u + (o->va >> 20 & 0xFF), &rkey))
@@ -135,7 +135,7 @@ static bool make_remote(struct drill_run *run, const struct drill_stmt *st)
 
 static bool make_mw(struct drill_run *run, const struct drill_stmt *st)
 {
-    struct drill_object *o = drill_add(run, st, st->name, OBJ_MW_);
+    struct drill_object *o = drill_add(run, st, st->name, KIND_MW);
     bool go;
     if (!o || !pd_of(run, st, OBJ_PD, &o->pd))
         return false;
@@ -149,7 +149,7 @@ static bool make_mw(struct drill_run *run, const struct drill_stmt *st)
 static struct drill_object *new_cq(struct drill_run *run, const struct drill_stmt *st,
                                    const char *name, uint32_t size)
 {
-    struct drill_object *o = drill_add(run, st, name, OBJ_CQ_);
+    struct drill_object *o = drill_add(run, st, name, KIND_CQ);
     if (!o)
         return NULL;
     o->size = size;
@@ -168,7 +168,7 @@ static bool make_cq(struct drill_run *run, const struct drill_stmt *st)
 
 static bool make_srq(struct drill_run *run, const struct drill_stmt *st)
 {
-    struct drill_object *o = drill_add(run, st, st->name, OBJ_SRQ_);
+    struct drill_object *o = drill_add(run, st, st->name, KIND_SRQ);
     uint64_t max_wr, limit;
     bool go;
     if (!o || !pd_of(run, st, OBJ_PD, &o->pd) || !drill_number(run, st, OBJ_MAX_WR, 256, &max_wr) ||
@@ -325,7 +325,7 @@ static bool cc_of(struct drill_run *run, const struct drill_stmt *st, struct dri
     char err[160];
     if (!a)
         return true;
-    if (cc_conf_parse(&cc, a->v.name, err, sizeof err) < 0)
+    if (cc_conf_parse(&cc, a->v.name, err, sizeof(err)) < 0)
         return drill_end(run, DRILL_WRONG, st, "cc: %s", err);
     int rc = engine_qp_set_cc(run->e, qp->qp, &cc, run->now);
     return !rc || drill_end(run, DRILL_WRONG, st, "cc: %s", strerror(-rc));
@@ -336,18 +336,18 @@ static bool queues_of(struct drill_run *run, const struct drill_stmt *st,
 {
     const struct drill_arg *cq = drill_arg(st, QPF_CQ), *rcq = drill_arg(st, QPF_RECV_CQ),
                            *srq = drill_arg(st, QPF_SRQ);
-    struct drill_object *send = cq ? drill_need(run, st, cq->v.name, OBJ_CQ_) : NULL;
+    struct drill_object *send = cq ? drill_need(run, st, cq->v.name, KIND_CQ) : NULL;
     if (cq && !send)
         return false;
     if (!send) {
         static const char own[] = "\1cq"; /* no script can say this name */
-        for (send = run->objects; send && !(send->kind == OBJ_CQ_ && send->name == own);)
+        for (send = run->objects; send && !(send->kind == KIND_CQ && send->name == own);)
             send = send->next;
         if (!send && !(send = new_cq(run, st, own, 65536)))
             return false;
     }
-    struct drill_object *recv = rcq ? drill_need(run, st, rcq->v.name, OBJ_CQ_) : send;
-    struct drill_object *s = srq ? drill_need(run, st, srq->v.name, OBJ_SRQ_) : NULL;
+    struct drill_object *recv = rcq ? drill_need(run, st, rcq->v.name, KIND_CQ) : send;
+    struct drill_object *s = srq ? drill_need(run, st, srq->v.name, KIND_SRQ) : NULL;
     if (!recv || (srq && !s))
         return false;
     p->send_cq = send->cq;
@@ -400,7 +400,7 @@ static bool connect_wire(struct drill_run *run, const struct drill_stmt *st,
 
 static bool make_qp(struct drill_run *run, const struct drill_stmt *st)
 {
-    struct drill_object *qp = drill_add(run, st, st->name, OBJ_QP_);
+    struct drill_object *qp = drill_add(run, st, st->name, KIND_QP);
     uint64_t send_wr, recv_wr, sge, inline_max, sig_all;
     bool go;
     if (!qp)
@@ -441,7 +441,7 @@ static bool make_qp(struct drill_run *run, const struct drill_stmt *st)
 
 static bool modify_qp(struct drill_run *run, const struct drill_stmt *st)
 {
-    struct drill_object *qp = drill_need(run, st, st->name, OBJ_QP_);
+    struct drill_object *qp = drill_need(run, st, st->name, KIND_QP);
     struct engine_qp_attr a;
     unsigned mask;
     bool go;
@@ -465,7 +465,7 @@ static bool modify_qp(struct drill_run *run, const struct drill_stmt *st)
 
 static bool move_qp(struct drill_run *run, const struct drill_stmt *st)
 {
-    struct drill_object *qp = drill_need(run, st, st->name, OBJ_QP_);
+    struct drill_object *qp = drill_need(run, st, st->name, KIND_QP);
     bool go;
     if (!qp)
         return false;
@@ -480,15 +480,15 @@ static int destroy(struct drill_run *run, struct drill_object *o)
     struct mem *m = engine_mem(run->e);
     int rc;
     switch (o->kind) {
-    case OBJ_PD_:
+    case KIND_PD:
         return mem_pd_free(m, o->pd);
-    case OBJ_CQ_:
+    case KIND_CQ:
         return engine_cq_destroy(run->e, o->cq);
-    case OBJ_SRQ_:
+    case KIND_SRQ:
         return engine_srq_destroy(run->e, o->srq);
-    case OBJ_MW_:
+    case KIND_MW:
         return mem_mw_dealloc(m, o->rkey);
-    case OBJ_QP_:
+    case KIND_QP:
         engine_qp_destroy(run->e, o->qp);
         return 0;
     default:
@@ -506,7 +506,7 @@ static bool destroy_object(struct drill_run *run, const struct drill_stmt *st)
     if (o->dead)
         return drill_end(run, DRILL_WRONG, st, "the %s '%s' is gone already",
                          drill_object_names[o->kind], st->name);
-    if (o->kind == OBJ_VAR_ || o->kind >= OBJ_LISTENER_ || o->kind == OBJ_REMOTE_)
+    if (o->kind == KIND_VAR || o->kind >= KIND_LISTENER || o->kind == KIND_REMOTE)
         return drill_end(run, DRILL_WRONG, st, "the %s '%s' can't be destroyed",
                          drill_object_names[o->kind], st->name);
     int rc = destroy(run, o);
@@ -516,7 +516,7 @@ static bool destroy_object(struct drill_run *run, const struct drill_stmt *st)
 
 static bool modify_srq(struct drill_run *run, const struct drill_stmt *st)
 {
-    struct drill_object *o = drill_need(run, st, st->name, OBJ_SRQ_);
+    struct drill_object *o = drill_need(run, st, st->name, KIND_SRQ);
     uint64_t v;
     bool go;
     if (!o || !drill_eval(run, st, &st->expr, ROLE_VALUE, &v))
@@ -528,7 +528,7 @@ static bool modify_srq(struct drill_run *run, const struct drill_stmt *st)
 
 static bool group(struct drill_run *run, const struct drill_stmt *st, bool join)
 {
-    struct drill_object *qp = drill_need(run, st, st->name, OBJ_QP_);
+    struct drill_object *qp = drill_need(run, st, st->name, KIND_QP);
     bool go;
     if (!qp)
         return false;
@@ -543,7 +543,7 @@ bool drill_do_object(struct drill_run *run, const struct drill_stmt *st)
     struct drill_object *o;
     switch (st->verb->kind) {
     case DO_PD:
-        return (o = drill_add(run, st, st->name, OBJ_PD_)) &&
+        return (o = drill_add(run, st, st->name, KIND_PD)) &&
                drill_returned(run, st, mem_pd_alloc(engine_mem(run->e), &o->pd), &go);
     case DO_MR:
         return make_mr(run, st);

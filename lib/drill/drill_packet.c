@@ -16,7 +16,7 @@ static bool packet_qp(struct drill_run *run, const struct drill_stmt *st, struct
     if (!a)
         return true;
     struct drill_object *o = drill_find(run, a->v.name);
-    if (!o || o->kind != OBJ_QP_)
+    if (!o || o->kind != KIND_QP)
         return drill_end(run, DRILL_WRONG, st, "'%s' is no queue pair", a->v.name);
     *out = o;
     return true;
@@ -197,7 +197,7 @@ static bool place(struct drill_run *run, const struct drill_stmt *st, const stru
                  {"bth", p->bth_off}, {"payload", p->payload_off}, {"icrc", len - 4}};
     struct drill_expr e = a->v.lo;
     uint64_t base = UINT64_MAX, v;
-    for (size_t i = 0; i < sizeof bases / sizeof bases[0]; i++)
+    for (size_t i = 0; i < sizeof(bases) / sizeof(bases[0]); i++)
         if (e.t[0].name && !strcmp(e.t[0].name, bases[i].name))
             base = bases[i].at;
     if (base == UINT64_MAX)
@@ -312,8 +312,8 @@ bool drill_build(struct drill_run *run, const struct drill_stmt *st, uint8_t *fr
         return drill_end(run, DRILL_WRONG, st, "data: how many octets? 'len' is missing");
     if (!packet_qp(run, st, &qp) || !drill_number(run, st, PKT_LEN, own, &len))
         return false;
-    if (len > sizeof data)
-        return drill_end(run, DRILL_WRONG, st, "len %" PRIu64 ": at most %zu", len, sizeof data);
+    if (len > sizeof(data))
+        return drill_end(run, DRILL_WRONG, st, "len %" PRIu64 ": at most %zu", len, sizeof(data));
     begin_packet(run, qp, st, &p);
     p.dma_len = (uint32_t)len;
     uint32_t n = (uint32_t)len;
@@ -351,9 +351,9 @@ void drill_octets_differ(char *why, size_t size, const char *name, const uint8_t
         i++;
     if (i == n)
         return;
-    snprintf(which, sizeof which, "%s octet %u", name, i);
-    snprintf(x, sizeof x, "0x%02x", want[i]);
-    snprintf(y, sizeof y, "0x%02x", got[i]);
+    snprintf(which, sizeof(which), "%s octet %u", name, i);
+    snprintf(x, sizeof(x), "0x%02x", want[i]);
+    snprintf(y, sizeof(y), "0x%02x", got[i]);
     drill_differs(why, size, which, x, y);
 }
 
@@ -386,12 +386,12 @@ static void match_opcode(struct match *m)
         return;
     }
     enum wire_aeth_kind kind = wire_aeth_kind(m->p->syndrome);
-    snprintf(syn, sizeof syn, "0x%02x", m->p->syndrome);
+    snprintf(syn, sizeof(syn), "0x%02x", m->p->syndrome);
     if (op & DRILL_OP_ACK && kind != WIRE_AETH_ACK)
         differ(m, "syndrome", "an ACK", syn);
     if (op & DRILL_OP_RNR && kind != WIRE_AETH_RNR)
         differ(m, "syndrome", "an RNR NAK", syn);
-    snprintf(want, sizeof want, "0x%02x", (unsigned)(op >> 16) & 0xFF);
+    snprintf(want, sizeof(want), "0x%02x", (unsigned)(op >> 16) & 0xFF);
     if (op & DRILL_OP_NAK && m->p->syndrome != (op >> 16 & 0xFF))
         differ(m, "syndrome", want, syn);
 }
@@ -440,17 +440,12 @@ static uint64_t own_value(const struct match *m, int id)
     }
 }
 
-static void number(char *buf, size_t size, uint64_t v)
-{
-    snprintf(buf, size, v < 4096 ? "%" PRIu64 : "0x%" PRIx64, v);
-}
-
 static bool match_number(struct match *m, const struct drill_arg *a)
 {
     const struct drill_field *f = a->field;
     bool psn = f->id == PKT_PSN || f->id == PKT_APSN;
     uint64_t got = f->offset == DRILL_NO_MEMBER ? own_value(m, f->id) : drill_get_member(m->p, f);
-    char want[64], text[24];
+    char want[64], text[DRILL_NUMBER_LEN];
     bool fits;
     if (f->type == TYPE_FLAG) {
         if (!!got == a->off)
@@ -461,9 +456,8 @@ static bool match_number(struct match *m, const struct drill_arg *a)
         return false;
     if (fits)
         return true;
-    drill_value_text(m->run, m->st, &a->v, f->role, want, sizeof want);
-    number(text, sizeof text, got);
-    differ(m, f->name, want, text);
+    drill_value_text(m->run, m->st, &a->v, f->role, want, sizeof(want));
+    differ(m, f->name, want, drill_number_text(got, text));
     return true;
 }
 
@@ -471,8 +465,8 @@ static void match_address(struct match *m, const char *name, const struct wire_a
                           const struct wire_addr *got)
 {
     char a[64], b[64];
-    if (memcmp(want, got, sizeof *want) != 0)
-        differ(m, name, wire_addr_str(want, a, sizeof a), wire_addr_str(got, b, sizeof b));
+    if (memcmp(want, got, sizeof(*want)) != 0)
+        differ(m, name, wire_addr_str(want, a, sizeof(a)), wire_addr_str(got, b, sizeof(b)));
 }
 
 static void match_mac(struct match *m, const char *name, const uint8_t want[6],
@@ -481,7 +475,7 @@ static void match_mac(struct match *m, const char *name, const uint8_t want[6],
     char text[2][24];
     const uint8_t *const macs[2] = {want, got};
     for (unsigned i = 0; i < 2; i++)
-        snprintf(text[i], sizeof text[i], "%02x:%02x:%02x:%02x:%02x:%02x", macs[i][0], macs[i][1],
+        snprintf(text[i], sizeof(text[i]), "%02x:%02x:%02x:%02x:%02x:%02x", macs[i][0], macs[i][1],
                  macs[i][2], macs[i][3], macs[i][4], macs[i][5]);
     if (memcmp(want, got, 6) != 0)
         differ(m, name, text[0], text[1]);
@@ -491,10 +485,10 @@ static bool match_data(struct match *m, const struct drill_arg *a)
 {
     uint8_t want[DRILL_FRAME_MAX];
     uint32_t len, n = m->p->payload_len;
-    char x[24], y[24];
+    char x[DRILL_NUMBER_LEN], y[DRILL_NUMBER_LEN];
     if (drill_octets_len(&a->v.data, &len) && len != n) {
-        number(x, sizeof x, len);
-        number(y, sizeof y, n);
+        drill_number_text(len, x);
+        drill_number_text(n, y);
         differ(m, "len", x, y);
         return true;
     }
@@ -513,8 +507,8 @@ static bool match_octet(struct match *m, const struct drill_arg *a)
         return false;
     if (m->frame[at] == octet)
         return true;
-    snprintf(want, sizeof want, "0x%02x", octet);
-    snprintf(got, sizeof got, "0x%02x", m->frame[at]);
+    snprintf(want, sizeof(want), "0x%02x", octet);
+    snprintf(got, sizeof(got), "0x%02x", m->frame[at]);
     differ(m, "octet", want, got);
     return true;
 }
@@ -561,8 +555,8 @@ static void match_path(struct match *m)
     if (!has(m->st, "dip"))
         match_address(m, "dip", qp ? &qp->peer : &m->run->peer, &m->p->dip);
     if (!has(m->st, "dqpn") && m->p->dqpn != dqpn) {
-        snprintf(want, sizeof want, "0x%x", dqpn);
-        snprintf(got, sizeof got, "0x%x", m->p->dqpn);
+        snprintf(want, sizeof(want), "0x%x", dqpn);
+        snprintf(got, sizeof(got), "0x%x", m->p->dqpn);
         differ(m, "dqpn", want, got);
     }
 }

@@ -20,16 +20,16 @@ extern const uint8_t drill_device_mac[6], drill_peer_mac[6];
 /* ---- what a script names ---- */
 
 enum drill_object_kind {
-    OBJ_VAR_,
-    OBJ_PD_,
-    OBJ_CQ_,
-    OBJ_SRQ_,
-    OBJ_MR_,
-    OBJ_MW_,
-    OBJ_REMOTE_, /* memory of the script's side */
-    OBJ_QP_,
-    OBJ_LISTENER_,
-    OBJ_CONN_,
+    KIND_VAR,
+    KIND_PD,
+    KIND_CQ,
+    KIND_SRQ,
+    KIND_MR,
+    KIND_MW,
+    KIND_REMOTE, /* memory of the script's side */
+    KIND_QP,
+    KIND_LISTENER,
+    KIND_CONN,
 };
 extern const char *const drill_object_names[];
 
@@ -148,7 +148,6 @@ struct drill_run {
     uint16_t listen_port;
 
     struct drill_peer device; /* on the wire */
-    bool connected;
     uint32_t recvs_used;
 };
 
@@ -184,19 +183,23 @@ bool drill_octets_len(const struct drill_data *d, uint32_t *len);
 /* Is data `len` octets long, or as long as one likes? */
 bool drill_octets_fit(struct drill_run *run, const struct drill_stmt *st,
                       const struct drill_data *d, uint64_t len);
-/* A piece of a region: where it begins, how long it is (the rest of it by default). */
-bool drill_range(struct drill_run *run, const struct drill_stmt *st, const struct drill_range *g,
-                 struct drill_object **mr, uint64_t *off, uint64_t *len);
+/* The memory that a piece is of, and where in it the piece begins, how long it is (the rest of it
+ * by default); NULL = the run is over. */
+struct drill_object *drill_range(struct drill_run *run, const struct drill_stmt *st,
+                                 const struct drill_range *g, uint64_t *off, uint64_t *len);
 /* The member of a struct that a field names, of 1, 2, 4 or 8 octets. */
 void drill_put_member(void *base, const struct drill_field *f, uint64_t v);
 uint64_t drill_get_member(const void *base, const struct drill_field *f);
-/* Immediate data is opaque octets; scripts write it in the order in which they go out. Both ways.
- */
+/* Immediate data is opaque octets; scripts write it in the order in which they go out. The function
+ * is its own inverse. */
 uint32_t drill_imm(uint32_t v);
 /* Does a value fit, and if it says ?name, it takes it. */
 bool drill_fits(struct drill_run *run, const struct drill_stmt *st, const struct drill_value *v,
                 enum drill_role role, uint64_t got, uint64_t mask, bool *fits);
-/* "3", "3..5", "*" for messages. */
+/* A number for messages: decimal if it is short, else hexadecimal. */
+#define DRILL_NUMBER_LEN 24u
+const char *drill_number_text(uint64_t v, char buf[DRILL_NUMBER_LEN]);
+/* What a value of one number or a range is worth, for messages: "3", "3..5". */
 void drill_value_text(struct drill_run *run, const struct drill_stmt *st,
                       const struct drill_value *v, enum drill_role role, char *buf, size_t size);
 

@@ -11,10 +11,11 @@
 
 #include "drill_priv.h"
 
-#define PATIENCE_NS 1000000u /* how long a `>` or `cqe` without a time waits */
-#define REPEAT_MAX  1000000u
-#define STEPS_MAX   4000000u
-#define RECVS_MAX   4096u /* that a script on the wire asks for */
+#define PATIENCE_NS      1000000ull          /* how long a `>` or `cqe` without a time waits */
+#define WIRE_PATIENCE_NS (200 * PATIENCE_NS) /* other machines take their time */
+#define REPEAT_MAX       1000000u
+#define STEPS_MAX        4000000u
+#define RECVS_MAX        4096u /* that a script on the wire asks for */
 
 const char *const drill_verdict_names[] = {"pass", "fail", "wrong", "skip"};
 
@@ -35,10 +36,10 @@ bool drill_end(struct drill_run *run, enum drill_verdict v, const struct drill_s
     if (st)
         r->line = st->line;
     if (st && !*r->expected)
-        snprintf(r->expected, sizeof r->expected, "%s", st->text);
+        snprintf(r->expected, sizeof(r->expected), "%s", st->text);
     va_list ap;
     va_start(ap, format);
-    vsnprintf(r->what, sizeof r->what, format, ap);
+    vsnprintf(r->what, sizeof(r->what), format, ap);
     va_end(ap);
     r->ns = run->now - run->begin;
     return false;
@@ -123,9 +124,9 @@ static bool run_statement(struct drill_run *run, const struct drill_stmt *st)
         return st == run->s->first ||
                drill_end(run, DRILL_WRONG, st, "'device' must be the first statement");
     case DO_IGNORE:
-        if (run->nignores == sizeof run->ignores / sizeof run->ignores[0])
+        if (run->nignores == sizeof(run->ignores) / sizeof(run->ignores[0]))
             return drill_end(run, DRILL_WRONG, st, "at most %zu of these",
-                             sizeof run->ignores / sizeof run->ignores[0]);
+                             sizeof(run->ignores) / sizeof(run->ignores[0]));
         run->ignores[run->nignores++] = st;
         return true;
     case DO_IPV4:
@@ -264,8 +265,8 @@ static void finish(struct drill_run *run)
 static void start(struct drill_run *run, const struct drill_script *s,
                   const struct drill_options *o, struct drill_report *r)
 {
-    memset(run, 0, sizeof *run);
-    memset(r, 0, sizeof *r);
+    memset(run, 0, sizeof(*run));
+    memset(r, 0, sizeof(*r));
     run->s = s;
     run->o = o;
     run->r = r;
@@ -286,7 +287,7 @@ static void start(struct drill_run *run, const struct drill_script *s,
 void drill_run(const struct drill_script *s, const struct drill_options *o,
                struct drill_report *out)
 {
-    struct drill_run *run = malloc(sizeof *run);
+    struct drill_run *run = malloc(sizeof(*run));
     if (!run) {
         *out = (struct drill_report){.verdict = DRILL_WRONG, .what = "out of memory"};
         return;
@@ -322,7 +323,7 @@ static void count_wishes(const struct drill_stmt *st, uint64_t times, struct dri
 void drill_run_on(const struct drill_script *s, const struct drill_options *o,
                   const struct drill_wire *wire, struct drill_report *out)
 {
-    struct drill_run *run = malloc(sizeof *run);
+    struct drill_run *run = malloc(sizeof(*run));
     char err[256] = "";
     if (!run) {
         *out = (struct drill_report){.verdict = DRILL_WRONG, .what = "out of memory"};
@@ -332,10 +333,10 @@ void drill_run_on(const struct drill_script *s, const struct drill_options *o,
     struct drill_wish wish = {.mtu = 1024, .psn = o->psn};
     count_wishes(s->first, 1, &wish);
     run->wire = wire;
-    run->patience = 200u * PATIENCE_NS; /* other machines take their time */
+    run->patience = WIRE_PATIENCE_NS;
     if (!s->wire || strcmp(s->wire, wire->server) != 0) {
         drill_end(run, DRILL_SKIP, NULL, "it isn't marked for the wire and '%s'", wire->server);
-    } else if (wire->connect(wire->arg, &wish, &run->device, err, sizeof err) < 0) {
+    } else if (wire->connect(wire->arg, &wish, &run->device, err, sizeof(err)) < 0) {
         drill_end(run, DRILL_WRONG, NULL, "no connection: %s", err);
     } else {
         run->local = run->device.device;

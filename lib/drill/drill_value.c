@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What names, sums, members and octets of a statement are worth while a script runs.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,7 +34,7 @@ struct drill_object *drill_add(struct drill_run *run, const struct drill_stmt *s
                   name);
         return NULL;
     }
-    if (!(o = calloc(1, sizeof *o))) {
+    if (!(o = calloc(1, sizeof(*o)))) {
         drill_end(run, DRILL_WRONG, st, "out of memory");
         return NULL;
     }
@@ -45,9 +48,9 @@ struct drill_object *drill_add(struct drill_run *run, const struct drill_stmt *s
 bool drill_set(struct drill_run *run, const struct drill_stmt *st, const char *name, uint64_t value)
 {
     struct drill_object *o = drill_find(run, name);
-    if (!o && !(o = drill_add(run, st, name, OBJ_VAR_)))
+    if (!o && !(o = drill_add(run, st, name, KIND_VAR)))
         return false;
-    if (o->kind != OBJ_VAR_)
+    if (o->kind != KIND_VAR)
         return drill_end(run, DRILL_WRONG, st, "'%s' is a %s", name, drill_object_names[o->kind]);
     o->value = value;
     return true;
@@ -66,18 +69,22 @@ struct drill_object *drill_need(struct drill_run *run, const struct drill_stmt *
 
 /* ---- sums ---- */
 
+static bool is_memory(const struct drill_object *o)
+{
+    return o->kind == KIND_MR || o->kind == KIND_MW || o->kind == KIND_REMOTE;
+}
+
 static bool worth(const struct drill_object *o, enum drill_role role, uint64_t *out)
 {
-    bool memory = o->kind == OBJ_MR_ || o->kind == OBJ_MW_ || o->kind == OBJ_REMOTE_;
-    if (o->kind == OBJ_VAR_)
+    if (o->kind == KIND_VAR)
         *out = o->value;
-    else if (role == ROLE_QPN && o->kind == OBJ_QP_)
+    else if (role == ROLE_QPN && o->kind == KIND_QP)
         *out = o->qpn;
-    else if (role == ROLE_VA && memory)
+    else if (role == ROLE_VA && is_memory(o))
         *out = o->va;
-    else if (role == ROLE_RKEY && memory)
+    else if (role == ROLE_RKEY && is_memory(o))
         *out = o->rkey;
-    else if (role == ROLE_LKEY && memory)
+    else if (role == ROLE_LKEY && is_memory(o))
         *out = o->lkey;
     else
         return false;
@@ -99,8 +106,8 @@ static bool part(struct drill_run *run, const char *name, uint64_t *out)
                      {"sq_psn", true, o->sq_psn}, {"rq_psn", true, o->rq_psn},
                      {"va", false, o->va},        {"rkey", false, o->rkey},
                      {"lkey", false, o->lkey},    {"len", false, o->len}};
-        for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
-            if (!strcmp(parts[i].name, dot + 1) && parts[i].qp == (o->kind == OBJ_QP_)) {
+        for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+            if (!strcmp(parts[i].name, dot + 1) && parts[i].qp == (o->kind == KIND_QP)) {
                 *out = parts[i].value;
                 return true;
             }
@@ -175,7 +182,7 @@ bool drill_number(struct drill_run *run, const struct drill_stmt *st, int id, ui
 bool drill_fits(struct drill_run *run, const struct drill_stmt *st, const struct drill_value *v,
                 enum drill_role role, uint64_t got, uint64_t mask, bool *fits)
 {
-    uint64_t lo, hi;
+    uint64_t lo = 0, hi = 0;
     *fits = true;
     switch (v->kind) {
     case VALUE_BIND:
@@ -248,20 +255,22 @@ uint32_t drill_imm(uint32_t v)
 
 /* ---- texts ---- */
 
-static void number_text(uint64_t v, char *buf, size_t size)
+const char *drill_number_text(uint64_t v, char buf[DRILL_NUMBER_LEN])
 {
-    snprintf(buf, size, v < 10 ? "%" PRIu64 : v < 4096 ? "%" PRIu64 : "0x%" PRIx64, v);
+    enum { DECIMAL_MAX = 4095 }; /* larger numbers are keys and addresses rather than counts */
+    snprintf(buf, DRILL_NUMBER_LEN, v <= DECIMAL_MAX ? "%" PRIu64 : "0x%" PRIx64, v);
+    return buf;
 }
 
 void drill_value_text(struct drill_run *run, const struct drill_stmt *st,
                       const struct drill_value *v, enum drill_role role, char *buf, size_t size)
 {
     uint64_t lo = 0, hi = 0;
-    char a[24], b[24];
+    char a[DRILL_NUMBER_LEN], b[DRILL_NUMBER_LEN];
     drill_eval(run, st, &v->lo, role, &lo);
     drill_eval(run, st, &v->hi, role, &hi);
-    number_text(lo, a, sizeof a);
-    number_text(hi, b, sizeof b);
+    drill_number_text(lo, a);
+    drill_number_text(hi, b);
     if (v->kind == VALUE_RANGE)
         snprintf(buf, size, "%s..%s", a, b);
     else
@@ -298,9 +307,9 @@ static bool memory_octets(struct drill_run *run, const struct drill_stmt *st,
                           const struct drill_data *d, uint64_t from, uint8_t *out, uint32_t len)
 {
     struct drill_range g = {.at = d->a, .name = d->a.t[0].name};
-    struct drill_object *mr;
-    uint64_t off, room;
-    if (!drill_range(run, st, &g, &mr, &off, &room))
+    uint64_t off = 0, room = 0;
+    const struct drill_object *mr = drill_range(run, st, &g, &off, &room);
+    if (!mr)
         return false;
     if (!mr->octets || off > mr->len || from > mr->len - off || len > mr->len - off - from)
         return drill_end(run, DRILL_WRONG, st, "'%s' has only %" PRIu64 " octets", mr->name,
@@ -312,7 +321,7 @@ static bool memory_octets(struct drill_run *run, const struct drill_stmt *st,
 bool drill_octets(struct drill_run *run, const struct drill_stmt *st, const struct drill_data *d,
                   uint64_t from, uint8_t *out, uint32_t len)
 {
-    uint64_t a, b;
+    uint64_t a = 0, b = 0;
     if (!drill_eval(run, st, &d->b, ROLE_VALUE, &b))
         return false;
     if (d->kind == DATA_MEMORY)
@@ -347,17 +356,18 @@ bool drill_octets(struct drill_run *run, const struct drill_stmt *st, const stru
     }
 }
 
-bool drill_range(struct drill_run *run, const struct drill_stmt *st, const struct drill_range *g,
-                 struct drill_object **mr, uint64_t *off, uint64_t *len)
+struct drill_object *drill_range(struct drill_run *run, const struct drill_stmt *st,
+                                 const struct drill_range *g, uint64_t *off, uint64_t *len)
 {
     struct drill_object *o = g->name ? drill_find(run, g->name) : NULL;
-    uint64_t at;
-    if (!o || (o->kind != OBJ_MR_ && o->kind != OBJ_MW_ && o->kind != OBJ_REMOTE_))
-        return drill_end(run, DRILL_WRONG, st, "'%s' is no memory", g->name ? g->name : "");
+    uint64_t at = 0;
+    if (!o || !is_memory(o)) {
+        drill_end(run, DRILL_WRONG, st, "'%s' is no memory", g->name ? g->name : "");
+        return NULL;
+    }
     if (!drill_eval(run, st, &g->at, ROLE_VA, &at))
-        return false;
-    *mr = o;
+        return NULL;
     *off = at - o->va;
     *len = *off < o->len ? o->len - *off : 0;
-    return !g->len.n || drill_eval(run, st, &g->len, ROLE_VALUE, len);
+    return !g->len.n || drill_eval(run, st, &g->len, ROLE_VALUE, len) ? o : NULL;
 }

@@ -18,10 +18,9 @@ static bool sges(struct drill_run *run, const struct drill_stmt *st, struct engi
     const struct drill_arg *a = drill_arg(st, WR_FROM);
     *n = 0;
     for (unsigned i = 0; a && i < a->v.nranges; i++) {
-        struct drill_object *mr;
-        uint64_t off, len, lkey;
-        if (!drill_range(run, st, &a->v.ranges[i], &mr, &off, &len) ||
-            !drill_number(run, st, WR_LKEY, mr->lkey, &lkey))
+        uint64_t off = 0, len = 0, lkey;
+        const struct drill_object *mr = drill_range(run, st, &a->v.ranges[i], &off, &len);
+        if (!mr || !drill_number(run, st, WR_LKEY, mr->lkey, &lkey))
             return false;
         if (len > UINT32_MAX)
             return drill_end(run, DRILL_WRONG, st,
@@ -39,7 +38,7 @@ static bool remote(struct drill_run *run, const struct drill_stmt *st, struct en
         to && to->v.lo.t[0].name ? drill_find(run, to->v.lo.t[0].name) : NULL;
     uint64_t rkey;
     if (!drill_number(run, st, WR_TO, 0, &wr->remote_va) ||
-        !drill_number(run, st, WR_RKEY, o && o->kind != OBJ_VAR_ ? o->rkey : 0, &rkey))
+        !drill_number(run, st, WR_RKEY, o && o->kind != KIND_VAR ? o->rkey : 0, &rkey))
         return false;
     wr->rkey = (uint32_t)rkey;
     return true;
@@ -52,9 +51,9 @@ static bool bind_window(struct drill_run *run, const struct drill_stmt *st,
     uint64_t new_rkey, access;
     if (!w || !m)
         return drill_end(run, DRILL_WRONG, st, "bind_mw needs mw NAME and mr NAME");
-    *mw = drill_need(run, st, w->v.name, OBJ_MW_);
+    *mw = drill_need(run, st, w->v.name, KIND_MW);
     struct drill_object *mr = drill_find(run, m->v.name);
-    if (!*mw || !mr || mr->kind != OBJ_MR_)
+    if (!*mw || !mr || mr->kind != KIND_MR)
         return *mw ? drill_end(run, DRILL_WRONG, st, "'%s' is no memory region", m->v.name) : false;
     if (!drill_number(run, st, WR_NEW_RKEY, ((*mw)->rkey & ~0xFFull) | (((*mw)->rkey + 1) & 0xFF),
                       &new_rkey) ||
@@ -75,7 +74,7 @@ static bool fast_register(struct drill_run *run, const struct drill_stmt *st,
 {
     const struct drill_arg *m = drill_arg(st, WR_MR);
     uint64_t key, access;
-    if (!m || !(*fr = drill_need(run, st, m->v.name, OBJ_MR_)))
+    if (!m || !(*fr = drill_need(run, st, m->v.name, KIND_MR)))
         return drill_end(run, DRILL_WRONG, st, "reg_mr needs mr NAME");
     if (!drill_number(run, st, WR_NEW_RKEY, ((*fr)->rkey & ~0xFFull) | (((*fr)->rkey + 1) & 0xFF),
                       &key) ||
@@ -157,7 +156,7 @@ static bool inline_data(struct drill_run *run, const struct drill_stmt *st,
 
 static bool post_send(struct drill_run *run, const struct drill_stmt *st)
 {
-    struct drill_object *qp = drill_need(run, st, st->name, OBJ_QP_), *mw = NULL, *fr = NULL;
+    struct drill_object *qp = drill_need(run, st, st->name, KIND_QP), *mw = NULL, *fr = NULL;
     struct engine_sge sge[SGES];
     uint8_t octets[1024];
     bool go;
@@ -165,9 +164,9 @@ static bool post_send(struct drill_run *run, const struct drill_stmt *st)
     struct engine_send_wr wr = {.opcode = (uint8_t)st->word, .flags = flags_of(st), .sge = sge};
     if (!qp || !drill_number(run, st, WR_ID, 0, &wr.wr_id) || !sges(run, st, sge, &wr.nsge) ||
         !remote(run, st, &wr) || !operands(run, st, &wr) ||
-        !inline_data(run, st, &wr, octets, sizeof octets))
+        !inline_data(run, st, &wr, octets, sizeof(octets)))
         return false;
-    for (size_t i = 0; i < sizeof datagrams / sizeof datagrams[0]; i++)
+    for (size_t i = 0; i < sizeof(datagrams) / sizeof(datagrams[0]); i++)
         if (qp->type != QP_UD && drill_arg(st, datagrams[i]))
             return drill_end(run, DRILL_WRONG, st, "'%s' is for datagrams, '%s' sends none",
                              drill_arg(st, datagrams[i])->field->name, qp->name);
@@ -203,7 +202,7 @@ static bool post_recv(struct drill_run *run, const struct drill_stmt *st)
     struct engine_sge sge[SGES];
     struct engine_recv_wr wr = {.sge = sge};
     bool go;
-    if (!o || o->dead || (o->kind != OBJ_QP_ && o->kind != OBJ_SRQ_))
+    if (!o || o->dead || (o->kind != KIND_QP && o->kind != KIND_SRQ))
         return drill_end(run, DRILL_WRONG, st, "'%s' takes no receives", st->name);
     if (run->wire) {
         const struct drill_arg *a = drill_arg(st, WR_FROM);
@@ -221,35 +220,37 @@ static bool post_recv(struct drill_run *run, const struct drill_stmt *st)
         sge[0] = (struct engine_sge){own->va, (uint32_t)own->len, own->lkey};
         wr.nsge = 1;
     }
-    int rc = o->kind == OBJ_QP_ ? engine_post_recv(run->e, o->qp, &wr)
+    int rc = o->kind == KIND_QP ? engine_post_recv(run->e, o->qp, &wr)
                                 : engine_post_srq_recv(run->e, o->srq, &wr);
     return drill_returned(run, st, rc, &go);
 }
 
 /* ---- memory ---- */
 
-static bool octets_of(struct drill_run *run, const struct drill_stmt *st, struct drill_object **mr,
-                      uint64_t *off, uint64_t *len)
+/* The region of a statement about octets, all of which are there; NULL = the run is over. */
+static struct drill_object *octets_of(struct drill_run *run, const struct drill_stmt *st,
+                                      uint64_t *off, uint64_t *len)
 {
     uint32_t n;
-    if (!drill_range(run, st, &st->range, mr, off, len))
-        return false;
+    struct drill_object *mr = drill_range(run, st, &st->range, off, len);
+    if (!mr)
+        return NULL;
     if (!st->range.len.n && drill_octets_len(&st->data, &n))
         *len = n;
     if (!drill_octets_fit(run, st, &st->data, *len))
-        return false;
-    if (!(*mr)->octets || *off > (*mr)->len || *len > (*mr)->len - *off)
-        return drill_end(run, DRILL_WRONG, st, "'%s' has only %" PRIu64 " octets", (*mr)->name,
-                         (*mr)->len);
-    return true;
+        return NULL;
+    if (!mr->octets || *off > mr->len || *len > mr->len - *off) {
+        drill_end(run, DRILL_WRONG, st, "'%s' has only %" PRIu64 " octets", mr->name, mr->len);
+        return NULL;
+    }
+    return mr;
 }
 
 static bool fill(struct drill_run *run, const struct drill_stmt *st)
 {
-    struct drill_object *mr;
-    uint64_t off, len;
-    if (!octets_of(run, st, &mr, &off, &len) ||
-        !drill_octets(run, st, &st->data, 0, mr->octets + off, (uint32_t)len))
+    uint64_t off = 0, len = 0;
+    struct drill_object *mr = octets_of(run, st, &off, &len);
+    if (!mr || !drill_octets(run, st, &st->data, 0, mr->octets + off, (uint32_t)len))
         return false;
     memcpy(mr->same + off, mr->octets + off, len);
     return true;
@@ -257,13 +258,13 @@ static bool fill(struct drill_run *run, const struct drill_stmt *st)
 
 static bool mem(struct drill_run *run, const struct drill_stmt *st)
 {
-    struct drill_object *mr;
-    uint64_t off, len;
-    if (!octets_of(run, st, &mr, &off, &len))
+    uint64_t off = 0, len = 0;
+    uint8_t want[4096];
+    const struct drill_object *mr = octets_of(run, st, &off, &len);
+    if (!mr)
         return false;
-    for (uint64_t at = 0; at < len; at += 4096) {
-        uint8_t want[4096];
-        uint32_t n = len - at < 4096 ? (uint32_t)(len - at) : 4096;
+    for (uint64_t at = 0; at < len; at += sizeof(want)) {
+        uint32_t n = len - at < sizeof(want) ? (uint32_t)(len - at) : (uint32_t)sizeof(want);
         if (st->data.kind == DATA_SAME)
             memcpy(want, mr->same + off + at, n);
         else if (!drill_octets(run, st, &st->data, at, want, n))
@@ -272,7 +273,7 @@ static bool mem(struct drill_run *run, const struct drill_stmt *st)
             uint8_t got = mr->octets[off + at + i];
             if (got == want[i])
                 continue;
-            snprintf(run->r->fields, sizeof run->r->fields,
+            snprintf(run->r->fields, sizeof(run->r->fields),
                      "%s+%" PRIu64 ": expected 0x%02x, got 0x%02x", mr->name, off + at + i, want[i],
                      got);
             return drill_end(run, DRILL_FAIL, st, "other octets are there");
