@@ -25,10 +25,10 @@ static bool due(uint64_t *at, uint64_t interval, uint64_t now)
 static struct cnp_peer *peer(struct cnp_state *c, const struct wire_addr *ip)
 {
     uint64_t h = 0;
-    for (unsigned i = 0; i < sizeof ip->b; i++)
+    for (unsigned i = 0; i < sizeof(ip->b); i++)
         h = (h ^ ip->b[i]) * 0x100000001b3ull;
     struct cnp_peer *p = &c->peer[(h >> 32) % CNP_PEERS];
-    if (memcmp(&p->ip, ip, sizeof *ip) != 0)
+    if (memcmp(&p->ip, ip, sizeof(*ip)) != 0)
         *p = (struct cnp_peer){.ip = *ip};
     return p;
 }
@@ -71,7 +71,7 @@ static void build(const struct rx *rx, const struct qp *qp, const uint64_t *v, s
         .tci = (uint16_t)(v[CC_P_cnp_prio] << 13 | (in->tci & 0xFFF)),
         .tclass = (uint8_t)(v[CC_P_cnp_dscp] << 2 | v[CC_P_cnp_ecn]),
         .ttl = 64,
-        .ip_flags = 2,
+        .ip_flags = WIRE_IP_DF,
         .flow_label = flow,
         .sip = in->dip,
         .dip = in->sip,
@@ -83,7 +83,7 @@ static void build(const struct rx *rx, const struct qp *qp, const uint64_t *v, s
     };
     memcpy(p.dmac, connected ? qp->attr.av.dmac : in->smac, 6);
     memcpy(p.smac, rx->e->p.mac, 6);
-    out->payload_off = (uint16_t)wire_build(out->frame, sizeof out->frame, &p);
+    out->payload_off = (uint16_t)wire_build(out->frame, sizeof(out->frame), &p);
     out->len = (uint16_t)wire_frame_len(&p);
     out->ip_off = p.ip_off;
     out->bth_off = p.bth_off;

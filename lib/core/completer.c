@@ -8,11 +8,9 @@
 
 #include "engine_priv.h"
 
-static bool is_rd(const struct swqe *w)
-{
-    return w->opcode == WR_RDMA_READ || w->opcode == WR_ATOMIC_CMP_AND_SWP ||
-           w->opcode == WR_ATOMIC_FETCH_AND_ADD;
-}
+#define CREDITS_NONE 31u            /* the credit code of a peer that doesn't count them (ACK-13) */
+#define CREDITS_ALL  (PSN_HALF / 2) /* more messages than can be outstanding */
+#define PIECES       4u             /* of one SGE that a packet is put into */
 
 /* ---- completions ---- */
 
@@ -86,7 +84,7 @@ void comp_retire(struct engine *e, struct qp *qp, uint64_t now)
         if (w->error || psn(r->done.v - w->first.v).v < w->npsn)
             break;
         r->head++;
-        if (is_rd(w))
+        if (swqe_is_rd(w))
             r->rd_out--;
         if (!qp->sq_sig_all && !(w->wr_flags & WR_F_SIGNALED))
             continue;
@@ -144,7 +142,7 @@ static void rd_answered(struct qp *qp)
     struct req *r = &qp->req;
     do {
         r->rd_first++;
-    } while (r->rd_first != r->started && !is_rd(req_wqe(qp, r->rd_first)));
+    } while (r->rd_first != r->started && !swqe_is_rd(req_wqe(qp, r->rd_first)));
     r->restart_set = 0;
 }
 
@@ -173,7 +171,7 @@ static void take_credits(struct engine *e, struct qp *qp, const struct wire_pkt 
         return;
     struct req *r = &qp->req;
     unsigned code = p->syndrome & 0x1F;
-    psn_t lsn = psn_add(psn(p->msn), code == 31 ? PSN_HALF / 2 : wire_credits(code));
+    psn_t lsn = psn_add(psn(p->msn), code == CREDITS_NONE ? CREDITS_ALL : wire_credits(code));
     if (psn_diff(lsn, psn(r->lsn)) > 0) { /* ACK-17 */
         r->lsn = lsn.v;
         qp_activate(e, qp);
@@ -251,7 +249,7 @@ static void rx_aeth(struct rx *rx, struct qp *qp)
         /* It tells of requests; the answers to the READ may still be on their way. */
         ack_before(e, qp, rd->first, rx->now);
         if (qp->state != QPS_ERR)
-            sr_lost(e, qp, p, rx->now);
+            sr_lost(e, qp, p);
         return;
     }
     if (rd && psn_diff(p, rd->first) > 0 && psn_diff(p, r->una) > 0) { /* REQ-26 */
@@ -285,7 +283,6 @@ static void rx_aeth(struct rx *rx, struct qp *qp)
 
 /* ---- data ---- */
 
-/* Length and position of a READ response for packet k (REQ-29, REQ-30). */
 bool comp_fits_read(const struct qp *qp, const struct swqe *w, uint32_t k, const struct rx *rx)
 {
     const struct req *r = &qp->req;
@@ -330,8 +327,8 @@ static struct record *scatter(struct rx *rx, struct qp *qp, struct swqe *w, uint
             rec->orig = rx->pkt.orig;
             src = (const uint8_t *)&rec->orig;
         }
-        struct mem_piece piece[4];
-        int n = mem_pieces(e->mem, &s[i].ref, off, take, piece, 4);
+        struct mem_piece piece[PIECES];
+        int n = mem_pieces(e->mem, &s[i].ref, off, take, piece, PIECES);
         if (n < 0) {
             rec->status = n;
             return rec;

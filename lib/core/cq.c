@@ -12,7 +12,7 @@ int engine_cq_create(struct engine *e, void *arg, struct cq **out)
 {
     if (e->p.max_cq && e->ncqs >= e->p.max_cq)
         return -ENOSPC;
-    struct cq *cq = calloc(1, sizeof *cq);
+    struct cq *cq = calloc(1, sizeof(*cq));
     if (!cq)
         return -ENOMEM;
     cq->arg = arg;

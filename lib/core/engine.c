@@ -10,6 +10,10 @@
 #include "engine_priv.h"
 #include "ud.h"
 
+#define MAX_QP_DEFAULT    1024u
+#define GSI_MAD_LEN       256u
+#define HOP_LIMIT_DEFAULT 64u
+
 const char *const engine_counter_names[ENGINE_COUNTER_MAX] = {
 #define X(name, rule) #name,
     ENGINE_COUNTERS(X)
@@ -26,14 +30,14 @@ const char *const engine_counter_rules[ENGINE_COUNTER_MAX] = {
 
 struct engine *engine_create(const struct engine_params *params, uint64_t now)
 {
-    struct engine *e = aligned_alloc(64, sizeof *e);
+    struct engine *e = aligned_alloc(64, sizeof(*e));
     if (!e)
         return NULL;
-    memset(e, 0, sizeof *e);
+    memset(e, 0, sizeof(*e));
     e->p = *params;
     engine_clock(e, now);
     if (!e->p.max_qp)
-        e->p.max_qp = 1024;
+        e->p.max_qp = MAX_QP_DEFAULT;
     if (!e->p.mtu)
         e->p.mtu = 5;
     if (!e->p.records)
@@ -54,8 +58,8 @@ struct engine *engine_create(const struct engine_params *params, uint64_t now)
     if (!e->p.cc.type)
         cc_conf_init(&e->p.cc, &cc_none);
     e->cc_conf = limiter_conf_hold(e, &e->p.cc);
-    e->cnp = calloc(1, sizeof *e->cnp);
-    e->guess = calloc(1, sizeof *e->guess);
+    e->cnp = calloc(1, sizeof(*e->cnp));
+    e->guess = calloc(1, sizeof(*e->guess));
     if (!e->mem || !e->cc_conf || !e->cnp || !e->guess ||
         record_pool_init(&e->records, e->p.records)) {
         mem_destroy(e->mem);
@@ -127,7 +131,7 @@ void engine_usage(const struct engine *e, struct engine_usage *out)
 static int addr_index(const struct engine *e, const struct wire_addr *a)
 {
     for (unsigned i = 0; i < e->naddrs; i++)
-        if (!memcmp(&e->addr[i], a, sizeof *a))
+        if (!memcmp(&e->addr[i], a, sizeof(*a)))
             return (int)i;
     return -1;
 }
@@ -156,7 +160,7 @@ int engine_addr_del(struct engine *e, const struct wire_addr *addr)
 
 bool engine_addr_local(struct engine *e, const struct wire_addr *a)
 {
-    if (e->naddrs && !memcmp(&e->recent, a, sizeof *a))
+    if (e->naddrs && !memcmp(&e->recent, a, sizeof(*a)))
         return true;
     int i = addr_index(e, a);
     if (i < 0)
@@ -262,8 +266,8 @@ static bool state_takes(const struct qp *qp, uint16_t op_flags)
 /* VAL-03. */
 static bool from_peer(const struct wire_pkt *p, const struct qp *qp)
 {
-    return qp_connected(qp) && !memcmp(&p->sip, &qp->rip, sizeof p->sip) &&
-           !memcmp(&p->dip, &qp->lip, sizeof p->dip);
+    return qp_connected(qp) && !memcmp(&p->sip, &qp->rip, sizeof(p->sip)) &&
+           !memcmp(&p->dip, &qp->lip, sizeof(p->dip));
 }
 
 /* Steps 6 to 9 of VAL-01 for a packet whose iCRC is good. */
@@ -407,13 +411,12 @@ struct wire_pkt engine_path(const struct engine *e, const struct engine_av *av, 
 {
     bool v4 = wire_addr_is_v4(&av->dgid);
     struct wire_pkt p = {
-        .ethertype = v4 ? 0x0800 : 0x86DD,
         .ip_version = v4 ? 4 : 6,
         .vlan = e->p.vlan != 0,
         .tci = (uint16_t)((av->sl & 7) << 13 | e->p.vlan),
         .tclass = av->tclass,
-        .ttl = av->hop_limit ? av->hop_limit : 64,
-        .ip_flags = 2,
+        .ttl = av->hop_limit ? av->hop_limit : HOP_LIMIT_DEFAULT,
+        .ip_flags = WIRE_IP_DF,
         .flow_label = av->flow_label,
         .sip = av->sgid,
         .dip = av->dgid,
@@ -426,10 +429,9 @@ struct wire_pkt engine_path(const struct engine *e, const struct engine_av *av, 
     return p;
 }
 
-void engine_slot_emit(struct engine *e, struct qp *qp, struct engine_slot *slot, struct wire_var *v,
+void engine_slot_emit(struct qp *qp, struct engine_slot *slot, struct wire_var *v,
                       enum slot_kind kind)
 {
-    (void)e;
     v->tclass = qp->tclass;
     if (qp->ect) /* WIRE-14: requests, responses and ACKs alike */
         v->tclass = (uint8_t)((qp->tclass & ~3u) | qp->ect);
@@ -590,9 +592,9 @@ void engine_prefetch(const struct engine *e, const struct qp *qp, unsigned step)
 {
     switch (step) {
     case 0:
-        prefetch_lines(e, hot_engine, sizeof hot_engine / sizeof hot_engine[0]);
+        prefetch_lines(e, hot_engine, sizeof(hot_engine) / sizeof(hot_engine[0]));
         if (qp)
-            prefetch_lines(qp, hot_qp, sizeof hot_qp / sizeof hot_qp[0]);
+            prefetch_lines(qp, hot_qp, sizeof(hot_qp) / sizeof(hot_qp[0]));
         break;
     case 1:
         __builtin_prefetch(e->mem);
@@ -627,7 +629,7 @@ bool engine_tx_only_ack(const struct engine *e)
 int engine_gsi_emit(struct engine *e, struct engine_slot *slot, const struct engine_av *av,
                     const uint8_t *mad, uint32_t len)
 {
-    if (!len || len > 256)
+    if (!len || len > GSI_MAD_LEN)
         return -EINVAL;
     struct wire_pkt p = engine_path(e, av, WIRE_QPN_GSI, WIRE_QPN_GSI);
     p.opcode = WIRE_OPCODE(WIRE_UD, WIRE_SEND_ONLY);

@@ -37,7 +37,7 @@ enum slot_kind {
     SLOT_CNP, /* cnp.c: belongs to no queue pair any more */
 };
 
-struct ud_group; /* ud.c */
+struct ud_group; /* mcast.c */
 
 struct engine {
     /* What every packet reads: two cache lines, and the first ones of wheel, counters and p. A
@@ -64,8 +64,9 @@ struct engine {
 
     uint32_t nqps, nlinger;
     uint32_t *life;      /* of each slot */
-    uint32_t *free_fifo; /* freed slots, reused oldest first */
-    uint32_t free_head, free_tail;
+    uint32_t *free_fifo; /* free slots, reused oldest first: a ring of table_size entries */
+    uint32_t free_head;  /* the oldest */
+    uint32_t nfree;
     struct qp *linger; /* destroyed, records pending */
     struct qp *gsi;    /* queue pair 1, if created */
     struct wire_addr addr[ENGINE_ADDRS];
@@ -143,9 +144,9 @@ static inline uint64_t engine_ack_timeout(const struct qp *qp)
     return qp->sr ? sr_timeout(qp) : qp->t_ack;
 }
 
-/* Fill a slot from the queue pair's template and `v`; returns the payload offset. qpn, psn,
- * offsets, lengths of the slot are set; npieces = 0. Counts tx_packets and tx_bytes. */
-void engine_slot_emit(struct engine *e, struct qp *qp, struct engine_slot *slot, struct wire_var *v,
+/* Fill a slot from the queue pair's template and `v`: headers, qpn, psn, offsets and lengths;
+ * npieces = 0. The queue pair's traffic class is put into `v`. */
+void engine_slot_emit(struct qp *qp, struct engine_slot *slot, struct wire_var *v,
                       enum slot_kind kind);
 
 /* A packet of this path from queue pair `qpn` to the peer's `dqpn`: all that the headers below the

@@ -14,7 +14,7 @@ static uint32_t place(const struct guess *g, const struct wire_addr *ip, uint32_
                       enum guess_kind kind)
 {
     uint64_t half[2], h = g->key ^ ((uint64_t)kind << 32 | qpn);
-    memcpy(half, ip->b, sizeof half);
+    memcpy(half, ip->b, sizeof(half));
     for (unsigned i = 0; i < 2; i++) {
         h = (h ^ half[i]) * 0x9E3779B97F4A7C15ull;
         h ^= h >> 29;
@@ -27,7 +27,7 @@ static uint32_t place(const struct guess *g, const struct wire_addr *ip, uint32_
 static bool is(const struct guess_entry *en, const struct wire_addr *ip, uint32_t qpn,
                enum guess_kind kind)
 {
-    return en->qpn == qpn && en->kind == kind && !memcmp(&en->ip, ip, sizeof *ip);
+    return en->qpn == qpn && en->kind == kind && !memcmp(&en->ip, ip, sizeof(*ip));
 }
 
 static void refill(struct guess_entry *en, uint64_t now)

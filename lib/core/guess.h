@@ -34,7 +34,6 @@ enum guess_kind {
     GUESS_KEY,  /* P_Key or Q_Key */
     GUESS_RESP, /* a response ahead of everything sent */
     GUESS_DUP,  /* a repeated READ or ATOMIC that never was */
-    GUESS_KINDS
 };
 
 struct guess_entry {

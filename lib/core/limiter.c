@@ -23,10 +23,10 @@ struct limiter_conf *limiter_conf_hold(struct engine *e, const struct cc_conf *c
 {
     struct limiter_conf *c;
     for (c = e->cc_confs; c; c = c->next)
-        if (c->conf.type == conf->type && !memcmp(c->conf.v, conf->v, sizeof conf->v))
+        if (c->conf.type == conf->type && !memcmp(c->conf.v, conf->v, sizeof(conf->v)))
             break;
     if (!c) {
-        c = calloc(1, sizeof *c);
+        c = calloc(1, sizeof(*c));
         if (!c)
             return NULL;
         c->conf = *conf;
@@ -72,7 +72,7 @@ int limiter_begin(struct engine *e, struct qp *qp, uint64_t now)
         qp_activate(e, qp); /* it may have waited */
         return 0;
     }
-    if (!qp->lim && !(qp->lim = aligned_alloc(64, sizeof *qp->lim)))
+    if (!qp->lim && !(qp->lim = aligned_alloc(64, sizeof(*qp->lim))))
         return -ENOMEM;
     *qp->lim = (struct limiter){.next = now};
     cc_start(&qp->lim->cc, conf, e->p.line_rate, qp_mtu(qp), now);

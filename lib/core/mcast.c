@@ -19,7 +19,7 @@ struct ud_group {
 static struct ud_group **find(struct engine *e, const struct wire_addr *addr)
 {
     struct ud_group **pp = &e->groups;
-    while (*pp && memcmp(&(*pp)->addr, addr, sizeof *addr))
+    while (*pp && memcmp(&(*pp)->addr, addr, sizeof(*addr)))
         pp = &(*pp)->next;
     return pp;
 }
@@ -53,7 +53,7 @@ int engine_mcast_attach(struct engine *e, struct qp *qp, const struct wire_addr 
         return -EINVAL;
     struct ud_group **pp = find(e, group), *g = *pp;
     if (!g) {
-        g = calloc(1, sizeof *g);
+        g = calloc(1, sizeof(*g));
         if (!g)
             return -ENOMEM;
         g->addr = *group;

@@ -16,7 +16,8 @@
 const char *const engine_recovery_names[] = {"default", "gbn", "sr", "gbn-ooo", NULL};
 const char *const qp_state_names[] = {"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"};
 
-#define MAX_WR 32768u
+#define MAX_WR      32768u
+#define TABLE_FIRST 16u /* entries of the table of queue pairs to begin with */
 
 /* ---- the table of QP-01 ---- */
 
@@ -90,7 +91,7 @@ static int check_mask(enum qp_type type, unsigned from, unsigned to, unsigned ma
     mask &= ~QPA_STATE;
     if (to == QPS_RESET || (to == QPS_ERR && from != QPS_RESET))
         return mask ? -EINVAL : 0;
-    for (unsigned i = 0; i < sizeof transitions / sizeof transitions[0]; i++) {
+    for (unsigned i = 0; i < sizeof(transitions) / sizeof(transitions[0]); i++) {
         const struct transition *t = &transitions[i];
         if (t->from != from || t->to != to)
             continue;
@@ -135,7 +136,7 @@ static bool good_values(struct engine *e, const struct qp *qp, const struct engi
         {QPA_AV, good_av(e, &a->av)},
         {QPA_ACCESS_FLAGS, !(a->access_flags & ~(MEM_LOCAL_WRITE | MEM_REMOTE_ANY | MEM_MW_BIND))},
     };
-    for (unsigned i = 0; i < sizeof check / sizeof check[0]; i++)
+    for (unsigned i = 0; i < sizeof(check) / sizeof(check[0]); i++)
         if (mask & check[i].attr && !check[i].good)
             return false;
     return true;
@@ -234,7 +235,7 @@ void qp_to_error(struct engine *e, struct qp *qp, bool by_consumer, int ev, uint
     enter(e, qp, QPS_ERR);
     stop_timers(e, qp);
     qp->epoch++; /* what is pending can't commit any more */
-    resp_error(e, qp, by_consumer);
+    resp_error(qp, by_consumer);
     if (ev >= 0)
         engine_event(e, (enum engine_event)ev, qp->arg);
     /* A work request whose copy is under way is flushed only when that copy is over: its owner may
@@ -257,7 +258,7 @@ static void to_reset(struct engine *e, struct qp *qp)
     engine_deactivate(e, qp);
     qp->epoch++;
     req_reset(e, qp);
-    resp_reset(e, qp);
+    resp_reset(qp);
     qp->attr = (struct engine_qp_attr){.state = QPS_RESET};
     qp->mtu_shift = 0;
     qp->dest_qpn = 0;
@@ -276,7 +277,7 @@ static int to_rtr(struct engine *e, struct qp *qp, const struct engine_qp_attr *
 {
     qp->credits = qp->type == QP_RC && a->e2e_credits;
     qp->attr.recovery = a->recovery <= RECOVER_GBN_OOO ? a->recovery : RECOVER_GBN;
-    int err = resp_start(e, qp, psn(qp->attr.rq_psn));
+    int err = resp_start(qp, psn(qp->attr.rq_psn), e->now);
     if (!err)
         err = sr_start(e, qp);
     if (!err)
@@ -331,9 +332,8 @@ int engine_qp_modify(struct engine *e, struct qp *qp, const struct engine_qp_att
         apply(e, qp);
         return err;
     }
-    if (from == QPS_RTR && to == QPS_RTS) {
-        req_start(e, qp, psn(qp->attr.sq_psn));
-    }
+    if (from == QPS_RTR && to == QPS_RTS)
+        req_start(qp, psn(qp->attr.sq_psn));
     if (to == QPS_SQD && from == QPS_RTS)
         to_sqd(e, qp);
     else if (to != from && to != QPS_RTR)
@@ -373,23 +373,23 @@ int engine_qp_query(const struct qp *qp, struct engine_qp_attr *out, struct engi
 
 static int grow_table(struct engine *e)
 {
-    uint32_t size = e->table_size ? e->table_size * 2 : 16;
+    uint32_t size = e->table_size ? e->table_size * 2 : TABLE_FIRST;
     if (size > e->p.max_qp)
         size = e->p.max_qp;
     struct qp **table = realloc(e->table, size * sizeof(struct qp *));
     if (table)
         e->table = table;
-    uint32_t *life = realloc(e->life, size * sizeof *life);
+    uint32_t *life = realloc(e->life, size * sizeof(*life));
     if (life)
         e->life = life;
-    uint32_t *fifo = calloc(size, sizeof *fifo);
+    uint32_t *fifo = calloc(size, sizeof(*fifo));
     if (!table || !life || !fifo) {
         free(fifo);
         return -ENOMEM;
     }
     uint32_t n = 0;
-    for (uint32_t i = e->free_head; i != e->free_tail; i++)
-        fifo[n++] = e->free_fifo[i % e->table_size];
+    for (; n < e->nfree; n++)
+        fifo[n] = e->free_fifo[(e->free_head + n) % e->table_size];
     for (uint32_t i = e->table_size; i < size; i++) {
         e->table[i] = NULL;
         e->life[i] = 0;
@@ -398,7 +398,7 @@ static int grow_table(struct engine *e)
     free(e->free_fifo);
     e->free_fifo = fifo;
     e->free_head = 0;
-    e->free_tail = n;
+    e->nfree = n;
     e->table_size = size;
     return 0;
 }
@@ -406,12 +406,14 @@ static int grow_table(struct engine *e)
 /* The oldest free slot: with its next life a number returns after all others of that slot. */
 static int take_slot(struct engine *e, struct qp *qp)
 {
-    if (e->free_head == e->free_tail) {
+    if (!e->nfree) {
         int err = e->table_size < e->p.max_qp ? grow_table(e) : -ENOSPC;
         if (err)
             return err;
     }
-    qp->slot = e->free_fifo[e->free_head++ % e->table_size];
+    qp->slot = e->free_fifo[e->free_head];
+    e->free_head = (e->free_head + 1) % e->table_size;
+    e->nfree--;
     do {
         qp->qpn = qpn_make(&e->qpns, qp->slot, e->life[qp->slot]++);
     } while (!qp->qpn);
@@ -422,7 +424,7 @@ static int take_slot(struct engine *e, struct qp *qp)
 static void give_slot(struct engine *e, struct qp *qp)
 {
     e->table[qp->slot] = NULL;
-    e->free_fifo[e->free_tail++ % e->table_size] = qp->slot;
+    e->free_fifo[(e->free_head + e->nfree++) % e->table_size] = qp->slot;
 }
 
 struct qp *engine_qp_find(struct engine *e, uint32_t qpn)
@@ -460,7 +462,7 @@ int engine_qp_create(struct engine *e, struct engine_qp_params *p, struct qp **o
         return -EINVAL;
     if (e->nqps >= e->p.max_qp)
         return -ENOSPC;
-    struct qp *qp = aligned_alloc(64, sizeof *qp);
+    struct qp *qp = aligned_alloc(64, sizeof(*qp));
     if (!qp)
         return -ENOMEM;
     *qp = (struct qp){
@@ -478,14 +480,14 @@ int engine_qp_create(struct engine *e, struct engine_qp_params *p, struct qp **o
         return -EINVAL;
     }
     int err = req_init(e, qp, p);
-    if (!err && (err = resp_init(e, qp, p)))
+    if (!err && (err = resp_init(qp, p)))
         req_free(qp);
     if (!err) {
         if (p->type == QP_GSI)
             qp->qpn = WIRE_QPN_GSI;
         else if ((err = take_slot(e, qp))) {
             req_free(qp);
-            resp_free(e, qp);
+            resp_free(qp);
         }
     }
     if (err) {
@@ -523,7 +525,7 @@ void qp_free(struct engine *e, struct qp *qp)
     else
         give_slot(e, qp);
     req_free(qp);
-    resp_free(e, qp);
+    resp_free(qp);
     limiter_free(qp);
     limiter_conf_drop(e, qp);
     sr_free(e, qp);
@@ -596,8 +598,8 @@ void engine_qp_fail(struct engine *e, struct qp *qp, const char *why, uint64_t n
 
 int engine_post_send(struct engine *e, struct qp *qp, const struct engine_send_wr *wr, uint64_t now)
 {
-    now = engine_clock(e, now);
-    return req_post(e, qp, wr, now);
+    engine_clock(e, now);
+    return req_post(e, qp, wr);
 }
 
 int engine_post_recv(struct engine *e, struct qp *qp, const struct engine_recv_wr *wr)

@@ -25,7 +25,7 @@ int rd_start(struct qp *qp, uint64_t now)
     uint32_t n = 1;
     while (n < 2u * qp->attr.max_dest_rd_atomic)
         n *= 2;
-    struct rd_ring *ring = calloc(1, sizeof *ring + n * sizeof ring->res[0]);
+    struct rd_ring *ring = calloc(1, sizeof(*ring) + n * sizeof(ring->res[0]));
     if (!ring)
         return -ENOMEM;
     ring->mask = n - 1;
@@ -44,10 +44,10 @@ int rd_grow(struct qp *qp, uint32_t max_dest_rd_atomic)
         n *= 2;
     if (n == old->mask + 1)
         return 0;
-    struct rd_ring *ring = calloc(1, sizeof *ring + n * sizeof ring->res[0]);
+    struct rd_ring *ring = calloc(1, sizeof(*ring) + n * sizeof(ring->res[0]));
     if (!ring)
         return -ENOMEM;
-    memcpy(ring, old, sizeof *ring);
+    memcpy(ring, old, sizeof(*ring));
     ring->mask = n - 1;
     for (uint32_t i = old->tail - old->live; i != old->tail; i++)
         ring->res[i & ring->mask] = old->res[i & old->mask];
@@ -304,7 +304,7 @@ static void emit_ack(struct engine *e, struct qp *qp, struct engine_slot *slot)
     };
     r->credits = v.syndrome;
     r->ack_owed = 0;
-    engine_slot_emit(e, qp, slot, &v, SLOT_RESP);
+    engine_slot_emit(qp, slot, &v, SLOT_RESP);
     engine_count(e, ENGINE_C_tx_ack);
     recorder_note(e, qp, NOTE_TX_ACK, r->ack_psn, v.syndrome);
 }
@@ -343,7 +343,7 @@ static void emit_nak(struct engine *e, struct qp *qp, struct engine_slot *slot)
         .syndrome = r->nak_owed,
         .tclass = qp->tclass,
     };
-    engine_slot_emit(e, qp, slot, &v, SLOT_RESP);
+    engine_slot_emit(qp, slot, &v, SLOT_RESP);
     engine_count(e, nak_counter(r->nak_owed));
     if (r->nak_owed == WIRE_SYN_NAK_ACCESS)
         engine_count(e, ENGINE_C_resp_remote_access_errors);
@@ -365,7 +365,7 @@ static void emit_atomic(struct engine *e, struct qp *qp, struct rd_res *res,
         .tclass = qp->tclass,
         .orig = res->orig,
     };
-    engine_slot_emit(e, qp, slot, &v, SLOT_RESP);
+    engine_slot_emit(qp, slot, &v, SLOT_RESP);
     recorder_note(e, qp, NOTE_TX_ATOMIC, res->psn, 0);
     res->tx.next = 1;
 }
@@ -400,7 +400,7 @@ static bool emit_read(struct engine *e, struct qp *qp, struct rd_res *res, struc
         .tclass = qp->tclass,
         .payload_len = len,
     };
-    engine_slot_emit(e, qp, slot, &v, SLOT_READ);
+    engine_slot_emit(qp, slot, &v, SLOT_READ);
     slot->npieces = (uint16_t)n;
     if (res->tx.next == res->tx.first)
         recorder_note(e, qp, NOTE_TX_READ, psn(v.psn), res->tx.end - res->tx.next);

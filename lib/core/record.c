@@ -13,7 +13,7 @@
 
 int record_pool_init(struct record_pool *p, uint32_t size)
 {
-    p->all = aligned_alloc(64, size * sizeof *p->all);
+    p->all = aligned_alloc(64, size * sizeof(*p->all));
     if (!p->all)
         return -ENOMEM;
     p->nfree = size;

@@ -36,7 +36,6 @@ struct record {
     uint8_t epoch;  /* of the queue pair when made: an older record is discarded */
     bool held;
     bool se;
-    uint8_t spare;
     psn_t psn; /* of the packet; requester: answered up to here when this commits */
     psn_t at;  /* requester: of the packet */
     uint32_t imm;
@@ -58,6 +57,7 @@ struct record_pool {
     uint32_t nfree;      /* these included */
 };
 
+/* Begin with `size` free records. 0, -ENOMEM. */
 int record_pool_init(struct record_pool *p, uint32_t size);
 void record_pool_free(struct record_pool *p);
 

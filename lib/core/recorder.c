@@ -18,7 +18,8 @@ static const char *const note_text[NOTE_MAX] = {
 #undef X
 };
 
-#define NO_LIMIT ((1u << 20) - 1)
+#define NO_LIMIT   ((1u << 20) - 1) /* note_event.rate of a queue pair without one */
+#define ALPHA_BITS 15               /* fraction bits of note_event.alpha */
 
 static uint32_t megabits(uint64_t rate)
 {
@@ -28,12 +29,12 @@ static uint32_t megabits(uint64_t rate)
 void recorder_rate(struct engine *e, struct qp *qp, enum note what)
 {
     const struct cc *cc = &qp->lim->cc;
-    qp->rec.ev[qp->rec.n++ % RECORDER_EVENTS] = (struct note_event){
+    *recorder_next(&qp->rec) = (struct note_event){
         .at = e->now,
         .why = what,
         .rate = megabits(cc->rate),
         .target = megabits(cc_target(cc)),
-        .alpha = cc_alpha(cc) >> (CC_RATIO_BITS - 15),
+        .alpha = cc_alpha(cc) >> (CC_RATIO_BITS - ALPHA_BITS),
     };
     if (__builtin_expect(e->p.hooks.trace != NULL, 0)) {
         e->p.hooks.trace(e->p.hook_arg, qp->qpn, note_text[what], 0, cc->rate);
@@ -44,7 +45,7 @@ void recorder_rate(struct engine *e, struct qp *qp, enum note what)
 
 void recorder_note(struct engine *e, struct qp *qp, enum note what, psn_t p, uint32_t v)
 {
-    qp->rec.ev[qp->rec.n++ % RECORDER_EVENTS] =
+    *recorder_next(&qp->rec) =
         (struct note_event){.at = e->now, .what = what, .psn = p.v & PSN_MASK, .v = v};
     if (__builtin_expect(e->p.hooks.trace != NULL, 0))
         e->p.hooks.trace(e->p.hook_arg, qp->qpn, note_text[what], p.v, v);
@@ -75,12 +76,12 @@ static int event_line(const struct note_event *ev, char *buf, size_t size)
 {
     char what[128], rate[24], target[24];
     if (ev->what == NOTE_CNP || ev->what == NOTE_SLOW_RESTART)
-        snprintf(what, sizeof what, "rate %s target %s alpha %.4f",
-                 rate_text((unsigned)ev->rate, rate, sizeof rate),
-                 rate_text((unsigned)ev->target, target, sizeof target),
-                 (double)ev->alpha / (1 << 15));
+        snprintf(what, sizeof(what), "rate %s target %s alpha %.4f",
+                 rate_text((unsigned)ev->rate, rate, sizeof(rate)),
+                 rate_text((unsigned)ev->target, target, sizeof(target)),
+                 (double)ev->alpha / (1 << ALPHA_BITS));
     else
-        snprintf(what, sizeof what, "psn 0x%06x (0x%x)", (unsigned)ev->psn, (unsigned)ev->v);
+        snprintf(what, sizeof(what), "psn 0x%06x (0x%x)", (unsigned)ev->psn, (unsigned)ev->v);
     return snprintf(buf, size, "%" PRIu64 ".%09" PRIu64 " %s %s\n", ev->at / 1000000000,
                     ev->at % 1000000000, note_text[ev->what], what);
 }
@@ -142,7 +143,7 @@ void engine_qp_info(const struct engine *e, const struct qp *qp, struct engine_q
         out->cc_alpha = cc_alpha(&cc);
     }
     if (qp->error)
-        snprintf(out->error, sizeof out->error, "%s", qp->error);
+        snprintf(out->error, sizeof(out->error), "%s", qp->error);
 }
 
 size_t engine_qp_state_size(void)

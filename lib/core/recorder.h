@@ -61,15 +61,24 @@ _Static_assert(sizeof(struct note_event) == 16, "a queue pair has a dozen");
 
 struct recorder {
     struct note_event ev[RECORDER_EVENTS];
-    uint32_t n; /* events ever noted */
+    uint32_t n; /* events noted; once all of ev are used, in [RECORDER_EVENTS, 2 RECORDER_EVENTS) */
 };
+
+/* Where the next event goes. */
+static inline struct note_event *recorder_next(struct recorder *rec)
+{
+    struct note_event *ev = &rec->ev[rec->n % RECORDER_EVENTS];
+    if (++rec->n == 2 * RECORDER_EVENTS)
+        rec->n = RECORDER_EVENTS;
+    return ev;
+}
 
 /* Note an event; also what the trace hook sees. */
 void recorder_note(struct engine *e, struct qp *qp, enum note what, psn_t psn, uint32_t v);
 /* The rate has just changed for this reason; qp has a limiter. */
 void recorder_rate(struct engine *e, struct qp *qp, enum note what);
-/* Why the queue pair goes to ERR: the first reason stays. printf-like; begins with the rule's id.
- */
+/* Why the queue pair goes to ERR: the first reason stays. printf-like; begins with the rule's
+ * id. */
 void recorder_error(struct engine *e, struct qp *qp, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -68,7 +68,6 @@ union swqe_sge *req_sges(const struct qp *qp, struct swqe *w)
 int req_init(struct engine *e, struct qp *qp, struct engine_qp_params *p)
 {
     struct req *r = &qp->req;
-    (void)e;
     if (!p->max_send_wr)
         p->max_send_wr = 1;
     if (!p->max_send_sge)
@@ -120,10 +119,9 @@ void req_reset(struct engine *e, struct qp *qp)
     };
 }
 
-void req_start(struct engine *e, struct qp *qp, psn_t sq_psn)
+void req_start(struct qp *qp, psn_t sq_psn)
 {
     struct req *r = &qp->req;
-    (void)e;
     r->nxt = r->max = r->una = r->done = r->seen = r->again = sq_psn;
     if (qp->sr)
         sr_begin(qp, sq_psn);
@@ -246,10 +244,9 @@ static void fill(struct qp *qp, struct swqe *w, const struct engine_send_wr *wr,
         s[i].sge = wr->sge[i];
 }
 
-int req_post(struct engine *e, struct qp *qp, const struct engine_send_wr *wr, uint64_t now)
+int req_post(struct engine *e, struct qp *qp, const struct engine_send_wr *wr)
 {
     struct req *r = &qp->req;
-    (void)now;
     if (qp->state < QPS_RTS)
         return -EINVAL;
     if (r->tail - r->head >= r->depth) {
@@ -446,8 +443,8 @@ static uint8_t message_op(const struct wr_info *info, uint32_t pkt, uint32_t nps
 
 static bool same_path(const struct engine_av *a, const struct engine_av *b)
 {
-    return !memcmp(&a->dgid, &b->dgid, sizeof a->dgid) &&
-           !memcmp(&a->sgid, &b->sgid, sizeof a->sgid) && !memcmp(a->dmac, b->dmac, 6) &&
+    return !memcmp(&a->dgid, &b->dgid, sizeof(a->dgid)) &&
+           !memcmp(&a->sgid, &b->sgid, sizeof(a->sgid)) && !memcmp(a->dmac, b->dmac, 6) &&
            a->tclass == b->tclass && a->hop_limit == b->hop_limit && a->sl == b->sl &&
            a->flow_label == b->flow_label;
 }
@@ -597,7 +594,7 @@ static bool emit(struct engine *e, struct qp *qp, struct engine_slot *slot, bool
             v.sqpn = qp->qpn;
         }
     }
-    engine_slot_emit(e, qp, slot, &v, kind);
+    engine_slot_emit(qp, slot, &v, kind);
     slot->npieces = (uint16_t)npieces;
     if (w->inline_len)
         memcpy(slot->buf + slot->payload_off, body(qp, w) + off, v.payload_len);

@@ -58,10 +58,16 @@ struct swqe {
     uint16_t inline_len;
     uint8_t opcode, wr_flags, nsge, flags;
     uint8_t error; /* enum engine_status that it will complete with; 0 = none */
-    uint8_t spare;
 };
 _Static_assert(sizeof(struct swqe) == 64, "one cache line");
 _Static_assert(sizeof(union swqe_sge) == sizeof(struct mem_ref), "a segment takes no more room");
+
+/* Is it a READ or an ATOMIC, which the peer answers with data? */
+static inline bool swqe_is_rd(const struct swqe *w)
+{
+    return w->opcode == WR_RDMA_READ || w->opcode == WR_ATOMIC_CMP_AND_SWP ||
+           w->opcode == WR_ATOMIC_FETCH_AND_ADD;
+}
 
 struct req {
     /* first cache line: what every packet touches */
@@ -109,24 +115,32 @@ struct req {
 };
 
 /* requester.c */
+/* The ring of a new queue pair; what is granted is put into *p. 0, -ENOMEM. */
 int req_init(struct engine *e, struct qp *qp, struct engine_qp_params *p);
 void req_free(struct qp *qp);
-void req_reset(struct engine *e, struct qp *qp);               /* to RESET: forget everything */
-void req_start(struct engine *e, struct qp *qp, psn_t sq_psn); /* to RTS */
-int req_post(struct engine *e, struct qp *qp, const struct engine_send_wr *wr, uint64_t now);
+/* To RESET: forget everything. */
+void req_reset(struct engine *e, struct qp *qp);
+/* To RTS. */
+void req_start(struct qp *qp, psn_t sq_psn);
+/* See engine_post_send. */
+int req_post(struct engine *e, struct qp *qp, const struct engine_send_wr *wr);
 /* Fill up to n slots. Fewer than n: there is nothing more to send now. */
 unsigned req_tx(struct engine *e, struct qp *qp, struct engine_slot *slots, unsigned n,
                 uint64_t now);
 /* After the gather of one slot of this side. False: it failed, the rest of this side's slots of the
  * queue pair are void too. */
 bool req_sent(struct engine *e, struct qp *qp, const struct engine_slot *slot, uint64_t now);
+/* The list behind a work request; what is in it says SWQE_CHECKED. */
 union swqe_sge *req_sges(const struct qp *qp, struct swqe *w);
-/* Has the send queue drained, and if the owner wants to know, tell (QP-07)? */
+/* Has all that was started completed? */
 bool req_drained(const struct qp *qp);
+/* In SQD: tell the owner, once, if it wants to know (QP-07). */
 void req_check_drained(struct engine *e, struct qp *qp);
 
 /* completer.c */
+/* A response for an RC queue pair that passed VAL-01 steps 1..8. */
 void comp_rx(struct rx *rx, struct qp *qp);
+/* A record of side REC_COMP is done (r->status says how). Never called for stale records. */
 void comp_commit(struct engine *e, struct qp *qp, struct record *r, uint64_t now);
 /* All records of this side are gone: what waited for that. */
 void comp_idle(struct engine *e, struct qp *qp, uint64_t now);
@@ -142,20 +156,19 @@ void comp_refused(struct engine *e, struct qp *qp, uint8_t syndrome, uint64_t no
  * pending copies. */
 void comp_fail(struct engine *e, struct qp *qp, enum engine_status status, const char *why,
                uint64_t now);
-void comp_flush(struct engine *e, struct qp *qp); /* QP-12, send side */
+/* Flush the send queue in order (QP-12). */
+void comp_flush(struct engine *e, struct qp *qp);
 
 /* retransmit.c */
 /* The next packet sent is that of PSN p, which lies in [una, max]. */
 void rtx_place(struct qp *qp, psn_t p);
 /* Send again from PSN p, which lies in [una, max]. */
 void rtx_go_back(struct engine *e, struct qp *qp, psn_t p);
-/* A retry event at PSN p: charge, go back, or fail when exhausted. */
-void rtx_retry(struct engine *e, struct qp *qp, psn_t p, bool timeout, const char *why,
-               uint64_t now);
-/* ... for a sequence NAK: not while what it asks for is under way. */
+/* A sequence NAK for p: a retry, but not while what it asks for is under way. */
 void rtx_nak(struct engine *e, struct qp *qp, psn_t p, uint64_t now);
 /* ... for an answer to p while the one for una is missing; data = it is a READ response. */
 void rtx_implied(struct engine *e, struct qp *qp, psn_t p, bool data, uint64_t now);
+/* An RNR NAK for p: nothing is sent for as long as `code` says (RNR-05). */
 void rtx_rnr(struct engine *e, struct qp *qp, psn_t p, unsigned code, uint64_t now);
 /* Send again from una, free of charge: a fatal NAK for it counts when it comes again (SEC-06). */
 void rtx_confirm(struct engine *e, struct qp *qp, uint8_t syndrome, uint64_t now);
@@ -165,12 +178,11 @@ void rtx_refute(struct engine *e, struct qp *qp);
 uint64_t rtx_round_trip(const struct qp *qp);
 /* una has moved by n PSNs (REQ-33). */
 void rtx_progress(struct engine *e, struct qp *qp, uint32_t n, uint64_t now);
-void rtx_expire(struct engine *e, struct qp *qp, uint64_t now); /* ack_at or rnr_at is due */
+/* The queue pair's timer has fired: ack_at, rnr_at or probe_at may be due. */
+void rtx_expire(struct engine *e, struct qp *qp, uint64_t now);
 /* LR-12: the time for a probe begins anew: something has been sent, or answered. */
 void rtx_probe_arm(struct engine *e, struct qp *qp, bool progress, uint64_t now);
 /* The ACK timer's time after a time-out, from the measured round trip (LR-10). */
 uint64_t rtx_adaptive(const struct qp *qp);
-/* Make the peer answer for everything before PSN p although nothing sent so far obliges it to. */
-void rtx_provoke(struct engine *e, struct qp *qp, psn_t p);
 
 #endif

@@ -28,18 +28,16 @@ enum resp_action {
     ACT_REACK, /* duplicate of a packet that has not committed */
 };
 
-enum { /* record.arg of PACKET and END */
-       F_ACKREQ = 1,
-       F_WQE = 2, /* belongs to a message with a receive work request: SEND, WRITE with immediate */
-       F_WRITE = 4,
-       F_IMM = 8,
-       F_INV = 16,
-       F_INV_BAD = 32, /* RSP-19 */
-};
+/* record.arg of ACT_PACKET and ACT_END */
+#define F_ACKREQ  0x01u
+#define F_WQE     0x02u /* belongs to a message with a receive work request */
+#define F_WRITE   0x04u
+#define F_IMM     0x08u
+#define F_INV     0x10u
+#define F_INV_BAD 0x20u /* RSP-19 */
 
-enum {                       /* record.arg of REFUSE: enum refusal, and: */
-       F_REFUSE_WQE = 0x100, /* the message has a receive work request */
-};
+/* record.arg of ACT_REFUSE: enum refusal, and this if the message has a receive work request */
+#define F_REFUSE_WQE 0x100u
 
 /* ---- answers ---- */
 
@@ -198,9 +196,8 @@ static enum refusal check_enabled(const struct qp *qp, unsigned flags)
 enum refusal resp_check_length(const struct rx *rx, const struct qp *qp)
 {
     uint32_t len = rx->pkt.payload_len, mtu = qp_mtu(qp);
-    if (rx->op->flags & (WIRE_F_FIRST | WIRE_F_MIDDLE)) {
+    if (rx->op->flags & (WIRE_F_FIRST | WIRE_F_MIDDLE))
         return len == mtu ? REFUSE_NONE : REFUSE_PACKET_LEN;
-    }
     if (len > mtu || (rx->op->flags & WIRE_F_LAST && len == 0))
         return REFUSE_PACKET_LEN;
     return REFUSE_NONE;
@@ -446,7 +443,7 @@ static bool complete_recv(struct engine *e, struct qp *qp, const struct record *
     if (!(rec->arg & F_INV_BAD))
         return resp_complete(e, qp, &wc, now);
     wc.status = WC_REM_INV_REQ_ERR;
-    wc.vendor_err = 19;
+    wc.vendor_err = 19; /* RSP-19 */
     recorder_error(e, qp, "RSP-19 R_Key of SEND with invalidate: PSN 0x%06x", rec->psn.v);
     if (resp_complete(e, qp, &wc, now))
         qp_to_error(e, qp, false, EVT_NONE, now);
@@ -536,9 +533,8 @@ void resp_commit(struct engine *e, struct qp *qp, struct record *rec, uint64_t n
 
 /* ---- life ---- */
 
-int resp_init(struct engine *e, struct qp *qp, struct engine_qp_params *p)
+int resp_init(struct qp *qp, struct engine_qp_params *p)
 {
-    (void)e;
     struct resp *r = &qp->resp;
     r->taken_tail = &r->taken;
     if (p->max_recv_sge > ENGINE_SGE_MAX)
@@ -549,7 +545,7 @@ int resp_init(struct engine *e, struct qp *qp, struct engine_qp_params *p)
     }
     if (p->max_recv_sge == 0)
         p->max_recv_sge = 1;
-    r->rq = malloc(sizeof *r->rq);
+    r->rq = malloc(sizeof(*r->rq));
     if (!r->rq)
         return -ENOMEM;
     if (rq_init(r->rq, p->max_recv_wr, p->max_recv_sge)) {
@@ -576,9 +572,8 @@ static void drop_work(struct qp *qp)
         rq_give(q, w);
 }
 
-void resp_free(struct engine *e, struct qp *qp)
+void resp_free(struct qp *qp)
 {
-    (void)e;
     struct resp *r = &qp->resp;
     if (qp->srq || r->rq)
         drop_work(qp);
@@ -592,9 +587,8 @@ void resp_free(struct engine *e, struct qp *qp)
     }
 }
 
-void resp_reset(struct engine *e, struct qp *qp)
+void resp_reset(struct qp *qp)
 {
-    (void)e;
     struct resp *r = &qp->resp;
     drop_work(qp);
     rd_free(qp);
@@ -602,10 +596,10 @@ void resp_reset(struct engine *e, struct qp *qp)
     r->taken_tail = &r->taken;
 }
 
-int resp_start(struct engine *e, struct qp *qp, psn_t rq_psn)
+int resp_start(struct qp *qp, psn_t rq_psn, uint64_t now)
 {
     struct resp *r = &qp->resp;
-    if (qp->type == QP_RC && rd_start(qp, e->now))
+    if (qp->type == QP_RC && rd_start(qp, now))
         return -ENOMEM;
     r->epsn = r->done_epsn = rq_psn;
     r->ack_psn = psn_add(rq_psn, PSN_MASK);
@@ -614,9 +608,8 @@ int resp_start(struct engine *e, struct qp *qp, psn_t rq_psn)
     return 0;
 }
 
-void resp_error(struct engine *e, struct qp *qp, bool by_consumer)
+void resp_error(struct qp *qp, bool by_consumer)
 {
-    (void)e;
     struct resp *r = &qp->resp;
     bool reads_first = rd_blocks(qp, r->ack_psn); /* an ACK may not overtake them (ACK-05) */
     if (!by_consumer || reads_first || r->fatal >= FATAL_OWED)

@@ -7,8 +7,8 @@
  *     refusal.c      why a request is refused, and what that costs (appendix B)
  *     resp_uc.c      UC (UC-03..UC-08)
  *     place.c        payload to receive buffers and to WRITE targets
- *     read_reply.c   the READ/ATOMIC resource ring, duplicates, everything that is sent (RD, ATM,
- * ACK) srq.c          receive work requests, own and shared
+ *     read_reply.c   the READ/ATOMIC resource ring, duplicates, all that is sent (RD, ATM, ACK)
+ *     srq.c          receive work requests, own and shared
  *
  * Validation runs ahead (epsn, msn, in_msg); what has been executed follows (done_epsn, done_msn,
  * ack_psn) as records commit. Only what has been executed is ever acknowledged.
@@ -63,11 +63,14 @@ struct resp {
 };
 
 /* responder.c */
-int resp_init(struct engine *e, struct qp *qp, struct engine_qp_params *p); /* allocates queues */
-void resp_free(struct engine *e, struct qp *qp);
-void resp_reset(struct engine *e, struct qp *qp); /* to RESET: forget everything */
-int resp_start(struct engine *e, struct qp *qp,
-               psn_t rq_psn); /* to RTR; may allocate. 0, -ENOMEM */
+/* The receive queue of a new queue pair, or a share of its SRQ; what is granted is put into *p.
+ * 0, -EINVAL, -ENOMEM. */
+int resp_init(struct qp *qp, struct engine_qp_params *p);
+void resp_free(struct qp *qp);
+/* To RESET: forget everything. */
+void resp_reset(struct qp *qp);
+/* To RTR; `now` in ns. 0, -ENOMEM. */
+int resp_start(struct qp *qp, psn_t rq_psn, uint64_t now);
 /* A request of a connected queue pair (RC, UC) that passed VAL-01 steps 1..8. */
 void resp_rx(struct rx *rx, struct qp *qp);
 /* A packet is missing: say so (ACK-08). */
@@ -77,7 +80,7 @@ void resp_expected(struct rx *rx, struct qp *qp);
 /* A record of side REC_RESP is done (r->status says how). Never called for stale records. */
 void resp_commit(struct engine *e, struct qp *qp, struct record *r, uint64_t now);
 /* Entering ERR: keep an owed ACK when the consumer did it (QP-11), drop READ responses. */
-void resp_error(struct engine *e, struct qp *qp, bool by_consumer);
+void resp_error(struct qp *qp, bool by_consumer);
 
 /* read_reply.c */
 /* Is there an answer to send: ACK or NAK owed, READ responses, atomic results? */
@@ -91,9 +94,11 @@ unsigned resp_tx(struct engine *e, struct qp *qp, struct engine_slot *slots, uns
 /* After the gather of one slot of this side; slot->status < 0: NAK 0x62 (RD-07). False: void the
  * rest of this queue pair's slots. A fatal NAK moves the queue pair to ERR here. */
 bool resp_sent(struct engine *e, struct qp *qp, const struct engine_slot *slot, uint64_t now);
+/* Is an ACK owed? */
 bool resp_owes(const struct qp *qp);
 
 /* srq.c; engine_rq_room, engine_srq_*, engine_post_srq_recv are there too */
+/* See engine_post_recv. */
 int resp_post(struct engine *e, struct qp *qp, const struct engine_recv_wr *wr);
 /* Flush the receive queue in order (QP-12); with an SRQ raise LAST_WQE_REACHED (SRQ-06). */
 void resp_flush(struct engine *e, struct qp *qp);

@@ -2,17 +2,23 @@
  *
  * Loss: go-back-N, the retry counters, waiting after RNR NAK, the ACK timer.
  *
- * The timers of a queue pair, all of them:
- *   ack_at  runs while something that obliges the peer to answer is outstanding (TMR-02). Started
- * by req_sent, when the packet is with the NIC (TMR-09); restarted by progress; stopped when all
- * that obliges is answered, by going back, and while waiting for rnr_at. rnr_at  runs after an RNR
- * NAK (RNR-05); nothing is sent meanwhile.
+ * The timers of a queue pair's sender, all of them:
+ *
+ *     ack_at     runs while something that obliges the peer to answer is outstanding (TMR-02).
+ *                Started by req_sent, when the packet is with the NIC (TMR-09); restarted by
+ *                progress; stopped when all that obliges is answered, by going back, and while
+ *                waiting for rnr_at.
+ *     rnr_at     runs after an RNR NAK (RNR-05); nothing is sent meanwhile.
+ *     probe_at   runs beside ack_at when probes are on (LR-12).
  *
  * Rules: RTX, TMR, RNR-05..09, REQ-33.
  */
 #include "engine_priv.h"
 
-#define ADAPTIVE_MIN 200000u /* ns (LR-10) */
+#define ADAPTIVE_MIN       200000u  /* ns (LR-10) */
+#define ADAPTIVE_DOUBLES   16u      /* of that time at most */
+#define ROUND_TRIP_UNKNOWN 1000000u /* ns, without a sample or a time-out */
+#define RNR_RETRY_FOREVER  7u       /* RNR-06 */
 
 /* The last started work request whose first PSN isn't after p. */
 static uint32_t find_wqe(const struct qp *qp, psn_t p)
@@ -68,7 +74,7 @@ uint64_t rtx_round_trip(const struct qp *qp)
 {
     if (qp->req.srtt)
         return qp->req.srtt;
-    return qp->t_ack ? qp->t_ack / 8 : 1000000;
+    return qp->t_ack ? qp->t_ack / 8 : ROUND_TRIP_UNKNOWN;
 }
 
 /* Go-back-N sends everything in flight again for each loss: what the path loses much of, it gets
@@ -106,8 +112,9 @@ static void start_round(struct engine *e, struct qp *qp, psn_t p, uint64_t now)
         sr_round(qp);
 }
 
-void rtx_retry(struct engine *e, struct qp *qp, psn_t p, bool timeout, const char *why,
-               uint64_t now)
+/* A retry event at PSN p: charge, go back, or fail when exhausted. */
+static void retry(struct engine *e, struct qp *qp, psn_t p, bool timeout, const char *why,
+                  uint64_t now)
 {
     struct req *r = &qp->req;
     if (qp->sr && timeout && !sr_charge(qp, now)) {
@@ -145,14 +152,14 @@ void rtx_nak(struct engine *e, struct qp *qp, psn_t p, uint64_t now)
 {
     const struct req *r = &qp->req;
     if (qp->sr && qp->sr->selective) {
-        sr_lost(e, qp, p, now);
+        sr_lost(e, qp, p);
         return;
     }
     if (r->rnr_wait && psn_eq(r->rnr_psn, p))
         return;
     if (r->rtx && psn_eq(r->rtx_psn, p) && now - r->rtx_at < rtx_round_trip(qp))
         return;
-    rtx_retry(e, qp, p, false, "ACK-06 sequence error", now);
+    retry(e, qp, p, false, "ACK-06 sequence error", now);
 }
 
 /* What was under way when the round began keeps coming in, for as long as the queues on the path
@@ -178,7 +185,7 @@ void rtx_implied(struct engine *e, struct qp *qp, psn_t p, bool data, uint64_t n
         return;
     engine_count(e, ENGINE_C_implied_nak_seq_err);
     recorder_note(e, qp, NOTE_IMPLIED_NAK, r->una, p.v);
-    rtx_retry(e, qp, r->una, false, "REQ-24 answers to a READ or ATOMIC are lost", now);
+    retry(e, qp, r->una, false, "REQ-24 answers to a READ or ATOMIC are lost", now);
 }
 
 void rtx_rnr(struct engine *e, struct qp *qp, psn_t p, unsigned code, uint64_t now)
@@ -187,7 +194,7 @@ void rtx_rnr(struct engine *e, struct qp *qp, psn_t p, unsigned code, uint64_t n
     engine_count(e, ENGINE_C_rnr_nak_retry_err);
     if (r->rnr_wait && psn_eq(r->rnr_psn, p)) /* RNR-09 */
         return;
-    if (qp->attr.rnr_retry != 7) { /* RNR-06 */
+    if (qp->attr.rnr_retry != RNR_RETRY_FOREVER) { /* RNR-06 */
         if (!r->rnr_left) {
             engine_count(e, ENGINE_C_retry_rnr_exceeded_err);
             comp_fail(e, qp, WC_RNR_RETRY_EXC_ERR, "RNR-06 the peer posts no receives", now);
@@ -288,7 +295,7 @@ static void count_adaptive(struct engine *e, struct qp *qp)
     if (r->adaptive)
         engine_count(e, ENGINE_C_roce_adp_retrans_to);
     engine_count(e, ENGINE_C_roce_adp_retrans);
-    if (r->adaptive < 16)
+    if (r->adaptive < ADAPTIVE_DOUBLES)
         r->adaptive++;
 }
 
@@ -316,8 +323,7 @@ static void probe(struct engine *e, struct qp *qp)
         !psn_eq(r->ob_end, r->max))
         return;
     const struct swqe *w = req_wqe(qp, find_wqe(qp, last));
-    if (w->opcode == WR_RDMA_READ || w->opcode == WR_ATOMIC_CMP_AND_SWP ||
-        w->opcode == WR_ATOMIC_FETCH_AND_ADD)
+    if (swqe_is_rd(w))
         return;
     engine_count(e, ENGINE_C_tx_probe);
     r->rtt_at = 0; /* an answer could be to either transmission */
@@ -348,6 +354,6 @@ void rtx_expire(struct engine *e, struct qp *qp, uint64_t now)
             return;
         }
         count_adaptive(e, qp);
-        rtx_retry(e, qp, r->una, true, "TMR-05 no answer", now);
+        retry(e, qp, r->una, true, "TMR-05 no answer", now);
     }
 }

@@ -26,7 +26,7 @@ int sr_start(struct engine *e, struct qp *qp)
     sr_free(e, qp);
     if (qp->type != QP_RC || mode <= RECOVER_GBN)
         return 0;
-    qp->sr = calloc(1, sizeof *qp->sr);
+    qp->sr = calloc(1, sizeof(*qp->sr));
     if (!qp->sr)
         return -ENOMEM;
     qp->sr->mode = (uint8_t)mode;
@@ -97,7 +97,7 @@ void sr_emit(struct engine *e, struct qp *qp, struct engine_slot *slot)
         engine_count(e, ENGINE_C_tx_sack);
         recorder_note(e, qp, NOTE_TX_SACK, psn(v.psn), v.sel_psn);
     }
-    engine_slot_emit(e, qp, slot, &v, SLOT_RESP);
+    engine_slot_emit(qp, slot, &v, SLOT_RESP);
 }
 
 static void owe_sack(struct engine *e, struct qp *qp, psn_t trigger)

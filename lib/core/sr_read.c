@@ -35,7 +35,7 @@ static void ask(struct engine *e, struct qp *qp, uint64_t now)
     s->part = s->part_end = r->una;
     while (!has(s, s->part_end))
         s->part_end = psn_add(s->part_end, 1);
-    r->rtt_at = 0;       /* an answer could be to either transmission */
+    r->rtt_at = 0; /* an answer could be to either transmission */
     recorder_note(e, qp, NOTE_GO_BACK, s->part, s->part_end.v);
     rtx_place(qp, r->una);
     qp_activate(e, qp);

@@ -6,8 +6,9 @@
 
 #include "engine_priv.h"
 
-#define GAP_UNKNOWN 2u /* sent again more than once, or nobody knows when */
-#define DOUBTS      4u /* packets that were probably late make one that was */
+#define GAP_UNKNOWN 2u  /* sent again more than once, or nobody knows when */
+#define BACKOFF_MAX 16u /* doublings of the time-out */
+#define DOUBTS      4u  /* packets that were probably late make one that was */
 
 /* ---- which PSNs have come ---- */
 
@@ -165,11 +166,10 @@ void sr_sent(struct qp *qp, psn_t p, bool again, uint64_t now)
 }
 
 /* LR-03: a PSN is lost when more have overtaken it than ever did one that came. */
-void sr_lost(struct engine *e, struct qp *qp, psn_t p, uint64_t now)
+void sr_lost(struct engine *e, struct qp *qp, psn_t p)
 {
     struct sr *s = qp->sr;
     struct req *r = &qp->req;
-    (void)now;
     if (r->rnr_wait || r->fail)
         return;
     gap_seen(s, p);
@@ -206,8 +206,8 @@ void sr_progress(struct qp *qp, uint32_t n, uint64_t now)
     if (s->gap_over && psn_in(s->gap, before, n))
         gap_closed(qp, now);
     if (n >= SR_WINDOW) {
-        memset(s->marked, 0, sizeof s->marked);
-        memset(s->again, 0, sizeof s->again);
+        memset(s->marked, 0, sizeof(s->marked));
+        memset(s->again, 0, sizeof(s->again));
     } else {
         for (psn_t p = before; !psn_eq(p, r->una); p = psn_add(p, 1)) {
             drop(s->marked, p);
@@ -226,7 +226,7 @@ void sr_timed_out(struct qp *qp)
 {
     struct sr *s = qp->sr;
     s->overtaken /= 2; /* waiting for others to overtake may be what took so long */
-    if (s->backoff < 16)
+    if (s->backoff < BACKOFF_MAX)
         s->backoff++;
 }
 

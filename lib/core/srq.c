@@ -18,13 +18,14 @@ struct rq_chunk {
 
 /* ---- the queue itself ---- */
 
-int rq_grow(struct rq *q, uint32_t depth)
+/* Room for `depth` work requests. 0, -ENOMEM. */
+static int rq_grow(struct rq *q, uint32_t depth)
 {
     if (depth <= q->depth)
         return 0;
     size_t stride = sizeof(struct rwqe) + q->max_sge * sizeof(struct engine_sge);
     uint32_t n = depth - q->depth;
-    struct rq_chunk *c = calloc(1, sizeof *c + n * stride);
+    struct rq_chunk *c = calloc(1, sizeof(*c) + n * stride);
     if (!c)
         return -ENOMEM;
     c->next = q->chunks;
@@ -55,7 +56,8 @@ void rq_destroy(struct rq *q)
     }
 }
 
-int rq_post(struct rq *q, const struct engine_recv_wr *wr)
+/* 0, -EAGAIN no room. */
+static int rq_post(struct rq *q, const struct engine_recv_wr *wr)
 {
     struct rwqe *w = q->free;
     if (!w)
@@ -226,7 +228,7 @@ int engine_srq_create(struct engine *e, const struct engine_srq_params *p, struc
         return -EINVAL;
     if (e->p.max_srq && e->nsrqs >= e->p.max_srq)
         return -ENOSPC;
-    struct srq *srq = calloc(1, sizeof *srq);
+    struct srq *srq = calloc(1, sizeof(*srq));
     if (!srq)
         return -ENOMEM;
     int err = mem_pd_hold(e->mem, p->pd);

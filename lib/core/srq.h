@@ -30,22 +30,21 @@ struct rq {
     uint8_t max_sge;
 };
 
+/* An empty queue for `depth` work requests of at most max_sge SGEs. 0, -ENOMEM. */
 int rq_init(struct rq *q, uint32_t depth, uint32_t max_sge);
+/* Frees the work requests too, wherever they are. */
 void rq_destroy(struct rq *q);
-/* More room; 0 or -ENOMEM. */
-int rq_grow(struct rq *q, uint32_t depth);
-/* 0, -EAGAIN no room. */
-int rq_post(struct rq *q, const struct engine_recv_wr *wr);
-struct rwqe *rq_take(struct rq *q); /* NULL = none posted */
+/* The oldest posted one: the caller's until rq_give. NULL = none posted. */
+struct rwqe *rq_take(struct rq *q);
 void rq_give(struct rq *q, struct rwqe *w);
 
 struct srq {
     struct rq rq;
     void *arg;
     uint32_t pd;
-    uint32_t limit; /* 0 = not armed (SRQ-03) */
-    uint32_t users; /* queue pairs */
-    bool error;     /* SRQ-07: no more work is taken from it */
+    uint32_t limit;            /* 0 = not armed (SRQ-03) */
+    uint32_t users;            /* queue pairs */
+    bool error;                /* SRQ-07: no more work is taken from it */
     struct srq *next, **pprev; /* all of the engine */
 };
 

@@ -25,7 +25,7 @@ static unsigned spans_of(const struct rx *rx, struct place_span spans[3])
     const uint8_t *ip = rx->f->data + rx->pkt.ip_off;
     unsigned n = 0;
     if (rx->pkt.ip_version == 4) {
-        spans[n++] = (struct place_span){zeros, sizeof zeros};
+        spans[n++] = (struct place_span){zeros, sizeof(zeros)};
         spans[n++] = (struct place_span){ip, WIRE_IPV4_LEN};
     } else {
         spans[n++] = (struct place_span){ip, WIRE_IPV6_LEN};
@@ -105,7 +105,8 @@ static void complete(struct engine *e, struct qp *qp, const struct record *rec, 
 static void complete_error(struct engine *e, struct qp *qp, enum engine_status status, bool fatal,
                            uint64_t now)
 {
-    struct engine_wc wc = {.status = status, .opcode = WC_RECV, .vendor_err = fatal ? 13 : 7};
+    struct engine_wc wc = {
+        .status = status, .opcode = WC_RECV, .vendor_err = fatal ? 13 : 7}; /* RSP-13, UD-07 */
     if (!resp_complete(e, qp, &wc, now) || !fatal)
         return;
     recorder_error(e, qp, "RSP-13 receive buffer: %s", engine_status_name(status));

@@ -31,7 +31,7 @@ static void begin_packet(struct drill_run *run, const struct drill_object *qp,
     *p = (struct wire_pkt){.opcode = (uint8_t)(st->word & 0xFF),
                            .ip_version = wire_addr_is_v4(&run->local) ? 4 : 6,
                            .ttl = 64,
-                           .ip_flags = 2,
+                           .ip_flags = WIRE_IP_DF,
                            .sip = run->peer,
                            .dip = run->local,
                            .sport = 0xC000,
@@ -88,10 +88,10 @@ static void set_own(struct wire_pkt *p, const struct drill_arg *a, uint64_t v)
         p->tclass = (uint8_t)((p->tclass & 0xFC) | (v & 3));
         break;
     case PKT_DF:
-        p->ip_flags = (uint8_t)((p->ip_flags & ~2u) | (a->off ? 0 : 2));
+        p->ip_flags = (uint8_t)((p->ip_flags & ~WIRE_IP_DF) | (a->off ? 0 : WIRE_IP_DF));
         break;
     case PKT_MF:
-        p->ip_flags = (uint8_t)((p->ip_flags & ~1u) | (a->off ? 0 : 1));
+        p->ip_flags = (uint8_t)((p->ip_flags & ~WIRE_IP_MF) | (a->off ? 0 : WIRE_IP_MF));
         break;
     case PKT_CREDITS:
         p->syndrome = (uint8_t)(v & 0x1F);
@@ -414,9 +414,9 @@ static uint64_t own_value(const struct match *m, int id)
     case PKT_ECN:
         return p->tclass & 3;
     case PKT_DF:
-        return p->ip_flags >> 1 & 1;
+        return (p->ip_flags & WIRE_IP_DF) != 0;
     case PKT_MF:
-        return p->ip_flags & 1;
+        return (p->ip_flags & WIRE_IP_MF) != 0;
     case PKT_DPORT:
         return p->dport;
     case PKT_UDP_CSUM:

@@ -244,7 +244,7 @@ static struct wire_pkt headers(const struct fault_view *v, bool forth)
                          .ip_version = p->ip_version,
                          .tclass = DSCP(CNP_DSCP),
                          .ttl = 64,
-                         .ip_flags = 2,
+                         .ip_flags = WIRE_IP_DF,
                          .sip = forth ? p->sip : p->dip,
                          .dip = forth ? p->dip : p->sip,
                          .sport = p->sport,

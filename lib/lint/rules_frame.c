@@ -6,7 +6,6 @@
 #include "wire_bytes.h"
 #include "wire_csum.h"
 
-#define IP_DF      2u /* of wire_pkt.ip_flags */
 #define CSUM_HABIT 3u /* wrong header checksums in a row that are no damage any more */
 #define ICRC_HABIT 7u /* wrong iCRCs in a row, after which the next one is the sender's */
 
@@ -66,7 +65,7 @@ bool lint_wire_10(struct lint_ctx *c)
         return lint_seen(c, "MF or a fragment offset");
     }
     if (c->verdict != WIRE_OK || c->p.ethertype == WIRE_ETHERTYPE_V1 || c->p.ip_version != 4 ||
-        (c->p.ip_flags & IP_DF))
+        (c->p.ip_flags & WIRE_IP_DF))
         return false;
     lint_expected(c, "DF 1");
     return lint_seen(c, "DF 0");

@@ -261,7 +261,7 @@ void stage_feed(struct stage *s, const struct packet *p, uint32_t rkey)
     memcpy(w.smac, peer_mac, 6);
     w.vlan = false;
     w.ip_version = wire_addr_is_v4(&w.sip) ? 4 : 6;
-    w.ip_flags = 2;
+    w.ip_flags = WIRE_IP_DF;
     w.udp_csum = 0;
     w.ttl = 64;
     w.tclass &= 0xFC; /* a mark makes CNPs, which nobody compares */

@@ -14,8 +14,6 @@
 #define ETHERTYPE_VLAN  0x8100u
 #define ETHERTYPE_SVLAN 0x88A8u
 #define PROTO_UDP       17u
-#define IP_MF           1u /* of wire_pkt.ip_flags */
-#define IP_DF           2u
 
 /* Fold a sum of 16-bit words (ones' complement) and complement it. */
 static inline uint16_t headers_csum(uint32_t sum)

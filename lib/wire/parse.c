@@ -102,7 +102,7 @@ static enum wire_verdict parse_ipv4(const uint8_t *ip, struct rest r, unsigned f
         return WIRE_TRUNCATED;
     if (ihl != WIRE_IPV4_LEN)
         return WIRE_IP_OPTIONS;
-    if ((p->ip_flags & IP_MF) || offset)
+    if ((p->ip_flags & WIRE_IP_MF) || offset)
         return WIRE_IP_FRAGMENT;
     if (!(flags & WIRE_P_IP_CSUM_OK) && wire_csum_add(0, ip, WIRE_IPV4_LEN) != 0xFFFF)
         return WIRE_BAD_IP_CSUM;

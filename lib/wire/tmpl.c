@@ -19,7 +19,7 @@ void wire_tmpl_init(struct wire_tmpl *t, const struct wire_pkt *p)
     q.tclass = 0;
     q.ttl = p->ttl ? p->ttl : TTL_DEFAULT;
     q.ip_id = 0;
-    q.ip_flags = IP_DF;
+    q.ip_flags = WIRE_IP_DF;
     q.udp_csum = 0;
     q.se = q.ackreq = q.fecn = q.becn = false;
     q.tver = 0;

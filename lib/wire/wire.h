@@ -14,6 +14,8 @@
 #include <stdint.h>
 
 #define WIRE_UDP_PORT      4791u
+#define WIRE_IP_MF         1u /* of wire_pkt.ip_flags */
+#define WIRE_IP_DF         2u
 #define WIRE_ETHERTYPE_V1  0x8915u
 #define WIRE_PSN_MASK      0xFFFFFFu
 #define WIRE_QPN_MASK      0xFFFFFFu
@@ -170,7 +172,7 @@ struct wire_pkt {
     uint8_t tclass;      /* TOS or traffic class: DSCP(6) ECN(2) */
     uint8_t ttl;         /* or hop limit */
     uint16_t ip_id;      /* IPv4 only */
-    uint8_t ip_flags;    /* IPv4: bit 1 = DF (2), bit 0 = MF (1) */
+    uint8_t ip_flags;    /* IPv4: WIRE_IP_* */
     uint32_t flow_label; /* IPv6 only */
     struct wire_addr sip, dip;
     /* UDP */
