@@ -70,7 +70,8 @@ void sim_wheel_add(struct sim_wheel *w, struct sim_event *ev, uint64_t at)
 static bool first_slot(const struct sim_wheel *w, unsigned *level, unsigned *slot)
 {
     for (unsigned l = 0; l < SIM_WHEEL_LEVEL; l++) {
-        for (unsigned i = 0; i < SIM_WHEEL_WORDS; i++) {
+        unsigned now = w->clk >> (l * SIM_WHEEL_BITS) & (SIM_WHEEL_SLOTS - 1);
+        for (unsigned i = now / 64; i < SIM_WHEEL_WORDS; i++) { /* before it there is nothing */
             if (w->used[l][i]) {
                 *level = l;
                 *slot = i * 64 + (unsigned)__builtin_ctzll(w->used[l][i]);

@@ -11,6 +11,8 @@
 #include "sim_noise.h"
 #include "wire.h"
 
+#define OCTET_PS 8000000000000ull /* at 1 bit/s */
+
 static uint64_t free_at(const struct sim_port *port)
 {
     return (port->busy_ps + 999) / 1000;
@@ -45,6 +47,12 @@ void sim_port_drop(struct sim_port *port, struct sim_pkt *p, const char *why, ui
 
 /* ---- sending ---- */
 
+/* A division is what most of a hop's arithmetic would be. */
+static uint64_t wire_ps(const struct sim_port *port, uint64_t octets)
+{
+    return port->octet_ps ? octets * port->octet_ps : octets * OCTET_PS / port->rate;
+}
+
 static void arm_tx(struct sim_port *port, struct sim_pkt *next, uint64_t at)
 {
     port->tx.hint[0] = next;
@@ -61,7 +69,7 @@ static void transmit(struct sim_port *port, struct sim_pkt *p, struct sim_pkt *n
 
     if (port->busy_ps + 999 < now * 1000) /* less is the clock's rounding, and no gap */
         port->busy_ps = now * 1000;
-    port->busy_ps += (uint64_t)sim_pkt_wire(p) * 8 * 1000000000000ull / port->rate;
+    port->busy_ps += wire_ps(port, sim_pkt_wire(p));
     uint64_t at = free_at(port) + port->delay;
     p->next = NULL;
     if (port->rx.hint[0]) {
@@ -303,6 +311,7 @@ void sim_port_connect(struct sim_port *a, struct sim_port *b, uint64_t rate, uin
         struct sim_port *port = end[i];
         port->peer = end[1 - i];
         port->rate = rate;
+        port->octet_ps = OCTET_PS % rate ? 0 : OCTET_PS / rate;
         port->delay = delay;
         port->tx.fire = tx_fire;
         port->rx.fire = rx_fire;

@@ -36,7 +36,7 @@ struct sim_port {
     struct sim_port *peer;
 
     struct sim_node *node;
-    uint64_t rate;      /* bit/s */
+    uint64_t octet_ps;  /* time of an octet; 0 = not a whole number: from `rate` then */
     uint64_t delay;     /* ns */
     uint64_t queued;    /* octets in all queues */
     uint64_t queue_max; /* ... at most */
@@ -49,6 +49,7 @@ struct sim_port {
     uint16_t id;      /* in the world */
 
     struct sim_event tx; /* the transmitter is free */
+    uint64_t rate;       /* bit/s */
 
     _Alignas(64) struct sim_queue q[SIM_PRIOS + 1];
     struct sim_port_stats stats;
