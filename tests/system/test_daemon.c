@@ -686,7 +686,10 @@ START_TEST(own_congestion_control)
         ck_assert_int_eq(rig_request(&rig, &m, sizeof(m), -1, buf, sizeof(buf)), 0);
         ck_assert_uint_eq(list->count, 1);
         ck_assert_str_eq(list->qp[0].cc, own[i].name);
-        ck_assert_uint_eq(list->qp[0].cc_rate, own[i].rate);
+        if (own[i].text == long_text) /* DCQCN recovers from there, however late we ask */
+            ck_assert_uint_ge(list->qp[0].cc_rate, own[i].rate);
+        else
+            ck_assert_uint_eq(list->qp[0].cc_rate, own[i].rate);
         ck_assert_int_eq(urnic_destroy_qp(a.qp), 0);
         ck_assert_int_eq(urnic_destroy_qp(b.qp), 0);
         attr.cc = "fixed,rate=slow";
