@@ -289,14 +289,13 @@ struct field {
     const char *name, *rule;
 };
 
+/* Of a packet that was cut nobody can tell whether what is left of it was damaged on the way. */
 static bool payload_same(const struct packet *a, const struct packet *b)
 {
     uint32_t n = a->pkt.payload_len;
-    uint32_t x = a->have > a->pkt.payload_off ? a->have - a->pkt.payload_off : 0;
-    uint32_t y = b->have > b->pkt.payload_off ? b->have - b->pkt.payload_off : 0;
-    n = n < x ? n : x;
-    n = n < y ? n : y;
-    return !n || !memcmp(a->frame + a->pkt.payload_off, b->frame + b->pkt.payload_off, n);
+    if (!n || a->have < a->len || b->have < b->len)
+        return true;
+    return !memcmp(a->frame + a->pkt.payload_off, b->frame + b->pkt.payload_off, n);
 }
 
 /* The first field in which a captured request isn't what our engine sends; name NULL = none. */

@@ -66,9 +66,10 @@ struct responder {
      * Once it may be the first answer, late; twice and never otherwise is a habit. */
     const struct packet *odd;
     bool odd_told, regular;
-    bool middle; /* the capture begins in the middle */
-    bool hole;   /* the capture missed a request that its responder has answered */
-    bool failed; /* out of memory */
+    bool middle;                /* the capture begins in the middle */
+    const struct packet *first; /* answer with a message number */
+    bool hole;                  /* the capture missed a request that its responder has answered */
+    bool failed;                /* out of memory */
 };
 
 static uint64_t hash_of(const uint8_t *data, size_t len)
@@ -604,8 +605,19 @@ static void compare_found(struct responder *r, const struct packet *p, const str
     judge_differ(r->j, p, rule, m->wrong, dump_of(m->found), "the same answer, with other content");
 }
 
+/* A capture may begin while packets are sent again that were executed before. The ACK of the last
+ * of them then comes before it, and counts no message more than the answer before it did. */
+static bool counts_no_more(struct responder *r, const struct packet *p)
+{
+    if (wire_opcodes[p->pkt.opcode].headers & WIRE_H_AETH && !r->first)
+        r->first = p;
+    return packet_flags(p) & WIRE_F_ACK && packet_positive(p) && r->first != p &&
+           p->pkt.msn == r->first->pkt.msn && p - r->d->packet < EARLY;
+}
+
 static void compare(struct responder *r, const struct packet *p)
 {
+    bool no_more = counts_no_more(r, p);
     bool ack = p->pkt.opcode == WIRE_ACKNOWLEDGE, positive = packet_positive(p);
     r->hole = r->hole || (!p->selective && finds_hole(r, p));
     bool before = wire_psn_diff(p->pkt.psn, r->d->base) < 0 || !r->j->out->fed || p->selective;
@@ -626,7 +638,7 @@ static void compare(struct responder *r, const struct packet *p)
         return;
     }
     if (r->declined[p->pkt.psn % LEDGER_BUCKETS] || !r->stage.budget || m.repeated ||
-        (r->middle && p - r->d->packet < EARLY) || (ack && !positive && delayed(r, p))) {
+        (r->middle && p - r->d->packet < EARLY) || no_more || (ack && !positive && delayed(r, p))) {
         r->j->out->passed++;
         r->j->out->compared--;
         return;

@@ -18,6 +18,7 @@ enum ids { IDS_COUNT, IDS_ZERO, IDS_SAME, IPV6, KINDS };
 struct step {
     uint8_t opcode, syndrome;
     uint32_t psn, us; /* us: since the packet before; 0 = 1 */
+    uint32_t msn;     /* 0: follows from the PSN */
 };
 
 #define SEND(psn_)                                                                                 \
@@ -84,7 +85,16 @@ static const struct row {
     {"what the NAK asks for, and what was behind it, was not captured",
      {SEND(10), ACK(10), NAK(11), SEND(11), SEND(12), ACK(12), END}},
     {"not captured: that what an RNR NAK refused was sent again",
-     {SEND(10), SEND(11), RNR(10), SEND(12), AGAIN(10), SEND(11), RNR(11), AGAIN(12), ACK(12), END}},
+     {SEND(10), SEND(11), RNR(10), SEND(12), AGAIN(10), SEND(11), RNR(11), AGAIN(12), ACK(12),
+      END}},
+    {"the capture begins in a repetition of what was executed before",
+     {ADD(10),
+      {.opcode = WIRE_ATOMIC_ACK, .psn = 10, .syndrome = WIRE_SYN_ACK, .msn = 7},
+      SEND(11),
+      {.opcode = WIRE_ACKNOWLEDGE, .psn = 12, .syndrome = WIRE_SYN_ACK, .msn = 7},
+      SEND(12),
+      {.opcode = WIRE_ACKNOWLEDGE, .psn = 12, .syndrome = WIRE_SYN_ACK, .msn = 7},
+      END}},
     {"RNR-01 a WRITE takes no receive",
      {WRITE(10), RNR(10), {.opcode = WIRE_WRITE_ONLY, .psn = 10, .us = 30}, ACK(10), END}},
     {"ACK-05 an ACK of what wasn't sent", {SEND(10), ACK(10), SEND(11), ACK(12), SEND(12), END}},
@@ -114,6 +124,7 @@ static size_t make(const struct step *s, enum ids kind, unsigned n, uint8_t *fra
         .dqpn = answer ? 0x11 : 0x22,
         .psn = s->psn,
         .syndrome = s->syndrome,
+        .msn = s->msn ? s->msn : s->psn - 9,
         .va = 0x1000,
         .rkey = 5,
         .dma_len = 8,
