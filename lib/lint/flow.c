@@ -151,9 +151,11 @@ struct lint_flow *lint_flow_renew(struct lint *l, struct lint_flow *f)
 
 bool lint_renew(struct lint_ctx *c)
 {
-    struct lint_flow *n = lint_flow_renew(c->l, c->f);
+    struct lint_flow *back = c->f->peer, *n = lint_flow_renew(c->l, c->f);
     if (!n)
         return false;
+    if (back && (back = lint_flow_renew(c->l, back)) != NULL)
+        lint_flow_pair(n, back); /* a queue pair begins anew in both directions */
     struct lint_flow_info *o = &c->f->info;
     o->packets--; /* this packet was counted there */
     o->octets -= c->in->wire_len;

@@ -29,6 +29,12 @@ static inline bool lint_ends_message(const struct wire_opcode_info *op)
     return (op->flags & WIRE_F_END) || !(op->flags & (WIRE_F_SEND | WIRE_F_WRITE));
 }
 
+/* Does it begin one? */
+static inline bool lint_begins_message(const struct wire_opcode_info *op)
+{
+    return (op->flags & WIRE_F_START) || !(op->flags & (WIRE_F_SEND | WIRE_F_WRITE));
+}
+
 /* ---- one direction of a connection ---- */
 
 /* A request packet, by PSN. */
@@ -104,6 +110,7 @@ struct lint_mark {
 
 #define LINT_SPAN_MAX (1u << 23) /* half of the PSNs: further back nothing is compared */
 
+#define LINT_ANEW_NS 1000000u /* sooner than this no queue pair begins a new life */
 #define LINT_RECENT  32u
 #define LINT_PRIVATE 0xC0u /* opcodes from here on are manufacturers' */
 
@@ -144,6 +151,8 @@ struct lint_flow {
     uint64_t progress_number;  /* when that last moved */
     uint32_t base_lo, base_hi; /* MSN at the epoch's beginning lies in here */
     struct lint_mark nak, rnr, fatal;
+    bool asked_back; /* a NAK has asked for what was sent before the capture: */
+    uint32_t asked_back_psn;
     struct lint_wait beyond;    /* an answer to what was never seen */
     struct lint_wait continued; /* a re-read that was answered in the continued form */
     struct lint_wait continued_first;

@@ -14,7 +14,6 @@
 #define JUMP_MAX  65536 /* a larger step is no gap: the queue pair has begun anew */
 #define EARLY_MAX 4096  /* PSNs before the first that was seen */
 #define COPY_NS   50000 /* in which the network's copy of a packet comes, when no trip is known */
-#define ANEW_NS   1000000u /* sooner than this nobody begins a new life of a UC queue pair */
 
 /* The same payload as `r` had? The iCRC covers headers that may differ (IP id, AckReq), so compare
  * what the payload alone contributes: the CRC is linear. */
@@ -31,41 +30,79 @@ static bool same_payload(const struct lint_ctx *c, const struct lint_rec *r)
     return (r->crc ^ c->icrc) == ~diff;
 }
 
-/* Does this packet carry what the record says? */
-static bool same_content(const struct lint_ctx *c, const struct lint_rec *r)
+/* In how many things does this packet differ from the record? */
+static unsigned differs(const struct lint_ctx *c, const struct lint_rec *r)
 {
     const struct wire_pkt *p = &c->p;
-    if (r->opcode != p->opcode || r->len != p->payload_len)
-        return false;
+    unsigned h = c->op->headers, n = (r->opcode != p->opcode) + (r->len != p->payload_len);
     if (c->headers && !(r->flags & LINT_R_CUT)) {
-        unsigned h = c->op->headers;
-        if ((h & (WIRE_H_RETH | WIRE_H_ATOMICETH)) && (r->va != p->va || r->rkey != p->rkey))
-            return false;
-        if ((h & WIRE_H_RETH) && r->dma_len != p->dma_len)
-            return false;
-        if ((h & WIRE_H_IETH) && r->rkey != p->rkey)
-            return false;
+        bool memory = h & (WIRE_H_RETH | WIRE_H_ATOMICETH);
+        n += memory && r->va != p->va;
+        n += (memory || (h & WIRE_H_IETH)) && r->rkey != p->rkey;
+        n += (h & WIRE_H_RETH) && r->len == p->payload_len && r->dma_len != p->dma_len;
     }
-    return same_payload(c, r);
+    return n + (r->len == p->payload_len && !same_payload(c, r));
 }
 
-/* Does this packet begin a new life of the queue pair rather than go on with the old one? */
+static bool same_content(const struct lint_ctx *c, const struct lint_rec *r)
+{
+    return differs(c, r) == 0;
+}
+
+/* A READ within an earlier one: is it anything but the rest of that? */
+static bool another_read(const struct lint_ctx *c, const struct lint_read *r)
+{
+    return c->headers && !r->blind && r->rkey != c->p.rkey && c->p.va - r->va > (uint64_t)r->len;
+}
+
+/* Has the requester sent nothing for a while? */
+static bool was_quiet(const struct lint_ctx *c)
+{
+    const struct lint_rec *last = lint_rec_at(c->f, c->f->last);
+    return last && c->in->ns >= last->last_ns + LINT_ANEW_NS;
+}
+
+/* A PSN of an unreliable connection is never sent twice; the network may double it. */
+static bool uc_begins_anew(const struct lint_ctx *c, const struct lint_rec *r)
+{
+    if (!r || !(r->flags & LINT_R_SEEN) || !(c->op->flags & WIRE_F_START) ||
+        c->in->ns - r->ns <= LINT_ANEW_NS)
+        return false;
+    return lint_id_tells(c->f, &c->p) ? r->ip_id != c->p.ip_id : !same_content(c, r);
+}
+
+/* Does this packet begin a new life of the queue pair rather than go on with the old one? A message
+ * begins, after some silence; but what is repeated is what wasn't acknowledged, and the same, or at
+ * least like it. If all ACKs of an old life were lost behind the capture, then this is taken for a
+ * new one: that accuses nobody. Lives that the CM announces need no guess. */
 static bool begins_anew(struct lint_ctx *c)
 {
     struct lint_flow *f = c->f;
     int32_t d = wire_psn_diff(c->p.psn, f->hi);
-    if (d > JUMP_MAX)
-        return true;
-    if (d < 0 && (uint32_t)-d > f->span + EARLY_MAX)
-        return true;
+    bool jump = d > JUMP_MAX || (d < 0 && (uint32_t)-d > f->span + EARLY_MAX);
     const struct lint_rec *r = lint_rec_at(f, c->p.psn);
-    if (d >= 0 || !r || !(r->flags & LINT_R_SEEN))
+    if (jump || f->info.service == WIRE_UC)
+        return jump || (d < 0 && uc_begins_anew(c, r));
+    if (f->info.by_cm || !lint_begins_message(c->op))
         return false;
-    if (f->info.service == WIRE_UC) /* never sends a PSN twice; the network may */
-        return r->ip_id != c->p.ip_id && c->in->ns - r->ns > ANEW_NS &&
-               (c->op->flags & WIRE_F_START);
-    return c->p.psn == f->first && (c->op->flags & WIRE_F_START) && f->ack_on &&
-           lint_add(f->acked, 1) == f->hi && !same_content(c, r) && !c->read;
+    bool acked = f->ack_on && wire_psn_diff(c->p.psn, f->acked) <= 0;
+    bool all = f->ack_on && lint_add(f->acked, 1) == f->hi, first = c->p.psn == f->first;
+    bool seen = d < 0 && r && (r->flags & LINT_R_SEEN);
+    unsigned other = seen ? differs(c, r) : 0;
+    if (other && first && all)
+        return true;
+    if (!was_quiet(c))
+        return false;
+    if (f->fatal.on && (d >= 0 || acked || first || other))
+        return true; /* a queue pair that was refused for good sends nothing more */
+    if (seen)
+        return other > 1 || (acked && other) ||
+               (acked && first && wire_psn_diff(f->hi, f->first) > 1);
+    const struct lint_read *within = d < 0 ? lint_read_at(f, c->p.psn) : NULL;
+    if (within)
+        return !(c->op->flags & WIRE_F_READ) || another_read(c, within);
+    bool before = d < 0 && (uint32_t)-d > f->span;
+    return before ? !f->asked_back || f->asked_back_psn != c->p.psn : d < 0 && all;
 }
 
 static void begin(struct lint_ctx *c)

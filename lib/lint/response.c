@@ -342,6 +342,11 @@ void lint_response(struct lint_ctx *c)
         return;
     if (broken && (c->op->flags & WIRE_F_ACK) && c->p.syndrome > WIRE_SYN_NAK_SEQ)
         return; /* what shouldn't have been sent has no consequences */
+    if (c->where == LINT_W_BEFORE && c->headers && (c->op->flags & WIRE_F_ACK) &&
+        wire_aeth_kind(c->p.syndrome) != WIRE_AETH_ACK) {
+        c->req->asked_back = true;
+        c->req->asked_back_psn = c->p.psn;
+    }
     if (c->where == LINT_W_BEYOND) {
         beyond(c);
     } else if (c->where == LINT_W_KNOWN && (c->headers || !(c->op->flags & WIRE_F_ACK))) {

@@ -29,6 +29,17 @@ static bool twin(struct lint_ctx *c, const struct lint_mark *m)
     return false;
 }
 
+/* What has been answered long ago isn't answered otherwise now: perhaps it is the answer to a
+ * request of a new life of the queue pair that wasn't captured. */
+static bool perhaps_anew(struct lint_ctx *c)
+{
+    uint64_t asked = c->rec ? c->rec->last_ns : c->read ? c->read->ns : UINT64_MAX - LINT_ANEW_NS;
+    if (c->req->ack_on && wire_psn_diff(c->p.psn, c->req->acked) <= 0 &&
+        c->in->ns >= asked + LINT_ANEW_NS)
+        lint_doubt(c, LINT_UNDECIDABLE, "the request that it answers may not have been captured");
+    return true;
+}
+
 bool lint_req_10(struct lint_ctx *c)
 {
     if (!c->p.ackreq)
@@ -49,7 +60,13 @@ bool lint_req_28(struct lint_ctx *c)
     if (atomic ? asked & WIRE_F_ATOMIC : asked & WIRE_F_READ)
         return false;
     lint_expected(c, "an answer to %s", wire_opcodes[c->rec->opcode].name);
-    return lint_seen(c, "%s", c->op->name);
+    lint_seen(c, "%s", c->op->name);
+    /* What has been answered long ago isn't answered otherwise now: a new life, not captured whole.
+     */
+    if (c->req->ack_on && wire_psn_diff(c->p.psn, c->req->acked) <= 0 &&
+        c->in->ns >= c->rec->last_ns + LINT_ANEW_NS)
+        lint_doubt(c, LINT_UNDECIDABLE, "the request that it answers may not have been captured");
+    return true;
 }
 
 /* What a READ response with this PSN must be. */
@@ -74,7 +91,7 @@ bool lint_req_30(struct lint_ctx *c)
     const struct lint_flow_info *i = &c->f->info;
     if (kind && off && !(c->p.psn == r->next && i->rtt_samples && c->in->ns - r->ns < i->rtt_min))
         return lint_doubt(c, LINT_UNDECIDABLE, "a READ from here may not have been captured");
-    return true;
+    return perhaps_anew(c);
 }
 
 bool lint_req_31(struct lint_ctx *c)
@@ -173,7 +190,8 @@ bool lint_ack_11(struct lint_ctx *c)
         lint_expected(c, "MSN %u%s", c->msn_lo, c->msn_lo == c->msn_hi ? "" : " or more");
     else
         lint_expected(c, "MSN %u%s", c->msn_hi, c->msn_lo == c->msn_hi ? "" : " or less");
-    return lint_seen(c, "MSN %u", c->p.msn);
+    lint_seen(c, "MSN %u", c->p.msn);
+    return perhaps_anew(c);
 }
 
 bool lint_rnr_01(struct lint_ctx *c)
@@ -236,7 +254,8 @@ bool lint_rd_05(struct lint_ctx *c)
         return false;
     if (!r->n && (c->op->flags & WIRE_F_ONLY) && c->p.psn == r->psn && c->p.payload_len != r->len) {
         lint_expected(c, "%u octets", r->len);
-        return lint_seen(c, "%u octets", c->p.payload_len);
+        lint_seen(c, "%u octets", c->p.payload_len);
+        return perhaps_anew(c);
     }
     if (!r->n || !mtu)
         return false;
@@ -246,7 +265,8 @@ bool lint_rd_05(struct lint_ctx *c)
     if (c->p.payload_len == want)
         return false;
     lint_expected(c, "%u octets: response %u of %u", want, off + 1, r->n);
-    return lint_seen(c, "%u octets", c->p.payload_len);
+    lint_seen(c, "%u octets", c->p.payload_len);
+    return perhaps_anew(c);
 }
 
 bool lint_rd_10(struct lint_ctx *c)
@@ -265,5 +285,6 @@ bool lint_atm_08(struct lint_ctx *c)
         r->orig == c->p.orig)
         return false;
     lint_expected(c, "0x%llx, as before", (unsigned long long)r->orig);
-    return lint_seen(c, "0x%llx", (unsigned long long)c->p.orig);
+    lint_seen(c, "0x%llx", (unsigned long long)c->p.orig);
+    return perhaps_anew(c);
 }

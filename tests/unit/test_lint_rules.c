@@ -159,6 +159,69 @@ static const struct step copied[] = {SEND(100, 64), ACK(100, 1), SEND(101, 64), 
                                      ACK(101, 2),   ACK(102, 3), ACK(101, 3),   SEND(103, 64),
                                      ACK(103, 4),   END};
 
+/* A queue pair's number, and its PSNs, used again: after an orderly end, */
+#define LATER_SEND(psn_, len_)                                                                     \
+    {                                                                                              \
+        .opcode = RC(SEND_ONLY), .psn = psn_, .len = len_, .ackreq = true, .after = 50000          \
+    }
+static const struct step lives[] = {
+    SEND(100, 64),
+    ACK(100, 1),
+    SEND(101, 64),
+    ACK(101, 2),
+    /* ... from where it began */
+    LATER_SEND(100, 8),
+    ACK(100, 1),
+    SEND(101, 8),
+    ACK(101, 2),
+    SEND(102, 8),
+    ACK(102, 3),
+    /* ... from a PSN in the middle, as a READ */
+    {.opcode = RC(READ_REQUEST), .psn = 101, .dma_len = 1500, .va = 0x2000, .after = 50000},
+    RESP(READ_RESP_FIRST, 101, 1024, 1),
+    RESP(READ_RESP_LAST, 102, 476, 1),
+    /* ... from there again */
+    {.opcode = RC(READ_REQUEST), .psn = 101, .dma_len = 100, .va = 0x2800, .after = 50000},
+    RESP(READ_RESP_ONLY, 101, 100, 1),
+    SEND(102, 8),
+    ACK(102, 2),
+    END};
+
+/* ... while much was on its way, */
+static const struct step lives_killed[] = {
+    SEND(100, 64),
+    SEND(101, 64),
+    {.opcode = RC(FETCH_ADD), .psn = 102, .va = 0x3000},
+    SEND(103, 8),
+    {.opcode = RC(WRITE_ONLY),
+     .psn = 100,
+     .len = 13,
+     .dma_len = 13,
+     .ackreq = true,
+     .va = 0x1000,
+     .after = 50000},
+    ACK(100, 1),
+    {.opcode = RC(READ_REQUEST), .psn = 101, .dma_len = 8, .va = 0x2000},
+    RESP(READ_RESP_ONLY, 101, 8, 2),
+    SEND(102, 5),
+    ACK(102, 3),
+    END};
+
+/* ... and after it was refused for good. */
+static const struct step lives_refused[] = {
+    {.opcode = RC(WRITE_ONLY), .psn = 100, .len = 64, .dma_len = 64, .ackreq = true},
+    NAK(100, 0x62, 0),
+    {.opcode = RC(WRITE_ONLY),
+     .psn = 100,
+     .len = 64,
+     .dma_len = 64,
+     .ackreq = true,
+     .after = 50000},
+    ACK(100, 1),
+    SEND(101, 64),
+    ACK(101, 2),
+    END};
+
 static const struct step fatal[] = {
     {.opcode = RC(WRITE_ONLY), .psn = 100, .len = 64, .dma_len = 64, .ackreq = true},
     NAK(100, 0x62, 0),
@@ -869,6 +932,9 @@ static const struct row good[] = {
     {"reread", reread, LATER},
     {"reread twice", reread_twice, LATER},
     {"copied", copied, LATER},
+    {"lives", lives, LATER},
+    {"lives, killed", lives_killed, LATER},
+    {"lives, refused", lives_refused, LATER},
     {"dead", dead, LATER},
     {"fatal", fatal, LATER},
     {"uc", uc, LATER},
