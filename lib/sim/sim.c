@@ -240,16 +240,30 @@ void sim_destroy(struct sim *sim)
 
 /* ---- running ---- */
 
-bool sim_run(struct sim *sim, uint64_t until)
+/* The next event, if it is due by then. */
+static inline bool step(struct sim *sim, uint64_t until)
 {
     struct sim_world *w = &sim->w;
     struct sim_event *ev;
+    if (w->failed || sim_flows_over(&sim->flows) || !(ev = sim_wheel_pop(&w->wheel, until)))
+        return false;
+    w->now = ev->at;
+    ev->fire(ev, ev->at);
+    return true;
+}
+
+bool sim_step(struct sim *sim)
+{
+    return step(sim, sim->s->duration);
+}
+
+bool sim_run(struct sim *sim, uint64_t until)
+{
+    struct sim_world *w = &sim->w;
     if (until > sim->s->duration)
         until = sim->s->duration;
-    while (!w->failed && !sim_flows_over(&sim->flows) && (ev = sim_wheel_pop(&w->wheel, until))) {
-        w->now = ev->at;
-        ev->fire(ev, ev->at);
-    }
+    while (step(sim, until))
+        ;
     if (w->failed || sim_flows_over(&sim->flows))
         return false;
     w->now = until;
