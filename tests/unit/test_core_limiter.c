@@ -113,6 +113,35 @@ START_TEST(cc_19_rate_and_burst)
 }
 END_TEST
 
+/* CC-19: who looks late catches up on no more than the burst. 64 KiB last 13 us at 40 Gb/s: looking
+ * each 12 us costs nothing, looking each 26 us half of the rate. */
+START_TEST(cc_19_late)
+{
+    static const struct {
+        uint64_t step;
+        double least, most; /* packets of 4,154 octets at a look */
+    } cases[] = {{12 * US, 14.3, 14.5}, {26 * US, 14.9, 15}};
+    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct rig *r = rig_new(&(struct rig_opts){.mtu = 5});
+        unsigned packets = 0;
+        set_cc(r, "fixed,rate=40G");
+        for (unsigned n = 0; n < 200; n++) {
+            while (engine_sq_room(r->qp) > 1000)
+                ck_assert_int_eq(rig_post(r, WR_RDMA_WRITE, 1, 65536, 0), 0);
+            rig_tx(r, 0);
+            packets += r->nsent;
+            if (r->nsent)
+                rig_ack(r, r->sent[r->nsent - 1].psn);
+            rig_clear(r);
+            rig_pass(r, cases[i].step);
+        }
+        ck_assert_double_ge(packets / 200.0, cases[i].least);
+        ck_assert_double_le(packets / 200.0, cases[i].most);
+        rig_free(r);
+    }
+}
+END_TEST
+
 /* CC-19: it paces packets, not messages, and counts small ones as packets: after a pause 16 of
  * them go at once, then one by one. */
 START_TEST(cc_19_burst_of_small_packets)
@@ -488,7 +517,8 @@ START_TEST(cc_01_ect)
 }
 END_TEST
 
-RIG_MAIN("core limiter", cc_19_rate_and_burst, cc_19_burst_of_small_packets, cc_09_no_limiter,
-         tmr_09_paced, tmr_09_paced_and_lost, cc_20_retransmissions_are_paced, cc_21_read_responses,
-         cc_21_acks_pass, cc_08_handled_or_ignored, sec_17_forged, cc_20_slow_restart_counted,
-         cc_10_recorded, cc_25_changes_while_it_runs, cc_24_window, cc_01_ect)
+RIG_MAIN("core limiter", cc_19_rate_and_burst, cc_19_late, cc_19_burst_of_small_packets,
+         cc_09_no_limiter, tmr_09_paced, tmr_09_paced_and_lost, cc_20_retransmissions_are_paced,
+         cc_21_read_responses, cc_21_acks_pass, cc_08_handled_or_ignored, sec_17_forged,
+         cc_20_slow_restart_counted, cc_10_recorded, cc_25_changes_while_it_runs, cc_24_window,
+         cc_01_ect)
