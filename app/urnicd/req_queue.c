@@ -207,6 +207,15 @@ static int req_srq_create(struct request *r)
     return 0;
 }
 
+/* What was posted before counts for the limit, whether or not its doorbell was heard. */
+static void srq_take_posted(struct client_srq *srq, uint64_t now)
+{
+    bool more = true;
+
+    while (more)
+        queue_pull(&srq->rq, now, &more);
+}
+
 static int req_srq_modify(struct request *r)
 {
     const struct ipc_srq_modify *in = request_in(r, struct ipc_srq_modify);
@@ -216,6 +225,7 @@ static int req_srq_modify(struct request *r)
         return -EINVAL;
     if (in->mask & 1u)
         return -ENOTSUP; /* rings don't grow */
+    srq_take_posted(srq, r->now);
     return engine_srq_modify(r->device->engine, srq->srq, 0, in->limit, in->mask);
 }
 

@@ -282,6 +282,28 @@ START_TEST(limits_rates)
 }
 END_TEST
 
+/* SRQ-03: receives that were posted before the limit was set count, seen by the daemon or not. */
+START_TEST(limits_after_posting)
+{
+    struct urnic_recv_wr wr = {.wr_id = 1};
+
+    up();
+    for (unsigned i = 0; i < 50; i++) {
+        struct urnic_srq_attr attr = {.max_wr = 64, .max_sge = 1};
+        struct urnic_srq *srq;
+
+        ck_assert_int_eq(urnic_create_srq(a.pd, &attr, NULL, &srq), 0);
+        for (unsigned k = 0; k < 64; k++)
+            ck_assert_int_eq(urnic_post_srq_recv(srq, &wr, NULL), 0);
+        ck_assert_int_eq(urnic_modify_srq_limit(srq, 64), 0);
+        ck_assert_int_eq(urnic_query_srq(srq, &attr), 0);
+        ck_assert_uint_eq(attr.srq_limit, 64); /* had it been reached, it were off */
+        ck_assert_int_eq(urnic_destroy_srq(srq), 0);
+    }
+    down();
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("verbs");
@@ -297,6 +319,7 @@ int main(void)
     tcase_add_test(t, destroys_detached_only);
     tcase_add_test(t, keeps_to_its_limits);
     tcase_add_test(t, limits_rates);
+    tcase_add_test(t, limits_after_posting);
     suite_add_tcase(s, t);
     SRunner *r = srunner_create(s);
     srunner_run_all(r, CK_ENV);
