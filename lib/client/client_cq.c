@@ -113,7 +113,10 @@ static void retire_entry(struct urnic_qp *qp, const struct ipc_cqe *e)
 
 static void fill_wc(struct urnic_wc *wc, const struct urnic_qp *qp, const struct ipc_cqe *e)
 {
-    wc->wr_id = e->kind == IPC_CQE_SEND ? qp->wr_id[(uint32_t)e->cookie & qp->sq_mask] : e->cookie;
+    wc->wr_id = e->cookie;
+    if (e->kind == IPC_CQE_SEND)
+        wc->wr_id =
+            __atomic_load_n(&qp->wr_id[(uint32_t)e->cookie & qp->sq_mask], __ATOMIC_RELAXED);
     wc->status = e->status;
     wc->opcode = e->opcode;
     wc->vendor_err = e->vendor_err;

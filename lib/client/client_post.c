@@ -194,7 +194,8 @@ static int append_send(struct urnic_qp *qp, const struct urnic_send_wr *wr)
     }
     if (err < 0)
         return err;
-    qp->wr_id[qp->sq_posted & qp->sq_mask] = wr->wr_id;
+    /* The poller reads it once the daemon has answered: an order that no tool can see. */
+    __atomic_store_n(&qp->wr_id[qp->sq_posted & qp->sq_mask], wr->wr_id, __ATOMIC_RELAXED);
     qp->sq_posted++;
     qp->sq.index += units;
     return 0;
