@@ -316,6 +316,7 @@ static int run(int argc, char **argv)
         return CLI_USAGE;
     }
     struct stat st = {0};
+    bool there = access(j.file, F_OK) == 0;
     int fd = j.put ? open(j.file, O_RDONLY | O_CLOEXEC)
                    : open(j.file, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
     if (fd < 0 || fstat(fd, &st) < 0 || (j.put && !S_ISREG(st.st_mode))) {
@@ -326,6 +327,9 @@ static int run(int argc, char **argv)
     }
     cli_catch_signals();
     status = copy(&j, fd, (uint64_t)st.st_size);
+    /* No trace of an attempt that got nothing. */
+    if (status != CLI_OK && !there && fstat(fd, &st) == 0 && st.st_size == 0)
+        unlink(j.file);
     if (close(fd) < 0 && !j.put) {
         cli_error("%s: %s", j.file, strerror(errno));
         status = CLI_FAIL;

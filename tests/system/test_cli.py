@@ -342,6 +342,7 @@ FAILS = [
     ("copy --device urn9 file 10.0.0.2:x", "urn9"),
     ("perf --device urn0 10.0.0.2:9", "10.0.0.2 port 9: Connection refused"),
     ("copy --device urn0 10.0.0.2:9:x kept", "10.0.0.2 port 9: Connection refused"),
+    ("copy --device urn0 10.0.0.2:9:x never", "10.0.0.2 port 9: Connection refused"),
     ("rping --device urn0 10.0.0.2:9", "10.0.0.2 port 9: Connection refused"),
     ("ucmatose --device urn0 10.0.0.2:9", "10.0.0.2 port 9: Connection refused"),
     ("rules --untested ACK-06", ""),
@@ -461,6 +462,7 @@ def with_daemon():
         check("No urnicd serves" not in r.stderr, f"urnic {text}: there is a daemon")
     with open(os.path.join(DATA, "kept"), encoding="ascii") as f:
         check(f.read() == "kept", "a file was overwritten for nothing")
+    check(not os.path.exists(os.path.join(DATA, "never")), "a copy that failed left an empty file")
     for text, field in JSON:
         r = run(URNIC, [*text.split(), "--json"])
         check(r.returncode in (0, 1), f"urnic {text} --json: status {r.returncode} {r.stderr}")
