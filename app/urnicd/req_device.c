@@ -169,15 +169,18 @@ static int ctx_open_resources(struct request *r, struct context *ctx, uint64_t *
 static int req_ctx_open(struct request *r)
 {
     struct client *c = r->client;
+    const struct ipc_ctx_open *in = request_in(r, struct ipc_ctx_open);
     char name[IPC_NAME_MAX];
 
     if (c->open)
         return -EISCONN;
-    memcpy(name, request_in(r, struct ipc_ctx_open)->device, sizeof(name));
+    memcpy(name, in->device, sizeof(name));
     name[sizeof(name) - 1] = '\0';
     struct device *dev = control_device(r->daemon, name);
     if (!dev)
         return -ENODEV;
+    if (in->worker >= 0 && (uint32_t)in->worker != dev->worker->index)
+        return -EINVAL;
     int rc = client_open(c, dev);
     if (rc < 0)
         return rc;

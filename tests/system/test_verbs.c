@@ -282,6 +282,25 @@ START_TEST(limits_rates)
 }
 END_TEST
 
+/* A device is served by one worker: asking for another one is refused. */
+START_TEST(opens_on_its_worker)
+{
+    struct urnic_context *ctx;
+    unsigned served = 0;
+
+    up();
+    for (int worker = 0; worker < 4; worker++) {
+        int rc = urnic_open_at(rig.socket, "urn0", worker, &ctx);
+        ck_assert(rc == 0 || rc == -EINVAL);
+        if (rc == 0)
+            ck_assert_int_eq(urnic_close(ctx), 0);
+        served += rc == 0;
+    }
+    ck_assert_uint_eq(served, 1);
+    down();
+}
+END_TEST
+
 /* SRQ-03: receives that were posted before the limit was set count, seen by the daemon or not. */
 START_TEST(limits_after_posting)
 {
@@ -319,6 +338,7 @@ int main(void)
     tcase_add_test(t, destroys_detached_only);
     tcase_add_test(t, keeps_to_its_limits);
     tcase_add_test(t, limits_rates);
+    tcase_add_test(t, opens_on_its_worker);
     tcase_add_test(t, limits_after_posting);
     suite_add_tcase(s, t);
     SRunner *r = srunner_create(s);

@@ -22,7 +22,8 @@ URNIC_API void urnic_free_device_list(struct urnic_device *list);
 /* Open a device by name, NULL = the first one. -ENODEV no daemon or no such device, -EPROTO,
  * -EACCES. */
 URNIC_API int urnic_open(const char *device, struct urnic_context **ctx);
-/* The same on the daemon at this socket, and on one of its workers (-1 = any). */
+/* The same on the daemon at this socket (NULL = as urnic_open), and on one of its workers, -1 =
+ * any. -EINVAL: another worker serves the device. */
 URNIC_API int urnic_open_at(const char *socket_path, const char *device, int worker,
                             struct urnic_context **ctx);
 /* -EBUSY: objects of the context still exist. */
