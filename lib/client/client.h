@@ -3,12 +3,14 @@
  * Inside of liburnic: the objects. What an application's threads share is guarded like this:
  *
  *     conn.lock     one control request at a time
+ *     ctx->making   making queues, from the request until they are mapped: a slab comes with the
+ *                   first reply that names it
  *     ctx->lock     object table, slabs, event counts; ctx->acked: some have been acknowledged
  *     cq->lock      the consumer's side of a CQ
  *     ring locks    the producer's side of a queue (post)
  *
- * Order: ctx->lock before cq->lock; conn.lock and ring locks are innermost. A queue's `retired`
- * count goes from the poller to the poster without a lock.
+ * Order: ctx->making, ctx->lock, cq->lock; conn.lock and ring locks are innermost. A queue's
+ * `retired` count goes from the poller to the poster without a lock.
  */
 #ifndef URNIC_CLIENT_H
 #define URNIC_CLIENT_H
@@ -94,6 +96,7 @@ struct client_slab { /* a mapping of the daemon's memory */
 
 struct urnic_context {
     struct client_conn conn;
+    pthread_mutex_t making;
     pthread_mutex_t lock;
     pthread_cond_t acked;
     struct client_refs refs;

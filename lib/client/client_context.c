@@ -144,6 +144,7 @@ static void context_free(struct urnic_context *ctx)
     if (ctx->async_fd >= 0)
         close(ctx->async_fd);
     client_refs_free(&ctx->refs);
+    pthread_mutex_destroy(&ctx->making);
     pthread_mutex_destroy(&ctx->lock);
     pthread_cond_destroy(&ctx->acked);
     free(ctx);
@@ -160,6 +161,7 @@ int urnic_open_at(const char *socket_path, const char *device, int worker,
         free(ctx);
         return err;
     }
+    pthread_mutex_init(&ctx->making, NULL);
     pthread_mutex_init(&ctx->lock, NULL);
     pthread_cond_init(&ctx->acked, NULL);
     ctx->kick_fd = ctx->async_fd = -1;

@@ -60,24 +60,29 @@ int urnic_create_cq(struct urnic_context *ctx, int cqe, void *cq_context,
         .channel = channel != NULL ? channel->base.handle : 0,
         .ref = cq->obj.ref,
     };
+    void *at = NULL;
+    pthread_mutex_lock(&ctx->making);
     err = client_conn_call(&ctx->conn, &req, sizeof(req), &reply, sizeof(reply), fds, &nfds);
     if (err == 0) {
         size_t need = sizeof(struct ipc_cq_ring) + (size_t)reply.ring.entries * IPC_UNIT;
-        void *at = client_where(ctx, &reply.ring, need, fds, nfds, &used);
+        at = client_where(ctx, &reply.ring, need, fds, nfds, &used);
         client_close_fds(fds, used, nfds);
-        if (at != NULL) {
-            ipc_cq_view_init(&cq->view, at, reply.ring.entries);
-            cq->handle = reply.cq;
-            client_count(ctx, 1);
-            *out = cq;
-            return 0;
+        if (at == NULL) {
+            client_conn_handle(&ctx->conn, IPC_CQ_DESTROY, reply.cq);
+            err = -ENOMEM;
         }
-        client_conn_handle(&ctx->conn, IPC_CQ_DESTROY, reply.cq);
-        err = -ENOMEM;
     }
-    client_obj_retire(ctx, &cq->obj);
-    free(cq);
-    return err;
+    pthread_mutex_unlock(&ctx->making);
+    if (err < 0) {
+        client_obj_retire(ctx, &cq->obj);
+        free(cq);
+        return err;
+    }
+    ipc_cq_view_init(&cq->view, at, reply.ring.entries);
+    cq->handle = reply.cq;
+    client_count(ctx, 1);
+    *out = cq;
+    return 0;
 }
 
 int urnic_destroy_cq(struct urnic_cq *cq)

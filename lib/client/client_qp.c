@@ -109,6 +109,7 @@ int client_qp_create(struct urnic_pd *pd, struct urnic_qp_init_attr *attr, uint3
     /* What an older daemon understands goes where it looks. */
     if (cc_len > 0)
         memcpy(cc_len < sizeof(req.cc) ? req.cc : req.cc_spec, attr->cc, cc_len);
+    pthread_mutex_lock(&ctx->making);
     err = client_conn_call(&ctx->conn, &req, sizeof(req), &reply, sizeof(reply), fds, &nfds);
     if (err == 0) {
         err = qp_map(qp, &reply, fds, nfds, &used);
@@ -116,6 +117,7 @@ int client_qp_create(struct urnic_pd *pd, struct urnic_qp_init_attr *attr, uint3
         if (err < 0)
             client_conn_handle(&ctx->conn, IPC_QP_DESTROY, reply.qp);
     }
+    pthread_mutex_unlock(&ctx->making);
     if (err < 0) {
         client_obj_retire(ctx, &qp->obj);
         free(qp->wr_id);
@@ -341,6 +343,7 @@ int urnic_create_srq(struct urnic_pd *pd, struct urnic_srq_attr *attr, void *srq
         .limit = attr->srq_limit,
         .ref = srq->obj.ref,
     };
+    pthread_mutex_lock(&ctx->making);
     err = client_conn_call(&ctx->conn, &req, sizeof(req), &reply, sizeof(reply), fds, &nfds);
     if (err == 0) {
         void *at =
@@ -351,6 +354,7 @@ int urnic_create_srq(struct urnic_pd *pd, struct urnic_srq_attr *attr, void *srq
         if (err < 0)
             client_conn_handle(&ctx->conn, IPC_SRQ_DESTROY, reply.srq);
     }
+    pthread_mutex_unlock(&ctx->making);
     if (err < 0) {
         client_obj_retire(ctx, &srq->obj);
         free(srq);

@@ -6,6 +6,7 @@
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -282,6 +283,57 @@ START_TEST(limits_rates)
 }
 END_TEST
 
+#define MAKERS 8
+
+struct makers {
+    pthread_barrier_t start;
+    struct urnic_context *ctx;
+    struct urnic_pd *pd;
+};
+
+static void *make_queues(void *arg)
+{
+    struct makers *m = arg;
+    struct urnic_qp_init_attr init = {.qp_type = URNIC_QPT_RC, .cap = {.max_send_wr = 256}};
+    struct urnic_qp *qp;
+
+    pthread_barrier_wait(&m->start);
+    int rc = urnic_create_cq(m->ctx, 4096, NULL, NULL, &init.send_cq);
+    if (rc < 0)
+        return strerror(-rc);
+    init.recv_cq = init.send_cq;
+    rc = urnic_create_qp(m->pd, &init, &qp);
+    if (rc == 0)
+        rc = urnic_destroy_qp(qp);
+    urnic_destroy_cq(init.send_cq);
+    return rc < 0 ? strerror(-rc) : NULL;
+}
+
+/* Queues of one slab, which comes with the first of them, made by several threads at once. */
+START_TEST(makes_queues_in_threads)
+{
+    up();
+    for (unsigned i = 0; i < 100; i++) {
+        struct makers m;
+        pthread_t thread[MAKERS];
+        void *failure;
+
+        ck_assert_int_eq(urnic_open_at(rig.socket, "urn0", -1, &m.ctx), 0);
+        ck_assert_int_eq(urnic_alloc_pd(m.ctx, &m.pd), 0);
+        pthread_barrier_init(&m.start, NULL, MAKERS);
+        for (unsigned k = 0; k < MAKERS; k++)
+            ck_assert_int_eq(pthread_create(&thread[k], NULL, make_queues, &m), 0);
+        for (unsigned k = 0; k < MAKERS; k++) {
+            pthread_join(thread[k], &failure);
+            ck_assert_msg(!failure, "%s", (const char *)failure);
+        }
+        ck_assert_int_eq(urnic_dealloc_pd(m.pd), 0);
+        ck_assert_int_eq(urnic_close(m.ctx), 0);
+    }
+    down();
+}
+END_TEST
+
 /* A device is served by one worker: asking for another one is refused. */
 START_TEST(opens_on_its_worker)
 {
@@ -338,6 +390,7 @@ int main(void)
     tcase_add_test(t, destroys_detached_only);
     tcase_add_test(t, keeps_to_its_limits);
     tcase_add_test(t, limits_rates);
+    tcase_add_test(t, makes_queues_in_threads);
     tcase_add_test(t, opens_on_its_worker);
     tcase_add_test(t, limits_after_posting);
     suite_add_tcase(s, t);
