@@ -60,7 +60,11 @@ static int plugin_in(const char *dir, const char *sub, char *path, size_t size)
 int io_dpdk_plugin(char *path, size_t size)
 {
     static const char *const from_exe[] = {
-        "/../" URNIC_PLUGIN_SUBDIR, "", "/drivers/dpdk", "/../drivers/dpdk", "/../../drivers/dpdk",
+        ("/../" URNIC_PLUGIN_SUBDIR),
+        "",
+        "/drivers/dpdk",
+        "/../drivers/dpdk",
+        "/../../drivers/dpdk",
         "/../../../drivers/dpdk",
     };
     char exe[PATH_MAX];
