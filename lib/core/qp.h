@@ -62,6 +62,7 @@ struct qp {
     struct limiter_conf *cc_conf;
     uint64_t cnp_at; /* CC-04: when it last made a CNP */
     struct qp_stats stats;
+    struct recorder rec;
     uint32_t qkey;
     uint32_t slot;
     struct qp *next; /* lingering list */
@@ -70,9 +71,10 @@ struct qp {
     uint32_t max_send_wr, max_recv_wr;
     struct engine_qp_attr attr;
     char *error; /* set by recorder_error */
-    struct recorder rec;
 } __attribute__((aligned(64)));
 _Static_assert(offsetof(struct qp, req) <= 128, "what every packet reads stays within two lines");
+_Static_assert(offsetof(struct qp, stats) / 64 == offsetof(struct qp, rec.n) / 64,
+               "what every packet counts is one line");
 _Static_assert(sizeof(struct qp) <= 1024, "state of an idle queue pair");
 
 static inline uint32_t qp_mtu(const struct qp *qp)

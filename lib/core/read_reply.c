@@ -101,6 +101,7 @@ uint32_t rd_accept(struct rx *rx, struct qp *qp, const struct mem_ref *ref, uint
     };
     if (ring->live <= ring->mask)
         ring->live++;
+    qp->resp.reads = 1;
     return ring->tail++;
 }
 
@@ -240,6 +241,7 @@ static enum refusal replay_read(struct rx *rx, struct qp *qp, struct rd_res *res
     if (answered && !res->replay) {
         res->replay = true;
         qp->resp.rd->replays++;
+        qp->resp.reads = 1;
     }
     return REFUSE_NONE;
 }
@@ -259,6 +261,7 @@ static void replay_atomic(struct rx *rx, struct qp *qp, struct rd_res *res)
     }
     res->replay = true;
     qp->resp.rd->replays++;
+    qp->resp.reads = 1;
 }
 
 enum refusal rd_duplicate(struct rx *rx, struct qp *qp)
@@ -409,16 +412,20 @@ static bool emit_read(struct engine *e, struct qp *qp, struct rd_res *res, struc
 }
 
 /* The entry that is to be answered next: replays first (RD-11). NULL = none. */
-static struct rd_res *next_reply(struct rd_ring *ring)
+static struct rd_res *next_reply(struct resp *r)
 {
-    if (!ring)
+    struct rd_ring *ring = r->rd;
+    if (!r->reads || !ring)
         return NULL;
     for (uint32_t i = ring->live; ring->replays > 0 && i > 0; i--) {
         struct rd_res *res = entry(ring, ring->tail - i);
         if (res->replay)
             return res;
     }
-    return ring->tx != ring->ready ? entry(ring, ring->tx) : NULL;
+    if (ring->tx != ring->ready)
+        return entry(ring, ring->tx);
+    r->reads = ring->ready != ring->tail || ring->replays > 0;
+    return NULL;
 }
 
 static bool is_atomic(const struct rd_res *res)
@@ -473,7 +480,7 @@ unsigned resp_tx(struct engine *e, struct qp *qp, struct engine_slot *slots, uns
     struct resp *r = &qp->resp;
     unsigned used = 0;
     while (used < n) {
-        struct rd_res *res = next_reply(r->rd);
+        struct rd_res *res = next_reply(r);
         if (res && qp->lim && !is_atomic(res) && !limiter_check(e, qp, now)) { /* CC-21 */
             if (!r->ack_owed || r->rd->replays || rd_blocks(qp, r->ack_psn))
                 break;

@@ -60,8 +60,8 @@ struct note_event {
 _Static_assert(sizeof(struct note_event) == 16, "a queue pair has a dozen");
 
 struct recorder {
-    struct note_event ev[RECORDER_EVENTS];
     uint32_t n; /* events noted; once all of ev are used, in [RECORDER_EVENTS, 2 RECORDER_EVENTS) */
+    struct note_event ev[RECORDER_EVENTS];
 };
 
 /* Where the next event goes. */

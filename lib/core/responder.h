@@ -50,6 +50,7 @@ struct resp {
     uint8_t flushed;  /* in ERR: the receive queue has been flushed; later posts flush at once */
     int8_t fatal_ev;  /* event that the fatal NAK ends in, < 0 = none */
     uint8_t credits;  /* credit code of the last ACK (ACK-16) */
+    uint8_t reads;    /* `rd` may have something to answer: otherwise sending leaves it alone */
 
     struct record_fifo recs;
 
