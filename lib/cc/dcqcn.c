@@ -51,13 +51,6 @@ static void cut(struct cc *cc, uint64_t now)
     new_stages(cc, now);
 }
 
-/* CC-12: with the counts before this event. */
-static void increase(struct cc *cc)
-{
-    const struct cc_dcqcn *d = &cc->dcqcn;
-    dcqcn_increase(cc, d->t > d->bc ? d->t : d->bc, d->t < d->bc ? d->t : d->bc);
-}
-
 static void dcqcn_run(struct cc *cc, uint64_t now)
 {
     struct cc_dcqcn *d = &cc->dcqcn;
@@ -69,9 +62,7 @@ static void dcqcn_run(struct cc *cc, uint64_t now)
             dcqcn_alpha_down(cc);
             d->alpha_at += cc->conf->v[CC_P_alpha_timer];
         } else {
-            increase(cc);
-            d->t++;
-            d->inc_at += cc->conf->v[CC_P_timer];
+            dcqcn_increase_due(cc, false, now);
         }
         schedule(cc);
     }
@@ -133,7 +124,7 @@ static void dcqcn_on_send(struct cc *cc, uint32_t octets, uint64_t now)
     d->octets += every - octets;
     if (d->octets > every) /* a packet of more than one period */
         d->octets = every;
-    increase(cc);
+    dcqcn_increase(cc, false);
     d->bc++;
     schedule(cc);
     dcqcn_publish(cc);

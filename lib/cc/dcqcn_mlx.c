@@ -51,9 +51,7 @@ static void mlx_run(struct cc *cc, uint64_t now)
             d->alpha_cnp = 0;
             d->alpha_at += v[CC_P_alpha_timer];
         } else {
-            dcqcn_increase(cc, d->t, d->t);
-            d->t++;
-            d->inc_at += v[CC_P_timer];
+            dcqcn_increase_due(cc, true, now);
         }
         schedule(cc);
     }

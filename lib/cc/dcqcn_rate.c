@@ -10,7 +10,8 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-uint64_t dcqcn_top(const struct cc *cc)
+/* Line rate, or the maximum below it. */
+static uint64_t top_rate(const struct cc *cc)
 {
     uint64_t max = cc->conf->v[CC_P_max];
     return max ? least(max, cc->line) : cc->line;
@@ -24,7 +25,7 @@ void dcqcn_publish(struct cc *cc)
 void dcqcn_rest(struct cc *cc)
 {
     uint64_t start = cc->conf->v[CC_P_start];
-    uint64_t top = dcqcn_top(cc);
+    uint64_t top = top_rate(cc);
     cc->dcqcn = (struct cc_dcqcn){.rc = top, .rt = top};
     if (start && start < top)
         cc->dcqcn.rc = start;
@@ -33,7 +34,7 @@ void dcqcn_rest(struct cc *cc)
 
 bool dcqcn_at_top(const struct cc *cc)
 {
-    return cc->dcqcn.rc >= dcqcn_top(cc);
+    return cc->dcqcn.rc >= top_rate(cc);
 }
 
 void dcqcn_alpha_down(struct cc *cc)
@@ -54,7 +55,7 @@ static void floor_rate(struct cc *cc)
 {
     uint64_t min = cc->conf->v[CC_P_min];
     if (cc->dcqcn.rc < min)
-        cc->dcqcn.rc = least(min, dcqcn_top(cc));
+        cc->dcqcn.rc = least(min, top_rate(cc));
 }
 
 void dcqcn_cut(struct cc *cc, bool clamp)
@@ -84,19 +85,73 @@ static uint64_t scaled(const struct cc *cc, uint64_t step)
     return step / 1000 * mbit / 40 + step % 1000 * mbit / 40000;
 }
 
-void dcqcn_increase(struct cc *cc, uint32_t max_stage, uint32_t min_stage)
+/* By how much the target rises now (CC-12). */
+static uint64_t step_now(const struct cc *cc, bool timer_only)
 {
     const uint64_t *v = cc->conf->v;
+    const struct cc_dcqcn *d = &cc->dcqcn;
+    uint32_t bc = timer_only ? d->t : d->bc;
+    uint32_t max = d->t > bc ? d->t : bc, min = d->t < bc ? d->t : bc;
+    uint64_t f = v[CC_P_f];
+    if (max < f)
+        return 0;
+    if (min <= f)
+        return scaled(cc, v[CC_P_ai]);
+    return scaled(cc, v[CC_P_hai]) * (v[CC_P_hai_steps] ? min - f : 1);
+}
+
+/* Will the step be the same for as long as only the timer counts? */
+static bool is_steady(const struct cc *cc, bool timer_only)
+{
+    const uint64_t *v = cc->conf->v;
+    const struct cc_dcqcn *d = &cc->dcqcn;
+    if (d->t < v[CC_P_f])
+        return false;
+    if (!timer_only && d->t >= d->bc)
+        return true; /* bc is the smaller one, and stays */
+    return d->t > v[CC_P_f] && (timer_only || d->bc > v[CC_P_f]) &&
+           (!v[CC_P_hai_steps] || !v[CC_P_hai]);
+}
+
+void dcqcn_increase(struct cc *cc, bool timer_only)
+{
     struct cc_dcqcn *d = &cc->dcqcn;
-    uint64_t f = v[CC_P_f], top = dcqcn_top(cc);
-    if (max_stage >= f) {
-        uint64_t step = scaled(cc, v[CC_P_ai]);
-        if (min_stage > f) {
-            step = scaled(cc, v[CC_P_hai]);
-            if (v[CC_P_hai_steps])
-                step *= min_stage - f;
-        }
-        d->rt = least(d->rt + step, top);
-    }
+    uint64_t top = top_rate(cc);
+    d->rt = least(d->rt + step_now(cc, timer_only), top);
     d->rc = least((d->rt + d->rc + 1) / 2, top);
+}
+
+/* Once the rate follows its target at a constant distance, both just rise by the step with each
+ * event, until the target is at the top: `most` such events at once. Returns how many they are. */
+static uint64_t glide(struct cc *cc, bool timer_only, uint64_t most)
+{
+    struct cc_dcqcn *d = &cc->dcqcn;
+    uint64_t step = step_now(cc, timer_only), distance = d->rt - d->rc;
+    if (dcqcn_at_top(cc) || d->rt < d->rc || (distance + step) / 2 != distance ||
+        !is_steady(cc, timer_only))
+        return 0;
+    if (step)
+        most = least(most, (top_rate(cc) - d->rt) / step);
+    d->rt += most * step;
+    d->rc += most * step;
+    return most;
+}
+
+static void count_timer(struct cc_dcqcn *d, uint64_t n)
+{
+    d->t = n < UINT32_MAX - d->t ? d->t + (uint32_t)n : UINT32_MAX;
+}
+
+void dcqcn_increase_due(struct cc *cc, bool timer_only, uint64_t now)
+{
+    struct cc_dcqcn *d = &cc->dcqcn;
+    uint64_t timer = cc->conf->v[CC_P_timer], n = 1;
+    if (d->cut_owed && d->cut_at <= now)
+        now = d->cut_at - 1;
+    dcqcn_increase(cc, timer_only);
+    count_timer(d, 1);
+    if (now > d->inc_at)
+        n += glide(cc, timer_only, (now - d->inc_at) / timer);
+    count_timer(d, n - 1);
+    d->inc_at += n * timer;
 }

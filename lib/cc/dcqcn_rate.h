@@ -9,8 +9,6 @@
 
 #include "cc.h"
 
-/* Line rate, or the maximum below it. */
-uint64_t dcqcn_top(const struct cc *cc);
 /* What the sender obeys, from rc: no limit at line rate. */
 void dcqcn_publish(struct cc *cc);
 /* Line rate or the configured one, nothing remembered (CC-09). */
@@ -22,8 +20,13 @@ void dcqcn_alpha_up(struct cc *cc);
 void dcqcn_alpha_down(struct cc *cc);
 /* The rate falls by alpha; the target follows if `clamp` (CC-10, CC-14). */
 void dcqcn_cut(struct cc *cc, bool clamp);
-/* One increase event at the given stages (CC-12). */
-void dcqcn_increase(struct cc *cc, uint32_t max_stage, uint32_t min_stage);
+/* One increase event at the stages that t and bc are, or t alone (CC-12); counts none. */
+void dcqcn_increase(struct cc *cc, bool timer_only);
+/* All increases by the timer that are due by now, none of which lies behind a cut that is owed: the
+ * stages are max(t, bc) and min(t, bc), or t alone when `timer_only`. However many they are, this
+ * takes no longer than the rate needs to settle: a queue pair of which nobody has heard for hours
+ * stalls nobody. */
+void dcqcn_increase_due(struct cc *cc, bool timer_only, uint64_t now);
 /* Half the rate (CC-20). */
 void dcqcn_halve(struct cc *cc);
 

@@ -2,6 +2,9 @@
  *
  * DCQCN's reaction point, in numbers.
  */
+#include <stdio.h>
+#include <string.h>
+
 #include "cc.h"
 #include "unit.h"
 
@@ -74,6 +77,68 @@ START_TEST(cc_18_lazy_is_exact)
     ck_assert_uint_eq(often.rate, once.rate);
     ck_assert_uint_eq(often.dcqcn.alpha, once.dcqcn.alpha);
     ck_assert_uint_eq(often.dcqcn.rt, once.dcqcn.rt);
+}
+END_TEST
+
+/* CC-18: so does what many events do at once, whatever the parameters are. */
+START_TEST(cc_18_many_at_once)
+{
+    static const char *const specs[] = {
+        "dcqcn,timer=2us,ai=%u,hai=%u,f=%u,bytes=20000,hai_steps=0,reduce=7us,scale=0,min=1M",
+        "dcqcn,timer=2us,ai=%u,hai=%u,f=%u,bytes=20000,hai_steps=1,reduce=7us,scale=0,min=1M",
+        "dcqcn,timer=2us,ai=%u,hai=%u,f=%u,bytes=0,alpha_timer=3us,max=30G,clamp=1",
+        "dcqcn-mlx,timer=2us,ai=%u,hai=%u,f=%u,hai_steps=0,reduce=9us,scale=0",
+        "dcqcn-mlx,timer=2us,ai=%u,hai=%u,f=%u,hai_steps=1,reduce=9us,max=20G",
+    };
+    static const unsigned steps[] = {0, 1, 2, 3, 1000, 999999, 50000000};
+    uint32_t rnd = 1;
+    for (unsigned i = 0; i < 2000; i++) {
+        char spec[256];
+        rnd = rnd * 1664525 + 1013904223;
+        snprintf(spec, sizeof(spec), specs[i % 5], steps[(rnd >> 8) % 7], steps[(rnd >> 12) % 7],
+                 (rnd >> 16) % 7);
+        start(spec);
+        struct cc often = cc, once = cc;
+        uint64_t now = 0;
+        for (unsigned k = 0; k < 6; k++) {
+            rnd = rnd * 1664525 + 1013904223;
+            uint64_t end = now + (rnd >> 8) % (2 * MS);
+            if (rnd & 64) {
+                conf.type->on_cnp(&often, now);
+                conf.type->on_cnp(&once, now);
+            } else if (rnd & 128 && conf.type->on_send) {
+                conf.type->on_send(&often, 9000, now);
+                conf.type->on_send(&once, 9000, now);
+            }
+            for (; now < end; now += 1 * US)
+                cc_run(&often, now);
+            now = end;
+            cc_run(&often, now);
+            cc_run(&once, now);
+            ck_assert_msg(often.rate == once.rate && often.due == once.due, "%s", spec);
+            ck_assert_msg(!memcmp(&often.dcqcn, &once.dcqcn, sizeof(often.dcqcn)), "%s", spec);
+        }
+    }
+}
+END_TEST
+
+/* A month without a look takes no time, though the rate never rises. */
+START_TEST(cc_18_long_idle)
+{
+    const uint64_t month = 30ull * 86400 * 1000000000;
+    static const char *const specs[] = {
+        "dcqcn,timer=1us,ai=0,hai=0,reduce=0,clamp=1",
+        "dcqcn-mlx,timer=1us,ai=0,hai=0,first=1G",
+        "dcqcn,timer=1ms,ai=1,hai=1,scale=0,reduce=0,clamp=1",
+    };
+    for (unsigned i = 0; i < 3; i++) {
+        start(specs[i]);
+        cnp(1000);
+        cnp(2000);
+        cc_run(&cc, month);
+        ck_assert_uint_gt(cc.due, month);
+        ck_assert_uint_lt(cc_target(&cc), 40 * GBIT);
+    }
 }
 END_TEST
 
@@ -242,6 +307,6 @@ START_TEST(cc_22_expiry)
 }
 END_TEST
 
-UNIT_MAIN("cc dcqcn", cc_17_one_cnp, cc_17_two_cnps, cc_18_lazy_is_exact, cc_18_no_drift,
-          cc_10_remembered, cc_10_resets_stages, cc_11_alpha, cc_12_bytes_and_hyper, cc_13_bounds,
-          cc_14_clamp, cc_20_slow_restart, cc_22_expiry)
+UNIT_MAIN("cc dcqcn", cc_17_one_cnp, cc_17_two_cnps, cc_18_lazy_is_exact, cc_18_many_at_once,
+          cc_18_long_idle, cc_18_no_drift, cc_10_remembered, cc_10_resets_stages, cc_11_alpha,
+          cc_12_bytes_and_hyper, cc_13_bounds, cc_14_clamp, cc_20_slow_restart, cc_22_expiry)
