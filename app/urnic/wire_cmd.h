@@ -23,8 +23,6 @@ struct wire_job {
     uint64_t begun;
 };
 
-extern const char *const wire_dir_names[BUMP_DIRS];
-
 /* Rates of the last second, on a terminal. */
 struct wire_ticker {
     uint64_t at; /* of the last line; ns */

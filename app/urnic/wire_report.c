@@ -7,7 +7,7 @@
 #include "cli.h"
 #include "wire_cmd.h"
 
-const char *const wire_dir_names[BUMP_DIRS] = {"A>B", "B>A"};
+static const char *const dir_names[BUMP_DIRS] = {"A>B", "B>A"};
 
 void wire_tick(struct wire_ticker *t, const struct wire_job *j, uint64_t now)
 {
@@ -20,7 +20,7 @@ void wire_tick(struct wire_ticker *t, const struct wire_job *j, uint64_t now)
         const struct bump_counters *c = &j->bump.half[d].count;
         char rate[32];
         cli_fmt_rate((double)(c->out_octets - t->octets[d]) * 8 / s, rate, sizeof rate);
-        fprintf(stderr, "  %s %.2f M/s %s", wire_dir_names[d],
+        fprintf(stderr, "  %s %.2f M/s %s", dir_names[d],
                 (double)(c->forwarded - t->frames[d]) / s / 1e6, rate);
         t->frames[d] = c->forwarded;
         t->octets[d] = c->out_octets;
@@ -62,7 +62,7 @@ void wire_summary(const struct wire_job *j, double seconds)
 {
     fprintf(stderr, "%.1f s\n", seconds);
     for (unsigned d = 0; d < BUMP_DIRS; d++)
-        direction_summary(&j->bump.half[d], wire_dir_names[d]);
+        direction_summary(&j->bump.half[d], dir_names[d]);
     for (unsigned i = 0; i < BUMP_DIRS; i++) {
         struct io_link link;
         j->bump.port[i]->ops->link(j->bump.port[i], &link);
@@ -137,7 +137,7 @@ void wire_json(const struct wire_job *j, double seconds)
 {
     cli_json(json_pack("{ss sf s[oo] s[oo] so}", "type", "wire", "seconds", seconds, "ports",
                        port_json(j->bump.port[0]), port_json(j->bump.port[1]), "directions",
-                       direction_json(&j->bump.half[FAULT_AB], wire_dir_names[FAULT_AB]),
-                       direction_json(&j->bump.half[FAULT_BA], wire_dir_names[FAULT_BA]), "rules",
+                       direction_json(&j->bump.half[FAULT_AB], dir_names[FAULT_AB]),
+                       direction_json(&j->bump.half[FAULT_BA], dir_names[FAULT_BA]), "rules",
                        rules_json(j->fault)));
 }

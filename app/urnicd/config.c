@@ -41,7 +41,8 @@ static bool text_copy(char *out, size_t size, const char *s)
     return true;
 }
 
-int config_addr_parse(const char *s, struct config_addr *out)
+/* "10.0.0.1/24" or "fd00::1/64" -> 0 or -EINVAL. */
+static int parse_addr(const char *s, struct config_addr *out)
 {
     char ip[64];
     const char *slash = strchr(s, '/');
@@ -99,7 +100,7 @@ static int set_addr(struct config_device *d, const char *key, const char *v, cha
         if (d->naddr == CONFIG_ADDRS)
             return config_fail(err, "%s=%s: at most %u addresses", key, v, CONFIG_ADDRS);
         struct config_addr *a = &d->addr[d->naddr];
-        if (config_addr_parse(one, a) < 0)
+        if (parse_addr(one, a) < 0)
             return config_fail(err, "%s=%s: want an address like 10.0.0.1/24 or fd00::1/64", key,
                                one);
         if (wire_addr_is_multicast(&a->ip))
@@ -444,7 +445,8 @@ int config_set(struct config *c, const char *key, const char *value, char *err)
                        key);
 }
 
-void config_socket_path(char *out, size_t size)
+/* The user's socket path, as the client library looks for it. */
+static void socket_path(char *out, size_t size)
 {
     const char *env = getenv("URNIC_SOCKET"), *dir = getenv("XDG_RUNTIME_DIR");
 
@@ -462,7 +464,7 @@ void config_init(struct config *c)
 {
     memset(c, 0, sizeof(*c));
     c->log_level = LOG_INFO;
-    config_socket_path(c->socket, sizeof(c->socket));
+    socket_path(c->socket, sizeof(c->socket));
 }
 
 /* ---- the file ---- */

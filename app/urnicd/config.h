@@ -75,9 +75,5 @@ void config_device_init(struct config_device *d);
 int config_device_set(struct config_device *d, const char *key, const char *value, char *err);
 /* Whole-file checks: names are unique, ports and addresses are there. Fills in names. */
 int config_check(struct config *c, char *err);
-/* "10.0.0.1/24" or "fd00::1/64" -> 0 or -EINVAL. */
-int config_addr_parse(const char *s, struct config_addr *out);
-/* The user's socket path, as the client library looks for it. */
-void config_socket_path(char *out, size_t size);
 
 #endif

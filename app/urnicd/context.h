@@ -164,8 +164,6 @@ void queue_reset(struct queue *q);
 
 /* The engine's hook: store a completion. False: the CQ is full (CQ-05). */
 bool cqring_push(void *arg, void *cq_arg, const struct engine_wc *wc);
-/* Send the event if one is armed and due. False: moderation delays it. */
-bool cqring_notify(struct client_cq *cq, uint64_t now);
 /* An event for `count` completions or after so many microseconds (CQ-10); 0, 0 = for each. */
 void cqring_moderate(struct client_cq *cq, uint32_t count, uint32_t period_us);
 /* Forget a CQ: no list knows it any more. */

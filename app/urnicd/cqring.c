@@ -89,7 +89,8 @@ static void cqring_owe(struct client_cq *cq)
     c->owed_tail = &cq->next_owed;
 }
 
-bool cqring_notify(struct client_cq *cq, uint64_t now)
+/* Send the event if one is armed and due. False: moderation delays it. */
+static bool notify(struct client_cq *cq, uint64_t now)
 {
     bool solicited = cq->solicited;
 
@@ -142,7 +143,7 @@ void context_notify(struct context *c, uint64_t now)
     c->dirty = NULL;
     for (; cq; cq = next) {
         next = cq->next_dirty;
-        if (!cqring_notify(cq, now)) {
+        if (!notify(cq, now)) {
             cq->next_dirty = c->dirty;
             c->dirty = cq;
         }

@@ -16,7 +16,8 @@ static bool addr_equal(const struct wire_addr *a, const struct wire_addr *b)
     return memcmp(a->b, b->b, sizeof(a->b)) == 0;
 }
 
-bool gid_is_link_local(const struct wire_addr *a)
+/* Is it in fe80::/10? */
+static bool is_link_local(const struct wire_addr *a)
 {
     return a->b[0] == 0xFE && (a->b[1] & 0xC0) == 0x80;
 }
@@ -89,7 +90,8 @@ int gid_find(const struct gid_table *t, const struct wire_addr *addr)
     return i < 0 ? i : 2 * i + 1;
 }
 
-bool gid_on_link(const struct gid_entry *e, const struct wire_addr *ip)
+/* Is `ip` on the subnet of this entry? */
+static bool on_link(const struct gid_entry *e, const struct wire_addr *ip)
 {
     bool v4 = wire_addr_is_v4(&e->addr);
     unsigned bits = e->prefix + (v4 ? 96u : 0u);
@@ -109,9 +111,9 @@ const struct gid_entry *gid_source(const struct gid_table *t, const struct wire_
     for (unsigned i = 0; i < GID_PAIRS; i++) {
         const struct gid_entry *e = &t->pair[i];
         if (!e->used || wire_addr_is_v4(&e->addr) != wire_addr_is_v4(remote) ||
-            gid_is_link_local(&e->addr) != gid_is_link_local(remote))
+            is_link_local(&e->addr) != is_link_local(remote))
             continue;
-        if (gid_on_link(e, remote) || addr_equal(&e->addr, remote))
+        if (on_link(e, remote) || addr_equal(&e->addr, remote))
             return e;
         if (!first)
             first = e;

@@ -39,9 +39,5 @@ int gid_find(const struct gid_table *t, const struct wire_addr *addr);
 /* The local address to reach `remote` from: one on its subnet, else the first of its family (not
  * link-local unless remote is). NULL = none. */
 const struct gid_entry *gid_source(const struct gid_table *t, const struct wire_addr *remote);
-/* Is `ip` on the subnet of this entry? */
-bool gid_on_link(const struct gid_entry *e, const struct wire_addr *ip);
-/* Is it in fe80::/10? */
-bool gid_is_link_local(const struct wire_addr *a);
 
 #endif

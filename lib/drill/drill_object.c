@@ -275,8 +275,9 @@ static const struct drill_arg *unused(const struct drill_stmt *st, unsigned mask
     return NULL;
 }
 
-int drill_qp_move(struct drill_run *run, struct drill_object *qp, const struct drill_stmt *st,
-                  enum qp_state to)
+/* Move a queue pair up to a state with all attributes that this needs. 0 or -errno. */
+static int move_up(struct drill_run *run, struct drill_object *qp, const struct drill_stmt *st,
+                   enum qp_state to)
 {
     static const enum qp_state ladder[] = {QPS_INIT, QPS_RTR, QPS_RTS};
     struct engine_qp_attr a, now;
@@ -435,7 +436,7 @@ static bool make_qp(struct drill_run *run, const struct drill_stmt *st)
     if (!cc_of(run, st, qp))
         return false;
     if (st->state != QPS_RESET)
-        rc = drill_qp_move(run, qp, st, (enum qp_state)st->state);
+        rc = move_up(run, qp, st, (enum qp_state)st->state);
     return !run->over && drill_returned(run, st, rc, &go);
 }
 
@@ -469,7 +470,7 @@ static bool move_qp(struct drill_run *run, const struct drill_stmt *st)
     bool go;
     if (!qp)
         return false;
-    int rc = drill_qp_move(run, qp, st, (enum qp_state)st->word);
+    int rc = move_up(run, qp, st, (enum qp_state)st->word);
     return !run->over && drill_returned(run, st, rc, &go);
 }
 

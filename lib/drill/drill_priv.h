@@ -274,8 +274,5 @@ bool drill_returned(struct drill_run *run, const struct drill_stmt *st, int rc, 
 struct engine_av drill_av(const struct drill_object *qp);
 /* What ibv_modify_qp must be given for one step up. */
 unsigned drill_step_mask(enum qp_type type, enum qp_state to);
-/* Move a queue pair up to a state with all attributes that this needs. 0 or -errno. */
-int drill_qp_move(struct drill_run *run, struct drill_object *qp, const struct drill_stmt *st,
-                  enum qp_state to);
 
 #endif

@@ -20,8 +20,9 @@ static uint64_t free_at(const struct sim_port *port)
 
 /* ---- watching ---- */
 
-void sim_port_watch(const struct sim_node *n, enum sim_dir dir, const struct sim_pkt *p,
-                    const char *note, uint64_t now)
+/* Hand a frame to the hook of a watched node. */
+static void watch(const struct sim_node *n, enum sim_dir dir, const struct sim_pkt *p,
+                  const char *note, uint64_t now)
 {
     struct sim_world *w = n->w;
     if (!n->watched || !w->hooks.frame)
@@ -41,7 +42,7 @@ void sim_port_watch(const struct sim_node *n, enum sim_dir dir, const struct sim
 void sim_port_drop(struct sim_port *port, struct sim_pkt *p, const char *why, uint64_t now)
 {
     port->stats.drops++;
-    sim_port_watch(port->node, SIM_OUT, p, why, now);
+    watch(port->node, SIM_OUT, p, why, now);
     sim_pkt_free(&port->node->w->pool, p);
 }
 
@@ -65,7 +66,7 @@ static void transmit(struct sim_port *port, struct sim_pkt *p, struct sim_pkt *n
 {
     port->tx_packets++;
     if (port->node->watched)
-        sim_port_watch(port->node, SIM_OUT, p, NULL, now);
+        watch(port->node, SIM_OUT, p, NULL, now);
 
     if (port->busy_ps + 999 < now * 1000) /* less is the clock's rounding, and no gap */
         port->busy_ps = now * 1000;
@@ -239,7 +240,7 @@ static void pause_rx(struct sim_port *port, const struct sim_pkt *p, uint64_t no
 void sim_port_arrive(struct sim_port *to, struct sim_pkt *p, uint64_t now)
 {
     if (to->node->watched)
-        sim_port_watch(to->node, SIM_IN, p, NULL, now);
+        watch(to->node, SIM_IN, p, NULL, now);
     if (p->flags & SIM_PKT_PAUSE) {
         pause_rx(to, p, now);
         sim_pkt_free(&to->node->w->pool, p);
@@ -259,7 +260,7 @@ static void digest(struct sim_world *w, const struct sim_port *to, const struct 
 void sim_port_lose(struct sim_port *to, struct sim_pkt *p, uint64_t now)
 {
     to->stats.faults++;
-    sim_port_watch(to->node, SIM_IN, p, "lost on the wire", now);
+    watch(to->node, SIM_IN, p, "lost on the wire", now);
     sim_pkt_free(&to->node->w->pool, p);
 }
 

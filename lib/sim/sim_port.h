@@ -99,8 +99,5 @@ void sim_port_pause(struct sim_port *port, unsigned mask, unsigned quanta, uint6
 uint64_t sim_port_pause_ns(const struct sim_port *port, unsigned quanta);
 /* Drop a frame for want of buffer at `port`. */
 void sim_port_drop(struct sim_port *port, struct sim_pkt *p, const char *why, uint64_t now);
-/* Hand a frame to the hook of a watched node. */
-void sim_port_watch(const struct sim_node *n, enum sim_dir dir, const struct sim_pkt *p,
-                    const char *note, uint64_t now);
 
 #endif
