@@ -442,8 +442,10 @@ static int prepare_iface(struct dpdk_port *port, uint32_t *frame_max, char *err,
     int rc = netdev_open(&port->nd, spec->iface);
 
     if (rc)
-        return fail(err, size, rc, "dpdk:%s: no interface \"%s\" in this network namespace; `ip -br link` lists them",
-                    spec->name, spec->iface);
+        return fail(
+            err, size, rc,
+            "dpdk:%s: no interface \"%s\" in this network namespace; `ip -br link` lists them",
+            spec->name, spec->iface);
     port->watched = true;
     if (!*frame_max)
         *frame_max = port->nd.mtu + ETH_HDR;

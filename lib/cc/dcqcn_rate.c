@@ -130,7 +130,7 @@ static uint64_t glide(struct cc *cc, bool timer_only, uint64_t most)
     if (dcqcn_at_top(cc) || d->rt < d->rc || (distance + step) / 2 != distance ||
         !is_steady(cc, timer_only))
         return 0;
-    if (step)
+    if (step > 0)
         most = least(most, (top_rate(cc) - d->rt) / step);
     d->rt += most * step;
     d->rc += most * step;

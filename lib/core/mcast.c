@@ -122,8 +122,7 @@ static enum engine_counter deliver(struct rx *rx, struct qp *qp, unsigned first_
         return ENGINE_C_rx_bad_pkey;
     if (rx->pkt.qkey != qp->qkey)
         return ENGINE_C_rx_bad_qkey;
-    /* The caller's array takes ENGINE_FRAME_COPIES from one frame, however many members there are.
-     */
+    /* The caller's array takes ENGINE_FRAME_COPIES from one frame, for all members together. */
     unsigned most = 2u * ((qp->srq ? qp->srq->rq.max_sge : qp->max_recv_sge) + 3u);
     if (rx->ncopies - first_copy + most > ENGINE_FRAME_COPIES)
         return ENGINE_C_rx_copy_pending;

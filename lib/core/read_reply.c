@@ -228,8 +228,7 @@ static enum refusal replay_read(struct rx *rx, struct qp *qp, struct rd_res *res
                                  (uint32_t)off + p->dma_len};
     if (sending && insert_part(rx, qp, res, &part))
         return REFUSE_NONE;
-    /* What is under way for the first time has to get to its end; otherwise as much as asked for.
-     */
+    /* What is under way for the first time has to get to its end; a replay as far as asked. */
     uint32_t octets = answered ? (uint32_t)off + p->dma_len : res->len;
     uint32_t len = octets - (uint32_t)off;
     if (len > 0 &&
