@@ -179,6 +179,8 @@ static void route_to(struct sim_net *net, struct sim_switch *s, uint32_t to, con
 static int make_routes(struct sim_net *net)
 {
     int err = find_homes(net);
+    if (!net->nswitches)
+        return err;
     for (uint32_t i = 0; i < net->nswitches && !err; i++)
         err = alloc_routes(net, &net->sw[i]);
     uint16_t *dist = calloc(net->nswitches, sizeof(*dist));
