@@ -598,8 +598,8 @@ void engine_prefetch(const struct engine *e, const struct qp *qp, unsigned step)
         break;
     case 1:
         __builtin_prefetch(e->mem);
-        __builtin_prefetch(e->records.free);
-        __builtin_prefetch((const char *)e->records.free + 64);
+        __builtin_prefetch(record_next(&e->records));
+        __builtin_prefetch((const char *)record_next(&e->records) + 64);
         if (qp) {
             __builtin_prefetch(&qp->rec.ev[qp->rec.n % RECORDER_EVENTS]);
             if (qp->req.ring)

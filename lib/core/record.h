@@ -58,6 +58,12 @@ struct record_pool {
 };
 
 /* Begin with `size` free records. 0, -ENOMEM. */
+/* What record_new will return. */
+static inline const struct record *record_next(const struct record_pool *p)
+{
+    return p->free ? p->free : &p->all[p->fresh];
+}
+
 int record_pool_init(struct record_pool *p, uint32_t size);
 void record_pool_free(struct record_pool *p);
 

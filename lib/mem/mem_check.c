@@ -33,7 +33,8 @@ int mem_recheck(const struct mem *m, const struct mem_ref *ref)
 
 void mem_prefetch(const struct mem *m, uint32_t slot)
 {
-    __builtin_prefetch(&m->slots[slot]);
+    if (slot < m->cap)
+        __builtin_prefetch(&m->slots[slot]);
 }
 
 /* The segment that holds octet `at` of a region: the last one that begins at or before it. */
