@@ -150,6 +150,11 @@ struct lint_flow {
     uint32_t acked;            /* highest PSN acknowledged */
     uint64_t progress_number;  /* when that last moved */
     uint32_t base_lo, base_hi; /* MSN at the epoch's beginning lies in here */
+    bool base_maybe_on;
+    uint32_t base_maybe, base_maybe_low; /* it is this, says an answer after so many messages */
+    bool counted_on, counts_on; /* the highest MSN is known; later requests have raised it */
+    uint32_t counted, counted_epoch;
+    uint64_t counted_number; /* packet that said so */
     struct lint_mark nak, rnr, fatal;
     bool asked_back; /* a NAK has asked for what was sent before the capture: */
     uint32_t asked_back_psn;

@@ -129,7 +129,7 @@ static uint32_t psns_of(const struct lint_ctx *c, uint32_t mtu)
 {
     if (!(c->op->flags & WIRE_F_READ))
         return 1;
-    if (!c->headers)
+    if (!c->headers || c->p.dma_len > WIRE_MSG_MAX)
         return 0;
     if (c->p.dma_len <= MTU_MIN)
         return 1;
@@ -159,7 +159,9 @@ static void place(struct lint_ctx *c)
     } else if (c->op->flags & (WIRE_F_MIDDLE | WIRE_F_LAST)) {
         const struct lint_rec *prev = c->prev;
         c->dma_len = LINT_UNKNOWN;
+        unsigned kinds = WIRE_F_SEND | WIRE_F_WRITE;
         if (prev && prev->index != LINT_UNKNOWN &&
+            (wire_opcodes[prev->opcode].flags & kinds) == (c->op->flags & kinds) &&
             (wire_opcodes[prev->opcode].flags & (WIRE_F_FIRST | WIRE_F_MIDDLE))) {
             c->index = prev->index + 1;
             c->dma_len = prev->dma_len;
@@ -190,7 +192,7 @@ static void remember_read(struct lint_ctx *c, uint32_t n)
         .va = c->p.va,
         .rkey = c->p.rkey,
         .number = c->in->number,
-        .blind = !c->headers,
+        .blind = !c->headers || c->p.dma_len > WIRE_MSG_MAX,
         .perhaps_part = c->gap || f->hi_uncertain || (f->info.requests == 1 && !f->start_known),
         .msgs = f->msgs,
         .epoch = f->epoch,
@@ -219,7 +221,7 @@ static void forget_messages(struct lint_flow *f)
 {
     f->epoch++;
     f->msgs = 0;
-    f->base_on = f->base_lo_on = f->ahead.on = false;
+    f->base_on = f->base_lo_on = f->base_maybe_on = f->ahead.on = false;
 }
 
 /* A PSN at or beyond the highest one. */

@@ -9,50 +9,101 @@
  */
 #include "lint_priv.h"
 
-/* Messages that are surely complete when `psn` is answered, since the epoch began. *exact: and no
- * other; a READ's responder may be ahead of its responses, by requests that were not captured even.
- * False when gaps make that unknown. */
-static bool messages(const struct lint_ctx *c, uint32_t *low, bool *exact)
+/* Messages that are complete when `psn` is answered, since the epoch began. */
+struct count {
+    uint32_t low; /* so many at least */
+    bool exact;   /* and no other */
+    bool all; /* nor have others been seen; but a responder may have accepted READs that the capture
+               * doesn't have */
+};
+
+/* False when gaps make that unknown. */
+static bool messages(const struct lint_ctx *c, struct count *n)
 {
     const struct lint_flow *q = c->req;
     const struct lint_rec *r = c->rec;
-    *exact = false;
-    if (c->read && !(c->op->flags & WIRE_F_ACK)) {
-        *low = c->read->msgs;
+    bool ack = c->op->flags & WIRE_F_ACK;
+    bool first = !q->ack_on || wire_psn_diff(c->p.psn, q->acked) > 0;
+    if (c->read && !ack) {
+        *n = (struct count){.low = c->read->msgs, .all = first && c->read->msgs == q->msgs};
         return c->read->epoch == q->epoch;
     }
     if (!r || r->epoch != q->epoch)
         return false;
-    *low = r->msgs;
-    /* One to the network's copy of an old request has today's count. */
-    *exact = r->sends == 1 && !q->reads && !(q->ack_on && wire_psn_diff(c->p.psn, q->acked) <= 0);
-    if ((c->op->flags & WIRE_F_ACK) && wire_aeth_kind(c->p.syndrome) != WIRE_AETH_ACK) {
-        *low -= lint_ends_message(&wire_opcodes[r->opcode]); /* refused: not executed */
-        *exact = r->sends == 1;
+    /* An answer to the network's copy of an old request has today's count. */
+    *n = (struct count){.low = r->msgs,
+                        .exact = first && r->sends == 1 && !q->reads,
+                        .all = first && r->msgs == q->msgs};
+    if (ack && wire_aeth_kind(c->p.syndrome) != WIRE_AETH_ACK) {
+        n->low -= lint_ends_message(&wire_opcodes[r->opcode]); /* refused: not executed */
+        n->exact = r->sends == 1;
+        n->all = false;
     }
     return true;
+}
+
+/* Does this answer show where the count began? Twice it must show the same, and something must have
+ * been executed in between: then it is no repetition from before the capture, and the capture has
+ * missed nothing. */
+static void settle_base(struct lint_flow *q, const struct count *n, uint32_t base)
+{
+    if (q->base_lo_on || !(n->exact || n->all))
+        return;
+    q->base_lo_on = q->base_maybe_on && q->base_maybe == base && q->base_maybe_low != n->low;
+    q->base_lo = q->base_maybe = base;
+    q->base_maybe_low = n->low;
+    q->base_maybe_on = true;
+}
+
+/* An answer to what was sent after an earlier answer counts no less than that did, and more once it
+ * has been seen to: until then requests may be repetitions from before the capture. */
+static bool count_went_back(struct lint_ctx *c)
+{
+    struct lint_flow *q = c->req;
+    const struct lint_rec *r = c->rec;
+    bool nak = (c->op->flags & WIRE_F_ACK) && wire_aeth_kind(c->p.syndrome) != WIRE_AETH_ACK;
+    if (!r || r->epoch != q->epoch || r->sends != 1)
+        return false;
+    bool on = q->counted_on && q->counted_epoch == q->epoch, later = r->number > q->counted_number;
+    bool ends = !nak && lint_ends_message(&wire_opcodes[r->opcode]);
+    uint32_t least = lint_add(q->counted, ends && q->counts_on);
+    if (on && later && wire_psn_diff(c->p.msn, least) < 0) {
+        c->msn_lo = c->msn_hi = least;
+        q->counted_on = false; /* one of the two was wrong: say it once */
+        return c->msn_known = true;
+    }
+    if (!on || wire_psn_diff(c->p.msn, q->counted) > 0) {
+        q->counts_on = on && (q->counts_on || later);
+        q->counted_on = true;
+        q->counted_epoch = q->epoch;
+        q->counted = c->p.msn;
+        q->counted_number = c->in->number;
+    }
+    return false;
 }
 
 /* What the MSN may be (ACK-11): every answer narrows where it can have begun. */
 static void msn_range(struct lint_ctx *c)
 {
     struct lint_flow *q = c->req;
-    uint32_t low;
-    bool exact;
+    struct count n;
     if (!(c->op->headers & WIRE_H_AETH) || !c->headers || c->where != LINT_W_KNOWN ||
-        !messages(c, &low, &exact))
+        !messages(c, &n))
         return;
     if (q->ahead.on && c->rec && c->rec->number > q->ahead.number && c->rec->sends == 1) {
         if (wire_psn_diff(c->p.msn, q->ahead.msn) < 0) {
             c->wait = &q->ahead;
             lint_run(c, LINT_S_AHEAD);
             c->wait = NULL;
+            q->counted_on = false;
         }
         q->ahead.on = false;
     }
-    uint32_t base = (c->p.msn - low) & WIRE_PSN_MASK;
-    c->msn_lo = q->base_lo_on ? lint_add(q->base_lo, low) : c->p.msn;
-    c->msn_hi = q->base_on && exact ? lint_add(q->base_hi, low) : c->p.msn;
+    if (count_went_back(c))
+        return;
+    uint32_t base = (c->p.msn - n.low) & WIRE_PSN_MASK;
+    c->msn_lo = q->base_lo_on ? lint_add(q->base_lo, n.low) : c->p.msn;
+    c->msn_hi = q->base_on && n.exact ? lint_add(q->base_hi, n.low) : c->p.msn;
     c->msn_known = wire_psn_diff(c->p.msn, c->msn_lo) < 0 || wire_psn_diff(c->p.msn, c->msn_hi) > 0;
     if (c->msn_known)
         return;
@@ -62,10 +113,7 @@ static void msn_range(struct lint_ctx *c)
     if (!q->base_on || wire_psn_diff(base, q->base_hi) < 0)
         q->base_hi = base;
     q->base_on = true;
-    if (exact && !q->base_lo_on) {
-        q->base_lo = base;
-        q->base_lo_on = true;
-    }
+    settle_base(q, &n, base);
 }
 
 /* Where does the PSN lie among the requests that were seen? */

@@ -341,8 +341,8 @@ bool lint_key_01(struct lint_ctx *c)
         f->pkey_seen = true;
         f->pkey = c->p.pkey;
     }
-    if (((f->pkey ^ c->p.pkey) & 0x7FFF) == 0)
-        return false;
+    if (((f->pkey ^ c->p.pkey) & 0x7FFF) == 0 || !(c->p.pkey & 0x7FFF))
+        return false; /* (no partition at all is KEY-02's) */
     lint_expected(c, "P_Key 0x%04x", f->pkey);
     return lint_seen(c, "0x%04x", c->p.pkey);
 }

@@ -256,6 +256,10 @@ bool lint_rd_05(struct lint_ctx *c)
         lint_seen(c, "%u octets", c->p.payload_len);
         return perhaps_anew(c);
     }
+    if (!mtu && (c->op->flags & (WIRE_F_FIRST | WIRE_F_MIDDLE))) { /* else it would be known now */
+        lint_expected(c, "256, 512, 1024, 2048 or 4096 octets");
+        return lint_seen(c, "%u octets", c->p.payload_len);
+    }
     if (!r->n || !mtu)
         return false;
     uint32_t off = (c->p.psn - r->psn) & WIRE_PSN_MASK;

@@ -85,6 +85,12 @@ static const struct step rc[] = {
     ACK(111, 8),
     END};
 
+static const struct step send3[] = {{.opcode = RC(SEND_FIRST), .psn = 100, .len = 1024},
+                                    {.opcode = RC(SEND_MIDDLE), .psn = 101, .len = 1024},
+                                    {.opcode = RC(SEND_LAST), .psn = 102, .len = 5, .ackreq = true},
+                                    ACK(102, 1),
+                                    END};
+
 /* 101 and 103 are lost before the capture, and asked for. */
 static const struct step loss[] = {SEND(100, 64),
                                    ACK(100, 1),
@@ -833,6 +839,7 @@ static const struct row rows[] = {
     {"ICRC-08 never right", rc, ALL, .octets = icrc_wrong, .keep_icrc = true},
     {"KEY-01 P_Key changes", rc, 12, .pkt = pkey},
     {"KEY-02 P_Key without a partition", ud, 1, .pkt = pkey_0},
+    {"KEY-02 on a connected queue pair", rc, 12, .pkt = pkey_0},
     {"KEY-07 Q_Key of QP1", cm, 0, .pkt = qkey},
     {"PSN-01 before the announced PSN", cm, 3, .step = psn_99},
     {"REQ-02 empty LAST", rc, 4, .step = empty},
@@ -852,6 +859,7 @@ static const struct row rows[] = {
     {"ACK-07 NAK of what wasn't sent", rc, 13, .step = nak_ahead},
     {"ACK-08 NAK twice", loss, 4, .extra = &nak_101, .copy = true},
     {"ACK-11 MSN too low", rc, 17, .step = msn_low},
+    {"ACK-11 MSN too low, behind a READ", rc, 13, .step = msn_low},
     {"RNR-01 RNR NAK for a WRITE", rc, 5, .step = syndrome_rnr},
     {"RNR-02 sequence NAK after RNR NAK", rnr, 3, .extra = &nak_101},
     {"RNR-05 repeated too early", rnr, 4, .step = early},
@@ -859,14 +867,17 @@ static const struct row rows[] = {
     {"TMR-05 one transmission too many", dead, 7, .extra = &send_101},
     {"RTX-05 longer the second time", loss, 6, .step = longer},
     {"RSP-06 MIDDLE after LAST", rc, 16, .step = middle},
+    {"RSP-06 WRITE in the middle of a SEND", send3, 1, .step = middle},
     {"RSP-10 short MIDDLE", rc, 3, .step = len_512},
     {"RSP-12 operational error for a SEND", loss, 9, .step = syndrome_op,
      .verdict = LINT_UNDECIDABLE},
     {"RSP-15 too long", rc, 20, .step = dma_huge},
+    {"RSP-15 a READ that is too long", rc, 6, .step = dma_huge},
     {"RSP-16 WRITE shorter than its RETH", rc, 2, .step = dma_3000},
     {"RSP-22 an answer after the fatal NAK", fatal, 2, .extra = &ack_101},
     {"RSP-22 the NAK again", refused, 3, .extra = &nak_again, .copy = true},
     {"RD-05 short READ response", rc, 9, .step = len_8},
+    {"RD-05 short READ response, of a size that is no MTU", reread, 1, .step = len_8},
     {"RD-10 re-reads go on in the middle", reread, ALL, .step = continued},
     {"RD-12 re-read from another address", reread, 4, .step = va_off},
     {"ATM-03 unaligned", rc, ALL, .step = unaligned},
