@@ -66,8 +66,7 @@ struct replay_totals {
     uint64_t frames, roce, cm, datagrams, damaged;
     uint64_t compared, differ;
     uint32_t connections, replayed; /* directions that could be replayed */
-    uint32_t
-        unanswered; /* directions whose requester gave up, as responder: nothing there to ask */
+    uint32_t unanswered;            /* directions whose requester gave up for want of answers */
 };
 
 /* `max_octets` bounds the frames kept (0 = 1 GiB). NULL when memory is out. */
