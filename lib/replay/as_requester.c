@@ -289,10 +289,11 @@ struct field {
     const char *name, *rule;
 };
 
-/* Of a packet that was cut nobody can tell whether what is left of it was damaged on the way. */
+/* Of a packet that was cut nobody can tell whether what is left of it was damaged on the way. The
+ * first one may have had a length of its own, which was found with that one. */
 static bool payload_same(const struct packet *a, const struct packet *b)
 {
-    uint32_t n = a->pkt.payload_len;
+    uint32_t n = a->pkt.payload_len < b->pkt.payload_len ? a->pkt.payload_len : b->pkt.payload_len;
     if (!n || a->have < a->len || b->have < b->len)
         return true;
     return !memcmp(a->frame + a->pkt.payload_off, b->frame + b->pkt.payload_off, n);
