@@ -227,6 +227,21 @@ void end_qp(struct end *e, enum urnic_qp_type type)
     ck_assert_int_eq(urnic_create_qp(e->pd, &attr, &e->qp), 0);
 }
 
+void end_datagrams(struct end *e)
+{
+    struct urnic_qp_attr attr = {.qp_state = URNIC_QPS_INIT, .port_num = 1, .qkey = 0x11};
+
+    end_qp(e, URNIC_QPT_UD);
+    ck_assert_int_eq(
+        urnic_modify_qp(e->qp, &attr,
+                        URNIC_QP_STATE | URNIC_QP_PKEY_INDEX | URNIC_QP_PORT | URNIC_QP_QKEY),
+        0);
+    attr.qp_state = URNIC_QPS_RTR;
+    ck_assert_int_eq(urnic_modify_qp(e->qp, &attr, URNIC_QP_STATE), 0);
+    attr.qp_state = URNIC_QPS_RTS;
+    ck_assert_int_eq(urnic_modify_qp(e->qp, &attr, URNIC_QP_STATE | URNIC_QP_SQ_PSN), 0);
+}
+
 void end_close(struct end *e)
 {
     if (e->qp)

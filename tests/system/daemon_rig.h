@@ -52,6 +52,8 @@ struct end {
 void end_open(struct end *e, const struct rig *r, const char *device, size_t size);
 /* A queue pair of this type in RESET. */
 void end_qp(struct end *e, enum urnic_qp_type type);
+/* ... of unreliable datagrams, with Q_Key 0x11, ready to send. */
+void end_datagrams(struct end *e);
 void end_close(struct end *e);
 /* Move both queue pairs to RTS, towards each other (without the connection manager). */
 void end_connect(struct end *a, struct end *b);

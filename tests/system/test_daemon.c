@@ -338,21 +338,6 @@ static void send_datagram(const char *ip, uint64_t wr_id)
     ck_assert_int_eq(urnic_post_send(a.qp, &wr, &bad), 0);
 }
 
-static void ready_for_datagrams(struct end *e)
-{
-    struct urnic_qp_attr attr = {.qp_state = URNIC_QPS_INIT, .port_num = 1, .qkey = 0x11};
-
-    end_qp(e, URNIC_QPT_UD);
-    ck_assert_int_eq(
-        urnic_modify_qp(e->qp, &attr,
-                        URNIC_QP_STATE | URNIC_QP_PKEY_INDEX | URNIC_QP_PORT | URNIC_QP_QKEY),
-        0);
-    attr.qp_state = URNIC_QPS_RTR;
-    ck_assert_int_eq(urnic_modify_qp(e->qp, &attr, URNIC_QP_STATE), 0);
-    attr.qp_state = URNIC_QPS_RTS;
-    ck_assert_int_eq(urnic_modify_qp(e->qp, &attr, URNIC_QP_STATE | URNIC_QP_SQ_PSN), 0);
-}
-
 /* WIRE-07 UD-13: a datagram for a neighbour whose MAC nobody knows yet waits until it is known, and
  * those behind it stay behind it; one for a host that isn't there is lost like any other. */
 START_TEST(datagrams_to_strangers)
@@ -360,8 +345,8 @@ START_TEST(datagrams_to_strangers)
     rig_start_pair(&rig, "");
     end_open(&a, &rig, "urn0", SIZE);
     end_open(&b, &rig, "urn1", SIZE);
-    ready_for_datagrams(&a);
-    ready_for_datagrams(&b);
+    end_datagrams(&a);
+    end_datagrams(&b);
     for (uint64_t i = 0; i < 4; i++)
         ck_assert_int_eq(end_post_recv(&b, 4096 * i, 1024, 100 + i), 0);
     send_datagram("10.0.0.2", 1);

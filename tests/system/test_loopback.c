@@ -123,21 +123,6 @@ START_TEST(connections)
 }
 END_TEST
 
-static void ready_for_datagrams(struct end *e)
-{
-    struct urnic_qp_attr attr = {.qp_state = URNIC_QPS_INIT, .port_num = 1, .qkey = 0x11};
-
-    end_qp(e, URNIC_QPT_UD);
-    ck_assert_int_eq(
-        urnic_modify_qp(e->qp, &attr,
-                        URNIC_QP_STATE | URNIC_QP_PKEY_INDEX | URNIC_QP_PORT | URNIC_QP_QKEY),
-        0);
-    attr.qp_state = URNIC_QPS_RTR;
-    ck_assert_int_eq(urnic_modify_qp(e->qp, &attr, URNIC_QP_STATE), 0);
-    attr.qp_state = URNIC_QPS_RTS;
-    ck_assert_int_eq(urnic_modify_qp(e->qp, &attr, URNIC_QP_STATE | URNIC_QP_SQ_PSN), 0);
-}
-
 /* UD-10: of a datagram to a group each member on the sender's device gets a copy, the sender too;
  * and so does the other end of the link. */
 START_TEST(groups)
@@ -156,7 +141,7 @@ START_TEST(groups)
     inet_pton(AF_INET, "239.1.2.3", to.dgid + 12);
     struct end *const members[] = {&a, &b, &far};
     for (unsigned i = 0; i < 3; i++) {
-        ready_for_datagrams(members[i]);
+        end_datagrams(members[i]);
         ck_assert_int_eq(urnic_attach_mcast(members[i]->qp, to.dgid), 0);
         ck_assert_int_eq(end_post_recv(members[i], 0, 1024, 10 + i), 0);
     }
