@@ -8,15 +8,19 @@
  *
  * Conventions
  *
- *     Errors   Functions that can fail return 0 or -errno; on failure they have changed nothing
- *              unless the function says otherwise. -ENODEV: no daemon, or it has gone away; that is
- *              final for a context: close it and open another one.
- *     Threads  Every function may be called from any thread at any time, with two exceptions:
- * nobody may use an object while or after another thread destroys it, and urnic_get_cm_event is for
- * one thread at a time per channel. No function is async-signal-safe. Fork     A child must not use
- * its parent's objects: control calls give -EPERM, posting or polling faults. Memory from
- * urnic_alloc stays shared with the child, as any MAP_SHARED mapping. All descriptors are
- * close-on-exec. Numbers  States, opcodes, status codes, flags and masks are those of libibverbs.
+ * - Errors: functions that can fail return 0 or -errno; on failure they have changed nothing unless
+ *   the function says otherwise. -ENODEV: no daemon, or it has gone away; that is final for a
+ *   context: close it and open another one.
+ *
+ * - Threads: every function may be called from any thread at any time, with two exceptions: nobody
+ *   may use an object while or after another thread destroys it, and urnic_get_cm_event is for one
+ *   thread at a time per channel. No function is async-signal-safe.
+ *
+ * - Fork: a child must not use its parent's objects: control calls give -EPERM, posting or polling
+ *   faults. Memory from urnic_alloc stays shared with the child, as any MAP_SHARED mapping. All
+ *   descriptors are close-on-exec.
+ *
+ * - Numbers: states, opcodes, status codes, flags and masks are those of libibverbs.
  */
 #ifndef URNIC_URNIC_H
 #define URNIC_URNIC_H
