@@ -365,7 +365,9 @@ int cm_mra(struct cm *cm, struct cm_conn *c, unsigned service_timeout, uint64_t 
         .service_timeout = service_timeout,
     };
     c->state = CMS_MRA_REQ_SENT;
+    c->answer_ns += cm_wait_ns(service_timeout);
     cm_send(cm, c, &mra, now, false);
+    cm_timer_set(cm, c, now + c->answer_ns);
     return 0;
 }
 

@@ -59,7 +59,7 @@ enum cm_event_type {
     CM_EV_REP,           /* active: accepted: set up the queue pair, then cm_rtu */
     CM_EV_ESTABLISHED,   /* passive: RTU or the first request arrived; active: after cm_rtu */
     CM_EV_REJECTED,      /* reason, private data */
-    CM_EV_UNREACHABLE,   /* no answer */
+    CM_EV_UNREACHABLE,   /* no answer; passive: the peer has stopped waiting for ours (SEC-20) */
     CM_EV_DISCONNECTED,  /* the peer, or our own cm_disconnect, has ended it: QP to ERR */
     CM_EV_TIMEWAIT_EXIT, /* the QPN may be used again (CM-26) */
     CM_EV_SIDR_REP,      /* active: status, QPN, Q_Key of a datagram service */
@@ -87,9 +87,9 @@ struct cm_event {
  * backlog: connection requests awaiting an answer; 0 = 1024 (CM-34). */
 int cm_listen(struct cm *cm, unsigned ps, const struct wire_addr *addr, uint16_t port,
               unsigned backlog, void *arg, struct cm_listener **out);
-/* Stop listening; requests not yet answered are rejected. `l` is dead then. */
 /* Does anybody listen at this port, whatever the address? */
 bool cm_listens(const struct cm *cm, unsigned ps, uint16_t port);
+/* Stop listening; requests not yet answered are rejected. `l` is dead then. */
 void cm_unlisten(struct cm *cm, struct cm_listener *l, uint64_t now);
 
 struct cm_connect_params {

@@ -56,6 +56,7 @@ struct cm_conn {
     uint16_t qp_pkey; /* the queue pair's; path.pkey is that of our datagrams */
     uint64_t service_id;
     uint64_t resend_ns; /* wait before a repetition */
+    uint64_t answer_ns; /* passive: how long the peer waits for our answer */
     uint32_t qpn, peer_qpn, psn, peer_psn;
     uint8_t resp_res, init_depth; /* what we offered or granted */
     uint8_t peer_resp_res, peer_init_depth;
@@ -139,7 +140,7 @@ void cm_timer_set(struct cm *cm, struct cm_conn *c, uint64_t deadline); /* UINT6
 void cm_tx_queue(struct cm *cm, struct cm_conn *c);
 /* An event that says what is known of the connection; never NULL. */
 struct cm_event *cm_event_push(struct cm *cm, struct cm_conn *c, enum cm_event_type type);
-/* The connection counts as half-open, or no longer (SEC-20). */
+/* The connection counts as half-open, or no longer (SEC-20, CM-34). */
 void cm_half_open(struct cm *cm, struct cm_conn *c, bool on);
 /* Has this source as many requests pending as it may (CM-34)? */
 bool cm_source_full(const struct cm *cm, const struct wire_addr *src);

@@ -17,8 +17,9 @@
 #define ACK_TIMEOUT_MAX  24u
 #define WAIT_MIN         4u /* SEC-24: exponents of response timeouts */
 #define WAIT_MAX         28u
-#define AR_UNSUPPORTED   2u /* status of an APR (CM-32) */
-#define GUID_LEN         8u /* in the ARI of a REJ (CM-28) */
+#define ANSWER_MIN_NS    1000000000ull /* for the consumer, however soon the peer gives up */
+#define AR_UNSUPPORTED   2u            /* status of an APR (CM-32) */
+#define GUID_LEN         8u            /* in the ARI of a REJ (CM-28) */
 
 static void count(struct cm *cm, enum cm_counter which)
 {
@@ -176,8 +177,11 @@ static void dup_req(struct cm *cm, struct cm_conn *c, const struct cm_msg *msg, 
     count(cm, CM_C_cm_dup_req);
     switch (c->state) {
     case CMS_MRA_REQ_SENT:
+        cm_tx_queue(cm, c); /* the same again, and the peer waits as long again */
+        cm_timer_set(cm, c, now + c->answer_ns);
+        break;
     case CMS_REP_SENT:
-        cm_tx_queue(cm, c); /* the same MRA or REP again */
+        cm_tx_queue(cm, c);
         break;
     case CMS_TIMEWAIT:
         send_rej_to(cm, &c->path, msg, 0, CM_REJ_STALE_CONN, CM_ABOUT_REQ, 0, now);
@@ -256,8 +260,10 @@ static void take_req(struct cm_conn *c, const struct cm_msg *msg)
     c->transport = (uint8_t)msg->transport;
     c->ack_timeout = (uint8_t)clamp(msg->ack_timeout, ACK_TIMEOUT_MIN, ACK_TIMEOUT_MAX);
     c->rep_wait = (uint8_t)msg->local_timeout;
-    c->resend_ns = cm_wait_ns(msg->local_timeout);
     c->max_retries = (uint8_t)msg->max_retries;
+    c->answer_ns = (1u + msg->max_retries) * cm_wait_ns(msg->remote_timeout); /* CM-18 */
+    if (c->answer_ns < ANSWER_MIN_NS)
+        c->answer_ns = ANSWER_MIN_NS;
     c->peer_flow_control = msg->flow_control;
     c->peer_srq = msg->srq;
     c->peer_alt_path = !cm_addr_eq(&msg->alt_remote_gid, &no_addr);
@@ -307,6 +313,7 @@ static void rx_req(struct cm *cm, const struct cm_msg *msg, const struct wire_ad
     cm_conn_set_remote(cm, c, msg->ca_guid, msg->local_id);
     cm_conn_set_peer_qpn(cm, c, msg->qpn);
     cm_half_open(cm, c, true);
+    cm_timer_set(cm, c, now + c->answer_ns);
 
     struct cm_event *ev = cm_event_push(cm, c, CM_EV_REQ);
     ev->listener = l;
@@ -622,16 +629,37 @@ void cm_rx(struct cm *cm, const uint8_t *mad, size_t len, const struct wire_addr
 
 /* ---- time ---- */
 
-/* Timers by state: REQ_SENT, REP_SENT, DREQ_SENT, SIDR_REQ_SENT and the MRA states wait for an
- * answer and repeat; TIMEWAIT and SIDR_DONE wait for the end. */
+/* The peer has stopped waiting for our consumer's answer. */
+static void unanswered(struct cm *cm, struct cm_conn *c)
+{
+    if (c->req_delivered)
+        cm_event_push(cm, c, CM_EV_UNREACHABLE);
+    else
+        c->released = true; /* the consumer has never heard of it */
+    cm_conn_close(cm, c);
+}
+
+/* Timers by state: REQ_SENT, REP_SENT, DREQ_SENT, SIDR_REQ_SENT and MRA_*_RCVD wait for an answer
+ * and repeat; REQ_RCVD, MRA_REQ_SENT and SIDR_REQ_RCVD wait for the consumer (SEC-20); TIMEWAIT and
+ * SIDR_DONE wait for the end. */
 static void timer_fired(struct cm *cm, struct cm_conn *c, uint64_t now)
 {
     cm_timer_set(cm, c, UINT64_MAX);
-    if (c->state == CMS_TIMEWAIT || c->state == CMS_SIDR_DONE) {
-        if (c->state == CMS_TIMEWAIT)
-            cm_event_push(cm, c, CM_EV_TIMEWAIT_EXIT);
+    switch (c->state) {
+    case CMS_TIMEWAIT:
+        cm_event_push(cm, c, CM_EV_TIMEWAIT_EXIT);
         cm_conn_close(cm, c);
         return;
+    case CMS_SIDR_DONE:
+        cm_conn_close(cm, c);
+        return;
+    case CMS_REQ_RCVD:
+    case CMS_MRA_REQ_SENT:
+    case CMS_SIDR_REQ_RCVD:
+        unanswered(cm, c);
+        return;
+    default:
+        break;
     }
     if (c->retries_left > 0) {
         c->retries_left--;

@@ -10,6 +10,7 @@
 #include "cm_priv.h"
 
 #define ANSWER_KEPT_NS 10000000000ull
+#define ASKER_WAITS_NS 60000000000ull /* SEC-20: a question doesn't say; Linux asks for so long */
 
 int cm_sidr_request(struct cm *cm, const struct cm_path *path, uint16_t sport, uint16_t dport,
                     const void *priv, uint16_t len, void *arg, uint64_t now, struct cm_conn **out)
@@ -119,6 +120,7 @@ void cm_sidr_rx_req(struct cm *cm, const struct cm_msg *msg, const struct wire_a
     c->listener = l;
     cm_conn_set_remote(cm, c, 0, msg->local_id);
     cm_half_open(cm, c, true);
+    cm_timer_set(cm, c, now + ASKER_WAITS_NS);
     struct cm_event *ev = cm_event_push(cm, c, CM_EV_SIDR_REQ);
     ev->listener = l;
     ev->arg = l->arg;

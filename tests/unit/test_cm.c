@@ -680,6 +680,86 @@ START_TEST(sec_20_half_open_limit)
 }
 END_TEST
 
+START_TEST(sec_20_unanswered_requests_expire)
+{
+    /* SEC-20 CM-18: a request whose peer has stopped waiting (1 + 7 times 4.096 us * 2^18) makes
+     * room, although the peer is gone without a word; the consumer hears of it. */
+    struct cm_listener *l;
+    lose[CM_REJ] = 1000;
+    ck_assert_int_eq(cm_listen(b.cm, CM_PS_TCP, &(struct wire_addr){{0}}, ANY_PORT, 1, NULL, &l),
+                     0);
+    for (unsigned i = 0; i < 3; i++) { /* the backlog is one request */
+        a.nev = b.nev = 0;
+        struct cm_conn *ca = start(), *cb = last(&b)->conn;
+        ck_assert_int_eq(last(&b)->type, CM_EV_REQ);
+        cm_release(a.cm, ca, now);
+        wait_ns(8 * cm_wait_ns(18) - 1);
+        ck_assert_uint_eq(b.nev, 1);
+        wait_ns(1);
+        ck_assert_int_eq(last(&b)->type, CM_EV_UNREACHABLE);
+        ck_assert_ptr_eq(last(&b)->conn, cb);
+        ck_assert_int_eq(cm_accept(b.cm, cb, &accept_params, &b, now), -EINVAL);
+        cm_release(b.cm, cb, now);
+        ck_assert_uint_eq(cm_live(b.cm), 0);
+    }
+}
+END_TEST
+
+START_TEST(sec_20_unanswered_requests_that_nobody_heard_of_expire)
+{
+    /* SEC-20: the consumer has not taken the event, and never needs to */
+    struct cm_connect_params p = params();
+    struct cm_conn *c;
+    struct cm_event ev;
+    listen_on_b();
+    lose[CM_REJ] = 1000;
+    cm_connect(a.cm, &p, NULL, now, &c);
+    move(&a, &b);
+    cm_release(a.cm, c, now);
+    ck_assert_uint_eq(cm_live(b.cm), 1);
+    now += 8 * cm_wait_ns(18);
+    cm_expire(b.cm, now);
+    ck_assert_uint_eq(cm_live(b.cm), 0);
+    ck_assert(!cm_event(b.cm, &ev));
+}
+END_TEST
+
+START_TEST(sec_20_an_mra_keeps_the_request)
+{
+    /* SEC-20 CM-19: whom we told to wait, and who asks again, waits for that long anew. */
+    lose[CM_REJ] = 1000;
+    listen_on_b();
+    start();
+    struct cm_conn *cb = last(&b)->conn;
+    ck_assert_int_eq(cm_mra(b.cm, cb, 24, now), 0);
+    pump();
+    wait_ns(8 * cm_wait_ns(18) + cm_wait_ns(24) - 1); /* the peer has asked again meanwhile */
+    ck_assert_uint_ge(sent[CM_MRA], 2);
+    ck_assert_uint_eq(b.nev, 1);
+    wait_ns(6 * cm_wait_ns(24)); /* every time */
+    ck_assert_int_eq(cm_accept(b.cm, cb, &accept_params, &b, now), 0);
+}
+END_TEST
+
+START_TEST(sec_20_questions_that_nobody_answers_expire)
+{
+    /* SEC-20 CM-31: a question says nothing of how long its sender waits */
+    static const struct wire_addr any;
+    struct cm_listener *l;
+    struct cm_conn *c;
+    struct cm_path path = {.local = a.addr, .remote = b.addr};
+    cm_listen(b.cm, CM_PS_UDP, &any, 7000, 0, NULL, &l);
+    ck_assert_int_eq(cm_sidr_request(a.cm, &path, 1, 7000, NULL, 0, NULL, now, &c), 0);
+    pump();
+    ck_assert_int_eq(last(&b)->type, CM_EV_SIDR_REQ);
+    wait_ns(70 * SEC);
+    ck_assert_int_eq(last(&b)->type, CM_EV_UNREACHABLE);
+    ck_assert_int_eq(last(&a)->type, CM_EV_UNREACHABLE);
+    cm_release(b.cm, last(&b)->conn, now);
+    ck_assert_uint_eq(cm_live(b.cm), 0);
+}
+END_TEST
+
 START_TEST(cm_31_datagram_service)
 {
     /* CM-31: one question, one answer, the same one when it is asked again. */
@@ -693,8 +773,7 @@ START_TEST(cm_31_datagram_service)
     pump();
     ck_assert_int_eq(last(&b)->type, CM_EV_SIDR_REQ);
     ck_assert_mem_eq(last(&b)->priv, "who\0", 4);
-    ck_assert_int_eq(cm_sidr_reply(b.cm, last(&b)->conn, 0, 0x77, 0x01234567, "me", 2, now),
-                     0);
+    ck_assert_int_eq(cm_sidr_reply(b.cm, last(&b)->conn, 0, 0x77, 0x01234567, "me", 2, now), 0);
     pump();
     wait_ns(2 * SEC);
     ck_assert_int_eq(last(&a)->type, CM_EV_SIDR_REP);
@@ -951,6 +1030,10 @@ int main(void)
     tcase_add_test(t, cm_34_backlog);
     tcase_add_test(t, sec_24_waits);
     tcase_add_test(t, sec_20_half_open_limit);
+    tcase_add_test(t, sec_20_unanswered_requests_expire);
+    tcase_add_test(t, sec_20_unanswered_requests_that_nobody_heard_of_expire);
+    tcase_add_test(t, sec_20_an_mra_keeps_the_request);
+    tcase_add_test(t, sec_20_questions_that_nobody_answers_expire);
     tcase_add_test(t, cm_31_datagram_service);
     tcase_add_test(t, sec_20_questions_for_services_that_nobody_offers_leave_nothing_behind);
     tcase_add_test(t, cm_34_a_source_has_few_questions_pending);
