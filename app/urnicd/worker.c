@@ -30,6 +30,8 @@
 #define WORKER_YIELD_LONG (1 * CLOCK_MS)   /* a yield this long: somebody spins on this core */
 #define WORKER_CROWD_MIN  (8 * CLOCK_MS)   /* then block instead of yielding, for a while ... */
 #define WORKER_CROWD_MAX  (250 * CLOCK_MS) /* ... that doubles as long as it happens again */
+#define WORKER_TURN_NS    (1 * CLOCK_US)   /* a yield this long: somebody has had a turn */
+#define WORKER_LOOK_NS    (8 * CLOCK_US)   /* look for so long between two yields */
 #define WORKER_SPIN_NS    (5 * CLOCK_US) /* a deadline nearer than this isn't worth blocking for */
 #define WORKER_FEW        4u /* frames: more of them are a stream, which wants throughput */
 #define WORKER_PAUSE_NS   (3 * CLOCK_US) /* nothing for so long: what comes isn't a stream */
@@ -200,13 +202,19 @@ void worker_doorbells(struct worker *w, uint64_t now)
 }
 
 /* Give others the core for a moment, and notice how long they keep it. Where an application spins
- * on our core a yield costs a whole time slice, while one who blocks is let in again at once. */
+ * on our core a yield costs a whole time slice, while one who blocks is let in again at once.
+ *
+ * Who had a turn and brought nothing waits, like us, for what comes from outside. We see that as
+ * soon as it comes, unless we have just yielded again, which takes longer than all our work on a
+ * small message: so we look for a while before they get another turn. */
 static void worker_yield(struct worker *w)
 {
     uint64_t before = clock_now(), after;
 
     sched_yield();
     after = clock_now();
+    if (after - before >= WORKER_TURN_NS)
+        w->look_until = after + WORKER_LOOK_NS;
     stat_add(&w->stats.yields, 1);
     if (after - before <= WORKER_YIELD_LONG) {
         w->crowd_ns = WORKER_CROWD_MIN;
@@ -403,7 +411,8 @@ static void worker_idle(struct worker *w, uint64_t since, uint64_t now)
     if (w->idle == IDLE_POLL)
         return;
     if (now - since < WORKER_LINGER_NS && now >= w->crowded_until) {
-        worker_yield(w);
+        if (now >= w->look_until)
+            worker_yield(w);
     } else if (worker_can_block(w)) {
         worker_block(w);
     } else {
@@ -429,6 +438,7 @@ static void *worker_main(void *arg)
         if (work > 0) {
             stat_add(&w->stats.busy_rounds, 1);
             since = now;
+            w->look_until = 0; /* whom the work was for gets its turn */
             w->pause_over = w->idle == IDLE_AUTO ? clock_now() + WORKER_PAUSE_NS : UINT64_MAX;
         } else {
             worker_idle(w, since, now);

@@ -3,10 +3,10 @@
  * A worker: one thread that serves devices and their contexts. Everything on the data path belongs
  * to exactly one worker, so there is no lock on it; other threads get in by worker_call only.
  *
- * Idle policy `auto`: rounds without work are followed by a yield, then by blocking until a kick, a
- * frame or a deadline. Before blocking the worker says in its page (which clients map read-only)
- * that it sleeps, and looks at every doorbell and port once more: store, seq_cst fence, re-check on
- * both sides (SHM-06).
+ * Idle policy `auto`: a round without work is followed by a yield, some microseconds of looking, a
+ * yield and so on; then by blocking until a kick, a frame or a deadline. Before blocking the
+ * worker says in its page (which clients map read-only) that it sleeps, and looks at every doorbell
+ * and port once more: store, seq_cst fence, re-check on both sides (SHM-06).
  */
 #ifndef URNICD_WORKER_H
 #define URNICD_WORKER_H
@@ -60,6 +60,7 @@ struct worker {
     unsigned ndevice;
     struct context *contexts; /* every open context, linked */
     uint64_t pause_over;      /* what comes from then on has come after a pause */
+    uint64_t look_until;      /* after a yield: no other one before then, unless there was work */
     uint64_t crowded_until;   /* block rather than yield: others spin on this core */
     uint64_t crowd_ns;
     uint64_t service_at; /* next slow round */
