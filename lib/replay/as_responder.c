@@ -446,7 +446,8 @@ static bool repeated_oddly(struct responder *r, const struct packet *p, const st
     bool later = false;
     for (uint32_t i = r->bucket[p->pkt.psn % LEDGER_BUCKETS]; i; i = r->ledger[i - 1].next) {
         const struct answer *a = &r->ledger[i - 1];
-        if (a->psn != p->pkt.psn || a->opcode == found->opcode)
+        if (a->psn != p->pkt.psn || a->opcode == found->opcode ||
+            !(wire_opcodes[a->opcode].flags & WIRE_F_READ))
             continue;
         r->regular = r->regular || a < found;
         later = later || (a > found && !a->used);

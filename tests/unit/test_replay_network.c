@@ -12,6 +12,7 @@
 
 #define STEPS 24
 #define US    1000ull
+#define MTU   256
 
 enum ids { IDS_COUNT, IDS_ZERO, IDS_SAME, IPV6, KINDS };
 
@@ -19,6 +20,7 @@ struct step {
     uint8_t opcode, syndrome;
     uint32_t psn, us; /* us: since the packet before; 0 = 1 */
     uint32_t msn;     /* 0: follows from the PSN */
+    uint32_t dma_len; /* 0: 8 */
 };
 
 #define SEND(psn_)                                                                                 \
@@ -52,6 +54,14 @@ struct step {
 #define ADDED(psn_)                                                                                \
     {                                                                                              \
         .opcode = WIRE_ATOMIC_ACK, .psn = psn_, .syndrome = WIRE_SYN_ACK                           \
+    }
+#define READ(psn_, len_)                                                                           \
+    {                                                                                              \
+        .opcode = WIRE_READ_REQUEST, .psn = psn_, .dma_len = len_                                  \
+    }
+#define READS(part_, psn_)                                                                         \
+    {                                                                                              \
+        .opcode = WIRE_READ_RESP_##part_, .psn = psn_, .syndrome = WIRE_SYN_ACK                    \
     }
 #define END                                                                                        \
     {                                                                                              \
@@ -100,7 +110,19 @@ static const struct row {
     {"ACK-05 an ACK of what wasn't sent", {SEND(10), ACK(10), SEND(11), ACK(12), SEND(12), END}},
     {"ACK-07 a NAK of what nothing has overtaken",
      {WRITE(10), ACK(10), WRITE(11), NAK(11), WRITE(12), ACK(12), END}},
+    {"RD-10 twice from the middle, the first time after a NAK of the READ",
+     {WRITE(10), ACK(10), WRITE(14), NAK(11), READ(11, 768), READS(FIRST, 11), READS(LAST, 13),
+      READ(12, 512), READS(MIDDLE, 12), READS(LAST, 13), WRITE(14), ACK(14), READ(15, 768),
+      READS(FIRST, 15), READS(LAST, 17), READ(16, 512), READS(MIDDLE, 16), READS(LAST, 17), END}},
 };
+
+static uint32_t payload_of(uint8_t opcode)
+{
+    unsigned f = wire_opcodes[opcode].flags;
+    if (!(f & WIRE_F_PAYLOAD))
+        return 0;
+    return f & (WIRE_F_FIRST | WIRE_F_MIDDLE) || f & WIRE_F_READ ? MTU : 8;
+}
 
 /* The frame of a step: requests go from A to B. */
 static size_t make(const struct step *s, enum ids kind, unsigned n, uint8_t *frame, size_t size)
@@ -125,11 +147,11 @@ static size_t make(const struct step *s, enum ids kind, unsigned n, uint8_t *fra
         .psn = s->psn,
         .syndrome = s->syndrome,
         .msn = s->msn ? s->msn : s->psn - 9,
-        .va = 0x1000,
+        .va = 0x1000 + (s->opcode == WIRE_READ_REQUEST ? s->psn * MTU : 0),
         .rkey = 5,
-        .dma_len = 8,
+        .dma_len = s->dma_len ? s->dma_len : 8,
         .swap_add = 1,
-        .payload_len = s->opcode == WIRE_WRITE_ONLY || s->opcode == WIRE_SEND_ONLY ? 8 : 0,
+        .payload_len = payload_of(s->opcode),
     };
     if (kind == IPV6) {
         wire_addr_parse(answer ? "fd00::2" : "fd00::1", &p.sip);
@@ -160,7 +182,7 @@ static void check(const struct row *row, enum ids kind)
     struct replay *r = replay_new(0);
     struct tally t = {0};
     struct replay_totals totals;
-    uint8_t frame[256];
+    uint8_t frame[2 * MTU];
     uint64_t ns = 1000000;
     size_t id = strcspn(row->name, " ");
     bool guilty = strchr("0123456789", row->name[id - 1]) != NULL;
