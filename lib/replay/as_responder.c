@@ -66,6 +66,7 @@ struct responder {
      * Once it may be the first answer, late; twice and never otherwise is a habit. */
     const struct packet *odd;
     bool odd_told, regular;
+    bool broken_off;            /* UC: the message under way is dropped, up to its end */
     bool middle;                /* the capture begins in the middle */
     const struct packet *first; /* answer with a message number */
     bool hole;                  /* the capture missed a request that its responder has answered */
@@ -663,14 +664,16 @@ static bool says_hello(const struct direction *d)
 
 /* ---- UC: nothing is answered ---- */
 
-/* Give it, and see whether it is taken. Behind a gap it needn't be. */
+/* Give it, and see whether it is taken. Behind a gap or a packet that came twice it needn't be,
+ * until another message begins. */
 static void give_unreliable(struct responder *r, size_t at)
 {
     const struct packet *p = &r->d->packet[at];
-    bool gap = p->pkt.psn != stage_epsn(&r->stage);
+    bool begins = packet_flags(p) & WIRE_F_START;
+    r->broken_off = !begins && (r->broken_off || p->pkt.psn != stage_epsn(&r->stage));
     give(r, at);
     r->j->out->compared++;
-    if (!r->stage.drop || gap) {
+    if (!r->stage.drop || r->broken_off) {
         r->j->out->same++;
         return;
     }

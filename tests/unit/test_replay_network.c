@@ -63,6 +63,10 @@ struct step {
     {                                                                                              \
         .opcode = WIRE_READ_RESP_##part_, .psn = psn_, .syndrome = WIRE_SYN_ACK                    \
     }
+#define UC(part_, psn_)                                                                            \
+    {                                                                                              \
+        .opcode = WIRE_OPCODE(WIRE_UC, WIRE_SEND_##part_), .psn = psn_                             \
+    }
 #define END                                                                                        \
     {                                                                                              \
         .opcode = 0xFF                                                                             \
@@ -105,6 +109,9 @@ static const struct row {
       SEND(12),
       {.opcode = WIRE_ACKNOWLEDGE, .psn = 12, .syndrome = WIRE_SYN_ACK, .msn = 7},
       END}},
+    {"doubled packets end a message of an unreliable connection (UC-03)",
+     {UC(FIRST, 10), UC(MIDDLE, 11), UC(MIDDLE, 11), UC(MIDDLE, 12), UC(LAST, 13), UC(FIRST, 14),
+      UC(LAST, 15), END}},
     {"RNR-01 a WRITE takes no receive",
      {WRITE(10), RNR(10), {.opcode = WIRE_WRITE_ONLY, .psn = 10, .us = 30}, ACK(10), END}},
     {"ACK-05 an ACK of what wasn't sent", {SEND(10), ACK(10), SEND(11), ACK(12), SEND(12), END}},
