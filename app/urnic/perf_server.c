@@ -10,6 +10,9 @@
 #include "perf.h"
 
 #define CQE 16384
+/* Where pings are answered, connections' events are looked for once in so many rounds: the system
+ * call takes longer than the answer. */
+#define PONG_ROUNDS 16
 
 struct server {
     struct perf_end end;
@@ -17,7 +20,13 @@ struct server {
     struct perf_qp *qps;    /* all */
     struct perf_qp *acting; /* those that need us without being told */
     unsigned live;
+    unsigned pongs; /* of the live ones: those that measure latency */
 };
+
+static bool answers(const struct perf_qp *q)
+{
+    return q->ask.latency && !q->ask.idle;
+}
 
 /* The client hears what there would have been. */
 static void refuse(struct urnic_cm_event *ev, const struct perf_offer *offer)
@@ -71,6 +80,7 @@ static void accept_one(struct server *s, struct urnic_cm_event *ev)
         s->acting = q;
     }
     s->live++;
+    s->pongs += answers(q);
 }
 
 static void forget(struct server *s, struct perf_qp *q)
@@ -81,6 +91,7 @@ static void forget(struct server *s, struct perf_qp *q)
     if (*at) {
         *at = q->next;
         s->live--;
+        s->pongs -= answers(q);
     }
     for (at = &s->acting; *at && *at != q;)
         at = &(*at)->next_acting;
@@ -171,7 +182,7 @@ static int serve(struct server *s)
 {
     struct urnic_wc wc[64];
     struct urnic_cm_event ev;
-    while (!cli_stop) {
+    for (unsigned round = 0; !cli_stop; round++) {
         int n = urnic_poll_cq(s->end.cq, 64, wc);
         if (n < 0)
             return n;
@@ -181,10 +192,14 @@ static int serve(struct server *s)
                 return rc;
         }
         bool busy = act(s) || n > 0;
-        int rc = perf_cm_event(&s->end, &ev, s->live ? 0 : 200);
+        bool hurry = s->pongs > 0 && s->end.wait != PERF_EVENT;
+        int rc = -ETIMEDOUT;
+        if (!hurry || round % PONG_ROUNDS == 0)
+            rc = perf_cm_event(&s->end, &ev, s->live ? 0 : 200);
         if (rc == 0)
             rc = on_event(s, &ev);
-        else if (!busy && s->live)
+        else if (s->live &&
+                 (!busy || hurry)) /* a pong is on its way once the daemon has the core */
             perf_idle(&s->end);
         if (rc < 0 && rc != -ETIMEDOUT)
             return rc;
