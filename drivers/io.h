@@ -71,6 +71,11 @@ struct io_stats {
     uint64_t tx_full;     /* tx_reserve calls that got less than they asked for */
 };
 
+/* An IP address: IPv6, or IPv4 as ::ffff:a.b.c.d. */
+struct io_addr {
+    uint8_t b[16];
+};
+
 struct io_ops {
     const char *name; /* the word before ':' in a port specification */
 
@@ -104,6 +109,11 @@ struct io_ops {
     /* Slow path, at most every few ms: reconnect, link state. Never blocks for long. May be NULL.
      */
     void (*service)(struct io_port *io, uint64_t now);
+
+    /* RoCEv2 to these addresses, and to no others, is for the owner alone: a driver that shares its
+     * interface with the kernel keeps the kernel's IP stack from working on it, as far as it can.
+     * The addresses are copied. Slow. May be NULL. */
+    void (*claim)(struct io_port *io, const struct io_addr *addrs, unsigned n);
 
     void (*link)(struct io_port *io, struct io_link *out);
     void (*stats)(struct io_port *io, struct io_stats *out);

@@ -199,6 +199,8 @@ static int device_addresses(struct device *d, char *err)
                      wire_addr_str(&d->conf->addr[i].ip, text, sizeof(text)), strerror(-rc));
         }
     }
+    if (rc == 0)
+        device_claim(d);
     return rc;
 }
 

@@ -88,6 +88,8 @@ void device_service(struct device *d, uint64_t now);
 /* Change the addresses; on the worker. -EEXIST, -ENOENT, -ENOSPC, -EPERM. */
 int device_addr_add(struct device *d, const struct config_addr *a);
 int device_addr_del(struct device *d, const struct wire_addr *ip, uint64_t now);
+/* Tell the port which addresses are ours; the two above do that. */
+void device_claim(struct device *d);
 /* Every few ms: queue pairs whose address stays away go to ERR. */
 void device_addr_service(struct device *d, uint64_t now);
 /* Tell every context on the device of an asynchronous event (enum ipc_async_event). */

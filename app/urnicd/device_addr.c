@@ -60,6 +60,20 @@ static void addr_forget(struct device *d, struct device_gone *g)
     *g = d->gone[--d->ngone];
 }
 
+void device_claim(struct device *d)
+{
+    struct io_addr addrs[GID_PAIRS];
+    unsigned n = 0;
+
+    if (!d->io->ops->claim)
+        return;
+    for (unsigned i = 0; i < GID_PAIRS; i++) {
+        if (d->gids.pair[i].used)
+            memcpy(addrs[n++].b, d->gids.pair[i].addr.b, sizeof(addrs[0].b));
+    }
+    d->io->ops->claim(d->io, addrs, n);
+}
+
 int device_addr_add(struct device *d, const struct config_addr *a)
 {
     int index = gid_add(&d->gids, &a->ip, a->prefix);
@@ -82,6 +96,7 @@ int device_addr_add(struct device *d, const struct config_addr *a)
         engine_qp_each(d->engine, addr_visit, &w);
         addr_forget(d, g);
     }
+    device_claim(d);
     device_tell(d, EVT_GID_CHANGE);
     return 0;
 }
@@ -95,6 +110,7 @@ int device_addr_del(struct device *d, const struct wire_addr *ip, uint64_t now)
         return rc;
     engine_addr_del(d->engine, ip);
     neigh_addr_del(d->neigh, ip);
+    device_claim(d);
     if (d->ngone < GID_PAIRS)
         d->gone[d->ngone++] = (struct device_gone){*ip, now + d->conf->addr_hold};
     else

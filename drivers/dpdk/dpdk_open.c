@@ -367,6 +367,40 @@ static void remove_device(struct dpdk_port *port)
     port->io.caps.rx_fd = -1;
 }
 
+/* Claim the owner's addresses on the interface that is there now. The new claim stands before the
+ * old one falls. */
+static void renew_claim(struct dpdk_port *port)
+{
+    int old = port->claim_fd;
+
+    port->claim_fd = -1;
+    if (port->spec.kind == DPDK_AF_PACKET && port->attached && port->n_claimed) {
+        int fd = claim_make(port->nd.ifindex, port->claimed, port->n_claimed);
+        if (fd >= 0)
+            port->claim_fd = fd;
+        else if (!port->claim_refused)
+            dpdk_log("info", "%s: the kernel's IP stack works on our packets, too: %s",
+                     port->spec.name,
+                     fd == -EPERM    ? "to end that, CAP_BPF is needed"
+                     : fd == -EINVAL ? "to end that, Linux 6.6 is needed"
+                                     : strerror(-fd));
+        port->claim_refused = fd < 0;
+    }
+    if (old >= 0)
+        close(old);
+}
+
+void dpdk_port_claim(struct io_port *io, const struct io_addr *addrs, unsigned n)
+{
+    struct dpdk_port *port = (struct dpdk_port *)io;
+    int ns = enter_ns(port);
+
+    port->n_claimed = n < CLAIM_ADDRS_MAX ? n : CLAIM_ADDRS_MAX;
+    memcpy(port->claimed, addrs, port->n_claimed * sizeof(addrs[0]));
+    renew_claim(port);
+    leave_ns(ns);
+}
+
 static int attach_once(struct dpdk_port *port, uint32_t frame_max, char *err, size_t err_size)
 {
     struct netdev_fdset before;
@@ -382,10 +416,12 @@ static int attach_once(struct dpdk_port *port, uint32_t frame_max, char *err, si
         rc = set_up(port, frame_max, &before, err, err_size);
     if (port->spec.kind == DPDK_AF_XDP)
         netdev_find_xdp(&before, &port->xdp_fds);
-    if (rc == 0)
+    if (rc == 0) {
         port->attached = true;
-    else
+        renew_claim(port);
+    } else {
         remove_device(port);
+    }
     leave_ns(ns);
     pthread_mutex_unlock(&lock);
     return rc;
@@ -415,6 +451,7 @@ void dpdk_port_detach(struct dpdk_port *port)
     dpdk_port_keep_losses(port);
     dpdk_port_drop_queued(port);
     port->attached = false;
+    renew_claim(port);
     remove_device(port);
     leave_ns(ns);
     pthread_mutex_unlock(&lock);
@@ -480,6 +517,7 @@ int io_dpdk_open(const char *args, const struct io_open_params *params, struct i
     }
     port->io.ops = &dpdk_port_ops;
     port->io.caps.rx_fd = -1;
+    port->claim_fd = -1;
     snprintf(port->io.spec, sizeof(port->io.spec), "dpdk:%.*s", IO_SPEC_MAX - 6, args);
     port->ns_fd = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
     if (params)

@@ -453,6 +453,7 @@ const struct io_ops dpdk_port_ops = {
     .tx_commit = dpdk_tx_commit,
     .deadline = port_deadline,
     .service = port_service,
+    .claim = dpdk_port_claim,
     .link = port_link,
     .stats = port_stats,
     .close = dpdk_port_close,

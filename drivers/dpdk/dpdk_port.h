@@ -5,6 +5,7 @@
 #ifndef URNIC_DPDK_PORT_H
 #define URNIC_DPDK_PORT_H
 
+#include "dpdk_claim.h"
 #include "dpdk_netdev.h"
 #include "dpdk_spec.h"
 #include "io.h"
@@ -48,8 +49,12 @@ struct dpdk_port {
     uint32_t frame_max;   /* granted at open; caps.frame_max may fall below when the MTU does */
     uint64_t next_attach; /* not before; 0 = at once */
     int ns_fd;            /* network namespace of the opener, to attach again in */
-    int rx_signal;        /* a signal the driver needs in the thread that receives; 0 = none */
-    bool rx_interrupt;    /* rx_fd is an interrupt that has to be armed */
+    struct io_addr claimed[CLAIM_ADDRS_MAX];
+    unsigned n_claimed;
+    int claim_fd;       /* -1 = none */
+    bool claim_refused; /* and told so */
+    int rx_signal;      /* a signal the driver needs in the thread that receives; 0 = none */
+    bool rx_interrupt;  /* rx_fd is an interrupt that has to be armed */
     struct netdev_fdset xdp_fds; /* what af_xdp's driver opened, and may forget to close */
     uint64_t lost_rx;            /* drops of earlier incarnations of the device, and the kernel's */
     uint64_t lost_tx;
@@ -61,6 +66,9 @@ extern const struct io_ops dpdk_port_ops;
  * the interface is gone. In dpdk_open.c. */
 int dpdk_port_attach(struct dpdk_port *port, uint32_t frame_max, char *err, size_t err_size);
 void dpdk_port_detach(struct dpdk_port *port);
+
+/* io_ops.claim. In dpdk_open.c. */
+void dpdk_port_claim(struct io_port *io, const struct io_addr *addrs, unsigned n);
 
 /* Free the port and everything in it. */
 void dpdk_port_close(struct io_port *io);
