@@ -182,6 +182,8 @@ static void regions_find(struct responder *r)
         g->first = p->pkt.va < g->first ? p->pkt.va : g->first;
         g->end = last > g->end ? last : g->end;
     }
+    for (uint32_t i = 0; i < r->regions; i++)
+        r->region[i].first &= ~7ull; /* where ATOMICs are aligned, their memory is (ATM-03) */
 }
 
 static int region_register(struct responder *r, struct region *g)

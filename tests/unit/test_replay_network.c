@@ -21,6 +21,7 @@ struct step {
     uint32_t psn, us; /* us: since the packet before; 0 = 1 */
     uint32_t msn;     /* 0: follows from the PSN */
     uint32_t dma_len; /* 0: 8 */
+    uint32_t off;     /* added to the address */
 };
 
 #define SEND(psn_)                                                                                 \
@@ -109,6 +110,12 @@ static const struct row {
       SEND(12),
       {.opcode = WIRE_ACKNOWLEDGE, .psn = 12, .syndrome = WIRE_SYN_ACK, .msn = 7},
       END}},
+    {"an ATOMIC behind a WRITE to an odd address: each in its place in memory (ATM-03)",
+     {{.opcode = WIRE_WRITE_ONLY, .psn = 10, .off = 3},
+      ACK(10),
+      {.opcode = WIRE_FETCH_ADD, .psn = 11, .off = 8},
+      ADDED(11),
+      END}},
     {"doubled packets end a message of an unreliable connection (UC-03)",
      {UC(FIRST, 10), UC(MIDDLE, 11), UC(MIDDLE, 11), UC(MIDDLE, 12), UC(LAST, 13), UC(FIRST, 14),
       UC(LAST, 15), END}},
@@ -154,7 +161,7 @@ static size_t make(const struct step *s, enum ids kind, unsigned n, uint8_t *fra
         .psn = s->psn,
         .syndrome = s->syndrome,
         .msn = s->msn ? s->msn : s->psn - 9,
-        .va = 0x1000 + (s->opcode == WIRE_READ_REQUEST ? s->psn * MTU : 0),
+        .va = 0x1000 + s->off + (s->opcode == WIRE_READ_REQUEST ? s->psn * MTU : 0),
         .rkey = 5,
         .dma_len = s->dma_len ? s->dma_len : 8,
         .swap_add = 1,
