@@ -82,6 +82,8 @@ struct lint_read {
     bool valid, atomic, done, have_orig, again; /* again = requested more than once */
     bool blind;                                 /* the capture has cut the RETH off */
     bool continued;    /* the latest re-read has been counted as answered in the continued form */
+    bool late;         /* requests behind it were seen before it */
+    bool missed;       /* a response was seen, and none with the PSN before it */
     bool perhaps_part; /* what came before wasn't captured: perhaps a re-read from the middle */
 };
 

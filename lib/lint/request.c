@@ -62,6 +62,19 @@ static bool was_quiet(const struct lint_ctx *c)
     return last && c->in->ns >= last->last_ns + LINT_ANEW_NS;
 }
 
+/* Is a READ at this PSN or before it open, or have not all of its responses been seen? Then it may
+ * be asked for again, and what was sent behind it as well. */
+static bool read_unfinished(const struct lint_flow *f, uint32_t psn)
+{
+    uint32_t n = f->reads < LINT_READS ? f->reads : LINT_READS;
+    for (uint32_t i = 1; i <= n; i++) {
+        const struct lint_read *r = &f->read[(f->reads - i) % LINT_READS];
+        if (r->valid && !r->atomic && (!r->done || r->missed) && wire_psn_diff(r->psn, psn) <= 0)
+            return true;
+    }
+    return false;
+}
+
 /* A PSN of an unreliable connection is never sent twice; the network may double it. */
 static bool uc_begins_anew(const struct lint_ctx *c, const struct lint_rec *r)
 {
@@ -85,7 +98,8 @@ static bool begins_anew(struct lint_ctx *c)
         return jump || (d < 0 && uc_begins_anew(c, r));
     if (f->info.by_cm || !lint_begins_message(c->op))
         return false;
-    bool acked = f->ack_on && wire_psn_diff(c->p.psn, f->acked) <= 0;
+    bool acked =
+        f->ack_on && wire_psn_diff(c->p.psn, f->acked) <= 0 && !read_unfinished(f, c->p.psn);
     bool all = f->ack_on && lint_add(f->acked, 1) == f->hi, first = c->p.psn == f->first;
     bool seen = d < 0 && r && (r->flags & LINT_R_SEEN);
     unsigned other = seen ? differs(c, r) : 0;
@@ -178,8 +192,9 @@ static void remember_read(struct lint_ctx *c, uint32_t n)
         f->read = calloc(LINT_READS, sizeof(*f->read));
     if (!f->read)
         return;
+    bool late = wire_psn_diff(c->p.psn, f->hi) < 0;
     struct lint_read *r = &f->read[f->reads++ % LINT_READS];
-    if (r->valid && !r->done && f->outstanding)
+    if (r->valid && !r->done && !r->late && f->outstanding)
         f->outstanding--;
     *r = (struct lint_read){
         .valid = true,
@@ -193,11 +208,14 @@ static void remember_read(struct lint_ctx *c, uint32_t n)
         .rkey = c->p.rkey,
         .number = c->in->number,
         .blind = !c->headers || c->p.dma_len > WIRE_MSG_MAX,
-        .perhaps_part = c->gap || f->hi_uncertain || (f->info.requests == 1 && !f->start_known),
+        .late = late,
+        .again = late, /* perhaps: the first one may not have been captured */
+        .perhaps_part =
+            late || c->gap || f->hi_uncertain || (f->info.requests == 1 && !f->start_known),
         .msgs = f->msgs,
-        .epoch = f->epoch,
+        .epoch = late ? 0 : f->epoch, /* as of every packet that fills a hole */
     };
-    f->outstanding++;
+    f->outstanding += !late;
 }
 
 /* Count an operation, when its first packet is new. */
@@ -302,6 +320,8 @@ static void classify_late(struct lint_ctx *c)
     }
     if (!c->read || c->p.psn == c->read->psn)
         count_new(c);
+    if (!c->read && (c->op->flags & (WIRE_F_READ | WIRE_F_ATOMIC)))
+        remember_read(c, psns_of(c, f->info.mtu));
 }
 
 static void remember(struct lint_ctx *c, bool bad)

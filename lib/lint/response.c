@@ -188,6 +188,7 @@ static void read_progress(struct lint_ctx *c)
         c->view->flags |= LINT_V_RETRANSMIT;
     } else {
         r->next = lint_add(c->p.psn, 1);
+        r->missed = true;
         c->f->info.read_octets += c->p.payload_len;
         c->view->flags |= LINT_V_GAP;
     }
@@ -207,7 +208,7 @@ static void read_progress(struct lint_ctx *c)
             struct lint_read *e = &q->read[(q->reads - i) % LINT_READS];
             if (e->valid && !e->done && wire_psn_diff(e->psn, r->psn) <= 0) {
                 e->done = true;
-                if (q->outstanding)
+                if (q->outstanding && !e->late)
                     q->outstanding--;
             }
         }

@@ -165,6 +165,34 @@ static const struct step copied[] = {SEND(100, 64), ACK(100, 1), SEND(101, 64), 
                                      ACK(101, 2),   ACK(102, 3), ACK(101, 3),   SEND(103, 64),
                                      ACK(103, 4),   END};
 
+/* Not used again, whatever it looks like: a READ is repeated while not all of its responses are
+ * there, those of READs that others overtake among them. */
+static const struct step repeated[] = {
+    {.opcode = RC(READ_REQUEST), .psn = 100, .dma_len = 3072, .va = 0x1000},
+    RESP(READ_RESP_MIDDLE, 101, 1024, 0),
+    RESP(READ_RESP_FIRST, 100, 1024, 1),
+    {.opcode = RC(READ_REQUEST), .psn = 100, .dma_len = 3072, .va = 0x1000, .after = 5000},
+    RESP(READ_RESP_FIRST, 100, 1024, 1),
+    RESP(READ_RESP_MIDDLE, 101, 1024, 0),
+    RESP(READ_RESP_LAST, 102, 1024, 1),
+    END};
+static const struct step overtaken[] = {
+    SEND(100, 64),
+    ACK(100, 1),
+    SEND(104, 64),
+    {.opcode = RC(READ_REQUEST), .psn = 101, .dma_len = 3072, .va = 0x1000},
+    RESP(READ_RESP_FIRST, 101, 1024, 2),
+    RESP(READ_RESP_LAST, 103, 1024, 2),
+    ACK(104, 3),
+    {.opcode = RC(READ_REQUEST), .psn = 102, .dma_len = 2048, .va = 0x1400, .after = 5000},
+    RESP(READ_RESP_FIRST, 102, 1024, 3),
+    RESP(READ_RESP_LAST, 103, 1024, 3),
+    SEND(104, 64),
+    ACK(104, 3),
+    SEND(105, 64),
+    ACK(105, 4),
+    END};
+
 /* A queue pair's number, and its PSNs, used again: after an orderly end, */
 #define LATER_SEND(psn_, len_)                                                                     \
     {                                                                                              \
@@ -965,6 +993,23 @@ static void none(const struct row *row, struct run *run, const char *how)
     ck_assert_uint_eq(t.roce, (unsigned)run->n);
 }
 
+/* "RD-10, RSP-06: what repeats a READ belongs to the connection that it was sent on" */
+START_TEST(one_connection)
+{
+    static const struct row whole[] = {{"repeated", repeated, LATER},
+                                       {"overtaken", overtaken, LATER}};
+    static struct run run;
+    static struct found found;
+    struct lint_totals t;
+    for (enum net net = NET_COUNT; net < NETS; net++) {
+        build(&run, &whole[_i], net);
+        judge(&run, &found, &t);
+        ck_assert_msg(t.flows == 2, "%s%s: %u flows", whole[_i].name, nets[net], t.flows);
+        none(&whole[_i], &run, nets[net]);
+    }
+}
+END_TEST
+
 /* A RoCE v1 frame of a RoCEv2 one: a GRH instead of IP and UDP. */
 static void to_v1(struct packet *k)
 {
@@ -1067,6 +1112,7 @@ int main(void)
     TCase *t = tcase_create("lint rules");
     tcase_add_loop_test(t, one_rule_broken, 0, sizeof rows / sizeof *rows);
     tcase_add_loop_test(t, no_rule_broken, 0, sizeof good / sizeof *good);
+    tcase_add_loop_test(t, one_connection, 0, 2);
     tcase_add_loop_test(t, the_capture_misses_one, 0, sizeof good / sizeof *good);
     tcase_add_test(t, ack_05_not_captured);
     tcase_add_test(t, the_table);
