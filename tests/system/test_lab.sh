@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# shellcheck disable=SC2086,SC2317,SC2015  # $lab is two words; functions are called by check
+# shellcheck disable=SC2086,SC2317,SC2015,SC2016  # $lab is two words; functions are called by check
 #
 # scripts/lab with a stand-in for the daemon: hosts come up, are told apart, survive a crash of
 # their daemon, and go away without a trace. Needs root, else skipped (77).
@@ -10,7 +10,8 @@ lab="$(cd "$(dirname "$0")/../.." && pwd)/scripts/lab --name t$(($$ % 10000))"
 [ "$(id -u)" -eq 0 ] || { echo "needs root: skipped"; exit 77; }
 
 dir=$(mktemp -d)
-export URNIC_LAB_DIR=$dir/state URNICD=$dir/daemon
+mkdir "$dir/urnicd" "$dir/urnic"
+export URNIC_LAB_DIR=$dir/state URNICD=$dir/urnicd/urnicd
 cat >"$URNICD" <<'EOF'
 #!/usr/bin/env python3
 import signal, socket, sys
@@ -26,6 +27,8 @@ while True:
     signal.pause()
 EOF
 chmod +x "$URNICD"
+printf '#!/bin/sh\necho the tool of "$URNIC_SOCKET"\n' >"$dir/urnic/urnic"
+chmod +x "$dir/urnic/urnic"
 trap '$lab down >/dev/null 2>&1; rm -rf "$dir"' EXIT
 
 failed=0
@@ -69,6 +72,7 @@ check "up, two hosts" $lab up
 check "each host has its own address" said "--addr 10.77.0.2/24 --addr fd77::2/64" $lab log 2
 check "the port is named" said "dpdk:net_af_packet0,iface=v0" $lab log 1
 check "exec knows the socket" said "$($lab socket 2)" $lab exec 2 printenv URNIC_SOCKET
+check "exec knows the tool beside the daemon" said "the tool of $($lab socket 1)" env PATH=/usr/sbin:/usr/bin:/sbin:/bin $lab exec 1 urnic
 check "interfaces carry no kernel address" no_kernel_address
 check "MTU" said "mtu 9000" $lab exec 1 ip link show v0
 check "up again changes nothing" said "is up" $lab up
