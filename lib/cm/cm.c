@@ -110,9 +110,11 @@ void cm_destroy(struct cm *cm)
 int cm_listen(struct cm *cm, unsigned ps, const struct wire_addr *addr, uint16_t port,
               unsigned backlog, void *arg, struct cm_listener **out)
 {
+    static const struct wire_addr any;
     uint64_t id = cm_service_id(ps, port);
     for (struct cm_listener *l = cm->listeners; l; l = l->next)
-        if (l->service_id == id && cm_addr_eq(&l->addr, addr))
+        if (l->service_id == id &&
+            (cm_addr_eq(&l->addr, addr) || cm_addr_eq(&l->addr, &any) || cm_addr_eq(addr, &any)))
             return -EADDRINUSE;
     struct cm_listener *l = calloc(1, sizeof(*l));
     if (!l)

@@ -83,7 +83,8 @@ struct cm_event {
     uint8_t priv[CM_PRIVATE_MAX];
 };
 
-/* Listen on addr (all zero = any local address) and port. Returns 0, -EADDRINUSE, -ENOMEM.
+/* Listen on addr (all zero = any local address) and port. Returns 0, -EADDRINUSE (at this
+ * address, or at another one when either is "any"), -ENOMEM.
  * backlog: connection requests awaiting an answer; 0 = 1024 (CM-34). */
 int cm_listen(struct cm *cm, unsigned ps, const struct wire_addr *addr, uint16_t port,
               unsigned backlog, void *arg, struct cm_listener **out);

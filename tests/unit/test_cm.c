@@ -444,6 +444,24 @@ END_TEST
 
 /* CM-12: ports of different MTUs: the active side asks again for what the passive one can carry,
  * with all else as before; what the first question is answered with once more does no harm. */
+START_TEST(cm_03_one_listener_for_each_address)
+{
+    /* CM-03: who takes a request never depends on who came first: "any address" is all of them */
+    const struct wire_addr any = {{0}}, other = wire_addr_v4(0x0A000003);
+    struct cm_listener *l, *m;
+    ck_assert_int_eq(cm_listen(b.cm, CM_PS_TCP, &b.addr, ANY_PORT, 0, NULL, &l), 0);
+    ck_assert_int_eq(cm_listen(b.cm, CM_PS_TCP, &b.addr, ANY_PORT, 0, NULL, &m), -EADDRINUSE);
+    ck_assert_int_eq(cm_listen(b.cm, CM_PS_TCP, &any, ANY_PORT, 0, NULL, &m), -EADDRINUSE);
+    ck_assert_int_eq(cm_listen(b.cm, CM_PS_TCP, &other, ANY_PORT, 0, NULL, &m), 0);
+    cm_unlisten(b.cm, l, now);
+    cm_unlisten(b.cm, m, now);
+    ck_assert_int_eq(cm_listen(b.cm, CM_PS_TCP, &any, ANY_PORT, 0, NULL, &l), 0);
+    ck_assert_int_eq(cm_listen(b.cm, CM_PS_TCP, &b.addr, ANY_PORT, 0, NULL, &m), -EADDRINUSE);
+    ck_assert_int_eq(cm_listen(b.cm, CM_PS_UDP, &b.addr, ANY_PORT, 0, NULL, &m), 0);
+    ck_assert_int_eq(cm_listen(b.cm, CM_PS_TCP, &b.addr, ANY_PORT + 1, 0, NULL, &m), 0);
+}
+END_TEST
+
 START_TEST(cm_12_smaller_mtu)
 {
     struct cm_conn *ca, *cb;
@@ -1019,6 +1037,7 @@ int main(void)
     tcase_add_test(t, cm_20_repeated_req_makes_no_second_connection);
     tcase_add_test(t, cm_23_first_request_counts_as_rtu);
     tcase_add_loop_test(t, cm_03_refusals, 0, sizeof refusals / sizeof refusals[0]);
+    tcase_add_test(t, cm_03_one_listener_for_each_address);
     tcase_add_test(t, cm_12_smaller_mtu);
     tcase_add_test(t, cm_30_nobody_listens_and_consumer_refuses);
     tcase_add_test(t, cm_24_disconnects);

@@ -114,7 +114,8 @@ URNIC_API int urnic_id_addr(struct urnic_cm_id *id, uint8_t local[16], uint16_t 
                             uint8_t remote[16], uint16_t *remote_port);
 /* Take requests for the bound address, or for any, at a port that the daemon chooses: event
  * CONNECT_REQUEST. backlog: requests that wait for an answer, 0 = 1024; what comes beyond is
- * dropped, and asked again. -EADDRINUSE. */
+ * dropped, and asked again. -EADDRINUSE: somebody listens at this port, at the same address or at
+ * any. */
 URNIC_API int urnic_listen(struct urnic_cm_id *id, int backlog);
 /* Events ADDR_RESOLVED, then on ROUTE_RESOLVED; or the _ERROR of each. src may be NULL. */
 URNIC_API int urnic_resolve_addr(struct urnic_cm_id *id, const struct sockaddr *src,
