@@ -230,6 +230,7 @@ int urnic_listener_fd(const struct urnic_listener *l)
     return l->channel->base.fd;
 }
 
+/* -ECONNABORTED: the peer has given up. */
 static int accept_steps(struct urnic_conn *conn, int64_t deadline,
                         const struct urnic_conn_attr *attr,
                         int (*prepare)(void *arg, struct urnic_qp *qp), void *arg)
@@ -242,31 +243,24 @@ static int accept_steps(struct urnic_conn *conn, int64_t deadline,
     }
     err = urnic_accept(conn->id, &attr->param);
     if (err == 0)
-        err = expect(conn->channel, deadline, URNIC_CM_ESTABLISHED, &ev);
-    return err;
+        err = wait_event(conn->channel, deadline, &ev);
+    return err == 0 && ev.event != URNIC_CM_ESTABLISHED ? -ECONNABORTED : err;
 }
 
-int urnic_accept_conn(struct urnic_listener *l, struct urnic_conn_attr *attr,
-                      int (*prepare)(void *arg, struct urnic_qp *qp), void *arg,
-                      struct urnic_conn **out)
+/* The connection of one request. */
+static int accept_request(struct urnic_context *ctx, const struct urnic_cm_event *request,
+                          int64_t deadline, const struct urnic_conn_attr *attr,
+                          int (*prepare)(void *arg, struct urnic_qp *qp), void *arg,
+                          struct urnic_conn **out)
 {
-    struct urnic_cm_event ev;
-    int64_t deadline = deadline_of(attr->timeout_ms);
-    int err;
-    do
-        err = wait_event(l->channel, deadline, &ev);
-    while (err == 0 && ev.event != URNIC_CM_CONNECT_REQUEST);
-    if (err < 0)
-        return err;
-
     struct urnic_conn *conn = calloc(1, sizeof(*conn));
     if (conn == NULL) {
-        urnic_destroy_id(ev.id);
+        urnic_destroy_id(request->id);
         return -ENOMEM;
     }
-    conn->id = ev.id;
-    keep_private_data(conn, &ev);
-    err = urnic_create_cm_channel(l->ctx, &conn->channel);
+    conn->id = request->id;
+    keep_private_data(conn, request);
+    int err = urnic_create_cm_channel(ctx, &conn->channel);
     if (err == 0) {
         client_cm_move(conn->id, conn->channel);
         err = accept_steps(conn, deadline, attr, prepare, arg);
@@ -277,4 +271,21 @@ int urnic_accept_conn(struct urnic_listener *l, struct urnic_conn_attr *attr,
     }
     *out = conn;
     return 0;
+}
+
+int urnic_accept_conn(struct urnic_listener *l, struct urnic_conn_attr *attr,
+                      int (*prepare)(void *arg, struct urnic_qp *qp), void *arg,
+                      struct urnic_conn **out)
+{
+    struct urnic_cm_event ev;
+    int64_t deadline = deadline_of(attr->timeout_ms);
+    for (;;) {
+        int err = wait_event(l->channel, deadline, &ev);
+        if (err == 0 && ev.event != URNIC_CM_CONNECT_REQUEST)
+            continue;
+        if (err == 0)
+            err = accept_request(l->ctx, &ev, deadline, attr, prepare, arg, out);
+        if (err != -ECONNABORTED)
+            return err;
+    }
 }

@@ -296,6 +296,8 @@ int cm_rtu(struct cm *cm, struct cm_conn *c, const void *priv, uint16_t len, uin
 int cm_accept(struct cm *cm, struct cm_conn *c, const struct cm_accept_params *p, void *arg,
               uint64_t now)
 {
+    if (c->state == CMS_CLOSED && c->req_delivered)
+        return -ECONNABORTED;
     if (c->state != CMS_REQ_RCVD && c->state != CMS_MRA_REQ_SENT)
         return -EINVAL;
     if (p->rnr_retry_count > 7 || p->qpn > WIRE_QPN_MASK || p->psn > WIRE_PSN_MASK ||

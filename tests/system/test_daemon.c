@@ -288,7 +288,8 @@ START_TEST(gone_before_accepted)
     };
     struct urnic_cm_channel *ca, *cb;
     struct urnic_cm_id *listener, *active, *passive;
-    struct urnic_qp *qa;
+    struct urnic_qp_init_attr init_b = init;
+    struct urnic_qp *qa, *qb;
 
     rig_start_pair(&rig, "");
     end_open(&a, &rig, "urn0", SIZE);
@@ -303,15 +304,52 @@ START_TEST(gone_before_accepted)
     ck_assert_int_eq(urnic_resolve(active, NULL, (struct sockaddr *)&sin, 5000), 0);
     await_cm(ca, URNIC_CM_ROUTE_RESOLVED);
     init.send_cq = init.recv_cq = a.cq;
+    init_b.send_cq = init_b.recv_cq = b.cq;
     ck_assert_int_eq(urnic_create_id_qp(active, a.pd, &init, &qa), 0);
     ck_assert_int_eq(urnic_connect(active, NULL), 0);
     passive = await_cm(cb, URNIC_CM_CONNECT_REQUEST);
     ck_assert_int_eq(urnic_destroy_ep(active), 0);
     ck_assert_ptr_eq(await_cm(cb, URNIC_CM_REJECTED), passive);
+    ck_assert_int_eq(urnic_create_id_qp(passive, b.pd, &init_b, &qb), 0);
+    ck_assert_int_eq(urnic_accept(passive, NULL), -ECONNABORTED);
+    ck_assert_int_eq(urnic_destroy_qp(qb), 0);
     ck_assert_int_eq(urnic_destroy_id(passive), 0);
     ck_assert_int_eq(urnic_destroy_id(listener), 0);
     ck_assert_int_eq(urnic_destroy_cm_channel(ca), 0);
     ck_assert_int_eq(urnic_destroy_cm_channel(cb), 0);
+    pair_down();
+}
+END_TEST
+
+/* CM-28: accepting takes the next peer when one has given up. */
+START_TEST(accepts_who_is_still_there)
+{
+    struct passive p = {.end = &b};
+    struct urnic_conn *conn;
+    pthread_t thread;
+    struct urnic_conn_attr attr = {
+        .qp = {.cap = {.max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1},
+               .qp_type = URNIC_QPT_RC},
+        .timeout_ms = 100,
+    };
+
+    rig_start_pair(&rig, "");
+    end_open(&a, &rig, "urn0", SIZE);
+    end_open(&b, &rig, "urn1", SIZE);
+    attr.pd = a.pd;
+    attr.qp.send_cq = attr.qp.recv_cq = a.cq;
+    ck_assert_int_eq(urnic_listen_addr(b.ctx, NULL, 4794, 0, &p.listener), 0);
+    for (unsigned i = 0; i < 3; i++)
+        ck_assert_int_eq(urnic_connect_addr(a.ctx, "10.0.0.2", 4794, &attr, NULL, NULL, &conn),
+                         -ETIMEDOUT);
+    attr.timeout_ms = 10000;
+    pthread_create(&thread, NULL, accept_one, &p);
+    ck_assert_int_eq(urnic_connect_addr(a.ctx, "10.0.0.2", 4794, &attr, NULL, NULL, &conn), 0);
+    pthread_join(thread, NULL);
+    ck_assert_msg(p.rc == 0, "accept: %s", strerror(-p.rc));
+    ck_assert_int_eq(urnic_close_conn(conn), 0);
+    ck_assert_int_eq(urnic_close_conn(p.conn), 0);
+    ck_assert_int_eq(urnic_close_listener(p.listener), 0);
     pair_down();
 }
 END_TEST
@@ -697,6 +735,7 @@ static Suite *suite(void)
     tcase_add_test(t, connections);
     tcase_add_test(t, queue_pairs_go_with_connections);
     tcase_add_test(t, gone_before_accepted);
+    tcase_add_test(t, accepts_who_is_still_there);
     tcase_add_test(t, datagrams_to_strangers);
     tcase_add_test(t, groups);
     tcase_add_test(t, moderated_events);

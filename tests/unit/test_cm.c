@@ -716,7 +716,7 @@ START_TEST(sec_20_unanswered_requests_expire)
         wait_ns(1);
         ck_assert_int_eq(last(&b)->type, CM_EV_UNREACHABLE);
         ck_assert_ptr_eq(last(&b)->conn, cb);
-        ck_assert_int_eq(cm_accept(b.cm, cb, &accept_params, &b, now), -EINVAL);
+        ck_assert_int_eq(cm_accept(b.cm, cb, &accept_params, &b, now), -ECONNABORTED);
         cm_release(b.cm, cb, now);
         ck_assert_uint_eq(cm_live(b.cm), 0);
     }
@@ -1003,7 +1003,7 @@ START_TEST(cm_unlisten_refuses_what_waits)
     cm_unlisten(b.cm, l, now);
     pump();
     ck_assert_int_eq(last(&a)->type, CM_EV_REJECTED);
-    ck_assert_int_eq(cm_accept(b.cm, cb, &accept_params, &b, now), -EINVAL);
+    ck_assert_int_eq(cm_accept(b.cm, cb, &accept_params, &b, now), -ECONNABORTED);
     cm_release(b.cm, cb, now);
     cm_release(a.cm, c, now);
     ck_assert_uint_eq(cm_live(b.cm), 0);

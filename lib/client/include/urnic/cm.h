@@ -79,13 +79,14 @@ URNIC_API int urnic_destroy_cm_channel(struct urnic_cm_channel *channel); /* -EB
 /* Readable when an event waits, or when the daemon has gone. */
 URNIC_API int urnic_cm_channel_fd(const struct urnic_cm_channel *channel);
 /* Wait for an event (-EAGAIN when the descriptor is non-blocking). -ENODEV: the daemon has gone.
+ * The event is a copy: there is nothing to acknowledge.
  * With a queue pair given to the id, CONNECT_RESPONSE never shows: ESTABLISHED does, and by then
  * the queue pair is in RTS; DISCONNECTED, REJECTED and UNREACHABLE have moved it to ERR. */
 URNIC_API int urnic_get_cm_event(struct urnic_cm_channel *channel, struct urnic_cm_event *event);
 /* In words, for people; a constant string. */
 URNIC_API const char *urnic_cm_event_str(enum urnic_cm_event_type event);
 
-/* An id whose events arrive on this channel. -ENOMEM. */
+/* An id whose events arrive on this channel. -EINVAL: no such port space; -ENOMEM. */
 URNIC_API int urnic_create_id(struct urnic_cm_channel *channel, enum urnic_port_space ps,
                               void *id_context, struct urnic_cm_id **id);
 /* Ends the connection if there is one; the queue pair stays the application's. */
@@ -129,13 +130,16 @@ URNIC_API int urnic_resolve(struct urnic_cm_id *id, const struct sockaddr *src,
  * second call, or with the id. -EINVAL: no datagram queue pair, or no group; -EADDRINUSE joined. */
 URNIC_API int urnic_join_multicast(struct urnic_cm_id *id, const struct sockaddr *addr);
 URNIC_API int urnic_leave_multicast(struct urnic_cm_id *id, const struct sockaddr *addr);
-/* Event ESTABLISHED, REJECTED, UNREACHABLE or CONNECT_ERROR. param may be NULL. */
+/* Event ESTABLISHED, REJECTED, UNREACHABLE or CONNECT_ERROR. param may be NULL. -EINVAL: the route
+ * is not resolved, or a parameter is out of range. */
 URNIC_API int urnic_connect(struct urnic_cm_id *id, const struct urnic_conn_param *param);
-/* Accept the request that the id came with: event ESTABLISHED. param may be NULL. */
+/* Accept the request that the id came with: event ESTABLISHED. param may be NULL. -EINVAL;
+ * -ECONNABORTED: its peer has given up, as event REJECTED or UNREACHABLE says. */
 URNIC_API int urnic_accept(struct urnic_cm_id *id, const struct urnic_conn_param *param);
-/* Refuse it, with up to 148 octets for the peer; of datagrams 136. */
+/* Refuse it, with up to 148 octets for the peer; of datagrams 136. -EINVAL. */
 URNIC_API int urnic_reject(struct urnic_cm_id *id, const void *private_data, uint8_t len);
-/* Moves the queue pair to ERR: what was posted completes with flush. Event DISCONNECTED. */
+/* Moves the queue pair to ERR: what was posted completes with flush. Event DISCONNECTED. -EINVAL:
+ * never connected. */
 URNIC_API int urnic_disconnect(struct urnic_cm_id *id);
 
 /* ---- blocking ---- */
@@ -173,7 +177,8 @@ URNIC_API int urnic_listen_addr(struct urnic_context *ctx, const char *ip, uint1
 /* The port it listens on; and a descriptor that is readable when a connection waits. */
 URNIC_API uint16_t urnic_listener_port(const struct urnic_listener *listener);
 URNIC_API int urnic_listener_fd(const struct urnic_listener *listener);
-/* Take the next connection; `prepare` as above. -ETIMEDOUT. */
+/* Take the next connection; `prepare` as above. A peer that gives up meanwhile doesn't count: the
+ * next one's queue pair is prepared instead. -ETIMEDOUT, -EINVAL, -ENODEV, what `prepare` said. */
 URNIC_API int urnic_accept_conn(struct urnic_listener *listener, struct urnic_conn_attr *attr,
                                 int (*prepare)(void *arg, struct urnic_qp *qp), void *arg,
                                 struct urnic_conn **conn);
