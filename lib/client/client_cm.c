@@ -112,6 +112,8 @@ static void id_free(struct urnic_cm_id *id)
 int urnic_create_id(struct urnic_cm_channel *ch, enum urnic_port_space ps, void *id_context,
                     struct urnic_cm_id **out)
 {
+    if (ps != URNIC_PS_TCP && ps != URNIC_PS_UDP)
+        return -EINVAL;
     if (client_dead(ch->base.ctx))
         return -ENODEV;
     struct urnic_cm_id *id = id_new(ch, ps, id_context);

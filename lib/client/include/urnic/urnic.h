@@ -20,6 +20,8 @@
  *   faults. Memory from urnic_alloc stays shared with the child, as any MAP_SHARED mapping. All
  *   descriptors are close-on-exec.
  *
+ * - Language: C11 or later, C++11 or later.
+ *
  * - Numbers: states, opcodes, status codes, flags and masks are those of libibverbs.
  */
 #ifndef URNIC_URNIC_H

@@ -44,9 +44,9 @@ URNIC_API int urnic_alloc_pd(struct urnic_context *ctx, struct urnic_pd **pd);
 URNIC_API int urnic_dealloc_pd(struct urnic_pd *pd); /* -EBUSY: in use */
 
 /* Memory that the daemon reaches without a copy between processes: zeroed, page-aligned, shared.
- * -ENOMEM, -ENODEV. */
+ * -ENOMEM, -EDQUOT (more than the daemon lets one application have), -EINVAL (0 octets). */
 URNIC_API int urnic_alloc(struct urnic_context *ctx, size_t size, void **addr);
-/* addr as urnic_alloc gave it. -EBUSY: regions lie in it; -EINVAL. */
+/* addr as urnic_alloc gave it; NULL is fine. -EBUSY: regions lie in it; -EINVAL. */
 URNIC_API int urnic_free(struct urnic_context *ctx, void *addr);
 
 /* Register [addr, addr+length), all of it inside one urnic_alloc. access: URNIC_ACCESS_*.
@@ -60,7 +60,7 @@ URNIC_API int urnic_reg_mr_iova(struct urnic_pd *pd, void *addr, size_t length, 
 /* Register `length` octets at `offset` of a shared object: a memfd, a file in /dev/shm or on
  * hugetlbfs. The descriptor may be closed afterwards. If the object is truncated later, work
  * requests that touch the hole fail with a protection or access error. -EOPNOTSUPP: other kinds of
- * file. */
+ * file; -EFAULT: the object ends before. */
 URNIC_API int urnic_reg_mr_fd(struct urnic_pd *pd, int fd, uint64_t offset, size_t length,
                               uint64_t iova, unsigned access, struct urnic_mr **mr);
 /* After return nobody touches the memory through this region. -EBUSY: windows are bound. */
@@ -118,8 +118,8 @@ URNIC_API int urnic_modify_cq(struct urnic_cq *cq, uint16_t count, uint16_t peri
  * completion that came before doesn't count: poll once more after this, or it may wait there for
  * ever. */
 URNIC_API int urnic_req_notify_cq(struct urnic_cq *cq, bool solicited_only);
-/* Wait for an event (don't wait when the descriptor is non-blocking: -EAGAIN). -ENODEV: daemon
- * gone. Each event must be acknowledged. */
+/* Wait for an event (don't wait when the descriptor is non-blocking: -EAGAIN). cq_context may be
+ * NULL. -ENODEV: daemon gone. Each event must be acknowledged. */
 URNIC_API int urnic_get_cq_event(struct urnic_channel *channel, struct urnic_cq **cq,
                                  void **cq_context);
 /* Acknowledge n events of this CQ. */
@@ -158,10 +158,10 @@ URNIC_API int urnic_destroy_qp(struct urnic_qp *qp);
 URNIC_API uint32_t urnic_qp_num(const struct urnic_qp *qp);
 URNIC_API void *urnic_qp_context(const struct urnic_qp *qp);
 
-/* Post a list of work requests. On an error *bad_wr is the first one that was not taken; those
- * before it were. -EINVAL state, opcode, too many SGEs or inline octets; -ENOMEM the queue is full:
- * a place becomes free when its completion, or a later one of the same queue, has been polled;
- * -ENODEV. */
+/* Post a list of work requests. On an error *bad_wr (NULL: nobody asks) is the first one that was
+ * not taken; those before it were. -EINVAL state, opcode, too many SGEs or inline octets; -ENOMEM
+ * the queue is full: a place becomes free when its completion, or a later one of the same queue,
+ * has been polled; -ENODEV. */
 URNIC_API int urnic_post_send(struct urnic_qp *qp, const struct urnic_send_wr *wr,
                               const struct urnic_send_wr **bad_wr);
 URNIC_API int urnic_post_recv(struct urnic_qp *qp, const struct urnic_recv_wr *wr,
