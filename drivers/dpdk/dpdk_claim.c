@@ -4,8 +4,11 @@
  */
 #include "dpdk_claim.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <linux/bpf.h>
+#include <linux/if_ether.h>
+#include <netinet/in.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -27,6 +30,10 @@ enum { AT_NEXT = 1, AT_DROP = 3 };
 #define INSNS_FIXED    40u
 #define INSNS_PER_ADDR 8u
 
+/* Where the program has the frame's first octets: at the end of its stack, the IP header aligned.
+ */
+#define HEAD_ROOM 66
+
 struct program {
     struct bpf_insn insn[INSNS_FIXED + CLAIM_ADDRS_MAX * INSNS_PER_ADDR];
     unsigned n;
@@ -41,22 +48,10 @@ static void emit(struct program *p, int code, int dst, int src, int off, int imm
                                         .imm = imm};
 }
 
-/* A big-endian field of the frame to register 0. Register 6 has the frame. */
-static void load(struct program *p, int size, int off)
+/* To `target` when the 32 bits of register 0 compare so with a constant. */
+static void jump(struct program *p, int op, uint32_t with, int target)
 {
-    emit(p, BPF_LD | BPF_ABS | size, 0, 0, 0, off);
-}
-
-/* To `target` when the 32 bits of a register compare so with a constant. */
-static void jump(struct program *p, int op, int reg, uint32_t with, int target)
-{
-    emit(p, BPF_JMP32 | op | BPF_K, reg, 0, target - (int)p->n - 1, (int)with);
-}
-
-/* A field of what the kernel knows about the frame to register 1. */
-static void meta(struct program *p, size_t off)
-{
-    emit(p, BPF_LDX | BPF_MEM | BPF_W, BPF_REG_1, BPF_REG_6, (int)off, 0);
+    emit(p, BPF_JMP32 | op | BPF_K, BPF_REG_0, 0, target - (int)p->n - 1, (int)with);
 }
 
 static void leave(struct program *p, int verdict)
@@ -65,9 +60,31 @@ static void leave(struct program *p, int verdict)
     emit(p, BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
 }
 
-static uint32_t be32(const uint8_t *b)
+/* The frame's octets from `from` to `to` to the stack, or out when it is shorter. All at once: few
+ * of them lie in the buffer's linear part, and each look at the others is a walk. */
+static void fetch(struct program *p, int from, int to)
 {
-    return (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3];
+    emit(p, BPF_ALU64 | BPF_MOV | BPF_X, BPF_REG_1, BPF_REG_6, 0, 0);
+    emit(p, BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_2, 0, 0, from);
+    emit(p, BPF_ALU64 | BPF_MOV | BPF_X, BPF_REG_3, BPF_REG_10, 0, 0);
+    emit(p, BPF_ALU64 | BPF_ADD | BPF_K, BPF_REG_3, 0, 0, from - HEAD_ROOM);
+    emit(p, BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_4, 0, 0, to - from);
+    emit(p, BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_skb_load_bytes);
+    jump(p, BPF_JNE, 0, AT_NEXT);
+}
+
+/* Fetched octets to register 0, as they lie in memory: what they are compared with, too. */
+static void load(struct program *p, int size, int off)
+{
+    emit(p, BPF_LDX | BPF_MEM | size, BPF_REG_0, BPF_REG_10, off - HEAD_ROOM, 0);
+}
+
+static uint32_t word_at(const uint8_t *b)
+{
+    uint32_t w;
+
+    memcpy(&w, b, sizeof(w));
+    return w;
 }
 
 static bool is_ip4(const struct io_addr *a)
@@ -80,28 +97,27 @@ static bool is_ip4(const struct io_addr *a)
 static void match_ip4(struct program *p, const struct io_addr *addrs, unsigned n)
 {
     load(p, BPF_B, IP4);
-    jump(p, BPF_JNE, BPF_REG_0, 0x45, AT_NEXT);
+    jump(p, BPF_JNE, 0x45, AT_NEXT);
     load(p, BPF_H, IP4 + 6);
-    jump(p, BPF_JSET, BPF_REG_0, 0x3fff, AT_NEXT); /* a fragment */
+    jump(p, BPF_JSET, htons(0x3fff), AT_NEXT); /* a fragment */
     load(p, BPF_B, IP4 + 9);
-    jump(p, BPF_JNE, BPF_REG_0, 17, AT_NEXT);
+    jump(p, BPF_JNE, IPPROTO_UDP, AT_NEXT);
     load(p, BPF_H, IP4_UDP + 2);
-    jump(p, BPF_JNE, BPF_REG_0, ROCE_PORT, AT_NEXT);
+    jump(p, BPF_JNE, htons(ROCE_PORT), AT_NEXT);
     load(p, BPF_W, IP4 + 16);
     for (unsigned i = 0; i < n; i++)
         if (is_ip4(&addrs[i]))
-            jump(p, BPF_JEQ, BPF_REG_0, be32(addrs[i].b + 12), AT_DROP);
+            jump(p, BPF_JEQ, word_at(addrs[i].b + 12), AT_DROP);
     emit(p, BPF_JMP | BPF_JA, 0, 0, AT_NEXT - (int)p->n - 1, 0);
 }
 
 static void match_ip6(struct program *p, const struct io_addr *addrs, unsigned n)
 {
-    meta(p, offsetof(struct __sk_buff, len));
-    jump(p, BPF_JLT, BPF_REG_1, IP6_UDP + 8, AT_NEXT);
     load(p, BPF_B, IP6 + 6);
-    jump(p, BPF_JNE, BPF_REG_0, 17, AT_NEXT);
+    jump(p, BPF_JNE, IPPROTO_UDP, AT_NEXT);
+    fetch(p, IP6 + 24, IP6_UDP + 4);
     load(p, BPF_H, IP6_UDP + 2);
-    jump(p, BPF_JNE, BPF_REG_0, ROCE_PORT, AT_NEXT);
+    jump(p, BPF_JNE, htons(ROCE_PORT), AT_NEXT);
     for (unsigned i = 0; i < n; i++) {
         if (is_ip4(&addrs[i]))
             continue;
@@ -109,9 +125,9 @@ static void match_ip6(struct program *p, const struct io_addr *addrs, unsigned n
         for (int word = 0; word < 4; word++) {
             load(p, BPF_W, IP6 + 24 + 4 * word);
             if (word < 3)
-                jump(p, BPF_JNE, BPF_REG_0, be32(addrs[i].b + 4 * word), other);
+                jump(p, BPF_JNE, word_at(addrs[i].b + 4 * word), other);
             else
-                jump(p, BPF_JEQ, BPF_REG_0, be32(addrs[i].b + 12), AT_DROP);
+                jump(p, BPF_JEQ, word_at(addrs[i].b + 12), AT_DROP);
         }
     }
     emit(p, BPF_JMP | BPF_JA, 0, 0, AT_NEXT - (int)p->n - 1, 0);
@@ -126,15 +142,14 @@ static void write_program(struct program *p, const struct io_addr *addrs, unsign
     leave(p, TCX_VERDICT_NEXT);
     leave(p, TCX_VERDICT_DROP);
     emit(p, BPF_ALU64 | BPF_MOV | BPF_X, BPF_REG_6, BPF_REG_1, 0, 0);
-    meta(p, offsetof(struct __sk_buff, vlan_present));
-    jump(p, BPF_JNE, BPF_REG_1, 0, AT_NEXT);
-    /* Loading from behind the frame's end would end the program, with a verdict for others, too. */
-    meta(p, offsetof(struct __sk_buff, len));
-    jump(p, BPF_JLT, BPF_REG_1, IP4_UDP + 8, AT_NEXT);
+    emit(p, BPF_LDX | BPF_MEM | BPF_W, BPF_REG_0, BPF_REG_6,
+         offsetof(struct __sk_buff, vlan_present), 0);
+    jump(p, BPF_JNE, 0, AT_NEXT);
+    fetch(p, ETH_TYPE, IP4_UDP + 4);
     load(p, BPF_H, ETH_TYPE);
     to_ip6 = p->n;
-    jump(p, BPF_JEQ, BPF_REG_0, 0x86dd, 0);
-    jump(p, BPF_JNE, BPF_REG_0, 0x0800, AT_NEXT);
+    jump(p, BPF_JEQ, htons(ETH_P_IPV6), 0);
+    jump(p, BPF_JNE, htons(ETH_P_IP), AT_NEXT);
     match_ip4(p, addrs, n);
     p->insn[to_ip6].off = (int16_t)(p->n - to_ip6 - 1);
     match_ip6(p, addrs, n);

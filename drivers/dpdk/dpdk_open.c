@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
@@ -216,15 +217,17 @@ static void find_rx_fd(struct dpdk_port *port, const struct netdev_fdset *before
 {
     int *fd = &port->io.caps.rx_fd;
 
-    *fd = -1;
+    *fd = port->packet_fd = -1;
     port->rx_interrupt = false;
     port->rx_signal = 0;
     port->drop_own = false;
     switch (port->spec.kind) {
     case DPDK_AF_PACKET:
-        *fd = netdev_find_socket(before, AF_PACKET, port->nd.ifindex);
+        port->packet_fd = netdev_find_socket(before, AF_PACKET, port->nd.ifindex);
+        if (port->packet_fd >= 0)
+            *fd = epoll_create1(EPOLL_CLOEXEC); /* see rx_arm */
         /* Else we tell what this machine sends by its source address. */
-        port->drop_own = *fd < 0 || netdev_ignore_outgoing(*fd) < 0;
+        port->drop_own = port->packet_fd < 0 || netdev_ignore_outgoing(port->packet_fd) < 0;
         break;
     case DPDK_AF_XDP:
         *fd = netdev_find_socket(before, AF_XDP, 0);
@@ -364,7 +367,9 @@ static void remove_device(struct dpdk_port *port)
     if (port->spec.kind == DPDK_AF_XDP)
         netdev_close_xdp(&port->xdp_fds);
     port->device = NULL;
-    port->io.caps.rx_fd = -1;
+    if (port->packet_fd >= 0 && port->io.caps.rx_fd >= 0)
+        close(port->io.caps.rx_fd);
+    port->io.caps.rx_fd = port->packet_fd = -1;
 }
 
 /* Claim the owner's addresses on the interface that is there now. The new claim stands before the
@@ -517,7 +522,7 @@ int io_dpdk_open(const char *args, const struct io_open_params *params, struct i
     }
     port->io.ops = &dpdk_port_ops;
     port->io.caps.rx_fd = -1;
-    port->claim_fd = -1;
+    port->claim_fd = port->packet_fd = -1;
     snprintf(port->io.spec, sizeof(port->io.spec), "dpdk:%.*s", IO_SPEC_MAX - 6, args);
     port->ns_fd = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
     if (params)

@@ -16,6 +16,7 @@
 #include <linux/if_packet.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -197,6 +198,13 @@ static void rx_arm(struct io_port *io, bool on)
         return;
     if (port->n_queued)
         flush(port);
+    if (port->packet_fd >= 0) {
+        /* A socket that somebody waits for costs the sender of each frame a wake-up, or, when the
+         * waiter is awake, the search for one to wake. */
+        struct epoll_event ev = {.events = EPOLLIN};
+        epoll_ctl(io->caps.rx_fd, on ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, port->packet_fd, &ev);
+        return;
+    }
     if (!port->rx_interrupt)
         return; /* a socket is readable as long as something is in it */
     if (on) {
@@ -312,8 +320,8 @@ static uint64_t kernel_drops(const struct dpdk_port *port)
     struct tpacket_stats ts = {0};
     socklen_t len = sizeof(ts);
 
-    if (port->spec.kind != DPDK_AF_PACKET || port->io.caps.rx_fd < 0 ||
-        getsockopt(port->io.caps.rx_fd, SOL_PACKET, PACKET_STATISTICS, &ts, &len) < 0)
+    if (port->packet_fd < 0 ||
+        getsockopt(port->packet_fd, SOL_PACKET, PACKET_STATISTICS, &ts, &len) < 0)
         return 0;
     return ts.tp_drops;
 }
@@ -368,8 +376,8 @@ static void clear_socket_error(const struct dpdk_port *port)
     int error;
     socklen_t len = sizeof(error);
 
-    if (port->spec.kind == DPDK_AF_PACKET && port->io.caps.rx_fd >= 0)
-        getsockopt(port->io.caps.rx_fd, SOL_SOCKET, SO_ERROR, &error, &len);
+    if (port->packet_fd >= 0)
+        getsockopt(port->packet_fd, SOL_SOCKET, SO_ERROR, &error, &len);
 }
 
 void dpdk_port_refresh_link(struct dpdk_port *port)

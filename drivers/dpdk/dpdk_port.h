@@ -54,6 +54,7 @@ struct dpdk_port {
     int claim_fd;       /* -1 = none */
     bool claim_refused; /* and told so */
     int rx_signal;      /* a signal the driver needs in the thread that receives; 0 = none */
+    int packet_fd;      /* af_packet's socket, in rx_fd (an epoll) only while armed; -1 = none */
     bool rx_interrupt;  /* rx_fd is an interrupt that has to be armed */
     struct netdev_fdset xdp_fds; /* what af_xdp's driver opened, and may forget to close */
     uint64_t lost_rx;            /* drops of earlier incarnations of the device, and the kernel's */
