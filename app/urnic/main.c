@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "std_streams.h"
 #include "urnic/urnic.h"
 
 static const struct cli_command *const commands[] = {
@@ -69,9 +70,10 @@ static int command(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    std_streams_open();
     int status = command(argc, argv);
 
-    if (fflush(stdout) == EOF || ferror(stdout)) {
+    if (!std_streams_flush()) {
         cli_error("standard output can't be written");
         status = status == CLI_OK ? CLI_FAIL : status;
     }

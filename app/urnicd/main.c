@@ -22,6 +22,7 @@
 #include "control.h"
 #include "log.h"
 #include "options.h"
+#include "std_streams.h"
 #include "stop.h"
 
 #define DRAIN_NS (200 * CLOCK_MS) /* for what the peers must still be told, on SIGTERM */
@@ -215,6 +216,7 @@ int main(int argc, char **argv)
     char err[CONFIG_ERR] = "";
     sigset_t set;
 
+    std_streams_open();
     if (options_parse(argc, argv, &d.conf, &what, err) < 0) {
         fprintf(stderr, "urnicd: %s\n", err);
         return 2;
@@ -223,8 +225,12 @@ int main(int argc, char **argv)
         printf("configuration is good: %u device%s\n", d.conf.ndev, d.conf.ndev == 1 ? "" : "s");
     if (what == OPTIONS_STOP)
         return stop(&d.conf);
-    if (what != OPTIONS_RUN)
-        return EXIT_SUCCESS;
+    if (what != OPTIONS_RUN) {
+        if (std_streams_flush())
+            return EXIT_SUCCESS;
+        fputs("urnicd: standard output can't be written\n", stderr);
+        return EXIT_FAILURE;
+    }
 
     log_set_level(d.conf.log_level);
     /* Before any thread: signals come to the control thread only, by its descriptor. */

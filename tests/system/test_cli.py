@@ -423,13 +423,17 @@ def doctor():
 
 
 def full_disk():
-    """What can't be written is said, and not a success."""
-    for text in ("rules", "rules --json", "lint --rules", "stat --help"):
-        with open("/dev/full", "w", encoding="ascii") as full:
-            r = subprocess.run([URNIC, *text.split()], cwd=DATA, stdin=subprocess.DEVNULL, stdout=full,
-                               stderr=subprocess.PIPE, text=True, timeout=30)
-        check(r.returncode == 1 and "standard output can't be written" in r.stderr,
-              f"urnic {text} >/dev/full: {r.returncode} {r.stderr}")
+    """What can't be written is said, and not a success: neither on a full disk nor without a standard output, whose
+    number the first file or socket would get."""
+    for program, text in ((URNIC, "rules"), (URNIC, "rules --json"), (URNIC, "lint --rules"), (URNIC, "stat --help"),
+                          (URNIC, "stat --json"), (URNIC, "lint " + CAPTURE), (URNICD, "--help"),
+                          (URNICD, "--version"), (URNICD, "--check-config --port mem:l")):
+        for name, prepare in (("/dev/full", lambda: None), ("&-", lambda: os.close(1))):
+            with open("/dev/full", "w", encoding="ascii") as full:
+                r = subprocess.run([program, *text.split()], cwd=DATA, stdin=subprocess.DEVNULL, stdout=full,
+                                   stderr=subprocess.PIPE, text=True, timeout=30, preexec_fn=prepare)
+            check(r.returncode == 1 and "standard output can't be written" in r.stderr,
+                  f"{program} {text} >{name}: {r.returncode} {r.stderr}")
 
 
 def manuals():
