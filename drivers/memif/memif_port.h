@@ -37,7 +37,9 @@ struct memif_port {
     struct memif_lent *lent; /* ring of 2^MEMIF_LOG2_MAX; indexed by a sequence number and mask */
     uint16_t lent_head, lent_tail;
     uint16_t side_head, side_tail;
-    uint8_t *rx_side; /* IO_BURST_MAX buffers, made when first needed */
+    uintptr_t rx_last;   /* where the last frame was, and how far from the one before it: */
+    uintptr_t rx_stride; /* tells where the next one is likely to be, nothing else */
+    uint8_t *rx_side;    /* IO_BURST_MAX buffers, made when first needed */
 
     struct memif_reserved reserved[IO_BURST_MAX];
     unsigned reserved_n;
@@ -87,6 +89,14 @@ void memif_rx_abandon(struct memif_port *p);
 /* io_ops, sending: memif_tx.c. */
 unsigned memif_tx_reserve(struct io_port *io, struct io_slot *slots, unsigned max, uint64_t now);
 void memif_tx_commit(struct io_port *io, const struct io_slot *slots, unsigned n, uint64_t now);
+
+/* Frames have come, and answers to them will go: have the descriptor for one here by then. */
+static inline void memif_tx_warm(const struct memif_port *p)
+{
+    const struct memif_queue *q = &p->conn.tx;
+
+    __builtin_prefetch(&q->ring->desc[q->cur & q->mask], 1);
+}
 
 /* The buffer that a private copy of a descriptor names, or NULL when it isn't inside its region. */
 static inline uint8_t *memif_port_buffer(const struct memif_port *p, const struct memif_desc *d)

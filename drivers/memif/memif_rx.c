@@ -163,6 +163,13 @@ static void rx_drain(int event)
         (void)!preadv2(event, &iov, 1, -1, RWF_NOWAIT);
 }
 
+/* The first two cache lines of a frame, all of a small one; `at` needn't be an address of ours. */
+static void rx_fetch(uintptr_t at)
+{
+    __builtin_prefetch((const void *)at);
+    __builtin_prefetch((const void *)(at + 64));
+}
+
 static unsigned rx_ring(struct memif_port *p, struct io_frame *frames, unsigned max)
 {
     struct memif_queue *q = &p->conn.rx;
@@ -172,12 +179,18 @@ static unsigned rx_ring(struct memif_port *p, struct io_frame *frames, unsigned 
 
     if ((uint16_t)(q->limit - q->cur) < max && !rx_refresh(p))
         return 0;
+    if (q->cur == q->limit)
+        return 0;
+    /* Its lines come from the peer's core while its descriptor does, not after it. */
+    rx_fetch(p->rx_last + p->rx_stride);
     while (n < max && q->cur != q->limit) {
         struct memif_desc d = memif_desc_load(&q->ring->desc[q->cur & q->mask]);
         const uint8_t *data = memif_port_buffer(p, &d);
 
         if (MEMIF_LIKELY(data && !(d.flags & MEMIF_DESC_NEXT) && d.length - 1 < frame_max)) {
-            __builtin_prefetch(data);
+            rx_fetch((uintptr_t)data);
+            p->rx_stride = (uintptr_t)data - p->rx_last;
+            p->rx_last = (uintptr_t)data;
             frames[n] = (struct io_frame){.data = data, .len = d.length};
             rx_lend(p, (uint16_t)(q->cur + 1), false);
         } else {
@@ -225,6 +238,7 @@ void memif_rx_release(struct io_port *io, unsigned n)
     }
     p->lent_tail = (uint16_t)(last + 1);
     rx_give_back(p, p->lent[last & q->mask].end);
+    memif_tx_warm(p);
 }
 
 void memif_rx_arm(struct io_port *io, bool on)

@@ -99,7 +99,8 @@ unsigned memif_tx_reserve(struct io_port *io, struct io_slot *slots, unsigned ma
             if (used == 0)
                 break;
         }
-        __builtin_prefetch(slots[n].data, 1);
+        __builtin_prefetch(slots[n].data, 1); /* both lines of a small frame */
+        __builtin_prefetch((const void *)((uintptr_t)slots[n].data + 64), 1);
         p->reserved[n++] = (struct memif_reserved){.slots = used, .single = single};
         at = (uint16_t)(at + used);
     }
