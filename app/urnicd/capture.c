@@ -120,7 +120,7 @@ int capture_open(struct device *d, const struct capture_params *p, struct captur
     return 0;
 }
 
-void capture_close(struct capture *c, struct capture_result *out)
+int capture_close(struct capture *c, struct capture_result *out)
 {
     struct pcapng_stats st;
 
@@ -129,9 +129,10 @@ void capture_close(struct capture *c, struct capture_result *out)
     pcapng_stats(c->file, &st);
     *out = (struct capture_result){
         .packets = c->packets, .octets = c->octets, .lost = c->lost + st.drops};
-    pcapng_close(c->file);
+    int rc = pcapng_close(c->file);
     free(c->ring);
     free(c);
+    return rc;
 }
 
 struct device *capture_device(const struct capture *c)

@@ -28,8 +28,9 @@ struct capture_result {
 
 /* Prepare: thread and file. From the control thread. 0 or -errno (then fd is closed). */
 int capture_open(struct device *d, const struct capture_params *p, struct capture **out);
-/* Write out what is left and free. It must be off its device. */
-void capture_close(struct capture *c, struct capture_result *out);
+/* Write out what is left and free. It must be off its device. 0 or why the file is not whole,
+ * -errno. */
+int capture_close(struct capture *c, struct capture_result *out);
 /* Put it on its device / take it off; on the worker. */
 void capture_attach(struct capture *c);
 void capture_detach(struct capture *c);

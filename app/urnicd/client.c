@@ -169,11 +169,12 @@ static void client_capture_off(void *arg, uint64_t now)
     capture_detach(arg);
 }
 
-static void client_capture_end(struct client *c, struct capture_result *out)
+static int client_capture_end(struct client *c, struct capture_result *out)
 {
     worker_call(capture_device(c->capture)->worker, client_capture_off, c->capture);
-    capture_close(c->capture, out);
+    int rc = capture_close(c->capture, out);
     c->capture = NULL;
+    return rc;
 }
 
 int client_capture_add(struct client *c, struct capture *cap, uint32_t *handle)
@@ -183,7 +184,7 @@ int client_capture_add(struct client *c, struct capture *cap, uint32_t *handle)
 
     c->capture = cap;
     if (first) {
-        client_capture_end(c, &res);
+        (void)client_capture_end(c, &res);
         c->capture = first;
         return -EBUSY;
     }
@@ -195,8 +196,7 @@ int client_capture_stop(struct client *c, uint32_t handle, struct capture_result
 {
     if (!c->capture || handle != CLIENT_CAPTURE_HANDLE)
         return -EINVAL;
-    client_capture_end(c, out);
-    return 0;
+    return client_capture_end(c, out);
 }
 
 /* ---- death ---- */
@@ -301,7 +301,7 @@ void client_free(struct client *c)
     struct capture_result res;
 
     if (c->capture)
-        client_capture_end(c, &res);
+        (void)client_capture_end(c, &res); /* nobody is there to be told */
 
     if (c->attached)
         worker_call(c->ctx.worker, client_detach, c);

@@ -81,7 +81,8 @@ int client_channel_destroy(struct channel *ch);
 
 /* Remember a running capture, which ends with the connection. -EBUSY: it has one already. */
 int client_capture_add(struct client *c, struct capture *cap, uint32_t *handle);
-/* End it and say what it got. -EINVAL: no such handle. */
+/* End it and say what it got. -EINVAL: no such handle; another -errno: why its file is not whole.
+ */
 int client_capture_stop(struct client *c, uint32_t handle, struct capture_result *out);
 
 #endif

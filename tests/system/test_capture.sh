@@ -39,6 +39,10 @@ for message in ConnectRequest ConnectReply ReadyToUse DisconnectRequest Disconne
     grep -q "CM: $message" "$dir/text" || fail "tshark sees no $message"
 done
 
+# A file that can't be written is no success.
+! "$urnic" capture --device urn0 --for 0.1 /dev/full >"$dir/full.log" 2>&1 </dev/null || fail "a capture onto a full disk"
+grep -q 'No space left' "$dir/full.log" || fail "the full disk has no name: $(cat "$dir/full.log")"
+
 # One of two queue pairs.
 "$urnic" perf --server --device urn1 >"$dir/p.log" 2>&1 </dev/null &
 pids+=($!)
