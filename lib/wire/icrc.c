@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The invariant CRC: CRC-32 as zlib computes it, over a copy of the headers in which everything a
- * router may change is masked with ones (ICRC-01..06).
+ * The invariant CRC: CRC-32 as zlib computes it, with ones in the place of everything that a router
+ * may change (ICRC-01..06).
  *
  * ISA-L's crc32_gzip_refl takes and returns the register with the final XOR applied, so a running
  * value is at every point also the finished CRC of what it has covered.
@@ -11,53 +11,75 @@
 #include <isa-l/crc.h>
 #include <string.h>
 
+#include "crc_fold.h"
 #include "wire_bytes.h"
 
 /* CRC of the 8 octets of ones that stand for the LRH: 0xDEBB20E3 before the final XOR (ICRC-05). */
 #define ICRC_SEED (~0xDEBB20E3u)
 
-/* Headers up to the last masked octet: IPv6 + UDP + 5 octets of BTH. */
-#define MASKED_MAX (WIRE_IPV6_LEN + WIRE_UDP_LEN + 5u)
-/* The copy takes a fixed number of octets when the packet has them: a few vector moves. */
-#define COPY_LEN 64u
-_Static_assert(COPY_LEN >= MASKED_MAX, "the copy must hold all masked octets");
+/* Up to here the carry-less multiplication of crc_fold.h is faster than ISA-L's functions. */
+#define FOLD_MAX 1536u
 
-/* Put ones over what is not invariant. `bth` = offset of the BTH in `m`. */
-static inline void mask(uint8_t *m, unsigned ip_version, size_t bth)
+/* What is not invariant, by what carries the BTH. */
+enum carrier { OVER_IPV4, OVER_IPV6, OVER_GRH };
+
+#define BTH_OF_IPV4 (WIRE_IPV4_LEN + WIRE_UDP_LEN)
+#define BTH_OF_IPV6 (WIRE_IPV6_LEN + WIRE_UDP_LEN)
+_Static_assert(BTH_OF_IPV6 + 5 <= CRC_FOLD_MASK, "masks hold all masked octets");
+
+static const uint8_t masks[][CRC_FOLD_MASK_ROOM] = {
+    [OVER_IPV4] =
+        {
+            [1] = 0xFF,  /* TOS */
+            [8] = 0xFF,  /* TTL */
+            [10] = 0xFF, /* header checksum */
+            [11] = 0xFF,
+            [BTH_OF_IPV4 - 2] = 0xFF, /* UDP checksum */
+            [BTH_OF_IPV4 - 1] = 0xFF,
+            [BTH_OF_IPV4 + 4] = 0xFF, /* FECN, BECN, reserved */
+        },
+    [OVER_IPV6] =
+        {
+            [0] = 0x0F, /* traffic class and flow label */
+            [1] = 0xFF,
+            [2] = 0xFF,
+            [3] = 0xFF,
+            [7] = 0xFF, /* hop limit */
+            [BTH_OF_IPV6 - 2] = 0xFF,
+            [BTH_OF_IPV6 - 1] = 0xFF,
+            [BTH_OF_IPV6 + 4] = 0xFF,
+        },
+    [OVER_GRH] =
+        {
+            [0] = 0x0F,
+            [1] = 0xFF,
+            [2] = 0xFF,
+            [3] = 0xFF,
+            [7] = 0xFF,
+            [WIRE_IPV6_LEN + 4] = 0xFF,
+        },
+};
+
+/* The first octets of a packet by ISA-L, which knows no masks: of a masked copy. */
+static uint32_t crc_of_copy(const uint8_t *ip, size_t len, const uint8_t *mask)
 {
-    if (ip_version == 4) {
-        m[1] = 0xFF;  /* TOS */
-        m[8] = 0xFF;  /* TTL */
-        m[10] = 0xFF; /* header checksum */
-        m[11] = 0xFF;
-    } else {
-        m[0] |= 0x0F; /* traffic class and flow label */
-        m[1] = 0xFF;
-        m[2] = 0xFF;
-        m[3] = 0xFF;
-        m[7] = 0xFF; /* hop limit */
-    }
-    if (bth != WIRE_IPV6_LEN) { /* a GRH has no UDP header behind it */
-        m[bth - 2] = 0xFF;      /* UDP checksum */
-        m[bth - 1] = 0xFF;
-    }
-    m[bth + 4] = 0xFF; /* FECN, BECN, reserved */
+    uint8_t m[CRC_FOLD_MASK];
+    memcpy(m, ip, len);
+    for (size_t i = 0; i < len; i++)
+        m[i] |= mask[i];
+    return crc32_gzip_refl(ICRC_SEED, m, len);
 }
 
 /* CRC of `len` octets that begin with the IP header; `bth` = offset of the BTH. */
 static inline uint32_t crc_from_ip(const uint8_t *ip, size_t len, unsigned ip_version, size_t bth)
 {
-    uint8_t m[2 * COPY_LEN];
-    size_t n = COPY_LEN;
-    if (len >= sizeof(m)) {
-        memcpy(m, ip, COPY_LEN);
-    } else {
-        /* A short packet is copied whole: one call instead of two. */
-        n = len;
-        memcpy(m, ip, n);
-    }
-    mask(m, ip_version, bth);
-    uint32_t crc = crc32_gzip_refl(ICRC_SEED, m, n);
+    enum carrier by = ip_version == 4 ? OVER_IPV4 : bth == WIRE_IPV6_LEN ? OVER_GRH : OVER_IPV6;
+    bool folding = crc_fold_usable();
+    if (folding && len <= FOLD_MAX && len % 4 == 0 && len >= CRC_FOLD_MIN)
+        return crc_fold(ICRC_SEED, ip, len, masks[by]);
+    size_t n = len < CRC_FOLD_MASK ? len : CRC_FOLD_MASK;
+    uint32_t crc = folding && n == CRC_FOLD_MASK ? crc_fold(ICRC_SEED, ip, n, masks[by])
+                                                 : crc_of_copy(ip, n, masks[by]);
     return n < len ? crc32_gzip_refl(crc, ip + n, len - n) : crc;
 }
 
