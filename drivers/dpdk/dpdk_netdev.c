@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Watches a kernel interface. Link events come by routing netlink, so that a link that went down
- * and up again between two looks still counts as two changes.
+ * and up again between two looks still counts as two changes. Where it did so quickly the kernel
+ * sends one event for both; then the interface's count of lost carriers tells.
  */
 #include "dpdk_netdev.h"
 
@@ -39,6 +40,21 @@ static void ifreq_for(const struct netdev *nd, struct ifreq *ifr)
     snprintf(ifr->ifr_name, sizeof(ifr->ifr_name), "%s", nd->name);
 }
 
+/* Have the kernel send an event that says how the interface stands. */
+static void ask_event(const struct netdev *nd)
+{
+    struct {
+        struct nlmsghdr nlh;
+        struct ifinfomsg ifi;
+    } ask = {
+        .nlh = {.nlmsg_len = sizeof(ask), .nlmsg_type = RTM_GETLINK, .nlmsg_flags = NLM_F_REQUEST},
+        .ifi = {.ifi_family = AF_UNSPEC, .ifi_index = nd->ifindex},
+    };
+
+    if (nd->event_fd >= 0)
+        (void)!send(nd->event_fd, &ask, sizeof(ask), MSG_DONTWAIT);
+}
+
 /* Ask the kernel how the interface stands. */
 static int refresh(struct netdev *nd)
 {
@@ -54,6 +70,8 @@ static int refresh(struct netdev *nd)
         set_link(nd, false);
         nd->ifindex = ifr.ifr_ifindex;
         nd->replaced = true;
+        nd->downs_known = false;
+        ask_event(nd);
     }
     if (ioctl(nd->ctl_fd, SIOCGIFMTU, &ifr) == 0)
         nd->mtu = (uint32_t)ifr.ifr_mtu;
@@ -100,6 +118,34 @@ void netdev_close(struct netdev *nd)
     nd->ctl_fd = nd->event_fd = nd->member_fd = -1;
 }
 
+/* How often the carrier was lost, from an event; false = it doesn't say. */
+static bool event_downs(struct nlmsghdr *nlh, uint32_t *downs)
+{
+    unsigned left = IFLA_PAYLOAD(nlh);
+
+    for (struct rtattr *a = IFLA_RTA(NLMSG_DATA(nlh)); RTA_OK(a, left); a = RTA_NEXT(a, left)) {
+        if (a->rta_type == IFLA_CARRIER_DOWN_COUNT && RTA_PAYLOAD(a) >= sizeof(*downs)) {
+            memcpy(downs, RTA_DATA(a), sizeof(*downs));
+            return true;
+        }
+    }
+    return false;
+}
+
+static void now_up(struct netdev *nd, struct nlmsghdr *nlh, bool up)
+{
+    bool was_up = nd->up;
+    uint32_t downs;
+
+    set_link(nd, up);
+    if (!event_downs(nlh, &downs))
+        return;
+    if (was_up && up && nd->downs_known && downs != nd->downs)
+        nd->changes += 2;
+    nd->downs = downs;
+    nd->downs_known = true;
+}
+
 static void link_event(struct netdev *nd, struct nlmsghdr *nlh)
 {
     const struct ifinfomsg *ifi = NLMSG_DATA(nlh);
@@ -107,7 +153,7 @@ static void link_event(struct netdev *nd, struct nlmsghdr *nlh)
     if (nlh->nlmsg_len < NLMSG_LENGTH(sizeof(*ifi)) || ifi->ifi_index != nd->ifindex)
         return;
     if (nlh->nlmsg_type == RTM_NEWLINK)
-        set_link(nd, flags_up(ifi->ifi_flags));
+        now_up(nd, nlh, flags_up(ifi->ifi_flags));
     else if (nlh->nlmsg_type == RTM_DELLINK)
         set_link(nd, false);
 }

@@ -20,8 +20,10 @@ struct netdev {
     int member_fd;    /* holds the all-multicast membership; -1 = none */
     bool up;          /* administratively up and with carrier */
     uint64_t changes; /* of `up`, a down/up between two looks included */
-    uint32_t mtu;     /* octets of IP */
-    bool replaced;    /* since the last look another interface of this name took its place */
+    uint32_t downs;   /* how often the carrier was lost, as of the last event */
+    bool downs_known;
+    uint32_t mtu;  /* octets of IP */
+    bool replaced; /* since the last look another interface of this name took its place */
 };
 
 /* Begin to watch `name`. Returns 0, -ENODEV when there is no such interface, or -errno. */

@@ -91,6 +91,21 @@ START_TEST(each_change_of_the_link_counts)
 }
 END_TEST
 
+/* So quick that the kernel tells of both by one event, which finds the link as it was. */
+START_TEST(a_blink_is_two_changes)
+{
+    for (uint64_t n = 1; n <= 10; n++) {
+        sh("printf 'link set v1 down\\nlink set v1 up\\n' | ip -batch -");
+        for (int i = 0; i < 5000 && nd.changes < 2 * n; i++) {
+            usleep(1000);
+            netdev_poll(&nd);
+        }
+        settle(true);
+        ck_assert_uint_eq(nd.changes, 2 * n);
+    }
+}
+END_TEST
+
 START_TEST(an_interface_goes_and_another_comes)
 {
     int old = nd.ifindex;
@@ -216,6 +231,7 @@ int main(void)
     tcase_set_timeout(tc, 20);
     tcase_add_test(tc, what_is_there_is_known);
     tcase_add_test(tc, each_change_of_the_link_counts);
+    tcase_add_test(tc, a_blink_is_two_changes);
     tcase_add_test(tc, an_interface_goes_and_another_comes);
     tcase_add_test(tc, a_replacement_between_two_looks_is_seen);
     tcase_add_test(tc, mtu_is_raised_and_never_lowered);
