@@ -32,7 +32,9 @@ struct capread_packet {
     const uint8_t *frame; /* an Ethernet frame; valid until the next call */
     uint32_t len;         /* octets at `frame` */
     uint32_t wire_len;    /* octets that the frame had; > len: the capture kept only a part */
-    uint32_t interface;   /* 0, 1, ... over all sections of the file */
+    uint32_t
+        interface; /* 0, 1, ... over all sections of the file; where one stands for many (tcpdump
+                      -i any) and the packets name theirs, a number above those for each */
     enum capread_dir dir; /* seen by the machine that captured */
     bool no_ether;        /* the Ethernet header was made up by the reader */
     const char *comment;  /* first comment, or NULL; valid until the next call */

@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#include "capread_priv.h"
+
 enum link_type {
     LINK_NULL = 0,
     LINK_ETHERNET = 1,
@@ -81,6 +83,8 @@ static bool cooked(struct capread_packet *p, uint8_t *scratch, bool second)
     const uint8_t *mac = second ? h + 12 : h + 6;
     uint16_t type = second ? get16(h) : get16(h + 14);
     p->dir = kind == 4 ? CAPREAD_OUT : CAPREAD_IN;
+    if (second) /* the interface's index */
+        p->interface += CAPREAD_INTERFACES * ((uint32_t)get16(h + 4) << 16 | get16(h + 6));
     return skip(p, header) && make_ether(p, scratch, type, addr_len == 6 ? mac : NULL);
 }
 

@@ -167,15 +167,18 @@ static bool is_roce(const struct lint_frame *in, const struct wire_pkt *p)
            wire_get16(in->data + p->udp_off + 2) == WIRE_UDP_PORT;
 }
 
-/* A packet seen on one interface often shows up on another one a moment later. */
+/* A packet seen on one interface often shows up on another one a moment later; or on the same, when
+ * both ends are on the machine that captures: going out, then coming in. */
 static bool seen_elsewhere(struct lint_flow *f, const struct lint_frame *in, uint32_t icrc)
 {
     uint32_t n = f->recent_n < LINT_RECENT ? f->recent_n : LINT_RECENT;
     for (uint32_t i = 0; i < n; i++)
-        if (f->recent[i].icrc == icrc && f->recent[i].interface != in->interface)
+        if (f->recent[i].icrc == icrc &&
+            (f->recent[i].interface != in->interface || f->recent[i].sent != in->sent))
             return true;
     f->recent[f->recent_n % LINT_RECENT].icrc = icrc;
     f->recent[f->recent_n % LINT_RECENT].interface = in->interface;
+    f->recent[f->recent_n % LINT_RECENT].sent = in->sent;
     f->recent_n++;
     return false;
 }

@@ -178,6 +178,7 @@ struct lint_flow {
 
     struct {
         uint32_t icrc, interface;
+        bool sent;
     } recent[LINT_RECENT];
     uint32_t recent_n;
 };

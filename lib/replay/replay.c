@@ -181,7 +181,9 @@ static int collect(const struct replay *r, struct direction *d)
 }
 
 /* Where the end was captured whose place we take, that is: where its packets went out, the capture
- * shows just what came in. Elsewhere each packet counts where it was first seen. */
+ * shows just what came in. Elsewhere each packet counts where it was first seen; also where those
+ * of the other end went out, too: a machine with both, and a capture that doesn't name its
+ * interfaces. */
 static void find_view(struct direction *d, enum replay_role role)
 {
     uint32_t own = role == REPLAY_RESPONDER ? d->answers.id : d->flow.id, interface = 0;
@@ -189,6 +191,10 @@ static void find_view(struct direction *d, enum replay_role role)
     for (size_t i = 0; i < d->packets && !exact; i++) {
         exact = d->packet[i].good && d->packet[i].sent && d->packet[i].flow == own;
         interface = d->packet[i].interface;
+    }
+    for (size_t i = 0; i < d->packets && exact; i++) {
+        const struct packet *p = &d->packet[i];
+        exact = !(p->good && p->sent && p->flow != own && p->interface == interface);
     }
     d->exact = exact;
     for (size_t i = 0; i < d->packets; i++) {

@@ -315,6 +315,7 @@ START_TEST(link_types)
         uint8_t head_len, first; /* `first` octet of IP */
         bool made;
         enum capread_dir dir;
+        uint32_t interface;
     } cases[] = {
         {"null", 0, 0x0800, {2}, 4, 0x45, true, 0},
         {"loop", 108, 0x86DD, {0, 0, 0, 24}, 4, 0x60, true, 0},
@@ -333,11 +334,12 @@ START_TEST(link_types)
         {"cooked 2, received, RoCE v1",
          276,
          0x8915,
-         {0x89, 0x15, 0, 0, 0, 0, 0, 1, 0, 1, 0, 6, 2, 2, 2, 2, 2, 2},
+         {0x89, 0x15, 0, 0, 0, 0, 0, 3, 0, 1, 0, 6, 2, 2, 2, 2, 2, 2},
          20,
          0x60,
          true,
-         CAPREAD_IN},
+         CAPREAD_IN,
+         3 << 16}, /* each index is an interface of its own */
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         uint8_t data[64] = {0};
@@ -355,6 +357,7 @@ START_TEST(link_types)
         ck_assert_uint_eq(p.frame[12] << 8 | p.frame[13], cases[i].ethertype);
         ck_assert_uint_eq(p.frame[14], cases[i].first);
         ck_assert_int_eq(p.dir, cases[i].dir);
+        ck_assert_uint_eq(p.interface, cases[i].interface);
         capread_close(c);
     }
 }

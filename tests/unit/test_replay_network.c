@@ -190,7 +190,8 @@ static void on_difference(void *ctx, const struct replay_difference *d)
         t->first = *d;
 }
 
-static void check(const struct row *row, enum ids kind)
+/* `twice`: captured on the machine of both ends, each packet going out and coming in. */
+static void check(const struct row *row, enum ids kind, bool twice)
 {
     static const char *const kinds[KINDS] = {"", ", ids 0", ", ids 1", ", IPv6"};
     struct replay *r = replay_new(0);
@@ -207,8 +208,12 @@ static void check(const struct row *row, enum ids kind)
                                .ns = ns,
                                .data = frame,
                                .len = (uint32_t)len,
-                               .wire_len = (uint32_t)len};
+                               .wire_len = (uint32_t)len,
+                               .sent = twice};
         ck_assert_int_eq(replay_add(r, &f), 0);
+        f.sent = false;
+        if (twice)
+            ck_assert_int_eq(replay_add(r, &f), 0);
     }
     ck_assert_int_eq(replay_run(r, REPLAY_RESPONDER, on_difference, NULL, &t), 0);
     replay_totals(r, &totals);
@@ -226,7 +231,8 @@ static void check(const struct row *row, enum ids kind)
 START_TEST(behind_the_capture)
 {
     for (enum ids kind = 0; kind < KINDS; kind++)
-        check(&rows[_i], kind);
+        for (int twice = 0; twice < 2; twice++)
+            check(&rows[_i], kind, twice);
 }
 END_TEST
 
