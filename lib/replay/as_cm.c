@@ -311,11 +311,14 @@ static void compare(struct exchange *x, const struct packet *p, const struct cm_
     struct emitted *found = NULL;
     const char *rule = "CM-16", *field = NULL;
     char ours[REPLAY_DUMP_MAX] = "(nothing)";
+    struct link *l =
+        m->attr == CM_SIDR_REP ? link_of(x, 0, m->local_id) : link_of(x, m->local_id, m->remote_id);
+    bool asks = m->attr == CM_REQ || m->attr == CM_SIDR_REQ;
     for (unsigned i = 0; i < x->sents && !found; i++) {
         struct emitted *e = &x->sent[i];
-        bool same = m->attr == CM_REQ || m->attr == CM_SIDR_REQ ? e->msg.service_id == m->service_id
-                    : m->attr == CM_SIDR_REP                    ? e->msg.local_id == m->local_id
-                                                                : e->msg.remote_id == m->remote_id;
+        bool same = asks                     ? l && e->msg.local_id == l->our_id
+                    : m->attr == CM_SIDR_REP ? e->msg.local_id == m->local_id
+                                             : e->msg.remote_id == m->remote_id;
         if (!e->used && e->msg.attr == m->attr && same)
             found = e;
     }
@@ -324,8 +327,6 @@ static void compare(struct exchange *x, const struct packet *p, const struct cm_
         return;
     }
     found->used = true;
-    struct link *l =
-        m->attr == CM_SIDR_REP ? link_of(x, 0, m->local_id) : link_of(x, m->local_id, m->remote_id);
     field = differing(&found->msg, m, our_tid(l, m->tid), &rule);
     x->j->out->compared++;
     if (!field) {

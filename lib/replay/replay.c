@@ -199,7 +199,8 @@ static void find_view(struct direction *d, enum replay_role role)
     d->exact = exact;
     for (size_t i = 0; i < d->packets; i++) {
         struct packet *p = &d->packet[i];
-        p->usable = p->good && (exact ? p->interface == interface : !p->again);
+        bool there = p->interface == interface && (p->flow != own || p->sent);
+        p->usable = p->good && (exact ? there : !p->again);
     }
 }
 

@@ -94,7 +94,8 @@ static void on_finding(void *ctx, const struct lint_finding *f)
 
 struct packet {
     uint64_t ns;
-    uint32_t len;
+    uint32_t len, interface;
+    bool no_ether, sent;
     uint8_t data[PACKET_MAX];
 };
 
@@ -114,6 +115,9 @@ static void load(const char *name)
         ck_assert_uint_le(p.len, PACKET_MAX);
         packets[packets_n].ns = p.ns;
         packets[packets_n].len = p.len;
+        packets[packets_n].interface = p.interface;
+        packets[packets_n].no_ether = p.no_ether;
+        packets[packets_n].sent = p.dir == CAPREAD_OUT;
         memcpy(packets[packets_n++].data, p.frame, p.len);
     }
     capread_close(c);
@@ -126,7 +130,10 @@ static void feed(struct lint *l, const struct packet *k, uint64_t number, uint32
                            .ns = k->ns,
                            .data = k->data,
                            .len = k->len < snaplen ? k->len : snaplen,
-                           .wire_len = k->len};
+                           .wire_len = k->len,
+                           .interface = k->interface,
+                           .no_ether = k->no_ether,
+                           .sent = k->sent};
     lint_packet(l, &f, &view);
     ck_assert(view.kind < LINT_KINDS);
 }
