@@ -349,13 +349,14 @@ void lint_continued(struct lint *l, struct lint_flow *req, bool end)
     }
 }
 
-/* Does this response show that one before it answered what had never arrived? */
+/* Does this response show that one before it answered what had never arrived? (Behind the answer to
+ * a READ it doesn't: no ACK has a READ's PSN.) */
 static void judge_beyond(struct lint_ctx *c)
 {
     struct lint_wait *w = &c->req->beyond;
-    if (!w->on || !(c->op->flags & WIRE_F_ACK) || c->where != LINT_W_KNOWN || !c->rec ||
-        wire_aeth_kind(c->p.syndrome) != WIRE_AETH_ACK || wire_psn_diff(c->p.psn, w->psn) >= 0 ||
-        c->rec->number <= w->number)
+    if (!w->on || !(wire_opcodes[w->opcode].flags & WIRE_F_ACK) || !(c->op->flags & WIRE_F_ACK) ||
+        c->where != LINT_W_KNOWN || !c->rec || wire_aeth_kind(c->p.syndrome) != WIRE_AETH_ACK ||
+        wire_psn_diff(c->p.psn, w->psn) >= 0 || c->rec->number <= w->number)
         return;
     c->wait = w;
     c->outcome = LINT_NEVER_SENT;

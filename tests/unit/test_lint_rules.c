@@ -1088,6 +1088,24 @@ START_TEST(ack_05_not_captured)
 }
 END_TEST
 
+/* "ACK-05: the ACK of a SEND before a READ that wasn't captured doesn't show that the READ's answer
+ * was made up: no ACK has the PSN of a READ" */
+START_TEST(ack_05_a_read_not_captured)
+{
+    static const struct step steps[] = {
+        SEND(100, 64), ACK(100, 1), RESP(READ_RESP_MIDDLE, 103, 1024, 0),
+        SEND(101, 64), ACK(101, 3), END};
+    static struct run run;
+    static struct found found;
+    struct lint_totals t;
+    build(&run, &(struct row){"ACK-05", steps, LATER}, NET_COUNT);
+    judge(&run, &found, &t);
+    ck_assert_uint_eq(found.n, 1);
+    ck_assert_str_eq(found.f[0].rule->id, "ACK-05");
+    ck_assert_int_eq(found.f[0].verdict, LINT_UNDECIDABLE);
+}
+END_TEST
+
 /* Every rule of the table has a row here, and the table is in order and complete. */
 START_TEST(the_table)
 {
@@ -1115,6 +1133,7 @@ int main(void)
     tcase_add_loop_test(t, one_connection, 0, 2);
     tcase_add_loop_test(t, the_capture_misses_one, 0, sizeof good / sizeof *good);
     tcase_add_test(t, ack_05_not_captured);
+    tcase_add_test(t, ack_05_a_read_not_captured);
     tcase_add_test(t, the_table);
     suite_add_tcase(s, t);
     SRunner *r = srunner_create(s);
