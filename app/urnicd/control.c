@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,10 +25,10 @@
 #include "log.h"
 #include "request.h"
 
-#define CONTROL_EVENTS   64
-#define CONTROL_PATIENCE 8u
-#define CONTROL_PAUSE_NS (10 * CLOCK_MS) /* when not even the spare descriptor helps */
-#define CONTROL_PIDFD    1 /* added to a client's address: the event is about its process */
+#define CONTROL_EVENTS    64
+#define CONTROL_LINGER_NS (60 * CLOCK_US) /* look on so long after the last event */
+#define CONTROL_PAUSE_NS  (10 * CLOCK_MS) /* when not even the spare descriptor helps */
+#define CONTROL_PIDFD     1 /* added to a client's address: the event is about its process */
 
 struct device *control_device(struct urnicd *d, const char *name)
 {
@@ -272,31 +271,29 @@ static void control_reap(struct urnicd *d)
 
 /* ---- the loop ---- */
 
-/* A client that has its answer often asks again at once: give it the core a few times before
- * blocking, which is cheaper for both than being woken up. */
-static int control_wait(struct urnicd *d, struct epoll_event *ev, unsigned *patience)
+/* A client that has its answer often asks again at once, and being woken up costs more than the
+ * answer does. Where somebody spins on this core a yield hands him a time slice, but one who is
+ * woken up is let in at once: then block. */
+static int control_wait(const struct urnicd *d, struct epoll_event *ev, uint64_t since)
 {
-    while (*patience > 0) {
+    while (clock_now() - since < CONTROL_LINGER_NS) {
         int n = epoll_wait(d->epfd, ev, CONTROL_EVENTS, 0);
-        if (n != 0) {
-            *patience = CONTROL_PATIENCE;
+        if (n != 0)
             return n;
-        }
-        --*patience;
-        sched_yield();
+        if (clock_yield() > CLOCK_CROWDED)
+            break;
     }
-    *patience = CONTROL_PATIENCE;
     return epoll_wait(d->epfd, ev, CONTROL_EVENTS, -1);
 }
 
 void control_run(struct urnicd *d)
 {
     struct epoll_event ev[CONTROL_EVENTS];
-    unsigned patience = 0;
+    uint64_t since = 0; /* of the last event */
     bool stop = false;
 
     while (!stop) {
-        int n = control_wait(d, ev, &patience);
+        int n = control_wait(d, ev, since);
         for (int i = 0; i < n; i++) {
             if (ev[i].data.ptr == &d->listen_fd)
                 control_accept(d);
@@ -309,6 +306,7 @@ void control_run(struct urnicd *d)
         }
         /* After all events of this round: none of them names a freed client. */
         control_reap(d);
+        since = clock_now();
     }
     log_info("daemon", "stopping");
 }

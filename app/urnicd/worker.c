@@ -27,7 +27,6 @@
 #define WORKER_NAP_MAX_NS (100 * CLOCK_MS) /* ... and asleep */
 #define WORKER_OWED_NS    (1 * CLOCK_MS)   /* retry of events that a full socket refused */
 #define WORKER_LINGER_NS  (60 * CLOCK_US)  /* poll on for so long after the last work, then block */
-#define WORKER_YIELD_LONG (1 * CLOCK_MS)   /* a yield this long: somebody spins on this core */
 #define WORKER_CROWD_MIN  (8 * CLOCK_MS)   /* then block instead of yielding, for a while ... */
 #define WORKER_CROWD_MAX  (250 * CLOCK_MS) /* ... that doubles as long as it happens again */
 #define WORKER_TURN_NS    (1 * CLOCK_US)   /* a yield this long: somebody has had a turn */
@@ -36,6 +35,7 @@
 #define WORKER_FEW        4u /* frames: more of them are a stream, which wants throughput */
 #define WORKER_PAUSE_NS   (3 * CLOCK_US) /* nothing for so long: what comes isn't a stream */
 #define WORKER_STAND_IN   8u /* rounds of the control thread in the place of a blocked worker */
+#define WORKER_JOB_NS     (60 * CLOCK_US) /* most jobs are done before: being woken up costs more */
 #define WORKER_EVENTS     16
 
 /* F_SEAL_FUTURE_WRITE keeps our own mapping writable and forbids every later one. */
@@ -216,7 +216,7 @@ static void worker_yield(struct worker *w)
     if (after - before >= WORKER_TURN_NS)
         w->look_until = after + WORKER_LOOK_NS;
     stat_add(&w->stats.yields, 1);
-    if (after - before <= WORKER_YIELD_LONG) {
+    if (after - before <= CLOCK_CROWDED) {
         w->crowd_ns = WORKER_CROWD_MIN;
         return;
     }
@@ -326,6 +326,20 @@ static void worker_stand_in(struct worker *w, void (*fn)(void *arg, uint64_t now
         worker_kick(w);
 }
 
+static void worker_job_wait(struct worker_job *job)
+{
+    uint64_t since = clock_now();
+
+    while (clock_now() - since < WORKER_JOB_NS) {
+        if (sem_trywait(&job->done) == 0)
+            return;
+        if (clock_yield() > CLOCK_CROWDED)
+            break;
+    }
+    while (sem_wait(&job->done) < 0 && errno == EINTR)
+        ;
+}
+
 void worker_call(struct worker *w, void (*fn)(void *arg, uint64_t now), void *arg)
 {
     bool free_now = false;
@@ -343,8 +357,7 @@ void worker_call(struct worker *w, void (*fn)(void *arg, uint64_t now), void *ar
     sem_init(&job.done, 0, 0);
     atomic_store_explicit(&w->job, &job, memory_order_release);
     worker_kick(w);
-    while (sem_wait(&job.done) < 0 && errno == EINTR)
-        ;
+    worker_job_wait(&job);
     sem_destroy(&job.done);
 }
 
