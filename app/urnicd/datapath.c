@@ -176,10 +176,18 @@ static void datapath_seal(const struct engine_slot *s)
     wire_icrc_seal(s->buf, s->len, s->ip_off, s->bth_off);
 }
 
-static unsigned datapath_engine_tx(struct device *d, struct engine_slot *es, unsigned n,
-                                   uint64_t now)
+/* What a burst is made of. */
+enum datapath_turn {
+    TURN_FIRST, /* engine_tx_first */
+    TURN_ENGINE,
+    TURN_ALL, /* the slow path, and the engine */
+};
+
+static unsigned datapath_engine_tx(struct device *d, enum datapath_turn turn,
+                                   struct engine_slot *es, unsigned n, uint64_t now)
 {
-    unsigned m = engine_tx(d->engine, es, n, now);
+    unsigned m =
+        turn == TURN_FIRST ? engine_tx_first(d->engine, es, now) : engine_tx(d->engine, es, n, now);
 
     if (m == 0)
         return 0;
@@ -214,12 +222,12 @@ static unsigned datapath_slow_tx(struct device *d, struct engine_slot *es, unsig
     return m;
 }
 
-static unsigned datapath_tx_burst(struct device *d, bool slow, uint64_t now)
+static unsigned datapath_tx_burst(struct device *d, enum datapath_turn turn, uint64_t now)
 {
     /* A slot is large for its pieces, of which only the first few are ever touched. */
     static _Thread_local struct engine_slot es[IO_BURST_MAX];
     struct io_slot slots[IO_BURST_MAX];
-    unsigned want = d->tx_want;
+    unsigned want = turn == TURN_FIRST ? 1 : d->tx_want;
 
     if (d->loop && loop_room(d->loop) < want)
         want = loop_room(d->loop);
@@ -236,9 +244,9 @@ static unsigned datapath_tx_burst(struct device *d, bool slow, uint64_t now)
         es[i].cap = slots[i].cap;
         es[i].len = 0;
     }
-    unsigned m = slow ? datapath_slow_tx(d, es, n, now) : 0;
+    unsigned m = turn == TURN_ALL ? datapath_slow_tx(d, es, n, now) : 0;
     if (m < n)
-        m += datapath_engine_tx(d, es + m, n - m, now);
+        m += datapath_engine_tx(d, turn, es + m, n - m, now);
     for (unsigned i = 0; i < m; i++)
         slots[i].len = es[i].len;
     if (d->captures)
@@ -247,6 +255,8 @@ static unsigned datapath_tx_burst(struct device *d, bool slow, uint64_t now)
         loop_take(d, slots, m);
     d->io->ops->tx_commit(d->io, slots, n, now);
 
+    if (turn == TURN_FIRST)
+        return m;
     if (m == n && d->tx_want < IO_BURST_MAX)
         d->tx_want *= 2;
     else if (m < n / 4 && d->tx_want > DATAPATH_TX_MIN)
@@ -262,12 +272,17 @@ unsigned device_tx(struct device *d, uint64_t now)
         bool slow = neigh_tx_ready(d->neigh) || cmgr_tx_ready(d->cm);
         if (!slow && !engine_tx_ready(d->engine))
             break;
-        unsigned n = datapath_tx_burst(d, slow, now);
+        unsigned n = datapath_tx_burst(d, slow ? TURN_ALL : TURN_ENGINE, now);
         if (n == 0)
             break;
         total += n;
     }
     return total;
+}
+
+unsigned device_tx_first(struct device *d, uint64_t now)
+{
+    return engine_tx_only_ack(d->engine) ? 0 : datapath_tx_burst(d, TURN_FIRST, now);
 }
 
 bool device_can_wait(const struct device *d)

@@ -33,7 +33,7 @@
 #define WORKER_LOOK_NS    (8 * CLOCK_US)   /* look for so long between two yields */
 #define WORKER_SPIN_NS    (5 * CLOCK_US) /* a deadline nearer than this isn't worth blocking for */
 #define WORKER_FEW        4u /* frames: more of them are a stream, which wants throughput */
-#define WORKER_PAUSE_NS   (3 * CLOCK_US) /* nothing for so long: what comes isn't a stream */
+#define WORKER_PAUSE_NS   (3 * CLOCK_US / 2) /* nothing for so long: what comes is no stream */
 #define WORKER_STAND_IN   8u /* rounds of the control thread in the place of a blocked worker */
 #define WORKER_JOB_NS     (60 * CLOCK_US) /* most jobs are done before: being woken up costs more */
 #define WORKER_EVENTS     16
@@ -225,18 +225,19 @@ static void worker_yield(struct worker *w)
 }
 
 /* A few frames have come after a pause: whom they are for sees them before we spend time on
- * acknowledging them, and its own answer leaves together with the acknowledgement. */
-static uint64_t worker_pass_on(struct worker *w, unsigned frames, uint64_t now)
+ * acknowledging them, and its own answer leaves before the acknowledgement. Returns whether it has
+ * been let in. */
+static bool worker_pass_on(struct worker *w, unsigned frames, uint64_t now)
 {
     if (frames == 0 || frames > WORKER_FEW || now < w->pause_over || now < w->crowded_until)
-        return now;
+        return false;
     for (unsigned i = 0; i < w->ndevice; i++) {
         if (!device_can_wait(w->device[i]))
-            return now;
+            return false;
     }
     worker_notify(w, now);
     worker_yield(w);
-    return clock_now();
+    return true;
 }
 
 /* Returns how much there was to do. */
@@ -247,10 +248,14 @@ static unsigned worker_round(struct worker *w, uint64_t now)
     for (unsigned i = 0; i < w->ndevice; i++)
         frames += device_rx(w->device[i], now);
     work += frames;
-    now = worker_pass_on(w, frames, now);
+    bool passed_on = worker_pass_on(w, frames, now);
+    if (passed_on)
+        now = clock_now();
     for (struct context *c = w->contexts; c; c = c->next)
         work += context_round(c, now);
     for (unsigned i = 0; i < w->ndevice; i++) {
+        if (passed_on)
+            work += device_tx_first(w->device[i], now);
         work += device_timers(w->device[i], now);
         work += device_tx(w->device[i], now);
     }

@@ -529,6 +529,17 @@ unsigned engine_tx(struct engine *e, struct engine_slot *slots, unsigned n, uint
     return m;
 }
 
+unsigned engine_tx_first(struct engine *e, struct engine_slot *slot, uint64_t now)
+{
+    struct qp *qp = e->active;
+    if (!qp || qp->active_next || e->cnps || !resp_tx_only_ack(qp))
+        return 0;
+    unsigned k = req_tx(e, qp, slot, 1, engine_clock(e, now));
+    if (k > 0)
+        e->tx_qp[0] = qp;
+    return k;
+}
+
 static void void_slots(struct engine *e, struct engine_slot *slots, unsigned from, unsigned n,
                        const struct qp *qp, bool requests_only)
 {

@@ -516,6 +516,64 @@ START_TEST(ack_04_what_can_wait)
 }
 END_TEST
 
+static unsigned first(struct rig *r, struct wire_pkt *sent)
+{
+    static uint8_t frame[WIRE_FRAME_MAX];
+    struct engine_slot slot = {.buf = frame, .cap = sizeof(frame)};
+    unsigned n = engine_tx_first(r->e, &slot, r->now);
+
+    engine_sent(r->e, &slot, n, r->now);
+    if (n == 0)
+        return 0;
+    wire_icrc_seal(slot.buf, slot.len, slot.ip_off, slot.bth_off);
+    ck_assert_int_eq(wire_parse(slot.buf, slot.len, 0, sent), WIRE_OK);
+    return n;
+}
+
+/* ACK-04: one request goes ahead of an ACK, not of a NAK or a READ's response; the ACK is next,
+ * whatever else there is to send. */
+START_TEST(ack_04_one_request_ahead)
+{
+    struct rig *r = rig_new(&(struct rig_opts){.max_rd_atomic = 4});
+    struct wire_pkt sent;
+    struct wire_pkt p = rig_pkt(r, WIRE_WRITE_ONLY, RIG_RQPSN);
+    p.va = RIG_VA;
+    p.rkey = r->rkey;
+    p.dma_len = p.payload_len = 8;
+    p.ackreq = true;
+    rig_rx(r, &p, NULL);
+    ck_assert_uint_eq(first(r, &sent), 0); /* there is nothing but the ACK */
+
+    rig_post(r, WR_RDMA_WRITE, 1, 8, 0);
+    rig_post(r, WR_RDMA_WRITE, 2, 8, 0);
+    ck_assert_uint_eq(first(r, &sent), 1);
+    ck_assert_uint_eq(sent.opcode, WIRE_WRITE_ONLY);
+    ck_assert_uint_eq(sent.psn, RIG_PSN);
+    ck_assert_uint_eq(rig_tx(r, 0), 2);
+    ck_assert_uint_eq(r->sent[0].opcode, WIRE_ACKNOWLEDGE);
+    ck_assert_uint_eq(r->sent[1].opcode, WIRE_WRITE_ONLY);
+    rig_post(r, WR_RDMA_WRITE, 3, 8, 0);
+    ck_assert_uint_eq(first(r, &sent), 0); /* nothing that it would overtake */
+    ck_assert_uint_eq(rig_tx(r, 0), 1);
+
+    struct wire_pkt q = rig_pkt(r, WIRE_READ_REQUEST, rig_psn(RIG_RQPSN, 1));
+    q.va = RIG_VA;
+    q.rkey = r->rkey;
+    q.dma_len = 8;
+    rig_rx(r, &q, NULL);
+    rig_post(r, WR_RDMA_WRITE, 4, 8, 0);
+    ck_assert_uint_eq(first(r, &sent), 0);
+    ck_assert_uint_eq(rig_tx(r, 0), 2);
+
+    p.psn = rig_psn(RIG_RQPSN, 3); /* a gap */
+    rig_rx(r, &p, NULL);
+    rig_post(r, WR_RDMA_WRITE, 5, 8, 0);
+    ck_assert_uint_eq(first(r, &sent), 0);
+    ck_assert_uint_eq(rig_tx(r, 0), 2);
+    rig_free(r);
+}
+END_TEST
+
 /* RNR-11: READs are never put off with an RNR NAK, however little can be sent. RD-08: nor do they
  * take a receive work request, whatever the SE bit says. */
 START_TEST(rnr_11_reads_wait)
@@ -633,8 +691,8 @@ START_TEST(destroy_frees_shared_receive_queues)
 }
 END_TEST
 
-RIG_MAIN("engine", ctr_03_read_again, uc_10_address_and_key, ack_04_what_can_wait, ack_10_fields,
-         req_19_data_first, rnr_10_not_here, rnr_11_reads_wait, rd_06_interleaved,
-         rsp_07_other_opcodes, val_01_order_and_counters, val_04_states, val_07_rubbish,
-         sec_03_copies_fit, gsi_both_ways, cc_08_cnp, fair_turns, qp_14_destroy_before_sent,
-         ctr_01_names, wire_ipv6, destroy_frees_shared_receive_queues)
+RIG_MAIN("engine", ctr_03_read_again, uc_10_address_and_key, ack_04_what_can_wait,
+         ack_04_one_request_ahead, ack_10_fields, req_19_data_first, rnr_10_not_here,
+         rnr_11_reads_wait, rd_06_interleaved, rsp_07_other_opcodes, val_01_order_and_counters,
+         val_04_states, val_07_rubbish, sec_03_copies_fit, gsi_both_ways, cc_08_cnp, fair_turns,
+         qp_14_destroy_before_sent, ctr_01_names, wire_ipv6, destroy_frees_shared_receive_queues)
