@@ -20,10 +20,10 @@
  *         n slots already reserved from the port, so a frame that was produced can't be "unsent".
  *         The engine writes headers into the slot and names the payload pieces.
  *     engine_sent(e, slots, m, now)
- *         After the caller has gathered the payload of each slot and before it seals
- *         (wire_icrc_seal) and commits: slots whose gather failed (status < 0) are voided
- *         (len = 0), with the rest of that queue pair's slots, and become the error that the rules
- *         ask for. Starts ACK timers.
+ *         After the caller has gathered the payload of each slot and before it commits: slots
+ *         whose gather failed (status < 0) are voided (len = 0), with the rest of that queue pair's
+ *         slots, and become the error that the rules ask for. Starts ACK timers. The caller seals
+ *         (wire_icrc_seal) before or after this; a voided slot's seal is never seen.
  *     engine_deadline(e), engine_expire(e, now)
  *         The next time-out, UINT64_MAX = none; run what is due.
  *
