@@ -307,6 +307,18 @@ static void on_frame(void *arg, uint64_t ns, uint32_t order, enum drill_directio
     strcpy(seen->comment, comment ? comment : "-");
 }
 
+static struct drill_report passes(const char *text, const struct drill_options *o)
+{
+    struct drill_error err;
+    struct drill_report r;
+    struct drill_script *s = drill_parse(text, strlen(text), &err);
+    ck_assert_msg(s, "%s", err.text);
+    drill_run(s, o, &r);
+    ck_assert_msg(r.verdict == DRILL_PASS, "line %u: %s %s", r.line, r.what, r.fields);
+    drill_free(s);
+    return r;
+}
+
 START_TEST(frames_are_told_with_their_time_and_statement)
 {
     static const char text[] = "qp A rc\nmr M 4K\nwait 1s\npost A send from M,10\n"
@@ -314,18 +326,12 @@ START_TEST(frames_are_told_with_their_time_and_statement)
                                "cqe A success\nset sum first+n+5\nmem M+sum-15,1 = M\n";
     struct seen seen = {0};
     struct drill_options o = {.psn = 7, .arg = &seen, .frame = on_frame};
-    struct drill_error err;
-    struct drill_report r;
-    struct drill_script *s = drill_parse(text, sizeof text - 1, &err);
-    ck_assert_msg(s, "%s", err.text);
-    drill_run(s, &o, &r);
-    ck_assert_msg(r.verdict == DRILL_PASS, "line %u: %s %s", r.line, r.what, r.fields);
+    struct drill_report r = passes(text, &o);
     ck_assert_uint_eq(seen.in, 1);
     ck_assert_uint_eq(seen.out, 1);
     ck_assert_uint_eq(seen.last, 1000020000);
     ck_assert_str_eq(seen.comment, "+20us < ack psn first # late");
     ck_assert_uint_eq(r.packets, 2);
-    drill_free(s);
 }
 END_TEST
 
@@ -336,15 +342,9 @@ START_TEST(frames_have_the_order_of_the_wire)
                                "cqe A success\n";
     struct seen seen = {0};
     struct drill_options o = {.psn = 7, .arg = &seen, .frame = on_frame};
-    struct drill_error err;
-    struct drill_report r;
-    struct drill_script *s = drill_parse(text, sizeof text - 1, &err);
-    ck_assert_msg(s, "%s", err.text);
-    drill_run(s, &o, &r);
-    ck_assert_msg(r.verdict == DRILL_PASS, "line %u: %s %s", r.line, r.what, r.fields);
+    passes(text, &o);
     ck_assert_uint_eq(seen.out_order, 0);
     ck_assert_uint_eq(seen.in_order, 1);
-    drill_free(s);
 }
 END_TEST
 
@@ -355,13 +355,7 @@ START_TEST(responses_go_on_by_themselves)
                                "< read_resp_middle len 1024\n< read_resp_last len 952\n"
                                "cqe A success\nmem M,3000 = stream 1\n";
     static const struct drill_options o = {.psn = 0xFFFFFF};
-    struct drill_error err;
-    struct drill_report r;
-    struct drill_script *s = drill_parse(text, sizeof text - 1, &err);
-    ck_assert_msg(s, "%s", err.text);
-    drill_run(s, &o, &r);
-    ck_assert_msg(r.verdict == DRILL_PASS, "line %u: %s %s", r.line, r.what, r.fields);
-    drill_free(s);
+    passes(text, &o);
 }
 END_TEST
 
