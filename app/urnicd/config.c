@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "io_arg.h"
@@ -535,6 +536,7 @@ static int load_devices(struct config *c, json_t *list, char *err)
 int config_load(struct config *c, const char *path, char *err)
 {
     json_error_t je;
+    struct stat st;
     json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES, &je);
     const char *key;
     json_t *v;
@@ -543,6 +545,8 @@ int config_load(struct config *c, const char *path, char *err)
 
     if (!root && json_error_code(&je) == json_error_cannot_open_file)
         return config_fail(err, "config=%s: %s", path, strerror(errno));
+    if (!root && stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+        return config_fail(err, "config=%s: %s", path, strerror(EISDIR));
     if (!root)
         return config_fail(err, "config=%s: %s (line %d)", path, je.text, je.line);
     if (!json_is_object(root))

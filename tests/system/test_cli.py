@@ -490,6 +490,7 @@ def no_start():
             (["--port", "nosuch:1", *device], 2, "there are mem, memif, pcap and dpdk"),
             (["--config", os.path.join(DATA, "none")], 2, "none: No such file or directory\n"),
             (["--config", os.path.join(DATA, "file")], 2, "(line 1)"),
+            (["--config", DATA], 2, "Is a directory"),
             (["--port", f"memif:{DATA}/none/m,role=server", *device], 1, "make its folder first"),
             (["--port", f"memif:{server},role=server", "--port", f"memif:{server},role=server", *device], 1,
              "role=client"),
