@@ -12,7 +12,7 @@
 
 #include "sim_traffic.h"
 
-#define WARM_HOSTS 128u /* smaller networks live in the near caches: nothing to fetch ahead */
+#define WINDOW_HOSTS 128u /* smaller networks live in the near caches, in whatever order */
 
 /* ---- samples ---- */
 
@@ -89,7 +89,7 @@ static void sample_fire(struct sim_event *ev, uint64_t now)
     sample_totals(sim, now);
     for (uint32_t i = 0; i < sim->nqueues; i++)
         append(sim, &sim->queue[i], now, (double)sim->watched[i]->queued);
-    sim_at(&sim->w, &sim->sample, now + every);
+    sim_call(&sim->w, &sim->sample, now + every);
 }
 
 /* ---- building ---- */
@@ -140,11 +140,13 @@ static int prepare_samples(struct sim *sim, const struct sim_plan *plan, struct 
     if (!s->nwatches)
         watch(sim, plan->watch_from, plan->watch_to);
     sim->measure.fire = measure_fire;
+    sim->measure.key = 1;
     sim->sample.fire = sample_fire;
+    sim->sample.key = 2;
     if (s->measure)
-        sim_at(&sim->w, &sim->measure, s->measure);
+        sim_call(&sim->w, &sim->measure, s->measure);
     if (s->sample)
-        sim_at(&sim->w, &sim->sample, s->sample);
+        sim_call(&sim->w, &sim->sample, s->sample);
     return 0;
 }
 
@@ -161,6 +163,8 @@ static int build(struct sim *sim, struct sim_plan *plan, struct sim_error *err)
                     rc == -ENOSPC ? "more than 2^20 flows" : "out of memory");
     struct sim_net_params p = s->net;
     p.max_qp = sim_traffic_max_qp(&sim->flows, plan->nhosts);
+    p.windows = plan->nhosts >= WINDOW_HOSTS && !s->nrules && !sim->w.hooks.fault &&
+                !(s->noise.loss > 0 || s->noise.reorder > 0); /* which take frames as they come */
     rc = sim_net_build(&sim->net, &sim->w, plan, &p);
     if (rc)
         return fail(err, rc, s->switch_line, rc == -EINVAL ? "buffer" : "",
@@ -173,8 +177,6 @@ static int build(struct sim *sim, struct sim_plan *plan, struct sim_error *err)
     rc = sim_fault_new(&sim->w.fault, &sim->w, s, &sim->net, err);
     if (rc)
         return rc;
-    if (sim->net.nhosts >= WARM_HOSTS)
-        sim->w.wheel.warm = sim_port_warm;
     rc = prepare_samples(sim, plan, err);
     if (rc)
         return rc;
@@ -233,6 +235,7 @@ void sim_destroy(struct sim *sim)
     free(sim->before);
     sim_flows_free(&sim->flows);
     sim_fault_free(sim->w.fault);
+    sim_heap_free(&sim->w.calls);
     sim_net_free(&sim->net);
     sim_pool_free(&sim->w.pool);
     free(sim);
@@ -240,32 +243,44 @@ void sim_destroy(struct sim *sim)
 
 /* ---- running ---- */
 
-/* The next event, if it is due by then. */
-static inline bool step(struct sim *sim, uint64_t until)
+static bool over(const struct sim *sim)
 {
-    struct sim_world *w = &sim->w;
-    struct sim_event *ev;
-    if (w->failed || sim_flows_over(&sim->flows) || !(ev = sim_wheel_pop(&w->wheel, until)))
-        return false;
-    w->now = ev->at;
-    ev->fire(ev, ev->at);
-    return true;
+    return sim->w.failed || sim_flows_over(&sim->flows);
+}
+
+/* The window in which the last flow ends goes on for other nodes; how long must not depend on where
+ * it was cut. The run lasted until that end. */
+static void settle(struct sim *sim)
+{
+    uint64_t end = sim->flows.last + sim->w.lookahead;
+    if (end > sim->s->duration)
+        end = sim->s->duration;
+    sim_call_off(&sim->w, &sim->sample);
+    sim_call_off(&sim->w, &sim->measure);
+    while (sim->w.lookahead && sim_window_run(&sim->w, end - 1))
+        ;
+    sim->w.now = sim->flows.last;
 }
 
 bool sim_step(struct sim *sim)
 {
-    return step(sim, sim->s->duration);
+    if (!over(sim) && sim_window_run(&sim->w, sim->s->duration))
+        return true;
+    if (over(sim))
+        settle(sim);
+    return false;
 }
 
 bool sim_run(struct sim *sim, uint64_t until)
 {
-    struct sim_world *w = &sim->w;
     if (until > sim->s->duration)
         until = sim->s->duration;
-    while (step(sim, until))
+    while (!over(sim) && sim_window_run(&sim->w, until))
         ;
-    if (w->failed || sim_flows_over(&sim->flows))
+    if (over(sim)) {
+        settle(sim);
         return false;
-    w->now = until;
+    }
+    sim->w.now = until;
     return until < sim->s->duration;
 }

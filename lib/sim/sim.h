@@ -51,7 +51,7 @@ void sim_destroy(struct sim *sim);
 
 /* Run up to `until` ns, or the end of the last flow. True: there is more to do. */
 bool sim_run(struct sim *sim, uint64_t until);
-/* Run one event. False: there is none before the end. */
+/* Run one window (sim_window.h), or what comes between two. False: there is none before the end. */
 bool sim_step(struct sim *sim);
 /* The time at which the run ends at the latest. */
 static inline uint64_t sim_end(const struct sim *sim)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A hierarchical timing wheel with a tick of one nanosecond. An event lies on the level of the
+ * The heap is a binary one; it keeps the times beside the pointers, so that it rarely reads an
+ * event. The wheel is hierarchical with a tick of one nanosecond. An event lies on the level of the
  * highest octet in which its time differs from the clock, so the first used slot of the lowest used
  * level is the next thing to do. A slot of a higher level is dealt out, in order, onto levels that
  * are empty at that moment: equal times keep the order in which they were scheduled.
@@ -8,20 +9,103 @@
 #include "sim_event.h"
 
 #include <stddef.h>
+#include <stdlib.h>
 
-#define TIME_MAX ((1ull << (SIM_WHEEL_LEVEL * SIM_WHEEL_BITS)) - 1)
+/* ---- heap ---- */
 
-static struct sim_event *sentinel(struct sim_list *l)
+static bool before(const struct sim_due *a, const struct sim_due *b)
 {
-    return (struct sim_event *)(void *)l;
+    return a->at < b->at || (a->at == b->at && a->ev->key < b->ev->key);
 }
+
+static void put(struct sim_heap *h, uint32_t i, struct sim_due d)
+{
+    h->due[i] = d;
+    d.ev->where = i + 1;
+}
+
+static void up(struct sim_heap *h, uint32_t i, struct sim_due d)
+{
+    while (i && before(&d, &h->due[(i - 1) / 2])) {
+        put(h, i, h->due[(i - 1) / 2]);
+        i = (i - 1) / 2;
+    }
+    put(h, i, d);
+}
+
+static void down(struct sim_heap *h, uint32_t i, struct sim_due d)
+{
+    for (uint32_t k; (k = 2 * i + 1) < h->n; i = k) {
+        if (k + 1 < h->n && before(&h->due[k + 1], &h->due[k]))
+            k++;
+        if (!before(&h->due[k], &d))
+            break;
+        put(h, i, h->due[k]);
+    }
+    put(h, i, d);
+}
+
+void sim_heap_del(struct sim_heap *h, struct sim_event *ev)
+{
+    if (!sim_event_pending(ev))
+        return;
+    uint32_t i = ev->where - 1;
+    ev->where = SIM_NOWHERE;
+    struct sim_due last = h->due[--h->n];
+    if (i == h->n)
+        return;
+    if (before(&last, &h->due[i]))
+        up(h, i, last);
+    else
+        down(h, i, last);
+}
+
+static bool grow(struct sim_heap *h)
+{
+    uint32_t cap = h->cap ? h->cap * 2 : 4;
+    struct sim_due *more = realloc(h->due, cap * sizeof(*more));
+    if (!more)
+        return false;
+    h->due = more;
+    h->cap = cap;
+    return true;
+}
+
+bool sim_heap_add(struct sim_heap *h, struct sim_event *ev, uint64_t at)
+{
+    sim_heap_del(h, ev);
+    if (h->n == h->cap && !grow(h))
+        return false;
+    ev->at = at;
+    up(h, h->n++, (struct sim_due){at, ev});
+    return true;
+}
+
+struct sim_event *sim_heap_pop(struct sim_heap *h, uint64_t limit)
+{
+    if (!h->n || h->due[0].at > limit)
+        return NULL;
+    struct sim_event *ev = h->due[0].ev;
+    ev->where = SIM_NOWHERE;
+    if (--h->n)
+        down(h, 0, h->due[h->n]);
+    return ev;
+}
+
+void sim_heap_free(struct sim_heap *h)
+{
+    free(h->due);
+    *h = (struct sim_heap){0};
+}
+
+/* ---- wheel ---- */
 
 void sim_wheel_init(struct sim_wheel *w)
 {
     *w = (struct sim_wheel){0};
     for (unsigned l = 0; l < SIM_WHEEL_LEVEL; l++)
         for (unsigned s = 0; s < SIM_WHEEL_SLOTS; s++)
-            w->slot[l][s].next = w->slot[l][s].prev = sentinel(&w->slot[l][s]);
+            w->slot[l][s].next = w->slot[l][s].prev = sim_list_end(&w->slot[l][s]);
 }
 
 static void insert(struct sim_wheel *w, struct sim_event *ev)
@@ -29,32 +113,17 @@ static void insert(struct sim_wheel *w, struct sim_event *ev)
     uint64_t diff = ev->at ^ w->clk;
     unsigned level = diff ? (63u - (unsigned)__builtin_clzll(diff)) / SIM_WHEEL_BITS : 0;
     unsigned slot = (ev->at >> (level * SIM_WHEEL_BITS)) & (SIM_WHEEL_SLOTS - 1);
-    struct sim_list *l = &w->slot[level][slot];
-    ev->next = sentinel(l);
-    ev->prev = l->prev;
-    l->prev->next = ev;
-    l->prev = ev;
+    sim_list_put(ev, sim_list_end(&w->slot[level][slot]));
     w->used[level][slot / 64] |= 1ull << (slot % 64);
-}
-
-static void unlink_event(struct sim_wheel *w, struct sim_event *ev)
-{
-    ev->prev->next = ev->next;
-    ev->next->prev = ev->prev;
-    if (ev->next == ev->prev) { /* both are the slot's head, and it is alone now */
-        size_t i = (size_t)((struct sim_list *)(void *)ev->next - &w->slot[0][0]);
-        unsigned s = i % SIM_WHEEL_SLOTS;
-        w->used[i / SIM_WHEEL_SLOTS][s / 64] &= ~(1ull << (s % 64));
-    }
-    ev->next = ev->prev = NULL;
-    if (ev == w->ahead)
-        w->ahead = NULL;
 }
 
 void sim_wheel_del(struct sim_wheel *w, struct sim_event *ev)
 {
-    if (ev->next)
-        unlink_event(w, ev);
+    if (!sim_event_pending(ev) || !sim_list_take(ev))
+        return;
+    size_t i = (size_t)((struct sim_list *)(void *)ev->next - &w->slot[0][0]);
+    unsigned s = i % SIM_WHEEL_SLOTS;
+    w->used[i / SIM_WHEEL_SLOTS][s / 64] &= ~(1ull << (s % 64));
 }
 
 void sim_wheel_add(struct sim_wheel *w, struct sim_event *ev, uint64_t at)
@@ -62,7 +131,7 @@ void sim_wheel_add(struct sim_wheel *w, struct sim_event *ev, uint64_t at)
     sim_wheel_del(w, ev);
     if (at < w->clk)
         at = w->clk;
-    ev->at = at > TIME_MAX ? TIME_MAX : at;
+    ev->at = at > SIM_WHEEL_END ? SIM_WHEEL_END : at;
     insert(w, ev);
 }
 
@@ -82,67 +151,6 @@ static bool first_slot(const struct sim_wheel *w, unsigned *level, unsigned *slo
     return false;
 }
 
-/* The event behind `ev` in slot *slot of the lowest level, or the first of a later slot of that
- * level, which *slot becomes. */
-static struct sim_event *after(struct sim_wheel *w, struct sim_event *ev, unsigned *slot)
-{
-    if (ev->next != sentinel(&w->slot[0][*slot]))
-        return ev->next;
-    uint64_t later = w->used[0][*slot / 64] & ~1ull << *slot % 64;
-    for (unsigned i = *slot / 64;; later = w->used[0][i]) {
-        if (later) {
-            *slot = i * 64 + (unsigned)__builtin_ctzll(later);
-            return w->slot[0][*slot].next;
-        }
-        if (++i == SIM_WHEEL_WORDS)
-            return NULL;
-    }
-}
-
-/* An event reached so many steps of looking ahead ago; NULL = none. */
-static struct sim_event *seen(const struct sim_wheel *w, unsigned ago)
-{
-    return w->seen[(w->nseen - ago) % SIM_AHEAD];
-}
-
-/* With a thousand hosts most of what an event reads is in no near cache. One event further ahead
- * than before: fetch it, then, two events later each, what it hints at, and what only its owner
- * knows. Inlined by force: GCC takes a function that only prefetches for one without effect, and
- * drops the call. */
-__attribute__((always_inline)) static inline void look_further(struct sim_wheel *w,
-                                                               struct sim_event *from)
-{
-    struct sim_event *ev = after(w, from, &w->ahead_slot);
-    if (ev) {
-        __builtin_prefetch(ev);
-        w->ahead = ev;
-    }
-    w->seen[w->nseen++ % SIM_AHEAD] = ev;
-    ev = seen(w, 3);
-    if (ev) {
-        __builtin_prefetch(ev->hint[0]);
-        __builtin_prefetch(ev->hint[1]);
-    }
-    for (unsigned step = 0; step < SIM_WARM_STEPS; step++) {
-        ev = seen(w, 5 + 2 * step);
-        if (ev)
-            w->warm(ev, step);
-    }
-}
-
-__attribute__((always_inline)) static inline void look_ahead(struct sim_wheel *w,
-                                                             struct sim_list *l, unsigned slot)
-{
-    if (w->ahead) {
-        look_further(w, w->ahead);
-        return;
-    }
-    w->ahead_slot = slot; /* it has been caught up with: start over */
-    look_further(w, sentinel(l));
-    for (unsigned i = 1; i < SIM_AHEAD && w->ahead; i++)
-        look_further(w, w->ahead);
-}
-
 struct sim_event *sim_wheel_pop(struct sim_wheel *w, uint64_t limit)
 {
     unsigned level, slot;
@@ -155,14 +163,12 @@ struct sim_event *sim_wheel_pop(struct sim_wheel *w, uint64_t limit)
         struct sim_list *l = &w->slot[level][slot];
         struct sim_event *ev = l->next;
         if (level == 0) {
-            unlink_event(w, ev);
-            if (w->warm)
-                look_ahead(w, l, slot);
+            sim_wheel_del(w, ev);
             return ev;
         }
-        l->next = l->prev = sentinel(l);
+        l->next = l->prev = sim_list_end(l);
         w->used[level][slot / 64] &= ~(1ull << (slot % 64));
-        while (ev != sentinel(l)) {
+        while (ev != sim_list_end(l)) {
             struct sim_event *next = ev->next;
             insert(w, ev);
             ev = next;

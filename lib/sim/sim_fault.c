@@ -71,7 +71,7 @@ static void wake(struct place *pl)
 {
     uint64_t at = fault_hold_deadline(pl->hold);
     if (at != UINT64_MAX && (!sim_event_pending(&pl->due) || at < pl->due.at))
-        sim_at(pl->sf->w, &pl->due, at > pl->sf->w->now ? at : pl->sf->w->now);
+        sim_call(pl->sf->w, &pl->due, at);
 }
 
 static bool hold(struct place *pl, struct sim_port *to, struct sim_pkt *p, enum fault_dir dir,
@@ -205,6 +205,7 @@ static int add_place(struct sim_fault *sf, const struct sim_rule *r, struct sim_
     pl->sf = sf;
     pl->at = r;
     pl->due.fire = due_fire;
+    pl->due.key = sim_key(SIM_K_LATE, k);
     pl->hold = fault_hold_new(HELD_MOST);
     if (!pl->hold)
         return fail(err, -ENOMEM, r->line, "out of memory");

@@ -34,21 +34,50 @@ void sim_flow_refresh(struct sim_flow *f)
     f->timeouts = info.timeouts;
 }
 
+static struct sim_node *src_node(const struct sim_flow *f)
+{
+    return &src_host(f)->node;
+}
+
+static struct sim_node *dst_node(const struct sim_flow *f)
+{
+    return &dst_host(f)->node;
+}
+
+static uint64_t lookahead(const struct sim_flow *f)
+{
+    return f->all->net->w->lookahead;
+}
+
+static void over_fire(struct sim_event *ev, uint64_t now)
+{
+    struct sim_flow *f = SIM_CONTAINER(ev, struct sim_flow, over);
+    (void)now;
+    if (f->qb)
+        sim_host_close(dst_host(f), f->qb);
+    f->qb = NULL;
+}
+
+/* At the source. */
 static void finish(struct sim_flow *f, enum sim_flow_state state, uint64_t now)
 {
+    struct sim_flows *all = f->all;
     sim_flow_refresh(f);
     f->state = (uint8_t)state;
     f->end = now;
-    f->all->running--;
     if (state == SIM_DONE)
-        f->all->done++;
+        all->done++;
     else
-        f->all->failed++;
-    if (f->qa) {
-        sim_host_disconnect(src_host(f), f->qa);
-        sim_host_disconnect(dst_host(f), f->qb);
-    }
-    f->qa = f->qb = NULL;
+        all->failed++;
+    if (now > all->last)
+        all->last = now;
+    if (f->qa)
+        sim_host_close(src_host(f), f->qa);
+    f->qa = NULL;
+    if (lookahead(f))
+        sim_at(dst_node(f), &f->over, now + lookahead(f));
+    else
+        over_fire(&f->over, now);
 }
 
 static int post(struct sim_flow *f, uint64_t offset, uint32_t len, bool imm, uint64_t now)
@@ -60,7 +89,7 @@ static int post(struct sim_flow *f, uint64_t offset, uint32_t len, bool imm, uin
         .opcode = imm ? WR_RDMA_WRITE_WITH_IMM : WR_RDMA_WRITE,
         .nsge = 1,
         .sge = &sge,
-        .rkey = dst_host(f)->rkey,
+        .rkey = f->rkey,
         .remote_va = va,
     };
     int err = engine_post_send(src_host(f)->e, f->qa, &wr, now);
@@ -108,26 +137,47 @@ static void ring_step(struct sim_ring *r, struct sim_flow *f, uint64_t now)
 static void ring_received(struct sim_flows *all, struct sim_ring *r, uint32_t rank, uint64_t now)
 {
     uint32_t got = ++r->received[rank];
-    if (got % r->steps == 0 && ++r->at_end[got / r->steps - 1] == r->n)
-        r->ended[got / r->steps - 1] = now;
+    if (got % r->steps == 0) {
+        uint32_t i = got / r->steps - 1;
+        r->at_end[i]++;
+        if (now > r->ended[i])
+            r->ended[i] = now;
+    }
     ring_step(r, &all->flow[r->flow + rank], now);
 }
 
-/* ---- events ---- */
+/* ---- completions ---- */
+
+static void src_hears(struct sim_event *ev, uint64_t now)
+{
+    struct sim_flow *f = SIM_CONTAINER(ev, struct sim_flow, src_next);
+    if (f->state == SIM_RUNS)
+        finish(f, SIM_FAILED, now);
+}
+
+static void dst_completed(struct sim_flow *f, const struct engine_wc *wc, uint64_t now)
+{
+    if (wc->status == WC_SUCCESS) {
+        post_recv(f);
+        ring_received(f->all, f->ring, (f->rank + 1) % f->ring->n, now);
+    } else if (!f->dst_failed) {
+        f->dst_failed = true;
+        f->src_next.fire = src_hears;
+        sim_at(src_node(f), &f->src_next, now + lookahead(f));
+    }
+}
 
 static void app_completed(struct sim_host *h, const struct engine_wc *wc, uint64_t now)
 {
     struct sim_flow *f = (struct sim_flow *)(uintptr_t)wc->qp_arg;
-    (void)h;
+    if (h == dst_host(f)) {
+        dst_completed(f, wc, now);
+        return;
+    }
     if (f->state != SIM_RUNS)
         return;
     if (wc->status != WC_SUCCESS) {
         finish(f, SIM_FAILED, now);
-        return;
-    }
-    if (wc->opcode == WC_RECV_RDMA_WITH_IMM) {
-        post_recv(f);
-        ring_received(f->all, f->ring, (f->rank + 1) % f->ring->n, now);
         return;
     }
     f->out--;
@@ -151,32 +201,81 @@ static void app_placed(struct sim_host *h, uint64_t va, uint32_t len, uint64_t n
 
 static const struct sim_app_ops app = {.completed = app_completed, .placed = app_placed};
 
-static void start_fire(struct sim_event *ev, uint64_t now)
+/* ---- how they begin and end ---- */
+
+static uint32_t first_psn(const struct sim_flow *f, unsigned end)
 {
-    struct sim_flow *f = SIM_CONTAINER(ev, struct sim_flow, start);
-    struct sim_host *a = src_host(f), *b = dst_host(f);
-    struct sim_connect c = {
-        .a_arg = f,
-        .b_arg = f,
-        .send_depth = f->ring ? RING_DEPTH : DEPTH,
-        .recv_depth = f->ring ? RING_DEPTH : 0,
-    };
+    return sim_mix(f->all->salt + 2ull * f->id + end) & WIRE_PSN_MASK;
+}
+
+static void src_begins(struct sim_event *ev, uint64_t now)
+{
+    struct sim_flow *f = SIM_CONTAINER(ev, struct sim_flow, src_next);
+    struct sim_host *h = src_host(f);
     f->state = SIM_RUNS;
-    f->begin = now;
-    f->all->running++;
-    if (sim_host_connect(a, b, &c, &f->qa, &f->qb, now)) {
-        f->qa = NULL;
+    if (!f->qa || !f->qpn_b ||
+        sim_host_join(h, f->qa, dst_host(f), f->qpn_b, first_psn(f, 0), first_psn(f, 1), now)) {
         finish(f, SIM_FAILED, now);
         return;
     }
-    if (f->ring) {
-        for (unsigned i = 0; i < RING_DEPTH; i++)
-            post_recv(f);
+    if (f->ring)
         ring_step(f->ring, f, now);
-    } else {
+    else
         flow_step(f, now);
-    }
-    sim_host_kick(a, now);
+    sim_host_kick(h, now);
+}
+
+static void dst_begins(struct sim_event *ev, uint64_t now)
+{
+    struct sim_flow *f = SIM_CONTAINER(ev, struct sim_flow, dst_next);
+    if (!f->qb || !f->qpn_a ||
+        sim_host_join(dst_host(f), f->qb, src_host(f), f->qpn_a, first_psn(f, 1), first_psn(f, 0),
+                      now))
+        return; /* the source gives up by itself */
+    for (unsigned i = 0; f->ring && i < RING_DEPTH; i++)
+        post_recv(f);
+}
+
+static void src_opens(struct sim_event *ev, uint64_t now)
+{
+    struct sim_flow *f = SIM_CONTAINER(ev, struct sim_flow, src_next);
+    (void)now;
+    f->qa = sim_host_open(src_host(f), f, f->ring ? RING_DEPTH : DEPTH, 0);
+    f->qpn_a = f->qa ? engine_qp_num(f->qa) : 0;
+    f->src_next.fire = src_begins;
+    if (lookahead(f))
+        sim_at(src_node(f), &f->src_next, f->begin);
+}
+
+static void dst_opens(struct sim_event *ev, uint64_t now)
+{
+    struct sim_flow *f = SIM_CONTAINER(ev, struct sim_flow, dst_next);
+    (void)now;
+    f->qb = sim_host_open(dst_host(f), f, 1, f->ring ? RING_DEPTH : 0);
+    f->qpn_b = f->qb ? engine_qp_num(f->qb) : 0;
+    f->dst_next.fire = dst_begins;
+    if (lookahead(f))
+        sim_at(dst_node(f), &f->dst_next, f->begin);
+}
+
+/* Out of the wheel, where any number of flows may wait, into the few events of its nodes. */
+static void hand_out(struct sim_event *ev, uint64_t now)
+{
+    struct sim_flow *f = SIM_CONTAINER(ev, struct sim_flow, src_next);
+    f->src_next.fire = src_opens;
+    f->dst_next.fire = dst_opens;
+    sim_at(src_node(f), &f->src_next, now);
+    sim_at(dst_node(f), &f->dst_next, now);
+}
+
+/* All at once, where nodes need not leave each other alone. */
+static void start_fire(struct sim_event *ev, uint64_t now)
+{
+    struct sim_flow *f = SIM_CONTAINER(ev, struct sim_flow, src_next);
+    src_opens(&f->src_next, now);
+    dst_opens(&f->dst_next, now);
+    dst_begins(&f->dst_next, now);
+    src_begins(&f->src_next, now);
 }
 
 /* ---- before the run ---- */
@@ -195,7 +294,6 @@ int sim_flow_add(struct sim_flows *f, uint32_t src, uint32_t dst, uint64_t octet
         f->cap = cap;
     }
     f->flow[f->n] = (struct sim_flow){
-        .start = {.fire = start_fire},
         .id = f->n,
         .src = (uint16_t)src,
         .dst = (uint16_t)dst,
@@ -268,7 +366,9 @@ int sim_ring_add(struct sim_flows *f, uint32_t first, uint32_t n, uint64_t octet
 
 int sim_flows_begin(struct sim_flows *f, struct sim_net *net)
 {
+    uint64_t ahead = net->w->lookahead;
     f->net = net;
+    f->salt = sim_rand(&net->w->rng);
     f->placed = calloc(f->n + 1, sizeof(*f->placed));
     if (!f->placed)
         return -ENOMEM;
@@ -281,7 +381,17 @@ int sim_flows_begin(struct sim_flows *f, struct sim_net *net)
         flow->all = f;
         if (flow->octets != SIM_FOREVER && !flow->ring)
             flow->ideal = sim_net_ideal(net, flow->src, flow->dst, flow->octets);
-        sim_at(net->w, &flow->start, flow->begin);
+        flow->rkey = net->host[flow->dst].rkey;
+        flow->src_next = (struct sim_event){.key = sim_key(SIM_K_FLOW, 4 * i),
+                                            .fire = ahead ? hand_out : start_fire};
+        flow->dst_next = (struct sim_event){.key = sim_key(SIM_K_FLOW, 4 * i + 1)};
+        flow->over = (struct sim_event){.key = sim_key(SIM_K_FLOW, 4 * i + 2), .fire = over_fire};
+        if (flow->begin >= ahead) {
+            sim_wheel_add(&net->w->wheel, &flow->src_next, flow->begin - ahead);
+        } else {
+            src_opens(&flow->src_next, 0);
+            dst_opens(&flow->dst_next, 0);
+        }
     }
     return 0;
 }

@@ -14,20 +14,26 @@
 enum sim_flow_state { SIM_WAITS, SIM_RUNS, SIM_DONE, SIM_FAILED };
 extern const char *const sim_flow_states[];
 
+/* Its two ends live at two nodes, and know of each other only what was so a look-ahead before: both
+ * open their queue pairs that much before it begins, and that it has ended, or that the other end
+ * has failed, they learn so much later. */
 struct sim_flow {
-    struct sim_event start;
+    struct sim_event src_next, dst_next; /* what an end does next */
+    struct sim_event over;               /* the destination learns that it has ended */
     struct sim_flows *all;
     struct sim_ring *ring; /* NULL: a flow of its own */
     uint32_t id, rank;
     uint16_t src, dst;
-    uint16_t load;             /* which line of the scenario it belongs to */
-    uint8_t state;             /* enum sim_flow_state */
-    uint64_t octets;           /* SIM_FOREVER: until `stop` */
-    uint64_t begin, stop, end; /* ns */
-    uint64_t posted, answered; /* octets */
-    uint64_t ideal;            /* ns that it would take alone */
-    uint32_t message, out;     /* octets of a WRITE; WRITEs outstanding */
-    struct qp *qa, *qb;
+    uint16_t load;               /* which line of the scenario it belongs to */
+    uint8_t state;               /* enum sim_flow_state */
+    uint64_t octets;             /* SIM_FOREVER: until `stop` */
+    uint64_t begin, stop, end;   /* ns */
+    uint64_t posted, answered;   /* octets */
+    uint64_t ideal;              /* ns that it would take alone */
+    uint32_t message, out;       /* octets of a WRITE; WRITEs outstanding */
+    struct qp *qa, *qb;          /* of source, destination */
+    uint32_t qpn_a, qpn_b, rkey; /* their numbers, 0 = there is none; the destination's */
+    bool dst_failed;
     uint64_t sent, again, timeouts; /* packets; of which retransmitted; ACK timers */
     uint64_t sampled;               /* `placed` at the last sample */
 };
@@ -40,8 +46,8 @@ struct sim_ring {
     uint32_t flow;    /* of rank 0 */
     uint32_t *posted; /* steps, per rank, all iterations */
     uint32_t *received;
-    uint64_t *ended;  /* ns at which an iteration was over */
-    uint32_t *at_end; /* ranks that have finished an iteration */
+    uint64_t *ended;  /* ns at which the last rank, as yet, finished an iteration */
+    uint32_t *at_end; /* ranks that have */
     uint64_t begin;
 };
 
@@ -50,7 +56,9 @@ struct sim_flows {
     struct sim_flow *flow;
     uint64_t *placed; /* octets, by flow: what each packet counts lies close together */
     uint32_t n, cap;
-    uint32_t running, done, failed;
+    uint32_t done, failed;
+    uint64_t last;   /* ns: when the last one of these ended */
+    uint64_t salt;   /* of their PSNs */
     uint32_t finite; /* flows that have an end */
     struct sim_ring **ring;
     uint32_t nrings;

@@ -13,8 +13,6 @@
 #define SPACE     (1ull << 52) /* one region: addresses are (flow << 32 | offset) */
 #define RECORDS   256u         /* copies never wait here */
 #define RNR_TIMER 1u           /* 10 us */
-#define ANSWER_LEN                                                                                 \
-    (WIRE_ETH_LEN + WIRE_IPV4_LEN + WIRE_UDP_LEN + WIRE_BTH_LEN + 4u + WIRE_ICRC_LEN) /* an ACK */
 
 _Static_assert(sizeof(((struct wire_tmpl *)0)->hdr) <= SIM_DATA_MIN &&
                    WIRE_ETH_LEN + WIRE_IPV4_LEN + WIRE_UDP_LEN + WIRE_BTH_LEN + 28u <= SIM_DATA_MIN,
@@ -139,7 +137,7 @@ static void arm(struct sim_host *h, uint64_t now)
     if (at <= now)
         at = now + 1;
     if (!sim_event_pending(&h->timer) || at < h->timer.at)
-        sim_at(h->node.w, &h->timer, at);
+        sim_at(&h->node, &h->timer, at);
 }
 
 void sim_host_kick(struct sim_host *h, uint64_t now)
@@ -217,21 +215,21 @@ static void host_rx(struct sim_node *n, struct sim_port *in, struct sim_pkt *p, 
     sim_host_kick(h, now);
 }
 
-static void host_warm(const struct sim_node *n, const struct sim_pkt *p, unsigned step)
+static void host_near(const struct sim_node *n, unsigned step)
 {
     const struct sim_host *h = (const struct sim_host *)(const void *)n;
     if (step) {
-        bool sends = !p || p->len <= ANSWER_LEN;
-        engine_prefetch(h->e, h->last[sends], step - 1);
+        engine_prefetch(h->e, h->last[0], step - 1);
+        engine_prefetch(h->e, h->last[1], step - 1);
         return;
     }
-    __builtin_prefetch(h);
-    __builtin_prefetch(&h->timer);
-    if (p)
-        __builtin_prefetch((const uint8_t *)p + 64);
+    for (unsigned i = 0; i < offsetof(struct sim_host, pd); i += 64)
+        __builtin_prefetch((const char *)h + i);
+    for (unsigned i = 0; i < 4; i++)
+        __builtin_prefetch((const char *)h->port + 64 * i);
 }
 
-const struct sim_node_ops sim_host_ops = {.rx = host_rx, .idle = host_idle, .warm = host_warm};
+const struct sim_node_ops sim_host_ops = {.rx = host_rx, .idle = host_idle, .near = host_near};
 
 /* ---- life ---- */
 
@@ -242,6 +240,7 @@ int sim_host_init(struct sim_host *h, struct sim_world *w, uint32_t number, uint
     h->node.w = w;
     h->p = *p;
     h->timer.fire = timer_fire;
+    h->timer.key = sim_key(SIM_K_TIMER, 0);
     h->addr = wire_addr_v4(SIM_HOST_NET + number + 1);
     const uint8_t mac[6] = {0x02, 0x55, 0x52, 0x4E, (uint8_t)(number >> 8), (uint8_t)number};
     memcpy(h->mac, mac, 6);
@@ -281,8 +280,26 @@ void sim_host_free(struct sim_host *h)
     free(h->done);
 }
 
-static int to_rts(struct sim_host *h, struct qp *qp, const struct sim_host *peer, uint32_t dest,
-                  uint32_t sq_psn, uint32_t rq_psn, uint32_t max_rd, uint64_t now)
+struct qp *sim_host_open(struct sim_host *h, void *arg, uint32_t send_depth, uint32_t recv_depth)
+{
+    struct qp *qp;
+    struct engine_qp_params p = {
+        .arg = arg,
+        .type = QP_RC,
+        .pd = h->pd,
+        .send_cq = h->cq,
+        .recv_cq = h->cq,
+        .max_send_wr = send_depth,
+        .max_recv_wr = recv_depth,
+        .max_send_sge = 1,
+        .max_recv_sge = 1,
+        .sq_sig_all = true,
+    };
+    return engine_qp_create(h->e, &p, &qp) ? NULL : qp;
+}
+
+int sim_host_join(struct sim_host *h, struct qp *qp, const struct sim_host *peer, uint32_t number,
+                  uint32_t sq_psn, uint32_t rq_psn, uint64_t now)
 {
     struct engine_qp_attr a = {
         .state = QPS_INIT,
@@ -290,15 +307,13 @@ static int to_rts(struct sim_host *h, struct qp *qp, const struct sim_host *peer
         .access_flags = MEM_LOCAL_WRITE | MEM_REMOTE_ANY,
         .av = {.sgid = h->addr, .dgid = peer->addr, .tclass = (uint8_t)(h->p.dscp << 2)},
         .path_mtu = (uint8_t)wire_mtu_enum(h->p.mtu),
-        .dest_qpn = dest,
+        .dest_qpn = number,
         .sq_psn = sq_psn,
         .rq_psn = rq_psn,
         .timeout = h->p.timeout,
         .retry_cnt = h->p.retries,
         .rnr_retry = 7,
         .min_rnr_timer = RNR_TIMER,
-        .max_rd_atomic = (uint8_t)max_rd,
-        .max_dest_rd_atomic = (uint8_t)max_rd,
     };
     memcpy(a.av.dmac, peer->mac, 6);
     int err = engine_qp_modify(h->e, qp, &a,
@@ -313,56 +328,15 @@ static int to_rts(struct sim_host *h, struct qp *qp, const struct sim_host *peer
     if (err)
         return err;
     a.state = QPS_RTS;
+    h->last[1] = h->last[0];
+    h->last[0] = qp;
     return engine_qp_modify(h->e, qp, &a,
                             QPA_STATE | QPA_SQ_PSN | QPA_TIMEOUT | QPA_RETRY_CNT | QPA_RNR_RETRY |
                                 QPA_MAX_QP_RD_ATOMIC,
                             now);
 }
 
-static int make_qp(struct sim_host *h, void *arg, uint32_t send, uint32_t recv, struct qp **out)
-{
-    struct engine_qp_params p = {
-        .arg = arg,
-        .type = QP_RC,
-        .pd = h->pd,
-        .send_cq = h->cq,
-        .recv_cq = h->cq,
-        .max_send_wr = send,
-        .max_recv_wr = recv,
-        .max_send_sge = 1,
-        .max_recv_sge = 1,
-        .sq_sig_all = true,
-    };
-    return engine_qp_create(h->e, &p, out);
-}
-
-int sim_host_connect(struct sim_host *a, struct sim_host *b, const struct sim_connect *c,
-                     struct qp **qa, struct qp **qb, uint64_t now)
-{
-    struct sim_world *w = a->node.w;
-    uint32_t pa = sim_rand(&w->rng) & WIRE_PSN_MASK, pb = sim_rand(&w->rng) & WIRE_PSN_MASK;
-    int err = make_qp(a, c->a_arg, c->send_depth, 0, qa);
-    if (err)
-        return err;
-    err = make_qp(b, c->b_arg, 1, c->recv_depth, qb);
-    if (err) {
-        engine_qp_destroy(a->e, *qa);
-        return err;
-    }
-    err = to_rts(a, *qa, b, engine_qp_num(*qb), pa, pb, c->max_rd, now);
-    if (!err)
-        err = to_rts(b, *qb, a, engine_qp_num(*qa), pb, pa, c->max_rd, now);
-    if (err) {
-        engine_qp_destroy(a->e, *qa);
-        engine_qp_destroy(b->e, *qb);
-        return err;
-    }
-    a->last[1] = *qa;
-    b->last[0] = *qb;
-    return 0;
-}
-
-void sim_host_disconnect(struct sim_host *h, struct qp *qp)
+void sim_host_close(struct sim_host *h, struct qp *qp)
 {
     for (unsigned i = 0; i < 2; i++)
         if (h->last[i] == qp)

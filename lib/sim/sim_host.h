@@ -28,17 +28,14 @@ struct sim_host_params {
     struct cc_conf cc;
 };
 
-/* Laid out by cache lines: the first is what an event finds fetched. */
 struct sim_host {
     struct sim_node node; /* first */
     struct engine *e;
-    const struct qp *last[2]; /* connected last: as the receiver, as the sender */
-
-    struct sim_event timer;
     struct sim_port *port;
+    const struct qp *last[2]; /* connected last */
+    struct sim_event timer;
     uint32_t ndone; /* completions to be handed out */
     bool stepping;
-
     struct engine_wc *done;
     uint32_t done_cap;
     const struct sim_app_ops *app;
@@ -51,25 +48,19 @@ struct sim_host {
     uint64_t bad_icrc;   /* frames dropped that a fault had damaged, with payload skipped */
     struct sim_host_params p;
 } __attribute__((aligned(64)));
-_Static_assert(offsetof(struct sim_host, timer) == 64 && offsetof(struct sim_host, done) == 128,
-               "cache lines");
 
 /* After its port is connected. 0, -ENOMEM, or what the engine said. */
 int sim_host_init(struct sim_host *h, struct sim_world *w, uint32_t number, uint32_t max_qp,
                   const struct sim_host_params *p);
 void sim_host_free(struct sim_host *h);
 
-struct sim_connect {
-    void *a_arg, *b_arg; /* come back as wc.qp_arg */
-    uint32_t send_depth; /* work requests of a */
-    uint32_t recv_depth; /* of b */
-    uint32_t max_rd;     /* READs outstanding, 0 = none */
-};
-/* Connect a to b by a pair of RC queue pairs. */
-int sim_host_connect(struct sim_host *a, struct sim_host *b, const struct sim_connect *c,
-                     struct qp **qa, struct qp **qb, uint64_t now);
-/* Destroy one of them. */
-void sim_host_disconnect(struct sim_host *h, struct qp *qp);
+/* A queue pair for so many work requests at a time; `arg` comes back as wc.qp_arg. NULL = no room.
+ */
+struct qp *sim_host_open(struct sim_host *h, void *arg, uint32_t send_depth, uint32_t recv_depth);
+/* Connect it to queue pair `number` of another host. 0, or what the engine said. */
+int sim_host_join(struct sim_host *h, struct qp *qp, const struct sim_host *peer, uint32_t number,
+                  uint32_t sq_psn, uint32_t rq_psn, uint64_t now);
+void sim_host_close(struct sim_host *h, struct qp *qp);
 /* After posting, or destroying: send what there is, arm the timer. */
 void sim_host_kick(struct sim_host *h, uint64_t now);
 

@@ -213,7 +213,7 @@ static double m_held_ms(const struct sim *sim)
 {
     double ns = m_held(sim);
     for (uint32_t i = 0; i < sim->net.nports; i++) /* and those that stand still now */
-        if (sim->net.port[i].paused)
+        if (sim->net.port[i].paused && sim->net.port[i].paused_at < sim->w.now)
             ns += (double)(sim->w.now - sim->net.port[i].paused_at);
     return ns / 1e6;
 }
@@ -322,7 +322,7 @@ static double m_reduce_us(const struct sim *sim)
 {
     const struct sim_ring *r = sim->flows.nrings ? sim->flows.ring[0] : NULL;
     uint32_t n = 0;
-    while (r && n < r->iterations && r->ended[n])
+    while (r && n < r->iterations && r->at_end[n] == r->n)
         n++;
     return n ? (double)(r->ended[n - 1] - r->begin) / 1e3 / n : NAN;
 }

@@ -199,6 +199,16 @@ static int make_routes(struct sim_net *net)
 
 /* ---- all of it ---- */
 
+static uint64_t least_lookahead(const struct sim_net *net)
+{
+    uint64_t least = SIM_WINDOW_MAX;
+    for (uint32_t i = 0; i < net->nports; i++) {
+        uint64_t ns = sim_port_lookahead(&net->port[i]);
+        least = ns < least ? ns : least;
+    }
+    return least;
+}
+
 int sim_net_build(struct sim_net *net, struct sim_world *w, const struct sim_plan *plan,
                   const struct sim_net_params *p)
 {
@@ -222,6 +232,7 @@ int sim_net_build(struct sim_net *net, struct sim_world *w, const struct sim_pla
     for (uint32_t i = 0; i < net->nhosts + net->nswitches; i++)
         name_node(net, i);
     int err = make_ports(net, plan);
+    w->lookahead = w->window = !err && p->windows ? least_lookahead(net) : 0;
     if (!err)
         err = make_routes(net);
     for (uint32_t i = 0; i < net->nswitches && !err; i++)
@@ -233,6 +244,8 @@ int sim_net_build(struct sim_net *net, struct sim_world *w, const struct sim_pla
 
 void sim_net_free(struct sim_net *net)
 {
+    for (uint32_t i = 0; i < net->nhosts + net->nswitches; i++)
+        sim_heap_free(&sim_net_node(net, i)->agenda.later);
     for (uint32_t i = 0; i < net->nhosts; i++)
         sim_host_free(&net->host[i]);
     for (uint32_t i = 0; i < net->nswitches; i++)

@@ -45,6 +45,7 @@ struct sim_net_params {
     struct sim_host_params host;
     struct sim_switch_params sw;
     uint32_t max_qp; /* per host */
+    bool windows;    /* sim_window.h; otherwise all events run in one order */
 };
 
 /* 0, -ENOMEM, -EINVAL (a host without exactly one cable, a switch whose head-room is larger than

@@ -9,7 +9,7 @@ static void due_fire(struct sim_event *ev, uint64_t now)
     struct sim_noise *n = SIM_CONTAINER(ev, struct sim_noise, due);
     struct sim_pkt *p = sim_fifo_pop(&n->held);
     if (n->held.head)
-        sim_at(n->w, &n->due, p->next_at);
+        sim_call(n->w, &n->due, p->next_at);
     sim_port_arrive(&n->port[p->in], p, now);
 }
 
@@ -41,6 +41,6 @@ enum sim_fate sim_noise_judge(struct sim_noise *n, struct sim_port *to, struct s
         n->held.tail->next_at = now + n->p.late;
     sim_fifo_push(&n->held, p);
     if (!sim_event_pending(&n->due))
-        sim_at(n->w, &n->due, now + n->p.late);
+        sim_call(n->w, &n->due, now + n->p.late);
     return SIM_HELD;
 }

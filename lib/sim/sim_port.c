@@ -56,9 +56,10 @@ static uint64_t wire_ps(const struct sim_port *port, uint64_t octets)
 
 static void arm_tx(struct sim_port *port, struct sim_pkt *next, uint64_t at)
 {
-    port->tx.hint[0] = next;
+    __builtin_prefetch(next);
+    port->tx.hint = next;
     port->tx_set = true;
-    sim_at(port->node->w, &port->tx, at);
+    sim_at(port->node, &port->tx, at);
 }
 
 /* Put a frame on the wire: the transmitter is free. `next` is likely to follow it. */
@@ -72,13 +73,15 @@ static void transmit(struct sim_port *port, struct sim_pkt *p, struct sim_pkt *n
         port->busy_ps = now * 1000;
     port->busy_ps += wire_ps(port, sim_pkt_wire(p));
     uint64_t at = free_at(port) + port->delay;
+    if (at == now)
+        at++; /* no cable and a terabit: still another node's time */
     p->next = NULL;
-    if (port->rx.hint[0]) {
+    if (port->rx.hint) {
         port->wire_tail->next_at = at;
         port->wire_tail->next = p;
     } else {
-        port->rx.hint[0] = p;
-        sim_at(port->node->w, &port->rx, at);
+        port->rx.hint = p;
+        sim_at(port->peer->node, &port->rx, at);
     }
     port->wire_tail = p;
     if (port->backlog || port->node->ops->idle)
@@ -204,9 +207,9 @@ static void arm_resume(struct sim_port *port)
         if (port->paused >> i & 1 && port->paused_until[i] < first)
             first = port->paused_until[i];
     if (first == SIM_NEVER)
-        sim_wheel_del(&port->node->w->wheel, &port->resume);
+        sim_cancel(port->node, &port->resume);
     else
-        sim_at(port->node->w, &port->resume, first);
+        sim_at(port->node, &port->resume, first);
 }
 
 static void resume_fire(struct sim_event *ev, uint64_t now)
@@ -249,12 +252,13 @@ void sim_port_arrive(struct sim_port *to, struct sim_pkt *p, uint64_t now)
     to->node->ops->rx(to->node, to, p, now);
 }
 
-/* PSN, QPNs and ECN make two frames differ that would otherwise look alike. */
+/* PSN, QPNs and ECN make two frames differ that would otherwise look alike. A sum, as the order of
+ * nodes within a window means nothing. */
 static void digest(struct sim_world *w, const struct sim_port *to, const struct sim_pkt *p,
                    uint64_t now)
 {
     uint64_t where = (uint64_t)p->len << 32 | (uint64_t)p->data[WIRE_ETH_LEN + 1] << 16 | to->id;
-    w->trace = sim_mix(w->trace ^ now ^ p->tag ^ where * 0x9E3779B97F4A7C15ull);
+    w->trace += sim_mix(now * 0xD6E8FEB86659FD93ull ^ p->tag ^ where * 0x9E3779B97F4A7C15ull);
 }
 
 void sim_port_lose(struct sim_port *to, struct sim_pkt *p, uint64_t now)
@@ -269,11 +273,12 @@ static void rx_fire(struct sim_event *ev, uint64_t now)
     struct sim_port *port = SIM_CONTAINER(ev, struct sim_port, rx);
     struct sim_port *to = port->peer;
     struct sim_world *w = to->node->w;
-    struct sim_pkt *p = port->rx.hint[0];
-    port->rx.hint[0] = p->next;
+    struct sim_pkt *p = port->rx.hint;
+    port->rx.hint = p->next;
     if (p->next) {
-        __builtin_prefetch(p->next);
-        sim_at(w, &port->rx, p->next_at);
+        __builtin_prefetch((const uint8_t *)p->next + 64);
+        __builtin_prefetch(p->next->next);
+        sim_at(to->node, &port->rx, p->next_at);
     }
     w->hops++;
     digest(w, to, p, now);
@@ -290,19 +295,10 @@ static void rx_fire(struct sim_event *ev, uint64_t now)
         sim_port_lose(to, p, now);
 }
 
-void sim_port_warm(struct sim_event *ev, unsigned step)
+uint64_t sim_port_lookahead(const struct sim_port *port)
 {
-    const struct sim_port *at;
-    const struct sim_pkt *p = NULL;
-    if (ev->fire == rx_fire) {
-        at = SIM_CONTAINER(ev, struct sim_port, rx)->peer;
-        p = ev->hint[0];
-    } else if (ev->fire == tx_fire) {
-        at = SIM_CONTAINER(ev, struct sim_port, tx);
-    } else {
-        return;
-    }
-    at->node->ops->warm(at->node, p, step);
+    uint64_t ns = port->delay + wire_ps(port, SIM_FRAME_MIN + SIM_WIRE_EXTRA) / 1000;
+    return ns ? ns : 1;
 }
 
 void sim_port_connect(struct sim_port *a, struct sim_port *b, uint64_t rate, uint64_t delay)
@@ -317,7 +313,9 @@ void sim_port_connect(struct sim_port *a, struct sim_port *b, uint64_t rate, uin
         port->tx.fire = tx_fire;
         port->rx.fire = rx_fire;
         port->resume.fire = resume_fire;
-        port->rx.hint[1] = &port->peer->node; /* the second line */
-        port->tx.hint[1] = &port->node;
+        port->tx.key = sim_key(SIM_K_TX, port->index);
+        port->rx.key =
+            sim_key(SIM_K_RX, port->peer->index); /* it is the peer's node that runs it */
+        port->resume.key = sim_key(SIM_K_RESUME, port->index);
     }
 }

@@ -31,7 +31,7 @@ struct sim_queue {
  * line of the sender's port and the second of the receiver's; a frame that finds the transmitter
  * free the same two of the port that it leaves by, any other one the queue's and the third, too. */
 struct sim_port {
-    _Alignas(64) struct sim_event rx; /* the first frame on the wire, which is hint[0], arrives */
+    _Alignas(64) struct sim_event rx; /* the first frame on the wire, which is its hint, arrives */
     struct sim_pkt *wire_tail;        /* the last one that was sent */
     struct sim_port *peer;
 
@@ -67,9 +67,9 @@ struct sim_node_ops {
     void (*sent)(struct sim_node *n, struct sim_port *out, struct sim_pkt *p, uint64_t now);
     /* The transmitter is free: more, if there is more. May be NULL. */
     void (*idle)(struct sim_node *n, struct sim_port *out, uint64_t now);
-    /* Frame p will arrive soon, or the transmitter get free (p = NULL): have what that will read
-     * come near, in the steps of the wheel's `warm`. Changes nothing. */
-    void (*warm)(const struct sim_node *n, const struct sim_pkt *p, unsigned step);
+    /* Its turn will come soon: have what that reads, beyond its events, come near, in steps: 0
+     * first, the node itself, SIM_NEAR_STEPS - 1 while the turn before runs. Changes nothing. */
+    void (*near)(const struct sim_node *n, unsigned step);
 };
 
 struct sim_node {
@@ -79,12 +79,13 @@ struct sim_node {
     const char *name; /* "host3", "switch0" */
     uint16_t id, nports;
     bool watched, is_host;
+    struct sim_agenda agenda;
 };
 
 /* Connect two ports by a cable; their nodes are set, with their ops. rate in bit/s, delay in ns. */
 void sim_port_connect(struct sim_port *a, struct sim_port *b, uint64_t rate, uint64_t delay);
-/* The wheel's `warm`: fetch what an event of a port will read. */
-void sim_port_warm(struct sim_event *ev, unsigned step);
+/* ns for which nothing that the port's node does can reach its peer; at least 1. */
+uint64_t sim_port_lookahead(const struct sim_port *port);
 /* Queue a frame; its prio and len are set. */
 void sim_port_send(struct sim_port *port, struct sim_pkt *p, uint64_t now);
 /* A frame that a fault held back is at the end of the wire now. */

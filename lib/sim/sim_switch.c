@@ -67,7 +67,7 @@ static void arm_refresh(struct sim_switch *s, const struct sim_port *port, uint6
 {
     uint64_t at = now + sim_port_pause_ns(port, SIM_PAUSE_MAX) / 2;
     if (!sim_event_pending(&s->refresh) || at < s->refresh.at)
-        sim_at(s->node.w, &s->refresh, at);
+        sim_at(&s->node, &s->refresh, at);
 }
 
 static void xoff(struct sim_switch *s, struct sim_port *in, unsigned prio, uint64_t now)
@@ -167,23 +167,18 @@ static void switch_sent(struct sim_node *n, struct sim_port *out, struct sim_pkt
         release(switch_of(n), p, now);
 }
 
-/* The ports of a path are what a hop misses: everything else of a few switches stays near. */
-static void switch_warm(const struct sim_node *n, const struct sim_pkt *p, unsigned step)
+static void switch_near(const struct sim_node *n, unsigned step)
 {
-    const struct sim_switch *s = (const struct sim_switch *)(const void *)n;
-    if (!p || step || s->p.balance == SIM_SPRAY || p->flags & SIM_PKT_PAUSE)
-        return;
-    const struct sim_port *out = sim_switch_route(s, p->dst, p->flow, NULL);
-    if (!out)
-        return;
-    __builtin_prefetch(out);
-    __builtin_prefetch(&out->node);
-    __builtin_prefetch(&out->tx);
-    __builtin_prefetch(&out->q[p->prio]);
+    for (unsigned i = 0; step == 1 && i < n->nports; i++) {
+        __builtin_prefetch(&n->port[i]->node);
+        __builtin_prefetch(&n->port[i]->tx);
+        __builtin_prefetch(&n->port[i]->rx);
+        __builtin_prefetch(n->port[i]->q);
+    }
 }
 
 const struct sim_node_ops sim_switch_ops = {
-    .rx = switch_rx, .sent = switch_sent, .warm = switch_warm};
+    .rx = switch_rx, .sent = switch_sent, .near = switch_near};
 
 /* What can still come in between our pause and its effect: the cable twice, and frames on either
  * side that have begun: before the pause goes out, and before it is heeded. */
@@ -200,6 +195,7 @@ int sim_switch_init(struct sim_switch *s, struct sim_world *w, const struct sim_
     s->p = *p;
     s->rng.s = sim_mix(w->rng.s ^ s->node.id);
     s->refresh.fire = refresh_fire;
+    s->refresh.key = sim_key(SIM_K_TIMER, 0);
     s->in[0] = calloc((size_t)n * SIM_PRIOS, sizeof(*s->in[0]));
     s->xoff = calloc(n, 1);
     s->headroom = calloc(n, sizeof(*s->headroom));

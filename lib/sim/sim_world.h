@@ -6,9 +6,9 @@
 #ifndef URNIC_SIM_WORLD_H
 #define URNIC_SIM_WORLD_H
 
-#include "sim_event.h"
 #include "sim_pkt.h"
 #include "sim_rng.h"
+#include "sim_window.h"
 
 struct sim_node;
 struct sim_fault;
@@ -20,8 +20,9 @@ enum sim_fate { SIM_PASS, SIM_DROP, SIM_HELD };
 
 struct sim_hooks {
     void *arg;
-    /* Every frame at a node whose `watched` is set, as it comes and goes; frame[0..len) is whole:
-     * skipped payload reads as zeros. `note` is why it was dropped, else NULL. */
+    /* Every frame at a node whose `watched` is set, as it comes and goes, each node's in the order
+     * of time; frame[0..len) is whole: skipped payload reads as zeros. `note` is why it was
+     * dropped, else NULL. */
     void (*frame)(void *arg, const struct sim_node *node, enum sim_dir dir, const uint8_t *frame,
                   uint32_t len, const char *note, uint64_t now);
     /* A frame reaches the end of the wire between two ports. The hook may change it, drop it (the
@@ -30,8 +31,11 @@ struct sim_hooks {
 };
 
 struct sim_world {
-    struct sim_wheel wheel;
-    uint64_t now; /* ns */
+    uint64_t now;       /* ns: of the event that runs */
+    uint64_t lookahead; /* ns: that nodes leave each other alone, 1 .. SIM_WINDOW_MAX; 0 = any may
+                         * meddle with any, and all events run in one order */
+    uint64_t window;    /* ns: the longest window, 1 .. lookahead */
+    struct sim_heap calls;
     struct sim_rng rng;
     struct sim_pool pool;
     struct sim_hooks hooks;
@@ -41,12 +45,9 @@ struct sim_world {
     bool failed;    /* out of memory: the run must end */
     uint64_t hops;  /* frames that have reached the end of a wire */
     uint64_t trace; /* a digest of every one of them: when, where, which */
+    struct sim_wheel wheel;
+    struct sim_turn turn;
 };
-
-static inline void sim_at(struct sim_world *w, struct sim_event *ev, uint64_t at)
-{
-    sim_wheel_add(&w->wheel, ev, at);
-}
 
 #define SIM_CONTAINER(ptr, type, member)                                                           \
     ((type *)(void *)((char *)(ptr) - __builtin_offsetof(type, member)))

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Any text at all as a scenario: it is refused with a reason, or says what a network can be built
- * from. Small ones are built and run for so many events, and then have figures that can be true.
+ * from. Small ones are built and run for so many windows or frames, and then have figures that can
+ * be true.
  */
 #include <math.h>
 
@@ -9,7 +10,8 @@
 #include "sim.h"
 #include "sim_metric.h"
 
-#define EVENTS    10000u
+#define WINDOWS   10000u
+#define HOPS      10000u
 #define HOSTS     64u
 #define FLOWS_MAX 500.0
 
@@ -86,7 +88,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         FUZZ_CHECK(err.reason[0]);
         return 0;
     }
-    for (unsigned n = 0; n < EVENTS && sim_step(sim); n++)
+    for (unsigned n = 0; n < WINDOWS && sim->w.hops < HOPS && sim_step(sim); n++)
         ;
     check_network(sim);
     check_figures(sim);

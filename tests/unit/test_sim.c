@@ -34,10 +34,9 @@ static double metric(struct sim *sim, const char *name)
 /* Every frame out of the pool has come back, and a queue's octets with it. */
 static void check_empty(struct sim *sim)
 {
-    struct sim_event *ev;
-    while ((ev = sim_wheel_pop(&sim->w.wheel, sim->w.now + 10000000)))
-        if (ev != &sim->sample)
-            ev->fire(ev, ev->at);
+    sim_call_off(&sim->w, &sim->sample);
+    while (sim_window_run(&sim->w, sim->flows.last + 10000000))
+        ;
     ck_assert_uint_eq(sim->w.pool.out, 0);
     for (uint32_t i = 0; i < sim->net.nports; i++) {
         ck_assert_uint_eq(sim->net.port[i].queued, 0);
@@ -84,6 +83,99 @@ START_TEST(slices_change_nothing)
     ck_assert_uint_eq(sim->w.trace, whole);
     ck_assert_double_eq_tol(metric(sim, "time"), t, 1e-9);
     sim_destroy(sim);
+}
+END_TEST
+
+/* Where windows are cut changes nothing, not even which of two events of one time comes first: the
+ * same with one nanosecond each, with others, and with the longest. */
+static const char *const cuts[] = {
+    "duration 3ms\nsample 7us\nmeasure 33us\ntopology incast hosts=127 rate=40G delay=1us\n"
+    "switch buffer=12M pfc=on xoff=16K kmin=5K kmax=50K pmax=10%\ncc dcqcn\n"
+    "incast to=127 size=24K every=600us times=2\n",
+    "duration 20ms\nhost timeout=2\ntopology incast hosts=127 rate=40G delay=700ns\n"
+    "switch buffer=1M\ncc swift,recovery=sr\nincast to=127 size=20K\n",
+    "duration 5ms\ntopology leaf-spine hosts=16 leaves=8 spines=8 rate=100G core=100G delay=500ns\n"
+    "switch buffer=2M balance=spray\ncc timely,recovery=sr\npermutation size=100K\n",
+    "duration 300us\ntopology fat-tree k=8 rate=100G delay=800ns\nswitch buffer=900K pfc=on\n"
+    "cc dcqcn\narrivals sizes=hadoop load=40%\npermutation size=3K start=10us\n",
+    "duration 1s\ntopology leaf-spine hosts=16 leaves=8 spines=2 rate=100G delay=1500ns\n"
+    "switch pfc=on\ncc dcqcn\nall-reduce size=300K times=2 start=5us\n",
+    /* flows fail, also in a ring; the numbers of their queue pairs come again */
+    "duration 20ms\nhost timeout=1 retries=0\nswitch buffer=60K\n"
+    "topology dumbbell hosts=64 rate=40G delay=700ns\npermutation size=20K\n"
+    "permutation size=20K start=1us\npermutation size=20K start=40us\n"
+    "all-reduce size=100K hosts=9 start=2us\n",
+};
+
+/* All figures, flow by flow and as a whole. */
+static void same_runs(struct sim *a, struct sim *b)
+{
+    double x, y;
+    for (uint32_t i = 0; i < a->flows.n; i++) {
+        const struct sim_flow *f = &a->flows.flow[i], *g = &b->flows.flow[i];
+        ck_assert_uint_eq(f->state, g->state);
+        ck_assert_uint_eq(f->end, g->end);
+        ck_assert_uint_eq(a->flows.placed[i], b->flows.placed[i]);
+    }
+    for (const struct sim_metric_info *m = sim_metrics; m->name; m++) {
+        ck_assert_int_eq(sim_metric(a, m->name, &x), sim_metric(b, m->name, &y));
+        ck_assert_msg(x == y || isnan(x), "%s: %g and %g", m->name, x, y);
+    }
+    ck_assert_uint_eq(a->w.trace, b->w.trace);
+    ck_assert_uint_eq(a->queue[0].n, b->queue[0].n);
+    for (uint32_t i = 0; i < a->queue[0].n; i++) {
+        ck_assert(a->queue[0].point[i].v == b->queue[0].point[i].v);
+        ck_assert(a->again.point[i].v == b->again.point[i].v);
+    }
+    for (uint32_t i = 0; i < a->net.nhosts; i++)
+        ck_assert_mem_eq(engine_counters(a->net.host[i].e), engine_counters(b->net.host[i].e),
+                         ENGINE_COUNTER_MAX * sizeof(uint64_t));
+}
+
+START_TEST(windows_change_nothing)
+{
+    struct sim *one = make(cuts[_i], NULL), *sim;
+    ck_assert_uint_gt(one->w.lookahead, 499);
+    one->w.window = 1;
+    sim_run(one, SIM_NEVER);
+    ck_assert_double_gt(metric(one, "flows_done"), 0);
+    ck_assert_int_eq(metric(one, "flows_failed") > 0, _i == 5);
+
+    sim = make(cuts[_i], NULL);
+    sim_run(sim, SIM_NEVER);
+    same_runs(one, sim);
+    sim_destroy(sim);
+
+    sim = make(cuts[_i], NULL);
+    sim->w.window = 333;
+    for (uint64_t until = 0; sim_run(sim, until); until += 10007)
+        ;
+    same_runs(one, sim);
+    sim_destroy(sim);
+    sim_destroy(one);
+}
+END_TEST
+
+/* A small network runs without windows, a large one with them: to a lone flow it is the same. */
+START_TEST(order_means_nothing_to_one_flow)
+{
+    struct sim *sim[2];
+    char text[300];
+    for (unsigned i = 0; i < 2; i++) {
+        snprintf(text, sizeof text,
+                 "duration 10ms\ntopology dumbbell hosts=%u rate=40G delay=600ns\ncc dcqcn\n"
+                 "flow from=0 to=%u size=1M start=3us\nflow from=%u to=1 size=100K start=1ms\n",
+                 63 + i, 63 + i, 100 + i);
+        sim[i] = make(text, NULL);
+        sim_run(sim[i], SIM_NEVER);
+    }
+    ck_assert(!sim[0]->w.lookahead && sim[1]->w.lookahead >= 600);
+    ck_assert_double_eq(metric(sim[0], "flows_done"), 2);
+    for (unsigned i = 0; i < 2; i++)
+        ck_assert_uint_eq(sim[0]->flows.flow[i].end, sim[1]->flows.flow[i].end);
+    ck_assert_uint_eq(sim[0]->w.now, sim[1]->w.now);
+    sim_destroy(sim[0]);
+    sim_destroy(sim[1]);
 }
 END_TEST
 
@@ -342,6 +434,8 @@ int main(void)
     tcase_set_timeout(c, 60);
     tcase_add_test(c, same_seed_same_frames);
     tcase_add_test(c, slices_change_nothing);
+    tcase_add_loop_test(c, windows_change_nothing, 0, (int)(sizeof cuts / sizeof cuts[0]));
+    tcase_add_test(c, order_means_nothing_to_one_flow);
     tcase_add_test(c, payload_changes_nothing);
     tcase_add_test(c, pfc_loses_nothing);
     tcase_add_test(c, cc_02_marking_shortens_the_queue);

@@ -7,75 +7,57 @@
 struct item {
     struct sim_event ev;
     uint64_t due;
-    unsigned order;  /* of scheduling */
-    unsigned warmed; /* steps, since it was scheduled */
+    unsigned order; /* of scheduling */
 };
 
-/* Looking ahead: each step once, in their order, for what is still to come. */
-static void on_warm(struct sim_event *ev, unsigned step)
+static bool first_of(const struct item *a, const struct item *b, bool keys)
 {
-    struct item *i = (struct item *)(void *)ev;
-    if (!step)
-        i->warmed = 0;
-    ck_assert_uint_eq(step, i->warmed);
-    i->warmed++;
+    if (a->due != b->due)
+        return a->due < b->due;
+    return keys ? a->ev.key < b->ev.key : a->order < b->order;
 }
 
-/* Events that come and go meanwhile miss steps. */
-static void on_any(struct sim_event *ev, unsigned step)
-{
-    ck_assert_ptr_nonnull(ev);
-    ck_assert_uint_lt(step, SIM_WARM_STEPS);
-}
-
-/* An event of many is warmed by all steps before its turn. */
-START_TEST(sim_events_are_warmed_ahead)
-{
-    enum { N = 1000 };
-    static struct sim_wheel w;
-    static struct item it[N];
-    struct sim_event *ev;
-    unsigned full = 0;
-    sim_wheel_init(&w);
-    w.warm = on_warm;
-    for (unsigned i = 0; i < N; i++)
-        sim_wheel_add(&w, &it[i].ev, 100000 + i / 7);
-    while ((ev = sim_wheel_pop(&w, SIM_NEVER)))
-        full += ((struct item *)(void *)ev)->warmed == SIM_WARM_STEPS;
-    ck_assert_uint_gt(full, N - 4 * SIM_AHEAD);
-}
-END_TEST
-
-/* Every event comes out at its time, earliest first, and equal times in the order of scheduling;
- * against a plain list, without and with looking ahead. */
+/* Every event comes out at its time, earliest first; equal times in the order of their keys out of
+ * the heap, of scheduling out of the wheel. Against a plain list. */
 START_TEST(sim_events_agree_with_a_list)
 {
     enum { N = 200 };
     static struct sim_wheel w;
     static struct item it[N];
+    struct sim_heap h = {0};
+    bool heap = _i;
     unsigned order = 0, fired = 0;
     uint64_t now = 0;
     srand(3);
     sim_wheel_init(&w);
-    w.warm = _i ? on_any : NULL;
+    for (unsigned i = 0; i < N; i++)
+        it[i] = (struct item){.ev.key = i * 77 % N};
     for (unsigned step = 0; step < 40000; step++) {
         struct item *i = &it[(unsigned)rand() % N];
         unsigned what = (unsigned)rand() % 8;
         if (what < 5) { /* few distinct times: many are equal */
             i->due = now + ((uint64_t)(rand() % 16) << (rand() % 36));
             i->order = order++;
-            sim_wheel_add(&w, &i->ev, i->due);
+            if (heap)
+                ck_assert(sim_heap_add(&h, &i->ev, i->due));
+            else
+                sim_wheel_add(&w, &i->ev, i->due);
         } else if (what == 5) {
-            sim_wheel_del(&w, &i->ev);
+            if (heap)
+                sim_heap_del(&h, &i->ev);
+            else
+                sim_wheel_del(&w, &i->ev);
+            ck_assert(!sim_event_pending(&i->ev));
         } else {
             uint64_t limit = now + ((uint64_t)rand() % 1000 << (rand() % 30));
             const struct item *first = NULL;
             for (unsigned k = 0; k < N; k++)
                 if (sim_event_pending(&it[k].ev) && it[k].due <= limit &&
-                    (!first || it[k].due < first->due ||
-                     (it[k].due == first->due && it[k].order < first->order)))
+                    (!first || first_of(&it[k], first, heap)))
                     first = &it[k];
-            struct sim_event *ev = sim_wheel_pop(&w, limit);
+            if (heap && first)
+                ck_assert_uint_eq(sim_heap_first(&h), first->due);
+            struct sim_event *ev = heap ? sim_heap_pop(&h, limit) : sim_wheel_pop(&w, limit);
             ck_assert_ptr_eq(ev, first ? &first->ev : NULL);
             if (ev) {
                 ck_assert(!sim_event_pending(ev));
@@ -86,6 +68,7 @@ START_TEST(sim_events_agree_with_a_list)
         }
     }
     ck_assert_uint_gt(fired, 1000);
+    sim_heap_free(&h);
 }
 END_TEST
 
@@ -110,9 +93,8 @@ END_TEST
 int main(void)
 {
     Suite *s = suite_create("sim_event");
-    TCase *c = tcase_create("wheel");
+    TCase *c = tcase_create("orders");
     tcase_add_loop_test(c, sim_events_agree_with_a_list, 0, 2);
-    tcase_add_test(c, sim_events_are_warmed_ahead);
     tcase_add_test(c, sim_events_at_the_edges);
     suite_add_tcase(s, c);
     SRunner *r = srunner_create(s);

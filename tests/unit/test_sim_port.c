@@ -37,6 +37,8 @@ static const struct sim_node_ops sink_ops = {.rx = sink_rx};
 
 static void cable(uint64_t rate, uint64_t delay)
 {
+    sim_heap_free(&a.node.agenda.later);
+    sim_heap_free(&b.node.agenda.later);
     w = (struct sim_world){.rng.s = 1};
     sim_wheel_init(&w.wheel);
     sim_pool_init(&w.pool, 0);
@@ -48,15 +50,14 @@ static void cable(uint64_t rate, uint64_t delay)
     pa.node = &a.node;
     pb.node = &b.node;
     sim_port_connect(&pa, &pb, rate, delay);
+    uint64_t ahead = sim_port_lookahead(&pa);
+    w.lookahead = w.window = ahead < SIM_WINDOW_MAX ? ahead : SIM_WINDOW_MAX;
 }
 
 static void run(uint64_t until)
 {
-    struct sim_event *ev;
-    while ((ev = sim_wheel_pop(&w.wheel, until))) {
-        w.now = ev->at;
-        ev->fire(ev, ev->at);
-    }
+    while (sim_window_run(&w, until))
+        ;
 }
 
 static void send(struct sim_port *port, uint32_t len, unsigned prio, uint64_t now)
@@ -202,15 +203,15 @@ START_TEST(ecmp_spreads_flows)
             f->flow = (uint32_t)sim_mix(flow);
             edge->node.ops->rx(&edge->node, edge->node.port[0], f, w.now);
             unsigned at = 0;
-            while (at < edge->node.nports && !edge->node.port[at]->rx.hint[0])
+            while (at < edge->node.nports && !edge->node.port[at]->rx.hint)
                 at++;
             ck_assert_uint_lt(at, 4);
             if (first == 9)
                 first = at;
             ck_assert_uint_eq(at, first);
-            sim_wheel_del(&w.wheel, &edge->node.port[at]->rx);
-            sim_pkt_free(&w.pool, edge->node.port[at]->rx.hint[0]);
-            edge->node.port[at]->rx.hint[0] = NULL;
+            sim_cancel(edge->node.port[at]->peer->node, &edge->node.port[at]->rx);
+            sim_pkt_free(&w.pool, edge->node.port[at]->rx.hint);
+            edge->node.port[at]->rx.hint = NULL;
             edge->node.port[at]->busy_ps = 0;
         }
         used[first]++;

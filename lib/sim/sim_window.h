@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * In which order a world's events run. Nothing that a node does reaches another one in less than
+ * the network's look-ahead, the least delay of a cable. So time is cut into windows not longer than
+ * that, and within a window one node after the other has its turn, and runs all its events of the
+ * window: what they read is fetched once for all of them. A thousand hosts do not fit into the near
+ * caches, one does.
+ *
+ * Each event belongs to a node, whose events run in the order of time and, at one time, of their
+ * keys; or to nobody: a call, which ends a window, so that it sees all nodes at its time. As long
+ * as a node leaves others alone for the look-ahead, what happens does not depend on the windows.
+ *
+ * A world without look-ahead (0) has no windows: all events run in the order of time and, at one
+ * time, of scheduling, and a node may do to another one what it likes.
+ */
+#ifndef URNIC_SIM_WINDOW_H
+#define URNIC_SIM_WINDOW_H
+
+#include "sim_event.h"
+
+#define SIM_WINDOW_MAX 1024u /* ns */
+#define SIM_NEAR_STEPS 4u    /* turns ahead of which fetching begins */
+
+struct sim_node;
+struct sim_world;
+
+/* The node that runs: its events in this window, a slot for each nanosecond. */
+struct sim_turn {
+    struct sim_node *node; /* NULL = none */
+    uint64_t begin, last;  /* ns: the window */
+    uint64_t used[SIM_WINDOW_MAX / 64];
+    struct sim_list slot[SIM_WINDOW_MAX];
+};
+
+/* A node's part of it. */
+struct sim_agenda {
+    struct sim_event entry; /* in the world's wheel, with the time of the first of `later` */
+    struct sim_heap later;
+};
+
+/* Schedule an event of a node, or move it, to `at` ns; a time that has passed means now. In the
+ * turn of another node: not before the end of the window. Out of memory: the world has failed. */
+void sim_at(struct sim_node *n, struct sim_event *ev, uint64_t at);
+/* Not scheduled any more. Legal when it isn't. */
+void sim_cancel(struct sim_node *n, struct sim_event *ev);
+/* The same for an event of nobody. */
+void sim_call(struct sim_world *w, struct sim_event *ev, uint64_t at);
+void sim_call_off(struct sim_world *w, struct sim_event *ev);
+/* Run the next window, or the next call, of what is due at `until` or before. False: nothing is. */
+bool sim_window_run(struct sim_world *w, uint64_t until);
+
+#endif
