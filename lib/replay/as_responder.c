@@ -11,11 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sparse.h"
+#include "regions.h"
 #include "stage.h"
 
 #define LEDGER_BUCKETS 65536u
-#define REGIONS_MAX    1024u
 #define ANSWERS_MIN    65536u /* our engine may answer this much, */
 #define ANSWERS_EACH   4u     /* and so much for each packet of the capture */
 #define EARLY          256u /* packets in which answers to what went before the capture may come */
@@ -37,14 +36,6 @@ struct answer {
     char *dump;
 };
 
-/* Memory behind an R_Key of the capture, as far as it is used. */
-struct region {
-    uint32_t rkey, lkey, live; /* live: our R_Key; 0 = there is none now */
-    uint64_t first, end;       /* addresses */
-    unsigned rights;
-    struct sparse memory;
-};
-
 struct responder {
     struct direction *d;
     struct judge *j;
@@ -52,12 +43,9 @@ struct responder {
     struct answer *ledger;
     uint32_t answers, room;
     uint32_t *bucket; /* index + 1 */
-    struct region *region;
-    uint32_t regions;
+    struct regions regions;
     const struct packet *feeding;
-    struct region *addressed;  /* by the latest request of memory */
-    uint32_t fr_lkey, fr_rkey; /* what SENDs with invalidate name; 0 = not there */
-    uint8_t *declined;         /* bit per PSN bucket: repeated more often than our engine bears */
+    uint8_t *declined; /* bit per PSN bucket: repeated more often than our engine bears */
     struct {
         uint32_t psn;
         uint64_t ns;
@@ -117,145 +105,16 @@ static void on_sent(void *ctx, const struct wire_pkt *p, const uint8_t *frame, u
 static void on_fetch(void *ctx, const struct mem_piece *from, uint8_t *to)
 {
     (void)ctx;
-    if (from->obj)
-        sparse_read(&((struct region *)from->obj)->memory, from->off, to, from->len);
-    else
-        memset(to, 0, from->len);
+    regions_fetch(from, to);
 }
 
 static int on_copy(void *ctx, const struct engine_copy *c, uint64_t *orig)
 {
-    struct responder *r = ctx;
-    struct region *g = c->dst.obj;
+    const struct responder *r = ctx;
     if (r->feeding && r->feeding->spoilt)
         return -EFAULT;
-    if (!g)
-        return 0; /* receive buffers: nobody looks into them */
-    if (c->kind == ENGINE_PUT) {
-        sparse_write(&g->memory, c->dst.off, c->src, c->len);
-        return 0;
-    }
-    sparse_read(&g->memory, c->dst.off, orig, 8);
-    uint64_t value = c->kind == ENGINE_FADD ? *orig + c->a : *orig == c->b ? c->a : *orig;
-    sparse_write(&g->memory, c->dst.off, &value, 8);
+    regions_copy(c, orig);
     return 0;
-}
-
-/* ---- memory ---- */
-
-static struct region *region_find(const struct responder *r, uint32_t rkey)
-{
-    for (uint32_t i = 0; i < r->regions; i++)
-        if (r->region[i].rkey == rkey)
-            return &r->region[i];
-    return NULL;
-}
-
-/* Octets of memory that a request packet names; 0 = none. */
-static uint32_t reach(const struct packet *p)
-{
-    const struct wire_opcode_info *info =
-        p->selective ? &wire_selective[p->pkt.opcode & 31] : &wire_opcodes[p->pkt.opcode];
-    return info->headers & WIRE_H_RETH ? p->pkt.dma_len : info->headers & WIRE_H_ATOMICETH ? 8 : 0;
-}
-
-static void regions_find(struct responder *r)
-{
-    const struct direction *d = r->d;
-    for (size_t i = 0; i < d->packets; i++) {
-        const struct packet *p = &d->packet[i];
-        uint32_t len = packet_asks(d, p) ? reach(p) : 0;
-        uint64_t last = p->pkt.va + len - 1;
-        if (!len || last < p->pkt.va || p->lost || p->refused)
-            continue;
-        unsigned f = packet_flags(p), right = f & WIRE_F_ATOMIC ? MEM_REMOTE_ATOMIC
-                                              : f & WIRE_F_READ ? MEM_REMOTE_READ
-                                                                : MEM_REMOTE_WRITE;
-        struct region *g = region_find(r, p->pkt.rkey);
-        if (!g) {
-            if (r->regions == REGIONS_MAX)
-                continue;
-            g = &r->region[r->regions++];
-            *g = (struct region){.rkey = p->pkt.rkey, .first = p->pkt.va, .end = last};
-        }
-        g->rights |= right;
-        g->first = p->pkt.va < g->first ? p->pkt.va : g->first;
-        g->end = last > g->end ? last : g->end;
-    }
-    for (uint32_t i = 0; i < r->regions; i++)
-        r->region[i].first &= ~7ull; /* where ATOMICs are aligned, their memory is (ATM-03) */
-}
-
-static int region_register(struct responder *r, struct region *g)
-{
-    uint64_t len = g->end - g->first + 1;
-    struct mem_seg seg = {g, 0, len};
-    int rc = len ? mem_mr_reg(engine_mem(r->stage.e), r->stage.pd, g->first, len,
-                              MEM_LOCAL_WRITE | g->rights, &seg, 1, g, &g->lkey, &g->live)
-                 : -EINVAL;
-    if (rc)
-        g->live = 0;
-    return rc == -ENOMEM ? rc : 0;
-}
-
-static int regions_register(struct responder *r)
-{
-    int rc = 0;
-    for (uint32_t i = 0; i < r->regions && !rc; i++)
-        rc = region_register(r, &r->region[i]);
-    return rc;
-}
-
-/* A request of memory that was refused, though its key was good before: the key has been taken
- * away. One that is good again has been made anew. */
-static void regions_change(struct responder *r, const struct packet *p)
-{
-    unsigned f = packet_flags(p);
-    if (reach(p))
-        r->addressed = region_find(r, p->pkt.rkey);
-    struct region *g = r->addressed;
-    if (!g || !(f & (WIRE_F_WRITE | WIRE_F_READ | WIRE_F_ATOMIC)))
-        return;
-    if (!p->refused) {
-        if (!g->live && reach(p))
-            region_register(r, g);
-    } else if (g->live && mem_mr_dereg(engine_mem(r->stage.e), g->lkey) == 0) {
-        g->live = 0;
-    }
-}
-
-/* The memory that a READ or ATOMIC finds is what its answers say, if they are there. */
-static void define_memory(struct responder *r, size_t at)
-{
-    const struct direction *d = r->d;
-    const struct packet *p = &d->packet[at];
-    uint32_t psns = packet_psns(d, p), left = psns;
-    struct region *g = region_find(r, p->pkt.rkey);
-    uint64_t off = g ? p->pkt.va - g->first : 0;
-    if (!g || p->pkt.va < g->first || p->pkt.va + reach(p) - 1 > g->end)
-        return;
-    uint8_t *seen = calloc(psns / 8 + 1, 1);
-    for (size_t i = at + 1; seen && i < d->packets && i - at < AHEAD_MAX && left; i++) {
-        const struct packet *c = &d->packet[i];
-        uint32_t k = (c->pkt.psn - p->pkt.psn) & WIRE_PSN_MASK;
-        if (!packet_answers(d, c) || k >= psns || seen[k / 8] & 1u << k % 8)
-            continue;
-        if (packet_flags(c) & WIRE_F_READ && packet_flags(p) & WIRE_F_READ) {
-            uint32_t have = c->have > c->pkt.payload_off ? c->have - c->pkt.payload_off : 0;
-            uint64_t most = p->pkt.dma_len - (uint64_t)k * d->mtu;
-            have = have < c->pkt.payload_len ? have : c->pkt.payload_len;
-            have = have < most ? have : (uint32_t)most;
-            sparse_write(&g->memory, off + (uint64_t)k * d->mtu, c->frame + c->pkt.payload_off,
-                         have);
-        } else if (c->pkt.opcode == WIRE_ATOMIC_ACK && packet_flags(p) & WIRE_F_ATOMIC) {
-            sparse_write(&g->memory, off, &c->pkt.orig, 8);
-        } else {
-            continue;
-        }
-        seen[k / 8] |= (uint8_t)(1u << k % 8);
-        left--;
-    }
-    free(seen);
 }
 
 /* ---- giving it a request ---- */
@@ -279,21 +138,6 @@ static void post_recv(struct responder *r, const struct packet *p)
         engine_post_recv(r->stage.e, r->stage.qp, &wr);
 }
 
-/* The key that a SEND with invalidate names becomes one that can be invalidated, unless it was
- * refused. */
-static uint32_t invalidable(struct responder *r, const struct packet *p)
-{
-    struct mem *m = engine_mem(r->stage.e);
-    struct mem_seg seg = {NULL, 0, SPARSE_PAGE};
-    if (evidence_refused(r->d, p, WIRE_SYN_NAK_ACCESS) ||
-        evidence_refused(r->d, p, WIRE_SYN_NAK_INV) || evidence_refused(r->d, p, WIRE_SYN_NAK_OP))
-        return 0;
-    if (!r->fr_rkey && mem_fr_alloc(m, r->stage.pd, 1, &r->fr_lkey, &r->fr_rkey) < 0)
-        return 0;
-    mem_fr_reg(m, r->stage.pd, r->fr_rkey, 0x1000, SPARSE_PAGE, MEM_REMOTE_READ, &seg, 1);
-    return r->fr_rkey;
-}
-
 /* Repetitions that our engine did not answer. */
 static uint64_t declined_so_far(const struct responder *r)
 {
@@ -306,21 +150,17 @@ static void give(struct responder *r, size_t at)
     const struct packet *p = &r->d->packet[at];
     unsigned f = packet_flags(p);
     uint64_t declined = declined_so_far(r);
-    uint32_t rkey = 0;
-    regions_change(r, p);
-    if (reach(p)) {
-        const struct region *g = region_find(r, p->pkt.rkey);
-        rkey = g ? g->live : 0;
-    }
+    regions_change(&r->regions, &r->stage, p);
+    uint32_t rkey = regions_key(&r->regions, p);
     bool fresh = wire_psn_diff(p->pkt.psn, stage_epsn(&r->stage)) >= 0;
     if (f & WIRE_F_READ) {
         r->reread[p->pkt.psn % REREADS].psn = p->pkt.psn;
         r->reread[p->pkt.psn % REREADS].ns = p->ns;
     }
     if (f & WIRE_F_READ || (f & WIRE_F_ATOMIC && fresh))
-        define_memory(r, at);
+        regions_define(&r->regions, at);
     if (f & WIRE_F_INV)
-        rkey = invalidable(r, p);
+        rkey = regions_invalidable(&r->regions, &r->stage, p);
     post_recv(r, p);
     r->feeding = p;
     stage_feed(&r->stage, p, rkey);
@@ -710,12 +550,10 @@ static int prepare(struct responder *r)
     };
     r->bucket = calloc(LEDGER_BUCKETS, sizeof(*r->bucket));
     r->declined = calloc(LEDGER_BUCKETS, 1);
-    r->region = calloc(REGIONS_MAX, sizeof(*r->region));
-    if (!r->bucket || !r->declined || !r->region)
+    if (!r->bucket || !r->declined || regions_find(&r->regions, d) < 0)
         return -ENOMEM;
-    regions_find(r);
     int rc = stage_init(&r->stage, &p, &owner);
-    return rc ? rc : regions_register(r);
+    return rc ? rc : regions_register(&r->regions, &r->stage);
 }
 
 int as_responder(struct direction *d, struct judge *j)
@@ -759,9 +597,7 @@ int as_responder(struct direction *d, struct judge *j)
     stage_free(&r.stage);
     for (uint32_t i = 0; i < r.answers; i++)
         free(r.ledger[i].dump);
-    for (uint32_t i = 0; r.region && i < r.regions; i++)
-        sparse_free(&r.region[i].memory);
-    free(r.region);
+    regions_free(&r.regions);
     free(r.declined);
     free(r.bucket);
     free(r.ledger);

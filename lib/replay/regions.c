@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Memory is inferred from the requests that name it, and from their answers.
+ */
+#include "regions.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define REGIONS_MAX 1024u
+
+static struct region *region_find(const struct regions *m, uint32_t rkey)
+{
+    for (uint32_t i = 0; i < m->n; i++)
+        if (m->region[i].rkey == rkey)
+            return &m->region[i];
+    return NULL;
+}
+
+/* Octets of memory that a request packet names; 0 = none. */
+static uint32_t reach(const struct packet *p)
+{
+    const struct wire_opcode_info *info =
+        p->selective ? &wire_selective[p->pkt.opcode & 31] : &wire_opcodes[p->pkt.opcode];
+    return info->headers & WIRE_H_RETH ? p->pkt.dma_len : info->headers & WIRE_H_ATOMICETH ? 8 : 0;
+}
+
+int regions_find(struct regions *m, const struct direction *d)
+{
+    m->d = d;
+    m->region = calloc(REGIONS_MAX, sizeof(*m->region));
+    if (!m->region)
+        return -ENOMEM;
+    for (size_t i = 0; i < d->packets; i++) {
+        const struct packet *p = &d->packet[i];
+        uint32_t len = packet_asks(d, p) ? reach(p) : 0;
+        uint64_t last = p->pkt.va + len - 1;
+        if (!len || last < p->pkt.va || p->lost || p->refused)
+            continue;
+        unsigned f = packet_flags(p), right = f & WIRE_F_ATOMIC ? MEM_REMOTE_ATOMIC
+                                              : f & WIRE_F_READ ? MEM_REMOTE_READ
+                                                                : MEM_REMOTE_WRITE;
+        struct region *g = region_find(m, p->pkt.rkey);
+        if (!g) {
+            if (m->n == REGIONS_MAX)
+                continue;
+            g = &m->region[m->n++];
+            *g = (struct region){.rkey = p->pkt.rkey, .first = p->pkt.va, .end = last};
+        }
+        g->rights |= right;
+        g->first = p->pkt.va < g->first ? p->pkt.va : g->first;
+        g->end = last > g->end ? last : g->end;
+    }
+    for (uint32_t i = 0; i < m->n; i++)
+        m->region[i].first &= ~7ull; /* where ATOMICs are aligned, their memory is (ATM-03) */
+    return 0;
+}
+
+void regions_free(struct regions *m)
+{
+    for (uint32_t i = 0; m->region && i < m->n; i++)
+        sparse_free(&m->region[i].memory);
+    free(m->region);
+}
+
+static int region_register(const struct stage *s, struct region *g)
+{
+    uint64_t len = g->end - g->first + 1;
+    struct mem_seg seg = {g, 0, len};
+    int rc = len ? mem_mr_reg(engine_mem(s->e), s->pd, g->first, len, MEM_LOCAL_WRITE | g->rights,
+                              &seg, 1, g, &g->lkey, &g->live)
+                 : -EINVAL;
+    if (rc)
+        g->live = 0;
+    return rc == -ENOMEM ? rc : 0;
+}
+
+int regions_register(struct regions *m, const struct stage *s)
+{
+    int rc = 0;
+    for (uint32_t i = 0; i < m->n && !rc; i++)
+        rc = region_register(s, &m->region[i]);
+    return rc;
+}
+
+void regions_change(struct regions *m, const struct stage *s, const struct packet *p)
+{
+    unsigned f = packet_flags(p);
+    if (reach(p))
+        m->addressed = region_find(m, p->pkt.rkey);
+    struct region *g = m->addressed;
+    if (!g || !(f & (WIRE_F_WRITE | WIRE_F_READ | WIRE_F_ATOMIC)))
+        return;
+    if (!p->refused) {
+        if (!g->live && reach(p))
+            region_register(s, g);
+    } else if (g->live && mem_mr_dereg(engine_mem(s->e), g->lkey) == 0) {
+        g->live = 0;
+    }
+}
+
+uint32_t regions_key(const struct regions *m, const struct packet *p)
+{
+    const struct region *g = reach(p) ? region_find(m, p->pkt.rkey) : NULL;
+    return g ? g->live : 0;
+}
+
+uint32_t regions_invalidable(struct regions *m, const struct stage *s, const struct packet *p)
+{
+    struct mem *mem = engine_mem(s->e);
+    struct mem_seg seg = {NULL, 0, SPARSE_PAGE};
+    if (evidence_refused(m->d, p, WIRE_SYN_NAK_ACCESS) ||
+        evidence_refused(m->d, p, WIRE_SYN_NAK_INV) || evidence_refused(m->d, p, WIRE_SYN_NAK_OP))
+        return 0;
+    if (!m->fr_rkey && mem_fr_alloc(mem, s->pd, 1, &m->fr_lkey, &m->fr_rkey) < 0)
+        return 0;
+    mem_fr_reg(mem, s->pd, m->fr_rkey, 0x1000, SPARSE_PAGE, MEM_REMOTE_READ, &seg, 1);
+    return m->fr_rkey;
+}
+
+/* ---- what is in it ---- */
+
+void regions_define(struct regions *m, size_t at)
+{
+    const struct direction *d = m->d;
+    const struct packet *p = &d->packet[at];
+    uint32_t psns = packet_psns(d, p), left = psns;
+    struct region *g = region_find(m, p->pkt.rkey);
+    uint64_t off = g ? p->pkt.va - g->first : 0;
+    if (!g || p->pkt.va < g->first || p->pkt.va + reach(p) - 1 > g->end)
+        return;
+    uint8_t *seen = calloc(psns / 8 + 1, 1);
+    for (size_t i = at + 1; seen && i < d->packets && i - at < AHEAD_MAX && left; i++) {
+        const struct packet *c = &d->packet[i];
+        uint32_t k = (c->pkt.psn - p->pkt.psn) & WIRE_PSN_MASK;
+        if (!packet_answers(d, c) || k >= psns || seen[k / 8] & 1u << k % 8)
+            continue;
+        if (packet_flags(c) & WIRE_F_READ && packet_flags(p) & WIRE_F_READ) {
+            uint32_t have = c->have > c->pkt.payload_off ? c->have - c->pkt.payload_off : 0;
+            uint64_t most = p->pkt.dma_len - (uint64_t)k * d->mtu;
+            have = have < c->pkt.payload_len ? have : c->pkt.payload_len;
+            have = have < most ? have : (uint32_t)most;
+            sparse_write(&g->memory, off + (uint64_t)k * d->mtu, c->frame + c->pkt.payload_off,
+                         have);
+        } else if (c->pkt.opcode == WIRE_ATOMIC_ACK && packet_flags(p) & WIRE_F_ATOMIC) {
+            sparse_write(&g->memory, off, &c->pkt.orig, 8);
+        } else {
+            continue;
+        }
+        seen[k / 8] |= (uint8_t)(1u << k % 8);
+        left--;
+    }
+    free(seen);
+}
+
+void regions_fetch(const struct mem_piece *from, uint8_t *to)
+{
+    if (from->obj)
+        sparse_read(&((struct region *)from->obj)->memory, from->off, to, from->len);
+    else
+        memset(to, 0, from->len);
+}
+
+void regions_copy(const struct engine_copy *c, uint64_t *orig)
+{
+    struct region *g = c->dst.obj;
+    if (!g)
+        return; /* receive buffers: nobody looks into them */
+    if (c->kind == ENGINE_PUT) {
+        sparse_write(&g->memory, c->dst.off, c->src, c->len);
+        return;
+    }
+    sparse_read(&g->memory, c->dst.off, orig, 8);
+    uint64_t value = c->kind == ENGINE_FADD ? *orig + c->a : *orig == c->b ? c->a : *orig;
+    sparse_write(&g->memory, c->dst.off, &value, 8);
+}
