@@ -171,6 +171,7 @@ struct lint_flow {
     uint64_t early_after, early_must; /* and after which time, not that */
     uint32_t continued_n, restarted_n;
     bool rnr_02; /* has been found to break it */
+    unsigned rnr_02_doubts;
 
     uint16_t id_last; /* IPv4 identification of the latest packet, */
     uint32_t id_icrc; /* whose iCRC was this; */

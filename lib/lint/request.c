@@ -109,9 +109,11 @@ static bool begins_anew(struct lint_ctx *c)
         return false;
     if (f->fatal.on && (d >= 0 || acked || first || other))
         return true; /* a queue pair that was refused for good sends nothing more */
+    /* A NAK may send the requester back to the beginning of its message. */
+    bool back = seen && (f->nak.number > r->last_number || f->rnr.number > r->last_number);
     if (seen)
         return other > 1 || (acked && other) ||
-               (acked && first && wire_psn_diff(f->hi, f->first) > 1);
+               (acked && first && !back && wire_psn_diff(f->hi, f->first) > 1);
     const struct lint_read *within = d < 0 ? lint_read_at(f, c->p.psn) : NULL;
     if (within)
         return !(c->op->flags & WIRE_F_READ) || another_read(c, within);

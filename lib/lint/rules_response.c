@@ -4,6 +4,8 @@
  */
 #include "lint_checks.h"
 
+#define RNR_02_HABIT 4u /* doubtful ones */
+
 static bool is_ack(const struct lint_ctx *c)
 {
     return c->op->flags & WIRE_F_ACK;
@@ -169,6 +171,8 @@ bool lint_ack_08(struct lint_ctx *c)
         return false;
     if (c->rec && c->rec->last_number > m->number)
         return false; /* it has been sent again: perhaps lost again */
+    if (c->req->rnr.psn == m->psn && c->req->rnr.number > m->number)
+        return false; /* it has come, for an RNR NAK refuses it: RNR-02 says the rest */
     uint64_t rtt = c->f->info.rtt_samples ? c->f->info.rtt_min : 0;
     lint_expected(c, "no second NAK before PSN 0x%x has come", c->p.psn);
     lint_seen(c, "one %.3f ms after the first", (double)(c->in->ns - m->ns) / 1e6);
@@ -215,8 +219,10 @@ bool lint_rnr_02(struct lint_ctx *c)
         return false; /* sent before it, and overtaken */
     lint_expected(c, "silence until PSN 0x%x comes again", c->p.psn);
     lint_seen(c, "a sequence NAK after the RNR NAK");
-    /* Of a packet sent twice the first may have been lost, and this NAK be a late one for it. */
-    if (m->sends > 1 && !c->req->rnr_02)
+    /* Of a packet sent twice the first may have been lost, and this NAK be a late one for it. Where
+     * the IP identification says each time that it was sent behind the RNR NAK, it is a habit. */
+    bool habit = lint_id_tells(c->f, &c->p) && ++c->req->rnr_02_doubts > RNR_02_HABIT;
+    if (m->sends > 1 && !c->req->rnr_02 && !habit)
         return lint_doubt(c, LINT_UNDECIDABLE, "it may answer the first transmission, late");
     c->req->rnr_02 = true;
     return true;

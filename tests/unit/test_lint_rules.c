@@ -193,6 +193,22 @@ static const struct step overtaken[] = {
     ACK(105, 4),
     END};
 
+/* ... a WRITE whose last packet found no receive is repeated as a whole; */
+static const struct step from_start[] = {
+    {.opcode = RC(WRITE_FIRST), .psn = 100, .len = 1024, .dma_len = 2048, .va = 0x1000},
+    {.opcode = RC(WRITE_LAST_IMM), .psn = 101, .len = 1024, .ackreq = true},
+    NAK(101, 0x21, 0),
+    {.opcode = RC(WRITE_FIRST),
+     .psn = 100,
+     .len = 1024,
+     .dma_len = 2048,
+     .va = 0x1000,
+     .after = 5000},
+    ACK(100, 0),
+    {.opcode = RC(WRITE_LAST_IMM), .psn = 101, .len = 1024, .ackreq = true},
+    ACK(101, 1),
+    END};
+
 /* A queue pair's number, and its PSNs, used again: after an orderly end, */
 #define LATER_SEND(psn_, len_)                                                                     \
     {                                                                                              \
@@ -997,7 +1013,8 @@ static void none(const struct row *row, struct run *run, const char *how)
 START_TEST(one_connection)
 {
     static const struct row whole[] = {{"repeated", repeated, LATER},
-                                       {"overtaken", overtaken, LATER}};
+                                       {"overtaken", overtaken, LATER},
+                                       {"from the start", from_start, LATER}};
     static struct run run;
     static struct found found;
     struct lint_totals t;
@@ -1106,6 +1123,37 @@ START_TEST(ack_05_a_read_not_captured)
 }
 END_TEST
 
+/* "ACK-08: what an RNR NAK refuses has come, so the sequence NAK behind it is the first one for its
+ * gap; that it is sent at all is another rule's matter (RNR-02)" */
+START_TEST(ack_08_came_in_between)
+{
+    static const struct step steps[] = {SEND(100, 64),
+                                        ACK(100, 1),
+                                        SEND(101, 64),
+                                        NAK(101, 0x21, 1),
+                                        SEND(101, 64),
+                                        SEND(102, 64),
+                                        SEND(101, 64),
+                                        SEND(102, 64),
+                                        NAK(101, 0x21, 1),
+                                        NAK(101, 0x60, 1),
+                                        NAK(101, 0x21, 1),
+                                        NAK(101, 0x60, 1),
+                                        END};
+    static struct run run;
+    static struct found found;
+    struct lint_totals t;
+    unsigned rnr_02 = 0;
+    build(&run, &(struct row){"ACK-08", steps, LATER}, NET_COUNT);
+    judge(&run, &found, &t);
+    for (unsigned i = 0; i < found.n; i++) {
+        ck_assert_str_ne(found.f[i].rule->id, "ACK-08");
+        rnr_02 += !strcmp(found.f[i].rule->id, "RNR-02");
+    }
+    ck_assert_uint_eq(rnr_02, 2);
+}
+END_TEST
+
 /* Every rule of the table has a row here, and the table is in order and complete. */
 START_TEST(the_table)
 {
@@ -1130,10 +1178,11 @@ int main(void)
     TCase *t = tcase_create("lint rules");
     tcase_add_loop_test(t, one_rule_broken, 0, sizeof rows / sizeof *rows);
     tcase_add_loop_test(t, no_rule_broken, 0, sizeof good / sizeof *good);
-    tcase_add_loop_test(t, one_connection, 0, 2);
+    tcase_add_loop_test(t, one_connection, 0, 3);
     tcase_add_loop_test(t, the_capture_misses_one, 0, sizeof good / sizeof *good);
     tcase_add_test(t, ack_05_not_captured);
     tcase_add_test(t, ack_05_a_read_not_captured);
+    tcase_add_test(t, ack_08_came_in_between);
     tcase_add_test(t, the_table);
     suite_add_tcase(s, t);
     SRunner *r = srunner_create(s);
