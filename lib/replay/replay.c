@@ -14,6 +14,8 @@
 
 #define OCTETS_MAX  (1ull << 30)
 #define BACK_FLOWS  1024u /* looked at for the other direction of queue pair 1 */
+#define KINDS_MAX   16u
+#define KIND_WEIGHT 16u /* differences that one more rule is worth */
 #define PARSE_FLAGS (WIRE_P_LOOPBACK | WIRE_P_V1 | WIRE_P_QINQ)
 
 struct replay {
@@ -217,14 +219,31 @@ static void find_selective(struct direction *d)
         d->packet[i].usable |= d->packet[i].selective;
 }
 
-/* Without a word: in how much does it differ? */
+/* The rules that are found broken. */
+struct kinds {
+    const char *rule[KINDS_MAX];
+    unsigned n;
+};
+
+static void on_kind(void *ctx, const struct replay_difference *d)
+{
+    struct kinds *k = ctx;
+    unsigned i = 0;
+    while (i < k->n && strcmp(k->rule[i], d->rule) != 0)
+        i++;
+    if (i == k->n && k->n < KINDS_MAX)
+        k->rule[k->n++] = d->rule;
+}
+
+/* Without a word: how badly does it differ? One habit is likelier than several accidents. */
 static int try_responder(struct direction *d, uint64_t *differ)
 {
     struct replay_outcome out = {.connection = d->connection, .role = REPLAY_RESPONDER};
-    struct judge nobody = {.out = &out};
+    struct kinds kinds = {.n = 0};
+    struct judge judge = {.report = on_kind, .ctx = &kinds, .out = &out};
     evidence_find(d);
-    int rc = as_responder(d, &nobody);
-    *differ = out.differ;
+    int rc = as_responder(d, &judge);
+    *differ = out.differ + (uint64_t)kinds.n * KIND_WEIGHT;
     return rc;
 }
 
