@@ -206,8 +206,8 @@ void worker_doorbells(struct worker *w, uint64_t now)
  *
  * Who had a turn and brought nothing waits, like us, for what comes from outside. We see that as
  * soon as it comes, unless we have just yielded again, which takes longer than all our work on a
- * small message: so we look for a while before they get another turn. */
-static void worker_yield(struct worker *w)
+ * small message: so we look for a while before they get another turn. Returns the time. */
+static uint64_t worker_yield(struct worker *w)
 {
     uint64_t before = clock_now(), after;
 
@@ -218,25 +218,26 @@ static void worker_yield(struct worker *w)
     stat_add(&w->stats.yields, 1);
     if (after - before <= CLOCK_CROWDED) {
         w->crowd_ns = WORKER_CROWD_MIN;
-        return;
+        return after;
     }
     w->crowded_until = after + w->crowd_ns;
     w->crowd_ns = w->crowd_ns < WORKER_CROWD_MAX ? 2 * w->crowd_ns : WORKER_CROWD_MAX;
+    return after;
 }
 
 /* A few frames have come after a pause: whom they are for sees them before we spend time on
  * acknowledging them, and its own answer leaves before the acknowledgement. Returns whether it has
- * been let in. */
-static bool worker_pass_on(struct worker *w, unsigned frames, uint64_t now)
+ * been let in; *now goes on then. */
+static bool worker_pass_on(struct worker *w, unsigned frames, uint64_t *now)
 {
-    if (frames == 0 || frames > WORKER_FEW || now < w->pause_over || now < w->crowded_until)
+    if (frames == 0 || frames > WORKER_FEW || *now < w->pause_over || *now < w->crowded_until)
         return false;
     for (unsigned i = 0; i < w->ndevice; i++) {
         if (!device_can_wait(w->device[i]))
             return false;
     }
-    worker_notify(w, now);
-    worker_yield(w);
+    worker_notify(w, *now);
+    *now = worker_yield(w);
     return true;
 }
 
@@ -248,9 +249,7 @@ static unsigned worker_round(struct worker *w, uint64_t now)
     for (unsigned i = 0; i < w->ndevice; i++)
         frames += device_rx(w->device[i], now);
     work += frames;
-    bool passed_on = worker_pass_on(w, frames, now);
-    if (passed_on)
-        now = clock_now();
+    bool passed_on = worker_pass_on(w, frames, &now);
     for (struct context *c = w->contexts; c; c = c->next)
         work += context_round(c, now);
     for (unsigned i = 0; i < w->ndevice; i++) {
