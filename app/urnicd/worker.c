@@ -249,6 +249,8 @@ static unsigned worker_round(struct worker *w, uint64_t now)
     for (unsigned i = 0; i < w->ndevice; i++)
         frames += device_rx(w->device[i], now);
     work += frames;
+    if (frames > 0)
+        w->look_until = 0; /* whom they are for gets a turn */
     bool passed_on = worker_pass_on(w, frames, &now);
     for (struct context *c = w->contexts; c; c = c->next)
         work += context_round(c, now);
@@ -455,7 +457,6 @@ static void *worker_main(void *arg)
         if (work > 0) {
             stat_add(&w->stats.busy_rounds, 1);
             since = now;
-            w->look_until = 0; /* whom the work was for gets its turn */
             w->pause_over = w->idle == IDLE_AUTO ? clock_now() + WORKER_PAUSE_NS : UINT64_MAX;
         } else {
             worker_idle(w, since, now);

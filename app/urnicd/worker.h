@@ -60,7 +60,7 @@ struct worker {
     unsigned ndevice;
     struct context *contexts; /* every open context, linked */
     uint64_t pause_over;      /* what comes from then on has come after a pause */
-    uint64_t look_until;      /* after a yield: no other one before then, unless there was work */
+    uint64_t look_until;      /* after a yield: no other one before then, unless frames come */
     uint64_t crowded_until;   /* block rather than yield: others spin on this core */
     uint64_t crowd_ns;
     uint64_t service_at; /* next slow round */
