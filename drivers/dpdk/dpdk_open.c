@@ -113,7 +113,7 @@ static int make_pool(struct dpdk_port *port, uint32_t frame_max, uint32_t n, cha
     if (port->spec.kind == DPDK_AF_XDP)
         room = AF_XDP_ROOM;
     else if (port->spec.kind == DPDK_AF_PACKET)
-        room = RTE_PKTMBUF_HEADROOM + dpdk_spec_framesz(frame_max);
+        room = RTE_MIN(RTE_PKTMBUF_HEADROOM + port->spec.ring_frame, (uint32_t)UINT16_MAX);
     else /* NICs take receive buffers in steps of 1 KiB */
         room = RTE_PKTMBUF_HEADROOM + RTE_ALIGN(frame_max + 8, 1024u);
 

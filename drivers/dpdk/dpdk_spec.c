@@ -13,6 +13,8 @@
 
 #define RING_FRAMES_MAX 1024u /* in each of af_packet's two rings */
 #define RING_FRAMES_MIN 64u
+#define RING_STEP       256u  /* frame sizes: 16 of them fill whole pages */
+#define RING_PAGE       4096u /* blocks are made of these */
 
 static const struct {
     const char *prefix;
@@ -209,33 +211,71 @@ uint32_t dpdk_spec_framesz(uint32_t frame_max)
     /* Before the frame the kernel writes its header and an address, and aligns: under 128 octets.
      * One octet more than frame_max has to fit, or a longer frame, cut, would pass for one that
      * is just long enough. */
-    uint32_t need = frame_max + 1 + 128, size = 2048;
+    uint32_t need = frame_max + 1 + 128;
 
-    while (size < need)
-        size *= 2;
-    return size;
+    /* No power of two: a stride of one leaves half of the cache's sets to the frames' tails. */
+    return need < 2048 ? 2048 : (need + RING_STEP - 1) / RING_STEP * RING_STEP;
+}
+
+/* The number that the user gave a driver option; 0 = none. */
+static uint32_t given(const struct dpdk_spec *spec, const char *key)
+{
+    size_t n = strlen(key);
+
+    for (const char *p = strchr(spec->devargs, ','); p; p = strchr(p + 1, ','))
+        if (!strncmp(p + 1, key, n) && p[1 + n] == '=')
+            return (uint32_t)strtoul(p + 2 + n, NULL, 0);
+    return 0;
+}
+
+/* af_packet's two rings: frames that hold `frame_max` octets, in blocks of whole frames and whole
+ * pages. Left to itself the driver takes 2048 octets, and frames that are longer vanish. */
+static int ring_defaults(struct dpdk_spec *spec, uint32_t frame_max, uint64_t lockable, char *err,
+                         size_t err_size)
+{
+    uint32_t framesz = given(spec, "framesz"), framecnt = given(spec, "framecnt"), odd;
+    char text[40];
+    int rc = 0;
+
+    if (!framesz) {
+        framesz = dpdk_spec_framesz(frame_max);
+        if (has_key(spec, "blocksz")) /* likely a power of two */
+            for (odd = framesz, framesz = 2048; framesz < odd;)
+                framesz *= 2;
+        snprintf(text, sizeof(text), "framesz=%u", framesz);
+        rc = append(spec, text, err, err_size);
+    }
+    if (!rc && !framecnt) {
+        framecnt = RING_FRAMES_MAX;
+        while (framecnt > RING_FRAMES_MIN && 2ull * framesz * framecnt > lockable)
+            framecnt /= 2;
+        snprintf(text, sizeof(text), "framecnt=%u", framecnt);
+        rc = append(spec, text, err, err_size);
+    }
+    if (!rc && !has_key(spec, "blocksz")) {
+        for (odd = framesz; odd % 2 == 0 && framesz / odd < RING_PAGE;)
+            odd /= 2;
+        snprintf(text, sizeof(text), "blocksz=%u", RING_PAGE * odd);
+        rc = append(spec, text, err, err_size);
+    }
+    spec->ring_frame = framesz;
+    return rc;
 }
 
 int dpdk_spec_defaults(struct dpdk_spec *spec, uint32_t frame_max, uint64_t lockable, char *err,
                        size_t err_size)
 {
     char text[64];
-    uint32_t framesz = dpdk_spec_framesz(frame_max), framecnt = RING_FRAMES_MAX;
 
-    if (spec->kind == DPDK_AF_PACKET && !has_key(spec, "framesz") && !has_key(spec, "framecnt") &&
-        !has_key(spec, "blocksz")) {
-        while (framecnt > RING_FRAMES_MIN && 2ull * framesz * framecnt > lockable)
-            framecnt /= 2;
-        snprintf(text, sizeof(text), "framesz=%u,framecnt=%u,blocksz=65536", framesz, framecnt);
-        return append(spec, text, err, err_size);
-    }
+    if (spec->kind == DPDK_AF_PACKET)
+        return ring_defaults(spec, frame_max, lockable, err, err_size);
     /* Preferred busy polling turns the interface's interrupts off: then nobody wakes a worker that
      * waits for rx_fd. */
     if (spec->kind == DPDK_AF_XDP && !has_key(spec, "busy_budget"))
         return append(spec, "busy_budget=0", err, err_size);
     /* Debian 12's memif driver glues frames together once it has cut one into several buffers. */
     if (!strncmp(spec->name, "net_memif", 9) && !has_key(spec, "bsize")) {
-        snprintf(text, sizeof(text), "bsize=%u", framesz);
+        snprintf(text, sizeof(text), "bsize=%u", dpdk_spec_framesz(frame_max));
         return append(spec, text, err, err_size);
     }
     /* Without a name the tap driver chooses dtap0, dtap1 ... and we would not know which. */

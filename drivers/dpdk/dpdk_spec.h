@@ -37,6 +37,8 @@ struct dpdk_spec {
     char devargs[256]; /* for DPDK: name and the driver's own options */
     char iface[16];    /* the kernel interface that the driver uses; "" = none */
 
+    uint32_t ring_frame; /* octets of a frame in af_packet's rings; by dpdk_spec_defaults */
+
     /* urnic_* options; 0 = not given */
     uint32_t mtu; /* urnic_mtu: IP MTU wanted, octets */
     uint32_t rxd; /* urnic_rxd, urnic_txd: descriptors per queue */
@@ -58,8 +60,8 @@ int dpdk_spec_parse(const char *args, struct dpdk_spec *out, char *err, size_t e
 int dpdk_spec_defaults(struct dpdk_spec *spec, uint32_t frame_max, uint64_t lockable, char *err,
                        size_t err_size);
 
-/* Octets one af_packet ring frame takes (its framesz option, given or by default) so that frames of
- * `frame_max` octets and one more fit; a power of two. */
+/* Octets that one af_packet ring frame (its framesz option) must have so that frames of `frame_max`
+ * octets and one more fit; a multiple of 256. */
 uint32_t dpdk_spec_framesz(uint32_t frame_max);
 
 /* "pci", "af_packet", ... for messages. */

@@ -176,6 +176,8 @@ static const struct {
     {"af_packet, default size", "net_af_packet0,iface=v0", "net_af_packet1,iface=v1", 0},
     {"af_packet, 4 KiB path MTU", "net_af_packet0,iface=v0", "net_af_packet1,iface=v1", 4200},
     {"af_packet, largest", "net_af_packet0,iface=v0", "net_af_packet1,iface=v1", IO_FRAME_MAX},
+    {"af_packet, few frames in a ring", "net_af_packet0,iface=v0,framecnt=128",
+     "net_af_packet1,iface=v1,framecnt=128", 4200},
     {"af_xdp to af_packet", "net_af_xdp0,iface=v0", "net_af_packet1,iface=v1", 2200},
     {"af_xdp both ends, largest", "net_af_xdp0,iface=v0", "net_af_xdp1,iface=v1", 4200},
     {"DPDK's memif, largest", "net_memif0,role=server,socket=@urnic",

@@ -89,8 +89,8 @@ END_TEST
  * too long shows. */
 static const struct {
     uint32_t frame_max, framesz;
-} rings[] = {{60, 2048},   {1514, 2048}, {1919, 2048},  {1920, 4096},
-             {4200, 8192}, {8063, 8192}, {8064, 16384}, {9234, 16384}};
+} rings[] = {{60, 2048},   {1514, 2048}, {1919, 2048}, {1920, 2304},
+             {4200, 4352}, {8063, 8192}, {8064, 8448}, {9234, 9472}};
 
 START_TEST(a_ring_frame_holds_more_than_the_frame)
 {
@@ -105,19 +105,30 @@ static const struct {
     uint64_t lockable; /* 0 = no limit */
 } defaults[] = {
     {"net_af_packet0,iface=v0", 4200,
-     "net_af_packet0,iface=v0,framesz=8192,framecnt=1024,blocksz=65536"},
+     "net_af_packet0,iface=v0,framesz=4352,framecnt=1024,blocksz=69632"},
     {"net_af_packet0,iface=v0", 4200,
-     "net_af_packet0,iface=v0,framesz=8192,framecnt=512,blocksz=65536", 8 << 20},
+     "net_af_packet0,iface=v0,framesz=4352,framecnt=512,blocksz=69632", 8 << 20},
     {"net_af_packet0,iface=v0", 4200,
-     "net_af_packet0,iface=v0,framesz=8192,framecnt=256,blocksz=65536", (8 << 20) - 1},
+     "net_af_packet0,iface=v0,framesz=4352,framecnt=512,blocksz=69632", 4352 << 10},
+    {"net_af_packet0,iface=v0", 4200,
+     "net_af_packet0,iface=v0,framesz=4352,framecnt=256,blocksz=69632", (4352 << 10) - 1},
     {"net_af_packet0,iface=v0", 1514,
-     "net_af_packet0,iface=v0,framesz=2048,framecnt=64,blocksz=65536", 1},
-    {"net_af_packet0,iface=v0,framecnt=16", 4200, "net_af_packet0,iface=v0,framecnt=16"},
+     "net_af_packet0,iface=v0,framesz=2048,framecnt=64,blocksz=4096", 1},
+    {"net_af_packet0,iface=v0,framecnt=16", 4200,
+     "net_af_packet0,iface=v0,framecnt=16,framesz=4352,blocksz=69632"},
+    {"net_af_packet0,iface=v0,blocksz=65536", 4200,
+     "net_af_packet0,iface=v0,blocksz=65536,framesz=8192,framecnt=1024"},
+    {"net_af_packet0,iface=v0,framesz=8192,blocksz=65536,framecnt=64", 4200,
+     "net_af_packet0,iface=v0,framesz=8192,blocksz=65536,framecnt=64"},
+    {"net_af_packet0,iface=v0,framesz=16384", 4200,
+     "net_af_packet0,iface=v0,framesz=16384,framecnt=1024,blocksz=16384"},
+    {"net_af_packet0,iface=v0,framesz=4400", 4200,
+     "net_af_packet0,iface=v0,framesz=4400,framecnt=1024,blocksz=1126400"},
     {"net_af_xdp0,iface=v0", 2000, "net_af_xdp0,iface=v0,busy_budget=0"},
     {"net_af_xdp0,iface=v0,busy_budget=64", 2000, "net_af_xdp0,iface=v0,busy_budget=64"},
     {"net_tap3", 1514, "net_tap3,iface=tap3"},
     {"net_tap3,iface=x", 1514, "net_tap3,iface=x"},
-    {"net_memif0", 4200, "net_memif0,bsize=8192"},
+    {"net_memif0", 4200, "net_memif0,bsize=4352"},
     {"net_memif0,bsize=2048", 4200, "net_memif0,bsize=2048"},
     {"net_null0", 4200, "net_null0"},
     {"0000:01:00.0", 4200, "0000:01:00.0"},
