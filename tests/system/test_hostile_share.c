@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Clients that want more than their share: of descriptors, of memory.
+ */
+#include <check.h>
+#include <dirent.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "hostile_rig.h"
+
+/* ---- descriptors and memory ---- */
+
+/* How many descriptors the daemon has, and the highest of them. */
+static unsigned daemon_fds(int *highest)
+{
+    const struct dirent *e;
+    char path[64];
+    unsigned n = 0;
+
+    snprintf(path, sizeof(path), "/proc/%d/fd", (int)rig.pid);
+    DIR *d = opendir(path);
+    ck_assert_ptr_nonnull(d);
+    for (*highest = 0; (e = readdir(d)); n++) {
+        if (atoi(e->d_name) > *highest)
+            *highest = atoi(e->d_name);
+    }
+    closedir(d);
+    return n;
+}
+
+/* Wait until the daemon has at most this many descriptors. */
+static void settle_fds(unsigned most)
+{
+    uint64_t until = rig_now_ms() + 5000;
+
+    int highest;
+
+    for (unsigned n; (n = daemon_fds(&highest)) > most;) {
+        ck_assert_msg(rig_now_ms() < until, "%u descriptors, expected %u", n, most);
+        usleep(2000);
+    }
+}
+
+/* SEC-22: descriptors that come with a message nobody wants are closed, whatever is wrong with it:
+ * too short, a hello of another kind, a request without hello, one that takes none. */
+START_TEST(unwanted_descriptors)
+{
+    static const size_t lens[] = {3, sizeof(struct ipc_hdr), sizeof(struct ipc_hello),
+                                  sizeof(struct ipc_mr_reg)};
+    int fds[IPC_FD_MAX], highest;
+    unsigned before = daemon_fds(&highest);
+
+    for (unsigned i = 0; i < IPC_FD_MAX; i++)
+        fds[i] = memfd_create("unwanted", MFD_CLOEXEC);
+    for (unsigned i = 0; i < 80; i++) {
+        int s = raw_connect();
+        struct ipc_hello hello;
+        uint8_t msg[512] = {0};
+        ipc_hello_fill(&hello, ~0ull);
+        if (i % 2) {
+            ck_assert_int_eq(ipc_send(s, &hello, sizeof(hello), fds, IPC_FD_MAX, 0), 0);
+        }
+        ipc_send(s, msg, lens[i % 4], fds, IPC_FD_MAX, 0);
+        while (recv(s, msg, sizeof(msg), i % 2 ? MSG_DONTWAIT : 0) > 0)
+            ;
+        close(s);
+    }
+    for (unsigned i = 0; i < IPC_FD_MAX; i++)
+        close(fds[i]);
+    settle_fds(before);
+    transfer(10);
+}
+END_TEST
+
+/* SEC-22: a daemon that has no descriptor left turns newcomers away at once, and goes on when there
+ * are some again. */
+START_TEST(no_descriptors_left)
+{
+    enum { MOST = 400 };
+    struct rlimit old, low;
+    int s[MOST], highest;
+    unsigned n = 0;
+    uint8_t buf[64];
+    ssize_t got = 1;
+
+    ck_assert_int_eq(prlimit(rig.pid, RLIMIT_NOFILE, NULL, &old), 0);
+    daemon_fds(&highest);
+    low = (struct rlimit){.rlim_cur = (rlim_t)highest + 1, .rlim_max = old.rlim_max};
+    ck_assert_int_eq(prlimit(rig.pid, RLIMIT_NOFILE, &low, NULL), 0);
+    while (got != 0) { /* what is free between others is used up first */
+        struct ipc_hello hello;
+        ck_assert_uint_lt(n, MOST);
+        s[n] = raw_connect();
+        ipc_hello_fill(&hello, ~0ull);
+        ipc_send(s[n], &hello, sizeof(hello), NULL, 0, 0);
+        struct pollfd p = {.fd = s[n++], .events = POLLIN};
+        ck_assert_msg(poll(&p, 1, 5000) == 1, "the daemon lets it wait");
+        got = recv(p.fd, buf, sizeof(buf), 0);
+        got = got < 0 ? 0 : got; /* reset, as the hello wasn't read */
+    }
+    transfer(10);
+    while (n > 0)
+        close(s[--n]);
+    ck_assert_int_eq(prlimit(rig.pid, RLIMIT_NOFILE, &old, NULL), 0);
+    settle("urn0", "contexts", 1);
+    transfer(10);
+}
+END_TEST
+
+/* What a request of this client is answered with. */
+static int asks(struct end *e, void *msg, size_t len, const int *fd)
+{
+    uint8_t reply[256];
+    int fds[IPC_FD_MAX];
+    unsigned nfds = IPC_FD_MAX;
+    ssize_t n =
+        client_conn_raw(&e->ctx->conn, msg, len, fd, fd ? 1 : 0, reply, sizeof(reply), fds, &nfds);
+
+    for (unsigned i = 0; n >= 0 && i < nfds; i++)
+        close(fds[i]);
+    return n < 0 ? (int)n : 0;
+}
+
+static int asks_for_slab(struct end *e, uint64_t size, uint32_t flags)
+{
+    struct ipc_slab_alloc m = {.hdr.type = IPC_SLAB_ALLOC, .size = size, .flags = flags};
+
+    return asks(e, &m, sizeof(m), NULL);
+}
+
+/* SEC-22: slabs add up to the quota at most, however their sizes are rounded. */
+START_TEST(slabs_within_quota)
+{
+    const uint64_t quota = 64ull << 30;
+
+    end_open(&x, &rig, "urn0", SIZE);
+    ck_assert_int_eq(asks_for_slab(&x, quota - (2ull << 20), 0), 0);
+    ck_assert_int_eq(asks_for_slab(&x, 1, IPC_SLAB_HUGE), -EDQUOT);
+    ck_assert_int_eq(asks_for_slab(&x, quota, 0), -EDQUOT);
+    ck_assert_int_eq(asks_for_slab(&x, 1ull << 40, 0), -EDQUOT);
+    ck_assert_int_eq(asks_for_slab(&x, UINT64_MAX, 0), -EDQUOT);
+    ck_assert_int_eq(asks_for_slab(&x, 4096, 0), 0);
+    end_close(&x);
+    transfer(10);
+}
+END_TEST
+
+/* SEC-22: objects of a client's own are mapped into the daemon, which has only so much room. The
+ * system may have less (ENOMEM): under ThreadSanitizer little of the address space is left. */
+START_TEST(mappings_within_quota)
+{
+    int fd = memfd_create("huge", MFD_CLOEXEC), rc = 0;
+    struct urnic_mr *mr[8];
+    unsigned n = 0;
+
+    if (ftruncate(fd, 1ll << 40) < 0)
+        return; /* not on this machine */
+    end_open(&x, &rig, "urn0", SIZE);
+    while (n < 8 && (rc = urnic_reg_mr_fd(x.pd, fd, 0, 1ull << 40, 0, 0, &mr[n])) == 0)
+        n++;
+    ck_assert(rc == -ENOMEM ? n <= 4 : rc == -EDQUOT && n == 4);
+    if (rc == -EDQUOT) { /* what is given back can be had again */
+        ck_assert_int_eq(urnic_dereg_mr(mr[--n]), 0);
+        ck_assert_int_eq(urnic_reg_mr_fd(x.pd, fd, 0, 1ull << 40, 0, 0, &mr[n++]), 0);
+    }
+    while (n > 0)
+        urnic_dereg_mr(mr[--n]);
+    close(fd);
+    end_close(&x);
+    transfer(10);
+}
+END_TEST
+
+/* SEC-22, SHM-08: requests that wait for a neighbour who isn't there are bounded. */
+START_TEST(deferred_within_quota)
+{
+    static const uint8_t nobody[16] = {[10] = 0xFF, 0xFF, 10, 0, 0, 99};
+    struct ipc_av_resolve m = {.hdr.type = IPC_AV_RESOLVE, .av = {.sgid_index = 2}};
+    struct ipc_ctx_open open = {.hdr.type = IPC_CTX_OPEN, .device = "urn0", .worker = -1};
+    unsigned refused = 0, unanswered = 0, answers = 0;
+    struct ipc_hello hello;
+    struct ipc_hdr hdr;
+    int s = raw_connect();
+
+    memcpy(m.av.dgid, nobody, sizeof(nobody));
+    ipc_hello_fill(&hello, ~0ull);
+    ck_assert_int_eq(ipc_send(s, &hello, sizeof(hello), NULL, 0, 0), 0);
+    ck_assert_int_gt(recv(s, &hdr, sizeof(hdr), 0), 0);
+    ck_assert_int_eq(ipc_send(s, &open, sizeof(open), NULL, 0, 0), 0);
+    ck_assert_int_gt(recv(s, &hdr, sizeof(hdr), 0), 0);
+    ck_assert_int_eq(hdr.status, 0);
+    /* So many may wait; whatever comes on top is answered at once. */
+    while (refused < 100) {
+        ck_assert_int_eq(ipc_send(s, &m, sizeof(m), NULL, 0, 0), 0);
+        if (++unanswered < 260)
+            continue;
+        struct pollfd p = {.fd = s, .events = POLLIN};
+        ck_assert_msg(poll(&p, 1, 20000) == 1, "%u requests wait", unanswered);
+        ck_assert_int_gt(recv(s, &hdr, sizeof(hdr), 0), 0);
+        unanswered--;
+        refused += hdr.status == -EDQUOT;
+        ck_assert_msg(++answers < 5000, "%u of them refused", refused);
+    }
+    transfer(10);
+    close(s);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("hostile_share");
+    TCase *t = tcase_create("hostile");
+
+    tcase_set_timeout(t, 60);
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_add_test(t, unwanted_descriptors);
+    tcase_add_test(t, no_descriptors_left);
+    tcase_add_test(t, slabs_within_quota);
+    tcase_add_test(t, mappings_within_quota);
+    tcase_add_test(t, deferred_within_quota);
+    suite_add_tcase(s, t);
+    SRunner *r = srunner_create(s);
+    srunner_run_all(r, CK_ENV);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
