@@ -118,6 +118,9 @@ static bool begins_anew(struct lint_ctx *c)
     if (within)
         return !(c->op->flags & WIRE_F_READ) || another_read(c, within);
     bool before = d < 0 && (uint32_t)-d > f->span;
+    const struct lint_rec *start = lint_rec_at(f, f->first);
+    if (before && !f->ack_on && start && !lint_begins_message(&wire_opcodes[start->opcode]))
+        return false; /* the rest of the message has overtaken its beginning */
     return before ? !f->asked_back || f->asked_back_psn != c->p.psn : d < 0 && all;
 }
 

@@ -209,6 +209,17 @@ static const struct step from_start[] = {
     ACK(101, 1),
     END};
 
+/* ... and the first packet of all may come behind the second. */
+static const struct step late_start[] = {
+    {.opcode = RC(SEND_LAST), .psn = 101, .len = 64, .ackreq = true},
+    {.opcode = RC(SEND_FIRST), .psn = 100, .len = 1024, .after = 2000},
+    NAK(100, 0x60, 0),
+    {.opcode = RC(SEND_FIRST), .psn = 100, .len = 1024},
+    {.opcode = RC(SEND_LAST), .psn = 101, .len = 64, .ackreq = true},
+    ACK(100, 0),
+    ACK(101, 1),
+    END};
+
 /* A queue pair's number, and its PSNs, used again: after an orderly end, */
 #define LATER_SEND(psn_, len_)                                                                     \
     {                                                                                              \
@@ -1014,7 +1025,8 @@ START_TEST(one_connection)
 {
     static const struct row whole[] = {{"repeated", repeated, LATER},
                                        {"overtaken", overtaken, LATER},
-                                       {"from the start", from_start, LATER}};
+                                       {"from the start", from_start, LATER},
+                                       {"late start", late_start, LATER}};
     static struct run run;
     static struct found found;
     struct lint_totals t;
@@ -1178,7 +1190,7 @@ int main(void)
     TCase *t = tcase_create("lint rules");
     tcase_add_loop_test(t, one_rule_broken, 0, sizeof rows / sizeof *rows);
     tcase_add_loop_test(t, no_rule_broken, 0, sizeof good / sizeof *good);
-    tcase_add_loop_test(t, one_connection, 0, 3);
+    tcase_add_loop_test(t, one_connection, 0, 4);
     tcase_add_loop_test(t, the_capture_misses_one, 0, sizeof good / sizeof *good);
     tcase_add_test(t, ack_05_not_captured);
     tcase_add_test(t, ack_05_a_read_not_captured);
