@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The invariant CRC: CRC-32 as zlib computes it, with ones in the place of everything that a router
- * may change (ICRC-01..06).
+ * The invariant CRC: CRC-32 as zlib computes it, over a copy of the headers in which everything a
+ * router may change is masked with ones (ICRC-01..06).
  *
  * ISA-L's crc32_gzip_refl takes and returns the register with the final XOR applied, so a running
  * value is at every point also the finished CRC of what it has covered.
@@ -11,87 +11,82 @@
 #include <isa-l/crc.h>
 #include <string.h>
 
-#include "crc_fold.h"
 #include "wire_bytes.h"
 
 /* CRC of the 8 octets of ones that stand for the LRH: 0xDEBB20E3 before the final XOR (ICRC-05). */
 #define ICRC_SEED (~0xDEBB20E3u)
 
-/* Up to here the carry-less multiplication of crc_fold.h is faster than ISA-L's functions. */
-#define FOLD_MAX 1536u
-
-/* What is not invariant, by what carries the BTH. */
-enum carrier { OVER_IPV4, OVER_IPV6, OVER_GRH };
-
+/* What is not invariant, by what carries the BTH: ones in these places. Whole words up to the last
+ * one, and no more than the shortest packet has: they are laid over a copy in a few vector moves.
+ */
 #define BTH_OF_IPV4 (WIRE_IPV4_LEN + WIRE_UDP_LEN)
 #define BTH_OF_IPV6 (WIRE_IPV6_LEN + WIRE_UDP_LEN)
-_Static_assert(BTH_OF_IPV6 + 5 <= CRC_FOLD_MASK, "masks hold all masked octets");
+#define MASKED_IPV4 (BTH_OF_IPV4 + 12u)
+#define MASKED_IPV6 (BTH_OF_IPV6 + 8u)
+#define MASKED_GRH  (WIRE_IPV6_LEN + 8u)
+_Static_assert(MASKED_IPV4 % 8 == 0 && MASKED_IPV6 % 8 == 0 && MASKED_GRH % 8 == 0, "words");
 
-static const uint8_t masks[][CRC_FOLD_MASK_ROOM] = {
-    [OVER_IPV4] =
-        {
-            [1] = 0xFF,  /* TOS */
-            [8] = 0xFF,  /* TTL */
-            [10] = 0xFF, /* header checksum */
-            [11] = 0xFF,
-            [BTH_OF_IPV4 - 2] = 0xFF, /* UDP checksum */
-            [BTH_OF_IPV4 - 1] = 0xFF,
-            [BTH_OF_IPV4 + 4] = 0xFF, /* FECN, BECN, reserved */
-        },
-    [OVER_IPV6] =
-        {
-            [0] = 0x0F, /* traffic class and flow label */
-            [1] = 0xFF,
-            [2] = 0xFF,
-            [3] = 0xFF,
-            [7] = 0xFF, /* hop limit */
-            [BTH_OF_IPV6 - 2] = 0xFF,
-            [BTH_OF_IPV6 - 1] = 0xFF,
-            [BTH_OF_IPV6 + 4] = 0xFF,
-        },
-    [OVER_GRH] =
-        {
-            [0] = 0x0F,
-            [1] = 0xFF,
-            [2] = 0xFF,
-            [3] = 0xFF,
-            [7] = 0xFF,
-            [WIRE_IPV6_LEN + 4] = 0xFF,
-        },
+static const uint8_t ipv4_mask[MASKED_IPV4] = {
+    [1] = 0xFF,  /* TOS */
+    [8] = 0xFF,  /* TTL */
+    [10] = 0xFF, /* header checksum */
+    [11] = 0xFF,
+    [BTH_OF_IPV4 - 2] = 0xFF, /* UDP checksum */
+    [BTH_OF_IPV4 - 1] = 0xFF,
+    [BTH_OF_IPV4 + 4] = 0xFF, /* FECN, BECN, reserved */
 };
 
-/* The first octets of a packet by ISA-L, which knows no masks: of a masked copy. */
-static uint32_t crc_of_copy(const uint8_t *ip, size_t len, const uint8_t *mask)
+static const uint8_t ipv6_mask[MASKED_IPV6] = {
+    [0] = 0x0F, /* traffic class and flow label */
+    [1] = 0xFF,
+    [2] = 0xFF,
+    [3] = 0xFF,
+    [7] = 0xFF, /* hop limit */
+    [BTH_OF_IPV6 - 2] = 0xFF,
+    [BTH_OF_IPV6 - 1] = 0xFF,
+    [BTH_OF_IPV6 + 4] = 0xFF,
+};
+
+static const uint8_t grh_mask[MASKED_GRH] = {
+    /* no UDP header behind it */
+    [0] = 0x0F, [1] = 0xFF, [2] = 0xFF, [3] = 0xFF, [7] = 0xFF, [WIRE_IPV6_LEN + 4] = 0xFF,
+};
+
+/* A short packet is copied whole: one call of ISA-L instead of two. */
+#define COPY_MAX 128u
+
+/* Inlined, so that `n` is a constant. */
+__attribute__((always_inline)) static inline uint32_t crc_masked(const uint8_t *ip, size_t len,
+                                                                 const uint8_t *mask, size_t n)
 {
-    uint8_t m[CRC_FOLD_MASK];
-    memcpy(m, ip, len);
-    for (size_t i = 0; i < len; i++)
-        m[i] |= mask[i];
+    uint8_t m[COPY_MAX];
+    for (size_t i = 0; i < n; i++)
+        m[i] = ip[i] | mask[i];
+    if (len > sizeof(m))
+        return crc32_gzip_refl(crc32_gzip_refl(ICRC_SEED, m, n), ip + n, len - n);
+    memcpy(m + n, ip + n, len - n);
     return crc32_gzip_refl(ICRC_SEED, m, len);
 }
 
-/* CRC of `len` octets that begin with the IP header; `bth` = offset of the BTH. */
-static inline uint32_t crc_from_ip(const uint8_t *ip, size_t len, unsigned ip_version, size_t bth)
+/* CRC of `len` octets that begin with the IP header, up to the BTH's end at least. `bth` = offset
+ * of the BTH, which tells what carries it. */
+static inline uint32_t crc_from_ip(const uint8_t *ip, size_t len, size_t bth)
 {
-    enum carrier by = ip_version == 4 ? OVER_IPV4 : bth == WIRE_IPV6_LEN ? OVER_GRH : OVER_IPV6;
-    bool folding = crc_fold_usable();
-    if (folding && len <= FOLD_MAX && len % 4 == 0 && len >= CRC_FOLD_MIN)
-        return crc_fold(ICRC_SEED, ip, len, masks[by]);
-    size_t n = len < CRC_FOLD_MASK ? len : CRC_FOLD_MASK;
-    uint32_t crc = folding && n == CRC_FOLD_MASK ? crc_fold(ICRC_SEED, ip, n, masks[by])
-                                                 : crc_of_copy(ip, n, masks[by]);
-    return n < len ? crc32_gzip_refl(crc, ip + n, len - n) : crc;
+    if (bth == BTH_OF_IPV4)
+        return crc_masked(ip, len, ipv4_mask, sizeof(ipv4_mask));
+    if (bth == BTH_OF_IPV6)
+        return crc_masked(ip, len, ipv6_mask, sizeof(ipv6_mask));
+    return crc_masked(ip, len, grh_mask, sizeof(grh_mask));
 }
 
 uint32_t wire_icrc_headers(const uint8_t *ip, size_t hdr_len, size_t bth)
 {
-    return crc_from_ip(ip, hdr_len, ip[0] >> 4, bth);
+    return crc_from_ip(ip, hdr_len, bth);
 }
 
 uint32_t wire_icrc_start(const uint8_t *ip, size_t hdr_len, unsigned ip_version)
 {
-    size_t bth = (ip_version == 4 ? WIRE_IPV4_LEN : WIRE_IPV6_LEN) + WIRE_UDP_LEN;
-    return crc_from_ip(ip, hdr_len, ip_version, bth);
+    return crc_from_ip(ip, hdr_len, ip_version == 4 ? BTH_OF_IPV4 : BTH_OF_IPV6);
 }
 
 uint32_t wire_icrc_update(uint32_t crc, const void *data, size_t len)
@@ -101,8 +96,7 @@ uint32_t wire_icrc_update(uint32_t crc, const void *data, size_t len)
 
 uint32_t wire_icrc(const uint8_t *frame, size_t len, uint16_t ip_off, uint16_t bth_off)
 {
-    const uint8_t *ip = frame + ip_off;
-    return crc_from_ip(ip, len - WIRE_ICRC_LEN - ip_off, ip[0] >> 4, (size_t)bth_off - ip_off);
+    return crc_from_ip(frame + ip_off, len - WIRE_ICRC_LEN - ip_off, (size_t)bth_off - ip_off);
 }
 
 void wire_icrc_seal(uint8_t *frame, size_t len, uint16_t ip_off, uint16_t bth_off)
