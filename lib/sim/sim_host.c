@@ -218,6 +218,7 @@ static void host_rx(struct sim_node *n, struct sim_port *in, struct sim_pkt *p, 
 static void host_near(const struct sim_node *n, unsigned step)
 {
     const struct sim_host *h = (const struct sim_host *)(const void *)n;
+    sim_keep();
     if (step) {
         engine_prefetch(h->e, h->last[0], step - 1);
         engine_prefetch(h->e, h->last[1], step - 1);

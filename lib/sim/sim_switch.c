@@ -169,6 +169,7 @@ static void switch_sent(struct sim_node *n, struct sim_port *out, struct sim_pkt
 
 static void switch_near(const struct sim_node *n, unsigned step)
 {
+    sim_keep();
     for (unsigned i = 0; step == 1 && i < n->nports; i++) {
         __builtin_prefetch(&n->port[i]->node);
         __builtin_prefetch(&n->port[i]->tx);

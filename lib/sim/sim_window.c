@@ -147,12 +147,11 @@ static struct sim_event *collect(struct sim_world *w, struct sim_event *ev)
 
 /* With a thousand hosts a node's turn finds little of what it reads in a near cache: fetch it while
  * the turns before run, a step for each, so that every step reads what the one before has fetched.
- * Inlined by force: GCC takes a function that only prefetches for one without effect, and drops the
- * call. */
-__attribute__((always_inline)) static inline void fetch(const struct sim_node *n, unsigned step,
-                                                        uint64_t last)
+ */
+static void fetch(const struct sim_node *n, unsigned step, uint64_t last)
 {
     const struct sim_heap *h = &n->agenda.later;
+    sim_keep();
     if (step == 0)
         __builtin_prefetch(h->due);
     for (uint32_t i = 0; i < h->n && step; i++) {

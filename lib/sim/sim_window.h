@@ -24,6 +24,13 @@
 struct sim_node;
 struct sim_world;
 
+/* For a function that does nothing but prefetch: GCC takes one for without effect, and drops what
+ * calls it. */
+static inline void sim_keep(void)
+{
+    __asm__ volatile("");
+}
+
 /* The node that runs: its events in this window, a slot for each nanosecond. */
 struct sim_turn {
     struct sim_node *node; /* NULL = none */
