@@ -363,11 +363,14 @@ static void rx_frame(struct rx *rx)
         ud_rx_mcast(rx);
         return;
     }
-    unsigned worker;
-    uint32_t slot = qpn_slot(&e->qpns, qpn, &worker);
-    if (worker != e->p.worker) {
+    if (qpn != rx->qpn) {
+        rx->qpn = qpn;
+        rx->slot = qpn_slot(&e->qpns, qpn, &rx->worker);
+    }
+    uint32_t slot = rx->slot;
+    if (rx->worker != e->p.worker) {
         f->disposition = ENGINE_OTHER_WORKER;
-        f->worker = (uint8_t)worker;
+        f->worker = (uint8_t)rx->worker;
         return;
     }
     struct qp *qp = slot < e->table_size ? e->table[slot] : NULL;

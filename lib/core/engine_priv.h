@@ -92,6 +92,8 @@ struct rx {
     uint64_t now;
     struct engine_copy *copies; /* the caller's array */
     unsigned ncopies, cap;
+    uint32_t qpn, slot; /* of the frame before, which most often came for the same queue pair */
+    unsigned worker;
 };
 
 /* Time as a phase begins. Deadlines are sums of it and of spans far below 2^63: they never wrap. */

@@ -194,6 +194,50 @@ START_TEST(sec_03_copies_fit)
 }
 END_TEST
 
+/* VAL-01 step 6: each frame of a burst finds its own queue pair, whichever the one before was for.
+ */
+START_TEST(val_01_burst_for_several)
+{
+    struct rig *r = rig_new(NULL);
+    struct qp *qp[2] = {r->qp};
+    struct engine_qp_params params = {
+        .arg = r, .type = QP_RC, .pd = r->pd, .send_cq = r->cq, .recv_cq = r->cq};
+    ck_assert_int_eq(engine_qp_create(r->e, &params, &qp[1]), 0);
+    rig_connect(r, qp[1], &(struct rig_opts){0}, QPS_RTS);
+    static const int to[] = {0, 0, 1, -1, 1, 0, -1, -1}; /* -1 = nobody */
+    static uint8_t frame[8][WIRE_FRAME_MAX];
+    struct engine_frame f[8] = {0};
+    uint32_t count[2] = {0};
+    for (unsigned i = 0; i < 8; i++) {
+        struct wire_pkt p = rig_pkt(r, WIRE_WRITE_ONLY, RIG_RQPSN);
+        if (to[i] >= 0) {
+            p.psn = rig_psn(RIG_RQPSN, count[to[i]]++);
+            p.dqpn = engine_qp_num(qp[to[i]]);
+        } else {
+            p.dqpn = engine_qp_num(qp[0]) ^ 0x800001u;
+        }
+        p.va = RIG_VA;
+        p.rkey = r->rkey;
+        p.dma_len = p.payload_len = 8;
+        ck_assert_uint_gt(wire_build(frame[i], WIRE_FRAME_MAX, &p), 0);
+        memset(frame[i] + p.payload_off, (int)i, 8);
+        f[i] = (struct engine_frame){.data = frame[i], .len = (uint32_t)wire_frame_len(&p)};
+        wire_icrc_seal(frame[i], f[i].len, p.ip_off, p.bth_off);
+    }
+    unsigned nc, at = 0;
+    ck_assert_uint_eq(engine_rx(r->e, f, 8, r->now, r->copies, 512, &nc), 8);
+    for (unsigned i = 0; i < 8; i++) {
+        ck_assert_uint_eq(f[i].drop, to[i] < 0 ? ENGINE_C_rx_bad_qpn : ENGINE_C_none);
+        if (to[i] >= 0) {
+            ck_assert_uint_eq(r->copies[at].qpn, engine_qp_num(qp[to[i]]));
+            ck_assert_uint_eq(r->copies[at++].frame, i);
+        }
+    }
+    ck_assert_uint_eq(nc, at);
+    rig_free(r);
+}
+END_TEST
+
 /* GSI: what the CM emits is a well-formed datagram, and what comes for QP1 reaches it (KEY-07). */
 START_TEST(gsi_both_ways)
 {
@@ -694,5 +738,6 @@ END_TEST
 RIG_MAIN("engine", ctr_03_read_again, uc_10_address_and_key, ack_04_what_can_wait,
          ack_04_one_request_ahead, ack_10_fields, req_19_data_first, rnr_10_not_here,
          rnr_11_reads_wait, rd_06_interleaved, rsp_07_other_opcodes, val_01_order_and_counters,
-         val_04_states, val_07_rubbish, sec_03_copies_fit, gsi_both_ways, cc_08_cnp, fair_turns,
-         qp_14_destroy_before_sent, ctr_01_names, wire_ipv6, destroy_frees_shared_receive_queues)
+         val_01_burst_for_several, val_04_states, val_07_rubbish, sec_03_copies_fit, gsi_both_ways,
+         cc_08_cnp, fair_turns, qp_14_destroy_before_sent, ctr_01_names, wire_ipv6,
+         destroy_frees_shared_receive_queues)
