@@ -35,6 +35,31 @@ static void refuse(struct urnic_cm_event *ev, const struct perf_offer *offer)
     urnic_destroy_ep(ev->id);
 }
 
+static bool pinged(const struct server *s, uint64_t at, uint64_t span)
+{
+    for (const struct perf_qp *q = s->acting; q; q = q->next_acting) {
+        uint64_t other = perf_part(&q->ask, s->end.size);
+        if (q->pong && at < other + q->ask.span && other < at + span)
+            return true;
+    }
+    return false;
+}
+
+/* Pings by WRITE get a part of the buffer to themselves, as long as there is one: a ping that
+ * another client's has overwritten is never answered. */
+static void own_part(const struct server *s, struct perf_ask *ask, struct perf_offer *offer)
+{
+    uint64_t at = 0;
+    uint32_t index = 0;
+    for (; pinged(s, at, ask->span); at += ask->span, index++) {
+        if (s->end.size - at < 2 * ask->span)
+            return;
+    }
+    ask->index = index;
+    offer->addr += at;
+    offer->size = ask->span;
+}
+
 static void accept_one(struct server *s, struct urnic_cm_event *ev)
 {
     struct perf_qp *q = calloc(1, sizeof *q);
@@ -53,12 +78,15 @@ static void accept_one(struct server *s, struct urnic_cm_event *ev)
         refuse(ev, &offer);
         return;
     }
+    bool ping = q->ask.op == PERF_WRITE && q->ask.latency && !q->ask.idle;
+    if (ping)
+        own_part(s, &q->ask, &offer);
     q->id = ev->id;
     urnic_id_set_context(q->id, q);
     int rc = perf_qp_create(&s->end, q, false);
     if (rc == 0 && q->ask.op == PERF_SEND && !q->ask.idle)
         rc = perf_post_recvs(&s->end, q, 2 * q->ask.depth);
-    if (rc == 0 && q->ask.op == PERF_WRITE && q->ask.latency && !q->ask.idle) {
+    if (rc == 0 && ping) {
         q->pong = s->end.buf + perf_part(&q->ask, s->end.size) + q->ask.size - 1;
         *q->pong = 0;
         q->expect = 1;
