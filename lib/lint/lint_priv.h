@@ -142,6 +142,7 @@ struct lint_flow {
     bool pkey_seen, sport_seen, migreq_seen, migreq_noted;
     uint16_t pkey, sport;
     unsigned csum_bad, icrc_run;
+    bool icrc_0; /* has been said */
     bool dmac_seen;
     uint8_t dmac[6];
 

@@ -324,6 +324,16 @@ bool lint_icrc_08(struct lint_ctx *c)
         lint_seen(c, "it is acknowledged");
         return lint_doubt(c, LINT_UNDECIDABLE, "the capture's copy may be the damaged one");
     }
+    if (c->view->kind != LINT_BROKEN && !c->req && !c->cut && stored(c) != c->icrc) {
+        if (c->f->icrc_0)
+            return false;
+        c->f->icrc_0 = true;
+        lint_expected(c, "0x%08x", c->icrc);
+        lint_seen(c, "0; said once per flow");
+        if (c->in->sent)
+            lint_doubt(c, LINT_ARTEFACT, "captured before the NIC filled it in");
+        return true;
+    }
     if (c->verdict == WIRE_OK && !c->cut && !c->req && c->icrc != stored(c) &&
         (c->l->icrc_run == ICRC_HABIT || (c->f && c->f->icrc_run == ICRC_HABIT))) {
         lint_expected(c, "0x%08x", c->icrc);

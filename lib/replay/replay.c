@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "replay_priv.h"
+#include "wire_bytes.h"
 
 #define OCTETS_MAX  (1ull << 30)
 #define BACK_FLOWS  1024u /* looked at for the other direction of queue pair 1 */
@@ -89,6 +90,16 @@ static bool may_replay(uint8_t service)
     return service == WIRE_RC || service == WIRE_UC || service == WIRE_UD;
 }
 
+/* Captured before the NIC filled in the IPv4 header's checksum? */
+static bool no_checksum(const struct lint_frame *f)
+{
+    struct wire_pkt p;
+    wire_parse_cut(f->data, f->len, f->wire_len > f->len ? f->wire_len : f->len,
+                   PARSE_FLAGS | WIRE_P_IP_CSUM_OK, &p);
+    return p.ip_version == 4 && p.ip_off + WIRE_IPV4_LEN <= f->len &&
+           wire_get16(f->data + p.ip_off + 10) == 0;
+}
+
 int replay_add(struct replay *r, const struct lint_frame *f)
 {
     struct lint_view v;
@@ -125,7 +136,10 @@ int replay_add(struct replay *r, const struct lint_frame *f)
         p.selective = p.pkt.payload_len <= WIRE_MTU_MAX;
         return keep(r, &p);
     }
-    enum wire_verdict verdict = wire_parse_cut(p.frame, p.have, p.len, PARSE_FLAGS, &p.pkt);
+    unsigned flags = PARSE_FLAGS | (f->sent || no_checksum(f) ? WIRE_P_IP_CSUM_OK : 0);
+    if (v.kind != LINT_BROKEN)
+        flags |= WIRE_P_NO_ICRC; /* it is right, or there is none */
+    enum wire_verdict verdict = wire_parse_cut(p.frame, p.have, p.len, flags, &p.pkt);
     p.good = verdict == WIRE_OK && !(v.flags & LINT_V_CORRUPT) &&
              p.pkt.payload_len <= WIRE_MTU_MAX && may_replay(wire_opcodes[p.pkt.opcode].service);
     return keep(r, &p);

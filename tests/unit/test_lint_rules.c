@@ -664,6 +664,10 @@ static void icrc_swapped(struct packet *k)
     uint8_t *i = k->f + k->len - 4;
     wire_put32(i, wire_get32le(i));
 }
+static void icrc_0(struct packet *k)
+{
+    memset(k->f + k->len - WIRE_ICRC_LEN, 0, WIRE_ICRC_LEN);
+}
 static void icrc_wrong(struct packet *k)
 {
     k->f[k->len - 3] ^= 0x5A;
@@ -889,6 +893,8 @@ static const struct row rows[] = {
     {"ICRC-02 without the octets of ones", rc, 12, .octets = icrc_no_lrh, .keep_icrc = true},
     {"ICRC-03 without masks", rc, 12, .octets = icrc_no_mask, .keep_icrc = true},
     {"ICRC-06 byte order", rc, 12, .octets = icrc_swapped, .keep_icrc = true},
+    {"ICRC-08 none", rc, 12, .octets = icrc_0, .keep_icrc = true},
+    {"ICRC-08 none, never", rc, ALL, .octets = icrc_0, .keep_icrc = true},
     {"ICRC-08 a damaged packet is acknowledged", rc, 16, .octets = icrc_wrong, .keep_icrc = true,
      .verdict = LINT_UNDECIDABLE},
     {"ICRC-08 never right", rc, ALL, .octets = icrc_wrong, .keep_icrc = true},
