@@ -146,8 +146,15 @@ void cm_half_open(struct cm *cm, struct cm_conn *c, bool on);
 bool cm_source_full(const struct cm *cm, const struct wire_addr *src);
 bool cm_addr_eq(const struct wire_addr *a, const struct wire_addr *b);
 
+static inline void cm_count(struct cm *cm, enum cm_counter which)
+{
+    cm->counters[which]++;
+}
+
 /* cm_rx.c: what messages and time do */
 
+/* A peer's ACK timeout, held within bounds (SEC-24). */
+uint8_t cm_ack_clamp(unsigned exponent);
 /* 4.096 us * 2^exponent, exponents of peers clamped (SEC-24). */
 uint64_t cm_wait_ns(unsigned exponent);
 /* Send `msg`, and make it what this state repeats; expects_answer: until one comes. */
@@ -156,8 +163,23 @@ void cm_send(struct cm *cm, struct cm_conn *c, const struct cm_msg *msg, uint64_
 /* A reply that belongs to no connection, or to one that ends with it. Rate-limited (CM-24). */
 void cm_send_stateless(struct cm *cm, const struct cm_path *path, const struct cm_msg *msg,
                        uint64_t now);
+/* A REJ of the message `to`, which may belong to no connection (local_id 0); ari0: the octet of
+ * additional information, 0 = none. Rate-limited. */
+void cm_send_rej_to(struct cm *cm, const struct cm_path *path, const struct cm_msg *to,
+                    uint32_t local_id, unsigned reason, enum cm_about about, uint8_t ari0,
+                    uint64_t now);
+/* A REJ of what the connection's peer has sent. Rate-limited. */
 void cm_send_rej(struct cm *cm, const struct cm_conn *c, unsigned reason, enum cm_about about,
                  const void *priv, size_t len, uint64_t now);
+/* Does its QPN belong to it still? */
+bool cm_is_live(const struct cm_conn *c);
+/* CM-21: the peer has given its QPN to a new connection, so the old one is dead there. */
+void cm_hang_up_stale(struct cm *cm, struct cm_conn *old, uint64_t now);
+
+/* cm_req.c */
+
+void cm_rx_req(struct cm *cm, const struct cm_msg *msg, const struct wire_addr *src,
+               const struct wire_addr *dst, uint16_t pkey, uint64_t now);
 /* Who listens to the service at this address, NULL = at any; NULL = nobody. */
 struct cm_listener *cm_find_listener(const struct cm *cm, uint64_t service_id,
                                      const struct wire_addr *addr);

@@ -1,34 +1,31 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What a peer's messages and the passing of time do to connections: one function per message, a
- * table that picks it, and the time-outs. CM-16..CM-30, SEC-20, SEC-21.
+ * What a peer's messages and the passing of time do to connections: one function per message (but
+ * for REQ, see cm_req.c), a table that picks it, and the time-outs. CM-16..CM-30, SEC-21.
  */
 #include <errno.h>
 #include <string.h>
 
 #include "cm_priv.h"
 
-#define TICK_NS          4096ull      /* of exponents */
-#define SEEN_MIN_NS      500000000ull /* SEC-20: when a REQ may come again */
-#define SEEN_MAX_NS      60000000000ull
-#define MRA_EXPONENT_MAX 24u /* CM-19 */
+#define TICK_NS          4096ull /* of exponents */
+#define MRA_EXPONENT_MAX 24u     /* CM-19 */
 #define TIMEWAIT_MAX_NS  60000000000ull
 #define ACK_TIMEOUT_MIN  8u /* SEC-24 */
 #define ACK_TIMEOUT_MAX  24u
 #define WAIT_MIN         4u /* SEC-24: exponents of response timeouts */
 #define WAIT_MAX         28u
-#define ANSWER_MIN_NS    1000000000ull /* for the consumer, however soon the peer gives up */
-#define AR_UNSUPPORTED   2u            /* status of an APR (CM-32) */
-#define GUID_LEN         8u            /* in the ARI of a REJ (CM-28) */
-
-static void count(struct cm *cm, enum cm_counter which)
-{
-    cm->counters[which]++;
-}
+#define AR_UNSUPPORTED   2u /* status of an APR (CM-32) */
+#define GUID_LEN         8u /* in the ARI of a REJ (CM-28) */
 
 static unsigned clamp(unsigned v, unsigned lo, unsigned hi)
 {
     return v < lo ? lo : v > hi ? hi : v;
+}
+
+uint8_t cm_ack_clamp(unsigned exponent)
+{
+    return (uint8_t)clamp(exponent, ACK_TIMEOUT_MIN, ACK_TIMEOUT_MAX);
 }
 
 uint64_t cm_wait_ns(unsigned exponent)
@@ -59,7 +56,7 @@ void cm_send_stateless(struct cm *cm, const struct cm_path *path, const struct c
         cm->out_tokens_at = now;
     }
     if (cm->out_tokens == 0 || cm->out_tail - cm->out_head >= CM_OUT_RING) {
-        count(cm, CM_C_cm_rx_rate_limited);
+        cm_count(cm, CM_C_cm_rx_rate_limited);
         return;
     }
     struct cm_out *out = &cm->out[cm->out_tail % CM_OUT_RING];
@@ -76,9 +73,9 @@ void cm_send_stateless(struct cm *cm, const struct cm_path *path, const struct c
     cm->out_tail++;
 }
 
-static void send_rej_to(struct cm *cm, const struct cm_path *path, const struct cm_msg *to,
-                        uint32_t local_id, unsigned reason, enum cm_about about, uint8_t ari0,
-                        uint64_t now)
+void cm_send_rej_to(struct cm *cm, const struct cm_path *path, const struct cm_msg *to,
+                    uint32_t local_id, unsigned reason, enum cm_about about, uint8_t ari0,
+                    uint64_t now)
 {
     struct cm_msg rej = {
         .attr = CM_REJ,
@@ -139,189 +136,17 @@ static void disconnected(struct cm *cm, struct cm_conn *c, const struct cm_msg *
 
 /* ---- receiving ---- */
 
-struct cm_listener *cm_find_listener(const struct cm *cm, uint64_t service_id,
-                                     const struct wire_addr *addr)
+void cm_hang_up_stale(struct cm *cm, struct cm_conn *old, uint64_t now)
 {
-    static const struct wire_addr any;
-    for (struct cm_listener *l = cm->listeners; l; l = l->next)
-        if (l->service_id == service_id &&
-            (!addr || cm_addr_eq(&l->addr, &any) || cm_addr_eq(&l->addr, addr)))
-            return l;
-    return NULL;
-}
-
-/* Above half of the half-open limit a source must repeat itself, identically, before it gets state
- * here: forged sources don't (SEC-20). */
-static bool first_sight(struct cm *cm, const struct cm_msg *msg, const struct wire_addr *src,
-                        uint64_t now)
-{
-    struct {
-        struct wire_addr src;
-        uint64_t guid, tid, service;
-        uint32_t id, qpn, psn, pad;
-    } k = {*src, msg->ca_guid, msg->tid, msg->service_id, msg->local_id, msg->qpn, msg->psn, 0};
-    uint64_t h = cm_hash(cm, &k, sizeof(k));
-    size_t at = h % CM_SEEN;
-    if (cm->seen[at].hash == h && now - cm->seen[at].at >= SEEN_MIN_NS &&
-        now - cm->seen[at].at <= SEEN_MAX_NS)
-        return false;
-    if (cm->seen[at].hash != h) {
-        cm->seen[at].hash = h;
-        cm->seen[at].at = now;
-    }
-    return true;
-}
-
-static void dup_req(struct cm *cm, struct cm_conn *c, const struct cm_msg *msg, uint64_t now)
-{
-    count(cm, CM_C_cm_dup_req);
-    switch (c->state) {
-    case CMS_MRA_REQ_SENT:
-        cm_tx_queue(cm, c); /* the same again, and the peer waits as long again */
-        cm_timer_set(cm, c, now + c->answer_ns);
-        break;
-    case CMS_REP_SENT:
-        cm_tx_queue(cm, c);
-        break;
-    case CMS_TIMEWAIT:
-        send_rej_to(cm, &c->path, msg, 0, CM_REJ_STALE_CONN, CM_ABOUT_REQ, 0, now);
-        break;
-    default:
-        break;
-    }
-}
-
-/* CM-21: the peer has given its QPN to a new connection, so the old one is dead there. */
-static void hang_up_stale(struct cm *cm, struct cm_conn *old, uint64_t now)
-{
-    count(cm, CM_C_cm_stale);
+    cm_count(cm, CM_C_cm_stale);
     if (old->state == CMS_ESTABLISHED || old->state == CMS_REP_SENT ||
         old->state == CMS_MRA_REP_RCVD)
         cm_disconnect(cm, old, NULL, 0, now);
 }
 
-static bool is_live(const struct cm_conn *c)
+bool cm_is_live(const struct cm_conn *c)
 {
     return c->state != CMS_TIMEWAIT && c->state != CMS_DREQ_SENT && c->state != CMS_SIDR_DONE;
-}
-
-/* Why a REQ is rejected, whoever else asks; 0 = it isn't: *l and *ip are set. */
-static unsigned refusal(const struct cm *cm, const struct cm_msg *msg, const struct wire_addr *src,
-                        struct cm_listener **l, struct cm_ip_hdr *ip)
-{
-    if (msg->transport > 1)
-        return CM_REJ_INVALID_TRANSPORT;
-    if (!cm_find_listener(cm, msg->service_id, NULL))
-        return CM_REJ_INVALID_SERVICE_ID;
-    if (cm_ip_hdr_unpack(ip, msg->priv) < 0)
-        return CM_REJ_UNSUPPORTED;
-    *l = cm_find_listener(cm, msg->service_id, &ip->dst);
-    if (!*l)
-        return CM_REJ_INVALID_SERVICE_ID;
-    if (!cm->params.lenient_addr &&
-        (!cm_addr_eq(&ip->src, src) || !cm_addr_eq(&msg->local_gid, src)))
-        return CM_REJ_INVALID_GID; /* CM-04 */
-    if (msg->mtu < 1 || msg->mtu > cm->params.max_mtu)
-        return CM_REJ_INVALID_MTU; /* CM-12 */
-    return 0;
-}
-
-/* A connection for a REQ, if the limits allow one more; NULL = counted and dropped. */
-static struct cm_conn *admit(struct cm *cm, const struct cm_msg *msg, const struct wire_addr *src,
-                             const struct cm_listener *l, uint64_t now)
-{
-    if (l->pending >= l->backlog || cm_source_full(cm, src)) {
-        count(cm, CM_C_cm_req_backlog_drop);
-        return NULL;
-    }
-    if (cm->half_open > cm->params.max_conns / 2 && first_sight(cm, msg, src, now)) {
-        count(cm, CM_C_cm_rx_rate_limited);
-        return NULL;
-    }
-    struct cm_conn *c = cm_conn_new(cm, CMS_REQ_RCVD, NULL);
-    if (!c)
-        count(cm, CM_C_cm_req_backlog_drop);
-    return c;
-}
-
-/* What a REQ says of the connection. */
-static void take_req(struct cm_conn *c, const struct cm_msg *msg)
-{
-    static const struct wire_addr no_addr;
-    c->lport = (uint16_t)msg->service_id;
-    c->tid = msg->tid;
-    c->service_id = msg->service_id;
-    c->qp_pkey = (uint16_t)msg->pkey;
-    c->peer_psn = msg->psn;
-    c->peer_resp_res = (uint8_t)msg->resp_res;
-    c->peer_init_depth = (uint8_t)msg->init_depth;
-    c->retry_cnt = (uint8_t)msg->retry_count;
-    c->rnr_retry = (uint8_t)msg->rnr_retry;
-    c->transport = (uint8_t)msg->transport;
-    c->ack_timeout = (uint8_t)clamp(msg->ack_timeout, ACK_TIMEOUT_MIN, ACK_TIMEOUT_MAX);
-    c->rep_wait = (uint8_t)msg->local_timeout;
-    c->max_retries = (uint8_t)msg->max_retries;
-    c->answer_ns = (1u + msg->max_retries) * cm_wait_ns(msg->remote_timeout); /* CM-18 */
-    if (c->answer_ns < ANSWER_MIN_NS)
-        c->answer_ns = ANSWER_MIN_NS;
-    c->peer_flow_control = msg->flow_control;
-    c->peer_srq = msg->srq;
-    c->peer_alt_path = !cm_addr_eq(&msg->alt_remote_gid, &no_addr);
-}
-
-static void rx_req(struct cm *cm, const struct cm_msg *msg, const struct wire_addr *src,
-                   const struct wire_addr *dst, uint16_t pkey, uint64_t now)
-{
-    /* A REQ names the address it was sent to only inside the MAD, which nobody checks: the packet's
-     * own destination is what we answer from, and on the P_Key that it came with (CM-06). */
-    struct cm_path path = {
-        .local = *dst,
-        .remote = *src,
-        .mtu = (uint8_t)msg->mtu,
-        .tclass = (uint8_t)msg->tclass,
-        .hop_limit = (uint8_t)msg->hop_limit,
-        .sl = (uint8_t)msg->sl,
-        .flow_label = msg->flow_label,
-        .pkey = pkey,
-    };
-    struct cm_conn *c = cm_find_remote(cm, src, msg->ca_guid, msg->local_id);
-    if (c) {
-        dup_req(cm, c, msg, now);
-        return;
-    }
-    struct cm_listener *l = NULL;
-    struct cm_ip_hdr ip;
-    unsigned reason = refusal(cm, msg, src, &l, &ip);
-    if (reason) {
-        uint8_t ari = reason == CM_REJ_INVALID_MTU ? (uint8_t)(cm->params.max_mtu << 4) : 0;
-        send_rej_to(cm, &path, msg, 0, reason, CM_ABOUT_REQ, ari, now);
-        return;
-    }
-    c = cm_find_qpn(cm, src, msg->ca_guid, msg->qpn, NULL);
-    if (c && is_live(c)) {
-        send_rej_to(cm, &path, msg, 0, CM_REJ_STALE_CONN, CM_ABOUT_REQ, 0, now);
-        hang_up_stale(cm, c, now);
-        return;
-    }
-    c = admit(cm, msg, src, l, now);
-    if (!c)
-        return;
-    c->listener = l;
-    c->path = path;
-    c->rport = ip.sport;
-    take_req(c, msg);
-    cm_conn_set_remote(cm, c, msg->ca_guid, msg->local_id);
-    cm_conn_set_peer_qpn(cm, c, msg->qpn);
-    cm_half_open(cm, c, true);
-    cm_timer_set(cm, c, now + c->answer_ns);
-
-    struct cm_event *ev = cm_event_push(cm, c, CM_EV_REQ);
-    ev->listener = l;
-    ev->arg = l->arg;
-    ev->responder_resources = msg->init_depth; /* CM-36 */
-    ev->initiator_depth = msg->resp_res;
-    ev->priv_len = CM_REQ_USER_MAX;
-    memcpy(ev->priv, msg->priv + CM_IP_HDR_LEN, CM_REQ_USER_MAX);
 }
 
 static void rx_mra(struct cm *cm, struct cm_conn *c, const struct cm_msg *msg,
@@ -343,20 +168,20 @@ static void rx_rep(struct cm *cm, struct cm_conn *c, const struct cm_msg *msg,
                    const struct wire_addr *src, uint64_t now)
 {
     if (c->state == CMS_ESTABLISHED && c->active) { /* our RTU was lost (CM-22) */
-        count(cm, CM_C_cm_dup_rep);
+        cm_count(cm, CM_C_cm_dup_rep);
         if (msg->local_id == c->remote_id)
             cm_tx_queue(cm, c);
         return;
     }
     if (c->state != CMS_REQ_SENT && c->state != CMS_MRA_REQ_RCVD) {
-        count(cm, c->state == CMS_REP_RCVD ? CM_C_cm_dup_rep : CM_C_cm_rx_bad_id);
+        cm_count(cm, c->state == CMS_REP_RCVD ? CM_C_cm_dup_rep : CM_C_cm_rx_bad_id);
         return;
     }
     struct cm_conn *old = cm_find_qpn(cm, src, msg->ca_guid, msg->qpn, c);
-    if (old && is_live(old) && old->local_id != msg->local_id) {
+    if (old && cm_is_live(old) && old->local_id != msg->local_id) {
         c->remote_id = msg->local_id;
         cm_send_rej(cm, c, CM_REJ_STALE_CONN, CM_ABOUT_REP, NULL, 0, now);
-        hang_up_stale(cm, old, now);
+        cm_hang_up_stale(cm, old, now);
         cm_event_push(cm, c, CM_EV_REJECTED)->reason = CM_REJ_STALE_CONN;
         cm_conn_close(cm, c);
         return;
@@ -369,8 +194,7 @@ static void rx_rep(struct cm *cm, struct cm_conn *c, const struct cm_msg *msg,
     c->peer_flow_control = msg->flow_control;
     c->peer_srq = msg->srq;
     c->ack_timeout =
-        (uint8_t)clamp(cm_ack_timeout(cm->params.packet_lifetime, msg->target_ack_delay),
-                       ACK_TIMEOUT_MIN, ACK_TIMEOUT_MAX);
+        cm_ack_clamp(cm_ack_timeout(cm->params.packet_lifetime, msg->target_ack_delay));
     if (c->init_depth > c->peer_resp_res)
         c->init_depth = c->peer_resp_res; /* CM-07 */
     cm_conn_set_remote(cm, c, msg->ca_guid, msg->local_id);
@@ -389,7 +213,7 @@ static void established(struct cm *cm, struct cm_conn *c, const struct cm_msg *m
     c->state = CMS_ESTABLISHED;
     cm_half_open(cm, c, false);
     cm_timer_set(cm, c, UINT64_MAX);
-    count(cm, CM_C_cm_established);
+    cm_count(cm, CM_C_cm_established);
     struct cm_event *ev = cm_event_push(cm, c, CM_EV_ESTABLISHED);
     if (msg) {
         ev->priv_len = msg->priv_len;
@@ -459,7 +283,7 @@ static void rx_rej(struct cm *cm, struct cm_conn *c, const struct cm_msg *msg,
         ev->reason = msg->reason;
         ev->priv_len = msg->priv_len;
         memcpy(ev->priv, msg->priv, msg->priv_len);
-        count(cm, CM_C_cm_rejected);
+        cm_count(cm, CM_C_cm_rejected);
         if (c->state == CMS_REP_SENT || c->state == CMS_MRA_REP_RCVD)
             enter_timewait(cm, c, now); /* the QPN was on the wire */
         else
@@ -486,7 +310,7 @@ static void rx_dreq(struct cm *cm, struct cm_conn *c, const struct cm_msg *msg,
 {
     (void)src;
     if (msg->remote_qpn != c->qpn) {
-        count(cm, CM_C_cm_rx_bad_id);
+        cm_count(cm, CM_C_cm_rx_bad_id);
         return;
     }
     switch (c->state) {
@@ -538,7 +362,7 @@ static void rx_lap(struct cm *cm, struct cm_conn *c, const struct cm_msg *msg,
         .reason = AR_UNSUPPORTED,
     };
     if (c->lap_answered) {
-        count(cm, CM_C_cm_rx_unsupported);
+        cm_count(cm, CM_C_cm_rx_unsupported);
         return;
     }
     c->lap_answered = true; /* CM-32 */
@@ -581,21 +405,21 @@ void cm_rx(struct cm *cm, const uint8_t *mad, size_t len, const struct wire_addr
            const struct wire_addr *dst, uint32_t sqpn, uint16_t pkey, uint64_t now)
 {
     struct cm_msg msg;
-    count(cm, CM_C_cm_rx);
+    cm_count(cm, CM_C_cm_rx);
     int rc = sqpn == WIRE_QPN_GSI ? cm_msg_unpack(&msg, mad, len) : -EMSGSIZE;
     if (rc == -EPROTO && msg.attr == CM_REQ) {
         struct cm_path path = {.local = *dst, .remote = *src, .pkey = pkey};
-        send_rej_to(cm, &path, &msg, 0, CM_REJ_CLASS_VERSION, CM_ABOUT_REQ, 0, now);
+        cm_send_rej_to(cm, &path, &msg, 0, CM_REJ_CLASS_VERSION, CM_ABOUT_REQ, 0, now);
     }
     if (rc < 0) {
-        count(cm, rc == -EPROTONOSUPPORT || rc == -ENOMSG ? CM_C_cm_rx_unsupported
-                                                          : CM_C_cm_rx_bad_mad);
+        cm_count(cm, rc == -EPROTONOSUPPORT || rc == -ENOMSG ? CM_C_cm_rx_unsupported
+                                                             : CM_C_cm_rx_bad_mad);
         return;
     }
 
     switch (msg.attr) {
     case CM_REQ:
-        rx_req(cm, &msg, src, dst, pkey, now);
+        cm_rx_req(cm, &msg, src, dst, pkey, now);
         return;
     case CM_SIDR_REQ:
         cm_sidr_rx_req(cm, &msg, src, dst, pkey, now);
@@ -608,7 +432,7 @@ void cm_rx(struct cm *cm, const uint8_t *mad, size_t len, const struct wire_addr
     }
     rx_fn fn = msg.attr < sizeof(rx_table) / sizeof(rx_table[0]) ? rx_table[msg.attr] : NULL;
     if (!fn) {
-        count(cm, CM_C_cm_rx_unsupported);
+        cm_count(cm, CM_C_cm_rx_unsupported);
         return;
     }
     struct cm_conn *c = cm_find_local(cm, msg.remote_id);
@@ -618,7 +442,7 @@ void cm_rx(struct cm *cm, const uint8_t *mad, size_t len, const struct wire_addr
         fn(cm, c, &msg, src, now);
         return;
     }
-    count(cm, CM_C_cm_rx_bad_id);
+    cm_count(cm, CM_C_cm_rx_bad_id);
     if (msg.attr == CM_DREQ && !c) { /* CM-24: the peer still remembers what we have forgotten */
         struct cm_path path = {.local = *dst, .remote = *src, .pkey = pkey};
         struct cm_msg drep = {
@@ -663,7 +487,7 @@ static void timer_fired(struct cm *cm, struct cm_conn *c, uint64_t now)
     }
     if (c->retries_left > 0) {
         c->retries_left--;
-        count(cm, CM_C_cm_retries);
+        cm_count(cm, CM_C_cm_retries);
         if (c->state == CMS_MRA_REQ_RCVD)
             c->state = CMS_REQ_SENT;
         else if (c->state == CMS_MRA_REP_RCVD)

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A peer's request to connect: who listens, whether it is good, whether there is room for one more.
+ * CM-01..CM-12, CM-20, CM-21, CM-34, SEC-20.
+ */
+#include <string.h>
+
+#include "cm_priv.h"
+
+#define SEEN_MIN_NS   500000000ull /* SEC-20: when a REQ may come again */
+#define SEEN_MAX_NS   60000000000ull
+#define ANSWER_MIN_NS 1000000000ull /* for the consumer, however soon the peer gives up */
+
+struct cm_listener *cm_find_listener(const struct cm *cm, uint64_t service_id,
+                                     const struct wire_addr *addr)
+{
+    static const struct wire_addr any;
+    for (struct cm_listener *l = cm->listeners; l; l = l->next)
+        if (l->service_id == service_id &&
+            (!addr || cm_addr_eq(&l->addr, &any) || cm_addr_eq(&l->addr, addr)))
+            return l;
+    return NULL;
+}
+
+/* Above half of the half-open limit a source must repeat itself, identically, before it gets state
+ * here: forged sources don't (SEC-20). */
+static bool first_sight(struct cm *cm, const struct cm_msg *msg, const struct wire_addr *src,
+                        uint64_t now)
+{
+    struct {
+        struct wire_addr src;
+        uint64_t guid, tid, service;
+        uint32_t id, qpn, psn, pad;
+    } k = {*src, msg->ca_guid, msg->tid, msg->service_id, msg->local_id, msg->qpn, msg->psn, 0};
+    uint64_t h = cm_hash(cm, &k, sizeof(k));
+    size_t at = h % CM_SEEN;
+    if (cm->seen[at].hash == h && now - cm->seen[at].at >= SEEN_MIN_NS &&
+        now - cm->seen[at].at <= SEEN_MAX_NS)
+        return false;
+    if (cm->seen[at].hash != h) {
+        cm->seen[at].hash = h;
+        cm->seen[at].at = now;
+    }
+    return true;
+}
+
+static void dup_req(struct cm *cm, struct cm_conn *c, const struct cm_msg *msg, uint64_t now)
+{
+    cm_count(cm, CM_C_cm_dup_req);
+    switch (c->state) {
+    case CMS_MRA_REQ_SENT:
+        cm_tx_queue(cm, c); /* the same again, and the peer waits as long again */
+        cm_timer_set(cm, c, now + c->answer_ns);
+        break;
+    case CMS_REP_SENT:
+        cm_tx_queue(cm, c);
+        break;
+    case CMS_TIMEWAIT:
+        cm_send_rej_to(cm, &c->path, msg, 0, CM_REJ_STALE_CONN, CM_ABOUT_REQ, 0, now);
+        break;
+    default:
+        break;
+    }
+}
+
+/* Why a REQ is rejected, whoever else asks; 0 = it isn't: *l and *ip are set. */
+static unsigned refusal(const struct cm *cm, const struct cm_msg *msg, const struct wire_addr *src,
+                        struct cm_listener **l, struct cm_ip_hdr *ip)
+{
+    if (msg->transport > 1)
+        return CM_REJ_INVALID_TRANSPORT;
+    if (!cm_find_listener(cm, msg->service_id, NULL))
+        return CM_REJ_INVALID_SERVICE_ID;
+    if (cm_ip_hdr_unpack(ip, msg->priv) < 0)
+        return CM_REJ_UNSUPPORTED;
+    *l = cm_find_listener(cm, msg->service_id, &ip->dst);
+    if (!*l)
+        return CM_REJ_INVALID_SERVICE_ID;
+    if (!cm->params.lenient_addr &&
+        (!cm_addr_eq(&ip->src, src) || !cm_addr_eq(&msg->local_gid, src)))
+        return CM_REJ_INVALID_GID; /* CM-04 */
+    if (msg->mtu < 1 || msg->mtu > cm->params.max_mtu)
+        return CM_REJ_INVALID_MTU; /* CM-12 */
+    return 0;
+}
+
+/* A connection for a REQ, if the limits allow one more; NULL = counted and dropped. */
+static struct cm_conn *admit(struct cm *cm, const struct cm_msg *msg, const struct wire_addr *src,
+                             const struct cm_listener *l, uint64_t now)
+{
+    if (l->pending >= l->backlog || cm_source_full(cm, src)) {
+        cm_count(cm, CM_C_cm_req_backlog_drop);
+        return NULL;
+    }
+    if (cm->half_open > cm->params.max_conns / 2 && first_sight(cm, msg, src, now)) {
+        cm_count(cm, CM_C_cm_rx_rate_limited);
+        return NULL;
+    }
+    struct cm_conn *c = cm_conn_new(cm, CMS_REQ_RCVD, NULL);
+    if (!c)
+        cm_count(cm, CM_C_cm_req_backlog_drop);
+    return c;
+}
+
+/* What a REQ says of the connection. */
+static void take_req(struct cm_conn *c, const struct cm_msg *msg)
+{
+    static const struct wire_addr no_addr;
+    c->lport = (uint16_t)msg->service_id;
+    c->tid = msg->tid;
+    c->service_id = msg->service_id;
+    c->qp_pkey = (uint16_t)msg->pkey;
+    c->peer_psn = msg->psn;
+    c->peer_resp_res = (uint8_t)msg->resp_res;
+    c->peer_init_depth = (uint8_t)msg->init_depth;
+    c->retry_cnt = (uint8_t)msg->retry_count;
+    c->rnr_retry = (uint8_t)msg->rnr_retry;
+    c->transport = (uint8_t)msg->transport;
+    c->ack_timeout = cm_ack_clamp(msg->ack_timeout);
+    c->rep_wait = (uint8_t)msg->local_timeout;
+    c->max_retries = (uint8_t)msg->max_retries;
+    c->answer_ns = (1u + msg->max_retries) * cm_wait_ns(msg->remote_timeout); /* CM-18 */
+    if (c->answer_ns < ANSWER_MIN_NS)
+        c->answer_ns = ANSWER_MIN_NS;
+    c->peer_flow_control = msg->flow_control;
+    c->peer_srq = msg->srq;
+    c->peer_alt_path = !cm_addr_eq(&msg->alt_remote_gid, &no_addr);
+}
+
+void cm_rx_req(struct cm *cm, const struct cm_msg *msg, const struct wire_addr *src,
+               const struct wire_addr *dst, uint16_t pkey, uint64_t now)
+{
+    /* A REQ names the address it was sent to only inside the MAD, which nobody checks: the packet's
+     * own destination is what we answer from, and on the P_Key that it came with (CM-06). */
+    struct cm_path path = {
+        .local = *dst,
+        .remote = *src,
+        .mtu = (uint8_t)msg->mtu,
+        .tclass = (uint8_t)msg->tclass,
+        .hop_limit = (uint8_t)msg->hop_limit,
+        .sl = (uint8_t)msg->sl,
+        .flow_label = msg->flow_label,
+        .pkey = pkey,
+    };
+    struct cm_conn *c = cm_find_remote(cm, src, msg->ca_guid, msg->local_id);
+    if (c) {
+        dup_req(cm, c, msg, now);
+        return;
+    }
+    struct cm_listener *l = NULL;
+    struct cm_ip_hdr ip;
+    unsigned reason = refusal(cm, msg, src, &l, &ip);
+    if (reason) {
+        uint8_t ari = reason == CM_REJ_INVALID_MTU ? (uint8_t)(cm->params.max_mtu << 4) : 0;
+        cm_send_rej_to(cm, &path, msg, 0, reason, CM_ABOUT_REQ, ari, now);
+        return;
+    }
+    c = cm_find_qpn(cm, src, msg->ca_guid, msg->qpn, NULL);
+    if (c && cm_is_live(c)) {
+        cm_send_rej_to(cm, &path, msg, 0, CM_REJ_STALE_CONN, CM_ABOUT_REQ, 0, now);
+        cm_hang_up_stale(cm, c, now);
+        return;
+    }
+    c = admit(cm, msg, src, l, now);
+    if (!c)
+        return;
+    c->listener = l;
+    c->path = path;
+    c->rport = ip.sport;
+    take_req(c, msg);
+    cm_conn_set_remote(cm, c, msg->ca_guid, msg->local_id);
+    cm_conn_set_peer_qpn(cm, c, msg->qpn);
+    cm_half_open(cm, c, true);
+    cm_timer_set(cm, c, now + c->answer_ns);
+
+    struct cm_event *ev = cm_event_push(cm, c, CM_EV_REQ);
+    ev->listener = l;
+    ev->arg = l->arg;
+    ev->responder_resources = msg->init_depth; /* CM-36 */
+    ev->initiator_depth = msg->resp_res;
+    ev->priv_len = CM_REQ_USER_MAX;
+    memcpy(ev->priv, msg->priv + CM_IP_HDR_LEN, CM_REQ_USER_MAX);
+}
