@@ -10,6 +10,7 @@
 #include <ifaddrs.h>
 #include <jansson.h>
 #include <limits.h>
+#include <linux/capability.h>
 #include <net/if.h>
 #include <netdb.h>
 #include <stdlib.h>
@@ -31,6 +32,8 @@ static const char help[] = {
 
 /* Kinds of port, as bits: dpdk: ports by their enum dpdk_kind, then the others. */
 #define DPDK_BIT(kind) (1u << (kind))
+#define XDP_MTU_MAX    3442
+#define XDP_MTU_TEXT   "3442"
 #define ON_IFACE       (DPDK_BIT(DPDK_AF_PACKET) | DPDK_BIT(DPDK_AF_XDP))
 #define ANY_DPDK       (ON_IFACE | DPDK_BIT(DPDK_PCI) | DPDK_BIT(DPDK_TAP) | DPDK_BIT(DPDK_VDEV))
 #define NOT_DPDK       0x100u
@@ -176,8 +179,26 @@ static void check_iface(const struct subject *s, struct finding *f)
         snprintf(f->mend, sizeof f->mend, "ip link set %s up", s->dpdk.iface);
         return;
     }
-    f->level = GOOD;
-    snprintf(f->text, sizeof f->text, "interface '%s' is there (%s)", s->dpdk.iface, text);
+    bool works = strcmp(text, "up") == 0 || strcmp(text, "unknown") == 0;
+    f->level = works ? GOOD : NOTE;
+    snprintf(f->text, sizeof f->text, "interface '%s' is %s (%s)", s->dpdk.iface,
+             works ? "there" : "up, but its other end isn't", text);
+}
+
+/* af_xdp: a frame and what stands before it have a page. */
+static void say_xdp_mtu(const struct subject *s, long mtu, struct finding *f)
+{
+    bool fits = mtu <= XDP_MTU_MAX;
+    f->level = !fits ? MISSING : mtu >= 2144 ? GOOD : NOTE;
+    snprintf(f->text, sizeof f->text,
+             fits ? "MTU %ld gives path MTU %s" : "MTU %ld is more than the %s of af_xdp", mtu,
+             !fits         ? XDP_MTU_TEXT
+             : mtu >= 2144 ? "2048, the most of af_xdp"
+             : mtu >= 1120 ? "1024"
+                           : "512 or less");
+    if (f->level != GOOD)
+        snprintf(f->mend, sizeof f->mend,
+                 "ip link set %s mtu " XDP_MTU_TEXT "   # of a veth pair both ends", s->dpdk.iface);
 }
 
 static void check_mtu(const struct subject *s, struct finding *f)
@@ -190,6 +211,10 @@ static void check_mtu(const struct subject *s, struct finding *f)
         return;
     }
     long mtu = strtol(text, NULL, 10);
+    if (s->dpdk.kind == DPDK_AF_XDP) {
+        say_xdp_mtu(s, mtu, f);
+        return;
+    }
     snprintf(f->text, sizeof f->text, "MTU %ld gives path MTU %s", mtu,
              mtu >= 4192   ? "4096"
              : mtu >= 2144 ? "2048"
@@ -202,6 +227,23 @@ static void check_mtu(const struct subject *s, struct finding *f)
 }
 
 /* The kernel answers RoCE packets to an address of its own with ICMP port unreachable. */
+static void check_claim(const struct subject *s, struct finding *f)
+{
+    struct utsname u;
+    unsigned major = 0, minor = 0;
+    (void)s;
+    bool allowed = dpdk_hint_effective() >> CAP_BPF & 1;
+    if (uname(&u) == 0)
+        sscanf(u.release, "%u.%u", &major, &minor);
+    if (allowed && (major > 6 || (major == 6 && minor >= 6)))
+        say(f, GOOD, "the kernel's IP stack can be kept from urnicd's packets: CAP_BPF", "");
+    else
+        say(f, NOTE,
+            "without CAP_BPF and Linux 6.6 the kernel's IP stack works on urnicd's packets, too: "
+            "slower",
+            allowed ? "" : "setcap cap_net_raw,cap_net_admin,cap_bpf+ep $(command -v urnicd)");
+}
+
 static void check_kernel_address(const struct subject *s, struct finding *f)
 {
     struct ifaddrs *all = NULL;
@@ -331,6 +373,7 @@ static const struct {
     {"rights", DPDK_BIT(DPDK_TAP), check_tap_rights},
     {"interface", ON_IFACE, check_iface},
     {"mtu", ON_IFACE, check_mtu},
+    {"claim", DPDK_BIT(DPDK_AF_PACKET), check_claim},
     {"addresses", ON_IFACE, check_kernel_address},
     {"tun", DPDK_BIT(DPDK_TAP), check_tun},
     {"hugepages", DPDK_BIT(DPDK_PCI), check_hugepages},

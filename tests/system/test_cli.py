@@ -416,6 +416,8 @@ def doctor():
 
     port = "dpdk:net_af_packet0,iface=lo"
     check("127.0.0.1" in found(port).get(("addresses", "note"), ""), "doctor: lo has an IPv4 address")
+    check(("claim", "good") in found(port) or ("claim", "note") in found(port), "doctor: af_packet beside the kernel")
+    check("65536" in found("dpdk:net_af_xdp0,iface=lo").get(("mtu", "missing"), ""), "doctor: lo's MTU, af_xdp")
     check(("driver", "missing") in found(port, URNIC_PLUGIN_DIR=DATA), "doctor: no driver in URNIC_PLUGIN_DIR")
     check("net99" in found("dpdk:net_af_packet0,iface=net99").get(("interface", "missing"), ""), "doctor: net99")
     check("0000:fe:1f.0" in found("dpdk:fe:1f.0").get(("device", "missing"), ""), "doctor: no such PCI device")
