@@ -899,6 +899,7 @@ static const struct row rows[] = {
      .verdict = LINT_UNDECIDABLE},
     {"ICRC-08 never right", rc, ALL, .octets = icrc_wrong, .keep_icrc = true},
     {"KEY-01 P_Key changes", rc, 12, .pkt = pkey},
+    {"KEY-01 P_Key of an ACK changes", rc, 13, .pkt = pkey},
     {"KEY-02 P_Key without a partition", ud, 1, .pkt = pkey_0},
     {"KEY-02 on a connected queue pair", rc, 12, .pkt = pkey_0},
     {"KEY-07 Q_Key of QP1", cm, 0, .pkt = qkey},
