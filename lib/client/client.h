@@ -2,7 +2,8 @@
  *
  * Inside of liburnic: the objects. What an application's threads share is guarded like this:
  *
- *     conn.lock     one control request at a time
+ *     conn.lock     which control requests have no reply yet, and who receives; nobody holds it
+ *                   while waiting
  *     ctx->making   making queues, from the request until they are mapped: a slab comes with the
  *                   first reply that names it
  *     ctx->lock     object table, slabs, event counts; ctx->acked: some have been acknowledged

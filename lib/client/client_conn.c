@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The control socket, seen from an application. One request is under way at a time. A daemon that
- * dies shows as end of file, which ends the connection; one that hangs as a time-out, whose reply
- * is skipped when it comes after all.
+ * The control socket, seen from an application. Requests of several threads are under way at the
+ * same time, and some are answered later than others that came after them: one of the threads that
+ * wait receives for all, and gives that to the next one when it has its own reply.
+ *
+ * A daemon that dies shows as end of file, which ends the connection; one that hangs as a time-out,
+ * whose reply is skipped when it comes after all.
  */
 #include "client_conn.h"
 
@@ -12,9 +15,24 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #define REPLY_TIMEOUT_S 60
+
+/* A request and where its reply goes; on the caller's stack, guarded by conn.lock. */
+struct client_call {
+    struct client_call *next;
+    uint32_t id;
+    pthread_cond_t wake; /* answered, or nobody receives any more */
+    bool waiting;        /* for `wake` */
+    bool answered;
+    ssize_t result; /* octets of the reply, or -errno */
+    void *reply;
+    size_t cap;
+    int *fds;
+    unsigned room, nfds; /* descriptors that fit; that came */
+};
 
 static int connect_socket(const char *path)
 {
@@ -76,72 +94,149 @@ void client_conn_close(struct client_conn *c)
 
 static void close_fds(const int *fds, unsigned n)
 {
-    while (fds != NULL && n > 0)
+    while (n > 0)
         close(fds[--n]);
 }
 
-/* Wait for the reply to request `id`; late replies to requests that timed out are skipped. */
-static ssize_t await_reply(struct client_conn *c, uint32_t id, void *reply, size_t cap, int *fds,
-                           unsigned *nfds)
+static struct client_call *call_take(struct client_conn *c, uint32_t id)
 {
-    unsigned room = nfds != NULL ? *nfds : 0;
-    for (;;) {
-        unsigned got = room;
-        ssize_t n = ipc_recv(c->sock, reply, cap, fds, &got, 0);
-        if (n == -EAGAIN)
-            return -ETIMEDOUT;
-        if (n == 0)
-            return -ENODEV;
-        if (n < 0)
-            return n;
-        struct ipc_hdr hdr;
-        if (n < (ssize_t)sizeof(hdr)) {
-            close_fds(fds, got);
-            return -EPROTO;
+    for (struct client_call **p = &c->calls; *p != NULL; p = &(*p)->next) {
+        struct client_call *call = *p;
+        if (call->id == id) {
+            *p = call->next;
+            return call;
         }
-        memcpy(&hdr, reply, sizeof(hdr));
-        if (hdr.id != id || !(hdr.flags & IPC_F_REPLY)) {
-            close_fds(fds, got);
-            continue;
-        }
-        if (hdr.status < 0) {
-            close_fds(fds, got);
-            return hdr.status;
-        }
-        if (nfds != NULL)
-            *nfds = got;
-        return n;
     }
+    return NULL;
+}
+
+static void call_answer(struct client_call *call, ssize_t result)
+{
+    call->result = result;
+    call->answered = true;
+    pthread_cond_signal(&call->wake);
+}
+
+static void fail_all(struct client_conn *c, int err)
+{
+    while (c->calls != NULL)
+        call_answer(call_take(c, c->calls->id), err);
+}
+
+/* The message in c->msg, to whom it answers. */
+static void deliver(struct client_conn *c, size_t len, const int *fds, unsigned nfds)
+{
+    struct ipc_hdr hdr;
+    memcpy(&hdr, c->msg, sizeof(hdr));
+    struct client_call *call = hdr.flags & IPC_F_REPLY ? call_take(c, hdr.id) : NULL;
+    if (call == NULL || hdr.status < 0 || len > call->cap) {
+        close_fds(fds, nfds);
+        if (call != NULL)
+            call_answer(call, hdr.status < 0 ? hdr.status : -EMSGSIZE);
+        return;
+    }
+    memcpy(call->reply, c->msg, len);
+    call->nfds = nfds < call->room ? nfds : call->room;
+    for (unsigned i = 0; i < call->nfds; i++)
+        call->fds[i] = fds[i];
+    close_fds(fds + call->nfds, nfds - call->nfds);
+    call_answer(call, (ssize_t)len);
+}
+
+/* Receive one message, for whoever it is; the lock is free meanwhile. */
+static void receive(struct client_conn *c)
+{
+    int fds[IPC_FD_MAX];
+    unsigned nfds = IPC_FD_MAX;
+    c->receiving = true;
+    pthread_mutex_unlock(&c->lock);
+    ssize_t n = ipc_recv(c->sock, c->msg, sizeof(c->msg), fds, &nfds, 0);
+    pthread_mutex_lock(&c->lock);
+    c->receiving = false;
+    if (n == 0 || n == -ECONNRESET) {
+        atomic_store_explicit(&c->dead, true, memory_order_relaxed);
+        fail_all(c, -ENODEV);
+    } else if (n >= (ssize_t)sizeof(struct ipc_hdr)) {
+        deliver(c, (size_t)n, fds, nfds);
+    } else if (n != -EAGAIN) {
+        close_fds(fds, nfds);
+        fail_all(c, n < 0 ? (int)n : -EPROTO);
+    }
+}
+
+/* Until the call is answered or its time is over. */
+static void await_reply(struct client_conn *c, struct client_call *call,
+                        const struct timespec *deadline)
+{
+    int err = 0;
+    while (!call->answered && err != ETIMEDOUT) {
+        if (!c->receiving) {
+            struct timespec now;
+            receive(c);
+            clock_gettime(CLOCK_MONOTONIC, &now);
+            err = now.tv_sec >= deadline->tv_sec ? ETIMEDOUT : 0;
+        } else {
+            call->waiting = true;
+            err = pthread_cond_clockwait(&call->wake, &c->lock, CLOCK_MONOTONIC, deadline);
+            call->waiting = false;
+        }
+    }
+    if (!call->answered) {
+        call_take(c, call->id);
+        call->result = -ETIMEDOUT;
+    }
+}
+
+/* Who has received leaves: somebody who waits does it from now on. Others are still sending, and
+ * will see for themselves. */
+static void pass_on(struct client_conn *c)
+{
+    struct client_call *call = c->receiving ? NULL : c->calls;
+    while (call != NULL && !call->waiting)
+        call = call->next;
+    if (call != NULL)
+        pthread_cond_signal(&call->wake);
 }
 
 ssize_t client_conn_raw(struct client_conn *c, void *req, size_t req_len, const int *send_fds,
                         unsigned nsend, void *reply, size_t cap, int *fds, unsigned *nfds)
 {
     struct ipc_hdr *hdr = req;
+    struct client_call call = {.wake = PTHREAD_COND_INITIALIZER,
+                               .reply = reply,
+                               .cap = cap,
+                               .fds = fds,
+                               .room = nfds != NULL ? *nfds : 0};
+    struct timespec deadline;
     if (getpid() != c->pid)
         return -EPERM;
     if (atomic_load_explicit(&c->dead, memory_order_relaxed))
         return -ENODEV;
+    clock_gettime(CLOCK_MONOTONIC, &deadline);
+    deadline.tv_sec += REPLY_TIMEOUT_S;
 
     pthread_mutex_lock(&c->lock);
-    hdr->id = ++c->next_id;
-    ssize_t n = ipc_send(c->sock, req, req_len, send_fds, nsend, 0);
-    bool broken = n < 0 && n != -EINVAL && n != -EBADF;
-    if (n == 0) {
-        n = await_reply(c, hdr->id, reply, cap, fds, nfds);
-        broken = n == -ENODEV || n == -ETIMEDOUT || n == -ECONNRESET;
-    }
-    /* -ENODEV can also be the status of a reply; ask the socket which it was. */
-    if (broken) {
-        char octet;
-        ssize_t r = recv(c->sock, &octet, 1, MSG_PEEK | MSG_DONTWAIT);
-        if (r == 0 || (r < 0 && errno != EAGAIN)) {
+    hdr->id = call.id = ++c->next_id;
+    call.next = c->calls;
+    c->calls = &call;
+    pthread_mutex_unlock(&c->lock);
+    int err = ipc_send(c->sock, req, req_len, send_fds, nsend, 0);
+    pthread_mutex_lock(&c->lock);
+    if (err == 0) {
+        await_reply(c, &call, &deadline);
+        pass_on(c);
+    } else if (!call.answered) {
+        bool gone = err == -EPIPE || err == -ECONNRESET;
+        if (gone)
             atomic_store_explicit(&c->dead, true, memory_order_relaxed);
-            n = -ENODEV;
-        }
+        call_take(c, call.id);
+        call.result = gone ? -ENODEV : err;
     }
     pthread_mutex_unlock(&c->lock);
-    return n;
+    pthread_cond_destroy(&call.wake);
+    if (call.result >= 0 && nfds != NULL)
+        *nfds = call.nfds;
+    return call.result;
 }
 
 int client_conn_call(struct client_conn *c, void *req, size_t req_len, void *reply, size_t size,

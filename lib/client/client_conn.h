@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A connection to the daemon's control socket: hello, then requests and their replies. Also for
- * tools that want no device.
+ * A connection to the daemon's control socket: hello, then requests and their replies, which come
+ * in any order. Also for tools that want no device.
  */
 #ifndef URNIC_CLIENT_CONN_H
 #define URNIC_CLIENT_CONN_H
@@ -11,13 +11,18 @@
 
 #include "ipc.h"
 
+struct client_call;
+
 struct client_conn {
     int sock;
-    int pid; /* of the process that opened it: children must not use it */
-    pthread_mutex_t lock;
-    uint32_t next_id;
+    int pid;           /* of the process that opened it: children must not use it */
     uint64_t features; /* the daemon's */
     _Atomic bool dead;
+    pthread_mutex_t lock; /* of what follows */
+    uint32_t next_id;
+    struct client_call *calls;            /* that have no reply yet */
+    bool receiving;                       /* one of them does, for all */
+    _Alignas(8) uint8_t msg[IPC_MSG_MAX]; /* whose receives: unlocked */
 };
 
 /* Connect and say hello. path NULL = by the rules of ipc_socket_path. -ENODEV nobody listens there,
@@ -27,7 +32,8 @@ int client_conn_open(struct client_conn *c, const char *path);
 void client_conn_close(struct client_conn *c);
 
 /* Send a request (its hdr.type is set, hdr.id will be) with nsend descriptors and wait for the
- * reply: raw, of up to cap octets, with up to *nfds descriptors (nfds may be NULL). Any thread.
+ * reply: raw, of up to cap octets, with up to *nfds descriptors (nfds may be NULL). Any thread; a
+ * request whose reply takes long, for want of a neighbour say, holds up no other thread's.
  * Returns its length; or -errno: the reply's status, or -ENODEV the daemon has gone, -EPERM after a
  * fork, -ETIMEDOUT it doesn't answer. */
 ssize_t client_conn_raw(struct client_conn *c, void *req, size_t req_len, const int *send_fds,

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -334,6 +335,104 @@ START_TEST(makes_queues_in_threads)
 }
 END_TEST
 
+struct seeker {
+    pthread_t thread;
+    int result;
+    _Atomic bool done;
+};
+
+static void *find_nobody(void *arg)
+{
+    struct seeker *k = arg;
+    struct urnic_ah_attr attr = {.dgid = {[10] = 0xFF, 0xFF, 10, 0, 0, 77}, .hop_limit = 64};
+    struct urnic_ah *ah;
+
+    k->result = urnic_create_ah(a.pd, &attr, &ah);
+    atomic_store(&k->done, true);
+    return NULL;
+}
+
+static struct urnic_conn_attr plain_conn(struct end *e)
+{
+    return (struct urnic_conn_attr){
+        .pd = e->pd,
+        .qp = {.send_cq = e->cq,
+               .recv_cq = e->cq,
+               .qp_type = URNIC_QPT_RC,
+               .cap = {.max_send_wr = 8, .max_recv_wr = 8, .max_send_sge = 1, .max_recv_sge = 1}},
+        .timeout_ms = 10000,
+    };
+}
+
+static void *connect_to_nobody(void *arg)
+{
+    struct seeker *k = arg;
+    struct urnic_conn_attr attr = plain_conn(&a);
+    struct urnic_conn *conn;
+
+    attr.timeout_ms = 4000;
+    k->result = urnic_connect_addr(a.ctx, "10.0.0.77", PORT, &attr, NULL, NULL, &conn);
+    atomic_store(&k->done, true);
+    return NULL;
+}
+
+static void *accept_one(void *arg)
+{
+    struct urnic_listener *l = arg;
+    struct urnic_conn_attr attr = plain_conn(&b);
+    struct urnic_conn *conn = NULL;
+
+    return urnic_accept_conn(l, &attr, NULL, NULL, &conn) == 0 ? conn : NULL;
+}
+
+/* A thousand regions and a connection by one thread of a context. */
+static void work_meanwhile(struct urnic_listener *l)
+{
+    struct urnic_conn_attr attr = plain_conn(&a);
+    struct urnic_conn *conn;
+    struct urnic_mr *mr;
+    pthread_t thread;
+    void *other;
+
+    for (unsigned i = 0; i < 1000; i++) {
+        ck_assert_int_eq(urnic_reg_mr(a.pd, a.mem, SIZE, URNIC_ACCESS_LOCAL_WRITE, &mr), 0);
+        ck_assert_int_eq(urnic_dereg_mr(mr), 0);
+    }
+    ck_assert_int_eq(pthread_create(&thread, NULL, accept_one, l), 0);
+    ck_assert_int_eq(urnic_connect_addr(a.ctx, "10.0.0.2", PORT, &attr, NULL, NULL, &conn), 0);
+    pthread_join(thread, &other);
+    ck_assert_ptr_nonnull(other);
+    ck_assert_int_eq(urnic_close_conn(conn), 0);
+    ck_assert_int_eq(urnic_close_conn(other), 0);
+}
+
+/* SHM-08: threads that wait seconds for a host that isn't there don't hold up others of their
+ * context. Who is kept from running for seconds gets another chance. */
+START_TEST(works_while_others_wait)
+{
+    struct urnic_listener *l;
+    bool meanwhile = false;
+
+    up();
+    ck_assert_int_eq(urnic_listen_addr(b.ctx, NULL, PORT, 8, &l), 0);
+    for (unsigned i = 0; i < 4 && !meanwhile; i++) {
+        struct seeker finds = {0}, connects = {0};
+        ck_assert_int_eq(pthread_create(&finds.thread, NULL, find_nobody, &finds), 0);
+        ck_assert_int_eq(pthread_create(&connects.thread, NULL, connect_to_nobody, &connects), 0);
+        usleep(20000); /* they ask first, or nothing is shown */
+        work_meanwhile(l);
+        meanwhile = !atomic_load(&finds.done) && !atomic_load(&connects.done);
+        pthread_join(finds.thread, NULL);
+        pthread_join(connects.thread, NULL);
+        ck_assert_int_eq(finds.result, -EHOSTUNREACH);
+        ck_assert_int_ne(connects.result, 0);
+    }
+    ck_assert(meanwhile);
+    ck_assert_int_eq(urnic_close_listener(l), 0);
+    down();
+}
+END_TEST
+
 /* A device is served by one worker: asking for another one is refused. */
 START_TEST(opens_on_its_worker)
 {
@@ -391,6 +490,7 @@ int main(void)
     tcase_add_test(t, keeps_to_its_limits);
     tcase_add_test(t, limits_rates);
     tcase_add_test(t, makes_queues_in_threads);
+    tcase_add_test(t, works_while_others_wait);
     tcase_add_test(t, opens_on_its_worker);
     tcase_add_test(t, limits_after_posting);
     suite_add_tcase(s, t);

@@ -465,6 +465,13 @@ static void conn_close(struct conn *c)
     *c = (struct conn){.sock = -1};
 }
 
+static void answer(struct conn *c, struct answer *a)
+{
+    ipc_send(c->sock, &a->m, a->len, a->fds, a->nfds, 0);
+    while (a->nfds > 0)
+        close(a->fds[--a->nfds]);
+}
+
 static void control(struct fake *f, struct conn *c)
 {
     union msg m = {0};
@@ -485,11 +492,28 @@ static void control(struct fake *f, struct conn *c)
     a.m.hdr.status = status;
     for (unsigned i = atomic_load(&f->knobs.newer); i > 0 && m.hdr.type != IPC_HELLO; i--)
         a.m.raw[a.len++] = (uint8_t)i;
-    ipc_send(c->sock, &a.m, a.len, a.fds, a.nfds, 0);
-    while (a.nfds > 0)
-        close(a.fds[--a.nfds]);
+    unsigned kept = atomic_load(&f->knobs.kept);
+    if (m.hdr.type == atomic_load(&f->knobs.late) && kept < KEPT) {
+        f->late[kept].to = c;
+        f->late[kept].a = a;
+        atomic_store(&f->knobs.kept, kept + 1);
+    } else {
+        answer(c, &a);
+    }
     while (nfds > 0)
         close(fds[--nfds]);
+}
+
+static void late(struct fake *f)
+{
+    unsigned kept = atomic_load(&f->knobs.kept);
+    if (atomic_load(&f->knobs.late) != 0)
+        return;
+    while (kept > 0) {
+        kept--;
+        answer(f->late[kept].to, &f->late[kept].a);
+        atomic_store(&f->knobs.kept, kept);
+    }
 }
 
 static void poll_all(struct fake *f)
@@ -533,6 +557,7 @@ static void *fake_thread(void *arg)
     struct fake *f = arg;
     while (!atomic_load(&f->stop) && !atomic_load(&f->knobs.kill)) {
         bool any = false;
+        late(f);
         for (int i = 0; i < CONNS; i++) {
             struct conn *c = &f->conn[i];
             if (c->sock >= 0)

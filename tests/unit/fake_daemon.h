@@ -2,7 +2,7 @@
  *
  * A daemon in the test's own process: one thread serves the control protocol and the queues as the
  * contract in lib/ipc says, and moves data by plain copies, since addresses are valid here. Every
- * request succeeds at once; nothing is sent anywhere.
+ * request succeeds, at once unless told otherwise; nothing is sent anywhere.
  */
 #ifndef URNIC_FAKE_DAEMON_H
 #define URNIC_FAKE_DAEMON_H
@@ -20,6 +20,8 @@ struct fake_knobs {
     _Atomic unsigned kicks;  /* counted: how often a client woke the worker */
     _Atomic unsigned async;  /* 1 + event number to send about the newest queue pair; cleared */
     _Atomic unsigned newer;  /* octets of zeros and ones that a newer daemon appends to replies */
+    _Atomic unsigned late;   /* a message type whose answers stay here, 0 = send them, last first */
+    _Atomic unsigned kept;   /* counted: answers that do */
 };
 
 /* Starts the daemon on a socket of its own and points $URNIC_SOCKET to it. */

@@ -49,16 +49,6 @@ struct conn {
     uint32_t bells;
 };
 
-struct fake {
-    struct fake_knobs knobs;
-    pthread_t thread;
-    _Atomic bool stop;
-    int listener;
-    char dir[64], path[96];
-    struct conn conn[CONNS];
-    struct obj *newest_qp;
-};
-
 union msg {
     struct ipc_hdr hdr;
     struct ipc_hello hello;
@@ -94,11 +84,27 @@ union msg {
     uint8_t raw[2048];
 };
 
+#define KEPT 8u
+
 struct answer {
     union msg m;
     size_t len;
     int fds[IPC_FD_MAX]; /* closed after sending */
     unsigned nfds;
+};
+
+struct fake {
+    struct fake_knobs knobs;
+    struct {
+        struct conn *to;
+        struct answer a;
+    } late[KEPT]; /* knobs.kept of them */
+    pthread_t thread;
+    _Atomic bool stop;
+    int listener;
+    char dir[64], path[96];
+    struct conn conn[CONNS];
+    struct obj *newest_qp;
 };
 
 struct obj *obj_new(struct conn *c, enum kind kind, uint32_t *handle);

@@ -14,7 +14,9 @@
  *
  * - Threads: every function may be called from any thread at any time, with two exceptions: nobody
  *   may use an object while or after another thread destroys it, and urnic_get_cm_event is for one
- *   thread at a time per channel. No function is async-signal-safe.
+ *   thread at a time per channel. No function is async-signal-safe. What waits for an answer from
+ *   the network, urnic_create_ah, urnic_modify_qp to RTR and urnic_accept for a neighbour's for up
+ *   to 3 s, delays no other thread's call.
  *
  * - Fork: a child must not use its parent's objects: control calls give -EPERM, posting or polling
  *   faults. Memory from urnic_alloc stays shared with the child, as any MAP_SHARED mapping. All
