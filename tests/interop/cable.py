@@ -129,9 +129,13 @@ class Cable:
 
     # ---- the thread
 
-    def _record(self, frame, out, packet, comment):
-        if self.capture and (out or comment is None):
+    def _write(self, frame, out, comment=None):
+        if self.capture:
             self.capture.write(frame, out, time.time_ns(), comment)
+
+    def _record(self, frame, out, packet, comment):
+        if out:
+            self._write(frame, out, comment)
         if packet:
             self.frames += 1
             self.bad_icrc += not packet.icrc_ok
@@ -148,6 +152,7 @@ class Cable:
         for i, mac in enumerate(self.macs):
             if i != nic and (to == mac or to[0] & 1):
                 self.backlog[i].append(frame)
+        self._write(frame, out)
         if to not in self.macs:
             try:
                 os.write(self.tap, frame)
