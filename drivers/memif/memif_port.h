@@ -76,6 +76,7 @@ unsigned memif_grave_release(struct memif_port *p, unsigned n);
 /* The last reservation is over. Returns whether it was in the memory of a dead connection. */
 bool memif_grave_unreserve(struct memif_port *p);
 
+/* Dead connections are given up, whatever is still in use of them. */
 void memif_grave_free_all(struct memif_port *p);
 
 /* io_ops, receiving: memif_rx.c. */

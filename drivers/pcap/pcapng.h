@@ -55,6 +55,7 @@ void pcapng_packet(struct pcapng *w, int interface, uint64_t ns, enum pcapng_dir
 /* Write out what is buffered. Returns 0 or -errno; -EAGAIN when a pipe is full. */
 int pcapng_flush(struct pcapng *w);
 
+/* What has been recorded so far, and what not. */
 void pcapng_stats(const struct pcapng *w, struct pcapng_stats *out);
 
 /* Add per-interface counts, flush, close, free. Returns 0 or the first error of its life, -errno:

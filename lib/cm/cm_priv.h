@@ -178,6 +178,7 @@ void cm_hang_up_stale(struct cm *cm, struct cm_conn *old, uint64_t now);
 
 /* cm_req.c */
 
+/* A REQ has come from `src` to our `dst`. */
 void cm_rx_req(struct cm *cm, const struct cm_msg *msg, const struct wire_addr *src,
                const struct wire_addr *dst, uint16_t pkey, uint64_t now);
 /* Who listens to the service at this address, NULL = at any; NULL = nobody. */

@@ -16,10 +16,12 @@ struct qpn_map {
     uint8_t worker, worker_bits, slot_bits;
 };
 
+/* Numbers of this worker, of 1 << worker_bits, for at most max_slots queue pairs; `key`: secret. */
 void qpn_map_init(struct qpn_map *m, const uint64_t key[2], unsigned worker, unsigned worker_bits,
                   uint32_t max_slots);
 /* The number of a slot's life; 0 when this life must be skipped. Lives wrap: see qpn_lives. */
 uint32_t qpn_make(const struct qpn_map *m, uint32_t slot, uint32_t life);
+/* How many lives a slot has before they wrap. */
 uint32_t qpn_lives(const struct qpn_map *m);
 /* The slot that a number belongs to, and its worker. */
 uint32_t qpn_slot(const struct qpn_map *m, uint32_t qpn, unsigned *worker);

@@ -57,14 +57,15 @@ struct record_pool {
     uint32_t nfree;      /* these included */
 };
 
-/* Begin with `size` free records. 0, -ENOMEM. */
 /* What record_new will return. */
 static inline const struct record *record_next(const struct record_pool *p)
 {
     return p->free ? p->free : &p->all[p->fresh];
 }
 
+/* Begin with `size` free records. 0, -ENOMEM. */
 int record_pool_init(struct record_pool *p, uint32_t size);
+/* None of them is in use any more. */
 void record_pool_free(struct record_pool *p);
 
 /* May qp take n more records? A queue pair never holds more than are left for all others, so one

@@ -20,6 +20,7 @@ struct mem_keys {
 /* A keyed hash (SipHash-2-4 of one word): unpredictable to who doesn't know the seed. */
 uint64_t mem_key_hash(const uint64_t seed[2], uint64_t word);
 
+/* `seed` is the secret; the same one gives the same keys again. */
 void mem_keys_init(struct mem_keys *k, const uint64_t seed[2]);
 
 /* The next unpredictable number. */
