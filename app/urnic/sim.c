@@ -88,7 +88,9 @@ static int complain(const struct job *j, const struct sim_error *e)
     fprintf(stderr, "%s:", j->file);
     if (e->line)
         fprintf(stderr, "%u:", e->line);
-    fprintf(stderr, "%s%s: %s\n", *e->field ? " " : "", e->field, e->reason);
+    if (*e->field)
+        fprintf(stderr, " %s:", e->field);
+    fprintf(stderr, " %s\n", e->reason);
     return CLI_USAGE;
 }
 

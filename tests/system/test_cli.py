@@ -250,6 +250,7 @@ WRONG = {
         ("nofile", "nofile: No such file"),
         (".", ".: "),
         ("file", "file:1: "),
+        ("zero", "zero:1: a zero octet"),
         ("--set x " + SCENARIO, "--set: 'x'"),
         ("--set colour=red " + SCENARIO, "'colour'"),
         ("--shard 0/2 " + SCENARIO, "--shard: '0/2'"),
@@ -579,7 +580,7 @@ def daemon_stops(socket):
 def main():
     global DATA
     with tempfile.TemporaryDirectory(prefix="urnic-cli-") as DATA:
-        for name, text in (("file", "no capture, no scenario\n"), ("empty", ""), ("kept", "kept")):
+        for name, text in (("file", "no capture, no scenario\n"), ("empty", ""), ("kept", "kept"), ("zero", "\0")):
             with open(os.path.join(DATA, name), "w", encoding="ascii") as f:
                 f.write(text)
         socket = os.path.join(DATA, "sock")
