@@ -9,9 +9,10 @@
 #include "mem.h"
 #include "replay_priv.h"
 
-#define COPY_BACK 256u   /* packets between a packet and the network's copy of it */
-#define TRIPS     65536u /* PSNs back to which times are known */
-#define BACK_MAX  4096u  /* packets looked back at for the cause of a NAK */
+#define COPY_BACK   256u   /* packets between a packet and the network's copy of it */
+#define TRIPS       65536u /* PSNs back to which times are known */
+#define SAMPLES_MIN 4u
+#define BACK_MAX    4096u /* packets looked back at for the cause of a NAK */
 
 static uint32_t payload_mtu(const struct packet *p)
 {
@@ -101,11 +102,12 @@ static bool crossed(const struct direction *d, const struct packet *p, const str
 }
 
 /* From the capture to the responder and back takes no longer than from the first transmission of
- * any packet to an answer that names it. What is a little less is taken for what it takes. */
+ * any packet to an answer that names it. What is a little less is taken for what it takes, where
+ * there are a few to go by. */
 static void find_trip(struct direction *d)
 {
     uint64_t *sent = calloc(TRIPS, sizeof(*sent)), least = UINT64_MAX;
-    uint32_t highest = d->base;
+    uint32_t highest = d->base, samples = 0;
     for (size_t i = 0; sent && i < d->packets; i++) {
         const struct packet *p = &d->packet[i];
         int32_t ahead = wire_psn_diff(p->pkt.psn, highest);
@@ -115,13 +117,14 @@ static void find_trip(struct direction *d)
             sent[p->pkt.psn % TRIPS] = p->ns;
             highest = (p->pkt.psn + 1) & WIRE_PSN_MASK;
         } else if (packet_answers(d, p) && ahead < 0 && ahead > -(int32_t)TRIPS &&
-                   sent[p->pkt.psn % TRIPS] && p->ns >= sent[p->pkt.psn % TRIPS] &&
-                   p->ns - sent[p->pkt.psn % TRIPS] < least) {
-            least = p->ns - sent[p->pkt.psn % TRIPS];
+                   sent[p->pkt.psn % TRIPS] && p->ns >= sent[p->pkt.psn % TRIPS]) {
+            uint64_t took = p->ns - sent[p->pkt.psn % TRIPS];
+            least = took < least ? took : least;
+            samples++;
         }
     }
     free(sent);
-    d->trip = least == UINT64_MAX ? 0 : least / 8 * d->trip_share;
+    d->trip = samples < SAMPLES_MIN ? 0 : least / 8 * d->trip_share;
 }
 
 /* After a NAK that isn't fatal: does an answer show that the packet has arrived, before it is sent
