@@ -146,6 +146,23 @@ START_TEST(sec_20_unanswered_requests_that_nobody_heard_of_expire)
 }
 END_TEST
 
+START_TEST(sec_20_an_impatient_peer_leaves_a_second)
+{
+    /* SEC-20 SEC-24: whose REQ says that it waits for 131 us must not take the request away from a
+     * consumer that is about to answer. */
+    struct cm_connect_params p = params();
+    struct cm_conn *c;
+    p.cm_timeout = 4;
+    p.max_retries = 1;
+    lose[CM_REJ] = 1;
+    listen_on_b();
+    ck_assert_int_eq(cm_connect(a.cm, &p, &a, now, &c), 0);
+    pump();
+    wait_ns(SEC - 1);
+    ck_assert_int_eq(cm_accept(b.cm, last(&b)->conn, &accept_params, &b, now), 0);
+}
+END_TEST
+
 START_TEST(sec_20_an_mra_keeps_the_request)
 {
     /* SEC-20 CM-19: whom we told to wait, and who asks again, waits for that long anew. */
@@ -323,6 +340,7 @@ int main(void)
     tcase_add_test(t, sec_20_half_open_limit);
     tcase_add_test(t, sec_20_unanswered_requests_expire);
     tcase_add_test(t, sec_20_unanswered_requests_that_nobody_heard_of_expire);
+    tcase_add_test(t, sec_20_an_impatient_peer_leaves_a_second);
     tcase_add_test(t, sec_20_an_mra_keeps_the_request);
     tcase_add_test(t, sec_20_questions_that_nobody_answers_expire);
     tcase_add_test(t, sec_20_questions_for_services_that_nobody_offers_leave_nothing_behind);
