@@ -387,6 +387,8 @@ static bool delayed(const struct responder *r, const struct packet *p)
     bool covered = false;
     if (p->pkt.syndrome != WIRE_SYN_NAK_SEQ)
         return false;
+    if (r->d->exact && p->pkt.psn == stage_epsn(&r->stage) && sent_before(r, p, p->pkt.psn))
+        return true; /* it came early; what it came before, just before the NAK was made */
     if (!r->d->exact && (evidence_late(r->d, p) || first_missing(r, p)))
         return true;
     size_t i = (size_t)(p - r->d->packet);

@@ -190,6 +190,11 @@ static size_t make(const struct step *s, enum ids kind, unsigned n, uint8_t *fra
     return len;
 }
 
+static bool is_answer(const struct step *s)
+{
+    return wire_opcodes[s->opcode].flags & WIRE_F_RESPONSE;
+}
+
 struct tally {
     unsigned n;
     struct replay_difference first;
@@ -202,8 +207,9 @@ static void on_difference(void *ctx, const struct replay_difference *d)
         t->first = *d;
 }
 
-/* `twice`: captured on the machine of both ends, each packet going out and coming in. */
-static void check(const struct row *row, enum ids kind, bool twice)
+/* `twice`: captured on the machine of both ends, each packet going out and coming in.
+ * `at_responder`: on the responder's, so that it shows what came in and when. */
+static void check(const struct row *row, enum ids kind, bool twice, bool at_responder)
 {
     static const char *const kinds[KINDS] = {"", ", ids 0", ", ids 1", ", IPv6"};
     struct replay *r = replay_new(0);
@@ -227,7 +233,7 @@ static void check(const struct row *row, enum ids kind, bool twice)
                                .data = frame,
                                .len = (uint32_t)len,
                                .wire_len = (uint32_t)len,
-                               .sent = twice};
+                               .sent = twice || (at_responder && is_answer(&row->step[i]))};
         ck_assert_int_eq(replay_add(r, &f), 0);
         f.sent = false;
         wire_put32le(frame + len - WIRE_ICRC_LEN, icrc);
@@ -253,7 +259,23 @@ START_TEST(behind_the_capture)
 {
     for (enum ids kind = 0; kind < KINDS; kind++)
         for (int twice = 0; twice < 2; twice++)
-            check(&rows[_i], kind, twice);
+            check(&rows[_i], kind, twice, false);
+}
+END_TEST
+
+static const struct row arrivals[] = {
+    {"what was missing came just before the NAK was made, which names what is missing now",
+     {WRITE(10), ACK(10), WRITE(12), WRITE(11), NAK(12), WRITE(12), ACK(12), END}},
+    {"ACK-07 a NAK of what nothing has overtaken",
+     {WRITE(10), ACK(10), WRITE(11), NAK(11), WRITE(12), ACK(12), END}},
+    {"ACK-07 a NAK of what hasn't been sent",
+     {WRITE(10), ACK(10), NAK(11), WRITE(11), ACK(11), END}},
+};
+
+START_TEST(at_the_responder)
+{
+    for (enum ids kind = 0; kind < KINDS; kind++)
+        check(&arrivals[_i], kind, false, true);
 }
 END_TEST
 
@@ -262,6 +284,7 @@ int main(void)
     Suite *s = suite_create("replay network");
     TCase *c = tcase_create("replay network");
     tcase_add_loop_test(c, behind_the_capture, 0, sizeof rows / sizeof *rows);
+    tcase_add_loop_test(c, at_the_responder, 0, sizeof arrivals / sizeof *arrivals);
     suite_add_tcase(s, c);
     SRunner *runner = srunner_create(s);
     srunner_run_all(runner, CK_ENV);
