@@ -132,9 +132,6 @@ int suite_options_done(struct suite_options *o);
 void suite_options_init(struct suite_options *o);
 void suite_options_free(struct suite_options *o);
 
-/* Say which cases there are. */
-void suite_list(void);
-
 /* Run the cases over an open bump, print the report card. `capture` gets all frames; NULL = none.
  * Returns CLI_*. */
 int suite_run(struct bump *b, const struct suite_options *opt, struct wire_capture *capture,

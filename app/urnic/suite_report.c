@@ -93,9 +93,3 @@ json_t *suite_report_json(const struct suite_card *card, const struct bump *b)
                      "failed", (int)card->count[SUITE_FAIL], "untested",
                      (int)card->count[SUITE_UNTESTED]);
 }
-
-void suite_list(void)
-{
-    for (unsigned i = 0; i < suite_ncases; i++)
-        printf("%-14s %-8s %s\n", suite_cases[i].name, suite_cases[i].rule, suite_cases[i].what);
-}

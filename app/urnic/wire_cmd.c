@@ -5,6 +5,7 @@
 #include "wire_cmd.h"
 
 #include <errno.h>
+#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -236,13 +237,26 @@ static int options(struct wire_job *j, int argc, char **argv)
     return j->suite ? suite_options_done(&j->test) : parse_rules(j);
 }
 
+/* Say which cases the suite has. */
+static void list_cases(bool json)
+{
+    for (unsigned i = 0; i < suite_ncases; i++) {
+        const struct suite_case *c = &suite_cases[i];
+
+        if (json)
+            cli_json(json_pack("{ss ss ss}", "case", c->name, "rule", c->rule, "what", c->what));
+        else
+            printf("%-14s %-8s %s\n", c->name, c->rule, c->what);
+    }
+}
+
 static int run(int argc, char **argv)
 {
     struct wire_job j = {.queue = BUMP_QUEUE_DEFAULT, .seed = 1};
     suite_options_init(&j.test);
     int status = options(&j, argc, argv);
     if (status == CLI_OK && j.test.list)
-        suite_list();
+        list_cases(j.json);
     else if (status == CLI_OK)
         status = j.check ? check(&j) : wire(&j);
     suite_options_free(&j.test);

@@ -79,7 +79,7 @@ unsigned device_rx(struct device *d, uint64_t now);
 /* Is there nothing to send that anybody waits for (acknowledgements can wait for an answer)? */
 bool device_can_wait(const struct device *d);
 unsigned device_tx(struct device *d, uint64_t now);
-/* Send the one request that is an answer to what has just been received: before, not together with,
+/* Send the one WRITE that is an answer to what has just been received: before, not together with,
  * its acknowledgement, which takes as long to make and to read. device_tx comes next. */
 unsigned device_tx_first(struct device *d, uint64_t now);
 unsigned device_timers(struct device *d, uint64_t now);

@@ -226,7 +226,7 @@ static uint64_t worker_yield(struct worker *w)
 }
 
 /* A few frames have come after a pause: whom they are for sees them before we spend time on
- * acknowledging them, and its own answer leaves before the acknowledgement. Returns whether it has
+ * acknowledging them, and its own answer, if a WRITE, leaves before that. Returns whether it has
  * been let in; *now goes on then. */
 static bool worker_pass_on(struct worker *w, unsigned frames, uint64_t *now)
 {

@@ -25,7 +25,8 @@ struct app {
     struct urnic_pd *pd;
     struct urnic_cq *cq;
     struct urnic_mr *mr;
-    char *buf; /* the first half to send from, the second half to receive into */
+    char *buf;           /* the first half to send from, the second half to receive into */
+    int sends, receives; /* that are done, and haven't been waited for yet */
 };
 
 static void check(int err, const char *what)
@@ -67,12 +68,13 @@ static void look_for_goodbye(struct urnic_conn *conn)
         check(urnic_get_cm_event(conn->channel, &ev), "event");
 }
 
-/* Poll until as many completions of each kind have come. False: the peer has gone. */
+/* Poll until as many of each kind are done. They may come in any order: the peer's next message can
+ * be here before we hear that it has got our last one. False: the peer has gone. */
 static bool wait_for(struct app *a, struct urnic_conn *conn, int sends, int receives)
 {
     struct urnic_wc wc;
     unsigned idle = 0;
-    while (sends > 0 || receives > 0) {
+    while (a->sends < sends || a->receives < receives) {
         int n = urnic_poll_cq(a->cq, 1, &wc);
         check(n, "poll");
         if (n == 0) {
@@ -89,10 +91,12 @@ static bool wait_for(struct app *a, struct urnic_conn *conn, int sends, int rece
             exit(1);
         }
         if (wc.opcode == URNIC_WC_RECV)
-            receives--;
+            a->receives++;
         else
-            sends--;
+            a->sends++;
     }
+    a->sends -= sends;
+    a->receives -= receives;
     return true;
 }
 

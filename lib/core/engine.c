@@ -535,7 +535,7 @@ unsigned engine_tx(struct engine *e, struct engine_slot *slots, unsigned n, uint
 unsigned engine_tx_first(struct engine *e, struct engine_slot *slot, uint64_t now)
 {
     struct qp *qp = e->active;
-    if (!qp || qp->active_next || e->cnps || !resp_tx_only_ack(qp))
+    if (!qp || qp->active_next || e->cnps || !resp_tx_only_ack(qp) || !req_next_is_write(qp))
         return 0;
     unsigned k = req_tx(e, qp, slot, 1, engine_clock(e, now));
     if (k > 0)

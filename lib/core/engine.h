@@ -129,9 +129,11 @@ struct engine_slot {
 /* Fill up to n slots (n <= ENGINE_BURST). Returns how many were filled, always the first ones. A
  * slot must hold the port MTU's largest frame (engine_params.frame_max). */
 unsigned engine_tx(struct engine *e, struct engine_slot *slots, unsigned n, uint64_t now);
-/* Fill one slot with a request that would otherwise go out behind an ACK: for who knows that
- * somebody waits for the request. Nothing else gets in between; the ACK is the next engine_tx's.
- * Returns 1, or 0: what there is to send goes in engine_tx's order. */
+/* Fill one slot with a WRITE that would otherwise go out behind an ACK: for who knows that somebody
+ * waits for it. Nothing else gets in between; the ACK is the next engine_tx's. No message that
+ * completes a receive goes first: programs see to it that an answer has been sent, and then look for
+ * the next message, so its ACK should not come behind that. Returns 1, or 0: what there is to send
+ * goes in engine_tx's order. */
 unsigned engine_tx_first(struct engine *e, struct engine_slot *slot, uint64_t now);
 /* The outcome of gathering for the slots of the last engine_tx, as the contract above says. */
 void engine_sent(struct engine *e, struct engine_slot *slots, unsigned n, uint64_t now);

@@ -93,6 +93,11 @@ static inline struct swqe *req_wqe(const struct qp *qp, uint32_t index)
 {
     return (struct swqe *)(void *)(qp->req.ring + (size_t)(index & qp->req.mask) * qp->req.stride);
 }
+/* Is the next entry of the send queue to go out a WRITE that the peer's program isn't told of? */
+static inline bool req_next_is_write(const struct qp *qp)
+{
+    return qp->req.cur != qp->req.tail && req_wqe(qp, qp->req.cur)->opcode == WR_RDMA_WRITE;
+}
 
 /* Put on the list of those that engine_tx serves. */
 void qp_activate(struct engine *e, struct qp *qp);

@@ -382,6 +382,14 @@ def rule_table():
         check(line in text, f"rules RNR-02: no «{line}»")
 
 
+def suite_cases():
+    """`wire --list` says the same with and without --json."""
+    text = run(URNIC, ["wire", "--list"]).stdout.splitlines()
+    rows = [json.loads(line) for line in run(URNIC, ["wire", "--list", "--json"]).stdout.splitlines()]
+    check(rows and [line.split() for line in text] ==
+          [[r["case"], r["rule"], *r["what"].split()] for r in rows], "wire --list: not what --json says")
+
+
 def wrong_input():
     for command, cases in WRONG.items():
         for text, says in cases:
@@ -593,6 +601,7 @@ def main():
                         break
                     time.sleep(0.05)
                 rule_table()
+                suite_cases()
                 wrong_input()
                 doctor()
                 full_disk()

@@ -574,9 +574,9 @@ static unsigned first(struct rig *r, struct wire_pkt *sent)
     return n;
 }
 
-/* ACK-04: one request goes ahead of an ACK, not of a NAK or a READ's response; the ACK is next,
- * whatever else there is to send. */
-START_TEST(ack_04_one_request_ahead)
+/* ACK-04: one WRITE goes ahead of an ACK, not of a NAK or a READ's response; the ACK is next,
+ * whatever else there is to send. What completes a receive comes behind it. */
+START_TEST(ack_04_one_write_ahead)
 {
     struct rig *r = rig_new(&(struct rig_opts){.max_rd_atomic = 4});
     struct wire_pkt sent;
@@ -600,7 +600,17 @@ START_TEST(ack_04_one_request_ahead)
     ck_assert_uint_eq(first(r, &sent), 0); /* nothing that it would overtake */
     ck_assert_uint_eq(rig_tx(r, 0), 1);
 
-    struct wire_pkt q = rig_pkt(r, WIRE_READ_REQUEST, rig_psn(RIG_RQPSN, 1));
+    static const enum engine_wr_opcode completes[] = {WR_SEND, WR_RDMA_WRITE_WITH_IMM};
+    for (unsigned i = 0; i < 2; i++) {
+        p.psn = rig_psn(RIG_RQPSN, 1 + (int)i);
+        rig_rx(r, &p, NULL);
+        rig_post(r, completes[i], 6 + i, 8, 0);
+        ck_assert_uint_eq(first(r, &sent), 0);
+        ck_assert_uint_eq(rig_tx(r, 0), 2);
+        ck_assert_uint_eq(r->sent[0].opcode, WIRE_ACKNOWLEDGE);
+    }
+
+    struct wire_pkt q = rig_pkt(r, WIRE_READ_REQUEST, rig_psn(RIG_RQPSN, 3));
     q.va = RIG_VA;
     q.rkey = r->rkey;
     q.dma_len = 8;
@@ -609,7 +619,7 @@ START_TEST(ack_04_one_request_ahead)
     ck_assert_uint_eq(first(r, &sent), 0);
     ck_assert_uint_eq(rig_tx(r, 0), 2);
 
-    p.psn = rig_psn(RIG_RQPSN, 3); /* a gap */
+    p.psn = rig_psn(RIG_RQPSN, 5); /* a gap */
     rig_rx(r, &p, NULL);
     rig_post(r, WR_RDMA_WRITE, 5, 8, 0);
     ck_assert_uint_eq(first(r, &sent), 0);
@@ -736,7 +746,7 @@ START_TEST(destroy_frees_shared_receive_queues)
 END_TEST
 
 RIG_MAIN("engine", ctr_03_read_again, uc_10_address_and_key, ack_04_what_can_wait,
-         ack_04_one_request_ahead, ack_10_fields, req_19_data_first, rnr_10_not_here,
+         ack_04_one_write_ahead, ack_10_fields, req_19_data_first, rnr_10_not_here,
          rnr_11_reads_wait, rd_06_interleaved, rsp_07_other_opcodes, val_01_order_and_counters,
          val_01_burst_for_several, val_04_states, val_07_rubbish, sec_03_copies_fit, gsi_both_ways,
          cc_08_cnp, fair_turns, qp_14_destroy_before_sent, ctr_01_names, wire_ipv6,
