@@ -496,6 +496,7 @@ __attribute__((always_inline)) static inline void warm_up(const struct qp *qp)
     __builtin_prefetch(&qp->req);
     __builtin_prefetch(&qp->resp.ack_owed);
     __builtin_prefetch(&qp->tmpl);
+    __builtin_prefetch(&qp->timer);
     __builtin_prefetch(&qp->stats);
     __builtin_prefetch(&qp->rec.ev[qp->rec.n % RECORDER_EVENTS]);
 }

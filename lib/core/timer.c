@@ -91,7 +91,12 @@ struct timer *timer_pop(struct timer_wheel *w, uint64_t now)
             w->clk = tick;
         struct timer *t = w->slot[level][slot];
         if (level == 0) {
-            timer_cancel(w, t);
+            w->slot[0][slot] = t->next;
+            if (t->next)
+                t->next->pprev = &w->slot[0][slot];
+            else
+                w->used[0] &= ~(1ull << slot);
+            t->pprev = NULL;
             return t;
         }
         w->slot[level][slot] = NULL;

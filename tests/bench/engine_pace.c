@@ -112,20 +112,33 @@ static void post(struct engine *e, struct qp *qp, uint32_t lkey, uint32_t i, uin
     engine_post_send(e, qp, &wr, now);
 }
 
+static void gather(const struct engine_slot *s)
+{
+    uint8_t *to = s->buf + s->payload_off;
+    for (unsigned k = 0; k < s->npieces; k++) {
+        const struct mem_piece *p = &s->pieces[k];
+        memcpy(to, (const uint8_t *)p->obj + p->off, p->len);
+        to += p->len;
+    }
+}
+
+static void seal(const struct engine_slot *s)
+{
+    wire_icrc_seal(s->buf, s->len, s->ip_off, s->bth_off);
+}
+
+/* A frame is sealed while the next one's payload is on its way, as a worker does it. */
 static unsigned send_round(struct engine *e, uint64_t now)
 {
     unsigned n = engine_tx(e, slots, ENGINE_BURST, now);
     for (unsigned i = 0; i < n; i++) {
-        uint8_t *to = slots[i].buf + slots[i].payload_off;
-        for (unsigned k = 0; k < slots[i].npieces; k++) {
-            const struct mem_piece *p = &slots[i].pieces[k];
-            memcpy(to, (const uint8_t *)p->obj + p->off, p->len);
-            to += p->len;
-        }
+        gather(&slots[i]);
+        if (i > 0)
+            seal(&slots[i - 1]);
     }
+    if (n > 0)
+        seal(&slots[n - 1]);
     engine_sent(e, slots, n, now);
-    for (unsigned i = 0; i < n; i++)
-        wire_icrc_seal(slots[i].buf, slots[i].len, slots[i].ip_off, slots[i].bth_off);
     return n;
 }
 
