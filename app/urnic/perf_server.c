@@ -78,7 +78,7 @@ static void accept_one(struct server *s, struct urnic_cm_event *ev)
         refuse(ev, &offer);
         return;
     }
-    bool ping = q->ask.op == PERF_WRITE && q->ask.latency && !q->ask.idle;
+    bool ping = q->ask.op == PERF_WRITE && answers(q);
     if (ping)
         own_part(s, &q->ask, &offer);
     q->id = ev->id;
@@ -226,9 +226,8 @@ static int serve(struct server *s)
             rc = perf_cm_event(&s->end, &ev, s->live ? 0 : 200);
         if (rc == 0)
             rc = on_event(s, &ev);
-        else if (s->live &&
-                 (!busy || hurry)) /* a pong is on its way once the daemon has the core */
-            perf_idle(&s->end);
+        else if (s->live && (!busy || hurry))
+            perf_idle(&s->end); /* a pong is on its way once the daemon has the core */
         if (rc < 0 && rc != -ETIMEDOUT)
             return rc;
     }

@@ -18,29 +18,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "iface.h"
+
 #define MAC_V1 "\x02\x00\x00\x00\x00\x01"
 
 static int out; /* sends whole frames through v0 */
 static int ear; /* hears all that comes to v1 */
-
-static void sh(const char *cmd)
-{
-    int rc = system(cmd);
-
-    ck_assert_msg(rc == 0, "%s: status %d", cmd, rc);
-}
-
-static int packet_socket(const char *iface, int protocol)
-{
-    struct sockaddr_ll sll = {.sll_family = AF_PACKET,
-                              .sll_protocol = htons((uint16_t)protocol),
-                              .sll_ifindex = (int)if_nametoindex(iface)};
-    int fd = socket(AF_PACKET, SOCK_RAW, 0);
-
-    ck_assert_int_ge(fd, 0);
-    ck_assert_int_eq(bind(fd, (struct sockaddr *)&sll, sizeof(sll)), 0);
-    return fd;
-}
 
 static void veth(void)
 {

@@ -17,14 +17,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "iface.h"
+
 static struct netdev nd;
-
-static void sh(const char *cmd)
-{
-    int rc = system(cmd);
-
-    ck_assert_msg(rc == 0, "%s: status %d", cmd, rc);
-}
 
 /* The kernel works out carrier and running state a little later than `ip` returns, and may pass
  * through more states on the way than there were commands. */
@@ -155,18 +150,6 @@ START_TEST(all_multicast_for_as_long_as_the_watch_lives)
     ck_assert_int_eq(netdev_open(&nd, "v0"), 0);
 }
 END_TEST
-
-static int packet_socket(const char *iface, int protocol)
-{
-    struct sockaddr_ll sll = {.sll_family = AF_PACKET,
-                              .sll_protocol = htons((uint16_t)protocol),
-                              .sll_ifindex = (int)if_nametoindex(iface)};
-    int fd = socket(AF_PACKET, SOCK_RAW, 0);
-
-    ck_assert_int_ge(fd, 0);
-    ck_assert_int_eq(bind(fd, (struct sockaddr *)&sll, sizeof(sll)), 0);
-    return fd;
-}
 
 START_TEST(a_socket_is_found_by_its_interface)
 {

@@ -25,6 +25,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "iface.h"
+
 static const char *plugin_path;
 static io_open_fn plugin_open;
 
@@ -41,13 +43,6 @@ static uint64_t now_ns(void)
 
     clock_gettime(CLOCK_MONOTONIC, &ts);
     return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
-}
-
-static void sh(const char *cmd)
-{
-    int rc = system(cmd);
-
-    ck_assert_msg(rc == 0, "%s: status %d", cmd, rc);
 }
 
 /* Each test runs in a process and a namespace of its own, with the veth pair v0 - v1 up in it. */

@@ -14,18 +14,12 @@
 #include <unistd.h>
 
 #include "config.h"
+#include "iface.h"
 #include "wire_bytes.h"
 
 static struct kneigh *k;
 static struct net_port *port;
 static uint64_t now = 1;
-
-static void sh(const char *cmd)
-{
-    int rc = system(cmd);
-
-    ck_assert_msg(rc == 0, "%s: status %d", cmd, rc);
-}
 
 static struct wire_addr v4(unsigned last)
 {
