@@ -99,88 +99,115 @@ static bool is_expectation(enum drill_kind k)
            k == DO_IS || k == DO_MEM || k == DO_QUERY || k == DO_STATE;
 }
 
+static bool device(struct drill_run *run, const struct drill_stmt *st)
+{
+    return st == run->s->first ||
+           drill_end(run, DRILL_WRONG, st, "'device' must be the first statement");
+}
+
+static bool ignore(struct drill_run *run, const struct drill_stmt *st)
+{
+    const unsigned max = sizeof(run->ignores) / sizeof(run->ignores[0]);
+    if (run->nignores == max)
+        return drill_end(run, DRILL_WRONG, st, "at most %u of these", max);
+    run->ignores[run->nignores++] = st;
+    return true;
+}
+
+static bool ipv4(struct drill_run *run, const struct drill_stmt *st)
+{
+    return wire_addr_is_v4(&run->local) ||
+           drill_end(run, DRILL_SKIP, st, "it speaks of IPv4 addresses");
+}
+
+static bool patience(struct drill_run *run, const struct drill_stmt *st)
+{
+    run->patience = st->number;
+    return true;
+}
+
+static bool pass_time(struct drill_run *run, const struct drill_stmt *st)
+{
+    uint64_t until;
+    if (!drill_later(run, st, run->now, st->number, &until) || !drill_pass(run, until))
+        return false;
+    run->last = run->now;
+    return true;
+}
+
+/* `wire`: looked at before the run. */
+static bool nothing_to_do(struct drill_run *run, const struct drill_stmt *st)
+{
+    (void)run;
+    (void)st;
+    return true;
+}
+
+static bool object(struct drill_run *run, const struct drill_stmt *st)
+{
+    if (!drill_do_object(run, st))
+        return false;
+    if (!run->wire)
+        drill_bench_flush(run);
+    return !run->over;
+}
+
+/* What isn't listed makes an object, or changes one. */
+static bool (*const runs[])(struct drill_run *run, const struct drill_stmt *st) = {
+    [DO_ACCEPT] = drill_do_cm,
+    [DO_ANY] = drill_any_order,
+    [DO_CM_EVENT] = drill_await,
+    [DO_CONNECT] = drill_do_cm,
+    [DO_COPIES] = drill_do_work,
+    [DO_COUNTER] = drill_do_check,
+    [DO_CQE] = drill_await,
+    [DO_DEVICE] = device,
+    [DO_DISCONNECT] = drill_do_cm,
+    [DO_EVENT] = drill_await,
+    [DO_EXPECT] = drill_expect,
+    [DO_FILL] = drill_do_work,
+    [DO_GATHER] = drill_do_work,
+    [DO_IGNORE] = ignore,
+    [DO_INFO] = drill_do_check,
+    [DO_INJECT] = drill_inject,
+    [DO_IPV4] = ipv4,
+    [DO_IS] = drill_do_check,
+    [DO_LISTEN] = drill_do_cm,
+    [DO_MEM] = drill_do_work,
+    [DO_MRA] = drill_do_cm,
+    [DO_NOTHING] = drill_nothing,
+    [DO_PATIENCE] = patience,
+    [DO_PORT] = drill_do_work,
+    [DO_POST] = drill_do_work,
+    [DO_QUERY] = drill_do_check,
+    [DO_RECV] = drill_do_work,
+    [DO_REJECT] = drill_do_cm,
+    [DO_RELEASE] = drill_do_cm,
+    [DO_REPEAT] = repeat,
+    [DO_RTU] = drill_do_cm,
+    [DO_SET] = set,
+    [DO_SIDR] = drill_do_cm,
+    [DO_SIDR_REPLY] = drill_do_cm,
+    [DO_STATE] = drill_do_check,
+    [DO_UNLISTEN] = drill_do_cm,
+    [DO_WAIT] = pass_time,
+    [DO_WIRE] = nothing_to_do,
+};
+
 static bool run_statement(struct drill_run *run, const struct drill_stmt *st)
 {
     enum drill_kind k = st->verb->kind;
-    uint64_t until;
     if (run->wire && !(st->verb->flags & VERB_WIRE)) {
         if (!is_expectation(k))
             return drill_end(run, DRILL_SKIP, st, "'%s' can't be done on the wire", st->verb->word);
         run->r->unseen++;
         return true;
     }
-    if (k == DO_EXPECT)
-        return drill_expect(run, st);
-    if (k == DO_CQE || k == DO_EVENT || k == DO_CM_EVENT)
-        return drill_await(run, st);
-    if (k == DO_INJECT)
-        return drill_inject(run, st);
-    if (!drill_wait_for(run, st))
+    /* These know themselves what a time means. */
+    bool timed = st->verb->flags & VERB_AWAIT || k == DO_INJECT;
+    if (!timed && !drill_wait_for(run, st))
         return false;
-    switch (k) {
-    case DO_ANY:
-        return drill_any_order(run, st);
-    case DO_DEVICE:
-        return st == run->s->first ||
-               drill_end(run, DRILL_WRONG, st, "'device' must be the first statement");
-    case DO_IGNORE:
-        if (run->nignores == sizeof(run->ignores) / sizeof(run->ignores[0]))
-            return drill_end(run, DRILL_WRONG, st, "at most %zu of these",
-                             sizeof(run->ignores) / sizeof(run->ignores[0]));
-        run->ignores[run->nignores++] = st;
-        return true;
-    case DO_IPV4:
-        return wire_addr_is_v4(&run->local) ||
-               drill_end(run, DRILL_SKIP, st, "it speaks of IPv4 addresses");
-    case DO_NOTHING:
-        return drill_nothing(run, st);
-    case DO_PATIENCE:
-        run->patience = st->number;
-        return true;
-    case DO_REPEAT:
-        return repeat(run, st);
-    case DO_SET:
-        return set(run, st);
-    case DO_WAIT:
-        if (!drill_later(run, st, run->now, st->number, &until) || !drill_pass(run, until))
-            return false;
-        run->last = run->now;
-        return true;
-    case DO_WIRE:
-        return true;
-    case DO_COUNTER:
-    case DO_INFO:
-    case DO_QUERY:
-    case DO_IS:
-    case DO_STATE:
-        return drill_do_check(run, st);
-    case DO_COPIES:
-    case DO_FILL:
-    case DO_GATHER:
-    case DO_MEM:
-    case DO_PORT:
-    case DO_POST:
-    case DO_RECV:
-        return drill_do_work(run, st);
-    case DO_ACCEPT:
-    case DO_CONNECT:
-    case DO_DISCONNECT:
-    case DO_LISTEN:
-    case DO_MRA:
-    case DO_REJECT:
-    case DO_RELEASE:
-    case DO_RTU:
-    case DO_SIDR:
-    case DO_SIDR_REPLY:
-    case DO_UNLISTEN:
-        return drill_do_cm(run, st);
-    default:
-        if (!drill_do_object(run, st))
-            return false;
-        if (!run->wire)
-            drill_bench_flush(run);
-        return !run->over;
-    }
+    return runs[k] ? runs[k](run, st) : object(run, st);
 }
 
 static bool run_list(struct drill_run *run, const struct drill_stmt *st)
