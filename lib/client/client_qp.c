@@ -51,19 +51,10 @@ static int qp_map(struct urnic_qp *qp, const struct ipc_qp *r, int *fds, unsigne
     return qp->wr_id != NULL ? 0 : -ENOMEM;
 }
 
-int client_qp_create(struct urnic_pd *pd, struct urnic_qp_init_attr *attr, uint32_t cm_id,
-                     struct urnic_qp **out)
+/* The object of the application's side, with the number that events and completions name it by. */
+static int qp_new(struct urnic_context *ctx, const struct urnic_qp_init_attr *attr,
+                  struct urnic_qp **out)
 {
-    struct urnic_context *ctx = pd->ctx;
-    struct ipc_qp_create req;
-    struct ipc_qp reply;
-    int fds[2];
-    unsigned nfds = 2, used = 0;
-    size_t cc_len = attr->cc != NULL ? strlen(attr->cc) : 0;
-    if (attr->send_cq == NULL || attr->recv_cq == NULL || attr->send_cq->ctx != ctx ||
-        attr->recv_cq->ctx != ctx || (attr->srq != NULL && attr->srq->ctx != ctx) ||
-        cc_len >= sizeof(req.cc_spec))
-        return -EINVAL;
     struct urnic_qp *qp = calloc(1, sizeof(*qp));
     if (qp == NULL)
         return -ENOMEM;
@@ -89,6 +80,43 @@ int client_qp_create(struct urnic_pd *pd, struct urnic_qp_init_attr *attr, uint3
         free(qp);
         return err;
     }
+    *out = qp;
+    return 0;
+}
+
+/* Have the daemon make it, and map its queues. */
+static int qp_make(struct urnic_qp *qp, struct ipc_qp_create *req, struct ipc_qp *reply)
+{
+    struct urnic_context *ctx = qp->ctx;
+    int fds[2];
+    unsigned nfds = 2, used = 0;
+    pthread_mutex_lock(&ctx->making);
+    int err = client_conn_call(&ctx->conn, req, sizeof(*req), reply, sizeof(*reply), fds, &nfds);
+    if (err == 0) {
+        err = qp_map(qp, reply, fds, nfds, &used);
+        client_close_fds(fds, used, nfds);
+        if (err < 0)
+            client_conn_handle(&ctx->conn, IPC_QP_DESTROY, reply->qp);
+    }
+    pthread_mutex_unlock(&ctx->making);
+    return err;
+}
+
+int client_qp_create(struct urnic_pd *pd, struct urnic_qp_init_attr *attr, uint32_t cm_id,
+                     struct urnic_qp **out)
+{
+    struct urnic_context *ctx = pd->ctx;
+    struct ipc_qp_create req;
+    struct ipc_qp reply;
+    struct urnic_qp *qp;
+    size_t cc_len = attr->cc != NULL ? strlen(attr->cc) : 0;
+    if (attr->send_cq == NULL || attr->recv_cq == NULL || attr->send_cq->ctx != ctx ||
+        attr->recv_cq->ctx != ctx || (attr->srq != NULL && attr->srq->ctx != ctx) ||
+        cc_len >= sizeof(req.cc_spec))
+        return -EINVAL;
+    int err = qp_new(ctx, attr, &qp);
+    if (err < 0)
+        return err;
 
     req = (struct ipc_qp_create){
         .hdr.type = IPC_QP_CREATE,
@@ -109,15 +137,7 @@ int client_qp_create(struct urnic_pd *pd, struct urnic_qp_init_attr *attr, uint3
     /* What an older daemon understands goes where it looks. */
     if (cc_len > 0)
         memcpy(cc_len < sizeof(req.cc) ? req.cc : req.cc_spec, attr->cc, cc_len);
-    pthread_mutex_lock(&ctx->making);
-    err = client_conn_call(&ctx->conn, &req, sizeof(req), &reply, sizeof(reply), fds, &nfds);
-    if (err == 0) {
-        err = qp_map(qp, &reply, fds, nfds, &used);
-        client_close_fds(fds, used, nfds);
-        if (err < 0)
-            client_conn_handle(&ctx->conn, IPC_QP_DESTROY, reply.qp);
-    }
-    pthread_mutex_unlock(&ctx->making);
+    err = qp_make(qp, &req, &reply);
     if (err < 0) {
         client_obj_retire(ctx, &qp->obj);
         free(qp->wr_id);
