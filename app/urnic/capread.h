@@ -34,7 +34,8 @@ struct capread_packet {
     uint32_t wire_len;    /* octets that the frame had; > len: the capture kept only a part */
     uint32_t
         interface; /* 0, 1, ... over all sections of the file; where one stands for many (tcpdump
-                      -i any) and the packets name theirs, a number above those for each */
+                      -i any) and the packets name theirs, a number above those for each; where
+                      they don't, one for each VLAN tag, since a packet shows up with and without */
     enum capread_dir dir; /* seen by the machine that captured */
     bool no_ether;        /* the Ethernet header was made up by the reader */
     const char *comment;  /* first comment, or NULL; valid until the next call */

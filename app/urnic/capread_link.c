@@ -26,6 +26,9 @@ enum link_type {
 #define WIRE_LEN_MAX   (1u << 30)
 #define ETHERTYPE_IPV4 0x0800u
 #define ETHERTYPE_IPV6 0x86DDu
+#define ETHERTYPE_VLAN  0x8100u
+#define ETHERTYPE_SVLAN 0x88A8u
+#define VLAN_IDS        4096u
 
 static uint16_t get16(const uint8_t *p)
 {
@@ -71,6 +74,20 @@ static bool raw_ip(struct capread_packet *p, uint8_t *scratch)
     return make_ether(p, scratch, version == 4 ? ETHERTYPE_IPV4 : ETHERTYPE_IPV6, NULL);
 }
 
+static bool is_vlan(uint16_t type)
+{
+    return type == ETHERTYPE_VLAN || type == ETHERTYPE_SVLAN;
+}
+
+/* Which of the interfaces that a packet passes one behind another: 0 for the last one, where it has
+ * no VLAN tag any more, a number of its own for each that shows it with another outer tag. */
+static uint32_t vlan_level(uint16_t type, const uint8_t *at, uint32_t len)
+{
+    if (!is_vlan(type) || len < 4)
+        return 0;
+    return 1 + get16(at) % VLAN_IDS + (is_vlan(get16(at + 2)) ? VLAN_IDS : 0);
+}
+
 /* Linux "cooked" headers: both have a packet type, a link address and an EtherType. */
 static bool cooked(struct capread_packet *p, uint8_t *scratch, bool second)
 {
@@ -83,8 +100,9 @@ static bool cooked(struct capread_packet *p, uint8_t *scratch, bool second)
     const uint8_t *mac = second ? h + 12 : h + 6;
     uint16_t type = second ? get16(h) : get16(h + 14);
     p->dir = kind == 4 ? CAPREAD_OUT : CAPREAD_IN;
-    if (second) /* the interface's index */
-        p->interface += CAPREAD_INTERFACES * ((uint32_t)get16(h + 4) << 16 | get16(h + 6));
+    uint32_t index = second ? (uint32_t)get16(h + 4) << 16 | get16(h + 6)
+                            : vlan_level(type, h + header, p->len - header);
+    p->interface += CAPREAD_INTERFACES * index;
     return skip(p, header) && make_ether(p, scratch, type, addr_len == 6 ? mac : NULL);
 }
 

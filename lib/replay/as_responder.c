@@ -365,7 +365,7 @@ static void catch_up(struct responder *r, const struct packet *p)
 
 /* Could what this NAK asks for have come late, behind packets that were sent after it? Not if an
  * answer has covered it before, or a NAK named it. If it hasn't been captured, then what was behind
- * it need not have been, either. */
+ * it need not have been, either; but at the responder's own port it would have been. */
 static bool first_missing(const struct responder *r, const struct packet *p)
 {
     bool behind = false, seen = false;
@@ -377,7 +377,7 @@ static bool first_missing(const struct responder *r, const struct packet *p)
         behind = behind || (packet_asks(r->d, q) && off > 0);
         seen = seen || (packet_asks(r->d, q) && off == 0);
     }
-    return behind || !seen;
+    return behind || (!seen && !r->d->own_port);
 }
 
 /* A NAK that the network explains: what it asks for was delayed behind the capture; or it was

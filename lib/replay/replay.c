@@ -212,7 +212,7 @@ static void find_view(struct direction *d, enum replay_role role)
         const struct packet *p = &d->packet[i];
         exact = !(p->good && p->sent && p->flow != own && p->interface == interface);
     }
-    d->exact = exact;
+    d->exact = d->own_port = exact;
     for (size_t i = 0; i < d->packets; i++) {
         struct packet *p = &d->packet[i];
         bool there = p->interface == interface && (p->flow != own || p->sent);
@@ -262,19 +262,23 @@ static int try_responder(struct direction *d, uint64_t *differ)
 }
 
 /* What the capture doesn't tell is chosen such that it explains most: whether WRITE packets that
- * come early are kept, and whether a NAK may have crossed with what it asks for. */
+ * come early are kept, whether a NAK may have crossed with what it asks for, and whether packets
+ * may be lost and overtaken between the port and the responder behind it (a queue for ingress, a
+ * socket that is full). */
 static int find_choices(struct direction *d)
 {
     static const struct {
         bool keeps_early;
         uint8_t trip_share;
     } choice[] = {{false, 0}, {false, 6}, {false, 7}, {true, 0}, {true, 6}, {true, 7}};
+    const size_t n = sizeof(choice) / sizeof(choice[0]);
     uint64_t least = UINT64_MAX;
     size_t best = 0;
-    for (size_t i = 0; i < sizeof(choice) / sizeof(choice[0]) && least; i++) {
+    for (size_t i = 0; i < (d->own_port ? 2 * n : n) && least; i++) {
         uint64_t differ = 0;
-        d->keeps_early = choice[i].keeps_early;
-        d->trip_share = choice[i].trip_share;
+        d->keeps_early = choice[i % n].keeps_early;
+        d->trip_share = choice[i % n].trip_share;
+        d->exact = d->own_port && i < n;
         int rc = try_responder(d, &differ);
         if (rc)
             return rc;
@@ -283,8 +287,9 @@ static int find_choices(struct direction *d)
             best = i;
         }
     }
-    d->keeps_early = choice[best].keeps_early;
-    d->trip_share = choice[best].trip_share;
+    d->keeps_early = choice[best % n].keeps_early;
+    d->trip_share = choice[best % n].trip_share;
+    d->exact = d->own_port && best < n;
     evidence_find(d);
     return 0;
 }

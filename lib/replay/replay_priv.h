@@ -41,7 +41,8 @@ struct direction {
     uint32_t base;   /* first PSN that is replayed */
     size_t begin;    /* packet from which on requests count: before, the responder waits */
     bool known_base; /* there is one */
-    bool exact;      /* captured where the role's own packets went out */
+    bool own_port;   /* captured where the role's own packets went out, */
+    bool exact;      /* and what came in there reached it, in that order */
     uint64_t trip;   /* ns from the capture to the responder and back, 0 = not considered: what was
                       * sent less than this before a NAK isn't its cause */
     uint8_t trip_share; /* trip = so many eighths of the most it can be; find_choices */

@@ -266,6 +266,11 @@ END_TEST
 static const struct row arrivals[] = {
     {"what was missing came just before the NAK was made, which names what is missing now",
      {WRITE(10), ACK(10), WRITE(12), WRITE(11), NAK(12), WRITE(12), ACK(12), END}},
+    {"overtaken behind the capture (ingress redirection), and the one that came first discarded",
+     {WRITE(10), ACK(10), WRITE(11), WRITE(12), NAK(11), ACK(11), WRITE(11), WRITE(12), ACK(11),
+      ACK(12), END}},
+    {"lost behind the capture",
+     {WRITE(10), ACK(10), WRITE(11), WRITE(12), NAK(11), WRITE(11), WRITE(12), ACK(12), END}},
     {"ACK-07 a NAK of what nothing has overtaken",
      {WRITE(10), ACK(10), WRITE(11), NAK(11), WRITE(12), ACK(12), END}},
     {"ACK-07 a NAK of what hasn't been sent",
