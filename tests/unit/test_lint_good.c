@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What breaks no rule: good exchanges as they are, also over RoCE v1 and IPv6, and with a packet
+ * that the capture has missed.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "lint_rig.h"
+#include "unit.h"
+#include "wire_bytes.h"
+
+/* Twice a READ is repeated from two places, and the second repetition's first response is lost. */
+#define REREAD_TWICE(psn_, msn_)                                                                   \
+    {.opcode = RC(READ_REQUEST), .psn = psn_, .dma_len = 4096, .va = 0x1000},                      \
+        RESP(READ_RESP_FIRST, psn_, 1024, msn_), RESP(READ_RESP_MIDDLE, psn_ + 2, 1024, 0),        \
+        {.opcode = RC(READ_REQUEST), .psn = psn_ + 1, .dma_len = 3072, .va = 0x1400},              \
+        {.opcode = RC(READ_REQUEST), .psn = psn_ + 2, .dma_len = 2048, .va = 0x1800},              \
+        RESP(READ_RESP_FIRST, psn_ + 1, 1024, msn_), RESP(READ_RESP_MIDDLE, psn_ + 2, 1024, 0),    \
+        RESP(READ_RESP_LAST, psn_ + 3, 1024, msn_), RESP(READ_RESP_LAST, psn_ + 3, 1024, msn_)
+static const struct step reread_twice[] = {REREAD_TWICE(100, 1), REREAD_TWICE(104, 2),
+                                           REREAD_TWICE(108, 3), END};
+
+/* The network doubles a request behind the capture: its copy is answered as things stand then. */
+static const struct step copied[] = {SEND(100, 64), ACK(100, 1), SEND(101, 64), SEND(102, 64),
+                                     ACK(101, 2),   ACK(102, 3), ACK(101, 3),   SEND(103, 64),
+                                     ACK(103, 4),   END};
+
+/* A queue pair's number, and its PSNs, used again: after an orderly end, */
+#define LATER_SEND(psn_, len_)                                                                     \
+    {                                                                                              \
+        .opcode = RC(SEND_ONLY), .psn = psn_, .len = len_, .ackreq = true, .after = 50000          \
+    }
+static const struct step lives[] = {
+    SEND(100, 64),
+    ACK(100, 1),
+    SEND(101, 64),
+    ACK(101, 2),
+    /* ... from where it began */
+    LATER_SEND(100, 8),
+    ACK(100, 1),
+    SEND(101, 8),
+    ACK(101, 2),
+    SEND(102, 8),
+    ACK(102, 3),
+    /* ... from a PSN in the middle, as a READ */
+    {.opcode = RC(READ_REQUEST), .psn = 101, .dma_len = 1500, .va = 0x2000, .after = 50000},
+    RESP(READ_RESP_FIRST, 101, 1024, 1),
+    RESP(READ_RESP_LAST, 102, 476, 1),
+    /* ... from there again */
+    {.opcode = RC(READ_REQUEST), .psn = 101, .dma_len = 100, .va = 0x2800, .after = 50000},
+    RESP(READ_RESP_ONLY, 101, 100, 1),
+    SEND(102, 8),
+    ACK(102, 2),
+    END};
+
+/* ... while much was on its way, */
+static const struct step lives_killed[] = {
+    SEND(100, 64),
+    SEND(101, 64),
+    {.opcode = RC(FETCH_ADD), .psn = 102, .va = 0x3000},
+    SEND(103, 8),
+    {.opcode = RC(WRITE_ONLY),
+     .psn = 100,
+     .len = 13,
+     .dma_len = 13,
+     .ackreq = true,
+     .va = 0x1000,
+     .after = 50000},
+    ACK(100, 1),
+    {.opcode = RC(READ_REQUEST), .psn = 101, .dma_len = 8, .va = 0x2000},
+    RESP(READ_RESP_ONLY, 101, 8, 2),
+    SEND(102, 5),
+    ACK(102, 3),
+    END};
+
+/* ... and after it was refused for good. */
+static const struct step lives_refused[] = {
+    {.opcode = RC(WRITE_ONLY), .psn = 100, .len = 64, .dma_len = 64, .ackreq = true},
+    NAK(100, 0x62, 0),
+    {.opcode = RC(WRITE_ONLY),
+     .psn = 100,
+     .len = 64,
+     .dma_len = 64,
+     .ackreq = true,
+     .after = 50000},
+    ACK(100, 1),
+    SEND(101, 64),
+    ACK(101, 2),
+    END};
+
+/* Not used again, whatever it looks like: a READ is repeated while not all of its responses are
+ * there, those of READs that others overtake among them. */
+static const struct step repeated[] = {
+    {.opcode = RC(READ_REQUEST), .psn = 100, .dma_len = 3072, .va = 0x1000},
+    RESP(READ_RESP_MIDDLE, 101, 1024, 0),
+    RESP(READ_RESP_FIRST, 100, 1024, 1),
+    {.opcode = RC(READ_REQUEST), .psn = 100, .dma_len = 3072, .va = 0x1000, .after = 5000},
+    RESP(READ_RESP_FIRST, 100, 1024, 1),
+    RESP(READ_RESP_MIDDLE, 101, 1024, 0),
+    RESP(READ_RESP_LAST, 102, 1024, 1),
+    END};
+static const struct step overtaken[] = {
+    SEND(100, 64),
+    ACK(100, 1),
+    SEND(104, 64),
+    {.opcode = RC(READ_REQUEST), .psn = 101, .dma_len = 3072, .va = 0x1000},
+    RESP(READ_RESP_FIRST, 101, 1024, 2),
+    RESP(READ_RESP_LAST, 103, 1024, 2),
+    ACK(104, 3),
+    {.opcode = RC(READ_REQUEST), .psn = 102, .dma_len = 2048, .va = 0x1400, .after = 5000},
+    RESP(READ_RESP_FIRST, 102, 1024, 3),
+    RESP(READ_RESP_LAST, 103, 1024, 3),
+    SEND(104, 64),
+    ACK(104, 3),
+    SEND(105, 64),
+    ACK(105, 4),
+    END};
+
+/* ... a WRITE whose last packet found no receive is repeated as a whole; */
+static const struct step from_start[] = {
+    {.opcode = RC(WRITE_FIRST), .psn = 100, .len = 1024, .dma_len = 2048, .va = 0x1000},
+    {.opcode = RC(WRITE_LAST_IMM), .psn = 101, .len = 1024, .ackreq = true},
+    NAK(101, 0x21, 0),
+    {.opcode = RC(WRITE_FIRST),
+     .psn = 100,
+     .len = 1024,
+     .dma_len = 2048,
+     .va = 0x1000,
+     .after = 5000},
+    ACK(100, 0),
+    {.opcode = RC(WRITE_LAST_IMM), .psn = 101, .len = 1024, .ackreq = true},
+    ACK(101, 1),
+    END};
+
+/* ... and the first packet of all may come behind the second. */
+static const struct step late_start[] = {
+    {.opcode = RC(SEND_LAST), .psn = 101, .len = 64, .ackreq = true},
+    {.opcode = RC(SEND_FIRST), .psn = 100, .len = 1024, .after = 2000},
+    NAK(100, 0x60, 0),
+    {.opcode = RC(SEND_FIRST), .psn = 100, .len = 1024},
+    {.opcode = RC(SEND_LAST), .psn = 101, .len = 64, .ackreq = true},
+    ACK(100, 0),
+    ACK(101, 1),
+    END};
+
+/* The exchanges themselves. */
+static const struct row good[] = {
+    {"rc", steps_rc, LATER},
+    {"loss", steps_loss, LATER},
+    {"rnr", steps_rnr, LATER},
+    {"reread", steps_reread, LATER},
+    {"reread twice", reread_twice, LATER},
+    {"copied", copied, LATER},
+    {"lives", lives, LATER},
+    {"lives, killed", lives_killed, LATER},
+    {"lives, refused", lives_refused, LATER},
+    {"dead", steps_dead, LATER},
+    {"fatal", steps_fatal, LATER},
+    {"uc", steps_uc, LATER},
+    {"ud", steps_ud, LATER},
+    {"cm", steps_cm, LATER},
+};
+
+static void none(const struct row *row, struct run *run, const char *how)
+{
+    static struct found found;
+    struct lint_totals t;
+    judge(run, &found, &t);
+    for (unsigned i = 0; i < found.n; i++)
+        ck_abort_msg("%s%s: %s at packet %llu: %s, expected %s, seen %s (%s)", row->name, how,
+                     found.f[i].rule->id, (unsigned long long)found.f[i].number, found.f[i].dump,
+                     found.f[i].expected, found.f[i].seen, found.f[i].why);
+    ck_assert_uint_eq(t.roce, (unsigned)run->n);
+}
+
+/* "RD-10, RSP-06: what repeats a READ belongs to the connection that it was sent on" */
+START_TEST(one_connection)
+{
+    static const struct row whole[] = {{"repeated", repeated, LATER},
+                                       {"overtaken", overtaken, LATER},
+                                       {"from the start", from_start, LATER},
+                                       {"late start", late_start, LATER}};
+    static struct run run;
+    static struct found found;
+    struct lint_totals t;
+    for (enum net net = NET_COUNT; net < NETS; net++) {
+        build(&run, &whole[_i], net);
+        judge(&run, &found, &t);
+        ck_assert_msg(t.flows == 2, "%s%s: %u flows", whole[_i].name, nets[net], t.flows);
+        none(&whole[_i], &run, nets[net]);
+    }
+}
+END_TEST
+
+/* A RoCE v1 frame of a RoCEv2 one: a GRH instead of IP and UDP. */
+static void to_v1(struct packet *k)
+{
+    uint8_t f[sizeof k->f];
+    size_t rest = k->len - k->p.bth_off;
+    memcpy(f, k->f, 12);
+    wire_put16(f + 12, WIRE_ETHERTYPE_V1);
+    memset(f + 14, 0, 8);
+    f[14] = 0x60;
+    wire_put16(f + 18, (uint16_t)rest);
+    f[20] = 0x1B;
+    f[21] = 64;
+    memcpy(f + 22, k->p.sip.b, 16);
+    memcpy(f + 38, k->p.dip.b, 16);
+    memcpy(f + 54, k->f + k->p.bth_off, rest);
+    k->len = 54 + rest;
+    wire_put32le(f + k->len - 4, wire_icrc(f, k->len, 14, 54));
+    memcpy(k->f, f, k->len);
+}
+
+START_TEST(no_rule_broken)
+{
+    static struct run run;
+    const struct row *row = &good[_i];
+    build(&run, row, NET_COUNT);
+    none(row, &run, "");
+    for (enum net net = NET_SAME; net < NETS; net++) {
+        build(&run, row, net);
+        none(row, &run, nets[net]);
+    }
+    for (int i = 0; i < run.n; i++)
+        to_v1(&run.packet[i]);
+    none(row, &run, " over RoCE v1");
+}
+END_TEST
+
+/* A packet that the capture missed is no broken rule, whichever it is. */
+START_TEST(the_capture_misses_one)
+{
+    static struct run run, less;
+    static struct found found;
+    struct lint_totals t;
+    build(&run, &good[_i], NET_COUNT);
+    for (int gone = 0; gone < run.n; gone++) {
+        less.n = 0;
+        for (int i = 0; i < run.n; i++)
+            if (i != gone)
+                less.packet[less.n++] = run.packet[i];
+        judge(&less, &found, &t);
+        for (unsigned i = 0; i < found.n; i++)
+            ck_assert_msg(found.f[i].verdict != LINT_VIOLATION, "%s without %d: %s, %s",
+                          good[_i].name, gone + 1, found.f[i].rule->id, found.f[i].dump);
+    }
+}
+END_TEST
+
+/* Requests of a stretch that the capture has lost: the ACK in there is an artefact, and said so. */
+START_TEST(ack_05_not_captured)
+{
+    static const struct step steps[] = {SEND(100, 64),
+                                        ACK(100, 1),
+                                        {.opcode = RC(SEND_ONLY), .psn = 101, .gone = true},
+                                        ACK(101, 2),
+                                        SEND(102, 64),
+                                        ACK(102, 3),
+                                        END};
+    static struct run run;
+    static struct found found;
+    struct lint_totals t;
+    build(&run, &(struct row){"ACK-05", steps, LATER}, NET_COUNT);
+    judge(&run, &found, &t);
+    ck_assert_uint_eq(found.n, 1);
+    ck_assert_int_eq(found.f[0].verdict, LINT_ARTEFACT);
+    ck_assert_str_eq(found.f[0].rule->id, "ACK-05");
+    ck_assert_uint_eq(found.f[0].number, 3);
+}
+END_TEST
+
+/* "ACK-05: the ACK of a SEND before a READ that wasn't captured doesn't show that the READ's answer
+ * was made up: no ACK has the PSN of a READ" */
+START_TEST(ack_05_a_read_not_captured)
+{
+    static const struct step steps[] = {
+        SEND(100, 64), ACK(100, 1), RESP(READ_RESP_MIDDLE, 103, 1024, 0),
+        SEND(101, 64), ACK(101, 3), END};
+    static struct run run;
+    static struct found found;
+    struct lint_totals t;
+    build(&run, &(struct row){"ACK-05", steps, LATER}, NET_COUNT);
+    judge(&run, &found, &t);
+    ck_assert_uint_eq(found.n, 1);
+    ck_assert_str_eq(found.f[0].rule->id, "ACK-05");
+    ck_assert_int_eq(found.f[0].verdict, LINT_UNDECIDABLE);
+}
+END_TEST
+
+/* "ACK-08: what an RNR NAK refuses has come, so the sequence NAK behind it is the first one for its
+ * gap; that it is sent at all is another rule's matter (RNR-02)" */
+START_TEST(ack_08_came_in_between)
+{
+    static const struct step steps[] = {SEND(100, 64),
+                                        ACK(100, 1),
+                                        SEND(101, 64),
+                                        NAK(101, 0x21, 1),
+                                        SEND(101, 64),
+                                        SEND(102, 64),
+                                        SEND(101, 64),
+                                        SEND(102, 64),
+                                        NAK(101, 0x21, 1),
+                                        NAK(101, 0x60, 1),
+                                        NAK(101, 0x21, 1),
+                                        NAK(101, 0x60, 1),
+                                        END};
+    static struct run run;
+    static struct found found;
+    struct lint_totals t;
+    unsigned rnr_02 = 0;
+    build(&run, &(struct row){"ACK-08", steps, LATER}, NET_COUNT);
+    judge(&run, &found, &t);
+    for (unsigned i = 0; i < found.n; i++) {
+        ck_assert_str_ne(found.f[i].rule->id, "ACK-08");
+        rnr_02 += !strcmp(found.f[i].rule->id, "RNR-02");
+    }
+    ck_assert_uint_eq(rnr_02, 2);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("lint good");
+    TCase *t = tcase_create("lint good");
+    tcase_add_loop_test(t, no_rule_broken, 0, sizeof good / sizeof *good);
+    tcase_add_loop_test(t, one_connection, 0, 4);
+    tcase_add_loop_test(t, the_capture_misses_one, 0, sizeof good / sizeof *good);
+    tcase_add_test(t, ack_05_not_captured);
+    tcase_add_test(t, ack_05_a_read_not_captured);
+    tcase_add_test(t, ack_08_came_in_between);
+    suite_add_tcase(s, t);
+    SRunner *r = srunner_create(s);
+    srunner_run_all(r, CK_ENV);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
