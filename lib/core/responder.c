@@ -61,10 +61,11 @@ void resp_fatal(struct engine *e, struct qp *qp, enum refusal why, psn_t p, bool
     recorder_error(e, qp, "%s: PSN 0x%06x, expected 0x%06x", info->text, p.v, r->done_epsn.v);
     r->fatal = FATAL_OWED;
     r->fatal_ev = info->event;
+    wqe = wqe && info->status != WC_SUCCESS;
     if (wqe && why != REFUSE_SEQUENCE)
-        r->fatal_ev = EVT_NONE; /* its completion tells */
+        r->fatal_ev = EVT_NONE; /* its completion tells; a flushed one doesn't */
     owe_nak(e, qp, info->syndrome, p);
-    if (wqe && info->status != WC_SUCCESS) {
+    if (wqe) {
         struct engine_wc wc = {.status = info->status, .opcode = WC_RECV, .vendor_err = info->rule};
         resp_complete(e, qp, &wc, now);
     }

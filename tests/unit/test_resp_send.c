@@ -250,6 +250,12 @@ static const struct script scripts[] = {
      "< WRITE_FIRST 0 len=256 dma=516 key=wo; < WRITE_MIDDLE 1 len=256\n"
      "revoke wo\n"
      "< WRITE_LAST 2 len=4 ack; > ACKNOWLEDGE 2 syn=62; ! QP_ACCESS_ERR; state ERR; mem 512 4 clean"},
+    {"RSP-14 EVT-02 with immediate: the receive it took is flushed, the event tells why", {0},
+     "recv 0; < WRITE_ONLY_IMM 0 len=4 key=none imm=9; > ACKNOWLEDGE 0 syn=62 msn=0; ! QP_ACCESS_ERR\n"
+     "= WR_FLUSH_ERR id=0; state ERR"},
+    {"RSP-17 EVT-02 the same for a region invalidated before the last packet", {0},
+     "recv 0; < WRITE_FIRST 0 len=256 dma=260 key=wo; revoke wo; < WRITE_LAST_IMM 1 len=4 imm=9 ack\n"
+     "> ACKNOWLEDGE 1 syn=62; ! QP_ACCESS_ERR; = WR_FLUSH_ERR id=0; state ERR; mem 256 4 clean"},
     {"MR-06 a region with a copy pending", {0},
      "hold; < WRITE_ONLY 0 len=4 key=wo ack; revoke wo busy; copy; > ACKNOWLEDGE 0 msn=1; mem 0 4 is 0:0"},
     {"RSP-22 RSP-05 after a fatal NAK nothing is answered", {0},
