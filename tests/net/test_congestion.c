@@ -283,9 +283,5 @@ int main(void)
     tcase_add_test(tcase, lr_14_gbn_against_sr);
     tcase_add_test(tcase, lr_13_one_packet);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return unit_run(suite);
 }

@@ -200,9 +200,5 @@ int main(void)
     tcase_add_test(c, a13_spurious_repetitions);
     tcase_add_loop_test(c, a30_no_message_beyond_the_limit, 0, 2);
     suite_add_tcase(s, c);
-    SRunner *runner = srunner_create(s);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return unit_run(s);
 }

@@ -3,7 +3,6 @@
  * The whole way: application, shared rings, worker, engine, link, and back.
  */
 #include <arpa/inet.h>
-#include <check.h>
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -13,6 +12,7 @@
 #include "client.h"
 #include "daemon_rig.h"
 #include "ipc.h"
+#include "unit.h"
 
 #define SIZE (1u << 20)
 
@@ -750,10 +750,5 @@ static Suite *suite(void)
 
 int main(void)
 {
-    SRunner *r = srunner_create(suite());
-
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return unit_run(suite());
 }

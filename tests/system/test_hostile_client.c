@@ -4,7 +4,6 @@
  * well-behaved pair whose transfers must go on meanwhile, and whose memory must stay untouched.
  * The hostile ones use liburnic's inside to get at the shared memory.
  */
-#include <check.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -19,6 +18,7 @@
 #include <unistd.h>
 
 #include "hostile_rig.h"
+#include "unit.h"
 
 /* ---- killed in the middle ---- */
 
@@ -622,10 +622,5 @@ static Suite *suite(void)
 
 int main(void)
 {
-    SRunner *r = srunner_create(suite());
-
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return unit_run(suite());
 }

@@ -2,7 +2,6 @@
  *
  * Clients that want more than their share: of descriptors, of memory.
  */
-#include <check.h>
 #include <dirent.h>
 #include <errno.h>
 #include <poll.h>
@@ -17,6 +16,7 @@
 #include <unistd.h>
 
 #include "hostile_rig.h"
+#include "unit.h"
 
 /* ---- descriptors and memory ---- */
 
@@ -229,9 +229,5 @@ int main(void)
     tcase_add_test(t, mappings_within_quota);
     tcase_add_test(t, deferred_within_quota);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return unit_run(s);
 }

@@ -3,13 +3,13 @@
  * Keys that come and go by work requests: memory windows, regions that are registered fast, and
  * what invalidates them, all through liburnic and a daemon.
  */
-#include <check.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "client.h"
 #include "daemon_rig.h"
+#include "unit.h"
 
 #define SIZE 65536u
 #define PAGE 4096u
@@ -289,10 +289,5 @@ static Suite *suite(void)
 
 int main(void)
 {
-    SRunner *r = srunner_create(suite());
-
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return unit_run(suite());
 }

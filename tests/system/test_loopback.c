@@ -4,12 +4,12 @@
  * device.
  */
 #include <arpa/inet.h>
-#include <check.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "daemon_rig.h"
+#include "unit.h"
 
 #define SIZE (1u << 20)
 
@@ -185,9 +185,5 @@ int main(void)
     tcase_add_test(t, connections);
     tcase_add_test(t, groups);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return unit_run(s);
 }

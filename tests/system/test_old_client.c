@@ -3,12 +3,12 @@
  * Old client, new daemon: a client of protocol 1.0, frozen in old_client.c, connects two devices
  * step by step as liburnic did then, and moves data both ways.
  */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "daemon_rig.h"
 #include "old_client.h"
+#include "unit.h"
 
 #define PORT 4791u
 
@@ -188,9 +188,5 @@ int main(void)
     tcase_set_timeout(t, 60);
     tcase_add_test(t, one_connection);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return unit_run(s);
 }

@@ -3,7 +3,6 @@
  * What programs written for verbs and rdma_cm rely on, and what a refused call leaves behind.
  */
 #include <arpa/inet.h>
-#include <check.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -14,6 +13,7 @@
 #include <unistd.h>
 
 #include "daemon_rig.h"
+#include "unit.h"
 
 #define SIZE (1u << 20)
 #define PORT 4801
@@ -494,9 +494,5 @@ int main(void)
     tcase_add_test(t, opens_on_its_worker);
     tcase_add_test(t, limits_after_posting);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return unit_run(s);
 }

@@ -412,18 +412,3 @@ void rig_pass(struct rig *r, uint64_t ns)
     r->now = end;
     engine_expire(r->e, r->now);
 }
-
-int rig_main(const char *name, const TTest *const *tests, unsigned n)
-{
-    Suite *s = suite_create(name);
-    TCase *c = tcase_create(name);
-    tcase_set_timeout(c, 20);
-    for (unsigned i = 0; i < n; i++)
-        tcase_add_test(c, tests[i]);
-    suite_add_tcase(s, c);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_ENV);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
-}

@@ -6,9 +6,8 @@
 #ifndef URNIC_TEST_CORE_RIG_H
 #define URNIC_TEST_CORE_RIG_H
 
-#include <check.h>
-
 #include "engine.h"
+#include "unit.h"
 
 #define RIG_MEM   (1u << 20)
 #define RIG_VA    0x10000000ull
@@ -99,14 +98,5 @@ void rig_pass(struct rig *r, uint64_t ns);
 uint64_t rig_count(const struct rig *r, enum engine_counter c);
 uint32_t rig_psn(uint32_t first, uint32_t n); /* first + n, 24 bits */
 enum qp_state rig_state(const struct rig *r);
-
-/* main(): runs the tests, returns the exit status. */
-int rig_main(const char *name, const TTest *const *tests, unsigned n);
-#define RIG_MAIN(name, ...)                                                                        \
-    int main(void)                                                                                 \
-    {                                                                                              \
-        const TTest *const tests[] = {__VA_ARGS__};                                                \
-        return rig_main(name, tests, sizeof tests / sizeof tests[0]);                              \
-    }
 
 #endif

@@ -4,13 +4,13 @@
  */
 #include "resp_script.h"
 
-#include <check.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
+#include "unit.h"
 #include "wire.h"
 
 enum {
@@ -764,9 +764,5 @@ int script_main(const char *suite, const struct script *scripts, unsigned n)
     all = scripts;
     tcase_add_loop_test(t, one_script, 0, (int)n);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return unit_run(s);
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "client_setup.h"
+#include "unit.h"
 
 static struct urnic_conn_attr conn_attr(struct setup *s, const char *hello)
 {

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "client_setup.h"
+#include "unit.h"
 
 static bool readable(int fd)
 {

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "client_setup.h"
+#include "unit.h"
 
 static struct urnic_send_wr write_wr(const struct setup *s, struct urnic_sge *sge, uint64_t id,
                                      unsigned flags)

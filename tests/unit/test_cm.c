@@ -3,12 +3,12 @@
  * Connections come and go: the three messages, what is lost of them, what is refused, and datagram
  * services.
  */
-#include <check.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cm_pair.h"
+#include "unit.h"
 
 START_TEST(cm_16_three_messages_connect)
 {
@@ -587,9 +587,5 @@ int main(void)
     tcase_add_test(t, cm_14_messages_carry_what_the_exchange_fixed);
     tcase_add_test(t, cm_37_crossing_requests_are_both_refused);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return unit_run(s);
 }

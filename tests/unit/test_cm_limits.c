@@ -3,12 +3,12 @@
  * What a connection manager bears: forgeries, more requests than it wants, peers that say nothing
  * more; and what it keeps of them.
  */
-#include <check.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cm_pair.h"
+#include "unit.h"
 
 /* A stranger who knows one number too few changes nothing. */
 static const struct {
@@ -350,9 +350,5 @@ int main(void)
     tcase_add_test(t, cm_release_in_every_state_leaks_nothing);
     tcase_add_test(t, cm_unlisten_refuses_what_waits);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return unit_run(s);
 }

@@ -2,7 +2,6 @@
  *
  * CM message layouts against the vectors and against every CM packet that rxe was seen to send.
  */
-#include <check.h>
 #include <errno.h>
 #include <pcap/pcap.h>
 #include <stdio.h>
@@ -10,6 +9,7 @@
 #include <string.h>
 
 #include "cm_msg.h"
+#include "unit.h"
 
 static const struct {
     const char *rule;
@@ -210,9 +210,5 @@ int main(void)
     tcase_add_loop_test(t, cm_16_rxe_messages_round_trip, 0, 5);
     tcase_add_test(t, cm_dump_is_one_line_without_private_data);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return unit_run(s);
 }

@@ -2,7 +2,6 @@
  *
  * The daemon's configuration: what is accepted, and what an error says.
  */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 
 #include "config.h"
 #include "options.h"
+#include "unit.h"
 
 static const struct {
     const char *text;
@@ -213,18 +213,13 @@ int main(void)
 {
     Suite *s = suite_create("config");
     TCase *t = tcase_create("config");
-    SRunner *r = srunner_create(s);
 
     tcase_add_loop_test(t, device_flags, 0, (int)(sizeof(devices) / sizeof(devices[0])));
     tcase_add_test(t, numbers_are_decimal);
     tcase_add_test(t, device_switches);
     tcase_add_loop_test(t, config_files, 0, (int)(sizeof(files) / sizeof(files[0])));
     tcase_add_test(t, kernel_neighbours);
-    tcase_add_test(t, kernel_neighbours);
     tcase_add_test(t, flags_win);
     suite_add_tcase(s, t);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return unit_run(s);
 }

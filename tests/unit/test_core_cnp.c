@@ -320,6 +320,6 @@ START_TEST(cc_26_queue_is_bounded)
 }
 END_TEST
 
-RIG_MAIN("core cnp", cc_06_fields, cc_06_configured, cc_03_which_packets, cc_07_no_cnp_for_a_cnp,
-         cc_04_interval, cc_26_cost, cc_05_scope, ud_14_datagram, cc_29_with_a_nak, cc_30_fecn_becn,
-         cc_26_queue_is_bounded)
+UNIT_MAIN("core cnp", cc_06_fields, cc_06_configured, cc_03_which_packets, cc_07_no_cnp_for_a_cnp,
+          cc_04_interval, cc_26_cost, cc_05_scope, ud_14_datagram, cc_29_with_a_nak,
+          cc_30_fecn_becn, cc_26_queue_is_bounded)

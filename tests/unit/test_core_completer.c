@@ -630,8 +630,8 @@ START_TEST(sec_06_nak_at_once)
 }
 END_TEST
 
-RIG_MAIN("completer", sec_06_nak_confirm, sec_06_nak_at_once, req_22_cumulative, req_34_any_msn,
-         req_21_outside_the_window, req_35_selective_signalling, ack_06_fatal, req_29_read,
-         req_28_misfits, req_28_strict, req_30_both_forms, req_24_implied, atm_10_atomic_result,
-         req_31_aeth_of_data, req_18_late_copy, req_09_failed_copy, req_37_nak_behind_a_late_copy,
-         qp_14_destroy_with_copies, sec_29_no_records, cq_05_overflow)
+UNIT_MAIN("completer", sec_06_nak_confirm, sec_06_nak_at_once, req_22_cumulative, req_34_any_msn,
+          req_21_outside_the_window, req_35_selective_signalling, ack_06_fatal, req_29_read,
+          req_28_misfits, req_28_strict, req_30_both_forms, req_24_implied, atm_10_atomic_result,
+          req_31_aeth_of_data, req_18_late_copy, req_09_failed_copy, req_37_nak_behind_a_late_copy,
+          qp_14_destroy_with_copies, sec_29_no_records, cq_05_overflow)

@@ -745,9 +745,9 @@ START_TEST(destroy_frees_shared_receive_queues)
 }
 END_TEST
 
-RIG_MAIN("engine", ctr_03_read_again, uc_10_address_and_key, ack_04_what_can_wait,
-         ack_04_one_write_ahead, ack_10_fields, req_19_data_first, rnr_10_not_here,
-         rnr_11_reads_wait, rd_06_interleaved, rsp_07_other_opcodes, val_01_order_and_counters,
-         val_01_burst_for_several, val_04_states, val_07_rubbish, sec_03_copies_fit, gsi_both_ways,
-         cc_08_cnp, fair_turns, qp_14_destroy_before_sent, ctr_01_names, wire_ipv6,
-         destroy_frees_shared_receive_queues)
+UNIT_MAIN("engine", ctr_03_read_again, uc_10_address_and_key, ack_04_what_can_wait,
+          ack_04_one_write_ahead, ack_10_fields, req_19_data_first, rnr_10_not_here,
+          rnr_11_reads_wait, rd_06_interleaved, rsp_07_other_opcodes, val_01_order_and_counters,
+          val_01_burst_for_several, val_04_states, val_07_rubbish, sec_03_copies_fit, gsi_both_ways,
+          cc_08_cnp, fair_turns, qp_14_destroy_before_sent, ctr_01_names, wire_ipv6,
+          destroy_frees_shared_receive_queues)

@@ -204,5 +204,5 @@ START_TEST(sec_09_fatal_naks)
 }
 END_TEST
 
-RIG_MAIN("guess", sec_09_limits, sec_09_not_the_bereaved, sec_09_slow_is_fine,
-         sec_09_right_guess_too, sec_09_fatal_naks)
+UNIT_MAIN("guess", sec_09_limits, sec_09_not_the_bereaved, sec_09_slow_is_fine,
+          sec_09_right_guess_too, sec_09_fatal_naks)

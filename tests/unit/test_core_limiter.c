@@ -517,8 +517,8 @@ START_TEST(cc_01_ect)
 }
 END_TEST
 
-RIG_MAIN("core limiter", cc_19_rate_and_burst, cc_19_late, cc_19_burst_of_small_packets,
-         cc_09_no_limiter, tmr_09_paced, tmr_09_paced_and_lost, cc_20_retransmissions_are_paced,
-         cc_21_read_responses, cc_21_acks_pass, cc_08_handled_or_ignored, sec_17_forged,
-         cc_20_slow_restart_counted, cc_10_recorded, cc_25_changes_while_it_runs, cc_24_window,
-         cc_01_ect)
+UNIT_MAIN("core limiter", cc_19_rate_and_burst, cc_19_late, cc_19_burst_of_small_packets,
+          cc_09_no_limiter, tmr_09_paced, tmr_09_paced_and_lost, cc_20_retransmissions_are_paced,
+          cc_21_read_responses, cc_21_acks_pass, cc_08_handled_or_ignored, sec_17_forged,
+          cc_20_slow_restart_counted, cc_10_recorded, cc_25_changes_while_it_runs, cc_24_window,
+          cc_01_ect)

@@ -56,4 +56,4 @@ START_TEST(psn_06_count)
 }
 END_TEST
 
-RIG_MAIN("psn", psn_02_circular_comparison, psn_06_count)
+UNIT_MAIN("psn", psn_02_circular_comparison, psn_06_count)

@@ -385,5 +385,5 @@ START_TEST(recorder_history)
 }
 END_TEST
 
-RIG_MAIN("qp", qp_01_table, qp_17_no_alternate_path, qp_03_values, qp_05_posting, qp_12_flush,
-         qp_04_reset, qp_15_query, qp_14_numbers, wire_07_new_mac, recorder_history)
+UNIT_MAIN("qp", qp_01_table, qp_17_no_alternate_path, qp_03_values, qp_05_posting, qp_12_flush,
+          qp_04_reset, qp_15_query, qp_14_numbers, wire_07_new_mac, recorder_history)

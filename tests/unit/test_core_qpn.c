@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <check.h>
 #include <stdlib.h>
 
 #include "qpn.h"
+#include "unit.h"
 
 static const uint64_t key[2] = {0x0123456789ABCDEF, 0xFEDCBA9876543210};
 
@@ -57,9 +57,5 @@ int main(void)
     tcase_add_test(c, sec_08_a_permutation);
     tcase_add_test(c, sec_08_keyed);
     suite_add_tcase(s, c);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return unit_run(s);
 }

@@ -683,9 +683,9 @@ START_TEST(qp_05_room)
 }
 END_TEST
 
-RIG_MAIN("requester", mw_01_who_chooses_the_key, gid_02_one_family, req_02_segmentation,
-         req_06_psn_across_messages, hdr_03_solicited, req_10_ackreq, req_10_asks_where_it_stops,
-         req_14_fence, req_16_inline_and_sges, req_08_local_errors, req_08_gather_fails,
-         rtx_06_deregistered, req_01_full_port, ack_15_credits, ack_15_write_needs_none,
-         req_15_local_operations, mr_08_fast_register, uc_02_completes_when_sent, ud_03_datagrams,
-         psn_03_at_most_half, psn_03_longest_read, req_12_limit, qp_05_room)
+UNIT_MAIN("requester", mw_01_who_chooses_the_key, gid_02_one_family, req_02_segmentation,
+          req_06_psn_across_messages, hdr_03_solicited, req_10_ackreq, req_10_asks_where_it_stops,
+          req_14_fence, req_16_inline_and_sges, req_08_local_errors, req_08_gather_fails,
+          rtx_06_deregistered, req_01_full_port, ack_15_credits, ack_15_write_needs_none,
+          req_15_local_operations, mr_08_fast_register, uc_02_completes_when_sent, ud_03_datagrams,
+          psn_03_at_most_half, psn_03_longest_read, req_12_limit, qp_05_room)

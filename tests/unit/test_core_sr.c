@@ -658,8 +658,8 @@ START_TEST(lr_15_reordering)
 }
 END_TEST
 
-RIG_MAIN("core sr", lr_01_plain_peer, lr_01_not_asked, lr_02_early_packets, lr_02_window,
-         lr_06_sends, lr_06_not_placed, lr_07_reads_and_atomics, lr_07_late_and_failed_copies,
-         lr_09_gbn_ooo, lr_15_delay, lr_11_early_retransmissions, lr_10_adaptive, lr_12_probe,
-         lr_06_sent_packets, lr_03_recovery, lr_03_timeout, lr_04_timeouts, lr_03_rnr,
-         lr_03_rubbish, lr_03_nothing_new, lr_15_reordering)
+UNIT_MAIN("core sr", lr_01_plain_peer, lr_01_not_asked, lr_02_early_packets, lr_02_window,
+          lr_06_sends, lr_06_not_placed, lr_07_reads_and_atomics, lr_07_late_and_failed_copies,
+          lr_09_gbn_ooo, lr_15_delay, lr_11_early_retransmissions, lr_10_adaptive, lr_12_probe,
+          lr_06_sent_packets, lr_03_recovery, lr_03_timeout, lr_04_timeouts, lr_03_rnr,
+          lr_03_rubbish, lr_03_nothing_new, lr_15_reordering)

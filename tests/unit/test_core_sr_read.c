@@ -237,5 +237,5 @@ START_TEST(lr_08_part_and_whole)
 }
 END_TEST
 
-RIG_MAIN("core sr read", lr_08_gap, lr_08_gaps, lr_08_timeout, lr_08_plain_peer, lr_08_misfits,
-         lr_08_copy_fails, lr_08_answers_a_part_in_between, lr_08_part_and_whole)
+UNIT_MAIN("core sr read", lr_08_gap, lr_08_gaps, lr_08_timeout, lr_08_plain_peer, lr_08_misfits,
+          lr_08_copy_fails, lr_08_answers_a_part_in_between, lr_08_part_and_whole)

@@ -179,5 +179,5 @@ START_TEST(lr_15_bounds)
 }
 END_TEST
 
-RIG_MAIN("core sr sender", lr_03_at_once, lr_15_late, lr_15_late_and_early, lr_15_late_or_lost,
-         lr_15_doubts, lr_15_sent_again_twice, lr_15_bounds)
+UNIT_MAIN("core sr sender", lr_03_at_once, lr_15_late, lr_15_late_and_early, lr_15_late_or_lost,
+          lr_15_doubts, lr_15_sent_again_twice, lr_15_bounds)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <check.h>
 #include <stdlib.h>
 
 #include "timer.h"
+#include "unit.h"
 
 /* TMR-08 never early, and at most one tick late: one timer at every distance that a level covers.
  */
@@ -128,9 +128,5 @@ int main(void)
     tcase_add_test(c, tmr_03_agrees_with_a_list);
     tcase_add_test(c, tmr_03_the_end_of_time);
     suite_add_tcase(s, c);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return unit_run(s);
 }

@@ -2,7 +2,6 @@
  *
  * The daemon's small tables: GIDs, handles, queue slabs, guarded memory.
  */
-#include <check.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -17,6 +16,7 @@
 #include "limits.h"
 #include "memory.h"
 #include "qslab.h"
+#include "unit.h"
 
 /* ---- GIDs ---- */
 
@@ -369,7 +369,6 @@ int main(void)
 {
     Suite *s = suite_create("daemon_parts");
     TCase *t = tcase_create("parts");
-    SRunner *r = srunner_create(s);
 
     tcase_set_timeout(t, 30);
     tcase_add_test(t, gid_places);
@@ -384,8 +383,5 @@ int main(void)
     tcase_add_test(t, memory_survives_truncation);
     tcase_add_test(t, memory_bounds);
     suite_add_tcase(s, t);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return unit_run(s);
 }

@@ -7,7 +7,6 @@
 #include "dpdk_claim.h"
 
 #include <arpa/inet.h>
-#include <check.h>
 #include <errno.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
@@ -19,6 +18,7 @@
 #include <unistd.h>
 
 #include "iface.h"
+#include "unit.h"
 
 #define MAC_V1 "\x02\x00\x00\x00\x00\x01"
 
@@ -185,8 +185,7 @@ int main(void)
     const struct io_addr some = {{1}};
     Suite *s = suite_create("dpdk_claim");
     TCase *tc = tcase_create("claim");
-    SRunner *sr;
-    int failed, probe = geteuid() == 0 ? claim_make((int)if_nametoindex("lo"), &some, 1) : -EPERM;
+    int probe = geteuid() == 0 ? claim_make((int)if_nametoindex("lo"), &some, 1) : -EPERM;
 
     if (probe == -EPERM || probe == -EINVAL || probe == -ENOSYS)
         return 77;
@@ -196,9 +195,5 @@ int main(void)
     tcase_add_test(tc, our_packets_are_kept_from_the_kernel);
     tcase_add_test(tc, as_many_addresses_as_a_claim_takes);
     suite_add_tcase(s, tc);
-    sr = srunner_create(s);
-    srunner_run_all(sr, CK_ENV);
-    failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed ? 1 : 0;
+    return unit_run(s);
 }

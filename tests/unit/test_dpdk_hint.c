@@ -3,8 +3,8 @@
  * What is said before DPDK is asked: capabilities, and the state of a PCI device in a made-up /sys.
  */
 #include "dpdk_hint.h"
+#include "unit.h"
 
-#include <check.h>
 #include <errno.h>
 #include <linux/capability.h>
 #include <stdio.h>
@@ -122,17 +122,11 @@ int main(void)
 {
     Suite *s = suite_create("dpdk_hint");
     TCase *tc = tcase_create("hint");
-    SRunner *sr;
-    int failed;
 
     tcase_add_checked_fixture(tc, make_sysfs, remove_sysfs);
     tcase_add_loop_test(tc, the_cause_is_named_before_dpdk_is_asked, 0,
                         (int)(sizeof(cases) / sizeof(cases[0])));
     tcase_add_test(tc, without_an_iommu_addresses_are_physical);
     suite_add_tcase(s, tc);
-    sr = srunner_create(s);
-    srunner_run_all(sr, CK_ENV);
-    failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed ? 1 : 0;
+    return unit_run(s);
 }

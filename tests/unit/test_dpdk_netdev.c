@@ -6,7 +6,6 @@
 #include "dpdk_netdev.h"
 
 #include <arpa/inet.h>
-#include <check.h>
 #include <errno.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
@@ -18,6 +17,7 @@
 #include <unistd.h>
 
 #include "iface.h"
+#include "unit.h"
 
 static struct netdev nd;
 
@@ -205,8 +205,6 @@ int main(void)
 {
     Suite *s = suite_create("dpdk_netdev");
     TCase *tc = tcase_create("netdev");
-    SRunner *sr;
-    int failed;
 
     if (geteuid() != 0)
         return 77;
@@ -223,9 +221,5 @@ int main(void)
     tcase_add_test(tc, xdp_sockets_and_nothing_else_are_closed);
     tcase_add_test(tc, what_goes_out_is_not_heard);
     suite_add_tcase(s, tc);
-    sr = srunner_create(s);
-    srunner_run_all(sr, CK_ENV);
-    failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed ? 1 : 0;
+    return unit_run(s);
 }

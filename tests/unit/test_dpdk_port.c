@@ -8,7 +8,6 @@
 #include "io.h"
 
 #include <arpa/inet.h>
-#include <check.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <linux/capability.h>
@@ -26,6 +25,7 @@
 #include <unistd.h>
 
 #include "iface.h"
+#include "unit.h"
 
 static const char *plugin_path;
 static io_open_fn plugin_open;
@@ -471,8 +471,6 @@ int main(int argc, char **argv)
 {
     Suite *s = suite_create("dpdk_port");
     TCase *tc = tcase_create("kernel interfaces");
-    SRunner *sr;
-    int failed;
 
     if (argc < 2 || geteuid() != 0) {
         puts("needs root (network namespaces) and the plugin's path: skipped");
@@ -492,9 +490,5 @@ int main(int argc, char **argv)
     tcase_add_test(tc, a_fanout_group_that_is_taken_is_named);
     tcase_add_loop_test(tc, errors_say_what_to_do, 0, COUNT(refused));
     suite_add_tcase(s, tc);
-    sr = srunner_create(s);
-    srunner_run_all(sr, CK_ENV);
-    failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed ? 1 : 0;
+    return unit_run(s);
 }

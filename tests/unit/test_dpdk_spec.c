@@ -3,8 +3,8 @@
  * The words of a "dpdk:" specification and what DPDK is told for them.
  */
 #include "dpdk_spec.h"
+#include "unit.h"
 
-#include <check.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -170,8 +170,6 @@ int main(void)
 {
     Suite *s = suite_create("dpdk_spec");
     TCase *tc = tcase_create("spec");
-    SRunner *sr;
-    int failed;
 
     tcase_add_loop_test(tc, a_specification_is_taken_apart, 0, COUNT(specs));
     tcase_add_test(tc, options_of_ours_are_read);
@@ -179,9 +177,5 @@ int main(void)
     tcase_add_loop_test(tc, what_the_user_did_not_say_is_added, 0, COUNT(defaults));
     tcase_add_test(tc, too_long_is_refused);
     suite_add_tcase(s, tc);
-    sr = srunner_create(s);
-    srunner_run_all(sr, CK_ENV);
-    failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed ? 1 : 0;
+    return unit_run(s);
 }

@@ -4,11 +4,11 @@
  * don't come true fails, at the right line, for the right reason. tests/drill holds those that
  * pass.
  */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "drill.h"
+#include "unit.h"
 
 /* ---- texts that are no scripts ---- */
 
@@ -373,9 +373,5 @@ int main(void)
     tcase_add_test(t, responses_go_on_by_themselves);
     tcase_set_timeout(t, 60);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return unit_run(s);
 }

@@ -383,9 +383,5 @@ int main(void)
     tcase_add_test(c, classes_divide_what_goes_by);
     tcase_add_test(c, time_has_an_origin);
     suite_add_tcase(suite, c);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return unit_run(suite);
 }

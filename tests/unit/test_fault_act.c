@@ -581,9 +581,5 @@ int main(void)
     tcase_add_test(c, other_frames_have_only_octets);
     tcase_add_test(c, what_cannot_be_injected_is_counted);
     suite_add_tcase(suite, c);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return unit_run(suite);
 }

@@ -118,9 +118,6 @@ int main(void)
     TCase *t = tcase_create("captures");
     tcase_add_loop_test(t, rules_see_what_lint_sees, 0, captures);
     suite_add_tcase(suite, t);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
+    int failed = unit_run(suite);
     return failed || captures < 50 ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -186,9 +186,5 @@ int main(void)
     tcase_add_test(c, the_text_ends_where_it_ends);
     tcase_add_test(c, too_many_rules_are_refused);
     suite_add_tcase(suite, c);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return unit_run(suite);
 }

@@ -5,7 +5,6 @@
  */
 #include "kneigh.h"
 
-#include <check.h>
 #include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -15,6 +14,7 @@
 
 #include "config.h"
 #include "iface.h"
+#include "unit.h"
 #include "wire_bytes.h"
 
 static struct kneigh *k;
@@ -185,9 +185,5 @@ int main(void)
     tcase_add_test(tc, the_kernel_keeps_quiet_about_roce);
     tcase_add_test(tc, no_such_interface);
     suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_ENV);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed ? 1 : 0;
+    return unit_run(s);
 }

@@ -358,9 +358,5 @@ int main(void)
     tcase_add_loop_test(t, sec_03_mutated_captures, 0, (int)expected_n);
     tcase_add_test(t, every_capture_is_listed);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return unit_run(s);
 }

@@ -534,9 +534,5 @@ int main(void)
     tcase_add_loop_test(t, one_rule_broken, 0, sizeof rows / sizeof *rows);
     tcase_add_test(t, the_table);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return unit_run(s);
 }

@@ -247,5 +247,5 @@ int main(void)
     tcase_add_test(t, mr_04_pieces_over_segments);
     tcase_add_test(t, mr_04_random_against_a_model);
     suite_add_tcase(s, t);
-    return mem_run(s);
+    return unit_run(s);
 }

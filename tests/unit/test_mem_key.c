@@ -117,5 +117,5 @@ int main(void)
     tcase_add_test(t, mr_07_keys_dont_repeat);
     tcase_add_test(t, mr_01_index_0_never_given_out);
     suite_add_tcase(s, t);
-    return mem_run(s);
+    return unit_run(s);
 }

@@ -340,5 +340,5 @@ int main(void)
     tcase_add_test(t, mr_08_within_one_object);
     tcase_add_test(t, mr_09_only_fast_register_regions);
     suite_add_tcase(s, t);
-    return mem_run(s);
+    return unit_run(s);
 }

@@ -237,5 +237,5 @@ int main(void)
     tcase_add_test(t, mw_05_pieces_through_a_window);
     tcase_add_test(t, mr_06_hold_through_a_window);
     suite_add_tcase(s, t);
-    return mem_run(s);
+    return unit_run(s);
 }

@@ -5,11 +5,11 @@
 #ifndef TEST_MEM_UTIL_H
 #define TEST_MEM_UTIL_H
 
-#include <check.h>
 #include <errno.h>
 #include <stdlib.h>
 
 #include "mem.h"
+#include "unit.h"
 
 #define RIGHTS_ALL (MEM_LOCAL_WRITE | MEM_REMOTE_ANY | MEM_MW_BIND)
 
@@ -53,17 +53,6 @@ static inline int mem_remote(struct mem *m, uint32_t pd, uint32_t qpn, uint32_t 
     struct mem_ref ref;
 
     return mem_check(m, pd, qpn, key, va, len, need, false, &ref);
-}
-
-static inline int mem_run(Suite *s)
-{
-    SRunner *r = srunner_create(s);
-
-    srunner_set_fork_status(r, CK_NOFORK);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
 }
 
 #endif

@@ -6,7 +6,6 @@
 #ifndef URNIC_TEST_MEMIF_PEER_H
 #define URNIC_TEST_MEMIF_PEER_H
 
-#include <check.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -20,6 +19,7 @@
 #include "memif.h"
 #include "memif_proto.h"
 #include "memif_sock.h"
+#include "unit.h"
 
 /* A socket name of this test process alone. */
 static inline const char *peer_path(void)
@@ -286,11 +286,7 @@ static inline int peer_main(const char *name, TCase *tcase)
 
     tcase_set_timeout(tcase, 30); /* of a loaded machine */
     suite_add_tcase(s, tcase);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
+    return unit_run(s);
 }
 
 #endif

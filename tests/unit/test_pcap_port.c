@@ -142,9 +142,5 @@ int main(void)
     tcase_add_test(t, only_ethernet_is_read);
     tcase_add_test(t, without_output_sending_is_a_drop);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return unit_run(s);
 }

@@ -235,9 +235,5 @@ int main(void)
     tcase_add_test(t, full_pipe_does_not_block);
     tcase_add_test(t, errors_are_counted);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return unit_run(s);
 }

@@ -3,10 +3,10 @@
  * What a server of `urnic perf` lets a client ask for: anybody can connect to it, so an ask must
  * not lead it out of its buffer.
  */
-#include <check.h>
 #include <stdlib.h>
 
 #include "perf_ask.h"
+#include "unit.h"
 
 #define BUFFER 65536u
 
@@ -103,9 +103,5 @@ int main(void)
     tcase_add_test(tc, offer_holds_the_part);
     tcase_add_test(tc, parts_lie_in_the_buffer);
     suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return unit_run(s);
 }

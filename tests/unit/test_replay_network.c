@@ -291,9 +291,5 @@ int main(void)
     tcase_add_loop_test(c, behind_the_capture, 0, sizeof rows / sizeof *rows);
     tcase_add_loop_test(c, at_the_responder, 0, sizeof arrivals / sizeof *arrivals);
     suite_add_tcase(s, c);
-    SRunner *runner = srunner_create(s);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return unit_run(s);
 }

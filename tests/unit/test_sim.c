@@ -2,13 +2,13 @@
  *
  * Whole simulations, small ones: determinism, conservation, and that a switch does what it says.
  */
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "sim.h"
 #include "sim_metric.h"
+#include "unit.h"
 
 static struct sim_scenario s;
 
@@ -449,9 +449,5 @@ int main(void)
     tcase_add_test(c, fairness_of_those_that_run);
     tcase_add_test(c, figures);
     suite_add_tcase(suite, c);
-    SRunner *r = srunner_create(suite);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return unit_run(suite);
 }

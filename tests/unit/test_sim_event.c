@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <check.h>
 #include <stdlib.h>
 
 #include "sim_event.h"
+#include "unit.h"
 
 struct item {
     struct sim_event ev;
@@ -97,9 +97,5 @@ int main(void)
     tcase_add_loop_test(c, sim_events_agree_with_a_list, 0, 2);
     tcase_add_test(c, sim_events_at_the_edges);
     suite_add_tcase(s, c);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return unit_run(s);
 }

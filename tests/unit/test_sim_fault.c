@@ -3,13 +3,13 @@
  * Fault rules in small simulations: what they make of traffic, where they act, and that every frame
  * comes back to the pool.
  */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "sim.h"
 #include "sim_metric.h"
+#include "unit.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -252,9 +252,5 @@ int main(void)
     tcase_add_test(c, the_same_seed_the_same_faults);
     tcase_add_loop_test(c, what_is_wrong_is_told, 0, (int)COUNT(wrong));
     suite_add_tcase(suite, c);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return unit_run(suite);
 }

@@ -2,12 +2,12 @@
  *
  * Frames, ports and the switch, piece by piece: two nodes of the test's own at the ends of a cable.
  */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "sim_net.h"
 #include "sim_topo.h"
+#include "unit.h"
 
 struct seen {
     uint64_t at;
@@ -239,9 +239,5 @@ int main(void)
     tcase_add_test(c, cc_01_mark_keeps_the_checksum);
     tcase_add_test(c, ecmp_spreads_flows);
     suite_add_tcase(suite, c);
-    SRunner *r = srunner_create(suite);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return unit_run(suite);
 }

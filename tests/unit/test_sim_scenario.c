@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <check.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "sim_scenario.h"
+#include "unit.h"
 
 static struct sim_scenario s;
 static struct sim_error err;
@@ -151,9 +151,5 @@ int main(void)
     tcase_add_test(c, scenario_sweeps);
     tcase_add_test(c, scenario_conditions);
     suite_add_tcase(suite, c);
-    SRunner *r = srunner_create(suite);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return unit_run(suite);
 }

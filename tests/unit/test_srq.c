@@ -2,12 +2,12 @@
  *
  * Shared receive queues: by packets, and by the calls themselves.
  */
-#include <check.h>
 #include <errno.h>
 #include <stdlib.h>
 
 #include "resp_script.h"
 #include "srq.h"
+#include "unit.h"
 
 #define SRQ                                                                                        \
     {                                                                                              \
@@ -144,10 +144,6 @@ int main(void)
     tcase_add_test(t, srq_04_resize_never_below_what_is_outstanding);
     tcase_add_test(t, srq_02_life);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return script_main("srq, by packets", scripts, sizeof scripts / sizeof scripts[0]) ||
-           failed != 0;
+    int failed = unit_run(s);
+    return script_main("srq, by packets", scripts, sizeof scripts / sizeof scripts[0]) || failed;
 }

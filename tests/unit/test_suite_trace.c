@@ -205,9 +205,5 @@ int main(void)
     tcase_add_test(tcase, without_cm_the_answers_tell_where_they_belong);
     tcase_add_test(tcase, what_does_not_fit_is_counted);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return unit_run(suite);
 }

@@ -3,12 +3,12 @@
  * Receiving datagrams: one queue pair by scripts; several of them, multicast and queue pair 1 by
  * hand.
  */
-#include <check.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "resp_script.h"
+#include "unit.h"
 
 #define UD                                                                                         \
     {                                                                                              \
@@ -357,10 +357,6 @@ int main(void)
     tcase_add_test(t, ud_10_many_members);
     tcase_add_test(t, gsi_01_mads);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return script_main("ud, by packets", scripts, sizeof scripts / sizeof scripts[0]) ||
-           failed != 0;
+    int failed = unit_run(s);
+    return script_main("ud, by packets", scripts, sizeof scripts / sizeof scripts[0]) || failed;
 }

@@ -196,9 +196,5 @@ int main(void)
     tcase_add_test(c, xrc_01_header_and_dump);
     tcase_add_test(c, xrc_03_captures);
     suite_add_tcase(s, c);
-    SRunner *runner = srunner_create(s);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return unit_run(s);
 }

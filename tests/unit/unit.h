@@ -12,20 +12,27 @@
 #include <check.h>
 #include <stdlib.h>
 
+/* Run the tests; what main() returns. */
+static inline int unit_run(Suite *suite)
+{
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
 static inline int unit_main(const char *name, const TTest *const *tests, size_t n)
 {
     Suite *suite = suite_create(name);
+    setenv("CK_DEFAULT_TIMEOUT", "20", 0); /* s: the machine may be busy */
     /* A case each, so that CK_RUN_CASE runs one of them. */
     for (size_t i = 0; i < n; i++) {
         TCase *tcase = tcase_create(tests[i]->name);
         tcase_add_test(tcase, tests[i]);
         suite_add_tcase(suite, tcase);
     }
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return unit_run(suite);
 }
 
 #define UNIT_MAIN(name, ...)                                                                       \

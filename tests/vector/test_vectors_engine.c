@@ -4,11 +4,11 @@
  * the counter that the vector names, answered by nothing, and hurts nobody (VAL-01, VAL-06, SEC-02,
  * SEC-32).
  */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine.h"
+#include "unit.h"
 #include "vectors.h"
 
 enum { VECTOR_QPN = 0x123, MEM = 4096 };
@@ -203,9 +203,5 @@ int main(void)
     TCase *t = tcase_create("negative");
     tcase_add_test(t, val_06_negative_vectors);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return unit_run(s);
 }
