@@ -39,13 +39,13 @@ void cli_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
  */
 void cli_errno(int rc, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Options that every subcommand has; put CLI_OPTIONS into its table, and on a code that is not the
- * subcommand's own: if (cli_option(c, &cmd, &status)) return status; */
-#define CLI_OPTIONS                                                                                \
-    {"help", no_argument, NULL, 'h'},                                                              \
-    {                                                                                              \
-        "socket", required_argument, NULL, 'S'                                                     \
-    }
+/* Options that every subcommand has: CLI_OPTIONS goes into the table of one that talks to a daemon,
+ * CLI_HELP into that of any other. On a code that is not the subcommand's own:
+ * if (cli_option(c, &cmd, &status)) return status; */
+/* clang-format off */
+#define CLI_HELP    {"help", no_argument, NULL, 'h'}
+#define CLI_OPTIONS CLI_HELP, {"socket", required_argument, NULL, 'S'}
+/* clang-format on */
 bool cli_option(int c, const struct cli_command *cmd, int *status);
 
 /* "64", "64K", "1M", "2G": powers of 1024. -1 with a message naming the option on bad text or a

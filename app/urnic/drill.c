@@ -401,7 +401,7 @@ static int open_wire(struct session *s)
 
 static int run(int argc, char **argv)
 {
-    static const struct option options[] = {CLI_OPTIONS,
+    static const struct option options[] = {CLI_HELP,
                                             {"psn", required_argument, NULL, 'p'},
                                             {"ipv6", no_argument, NULL, '6'},
                                             {"check", no_argument, NULL, 'k'},

@@ -257,7 +257,7 @@ static int judge(struct run *run)
 
 static int run(int argc, char **argv)
 {
-    static const struct option options[] = {CLI_OPTIONS,
+    static const struct option options[] = {CLI_HELP,
                                             {"connection", required_argument, NULL, 'c'},
                                             {"rule", required_argument, NULL, 'r'},
                                             {"max", required_argument, NULL, 'm'},

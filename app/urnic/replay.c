@@ -177,7 +177,7 @@ static bool take_role(const char *text, unsigned *roles)
 
 static int run(int argc, char **argv)
 {
-    static const struct option options[] = {CLI_OPTIONS,
+    static const struct option options[] = {CLI_HELP,
                                             {"as", required_argument, NULL, 'a'},
                                             {"max", required_argument, NULL, 'm'},
                                             {"verbose", no_argument, NULL, 'v'},

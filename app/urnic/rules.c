@@ -94,7 +94,7 @@ static void show_whole(const struct rule *r)
 static int run(int argc, char **argv)
 {
     static const struct option options[] = {
-        {"untested", no_argument, NULL, 'u'}, {"json", no_argument, NULL, 'j'}, CLI_OPTIONS, {0}};
+        {"untested", no_argument, NULL, 'u'}, {"json", no_argument, NULL, 'j'}, CLI_HELP, {0}};
     bool untested = false, json = false;
     unsigned shown = 0;
     int c, status;

@@ -472,7 +472,7 @@ static int sim_cmd(int argc, char **argv)
                                             {"list", no_argument, NULL, OPT_LIST},
                                             {"check", no_argument, NULL, OPT_CHECK},
                                             {"quiet", no_argument, NULL, 'q'},
-                                            CLI_OPTIONS,
+                                            CLI_HELP,
                                             {NULL, 0, NULL, 0}};
     static struct job j = {.shard = 1, .shards = 1};
     int c, status;

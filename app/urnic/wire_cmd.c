@@ -171,7 +171,7 @@ static int options(struct wire_job *j, int argc, char **argv)
                                          {"quiet", no_argument, NULL, 'q'},
                                          {"suite", no_argument, NULL, 'T'},
                                          SUITE_OPTIONS,
-                                         CLI_OPTIONS,
+                                         CLI_HELP,
                                          {0}};
     int c, bad = 0, status;
 

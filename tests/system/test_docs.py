@@ -91,6 +91,28 @@ def faults():
         check(r.returncode == 0, f"doc/faults.md: {rule}: {r.stderr.strip()}")
 
 
+def options(commands):
+    """A manual page has the options that the code takes, and no other; the short ones, too."""
+    long_of = {"CLI_HELP": {"help"}, "CLI_OPTIONS": {"help", "socket"}}
+    entry = r'\{"([a-z0-9-]+)", \w+_argument, NULL, '
+    for command in sorted(commands):
+        code = "".join(read(f"app/urnic/{name}") for name in
+                       {"wire": ("wire_cmd.c", "suite.h")}.get(command, (f"{command}.c",)))
+        takes = set(re.findall(entry, code)).union(*(long_of[m] for m in re.findall(r"\bCLI_(?:HELP|OPTIONS)\b", code)))
+        letters = set(re.search(r'getopt_long\(argc, argv, "([^"]*)"', code)[1]) - {":"}
+        page = subprocess.run([URNIC, command, "--help"], capture_output=True, text=True, check=True).stdout
+        listed = [line for line in page.splitlines() if re.match(r" +(?:-\w, )?--\w", line)]
+        says = {o for line in listed for o in re.findall(r"(?:^ +|, )--([a-z0-9-]+)", line)}
+        check(takes == says, f"urnic {command} --help: not there {takes - says}, not taken {says - takes}")
+        short = set(re.findall(r"^ +-(\w), --", page, re.M))
+        check(letters == short, f"urnic {command} --help: -{letters ^ short}")
+    takes = set(re.findall(entry, read("app/urnicd/options.c")))
+    for path in ("app/urnicd/help.txt", "doc/urnicd.8"):
+        says = set(re.findall(r"^(?: +|\.B[IR]? )--([a-z-]+)|, \" --([a-z-]+)", read(path).replace("\\-", "-"), re.M))
+        says = {a or b for a, b in says}
+        check(takes == says, f"{path}: not there {takes - says}, not taken {says - takes}")
+
+
 def build_arrows():
     """Folder -> folders that its target names. What these may include it may, too."""
     arrows = {}
@@ -168,6 +190,7 @@ def main():
                             ("doc/faults.md", 1)):
         outputs(document, least)
     faults()
+    options(commands)
     arrows = build_arrows()
     check(arrows["core"] == {"wire", "mem", "cc"}, f"the arrows are not read: {arrows}")
     included(arrows)
