@@ -379,7 +379,7 @@ int cm_disconnect(struct cm *cm, struct cm_conn *c, const void *priv, uint16_t l
 {
     struct cm_msg dreq = {
         .attr = CM_DREQ,
-        .tid = c->tid,
+        .tid = c->active ? c->tid : cm_random(cm), /* one of ours (CM-14) */
         .local_id = c->local_id,
         .remote_id = c->remote_id,
         .remote_qpn = c->peer_qpn,
@@ -402,7 +402,6 @@ int cm_disconnect(struct cm *cm, struct cm_conn *c, const void *priv, uint16_t l
         return -EINVAL;
     cm_half_open(cm, c, false);
     c->state = CMS_DREQ_SENT;
-    c->local_hung_up = true;
     c->max_retries = cm->params.max_retries;
     c->resend_ns = cm_wait_ns(cm->params.cm_timeout);
     cm_send(cm, c, &dreq, now, true);

@@ -42,8 +42,7 @@ struct cm_conn {
 
     enum cm_state state;
     bool active, released, tx_queued, in_remote, in_qpn, half_open, req_delivered;
-    bool lap_answered;  /* CM-32: once */
-    bool local_hung_up; /* cm_disconnect was called */
+    bool lap_answered; /* CM-32: once */
     uint8_t retries_left;
     uint8_t ev_refs; /* events in the queue that name this connection */
     uint32_t local_id, remote_id;

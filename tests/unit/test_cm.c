@@ -544,6 +544,43 @@ START_TEST(cm_14_messages_carry_what_the_exchange_fixed)
 }
 END_TEST
 
+/* CM-14: a DREQ is an exchange of its sender's: the passive side doesn't go on with the id that the
+ * active side chose for the REQ. */
+START_TEST(cm_14_a_dreq_of_the_passive_side)
+{
+    struct cm_conn *ca, *cb;
+    struct cm_out out, again;
+    struct cm_msg req, dreq, drep;
+    struct cm_connect_params p = params();
+    listen_on_b();
+    ck_assert_int_eq(cm_connect(a.cm, &p, &a, now, &ca), 0);
+    ck_assert(cm_tx(a.cm, &out));
+    cm_msg_unpack(&req, out.mad, sizeof out.mad);
+    cm_rx(b.cm, out.mad, sizeof out.mad, &a.addr, &b.addr, 1, 0xFFFF, now);
+    listen_to(&b);
+    cb = last(&b)->conn;
+    ck_assert_int_eq(cm_accept(b.cm, cb, &accept_params, &b, now), 0);
+    pump();
+    ck_assert_int_eq(cm_rtu(a.cm, ca, NULL, 0, now), 0);
+    pump();
+    ck_assert_int_eq(cm_disconnect(b.cm, cb, NULL, 0, now), 0);
+    ck_assert(cm_tx(b.cm, &out));
+    cm_msg_unpack(&dreq, out.mad, sizeof out.mad);
+    ck_assert_uint_eq(dreq.attr, CM_DREQ);
+    ck_assert_uint_ne(dreq.tid, req.tid);
+    ck_assert_uint_ne(dreq.tid, 0);
+    now += 2 * SEC;
+    cm_expire(b.cm, now);
+    ck_assert(cm_tx(b.cm, &again)); /* CM-18: repeated as it was */
+    ck_assert_mem_eq(again.mad, out.mad, CM_MAD_LEN);
+    cm_rx(a.cm, out.mad, sizeof out.mad, &b.addr, &a.addr, 1, 0xFFFF, now);
+    ck_assert(cm_tx(a.cm, &out));
+    cm_msg_unpack(&drep, out.mad, sizeof out.mad);
+    ck_assert_uint_eq(drep.attr, CM_DREP);
+    ck_assert_uint_eq(drep.tid, dreq.tid);
+}
+END_TEST
+
 START_TEST(cm_37_crossing_requests_are_both_refused)
 {
     /* CM-37: both sides are active for the same service; nobody listens. */
@@ -585,6 +622,7 @@ int main(void)
     tcase_add_test(t, cm_21_stale_connection);
     tcase_add_test(t, cm_31_datagram_service);
     tcase_add_test(t, cm_14_messages_carry_what_the_exchange_fixed);
+    tcase_add_test(t, cm_14_a_dreq_of_the_passive_side);
     tcase_add_test(t, cm_37_crossing_requests_are_both_refused);
     suite_add_tcase(s, t);
     return unit_run(s);
