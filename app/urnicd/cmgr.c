@@ -129,7 +129,7 @@ bool cmgr_tx(struct cmgr *m, struct engine_slot *slot, uint64_t now)
             .sl = o->out.sl,
         };
         memcpy(av.dmac, o->mac, 6);
-        int rc = engine_gsi_emit(m->device->engine, slot, &av, o->out.mad, CM_MAD_LEN);
+        int rc = engine_gsi_emit(m->device->engine, slot, &av, o->out.pkey, o->out.mad, CM_MAD_LEN);
         m->first_ready = (m->first_ready + 1) % CMGR_READY;
         m->nready--;
         if (rc == 0) {

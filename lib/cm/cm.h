@@ -179,7 +179,7 @@ void cm_rx(struct cm *cm, const uint8_t *mad, size_t len, const struct wire_addr
 struct cm_out {
     struct wire_addr src, dst; /* IP addresses; goes to QP1 of dst (CM-06) */
     uint8_t tclass, hop_limit, sl;
-    uint16_t pkey;
+    uint16_t pkey; /* names the partition: as the peer wrote it, or of the path (CM-06) */
     uint8_t mad[CM_MAD_LEN];
 };
 /* The next datagram to send; false = none. */

@@ -643,13 +643,15 @@ bool engine_tx_only_ack(const struct engine *e)
 }
 
 int engine_gsi_emit(struct engine *e, struct engine_slot *slot, const struct engine_av *av,
-                    const uint8_t *mad, uint32_t len)
+                    uint16_t pkey, const uint8_t *mad, uint32_t len)
 {
+    unsigned index = 0;
     if (!len || len > GSI_MAD_LEN)
         return -EINVAL;
     struct wire_pkt p = engine_path(e, av, WIRE_QPN_GSI, WIRE_QPN_GSI);
     p.opcode = WIRE_OPCODE(WIRE_UD, WIRE_SEND_ONLY);
-    p.pkey = e->p.pkeys[0];
+    engine_pkey_find(e, pkey, &index);
+    p.pkey = e->p.pkeys[index];
     p.psn = e->gsi_psn++ & PSN_MASK;
     p.qkey = WIRE_QKEY_GSI;
     p.sqpn = WIRE_QPN_GSI;

@@ -599,9 +599,10 @@ uint32_t engine_rq_room(const struct qp *qp);
 uint32_t engine_srq_room(const struct srq *srq);
 
 /* A MAD to a peer's QP1, written whole into one slot (sealed by the caller as any other): from the
- * CM. Returns 0, -EINVAL, -EMSGSIZE. */
+ * CM. It goes out with the entry of the P_Key table that matches `pkey`, with the first if none
+ * does (CM-06). Returns 0, -EINVAL, -EMSGSIZE. */
 int engine_gsi_emit(struct engine *e, struct engine_slot *slot, const struct engine_av *av,
-                    const uint8_t *mad, uint32_t len);
+                    uint16_t pkey, const uint8_t *mad, uint32_t len);
 
 /* ---- looking inside ---- */
 

@@ -124,7 +124,7 @@ static void send_mads(struct drill_run *run)
                                .hop_limit = out.hop_limit,
                                .sl = out.sl,
                                .dmac = {2, 0, 0, 0, 0, 2}};
-        if (engine_gsi_emit(run->e, &slot, &av, out.mad, CM_MAD_LEN) != 0)
+        if (engine_gsi_emit(run->e, &slot, &av, out.pkey, out.mad, CM_MAD_LEN) != 0)
             continue;
         wire_icrc_seal(frame, slot.len, slot.ip_off, slot.bth_off);
         drill_keep_frame(run, frame, slot.len, run->now);

@@ -215,7 +215,7 @@ int stage_mad(struct stage *s, const uint8_t *mad, uint32_t len)
     uint8_t frame[WIRE_FRAME_MAX];
     struct engine_slot slot = {.buf = frame, .cap = sizeof(frame)};
     struct engine_av av = path(s);
-    int rc = engine_gsi_emit(s->e, &slot, &av, mad, len);
+    int rc = engine_gsi_emit(s->e, &slot, &av, s->p.pkey, mad, len);
     if (!rc)
         launch(s, &slot, false);
     return rc;

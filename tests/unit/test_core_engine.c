@@ -246,7 +246,7 @@ START_TEST(gsi_both_ways)
     memset(mad, 0x42, sizeof mad);
     struct engine_slot s = {.buf = frame, .cap = sizeof frame};
     struct engine_av av = {.sgid = r->lip, .dgid = r->rip, .dmac = {2, 0, 0, 0, 0, 2}};
-    ck_assert_int_eq(engine_gsi_emit(r->e, &s, &av, mad, 256), 0);
+    ck_assert_int_eq(engine_gsi_emit(r->e, &s, &av, WIRE_PKEY_DEFAULT, mad, 256), 0);
     wire_icrc_seal(s.buf, s.len, s.ip_off, s.bth_off);
     struct wire_pkt p;
     ck_assert_int_eq(wire_parse(s.buf, s.len, 0, &p), WIRE_OK);
@@ -254,8 +254,9 @@ START_TEST(gsi_both_ways)
     ck_assert_uint_eq(p.sqpn, 1);
     ck_assert_uint_eq(p.qkey, WIRE_QKEY_GSI);
     ck_assert_uint_eq(p.payload_len, 256);
-    ck_assert(!p.migreq); /* HDR-04 */
-    ck_assert_int_ne(engine_gsi_emit(r->e, &s, &av, mad, 300), 0);
+    ck_assert_uint_eq(p.pkey, WIRE_PKEY_DEFAULT); /* KEY-01 */
+    ck_assert(!p.migreq);                         /* HDR-04 */
+    ck_assert_int_ne(engine_gsi_emit(r->e, &s, &av, WIRE_PKEY_DEFAULT, mad, 300), 0);
 
     p = rig_pkt(r, WIRE_OPCODE(WIRE_UD, WIRE_SEND_ONLY), 1);
     p.dqpn = 1;

@@ -154,7 +154,7 @@ static bool tx(void *ctx, struct engine_slot *slot)
                            .hop_limit = out.hop_limit,
                            .sl = out.sl};
     memcpy(av.dmac, s->peer->port->caps.mac, 6);
-    return engine_gsi_emit(s->host->engine, slot, &av, out.mad, CM_MAD_LEN) == 0;
+    return engine_gsi_emit(s->host->engine, slot, &av, out.pkey, out.mad, CM_MAD_LEN) == 0;
 }
 
 static uint64_t deadline(void *ctx)
