@@ -7,8 +7,7 @@
 
 #include "cm_priv.h"
 
-#define SEEN_MIN_NS   500000000ull /* SEC-20: when a REQ may come again */
-#define SEEN_MAX_NS   60000000000ull
+#define SEEN_MIN_NS   500000000ull  /* SEC-20: when a REQ may come again */
 #define ANSWER_MIN_NS 1000000000ull /* for the consumer, however soon the peer gives up */
 
 struct cm_listener *cm_find_listener(const struct cm *cm, uint64_t service_id,
@@ -34,13 +33,10 @@ static bool first_sight(struct cm *cm, const struct cm_msg *msg, const struct wi
     } k = {*src, msg->ca_guid, msg->tid, msg->service_id, msg->local_id, msg->qpn, msg->psn, 0};
     uint64_t h = cm_hash(cm, &k, sizeof(k));
     size_t at = h % CM_SEEN;
-    if (cm->seen[at].hash == h && now - cm->seen[at].at >= SEEN_MIN_NS &&
-        now - cm->seen[at].at <= SEEN_MAX_NS)
-        return false;
-    if (cm->seen[at].hash != h) {
-        cm->seen[at].hash = h;
-        cm->seen[at].at = now;
-    }
+    if (cm->seen[at].hash == h)
+        return now - cm->seen[at].at < SEEN_MIN_NS;
+    cm->seen[at].hash = h;
+    cm->seen[at].at = now;
     return true;
 }
 

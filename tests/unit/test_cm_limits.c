@@ -102,6 +102,26 @@ START_TEST(sec_20_half_open_limit)
 }
 END_TEST
 
+START_TEST(sec_20_a_patient_peer_gets_in)
+{
+    /* SEC-20: whose timeout says that it asks again after 68.7 s isn't taken for a forger. */
+    teardown();
+    setup_with((struct cm_params){0}, (struct cm_params){.max_conns = 8});
+    listen_on_b();
+    for (unsigned i = 0; i < 6; i++) {
+        struct cm_connect_params p = params();
+        struct cm_conn *c;
+        p.qpn += i;
+        p.cm_timeout = 24;
+        cm_connect(a.cm, &p, NULL, now, &c);
+    }
+    pump();
+    ck_assert_uint_eq(b.nev, 5);
+    wait_ns(70 * SEC);
+    ck_assert_uint_eq(b.nev, 6);
+}
+END_TEST
+
 START_TEST(sec_20_unanswered_requests_expire)
 {
     /* SEC-20 CM-18: a request whose peer has stopped waiting (1 + 7 times 4.096 us * 2^18) makes
@@ -338,6 +358,7 @@ int main(void)
     tcase_add_test(t, cm_34_backlog);
     tcase_add_test(t, sec_24_waits);
     tcase_add_test(t, sec_20_half_open_limit);
+    tcase_add_test(t, sec_20_a_patient_peer_gets_in);
     tcase_add_test(t, sec_20_unanswered_requests_expire);
     tcase_add_test(t, sec_20_unanswered_requests_that_nobody_heard_of_expire);
     tcase_add_test(t, sec_20_an_impatient_peer_leaves_a_second);
