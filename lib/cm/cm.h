@@ -15,7 +15,7 @@
  *     active:  cm_connect -> CM_EV_REP -> [QP to RTR, RTS] cm_rtu -> ... CM_EV_DISCONNECTED
  *     passive: cm_listen -> CM_EV_REQ -> [QP to RTR] cm_accept -> CM_EV_ESTABLISHED -> ...
  *
- * One thread at a time. Rules: CM, GSI-04..07, SEC-20, SEC-21, SEC-24.
+ * One thread at a time. Rules: CM, GSI-02..05, SEC-20, SEC-21, SEC-24.
  */
 #ifndef URNIC_CM_H
 #define URNIC_CM_H

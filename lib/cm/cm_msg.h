@@ -59,7 +59,8 @@ enum cm_rej_reason {
     CM_REJ_CLASS_VERSION = 31,
 };
 
-/* Every field of every message; those that an attribute lacks are 0. */
+/* The fields of all messages but those that nobody here needs: they go out as 0 and are not read
+ * (most of an alternate path, RDC, SAP). Those that an attribute lacks are 0. */
 struct cm_msg {
     uint16_t attr; /* enum cm_attr */
     uint64_t tid;

@@ -756,7 +756,7 @@ int ipc_send(int sock, const void *msg, size_t len, const int *fds, unsigned nfd
  * message (descriptors closed); -errno; -EMSGSIZE truncated (descriptors closed). */
 ssize_t ipc_recv(int sock, void *msg, size_t cap, int *fds, unsigned *nfds, int flags);
 
-/* The socket's path by the rules: `explicit` if not NULL, else $URNIC_SOCKET, else the user's
+/* The socket's path by the rules: `explicit_path` if not NULL, else $URNIC_SOCKET, else the user's
  * (below $XDG_RUNTIME_DIR, or in /tmp and owned by the caller) if it exists, else the system's. 0
  * or -ENAMETOOLONG. */
 int ipc_socket_path(const char *explicit_path, char *buf, size_t size);

