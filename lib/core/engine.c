@@ -190,10 +190,15 @@ static bool my_link(const struct engine *e, const struct wire_pkt *p)
     return p->dmac[0] & 1 || !memcmp(p->dmac, e->p.mac, 6);
 }
 
-/* WIRE-06, WIRE-30: an address of ours, or multicast by MAC and IP? */
+/* WIRE-06, WIRE-30: an address of ours, or a group's that came to the group's MAC or to ours? */
 static bool my_addr(struct engine *e, const struct wire_pkt *p)
 {
-    return p->dmac[0] & 1 ? wire_addr_is_multicast(&p->dip) : engine_addr_local(e, &p->dip);
+    bool group = p->dmac[0] & 1;
+    uint8_t mac[6];
+    if (!group && engine_addr_local(e, &p->dip))
+        return true;
+    wire_mcast_mac(&p->dip, mac);
+    return wire_addr_is_multicast(&p->dip) && (!group || !memcmp(p->dmac, mac, sizeof(mac)));
 }
 
 /* VAL-01: is it for somebody else, and is that known before what else is wrong with it? */
