@@ -132,17 +132,16 @@ static bool digits(const char *s, size_t len, uint64_t base, uint64_t *out)
     return len > 0;
 }
 
-/* A number with a decimal point counts in billionths of the unit, which gives whole ns. */
-static bool scaled(const char *s, size_t len, uint64_t factor, uint64_t *out)
+/* A number of units. Times may have a decimal point: their units are powers of ten, and what is
+ * less than a ns is cut off. */
+static bool scaled(enum fault_kind kind, const char *s, size_t len, uint64_t factor, uint64_t *out)
 {
-    const char *dot = memchr(s, '.', len);
+    const char *dot = kind == FAULT_TIME ? memchr(s, '.', len) : NULL;
     uint64_t whole, part = 0, unit = factor;
     size_t before = dot ? (size_t)(dot - s) : len;
     if (!digits(s, before, 10, &whole) || whole > UINT64_MAX / 2 / factor)
         return false;
-    if (dot && factor == 1)
-        return false;
-    if (dot && (before + 1 == len))
+    if (dot && (factor == 1 || before + 1 == len))
         return false;
     for (size_t i = before + 1; i < len; i++) {
         uint64_t d;
@@ -161,7 +160,8 @@ static bool value(enum fault_kind kind, const char *s, size_t len, uint64_t *out
         return digits(s + 2, len - 2, 16, out);
     for (const struct suffix *x = suffixes[kind]; x->name; x++) {
         size_t n = strlen(x->name);
-        if (len > n && !strncasecmp(s + len - n, x->name, n) && scaled(s, len - n, x->factor, out))
+        if (len > n && !strncasecmp(s + len - n, x->name, n) &&
+            scaled(kind, s, len - n, x->factor, out))
             return true;
     }
     return false;

@@ -46,6 +46,7 @@ static const struct {
     {"drop pos begin", 1, 10, "a position: first, middle, last or only, found 'begin'"},
     {"drop size 70000", 1, 11, "a number from 0 to 65535 or a range"},
     {"drop size 1.5", 1, 11, "found '1.5'"},
+    {"drop size 1.5K", 1, 11, "found '1.5K'"},
     {"drop nth 0", 1, 10, "a number from 1, found '0'"},
     {"drop every 0", 1, 12, "a number from 1 to 4294967295, found '0'"},
     {"drop prob 2", 1, 11, "a probability such as 0.01, 1% or 1/100, found '2'"},
