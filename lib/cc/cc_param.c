@@ -154,7 +154,6 @@ static int write_scaled(const struct suffix *x, uint64_t v, char *buf, size_t si
 
 static int write_ratio(uint64_t v, char *buf, size_t size)
 {
-    /* Six places would lose bits: a fraction says it exactly when it is the inverse of a number. */
     if (v > 0 && v < CC_ONE && CC_ONE % v == 0)
         return snprintf(buf, size, "1/%" PRIu64, CC_ONE / v);
     if (v % CC_ONE == 0)
@@ -162,8 +161,12 @@ static int write_ratio(uint64_t v, char *buf, size_t size)
     if (v * 1000 % CC_ONE == 0)
         return snprintf(buf, size, "%" PRIu64 ".%03" PRIu64, v / CC_ONE,
                         v % CC_ONE * 1000 / CC_ONE);
-    return snprintf(buf, size, "%" PRIu64 ".%06" PRIu64, v / CC_ONE,
-                    (v % CC_ONE * 1000000 + CC_ONE / 2) / CC_ONE);
+    /* Six places are enough for most, and a fraction for all. */
+    uint64_t micro = (v % CC_ONE * 1000000 + CC_ONE / 2) / CC_ONE, back = 0;
+    scale_micro(micro, CC_ONE, &back);
+    if (back != v % CC_ONE)
+        return snprintf(buf, size, "%" PRIu64 "/%u", v, CC_ONE);
+    return snprintf(buf, size, "%" PRIu64 ".%06" PRIu64, v / CC_ONE, micro);
 }
 
 int cc_value_format(enum cc_unit unit, uint64_t v, char *buf, size_t size)

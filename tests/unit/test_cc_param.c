@@ -149,5 +149,19 @@ START_TEST(cc_13_refused)
 }
 END_TEST
 
-UNIT_MAIN("cc parameters", cc_24_all, cc_09_start, cc_13_text_round_trip, cc_13_presets,
-          cc_13_refused)
+/* CC-13: so does every ratio, not only those of the presets. */
+START_TEST(cc_13_ratio_round_trip)
+{
+    for (uint64_t v = 1; v <= 3 * CC_ONE; v += v < 200 ? 1 : 97) {
+        struct cc_conf c;
+        char text[64] = "swift,fs_min=", err[512] = "";
+        size_t n = strlen(text);
+        cc_value_format(CC_RATIO, v, text + n, sizeof text - n);
+        ck_assert_msg(cc_conf_parse(&c, text, err, sizeof err) == 0, "%s", err);
+        ck_assert_msg(c.v[CC_P_fs_min] == v, "%llu as %s", (unsigned long long)v, text);
+    }
+}
+END_TEST
+
+UNIT_MAIN("cc parameters", cc_24_all, cc_09_start, cc_13_text_round_trip, cc_13_ratio_round_trip,
+          cc_13_presets, cc_13_refused)
