@@ -23,6 +23,7 @@
 #define CC_UNLIMITED UINT64_MAX
 #define CC_NEVER     UINT64_MAX
 #define CC_NO_WINDOW UINT32_MAX
+#define CC_RTT_MOST  (1ull << 40)    /* ns, 18 minutes: a longer round trip counts as this one */
 #define CC_LINE_RATE 100000000000ull /* taken when neither the port nor the user knows */
 
 struct cc;

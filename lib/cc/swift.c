@@ -94,6 +94,8 @@ static void swift_on_ack(struct cc *cc, uint64_t rtt, uint32_t packets, uint64_t
     const uint64_t *v = cc->conf->v;
     struct cc_swift *s = &cc->swift;
     s->timeouts = 0;
+    if (rtt > CC_RTT_MOST)
+        rtt = CC_RTT_MOST;
     if (rtt)
         s->rtt = rtt;
     if (!s->rtt)

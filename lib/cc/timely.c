@@ -47,6 +47,8 @@ static void timely_on_ack(struct cc *cc, uint64_t rtt, uint32_t packets, uint64_
     (void)now;
     if (!rtt)
         return;
+    if (rtt > CC_RTT_MOST)
+        rtt = CC_RTT_MOST;
     int64_t ewma = (int64_t)v[CC_P_ewma];
     if (t->rtt) {
         int64_t diff = (int64_t)rtt - (int64_t)t->rtt;

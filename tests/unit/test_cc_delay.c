@@ -172,6 +172,26 @@ START_TEST(cc_24_swift_losses)
 }
 END_TEST
 
+/* CC-24: a peer may keep an acknowledgement for hours; no sum overflows then. */
+START_TEST(cc_24_hours)
+{
+    start("timely:paper");
+    ack(UINT64_MAX / 2);
+    rate_is(8); /* all of it is beyond T_high: beta of the rate goes */
+    ack(1);
+    rate_is(8.01);
+    ack(UINT64_MAX);
+    rate_is(1.602);
+    start("swift:paper");
+    for (unsigned i = 1; i < 40; i++) { /* max_cut: half each time */
+        now += CC_RTT_MOST;
+        ack(UINT64_MAX / 2);
+        ck_assert_uint_eq(cc.window, i < 10 ? 1024u >> i : 1u);
+    }
+    ck_assert_uint_eq(cc.rate, 1000); /* as slow as the table of parameters allows */
+}
+END_TEST
+
 UNIT_MAIN("cc delay", cc_24_timely_thresholds, cc_24_timely_gradient, cc_24_timely_hyperactive,
           cc_24_timely_bounds, cc_24_swift_cut, cc_24_swift_rise, cc_24_swift_scaled_target,
-          cc_24_swift_losses)
+          cc_24_swift_losses, cc_24_hours)
