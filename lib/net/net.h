@@ -11,8 +11,7 @@
  *     net_expire(port, now)                       does what is due
  *     while (net_next_change(port, &c))           neighbours whose MAC or reachability changed
  *
- * After net_rx, net_resolve, net_addr_add and net_expire there may be something for net_tx to send
- * and for net_next_change to tell.
+ * After every other call there may be something for net_tx to send and for net_next_change to tell.
  *
  * Memory is bounded: addresses and neighbours live in tables of fixed size. Neighbours are created
  * for addresses that we ask for, and for those who ask for ours; the latter can use no more than a

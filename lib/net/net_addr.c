@@ -16,7 +16,7 @@ bool net_is_unicast(const struct wire_addr *a)
     return !wire_addr_is_v4(a) || (a->b[12] != 0 && wire_get32(a->b + 12) != 0xFFFFFFFFu);
 }
 
-static bool is_link_local(const struct wire_addr *a)
+bool net_is_link_local(const struct wire_addr *a)
 {
     return a->b[0] == 0xFE && (a->b[1] & 0xC0) == 0x80;
 }
@@ -149,7 +149,7 @@ int net_next_hop(const struct net_port *port, const struct wire_addr *dst, struc
         return -ENETUNREACH;
     if (net_covering(port, dst))
         return 0;
-    if (is_link_local(dst) || !port->has_gateway[v6] || !net_covering(port, &port->gateway[v6]))
+    if (net_is_link_local(dst) || !port->has_gateway[v6] || !net_covering(port, &port->gateway[v6]))
         return -ENETUNREACH;
     /* The broadcast address of an own prefix goes nowhere, least of all to a gateway. */
     for (size_t i = 0; i < port->own_count; i++)
@@ -163,7 +163,7 @@ int net_next_hop(const struct net_port *port, const struct wire_addr *dst, struc
 const struct net_own *net_first_own(const struct net_port *p, bool v4, bool local)
 {
     for (size_t i = 0; i < p->own_count; i++)
-        if (wire_addr_is_v4(&p->own[i].addr) == v4 && is_link_local(&p->own[i].addr) == local)
+        if (wire_addr_is_v4(&p->own[i].addr) == v4 && net_is_link_local(&p->own[i].addr) == local)
             return &p->own[i];
     return NULL;
 }
@@ -176,10 +176,10 @@ int net_source(const struct net_port *port, const struct wire_addr *dst, struct 
         return rc;
     bool v4 = wire_addr_is_v4(dst);
     /* Groups of scope 1 and 2 stay on the link as well. */
-    bool local = is_link_local(dst) || (dst->b[0] == 0xFF && (dst->b[1] & 15) <= 2);
+    bool local = net_is_link_local(dst) || (dst->b[0] == 0xFF && (dst->b[1] & 15) <= 2);
     size_t i = find_own(port, &hop);
     const struct net_own *o = i < port->own_count ? &port->own[i] : net_covering(port, &hop);
-    if (!o || (is_link_local(&o->addr) && !local)) { /* a group, or a link-local gateway */
+    if (!o || (net_is_link_local(&o->addr) && !local)) { /* a group, or a link-local gateway */
         const struct net_own *fits = net_first_own(port, v4, local);
         if (fits)
             o = fits;

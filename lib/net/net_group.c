@@ -280,6 +280,7 @@ void mld_rx(struct net_port *p, const struct net_in *in, uint64_t now)
     const uint8_t *ip = in->l3, *hbh = ip + WIRE_IPV6_LEN;
     size_t total = wire_get16(ip + 4);
     size_t skip = in->len >= WIRE_IPV6_LEN + HBH_LEN ? (hbh[1] + 1u) * 8u : 0;
+    struct wire_addr src, group;
     p->counters[NET_RX_GROUP]++;
     if (skip == 0 || hbh[0] != NET_PROTO_ICMP6 || total > in->len - WIRE_IPV6_LEN ||
         total < skip + 24 || ip[7] != TTL)
@@ -290,8 +291,10 @@ void mld_rx(struct net_port *p, const struct net_in *in, uint64_t now)
         goto bad;
     if (mld[0] != MLD_QUERY)
         return;
-    struct wire_addr group;
+    memcpy(src.b, ip + 8, 16);
     memcpy(group.b, mld + 8, 16);
+    if (!net_is_link_local(&src)) /* RFC 3810 section 5.1.14: from off the link */
+        goto bad;
     uint64_t grant = wire_get16(mld + 4); /* ms; an exponent above 32767 */
     if (grant > 32767)
         grant = 32768;

@@ -91,6 +91,8 @@ bool net_answers(const struct net_port *p, const struct wire_addr *addr);
 const struct net_own *net_covering(const struct net_port *p, const struct wire_addr *addr);
 /* The first own address of a family that is, or isn't, link-local; NULL = none. */
 const struct net_own *net_first_own(const struct net_port *p, bool v4, bool local);
+/* fe80::/10? */
+bool net_is_link_local(const struct wire_addr *a);
 /* Can a host have this address? */
 bool net_is_unicast(const struct wire_addr *a);
 

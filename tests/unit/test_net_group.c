@@ -116,6 +116,30 @@ static void igmp_query(struct net_port *p, const char *group, uint8_t code, bool
     ck_assert_uint_eq(net_rx(p, q, sizeof(q), now, reply, sizeof(reply)), 0);
 }
 
+/* The same of MLD, from `src` with this hop limit; `grant` in ms. */
+static void mld_query(struct net_port *p, const char *src, const char *group, uint8_t hop_limit,
+                      uint16_t grant, bool longer, uint64_t now)
+{
+    uint8_t q[14 + 48 + 28] = {0x33, 0x33, 0, 0, 0, 1, 2, 0, 0, 0, 0, 9, 0x86, 0xDD}, reply[256];
+    static const uint8_t alert[8] = {58, 0, 5, 2, 0, 0, 1, 0};
+    struct wire_addr from = addr(src), to = addr("ff02::1"), g = addr(*group ? group : "::");
+    uint8_t *ip = q + 14, *mld = ip + 48;
+    size_t len = longer ? 28 : 24;
+    uint8_t tail[4] = {0, (uint8_t)len, 0, 58};
+    ip[0] = 0x60;
+    wire_put16(ip + 4, (uint16_t)(8 + len));
+    ip[7] = hop_limit;
+    memcpy(ip + 8, from.b, 16);
+    memcpy(ip + 24, to.b, 16);
+    memcpy(ip + 40, alert, 8);
+    mld[0] = 130;
+    wire_put16(mld + 4, grant);
+    memcpy(mld + 8, g.b, 16);
+    wire_csum_put(mld + 2,
+                  wire_csum_add(wire_csum_add(wire_csum_add(0, ip + 8, 32), tail, 4), mld, len));
+    ck_assert_uint_eq(net_rx(p, q, 14 + 48 + len, now, reply, sizeof(reply)), 0);
+}
+
 /* UD-11: joining is said twice, a second apart; so is leaving; then there is nothing to say. */
 START_TEST(ud_11_join_and_leave)
 {
@@ -195,6 +219,49 @@ START_TEST(ud_11_queries)
 }
 END_TEST
 
+/* UD-11: the same over IPv6. */
+START_TEST(ud_11_queries_v6)
+{
+    struct net_port *p = port_new();
+    struct wire_addr g = addr("ff15::77");
+    uint64_t s = 1000 * NET_NS_PER_MS, now = 100 * s;
+    net_group_join(p, &g, now);
+    next(p, now);
+    next(p, now + s);
+    now += 10 * s;
+    mld_query(p, "fe80::9", "ff15::78", 1, 1000, true, now);
+    ck_assert_uint_eq(net_deadline(p), UINT64_MAX);
+    mld_query(p, "fe80::9", "", 1, 1000, true, now);
+    ck_assert_uint_lt(net_deadline(p), now + s);
+    ck_assert_uint_gt(next(p, now + s), 0);
+    is_mld("ff02::16", 143, 2, "ff15::77");
+    mld_query(p, "fe80::9", "ff15::77", 1, 1000, false, now);
+    ck_assert_uint_gt(next(p, now + s), 0);
+    is_mld("ff15::77", 131, 0, "ff15::77");
+    net_group_leave(p, &g, now + s);
+    ck_assert_uint_gt(next(p, now + s), 0);
+    is_mld("ff02::2", 132, 0, "ff15::77");
+    net_port_free(p);
+}
+END_TEST
+
+/* SEC-02: a query from off the link is no querier's (RFC 3810 section 5.1.14). */
+START_TEST(sec_02_queries_from_afar)
+{
+    struct net_port *p = port_new();
+    struct wire_addr g = addr("ff15::77");
+    net_group_join(p, &g, 0);
+    next(p, 0);
+    next(p, NET_GROUP_NS);
+    mld_query(p, "2001:db8::9", "", 1, 0, true, 5 * NET_GROUP_NS);
+    mld_query(p, "::", "", 1, 0, true, 5 * NET_GROUP_NS);
+    mld_query(p, "fe80::9", "", 64, 0, true, 5 * NET_GROUP_NS);
+    ck_assert_uint_eq(net_counter(p, NET_RX_BAD), 3);
+    ck_assert_uint_eq(net_deadline(p), UINT64_MAX);
+    net_port_free(p);
+}
+END_TEST
+
 /* SEC-02: damaged queries ask for nothing, whatever their lengths say. */
 START_TEST(sec_02_bad_queries)
 {
@@ -242,5 +309,5 @@ START_TEST(groups_again_and_too_many)
 }
 END_TEST
 
-UNIT_MAIN("net group", ud_11_join_and_leave, ud_11_ipv6, ud_11_queries, sec_02_bad_queries,
-          groups_again_and_too_many)
+UNIT_MAIN("net group", ud_11_join_and_leave, ud_11_ipv6, ud_11_queries, ud_11_queries_v6,
+          sec_02_queries_from_afar, sec_02_bad_queries, groups_again_and_too_many)
