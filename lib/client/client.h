@@ -85,6 +85,27 @@ void client_ref_del(struct client_refs *t, struct client_obj *obj);
 struct client_obj *client_ref_get(struct client_refs *t, uint32_t ref); /* NULL = gone */
 void client_refs_free(struct client_refs *t);
 
+/* ---- messages ---- */
+
+/* A socket on which the daemon tells of objects. One of those may be gone by the time its message
+ * is read: that message must not make the socket readable, since whoever then asked for an event
+ * would wait for the next one. */
+struct client_inbox {
+    int fd;
+    unsigned readers; /* threads that ask for an event: they skip such messages; ctx->lock */
+    bool suspect;     /* there may be some behind the first message; ctx->lock */
+};
+
+/* Is this message's object gone? Called with ctx->lock held. */
+typedef bool (*client_stale)(struct urnic_context *ctx, const void *msg);
+
+void client_inbox_enter(struct urnic_context *ctx, struct client_inbox *in);
+/* True: client_inbox_drop until it says false. */
+bool client_inbox_leave(struct urnic_context *ctx, struct client_inbox *in);
+/* After an object was destroyed, too: throw away the first message if it is stale, into `msg`. */
+bool client_inbox_drop(struct urnic_context *ctx, struct client_inbox *in, void *msg, size_t size,
+                       client_stale stale);
+
 /* ---- memory ---- */
 
 struct client_slab { /* a mapping of the daemon's memory */
@@ -106,7 +127,8 @@ struct urnic_context {
     uint32_t db_slots;
     const struct ipc_worker *worker;
     size_t db_size, worker_size;
-    int kick_fd, async_fd;
+    int kick_fd;
+    struct client_inbox async;
     bool fatal_told;           /* DEVICE_FATAL was reported */
     struct urnic_cm_id *fresh; /* requests that weren't accepted yet */
     uint32_t objects;          /* PDs, channels ...: what keeps urnic_close busy */
@@ -126,7 +148,7 @@ struct urnic_ah {
 struct client_channel {
     struct urnic_context *ctx;
     uint32_t handle;
-    int fd;
+    struct client_inbox in;
     uint32_t ids; /* connection ids that use it; ctx->lock */
 };
 

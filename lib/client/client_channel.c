@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * What completion channels and connection channels have in common: a handle at the daemon, and a
- * socket on which messages of a fixed size arrive.
+ * socket on which messages of a fixed size arrive; and what becomes of messages about objects that
+ * are gone.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -19,7 +20,7 @@ int client_channel_create(struct urnic_context *ctx, enum ipc_type type,
     if (ch == NULL)
         return -ENOMEM;
     int err =
-        client_conn_call(&ctx->conn, &req, sizeof(req), &reply, sizeof(reply), &ch->fd, &nfds);
+        client_conn_call(&ctx->conn, &req, sizeof(req), &reply, sizeof(reply), &ch->in.fd, &nfds);
     if (err < 0 || nfds != 1) {
         free(ch);
         return err < 0 ? err : -EPROTO;
@@ -37,7 +38,7 @@ int client_channel_destroy(struct client_channel *ch, enum ipc_type type)
     if (err < 0)
         return err;
     client_count(ch->ctx, -1);
-    close(ch->fd);
+    close(ch->in.fd);
     free(ch);
     return 0;
 }
@@ -45,7 +46,7 @@ int client_channel_destroy(struct client_channel *ch, enum ipc_type type)
 int client_channel_next(const struct client_channel *ch, void *msg, size_t size, int flags)
 {
     for (;;) {
-        ssize_t n = recv(ch->fd, msg, size, flags);
+        ssize_t n = recv(ch->in.fd, msg, size, flags);
         if (n == (ssize_t)size)
             return 0;
         if (n < 0 && errno == EAGAIN)
@@ -55,4 +56,36 @@ int client_channel_next(const struct client_channel *ch, void *msg, size_t size,
         client_gone(ch->ctx);
         return -ENODEV;
     }
+}
+
+void client_inbox_enter(struct urnic_context *ctx, struct client_inbox *in)
+{
+    pthread_mutex_lock(&ctx->lock);
+    in->readers++;
+    pthread_mutex_unlock(&ctx->lock);
+}
+
+bool client_inbox_leave(struct urnic_context *ctx, struct client_inbox *in)
+{
+    pthread_mutex_lock(&ctx->lock);
+    in->readers--;
+    bool look = in->suspect && in->readers == 0;
+    pthread_mutex_unlock(&ctx->lock);
+    return look;
+}
+
+bool client_inbox_drop(struct urnic_context *ctx, struct client_inbox *in, void *msg, size_t size,
+                       client_stale stale)
+{
+    bool dropped = false;
+    pthread_mutex_lock(&ctx->lock);
+    in->suspect = true;
+    if (in->readers == 0) { /* nobody takes another message between the two calls */
+        ssize_t n = recv(in->fd, msg, size, MSG_PEEK | MSG_DONTWAIT);
+        in->suspect = n > 0;
+        dropped = n == (ssize_t)size && stale(ctx, msg) &&
+                  recv(in->fd, msg, size, MSG_DONTWAIT) == (ssize_t)size;
+    }
+    pthread_mutex_unlock(&ctx->lock);
+    return dropped;
 }

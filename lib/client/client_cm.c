@@ -45,7 +45,7 @@ int urnic_destroy_cm_channel(struct urnic_cm_channel *ch)
 
 int urnic_cm_channel_fd(const struct urnic_cm_channel *ch)
 {
-    return ch->base.fd;
+    return ch->base.in.fd;
 }
 
 /* ---- ids ---- */
@@ -97,10 +97,50 @@ static void fresh_del(struct urnic_cm_id *id)
     pthread_mutex_unlock(&id->ctx->lock);
 }
 
+/* Whom an event is about, or the listener that it came to; NULL = gone. With ctx->lock held. */
+static struct urnic_cm_id *event_id(struct urnic_context *ctx, const struct ipc_cm_event *m)
+{
+    struct urnic_cm_id *id = NULL;
+    struct client_obj *obj = client_ref_get(&ctx->refs, (uint32_t)m->ref);
+    if (obj != NULL && obj->kind == CLIENT_ID)
+        id = (struct urnic_cm_id *)obj;
+    if (m->event != IPC_CM_CONNECT_REQUEST && id != NULL) {
+        if (id->handle == 0)
+            id->handle = m->id; /* the event has overtaken the reply that tells it */
+        if (id->handle != m->id)
+            id = NULL;
+    }
+    for (struct urnic_cm_id *f = ctx->fresh; f != NULL && id == NULL; f = f->next_fresh) {
+        if (f->handle == m->id)
+            id = f;
+    }
+    return id;
+}
+
+static bool stale(struct urnic_context *ctx, const void *msg)
+{
+    return event_id(ctx, msg) == NULL;
+}
+
+/* A request that nobody will hear of. */
+static void turn_down(struct urnic_context *ctx, const struct ipc_cm_event *m)
+{
+    if (m->event == IPC_CM_CONNECT_REQUEST)
+        client_conn_handle(&ctx->conn, IPC_CM_ID_DESTROY, m->id);
+}
+
+static void drop_stale(struct urnic_cm_channel *ch)
+{
+    struct ipc_cm_event m;
+    while (client_inbox_drop(ch->base.ctx, &ch->base.in, &m, sizeof(m), stale))
+        turn_down(ch->base.ctx, &m);
+}
+
 static void id_free(struct urnic_cm_id *id)
 {
     fresh_del(id);
     client_obj_retire(id->ctx, &id->obj);
+    drop_stale(id->channel);
     pthread_mutex_lock(&id->ctx->lock);
     id->channel->base.ids--;
     pthread_mutex_unlock(&id->ctx->lock);
@@ -439,38 +479,17 @@ static void follow(struct urnic_qp *qp, enum urnic_cm_event_type event)
         qp_state(qp, URNIC_QPS_ERR);
 }
 
-/* Whom an event is about, or the listener that it came to; NULL = gone. */
-static struct urnic_cm_id *event_id(struct urnic_context *ctx, const struct ipc_cm_event *m)
-{
-    struct urnic_cm_id *id = NULL;
-    pthread_mutex_lock(&ctx->lock);
-    struct client_obj *obj = client_ref_get(&ctx->refs, (uint32_t)m->ref);
-    if (obj != NULL && obj->kind == CLIENT_ID)
-        id = (struct urnic_cm_id *)obj;
-    if (m->event != IPC_CM_CONNECT_REQUEST && id != NULL) {
-        if (id->handle == 0)
-            id->handle = m->id; /* the event has overtaken the reply that tells it */
-        if (id->handle != m->id)
-            id = NULL;
-    }
-    for (struct urnic_cm_id *f = ctx->fresh; f != NULL && id == NULL; f = f->next_fresh) {
-        if (f->handle == m->id)
-            id = f;
-    }
-    pthread_mutex_unlock(&ctx->lock);
-    return id;
-}
-
 /* Fill in the event; 0, -ENOENT its id is gone, -ENOMEM. */
 static int translate(struct urnic_cm_channel *ch, const struct ipc_cm_event *m,
                      struct urnic_cm_event *ev)
 {
     struct urnic_context *ctx = ch->base.ctx;
+    pthread_mutex_lock(&ctx->lock);
     struct urnic_cm_id *id = event_id(ctx, m);
+    pthread_mutex_unlock(&ctx->lock);
     bool request = m->event == IPC_CM_CONNECT_REQUEST;
     if (id == NULL) {
-        if (request) /* nobody listens any more */
-            client_conn_handle(&ctx->conn, IPC_CM_ID_DESTROY, m->id);
+        turn_down(ctx, m); /* nobody listens any more */
         return -ENOENT;
     }
     *ev = (struct urnic_cm_event){
@@ -502,11 +521,14 @@ int client_cm_next(struct urnic_cm_channel *ch, struct urnic_cm_event *ev, int f
 {
     struct ipc_cm_event m;
     int err;
+    client_inbox_enter(ch->base.ctx, &ch->base.in);
     do {
         err = client_channel_next(&ch->base, &m, sizeof(m), flags);
         if (err == 0)
             err = translate(ch, &m, ev);
     } while (err == -ENOENT);
+    if (client_inbox_leave(ch->base.ctx, &ch->base.in))
+        drop_stale(ch);
     if (err == 0 && ev->id->qp != NULL)
         follow(ev->id->qp, ev->event);
     return err;

@@ -48,7 +48,7 @@ static int remaining(int64_t deadline)
 
 static int wait_event(struct urnic_cm_channel *ch, int64_t deadline, struct urnic_cm_event *ev)
 {
-    struct pollfd p = {.fd = ch->base.fd, .events = POLLIN};
+    struct pollfd p = {.fd = ch->base.in.fd, .events = POLLIN};
     for (;;) {
         int err = client_cm_next(ch, ev, MSG_DONTWAIT);
         if (err != -EAGAIN)
@@ -227,7 +227,7 @@ uint16_t urnic_listener_port(const struct urnic_listener *l)
 
 int urnic_listener_fd(const struct urnic_listener *l)
 {
-    return l->channel->base.fd;
+    return l->channel->base.in.fd;
 }
 
 /* -ECONNABORTED: the peer has given up. */

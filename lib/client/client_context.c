@@ -111,7 +111,7 @@ static int open_device(struct urnic_context *ctx, const char *device, int worker
         ctx->db = map_shared(fds[0], ctx->db_size, PROT_READ | PROT_WRITE);
         ctx->worker = map_shared(fds[1], ctx->worker_size, PROT_READ);
         ctx->kick_fd = fds[2];
-        ctx->async_fd = fds[3];
+        ctx->async.fd = fds[3];
     }
     for (unsigned i = 0; i < nfds; i++)
         if (!sane || i < 2)
@@ -141,8 +141,8 @@ static void context_free(struct urnic_context *ctx)
     }
     if (ctx->kick_fd >= 0)
         close(ctx->kick_fd);
-    if (ctx->async_fd >= 0)
-        close(ctx->async_fd);
+    if (ctx->async.fd >= 0)
+        close(ctx->async.fd);
     client_refs_free(&ctx->refs);
     pthread_mutex_destroy(&ctx->making);
     pthread_mutex_destroy(&ctx->lock);
@@ -164,7 +164,7 @@ int urnic_open_at(const char *socket_path, const char *device, int worker,
     pthread_mutex_init(&ctx->making, NULL);
     pthread_mutex_init(&ctx->lock, NULL);
     pthread_cond_init(&ctx->acked, NULL);
-    ctx->kick_fd = ctx->async_fd = -1;
+    ctx->kick_fd = ctx->async.fd = -1;
     err = open_device(ctx, device, worker);
     if (err < 0) {
         context_free(ctx);

@@ -21,6 +21,25 @@ int urnic_create_channel(struct urnic_context *ctx, struct urnic_channel **out)
     return err;
 }
 
+/* Whom an event is about; NULL = gone. With ctx->lock held. */
+static struct client_obj *event_obj(struct urnic_context *ctx, const struct ipc_comp_event *ev)
+{
+    struct client_obj *obj = client_ref_get(&ctx->refs, ev->ref);
+    return obj != NULL && obj->kind == CLIENT_CQ ? obj : NULL;
+}
+
+static bool stale(struct urnic_context *ctx, const void *msg)
+{
+    return event_obj(ctx, msg) == NULL;
+}
+
+static void drop_stale(struct urnic_channel *ch)
+{
+    struct ipc_comp_event ev;
+    while (client_inbox_drop(ch->base.ctx, &ch->base.in, &ev, sizeof(ev), stale))
+        ;
+}
+
 int urnic_destroy_channel(struct urnic_channel *ch)
 {
     return client_channel_destroy(&ch->base, IPC_CHANNEL_DESTROY);
@@ -28,7 +47,7 @@ int urnic_destroy_channel(struct urnic_channel *ch)
 
 int urnic_channel_fd(const struct urnic_channel *ch)
 {
-    return ch->base.fd;
+    return ch->base.in.fd;
 }
 
 int urnic_create_cq(struct urnic_context *ctx, int cqe, void *cq_context,
@@ -91,6 +110,8 @@ int urnic_destroy_cq(struct urnic_cq *cq)
     if (err < 0)
         return err;
     client_obj_retire(cq->ctx, &cq->obj);
+    if (cq->channel != NULL && !client_dead(cq->ctx)) /* which keeps the channel that long */
+        drop_stale(cq->channel);
     client_count(cq->ctx, -1);
     free(cq);
     return 0;
@@ -214,7 +235,7 @@ int urnic_req_notify_cq(struct urnic_cq *cq, bool solicited_only)
     return client_dead(cq->ctx) ? -ENODEV : 0;
 }
 
-int urnic_get_cq_event(struct urnic_channel *ch, struct urnic_cq **cq, void **cq_context)
+static int next_event(struct urnic_channel *ch, struct urnic_cq **cq, void **cq_context)
 {
     struct ipc_comp_event ev;
     struct urnic_context *ctx = ch->base.ctx;
@@ -223,18 +244,26 @@ int urnic_get_cq_event(struct urnic_channel *ch, struct urnic_cq **cq, void **cq
         if (err < 0)
             return err;
         pthread_mutex_lock(&ctx->lock);
-        struct client_obj *obj = client_ref_get(&ctx->refs, ev.ref);
-        bool found = obj != NULL && obj->kind == CLIENT_CQ;
-        if (found) {
+        struct client_obj *obj = event_obj(ctx, &ev);
+        if (obj != NULL) {
             obj->events++;
             *cq = (struct urnic_cq *)obj;
             if (cq_context != NULL)
                 *cq_context = (*cq)->user;
         }
         pthread_mutex_unlock(&ctx->lock);
-        if (found)
+        if (obj != NULL)
             return 0; /* otherwise it is of a CQ that was destroyed meanwhile */
     }
+}
+
+int urnic_get_cq_event(struct urnic_channel *ch, struct urnic_cq **cq, void **cq_context)
+{
+    client_inbox_enter(ch->base.ctx, &ch->base.in);
+    int err = next_event(ch, cq, cq_context);
+    if (client_inbox_leave(ch->base.ctx, &ch->base.in))
+        drop_stale(ch);
+    return err;
 }
 
 void urnic_ack_cq_events(struct urnic_cq *cq, unsigned n)

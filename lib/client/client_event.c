@@ -7,20 +7,6 @@
 
 #include "client.h"
 
-void client_obj_retire(struct urnic_context *ctx, struct client_obj *obj)
-{
-    pthread_mutex_lock(&ctx->lock);
-    while (obj->acked != obj->events)
-        pthread_cond_wait(&ctx->acked, &ctx->lock);
-    client_ref_del(&ctx->refs, obj);
-    pthread_mutex_unlock(&ctx->lock);
-}
-
-int urnic_async_fd(const struct urnic_context *ctx)
-{
-    return ctx->async_fd;
-}
-
 static enum client_kind kind_of(unsigned event)
 {
     switch (event) {
@@ -43,6 +29,43 @@ static enum client_kind kind_of(unsigned event)
     }
 }
 
+/* Whom an event is about; NULL = gone, or nobody. With ctx->lock held. */
+static struct client_obj *event_obj(struct urnic_context *ctx, const struct ipc_async *a)
+{
+    enum client_kind kind = kind_of(a->event);
+    struct client_obj *obj = kind != 0 ? client_ref_get(&ctx->refs, a->ref) : NULL;
+    return obj != NULL && obj->kind == kind ? obj : NULL;
+}
+
+static bool stale(struct urnic_context *ctx, const void *msg)
+{
+    const struct ipc_async *a = msg;
+    return kind_of(a->event) != 0 && event_obj(ctx, a) == NULL;
+}
+
+static void drop_stale(struct urnic_context *ctx)
+{
+    struct ipc_async a;
+    while (client_inbox_drop(ctx, &ctx->async, &a, sizeof(a), stale))
+        ;
+}
+
+void client_obj_retire(struct urnic_context *ctx, struct client_obj *obj)
+{
+    pthread_mutex_lock(&ctx->lock);
+    while (obj->acked != obj->events)
+        pthread_cond_wait(&ctx->acked, &ctx->lock);
+    client_ref_del(&ctx->refs, obj);
+    pthread_mutex_unlock(&ctx->lock);
+    if (obj->kind != CLIENT_ID)
+        drop_stale(ctx);
+}
+
+int urnic_async_fd(const struct urnic_context *ctx)
+{
+    return ctx->async.fd;
+}
+
 /* Turn a message into an event. False: its object is gone. */
 static bool translate(struct urnic_context *ctx, const struct ipc_async *a,
                       struct urnic_async_event *event)
@@ -54,9 +77,8 @@ static bool translate(struct urnic_context *ctx, const struct ipc_async *a,
         return true;
     }
     pthread_mutex_lock(&ctx->lock);
-    struct client_obj *obj = client_ref_get(&ctx->refs, a->ref);
-    bool found = obj != NULL && obj->kind == kind;
-    if (found) {
+    struct client_obj *obj = event_obj(ctx, a);
+    if (obj != NULL) {
         obj->events++;
         if (kind == CLIENT_CQ)
             event->cq = (struct urnic_cq *)obj;
@@ -66,14 +88,14 @@ static bool translate(struct urnic_context *ctx, const struct ipc_async *a,
             event->srq = (struct urnic_srq *)obj;
     }
     pthread_mutex_unlock(&ctx->lock);
-    return found;
+    return obj != NULL;
 }
 
-int urnic_get_async_event(struct urnic_context *ctx, struct urnic_async_event *event)
+static int next_event(struct urnic_context *ctx, struct urnic_async_event *event)
 {
     struct ipc_async a;
     for (;;) {
-        ssize_t n = recv(ctx->async_fd, &a, sizeof(a), 0);
+        ssize_t n = recv(ctx->async.fd, &a, sizeof(a), 0);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0 && errno == EAGAIN)
@@ -90,6 +112,15 @@ int urnic_get_async_event(struct urnic_context *ctx, struct urnic_async_event *e
         if (n == (ssize_t)sizeof(a) && translate(ctx, &a, event))
             return 0;
     }
+}
+
+int urnic_get_async_event(struct urnic_context *ctx, struct urnic_async_event *event)
+{
+    client_inbox_enter(ctx, &ctx->async);
+    int err = next_event(ctx, event);
+    if (client_inbox_leave(ctx, &ctx->async))
+        drop_stale(ctx);
+    return err;
 }
 
 void urnic_ack_async_event(struct urnic_async_event *event)

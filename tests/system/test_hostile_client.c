@@ -159,7 +159,7 @@ static void never_reads(void)
 {
     hostile_pair();
     /* Clearing the flag on our end must not make the daemon's end block. */
-    fcntl(x.channel->base.fd, F_SETFL, 0);
+    fcntl(x.channel->base.in.fd, F_SETFL, 0);
     for (uint64_t i = 0;; i++) {
         struct urnic_wc wc[8];
         urnic_req_notify_cq(x.cq, false);

@@ -5,6 +5,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <pthread.h>
 #include <unistd.h>
 
@@ -158,5 +159,56 @@ START_TEST(cm_10_events_and_rejection)
 }
 END_TEST
 
+static bool readable(struct urnic_cm_channel *ch)
+{
+    struct pollfd p = {.fd = urnic_cm_channel_fd(ch), .events = POLLIN};
+    return poll(&p, 1, 0) == 1;
+}
+
+START_TEST(cm_35_unread_events_go_with_their_id)
+{
+    /* CM-35 a channel that is readable has an event, not one of a destroyed id */
+    struct setup s = setup_start(8);
+    struct urnic_cm_channel *ch, *far;
+    struct urnic_cm_id *listen, *id[2], *caller;
+    struct urnic_cm_event ev;
+    struct sockaddr_in sin = {
+        .sin_family = AF_INET, .sin_port = htons(7003), .sin_addr.s_addr = htonl(0x7F000001)};
+    OK(urnic_create_cm_channel(s.ctx, &ch));
+    OK(urnic_create_cm_channel(s.ctx, &far));
+    for (int i = 0; i < 2; i++) {
+        OK(urnic_create_id(ch, URNIC_PS_TCP, NULL, &id[i]));
+        OK(urnic_resolve_addr(id[i], NULL, (struct sockaddr *)&sin, 1000));
+    }
+    while (!readable(ch))
+        usleep(1000);
+    usleep(10000);
+    OK(urnic_destroy_id(id[1])); /* its event lies behind the other one's */
+    OK(urnic_get_cm_event(ch, &ev));
+    ck_assert_ptr_eq(ev.id, id[0]);
+    ck_assert(!readable(ch));
+    OK(urnic_destroy_id(id[0]));
+
+    /* and a request is turned down when its listener goes without having heard of it */
+    OK(urnic_create_id(ch, URNIC_PS_TCP, NULL, &listen));
+    OK(urnic_bind_addr(listen, (struct sockaddr *)&sin));
+    OK(urnic_listen(listen, 1));
+    OK(urnic_create_id(far, URNIC_PS_TCP, NULL, &caller));
+    OK(urnic_resolve_addr(caller, NULL, (struct sockaddr *)&sin, 1000));
+    OK(urnic_get_cm_event(far, &ev));
+    OK(urnic_resolve_route(caller, 1000));
+    OK(urnic_get_cm_event(far, &ev));
+    OK(urnic_connect(caller, &(struct urnic_conn_param){.qp_num = 0x55}));
+    while (!readable(ch))
+        usleep(1000);
+    OK(urnic_destroy_id(listen));
+    ck_assert(!readable(ch));
+    OK(urnic_destroy_id(caller));
+    OK(urnic_destroy_cm_channel(far));
+    OK(urnic_destroy_cm_channel(ch));
+    setup_end(&s);
+}
+END_TEST
+
 UNIT_MAIN("client cm", cm_01_blocking_calls, cm_05_nobody_listens, cm_07_no_answer_in_time,
-          cm_10_events_and_rejection)
+          cm_10_events_and_rejection, cm_35_unread_events_go_with_their_id)

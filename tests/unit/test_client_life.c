@@ -149,6 +149,60 @@ START_TEST(evt_03_destroy_waits_for_acknowledgement)
 }
 END_TEST
 
+START_TEST(evt_03_unread_events_go_with_their_object)
+{
+    /* EVT-03 a descriptor that is readable has an event, not one of a destroyed object: whoever
+     * asked for it would wait for the next one */
+    struct setup s = setup_start(8);
+    struct urnic_async_event ev;
+    struct urnic_qp *first = setup_qp(&s, NULL, 8, 64);
+    int fd = urnic_async_fd(s.ctx);
+    atomic_store(&fake_knobs(s.fake)->async, 1 + URNIC_EVENT_QP_ACCESS_ERR);
+    while (!readable(fd))
+        usleep(1000);
+    struct urnic_qp *second = setup_qp(&s, NULL, 8, 64);
+    atomic_store(&fake_knobs(s.fake)->async, 1 + URNIC_EVENT_COMM_EST);
+    while (atomic_load(&fake_knobs(s.fake)->async) != 0)
+        usleep(1000);
+    usleep(10000);
+    OK(urnic_destroy_qp(second)); /* its event lies behind the other one's */
+    OK(urnic_get_async_event(s.ctx, &ev));
+    ck_assert_ptr_eq(ev.qp, first);
+    urnic_ack_async_event(&ev);
+    ck_assert(!readable(fd));
+    OK(urnic_destroy_qp(first));
+    first = setup_qp(&s, NULL, 8, 64);
+    atomic_store(&fake_knobs(s.fake)->async, 1 + URNIC_EVENT_QP_FATAL);
+    while (!readable(fd))
+        usleep(1000);
+    OK(urnic_destroy_qp(first));
+    ck_assert(!readable(fd));
+    setup_end(&s);
+}
+END_TEST
+
+START_TEST(cq_06_unread_events_go_with_their_queue)
+{
+    /* CQ-06 the same for a completion queue */
+    struct setup s = setup_start(8), other = s;
+    struct urnic_cq *cq;
+    OK(urnic_create_cq(s.ctx, 16, NULL, s.channel, &cq));
+    other.cq = cq;
+    struct urnic_qp *qp = setup_qp(&other, NULL, 8, 64);
+    struct urnic_send_wr wr = {.opcode = URNIC_WR_SEND, .send_flags = URNIC_SEND_SIGNALED};
+    struct urnic_recv_wr recv = {0};
+    OK(urnic_req_notify_cq(cq, false));
+    OK(urnic_post_recv(qp, &recv, NULL));
+    OK(urnic_post_send(qp, &wr, NULL));
+    while (!readable(urnic_channel_fd(s.channel)))
+        usleep(1000);
+    OK(urnic_destroy_qp(qp));
+    OK(urnic_destroy_cq(cq));
+    ck_assert(!readable(urnic_channel_fd(s.channel)));
+    setup_end(&s);
+}
+END_TEST
+
 START_TEST(evt_01_daemon_dies)
 {
     /* EVT-01, SHM-07: one DEVICE_FATAL, then errors; nothing hangs; everything can be freed */
@@ -294,6 +348,7 @@ START_TEST(shm_01_frozen_structs)
 END_TEST
 
 UNIT_MAIN("client life", shm_07_no_daemon, shm_09_devices_and_memory, shm_01_newer_daemon,
-          cq_06_events, evt_03_destroy_waits_for_acknowledgement, evt_01_daemon_dies,
-          evt_01_polling_alone_notices_death, shm_07_fork, ud_05_address_handles,
-          ud_02_datagram_too_long, cq_02_names, shm_01_frozen_structs)
+          cq_06_events, evt_03_destroy_waits_for_acknowledgement,
+          evt_03_unread_events_go_with_their_object, cq_06_unread_events_go_with_their_queue,
+          evt_01_daemon_dies, evt_01_polling_alone_notices_death, shm_07_fork,
+          ud_05_address_handles, ud_02_datagram_too_long, cq_02_names, shm_01_frozen_structs)
