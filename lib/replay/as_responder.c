@@ -214,6 +214,23 @@ static bool acknowledgeable(const struct responder *r, uint32_t psn)
     return wire_psn_diff(stage_epsn(&r->stage), psn) > 0;
 }
 
+/* Has the responder refused what this NAK asks for, for want of a receive, between `from` and the
+ * NAK and said nothing else of it since? */
+static bool refused_since(const struct responder *r, const struct packet *from,
+                          const struct packet *nak)
+{
+    const struct packet *q = nak;
+    for (unsigned n = 0; q-- > from && n < BACK; n++) {
+        if (!packet_answers(r->d, q) || wire_psn_diff(q->pkt.psn, nak->pkt.psn) < 0)
+            continue;
+        if (q->pkt.psn != nak->pkt.psn || q->pkt.opcode != WIRE_ACKNOWLEDGE || packet_positive(q))
+            return false;
+        if (wire_aeth_kind(q->pkt.syndrome) == WIRE_AETH_RNR)
+            return true;
+    }
+    return false;
+}
+
 static const char *rule_of_missing(const struct responder *r, const struct packet *p,
                                    const struct answer *near)
 {
@@ -228,9 +245,11 @@ static const char *rule_of_missing(const struct responder *r, const struct packe
     case WIRE_AETH_NAK:
         if (p->pkt.syndrome != WIRE_SYN_NAK_SEQ)
             return "ACK-06";
-        return near && wire_aeth_kind(near->syndrome) == WIRE_AETH_RNR ? "RNR-02"
-               : near && near->syndrome == WIRE_SYN_NAK_SEQ            ? "ACK-08"
-                                                                       : "ACK-07";
+        return (near && wire_aeth_kind(near->syndrome) == WIRE_AETH_RNR) ||
+                       refused_since(r, r->d->packet, p)
+                   ? "RNR-02"
+               : near && near->syndrome == WIRE_SYN_NAK_SEQ ? "ACK-08"
+                                                            : "ACK-07";
     default:
         return stage_state(&r->stage) == QPS_ERR ? "RSP-22" : "ACK-05";
     }
@@ -387,7 +406,9 @@ static bool delayed(const struct responder *r, const struct packet *p)
     bool covered = false;
     if (p->pkt.syndrome != WIRE_SYN_NAK_SEQ)
         return false;
-    if (r->d->exact && p->pkt.psn == stage_epsn(&r->stage) && sent_before(r, p, p->pkt.psn))
+    const struct packet *early =
+        r->d->exact && p->pkt.psn == stage_epsn(&r->stage) ? sent_before(r, p, p->pkt.psn) : NULL;
+    if (early && !refused_since(r, early, p))
         return true; /* it came early; what it came before, just before the NAK was made */
     if (!r->d->exact && (evidence_late(r->d, p) || first_missing(r, p)))
         return true;

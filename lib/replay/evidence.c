@@ -106,19 +106,19 @@ static bool crossed(const struct direction *d, const struct packet *p, const str
  * there are a few to go by. */
 static void find_trip(struct direction *d)
 {
-    uint64_t *sent = calloc(TRIPS, sizeof(*sent)), least = UINT64_MAX;
+    uint64_t *sent = calloc(TRIPS, sizeof(*sent)), least = UINT64_MAX; /* sent: + 1, 0 = not seen */
     uint32_t highest = d->base, samples = 0;
     for (size_t i = 0; sent && i < d->packets; i++) {
         const struct packet *p = &d->packet[i];
         int32_t ahead = wire_psn_diff(p->pkt.psn, highest);
         if (packet_asks(d, p) && ahead >= 0 && ahead < (int32_t)TRIPS) {
             for (uint32_t psn = highest; psn != p->pkt.psn; psn = (psn + 1) & WIRE_PSN_MASK)
-                sent[psn % TRIPS] = 0; /* not seen */
-            sent[p->pkt.psn % TRIPS] = p->ns;
+                sent[psn % TRIPS] = 0;
+            sent[p->pkt.psn % TRIPS] = p->ns + 1;
             highest = (p->pkt.psn + 1) & WIRE_PSN_MASK;
         } else if (packet_answers(d, p) && ahead < 0 && ahead > -(int32_t)TRIPS &&
-                   sent[p->pkt.psn % TRIPS] && p->ns >= sent[p->pkt.psn % TRIPS]) {
-            uint64_t took = p->ns - sent[p->pkt.psn % TRIPS];
+                   sent[p->pkt.psn % TRIPS] && p->ns + 1 >= sent[p->pkt.psn % TRIPS]) {
+            uint64_t took = p->ns + 1 - sent[p->pkt.psn % TRIPS];
             least = took < least ? took : least;
             samples++;
         }
@@ -327,14 +327,43 @@ static void find_rights(struct direction *d)
     d->qp_rights = MEM_REMOTE_ANY & ~(bad & ~good);
 }
 
-/* Was the very same frame there a little earlier? */
-static bool network_copy(const struct direction *d, const struct packet *p)
+/* The same packet, but for what bridges and routers change: MAC addresses, tags, TOS, TTL? */
+static bool same_packet(const struct packet *a, const struct packet *b)
+{
+    const struct wire_pkt *x = &a->pkt, *y = &b->pkt;
+    uint32_t have = a->have - x->bth_off, other = b->have - y->bth_off;
+    return x->psn == y->psn && x->opcode == y->opcode && x->ip_id == y->ip_id &&
+           x->payload_len == y->payload_len &&
+           !memcmp(a->frame + x->bth_off, b->frame + y->bth_off, have < other ? have : other);
+}
+
+/* Does the IP identification tell an answer that is given twice from one that the network has
+ * doubled? Not if all are the same. */
+static bool ids_tell(const struct direction *d)
+{
+    const struct packet *first = NULL;
+    for (size_t i = 0; i < d->packets; i++) {
+        const struct packet *p = &d->packet[i];
+        if (!packet_answers(d, p))
+            continue;
+        if (first && p->pkt.ip_version == 4 && p->pkt.ip_id != first->pkt.ip_id)
+            return true;
+        first = first ? first : p;
+    }
+    return false;
+}
+
+/* Was the very same answer there a little earlier? Where nothing tells, it is another one if what
+ * it answers has been sent again meanwhile. */
+static bool network_copy(const struct direction *d, const struct packet *p, bool told)
 {
     const struct packet *q = p;
     for (unsigned n = 0; q > d->packet && n < COPY_BACK; n++) {
         q--;
-        if (q->flow == p->flow && q->pkt.psn == p->pkt.psn && q->have == p->have &&
-            !memcmp(q->frame, p->frame, p->have))
+        if (!told && packet_asks(d, q) &&
+            ((p->pkt.psn - q->pkt.psn) & WIRE_PSN_MASK) < packet_psns(d, q))
+            return false;
+        if (q->flow == p->flow && q->good && same_packet(q, p))
             return true;
     }
     return false;
@@ -351,13 +380,13 @@ void evidence_find(struct direction *d)
     if (d->trip_share)
         find_trip(d);
     d->rnr_timer = 1;
+    bool told = ids_tell(d);
     for (size_t i = 0; i < d->packets; i++) {
         struct packet *p = &d->packet[i];
         p->lost = p->doubled = p->spoilt = p->refused = false;
         p->starve = 0;
         p->room = UINT32_MAX;
-        if (packet_answers(d, p) && network_copy(d, p))
-            p->duplicate = true;
+        p->duplicate = packet_answers(d, p) && network_copy(d, p, told);
     }
     for (size_t i = 0; i < d->packets; i++) {
         const struct packet *p = &d->packet[i];

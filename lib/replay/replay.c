@@ -16,7 +16,7 @@
 #define OCTETS_MAX  (1ull << 30)
 #define BACK_FLOWS  1024u /* looked at for the other direction of queue pair 1 */
 #define KINDS_MAX   16u
-#define KIND_WEIGHT 16u /* differences that one more rule is worth */
+#define KIND_WEIGHT (1ull << 32) /* differences that one more rule is worth */
 #define PARSE_FLAGS (WIRE_P_LOOPBACK | WIRE_P_V1 | WIRE_P_QINQ)
 
 struct replay {
@@ -257,7 +257,7 @@ static int try_responder(struct direction *d, uint64_t *differ)
     struct judge judge = {.report = on_kind, .ctx = &kinds, .out = &out};
     evidence_find(d);
     int rc = as_responder(d, &judge);
-    *differ = out.differ + (uint64_t)kinds.n * KIND_WEIGHT;
+    *differ = out.differ + kinds.n * KIND_WEIGHT;
     return rc;
 }
 

@@ -11,7 +11,7 @@
 #include "unit.h"
 #include "wire_bytes.h"
 
-#define STEPS 24
+#define STEPS 80
 #define US    1000ull
 #define MTU   256
 
@@ -71,6 +71,15 @@ struct step {
     {                                                                                              \
         .opcode = WIRE_OPCODE(WIRE_UC, WIRE_SEND_##part_), .psn = psn_                             \
     }
+#define OP_SEND  WIRE_SEND_ONLY, 0
+#define OP_WRITE WIRE_WRITE_ONLY, 0
+#define OP_ACK   WIRE_ACKNOWLEDGE, WIRE_SYN_ACK
+#define OP_NAK   WIRE_ACKNOWLEDGE, WIRE_SYN_NAK_SEQ
+#define OP_RNR   WIRE_ACKNOWLEDGE, WIRE_SYN_RNR | 1
+#define AFTER(us_, what_, psn_)                                                                    \
+    {                                                                                              \
+        OP_##what_, psn_, us_                                                                      \
+    }
 #define END                                                                                        \
     {                                                                                              \
         .opcode = 0xFF                                                                             \
@@ -79,6 +88,7 @@ struct step {
 static const struct row {
     const char *name; /* begins with the rule that is called broken, if one is */
     struct step step[STEPS];
+    unsigned n; /* so many differences, all of that rule; 0: at least one, the first of it */
 } rows[] = {
     {"repeated after an RNR NAK, at once",
      {SEND(10), RNR(10), AGAIN(10), RNR(10), AGAIN(10), ACK(10), SEND(11), ACK(11), END}},
@@ -136,6 +146,40 @@ static const struct row {
       WRITE(11),
       {.opcode = WIRE_ACKNOWLEDGE, .psn = 11, .syndrome = WIRE_SYN_ACK, .us = 300},
       END}},
+    {"RNR-02 in two bursts, in the same words",
+     {SEND(10), SEND(11), SEND(12), RNR(10), NAK(10), AGAIN(10), SEND(11), SEND(12), RNR(10),
+      NAK(10), AGAIN(10), SEND(11), SEND(12), ACK(12), END},
+     .n = 2},
+    {"RNR-02 in bursts; the very first packet is no measure of how long a trip takes",
+     {SEND(10),
+      SEND(11),
+      SEND(12),
+      SEND(13),
+      AFTER(40, RNR, 10),
+      NAK(10),
+      AFTER(640, SEND, 10),
+      SEND(11),
+      SEND(12),
+      SEND(13),
+      AFTER(40, ACK, 10),
+      RNR(11),
+      NAK(11),
+      AFTER(640, SEND, 11),
+      SEND(12),
+      SEND(13),
+      AFTER(40, ACK, 11),
+      RNR(12),
+      NAK(12),
+      AFTER(640, SEND, 12),
+      SEND(13),
+      AFTER(40, ACK, 12),
+      ACK(13),
+      END},
+     .n = 3},
+    {"RNR-01 in the same words, each time that the WRITE comes",
+     {SEND(10), ACK(10), WRITE(11), RNR(11), AFTER(30, WRITE, 11), RNR(11), AFTER(30, WRITE, 11),
+      ACK(11), END},
+     .n = 2},
     {"RD-10 twice from the middle, the first time after a NAK of the READ",
      {WRITE(10), ACK(10), WRITE(14), NAK(11), READ(11, 768), READS(FIRST, 11), READS(LAST, 13),
       READ(12, 512), READS(MIDDLE, 12), READS(LAST, 13), WRITE(14), ACK(14), READ(15, 768),
@@ -196,7 +240,8 @@ static bool is_answer(const struct step *s)
 }
 
 struct tally {
-    unsigned n;
+    const char *rule; /* text that begins with it */
+    unsigned n, others;
     struct replay_difference first;
 };
 
@@ -205,6 +250,7 @@ static void on_difference(void *ctx, const struct replay_difference *d)
     struct tally *t = ctx;
     if (!t->n++)
         t->first = *d;
+    t->others += strncmp(t->rule, d->rule, strlen(d->rule)) != 0;
 }
 
 /* `twice`: captured on the machine of both ends, each packet going out and coming in.
@@ -213,14 +259,14 @@ static void check(const struct row *row, enum ids kind, bool twice, bool at_resp
 {
     static const char *const kinds[KINDS] = {"", ", ids 0", ", ids 1", ", IPv6"};
     struct replay *r = replay_new(0);
-    struct tally t = {0};
+    struct tally t = {.rule = row->name};
     struct replay_totals totals;
     uint8_t frame[2 * MTU];
-    uint64_t ns = 1000000;
+    uint64_t ns = 0; /* of the first packet: some programs write times since then */
     size_t id = strcspn(row->name, " ");
     bool guilty = strchr("0123456789", row->name[id - 1]) != NULL;
     for (unsigned i = 0; row->step[i].opcode != 0xFF; i++) {
-        ns += (row->step[i].us ? row->step[i].us : 1) * US;
+        ns += i ? (row->step[i].us ? row->step[i].us : 1) * US : 0;
         size_t len = make(&row->step[i], kind, i, frame, sizeof frame);
         uint16_t csum = wire_get16(frame + IPV4_CSUM);
         uint32_t icrc = wire_get32le(frame + len - WIRE_ICRC_LEN);
@@ -249,7 +295,10 @@ static void check(const struct row *row, enum ids kind, bool twice, bool at_resp
     if (guilty)
         ck_assert_msg(t.n && strlen(t.first.rule) == id && !strncmp(t.first.rule, row->name, id),
                       "%s%s: %s", row->name, kinds[kind], t.n ? t.first.rule : "nothing found");
-    else
+    if (guilty && row->n)
+        ck_assert_msg(t.n == row->n && !t.others, "%s%s: %u found, %u of other rules", row->name,
+                      kinds[kind], t.n, t.others);
+    if (!guilty)
         ck_assert_msg(!t.n, "%s%s: %s at packet %llu: %s / %s", row->name, kinds[kind],
                       t.first.rule, (unsigned long long)t.first.number, t.first.ours,
                       t.first.capture);
@@ -273,6 +322,89 @@ static const struct row arrivals[] = {
      {WRITE(10), ACK(10), WRITE(11), WRITE(12), NAK(11), WRITE(11), WRITE(12), ACK(12), END}},
     {"ACK-07 a NAK of what nothing has overtaken",
      {WRITE(10), ACK(10), WRITE(11), NAK(11), WRITE(12), ACK(12), END}},
+    {"RNR-02 in a burst: what came early was refused since",
+     {SEND(10), SEND(11), SEND(12), SEND(13), ACK(10), RNR(11), NAK(11), AGAIN(11), SEND(12),
+      SEND(13), RNR(11), NAK(11), AGAIN(11), SEND(12), SEND(13), ACK(13), END},
+     .n = 2},
+    {"RNR-02 again and again is likelier than that and RNR-01, too",
+     {SEND(10),
+      AFTER(2, WRITE, 11),
+      NAK(10),
+      AFTER(2, SEND, 10),
+      RNR(10),
+      NAK(10),
+      AFTER(2, SEND, 12),
+      SEND(13),
+      AFTER(2568, SEND, 14),
+      RNR(13),
+      NAK(13),
+      AFTER(1285, SEND, 15),
+      RNR(14),
+      NAK(14),
+      AFTER(2, SEND, 16),
+      SEND(17),
+      AFTER(24383, NAK, 17),
+      AFTER(1281, SEND, 17),
+      RNR(17),
+      AFTER(2, SEND, 18),
+      NAK(17),
+      AFTER(1281, SEND, 17),
+      AFTER(1283, RNR, 17),
+      AFTER(2, NAK, 17),
+      AFTER(1281, SEND, 17),
+      RNR(17),
+      AFTER(2, SEND, 18),
+      NAK(17),
+      AFTER(2, SEND, 19),
+      SEND(17),
+      SEND(18),
+      RNR(18),
+      AFTER(2, SEND, 21),
+      NAK(18),
+      AFTER(1281, SEND, 18),
+      ACK(18),
+      AFTER(2, SEND, 19),
+      RNR(19),
+      NAK(19),
+      AFTER(1285, SEND, 20),
+      SEND(21),
+      RNR(21),
+      AFTER(2, SEND, 23),
+      NAK(21),
+      AFTER(1281, SEND, 21),
+      AFTER(2, NAK, 21),
+      AFTER(1281, SEND, 21),
+      RNR(21),
+      AFTER(2, NAK, 21),
+      AFTER(1281, SEND, 21),
+      RNR(21),
+      AFTER(2, NAK, 21),
+      AFTER(1281, SEND, 21),
+      RNR(21),
+      AFTER(2, SEND, 22),
+      NAK(21),
+      AFTER(1283, SEND, 22),
+      AFTER(1283, RNR, 22),
+      NAK(22),
+      AFTER(1283, SEND, 22),
+      RNR(22),
+      AFTER(2, NAK, 22),
+      AFTER(1281, SEND, 22),
+      RNR(22),
+      AFTER(1283, SEND, 22),
+      AFTER(11078, NAK, 22),
+      AFTER(1283, SEND, 23),
+      RNR(23),
+      AFTER(2, SEND, 26),
+      AFTER(1283, SEND, 24),
+      NAK(23),
+      AFTER(1281, SEND, 23),
+      ACK(23),
+      AFTER(2, SEND, 24),
+      RNR(24),
+      NAK(24),
+      END},
+     .n = 19},
     {"ACK-07 a NAK of what hasn't been sent",
      {WRITE(10), ACK(10), NAK(11), WRITE(11), ACK(11), END}},
 };
