@@ -235,7 +235,7 @@ static void id_adopt(struct urnic_cm_id *id, struct urnic_qp *qp)
 
 int urnic_id_set_qp(struct urnic_cm_id *id, struct urnic_qp *qp)
 {
-    int err = id_ensure(id);
+    int err = qp->ctx == id->ctx ? id_ensure(id) : -EINVAL;
     if (err < 0)
         return err;
     struct ipc_cm_qp req = {.hdr.type = IPC_CM_QP, .id = id->handle, .qp = qp->handle};
@@ -248,7 +248,7 @@ int urnic_id_set_qp(struct urnic_cm_id *id, struct urnic_qp *qp)
 int urnic_create_id_qp(struct urnic_cm_id *id, struct urnic_pd *pd, struct urnic_qp_init_attr *attr,
                        struct urnic_qp **out)
 {
-    int err = id_ensure(id);
+    int err = pd->ctx == id->ctx ? id_ensure(id) : -EINVAL;
     if (err == 0)
         err = client_qp_create(pd, attr, id->handle, out);
     if (err == 0)

@@ -56,7 +56,7 @@ int urnic_create_cq(struct urnic_context *ctx, int cqe, void *cq_context,
     struct ipc_cq reply;
     int fds[1];
     unsigned nfds = 1, used = 0;
-    if (cqe <= 0)
+    if (cqe <= 0 || (channel != NULL && channel->base.ctx != ctx))
         return -EINVAL;
     struct urnic_cq *cq = calloc(1, sizeof(*cq));
     if (cq == NULL)

@@ -66,7 +66,7 @@ static bool fits_datagram(const struct urnic_qp *qp, const struct urnic_send_wr 
 static int put_ext(uint8_t *at, const struct urnic_qp *qp, const struct urnic_send_wr *wr)
 {
     if (qp->type == URNIC_QPT_UD) {
-        if (wr->ud.ah == NULL || !fits_datagram(qp, wr))
+        if (wr->ud.ah == NULL || wr->ud.ah->ctx != qp->ctx || !fits_datagram(qp, wr))
             return -EINVAL;
         struct ipc_sqe_ud ud = {
             .av = wr->ud.ah->av, .qpn = wr->ud.remote_qpn, .qkey = wr->ud.remote_qkey};
@@ -82,6 +82,8 @@ static int put_ext(uint8_t *at, const struct urnic_qp *qp, const struct urnic_se
         };
         memcpy(at, &bind, sizeof(bind));
     } else if (wr->opcode == URNIC_WR_REG_MR) {
+        if (wr->reg_mr.mr == NULL || wr->reg_mr.mr->context != qp->ctx)
+            return -EINVAL;
         struct ipc_sqe_reg reg = {
             .key = wr->reg_mr.key, .access = wr->reg_mr.access, .va = wr->reg_mr.iova};
         for (int i = 0; i < wr->num_sge; i++)

@@ -12,6 +12,9 @@
  *   the function says otherwise. -ENODEV: no daemon, or it has gone away; that is final for a
  *   context: close it and open another one.
  *
+ * - Contexts: objects of different contexts don't go together. A call that is given some of both
+ *   returns -EINVAL; memory of another context is "memory from elsewhere".
+ *
  * - Threads: every function may be called from any thread at any time, with two exceptions: nobody
  *   may use an object while or after another thread destroys it, and urnic_get_cm_event is for one
  *   thread at a time per channel. No function is async-signal-safe. What waits for an answer from

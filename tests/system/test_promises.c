@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What the public headers promise to programs that mix things up, leave things out, or are faster
+ * than the news.
+ */
+#include <arpa/inet.h>
+#include <check.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon_rig.h"
+
+#define SIZE (64u << 10)
+
+static struct rig rig;
+static struct end a, b;
+
+static void up(void)
+{
+    rig_start_pair(&rig, "");
+    end_open(&a, &rig, "urn0", SIZE);
+    end_open(&b, &rig, "urn1", SIZE);
+}
+
+static void down(void)
+{
+    end_close(&a);
+    end_close(&b);
+    rig_stop(&rig);
+}
+
+/* ---- objects of another context ---- */
+
+/* Handles are numbers that begin anew in each context: those of two contexts in which the same was
+ * done in the same order are equal, and mustn't pass for one another. */
+START_TEST(keeps_contexts_apart)
+{
+    struct urnic_qp_init_attr init = {.qp_type = URNIC_QPT_RC};
+    struct urnic_cm_channel *ca, *cb;
+    struct urnic_cm_id *ia, *ib;
+    struct urnic_cq *cq;
+    struct urnic_qp *qp;
+
+    up();
+    ck_assert_int_eq(urnic_create_cq(a.ctx, 4, NULL, b.channel, &cq), -EINVAL);
+    ck_assert_int_eq(urnic_create_cm_channel(a.ctx, &ca), 0);
+    ck_assert_int_eq(urnic_create_cm_channel(b.ctx, &cb), 0);
+    ck_assert_int_eq(urnic_create_id(ca, URNIC_PS_TCP, NULL, &ia), 0);
+    ck_assert_int_eq(urnic_create_id(cb, URNIC_PS_TCP, NULL, &ib), 0);
+    ck_assert_int_eq(urnic_listen(ia, 0), 0); /* the daemon knows of them */
+    ck_assert_int_eq(urnic_listen(ib, 0), 0);
+    end_qp(&a, URNIC_QPT_RC);
+    end_qp(&b, URNIC_QPT_RC);
+    ck_assert_int_eq(urnic_id_set_qp(ib, a.qp), -EINVAL);
+    ck_assert_ptr_null(urnic_id_qp(ib));
+    init.send_cq = init.recv_cq = a.cq;
+    ck_assert_int_eq(urnic_create_id_qp(ib, a.pd, &init, &qp), -EINVAL);
+    ck_assert_ptr_null(urnic_id_qp(ib));
+    ck_assert_int_eq(urnic_destroy_id(ia), 0);
+    ck_assert_int_eq(urnic_destroy_id(ib), 0);
+    ck_assert_int_eq(urnic_destroy_cm_channel(ca), 0);
+    ck_assert_int_eq(urnic_destroy_cm_channel(cb), 0);
+    down();
+}
+END_TEST
+
+/* The index of the address that a handle sends from means another one in another context, and the
+ * places of segments are counted from where their region begins. */
+START_TEST(keeps_handles_apart)
+{
+    struct urnic_ah_attr attr = {.sgid_index = 3, .hop_limit = 1};
+    struct urnic_send_wr wr = {.opcode = URNIC_WR_SEND, .ud = {.remote_qpn = 2, .remote_qkey = 1}};
+
+    up();
+    end_datagrams(&a);
+    attr.dgid[10] = attr.dgid[11] = 0xFF;
+    inet_pton(AF_INET, "10.0.0.1", attr.dgid + 12);
+    ck_assert_int_eq(urnic_create_ah(b.pd, &attr, &wr.ud.ah), 0);
+    ck_assert_int_eq(urnic_post_send(a.qp, &wr, NULL), -EINVAL);
+    ck_assert_int_eq(urnic_destroy_ah(wr.ud.ah), 0);
+    ck_assert_int_eq(urnic_destroy_qp(a.qp), 0);
+    end_qp(&a, URNIC_QPT_RC);
+    end_qp(&b, URNIC_QPT_RC);
+    end_connect(&a, &b);
+    wr = (struct urnic_send_wr){.opcode = URNIC_WR_REG_MR, .reg_mr.mr = b.mr};
+    ck_assert_int_eq(urnic_post_send(a.qp, &wr, NULL), -EINVAL);
+    wr.reg_mr.mr = NULL;
+    ck_assert_int_eq(urnic_post_send(a.qp, &wr, NULL), -EINVAL);
+    down();
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("promises");
+    TCase *t = tcase_create("promises");
+
+    tcase_set_timeout(t, 60);
+    tcase_add_test(t, keeps_contexts_apart);
+    tcase_add_test(t, keeps_handles_apart);
+    suite_add_tcase(s, t);
+    SRunner *r = srunner_create(s);
+    srunner_run_all(r, CK_ENV);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
