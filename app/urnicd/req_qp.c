@@ -189,7 +189,7 @@ int req_qp_modify(struct request *r)
     struct client_qp *qp = handle_get(&r->client->handles, HANDLE_QP, in->qp);
     struct engine_av av;
 
-    if (!qp || in->attr.state > QPS_ERR)
+    if (!qp || ((in->mask & QPA_STATE) && in->attr.state > QPS_ERR))
         return -EINVAL;
     if (in->mask & QPA_AV) {
         int rc = av_from_ipc(r->device, &in->attr.av, &av);

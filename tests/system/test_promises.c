@@ -91,6 +91,29 @@ START_TEST(keeps_handles_apart)
 }
 END_TEST
 
+/* ---- attributes ---- */
+
+/* As in verbs, what the mask doesn't name isn't looked at, the state included. */
+START_TEST(looks_at_the_mask_only)
+{
+    struct urnic_qp_attr attr = {.qp_state = URNIC_QPS_INIT, .port_num = 1};
+
+    up();
+    end_qp(&a, URNIC_QPT_RC);
+    ck_assert_int_eq(urnic_modify_qp(a.qp, &attr,
+                                     URNIC_QP_STATE | URNIC_QP_PORT | URNIC_QP_PKEY_INDEX |
+                                         URNIC_QP_ACCESS_FLAGS),
+                     0);
+    memset(&attr, 0xA5, sizeof(attr));
+    attr.qp_access_flags = URNIC_ACCESS_REMOTE_READ;
+    ck_assert_int_eq(urnic_modify_qp(a.qp, &attr, URNIC_QP_ACCESS_FLAGS), 0);
+    ck_assert_int_eq(urnic_query_qp(a.qp, &attr), 0);
+    ck_assert_int_eq(attr.qp_state, URNIC_QPS_INIT);
+    ck_assert_uint_eq(attr.qp_access_flags, URNIC_ACCESS_REMOTE_READ);
+    down();
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("promises");
@@ -99,6 +122,7 @@ int main(void)
     tcase_set_timeout(t, 60);
     tcase_add_test(t, keeps_contexts_apart);
     tcase_add_test(t, keeps_handles_apart);
+    tcase_add_test(t, looks_at_the_mask_only);
     suite_add_tcase(s, t);
     SRunner *r = srunner_create(s);
     srunner_run_all(r, CK_ENV);

@@ -148,7 +148,11 @@ URNIC_API void *urnic_srq_context(const struct urnic_srq *srq);
 URNIC_API int urnic_create_qp(struct urnic_pd *pd, struct urnic_qp_init_attr *attr,
                               struct urnic_qp **qp);
 /* All or nothing. mask: enum urnic_qp_attr_mask; which attributes each transition needs or allows
- * is as in verbs. Moving to RESET drops this queue pair's completions that weren't polled. */
+ * is as in verbs, and what the mask doesn't name isn't looked at. Moving to RESET drops this queue
+ * pair's completions that weren't polled. -EINVAL: no such transition, one attribute too many or
+ * too few, or a value out of range; -EBUSY: in SQD, and not drained yet; -EHOSTUNREACH: nobody
+ * answers at the peer's address, asked for 3 s; -EPERM: a Q_Key with bit 31 set is for root and the
+ * daemon's own user. */
 URNIC_API int urnic_modify_qp(struct urnic_qp *qp, const struct urnic_qp_attr *attr, unsigned mask);
 /* All attributes as the daemon has them. */
 URNIC_API int urnic_query_qp(struct urnic_qp *qp, struct urnic_qp_attr *attr);
