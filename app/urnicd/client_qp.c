@@ -25,6 +25,8 @@ int av_from_ipc(const struct device *d, const struct ipc_av *in, struct engine_a
         return -EINVAL;
     out->sgid = gid->addr;
     memcpy(out->dgid.b, in->dgid, 16);
+    if (wire_addr_is_v4(&out->sgid) != wire_addr_is_v4(&out->dgid))
+        return -EINVAL;
     memcpy(out->dmac, in->dmac, 6);
     out->tclass = in->tclass;
     out->hop_limit = in->hop_limit;

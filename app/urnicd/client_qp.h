@@ -14,7 +14,8 @@ struct client;
 struct client_qp;
 struct device;
 
-/* A client's address vector as the engine's. -EINVAL: no such local address. */
+/* A client's address vector as the engine's. -EINVAL: no such local address, or one of another
+ * family than where it shall go. */
 int av_from_ipc(const struct device *d, const struct ipc_av *in, struct engine_av *out);
 /* ... and back. */
 void av_to_ipc(const struct device *d, const struct engine_av *in, struct ipc_av *out);

@@ -114,6 +114,21 @@ START_TEST(looks_at_the_mask_only)
 }
 END_TEST
 
+/* An IPv6 destination can't be reached from an IPv4 address: nobody is asked for it first. */
+START_TEST(refuses_mixed_families)
+{
+    struct urnic_ah_attr attr = {.sgid_index = 3, .hop_limit = 1};
+    struct urnic_ah *ah;
+
+    up();
+    inet_pton(AF_INET6, "fd00::77", attr.dgid);
+    uint64_t begin = rig_now_ms();
+    ck_assert_int_eq(urnic_create_ah(a.pd, &attr, &ah), -EINVAL);
+    ck_assert_uint_lt(rig_now_ms() - begin, 2000); /* a neighbour is asked for 3 s */
+    down();
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("promises");
@@ -123,6 +138,7 @@ int main(void)
     tcase_add_test(t, keeps_contexts_apart);
     tcase_add_test(t, keeps_handles_apart);
     tcase_add_test(t, looks_at_the_mask_only);
+    tcase_add_test(t, refuses_mixed_families);
     suite_add_tcase(s, t);
     SRunner *r = srunner_create(s);
     srunner_run_all(r, CK_ENV);

@@ -344,7 +344,7 @@ struct seeker {
 static void *find_nobody(void *arg)
 {
     struct seeker *k = arg;
-    struct urnic_ah_attr attr = {.dgid = {[10] = 0xFF, 0xFF, 10, 0, 0, 77}, .hop_limit = 64};
+    struct urnic_ah_attr attr = {.dgid = {[10] = 0xFF, 0xFF, 10, 0, 0, 77}, .sgid_index = 3};
     struct urnic_ah *ah;
 
     k->result = urnic_create_ah(a.pd, &attr, &ah);
