@@ -84,19 +84,33 @@ static void attr_from_ipc(const struct ipc_qp_attr *in, struct engine_qp_attr *o
     };
 }
 
+static struct cc_conf client_qp_cc(struct device *d, const struct client_qp *qp)
+{
+    return qp->cc ? *qp->cc : *engine_cc(d->engine);
+}
+
+static bool cc_is_fixed(const struct cc_conf *conf)
+{
+    return conf->type == &cc_none || conf->type == &cc_fixed;
+}
+
+static bool client_qp_can_limit(struct device *d, const struct client_qp *qp)
+{
+    const struct cc_conf conf = client_qp_cc(d, qp);
+
+    return cc_is_fixed(&conf) || (conf.type->uses & CC_BIT(max)) != 0;
+}
+
 /* What it may send at most. The rate comes on top of its congestion control, which may say less:
  * the most that it ever allows, or a fixed rate where there is none. */
 static int client_qp_limit(struct device *d, struct client_qp *qp, uint32_t kbps, uint64_t now)
 {
     const uint64_t rate = (uint64_t)kbps * 1000;
-    struct cc_conf conf = qp->cc ? *qp->cc : *engine_cc(d->engine);
-    const bool fixed = conf.type == &cc_none || conf.type == &cc_fixed;
-    uint64_t *most = &conf.v[fixed ? CC_P_rate : CC_P_max];
+    struct cc_conf conf = client_qp_cc(d, qp);
+    uint64_t *most = &conf.v[cc_is_fixed(&conf) ? CC_P_rate : CC_P_max];
 
     if (kbps == 0)
         return engine_qp_set_cc(d->engine, qp->qp, qp->cc, now);
-    if (!fixed && !(conf.type->uses & CC_BIT(max)))
-        return -EOPNOTSUPP;
     if (conf.type == &cc_none)
         cc_conf_init(&conf, &cc_fixed);
     else if (*most > 0 && *most < rate)
@@ -117,6 +131,8 @@ int client_qp_modify(struct client *c, struct client_qp *qp, const struct ipc_qp
     if (((m->mask & QPA_MAX_QP_RD_ATOMIC) && attr.max_rd_atomic > LIMIT_RD_ATOM) ||
         ((m->mask & QPA_MAX_DEST_RD_ATOMIC) && attr.max_dest_rd_atomic > LIMIT_RD_ATOM))
         return -EINVAL; /* QP-03 */
+    if ((m->mask & QPA_RATE_LIMIT) && m->attr.rate_limit > 0 && !client_qp_can_limit(d, qp))
+        return -EOPNOTSUPP;
     if (m->mask & QPA_AV)
         attr.av = *av;
     int rc = engine_qp_modify(d->engine, qp->qp, &attr, m->mask, now);

@@ -129,6 +129,35 @@ START_TEST(refuses_mixed_families)
 }
 END_TEST
 
+/* QP-15: a rate limit that can't be had leaves the state as it was. */
+START_TEST(moves_all_or_nothing)
+{
+    const unsigned to_rts = URNIC_QP_STATE | URNIC_QP_SQ_PSN;
+    struct urnic_qp_attr attr = {.qp_state = URNIC_QPS_INIT, .port_num = 1, .qkey = 1};
+    struct urnic_qp_init_attr init = {.qp_type = URNIC_QPT_UD, .cc = "swift"};
+    struct urnic_qp *qp;
+
+    up();
+    init.send_cq = init.recv_cq = a.cq;
+    ck_assert_int_eq(urnic_create_qp(a.pd, &init, &qp), 0);
+    ck_assert_int_eq(
+        urnic_modify_qp(qp, &attr,
+                        URNIC_QP_STATE | URNIC_QP_PORT | URNIC_QP_PKEY_INDEX | URNIC_QP_QKEY),
+        0);
+    attr.qp_state = URNIC_QPS_RTR;
+    ck_assert_int_eq(urnic_modify_qp(qp, &attr, URNIC_QP_STATE), 0);
+    attr.qp_state = URNIC_QPS_RTS;
+    attr.rate_limit = 1000;
+    ck_assert_int_eq(urnic_modify_qp(qp, &attr, to_rts | URNIC_QP_RATE_LIMIT), -EOPNOTSUPP);
+    ck_assert_int_eq(urnic_query_qp(qp, &attr), 0);
+    ck_assert_int_eq(attr.qp_state, URNIC_QPS_RTR);
+    attr.qp_state = URNIC_QPS_RTS;
+    ck_assert_int_eq(urnic_modify_qp(qp, &attr, to_rts), 0);
+    ck_assert_int_eq(urnic_destroy_qp(qp), 0);
+    down();
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("promises");
@@ -139,6 +168,7 @@ int main(void)
     tcase_add_test(t, keeps_handles_apart);
     tcase_add_test(t, looks_at_the_mask_only);
     tcase_add_test(t, refuses_mixed_families);
+    tcase_add_test(t, moves_all_or_nothing);
     suite_add_tcase(s, t);
     SRunner *r = srunner_create(s);
     srunner_run_all(r, CK_ENV);
