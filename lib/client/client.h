@@ -202,6 +202,7 @@ struct urnic_qp {
     uint32_t type;
     uint32_t max_datagram; /* UD: octets that fit a packet */
     bool sig_all;
+    bool by_cm; /* goes with a connection: the daemon moves it, too */
     /* receiving */
     struct client_rq rq;
     struct urnic_srq *srq;

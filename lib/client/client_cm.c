@@ -230,6 +230,7 @@ static void qp_state(struct urnic_qp *qp, enum urnic_qp_state state)
 static void id_adopt(struct urnic_cm_id *id, struct urnic_qp *qp)
 {
     id->qp = qp;
+    qp->by_cm = true;
     qp_state(qp, qp->type == URNIC_QPT_UD ? URNIC_QPS_RTS : URNIC_QPS_INIT);
 }
 

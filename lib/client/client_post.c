@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Posting work requests: build the entry in shared memory, show it, ring once per list. No system
- * call unless the worker sleeps. Checks here are for the caller's benefit; the daemon makes its
- * own.
+ * call unless the worker sleeps, or the queue pair seems not to be connected yet. Checks here are
+ * for the caller's benefit; the daemon makes its own.
  */
 #include <errno.h>
 #include <string.h>
@@ -203,15 +203,29 @@ static int append_send(struct urnic_qp *qp, const struct urnic_send_wr *wr)
     return 0;
 }
 
+/* Is it as far as posting needs (QP-05)? The daemon moves a queue pair that goes with a connection,
+ * and the peer's first message may be there before the thread that waits for the event, or for
+ * urnic_accept, has been told: then the daemon is asked. */
+static bool may_send(struct urnic_qp *qp)
+{
+    struct urnic_qp_attr attr;
+    uint32_t state = atomic_load_explicit(&qp->state, memory_order_relaxed);
+    if (__builtin_expect(state >= URNIC_QPS_RTS, 1))
+        return true;
+    if (!qp->by_cm || urnic_query_qp(qp, &attr) < 0 || attr.qp_state < URNIC_QPS_RTS)
+        return false;
+    atomic_compare_exchange_strong_explicit(&qp->state, &state, attr.qp_state, memory_order_relaxed,
+                                            memory_order_relaxed);
+    return true;
+}
+
 int urnic_post_send(struct urnic_qp *qp, const struct urnic_send_wr *wr,
                     const struct urnic_send_wr **bad_wr)
 {
-    int err = 0;
+    int err = may_send(qp) ? 0 : -EINVAL;
     client_lock(&qp->sq_lock);
     uint32_t first = qp->sq.index;
-    if (atomic_load_explicit(&qp->state, memory_order_relaxed) < URNIC_QPS_RTS)
-        err = -EINVAL; /* QP-05 */
-    else if (client_dead(qp->ctx))
+    if (err == 0 && client_dead(qp->ctx))
         err = -ENODEV;
     while (wr != NULL && err == 0) {
         err = append_send(qp, wr);

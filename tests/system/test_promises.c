@@ -6,12 +6,14 @@
 #include <arpa/inet.h>
 #include <check.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "daemon_rig.h"
 
 #define SIZE (64u << 10)
+#define PORT 4802
 
 static struct rig rig;
 static struct end a, b;
@@ -158,6 +160,74 @@ START_TEST(moves_all_or_nothing)
 }
 END_TEST
 
+/* ---- connections ---- */
+
+static struct urnic_cm_event await_cm(struct urnic_cm_channel *ch, enum urnic_cm_event_type want)
+{
+    struct urnic_cm_event ev;
+
+    ck_assert_int_eq(urnic_get_cm_event(ch, &ev), 0);
+    ck_assert_msg(ev.event == want, "%s: %d, not %s", urnic_cm_event_str(ev.event), ev.status,
+                  urnic_cm_event_str(want));
+    return ev;
+}
+
+static void id_qp(struct end *e, struct urnic_cm_id *id)
+{
+    struct urnic_qp_init_attr init = {
+        .send_cq = e->cq,
+        .recv_cq = e->cq,
+        .cap = {.max_send_wr = 8, .max_recv_wr = 8, .max_send_sge = 1, .max_recv_sge = 1},
+        .qp_type = URNIC_QPT_RC,
+    };
+
+    ck_assert_int_eq(urnic_create_id_qp(id, e->pd, &init, &e->qp), 0);
+    ck_assert_int_eq(end_post_recv(e, 0, 64, 7), 0);
+}
+
+/* CM-25: who polls may have the peer's first message before anybody has got ESTABLISHED, and may
+ * answer it: the queue pair is in RTS already. */
+START_TEST(answers_before_the_event)
+{
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(PORT)};
+    struct urnic_cm_channel *ca, *cb;
+    struct urnic_cm_id *listener, *active, *passive;
+
+    up();
+    inet_pton(AF_INET, "10.0.0.2", &to.sin_addr);
+    ck_assert_int_eq(urnic_create_cm_channel(a.ctx, &ca), 0);
+    ck_assert_int_eq(urnic_create_cm_channel(b.ctx, &cb), 0);
+    ck_assert_int_eq(urnic_create_id(cb, URNIC_PS_TCP, NULL, &listener), 0);
+    ck_assert_int_eq(urnic_bind_addr(listener, (struct sockaddr *)&to), 0);
+    ck_assert_int_eq(urnic_listen(listener, 0), 0);
+    ck_assert_int_eq(urnic_create_id(ca, URNIC_PS_TCP, NULL, &active), 0);
+    ck_assert_int_eq(urnic_resolve(active, NULL, (struct sockaddr *)&to, 5000), 0);
+    await_cm(ca, URNIC_CM_ROUTE_RESOLVED);
+    id_qp(&a, active);
+    ck_assert_int_eq(end_post(&a, URNIC_WR_SEND, 0, 8, 0, 0, 1), -EINVAL); /* not connected */
+    ck_assert_int_eq(urnic_connect(active, NULL), 0);
+    passive = await_cm(cb, URNIC_CM_CONNECT_REQUEST).id;
+    id_qp(&b, passive);
+    ck_assert_int_eq(end_post(&b, URNIC_WR_SEND, 0, 8, 0, 0, 2), -EINVAL); /* nor accepted */
+    ck_assert_int_eq(urnic_accept(passive, NULL), 0);
+    await_cm(cb, URNIC_CM_ESTABLISHED);
+    ck_assert_int_eq(end_post(&b, URNIC_WR_SEND, 0, 8, 0, 0, 3), 0);
+    end_expect(&b, URNIC_WC_SUCCESS, 3);
+    end_expect(&a, URNIC_WC_SUCCESS, 7);
+    ck_assert_int_eq(end_post(&a, URNIC_WR_SEND, 0, 8, 0, 0, 4), 0);
+    end_expect(&a, URNIC_WC_SUCCESS, 4);
+    end_expect(&b, URNIC_WC_SUCCESS, 7);
+    await_cm(ca, URNIC_CM_ESTABLISHED);
+    ck_assert_int_eq(urnic_destroy_ep(active), 0);
+    ck_assert_int_eq(urnic_destroy_ep(passive), 0);
+    a.qp = b.qp = NULL;
+    ck_assert_int_eq(urnic_destroy_id(listener), 0);
+    ck_assert_int_eq(urnic_destroy_cm_channel(ca), 0);
+    ck_assert_int_eq(urnic_destroy_cm_channel(cb), 0);
+    down();
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("promises");
@@ -169,6 +239,7 @@ int main(void)
     tcase_add_test(t, looks_at_the_mask_only);
     tcase_add_test(t, refuses_mixed_families);
     tcase_add_test(t, moves_all_or_nothing);
+    tcase_add_test(t, answers_before_the_event);
     suite_add_tcase(s, t);
     SRunner *r = srunner_create(s);
     srunner_run_all(r, CK_ENV);

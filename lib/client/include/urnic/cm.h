@@ -81,7 +81,8 @@ URNIC_API int urnic_cm_channel_fd(const struct urnic_cm_channel *channel);
 /* Wait for an event (-EAGAIN when the descriptor is non-blocking). -ENODEV: the daemon has gone.
  * The event is a copy: there is nothing to acknowledge.
  * With a queue pair given to the id, CONNECT_RESPONSE never shows: ESTABLISHED does, and by then
- * the queue pair is in RTS; DISCONNECTED, REJECTED and UNREACHABLE have moved it to ERR. */
+ * the queue pair is in RTS. A message of the peer may be polled before the event is got, and may be
+ * answered; DISCONNECTED, REJECTED and UNREACHABLE have moved it to ERR. */
 URNIC_API int urnic_get_cm_event(struct urnic_cm_channel *channel, struct urnic_cm_event *event);
 /* In words, for people; a constant string. */
 URNIC_API const char *urnic_cm_event_str(enum urnic_cm_event_type event);
