@@ -160,6 +160,51 @@ START_TEST(moves_all_or_nothing)
 }
 END_TEST
 
+/* ---- memory ---- */
+
+/* MR-04: a region of 0 octets has keys, and room for nothing but what has 0 octets itself. */
+START_TEST(registers_nothing)
+{
+    struct urnic_mr *mr, *remote;
+
+    up();
+    end_qp(&a, URNIC_QPT_RC);
+    end_qp(&b, URNIC_QPT_RC);
+    end_connect(&a, &b);
+    ck_assert_int_eq(urnic_reg_mr(b.pd, b.mem, 0, END_ACCESS, &remote), 0);
+    ck_assert_uint_eq(remote->length, 0);
+    ck_assert_uint_ne(remote->rkey, 0);
+    ck_assert_int_eq(end_post(&a, URNIC_WR_RDMA_WRITE, 0, 0, remote->iova, remote->rkey, 1), 0);
+    end_expect(&a, URNIC_WC_SUCCESS, 1);
+    ck_assert_int_eq(end_post(&a, URNIC_WR_RDMA_WRITE, 0, 1, remote->iova, remote->rkey, 2), 0);
+    end_expect(&a, URNIC_WC_REM_ACCESS_ERR, 2);
+    ck_assert_int_eq(urnic_dereg_mr(remote), 0);
+
+    /* The same of local memory; at the end of it, too. */
+    ck_assert_int_eq(urnic_destroy_qp(a.qp), 0);
+    ck_assert_int_eq(urnic_destroy_qp(b.qp), 0);
+    end_qp(&a, URNIC_QPT_RC);
+    end_qp(&b, URNIC_QPT_RC);
+    end_connect(&a, &b);
+    ck_assert_int_eq(urnic_reg_mr(a.pd, a.mem + SIZE, 0, END_ACCESS, &mr), 0);
+    ck_assert_int_eq(urnic_free(a.ctx, a.mem), -EBUSY);
+    struct urnic_sge sge = {.addr = mr->iova, .lkey = mr->lkey};
+    const struct urnic_send_wr wr = {.wr_id = 3,
+                                     .sg_list = &sge,
+                                     .num_sge = 1,
+                                     .opcode = URNIC_WR_RDMA_WRITE,
+                                     .send_flags = URNIC_SEND_SIGNALED,
+                                     .rdma = {.remote_addr = b.mr->iova, .rkey = b.mr->rkey}};
+    ck_assert_int_eq(urnic_post_send(a.qp, &wr, NULL), 0);
+    end_expect(&a, URNIC_WC_SUCCESS, 3);
+    sge.length = 1;
+    ck_assert_int_eq(urnic_post_send(a.qp, &wr, NULL), 0);
+    end_expect(&a, URNIC_WC_LOC_PROT_ERR, 3);
+    ck_assert_int_eq(urnic_dereg_mr(mr), 0);
+    down();
+}
+END_TEST
+
 /* ---- connections ---- */
 
 static struct urnic_cm_event await_cm(struct urnic_cm_channel *ch, enum urnic_cm_event_type want)
@@ -239,6 +284,7 @@ int main(void)
     tcase_add_test(t, looks_at_the_mask_only);
     tcase_add_test(t, refuses_mixed_families);
     tcase_add_test(t, moves_all_or_nothing);
+    tcase_add_test(t, registers_nothing);
     tcase_add_test(t, answers_before_the_event);
     suite_add_tcase(s, t);
     SRunner *r = srunner_create(s);

@@ -49,7 +49,8 @@ URNIC_API int urnic_alloc(struct urnic_context *ctx, size_t size, void **addr);
 /* addr as urnic_alloc gave it; NULL is fine. -EBUSY: regions lie in it; -EINVAL. */
 URNIC_API int urnic_free(struct urnic_context *ctx, void *addr);
 
-/* Register [addr, addr+length), all of it inside one urnic_alloc. access: URNIC_ACCESS_*.
+/* Register [addr, addr+length), all of it inside one urnic_alloc. access: URNIC_ACCESS_*. With
+ * length 0 it has keys, but room only for requests of 0 octets, which need no region anyway.
  * -EINVAL rights that need LOCAL_WRITE beside them; -EOPNOTSUPP unknown rights, or memory from
  * elsewhere (malloc, the stack: use urnic_alloc or urnic_reg_mr_fd); -ENOMEM; -EDQUOT. */
 URNIC_API int urnic_reg_mr(struct urnic_pd *pd, void *addr, size_t length, unsigned access,
@@ -59,8 +60,10 @@ URNIC_API int urnic_reg_mr_iova(struct urnic_pd *pd, void *addr, size_t length, 
                                 unsigned access, struct urnic_mr **mr);
 /* Register `length` octets at `offset` of a shared object: a memfd, a file in /dev/shm or on
  * hugetlbfs. The descriptor may be closed afterwards. If the object is truncated later, work
- * requests that touch the hole fail with a protection or access error. -EOPNOTSUPP: other kinds of
- * file; -EFAULT: the object ends before. */
+ * requests that touch the hole fail with a protection or access error. -EINVAL: length 0, or
+ * rights as above; -EBADF; -EOPNOTSUPP: other kinds of file, or unknown rights; -EACCES: the file
+ * may not be written, and LOCAL_WRITE is wanted; -EFAULT: the object ends before; -ENOMEM;
+ * -EDQUOT. */
 URNIC_API int urnic_reg_mr_fd(struct urnic_pd *pd, int fd, uint64_t offset, size_t length,
                               uint64_t iova, unsigned access, struct urnic_mr **mr);
 /* After return nobody touches the memory through this region. -EBUSY: windows are bound. */
