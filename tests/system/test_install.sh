@@ -38,6 +38,11 @@ printf '#include <urnic/urnic.h>\nint main() { return urnic_inc_rkey(255) != 0; 
 # shellcheck disable=SC2046
 c++ -Wall -Wextra -Werror -o "$dir/cpp" "$dir/cpp.cc" $(pkg-config --cflags --libs urnic) && "$dir/cpp" ||
     fail "C++ programs can't use the headers"
+if command -v clang++ >/dev/null; then # which minds what other compilers let pass
+    # shellcheck disable=SC2046
+    clang++ -std=c++11 -Wall -Wextra -Wpedantic -Werror -fsyntax-only "$dir/cpp.cc" $(pkg-config --cflags urnic) ||
+        fail "the headers are not C++11"
+fi
 needs=$(readelf -d "$LD_LIBRARY_PATH"/liburnic.so.0 | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p')
 [ "$needs" = libc.so.6 ] || fail "liburnic needs more than libc: $needs"
 "$here/test_examples.sh" "$prefix/bin/urnicd" "$dir/bin" || fail "the examples fail with the installed daemon"

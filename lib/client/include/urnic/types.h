@@ -204,6 +204,37 @@ enum urnic_wr_opcode {
 #define URNIC_SEND_SOLICITED 4u
 #define URNIC_SEND_INLINE    8u /* data is copied at posting: no lkey, buffer free at once */
 
+/* What a send request has beside its data, by opcode. */
+
+struct urnic_wr_rdma {
+    uint64_t remote_addr;
+    uint32_t rkey;
+};
+
+/* The value that was there comes into the first 8 octets of sg_list. */
+struct urnic_wr_atomic {
+    uint64_t remote_addr; /* a multiple of 8 */
+    uint64_t compare_add, swap;
+    uint32_t rkey;
+};
+
+struct urnic_wr_ud {
+    struct urnic_ah *ah;
+    uint32_t remote_qpn, remote_qkey;
+};
+
+struct urnic_wr_bind_mw {
+    uint32_t mw_rkey, new_rkey, mr_lkey, access;
+    uint64_t addr, length; /* length 0: take it away (type 1) */
+};
+
+/* sg_list: the segments, memory of mr; their lkey is not looked at */
+struct urnic_wr_reg_mr {
+    const struct urnic_mr *mr;
+    uint64_t iova;        /* address of the first octet from now on */
+    uint32_t key, access; /* key: mr->rkey with a variant octet of yours (urnic_inc_rkey) */
+};
+
 struct urnic_send_wr {
     uint64_t wr_id;
     struct urnic_send_wr *next;
@@ -213,28 +244,11 @@ struct urnic_send_wr {
     unsigned send_flags; /* URNIC_SEND_* */
     uint32_t imm_data;   /* octets as on the wire; SEND_WITH_INV, LOCAL_INV: the R_Key */
     union {
-        struct {
-            uint64_t remote_addr;
-            uint32_t rkey;
-        } rdma;
-        struct {
-            uint64_t remote_addr;
-            uint64_t compare_add, swap;
-            uint32_t rkey;
-        } atomic;
-        struct {
-            struct urnic_ah *ah;
-            uint32_t remote_qpn, remote_qkey;
-        } ud;
-        struct {
-            uint32_t mw_rkey, new_rkey, mr_lkey, access;
-            uint64_t addr, length; /* length 0: take it away (type 1) */
-        } bind_mw;
-        struct { /* sg_list: the segments, memory of mr; their lkey is not looked at */
-            const struct urnic_mr *mr;
-            uint64_t iova;        /* address of the first octet from now on */
-            uint32_t key, access; /* key: mr->rkey with a variant octet of yours (urnic_inc_rkey) */
-        } reg_mr;
+        struct urnic_wr_rdma rdma;
+        struct urnic_wr_atomic atomic;
+        struct urnic_wr_ud ud;
+        struct urnic_wr_bind_mw bind_mw;
+        struct urnic_wr_reg_mr reg_mr;
     };
 };
 
