@@ -231,6 +231,17 @@ static bool refused_since(const struct responder *r, const struct packet *from,
     return false;
 }
 
+/* Does this PSN belong to a READ or an ATOMIC, as it was last asked for? No ACK names it then. */
+static bool answered_otherwise(const struct responder *r, const struct packet *ack)
+{
+    const struct packet *q = ack;
+    for (unsigned n = 0; q > r->d->packet && n < BACK; n++)
+        if (packet_asks(r->d, --q) &&
+            ((ack->pkt.psn - q->pkt.psn) & WIRE_PSN_MASK) < packet_psns(r->d, q))
+            return packet_flags(q) & (WIRE_F_READ | WIRE_F_ATOMIC);
+    return false;
+}
+
 static const char *rule_of_missing(const struct responder *r, const struct packet *p,
                                    const struct answer *near)
 {
@@ -495,11 +506,15 @@ static void compare(struct responder *r, const struct packet *p)
     }
     catch_up(r, p);
     r->j->out->compared++;
+    struct match m = look_up(r, p);
     if (ack && positive && acknowledgeable(r, p->pkt.psn)) {
-        r->j->out->same++;
+        if (answered_otherwise(r, p))
+            judge_differ(r->j, p, "ACK-05", "opcode", dump_of(m.near),
+                         "this PSN is a READ's or an ATOMIC's: no ACK has it");
+        else
+            r->j->out->same++;
         return;
     }
-    struct match m = look_up(r, p);
     if (m.found) {
         compare_found(r, p, &m);
         return;
