@@ -170,6 +170,7 @@ struct lint_flow {
     struct lint_wait odd;             /* a packet of another service */
     struct lint_wait early;           /* sent again before the time of an RNR NAK was over, */
     uint64_t early_after, early_must; /* and after which time, not that */
+    unsigned rnr_kept, rnr_early;     /* how often it has waited, and how often not */
     uint32_t continued_n, restarted_n;
     bool rnr_02; /* has been found to break it */
     unsigned rnr_02_doubts;

@@ -226,14 +226,15 @@ static bool twin(const struct lint_ctx *c)
 
 /* Too early is what comes before the coded time is over, and too late to have been on its way. Or
  * the RNR NAK was lost behind the capture and this is a time-out: in the end it shows whether this
- * network loses packets. */
+ * network loses packets, and whether the requester waits at other times. */
 bool lint_rnr_05(struct lint_ctx *c)
 {
     struct lint_flow *f = c->f;
     if (c->wait) {
         lint_expected(c, "at least %.2f ms after the RNR NAK", (double)f->early_must / 1e6);
         lint_seen(c, "%.2f ms", (double)f->early_after / 1e6);
-        if (f->info.timeouts || f->info.gaps || f->peer->info.naks_seq)
+        if (f->info.timeouts || f->info.gaps || f->peer->info.naks_seq ||
+            (f->rnr_kept && f->rnr_kept >= f->rnr_early))
             lint_doubt(c, LINT_UNDECIDABLE, "a time-out, if the RNR NAK was lost on its way");
         return true;
     }
@@ -244,7 +245,9 @@ bool lint_rnr_05(struct lint_ctx *c)
     f->rnr.on = false;
     if (c->prev && c->prev->last_number > f->rnr.number)
         return false; /* in a round that goes on from before: the RNR NAK crosses with it */
-    if (waited >= must - must / 20 || waited <= crossing + CROSSING_NS || f->early.on)
+    bool kept = waited >= must - must / 20;
+    f->rnr_kept += kept;
+    if (kept || waited <= crossing + CROSSING_NS || f->rnr_early++)
         return false;
     lint_remember(c, &f->early);
     f->early_after = waited;

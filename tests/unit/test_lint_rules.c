@@ -33,6 +33,18 @@ static const struct step rnr_loss[] = {
     ACK(103, 4),
     END};
 
+/* One RNR NAK is obeyed and one isn't: perhaps that one never arrived, and this is a time-out. */
+#define REFUSED(psn_, msn_, wait_)                                                                 \
+    SEND(psn_, 64), NAK(psn_, 0x20 | 14, msn_),                                                    \
+        {.opcode = RC(SEND_ONLY), .psn = psn_, .len = 64, .ackreq = true, .after = wait_},         \
+        ACK(psn_, (msn_) + 1)
+static const struct step rnr_obeyed[] = {
+    SEND(98, 64),          ACK(98, 1),           SEND(99, 64), ACK(99, 2),
+    REFUSED(100, 2, 1400), REFUSED(101, 3, 500), END};
+static const struct step rnr_disobeyed[] = {
+    SEND(98, 64),          ACK(98, 1),           SEND(99, 64),         ACK(99, 2),
+    REFUSED(100, 2, 1400), REFUSED(101, 3, 500), REFUSED(102, 4, 600), END};
+
 static const struct step refused[] = {
     SEND(100, 64),
     ACK(100, 1),
@@ -269,6 +281,15 @@ static void ack_of_read(struct step *s)
     s->psn = 106;
     s->msn = 5;
 }
+static void ack_of_atomic(struct step *s)
+{
+    s->psn = 107;
+    s->msn = 5;
+}
+static void plain_ack(struct step *s)
+{
+    s->opcode = RC(ACKNOWLEDGE);
+}
 static void ack_ahead(struct step *s)
 {
     s->psn = 111;
@@ -427,6 +448,8 @@ static const struct row rows[] = {
     {"REQ-31 READ response with a NAK", steps_rc, 9, .step = syndrome_nak},
     {"ACK-02 reserved NAK code", steps_rc, 13, .step = syndrome_7f},
     {"ACK-05 ACK with the PSN of a READ", steps_rc, 13, .step = ack_of_read},
+    {"ACK-05 ACK with the PSN of an ATOMIC", steps_rc, 13, .step = ack_of_atomic},
+    {"ACK-05 ACK in the place of an ATOMIC acknowledge", steps_rc, 11, .step = plain_ack},
     {"ACK-05 ACK of what wasn't sent", steps_rc, 13, .step = ack_ahead},
     {"ACK-06 RD code on RC", steps_loss, 9, .step = syndrome_rd},
     {"ACK-06 access error for a SEND", steps_loss, 9, .step = syndrome_access},
@@ -438,6 +461,9 @@ static const struct row rows[] = {
     {"RNR-02 sequence NAK after RNR NAK", steps_rnr, 3, .extra = &nak_101},
     {"RNR-05 repeated too early", steps_rnr, 4, .step = early},
     {"RNR-05 or the RNR NAK was lost", rnr_loss, LATER, .verdict = LINT_UNDECIDABLE},
+    {"RNR-05 or it was lost: another one was obeyed", rnr_obeyed, LATER,
+     .verdict = LINT_UNDECIDABLE},
+    {"RNR-05 twice, and obeyed once", rnr_disobeyed, LATER},
     {"TMR-05 one transmission too many", steps_dead, 7, .extra = &send_101},
     {"RTX-05 longer the second time", steps_loss, 6, .step = longer},
     {"RSP-06 MIDDLE after LAST", steps_rc, 16, .step = middle},
