@@ -87,8 +87,6 @@ struct client_qp {
     struct cm_id *cm_id; /* the connection that this queue pair belongs to, NULL = none */
     enum qp_type type;
     uint32_t qpn, ref, pd;
-    uint32_t max_sge;
-    uint32_t max_inline;
     uint32_t rate_limit; /* kbit/s, 0 = none */
     struct cc_conf *cc;  /* what the application asked for, NULL = the device's */
     bool sq_sig_all;

@@ -138,8 +138,6 @@ static int queue_send_wr(const struct client_qp *qp, const struct ipc_send *s,
     } else if (s->wr.opcode == IPC_WR_REG_MR) {
         queue_segs(s, wr, segs);
     }
-    if (s->wr.nsge > qp->max_sge || s->wr.inline_len > qp->max_inline)
-        wr->opcode = WR_OPCODE_MAX; /* REQ-08: accepted, completes in order with an error */
     return rc == -EAGAIN ? rc : 0;
 }
 

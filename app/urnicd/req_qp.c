@@ -151,8 +151,6 @@ int req_qp_create(struct request *r)
         qp_undo(r, qp);
         return rc;
     }
-    qp->max_sge = p.max_send_sge;
-    qp->max_inline = p.max_inline;
     if (qp->srq)
         qp->srq->users++;
     out->qpn = qp->qpn;

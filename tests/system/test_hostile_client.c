@@ -127,6 +127,58 @@ START_TEST(lying_index)
 }
 END_TEST
 
+/* SHM-02 SRQ-07: of a shared receive queue likewise; it is dead then, and no second event comes. */
+START_TEST(lying_index_of_all)
+{
+    struct urnic_srq_attr attr = {.max_wr = 4, .max_sge = 1};
+    uint64_t bad = counter("urn0", "client_bad_index");
+    struct urnic_async_event ev;
+    struct urnic_srq *srq;
+
+    hostile_pair();
+    ck_assert_int_eq(urnic_create_srq(x.pd, &attr, NULL, &srq), 0);
+    atomic_store(&srq->rq.ring.q->prod, srq->rq.ring.entries + 1);
+    client_ring(x.ctx, srq->rq.doorbell);
+    ck_assert_int_eq(urnic_get_async_event(x.ctx, &ev), 0);
+    ck_assert_int_eq(ev.type, URNIC_EVENT_SRQ_ERR);
+    ck_assert_ptr_eq(ev.srq, srq);
+    urnic_ack_async_event(&ev);
+    client_ring(x.ctx, srq->rq.doorbell);
+    ck_assert_int_eq(end_post(&x, URNIC_WR_RDMA_WRITE, 0, CHUNK, y.mr->iova, y.mr->rkey, 1), 0);
+    end_expect(&x, URNIC_WC_SUCCESS, 1);
+    ck_assert_uint_eq(counter("urn0", "client_bad_index"), bad + 1);
+    ck_assert_int_eq(urnic_destroy_srq(srq), 0);
+    end_close(&x);
+    end_close(&y);
+}
+END_TEST
+
+/* SHM-03 REQ-08: more pieces, or more inline, than the queue pair was made for. */
+START_TEST(more_than_granted)
+{
+    for (unsigned inl = 0; inl < 2; inl++) {
+        hostile_pair();
+        struct urnic_sge sge[8] = {{0}};
+        struct urnic_send_wr wr = {.wr_id = 1,
+                                   .opcode = URNIC_WR_RDMA_WRITE,
+                                   .sg_list = sge,
+                                   .num_sge = inl ? 1 : 8,
+                                   .send_flags = inl ? URNIC_SEND_INLINE : 0,
+                                   .rdma = {.remote_addr = y.mr->iova, .rkey = y.mr->rkey}};
+        sge[0] = (struct urnic_sge){(uintptr_t)x.mem, 8, x.mr->lkey};
+        if (inl)
+            sge[0].length = x.qp->max_inline + 8;
+        x.qp->max_inline += 8;
+        x.qp->max_send_sge = 8;
+        ck_assert_int_eq(urnic_post_send(x.qp, &wr, NULL), 0);
+        end_expect(&x, URNIC_WC_LOC_QP_OP_ERR, 1);
+        transfer(5);
+        end_close(&x);
+        end_close(&y);
+    }
+}
+END_TEST
+
 /* ---- doorbells ---- */
 
 static void floods(void)
@@ -347,6 +399,7 @@ START_TEST(refused_memory)
     ck_assert_int_eq(ftruncate(fd, 4096), 0);
     ck_assert_int_eq(urnic_reg_mr_fd(a.pd, fd, 0, 8192, 0, END_ACCESS, &mr), -EFAULT);
     ck_assert_int_eq(urnic_reg_mr_fd(a.pd, fd, 8192, 1, 0, END_ACCESS, &mr), -EFAULT);
+    ck_assert_int_eq(urnic_reg_mr_fd(a.pd, fd, 2048, 4096, 0, END_ACCESS, &mr), -EFAULT);
     ck_assert_int_eq(urnic_reg_mr_fd(a.pd, fd, UINT64_MAX, 2, 0, END_ACCESS, &mr), -EFAULT);
     ck_assert_int_eq(fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE), 0);
     ck_assert_int_eq(urnic_reg_mr_fd(a.pd, fd, 0, 4096, 0, END_ACCESS, &mr), -EACCES);
@@ -500,19 +553,67 @@ static void takes_a_controlled_qkey(void)
     _exit(refused == -EPERM && urnic_modify_qp(x.qp, &attr, mask) == 0 ? 0 : 1);
 }
 
-/* KEY-08, SEC-26: a Q_Key with bit 31 is for the privileged: with the one of QP1 anybody could
- * speak as the connection manager. */
-START_TEST(controlled_qkey)
+static void administers(void)
+{
+    static const char *const texts[] = {
+        "{\"cmd\":\"log-level\",\"level\":\"info\"}",
+        "{\"cmd\":\"cc\",\"set\":\"none\"}",
+        "{\"cmd\":\"faults\",\"device\":\"urn0\",\"rules\":\"\"}",
+    };
+    static _Alignas(8) uint8_t buf[sizeof(struct ipc_text) + 128];
+    struct ipc_text *text = (void *)buf;
+    struct ipc_addr_admin addr = {.device = "urn0", .ip = {0xfd, [15] = 7}, .prefix_len = 64};
+    struct ipc_link_admin link = {.hdr.type = IPC_LINK_SET, .device = "urn0"};
+    struct ipc_capture capture = {.hdr.type = IPC_CAPTURE_START, .device = "urn0"};
+    struct ipc_handle stop = {.hdr.type = IPC_CAPTURE_STOP, .handle = 1};
+    struct ipc_hdr reply;
+    int fd = open("/dev/null", O_WRONLY | O_CLOEXEC), bad = 0;
+
+    if (setgid(65534) < 0 || setuid(65534) < 0)
+        _exit(100);
+    for (unsigned i = 0; i < 2; i++) {
+        addr.hdr.type = i ? IPC_ADDR_DEL : IPC_ADDR_ADD;
+        bad += rig_request(&rig, &addr, sizeof(addr), -1, &reply, sizeof(reply)) != -EPERM;
+    }
+    bad += rig_request(&rig, &link, sizeof(link), -1, &reply, sizeof(reply)) != -EPERM;
+    bad += rig_request(&rig, &capture, sizeof(capture), fd, &reply, sizeof(reply)) != -EPERM;
+    bad += rig_request(&rig, &stop, sizeof(stop), -1, &reply, sizeof(reply)) != -EPERM;
+    for (unsigned i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        size_t len = strlen(texts[i]);
+        *text = (struct ipc_text){.hdr.type = IPC_ADMIN, .len = (uint32_t)len};
+        memcpy(text->text, texts[i], len);
+        bad += rig_request(&rig, text, sizeof(*text) + len, -1, &reply, sizeof(reply)) != -EPERM;
+    }
+    _exit(bad);
+}
+
+/* Run it as a user who isn't the daemon's: it must find nothing wrong. */
+static void as_nobody(void (*fn)(void))
 {
     int status;
 
     if (geteuid() != 0)
-        return; /* whoever runs the daemon may */
+        return; /* whoever runs the daemon may all that */
     ck_assert_int_eq(chmod(rig.dir, 0755), 0);
     ck_assert_int_eq(chmod(rig.socket, 0666), 0);
-    pid_t pid = hostile(takes_a_controlled_qkey);
+    pid_t pid = hostile(fn);
     ck_assert_int_eq(waitpid(pid, &status, 0), pid);
     ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "status %x", (unsigned)status);
+}
+
+/* KEY-08, SEC-26: a Q_Key with bit 31 is for the privileged: with the one of QP1 anybody could
+ * speak as the connection manager. */
+START_TEST(controlled_qkey)
+{
+    as_nobody(takes_a_controlled_qkey);
+}
+END_TEST
+
+/* Links, addresses, captures, rules, logs: root's and the daemon's own user's. */
+START_TEST(not_an_administrator)
+{
+    as_nobody(administers);
+    transfer(10);
 }
 END_TEST
 
@@ -600,6 +701,8 @@ static Suite *suite(void)
     tcase_add_test(t, killed_in_transfer);
     tcase_add_test(t, scribbled_rings);
     tcase_add_test(t, lying_index);
+    tcase_add_test(t, lying_index_of_all);
+    tcase_add_test(t, more_than_granted);
     tcase_add_test(t, doorbell_flood);
     tcase_add_test(t, full_channel);
     tcase_add_test(t, owed_event);
@@ -609,6 +712,7 @@ static Suite *suite(void)
     tcase_add_test(t, refused_memory);
     tcase_add_test(t, rubbish_requests);
     tcase_add_test(t, controlled_qkey);
+    tcase_add_test(t, not_an_administrator);
     tcase_add_test(t, windows_go);
     tcase_add_test(t, others_keep_their_speed);
     suite_add_tcase(s, t);
