@@ -122,7 +122,7 @@ static int build_send(uint8_t *at, const struct urnic_qp *qp, const struct urnic
     bool inl = wr->send_flags & URNIC_SEND_INLINE;
     struct ipc_sqe e = {
         .opcode = (uint8_t)wr->opcode,
-        .flags = (uint8_t)(wr->send_flags | (qp->sig_all ? URNIC_SEND_SIGNALED : 0)),
+        .flags = (uint8_t)wr->send_flags,
         .units = (uint8_t)units,
         .nsge = inl ? 0 : (uint8_t)wr->num_sge,
         .inline_len = (uint16_t)inline_len,

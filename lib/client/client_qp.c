@@ -64,7 +64,6 @@ static int qp_new(struct urnic_context *ctx, const struct urnic_qp_init_attr *at
     qp->srq = attr->srq;
     qp->send_cq = attr->send_cq;
     qp->recv_cq = attr->recv_cq;
-    qp->sig_all = attr->sq_sig_all;
     int err = 0;
     if (qp->type == URNIC_QPT_UD) {
         struct urnic_port_attr port;

@@ -208,6 +208,11 @@ START_TEST(refuses_other_contexts)
     init.send_cq = a.cq;
     init.recv_cq = b.cq;
     ck_assert_int_eq(urnic_create_qp(a.pd, &init, &qp), -EINVAL);
+    init.recv_cq = a.cq;
+    struct urnic_srq_attr attr = {.max_wr = 4, .max_sge = 1};
+    ck_assert_int_eq(urnic_create_srq(b.pd, &attr, NULL, &init.srq), 0);
+    ck_assert_int_eq(urnic_create_qp(a.pd, &init, &qp), -EINVAL);
+    ck_assert_int_eq(urnic_destroy_srq(init.srq), 0);
     down();
 }
 END_TEST
@@ -218,6 +223,35 @@ static int move(struct urnic_qp *qp, struct urnic_qp_attr attr, enum urnic_qp_st
     attr.qp_state = to;
     return urnic_modify_qp(qp, &attr, URNIC_QP_STATE | mask);
 }
+
+/* A queue pair that is made so has a completion for each send, whether it asks for one or not. */
+START_TEST(completes_every_send)
+{
+    struct urnic_qp_init_attr init = {.qp_type = URNIC_QPT_RC,
+                                      .cap = {.max_send_wr = 4, .max_recv_wr = 1}};
+    const struct urnic_send_wr wr = {.wr_id = 9, .opcode = URNIC_WR_RDMA_WRITE};
+
+    up();
+    init.send_cq = init.recv_cq = a.cq;
+    for (int all = 0; all < 2; all++) {
+        struct urnic_wc wc;
+        init.sq_sig_all = all;
+        ck_assert_int_eq(urnic_create_qp(a.pd, &init, &a.qp), 0);
+        end_qp(&b, URNIC_QPT_RC);
+        end_connect(&a, &b);
+        ck_assert_int_eq(urnic_post_send(a.qp, &wr, NULL), 0);
+        if (all)
+            end_expect(&a, URNIC_WC_SUCCESS, 9);
+        ck_assert_int_eq(end_post(&a, URNIC_WR_RDMA_WRITE, 0, 0, 0, 0, 10), 0);
+        end_expect(&a, URNIC_WC_SUCCESS, 10);
+        ck_assert_int_eq(urnic_poll_cq(a.cq, 1, &wc), 0);
+        ck_assert_int_eq(urnic_destroy_qp(a.qp), 0);
+        ck_assert_int_eq(urnic_destroy_qp(b.qp), 0);
+    }
+    a.qp = b.qp = NULL;
+    down();
+}
+END_TEST
 
 /* UD-11: as in verbs, a queue pair that is attached to a group can't be destroyed. */
 START_TEST(destroys_detached_only)
@@ -486,6 +520,7 @@ int main(void)
     tcase_add_test(t, listens_unbound);
     tcase_add_test(t, registers_shared_objects_only);
     tcase_add_test(t, refuses_other_contexts);
+    tcase_add_test(t, completes_every_send);
     tcase_add_test(t, destroys_detached_only);
     tcase_add_test(t, keeps_to_its_limits);
     tcase_add_test(t, limits_rates);

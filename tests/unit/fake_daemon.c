@@ -172,7 +172,7 @@ static void serve_sq(struct fake *f, struct obj *qp)
         if (status == 0)
             status = atomic_load(&f->knobs.status);
         ipc_ring_release(&qp->sq);
-        if (!(s.wr.flags & IPC_WR_F_SIGNALED) && status == 0)
+        if (!qp->sig_all && !(s.wr.flags & IPC_WR_F_SIGNALED) && status == 0)
             continue;
         struct ipc_cqe e = {
             .cookie = s.wr.cookie,
@@ -472,6 +472,32 @@ static void answer(struct conn *c, struct answer *a)
         close(a->fds[--a->nfds]);
 }
 
+static void lie(struct ipc_where *w, enum fake_lie lie)
+{
+    switch (lie) {
+    case FAKE_NO_ENTRIES:
+        w->entries = 0;
+        break;
+    case FAKE_3_ENTRIES:
+        w->entries = 3;
+        break;
+    case FAKE_TOO_LONG:
+        w->entries = 1u << 30;
+        break;
+    case FAKE_BEHIND:
+        w->off = 1ull << 40;
+        break;
+    case FAKE_ODD:
+        w->off += 8;
+        break;
+    case FAKE_NOWHERE:
+        w->slab = 77;
+        break;
+    default:
+        break;
+    }
+}
+
 static void control(struct fake *f, struct conn *c)
 {
     union msg m = {0};
@@ -486,6 +512,8 @@ static void control(struct fake *f, struct conn *c)
         return;
     }
     int status = request(f, c, &m, &a, fds, nfds);
+    if (m.hdr.type == IPC_CQ_CREATE)
+        lie(&a.m.cq.ring, atomic_exchange(&f->knobs.lie, FAKE_TRUE));
     a.m.hdr.type = m.hdr.type;
     a.m.hdr.flags = IPC_F_REPLY;
     a.m.hdr.id = m.hdr.id;
@@ -567,7 +595,8 @@ static void *fake_thread(void *arg)
         }
         unsigned async = atomic_exchange(&f->knobs.async, 0);
         if (async != 0) {
-            struct ipc_async ev = {.event = async - 1, .ref = f->newest_qp->ref};
+            struct ipc_async ev = {
+                .event = async - 1, .ref = f->newest_qp->ref, .flags = atomic_load(&f->knobs.lost)};
             send(f->newest_qp->conn->async, &ev, sizeof(ev), MSG_NOSIGNAL);
         }
         if (!any)

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "client.h"
 #include "client_setup.h"
 #include "unit.h"
 
@@ -64,6 +65,7 @@ START_TEST(shm_09_devices_and_memory)
     ck_assert_int_eq(urnic_reg_mr(pd, &heap, sizeof(heap), 0, &mr), -EOPNOTSUPP);
     ck_assert_int_eq(urnic_reg_mr(pd, mem, 9000, 0, &mr), -EOPNOTSUPP);
     ck_assert_int_eq(urnic_free(ctx, (char *)mem + 8), -EINVAL);
+    ck_assert_int_eq(urnic_alloc_mr(pd, mem, 4096, 1, &mr), -EOPNOTSUPP); /* this daemon can't */
     OK(urnic_reg_mr(pd, (char *)mem + 100, 4000, URNIC_ACCESS_LOCAL_WRITE, &mr));
     ck_assert_ptr_eq(mr->addr, (char *)mem + 100);
     ck_assert_uint_eq(mr->iova, (uintptr_t)mem + 100);
@@ -123,11 +125,37 @@ START_TEST(cq_06_events)
 }
 END_TEST
 
+START_TEST(shm_01_daemon_lies)
+{
+    /* SHM-01 a queue that can't lie where the daemon says is refused, and nothing stays behind */
+    struct setup s = setup_start(8);
+    struct urnic_cq *cq;
+    for (unsigned lie = FAKE_TRUE + 1; lie < FAKE_LIES; lie++) {
+        atomic_store(&fake_knobs(s.fake)->lie, lie);
+        ck_assert_msg(urnic_create_cq(s.ctx, 4, NULL, NULL, &cq) == -ENOMEM, "lie %u", lie);
+    }
+    OK(urnic_create_cq(s.ctx, 4, NULL, NULL, &cq));
+    OK(urnic_destroy_cq(cq));
+    setup_end(&s);
+}
+END_TEST
+
+/* Acknowledges events after a while. */
+struct later {
+    struct urnic_async_event ev;
+    struct urnic_cq *cq; /* its event, if not NULL */
+    _Atomic bool done;
+};
+
 static void *ack_later(void *arg)
 {
-    struct urnic_async_event *ev = arg;
+    struct later *l = arg;
     usleep(100000);
-    urnic_ack_async_event(ev);
+    atomic_store(&l->done, true);
+    if (l->cq != NULL)
+        urnic_ack_cq_events(l->cq, 1);
+    else
+        urnic_ack_async_event(&l->ev);
     return NULL;
 }
 
@@ -135,15 +163,16 @@ START_TEST(evt_03_destroy_waits_for_acknowledgement)
 {
     /* EVT-03, EVT-02 */
     struct setup s = setup_start(8);
-    struct urnic_async_event ev;
+    struct later l = {0};
     struct urnic_qp *qp = setup_qp(&s, NULL, 8, 64);
     pthread_t t;
     atomic_store(&fake_knobs(s.fake)->async, 1 + URNIC_EVENT_QP_ACCESS_ERR);
-    OK(urnic_get_async_event(s.ctx, &ev));
-    ck_assert_int_eq(ev.type, URNIC_EVENT_QP_ACCESS_ERR);
-    ck_assert_ptr_eq(ev.qp, qp);
-    pthread_create(&t, NULL, ack_later, &ev);
+    OK(urnic_get_async_event(s.ctx, &l.ev));
+    ck_assert_int_eq(l.ev.type, URNIC_EVENT_QP_ACCESS_ERR);
+    ck_assert_ptr_eq(l.ev.qp, qp);
+    pthread_create(&t, NULL, ack_later, &l);
     OK(urnic_destroy_qp(qp));
+    ck_assert(atomic_load(&l.done));
     pthread_join(t, NULL);
     setup_end(&s);
 }
@@ -181,6 +210,46 @@ START_TEST(evt_03_unread_events_go_with_their_object)
 }
 END_TEST
 
+START_TEST(evt_03_so_does_that_of_a_completion_queue)
+{
+    /* EVT-03 */
+    struct setup s = setup_start(8);
+    struct later l = {0};
+    struct urnic_wc wc;
+    pthread_t t;
+    void *user;
+    struct urnic_send_wr write = {.opcode = URNIC_WR_RDMA_WRITE, .send_flags = URNIC_SEND_SIGNALED};
+    OK(urnic_req_notify_cq(s.cq, false));
+    OK(urnic_post_send(s.qp, &write, NULL));
+    OK(urnic_get_cq_event(s.channel, &l.cq, &user));
+    poll_n(s.cq, &wc, 1);
+    OK(urnic_destroy_qp(s.qp));
+    pthread_create(&t, NULL, ack_later, &l);
+    OK(urnic_destroy_cq(s.cq));
+    ck_assert(atomic_load(&l.done));
+    pthread_join(t, NULL);
+    OK(urnic_create_cq(s.ctx, 1024, &s, s.channel, &s.cq));
+    s.qp = setup_qp(&s, NULL, 8, 64);
+    setup_end(&s);
+}
+END_TEST
+
+START_TEST(evt_04_events_were_lost)
+{
+    /* EVT-04 the application is told that the list has a hole */
+    struct setup s = setup_start(8);
+    struct urnic_async_event ev;
+    for (unsigned lost = 0; lost < 2; lost++) {
+        atomic_store(&fake_knobs(s.fake)->lost, lost);
+        atomic_store(&fake_knobs(s.fake)->async, 1 + URNIC_EVENT_COMM_EST);
+        OK(urnic_get_async_event(s.ctx, &ev));
+        ck_assert_uint_eq(ev.lost, lost);
+        urnic_ack_async_event(&ev);
+    }
+    setup_end(&s);
+}
+END_TEST
+
 START_TEST(cq_06_unread_events_go_with_their_queue)
 {
     /* CQ-06 the same for a completion queue */
@@ -199,6 +268,22 @@ START_TEST(cq_06_unread_events_go_with_their_queue)
     OK(urnic_destroy_qp(qp));
     OK(urnic_destroy_cq(cq));
     ck_assert(!readable(urnic_channel_fd(s.channel)));
+    setup_end(&s);
+}
+END_TEST
+
+START_TEST(qp_14_a_number_is_not_given_twice)
+{
+    /* QP-14 what comes late for a queue pair that is gone must not be taken for its successor's */
+    struct setup s = setup_start(8);
+    uint32_t before = 0;
+    for (unsigned i = 0; i < 100; i++) {
+        struct urnic_qp *qp = setup_qp(&s, NULL, 1, 0);
+        ck_assert_uint_ne(qp->obj.ref, before);
+        before = qp->obj.ref;
+        OK(urnic_destroy_qp(qp));
+        ck_assert_ptr_null(client_ref_get(&s.ctx->refs, before));
+    }
     setup_end(&s);
 }
 END_TEST
@@ -245,15 +330,25 @@ START_TEST(evt_01_polling_alone_notices_death)
 }
 END_TEST
 
+static bool is_mapped(void *at)
+{
+    void *page = (void *)((uintptr_t)at & ~(uintptr_t)4095);
+    return msync(page, 4096, MS_ASYNC) == 0;
+}
+
 START_TEST(shm_07_fork)
 {
-    /* SHM-07 a child's control calls are refused; the parent goes on */
+    /* SHM-07 a child's control calls are refused, and it has the parent's data, but not its queues;
+     * the parent goes on */
     struct setup s = setup_start(8);
     struct urnic_pd *pd;
     pid_t child = fork();
-    if (child == 0)
-        _exit(urnic_alloc_pd(s.ctx, &pd) == -EPERM ? 0 : 1);
+    if (child == 0) {
+        bool refused = urnic_alloc_pd(s.ctx, &pd) == -EPERM;
+        _exit(refused && is_mapped(s.mem) && !is_mapped(s.qp->sq.q) ? 0 : 1);
+    }
     int status;
+    ck_assert(is_mapped(s.qp->sq.q));
     ck_assert_int_eq(waitpid(child, &status, 0), child);
     ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
     OK(urnic_alloc_pd(s.ctx, &pd));
@@ -272,8 +367,24 @@ START_TEST(ud_05_address_handles)
     struct urnic_ah_attr attr = {.dgid = {0xfd}};
     OK(urnic_create_ah(s.pd, &attr, &ah));
     OK(urnic_destroy_ah(ah));
+    static const uint8_t v4[16] = {[10] = 0xff, [11] = 0xff, [12] = 10, [15] = 7};
     grh[20] = 0x45;
+    grh[21] = 0x68;
+    memcpy(grh + 32, v4 + 12, 4);
+    wc.sl = 3;
+    OK(urnic_create_ah_from_wc(s.pd, &wc, grh, 5, &ah));
+    ck_assert_mem_eq(ah->av.dgid, v4, 16);
+    ck_assert_uint_eq(ah->av.tclass, 0x68);
+    ck_assert_uint_eq(ah->av.sl, 3);
+    ck_assert_uint_eq(ah->av.sgid_index, 5);
+    OK(urnic_destroy_ah(ah));
+    static const uint8_t v6[16] = {0xfd, [15] = 9};
+    grh[0] = 0x61;
+    grh[1] = 0x20;
+    memcpy(grh + 8, v6, 16);
     OK(urnic_create_ah_from_wc(s.pd, &wc, grh, 0, &ah));
+    ck_assert_mem_eq(ah->av.dgid, v6, 16);
+    ck_assert_uint_eq(ah->av.tclass, 0x12);
     OK(urnic_destroy_ah(ah));
     wc.wc_flags = 0;
     ck_assert_int_eq(urnic_create_ah_from_wc(s.pd, &wc, grh, 0, &ah), -EINVAL);
@@ -348,7 +459,9 @@ START_TEST(shm_01_frozen_structs)
 END_TEST
 
 UNIT_MAIN("client life", shm_07_no_daemon, shm_09_devices_and_memory, shm_01_newer_daemon,
-          cq_06_events, evt_03_destroy_waits_for_acknowledgement,
-          evt_03_unread_events_go_with_their_object, cq_06_unread_events_go_with_their_queue,
-          evt_01_daemon_dies, evt_01_polling_alone_notices_death, shm_07_fork,
-          ud_05_address_handles, ud_02_datagram_too_long, cq_02_names, shm_01_frozen_structs)
+          shm_01_daemon_lies, cq_06_events, evt_03_destroy_waits_for_acknowledgement,
+          evt_03_so_does_that_of_a_completion_queue, evt_03_unread_events_go_with_their_object,
+          cq_06_unread_events_go_with_their_queue, evt_04_events_were_lost,
+          qp_14_a_number_is_not_given_twice, evt_01_daemon_dies, evt_01_polling_alone_notices_death,
+          shm_07_fork, ud_05_address_handles, ud_02_datagram_too_long, cq_02_names,
+          shm_01_frozen_structs)

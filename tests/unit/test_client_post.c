@@ -96,6 +96,26 @@ START_TEST(qp_16_send_queue_accounting)
 }
 END_TEST
 
+START_TEST(qp_16_receive_queue_accounting)
+{
+    /* QP-16: exactly max_recv_wr fit, although the ring has room for more */
+    struct setup s = setup_start(8);
+    struct urnic_qp *qp = setup_qp(&s, NULL, 3, 64);
+    struct urnic_recv_wr recv = {0};
+    struct urnic_send_wr send = {.opcode = URNIC_WR_SEND};
+    struct urnic_wc wc[2];
+    for (unsigned i = 0; i < 3; i++)
+        OK(urnic_post_recv(qp, &recv, NULL));
+    ck_assert_int_eq(urnic_post_recv(qp, &recv, NULL), -ENOMEM);
+    OK(urnic_post_send(qp, &send, NULL));
+    poll_n(s.cq, wc, 1);
+    OK(urnic_post_recv(qp, &recv, NULL));
+    ck_assert_int_eq(urnic_post_recv(qp, &recv, NULL), -ENOMEM);
+    OK(urnic_destroy_qp(qp));
+    setup_end(&s);
+}
+END_TEST
+
 START_TEST(cq_08_order_over_ring_wraps)
 {
     /* CQ-08 entries of one to several units wrap everywhere; data and order survive */
@@ -127,7 +147,7 @@ START_TEST(qp_05_what_cannot_be_posted)
     static const char *const what[] = {
         "QP-05 unknown opcode",      "SHM-03 reserved flag",          "SHM-03 too many SGEs",
         "SHM-03 negative SGE count", "SHM-03 inline longer than max", "SHM-03 inline READ",
-        "SHM-03 inline atomic",
+        "SHM-03 inline atomic",      "SHM-03 inline REG_MR",
     };
     for (unsigned i = 0; i < sizeof(what) / sizeof(what[0]); i++) {
         struct urnic_send_wr wr = base;
@@ -154,8 +174,12 @@ START_TEST(qp_05_what_cannot_be_posted)
             wr.opcode = URNIC_WR_RDMA_READ;
             wr.send_flags = URNIC_SEND_INLINE;
             break;
-        default:
+        case 6:
             wr.opcode = URNIC_WR_ATOMIC_FETCH_AND_ADD;
+            wr.send_flags = URNIC_SEND_INLINE;
+            break;
+        default:
+            wr.opcode = URNIC_WR_REG_MR;
             wr.send_flags = URNIC_SEND_INLINE;
         }
         ck_assert_msg(urnic_post_send(s.qp, &wr, &bad) == -EINVAL && bad == &wr, "%s", what[i]);
@@ -217,7 +241,7 @@ START_TEST(srq_01_shared_receive_queue)
     struct urnic_recv_wr recv = {.sg_list = &sge, .num_sge = 1};
     OK(urnic_create_srq(s.pd, &attr, NULL, &srq));
     struct urnic_qp *qp = setup_qp(&s, srq, 8, 64);
-    ck_assert_int_eq(urnic_post_recv(qp, &recv, NULL), -EINVAL);
+    ck_assert_int_eq(urnic_post_recv(qp, &(struct urnic_recv_wr){0}, NULL), -EINVAL);
     for (recv.wr_id = 0; recv.wr_id < 4; recv.wr_id++)
         OK(urnic_post_srq_recv(srq, &recv, NULL));
     ck_assert_int_eq(urnic_post_srq_recv(srq, &recv, NULL), -ENOMEM);
@@ -235,6 +259,16 @@ START_TEST(srq_01_shared_receive_queue)
             poll_n(s.cq, wc, 1);
         }
     }
+    for (unsigned i = 0; i < 4; i++) { /* what RESET drops frees its places as well */
+        struct urnic_send_wr send = {.opcode = URNIC_WR_SEND};
+        OK(urnic_post_send(qp, &send, NULL));
+    }
+    usleep(50000);
+    to_state(qp, URNIC_QPS_RESET);
+    ck_assert_int_eq(urnic_poll_cq(s.cq, 2, wc), 0);
+    for (unsigned i = 0; i < 4; i++)
+        OK(urnic_post_srq_recv(srq, &recv, NULL));
+    ck_assert_int_eq(urnic_post_srq_recv(srq, &recv, NULL), -ENOMEM);
     ck_assert_int_eq(urnic_destroy_srq(srq), -EBUSY);
     OK(urnic_destroy_qp(qp));
     OK(urnic_destroy_srq(srq));
@@ -338,6 +372,6 @@ START_TEST(shm_06_hot_path_makes_no_system_call)
 END_TEST
 
 UNIT_MAIN("client post", cq_01_data_and_fields_arrive, qp_16_send_queue_accounting,
-          cq_08_order_over_ring_wraps, qp_05_what_cannot_be_posted,
+          qp_16_receive_queue_accounting, cq_08_order_over_ring_wraps, qp_05_what_cannot_be_posted,
           qp_14_reset_and_destroy_drop_completions, srq_01_shared_receive_queue, cq_08_threads,
           shm_06_hot_path_makes_no_system_call)
