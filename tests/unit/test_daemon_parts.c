@@ -112,6 +112,28 @@ START_TEST(handle_reuse)
 }
 END_TEST
 
+/* A handle that was deleted when no other one was free is used again, as is the one after it. */
+START_TEST(handle_last_one)
+{
+    struct handle_table t;
+    uint32_t h, size;
+    int x;
+
+    handle_init(&t);
+    ck_assert_int_eq(handle_add(&t, HANDLE_CQ, &x, &h), 0);
+    while (t.used < t.size)
+        ck_assert_int_eq(handle_add(&t, HANDLE_CQ, &x, &h), 0);
+    size = t.size;
+    for (uint32_t i = 3; i < 10; i++) {
+        handle_del(&t, i);
+        ck_assert_int_eq(handle_add(&t, HANDLE_CQ, &x, &h), 0);
+        ck_assert_uint_eq(h, i);
+    }
+    ck_assert_uint_eq(t.size, size);
+    handle_fini(&t);
+}
+END_TEST
+
 /* SEC-22: a client's quota of each kind is less than what the device has, and one kind that is used
  * up leaves the others alone. */
 START_TEST(handle_quota)
@@ -365,6 +387,45 @@ START_TEST(memory_bounds)
 }
 END_TEST
 
+/* MR-12: of a client's object only what is there, and what it may not write nobody writes. */
+START_TEST(memory_of_clients)
+{
+    static const struct {
+        uint64_t off, len;
+        int rc;
+    } cases[] = {
+        {0, 8192, 0},
+        {4096, 4096, 0},
+        {8192, 1, -EFAULT},
+        {4096, 4097, -EFAULT},
+        {4096, 8192, -EFAULT},
+        {8193, UINT64_MAX, -EFAULT},
+        {1, UINT64_MAX, -EFAULT},
+        {UINT64_MAX, 2, -EFAULT},
+        {0, 0, -EINVAL},
+    };
+    int fd = memfd_create("client's", MFD_CLOEXEC);
+    struct memory *m;
+    uint64_t word = 0;
+
+    ck_assert_int_eq(ftruncate(fd, 8192), 0);
+    for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        int rc = memory_foreign(fd, cases[i].off, cases[i].len, true, &m);
+        ck_assert_msg(rc == cases[i].rc, "case %u: %d", i, rc);
+        if (rc == 0)
+            memory_free(m);
+    }
+    ck_assert_int_eq(memory_foreign(fd, 0, 8192, false, &m), 0);
+    const struct mem_piece p = {.obj = m, .off = 8, .len = 8};
+    ck_assert_int_eq(memory_get(&word, &p), 0);
+    ck_assert_int_eq(memory_put(&p, &word), -EFAULT);
+    ck_assert_int_eq(memory_fadd(&p, 1, &word), -EFAULT);
+    ck_assert_int_eq(memory_cas(&p, 0, 1, &word), -EFAULT);
+    memory_free(m);
+    close(fd);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("daemon_parts");
@@ -374,6 +435,7 @@ int main(void)
     tcase_add_test(t, gid_places);
     tcase_add_test(t, gid_sources);
     tcase_add_test(t, handle_reuse);
+    tcase_add_test(t, handle_last_one);
     tcase_add_test(t, handle_quota);
     tcase_add_test(t, handle_quota_of_all);
     tcase_add_test(t, sigbus_while_others_come_and_go);
@@ -382,6 +444,7 @@ int main(void)
     tcase_add_test(t, qslab_descriptor_once);
     tcase_add_test(t, memory_survives_truncation);
     tcase_add_test(t, memory_bounds);
+    tcase_add_test(t, memory_of_clients);
     suite_add_tcase(s, t);
     return unit_run(s);
 }
