@@ -159,8 +159,9 @@ bool net_group_get(const struct net_port *port, size_t i, struct wire_addr *grou
 /* ---- frames and time ---- */
 
 /* Take a received frame that is not RoCE. Answers to ARP and NS requests and echoes are written to
- * `reply` (may not overlap `frame`); returns the reply's length, 0 = no reply. Foreign, damaged and
- * foreign-VLAN frames are counted and ignored. */
+ * `reply` (may not overlap `frame`); returns the reply's length, 0 = no reply. With cap <
+ * NET_TX_MAX nothing is answered, and `reply` isn't touched. Foreign, damaged and foreign-VLAN
+ * frames are counted and ignored. */
 size_t net_rx(struct net_port *port, const uint8_t *frame, size_t len, uint64_t now, uint8_t *reply,
               size_t cap);
 /* Write the next frame that the port wants to send; 0 = none. cap >= NET_TX_MAX. */

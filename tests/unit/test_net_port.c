@@ -528,6 +528,27 @@ START_TEST(sec_15_echo_ignored)
 }
 END_TEST
 
+/* WIRE-07 who has no room for a reply still hears the answer that he waits for. */
+START_TEST(wire_07_no_room_for_replies)
+{
+    struct net_port *p = port_new(0);
+    struct wire_addr who = addr("10.0.0.2"), other = addr("10.0.0.3");
+    uint8_t f[128], r[256], mac[6];
+    memset(r, 0xEE, sizeof(r));
+    net_resolve(p, &who, 0, mac);
+    size_t n = make_arp(f, our_mac, -1, 2, "10.0.0.2", peer_mac, "10.0.0.1");
+    ck_assert_uint_eq(rx(p, f, n, r, 0), 0);
+    ck_assert_int_eq(net_neigh_state(p, &who), NET_REACHABLE);
+    ck_assert_uint_eq(net_counter(p, NET_RX_BAD), 0);
+    n = make_arp(f, our_mac, -1, 1, "10.0.0.3", peer_mac, "10.0.0.1");
+    ck_assert_uint_eq(rx(p, f, n, r, NET_TX_MAX - 1), 0);
+    ck_assert_int_eq(net_neigh_state(p, &other), NET_STALE);
+    for (size_t i = 0; i < sizeof(r); i++)
+        ck_assert_uint_eq(r[i], 0xEE);
+    net_port_free(p);
+}
+END_TEST
+
 /* SEC-15 echo replies have a limit, which time renews. */
 START_TEST(sec_15_echo_rate)
 {
@@ -767,4 +788,4 @@ UNIT_MAIN("net port", wire_07_arp_reply, wire_07_arp_sender, wire_07_nd_options,
           sec_02_bad_advertisement, sec_02_bad_arp, wire_04_vlan, wire_06_not_for_us,
           sec_02_address_conflict, wire_07_nd_reply, wire_07_dad_answered, sec_02_bad_nd,
           wire_12_echo_v4, sec_15_echo_ignored, sec_15_echo_rate, wire_16_echo_v6,
-          gid_03_announcements, sec_03_bad_config)
+          gid_03_announcements, sec_03_bad_config, wire_07_no_room_for_replies)
