@@ -112,12 +112,18 @@ void neigh_rx(struct neigh *n, const uint8_t *frame, uint32_t len, uint64_t now)
 {
     struct neigh_reply *r = &n->reply[(n->first + n->count) % NEIGH_REPLIES];
     bool room = n->count < NEIGH_REPLIES; /* else *r is the oldest one, which still waits */
+    uint64_t too_big = net_counter(n->port, NET_RX_TOO_BIG);
     size_t answer = net_rx(n->port, frame, len, now, r->frame, room ? sizeof(r->frame) : 0);
 
     if (room && answer > 0) {
         r->len = (uint32_t)answer;
         n->count++;
     }
+    if (net_counter(n->port, NET_RX_TOO_BIG) != too_big)
+        log_warn("neigh",
+                 "%s: a router or host says that our packets are too big for it (ICMP); "
+                 "connections keep their path MTU",
+                 n->device->name);
     n->dirty = true;
 }
 

@@ -189,6 +189,7 @@ enum net_counter {
     NET_NEIGH_CHANGED, /* a known neighbour has another MAC */
     NET_NEIGH_FAILED,
     NET_NEIGH_EVICTED, /* forgotten to make room */
+    NET_RX_TOO_BIG,    /* ICMP says that a packet of ours was; nothing follows from it (WIRE-32) */
     NET_COUNTERS
 };
 /* A counter's value since the port was made. */

@@ -2,8 +2,8 @@
  *
  * ICMP and ICMPv6: answers to echo requests; ICMPv6 also leads to neighbour discovery.
  *
- * Only requests to one of our unicast addresses are answered, to the MAC that they came from, at no
- * more than NET_ECHO_RATE, and never with more octets than they had.
+ * Only echo requests to one of our unicast addresses are answered, to the MAC that they came from,
+ * at no more than NET_ECHO_RATE, and never with more octets than they had.
  */
 #include <string.h>
 
@@ -14,6 +14,9 @@
 #define ECHO_REQUEST     8u
 #define ECHO6_REQUEST    128u
 #define ECHO6_REPLY      129u
+#define UNREACHABLE      3u
+#define NEEDS_FRAGMENTS  4u /* code */
+#define TOO_BIG6         2u
 #define ND_FIRST         135u
 #define ND_LAST          136u
 #define TTL              64u
@@ -61,6 +64,8 @@ size_t icmp_rx_v4(struct net_port *p, const struct net_in *in, uint64_t now, uin
     if (n < ECHO_LEN || total > in->len || wire_csum_add(0, ip, WIRE_IPV4_LEN) != 0xFFFF ||
         wire_csum_add(0, icmp, n) != 0xFFFF)
         return ignore(p, NET_RX_BAD);
+    if (icmp[0] == UNREACHABLE && icmp[1] == NEEDS_FRAGMENTS) /* WIRE-32 */
+        return ignore(p, NET_RX_TOO_BIG);
     if (icmp[0] != ECHO_REQUEST || icmp[1] != 0)
         return ignore(p, NET_RX_OTHER);
     p->counters[NET_RX_ECHO]++;
@@ -106,23 +111,26 @@ void icmp6_finish(uint8_t *ip, const struct wire_addr *src, const struct wire_ad
     wire_csum_put(icmp + 2, wire_csum_add(icmp6_pseudo_sum(ip, len), icmp, len));
 }
 
-static size_t echo_v6(struct net_port *p, const struct net_in *in, size_t n, uint64_t now,
-                      uint8_t *reply, size_t cap)
+/* An echo request, or what a router says of a packet of ours. */
+static size_t for_us_v6(struct net_port *p, const struct net_in *in, size_t n, uint64_t now,
+                        uint8_t *reply, size_t cap)
 {
-    const uint8_t *ip = in->l3;
+    const uint8_t *ip = in->l3, *icmp = ip + WIRE_IPV6_LEN;
     struct wire_addr src;
     struct wire_addr dst;
     memcpy(src.b, ip + 8, 16);
     memcpy(dst.b, ip + 24, 16);
-    if (!in->to_us || !net_answers(p, &dst) || WIRE_IPV6_LEN + n > p->config.mtu)
+    if (!in->to_us || !net_answers(p, &dst) || WIRE_IPV6_LEN + n > p->config.mtu || icmp[1] != 0)
         return ignore(p, NET_RX_OTHER);
+    if (icmp[0] == TOO_BIG6) /* WIRE-32 */
+        return ignore(p, NET_RX_TOO_BIG);
     p->counters[NET_RX_ECHO]++;
     if (n < ECHO_LEN || !net_is_unicast(&src) || wire_addr_is_v4(&src) || net_addr_has(p, &src))
         return ignore(p, NET_RX_BAD);
     if (cap < WIRE_ETH_LEN + WIRE_VLAN_LEN + WIRE_IPV6_LEN + n || !may_echo(p, now))
         return 0;
     uint8_t *out = reply + net_put_ether(p, reply, in->smac, NET_ETHERTYPE_IPV6);
-    memcpy(out + WIRE_IPV6_LEN, ip + WIRE_IPV6_LEN, n);
+    memcpy(out + WIRE_IPV6_LEN, icmp, n);
     out[WIRE_IPV6_LEN] = ECHO6_REPLY;
     icmp6_finish(out, &dst, &src, TTL, n);
     return net_pad(reply, (size_t)(out + WIRE_IPV6_LEN + n - reply));
@@ -145,7 +153,7 @@ size_t icmp_rx_v6(struct net_port *p, const struct net_in *in, uint64_t now, uin
         return ignore(p, NET_RX_BAD);
     if (icmp[0] >= ND_FIRST && icmp[0] <= ND_LAST)
         return nd_rx(p, in, n, now, reply);
-    if (icmp[0] == ECHO6_REQUEST && icmp[1] == 0)
-        return echo_v6(p, in, n, now, reply, cap);
+    if (icmp[0] == ECHO6_REQUEST || icmp[0] == TOO_BIG6)
+        return for_us_v6(p, in, n, now, reply, cap);
     return ignore(p, NET_RX_OTHER);
 }

@@ -248,6 +248,7 @@ const char *net_counter_name(enum net_counter c)
         [NET_NEIGH_CHANGED] = "net_neigh_changed",
         [NET_NEIGH_FAILED] = "net_neigh_failed",
         [NET_NEIGH_EVICTED] = "net_neigh_evicted",
+        [NET_RX_TOO_BIG] = "net_rx_too_big",
     };
     return (unsigned)c < NET_COUNTERS ? names[c] : "unknown";
 }

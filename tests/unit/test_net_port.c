@@ -528,6 +528,38 @@ START_TEST(sec_15_echo_ignored)
 }
 END_TEST
 
+/* WIRE-32 ICMP's "fragmentation needed" and "packet too big" are counted, and that is all. */
+START_TEST(wire_32_too_big)
+{
+    static const struct {
+        const char *to;
+        uint8_t type, code;
+        enum net_counter counter;
+    } rows[] = {
+        {"10.0.0.1", 3, 4, NET_RX_TOO_BIG},  {"10.0.0.1", 3, 3, NET_RX_OTHER},
+        {"10.0.0.9", 3, 4, NET_RX_OTHER},    {"2001:db8::1", 2, 0, NET_RX_TOO_BIG},
+        {"2001:db8::1", 2, 1, NET_RX_OTHER}, {"2001:db8::1", 1, 4, NET_RX_OTHER},
+        {"2001:db8::9", 2, 0, NET_RX_OTHER},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct net_port *p = port_new(0);
+        uint8_t f[128], r[256], body[56] = {rows[i].type, rows[i].code};
+        size_t n;
+        if (strchr(rows[i].to, ':')) {
+            n = make_icmp6(f, our_mac, "2001:db8::2", rows[i].to, 64, body, sizeof(body));
+        } else {
+            n = make_echo(f, our_mac, "10.0.0.2", rows[i].to, 40);
+            memcpy(f + 14 + 20, body, 2);
+            mend_v4(f + 14);
+        }
+        ck_assert_uint_eq(rx(p, f, n, r, sizeof(r)), 0);
+        ck_assert_msg(net_counter(p, rows[i].counter) == 1, "%zu", i);
+        ck_assert_uint_eq(net_counter(p, NET_RX_BAD), 0);
+        net_port_free(p);
+    }
+}
+END_TEST
+
 /* WIRE-07 who has no room for a reply still hears the answer that he waits for. */
 START_TEST(wire_07_no_room_for_replies)
 {
@@ -788,4 +820,4 @@ UNIT_MAIN("net port", wire_07_arp_reply, wire_07_arp_sender, wire_07_nd_options,
           sec_02_bad_advertisement, sec_02_bad_arp, wire_04_vlan, wire_06_not_for_us,
           sec_02_address_conflict, wire_07_nd_reply, wire_07_dad_answered, sec_02_bad_nd,
           wire_12_echo_v4, sec_15_echo_ignored, sec_15_echo_rate, wire_16_echo_v6,
-          gid_03_announcements, sec_03_bad_config, wire_07_no_room_for_replies)
+          gid_03_announcements, sec_03_bad_config, wire_32_too_big, wire_07_no_room_for_replies)
