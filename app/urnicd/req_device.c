@@ -91,6 +91,14 @@ static int req_device_query(struct request *r)
     return 0;
 }
 
+/* A violation counter as a port attribute: it stays at its largest value (KEY-03, KEY-06). */
+static uint16_t violations(const struct device *d, enum engine_counter which)
+{
+    uint64_t n = engine_counters(d->engine)[which];
+
+    return n < UINT16_MAX ? (uint16_t)n : UINT16_MAX;
+}
+
 static int req_port_query(struct request *r)
 {
     const struct device *d = r->device;
@@ -109,6 +117,8 @@ static int req_port_query(struct request *r)
     memcpy(out->mac, d->mac, 6);
     out->vlan = d->conf->vlan;
     out->pkeys[0] = WIRE_PKEY_DEFAULT;
+    out->bad_pkey_cntr = violations(d, ENGINE_C_rx_bad_pkey);
+    out->qkey_viol_cntr = violations(d, ENGINE_C_rx_bad_qkey);
     return 0;
 }
 

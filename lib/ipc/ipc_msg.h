@@ -32,7 +32,7 @@
 
 #define IPC_MAGIC 0x43494e52u /* "RNIC" */
 #define IPC_MAJOR 1u
-#define IPC_MINOR 3u
+#define IPC_MINOR 4u
 
 #define IPC_MSG_MAX       16384u /* octets of the longest message */
 #define IPC_FD_MAX        4u     /* descriptors with one message */
@@ -226,6 +226,9 @@ struct ipc_port_attr {
     uint8_t mac[6];
     uint16_t vlan;
     uint16_t pkeys[4];
+    /* minor 4 */
+    uint16_t bad_pkey_cntr, qkey_viol_cntr; /* stay at 0xFFFF (KEY-03, KEY-06) */
+    uint32_t zero;
 };
 
 #define IPC_GID_V1 1u

@@ -356,7 +356,7 @@ END_TEST
 
 /* ---- datagrams ---- */
 
-static void send_datagram(const char *ip, uint64_t wr_id)
+static void send_datagram_keyed(const char *ip, uint64_t wr_id, uint32_t qkey)
 {
     /* As libraries do that leave the MAC to the daemon: all zeros. */
     struct urnic_ah ah = {.ctx = a.ctx, .av = {.sgid_index = 3, .hop_limit = 64}};
@@ -367,7 +367,7 @@ static void send_datagram(const char *ip, uint64_t wr_id)
         .num_sge = 1,
         .opcode = URNIC_WR_SEND,
         .send_flags = URNIC_SEND_SIGNALED,
-        .ud = {.ah = &ah, .remote_qpn = urnic_qp_num(b.qp), .remote_qkey = 0x11},
+        .ud = {.ah = &ah, .remote_qpn = urnic_qp_num(b.qp), .remote_qkey = qkey},
     };
     const struct urnic_send_wr *bad;
 
@@ -375,6 +375,37 @@ static void send_datagram(const char *ip, uint64_t wr_id)
     inet_pton(AF_INET, ip, ah.av.dgid + 12);
     ck_assert_int_eq(urnic_post_send(a.qp, &wr, &bad), 0);
 }
+
+static void send_datagram(const char *ip, uint64_t wr_id)
+{
+    send_datagram_keyed(ip, wr_id, 0x11);
+}
+
+/* KEY-06: a datagram with another Q_Key is lost, and an attribute of the port counts it. */
+START_TEST(datagrams_with_another_key)
+{
+    struct urnic_port_attr port;
+
+    rig_start_pair(&rig, "");
+    end_open(&a, &rig, "urn0", SIZE);
+    end_open(&b, &rig, "urn1", SIZE);
+    end_datagrams(&a);
+    end_datagrams(&b);
+    ck_assert_int_eq(end_post_recv(&b, 0, 1024, 100), 0);
+    send_datagram_keyed("10.0.0.2", 1, 0x12);
+    send_datagram_keyed("10.0.0.2", 2, 0x13);
+    send_datagram("10.0.0.2", 3);
+    end_expect(&b, URNIC_WC_SUCCESS, 100);
+    ck_assert_int_eq(urnic_query_port(b.ctx, &port), 0);
+    ck_assert_uint_eq(port.qkey_viol_cntr, 2);
+    ck_assert_uint_eq(port.bad_pkey_cntr, 0);
+    ck_assert_int_eq(urnic_query_port(a.ctx, &port), 0);
+    ck_assert_uint_eq(port.qkey_viol_cntr, 0);
+    for (uint64_t i = 1; i <= 3; i++)
+        end_expect(&a, URNIC_WC_SUCCESS, i);
+    pair_down();
+}
+END_TEST
 
 /* WIRE-07 UD-13: a datagram for a neighbour whose MAC nobody knows yet waits until it is known, and
  * those behind it stay behind it; one for a host that isn't there is lost like any other. */
@@ -777,6 +808,7 @@ static Suite *suite(void)
     tcase_add_test(t, queue_pairs_go_with_connections);
     tcase_add_test(t, gone_before_accepted);
     tcase_add_test(t, accepts_who_is_still_there);
+    tcase_add_test(t, datagrams_with_another_key);
     tcase_add_test(t, datagrams_to_strangers);
     tcase_add_test(t, groups);
     tcase_add_test(t, moderated_events);

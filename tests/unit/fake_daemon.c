@@ -358,6 +358,8 @@ static int request(struct fake *f, struct conn *c, const union msg *r, struct an
     case IPC_PORT_QUERY:
         a->m.port_attr.state = 4;
         a->m.port_attr.active_mtu = 5;
+        a->m.port_attr.bad_pkey_cntr = 7;
+        a->m.port_attr.qkey_viol_cntr = 0xFFFF;
         a->len = sizeof(a->m.port_attr);
         return 0;
     case IPC_GID_TABLE:

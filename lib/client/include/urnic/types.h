@@ -59,6 +59,8 @@ struct urnic_port_attr {
     uint8_t mac[6];
     uint16_t vlan;
     uint16_t pkeys[4];
+    /* packets dropped for their P_Key, datagrams for their Q_Key; 0xFFFF = so many or more */
+    uint16_t bad_pkey_cntr, qkey_viol_cntr;
 };
 
 enum urnic_gid_type { URNIC_GID_ROCE_V1 = 1, URNIC_GID_ROCE_V2 = 2 };
