@@ -60,6 +60,8 @@ struct io_caps {
 struct io_link {
     bool up;
     uint64_t changes; /* counts transitions, so that a quick down/up is not missed */
+    const char *why;  /* why it isn't up, in a few words, as far as the driver knows; else NULL.
+                       * Valid  until the port is used again */
 };
 
 /* Cumulative since open. Every frame lost inside the driver is in exactly one of the *_drop. */

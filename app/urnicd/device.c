@@ -272,6 +272,9 @@ static void device_link(struct device *d, uint64_t now)
     struct io_link link;
 
     d->io->ops->link(d->io, &link);
+    if (link.why && strcmp(link.why, d->no_link) != 0)
+        log_info("port", "%s: no link: %s", d->name, link.why);
+    snprintf(d->no_link, sizeof(d->no_link), "%s", link.why ? link.why : "");
     if (link.changes == d->link.changes && link.up == d->link.up)
         return;
     /* Down and up again between two looks is still news: the peer has been away. */

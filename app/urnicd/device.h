@@ -62,7 +62,8 @@ struct device {
     struct gid_table gids;
     struct device_gone gone[GID_PAIRS];
     unsigned ngone;
-    struct io_link link;
+    struct io_link link; /* but for `why` */
+    char no_link[96]; /* what was said last of why there is none; "" = it is up, or nothing was */
     struct device_stats stats;
 };
 

@@ -173,7 +173,7 @@ static void port_link(struct io_port *io, struct io_link *out)
 {
     struct mem_socket *s = port_of(io)->sock;
 
-    out->changes = atomic_load(&s->changes);
+    *out = (struct io_link){.changes = atomic_load(&s->changes)};
     out->up = atomic_load(&s->up);
 }
 

@@ -59,7 +59,7 @@ struct memif_counters {
     uint64_t copied_rx, copied_tx;   /* frames the driver had to copy */
     uint64_t kicks;                  /* eventfd writes */
     uint64_t reason[MEMIF_REASONS];  /* ends of connections and refused handshakes by reason */
-    char text[96];                   /* what the peer said with its last DISCONNECT */
+    char text[96];                   /* what the peer said with its last DISCONNECT, printable */
 };
 
 /* Name of a reason, for counters and logs; never NULL. */

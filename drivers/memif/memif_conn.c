@@ -283,13 +283,22 @@ static enum memif_reason server_message(struct memif_conn *c, const struct memif
     return reason == MEMIF_OK ? conn_say(c, MEMIF_MSG_ACK, &ack, -1) : reason;
 }
 
+/* What the peer says, which needn't end in NUL, for logs: no more than printable characters. */
+static void take_text(char *to, size_t size, const char *from, size_t len)
+{
+    size_t n = 0;
+
+    for (; n < len && n < size - 1 && from[n]; n++)
+        to[n] = from[n] >= ' ' && from[n] <= '~' ? from[n] : '?';
+    to[n] = '\0';
+}
+
 /* One message. Returns the reason to end the connection, or MEMIF_OK. */
 static enum memif_reason conn_message(struct memif_conn *c, const struct memif_config *cfg,
                                       const struct memif_msg *msg, int *fd)
 {
     if (msg->type == MEMIF_MSG_DISCONNECT) {
-        snprintf(c->text, sizeof(c->text), "%.*s", (int)sizeof(msg->disconnect.text) - 1,
-                 msg->disconnect.text);
+        take_text(c->text, sizeof(c->text), msg->disconnect.text, sizeof(msg->disconnect.text));
         return MEMIF_GOODBYE;
     }
     if (c->state == MEMIF_UP)

@@ -64,6 +64,7 @@ static void port_up(struct memif_port *p)
     p->fault = MEMIF_OK;
     p->up = true;
     p->link.up = true;
+    p->link.why = NULL;
     p->link.changes++;
     p->counters.connects++;
     if (p->armed)
@@ -83,6 +84,8 @@ static void port_down(struct memif_port *p)
         memif_rx_abandon(p);
         memif_port_fault(p, c->reason);
     }
+    p->link.why =
+        c->reason == MEMIF_GOODBYE && c->text[0] ? p->counters.text : memif_reason_name(c->reason);
 }
 
 /* A second peer: there is one link, and it is taken. */

@@ -282,9 +282,13 @@ START_TEST(client_survives_wrong_server)
         msg.hello.version_min = msg.hello.version_max = servers[_i].version;
         msg.hello.log2_ring_max = servers[_i].log2;
     }
+    if (msg.type == MEMIF_MSG_DISCONNECT)
+        memcpy(msg.disconnect.text, "bye\033[2J", sizeof("bye\033[2J"));
     ck_assert_int_eq(memif_sock_send(sock, &msg, -1), 0);
     io->ops->service(io, 0);
     ck_assert_msg(peer_counters(io).reason[servers[_i].reason] == 1, "%s", servers[_i].fact);
+    if (msg.type == MEMIF_MSG_DISCONNECT) /* for logs: nothing that a terminal would obey */
+        ck_assert_str_eq(peer_counters(io).text, "bye?[2J");
     close(sock);
     close(listener);
     io->ops->close(io);

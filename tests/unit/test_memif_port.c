@@ -202,6 +202,7 @@ END_TEST
 START_TEST(two_ports_on_one_name_disagree)
 {
     static const char *const clients[] = {"role=slave,id=2", "role=client,id=1,secret=b"};
+    struct io_link link;
 
     for (unsigned i = 0; i < 2; i++) {
         struct io_port *a = peer_port("role=master,id=1,secret=a", 0);
@@ -211,6 +212,10 @@ START_TEST(two_ports_on_one_name_disagree)
         ck_assert_uint_ge(peer_counters(b).reason[MEMIF_GOODBYE], 1);
         ck_assert_str_eq(peer_counters(b).text,
                          memif_reason_name(i ? MEMIF_PEER_SECRET : MEMIF_PEER_ID));
+        a->ops->link(a, &link); /* both tell why */
+        ck_assert_str_eq(link.why, i ? "wrong secret" : "interface id not found");
+        b->ops->link(b, &link);
+        ck_assert_str_eq(link.why, i ? "wrong secret" : "interface id not found");
         a->ops->close(a);
         b->ops->close(b);
     }
