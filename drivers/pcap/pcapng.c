@@ -149,10 +149,11 @@ static bool room(struct pcapng *w, size_t len)
 static void section_header(struct pcapng *w, const char *application)
 {
     int64_t unknown = -1;
+    const uint16_t version[2] = {1, 0}; /* major, minor */
 
     block_begin(w, BLOCK_SHB);
     put32(w, BYTE_ORDER_M);
-    put32(w, 1); /* version 1.0: major in the first half-word on a little-endian machine */
+    put(w, version, sizeof(version));
     put(w, &unknown, sizeof(unknown));
     put_text(w, OPT_SHB_APPL, application ? application : "urnic", TEXT_MOST);
     block_end(w);
@@ -219,18 +220,18 @@ int pcapng_interface(struct pcapng *w, const char *name, const char *description
     return w->interfaces++;
 }
 
-void pcapng_packet(struct pcapng *w, int interface, uint64_t ns, enum pcapng_dir dir,
+bool pcapng_packet(struct pcapng *w, int interface, uint64_t ns, enum pcapng_dir dir,
                    const uint8_t *frame, uint32_t len, const char *comment)
 {
     uint32_t kept = len < w->snaplen ? len : w->snaplen;
     uint32_t flags = dir; /* bits 1..0: 01 inbound, 10 outbound */
 
     if (interface < 0 || interface >= w->interfaces)
-        return;
+        return false;
     if (!room(w, kept + PCAPNG_COMMENT_MAX + 64)) {
         w->stats.drops++;
         w->if_drops[interface]++;
-        return;
+        return false;
     }
     w->last_ns = ns + w->epoch;
     block_begin(w, BLOCK_EPB);
@@ -246,6 +247,7 @@ void pcapng_packet(struct pcapng *w, int interface, uint64_t ns, enum pcapng_dir
     w->if_packets[interface]++;
     w->stats.packets++;
     w->stats.bytes += len;
+    return true;
 }
 
 void pcapng_stats(const struct pcapng *w, struct pcapng_stats *out)

@@ -48,8 +48,9 @@ int pcapng_from_fd(int fd, const struct pcapng_options *opt, struct pcapng **out
 int pcapng_interface(struct pcapng *w, const char *name, const char *description, uint64_t speed);
 
 /* Record a frame. `ns` is in the caller's clock (see epoch). A comment (NULL = none; cut at
- * PCAPNG_COMMENT_MAX) shows up in Wireshark: for a frame that we dropped, the counter's name. */
-void pcapng_packet(struct pcapng *w, int interface, uint64_t ns, enum pcapng_dir dir,
+ * PCAPNG_COMMENT_MAX) shows up in Wireshark: for a frame that we dropped, the counter's name.
+ * False: not recorded, and counted in pcapng_stats.drops, unless there is no such interface. */
+bool pcapng_packet(struct pcapng *w, int interface, uint64_t ns, enum pcapng_dir dir,
                    const uint8_t *frame, uint32_t len, const char *comment);
 
 /* Write out what is buffered. Returns 0 or -errno; -EAGAIN when a pipe is full. */
