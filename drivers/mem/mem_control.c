@@ -111,11 +111,9 @@ static uint64_t queue_now(const struct mem_link *link, unsigned dir, uint64_t no
     uint64_t q = 0;
 
     for (unsigned i = 0; i < link->top; i++) {
-        const struct mem_socket *dst = link->sockets[i];
-        bool ours = link->opened > 2 ? i == dir : i != dir;
-        uint64_t rate = link->sockets[dir]->faults.rate;
-        if (ours && rate && dst->busy_until > now)
-            q = (uint64_t)((mem_u128)(dst->busy_until - now) * rate / 8000000000u);
+        uint64_t waits = mem_socket_backlog(link->sockets[i], link->sockets[dir]->faults.rate, now);
+        if ((i == dir) == mem_link_is_switch(link) && waits > q)
+            q = waits;
     }
     return q;
 }

@@ -123,7 +123,16 @@ struct mem_port {
 int mem_spec_parse(const char *args, const struct mem_link_config *have, uint64_t seed, char *name,
                    struct mem_link_config *cfg, char *err, size_t err_size);
 
+/* Three ports and more make a switch of a wire. */
+static inline bool mem_link_is_switch(const struct mem_link *link)
+{
+    return link->opened > 2;
+}
+
 /* mem_link.c, all under the link's lock. */
+/* Octets that wait to be serialized towards a port: the time that the queue needs to run empty, at
+ * the rate. */
+uint64_t mem_socket_backlog(const struct mem_socket *dst, uint64_t rate, uint64_t now);
 void mem_socket_send(struct mem_link *link, unsigned dir, struct mem_buf *buf, uint64_t now);
 void mem_socket_flush(struct mem_link *link, unsigned index, bool all, uint64_t now);
 /* May port `dir` send now? Otherwise sets its room_at. */

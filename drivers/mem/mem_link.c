@@ -12,6 +12,7 @@
 #include "mem_internal.h"
 
 #define RING_MIN 256u
+#define ETH_HDR  14u /* less is no frame */
 
 static const char *const reason_names[MEM_LINK_REASONS] = {
     [MEM_LINK_R_LOSS] = "loss",         [MEM_LINK_R_RULE] = "rule",
@@ -89,21 +90,15 @@ static struct mem_buf *buf_copy(struct mem_link *link, const struct mem_buf *buf
     return copy;
 }
 
-static bool is_switch(const struct mem_link *link)
-{
-    return link->opened > 2;
-}
-
 /* Whose faults rule the queue from src to dst: a wire is the sender's, a switch's port the
  * receiver's. */
 static const struct mem_link_faults *queue_faults(const struct mem_link *link, unsigned src,
                                                   unsigned dst)
 {
-    return &link->sockets[is_switch(link) ? dst : src]->faults;
+    return &link->sockets[mem_link_is_switch(link) ? dst : src]->faults;
 }
 
-/* Octets that wait to be serialized: the time that the queue needs to run empty, at the rate. */
-static uint64_t backlog(const struct mem_socket *dst, uint64_t rate, uint64_t now)
+uint64_t mem_socket_backlog(const struct mem_socket *dst, uint64_t rate, uint64_t now)
 {
     if (!rate || dst->busy_until <= now)
         return 0;
@@ -197,7 +192,7 @@ static void deliver(struct mem_link *link, unsigned dir, unsigned to, struct mem
 {
     struct mem_socket *src = link->sockets[dir], *dst = link->sockets[to];
     const struct mem_link_faults *f = queue_faults(link, dir, to);
-    struct mem_link_stats *qs = &link->sockets[is_switch(link) ? to : dir]->stats;
+    struct mem_link_stats *qs = &link->sockets[mem_link_is_switch(link) ? to : dir]->stats;
     uint64_t at = now;
 
     if (!atomic_load_explicit(&dst->up, memory_order_relaxed)) {
@@ -211,7 +206,7 @@ static void deliver(struct mem_link *link, unsigned dir, unsigned to, struct mem
     }
     if (f->rate) {
         uint64_t wire = buf->len + MEM_WIRE_OVERHEAD;
-        uint64_t q = backlog(dst, f->rate, now) + wire;
+        uint64_t q = mem_socket_backlog(dst, f->rate, now) + wire;
         if (f->queue && q > f->queue) {
             log_loss(link, dir, MEM_LINK_R_QUEUE, buf, now);
             goto lost;
@@ -342,7 +337,7 @@ static void forward(struct mem_link *link, unsigned dir, struct mem_buf *buf,
 {
     unsigned to = MEM_LINK_ALL;
 
-    if (is_switch(link))
+    if (mem_link_is_switch(link))
         to = mac_find(link, buf->data);
     if (to == MEM_LINK_ALL)
         flood(link, dir, buf, v, now);
@@ -403,7 +398,7 @@ void mem_socket_send(struct mem_link *link, unsigned dir, struct mem_buf *buf, u
         reason = MEM_LINK_R_DOWN;
         goto lost;
     }
-    if (buf->len < 14) {
+    if (buf->len < ETH_HDR) {
         reason = MEM_LINK_R_OVERSIZE;
         goto lost;
     }
@@ -415,7 +410,7 @@ void mem_socket_send(struct mem_link *link, unsigned dir, struct mem_buf *buf, u
         reason = MEM_LINK_R_LOSS;
         goto lost;
     }
-    if (is_switch(link))
+    if (mem_link_is_switch(link))
         mac_learn(link, buf->data + 6, dir);
     if (v.flags & MEM_LINK_MARK_CE && mem_frame_mark_ce(buf->data, buf->len))
         src->stats.marked++;
@@ -447,7 +442,7 @@ lost:
 static bool over_xoff(struct mem_socket *dst, const struct mem_link_faults *f, uint64_t now)
 {
     arrived_update(dst, now);
-    uint64_t q = backlog(dst, f->rate, now) + dst->arrived_bytes;
+    uint64_t q = mem_socket_backlog(dst, f->rate, now) + dst->arrived_bytes;
     if (q > f->xoff)
         dst->over_xoff = true;
     else if (q <= f->xon)
@@ -459,7 +454,7 @@ static bool over_xoff(struct mem_socket *dst, const struct mem_link_faults *f, u
 static uint64_t room_time(const struct mem_socket *dst, const struct mem_link_faults *f,
                           uint64_t target, uint64_t now)
 {
-    uint64_t q = backlog(dst, f->rate, now);
+    uint64_t q = mem_socket_backlog(dst, f->rate, now);
     if (!f->rate || q <= target)
         return UINT64_MAX;
     return now + 1 + (uint64_t)((mem_u128)(q - target) * 8000000000u / f->rate);
@@ -480,7 +475,8 @@ bool mem_socket_may_send(struct mem_link *link, unsigned dir, uint64_t now)
         if (f->pfc && over_xoff(dst, f, now)) {
             pause = true;
             at = room_time(dst, f, f->xon, now);
-        } else if (!is_switch(link) && !f->queue && backlog(dst, f->rate, now) >= MEM_NIC_BACKLOG) {
+        } else if (!mem_link_is_switch(link) && !f->queue &&
+                   mem_socket_backlog(dst, f->rate, now) >= MEM_NIC_BACKLOG) {
             full = true;
             at = room_time(dst, f, MEM_NIC_BACKLOG - 1, now);
         }
@@ -500,7 +496,7 @@ void mem_links_update(struct mem_link *link)
     for (unsigned i = 0; i < link->top; i++) {
         struct mem_socket *s = link->sockets[i];
         bool up = s->open && s->plugged && link->opened >= 2;
-        if (up && !is_switch(link)) /* a wire is up when both ends are */
+        if (up && !mem_link_is_switch(link)) /* a wire is up when both ends are */
             for (unsigned k = 0; k < link->top; k++)
                 up = up && (!link->sockets[k]->open || link->sockets[k]->plugged);
         if (up == atomic_load(&s->up))

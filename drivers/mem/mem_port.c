@@ -150,7 +150,7 @@ static void port_tx_commit(struct io_port *io, const struct io_slot *slots, unsi
     }
     p->reserved_n = 0;
     const struct mem_link_faults *f = &p->sock->faults;
-    p->may_be_full = f->rate || f->pfc || p->link->opened > 2;
+    p->may_be_full = f->rate || f->pfc || mem_link_is_switch(p->link);
     pthread_mutex_unlock(&p->link->lock);
 }
 

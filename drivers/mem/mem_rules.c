@@ -31,13 +31,15 @@ int mem_rules_open(const struct mem_link_config *cfg, struct fault **out, char *
         return io_fail(err, err_size, -EINVAL,
                        "mem: rules=%s: not a file, or larger than a megabyte", cfg->rules);
     }
-    char *text = malloc((size_t)st.st_size + 1);
-    size_t len = text ? fread(text, 1, (size_t)st.st_size, f) : 0;
+    size_t len = (size_t)st.st_size;
+    char *text = malloc(len + 1);
+    bool whole = text && fread(text, 1, len, f) == len;
     fclose(f);
-    if (!text)
-        return io_fail(err, err_size, -ENOMEM, "mem: no memory for rules");
-    *out = fault_parse(text, len, cfg->seed, &why);
+    if (whole)
+        *out = fault_parse(text, len, cfg->seed, &why);
     free(text);
+    if (!whole)
+        return io_fail(err, err_size, -EIO, "mem: rules=%s: can't be read to its end", cfg->rules);
     return *out ? 0
                 : io_fail(err, err_size, -EINVAL, "mem: %s:%u:%u: %s", cfg->rules, why.line,
                           why.column, why.text);
@@ -45,13 +47,15 @@ int mem_rules_open(const struct mem_link_config *cfg, struct fault **out, char *
 
 int mem_link_rules_set(struct mem_link *link, const char *text, size_t len, struct fault_error *err)
 {
-    struct fault *f = len ? fault_parse(text, len, link->cfg.seed, err) : NULL;
+    struct fault *f = len ? fault_parse(text, len, 0, err) : NULL;
 
     if (len && !f)
         return -EINVAL;
     pthread_mutex_lock(&link->lock);
     struct fault *old = link->faults;
     link->faults = f;
+    if (f)
+        fault_seed(f, link->cfg.seed);
     pthread_mutex_unlock(&link->lock);
     fault_free(old);
     return 0;
