@@ -153,7 +153,7 @@ int io_parse_prob(const char *s, double *out)
 {
     char *end;
 
-    if ((*s < '0' || *s > '9') && *s != '.')
+    if (((*s < '0' || *s > '9') && *s != '.') || (s[0] == '0' && (s[1] == 'x' || s[1] == 'X')))
         return -EINVAL;
     double v = strtod(s, &end);
     if (*end == '%') {

@@ -249,17 +249,6 @@ int netdev_ignore_outgoing(int fd)
     return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &prog, sizeof(prog)) < 0 ? -errno : 0;
 }
 
-int netdev_mac(const struct netdev *nd, uint8_t mac[6])
-{
-    struct ifreq ifr;
-
-    ifreq_for(nd, &ifr);
-    if (ioctl(nd->ctl_fd, SIOCGIFHWADDR, &ifr) < 0)
-        return -errno;
-    memcpy(mac, ifr.ifr_hwaddr.sa_data, 6);
-    return 0;
-}
-
 void netdev_fds(struct netdev_fdset *set)
 {
     DIR *dir = opendir("/proc/self/fd");

@@ -46,9 +46,6 @@ int netdev_allmulti(struct netdev *nd);
 /* Make the AF_PACKET socket `fd` skip what this machine sends. Returns 0 or -errno. */
 int netdev_ignore_outgoing(int fd);
 
-/* The interface's MAC address. Returns 0 or -errno. */
-int netdev_mac(const struct netdev *nd, uint8_t mac[6]);
-
 /* File descriptors of this process that a DPDK driver opened for itself. A set is at most
  * NETDEV_FDS long; `netdev_fds` returns those in use now. */
 #define NETDEV_FDS 1024

@@ -25,10 +25,6 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-/* Ethernet header without VLAN tag: an untagged frame of frame_max octets must get through, so the
- * MTU has to be at least frame_max less this. */
-#define ETH_HDR 14u
-
 /* DPDK's af_xdp lays the kernel's frames over its mbufs, and the kernel wants them no larger than a
  * page. DPDK makes a buffer an odd number of cache lines, so 63 of 64; before the frame come the
  * pool's header (64), the mbuf (128), its head room (128) and XDP's own (256). */
@@ -514,16 +510,15 @@ int io_dpdk_open(const char *args, const struct io_open_params *params, struct i
     uint32_t frame_max = params ? params->frame_max : 0;
     int rc;
 
-    if (!port)
-        return -ENOMEM;
     if (!err || !err_size) {
         err = nowhere;
         err_size = sizeof(nowhere);
     }
+    if (!port)
+        return fail(err, err_size, -ENOMEM, "dpdk: no memory for a port");
     port->io.ops = &dpdk_port_ops;
     port->io.caps.rx_fd = -1;
     port->claim_fd = port->packet_fd = -1;
-    snprintf(port->io.spec, sizeof(port->io.spec), "dpdk:%.*s", IO_SPEC_MAX - 6, args);
     port->ns_fd = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
     if (params)
         memcpy(port->wanted_mac, params->mac, 6);

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #define REATTACH_NS 100000000ull /* between two tries to open a device that came back */
+#define RETRY_NS    20000u       /* between two tries to send what the device didn't take */
 
 static struct dpdk_port *port_of(struct io_port *io)
 {
@@ -311,7 +312,7 @@ static uint64_t port_deadline(struct io_port *io)
 {
     const struct dpdk_port *port = port_of(io);
 
-    return port->n_queued ? port->last_now + 20000 : UINT64_MAX;
+    return port->n_queued ? port->last_now + RETRY_NS : UINT64_MAX;
 }
 
 /* Frames the kernel had no ring space for; reading clears its counter. */
@@ -439,8 +440,7 @@ static void port_service(struct io_port *io, uint64_t now)
             attach_again(port, now);
         port->nd.replaced = false;
         if (port->attached) /* someone lowered the MTU: longer frames would be lost unseen */
-            io->caps.frame_max =
-                port->nd.mtu + 14 < port->frame_max ? port->nd.mtu + 14 : port->frame_max;
+            io->caps.frame_max = RTE_MIN(port->nd.mtu + ETH_HDR, port->frame_max);
     }
     dpdk_port_refresh_link(port);
     if (port->attached && port->n_queued)

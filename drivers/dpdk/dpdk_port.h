@@ -14,6 +14,10 @@
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 
+/* Ethernet header without VLAN tag: an untagged frame of frame_max octets must get through, so the
+ * MTU has to be at least frame_max less this. */
+#define ETH_HDR 14u
+
 #define PORT_LENT_MAX  512u /* received frames the owner may hold; a power of two */
 #define PORT_QUEUE_MAX 256u /* frames to send that the device hasn't taken yet */
 

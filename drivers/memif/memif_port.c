@@ -338,7 +338,7 @@ int io_memif_open(const char *args, const struct io_open_params *params, struct 
     struct memif_port *p = calloc(1, sizeof(*p));
 
     if (!p)
-        return -ENOMEM;
+        return io_fail(err, err_size, -ENOMEM, "memif: no memory for a port");
     p->listener = p->epoll = -1;
     p->kick = MEMIF_KICK_INIT;
     p->cfg.frame_max = wanted_frame(params);
@@ -359,7 +359,6 @@ int io_memif_open(const char *args, const struct io_open_params *params, struct 
     p->io.caps = (struct io_caps){.frame_max = p->cfg.frame_max, .rx_fd = p->epoll};
     if (params)
         memcpy(p->io.caps.mac, params->mac, sizeof(p->io.caps.mac));
-    snprintf(p->io.spec, sizeof(p->io.spec), "memif:%s", args);
     memif_port_control(p, 0);
     *out = &p->io;
     return 0;

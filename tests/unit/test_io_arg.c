@@ -118,7 +118,7 @@ START_TEST(io_parse_probabilities_and_switches)
     } rows[] = {
         {"0.01", 0.01, 0}, {"1%", 0.01, 0},      {"1", 1, 0},          {".5", 0.5, 0},
         {"100%", 1, 0},    {"2", 0, -EINVAL},    {"-0.1", 0, -EINVAL}, {"nan", 0, -EINVAL},
-        {"1e-3", 1e-3, 0}, {"101%", 0, -EINVAL}, {"", 0, -EINVAL},
+        {"1e-3", 1e-3, 0}, {"101%", 0, -EINVAL}, {"", 0, -EINVAL},     {"0x1", 0, -EINVAL},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         double p = 0;
