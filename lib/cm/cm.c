@@ -288,7 +288,7 @@ int cm_rtu(struct cm *cm, struct cm_conn *c, const void *priv, uint16_t len, uin
         return -EINVAL;
     c->state = CMS_ESTABLISHED;
     cm_send(cm, c, &rtu, now, false);
-    cm->counters[CM_C_cm_established]++;
+    cm_count(cm, CM_C_cm_established);
     cm_event_push(cm, c, CM_EV_ESTABLISHED);
     return 0;
 }

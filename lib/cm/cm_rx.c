@@ -149,10 +149,8 @@ bool cm_is_live(const struct cm_conn *c)
     return c->state != CMS_TIMEWAIT && c->state != CMS_DREQ_SENT && c->state != CMS_SIDR_DONE;
 }
 
-static void rx_mra(struct cm *cm, struct cm_conn *c, const struct cm_msg *msg,
-                   const struct wire_addr *src, uint64_t now)
+static void rx_mra(struct cm *cm, struct cm_conn *c, const struct cm_msg *msg, uint64_t now)
 {
-    (void)src;
     unsigned s = msg->service_timeout > MRA_EXPONENT_MAX ? MRA_EXPONENT_MAX : msg->service_timeout;
     if (msg->msg_id == CM_ABOUT_REQ && (c->state == CMS_REQ_SENT || c->state == CMS_MRA_REQ_RCVD))
         c->state = CMS_MRA_REQ_RCVD;
@@ -164,8 +162,7 @@ static void rx_mra(struct cm *cm, struct cm_conn *c, const struct cm_msg *msg,
     cm_timer_set(cm, c, now + c->resend_ns + cm_wait_ns(s));
 }
 
-static void rx_rep(struct cm *cm, struct cm_conn *c, const struct cm_msg *msg,
-                   const struct wire_addr *src, uint64_t now)
+static void rx_rep(struct cm *cm, struct cm_conn *c, const struct cm_msg *msg, uint64_t now)
 {
     if (c->state == CMS_ESTABLISHED && c->active) { /* our RTU was lost (CM-22) */
         cm_count(cm, CM_C_cm_dup_rep);
@@ -177,7 +174,7 @@ static void rx_rep(struct cm *cm, struct cm_conn *c, const struct cm_msg *msg,
         cm_count(cm, c->state == CMS_REP_RCVD ? CM_C_cm_dup_rep : CM_C_cm_rx_bad_id);
         return;
     }
-    struct cm_conn *old = cm_find_qpn(cm, src, msg->ca_guid, msg->qpn, c);
+    struct cm_conn *old = cm_find_qpn(cm, &c->path.remote, msg->ca_guid, msg->qpn, c);
     if (old && cm_is_live(old) && old->local_id != msg->local_id) {
         c->remote_id = msg->local_id;
         cm_send_rej(cm, c, CM_REJ_STALE_CONN, CM_ABOUT_REP, NULL, 0, now);
@@ -221,10 +218,8 @@ static void established(struct cm *cm, struct cm_conn *c, const struct cm_msg *m
     }
 }
 
-static void rx_rtu(struct cm *cm, struct cm_conn *c, const struct cm_msg *msg,
-                   const struct wire_addr *src, uint64_t now)
+static void rx_rtu(struct cm *cm, struct cm_conn *c, const struct cm_msg *msg, uint64_t now)
 {
-    (void)src;
     (void)now;
     if (c->state == CMS_REP_SENT || c->state == CMS_MRA_REP_RCVD)
         established(cm, c, msg);
@@ -259,10 +254,8 @@ static bool ask_for_less(struct cm *cm, struct cm_conn *c, const struct cm_msg *
     return true;
 }
 
-static void rx_rej(struct cm *cm, struct cm_conn *c, const struct cm_msg *msg,
-                   const struct wire_addr *src, uint64_t now)
+static void rx_rej(struct cm *cm, struct cm_conn *c, const struct cm_msg *msg, uint64_t now)
 {
-    (void)src;
     if (ask_for_less(cm, c, msg, now))
         return;
     switch (c->state) {
@@ -305,10 +298,8 @@ static void send_drep(struct cm *cm, struct cm_conn *c, const struct cm_msg *dre
     cm_send(cm, c, &drep, now, false);
 }
 
-static void rx_dreq(struct cm *cm, struct cm_conn *c, const struct cm_msg *msg,
-                    const struct wire_addr *src, uint64_t now)
+static void rx_dreq(struct cm *cm, struct cm_conn *c, const struct cm_msg *msg, uint64_t now)
 {
-    (void)src;
     if (msg->remote_qpn != c->qpn) {
         cm_count(cm, CM_C_cm_rx_bad_id);
         return;
@@ -342,18 +333,14 @@ static void rx_dreq(struct cm *cm, struct cm_conn *c, const struct cm_msg *msg,
     }
 }
 
-static void rx_drep(struct cm *cm, struct cm_conn *c, const struct cm_msg *msg,
-                    const struct wire_addr *src, uint64_t now)
+static void rx_drep(struct cm *cm, struct cm_conn *c, const struct cm_msg *msg, uint64_t now)
 {
-    (void)src;
     if (c->state == CMS_DREQ_SENT)
         disconnected(cm, c, msg, now);
 }
 
-static void rx_lap(struct cm *cm, struct cm_conn *c, const struct cm_msg *msg,
-                   const struct wire_addr *src, uint64_t now)
+static void rx_lap(struct cm *cm, struct cm_conn *c, const struct cm_msg *msg, uint64_t now)
 {
-    (void)src;
     struct cm_msg apr = {
         .attr = CM_APR,
         .tid = msg->tid,
@@ -393,8 +380,7 @@ static bool ids_match(const struct cm_conn *c, const struct cm_msg *msg,
     return msg->local_id == c->remote_id;
 }
 
-typedef void (*rx_fn)(struct cm *, struct cm_conn *, const struct cm_msg *,
-                      const struct wire_addr *, uint64_t);
+typedef void (*rx_fn)(struct cm *, struct cm_conn *, const struct cm_msg *, uint64_t);
 
 static const rx_fn rx_table[] = {
     [CM_MRA] = rx_mra,   [CM_REJ] = rx_rej,   [CM_REP] = rx_rep, [CM_RTU] = rx_rtu,
@@ -439,7 +425,7 @@ void cm_rx(struct cm *cm, const uint8_t *mad, size_t len, const struct wire_addr
     if (!c)
         c = find_by_ari(cm, &msg, src);
     if (c && ids_match(c, &msg, src)) {
-        fn(cm, c, &msg, src, now);
+        fn(cm, c, &msg, now);
         return;
     }
     cm_count(cm, CM_C_cm_rx_bad_id);

@@ -84,7 +84,7 @@ void cm_sidr_rx_req(struct cm *cm, const struct cm_msg *msg, const struct wire_a
 {
     struct cm_conn *c = cm_find_remote(cm, src, 0, msg->local_id);
     if (c) {
-        cm->counters[CM_C_cm_dup_req]++;
+        cm_count(cm, CM_C_cm_dup_req);
         if (c->state == CMS_SIDR_DONE)
             cm_tx_queue(cm, c);
         return;
@@ -109,7 +109,7 @@ void cm_sidr_rx_req(struct cm *cm, const struct cm_msg *msg, const struct wire_a
                 !cm_source_full(cm, src);
     c = room ? cm_conn_new(cm, CMS_SIDR_REQ_RCVD, NULL) : NULL;
     if (!c) {
-        cm->counters[CM_C_cm_req_backlog_drop]++;
+        cm_count(cm, CM_C_cm_req_backlog_drop);
         return;
     }
     c->path = path;
@@ -133,7 +133,7 @@ void cm_sidr_rx_rep(struct cm *cm, const struct cm_msg *msg, const struct wire_a
     struct cm_conn *c = cm_find_local(cm, msg->local_id);
     if (!c || c->state != CMS_SIDR_REQ_SENT || !cm_addr_eq(&c->path.remote, src) ||
         msg->tid != c->tid) {
-        cm->counters[CM_C_cm_rx_bad_id]++;
+        cm_count(cm, CM_C_cm_rx_bad_id);
         return;
     }
     c->peer_qpn = msg->qpn;

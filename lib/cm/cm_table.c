@@ -356,7 +356,7 @@ bool cm_tx(struct cm *cm, struct cm_out *out)
     } else {
         return false;
     }
-    cm->counters[CM_C_cm_tx]++;
+    cm_count(cm, CM_C_cm_tx);
     return true;
 }
 
