@@ -187,7 +187,7 @@ def main():
     for document in documents:
         names(document, commands)
     for document, least in (("README.md", 4), ("doc/lint.md", 1), ("doc/replay.md", 1),
-                            ("doc/faults.md", 1)):
+                            ("doc/faults.md", 1), ("doc/worked-example.md", 2)):
         outputs(document, least)
     faults()
     options(commands)
