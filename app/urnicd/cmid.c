@@ -426,6 +426,7 @@ int cmgr_accept(struct cm_id *id, const struct ipc_cm_conn *req, uint64_t now)
         .priv_len = req->param.private_len,
     };
     struct client_qp *qp = cmid_driven(id);
+    cm_grant(m->cm, id->conn, p.responder_resources, p.initiator_depth);
     int rc = qp ? cmid_qp_connected(id, qp, now) : 0;
     if (rc < 0)
         return rc;

@@ -293,6 +293,15 @@ int cm_rtu(struct cm *cm, struct cm_conn *c, const void *priv, uint16_t len, uin
     return 0;
 }
 
+void cm_grant(struct cm *cm, struct cm_conn *c, uint8_t responder_resources,
+              uint8_t initiator_depth)
+{
+    if (c->state != CMS_REQ_RCVD && c->state != CMS_MRA_REQ_SENT)
+        return;
+    c->resp_res = least(least(responder_resources, cm->params.max_rd_atomic), c->peer_init_depth);
+    c->init_depth = least(least(initiator_depth, cm->params.max_rd_atomic), c->peer_resp_res);
+}
+
 int cm_accept(struct cm *cm, struct cm_conn *c, const struct cm_accept_params *p, void *arg,
               uint64_t now)
 {
@@ -306,9 +315,7 @@ int cm_accept(struct cm *cm, struct cm_conn *c, const struct cm_accept_params *p
     c->arg = arg;
     c->qpn = p->qpn;
     c->psn = p->psn;
-    c->resp_res =
-        least(least(p->responder_resources, cm->params.max_rd_atomic), c->peer_init_depth);
-    c->init_depth = least(least(p->initiator_depth, cm->params.max_rd_atomic), c->peer_resp_res);
+    cm_grant(cm, c, p->responder_resources, p->initiator_depth);
     c->flow_control = p->flow_control;
 
     struct cm_msg rep = {
@@ -466,10 +473,6 @@ int cm_qp_attr(const struct cm_conn *c, struct cm_qp_attr *out)
         .max_dest_rd_atomic = c->resp_res,
         .e2e_credits = c->flow_control && c->peer_flow_control,
     };
-    if (c->state == CMS_REQ_RCVD || c->state == CMS_MRA_REQ_SENT) {
-        out->max_rd_atomic = c->peer_resp_res;
-        out->max_dest_rd_atomic = c->peer_init_depth;
-    }
     return 0;
 }
 

@@ -113,6 +113,11 @@ int cm_connect(struct cm *cm, const struct cm_connect_params *p, void *arg, uint
 /* Active side, after CM_EV_REP, with the queue pair in RTS (CM-17). -EINVAL wrong state. */
 int cm_rtu(struct cm *cm, struct cm_conn *c, const void *priv, uint16_t len, uint64_t now);
 
+/* Passive side, before cm_accept: how many READs and atomics it shall grant at most, for
+ * cm_qp_attr. Without it, what the device can and the peer asks for. */
+void cm_grant(struct cm *cm, struct cm_conn *c, uint8_t responder_resources,
+              uint8_t initiator_depth);
+
 struct cm_accept_params {
     uint32_t qpn, psn;                            /* as above */
     uint8_t responder_resources, initiator_depth; /* clamped to what the REQ allows (CM-07) */

@@ -99,7 +99,7 @@ static struct cm_conn *admit(struct cm *cm, const struct cm_msg *msg, const stru
 }
 
 /* What a REQ says of the connection. */
-static void take_req(struct cm_conn *c, const struct cm_msg *msg)
+static void take_req(struct cm *cm, struct cm_conn *c, const struct cm_msg *msg)
 {
     static const struct wire_addr no_addr;
     c->lport = (uint16_t)msg->service_id;
@@ -109,6 +109,7 @@ static void take_req(struct cm_conn *c, const struct cm_msg *msg)
     c->peer_psn = msg->psn;
     c->peer_resp_res = (uint8_t)msg->resp_res;
     c->peer_init_depth = (uint8_t)msg->init_depth;
+    cm_grant(cm, c, UINT8_MAX, UINT8_MAX);
     c->retry_cnt = (uint8_t)msg->retry_count;
     c->rnr_retry = (uint8_t)msg->rnr_retry;
     c->transport = (uint8_t)msg->transport;
@@ -163,7 +164,7 @@ void cm_rx_req(struct cm *cm, const struct cm_msg *msg, const struct wire_addr *
     c->listener = l;
     c->path = path;
     c->rport = ip.sport;
-    take_req(c, msg);
+    take_req(cm, c, msg);
     cm_conn_set_remote(cm, c, msg->ca_guid, msg->local_id);
     cm_conn_set_peer_qpn(cm, c, msg->qpn);
     cm_half_open(cm, c, true);

@@ -207,6 +207,16 @@ static enum urnic_qp_state state_of(struct urnic_qp *qp)
     return attr.qp_state;
 }
 
+/* How many READs and atomics it may start, how many it takes. */
+static void depths(struct urnic_qp *qp, unsigned starts, unsigned takes)
+{
+    struct urnic_qp_attr attr;
+
+    ck_assert_int_eq(urnic_query_qp(qp, &attr), 0);
+    ck_assert_uint_eq(attr.max_rd_atomic, starts);
+    ck_assert_uint_eq(attr.max_dest_rd_atomic, takes);
+}
+
 static struct urnic_cm_id *await_cm(struct urnic_cm_channel *ch, enum urnic_cm_event_type want)
 {
     struct urnic_cm_event ev;
@@ -218,7 +228,8 @@ static struct urnic_cm_id *await_cm(struct urnic_cm_channel *ch, enum urnic_cm_e
 }
 
 /* CM-25: with events, each side's queue pair goes with the connection: INIT when it is given to the
- * id, RTS when ESTABLISHED is told, ERR when DISCONNECTED is; given in both possible ways. */
+ * id, RTS when ESTABLISHED is told, ERR when DISCONNECTED is; given in both possible ways. CM-07:
+ * it does as many READs as the two have agreed on. */
 START_TEST(queue_pairs_go_with_connections)
 {
     struct sockaddr_in sin = {.sin_family = AF_INET, .sin_port = htons(4792)};
@@ -256,10 +267,13 @@ START_TEST(queue_pairs_go_with_connections)
     ck_assert_int_eq(urnic_create_id_qp(passive, b.pd, &init, &qb), 0);
     ck_assert_int_eq(state_of(qa), URNIC_QPS_INIT);
     ck_assert_int_eq(state_of(qb), URNIC_QPS_INIT);
-    ck_assert_int_eq(urnic_accept(passive, NULL), 0);
+    const struct urnic_conn_param few = {.responder_resources = 3, .initiator_depth = 2};
+    ck_assert_int_eq(urnic_accept(passive, &few), 0);
     ck_assert_int_eq(state_of(qb), URNIC_QPS_RTS);
+    depths(qb, 2, 3);
     ck_assert_ptr_eq(await_cm(ca, URNIC_CM_ESTABLISHED), active);
     ck_assert_int_eq(state_of(qa), URNIC_QPS_RTS);
+    depths(qa, 3, 16);
     ck_assert_ptr_eq(await_cm(cb, URNIC_CM_ESTABLISHED), passive);
 
     ck_assert_int_eq(urnic_disconnect(active), 0);

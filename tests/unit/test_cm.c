@@ -63,6 +63,35 @@ START_TEST(cm_16_three_messages_connect)
 }
 END_TEST
 
+START_TEST(cm_07_an_offer_beyond_what_we_have)
+{
+    /* CM-07: rdma_cm offers all that its device has, 128: what the queue pair is set to before the
+     * REP is what this device can, and what the REP will say. */
+    struct cm_conn *ca, *cb;
+    struct cm_qp_attr q;
+    teardown();
+    setup_with((struct cm_params){.max_rd_atomic = 128}, (struct cm_params){0});
+    listen_on_b();
+    struct cm_connect_params p = params();
+    p.responder_resources = p.initiator_depth = 128;
+    ck_assert_int_eq(cm_connect(a.cm, &p, &a, now, &ca), 0);
+    pump();
+    cb = last(&b)->conn;
+    ck_assert_uint_eq(last(&b)->responder_resources, 128); /* CM-36: as it was offered */
+    ck_assert_int_eq(cm_qp_attr(cb, &q), 0);
+    ck_assert_uint_eq(q.max_rd_atomic, 16);
+    ck_assert_uint_eq(q.max_dest_rd_atomic, 16);
+    cm_grant(b.cm, cb, 3, 200);
+    ck_assert_int_eq(cm_qp_attr(cb, &q), 0);
+    ck_assert_uint_eq(q.max_rd_atomic, 16);
+    ck_assert_uint_eq(q.max_dest_rd_atomic, 3);
+    cm_grant(b.cm, cb, 200, 2); /* not bound by what was granted before */
+    ck_assert_int_eq(cm_qp_attr(cb, &q), 0);
+    ck_assert_uint_eq(q.max_rd_atomic, 2);
+    ck_assert_uint_eq(q.max_dest_rd_atomic, 16);
+}
+END_TEST
+
 /* One lost message of each kind delays the connection, and nothing else. */
 static const struct {
     const char *rule;
@@ -604,6 +633,7 @@ int main(void)
     TCase *t = tcase_create("cm");
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, cm_16_three_messages_connect);
+    tcase_add_test(t, cm_07_an_offer_beyond_what_we_have);
     tcase_add_loop_test(t, cm_18_losses_are_repaired, 0, sizeof losses / sizeof losses[0]);
     tcase_add_test(t, cm_18_nobody_answers);
     tcase_add_test(t, cm_18_nobody_says_rtu);
