@@ -33,6 +33,7 @@ struct neigh {
     struct kneigh *kernel; /* neigh=kernel; or NULL */
     uint64_t poll_at;      /* the next look at what it says, when somebody waits */
     struct neigh_waiter *waiters;
+    uint64_t give_up_at;   /* the first of their deadlines */
     bool dirty;            /* net_tx or net_next_change may have something */
     unsigned first, count; /* of the replies */
     struct neigh_reply reply[NEIGH_REPLIES];
@@ -180,13 +181,20 @@ static bool neigh_try(struct neigh *n, struct neigh_waiter *w, uint64_t now)
     return true;
 }
 
+static void neigh_keep(struct neigh *n, struct neigh_waiter *w)
+{
+    if (!n->waiters || w->deadline < n->give_up_at)
+        n->give_up_at = w->deadline;
+    w->next = n->waiters;
+    n->waiters = w;
+}
+
 void neigh_wait(struct neigh *n, struct neigh_waiter *w, uint64_t timeout_ns, uint64_t now)
 {
     w->deadline = now + timeout_ns;
     if (neigh_try(n, w, now))
         return;
-    w->next = n->waiters;
-    n->waiters = w;
+    neigh_keep(n, w);
 }
 
 void neigh_cancel(struct neigh *n, struct neigh_waiter *w)
@@ -206,10 +214,8 @@ static void neigh_waiters(struct neigh *n, uint64_t now)
     n->waiters = NULL;
     for (; w; w = next) {
         next = w->next;
-        if (!neigh_try(n, w, now)) {
-            w->next = n->waiters;
-            n->waiters = w;
-        }
+        if (!neigh_try(n, w, now))
+            neigh_keep(n, w);
     }
 }
 
@@ -311,7 +317,7 @@ unsigned neigh_run(struct neigh *n, uint64_t now)
         net_expire(n->port, now);
     if (look || (due && n->kernel))
         neigh_poll(n, now);
-    if (!due && !n->dirty && !look)
+    if (!due && !n->dirty && !look && !(n->waiters && now >= n->give_up_at))
         return 0;
     n->dirty = true; /* until net_tx has nothing more */
     neigh_changes(n);
@@ -326,11 +332,7 @@ uint64_t neigh_deadline(const struct neigh *n)
 
     if (n->kernel && n->waiters && n->poll_at < at)
         at = n->poll_at;
-    for (const struct neigh_waiter *w = n->waiters; w; w = w->next) {
-        if (w->deadline < at)
-            at = w->deadline;
-    }
-    return at;
+    return n->waiters && n->give_up_at < at ? n->give_up_at : at;
 }
 
 unsigned neigh_counters(const struct neigh *n, struct neigh_counter *out, unsigned max)

@@ -273,6 +273,35 @@ START_TEST(answers_before_the_event)
 }
 END_TEST
 
+/* CM-25: waiting for a neighbour that doesn't answer ends when the caller said, not when he is
+ * asked once more. */
+START_TEST(gives_up_in_time)
+{
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(PORT)};
+    struct urnic_cm_channel *ca;
+    struct urnic_cm_id *id;
+    uint64_t best = UINT64_MAX;
+
+    up();
+    ck_assert_int_eq(urnic_create_cm_channel(a.ctx, &ca), 0);
+    for (unsigned i = 0; i < 3 && best > 1300; i++) { /* the machine may be busy */
+        to.sin_addr.s_addr = htonl(0x0A00004Du + i);
+        ck_assert_int_eq(urnic_create_id(ca, URNIC_PS_TCP, NULL, &id), 0);
+        uint64_t begin = rig_now_ms();
+        ck_assert_int_eq(urnic_resolve(id, NULL, (struct sockaddr *)&to, 1000), 0);
+        ck_assert_int_eq(await_cm(ca, URNIC_CM_ADDR_ERROR).status, -ETIMEDOUT);
+        uint64_t took = rig_now_ms() - begin;
+        ck_assert_uint_ge(took, 1000);
+        if (took < best)
+            best = took;
+        ck_assert_int_eq(urnic_destroy_id(id), 0);
+    }
+    ck_assert_uint_le(best, 1300);
+    ck_assert_int_eq(urnic_destroy_cm_channel(ca), 0);
+    down();
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("promises");
@@ -286,6 +315,7 @@ int main(void)
     tcase_add_test(t, moves_all_or_nothing);
     tcase_add_test(t, registers_nothing);
     tcase_add_test(t, answers_before_the_event);
+    tcase_add_test(t, gives_up_in_time);
     suite_add_tcase(s, t);
     SRunner *r = srunner_create(s);
     srunner_run_all(r, CK_ENV);
