@@ -106,8 +106,8 @@ static void setup(struct app *a, const char *device)
     check(urnic_open(device, &a->ctx), "open device");
     check(urnic_alloc_pd(a->ctx, &a->pd), "protection domain");
     check(urnic_create_cq(a->ctx, 16, NULL, NULL, &a->cq), "completion queue");
-    check(urnic_alloc(a->ctx, 2 * MESSAGE, &buf), "memory");
-    check(urnic_reg_mr(a->pd, buf, 2 * MESSAGE, URNIC_ACCESS_LOCAL_WRITE, &a->mr), "register");
+    check(urnic_alloc(a->ctx, 2ul * MESSAGE, &buf), "memory");
+    check(urnic_reg_mr(a->pd, buf, 2ul * MESSAGE, URNIC_ACCESS_LOCAL_WRITE, &a->mr), "register");
     a->buf = buf;
 }
 

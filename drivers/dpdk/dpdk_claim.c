@@ -122,8 +122,8 @@ static void match_ip6(struct program *p, const struct io_addr *addrs, unsigned n
         if (is_ip4(&addrs[i]))
             continue;
         int other = (int)(p->n + INSNS_PER_ADDR);
-        for (int word = 0; word < 4; word++) {
-            load(p, BPF_W, IP6 + 24 + 4 * word);
+        for (size_t word = 0; word < 4; word++) {
+            load(p, BPF_W, (int)(IP6 + 24 + 4 * word));
             if (word < 3)
                 jump(p, BPF_JNE, word_at(addrs[i].b + 4 * word), other);
             else

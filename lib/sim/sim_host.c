@@ -226,7 +226,7 @@ static void host_near(const struct sim_node *n, unsigned step)
     }
     for (unsigned i = 0; i < offsetof(struct sim_host, pd); i += 64)
         __builtin_prefetch((const char *)h + i);
-    for (unsigned i = 0; i < 4; i++)
+    for (size_t i = 0; i < 4; i++)
         __builtin_prefetch((const char *)h->port + 64 * i);
 }
 
