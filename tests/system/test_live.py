@@ -14,6 +14,7 @@ nothing, so it is repeated; exit status 77 when there was no quiet one.
 import json
 import os
 import resource
+import signal
 import subprocess
 import sys
 import tempfile
@@ -69,11 +70,35 @@ def differs(live, sim):
     return None
 
 
+def ends_what_it_started(urnicd, source, tmp):
+    """When the tools can't go on, the daemon is not left behind."""
+    wrapper, pid = os.path.join(tmp, "urnicd"), os.path.join(tmp, "pid")
+    with open(wrapper, "w", encoding="utf-8") as f:
+        f.write(f"#!/bin/sh\necho $$ >{pid}\nexec {urnicd} \"$@\"\n")
+    os.chmod(wrapper, 0o755)
+    r = subprocess.run([os.path.join(source, "scripts/live")], env=dict(os.environ, URNICD=wrapper, URNIC="/bin/false"),
+                       stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False, timeout=100)
+    with open(pid, encoding="utf-8") as f:
+        daemon = int(f.read())
+    if r.returncode != 1 or "no 'waiting'" not in r.stderr:
+        return f"without tools: {r.returncode}, {r.stderr}"
+    try:
+        os.kill(daemon, 0)
+    except ProcessLookupError:
+        return None
+    os.kill(daemon, signal.SIGKILL)
+    return "the daemon was left behind"
+
+
 def main():
     urnicd, urnic, source = sys.argv[1:]
     env = dict(os.environ, URNICD=urnicd, URNIC=urnic)
     scenario = os.path.join(source, "app/urnic/scenarios/two-flows-live.sim")
     with tempfile.TemporaryDirectory() as tmp:
+        left = ends_what_it_started(urnicd, source, tmp)
+        if left:
+            print(left)
+            return 1
         out, sim, svg = (os.path.join(tmp, name) for name in ("live.jsonl", "sim.jsonl", "live.svg"))
         quiet = 0
         for _ in range(TRIES):
