@@ -35,7 +35,7 @@ void mem_link_seed(struct mem_link *link, uint64_t seed)
     pthread_mutex_lock(&link->lock);
     link->cfg.seed = seed;
     for (unsigned i = 0; i < link->top; i++)
-        link->sockets[i]->rng.state = seed * 0x100000001B3u + i;
+        link->sockets[i]->rng = seed * 0x100000001B3u + i;
     if (link->faults)
         fault_seed(link->faults, seed);
     pthread_mutex_unlock(&link->lock);

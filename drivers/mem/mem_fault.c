@@ -1,36 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Dice, the marking curve of CC-02, and damage to frames.
+ * The marking curve of CC-02, and damage to frames.
  */
 #include "mem_fault.h"
+
+#include "fault_dice.h"
 
 #define ETHERTYPE_IPV4 0x0800u
 #define ETHERTYPE_IPV6 0x86DDu
 #define ETHERTYPE_VLAN 0x8100u
 #define ETHERTYPE_QINQ 0x88A8u
 #define ECN_MASK       0x03u /* 00 not ECT, 01 and 10 ECT, 11 CE */
-
-uint64_t mem_rng_next(struct mem_rng *rng)
-{
-    uint64_t z = rng->state += 0x9E3779B97F4A7C15u;
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-    return z ^ (z >> 31);
-}
-
-uint64_t mem_rng_below(struct mem_rng *rng, uint64_t n)
-{
-    return (uint64_t)(((mem_u128)mem_rng_next(rng) * n) >> 64);
-}
-
-bool mem_rng_hit(struct mem_rng *rng, double p)
-{
-    if (p <= 0)
-        return false;
-    if (p >= 1)
-        return true;
-    return (double)(mem_rng_next(rng) >> 11) * 0x1p-53 < p;
-}
 
 double mem_ecn_probability(uint64_t q, uint64_t kmin, uint64_t kmax, double pmax)
 {
@@ -82,7 +62,7 @@ bool mem_frame_mark_ce(uint8_t *frame, uint32_t len)
     return false;
 }
 
-void mem_frame_flip(uint8_t *frame, uint32_t len, unsigned bits, struct mem_rng *rng)
+void mem_frame_flip(uint8_t *frame, uint32_t len, unsigned bits, uint64_t *dice)
 {
     uint64_t chosen[8];
     unsigned n = 0;
@@ -90,7 +70,7 @@ void mem_frame_flip(uint8_t *frame, uint32_t len, unsigned bits, struct mem_rng 
     if (bits > 8)
         bits = 8;
     while (n < bits) {
-        uint64_t bit = mem_rng_below(rng, (uint64_t)len * 8);
+        uint64_t bit = fault_draw_below(dice, (uint64_t)len * 8);
         bool again = false;
         for (unsigned i = 0; i < n; i++)
             again |= chosen[i] == bit;

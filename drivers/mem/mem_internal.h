@@ -13,6 +13,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "fault_dice.h"
 #include "mem_fault.h"
 #include "mem_link.h"
 
@@ -58,7 +59,7 @@ struct mem_socket {
     bool wants_room;  /* tx_reserve gave less than it was asked for */
     uint64_t room_at; /* when that may change; UINT64_MAX = when a receiver releases */
     bool paused;
-    struct mem_rng rng;
+    uint64_t rng;
     struct mem_link_faults faults;
     struct mem_link_stats stats;
 

@@ -102,7 +102,7 @@ uint64_t mem_socket_backlog(const struct mem_socket *dst, uint64_t rate, uint64_
 {
     if (!rate || dst->busy_until <= now)
         return 0;
-    return (uint64_t)((mem_u128)(dst->busy_until - now) * rate / 8000000000u);
+    return (uint64_t)((fault_u128)(dst->busy_until - now) * rate / 8000000000u);
 }
 
 /* ---- the queue towards a port ---- */
@@ -215,7 +215,7 @@ static void deliver(struct mem_link *link, unsigned dir, unsigned to, struct mem
             qs->queue_max = q;
         /* The frame itself isn't part of the queue that it finds. */
         double p = mem_ecn_probability(q - wire, f->ecn_kmin, f->ecn_kmax, f->ecn_pmax);
-        if (mem_rng_hit(&src->rng, p) && mem_frame_mark_ce(buf->data, buf->len))
+        if (fault_draw_hit(&src->rng, p) && mem_frame_mark_ce(buf->data, buf->len))
             src->stats.marked++;
         if (dst->busy_until < now) {
             dst->busy_until = now;
@@ -367,11 +367,11 @@ static void roll(struct mem_socket *src, struct mem_link_verdict *v, bool *loss,
 {
     const struct mem_link_faults *f = &src->faults;
 
-    *loss = mem_rng_hit(&src->rng, f->loss);
-    *corrupt = mem_rng_hit(&src->rng, f->corrupt);
-    if (mem_rng_hit(&src->rng, f->dup))
+    *loss = fault_draw_hit(&src->rng, f->loss);
+    *corrupt = fault_draw_hit(&src->rng, f->corrupt);
+    if (fault_draw_hit(&src->rng, f->dup))
         v->flags |= MEM_LINK_DUP;
-    if (mem_rng_hit(&src->rng, f->reorder)) {
+    if (fault_draw_hit(&src->rng, f->reorder)) {
         v->flags |= MEM_LINK_REORDER;
         if (!v->reorder_gap)
             v->reorder_gap = f->reorder_gap;
@@ -421,7 +421,8 @@ void mem_socket_send(struct mem_link *link, unsigned dir, struct mem_buf *buf, u
     if (corrupt || v.flags & MEM_LINK_CORRUPT)
         log_loss(link, dir, MEM_LINK_R_CORRUPT, buf, now);
     if (corrupt)
-        mem_frame_flip(buf->data, buf->len, 1 + (unsigned)mem_rng_below(&src->rng, 3), &src->rng);
+        mem_frame_flip(buf->data, buf->len, 1 + (unsigned)fault_draw_below(&src->rng, 3),
+                       &src->rng);
     if (v.flags & MEM_LINK_CORRUPT && v.corrupt_off < buf->len)
         buf->data[v.corrupt_off] ^= v.corrupt_xor ? v.corrupt_xor : 1;
     forward(link, dir, buf, &v, now);
@@ -457,7 +458,7 @@ static uint64_t room_time(const struct mem_socket *dst, const struct mem_link_fa
     uint64_t q = mem_socket_backlog(dst, f->rate, now);
     if (!f->rate || q <= target)
         return UINT64_MAX;
-    return now + 1 + (uint64_t)((mem_u128)(q - target) * 8000000000u / f->rate);
+    return now + 1 + (uint64_t)((fault_u128)(q - target) * 8000000000u / f->rate);
 }
 
 bool mem_socket_may_send(struct mem_link *link, unsigned dir, uint64_t now)

@@ -88,7 +88,7 @@ static struct mem_socket *socket_new(const struct mem_link *link, unsigned index
     }
     s->plugged = true;
     s->faults = link->later;
-    s->rng.state = link->cfg.seed * 0x100000001B3u + index;
+    s->rng = link->cfg.seed * 0x100000001B3u + index;
     while (s->pool_n < link->cfg.slots) {
         /* The last one pushed is used first: the lowest addresses stay warm. */
         size_t k = link->cfg.slots - 1 - s->pool_n;

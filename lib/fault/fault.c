@@ -141,7 +141,7 @@ static bool turn(struct fault_rule *r)
         return false;
     if (m->says & FAULT_S_COUNT && r->done >= m->count)
         return false;
-    return !(m->says & FAULT_S_PROB) || (double)(fault_draw(&r->rng) >> 11) * 0x1p-53 < m->prob;
+    return !(m->says & FAULT_S_PROB) || fault_draw_unit(&r->rng) < m->prob;
 }
 
 /* ---- the frame ---- */

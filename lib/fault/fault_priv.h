@@ -7,6 +7,7 @@
 #define URNIC_FAULT_PRIV_H
 
 #include "fault.h"
+#include "fault_dice.h"
 #include "wire.h"
 
 #define FAULT_ACTIONS         4u      /* of a rule */
@@ -228,22 +229,5 @@ bool fault_read(struct fault *f, const char *text, size_t len, struct fault_erro
 /* Do what the action says; true = done. Adds to *out and *bits. */
 bool fault_act(struct fault_rule *r, const struct fault_action *a, struct fault_view *v,
                struct fault_out *out, unsigned *bits);
-
-/* Dice: splitmix64. */
-static inline uint64_t fault_draw(uint64_t *rng)
-{
-    uint64_t z = *rng += 0x9E3779B97F4A7C15u;
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-    return z ^ (z >> 31);
-}
-
-__extension__ typedef unsigned __int128 fault_u128;
-
-/* 0 <= x < n, n > 0 */
-static inline uint64_t fault_draw_below(uint64_t *rng, uint64_t n)
-{
-    return (uint64_t)((fault_u128)fault_draw(rng) * n >> 64);
-}
 
 #endif

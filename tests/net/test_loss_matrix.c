@@ -26,8 +26,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "fault_dice.h"
 #include "loss_oracle.h"
-#include "mem_fault.h"
 #include "vnet.h"
 
 #define MSGS_MAX   24u
@@ -117,7 +117,7 @@ struct run {
     struct vnet *net;
     struct vnet_host *a, *b;
     struct qp *qa, *qb;
-    struct mem_rng rng;
+    uint64_t rng;
     uint32_t len, stride; /* of a message; from one message's place to the next one's */
     unsigned msgs, posted, recvs;
     bool late_recv, slow_copies;
@@ -225,7 +225,7 @@ static int64_t slow_place(void *ctx, const struct engine_copy *copy, uint64_t no
     struct run *r = ctx;
 
     (void)copy, (void)now;
-    return mem_rng_hit(&r->rng, 0.3) ? (int64_t)mem_rng_below(&r->rng, 5000) : 0;
+    return fault_draw_hit(&r->rng, 0.3) ? (int64_t)fault_draw_below(&r->rng, 5000) : 0;
 }
 
 static int make_arena(struct run *r, struct vnet_host *h, uint8_t **arena, uint32_t *lkey,
@@ -284,12 +284,12 @@ static int set_up(struct run *r)
     const struct test_case *tc = r->tc;
     char keys[IO_SPEC_MAX];
 
-    r->rng.state = tc->seed;
+    r->rng = tc->seed;
     r->len = ops[tc->op].atomic ? 8 : size_of(tc->size, mtus[tc->mtu]);
     r->stride = (r->len + 63 + GUARD) & ~63u;
     r->msgs = r->len > 100000 ? 2 : MSGS_MAX;
-    r->late_recv = ops[tc->op].recv && mem_rng_hit(&r->rng, 0.3);
-    r->slow_copies = mem_rng_hit(&r->rng, 0.3);
+    r->late_recv = ops[tc->op].recv && fault_draw_hit(&r->rng, 0.3);
+    r->slow_copies = fault_draw_hit(&r->rng, 0.3);
     snprintf(keys, sizeof(keys), ",rate=100G,delay=1us,log=65536%s", faults[tc->fault].keys);
     r->net = vnet_new(2, keys, tc->seed);
     if (!r->net)
@@ -308,10 +308,10 @@ static int set_up(struct run *r)
                                .retry_cnt = RETRIES,
                                .timeout = 6,
                                .recovery = {recovery->mode[0], recovery->mode[1]},
-                               .rd_atomic = (uint8_t)(1 + mem_rng_below(&r->rng, 16))};
+                               .rd_atomic = (uint8_t)(1 + fault_draw_below(&r->rng, 16))};
     for (int i = 0; i < 2; i++) /* every fourth close to the wrap of PSNs */
         q.sq_psn[i] =
-            mem_rng_hit(&r->rng, 0.25) ? 0xFFFFFA : (uint32_t)mem_rng_next(&r->rng) & 0xFFFFFF;
+            fault_draw_hit(&r->rng, 0.25) ? 0xFFFFFA : (uint32_t)fault_draw(&r->rng) & 0xFFFFFF;
     int rc = vnet_connect(r->a, r->b, &q, &r->qa, &r->qb);
     if (rc)
         return fail(r, "connecting: %d", rc);
@@ -355,7 +355,7 @@ static bool done(void *ctx)
     /* Late receives: the next one when the sender is a message ahead, so that some RNR NAKs go out.
      */
     while (recv && r->recvs < r->msgs &&
-           (!r->late_recv || r->recvs < r->b->wcs_n + 1 + mem_rng_below(&r->rng, 3)))
+           (!r->late_recv || r->recvs < r->b->wcs_n + 1 + fault_draw_below(&r->rng, 3)))
         if (post_recv(r))
             return true;
     while (r->posted < r->msgs)
@@ -715,9 +715,9 @@ int main(int argc, char **argv)
         return 2;
     build(cases);
     /* A sample is the head of a shuffle. */
-    struct mem_rng rng = {seed};
+    uint64_t rng = seed;
     for (size_t i = 0; sample < total && i < sample; i++) {
-        size_t k = i + mem_rng_below(&rng, total - i);
+        size_t k = i + fault_draw_below(&rng, total - i);
         struct test_case t = cases[i];
         cases[i] = cases[k];
         cases[k] = t;

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "fault_dice.h"
 #include "mem_fault.h"
 #include "unit.h"
 
@@ -120,7 +121,7 @@ END_TEST
 
 START_TEST(flips_are_everywhere_and_distinct)
 {
-    struct mem_rng rng = {1};
+    uint64_t rng = 1;
     unsigned hits[32] = {0};
 
     for (unsigned i = 0; i < 20000; i++) {
@@ -140,20 +141,20 @@ END_TEST
 
 START_TEST(dice_are_fair_and_repeatable)
 {
-    struct mem_rng a = {42}, b = {42};
+    uint64_t a = 42, b = 42;
     unsigned hits = 0;
 
     for (unsigned i = 0; i < 100000; i++) {
-        bool hit = mem_rng_hit(&a, 0.05);
-        ck_assert_int_eq(hit, mem_rng_hit(&b, 0.05));
+        bool hit = fault_draw_hit(&a, 0.05);
+        ck_assert_int_eq(hit, fault_draw_hit(&b, 0.05));
         hits += hit;
     }
     ck_assert_uint_gt(hits, 4700);
     ck_assert_uint_lt(hits, 5300);
     /* A fault that is off, or certain, costs no draw. */
-    ck_assert(!mem_rng_hit(&a, 0));
-    ck_assert(mem_rng_hit(&a, 1));
-    ck_assert_uint_eq(mem_rng_next(&a), mem_rng_next(&b));
+    ck_assert(!fault_draw_hit(&a, 0));
+    ck_assert(fault_draw_hit(&a, 1));
+    ck_assert_uint_eq(fault_draw(&a), fault_draw(&b));
 }
 END_TEST
 
