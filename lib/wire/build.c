@@ -121,5 +121,7 @@ size_t wire_build(uint8_t *buf, size_t cap, struct wire_pkt *p)
         .sel_psn = p->sel_psn,
     };
     headers_put_ext(buf + p->bth_off, info, &v);
+    if (info->flags & WIRE_F_CNP) /* OPC-05 */
+        memset(buf + p->bth_off + WIRE_BTH_LEN, 0, info->ext_len);
     return p->payload_off;
 }

@@ -85,8 +85,6 @@ static inline void headers_put_ext(uint8_t *bth, const struct wire_opcode_info *
         wire_put32(bth + WIRE_BTH_LEN + info->ext_len - 8, v->sel_recv & 0xFFFFFFu);
         wire_put32(bth + WIRE_BTH_LEN + info->ext_len - 4, v->sel_index);
     }
-    if (info->flags & WIRE_F_CNP)
-        memset(bth + WIRE_BTH_LEN, 0, info->ext_len);
 }
 
 #endif

@@ -84,11 +84,6 @@ uint32_t wire_icrc_headers(const uint8_t *ip, size_t hdr_len, size_t bth)
     return crc_from_ip(ip, hdr_len, bth);
 }
 
-uint32_t wire_icrc_start(const uint8_t *ip, size_t hdr_len, unsigned ip_version)
-{
-    return crc_from_ip(ip, hdr_len, ip_version == 4 ? BTH_OF_IPV4 : BTH_OF_IPV6);
-}
-
 uint32_t wire_icrc_update(uint32_t crc, const void *data, size_t len)
 {
     return crc32_gzip_refl(crc, data, len);

@@ -273,10 +273,9 @@ void wire_icrc_seal(uint8_t *frame, size_t len, uint16_t ip_off, uint16_t bth_of
 uint32_t wire_icrc(const uint8_t *frame, size_t len, uint16_t ip_off, uint16_t bth_off);
 
 /* Streaming form, for payload in several pieces (ICRC-12): start over the headers (`ip` = first
- * octet of the IP header, hdr_len = up to the payload), update over payload and pad. The running
- * value is the finished iCRC of what it has covered: store it little-endian. */
-uint32_t wire_icrc_start(const uint8_t *ip, size_t hdr_len, unsigned ip_version);
-/* wire_icrc_start for headers of any kind: `bth` = octets from the IP header or GRH to the BTH. */
+ * octet of the IP header or GRH, hdr_len = up to the payload, bth = up to the BTH), update over
+ * payload and pad. The running value is the finished iCRC of what it has covered: store it
+ * little-endian. */
 uint32_t wire_icrc_headers(const uint8_t *ip, size_t hdr_len, size_t bth);
 /* The running value after `len` more octets. */
 uint32_t wire_icrc_update(uint32_t crc, const void *data, size_t len);
@@ -321,9 +320,9 @@ struct wire_var {
 };
 
 /* Write headers for one frame at `buf` (>= WIRE_HDR_MAX octets of room): template, patched fields,
- * extension headers. A CNP goes out as OPC-05 wants it: SE and M 0, BECN 1. Returns the payload's
- * offset; *frame_len becomes the whole frame's length (pad and iCRC included). The opcode must not
- * be a reserved one. Copy the payload in, then call wire_icrc_seal, which also zeroes the pad. */
+ * extension headers. Returns the payload's offset; *frame_len becomes the whole frame's length (pad
+ * and iCRC included). The opcode must not be a reserved one, nor the CNP's, which wire_build makes.
+ * Copy the payload in, then call wire_icrc_seal, which also zeroes the pad. */
 size_t wire_tmpl_emit(uint8_t *buf, const struct wire_tmpl *t, const struct wire_var *v,
                       uint32_t *frame_len);
 

@@ -83,7 +83,8 @@ static void make_tables(struct load *l)
 
 static void seal(const struct load *l, uint8_t *frame)
 {
-    uint32_t c = wire_icrc_start(frame + WIRE_ETH_LEN, HEADERS - WIRE_ETH_LEN, 4);
+    uint32_t c = wire_icrc_headers(frame + WIRE_ETH_LEN, HEADERS - WIRE_ETH_LEN,
+                                   WIRE_IPV4_LEN + WIRE_UDP_LEN);
 
     c = l->icrc[0][c & 255] ^ l->icrc[1][c >> 8 & 255] ^ l->icrc[2][c >> 16 & 255] ^
         l->icrc[3][c >> 24] ^ l->icrc_zero;
