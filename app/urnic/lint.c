@@ -181,6 +181,23 @@ static int status_of(const struct lint_result *r, bool strict)
     return CLI_OK;
 }
 
+static void take(const struct run *run, struct lint *l, const struct lint_frame *f)
+{
+    struct lint_view view;
+    struct lint_merge m = {0};
+    uint8_t buf[LINT_PART_MAX];
+    lint_packet(l, f, &view);
+    if (view.flags & LINT_V_MERGED && lint_merged(f, &m))
+        for (uint32_t i = 0; i < m.n; i++) {
+            struct lint_frame part;
+            lint_part(f, &m, i, buf, &part);
+            take(run, l, &part);
+        }
+    for (size_t i = 0; i < run->writers && !m.n; i++)
+        if (run->writer[i]->packet)
+            run->writer[i]->packet(run->writer[i], f, &view);
+}
+
 static int read_all(struct run *run, struct capread *cap, struct lint *l)
 {
     struct capread_info info;
@@ -191,12 +208,8 @@ static int read_all(struct run *run, struct capread *cap, struct lint *l)
     bool show = info.size >= PROGRESS_MIN && isatty(STDERR_FILENO);
     cli_progress_begin(&bar, "reading", info.size, !show);
     while (!cli_stop && (rc = capread_next(cap, &p)) == 1) {
-        struct lint_view view;
         struct lint_frame f = lint_frame_of(&p);
-        lint_packet(l, &f, &view);
-        for (size_t i = 0; i < run->writers; i++)
-            if (run->writer[i]->packet)
-                run->writer[i]->packet(run->writer[i], &f, &view);
+        take(run, l, &f);
         if (show && p.number % 1024 == 0) {
             capread_info(cap, &info);
             cli_progress(&bar, info.offset, NULL);

@@ -142,6 +142,14 @@ void lint_write_text(const struct lint_result *r)
     counted(&any, r->capture.drops, "dropped by the capture");
     counted(&any, t->forgotten, "of more queue pairs than fit");
     putchar('\n');
+    if (t->merged)
+        printf("%" PRIu64
+               " frame%s of several packets, merged by the host that captured (GRO, LRO or "
+               "GSO): %s\n",
+               t->merged, t->merged == 1 ? "" : "s",
+               t->unsplit == t->merged ? "not judged"
+               : t->unsplit            ? "taken apart as far as the capture kept them"
+                                       : "taken apart");
     if (r->capture.damage)
         printf("the file is %s; what was read counts\n", r->capture.damage);
     for (uint32_t i = 0; i < r->connections; i++)
@@ -240,6 +248,8 @@ void lint_write_json(const struct lint_result *r)
     number(o, "roce", t->roce);
     number(o, "damaged", t->corrupt);
     number(o, "cut", t->cut);
+    number(o, "merged", t->merged);
+    number(o, "merged_unread", t->unsplit);
     number(o, "dropped", r->capture.drops);
     number(o, "forgotten", t->forgotten);
     if (r->capture.damage)

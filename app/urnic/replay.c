@@ -106,13 +106,13 @@ static int read_all(struct run *run, struct capread *cap, struct replay *r)
 static void print_totals(const struct run *run, const struct replay_totals *t, const char *damage)
 {
     if (run->opt->json) {
-        json_t *o = json_pack("{s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:i, s:i, s:i, s:I, s:I}",
-                              "type", "summary", "capture", cli_json_text(run->opt->path), "frames",
-                              (json_int_t)t->frames, "roce", (json_int_t)t->roce, "cm",
-                              (json_int_t)t->cm, "datagrams", (json_int_t)t->datagrams, "damaged",
-                              (json_int_t)t->damaged, "connections", (int)t->connections,
-                              "replayed", (int)t->replayed, "unanswered", (int)t->unanswered,
-                              "compared", (json_int_t)t->compared, "differ", (json_int_t)t->differ);
+        json_t *o = json_pack(
+            "{s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:i, s:i, s:i, s:I, s:I}", "type", "summary",
+            "capture", cli_json_text(run->opt->path), "frames", (json_int_t)t->frames, "roce",
+            (json_int_t)t->roce, "cm", (json_int_t)t->cm, "datagrams", (json_int_t)t->datagrams,
+            "damaged", (json_int_t)t->damaged, "merged", (json_int_t)t->merged, "connections",
+            (int)t->connections, "replayed", (int)t->replayed, "unanswered", (int)t->unanswered,
+            "compared", (json_int_t)t->compared, "differ", (json_int_t)t->differ);
         if (damage)
             json_object_set_new(o, "damage", json_string(damage));
         cli_json(o);
@@ -127,6 +127,9 @@ static void print_totals(const struct run *run, const struct replay_totals *t, c
            t->connections == 1 ? "" : "s", t->compared, t->differ);
     if (t->damaged)
         printf("; passed over: %" PRIu64 " damaged", t->damaged);
+    if (t->merged)
+        printf("; %" PRIu64 " frame%s merged by the host that captured (GRO, LRO or GSO)",
+               t->merged, t->merged == 1 ? "" : "s");
     putchar('\n');
     if (!t->compared && !t->unanswered)
         printf("nothing to compare\n");

@@ -109,6 +109,9 @@ unsigned lint_run(struct lint_ctx *c, enum lint_stage stage)
         const struct lint_flow *f = c->f;
         if (f && c->judged == LINT_VIOLATION && f->private && (!f->peer || f->peer->private))
             lint_doubt(c, LINT_UNDECIDABLE, "the ends use opcodes of their own: another protocol");
+        if (f && c->judged == LINT_VIOLATION &&
+            (f->info.unsplit || (f->peer && f->peer->info.unsplit)))
+            lint_doubt(c, LINT_UNDECIDABLE, "packets that the host had merged (GRO) were cut off");
         report(c, *r);
         broken += c->judged == LINT_VIOLATION;
     }
@@ -247,6 +250,30 @@ static bool icrc_good(struct lint_ctx *c)
     return c->icrc == wire_get32le(d + p->icrc_off);
 }
 
+/* Several packets in one frame: nobody has sent that. True if so, and then it is done with: either
+ * its parts are judged, or nothing is known about what was in it. */
+static bool is_merged(struct lint_ctx *c)
+{
+    struct lint_merge m;
+    bool whole = !c->in->part && lint_merged(c->in, &m);
+    if (c->in->part || (!whole && !lint_looks_merged(c)))
+        return false;
+    c->view->kind = LINT_BROKEN;
+    c->view->flags |= LINT_V_MERGED;
+    c->l->totals.merged++;
+    if (whole)
+        return true;
+    c->l->totals.unsplit++;
+    c->l->totals.roce++;
+    if (c->op && c->op->name && c->op->service != WIRE_UD)
+        c->f = lint_flow_get(c->l, &c->p, c->p.dqpn, 0, true);
+    if (c->f) {
+        c->f->info.unsplit++;
+        c->view->flow = c->f->info.id;
+    }
+    return true;
+}
+
 static void corrupted(struct lint_ctx *c)
 {
     c->view->kind = LINT_BROKEN;
@@ -361,6 +388,8 @@ static bool icrc_missing(const struct lint_ctx *c)
 static void good(struct lint_ctx *c)
 {
     bool good = c->cut || icrc_good(c);
+    if (!good && is_merged(c))
+        return;
     if (!good && !icrc_missing(c)) {
         corrupted(c);
         return;
@@ -394,8 +423,9 @@ void lint_packet(struct lint *l, const struct lint_frame *in, struct lint_view *
     struct lint_view nobody;
     struct lint_ctx c = {.l = l, .in = in, .view = view ? view : &nobody};
     *c.view = (struct lint_view){.flow = LINT_NO_FLOW};
-    if (!l->totals.frames++)
+    if (!l->totals.frames)
         l->totals.first_ns = in->ns;
+    l->totals.frames += !in->part;
     l->totals.last_ns = in->ns;
 
     c.verdict = wire_parse_cut(in->data, in->len, in->wire_len, PARSE_FLAGS, &c.p);
@@ -416,12 +446,17 @@ void lint_packet(struct lint *l, const struct lint_frame *in, struct lint_view *
         l->totals.cut++;
     }
     l->totals.v1 += c.p.ethertype == WIRE_ETHERTYPE_V1;
+    if (lint_looks_merged(&c) && is_merged(&c))
+        return;
     if (c.op && c.op->name && (c.headers || (c.cut && c.verdict == WIRE_TRUNCATED))) {
         good(&c);
         return;
     }
     /* Broken on the way, or by its maker; of a cut packet nobody can tell. */
-    if (c.cut || !made_so(in, &c.p, c.verdict)) {
+    bool made = !c.cut && made_so(in, &c.p, c.verdict);
+    if (!made && is_merged(&c))
+        return;
+    if (!made) {
         corrupted(&c);
         return;
     }

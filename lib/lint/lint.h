@@ -53,6 +53,16 @@ struct lint_frame {
     uint32_t interface;
     bool no_ether; /* the Ethernet header was made up */
     bool sent;     /* by the machine that captured, so checksums may not be final */
+    bool part;     /* one of lint_part, of a frame that has been given as a whole */
+};
+
+#define LINT_PART_MAX 4352u
+
+/* A frame that holds several packets: see lint_merged. */
+struct lint_merge {
+    uint32_t n;    /* packets */
+    uint32_t size; /* octets behind UDP of each but the last */
+    struct wire_pkt p;
 };
 
 struct lint_finding {
@@ -99,6 +109,7 @@ const char *lint_kind_name(enum lint_kind k);
 #define LINT_V_CORRUPT    0x80u  /* bad iCRC or damaged header */
 #define LINT_V_TIMEOUT    0x100u /* a retransmission that nothing but a time-out explains */
 #define LINT_V_AGAIN      0x200u /* seen before on another interface or going out: not judged twice */
+#define LINT_V_MERGED     0x400u /* several packets in one frame: give its parts instead */
 
 /* What one packet is, for writers that show packets one by one. */
 struct lint_view {
@@ -137,12 +148,16 @@ struct lint_flow_info {
     uint64_t rtt_samples, rtt_sum, rtt_min, rtt_max; /* ns, from a request to its answer, as seen */
     /* either */
     uint64_t cnps, ecn_capable, ecn_ce, corrupt, cut, again;
+    uint64_t unsplit; /* frames of several packets, merged by the host and then cut: not followed */
 };
 
 struct lint_totals {
     uint64_t frames, roce, other, corrupt, cut, v1, cm;
     uint64_t findings[LINT_VERDICTS];
     uint64_t forgotten; /* packets of flows for which there was no room */
+    uint64_t merged;    /* frames in which the host that captured has merged several packets; those
+                         * count where they are given as parts; */
+    uint64_t unsplit;   /* of these, frames that can't be taken apart */
     uint32_t flows;
     uint64_t first_ns, last_ns;
 };
@@ -155,6 +170,13 @@ void lint_free(struct lint *l);
 
 /* Judge one frame. `view` may be NULL. */
 void lint_packet(struct lint *l, const struct lint_frame *f, struct lint_view *view);
+/* How many packets has the host that captured merged into this frame, for example by GRO? 0: none,
+ * or it can't be told. For frames with LINT_V_MERGED: such a frame isn't judged, and its parts are
+ * to be given one by one. */
+uint32_t lint_merged(const struct lint_frame *f, struct lint_merge *m);
+/* The i-th of them, 0 .. m->n - 1, as it was on the wire; `buf` has LINT_PART_MAX octets. */
+void lint_part(const struct lint_frame *f, const struct lint_merge *m, uint32_t i, uint8_t *buf,
+               struct lint_frame *out);
 /* The capture has ended: judge what was waiting for later packets. */
 void lint_end(struct lint *l);
 

@@ -8,6 +8,15 @@
 
 #include "lint_priv.h"
 
+/* Of a packet that was cut off nobody knows whether it is one: the host may have merged several.
+ * For one that is too long; returns true. */
+static inline bool lint_perhaps_merged(struct lint_ctx *c)
+{
+    return c->cut ? lint_doubt(c, LINT_UNDECIDABLE,
+                               "perhaps several packets, merged by the host (GRO)")
+                  : true;
+}
+
 #define LINT_CHECK(name) bool lint_##name(struct lint_ctx *c)
 
 LINT_CHECK(wire_06);

@@ -326,6 +326,11 @@ bool lint_id_tells(const struct lint_flow *f, const struct wire_pkt *p);
 /* Forget what responses have said. */
 void lint_responder_reset(struct lint_flow *f);
 
+/* merged.c */
+/* Is it longer than any packet can be? Or, of one that was cut off and so has no iCRC: longer than
+ * such a packet is? */
+bool lint_looks_merged(const struct lint_ctx *c);
+
 /* request.c, response.c, cmtrack.c */
 /* A request that isn't followed: damaged (LINT_R_CORRUPT) or malformed (LINT_R_BROKEN). */
 void lint_request_unread(struct lint_ctx *c, unsigned flag);

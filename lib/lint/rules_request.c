@@ -119,7 +119,8 @@ static bool length(struct lint_ctx *c)
             return false;
         lint_expected(c, "at most %u octets, the MTU", mtu ? mtu : WIRE_MTU_MAX);
     }
-    return lint_seen(c, "%u octets", n);
+    lint_seen(c, "%u octets", n);
+    return !c->cut || lint_doubt(c, LINT_UNDECIDABLE, "the iCRC that would prove it was cut off");
 }
 
 bool lint_rsp_06(struct lint_ctx *c)
@@ -165,7 +166,8 @@ bool lint_rsp_16(struct lint_ctx *c)
         return false; /* HDR-05 says it: the pad is wrong */
     lint_expected(c, "%s%u octets in all", c->op->flags & WIRE_F_END ? "" : "fewer than ",
                   c->dma_len);
-    return lint_seen(c, "%llu", (unsigned long long)after);
+    lint_seen(c, "%llu", (unsigned long long)after);
+    return after < c->dma_len || lint_perhaps_merged(c);
 }
 
 bool lint_atm_03(struct lint_ctx *c)
@@ -191,7 +193,11 @@ bool lint_rtx_05(struct lint_ctx *c)
     }
     if (r->len != c->p.payload_len) {
         lint_expected(c, "%u octets, as in packet %llu", r->len, (unsigned long long)r->number);
-        return lint_seen(c, "%u octets", c->p.payload_len);
+        lint_seen(c, "%u octets", c->p.payload_len);
+        return !c->cut && !(r->flags & LINT_R_CUT)
+                   ? true
+                   : lint_doubt(c, LINT_UNDECIDABLE,
+                                "perhaps several packets, merged by the host (GRO)");
     }
     if (!c->same_payload) {
         lint_expected(c, "the payload of packet %llu", (unsigned long long)r->number);

@@ -260,7 +260,7 @@ bool lint_rd_05(struct lint_ctx *c)
     if (!r->n && (c->op->flags & WIRE_F_ONLY) && c->p.psn == r->psn && c->p.payload_len != r->len) {
         lint_expected(c, "%u octets", r->len);
         lint_seen(c, "%u octets", c->p.payload_len);
-        return perhaps_anew(c);
+        return (c->cut && c->p.payload_len > r->len && lint_perhaps_merged(c)) || perhaps_anew(c);
     }
     if (!mtu && (c->op->flags & (WIRE_F_FIRST | WIRE_F_MIDDLE))) { /* else it would be known now */
         lint_expected(c, "256, 512, 1024, 2048 or 4096 octets");
@@ -275,7 +275,7 @@ bool lint_rd_05(struct lint_ctx *c)
         return false;
     lint_expected(c, "%u octets: response %u of %u", want, off + 1, r->n);
     lint_seen(c, "%u octets", c->p.payload_len);
-    return perhaps_anew(c);
+    return (c->cut && c->p.payload_len > want && lint_perhaps_merged(c)) || perhaps_anew(c);
 }
 
 bool lint_rd_10(struct lint_ctx *c)

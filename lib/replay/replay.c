@@ -100,11 +100,29 @@ static bool no_checksum(const struct lint_frame *f)
            wire_get16(f->data + p.ip_off + 10) == 0;
 }
 
+/* The packets that the host which captured has merged into one frame. */
+static int add_parts(struct replay *r, const struct lint_frame *f)
+{
+    struct lint_merge m;
+    uint8_t buf[LINT_PART_MAX];
+    int rc = 0;
+    r->totals.merged++;
+    lint_merged(f, &m);
+    for (uint32_t i = 0; i < m.n && !rc; i++) {
+        struct lint_frame part;
+        lint_part(f, &m, i, buf, &part);
+        rc = replay_add(r, &part);
+    }
+    return rc;
+}
+
 int replay_add(struct replay *r, const struct lint_frame *f)
 {
     struct lint_view v;
     lint_packet(r->lint, f, &v);
-    r->totals.frames++;
+    r->totals.frames += !f->part;
+    if (v.flags & LINT_V_MERGED)
+        return add_parts(r, f);
     if (v.kind == LINT_OTHER)
         return 0;
     r->totals.roce++;
@@ -298,6 +316,8 @@ static int one_role(struct replay *r, struct direction d, enum replay_role role,
                     replay_result result)
 {
     struct replay_outcome out = {.connection = d.connection, .role = role, .flow = d.flow};
+    if (d.flow.unsplit || d.answers.unsplit)
+        return 0; /* packets are missing that the capture could have had */
     bool datagrams = d.flow.service == WIRE_UD, cm = datagrams && d.answers.id != LINT_NO_FLOW;
     out.cm = cm;
     find_view(&d, role);
