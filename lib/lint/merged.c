@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Frames in which the host that captured has merged packets: with UDP GRO (or LRO) the kernel joins
- * the payloads of datagrams of one flow behind the first one's headers before tcpdump sees them, with
- * GSO it hands several to the NIC as one. All but the last are of one size. Each brings its own BTH
- * and iCRC, and the iCRC proves the guess: it covers the lengths and the IP identification that the
- * packet had on the wire.
+ * the payloads of datagrams of one flow behind the first one's headers before tcpdump sees them,
+ * with GSO it hands several to the NIC as one. All but the last are of one size. Each brings its
+ * own BTH and iCRC, and the iCRC proves the guess: it covers the lengths and the IP identification
+ * that the packet had on the wire.
  */
 #include "lint_priv.h"
 #include "wire_bytes.h"
@@ -29,8 +29,9 @@ static uint32_t udp_payload(const struct lint_frame *f, const struct wire_pkt *p
     return len > header && p->ip_off + len <= f->wire_len ? len - header : 0;
 }
 
-/* The `i`-th packet, of `size` octets behind UDP but for the last one, with the headers that it had,
- * as far as the first one's say; `id` = what is added to the IP identification. Returns its length. */
+/* The `i`-th packet, of `size` octets behind UDP but for the last one, with the headers that it
+ * had, as far as the first one's say; `id` = what is added to the IP identification. Returns its
+ * length. */
 static uint32_t rebuild(const struct lint_frame *f, const struct wire_pkt *p, uint32_t size,
                         uint32_t i, uint32_t id, uint8_t *out)
 {
@@ -56,7 +57,8 @@ static uint32_t rebuild(const struct lint_frame *f, const struct wire_pkt *p, ui
 
 static bool right(const uint8_t *frame, uint32_t len, const struct wire_pkt *p)
 {
-    return wire_icrc(frame, len, p->ip_off, p->bth_off) == wire_get32le(frame + len - WIRE_ICRC_LEN);
+    return wire_icrc(frame, len, p->ip_off, p->bth_off) ==
+           wire_get32le(frame + len - WIRE_ICRC_LEN);
 }
 
 /* Does another BTH of the same queue pair stand here? */
@@ -113,7 +115,7 @@ void lint_part(const struct lint_frame *f, const struct lint_merge *m, uint32_t 
     out->len = out->wire_len = rebuild(f, &m->p, m->size, i, i, buf);
     if (!right(buf, out->len, &m->p))
         rebuild(f, &m->p, m->size, i, 0, buf); /* perhaps all had the same identification */
-    uint32_t end = out->len + i * m->size; /* in the whole; the capture may have cut it */
+    uint32_t end = out->len + i * m->size;     /* in the whole; the capture may have cut it */
     uint32_t missing = end > f->len ? end - f->len : 0;
     out->len -= missing < out->len - m->p.bth_off ? missing : out->len - m->p.bth_off;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Frames in which the host that captured has merged packets (GRO, LRO, GSO): they are named as what
- * they are, taken apart where the capture has them whole, and nobody is accused of what the host did.
+ * they are, taken apart where the capture has them whole, and nobody is accused of what the host
+ * did.
  */
 #include <stdio.h>
 #include <string.h>
