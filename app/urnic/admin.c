@@ -39,6 +39,8 @@ int admin_open(struct admin *a)
         rc = n < 0 ? (int)n : n != sizeof theirs ? -EPROTO : ipc_hello_check(&theirs);
         if (rc == -EAGAIN)
             rc = -ETIMEDOUT;
+        if (rc == -EMSGSIZE || rc == -ECONNRESET)
+            rc = -EPROTO;
     }
     if (rc < 0)
         admin_close(a);

@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "admin.h"
 #include "ipc.h"
 
 volatile int cli_stop;
@@ -37,25 +38,38 @@ void cli_error(const char *format, ...)
     fputc('\n', stderr);
 }
 
-/* "No such device" and "permission denied" may be about the daemon, or not: ask its socket. */
+/* These may be about the daemon, or not: say hello to it. */
+static bool may_be_daemon(int rc)
+{
+    return rc == -ENODEV || rc == -EACCES || rc == -EPROTO || rc == -EPROTONOSUPPORT ||
+           rc == -ENAMETOOLONG;
+}
+
 static void daemon_hint(void)
 {
-    struct sockaddr_un addr = {.sun_family = AF_UNIX};
-    if (ipc_socket_path(NULL, addr.sun_path, sizeof addr.sun_path) < 0)
-        return;
-    int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    int rc = connect(sock, (const struct sockaddr *)&addr, sizeof addr) < 0 ? -errno : 0;
-    close(sock);
-    if (rc == -EACCES)
-        fprintf(stderr,
-                "  You may not use the daemon at %s: become a member of the group 'urnic', or run\n"
-                "  a daemon of your own and set URNIC_SOCKET.\n",
-                addr.sun_path);
-    else if (rc < 0)
+    char path[sizeof(((struct sockaddr_un *)NULL)->sun_path)] = "";
+    struct admin a;
+    int rc = admin_open(&a);
+    admin_close(&a);
+    ipc_socket_path(NULL, path, sizeof path);
+    if (rc == -ENODEV)
         fprintf(stderr,
                 "  No urnicd serves at %s. Start one (urnicd --help), or choose another\n"
                 "  socket with --socket or URNIC_SOCKET.\n",
-                addr.sun_path);
+                path);
+    else if (rc == -EACCES)
+        fprintf(stderr,
+                "  You may not use the daemon at %s: become a member of the group 'urnic', or run\n"
+                "  a daemon of your own and set URNIC_SOCKET.\n",
+                path);
+    else if (rc == -EPROTO)
+        fprintf(stderr, "  What answers at %s is no urnicd.\n", path);
+    else if (rc == -EPROTONOSUPPORT)
+        fprintf(stderr, "  The urnicd at %s is of another version than urnic: install both anew.\n",
+                path);
+    else if (rc == -ENAMETOOLONG)
+        fprintf(stderr, "  The path of a socket (--socket, URNIC_SOCKET) has at most %zu octets.\n",
+                sizeof path - 1);
 }
 
 void cli_errno(int rc, const char *format, ...)
@@ -66,7 +80,7 @@ void cli_errno(int rc, const char *format, ...)
     vsnprintf(text, sizeof text, format, ap);
     va_end(ap);
     cli_error("%s: %s", text, strerror(-rc));
-    if (rc == -ENODEV || rc == -EACCES)
+    if (may_be_daemon(rc))
         daemon_hint();
 }
 

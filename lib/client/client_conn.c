@@ -62,7 +62,7 @@ static int say_hello(struct client_conn *c)
         return err;
     ssize_t n = ipc_recv(c->sock, &theirs, sizeof(theirs), NULL, NULL, 0);
     if (n <= 0)
-        return n < 0 ? (int)n : -ENODEV;
+        return n == -EMSGSIZE ? -EPROTO : n < 0 ? (int)n : -ENODEV;
     if (n >= (ssize_t)sizeof(struct ipc_hdr) && theirs.hdr.status < 0)
         return theirs.hdr.status;
     if (n < (ssize_t)sizeof(theirs))
