@@ -50,7 +50,7 @@ static void region_too_small(struct peer *p)
 }
 static void region_too_large(struct peer *p)
 {
-    p->region_said = (UINT64_C(1) << 32) + 4096;
+    p->region_size = p->region_said = (UINT64_C(1) << 32) + 4096;
 }
 static void region_empty(struct peer *p)
 {
@@ -186,6 +186,54 @@ START_TEST(server_survives_wrong_client)
 }
 END_TEST
 
+START_TEST(a_ring_is_told_once)
+{
+    struct io_port *io = peer_port("role=server", 1514);
+    struct peer p = peer_new();
+    struct memif_msg msg = {.init = {.version = MEMIF_VERSION}};
+
+    peer_begin(&p, io);
+    ck_assert(peer_say(&p, io, MEMIF_MSG_INIT, msg, -1));
+    msg = (struct memif_msg){.add_region = {.size = PEER_REGION}};
+    ck_assert(peer_say(&p, io, MEMIF_MSG_ADD_REGION, msg, p.region_fd));
+    msg = (struct memif_msg){.add_ring = {.flags = MEMIF_ADD_RING_C2S, .log2_size = 3}};
+    ck_assert(peer_say(&p, io, MEMIF_MSG_ADD_RING, msg, -1));
+    ck_assert(!peer_say(&p, io, MEMIF_MSG_ADD_RING, msg, -1));
+    ck_assert_uint_eq(peer_counters(io).reason[MEMIF_RING], 1);
+    peer_close(&p);
+    io->ops->close(io);
+}
+END_TEST
+
+/* Descriptors that nobody asked for, and events that are none, are closed. */
+START_TEST(descriptors_do_not_pile_up)
+{
+    struct io_port *io = peer_port("role=server", 1514);
+    struct memif_msg msg = {.init = {.version = MEMIF_VERSION}};
+    unsigned held[2];
+
+    for (unsigned i = 0; i < 2; i++) {
+        struct peer p = peer_new();
+        unsigned before = peer_count("/proc/self/fd");
+        p.pipe_for_event = i;
+        ck_assert(peer_connect(&p, io));
+        held[i] = peer_count("/proc/self/fd") - before;
+        peer_close(&p);
+        io->ops->service(io, 0);
+        ck_assert_uint_eq(peer_count("/proc/self/fd"), before);
+    }
+    ck_assert_uint_eq(held[1], held[0] - 2); /* the pipes of two rings */
+
+    struct peer p = peer_new();
+    peer_begin(&p, io);
+    unsigned before = peer_count("/proc/self/fd");
+    ck_assert(peer_say(&p, io, MEMIF_MSG_INIT, msg, p.region_fd));
+    ck_assert_uint_eq(peer_count("/proc/self/fd"), before);
+    peer_close(&p);
+    io->ops->close(io);
+}
+END_TEST
+
 START_TEST(short_and_unknown_messages_end_the_connection)
 {
     struct io_port *io = peer_port("role=server", 1514);
@@ -295,6 +343,30 @@ START_TEST(client_survives_wrong_server)
 }
 END_TEST
 
+START_TEST(server_can_not_skip_the_rings)
+{
+    int listener = memif_sock_listen(peer_path());
+    struct io_port *io = peer_port("role=client", 1514);
+    struct memif_msg msg = {
+        .type = MEMIF_MSG_HELLO,
+        .hello = {.version_min = MEMIF_VERSION, .version_max = MEMIF_VERSION, .log2_ring_max = 10}};
+
+    io->ops->service(io, 0);
+    int sock = memif_sock_accept(listener);
+    ck_assert_int_ge(sock, 0);
+    ck_assert_int_eq(memif_sock_send(sock, &msg, -1), 0);
+    io->ops->service(io, 0);
+    msg = (struct memif_msg){.type = MEMIF_MSG_CONNECTED};
+    ck_assert_int_eq(memif_sock_send(sock, &msg, -1), 0);
+    io->ops->service(io, 0);
+    ck_assert(!peer_is_up(io));
+    ck_assert_uint_eq(peer_counters(io).reason[MEMIF_MESSAGE], 1);
+    close(sock);
+    close(listener);
+    io->ops->close(io);
+}
+END_TEST
+
 START_TEST(reasons_have_names)
 {
     for (int i = 0; i < MEMIF_REASONS; i++) {
@@ -312,6 +384,9 @@ int main(void)
     TCase *t = tcase_create("memif_conn");
 
     tcase_add_loop_test(t, server_survives_wrong_client, 0, sizeof(wrongs) / sizeof(wrongs[0]));
+    tcase_add_test(t, a_ring_is_told_once);
+    tcase_add_test(t, descriptors_do_not_pile_up);
+    tcase_add_test(t, server_can_not_skip_the_rings);
     tcase_add_test(t, short_and_unknown_messages_end_the_connection);
     tcase_add_test(t, messages_after_the_handshake_end_the_connection);
     tcase_add_test(t, silent_client_is_dropped_in_time);

@@ -195,6 +195,8 @@ static inline void peer_layout(struct peer *p)
     p->c2s = (struct memif_ring *)(void *)p->base;
     p->s2c = (struct memif_ring *)(void *)(p->base + 1024);
     p->c2s->cookie = p->s2c->cookie = p->cookie;
+    if (p->c2s_offset == 8) /* all is right there, but for the place */
+        memcpy(p->base + 8, &p->cookie, sizeof(p->cookie));
     for (uint32_t i = 0; i < PEER_RING; i++) {
         p->c2s->desc[i] = (struct memif_desc){.offset = 4096 + i * PEER_BUFFER};
         p->s2c->desc[i] = (struct memif_desc){.length = PEER_BUFFER,
@@ -217,11 +219,10 @@ static inline bool peer_say(struct peer *p, struct io_port *io, enum memif_msg_t
     return p->last.type != MEMIF_MSG_DISCONNECT;
 }
 
-/* The whole handshake against a server port. Returns true when the port says CONNECTED. */
-static inline bool peer_connect(struct peer *p, struct io_port *io)
+/* Its memory, and the port's HELLO. */
+static inline void peer_begin(struct peer *p, struct io_port *io)
 {
-    struct memif_msg msg = {0};
-    int fd, ends[2] = {-1, -1};
+    int fd;
 
     peer_layout(p);
     p->sock = memif_sock_connect(peer_path());
@@ -229,7 +230,15 @@ static inline bool peer_connect(struct peer *p, struct io_port *io)
     io->ops->service(io, 0);
     ck_assert_int_eq(memif_sock_recv(p->sock, &p->last, &fd), 0);
     ck_assert_uint_eq(p->last.type, MEMIF_MSG_HELLO);
+}
 
+/* The whole handshake against a server port. Returns true when the port says CONNECTED. */
+static inline bool peer_connect(struct peer *p, struct io_port *io)
+{
+    struct memif_msg msg = {0};
+    int ends[2] = {-1, -1};
+
+    peer_begin(p, io);
     msg.init.version = p->version;
     msg.init.id = p->id;
     msg.init.mode = p->mode;

@@ -44,6 +44,10 @@ static const struct {
     {"read-only for newcomers", MFD_ALLOW_SEALING, F_SEAL_SHRINK | F_SEAL_FUTURE_WRITE, 8192, 8192,
      false, MEMIF_REGION},
     {"a device", ~0u, 0, 0, 4096, true, MEMIF_REGION},
+    {"over 4 GiB", MFD_ALLOW_SEALING, F_SEAL_SHRINK, (1ull << 32) + 4096, (1ull << 32) + 4096,
+     false, MEMIF_REGION},
+    {"huge pages, of which none may be left", MFD_ALLOW_SEALING | MFD_HUGETLB, F_SEAL_SHRINK,
+     2u << 20, 2u << 20, false, MEMIF_UNSEALED},
 };
 
 START_TEST(received_region_is_checked)
@@ -53,6 +57,8 @@ START_TEST(received_region_is_checked)
         maps[_i].make == ~0u ? open("/dev/zero", O_RDWR) : memfd_create("memif", maps[_i].make);
     unsigned before = peer_count("/proc/self/fd");
 
+    if (fd < 0 && maps[_i].make != ~0u && maps[_i].make & MFD_HUGETLB)
+        return; /* a kernel without them */
     ck_assert_int_ge(fd, 0);
     if (maps[_i].make != ~0u)
         ck_assert_int_eq(ftruncate(fd, (off_t)maps[_i].has), 0);
