@@ -230,6 +230,45 @@ START_TEST(qp_14_reset_and_destroy_drop_completions)
 }
 END_TEST
 
+START_TEST(qp_04_reset_in_the_middle)
+{
+    /* QP-04 counts begin anew, in both queues, and completions vanish from both completion queues
+     */
+    struct setup s = setup_start(8);
+    struct urnic_cq *sends = s.cq, *receives;
+    OK(urnic_create_cq(s.ctx, 64, NULL, NULL, &receives));
+    struct urnic_qp_init_attr init = {
+        .send_cq = sends,
+        .recv_cq = receives,
+        .qp_type = URNIC_QPT_RC,
+        .cap = {.max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 1, .max_recv_sge = 1},
+    };
+    struct urnic_qp *qp;
+    struct urnic_wc wc[4];
+    const struct urnic_send_wr send = {.opcode = URNIC_WR_SEND, .send_flags = URNIC_SEND_SIGNALED};
+    const struct urnic_recv_wr recv = {0};
+    OK(urnic_create_qp(s.pd, &init, &qp));
+    for (unsigned lap = 0; lap < 3; lap++) {
+        to_state(qp, URNIC_QPS_INIT);
+        to_state(qp, URNIC_QPS_RTR);
+        to_state(qp, URNIC_QPS_RTS);
+        for (unsigned i = 0; i < 4; i++)
+            OK(urnic_post_recv(qp, &recv, NULL));
+        for (unsigned i = 0; i < 3; i++)
+            OK(urnic_post_send(qp, &send, NULL));
+        poll_n(sends, wc, 2);
+        poll_n(receives, wc, 1);
+        usleep(50000);
+        to_state(qp, URNIC_QPS_RESET);
+        ck_assert_int_eq(urnic_poll_cq(sends, 4, wc), 0);
+        ck_assert_int_eq(urnic_poll_cq(receives, 4, wc), 0);
+    }
+    OK(urnic_destroy_qp(qp));
+    OK(urnic_destroy_cq(receives));
+    setup_end(&s);
+}
+END_TEST
+
 START_TEST(srq_01_shared_receive_queue)
 {
     /* SRQ-01 receives come from the shared queue, places free as completions are polled */
@@ -373,5 +412,5 @@ END_TEST
 
 UNIT_MAIN("client post", cq_01_data_and_fields_arrive, qp_16_send_queue_accounting,
           qp_16_receive_queue_accounting, cq_08_order_over_ring_wraps, qp_05_what_cannot_be_posted,
-          qp_14_reset_and_destroy_drop_completions, srq_01_shared_receive_queue, cq_08_threads,
-          shm_06_hot_path_makes_no_system_call)
+          qp_14_reset_and_destroy_drop_completions, qp_04_reset_in_the_middle,
+          srq_01_shared_receive_queue, cq_08_threads, shm_06_hot_path_makes_no_system_call)

@@ -253,6 +253,22 @@ START_TEST(qslab_cleared_elsewhere)
 }
 END_TEST
 
+/* SEC-22: what one client's queues take is bounded; what it gives back it can have again. */
+START_TEST(qslab_quota)
+{
+    struct qslab_list l = {0};
+    struct slab_place p, q;
+    ck_assert_int_eq(qslab_alloc(&l, QUOTA_QUEUE_OCTETS - (8u << 20), &p), 0);
+    ck_assert_int_eq(qslab_alloc(&l, 16u << 20, &q), -EDQUOT);
+    ck_assert_int_eq(qslab_alloc(&l, 4u << 20, &q), 0);
+    qslab_free(&p);
+    qslab_clean(&l);
+    ck_assert_int_eq(qslab_alloc(&l, 16u << 20, &q), 0);
+    qslab_fini(&l);
+    ck_assert_uint_eq(memory_count(), 0);
+}
+END_TEST
+
 START_TEST(qslab_descriptor_once)
 {
     struct qslab_list l = {0};
@@ -440,6 +456,7 @@ int main(void)
     tcase_add_test(t, handle_quota_of_all);
     tcase_add_test(t, sigbus_while_others_come_and_go);
     tcase_add_test(t, qslab_places);
+    tcase_add_test(t, qslab_quota);
     tcase_add_test(t, qslab_cleared_elsewhere);
     tcase_add_test(t, qslab_descriptor_once);
     tcase_add_test(t, memory_survives_truncation);

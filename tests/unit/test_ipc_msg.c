@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "unit.h"
@@ -116,6 +118,24 @@ static unsigned open_fds(void)
     return n;
 }
 
+/* One octet, and more descriptors than ipc_send lets through. */
+static void send_many(int sock, unsigned n)
+{
+    _Alignas(struct cmsghdr) char control[CMSG_SPACE(64 * sizeof(int))] = {0};
+    char octet = 0;
+    struct iovec iov = {.iov_base = &octet, .iov_len = 1};
+    struct msghdr mh = {.msg_iov = &iov,
+                        .msg_iovlen = 1,
+                        .msg_control = control,
+                        .msg_controllen = CMSG_SPACE(n * sizeof(int))};
+    struct cmsghdr *cm = CMSG_FIRSTHDR(&mh);
+    cm->cmsg_level = SOL_SOCKET;
+    cm->cmsg_type = SCM_RIGHTS;
+    cm->cmsg_len = CMSG_LEN(n * sizeof(int));
+    memset(CMSG_DATA(cm), 0, n * sizeof(int)); /* standard input, again and again */
+    ck_assert_int_eq(sendmsg(sock, &mh, 0), 1);
+}
+
 START_TEST(shm_09_descriptors_travel)
 {
     /* SHM-09 descriptors arrive close-on-exec; none leaks when room is short */
@@ -148,6 +168,10 @@ START_TEST(shm_09_descriptors_travel)
     ck_assert_int_eq(ipc_send(s[0], msg, 0, fds, 2, 0), 0); /* nothing but descriptors */
     ck_assert_int_eq(ipc_recv(s[1], msg, sizeof(msg), got, &n, 0), 0);
     ck_assert_uint_eq(n, 0);
+    n = 4;
+    send_many(s[0], IPC_FD_MAX + 1);
+    ck_assert_int_eq(ipc_recv(s[1], msg, sizeof(msg), got, &n, 0), -EMSGSIZE);
+    ck_assert_uint_eq(n, 0);
     ck_assert_uint_eq(open_fds(), before);
     ck_assert_int_eq(ipc_recv(s[1], msg, 4, got, &n, MSG_DONTWAIT), -EAGAIN);
     close(s[0]);
@@ -171,7 +195,53 @@ START_TEST(shm_07_socket_path)
     ck_assert_int_eq(ipc_socket_path("/a", buf, sizeof(buf)), 0);
     ck_assert_str_eq(buf, "/a");
     ck_assert_int_eq(ipc_socket_path("/abc", buf, 4), -ENAMETOOLONG);
-    snprintf(path, sizeof(path), "%s/none", dir);
+    unsetenv("URNIC_SOCKET");
+    snprintf(path, sizeof(path), "%s/urnic", dir);
+    ck_assert_int_eq(mkdir(path, 0700), 0);
+    snprintf(path, sizeof(path), "%s/" IPC_SOCKET_USER, dir);
+    close(open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+    ck_assert_int_eq(ipc_socket_path(NULL, buf, sizeof(buf)), 0);
+    ck_assert_str_eq(buf, path);
+    unlink(path);
+    *strrchr(path, '/') = 0;
+    rmdir(path);
+    rmdir(dir);
+}
+END_TEST
+
+#define SOMEBODY 64321u
+
+static int path_of_somebody(char *buf, size_t size)
+{
+    return setuid(SOMEBODY) < 0 || ipc_socket_path(NULL, buf, size) < 0 ? 100 : 0;
+}
+
+START_TEST(shm_07_socket_of_others)
+{
+    /* SHM-07 in /tmp, where everybody makes names, only what is the user's own is taken for the
+     * user's daemon. As root only: it takes two users. */
+    char path[64], dir[64], buf[108];
+    if (geteuid() != 0)
+        return;
+    unsetenv("URNIC_SOCKET");
+    unsetenv("XDG_RUNTIME_DIR");
+    snprintf(path, sizeof(path), IPC_SOCKET_TMP, SOMEBODY);
+    snprintf(dir, sizeof(dir), "%s", path);
+    *strrchr(dir, '/') = 0;
+    ck_assert_int_eq(mkdir(dir, 0755), 0);
+    close(open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0666));
+    for (unsigned own = 0; own < 2; own++) {
+        int status;
+        if (own)
+            ck_assert_int_eq(chown(path, SOMEBODY, (gid_t)-1), 0);
+        pid_t pid = fork();
+        if (pid == 0)
+            _exit(path_of_somebody(buf, sizeof(buf)) ? 100 : strcmp(buf, path) == 0);
+        ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+        ck_assert(WIFEXITED(status));
+        ck_assert_int_eq(WEXITSTATUS(status), (int)own);
+    }
+    unlink(path);
     rmdir(dir);
 }
 END_TEST
@@ -189,4 +259,5 @@ START_TEST(shm_01_names)
 END_TEST
 
 UNIT_MAIN("ipc msg", shm_01_unpack, shm_01_old_client_is_served, shm_01_frozen_numbers,
-          shm_01_hello_refused, shm_09_descriptors_travel, shm_07_socket_path, shm_01_names)
+          shm_01_hello_refused, shm_09_descriptors_travel, shm_07_socket_path,
+          shm_07_socket_of_others, shm_01_names)
