@@ -270,6 +270,56 @@ START_TEST(owed_event)
 }
 END_TEST
 
+/* EVT-04: asynchronous events that nobody takes are lost, counted, and the next one says so. */
+START_TEST(events_lost)
+{
+    struct ipc_addr_admin m = {.device = "urn0", .ip = {0xfd, [15] = 7}, .prefix_len = 64};
+    struct urnic_async_event ev;
+    struct ipc_hdr reply;
+
+    end_open(&x, &rig, "urn0", SIZE);
+    fcntl(urnic_async_fd(x.ctx), F_SETFL, O_NONBLOCK);
+    for (unsigned i = 0; counter("urn0", "async_events_lost") == 0; i++) {
+        ck_assert_uint_lt(i, 10000);
+        m.hdr.type = i % 2 ? IPC_ADDR_DEL : IPC_ADDR_ADD;
+        ck_assert_int_eq(rig_request(&rig, &m, sizeof(m), -1, &reply, sizeof(reply)), 0);
+    }
+    while (urnic_get_async_event(x.ctx, &ev) == 0)
+        ck_assert(!ev.lost); /* none before these */
+    m.hdr.type = m.hdr.type == IPC_ADDR_ADD ? IPC_ADDR_DEL : IPC_ADDR_ADD;
+    ck_assert_int_eq(rig_request(&rig, &m, sizeof(m), -1, &reply, sizeof(reply)), 0);
+    struct pollfd p = {.fd = urnic_async_fd(x.ctx), .events = POLLIN};
+    ck_assert_int_eq(poll(&p, 1, 5000), 1);
+    ck_assert_int_eq(urnic_get_async_event(x.ctx, &ev), 0);
+    ck_assert(ev.lost);
+    end_close(&x);
+    transfer(10);
+}
+END_TEST
+
+/* SEC-26: who names a source address that the device doesn't have gets an error, and sends nothing.
+ */
+START_TEST(source_of_nobody)
+{
+    const struct urnic_ah_attr attr = {.dgid = {[10] = 0xFF, 0xFF, 10, 0, 0, 2}, .sgid_index = 3};
+    struct urnic_send_wr wr = {
+        .wr_id = 4, .opcode = URNIC_WR_SEND, .send_flags = URNIC_SEND_SIGNALED};
+
+    end_open(&x, &rig, "urn0", SIZE);
+    end_datagrams(&x);
+    ck_assert_int_eq(urnic_create_ah(x.pd, &attr, &wr.ud.ah), 0);
+    wr.ud.remote_qpn = 99;
+    ck_assert_int_eq(urnic_post_send(x.qp, &wr, NULL), 0);
+    end_expect(&x, URNIC_WC_SUCCESS, 4);
+    wr.ud.ah->av.sgid_index = 77;
+    ck_assert_int_eq(urnic_post_send(x.qp, &wr, NULL), 0);
+    end_expect(&x, URNIC_WC_LOC_QP_OP_ERR, 4);
+    ck_assert_int_eq(urnic_destroy_ah(wr.ud.ah), 0);
+    end_close(&x);
+    transfer(10);
+}
+END_TEST
+
 /* ---- memory ---- */
 
 static int foreign(struct end *e, struct urnic_mr **mr)
@@ -706,6 +756,8 @@ static Suite *suite(void)
     tcase_add_test(t, doorbell_flood);
     tcase_add_test(t, full_channel);
     tcase_add_test(t, owed_event);
+    tcase_add_test(t, events_lost);
+    tcase_add_test(t, source_of_nobody);
     tcase_add_test(t, truncated_target);
     tcase_add_test(t, truncated_source);
     tcase_add_test(t, truncating_race);

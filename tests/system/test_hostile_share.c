@@ -155,6 +155,129 @@ START_TEST(slabs_within_quota)
 }
 END_TEST
 
+/* SEC-22: mappings are counted, too, and those that are gone don't count. */
+START_TEST(slabs_by_number)
+{
+    enum { MOST = 8192 };
+    unsigned n = 0;
+    void *mem;
+    int rc = 0;
+
+    end_open(&x, &rig, "urn0", SIZE);
+    for (unsigned i = 0; i < MOST + 10; i++) {
+        ck_assert_int_eq(urnic_alloc(x.ctx, 4096, &mem), 0);
+        ck_assert_int_eq(urnic_free(x.ctx, mem), 0);
+    }
+    while (n <= MOST && (rc = asks_for_slab(&x, 4096, 0)) == 0)
+        n++;
+    ck_assert(rc == -ENOMEM || rc == -EDQUOT);
+    ck_assert(rc == -ENOMEM || n == MOST - 1); /* one it had */
+    end_close(&x);
+    transfer(10);
+}
+END_TEST
+
+/* SEC-03 MR-04: requests that liburnic doesn't make. */
+START_TEST(impossible_requests)
+{
+    end_open(&x, &rig, "urn0", SIZE);
+    const struct client_slab *slab = x.ctx->slabs;
+    while (!slab->data)
+        slab = slab->next;
+    const struct {
+        uint64_t off, len;
+        uint32_t obj;
+        int rc;
+    } regions[] = {
+        {1, SIZE, slab->number, -EFAULT},       {SIZE, 1, slab->number, -EFAULT},
+        {SIZE + 1, 0, slab->number, -EFAULT},   {0, SIZE + 1, slab->number, -EFAULT},
+        {UINT64_MAX, 2, slab->number, -EFAULT}, {2, UINT64_MAX, slab->number, -EFAULT},
+        {0, SIZE, slab->number + 1, -EINVAL},
+    };
+    for (unsigned i = 0; i < sizeof(regions) / sizeof(regions[0]); i++) {
+        struct ipc_mr_reg m = {.hdr.type = IPC_MR_REG,
+                               .pd = x.pd->handle,
+                               .kind = IPC_MR_SLAB,
+                               .obj = regions[i].obj,
+                               .off = regions[i].off,
+                               .len = regions[i].len};
+        int rc = asks(&x, &m, sizeof(m), NULL);
+        ck_assert_msg(rc == regions[i].rc, "region %u: %d", i, rc);
+    }
+    struct ipc_mr_reg without = {
+        .hdr.type = IPC_MR_REG, .pd = x.pd->handle, .kind = IPC_MR_FD, .len = 4096};
+    ck_assert_int_eq(asks(&x, &without, sizeof(without), NULL), -EBADF);
+    struct {
+        struct ipc_handle m;
+        uint64_t more;
+    } longer = {.m.hdr.type = IPC_PD_FREE};
+    ck_assert_int_eq(asks(&x, &longer, sizeof(longer), NULL), -EINVAL); /* no such domain */
+    longer.more = 1; /* what a newer client says there, this daemon can't do */
+    ck_assert_int_eq(asks(&x, &longer, sizeof(longer), NULL), -E2BIG);
+    end_close(&x);
+    transfer(10);
+}
+END_TEST
+
+/* QP-01 QP-16 SRQ-01: more than the device has, and what isn't there. */
+START_TEST(impossible_queues)
+{
+    const struct urnic_srq_attr good = {.max_wr = 4, .max_sge = 1};
+    struct urnic_srq *srq, nowhere;
+    struct urnic_qp *qp;
+
+    end_open(&x, &rig, "urn0", SIZE);
+    for (unsigned i = 0; i < 4; i++) {
+        struct urnic_srq_attr attr = good;
+        attr.max_wr = i == 1 ? 32769 : i == 2 ? 0 : 4;
+        attr.max_sge = i == 3 ? 17 : 1;
+        ck_assert_int_eq(urnic_create_srq(x.pd, &attr, NULL, &srq), i ? -EINVAL : 0);
+    }
+    nowhere = *srq;
+    nowhere.handle += 1000;
+    for (unsigned i = 0; i < 6; i++) {
+        struct urnic_qp_init_attr init = {
+            .send_cq = x.cq,
+            .recv_cq = x.cq,
+            .srq = i == 5 ? &nowhere : NULL,
+            .cap = {.max_send_wr = i == 1 ? 16385 : 1,
+                    .max_recv_wr = i == 2 ? 16385 : 1,
+                    .max_send_sge = i == 3 ? 17 : 1,
+                    .max_recv_sge = 1,
+                    .max_inline_data = i == 4 ? 257 : 0},
+            .qp_type = URNIC_QPT_RC,
+        };
+        ck_assert_int_eq(urnic_create_qp(x.pd, &init, &qp), i ? -EINVAL : 0);
+        if (i == 0) {
+            const struct urnic_qp_attr to = {.qp_state = URNIC_QPS_ERR + 1};
+            ck_assert_int_eq(urnic_modify_qp(qp, &to, URNIC_QP_STATE), -EINVAL);
+            ck_assert_int_eq(urnic_destroy_qp(qp), 0);
+        }
+    }
+    ck_assert_int_eq(urnic_destroy_srq(srq), 0);
+    end_close(&x);
+    transfer(10);
+}
+END_TEST
+
+/* SHM-08: a client that doesn't read its answers is dropped; nobody waits for it. */
+START_TEST(reads_no_answers)
+{
+    struct ipc_by_device m = {.hdr.type = IPC_STATS, .device = "urn0"};
+    struct ipc_hello hello;
+    uint64_t until = rig_now_ms() + 20000;
+    int s = raw_connect();
+
+    ipc_hello_fill(&hello, ~0ull);
+    ck_assert_int_eq(ipc_send(s, &hello, sizeof(hello), NULL, 0, 0), 0);
+    while (send(s, &m, sizeof(m), MSG_DONTWAIT | MSG_NOSIGNAL) > 0 || errno == EAGAIN)
+        ck_assert_msg(rig_now_ms() < until, "it is still served");
+    ck_assert(errno == EPIPE || errno == ECONNRESET);
+    close(s);
+    transfer(10);
+}
+END_TEST
+
 /* SEC-22: objects of a client's own are mapped into the daemon, which has only so much room. The
  * system may have less (ENOMEM): under ThreadSanitizer little of the address space is left. */
 START_TEST(mappings_within_quota)
@@ -226,7 +349,11 @@ int main(void)
     tcase_add_test(t, unwanted_descriptors);
     tcase_add_test(t, no_descriptors_left);
     tcase_add_test(t, slabs_within_quota);
+    tcase_add_test(t, slabs_by_number);
     tcase_add_test(t, mappings_within_quota);
+    tcase_add_test(t, impossible_requests);
+    tcase_add_test(t, impossible_queues);
+    tcase_add_test(t, reads_no_answers);
     tcase_add_test(t, deferred_within_quota);
     suite_add_tcase(s, t);
     return unit_run(s);

@@ -486,6 +486,27 @@ START_TEST(opens_on_its_worker)
 }
 END_TEST
 
+/* SRQ-01: a shared receive queue is in use until the last of its queue pairs is gone. */
+START_TEST(destroys_unused_only)
+{
+    struct urnic_srq_attr attr = {.max_wr = 4, .max_sge = 1};
+    struct urnic_qp_init_attr init = {.qp_type = URNIC_QPT_RC, .cap = {.max_send_wr = 1}};
+    struct urnic_qp *qp[2];
+
+    up();
+    init.send_cq = init.recv_cq = a.cq;
+    ck_assert_int_eq(urnic_create_srq(a.pd, &attr, NULL, &init.srq), 0);
+    for (unsigned i = 0; i < 2; i++)
+        ck_assert_int_eq(urnic_create_qp(a.pd, &init, &qp[i]), 0);
+    for (unsigned i = 0; i < 2; i++) {
+        ck_assert_int_eq(urnic_destroy_srq(init.srq), -EBUSY);
+        ck_assert_int_eq(urnic_destroy_qp(qp[i]), 0);
+    }
+    ck_assert_int_eq(urnic_destroy_srq(init.srq), 0);
+    down();
+}
+END_TEST
+
 /* SRQ-03: receives that were posted before the limit was set count, seen by the daemon or not. */
 START_TEST(limits_after_posting)
 {
@@ -527,6 +548,7 @@ int main(void)
     tcase_add_test(t, makes_queues_in_threads);
     tcase_add_test(t, works_while_others_wait);
     tcase_add_test(t, opens_on_its_worker);
+    tcase_add_test(t, destroys_unused_only);
     tcase_add_test(t, limits_after_posting);
     suite_add_tcase(s, t);
     return unit_run(s);
