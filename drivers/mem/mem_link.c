@@ -12,7 +12,8 @@
 #include "mem_internal.h"
 
 #define RING_MIN 256u
-#define ETH_HDR  14u /* less is no frame */
+#define ETH_HDR  14u           /* less is no frame */
+#define OCTET_NS 8000000000ull /* that an octet takes at 1 bit/s */
 
 static const char *const reason_names[MEM_LINK_REASONS] = {
     [MEM_LINK_R_LOSS] = "loss",         [MEM_LINK_R_RULE] = "rule",
@@ -102,7 +103,7 @@ uint64_t mem_socket_backlog(const struct mem_socket *dst, uint64_t rate, uint64_
 {
     if (!rate || dst->busy_until <= now)
         return 0;
-    return (uint64_t)((fault_u128)(dst->busy_until - now) * rate / 8000000000u);
+    return (uint64_t)((fault_u128)(dst->busy_until - now) * rate / OCTET_NS);
 }
 
 /* ---- the queue towards a port ---- */
@@ -187,12 +188,41 @@ static void arrived_update(struct mem_socket *s, uint64_t now)
 
 /* ---- one frame, one receiver ---- */
 
+/* Through the queue towards a port, at its rate: *at is when the last bit leaves it. False: full.
+ */
+static bool queue_pass(struct mem_link *link, unsigned dir, unsigned to, struct mem_buf *buf,
+                       uint64_t now, uint64_t *at)
+{
+    struct mem_socket *src = link->sockets[dir], *dst = link->sockets[to];
+    const struct mem_link_faults *f = queue_faults(link, dir, to);
+    struct mem_link_stats *qs = &link->sockets[mem_link_is_switch(link) ? to : dir]->stats;
+    uint64_t wire = buf->len + MEM_WIRE_OVERHEAD;
+    uint64_t q = mem_socket_backlog(dst, f->rate, now) + wire;
+
+    if (f->queue && q > f->queue)
+        return false;
+    if (q > qs->queue_max)
+        qs->queue_max = q;
+    /* The frame itself isn't part of the queue that it finds. */
+    double p = mem_ecn_probability(q - wire, f->ecn_kmin, f->ecn_kmax, f->ecn_pmax);
+    if (fault_draw_hit(&src->rng, p) && mem_frame_mark_ce(buf->data, buf->len))
+        src->stats.marked++;
+    if (dst->busy_until < now) {
+        dst->busy_until = now;
+        dst->busy_rem = 0;
+    }
+    uint64_t ticks = wire * OCTET_NS + dst->busy_rem;
+    dst->busy_until += ticks / f->rate;
+    dst->busy_rem = ticks % f->rate;
+    *at = dst->busy_until;
+    return true;
+}
+
 static void deliver(struct mem_link *link, unsigned dir, unsigned to, struct mem_buf *buf,
                     const struct mem_link_verdict *v, uint64_t now)
 {
     struct mem_socket *src = link->sockets[dir], *dst = link->sockets[to];
     const struct mem_link_faults *f = queue_faults(link, dir, to);
-    struct mem_link_stats *qs = &link->sockets[mem_link_is_switch(link) ? to : dir]->stats;
     uint64_t at = now;
 
     if (!atomic_load_explicit(&dst->up, memory_order_relaxed)) {
@@ -204,27 +234,9 @@ static void deliver(struct mem_link *link, unsigned dir, unsigned to, struct mem
         log_loss(link, dir, MEM_LINK_R_OVERSIZE, buf, now);
         goto lost;
     }
-    if (f->rate) {
-        uint64_t wire = buf->len + MEM_WIRE_OVERHEAD;
-        uint64_t q = mem_socket_backlog(dst, f->rate, now) + wire;
-        if (f->queue && q > f->queue) {
-            log_loss(link, dir, MEM_LINK_R_QUEUE, buf, now);
-            goto lost;
-        }
-        if (q > qs->queue_max)
-            qs->queue_max = q;
-        /* The frame itself isn't part of the queue that it finds. */
-        double p = mem_ecn_probability(q - wire, f->ecn_kmin, f->ecn_kmax, f->ecn_pmax);
-        if (fault_draw_hit(&src->rng, p) && mem_frame_mark_ce(buf->data, buf->len))
-            src->stats.marked++;
-        if (dst->busy_until < now) {
-            dst->busy_until = now;
-            dst->busy_rem = 0;
-        }
-        uint64_t ticks = wire * 8 * 1000000000u + dst->busy_rem;
-        dst->busy_until += ticks / f->rate;
-        dst->busy_rem = ticks % f->rate;
-        at = dst->busy_until;
+    if (f->rate && !queue_pass(link, dir, to, buf, now, &at)) {
+        log_loss(link, dir, MEM_LINK_R_QUEUE, buf, now);
+        goto lost;
     }
     at += f->delay;
     if (v->delay) {
@@ -458,7 +470,7 @@ static uint64_t room_time(const struct mem_socket *dst, const struct mem_link_fa
     uint64_t q = mem_socket_backlog(dst, f->rate, now);
     if (!f->rate || q <= target)
         return UINT64_MAX;
-    return now + 1 + (uint64_t)((fault_u128)(q - target) * 8000000000u / f->rate);
+    return now + 1 + (uint64_t)((fault_u128)(q - target) * OCTET_NS / f->rate);
 }
 
 bool mem_socket_may_send(struct mem_link *link, unsigned dir, uint64_t now)
