@@ -20,6 +20,7 @@ struct memif_kick {
 /* Make `event` readable. Returns whether that was done. */
 bool memif_kick(struct memif_kick *k, int event);
 
+/* Give back what kicks took; it may be used again. */
 void memif_kick_close(struct memif_kick *k);
 
 #endif

@@ -122,6 +122,7 @@ uint64_t cm_hash(const struct cm *cm, const void *data, size_t len);
 uint64_t cm_random(struct cm *cm);
 /* A connection with a local id; NULL = out of memory, or max_conns. */
 struct cm_conn *cm_conn_new(struct cm *cm, enum cm_state state, void *arg);
+/* Take it out of the list of all, and free it; the other tables are the caller's to see to. */
 void cm_conn_free(struct cm *cm, struct cm_conn *c);
 /* CLOSED, and out of all tables; freed if released. */
 void cm_conn_close(struct cm *cm, struct cm_conn *c);
@@ -184,7 +185,7 @@ void cm_rx_req(struct cm *cm, const struct cm_msg *msg, const struct wire_addr *
 struct cm_listener *cm_find_listener(const struct cm *cm, uint64_t service_id,
                                      const struct wire_addr *addr);
 
-/* cm_sidr.c */
+/* cm_sidr.c: a SIDR_REQ has come from `src` to our `dst`; a SIDR_REP from `src`. */
 void cm_sidr_rx_req(struct cm *cm, const struct cm_msg *msg, const struct wire_addr *src,
                     const struct wire_addr *dst, uint16_t pkey, uint64_t now);
 void cm_sidr_rx_rep(struct cm *cm, const struct cm_msg *msg, const struct wire_addr *src);

@@ -114,6 +114,7 @@ void neigh_heard(struct net_port *p, const struct wire_addr *addr, const uint8_t
                  bool solicited, bool override, uint64_t now);
 /* Forget those that no prefix covers any more. */
 void neigh_flush_unreachable(struct net_port *p);
+/* Run the timers of neighbours that are due. */
 void neigh_expire(struct net_port *p, uint64_t now);
 
 /* net_arp.c and net_nd.c: each returns the length of a frame, 0 = none. */
@@ -128,7 +129,8 @@ size_t nd_solicit(const struct net_port *p, uint8_t *buf, const struct wire_addr
 /* Unsolicited: tell everybody where `addr` is. */
 size_t nd_advertise(const struct net_port *p, uint8_t *buf, const struct wire_addr *addr);
 
-/* net_icmp.c */
+/* net_icmp.c: an IPv4 or IPv6 packet that isn't RoCE. Each returns the length of a reply, 0 = none.
+ */
 size_t icmp_rx_v4(struct net_port *p, const struct net_in *in, uint64_t now, uint8_t *reply,
                   size_t cap);
 size_t icmp_rx_v6(struct net_port *p, const struct net_in *in, uint64_t now, uint8_t *reply,
@@ -140,10 +142,15 @@ void icmp6_finish(uint8_t *ip, const struct wire_addr *src, const struct wire_ad
                   uint8_t hop_limit, size_t len);
 
 /* net_group.c */
+/* An IPv4 packet of IGMP, or an IPv6 packet with a hop-by-hop header: a querier's question,
+ * perhaps. What it asks for is answered by group_tx, later. */
 void igmp_rx(struct net_port *p, const struct net_in *in, uint64_t now);
 void mld_rx(struct net_port *p, const struct net_in *in, uint64_t now);
+/* The next report, NET_TX_MAX octets at most; its length, 0 = none. */
 size_t group_tx(struct net_port *p, uint8_t *buf, uint64_t now);
+/* When group_expire has something to do; NET_NEVER = no timer runs. */
 uint64_t group_deadline(const struct net_port *p);
+/* Reports that are due by `now` are for group_tx. */
 void group_expire(struct net_port *p, uint64_t now);
 /* Report all again: after the link came up. */
 void group_announce(struct net_port *p, uint64_t now);
