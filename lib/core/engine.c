@@ -340,7 +340,8 @@ static void rx_frame(struct rx *rx)
     f->drop = ENGINE_C_none;
     unsigned flags =
         f->flags | (e->p.loopback ? WIRE_P_LOOPBACK : 0) | (e->nsr ? WIRE_P_SELECTIVE : 0);
-    enum wire_verdict v = wire_parse(f->data, f->len, flags, &rx->pkt);
+    enum wire_verdict v = rx->flow ? wire_parse_flow(f->data, f->len, flags, rx->flow, &rx->pkt)
+                                   : wire_parse(f->data, f->len, flags, &rx->pkt);
     f->verdict = (uint16_t)v;
     if (v == WIRE_NOT_ROCE) {
         f->disposition = ENGINE_SLOW_PATH;
@@ -349,7 +350,8 @@ static void rx_frame(struct rx *rx)
     }
     e->counters[ENGINE_C_rx_packets]++;
     e->counters[ENGINE_C_rx_bytes] += f->len;
-    if (not_for_us(e, &rx->pkt, v)) {
+    rx->for_us = rx->for_us && rx->flow->same;
+    if (!rx->for_us && not_for_us(e, &rx->pkt, v)) {
         rx_drop(rx, ENGINE_C_rx_not_for_us);
         return;
     }
@@ -357,6 +359,7 @@ static void rx_frame(struct rx *rx)
         rx_drop(rx, verdict_counter[v]);
         return;
     }
+    rx->for_us = rx->flow && v == WIRE_OK;
     rx->op = &wire_opcodes[rx->pkt.opcode];
     rx->payload = f->data + rx->pkt.payload_off;
     uint32_t qpn = rx->pkt.dqpn;
@@ -392,8 +395,13 @@ static void rx_frame(struct rx *rx)
 unsigned engine_rx(struct engine *e, struct engine_frame *frames, unsigned n, uint64_t now,
                    struct engine_copy *copies, unsigned cap, unsigned *ncopies)
 {
+    struct wire_flow flow;
     struct rx rx = {.e = e, .now = engine_clock(e, now), .copies = copies, .cap = cap};
     unsigned i;
+    if (n > 1) {
+        flow.ip_version = 0;
+        rx.flow = &flow;
+    }
     for (i = 0; i < n && rx.cap - rx.ncopies >= ENGINE_FRAME_COPIES; i++) {
         if (i + 1 < n)
             __builtin_prefetch(frames[i + 1].data);

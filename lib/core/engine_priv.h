@@ -87,6 +87,8 @@ struct rx {
     struct wire_pkt pkt;
     const struct wire_opcode_info *op;
     const uint8_t *payload; /* in the frame, pkt.payload_len octets */
+    struct wire_flow *flow; /* of the frames of a burst */
+    bool for_us;            /* so is what `flow` remembers */
     bool early;             /* replayed by sr.c: its payload is in memory already */
     uint32_t frame;         /* index in this engine_rx call */
     uint64_t now;

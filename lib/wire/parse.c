@@ -8,10 +8,9 @@
 #include <string.h>
 
 #include "headers.h"
+#include "parse.h"
 #include "wire_csum.h"
 
-/* The least that a RoCE datagram has: UDP, BTH, iCRC. */
-#define UDP_MIN         (WIRE_UDP_LEN + WIRE_BTH_LEN + WIRE_ICRC_LEN)
 #define GRH_NEXT_HEADER 0x1Bu /* a BTH follows */
 
 /* What is left of a frame behind some header. */
@@ -98,7 +97,7 @@ static enum wire_verdict parse_ipv4(const uint8_t *ip, struct rest r, unsigned f
     unsigned offset = wire_get16(ip + 6) & 0x1FFFu;
     if (ihl >= WIRE_IPV4_LEN && offset == 0 && ihl <= r.have && other_port(ip + ihl, r.have - ihl))
         return WIRE_NOT_ROCE;
-    if (ihl < WIRE_IPV4_LEN || total < WIRE_IPV4_LEN + UDP_MIN || total > r.len)
+    if (ihl < WIRE_IPV4_LEN || total < WIRE_IPV4_LEN + PARSE_UDP_MIN || total > r.len)
         return WIRE_TRUNCATED;
     if (ihl != WIRE_IPV4_LEN)
         return WIRE_IP_OPTIONS;
@@ -138,7 +137,7 @@ static enum wire_verdict parse_ipv6(const uint8_t *ip, struct rest r, unsigned f
     size_t payload = wire_get16(ip + 4);
     if (other_port(ip + WIRE_IPV6_LEN, r.have - WIRE_IPV6_LEN))
         return WIRE_NOT_ROCE;
-    if (payload < UDP_MIN || payload > r.len - WIRE_IPV6_LEN)
+    if (payload < PARSE_UDP_MIN || payload > r.len - WIRE_IPV6_LEN)
         return WIRE_TRUNCATED;
     if (bad_v6_source(&p->sip, flags) || wire_addr_is_v4(&p->dip))
         return WIRE_BAD_ADDR;
@@ -307,6 +306,19 @@ static enum wire_verdict check_fields(const struct wire_pkt *p)
     return WIRE_OK;
 }
 
+enum wire_verdict parse_transport(const uint8_t *frame, size_t have, size_t len, unsigned flags,
+                                  struct wire_pkt *p)
+{
+    enum wire_verdict v = parse_bth(frame + p->bth_off, have - p->bth_off, len, flags, p);
+    if (v != WIRE_OK)
+        return v;
+    size_t end = p->icrc_off + WIRE_ICRC_LEN;
+    if (!(flags & WIRE_P_NO_ICRC) && end <= have &&
+        wire_icrc(frame, end, p->ip_off, p->bth_off) != wire_get32le(frame + p->icrc_off))
+        return WIRE_BAD_ICRC;
+    return check_fields(p);
+}
+
 enum wire_verdict wire_parse_cut(const uint8_t *frame, size_t have, size_t len, unsigned flags,
                                  struct wire_pkt *out)
 {
@@ -329,14 +341,7 @@ enum wire_verdict wire_parse_cut(const uint8_t *frame, size_t have, size_t len, 
     }
     if (v != WIRE_OK)
         return v;
-    v = parse_bth(frame + out->bth_off, have - out->bth_off, ip_len, flags, out);
-    if (v != WIRE_OK)
-        return v;
-    size_t end = out->icrc_off + WIRE_ICRC_LEN;
-    if (!(flags & WIRE_P_NO_ICRC) && end <= have &&
-        wire_icrc(frame, end, out->ip_off, out->bth_off) != wire_get32le(frame + out->icrc_off))
-        return WIRE_BAD_ICRC;
-    return check_fields(out);
+    return parse_transport(frame, have, ip_len, flags, out);
 }
 
 enum wire_verdict wire_parse(const uint8_t *frame, size_t len, unsigned flags, struct wire_pkt *out)

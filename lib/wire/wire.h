@@ -252,6 +252,23 @@ enum wire_verdict wire_parse(const uint8_t *frame, size_t len, unsigned flags,
 enum wire_verdict wire_parse_cut(const uint8_t *frame, size_t have, size_t len, unsigned flags,
                                  struct wire_pkt *out);
 
+/* The last good frame, for the next one of its flow. ip_version is 0 at first; the caller reads no
+ * more than `same`. */
+struct wire_flow {
+    uint8_t head[64];   /* its octets up to within the BTH */
+    uint16_t csum;      /* IPv4: sum of what its checksum covers and may differ */
+    uint8_t ip_version; /* 0: none is remembered */
+    bool same; /* the frame just parsed has the MACs, addresses, tclass, ttl and so on of that one */
+    unsigned flags;
+    struct wire_pkt pkt;
+};
+
+/* wire_parse, sooner done for a frame that differs from the last good one in lengths, source port,
+ * IPv4 identification and checksum at most, and from the BTH on. Verdict and *out are the same in
+ * any case. Rules: those of wire_parse. */
+enum wire_verdict wire_parse_flow(const uint8_t *frame, size_t len, unsigned flags,
+                                  struct wire_flow *flow, struct wire_pkt *out);
+
 /* Build everything before the payload for `p` (Ethernet .. extension headers), with lengths and
  * IPv4 checksum final, for a payload of p->payload_len octets; p->pad is ignored and computed, so
  * are p->ethertype (it follows ip_version) and p->dport (4791). Everything else goes out as it is

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * wire_parse, wire_dump and wire_build on arbitrary frames.
+ * wire_parse, wire_parse_flow, wire_dump and wire_build on arbitrary frames.
  *
  * VAL-07 SEC-03: no octet outside the frame is touched, whatever the flags. A frame that parses is
  * rebuilt from its fields, and the result must parse to the same fields. The iCRC of the input is
- * also mended (a fuzzer can't guess it), so that the checks behind it are reached.
+ * also mended (a fuzzer can't guess it), so that the checks behind it are reached. Behind a frame of
+ * its flow, which differs in one octet, it parses the same.
  */
 #include <string.h>
 
@@ -40,6 +41,26 @@ static void run(const uint8_t *frame, size_t len, unsigned flags)
     }
 }
 
+/* The frame behind one that has another octet at `at`. */
+static void check_flow(const uint8_t *frame, size_t len, size_t at, unsigned flags)
+{
+    uint8_t *before = malloc(len);
+    FUZZ_CHECK(before);
+    memcpy(before, frame, len);
+    before[at] ^= frame[len - 1] | 1;
+    struct wire_flow flow = {.ip_version = 0};
+    struct wire_pkt p, q;
+    wire_parse_flow(before, len, flags | WIRE_P_NO_ICRC, &flow, &p);
+    flow.flags = flags;
+    free(before);
+    enum wire_verdict v = wire_parse(frame, len, flags, &p);
+    FUZZ_CHECK(wire_parse_flow(frame, len, flags, &flow, &q) == v);
+    FUZZ_CHECK(q.payload_off == p.payload_off && q.payload_len == p.payload_len);
+    FUZZ_CHECK(q.ip_version == p.ip_version && q.sport == p.sport && q.dqpn == p.dqpn);
+    FUZZ_CHECK(memcmp(&q.sip, &p.sip, sizeof(q.sip)) == 0 &&
+               memcmp(&q.dip, &p.dip, sizeof(q.dip)) == 0 && q.tclass == p.tclass);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const unsigned flags[] = {
@@ -50,6 +71,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char text[64];
     for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++)
         run(data, size, flags[i]);
+    if (size > 0)
+        check_flow(data, size, data[0] % size, 0);
     int n = wire_dump(text, sizeof(text), data, size, WIRE_D_ETHER | WIRE_D_KEYS);
     FUZZ_CHECK(n >= 0 && strlen(text) < sizeof(text));
 
@@ -62,6 +85,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         wire_put32le(mended + p.icrc_off, wire_icrc(data, len, p.ip_off, p.bth_off));
         FUZZ_CHECK(wire_parse(mended, size, WIRE_P_QINQ, &p) != WIRE_BAD_ICRC);
         run(mended, size, 0);
+        for (size_t at = 0; at < size && at < 64; at += 5)
+            check_flow(mended, size, at, 0);
         free(mended);
     }
     return 0;

@@ -124,6 +124,36 @@ START_TEST(val_01_order_and_counters)
 }
 END_TEST
 
+/* VAL-01, WIRE-06: a burst in which frames for others stand before, between and behind ours. */
+START_TEST(val_01_mixed_burst)
+{
+    static const bool ours[] = {false, true, false, false, true, true, false, true};
+    enum { N = sizeof ours / sizeof ours[0] };
+    for (unsigned twist = OTHER_MAC; twist <= OTHER_IP; twist++) {
+        struct rig *r = rig_new(NULL);
+        static uint8_t frame[N][WIRE_FRAME_MAX];
+        struct engine_frame f[N];
+        unsigned nc;
+        for (unsigned i = 0; i < N; i++) {
+            struct wire_pkt p = rig_pkt(r, WIRE_ACKNOWLEDGE, RIG_PSN);
+            p.dmac[5] += !ours[i] && twist == OTHER_MAC;
+            p.vlan = !ours[i] && twist == OTHER_VLAN;
+            p.tci = 7;
+            p.dip.b[15] += !ours[i] && twist == OTHER_IP ? 9 : 0;
+            ck_assert_uint_gt(wire_build(frame[i], sizeof frame[i], &p), 0);
+            size_t len = wire_frame_len(&p);
+            wire_icrc_seal(frame[i], len, p.ip_off, p.bth_off);
+            f[i] = (struct engine_frame){.data = frame[i], .len = (uint32_t)len};
+        }
+        ck_assert_uint_eq(engine_rx(r->e, f, N, r->now, r->copies, 64, &nc), N);
+        for (unsigned i = 0; i < N; i++)
+            ck_assert_msg((f[i].drop == ENGINE_C_rx_not_for_us) == !ours[i], "%s: frame %u: %s",
+                          twists[twist].rule, i, engine_counter_names[f[i].drop]);
+        rig_free(r);
+    }
+}
+END_TEST
+
 /* VAL-04, VAL-05: responses need RTS or SQD; requests RTR, RTS or SQD. */
 START_TEST(val_04_states)
 {
@@ -749,6 +779,6 @@ END_TEST
 UNIT_MAIN("engine", ctr_03_read_again, uc_10_address_and_key, ack_04_what_can_wait,
           ack_04_one_write_ahead, ack_10_fields, req_19_data_first, rnr_10_not_here,
           rnr_11_reads_wait, rd_06_interleaved, rsp_07_other_opcodes, val_01_order_and_counters,
-          val_01_burst_for_several, val_04_states, val_07_rubbish, sec_03_copies_fit, gsi_both_ways,
-          cc_08_cnp, fair_turns, qp_14_destroy_before_sent, ctr_01_names, wire_ipv6,
-          destroy_frees_shared_receive_queues)
+          val_01_mixed_burst, val_01_burst_for_several, val_04_states, val_07_rubbish,
+          sec_03_copies_fit, gsi_both_ways, cc_08_cnp, fair_turns, qp_14_destroy_before_sent,
+          ctr_01_names, wire_ipv6, destroy_frees_shared_receive_queues)

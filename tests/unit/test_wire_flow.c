@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * wire_parse_flow says what wire_parse says, whatever the frame before was.
+ */
+#include "frames.h"
+#include "unit.h"
+
+/* Every field, not the padding between them. */
+static void same_pkt(const struct wire_pkt *a, const struct wire_pkt *b)
+{
+#define SAME(field) ck_assert_mem_eq(&a->field, &b->field, sizeof(a->field))
+    SAME(dmac);
+    SAME(smac);
+    SAME(ethertype);
+    SAME(vlan);
+    SAME(tci);
+    SAME(ip_version);
+    SAME(tclass);
+    SAME(ttl);
+    SAME(ip_id);
+    SAME(ip_flags);
+    SAME(flow_label);
+    SAME(sip);
+    SAME(dip);
+    SAME(sport);
+    SAME(dport);
+    SAME(udp_csum);
+    SAME(opcode);
+    SAME(se);
+    SAME(migreq);
+    SAME(ackreq);
+    SAME(fecn);
+    SAME(becn);
+    SAME(pad);
+    SAME(tver);
+    SAME(pkey);
+    SAME(dqpn);
+    SAME(psn);
+    SAME(va);
+    SAME(rkey);
+    SAME(dma_len);
+    SAME(swap_add);
+    SAME(compare);
+    SAME(orig);
+    SAME(syndrome);
+    SAME(msn);
+    SAME(imm);
+    SAME(qkey);
+    SAME(sqpn);
+    SAME(xrc_srqn);
+    SAME(feth);
+    SAME(selective);
+    SAME(sel_recv);
+    SAME(sel_index);
+    SAME(sel_psn);
+    SAME(ip_off);
+    SAME(udp_off);
+    SAME(bth_off);
+    SAME(payload_off);
+    SAME(payload_len);
+    SAME(icrc_off);
+#undef SAME
+}
+
+/* Parses both ways; returns whether the flow was recognized. */
+static bool both(struct wire_flow *flow, const uint8_t *f, size_t len, unsigned flags)
+{
+    struct wire_pkt p, q;
+    enum wire_verdict v = wire_parse(f, len, flags, &p);
+    enum wire_verdict w = wire_parse_flow(f, len, flags, flow, &q);
+    ck_assert_msg(v == w, "%s, in its flow %s", wire_verdict_name(v), wire_verdict_name(w));
+    same_pkt(&p, &q);
+    return flow->same;
+}
+
+/* A flow that has seen one frame of this kind. */
+static struct wire_flow begun(unsigned kind, unsigned flags)
+{
+    uint8_t f[256];
+    struct wire_flow flow = {.ip_version = 0};
+    struct wire_pkt p = frame_pkt(kind, WIRE_OPCODE(WIRE_RC, WIRE_WRITE_FIRST), 64);
+    ck_assert(!both(&flow, f, frame_make(f, sizeof(f), &p), flags));
+    return flow;
+}
+
+/* WIRE-12: opcodes, lengths, ports, identifications and PSNs may change. */
+START_TEST(wire_12_what_may_differ)
+{
+    for (unsigned kind = FRAME_V4; kind <= FRAME_V6; kind++) {
+        struct wire_flow flow = begun(kind, 0);
+        for (unsigned n = 0; n < 2000; n++) {
+            uint8_t f[512];
+            uint8_t op = (uint8_t)(n * 7);
+            const struct wire_opcode_info *info = &wire_opcodes[op];
+            if (!info->name || op == WIRE_OPCODE_CNP)
+                continue;
+            struct wire_pkt p = frame_pkt(kind, op, info->flags & WIRE_F_PAYLOAD ? n % 70 : 0);
+            p.ip_id = (uint16_t)(n * 12345);
+            p.sport = (uint16_t)(0xC000 + n);
+            p.psn = n;
+            ck_assert(both(&flow, f, frame_make(f, sizeof(f), &p), 0));
+        }
+    }
+}
+END_TEST
+
+/* VAL-01 ICRC-01: each octet of the second frame changed in each of its bits, with the iCRC as it
+ * was and with it mended, and the IPv4 checksum mended or not. */
+START_TEST(val_01_every_bit)
+{
+    for (unsigned kind = 0; kind < 4; kind++) {
+        uint8_t f[256], g[256];
+        struct wire_pkt p = frame_pkt(kind, WIRE_OPCODE(WIRE_RC, WIRE_SEND_ONLY), 21);
+        size_t len = frame_make(f, sizeof(f), &p);
+        for (size_t bit = 0; bit < len * 8; bit++) {
+            for (unsigned mend = 0; mend < 4; mend++) {
+                memcpy(g, f, len);
+                g[bit / 8] ^= (uint8_t)(1u << bit % 8);
+                if (mend & 1 && p.ip_version == 4)
+                    frame_fix_csum(g + p.ip_off);
+                if (mend & 2)
+                    frame_fix_icrc(g, len, &p);
+                struct wire_flow flow = begun(kind, 0);
+                both(&flow, g, len, 0);
+                both(&flow, f, len, 0); /* and what it remembers then */
+            }
+        }
+    }
+}
+END_TEST
+
+/* VAL-07: frames cut short. */
+START_TEST(val_07_cut)
+{
+    for (unsigned kind = FRAME_V4; kind <= FRAME_V6; kind++) {
+        uint8_t f[256];
+        struct wire_pkt p = frame_pkt(kind, WIRE_OPCODE(WIRE_RC, WIRE_ACKNOWLEDGE), 0);
+        size_t len = frame_make(f, sizeof(f), &p);
+        for (size_t n = 0; n <= len; n++) {
+            struct wire_flow flow = begun(kind, 0);
+            uint8_t *piece = malloc(n ? n : 1);
+            memcpy(piece, f, n);
+            ck_assert_int_eq(both(&flow, piece, n, 0), n == len);
+            free(piece);
+        }
+    }
+}
+END_TEST
+
+/* VAL-07 WIRE-12: lengths that agree with each other, and are too small or too large. */
+START_TEST(val_07_lengths)
+{
+    for (unsigned kind = FRAME_V4; kind <= FRAME_V6; kind++) {
+        uint8_t f[256];
+        struct wire_pkt p = frame_pkt(kind, WIRE_OPCODE(WIRE_RC, WIRE_SEND_ONLY), 40);
+        size_t len = frame_make(f, sizeof(f), &p);
+        for (uint16_t n = 0; n < 256; n++) {
+            uint8_t *ip = f + p.ip_off;
+            wire_put16(ip + (kind == FRAME_V4 ? 2 : 4), kind == FRAME_V4 ? n + WIRE_IPV4_LEN : n);
+            wire_put16(f + p.udp_off + 4, n);
+            if (kind == FRAME_V4)
+                frame_fix_csum(ip);
+            struct wire_flow flow = begun(kind, WIRE_P_NO_ICRC);
+            both(&flow, f, len, WIRE_P_NO_ICRC);
+        }
+    }
+}
+END_TEST
+
+/* WIRE-06: one that goes elsewhere, or over another path, isn't the same; nor a tagged one, nor one
+ * with a UDP checksum, nor one looked at with other flags. */
+START_TEST(wire_06_another_flow)
+{
+    uint8_t f[256];
+    struct wire_flow flow = begun(FRAME_V4, 0);
+    struct wire_pkt p = frame_pkt(FRAME_V4, WIRE_OPCODE(WIRE_RC, WIRE_SEND_ONLY), 8);
+    p.dip = wire_addr_v4(0xC0000203u);
+    ck_assert(!both(&flow, f, frame_make(f, sizeof(f), &p), 0));
+    ck_assert(both(&flow, f, frame_make(f, sizeof(f), &p), 0)); /* the last one counts */
+    p.tclass ^= 3;
+    ck_assert(!both(&flow, f, frame_make(f, sizeof(f), &p), 0));
+    ck_assert(!both(&flow, f, frame_make(f, sizeof(f), &p), WIRE_P_LOOPBACK));
+    p.udp_csum = 0x1234;
+    for (unsigned i = 0; i < 2; i++)
+        ck_assert(!both(&flow, f, frame_make(f, sizeof(f), &p), 0));
+    for (unsigned kind = FRAME_TAGGED; kind <= (FRAME_TAGGED | FRAME_V6); kind++) {
+        flow = begun(kind, 0);
+        p = frame_pkt(kind, WIRE_OPCODE(WIRE_RC, WIRE_SEND_ONLY), 8);
+        ck_assert(!both(&flow, f, frame_make(f, sizeof(f), &p), 0));
+    }
+}
+END_TEST
+
+/* WIRE-12: a checksum that the port has found right counts, and isn't believed of later frames. */
+START_TEST(wire_12_checksum_by_the_port)
+{
+    uint8_t f[256];
+    struct wire_flow flow = {.ip_version = 0};
+    struct wire_pkt p = frame_pkt(FRAME_V4, WIRE_OPCODE(WIRE_RC, WIRE_SEND_ONLY), 8);
+    size_t len = frame_make(f, sizeof(f), &p);
+    f[p.ip_off + 10] ^= 1;
+    ck_assert(!both(&flow, f, len, WIRE_P_IP_CSUM_OK));
+    ck_assert(both(&flow, f, len, WIRE_P_IP_CSUM_OK));
+    ck_assert(!both(&flow, f, len, 0));
+}
+END_TEST
+
+UNIT_MAIN("wire flow", wire_12_what_may_differ, val_01_every_bit, val_07_cut, val_07_lengths,
+          wire_06_another_flow, wire_12_checksum_by_the_port)
