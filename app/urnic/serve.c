@@ -26,6 +26,7 @@ struct server {
     struct urnic_context *ctx;
     struct urnic_listener *listener;
     int dir;
+    const char *name; /* of dir, as the user says it */
     bool read_only, json;
 };
 
@@ -244,6 +245,34 @@ static int serve_one(struct server *s)
     return rc;
 }
 
+/* Until so many transfers are done, or a signal comes. CLI_*. */
+static int serve(struct server *s, const char *device, uint16_t port, uint64_t once)
+{
+    int rc = urnic_open(device, &s->ctx);
+    if (rc < 0) {
+        cli_errno(rc, "%s", device ? device : "first device");
+        return CLI_FAIL;
+    }
+    rc = urnic_listen_addr(s->ctx, NULL, port, 0, &s->listener);
+    if (rc < 0) {
+        cli_errno(rc, "listening on port %u", port);
+    } else {
+        /* With --json standard output is for transfers alone. */
+        fprintf(s->json ? stderr : stdout, "serving %s on port %u\n", s->name, port);
+        fflush(stdout);
+        cli_catch_signals();
+        for (uint64_t i = 0; i < once && !cli_stop && rc == 0; i++)
+            rc = serve_one(s);
+        if (rc == -ETIMEDOUT || rc == -EINTR)
+            rc = 0; /* a signal */
+        if (rc < 0)
+            cli_errno(rc, "serving");
+        urnic_close_listener(s->listener);
+    }
+    urnic_close(s->ctx);
+    return rc == 0 ? CLI_OK : CLI_FAIL;
+}
+
 static int run(int argc, char **argv)
 {
     static const struct option options[] = {CLI_OPTIONS,
@@ -254,14 +283,14 @@ static int run(int argc, char **argv)
                                             {"read-only", no_argument, NULL, 'r'},
                                             {"json", no_argument, NULL, 'j'},
                                             {0}};
-    struct server s = {.dir = -1};
-    const char *dir = ".", *device = NULL;
+    struct server s = {.dir = -1, .name = "."};
+    const char *device = NULL;
     uint64_t port = COPY_PORT, once = UINT64_MAX;
     int c, status;
     while ((c = getopt_long(argc, argv, "hC:d:p:n:r", options, NULL)) != -1) {
         switch (c) {
         case 'C':
-            dir = optarg;
+            s.name = optarg;
             break;
         case 'd':
             device = optarg;
@@ -287,36 +316,14 @@ static int run(int argc, char **argv)
     }
     if (cli_operands(argc, argv, 0, 0, "") != CLI_OK)
         return CLI_USAGE;
-    s.dir = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    s.dir = open(s.name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (s.dir < 0) {
-        cli_error("--dir: %s: %s", dir, strerror(errno));
+        cli_error("--dir: %s: %s", s.name, strerror(errno));
         return CLI_USAGE;
     }
-    int rc = urnic_open(device, &s.ctx);
-    if (rc < 0) {
-        cli_errno(rc, "%s", device ? device : "first device");
-        close(s.dir);
-        return CLI_FAIL;
-    }
-    rc = urnic_listen_addr(s.ctx, NULL, (uint16_t)port, 0, &s.listener);
-    if (rc < 0) {
-        cli_errno(rc, "listening on port %u", (unsigned)port);
-    } else {
-        /* With --json standard output is for transfers alone. */
-        fprintf(s.json ? stderr : stdout, "serving %s on port %u\n", dir, (unsigned)port);
-        fflush(stdout);
-        cli_catch_signals();
-        for (uint64_t i = 0; i < once && !cli_stop && rc == 0; i++)
-            rc = serve_one(&s);
-        if (rc == -ETIMEDOUT || rc == -EINTR)
-            rc = 0; /* a signal */
-        if (rc < 0)
-            cli_errno(rc, "serving");
-        urnic_close_listener(s.listener);
-    }
-    urnic_close(s.ctx);
+    status = serve(&s, device, (uint16_t)port, once);
     close(s.dir);
-    return rc == 0 ? CLI_OK : CLI_FAIL;
+    return status;
 }
 
 const struct cli_command cmd_serve = {"serve", "the other end of `urnic copy`", help, run};

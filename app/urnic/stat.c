@@ -122,6 +122,52 @@ static void show(struct admin *a, const struct wanted *w, const struct stat_devi
         print_history(a, d->name, w->qpn);
 }
 
+/* All that is wanted, of all devices that are meant. CLI_*. */
+static int report(const struct wanted *w)
+{
+    struct admin a;
+    struct ipc_device dev[DEVICES_MAX];
+    static struct stat_device seen[DEVICES_MAX];
+    unsigned found = 0, nseen = 0;
+    int rc = admin_open(&a);
+    int n = rc < 0 ? rc : admin_devices(&a, dev, DEVICES_MAX);
+    if (n < 0) {
+        cli_errno(n, "urnicd");
+        admin_close(&a);
+        return CLI_FAIL;
+    }
+    for (int i = 0; i < n; i++) {
+        if (w->device && strcmp(w->device, dev[i].name) != 0)
+            continue;
+        struct stat_device *d = &seen[nseen++];
+        admin_set_device(d->name, dev[i].name);
+        int err = look(&a, w, d);
+        if (err < 0) {
+            cli_errno(err, "%s", d->name);
+            rc = err;
+            nseen--;
+            continue;
+        }
+        found += w->qpn ? d->qps.count : 1;
+        if (w->format != PROMETHEUS)
+            show(&a, w, d);
+    }
+    if (w->format == PROMETHEUS)
+        stat_prometheus(seen, nseen);
+    for (unsigned i = 0; i < nseen; i++) {
+        stat_free_counters(&seen[i].counters);
+        stat_free_qps(&seen[i].qps);
+    }
+    admin_close(&a);
+    if (!found && rc == 0) {
+        if (w->qpn)
+            cli_error("no queue pair 0x%06x", (unsigned)w->qpn);
+        else
+            cli_error("no device %s", w->device ? w->device : "at all");
+    }
+    return found && rc == 0 ? CLI_OK : CLI_FAIL;
+}
+
 static int run(int argc, char **argv)
 {
     static const struct option options[] = {
@@ -161,48 +207,7 @@ static int run(int argc, char **argv)
     if (cli_operands(argc, argv, 0, 1, "") != CLI_OK)
         return CLI_USAGE;
     w.device = argv[optind];
-
-    struct admin a;
-    struct ipc_device dev[DEVICES_MAX];
-    static struct stat_device seen[DEVICES_MAX];
-    unsigned found = 0, nseen = 0;
-    int rc = admin_open(&a);
-    int n = rc < 0 ? rc : admin_devices(&a, dev, DEVICES_MAX);
-    if (n < 0) {
-        cli_errno(n, "urnicd");
-        admin_close(&a);
-        return CLI_FAIL;
-    }
-    for (int i = 0; i < n; i++) {
-        if (w.device && strcmp(w.device, dev[i].name) != 0)
-            continue;
-        struct stat_device *d = &seen[nseen++];
-        admin_set_device(d->name, dev[i].name);
-        int err = look(&a, &w, d);
-        if (err < 0) {
-            cli_errno(err, "%s", d->name);
-            rc = err;
-            nseen--;
-            continue;
-        }
-        found += w.qpn ? d->qps.count : 1;
-        if (w.format != PROMETHEUS)
-            show(&a, &w, d);
-    }
-    if (w.format == PROMETHEUS)
-        stat_prometheus(seen, nseen);
-    for (unsigned i = 0; i < nseen; i++) {
-        stat_free_counters(&seen[i].counters);
-        stat_free_qps(&seen[i].qps);
-    }
-    admin_close(&a);
-    if (!found && rc == 0) {
-        if (w.qpn)
-            cli_error("no queue pair 0x%06x", (unsigned)w.qpn);
-        else
-            cli_error("no device %s", w.device ? w.device : "at all");
-    }
-    return found && rc == 0 ? CLI_OK : CLI_FAIL;
+    return report(&w);
 }
 
 const struct cli_command cmd_stat = {"stat", "counters and queue pairs: text, JSON, Prometheus",
