@@ -303,23 +303,25 @@ static void cmid_resolved(struct neigh_waiter *w, int status, const uint8_t mac[
 
 int cmgr_resolve(struct cm_id *id, const struct ipc_cm_addr *req, uint64_t now)
 {
-    const struct ipc_sockaddr *src = &req->src, *dst = &req->dst;
+    const struct ipc_sockaddr *dst = &req->dst;
+    struct ipc_sockaddr src = sockaddr_any(&req->src) ? id->src : req->src;
     struct wire_addr remote, local;
 
     if ((id->state != CM_ID_IDLE && id->state != CM_ID_BOUND) || id->resolving)
         return -EINVAL;
     memcpy(remote.b, dst->ip, 16);
-    if (!sockaddr_any(src))
-        id->src = *src;
-    if (sockaddr_any(&id->src)) {
+    if (sockaddr_any(&src)) {
         const struct gid_entry *gid = gid_source(&id->device->gids, &remote);
         if (!gid)
             return -ENETUNREACH;
-        memcpy(id->src.ip, gid->addr.b, 16);
+        memcpy(src.ip, gid->addr.b, 16);
     }
-    memcpy(local.b, id->src.ip, 16);
+    memcpy(local.b, src.ip, 16);
     if (gid_find(&id->device->gids, &local) < 0)
         return -EADDRNOTAVAIL;
+    if (wire_addr_is_v4(&local) != wire_addr_is_v4(&remote))
+        return -EINVAL;
+    id->src = src;
     if (id->src.port == 0)
         id->src.port = cmid_port(id);
     id->dst = *dst;

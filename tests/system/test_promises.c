@@ -302,6 +302,34 @@ START_TEST(gives_up_in_time)
 }
 END_TEST
 
+/* CM-25: resolving that is refused leaves the id as it was, and one from IPv4 to IPv6 is. */
+START_TEST(resolves_again)
+{
+    struct sockaddr_in from = {.sin_family = AF_INET}, to = from;
+    struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_port = htons(PORT)};
+    const struct sockaddr *src = (struct sockaddr *)&from, *dst = (struct sockaddr *)&to;
+    struct urnic_cm_channel *ca;
+    struct urnic_cm_id *id;
+
+    up();
+    inet_pton(AF_INET6, "fd00::2", &six.sin6_addr);
+    inet_pton(AF_INET, "10.0.0.2", &to.sin_addr);
+    to.sin_port = htons(PORT);
+    ck_assert_int_eq(urnic_create_cm_channel(a.ctx, &ca), 0);
+    ck_assert_int_eq(urnic_create_id(ca, URNIC_PS_TCP, NULL, &id), 0);
+    ck_assert_int_eq(urnic_bind_addr(id, src), 0);
+    inet_pton(AF_INET, "10.0.0.1", &from.sin_addr);
+    ck_assert_int_eq(urnic_resolve(id, src, (struct sockaddr *)&six, 1000), -EINVAL);
+    inet_pton(AF_INET, "192.0.2.7", &from.sin_addr);
+    ck_assert_int_eq(urnic_resolve(id, src, dst, 1000), -EADDRNOTAVAIL);
+    ck_assert_int_eq(urnic_resolve(id, NULL, dst, 1000), 0);
+    await_cm(ca, URNIC_CM_ROUTE_RESOLVED);
+    ck_assert_int_eq(urnic_destroy_id(id), 0);
+    ck_assert_int_eq(urnic_destroy_cm_channel(ca), 0);
+    down();
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("promises");
@@ -316,6 +344,7 @@ int main(void)
     tcase_add_test(t, registers_nothing);
     tcase_add_test(t, answers_before_the_event);
     tcase_add_test(t, gives_up_in_time);
+    tcase_add_test(t, resolves_again);
     suite_add_tcase(s, t);
     SRunner *r = srunner_create(s);
     srunner_run_all(r, CK_ENV);

@@ -119,7 +119,10 @@ URNIC_API int urnic_id_addr(struct urnic_cm_id *id, uint8_t local[16], uint16_t 
  * dropped, and asked again. -EADDRINUSE: somebody listens at this port, at the same address or at
  * any. */
 URNIC_API int urnic_listen(struct urnic_cm_id *id, int backlog);
-/* Events ADDR_RESOLVED, then on ROUTE_RESOLVED; or the _ERROR of each. src may be NULL. */
+/* Events ADDR_RESOLVED, then on ROUTE_RESOLVED; or the _ERROR of each. src may be NULL; timeout_ms
+ * 0 = 2,000. -EADDRNOTAVAIL: src is not an address of the device; -EAFNOSUPPORT; -EINVAL: src and
+ * dst are of different families, or the id is resolving, resolved or listening already. Who can't
+ * be reached is told by the event: its status is -ENETUNREACH or -ETIMEDOUT. */
 URNIC_API int urnic_resolve_addr(struct urnic_cm_id *id, const struct sockaddr *src,
                                  const struct sockaddr *dst, int timeout_ms);
 URNIC_API int urnic_resolve_route(struct urnic_cm_id *id, int timeout_ms);
