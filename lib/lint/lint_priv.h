@@ -142,7 +142,8 @@ struct lint_flow {
     bool pkey_seen, sport_seen, migreq_seen, migreq_noted;
     uint16_t pkey, sport;
     unsigned csum_bad, icrc_run;
-    bool icrc_0; /* has been said */
+    uint8_t octet_4; /* of the BTH, with reserved bits: has been said */
+    bool icrc_0;     /* has been said */
     bool dmac_seen;
     uint8_t dmac[6];
 

@@ -135,8 +135,13 @@ bool lint_hdr_01(struct lint_ctx *c)
         return false;
     lint_expected(c, "0");
     lint_seen(c, "octet 4 0x%02x, octet 8 0x%02x", c->bth[4], c->bth[8]);
+    if (!low && c->f && c->f->octet_4 == c->bth[4])
+        return false; /* has been said */
+    if (!low && c->f)
+        c->f->octet_4 = c->bth[4];
     if (!low) /* octet 4 isn't covered by the iCRC */
-        return lint_doubt(c, LINT_UNDECIDABLE, "changed on the way: the iCRC doesn't cover it");
+        return lint_doubt(c, LINT_UNDECIDABLE,
+                          "changed on the way: the iCRC doesn't cover it; said once per flow");
     if (c->cut)
         return lint_doubt(c, LINT_UNDECIDABLE, "perhaps damaged: the iCRC was cut off");
     return true;

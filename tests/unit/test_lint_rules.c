@@ -118,6 +118,10 @@ static void reserved_bit(struct packet *k)
 {
     k->f[k->p.bth_off + 8] |= 1;
 }
+static void reserved_octet_4(struct packet *k)
+{
+    k->f[k->p.bth_off + 4] |= 0x10;
+}
 static void tver(struct packet *k)
 {
     k->f[k->p.bth_off + 1] |= 1;
@@ -528,6 +532,24 @@ static void check_row(const struct row *row, enum net net)
     ck_assert_msg(!f->why[0] == (f->verdict == LINT_VIOLATION), "%s: %s", row->name, f->why);
 }
 
+/* "HDR-01 reserved bits", of a device that sets one always: said once for each direction */
+START_TEST(hdr_01_habit)
+{
+    static struct run run;
+    static struct found found;
+    struct lint_totals t;
+    const struct row row = {.steps = steps_rc, .at = ALL, .octets = reserved_octet_4};
+    build(&run, &row, NET_COUNT);
+    judge(&run, &found, &t);
+    ck_assert_uint_eq(found.n, 2);
+    for (unsigned i = 0; i < 2; i++) {
+        ck_assert_str_eq(found.f[i].rule->id, "HDR-01");
+        ck_assert_int_eq(found.f[i].verdict, LINT_UNDECIDABLE);
+        ck_assert_uint_eq(found.f[i].number, i + 1);
+    }
+}
+END_TEST
+
 START_TEST(one_rule_broken)
 {
     for (enum net net = NET_COUNT; net < (rows[_i].v4 ? NET_SAME : NETS); net++)
@@ -558,6 +580,7 @@ int main(void)
     Suite *s = suite_create("lint rules");
     TCase *t = tcase_create("lint rules");
     tcase_add_loop_test(t, one_rule_broken, 0, sizeof rows / sizeof *rows);
+    tcase_add_test(t, hdr_01_habit);
     tcase_add_test(t, the_table);
     suite_add_tcase(s, t);
     return unit_run(s);
