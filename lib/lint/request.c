@@ -84,6 +84,22 @@ static bool uc_begins_anew(const struct lint_ctx *c, const struct lint_rec *r)
     return lint_id_tells(c->f, &c->p) ? r->ip_id != c->p.ip_id : !same_content(c, r);
 }
 
+/* Does a NAK of this PSN, later than what is remembered of the packet, send the requester back to
+ * the packet, as the beginning of its message? */
+static bool sends_back(const struct lint_flow *f, const struct lint_mark *nak,
+                       const struct lint_rec *r)
+{
+    if (nak->number <= r->last_number || wire_psn_diff(nak->psn, r->psn) < 0)
+        return false;
+    for (uint32_t psn = r->psn, n = 0; psn != nak->psn && n < f->recs;
+         psn = lint_add(psn, 1), n++) {
+        const struct lint_rec *in = lint_rec_at(f, psn);
+        if (in && lint_ends_message(&wire_opcodes[in->opcode]))
+            return false;
+    }
+    return true;
+}
+
 /* Does this packet begin a new life of the queue pair rather than go on with the old one? A message
  * begins, after some silence; but what is repeated is what wasn't acknowledged, and the same, or at
  * least like it. If all ACKs of an old life were lost behind the capture, then this is taken for a
@@ -109,8 +125,7 @@ static bool begins_anew(struct lint_ctx *c)
         return false;
     if (f->fatal.on && (d >= 0 || acked || first || other))
         return true; /* a queue pair that was refused for good sends nothing more */
-    /* A NAK may send the requester back to the beginning of its message. */
-    bool back = seen && (f->nak.number > r->last_number || f->rnr.number > r->last_number);
+    bool back = seen && (sends_back(f, &f->nak, r) || sends_back(f, &f->rnr, r));
     if (seen)
         return other > 1 || (acked && other) ||
                (acked && first && !back && wire_psn_diff(f->hi, f->first) > 1);

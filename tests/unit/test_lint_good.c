@@ -144,6 +144,30 @@ static const struct step late_start[] = {
     ACK(101, 1),
     END};
 
+/* ... and what is the same again, after packets were lost: */
+static const struct step lives_lost[] = {
+    SEND(100, 64), {.opcode = RC(SEND_ONLY), .psn = 101, .gone = true},
+    SEND(102, 64), NAK(101, 0x60, 1),
+    SEND(101, 64), SEND(102, 64),
+    ACK(102, 3),   LATER_SEND(100, 64),
+    ACK(100, 1),   SEND(101, 64),
+    ACK(101, 2),   END};
+
+START_TEST(two_connections)
+{
+    static struct run run;
+    static struct found found;
+    struct lint_totals t;
+    const struct row row = {.steps = lives_lost, .at = LATER};
+    for (enum net net = NET_COUNT; net < NETS; net++) {
+        build(&run, &row, net);
+        judge(&run, &found, &t);
+        ck_assert_msg(t.flows == 4, "%s: %u flows", nets[net], t.flows);
+        ck_assert_uint_eq(found.n, 0);
+    }
+}
+END_TEST
+
 /* The exchanges themselves. */
 static const struct row good[] = {
     {"rc", steps_rc, LATER},
@@ -325,6 +349,7 @@ int main(void)
     Suite *s = suite_create("lint good");
     TCase *t = tcase_create("lint good");
     tcase_add_loop_test(t, no_rule_broken, 0, sizeof good / sizeof *good);
+    tcase_add_test(t, two_connections);
     tcase_add_loop_test(t, one_connection, 0, 4);
     tcase_add_loop_test(t, the_capture_misses_one, 0, sizeof good / sizeof *good);
     tcase_add_test(t, ack_05_not_captured);
