@@ -345,16 +345,35 @@ static bool repeated_oddly(struct responder *r, const struct packet *p, const st
     return true;
 }
 
-/* An answer that covers the packet which our engine waits for, though the capture has never shown
- * it. From here on nothing can be told. */
-static bool finds_hole(const struct responder *r, const struct packet *p)
+/* The latest packet before `end` that asks with this PSN; or NULL. */
+static const struct packet *asked_before(const struct responder *r, const struct packet *end,
+                                         uint32_t psn)
 {
-    uint32_t wanted = stage_epsn(&r->stage);
-    int32_t behind = wire_psn_diff(p->pkt.psn, wanted); /* a NAK covers what comes before it */
-    if (behind < 0 || (!behind && !packet_positive(p)) || stage_state(&r->stage) == QPS_ERR)
-        return false;
-    /* What comes later for the first time may not have been sent before; if what was sent behind it
-     * was seen before, it has. Nobody guesses the answer to a READ. */
+    for (unsigned n = 0; end > r->d->packet && n < BACK; n++)
+        if (packet_asks(r->d, --end) && end->pkt.psn == psn)
+            return end;
+    return NULL;
+}
+
+/* The first PSN that this answer covers, from what our engine waits for on, which the capture
+ * hasn't shown before it; the answer's own end if there is none. */
+static uint32_t never_shown(const struct responder *r, const struct packet *p, uint32_t end)
+{
+    uint32_t psn = stage_epsn(&r->stage);
+    for (unsigned n = 0; wire_psn_diff(end, psn) > 0 && n < MISSED; n++) {
+        const struct packet *q = asked_before(r, p, psn);
+        if (!q)
+            return psn;
+        psn = (psn + packet_psns(r->d, q)) & WIRE_PSN_MASK;
+    }
+    return end;
+}
+
+/* Has the requester sent what the capture hasn't shown before this answer? What comes later for the
+ * first time may not have been sent before; if what was sent behind it was seen before, it has.
+ * Nobody guesses the answer to a READ. */
+static bool missed(const struct responder *r, const struct packet *p, uint32_t wanted)
+{
     bool ack = packet_flags(p) & WIRE_F_ACK, before = false;
     const struct packet *end = ack ? r->d->packet + r->d->packets : p;
     for (const struct packet *q = r->d->packet; q < end; q++) {
@@ -365,6 +384,26 @@ static bool finds_hole(const struct responder *r, const struct packet *p)
         before = before || (q < p && wire_psn_diff(q->pkt.psn, wanted) > 0);
     }
     return true;
+}
+
+/* An answer that covers what our engine waits for, or something behind it, though the capture has
+ * never shown it. From here on nothing can be told. */
+static bool finds_hole(const struct responder *r, const struct packet *p)
+{
+    uint32_t end =
+        (p->pkt.psn + packet_positive(p)) & WIRE_PSN_MASK; /* a NAK covers what was before */
+    if (wire_psn_diff(end, stage_epsn(&r->stage)) <= 0 || stage_state(&r->stage) == QPS_ERR)
+        return false;
+    uint32_t wanted = never_shown(r, p, end);
+    return wanted != end && missed(r, p, wanted);
+}
+
+/* Does it refuse a packet that the capture has missed? */
+static bool refuses_missed(const struct responder *r, const struct packet *p)
+{
+    return packet_flags(p) & WIRE_F_ACK && !packet_positive(p) &&
+           p->pkt.syndrome != WIRE_SYN_NAK_SEQ && !asked_before(r, p, p->pkt.psn) &&
+           missed(r, p, p->pkt.psn);
 }
 
 /* The latest packet before `end` that asks with this PSN and found what it needs; or NULL. */
@@ -522,7 +561,8 @@ static void compare(struct responder *r, const struct packet *p)
         return;
     }
     if (r->declined[p->pkt.psn % LEDGER_BUCKETS] || !r->stage.budget || m.repeated ||
-        (r->middle && p - r->d->packet < EARLY) || no_more || (ack && !positive && delayed(r, p))) {
+        (r->middle && p - r->d->packet < EARLY) || no_more || refuses_missed(r, p) ||
+        (ack && !positive && delayed(r, p))) {
         r->j->out->passed++;
         r->j->out->compared--;
         return;

@@ -250,32 +250,36 @@ bool evidence_late(const struct direction *d, const struct packet *nak)
     return behind && (late || answered_first(d, at));
 }
 
-/* A fatal NAK of a SEND: its receive buffer was too short, or could not be written. */
+/* The message of this packet finds a receive buffer that ends before the packet's end. */
+static void shorten(struct direction *d, size_t at)
+{
+    const struct packet *p = &d->packet[at], *start = NULL;
+    for (size_t k = at + 1, n = 0; k-- > 0 && n < BACK_MAX; n++) {
+        struct packet *q = &d->packet[k];
+        int32_t back = wire_psn_diff(p->pkt.psn, q->pkt.psn);
+        if (!packet_asks(d, q) || !(packet_flags(q) & WIRE_F_START) || back < 0 ||
+            back >= (int32_t)BACK_MAX || (start && start->pkt.psn != q->pkt.psn))
+            continue;
+        q->room = (uint32_t)back * d->mtu + p->pkt.payload_len - 1;
+        start = q;
+    }
+}
+
+/* A fatal NAK: its key was bad, or its receive buffer was too short or could not be written. The
+ * capture may have the packet more than once: whichever it was, it was refused. */
 static void mark_refused(struct direction *d, size_t at)
 {
     const struct packet *nak = &d->packet[at];
-    uint32_t psn = nak->pkt.psn;
     for (size_t i = at, n = 0; i-- > 0 && n < BACK_MAX; n++) {
         struct packet *p = &d->packet[i];
-        if (!packet_asks(d, p) || p->pkt.psn != psn)
+        if (!packet_asks(d, p) || p->pkt.psn != nak->pkt.psn)
             continue;
         unsigned f = packet_flags(p);
         p->refused = nak->pkt.syndrome == WIRE_SYN_NAK_ACCESS;
         if (nak->pkt.syndrome == WIRE_SYN_NAK_OP)
             p->spoilt = true;
-        if (nak->pkt.syndrome != WIRE_SYN_NAK_INV || !(f & WIRE_F_SEND) || !p->pkt.payload_len)
-            return;
-        /* Its message's first packet finds a buffer that ends before this one's end. */
-        for (size_t k = i + 1; k-- > 0;) {
-            struct packet *q = &d->packet[k];
-            int32_t back = wire_psn_diff(psn, q->pkt.psn);
-            if (packet_asks(d, q) && packet_flags(q) & WIRE_F_START && back >= 0 &&
-                back < (int32_t)BACK_MAX) {
-                q->room = (uint32_t)back * d->mtu + p->pkt.payload_len - 1;
-                return;
-            }
-        }
-        return;
+        if (nak->pkt.syndrome == WIRE_SYN_NAK_INV && f & WIRE_F_SEND && p->pkt.payload_len)
+            shorten(d, i);
     }
 }
 

@@ -51,6 +51,10 @@ struct step {
     {                                                                                              \
         .opcode = WIRE_ACKNOWLEDGE, .psn = psn_, .syndrome = WIRE_SYN_RNR | 1                      \
     }
+#define ACCESS(psn_)                                                                               \
+    {                                                                                              \
+        .opcode = WIRE_ACKNOWLEDGE, .psn = psn_, .syndrome = WIRE_SYN_NAK_ACCESS                   \
+    }
 #define ADD(psn_)                                                                                  \
     {                                                                                              \
         .opcode = WIRE_FETCH_ADD, .psn = psn_                                                      \
@@ -129,6 +133,12 @@ static const struct row {
       {.opcode = WIRE_FETCH_ADD, .psn = 11, .off = 8},
       ADDED(11),
       END}},
+    {"doubled, for example by a mirror port, and refused for good",
+     {SEND(10), ACK(10), WRITE(11), WRITE(11), ACCESS(11), END}},
+    {"refused for want of a receive, and not captured",
+     {SEND(10), ACK(10), SEND(12), RNR(11), AFTER(30, SEND, 11), SEND(12), ACK(12), SEND(13),
+      ACK(13), END}},
+    {"refused for good, and not captured", {SEND(10), ACK(10), ACCESS(11), END}},
     {"doubled packets end a message of an unreliable connection (UC-03)",
      {UC(FIRST, 10), UC(MIDDLE, 11), UC(MIDDLE, 11), UC(MIDDLE, 12), UC(LAST, 13), UC(FIRST, 14),
       UC(LAST, 15), END}},
