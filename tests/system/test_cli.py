@@ -9,6 +9,7 @@ usage: test_cli.py URNICD URNIC SOURCE_ROOT
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 import tempfile
@@ -575,14 +576,30 @@ def measuring():
         check(server.wait(timeout=20) == 0, "perf --server, ended by a signal")
 
 
-def daemon_stops(socket):
-    r = run(URNICD, ["--stop", "--socket", socket])
+def daemon_stops(path):
+    r = run(URNICD, ["--stop", "--socket", path])
     check(r.returncode == 0, f"--stop: {r.stderr}")
-    r = run(URNICD, ["--stop", "--socket", socket])
-    check(r.returncode == 1 and f"socket={socket}: no urnicd serves there" in r.stderr, f"--stop: {r.stderr}")
+    check(not os.path.exists(path), "--stop: the socket is left behind")
+    r = run(URNICD, ["--stop", "--socket", path])
+    check(r.returncode == 1 and f"socket={path}: no urnicd serves there" in r.stderr, f"--stop: {r.stderr}")
     r = run(URNICD, ["--foreground", "--socket", os.path.join(DATA, "kept"), "--port", "mem:l", "--addr", "10.0.0.1"])
     check(r.returncode == 1 and "a file of another kind" in r.stderr, f"a file at the socket's path: {r.stderr}")
     check(os.path.exists(os.path.join(DATA, "kept")), "urnicd removed a file")
+
+
+def stale_socket():
+    """What a daemon that was killed has left behind is no obstacle for the next one."""
+    path = os.path.join(DATA, "stale")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
+        s.bind(path)
+    # In the background it keeps its standard error.
+    status = subprocess.call([URNICD, "--socket", path, "--port", "mem:l", "--addr", "10.0.0.1/24"],
+                             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=30)
+    check(status == 0, f"a stale socket: status {status}")
+    r = run(URNIC, ["--socket", path, "info"])
+    check(r.returncode == 0, f"behind a stale socket: {r.stderr}")
+    r = run(URNICD, ["--stop", "--socket", path])
+    check(r.returncode == 0 and not os.path.exists(path), f"--stop, behind a stale socket: {r.stderr}")
 
 
 def main():
@@ -591,9 +608,9 @@ def main():
         for name, text in (("file", "no capture, no scenario\n"), ("empty", ""), ("kept", "kept"), ("zero", "\0")):
             with open(os.path.join(DATA, name), "w", encoding="ascii") as f:
                 f.write(text)
-        socket = os.path.join(DATA, "sock")
-        os.environ["URNIC_SOCKET"] = socket
-        with subprocess.Popen([URNICD, "--foreground", "--socket", socket, "--log-level", "warn", "--port", "mem:l",
+        path = os.path.join(DATA, "sock")
+        os.environ["URNIC_SOCKET"] = path
+        with subprocess.Popen([URNICD, "--foreground", "--socket", path, "--log-level", "warn", "--port", "mem:l",
                                "--addr", "10.0.0.1/24", "--port", "mem:l", "--addr", "10.0.0.2/24"]) as daemon:
             try:
                 for _ in range(300):
@@ -612,7 +629,8 @@ def main():
                 ends()
                 link_units()
                 measuring()
-                daemon_stops(socket)
+                daemon_stops(path)
+                stale_socket()
                 check(daemon.wait(timeout=20) == 0, "the daemon's status")
             finally:
                 if daemon.poll() is None:
