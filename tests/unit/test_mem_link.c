@@ -577,7 +577,51 @@ START_TEST(switch_learns)
         ck_assert_uint_eq(receive(i, 0), 1);
     ck_assert_uint_eq(stats(0).flooded, 1);
     ck_assert_uint_eq(stats(3).flooded, 1);
+    send_to(3, 3, 500, 1, LEN, 0); /* who is asked for is on the sender's own side */
+    for (unsigned i = 0; i < 4; i++)
+        ck_assert_uint_eq(receive(i, 0), 0);
     link_close(4);
+}
+END_TEST
+
+/* What is for a port that has gone goes to all others, as if nobody had known it. */
+START_TEST(switch_forgets_who_is_gone)
+{
+    struct io_port gone;
+
+    link_open(4, "");
+    send_to(3, 4, 100, 1, LEN, 0);
+    for (unsigned i = 0; i < 3; i++)
+        ck_assert_uint_eq(receive(i, 0), 1);
+    gone = *port[3];
+    port[3]->ops->close(port[3]);
+    port[3] = &gone; /* its MAC is all that is used */
+    send_to(0, 3, 200, 1, LEN, 0);
+    ck_assert_uint_eq(receive(1, 0), 1);
+    ck_assert_uint_eq(receive(2, 0), 1);
+    link_close(3);
+}
+END_TEST
+
+/* A port that is closed keeps no buffer, neither of frames that it was lent nor of its own. */
+START_TEST(closing_gives_buffers_back)
+{
+    struct io_slot slots[16];
+    struct io_frame frames[16];
+
+    link_open(2, ",slots=64");
+    for (unsigned lap = 0; lap < 20; lap++) {
+        ck_assert_uint_eq(send_n(0, 16, 0), 16);
+        ck_assert_uint_eq(port[1]->ops->rx_peek(port[1], frames, 16, 0), 16);
+        ck_assert_uint_eq(port[0]->ops->tx_reserve(port[0], slots, 16, 0), 16);
+        for (unsigned i = 0; i < 2; i++) {
+            port[i]->ops->close(port[i]);
+            ck_assert_int_eq(io_open("mem:test", NULL, &port[i], NULL, 0), 0);
+            ck_assert_uint_eq(mem_link_index(port[i]), i);
+        }
+    }
+    ck_assert_uint_eq(send_n(0, 100, 0), 64);
+    link_close(2);
 }
 END_TEST
 
@@ -623,5 +667,5 @@ UNIT_MAIN("mem_link", delay_is_exact, rate_serializes, rate_loses_no_fraction,
           rules_decide_frame_by_frame, directions_may_differ, unplugging_loses_what_is_under_way,
           committed_while_down_is_counted, pfc_pauses_and_resumes,
           pfc_counts_what_the_receiver_leaves_lying, sender_is_woken_when_there_is_room,
-          descriptor_is_quiet_unless_armed, switch_learns, switch_queue_is_the_receivers,
-          buffers_all_come_back)
+          descriptor_is_quiet_unless_armed, switch_learns, switch_forgets_who_is_gone,
+          switch_queue_is_the_receivers, closing_gives_buffers_back, buffers_all_come_back)
