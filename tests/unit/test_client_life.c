@@ -282,6 +282,9 @@ START_TEST(qp_14_a_number_is_not_given_twice)
     for (unsigned i = 0; i < 100; i++) {
         struct urnic_qp *qp = setup_qp(&s, NULL, 1, 0);
         ck_assert_uint_ne(qp->obj.ref, before);
+        ck_assert_ptr_eq(client_ref_get(&s.ctx->refs, qp->obj.ref), &qp->obj);
+        if (i > 0)
+            ck_assert_ptr_null(client_ref_get(&s.ctx->refs, before));
         before = qp->obj.ref;
         OK(urnic_destroy_qp(qp));
         ck_assert_ptr_null(client_ref_get(&s.ctx->refs, before));

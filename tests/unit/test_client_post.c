@@ -180,6 +180,7 @@ START_TEST(qp_05_what_cannot_be_posted)
             break;
         default:
             wr.opcode = URNIC_WR_REG_MR;
+            wr.reg_mr.mr = s.mr;
             wr.send_flags = URNIC_SEND_INLINE;
         }
         ck_assert_msg(urnic_post_send(s.qp, &wr, &bad) == -EINVAL && bad == &wr, "%s", what[i]);
