@@ -17,7 +17,10 @@ const char *const engine_recovery_names[] = {"default", "gbn", "sr", "gbn-ooo", 
 const char *const qp_state_names[] = {"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"};
 
 #define MAX_WR      32768u
-#define TABLE_FIRST 16u /* entries of the table of queue pairs to begin with */
+/* Entries of the table of queue pairs to begin with, and at least which part of all there may be:
+ * so large a part of all numbers goes round before one comes back (SEC-08, CM-26). */
+#define TABLE_FIRST 16u
+#define TABLE_PART  16u
 
 /* ---- the table of QP-01 ---- */
 
@@ -373,7 +376,8 @@ int engine_qp_query(const struct qp *qp, struct engine_qp_attr *out, struct engi
 
 static int grow_table(struct engine *e)
 {
-    uint32_t size = e->table_size ? e->table_size * 2 : TABLE_FIRST;
+    uint32_t part = e->p.max_qp / TABLE_PART;
+    uint32_t size = e->table_size ? e->table_size * 2 : part < TABLE_FIRST ? TABLE_FIRST : part;
     if (size > e->p.max_qp)
         size = e->p.max_qp;
     struct qp **table = realloc(e->table, size * sizeof(struct qp *));

@@ -350,6 +350,27 @@ START_TEST(qp_14_numbers)
 }
 END_TEST
 
+/* SEC-08 CM-26: with as many queue pairs as a device of the daemon may have, and 10,000 connections
+ * a second that come and go one after the other, a number doesn't come back within ten seconds. */
+START_TEST(sec_08_numbers_of_a_large_device)
+{
+    struct rig *r = rig_new(&(struct rig_opts){.max_qp = 65536});
+    struct engine_qp_params p = {
+        .type = QP_RC, .pd = r->pd, .send_cq = r->cq, .recv_cq = r->cq, .max_send_wr = 4};
+    uint8_t *seen = calloc(1, 1 << 24);
+    unsigned again = 0;
+    for (unsigned i = 0; i < 100000; i++) {
+        struct qp *qp;
+        ck_assert_int_eq(engine_qp_create(r->e, &p, &qp), 0);
+        again += seen[engine_qp_num(qp)]++;
+        engine_qp_destroy(r->e, qp);
+    }
+    ck_assert_uint_eq(again, 0);
+    free(seen);
+    rig_free(r);
+}
+END_TEST
+
 /* WIRE-07: another MAC, the same PSNs. */
 START_TEST(wire_07_new_mac)
 {
@@ -386,4 +407,5 @@ START_TEST(recorder_history)
 END_TEST
 
 UNIT_MAIN("qp", qp_01_table, qp_17_no_alternate_path, qp_03_values, qp_05_posting, qp_12_flush,
-          qp_04_reset, qp_15_query, qp_14_numbers, wire_07_new_mac, recorder_history)
+          qp_04_reset, qp_15_query, qp_14_numbers, sec_08_numbers_of_a_large_device,
+          wire_07_new_mac, recorder_history)
