@@ -572,6 +572,10 @@ static void rounds(void)
  * first, which a busy machine may let pass. */
 static bool fourth_brings_it(uint16_t period_us)
 {
+    /* Completions that a late try left behind count for nothing. */
+    ck_assert_int_eq(urnic_modify_cq(a.cq, 0, 0), 0);
+    write_one(8);
+    rounds();
     ck_assert_int_eq(urnic_modify_cq(a.cq, 4, period_us), 0);
     ck_assert_int_eq(urnic_req_notify_cq(a.cq, false), 0);
     uint64_t before = rig_now_ms();
