@@ -58,7 +58,9 @@ struct responder {
     bool middle;                /* the capture begins in the middle */
     const struct packet *first; /* answer with a message number */
     bool hole;                  /* the capture missed a request that its responder has answered */
-    bool failed;                /* out of memory */
+    bool behind;                /* our engine is, with this PSN, and that has been said */
+    uint32_t behind_at;
+    bool failed; /* out of memory */
 };
 
 static uint64_t hash_of(const uint8_t *data, size_t len)
@@ -248,6 +250,8 @@ static const char *rule_of_missing(const struct responder *r, const struct packe
                                    const struct answer *near)
 {
     unsigned f = packet_flags(p);
+    if (packet_positive(p) && stage_state(&r->stage) == QPS_ERR)
+        return "RSP-22";
     if (f & WIRE_F_READ)
         return near && near->opcode != p->pkt.opcode ? near->used ? "RD-10" : "REQ-30" : "RD-10";
     if (f & WIRE_F_ATOMIC)
@@ -264,7 +268,7 @@ static const char *rule_of_missing(const struct responder *r, const struct packe
                : near && near->syndrome == WIRE_SYN_NAK_SEQ ? "ACK-08"
                                                             : "ACK-07";
     default:
-        return stage_state(&r->stage) == QPS_ERR ? "RSP-22" : "ACK-05";
+        return "ACK-05";
     }
 }
 
@@ -534,6 +538,19 @@ static bool counts_no_more(struct responder *r, const struct packet *p)
            p->pkt.msn == r->first->pkt.msn && p - r->d->packet < EARLY;
 }
 
+/* An answer to what our engine hasn't got to, or won't: true if one before it has said so. */
+static bool behind_already(struct responder *r, const struct packet *p)
+{
+    uint32_t epsn = stage_epsn(&r->stage);
+    if (!packet_positive(p) ||
+        (wire_psn_diff(p->pkt.psn, epsn) < 0 && stage_state(&r->stage) != QPS_ERR))
+        return false;
+    bool told = r->behind && r->behind_at == epsn;
+    r->behind = true;
+    r->behind_at = epsn;
+    return told;
+}
+
 static void compare(struct responder *r, const struct packet *p)
 {
     bool no_more = counts_no_more(r, p);
@@ -570,6 +587,11 @@ static void compare(struct responder *r, const struct packet *p)
     const char *field = ack && positive ? "PSN" : "opcode";
     if (ack && m.near && m.near->opcode == p->pkt.opcode)
         field = "syndrome";
+    if (behind_already(r, p)) {
+        r->j->out->passed++;
+        r->j->out->compared--;
+        return;
+    }
     const char *rule = rule_of_missing(r, p, m.near);
     judge_differ(r->j, p, rule, field, dump_of(m.near && !m.near->used ? m.near : NULL),
                  why_missing(rule));
