@@ -93,6 +93,35 @@ START_TEST(keeps_handles_apart)
 }
 END_TEST
 
+#define CHANNELS 256
+
+/* SEC-22: a context has as many channels as the headers say, and the rest of it works on. */
+START_TEST(counts_channels)
+{
+    static struct urnic_cm_channel *cm[CHANNELS + 1];
+    static struct urnic_channel *ch[CHANNELS + 1];
+    struct urnic_cq *cq;
+    unsigned n = 1, m = 0; /* the end has one */
+
+    up();
+    while (n < CHANNELS && urnic_create_channel(a.ctx, &ch[n]) == 0)
+        n++;
+    while (m < CHANNELS && urnic_create_cm_channel(a.ctx, &cm[m]) == 0)
+        m++;
+    ck_assert_uint_eq(n, CHANNELS);
+    ck_assert_uint_eq(m, CHANNELS);
+    ck_assert_int_eq(urnic_create_channel(a.ctx, &ch[n]), -EDQUOT);
+    ck_assert_int_eq(urnic_create_cm_channel(a.ctx, &cm[m]), -EDQUOT);
+    ck_assert_int_eq(urnic_create_cq(a.ctx, 1, NULL, ch[n - 1], &cq), 0);
+    ck_assert_int_eq(urnic_destroy_cq(cq), 0);
+    while (n > 1)
+        ck_assert_int_eq(urnic_destroy_channel(ch[--n]), 0);
+    while (m > 0)
+        ck_assert_int_eq(urnic_destroy_cm_channel(cm[--m]), 0);
+    down();
+}
+END_TEST
+
 /* ---- attributes ---- */
 
 /* As in verbs, what the mask doesn't name isn't looked at, the state included. */
@@ -338,6 +367,7 @@ int main(void)
     tcase_set_timeout(t, 60);
     tcase_add_test(t, keeps_contexts_apart);
     tcase_add_test(t, keeps_handles_apart);
+    tcase_add_test(t, counts_channels);
     tcase_add_test(t, looks_at_the_mask_only);
     tcase_add_test(t, refuses_mixed_families);
     tcase_add_test(t, moves_all_or_nothing);

@@ -73,7 +73,7 @@ struct urnic_cm_event {
 
 /* ---- with events ---- */
 
-/* -ENOTSUP: the daemon is older than this library. -ENOMEM. */
+/* -ENOTSUP: the daemon is older than this library. -ENOMEM; -EDQUOT: a context has 256 at most. */
 URNIC_API int urnic_create_cm_channel(struct urnic_context *ctx, struct urnic_cm_channel **channel);
 URNIC_API int urnic_destroy_cm_channel(struct urnic_cm_channel *channel); /* -EBUSY: ids use it */
 /* Readable when an event waits, or when the daemon has gone. */
@@ -90,7 +90,8 @@ URNIC_API const char *urnic_cm_event_str(enum urnic_cm_event_type event);
 /* An id whose events arrive on this channel. -EINVAL: no such port space; -ENOMEM. */
 URNIC_API int urnic_create_id(struct urnic_cm_channel *channel, enum urnic_port_space ps,
                               void *id_context, struct urnic_cm_id **id);
-/* Ends the connection if there is one; the queue pair stays the application's. */
+/* Ends the connection if there is one: the peer is told. The queue pair stays the application's, in
+ * the state that it is in. */
 URNIC_API int urnic_destroy_id(struct urnic_cm_id *id);
 /* The same, and destroys its queue pair if it has one, at the cost of one. Completions that weren't
  * polled are dropped. -EBUSY: attached to multicast groups that the id hasn't joined. */
@@ -100,9 +101,10 @@ URNIC_API int urnic_destroy_ep(struct urnic_cm_id *id);
 URNIC_API void *urnic_id_context(const struct urnic_cm_id *id);
 URNIC_API void urnic_id_set_context(struct urnic_cm_id *id, void *id_context);
 /* Let this queue pair go with the connection (in RESET now: it goes to INIT; one for datagrams to
- * RTS). */
+ * RTS). -EINVAL: it is beyond INIT or another context's, or the id has one, listens or has ended.
+ */
 URNIC_API int urnic_id_set_qp(struct urnic_cm_id *id, struct urnic_qp *qp);
-/* The same with a new one, at the cost of urnic_create_qp alone. */
+/* The same with a new one, at the cost of urnic_create_qp alone, and with its errors. */
 URNIC_API int urnic_create_id_qp(struct urnic_cm_id *id, struct urnic_pd *pd,
                                  struct urnic_qp_init_attr *attr, struct urnic_qp **qp);
 /* The queue pair that goes with it; NULL = none. */
@@ -111,7 +113,8 @@ URNIC_API struct urnic_qp *urnic_id_qp(const struct urnic_cm_id *id);
 /* Take a local address (all zero: any) and port (0: the daemon chooses; urnic_id_addr tells).
  * -EADDRNOTAVAIL: not an address of the device; -EAFNOSUPPORT. */
 URNIC_API int urnic_bind_addr(struct urnic_cm_id *id, const struct sockaddr *addr);
-/* Local and remote address, each may be NULL: 16 octets (IPv4 mapped) and port. */
+/* Local and remote address, each may be NULL: 16 octets (IPv4 mapped) and port. -EINVAL: the id has
+ * neither been bound, nor resolved, nor come with a request. */
 URNIC_API int urnic_id_addr(struct urnic_cm_id *id, uint8_t local[16], uint16_t *local_port,
                             uint8_t remote[16], uint16_t *remote_port);
 /* Take requests for the bound address, or for any, at a port that the daemon chooses: event
@@ -137,10 +140,12 @@ URNIC_API int urnic_leave_multicast(struct urnic_cm_id *id, const struct sockadd
 /* Event ESTABLISHED, REJECTED, UNREACHABLE or CONNECT_ERROR. param may be NULL. -EINVAL: the route
  * is not resolved, or a parameter is out of range. */
 URNIC_API int urnic_connect(struct urnic_cm_id *id, const struct urnic_conn_param *param);
-/* Accept the request that the id came with: event ESTABLISHED. param may be NULL. -EINVAL;
- * -ECONNABORTED: its peer has given up, as event REJECTED or UNREACHABLE says. */
+/* Accept the request that the id came with: event ESTABLISHED. param may be NULL. -EINVAL: no such
+ * request, no queue pair, or a parameter is out of range; -ECONNABORTED: its peer has given up, as
+ * event REJECTED or UNREACHABLE says. */
 URNIC_API int urnic_accept(struct urnic_cm_id *id, const struct urnic_conn_param *param);
-/* Refuse it, with up to 148 octets for the peer; of datagrams 136. -EINVAL. */
+/* Refuse it, with up to 148 octets for the peer; of datagrams 136. -EINVAL: more, or nothing to be
+ * refused (any more). */
 URNIC_API int urnic_reject(struct urnic_cm_id *id, const void *private_data, uint8_t len);
 /* Moves the queue pair to ERR: what was posted completes with flush. Event DISCONNECTED. -EINVAL:
  * never connected. */
@@ -158,7 +163,8 @@ struct urnic_conn_attr {
     int timeout_ms; /* for the whole call; 0 = 10,000; -1 = wait for ever */
 };
 
-/* A connection. Fields are read-only. */
+/* A connection. Fields are read-only. Each has a channel of its own, of which a context has 256:
+ * for more connections use ids, any number of which share a channel, or more contexts. */
 struct urnic_conn {
     struct urnic_qp *qp;
     struct urnic_cm_id *id;
@@ -169,7 +175,9 @@ struct urnic_conn {
 
 /* Connect to "192.0.2.1" or "fd00::1". To post receives before the peer can send, do it in
  * `prepare`, which is called (if not NULL) with the new queue pair in INIT; it returns 0 or -errno.
- * -ETIMEDOUT, -EHOSTUNREACH, -ECONNREFUSED (nobody listens, or rejected), -EINVAL, -ENODEV. */
+ * -ETIMEDOUT: nobody has that address, or nobody answers; -ENETUNREACH: no route to it;
+ * -EHOSTUNREACH; -ECONNREFUSED: nobody listens, or rejected; -EINVAL: `ip` is no address, or as
+ * urnic_create_qp; -EDQUOT: too many connections; -ENODEV; what `prepare` said. */
 URNIC_API int urnic_connect_addr(struct urnic_context *ctx, const char *ip, uint16_t port,
                                  struct urnic_conn_attr *attr,
                                  int (*prepare)(void *arg, struct urnic_qp *qp), void *arg,
@@ -182,13 +190,14 @@ URNIC_API int urnic_listen_addr(struct urnic_context *ctx, const char *ip, uint1
 URNIC_API uint16_t urnic_listener_port(const struct urnic_listener *listener);
 URNIC_API int urnic_listener_fd(const struct urnic_listener *listener);
 /* Take the next connection; `prepare` as above. A peer that gives up meanwhile doesn't count: the
- * next one's queue pair is prepared instead. -ETIMEDOUT, -EINVAL, -ENODEV, what `prepare` said. */
+ * next one's queue pair is prepared instead. -ETIMEDOUT, -EINVAL, -EDQUOT (too many connections:
+ * this one is refused), -ENODEV, what `prepare` said. */
 URNIC_API int urnic_accept_conn(struct urnic_listener *listener, struct urnic_conn_attr *attr,
                                 int (*prepare)(void *arg, struct urnic_qp *qp), void *arg,
                                 struct urnic_conn **conn);
 /* Stop listening; requests that nobody took are refused. */
 URNIC_API int urnic_close_listener(struct urnic_listener *listener);
-/* Disconnect and destroy the queue pair. Unpolled completions are dropped. */
+/* Disconnect and destroy the queue pair. Unpolled completions are dropped. As urnic_destroy_ep. */
 URNIC_API int urnic_close_conn(struct urnic_conn *conn);
 
 #ifdef __cplusplus

@@ -41,7 +41,7 @@ URNIC_API int urnic_query_gid_table(struct urnic_context *ctx, struct urnic_gid 
 
 /* ---- memory ---- */
 
-/* A protection domain: queue pairs reach only regions of their own one. -ENOMEM. */
+/* A protection domain: queue pairs reach only regions of their own one. -ENOMEM, -EDQUOT. */
 URNIC_API int urnic_alloc_pd(struct urnic_context *ctx, struct urnic_pd **pd);
 URNIC_API int urnic_dealloc_pd(struct urnic_pd *pd); /* -EBUSY: in use */
 
@@ -96,14 +96,17 @@ static inline uint32_t urnic_inc_rkey(uint32_t rkey)
 /* ---- completion queues ---- */
 
 /* A channel is where events of CQs arrive. Its descriptor is readable when an event waits, or when
- * the daemon has gone; it may be set non-blocking and polled. */
+ * the daemon has gone; it may be set non-blocking and polled. -ENOMEM; -EDQUOT: a context has 256
+ * at most. */
 URNIC_API int urnic_create_channel(struct urnic_context *ctx, struct urnic_channel **channel);
 URNIC_API int urnic_destroy_channel(struct urnic_channel *channel); /* -EBUSY: CQs use it */
 /* The descriptor stays the channel's: don't read from it, don't close it. */
 URNIC_API int urnic_channel_fd(const struct urnic_channel *channel);
 
 /* A queue of at least `cqe` entries. cq_context comes back with its events. channel may be NULL:
- * without events. -EINVAL (cqe), -ENOMEM. */
+ * without events. -EINVAL: cqe is below 1 or above max_cqe, or the channel is another context's;
+ * -ENOMEM, -EDQUOT. A completion that finds no room ends the queue: event CQ_ERR, and its queue
+ * pair goes to ERR. */
 URNIC_API int urnic_create_cq(struct urnic_context *ctx, int cqe, void *cq_context,
                               struct urnic_channel *channel, struct urnic_cq **cq);
 /* -EBUSY: queue pairs use it. Waits until each event got from it has been acknowledged. */
@@ -121,10 +124,10 @@ URNIC_API int urnic_poll_cq(struct urnic_cq *cq, int n, struct urnic_wc *wc);
 URNIC_API int urnic_modify_cq(struct urnic_cq *cq, uint16_t count, uint16_t period_us);
 /* Ask for one event: for the next completion, or only for the next solicited one or error. A
  * completion that came before doesn't count: poll once more after this, or it may wait there for
- * ever. */
+ * ever. -EINVAL: the queue has no channel. */
 URNIC_API int urnic_req_notify_cq(struct urnic_cq *cq, bool solicited_only);
-/* Wait for an event (don't wait when the descriptor is non-blocking: -EAGAIN). cq_context may be
- * NULL. -ENODEV: daemon gone. Each event must be acknowledged. */
+/* Wait for an event (don't wait when the descriptor is non-blocking: -EAGAIN). Signals don't end
+ * the wait. cq_context may be NULL. -ENODEV: daemon gone. Each event must be acknowledged. */
 URNIC_API int urnic_get_cq_event(struct urnic_channel *channel, struct urnic_cq **cq,
                                  void **cq_context);
 /* Acknowledge n events of this CQ. */
@@ -132,10 +135,11 @@ URNIC_API void urnic_ack_cq_events(struct urnic_cq *cq, unsigned n);
 
 /* ---- shared receive queues ---- */
 
-/* A receive queue for several queue pairs. attr: in wanted, out granted. -EINVAL, -ENOMEM. */
+/* A receive queue for several queue pairs. attr: in wanted, out granted. -EINVAL: max_wr is 0, a
+ * size is above the device's, or srq_limit above max_wr; -ENOMEM, -EDQUOT. */
 URNIC_API int urnic_create_srq(struct urnic_pd *pd, struct urnic_srq_attr *attr, void *srq_context,
                                struct urnic_srq **srq);
-/* Set the limit below which SRQ_LIMIT_REACHED is raised once; 0 = off. */
+/* Set the limit below which SRQ_LIMIT_REACHED is raised once; 0 = off. -EINVAL: above max_wr. */
 URNIC_API int urnic_modify_srq_limit(struct urnic_srq *srq, uint32_t limit);
 /* Its sizes, and the limit as it is now: 0 once it has been reached. */
 URNIC_API int urnic_query_srq(struct urnic_srq *srq, struct urnic_srq_attr *attr);
@@ -148,8 +152,9 @@ URNIC_API void *urnic_srq_context(const struct urnic_srq *srq);
 
 /* ---- queue pairs ---- */
 
-/* A queue pair in RESET. attr->cap: in wanted, out granted. -EINVAL (type, limits, congestion
- * control), -ENOMEM. */
+/* A queue pair in RESET. attr->cap: in wanted (0 requests or SGEs = 1), out granted. -EINVAL: type,
+ * limits, congestion control (the daemon's log says what is wrong with it), or an object that is
+ * missing or another context's; -ENOMEM, -EDQUOT. */
 URNIC_API int urnic_create_qp(struct urnic_pd *pd, struct urnic_qp_init_attr *attr,
                               struct urnic_qp **qp);
 /* All or nothing. mask: enum urnic_qp_attr_mask; which attributes each transition needs or allows
@@ -176,7 +181,9 @@ URNIC_API int urnic_post_send(struct urnic_qp *qp, const struct urnic_send_wr *w
 URNIC_API int urnic_post_recv(struct urnic_qp *qp, const struct urnic_recv_wr *wr,
                               const struct urnic_recv_wr **bad_wr);
 
-/* Multicast: UD queue pairs. The group is an IPv6 multicast address, or ::ffff: and an IPv4 one. */
+/* Multicast: UD queue pairs. The group is an IPv6 multicast address, or ::ffff: and an IPv4 one.
+ * Attaching twice is attaching once. -EINVAL: another type of queue pair, no group, or not
+ * attached; -ENOMEM; -ENOSPC: the port is in as many groups as it can be. */
 URNIC_API int urnic_attach_mcast(struct urnic_qp *qp, const uint8_t gid[16]);
 URNIC_API int urnic_detach_mcast(struct urnic_qp *qp, const uint8_t gid[16]);
 
