@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * ring_floor: the floor under the time of a full frame from one daemon to another over shared
- * memory. Two threads and a ring of frames: the sender copies a payload in and computes its CRC,
- * the receiver computes the CRC and copies the payload out. No protocol at all.
+ * memory. Two threads and a ring of frames, as many as memif's: the sender copies a payload in and
+ * computes its CRC, the receiver computes the CRC and copies the payload out. No protocol at all.
  *
  * usage: ring_floor [CPU-A CPU-B]
  *
@@ -21,8 +21,8 @@
 
 #include "bench.h"
 
-#define SLOTS       256u
-#define SLOT        4224u
+#define SLOTS       1024u
+#define SLOT        4352u
 #define HEADER      64u
 #define PAYLOAD     4096u
 #define BURST       32u
@@ -64,9 +64,11 @@ static void *sender(void *arg)
             continue;
         for (unsigned k = 0; k < BURST; k++, i++) {
             memcpy(slot(i) + HEADER, piece(s, i), PAYLOAD);
-            if (with_crc)
-                s->crc ^= crc32_gzip_refl(0, slot(i), HEADER + PAYLOAD);
+            if (with_crc && k > 0) /* of the frame before, whose stores have landed */
+                s->crc ^= crc32_gzip_refl(0, slot(i - 1), HEADER + PAYLOAD);
         }
+        if (with_crc)
+            s->crc ^= crc32_gzip_refl(0, slot(i - 1), HEADER + PAYLOAD);
         atomic_store_explicit(&produced, i, memory_order_release);
     }
     return NULL;
