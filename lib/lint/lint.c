@@ -22,6 +22,7 @@
 /* When a flow looks for its other direction: at its first packets, then every so many. */
 #define PAIR_FIRST  32u
 #define PAIR_EVERY  64u
+#define CUT_HABIT   3u /* broken rules of packets without iCRC that may be damage */
 #define PARSE_FLAGS (WIRE_P_LOOPBACK | WIRE_P_QINQ | WIRE_P_V1 | WIRE_P_IP_CSUM_OK | WIRE_P_NO_ICRC)
 
 const char *lint_verdict_name(enum lint_verdict v)
@@ -112,6 +113,8 @@ unsigned lint_run(struct lint_ctx *c, enum lint_stage stage)
         if (f && c->judged == LINT_VIOLATION &&
             (f->info.unsplit || (f->peer && f->peer->info.unsplit)))
             lint_doubt(c, LINT_UNDECIDABLE, "packets that the host had merged (GRO) were cut off");
+        if (f && c->cut && c->judged == LINT_VIOLATION && c->f->cut_broken++ < CUT_HABIT)
+            lint_doubt(c, LINT_UNDECIDABLE, "perhaps damaged: the iCRC was cut off");
         report(c, *r);
         broken += c->judged == LINT_VIOLATION;
     }

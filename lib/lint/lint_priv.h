@@ -141,7 +141,7 @@ struct lint_flow {
     uint32_t outstanding;
     bool pkey_seen, sport_seen, migreq_seen, migreq_noted;
     uint16_t pkey, sport;
-    unsigned csum_bad, icrc_run;
+    unsigned csum_bad, icrc_run, cut_broken;
     uint8_t octet_4; /* of the BTH, with reserved bits: has been said */
     bool icrc_0;     /* has been said */
     bool dmac_seen;

@@ -532,6 +532,13 @@ static void check_row(const struct row *row, enum net net)
     ck_assert_msg(!f->why[0] == (f->verdict == LINT_VIOLATION), "%s: %s", row->name, f->why);
 }
 
+static void on_cut_finding(void *ctx, const struct lint_finding *f)
+{
+    struct found *found = ctx;
+    if (found->n < 32)
+        found->f[found->n++] = *f;
+}
+
 /* "HDR-01 reserved bits", of a device that sets one always: said once for each direction */
 START_TEST(hdr_01_habit)
 {
@@ -547,6 +554,40 @@ START_TEST(hdr_01_habit)
         ck_assert_int_eq(found.f[i].verdict, LINT_UNDECIDABLE);
         ck_assert_uint_eq(found.f[i].number, i + 1);
     }
+}
+END_TEST
+
+/* "KEY-01 P_Key changes", of packets that were cut off: one may be damaged, not one after another
+ */
+START_TEST(key_01_cut)
+{
+    static struct run run;
+    static struct found found;
+    unsigned verdicts[LINT_VERDICTS] = {0};
+    const struct row row = {.steps = steps_rc, .at = LATER};
+    struct lint *l = lint_new(on_cut_finding, &found, 0);
+    found.n = 0;
+    build(&run, &row, NET_COUNT);
+    for (int i = 0; i < run.n; i++) {
+        struct packet *k = &run.packet[i];
+        if (i > 0)
+            k->f[k->p.bth_off + 3] ^= (uint8_t)i;
+        struct lint_frame f = {.number = (uint64_t)i + 1,
+                               .ns = k->ns,
+                               .data = k->f,
+                               .len = (uint32_t)k->len - WIRE_ICRC_LEN,
+                               .wire_len = (uint32_t)k->len};
+        lint_packet(l, &f, NULL);
+    }
+    lint_end(l);
+    lint_free(l);
+    for (unsigned i = 0; i < found.n; i++) {
+        ck_assert_str_eq(found.f[i].rule->id, "KEY-01");
+        verdicts[found.f[i].verdict]++;
+    }
+    ck_assert_uint_eq(found.f[0].verdict, LINT_UNDECIDABLE);
+    ck_assert_uint_eq(verdicts[LINT_UNDECIDABLE], 6);
+    ck_assert_uint_gt(verdicts[LINT_VIOLATION], 6);
 }
 END_TEST
 
@@ -581,6 +622,7 @@ int main(void)
     TCase *t = tcase_create("lint rules");
     tcase_add_loop_test(t, one_rule_broken, 0, sizeof rows / sizeof *rows);
     tcase_add_test(t, hdr_01_habit);
+    tcase_add_test(t, key_01_cut);
     tcase_add_test(t, the_table);
     suite_add_tcase(s, t);
     return unit_run(s);
