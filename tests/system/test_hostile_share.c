@@ -160,8 +160,9 @@ START_TEST(slabs_by_number)
 {
     enum { MOST = 8192 };
     unsigned n = 0;
+    struct urnic_mr *mr;
     void *mem;
-    int rc = 0;
+    int fd = memfd_create("small", MFD_CLOEXEC), rc = 0;
 
     end_open(&x, &rig, "urn0", SIZE);
     for (unsigned i = 0; i < MOST + 10; i++) {
@@ -172,6 +173,10 @@ START_TEST(slabs_by_number)
         n++;
     ck_assert(rc == -ENOMEM || rc == -EDQUOT);
     ck_assert(rc == -ENOMEM || n == MOST - 1); /* one it had */
+    /* Regions of its own objects are mapped as well. */
+    ck_assert_int_eq(ftruncate(fd, 4096), 0);
+    ck_assert_int_eq(urnic_reg_mr_fd(x.pd, fd, 0, 4096, 0, 0, &mr), rc);
+    close(fd);
     end_close(&x);
     transfer(10);
 }
