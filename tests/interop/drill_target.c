@@ -52,7 +52,7 @@ static int serve(struct end *e, const struct end_event *request)
     drill_hello_unpack(&hello, request->private_data, request->private_len);
     hello.recvs = hello.recvs < RECVS ? hello.recvs : RECVS;
     for (uint32_t i = 0; !rc && i < hello.recvs; i++)
-        rc = end_recv(e, 0, i, REGION + i * RECV_LEN, RECV_LEN);
+        rc = end_recv(e, 0, i, REGION + i * RECV_LEN, RECV_LEN, 0);
     hello.va = end_address(e);
     hello.rkey = end_rkey(e);
     hello.len = REGION;

@@ -19,6 +19,7 @@
 #define END_QKEY 0x11111111u
 
 enum { END_RC = 2, END_UC = 3, END_UD = 4 };
+enum { END_INIT = 1, END_RTR, END_RTS };
 
 struct end;
 
@@ -28,7 +29,10 @@ struct end_path {
     uint32_t qpn, sq_psn, rq_psn;
     unsigned mtu; /* octets */
     unsigned access;
-    uint8_t timeout, retry, rnr_retry, rnr_timer, rd_atomic;
+    uint8_t timeout, retry, rnr_retry, rnr_timer;
+    uint8_t rd_atomic, dest_rd_atomic;
+    uint32_t qkey;
+    int upto; /* the state to stop in */
 };
 
 struct end_work {
@@ -36,6 +40,7 @@ struct end_work {
     int opcode;
     unsigned flags;
     uint32_t off, len; /* in the region */
+    uint32_t lkey;     /* 0: the region's */
     uint64_t raddr;
     uint32_t rkey;
     uint32_t imm; /* octets as on the wire; or the R_Key to invalidate */
@@ -73,16 +78,18 @@ uint32_t end_rkey(struct end *e);
 
 /* A queue pair in slot q, state RESET. */
 int end_qp(struct end *e, unsigned q, int type, uint32_t *qpn);
-/* RESET to RTS by hand. Datagrams only need rq_psn and sq_psn. */
+/* RESET to RTS by hand, or not quite so far. Datagrams only need sq_psn and qkey. */
 int end_join(struct end *e, unsigned q, const struct end_path *path);
 int end_modify(struct end *e, unsigned q, int state);
 int end_state(struct end *e, unsigned q);
 int end_destroy(struct end *e, unsigned q);
 
-int end_recv(struct end *e, unsigned q, uint64_t id, uint32_t off, uint32_t len);
+int end_recv(struct end *e, unsigned q, uint64_t id, uint32_t off, uint32_t len, uint32_t lkey);
 int end_send(struct end *e, unsigned q, const struct end_work *w);
 /* 1 and a completion, 0 when there is none, -errno. */
 int end_poll(struct end *e, struct end_wc *wc);
+/* The next asynchronous event and the queue pair that it is about (0: none), likewise. */
+int end_async(struct end *e, int *type, uint32_t *qpn);
 
 /* Connections. A server listens, `answer`s a request by giving it a queue pair in INIT in slot q,
  * to which receives can be posted, and accepts or rejects. A client dials likewise, then connects.

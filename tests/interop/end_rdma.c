@@ -132,7 +132,7 @@ int end_join(struct end *e, unsigned q, const struct end_path *path)
     struct ibv_qp_attr a = {
         .qp_state = IBV_QPS_INIT,
         .port_num = 1,
-        .qkey = END_QKEY,
+        .qkey = path->qkey,
         .qp_access_flags = path->access,
         .path_mtu = mtu_of(path->mtu),
         .dest_qp_num = path->qpn,
@@ -143,7 +143,7 @@ int end_join(struct end *e, unsigned q, const struct end_path *path)
         .rnr_retry = path->rnr_retry,
         .min_rnr_timer = path->rnr_timer,
         .max_rd_atomic = path->rd_atomic,
-        .max_dest_rd_atomic = path->rd_atomic,
+        .max_dest_rd_atomic = path->dest_rd_atomic,
         .ah_attr = {.is_global = 1,
                     .port_num = 1,
                     .grh = {.sgid_index = e->gid_index, .hop_limit = 64}},
@@ -152,19 +152,22 @@ int end_join(struct end *e, unsigned q, const struct end_path *path)
 
     int mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT;
     int rc = ibv_modify_qp(qp, &a, mask | (type == END_UD ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS));
+    if (rc || path->upto == END_INIT)
+        return -rc;
     a.qp_state = IBV_QPS_RTR;
     mask = IBV_QP_STATE;
     if (type != END_UD)
         mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
     if (type == END_RC)
         mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
-    if (!rc)
-        rc = ibv_modify_qp(qp, &a, mask);
+    rc = ibv_modify_qp(qp, &a, mask);
+    if (rc || path->upto == END_RTR)
+        return -rc;
     a.qp_state = IBV_QPS_RTS;
     mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
     if (type == END_RC)
         mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
-    return rc ? -rc : -ibv_modify_qp(qp, &a, mask);
+    return -ibv_modify_qp(qp, &a, mask);
 }
 
 int end_modify(struct end *e, unsigned q, int state)
@@ -195,9 +198,10 @@ int end_destroy(struct end *e, unsigned q)
     return rc;
 }
 
-int end_recv(struct end *e, unsigned q, uint64_t id, uint32_t off, uint32_t len)
+int end_recv(struct end *e, unsigned q, uint64_t id, uint32_t off, uint32_t len, uint32_t lkey)
 {
-    struct ibv_sge sge = {.addr = end_address(e) + off, .length = len, .lkey = e->mr->lkey};
+    struct ibv_sge sge = {
+        .addr = end_address(e) + off, .length = len, .lkey = lkey ? lkey : e->mr->lkey};
     struct ibv_recv_wr wr = {.wr_id = id, .sg_list = &sge, .num_sge = 1}, *bad;
     return -ibv_post_recv(e->slots[q].qp, &wr, &bad);
 }
@@ -219,7 +223,8 @@ static int handle_to(struct end *e, const uint8_t to[16])
 
 int end_send(struct end *e, unsigned q, const struct end_work *w)
 {
-    struct ibv_sge sge = {.addr = end_address(e) + w->off, .length = w->len, .lkey = e->mr->lkey};
+    struct ibv_sge sge = {
+        .addr = end_address(e) + w->off, .length = w->len, .lkey = w->lkey ? w->lkey : e->mr->lkey};
     struct ibv_send_wr wr = {
         .wr_id = w->id,
         .sg_list = &sge,
@@ -261,6 +266,28 @@ int end_poll(struct end *e, struct end_wc *out)
                                .imm = wc.imm_data,
                                .src_qpn = wc.src_qp};
     return n;
+}
+
+/* Whether the event is about a queue pair: the others name other objects. */
+static bool about_qp(int type)
+{
+    return (type >= IBV_EVENT_QP_FATAL && type <= IBV_EVENT_PATH_MIG_ERR) ||
+           type == IBV_EVENT_QP_LAST_WQE_REACHED;
+}
+
+int end_async(struct end *e, int *type, uint32_t *qpn)
+{
+    struct pollfd p = {.fd = e->ctx->async_fd, .events = POLLIN};
+    struct ibv_async_event ev;
+
+    if (poll(&p, 1, 0) != 1)
+        return 0;
+    if (ibv_get_async_event(e->ctx, &ev))
+        return -errno;
+    *type = (int)ev.event_type;
+    *qpn = about_qp(*type) ? ev.element.qp->qp_num : 0;
+    ibv_ack_async_event(&ev);
+    return 1;
 }
 
 /* ---- connections ---- */

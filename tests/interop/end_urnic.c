@@ -127,7 +127,7 @@ int end_join(struct end *e, unsigned q, const struct end_path *path)
     struct urnic_qp_attr a = {
         .qp_state = URNIC_QPS_INIT,
         .port_num = 1,
-        .qkey = END_QKEY,
+        .qkey = path->qkey,
         .qp_access_flags = path->access,
         .path_mtu = mtu_of(path->mtu),
         .dest_qp_num = path->qpn,
@@ -138,7 +138,7 @@ int end_join(struct end *e, unsigned q, const struct end_path *path)
         .rnr_retry = path->rnr_retry,
         .min_rnr_timer = path->rnr_timer,
         .max_rd_atomic = path->rd_atomic,
-        .max_dest_rd_atomic = path->rd_atomic,
+        .max_dest_rd_atomic = path->dest_rd_atomic,
         .ah_attr = {.sgid_index = e->gid_index, .hop_limit = 64},
     };
     memcpy(a.ah_attr.dgid, path->remote, 16);
@@ -146,20 +146,23 @@ int end_join(struct end *e, unsigned q, const struct end_path *path)
     unsigned mask = URNIC_QP_STATE | URNIC_QP_PKEY_INDEX | URNIC_QP_PORT;
     int rc =
         urnic_modify_qp(qp, &a, mask | (type == END_UD ? URNIC_QP_QKEY : URNIC_QP_ACCESS_FLAGS));
+    if (rc || path->upto == END_INIT)
+        return rc;
     a.qp_state = URNIC_QPS_RTR;
     mask = URNIC_QP_STATE;
     if (type != END_UD)
         mask |= URNIC_QP_AV | URNIC_QP_PATH_MTU | URNIC_QP_DEST_QPN | URNIC_QP_RQ_PSN;
     if (type == END_RC)
         mask |= URNIC_QP_MAX_DEST_RD_ATOMIC | URNIC_QP_MIN_RNR_TIMER;
-    if (!rc)
-        rc = urnic_modify_qp(qp, &a, mask);
+    rc = urnic_modify_qp(qp, &a, mask);
+    if (rc || path->upto == END_RTR)
+        return rc;
     a.qp_state = URNIC_QPS_RTS;
     mask = URNIC_QP_STATE | URNIC_QP_SQ_PSN;
     if (type == END_RC)
         mask |=
             URNIC_QP_TIMEOUT | URNIC_QP_RETRY_CNT | URNIC_QP_RNR_RETRY | URNIC_QP_MAX_QP_RD_ATOMIC;
-    return rc ? rc : urnic_modify_qp(qp, &a, mask);
+    return urnic_modify_qp(qp, &a, mask);
 }
 
 int end_modify(struct end *e, unsigned q, int state)
@@ -185,9 +188,10 @@ int end_destroy(struct end *e, unsigned q)
     return rc;
 }
 
-int end_recv(struct end *e, unsigned q, uint64_t id, uint32_t off, uint32_t len)
+int end_recv(struct end *e, unsigned q, uint64_t id, uint32_t off, uint32_t len, uint32_t lkey)
 {
-    struct urnic_sge sge = {.addr = e->mr->iova + off, .length = len, .lkey = e->mr->lkey};
+    struct urnic_sge sge = {
+        .addr = e->mr->iova + off, .length = len, .lkey = lkey ? lkey : e->mr->lkey};
     struct urnic_recv_wr wr = {.wr_id = id, .sg_list = &sge, .num_sge = 1};
     return urnic_post_recv(e->slots[q].qp, &wr, NULL);
 }
@@ -208,7 +212,8 @@ static int handle_to(struct end *e, const uint8_t to[16])
 
 int end_send(struct end *e, unsigned q, const struct end_work *w)
 {
-    struct urnic_sge sge = {.addr = e->mr->iova + w->off, .length = w->len, .lkey = e->mr->lkey};
+    struct urnic_sge sge = {
+        .addr = e->mr->iova + w->off, .length = w->len, .lkey = w->lkey ? w->lkey : e->mr->lkey};
     struct urnic_send_wr wr = {
         .wr_id = w->id,
         .sg_list = &sge,
@@ -250,6 +255,29 @@ int end_poll(struct end *e, struct end_wc *out)
                                .imm = wc.imm_data,
                                .src_qpn = wc.src_qp};
     return n;
+}
+
+/* Whether the event is about a queue pair: the others name other objects. */
+static bool about_qp(int type)
+{
+    return (type >= URNIC_EVENT_QP_FATAL && type <= URNIC_EVENT_PATH_MIG_ERR) ||
+           type == URNIC_EVENT_QP_LAST_WQE_REACHED;
+}
+
+int end_async(struct end *e, int *type, uint32_t *qpn)
+{
+    struct pollfd p = {.fd = urnic_async_fd(e->ctx), .events = POLLIN};
+    struct urnic_async_event ev;
+
+    if (poll(&p, 1, 0) != 1)
+        return 0;
+    int rc = urnic_get_async_event(e->ctx, &ev);
+    if (rc)
+        return rc;
+    *type = (int)ev.type;
+    *qpn = about_qp(*type) ? urnic_qp_num(ev.qp) : 0;
+    urnic_ack_async_event(&ev);
+    return 1;
 }
 
 /* ---- connections ---- */

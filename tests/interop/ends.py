@@ -49,11 +49,13 @@ class End:
         head, *words = line.split(" ")
         if head != "ok":
             raise EndError(self.who, line.removeprefix("error "))
-        found = {"wc": []}
+        found = {"wc": [], "ev": []}
         for word in words:
             name, _, value = word.partition("=")
             if name == "wc":
                 found["wc"].append(Wc(*map(int, value.split(":"))))
+            elif name == "ev":  # of an asynchronous event the kind; which queue pair it is about, tests know
+                found["ev"].append(int(value.split(":")[0]))
             else:
                 found[name] = value if name == "text" else int(value)
         return found

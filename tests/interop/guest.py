@@ -174,7 +174,7 @@ def build_base():
         put(root, busybox, "/bin/busybox")
         for program, place in HOST_PROGRAMS.items():
             put_program(root, program, place)
-        for program in ["rping", "ucmatose", "udaddy", "mckey"]:
+        for program in ["rping", "ucmatose", "udaddy", "mckey", "rdma_client", "rdma_server"]:
             put_program(root, unpacked / "usr/bin" / program, "/usr/bin/" + program)
         for name in run(busybox, "--list").split():
             link = root / "usr/bin" / name

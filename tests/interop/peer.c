@@ -9,11 +9,13 @@
  * "ok" and such words, or "error" and why. End of input ends the program.
  *
  *     qp q= type=rc|uc|ud                          -> qpn=
- *     join q= remote= qpn= sq_psn= rq_psn= mtu= timeout= retry= rnr_retry= rnr_timer= rd= access=
+ *     join q= remote= qpn= sq_psn= rq_psn= mtu= timeout= retry= rnr_retry= rnr_timer= rd= rd_dest=
+ *          access= qkey= upto=STATE
  *     modify q= state=      state q= -> state=     destroy q=
- *     recv q= id= off= len= [n=COUNT]              COUNT receives, each `len` further on
- *     send q= id= op= off= len= flags= raddr= rkey= imm= add= swap= to= to_qpn= qkey=
+ *     recv q= id= off= len= [n=COUNT] [lkey=]      COUNT receives, each `len` further on
+ *     send q= id= op= off= len= flags= raddr= rkey= imm= inv= add= swap= to= to_qpn= qkey= lkey=
  *     poll n= ms=                                  -> wc=ID:STATUS:OPCODE:LEN:FLAGS:IMM:SRC_QPN ...
+ *     async                                        -> ev=TYPE:QPN ... all that wait
  *     fill off= len= seed=    check off= len= seed= -> bad=FIRST_OFFSET or bad=-1
  *     poke off= value=        peek off= -> value=  64 bits, this machine's octet order
  *     listen port=            answer q= ms= -> the request's words     accept q= rd= retry=
@@ -125,6 +127,9 @@ static int do_join(void)
         .rnr_retry = (uint8_t)number("rnr_retry", 6),
         .rnr_timer = (uint8_t)number("rnr_timer", 12),
         .rd_atomic = (uint8_t)number("rd", 8),
+        .dest_rd_atomic = (uint8_t)number("rd_dest", number("rd", 8)),
+        .qkey = (uint32_t)number("qkey", END_QKEY),
+        .upto = (int)number("upto", END_RTS),
     };
     text("remote", remote, sizeof(remote));
     int rc = address(remote, p.remote);
@@ -166,7 +171,7 @@ static int do_recv(void)
     uint64_t id = number("id", 0);
     int rc = inside(&off, &len) && (uint64_t)len * n <= REGION - off ? 0 : -EINVAL;
     for (uint32_t i = 0; !rc && i < n; i++)
-        rc = end_recv(end, slot(), id + i, off + i * len, len);
+        rc = end_recv(end, slot(), id + i, off + i * len, len, (uint32_t)number("lkey", 0));
     return plain(rc);
 }
 
@@ -177,6 +182,7 @@ static int do_send(void)
         .id = number("id", 0),
         .opcode = (int)number("op", 0),
         .flags = (unsigned)number("flags", 2), /* signalled */
+        .lkey = (uint32_t)number("lkey", 0),
         .raddr = number("raddr", 0),
         .rkey = (uint32_t)number("rkey", 0),
         .imm = htonl((uint32_t)number("imm", 0)),
@@ -223,6 +229,20 @@ static int do_poll(void)
             break;
         usleep(100);
     }
+    putchar('\n');
+    return 0;
+}
+
+static int do_async(void)
+{
+    int type, got;
+    uint32_t qpn;
+
+    printf("ok");
+    while ((got = end_async(end, &type, &qpn)) > 0)
+        printf(" ev=%d:%" PRIu32, type, qpn);
+    if (got < 0)
+        printf(" gone=%d", -got);
     putchar('\n');
     return 0;
 }
@@ -366,6 +386,7 @@ static const struct {
     {"fill", do_fill},       {"check", do_check},     {"poke", do_poke},     {"peek", do_peek},
     {"listen", do_listen},   {"answer", do_answer},   {"accept", do_accept}, {"reject", do_reject},
     {"dial", do_dial},       {"connect", do_connect}, {"event", do_event},   {"hangup", do_hangup},
+    {"async", do_async},
 };
 
 static int obey(void)
