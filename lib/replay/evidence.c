@@ -311,7 +311,21 @@ bool evidence_refused(const struct direction *d, const struct packet *p, uint8_t
     return false;
 }
 
-/* A whole kind of request refused as invalid: the queue pair doesn't allow it. */
+/* Does an answer say that it was executed? */
+static bool accepted(const struct direction *d, const struct packet *p)
+{
+    const struct packet *end = d->packet + d->packets;
+    if (end - p > AHEAD_MAX)
+        end = p + AHEAD_MAX;
+    for (const struct packet *q = p + 1; q < end; q++)
+        if (packet_answers(d, q) && packet_positive(q) &&
+            ((q->pkt.psn - p->pkt.psn) & WIRE_PSN_MASK) < WIRE_PSN_MASK / 2)
+            return true;
+    return false;
+}
+
+/* A whole kind of request refused as invalid: the queue pair doesn't allow it. What was on its way
+ * behind a refused one and had no answer tells nothing. */
 static void find_rights(struct direction *d)
 {
     unsigned good = 0, bad = 0;
@@ -325,7 +339,7 @@ static void find_rights(struct direction *d)
             continue; /* refused for that */
         if (evidence_refused(d, p, WIRE_SYN_NAK_INV))
             bad |= right;
-        else
+        else if (!bad || accepted(d, p))
             good |= right;
     }
     d->qp_rights = MEM_REMOTE_ANY & ~(bad & ~good);

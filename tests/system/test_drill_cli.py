@@ -60,9 +60,19 @@ def as_json():
     check("only read", (script["verdict"], total["pass"]), ("pass", 1))
 
 
+# A kind of request that the queue pair doesn't allow, and another one behind it that nobody answers.
+BEHIND = b"""qp A rc access lw,rr
+mr M 4K
+< write_only psn 0 va M rkey M len 8 ackreq
+< write_only psn 1 va M rkey M len 8 ackreq
+> nak_inv psn 0
+event A qp_req_err
+"""
+
+
 def recordings(tmp):
     file = tmp / "run.pcapng"
-    for text, ops in ((ORDER, ["10", "17"] * 3),
+    for text, ops in ((ORDER, ["10", "17"] * 3), (BEHIND, ["10", "17", "10"] * 3),
                       ((ROOT / "tests/drill/rtx/rtx_01_nak_middle.drill").read_bytes(), None)):
         check("recorded", drill("--record", file, "-", text=text).returncode, 0)
         said = subprocess.run(["tshark", "-r", file, "-T", "fields", "-e", "frame.time_epoch", "-e",
