@@ -201,7 +201,7 @@ struct urnic_qp {
     _Atomic uint32_t state; /* as the application set it */
     uint32_t type;
     uint32_t max_datagram; /* UD: octets that fit a packet */
-    bool by_cm; /* goes with a connection: the daemon moves it, too */
+    bool by_cm;            /* goes with a connection: the daemon moves it, too */
     /* receiving */
     struct client_rq rq;
     struct urnic_srq *srq;
