@@ -18,8 +18,9 @@
 
 #define DATAPATH_COPIES 512u
 #define DATAPATH_BURSTS 4u /* of one direction in one round: others get their turn (SHM-08) */
-/* Frames in a burst: it fits into L2 from the check to the copy, and all bursts of a round are half
- * a window (REQ_WINDOW_DEFAULT), so that a peer sends on while it is being acknowledged. */
+/* Frames in a burst: it fits into L2 from the check to the copy, and all bursts of a round are a
+ * quarter of a window (REQ_WINDOW_DEFAULT), so that a peer sends on while it is being acknowledged.
+ */
 #define DATAPATH_RX_BURST 32u
 #define DATAPATH_TX_MIN   4u
 #define DATAPATH_FULL_NS  (20 * CLOCK_US) /* retry on a full port */

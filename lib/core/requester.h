@@ -18,7 +18,7 @@
 #include "psn.h"
 #include "record.h"
 
-#define REQ_WINDOW_DEFAULT 256u
+#define REQ_WINDOW_DEFAULT 512u /* half a memif ring: the peer never waits for us */
 #define REQ_WINDOW_MIN     16u
 
 enum swqe_flag {
