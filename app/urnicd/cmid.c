@@ -427,9 +427,12 @@ int cmgr_accept(struct cm_id *id, const struct ipc_cm_conn *req, uint64_t now)
         .priv = req->private_data,
         .priv_len = req->param.private_len,
     };
+    int rc = cm_may_accept(id->conn); /* if it is over, so is what the queue pair can do */
+    if (rc < 0)
+        return rc;
     struct client_qp *qp = cmid_driven(id);
     cm_grant(m->cm, id->conn, p.responder_resources, p.initiator_depth);
-    int rc = qp ? cmid_qp_connected(id, qp, now) : 0;
+    rc = qp ? cmid_qp_connected(id, qp, now) : 0;
     if (rc < 0)
         return rc;
     p.psn = id->psn ? id->psn : cmid_psn(req->param.starting_psn);

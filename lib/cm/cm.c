@@ -302,13 +302,19 @@ void cm_grant(struct cm *cm, struct cm_conn *c, uint8_t responder_resources,
     c->init_depth = least(least(initiator_depth, cm->params.max_rd_atomic), c->peer_resp_res);
 }
 
-int cm_accept(struct cm *cm, struct cm_conn *c, const struct cm_accept_params *p, void *arg,
-              uint64_t now)
+int cm_may_accept(const struct cm_conn *c)
 {
     if (c->state == CMS_CLOSED && c->req_delivered)
         return -ECONNABORTED;
-    if (c->state != CMS_REQ_RCVD && c->state != CMS_MRA_REQ_SENT)
-        return -EINVAL;
+    return c->state == CMS_REQ_RCVD || c->state == CMS_MRA_REQ_SENT ? 0 : -EINVAL;
+}
+
+int cm_accept(struct cm *cm, struct cm_conn *c, const struct cm_accept_params *p, void *arg,
+              uint64_t now)
+{
+    int rc = cm_may_accept(c);
+    if (rc < 0)
+        return rc;
     if (p->rnr_retry_count > 7 || p->qpn > WIRE_QPN_MASK || p->psn > WIRE_PSN_MASK ||
         p->priv_len > CM_REP_USER_MAX)
         return -EINVAL;

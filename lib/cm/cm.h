@@ -126,9 +126,11 @@ struct cm_accept_params {
     const void *priv;
     uint16_t priv_len; /* <= CM_REP_USER_MAX */
 };
+/* Does a request wait here for an answer? 0, -EINVAL: none does, or -ECONNABORTED: it is over, its
+ * peer has given up or its listener is gone. */
+int cm_may_accept(const struct cm_conn *c);
 /* Passive side, after CM_EV_REQ, with the queue pair in RTR or RTS (CM-17). `arg` comes back in the
- * events from then on. -EINVAL (state, a value out of range): nothing has changed. -ECONNABORTED:
- * the request is over, its peer has given up or its listener is gone. */
+ * events from then on. As cm_may_accept, or -EINVAL (a value out of range): nothing has changed. */
 int cm_accept(struct cm *cm, struct cm_conn *c, const struct cm_accept_params *p, void *arg,
               uint64_t now);
 /* Refuse a REQ or a REP: reason 0 = 28, consumer (CM-30). -EINVAL (state, length). */
