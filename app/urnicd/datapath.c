@@ -195,6 +195,8 @@ static unsigned datapath_engine_tx(struct device *d, enum datapath_turn turn,
     /* The slot's memory was last the peer's: stores to it take a while to land, and what reads them
      * back waits. So a frame is sealed, still in L1, while the next one's stores are under way. */
     for (unsigned i = 0; i < m; i++) {
+        if (i + 1 < m && es[i + 1].npieces > 0)
+            memory_fetch(&es[i + 1].pieces[0]);
         es[i].status = datapath_gather(&es[i]);
         if (es[i].status < 0)
             d->stats.copy_fault++;
