@@ -87,17 +87,6 @@ static inline int memory_get(void *dst, const struct mem_piece *src)
     return memory_is_broken(m) ? -EFAULT : 0;
 }
 
-/* Have src's octets come into the cache while something else is done: memory_get of more than the
- * caches hold is a third faster. Inlined by force: GCC takes a function that only prefetches for
- * one without effect. */
-__attribute__((always_inline)) static inline void memory_fetch(const struct mem_piece *src)
-{
-    const uint8_t *at = ((const struct memory *)src->obj)->base + src->off;
-
-    for (uint32_t i = 0; i < src->len; i += 64)
-        __builtin_prefetch(at + i);
-}
-
 /* Atomic on 8 aligned octets, also against the client's own atomics (ATM-01). 0 or -EFAULT. */
 int memory_cas(const struct mem_piece *dst, uint64_t compare, uint64_t swap, uint64_t *orig);
 int memory_fadd(const struct mem_piece *dst, uint64_t add, uint64_t *orig);
