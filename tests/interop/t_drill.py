@@ -6,6 +6,7 @@ from pathlib import Path
 
 import guest
 from bench import Failure, test
+from t_connect import wait_listening
 
 TOP = Path(__file__).resolve().parents[2]
 PORT = "dpdk:net_af_packet0,iface=tap0"
@@ -76,6 +77,7 @@ def drill(t):
 def drill_rping(t):
     # -P: a server for one client after the other
     conn = t.guest.connect(f"exec rping -s -P -a {guest.ADDR4} -p 7175 -S 4000")
+    wait_listening(t, "rping")
     try:
         return judge(t, verdicts(t, "rping", 7175))
     finally:
@@ -86,6 +88,7 @@ def drill_rping(t):
 @test("drill-ucmatose", "DEV-01: a packet script in the place of ucmatose's client", provokes=("*",))
 def drill_ucmatose(t):
     conn = t.guest.connect(f"exec ucmatose -b {guest.ADDR4} -c 1 -C 5 -S 100 -p 7176")
+    wait_listening(t, "ucmatose")
     try:
         return judge(t, verdicts(t, "ucmatose", 7176))
     finally:
