@@ -30,15 +30,15 @@
 
 /* ---- memory that is far away ---- */
 
-/* Has nothing been copied from this page, or to it, lately? */
-static bool datapath_is_far(const uint8_t *at)
+/* Note that this page is copied from or to. Was it not, lately? */
+static bool datapath_note_page(const uint8_t *at)
 {
     static _Thread_local uintptr_t lately[DATAPATH_PAGES];
     uintptr_t page = (uintptr_t)at >> 12, *seen = &lately[page % DATAPATH_PAGES];
-    bool far = *seen != page;
+    bool first = *seen != page;
 
     *seen = page;
-    return far;
+    return first;
 }
 
 /* Have the octets of a later copy come while others are made. Where they are in the cache already
@@ -49,7 +49,7 @@ __attribute__((always_inline)) static inline void datapath_fetch(const struct me
 {
     const uint8_t *at = ((const struct memory *)p->obj)->base + p->off;
 
-    if (p->len < DATAPATH_FETCH || !datapath_is_far(at))
+    if (p->len < DATAPATH_FETCH || !datapath_note_page(at))
         return;
     for (uint32_t i = 0; i < p->len; i += 64) {
         if (write)

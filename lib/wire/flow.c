@@ -70,7 +70,8 @@ static size_t goes_on_v4(const struct wire_flow *flow, const uint8_t *f, size_t 
 {
     const uint8_t *ip = f + IPV4_AT;
     if (len < HEAD_V4 || !same_head(f, flow->head, varies_v4, HEAD_V4) ||
-        (!(flags & WIRE_P_IP_CSUM_OK) && csum_of_varying(ip) != flow->csum))
+        (!(flags & WIRE_P_IP_CSUM_OK) &&
+         csum_of_varying(ip) != csum_of_varying(flow->head + IPV4_AT)))
         return 0;
     size_t total = wire_get16(ip + 2);
     if (total < WIRE_IPV4_LEN + PARSE_UDP_MIN || total > len - IPV4_AT ||
@@ -98,7 +99,6 @@ static void remember(struct wire_flow *flow, const uint8_t *f, unsigned flags,
     if (!plain)
         return;
     memcpy(flow->head, f, p->ip_version == 4 ? HEAD_V4 : HEAD_V6);
-    flow->csum = p->ip_version == 4 ? csum_of_varying(f + IPV4_AT) : 0;
     flow->flags = flags;
     flow->pkt = *p;
 }

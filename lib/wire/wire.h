@@ -256,9 +256,9 @@ enum wire_verdict wire_parse_cut(const uint8_t *frame, size_t have, size_t len, 
  * more than `same`. */
 struct wire_flow {
     uint8_t head[64];   /* its octets up to within the BTH */
-    uint16_t csum;      /* IPv4: sum of what its checksum covers and may differ */
     uint8_t ip_version; /* 0: none is remembered */
-    bool same; /* the frame just parsed has the MACs, addresses, tclass, ttl and so on of that one */
+    bool
+        same; /* the frame just parsed has the MACs, addresses, tclass, ttl and so on of that one */
     unsigned flags;
     struct wire_pkt pkt;
 };

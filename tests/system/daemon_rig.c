@@ -358,3 +358,13 @@ void end_expect(struct end *e, enum urnic_wc_status status, uint64_t wr_id)
                   urnic_wc_status_str(status));
     ck_assert_uint_eq(wc.wr_id, wr_id);
 }
+
+struct urnic_cm_event await_cm(struct urnic_cm_channel *ch, enum urnic_cm_event_type want)
+{
+    struct urnic_cm_event ev;
+
+    ck_assert_int_eq(urnic_get_cm_event(ch, &ev), 0);
+    ck_assert_msg(ev.event == want, "%s: %d, not %s", urnic_cm_event_str(ev.event), ev.status,
+                  urnic_cm_event_str(want));
+    return ev;
+}

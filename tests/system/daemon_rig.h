@@ -66,6 +66,8 @@ int end_post_recv(struct end *e, uint64_t off, uint32_t len, uint64_t wr_id);
 void end_wait(struct end *e, struct urnic_wc *wc, int timeout_ms);
 /* The same, and its status must be this. */
 void end_expect(struct end *e, enum urnic_wc_status status, uint64_t wr_id);
+/* The channel's next event, which must be of this kind. */
+struct urnic_cm_event await_cm(struct urnic_cm_channel *ch, enum urnic_cm_event_type want);
 
 /* One request of a tool, on a connection of its own: hello, then this message and its answer.
  * Returns the answer's status; what fits of it is in reply. fd -1 = none goes along. */

@@ -217,16 +217,6 @@ static void depths(struct urnic_qp *qp, unsigned starts, unsigned takes)
     ck_assert_uint_eq(attr.max_dest_rd_atomic, takes);
 }
 
-static struct urnic_cm_id *await_cm(struct urnic_cm_channel *ch, enum urnic_cm_event_type want)
-{
-    struct urnic_cm_event ev;
-
-    ck_assert_int_eq(urnic_get_cm_event(ch, &ev), 0);
-    ck_assert_msg(ev.event == want, "%s: %d, not %s", urnic_cm_event_str(ev.event), ev.status,
-                  urnic_cm_event_str(want));
-    return ev.id;
-}
-
 /* CM-25: with events, each side's queue pair goes with the connection: INIT when it is given to the
  * id, RTS when ESTABLISHED is told, ERR when DISCONNECTED is; given in both possible ways. CM-07:
  * it does as many READs as the two have agreed on. */
@@ -257,12 +247,12 @@ START_TEST(queue_pairs_go_with_connections)
     ck_assert_int_eq(urnic_id_set_qp(active, qa), 0);
     ck_assert_int_eq(urnic_id_set_qp(active, qa), -EINVAL);
     ck_assert_int_eq(urnic_resolve_addr(active, NULL, (struct sockaddr *)&sin, 5000), 0);
-    ck_assert_ptr_eq(await_cm(ca, URNIC_CM_ADDR_RESOLVED), active);
+    ck_assert_ptr_eq(await_cm(ca, URNIC_CM_ADDR_RESOLVED).id, active);
     ck_assert_int_eq(urnic_resolve_route(active, 5000), 0);
     await_cm(ca, URNIC_CM_ROUTE_RESOLVED);
     ck_assert_int_eq(urnic_connect(active, NULL), 0);
 
-    passive = await_cm(cb, URNIC_CM_CONNECT_REQUEST);
+    passive = await_cm(cb, URNIC_CM_CONNECT_REQUEST).id;
     init.send_cq = init.recv_cq = b.cq;
     ck_assert_int_eq(urnic_create_id_qp(passive, b.pd, &init, &qb), 0);
     ck_assert_int_eq(state_of(qa), URNIC_QPS_INIT);
@@ -271,16 +261,16 @@ START_TEST(queue_pairs_go_with_connections)
     ck_assert_int_eq(urnic_accept(passive, &few), 0);
     ck_assert_int_eq(state_of(qb), URNIC_QPS_RTS);
     depths(qb, 2, 3);
-    ck_assert_ptr_eq(await_cm(ca, URNIC_CM_ESTABLISHED), active);
+    ck_assert_ptr_eq(await_cm(ca, URNIC_CM_ESTABLISHED).id, active);
     ck_assert_int_eq(state_of(qa), URNIC_QPS_RTS);
     depths(qa, 3, 16);
-    ck_assert_ptr_eq(await_cm(cb, URNIC_CM_ESTABLISHED), passive);
+    ck_assert_ptr_eq(await_cm(cb, URNIC_CM_ESTABLISHED).id, passive);
 
     ck_assert_int_eq(urnic_disconnect(active), 0);
     ck_assert_int_eq(state_of(qa), URNIC_QPS_ERR);
-    ck_assert_ptr_eq(await_cm(cb, URNIC_CM_DISCONNECTED), passive);
+    ck_assert_ptr_eq(await_cm(cb, URNIC_CM_DISCONNECTED).id, passive);
     ck_assert_int_eq(state_of(qb), URNIC_QPS_ERR);
-    ck_assert_ptr_eq(await_cm(ca, URNIC_CM_DISCONNECTED), active);
+    ck_assert_ptr_eq(await_cm(ca, URNIC_CM_DISCONNECTED).id, active);
     ck_assert_int_eq(urnic_destroy_cm_channel(ca), -EBUSY);
     ck_assert_int_eq(urnic_destroy_ep(active), 0);
     ck_assert_int_eq(urnic_destroy_ep(passive), 0);
@@ -321,11 +311,11 @@ START_TEST(gone_before_accepted)
     init_b.send_cq = init_b.recv_cq = b.cq;
     ck_assert_int_eq(urnic_create_id_qp(active, a.pd, &init, &qa), 0);
     ck_assert_int_eq(urnic_connect(active, NULL), 0);
-    passive = await_cm(cb, URNIC_CM_CONNECT_REQUEST);
+    passive = await_cm(cb, URNIC_CM_CONNECT_REQUEST).id;
     if (_i == 0)
         ck_assert_int_eq(urnic_create_id_qp(passive, b.pd, &init_b, &qb), 0);
     ck_assert_int_eq(urnic_destroy_ep(active), 0);
-    ck_assert_ptr_eq(await_cm(cb, URNIC_CM_REJECTED), passive);
+    ck_assert_ptr_eq(await_cm(cb, URNIC_CM_REJECTED).id, passive);
     if (_i == 1)
         ck_assert_int_eq(urnic_create_id_qp(passive, b.pd, &init_b, &qb), 0);
     ck_assert_int_eq(urnic_accept(passive, NULL), -ECONNABORTED);

@@ -66,16 +66,6 @@ START_TEST(to_the_own_address)
 }
 END_TEST
 
-static struct urnic_cm_event await_cm(struct urnic_cm_channel *ch, enum urnic_cm_event_type want)
-{
-    struct urnic_cm_event ev;
-
-    ck_assert_int_eq(urnic_get_cm_event(ch, &ev), 0);
-    ck_assert_msg(ev.event == want, "%s: %d, not %s", urnic_cm_event_str(ev.event), ev.status,
-                  urnic_cm_event_str(want));
-    return ev;
-}
-
 /* CM-17 CM-25: a connection from one port of the connection manager to another one of the same. */
 START_TEST(connections)
 {

@@ -236,16 +236,6 @@ END_TEST
 
 /* ---- connections ---- */
 
-static struct urnic_cm_event await_cm(struct urnic_cm_channel *ch, enum urnic_cm_event_type want)
-{
-    struct urnic_cm_event ev;
-
-    ck_assert_int_eq(urnic_get_cm_event(ch, &ev), 0);
-    ck_assert_msg(ev.event == want, "%s: %d, not %s", urnic_cm_event_str(ev.event), ev.status,
-                  urnic_cm_event_str(want));
-    return ev;
-}
-
 static void id_qp(struct end *e, struct urnic_cm_id *id)
 {
     struct urnic_qp_init_attr init = {

@@ -39,16 +39,6 @@ static void down(void)
 
 /* ---- connections ---- */
 
-static struct urnic_cm_event await_cm(struct urnic_cm_channel *ch, enum urnic_cm_event_type want)
-{
-    struct urnic_cm_event ev;
-
-    ck_assert_int_eq(urnic_get_cm_event(ch, &ev), 0);
-    ck_assert_msg(ev.event == want, "%s: %d, not %s", urnic_cm_event_str(ev.event), ev.status,
-                  urnic_cm_event_str(want));
-    return ev;
-}
-
 static void up_with_listener(void)
 {
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(PORT)};
