@@ -4,6 +4,7 @@
  * that another thread may free, so the bounds and the broken flag live in a static table.
  */
 #include "memory.h"
+#include "ipc_map.h"
 
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -118,8 +119,9 @@ static int memory_map(int fd, uint64_t off, uint64_t len, size_t page, bool writ
 
     if (!m)
         return -ENOMEM;
-    void *at = mmap(NULL, map_len, PROT_READ | (writable ? PROT_WRITE : 0), MAP_SHARED, fd,
-                    (off_t)(off - head));
+    int prot = PROT_READ | (writable ? PROT_WRITE : 0);
+    void *at = page > 4096 ? mmap(NULL, map_len, prot, MAP_SHARED, fd, (off_t)(off - head))
+                           : ipc_map(fd, (off_t)(off - head), map_len, prot);
     int rc = at == MAP_FAILED ? -errno : memory_slot_take(at, map_len, &m->slot);
     if (rc < 0) {
         if (at != MAP_FAILED)

@@ -8,6 +8,10 @@
 #include <unistd.h>
 
 #include "client.h"
+#include "ipc_map.h"
+
+/* Octets of a slab that get huge pages at once: 2 MiB take a millisecond or more. */
+#define SLAB_HUGE_MAX ((size_t)256 << 20)
 
 int urnic_alloc_pd(struct urnic_context *ctx, struct urnic_pd **out)
 {
@@ -44,7 +48,7 @@ static struct client_slab *slab_map(struct urnic_context *ctx, int fd, size_t si
     struct client_slab *s = malloc(sizeof(*s));
     void *p = MAP_FAILED;
     if (s != NULL)
-        p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        p = ipc_map(fd, 0, size, PROT_READ | PROT_WRITE);
     close(fd);
     if (p == MAP_FAILED) {
         free(s);
@@ -115,6 +119,7 @@ int urnic_alloc(struct urnic_context *ctx, size_t size, void **addr)
         client_conn_handle(&ctx->conn, IPC_SLAB_FREE, reply.slab);
         return -ENOMEM;
     }
+    ipc_map_huge(s->addr, size < SLAB_HUGE_MAX ? size : SLAB_HUGE_MAX);
     client_count(ctx, 1);
     *addr = s->addr;
     return 0;
