@@ -28,6 +28,8 @@ int stat_counters(struct admin *a, const char *device, struct stat_counters *out
 void stat_free_counters(struct stat_counters *c);
 /* The counter's value; 0 when there is none of this name. */
 uint64_t stat_value(const struct stat_counters *c, const char *name);
+/* The sum of those that count dropped RoCE frames. */
+uint64_t stat_drops(const struct stat_counters *c);
 
 /* All queue pairs of a device, or the one of number `qpn` (0 = all), which need not exist. 0 or
  * -errno; free with stat_free_qps. */

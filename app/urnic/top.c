@@ -66,22 +66,6 @@ static double per_second(uint64_t now, uint64_t before, double s)
     return now > before && s > 0 ? (double)(now - before) / s : 0;
 }
 
-static uint64_t drops(const struct stat_counters *c)
-{
-    static const char *const not_drops[] = {"rx_packets",         "rx_bytes",
-                                            "rx_write_requests",  "rx_read_requests",
-                                            "rx_atomic_requests", "rx_not_roce"};
-    uint64_t sum = 0;
-    for (unsigned i = 0; i < c->count; i++) {
-        bool drop = strncmp(c->counter[i].name, "rx_", 3) == 0;
-        for (size_t k = 0; drop && k < sizeof not_drops / sizeof not_drops[0]; k++)
-            drop = strcmp(c->counter[i].name, not_drops[k]) != 0;
-        if (drop)
-            sum += c->counter[i].value;
-    }
-    return sum;
-}
-
 struct rates { /* per second; tx and rx in bits */
     double tx_packets, rx_packets, tx, rx, drops, retransmits;
 };
@@ -103,7 +87,7 @@ static struct rates rates_of(const struct look *was, const struct look *is, unsi
         .rx_packets = RATE("rx_packets"),
         .tx = 8 * RATE("tx_bytes"),
         .rx = 8 * RATE("rx_bytes"),
-        .drops = per_second(drops(c), drops(o), s),
+        .drops = per_second(stat_drops(c), stat_drops(o), s),
         .retransmits = RATE("tx_retransmit"),
     };
 #undef RATE

@@ -161,7 +161,7 @@ void engine_expire(struct engine *e, uint64_t now);
     X(rx_bytes, "")                                                                                \
     X(tx_packets, "")                                                                              \
     X(tx_bytes, "")                                                                                \
-    /* drops, one per dropped frame (VAL-06, appendix C) */                                        \
+    /* drops, one per dropped frame (VAL-06, appendix C); `urnic top` adds them up */              \
     X(rx_not_roce, "WIRE-02")                                                                      \
     X(rx_not_for_us, "WIRE-30")                                                                    \
     X(rx_truncated, "WIRE-09")                                                                     \
