@@ -19,6 +19,12 @@ static const char help[] = {
 #include "help_capture.inc"
 };
 
+struct job {
+    struct ipc_capture request; /* no device = the first one */
+    uint64_t ns;                /* 0 = until a signal */
+    bool json;
+};
+
 /* The named device, or the first one when `name` is empty; before a file is overwritten for it. */
 static int find_device(struct admin *a, char name[IPC_NAME_MAX])
 {
@@ -61,6 +67,61 @@ static int capture(struct admin *a, struct ipc_capture *request, int fd, uint64_
     return 0;
 }
 
+/* Capture into the file until it is enough. CLI_*. */
+static int capture_to(const char *path, const struct job *j)
+{
+    struct ipc_capture request = j->request;
+    struct admin a;
+    int rc = admin_open(&a);
+    if (rc == 0)
+        rc = find_device(&a, request.device);
+    if (rc == 0) {
+        int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+        if (fd < 0) {
+            cli_error("%s: %s", path, strerror(errno));
+            admin_close(&a);
+            return CLI_USAGE;
+        }
+        cli_catch_signals();
+        rc = capture(&a, &request, fd, j->ns, j->json);
+        close(fd);
+    }
+    if (rc < 0)
+        cli_errno(rc, "capturing %s", request.device[0] ? request.device : "the first device");
+    admin_close(&a);
+    return rc == 0 ? CLI_OK : CLI_FAIL;
+}
+
+/* One of our own options and its value. 0; -1 with a message; 1 = it is none of them. */
+static int take(struct job *j, int c, const char *value)
+{
+    uint64_t v;
+    switch (c) {
+    case 'd':
+        admin_set_device(j->request.device, value);
+        return 0;
+    case 'q':
+        return cli_qpn("--qp", value, &j->request.qpn);
+    case 's':
+        if (cli_number("--snaplen", value, 64, 65535, &v) < 0)
+            return -1;
+        j->request.snaplen = (uint32_t)v;
+        return 0;
+    case 'l':
+        return cli_size("--limit", value, 4096, UINT64_MAX >> 1, &j->request.limit);
+    case 'f':
+        return cli_seconds("--for", value, &j->ns);
+    case 'j':
+        j->json = true;
+        return 0;
+    case 'n':
+        j->request.flags &= ~IPC_CAPTURE_DROPS;
+        return 0;
+    default:
+        return 1;
+    }
+}
+
 static int run(int argc, char **argv)
 {
     static const struct option options[] = {CLI_OPTIONS,
@@ -72,65 +133,20 @@ static int run(int argc, char **argv)
                                             {"no-drops", no_argument, NULL, 'n'},
                                             {"json", no_argument, NULL, 'j'},
                                             {0}};
-    struct ipc_capture request = {
-        .hdr = {.type = IPC_CAPTURE_START}, .flags = IPC_CAPTURE_DROPS, .limit = 1ull << 30};
-    bool json = false;
-    uint64_t v, ns = 0;
+    struct job j = {.request = {.hdr = {.type = IPC_CAPTURE_START},
+                                .flags = IPC_CAPTURE_DROPS,
+                                .limit = 1ull << 30}};
     int c, status;
     while ((c = getopt_long(argc, argv, "hd:", options, NULL)) != -1) {
-        switch (c) {
-        case 'd':
-            admin_set_device(request.device, optarg);
-            break;
-        case 'q':
-            if (cli_qpn("--qp", optarg, &request.qpn) < 0)
-                return CLI_USAGE;
-            break;
-        case 's':
-            if (cli_number("--snaplen", optarg, 64, 65535, &v) < 0)
-                return CLI_USAGE;
-            request.snaplen = (uint32_t)v;
-            break;
-        case 'l':
-            if (cli_size("--limit", optarg, 4096, UINT64_MAX >> 1, &request.limit) < 0)
-                return CLI_USAGE;
-            break;
-        case 'f':
-            if (cli_seconds("--for", optarg, &ns) < 0)
-                return CLI_USAGE;
-            break;
-        case 'j':
-            json = true;
-            break;
-        case 'n':
-            request.flags &= ~IPC_CAPTURE_DROPS;
-            break;
-        default:
-            if (cli_option(c, &cmd_capture, &status))
-                return status;
-        }
+        int rc = take(&j, c, optarg);
+        if (rc < 0)
+            return CLI_USAGE;
+        if (rc > 0 && cli_option(c, &cmd_capture, &status))
+            return status;
     }
     if (cli_operands(argc, argv, 1, 1, "a file to write") != CLI_OK)
         return CLI_USAGE;
-    struct admin a;
-    int rc = admin_open(&a);
-    if (rc == 0)
-        rc = find_device(&a, request.device);
-    if (rc == 0) {
-        int fd = open(argv[optind], O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-        if (fd < 0) {
-            cli_error("%s: %s", argv[optind], strerror(errno));
-            admin_close(&a);
-            return CLI_USAGE;
-        }
-        cli_catch_signals();
-        rc = capture(&a, &request, fd, ns, json);
-        close(fd);
-    }
-    if (rc < 0)
-        cli_errno(rc, "capturing %s", request.device[0] ? request.device : "the first device");
-    admin_close(&a);
-    return rc == 0 ? CLI_OK : CLI_FAIL;
+    return capture_to(argv[optind], &j);
 }
 
 const struct cli_command cmd_capture = {"capture", "frames of a device into a pcapng file", help,

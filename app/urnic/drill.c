@@ -399,6 +399,48 @@ static int open_wire(struct session *s)
     return rc;
 }
 
+/* One of our own options and its value. 0; -1 with a message; 1 = it is none of them. */
+static int take(struct options *o, int c, const char *value)
+{
+    uint64_t v;
+    switch (c) {
+    case 'p':
+        if (cli_number("--psn", value, 0, 0xFFFFFF, &v) < 0)
+            return -1;
+        o->psn = (int64_t)v;
+        return 0;
+    case '6':
+        o->ipv6 = true;
+        return 0;
+    case 'k':
+        o->check = true;
+        return 0;
+    case 'r':
+        o->record = value;
+        return 0;
+    case 'v':
+        o->verbose = true;
+        return 0;
+    case 'j':
+        o->json = true;
+        return 0;
+    case 'P':
+        o->host.port = value;
+        return 0;
+    case 'A':
+        o->addr = value;
+        return 0;
+    case 'R':
+        o->peer = value;
+        return 0;
+    case 'E':
+        o->host.server = value;
+        return known_server(value) ? 0 : -1;
+    default:
+        return 1;
+    }
+}
+
 static int run(int argc, char **argv)
 {
     static const struct option options[] = {CLI_HELP,
@@ -415,48 +457,13 @@ static int run(int argc, char **argv)
                                             {0}};
     struct options o = {.psn = -1, .host.server = DRILL_TARGET};
     struct session s = {.opt = &o};
-    uint64_t v;
     int c, status;
     while ((c = getopt_long(argc, argv, "hp:6kr:v", options, NULL)) != -1) {
-        switch (c) {
-        case 'p':
-            if (cli_number("--psn", optarg, 0, 0xFFFFFF, &v) < 0)
-                return CLI_USAGE;
-            o.psn = (int64_t)v;
-            break;
-        case '6':
-            o.ipv6 = true;
-            break;
-        case 'k':
-            o.check = true;
-            break;
-        case 'r':
-            o.record = optarg;
-            break;
-        case 'v':
-            o.verbose = true;
-            break;
-        case 'j':
-            o.json = true;
-            break;
-        case 'P':
-            o.host.port = optarg;
-            break;
-        case 'A':
-            o.addr = optarg;
-            break;
-        case 'R':
-            o.peer = optarg;
-            break;
-        case 'E':
-            if (!known_server(optarg))
-                return CLI_USAGE;
-            o.host.server = optarg;
-            break;
-        default:
-            if (cli_option(c, &cmd_drill, &status))
-                return status;
-        }
+        int rc = take(&o, c, optarg);
+        if (rc < 0)
+            return CLI_USAGE;
+        if (rc > 0 && cli_option(c, &cmd_drill, &status))
+            return status;
     }
     if (cli_operands(argc, argv, 1, INT_MAX, "a script") != CLI_OK)
         return CLI_USAGE;

@@ -24,7 +24,7 @@ static const char help[] = {
 struct options {
     const char *path, *rules, *html;
     uint64_t max, connection;
-    bool json, violations, strict;
+    bool json, violations, strict, list;
 };
 
 struct run {
@@ -268,6 +268,37 @@ static int judge(struct run *run)
     return status;
 }
 
+/* One of our own options and its value. 0; -1 with a message; 1 = it is none of them. */
+static int take_option(struct options *o, int c, const char *value)
+{
+    switch (c) {
+    case 'c':
+        return cli_number("--connection", value, 1, UINT32_MAX, &o->connection);
+    case 'r':
+        o->rules = value;
+        return known_rules(value) ? 0 : -1;
+    case 'm':
+        return cli_number("--max", value, 0, UINT64_MAX >> 1, &o->max);
+    case 'v':
+        o->violations = true;
+        return 0;
+    case 's':
+        o->strict = true;
+        return 0;
+    case 'j':
+        o->json = true;
+        return 0;
+    case 'H':
+        o->html = value;
+        return 0;
+    case 'R':
+        o->list = true;
+        return 0;
+    default:
+        return 1;
+    }
+}
+
 static int run(int argc, char **argv)
 {
     static const struct option options[] = {CLI_HELP,
@@ -281,44 +312,15 @@ static int run(int argc, char **argv)
                                             {"rules", no_argument, NULL, 'R'},
                                             {0}};
     struct options o = {.max = 100};
-    bool list = false;
     int c, status;
     while ((c = getopt_long(argc, argv, "hc:r:m:v", options, NULL)) != -1) {
-        switch (c) {
-        case 'c':
-            if (cli_number("--connection", optarg, 1, UINT32_MAX, &o.connection) < 0)
-                return CLI_USAGE;
-            break;
-        case 'r':
-            if (!known_rules(optarg))
-                return CLI_USAGE;
-            o.rules = optarg;
-            break;
-        case 'm':
-            if (cli_number("--max", optarg, 0, UINT64_MAX >> 1, &o.max) < 0)
-                return CLI_USAGE;
-            break;
-        case 'v':
-            o.violations = true;
-            break;
-        case 's':
-            o.strict = true;
-            break;
-        case 'j':
-            o.json = true;
-            break;
-        case 'H':
-            o.html = optarg;
-            break;
-        case 'R':
-            list = true;
-            break;
-        default:
-            if (cli_option(c, &cmd_lint, &status))
-                return status;
-        }
+        int rc = take_option(&o, c, optarg);
+        if (rc < 0)
+            return CLI_USAGE;
+        if (rc > 0 && cli_option(c, &cmd_lint, &status))
+            return status;
     }
-    if (list) {
+    if (o.list) {
         lint_write_rules(o.json);
         return CLI_OK;
     }

@@ -20,19 +20,21 @@ static const char help[] = {
 
 /* ---- rules ---- */
 
+/* 0, or -1 with a message. */
 static int add_rule(struct wire_job *j, const char *text)
 {
     char *more;
 
     if (asprintf(&more, "%s%s\n", j->rules ? j->rules : "", text) < 0) {
         cli_error("--rule: %s", strerror(ENOMEM));
-        return CLI_FAIL;
+        return -1;
     }
     free(j->rules);
     j->rules = more;
-    return CLI_OK;
+    return 0;
 }
 
+/* CLI_*. */
 static int parse_rules(struct wire_job *j)
 {
     struct fault_error err = {0};
@@ -156,6 +158,67 @@ static int check(const struct wire_job *j)
 
 /* ---- the command line ---- */
 
+/* One of our own options and its value. 0; -1 with a message; 1 = it is none of them. */
+static int take(struct wire_job *j, int c, const char *value)
+{
+    switch (c) {
+    case 'r':
+        j->rules_file = value;
+        return 0;
+    case 'R':
+        return add_rule(j, value);
+    case 's':
+        return cli_number("--seed", value, 0, UINT64_MAX, &j->seed);
+    case 'C':
+        j->check = true;
+        return 0;
+    case 'm':
+        return cli_number("--mtu", value, 576, IO_FRAME_MAX - 18, &j->mtu);
+    case 'Q':
+        return cli_number("--queue", value, 1, 1u << 20, &j->queue);
+    case 'P':
+        j->poll = true;
+        return 0;
+    case 'f':
+        return cli_seconds("--for", value, &j->ns);
+    case 'c':
+        j->capture_file = value;
+        return 0;
+    case 'j':
+        j->json = true;
+        return 0;
+    case 'q':
+        j->quiet = true;
+        return 0;
+    case 'T':
+        j->suite = true;
+        return 0;
+    default:
+        if (c != SUITE_VERBOSE && c < SUITE_OPTION_FIRST)
+            return 1;
+        return suite_option(c, value, &j->test) == CLI_OK ? 0 : -1;
+    }
+}
+
+/* What the options say together, and the ports. CLI_*. */
+static int complete(struct wire_job *j, int argc, char **argv)
+{
+    if (j->test.list)
+        return CLI_OK;
+    if (argc - optind != 2 && !j->check) {
+        cli_error("two ports are needed: urnic wire PORT_A PORT_B");
+        return CLI_USAGE;
+    }
+    for (int i = 0; i < 2 && optind + i < argc; i++)
+        j->port[i] = argv[optind + i];
+    if (j->suite && (j->rules_file || j->rules || j->ns)) {
+        cli_error("--suite has rules and an end of its own: without --rules, --rule and --for");
+        return CLI_USAGE;
+    }
+    return j->suite ? suite_options_done(&j->test) : parse_rules(j);
+}
+
+/* CLI_*; -1 = the manual was asked for. */
 static int options(struct wire_job *j, int argc, char **argv)
 {
     static const struct option list[] = {{"rules", required_argument, NULL, 'r'},
@@ -173,68 +236,16 @@ static int options(struct wire_job *j, int argc, char **argv)
                                          SUITE_OPTIONS,
                                          CLI_HELP,
                                          {0}};
-    int c, bad = 0, status;
+    int c, status;
 
-    while (!bad && (c = getopt_long(argc, argv, "r:R:c:qvh", list, NULL)) != -1) {
-        switch (c) {
-        case 'r':
-            j->rules_file = optarg;
-            break;
-        case 'R':
-            bad = add_rule(j, optarg);
-            break;
-        case 's':
-            bad = cli_number("--seed", optarg, 0, UINT64_MAX, &j->seed);
-            break;
-        case 'C':
-            j->check = true;
-            break;
-        case 'm':
-            bad = cli_number("--mtu", optarg, 576, IO_FRAME_MAX - 18, &j->mtu);
-            break;
-        case 'Q':
-            bad = cli_number("--queue", optarg, 1, 1u << 20, &j->queue);
-            break;
-        case 'P':
-            j->poll = true;
-            break;
-        case 'f':
-            bad = cli_seconds("--for", optarg, &j->ns);
-            break;
-        case 'c':
-            j->capture_file = optarg;
-            break;
-        case 'j':
-            j->json = true;
-            break;
-        case 'q':
-            j->quiet = true;
-            break;
-        case 'T':
-            j->suite = true;
-            break;
-        default:
-            if (c == 'v' || c >= SUITE_OPTION_FIRST)
-                bad = suite_option(c, optarg, &j->test);
-            else if (cli_option(c, &cmd_wire, &status))
-                return status == CLI_OK ? -1 : status;
-        }
+    while ((c = getopt_long(argc, argv, "r:R:c:qvh", list, NULL)) != -1) {
+        int rc = take(j, c, optarg);
+        if (rc < 0)
+            return CLI_USAGE;
+        if (rc > 0 && cli_option(c, &cmd_wire, &status))
+            return status == CLI_OK ? -1 : status;
     }
-    if (bad)
-        return CLI_USAGE;
-    if (j->test.list)
-        return CLI_OK;
-    if (argc - optind != 2 && !j->check) {
-        cli_error("two ports are needed: urnic wire PORT_A PORT_B");
-        return CLI_USAGE;
-    }
-    for (int i = 0; i < 2 && optind + i < argc; i++)
-        j->port[i] = argv[optind + i];
-    if (j->suite && (j->rules_file || j->rules || j->ns)) {
-        cli_error("--suite has rules and an end of its own: without --rules, --rule and --for");
-        return CLI_USAGE;
-    }
-    return j->suite ? suite_options_done(&j->test) : parse_rules(j);
+    return complete(j, argc, argv);
 }
 
 /* Say which cases the suite has. */
