@@ -1,0 +1,71 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# The programs in scripts/ say what they are for and what is wrong with a command line, before they do anything;
+# and one that builds first ends when that fails.
+#
+#     test_scripts.sh SCRIPTS
+set -uo pipefail
+scripts=$(realpath "$1")
+# shellcheck source=tests/system/rig.sh
+. "$(dirname "$0")/rig.sh" scripts
+
+# refuses TEXT SCRIPT ARGUMENT...: exit status 2, and a message with the text
+refuses() {
+    local text=$1 name=$2 status=0
+    shift 2
+    timeout 20 "$scripts/$name" "$@" >"$dir/out" 2>"$dir/err" </dev/null || status=$?
+    [ "$status" = 2 ] || fail "$name $*: exit status $status"
+    grep -q -- "$text" "$dir/err" || { cat "$dir/err"; fail "$name $*: does not say \"$text\""; }
+}
+
+checked=0
+cd "$dir" || exit 1
+for path in "$scripts"/*; do
+    name=${path##*/}
+    [ -x "$path" ] || continue
+    checked=$((checked + 1))
+    timeout 20 "$path" --help >"$dir/help" 2>&1 </dev/null || fail "$name --help: exit status $?"
+    grep -q "usage: .*$name" "$dir/help" || fail "$name --help: no usage"
+    [ "$name" = wire-suite ] || refuses usage "$name" --bogus # that passes on what it doesn't know
+done
+[ "$checked" -ge 15 ] || fail "only $checked scripts in $scripts"
+
+refuses "'--bogus' is not" build --bogus
+refuses "'a/b' is not" build a/b
+refuses "'--bogus' is not" setup --bogus
+refuses "--cc: a value" wire-suite --cc
+refuses "'nofile'" quickstart nofile
+refuses "'$0' is one FILE too many" quickstart "$0" "$0"
+refuses "--loss: '2'" quickstart --loss 2
+refuses "--only: 'x'" test --only x
+refuses "--fuzz: 'x'" test --fuzz x
+refuses usage test-count --failed
+
+# A build that fails: nothing is started.
+mkdir tree tree/scripts
+cp "$scripts"/{quickstart,record-pcaps,wire-suite} tree/scripts
+printf '#!/bin/sh\nexit 0\n' >tree/scripts/setup
+printf '#!/bin/sh\necho "no compiler" >&2\nexit 1\n' >tree/scripts/build
+chmod +x tree/scripts/*
+for name in quickstart record-pcaps wire-suite; do
+    if timeout 20 "tree/scripts/$name" >out 2>&1 </dev/null; then fail "$name: succeeds although the build fails"; fi
+    grep -q "no compiler" out && [ "$(grep -vcE '^$|^== building|no compiler' out)" = 0 ] ||
+        { cat out; fail "$name goes on although the build has failed"; }
+done
+
+# Without a place for ccache's files compilations are not cached, rather than not done.
+mkdir bin
+printf '#!/bin/sh\nexit 0\n' >bin/ccache
+# shellcheck disable=SC2016 # for the stubs to expand
+printf '#!/bin/sh\nmkdir -p "$2" && touch "$2/build.ninja"\n' >bin/meson
+# shellcheck disable=SC2016
+printf '#!/bin/sh\necho "${CCACHE_DISABLE:-cached}" >seen\n' >bin/ninja
+chmod +x bin/*
+cp "$scripts/build" tree/scripts/build
+built() { PATH=$dir/bin:$PATH CCACHE_DIR=$1 tree/scripts/build >out 2>&1 || { cat out; fail "build"; }; }
+built "$dir/cache"
+grep -qx cached seen || fail "with a cache: $(cat seen)"
+touch file
+built "$dir/file/cache"
+grep -qx 1 seen || fail "without a cache: $(cat seen)"
