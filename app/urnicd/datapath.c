@@ -75,21 +75,35 @@ static int datapath_copy(const struct engine_copy *c, uint64_t *orig)
     }
 }
 
-static void datapath_copies(struct device *d, const struct engine_copy *copies, unsigned n,
-                            uint64_t now)
-{
-    static _Thread_local struct engine_result results[DATAPATH_COPIES];
+/* How far the copies of an engine_rx are. */
+struct datapath_copying {
+    struct engine_result results[DATAPATH_COPIES];
+    unsigned made;
+};
 
-    for (unsigned i = 0; i < n; i++) {
+static _Thread_local struct datapath_copying datapath_copying;
+
+static void datapath_copies(struct device *d, const struct engine_copy *copies, unsigned n)
+{
+    struct datapath_copying *c = &datapath_copying;
+
+    for (; c->made < n; c->made++) {
         uint64_t orig = 0;
-        if (i + DATAPATH_AHEAD < n && copies[i + DATAPATH_AHEAD].kind == ENGINE_PUT)
-            datapath_fetch(&copies[i + DATAPATH_AHEAD].dst, true);
-        int status = datapath_copy(&copies[i], &orig);
+        int status = datapath_copy(&copies[c->made], &orig);
         if (status < 0)
             d->stats.copy_fault++;
-        results[i] = (struct engine_result){copies[i].token, orig, status};
+        c->results[c->made] = (struct engine_result){copies[c->made].token, orig, status};
     }
-    engine_copied(d->engine, results, n, now);
+}
+
+/* A copy is made while the next frame is checked: the stores of one and the CRC of the other, which
+ * use different parts of the core, run side by side. Meanwhile the memory for the next one comes.
+ */
+void device_rx_copies(void *device, const struct engine_copy *copies, unsigned n)
+{
+    if (copies[n - 1].kind == ENGINE_PUT)
+        datapath_fetch(&copies[n - 1].dst, true);
+    datapath_copies(device, copies, n - 1);
 }
 
 /* Lent frames -> the engine's form. With `echo`, frames of ours that the port gives back are left
@@ -121,10 +135,12 @@ static void datapath_engine(struct device *d, struct engine_frame *frames, unsig
 
     while (done < n) {
         unsigned ncopies = 0;
+        datapath_copying.made = 0;
         unsigned used =
             engine_rx(d->engine, frames + done, n - done, now, copies, DATAPATH_COPIES, &ncopies);
+        datapath_copies(d, copies, ncopies);
         if (ncopies > 0)
-            datapath_copies(d, copies, ncopies, now);
+            engine_copied(d->engine, datapath_copying.results, ncopies, now);
         else if (used == 0)
             break; /* can't be: an empty copy list always has room for one frame */
         done += used;

@@ -152,6 +152,7 @@ static int device_make_engine(struct device *d, char *err)
                   .gsi_rx = device_on_gsi,
                   .comm_est = device_on_comm_est,
                   .sq_room = device_on_sq_room,
+                  .copies = device_rx_copies,
                   .guess = device_on_guess},
         .hook_arg = d,
         .max_qp = LIMIT_QP,

@@ -77,6 +77,8 @@ void device_close(struct device *d);
 
 /* One round on the worker. They return how much there was to do (0 = idle). */
 unsigned device_rx(struct device *d, uint64_t now);
+/* engine_hooks.copies, with the device as its argument. */
+void device_rx_copies(void *device, const struct engine_copy *copies, unsigned n);
 /* Is there nothing to send that anybody waits for (acknowledgements can wait for an answer)? */
 bool device_can_wait(const struct device *d);
 unsigned device_tx(struct device *d, uint64_t now);

@@ -407,7 +407,10 @@ unsigned engine_rx(struct engine *e, struct engine_frame *frames, unsigned n, ui
             __builtin_prefetch(frames[i + 1].data);
         rx.f = &frames[i];
         rx.frame = i;
+        unsigned listed = rx.ncopies;
         rx_frame(&rx);
+        if (rx.ncopies > listed && e->p.hooks.copies)
+            e->p.hooks.copies(e->p.hook_arg, copies, rx.ncopies);
     }
     *ncopies = rx.ncopies;
     return i;

@@ -131,9 +131,9 @@ struct engine_slot {
 unsigned engine_tx(struct engine *e, struct engine_slot *slots, unsigned n, uint64_t now);
 /* Fill one slot with a WRITE that would otherwise go out behind an ACK: for who knows that somebody
  * waits for it. Nothing else gets in between; the ACK is the next engine_tx's. No message that
- * completes a receive goes first: programs see to it that an answer has been sent, and then look for
- * the next message, so its ACK should not come behind that. Returns 1, or 0: what there is to send
- * goes in engine_tx's order. */
+ * completes a receive goes first: programs see to it that an answer has been sent, and then look
+ * for the next message, so its ACK should not come behind that. Returns 1, or 0: what there is to
+ * send goes in engine_tx's order. */
 unsigned engine_tx_first(struct engine *e, struct engine_slot *slot, uint64_t now);
 /* The outcome of gathering for the slots of the last engine_tx, as the contract above says. */
 void engine_sent(struct engine *e, struct engine_slot *slots, unsigned n, uint64_t now);
@@ -348,6 +348,11 @@ struct engine_hooks {
     void (*sq_room)(void *arg, void *qp_arg);
     /* A region deregistered with copies pending is free now. May be NULL. */
     void (*mr_freed)(void *arg, void *mr_owner);
+    /* engine_rx has listed copies: n of them by now, the last from the frame just validated. The
+     * caller may make them at once, while their octets are still in its nearest cache, rather than
+     * after engine_rx: they stay listed, nothing takes one back, and results go to engine_copied as
+     * ever. May be NULL. */
+    void (*copies)(void *arg, const struct engine_copy *copies, unsigned n);
     /* SEC-09, once each time it begins: packets in this address's name are cut off, for a second,
      * because so many were dropped as `why`. May be NULL. */
     void (*guess)(void *arg, const struct wire_addr *source, enum engine_counter why);

@@ -55,6 +55,13 @@ static void on_sq_room(void *arg, void *qp_arg)
     ((struct rig *)arg)->sq_room++;
 }
 
+static void on_copies(void *arg, const struct engine_copy *copies, unsigned n)
+{
+    struct rig *r = arg;
+    ck_assert_uint_gt(n, 0);
+    r->listed[r->nlisted++ % 64] = copies[n - 1];
+}
+
 static void on_guess(void *arg, const struct wire_addr *source, enum engine_counter why)
 {
     (void)source;
@@ -159,6 +166,7 @@ struct rig *rig_new(const struct rig_opts *o)
                   .trace = on_trace,
                   .sq_room = on_sq_room,
                   .mr_freed = on_mr_freed,
+                  .copies = on_copies,
                   .guess = on_guess},
         .hook_arg = r,
         .key = {0x0123456789ABCDEF, 0xFEDCBA9876543210},

@@ -60,6 +60,9 @@ struct rig {
     } traced[64];
     unsigned ntraced;
 
+    struct engine_copy listed[64]; /* by the copies hook: the last one of the n-th call */
+    unsigned nlisted;
+
     bool late; /* copies wait for rig_copy */
     struct engine_copy copies[RIG_LOG];
     unsigned ncopies;

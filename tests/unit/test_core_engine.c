@@ -264,6 +264,9 @@ START_TEST(val_01_burst_for_several)
         }
     }
     ck_assert_uint_eq(nc, at);
+    /* Whoever wants to copy at once has been told of each, as it is in the end. */
+    ck_assert_uint_eq(r->nlisted, nc);
+    ck_assert_mem_eq(r->listed, r->copies, nc * sizeof(*r->listed));
     rig_free(r);
 }
 END_TEST
