@@ -381,7 +381,7 @@ static bool network_copy(const struct direction *d, const struct packet *p, bool
         if (!told && packet_asks(d, q) &&
             ((p->pkt.psn - q->pkt.psn) & WIRE_PSN_MASK) < packet_psns(d, q))
             return false;
-        if (q->flow == p->flow && q->good && same_packet(q, p))
+        if (q->flow == p->flow && q->usable && same_packet(q, p))
             return true;
     }
     return false;

@@ -215,9 +215,9 @@ static int collect(const struct replay *r, struct direction *d)
 }
 
 /* Where the end was captured whose place we take, that is: where its packets went out, the capture
- * shows just what came in. Elsewhere each packet counts where it was first seen; also where those
- * of the other end went out, too: a machine with both, and a capture that doesn't name its
- * interfaces. */
+ * shows just what came in. Else, if one interface has all that this end sent, what that one shows.
+ * Elsewhere each packet counts where it was first seen; also where those of the other end went out,
+ * too: a machine with both, and a capture that doesn't name its interfaces. */
 static void find_view(struct direction *d, enum replay_role role)
 {
     uint32_t own = role == REPLAY_RESPONDER ? d->answers.id : d->flow.id, interface = 0;
@@ -231,10 +231,11 @@ static void find_view(struct direction *d, enum replay_role role)
         exact = !(p->good && p->sent && p->flow != own && p->interface == interface);
     }
     d->exact = d->own_port = exact;
+    bool one = !exact && vantage_find(d, own, &interface);
     for (size_t i = 0; i < d->packets; i++) {
         struct packet *p = &d->packet[i];
-        bool there = p->interface == interface && (p->flow != own || p->sent);
-        p->usable = p->good && (exact ? there : !p->again);
+        bool there = p->interface == interface && (one || p->flow != own || p->sent);
+        p->usable = p->good && (exact || one ? there : !p->again);
     }
 }
 

@@ -5,6 +5,7 @@
  * the IP identification tells nothing. One that none explains is still found.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "replay.h"
@@ -450,12 +451,117 @@ START_TEST(at_the_responder)
 }
 END_TEST
 
+/* ---- two captures, one of either end, in one file ---- */
+
+#define SIGHTS_MAX 512
+#define TRIP       (10 * US)
+
+struct sight {
+    uint64_t ns;
+    struct step step;
+    unsigned id;
+    uint32_t interface; /* 0 at A, 1 at B */
+};
+
+struct sights {
+    struct sight at[SIGHTS_MAX];
+    unsigned n, made;
+};
+
+/* A packet leaves at `ns`, and comes in at the other end unless it is lost between. */
+static void seen(struct sights *s, uint64_t ns, struct step step, bool lost)
+{
+    bool answer = is_answer(&step);
+    ck_assert_uint_le(s->n + 2, SIGHTS_MAX);
+    s->at[s->n++] = (struct sight){ns, step, s->made, answer};
+    if (!lost)
+        s->at[s->n++] = (struct sight){ns + TRIP, step, s->made, !answer};
+    s->made++;
+}
+
+/* A SEND that finds no receive at first, and seven WRITEs: the second is lost, asked for and sent
+ * again with what was behind it. `again`: asked for a second time, which is wrong (ACK-08), and
+ * that gets lost. */
+static void burst(struct sights *s, uint64_t ns, uint32_t psn, bool again)
+{
+    seen(s, ns, (struct step)SEND(psn), false);
+    seen(s, ns + 11 * US, (struct step)RNR(psn), psn % 16 < 8);
+    seen(s, ns + 60 * US, (struct step)SEND(psn), false);
+    seen(s, ns + 71 * US, (struct step)ACK(psn), false);
+    ns += 100 * US;
+    for (uint32_t i = 1; i < 8; i++)
+        seen(s, ns + i * US, (struct step)WRITE(psn + i), i == 2);
+    seen(s, ns + 12 * US, (struct step)ACK(psn + 1), false);
+    seen(s, ns + 14 * US, (struct step)NAK(psn + 2), false);
+    if (again)
+        seen(s, ns + 15 * US, (struct step)NAK(psn + 2), true);
+    for (uint32_t i = 2; i < 8; i++)
+        seen(s, ns + (22 + i) * US, (struct step)WRITE(psn + i), false);
+    seen(s, ns + 40 * US, (struct step)ACK(psn + 7), false);
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const struct sight *x = a, *y = b;
+    if (x->ns != y->ns)
+        return x->ns < y->ns ? -1 : 1;
+    return x->id < y->id ? -1 : x->id > y->id;
+}
+
+static void check_merged(enum ids kind, int32_t offset_us, bool guilty)
+{
+    static struct sights s;
+    struct replay *r = replay_new(0);
+    struct tally t = {.rule = "ACK-08"};
+    struct replay_totals totals;
+    uint8_t frame[2 * MTU];
+    s.n = s.made = 0;
+    for (unsigned i = 0; i < 6; i++)
+        burst(&s, 10000 * US + i * 160 * US, 8 + 8 * i, guilty && i == 3);
+    for (unsigned i = 0; i < s.n; i++)
+        if (s.at[i].interface)
+            s.at[i].ns += (uint64_t)(offset_us * (int64_t)US);
+    qsort(s.at, s.n, sizeof *s.at, by_time);
+    for (unsigned i = 0; i < s.n; i++) {
+        size_t len = make(&s.at[i].step, kind, s.at[i].id, frame, sizeof frame);
+        struct lint_frame f = {.number = i + 1,
+                               .ns = s.at[i].ns,
+                               .data = frame,
+                               .len = (uint32_t)len,
+                               .wire_len = (uint32_t)len,
+                               .interface = s.at[i].interface};
+        ck_assert_int_eq(replay_add(r, &f), 0);
+    }
+    ck_assert_int_eq(replay_run(r, REPLAY_BOTH, on_difference, NULL, &t), 0);
+    replay_totals(r, &totals);
+    replay_free(r);
+    ck_assert_uint_gt(totals.compared, 0);
+    ck_assert_msg(guilty ? t.n == 1 && !t.others : !t.n,
+                  "kind %d, clocks %d us apart: %u found; %s at packet %llu", kind, offset_us, t.n,
+                  t.n ? t.first.rule : "", (unsigned long long)t.first.number);
+}
+
+/* ACK-07, ACK-08, RD-10: what was lost between the ends, and clocks that differ, accuse nobody; and
+ * what the responder did is found though only its own end shows it. */
+START_TEST(at_both_ends)
+{
+    static const int32_t offsets[] = {0, 3, 7, 12, 30, 100, 1000};
+    for (enum ids kind = 0; kind < KINDS; kind++)
+        for (unsigned i = 0; i < sizeof offsets / sizeof *offsets; i++)
+            for (int guilty = 0; guilty <= (kind == IDS_COUNT); guilty++) { /* else: a copy */
+                check_merged(kind, offsets[i], guilty);
+                check_merged(kind, -offsets[i], guilty);
+            }
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("replay network");
     TCase *c = tcase_create("replay network");
     tcase_add_loop_test(c, behind_the_capture, 0, sizeof rows / sizeof *rows);
     tcase_add_loop_test(c, at_the_responder, 0, sizeof arrivals / sizeof *arrivals);
+    tcase_add_test(c, at_both_ends);
     suite_add_tcase(s, c);
     return unit_run(s);
 }
