@@ -106,17 +106,27 @@ static void check_memfd(const struct subject *s, struct finding *f)
         close(fd);
 }
 
-static void check_runtime_dir(const struct subject *s, struct finding *f)
+/* Where a urnicd that this user starts would serve. */
+static void check_socket(const struct subject *s, struct finding *f)
 {
     (void)s;
-    const char *dir = getenv("XDG_RUNTIME_DIR");
-    if (geteuid() == 0)
-        say(f, GOOD, "running as root: the socket is /run/urnic/urnicd.sock", "");
-    else if (dir && access(dir, W_OK) == 0)
-        say(f, GOOD, "XDG_RUNTIME_DIR is there for the socket", "");
-    else
-        say(f, NOTE, "XDG_RUNTIME_DIR is not set: the daemon's socket must be named",
-            "export URNIC_SOCKET=/tmp/urnic-$USER.sock");
+    const char *env = getenv(IPC_SOCKET_ENV), *dir = getenv("XDG_RUNTIME_DIR");
+    const char *named = env && *env ? env : geteuid() == 0 ? IPC_SOCKET_SYSTEM : NULL;
+    f->level = GOOD;
+    if (named) {
+        snprintf(f->text, sizeof f->text, "the socket is %s%s", named,
+                 named == env ? ", by " IPC_SOCKET_ENV : "");
+    } else if (!dir || dir[0] != '/') {
+        snprintf(f->text, sizeof f->text, "the socket is " IPC_SOCKET_TMP, (unsigned)geteuid());
+    } else if (access(dir, W_OK) == 0) {
+        snprintf(f->text, sizeof f->text, "the socket is %s/" IPC_SOCKET_USER, dir);
+    } else {
+        f->level = MISSING;
+        snprintf(f->text, sizeof f->text, "no socket can be made below XDG_RUNTIME_DIR, %s: %s",
+                 dir, strerror(errno));
+        snprintf(f->mend, sizeof f->mend, "unset XDG_RUNTIME_DIR   # then it is " IPC_SOCKET_TMP,
+                 (unsigned)geteuid());
+    }
 }
 
 static void check_plugin(const struct subject *s, struct finding *f)
@@ -366,7 +376,7 @@ static const struct {
     {"daemon", ALL, check_daemon},
     {"cores", ALL, check_cores},
     {"memory", ALL, check_memfd},
-    {"socket", ALL, check_runtime_dir},
+    {"socket", ALL, check_socket},
     {"driver", ANY_DPDK, check_plugin},
     {"rights", DPDK_BIT(DPDK_AF_PACKET), check_packet_rights},
     {"rights", DPDK_BIT(DPDK_AF_XDP), check_xdp_rights},

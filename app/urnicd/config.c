@@ -446,19 +446,23 @@ int config_set(struct config *c, const char *key, const char *value, char *err)
                        key);
 }
 
-/* The user's socket path, as the client library looks for it. */
+/* The user's socket path, where ipc_socket_path() looks for it; "" = $URNIC_SOCKET is too long. */
 static void socket_path(char *out, size_t size)
 {
-    const char *env = getenv("URNIC_SOCKET"), *dir = getenv("XDG_RUNTIME_DIR");
+    const char *env = getenv(IPC_SOCKET_ENV), *dir = getenv("XDG_RUNTIME_DIR");
 
-    if (env && *env)
-        snprintf(out, size, "%s", env);
-    else if (geteuid() == 0)
+    if (env && *env) {
+        if (!text_copy(out, size, env))
+            *out = '\0';
+        return;
+    }
+    if (geteuid() == 0) {
         snprintf(out, size, "%s", IPC_SOCKET_SYSTEM);
-    else if (dir && *dir)
-        snprintf(out, size, "%s/%s", dir, IPC_SOCKET_USER);
-    else
-        snprintf(out, size, IPC_SOCKET_TMP, (unsigned)geteuid());
+        return;
+    }
+    if (dir && dir[0] == '/' && (size_t)snprintf(out, size, "%s/%s", dir, IPC_SOCKET_USER) < size)
+        return;
+    snprintf(out, size, IPC_SOCKET_TMP, (unsigned)geteuid());
 }
 
 void config_init(struct config *c)

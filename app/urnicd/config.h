@@ -61,7 +61,8 @@ struct config {
     uint64_t seed; /* for drivers that draw random numbers; 0 = from the system */
 };
 
-/* Defaults, the socket path by the caller's privileges and environment included. */
+/* Defaults, the socket path by the caller's privileges and environment included: "" when
+ * $URNIC_SOCKET is too long for one, which is wrong if nothing else gives a path. */
 void config_init(struct config *c);
 /* Read a JSON file over `c`. 0, or -errno with a sentence in err (CONFIG_ERR octets). */
 int config_load(struct config *c, const char *path, char *err);

@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ipc.h"
+
 static const char options_help[] = {
 #include "help_urnicd.inc"
 };
@@ -166,5 +168,10 @@ int options_parse(int argc, char **argv, struct config *c, enum options_what *wh
     }
     st.devices_given = false;
     rc = options_pass(argc, argv, c, &st, true, what, err);
+    if (rc == 0 && !c->socket[0]) {
+        snprintf(err, CONFIG_ERR, IPC_SOCKET_ENV ": want a path of at most %zu octets",
+                 sizeof(c->socket) - 1);
+        rc = -EINVAL;
+    }
     return rc < 0 || *what == OPTIONS_STOP ? rc : config_check(c, err);
 }

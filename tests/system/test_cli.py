@@ -411,6 +411,10 @@ def wrong_input():
                 check(r.returncode == 2 and says in r.stderr and named(command) in r.stderr
                       and f"Try '{named(command)} --help'" in r.stderr,
                       f"urnic {command} {option}: {r.returncode} {r.stderr}")
+    for args, status in (([], 2), (["--socket", "/short"], 0)):
+        r = run(URNICD, ["--check-config", "--port", "mem:l", "--addr", "10.0.0.1", *args], URNIC_SOCKET="/" + 107 * "x")
+        check(r.returncode == status and ("URNIC_SOCKET: want a path of at most 107 octets" in r.stderr) == (status == 2),
+              f"urnicd, a long URNIC_SOCKET, {args}: {r.returncode} {r.stderr}")
     for text, says in DAEMON:
         r = run(URNICD, ["--check-config", *text.split()])
         check(r.returncode == 2, f"urnicd {text[:100]}: status {r.returncode}, not 2: {r.stderr[:200]}")
@@ -432,6 +436,10 @@ def doctor():
     check("net99" in found("dpdk:net_af_packet0,iface=net99").get(("interface", "missing"), ""), "doctor: net99")
     check("0000:fe:1f.0" in found("dpdk:fe:1f.0").get(("device", "missing"), ""), "doctor: no such PCI device")
     check(not any("missing" in key for key in found("mem:l")), "doctor: mem ports need nothing")
+    check("/named/here, by URNIC_SOCKET" in found("mem:l", URNIC_SOCKET="/named/here").get(("socket", "good"), ""),
+          "doctor: URNIC_SOCKET")
+    where = "/run/urnic/urnicd.sock" if os.geteuid() == 0 else f"/tmp/urnic-{os.geteuid()}/urnicd.sock"
+    check(where in found("mem:l", URNIC_SOCKET="", XDG_RUNTIME_DIR="").get(("socket", "good"), ""), "doctor: the socket")
 
 
 def full_disk():

@@ -193,6 +193,38 @@ START_TEST(kernel_neighbours)
 }
 END_TEST
 
+/* Where clients look for it, by ipc_socket_path(). */
+START_TEST(the_users_socket)
+{
+    static const char dir[] =
+        "/tmp/xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+        "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx";
+    static char in_tmp[64];
+    static const struct {
+        const char *env, *dir, *want;
+    } cases[] = {
+        {"/run/here", "/run/user/7", "/run/here"},
+        {"", "/run/user/7", "/run/user/7/urnic/urnicd.sock"},
+        {NULL, "/run/user/7", "/run/user/7/urnic/urnicd.sock"},
+        {NULL, NULL, in_tmp},
+        {NULL, "relative", in_tmp},
+        {NULL, dir, in_tmp},
+        {dir, "/run/user/7", ""},
+    };
+
+    if (geteuid() == 0) /* whose socket is elsewhere */
+        ck_assert_int_eq(seteuid(65534), 0);
+    snprintf(in_tmp, sizeof(in_tmp), "/tmp/urnic-%u/urnicd.sock", (unsigned)geteuid());
+    for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct config c;
+        cases[i].env ? setenv("URNIC_SOCKET", cases[i].env, 1) : unsetenv("URNIC_SOCKET");
+        cases[i].dir ? setenv("XDG_RUNTIME_DIR", cases[i].dir, 1) : unsetenv("XDG_RUNTIME_DIR");
+        config_init(&c);
+        ck_assert_str_eq(c.socket, cases[i].want);
+    }
+}
+END_TEST
+
 START_TEST(flags_win)
 {
     static struct config c;
@@ -219,6 +251,7 @@ int main(void)
     tcase_add_test(t, device_switches);
     tcase_add_loop_test(t, config_files, 0, (int)(sizeof(files) / sizeof(files[0])));
     tcase_add_test(t, kernel_neighbours);
+    tcase_add_test(t, the_users_socket);
     tcase_add_test(t, flags_win);
     suite_add_tcase(s, t);
     return unit_run(s);
