@@ -95,10 +95,10 @@ int cmgr_route(struct cm_id *id, uint64_t now);
 /* `backlog` requests may wait at most. -EADDRINUSE, -ENOMEM. */
 int cmgr_listen(struct cm_id *id, uint32_t backlog);
 /* The active side. Event ESTABLISHED or CONNECT_RESPONSE; REJECTED, UNREACHABLE. Errors of
- * cm_connect. */
+ * cm_connect; -EPROTOTYPE a datagram queue pair. */
 int cmgr_connect(struct cm_id *id, const struct ipc_cm_conn *req, uint64_t now);
 /* The passive side. The peer's MAC is in the id when its queue pair goes with the connection.
- * Errors of cm_accept. */
+ * Errors of cm_accept; -EPROTOTYPE a queue pair of another type than the peer asks for. */
 int cmgr_accept(struct cm_id *id, const struct ipc_cm_conn *req, uint64_t now);
 int cmgr_reject(struct cm_id *id, const struct ipc_cm_conn *req, uint64_t now);
 /* The active side's last word (RTU), when the client drives the queue pair by itself. */

@@ -393,6 +393,8 @@ int cmgr_connect(struct cm_id *id, const struct ipc_cm_conn *req, uint64_t now)
             return -EINVAL; /* not one of its own (SEC-26) */
         p.transport = qp->type == QP_UC ? 1 : 0;
         rc = cm_connect(m->cm, &p, id, now, &id->conn);
+        if (qp->type == QP_UD)
+            return -EPROTOTYPE;
     }
     if (rc < 0)
         return rc;
@@ -406,16 +408,29 @@ int cmgr_connect(struct cm_id *id, const struct ipc_cm_conn *req, uint64_t now)
 
 int cmgr_accept(struct cm_id *id, const struct ipc_cm_conn *req, uint64_t now)
 {
+/* CM-29: what the peer asks for, or a datagram service has. */
+static bool cmid_fits(const struct cm_id *id, const struct client_qp *qp)
+{
+    struct cm_qp_attr asked;
+
+    if (id->ps == IPC_PS_UDP)
+        return qp->type == QP_UD;
+    return cm_qp_attr(id->conn, &asked) == 0 && qp->type == (asked.unreliable ? QP_UC : QP_RC);
+}
+
     struct cmgr *m = id->device->cm;
 
     if (id->state != CM_ID_CONN || !id->passive || !id->conn)
         return -EINVAL;
-    if (!client_qp_by_number(id->client, req->param.qpn) ||
-        (id->driven && id->qpn != req->param.qpn) || req->param.private_len > CM_REP_USER_MAX)
+    struct client_qp *qp = client_qp_by_number(id->client, req->param.qpn);
+    if (!qp || (id->driven && id->qpn != req->param.qpn) ||
+        req->param.private_len > CM_REP_USER_MAX)
         return -EINVAL; /* before the queue pair is moved */
     cmid_touch(id, now);
     if (id->ps == IPC_PS_UDP)
         return cm_sidr_reply(m->cm, id->conn, 0, req->param.qpn, req->param.qkey, req->private_data,
+    if (id->ps == IPC_PS_UDP && !cmid_fits(id, qp))
+        return -EPROTOTYPE;
                              req->param.private_len, now);
     struct cm_accept_params p = {
         .qpn = req->param.qpn,
@@ -430,7 +445,9 @@ int cmgr_accept(struct cm_id *id, const struct ipc_cm_conn *req, uint64_t now)
     int rc = cm_may_accept(id->conn); /* if it is over, so is what the queue pair can do */
     if (rc < 0)
         return rc;
-    struct client_qp *qp = cmid_driven(id);
+    if (!cmid_fits(id, qp))
+        return -EPROTOTYPE;
+    qp = cmid_driven(id);
     cm_grant(m->cm, id->conn, p.responder_resources, p.initiator_depth);
     rc = qp ? cmid_qp_connected(id, qp, now) : 0;
     if (rc < 0)

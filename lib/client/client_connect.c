@@ -230,7 +230,7 @@ int urnic_listener_fd(const struct urnic_listener *l)
     return l->channel->base.in.fd;
 }
 
-/* -ECONNABORTED: the peer has given up. */
+/* -ECONNABORTED: the peer has given up. -EPROTOTYPE: it asks for another type of queue pair. */
 static int accept_steps(struct urnic_conn *conn, int64_t deadline,
                         const struct urnic_conn_attr *attr,
                         int (*prepare)(void *arg, struct urnic_qp *qp), void *arg)
@@ -285,7 +285,7 @@ int urnic_accept_conn(struct urnic_listener *l, struct urnic_conn_attr *attr,
             continue;
         if (err == 0)
             err = accept_request(l->ctx, &ev, deadline, attr, prepare, arg, out);
-        if (err != -ECONNABORTED)
+        if (err != -ECONNABORTED && err != -EPROTOTYPE)
             return err;
     }
 }

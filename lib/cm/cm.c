@@ -478,6 +478,7 @@ int cm_qp_attr(const struct cm_conn *c, struct cm_qp_attr *out)
         .max_rd_atomic = c->init_depth,
         .max_dest_rd_atomic = c->resp_res,
         .e2e_credits = c->flow_control && c->peer_flow_control,
+        .unreliable = c->transport == 1,
     };
     return 0;
 }

@@ -166,7 +166,7 @@ struct cm_qp_attr {
     uint8_t path_mtu, timeout, retry_cnt, rnr_retry;
     uint8_t max_rd_atomic, max_dest_rd_atomic;
     uint32_t dest_qpn, rq_psn, sq_psn;
-    bool e2e_credits;
+    bool e2e_credits, unreliable; /* unreliable: a UC queue pair */
 };
 /* Known after REQ at the passive side, after REP at the active side; before that -EINVAL. */
 int cm_qp_attr(const struct cm_conn *c, struct cm_qp_attr *out);

@@ -134,6 +134,69 @@ START_TEST(connects_uc)
 }
 END_TEST
 
+/* CM-29: whoever asks for an unreliable connection isn't given a reliable one, nor the other way
+ * round: accepting is refused, moves nothing, and can be tried again with the right queue pair. */
+START_TEST(accepts_its_type_only)
+{
+    static const enum urnic_qp_type types[] = {URNIC_QPT_RC, URNIC_QPT_UC};
+    struct urnic_cm_id *active, *passive;
+    struct urnic_qp_attr attr;
+
+    up_with_listener();
+    for (unsigned i = 0; i < 2; i++) {
+        request(types[i], &active, &passive);
+        end_qp(&b, types[!i]);
+        struct urnic_qp *wrong = b.qp;
+        const struct urnic_conn_param param = {.qp_num = urnic_qp_num(wrong)};
+        ck_assert_int_eq(urnic_accept(passive, &param), -EPROTOTYPE);
+        ck_assert_int_eq(urnic_query_qp(wrong, &attr), 0);
+        ck_assert_int_eq(attr.qp_state, URNIC_QPS_RESET);
+        ck_assert_int_eq(urnic_destroy_qp(wrong), 0);
+        id_qp(&b, passive, types[i]);
+        ck_assert_int_eq(urnic_accept(passive, NULL), 0);
+        await_cm(ca, URNIC_CM_ESTABLISHED);
+        await_cm(cb, URNIC_CM_ESTABLISHED);
+        close_both(active, passive);
+    }
+    down_with_listener();
+}
+END_TEST
+
+/* A queue pair for datagrams can't be connected, and a datagram service has no other. */
+START_TEST(connects_no_datagrams)
+{
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(PORT)};
+    struct urnic_cm_id *active, *passive, *service;
+    struct urnic_conn_param param = {0};
+
+    up_with_listener();
+    inet_pton(AF_INET, "10.0.0.2", &to.sin_addr);
+    ck_assert_int_eq(urnic_create_id(ca, URNIC_PS_TCP, NULL, &active), 0);
+    ck_assert_int_eq(urnic_resolve(active, NULL, (struct sockaddr *)&to, 5000), 0);
+    await_cm(ca, URNIC_CM_ROUTE_RESOLVED);
+    id_qp(&a, active, URNIC_QPT_UD);
+    ck_assert_int_eq(urnic_connect(active, NULL), -EPROTOTYPE);
+    ck_assert_int_eq(urnic_destroy_ep(active), 0);
+    a.qp = NULL;
+
+    ck_assert_int_eq(urnic_create_id(cb, URNIC_PS_UDP, NULL, &service), 0);
+    ck_assert_int_eq(urnic_bind_addr(service, (struct sockaddr *)&to), 0);
+    ck_assert_int_eq(urnic_listen(service, 1), 0);
+    ck_assert_int_eq(urnic_create_id(ca, URNIC_PS_UDP, NULL, &active), 0);
+    ck_assert_int_eq(urnic_resolve(active, NULL, (struct sockaddr *)&to, 5000), 0);
+    await_cm(ca, URNIC_CM_ROUTE_RESOLVED);
+    ck_assert_int_eq(urnic_connect(active, NULL), 0);
+    passive = await_cm(cb, URNIC_CM_CONNECT_REQUEST).id;
+    end_qp(&b, URNIC_QPT_RC);
+    param.qp_num = urnic_qp_num(b.qp);
+    ck_assert_int_eq(urnic_accept(passive, &param), -EPROTOTYPE);
+    ck_assert_int_eq(urnic_destroy_id(passive), 0);
+    ck_assert_int_eq(urnic_destroy_id(active), 0);
+    ck_assert_int_eq(urnic_destroy_id(service), 0);
+    down_with_listener();
+}
+END_TEST
+
 /* CM-25: of a rejected connection's queue pair the receives come back. */
 START_TEST(rejection_flushes)
 {
@@ -527,6 +590,8 @@ int main(void)
     tcase_set_timeout(t, 60);
     tcase_add_test(t, accepts_again);
     tcase_add_test(t, connects_uc);
+    tcase_add_test(t, accepts_its_type_only);
+    tcase_add_test(t, connects_no_datagrams);
     tcase_add_test(t, rejection_flushes);
     tcase_add_test(t, listens_unbound);
     tcase_add_test(t, registers_shared_objects_only);

@@ -138,11 +138,12 @@ URNIC_API int urnic_resolve(struct urnic_cm_id *id, const struct sockaddr *src,
 URNIC_API int urnic_join_multicast(struct urnic_cm_id *id, const struct sockaddr *addr);
 URNIC_API int urnic_leave_multicast(struct urnic_cm_id *id, const struct sockaddr *addr);
 /* Event ESTABLISHED, REJECTED, UNREACHABLE or CONNECT_ERROR. param may be NULL. -EINVAL: the route
- * is not resolved, or a parameter is out of range. */
+ * is not resolved, or a parameter is out of range; -EPROTOTYPE: a queue pair for datagrams. */
 URNIC_API int urnic_connect(struct urnic_cm_id *id, const struct urnic_conn_param *param);
 /* Accept the request that the id came with: event ESTABLISHED. param may be NULL. -EINVAL: no such
- * request, no queue pair, or a parameter is out of range; -ECONNABORTED: its peer has given up, as
- * event REJECTED or UNREACHABLE says. */
+ * request, no queue pair, or a parameter is out of range; -EPROTOTYPE: the peer asks for another
+ * type (RC, UC) than the queue pair's; -ECONNABORTED: its peer has given up, as event REJECTED or
+ * UNREACHABLE says. */
 URNIC_API int urnic_accept(struct urnic_cm_id *id, const struct urnic_conn_param *param);
 /* Refuse it, with up to 148 octets for the peer; of datagrams 136. -EINVAL: more, or nothing to be
  * refused (any more). */
@@ -189,9 +190,9 @@ URNIC_API int urnic_listen_addr(struct urnic_context *ctx, const char *ip, uint1
 /* The port it listens on; and a descriptor that is readable when a connection waits. */
 URNIC_API uint16_t urnic_listener_port(const struct urnic_listener *listener);
 URNIC_API int urnic_listener_fd(const struct urnic_listener *listener);
-/* Take the next connection; `prepare` as above. A peer that gives up meanwhile doesn't count: the
- * next one's queue pair is prepared instead. -ETIMEDOUT, -EINVAL, -EDQUOT (too many connections:
- * this one is refused), -ENODEV, what `prepare` said. */
+/* Take the next connection; `prepare` as above. A peer that gives up meanwhile, or asks for another
+ * type of queue pair, doesn't count: the next one's queue pair is prepared instead. -ETIMEDOUT,
+ * -EINVAL, -EDQUOT (too many connections: this one is refused), -ENODEV, what `prepare` said. */
 URNIC_API int urnic_accept_conn(struct urnic_listener *listener, struct urnic_conn_attr *attr,
                                 int (*prepare)(void *arg, struct urnic_qp *qp), void *arg,
                                 struct urnic_conn **conn);
