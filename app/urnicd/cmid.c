@@ -195,8 +195,10 @@ static void cmid_on_reply(struct cm_id *id, struct client_qp *qp, struct ipc_cm_
         rc = cmgr_establish(id, now);
     out->event = rc < 0 ? IPC_CM_CONNECT_ERROR : IPC_CM_ESTABLISHED;
     out->status = rc;
-    if (rc < 0)
+    if (rc < 0) {
         client_qp_fail(id->client, qp, now);
+        cm_reject(id->device->cm->cm, id->conn, 0, NULL, 0, now);
+    }
 }
 
 void cmgr_on_event(struct cmgr *m, const struct cm_event *ev, uint64_t now)
@@ -391,10 +393,10 @@ int cmgr_connect(struct cm_id *id, const struct ipc_cm_conn *req, uint64_t now)
         const struct client_qp *qp = client_qp_by_number(id->client, p.qpn);
         if (!qp || (id->driven && id->qpn != p.qpn))
             return -EINVAL; /* not one of its own (SEC-26) */
-        p.transport = qp->type == QP_UC ? 1 : 0;
-        rc = cm_connect(m->cm, &p, id, now, &id->conn);
         if (qp->type == QP_UD)
             return -EPROTOTYPE;
+        p.transport = qp->type == QP_UC ? 1 : 0;
+        rc = cm_connect(m->cm, &p, id, now, &id->conn);
     }
     if (rc < 0)
         return rc;
@@ -406,8 +408,6 @@ int cmgr_connect(struct cm_id *id, const struct ipc_cm_conn *req, uint64_t now)
     return 0;
 }
 
-int cmgr_accept(struct cm_id *id, const struct ipc_cm_conn *req, uint64_t now)
-{
 /* CM-29: what the peer asks for, or a datagram service has. */
 static bool cmid_fits(const struct cm_id *id, const struct client_qp *qp)
 {
@@ -418,6 +418,8 @@ static bool cmid_fits(const struct cm_id *id, const struct client_qp *qp)
     return cm_qp_attr(id->conn, &asked) == 0 && qp->type == (asked.unreliable ? QP_UC : QP_RC);
 }
 
+int cmgr_accept(struct cm_id *id, const struct ipc_cm_conn *req, uint64_t now)
+{
     struct cmgr *m = id->device->cm;
 
     if (id->state != CM_ID_CONN || !id->passive || !id->conn)
@@ -427,10 +429,10 @@ static bool cmid_fits(const struct cm_id *id, const struct client_qp *qp)
         req->param.private_len > CM_REP_USER_MAX)
         return -EINVAL; /* before the queue pair is moved */
     cmid_touch(id, now);
-    if (id->ps == IPC_PS_UDP)
-        return cm_sidr_reply(m->cm, id->conn, 0, req->param.qpn, req->param.qkey, req->private_data,
     if (id->ps == IPC_PS_UDP && !cmid_fits(id, qp))
         return -EPROTOTYPE;
+    if (id->ps == IPC_PS_UDP)
+        return cm_sidr_reply(m->cm, id->conn, 0, req->param.qpn, req->param.qkey, req->private_data,
                              req->param.private_len, now);
     struct cm_accept_params p = {
         .qpn = req->param.qpn,
@@ -477,16 +479,19 @@ int cmgr_establish(struct cm_id *id, uint64_t now)
     return cm_rtu(id->device->cm->cm, id->conn, NULL, 0, now);
 }
 
+/* As rdma_disconnect: a request without an answer keeps waiting for one, and nothing comes of it
+ * with the queue pair in ERR. */
 int cmgr_disconnect(struct cm_id *id, uint64_t now)
 {
     struct client_qp *qp = cmid_driven(id);
 
+    if (id->state != CM_ID_CONN || !id->conn || id->ps == IPC_PS_UDP)
+        return -EINVAL;
     if (qp)
         client_qp_fail(id->client, qp, now);
-    if (id->state != CM_ID_CONN || !id->conn)
-        return -EINVAL;
     cmid_touch(id, now);
-    return cm_disconnect(id->device->cm->cm, id->conn, NULL, 0, now);
+    cm_disconnect(id->device->cm->cm, id->conn, NULL, 0, now);
+    return 0;
 }
 
 void cmgr_id_free(struct cm_id *id, uint64_t now)

@@ -452,9 +452,10 @@ int urnic_reject(struct urnic_cm_id *id, const void *private_data, uint8_t len)
 
 int urnic_disconnect(struct urnic_cm_id *id)
 {
-    if (id->qp != NULL)
+    int err = client_conn_handle(&id->ctx->conn, IPC_CM_DISCONNECT, id->handle);
+    if (err == 0 && id->qp != NULL)
         qp_state(id->qp, URNIC_QPS_ERR);
-    return client_conn_handle(&id->ctx->conn, IPC_CM_DISCONNECT, id->handle);
+    return err;
 }
 
 void client_cm_move(struct urnic_cm_id *id, struct urnic_cm_channel *ch)

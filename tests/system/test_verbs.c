@@ -197,6 +197,46 @@ START_TEST(connects_no_datagrams)
 }
 END_TEST
 
+/* CM-25: as rdma_disconnect, hanging up on a request that has no answer yet succeeds at either
+ * side: nothing comes of it any more. What was never a request can't be hung up. */
+START_TEST(hangs_up_unanswered)
+{
+    struct urnic_cm_id *active, *passive;
+    struct urnic_qp_attr attr;
+
+    up_with_listener();
+    request(URNIC_QPT_RC, &active, &passive);
+    id_qp(&b, passive, URNIC_QPT_RC);
+    if (_i == 0) {
+        ck_assert_int_eq(urnic_disconnect(passive), 0);
+        ck_assert_int_eq(urnic_query_qp(b.qp, &attr), 0);
+        ck_assert_int_eq(attr.qp_state, URNIC_QPS_ERR);
+        ck_assert_int_eq(urnic_accept(passive, NULL), -EINVAL);
+        ck_assert_int_eq(urnic_destroy_ep(passive), 0);
+        ck_assert_int_eq(await_cm(ca, URNIC_CM_REJECTED).status, 28);
+    } else {
+        ck_assert_int_eq(urnic_disconnect(active), 0);
+        end_expect(&a, URNIC_WC_WR_FLUSH_ERR, 7);
+        ck_assert_int_eq(urnic_accept(passive, NULL), 0);
+        ck_assert_int_eq(await_cm(ca, URNIC_CM_CONNECT_ERROR).status, -EINVAL);
+        ck_assert_int_eq(await_cm(cb, URNIC_CM_REJECTED).status, 28);
+        ck_assert_int_eq(urnic_destroy_ep(passive), 0);
+    }
+    ck_assert_int_eq(urnic_destroy_ep(active), 0);
+    a.qp = b.qp = NULL;
+
+    ck_assert_int_eq(urnic_create_id(ca, URNIC_PS_TCP, NULL, &active), 0);
+    id_qp(&a, active, URNIC_QPT_RC);
+    ck_assert_int_eq(end_post_recv(&a, 0, 64, 8), 0);
+    ck_assert_int_eq(urnic_disconnect(active), -EINVAL);
+    ck_assert_int_eq(urnic_query_qp(a.qp, &attr), 0);
+    ck_assert_int_eq(attr.qp_state, URNIC_QPS_INIT); /* what fails changes nothing */
+    ck_assert_int_eq(urnic_destroy_ep(active), 0);
+    a.qp = NULL;
+    down_with_listener();
+}
+END_TEST
+
 /* CM-25: of a rejected connection's queue pair the receives come back. */
 START_TEST(rejection_flushes)
 {
@@ -592,6 +632,7 @@ int main(void)
     tcase_add_test(t, connects_uc);
     tcase_add_test(t, accepts_its_type_only);
     tcase_add_test(t, connects_no_datagrams);
+    tcase_add_loop_test(t, hangs_up_unanswered, 0, 2);
     tcase_add_test(t, rejection_flushes);
     tcase_add_test(t, listens_unbound);
     tcase_add_test(t, registers_shared_objects_only);

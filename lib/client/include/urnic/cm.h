@@ -148,8 +148,10 @@ URNIC_API int urnic_accept(struct urnic_cm_id *id, const struct urnic_conn_param
 /* Refuse it, with up to 148 octets for the peer; of datagrams 136. -EINVAL: more, or nothing to be
  * refused (any more). */
 URNIC_API int urnic_reject(struct urnic_cm_id *id, const void *private_data, uint8_t len);
-/* Moves the queue pair to ERR: what was posted completes with flush. Event DISCONNECTED. -EINVAL:
- * never connected. */
+/* Moves the queue pair to ERR: what was posted completes with flush. Event DISCONNECTED; of a
+ * request that has no answer yet there will be none: the peer's answer becomes CONNECT_ERROR, and
+ * destroying the id, or urnic_reject, answers the peer's. -EINVAL: nobody has asked to connect, or
+ * the id is for datagrams. */
 URNIC_API int urnic_disconnect(struct urnic_cm_id *id);
 
 /* ---- blocking ---- */
