@@ -202,6 +202,7 @@ void rtx_rnr(struct engine *e, struct qp *qp, psn_t p, unsigned code, uint64_t n
         }
         r->rnr_left--;
     }
+    r->retry_left = qp->attr.retry_cnt; /* it answers: losses between two of these don't add up */
     r->rtx = 0;
     r->rnr_wait = 1;
     r->rnr_psn = p;
