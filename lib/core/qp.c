@@ -217,6 +217,8 @@ void qp_side_idle(struct engine *e, struct qp *qp, enum record_side side, uint64
 {
     if (side == REC_COMP)
         comp_idle(e, qp, now);
+    else if (qp->sr && qp->sr->nearly && qp->state != QPS_ERR)
+        sr_drain(e, qp, now);
     if (qp->state == QPS_ERR) {
         if (side == REC_COMP)
             comp_flush(e, qp);

@@ -389,7 +389,7 @@ void resp_expected(struct rx *rx, struct qp *qp)
         recorder_note(rx->e, qp, NOTE_RX_REQ, psn(rx->pkt.psn), rx->pkt.opcode);
     record_run(rx->e, qp, REC_RESP, rx->now);
     if (qp->sr && !rx->early)
-        sr_drain(rx, qp);
+        sr_drain(rx->e, qp, rx->now);
 }
 
 void resp_comm_est(struct rx *rx, struct qp *qp)
@@ -419,6 +419,8 @@ void resp_rx(struct rx *rx, struct qp *qp)
         uc_rx(rx, qp);
         return;
     }
+    if (qp->sr && qp->sr->nearly) /* some may have waited for records */
+        sr_drain(rx->e, qp, rx->now);
     int32_t d = psn_diff(psn(rx->pkt.psn), r->epsn); /* PSN-04 */
     if (d > 0)
         out_of_sequence(rx, qp);

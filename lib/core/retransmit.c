@@ -269,7 +269,10 @@ void rtx_progress(struct engine *e, struct qp *qp, uint32_t n, uint64_t now)
         r->obliged = 0;
         r->ack_at = TIMER_NEVER;
     } else if (r->ack_at != TIMER_NEVER) {
+        uint64_t before = r->ack_at;
         r->ack_at = now + engine_ack_timeout(qp);
+        if (r->ack_at < before) /* the first measured round trip, the end of backing off */
+            qp_rearm(e, qp);
     }
     if (r->probe)
         rtx_probe_arm(e, qp, true, now);

@@ -119,7 +119,7 @@ static void rx_sack(struct rx *rx, struct qp *qp)
         return;
     }
     if (psn_diff(s->trigger, psn(rx->pkt.psn)) > 0) /* else: what came could not be kept */
-        sr_mark(qp, s->trigger, rx->now);
+        sr_mark(rx->e, qp, s->trigger, rx->now);
     s->selective = 1;
     comp_rx(rx, qp);
     if (qp->sr)
@@ -300,15 +300,18 @@ bool sr_rx_early(struct rx *rx, struct qp *qp)
     return true;
 }
 
-void sr_drain(struct rx *rx, struct qp *qp)
+void sr_drain(struct engine *e, struct qp *qp, uint64_t now)
 {
     struct sr *s = qp->sr;
     struct resp *r = &qp->resp;
     struct engine_frame none = {0};
     struct sr_early *ev;
+    if (s->draining)
+        return;
+    s->draining = 1;
     while (s->nearly && (ev = early_at(s, r->epsn))->valid && !r->fatal &&
-           rx->e->records.nfree > PLACE_RECORDS) {
-        struct rx early = {.e = rx->e, .f = &none, .now = rx->now, .early = true};
+           e->records.nfree > PLACE_RECORDS) {
+        struct rx early = {.e = e, .f = &none, .now = now, .early = true};
         early.op = &wire_opcodes[ev->opcode];
         early.pkt = (struct wire_pkt){
             .opcode = ev->opcode,
@@ -328,6 +331,7 @@ void sr_drain(struct rx *rx, struct qp *qp)
         if (psn_eq(before, r->epsn))
             break; /* refused */
     }
+    s->draining = 0;
     if (!s->nearly && s->hold_at != TIMER_NEVER) { /* no gap is left: it was only late */
         s->hold_at = TIMER_NEVER;
         s->sack_head = s->sack_tail;

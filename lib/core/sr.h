@@ -90,6 +90,7 @@ struct sr {
     uint32_t ahead;    /* receive work requests taken for later ones */
     struct rwqe *next; /* ... the first of them */
     uint32_t nearly;   /* entries of `early` that are valid */
+    uint8_t draining;  /* within sr_drain */
     uint8_t broken;    /* the copy of an early packet has failed after it was counted in */
     psn_t broken_psn;
     uint64_t hold_at; /* LR-15: NAKs are held until then; TIMER_NEVER = they aren't */
@@ -110,8 +111,9 @@ bool sr_rx(struct rx *rx, struct qp *qp);
 
 /* Receiver: a request beyond the expected one. True: dealt with; no ordinary NAK. */
 bool sr_rx_early(struct rx *rx, struct qp *qp);
-/* The expected packet has come: count in what waited behind it. */
-void sr_drain(struct rx *rx, struct qp *qp);
+/* Count in the packets that have come early and are next. With too few records left the rest waits
+ * for the next packet, or until no copy of the queue pair's is under way. */
+void sr_drain(struct engine *e, struct qp *qp, uint64_t now);
 /* LR-15: hold_at is due. */
 void sr_expire(struct engine *e, struct qp *qp);
 /* A copy has failed of a packet that hasn't had its turn. */
@@ -127,7 +129,7 @@ void sr_hello(struct engine *e, struct qp *qp, uint64_t now);
 
 /* Sender (sr_sender.c). */
 /* A selective NAK says that p has come. */
-void sr_mark(struct qp *qp, psn_t p, uint64_t now);
+void sr_mark(struct engine *e, struct qp *qp, psn_t p, uint64_t now);
 /* p is sent; once more: on to what is to be sent after it. */
 void sr_sent(struct qp *qp, psn_t p, bool again, uint64_t now);
 /* What the packet carries beside what every RC packet does. */

@@ -69,10 +69,23 @@ static void gap_closed(struct qp *qp, uint64_t now)
     s->gap_over = 0;
 }
 
-void sr_mark(struct qp *qp, psn_t p, uint64_t now)
+/* LR-04: with losses from the beginning it would stay unknown for long, and the time-out T. */
+static void first_round_trip(struct engine *e, struct qp *qp, uint32_t rtt, uint64_t now)
+{
+    struct req *r = &qp->req;
+    r->srtt = rtt ? rtt : 1;
+    r->rttvar = rtt / 2;
+    uint64_t at = now + engine_ack_timeout(qp);
+    if (r->ack_at == TIMER_NEVER || r->ack_at <= at)
+        return;
+    r->ack_at = at;
+    qp_rearm(e, qp);
+}
+
+void sr_mark(struct engine *e, struct qp *qp, psn_t p, uint64_t now)
 {
     struct sr *s = qp->sr;
-    const struct req *r = &qp->req;
+    struct req *r = &qp->req;
     uint32_t out = psn(r->max.v - r->una.v).v;
     if (!psn_in(p, r->una, out < SR_WINDOW ? out : SR_WINDOW) || has(s->marked, p))
         return;
@@ -87,6 +100,8 @@ void sr_mark(struct qp *qp, psn_t p, uint64_t now)
     uint32_t rtt = (uint32_t)now - s->sent_at[p.v % SR_WINDOW];
     if (rtt < s->rtt_min)
         s->rtt_min = rtt;
+    if (!r->srtt)
+        first_round_trip(e, qp, rtt, now);
 }
 
 /* The peer lacks p, and tells so as others come. */

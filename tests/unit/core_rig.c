@@ -174,6 +174,7 @@ struct rig *rig_new(const struct rig_opts *o)
         .mem = {.max_pd = 16, .max_mr = 64, .max_mw = 64, .key = {1, 2}},
         .frame_max = WIRE_FRAME_MAX,
         .window = o->window,
+        .records = o->records,
         .strict_resp = o->strict_resp,
         .nak_confirm = o->nak_confirm,
         .rnr_on_rd_res = o->rnr_on_rd_res,

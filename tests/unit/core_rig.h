@@ -25,7 +25,8 @@ struct rig_opts {
     int max_rd_atomic;        /* 0 = 4, -1 = none */
     int retry_cnt, rnr_retry; /* 0 = 3, -1 = none */
     unsigned max_send_wr;
-    uint32_t max_qp; /* 0 = 64 */
+    uint32_t max_qp;  /* 0 = 64 */
+    uint32_t records; /* 0 = default */
     bool credits, sig_all, ipv6, strict_resp, nak_confirm, rnr_on_rd_res;
     struct srq *srq;
     uint64_t start; /* of the clock, ns; 0 = 1 ms */

@@ -150,6 +150,34 @@ START_TEST(lr_02_early_packets)
 }
 END_TEST
 
+/* LR-02: more early packets than there are records for packets with copies under way. Those that
+ * find no record when the gap closes follow as soon as the copies are done, and all are
+ * acknowledged without another packet from the peer. */
+START_TEST(lr_02_few_records)
+{
+    enum { N = 80 };
+    struct rig *r = agreed(&(struct rig_opts){.records = 40});
+    rx_write(r, 0, 0, N, true);
+    for (uint32_t k = 2; k < N; k++)
+        rx_write(r, 0, k, N, true);
+    while (rig_tx(r, 0))
+        ;
+    rig_clear(r);
+    r->late = true;
+    rx_write(r, 0, 1, N, true);
+    r->late = false;
+    ck_assert_uint_eq(rig_tx(r, 0), 0);
+    rig_copy(r, 1, 0);
+    ck_assert_uint_eq(rig_tx(r, 0), 1);
+    ck_assert(!r->sent[0].selective);
+    ck_assert_uint_eq(r->sent[0].syndrome, WIRE_SYN_ACK);
+    ck_assert_uint_eq(r->sent[0].psn, rig_psn(RIG_RQPSN, N - 1));
+    for (uint32_t k = 0; k < N; k++)
+        ck_assert(holds(r, k, (int)k + 1));
+    rig_free(r);
+}
+END_TEST
+
 /* LR-02: what is too far ahead is dropped, and a packet that came early twice counts once. */
 START_TEST(lr_02_window)
 {
@@ -468,7 +496,7 @@ START_TEST(lr_03_timeout)
     ck_assert_str_eq(sent(r), "0 1");
     ck_assert(r->sent[1].ackreq);
     rig_clear(r);
-    rig_pass(r, 2 * RIG_T); /* lost again; nothing was measured yet: T */
+    rig_pass(r, 2 * RIG_T); /* lost again */
     rig_tx(r, 0);
     ck_assert_str_eq(sent(r), "0 1 4 5 6 7");
     ck_assert(r->sent[5].ackreq);
@@ -510,6 +538,45 @@ START_TEST(lr_04_timeouts)
         ck_assert_uint_lt(gone, 8 * RIG_T);
         rig_free(r);
     }
+}
+END_TEST
+
+/* LR-04: a time-out that has become shorter counts at once, however far away the timer was that was
+ * set for the longer one: here before anything was measured. */
+START_TEST(lr_04_sooner)
+{
+    struct rig *r = agreed(NULL);
+    rig_post(r, WR_RDMA_WRITE, 1, RIG_MTU, WR_F_SIGNALED);
+    rig_tx(r, 0);
+    rig_post(r, WR_RDMA_WRITE, 1, 8 * RIG_MTU, WR_F_SIGNALED);
+    rig_tx(r, 0);
+    rig_pass(r, 10 * US);
+    rig_ack(r, tx_psn(0)); /* eight packets are left */
+    rig_pass(r, 320 * US - 1);
+    ck_assert_uint_eq(rig_count(r, ENGINE_C_local_ack_timeout_err), 0);
+    rig_pass(r, 2 * US);
+    ck_assert_uint_eq(rig_count(r, ENGINE_C_local_ack_timeout_err), 1);
+    rig_free(r);
+}
+END_TEST
+
+/* LR-04: a selective NAK measures a round trip as well as an acknowledgement: when the first
+ * packets are lost, and lost again, nobody waits for T. */
+START_TEST(lr_04_measured_by_naks)
+{
+    struct rig *r = agreed(NULL);
+    rig_post(r, WR_RDMA_WRITE, 1, 8 * RIG_MTU, WR_F_SIGNALED);
+    rig_tx(r, 0);
+    rig_pass(r, 10 * US);
+    sack(r, WIRE_SYN_NAK_SEQ, tx_psn(0), tx_psn(1));
+    rig_clear(r);
+    rig_tx(r, 0);
+    ck_assert_str_eq(sent(r), "0");
+    rig_pass(r, 320 * US - 1);
+    ck_assert_uint_eq(rig_count(r, ENGINE_C_local_ack_timeout_err), 0);
+    rig_pass(r, 2 * US);
+    ck_assert_uint_eq(rig_count(r, ENGINE_C_local_ack_timeout_err), 1);
+    rig_free(r);
 }
 END_TEST
 
@@ -658,8 +725,9 @@ START_TEST(lr_15_reordering)
 }
 END_TEST
 
-UNIT_MAIN("core sr", lr_01_plain_peer, lr_01_not_asked, lr_02_early_packets, lr_02_window,
-          lr_06_sends, lr_06_not_placed, lr_07_reads_and_atomics, lr_07_late_and_failed_copies,
-          lr_09_gbn_ooo, lr_15_delay, lr_11_early_retransmissions, lr_10_adaptive, lr_12_probe,
-          lr_06_sent_packets, lr_03_recovery, lr_03_timeout, lr_04_timeouts, lr_03_rnr,
-          lr_03_rubbish, lr_03_nothing_new, lr_15_reordering)
+UNIT_MAIN("core sr", lr_01_plain_peer, lr_01_not_asked, lr_02_early_packets, lr_02_few_records,
+          lr_02_window, lr_06_sends, lr_06_not_placed, lr_07_reads_and_atomics,
+          lr_07_late_and_failed_copies, lr_09_gbn_ooo, lr_15_delay, lr_11_early_retransmissions,
+          lr_10_adaptive, lr_12_probe, lr_06_sent_packets, lr_03_recovery, lr_03_timeout,
+          lr_04_timeouts, lr_04_sooner, lr_04_measured_by_naks, lr_03_rnr, lr_03_rubbish,
+          lr_03_nothing_new, lr_15_reordering)
