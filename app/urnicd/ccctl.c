@@ -86,6 +86,19 @@ void ccctl_log_qp(const struct device *d, uint32_t qpn, const struct cc_conf *co
     log_info("cc", "%s qp 0x%06x: %s", d->name, (unsigned)qpn, text);
 }
 
+/* The queue pair's number, 0 = none is named. A wrong one must not pass for none, which means the
+ * device. */
+static int qpn_of(const json_t *in, uint32_t *out)
+{
+    const json_t *qpn = json_object_get(in, "qpn");
+    json_int_t n = json_integer_value(qpn);
+
+    if (qpn && (!json_is_integer(qpn) || n < 0 || n > WIRE_QPN_MASK))
+        return -EINVAL;
+    *out = (uint32_t)n;
+    return 0;
+}
+
 int ccctl_admin(struct request *r, const json_t *in, char *out, size_t size)
 {
     const char *device = json_string_value(json_object_get(in, "device"));
@@ -93,7 +106,6 @@ int ccctl_admin(struct request *r, const json_t *in, char *out, size_t size)
     struct cc_job job = {
         .set = set != NULL,
         .list = json_is_true(json_object_get(in, "qps")),
-        .qpn = (uint32_t)json_integer_value(json_object_get(in, "qpn")),
     };
     char err[CONFIG_ERR];
     size_t used = 0;
@@ -101,6 +113,8 @@ int ccctl_admin(struct request *r, const json_t *in, char *out, size_t size)
 
     if (set && !client_is_admin(r->client))
         return -EPERM;
+    if (qpn_of(in, &job.qpn) < 0)
+        return -EINVAL;
     if (set && cc_conf_parse(&job.conf, set, err, sizeof(err)) < 0) {
         log_warn("cc", "%s", err);
         return -EINVAL;

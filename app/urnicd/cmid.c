@@ -382,7 +382,7 @@ int cmgr_connect(struct cm_id *id, const struct ipc_cm_conn *req, uint64_t now)
     };
     int rc;
 
-    if (id->state != CM_ID_RESOLVED)
+    if (id->state != CM_ID_RESOLVED || req->param.starting_psn > WIRE_PSN_MASK)
         return -EINVAL;
     memcpy(p.path.local.b, id->src.ip, 16);
     memcpy(p.path.remote.b, id->dst.ip, 16);
@@ -426,7 +426,7 @@ int cmgr_accept(struct cm_id *id, const struct ipc_cm_conn *req, uint64_t now)
         return -EINVAL;
     struct client_qp *qp = client_qp_by_number(id->client, req->param.qpn);
     if (!qp || (id->driven && id->qpn != req->param.qpn) ||
-        req->param.private_len > CM_REP_USER_MAX)
+        req->param.private_len > CM_REP_USER_MAX || req->param.starting_psn > WIRE_PSN_MASK)
         return -EINVAL; /* before the queue pair is moved */
     cmid_touch(id, now);
     if (id->ps == IPC_PS_UDP && !cmid_fits(id, qp))

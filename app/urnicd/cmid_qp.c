@@ -20,7 +20,7 @@ uint32_t cmid_psn(uint32_t wanted)
         (void)!getrandom(&psn, sizeof(psn), 0);
         psn &= WIRE_PSN_MASK;
     }
-    return psn & WIRE_PSN_MASK;
+    return psn;
 }
 
 /* What points at the other, and back: an id may be given another queue pair, and a queue pair

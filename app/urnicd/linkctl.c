@@ -33,6 +33,11 @@ struct mem_link *linkctl_link(const struct device *d)
     return mem_link_get(name);
 }
 
+static bool is_share(uint32_t ppm)
+{
+    return ppm <= 1000000;
+}
+
 int linkctl_set(struct device *d, const struct ipc_link_admin *in, uint64_t now)
 {
     struct mem_link *link = linkctl_link(d);
@@ -40,6 +45,11 @@ int linkctl_set(struct device *d, const struct ipc_link_admin *in, uint64_t now)
 
     if (!link)
         return -ENODEV;
+    if (!is_share(in->loss_ppm) || !is_share(in->reorder_ppm) || !is_share(in->duplicate_ppm) ||
+        !is_share(in->corrupt_ppm) || !is_share(in->ecn_ppm)) {
+        mem_link_put(link);
+        return -EINVAL;
+    }
     unsigned dir = mem_link_index(d->io);
     mem_link_faults_get(link, dir, &f);
     if (in->mask & IPC_LINK_RATE)

@@ -222,6 +222,8 @@ void client_ah_attr(struct urnic_ah_attr *attr, const struct ipc_av *av)
 
 int urnic_modify_qp(struct urnic_qp *qp, const struct urnic_qp_attr *a, unsigned mask)
 {
+    if ((mask & URNIC_QP_PATH_MTU) && (unsigned)a->path_mtu > UINT8_MAX)
+        return -EINVAL; /* the daemon, which checks it, gets an octet */
     struct ipc_qp_attr attr = {
         .state = a->qp_state,
         .cur_state = a->cur_qp_state,

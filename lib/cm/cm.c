@@ -350,7 +350,7 @@ int cm_accept(struct cm *cm, struct cm_conn *c, const struct cm_accept_params *p
 int cm_reject(struct cm *cm, struct cm_conn *c, unsigned reason, const void *priv, uint16_t len,
               uint64_t now)
 {
-    if (len > CM_REJ_USER_MAX)
+    if (len > CM_REJ_USER_MAX || reason > UINT16_MAX)
         return -EINVAL;
     enum cm_about about;
     switch (c->state) {

@@ -133,7 +133,7 @@ int cm_may_accept(const struct cm_conn *c);
  * events from then on. As cm_may_accept, or -EINVAL (a value out of range): nothing has changed. */
 int cm_accept(struct cm *cm, struct cm_conn *c, const struct cm_accept_params *p, void *arg,
               uint64_t now);
-/* Refuse a REQ or a REP: reason 0 = 28, consumer (CM-30). -EINVAL (state, length). */
+/* Refuse a REQ or a REP: reason 0 = 28, consumer (CM-30). -EINVAL (state, length, reason). */
 int cm_reject(struct cm *cm, struct cm_conn *c, unsigned reason, const void *priv, uint16_t len,
               uint64_t now);
 /* The consumer needs longer to answer a REQ: send MRA with this service timeout exponent (CM-19).
