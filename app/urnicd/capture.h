@@ -35,6 +35,7 @@ int capture_close(struct capture *c, struct capture_result *out);
 void capture_attach(struct capture *c);
 void capture_detach(struct capture *c);
 
+/* The device whose frames it takes. */
 struct device *capture_device(const struct capture *c);
 
 /* The data path's part; `list` is the device's. */

@@ -99,6 +99,7 @@ struct client_inbox {
 /* Is this message's object gone? Called with ctx->lock held. */
 typedef bool (*client_stale)(struct urnic_context *ctx, const void *msg);
 
+/* Around each request for an event. */
 void client_inbox_enter(struct urnic_context *ctx, struct client_inbox *in);
 /* True: client_inbox_drop until it says false. */
 bool client_inbox_leave(struct urnic_context *ctx, struct client_inbox *in);

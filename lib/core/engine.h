@@ -400,7 +400,7 @@ int engine_addr_add(struct engine *e, const struct wire_addr *addr);
 int engine_addr_del(struct engine *e, const struct wire_addr *addr);
 
 /* Attach a UD queue pair to a multicast group (UD-10, UD-11); detach it. -EINVAL (no UD queue pair,
- * no group), -ENOMEM. */
+ * no group; it isn't attached), -ENOMEM. */
 int engine_mcast_attach(struct engine *e, struct qp *qp, const struct wire_addr *group);
 int engine_mcast_detach(struct engine *e, struct qp *qp, const struct wire_addr *group);
 /* In how many groups it is. */
@@ -422,9 +422,11 @@ struct engine_srq_params {
 };
 /* `limit` arms SRQ_LIMIT_REACHED at once. -EINVAL (domain, sizes), -ENOSPC (max_srq), -ENOMEM. */
 int engine_srq_create(struct engine *e, const struct engine_srq_params *p, struct srq **out);
+/* mask, as in verbs: 1 = max_wr, 2 = limit. -EINVAL (mask, fewer than are posted, a limit beyond
+ * the size), -ENOMEM; then nothing has changed. */
 int engine_srq_modify(struct engine *e, struct srq *srq, uint32_t max_wr, uint32_t limit,
-                      unsigned mask); /* mask: 1 = max_wr, 2 = limit, as verbs */
-/* *out as created, with the limit as it is now. */
+                      unsigned mask);
+/* *out as created, with size and limit as they are now. Always 0. */
 int engine_srq_query(const struct srq *srq, struct engine_srq_params *out);
 /* -EBUSY: queue pairs use it. */
 int engine_srq_destroy(struct engine *e, struct srq *srq);
@@ -508,10 +510,11 @@ struct engine_qp_attr {
 int engine_qp_create(struct engine *e, struct engine_qp_params *p, struct qp **out);
 uint32_t engine_qp_num(const struct qp *qp);
 struct qp *engine_qp_find(struct engine *e, uint32_t qpn); /* NULL = none; O(1) */
-/* All or nothing, by the table of QP-01. */
+/* All or nothing, by the table of QP-01. -EINVAL (state, mask, a value), -EBUSY (SQD, and not yet
+ * drained: QP-08), -ENOMEM. */
 int engine_qp_modify(struct engine *e, struct qp *qp, const struct engine_qp_attr *attr,
                      unsigned mask, uint64_t now);
-/* Attributes and granted limits as they are now. */
+/* Attributes and granted limits as they are now; caps may be NULL. Always 0. */
 int engine_qp_query(const struct qp *qp, struct engine_qp_attr *out, struct engine_qp_params *caps);
 /* After return no completion, event or memory access happens for it (QP-14); pointer is dead. The
  * number is quarantined. ACKs owed are lost unless engine_tx ran before (QP-11: modify to ERR, then
@@ -605,7 +608,7 @@ uint32_t engine_srq_room(const struct srq *srq);
 
 /* A MAD to a peer's QP1, written whole into one slot (sealed by the caller as any other): from the
  * CM. It goes out with the entry of the P_Key table that matches `pkey`, with the first if none
- * does (CM-06). Returns 0, -EINVAL, -EMSGSIZE. */
+ * does (CM-06). Returns 0, -EINVAL (len), -EMSGSIZE (the slot is too small). */
 int engine_gsi_emit(struct engine *e, struct engine_slot *slot, const struct engine_av *av,
                     uint16_t pkey, const uint8_t *mad, uint32_t len);
 
@@ -631,7 +634,8 @@ struct engine_qp_info {
 void engine_qp_info(const struct engine *e, const struct qp *qp, struct engine_qp_info *out);
 /* All queue pairs, in no particular order: calls fn until it returns false. */
 void engine_qp_each(struct engine *e, bool (*fn)(void *arg, struct qp *qp), void *arg);
-/* The flight recorder as text lines, newest last. Returns octets written. */
+/* The flight recorder as text lines, newest last, as many of the oldest as fit; a NUL behind them.
+ * Returns octets written, without that. */
 size_t engine_qp_history(const struct engine *e, const struct qp *qp, char *buf, size_t size);
 /* Octets of engine state of one idle queue pair, without its work queues. */
 size_t engine_qp_state_size(void);

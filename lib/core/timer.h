@@ -26,9 +26,11 @@ struct timer_wheel {
     struct timer *slot[TIMER_LEVELS][TIMER_SLOTS];
 };
 
+/* No timers, at `now` ns. */
 void timer_wheel_init(struct timer_wheel *w, uint64_t now);
 /* (Re)arm for `deadline` ns. A deadline in the past fires at the next timer_pop. */
 void timer_arm(struct timer_wheel *w, struct timer *t, uint64_t deadline);
+/* Disarm; legal when it isn't armed. */
 void timer_cancel(struct timer_wheel *w, struct timer *t);
 static inline bool timer_armed(const struct timer *t)
 {

@@ -104,6 +104,7 @@ struct sim_wheel {
     struct sim_list slot[SIM_WHEEL_LEVEL][SIM_WHEEL_SLOTS];
 };
 
+/* Empty, at time 0. */
 void sim_wheel_init(struct sim_wheel *w);
 /* As for the heap; a time that has passed means now. */
 void sim_wheel_add(struct sim_wheel *w, struct sim_event *ev, uint64_t at);
