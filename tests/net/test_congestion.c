@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "unit.h"
+#include "cc_of.h"
 #include "vnet.h"
 
 #define US      1000ull
@@ -26,8 +26,7 @@ static struct flow flow[FLOWS];
 
 static void start(const char *link, const char *spec, unsigned flows)
 {
-    struct cc_conf conf;
-    char err[256] = "";
+    const struct cc_conf conf = cc_of(spec);
     net = vnet_new(2, link, 7);
     ck_assert_ptr_nonnull(net);
     a = net->hosts[0];
@@ -38,7 +37,6 @@ static void start(const char *link, const char *spec, unsigned flows)
     unsigned rights = MEM_LOCAL_WRITE | MEM_REMOTE_ANY;
     ck_assert_int_eq(vnet_reg(a, src, sizeof src, rights, &src_lkey, &src_rkey), 0);
     ck_assert_int_eq(vnet_reg(b, dst, sizeof dst, rights, &dst_lkey, &dst_rkey), 0);
-    ck_assert_msg(!cc_conf_parse(&conf, spec, err, sizeof err), "%s", err);
     ck_assert_int_eq(engine_set_cc(a->engine, &conf, net->now), 0);
     ck_assert_int_eq(engine_set_cc(b->engine, &conf, net->now), 0);
     for (unsigned i = 0; i < flows; i++) {

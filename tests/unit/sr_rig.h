@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 
+#include "cc_of.h"
 #include "core_rig.h"
 
 #define US 1000ull
@@ -15,11 +16,9 @@
 static inline struct rig *rig_with(const char *spec, const struct rig_opts *opts)
 {
     struct rig_opts o = opts ? *opts : (struct rig_opts){0};
-    struct cc_conf conf;
-    char err[256] = "";
+    const struct cc_conf conf = cc_of(spec);
     o.stay = true;
     struct rig *r = rig_new(&o);
-    ck_assert_msg(!cc_conf_parse(&conf, spec, err, sizeof err), "%s", err);
     ck_assert_int_eq(engine_set_cc(r->e, &conf, r->now), 0);
     o.stay = false;
     rig_connect(r, r->qp, &o, QPS_RTS);

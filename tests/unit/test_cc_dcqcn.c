@@ -5,33 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cc.h"
-#include "unit.h"
-
-#define US   1000ull
-#define MS   1000000ull
-#define MBIT 1000000ull
-#define GBIT 1000000000ull
-
-static struct cc_conf conf;
-static struct cc cc;
-
-static void start(const char *spec)
-{
-    char err[256] = "";
-    ck_assert_msg(!cc_conf_parse(&conf, spec, err, sizeof err), "%s", err);
-    cc_start(&cc, &conf, 40 * GBIT, 1024, 0);
-}
+#include "cc_rig.h"
 
 static void cnp(uint64_t now)
 {
     conf.type->on_cnp(&cc, now);
-}
-
-static uint64_t rate_at(uint64_t now)
-{
-    cc_run(&cc, now);
-    return cc.rate;
 }
 
 /* CC-17: the rate after one CNP, and after each of five events of the timer. */

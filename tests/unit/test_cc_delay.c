@@ -2,24 +2,14 @@
  *
  * The algorithms that look at the round-trip time, TIMELY and Swift, in numbers.
  */
-#include "cc.h"
-#include "unit.h"
+#include "cc_rig.h"
 
-#define US   1000ull
-#define MS   1000000ull
-#define MBIT 1000000ull
-#define GBIT 1000000000ull
-
-static struct cc_conf conf;
-static struct cc cc;
 static uint64_t now;
 
-static void start(const char *spec)
+static void begin(const char *spec)
 {
-    char err[256] = "";
-    ck_assert_msg(!cc_conf_parse(&conf, spec, err, sizeof err), "%s", err);
     now = 10 * MS;
-    cc_start(&cc, &conf, 40 * GBIT, 1024, now);
+    start_at(spec, now);
 }
 
 /* One packet is acknowledged, after so long a round trip. */
@@ -37,7 +27,7 @@ static void rate_is(double gbps)
  * rises, whatever the gradient. */
 START_TEST(cc_24_timely_thresholds)
 {
-    start("timely:paper");
+    begin("timely:paper");
     ck_assert_uint_eq(cc.rate, CC_UNLIMITED);
     ack(1000 * US); /* half of it beyond 500 us: 0.4 of the rate goes */
     rate_is(24);
@@ -55,7 +45,7 @@ END_TEST
 /* CC-24, TIMELY: between them the smoothed gradient decides, in units of the least round trip. */
 START_TEST(cc_24_timely_gradient)
 {
-    start("timely:paper");
+    begin("timely:paper");
     ack(100 * US); /* the first sample has no gradient */
     ck_assert_uint_eq(cc.rate, CC_UNLIMITED);
     ack(110 * US); /* 10 us up, 7/8 of it counts: 8.75 of 20 us, and 0.8 of that */
@@ -68,7 +58,7 @@ END_TEST
 /* CC-24, TIMELY: after five round trips without growth the steps are five times as long. */
 START_TEST(cc_24_timely_hyperactive)
 {
-    start("timely:paper,start=1G");
+    begin("timely:paper,start=1G");
     for (unsigned i = 1; i <= 4; i++) {
         ack((200 - i) * US);
         ck_assert_uint_eq(cc.rate, GBIT + i * 10 * MBIT);
@@ -88,7 +78,7 @@ END_TEST
 /* CC-24, TIMELY: no lower than the minimum, no higher than the line, where there is no limit. */
 START_TEST(cc_24_timely_bounds)
 {
-    start("timely:paper,min=100M");
+    begin("timely:paper,min=100M");
     for (unsigned i = 0; i < 100; i++)
         ack(5000 * US);
     ck_assert_uint_eq(cc.rate, 100 * MBIT);
@@ -102,7 +92,7 @@ END_TEST
  * round trip and never more than half. */
 START_TEST(cc_24_swift_cut)
 {
-    start("swift:paper");
+    begin("swift:paper");
     ck_assert_uint_eq(cc.window, 1024);
     ck_assert_uint_eq(cc.rate, CC_UNLIMITED);
     ack(100 * US); /* the target is 50: 0.8 * 0.5 go */
@@ -122,7 +112,7 @@ END_TEST
 /* CC-24, Swift: one packet per round trip more while it is shorter than the target. */
 START_TEST(cc_24_swift_rise)
 {
-    start("swift:paper");
+    begin("swift:paper");
     now += MS;
     for (unsigned i = 0; i < 5; i++, now += 10 * MS)
         ack(10 * MS);
@@ -139,12 +129,12 @@ END_TEST
  * up the range of 100 us. */
 START_TEST(cc_24_swift_scaled_target)
 {
-    start("swift:paper,max_cwnd=16");
+    begin("swift:paper,max_cwnd=16");
     ack(54 * US);
     ck_assert_uint_eq(cc.window, 16);
     ack(56 * US);
     ck_assert_uint_eq(cc.window, 15);
-    start("swift:paper,max_cwnd=16,fs_range=0");
+    begin("swift:paper,max_cwnd=16,fs_range=0");
     ack(54 * US);
     ck_assert_uint_eq(cc.window, 15);
 }
@@ -154,7 +144,7 @@ END_TEST
  * of a packet is left, which is a gap between packets. An ACK ends that. */
 START_TEST(cc_24_swift_losses)
 {
-    start("swift:paper");
+    begin("swift:paper");
     ack(40 * US);
     conf.type->on_loss(&cc, false, now);
     ck_assert_uint_eq(cc.window, 512);
@@ -175,14 +165,14 @@ END_TEST
 /* CC-24: a peer may keep an acknowledgement for hours; no sum overflows then. */
 START_TEST(cc_24_hours)
 {
-    start("timely:paper");
+    begin("timely:paper");
     ack(UINT64_MAX / 2);
     rate_is(8); /* all of it is beyond T_high: beta of the rate goes */
     ack(1);
     rate_is(8.01);
     ack(UINT64_MAX);
     rate_is(1.602);
-    start("swift:paper");
+    begin("swift:paper");
     for (unsigned i = 1; i < 40; i++) { /* max_cut: half each time */
         now += CC_RTT_MOST;
         ack(UINT64_MAX / 2);

@@ -2,29 +2,7 @@
  *
  * DCQCN as network adapters do it, in numbers.
  */
-#include "cc.h"
-#include "unit.h"
-
-#define US   1000ull
-#define MS   1000000ull
-#define MBIT 1000000ull
-#define GBIT 1000000000ull
-
-static struct cc_conf conf;
-static struct cc cc;
-
-static void start(const char *spec)
-{
-    char err[256] = "";
-    ck_assert_msg(!cc_conf_parse(&conf, spec, err, sizeof err), "%s", err);
-    cc_start(&cc, &conf, 40 * GBIT, 1024, 0);
-}
-
-static uint64_t rate_at(uint64_t now)
-{
-    cc_run(&cc, now);
-    return cc.rate;
-}
+#include "cc_rig.h"
 
 /* CC-15: the first CNP cuts at once; later ones only leave a mark, on which the next end of a rate
  * reduce period acts, once however many there were. */

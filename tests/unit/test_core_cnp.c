@@ -4,15 +4,14 @@
  */
 #include <string.h>
 
+#include "cc_of.h"
 #include "core_rig.h"
 
 #define US 1000ull
 
 static void set_cc(struct rig *r, const char *spec)
 {
-    struct cc_conf conf;
-    char err[256] = "";
-    ck_assert_msg(!cc_conf_parse(&conf, spec, err, sizeof err), "%s", err);
+    const struct cc_conf conf = cc_of(spec);
     ck_assert_int_eq(engine_set_cc(r->e, &conf, r->now), 0);
 }
 

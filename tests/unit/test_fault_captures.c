@@ -8,12 +8,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "capread.h"
+#include "capture_rig.h"
 #include "fault.h"
 #include "lint.h"
-#include "unit.h"
 
-#define PACKET_MAX 4400u
 #define CAPTURES   128u
 
 static char names[CAPTURES][64];
@@ -29,12 +27,6 @@ static void ignore(void *ctx, const struct lint_finding *f)
 {
     (void)ctx;
     (void)f;
-}
-
-static const char *folder(void)
-{
-    const char *dir = getenv("URNIC_PCAPS");
-    return dir ? dir : "../pcaps";
 }
 
 /* Connections of lint: pairs, and directions whose other one was never seen. */
@@ -67,16 +59,14 @@ static void compare(const char *name, uint64_t number, const struct fault_out *o
 START_TEST(rules_see_what_lint_sees)
 {
     static uint8_t frame[PACKET_MAX];
-    char path[512], why[128];
-    struct capread *c;
     struct capread_packet p;
     struct fault_error err;
     struct fault_out out;
     struct fault_stats stats;
     struct fault *f = fault_parse(rules, sizeof rules - 1, 1, &err);
     struct lint *l = lint_new(ignore, NULL, 0);
-    snprintf(path, sizeof path, "%s/%s", folder(), names[_i]);
-    ck_assert_msg(f && l && capread_open(path, &c, why, sizeof why) == 0, "%s: %s", path, why);
+    struct capread *c = open_capture(names[_i]);
+    ck_assert(f && l);
     for (uint64_t n = 1; capread_next(c, &p) == 1; n++) {
         struct lint_view view;
         struct lint_frame lf = {
@@ -106,7 +96,7 @@ static int is_capture(const struct dirent *d)
 int main(void)
 {
     struct dirent **list;
-    int n = scandir(folder(), &list, is_capture, alphasort);
+    int n = scandir(pcaps(), &list, is_capture, alphasort);
     for (int i = 0; i < n; i++) {
         if (i < (int)CAPTURES)
             snprintf(names[captures++], sizeof names[0], "%.60s", list[i]->d_name);

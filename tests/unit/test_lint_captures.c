@@ -7,15 +7,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "capread.h"
+#include "capture_rig.h"
 #include "lint.h"
-#include "unit.h"
 
 #define CAPTURES   128
 #define WORDS      8
-#define PACKETS    4096
 #define RULES      128
-#define PACKET_MAX 4400
 
 struct expected {
     char name[64];
@@ -27,16 +24,10 @@ struct expected {
 static struct expected expected[CAPTURES];
 static unsigned expected_n;
 
-static void path_of(char *buf, size_t size, const char *name)
-{
-    const char *dir = getenv("URNIC_PCAPS");
-    snprintf(buf, size, "%s/%s", dir ? dir : "../pcaps", name);
-}
-
 static bool read_expected(void)
 {
     char path[512], line[512];
-    path_of(path, sizeof path, "expected-lint.txt");
+    snprintf(path, sizeof path, "%s/expected-lint.txt", pcaps());
     FILE *f = fopen(path, "r");
     while (f && fgets(line, sizeof line, f)) {
         if (line[0] == '#' || line[0] == '\n')
@@ -90,37 +81,6 @@ static void on_finding(void *ctx, const struct lint_finding *f)
         ck_assert_msg(expects(t->only, f->rule->id),
                       "%s %s: %s at packet %llu: %s; expected %s, seen %s", t->only->name, t->how,
                       f->rule->id, (unsigned long long)f->number, f->dump, f->expected, f->seen);
-}
-
-struct packet {
-    uint64_t ns;
-    uint32_t len, interface;
-    bool no_ether, sent;
-    uint8_t data[PACKET_MAX];
-};
-
-static struct packet *packets;
-static unsigned packets_n;
-
-static void load(const char *name)
-{
-    char path[512], why[128];
-    struct capread *c;
-    struct capread_packet p;
-    path_of(path, sizeof path, name);
-    ck_assert_msg(capread_open(path, &c, why, sizeof why) == 0, "%s: %s", path, why);
-    packets = packets ? packets : malloc(PACKETS * sizeof *packets);
-    packets_n = 0;
-    while (capread_next(c, &p) == 1 && packets_n < PACKETS) {
-        ck_assert_uint_le(p.len, PACKET_MAX);
-        packets[packets_n].ns = p.ns;
-        packets[packets_n].len = p.len;
-        packets[packets_n].interface = p.interface;
-        packets[packets_n].no_ether = p.no_ether;
-        packets[packets_n].sent = p.dir == CAPREAD_OUT;
-        memcpy(packets[packets_n++].data, p.frame, p.len);
-    }
-    capread_close(c);
 }
 
 static void feed(struct lint *l, const struct packet *k, uint64_t number, uint32_t snaplen)
@@ -244,7 +204,7 @@ END_TEST
 static uint8_t *read_file(const char *name, size_t *len)
 {
     char path[512];
-    path_of(path, sizeof path, name);
+    snprintf(path, sizeof path, "%s/%s", pcaps(), name);
     FILE *f = fopen(path, "rb");
     ck_assert_ptr_nonnull(f);
     fseek(f, 0, SEEK_END);
@@ -325,10 +285,8 @@ END_TEST
 /* Every capture of the folder has its line. */
 START_TEST(every_capture_is_listed)
 {
-    char path[512];
     unsigned n = 0;
-    path_of(path, sizeof path, ".");
-    DIR *d = opendir(path);
+    DIR *d = opendir(pcaps());
     ck_assert_ptr_nonnull(d);
     for (struct dirent *e; (e = readdir(d));) {
         size_t len = strlen(e->d_name);

@@ -7,40 +7,15 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "capread.h"
+#include "capture_rig.h"
 #include "replay.h"
-#include "unit.h"
 
-#define PACKETS    4096
-#define PACKET_MAX 4400
-
-struct packet {
-    uint64_t ns;
-    uint32_t len;
-    uint8_t data[PACKET_MAX];
-};
-
-static struct packet *packets;
-static unsigned packets_n;
-
-static void load(const char *name)
+/* Without its ending. */
+static void load_named(const char *name)
 {
-    char path[512], why[128];
-    struct capread *c;
-    struct capread_packet p;
-    const char *dir = getenv("URNIC_PCAPS");
-    bool ours = !strncmp(name, "own-", 4);
-    snprintf(path, sizeof path, "%s/%s.%s", dir ? dir : "../pcaps", name, ours ? "pcapng" : "pcap");
-    ck_assert_msg(capread_open(path, &c, why, sizeof why) == 0, "%s: %s", path, why);
-    packets = packets ? packets : malloc(PACKETS * sizeof *packets);
-    packets_n = 0;
-    while (capread_next(c, &p) == 1 && packets_n < PACKETS) {
-        ck_assert_uint_le(p.len, PACKET_MAX);
-        packets[packets_n].ns = p.ns;
-        packets[packets_n].len = p.len;
-        memcpy(packets[packets_n++].data, p.frame, p.len);
-    }
-    capread_close(c);
+    char file[64];
+    snprintf(file, sizeof file, "%s.%s", name, strncmp(name, "own-", 4) ? "pcap" : "pcapng");
+    load(file);
 }
 
 struct tally {
@@ -222,7 +197,7 @@ START_TEST(a_changed_field_is_found)
 {
     const struct guilty *g = &guilty[_i];
     struct tally before, after;
-    load(g->capture);
+    load_named(g->capture);
     replay(0, 0, g->role, &before);
     unsigned number = change(g);
     replay(0, 0, g->role, &after);
@@ -259,7 +234,7 @@ START_TEST(a_changed_mad_is_found)
     const struct guilty_mad *g = &guilty_mads[_i];
     struct tally before, after;
     struct wire_pkt p;
-    load(g->capture);
+    load_named(g->capture);
     replay(0, 0, g->role, &before);
     ck_assert_uint_eq(before.differences, 0);
     struct packet *k = &packets[g->packet - 1];
@@ -310,7 +285,7 @@ static const char *const innocent[] = {
 START_TEST(half_a_capture_accuses_nobody)
 {
     struct tally t;
-    load(innocent[_i]);
+    load_named(innocent[_i]);
     for (unsigned part = 1; part < 16; part++) {
         unsigned from = packets_n * part / 16;
         replay(from, 0, REPLAY_BOTH, &t);
@@ -334,7 +309,7 @@ START_TEST(a_hole_accuses_nobody)
 {
     static const unsigned missed[] = {20, 121, 126}; /* of own-loss */
     struct tally t;
-    load("own-loss");
+    load_named("own-loss");
     for (unsigned i = 0; i < sizeof missed / sizeof *missed; i++)
         packets[missed[i] - 1].len = 0;
     replay(0, 0, REPLAY_BOTH, &t);

@@ -6,30 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sim.h"
-#include "sim_metric.h"
-#include "unit.h"
-
-static struct sim_scenario s;
-
-static struct sim *make(const char *text, const struct sim_hooks *hooks)
-{
-    struct sim_error err;
-    struct sim *sim;
-    sim_scenario_init(&s);
-    int rc = sim_scenario_parse(&s, text, strlen(text), 0, &err);
-    ck_assert_msg(!rc, "%u: %s: %s", err.line, err.field, err.reason);
-    rc = sim_create(&s, hooks, &sim, &err);
-    ck_assert_msg(!rc, "%u: %s: %s", err.line, err.field, err.reason);
-    return sim;
-}
-
-static double metric(struct sim *sim, const char *name)
-{
-    double v;
-    ck_assert_msg(sim_metric(sim, name, &v), "%s", name);
-    return v;
-}
+#include "sim_rig.h"
 
 /* Every frame out of the pool has come back, and a queue's octets with it. */
 static void check_empty(struct sim *sim)

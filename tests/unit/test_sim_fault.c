@@ -7,32 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim.h"
-#include "sim_metric.h"
-#include "unit.h"
+#include "sim_rig.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
-
-static struct sim_scenario s;
-
-static struct sim *make(const char *text)
-{
-    struct sim_error err;
-    struct sim *sim;
-    sim_scenario_init(&s);
-    int rc = sim_scenario_parse(&s, text, strlen(text), 0, &err);
-    ck_assert_msg(!rc, "%u: %s: %s", err.line, err.field, err.reason);
-    rc = sim_create(&s, NULL, &sim, &err);
-    ck_assert_msg(!rc, "%u: %s: %s", err.line, err.field, err.reason);
-    return sim;
-}
-
-static double metric(struct sim *sim, const char *name)
-{
-    double v;
-    ck_assert_msg(sim_metric(sim, name, &v), "%s", name);
-    return v;
-}
 
 /* Two connections: host 0 to 2, and 10 us later 1 to 3, 16 packets each. */
 #define TWO                                                                                        \
@@ -83,7 +60,7 @@ static const struct {
 
 START_TEST(a_rule_makes_this_of_two_flows)
 {
-    struct sim *sim = make(rows[_i].text);
+    struct sim *sim = make(rows[_i].text, NULL);
     sim_run(sim, SIM_NEVER);
     const struct {
         const char *name;
@@ -136,7 +113,7 @@ START_TEST(a_rule_acts_where_it_is_put)
              "duration 5ms\ntopology dumbbell hosts=2 rate=40G delay=1us\ncc dcqcn\n"
              "flow from=0 to=2 size=16K\n%s\n",
              places[_i].rule);
-    struct sim *sim = make(text);
+    struct sim *sim = make(text, NULL);
     sim_run(sim, SIM_NEVER);
     ck_assert_msg(metric(sim, "faulted") == places[_i].faulted, "%s%g", text,
                   metric(sim, "faulted"));
@@ -150,7 +127,8 @@ START_TEST(rules_of_several_places)
     struct sim *sim = make(SR "fault drop conn 1 psn +2 first-tx\n"
                               "fault at host1 drop conn 1 psn +4 first-tx\n"
                               "fault drop conn 2 psn +6 first-tx\n"
-                              "fault at host0 drop conn 2\n");
+                              "fault at host0 drop conn 2\n",
+                           NULL);
     sim_run(sim, SIM_NEVER);
     ck_assert(metric(sim, "faulted.1") == 1 && metric(sim, "retransmits.0") == 1);
     ck_assert(metric(sim, "faulted.2") == 1 && metric(sim, "faulted.3") == 1);
@@ -167,7 +145,8 @@ START_TEST(an_injected_nak_sends_the_sender_back)
 {
     struct sim *sim = make("duration 5ms\ntopology dumbbell hosts=1 rate=40G delay=1us\n"
                            "flow from=0 to=1 size=256K message=4K\n"
-                           "fault inject nak psn-seq psn +100 first-tx\n");
+                           "fault inject nak psn-seq psn +100 first-tx\n",
+                           NULL);
     sim_run(sim, SIM_NEVER);
     ck_assert(metric(sim, "flows_done") == 1 && metric(sim, "naks") == 0);
     ck_assert(metric(sim, "retransmits") >= 1 && metric(sim, "retransmits") <= 10);
@@ -179,7 +158,8 @@ END_TEST
 START_TEST(an_injected_pause_is_obeyed)
 {
     struct sim *sim = make("duration 5ms\ntopology dumbbell hosts=1 rate=40G delay=1us\n"
-                           "flow from=0 to=1 size=16K\nfault inject pause 3 psn +4\n");
+                           "flow from=0 to=1 size=16K\nfault inject pause 3 psn +4\n",
+                           NULL);
     sim_run(sim, SIM_NEVER);
     ck_assert(metric(sim, "flows_done") == 1);
     double us = metric(sim, "time") * 1000;
@@ -190,7 +170,7 @@ END_TEST
 
 static uint64_t trace_of(const char *text, double *faulted)
 {
-    struct sim *sim = make(text);
+    struct sim *sim = make(text, NULL);
     sim_run(sim, SIM_NEVER);
     uint64_t trace = sim->w.trace;
     *faulted = metric(sim, "faulted");
