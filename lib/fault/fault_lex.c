@@ -216,6 +216,9 @@ bool fault_lex_range(struct fault_lex *lx, enum fault_kind kind, uint64_t max, b
         good = value(kind, d + 2, hi, &out->hi);
     if (!d)
         out->hi = out->lo;
+    if (good && w.len && out->lo > out->hi && out->lo <= max)
+        return fault_lex_error(lx, w, "the range %.*s ends before it begins",
+                               (int)(w.len < SHOWN_MOST ? w.len : SHOWN_MOST), w.s);
     if (!good || w.len < 1 || (d && !lo && !hi) || out->lo > out->hi || out->hi > max) {
         snprintf(what, sizeof(what), "%s or a range of them, A..B%s", describe(kind, 0, max, buf),
                  open ? ", A.. or ..B" : "");

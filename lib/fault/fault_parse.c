@@ -92,11 +92,20 @@ static bool part(struct fault_word *rest, struct fault_word *out)
     return true;
 }
 
+/* Nothing before or behind a |: there is a blank, or the name is missing. */
+static bool lone_bar(struct fault_parser *p, struct fault_word w)
+{
+    return fault_lex_error(&p->lx, w, "'|' stands between two names, without blanks");
+}
+
 static bool read_pos(struct fault_parser *p)
 {
     struct fault_word rest = fault_lex_next(&p->lx), w;
+    bool bars = rest.len && memchr(rest.s, '|', rest.len);
     while (part(&rest, &w)) {
         uint16_t bit = 0;
+        if (!w.len && bars)
+            return lone_bar(p, w);
         for (size_t i = 0; i < sizeof(positions) / sizeof(positions[0]); i++)
             if (fault_word_is(w, positions[i].name))
                 bit = positions[i].bit;
@@ -142,14 +151,25 @@ static bool read_prob(struct fault_parser *p)
     return fault_lex_prob(&p->lx, &p->r->m.prob);
 }
 
+/* One of the two ends of a time window. */
+static bool read_end(struct fault_parser *p, uint32_t other, uint64_t *end)
+{
+    const struct fault_match *m = &p->r->m;
+    struct fault_word w = fault_lex_peek(&p->lx);
+    if (!fault_lex_value(&p->lx, FAULT_TIME, 0, UINT64_MAX / 4, end))
+        return false;
+    return !(m->says & other) || m->after < m->until ||
+           fault_lex_error(&p->lx, w, "the time window ends before it begins");
+}
+
 static bool read_after(struct fault_parser *p)
 {
-    return fault_lex_value(&p->lx, FAULT_TIME, 0, UINT64_MAX / 4, &p->r->m.after);
+    return read_end(p, FAULT_S_UNTIL, &p->r->m.after);
 }
 
 static bool read_until(struct fault_parser *p)
 {
-    return fault_lex_value(&p->lx, FAULT_TIME, 0, UINT64_MAX / 4, &p->r->m.until);
+    return read_end(p, FAULT_S_AFTER, &p->r->m.until);
 }
 
 static bool read_count(struct fault_parser *p)
@@ -238,12 +258,15 @@ static bool add_class(struct fault_match *m, struct fault_word w)
 static bool read_classes(struct fault_parser *p, struct fault_word word)
 {
     struct fault_word rest = word, w;
-    while (part(&rest, &w))
+    while (part(&rest, &w)) {
+        if (!w.len)
+            return lone_bar(p, w);
         if (!add_class(&p->r->m, w))
             return fault_lex_expected(
                 &p->lx, w,
                 "a selector (a->b, src, qpn, conn, psn, first-tx, retx, pos, size, nth, prob, "
                 "after, count ...), a class (data, ack ...) or an opcode's name");
+    }
     return true;
 }
 
