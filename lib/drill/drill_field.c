@@ -161,7 +161,7 @@ const struct drill_field drill_packet_fields[] = {
     HDR("feth", feth, WIRE_H_FETH, ROLE_VALUE),
     HDR24("sel_recv", sel_recv, DRILL_H_SELECTIVE, ROLE_VALUE),
     HDR("sel_index", sel_index, DRILL_H_SELECTIVE, ROLE_VALUE),
-    HDR24("sel_psn", sel_psn, DRILL_H_SELECTIVE, ROLE_VALUE),
+    HDR24("sel_psn", sel_psn, DRILL_H_SELECTIVE, ROLE_PSN),
     OWN("qp", TYPE_NAME, PKT_QP),
     OWN("len", TYPE_NUM, PKT_LEN),
     OWN("data", TYPE_DATA, PKT_DATA),

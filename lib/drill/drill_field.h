@@ -29,7 +29,7 @@ enum drill_type {
 };
 
 /* What the name of an object is worth in a number. */
-enum drill_role { ROLE_VALUE, ROLE_VA, ROLE_RKEY, ROLE_LKEY, ROLE_QPN };
+enum drill_role { ROLE_VALUE, ROLE_VA, ROLE_RKEY, ROLE_LKEY, ROLE_QPN, ROLE_PSN };
 
 struct drill_word {
     const char *name; /* NULL ends the table */

@@ -443,7 +443,7 @@ static uint64_t own_value(const struct match *m, int id)
 static bool match_number(struct match *m, const struct drill_arg *a)
 {
     const struct drill_field *f = a->field;
-    bool psn = f->id == PKT_PSN || f->id == PKT_APSN;
+    bool psn = f->id == PKT_PSN || f->id == PKT_APSN || f->role == ROLE_PSN;
     uint64_t got = f->offset == DRILL_NO_MEMBER ? own_value(m, f->id) : drill_get_member(m->p, f);
     char want[64], text[DRILL_NUMBER_LEN];
     bool fits;

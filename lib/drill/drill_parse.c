@@ -34,7 +34,11 @@ static bool take_fields(struct drill_parser *p, struct drill_stmt *st,
                                     p->l.text);
         if (!drill_takes(st, f))
             return drill_parse_fail(p, "'%.*s' takes no '%s'", p->head_len, p->head, f->name);
-        if (drill_again(st, f))
+        const struct drill_field *before = drill_again(st, f);
+        if (before && before != f) /* `from` and `into` of a READ */
+            return drill_parse_fail(p, "'%s' means the same as '%s', which is given", f->name,
+                                    before->name);
+        if (before)
             return drill_parse_fail(p, "'%s' is given twice", f->name);
         if (off && f->type != TYPE_FLAG)
             return drill_parse_fail(p, "'%s' is no flag", f->name);

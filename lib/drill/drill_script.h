@@ -127,7 +127,8 @@ static inline unsigned drill_cm_attr(const struct drill_stmt *st)
 
 /* Does the statement, with its operands, take this field? */
 bool drill_takes(const struct drill_stmt *st, const struct drill_field *f);
-/* Has the statement this field already, or another name of it? Only lists may go on. */
-bool drill_again(const struct drill_stmt *st, const struct drill_field *f);
+/* What the statement has already: this field, or one that means the same; NULL = neither. Only
+ * lists may go on. */
+const struct drill_field *drill_again(const struct drill_stmt *st, const struct drill_field *f);
 
 #endif

@@ -79,12 +79,12 @@ bool drill_takes(const struct drill_stmt *st, const struct drill_field *f)
     return st->verb->fields != drill_packet_fields || takes_packet_field(st, f);
 }
 
-bool drill_again(const struct drill_stmt *st, const struct drill_field *f)
+const struct drill_field *drill_again(const struct drill_stmt *st, const struct drill_field *f)
 {
     bool list = f->type == TYPE_PATCH || (st->verb->kind == DO_DEVICE && f->id == DEV_PKEY);
     for (const struct drill_arg *a = list ? NULL : st->args; a; a = a->next)
         if (a->field && (a->field == f || (f->offset == DRILL_NO_MEMBER && a->field->id == f->id &&
                                            drill_field_is_mad(a->field) == drill_field_is_mad(f))))
-            return true;
-    return false;
+            return a->field;
+    return NULL;
 }

@@ -155,6 +155,8 @@ bool drill_one(struct drill_run *run, const struct drill_stmt *st, const struct 
         return false;
     if (a->v.lo.t[0].name && (a->field->role == ROLE_RKEY || a->field->role == ROLE_LKEY))
         *out &= UINT32_MAX; /* M+0x80000000: another key, whatever M's is */
+    if (a->v.lo.t[0].name && a->field->role == ROLE_PSN)
+        *out &= WIRE_PSN_MASK;
     return bits >= 64 || *out >> bits == 0 ||
            drill_end(run, DRILL_WRONG, st, "'%s': 0x%" PRIx64 " has more than %u bits",
                      a->field->name, *out, bits);
