@@ -17,6 +17,7 @@
 
 #include "capread_link.h"
 #include "capread_priv.h"
+#include "capread_tunnel.h"
 
 #define PCAP_MAGIC_US       0xA1B2C3D4u
 #define PCAP_MAGIC_NS       0xA1B23C4Du
@@ -248,6 +249,8 @@ int capread_next(struct capread *c, struct capread_packet *p)
         p->number = ++c->info.packets;
         if (capread_link(c->interface[p->interface].link_type, p->frame, p->len, p->wire_len,
                          c->scratch, p)) {
+            enum capread_carrier carrier = capread_tunnel(c->scratch, p);
+            c->info.wrapped[carrier] += carrier != CAPREAD_PLAIN;
             c->info.cut += p->len < p->wire_len;
             return 1;
         }

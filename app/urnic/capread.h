@@ -26,31 +26,48 @@ struct capread;
 
 enum capread_dir { CAPREAD_NO_DIR, CAPREAD_IN, CAPREAD_OUT };
 
+/* What RoCE packets may be wrapped in; the reader unwraps them. */
+enum capread_carrier {
+    CAPREAD_PLAIN,
+    CAPREAD_ERSPAN,
+    CAPREAD_VXLAN,
+    CAPREAD_GENEVE,
+    CAPREAD_GRE,
+    CAPREAD_IPIP,
+    CAPREAD_MPLS,
+    CAPREAD_PPPOE,
+    CAPREAD_TAGS, /* more VLAN tags than a service tag and one */
+    CAPREAD_CARRIERS
+};
+/* "ERSPAN", "several VLAN tags" ... */
+const char *capread_carrier_name(enum capread_carrier c);
+
 struct capread_packet {
     uint64_t number;      /* 1, 2, ... as Wireshark numbers them */
     uint64_t ns;          /* since the Unix epoch, as the file says: may go backwards */
     const uint8_t *frame; /* an Ethernet frame; valid until the next call */
     uint32_t len;         /* octets at `frame` */
     uint32_t wire_len;    /* octets that the frame had; > len: the capture kept only a part */
-    uint32_t
-        interface; /* 0, 1, ... over all sections of the file; where one stands for many (tcpdump
-                      -i any) and the packets name theirs, a number above those for each; where
-                      they don't, one for each VLAN tag, since a packet shows up with and without */
+    uint32_t interface;   /* 0, 1, ... over all sections of the file; where one stands for many
+                             (tcpdump   -i any) and the packets name theirs, a number above those for
+                             each; where   they don't, one for each VLAN tag, since a packet shows up
+                             with and without; and   one for each carrier that it was wrapped in */
     enum capread_dir dir; /* seen by the machine that captured */
     bool no_ether;        /* the Ethernet header was made up by the reader */
     const char *comment;  /* first comment, or NULL; valid until the next call */
 };
 
 struct capread_info {
-    const char *format;  /* "pcap", "pcapng" */
-    uint64_t packets;    /* read so far, those of other link types included */
-    uint64_t skipped;    /* of these, packets of link types that can't carry RoCE */
-    uint64_t cut;        /* packets of which the capture kept only a part */
-    uint64_t drops;      /* packets that the capture says it dropped */
-    uint64_t offset;     /* octets of the file read so far */
-    uint64_t size;       /* octets of the file; 0 = not known (a pipe) */
-    uint32_t interfaces; /* seen so far */
-    const char *damage;  /* NULL, or why reading ended early: "cut short in packet 12" */
+    const char *format;                 /* "pcap", "pcapng" */
+    uint64_t packets;                   /* read so far, those of other link types included */
+    uint64_t skipped;                   /* of these, packets of link types that can't carry RoCE */
+    uint64_t cut;                       /* packets of which the capture kept only a part */
+    uint64_t wrapped[CAPREAD_CARRIERS]; /* RoCE packets that were inside something else */
+    uint64_t drops;                     /* packets that the capture says it dropped */
+    uint64_t offset;                    /* octets of the file read so far */
+    uint64_t size;                      /* octets of the file; 0 = not known (a pipe) */
+    uint32_t interfaces;                /* seen so far */
+    const char *damage; /* NULL, or why reading ended early: "cut short in packet 12" */
 };
 
 /* Open a file; "-" is standard input. Returns 0, or -errno with a sentence (without file name) in

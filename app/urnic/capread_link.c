@@ -23,9 +23,9 @@ enum link_type {
     LINK_SLL2 = 276,
 };
 
-#define WIRE_LEN_MAX   (1u << 30)
-#define ETHERTYPE_IPV4 0x0800u
-#define ETHERTYPE_IPV6 0x86DDu
+#define WIRE_LEN_MAX    (1u << 30)
+#define ETHERTYPE_IPV4  0x0800u
+#define ETHERTYPE_IPV6  0x86DDu
 #define ETHERTYPE_VLAN  0x8100u
 #define ETHERTYPE_SVLAN 0x88A8u
 #define VLAN_IDS        4096u

@@ -142,6 +142,11 @@ void lint_write_text(const struct lint_result *r)
     counted(&any, r->capture.drops, "dropped by the capture");
     counted(&any, t->forgotten, "of more queue pairs than fit");
     putchar('\n');
+    for (int i = 0; i < CAPREAD_CARRIERS; i++)
+        if (r->capture.wrapped[i])
+            printf("%" PRIu64 " packet%s inside %s: what is inside is judged\n",
+                   r->capture.wrapped[i], r->capture.wrapped[i] == 1 ? "" : "s",
+                   capread_carrier_name(i));
     if (t->merged)
         printf("%" PRIu64
                " frame%s of several packets, merged by the host that captured (GRO, LRO or "
@@ -250,6 +255,11 @@ void lint_write_json(const struct lint_result *r)
     number(o, "cut", t->cut);
     number(o, "merged", t->merged);
     number(o, "merged_unread", t->unsplit);
+    json_t *wrapped = json_object();
+    for (int i = 0; i < CAPREAD_CARRIERS; i++)
+        if (r->capture.wrapped[i])
+            number(wrapped, capread_carrier_name(i), r->capture.wrapped[i]);
+    json_object_set_new(o, "inside", wrapped);
     number(o, "dropped", r->capture.drops);
     number(o, "forgotten", t->forgotten);
     if (r->capture.damage)

@@ -372,6 +372,134 @@ START_TEST(link_types)
 }
 END_TEST
 
+#define IPV4(proto) 0x45, 0, 0, 99, 0, 7, 0x40, 0, 64, proto, 0, 0, 192, 168, 0, 1, 192, 168, 0, 2
+#define IPV6(proto)                                                                                \
+    0x60, 0, 0, 0, 0, 99, proto, 64, 0xFD, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0xFD, 0,   \
+        0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2
+#define UDP(port) 0xC3, 0x50, (port) >> 8, (port)&0xFF, 0, 99, 0, 0
+#define GENEVE    2, 0, 0x65, 0x58, 0, 0, 77, 0, 1, 2, 3, 1, 4, 5, 6, 7 /* with an option */
+#define VXLAN     8, 0, 0, 0, 0, 0, 77, 0
+
+/* RoCE inside something else: what is put in place of the Ethernet header's type, and how much of
+ * the frame follows it. */
+static const struct wrapping {
+    const char *name;
+    enum capread_carrier carrier;
+    bool bare; /* IP follows, else the whole frame */
+    bool tags; /* what the frame's own addresses are followed by */
+    uint8_t n, head[80];
+} wrappings[] = {
+    {"VXLAN", CAPREAD_VXLAN, .n = 38, .head = {8, 0, IPV4(17), UDP(4789), VXLAN}},
+    {"VXLAN over IPv6", CAPREAD_VXLAN, .n = 58, .head = {0x86, 0xDD, IPV6(17), UDP(4789), VXLAN}},
+    {"VXLAN behind a tag", CAPREAD_VXLAN, .n = 42,
+     .head = {0x81, 0, 0, 9, 8, 0, IPV4(17), UDP(4789), VXLAN}},
+    {"Geneve", CAPREAD_GENEVE, .n = 46, .head = {8, 0, IPV4(17), UDP(6081), GENEVE}},
+    {"ERSPAN I", CAPREAD_ERSPAN, .n = 26, .head = {8, 0, IPV4(47), 0, 0, 0x88, 0xBE}},
+    {"ERSPAN II", CAPREAD_ERSPAN, .n = 38,
+     .head = {8, 0, IPV4(47), 0x10, 0, 0x88, 0xBE, 0, 0, 0, 5, 0x10, 9, 0, 3, 0, 0, 0, 0}},
+    {"ERSPAN III, with a header of the platform's", CAPREAD_ERSPAN, .n = 50,
+     .head = {8, 0, IPV4(47), 0x10, 0, 0x22, 0xEB, 0, 0, 0, 5, 0x20,
+              9, 0, 3,        1,    2, 3,    4,    0, 0, 0, 1}},
+    {"GRE, Ethernet and a key", CAPREAD_GRE, .n = 30,
+     .head = {8, 0, IPV4(47), 0x20, 0, 0x65, 0x58, 0, 0, 0, 5}},
+    {"GRE", CAPREAD_GRE, .bare = true, .n = 26, .head = {8, 0, IPV4(47), 0, 0, 8, 0}},
+    {"IP in IP", CAPREAD_IPIP, .bare = true, .n = 22, .head = {8, 0, IPV4(4)}},
+    {"IP in IPv6", CAPREAD_IPIP, .bare = true, .n = 42, .head = {0x86, 0xDD, IPV6(4)}},
+    {"MPLS, two labels", CAPREAD_MPLS, .bare = true, .n = 10,
+     .head = {0x88, 0x47, 0, 6, 0x40, 64, 0, 12, 0x81, 64}},
+    {"MPLS, Ethernet behind a control word", CAPREAD_MPLS, .n = 10,
+     .head = {0x88, 0x47, 0, 12, 0x81, 64}},
+    {"MPLS, Ethernet", CAPREAD_MPLS, .n = 6, .head = {0x88, 0x47, 0, 12, 0x81, 64}},
+    {"PPPoE", CAPREAD_PPPOE, .bare = true, .n = 10,
+     .head = {0x88, 0x64, 0x11, 0, 0, 5, 0, 99, 0, 0x21}},
+    {"a second 802.1Q tag", CAPREAD_TAGS, .tags = true, .n = 10,
+     .head = {0x81, 0, 0, 5, 0x81, 0, 0x60, 6, 8, 0}},
+    {"three tags", CAPREAD_TAGS, .tags = true, .n = 14,
+     .head = {0x91, 0, 0, 5, 0x88, 0xA8, 0, 7, 0x81, 0, 0x60, 6, 8, 0}},
+    {"a service tag and one: a frame as it should be", CAPREAD_PLAIN, .tags = true, .n = 10,
+     .head = {0x88, 0xA8, 0, 5, 0x81, 0, 0x60, 6, 8, 0}},
+};
+
+#define INNER_LEN 80u
+
+/* A frame with a datagram for `port`; the payload counts. */
+static void inner_frame(uint8_t *f, uint16_t port)
+{
+    static const uint8_t head[] = {2, 1, 1, 1, 1, 1, 2, 1, 1, 1, 1, 2, 8, 0, IPV4(17)};
+    memcpy(f, head, sizeof head);
+    f[34] = 0xC1;
+    f[35] = 0x23;
+    f[36] = (uint8_t)(port >> 8);
+    f[37] = (uint8_t)port;
+    for (uint8_t i = 38; i < INNER_LEN; i++)
+        f[i] = i;
+}
+
+/* One packet of a capture that keeps `have` octets of it. */
+static void unwrap(const struct wrapping *w, uint16_t port, uint32_t have, struct capread_packet *p,
+                   struct capread **c)
+{
+    static struct file f;
+    uint8_t inner[INNER_LEN], data[INNER_LEN + 12 + sizeof w->head] = {0};
+    uint32_t from = w->bare || w->tags ? 14 : 0, len = 12u + w->n + INNER_LEN - from;
+    inner_frame(inner, port);
+    memcpy(data, inner, 12);
+    if (!w->tags)
+        data[5] = data[11] = 9; /* other addresses than those inside */
+    memcpy(data + 12, w->head, w->n);
+    memcpy(data + 12 + w->n, inner + from, INNER_LEN - from);
+    f.len = 0;
+    pcap_header(&f, 0xA1B2C3D4, 1);
+    pcap_packet(&f, 1, 2, data, have < len ? have : len, len + 100);
+    *c = open_file(&f);
+    ck_assert_msg(capread_next(*c, p) == 1, "%s", w->name);
+}
+
+/* WIRE-05, and what mirrors and overlay networks put around RoCE. */
+START_TEST(what_is_wrapped)
+{
+    const struct wrapping *w = &wrappings[_i];
+    uint8_t inner[INNER_LEN];
+    struct capread *c;
+    struct capread_packet p;
+    struct capread_info info;
+    unwrap(w, 4791, UINT32_MAX, &p, &c);
+    capread_info(c, &info);
+    ck_assert_uint_eq(info.wrapped[CAPREAD_PLAIN], 0);
+    inner_frame(inner, 4791);
+    uint32_t tag = 0;
+    if (w->carrier == CAPREAD_TAGS) { /* the innermost one is left */
+        ck_assert_mem_eq(p.frame + 12, "\x81\x00\x60\x06\x08\x00", 6);
+        tag = 4;
+    }
+    if (w->carrier) {
+        ck_assert_uint_eq(info.wrapped[w->carrier], 1);
+        ck_assert_uint_ne(p.interface, 0);
+        ck_assert_uint_eq(p.len, INNER_LEN + tag);
+        ck_assert_mem_eq(p.frame + 14 + tag, inner + 14, INNER_LEN - 14);
+        if (!w->bare)
+            ck_assert_mem_eq(p.frame, inner, 12);
+        ck_assert_uint_eq(p.frame[12 + tag], 8);
+    } else {
+        ck_assert_uint_eq(p.len, 12 + w->n + INNER_LEN - 14);
+    }
+    ck_assert_uint_eq(p.wire_len, p.len + 100);
+    ck_assert_int_eq(p.no_ether, w->bare);
+    capread_close(c);
+
+    unwrap(w, 4790, UINT32_MAX, &p, &c); /* anything else stays as it is */
+    ck_assert_mem_eq(p.frame + 12, w->head, w->n);
+    ck_assert_uint_eq(p.interface, 0);
+    capread_close(c);
+    for (uint32_t have = 0; have < 12u + w->n + INNER_LEN; have++) { /* cut anywhere */
+        unwrap(w, 4791, have, &p, &c);
+        ck_assert_uint_le(p.len, have);
+        ck_assert_uint_ge(p.wire_len, p.len);
+        capread_close(c);
+    }
+}
+END_TEST
+
 /* ERF: extension headers, padding of the record, and what isn't Ethernet. */
 START_TEST(endace_records)
 {
@@ -499,6 +627,19 @@ START_TEST(a_pipe_and_many_packets)
 }
 END_TEST
 
-UNIT_MAIN("capture reader", classic_pcap_of_every_kind, a_file_cut_short_gives_what_it_has,
-          pcapng_interfaces_and_sections, link_types, endace_records, what_is_no_capture, damage,
-          a_pipe_and_many_packets)
+int main(void)
+{
+    Suite *s = suite_create("capture reader");
+    TCase *c = tcase_create("capture reader");
+    tcase_add_test(c, classic_pcap_of_every_kind);
+    tcase_add_test(c, a_file_cut_short_gives_what_it_has);
+    tcase_add_test(c, pcapng_interfaces_and_sections);
+    tcase_add_test(c, link_types);
+    tcase_add_loop_test(c, what_is_wrapped, 0, sizeof wrappings / sizeof *wrappings);
+    tcase_add_test(c, endace_records);
+    tcase_add_test(c, what_is_no_capture);
+    tcase_add_test(c, damage);
+    tcase_add_test(c, a_pipe_and_many_packets);
+    suite_add_tcase(s, c);
+    return unit_run(s);
+}
