@@ -3,9 +3,9 @@
  * The loss matrix: every RC operation, at the sizes where segmentation changes, over a link that
  * loses, duplicates, reorders and damages, on virtual time.
  *
- *     test_loss_matrix [--recovery MODE] [--sample N] [--full] [--seed S] [--case NAME] [--list]
- * [--verbose]
- *                      [--capture FILE]   pcapng of a --case: frames as sent, losses as comments
+ *     test_loss_matrix [--sample N | --full] [--seed S] [--recovery MODE] [--verbose]
+ *     test_loss_matrix --case NAME [--capture FILE]   pcapng: frames as sent, losses as comments
+ *     test_loss_matrix --list
  *
  * Each case does several messages of one operation and asks: do the octets agree, did each request
  * complete exactly once and in order (CQ-01, REQ-33), did each atomic happen exactly once (ATM-08,
@@ -631,7 +631,51 @@ static uint64_t seed_of_the_day(void)
            (uint64_t)tm.tm_mday;
 }
 
-int main(int argc, char **argv)
+struct settings {
+    size_t sample; /* how many cases */
+    const char *only;
+    bool verbose, list, full, seeded;
+    uint64_t seed;
+};
+
+static int usage(const char *name, bool asked)
+{
+    fprintf(asked ? stdout : stderr,
+            "usage: %s [--sample N | --full] [--seed S] [--recovery NAME] [--verbose]\n"
+            "       %s --case NAME [--capture FILE]\n"
+            "       %s --list\n"
+            "\n"
+            "Every RC operation over a link that loses, repeats, reorders and damages: a\n"
+            "sample of N cases chosen by seed S (default: the date), all of them, or the\n"
+            "case NAME, its frames into a pcapng file. --list names the cases.\n"
+            "Exit status: 0 all hold, 1 one does not, 2 wrong usage.\n",
+            name, name, name);
+    return asked ? 0 : 2;
+}
+
+static bool take_number(const char *option, const char *text, uint64_t *out)
+{
+    char *end;
+    *out = strtoull(text, &end, 0);
+    if (*text < '0' || *text > '9' || *end)
+        fprintf(stderr, "%s: '%s' is not a number\n", option, text);
+    return *text >= '0' && *text <= '9' && !*end;
+}
+
+static bool take_recovery(const char *name)
+{
+    for (recovery = recoveries; recovery < recoveries + RECOVERIES; recovery++)
+        if (strcmp(recovery->name, name) == 0)
+            return true;
+    fprintf(stderr, "--recovery: '%s' is none of", name);
+    for (size_t i = 0; i < RECOVERIES; i++)
+        fprintf(stderr, " %s", recoveries[i].name);
+    fprintf(stderr, "\n");
+    return false;
+}
+
+/* An exit status, or -1: go on. */
+static int take_options(struct settings *t, int argc, char **argv)
 {
     static const struct option options[] = {
         {"sample", required_argument, NULL, 'n'},
@@ -645,112 +689,118 @@ int main(int argc, char **argv)
         {"recovery", required_argument, NULL, 'r'},
         {NULL, 0, NULL, 0},
     };
-    size_t total = build(NULL), sample = 200;
-    const char *only = NULL;
-    bool verbose = false, list = false, full = false, seeded = false;
-    uint64_t seed = seed_of_the_day();
-    struct totals sum = {0};
+    uint64_t n;
     int opt;
 
     while ((opt = getopt_long(argc, argv, "n:fs:c:p:lvr:h", options, NULL)) != -1) {
         switch (opt) {
         case 'n':
-            sample = strtoull(optarg, NULL, 0);
+            if (!take_number("--sample", optarg, &n))
+                return 2;
+            t->sample = n;
             break;
         case 'f':
-            full = true;
+            t->full = true;
             break;
         case 's':
-            seed = strtoull(optarg, NULL, 0);
-            seeded = true;
+            if (!take_number("--seed", optarg, &t->seed))
+                return 2;
+            t->seeded = true;
             break;
         case 'c':
-            only = optarg;
+            t->only = optarg;
             break;
         case 'p':
             capture_path = optarg;
             break;
         case 'l':
-            list = true;
+            t->list = true;
             break;
         case 'r':
-            while (recovery < recoveries + RECOVERIES && strcmp(recovery->name, optarg) != 0)
-                recovery++;
-            if (recovery == recoveries + RECOVERIES) {
-                fprintf(stderr, "--recovery wants one of");
-                for (size_t i = 0; i < RECOVERIES; i++)
-                    fprintf(stderr, " %s", recoveries[i].name);
-                fprintf(stderr, "\n");
+            if (!take_recovery(optarg))
                 return 2;
-            }
             break;
         case 'v':
-            verbose = true;
+            t->verbose = true;
             break;
         default:
-            fprintf(opt == 'h' ? stdout : stderr,
-                    "usage: %s [--sample N | --full] [--seed S] [--recovery NAME] [--verbose]\n"
-                    "       %s --case NAME [--capture FILE]\n"
-                    "       %s --list\n"
-                    "\n"
-                    "Every RC operation over a link that loses, repeats, reorders and damages: a\n"
-                    "sample of N cases chosen by seed S (default: the date), all of them, or the\n"
-                    "case NAME, its frames into a pcapng file. --list names the cases.\n"
-                    "Exit status: 0 all hold, 1 one does not, 2 wrong usage.\n",
-                    argv[0], argv[0], argv[0]);
-            return opt == 'h' ? 0 : 2;
+            return usage(argv[0], opt == 'h');
         }
     }
-    if (capture_path && !only) {
+    if (capture_path && !t->only) {
         fprintf(stderr, "--capture needs --case\n");
         return 2;
     }
-    if (full && !seeded)
-        seed = 1;
-    if (full || only || sample > total)
-        sample = total;
+    if (t->full && !t->seeded)
+        t->seed = 1;
+    return -1;
+}
 
-    struct test_case *cases = calloc(total, sizeof(*cases));
-    if (!cases)
-        return 2;
-    build(cases);
-    /* A sample is the head of a shuffle. */
+/* A sample of n is the head of a shuffle. */
+static void shuffle(struct test_case *cases, size_t total, size_t n, uint64_t seed)
+{
     uint64_t rng = seed;
-    for (size_t i = 0; sample < total && i < sample; i++) {
+    for (size_t i = 0; n < total && i < n; i++) {
         size_t k = i + fault_draw_below(&rng, total - i);
         struct test_case t = cases[i];
         cases[i] = cases[k];
         cases[k] = t;
     }
-    signal(SIGSEGV, on_crash);
-    signal(SIGABRT, on_crash);
-    current_seed = seed;
-    setvbuf(stdout, NULL, _IOLBF, 0);
-    for (size_t i = 0; i < sample; i++) {
-        if (list)
-            printf("%s\n", cases[i].name);
-        if (list || (only && strcmp(only, cases[i].name)))
+}
+
+static void run_cases(struct test_case *cases, const struct settings *t, const char *program,
+                      struct totals *sum)
+{
+    for (size_t i = 0; i < t->sample; i++) {
+        if (t->only && strcmp(t->only, cases[i].name))
             continue;
-        cases[i].seed = seed_of(cases[i].name, seed);
+        cases[i].seed = seed_of(cases[i].name, t->seed);
         current = &cases[i];
-        if (run_case(&cases[i], &sum, verbose))
-            printf("       again: %s --recovery %s --case '%s' --seed %llu\n", argv[0],
-                   recovery->name, cases[i].name, (unsigned long long)seed);
-        if (!only && sum.run % PROGRESS == 0)
-            printf("%u of %zu cases, %u failed\n", sum.run, sample, sum.failed);
-        if (sum.failed >= 20) {
+        if (run_case(&cases[i], sum, t->verbose))
+            printf("       again: %s --recovery %s --case '%s' --seed %llu\n", program,
+                   recovery->name, cases[i].name, (unsigned long long)t->seed);
+        if (!t->only && sum->run % PROGRESS == 0)
+            printf("%u of %zu cases, %u failed\n", sum->run, t->sample, sum->failed);
+        if (sum->failed >= 20) {
             printf("20 failures: enough\n");
             break;
         }
     }
-    free(cases);
-    if (list)
+}
+
+int main(int argc, char **argv)
+{
+    struct settings t = {.sample = 200, .seed = seed_of_the_day()};
+    struct totals sum = {0};
+    size_t total = build(NULL);
+    int status = take_options(&t, argc, argv);
+
+    if (status >= 0)
+        return status;
+    if (t.full || t.only || t.sample > total)
+        t.sample = total;
+    struct test_case *cases = calloc(total, sizeof(*cases));
+    if (!cases)
+        return 1;
+    build(cases);
+    shuffle(cases, total, t.sample, t.seed);
+    for (size_t i = 0; t.list && i < t.sample; i++)
+        printf("%s\n", cases[i].name);
+    if (t.list) {
+        free(cases);
         return 0;
+    }
+    signal(SIGSEGV, on_crash);
+    signal(SIGABRT, on_crash);
+    current_seed = t.seed;
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    run_cases(cases, &t, argv[0], &sum);
+    free(cases);
     printf(
         "loss matrix, %s: %u of %zu cases, seed %llu: %u failed; %u with retries really exhausted; "
         "%llu frames, %llu lost or damaged, %llu sent again, %.1f s of virtual time\n",
-        recovery->name, sum.run, total, (unsigned long long)seed, sum.failed, sum.exhausted,
+        recovery->name, sum.run, total, (unsigned long long)t.seed, sum.failed, sum.exhausted,
         (unsigned long long)sum.frames, (unsigned long long)sum.lost,
         (unsigned long long)sum.retransmitted, (double)sum.virtual_ns / 1e9);
-    return sum.failed || (only && !sum.run);
+    return sum.failed || !sum.run; /* nothing that ran proves nothing */
 }
