@@ -251,6 +251,7 @@ int capread_next(struct capread *c, struct capread_packet *p)
                          c->scratch, p)) {
             enum capread_carrier carrier = capread_tunnel(c->scratch, p);
             c->info.wrapped[carrier] += carrier != CAPREAD_PLAIN;
+            capread_sliced(p);
             c->info.cut += p->len < p->wire_len;
             return 1;
         }

@@ -28,6 +28,11 @@ enum link_type {
 #define ETHERTYPE_IPV6  0x86DDu
 #define ETHERTYPE_VLAN  0x8100u
 #define ETHERTYPE_SVLAN 0x88A8u
+#define IPV4_LEN        20u
+#define IPV6_LEN        40u
+#define UDP_LEN         8u
+#define PROTO_UDP       17u
+#define PORT_ROCE       4791u
 #define VLAN_IDS        4096u
 
 static uint16_t get16(const uint8_t *p)
@@ -160,4 +165,34 @@ bool capread_link(uint16_t link_type, const uint8_t *data, uint32_t len, uint32_
     default:
         return false;
     }
+}
+
+/* The IPv4 header's checksum is right. */
+static bool ipv4_right(const uint8_t *ip)
+{
+    uint32_t sum = 0;
+    for (unsigned i = 0; i < IPV4_LEN; i += 2)
+        sum += get16(ip + i);
+    return sum % 0xFFFF == 0;
+}
+
+void capread_sliced(struct capread_packet *p)
+{
+    uint32_t off = CAPREAD_ETHER_LEN;
+    if (p->len < p->wire_len || p->len < off)
+        return;
+    uint16_t type = get16(p->frame + 12);
+    for (; is_vlan(type) && p->len >= off + 4; off += 4)
+        type = get16(p->frame + off + 2);
+    bool v4 = type == ETHERTYPE_IPV4;
+    uint32_t header = v4 ? IPV4_LEN : IPV6_LEN;
+    if ((!v4 && type != ETHERTYPE_IPV6) || p->len < off + header + UDP_LEN)
+        return;
+    const uint8_t *ip = p->frame + off, *udp = ip + header;
+    uint32_t inside = v4 ? get16(ip + 2) - header : get16(ip + 4);
+    bool v4_good = v4 && ip[0] == 0x45 && ip[9] == PROTO_UDP && ipv4_right(ip);
+    bool v6_good = !v4 && ip[0] >> 4 == 6 && ip[6] == PROTO_UDP;
+    if ((v4_good || v6_good) && get16(udp + 2) == PORT_ROCE && get16(udp + 4) == inside &&
+        off + header + inside > p->len)
+        p->wire_len = off + header + inside;
 }

@@ -500,6 +500,66 @@ START_TEST(what_is_wrapped)
 }
 END_TEST
 
+/* What a mirror has cut off before it was captured isn't damaged: its own lengths say what it was.
+ */
+START_TEST(what_a_mirror_has_cut)
+{
+    static const struct {
+        const char *name;
+        bool v6, tag;
+        uint8_t more; /* what the IP header says more than UDP's */
+        uint8_t bad;  /* added to the IPv4 checksum */
+        uint32_t wire_len;
+    } cases[] = {
+        {"IPv4", .wire_len = 1014},
+        {"IPv4 behind a tag", .tag = true, .wire_len = 1018},
+        {"IPv6", .v6 = true, .wire_len = 1034},
+        {"lengths that don't agree", .more = 4, .wire_len = 96},
+        {"IPv6, lengths that don't agree", .v6 = true, .more = 4, .wire_len = 96},
+        {"a damaged header", .bad = 1, .wire_len = 96},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        uint8_t v4[] = {0x45, 0,   1000 >> 8, (uint8_t)(1000 + cases[i].more),
+                        0,    7,   0x40,      0,
+                        64,   17,  0,         0,
+                        192,  168, 0,         1,
+                        192,  168, 0,         2};
+        uint8_t v6[] = {IPV6(17)};
+        uint8_t data[96] = {2, 1, 1, 1, 1, 1, 2, 1, 1, 1, 1, 2};
+        size_t at = 12;
+        uint32_t sum = 0;
+        if (cases[i].tag) {
+            memcpy(data + at, "\x81\x00\x00\x05", 4);
+            at += 4;
+        }
+        memcpy(data + at, cases[i].v6 ? "\x86\xDD" : "\x08\x00", 2);
+        at += 2;
+        for (size_t k = 0; k < sizeof v4; k += 2)
+            sum += (uint32_t)(v4[k] << 8 | v4[k + 1]);
+        sum = 0xFFFF - sum % 0xFFFF + cases[i].bad;
+        v4[10] = (uint8_t)(sum >> 8);
+        v4[11] = (uint8_t)sum;
+        v6[4] = 980 >> 8;
+        v6[5] = (uint8_t)(980 + cases[i].more);
+        memcpy(data + at, cases[i].v6 ? v6 : v4, cases[i].v6 ? sizeof v6 : sizeof v4);
+        at += cases[i].v6 ? sizeof v6 : sizeof v4;
+        memcpy(data + at, (uint8_t[]){0xC1, 0x23, 4791 >> 8, 4791 & 0xFF, 980 >> 8, 980 & 0xFF}, 6);
+        struct file f = {0};
+        struct capread_packet p;
+        struct capread_info info;
+        pcap_header(&f, 0xA1B2C3D4, 1);
+        pcap_packet(&f, 1, 2, data, sizeof data, sizeof data);
+        struct capread *c = open_file(&f);
+        ck_assert_int_eq(capread_next(c, &p), 1);
+        capread_info(c, &info);
+        ck_assert_uint_eq(p.len, sizeof data);
+        ck_assert_msg(p.wire_len == cases[i].wire_len, "%s: %u", cases[i].name, p.wire_len);
+        ck_assert_uint_eq(info.cut, cases[i].wire_len > sizeof data);
+        capread_close(c);
+    }
+}
+END_TEST
+
 /* ERF: extension headers, padding of the record, and what isn't Ethernet. */
 START_TEST(endace_records)
 {
@@ -636,6 +696,7 @@ int main(void)
     tcase_add_test(c, pcapng_interfaces_and_sections);
     tcase_add_test(c, link_types);
     tcase_add_loop_test(c, what_is_wrapped, 0, sizeof wrappings / sizeof *wrappings);
+    tcase_add_test(c, what_a_mirror_has_cut);
     tcase_add_test(c, endace_records);
     tcase_add_test(c, what_is_no_capture);
     tcase_add_test(c, damage);
