@@ -213,9 +213,12 @@ __attribute__((format(printf, 3, 4))) static int fail(char *err, size_t size, co
 /* Append to a message, as far as it has room. */
 static void add(char *err, size_t size, const char *word)
 {
+    static const char more[] = " ...";
     size_t n = strlen(err);
-    if (n < size)
+    if (n + 1 + strlen(word) + sizeof(more) <= size)
         snprintf(err + n, size - n, " %s", word);
+    else if (n + sizeof(more) <= size && (n < sizeof(more) || strcmp(err + n - 4, more) != 0))
+        snprintf(err + n, size - n, more);
 }
 
 static const struct cc_preset *first_preset(const struct cc_type *type)
@@ -248,7 +251,8 @@ static int find_preset(struct cc_conf *c, const char *name, char *err, size_t si
             return 0;
         }
     }
-    fail(err, size, "%s:%s: no such preset; known:", c->type->name, name);
+    fail(err, size, "%s:%s: no such preset%s; known:", c->type->name, name,
+         strchr(name, '=') ? " (a parameter stands behind a comma)" : "");
     for (const struct cc_preset *p = cc_presets; p->type; p++)
         if (!strcmp(p->type, c->type->name))
             add(err, size, p->name);
@@ -275,7 +279,10 @@ static int set_param(struct cc_conf *c, const char *word, char *err, size_t size
         }
         return 0;
     }
-    fail(err, size, "%s: want NAME=VALUE; %s has:", word, c->type->name);
+    if (eq)
+        fail(err, size, "%.*s: no such parameter; %s has:", (int)(eq - word), word, c->type->name);
+    else
+        fail(err, size, "%s: want NAME=VALUE; %s has:", word, c->type->name);
     for (unsigned i = 0; i < CC_PARAM_MAX; i++)
         if (c->type->uses & 1ull << i)
             add(err, size, cc_params[i].name);

@@ -36,7 +36,7 @@ void cc_start(struct cc *cc, const struct cc_conf *conf, uint64_t line_rate, uin
 
 static bool is_dcqcn(const struct cc *cc)
 {
-    return cc->conf->type->uses & CC_BIT(g);
+    return cc->conf->type == &cc_dcqcn || cc->conf->type == &cc_dcqcn_mlx;
 }
 
 uint32_t cc_alpha(const struct cc *cc)

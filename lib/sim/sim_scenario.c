@@ -326,7 +326,7 @@ static int line_noise(struct reader *r)
 
 static int line_cc(struct reader *r)
 {
-    char why[160];
+    char why[SIM_REASON];
     if (r->nwords != 2)
         return fail(r, r->line, "cc", "it is written ALGORITHM[:PRESET][,NAME=VALUE...]");
     if (cc_conf_parse(&r->s->net.host.cc, r->word[1], why, sizeof(why)))

@@ -17,6 +17,7 @@
 #define SIM_VARS    32u
 #define SIM_RULES   32u
 #define SIM_TEXT    256u
+#define SIM_REASON  512u /* octets of an error's reason */
 #define SIM_POINTS  1000000u
 
 enum sim_load_kind {
@@ -93,7 +94,7 @@ struct sim_scenario {
 struct sim_error {
     unsigned line; /* 0 = the scenario as a whole */
     char field[48];
-    char reason[192];
+    char reason[SIM_REASON];
 };
 
 /* Begin: nothing set. Then optionally give variables their values, which win over the file's.

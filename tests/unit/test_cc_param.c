@@ -16,6 +16,10 @@ START_TEST(cc_24_all)
         struct cc_conf conf;
         struct cc cc;
         ck_assert_ptr_eq(cc_type_find((*t)->name), *t);
+        unsigned presets = 0;
+        for (const struct cc_preset *p = cc_presets; p->type; p++)
+            presets += !strcmp(p->type, (*t)->name);
+        ck_assert_msg(presets > 0, "%s has no row in cc_presets", (*t)->name);
         cc_conf_init(&conf, *t);
         cc_start(&cc, &conf, 10000000000, 1024, 1);
         for (uint64_t now = 1000; now < 100000000; now += 7777) {
@@ -125,7 +129,8 @@ START_TEST(cc_13_refused)
         {"cubic", "known: none fixed dcqcn"},
         {"dcqcn:moon", "known: default paper"},
         {"dcqcn,g", "NAME=VALUE"},
-        {"dcqcn,nonsense=1", "dcqcn has: line min"},
+        {"dcqcn,nonsense=1", "nonsense: no such parameter; dcqcn has: line min"},
+        {"fixed:rate=5G", "(a parameter stands behind a comma); known: default"},
         {"none,g=1/2", "no such parameter"},
         {"dcqcn,g=2", "want 1/1048576 to 1"},
         {"dcqcn,g=1/0", "a ratio like"},
@@ -146,6 +151,10 @@ START_TEST(cc_13_refused)
         ck_assert_msg(cc_conf_parse(&c, bad[i].spec, err, sizeof err) < 0, "%s", bad[i].spec);
         ck_assert_msg(strstr(err, bad[i].says), "%s: %s", bad[i].spec, err);
     }
+    struct cc_conf c; /* a list that doesn't fit ends with dots, not within a word */
+    char err[64] = "";
+    ck_assert_int_lt(cc_conf_parse(&c, "dcqcn,nonsense=1", err, sizeof err), 0);
+    ck_assert_str_eq(err, "nonsense: no such parameter; dcqcn has: line min max start ...");
 }
 END_TEST
 
