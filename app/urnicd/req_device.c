@@ -66,18 +66,19 @@ static int req_device_query(struct request *r)
     snprintf(out->fw_ver, sizeof(out->fw_ver), URNIC_VERSION);
     snprintf(out->port_spec, sizeof(out->port_spec), "%.127s", r->device->conf->port);
     out->max_mr_size = LIMIT_MR_SIZE;
-    out->max_qp = LIMIT_QP;
+    /* Of what is counted by context, what one context may have. */
+    out->max_qp = QUOTA_QP;
     out->max_qp_wr = LIMIT_QP_WR;
     out->max_send_sge = LIMIT_SGE;
     out->max_recv_sge = LIMIT_SGE;
     out->max_inline = LIMIT_INLINE;
-    out->max_cq = LIMIT_CQ;
+    out->max_cq = QUOTA_CQ;
     out->max_cqe = LIMIT_CQE;
-    out->max_mr = LIMIT_MR;
-    out->max_pd = LIMIT_PD;
-    out->max_mw = LIMIT_MW;
+    out->max_mr = QUOTA_MR;
+    out->max_pd = QUOTA_PD;
+    out->max_mw = QUOTA_MW;
     out->max_ah = LIMIT_QP;
-    out->max_srq = LIMIT_SRQ;
+    out->max_srq = QUOTA_SRQ;
     out->max_srq_wr = LIMIT_SRQ_WR;
     out->max_srq_sge = LIMIT_SGE;
     out->max_qp_rd_atom = LIMIT_RD_ATOM;

@@ -9,8 +9,12 @@
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include "daemon_rig.h"
+#include "ipc.h"
 
 #define SIZE (64u << 10)
 #define PORT 4802
@@ -89,6 +93,132 @@ START_TEST(keeps_handles_apart)
     ck_assert_int_eq(urnic_post_send(a.qp, &wr, NULL), -EINVAL);
     wr.reg_mr.mr = NULL;
     ck_assert_int_eq(urnic_post_send(a.qp, &wr, NULL), -EINVAL);
+    down();
+}
+END_TEST
+
+/* A context that asks ahead: thousands of answers, one after the other, would take seconds. */
+#define AHEAD 64u
+
+static int context_of(const char *device)
+{
+    struct sockaddr_un sa = {.sun_family = AF_UNIX};
+    struct ipc_ctx_open open = {.hdr.type = IPC_CTX_OPEN, .worker = -1};
+    struct ipc_hello hello;
+    int s = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+    memcpy(sa.sun_path, rig.socket, strlen(rig.socket) + 1);
+    ck_assert_int_eq(connect(s, (const struct sockaddr *)&sa, sizeof(sa)), 0);
+    ipc_hello_fill(&hello, ~0ull);
+    memcpy(open.device, device, strlen(device));
+    ck_assert_int_eq(ipc_send(s, &hello, sizeof(hello), NULL, 0, 0), 0);
+    ck_assert_int_gt(recv(s, &hello, sizeof(hello), 0), 0);
+    ck_assert_int_eq(ipc_send(s, &open, sizeof(open), NULL, 0, 0), 0);
+    ck_assert_int_gt(recv(s, &hello, sizeof(hello), 0), 0);
+    return s;
+}
+
+static int answer(int s)
+{
+    struct ipc_hdr hdr;
+
+    ck_assert_int_gt(recv(s, &hdr, sizeof(hdr), 0), 0);
+    return hdr.status;
+}
+
+/* How many times the request is granted; how it is refused then. */
+static unsigned granted(int s, const void *msg, size_t len, int *refusal)
+{
+    unsigned sent = 0, n = 0;
+
+    for (*refusal = 0; *refusal == 0 || n < sent;) {
+        while (*refusal == 0 && sent - n < AHEAD) {
+            ck_assert_int_eq(ipc_send(s, msg, len, NULL, 0, 0), 0);
+            sent++;
+        }
+        int rc = answer(s);
+        if (rc < 0 && *refusal == 0)
+            *refusal = rc;
+        if (rc < 0)
+            sent--;
+        else
+            n++;
+    }
+    return n;
+}
+
+/* MR-15 SEC-22: a context gets as many objects as the device says, and not one more. */
+START_TEST(has_what_it_says)
+{
+    const struct ipc_hdr pd = {.type = IPC_PD_ALLOC};
+    /* The first objects of a context: handle 1 is a domain, 2 a slab, 3 a completion queue. */
+    const struct ipc_slab_alloc slab = {.hdr.type = IPC_SLAB_ALLOC, .size = 4096};
+    const struct ipc_cq_create cq = {.hdr.type = IPC_CQ_CREATE, .cqe = 1};
+    const struct ipc_mr_reg mr = {
+        .hdr.type = IPC_MR_REG, .pd = 1, .kind = IPC_MR_SLAB, .obj = 2, .len = 64};
+    const struct ipc_mw_alloc mw = {.hdr.type = IPC_MW_ALLOC, .pd = 1, .mw_type = 1};
+    const struct ipc_srq_create srq = {
+        .hdr.type = IPC_SRQ_CREATE, .pd = 1, .max_wr = 1, .max_sge = 1};
+    const struct ipc_qp_create qp = {
+        .hdr.type = IPC_QP_CREATE, .pd = 1, .type = URNIC_QPT_RC, .send_cq = 3, .recv_cq = 3};
+    struct urnic_device_attr has;
+
+    up();
+    ck_assert_int_eq(urnic_query_device(a.ctx, &has), 0);
+    const struct {
+        const char *what;
+        const void *msg;
+        size_t len;
+        unsigned most;
+    } kinds[] = {
+        {"domains", &pd, sizeof(pd), has.max_pd - 1}, {"regions", &mr, sizeof(mr), has.max_mr},
+        {"windows", &mw, sizeof(mw), has.max_mw},     {"CQs", &cq, sizeof(cq), has.max_cq - 1},
+        {"SRQs", &srq, sizeof(srq), has.max_srq},     {"queue pairs", &qp, sizeof(qp), has.max_qp},
+    };
+    for (unsigned i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        int rc, s = context_of("urn0");
+        ck_assert_int_eq(ipc_send(s, &pd, sizeof(pd), NULL, 0, 0), 0);
+        ck_assert_int_eq(answer(s), 0);
+        ck_assert_int_eq(ipc_send(s, &slab, sizeof(slab), NULL, 0, 0), 0);
+        ck_assert_int_eq(answer(s), 0);
+        ck_assert_int_eq(ipc_send(s, &cq, sizeof(cq), NULL, 0, 0), 0);
+        ck_assert_int_eq(answer(s), 0);
+        unsigned n = granted(s, kinds[i].msg, kinds[i].len, &rc);
+        ck_assert_msg(n == kinds[i].most && rc == -EDQUOT, "%u %s, then %s", n, kinds[i].what,
+                      strerror(-rc));
+        close(s);
+    }
+    down();
+}
+END_TEST
+
+/* QP-03 CQ-04: the largest queues there can be. */
+START_TEST(has_the_queues_it_says)
+{
+    struct urnic_device_attr has;
+    struct urnic_cq *cq;
+
+    up();
+    ck_assert_int_eq(urnic_query_device(a.ctx, &has), 0);
+    ck_assert_int_eq(urnic_create_cq(a.ctx, (int)has.max_cqe, NULL, NULL, &cq), 0);
+    struct urnic_qp_init_attr init = {
+        .send_cq = cq,
+        .recv_cq = cq,
+        .cap = {.max_send_wr = has.max_qp_wr,
+                .max_recv_wr = has.max_qp_wr,
+                .max_send_sge = has.max_send_sge,
+                .max_recv_sge = has.max_recv_sge,
+                .max_inline_data = has.max_inline},
+        .qp_type = URNIC_QPT_RC,
+    };
+    struct urnic_srq_attr attr = {.max_wr = has.max_srq_wr, .max_sge = has.max_srq_sge};
+    struct urnic_srq *srq;
+    ck_assert_int_eq(urnic_create_qp(a.pd, &init, &a.qp), 0);
+    ck_assert_int_eq(urnic_destroy_qp(a.qp), 0);
+    a.qp = NULL;
+    ck_assert_int_eq(urnic_create_srq(a.pd, &attr, NULL, &srq), 0);
+    ck_assert_int_eq(urnic_destroy_srq(srq), 0);
+    ck_assert_int_eq(urnic_destroy_cq(cq), 0);
     down();
 }
 END_TEST
@@ -357,6 +487,8 @@ int main(void)
     tcase_set_timeout(t, 60);
     tcase_add_test(t, keeps_contexts_apart);
     tcase_add_test(t, keeps_handles_apart);
+    tcase_add_test(t, has_what_it_says);
+    tcase_add_test(t, has_the_queues_it_says);
     tcase_add_test(t, counts_channels);
     tcase_add_test(t, looks_at_the_mask_only);
     tcase_add_test(t, refuses_mixed_families);

@@ -11,7 +11,7 @@
  * - Errors: functions that can fail return 0 or -errno; on failure they have changed nothing unless
  *   the function says otherwise. -ENODEV: no daemon, or it has gone away; that is final for a
  *   context: close it and open another one. -EDQUOT: a context's share of objects is used up, which
- *   is less than the device's limits that urnic_query_device tells.
+ *   urnic_query_device tells; -ENOMEM before that: other contexts have used up the device.
  *
  * - Contexts: objects of different contexts don't go together. A call that is given some of both
  *   returns -EINVAL; memory of another context is "memory from elsewhere".

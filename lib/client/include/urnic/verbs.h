@@ -31,7 +31,9 @@ URNIC_API int urnic_open_at(const char *socket_path, const char *device, int wor
 /* -EBUSY: objects of the context still exist. */
 URNIC_API int urnic_close(struct urnic_context *ctx);
 
-/* What the device can do, and the state of its port. */
+/* What the device can do, and the state of its port. max_qp, max_cq, max_srq, max_mr, max_pd and
+ * max_mw are what one context may have of each, 131,071 objects in all; of regions registered from
+ * descriptors and of urnic_alloc 8,192 together. */
 URNIC_API int urnic_query_device(struct urnic_context *ctx, struct urnic_device_attr *attr);
 URNIC_API int urnic_query_port(struct urnic_context *ctx, struct urnic_port_attr *attr);
 /* One entry of the GID table. -ENOENT: it is empty. */
