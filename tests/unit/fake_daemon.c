@@ -334,17 +334,10 @@ static int destroy(struct conn *c, const union msg *r)
     return 0;
 }
 
-static int request(struct fake *f, struct conn *c, const union msg *r, struct answer *a, int *fds,
-                   unsigned nfds)
+/* What there is: one device with one port and one address. */
+static int describe(const union msg *r, struct answer *a)
 {
-    struct obj *o;
-    uint8_t *at;
-    (void)fds;
     switch (r->hdr.type) {
-    case IPC_HELLO:
-        ipc_hello_fill(&a->m.hello, IPC_FEAT_CM | IPC_FEAT_DRIVE);
-        a->len = sizeof(a->m.hello);
-        return ipc_hello_check(&r->hello);
     case IPC_DEVICE_LIST:
         a->m.handle.handle = 1; /* where the count is */
         strcpy((char *)a->m.raw + sizeof(struct ipc_device_list), "urn0");
@@ -362,13 +355,85 @@ static int request(struct fake *f, struct conn *c, const union msg *r, struct an
         a->m.port_attr.qkey_viol_cntr = 0xFFFF;
         a->len = sizeof(a->m.port_attr);
         return 0;
-    case IPC_GID_TABLE:
+    default:                    /* IPC_GID_TABLE */
         a->m.handle.handle = 1; /* where the count is */
         memcpy(a->m.raw + sizeof(struct ipc_gid_table),
                &(struct ipc_gid){.index = 3, .type = IPC_GID_V2, .gid = {0xfd}},
                sizeof(struct ipc_gid));
         a->len = sizeof(struct ipc_gid_table) + sizeof(struct ipc_gid);
         return 0;
+    }
+}
+
+static int slab_alloc(struct conn *c, const struct ipc_slab_alloc *r, struct answer *a)
+{
+    uint8_t *at;
+
+    obj_new(c, SLAB, &a->m.slab.slab);
+    a->m.slab.size = (r->size + 4095) & ~4095ull;
+    a->fds[a->nfds++] = make_memfd(a->m.slab.size, &at);
+    munmap(at, a->m.slab.size);
+    a->len = sizeof(a->m.slab);
+    return 0;
+}
+
+static int mr_reg(struct conn *c, const struct ipc_mr_reg *r, unsigned nfds, struct answer *a)
+{
+    if (r->kind == IPC_MR_FD && nfds != 1)
+        return -EINVAL;
+    obj_new(c, MR, &a->m.mr.mr);
+    a->m.mr.lkey = a->m.mr.rkey = 0x1000 + a->m.mr.mr;
+    a->len = sizeof(a->m.mr);
+    return 0;
+}
+
+static int cq_create(struct conn *c, const struct ipc_cq_create *r, struct answer *a)
+{
+    bool known = c->slab_known;
+    struct obj *o = obj_new(c, CQ, &a->m.cq.cq);
+
+    o->ref = r->ref;
+    o->channel = obj_get(c, r->channel, CHANNEL);
+    a->m.cq.cqe = pow2(r->cqe);
+    ipc_cq_view_init(&o->cq, carve(c, &a->m.cq.ring, a->m.cq.cqe, IPC_UNIT), a->m.cq.cqe);
+    if (!known)
+        a->fds[a->nfds++] = dup(c->slab_fd);
+    a->len = sizeof(a->m.cq);
+    return 0;
+}
+
+static int srq_create(struct conn *c, const struct ipc_srq_create *r, struct answer *a)
+{
+    bool known = c->slab_known;
+    uint32_t stride = ipc_rq_stride(r->max_sge);
+    struct obj *o = obj_new(c, SRQ, &a->m.srq.srq);
+
+    o->ref = r->ref;
+    a->m.srq.max_wr = r->max_wr;
+    a->m.srq.max_sge = r->max_sge;
+    uint8_t *at = carve(c, &a->m.srq.ring, pow2(r->max_wr), stride);
+    ipc_ring_init(&o->rq, at, a->m.srq.ring.entries, stride, false);
+    add_bell(c, o, &a->m.srq.ring);
+    c->bells++;
+    if (!known)
+        a->fds[a->nfds++] = dup(c->slab_fd);
+    a->len = sizeof(a->m.srq);
+    return 0;
+}
+
+static int request(struct fake *f, struct conn *c, const union msg *r, struct answer *a,
+                   unsigned nfds)
+{
+    switch (r->hdr.type) {
+    case IPC_HELLO:
+        ipc_hello_fill(&a->m.hello, IPC_FEAT_CM | IPC_FEAT_DRIVE);
+        a->len = sizeof(a->m.hello);
+        return ipc_hello_check(&r->hello);
+    case IPC_DEVICE_LIST:
+    case IPC_DEVICE_QUERY:
+    case IPC_PORT_QUERY:
+    case IPC_GID_TABLE:
+        return describe(r, a);
     case IPC_CTX_OPEN:
         return ctx_open(c, a);
     case IPC_PD_ALLOC:
@@ -376,51 +441,17 @@ static int request(struct fake *f, struct conn *c, const union msg *r, struct an
         a->len = sizeof(a->m.handle);
         return 0;
     case IPC_SLAB_ALLOC:
-        obj_new(c, SLAB, &a->m.slab.slab);
-        a->m.slab.size = (r->slab_alloc.size + 4095) & ~4095ull;
-        a->fds[a->nfds++] = make_memfd(a->m.slab.size, &at);
-        munmap(at, a->m.slab.size);
-        a->len = sizeof(a->m.slab);
-        return 0;
+        return slab_alloc(c, &r->slab_alloc, a);
     case IPC_MR_REG:
-        if (r->mr_reg.kind == IPC_MR_FD && nfds != 1)
-            return -EINVAL;
-        obj_new(c, MR, &a->m.mr.mr);
-        a->m.mr.lkey = a->m.mr.rkey = 0x1000 + a->m.mr.mr;
-        a->len = sizeof(a->m.mr);
-        return 0;
+        return mr_reg(c, &r->mr_reg, nfds, a);
     case IPC_CHANNEL_CREATE:
         return channel_create(c, CHANNEL, a);
     case IPC_CM_CHANNEL_CREATE:
         return channel_create(c, CM_CHANNEL, a);
-    case IPC_CQ_CREATE: {
-        bool known = c->slab_known;
-        o = obj_new(c, CQ, &a->m.cq.cq);
-        o->ref = r->cq_create.ref;
-        o->channel = obj_get(c, r->cq_create.channel, CHANNEL);
-        a->m.cq.cqe = pow2(r->cq_create.cqe);
-        ipc_cq_view_init(&o->cq, carve(c, &a->m.cq.ring, a->m.cq.cqe, IPC_UNIT), a->m.cq.cqe);
-        if (!known)
-            a->fds[a->nfds++] = dup(c->slab_fd);
-        a->len = sizeof(a->m.cq);
-        return 0;
-    }
-    case IPC_SRQ_CREATE: {
-        bool known = c->slab_known;
-        uint32_t stride = ipc_rq_stride(r->srq_create.max_sge);
-        o = obj_new(c, SRQ, &a->m.srq.srq);
-        o->ref = r->srq_create.ref;
-        a->m.srq.max_wr = r->srq_create.max_wr;
-        a->m.srq.max_sge = r->srq_create.max_sge;
-        at = carve(c, &a->m.srq.ring, pow2(r->srq_create.max_wr), stride);
-        ipc_ring_init(&o->rq, at, a->m.srq.ring.entries, stride, false);
-        add_bell(c, o, &a->m.srq.ring);
-        c->bells++;
-        if (!known)
-            a->fds[a->nfds++] = dup(c->slab_fd);
-        a->len = sizeof(a->m.srq);
-        return 0;
-    }
+    case IPC_CQ_CREATE:
+        return cq_create(c, &r->cq_create, a);
+    case IPC_SRQ_CREATE:
+        return srq_create(c, &r->srq_create, a);
     case IPC_QP_CREATE:
         return qp_create(f, c, &r->qp_create, a);
     case IPC_QP_MODIFY:
@@ -513,7 +544,7 @@ static void control(struct fake *f, struct conn *c)
         conn_close(c);
         return;
     }
-    int status = request(f, c, &m, &a, fds, nfds);
+    int status = request(f, c, &m, &a, nfds);
     if (m.hdr.type == IPC_CQ_CREATE)
         lie(&a.m.cq.ring, atomic_exchange(&f->knobs.lie, FAKE_TRUE));
     a.m.hdr.type = m.hdr.type;
