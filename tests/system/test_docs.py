@@ -35,6 +35,12 @@ def exists(path):
     return bool(glob.glob(path) or glob.glob(path + ".*"))
 
 
+def anchors(document):
+    """What its headings are called in links."""
+    headings = re.findall(r"^#+ (.*)$", read(document), re.M) if exists(document) else []
+    return {re.sub(r"[^\w -]", "", h.strip().lower()).replace(" ", "-") for h in headings}
+
+
 def names(document, commands):
     text = read(document)
     here = os.path.dirname(document)
@@ -42,6 +48,9 @@ def names(document, commands):
         target = target[0] or target[1]
         if "://" not in target:
             check(exists(os.path.normpath(os.path.join(here, target))), f"{document}: link to {target}")
+    for path, anchor in re.findall(r"\]\(([^)#\s]*)#([^)\s]+)\)", text):
+        page = os.path.normpath(os.path.join(here, path)) if path else document
+        check("://" in path or anchor in anchors(page), f"{document}: {path}#{anchor} is no heading")
     for path in re.findall(rf"(?<![\w/.-])((?:{FOLDERS})/[\w./*-]*\w)", text):
         check(exists(path) or "infiniband" in path or path == "lib/verbs", f"{document}: there is no {path}")
     for word in re.findall(r"^ {4}(?:[$#] )?(?:sudo )?urnic (?:--socket \S+ )?([a-z]\w*)", text, re.M):
