@@ -235,7 +235,12 @@ static int plot(const struct job *j, struct sim *sim, uint32_t point)
         return CLI_OK;
     file_name(name, sizeof name, j->plot, point, sim->s->points);
     int rc = sim_out_plot(name, sim, j->points.n ? &j->points : NULL);
-    if (rc)
+    if (rc == -ENODATA)
+        cli_error("%s: nothing to draw: there are curves only with `sample`, and flow sizes only "
+                  "when two "
+                  "flows have ended",
+                  name);
+    else if (rc)
         cli_error("%s: %s", name, strerror(-rc));
     return rc ? CLI_FAIL : CLI_OK;
 }

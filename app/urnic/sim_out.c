@@ -305,15 +305,19 @@ int sim_out_plot(const char *path, struct sim *sim, const struct sim_points *poi
     size_t numbers = 2 * (series * (sim->total.n + 1) + 6ul * SIM_BINS);
     struct page *p = calloc(1, sizeof *p);
     double *v = malloc(numbers * sizeof *v);
-    FILE *f = p && v ? fopen(path, "w") : NULL;
-    int rc = f ? 0 : p && v ? -errno : -ENOMEM;
-    if (f) {
+    int rc = p && v ? 0 : -ENOMEM;
+    FILE *f = NULL;
+    if (!rc) {
         p->numbers = v;
         fill(p, sim, points, *sim->s->title ? sim->s->title : "Rates");
-        rc = plot_svg(f, p->panel, p->n);
-        if (fclose(f) && !rc)
-            rc = -errno;
+        rc = p->n ? 0 : -ENODATA;
     }
+    if (!rc && !(f = fopen(path, "w")))
+        rc = -errno;
+    if (!rc)
+        rc = plot_svg(f, p->panel, p->n);
+    if (f && fclose(f) && !rc)
+        rc = -errno;
     free(v);
     free(p);
     return rc;

@@ -17,7 +17,7 @@ void sim_out_json(FILE *f, struct sim *sim, const char *scenario, uint32_t point
                   const char *const *figure, unsigned nfigures);
 /* Panels: rate per flow, queue depth, fairness index, retransmissions and PFC pauses, completion
  * times and slowdown by size; what the run has of them. Rates in `points` (NULL = none) are drawn
- * as dots over those of the same flow. 0 or -errno. */
+ * as dots over those of the same flow. 0 or -errno; -ENODATA: the run has nothing of them. */
 int sim_out_plot(const char *path, struct sim *sim, const struct sim_points *points);
 /* A few lines: the figures that say something, and which expectations hold. */
 void sim_out_summary(FILE *f, struct sim *sim);

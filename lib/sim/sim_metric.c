@@ -396,6 +396,15 @@ static double node_pauses(const struct sim *sim, const char *name)
     return sum;
 }
 
+bool sim_metric_known(const char *name)
+{
+    size_t len = strcspn(name, ".");
+    for (const struct sim_metric_info *m = sim_metrics; m->name; m++)
+        if (strlen(m->name) == len && !memcmp(m->name, name, len))
+            return true;
+    return false;
+}
+
 bool sim_metric(struct sim *sim, const char *name, double *out)
 {
     const char *dot = strchr(name, '.');

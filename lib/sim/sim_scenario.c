@@ -13,6 +13,7 @@
 
 #include "fault.h"
 #include "sim_field.h"
+#include "sim_metric.h"
 
 #define LINE_MAX_LEN 1024u
 #define WORDS        72u
@@ -379,6 +380,8 @@ static int line_expect(struct reader *r)
                     "it is written 'METRIC <= N', 'METRIC >= N' or 'METRIC = N within RATIO'");
     if (strlen(r->word[1]) >= sizeof(x->metric))
         return fail(r, r->line, "expect", "no metric has such a long name");
+    if (!sim_metric_known(r->word[1]))
+        return fail(r, r->line, "expect", "there is no metric '%s'", r->word[1]);
     memcpy(x->metric, r->word[1], strlen(r->word[1]));
     x->op = (enum sim_op)op;
     if (!sim_value(SIM_COUNT, r->word[3], &x->value) ||

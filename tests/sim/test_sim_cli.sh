@@ -43,6 +43,13 @@ assert all(0 < r < 40 for l in samples[-50:] for r in l["limit_gbps"])
 PY
 python3 -c 'import sys, xml.dom.minidom as m; m.parse(sys.argv[1])' "$tmp/1.svg"
 
+# A page without a curve is no page.
+printf 'duration 1ms\ntopology dumbbell hosts=1 rate=40G\nflow from=0 to=1 size=forever\n' >"$tmp/bare.sim"
+rc=0
+"$urnic" sim -q "$tmp/bare.sim" -p "$tmp/bare.svg" 2>"$tmp/err" || rc=$?
+[ $rc = 1 ] && grep -q 'nothing to draw' "$tmp/err" || fail "an empty page is no mistake"
+[ ! -e "$tmp/bare.svg" ] || fail "an empty page was written"
+
 # A page of a run shows what the run has.
 printf 'duration 4ms\nsample 50us\ntopology incast hosts=4 rate=40G\nswitch pfc=on xoff=64K
 noise loss=0.2%%\narrivals sizes=hadoop load=40%%\n' >"$tmp/busy.sim"

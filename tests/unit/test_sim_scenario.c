@@ -85,6 +85,8 @@ static const struct {
     {GOOD "arrivals sizes=mail load=1\n", 4, "sizes", "websearch"},
     {GOOD "duration 5\n", 4, "duration", "not a time"},
     {GOOD "expect jain > 1\n", 4, "expect", "METRIC <= N"},
+    {GOOD "expect goodputs >= 1\n", 4, "expect", "no metric 'goodputs'"},
+    {GOOD "expect .1 >= 1\n", 4, "expect", "no metric '.1'"},
     {GOOD "watch switch0 cloud\n", 4, "watch", "not a node"},
     {GOOD "seed $nothing\n", 4, "$", "no variable 'nothing'"},
     {GOOD "topology incast hosts=2 rate=1G\n", 4, "topology", "one already"},
