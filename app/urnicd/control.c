@@ -28,6 +28,7 @@
 #define CONTROL_EVENTS    64
 #define CONTROL_LINGER_NS (60 * CLOCK_US) /* look on so long after the last event */
 #define CONTROL_PAUSE_NS  (10 * CLOCK_MS) /* when not even the spare descriptor helps */
+#define CONTROL_EARLY     ".new"
 #define CONTROL_PIDFD     1 /* added to a client's address: the event is about its process */
 
 struct device *control_device(struct urnicd *d, const char *name)
@@ -76,6 +77,48 @@ static bool control_in_use(const struct sockaddr_un *sa)
     return used;
 }
 
+/* A socket that a daemon which was killed left behind; files of another kind stay. */
+static void control_remove(const char *path)
+{
+    struct stat st;
+
+    if (lstat(path, &st) == 0 && S_ISSOCK(st.st_mode))
+        unlink(path);
+}
+
+/* It has another name until it listens, if there is room for one: who waits until the socket
+ * appears may connect at once. */
+static int control_listen(int fd, const char *path, char *err)
+{
+    struct sockaddr_un sa = {.sun_family = AF_UNIX};
+    bool early = strlen(path) + sizeof(CONTROL_EARLY) <= sizeof(sa.sun_path);
+
+    memcpy(sa.sun_path, path, strlen(path) + 1);
+    if (early)
+        memcpy(sa.sun_path + strlen(path), CONTROL_EARLY, sizeof(CONTROL_EARLY));
+    control_remove(sa.sun_path);
+    mode_t old = umask(0117); /* 0660 from the first moment */
+    int rc = bind(fd, (const struct sockaddr *)&sa, sizeof(sa));
+    umask(old);
+    if (rc < 0)
+        return control_fail(err, sa.sun_path, "bind");
+    const struct group *g = geteuid() == 0 ? getgrnam("urnic") : NULL;
+    if (!g && strcmp(path, IPC_SOCKET_SYSTEM) == 0)
+        log_info("control",
+                 "%s: for root only, as there is no group urnic: "
+                 "`systemd-sysusers` or `groupadd -r urnic` makes it",
+                 path);
+    if (g && chown(sa.sun_path, (uid_t)-1, g->gr_gid) < 0)
+        log_warn("control", "%s: can't give it to group urnic: %s", path, strerror(errno));
+    if (listen(fd, 128) < 0)
+        rc = control_fail(err, path, "listen");
+    else if (early && rename(sa.sun_path, path) < 0)
+        rc = control_fail(err, path, "rename");
+    if (rc < 0)
+        unlink(sa.sun_path);
+    return rc;
+}
+
 static int control_socket(struct urnicd *d, char *err)
 {
     const char *path = d->conf.socket;
@@ -95,26 +138,10 @@ static int control_socket(struct urnicd *d, char *err)
                  path);
         return -EADDRINUSE;
     }
-    unlink(path); /* left over from a daemon that was killed */
     d->listen_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (d->listen_fd < 0)
         return control_fail(err, path, "socket");
-    mode_t old = umask(0117); /* 0660 from the first moment */
-    int rc = bind(d->listen_fd, (const struct sockaddr *)&sa, sizeof(sa));
-    umask(old);
-    if (rc < 0)
-        return control_fail(err, path, "bind");
-    const struct group *g = geteuid() == 0 ? getgrnam("urnic") : NULL;
-    if (!g && strcmp(path, IPC_SOCKET_SYSTEM) == 0)
-        log_info("control",
-                 "%s: for root only, as there is no group urnic: "
-                 "`systemd-sysusers` or `groupadd -r urnic` makes it",
-                 path);
-    if (g && chown(path, (uid_t)-1, g->gr_gid) < 0)
-        log_warn("control", "%s: can't give it to group urnic: %s", path, strerror(errno));
-    if (listen(d->listen_fd, 128) < 0)
-        return control_fail(err, path, "listen");
-    return 0;
+    return control_listen(d->listen_fd, path, err);
 }
 
 static int control_watch(struct urnicd *d, int fd, void *what)

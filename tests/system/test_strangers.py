@@ -1,18 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """What answers at the control socket is not always our daemon: for each kind of stranger urnic says what it is and
-where, and liburnic's error is the one of the header.
+where, and liburnic's error is the one of the header. Our daemon's socket isn't there before somebody answers at it.
 
-usage: test_strangers.py URNIC
+usage: test_strangers.py URNIC URNICD
 """
+import errno
 import os
 import socket
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 
-URNIC = os.path.abspath(sys.argv[1])
+URNIC, URNICD = map(os.path.abspath, sys.argv[1:3])
 MAJOR = 20  # where it stands in the hello
 failures = []
 
@@ -49,7 +51,34 @@ def ask(what, path, expected):
         print(f"FAIL: {what}: status {r.returncode}\n{r.stderr}lacks one of {expected}")
 
 
+def refusals(path):
+    """How often connecting is refused while a daemon starts: the socket is there, and nobody listens."""
+    daemon = subprocess.Popen([URNICD, "--foreground", "--log-level", "error", "--socket", path, "--port", "mem:l",
+                               "--addr", "10.0.0.1/24"])
+    refused, end = 0, time.monotonic() + 20
+    while time.monotonic() < end:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
+            error = s.connect_ex(path)
+        if error == 0:
+            break
+        refused += error == errno.ECONNREFUSED
+    else:
+        failures.append("start")
+        print(f"FAIL: start: nobody answers at {path}")
+    daemon.terminate()
+    if daemon.wait(20) != 0 or os.listdir(os.path.dirname(path)):
+        failures.append("stop")
+        print(f"FAIL: stop: status {daemon.returncode}, left {os.listdir(os.path.dirname(path))}")
+    return refused
+
+
 with tempfile.TemporaryDirectory(prefix="urnic-test-") as folder:
+    for length in (4, 103, 104, 107):  # the longest one that has room for another name beside it; and the longest
+        name = "/s".ljust(length - len(folder), "x") if length > len(folder) else "/s"
+        starts = [refusals(folder + name) for _ in range(10)] if length < 104 else [refusals(folder + name)]
+        if length < 104 and any(starts):
+            failures.append("early")
+            print(f"FAIL: {sum(n > 0 for n in starts)} of 10 starts refused a connection")
     for number, (what, (answer, expected)) in enumerate(STRANGERS.items()):
         path = f"{folder}/{number}"
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listening:
