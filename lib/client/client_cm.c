@@ -249,7 +249,7 @@ int urnic_id_set_qp(struct urnic_cm_id *id, struct urnic_qp *qp)
 int urnic_create_id_qp(struct urnic_cm_id *id, struct urnic_pd *pd, struct urnic_qp_init_attr *attr,
                        struct urnic_qp **out)
 {
-    int err = pd->ctx == id->ctx ? id_ensure(id) : -EINVAL;
+    int err = pd != NULL && pd->ctx == id->ctx ? id_ensure(id) : -EINVAL;
     if (err == 0)
         err = client_qp_create(pd, attr, id->handle, out);
     if (err == 0)

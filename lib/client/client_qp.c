@@ -104,6 +104,8 @@ static int qp_make(struct urnic_qp *qp, struct ipc_qp_create *req, struct ipc_qp
 int client_qp_create(struct urnic_pd *pd, struct urnic_qp_init_attr *attr, uint32_t cm_id,
                      struct urnic_qp **out)
 {
+    if (pd == NULL)
+        return -EINVAL;
     struct urnic_context *ctx = pd->ctx;
     struct ipc_qp_create req;
     struct ipc_qp reply;

@@ -223,6 +223,33 @@ START_TEST(has_the_queues_it_says)
 }
 END_TEST
 
+/* What a queue pair is made of may be forgotten. */
+START_TEST(misses_objects)
+{
+    struct urnic_conn_attr attr = {.qp.qp_type = URNIC_QPT_RC};
+    struct urnic_cm_channel *ca;
+    struct urnic_cm_id *id;
+    struct urnic_conn *conn;
+    struct urnic_qp *qp;
+
+    up();
+    ck_assert_int_eq(urnic_create_cm_channel(a.ctx, &ca), 0);
+    ck_assert_int_eq(urnic_create_id(ca, URNIC_PS_TCP, NULL, &id), 0);
+    for (unsigned i = 0; i < 3; i++) {
+        attr.pd = i == 0 ? NULL : a.pd;
+        attr.qp.send_cq = i == 1 ? NULL : a.cq;
+        attr.qp.recv_cq = i == 2 ? NULL : a.cq;
+        ck_assert_int_eq(urnic_create_qp(attr.pd, &attr.qp, &qp), -EINVAL);
+        ck_assert_int_eq(urnic_create_id_qp(id, attr.pd, &attr.qp, &qp), -EINVAL);
+        ck_assert_int_eq(urnic_connect_addr(a.ctx, "10.0.0.2", PORT, &attr, NULL, NULL, &conn),
+                         -EINVAL);
+    }
+    ck_assert_int_eq(urnic_destroy_id(id), 0);
+    ck_assert_int_eq(urnic_destroy_cm_channel(ca), 0);
+    down();
+}
+END_TEST
+
 #define CHANNELS 256
 
 /* SEC-22: a context has as many channels as the headers say, and the rest of it works on. */
@@ -489,6 +516,7 @@ int main(void)
     tcase_add_test(t, keeps_handles_apart);
     tcase_add_test(t, has_what_it_says);
     tcase_add_test(t, has_the_queues_it_says);
+    tcase_add_test(t, misses_objects);
     tcase_add_test(t, counts_channels);
     tcase_add_test(t, looks_at_the_mask_only);
     tcase_add_test(t, refuses_mixed_families);
