@@ -19,7 +19,7 @@ static uint32_t payload_mtu(const struct packet *p)
     return packet_flags(p) & (WIRE_F_FIRST | WIRE_F_MIDDLE) ? p->pkt.payload_len : 0;
 }
 
-static void find_mtu(struct direction *d)
+void evidence_mtu(struct direction *d)
 {
     for (size_t i = 0; i < d->packets && !d->mtu; i++) {
         const struct packet *p = &d->packet[i];
@@ -391,7 +391,7 @@ void evidence_find(struct direction *d)
 {
     bool acked = false;
     uint32_t highest = 0;
-    find_mtu(d);
+    evidence_mtu(d);
     find_base(d);
     find_begin(d);
     d->trip = 0;

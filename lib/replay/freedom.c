@@ -34,6 +34,9 @@ static const struct replay_freedom freedoms[] = {
     {"order", "Requests may be doubled or change places behind the capture: what an answer shows "
               "to have been "
               "executed was, as far as the capture has it."},
+    {"skew",
+     "An answer may be recorded up to 20 us before what it answers: two directions are often "
+     "captured in two places."},
     {"early", "A responder may keep WRITE packets that come early, or discard them."},
     {"capture-hole",
      "Where the responder answers a request that the capture has missed, nothing more "

@@ -323,6 +323,8 @@ static int one_role(struct replay *r, struct direction d, enum replay_role role,
     out.cm = cm;
     find_view(&d, role);
     if (!datagrams) {
+        evidence_mtu(&d);
+        order_restore(&d);
         find_selective(&d);
         evidence_find(&d);
         if (!d.known_base)

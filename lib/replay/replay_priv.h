@@ -99,6 +99,12 @@ uint32_t packet_psns(const struct direction *d, const struct packet *p);
  * there are several such, it is the one that has seen least of the other flow: the nearest. */
 bool vantage_find(const struct direction *d, uint32_t own, uint32_t *interface);
 
+/* Fill in the MTU. */
+void evidence_mtu(struct direction *d);
+
+/* Put answers that stand shortly before what they answer behind it. */
+void order_restore(struct direction *d);
+
 /* Fill in what the packets tell about this direction, and mark its packets. */
 void evidence_find(struct direction *d);
 /* Was the message that begins with this packet refused with this NAK? */
