@@ -279,6 +279,57 @@ START_TEST(counts_channels)
 }
 END_TEST
 
+#define CONNECTIONS 1000
+
+/* Ids share a channel, any number of them: a server with many connections needs one context. */
+START_TEST(serves_a_thousand)
+{
+    static struct urnic_cm_id *active[CONNECTIONS], *passive[CONNECTIONS];
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(PORT)};
+    struct urnic_qp_init_attr init = {.cap = {.max_send_wr = 1, .max_recv_wr = 1},
+                                      .qp_type = URNIC_QPT_RC};
+    struct urnic_cm_channel *ca, *cb;
+    struct urnic_cm_id *listener;
+    struct urnic_qp *qp;
+
+    up();
+    ck_assert_int_eq(urnic_create_cm_channel(a.ctx, &ca), 0);
+    ck_assert_int_eq(urnic_create_cm_channel(b.ctx, &cb), 0);
+    ck_assert_int_eq(urnic_create_id(cb, URNIC_PS_TCP, NULL, &listener), 0);
+    ck_assert_int_eq(urnic_bind_addr(listener, (struct sockaddr *)&at), 0);
+    ck_assert_int_eq(urnic_listen(listener, 0), 0);
+    inet_pton(AF_INET, "10.0.0.2", &at.sin_addr);
+    for (unsigned i = 0; i < CONNECTIONS; i++) {
+        ck_assert_int_eq(urnic_create_id(ca, URNIC_PS_TCP, NULL, &active[i]), 0);
+        ck_assert_int_eq(urnic_resolve(active[i], NULL, (struct sockaddr *)&at, 5000), 0);
+        await_cm(ca, URNIC_CM_ROUTE_RESOLVED);
+        init.send_cq = init.recv_cq = a.cq;
+        ck_assert_int_eq(urnic_create_id_qp(active[i], a.pd, &init, &qp), 0);
+        ck_assert_int_eq(urnic_connect(active[i], NULL), 0);
+        passive[i] = await_cm(cb, URNIC_CM_CONNECT_REQUEST).id;
+        init.send_cq = init.recv_cq = b.cq;
+        ck_assert_int_eq(urnic_create_id_qp(passive[i], b.pd, &init, &qp), 0);
+        ck_assert_int_eq(urnic_accept(passive[i], NULL), 0);
+        ck_assert_ptr_eq(await_cm(ca, URNIC_CM_ESTABLISHED).id, active[i]);
+        ck_assert_ptr_eq(await_cm(cb, URNIC_CM_ESTABLISHED).id, passive[i]);
+    }
+    for (unsigned i = 0; i < CONNECTIONS; i += CONNECTIONS - 1) { /* the first and the last */
+        a.qp = urnic_id_qp(active[i]);
+        ck_assert_int_eq(end_post(&a, URNIC_WR_RDMA_WRITE, 0, 4096, b.mr->iova, b.mr->rkey, i), 0);
+        end_expect(&a, URNIC_WC_SUCCESS, i);
+    }
+    a.qp = NULL;
+    for (unsigned i = 0; i < CONNECTIONS; i++) {
+        ck_assert_int_eq(urnic_destroy_ep(active[i]), 0);
+        ck_assert_int_eq(urnic_destroy_ep(passive[i]), 0);
+    }
+    ck_assert_int_eq(urnic_destroy_id(listener), 0);
+    ck_assert_int_eq(urnic_destroy_cm_channel(ca), 0);
+    ck_assert_int_eq(urnic_destroy_cm_channel(cb), 0);
+    down();
+}
+END_TEST
+
 /* ---- attributes ---- */
 
 /* As in verbs, what the mask doesn't name isn't looked at, the state included. */
@@ -518,6 +569,7 @@ int main(void)
     tcase_add_test(t, has_the_queues_it_says);
     tcase_add_test(t, misses_objects);
     tcase_add_test(t, counts_channels);
+    tcase_add_test(t, serves_a_thousand);
     tcase_add_test(t, looks_at_the_mask_only);
     tcase_add_test(t, refuses_mixed_families);
     tcase_add_test(t, moves_all_or_nothing);
