@@ -192,7 +192,7 @@ START_TEST(has_what_it_says)
 }
 END_TEST
 
-/* QP-03 CQ-04: the largest queues there can be. */
+/* QP-03: the largest queues there can be. */
 START_TEST(has_the_queues_it_says)
 {
     struct urnic_device_attr has;
