@@ -342,7 +342,10 @@ int cm_accept(struct cm *cm, struct cm_conn *c, const struct cm_accept_params *p
     };
     set_priv(&rep, p->priv, p->priv_len);
     c->state = CMS_REP_SENT;
+    cm_answered(c);
     c->resend_ns = cm_wait_ns(c->rep_wait);
+    if (c->resend_ns > CM_PATIENCE_MAX_NS / (1u + c->max_retries))
+        c->resend_ns = CM_PATIENCE_MAX_NS / (1u + c->max_retries);
     cm_send(cm, c, &rep, now, true);
     return 0;
 }

@@ -85,7 +85,7 @@ struct cm_event {
 
 /* Listen on addr (all zero = any local address) and port. Returns 0, -EADDRINUSE (at this
  * address, or at another one when either is "any"), -ENOMEM.
- * backlog: connection requests awaiting an answer; 0 = 1024 (CM-34). */
+ * backlog: connection requests awaiting the consumer's answer; 0 = 1024 (CM-34). */
 int cm_listen(struct cm *cm, unsigned ps, const struct wire_addr *addr, uint16_t port,
               unsigned backlog, void *arg, struct cm_listener **out);
 /* Does anybody listen at this port, whatever the address? */

@@ -43,6 +43,7 @@ struct cm_conn {
     enum cm_state state;
     bool active, released, tx_queued, in_remote, in_qpn, half_open, req_delivered;
     bool lap_answered; /* CM-32: once */
+    bool in_backlog;   /* waits for the listener's answer */
     uint8_t retries_left;
     uint8_t ev_refs; /* events in the queue that name this connection */
     uint32_t local_id, remote_id;
@@ -89,6 +90,8 @@ enum cm_about { CM_ABOUT_REQ, CM_ABOUT_REP };
 #define CM_SRC_BUCKETS      4096u /* pending requests per (hashed) source address */
 #define CM_SRC_PENDING      64u   /* ... are at most so many (CM-34) */
 #define CM_SEEN             4096u /* requests seen once, for SEC-20 */
+/* However long a peer says that it waits (SEC-20): Linux waits 16 times 17 s. */
+#define CM_PATIENCE_MAX_NS  300000000000ull
 #define CM_SIDR_UNSUPPORTED 1u    /* status of a SIDR_REP: no such service */
 
 struct cm {
@@ -142,6 +145,8 @@ void cm_tx_queue(struct cm *cm, struct cm_conn *c);
 struct cm_event *cm_event_push(struct cm *cm, struct cm_conn *c, enum cm_event_type type);
 /* The connection counts as half-open, or no longer (SEC-20, CM-34). */
 void cm_half_open(struct cm *cm, struct cm_conn *c, bool on);
+/* It has its listener's answer, and doesn't count for the backlog any more. */
+void cm_answered(struct cm_conn *c);
 /* Has this source as many requests pending as it may (CM-34)? */
 bool cm_source_full(const struct cm *cm, const struct wire_addr *src);
 bool cm_addr_eq(const struct wire_addr *a, const struct wire_addr *b);

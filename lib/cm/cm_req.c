@@ -119,6 +119,8 @@ static void take_req(struct cm *cm, struct cm_conn *c, const struct cm_msg *msg)
     c->answer_ns = (1u + msg->max_retries) * cm_wait_ns(msg->remote_timeout); /* CM-18 */
     if (c->answer_ns < ANSWER_MIN_NS)
         c->answer_ns = ANSWER_MIN_NS;
+    if (c->answer_ns > CM_PATIENCE_MAX_NS)
+        c->answer_ns = CM_PATIENCE_MAX_NS;
     c->peer_flow_control = msg->flow_control;
     c->peer_srq = msg->srq;
     c->peer_alt_path = !cm_addr_eq(&msg->alt_remote_gid, &no_addr);

@@ -260,6 +260,13 @@ bool cm_source_full(const struct cm *cm, const struct wire_addr *src)
     return cm->src_pending[source_slot(cm, src)] >= CM_SRC_PENDING;
 }
 
+void cm_answered(struct cm_conn *c)
+{
+    if (c->in_backlog)
+        c->listener->pending--;
+    c->in_backlog = false;
+}
+
 void cm_half_open(struct cm *cm, struct cm_conn *c, bool on)
 {
     if (c->half_open == on)
@@ -269,13 +276,13 @@ void cm_half_open(struct cm *cm, struct cm_conn *c, bool on)
     if (on) {
         cm->half_open++;
         (*src)++;
-        if (c->listener)
+        c->in_backlog = c->listener != NULL;
+        if (c->in_backlog)
             c->listener->pending++;
     } else {
         cm->half_open--;
         (*src)--;
-        if (c->listener)
-            c->listener->pending--;
+        cm_answered(c);
     }
 }
 

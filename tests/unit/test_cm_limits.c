@@ -228,6 +228,61 @@ START_TEST(sec_20_questions_for_services_that_nobody_offers_leave_nothing_behind
 }
 END_TEST
 
+/* SEC-20 SEC-24: a peer that never means to answer says that it waits for 4.9 hours, 16 times 18
+ * minutes; its request is kept for five minutes, and our answer to it for five more. */
+START_TEST(sec_20_half_open_for_minutes_at_most)
+{
+    struct cm_connect_params p = params();
+    struct cm_conn *c;
+    p.cm_timeout = 31;
+    p.max_retries = 15;
+    listen_on_b();
+    lose[CM_REJ] = lose[CM_REP] = 1000;
+    ck_assert_int_eq(cm_connect(a.cm, &p, &a, now, &c), 0);
+    pump();
+    struct cm_conn *cb = last(&b)->conn;
+    cm_release(a.cm, c, now);
+    wait_ns(300 * SEC - 1);
+    ck_assert_uint_eq(b.nev, 1);
+    if (_i == 1) {
+        ck_assert_int_eq(cm_accept(b.cm, cb, &accept_params, &b, now), 0);
+        pump();
+        wait_ns(300 * SEC - 16); /* divided by 16 */
+        ck_assert_uint_eq(b.nev, 1);
+        ck_assert_uint_eq(sent[CM_REP], 16);
+        wait_ns(16);
+    } else {
+        wait_ns(1);
+    }
+    ck_assert_int_eq(last(&b)->type, CM_EV_UNREACHABLE);
+    cm_release(b.cm, cb, now);
+}
+END_TEST
+
+/* CM-34: the backlog is of requests that wait for an answer: accepted ones, whether their peers are
+ * there or not, make room. */
+START_TEST(cm_34_accepted_ones_make_room)
+{
+    static const struct wire_addr any;
+    struct cm_listener *l;
+    cm_listen(b.cm, CM_PS_TCP, &any, ANY_PORT, 2, NULL, &l);
+    lose[CM_REP] = 1000;
+    for (unsigned i = 0; i < 6; i++) {
+        struct cm_connect_params p = params();
+        struct cm_accept_params answer = accept_params;
+        struct cm_conn *c;
+        p.qpn += i;
+        answer.qpn += i;
+        cm_connect(a.cm, &p, NULL, now, &c);
+        pump();
+        ck_assert_uint_eq(b.nev, i + 1);
+        ck_assert_int_eq(cm_accept(b.cm, last(&b)->conn, &answer, &b, now), 0);
+    }
+    ck_assert_uint_eq(cm_counters(b.cm)[CM_C_cm_req_backlog_drop], 0);
+    cm_unlisten(b.cm, l, now);
+}
+END_TEST
+
 START_TEST(cm_34_a_source_has_few_questions_pending)
 {
     static const struct wire_addr any;
@@ -351,6 +406,8 @@ int main(void)
     tcase_add_test(t, sec_20_an_mra_keeps_the_request);
     tcase_add_test(t, sec_20_questions_that_nobody_answers_expire);
     tcase_add_test(t, sec_20_questions_for_services_that_nobody_offers_leave_nothing_behind);
+    tcase_add_loop_test(t, sec_20_half_open_for_minutes_at_most, 0, 2);
+    tcase_add_test(t, cm_34_accepted_ones_make_room);
     tcase_add_test(t, cm_34_a_source_has_few_questions_pending);
     tcase_add_test(t, cm_31_a_question_ends_with_its_listener);
     tcase_add_test(t, cm_15_ids_are_random_and_unique);
