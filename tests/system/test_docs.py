@@ -11,6 +11,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 
 ROOT, URNIC = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 FOLDERS = "lib|app|drivers|tests|scripts|doc|pcaps"
@@ -84,6 +85,29 @@ def outputs(document, least):
         want = [line[4:].rstrip() for line in text.rstrip("\n").split("\n")]
         got = [line.rstrip() for line in (r.stdout or r.stderr).rstrip("\n").split("\n")]
         check(says(want, got), f"{document}: urnic {command} prints:\n" + "\n".join(got))
+
+
+def captures():
+    """Each capture has its line in the manifest, and is there."""
+    rows = set(re.findall(r"^\| ([\w-]+\.pcap(?:ng)?) \|", read("pcaps/MANIFEST.md"), re.M))
+    there = {os.path.basename(p) for p in glob.glob(os.path.join(ROOT, "pcaps", "*.pcap*"))}
+    check(rows == there, f"pcaps/MANIFEST.md: not there {rows - there}, no line for {there - rows}")
+
+
+def worked_example():
+    """The capture is what the script makes, and has the octets that the text shows."""
+    with tempfile.TemporaryDirectory() as folder, \
+            open(os.path.join(ROOT, "pcaps", "worked-example.pcapng"), "rb") as f:
+        capture, made = f.read(), os.path.join(folder, "made.pcapng")
+        subprocess.run([URNIC, "drill", "--psn", "0x123456", "--record", made, "tests/drill/cm/worked_example.drill"],
+                       cwd=ROOT, stdout=subprocess.DEVNULL, check=True)
+        with open(made, "rb") as f:
+            check(f.read() == capture, "pcaps/worked-example.pcapng is not what its script makes")
+    rows = re.findall(r"^ {4}00\d0 {2}([0-9a-f|. ]+?)(?: {3}.*)?$", read("doc/worked-example.md"), re.M)
+    check(len(rows) >= 9, f"doc/worked-example.md: {len(rows)} rows of octets")
+    for row in rows:
+        for octets in re.split(r"\.\.+", row.replace("|", " ")):
+            check(bytes.fromhex(octets) in capture, f"doc/worked-example.md: the capture has no {octets}")
 
 
 def faults():
@@ -190,7 +214,7 @@ def tables(arrows):
 def main():
     top = subprocess.run([URNIC, "--help"], capture_output=True, text=True, check=True).stdout
     commands = set(re.findall(r"^  (\w+)  +\S", top.split("Commands:")[1].split("\n\n")[0], re.M))
-    documents = ["README.md", "CONTRIBUTING.md"] + [os.path.relpath(p, ROOT) for p in
+    documents = ["README.md", "CONTRIBUTING.md", "pcaps/MANIFEST.md"] + [os.path.relpath(p, ROOT) for p in
                                                     glob.glob(os.path.join(ROOT, "doc", "*.md"))]
     check(len(documents) > 10, "documents")
     for document in documents:
@@ -199,6 +223,8 @@ def main():
                             ("doc/faults.md", 1), ("doc/worked-example.md", 2)):
         outputs(document, least)
     faults()
+    captures()
+    worked_example()
     options(commands)
     arrows = build_arrows()
     check(arrows["core"] == {"wire", "mem", "cc"}, f"the arrows are not read: {arrows}")
