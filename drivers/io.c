@@ -158,9 +158,11 @@ static const struct driver *find_driver(const char *spec, const char **args, int
         *args = colon + 1;
         return &drivers[i];
     }
-    *rc = io_fail(err, err_size, -ENODEV,
-                  "port '%s': no driver '%.*s' (there are mem, memif, pcap and dpdk)", spec,
-                  (int)name_len, spec);
+    char known[64] = "";
+    for (size_t i = 0, n = 0; i < sizeof(drivers) / sizeof(drivers[0]) && n < sizeof(known); i++)
+        n += (size_t)snprintf(known + n, sizeof(known) - n, "%s%s", i ? ", " : "", drivers[i].name);
+    *rc = io_fail(err, err_size, -ENODEV, "port '%s': no driver '%.*s' (there are %s)", spec,
+                  (int)name_len, spec, known);
     return NULL;
 }
 

@@ -35,13 +35,14 @@ static int try_open(unsigned side, uint32_t frame_max, char *err, size_t err_siz
 {
     struct io_open_params params = {.frame_max = frame_max};
     char spec[IO_SPEC_MAX];
-    const char *mark = strstr(setup->spec[side], "%s");
+    size_t n = 0;
 
-    if (mark)
-        snprintf(spec, sizeof(spec), "%.*s%s%s", (int)(mark - setup->spec[side]), setup->spec[side],
-                 dir, mark + 2);
-    else
-        snprintf(spec, sizeof(spec), "%s", setup->spec[side]);
+    for (const char *s = setup->spec[side], *mark; s; s = mark ? mark + 2 : NULL) {
+        mark = strstr(s, "%s");
+        n += (size_t)snprintf(spec + n, sizeof(spec) - n, "%.*s%s",
+                              mark ? (int)(mark - s) : (int)strlen(s), s, mark ? dir : "");
+        ck_assert_uint_lt(n, sizeof(spec));
+    }
     return io_open(spec, &params, &port[side], err, err_size);
 }
 
