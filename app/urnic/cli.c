@@ -289,6 +289,15 @@ struct json_t *cli_json_text(const char *text)
     return json_stringn(clean, n);
 }
 
+const char *cli_plain(const char *text, char *buf, size_t size)
+{
+    snprintf(buf, size, "%s", text);
+    for (char *c = buf; *c; c++)
+        if (iscntrl((unsigned char)*c))
+            *c = '?';
+    return buf;
+}
+
 uint64_t cli_now(void)
 {
     struct timespec ts;

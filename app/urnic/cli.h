@@ -75,6 +75,9 @@ struct json_t;
 void cli_json(struct json_t *value);
 /* A JSON string of text from outside, a path or a packet: what is not UTF-8 becomes '?'. */
 struct json_t *cli_json_text(const char *text);
+/* Text of another host for a terminal, which its control characters could steer: they become '?'.
+ * Cut to fit; returns buf. */
+const char *cli_plain(const char *text, char *buf, size_t size);
 
 uint64_t cli_now(void); /* ns, monotonic */
 

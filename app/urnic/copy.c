@@ -56,6 +56,14 @@ static int split_remote(const char *text, struct job *j)
     return cli_host(where, j->host, sizeof j->host, &j->port) < 0 ? -1 : 1;
 }
 
+/* Print the server's ERROR. */
+static int refused(const struct copy_msg *msg)
+{
+    char said[COPY_TEXT];
+    cli_error("the other side says: %s", cli_plain(msg->text, said, sizeof said));
+    return -EREMOTEIO;
+}
+
 /* Wait for a message of this type; an ERROR of the server is printed. */
 static int expect(struct copy_end *e, struct copy_msg *msg, enum copy_type type)
 {
@@ -68,10 +76,8 @@ static int expect(struct copy_end *e, struct copy_msg *msg, enum copy_type type)
         if (got.what == COPY_GONE)
             return -ECONNRESET;
     } while (got.what != COPY_MSG);
-    if (got.msg.type == COPY_ERROR) {
-        cli_error("the other side says: %s", got.msg.text);
-        return -EREMOTEIO;
-    }
+    if (got.msg.type == COPY_ERROR)
+        return refused(&got.msg);
     if (got.msg.type != (uint32_t)type)
         return -EPROTO;
     *msg = got.msg;
@@ -128,10 +134,8 @@ static int get(struct copy_end *e, int fd, const struct copy_msg *ready, struct 
             return rc;
         if (got.what == COPY_GONE)
             return -ECONNRESET;
-        if (got.what == COPY_MSG && got.msg.type == COPY_ERROR) {
-            cli_error("the other side says: %s", got.msg.text);
-            return -EREMOTEIO;
-        }
+        if (got.what == COPY_MSG && got.msg.type == COPY_ERROR)
+            return refused(&got.msg);
         if (got.what == COPY_MSG && got.msg.type == COPY_FILLED) {
             if (got.msg.octets > COPY_SLOT)
                 return -EPROTO;

@@ -438,8 +438,9 @@ static int run(int argc, char **argv)
             f.level = NOTE; /* nobody said that such a port is wanted */
         missing |= f.level == MISSING;
         if (json) {
-            json_t *o = json_pack("{s:s,s:s,s:s,s:s}", "check", checks[i].name, "level",
-                                  level_name[f.level], "found", f.text, "mend", f.mend);
+            json_t *o = json_pack("{s:s,s:s,s:o,s:o}", "check", checks[i].name, "level",
+                                  level_name[f.level], "found", cli_json_text(f.text), "mend",
+                                  cli_json_text(f.mend));
             cli_json(o);
         } else {
             printf("%-8s %-10s %s\n", level_name[f.level], checks[i].name, f.text);

@@ -69,8 +69,9 @@ static int open_below(int dir, const char *path, int flags)
 static int say_error(struct copy_end *e, int rc, const char *what)
 {
     struct copy_msg msg = {.type = COPY_ERROR};
+    char said[COPY_TEXT];
     snprintf(msg.text, sizeof msg.text, "%s: %s", what, strerror(-rc));
-    cli_error("%s", msg.text);
+    cli_error("%s", cli_plain(msg.text, said, sizeof said));
     return copy_send(e, &msg);
 }
 
@@ -183,7 +184,7 @@ static int transfer(struct server *s, struct copy_end *e)
         .type = COPY_READY, .size = f.size, .addr = (uintptr_t)e->slots, .rkey = e->mr->rkey};
     struct digest *d = digest_begin();
     uint8_t digest[DIGEST_LEN];
-    char size[32], text[2 * DIGEST_LEN + 1];
+    char path[COPY_TEXT], size[32], text[2 * DIGEST_LEN + 1];
     if (!d) {
         close(f.fd);
         return -ENOMEM;
@@ -197,11 +198,12 @@ static int transfer(struct server *s, struct copy_end *e)
     if (rc == 0)
         rc = finish(e, digest);
     if (rc == 0 && s->json)
-        cli_json(json_pack("{s:s,s:s,s:I,s:s}", "operation", put ? "received" : "sent", "path",
-                           got.msg.text, "octets", (json_int_t)f.size, "sha256",
+        cli_json(json_pack("{s:s,s:o,s:I,s:s}", "operation", put ? "received" : "sent", "path",
+                           cli_json_text(got.msg.text), "octets", (json_int_t)f.size, "sha256",
                            digest_text(digest, text)));
     else if (rc == 0)
-        printf("%s %s %s sha256 %s\n", put ? "received" : "sent", got.msg.text,
+        printf("%s %s %s sha256 %s\n", put ? "received" : "sent",
+               cli_plain(got.msg.text, path, sizeof path),
                cli_fmt_octets(f.size, size, sizeof size), digest_text(digest, text));
     fflush(stdout);
     return rc;

@@ -558,6 +558,20 @@ def ends():
         check(listening.returncode == 0 and isinstance(json.loads(out), dict), f"{server}: {out} {err}")
 
 
+def foreign_names():
+    """What isn't UTF-8 is no reason to print no JSON, and what another host says can't steer the terminal."""
+    r = run(URNIC, ["doctor", "--json", b"dpdk:net_af_packet0,iface=\xff"])
+    check(all(isinstance(json.loads(line or "0"), dict) for line in r.stdout.splitlines()), f"doctor: {r.stdout}")
+    for options, name, says in (["--json"], b"\xff", None), ([], b"a\x1b[2Jb", "received a?[2Jb"):
+        listening = subprocess.Popen([URNIC, "serve", "--once", "1", "--device", "urn1", *options], cwd=DATA,
+                                     stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        listening.stdout.readline()
+        r = run(URNIC, ["copy", "--device", "urn0", "--quiet", "file", b"10.0.0.2:" + name])
+        out, _ = listening.communicate(timeout=30)
+        check(r.returncode == 0 and listening.returncode == 0, f"copy to {name}: {r.stderr} {out}")
+        check(says in out if says else isinstance(json.loads(out.strip() or "0"), dict), f"serve, {name}: {out!r}")
+
+
 def link_units():
     """The words of a port's specification are those of link, too."""
     for option in ("--loss 0.5%", "--loss 0", "--delay 20us", "--delay 2e-5", "--delay 0", "--rate 2.5G", "--rate 0"):
@@ -635,6 +649,7 @@ def main():
                 no_start()
                 prometheus()
                 ends()
+                foreign_names()
                 link_units()
                 measuring()
                 daemon_stops(path)
