@@ -20,7 +20,8 @@
  * and advances `tail`. In a server-to-client ring the client offers empty buffers by `head`, the
  * server fills them and advances `tail`.
  *
- * All integers are in host order: both ends run on the same machine.
+ * All integers are in host order: both ends run on the same machine. A descriptor's flags and
+ * lengths are read and written as one 64-bit word, which is laid out for little-endian hosts.
  */
 #ifndef URNIC_MEMIF_PROTO_H
 #define URNIC_MEMIF_PROTO_H
@@ -29,6 +30,9 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
+
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+              "memif: descriptors are read as 64-bit words of a little-endian host");
 
 #define MEMIF_VERSION       0x0200u
 #define MEMIF_MSG_SIZE      128u
