@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What tools change while the daemon runs: emulated links, addresses, rules, congestion control;
+ * and that nothing else changes with it.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "daemon_rig.h"
+#include "ipc.h"
+#include "unit.h"
+
+#define SIZE (1u << 20)
+
+static struct rig rig;
+static struct end a, b;
+
+static void open_ends(void)
+{
+    end_open(&a, &rig, "urn0", SIZE);
+    end_open(&b, &rig, "urn1", SIZE);
+    end_qp(&a, URNIC_QPT_RC);
+    end_qp(&b, URNIC_QPT_RC);
+    end_connect(&a, &b);
+}
+
+static void up(const char *link)
+{
+    rig_start_pair(&rig, link);
+    open_ends();
+}
+
+static void down(void)
+{
+    end_close(&a);
+    end_close(&b);
+    rig_stop(&rig);
+}
+
+static void write_all(struct end *from, const struct end *to, uint64_t wr_id)
+{
+    ck_assert_int_eq(
+        end_post(from, URNIC_WR_RDMA_WRITE, 0, SIZE, to->mr->iova, to->mr->rkey, wr_id), 0);
+    end_expect(from, URNIC_WC_SUCCESS, wr_id);
+}
+
+/* ---- links ---- */
+
+static int set_link(struct ipc_link_admin m)
+{
+    struct ipc_hdr reply;
+
+    m.hdr.type = IPC_LINK_SET;
+    strcpy(m.device, "urn1");
+    return rig_request(&rig, &m, sizeof(m), -1, &reply, sizeof(reply));
+}
+
+static const char *const what_links_do[] = {"link_lost", "link_reordered", "link_duplicated",
+                                            "link_corrupted", "link_marked"};
+
+/* Each fault is that of its field, at its rate, in the direction of its device; a field
+ * that the mask doesn't name changes nothing. */
+START_TEST(link_faults)
+{
+    const struct ipc_link_admin faults[] = {
+        {.mask = IPC_LINK_LOSS, .loss_ppm = 50000, .corrupt_ppm = 1000000},
+        {.mask = IPC_LINK_REORDER, .reorder_ppm = 50000, .loss_ppm = 1000000},
+        {.mask = IPC_LINK_DUPLICATE, .duplicate_ppm = 50000, .loss_ppm = 1000000},
+        {.mask = IPC_LINK_CORRUPT, .corrupt_ppm = 50000, .loss_ppm = 1000000},
+        {.mask = IPC_LINK_ECN, .ecn_ppm = 50000, .loss_ppm = 1000000},
+    };
+    const struct ipc_link_admin off = {.mask = IPC_LINK_LOSS | IPC_LINK_REORDER |
+                                               IPC_LINK_DUPLICATE | IPC_LINK_CORRUPT |
+                                               IPC_LINK_ECN};
+
+    up("");
+    for (unsigned i = 0; i < 5; i++) {
+        uint64_t before[2][5], sent = rig_counter(&rig, "urn1", "tx_packets");
+        for (unsigned k = 0; k < 5; k++) {
+            before[0][k] = rig_counter(&rig, "urn0", what_links_do[k]);
+            before[1][k] = rig_counter(&rig, "urn1", what_links_do[k]);
+        }
+        ck_assert_int_eq(set_link(faults[i]), 0);
+        write_all(&b, &a, i);
+        ck_assert_int_eq(set_link(off), 0);
+        sent = rig_counter(&rig, "urn1", "tx_packets") - sent;
+        ck_assert_uint_ge(sent, SIZE / 4096);
+        for (unsigned k = 0; k < 5; k++) {
+            uint64_t theirs = rig_counter(&rig, "urn0", what_links_do[k]) - before[0][k];
+            uint64_t ours = rig_counter(&rig, "urn1", what_links_do[k]) - before[1][k];
+            ck_assert_msg(theirs == 0, "%s, fault %u: the other direction", what_links_do[k], i);
+            if (k != i || i == 4) /* no queue, no marks */
+                ck_assert_msg(ours == 0, "%s, fault %u", what_links_do[k], i);
+            else
+                ck_assert_msg(ours > 0 && ours < sent / 4, "%s: %llu of %llu", what_links_do[k],
+                              (unsigned long long)ours, (unsigned long long)sent);
+        }
+    }
+    down();
+}
+END_TEST
+
+START_TEST(rate)
+{
+    up("");
+    ck_assert_int_eq(set_link((struct ipc_link_admin){.mask = IPC_LINK_RATE, .rate = 100000000}),
+                     0);
+    uint64_t begin = rig_now_ms();
+    write_all(&b, &a, 1);
+    ck_assert_uint_ge(rig_now_ms() - begin, SIZE * 8 / 100000 * 9 / 10); /* 84 ms */
+    down();
+}
+END_TEST
+
+/* ---- addresses ---- */
+
+static void change_address(enum ipc_type type, uint8_t last)
+{
+    struct ipc_addr_admin m = {.hdr.type = (uint16_t)type,
+                               .device = "urn0",
+                               .ip = {[10] = 0xFF, 0xFF, 10, 0, 0, last},
+                               .prefix_len = 24};
+    struct ipc_hdr reply;
+
+    ck_assert_int_eq(rig_request(&rig, &m, sizeof(m), -1, &reply, sizeof(reply)), 0);
+}
+
+static void take_event(struct end *e)
+{
+    struct urnic_async_event ev;
+
+    ck_assert_int_eq(urnic_get_async_event(e->ctx, &ev), 0);
+    ck_assert_int_eq(ev.type, URNIC_EVENT_GID_CHANGE);
+    urnic_ack_async_event(&ev);
+}
+
+/* GID-04: one that came back in time has come back for good, however many went with it. */
+START_TEST(addresses_come_back)
+{
+    const char *args[] = {"--workers", "1",
+                          "--device",  "name=urn0,port=mem:L,addr=10.0.0.1/24,hold=300",
+                          "--device",  "name=urn1,port=mem:L,addr=10.0.0.2/24",
+                          NULL};
+    const struct timespec hold = {.tv_nsec = 400000000};
+
+    rig_start(&rig, args);
+    rig_await_link(&rig, "urn0");
+    rig_await_link(&rig, "urn1");
+    open_ends();
+    change_address(IPC_ADDR_ADD, 8);
+    change_address(IPC_ADDR_ADD, 9);
+    change_address(IPC_ADDR_DEL, 8);
+    change_address(IPC_ADDR_DEL, 9);
+    change_address(IPC_ADDR_DEL, 1);
+    change_address(IPC_ADDR_ADD, 1);
+    for (unsigned i = 0; i < 6; i++)
+        take_event(&a);
+    nanosleep(&hold, NULL);
+    write_all(&a, &b, 1);
+    /* GID-04: nobody but the device's own clients is told. */
+    struct pollfd p = {.fd = urnic_async_fd(b.ctx), .events = POLLIN};
+    ck_assert_int_eq(poll(&p, 1, 0), 0);
+    down();
+}
+END_TEST
+
+/* What was an address of ours is not answered for any more. */
+START_TEST(gone_addresses_are_silent)
+{
+    struct urnic_ah_attr attr = {.sgid_index = 3, .hop_limit = 1};
+    struct urnic_ah *ah;
+
+    up("");
+    attr.dgid[10] = attr.dgid[11] = 0xFF;
+    inet_pton(AF_INET, "10.0.0.8", attr.dgid + 12);
+    change_address(IPC_ADDR_ADD, 8);
+    ck_assert_int_eq(urnic_create_ah(b.pd, &attr, &ah), 0);
+    ck_assert_int_eq(urnic_destroy_ah(ah), 0);
+    change_address(IPC_ADDR_ADD, 9);
+    change_address(IPC_ADDR_DEL, 9);
+    attr.dgid[15] = 9;
+    ck_assert_int_lt(urnic_create_ah(b.pd, &attr, &ah), 0);
+    down();
+}
+END_TEST
+
+/* ---- JSON ---- */
+
+static _Alignas(8) uint8_t answer_buf[IPC_MSG_MAX];
+
+static int says(const char *json)
+{
+    static _Alignas(8) uint8_t buf[sizeof(struct ipc_text) + 256];
+    struct ipc_text *text = (void *)buf;
+    size_t len = strlen(json);
+
+    *text = (struct ipc_text){.hdr.type = IPC_ADMIN, .len = (uint32_t)len};
+    memcpy(text->text, json, len);
+    memset(answer_buf, 0, sizeof(answer_buf));
+    return rig_request(&rig, text, sizeof(*text) + len, -1, answer_buf, sizeof(answer_buf) - 1);
+}
+
+/* How often it is in the last answer. */
+static unsigned said(const char *what)
+{
+    const char *at = (const char *)answer_buf + sizeof(struct ipc_text);
+    unsigned n = 0;
+
+    while ((at = strstr(at, what)) != NULL) {
+        at++;
+        n++;
+    }
+    return n;
+}
+
+START_TEST(requests_in_json)
+{
+    up("");
+    ck_assert_int_eq(says("{\"cmd\":\"config\"}"), 0);
+    ck_assert_uint_eq(said("\"up\":true"), 2);
+    ck_assert_int_eq(set_link((struct ipc_link_admin){.mask = IPC_LINK_UP}), 0);
+    for (uint64_t until = rig_now_ms() + 5000; said("\"up\":false") == 0;) {
+        ck_assert_uint_lt(rig_now_ms(), until);
+        ck_assert_int_eq(says("{\"cmd\":\"config\"}"), 0);
+    }
+    ck_assert_int_eq(says("{\"cmd\":\"dance\"}"), -ENOTSUP);
+    ck_assert_int_eq(says("{\"command\":\"config\"}"), -EBADMSG);
+    ck_assert_int_eq(says("config"), -EBADMSG);
+    ck_assert_int_eq(says("{\"cmd\":\"log-level\",\"level\":\"loud\"}"), -EINVAL);
+    down();
+}
+END_TEST
+
+/* Rules that are wrong are refused, and those before stay. */
+START_TEST(wrong_rules)
+{
+    up("");
+    ck_assert_int_eq(says("{\"cmd\":\"faults\",\"device\":\"urn0\",\"rules\":\"drop conn 9\"}"), 0);
+    ck_assert_int_eq(says("{\"cmd\":\"faults\",\"device\":\"urn0\",\"rules\":\"drop it\"}"),
+                     -EINVAL);
+    ck_assert_int_eq(says("{\"cmd\":\"faults\",\"device\":\"urn0\"}"), 0);
+    ck_assert_uint_eq(said("drop conn 9"), 1);
+    ck_assert_int_eq(says("{\"cmd\":\"faults\",\"device\":\"urn7\"}"), -ENODEV);
+    down();
+}
+END_TEST
+
+/* CC-25: one queue pair is told of when it is asked for, all of the device's else, and none that is
+ * the connection manager's; one without a limit has no rate. */
+START_TEST(congestion)
+{
+    char json[96];
+    struct urnic_qp *first;
+
+    up("");
+    first = a.qp;
+    end_qp(&a, URNIC_QPT_RC);
+    ck_assert_int_eq(says("{\"cmd\":\"cc\",\"device\":\"urn0\",\"qps\":true}"), 0);
+    ck_assert_uint_eq(said("\"qpn\":"), 2);
+    ck_assert_uint_eq(said("\"rate\":null"), 2);
+    snprintf(json, sizeof(json), "{\"cmd\":\"cc\",\"device\":\"urn0\",\"qpn\":%u}",
+             urnic_qp_num(first));
+    ck_assert_int_eq(says(json), 0);
+    ck_assert_uint_eq(said("\"qpn\":"), 1);
+    ck_assert_int_eq(urnic_destroy_qp(first), 0);
+    down();
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("steering");
+    TCase *t = tcase_create("steering");
+
+    tcase_set_timeout(t, 60);
+    tcase_add_test(t, link_faults);
+    tcase_add_test(t, rate);
+    tcase_add_test(t, addresses_come_back);
+    tcase_add_test(t, gone_addresses_are_silent);
+    tcase_add_test(t, requests_in_json);
+    tcase_add_test(t, wrong_rules);
+    tcase_add_test(t, congestion);
+    suite_add_tcase(s, t);
+    return unit_run(s);
+}
