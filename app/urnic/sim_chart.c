@@ -17,7 +17,7 @@
 #define LINES 32u
 
 struct line {
-    char name[SIM_TEXT + 64];
+    char name[SIM_TEXT + 96];
     double *x, *y;
     size_t n, cap;
 };
@@ -27,6 +27,7 @@ struct sim_chart {
     const char *file;
     struct line line[LINES];
     unsigned nlines;
+    bool xtime; /* x is a time in us */
 };
 
 /* Copies the word before any of `ends` and steps over it. False: empty or too long. */
@@ -97,14 +98,17 @@ static int append(struct line *l, double x, double y)
     return 0;
 }
 
-/* What a number of any unit is worth on an axis. */
-static bool number(const char *text, double *out)
+/* What a number of any unit is worth on an axis; times are microseconds there. */
+static bool number(const char *text, double *out, bool *time)
 {
-    static const enum sim_unit units[] = {SIM_COUNT, SIM_RATIO, SIM_SIZE, SIM_RATE, SIM_TIME};
+    static const enum sim_unit units[] = {SIM_COUNT, SIM_RATIO, SIM_SIZE, SIM_RATE};
+    *time = false;
     for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
         if (sim_value(units[i], text, out))
             return true;
-    return false;
+    *time = sim_value(SIM_TIME, text, out);
+    *out /= 1e3;
+    return *time;
 }
 
 static int add_series(struct line *l, const struct sim_series *s, double scale)
@@ -117,7 +121,7 @@ static int add_series(struct line *l, const struct sim_series *s, double scale)
 
 static int add_curves(struct sim_chart *c, struct sim *sim, const char *name)
 {
-    char full[SIM_TEXT + 64];
+    char full[SIM_TEXT + 96];
     if (!strcmp(c->metric, "queue")) {
         struct line *l = sim->nqueues ? line_of(c, name) : NULL;
         return l ? add_series(l, &sim->queue[0], 1e-3) : -EINVAL;
@@ -139,15 +143,21 @@ static int add_curves(struct sim_chart *c, struct sim *sim, const char *name)
 int sim_chart_add(struct sim_chart *c, struct sim *sim)
 {
     const char *series = *c->series ? value(sim, c->series) : "";
+    char named[SIM_TEXT + 32];
     double x, y;
+    bool time;
     if (!series)
         return -EINVAL;
+    if (*series && number(series, &y, &time)) { /* a number alone says nothing in a legend */
+        snprintf(named, sizeof named, "%s=%s", c->series, series);
+        series = named;
+    }
     if (!*c->title)
         snprintf(c->title, sizeof c->title, "%s", sim->s->title);
     if (!strcmp(c->x, "time"))
         return add_curves(c, sim, series);
     const char *at = value(sim, c->x);
-    if (!at || !number(at, &x) || !sim_metric(sim, c->metric, &y))
+    if (!at || !number(at, &x, &c->xtime) || !sim_metric(sim, c->metric, &y))
         return -EINVAL;
     struct line *l = line_of(c, series);
     return l ? append(l, x, y) : -ENOMEM;
@@ -188,8 +198,10 @@ int sim_chart_finish(struct sim_chart *c)
                                      .y = c->line[i].y,
                                      .n = c->line[i].n,
                                      .marks = !time};
+    char xlabel[sizeof c->x + 4];
+    snprintf(xlabel, sizeof xlabel, "%s%s", c->x, time ? ", ms" : c->xtime ? ", us" : "");
     const struct plot_panel panel = {.title = c->title,
-                                     .xlabel = time ? "time, ms" : c->x,
+                                     .xlabel = xlabel,
                                      .ylabel = ylabel,
                                      .logx = !time && wide(c),
                                      .ymin = NAN,

@@ -43,6 +43,12 @@ assert all(0 < r < 40 for l in samples[-50:] for r in l["limit_gbps"])
 PY
 python3 -c 'import sys, xml.dom.minidom as m; m.parse(sys.argv[1])' "$tmp/1.svg"
 
+# The axes of a chart have units, and a legend of numbers says of what.
+"$urnic" sim -q "$scenarios/gains.sim" -s g=1/256 -s timer=55us --chart queue_p99/timer/bytes="$tmp/c.svg"
+for text in "timer, us" "queue_p99, kB" "bytes=10M" "bytes=150K"; do
+    grep -q ">$text<" "$tmp/c.svg" || fail "the chart lacks $text"
+done
+
 # A page without a curve is no page.
 printf 'duration 1ms\ntopology dumbbell hosts=1 rate=40G\nflow from=0 to=1 size=forever\n' >"$tmp/bare.sim"
 rc=0
