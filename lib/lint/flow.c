@@ -124,6 +124,9 @@ void lint_flow_free(struct lint_flow *f)
 {
     free(f->rec);
     free(f->read);
+    free(f->held);
+    f->held = NULL;
+    f->helds = 0;
     f->rec = NULL;
     f->read = NULL;
     f->recs = f->reads = 0;
@@ -139,6 +142,7 @@ struct lint_flow *lint_flow_renew(struct lint *l, struct lint_flow *f)
     *at = f->chain;
     f->detached = true;
     lint_flow_end(l, f);
+    lint_held(l, f);
     lint_flow_free(f);
     struct lint_flow *n = make(l, &f->info.src, &f->info.dst, f->info.dqpn, f->hash);
     if (!n)

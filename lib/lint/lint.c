@@ -20,10 +20,12 @@
 /* Total length of the shortest RoCE packet over IPv4. */
 #define IPV4_LEAST (WIRE_IPV4_LEN + WIRE_UDP_LEN + WIRE_BTH_LEN + WIRE_ICRC_LEN)
 /* When a flow looks for its other direction: at its first packets, then every so many. */
-#define PAIR_FIRST  32u
-#define PAIR_EVERY  64u
-#define CUT_HABIT   3u /* broken rules of packets without iCRC that may be damage */
-#define PARSE_FLAGS (WIRE_P_LOOPBACK | WIRE_P_QINQ | WIRE_P_V1 | WIRE_P_IP_CSUM_OK | WIRE_P_NO_ICRC)
+#define PAIR_FIRST     32u
+#define PAIR_EVERY     64u
+#define CUT_HABIT      3u  /* broken rules of packets without iCRC that may be damage */
+#define HELD_MAX       16u /* findings of a flow that wait for its end */
+#define OTHER_PROTOCOL "the ends use opcodes of their own: another protocol"
+#define PARSE_FLAGS    (WIRE_P_LOOPBACK | WIRE_P_QINQ | WIRE_P_V1 | WIRE_P_IP_CSUM_OK | WIRE_P_NO_ICRC)
 
 const char *lint_verdict_name(enum lint_verdict v)
 {
@@ -77,6 +79,37 @@ static void dump(const struct lint_frame *in, char *buf, size_t size)
     wire_dump_cut(buf, size, in->data, in->len, in->wire_len, 0);
 }
 
+/* Do the ends use opcodes of their own, perhaps for a protocol of their own? Where the capture has
+ * the connection's beginning, both have to have shown it. */
+static bool other_protocol(const struct lint_flow *f)
+{
+    const struct lint_flow *peer = f->peer;
+    if (!peer)
+        return f->private;
+    return f->info.by_cm ? f->private && peer->private : f->private || peer->private;
+}
+
+static void deliver(struct lint *l, const struct lint_finding *f)
+{
+    l->totals.findings[f->verdict]++;
+    if (l->report)
+        l->report(l->report_ctx, f);
+}
+
+/* A capture that begins in the middle may show such opcodes only later: keep what is found in a
+ * connection until its end. True if there was room. */
+static bool hold(struct lint_flow *f, const struct lint_finding *finding)
+{
+    if (!f || f->info.by_cm || f->info.service != WIRE_RC || f->helds == HELD_MAX)
+        return false;
+    if (!f->held)
+        f->held = calloc(HELD_MAX, sizeof(*f->held));
+    if (!f->held)
+        return false;
+    f->held[f->helds++] = *finding;
+    return true;
+}
+
 static void report(struct lint_ctx *c, const struct lint_rule *rule)
 {
     struct lint_finding f = {
@@ -93,9 +126,22 @@ static void report(struct lint_ctx *c, const struct lint_rule *rule)
     memcpy(f.expected, c->expected, sizeof(f.expected));
     memcpy(f.seen, c->seen, sizeof(f.seen));
     memcpy(f.why, c->why, sizeof(f.why));
-    c->l->totals.findings[c->judged]++;
-    if (c->l->report)
-        c->l->report(c->l->report_ctx, &f);
+    if (c->judged != LINT_VIOLATION || !hold(c->f, &f))
+        deliver(c->l, &f);
+}
+
+void lint_held(struct lint *l, struct lint_flow *f)
+{
+    for (uint32_t i = 0; i < f->helds; i++) {
+        if (other_protocol(f)) {
+            f->held[i].verdict = LINT_UNDECIDABLE;
+            snprintf(f->held[i].why, sizeof(f->held[i].why), OTHER_PROTOCOL);
+        }
+        deliver(l, &f->held[i]);
+    }
+    free(f->held);
+    f->held = NULL;
+    f->helds = 0;
 }
 
 unsigned lint_run(struct lint_ctx *c, enum lint_stage stage)
@@ -108,8 +154,8 @@ unsigned lint_run(struct lint_ctx *c, enum lint_stage stage)
         if (!(*r)->check(c))
             continue;
         const struct lint_flow *f = c->f;
-        if (f && c->judged == LINT_VIOLATION && f->private && (!f->peer || f->peer->private))
-            lint_doubt(c, LINT_UNDECIDABLE, "the ends use opcodes of their own: another protocol");
+        if (f && c->judged == LINT_VIOLATION && other_protocol(f))
+            lint_doubt(c, LINT_UNDECIDABLE, OTHER_PROTOCOL);
         if (f && c->judged == LINT_VIOLATION &&
             (f->info.unsplit || (f->peer && f->peer->info.unsplit)))
             lint_doubt(c, LINT_UNDECIDABLE, "packets that the host had merged (GRO) were cut off");
@@ -471,6 +517,8 @@ void lint_end(struct lint *l)
     for (uint32_t i = 0; i < l->totals.flows; i++)
         if (!l->flow[i]->detached)
             lint_flow_end(l, l->flow[i]);
+    for (uint32_t i = 0; i < l->totals.flows; i++)
+        lint_held(l, l->flow[i]);
 }
 
 struct lint *lint_new(lint_report report_fn, void *ctx, uint32_t max_flows)

@@ -121,7 +121,10 @@ struct lint_flow {
     struct lint_flow *peer;
     struct lint_flow_info info;
     uint64_t hash;
-    bool private;  /* packets with opcodes of the ends' own have been seen */
+    bool private; /* packets with opcodes of the ends' own have been seen */
+    struct lint_finding
+        *held; /* violations, unless the ends turn out to use opcodes of their own */
+    uint32_t helds;
     bool detached; /* no longer in the table: its queue pair's number was used again */
 
     /* requests on this flow */
@@ -290,6 +293,8 @@ struct lint {
 /* lint.c */
 /* Run the checks of a stage. Returns how many rules are called broken (not merely in doubt). */
 unsigned lint_run(struct lint_ctx *c, enum lint_stage stage);
+/* Report what this flow's findings are that waited for its end. */
+void lint_held(struct lint *l, struct lint_flow *f);
 /* Keep the packet as one that waits. */
 void lint_remember(struct lint_ctx *c, struct lint_wait *w);
 /* What a check says; each returns true so that it can end with it. */

@@ -344,6 +344,48 @@ START_TEST(ack_08_came_in_between)
 }
 END_TEST
 
+/* RD-12, RTX-05: pieces of a READ that are asked for one by one break them, or show a capture of
+ * selective repeat that begins in the middle: then opcodes of the ends' own come sooner or later.
+ */
+START_TEST(begun_amid_another_protocol)
+{
+    static const struct step pieces[] = {
+        {.opcode = RC(READ_REQUEST), .psn = 100, .dma_len = 4096, .va = 0x1000},
+        RESP(READ_RESP_FIRST, 100, 1024, 1),
+        RESP(READ_RESP_LAST, 103, 1024, 1),
+        {.opcode = RC(READ_REQUEST), .psn = 101, .dma_len = 1024, .va = 0x1400},
+        RESP(READ_RESP_ONLY, 101, 1024, 1),
+        SEND(104, 64),
+        ACK(104, 2),
+        SEND(105, 64),
+        ACK(105, 3),
+        END};
+    static struct run run;
+    for (enum net net = 0; net < NETS; net++)
+        for (int own = 0; own < 3; own++) { /* nobody's, the responder's, the requester's */
+            struct found found = {0};
+            struct lint_totals t;
+            build(&run, &(struct row){.name = "", .steps = pieces}, net);
+            struct packet *p = &run.packet[own == 1 ? run.at[6] : run.at[5]];
+            if (own) {
+                p->f[p->p.bth_off] = 0xD1;
+                wire_icrc_seal(p->f, p->len, p->p.ip_off, p->p.bth_off);
+            }
+            judge(&run, &found, &t);
+            unsigned violations = 0, doubts = 0;
+            for (unsigned i = 0; i < found.n; i++) {
+                violations += found.f[i].verdict == LINT_VIOLATION;
+                doubts += found.f[i].verdict == LINT_UNDECIDABLE &&
+                          !strcmp(found.f[i].rule->id, "RD-12") && found.f[i].why[0];
+            }
+            ck_assert_msg(own ? !violations && doubts : violations && !doubts,
+                          "own %d%s: %u violations, %u doubts about RD-12", own, nets[net],
+                          violations, doubts);
+            ck_assert_uint_eq(t.findings[LINT_VIOLATION], violations);
+        }
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("lint good");
@@ -355,6 +397,7 @@ int main(void)
     tcase_add_test(t, ack_05_not_captured);
     tcase_add_test(t, ack_05_a_read_not_captured);
     tcase_add_test(t, ack_08_came_in_between);
+    tcase_add_test(t, begun_amid_another_protocol);
     suite_add_tcase(s, t);
     return unit_run(s);
 }
