@@ -52,13 +52,18 @@ static void write_all(struct end *from, const struct end *to, uint64_t wr_id)
 
 /* ---- links ---- */
 
-static int set_link(struct ipc_link_admin m)
+static int set_link_of(const char *device, struct ipc_link_admin m)
 {
     struct ipc_hdr reply;
 
     m.hdr.type = IPC_LINK_SET;
-    strcpy(m.device, "urn1");
+    strcpy(m.device, device);
     return rig_request(&rig, &m, sizeof(m), -1, &reply, sizeof(reply));
+}
+
+static int set_link(struct ipc_link_admin m)
+{
+    return set_link_of("urn1", m);
 }
 
 static const char *const what_links_do[] = {"link_lost", "link_reordered", "link_duplicated",
@@ -170,7 +175,8 @@ START_TEST(addresses_come_back)
 }
 END_TEST
 
-/* What was an address of ours is not answered for any more. */
+/* What was an address of ours is not answered for any more. (Its announcement must get lost: the
+ * other side would believe it.) */
 START_TEST(gone_addresses_are_silent)
 {
     struct urnic_ah_attr attr = {.sgid_index = 3, .hop_limit = 1};
@@ -182,8 +188,14 @@ START_TEST(gone_addresses_are_silent)
     change_address(IPC_ADDR_ADD, 8);
     ck_assert_int_eq(urnic_create_ah(b.pd, &attr, &ah), 0);
     ck_assert_int_eq(urnic_destroy_ah(ah), 0);
+    uint64_t lost = rig_counter(&rig, "urn0", "link_lost"), until = rig_now_ms() + 5000;
+    const struct ipc_link_admin all = {.mask = IPC_LINK_LOSS, .loss_ppm = 1000000};
+    ck_assert_int_eq(set_link_of("urn0", all), 0);
     change_address(IPC_ADDR_ADD, 9);
+    while (rig_counter(&rig, "urn0", "link_lost") == lost)
+        ck_assert_uint_lt(rig_now_ms(), until);
     change_address(IPC_ADDR_DEL, 9);
+    ck_assert_int_eq(set_link_of("urn0", (struct ipc_link_admin){.mask = IPC_LINK_LOSS}), 0);
     attr.dgid[15] = 9;
     ck_assert_int_lt(urnic_create_ah(b.pd, &attr, &ah), 0);
     down();
