@@ -47,7 +47,10 @@ static json_t *ask(const char *device, json_t *o)
         cli_error("%s: there is no such device, or its port is not an emulated link", device);
     else if (rc < 0)
         cli_errno(rc, "%s", device);
-    return rc < 0 ? NULL : json_loads(text, 0, NULL);
+    json_t *reply = rc < 0 ? NULL : json_loads(text, 0, NULL);
+    if (rc == 0 && !reply)
+        cli_error("%s: urnicd's answer is no JSON", device);
+    return reply;
 }
 
 int link_rules(const char *device, const char *file, bool show, bool json)
