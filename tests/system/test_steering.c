@@ -285,6 +285,64 @@ START_TEST(congestion)
 }
 END_TEST
 
+static uint64_t rate_of(const struct urnic_qp *qp)
+{
+    const struct ipc_qp_filter m = {
+        .hdr.type = IPC_QP_LIST, .device = "urn0", .qpn = urnic_qp_num(qp)};
+    const struct ipc_qp_list *list = (const void *)answer_buf;
+
+    ck_assert_int_eq(rig_request(&rig, &m, sizeof(m), -1, answer_buf, sizeof(answer_buf)), 0);
+    ck_assert_uint_eq(list->count, 1);
+    return list->qp[0].cc_rate;
+}
+
+/* QP-15: of a rate limit and what congestion control allows the smaller one holds; without the
+ * limit, or after RESET, congestion control alone. */
+START_TEST(rate_limits)
+{
+    static const struct {
+        const char *cc;
+        uint32_t kbps;
+        uint64_t limited, free; /* bit/s; 0 = not limited */
+    } cases[] = {
+        {"none", 10000, 10000000, 0},
+        {"fixed,rate=100M", 10000, 10000000, 100000000},
+        {"fixed,rate=100M", 1000000, 100000000, 100000000},
+    };
+    const struct urnic_qp_attr reset = {.qp_state = URNIC_QPS_RESET};
+
+    up("");
+    for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct urnic_qp_init_attr init = {.send_cq = a.cq,
+                                          .recv_cq = a.cq,
+                                          .cap = {.max_send_wr = 1, .max_recv_wr = 1},
+                                          .qp_type = URNIC_QPT_RC,
+                                          .cc = cases[i].cc};
+        struct urnic_qp_attr attr = {.rate_limit = cases[i].kbps};
+
+        ck_assert_int_eq(urnic_destroy_qp(a.qp), 0);
+        ck_assert_int_eq(urnic_destroy_qp(b.qp), 0);
+        ck_assert_int_eq(urnic_create_qp(a.pd, &init, &a.qp), 0);
+        end_qp(&b, URNIC_QPT_RC);
+        end_connect(&a, &b);
+        uint64_t before = rate_of(a.qp);
+        ck_assert(cases[i].free == 0 || before == cases[i].free);
+        ck_assert_int_eq(urnic_modify_qp(a.qp, &attr, URNIC_QP_RATE_LIMIT), 0);
+        ck_assert_uint_eq(rate_of(a.qp), cases[i].limited);
+        attr.rate_limit = 0;
+        ck_assert_int_eq(urnic_modify_qp(a.qp, &attr, URNIC_QP_RATE_LIMIT), 0);
+        ck_assert_uint_eq(rate_of(a.qp), before);
+        attr.rate_limit = cases[i].kbps;
+        ck_assert_int_eq(urnic_modify_qp(a.qp, &attr, URNIC_QP_RATE_LIMIT), 0);
+        ck_assert_int_eq(urnic_modify_qp(a.qp, &reset, URNIC_QP_STATE), 0);
+        ck_assert_int_eq(urnic_modify_qp(b.qp, &reset, URNIC_QP_STATE), 0);
+        end_connect(&a, &b);
+        ck_assert_uint_eq(rate_of(a.qp), before);
+    }
+    down();
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("steering");
@@ -298,6 +356,7 @@ int main(void)
     tcase_add_test(t, requests_in_json);
     tcase_add_test(t, wrong_rules);
     tcase_add_test(t, congestion);
+    tcase_add_test(t, rate_limits);
     suite_add_tcase(s, t);
     return unit_run(s);
 }
