@@ -209,20 +209,37 @@ bool lint_rnr_01(struct lint_ctx *c)
     return lint_seen(c, "RNR NAK");
 }
 
+/* What this NAK asks for has been sent again since it was refused. Was that once, and so short ago
+ * that the NAK can't be for what came behind it? */
+static bool too_soon(const struct lint_ctx *c, const struct lint_mark *m)
+{
+    if (c->rec->sends != m->sends + 1 ||
+        (c->req->ack_on && wire_psn_diff(c->p.psn, c->req->acked) <= 0))
+        return false;
+    uint64_t sent = c->rec->last_ns, trip = c->f->info.rtt_samples ? c->f->info.rtt_min : 0;
+    return c->in->ns >= sent && c->in->ns - sent < trip / 2;
+}
+
 bool lint_rnr_02(struct lint_ctx *c)
 {
     struct lint_mark *m = c->req ? &c->req->rnr : NULL;
-    if (!m || !is_nak(c, WIRE_SYN_NAK_SEQ) || !m->on || m->psn != c->p.psn ||
-        (c->rec && c->rec->last_number > m->number))
+    if (!m || !is_nak(c, WIRE_SYN_NAK_SEQ) || !m->number || m->psn != c->p.psn)
+        return false;
+    bool repeated = c->rec && c->rec->last_number > m->number;
+    if (repeated ? !too_soon(c, m) : !m->on)
         return false;
     if (lint_id_tells(c->f, &c->p) && (int16_t)(c->p.ip_id - m->ip_id) < 0)
         return false; /* sent before it, and overtaken */
     lint_expected(c, "silence until PSN 0x%x comes again", c->p.psn);
     lint_seen(c, "a sequence NAK after the RNR NAK");
+    if (repeated && !c->req->rnr_02)
+        return lint_doubt(c, LINT_UNDECIDABLE,
+                          "unless it came again and was answered in half "
+                          "the shortest time");
     /* Of a packet sent twice the first may have been lost, and this NAK be a late one for it. Where
      * the IP identification says each time that it was sent behind the RNR NAK, it is a habit. */
     bool habit = lint_id_tells(c->f, &c->p) && ++c->req->rnr_02_doubts > RNR_02_HABIT;
-    if (m->sends > 1 && !c->req->rnr_02 && !habit)
+    if (!repeated && m->sends > 1 && !c->req->rnr_02 && !habit)
         return lint_doubt(c, LINT_UNDECIDABLE, "it may answer the first transmission, late");
     c->req->rnr_02 = true;
     return true;

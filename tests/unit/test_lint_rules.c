@@ -401,6 +401,34 @@ static const struct step ack_101 = ACK(101, 2);
 static const struct step read_again = {
     .opcode = RC(READ_REQUEST), .psn = 104, .dma_len = 8, .va = 0};
 
+/* 102 behind the refused 101 is answered by a NAK, which comes when 101 has just been sent again.
+ */
+#define CROSSED(psn_, msn_)                                                                        \
+    SEND(psn_, 64), SEND(psn_ + 1, 64), NAK(psn_, 0x21, msn_),                                     \
+        {.opcode = RC(SEND_ONLY), .psn = psn_, .len = 64, .ackreq = true, .after = 30},            \
+    {                                                                                              \
+        .from_b = true, .opcode = RC(ACKNOWLEDGE), .psn = psn_, .syndrome = 0x60, .msn = msn_,     \
+        .after = 1                                                                                 \
+    }
+static const struct step rnr_crossed[] = {
+    SEND(100, 64), ACK(100, 1), CROSSED(101, 1), ACK(101, 2), SEND(102, 64), ACK(102, 3), END};
+static const struct step rnr_crossed_again[] = {
+    SEND(100, 64),
+    ACK(100, 1),
+    SEND(101, 64),
+    SEND(102, 64),
+    NAK(101, 0x21, 1),
+    NAK(101, 0x60, 1),
+    {.opcode = RC(SEND_ONLY), .psn = 101, .len = 64, .ackreq = true, .after = 30},
+    ACK(101, 2),
+    SEND(102, 64),
+    ACK(102, 3),
+    CROSSED(103, 3),
+    ACK(103, 4),
+    SEND(104, 64),
+    ACK(104, 5),
+    END};
+
 static const struct row rows[] = {
     {"WIRE-06 broadcast", steps_rc, 12, .pkt = broadcast},
     {"WIRE-08 IPv4 options", steps_rc, 12, .octets = options, .keep_icrc = true, .v4 = true},
@@ -463,6 +491,9 @@ static const struct row rows[] = {
     {"ACK-11 MSN too low, behind a READ", steps_rc, 13, .step = msn_low},
     {"RNR-01 RNR NAK for a WRITE", steps_rc, 5, .step = syndrome_rnr},
     {"RNR-02 sequence NAK after RNR NAK", steps_rnr, 3, .extra = &nak_101},
+    {"RNR-02 sequence NAK after RNR NAK, crossing with the repetition", rnr_crossed, LATER,
+     .verdict = LINT_UNDECIDABLE},
+    {"RNR-02 the same after one that crossed with nothing", rnr_crossed_again, LATER},
     {"RNR-05 repeated too early", steps_rnr, 4, .step = early},
     {"RNR-05 or the RNR NAK was lost", rnr_loss, LATER, .verdict = LINT_UNDECIDABLE},
     {"RNR-05 or it was lost: another one was obeyed", rnr_obeyed, LATER,
