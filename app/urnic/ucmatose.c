@@ -99,6 +99,16 @@ static int be_server(struct talk *t)
     return rc ? CLI_FAIL : CLI_OK; /* closing disconnects */
 }
 
+static void report(const struct talk *t)
+{
+    if (o.json)
+        cli_json(json_pack("{s:i,s:I,s:I}", "connections", (int)t->nconns, "messages",
+                           (json_int_t)o.count, "octets", (json_int_t)o.size));
+    else
+        printf("%u connections, %llu messages each way on each\n", t->nconns,
+               (unsigned long long)o.count);
+}
+
 static int run(int argc, char **argv)
 {
     static const struct option options[] = {CLI_OPTIONS,
@@ -152,12 +162,8 @@ static int run(int argc, char **argv)
     } else {
         status = optind < argc ? be_client(&t, argv[optind]) : be_server(&t);
     }
-    if (status == CLI_OK && o.json)
-        cli_json(json_pack("{s:i,s:I,s:I}", "connections", (int)t.nconns, "messages",
-                           (json_int_t)o.count, "octets", (json_int_t)o.size));
-    else if (status == CLI_OK)
-        printf("%u connections, %llu messages each way on each\n", t.nconns,
-               (unsigned long long)o.count);
+    if (status == CLI_OK)
+        report(&t);
     talk_close(&t);
     return status;
 }
