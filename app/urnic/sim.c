@@ -271,11 +271,12 @@ static int one(struct job *j, const struct sim_scenario *s, uint32_t point, FILE
             }
         if (sim_out_failures(sim))
             status = CLI_FAIL;
-        if (!j->quiet) {
-            sim_out_summary(stderr, sim);
-            fprintf(stderr, "  %.2f s, %.2f M packet-hops/s, payload %s%s\n", wall,
-                    (double)sim->w.hops / wall / 1e6, s->skip_payload ? "skipped" : "carried",
-                    cli_stop ? ", interrupted" : "");
+        if (!j->quiet && out != stdout) {
+            sim_out_summary(stdout, sim);
+            printf("  %.2f s, %.2f M packet-hops/s, payload %s%s\n", wall,
+                   (double)sim->w.hops / wall / 1e6, s->skip_payload ? "skipped" : "carried",
+                   cli_stop ? ", interrupted" : "");
+            fflush(stdout); /* between the progress of two runs */
         }
     }
     int rc = close_captures(j);

@@ -78,7 +78,7 @@ PY
 # What a run says about its parameters is all of them: stated again as a scenario, it is the same run to
 # the octet. The object in the JSON output has the same names.
 restate() { # scenario, settings
-    "$urnic" sim "$@" -o "$tmp/said.jsonl" 2>"$tmp/said" || fail "$*"
+    "$urnic" sim "$@" -o "$tmp/said.jsonl" >"$tmp/said" || fail "$*"
     # the statements stand between the variables and the figures
     sed -n '/^  seed /,/^  [a-z0-9_]* [0-9.e+]* Gb/p' "$tmp/said" | sed '$d' |
         sed '1{s/, urnic .*//; s/, /\n/g}' >"$tmp/again.sim"
@@ -212,6 +212,8 @@ check 'duration 1ms\ntopology dumbbell hosts=1 rate=1G\nflow from=0 to=1 size=1K
 printf 'duration 9ms\ntopology dumbbell hosts=1 rate=1G\nflow from=0 to=1 size=9K\nfault drop nth 99\nexpect faulted.1 <= 0\n' >"$tmp/f.sim"
 printf '# two\ndrop psn +4 first-tx\n\nmark nth 1\n' >"$tmp/f.faults"
 "$urnic" sim --json --rules "$tmp/f.faults" "$tmp/f.sim" >"$tmp/f.out" 2>/dev/null || fail "--rules"
+python3 -c 'import json, sys; [json.loads(line) for line in open(sys.argv[1])]' "$tmp/f.out" ||
+    fail "--json: there is a summary, too"
 grep -qF '"line":2,"rule":"drop psn +4 first-tx","matched":1,"done":1,"failed":0}' "$tmp/f.out" ||
     fail "a rule of the file did nothing"
 grep -qF '"line":4,"rule":"drop nth 99","matched":' "$tmp/f.out" || fail "the scenario's rule is gone"
