@@ -80,8 +80,9 @@ URNIC_API int urnic_dereg_mr(struct urnic_mr *mr);
  * stretch of addresses with a key, URNIC_WR_LOCAL_INV or a peer's SEND_WITH_INV ends that;
  * registering costs no round trip to the daemon. Segments but the first and the last have 4096
  * octets or more. A request that names memory outside of it, or a region that is registered
- * already, completes with LOC_QP_OP_ERR. -EINVAL; -EOPNOTSUPP memory from elsewhere, or an older
- * daemon; -ENOMEM. */
+ * already, completes with LOC_QP_OP_ERR, and so does a LOCAL_INV of a key that is invalid already:
+ * after a peer's SEND_WITH_INV none is needed. -EINVAL; -EOPNOTSUPP memory from elsewhere, or an
+ * older daemon; -ENOMEM. */
 URNIC_API int urnic_alloc_mr(struct urnic_pd *pd, void *addr, size_t length, unsigned max_segs,
                              struct urnic_mr **mr);
 
@@ -177,9 +178,10 @@ URNIC_API uint32_t urnic_qp_num(const struct urnic_qp *qp);
 URNIC_API void *urnic_qp_context(const struct urnic_qp *qp);
 
 /* Post a list of work requests. On an error *bad_wr (NULL: nobody asks) is the first one that was
- * not taken; those before it were. -EINVAL state, opcode, too many SGEs or inline octets; -ENOMEM
- * the queue is full: a place becomes free when its completion, or a later one of the same queue,
- * has been polled; -ENODEV. */
+ * not taken; those before it were. -EINVAL state, opcode, flags, too many SGEs or inline octets, a
+ * datagram that is longer than the port's active_mtu or has no address handle; -ENOMEM the queue is
+ * full: a place becomes free when its completion, or a later one of the same queue, has been
+ * polled; -ENODEV. */
 URNIC_API int urnic_post_send(struct urnic_qp *qp, const struct urnic_send_wr *wr,
                               const struct urnic_send_wr **bad_wr);
 URNIC_API int urnic_post_recv(struct urnic_qp *qp, const struct urnic_recv_wr *wr,
