@@ -210,7 +210,11 @@ struct urnic_qp {
     uint32_t qpn, handle;
     struct urnic_cq *send_cq, *recv_cq;
     void *user;
+    struct urnic_cm_id *id; /* that it was given to, NULL = none; guarded by the context's lock */
 };
+
+/* Its id, if it has one, has no queue pair from now on. */
+void client_cm_part(struct urnic_qp *qp);
 
 /* Where a queue lies, mapping its slab if it is a new one: then *fds is its descriptor, which is
  * closed. NULL: no memory, or the daemon sent nonsense. */

@@ -136,8 +136,19 @@ static void drop_stale(struct urnic_cm_channel *ch)
         turn_down(ch->base.ctx, &m);
 }
 
+void client_cm_part(struct urnic_qp *qp)
+{
+    pthread_mutex_lock(&qp->ctx->lock);
+    if (qp->id != NULL)
+        qp->id->qp = NULL;
+    qp->id = NULL;
+    pthread_mutex_unlock(&qp->ctx->lock);
+}
+
 static void id_free(struct urnic_cm_id *id)
 {
+    if (id->qp != NULL)
+        client_cm_part(id->qp);
     fresh_del(id);
     client_obj_retire(id->ctx, &id->obj);
     drop_stale(id->channel);
@@ -229,7 +240,10 @@ static void qp_state(struct urnic_qp *qp, enum urnic_qp_state state)
 /* The state in which the daemon leaves a queue pair that it was given. */
 static void id_adopt(struct urnic_cm_id *id, struct urnic_qp *qp)
 {
+    pthread_mutex_lock(&id->ctx->lock);
     id->qp = qp;
+    qp->id = id;
+    pthread_mutex_unlock(&id->ctx->lock);
     qp->by_cm = true;
     qp_state(qp, qp->type == URNIC_QPT_UD ? URNIC_QPS_RTS : URNIC_QPS_INIT);
 }
@@ -531,8 +545,12 @@ int client_cm_next(struct urnic_cm_channel *ch, struct urnic_cm_event *ev, int f
     } while (err == -ENOENT);
     if (client_inbox_leave(ch->base.ctx, &ch->base.in))
         drop_stale(ch);
-    if (err == 0 && ev->id->qp != NULL)
+    if (err < 0)
+        return err;
+    pthread_mutex_lock(&ch->base.ctx->lock); /* another thread may destroy its queue pair */
+    if (ev->id->qp != NULL)
         follow(ev->id->qp, ev->event);
+    pthread_mutex_unlock(&ch->base.ctx->lock);
     return err;
 }
 

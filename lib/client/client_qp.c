@@ -297,6 +297,7 @@ int client_qp_destroy(struct urnic_qp *qp, uint32_t cm_id)
     client_cq_purge(qp->send_cq, qp);
     if (qp->recv_cq != qp->send_cq)
         client_cq_purge(qp->recv_cq, qp);
+    client_cm_part(qp);
     client_obj_retire(qp->ctx, &qp->obj);
     client_count(qp->ctx, -1);
     free(qp->wr_id);

@@ -197,6 +197,35 @@ START_TEST(connects_no_datagrams)
 }
 END_TEST
 
+/* A queue pair that was destroyed is not its connection's any more, whose events still come; the id
+ * can have another one. */
+START_TEST(outlives_its_queue_pair)
+{
+    struct urnic_cm_id *active, *passive;
+
+    up_with_listener();
+    request(URNIC_QPT_RC, &active, &passive);
+    id_qp(&b, passive, URNIC_QPT_RC);
+    ck_assert_int_eq(urnic_destroy_qp(b.qp), 0);
+    ck_assert_ptr_null(urnic_id_qp(passive));
+    id_qp(&b, passive, URNIC_QPT_RC);
+    ck_assert_int_eq(urnic_accept(passive, NULL), 0);
+    await_cm(ca, URNIC_CM_ESTABLISHED);
+    await_cm(cb, URNIC_CM_ESTABLISHED);
+    ck_assert_int_eq(urnic_destroy_qp(b.qp), 0);
+    b.qp = NULL;
+    ck_assert_int_eq(urnic_disconnect(active), 0);
+    ck_assert_ptr_eq(await_cm(cb, URNIC_CM_DISCONNECTED).id, passive);
+    ck_assert_ptr_null(urnic_id_qp(passive));
+    ck_assert_int_eq(urnic_destroy_id(passive), 0);
+    ck_assert_int_eq(urnic_destroy_id(active), 0); /* its queue pair stays ... */
+    end_expect(&a, URNIC_WC_WR_FLUSH_ERR, 7);
+    ck_assert_int_eq(urnic_destroy_qp(a.qp), 0);
+    a.qp = NULL;
+    down_with_listener();
+}
+END_TEST
+
 /* CM-25: as rdma_disconnect, hanging up on a request that has no answer yet succeeds at either
  * side: nothing comes of it any more. What was never a request can't be hung up. */
 START_TEST(hangs_up_unanswered)
@@ -633,6 +662,7 @@ int main(void)
     tcase_add_test(t, accepts_its_type_only);
     tcase_add_test(t, connects_no_datagrams);
     tcase_add_loop_test(t, hangs_up_unanswered, 0, 2);
+    tcase_add_test(t, outlives_its_queue_pair);
     tcase_add_test(t, rejection_flushes);
     tcase_add_test(t, listens_unbound);
     tcase_add_test(t, registers_shared_objects_only);
