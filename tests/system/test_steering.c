@@ -10,8 +10,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
+#include "client.h"
 #include "daemon_rig.h"
 #include "ipc.h"
 #include "unit.h"
@@ -285,6 +288,37 @@ START_TEST(congestion)
 }
 END_TEST
 
+static int asks(void *msg, size_t len, int fd, void *reply, size_t size)
+{
+    return (int)client_conn_raw(&a.ctx->conn, msg, len, &fd, fd >= 0, reply, size, NULL, NULL);
+}
+
+/* A connection has one capture at a time: another one is refused and leaves it alone, and only its
+ * own handle stops it. A channel in use stays. */
+START_TEST(captures_one_at_a_time)
+{
+    int fd = memfd_create("capture", MFD_CLOEXEC);
+    struct ipc_capture m = {.hdr.type = IPC_CAPTURE_START, .device = "urn0"};
+    struct ipc_handle first, channel = {.hdr.type = IPC_CHANNEL_DESTROY};
+    struct ipc_captured result;
+
+    up("");
+    ck_assert_int_gt(asks(&m, sizeof(m), fd, &first, sizeof(first)), 0);
+    write_all(&a, &b, 1);
+    ck_assert_int_eq(asks(&m, sizeof(m), fd, &result, sizeof(result)), -EBUSY);
+    struct ipc_handle stop = {.hdr.type = IPC_CAPTURE_STOP, .handle = first.handle + 1};
+    ck_assert_int_eq(asks(&stop, sizeof(stop), -1, &result, sizeof(result)), -EINVAL);
+    stop.handle--;
+    ck_assert_int_gt(asks(&stop, sizeof(stop), -1, &result, sizeof(result)), 0);
+    ck_assert_uint_ge(result.packets, SIZE / 4096);
+    ck_assert_int_eq(asks(&stop, sizeof(stop), -1, &result, sizeof(result)), -EINVAL);
+    channel.handle = ((struct client_channel *)a.channel)->handle;
+    ck_assert_int_eq(asks(&channel, sizeof(channel), -1, &result, sizeof(result)), -EBUSY);
+    close(fd);
+    down();
+}
+END_TEST
+
 static uint64_t rate_of(const struct urnic_qp *qp)
 {
     const struct ipc_qp_filter m = {
@@ -357,6 +391,7 @@ int main(void)
     tcase_add_test(t, wrong_rules);
     tcase_add_test(t, congestion);
     tcase_add_test(t, rate_limits);
+    tcase_add_test(t, captures_one_at_a_time);
     suite_add_tcase(s, t);
     return unit_run(s);
 }

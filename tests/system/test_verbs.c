@@ -332,9 +332,12 @@ START_TEST(refuses_other_contexts)
     ck_assert_int_eq(urnic_create_qp(a.pd, &init, &qp), -EINVAL);
     init.recv_cq = a.cq;
     struct urnic_srq_attr attr = {.max_wr = 4, .max_sge = 1};
+    struct urnic_srq *same; /* number, in the right context */
     ck_assert_int_eq(urnic_create_srq(b.pd, &attr, NULL, &init.srq), 0);
+    ck_assert_int_eq(urnic_create_srq(a.pd, &attr, NULL, &same), 0);
     ck_assert_int_eq(urnic_create_qp(a.pd, &init, &qp), -EINVAL);
     ck_assert_int_eq(urnic_destroy_srq(init.srq), 0);
+    ck_assert_int_eq(urnic_destroy_srq(same), 0);
     down();
 }
 END_TEST
