@@ -132,7 +132,9 @@ static void print_totals(const struct run *run, const struct replay_totals *t, c
                t->merged, t->merged == 1 ? "" : "s");
     putchar('\n');
     if (!t->compared && !t->unanswered)
-        printf("nothing to compare\n");
+        printf("nothing to compare: %s\n",
+               t->roce ? "no connection has both its requests and their answers, with whole headers"
+                       : "no RoCE packet");
 }
 
 static int replay(struct run *run)

@@ -33,4 +33,13 @@ for f in "$pcaps"/*.pcap "$pcaps"/*.pcapng; do
 done
 # A time is written as short as it can be read back.
 "$urnic" replay --json "$pcaps/err-rnr.pcap" | head -n 1 | grep -q '"time":0.000733,' || fail "the time of a difference"
+# Where there is nothing to compare, it says why: no packet; one packet, without an answer.
+part=$(mktemp)
+trap 'rm -f "$part"' EXIT
+head -c 24 "$pcaps/err-rnr.pcap" >"$part"
+out=$("$urnic" replay "$part") && fail "an empty capture is no success"
+printf '%s\n' "$out" | grep -q 'nothing to compare: no RoCE packet' || fail "an empty capture: $out"
+head -c $((24 + 16 + 1082)) "$pcaps/err-rnr.pcap" >"$part"
+out=$("$urnic" replay --as responder "$part") && fail "one packet is no success"
+printf '%s\n' "$out" | grep -q 'nothing to compare: no connection has both' || fail "one packet: $out"
 exit $status
