@@ -23,7 +23,7 @@
  */
 #define DATAPATH_RX_BURST 32u
 #define DATAPATH_TX_MIN   4u
-#define DATAPATH_AHEAD    2u    /* copies: memory is fetched so many before */
+#define DATAPATH_AHEAD    2u    /* frames to send: memory is fetched so many before */
 #define DATAPATH_FETCH    1024u /* octets: what is less comes soon enough */
 #define DATAPATH_PAGES    512u  /* 2 MiB: so much of what was copied lately is still in a cache */
 #define DATAPATH_FULL_NS  (20 * CLOCK_US) /* retry on a full port */

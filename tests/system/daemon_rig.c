@@ -254,6 +254,20 @@ void end_close(struct end *e)
     ck_assert_int_eq(urnic_close(e->ctx), 0);
 }
 
+void rig_open_pair(struct rig *r, const char *link, struct end *a, struct end *b, size_t size)
+{
+    rig_start_pair(r, link);
+    end_open(a, r, "urn0", size);
+    end_open(b, r, "urn1", size);
+}
+
+void rig_close_pair(struct rig *r, struct end *a, struct end *b)
+{
+    end_close(a);
+    end_close(b);
+    rig_stop(r);
+}
+
 /* The first IPv4 address is at index 3. */
 static void end_gid(struct end *e, uint8_t gid[16])
 {

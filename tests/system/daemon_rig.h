@@ -55,6 +55,10 @@ void end_qp(struct end *e, enum urnic_qp_type type);
 /* ... of unreliable datagrams, with Q_Key 0x11, ready to send. */
 void end_datagrams(struct end *e);
 void end_close(struct end *e);
+/* rig_start_pair, and an end of this much memory on either device. */
+void rig_open_pair(struct rig *r, const char *link, struct end *a, struct end *b, size_t size);
+/* Both ends closed, the daemon stopped. */
+void rig_close_pair(struct rig *r, struct end *a, struct end *b);
 /* Move both queue pairs to RTS, towards each other (without the connection manager). */
 void end_connect(struct end *a, struct end *b);
 

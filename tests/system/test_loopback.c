@@ -27,9 +27,7 @@ static void down(void)
 {
     /* Nothing of it went over the link: urn1 has heard of the neighbour at most. */
     ck_assert_uint_eq(rig_counter(&rig, "urn1", "rx_packets"), 0);
-    end_close(&a);
-    end_close(&b);
-    rig_stop(&rig);
+    rig_close_pair(&rig, &a, &b);
 }
 
 /* ICRC-11: every operation, with the iCRC as ever, between two queue pairs of one device, of more
@@ -159,9 +157,7 @@ START_TEST(groups)
     ck_assert_int_eq(urnic_destroy_ah(wr.ud.ah), 0);
     ck_assert_int_eq(urnic_detach_mcast(far.qp, to.dgid), 0);
     end_close(&far);
-    end_close(&a);
-    end_close(&b);
-    rig_stop(&rig);
+    rig_close_pair(&rig, &a, &b);
 }
 END_TEST
 

@@ -27,16 +27,12 @@ static struct end a, b;
 
 static void up(void)
 {
-    rig_start_pair(&rig, ",loss=0.02");
-    end_open(&a, &rig, "urn0", SIZE);
-    end_open(&b, &rig, "urn1", SIZE);
+    rig_open_pair(&rig, ",loss=0.02", &a, &b, SIZE);
 }
 
 static void down(void)
 {
-    end_close(&a);
-    end_close(&b);
-    rig_stop(&rig);
+    rig_close_pair(&rig, &a, &b);
 }
 
 static void meet(void)

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "daemon_rig.h"
+#include "huge.h"
 #include "ipc.h"
 
 #define SIZE (64u << 10)
@@ -24,17 +25,31 @@ static struct end a, b;
 
 static void up(void)
 {
-    rig_start_pair(&rig, "");
-    end_open(&a, &rig, "urn0", SIZE);
-    end_open(&b, &rig, "urn1", SIZE);
+    rig_open_pair(&rig, "", &a, &b, SIZE);
 }
 
 static void down(void)
 {
-    end_close(&a);
-    end_close(&b);
-    rig_stop(&rig);
+    rig_close_pair(&rig, &a, &b);
 }
+
+/* ---- memory ---- */
+
+START_TEST(has_huge_pages)
+{
+    void *large, *small;
+
+    up();
+    ck_assert_int_eq(urnic_alloc(a.ctx, 4u << 20, &large), 0);
+    ck_assert_int_eq(urnic_alloc(a.ctx, 4096, &small), 0);
+    if (huge_possible())
+        ck_assert_uint_ge(huge_octets(large), 2u << 20);
+    ck_assert_uint_eq(huge_octets(small), 0);
+    ck_assert_int_eq(urnic_free(a.ctx, large), 0);
+    ck_assert_int_eq(urnic_free(a.ctx, small), 0);
+    down();
+}
+END_TEST
 
 /* ---- objects of another context ---- */
 
@@ -563,6 +578,7 @@ int main(void)
     TCase *t = tcase_create("promises");
 
     tcase_set_timeout(t, 60);
+    tcase_add_test(t, has_huge_pages);
     tcase_add_test(t, keeps_contexts_apart);
     tcase_add_test(t, keeps_handles_apart);
     tcase_add_test(t, has_what_it_says);

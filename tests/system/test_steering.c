@@ -41,9 +41,7 @@ static void up(const char *link)
 
 static void down(void)
 {
-    end_close(&a);
-    end_close(&b);
-    rig_stop(&rig);
+    rig_close_pair(&rig, &a, &b);
 }
 
 static void write_all(struct end *from, const struct end *to, uint64_t wr_id)

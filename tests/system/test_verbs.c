@@ -25,16 +25,12 @@ static struct urnic_cm_id *listener;
 
 static void up(void)
 {
-    rig_start_pair(&rig, "");
-    end_open(&a, &rig, "urn0", SIZE);
-    end_open(&b, &rig, "urn1", SIZE);
+    rig_open_pair(&rig, "", &a, &b, SIZE);
 }
 
 static void down(void)
 {
-    end_close(&a);
-    end_close(&b);
-    rig_stop(&rig);
+    rig_close_pair(&rig, &a, &b);
 }
 
 /* ---- connections ---- */
