@@ -47,12 +47,13 @@ struct capread_packet {
     uint64_t ns;          /* since the Unix epoch, as the file says: may go backwards */
     const uint8_t *frame; /* an Ethernet frame; valid until the next call */
     uint32_t len;         /* octets at `frame` */
-    uint32_t wire_len;    /* octets that the frame had; > len: the capture kept only a part, or what
-                             was captured was a part (of a mirror that cuts packets off) */
-    uint32_t interface;   /* 0, 1, ... over all sections of the file; where one stands for many
-                             (tcpdump   -i any) and the packets name theirs, a number above those for
-                             each; where   they don't, one for each VLAN tag, since a packet shows up
-                             with and without; and   one for each carrier that it was wrapped in */
+    /* Octets that the frame had. More than len: the capture kept only a part, or what was captured
+     * was a part (of a mirror that cuts packets off). */
+    uint32_t wire_len;
+    /* 0, 1, ... over all sections of the file. Where one stands for many (tcpdump -i any) and the
+     * packets name theirs, a number above those for each; where they don't, one for each VLAN tag,
+     * since a packet shows up with and without; and one for each carrier that it was wrapped in. */
+    uint32_t interface;
     enum capread_dir dir; /* seen by the machine that captured */
     bool no_ether;        /* the Ethernet header was made up by the reader */
     const char *comment;  /* first comment, or NULL; valid until the next call */

@@ -122,8 +122,8 @@ struct lint_flow {
     struct lint_flow_info info;
     uint64_t hash;
     bool private; /* packets with opcodes of the ends' own have been seen */
-    struct lint_finding
-        *held; /* violations, unless the ends turn out to use opcodes of their own */
+    /* Violations, unless the ends turn out to use opcodes of their own. */
+    struct lint_finding *held;
     uint32_t helds;
     bool detached; /* no longer in the table: its queue pair's number was used again */
 
