@@ -30,6 +30,33 @@ static void usage(FILE *to)
     fputs(epilogue, to);
 }
 
+static const struct cli_command *find(const char *name)
+{
+    for (size_t i = 0; i < NCOMMANDS; i++)
+        if (!strcmp(name, commands[i]->name))
+            return commands[i];
+    fprintf(stderr, "urnic: '%s' is not a command. Try 'urnic --help'.\n", name);
+    return NULL;
+}
+
+/* urnic help [COMMAND] */
+static int help(int argc, char **argv)
+{
+    if (argc > 2) {
+        cli_error("help: '%s' is one argument too many", argv[2]);
+        return CLI_USAGE;
+    }
+    if (argc < 2) {
+        usage(stdout);
+        return CLI_OK;
+    }
+    const struct cli_command *cmd = find(argv[1]);
+    if (!cmd)
+        return CLI_USAGE;
+    fputs(cmd->help, stdout);
+    return CLI_OK;
+}
+
 static int command(int argc, char **argv)
 {
     static char name[32]; /* what getopt's messages begin with */
@@ -49,23 +76,21 @@ static int command(int argc, char **argv)
         usage(stderr);
         return CLI_USAGE;
     }
-    if (!strcmp(argv[at], "--help") || !strcmp(argv[at], "-h") || !strcmp(argv[at], "help")) {
-        usage(stdout);
-        return CLI_OK;
-    }
+    if (!strcmp(argv[at], "--help") || !strcmp(argv[at], "-h"))
+        return help(1, argv + at);
+    if (!strcmp(argv[at], "help"))
+        return help(argc - at, argv + at);
     if (!strcmp(argv[at], "--version")) {
         printf("urnic %s\n", urnic_version());
         return CLI_OK;
     }
-    for (size_t i = 0; i < NCOMMANDS; i++)
-        if (!strcmp(argv[at], commands[i]->name)) {
-            cli_begin(commands[i]->name);
-            snprintf(name, sizeof name, "urnic %s", commands[i]->name);
-            argv[at] = name;
-            return commands[i]->run(argc - at, argv + at);
-        }
-    fprintf(stderr, "urnic: '%s' is not a command. Try 'urnic --help'.\n", argv[at]);
-    return CLI_USAGE;
+    const struct cli_command *cmd = find(argv[at]);
+    if (!cmd)
+        return CLI_USAGE;
+    cli_begin(cmd->name);
+    snprintf(name, sizeof name, "urnic %s", cmd->name);
+    argv[at] = name;
+    return cmd->run(argc - at, argv + at);
 }
 
 int main(int argc, char **argv)

@@ -41,6 +41,8 @@ WRONG = {
         ("inof", "'inof' is not a command"),
         ("--socket", "--socket: a path is missing"),
         ("", "usage:"),
+        ("help inof", "'inof' is not a command"),
+        ("help info stat", "'stat' is one argument too many"),
     ],
     # For every subcommand: an option that is none, and an option without its value.
     "info": [
@@ -464,6 +466,7 @@ def manuals():
         page = run(URNIC, [command, "--help"])
         check(page.returncode == 0 and page.stderr == "" and run(URNIC, [command, "-h"]).stdout == page.stdout,
               f"{command} --help")
+        check(run(URNIC, ["help", command]).stdout == page.stdout, f"help {command}: not what --help prints")
         check(command in WRONG, f"{command}: nothing wrong is tried")
         for part in ("usage: " + named(command), "\nExit status:\n", "\nExamples:\n", "\nSee also: "):
             check(part in page.stdout, f"{command} --help: lacks «{part.strip()}»")
