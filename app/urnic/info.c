@@ -175,7 +175,7 @@ static int run(int argc, char **argv)
     const char *only = argv[optind];
 
     struct urnic_device *list;
-    int n, shown = 0;
+    int n, shown = 0, failed = 0;
     int rc = urnic_get_device_list(&list, &n);
     if (rc < 0) {
         cli_errno(rc, "device list");
@@ -188,6 +188,7 @@ static int run(int argc, char **argv)
         rc = query(list[i].name, &d);
         if (rc < 0) {
             cli_errno(rc, "%s", list[i].name);
+            failed++;
             continue;
         }
         if (json)
@@ -197,9 +198,9 @@ static int run(int argc, char **argv)
         shown++;
     }
     urnic_free_device_list(list);
-    if (!shown && rc == 0)
+    if (!shown && !failed)
         cli_errno(-ENODEV, "%s", only ? only : "devices");
-    return shown ? CLI_OK : CLI_FAIL;
+    return shown && !failed ? CLI_OK : CLI_FAIL;
 }
 
 const struct cli_command cmd_info = {"info", "devices, ports, addresses, limits", help, run};

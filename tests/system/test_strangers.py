@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What answers at the control socket is not always our daemon: for each kind of stranger urnic says what it is and
 where, and liburnic's error is the one of the header. Our daemon's socket isn't there before somebody answers at it.
+And of a daemon that can't open one of its devices `urnic info` shows the others, and fails.
 
 usage: test_strangers.py URNIC URNICD
 """
 import errno
 import os
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -16,6 +18,8 @@ import time
 
 URNIC, URNICD = map(os.path.abspath, sys.argv[1:3])
 MAJOR = 20  # where it stands in the hello
+HDR = "<HHIiI"  # type, flags, id, status, 0
+CTX_OPEN = 20  # a type
 failures = []
 
 
@@ -72,6 +76,57 @@ def refusals(path):
     return refused
 
 
+def relay(client, path, device):
+    """Between a client and the daemon, one message at a time; `device` is out of memory when it is opened."""
+    with client, socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as daemon:
+        daemon.connect(path)
+        while request := client.recv(16384):
+            kind, _, number, _, _ = struct.unpack_from(HDR, request)
+            if kind == CTX_OPEN and request[16:].startswith(device.encode() + b"\0"):
+                client.send(struct.pack(HDR, kind, 1, number, -errno.ENOMEM, 0))
+                continue
+            daemon.send(request)
+            answer, fds, _, _ = socket.recv_fds(daemon, 16384, 4)
+            socket.send_fds(client, [answer], fds)
+            for fd in fds:
+                os.close(fd)
+
+
+def relays(listening, path, device):
+    while True:
+        try:
+            client, _ = listening.accept()
+        except OSError:
+            return  # closed: the end
+        threading.Thread(target=relay, args=(client, path, device), daemon=True).start()
+
+
+def one_of_three(folder):
+    """What could be shown is shown, what couldn't is named, and the status is that of a failure."""
+    path, own = f"{folder}/relay", f"{folder}/three"
+    devices = [a for n in (1, 2, 3) for a in ("--port", f"mem:l{n}", "--addr", f"10.0.{n}.1/24")]
+    with subprocess.Popen([URNICD, "--foreground", "--log-level", "error", "--socket", own, *devices]) as daemon:
+        end = time.monotonic() + 20
+        while not os.path.exists(own) and time.monotonic() < end:
+            time.sleep(0.02)
+        for broken in ("urn0", "urn1", "urn2"):
+            with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listening:
+                listening.bind(path)
+                listening.listen(8)
+                threading.Thread(target=relays, args=(listening, own, broken), daemon=True).start()
+                for option in ([], ["--json"]):
+                    r = subprocess.run([URNIC, "--socket", path, "info", *option], capture_output=True, text=True,
+                                       timeout=30)
+                    shown = [d for d in ("urn0", "urn1", "urn2") if d in r.stdout]
+                    if (r.returncode != 1 or shown != [d for d in ("urn0", "urn1", "urn2") if d != broken]
+                            or f"urnic info: {broken}: Cannot allocate memory" not in r.stderr):
+                        failures.append(broken)
+                        print(f"FAIL: {broken} can't be opened: status {r.returncode}, shown {shown}\n{r.stderr}")
+                listening.shutdown(socket.SHUT_RDWR)
+            os.unlink(path)
+        daemon.terminate()
+
+
 with tempfile.TemporaryDirectory(prefix="urnic-test-") as folder:
     for length in (4, 103, 104, 107):  # the longest one that has room for another name beside it; and the longest
         name = "/s".ljust(length - len(folder), "x") if length > len(folder) else "/s"
@@ -87,6 +142,7 @@ with tempfile.TemporaryDirectory(prefix="urnic-test-") as folder:
             threading.Thread(target=serve, args=(listening, answer), daemon=True).start()
             ask(what, path, expected + [path])
             listening.shutdown(socket.SHUT_RDWR)
+    one_of_three(folder)
     ask("nobody", f"{folder}/nobody", ["No such device", f"No urnicd serves at {folder}/nobody"])
     ask("a long path", f"{folder}/{'x' * 120}", ["File name too long", "at most 107 octets"])
 print(f"{len(failures)} failures")
