@@ -42,7 +42,8 @@ def select(args):
     if args.tests:
         unknown = [w for w in args.tests if not any(fnmatch.fnmatch(x.name, w) for x in bench.TESTS)]
         if unknown:
-            sys.exit(f"interop: no test '{unknown[0]}'; --list names them")
+            print(f"interop: no test '{unknown[0]}'; --list names them", file=sys.stderr)
+            sys.exit(2)
         tests = [x for x in bench.TESTS if any(fnmatch.fnmatch(x.name, w) for w in args.tests)]
     return tests
 

@@ -54,11 +54,14 @@ said() { # said TEXT COMMAND...: the command prints TEXT, soon
     cat "$dir/said"
     return 1
 }
-refuses() { # refuses TEXT COMMAND...: it fails and prints TEXT
-    local text=$1
-    shift
-    ! "$@" >"$dir/said" 2>&1 && grep -qF -- "$text" "$dir/said" || { cat "$dir/said"; return 1; }
+ends() { # ends STATUS TEXT COMMAND...: it exits with STATUS and prints TEXT
+    local want=$1 text=$2 status=0
+    shift 2
+    "$@" >"$dir/said" 2>&1 || status=$?
+    [ $status = "$want" ] && grep -qF -- "$text" "$dir/said" || { cat "$dir/said"; echo "status $status"; return 1; }
 }
+refuses() { ends 1 "$@"; } # what can't be done
+wrong() { ends 2 "$@"; }   # what can't be meant
 nothing_left() {
     ! ls -d /run/netns/urnic-"${lab##* }"-* 2>/dev/null && ! [ -e "$URNIC_LAB_DIR" ] &&
         ! pgrep -f "$URNICD"
@@ -93,7 +96,14 @@ check "two, direct, instead" $lab up --direct --no-daemon --mtu 4200
 check "the third is gone" refuses "no host 3" $lab exec 3 true
 check "down" $lab down
 check "nothing is left at the end" nothing_left
-check "a wrong count" refuses "from 2 to 64" $lab up --hosts 1
-check "a wrong command" refuses "no command" $lab sideways
+check "a wrong count" wrong "from 2 to 64" $lab up --hosts 1
+check "a wrong command" wrong "no command" $lab sideways
+check "a wrong option" wrong "no option --frobnicate" $lab up --frobnicate
+check "an option without its value" wrong "a value is missing" $lab up --hosts
+check "a wrong driver" wrong "af_packet, af_xdp or none" $lab up --driver nil
+check "a wrong MTU" wrong "from 1280 to 9216" $lab up --mtu 64
+check "three hosts, direct" wrong "--direct joins two hosts" $lab up --direct --hosts 3
+check "which host?" wrong "which host?" $lab exec
+check "no host" refuses "no host 1" $lab exec 1 true
 check "a missing daemon" refuses "not a program" $lab up --urnicd /nonexistent
 exit $failed

@@ -20,6 +20,10 @@ mkdir "$dir/1" "$dir/2"
 "$record" "$dir/2" || fail "the second time, a scenario doesn't show what it is for"
 diff -r "$dir/1" "$dir/2" >&2 || fail "made twice, they differ"
 
+rc=0
+"$record" "$dir/1" nosuch >"$dir/out" 2>&1 || rc=$?
+[ "$rc" = 2 ] && grep -q "no scenario 'nosuch'" "$dir/out" || fail "a scenario that is none: exit status $rc"
+
 n=0 changed=0
 for f in "$dir"/1/*.pcapng; do
     name=$(basename "$f")

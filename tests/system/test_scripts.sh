@@ -14,7 +14,7 @@ scripts=$(realpath "$1")
 refuses() {
     local text=$1 name=$2 status=0
     shift 2
-    timeout 20 "$scripts/$name" "$@" >"$dir/out" 2>"$dir/err" </dev/null || status=$?
+    timeout 100 "$scripts/$name" "$@" >"$dir/out" 2>"$dir/err" </dev/null || status=$?
     [ "$status" = 2 ] || fail "$name $*: exit status $status"
     grep -q -- "$text" "$dir/err" || { cat "$dir/err"; fail "$name $*: does not say \"$text\""; }
 }
@@ -25,8 +25,10 @@ for path in "$scripts"/*; do
     name=${path##*/}
     [ -x "$path" ] || continue
     checked=$((checked + 1))
-    timeout 20 "$path" --help >"$dir/help" 2>&1 </dev/null || fail "$name --help: exit status $?"
+    timeout 100 "$path" --help >"$dir/help" 2>&1 </dev/null || fail "$name --help: exit status $?"
     grep -q "usage: .*$name" "$dir/help" || fail "$name --help: no usage"
+    tr -s ' \n' ' ' <"$dir/help" | grep -qE "Exit status:? 0:? .*[,;] 1:? .*[,;] 2:? " ||
+        fail "$name --help: does not say what the exit statuses 0, 1 and 2 mean"
     [ "$name" = wire-suite ] || refuses usage "$name" --bogus # that passes on what it doesn't know
 done
 [ "$checked" -ge 15 ] || fail "only $checked scripts in $scripts"
@@ -41,6 +43,35 @@ refuses "--loss: '2'" quickstart --loss 2
 refuses "--only: 'x'" test --only x
 refuses "--fuzz: 'x'" test --fuzz x
 refuses usage test-count --failed
+refuses "no such experiment: 'nosuch'" experiments nosuch
+refuses "nofile: No such file" live --scenario nofile
+refuses "--output: a folder is missing" record-pcaps --output
+refuses "no such rule" mutate NOSUCH
+refuses usage lab
+refuses "no command \"sideways\"" lab sideways
+refuses "--name: which?" lab --name
+refuses "--name: up to 12" lab --name A up
+refuses "which host?" lab socket
+refuses "which host?" lab socket x
+refuses "'sideways' is not an option" setup sideways
+
+# A list of mutations that is wrong is wrong input, too.
+mkdir -p wrong/scripts wrong/tests
+cp "$scripts/mutate" wrong/scripts
+for list in 'ACK-01' "$(printf 'ACK-01 scripts/mutate\n- nowhere\n+ somewhere')"; do
+    status=0
+    echo "$list" >wrong/tests/mutations.txt
+    timeout 100 wrong/scripts/mutate --list >out 2>&1 </dev/null || status=$?
+    [ "$status" = 2 ] && grep -q "mutations.txt:1: " out || { cat out; fail "a wrong list: exit status $status"; }
+done
+
+# Without root for what needs it something was tried and failed.
+if [ "$(id -u)" = 0 ]; then nobody=(setpriv --reuid 65534 --clear-groups); else nobody=(); fi
+for name in interop lab; do
+    status=0
+    (cd / && "${nobody[@]}" bash "$scripts/$name" up >"$dir/out" 2>&1 </dev/null) || status=$?
+    [ "$status" = 1 ] && grep -q "needs root" out || { cat out; fail "$name without root: exit status $status"; }
+done
 
 # A build that fails: nothing is started.
 mkdir tree tree/scripts
@@ -49,7 +80,7 @@ printf '#!/bin/sh\nexit 0\n' >tree/scripts/setup
 printf '#!/bin/sh\necho "no compiler" >&2\nexit 1\n' >tree/scripts/build
 chmod +x tree/scripts/*
 for name in quickstart record-pcaps wire-suite; do
-    if timeout 20 "tree/scripts/$name" >out 2>&1 </dev/null; then fail "$name: succeeds although the build fails"; fi
+    if timeout 100 "tree/scripts/$name" >out 2>&1 </dev/null; then fail "$name: succeeds although the build fails"; fi
     grep -q "no compiler" out && [ "$(grep -vcE '^$|^== building|no compiler' out)" = 0 ] ||
         { cat out; fail "$name goes on although the build has failed"; }
 done

@@ -498,6 +498,14 @@ static int record_one(const char *dir, const struct record_scenario *s, uint64_t
     return rc;
 }
 
+static const struct record_scenario *scenario(const char *name)
+{
+    for (size_t i = 0; i < SCENARIOS; i++)
+        if (!strcmp(name, scenarios[i].name))
+            return &scenarios[i];
+    return NULL;
+}
+
 int main(int argc, char **argv)
 {
     int rc = 0;
@@ -511,6 +519,11 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: record [--seed N] DIR [NAME ...]\n       record --list\n");
         return 2;
     }
+    for (int k = 2; k < argc; k++)
+        if (!scenario(argv[k])) {
+            fprintf(stderr, "record: no scenario '%s'; --list names them\n", argv[k]);
+            return 2;
+        }
     for (size_t i = 0; i < SCENARIOS; i++) {
         const struct record_scenario *s = &scenarios[i];
         bool wanted = argc == 2;
