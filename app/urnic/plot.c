@@ -21,6 +21,17 @@ static const char *const colours[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7"
                                       "#e69f00", "#56b4e9", "#000000", "#999933"};
 #define NCOLOURS (sizeof colours / sizeof colours[0])
 
+/* When all colours are in use they come again, dashed. */
+static const char *const dashes[] = {"", " stroke-dasharray=\"2 3\"", " stroke-dasharray=\"9 3\"",
+                                     " stroke-dasharray=\"12 3 2 3\""};
+#define NDASHES (sizeof dashes / sizeof dashes[0])
+
+/* What tells a line from the others of its panel. */
+struct look {
+    const char *colour, *dash;
+    bool hollow; /* its dots */
+};
+
 struct axis {
     double lo, hi;
     bool log;
@@ -117,12 +128,11 @@ static void ticks(FILE *f, const struct axis *x, const struct axis *y, bool vert
 }
 
 static void curve(FILE *f, const struct plot_line *l, const struct axis *x, const struct axis *y,
-                  const char *colour)
+                  struct look look)
 {
     double pixel = -1, sum = 0, at = 0;
     unsigned here = 0;
-    fprintf(f, "<polyline stroke=\"%s\"%s points=\"", colour,
-            l->dashed ? " stroke-dasharray=\"6 4\"" : "");
+    fprintf(f, "<polyline stroke=\"%s\"%s points=\"", look.colour, look.dash);
     for (size_t i = 0; i <= l->n; i++) {
         bool end = i == l->n;
         if (!end && (!usable(x, l->x[i]) || !usable(y, l->y[i])))
@@ -144,19 +154,28 @@ static void curve(FILE *f, const struct plot_line *l, const struct axis *x, cons
     fputs("\"/>\n", f);
 }
 
+static void dot(FILE *f, double x, double y, struct look look)
+{
+    if (look.hollow)
+        fprintf(f, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"2.5\" stroke=\"%s\" fill=\"white\"/>\n", x,
+                y, look.colour);
+    else
+        fprintf(f, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3\" fill=\"%s\"/>\n", x, y, look.colour);
+}
+
 static void dots(FILE *f, const struct plot_line *l, const struct axis *x, const struct axis *y,
-                 const char *colour)
+                 struct look look)
 {
     for (size_t i = 0; i < l->n; i++)
         if (usable(x, l->x[i]) && usable(y, l->y[i]))
-            fprintf(f, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3\" fill=\"%s\"/>\n", place(x, l->x[i]),
-                    place(y, l->y[i]), colour);
+            dot(f, place(x, l->x[i]), place(y, l->y[i]), look);
 }
 
-static const char *colour_of(const struct plot_panel *p, size_t i)
+static struct look look_of(const struct plot_panel *p, size_t i)
 {
     const struct plot_line *like = p->line[i].like;
-    return colours[(like ? (size_t)(like - p->line) : i) % NCOLOURS];
+    size_t number = like ? (size_t)(like - p->line) : i, turn = number / NCOLOURS % NDASHES;
+    return (struct look){colours[number % NCOLOURS], dashes[turn], turn % 2};
 }
 
 static void legend(FILE *f, const struct plot_panel *p, double top)
@@ -166,15 +185,14 @@ static void legend(FILE *f, const struct plot_panel *p, double top)
         if (!p->line[i].name)
             continue;
         double y = top + TOP + 8 + 15 * row++;
+        struct look look = look_of(p, i);
         if (p->line[i].loose)
-            fprintf(f, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3\" fill=\"%s\"/>\n",
-                    WIDTH - RIGHT + 20, y - 4, colour_of(p, i));
+            dot(f, WIDTH - RIGHT + 20, y - 4, look);
         else
             fprintf(f,
                     "<line x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\" stroke=\"%s\"%s "
                     "stroke-width=\"2\"/>\n",
-                    WIDTH - RIGHT + 10, WIDTH - RIGHT + 30, y - 4, y - 4, colour_of(p, i),
-                    p->line[i].dashed ? " stroke-dasharray=\"6 4\"" : "");
+                    WIDTH - RIGHT + 10, WIDTH - RIGHT + 30, y - 4, y - 4, look.colour, look.dash);
         text(f, WIDTH - RIGHT + 35, y, "start", "", p->line[i].name);
     }
 }
@@ -208,9 +226,9 @@ static void panel(FILE *f, const struct plot_panel *p, double top)
     text(f, 16, (y.from + y.to) / 2, "middle", turn, p->ylabel);
     for (size_t i = 0; i < p->nlines; i++) {
         if (!p->line[i].loose)
-            curve(f, &p->line[i], &x, &y, colour_of(p, i));
+            curve(f, &p->line[i], &x, &y, look_of(p, i));
         if (p->line[i].marks || p->line[i].loose)
-            dots(f, &p->line[i], &x, &y, colour_of(p, i));
+            dots(f, &p->line[i], &x, &y, look_of(p, i));
     }
     legend(f, p, top);
 }

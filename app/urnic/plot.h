@@ -14,9 +14,8 @@ struct plot_line {
     const double *x, *y;
     size_t n;
     bool marks;                   /* a dot at every point */
-    bool dashed;                  /* what it is compared with */
     bool loose;                   /* dots and no line between them: what was measured */
-    const struct plot_line *like; /* in the colour of this one, of the same panel; NULL = its own */
+    const struct plot_line *like; /* looks like this one, of the same panel; NULL = as no other */
 };
 
 struct plot_panel {
@@ -27,7 +26,8 @@ struct plot_panel {
     size_t nlines;
 };
 
-/* A whole document. 0, or -errno of the write. */
+/* A whole document. Eight lines of a panel differ in colour, 32 in colour and dashes, dots of 16
+ * in colour and in being filled; beyond that looks come again. 0, or -errno of the write. */
 int plot_svg(FILE *f, const struct plot_panel *panel, size_t npanels);
 
 #endif

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Charts: their lines can be told from each other, and the legend draws each as the chart does.
+ */
+#include "plot.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "unit.h"
+
+#define LINES 32u
+#define LOOKS 256u
+
+static char *svg;
+static size_t svg_len;
+
+/* A panel of n lines; from `loose` on they are dots, the first of them those of the first line. */
+static void draw(unsigned n, unsigned loose, bool marks)
+{
+    static const double x[] = {1, 2, 3}, y[] = {4, 6, 5};
+    struct plot_line line[LINES] = {0};
+    ck_assert_uint_le(n, LINES);
+    for (unsigned i = 0; i < n; i++)
+        line[i] = (struct plot_line){.name = "flow",
+                                     .x = x,
+                                     .y = y,
+                                     .n = 3,
+                                     .marks = marks,
+                                     .loose = i >= loose,
+                                     .like = i >= loose ? &line[i - loose] : NULL};
+    const struct plot_panel panel = {.title = "t",
+                                     .xlabel = "x",
+                                     .ylabel = "y",
+                                     .ymin = NAN,
+                                     .ymax = NAN,
+                                     .line = line,
+                                     .nlines = n};
+    free(svg);
+    FILE *f = open_memstream(&svg, &svg_len);
+    ck_assert_ptr_nonnull(f);
+    ck_assert_int_eq(plot_svg(f, &panel, 1), 0);
+    ck_assert_int_eq(fclose(f), 0);
+}
+
+/* One attribute of an element, quoted; "" = it has none. */
+static void attribute(const char *element, const char *name, char out[64])
+{
+    char key[32];
+    snprintf(key, sizeof key, " %s=\"", name);
+    const char *end = strchr(element, '>'), *at = strstr(element, key);
+    *out = 0;
+    if (at && at < end)
+        ck_assert_int_eq(sscanf(at + strlen(key), "%63[^\"]", out), 1);
+}
+
+/* What each element that begins with `tag` looks like: colour, fill and dashes. How many there are.
+ */
+static unsigned looks(const char *tag, char look[LOOKS][192])
+{
+    unsigned n = 0;
+    for (const char *at = strstr(svg, tag); at; at = strstr(at + 1, tag)) {
+        char stroke[64], fill[64], dash[64];
+        ck_assert_uint_lt(n, LOOKS);
+        attribute(at, "stroke", stroke);
+        attribute(at, "fill", fill);
+        attribute(at, "stroke-dasharray", dash);
+        snprintf(look[n++], sizeof look[0], "%s/%s/%s", stroke, fill, dash);
+    }
+    return n;
+}
+
+START_TEST(no_two_lines_look_alike)
+{
+    char curve[LOOKS][192], key[LOOKS][192];
+    draw(LINES, LINES, false);
+    ck_assert_uint_eq(looks("<polyline", curve), LINES);
+    for (unsigned i = 0; i < LINES; i++)
+        for (unsigned k = 0; k < i; k++)
+            ck_assert_msg(strcmp(curve[i], curve[k]) != 0, "lines %u and %u: %s", k, i, curve[i]);
+    unsigned named = looks("<line x1", key);
+    ck_assert_uint_ge(named, 16);
+    for (unsigned i = 0; i < named; i++)
+        ck_assert_str_eq(key[i], curve[i]);
+}
+END_TEST
+
+/* Eight colours stand for eight lines without any help. */
+START_TEST(few_lines_are_solid)
+{
+    char curve[LOOKS][192];
+    draw(8, 8, false);
+    ck_assert_uint_eq(looks("<polyline", curve), 8);
+    ck_assert_ptr_null(strstr(svg, "dasharray"));
+}
+END_TEST
+
+/* What was measured is in the look of what was simulated; each of 16 in one of its own. */
+START_TEST(dots_belong_to_their_line)
+{
+    char with[LOOKS][192], curve[LOOKS][192];
+    draw(32, 16, false);
+    unsigned dots = looks("<circle", with), curves = looks("<polyline", curve);
+    ck_assert_uint_eq(curves, 16);
+    ck_assert_uint_ge(dots, 16 * 3);
+    for (unsigned i = 0; i < 16; i++) {
+        char *at = with[3 * i];
+        ck_assert_str_eq(at, with[3 * i + 2]); /* all three of a line */
+        ck_assert_ptr_nonnull(strstr(at, strtok(curve[i], "/")));
+        for (unsigned k = 0; k < i; k++)
+            ck_assert_msg(strcmp(at, with[3 * k]) != 0, "dots of %u and %u: %s", k, i, at);
+    }
+}
+END_TEST
+
+/* A chart over a parameter has a dot at every point of its lines. */
+START_TEST(marks_are_told_apart)
+{
+    char with[LOOKS][192];
+    draw(16, 16, true);
+    ck_assert_uint_eq(looks("<circle", with), 16 * 3);
+    for (unsigned i = 0; i < 16; i++)
+        for (unsigned k = 0; k < i; k++)
+            ck_assert_str_ne(with[3 * i], with[3 * k]);
+}
+END_TEST
+
+UNIT_MAIN("plot", no_two_lines_look_alike, few_lines_are_solid, dots_belong_to_their_line,
+          marks_are_told_apart)
