@@ -207,13 +207,15 @@ static int req_srq_create(struct request *r)
     return 0;
 }
 
-/* What was posted before counts for the limit, whether or not its doorbell was heard. */
+/* What was posted before counts for the limit, whether or not its doorbell was heard. That is a
+ * ring full at most: a client may go on posting meanwhile for ever (SHM-08). */
 static void srq_take_posted(struct client_srq *srq, uint64_t now)
 {
+    uint32_t taken = 0;
     bool more = true;
 
-    while (more)
-        queue_pull(&srq->rq, now, &more);
+    while (more && taken < srq->rq.ring.entries)
+        taken += queue_pull(&srq->rq, now, &more);
 }
 
 static int req_srq_modify(struct request *r)

@@ -5,6 +5,8 @@
 #include <dirent.h>
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -344,6 +346,74 @@ START_TEST(deferred_within_quota)
 }
 END_TEST
 
+/* SHM-08: while a client fills a shared receive queue as fast as it is emptied, the request that
+ * sets its limit takes a ring of receives at most. One that is in error (SRQ-07) takes them all. */
+static struct urnic_srq *bottomless;
+static atomic_bool pumping;
+
+static void *pump(void *arg)
+{
+    const struct ipc_ring *r = &bottomless->rq.ring;
+
+    (void)arg;
+    while (atomic_load(&pumping))
+        atomic_store(&r->q->prod, atomic_load(&r->q->cons) + r->entries);
+    return NULL;
+}
+
+static void spoil(struct urnic_srq *srq)
+{
+    const struct ipc_ring *r = &srq->rq.ring;
+    struct urnic_async_event ev;
+
+    for (unsigned i = 0; i < r->entries; i++)
+        ((struct ipc_rqe *)(void *)(r->base + (size_t)i * r->stride))->nsge = IPC_SGE_MAX + 1;
+    atomic_store(&r->q->prod, 1);
+    client_ring(srq->ctx, srq->rq.doorbell);
+    ck_assert_int_eq(end_post(&y, URNIC_WR_SEND, 0, 8, 0, 0, 1), 0);
+    do {
+        ck_assert_int_eq(urnic_get_async_event(srq->ctx, &ev), 0);
+        urnic_ack_async_event(&ev);
+    } while (ev.type != URNIC_EVENT_SRQ_ERR);
+}
+
+START_TEST(bottomless_receives)
+{
+    struct urnic_srq_attr attr = {.max_wr = 4096, .max_sge = 1};
+    struct urnic_qp_init_attr init = {.cap = {.max_send_wr = 1, .max_send_sge = 1},
+                                      .qp_type = URNIC_QPT_RC};
+    pthread_t t;
+
+    end_open(&x, &rig, "urn0", SIZE);
+    end_open(&y, &rig, "urn1", SIZE);
+    ck_assert_int_eq(urnic_create_srq(x.pd, &attr, NULL, &bottomless), 0);
+    init.send_cq = init.recv_cq = x.cq;
+    init.srq = bottomless;
+    ck_assert_int_eq(urnic_create_qp(x.pd, &init, &x.qp), 0);
+    end_qp(&y, URNIC_QPT_RC);
+    end_connect(&x, &y);
+    spoil(bottomless);
+
+    const struct ipc_ring *r = &bottomless->rq.ring; /* nobody rings its doorbell any more */
+    atomic_store(&pumping, true);
+    ck_assert_int_eq(pthread_create(&t, NULL, pump, NULL), 0);
+    for (uint64_t until = rig_now_ms() + 500; rig_now_ms() < until;) {
+        uint32_t before = atomic_load(&r->q->cons);
+        ck_assert_int_eq(urnic_modify_srq_limit(bottomless, 1), 0);
+        uint32_t taken = atomic_load(&r->q->cons) - before;
+        ck_assert_msg(taken <= r->entries, "%u receives of a queue for %u", taken, r->entries);
+    }
+    atomic_store(&pumping, false);
+    pthread_join(t, NULL);
+    ck_assert_int_eq(urnic_destroy_qp(x.qp), 0);
+    x.qp = NULL;
+    ck_assert_int_eq(urnic_destroy_srq(bottomless), 0);
+    end_close(&x);
+    end_close(&y);
+    transfer(10);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("hostile_share");
@@ -360,6 +430,7 @@ int main(void)
     tcase_add_test(t, impossible_queues);
     tcase_add_test(t, reads_no_answers);
     tcase_add_test(t, deferred_within_quota);
+    tcase_add_test(t, bottomless_receives);
     suite_add_tcase(s, t);
     return unit_run(s);
 }
