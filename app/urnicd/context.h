@@ -153,6 +153,8 @@ void context_event(struct context *c, unsigned event, uint32_t ref);
 
 /* Take up to ROUND_ENTRIES. Returns how many; *more = there are (or may be) others. */
 unsigned queue_pull(struct queue *q, uint64_t now, bool *more);
+/* Receives of this queue are wanted before its turn: take some. False: there was none. */
+bool queue_recv_wanted(struct queue *q);
 /* It waits for no neighbour any more: before it goes. */
 void queue_unwait(struct queue *q);
 /* Set a queue to empty: RESET. */

@@ -133,6 +133,15 @@ static void device_on_sq_room(void *arg, void *qp_arg)
         context_activate(qp->ctx, &qp->sq);
 }
 
+static bool device_on_recv_wanted(void *arg, void *qp_arg, void *srq_arg)
+{
+    struct client_qp *qp = qp_arg;
+    struct client_srq *srq = srq_arg;
+
+    (void)arg;
+    return srq ? queue_recv_wanted(&srq->rq) : qp && queue_recv_wanted(&qp->rq);
+}
+
 static void device_on_guess(void *arg, const struct wire_addr *source, enum engine_counter why)
 {
     const struct device *d = arg;
@@ -152,6 +161,7 @@ static int device_make_engine(struct device *d, char *err)
                   .gsi_rx = device_on_gsi,
                   .comm_est = device_on_comm_est,
                   .sq_room = device_on_sq_room,
+                  .recv_wanted = device_on_recv_wanted,
                   .copies = device_rx_copies,
                   .guess = device_on_guess},
         .hook_arg = d,

@@ -169,14 +169,13 @@ static int queue_send_one(struct queue *q, uint64_t now)
     return 1; /* -EINVAL: the state takes no work (QP-05); the client's library refuses that too */
 }
 
-static int queue_recv_one(struct queue *q, uint64_t now)
+static int queue_recv_one(struct queue *q)
 {
     struct engine *e = q->ctx->device->engine;
     struct ipc_recv_entry entry;
     uint32_t index = q->ring.index;
     int rc = ipc_rq_fetch(&q->ring, &entry);
 
-    (void)now;
     if (rc <= 0)
         return rc;
     struct engine_recv_wr wr = {
@@ -204,7 +203,7 @@ unsigned queue_pull(struct queue *q, uint64_t now, bool *more)
         return 0;
     q->starved = false;
     while (n < ROUND_ENTRIES && rc > 0) {
-        rc = q->kind == QUEUE_SEND ? queue_send_one(q, now) : queue_recv_one(q, now);
+        rc = q->kind == QUEUE_SEND ? queue_send_one(q, now) : queue_recv_one(q);
         if (rc > 0)
             n++;
     }
@@ -215,6 +214,22 @@ unsigned queue_pull(struct queue *q, uint64_t now, bool *more)
     q->starved = rc == -EAGAIN;
     *more = rc > 0;
     return n;
+}
+
+bool queue_recv_wanted(struct queue *q)
+{
+    unsigned n = 0;
+    int rc = 1;
+
+    if (q->dead || q->ring.entries == 0)
+        return false;
+    while (n < ROUND_ENTRIES && (rc = queue_recv_one(q)) > 0)
+        n++;
+    if (n > 0)
+        ipc_ring_release(&q->ring);
+    if (rc == -EPROTO)
+        context_activate(q->ctx, q); /* whose turn ends it: not in the middle of a packet */
+    return n > 0;
 }
 
 void queue_reset(struct queue *q)

@@ -346,6 +346,10 @@ struct engine_hooks {
     void (*comm_est)(void *arg, void *qp_arg);
     /* A send queue has room again after engine_post_send said -EAGAIN. May be NULL. */
     void (*sq_room)(void *arg, void *qp_arg);
+    /* A message has come, and no receive is posted: post some of those that the owner has queued,
+     * to the shared queue of srq_arg, or (NULL) to the queue pair's own. False: there was none.
+     * May be NULL. */
+    bool (*recv_wanted)(void *arg, void *qp_arg, void *srq_arg);
     /* A region deregistered with copies pending is free now. May be NULL. */
     void (*mr_freed)(void *arg, void *mr_owner);
     /* engine_rx has listed copies: n of them by now, the last from the frame just validated. The

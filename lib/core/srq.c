@@ -120,12 +120,21 @@ static void check_limit(struct engine *e, struct srq *srq)
     engine_event(e, EVT_SRQ_LIMIT_REACHED, srq->arg);
 }
 
+/* What its owner has queued counts as posted (UC-05, UD-06). */
+static bool fetch(const struct engine *e, const struct qp *qp)
+{
+    return e->p.hooks.recv_wanted &&
+           e->p.hooks.recv_wanted(e->p.hook_arg, qp->arg, qp->srq ? qp->srq->arg : NULL);
+}
+
 struct rwqe *resp_take(struct engine *e, struct qp *qp)
 {
     struct resp *r = &qp->resp;
     if (qp->srq && qp->srq->error)
         return NULL; /* SRQ-07: as an empty one */
     struct rwqe *w = rq_take(rq_of(qp));
+    if (!w && fetch(e, qp))
+        w = rq_take(rq_of(qp));
     if (!w)
         return NULL;
     *r->taken_tail = w;

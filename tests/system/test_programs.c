@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * What applications are made of, on a link that loses packets: records read while their owner
- * changes them, a lock among processes, many senders to one receive queue, queue pairs with more
- * than one life, windows that close, fences, and a process that dies while its child lives.
+ * changes them, a lock among processes, many senders to one receive queue, receives that the daemon
+ * has not seen yet, queue pairs with more than one life, windows that close, fences, and a process
+ * that dies while its child lives.
  */
 #include <errno.h>
 #include <poll.h>
@@ -320,6 +321,62 @@ START_TEST(refills_when_told)
 }
 END_TEST
 
+/* ---- receives that the daemon has not seen yet ---- */
+
+#define QUEUES    300u
+#define DATAGRAMS 40u
+
+/* Datagrams to the last of b's queue pairs, the very last one first. */
+static void send_backwards(struct urnic_qp *const *to, struct urnic_ah *ah)
+{
+    const struct urnic_sge sge = {.addr = a.mr->iova, .length = 64, .lkey = a.mr->lkey};
+
+    for (unsigned i = 0; i < DATAGRAMS; i++) {
+        const struct urnic_send_wr wr = {.sg_list = &sge,
+                                         .num_sge = 1,
+                                         .opcode = URNIC_WR_SEND,
+                                         .send_flags = URNIC_SEND_SIGNALED,
+                                         .ud = {ah, urnic_qp_num(to[QUEUES - 1 - i]), 0x11}};
+        ck_assert_int_eq(urnic_post_send(a.qp, &wr, NULL), 0);
+    }
+}
+
+/* UD-06: a receive that was posted before the datagram was sent is there for it, however many
+ * queues the daemon has to look into. */
+START_TEST(has_what_was_posted)
+{
+    static struct urnic_qp *to[QUEUES];
+    struct urnic_ah_attr attr = {.sgid_index = 3, .hop_limit = 64};
+    struct urnic_gid gid;
+    struct urnic_ah *ah;
+
+    rig_open_pair(&rig, "", &a, &b, SIZE);
+    end_datagrams(&a);
+    for (unsigned i = 0; i < QUEUES; i++) {
+        end_datagrams(&b);
+        to[i] = b.qp;
+    }
+    ck_assert_int_eq(urnic_query_gid(b.ctx, 3, &gid), 0);
+    memcpy(attr.dgid, gid.raw, sizeof(attr.dgid));
+    ck_assert_int_eq(urnic_create_ah(a.pd, &attr, &ah), 0);
+    kill(rig.pid, SIGSTOP); /* it will find all of it at once */
+    nap_us(20000);
+    for (unsigned i = 0; i < QUEUES; i++) {
+        b.qp = to[i];
+        ck_assert_int_eq(end_post_recv(&b, 128ull * i, 128, i), 0);
+    }
+    send_backwards(to, ah);
+    kill(rig.pid, SIGCONT);
+    for (unsigned i = 0; i < DATAGRAMS; i++)
+        end_expect(&b, URNIC_WC_SUCCESS, QUEUES - 1 - i);
+    ck_assert_int_eq(urnic_destroy_ah(ah), 0);
+    for (unsigned i = 0; i < QUEUES; i++)
+        ck_assert_int_eq(urnic_destroy_qp(to[i]), 0);
+    b.qp = NULL;
+    down();
+}
+END_TEST
+
 /* ---- queue pairs ---- */
 
 /* QP-04: RESET ends a life in the middle of it, and nothing of it shows in the next one, which
@@ -488,5 +545,5 @@ START_TEST(dies_before_its_child)
 }
 END_TEST
 
-UNIT_MAIN("programs", reads_whole_records, locks_among_processes, refills_when_told, lives_again,
-          waits_at_fences, closes_windows, dies_before_its_child)
+UNIT_MAIN("programs", reads_whole_records, locks_among_processes, refills_when_told,
+          has_what_was_posted, lives_again, waits_at_fences, closes_windows, dies_before_its_child)
