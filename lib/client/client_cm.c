@@ -105,8 +105,8 @@ static struct urnic_cm_id *event_id(struct urnic_context *ctx, const struct ipc_
     if (obj != NULL && obj->kind == CLIENT_ID)
         id = (struct urnic_cm_id *)obj;
     if (m->event != IPC_CM_CONNECT_REQUEST && id != NULL) {
-        if (id->handle == 0)
-            id->handle = m->id; /* the event has overtaken the reply that tells it */
+        if (id->handle == 0) /* the event has overtaken the reply that tells it */
+            __atomic_store_n(&id->handle, m->id, __ATOMIC_RELAXED);
         if (id->handle != m->id)
             id = NULL;
     }
@@ -219,12 +219,12 @@ int urnic_destroy_ep(struct urnic_cm_id *id)
 
 void *urnic_id_context(const struct urnic_cm_id *id)
 {
-    return id->user;
+    return __atomic_load_n(&id->user, __ATOMIC_ACQUIRE);
 }
 
 void urnic_id_set_context(struct urnic_cm_id *id, void *id_context)
 {
-    id->user = id_context;
+    __atomic_store_n(&id->user, id_context, __ATOMIC_RELEASE);
 }
 
 struct urnic_qp *urnic_id_qp(const struct urnic_cm_id *id)
@@ -346,7 +346,7 @@ static int resolve(struct urnic_cm_id *id, const struct sockaddr *src, const str
                    int timeout_ms, uint32_t flags)
 {
     struct ipc_cm_addr reply, req = {.hdr.type = IPC_CM_RESOLVE_ADDR,
-                                     .id = id->handle,
+                                     .id = __atomic_load_n(&id->handle, __ATOMIC_RELAXED),
                                      .timeout_ms = (uint32_t)timeout_ms,
                                      .channel = id->channel->base.handle,
                                      .ps = id->ps,
@@ -495,23 +495,48 @@ static void follow(struct urnic_qp *qp, enum urnic_cm_event_type event)
         qp_state(qp, URNIC_QPS_ERR);
 }
 
+/* Whose event it is, and what the application knows of him; its queue pair follows. 0, -ENOENT
+ * gone. When the lock is let go another thread may destroy him. */
+static int translate_id(struct urnic_context *ctx, const struct ipc_cm_event *m,
+                        struct urnic_cm_event *ev, uint32_t *ps, void **user)
+{
+    pthread_mutex_lock(&ctx->lock);
+    struct urnic_cm_id *id = event_id(ctx, m);
+    if (id != NULL) {
+        ev->id = id;
+        *ps = id->ps;
+        *user = urnic_id_context(id);
+        if (id->qp != NULL && m->event != IPC_CM_CONNECT_REQUEST)
+            follow(id->qp, (enum urnic_cm_event_type)m->event);
+    }
+    pthread_mutex_unlock(&ctx->lock);
+    return id != NULL ? 0 : -ENOENT;
+}
+
+/* The id of a request. 0, -ENOMEM. */
+static int translate_request(struct urnic_cm_channel *ch, const struct ipc_cm_event *m,
+                             struct urnic_cm_event *ev, uint32_t ps, void *user)
+{
+    ev->listen = ev->id;
+    ev->id = id_new(ch, ps, user);
+    if (ev->id == NULL) {
+        client_conn_handle(&ch->base.ctx->conn, IPC_CM_ID_DESTROY, m->id);
+        return -ENOMEM;
+    }
+    ev->id->handle = m->id;
+    fresh_add(ev->id);
+    return 0;
+}
+
 /* Fill in the event; 0, -ENOENT its id is gone, -ENOMEM. */
 static int translate(struct urnic_cm_channel *ch, const struct ipc_cm_event *m,
                      struct urnic_cm_event *ev)
 {
-    struct urnic_context *ctx = ch->base.ctx;
-    pthread_mutex_lock(&ctx->lock);
-    struct urnic_cm_id *id = event_id(ctx, m);
-    pthread_mutex_unlock(&ctx->lock);
-    bool request = m->event == IPC_CM_CONNECT_REQUEST;
-    if (id == NULL) {
-        turn_down(ctx, m); /* nobody listens any more */
-        return -ENOENT;
-    }
+    uint32_t ps;
+    void *user;
     *ev = (struct urnic_cm_event){
         .event = m->event,
         .status = m->status,
-        .id = id,
         .responder_resources = m->param.responder_resources,
         .initiator_depth = m->param.initiator_depth,
         .qp_num = m->param.qpn,
@@ -520,17 +545,12 @@ static int translate(struct urnic_cm_channel *ch, const struct ipc_cm_event *m,
     };
     memcpy(ev->private_data, m->private_data, sizeof(ev->private_data));
     client_ah_attr(&ev->ah, &m->av);
-    if (!request)
-        return 0;
-    ev->listen = id;
-    ev->id = id_new(ch, id->ps, id->user);
-    if (ev->id == NULL) {
-        client_conn_handle(&ctx->conn, IPC_CM_ID_DESTROY, m->id);
-        return -ENOMEM;
-    }
-    ev->id->handle = m->id;
-    fresh_add(ev->id);
-    return 0;
+    int err = translate_id(ch->base.ctx, m, ev, &ps, &user);
+    if (err < 0)
+        turn_down(ch->base.ctx, m); /* nobody listens any more */
+    else if (m->event == IPC_CM_CONNECT_REQUEST)
+        err = translate_request(ch, m, ev, ps, user);
+    return err;
 }
 
 int client_cm_next(struct urnic_cm_channel *ch, struct urnic_cm_event *ev, int flags)
@@ -545,12 +565,6 @@ int client_cm_next(struct urnic_cm_channel *ch, struct urnic_cm_event *ev, int f
     } while (err == -ENOENT);
     if (client_inbox_leave(ch->base.ctx, &ch->base.in))
         drop_stale(ch);
-    if (err < 0)
-        return err;
-    pthread_mutex_lock(&ch->base.ctx->lock); /* another thread may destroy its queue pair */
-    if (ev->id->qp != NULL)
-        follow(ev->id->qp, ev->event);
-    pthread_mutex_unlock(&ch->base.ctx->lock);
     return err;
 }
 

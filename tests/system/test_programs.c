@@ -2,10 +2,12 @@
  *
  * What applications are made of, on a link that loses packets: records read while their owner
  * changes them, a lock among processes, many senders to one receive queue, receives that the daemon
- * has not seen yet, queue pairs with more than one life, windows that close, fences, and a process
- * that dies while its child lives.
+ * has not seen yet, queue pairs with more than one life, windows that close, fences, connections
+ * that go while their events come, and a process that dies while its child lives.
  */
+#include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -497,6 +499,57 @@ START_TEST(closes_windows)
 }
 END_TEST
 
+/* ---- connections ---- */
+
+/* Gets events until its context ends, and counts them. */
+static void *get_events(void *arg)
+{
+    struct urnic_cm_event ev;
+    uintptr_t n = 0;
+
+    while (urnic_get_cm_event(arg, &ev) == 0)
+        n++; /* its id may be gone by now */
+    return (void *)n;
+}
+
+/* CM-35: who gets events doesn't touch an id that another thread destroys; memory checkers see it.
+ */
+START_TEST(destroys_ids_with_events)
+{
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(PORT)};
+    struct urnic_qp_init_attr init = {.qp_type = URNIC_QPT_RC};
+    uint64_t end = rig_now_ms() + 3000;
+    struct urnic_cm_channel *channel;
+    struct urnic_cm_id *id[8];
+    pthread_t reader;
+    void *events;
+
+    rig_open_pair(&rig, "", &a, &b, SIZE);
+    init.send_cq = init.recv_cq = a.cq;
+    inet_pton(AF_INET, "10.0.0.2", &to.sin_addr);
+    ck_assert_int_eq(urnic_create_cm_channel(a.ctx, &channel), 0);
+    pthread_create(&reader, NULL, get_events, channel);
+    while (rig_now_ms() < end) {
+        for (unsigned i = 0; i < 8; i++) {
+            ck_assert_int_eq(urnic_create_id(channel, URNIC_PS_TCP, NULL, &id[i]), 0);
+            ck_assert_int_eq(urnic_resolve(id[i], NULL, (struct sockaddr *)&to, 5000), 0);
+            ck_assert_int_eq(urnic_create_id_qp(id[i], a.pd, &init, &a.qp), 0);
+            if (urnic_connect(id[i], NULL) == 0) /* nobody listens */
+                nap_us((long)(i % 4) * 20);
+        }
+        for (unsigned i = 0; i < 8; i++)
+            ck_assert_int_eq(urnic_destroy_ep(id[i]), 0);
+    }
+    a.qp = NULL;
+    rig_kill(&rig);
+    pthread_join(reader, &events);
+    ck_assert_uint_gt((uintptr_t)events, 0);
+    ck_assert_int_eq(urnic_destroy_cm_channel(channel), 0);
+    end_close(&a);
+    end_close(&b);
+}
+END_TEST
+
 /* ---- processes ---- */
 
 /* Connects, makes a child that holds all of its descriptors, and waits to be killed. */
@@ -546,4 +599,5 @@ START_TEST(dies_before_its_child)
 END_TEST
 
 UNIT_MAIN("programs", reads_whole_records, locks_among_processes, refills_when_told,
-          has_what_was_posted, lives_again, waits_at_fences, closes_windows, dies_before_its_child)
+          has_what_was_posted, lives_again, waits_at_fences, closes_windows,
+          destroys_ids_with_events, dies_before_its_child)

@@ -79,7 +79,9 @@ URNIC_API int urnic_destroy_cm_channel(struct urnic_cm_channel *channel); /* -EB
 /* Readable when an event waits, or when the daemon has gone. */
 URNIC_API int urnic_cm_channel_fd(const struct urnic_cm_channel *channel);
 /* Wait for an event (-EAGAIN when the descriptor is non-blocking). -ENODEV: the daemon has gone.
- * The event is a copy: there is nothing to acknowledge.
+ * The event is a copy: there is nothing to acknowledge, and destroying an id doesn't wait for
+ * anybody: where another thread than the one that gets the events destroys ids, an event that was
+ * got just before may name one of them.
  * With a queue pair given to the id, CONNECT_RESPONSE never shows: ESTABLISHED does, and by then
  * the queue pair is in RTS. A message of the peer may be polled before the event is got, and may be
  * answered; DISCONNECTED, REJECTED and UNREACHABLE have moved it to ERR. */
