@@ -491,7 +491,7 @@ enum engine_recovery {
     RECOVER_DEFAULT, /* as the parameter `recovery` of its congestion control says */
     RECOVER_GBN,     /* go-back-N, the standard */
     RECOVER_SR,      /* selective repeat, with a peer of our own kind */
-    RECOVER_GBN_OOO, /* go-back-N; the receiver keeps what comes early of WRITEs (LR-09) */
+    RECOVER_GBN_OOO, /* go-back-N; keeps what comes early of the WRITE under way (LR-09) */
 };
 extern const char *const engine_recovery_names[]; /* "default", "gbn", "sr", "gbn-ooo", NULL */
 

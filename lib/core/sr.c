@@ -155,16 +155,18 @@ static struct sr_early *early_at(struct sr *s, psn_t p)
     return &s->early[p.v % SR_WINDOW];
 }
 
-/* LR-06: a WRITE by its own RETH, or as part of the one under way. */
+/* LR-06: a WRITE by its own RETH, or as part of the one under way. LR-09 keeps only the latter: a
+ * later WRITE may be to the same octets as what is missing, which then comes after it. */
 static bool place_early_write(struct rx *rx, struct qp *qp, struct record **last)
 {
     const struct wire_pkt *p = &rx->pkt;
     struct resp *r = &qp->resp;
-    if (!(qp->access & MEM_REMOTE_WRITE))
+    bool later = rx->op->flags & WIRE_F_START;
+    if (!(qp->access & MEM_REMOTE_WRITE) || (later && qp->sr->mode == RECOVER_GBN_OOO))
         return false;
     if (p->payload_len == 0)
         return true;
-    if (p->selective || rx->op->flags & WIRE_F_START) {
+    if (p->selective || later) {
         struct mem_ref ref;
         return p->dma_len >= p->payload_len &&
                !mem_check(rx->e->mem, qp->pd, qp->qpn, p->rkey, p->va, p->payload_len,

@@ -7,8 +7,9 @@
  *
  *   receiver   A packet beyond the expected one is placed at once, if it says where (it carries a
  *              RETH, or the number of its receive work request; or it continues the WRITE under
- *              way), and remembered in a window. When the gap closes, the packets behind it are
- *              carried out in order without a copy: completions, MSN and ACKs keep their order.
+ *              way: with a go-back-N sender only that counts, LR-09), and remembered in a window.
+ *              When the gap closes, the packets behind it are carried out in order without a
+ *              copy: completions, MSN and ACKs keep their order.
  *              READ and ATOMIC requests have no early effect: they are dropped, and come again.
  *   sender     A selective NAK says what is expected and what has come. Recovery sends the
  *              expected one again, and each one below the highest that has come and that hasn't

@@ -381,6 +381,7 @@ static const struct row arrivals[] = {
       AFTER(2, WRITE, 11),
       NAK(10),
       AFTER(2, SEND, 10),
+      WRITE(11),
       RNR(10),
       NAK(10),
       AFTER(2, SEND, 12),
