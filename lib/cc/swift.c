@@ -115,7 +115,8 @@ static bool swift_on_loss(struct cc *cc, bool timeout, uint64_t now)
 {
     const uint64_t *v = cc->conf->v;
     struct cc_swift *s = &cc->swift;
-    if (timeout && ++s->timeouts >= v[CC_P_f])
+    s->timeouts = timeout ? s->timeouts + 1 : 0; /* a NAK comes from a peer that hears us */
+    if (timeout && s->timeouts >= v[CC_P_f])
         s->cwnd = v[CC_P_min_cwnd];
     else if (may_cut(cc, now))
         cut(cc, v[CC_P_max_cut], now);

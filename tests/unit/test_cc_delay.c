@@ -162,6 +162,25 @@ START_TEST(cc_24_swift_losses)
 }
 END_TEST
 
+/* CC-24, Swift: a NAK ends a run of time-outs, for it comes from a peer that hears us. */
+START_TEST(cc_24_swift_nak_between_timeouts)
+{
+    begin("swift:paper");
+    ack(40 * US);
+    for (unsigned i = 0; i < 4; i++)
+        conf.type->on_loss(&cc, true, now += MS);
+    ck_assert_uint_eq(cc.window, 64);
+    conf.type->on_loss(&cc, false, now += MS);
+    ck_assert_uint_eq(cc.window, 32);
+    for (unsigned i = 0; i < 4; i++)
+        conf.type->on_loss(&cc, true, now += MS);
+    ck_assert_uint_eq(cc.window, 2);
+    conf.type->on_loss(&cc, true, now += MS);
+    ck_assert_uint_eq(cc.window, 1);
+    ck_assert_double_eq_tol((double)cc.rate, 1024 * 8 / .04, 200);
+}
+END_TEST
+
 /* CC-24: a peer may keep an acknowledgement for hours; no sum overflows then. */
 START_TEST(cc_24_hours)
 {
@@ -184,4 +203,4 @@ END_TEST
 
 UNIT_MAIN("cc delay", cc_24_timely_thresholds, cc_24_timely_gradient, cc_24_timely_hyperactive,
           cc_24_timely_bounds, cc_24_swift_cut, cc_24_swift_rise, cc_24_swift_scaled_target,
-          cc_24_swift_losses, cc_24_hours)
+          cc_24_swift_losses, cc_24_swift_nak_between_timeouts, cc_24_hours)
