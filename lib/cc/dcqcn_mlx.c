@@ -41,15 +41,16 @@ static void mlx_run(struct cc *cc, uint64_t now)
     struct cc_dcqcn *d = &cc->dcqcn;
     while (cc->due <= now) {
         uint64_t at = cc->due;
-        if (d->cut_owed && d->cut_at == at) {
-            cut(cc, at);
-        } else if (d->active && (d->alpha || d->alpha_cnp) && d->alpha_at == at) {
+        /* Alpha first: a cut at the same time takes the new one. */
+        if (d->active && (d->alpha || d->alpha_cnp) && d->alpha_at == at) {
             if (d->alpha_cnp)
                 dcqcn_alpha_up(cc);
             else
                 dcqcn_alpha_down(cc);
             d->alpha_cnp = 0;
             d->alpha_at += v[CC_P_alpha_timer];
+        } else if (d->cut_owed && d->cut_at == at) {
+            cut(cc, at);
         } else {
             dcqcn_increase_due(cc, true, now);
         }

@@ -39,6 +39,18 @@ START_TEST(cc_15_alpha)
 }
 END_TEST
 
+/* CC-15, CC-16: where both periods end at once, alpha moves before it is used, as in the ns-3
+ * model. */
+START_TEST(cc_15_alpha_before_cut)
+{
+    start("dcqcn-mlx:ns3,alpha_timer=4us");
+    conf.type->on_cnp(&cc, 0);
+    ck_assert_uint_eq(rate_at(4 * US), 20 * GBIT); /* alpha is 15/16 now */
+    conf.type->on_cnp(&cc, 5 * US);
+    ck_assert_uint_eq(rate_at(8 * US), 20 * GBIT / 512 * (512 - (15 * 15 + 16)));
+}
+END_TEST
+
 /* CC-15: below stage F fast recovery, at F additive, beyond it hyper increase, the same each time.
  */
 START_TEST(cc_15_stages)
@@ -88,4 +100,5 @@ START_TEST(cc_22_rest)
 }
 END_TEST
 
-UNIT_MAIN("cc dcqcn-mlx", cc_15_periods, cc_15_alpha, cc_15_stages, cc_14_target, cc_22_rest)
+UNIT_MAIN("cc dcqcn-mlx", cc_15_periods, cc_15_alpha, cc_15_alpha_before_cut, cc_15_stages,
+          cc_14_target, cc_22_rest)
