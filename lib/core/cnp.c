@@ -14,12 +14,9 @@
 
 /* CC-04, CC-26: the first one at once; then one per interval, and one per received burst, which
  * has one `now`. at = when the last one was made, 0 = never. */
-static bool due(uint64_t *at, uint64_t interval, uint64_t now)
+static bool due(uint64_t at, uint64_t interval, uint64_t now)
 {
-    if (*at && (now - *at < interval || now == *at))
-        return false;
-    *at = now;
-    return true;
+    return !at || (now - at >= interval && now != at);
 }
 
 static struct cnp_peer *peer(struct cnp_state *c, const struct wire_addr *ip)
@@ -33,18 +30,17 @@ static struct cnp_peer *peer(struct cnp_state *c, const struct wire_addr *ip)
     return p;
 }
 
-/* CC-05. */
-static bool interval_over(struct rx *rx, struct qp *qp, const uint64_t *v)
+/* CC-05: whose interval it is: when the last one of those was made. */
+static uint64_t *last_made(struct rx *rx, struct qp *qp, unsigned scope)
 {
     struct cnp_state *c = rx->e->cnp;
-    uint64_t n = v[CC_P_cnp_interval];
-    switch (v[CC_P_cnp_scope]) {
+    switch (scope) {
     case CC_SCOPE_IP:
-        return due(&peer(c, &rx->pkt.sip)->at, n, rx->now);
+        return &peer(c, &rx->pkt.sip)->at;
     case CC_SCOPE_PORT:
-        return due(&c->port_at, n, rx->now);
+        return &c->port_at;
     default:
-        return due(&qp->cnp_at, n, rx->now);
+        return &qp->cnp_at;
     }
 }
 
@@ -97,9 +93,11 @@ bool cnp_make(struct rx *rx, struct qp *qp)
     if (!v[CC_P_np] || !(v[CC_P_prios] >> (qp->attr.av.sl & 7) & 1) ||
         wire_addr_is_multicast(&rx->pkt.dip)) /* whose address would be its source? */
         return false;
-    if (c->tail - c->head == CNP_QUEUE || !interval_over(rx, qp, v) ||
+    uint64_t *last = last_made(rx, qp, (unsigned)v[CC_P_cnp_scope]);
+    if (c->tail - c->head == CNP_QUEUE || !due(*last, v[CC_P_cnp_interval], rx->now) ||
         !under_cap(c, v[CC_P_cnp_max], rx->now))
         return false;
+    *last = rx->now;
     build(rx, qp, v, &c->queue[c->tail++ % CNP_QUEUE]);
     rx->e->cnps++;
     return true;

@@ -290,6 +290,38 @@ START_TEST(cc_30_fecn_becn)
 }
 END_TEST
 
+/* CC-03, CC-26: a flow whose CNP the cap has refused has had none, so its interval hasn't begun. */
+START_TEST(cc_26_cap_takes_no_interval)
+{
+    struct rig_opts o = {0};
+    struct rig *r = rig_new(&o);
+    struct qp *qp[3] = {r->qp};
+    for (unsigned i = 1; i < 3; i++) {
+        struct engine_qp_params p = {
+            .arg = r, .type = QP_RC, .pd = r->pd, .send_cq = r->cq, .recv_cq = r->cq};
+        ck_assert_int_eq(engine_qp_create(r->e, &p, &qp[i]), 0);
+        rig_connect(r, qp[i], &o, QPS_RTS);
+    }
+    set_cc(r, "none,cnp_interval=10ms,cnp_max=1000");
+    r->now += 1000 * US;
+    for (unsigned i = 0; i < 3; i++) {
+        r->qp = qp[i];
+        struct wire_pkt p = marked_write(r, 0);
+        rig_rx(r, &p, NULL);
+    }
+    ck_assert_uint_eq(cnps(r), 2);
+    r->now += 1100 * US;
+    for (unsigned i = 0; i < 3; i++) {
+        r->qp = qp[i];
+        struct wire_pkt p = marked_write(r, 1);
+        rig_rx(r, &p, NULL);
+        ck_assert_uint_eq(cnps(r), i == 2);
+    }
+    r->qp = qp[0];
+    rig_free(r);
+}
+END_TEST
+
 /* CC-26: more queue pairs marked at once than CNPs can wait: the rest is for the next mark. */
 START_TEST(cc_26_queue_is_bounded)
 {
@@ -321,4 +353,4 @@ END_TEST
 
 UNIT_MAIN("core cnp", cc_06_fields, cc_06_configured, cc_03_which_packets, cc_07_no_cnp_for_a_cnp,
           cc_04_interval, cc_26_cost, cc_05_scope, ud_14_datagram, cc_29_with_a_nak,
-          cc_30_fecn_becn, cc_26_queue_is_bounded)
+          cc_30_fecn_becn, cc_26_cap_takes_no_interval, cc_26_queue_is_bounded)
