@@ -41,12 +41,14 @@
 #define NET_PROBES         3u /* unicast requests before asking everybody again */
 #define NET_REACHABLE_NS   (30000u * NET_NS_PER_MS) /* a confirmation is good for this long */
 #define NET_FAILED_NS      (5000u * NET_NS_PER_MS)  /* FAILED: no new request before this */
-#define NET_ANNOUNCE_NS    (1000u * NET_NS_PER_MS)  /* between the announcements of an address */
-#define NET_ANNOUNCEMENTS  2u
+#define NET_ANNOUNCE_NS    (2000u * NET_NS_PER_MS)  /* between the announcements of an address, */
+#define NET_ANNOUNCEMENTS  2u                       /* of which there are two (RFC 5227) */
 #define NET_GROUPS_MAX     64u
 #define NET_GROUP_REPORTS  2u                        /* of each change */
 #define NET_GROUP_NS       (1000u * NET_NS_PER_MS)   /* between them */
-#define NET_OLD_QUERIER_NS (400000u * NET_NS_PER_MS) /* speak its version for so long */
+/* Speak an older querier's version for so long: twice the interval of queries, and what one grants
+ * (RFC 3376 section 8.12, RFC 3810 section 9.12, with their defaults). */
+#define NET_OLD_QUERIER_NS (260000u * NET_NS_PER_MS)
 #define NET_ECHO_RATE      1000u /* echo replies per second, and as many at once */
 
 struct net_port;
