@@ -460,6 +460,7 @@ int urnic_create_ah_from_wc(struct urnic_pd *pd, const struct urnic_wc *wc, cons
         memcpy(attr.dgid, h + 8, 16);
         attr.tclass = (uint8_t)(h[0] << 4 | h[1] >> 4);
     }
+    attr.tclass &= (uint8_t)~3u; /* ECN: what the network said on the way here */
     return urnic_create_ah(pd, &attr, ah);
 }
 

@@ -364,7 +364,8 @@ END_TEST
 
 START_TEST(ud_05_address_handles)
 {
-    /* UD-05 the way back to a datagram's sender comes from the 40 octets before the data */
+    /* UD-05 the way back to a datagram's sender comes from the 40 octets before the data, but for
+     * the ECN bits (WIRE-14): an answer to a marked datagram is not marked */
     struct setup s = setup_start(8);
     struct urnic_ah *ah;
     uint8_t grh[40] = {0};
@@ -374,7 +375,7 @@ START_TEST(ud_05_address_handles)
     OK(urnic_destroy_ah(ah));
     static const uint8_t v4[16] = {[10] = 0xff, [11] = 0xff, [12] = 10, [15] = 7};
     grh[20] = 0x45;
-    grh[21] = 0x68;
+    grh[21] = 0x6B;
     memcpy(grh + 32, v4 + 12, 4);
     wc.sl = 3;
     OK(urnic_create_ah_from_wc(s.pd, &wc, grh, 5, &ah));
@@ -385,11 +386,11 @@ START_TEST(ud_05_address_handles)
     OK(urnic_destroy_ah(ah));
     static const uint8_t v6[16] = {0xfd, [15] = 9};
     grh[0] = 0x61;
-    grh[1] = 0x20;
+    grh[1] = 0x30;
     memcpy(grh + 8, v6, 16);
     OK(urnic_create_ah_from_wc(s.pd, &wc, grh, 0, &ah));
     ck_assert_mem_eq(ah->av.dgid, v6, 16);
-    ck_assert_uint_eq(ah->av.tclass, 0x12);
+    ck_assert_uint_eq(ah->av.tclass, 0x10);
     OK(urnic_destroy_ah(ah));
     wc.wc_flags = 0;
     ck_assert_int_eq(urnic_create_ah_from_wc(s.pd, &wc, grh, 0, &ah), -EINVAL);

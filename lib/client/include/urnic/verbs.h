@@ -199,8 +199,8 @@ URNIC_API int urnic_detach_mcast(struct urnic_qp *qp, const uint8_t gid[16]);
 URNIC_API int urnic_create_ah(struct urnic_pd *pd, const struct urnic_ah_attr *attr,
                               struct urnic_ah **ah);
 /* The way back: to the sender of a received datagram, whose 40 octets of IP header are at `grh`.
- * sgid_index: which of our addresses to answer from. -EINVAL: the completion is of no datagram; and
- * as urnic_create_ah. */
+ * sgid_index: which of our addresses to answer from. The traffic class is the datagram's without
+ * its ECN bits. -EINVAL: the completion is of no datagram; and as urnic_create_ah. */
 URNIC_API int urnic_create_ah_from_wc(struct urnic_pd *pd, const struct urnic_wc *wc,
                                       const void *grh, uint16_t sgid_index, struct urnic_ah **ah);
 /* Work requests that were posted with it keep their own copy. */
