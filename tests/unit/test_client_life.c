@@ -362,6 +362,37 @@ START_TEST(shm_07_fork)
 }
 END_TEST
 
+/* What the application gave with an object comes back, and how large it became is told. */
+START_TEST(objects_and_their_contexts)
+{
+    struct setup s = setup_start(8);
+    int for_cq, for_qp, for_srq;
+    struct urnic_cq *cq;
+    struct urnic_qp *qp;
+    struct urnic_srq *srq;
+    struct urnic_srq_attr srq_attr = {.max_wr = 16, .max_sge = 1};
+    OK(urnic_create_cq(s.ctx, 100, &for_cq, NULL, &cq));
+    ck_assert_ptr_eq(urnic_cq_context(cq), &for_cq);
+    ck_assert_int_ge(urnic_cq_size(cq), 100);
+    OK(urnic_create_srq(s.pd, &srq_attr, &for_srq, &srq));
+    ck_assert_ptr_eq(urnic_srq_context(srq), &for_srq);
+    struct urnic_qp_init_attr init = {
+        .qp_context = &for_qp,
+        .send_cq = cq,
+        .recv_cq = cq,
+        .srq = srq,
+        .qp_type = URNIC_QPT_RC,
+        .cap = {.max_send_wr = 1, .max_send_sge = 1},
+    };
+    OK(urnic_create_qp(s.pd, &init, &qp));
+    ck_assert_ptr_eq(urnic_qp_context(qp), &for_qp);
+    OK(urnic_destroy_qp(qp));
+    OK(urnic_destroy_srq(srq));
+    OK(urnic_destroy_cq(cq));
+    setup_end(&s);
+}
+END_TEST
+
 START_TEST(ud_05_address_handles)
 {
     /* UD-05 the way back to a datagram's sender comes from the 40 octets before the data, but for
@@ -469,5 +500,5 @@ UNIT_MAIN("client life", shm_07_no_daemon, shm_09_devices_and_memory, shm_01_new
           evt_03_so_does_that_of_a_completion_queue, evt_03_unread_events_go_with_their_object,
           cq_06_unread_events_go_with_their_queue, evt_04_events_were_lost,
           qp_14_a_number_is_not_given_twice, evt_01_daemon_dies, evt_01_polling_alone_notices_death,
-          shm_07_fork, ud_05_address_handles, ud_02_datagram_too_long, cq_02_names,
-          shm_01_frozen_structs)
+          shm_07_fork, objects_and_their_contexts, ud_05_address_handles, ud_02_datagram_too_long,
+          cq_02_names, shm_01_frozen_structs)
