@@ -105,7 +105,7 @@ def too_small(t):
     return f"ours: {seen['urnic'][1]}; rxe: {seen['rxe'][1]}"
 
 
-@test("error-no-qp", "VAL-12 TMR-05: no such queue pair: no answer, retries, then RETRY_EXC_ERR")
+@test("error-no-qp", "VAL-06 TMR-05: no such queue pair: no answer, retries, then RETRY_EXC_ERR")
 def no_qp(t):
     for near_asks in (True, False):
         near, far = t.two_ends()

@@ -89,7 +89,7 @@ def refused(t):
     return f"{len(CASES)} refusals each way"
 
 
-@test("status-nobody-there", "VAL-12 QP-04 TMR-05: the other queue pair in RESET, INIT, ERR, or destroyed: no answer")
+@test("status-nobody-there", "VAL-04 QP-04 TMR-05: the other queue pair in RESET, INIT, ERR, or destroyed: no answer")
 def nobody_there(t):
     n = 0
     for ours_asks in (True, False):

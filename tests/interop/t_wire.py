@@ -181,7 +181,8 @@ def cnp(t):
         name = "CNP" if opcode == CNP else "opcode 0x15"
         seen.append(f"{name}: {'completed early, ' if early else ''}{what}")
         if early:
-            t.deviates("VAL-08", f"{name} at a queue pair with a request in flight: it completes with {what} (A29)")
+            t.deviates("CC-07" if opcode == CNP else "OPC-01",
+                       f"{name} at a queue pair with a request in flight: it completes with {what} (A29)")
         else:
             t.equal((what, len(hold.hits)), ("success", 1), name)
         near.close()
