@@ -63,11 +63,7 @@ bool lint_req_28(struct lint_ctx *c)
         return false;
     lint_expected(c, "an answer to %s", wire_opcodes[c->rec->opcode].name);
     lint_seen(c, "%s", c->op->name);
-    /* What was answered long ago isn't answered otherwise now: a new life, not captured whole. */
-    if (c->req->ack_on && wire_psn_diff(c->p.psn, c->req->acked) <= 0 &&
-        c->in->ns >= c->rec->last_ns + LINT_ANEW_NS)
-        lint_doubt(c, LINT_UNDECIDABLE, "the request that it answers may not have been captured");
-    return true;
+    return perhaps_anew(c);
 }
 
 /* What a READ response with this PSN must be. */
