@@ -21,6 +21,18 @@ static uint32_t pow2_at_least(uint32_t n)
     return p;
 }
 
+/* Describe a queue; adds the slab's descriptor to the answer if the client doesn't have it yet. */
+static void queue_where(struct request *r, const struct queue *q, struct ipc_where *where)
+{
+    int fd = qslab_where(&r->client->qslabs, &q->place, where);
+
+    where->entries = q->ring.entries;
+    where->stride = q->ring.stride;
+    where->doorbell = q->number;
+    if (fd >= 0)
+        request_reply_fd(r, fd, false);
+}
+
 /* Make the memory of a send, receive or shared receive queue, and give it its number. */
 int queue_create(struct request *r, struct queue *q, enum queue_kind kind, uint32_t entries,
                  uint32_t stride, bool ud, struct ipc_where *where)
@@ -41,17 +53,6 @@ int queue_create(struct request *r, struct queue *q, enum queue_kind kind, uint3
     }
     queue_where(r, q, where);
     return 0;
-}
-
-void queue_where(struct request *r, const struct queue *q, struct ipc_where *where)
-{
-    int fd = qslab_where(&r->client->qslabs, &q->place, where);
-
-    where->entries = q->ring.entries;
-    where->stride = q->ring.stride;
-    where->doorbell = q->number;
-    if (fd >= 0)
-        request_reply_fd(r, fd, false);
 }
 
 /* ---- channels ---- */

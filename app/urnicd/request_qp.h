@@ -12,8 +12,6 @@
  * slab's descriptor to the answer if the client doesn't have it yet. */
 int queue_create(struct request *r, struct queue *q, enum queue_kind kind, uint32_t entries,
                  uint32_t stride, bool ud, struct ipc_where *where);
-/* Describe a queue that there is, the same way. */
-void queue_where(struct request *r, const struct queue *q, struct ipc_where *where);
 
 /* Handlers (request_fn), on the context's worker. */
 int req_qp_create(struct request *r);

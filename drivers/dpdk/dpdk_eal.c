@@ -28,6 +28,14 @@
 /* Virtual devices need no hugepages; they take them when at least this much lies idle. */
 #define HUGE_WORTH_IT (512ull << 20)
 
+#define ARGS 16
+
+struct eal_args {
+    int argc;
+    char *argv[ARGS + 1];
+    char text[ARGS][1400]; /* what argv points to; the CPU list may be long */
+};
+
 static pthread_key_t thread_key;
 static bool bpf_debug;
 
@@ -100,7 +108,7 @@ static void log_redirect(bool debug)
     rte_log_set_global_level(debug ? RTE_LOG_DEBUG : RTE_LOG_WARNING);
 }
 
-__attribute__((format(printf, 2, 3))) static void arg(struct dpdk_eal_args *a, const char *fmt, ...)
+__attribute__((format(printf, 2, 3))) static void arg(struct eal_args *a, const char *fmt, ...)
 {
     va_list ap;
 
@@ -111,8 +119,10 @@ __attribute__((format(printf, 2, 3))) static void arg(struct dpdk_eal_args *a, c
     a->argv[++a->argc] = NULL;
 }
 
-void dpdk_eal_compose(struct dpdk_eal_args *out, const struct dpdk_spec *spec, bool huge,
-                      bool physical, const char *cpus, int pid)
+/* Compose EAL's command line. `huge` = use hugepages; `physical` = the device has no IOMMU in front
+ * of it; `cpus` = list of CPUs the main thread may run on, such as "0,1,4". */
+static void compose(struct eal_args *out, const struct dpdk_spec *spec, bool huge, bool physical,
+                    const char *cpus, int pid)
 {
     out->argc = 0;
     arg(out, "urnicd");
@@ -192,7 +202,7 @@ static bool want_hugepages(const struct dpdk_spec *spec)
 int dpdk_eal_start(const struct dpdk_spec *spec, char *err, size_t err_size)
 {
     static bool running, failed;
-    static struct dpdk_eal_args args;
+    static struct eal_args args;
     bool huge = want_hugepages(spec);
     char cpus[1300];
     cpu_set_t mine;
@@ -208,7 +218,7 @@ int dpdk_eal_start(const struct dpdk_spec *spec, char *err, size_t err_size)
     CPU_ZERO(&mine);
     pthread_getaffinity_np(pthread_self(), sizeof(mine), &mine);
     cpu_list(&mine, cpus, sizeof(cpus));
-    dpdk_eal_compose(&args, spec, huge, dpdk_hint_physical(spec, "/sys"), cpus, (int)getpid());
+    compose(&args, spec, huge, dpdk_hint_physical(spec, "/sys"), cpus, (int)getpid());
     log_redirect(spec->debug);
 
     /* EAL's own threads inherit this mask: signals stay with the daemon's threads. */

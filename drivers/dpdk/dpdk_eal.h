@@ -11,19 +11,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define DPDK_EAL_ARGS 16
-
-struct dpdk_eal_args {
-    int argc;
-    char *argv[DPDK_EAL_ARGS + 1];
-    char text[DPDK_EAL_ARGS][1400]; /* what argv points to; the CPU list may be long */
-};
-
-/* Compose EAL's command line. `huge` = use hugepages; `physical` = the device has no IOMMU in front
- * of it; `cpus` = list of CPUs the main thread may run on, such as "0,1,4". Pure. */
-void dpdk_eal_compose(struct dpdk_eal_args *out, const struct dpdk_spec *spec, bool huge,
-                      bool physical, const char *cpus, int pid);
-
 /* Start EAL unless it runs. `spec` is that of the first port: it decides about hugepages and
  * memory. The calling thread keeps its CPU affinity and its signal mask. One caller at a time.
  * Returns 0, or -errno with a sentence in `err`. */

@@ -138,7 +138,6 @@ void mem_socket_send(struct mem_link *link, unsigned dir, struct mem_buf *buf, u
 void mem_socket_flush(struct mem_link *link, unsigned index, bool all, uint64_t now);
 /* May port `dir` send now? Otherwise sets its room_at. */
 bool mem_socket_may_send(struct mem_link *link, unsigned dir, uint64_t now);
-void mem_socket_signal(struct mem_socket *s);
 void mem_buf_free(struct mem_link *link, struct mem_buf *buf);
 void mem_links_update(struct mem_link *link);
 

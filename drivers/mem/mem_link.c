@@ -48,7 +48,7 @@ static void log_loss(struct mem_link *link, unsigned dir, enum mem_link_reason r
     memset(d->head + head, 0, MEM_LINK_HEAD - head);
 }
 
-void mem_socket_signal(struct mem_socket *s)
+static void mem_socket_signal(struct mem_socket *s)
 {
     if (!s->armed)
         return;
