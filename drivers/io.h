@@ -15,7 +15,7 @@
  *     io->ops->tx_commit(io, slots, n, now);          len 0 = this slot is given back unsent
  *
  * Threads: one thread at a time uses a port (its worker). Different ports are independent.
- * Time is an argument (ns, any monotonic origin); only drivers/mem acts on it.
+ * Time is an argument (ns, any monotonic origin); only mem, and pcap with paced=on, wait by it.
  */
 #ifndef URNIC_DRIVERS_IO_H
 #define URNIC_DRIVERS_IO_H
@@ -61,7 +61,7 @@ struct io_link {
     bool up;
     uint64_t changes; /* counts transitions, so that a quick down/up is not missed */
     const char *why;  /* why it isn't up, in a few words, as far as the driver knows; else NULL.
-                       * Valid  until the port is used again */
+                       * Valid until the port is used again */
 };
 
 /* Cumulative since open. Every frame lost inside the driver is in exactly one of the *_drop. */

@@ -515,7 +515,7 @@ int engine_qp_create(struct engine *e, struct engine_qp_params *p, struct qp **o
 uint32_t engine_qp_num(const struct qp *qp);
 struct qp *engine_qp_find(struct engine *e, uint32_t qpn); /* NULL = none; O(1) */
 /* All or nothing, by the table of QP-01. -EINVAL (state, mask, a value), -EBUSY (SQD, and not yet
- * drained: QP-08), -ENOMEM. */
+ * drained: QP-08), -EOPNOTSUPP (an alternate path: QP-17), -ENOMEM. */
 int engine_qp_modify(struct engine *e, struct qp *qp, const struct engine_qp_attr *attr,
                      unsigned mask, uint64_t now);
 /* Attributes and granted limits as they are now; caps may be NULL. Always 0. */
@@ -599,8 +599,10 @@ struct engine_recv_wr {
 };
 
 /* Post: everything is copied before return. 0, or -EAGAIN no room (nothing lost: post again after
- * sq_room or a completion), -EINVAL state (QP-05). Anything malformed in the request itself is
- * accepted and completes in order with the status of REQ-08. In ERR it completes with flush. */
+ * sq_room or a completion), -EINVAL: state (QP-05), a datagram longer than the MTU (UD-02), a
+ * receive for a queue pair with an SRQ, or for an SRQ in error. Anything else that is malformed in
+ * the request itself is accepted and completes in order with the status of REQ-08. In ERR it
+ * completes with flush. */
 int engine_post_send(struct engine *e, struct qp *qp, const struct engine_send_wr *wr,
                      uint64_t now);
 int engine_post_recv(struct engine *e, struct qp *qp, const struct engine_recv_wr *wr);

@@ -155,8 +155,8 @@ struct lint_totals {
     uint64_t frames, roce, other, corrupt, cut, v1, cm;
     uint64_t findings[LINT_VERDICTS];
     uint64_t forgotten; /* packets of flows for which there was no room */
-    uint64_t merged;    /* frames in which the host that captured has merged several packets; those
-                         * count where they are given as parts; */
+    uint64_t merged;    /* frames in which the host that captured has merged several packets, which
+                         * count where they are given as parts */
     uint64_t unsplit;   /* of these, frames that can't be taken apart */
     uint32_t flows;
     uint64_t first_ns, last_ns;

@@ -4,7 +4,7 @@
  *
  * Pure functions: no state, no allocation, no clock. Every function may be called from any thread.
  * Big-endian exists only in this folder: everything in these structs is in host order, except
- * imm_data, which is an opaque 4-octet value (HDR-10), and MAC and IP addresses, which are octets.
+ * `imm`, which is an opaque 4-octet value (HDR-10), and MAC and IP addresses, which are octets.
  */
 #ifndef URNIC_WIRE_H
 #define URNIC_WIRE_H
@@ -257,8 +257,7 @@ enum wire_verdict wire_parse_cut(const uint8_t *frame, size_t have, size_t len, 
 struct wire_flow {
     uint8_t head[64];   /* its octets up to within the BTH */
     uint8_t ip_version; /* 0: none is remembered */
-    bool
-        same; /* the frame just parsed has the MACs, addresses, tclass, ttl and so on of that one */
+    bool same;          /* the one just parsed has its MACs, addresses, tclass, ttl and so on */
     unsigned flags;
     struct wire_pkt pkt;
 };

@@ -20,9 +20,8 @@ struct rig {
 /* Start `urnicd --foreground --socket DIR/sock ARGS` and wait until it serves; the test fails if it
  * doesn't. args: NULL-terminated. The program is $URNICD. */
 void rig_start(struct rig *r, const char *const *args);
-/* Two devices, urn0 10.0.0.1 and urn1 10.0.0.2, joined by an emulated link with these options (""
- * or
- * ",loss=0.01"). */
+/* Two devices, urn0 10.0.0.1 and urn1 10.0.0.2, joined by an emulated link with these options, ""
+ * or ",loss=0.01". */
 void rig_start_pair(struct rig *r, const char *link);
 /* Until the device has its link: then no PORT_ACTIVE of the start comes any more. */
 void rig_await_link(const struct rig *r, const char *device);
