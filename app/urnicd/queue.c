@@ -141,6 +141,14 @@ static int queue_send_wr(const struct client_qp *qp, const struct ipc_send *s,
     return rc == -EAGAIN ? rc : 0;
 }
 
+_Static_assert((int)IPC_WR_RDMA_WRITE == (int)WR_RDMA_WRITE &&
+                   (int)IPC_WR_RDMA_READ == (int)WR_RDMA_READ &&
+                   (int)IPC_WR_SEND_INV == (int)WR_SEND_WITH_INV &&
+                   (int)IPC_WR_OPCODE_MAX == (int)WR_OPCODE_MAX,
+               "opcodes are passed on as they are");
+_Static_assert(IPC_WR_F_FENCE == WR_F_FENCE && IPC_WR_F_SIGNALED == WR_F_SIGNALED &&
+                   IPC_WR_F_SOLICITED == WR_F_SOLICITED && IPC_WR_F_INLINE == WR_F_INLINE,
+               "and so are flags");
 _Static_assert(sizeof(struct ipc_sge) == sizeof(struct engine_sge), "SGEs are passed on in place");
 _Static_assert(offsetof(struct ipc_sge, lkey) == offsetof(struct engine_sge, lkey), "same layout");
 

@@ -153,6 +153,11 @@ static int build_send(uint8_t *at, const struct urnic_qp *qp, const struct urnic
 }
 
 _Static_assert(sizeof(struct urnic_sge) == sizeof(struct ipc_sge), "copied as they are");
+_Static_assert(URNIC_SEND_FENCE == IPC_WR_F_FENCE && URNIC_SEND_SIGNALED == IPC_WR_F_SIGNALED &&
+                   URNIC_SEND_SOLICITED == IPC_WR_F_SOLICITED &&
+                   URNIC_SEND_INLINE == IPC_WR_F_INLINE,
+               "flags are copied as they are");
+_Static_assert((int)URNIC_WR_REG_MR + 1 == (int)IPC_WR_OPCODE_MAX, "and so are opcodes");
 
 /* Append one request; the caller publishes. */
 static int append_send(struct urnic_qp *qp, const struct urnic_send_wr *wr)

@@ -119,7 +119,7 @@ enum ipc_wr_opcode {
 #define IPC_WR_F_SIGNALED  2u
 #define IPC_WR_F_SOLICITED 4u
 #define IPC_WR_F_INLINE    8u
-#define IPC_WR_F_ALL       15u
+#define IPC_WR_F_ALL       (IPC_WR_F_FENCE | IPC_WR_F_SIGNALED | IPC_WR_F_SOLICITED | IPC_WR_F_INLINE)
 
 /* An entry of a send queue: this, then by opcode and queue pair type one of the extensions below,
  * then nsge ipc_sge or inline_len octets. */

@@ -436,6 +436,40 @@ START_TEST(waits_at_fences)
 }
 END_TEST
 
+/* REQ-14: and a SEND behind a fence carries what the atomic before it has brought. */
+START_TEST(sends_what_atomics_have_brought)
+{
+    struct urnic_sge sge;
+    struct urnic_send_wr send = {.sg_list = &sge,
+                                 .num_sge = 1,
+                                 .opcode = URNIC_WR_SEND,
+                                 .send_flags = URNIC_SEND_SIGNALED | URNIC_SEND_FENCE};
+    struct urnic_send_wr add = {.next = &send,
+                                .wr_id = 1,
+                                .sg_list = &sge,
+                                .num_sge = 1,
+                                .opcode = URNIC_WR_ATOMIC_FETCH_AND_ADD,
+                                .send_flags = URNIC_SEND_SIGNALED};
+
+    up();
+    meet();
+    sge = (struct urnic_sge){.addr = a.mr->iova, .length = 8, .lkey = a.mr->lkey};
+    add.atomic =
+        (struct urnic_wr_atomic){.remote_addr = b.mr->iova, .compare_add = 1, .rkey = b.mr->rkey};
+    memset(b.mem, 0, 8);
+    for (uint64_t round = 0; round < 50; round++) {
+        memset(a.mem, 0xFF, 8);
+        ck_assert_int_eq(end_post_recv(&b, 64, 8, round), 0);
+        ck_assert_int_eq(urnic_post_send(a.qp, &add, NULL), 0);
+        end_expect(&a, URNIC_WC_SUCCESS, 1);
+        end_expect(&a, URNIC_WC_SUCCESS, 0);
+        end_expect(&b, URNIC_WC_SUCCESS, round);
+        ck_assert_uint_eq(word(&b, 64), round);
+    }
+    down();
+}
+END_TEST
+
 /* ---- windows ---- */
 
 /* Post it at b, and it must succeed. */
@@ -599,5 +633,5 @@ START_TEST(dies_before_its_child)
 END_TEST
 
 UNIT_MAIN("programs", reads_whole_records, locks_among_processes, refills_when_told,
-          has_what_was_posted, lives_again, waits_at_fences, closes_windows,
-          destroys_ids_with_events, dies_before_its_child)
+          has_what_was_posted, lives_again, waits_at_fences, sends_what_atomics_have_brought,
+          closes_windows, destroys_ids_with_events, dies_before_its_child)
