@@ -140,8 +140,7 @@ enum ipc_size {
 #define IPC_FEAT_CM     (1ull << 0)
 #define IPC_FEAT_SRQ    (1ull << 1)
 #define IPC_FEAT_MW     (1ull << 2)
-#define IPC_FEAT_REMOTE (1ull << 3) /* IPC_MR_REMOTE */
-#define IPC_FEAT_UD     (1ull << 4)
+#define IPC_FEAT_UD     (1ull << 4) /* bit 3 stands for nothing */
 #define IPC_FEAT_DRIVE  (1ull << 5) /* IPC_CM_QP, and the fields that came with it (minor 1) */
 #define IPC_FEAT_REG_MR (1ull << 6) /* IPC_MR_ALLOC, IPC_WR_REG_MR (minor 3) */
 
@@ -285,12 +284,10 @@ struct ipc_slab { /* fd 0: map `size` octets, shared, read-write */
     uint64_t size;
 };
 
+/* Any other: -ENOTSUP. */
 enum ipc_mr_kind {
-    IPC_MR_SLAB = 1,   /* [off, off+len) of slab `obj` */
-    IPC_MR_FD = 2,     /* [off, off+len) of fd 0, a MAP_SHARED object on tmpfs or hugetlbfs */
-    IPC_MR_REMOTE = 3, /* [off, off+len) of the process's address space; needs IPC_FEAT_REMOTE */
-    IPC_MR_NULL = 4,   /* reads as 0, ignores writes; reserved */
-    IPC_MR_SHM = 5,    /* SysV segment `obj` (shmid); reserved */
+    IPC_MR_SLAB = 1, /* [off, off+len) of slab `obj` */
+    IPC_MR_FD = 2,   /* [off, off+len) of fd 0, a MAP_SHARED object on tmpfs or hugetlbfs */
 };
 
 struct ipc_mr_reg {

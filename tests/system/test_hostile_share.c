@@ -211,6 +211,12 @@ START_TEST(impossible_requests)
         int rc = asks(&x, &m, sizeof(m), NULL);
         ck_assert_msg(rc == regions[i].rc, "region %u: %d", i, rc);
     }
+    for (uint32_t kind = 0; kind < 8; kind++) {
+        struct ipc_mr_reg m = {
+            .hdr.type = IPC_MR_REG, .pd = x.pd->handle, .kind = kind, .len = 4096};
+        if (kind != IPC_MR_SLAB && kind != IPC_MR_FD)
+            ck_assert_int_eq(asks(&x, &m, sizeof(m), NULL), -ENOTSUP);
+    }
     struct ipc_mr_reg without = {
         .hdr.type = IPC_MR_REG, .pd = x.pd->handle, .kind = IPC_MR_FD, .len = 4096};
     ck_assert_int_eq(asks(&x, &without, sizeof(without), NULL), -EBADF);
