@@ -275,45 +275,50 @@ static bool from_peer(const struct wire_pkt *p, const struct qp *qp)
            !memcmp(&p->dip, &qp->lip, sizeof(p->dip));
 }
 
-/* Steps 6 to 9 of VAL-01 for a packet whose iCRC is good. */
-static void rx_to_qp(struct rx *rx, struct qp *qp)
+/* Steps 6 to 9 of VAL-01 for a packet whose iCRC is good. False: dropped. */
+static bool qp_takes(struct rx *rx, struct qp *qp)
 {
-    struct engine *e = rx->e;
     const struct wire_pkt *p = &rx->pkt;
     bool cnp = rx->op->flags & WIRE_F_CNP;
 
     if (!cnp && rx->op->service != qp_service[qp->type]) {
         rx_drop(rx, ENGINE_C_rx_qp_type_mismatch);
-        return;
+        return false;
     }
     if (!state_takes(qp, rx->op->flags)) {
         rx_drop(rx, ENGINE_C_rx_bad_qp_state);
-        return;
+        return false;
     }
     bool peer = from_peer(p, qp);
     if (!peer && qp_connected(qp)) {
         guess_drop(rx, NULL, GUESS_ADDR, ENGINE_C_rx_addr_mismatch);
-        return;
+        return false;
     }
     if (p->pkey != qp->pkey && !wire_pkey_match(p->pkey, qp->pkey)) {
         guess_drop(rx, peer ? qp : NULL, GUESS_KEY, ENGINE_C_rx_bad_pkey);
-        return;
+        return false;
     }
     if (rx->op->service == WIRE_UD && guess_source_closed(rx)) {
         rx_drop(rx, ENGINE_C_rx_rate_limited);
-        return;
+        return false;
     }
     if (rx->op->service == WIRE_UD && p->qkey != qp->qkey) {
         guess_drop(rx, NULL, GUESS_KEY, ENGINE_C_rx_bad_qkey);
-        return;
+        return false;
     }
-    if (rx_late_drop(rx))
-        return;
+    return !rx_late_drop(rx);
+}
+
+static void rx_to_qp(struct rx *rx, struct qp *qp)
+{
+    struct engine *e = rx->e;
+    const struct wire_pkt *p = &rx->pkt;
+
     qp->stats.rx_packets++;
     qp->stats.rx_bytes += rx->f->len;
     if (__builtin_expect((p->tclass & 3) == 3, 0)) /* CC-01 */
         cnp_on_mark(rx, qp);
-    if (cnp)
+    if (rx->op->flags & WIRE_F_CNP)
         limiter_on_cnp(e, qp, rx->now);
     else if (__builtin_expect(p->selective, 0) && !sr_rx(rx, qp))
         return;
@@ -330,6 +335,38 @@ static bool was_here(const struct engine *e, uint32_t slot, uint32_t qpn)
 {
     return slot < e->table_size && (qpn_make(&e->qpns, slot, e->life[slot] - 1) == qpn ||
                                     qpn_make(&e->qpns, slot, e->life[slot] - 2) == qpn);
+}
+
+/* The queue pair that a good packet is for, NULL when it was dropped, or is somebody else's. */
+static struct qp *rx_find_qp(struct rx *rx)
+{
+    struct engine *e = rx->e;
+    uint32_t qpn = rx->pkt.dqpn;
+    if (qpn != rx->qpn) {
+        rx->qpn = qpn;
+        rx->slot = qpn_slot(&e->qpns, qpn, &rx->worker);
+    }
+    uint32_t slot = rx->slot;
+    if (rx->worker != e->p.worker) {
+        rx->f->disposition = ENGINE_OTHER_WORKER;
+        rx->f->worker = (uint8_t)rx->worker;
+        return NULL;
+    }
+    struct qp *qp = slot < e->table_size ? e->table[slot] : NULL;
+    if (qp && qp->qpn == qpn && !wire_addr_is_multicast(&rx->pkt.dip))
+        return qp_takes(rx, qp) ? qp : NULL;
+    if (was_here(e, slot, qpn))
+        rx_drop(rx, ENGINE_C_rx_bad_qpn);
+    else
+        guess_drop(rx, NULL, GUESS_QPN, ENGINE_C_rx_bad_qpn);
+    return NULL;
+}
+
+/* Does the packet differ from the one before in no more than acknowledge request and PSN, and would
+ * that one's queue pair still take it? */
+static bool rx_goes_on(const struct rx *rx)
+{
+    return rx->last && rx->flow->next && state_takes(rx->last, rx->op->flags);
 }
 
 static void rx_frame(struct rx *rx)
@@ -360,36 +397,23 @@ static void rx_frame(struct rx *rx)
         return;
     }
     rx->for_us = rx->flow && v == WIRE_OK;
-    rx->op = &wire_opcodes[rx->pkt.opcode];
     rx->payload = f->data + rx->pkt.payload_off;
-    uint32_t qpn = rx->pkt.dqpn;
-    if (qpn == WIRE_QPN_GSI) {
-        rx_gsi(rx);
-        return;
+    if (!rx_goes_on(rx)) {
+        rx->last = NULL;
+        rx->op = &wire_opcodes[rx->pkt.opcode];
+        if (rx->pkt.dqpn == WIRE_QPN_GSI) {
+            rx_gsi(rx);
+            return;
+        }
+        if (rx->pkt.dqpn == WIRE_QPN_MULTICAST) {
+            ud_rx_mcast(rx);
+            return;
+        }
+        rx->last = rx_find_qp(rx);
+        if (!rx->last)
+            return;
     }
-    if (qpn == WIRE_QPN_MULTICAST) {
-        ud_rx_mcast(rx);
-        return;
-    }
-    if (qpn != rx->qpn) {
-        rx->qpn = qpn;
-        rx->slot = qpn_slot(&e->qpns, qpn, &rx->worker);
-    }
-    uint32_t slot = rx->slot;
-    if (rx->worker != e->p.worker) {
-        f->disposition = ENGINE_OTHER_WORKER;
-        f->worker = (uint8_t)rx->worker;
-        return;
-    }
-    struct qp *qp = slot < e->table_size ? e->table[slot] : NULL;
-    if (!qp || qp->qpn != qpn || wire_addr_is_multicast(&rx->pkt.dip)) {
-        if (was_here(e, slot, qpn))
-            rx_drop(rx, ENGINE_C_rx_bad_qpn);
-        else
-            guess_drop(rx, NULL, GUESS_QPN, ENGINE_C_rx_bad_qpn);
-        return;
-    }
-    rx_to_qp(rx, qp);
+    rx_to_qp(rx, rx->last);
 }
 
 unsigned engine_rx(struct engine *e, struct engine_frame *frames, unsigned n, uint64_t now,

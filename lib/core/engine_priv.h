@@ -96,7 +96,17 @@ struct rx {
     unsigned ncopies, cap;
     uint32_t qpn, slot; /* of the frame before, which most often came for the same queue pair */
     unsigned worker;
+    struct qp *last;      /* took the frame before; NULL: nobody did */
+    struct record *share; /* of a WRITE that isn't over; see rx_shared */
 };
+
+/* The record of a WRITE of qp that began in this call, while nothing has come behind it; else NULL.
+ */
+static inline struct record *rx_shared(const struct rx *rx, const struct qp *qp)
+{
+    struct record *rec = rx->share;
+    return rec && rec->qp == qp && rec == qp->resp.recs.tail ? rec : NULL;
+}
 
 /* Time as a phase begins. Deadlines are sums of it and of spans far below 2^63: they never wrap. */
 static inline uint64_t engine_clock(struct engine *e, uint64_t now)

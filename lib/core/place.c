@@ -68,7 +68,7 @@ int place_recv(struct rx *rx, struct qp *qp, const struct rwqe *w, uint64_t off,
                                                  len, MEM_LOCAL_WRITE, true, &ref))
             return -EACCES;
         *last = record_new(rx->e, qp, REC_RESP);
-        (*last)->psn = psn(rx->pkt.psn);
+        (*last)->psn = (*last)->at = psn(rx->pkt.psn);
         record_hold(rx->e, *last, &ref);
         if (put(rx, *last, &ref, 0, len, &c))
             return -EACCES;
@@ -81,14 +81,26 @@ int place_recv(struct rx *rx, struct qp *qp, const struct rwqe *w, uint64_t off,
 int place_write(struct rx *rx, struct qp *qp, const struct mem_ref *ref, uint64_t off,
                 struct record **last)
 {
-    const struct place_span span = {rx->payload, rx->pkt.payload_len};
-    struct cursor c = {&span, 1, 0};
+    const uint8_t *src = rx->payload;
+    uint32_t len = rx->pkt.payload_len;
+    struct mem_piece pieces[2];
     *last = NULL;
-    if (span.len == 0 || rx->early)
+    if (len == 0 || rx->early)
         return 0;
-    if (mem_recheck(rx->e->mem, ref)) /* RSP-17 */
+    int n = mem_pieces(rx->e->mem, ref, off, len, pieces, 2);
+    if (n < 0) /* RSP-17 */
         return -EACCES;
-    *last = record_new(rx->e, qp, REC_RESP);
-    record_hold(rx->e, *last, ref);
-    return put(rx, *last, ref, off, span.len, &c);
+    /* Those of one message that come together share a record. */
+    struct record *rec = rx->op->flags & WIRE_F_START ? NULL : rx_shared(rx, qp);
+    if (!rec) {
+        rec = record_new(rx->e, qp, REC_RESP);
+        rec->at = psn(rx->pkt.psn);
+        record_hold(rx->e, rec, ref);
+    }
+    for (int i = 0; i < n; i++) {
+        record_copy(rx, rec, ENGINE_PUT, src, &pieces[i]);
+        src += pieces[i].len;
+    }
+    *last = rec;
+    return 0;
 }

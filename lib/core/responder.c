@@ -76,7 +76,7 @@ static struct record *act(struct rx *rx, struct qp *qp, enum resp_action action,
 {
     struct record *rec = record_new(rx->e, qp, REC_RESP);
     rec->action = (uint8_t)action;
-    rec->psn = p;
+    rec->psn = rec->at = p;
     return rec;
 }
 
@@ -255,12 +255,16 @@ void resp_packet_done(struct rx *rx, struct qp *qp, struct record *rec)
 {
     unsigned flags = rx->op->flags;
     struct resp *r = &qp->resp;
-    if (!rec)
+    if (!rec) {
         rec = record_new(rx->e, qp, REC_RESP);
+        rec->at = psn(rx->pkt.psn);
+    }
     rec->action = flags & WIRE_F_END ? ACT_END : ACT_PACKET;
     rec->psn = psn(rx->pkt.psn);
-    rec->arg = (rx->pkt.ackreq ? F_ACKREQ : 0) | (r->wqe ? F_WQE : 0) |
-               (flags & WIRE_F_WRITE ? F_WRITE : 0);
+    rec->arg |= (rx->pkt.ackreq ? F_ACKREQ : 0) | (r->wqe ? F_WQE : 0) |
+                (flags & WIRE_F_WRITE ? F_WRITE : 0);
+    rx->share =
+        flags & WIRE_F_WRITE && flags & (WIRE_F_FIRST | WIRE_F_MIDDLE) && !qp->sr ? rec : NULL;
     r->in_msg = flags & WIRE_F_SEND ? MSG_SEND : MSG_WRITE;
     if (flags & WIRE_F_END) {
         r->in_msg = MSG_NONE;
@@ -387,9 +391,27 @@ void resp_expected(struct rx *rx, struct qp *qp)
     resp_comm_est(rx, qp);
     if (!(flags & WIRE_F_MIDDLE))
         recorder_note(rx->e, qp, NOTE_RX_REQ, psn(rx->pkt.psn), rx->pkt.opcode);
-    record_run(rx->e, qp, REC_RESP, rx->now);
+    record_run_ready(rx->e, qp, &r->recs, REC_RESP, rx->now);
     if (qp->sr && !rx->early)
         sr_drain(rx->e, qp, rx->now);
+}
+
+/* One more packet in the middle of a WRITE, into the record of those before it: what RSP-01 asks
+ * beyond this has been answered for them, and the range that was checked is as long as the message.
+ * False: it isn't one, or something is wrong with it. */
+static bool write_middle(struct rx *rx, struct qp *qp)
+{
+    struct resp *r = &qp->resp;
+    struct record *rec = rx_shared(rx, qp), *same;
+    if (!rec || rx->pkt.opcode != WIRE_OPCODE(WIRE_RC, WIRE_WRITE_MIDDLE) ||
+        rx->pkt.psn != r->epsn.v || rx->pkt.payload_len != qp_mtu(qp) ||
+        place_write(rx, qp, &r->wref, r->msg_off, &same))
+        return false;
+    rec->psn = r->epsn;
+    rec->arg |= rx->pkt.ackreq ? F_ACKREQ : 0;
+    r->msg_off += rx->pkt.payload_len;
+    r->epsn = psn_add(r->epsn, 1); /* RSP-03 */
+    return true;
 }
 
 void resp_comm_est(struct rx *rx, struct qp *qp)
@@ -407,6 +429,8 @@ void resp_comm_est(struct rx *rx, struct qp *qp)
 void resp_rx(struct rx *rx, struct qp *qp)
 {
     struct resp *r = &qp->resp;
+    if (write_middle(rx, qp))
+        return;
     if (r->fatal) { /* RSP-05 */
         rx_drop(rx, ENGINE_C_rx_bad_qp_state);
         return;
@@ -455,11 +479,11 @@ static bool complete_recv(struct engine *e, struct qp *qp, const struct record *
 
 static void copy_failed(struct engine *e, struct qp *qp, const struct record *rec, uint64_t now)
 {
-    recorder_note(e, qp, NOTE_COPY_FAIL, rec->psn, (uint32_t)-rec->status);
+    recorder_note(e, qp, NOTE_COPY_FAIL, rec->at, (uint32_t)-rec->status);
     /* Only a packet for several receive buffers has records without action. */
     bool recv = rec->action == ACT_NONE || (rec->arg & F_WQE && !(rec->arg & F_WRITE));
     if (qp->type == QP_RC) {
-        resp_fatal(e, qp, recv ? REFUSE_RECV_GONE : REFUSE_TARGET_GONE, rec->psn, recv, now);
+        resp_fatal(e, qp, recv ? REFUSE_RECV_GONE : REFUSE_TARGET_GONE, rec->at, recv, now);
         return;
     }
     uc_failed(e, qp, recv ? REFUSE_RECV_GONE : REFUSE_TARGET_GONE, recv, now);

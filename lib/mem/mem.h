@@ -122,9 +122,6 @@ int mem_invalidate(struct mem *m, uint32_t pd, uint32_t qpn, uint32_t key, bool 
 int mem_check(const struct mem *m, uint32_t pd, uint32_t qpn, uint32_t key, uint64_t va,
               uint64_t len, unsigned need, bool local, struct mem_ref *out);
 
-/* Is the checked range still valid? O(1), no key needed. 0 or -EACCES. */
-int mem_recheck(const struct mem *m, const struct mem_ref *ref);
-
 /* Pieces of [ref->va + off, + len). Rechecks. Returns the number of pieces written; -EACCES when no
  * longer valid; -E2BIG if `max` does not hold them (up to MEM_SEG_MIN octets need at most 2). */
 int mem_pieces(const struct mem *m, const struct mem_ref *ref, uint64_t off, uint32_t len,

@@ -26,11 +26,6 @@ int mem_check(const struct mem *m, uint32_t pd, uint32_t qpn, uint32_t key, uint
     return 0;
 }
 
-int mem_recheck(const struct mem *m, const struct mem_ref *ref)
-{
-    return m->slots[ref->slot].gen == ref->gen ? 0 : -EACCES;
-}
-
 void mem_prefetch(const struct mem *m, uint32_t slot)
 {
     if (slot < m->cap)

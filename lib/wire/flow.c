@@ -5,6 +5,8 @@
  * Most frames differ from the one before in little of what comes before the BTH: lengths, source
  * port, IPv4's identification and checksum. When all else is the same, octet by octet, so is what
  * a parse would say of it. The checksum is right if what differs sums up to the same (RFC 1624).
+ * When the lengths and the BTH are the same as well, but for acknowledge request and PSN, and no
+ * headers follow it, there is nothing left to parse: packets in the middle of a message.
  */
 #include <string.h>
 
@@ -58,10 +60,11 @@ __attribute__((always_inline)) static inline bool same_head(const uint8_t *a, co
 }
 
 /* The sum of what an IPv4 checksum covers and may differ, and of the checksum itself. */
-static uint16_t csum_of_varying(const uint8_t *ip)
+static uint32_t csum_of_varying(const uint8_t *ip)
 {
-    uint16_t sum = wire_csum_add(0, ip + 2, 4);
-    return wire_csum_add(sum, ip + 10, 2);
+    uint32_t sum = (uint32_t)wire_get16(ip + 2) + wire_get16(ip + 4) + wire_get16(ip + 10);
+    sum = (sum >> 16) + (sum & 0xFFFF);
+    return (sum >> 16) + (sum & 0xFFFF);
 }
 
 /* Octets from the BTH to the end of the iCRC; 0 when it is another flow, or something is wrong with
@@ -91,40 +94,72 @@ static size_t goes_on_v6(const struct wire_flow *flow, const uint8_t *f, size_t 
     return payload - WIRE_UDP_LEN;
 }
 
+/* A packet like the last one, which had nothing behind its BTH. */
+static enum wire_verdict parse_next(const uint8_t *f, unsigned flags, struct wire_pkt *p)
+{
+    const uint8_t *bth = f + p->bth_off;
+    if (p->ip_version == 4)
+        p->ip_id = wire_get16(f + IPV4_AT + 4);
+    p->sport = wire_get16(f + p->udp_off);
+    p->ackreq = bth[8] >> 7;
+    p->psn = wire_get32(bth + 8) & WIRE_PSN_MASK;
+    return parse_icrc(f, flags, p);
+}
+
+static enum wire_verdict parse_same(const uint8_t *f, size_t len, size_t rest, unsigned flags,
+                                    struct wire_pkt *p)
+{
+    memset(&p->opcode, 0, offsetof(struct wire_pkt, ip_off) - offsetof(struct wire_pkt, opcode));
+    if (p->ip_version == 4)
+        p->ip_id = wire_get16(f + IPV4_AT + 4);
+    p->sport = wire_get16(f + p->udp_off);
+    p->payload_off = 0;
+    p->payload_len = 0;
+    p->icrc_off = 0;
+    return parse_transport(f, len, rest, flags, p);
+}
+
+/* Are the lengths and the first part of the BTH those of the flow's last frame? */
+static bool is_next(const struct wire_flow *flow, const uint8_t *f, const struct wire_pkt *p)
+{
+    return memcmp(f + p->udp_off + 4, flow->udp_len, sizeof(flow->udp_len)) == 0 &&
+           memcmp(f + p->bth_off, flow->bth, sizeof(flow->bth)) == 0;
+}
+
 static void remember(struct wire_flow *flow, const uint8_t *f, unsigned flags,
                      const struct wire_pkt *p)
 {
     bool plain = p->ip_off == WIRE_ETH_LEN && p->ethertype != WIRE_ETHERTYPE_V1 && !p->udp_csum;
     flow->ip_version = plain ? p->ip_version : 0;
+    flow->bare = p->payload_off == p->bth_off + WIRE_BTH_LEN;
     if (!plain)
         return;
-    memcpy(flow->head, f, p->ip_version == 4 ? HEAD_V4 : HEAD_V6);
+    if (p->ip_version == 4) /* two calls of known lengths: a few moves each */
+        memcpy(flow->head, f, HEAD_V4);
+    else
+        memcpy(flow->head, f, HEAD_V6);
+    memcpy(flow->udp_len, f + p->udp_off + 4, sizeof(flow->udp_len));
+    memcpy(flow->bth, f + p->bth_off, sizeof(flow->bth));
     flow->flags = flags;
-    flow->pkt = *p;
 }
 
 enum wire_verdict wire_parse_flow(const uint8_t *frame, size_t len, unsigned flags,
-                                  struct wire_flow *flow, struct wire_pkt *out)
+                                  struct wire_flow *flow, struct wire_pkt *p)
 {
     size_t rest = 0;
     if (flow->ip_version && flow->flags == flags)
         rest = flow->ip_version == 4 ? goes_on_v4(flow, frame, len, flags)
                                      : goes_on_v6(flow, frame, len);
     flow->same = rest > 0;
-    if (!flow->same) {
-        enum wire_verdict v = wire_parse(frame, len, flags, out);
-        if (v == WIRE_OK)
-            remember(flow, frame, flags, out);
-        return v;
-    }
-    const struct wire_pkt *p = &flow->pkt;
-    memcpy(out, p, offsetof(struct wire_pkt, opcode));
-    memset(&out->opcode, 0, sizeof(*out) - offsetof(struct wire_pkt, opcode));
-    if (p->ip_version == 4)
-        out->ip_id = wire_get16(frame + IPV4_AT + 4);
-    out->ip_off = p->ip_off;
-    out->udp_off = p->udp_off;
-    out->bth_off = p->bth_off;
-    out->sport = wire_get16(frame + p->udp_off);
-    return parse_transport(frame, len, rest, flags, out);
+    flow->next = flow->same && flow->bare && is_next(flow, frame, p);
+    if (flow->next)
+        return parse_next(frame, flags, p);
+    if (!flow->same)
+        flow->ip_version = 0; /* what is known of it is in *p, and lost now */
+    flow->bare = false;
+    enum wire_verdict v =
+        flow->same ? parse_same(frame, len, rest, flags, p) : wire_parse(frame, len, flags, p);
+    if (v == WIRE_OK)
+        remember(flow, frame, flags, p);
+    return v;
 }

@@ -306,17 +306,24 @@ static enum wire_verdict check_fields(const struct wire_pkt *p)
     return WIRE_OK;
 }
 
+enum wire_verdict parse_icrc(const uint8_t *frame, unsigned flags, const struct wire_pkt *p)
+{
+    size_t end = p->icrc_off + WIRE_ICRC_LEN;
+    if (!(flags & WIRE_P_NO_ICRC) &&
+        wire_icrc(frame, end, p->ip_off, p->bth_off) != wire_get32le(frame + p->icrc_off))
+        return WIRE_BAD_ICRC;
+    return WIRE_OK;
+}
+
 enum wire_verdict parse_transport(const uint8_t *frame, size_t have, size_t len, unsigned flags,
                                   struct wire_pkt *p)
 {
     enum wire_verdict v = parse_bth(frame + p->bth_off, have - p->bth_off, len, flags, p);
     if (v != WIRE_OK)
         return v;
-    size_t end = p->icrc_off + WIRE_ICRC_LEN;
-    if (!(flags & WIRE_P_NO_ICRC) && end <= have &&
-        wire_icrc(frame, end, p->ip_off, p->bth_off) != wire_get32le(frame + p->icrc_off))
-        return WIRE_BAD_ICRC;
-    return check_fields(p);
+    if (p->icrc_off + WIRE_ICRC_LEN <= have)
+        v = parse_icrc(frame, flags, p);
+    return v == WIRE_OK ? check_fields(p) : v;
 }
 
 enum wire_verdict wire_parse_cut(const uint8_t *frame, size_t have, size_t len, unsigned flags,

@@ -15,4 +15,7 @@
 enum wire_verdict parse_transport(const uint8_t *frame, size_t have, size_t len, unsigned flags,
                                   struct wire_pkt *p);
 
+/* WIRE_OK when the iCRC is right, or isn't to be checked. p has all offsets; the frame is whole. */
+enum wire_verdict parse_icrc(const uint8_t *frame, unsigned flags, const struct wire_pkt *p);
+
 #endif

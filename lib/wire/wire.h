@@ -252,19 +252,23 @@ enum wire_verdict wire_parse(const uint8_t *frame, size_t len, unsigned flags,
 enum wire_verdict wire_parse_cut(const uint8_t *frame, size_t have, size_t len, unsigned flags,
                                  struct wire_pkt *out);
 
-/* The last good frame, for the next one of its flow. ip_version is 0 at first; the caller reads no
- * more than `same`. */
+/* The last good frame of a burst, for the next one of its flow. ip_version is 0 at first; the
+ * caller reads no more than `same` and `next`. */
 struct wire_flow {
-    uint8_t head[64];   /* its octets up to within the BTH */
+    uint8_t head[64]; /* its octets up to within the BTH */
+    uint8_t udp_len[2];
+    uint8_t bth[8];     /* ... up to the acknowledge request */
     uint8_t ip_version; /* 0: none is remembered */
+    bool bare;          /* no headers behind its BTH */
     bool same;          /* the one just parsed has its MACs, addresses, tclass, ttl and so on */
+    bool next;          /* ... and its lengths and BTH, but for acknowledge request and PSN */
     unsigned flags;
-    struct wire_pkt pkt;
 };
 
 /* wire_parse, sooner done for a frame that differs from the last good one in lengths, source port,
  * IPv4 identification and checksum at most, and from the BTH on. Verdict and *out are the same in
- * any case. Rules: those of wire_parse. */
+ * any case. *out is as the last call with this `flow` left it: what frames have in common stays
+ * there. Rules: those of wire_parse. */
 enum wire_verdict wire_parse_flow(const uint8_t *frame, size_t len, unsigned flags,
                                   struct wire_flow *flow, struct wire_pkt *out);
 

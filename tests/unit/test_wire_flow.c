@@ -62,22 +62,28 @@ static void same_pkt(const struct wire_pkt *a, const struct wire_pkt *b)
 #undef SAME
 }
 
+/* A flow, and what was parsed of its last frame. */
+struct seen {
+    struct wire_flow flow;
+    struct wire_pkt pkt;
+};
+
 /* Parses both ways; returns whether the flow was recognized. */
-static bool both(struct wire_flow *flow, const uint8_t *f, size_t len, unsigned flags)
+static bool both(struct seen *s, const uint8_t *f, size_t len, unsigned flags)
 {
-    struct wire_pkt p, q;
+    struct wire_pkt p;
     enum wire_verdict v = wire_parse(f, len, flags, &p);
-    enum wire_verdict w = wire_parse_flow(f, len, flags, flow, &q);
+    enum wire_verdict w = wire_parse_flow(f, len, flags, &s->flow, &s->pkt);
     ck_assert_msg(v == w, "%s, in its flow %s", wire_verdict_name(v), wire_verdict_name(w));
-    same_pkt(&p, &q);
-    return flow->same;
+    same_pkt(&p, &s->pkt);
+    return s->flow.same;
 }
 
 /* A flow that has seen one frame of this kind. */
-static struct wire_flow begun(unsigned kind, unsigned flags)
+static struct seen begun(unsigned kind, unsigned flags)
 {
     uint8_t f[256];
-    struct wire_flow flow = {.ip_version = 0};
+    struct seen flow = {.flow.ip_version = 0};
     struct wire_pkt p = frame_pkt(kind, WIRE_OPCODE(WIRE_RC, WIRE_WRITE_FIRST), 64);
     ck_assert(!both(&flow, f, frame_make(f, sizeof(f), &p), flags));
     return flow;
@@ -87,7 +93,7 @@ static struct wire_flow begun(unsigned kind, unsigned flags)
 START_TEST(wire_12_what_may_differ)
 {
     for (unsigned kind = FRAME_V4; kind <= FRAME_V6; kind++) {
-        struct wire_flow flow = begun(kind, 0);
+        struct seen flow = begun(kind, 0);
         for (unsigned n = 0; n < 2000; n++) {
             uint8_t f[512];
             uint8_t op = (uint8_t)(n * 7);
@@ -120,10 +126,37 @@ START_TEST(val_01_every_bit)
                     frame_fix_csum(g + p.ip_off);
                 if (mend & 2)
                     frame_fix_icrc(g, len, &p);
-                struct wire_flow flow = begun(kind, 0);
+                struct seen flow = begun(kind, 0);
                 both(&flow, g, len, 0);
                 both(&flow, f, len, 0); /* and what it remembers then */
+                both(&flow, g, len, 0); /* behind one with the same BTH */
+                both(&flow, f, len, 0);
             }
+        }
+    }
+}
+END_TEST
+
+/* VAL-01: packets of one message, between which only PSN and acknowledge request change;
+ * each field of each is that packet's own. What else may change makes it another one. */
+START_TEST(val_01_next_of_a_message)
+{
+    for (unsigned kind = FRAME_V4; kind <= FRAME_V6; kind++) {
+        struct seen flow = begun(kind, 0);
+        for (unsigned n = 0; n < 400; n++) {
+            uint8_t f[512];
+            uint8_t op = WIRE_OPCODE(WIRE_RC, n % 10 == 9 ? WIRE_WRITE_FIRST : WIRE_WRITE_MIDDLE);
+            struct wire_pkt p = frame_pkt(kind, op, n % 50 == 45 ? 28 : 64);
+            p.psn = 0xFFFF80 + n;
+            p.psn &= WIRE_PSN_MASK;
+            p.ackreq = n % 3 == 0;
+            p.ip_id = (uint16_t)(n * 54321);
+            p.sport = (uint16_t)(0xC000 + n % 7);
+            bool changes = n % 10 == 9 || n % 10 == 0 || n % 50 == 45 || n % 50 == 46;
+            size_t len = frame_make(f, sizeof(f), &p);
+            f[len - 1] ^= n % 20 == 3; /* a bad iCRC in between */
+            ck_assert(both(&flow, f, len, 0));
+            ck_assert_int_eq(flow.flow.next, !changes);
         }
     }
 }
@@ -137,7 +170,7 @@ START_TEST(val_07_cut)
         struct wire_pkt p = frame_pkt(kind, WIRE_OPCODE(WIRE_RC, WIRE_ACKNOWLEDGE), 0);
         size_t len = frame_make(f, sizeof(f), &p);
         for (size_t n = 0; n <= len; n++) {
-            struct wire_flow flow = begun(kind, 0);
+            struct seen flow = begun(kind, 0);
             uint8_t *piece = malloc(n ? n : 1);
             memcpy(piece, f, n);
             ck_assert_int_eq(both(&flow, piece, n, 0), n == len);
@@ -160,7 +193,7 @@ START_TEST(val_07_lengths)
             wire_put16(f + p.udp_off + 4, n);
             if (kind == FRAME_V4)
                 frame_fix_csum(ip);
-            struct wire_flow flow = begun(kind, WIRE_P_NO_ICRC);
+            struct seen flow = begun(kind, WIRE_P_NO_ICRC);
             both(&flow, f, len, WIRE_P_NO_ICRC);
         }
     }
@@ -172,7 +205,7 @@ END_TEST
 START_TEST(wire_06_another_flow)
 {
     uint8_t f[256];
-    struct wire_flow flow = begun(FRAME_V4, 0);
+    struct seen flow = begun(FRAME_V4, 0);
     struct wire_pkt p = frame_pkt(FRAME_V4, WIRE_OPCODE(WIRE_RC, WIRE_SEND_ONLY), 8);
     p.dip = wire_addr_v4(0xC0000203u);
     ck_assert(!both(&flow, f, frame_make(f, sizeof(f), &p), 0));
@@ -195,7 +228,7 @@ END_TEST
 START_TEST(wire_12_checksum_by_the_port)
 {
     uint8_t f[256];
-    struct wire_flow flow = {.ip_version = 0};
+    struct seen flow = {.flow.ip_version = 0};
     struct wire_pkt p = frame_pkt(FRAME_V4, WIRE_OPCODE(WIRE_RC, WIRE_SEND_ONLY), 8);
     size_t len = frame_make(f, sizeof(f), &p);
     f[p.ip_off + 10] ^= 1;
@@ -205,5 +238,5 @@ START_TEST(wire_12_checksum_by_the_port)
 }
 END_TEST
 
-UNIT_MAIN("wire flow", wire_12_what_may_differ, val_01_every_bit, val_07_cut, val_07_lengths,
-          wire_06_another_flow, wire_12_checksum_by_the_port)
+UNIT_MAIN("wire flow", wire_12_what_may_differ, val_01_every_bit, val_01_next_of_a_message,
+          val_07_cut, val_07_lengths, wire_06_another_flow, wire_12_checksum_by_the_port)
