@@ -244,6 +244,14 @@ static void control_turn_away(struct client *c, const struct request *r, int sta
     c->gone = true;
 }
 
+static void control_refuse(const struct client *c, const struct request *r, int status)
+{
+    struct ipc_hdr theirs, ours;
+
+    memcpy(&theirs, r->in, sizeof(theirs));
+    request_answer(c->fd, &theirs, status, &ours, sizeof(ours));
+}
+
 /* One request, then the others get their turn: the next one of this client is an event again, and
  * nobody asks twice whether there is one. */
 static void control_serve(struct urnicd *d, struct client *c)
@@ -255,9 +263,14 @@ static void control_serve(struct urnicd *d, struct client *c)
     r.daemon = d;
     r.client = c;
     r.nfd = IPC_FD_MAX;
+    memset(r.in, 0, sizeof(struct ipc_hdr));
     ssize_t n = ipc_recv(c->fd, r.in, IPC_MSG_MAX, r.fd, &r.nfd, MSG_DONTWAIT);
     if (n == -EAGAIN || n == -EINTR)
         return;
+    if (n == -EMFILE && c->greeted) { /* it is us who have no descriptor left */
+        control_refuse(c, &r, (int)n);
+        return;
+    }
     if (n < (ssize_t)sizeof(struct ipc_hdr)) {
         c->gone = true; /* end of file, an error, or not even a header */
         request_close_fds(&r);

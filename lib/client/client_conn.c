@@ -123,12 +123,18 @@ static void fail_all(struct client_conn *c, int err)
         call_answer(call_take(c, c->calls->id), err);
 }
 
+/* Whom the message in c->msg answers; NULL = nobody. */
+static struct client_call *call_of_msg(struct client_conn *c, struct ipc_hdr *hdr)
+{
+    memcpy(hdr, c->msg, sizeof(*hdr));
+    return hdr->flags & IPC_F_REPLY ? call_take(c, hdr->id) : NULL;
+}
+
 /* The message in c->msg, to whom it answers. */
 static void deliver(struct client_conn *c, size_t len, const int *fds, unsigned nfds)
 {
     struct ipc_hdr hdr;
-    memcpy(&hdr, c->msg, sizeof(hdr));
-    struct client_call *call = hdr.flags & IPC_F_REPLY ? call_take(c, hdr.id) : NULL;
+    struct client_call *call = call_of_msg(c, &hdr);
     if (call == NULL || hdr.status < 0 || len > call->cap) {
         close_fds(fds, nfds);
         if (call != NULL)
@@ -158,6 +164,11 @@ static void receive(struct client_conn *c)
         fail_all(c, -ENODEV);
     } else if (n >= (ssize_t)sizeof(struct ipc_hdr)) {
         deliver(c, (size_t)n, fds, nfds);
+    } else if (n == -EMFILE) { /* its descriptors found no room here: that request fails */
+        struct ipc_hdr hdr;
+        struct client_call *call = call_of_msg(c, &hdr);
+        if (call != NULL)
+            call_answer(call, n);
     } else if (n != -EAGAIN) {
         close_fds(fds, nfds);
         fail_all(c, n < 0 ? (int)n : -EPROTO);

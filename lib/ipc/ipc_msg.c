@@ -92,13 +92,15 @@ int ipc_send(int sock, const void *msg, size_t len, const int *fds, unsigned nfd
 }
 
 /* Take descriptors out of a received message: the first `room` to the caller, the rest closed. */
-static unsigned take_fds(struct msghdr *mh, int *fds, unsigned room)
+static unsigned take_fds(struct msghdr *mh, int *fds, unsigned room, size_t *came)
 {
     unsigned got = 0;
+    *came = 0;
     for (struct cmsghdr *cm = CMSG_FIRSTHDR(mh); cm != NULL; cm = CMSG_NXTHDR(mh, cm)) {
         if (cm->cmsg_level != SOL_SOCKET || cm->cmsg_type != SCM_RIGHTS)
             continue;
         size_t n = (cm->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+        *came += n;
         for (size_t i = 0; i < n; i++) {
             int fd;
             memcpy(&fd, CMSG_DATA(cm) + i * sizeof(int), sizeof(int));
@@ -133,12 +135,13 @@ ssize_t ipc_recv(int sock, void *msg, size_t cap, int *fds, unsigned *nfds, int 
         *nfds = 0;
     if (n < 0)
         return -errno;
-    unsigned got = take_fds(&mh, fds, room);
+    size_t came;
+    unsigned got = take_fds(&mh, fds, room, &came);
     bool cut = mh.msg_flags & (MSG_TRUNC | MSG_CTRUNC);
     while ((cut || n == 0) && got > 0)
         close(fds[--got]);
-    if (cut)
-        return -EMSGSIZE;
+    if (cut) /* with room in `control` for another one, there was none in the process */
+        return !(mh.msg_flags & MSG_TRUNC) && came < IPC_FD_MAX ? -EMFILE : -EMSGSIZE;
     if (nfds != NULL)
         *nfds = got;
     return n;

@@ -753,7 +753,8 @@ int ipc_send(int sock, const void *msg, size_t len, const int *fds, unsigned nfd
 
 /* Receive one message and its descriptors (CLOEXEC, the caller's from now on). *nfds in: room in
  * fds; out: how many came; surplus ones are closed. Returns the length; 0 end of file, or an empty
- * message (descriptors closed); -errno; -EMSGSIZE truncated (descriptors closed). */
+ * message (descriptors closed); -errno; -EMSGSIZE truncated (descriptors closed); -EMFILE it came
+ * whole and is in msg, but this process has no room for its descriptors, and got none. */
 ssize_t ipc_recv(int sock, void *msg, size_t cap, int *fds, unsigned *nfds, int flags);
 
 /* The socket's path by the rules: `explicit_path` if not NULL, else $URNIC_SOCKET, else the user's

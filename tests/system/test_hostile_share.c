@@ -84,38 +84,95 @@ START_TEST(unwanted_descriptors)
 }
 END_TEST
 
+/* Newcomers use up all descriptors that the daemon may have. */
+struct crowd {
+    struct rlimit old;
+    unsigned n;
+    int sock[400];
+};
+
+static void crowd_in(struct crowd *c)
+{
+    struct rlimit low;
+    uint8_t buf[64];
+    ssize_t got = 1;
+    int highest;
+
+    c->n = 0;
+    ck_assert_int_eq(prlimit(rig.pid, RLIMIT_NOFILE, NULL, &c->old), 0);
+    daemon_fds(&highest);
+    low = (struct rlimit){.rlim_cur = (rlim_t)highest + 1, .rlim_max = c->old.rlim_max};
+    ck_assert_int_eq(prlimit(rig.pid, RLIMIT_NOFILE, &low, NULL), 0);
+    while (got != 0) { /* what is free between others is used up first */
+        struct ipc_hello hello;
+        ck_assert_uint_lt(c->n, sizeof(c->sock) / sizeof(c->sock[0]));
+        int s = c->sock[c->n++] = raw_connect();
+        ipc_hello_fill(&hello, ~0ull);
+        ipc_send(s, &hello, sizeof(hello), NULL, 0, 0);
+        struct pollfd p = {.fd = s, .events = POLLIN};
+        ck_assert_msg(poll(&p, 1, 5000) == 1, "the daemon lets it wait");
+        got = recv(s, buf, sizeof(buf), 0);
+        got = got < 0 ? 0 : got; /* reset, as the hello wasn't read */
+    }
+}
+
+static void crowd_out(struct crowd *c)
+{
+    while (c->n > 0)
+        close(c->sock[--c->n]);
+    ck_assert_int_eq(prlimit(rig.pid, RLIMIT_NOFILE, &c->old, NULL), 0);
+}
+
 /* SEC-22: a daemon that has no descriptor left turns newcomers away at once, and goes on when there
  * are some again. */
 START_TEST(no_descriptors_left)
 {
-    enum { MOST = 400 };
-    struct rlimit old, low;
-    int s[MOST], highest;
-    unsigned n = 0;
-    uint8_t buf[64];
-    ssize_t got = 1;
+    struct crowd c;
 
-    ck_assert_int_eq(prlimit(rig.pid, RLIMIT_NOFILE, NULL, &old), 0);
-    daemon_fds(&highest);
-    low = (struct rlimit){.rlim_cur = (rlim_t)highest + 1, .rlim_max = old.rlim_max};
-    ck_assert_int_eq(prlimit(rig.pid, RLIMIT_NOFILE, &low, NULL), 0);
-    while (got != 0) { /* what is free between others is used up first */
-        struct ipc_hello hello;
-        ck_assert_uint_lt(n, MOST);
-        s[n] = raw_connect();
-        ipc_hello_fill(&hello, ~0ull);
-        ipc_send(s[n], &hello, sizeof(hello), NULL, 0, 0);
-        struct pollfd p = {.fd = s[n++], .events = POLLIN};
-        ck_assert_msg(poll(&p, 1, 5000) == 1, "the daemon lets it wait");
-        got = recv(p.fd, buf, sizeof(buf), 0);
-        got = got < 0 ? 0 : got; /* reset, as the hello wasn't read */
-    }
+    crowd_in(&c);
     transfer(10);
-    while (n > 0)
-        close(s[--n]);
-    ck_assert_int_eq(prlimit(rig.pid, RLIMIT_NOFILE, &old, NULL), 0);
+    crowd_out(&c);
     settle("urn0", "contexts", 1);
     transfer(10);
+}
+END_TEST
+
+/* SEC-22: who brings a descriptor meanwhile hears that there is no room for it, and stays. */
+START_TEST(no_room_for_descriptors)
+{
+    int fd = memfd_create("region", MFD_CLOEXEC);
+    struct urnic_mr *mr;
+    struct crowd c;
+
+    ck_assert_int_eq(ftruncate(fd, SIZE), 0);
+    crowd_in(&c);
+    ck_assert_int_eq(urnic_reg_mr_fd(a.pd, fd, 0, SIZE, 0, END_ACCESS, &mr), -EMFILE);
+    transfer(10);
+    crowd_out(&c);
+    settle("urn0", "contexts", 1);
+    ck_assert_int_eq(urnic_reg_mr_fd(a.pd, fd, 0, SIZE, 0, END_ACCESS, &mr), 0);
+    ck_assert_int_eq(urnic_dereg_mr(mr), 0);
+    close(fd);
+}
+END_TEST
+
+/* A client without room for what the daemon gives it hears the same, and goes on. */
+START_TEST(no_descriptors_of_its_own)
+{
+    struct urnic_channel *ch;
+    struct rlimit old, low;
+    int lowest = dup(0);
+
+    close(lowest);
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &old), 0);
+    low = (struct rlimit){.rlim_cur = (rlim_t)lowest, .rlim_max = old.rlim_max};
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &low), 0);
+    int rc = urnic_create_channel(a.ctx, &ch);
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &old), 0);
+    ck_assert_int_eq(rc, -EMFILE);
+    transfer(10);
+    ck_assert_int_eq(urnic_create_channel(a.ctx, &ch), 0);
+    ck_assert_int_eq(urnic_destroy_channel(ch), 0);
 }
 END_TEST
 
@@ -429,6 +486,8 @@ int main(void)
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, unwanted_descriptors);
     tcase_add_test(t, no_descriptors_left);
+    tcase_add_test(t, no_room_for_descriptors);
+    tcase_add_test(t, no_descriptors_of_its_own);
     tcase_add_test(t, slabs_within_quota);
     tcase_add_test(t, slabs_by_number);
     tcase_add_test(t, mappings_within_quota);
