@@ -418,6 +418,20 @@ static bool cmid_fits(const struct cm_id *id, const struct client_qp *qp)
     return cm_qp_attr(id->conn, &asked) == 0 && qp->type == (asked.unreliable ? QP_UC : QP_RC);
 }
 
+/* CM-31: where datagrams go, and the Q_Key that they need: that of the queue pair, unless told. */
+static int cmid_answer(const struct cm_id *id, const struct client_qp *qp,
+                       const struct ipc_cm_conn *req, uint64_t now)
+{
+    struct engine_qp_attr attr = {.qkey = req->param.qkey};
+
+    if (!cmid_fits(id, qp))
+        return -EPROTOTYPE;
+    int rc = attr.qkey == 0 ? engine_qp_query(qp->qp, &attr, NULL) : 0;
+    return rc < 0 ? rc
+                  : cm_sidr_reply(id->device->cm->cm, id->conn, 0, qp->qpn, attr.qkey,
+                                  req->private_data, req->param.private_len, now);
+}
+
 int cmgr_accept(struct cm_id *id, const struct ipc_cm_conn *req, uint64_t now)
 {
     struct cmgr *m = id->device->cm;
@@ -429,11 +443,8 @@ int cmgr_accept(struct cm_id *id, const struct ipc_cm_conn *req, uint64_t now)
         req->param.private_len > CM_REP_USER_MAX || req->param.starting_psn > WIRE_PSN_MASK)
         return -EINVAL; /* before the queue pair is moved */
     cmid_touch(id, now);
-    if (id->ps == IPC_PS_UDP && !cmid_fits(id, qp))
-        return -EPROTOTYPE;
     if (id->ps == IPC_PS_UDP)
-        return cm_sidr_reply(m->cm, id->conn, 0, req->param.qpn, req->param.qkey, req->private_data,
-                             req->param.private_len, now);
+        return cmid_answer(id, qp, req, now);
     struct cm_accept_params p = {
         .qpn = req->param.qpn,
         .responder_resources = req->param.responder_resources,

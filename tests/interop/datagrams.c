@@ -170,7 +170,7 @@ static void serve(struct sockaddr *at)
     ready();
     x.id = await(URNIC_CM_CONNECT_REQUEST).id;
     give_qp(x.id);
-    struct urnic_conn_param param = {.qp_num = urnic_qp_num(x.qp), .qkey = 0x01234567};
+    struct urnic_conn_param param = {.qp_num = urnic_qp_num(x.qp)};
     must(urnic_accept(x.id, &param), "accept");
     collect(&x.received, x.count);
     if (x.ah)

@@ -3,7 +3,8 @@
  * What applications are made of, on a link that loses packets: records read while their owner
  * changes them, a lock among processes, many senders to one receive queue, receives that the daemon
  * has not seen yet, queue pairs with more than one life, windows that close, fences, connections
- * that go while their events come, and a process that dies while its child lives.
+ * that go while their events come, services for datagrams, and a process that dies while its child
+ * lives.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -584,6 +585,54 @@ START_TEST(destroys_ids_with_events)
 }
 END_TEST
 
+/* CM-31 KEY-06: who connects to a service for datagrams is told the Q_Key that its queue pair has.
+ */
+START_TEST(tells_the_key)
+{
+    const struct urnic_qp_attr key = {.qkey = 0x22};
+    struct urnic_qp_init_attr init = {.qp_type = URNIC_QPT_UD};
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(PORT)};
+    struct urnic_cm_channel *ca, *cb;
+    struct urnic_cm_id *listener, *active, *passive;
+
+    rig_open_pair(&rig, "", &a, &b, SIZE);
+    end_datagrams(&a);
+    init.send_cq = init.recv_cq = b.cq;
+    inet_pton(AF_INET, "10.0.0.2", &to.sin_addr);
+    ck_assert_int_eq(urnic_create_cm_channel(a.ctx, &ca), 0);
+    ck_assert_int_eq(urnic_create_cm_channel(b.ctx, &cb), 0);
+    ck_assert_int_eq(urnic_create_id(cb, URNIC_PS_UDP, NULL, &listener), 0);
+    ck_assert_int_eq(urnic_bind_addr(listener, (struct sockaddr *)&to), 0);
+    ck_assert_int_eq(urnic_listen(listener, 0), 0);
+    for (unsigned i = 0; i < 2; i++) {
+        ck_assert_int_eq(urnic_create_id(ca, URNIC_PS_UDP, NULL, &active), 0);
+        ck_assert_int_eq(urnic_resolve(active, NULL, (struct sockaddr *)&to, 5000), 0);
+        await_cm(ca, URNIC_CM_ROUTE_RESOLVED);
+        ck_assert_int_eq(urnic_connect(active, NULL), 0);
+        passive = await_cm(cb, URNIC_CM_CONNECT_REQUEST).id;
+        ck_assert_int_eq(urnic_create_id_qp(passive, b.pd, &init, &b.qp), 0);
+        if (i == 1)
+            ck_assert_int_eq(urnic_modify_qp(b.qp, &key, URNIC_QP_QKEY), 0);
+        ck_assert_int_eq(end_post_recv(&b, 0, 128, i), 0);
+        ck_assert_int_eq(urnic_accept(passive, NULL), 0);
+        struct urnic_cm_event ev = await_cm(ca, URNIC_CM_ESTABLISHED);
+        struct urnic_send_wr wr = {.opcode = URNIC_WR_SEND, .ud = {NULL, ev.qp_num, ev.qkey}};
+        ck_assert_uint_eq(ev.qkey, i == 1 ? 0x22 : 0x01234567);
+        ck_assert_int_eq(urnic_create_ah(a.pd, &ev.ah, &wr.ud.ah), 0);
+        ck_assert_int_eq(urnic_post_send(a.qp, &wr, NULL), 0);
+        end_expect(&b, URNIC_WC_SUCCESS, i);
+        ck_assert_int_eq(urnic_destroy_ah(wr.ud.ah), 0);
+        ck_assert_int_eq(urnic_destroy_id(active), 0);
+        ck_assert_int_eq(urnic_destroy_ep(passive), 0);
+    }
+    b.qp = NULL;
+    ck_assert_int_eq(urnic_destroy_id(listener), 0);
+    ck_assert_int_eq(urnic_destroy_cm_channel(ca), 0);
+    ck_assert_int_eq(urnic_destroy_cm_channel(cb), 0);
+    down();
+}
+END_TEST
+
 /* ---- processes ---- */
 
 /* Connects, makes a child that holds all of its descriptors, and waits to be killed. */
@@ -634,4 +683,4 @@ END_TEST
 
 UNIT_MAIN("programs", reads_whole_records, locks_among_processes, refills_when_told,
           has_what_was_posted, lives_again, waits_at_fences, sends_what_atomics_have_brought,
-          closes_windows, destroys_ids_with_events, dies_before_its_child)
+          closes_windows, destroys_ids_with_events, tells_the_key, dies_before_its_child)
