@@ -313,10 +313,12 @@ int cmgr_resolve(struct cm_id *id, const struct ipc_cm_addr *req, uint64_t now)
         return -EINVAL;
     memcpy(remote.b, dst->ip, 16);
     if (sockaddr_any(&src)) {
-        const struct gid_entry *gid = gid_source(&id->device->gids, &remote);
-        if (!gid)
-            return -ENETUNREACH;
-        memcpy(src.ip, gid->addr.b, 16);
+        int rc = neigh_source(id->device->neigh, &remote, &local);
+        if (rc < 0) {
+            cmid_simple(id, IPC_CM_ADDR_ERROR, rc);
+            return 0;
+        }
+        memcpy(src.ip, local.b, 16);
     }
     memcpy(local.b, src.ip, 16);
     if (gid_find(&id->device->gids, &local) < 0)

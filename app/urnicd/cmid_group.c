@@ -36,10 +36,9 @@ int cmgr_join(struct cm_id *id, const struct ipc_sockaddr *group, uint64_t now)
         return -EADDRINUSE;
     memcpy(local.b, id->src.ip, sizeof(local.b));
     int index = gid_find(&id->device->gids, &local);
-    if (index < 0) { /* not bound to an address: one of the group's family */
-        const struct gid_entry *gid = gid_source(&id->device->gids, &g);
-        index = gid ? gid_find(&id->device->gids, &gid->addr) : -EADDRNOTAVAIL;
-    }
+    /* Not bound to an address: one of the group's family. */
+    if (index < 0 && neigh_source(id->device->neigh, &g, &local) == 0)
+        index = gid_find(&id->device->gids, &local);
     if (index < 0)
         return -EADDRNOTAVAIL;
     if (id->ngroups == CMID_GROUPS)

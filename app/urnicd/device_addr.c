@@ -76,7 +76,7 @@ void device_claim(struct device *d)
 
 int device_addr_add(struct device *d, const struct config_addr *a)
 {
-    int index = gid_add(&d->gids, &a->ip, a->prefix);
+    int index = gid_add(&d->gids, &a->ip);
 
     if (index < 0)
         return index;

@@ -16,12 +16,6 @@ static bool addr_equal(const struct wire_addr *a, const struct wire_addr *b)
     return memcmp(a->b, b->b, sizeof(a->b)) == 0;
 }
 
-/* Is it in fe80::/10? */
-static bool is_link_local(const struct wire_addr *a)
-{
-    return a->b[0] == 0xFE && (a->b[1] & 0xC0) == 0x80;
-}
-
 void gid_init(struct gid_table *t, const uint8_t mac[6])
 {
     struct gid_entry *e = &t->pair[GID_PAIR_LINK_LOCAL];
@@ -37,7 +31,6 @@ void gid_init(struct gid_table *t, const uint8_t mac[6])
     e->addr.b[13] = mac[3];
     e->addr.b[14] = mac[4];
     e->addr.b[15] = mac[5];
-    e->prefix = 64;
     e->used = true;
 }
 
@@ -50,7 +43,7 @@ static int gid_pair(const struct gid_table *t, const struct wire_addr *addr)
     return -ENOENT;
 }
 
-int gid_add(struct gid_table *t, const struct wire_addr *addr, uint8_t prefix)
+int gid_add(struct gid_table *t, const struct wire_addr *addr)
 {
     unsigned i = wire_addr_is_v4(addr) ? GID_PAIR_IPV4 : GID_PAIR_OTHERS;
 
@@ -60,7 +53,7 @@ int gid_add(struct gid_table *t, const struct wire_addr *addr, uint8_t prefix)
         i++;
     if (i == GID_PAIRS)
         return -ENOSPC;
-    t->pair[i] = (struct gid_entry){.addr = *addr, .prefix = prefix, .used = true};
+    t->pair[i] = (struct gid_entry){.addr = *addr, .used = true};
     return (int)(2 * i);
 }
 
@@ -88,35 +81,4 @@ int gid_find(const struct gid_table *t, const struct wire_addr *addr)
     int i = gid_pair(t, addr);
 
     return i < 0 ? i : 2 * i + 1;
-}
-
-/* Is `ip` on the subnet of this entry? */
-static bool on_link(const struct gid_entry *e, const struct wire_addr *ip)
-{
-    bool v4 = wire_addr_is_v4(&e->addr);
-    unsigned bits = e->prefix + (v4 ? 96u : 0u);
-
-    if (v4 != wire_addr_is_v4(ip) || memcmp(e->addr.b, ip->b, bits / 8) != 0)
-        return false;
-    if (bits % 8 == 0)
-        return true;
-    uint8_t mask = (uint8_t)(0xFF00u >> (bits % 8));
-    return ((e->addr.b[bits / 8] ^ ip->b[bits / 8]) & mask) == 0;
-}
-
-const struct gid_entry *gid_source(const struct gid_table *t, const struct wire_addr *remote)
-{
-    const struct gid_entry *first = NULL;
-
-    for (unsigned i = 0; i < GID_PAIRS; i++) {
-        const struct gid_entry *e = &t->pair[i];
-        if (!e->used || wire_addr_is_v4(&e->addr) != wire_addr_is_v4(remote) ||
-            is_link_local(&e->addr) != is_link_local(remote))
-            continue;
-        if (on_link(e, remote) || addr_equal(&e->addr, remote))
-            return e;
-        if (!first)
-            first = e;
-    }
-    return first;
 }

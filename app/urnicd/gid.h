@@ -18,7 +18,6 @@
 
 struct gid_entry {
     struct wire_addr addr;
-    uint8_t prefix; /* bits in the address's own family */
     bool used;
 };
 
@@ -29,15 +28,12 @@ struct gid_table {
 /* Empty but for the link-local address made from the MAC (EUI-64). */
 void gid_init(struct gid_table *t, const uint8_t mac[6]);
 /* Returns the index of the v1 entry, -EEXIST or -ENOSPC. */
-int gid_add(struct gid_table *t, const struct wire_addr *addr, uint8_t prefix);
+int gid_add(struct gid_table *t, const struct wire_addr *addr);
 /* Returns 0, -ENOENT, or -EPERM for the link-local address. */
 int gid_del(struct gid_table *t, const struct wire_addr *addr);
 /* The address at an index (v1 or v2), NULL = empty. */
 const struct gid_entry *gid_at(const struct gid_table *t, unsigned index);
 /* The v2 index of an address, or -ENOENT. */
 int gid_find(const struct gid_table *t, const struct wire_addr *addr);
-/* The local address to reach `remote` from: one on its subnet, else the first of its family (not
- * link-local unless remote is). NULL = none. */
-const struct gid_entry *gid_source(const struct gid_table *t, const struct wire_addr *remote);
 
 #endif

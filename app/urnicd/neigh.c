@@ -152,6 +152,11 @@ uint32_t neigh_tx(struct neigh *n, uint8_t *buf, uint32_t cap, uint64_t now)
 
 /* ---- who has it ---- */
 
+int neigh_source(const struct neigh *n, const struct wire_addr *dst, struct wire_addr *src)
+{
+    return net_source(n->port, dst, src);
+}
+
 int neigh_lookup(struct neigh *n, const struct wire_addr *dst, uint8_t mac[6], uint64_t now)
 {
     struct device *d = n->device;

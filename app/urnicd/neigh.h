@@ -22,8 +22,8 @@ struct neigh_waiter {
     struct neigh_waiter *next;
     struct wire_addr dst;
     uint64_t deadline; /* ns; set by neigh_wait */
-    /* status 0: mac is right. -EHOSTUNREACH, -ETIMEDOUT. The waiter is off the list: may be freed.
-     */
+    /* status 0: mac is right. -ENETUNREACH, -EHOSTUNREACH, -ETIMEDOUT. The waiter is off the list:
+     * may be freed. */
     void (*done)(struct neigh_waiter *w, int status, const uint8_t mac[6], uint64_t now);
 };
 
@@ -46,8 +46,11 @@ bool neigh_tx_ready(const struct neigh *n);
 /* Write the next one to buf, `cap` octets. Returns its length, 0 = none. */
 uint32_t neigh_tx(struct neigh *n, uint8_t *buf, uint32_t cap, uint64_t now);
 
+/* The local address to send to `dst` from when nobody chose one (WIRE-28). 0, -ENETUNREACH. */
+int neigh_source(const struct neigh *n, const struct wire_addr *dst, struct wire_addr *src);
 /* The MAC to send to for `dst` (through the gateway if need be). 0 and mac; -EAGAIN it is being
- * asked for, try again; -EHOSTUNREACH. Multicast and our own addresses always work. */
+ * asked for, try again; -ENETUNREACH, -EHOSTUNREACH. Multicast and our own addresses always work.
+ */
 int neigh_lookup(struct neigh *n, const struct wire_addr *dst, uint8_t mac[6], uint64_t now);
 /* Call w->done when the MAC of w->dst is known or can't be: perhaps at once, before this returns.
  */

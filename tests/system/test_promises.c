@@ -572,6 +572,48 @@ START_TEST(resolves_again)
 }
 END_TEST
 
+/* WIRE-28: who names no source address sends from the one that reaches the next hop; where there is
+ * no way the event tells. */
+START_TEST(chooses_its_source)
+{
+    const char *const args[] = {"--device",
+                                "name=urn0,port=mem:L,addr=10.0.0.1/24;192.0.2.5/24,gw=192.0.2.254",
+                                "--device", "name=urn1,port=mem:L,addr=192.0.2.254/24", NULL};
+    static const struct {
+        const char *to;
+        uint8_t from[4];
+    } rows[] = {{"198.51.100.7", {192, 0, 2, 5}},
+                {"192.0.2.254", {192, 0, 2, 5}},
+                {"10.0.0.1", {10, 0, 0, 1}}};
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(PORT)};
+    struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_port = htons(PORT)};
+    struct urnic_cm_channel *ca;
+    struct urnic_cm_id *id;
+    uint8_t local[16];
+
+    rig_start(&rig, args);
+    end_open(&a, &rig, "urn0", SIZE);
+    ck_assert_int_eq(urnic_create_cm_channel(a.ctx, &ca), 0);
+    for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        inet_pton(AF_INET, rows[i].to, &to.sin_addr);
+        ck_assert_int_eq(urnic_create_id(ca, URNIC_PS_TCP, NULL, &id), 0);
+        ck_assert_int_eq(urnic_resolve(id, NULL, (struct sockaddr *)&to, 5000), 0);
+        await_cm(ca, URNIC_CM_ROUTE_RESOLVED);
+        ck_assert_int_eq(urnic_id_addr(id, local, NULL, NULL, NULL), 0);
+        ck_assert_msg(memcmp(local + 12, rows[i].from, 4) == 0, "to %s", rows[i].to);
+        ck_assert_int_eq(urnic_destroy_id(id), 0);
+    }
+    inet_pton(AF_INET6, "2001:db8::1", &six.sin6_addr);
+    ck_assert_int_eq(urnic_create_id(ca, URNIC_PS_TCP, NULL, &id), 0);
+    ck_assert_int_eq(urnic_resolve(id, NULL, (struct sockaddr *)&six, 5000), 0);
+    ck_assert_int_eq(await_cm(ca, URNIC_CM_ADDR_ERROR).status, -ENETUNREACH);
+    ck_assert_int_eq(urnic_destroy_id(id), 0);
+    ck_assert_int_eq(urnic_destroy_cm_channel(ca), 0);
+    end_close(&a);
+    rig_stop(&rig);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("promises");
@@ -593,6 +635,7 @@ int main(void)
     tcase_add_test(t, answers_before_the_event);
     tcase_add_test(t, gives_up_in_time);
     tcase_add_test(t, resolves_again);
+    tcase_add_test(t, chooses_its_source);
     suite_add_tcase(s, t);
     SRunner *r = srunner_create(s);
     srunner_run_all(r, CK_ENV);
