@@ -181,7 +181,12 @@ URNIC_API void *urnic_qp_context(const struct urnic_qp *qp);
  * not taken; those before it were. -EINVAL state, opcode, flags, too many SGEs or inline octets, a
  * datagram that is longer than the port's active_mtu or has no address handle; -ENOMEM the queue is
  * full: a place becomes free when its completion, or a later one of the same queue, has been
- * polled; -ENODEV. */
+ * polled; -ENODEV.
+ *
+ * A SEND_WITH_INV whose key the peer can't invalidate arrives all the same: the peer's receive
+ * completes with REM_INV_REQ_ERR, and its queue pair is in the error state. RoCE has no answer that
+ * says so: here it looks as if the peer were gone, RETRY_EXC_ERR when the retries are used up, or,
+ * with peers that acknowledge what has arrived, like success. */
 URNIC_API int urnic_post_send(struct urnic_qp *qp, const struct urnic_send_wr *wr,
                               const struct urnic_send_wr **bad_wr);
 URNIC_API int urnic_post_recv(struct urnic_qp *qp, const struct urnic_recv_wr *wr,
