@@ -125,6 +125,9 @@ void lint_flow_free(struct lint_flow *f)
     free(f->rec);
     free(f->read);
     free(f->held);
+    free(f->continued_held);
+    f->continued_held = NULL;
+    f->continued_n = 0;
     f->held = NULL;
     f->helds = 0;
     f->rec = NULL;
@@ -190,6 +193,11 @@ void lint_flow_pair(struct lint_flow *a, struct lint_flow *b)
 bool lint_id_tells(const struct lint_flow *f, const struct wire_pkt *p)
 {
     return p->ip_version == 4 && p->ip_id && !f->id_same && !(f->peer && f->peer->id_same);
+}
+
+bool lint_id_counts(const struct lint_flow *f, const struct wire_pkt *p)
+{
+    return lint_id_tells(f, p) && f->id_near >= f->id_steps - f->id_steps / 8;
 }
 
 /* Could `g` have asked what the response with this PSN answers? */

@@ -22,8 +22,10 @@
 /* When a flow looks for its other direction: at its first packets, then every so many. */
 #define PAIR_FIRST     32u
 #define PAIR_EVERY     64u
+#define ID_NEAR        256 /* from one packet's IP identification to the next one's, of a counter */
 #define CUT_HABIT      3u  /* broken rules of packets without iCRC that may be damage */
 #define HELD_MAX       16u /* findings of a flow that wait for its end */
+#define OTHER_ORDER    "the network changes the order of packets here"
 #define OTHER_PROTOCOL "the ends use opcodes of their own: another protocol"
 #define PARSE_FLAGS    (WIRE_P_LOOPBACK | WIRE_P_QINQ | WIRE_P_V1 | WIRE_P_IP_CSUM_OK | WIRE_P_NO_ICRC)
 
@@ -89,6 +91,12 @@ static bool other_protocol(const struct lint_flow *f)
     return f->info.by_cm ? f->private && peer->private : f->private || peer->private;
 }
 
+/* Has the network changed the order of packets of this connection? */
+static bool disorder(const struct lint_flow *f)
+{
+    return f->info.reordered || (f->peer && f->peer->info.reordered);
+}
+
 static void deliver(struct lint *l, const struct lint_finding *f)
 {
     l->totals.findings[f->verdict]++;
@@ -98,7 +106,7 @@ static void deliver(struct lint *l, const struct lint_finding *f)
 
 /* A capture that begins in the middle may show such opcodes only later: keep what is found in a
  * connection until its end. True if there was room. */
-static bool hold(struct lint_flow *f, const struct lint_finding *finding)
+static bool hold(struct lint_flow *f, const struct lint_finding *finding, bool order)
 {
     if (!f || f->info.by_cm || f->info.service != WIRE_RC || f->helds == HELD_MAX)
         return false;
@@ -106,6 +114,7 @@ static bool hold(struct lint_flow *f, const struct lint_finding *finding)
         f->held = calloc(HELD_MAX, sizeof(*f->held));
     if (!f->held)
         return false;
+    f->held_order |= (uint32_t)order << f->helds;
     f->held[f->helds++] = *finding;
     return true;
 }
@@ -126,7 +135,7 @@ static void report(struct lint_ctx *c, const struct lint_rule *rule)
     memcpy(f.expected, c->expected, sizeof(f.expected));
     memcpy(f.seen, c->seen, sizeof(f.seen));
     memcpy(f.why, c->why, sizeof(f.why));
-    if (c->judged != LINT_VIOLATION || !hold(c->f, &f))
+    if (c->judged != LINT_VIOLATION || !hold(c->f, &f, c->order_matters))
         deliver(c->l, &f);
 }
 
@@ -136,12 +145,15 @@ void lint_held(struct lint *l, struct lint_flow *f)
         if (other_protocol(f)) {
             f->held[i].verdict = LINT_UNDECIDABLE;
             snprintf(f->held[i].why, sizeof(f->held[i].why), OTHER_PROTOCOL);
+        } else if (f->held_order >> i & 1 && disorder(f)) {
+            f->held[i].verdict = LINT_UNDECIDABLE;
+            snprintf(f->held[i].why, sizeof(f->held[i].why), OTHER_ORDER);
         }
         deliver(l, &f->held[i]);
     }
     free(f->held);
     f->held = NULL;
-    f->helds = 0;
+    f->helds = f->held_order = 0;
 }
 
 unsigned lint_run(struct lint_ctx *c, enum lint_stage stage)
@@ -150,6 +162,7 @@ unsigned lint_run(struct lint_ctx *c, enum lint_stage stage)
     unsigned broken = 0;
     for (; *r; r++) {
         c->judged = LINT_VIOLATION;
+        c->order_matters = false;
         c->expected[0] = c->seen[0] = c->why[0] = '\0';
         if (!(*r)->check(c))
             continue;
@@ -159,6 +172,8 @@ unsigned lint_run(struct lint_ctx *c, enum lint_stage stage)
         if (f && c->judged == LINT_VIOLATION &&
             (f->info.unsplit || (f->peer && f->peer->info.unsplit)))
             lint_doubt(c, LINT_UNDECIDABLE, "packets that the host had merged (GRO) were cut off");
+        if (f && c->order_matters && c->judged == LINT_VIOLATION && disorder(f))
+            lint_doubt(c, LINT_UNDECIDABLE, OTHER_ORDER);
         if (f && c->cut && c->judged == LINT_VIOLATION && c->f->cut_broken++ < CUT_HABIT)
             lint_doubt(c, LINT_UNDECIDABLE, "perhaps damaged: the iCRC was cut off");
         report(c, *r);
@@ -269,6 +284,13 @@ static void count(struct lint_ctx *c)
     i->cut += c->cut;
     if (c->f->id_icrc && c->f->id_last == c->p.ip_id && c->f->id_icrc != c->icrc && !c->cut)
         c->f->id_same = true;
+    if (i->packets <= 2 || (int16_t)(c->f->id_last - c->f->id_most) > 0)
+        c->f->id_most = c->f->id_last;
+    int16_t step = (int16_t)(c->p.ip_id - c->f->id_last);
+    if (c->f->id_icrc && step) {
+        c->f->id_steps++;
+        c->f->id_near += step > -ID_NEAR && step < ID_NEAR;
+    }
     c->f->id_last = c->p.ip_id;
     c->f->id_icrc = c->icrc;
     if (ecn == 3)

@@ -68,6 +68,8 @@ struct lint_rec {
 #define LINT_RECS_MAX 8192u
 #define LINT_READS    64u
 
+#define LINT_CONTINUED 64u
+
 /* A READ or ATOMIC that was requested. */
 struct lint_read {
     uint64_t va, orig, number;
@@ -112,6 +114,8 @@ struct lint_mark {
 
 #define LINT_SPAN_MAX (1u << 23) /* half of the PSNs: further back nothing is compared */
 
+/* After so many requests what was sent before a capture's beginning is answered. */
+#define LINT_SETTLED 1024u
 #define LINT_ANEW_NS 1000000u /* sooner than this no queue pair begins a new life */
 #define LINT_RECENT  32u
 #define LINT_PRIVATE 0xC0u /* opcodes from here on are manufacturers' */
@@ -125,18 +129,20 @@ struct lint_flow {
     /* Violations, unless the ends turn out to use opcodes of their own. */
     struct lint_finding *held;
     uint32_t helds;
+    uint32_t held_order; /* bit per finding: only if the network hasn't changed the order */
     bool detached; /* no longer in the table: its queue pair's number was used again */
 
     /* requests on this flow */
     bool started;       /* one has been seen */
     bool start_known;   /* `first` is from the CM */
+    bool from_start;    /* the first message numbers say that nothing was sent before the capture */
     bool hi_uncertain;  /* a READ of unknown size came last */
     uint32_t first;     /* first PSN */
     uint32_t announced; /* first PSN by the CM */
     uint32_t span;      /* hi - first, saturating */
     uint32_t hi;        /* the next new PSN */
     uint32_t last;      /* PSN of the packet before */
-    uint32_t epoch, msgs;
+    uint32_t epoch, first_epoch, msgs;
     struct lint_rec *rec;
     uint32_t recs; /* a power of two, or 0 */
     struct lint_read *read;
@@ -163,11 +169,12 @@ struct lint_flow {
     uint32_t counted, counted_epoch;
     uint64_t counted_number; /* packet that said so */
     struct lint_mark nak, rnr, fatal;
+    uint64_t requests_beyond; /* so many had been seen when `beyond` was */
     bool asked_back; /* a NAK has asked for what was sent before the capture: */
     uint32_t asked_back_psn;
     struct lint_wait beyond;    /* an answer to what was never seen */
     struct lint_wait continued; /* a re-read that was answered in the continued form */
-    struct lint_wait continued_first;
+    struct lint_wait *continued_held; /* LINT_CONTINUED of them, for the end */
     struct lint_wait ahead; /* an MSN larger than the messages seen explain */
     struct lint_wait over;  /* one READ or ATOMIC more than agreed, it seems */
     uint32_t over_psn, over_n;
@@ -181,7 +188,9 @@ struct lint_flow {
 
     uint16_t id_last; /* IPv4 identification of the latest packet, */
     uint32_t id_icrc; /* whose iCRC was this; */
+    uint16_t id_most; /* the latest one of a counter before this packet */
     bool id_same;     /* and another packet has had the same: it tells nothing */
+    uint32_t id_steps, id_near; /* from one packet to the next, and how many of them were short */
 
     struct {
         uint32_t icrc, interface;
@@ -273,6 +282,7 @@ struct lint_ctx {
     enum lint_outcome outcome;
     /* the check's result */
     enum lint_verdict judged;
+    bool order_matters; /* it rests on the order of answers, which nothing but the capture tells */
     char expected[LINT_TEXT_MAX], seen[LINT_TEXT_MAX], why[LINT_TEXT_MAX];
 };
 
@@ -329,6 +339,8 @@ bool lint_renew(struct lint_ctx *c);
 /* Does the IP identification of this flow's packets tell a packet sent twice from one that the
  * network has doubled? */
 bool lint_id_tells(const struct lint_flow *f, const struct wire_pkt *p);
+/* Does it also tell which of two was sent first, since it is a counter? */
+bool lint_id_counts(const struct lint_flow *f, const struct wire_pkt *p);
 /* Forget what responses have said. */
 void lint_responder_reset(struct lint_flow *f);
 

@@ -143,7 +143,7 @@ static void begin(struct lint_ctx *c)
 {
     struct lint_flow *f = c->f;
     f->started = true;
-    f->epoch++;
+    f->first_epoch = ++f->epoch;
     f->msgs = 0;
     if (f->start_known) {
         int32_t d = wire_psn_diff(c->p.psn, f->first);

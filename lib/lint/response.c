@@ -7,6 +7,8 @@
  * contradict each other only when the later one answers a request that was first seen after the
  * earlier one: no reordering explains that.
  */
+#include <stdlib.h>
+
 #include "lint_priv.h"
 
 /* Messages that are complete when `psn` is answered, since the epoch began. */
@@ -102,6 +104,7 @@ static void msn_range(struct lint_ctx *c)
     if (count_went_back(c))
         return;
     uint32_t base = (c->p.msn - n.low) & WIRE_PSN_MASK;
+    q->from_start = q->from_start || (base == 0 && q->first_epoch == q->epoch);
     c->msn_lo = q->base_lo_on ? lint_add(q->base_lo, n.low) : c->p.msn;
     c->msn_hi = q->base_on && n.exact ? lint_add(q->base_hi, n.low) : c->p.msn;
     c->msn_known = wire_psn_diff(c->p.msn, c->msn_lo) < 0 || wire_psn_diff(c->p.msn, c->msn_hi) > 0;
@@ -299,6 +302,12 @@ static uint64_t rtt_least(const struct lint_ctx *c)
     return c->f->info.rtt_samples ? c->f->info.rtt_min : 0;
 }
 
+/* Was it sent before an answer that was seen before it? */
+static bool overtaken(const struct lint_ctx *c)
+{
+    return lint_id_counts(c->f, &c->p) && (int16_t)(c->p.ip_id - c->f->id_most) < 0;
+}
+
 /* A re-read that begins in the middle: is it answered as a request of its own (RD-10)? */
 static void watch_reread(struct lint_ctx *c)
 {
@@ -311,42 +320,49 @@ static void watch_reread(struct lint_ctx *c)
         return;
     if (c->op->flags & WIRE_F_START) { /* that to the latest re-read, or to an earlier one */
         q->restarted_n++;
-        q->continued.on = q->continued.on && c->p.psn != r->reread;
-    } else if (c->p.psn == r->reread && !r->continued && rtt_least(c) &&
+        q->continued.on = q->continued.on && c->p.psn != q->continued.psn;
+    } else if (c->p.psn == r->reread && !r->continued && rtt_least(c) && !overtaken(c) &&
                c->in->ns - r->reread_ns >= rtt_least(c) / 8 &&
                ((whole && r->starts >= whole->sends) || (q->continued_n > 1 && !q->restarted_n))) {
         lint_remember(c, &q->continued); /* else it was under way already */
     }
 }
 
-/* Called when no other answer to the re-read will come. Once may be chance (the answer to the first
- * request, late, and the answer to the re-read lost); twice and never otherwise is a habit. */
+static void report_continued(struct lint *l, struct lint_flow *req, enum lint_outcome outcome)
+{
+    struct lint_ctx c = {.l = l, .f = req->peer, .req = req, .outcome = outcome};
+    for (uint32_t i = 0; i < req->continued_n && i < LINT_CONTINUED; i++) {
+        c.wait = &req->continued_held[i];
+        lint_run(&c, LINT_S_CONTINUED);
+    }
+}
+
+/* Called when the re-read is repeated, or at the capture's end. Once may be chance (the answer to
+ * the first request, late, and the answer to the re-read lost); twice and never otherwise is a
+ * habit. An answer of its own may come after the next re-read, so that is known at the end, or
+ * after many. */
 void lint_continued(struct lint *l, struct lint_flow *req, bool end)
 {
-    struct lint_wait *w = &req->continued, *first = &req->continued_first;
-    struct lint_ctx c = {.l = l, .f = req->peer, .req = req};
-    if (w->on) {
+    struct lint_wait *w = &req->continued;
+    bool habit = !req->restarted_n;
+    if (w->on && !req->continued_held)
+        req->continued_held = calloc(LINT_CONTINUED, sizeof(*w));
+    if (w->on && req->continued_held) {
         struct lint_read *r = lint_read_at(req, w->psn);
         if (r)
             r->continued = true; /* each re-read is counted once */
-        w->on = false;
-        req->continued_n++;
-        if (req->continued_n == 1) {
-            *first = *w;
-        } else if (!req->restarted_n) {
-            c.outcome = LINT_CONFIRMED;
-            c.wait = first;
-            if (req->continued_n == 2)
-                lint_run(&c, LINT_S_CONTINUED);
-            c.wait = w;
+        if (req->continued_n < LINT_CONTINUED)
+            req->continued_held[req->continued_n] = *w;
+        struct lint_ctx c = {.l = l, .f = req->peer, .req = req, .wait = w};
+        c.outcome = LINT_CONFIRMED;
+        if (++req->continued_n == LINT_CONTINUED && habit)
+            report_continued(l, req, LINT_CONFIRMED);
+        else if (req->continued_n > LINT_CONTINUED && habit)
             lint_run(&c, LINT_S_CONTINUED);
-        }
     }
-    if (end && req->continued_n == 1 && !req->restarted_n) {
-        c.outcome = LINT_OPEN;
-        c.wait = first;
-        lint_run(&c, LINT_S_CONTINUED);
-    }
+    w->on = false;
+    if (end && habit && req->continued_n < LINT_CONTINUED)
+        report_continued(l, req, req->continued_n == 1 ? LINT_OPEN : LINT_CONFIRMED);
 }
 
 /* Does this response show that one before it answered what had never arrived? (Behind the answer to
@@ -369,8 +385,10 @@ static void judge_beyond(struct lint_ctx *c)
 static void beyond(struct lint_ctx *c)
 {
     struct lint_flow *q = c->req;
-    if (!q->beyond.on)
+    if (!q->beyond.on) {
         lint_remember(c, &q->beyond);
+        q->requests_beyond = q->info.requests;
+    }
     if (c->op->flags & WIRE_F_ACK)
         c->f->info.acks += wire_aeth_kind(c->p.syndrome) == WIRE_AETH_ACK;
 }

@@ -118,6 +118,8 @@ static bool judge_beyond(struct lint_ctx *c)
     if (c->outcome == LINT_OPEN)
         return lint_doubt(c, LINT_UNDECIDABLE, "the request may not have been captured");
     lint_seen(c, "PSN 0x%x; later packets are answered with earlier PSNs", c->wait->psn);
+    if (!c->req->start_known && !c->req->from_start && c->req->requests_beyond < LINT_SETTLED)
+        return lint_doubt(c, LINT_UNDECIDABLE, "it may have been sent before the capture began");
     return true;
 }
 
@@ -224,7 +226,8 @@ bool lint_rnr_02(struct lint_ctx *c)
     bool repeated = c->rec && c->rec->last_number > m->number;
     if (repeated ? !too_soon(c, m) : !m->on)
         return false;
-    if (lint_id_tells(c->f, &c->p) && (int16_t)(c->p.ip_id - m->ip_id) < 0)
+    bool ordered = lint_id_counts(c->f, &c->p);
+    if (ordered && (int16_t)(c->p.ip_id - m->ip_id) < 0)
         return false; /* sent before it, and overtaken */
     lint_expected(c, "silence until PSN 0x%x comes again", c->p.psn);
     lint_seen(c, "a sequence NAK after the RNR NAK");
@@ -234,9 +237,10 @@ bool lint_rnr_02(struct lint_ctx *c)
                           "the shortest time");
     /* Of a packet sent twice the first may have been lost, and this NAK be a late one for it. Where
      * the IP identification says each time that it was sent behind the RNR NAK, it is a habit. */
-    bool habit = lint_id_tells(c->f, &c->p) && ++c->req->rnr_02_doubts > RNR_02_HABIT;
+    bool habit = ordered && ++c->req->rnr_02_doubts > RNR_02_HABIT;
     if (!repeated && m->sends > 1 && !c->req->rnr_02 && !habit)
         return lint_doubt(c, LINT_UNDECIDABLE, "it may answer the first transmission, late");
+    c->order_matters = !ordered;
     c->req->rnr_02 = true;
     return true;
 }

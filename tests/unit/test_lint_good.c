@@ -21,6 +21,46 @@
 static const struct step reread_twice[] = {REREAD_TWICE(100, 1), REREAD_TWICE(104, 2),
                                            REREAD_TWICE(108, 3), END};
 
+/* Responses are late, the READs are repeated from there, and the late ones come before the answers.
+ */
+static const struct step reread_late[] = {
+    {.opcode = RC(READ_REQUEST), .psn = 100, .dma_len = 3072, .va = 0x1000},
+    RESP(READ_RESP_FIRST, 100, 1024, 1),
+    RESP(READ_RESP_LAST, 102, 1024, 1),
+    {.opcode = RC(READ_REQUEST), .psn = 103, .dma_len = 3072, .va = 0x1000},
+    RESP(READ_RESP_FIRST, 103, 1024, 2),
+    RESP(READ_RESP_LAST, 105, 1024, 2),
+    {.opcode = RC(READ_REQUEST), .psn = 101, .dma_len = 2048, .va = 0x1400},
+    RESP(READ_RESP_MIDDLE, 101, 1024, 0),
+    {.opcode = RC(READ_REQUEST), .psn = 102, .dma_len = 1024, .va = 0x1800},
+    {.opcode = RC(READ_REQUEST), .psn = 104, .dma_len = 2048, .va = 0x1400},
+    RESP(READ_RESP_MIDDLE, 104, 1024, 0),
+    {.opcode = RC(READ_REQUEST), .psn = 105, .dma_len = 1024, .va = 0x1800},
+    RESP(READ_RESP_FIRST, 101, 1024, 2),
+    RESP(READ_RESP_LAST, 102, 1024, 2),
+    RESP(READ_RESP_ONLY, 102, 1024, 2),
+    RESP(READ_RESP_FIRST, 104, 1024, 2),
+    RESP(READ_RESP_LAST, 105, 1024, 2),
+    RESP(READ_RESP_ONLY, 105, 1024, 2),
+    END};
+
+/* The capture begins while answers to what came before it are under way, and what was sent before
+ * is sent again. */
+static const struct step begun_amid[] = {
+    {.opcode = RC(FETCH_ADD), .psn = 104, .ackreq = true},
+    {.from_b = true, .opcode = RC(ATOMIC_ACK), .psn = 104, .syndrome = 0x1F, .msn = 9},
+    {.opcode = RC(FETCH_ADD), .psn = 105, .ackreq = true},
+    NAK(109, 0x60, 12),
+    {.opcode = RC(FETCH_ADD), .psn = 105, .ackreq = true},
+    SEND(106, 64),
+    SEND(107, 64),
+    SEND(108, 64),
+    ACK(107, 12),
+    ACK(108, 12),
+    SEND(109, 64),
+    ACK(109, 13),
+    END};
+
 /* The network doubles a request behind the capture: its copy is answered as things stand then. */
 static const struct step copied[] = {SEND(100, 64), ACK(100, 1), SEND(101, 64), SEND(102, 64),
                                      ACK(101, 2),   ACK(102, 3), ACK(101, 3),   SEND(103, 64),
@@ -175,6 +215,7 @@ static const struct row good[] = {
     {"rnr", steps_rnr, LATER},
     {"reread", steps_reread, LATER},
     {"reread twice", reread_twice, LATER},
+    {"reread, the first answers late (RD-10)", reread_late, LATER},
     {"copied", copied, LATER},
     {"lives", lives, LATER},
     {"lives, killed", lives_killed, LATER},
@@ -386,6 +427,42 @@ START_TEST(begun_amid_another_protocol)
 }
 END_TEST
 
+static unsigned violations_of(const struct step *steps, enum net net, struct found *found)
+{
+    static struct run run;
+    struct lint_totals t;
+    build(&run, &(struct row){.name = "", .steps = steps}, net);
+    judge(&run, found, &t);
+    return (unsigned)t.findings[LINT_VIOLATION];
+}
+
+/* ACK-05, ACK-07: what is answered beyond all that the capture shows was sent before it. */
+START_TEST(begun_amid_answers)
+{
+    static struct found found;
+    for (enum net net = 0; net < NETS; net++)
+        ck_assert_msg(!violations_of(begun_amid, net, &found), "%s at packet %llu%s",
+                      found.f[0].rule->id, (unsigned long long)found.f[0].number, nets[net]);
+}
+END_TEST
+
+/* RNR-02: the sequence NAK may have been sent first, where packets change places and nothing tells
+ * in which order the responder has sent its answers. */
+START_TEST(rnr_02_overtaken)
+{
+    static const struct step steps[] = {
+        SEND(100, 64), ACK(100, 1),       SEND(101, 64),     SEND(103, 64),
+        SEND(102, 64), NAK(101, 0x21, 1), NAK(101, 0x60, 1), END};
+    static struct found found;
+    for (enum net net = 0; net < NETS; net++) {
+        bool violation = violations_of(steps, net, &found) != 0;
+        ck_assert_str_eq(found.f[0].rule->id, "RNR-02");
+        ck_assert_msg(violation == (net == NET_COUNT), "%s: %s%s", found.f[0].rule->id,
+                      lint_verdict_name(found.f[0].verdict), nets[net]);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("lint good");
@@ -398,6 +475,8 @@ int main(void)
     tcase_add_test(t, ack_05_a_read_not_captured);
     tcase_add_test(t, ack_08_came_in_between);
     tcase_add_test(t, begun_amid_another_protocol);
+    tcase_add_test(t, begun_amid_answers);
+    tcase_add_test(t, rnr_02_overtaken);
     suite_add_tcase(s, t);
     return unit_run(s);
 }
