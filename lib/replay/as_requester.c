@@ -16,7 +16,7 @@
 #define SENT_MIN   65536u /* our engine may send this many packets, */
 #define SENT_EACH  16u    /* and so many for each of the capture */
 #define TIMERS_MAX 64u
-#define NEW_MAX    256u   /* packets sent on after a sequence NAK: on their way before it came */
+#define NEW_MAX    4096u  /* packets sent on after a sequence NAK: on their way before it came */
 #define HOLE_MAX   65536u /* PSNs never seen in a row that are bridged */
 
 /* A PSN with a captured request. */

@@ -250,6 +250,9 @@ static const char *rule_of_missing(const struct responder *r, const struct packe
                                    const struct answer *near)
 {
     unsigned f = packet_flags(p);
+    if (!(f & WIRE_F_ACK) && wire_opcodes[p->pkt.opcode].headers & WIRE_H_AETH &&
+        wire_aeth_kind(p->pkt.syndrome) != WIRE_AETH_ACK)
+        return "REQ-31";
     if (packet_positive(p) && stage_state(&r->stage) == QPS_ERR)
         return "RSP-22";
     if (f & WIRE_F_READ)
@@ -276,6 +279,7 @@ static const char *why_missing(const char *rule)
 {
     static const char *const text[][2] = {
         {"RD-10", "a READ repeated from the middle is answered as one of its own"},
+        {"REQ-31", "a READ response or ATOMIC acknowledge says ACK in its AETH"},
         {"REQ-30", "the opcode follows from the packet's place in the READ"},
         {"ATM-08", "no ATOMIC with this PSN is executed here"},
         {"RNR-01", "this request takes no receive work request, or none that was missing"},
@@ -318,6 +322,31 @@ static bool begun_before(const struct responder *r, const struct answer *found)
     return a->used;
 }
 
+/* Does the capture have this answer of ours behind `p`? Then what it has here is another one, late.
+ */
+static bool follows(const struct responder *r, const struct packet *p, const struct answer *a)
+{
+    const struct packet *end = r->d->packet + r->d->packets;
+    for (unsigned n = 0; ++p < end && n < BACK; n++)
+        if (packet_answers(r->d, p) && p->pkt.psn == a->psn && p->pkt.opcode == a->opcode)
+            return true;
+    return false;
+}
+
+/* Has the response before it just come, since the READ was repeated from here? Then this one goes
+ * on with an execution that began before. */
+static bool goes_on(const struct responder *r, const struct packet *p)
+{
+    const struct packet *q = p;
+    for (unsigned n = 0; q-- > r->d->packet && n < BACK; n++) {
+        if (packet_asks(r->d, q) && q->pkt.psn == p->pkt.psn)
+            return false;
+        if (packet_answers(r->d, q) && packet_flags(q) & WIRE_F_READ)
+            return q->pkt.psn == ((p->pkt.psn - 1) & WIRE_PSN_MASK);
+    }
+    return false;
+}
+
 /* Is `found` the answer to the first execution of a READ, but seen where one to a later execution,
  * which begins here, is due? */
 static bool repeated_oddly(struct responder *r, const struct packet *p, const struct answer *found)
@@ -329,12 +358,16 @@ static bool repeated_oddly(struct responder *r, const struct packet *p, const st
             !(wire_opcodes[a->opcode].flags & WIRE_F_READ))
             continue;
         r->regular = r->regular || a < found;
-        later = later || (a > found && !a->used);
+        if (a > found && !a->used) {
+            later = true;
+            r->regular = r->regular || follows(r, p, a);
+        }
     }
     uint64_t least = r->d->answers.rtt_samples ? r->d->answers.rtt_min / 8 : 0;
     bool at_once = r->reread[p->pkt.psn % REREADS].psn == p->pkt.psn &&
                    p->ns - r->reread[p->pkt.psn % REREADS].ns < least; /* under way already */
-    if (!later || at_once || r->regular || (!r->odd_told && !begun_before(r, found)))
+    if (!later || at_once || r->regular || p->overtaken || goes_on(r, p) ||
+        (!r->odd_told && !begun_before(r, found)))
         return false;
     if (!r->odd) {
         r->odd = p;
@@ -410,6 +443,23 @@ static bool refuses_missed(const struct responder *r, const struct packet *p)
            missed(r, p, p->pkt.psn);
 }
 
+/* Does it refuse what takes a receive, for want of one? Anybody may, and which transmission of it
+ * came when can't always be told; but not what an answer has long covered. */
+static bool may_starve(const struct responder *r, const struct packet *p)
+{
+    const struct packet *asked = asked_before(r, p, p->pkt.psn), *q = p;
+    if (wire_aeth_kind(p->pkt.syndrome) != WIRE_AETH_RNR || !asked)
+        return false;
+    unsigned f = packet_flags(asked);
+    if (f & WIRE_F_SEND ? !(f & WIRE_F_START) : !(f & WIRE_F_IMM && f & WIRE_F_END))
+        return false;
+    for (unsigned n = 0; q-- > r->d->packet && n < BACK; n++)
+        if (packet_answers(r->d, q) && packet_positive(q) &&
+            wire_psn_diff(q->pkt.psn, p->pkt.psn) >= 0)
+            return n < LATE;
+    return true;
+}
+
 /* The latest packet before `end` that asks with this PSN and found what it needs; or NULL. */
 static const struct packet *sent_before(const struct responder *r, const struct packet *end,
                                         uint32_t psn)
@@ -462,6 +512,8 @@ static bool delayed(const struct responder *r, const struct packet *p)
     bool covered = false;
     if (p->pkt.syndrome != WIRE_SYN_NAK_SEQ)
         return false;
+    if (p->overtaken)
+        return true;
     const struct packet *early =
         r->d->exact && p->pkt.psn == stage_epsn(&r->stage) ? sent_before(r, p, p->pkt.psn) : NULL;
     if (early && !refused_since(r, early, p))
@@ -489,6 +541,12 @@ struct match {
     bool again;           /* our engine has answered with this PSN more than once */
 };
 
+/* The response of a READ differs in this only: memory may have changed between two executions. */
+static bool memory_changed(const struct packet *p, const char *field)
+{
+    return packet_flags(p) & WIRE_F_READ && !strcmp(field, "payload");
+}
+
 static struct match look_up(const struct responder *r, const struct packet *p)
 {
     struct match m = {0};
@@ -502,7 +560,7 @@ static struct match look_up(const struct responder *r, const struct packet *p)
             m.near = a;
         const char *what = NULL;
         bool kind = same_kind(a, p), same = kind && same_content(a, p, &what);
-        m.repeated = m.repeated || (redone && same);
+        m.repeated = m.repeated || (redone && (same || (kind && memory_changed(p, what))));
         if (!kind || a->used || (m.found && (!m.wrong || !same)))
             continue;
         m.found = a;
@@ -518,8 +576,8 @@ static void compare_found(struct responder *r, const struct packet *p, const str
     m->found->used = true;
     if (f & WIRE_F_READ && repeated_oddly(r, p, m->found))
         return;
-    if (!m->wrong || (m->again && f & WIRE_F_READ && !strcmp(m->wrong, "payload"))) {
-        r->j->out->same++; /* memory may have changed between two executions */
+    if (!m->wrong || (m->again && memory_changed(p, m->wrong))) {
+        r->j->out->same++;
         return;
     }
     const char *rule = f & WIRE_F_ATOMIC            ? "ATM-08"
@@ -557,7 +615,6 @@ static void compare(struct responder *r, const struct packet *p)
     bool ack = p->pkt.opcode == WIRE_ACKNOWLEDGE, positive = packet_positive(p);
     r->hole = r->hole || (!p->selective && finds_hole(r, p));
     bool before = wire_psn_diff(p->pkt.psn, r->d->base) < 0 || !r->j->out->fed || p->selective;
-    r->middle = r->middle || (before && !p->selective);
     if (r->hole || p->duplicate || before) {
         r->j->out->passed++;
         return;
@@ -590,6 +647,12 @@ static void compare(struct responder *r, const struct packet *p)
     if (behind_already(r, p)) {
         r->j->out->passed++;
         r->j->out->compared--;
+        return;
+    }
+    if (may_starve(r, p)) {
+        r->j->out->passed++;
+        r->j->out->compared--;
+        r->j->excused++;
         return;
     }
     const char *rule = rule_of_missing(r, p, m.near);
@@ -629,6 +692,31 @@ static void give_unreliable(struct responder *r, size_t at)
 
 /* ---- the whole direction ---- */
 
+/* Does an early answer belong to what was sent before the capture: to an earlier PSN, or, the very
+ * first one, to a later one than has been seen, and its message number doesn't say that all has? */
+static bool begins_in_the_middle(const struct direction *d)
+{
+    bool asked = false, answered = false;
+    uint32_t end = d->base, messages = 0;
+    for (size_t i = 0; i < d->packets && i < EARLY; i++) {
+        const struct packet *p = &d->packet[i];
+        uint32_t next = (p->pkt.psn + packet_psns(d, p)) & WIRE_PSN_MASK;
+        if (packet_asks(d, p)) {
+            end = asked && wire_psn_diff(end, next) > 0 ? end : next;
+            asked = true;
+            messages += (packet_flags(p) & (WIRE_F_END | WIRE_F_READ | WIRE_F_ATOMIC)) != 0;
+        }
+        if (!packet_answers(d, p))
+            continue;
+        bool whole = messages && p->pkt.msn == messages;
+        if (!asked || wire_psn_diff(p->pkt.psn, d->base) < 0 ||
+            (!answered && !whole && wire_psn_diff(p->pkt.psn, end) >= 0))
+            return true;
+        answered = true;
+    }
+    return false;
+}
+
 static int prepare(struct responder *r)
 {
     const struct direction *d = r->d;
@@ -664,6 +752,7 @@ int as_responder(struct direction *d, struct judge *j)
     int rc = prepare(&r);
     bool begun = false;
     r.hole = d->selective && !says_hello(d);
+    r.middle = begins_in_the_middle(d);
     for (size_t i = 0; i < d->packets && !rc; i++) {
         const struct packet *p = &d->packet[i];
         if (packet_asks(d, p)) {

@@ -12,6 +12,7 @@
 #define COPY_BACK   256u   /* packets between a packet and the network's copy of it */
 #define TRIPS       65536u /* PSNs back to which times are known */
 #define SAMPLES_MIN 4u
+#define ID_NEAR     64    /* from one packet's IP identification to the next one's, of a counter */
 #define BACK_MAX    4096u /* packets looked back at for the cause of a NAK */
 
 static uint32_t payload_mtu(const struct packet *p)
@@ -372,19 +373,59 @@ static bool ids_tell(const struct direction *d)
 }
 
 /* Was the very same answer there a little earlier? Where nothing tells, it is another one if what
- * it answers has been sent again meanwhile. */
+ * it answers has been sent again meanwhile, and there was time to answer that. */
 static bool network_copy(const struct direction *d, const struct packet *p, bool told)
 {
     const struct packet *q = p;
+    bool asked = false;
     for (unsigned n = 0; q > d->packet && n < COPY_BACK; n++) {
         q--;
-        if (!told && packet_asks(d, q) &&
-            ((p->pkt.psn - q->pkt.psn) & WIRE_PSN_MASK) < packet_psns(d, q))
+        asked = asked || (!told && packet_asks(d, q) &&
+                          ((p->pkt.psn - q->pkt.psn) & WIRE_PSN_MASK) < packet_psns(d, q));
+        if (asked && !crossed(d, q, p))
             return false;
         if (q->flow == p->flow && q->usable && same_packet(q, p))
             return true;
     }
     return false;
+}
+
+/* Have answers overtaken each other? Where a counter is the IP identification, it tells which have.
+ * Else that NAKs go back tells that some have: what the responder has, it doesn't ask for again. */
+static void find_disorder(struct direction *d)
+{
+    unsigned steps = 0, near = 0, back = 0;
+    const struct packet *last = NULL;
+    bool any = false;
+    uint32_t highest = 0;
+    for (size_t i = 0; i < d->packets; i++) {
+        const struct packet *p = &d->packet[i];
+        if (!packet_answers(d, p))
+            continue;
+        int16_t step = last ? (int16_t)(p->pkt.ip_id - last->pkt.ip_id) : 0;
+        steps += last != NULL;
+        near += step && step > -ID_NEAR && step < ID_NEAR;
+        last = p;
+        if (p->pkt.opcode != WIRE_ACKNOWLEDGE)
+            continue;
+        uint32_t next = (p->pkt.psn + packet_positive(p)) & WIRE_PSN_MASK;
+        back += any && !packet_positive(p) && wire_psn_diff(next, highest) < 0;
+        highest = any && wire_psn_diff(next, highest) < 0 ? highest : next;
+        any = true;
+    }
+    bool count = last && last->pkt.ip_version == 4 && near > steps - steps / 8;
+    uint16_t id = 0;
+    any = false;
+    for (size_t i = 0; i < d->packets; i++) {
+        struct packet *p = &d->packet[i];
+        p->overtaken = false;
+        if (!packet_answers(d, p))
+            continue;
+        bool older = any && (int16_t)(p->pkt.ip_id - id) < 0;
+        p->overtaken = count ? older : back > 1;
+        id = older ? id : p->pkt.ip_id;
+        any = true;
+    }
 }
 
 void evidence_find(struct direction *d)
@@ -399,6 +440,7 @@ void evidence_find(struct direction *d)
         find_trip(d);
     d->rnr_timer = 1;
     bool told = ids_tell(d);
+    find_disorder(d);
     for (size_t i = 0; i < d->packets; i++) {
         struct packet *p = &d->packet[i];
         p->lost = p->doubled = p->spoilt = p->refused = false;

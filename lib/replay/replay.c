@@ -276,7 +276,7 @@ static int try_responder(struct direction *d, uint64_t *differ)
     struct judge judge = {.report = on_kind, .ctx = &kinds, .out = &out};
     evidence_find(d);
     int rc = as_responder(d, &judge);
-    *differ = out.differ + kinds.n * KIND_WEIGHT;
+    *differ = out.differ + judge.excused + (kinds.n + (judge.excused != 0)) * KIND_WEIGHT;
     return rc;
 }
 

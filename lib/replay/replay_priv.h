@@ -24,6 +24,7 @@ struct packet {
     bool duplicate; /* the network's copy of an earlier packet */
     /* evidence, for one direction at a time */
     bool lost;       /* never reached the other end */
+    bool overtaken;  /* an answer that later ones have overtaken, as far as that can be told */
     uint64_t starve; /* found no receive work request, says the RNR NAK of this number; or 0 */
     bool doubled;    /* by the network behind the capture: the copy finds one */
     bool refused;    /* with an access error: its key isn't good (any more) */
@@ -59,6 +60,8 @@ struct judge {
     replay_report report;
     void *ctx;
     struct replay_outcome *out;
+    uint64_t excused; /* answers that our engine doesn't give here, but might: another choice of
+                       * what the capture doesn't tell may explain them */
 };
 
 /* WIRE_F_* */

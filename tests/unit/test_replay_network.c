@@ -26,6 +26,8 @@ struct step {
     uint32_t msn;     /* 0: follows from the PSN */
     uint32_t dma_len; /* 0: 8 */
     uint32_t off;     /* added to the address */
+    uint8_t fill;     /* added to the payload's octets */
+    uint8_t copy;     /* the network's, of the packet so many before */
 };
 
 #define SEND(psn_)                                                                                 \
@@ -84,6 +86,10 @@ struct step {
 #define AFTER(us_, what_, psn_)                                                                    \
     {                                                                                              \
         OP_##what_, psn_, us_                                                                      \
+    }
+#define AFTER_READS(us_, part_, psn_)                                                              \
+    {                                                                                              \
+        .opcode = WIRE_READ_RESP_##part_, .psn = psn_, .us = us_, .syndrome = WIRE_SYN_ACK         \
     }
 #define END                                                                                        \
     {                                                                                              \
@@ -159,6 +165,70 @@ static const struct row {
     {"likewise of what was lost before and is sent again",
      {WRITE(10), ACK(10), WRITE(11), WRITE(12), NAK(11), ACK(11), AFTER(5, WRITE, 11), ACK(12),
       WRITE(12), END}},
+    {"READs repeated from the middle while the first answers were late (RD-10)",
+     {WRITE(10), AFTER(20, ACK, 10), READ(11, 768), AFTER_READS(20, FIRST, 11), READS(LAST, 13),
+      READ(14, 768), AFTER_READS(20, FIRST, 14), READS(LAST, 16), READ(12, 512), READ(15, 512),
+      AFTER_READS(8, MIDDLE, 12), READS(MIDDLE, 15), AFTER_READS(20, FIRST, 12), READS(LAST, 13),
+      READS(FIRST, 15), READS(LAST, 16), WRITE(17), AFTER(20, ACK, 17), END}},
+    {"a READ executed three times, and its memory changed (RD-10)",
+     {WRITE(10),
+      ACK(10),
+      READ(11, 768),
+      READS(FIRST, 11),
+      READS(MIDDLE, 12),
+      READS(LAST, 13),
+      READ(11, 768),
+      {.opcode = WIRE_READ_RESP_FIRST, .psn = 11, .syndrome = WIRE_SYN_ACK, .fill = 1},
+      {.opcode = WIRE_READ_RESP_MIDDLE, .psn = 12, .fill = 1},
+      {.opcode = WIRE_READ_RESP_LAST, .psn = 13, .syndrome = WIRE_SYN_ACK, .fill = 1},
+      {.opcode = WIRE_READ_RESP_MIDDLE, .psn = 12, .fill = 2},
+      WRITE(14),
+      ACK(14),
+      END}},
+    {"a NAK that the network has doubled, while it was answered",
+     {WRITE(10),
+      AFTER(20, ACK, 10),
+      WRITE(11),
+      AFTER(20, ACK, 11),
+      WRITE(12),
+      AFTER(20, ACK, 12),
+      WRITE(13),
+      AFTER(20, ACK, 13),
+      WRITE(14),
+      WRITE(15),
+      WRITE(16),
+      AFTER(20, NAK, 15),
+      WRITE(15),
+      {OP_NAK, 15, .copy = 2},
+      WRITE(15),
+      WRITE(16),
+      AFTER(20, ACK, 16),
+      END}},
+    {"an RNR NAK of a SEND, whichever transmission it was that found no receive",
+     {SEND(10), ACK(10), SEND(11), ACK(11), SEND(12), AFTER(30, SEND, 12), ACK(12), RNR(12),
+      SEND(13), ACK(13), END}},
+    {"NAKs that answers have overtaken, where nothing tells which (ACK-08)",
+     {WRITE(10), ACK(10), WRITE(11), WRITE(12), WRITE(13), NAK(12), NAK(11), WRITE(11), WRITE(12),
+      WRITE(13), NAK(13), NAK(12), WRITE(12), WRITE(13), NAK(12), ACK(13), END}},
+    {"the first answer is to what was sent before the capture, behind what is sent again",
+     {{.opcode = WIRE_SEND_FIRST, .psn = 10},
+      {.opcode = WIRE_ACKNOWLEDGE, .psn = 13, .syndrome = WIRE_SYN_ACK, .msn = WIRE_PSN_MASK + 1},
+      {.opcode = WIRE_SEND_MIDDLE, .psn = 11, .us = 30},
+      {.opcode = WIRE_SEND_MIDDLE, .psn = 12},
+      {.opcode = WIRE_SEND_LAST, .psn = 13},
+      {.opcode = WIRE_ACKNOWLEDGE, .psn = 13, .syndrome = WIRE_SYN_ACK, .msn = 1},
+      {.opcode = WIRE_SEND_ONLY, .psn = 14, .us = 30},
+      {.opcode = WIRE_ACKNOWLEDGE, .psn = 14, .syndrome = WIRE_SYN_ACK, .msn = 2},
+      END}},
+    {"REQ-31 a READ response whose AETH is a NAK's",
+     {WRITE(10),
+      ACK(10),
+      READ(11, 8),
+      {.opcode = WIRE_READ_RESP_ONLY, .psn = 11, .syndrome = WIRE_SYN_NAK_SEQ},
+      WRITE(12),
+      ACK(12),
+      END},
+     .n = 1},
     {"ACK-05 an ACK of what wasn't sent",
      {SEND(10), ACK(10), SEND(11), ACK(12), AFTER(50, SEND, 12), END}},
     {"ACK-05 an ACK in the place of an ATOMIC acknowledge",
@@ -241,7 +311,7 @@ static uint32_t payload_of(uint8_t opcode)
     unsigned f = wire_opcodes[opcode].flags;
     if (!(f & WIRE_F_PAYLOAD))
         return 0;
-    return f & (WIRE_F_FIRST | WIRE_F_MIDDLE) || f & WIRE_F_READ ? MTU : 8;
+    return f & (WIRE_F_FIRST | WIRE_F_MIDDLE) || (f & WIRE_F_READ && !(f & WIRE_F_ONLY)) ? MTU : 8;
 }
 
 /* The frame of a step: requests go from A to B. */
@@ -253,7 +323,7 @@ static size_t make(const struct step *s, enum ids kind, unsigned n, uint8_t *fra
         .smac = {2, 0, 0, 0, 0, answer ? 2 : 1},
         .ip_version = kind == IPV6 ? 6 : 4,
         .ttl = 64,
-        .ip_id = (uint16_t)(kind == IDS_COUNT  ? 100 + n
+        .ip_id = (uint16_t)(kind == IDS_COUNT  ? 100 + n - s->copy
                             : kind == IDS_SAME ? 1
                                                : 0),
         .ip_flags = 2,
@@ -279,7 +349,7 @@ static size_t make(const struct step *s, enum ids kind, unsigned n, uint8_t *fra
     }
     size_t at = wire_build(frame, size, &p), len = wire_frame_len(&p);
     ck_assert_uint_gt(at, 0);
-    memset(frame + at, (int)s->psn, p.payload_len);
+    memset(frame + at, (int)(s->psn + s->fill), p.payload_len);
     wire_icrc_seal(frame, len, p.ip_off, p.bth_off);
     return len;
 }
@@ -571,6 +641,47 @@ START_TEST(at_both_ends)
 }
 END_TEST
 
+/* ---- more under way than fits the rows above ---- */
+
+#define UNDER_WAY 1024u
+
+static void add_step(struct replay *r, struct step s, uint64_t *number, uint64_t ns)
+{
+    uint8_t frame[2 * MTU];
+    size_t len = make(&s, IDS_COUNT, (unsigned)*number, frame, sizeof frame);
+    struct lint_frame f = {.number = ++*number,
+                           .ns = ns,
+                           .data = frame,
+                           .len = (uint32_t)len,
+                           .wire_len = (uint32_t)len};
+    ck_assert_int_eq(replay_add(r, &f), 0);
+}
+
+/* ACK-06: what has been sent before a NAK comes, and is seen behind it, is no refusal to send again
+ * what is missing. Who never does is found all the same. */
+START_TEST(a_large_window)
+{
+    for (int guilty = 0; guilty < 2; guilty++) {
+        struct replay *r = replay_new(0);
+        struct tally t = {.rule = "ACK-06"};
+        uint64_t n = 0, ns = 0;
+        uint32_t on_its_way = guilty ? 5 * UNDER_WAY : UNDER_WAY;
+        add_step(r, (struct step)WRITE(10), &n, ns += US);
+        add_step(r, (struct step)ACK(10), &n, ns += US);
+        add_step(r, (struct step)WRITE(12), &n, ns += US);
+        add_step(r, (struct step)NAK(11), &n, ns += US);
+        for (uint32_t i = 0; i < on_its_way; i++)
+            add_step(r, (struct step)WRITE(13 + i), &n, ns += US);
+        for (uint32_t i = 0; i < on_its_way + 2 && !guilty; i++)
+            add_step(r, (struct step)WRITE(11 + i), &n, ns += US);
+        ck_assert_int_eq(replay_run(r, REPLAY_REQUESTER, on_difference, NULL, &t), 0);
+        replay_free(r);
+        ck_assert_msg(t.n == (unsigned)guilty && !t.others, "%u found, %u of other rules", t.n,
+                      t.others);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("replay network");
@@ -578,6 +689,7 @@ int main(void)
     tcase_add_loop_test(c, behind_the_capture, 0, sizeof rows / sizeof *rows);
     tcase_add_loop_test(c, at_the_responder, 0, sizeof arrivals / sizeof *arrivals);
     tcase_add_test(c, at_both_ends);
+    tcase_add_test(c, a_large_window);
     suite_add_tcase(s, c);
     return unit_run(s);
 }
