@@ -422,7 +422,7 @@ static void find_disorder(struct direction *d)
         if (!packet_answers(d, p))
             continue;
         bool older = any && (int16_t)(p->pkt.ip_id - id) < 0;
-        p->overtaken = count ? older : back > 1;
+        p->overtaken = count ? older : back > 1 || d->doubled;
         id = older ? id : p->pkt.ip_id;
         any = true;
     }

@@ -324,6 +324,7 @@ static int one_role(struct replay *r, struct direction d, enum replay_role role,
     find_view(&d, role);
     if (!datagrams) {
         evidence_mtu(&d);
+        d.doubled = vantage_doubled(&d);
         order_restore(&d);
         find_selective(&d);
         evidence_find(&d);

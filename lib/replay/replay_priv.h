@@ -43,6 +43,7 @@ struct direction {
     size_t begin;    /* packet from which on requests count: before, the responder waits */
     bool known_base; /* there is one */
     bool own_port;   /* captured where the role's own packets went out, */
+    bool doubled;    /* all is there twice: nothing but a counter tells the order of answers */
     bool exact;      /* and what came in there reached it, in that order */
     uint64_t trip;   /* ns from the capture to the responder and back, 0 = not considered: what was
                       * sent less than this before a NAK isn't its cause */
@@ -101,6 +102,10 @@ uint32_t packet_psns(const struct direction *d, const struct packet *p);
  * most of the other one? The others then add nothing but the differences between their clocks. If
  * there are several such, it is the one that has seen least of the other flow: the nearest. */
 bool vantage_find(const struct direction *d, uint32_t own, uint32_t *interface);
+
+/* Without interfaces to tell them apart: are most answers there twice, as in captures of two places
+ * merged into one? */
+bool vantage_doubled(const struct direction *d);
 
 /* Fill in the MTU. */
 void evidence_mtu(struct direction *d);

@@ -9,6 +9,7 @@
 #include "replay_priv.h"
 
 #define PLACES_MAX  8u
+#define DOUBLED_MIN 4u  /* answers that tell whether a capture shows all of them twice */
 #define SAME_OCTETS 64u /* by so many from the BTH on, a packet is known again */
 
 /* A packet at a place. */
@@ -98,4 +99,23 @@ bool vantage_find(const struct direction *d, uint32_t own, uint32_t *interface)
         return false;
     *interface = at.interface[best];
     return true;
+}
+
+bool vantage_doubled(const struct direction *d)
+{
+    struct sight *sight = calloc(d->packets ? d->packets : 1, sizeof(*sight));
+    size_t n = 0, distinct = 0, once = 0;
+    for (size_t i = 0; sight && i < d->packets; i++)
+        if (packet_answers(d, &d->packet[i]) && packet_positive(&d->packet[i]))
+            sight[n++].what = what_of(&d->packet[i]);
+    if (sight)
+        qsort(sight, n, sizeof(*sight), by_what);
+    for (size_t i = 0, k; i < n; i = k) {
+        for (k = i + 1; k < n && sight[k].what == sight[i].what; k++)
+            ;
+        distinct++;
+        once += k == i + 1;
+    }
+    free(sight);
+    return distinct >= DOUBLED_MIN && once <= distinct / 4;
 }

@@ -594,7 +594,8 @@ static int by_time(const void *a, const void *b)
     return x->id < y->id ? -1 : x->id > y->id;
 }
 
-static void check_merged(enum ids kind, int32_t offset_us, bool guilty)
+/* `flat`: nothing says where a packet was seen. */
+static void check_merged(enum ids kind, int32_t offset_us, bool guilty, bool flat)
 {
     static struct sights s;
     struct replay *r = replay_new(0);
@@ -615,7 +616,7 @@ static void check_merged(enum ids kind, int32_t offset_us, bool guilty)
                                .data = frame,
                                .len = (uint32_t)len,
                                .wire_len = (uint32_t)len,
-                               .interface = s.at[i].interface};
+                               .interface = flat ? 0 : s.at[i].interface};
         ck_assert_int_eq(replay_add(r, &f), 0);
     }
     ck_assert_int_eq(replay_run(r, REPLAY_BOTH, on_difference, NULL, &t), 0);
@@ -635,9 +636,20 @@ START_TEST(at_both_ends)
     for (enum ids kind = 0; kind < KINDS; kind++)
         for (unsigned i = 0; i < sizeof offsets / sizeof *offsets; i++)
             for (int guilty = 0; guilty <= (kind == IDS_COUNT); guilty++) { /* else: a copy */
-                check_merged(kind, offsets[i], guilty);
-                check_merged(kind, -offsets[i], guilty);
+                check_merged(kind, offsets[i], guilty, false);
+                check_merged(kind, -offsets[i], guilty, false);
             }
+}
+END_TEST
+
+START_TEST(at_both_ends_in_one)
+{
+    static const int32_t offsets[] = {0, 3, 7, 12};
+    for (enum ids kind = 0; kind < KINDS; kind++)
+        for (unsigned i = 0; i < sizeof offsets / sizeof *offsets; i++) {
+            check_merged(kind, offsets[i], false, true);
+            check_merged(kind, -offsets[i], false, true);
+        }
 }
 END_TEST
 
@@ -689,6 +701,7 @@ int main(void)
     tcase_add_loop_test(c, behind_the_capture, 0, sizeof rows / sizeof *rows);
     tcase_add_loop_test(c, at_the_responder, 0, sizeof arrivals / sizeof *arrivals);
     tcase_add_test(c, at_both_ends);
+    tcase_add_test(c, at_both_ends_in_one);
     tcase_add_test(c, a_large_window);
     suite_add_tcase(s, c);
     return unit_run(s);
