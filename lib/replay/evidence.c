@@ -12,6 +12,7 @@
 #define COPY_BACK   256u   /* packets between a packet and the network's copy of it */
 #define TRIPS       65536u /* PSNs back to which times are known */
 #define SAMPLES_MIN 4u
+#define SAMPLES_MAX 4096u
 #define ID_NEAR     64    /* from one packet's IP identification to the next one's, of a counter */
 #define BACK_MAX    4096u /* packets looked back at for the cause of a NAK */
 
@@ -102,28 +103,52 @@ static bool crossed(const struct direction *d, const struct packet *p, const str
     return p->ns <= answer->ns && answer->ns - p->ns < d->trip;
 }
 
+/* When each PSN was sent. */
+struct sent {
+    uint64_t first, last; /* + 1, 0 = not seen */
+};
+
+static int by_size(const void *a, const void *b)
+{
+    const uint64_t *x = a, *y = b;
+    return *x < *y ? -1 : *x > *y;
+}
+
 /* From the capture to the responder and back takes no longer than from the first transmission of
  * any packet to an answer that names it. What is a little less is taken for what it takes, where
- * there are a few to go by. */
+ * there are a few to go by. If that is far longer than it usually takes from the last transmission,
+ * then all these first ones were lost. */
 static void find_trip(struct direction *d)
 {
-    uint64_t *sent = calloc(TRIPS, sizeof(*sent)), least = UINT64_MAX; /* sent: + 1, 0 = not seen */
-    uint32_t highest = d->base, samples = 0;
-    for (size_t i = 0; sent && i < d->packets; i++) {
+    struct sent *sent = calloc(TRIPS, sizeof(*sent));
+    uint64_t *again = calloc(SAMPLES_MAX, sizeof(*again)), least = UINT64_MAX;
+    uint32_t highest = d->base, samples = 0, agains = 0;
+    for (size_t i = 0; sent && again && i < d->packets; i++) {
         const struct packet *p = &d->packet[i];
+        struct sent *at = &sent[p->pkt.psn % TRIPS];
         int32_t ahead = wire_psn_diff(p->pkt.psn, highest);
         if (packet_asks(d, p) && ahead >= 0 && ahead < (int32_t)TRIPS) {
             for (uint32_t psn = highest; psn != p->pkt.psn; psn = (psn + 1) & WIRE_PSN_MASK)
-                sent[psn % TRIPS] = 0;
-            sent[p->pkt.psn % TRIPS] = p->ns + 1;
+                sent[psn % TRIPS] = (struct sent){0};
+            *at = (struct sent){p->ns + 1, p->ns + 1};
             highest = (p->pkt.psn + 1) & WIRE_PSN_MASK;
-        } else if (packet_answers(d, p) && ahead < 0 && ahead > -(int32_t)TRIPS &&
-                   sent[p->pkt.psn % TRIPS] && p->ns + 1 >= sent[p->pkt.psn % TRIPS]) {
-            uint64_t took = p->ns + 1 - sent[p->pkt.psn % TRIPS];
+        } else if (packet_asks(d, p) && ahead < 0 && ahead > -(int32_t)TRIPS) {
+            at->last = p->ns + 1;
+        } else if (packet_answers(d, p) && ahead < 0 && ahead > -(int32_t)TRIPS && at->first &&
+                   p->ns + 1 >= at->first) {
+            uint64_t took = p->ns + 1 - at->first;
             least = took < least ? took : least;
             samples++;
+            if (agains < SAMPLES_MAX && p->ns + 1 >= at->last)
+                again[agains++] = p->ns + 1 - at->last;
         }
     }
+    if (agains) {
+        qsort(again, agains, sizeof(*again), by_size);
+        if (least / 4 > again[agains / 2])
+            least = again[agains / 2];
+    }
+    free(again);
     free(sent);
     d->trip = samples < SAMPLES_MIN ? 0 : least / 8 * d->trip_share;
 }
