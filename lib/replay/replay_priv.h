@@ -98,7 +98,7 @@ static inline bool packet_positive(const struct packet *p)
 /* PSNs that a request packet stands for. */
 uint32_t packet_psns(const struct direction *d, const struct packet *p);
 
-/* Without known directions: has one interface of several seen all that the flow `own` sent, and
+/* Not at the end's own port: has one interface of several seen all that the flow `own` sent, and
  * most of the other one? The others then add nothing but the differences between their clocks. If
  * there are several such, it is the one that has seen least of the other flow: the nearest. */
 bool vantage_find(const struct direction *d, uint32_t own, uint32_t *interface);

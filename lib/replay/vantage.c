@@ -22,6 +22,7 @@ struct sight {
 struct places {
     uint32_t interface[PLACES_MAX];
     uint64_t own[PLACES_MAX], other[PLACES_MAX]; /* packets of either end seen there */
+    uint8_t ways[PLACES_MAX]; /* in which they were seen to go: bits by own and sent */
     unsigned n;
 };
 
@@ -77,16 +78,20 @@ bool vantage_find(const struct direction *d, uint32_t own, uint32_t *interface)
     struct sight *sight = calloc(d->packets ? d->packets : 1, sizeof(*sight));
     uint64_t all = 0, others = 0;
     size_t n = 0;
-    bool known = !sight; /* directions are: then find_view knows better */
-    for (size_t i = 0; i < d->packets && !known; i++) {
+    bool useless = !sight; /* too many places, or one where packets both go out and come in */
+    for (size_t i = 0; i < d->packets && !useless; i++) {
         const struct packet *p = &d->packet[i];
         if (!p->good)
             continue;
-        sight[n] = (struct sight){what_of(p), place_of(&at, p->interface), p->flow == own};
-        known = p->sent || sight[n++].place == PLACES_MAX;
+        unsigned place = place_of(&at, p->interface), way = p->sent ? 1 : 2;
+        sight[n++] = (struct sight){what_of(p), place, p->flow == own};
+        useless = place == PLACES_MAX;
+        if (!useless)
+            at.ways[place] |= (uint8_t)(p->flow == own ? way : way << 2);
+        useless = useless || (at.ways[place] & 3) == 3 || at.ways[place] >> 2 == 3;
     }
     unsigned best = PLACES_MAX;
-    if (!known && at.n > 1) {
+    if (!useless && at.n > 1) {
         qsort(sight, n, sizeof(*sight), by_what);
         count(sight, n, &at, &all, &others);
         for (unsigned v = 0; v < at.n; v++)

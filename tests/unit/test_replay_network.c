@@ -622,8 +622,11 @@ static int by_time(const void *a, const void *b)
     return x->id < y->id ? -1 : x->id > y->id;
 }
 
-/* `flat`: nothing says where a packet was seen. */
-static void check_merged(enum ids kind, int32_t offset_us, bool guilty, bool flat)
+/* What the file says of where a packet was seen: nothing, the interface, or, of A's, also whether
+ * the packet went out there. */
+enum sight_of { SIGHT_FLAT, SIGHT_PLACE, SIGHT_WAY };
+
+static void check_merged(enum ids kind, int32_t offset_us, bool guilty, enum sight_of what)
 {
     static struct sights s;
     struct replay *r = replay_new(0);
@@ -644,7 +647,9 @@ static void check_merged(enum ids kind, int32_t offset_us, bool guilty, bool fla
                                .data = frame,
                                .len = (uint32_t)len,
                                .wire_len = (uint32_t)len,
-                               .interface = flat ? 0 : s.at[i].interface};
+                               .interface = what == SIGHT_FLAT ? 0 : s.at[i].interface,
+                               .sent = what == SIGHT_WAY && !s.at[i].interface &&
+                                       !is_answer(&s.at[i].step)};
         ck_assert_int_eq(replay_add(r, &f), 0);
     }
     ck_assert_int_eq(replay_run(r, REPLAY_BOTH, on_difference, NULL, &t), 0);
@@ -664,8 +669,10 @@ START_TEST(at_both_ends)
     for (enum ids kind = 0; kind < KINDS; kind++)
         for (unsigned i = 0; i < sizeof offsets / sizeof *offsets; i++)
             for (int guilty = 0; guilty <= (kind == IDS_COUNT); guilty++) { /* else: a copy */
-                check_merged(kind, offsets[i], guilty, false);
-                check_merged(kind, -offsets[i], guilty, false);
+                for (enum sight_of what = SIGHT_PLACE; what <= SIGHT_WAY; what++) {
+                    check_merged(kind, offsets[i], guilty, what);
+                    check_merged(kind, -offsets[i], guilty, what);
+                }
             }
 }
 END_TEST
@@ -675,8 +682,8 @@ START_TEST(at_both_ends_in_one)
     static const int32_t offsets[] = {0, 3, 7, 12};
     for (enum ids kind = 0; kind < KINDS; kind++)
         for (unsigned i = 0; i < sizeof offsets / sizeof *offsets; i++) {
-            check_merged(kind, offsets[i], false, true);
-            check_merged(kind, -offsets[i], false, true);
+            check_merged(kind, offsets[i], false, SIGHT_FLAT);
+            check_merged(kind, -offsets[i], false, SIGHT_FLAT);
         }
 }
 END_TEST
