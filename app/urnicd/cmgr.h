@@ -44,6 +44,7 @@ struct cm_id {
     bool passive;
     bool driven; /* its queue pair goes with the connection */
     struct ipc_sockaddr src, dst;
+    bool src_chosen; /* by us, for dst */
     uint8_t dmac[6];
     bool resolving, with_route;
     struct neigh_waiter waiter; /* while resolving */

@@ -299,6 +299,8 @@ static void cmid_resolved(struct neigh_waiter *w, int status, const uint8_t mac[
         id->state = CM_ID_RESOLVED;
         cmid_simple(id, id->with_route ? IPC_CM_ROUTE_RESOLVED : IPC_CM_ADDR_RESOLVED, 0);
     } else {
+        if (id->src_chosen) /* another destination may need another one */
+            memset(id->src.ip, 0, sizeof(id->src.ip));
         cmid_simple(id, IPC_CM_ADDR_ERROR, status);
     }
 }
@@ -312,7 +314,8 @@ int cmgr_resolve(struct cm_id *id, const struct ipc_cm_addr *req, uint64_t now)
     if ((id->state != CM_ID_IDLE && id->state != CM_ID_BOUND) || id->resolving)
         return -EINVAL;
     memcpy(remote.b, dst->ip, 16);
-    if (sockaddr_any(&src)) {
+    bool choose = sockaddr_any(&src);
+    if (choose) {
         int rc = neigh_source(id->device->neigh, &remote, &local);
         if (rc < 0) {
             cmid_simple(id, IPC_CM_ADDR_ERROR, rc);
@@ -326,6 +329,7 @@ int cmgr_resolve(struct cm_id *id, const struct ipc_cm_addr *req, uint64_t now)
     if (wire_addr_is_v4(&local) != wire_addr_is_v4(&remote))
         return -EINVAL;
     id->src = src;
+    id->src_chosen = choose;
     if (id->src.port == 0)
         id->src.port = cmid_port(id);
     id->dst = *dst;

@@ -607,6 +607,14 @@ START_TEST(chooses_its_source)
     ck_assert_int_eq(urnic_create_id(ca, URNIC_PS_TCP, NULL, &id), 0);
     ck_assert_int_eq(urnic_resolve(id, NULL, (struct sockaddr *)&six, 5000), 0);
     ck_assert_int_eq(await_cm(ca, URNIC_CM_ADDR_ERROR).status, -ENETUNREACH);
+    inet_pton(AF_INET, "10.0.0.77", &to.sin_addr); /* nobody */
+    ck_assert_int_eq(urnic_resolve(id, NULL, (struct sockaddr *)&to, 50), 0);
+    await_cm(ca, URNIC_CM_ADDR_ERROR);
+    inet_pton(AF_INET, "192.0.2.254", &to.sin_addr);
+    ck_assert_int_eq(urnic_resolve(id, NULL, (struct sockaddr *)&to, 5000), 0);
+    await_cm(ca, URNIC_CM_ROUTE_RESOLVED);
+    ck_assert_int_eq(urnic_id_addr(id, local, NULL, NULL, NULL), 0);
+    ck_assert_msg(memcmp(local + 12, rows[1].from, 4) == 0, "after one who wasn't there");
     ck_assert_int_eq(urnic_destroy_id(id), 0);
     ck_assert_int_eq(urnic_destroy_cm_channel(ca), 0);
     end_close(&a);
