@@ -121,6 +121,8 @@ static int set_gw(struct config_device *d, const char *key, const char *v, char 
         struct wire_addr gw;
         if (wire_addr_parse(one, &gw) < 0)
             return config_fail(err, "%s=%s: want an address like 10.0.0.254", key, one);
+        if (wire_addr_is_multicast(&gw))
+            return config_fail(err, "%s=%s: is a multicast address", key, one);
         for (unsigned i = 0; i < d->ngw; i++) {
             if (wire_addr_is_v4(&d->gw[i]) == wire_addr_is_v4(&gw))
                 return config_fail(err, "%s=%s: one gateway per address family", key, v);

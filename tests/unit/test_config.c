@@ -42,6 +42,7 @@ static const struct {
     {"name=a b", NULL, NULL, 0, "name=a b"},
     {"name=0123456789abcdef0", NULL, NULL, 0, "name="},
     {"gw=10.0.0.1;10.0.0.2", NULL, NULL, 0, "one gateway"},
+    {"gw=ff02::2", NULL, NULL, 0, "multicast"},
     {"neigh=other", NULL, NULL, 0, "neigh=other"},
 };
 

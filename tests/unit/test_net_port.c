@@ -745,8 +745,8 @@ START_TEST(wire_16_echo_v6)
 }
 END_TEST
 
-/* GID-03 GID-04 a new address is announced twice, a second apart; the port begins with its EUI-64.
- */
+/* GID-03 GID-04 a new address is announced twice, two seconds apart; the port begins with its
+ * EUI-64. */
 START_TEST(gid_03_announcements)
 {
     struct net_config c = {.mtu = 1500};
