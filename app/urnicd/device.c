@@ -24,7 +24,8 @@
 
 static const uint8_t mac_none[6];
 
-/* A MAC of our own: the same after a restart, another on each device of a link. */
+/* A MAC of our own: the same after a restart, another on each device of a link. Drawn at random for
+ * a device without an address. */
 static void device_make_mac(struct device *d)
 {
     const struct config_device *c = d->conf;
