@@ -617,6 +617,8 @@ def stale_socket():
     path = os.path.join(DATA, "stale")
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
         s.bind(path)
+    r = run(URNICD, ["--stop", "--socket", path])
+    check(r.returncode == 1 and f"socket={path}: no urnicd serves there" in r.stderr, f"--stop, a stale socket: {r.stderr}")
     # In the background it keeps its standard error.
     status = subprocess.call([URNICD, "--socket", path, "--port", "mem:l", "--addr", "10.0.0.1/24"],
                              stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=30)

@@ -112,6 +112,33 @@ START_TEST(link_faults)
 }
 END_TEST
 
+/* How many packets a full queue marks is what was asked for, all of them here. */
+START_TEST(link_marks)
+{
+    const char *args[] = {"--device",
+                          "name=urn0,port=mem:L,rate=1G,queue=4M,ecn_kmin=4K,ecn_kmax=2M,"
+                          "ecn_pmax=0.000001,cc=dcqcn,addr=10.0.0.1/24",
+                          "--device", "name=urn1,port=mem:L,addr=10.0.0.2/24", NULL};
+    uint64_t until = rig_now_ms() + 20000;
+
+    rig_start(&rig, args);
+    rig_await_link(&rig, "urn0");
+    rig_await_link(&rig, "urn1");
+    open_ends();
+    ck_assert_int_eq(
+        set_link_of("urn0", (struct ipc_link_admin){.mask = IPC_LINK_ECN, .ecn_ppm = 1000000}), 0);
+    while (rig_counter(&rig, "urn0", "link_marked") < 50) {
+        ck_assert_msg(rig_now_ms() < until, "nothing is marked");
+        write_all(&a, &b, 1);
+    }
+    ck_assert_int_eq(set_link_of("urn0", (struct ipc_link_admin){.mask = IPC_LINK_ECN}), 0);
+    uint64_t before = rig_counter(&rig, "urn0", "link_marked");
+    write_all(&a, &b, 2);
+    ck_assert_uint_eq(rig_counter(&rig, "urn0", "link_marked"), before);
+    down();
+}
+END_TEST
+
 START_TEST(rate)
 {
     up("");
@@ -281,7 +308,34 @@ START_TEST(congestion)
              urnic_qp_num(first));
     ck_assert_int_eq(says(json), 0);
     ck_assert_uint_eq(said("\"qpn\":"), 1);
+    ck_assert_int_eq(says("{\"cmd\":\"cc\",\"device\":\"urn0\",\"qpn\":1234567}"), -ENOENT);
+    ck_assert_int_eq(says("{\"cmd\":\"cc\",\"device\":\"urn7\"}"), -ENODEV);
+    /* Of every device: a line each. */
+    ck_assert_int_eq(says("{\"cmd\":\"cc\"}"), 0);
+    ck_assert_uint_eq(said("}\n{"), 1);
     ck_assert_int_eq(urnic_destroy_qp(first), 0);
+    down();
+}
+END_TEST
+
+/* What urnicd logs follows the level from then on. */
+START_TEST(log_levels)
+{
+    static char log[65536];
+    int fd = memfd_create("log", MFD_CLOEXEC), ours = dup(STDERR_FILENO);
+
+    ck_assert_int_eq(dup2(fd, STDERR_FILENO), STDERR_FILENO);
+    up("");
+    ck_assert_int_eq(dup2(ours, STDERR_FILENO), STDERR_FILENO);
+    ck_assert_int_eq(says("{\"cmd\":\"log-level\",\"level\":\"debug\"}"), 0);
+    ck_assert_int_eq(says("{\"cmd\":\"dance\"}"), -ENOTSUP); /* who asks, and what came of it */
+    ck_assert_int_eq(says("{\"cmd\":\"log-level\",\"level\":\"warn\"}"), 0);
+    ssize_t n = pread(fd, log, sizeof(log) - 1, 0);
+    ck_assert_ptr_nonnull(strstr(log, "debug control: "));
+    ck_assert_int_eq(says("{\"cmd\":\"dance\"}"), -ENOTSUP);
+    ck_assert_int_eq(pread(fd, log, sizeof(log) - 1, n), 0);
+    close(ours);
+    close(fd);
     down();
 }
 END_TEST
@@ -382,11 +436,13 @@ int main(void)
 
     tcase_set_timeout(t, 60);
     tcase_add_test(t, link_faults);
+    tcase_add_test(t, link_marks);
     tcase_add_test(t, rate);
     tcase_add_test(t, addresses_come_back);
     tcase_add_test(t, gone_addresses_are_silent);
     tcase_add_test(t, requests_in_json);
     tcase_add_test(t, wrong_rules);
+    tcase_add_test(t, log_levels);
     tcase_add_test(t, congestion);
     tcase_add_test(t, rate_limits);
     tcase_add_test(t, captures_one_at_a_time);
