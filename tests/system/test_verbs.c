@@ -5,6 +5,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -439,6 +440,82 @@ START_TEST(limits_rates)
 }
 END_TEST
 
+/* QP-07: who asks for it is told when a send queue is drained, once; who doesn't, isn't. */
+START_TEST(says_when_drained)
+{
+    const int mask = URNIC_QP_STATE | URNIC_QP_EN_SQD_ASYNC_NOTIFY;
+    struct urnic_async_event ev;
+    struct pollfd p;
+
+    up();
+    end_qp(&a, URNIC_QPT_RC);
+    end_qp(&b, URNIC_QPT_RC);
+    end_connect(&a, &b);
+    p = (struct pollfd){.fd = urnic_async_fd(a.ctx), .events = POLLIN};
+    for (int asked = 0; asked < 2; asked++) {
+        struct urnic_qp_attr attr = {.qp_state = URNIC_QPS_SQD,
+                                     .en_sqd_async_notify = (uint8_t)asked};
+        ck_assert_int_eq(end_post(&a, URNIC_WR_RDMA_WRITE, 0, SIZE, b.mr->iova, b.mr->rkey, 1), 0);
+        ck_assert_int_eq(urnic_modify_qp(a.qp, &attr, mask), 0);
+        end_expect(&a, URNIC_WC_SUCCESS, 1);
+        ck_assert_int_eq(poll(&p, 1, asked ? 5000 : 50), asked);
+        for (uint64_t until = rig_now_ms() + 5000; attr.sq_draining;) {
+            ck_assert_uint_lt(rig_now_ms(), until);
+            ck_assert_int_eq(urnic_query_qp(a.qp, &attr), 0);
+        }
+        attr.qp_state = URNIC_QPS_RTS;
+        ck_assert_int_eq(urnic_modify_qp(a.qp, &attr, URNIC_QP_STATE), 0);
+    }
+    ck_assert_int_eq(urnic_get_async_event(a.ctx, &ev), 0);
+    ck_assert_int_eq(ev.type, URNIC_EVENT_SQ_DRAINED);
+    ck_assert_ptr_eq(ev.qp, a.qp);
+    urnic_ack_async_event(&ev);
+    ck_assert_int_eq(poll(&p, 1, 0), 0);
+    down();
+}
+END_TEST
+
+/* What a queue pair was given is what it tells, all 20 bits of a flow label, too. */
+START_TEST(tells_what_it_was_given)
+{
+    const unsigned mask = URNIC_QP_AV | URNIC_QP_TIMEOUT | URNIC_QP_RETRY_CNT | URNIC_QP_RNR_RETRY |
+                          URNIC_QP_MIN_RNR_TIMER | URNIC_QP_MAX_QP_RD_ATOMIC |
+                          URNIC_QP_MAX_DEST_RD_ATOMIC;
+    struct urnic_qp_attr attr = {.qp_state = URNIC_QPS_SQD};
+
+    up();
+    end_qp(&a, URNIC_QPT_RC);
+    end_qp(&b, URNIC_QPT_RC);
+    end_connect(&a, &b);
+    ck_assert_int_eq(urnic_modify_qp(a.qp, &attr, URNIC_QP_STATE), 0);
+    ck_assert_int_eq(urnic_query_qp(a.qp, &attr), 0);
+    attr.ah_attr.flow_label = 0x9ABCD;
+    attr.ah_attr.tclass = 0x28;
+    attr.ah_attr.hop_limit = 9;
+    attr.ah_attr.sl = 3;
+    attr.timeout = 17;
+    attr.retry_cnt = 2;
+    attr.rnr_retry = 3;
+    attr.min_rnr_timer = 4;
+    attr.max_rd_atomic = 5;
+    attr.max_dest_rd_atomic = 6;
+    const struct urnic_qp_attr given = attr;
+    ck_assert_int_eq(move(a.qp, attr, URNIC_QPS_SQD, mask), 0);
+    ck_assert_int_eq(urnic_query_qp(a.qp, &attr), 0);
+    ck_assert_uint_eq(attr.ah_attr.flow_label, given.ah_attr.flow_label);
+    ck_assert_uint_eq(attr.ah_attr.tclass, given.ah_attr.tclass);
+    ck_assert_uint_eq(attr.ah_attr.hop_limit, given.ah_attr.hop_limit);
+    ck_assert_uint_eq(attr.ah_attr.sl, given.ah_attr.sl);
+    ck_assert_uint_eq(attr.timeout, given.timeout);
+    ck_assert_uint_eq(attr.retry_cnt, given.retry_cnt);
+    ck_assert_uint_eq(attr.rnr_retry, given.rnr_retry);
+    ck_assert_uint_eq(attr.min_rnr_timer, given.min_rnr_timer);
+    ck_assert_uint_eq(attr.max_rd_atomic, given.max_rd_atomic);
+    ck_assert_uint_eq(attr.max_dest_rd_atomic, given.max_dest_rd_atomic);
+    down();
+}
+END_TEST
+
 #define MAKERS 8
 
 struct makers {
@@ -670,6 +747,8 @@ int main(void)
     tcase_add_test(t, destroys_detached_only);
     tcase_add_test(t, keeps_to_its_limits);
     tcase_add_test(t, limits_rates);
+    tcase_add_test(t, says_when_drained);
+    tcase_add_test(t, tells_what_it_was_given);
     tcase_add_test(t, makes_queues_in_threads);
     tcase_add_test(t, works_while_others_wait);
     tcase_add_test(t, opens_on_its_worker);
