@@ -277,6 +277,26 @@ static unsigned datapath_slow_tx(struct device *d, struct engine_slot *es, unsig
     return m;
 }
 
+/* EVT-05: what queue pairs send without a link is lost, as on any port, so their timers run and
+ * their retries run out. Neighbours and connections are looked for when it is back. */
+static unsigned datapath_lose(struct device *d, struct engine_slot *es, uint64_t now)
+{
+    static _Thread_local uint8_t nowhere[IO_FRAME_MAX];
+
+    for (unsigned i = 0; i < IO_BURST_MAX; i++) {
+        es[i].buf = nowhere;
+        es[i].cap = sizeof(nowhere);
+        es[i].len = 0;
+    }
+    unsigned m = engine_tx(d->engine, es, IO_BURST_MAX, now);
+    for (unsigned i = 0; i < m; i++)
+        es[i].status = 0;
+    if (m > 0)
+        engine_sent(d->engine, es, m, now);
+    d->stats.no_link += m;
+    return m;
+}
+
 static unsigned datapath_tx_burst(struct device *d, enum datapath_turn turn, uint64_t now)
 {
     /* A slot is large for its pieces, of which only the first few are ever touched. */
@@ -290,6 +310,8 @@ static unsigned datapath_tx_burst(struct device *d, enum datapath_turn turn, uin
         return 0;
     unsigned n = d->io->ops->tx_reserve(d->io, slots, want, now);
     d->tx_blocked = n == 0;
+    if (n == 0 && !d->link.up)
+        return turn == TURN_FIRST ? 0 : datapath_lose(d, es, now);
     if (n == 0) {
         d->stats.port_full++;
         return 0;

@@ -27,6 +27,7 @@ struct device_stats {
     uint64_t own_echo;   /* our own frames that the port gave back */
     uint64_t copy_fault; /* copies that failed: a client took its memory away (MR-12) */
     uint64_t port_full;  /* rounds in which frames had to wait for room */
+    uint64_t no_link;    /* frames of queue pairs that were lost: the link was down (EVT-05) */
     uint64_t link_changes;
     /* what clients have done that they should not (SHM-02, SHM-08, CQ-06) */
     uint64_t client_bad_index;    /* queues that were given up: an index or a length was a lie */

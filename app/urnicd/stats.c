@@ -61,6 +61,7 @@ static void stats_port(struct stats_list *l, struct device *d)
     stats_add(l, "port_slow_path", d->stats.slow_path);
     stats_add(l, "port_own_echo", d->stats.own_echo);
     stats_add(l, "port_full", d->stats.port_full);
+    stats_add(l, "port_no_link", d->stats.no_link);
     stats_add(l, "copy_fault", d->stats.copy_fault);
     stats_add(l, "client_bad_index", d->stats.client_bad_index);
     stats_add(l, "client_bad_doorbell", d->stats.client_bad_doorbell);

@@ -669,6 +669,34 @@ START_TEST(link_down)
 }
 END_TEST
 
+/* EVT-05: without a link retries run out, and a queue pair that was not used meanwhile goes on. */
+START_TEST(link_stays_down)
+{
+    struct urnic_qp *idle[2];
+
+    pair_up("");
+    idle[0] = a.qp;
+    idle[1] = b.qp;
+    end_qp(&a, URNIC_QPT_RC);
+    end_qp(&b, URNIC_QPT_RC);
+    end_connect(&a, &b);
+    set_link("urn0", false);
+    expect_event(&a, URNIC_EVENT_PORT_ERR);
+    ck_assert_int_eq(end_post(&a, URNIC_WR_RDMA_WRITE, 0, 8, b.mr->iova, b.mr->rkey, 1), 0);
+    end_expect(&a, URNIC_WC_RETRY_EXC_ERR, 1);
+    ck_assert_uint_ge(rig_counter(&rig, "urn0", "port_no_link"), 8); /* the first, and 7 retries */
+    set_link("urn0", true);
+    expect_event(&a, URNIC_EVENT_PORT_ACTIVE);
+    ck_assert_int_eq(urnic_destroy_qp(a.qp), 0);
+    ck_assert_int_eq(urnic_destroy_qp(b.qp), 0);
+    a.qp = idle[0];
+    b.qp = idle[1];
+    ck_assert_int_eq(end_post(&a, URNIC_WR_RDMA_WRITE, 0, 8, b.mr->iova, b.mr->rkey, 2), 0);
+    end_expect(&a, URNIC_WC_SUCCESS, 2);
+    pair_down();
+}
+END_TEST
+
 /* GID-04: an address comes and goes; the table and the clients are told, other entries stay. */
 START_TEST(address_change)
 {
@@ -825,6 +853,7 @@ static Suite *suite(void)
     tcase_add_test(t, moderated_events);
     tcase_add_test(t, solicited_events);
     tcase_add_test(t, link_down);
+    tcase_add_test(t, link_stays_down);
     tcase_add_test(t, address_change);
     tcase_add_test(t, address_comes_back);
     tcase_add_test(t, address_stays_away);
