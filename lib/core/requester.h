@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The sending half of a queue pair: work requests become packets (requester.c), answers become
- * completions (completer.c), losses become retransmissions (retransmit.c).
+ * The sending half of a queue pair: work requests are taken and started (send_queue.c), become
+ * packets (requester.c), answers become completions (completer.c), losses become retransmissions
+ * (retransmit.c).
  * Rules: REQ, RTX, TMR, RNR-05..09, ACK-12..17, UC-02, UD-03.
  *
  *              head                 cur                     started            tail
@@ -114,7 +115,7 @@ struct req {
     struct record_fifo recs;
 };
 
-/* requester.c */
+/* send_queue.c */
 /* The ring of a new queue pair; what is granted is put into *p. 0, -ENOMEM. */
 int req_init(struct engine *e, struct qp *qp, struct engine_qp_params *p);
 void req_free(struct qp *qp);
@@ -124,18 +125,20 @@ void req_reset(struct engine *e, struct qp *qp);
 void req_start(struct qp *qp, psn_t sq_psn);
 /* See engine_post_send. */
 int req_post(struct engine *e, struct qp *qp, const struct engine_send_wr *wr);
-/* Fill up to n slots. Fewer than n: there is nothing more to send now. */
-unsigned req_tx(struct engine *e, struct qp *qp, struct engine_slot *slots, unsigned n,
-                uint64_t now);
-/* After the gather of one slot of this side. False: it failed, the rest of this side's slots of the
- * queue pair are void too. */
-bool req_sent(struct engine *e, struct qp *qp, const struct engine_slot *slot, uint64_t now);
 /* The list behind a work request; what is in it says SWQE_CHECKED. */
 union swqe_sge *req_sges(const struct qp *qp, struct swqe *w);
 /* Has all that was started completed? */
 bool req_drained(const struct qp *qp);
 /* In SQD: tell the owner, once, if it wants to know (QP-07). */
 void req_check_drained(struct engine *e, struct qp *qp);
+
+/* requester.c */
+/* Fill up to n slots. Fewer than n: there is nothing more to send now. */
+unsigned req_tx(struct engine *e, struct qp *qp, struct engine_slot *slots, unsigned n,
+                uint64_t now);
+/* After the gather of one slot of this side. False: it failed, the rest of this side's slots of the
+ * queue pair are void too. */
+bool req_sent(struct engine *e, struct qp *qp, const struct engine_slot *slot, uint64_t now);
 
 /* completer.c */
 /* A response for an RC queue pair that passed VAL-01 steps 1..8. */
