@@ -185,13 +185,18 @@ static void advance(struct qp *qp, const struct swqe *w, uint64_t now)
     }
 }
 
+/* REQ-10: have enough packets gone since one asked for an acknowledgement? */
+static bool ack_due(const struct req *r)
+{
+    uint32_t every = r->window / 4 < ACKREQ_EVERY ? r->window / 4 : ACKREQ_EVERY;
+    return r->since_ackreq + 1 >= every;
+}
+
 /* REQ-10, REQ-11: does this packet ask for an acknowledgement? */
 static bool wants_ack(const struct qp *qp, const struct swqe *w, bool last, bool goes_on,
                       bool round_end)
 {
-    const struct req *r = &qp->req;
-    uint32_t every = r->window / 4 < ACKREQ_EVERY ? r->window / 4 : ACKREQ_EVERY;
-    return !goes_on || round_end || r->since_ackreq + 1 >= every ||
+    return !goes_on || round_end || ack_due(&qp->req) ||
            (last && (qp->sq_sig_all || w->wr_flags & WR_F_SIGNALED)) ||
            (qp->lim && limiter_pauses(qp));
 }
@@ -243,8 +248,61 @@ static bool emit(struct engine *e, struct qp *qp, struct engine_slot *slot, bool
     slot->npieces = (uint16_t)npieces;
     if (w->inline_len)
         memcpy(slot->buf + slot->payload_off, swqe_body(qp, w) + off, v.payload_len);
-    recorder_note(e, qp, NOTE_TX, psn(v.psn), v.opcode);
+    if (again || !(wire_opcodes[v.opcode].flags & WIRE_F_MIDDLE))
+        recorder_note(e, qp, NOTE_TX, psn(v.psn), v.opcode);
     return true;
+}
+
+/* How many packets in the middle of the message under way may go the short way now: for the first
+ * time, nothing to be asked for each, and one more may follow them. More than one packet isn't
+ * inline, and credit for the second one is credit for all. */
+static unsigned middles(const struct qp *qp, const struct swqe *w)
+{
+    const struct req *r = &qp->req;
+    _Static_assert(ENGINE_INLINE_MAX <= 256, "the smallest MTU");
+    if (qp->type != QP_RC || qp->lim || qp->sr || !r->pkt || !psn_eq(r->nxt, r->max) ||
+        wr_infos[w->opcode].kind != WR_MESSAGE)
+        return 0;
+    uint32_t out = psn(r->max.v - r->una.v).v;
+    uint32_t room = r->window - (out - r->rd_psns) - 1;
+    uint32_t left = w->npsn - r->pkt - 1;
+    if (room > PSN_HALF - out - 1)
+        room = PSN_HALF - out - 1;
+    return left < room ? left : room;
+}
+
+/* Up to n packets that differ from the one just emitted in place, PSN and acknowledge request, into
+ * as many slots. Call while more() says that another may be sent, as it does afterwards. Returns
+ * how many. */
+static unsigned emit_middles(struct engine *e, struct qp *qp, struct engine_slot *slots, unsigned n)
+{
+    struct req *r = &qp->req;
+    struct swqe *w = req_wqe(qp, r->cur);
+    const uint32_t mtu = qp_mtu(qp);
+    struct wire_var v = {.opcode = WIRE_OPCODE(WIRE_RC, wr_infos[w->opcode].middle),
+                         .payload_len = mtu};
+    struct mem_piece all;
+    unsigned m = middles(qp, w);
+    if (m > n)
+        m = n;
+    if (!m ||
+        mem_pieces(e->mem, &req_sges(qp, w)->ref, r->pkt << qp->mtu_shift, m * mtu, &all, 1) != 1)
+        return 0; /* emit sees what it is */
+    for (unsigned i = 0; i < m; i++) {
+        v.psn = r->nxt.v;
+        v.ackreq = ack_due(r);
+        r->nxt = r->max = psn_add(r->nxt, 1);
+        r->since_ackreq = v.ackreq ? 0 : r->since_ackreq + 1;
+        if (v.ackreq) {
+            r->ob_end = r->nxt;
+            r->obliged = 1;
+        }
+        engine_slot_emit(qp, &slots[i], &v, v.ackreq ? SLOT_REQ_OBLIGE : SLOT_REQ);
+        slots[i].npieces = 1;
+        slots[i].pieces[0] = (struct mem_piece){all.obj, all.off + (uint64_t)i * mtu, mtu};
+    }
+    r->pkt += m;
+    return m;
 }
 
 /* Sending has stopped. If what is outstanding doesn't oblige the peer to answer, and nothing that
@@ -279,6 +337,8 @@ unsigned req_tx(struct engine *e, struct qp *qp, struct engine_slot *slots, unsi
                 if (qp->lim)
                     limiter_charge(qp, slots[k].len, now);
                 k++;
+                if (goes_on)
+                    k += emit_middles(e, qp, slots + k, n - k);
             }
             continue;
         }

@@ -74,7 +74,8 @@ size_t wire_tmpl_emit(uint8_t *buf, const struct wire_tmpl *t, const struct wire
     bth[0] = (uint8_t)(v->opcode | (v->selective ? WIRE_SELECTIVE : 0));
     bth[1] = (uint8_t)((unsigned)v->se << 7 | (t->hdr[t->bth_off + 1] & 0x40u) | pad << 4);
     wire_put32(bth + 8, (uint32_t)v->ackreq << 31 | (v->psn & WIRE_PSN_MASK));
-    headers_put_ext(bth, info, v);
+    if (info->ext_len > 0)
+        headers_put_ext(bth, info, v);
     *frame_len = (uint32_t)t->bth_off - WIRE_UDP_LEN + udp_len;
     return (size_t)t->len + info->ext_len;
 }
