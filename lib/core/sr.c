@@ -78,6 +78,17 @@ bool sr_tx_ready(const struct qp *qp)
     return s->hello_owed || (s->sack_head != s->sack_tail && s->hold_at == TIMER_NEVER);
 }
 
+static struct sr_early *early_at(struct sr *s, psn_t p)
+{
+    return &s->early[p.v % SR_WINDOW];
+}
+
+/* Has a packet come, within the window? */
+static bool has_come(const struct qp *qp, psn_t p)
+{
+    return psn_diff(p, qp->resp.epsn) < 0 || early_at(qp->sr, p)->valid;
+}
+
 void sr_emit(struct engine *e, struct qp *qp, struct engine_slot *slot)
 {
     struct sr *s = qp->sr;
@@ -93,7 +104,8 @@ void sr_emit(struct engine *e, struct qp *qp, struct engine_slot *slot)
         v.syndrome = WIRE_SYN_ACK;
         v.sel_psn = s->agreed; /* 1: an answer, which needs none */
     } else {
-        v.sel_psn = s->sack[s->sack_head++ % SR_SACKS].v;
+        psn_t p = s->sack[s->sack_head++ % SR_SACKS];
+        v.sel_psn = has_come(qp, p) ? p.v : v.psn; /* the same: nothing new */
         engine_count(e, ENGINE_C_tx_sack);
         recorder_note(e, qp, NOTE_TX_SACK, psn(v.psn), v.sel_psn);
     }
@@ -149,11 +161,6 @@ bool sr_rx(struct rx *rx, struct qp *qp)
 }
 
 /* ---- receiver ---- */
-
-static struct sr_early *early_at(struct sr *s, psn_t p)
-{
-    return &s->early[p.v % SR_WINDOW];
-}
 
 /* LR-06: a WRITE by its own RETH, or as part of the one under way. LR-09 keeps only the latter: a
  * later WRITE may be to the same octets as what is missing, which then comes after it. */

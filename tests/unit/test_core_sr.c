@@ -320,6 +320,27 @@ START_TEST(lr_07_late_and_failed_copies)
 }
 END_TEST
 
+/* LR-02: nothing new has come: that is said of the packet that is missing, not of the one before it
+ * whose copy is late, and doesn't make the missing one come. */
+START_TEST(lr_02_nothing_new_beside_a_late_copy)
+{
+    struct rig *r = agreed(NULL);
+    struct wire_pkt read = rig_pkt(r, WIRE_READ_REQUEST, rig_psn(RIG_RQPSN, 2));
+    read.va = RIG_VA;
+    read.rkey = r->rkey;
+    read.dma_len = RIG_MTU;
+    r->late = true;
+    rx_write(r, 0, 0, 1, true);
+    rig_rx(r, &read, NULL); /* dropped; PSN 1 hasn't come */
+    ck_assert_uint_eq(rig_tx(r, 0), 1);
+    ck_assert(r->sent[0].selective);
+    ck_assert_uint_eq(r->sent[0].psn, rig_psn(RIG_RQPSN, 0));
+    ck_assert_uint_eq(r->sent[0].sel_psn, r->sent[0].psn);
+    rig_copy(r, 1, 0);
+    rig_free(r);
+}
+END_TEST
+
 /* LR-09: gbn-ooo keeps what comes early of the WRITE under way; on the wire nothing differs: one
  * NAK per gap. What is sent again after that is a duplicate, and isn't copied again. */
 START_TEST(lr_09_gbn_ooo)
@@ -727,7 +748,7 @@ END_TEST
 
 UNIT_MAIN("core sr", lr_01_plain_peer, lr_01_not_asked, lr_02_early_packets, lr_02_few_records,
           lr_02_window, lr_06_sends, lr_06_not_placed, lr_07_reads_and_atomics,
-          lr_07_late_and_failed_copies, lr_09_gbn_ooo, lr_15_delay, lr_11_early_retransmissions,
-          lr_10_adaptive, lr_12_probe, lr_06_sent_packets, lr_03_recovery, lr_03_timeout,
-          lr_04_timeouts, lr_04_sooner, lr_04_measured_by_naks, lr_03_rnr, lr_03_rubbish,
-          lr_03_nothing_new, lr_15_reordering)
+          lr_07_late_and_failed_copies, lr_02_nothing_new_beside_a_late_copy, lr_09_gbn_ooo,
+          lr_15_delay, lr_11_early_retransmissions, lr_10_adaptive, lr_12_probe, lr_06_sent_packets,
+          lr_03_recovery, lr_03_timeout, lr_04_timeouts, lr_04_sooner, lr_04_measured_by_naks,
+          lr_03_rnr, lr_03_rubbish, lr_03_nothing_new, lr_15_reordering)
