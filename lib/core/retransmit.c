@@ -117,7 +117,7 @@ static void retry(struct engine *e, struct qp *qp, psn_t p, bool timeout, const 
                   uint64_t now)
 {
     struct req *r = &qp->req;
-    if (qp->sr && timeout && !sr_charge(qp, now)) {
+    if (qp->sr && !sr_charge(qp, now)) {
         start_round(e, qp, p, now);
         return;
     }

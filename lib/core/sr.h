@@ -147,7 +147,8 @@ void sr_progress(struct qp *qp, uint32_t n, uint64_t now);
 void sr_timed_out(struct qp *qp);
 /* ns until the ACK timer fires, from now (LR-04). */
 uint64_t sr_timeout(const struct qp *qp);
-/* The ACK timer has fired: does it cost a retry? At most once within T of TMR-01 (LR-04). */
+/* The ACK timer has fired, or answers to a READ or ATOMIC are lost: does it cost a retry? At most
+ * once within T of TMR-01 (LR-04). */
 bool sr_charge(struct qp *qp, uint64_t now);
 
 /* READ responses (sr_read.c). */

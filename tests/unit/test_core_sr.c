@@ -562,6 +562,33 @@ START_TEST(lr_04_timeouts)
 }
 END_TEST
 
+/* LR-04 beside REQ-24: while the answer to a READ is missing, what is sent again is acknowledged
+ * once in each round trip. That costs a retry once in T, too; a peer that never gives the answer
+ * fails the queue pair all the same. */
+START_TEST(lr_04_implied_naks)
+{
+    struct rig *r = agreed(NULL);
+    rig_post(r, WR_SEND, 1, RIG_MTU, WR_F_SIGNALED);
+    rig_tx(r, 0);
+    rig_pass(r, 10 * US);
+    rig_ack(r, tx_psn(0));
+    rig_post(r, WR_RDMA_READ, 2, RIG_MTU, WR_F_SIGNALED);
+    rig_post(r, WR_SEND, 3, RIG_MTU, WR_F_SIGNALED);
+    rig_tx(r, 0);
+    uint64_t begin = r->now;
+    while (rig_state(r) == QPS_RTS && r->now < begin + 40 * RIG_T) {
+        rig_pass(r, 20 * US);
+        rig_ack(r, tx_psn(2));
+        rig_clear(r);
+        rig_tx(r, 0);
+    }
+    ck_assert_uint_gt(rig_count(r, ENGINE_C_implied_nak_seq_err), 100);
+    ck_assert_uint_gt(r->now - begin, 3 * RIG_T); /* retry_cnt 3 */
+    ck_assert_uint_lt(r->now - begin, 8 * RIG_T);
+    rig_free(r);
+}
+END_TEST
+
 /* LR-04: a time-out that has become shorter counts at once, however far away the timer was that was
  * set for the longer one: here before anything was measured. */
 START_TEST(lr_04_sooner)
@@ -750,5 +777,5 @@ UNIT_MAIN("core sr", lr_01_plain_peer, lr_01_not_asked, lr_02_early_packets, lr_
           lr_02_window, lr_06_sends, lr_06_not_placed, lr_07_reads_and_atomics,
           lr_07_late_and_failed_copies, lr_02_nothing_new_beside_a_late_copy, lr_09_gbn_ooo,
           lr_15_delay, lr_11_early_retransmissions, lr_10_adaptive, lr_12_probe, lr_06_sent_packets,
-          lr_03_recovery, lr_03_timeout, lr_04_timeouts, lr_04_sooner, lr_04_measured_by_naks,
-          lr_03_rnr, lr_03_rubbish, lr_03_nothing_new, lr_15_reordering)
+          lr_03_recovery, lr_03_timeout, lr_04_timeouts, lr_04_sooner, lr_04_implied_naks,
+          lr_04_measured_by_naks, lr_03_rnr, lr_03_rubbish, lr_03_nothing_new, lr_15_reordering)
