@@ -393,7 +393,7 @@ void resp_expected(struct rx *rx, struct qp *qp)
         recorder_note(rx->e, qp, NOTE_RX_REQ, psn(rx->pkt.psn), rx->pkt.opcode);
     record_run_ready(rx->e, qp, &r->recs, REC_RESP, rx->now);
     if (qp->sr && !rx->early)
-        sr_drain(rx->e, qp, rx->now);
+        sr_placed(rx, qp);
 }
 
 /* One more packet in the middle of a WRITE, into the record of those before it: what RSP-01 asks

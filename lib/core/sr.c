@@ -223,10 +223,93 @@ static bool place_early_send(struct rx *rx, struct qp *qp, struct record **last)
     return !place_recv(rx, qp, w, off, &span, 1, last);
 }
 
-static bool place_early(struct rx *rx, struct qp *qp)
+/* ---- what later messages have in memory already ---- */
+
+/* Where the copies from `first` on go. What doesn't fit, a SEND to many places, is not remembered:
+ * receives don't share octets with anything. */
+static void note_places(struct sr_early *ev, const struct rx *rx, unsigned first)
+{
+    for (unsigned i = 0; i < rx->ncopies - first && i < SR_PIECES; i++)
+        ev->at[i] = rx->copies[first + i].dst;
+}
+
+/* Copy `c` shall be of `len` octets from `off` on. */
+static void slice(struct engine_copy *c, uint64_t off, uint64_t len)
+{
+    c->src += off;
+    c->dst.off += off;
+    c->dst.len = c->len = (uint32_t)len;
+}
+
+/* Leave `hole` out of copy i of this packet. False: that makes it two, and there is no room. */
+static bool leave_out(struct rx *rx, unsigned first, unsigned i, const struct mem_piece *hole)
+{
+    struct engine_copy *c = &rx->copies[i];
+    struct record *rec = &rx->e->records.all[(uint32_t)c->token];
+    uint64_t begin = c->dst.off, end = begin + c->len, hole_end = hole->off + hole->len;
+    if (c->kind != ENGINE_PUT || c->dst.obj != hole->obj || hole_end <= begin || hole->off >= end)
+        return true;
+    bool before = hole->off > begin, behind = hole_end < end;
+    if (before && behind) {
+        if (rx->ncopies - first == ENGINE_FRAME_COPIES)
+            return false;
+        struct engine_copy *rest = &rx->copies[rx->ncopies++];
+        *rest = *c;
+        slice(rest, hole_end - begin, end - hole_end);
+        rec->pending++;
+    }
+    if (before) {
+        slice(c, 0, hole->off - begin);
+    } else if (behind) {
+        slice(c, hole_end - begin, end - hole_end);
+    } else {
+        rec->pending--;
+        *c = rx->copies[--rx->ncopies];
+    }
+    return true;
+}
+
+static bool leave_out_all(struct rx *rx, unsigned first, const struct sr_early *later)
+{
+    for (unsigned k = 0; k < SR_PIECES && later->at[k].len; k++)
+        for (unsigned i = rx->ncopies; i-- > first;)
+            if (!leave_out(rx, first, i, &later->at[k]))
+                return false;
+    return true;
+}
+
+/* A packet's copies, from `first` on, leave alone what packets behind it have written: they came
+ * before it, and memory shall be as if they had come after it. */
+static void keep_later(struct rx *rx, struct qp *qp, unsigned first)
+{
+    struct sr *s = qp->sr;
+    psn_t p = psn(rx->pkt.psn);
+    while (rx->ncopies > first && psn_diff(s->top, p = psn_add(p, 1)) > 0) {
+        struct sr_early *later = early_at(s, p);
+        if (later->valid && !leave_out_all(rx, first, later)) {
+            later->valid = false; /* it has to come again */
+            s->nearly--;
+        }
+    }
+}
+
+void sr_placed(struct rx *rx, struct qp *qp)
+{
+    if (qp->sr->nearly) {
+        unsigned first = rx->ncopies;
+        while (first > 0 && rx->copies[first - 1].frame == rx->frame)
+            first--;
+        keep_later(rx, qp, first);
+        record_run(rx->e, qp, REC_RESP, rx->now); /* no copy may be left */
+    }
+    sr_drain(rx->e, qp, rx->now);
+}
+
+static bool place_early(struct rx *rx, struct qp *qp, struct sr_early *ev)
 {
     struct record *last = NULL;
     bool placed = false;
+    unsigned first = rx->ncopies;
     if (resp_check_length(rx, qp) != REFUSE_NONE)
         return false;
     if (rx->op->flags & WIRE_F_WRITE)
@@ -235,6 +318,9 @@ static bool place_early(struct rx *rx, struct qp *qp)
         placed = place_early_send(rx, qp, &last);
     if (last)
         last->psn = psn(rx->pkt.psn);
+    note_places(ev, rx, first);
+    if (qp->sr->nearly)
+        keep_later(rx, qp, first);
     record_run(rx->e, qp, REC_RESP, rx->now); /* a failure may have left one without copies */
     return placed;
 }
@@ -262,6 +348,31 @@ void sr_expire(struct engine *e, struct qp *qp)
     qp_activate(e, qp);
 }
 
+/* Place a packet that hasn't come yet, and remember it. */
+static bool keep_early(struct rx *rx, struct qp *qp, struct sr_early *ev)
+{
+    struct sr *s = qp->sr;
+    psn_t p = psn(rx->pkt.psn);
+    struct sr_early came = {
+        .va = rx->pkt.va,
+        .rkey = rx->pkt.rkey,
+        .dma_len = rx->pkt.dma_len,
+        .imm = rx->pkt.imm,
+        .payload_len = (uint16_t)rx->pkt.payload_len,
+        .opcode = rx->pkt.opcode,
+        .valid = true,
+        .se = rx->pkt.se,
+        .ackreq = rx->pkt.ackreq,
+    };
+    if (!place_early(rx, qp, &came))
+        return false;
+    *ev = came;
+    if (!s->nearly++ || psn_diff(s->top, p) <= 0)
+        s->top = psn_add(p, 1);
+    engine_count(rx->e, ENGINE_C_rx_placed_early);
+    return true;
+}
+
 bool sr_rx_early(struct rx *rx, struct qp *qp)
 {
     struct sr *s = qp->sr;
@@ -272,24 +383,8 @@ bool sr_rx_early(struct rx *rx, struct qp *qp)
         return false;
     struct sr_early *ev = early_at(s, p);
     bool placed = false;
-    if (psn_diff(p, r->epsn) < (int32_t)SR_WINDOW) {
-        placed = ev->valid || place_early(rx, qp);
-        if (placed && !ev->valid) {
-            *ev = (struct sr_early){
-                .va = rx->pkt.va,
-                .rkey = rx->pkt.rkey,
-                .dma_len = rx->pkt.dma_len,
-                .imm = rx->pkt.imm,
-                .payload_len = (uint16_t)rx->pkt.payload_len,
-                .opcode = rx->pkt.opcode,
-                .valid = true,
-                .se = rx->pkt.se,
-                .ackreq = rx->pkt.ackreq,
-            };
-            s->nearly++;
-            engine_count(rx->e, ENGINE_C_rx_placed_early);
-        }
-    }
+    if (psn_diff(p, r->epsn) < (int32_t)SR_WINDOW)
+        placed = ev->valid || keep_early(rx, qp, ev);
     bool held = placed && hold(rx, qp);
     if (!selective) { /* LR-09: on the wire nothing differs */
         if (held)

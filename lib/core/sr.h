@@ -8,9 +8,10 @@
  *   receiver   A packet beyond the expected one is placed at once, if it says where (it carries a
  *              RETH, or the number of its receive work request; or it continues the WRITE under
  *              way: with a go-back-N sender only that counts, LR-09), and remembered in a window.
- *              When the gap closes, the packets behind it are carried out in order without a
- *              copy: completions, MSN and ACKs keep their order.
- *              READ and ATOMIC requests have no early effect: they are dropped, and come again.
+ *              What fills the gap leaves out the octets that packets behind it have written. When
+ *              it closes, they are carried out in order without a copy: completions, MSN and ACKs
+ *              keep their order, and memory ends as if nothing had come early. READ and ATOMIC
+ *              requests have no early effect: they are dropped, and come again.
  *   sender     A selective NAK says what is expected and what has come. Recovery sends the
  *              expected one again, and each one below the highest that has come and that hasn't
  *              come itself, once; then goes on with what is new. It ends when all that was sent
@@ -41,6 +42,7 @@ struct rx;
 
 #define SR_WINDOW 1024u /* PSNs beyond the expected one that are kept (LR-02) */
 #define SR_SACKS  256u  /* selective NAKs that wait to be sent */
+#define SR_PIECES 2u    /* of memory that the octets of one WRITE packet go to, at most */
 
 /* A packet that came early and is in memory already. */
 struct sr_early {
@@ -49,6 +51,7 @@ struct sr_early {
     uint16_t payload_len;
     uint8_t opcode; /* of RC */
     bool valid, se, ackreq;
+    struct mem_piece at[SR_PIECES]; /* where it is; len 0: nowhere */
 };
 
 struct sr {
@@ -91,6 +94,7 @@ struct sr {
     uint32_t ahead;    /* receive work requests taken for later ones */
     struct rwqe *next; /* ... the first of them */
     uint32_t nearly;   /* entries of `early` that are valid */
+    psn_t top;         /* ... all of them before this one */
     uint8_t draining;  /* within sr_drain */
     uint8_t broken;    /* the copy of an early packet has failed after it was counted in */
     psn_t broken_psn;
@@ -112,6 +116,9 @@ bool sr_rx(struct rx *rx, struct qp *qp);
 
 /* Receiver: a request beyond the expected one. True: dealt with; no ordinary NAK. */
 bool sr_rx_early(struct rx *rx, struct qp *qp);
+/* The expected packet has been placed: what has come early of later ones stays in memory, and is
+ * counted in as far as nothing is missing. */
+void sr_placed(struct rx *rx, struct qp *qp);
 /* Count in the packets that have come early and are next. With too few records left the rest waits
  * for the next packet, or until no copy of the queue pair's is under way. */
 void sr_drain(struct engine *e, struct qp *qp, uint64_t now);

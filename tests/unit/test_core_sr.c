@@ -7,8 +7,9 @@
 
 #include "sr_rig.h"
 
-/* Packet k of a WRITE of n packets to octet 0 of the memory, first PSN number `at`. */
-static void rx_write(struct rig *r, uint32_t at, uint32_t k, uint32_t n, bool selective)
+/* Packet k of a WRITE of n packets to packet `to` of the memory, first PSN number `at`. */
+static void rx_write_to(struct rig *r, uint32_t to, uint32_t at, uint32_t k, uint32_t n,
+                        bool selective)
 {
     uint8_t data[RIG_MTU];
     unsigned op = n == 1       ? WIRE_WRITE_ONLY
@@ -17,13 +18,18 @@ static void rx_write(struct rig *r, uint32_t at, uint32_t k, uint32_t n, bool se
                                : WIRE_WRITE_MIDDLE;
     struct wire_pkt p = rig_pkt(r, op, rig_psn(RIG_RQPSN, at + k));
     p.selective = selective && op != WIRE_WRITE_ONLY && op != WIRE_WRITE_FIRST;
-    p.va = RIG_VA + k * RIG_MTU;
+    p.va = RIG_VA + (to + k) * RIG_MTU;
     p.rkey = r->rkey;
     p.dma_len = (n - k) * RIG_MTU;
     p.payload_len = RIG_MTU;
     p.ackreq = k == n - 1;
     memset(data, (int)(at + k + 1), sizeof data);
     rig_rx(r, &p, data);
+}
+
+static void rx_write(struct rig *r, uint32_t at, uint32_t k, uint32_t n, bool selective)
+{
+    rx_write_to(r, 0, at, k, n, selective);
 }
 
 /* Packet k of SEND number `recv` of n packets, first PSN number `at`. */
@@ -285,8 +291,8 @@ START_TEST(lr_07_late_and_failed_copies)
 {
     struct rig *r = agreed(NULL);
     r->late = true;
-    rx_write(r, 1, 0, 1, true);
-    rx_write(r, 0, 0, 1, true);
+    rx_write_to(r, 1, 1, 0, 1, true);
+    rx_write_to(r, 0, 0, 0, 1, true);
     ck_assert_uint_eq(r->ncopies, 2);
     struct engine_qp_info info;
     engine_qp_info(r->e, r->qp, &info);
@@ -299,16 +305,16 @@ START_TEST(lr_07_late_and_failed_copies)
     rig_tx(r, 0);
     ck_assert_uint_eq(r->sent[r->nsent - 1].psn, rig_psn(RIG_RQPSN, 1));
 
-    rx_write(r, 3, 0, 1, true); /* fails early: */
+    rx_write_to(r, 3, 3, 0, 1, true); /* fails early: */
     rig_copy(r, 1, -14);
-    rx_write(r, 2, 0, 1, true);
+    rx_write_to(r, 2, 2, 0, 1, true);
     rig_copy(r, 1, 0);
     engine_qp_info(r->e, r->qp, &info);
     ck_assert_uint_eq(info.epsn, rig_psn(RIG_RQPSN, 3)); /* still missing */
     ck_assert_int_eq(rig_state(r), QPS_RTS);
 
-    rx_write(r, 4, 0, 1, true); /* fails after its turn: */
-    rx_write(r, 3, 0, 1, true);
+    rx_write_to(r, 4, 4, 0, 1, true); /* fails after its turn: */
+    rx_write_to(r, 3, 3, 0, 1, true);
     rig_clear(r);
     rig_copy(r, 1, -14);
     rig_copy(r, 1, 0);
