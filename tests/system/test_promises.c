@@ -515,6 +515,32 @@ START_TEST(answers_before_the_event)
 }
 END_TEST
 
+/* CM-25 CM-30: a connection that can't be made says why. */
+START_TEST(says_who_is_missing)
+{
+    const struct {
+        const char *ip;
+        int timeout_ms, error;
+    } peers[] = {{"10.0.0.77", 1000, -ETIMEDOUT},
+                 {"10.0.0.77", 0, -EHOSTUNREACH},
+                 {"192.0.2.1", 0, -ENETUNREACH},
+                 {"10.0.0.2", 0, -ECONNREFUSED},
+                 {"10.0.0", 0, -EINVAL}};
+    struct urnic_conn_attr attr = {.qp = {.qp_type = URNIC_QPT_RC}};
+    struct urnic_conn *conn;
+
+    up();
+    attr.pd = a.pd;
+    attr.qp.send_cq = attr.qp.recv_cq = a.cq;
+    for (unsigned i = 0; i < sizeof(peers) / sizeof(peers[0]); i++) {
+        attr.timeout_ms = peers[i].timeout_ms;
+        ck_assert_int_eq(urnic_connect_addr(a.ctx, peers[i].ip, PORT, &attr, NULL, NULL, &conn),
+                         peers[i].error);
+    }
+    down();
+}
+END_TEST
+
 /* CM-25: waiting for a neighbour that doesn't answer ends when the caller said, not when he is
  * asked once more. */
 START_TEST(gives_up_in_time)
@@ -641,6 +667,7 @@ int main(void)
     tcase_add_test(t, moves_all_or_nothing);
     tcase_add_test(t, registers_nothing);
     tcase_add_test(t, answers_before_the_event);
+    tcase_add_test(t, says_who_is_missing);
     tcase_add_test(t, gives_up_in_time);
     tcase_add_test(t, resolves_again);
     tcase_add_test(t, chooses_its_source);

@@ -128,7 +128,8 @@ URNIC_API int urnic_listen(struct urnic_cm_id *id, int backlog);
 /* Events ADDR_RESOLVED, then on ROUTE_RESOLVED; or the _ERROR of each. src may be NULL; timeout_ms
  * 0 = 2,000. -EADDRNOTAVAIL: src is not an address of the device; -EAFNOSUPPORT; -EINVAL: src and
  * dst are of different families, or the id is resolving, resolved or listening already. Who can't
- * be reached is told by the event: its status is -ENETUNREACH or -ETIMEDOUT. */
+ * be reached is told by the event: its status is -ENETUNREACH, -EHOSTUNREACH (nobody has that
+ * address, asked for 3 s) or -ETIMEDOUT (the time was over before). */
 URNIC_API int urnic_resolve_addr(struct urnic_cm_id *id, const struct sockaddr *src,
                                  const struct sockaddr *dst, int timeout_ms);
 URNIC_API int urnic_resolve_route(struct urnic_cm_id *id, int timeout_ms);
@@ -181,9 +182,10 @@ struct urnic_conn {
 
 /* Connect to "192.0.2.1" or "fd00::1". To post receives before the peer can send, do it in
  * `prepare`, which is called (if not NULL) with the new queue pair in INIT; it returns 0 or -errno.
- * -ETIMEDOUT: nobody has that address, or nobody answers; -ENETUNREACH: no route to it;
- * -EHOSTUNREACH; -ECONNREFUSED: nobody listens, or rejected; -EINVAL: `ip` is no address, or as
- * urnic_create_qp; -EDQUOT: too many connections; -ENODEV; what `prepare` said. */
+ * -EHOSTUNREACH: nobody has that address; -ETIMEDOUT: nobody answers, or the time was over before
+ * that was known; -ENETUNREACH: no route to it; -ECONNREFUSED: nobody listens, or rejected;
+ * -EINVAL: `ip` is no address, or as urnic_create_qp; -EDQUOT: too many connections; -ENODEV; what
+ * `prepare` said. */
 URNIC_API int urnic_connect_addr(struct urnic_context *ctx, const char *ip, uint16_t port,
                                  struct urnic_conn_attr *attr,
                                  int (*prepare)(void *arg, struct urnic_qp *qp), void *arg,
