@@ -66,9 +66,9 @@ int limiter_begin(struct engine *e, struct qp *qp, uint64_t now)
     bool on = enabled(qp, conf);
     qp->req.probe = qp->type == QP_RC && conf->v[CC_P_probe];
     qp->ect = on && conf->type->reacts ? (uint8_t)conf->v[CC_P_ect] : 0;
+    qp->req.window = e->p.window;
     if (!on) {
         limiter_free(qp);
-        qp->req.window = e->p.window;
         qp_activate(e, qp); /* it may have waited */
         return 0;
     }
@@ -193,7 +193,7 @@ void limiter_charge(struct qp *qp, uint32_t octets, uint64_t now)
 
 /* ---- what it hears ---- */
 
-/* The window of the algorithm is an upper bound for the requester's own. */
+/* The window of an algorithm that has one is the requester's, up to the engine's. */
 static void follow_window(struct engine *e, struct qp *qp)
 {
     uint32_t most = qp->lim->cc.window;

@@ -469,7 +469,8 @@ START_TEST(cc_25_changes_while_it_runs)
 }
 END_TEST
 
-/* CC-24: an algorithm with a window bounds what is in flight. */
+/* CC-24: an algorithm with a window bounds what is in flight, and nothing is left of that when
+ * another one takes its place. */
 START_TEST(cc_24_window)
 {
     struct rig *r = rig_new(NULL);
@@ -480,6 +481,8 @@ START_TEST(cc_24_window)
     rig_ack(r, r->sent[7].psn);
     rig_clear(r);
     ck_assert_uint_eq(rig_tx(r, 0), 4);
+    set_cc(r, "dcqcn");
+    ck_assert_uint_eq(rig_tx(r, 0), 100 - 8 - 4);
     rig_free(r);
 }
 END_TEST
