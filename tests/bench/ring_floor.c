@@ -4,7 +4,9 @@
  * memory. Two threads and a ring of frames, as many as memif's: the sender copies a payload in and
  * computes its CRC, the receiver computes the CRC and copies the payload out. No protocol at all.
  *
- * usage: ring_floor [CPU-A CPU-B]
+ * usage: ring_floor [CPU-A CPU-B [MIB]]
+ *
+ * MIB (1): what the sender copies from, and what the receiver copies to.
  *
  * Prints two JSON objects, in bit/s of payload: ring_copy_crc, and ring_copy without the CRCs.
  */
@@ -18,17 +20,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "bench.h"
 
-#define SLOTS       1024u
-#define SLOT        4352u
-#define HEADER      64u
-#define PAYLOAD     4096u
-#define BURST       32u
-#define WORKING_SET (1u << 20)
-#define SAMPLES     5u
-#define SAMPLE_NS   100000000u
+#define SLOTS     1024u
+#define SLOT      4352u
+#define HEADER    64u
+#define PAYLOAD   4096u
+#define BURST     32u
+#define MIB       (1u << 20)
+#define MIB_MAX   1024
+#define SAMPLES   5u
+#define SAMPLE_NS 100000000u
 
 struct side {
     pthread_t thread;
@@ -38,6 +42,7 @@ struct side {
 };
 
 static uint8_t *ring;
+static size_t working_set = MIB;
 static bool with_crc;
 static _Alignas(128) _Atomic uint64_t produced;
 static _Alignas(128) _Atomic uint64_t consumed;
@@ -50,7 +55,7 @@ static uint8_t *slot(uint64_t i)
 
 static uint8_t *piece(const struct side *s, uint64_t i)
 {
-    return s->memory + i * PAYLOAD % WORKING_SET;
+    return s->memory + i * PAYLOAD % working_set;
 }
 
 static void *sender(void *arg)
@@ -122,14 +127,16 @@ static double measure(struct side side[2], bool crc)
     return sample[SAMPLES / 2];
 }
 
+/* In huge pages, if the kernel gives any: neither do daemons look up an address for each packet. */
 static uint8_t *filled(size_t len)
 {
-    uint8_t *p = aligned_alloc(4096, len);
+    uint8_t *p = aligned_alloc(2 * MIB, (len + 2 * MIB - 1) / (2 * MIB) * (2 * MIB));
 
     if (!p) {
         perror("ring_floor: aligned_alloc");
         exit(1);
     }
+    (void)madvise(p, len, MADV_HUGEPAGE);
     memset(p, 0x5A, len);
     return p;
 }
@@ -138,10 +145,17 @@ int main(int argc, char **argv)
 {
     struct side side[2] = {{.cpu = argc > 2 ? atoi(argv[1]) : 0},
                            {.cpu = argc > 2 ? atoi(argv[2]) : 1}};
+    int mib = argc > 3 ? atoi(argv[3]) : 1;
 
-    ring = filled((SLOTS * SLOT + 4095u) / 4096u * 4096u);
+    if (mib < 1 || mib > MIB_MAX) {
+        fprintf(stderr, "ring_floor: MIB %s: 1 to %d\n", argv[3], MIB_MAX);
+        return 2;
+    }
+    working_set = (size_t)mib * MIB;
+
+    ring = filled(SLOTS * SLOT);
     for (unsigned i = 0; i < 2; i++)
-        side[i].memory = filled(WORKING_SET);
+        side[i].memory = filled(working_set);
     double crc = measure(side, true);
     double copy = measure(side, false);
     printf("{\"name\":\"ring_copy_crc\",\"value\":%.0f,\"unit\":\"b/s\"}\n", crc);
