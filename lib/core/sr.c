@@ -413,7 +413,7 @@ void sr_drain(struct engine *e, struct qp *qp, uint64_t now)
     if (s->draining)
         return;
     s->draining = 1;
-    while (s->nearly && (ev = early_at(s, r->epsn))->valid && !r->fatal &&
+    while (s->nearly && (ev = early_at(s, r->epsn))->valid && !r->fatal && qp->state != QPS_ERR &&
            e->records.nfree > PLACE_RECORDS) {
         struct rx early = {.e = e, .f = &none, .now = now, .early = true};
         early.op = &wire_opcodes[ev->opcode];

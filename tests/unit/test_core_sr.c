@@ -228,6 +228,26 @@ START_TEST(lr_06_sends)
 }
 END_TEST
 
+/* CQ-05: a completion that finds no room ends the queue pair: what came early behind it is not
+ * carried out any more. */
+START_TEST(lr_06_cq_overflow)
+{
+    struct rig *r = agreed(NULL);
+    for (unsigned i = 0; i < 3; i++)
+        rig_post_recv(r, 100 + i, i * RIG_MTU, RIG_MTU);
+    rx_send(r, 1, 0, 1, 1);
+    struct wire_pkt p = rig_pkt(r, WIRE_SEND_ONLY, rig_psn(RIG_RQPSN, 0));
+    p.selective = true;
+    r->cq_room = 0;
+    rig_rx(r, &p, NULL);
+    ck_assert_int_eq(rig_state(r), QPS_ERR);
+    struct engine_qp_info info;
+    engine_qp_info(r->e, r->qp, &info);
+    ck_assert_uint_eq(info.epsn, rig_psn(RIG_RQPSN, 1));
+    rig_free(r);
+}
+END_TEST
+
 /* LR-06: an early SEND without a receive, or too long for it, or a WRITE with a bad key, has no
  * effect and no NAK of its own: it comes again, and is judged when its turn comes. */
 START_TEST(lr_06_not_placed)
@@ -780,7 +800,7 @@ START_TEST(lr_15_reordering)
 END_TEST
 
 UNIT_MAIN("core sr", lr_01_plain_peer, lr_01_not_asked, lr_02_early_packets, lr_02_few_records,
-          lr_02_window, lr_06_sends, lr_06_not_placed, lr_07_reads_and_atomics,
+          lr_02_window, lr_06_sends, lr_06_not_placed, lr_06_cq_overflow, lr_07_reads_and_atomics,
           lr_07_late_and_failed_copies, lr_02_nothing_new_beside_a_late_copy, lr_09_gbn_ooo,
           lr_15_delay, lr_11_early_retransmissions, lr_10_adaptive, lr_12_probe, lr_06_sent_packets,
           lr_03_recovery, lr_03_timeout, lr_04_timeouts, lr_04_sooner, lr_04_implied_naks,
