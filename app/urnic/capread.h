@@ -50,9 +50,11 @@ struct capread_packet {
     /* Octets that the frame had. More than len: the capture kept only a part, or what was captured
      * was a part (of a mirror that cuts packets off). */
     uint32_t wire_len;
-    /* 0, 1, ... over all sections of the file. Where one stands for many (tcpdump -i any) and the
-     * packets name theirs, a number above those for each; where they don't, one for each VLAN tag,
-     * since a packet shows up with and without; and one for each carrier that it was wrapped in. */
+    /* 0, 1, ... over all sections of the file; one that the section before had, too, in the same
+     * place of its list and by the same name, keeps its number. Where one stands for many (tcpdump
+     * -i any) and the packets name theirs, a number above those for each; where they don't, one for
+     * each VLAN tag, since a packet shows up with and without; and one for each carrier that it was
+     * wrapped in. */
     uint32_t interface;
     enum capread_dir dir; /* seen by the machine that captured */
     bool no_ether;        /* the Ethernet header was made up by the reader */

@@ -62,6 +62,16 @@ static uint64_t resolution(uint8_t tsresol)
     return v;
 }
 
+/* Files that are joined (cat) have a section each: the same place in the list, name and link type
+ * are the same interface. */
+static uint32_t number_of(const struct capread *c, const struct capread_interface *i)
+{
+    uint32_t at = c->interfaces - c->section + c->before;
+    const struct capread_interface *o = &c->interface[at];
+    bool same = at < c->section && o->link_type == i->link_type && !strcmp(o->name, i->name);
+    return same ? o->number : c->interfaces;
+}
+
 static int interface_block(struct capread *c, const uint8_t *body, const uint8_t *end)
 {
     if (end - body < 8)
@@ -87,6 +97,7 @@ static int interface_block(struct capread *c, const uint8_t *body, const uint8_t
     }
     if (!i.units)
         return capread_damaged(c, "damaged: interface %u has no usable clock", c->interfaces);
+    i.number = number_of(c, &i);
     if (!capread_add_interface(c, &i))
         return capread_damaged(c, "damaged: more than %u interfaces", CAPREAD_INTERFACES);
     return 1;
@@ -152,7 +163,7 @@ static int packet_block(struct capread *c, unsigned type, const uint8_t *body, c
                                number);
     const struct capread_interface *i = &c->interface[c->section + local];
     uint32_t len;
-    *p = (struct capread_packet){.frame = body + head, .interface = c->section + local};
+    *p = (struct capread_packet){.frame = body + head, .interface = i->number};
     if (type == BLOCK_PACKET_SIMPLE) { /* neither a time nor a captured length */
         p->wire_len = capread_32(c, body);
         len = i->snaplen && p->wire_len > i->snaplen ? i->snaplen : p->wire_len;
@@ -179,6 +190,7 @@ static bool section(struct capread *c, const uint8_t *h)
     uint32_t order;
     memcpy(&order, h + 8, 4);
     c->swapped = order == __builtin_bswap32(ORDER_MAGIC);
+    c->before = c->section;
     c->section = c->interfaces;
     return c->swapped || order == ORDER_MAGIC;
 }

@@ -19,6 +19,8 @@ struct capread_interface {
     uint64_t units; /* of the time stamps, per second */
     int64_t offset; /* seconds to add */
     uint32_t snaplen;
+    uint32_t
+        number; /* as packets have it: its own, or that of the same one in an earlier section */
 };
 
 struct capread {
@@ -31,9 +33,9 @@ struct capread {
     uint8_t *own;
     const uint8_t *buf;
     size_t at, end;
-    /* interfaces of the current section begin at `section` */
+    /* interfaces of the current section begin at `section`, those of the one before at `before` */
     struct capread_interface *interface;
-    uint32_t interfaces, room, section;
+    uint32_t interfaces, room, section, before;
     uint8_t *scratch;
     struct capread_info info;
     char damage[96];

@@ -274,7 +274,9 @@ START_TEST(pcapng_interfaces_and_sections)
     put32(&f, sizeof eth);
     put(&f, eth, sizeof eth);
     block_end(&f, at);
+    ng_interface(&f, 1, -1, 0); /* was another one there */
     ng_packet(&f, 0, 5, eth, sizeof eth, sizeof eth, NULL);
+    ng_packet(&f, 1, 6, eth, sizeof eth, sizeof eth, NULL);
 
     struct capread *c = open_file(&f);
     ck_assert_int_eq(capread_next(c, &p), 1);
@@ -291,15 +293,18 @@ START_TEST(pcapng_interfaces_and_sections)
     ck_assert_uint_eq(p.frame[12] << 8 | p.frame[13], 0x0800);
     ck_assert_mem_eq(p.frame + 14, ip, sizeof ip);
     ck_assert_int_eq(capread_next(c, &p), 1);
-    ck_assert_uint_eq(p.interface, 2);
+    ck_assert_uint_eq(p.interface, 0); /* as in the first section */
     ck_assert_mem_eq(p.frame, eth, sizeof eth);
     ck_assert_int_eq(capread_next(c, &p), 1);
     ck_assert_uint_eq(p.ns, 5000); /* microseconds when the file doesn't say */
+    ck_assert_uint_eq(p.interface, 0);
+    ck_assert_int_eq(capread_next(c, &p), 1);
+    ck_assert_uint_eq(p.interface, 3);
     ck_assert_int_eq(capread_next(c, &p), 0);
     capread_info(c, &info);
     ck_assert_ptr_null(info.damage);
     ck_assert_uint_eq(info.drops, 3);
-    ck_assert_uint_eq(info.interfaces, 3);
+    ck_assert_uint_eq(info.interfaces, 4);
     ck_assert_str_eq(capread_interface_name(c, 1), "va0");
     ck_assert_ptr_null(capread_interface_name(c, 9));
     capread_close(c);
