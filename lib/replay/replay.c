@@ -15,6 +15,7 @@
 
 #define OCTETS_MAX  (1ull << 30)
 #define BACK_FLOWS  1024u /* looked at for the other direction of queue pair 1 */
+#define PORTS_MAX   16u
 #define KINDS_MAX   16u
 #define KIND_WEIGHT (1ull << 32) /* differences that one more rule is worth */
 #define PARSE_FLAGS (WIRE_P_LOOPBACK | WIRE_P_V1 | WIRE_P_QINQ)
@@ -214,6 +215,63 @@ static int collect(const struct replay *r, struct direction *d)
     return 0;
 }
 
+/* Interfaces of the end whose place we take: where its packets went out; several where links are
+ * bonded, or the file has sections that name theirs otherwise. */
+struct ports {
+    uint32_t interface[PORTS_MAX];
+    unsigned n;
+    bool twice; /* packets pass more than one of them: a bridge */
+};
+
+static bool is_port(const struct ports *s, uint32_t interface)
+{
+    unsigned i = 0;
+    while (i < s->n && s->interface[i] != interface)
+        i++;
+    return i < s->n;
+}
+
+/* False when there are too many. */
+static bool add_port(struct ports *s, uint32_t interface)
+{
+    if (is_port(s, interface))
+        return true;
+    if (s->n == PORTS_MAX)
+        return false;
+    s->interface[s->n++] = interface;
+    return true;
+}
+
+/* False when there is none, or the other end's packets went out there, too. */
+static bool find_ports(const struct direction *d, uint32_t own, struct ports *s)
+{
+    struct ports other = {.n = 0}; /* where there is more than packets that came in */
+    *s = other;
+    for (size_t i = 0; i < d->packets; i++) {
+        const struct packet *p = &d->packet[i];
+        if (p->good && p->sent && p->flow == own && !add_port(s, p->interface))
+            return false;
+        if (p->good && (p->sent || p->flow == own) && !add_port(&other, p->interface))
+            return false;
+    }
+    size_t all = 0, again = 0;
+    bool any = s->n;
+    for (size_t i = 0; i < d->packets && any; i++) {
+        const struct packet *p = &d->packet[i];
+        bool port = is_port(s, p->interface);
+        if (!p->good)
+            continue;
+        if (port && p->sent && p->flow != own)
+            return false;
+        if (!port && !is_port(&other, p->interface) && !add_port(s, p->interface))
+            return false;
+        all++;
+        again += p->again;
+    }
+    s->twice = again > all / 3;
+    return any;
+}
+
 /* Where the end was captured whose place we take, that is: where its packets went out, the capture
  * shows just what came in. Else, if one interface has all that this end sent, what that one shows.
  * Elsewhere each packet counts where it was first seen; also where those of the other end went out,
@@ -221,21 +279,16 @@ static int collect(const struct replay *r, struct direction *d)
 static void find_view(struct direction *d, enum replay_role role)
 {
     uint32_t own = role == REPLAY_RESPONDER ? d->answers.id : d->flow.id, interface = 0;
-    bool exact = false;
-    for (size_t i = 0; i < d->packets && !exact; i++) {
-        exact = d->packet[i].good && d->packet[i].sent && d->packet[i].flow == own;
-        interface = d->packet[i].interface;
-    }
-    for (size_t i = 0; i < d->packets && exact; i++) {
-        const struct packet *p = &d->packet[i];
-        exact = !(p->good && p->sent && p->flow != own && p->interface == interface);
-    }
+    struct ports ports;
+    bool exact = find_ports(d, own, &ports), one = !exact && vantage_find(d, own, &interface);
     d->exact = d->own_port = exact;
-    bool one = !exact && vantage_find(d, own, &interface);
     for (size_t i = 0; i < d->packets; i++) {
         struct packet *p = &d->packet[i];
-        bool there = p->interface == interface && (one || p->flow != own || p->sent);
-        p->usable = p->good && (exact || one ? there : !p->again);
+        bool there = one ? p->interface == interface : !p->again;
+        if (exact)
+            there = is_port(&ports, p->interface) && (p->flow != own || p->sent) &&
+                    !(p->again && ports.n > 1 && ports.twice);
+        p->usable = p->good && there;
     }
 }
 

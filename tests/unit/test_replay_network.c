@@ -402,8 +402,8 @@ static void on_difference(void *ctx, const struct replay_difference *d)
 }
 
 /* `twice`: captured on the machine of both ends, each packet going out and coming in.
- * `at_responder`: on the responder's, so that it shows what came in and when. */
-static void check(const struct row *row, enum ids kind, bool twice, bool at_responder)
+ * `at_responder`: on the responder's, so that it shows what came in and when; on so many ports. */
+static void check(const struct row *row, enum ids kind, bool twice, unsigned at_responder)
 {
     static const char *const kinds[KINDS] = {"", ", ids 0", ", ids 1", ", IPv6"};
     struct replay *r = replay_new(0);
@@ -427,6 +427,7 @@ static void check(const struct row *row, enum ids kind, bool twice, bool at_resp
                                .data = frame,
                                .len = (uint32_t)len,
                                .wire_len = (uint32_t)len,
+                               .interface = at_responder > 1 ? i / 2 % at_responder : 0,
                                .sent = twice || (at_responder && is_answer(&row->step[i]))};
         ck_assert_int_eq(replay_add(r, &f), 0);
         f.sent = false;
@@ -456,7 +457,7 @@ START_TEST(behind_the_capture)
 {
     for (enum ids kind = 0; kind < KINDS; kind++)
         for (int twice = 0; twice < 2; twice++)
-            check(&rows[_i], kind, twice, false);
+            check(&rows[_i], kind, twice, 0);
 }
 END_TEST
 
@@ -561,7 +562,8 @@ static const struct row arrivals[] = {
 START_TEST(at_the_responder)
 {
     for (enum ids kind = 0; kind < KINDS; kind++)
-        check(&arrivals[_i], kind, false, true);
+        for (unsigned ports = 1; ports <= 2; ports++)
+            check(&arrivals[_i], kind, false, ports);
 }
 END_TEST
 
