@@ -319,7 +319,7 @@ void lint_mtu_learned(struct lint_flow *f, uint32_t mtu)
 
 void lint_responder_reset(struct lint_flow *f)
 {
-    f->ack_on = f->base_on = f->base_lo_on = f->base_maybe_on = f->counted_on = false;
+    f->ack_on = f->base_on = f->base_lo_on = f->base_maybe_on = f->counted_on = f->msn_on = false;
     f->nak.on = f->rnr.on = f->fatal.on = f->beyond.on = f->continued.on = f->ahead.on = false;
     f->epoch++;
     f->msgs = 0;

@@ -94,7 +94,7 @@ static bool other_protocol(const struct lint_flow *f)
 /* Has the network changed the order of packets of this connection? */
 static bool disorder(const struct lint_flow *f)
 {
-    return f->info.reordered || (f->peer && f->peer->info.reordered);
+    return f->info.reordered || f->back || (f->peer && (f->peer->info.reordered || f->peer->back));
 }
 
 static void deliver(struct lint *l, const struct lint_finding *f)

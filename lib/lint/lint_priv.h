@@ -109,6 +109,7 @@ struct lint_mark {
     uint8_t syndrome;
     uint8_t again;  /* how often it came again, perhaps as the network's copy */
     uint32_t sends; /* of the request packet at that time */
+    uint32_t answers; /* of this kind to it: one for each time that it was sent, at most */
     uint64_t number, ns;
 };
 
@@ -185,6 +186,10 @@ struct lint_flow {
     uint32_t continued_n, restarted_n;
     bool rnr_02; /* has been found to break it */
     unsigned rnr_02_doubts;
+    unsigned
+        back; /* answers that others have overtaken: a NAK asks for what has been acknowledged, */
+    bool msn_on;       /* or the message number is less than */
+    uint32_t msn_most; /* it has been */
 
     uint16_t id_last; /* IPv4 identification of the latest packet, */
     uint32_t id_icrc; /* whose iCRC was this; */

@@ -222,12 +222,15 @@ static void mark(struct lint_ctx *c, struct lint_mark *m)
 {
     const struct lint_rec *r = c->rec;
     bool again = m->on && m->psn == c->p.psn && m->syndrome == c->p.syndrome;
+    bool same = m->number && m->psn == c->p.psn && r;
+    uint32_t answers = !same ? 1 : m->answers + (r->sends > m->sends);
     *m = (struct lint_mark){.on = true,
                             .again = (uint8_t)(again ? m->again + (m->again < 255) : 0),
                             .psn = c->p.psn,
                             .ip_id = c->p.ip_id,
                             .syndrome = c->p.syndrome,
                             .sends = r ? r->sends : 0,
+                            .answers = answers,
                             .number = c->in->number,
                             .ns = c->in->ns};
 }
@@ -381,6 +384,19 @@ static void judge_beyond(struct lint_ctx *c)
     w->on = false;
 }
 
+/* Has the network changed the order of answers? */
+static void watch_order(struct lint_ctx *c)
+{
+    struct lint_flow *q = c->req;
+    bool nak = c->op->flags & WIRE_F_ACK && wire_aeth_kind(c->p.syndrome) != WIRE_AETH_ACK;
+    if (!(c->op->headers & WIRE_H_AETH) || !c->headers)
+        return;
+    bool less = q->msn_on && wire_psn_diff(c->p.msn, q->msn_most) < 0;
+    q->back += less || (nak && q->ack_on && wire_psn_diff(c->p.psn, q->acked) <= 0);
+    q->msn_most = less ? q->msn_most : c->p.msn;
+    q->msn_on = true;
+}
+
 /* Part of the request stream was not captured: take the answers as the truth. */
 static void beyond(struct lint_ctx *c)
 {
@@ -419,6 +435,7 @@ void lint_response(struct lint_ctx *c)
         beyond(c);
     } else if (c->where == LINT_W_KNOWN && (c->headers || !(c->op->flags & WIRE_F_ACK))) {
         judge_beyond(c);
+        watch_order(c);
         watch_reread(c);
         remember(c);
     }

@@ -235,10 +235,11 @@ bool lint_rnr_02(struct lint_ctx *c)
         return lint_doubt(c, LINT_UNDECIDABLE,
                           "unless it came again and was answered in half "
                           "the shortest time");
-    /* Of a packet sent twice the first may have been lost, and this NAK be a late one for it. Where
-     * the IP identification says each time that it was sent behind the RNR NAK, it is a habit. */
+    /* Of a packet sent twice the first may have been lost, and this NAK be a late one for it; not
+     * if each was answered with an RNR NAK. Where the IP identification says each time that it was
+     * sent behind the RNR NAK, it is a habit. */
     bool habit = ordered && ++c->req->rnr_02_doubts > RNR_02_HABIT;
-    if (!repeated && m->sends > 1 && !c->req->rnr_02 && !habit)
+    if (!repeated && m->sends > m->answers && !c->req->rnr_02 && !habit)
         return lint_doubt(c, LINT_UNDECIDABLE, "it may answer the first transmission, late");
     c->order_matters = !ordered;
     c->req->rnr_02 = true;

@@ -453,12 +453,40 @@ START_TEST(rnr_02_overtaken)
     static const struct step steps[] = {
         SEND(100, 64), ACK(100, 1),       SEND(101, 64),     SEND(103, 64),
         SEND(102, 64), NAK(101, 0x21, 1), NAK(101, 0x60, 1), END};
+    /* Behind the capture: then the answers tell. */
+    static const struct step behind[] = {
+        SEND(100, 64),     ACK(100, 1),   SEND(101, 64),     SEND(102, 64),     SEND(103, 64),
+        NAK(103, 0x60, 3), ACK(102, 3),   NAK(101, 0x60, 1), SEND(103, 64),     ACK(103, 4),
+        SEND(104, 64),     SEND(105, 64), NAK(104, 0x21, 4), NAK(104, 0x60, 4), END};
+    static struct found found;
+    for (enum net net = 0; net < NETS; net++)
+        for (int b = 0; b < 2; b++) {
+            bool violation = violations_of(b ? behind : steps, net, &found) != 0;
+            const struct lint_finding *f = &found.f[found.n - 1];
+            ck_assert_str_eq(f->rule->id, "RNR-02");
+            ck_assert_msg(violation == (net == NET_COUNT), "%s: %s%s", f->rule->id,
+                          lint_verdict_name(f->verdict), nets[net]);
+        }
+}
+END_TEST
+
+/* RNR-02: of a SEND repeated, each transmission has had its RNR NAK, so none was lost. */
+START_TEST(rnr_02_each_answered)
+{
+    static const struct step steps[] = {
+        SEND(100, 64),
+        ACK(100, 1),
+        SEND(101, 64),
+        NAK(101, 0x21, 1),
+        {.opcode = RC(SEND_ONLY), .psn = 101, .len = 64, .ackreq = true, .after = 900},
+        SEND(102, 64),
+        NAK(101, 0x21, 1),
+        NAK(101, 0x60, 1),
+        END};
     static struct found found;
     for (enum net net = 0; net < NETS; net++) {
-        bool violation = violations_of(steps, net, &found) != 0;
+        ck_assert_uint_eq(violations_of(steps, net, &found), 1);
         ck_assert_str_eq(found.f[0].rule->id, "RNR-02");
-        ck_assert_msg(violation == (net == NET_COUNT), "%s: %s%s", found.f[0].rule->id,
-                      lint_verdict_name(found.f[0].verdict), nets[net]);
     }
 }
 END_TEST
@@ -477,6 +505,7 @@ int main(void)
     tcase_add_test(t, begun_amid_another_protocol);
     tcase_add_test(t, begun_amid_answers);
     tcase_add_test(t, rnr_02_overtaken);
+    tcase_add_test(t, rnr_02_each_answered);
     suite_add_tcase(s, t);
     return unit_run(s);
 }
