@@ -42,17 +42,83 @@ static size_t cause_behind(const struct direction *d, size_t at)
     return 0;
 }
 
+/* A sequence NAK of what hasn't been seen at all: the packet after `at`, soon after, that shows the
+ * gap; or 0. */
+static size_t gap_behind(const struct direction *d, size_t at)
+{
+    const struct packet *nak = &d->packet[at];
+    for (size_t i = at, n = 0; i-- > 0 && n < BEFORE_MAX; n++)
+        if (packet_asks(d, &d->packet[i]) && wire_psn_diff(d->packet[i].pkt.psn, nak->pkt.psn) >= 0)
+            return 0;
+    for (size_t i = at + 1; i < d->packets && i - at < AHEAD; i++) {
+        const struct packet *p = &d->packet[i];
+        if (p->ns > nak->ns && p->ns - nak->ns > SKEW_NS)
+            return 0;
+        if (packet_asks(d, p))
+            return wire_psn_diff(p->pkt.psn, nak->pkt.psn) > 0 ? i : 0;
+    }
+    return 0;
+}
+
+/* A response that begins a READ: the request from there on, soon after, if there was none before;
+ * or 0. */
+static size_t read_behind(const struct direction *d, size_t at)
+{
+    const struct packet *answer = &d->packet[at];
+    for (size_t i = at, n = 0; i-- > 0 && n < BEFORE_MAX; n++)
+        if (packet_asks(d, &d->packet[i]) && d->packet[i].pkt.psn == answer->pkt.psn)
+            return 0;
+    for (size_t i = at + 1; i < d->packets && i - at < AHEAD; i++) {
+        const struct packet *p = &d->packet[i];
+        if (p->ns > answer->ns && p->ns - answer->ns > SKEW_NS)
+            return 0;
+        if (packet_asks(d, p) && p->pkt.psn == answer->pkt.psn)
+            return packet_flags(p) & WIRE_F_READ ? i : 0;
+    }
+    return 0;
+}
+
+static void move(struct direction *d, size_t from, size_t to)
+{
+    struct packet answer = d->packet[from];
+    memmove(&d->packet[from], &d->packet[from + 1], (to - from) * sizeof(answer));
+    d->packet[to] = answer;
+}
+
+/* The responses of this READ that stand before it, from `at` on, in their order. */
+static void move_responses(struct direction *d, size_t at, size_t request)
+{
+    uint32_t begin = d->packet[request].pkt.psn, n = packet_psns(d, &d->packet[request]);
+    for (size_t end = request; at < request;) {
+        const struct packet *p = &d->packet[at];
+        if (packet_answers(d, p) && packet_flags(p) & WIRE_F_READ &&
+            ((p->pkt.psn - begin) & WIRE_PSN_MASK) < n) {
+            move(d, at, end);
+            request--;
+        } else {
+            at++;
+        }
+    }
+}
+
 void order_restore(struct direction *d)
 {
+    for (size_t i = 0; i < d->packets; i++) {
+        const struct packet *p = &d->packet[i];
+        bool begins =
+            packet_answers(d, p) && packet_flags(p) & WIRE_F_READ && packet_flags(p) & WIRE_F_START;
+        size_t request = begins ? read_behind(d, i) : 0;
+        if (request)
+            move_responses(d, i, request);
+    }
     /* From the end: those of one request keep their order. */
     for (size_t i = d->packets; i-- > 0;) {
         if (!packet_answers(d, &d->packet[i]) || d->packet[i].pkt.opcode != WIRE_ACKNOWLEDGE)
-            continue; /* (responses of READs may be to one from before the capture) */
-        size_t cause = cause_behind(d, i);
+            continue;
+        bool sequence = d->packet[i].pkt.syndrome == WIRE_SYN_NAK_SEQ;
+        size_t cause = sequence ? gap_behind(d, i) : cause_behind(d, i);
         if (!cause || (!packet_positive(&d->packet[i]) && caused_before(d, i)))
             continue; /* (an ACK of a repetition may as well be one of the first) */
-        struct packet answer = d->packet[i];
-        memmove(&d->packet[i], &d->packet[i + 1], (cause - i) * sizeof(answer));
-        d->packet[cause] = answer;
+        move(d, i, cause);
     }
 }
