@@ -11,6 +11,7 @@
 #include "context.h"
 #include "device.h"
 #include "limits.h"
+#include "worker.h"
 
 /* How long an event waits for a count of completions when no period was given (verbs' longest). */
 #define CQRING_PERIOD_MAX (65535 * CLOCK_US)
@@ -33,6 +34,7 @@ bool cqring_push(void *arg, void *cq_arg, const struct engine_wc *wc)
         .sl = wc->sl,
         .pkey_index = wc->pkey_index,
         .vendor_err = wc->vendor_err,
+        .timestamp = cq->ctx->worker->now,
     };
 
     (void)arg;

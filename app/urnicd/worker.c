@@ -244,6 +244,7 @@ static bool worker_pass_on(struct worker *w, unsigned frames, uint64_t *now)
 /* Returns how much there was to do. */
 static unsigned worker_round(struct worker *w, uint64_t now)
 {
+    w->now = now;
     unsigned work = worker_job(w, now) ? 1 : 0, frames = 0;
 
     for (unsigned i = 0; i < w->ndevice; i++)
@@ -298,6 +299,7 @@ static bool worker_anything(struct worker *w, uint64_t now)
             return true;
     }
     unsigned n = 0;
+    w->now = now;
     for (unsigned i = 0; i < w->ndevice; i++)
         n += device_rx(w->device[i], now);
     return n > 0;
@@ -321,6 +323,7 @@ static void worker_stand_in(struct worker *w, void (*fn)(void *arg, uint64_t now
 
     worker_arm(w, false);       /* empty looks at armed ports cost system calls */
     w->pause_over = UINT64_MAX; /* this thread yields to nobody */
+    w->now = now;
     fn(arg, now);
     for (unsigned i = 0; i < WORKER_STAND_IN && worker_round(w, now) > 0; i++)
         now = clock_now();

@@ -59,6 +59,7 @@ struct worker {
     struct device *device[WORKER_DEVICES];
     unsigned ndevice;
     struct context *contexts; /* every open context, linked */
+    uint64_t now;             /* of the round, for completions' time */
     uint64_t pause_over;      /* what comes from then on has come after a pause */
     uint64_t look_until;      /* after a yield: no other one before then, unless frames come */
     uint64_t crowded_until;   /* block rather than yield: others spin on this core */

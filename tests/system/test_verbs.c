@@ -491,6 +491,34 @@ START_TEST(says_when_drained)
 }
 END_TEST
 
+/* Completions tell when they were found done. */
+START_TEST(tells_the_time)
+{
+    uint64_t before[2] = {0, 0};
+    struct urnic_wc wc;
+
+    up();
+    end_qp(&a, URNIC_QPT_RC);
+    end_qp(&b, URNIC_QPT_RC);
+    end_connect(&a, &b);
+    uint64_t begin = rig_now_ms();
+    for (unsigned i = 0; i < 2; i++) {
+        ck_assert_int_eq(end_post_recv(&b, 0, SIZE, i), 0);
+        ck_assert_int_eq(end_post(&a, URNIC_WR_SEND, 0, 64, 0, 0, i), 0);
+        for (unsigned side = 0; side < 2; side++) {
+            end_wait(side ? &b : &a, &wc, 20000);
+            uint64_t ms = wc.timestamp / 1000000;
+            ck_assert_uint_le(ms, rig_now_ms());
+            ck_assert_uint_ge(ms + 100, begin); /* the round may have begun before */
+            ck_assert_uint_ge(ms, before[side] + i * 100);
+            before[side] = ms;
+        }
+        usleep(200000);
+    }
+    down();
+}
+END_TEST
+
 /* What a queue pair was given is what it tells, all 20 bits of a flow label, too. */
 START_TEST(tells_what_it_was_given)
 {
@@ -764,6 +792,7 @@ int main(void)
     tcase_add_test(t, keeps_to_its_limits);
     tcase_add_test(t, limits_rates);
     tcase_add_test(t, says_when_drained);
+    tcase_add_test(t, tells_the_time);
     tcase_add_test(t, tells_what_it_was_given);
     tcase_add_test(t, makes_queues_in_threads);
     tcase_add_test(t, works_while_others_wait);

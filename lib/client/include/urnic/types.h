@@ -316,7 +316,7 @@ struct urnic_wc { /* on error only wr_id, status, vendor_err and qp_num are vali
     uint32_t wc_flags; /* URNIC_WC_GRH ... */
     uint16_t pkey_index;
     uint8_t sl;
-    uint64_t timestamp; /* ns of the daemon's clock */
+    uint64_t timestamp; /* when it was found done: ns of CLOCK_MONOTONIC */
 };
 
 /* ---- asynchronous events ---- */
