@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "ipc.h"
+#include "patience.h"
 
 #define RIG_ARGS  32
 #define RIG_START 10000 /* ms; sanitizers are slow */
@@ -353,11 +354,13 @@ int end_post_recv(struct end *e, uint64_t off, uint32_t len, uint64_t wr_id)
 
 void end_wait(struct end *e, struct urnic_wc *wc, int timeout_ms)
 {
-    uint64_t until = rig_now_ms() + (uint64_t)timeout_ms;
+    uint64_t began = rig_now_ms(), limit = (uint64_t)timeout_ms;
     int n;
 
     while ((n = urnic_poll_cq(e->cq, 1, wc)) == 0) {
-        ck_assert_msg(rig_now_ms() < until, "no completion within %d ms", timeout_ms);
+        ck_assert_msg(rig_now_ms() - began < limit ||
+                          rig_now_ms() - began < limit * patience_factor(),
+                      "no completion within %d ms", timeout_ms);
         sched_yield();
     }
     ck_assert_int_eq(n, 1);

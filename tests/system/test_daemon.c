@@ -546,7 +546,7 @@ static bool event_waits(int timeout_ms)
     struct pollfd p = {.fd = urnic_channel_fd(a.channel), .events = POLLIN};
     struct urnic_cq *cq;
 
-    if (poll(&p, 1, timeout_ms) == 0)
+    if (poll(&p, 1, timeout_ms * (int)patience_factor()) == 0)
         return false;
     ck_assert_int_eq(urnic_get_cq_event(a.channel, &cq, NULL), 0);
     ck_assert_ptr_eq(cq, a.cq);
@@ -594,7 +594,7 @@ START_TEST(moderated_events)
     for (unsigned i = 0; i < 2; i++) {
         unsigned tries = 0;
         while (!fourth_brings_it(i ? 65535 : 0)) /* without a time it is the longest one */
-            ck_assert_msg(tries++ < 50, "the event comes by time only");
+            ck_assert_msg(tries++ < 50 * patience_factor(), "the event comes by time only");
     }
     /* by time alone */
     ck_assert_int_eq(urnic_modify_cq(a.cq, 1000, 2000), 0);

@@ -12,6 +12,8 @@
 #include <check.h>
 #include <stdlib.h>
 
+#include "patience.h"
+
 /* Run the tests; what main() returns. */
 static inline int unit_run(Suite *suite)
 {
