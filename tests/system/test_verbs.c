@@ -519,6 +519,58 @@ START_TEST(tells_the_time)
 }
 END_TEST
 
+/* EVT-01 SRQ-06: the event that a shared receive queue gives no more to a queue pair names it. */
+START_TEST(names_its_queue_pair)
+{
+    struct urnic_srq_attr attr = {.max_wr = 4, .max_sge = 1};
+    struct urnic_qp_init_attr init = {.qp_type = URNIC_QPT_RC};
+    const struct urnic_qp_attr none = {0};
+    struct urnic_async_event ev;
+    struct urnic_srq *srq;
+
+    up();
+    ck_assert_int_eq(urnic_create_srq(a.pd, &attr, NULL, &srq), 0);
+    init.send_cq = init.recv_cq = a.cq;
+    init.srq = srq;
+    ck_assert_int_eq(urnic_create_qp(a.pd, &init, &a.qp), 0);
+    end_qp(&b, URNIC_QPT_RC);
+    end_connect(&a, &b);
+    ck_assert_int_eq(move(a.qp, none, URNIC_QPS_ERR, 0), 0);
+    ck_assert_int_eq(urnic_get_async_event(a.ctx, &ev), 0);
+    ck_assert_int_eq(ev.type, URNIC_EVENT_QP_LAST_WQE_REACHED);
+    ck_assert_ptr_eq(ev.qp, a.qp);
+    urnic_ack_async_event(&ev);
+    ck_assert_int_eq(urnic_destroy_qp(a.qp), 0);
+    a.qp = NULL;
+    ck_assert_int_eq(urnic_destroy_srq(srq), 0);
+    down();
+}
+END_TEST
+
+/* Channels of either kind give back their descriptor; without one there is nothing to arm. */
+START_TEST(closes_channels)
+{
+    struct urnic_cm_channel *cm;
+    struct urnic_channel *ch;
+    struct urnic_cq *cq;
+
+    up();
+    int lowest = dup(0);
+    close(lowest);
+    ck_assert_int_eq(urnic_create_channel(a.ctx, &ch), 0);
+    ck_assert_int_eq(urnic_create_cm_channel(a.ctx, &cm), 0);
+    ck_assert_int_eq(urnic_destroy_cm_channel(cm), 0);
+    ck_assert_int_eq(urnic_destroy_channel(ch), 0);
+    int after = dup(0);
+    close(after);
+    ck_assert_int_eq(after, lowest);
+    ck_assert_int_eq(urnic_create_cq(a.ctx, 1, NULL, NULL, &cq), 0);
+    ck_assert_int_eq(urnic_req_notify_cq(cq, false), -EINVAL);
+    ck_assert_int_eq(urnic_destroy_cq(cq), 0);
+    down();
+}
+END_TEST
+
 /* What a queue pair was given is what it tells, all 20 bits of a flow label, too. */
 START_TEST(tells_what_it_was_given)
 {
@@ -793,6 +845,8 @@ int main(void)
     tcase_add_test(t, limits_rates);
     tcase_add_test(t, says_when_drained);
     tcase_add_test(t, tells_the_time);
+    tcase_add_test(t, names_its_queue_pair);
+    tcase_add_test(t, closes_channels);
     tcase_add_test(t, tells_what_it_was_given);
     tcase_add_test(t, makes_queues_in_threads);
     tcase_add_test(t, works_while_others_wait);
