@@ -199,6 +199,7 @@ void client_qp_destroy(struct client *c, struct client_qp *qp, uint64_t now)
     struct device *d = c->ctx.device;
 
     /* What it owes to its peer goes out before it disappears (QP-11). */
+    qp->going = true;
     client_qp_fail(c, qp, now);
     if (engine_qp_owes(qp->qp))
         device_tx(d, now);

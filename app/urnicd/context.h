@@ -90,6 +90,7 @@ struct client_qp {
     uint32_t rate_limit; /* kbit/s, 0 = none */
     struct cc_conf *cc;  /* what the application asked for, NULL = the device's */
     bool sq_sig_all;
+    bool going;   /* it is being destroyed: nobody gets completions any more */
     bool watched; /* its next hop is (neigh_watch) */
     struct wire_addr hop;
 };

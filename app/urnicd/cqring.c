@@ -20,6 +20,9 @@ bool cqring_push(void *arg, void *cq_arg, const struct engine_wc *wc)
 {
     struct client_cq *cq = cq_arg;
     struct client_qp *qp = (struct client_qp *)(uintptr_t)wc->qp_arg;
+    if (__builtin_expect(wc->status == WC_WR_FLUSH_ERR, 0) && qp && qp->going &&
+        !(qp->srq && wc->opcode >= WC_RECV))
+        return true; /* but for those that give the shared queue its places back */
     struct ipc_cqe cqe = {
         .cookie = wc->wr_id,
         .qp_ref = qp ? qp->ref : 0,

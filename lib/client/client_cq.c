@@ -202,6 +202,16 @@ int urnic_poll_cq(struct urnic_cq *cq, int n, struct urnic_wc *wc)
     return got;
 }
 
+/* What nobody gets takes no room, as far as nothing else stands before it. */
+static void drop_void(struct urnic_cq *cq)
+{
+    uint32_t first = cq->view.index;
+    for (const struct ipc_cqe *e; (e = ipc_cq_peek(&cq->view)) != NULL && e->kind == IPC_CQE_VOID;)
+        __atomic_store_n(&cq->view.index, cq->view.index + 1, __ATOMIC_RELAXED);
+    if (cq->view.index != first)
+        ipc_cq_consume(&cq->view);
+}
+
 void client_cq_purge(struct urnic_cq *cq, const struct urnic_qp *qp)
 {
     struct ipc_cq_view look;
@@ -214,6 +224,7 @@ void client_cq_purge(struct urnic_cq *cq, const struct urnic_qp *qp)
             atomic_fetch_add_explicit(&qp->srq->rq.retired, 1, memory_order_release);
         e->kind = IPC_CQE_VOID;
     }
+    drop_void(cq);
     client_unlock(&cq->lock);
 }
 

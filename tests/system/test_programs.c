@@ -410,6 +410,63 @@ START_TEST(lives_again)
 }
 END_TEST
 
+/* Receives of a queue pair that nobody connects, and that has gone to ERR, or not. */
+static void fill_in_vain(struct urnic_qp *qp, bool fail)
+{
+    const struct urnic_qp_attr init = {.qp_state = URNIC_QPS_INIT, .port_num = 1},
+                               error = {.qp_state = URNIC_QPS_ERR};
+    const struct urnic_recv_wr wr = {.wr_id = 1};
+
+    ck_assert_int_eq(urnic_modify_qp(qp, &init,
+                                     URNIC_QP_STATE | URNIC_QP_PORT | URNIC_QP_PKEY_INDEX |
+                                         URNIC_QP_ACCESS_FLAGS),
+                     0);
+    for (unsigned i = 0; i < 64; i++)
+        ck_assert_int_eq(urnic_post_recv(qp, &wr, NULL), 0);
+    if (fail)
+        ck_assert_int_eq(urnic_modify_qp(qp, &error, URNIC_QP_STATE), 0);
+}
+
+/* QP-04 CQ-05: what RESET and destroying drop takes no room in the completion queue, though nobody
+ * polls it; and destroying brings nothing: no events, and no entries behind others. */
+START_TEST(leaves_no_completions)
+{
+    const struct urnic_qp_attr reset = {.qp_state = URNIC_QPS_RESET};
+    struct pollfd events = {.events = POLLIN};
+    struct urnic_qp *connected;
+    struct urnic_wc wc;
+    struct urnic_cq *cq;
+
+    rig_open_pair(&rig, "", &a, &b, SIZE);
+    meet();
+    connected = a.qp;
+    for (unsigned i = 0; i < 40; i++) { /* the queue has 256 entries */
+        if (i == 20) {
+            ck_assert_int_eq(urnic_poll_cq(a.cq, 1, &wc), 0);
+            ck_assert_int_eq(urnic_req_notify_cq(a.cq, false), 0);
+            a.qp = connected;
+            ck_assert_int_eq(end_post(&a, URNIC_WR_RDMA_WRITE, 0, 64, b.mr->iova, b.mr->rkey, 1),
+                             0);
+            ck_assert_int_eq(urnic_get_cq_event(a.channel, &cq, NULL), 0);
+            urnic_ack_cq_events(cq, 1);
+            ck_assert_int_eq(urnic_req_notify_cq(a.cq, false), 0);
+        }
+        end_qp(&a, URNIC_QPT_RC);
+        fill_in_vain(a.qp, i < 20 && i % 2 == 0);
+        if (i < 20)
+            ck_assert_int_eq(urnic_modify_qp(a.qp, &reset, URNIC_QP_STATE), 0);
+        ck_assert_int_eq(urnic_destroy_qp(a.qp), 0);
+    }
+    events.fd = urnic_channel_fd(a.channel);
+    ck_assert_int_eq(poll(&events, 1, 0), 0);
+    a.qp = connected;
+    end_expect(&a, URNIC_WC_SUCCESS, 1);
+    ck_assert_int_eq(end_post(&a, URNIC_WR_RDMA_WRITE, 0, 64, b.mr->iova, b.mr->rkey, 2), 0);
+    end_expect(&a, URNIC_WC_SUCCESS, 2);
+    down();
+}
+END_TEST
+
 /* REQ-14: what goes out of the buffer behind a fence is what the READ before it has brought. */
 START_TEST(waits_at_fences)
 {
@@ -682,5 +739,6 @@ START_TEST(dies_before_its_child)
 END_TEST
 
 UNIT_MAIN("programs", reads_whole_records, locks_among_processes, refills_when_told,
-          has_what_was_posted, lives_again, waits_at_fences, sends_what_atomics_have_brought,
-          closes_windows, destroys_ids_with_events, tells_the_key, dies_before_its_child)
+          has_what_was_posted, lives_again, leaves_no_completions, waits_at_fences,
+          sends_what_atomics_have_brought, closes_windows, destroys_ids_with_events, tells_the_key,
+          dies_before_its_child)

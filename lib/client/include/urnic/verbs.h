@@ -171,7 +171,8 @@ URNIC_API int urnic_create_qp(struct urnic_pd *pd, struct urnic_qp_init_attr *at
 URNIC_API int urnic_modify_qp(struct urnic_qp *qp, const struct urnic_qp_attr *attr, unsigned mask);
 /* All attributes as the daemon has them. */
 URNIC_API int urnic_query_qp(struct urnic_qp *qp, struct urnic_qp_attr *attr);
-/* Its completions that weren't polled are dropped. -EBUSY: attached to multicast groups. */
+/* What is posted to it doesn't complete any more; its completions that weren't polled are dropped.
+ * -EBUSY: attached to multicast groups. */
 URNIC_API int urnic_destroy_qp(struct urnic_qp *qp);
 /* Its number on the wire, 24 bits; and the qp_context it was made with. */
 URNIC_API uint32_t urnic_qp_num(const struct urnic_qp *qp);
