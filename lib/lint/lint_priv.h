@@ -66,7 +66,7 @@ struct lint_rec {
 
 #define LINT_RECS_MIN 64u
 #define LINT_RECS_MAX 8192u
-#define LINT_READS    64u
+#define LINT_READS    256u
 
 #define LINT_CONTINUED 64u
 

@@ -13,7 +13,7 @@
 
 #define A_QPN   0x11u
 #define B_QPN   0x22u
-#define STEPS   48
+#define STEPS   400
 #define US      1000ull
 #define ALL     (-1)
 #define LATER   (-2) /* the finding is about an earlier packet or may be about several */

@@ -588,6 +588,24 @@ START_TEST(hdr_01_habit)
 }
 END_TEST
 
+#define OPEN_READS 180u
+
+/* "RD-05 short READ response", the first of more than a hundred that are under way */
+START_TEST(rd_05_many_open)
+{
+    static struct step steps[2 * OPEN_READS + 3] = {
+        {.opcode = RC(WRITE_FIRST), .psn = 98, .len = 1024, .dma_len = 1032},
+        {.opcode = RC(WRITE_LAST), .psn = 99, .len = 8},
+    };
+    for (uint32_t i = 0; i < OPEN_READS; i++) {
+        steps[2 + i] = (struct step){.opcode = RC(READ_REQUEST), .psn = 100 + i, .dma_len = 8};
+        steps[2 + OPEN_READS + i] = (struct step)RESP(READ_RESP_ONLY, 100 + i, i ? 8 : 4, 2 + i);
+    }
+    steps[2 * OPEN_READS + 2] = (struct step)END;
+    check_row(&(struct row){"RD-05 many open", steps, LATER}, NET_COUNT);
+}
+END_TEST
+
 /* "KEY-01 P_Key changes", of packets that were cut off: one may be damaged, not one after another
  */
 START_TEST(key_01_cut)
@@ -653,6 +671,7 @@ int main(void)
     TCase *t = tcase_create("lint rules");
     tcase_add_loop_test(t, one_rule_broken, 0, sizeof rows / sizeof *rows);
     tcase_add_test(t, hdr_01_habit);
+    tcase_add_test(t, rd_05_many_open);
     tcase_add_test(t, key_01_cut);
     tcase_add_test(t, the_table);
     suite_add_tcase(s, t);
