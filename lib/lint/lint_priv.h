@@ -85,6 +85,7 @@ struct lint_read {
     bool blind;                                 /* the capture has cut the RETH off */
     bool continued;    /* the latest re-read has been counted as answered in the continued form */
     bool late;         /* requests behind it were seen before it */
+    bool parts;        /* has been asked for again from the middle */
     bool missed;       /* a response was seen, and none with the PSN before it */
     bool perhaps_part; /* what came before wasn't captured: perhaps a re-read from the middle */
 };

@@ -483,6 +483,7 @@ void lint_request(struct lint_ctx *c)
     if (c->read && !c->read->atomic && (c->op->flags & WIRE_F_READ)) {
         lint_continued(c->l, f, false);
         c->read->again = true;
+        c->read->parts = c->read->parts || c->p.psn != c->read->psn;
         c->read->reread = c->p.psn;
         c->read->reread_ns = c->in->ns;
         c->read->continued = false;

@@ -76,7 +76,7 @@ bool lint_req_30(struct lint_ctx *c)
     uint32_t off = (c->p.psn - r->psn) & WIRE_PSN_MASK;
     bool last = off == r->n - 1, starts = f & WIRE_F_START;
     bool kind = last ? f & (WIRE_F_LAST | WIRE_F_ONLY) : f & (WIRE_F_FIRST | WIRE_F_MIDDLE);
-    if (kind && (off == 0 ? starts : !starts || r->again))
+    if (kind && (off == 0 ? starts : !starts || r->parts))
         return false;
     static const char *const names[] = {"FIRST", "MIDDLE", "LAST", "ONLY"};
     unsigned want = off == 0 ? (last ? 3 : 0) : last ? 2 : 1;

@@ -18,6 +18,35 @@ static const struct step send3[] = {{.opcode = RC(SEND_FIRST), .psn = 100, .len 
                                     END};
 
 /* A network that loses packets, perhaps the RNR NAK too. */
+static const struct step read_late[] = {
+    SEND(100, 64),
+    {.from_b = true,
+     .opcode = RC(ACKNOWLEDGE),
+     .psn = 100,
+     .syndrome = 0x1F,
+     .msn = 1,
+     .after = 50},
+    SEND(104, 64),
+    {.from_b = true,
+     .opcode = RC(ACKNOWLEDGE),
+     .psn = 101,
+     .syndrome = 0x60,
+     .msn = 1,
+     .after = 50},
+    {.opcode = RC(READ_REQUEST), .psn = 101, .dma_len = 3072, .va = 0x1000},
+    /* 5 */
+    {.from_b = true,
+     .opcode = RC(READ_RESP_FIRST),
+     .psn = 101,
+     .len = 1024,
+     .syndrome = 0x1F,
+     .msn = 2,
+     .after = 50},
+    RESP(READ_RESP_MIDDLE, 102, 1024, 2),
+    RESP(READ_RESP_LAST, 103, 1024, 2),
+    SEND(104, 64),
+    ACK(104, 3),
+    END};
 static const struct step rnr_loss[] = {
     SEND(100, 64),
     ACK(100, 1),
@@ -477,6 +506,7 @@ static const struct row rows[] = {
     {"REQ-28 READ response for a SEND", steps_rc, 13, .step = read_for_send},
     {"REQ-30 ONLY where FIRST must be", steps_rc, 7, .step = only},
     {"REQ-30 FIRST at the end", steps_reread, 6, .step = first},
+    {"REQ-30 FIRST twice, of a READ that was lost at first", read_late, 6, .step = first},
     {"REQ-31 READ response with a NAK", steps_rc, 9, .step = syndrome_nak},
     {"ACK-02 reserved NAK code", steps_rc, 13, .step = syndrome_7f},
     {"ACK-05 ACK with the PSN of a READ", steps_rc, 13, .step = ack_of_read},
