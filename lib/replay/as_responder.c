@@ -418,7 +418,7 @@ static bool missed(const struct responder *r, const struct packet *p, uint32_t w
             continue;
         if (q->pkt.psn == wanted)
             return q > p && before;
-        before = before || (q < p && wire_psn_diff(q->pkt.psn, wanted) > 0);
+        before = before || wire_psn_diff(q->pkt.psn, wanted) > 0;
     }
     return true;
 }

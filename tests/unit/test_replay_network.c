@@ -213,6 +213,8 @@ static const struct row {
     {"NAKs that answers have overtaken, where nothing tells which (ACK-08)",
      {WRITE(10), ACK(10), WRITE(11), WRITE(12), WRITE(13), NAK(12), NAK(11), WRITE(11), WRITE(12),
       WRITE(13), NAK(13), NAK(12), WRITE(12), WRITE(13), NAK(12), ACK(13), END}},
+    {"what an ACK is for was not captured before it was sent again, behind what came next",
+     {SEND(10), ACK(10), SEND(11), ACK(12), SEND(13), AFTER(50, SEND, 12), SEND(13), ACK(13), END}},
     {"the first answer is to what was sent before the capture, behind what is sent again",
      {{.opcode = WIRE_SEND_FIRST, .psn = 10},
       {.opcode = WIRE_ACKNOWLEDGE, .psn = 13, .syndrome = WIRE_SYN_ACK, .msn = WIRE_PSN_MASK + 1},
