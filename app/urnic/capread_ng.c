@@ -67,9 +67,10 @@ static uint64_t resolution(uint8_t tsresol)
 static uint32_t number_of(const struct capread *c, const struct capread_interface *i)
 {
     uint32_t at = c->interfaces - c->section + c->before;
+    if (at >= c->section)
+        return c->interfaces;
     const struct capread_interface *o = &c->interface[at];
-    bool same = at < c->section && o->link_type == i->link_type && !strcmp(o->name, i->name);
-    return same ? o->number : c->interfaces;
+    return o->link_type == i->link_type && !strcmp(o->name, i->name) ? o->number : c->interfaces;
 }
 
 static int interface_block(struct capread *c, const uint8_t *body, const uint8_t *end)
