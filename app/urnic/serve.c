@@ -70,7 +70,7 @@ static int say_error(struct copy_end *e, int rc, const char *what)
 {
     struct copy_msg msg = {.type = COPY_ERROR};
     char said[COPY_TEXT];
-    snprintf(msg.text, sizeof msg.text, "%s: %s", what, strerror(-rc));
+    snprintf(msg.text, sizeof msg.text, "%.280s: %.100s", what, strerror(-rc));
     cli_error("%s", cli_plain(msg.text, said, sizeof said));
     return copy_send(e, &msg);
 }

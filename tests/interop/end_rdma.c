@@ -339,7 +339,7 @@ int end_listen(struct end *e, uint16_t port)
 
 int end_answer(struct end *e, unsigned q, struct end_event *request, int timeout_ms)
 {
-    struct rdma_cm_id *id;
+    struct rdma_cm_id *id = NULL;
     int rc = next_event(e, request, &id, timeout_ms);
     if (rc)
         return rc;

@@ -14,7 +14,7 @@
 
 #define BURST  12u
 #define BURSTS 8u
-#define SEEDS  400u
+#define SEEDS  250u
 #define QPS    2u
 
 /* One end: an engine, its queue pairs, and what a burst led to. */
