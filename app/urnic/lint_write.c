@@ -242,7 +242,7 @@ static json_t *json_flow(const struct lint_flow_info *i)
     return o;
 }
 
-void lint_write_json(const struct lint_result *r)
+static void json_capture(const struct lint_result *r)
 {
     const struct lint_totals *t = &r->totals;
     json_t *o = json_object();
@@ -265,39 +265,50 @@ void lint_write_json(const struct lint_result *r)
     if (r->capture.damage)
         text(o, "short", r->capture.damage);
     cli_json(o);
-    for (uint32_t i = 0; i < r->connections; i++) {
-        const struct lint_connection *c = &r->connection[i];
-        o = json_object();
-        text(o, "type", "connection");
-        number(o, "connection", c->number);
-        text(o, "service", service_name(&c->info[0]));
-        number(o, "mtu", c->info[0].mtu);
-        json_object_set_new(o, "by_cm", json_boolean(c->info[0].by_cm));
-        json_object_set_new(o, "v1", json_boolean(c->info[0].v1));
-        json_t *flows = json_array();
-        for (int k = 0; k < 2; k++)
-            if (c->flow[k] != LINT_NO_FLOW)
-                json_array_append_new(flows, json_flow(&c->info[k]));
-        json_object_set_new(o, "flows", flows);
-        cli_json(o);
-    }
-    for (size_t i = 0; i < r->findings; i++) {
-        const struct lint_finding *f = &r->finding[i];
-        o = json_object();
-        text(o, "type", "finding");
-        text(o, "verdict", lint_verdict_name(f->verdict));
-        text(o, "rule", f->rule->id);
-        number(o, "packet", f->number);
-        number(o, "time_ns", f->ns);
-        number(o, "connection", lint_connection_of(r, f->flow));
-        text(o, "dump", f->dump);
-        text(o, "expected", f->expected);
-        text(o, "seen", f->seen);
-        if (f->why[0])
-            text(o, "but", f->why);
-        cli_json(o);
-    }
-    o = json_object();
+}
+
+static void json_connection(const struct lint_connection *c)
+{
+    json_t *o = json_object();
+    text(o, "type", "connection");
+    number(o, "connection", c->number);
+    text(o, "service", service_name(&c->info[0]));
+    number(o, "mtu", c->info[0].mtu);
+    json_object_set_new(o, "by_cm", json_boolean(c->info[0].by_cm));
+    json_object_set_new(o, "v1", json_boolean(c->info[0].v1));
+    json_t *flows = json_array();
+    for (int k = 0; k < 2; k++)
+        if (c->flow[k] != LINT_NO_FLOW)
+            json_array_append_new(flows, json_flow(&c->info[k]));
+    json_object_set_new(o, "flows", flows);
+    cli_json(o);
+}
+
+static void json_finding(const struct lint_result *r, const struct lint_finding *f)
+{
+    json_t *o = json_object();
+    text(o, "type", "finding");
+    text(o, "verdict", lint_verdict_name(f->verdict));
+    text(o, "rule", f->rule->id);
+    number(o, "packet", f->number);
+    number(o, "time_ns", f->ns);
+    number(o, "connection", lint_connection_of(r, f->flow));
+    text(o, "dump", f->dump);
+    text(o, "expected", f->expected);
+    text(o, "seen", f->seen);
+    if (f->why[0])
+        text(o, "but", f->why);
+    cli_json(o);
+}
+
+void lint_write_json(const struct lint_result *r)
+{
+    json_capture(r);
+    for (uint32_t i = 0; i < r->connections; i++)
+        json_connection(&r->connection[i]);
+    for (size_t i = 0; i < r->findings; i++)
+        json_finding(r, &r->finding[i]);
+    json_t *o = json_object();
     text(o, "type", "summary");
     number(o, "violations", r->shown[LINT_VIOLATION]);
     number(o, "undecidable", r->shown[LINT_UNDECIDABLE]);
