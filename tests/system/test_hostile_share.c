@@ -477,6 +477,34 @@ START_TEST(bottomless_receives)
 }
 END_TEST
 
+/* EVT-01: a daemon that is kept from running hears no kicks, until their socket is full; it isn't
+ * dead for that. */
+START_TEST(kicks_unheard)
+{
+    uint64_t until = rig_now_ms() + 20000;
+    bool asleep = false;
+
+    while (!asleep) {
+        ck_assert_uint_lt(rig_now_ms(), until);
+        usleep(1000);
+        kill(rig.pid, SIGSTOP);
+        usleep(1000);
+        asleep = atomic_load(&a.ctx->worker->sleeping);
+        if (!asleep)
+            kill(rig.pid, SIGCONT);
+    }
+    for (unsigned i = 0; i < 5000; i++)
+        client_ring(a.ctx, a.qp->sq_doorbell);
+    ssize_t n = send(a.ctx->kick_fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+    int why = errno;
+    bool dead = client_dead(a.ctx);
+    kill(rig.pid, SIGCONT);
+    ck_assert_msg(n < 0 && why == EAGAIN, "there is still room for kicks");
+    ck_assert(!dead);
+    transfer(10);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("hostile_share");
@@ -496,6 +524,7 @@ int main(void)
     tcase_add_test(t, reads_no_answers);
     tcase_add_test(t, deferred_within_quota);
     tcase_add_test(t, bottomless_receives);
+    tcase_add_test(t, kicks_unheard);
     suite_add_tcase(s, t);
     return unit_run(s);
 }
