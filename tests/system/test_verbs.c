@@ -571,6 +571,21 @@ START_TEST(closes_channels)
 }
 END_TEST
 
+/* Memory that was given back is gone. */
+START_TEST(unmaps_memory)
+{
+    void *mem;
+
+    up();
+    ck_assert_int_eq(urnic_alloc(a.ctx, 4096, &mem), 0);
+    ck_assert_int_eq(msync(mem, 4096, MS_ASYNC), 0);
+    ck_assert_int_eq(urnic_free(a.ctx, mem), 0);
+    ck_assert_int_eq(msync(mem, 4096, MS_ASYNC), -1);
+    ck_assert_int_eq(errno, ENOMEM);
+    down();
+}
+END_TEST
+
 /* What a queue pair was given is what it tells, all 20 bits of a flow label, too. */
 START_TEST(tells_what_it_was_given)
 {
@@ -847,6 +862,7 @@ int main(void)
     tcase_add_test(t, tells_the_time);
     tcase_add_test(t, names_its_queue_pair);
     tcase_add_test(t, closes_channels);
+    tcase_add_test(t, unmaps_memory);
     tcase_add_test(t, tells_what_it_was_given);
     tcase_add_test(t, makes_queues_in_threads);
     tcase_add_test(t, works_while_others_wait);
