@@ -352,6 +352,17 @@ int end_post_recv(struct end *e, uint64_t off, uint32_t len, uint64_t wr_id)
     return urnic_post_recv(e->qp, &wr, NULL);
 }
 
+struct urnic_conn_attr end_conn_attr(const struct end *e, int timeout_ms)
+{
+    return (struct urnic_conn_attr){
+        .pd = e->pd,
+        .qp = {.send_cq = e->cq,
+               .recv_cq = e->cq,
+               .cap = {.max_send_wr = 16, .max_recv_wr = 16, .max_send_sge = 1, .max_recv_sge = 1},
+               .qp_type = URNIC_QPT_RC},
+        .timeout_ms = timeout_ms};
+}
+
 void end_wait(struct end *e, struct urnic_wc *wc, int timeout_ms)
 {
     uint64_t began = rig_now_ms(), limit = (uint64_t)timeout_ms;

@@ -65,6 +65,9 @@ void end_connect(struct end *a, struct end *b);
 int end_post(struct end *e, enum urnic_wr_opcode op, uint64_t local_off, uint32_t len,
              uint64_t remote, uint32_t rkey, uint64_t wr_id);
 int end_post_recv(struct end *e, uint64_t off, uint32_t len, uint64_t wr_id);
+/* For connecting by address and accepting: RC, 16 requests of one piece each way. 0: as long as the
+ * library waits. */
+struct urnic_conn_attr end_conn_attr(const struct end *e, int timeout_ms);
 /* Poll one completion; fails the test after timeout_ms. */
 void end_wait(struct end *e, struct urnic_wc *wc, int timeout_ms);
 /* The same, and its status must be this. */

@@ -143,13 +143,7 @@ struct passive {
 static void *accept_one(void *arg)
 {
     struct passive *p = arg;
-    struct urnic_conn_attr attr = {
-        .pd = p->end->pd,
-        .qp = {.send_cq = p->end->cq,
-               .recv_cq = p->end->cq,
-               .cap = {.max_send_wr = 16, .max_recv_wr = 16, .max_send_sge = 1, .max_recv_sge = 1},
-               .qp_type = URNIC_QPT_RC},
-    };
+    struct urnic_conn_attr attr = end_conn_attr(p->end, 0);
 
     p->rc = urnic_accept_conn(p->listener, &attr, NULL, NULL, &p->conn);
     return NULL;
@@ -170,14 +164,7 @@ START_TEST(connections)
     for (unsigned i = 0; i < 10; i++) {
         struct urnic_conn *conn;
         pthread_t thread;
-        struct urnic_conn_attr attr = {
-            .pd = a.pd,
-            .qp = {.send_cq = a.cq,
-                   .recv_cq = a.cq,
-                   .cap =
-                       {.max_send_wr = 16, .max_recv_wr = 16, .max_send_sge = 1, .max_recv_sge = 1},
-                   .qp_type = URNIC_QPT_RC},
-        };
+        struct urnic_conn_attr attr = end_conn_attr(&a, 0);
         pthread_create(&thread, NULL, accept_one, &p);
         int rc = urnic_connect_addr(a.ctx, ip[i % 2], 4791, &attr, NULL, NULL, &conn);
         ck_assert_msg(rc == 0, "connect to %s: %s", ip[i % 2], strerror(-rc));

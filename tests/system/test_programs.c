@@ -147,17 +147,6 @@ static uint64_t swap(struct end *e, uint64_t remote, uint32_t rkey, uint64_t fro
     return word(e, 0);
 }
 
-static struct urnic_conn_attr conn_attr(const struct end *e)
-{
-    return (struct urnic_conn_attr){
-        .pd = e->pd,
-        .qp = {.send_cq = e->cq,
-               .recv_cq = e->cq,
-               .cap = {.max_send_wr = 8, .max_recv_wr = 8, .max_send_sge = 1, .max_recv_sge = 1},
-               .qp_type = URNIC_QPT_RC},
-        .timeout_ms = 30000};
-}
-
 /* One more to a number that only the lock protects, again and again. In a process of its own. */
 static void count_up(unsigned me)
 {
@@ -166,7 +155,7 @@ static void count_up(unsigned me)
     uint64_t offer[2]; /* address, key */
 
     end_open(&a, &rig, me % 2 ? "urn0" : "urn1", 4096);
-    attr = conn_attr(&a);
+    attr = end_conn_attr(&a, 30000);
     ck_assert_int_eq(urnic_connect_addr(a.ctx, "10.0.0.2", PORT, &attr, NULL, NULL, &conn), 0);
     memcpy(offer, conn->private_data, sizeof(offer));
     a.qp = conn->qp;
@@ -199,7 +188,7 @@ START_TEST(locks_among_processes)
     rig_start_pair(&rig, ",loss=0.02");
     end_open(&b, &rig, "urn1", 4096);
     uint64_t offer[2] = {b.mr->iova, b.mr->rkey};
-    struct urnic_conn_attr attr = conn_attr(&b);
+    struct urnic_conn_attr attr = end_conn_attr(&b, 30000);
     attr.param.private_data = offer;
     attr.param.private_data_len = sizeof(offer);
     ck_assert_int_eq(urnic_listen_addr(b.ctx, "10.0.0.2", PORT, 0, &listener), 0);
@@ -699,7 +688,7 @@ static void be_a_parent(int told)
     struct urnic_conn *conn;
 
     end_open(&a, &rig, "urn0", 4096);
-    attr = conn_attr(&a);
+    attr = end_conn_attr(&a, 30000);
     ck_assert_int_eq(urnic_connect_addr(a.ctx, "10.0.0.2", PORT, &attr, NULL, NULL, &conn), 0);
     pid_t child = fork();
     ck_assert_int_ge(child, 0);
@@ -719,7 +708,7 @@ START_TEST(dies_before_its_child)
 
     rig_start_pair(&rig, ",loss=0.02");
     end_open(&b, &rig, "urn1", 4096);
-    struct urnic_conn_attr attr = conn_attr(&b);
+    struct urnic_conn_attr attr = end_conn_attr(&b, 30000);
     ck_assert_int_eq(urnic_listen_addr(b.ctx, "10.0.0.2", PORT, 0, &listener), 0);
     ck_assert_int_eq(pipe(told), 0);
     pid_t parent = fork();

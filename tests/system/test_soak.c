@@ -83,17 +83,6 @@ static long long counter(const struct rig *r, const char *name)
     return sum;
 }
 
-static void attr_of(const struct end *e, struct urnic_conn_attr *attr)
-{
-    *attr = (struct urnic_conn_attr){
-        .pd = e->pd,
-        .qp = {.send_cq = e->cq,
-               .recv_cq = e->cq,
-               .qp_type = URNIC_QPT_RC,
-               .cap = {.max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 1, .max_recv_sge = 1}},
-    };
-}
-
 static int prepare(void *arg, struct urnic_qp *qp)
 {
     struct end *e = arg;
@@ -113,7 +102,7 @@ static void *serve(void *arg)
 {
     struct passive *p = arg;
     struct urnic_conn_attr attr;
-    attr_of(&p->end, &attr);
+    attr = end_conn_attr(&p->end, 0);
     for (unsigned i = 0; i < cycles; i++) {
         struct urnic_conn *conn;
         ck_assert_int_eq(urnic_accept_conn(p->listener, &attr, prepare, &p->end, &conn), 0);
@@ -139,7 +128,7 @@ static void run(const struct rig *r, struct end *active, unsigned n)
     end_open(&p.end, r, "urn1", 4096);
     ck_assert_int_eq(urnic_listen_addr(p.end.ctx, NULL, PORT, 0, &p.listener), 0);
     ck_assert_int_eq(pthread_create(&thread, NULL, serve, &p), 0);
-    attr_of(active, &attr);
+    attr = end_conn_attr(active, 0);
     for (unsigned i = 0; i < n; i++) {
         struct urnic_conn *conn;
         const struct urnic_send_wr *bad;

@@ -695,25 +695,12 @@ static void *find_nobody(void *arg)
     return NULL;
 }
 
-static struct urnic_conn_attr plain_conn(struct end *e)
-{
-    return (struct urnic_conn_attr){
-        .pd = e->pd,
-        .qp = {.send_cq = e->cq,
-               .recv_cq = e->cq,
-               .qp_type = URNIC_QPT_RC,
-               .cap = {.max_send_wr = 8, .max_recv_wr = 8, .max_send_sge = 1, .max_recv_sge = 1}},
-        .timeout_ms = 10000,
-    };
-}
-
 static void *connect_to_nobody(void *arg)
 {
     struct seeker *k = arg;
-    struct urnic_conn_attr attr = plain_conn(&a);
+    struct urnic_conn_attr attr = end_conn_attr(&a, 4000);
     struct urnic_conn *conn;
 
-    attr.timeout_ms = 4000;
     k->result = urnic_connect_addr(a.ctx, "10.0.0.77", PORT, &attr, NULL, NULL, &conn);
     atomic_store(&k->done, true);
     return NULL;
@@ -722,7 +709,7 @@ static void *connect_to_nobody(void *arg)
 static void *accept_one(void *arg)
 {
     struct urnic_listener *l = arg;
-    struct urnic_conn_attr attr = plain_conn(&b);
+    struct urnic_conn_attr attr = end_conn_attr(&b, 10000);
     struct urnic_conn *conn = NULL;
 
     return urnic_accept_conn(l, &attr, NULL, NULL, &conn) == 0 ? conn : NULL;
@@ -731,7 +718,7 @@ static void *accept_one(void *arg)
 /* So many regions and a connection by one thread of a context. */
 static void work_meanwhile(struct urnic_listener *l, unsigned regions)
 {
-    struct urnic_conn_attr attr = plain_conn(&a);
+    struct urnic_conn_attr attr = end_conn_attr(&a, 10000);
     struct urnic_conn *conn;
     struct urnic_mr *mr;
     pthread_t thread;
