@@ -126,26 +126,33 @@ static bool is_next(const struct wire_flow *flow, const uint8_t *f, const struct
            memcmp(f + p->bth_off, flow->bth, sizeof(flow->bth)) == 0;
 }
 
-static void remember(struct wire_flow *flow, const uint8_t *f, unsigned flags,
-                     const struct wire_pkt *p)
+static void remember_flow(struct wire_flow *flow, const uint8_t *f, unsigned flags,
+                          const struct wire_pkt *p)
 {
     bool plain = p->ip_off == WIRE_ETH_LEN && p->ethertype != WIRE_ETHERTYPE_V1 && !p->udp_csum;
-    flow->ip_version = plain ? p->ip_version : 0;
-    flow->bare = p->payload_off == p->bth_off + WIRE_BTH_LEN;
     if (!plain)
         return;
+    flow->ip_version = p->ip_version;
+    flow->flags = flags;
     if (p->ip_version == 4) /* two calls of known lengths: a few moves each */
         memcpy(flow->head, f, HEAD_V4);
     else
         memcpy(flow->head, f, HEAD_V6);
+}
+
+static void remember_bth(struct wire_flow *flow, const uint8_t *f, const struct wire_pkt *p)
+{
+    flow->bare = p->payload_off == p->bth_off + WIRE_BTH_LEN;
+    if (!flow->bare)
+        return;
     memcpy(flow->udp_len, f + p->udp_off + 4, sizeof(flow->udp_len));
     memcpy(flow->bth, f + p->bth_off, sizeof(flow->bth));
-    flow->flags = flags;
 }
 
 enum wire_verdict wire_parse_flow(const uint8_t *frame, size_t len, unsigned flags,
                                   struct wire_flow *flow, struct wire_pkt *p)
 {
+    enum wire_verdict v;
     size_t rest = 0;
     if (flow->ip_version && flow->flags == flags)
         rest = flow->ip_version == 4 ? goes_on_v4(flow, frame, len, flags)
@@ -154,12 +161,16 @@ enum wire_verdict wire_parse_flow(const uint8_t *frame, size_t len, unsigned fla
     flow->next = flow->same && flow->bare && is_next(flow, frame, p);
     if (flow->next)
         return parse_next(frame, flags, p);
-    if (!flow->same)
-        flow->ip_version = 0; /* what is known of it is in *p, and lost now */
     flow->bare = false;
-    enum wire_verdict v =
-        flow->same ? parse_same(frame, len, rest, flags, p) : wire_parse(frame, len, flags, p);
-    if (v == WIRE_OK)
-        remember(flow, frame, flags, p);
+    if (flow->same) {
+        v = parse_same(frame, len, rest, flags, p);
+    } else {
+        flow->ip_version = 0; /* what is known of it is in *p, and lost now */
+        v = wire_parse(frame, len, flags, p);
+        if (v == WIRE_OK)
+            remember_flow(flow, frame, flags, p);
+    }
+    if (v == WIRE_OK && flow->ip_version)
+        remember_bth(flow, frame, p);
     return v;
 }
