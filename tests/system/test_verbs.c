@@ -571,6 +571,22 @@ START_TEST(closes_channels)
 }
 END_TEST
 
+/* Fewer pieces than none are too many. */
+START_TEST(counts_pieces)
+{
+    const struct urnic_send_wr send = {.num_sge = -1, .opcode = URNIC_WR_SEND};
+    const struct urnic_recv_wr recv = {.num_sge = -1};
+
+    up();
+    end_qp(&a, URNIC_QPT_RC);
+    end_qp(&b, URNIC_QPT_RC);
+    end_connect(&a, &b);
+    ck_assert_int_eq(urnic_post_recv(a.qp, &recv, NULL), -EINVAL);
+    ck_assert_int_eq(urnic_post_send(a.qp, &send, NULL), -EINVAL);
+    down();
+}
+END_TEST
+
 /* Memory that was given back is gone. */
 START_TEST(unmaps_memory)
 {
@@ -849,6 +865,7 @@ int main(void)
     tcase_add_test(t, tells_the_time);
     tcase_add_test(t, names_its_queue_pair);
     tcase_add_test(t, closes_channels);
+    tcase_add_test(t, counts_pieces);
     tcase_add_test(t, unmaps_memory);
     tcase_add_test(t, tells_what_it_was_given);
     tcase_add_test(t, makes_queues_in_threads);
