@@ -587,6 +587,22 @@ START_TEST(counts_pieces)
 }
 END_TEST
 
+/* Memory in which a region lies that work requests register stays as long as that. */
+START_TEST(keeps_memory_of_regions)
+{
+    struct urnic_mr *mr;
+    void *mem;
+
+    up();
+    ck_assert_int_eq(urnic_alloc(a.ctx, 4096, &mem), 0);
+    ck_assert_int_eq(urnic_alloc_mr(a.pd, mem, 4096, 1, &mr), 0);
+    ck_assert_int_eq(urnic_free(a.ctx, mem), -EBUSY);
+    ck_assert_int_eq(urnic_dereg_mr(mr), 0);
+    ck_assert_int_eq(urnic_free(a.ctx, mem), 0);
+    down();
+}
+END_TEST
+
 /* Memory that was given back is gone. */
 START_TEST(unmaps_memory)
 {
@@ -866,6 +882,7 @@ int main(void)
     tcase_add_test(t, names_its_queue_pair);
     tcase_add_test(t, closes_channels);
     tcase_add_test(t, counts_pieces);
+    tcase_add_test(t, keeps_memory_of_regions);
     tcase_add_test(t, unmaps_memory);
     tcase_add_test(t, tells_what_it_was_given);
     tcase_add_test(t, makes_queues_in_threads);
