@@ -260,7 +260,7 @@ static unsigned middles(const struct qp *qp, const struct swqe *w)
 {
     const struct req *r = &qp->req;
     _Static_assert(ENGINE_INLINE_MAX <= 256, "the smallest MTU");
-    if (qp->type != QP_RC || qp->lim || qp->sr || !r->pkt || !psn_eq(r->nxt, r->max) ||
+    if (qp->type != QP_RC || qp->lim || qp->sr || !psn_eq(r->nxt, r->max) ||
         wr_infos[w->opcode].kind != WR_MESSAGE)
         return 0;
     uint32_t out = psn(r->max.v - r->una.v).v;
@@ -272,8 +272,8 @@ static unsigned middles(const struct qp *qp, const struct swqe *w)
 }
 
 /* Up to n packets that differ from the one just emitted in place, PSN and acknowledge request, into
- * as many slots. Call while more() says that another may be sent, as it does afterwards. Returns
- * how many. */
+ * as many slots. Call within a message, while more() says that another may be sent, as it does
+ * afterwards. Returns how many. */
 static unsigned emit_middles(struct engine *e, struct qp *qp, struct engine_slot *slots, unsigned n)
 {
     struct req *r = &qp->req;
@@ -337,7 +337,7 @@ unsigned req_tx(struct engine *e, struct qp *qp, struct engine_slot *slots, unsi
                 if (qp->lim)
                     limiter_charge(qp, slots[k].len, now);
                 k++;
-                if (goes_on)
+                if (goes_on && r->pkt) /* within a message */
                     k += emit_middles(e, qp, slots + k, n - k);
             }
             continue;
