@@ -260,7 +260,7 @@ static unsigned middles(const struct qp *qp, const struct swqe *w)
 {
     const struct req *r = &qp->req;
     _Static_assert(ENGINE_INLINE_MAX <= 256, "the smallest MTU");
-    if (qp->type != QP_RC || qp->lim || qp->sr || !psn_eq(r->nxt, r->max) ||
+    if (qp->type != QP_RC || qp->sr || !psn_eq(r->nxt, r->max) ||
         wr_infos[w->opcode].kind != WR_MESSAGE)
         return 0;
     uint32_t out = psn(r->max.v - r->una.v).v;
@@ -288,9 +288,12 @@ static unsigned emit_middles(struct engine *e, struct qp *qp, struct engine_slot
     if (!m ||
         mem_pieces(e->mem, &req_sges(qp, w)->ref, r->pkt << qp->mtu_shift, m * mtu, &all, 1) != 1)
         return 0; /* emit sees what it is */
-    for (unsigned i = 0; i < m; i++) {
+    unsigned i;
+    for (i = 0; i < m; i++) {
+        if (qp->lim && !limiter_check(e, qp, e->now))
+            break;
         v.psn = r->nxt.v;
-        v.ackreq = ack_due(r);
+        v.ackreq = ack_due(r) || (qp->lim && limiter_pauses(qp));
         r->nxt = r->max = psn_add(r->nxt, 1);
         r->since_ackreq = v.ackreq ? 0 : r->since_ackreq + 1;
         if (v.ackreq) {
@@ -300,9 +303,11 @@ static unsigned emit_middles(struct engine *e, struct qp *qp, struct engine_slot
         engine_slot_emit(qp, &slots[i], &v, v.ackreq ? SLOT_REQ_OBLIGE : SLOT_REQ);
         slots[i].npieces = 1;
         slots[i].pieces[0] = (struct mem_piece){all.obj, all.off + (uint64_t)i * mtu, mtu};
+        if (qp->lim)
+            limiter_charge(qp, slots[i].len, e->now);
     }
-    r->pkt += m;
-    return m;
+    r->pkt += i;
+    return i;
 }
 
 /* Sending has stopped. If what is outstanding doesn't oblige the peer to answer, and nothing that

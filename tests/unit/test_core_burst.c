@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "cc_of.h"
 #include "core_rig.h"
 
 #define BURST  12u
@@ -407,7 +408,9 @@ static void answer(struct world *w, uint32_t *acked)
     else if (what == 1)
         syndrome = WIRE_SYN_RNR | 1;
     struct rig *const r[2] = {w->one.r, w->all.r};
+    uint64_t pause = below(w, 30000);
     for (unsigned i = 0; i < 2; i++) {
+        rig_pass(r[i], pause);
         if (what == 2)
             rig_pass(r[i], 2 * RIG_T);
         else
@@ -434,6 +437,12 @@ START_TEST(req_02_slot_by_slot)
         w.rnd = seed * 2654435761u;
         w.one.r = rig_new(&o);
         w.all.r = rig_new(&o);
+        if (seed % 4 == 1) { /* something limits it */
+            static const char *const cc[] = {"fixed,rate=10G", "fixed,rate=20M", "dcqcn,line=10G"};
+            const struct cc_conf conf = cc_of(cc[seed / 4 % 3]);
+            ck_assert_int_eq(engine_qp_set_cc(w.one.r->e, w.one.r->qp, &conf, w.one.r->now), 0);
+            ck_assert_int_eq(engine_qp_set_cc(w.all.r->e, w.all.r->qp, &conf, w.all.r->now), 0);
+        }
         for (uint32_t i = 0; i < RIG_MEM; i += 997)
             w.one.r->mem[i] = w.all.r->mem[i] = (uint8_t)(i * 31);
         for (unsigned round = 0; round < BURSTS; round++) {
