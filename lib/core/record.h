@@ -83,13 +83,6 @@ struct engine_copy *record_copy(struct rx *rx, struct record *r, enum engine_cop
 /* Commit the records at the head that are done. Called by engine_copied, and by a side that has
  * appended a record without copies. */
 void record_run(struct engine *e, struct qp *qp, enum record_side side, uint64_t now);
-/* ... without a call when the head isn't done. */
-static inline void record_run_ready(struct engine *e, struct qp *qp, const struct record_fifo *f,
-                                    enum record_side side, uint64_t now)
-{
-    if (!f->head || !f->head->pending)
-        record_run(e, qp, side, now);
-}
 /* One result: finds the record by token, ignores stale tokens. */
 void record_result(struct engine *e, const struct engine_result *res, uint64_t now);
 

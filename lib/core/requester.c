@@ -248,6 +248,7 @@ static bool emit(struct engine *e, struct qp *qp, struct engine_slot *slot, bool
     slot->npieces = (uint16_t)npieces;
     if (w->inline_len)
         memcpy(slot->buf + slot->payload_off, swqe_body(qp, w) + off, v.payload_len);
+    /* A dozen events: they aren't for the middle of one message. */
     if (again || !(wire_opcodes[v.opcode].flags & WIRE_F_MIDDLE))
         recorder_note(e, qp, NOTE_TX, psn(v.psn), v.opcode);
     return true;

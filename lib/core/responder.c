@@ -391,7 +391,7 @@ void resp_expected(struct rx *rx, struct qp *qp)
     resp_comm_est(rx, qp);
     if (!(flags & WIRE_F_MIDDLE))
         recorder_note(rx->e, qp, NOTE_RX_REQ, psn(rx->pkt.psn), rx->pkt.opcode);
-    record_run_ready(rx->e, qp, &r->recs, REC_RESP, rx->now);
+    record_run(rx->e, qp, REC_RESP, rx->now);
     if (qp->sr && !rx->early)
         sr_placed(rx, qp);
 }

@@ -150,7 +150,7 @@ static void remember_bth(struct wire_flow *flow, const uint8_t *f, const struct 
 }
 
 enum wire_verdict wire_parse_flow(const uint8_t *frame, size_t len, unsigned flags,
-                                  struct wire_flow *flow, struct wire_pkt *p)
+                                  struct wire_flow *flow, struct wire_pkt *out)
 {
     enum wire_verdict v;
     size_t rest = 0;
@@ -158,19 +158,19 @@ enum wire_verdict wire_parse_flow(const uint8_t *frame, size_t len, unsigned fla
         rest = flow->ip_version == 4 ? goes_on_v4(flow, frame, len, flags)
                                      : goes_on_v6(flow, frame, len);
     flow->same = rest > 0;
-    flow->next = flow->same && flow->bare && is_next(flow, frame, p);
+    flow->next = flow->same && flow->bare && is_next(flow, frame, out);
     if (flow->next)
-        return parse_next(frame, flags, p);
+        return parse_next(frame, flags, out);
     flow->bare = false;
     if (flow->same) {
-        v = parse_same(frame, len, rest, flags, p);
+        v = parse_same(frame, len, rest, flags, out);
     } else {
-        flow->ip_version = 0; /* what is known of it is in *p, and lost now */
-        v = wire_parse(frame, len, flags, p);
+        flow->ip_version = 0; /* what is known of it is in *out, and lost now */
+        v = wire_parse(frame, len, flags, out);
         if (v == WIRE_OK)
-            remember_flow(flow, frame, flags, p);
+            remember_flow(flow, frame, flags, out);
     }
     if (v == WIRE_OK && flow->ip_version)
-        remember_bth(flow, frame, p);
+        remember_bth(flow, frame, out);
     return v;
 }
