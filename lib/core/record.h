@@ -11,8 +11,9 @@
  *
  * One record holds one memory range; a packet that spans k ranges takes k records, of which only
  * the last has an action. Packets of one WRITE that come in one engine_rx share one: they commit
- * together, and if one of their copies fails, the NAK names the first of them. The pool belongs to the engine and is bounded: with too few records left
- * the packet is dropped before any state changes (rx_copy_pending).
+ * together, and if one of their copies fails, the NAK names the first of them. The pool belongs to
+ * the engine and is bounded: with too few records left the packet is dropped before any state
+ * changes (rx_copy_pending).
  */
 #ifndef URNIC_RECORD_H
 #define URNIC_RECORD_H
