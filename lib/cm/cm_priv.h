@@ -84,15 +84,15 @@ struct cm_event_node {
 /* The "message rejected" of REJ and "message MRAed" of MRA. */
 enum cm_about { CM_ABOUT_REQ, CM_ABOUT_REP };
 
-#define CM_OUT_RING         512u   /* replies that belong to no connection */
-#define CM_STATELESS_PER_S  10000u /* ... and how many there may be */
-#define CM_STATELESS_BURST  1000u
-#define CM_SRC_BUCKETS      4096u /* pending requests per (hashed) source address */
-#define CM_SRC_PENDING      64u   /* ... are at most so many (CM-34) */
-#define CM_SEEN             4096u /* requests seen once, for SEC-20 */
+#define CM_OUT_RING        512u   /* replies that belong to no connection */
+#define CM_STATELESS_PER_S 10000u /* ... and how many there may be */
+#define CM_STATELESS_BURST 1000u
+#define CM_SRC_BUCKETS     4096u /* pending requests per (hashed) source address */
+#define CM_SRC_PENDING     64u   /* ... are at most so many (CM-34) */
+#define CM_SEEN            4096u /* requests seen once, for SEC-20 */
 /* However long a peer says that it waits (SEC-20): Linux waits 16 times 17 s. */
 #define CM_PATIENCE_MAX_NS  300000000000ull
-#define CM_SIDR_UNSUPPORTED 1u    /* status of a SIDR_REP: no such service */
+#define CM_SIDR_UNSUPPORTED 1u /* status of a SIDR_REP: no such service */
 
 struct cm {
     struct cm_params params;

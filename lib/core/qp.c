@@ -16,7 +16,7 @@
 const char *const engine_recovery_names[] = {"default", "gbn", "sr", "gbn-ooo", NULL};
 const char *const qp_state_names[] = {"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"};
 
-#define MAX_WR      32768u
+#define MAX_WR 32768u
 /* Entries of the table of queue pairs to begin with, and at least which part of all there may be:
  * so large a part of all numbers goes round before one comes back (SEC-08, CM-26). */
 #define TABLE_FIRST 16u

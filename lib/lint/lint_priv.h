@@ -108,8 +108,8 @@ struct lint_mark {
     uint32_t psn;
     uint16_t ip_id;
     uint8_t syndrome;
-    uint8_t again;  /* how often it came again, perhaps as the network's copy */
-    uint32_t sends; /* of the request packet at that time */
+    uint8_t again;    /* how often it came again, perhaps as the network's copy */
+    uint32_t sends;   /* of the request packet at that time */
     uint32_t answers; /* of this kind to it: one for each time that it was sent, at most */
     uint64_t number, ns;
 };
@@ -132,7 +132,7 @@ struct lint_flow {
     struct lint_finding *held;
     uint32_t helds;
     uint32_t held_order; /* bit per finding: only if the network hasn't changed the order */
-    bool detached; /* no longer in the table: its queue pair's number was used again */
+    bool detached;       /* no longer in the table: its queue pair's number was used again */
 
     /* requests on this flow */
     bool started;       /* one has been seen */
@@ -172,13 +172,13 @@ struct lint_flow {
     uint64_t counted_number; /* packet that said so */
     struct lint_mark nak, rnr, fatal;
     uint64_t requests_beyond; /* so many had been seen when `beyond` was */
-    bool asked_back; /* a NAK has asked for what was sent before the capture: */
+    bool asked_back;          /* a NAK has asked for what was sent before the capture: */
     uint32_t asked_back_psn;
-    struct lint_wait beyond;    /* an answer to what was never seen */
-    struct lint_wait continued; /* a re-read that was answered in the continued form */
+    struct lint_wait beyond;          /* an answer to what was never seen */
+    struct lint_wait continued;       /* a re-read that was answered in the continued form */
     struct lint_wait *continued_held; /* LINT_CONTINUED of them, for the end */
-    struct lint_wait ahead; /* an MSN larger than the messages seen explain */
-    struct lint_wait over;  /* one READ or ATOMIC more than agreed, it seems */
+    struct lint_wait ahead;           /* an MSN larger than the messages seen explain */
+    struct lint_wait over;            /* one READ or ATOMIC more than agreed, it seems */
     uint32_t over_psn, over_n;
     struct lint_wait odd;             /* a packet of another service */
     struct lint_wait early;           /* sent again before the time of an RNR NAK was over, */
@@ -192,10 +192,10 @@ struct lint_flow {
     bool msn_on;       /* or the message number is less than */
     uint32_t msn_most; /* it has been */
 
-    uint16_t id_last; /* IPv4 identification of the latest packet, */
-    uint32_t id_icrc; /* whose iCRC was this; */
-    uint16_t id_most; /* the latest one of a counter before this packet */
-    bool id_same;     /* and another packet has had the same: it tells nothing */
+    uint16_t id_last;           /* IPv4 identification of the latest packet, */
+    uint32_t id_icrc;           /* whose iCRC was this; */
+    uint16_t id_most;           /* the latest one of a counter before this packet */
+    bool id_same;               /* and another packet has had the same: it tells nothing */
     uint32_t id_steps, id_near; /* from one packet to the next, and how many of them were short */
 
     struct {

@@ -35,17 +35,17 @@
  * answers, whichever is more. */
 #define NET_TX_MAX 128u
 
-#define NET_NS_PER_MS      UINT64_C(1000000)
-#define NET_RETRY_NS       (250u * NET_NS_PER_MS) /* first wait for an answer; doubles each time */
-#define NET_TRIES          4u /* broadcast requests before a neighbour is FAILED */
-#define NET_PROBES         3u /* unicast requests before asking everybody again */
-#define NET_REACHABLE_NS   (30000u * NET_NS_PER_MS) /* a confirmation is good for this long */
-#define NET_FAILED_NS      (5000u * NET_NS_PER_MS)  /* FAILED: no new request before this */
-#define NET_ANNOUNCE_NS    (2000u * NET_NS_PER_MS)  /* between the announcements of an address, */
-#define NET_ANNOUNCEMENTS  2u                       /* of which there are two (RFC 5227) */
-#define NET_GROUPS_MAX     64u
-#define NET_GROUP_REPORTS  2u                        /* of each change */
-#define NET_GROUP_NS       (1000u * NET_NS_PER_MS)   /* between them */
+#define NET_NS_PER_MS     UINT64_C(1000000)
+#define NET_RETRY_NS      (250u * NET_NS_PER_MS) /* first wait for an answer; doubles each time */
+#define NET_TRIES         4u /* broadcast requests before a neighbour is FAILED */
+#define NET_PROBES        3u /* unicast requests before asking everybody again */
+#define NET_REACHABLE_NS  (30000u * NET_NS_PER_MS) /* a confirmation is good for this long */
+#define NET_FAILED_NS     (5000u * NET_NS_PER_MS)  /* FAILED: no new request before this */
+#define NET_ANNOUNCE_NS   (2000u * NET_NS_PER_MS)  /* between the announcements of an address, */
+#define NET_ANNOUNCEMENTS 2u                       /* of which there are two (RFC 5227) */
+#define NET_GROUPS_MAX    64u
+#define NET_GROUP_REPORTS 2u                      /* of each change */
+#define NET_GROUP_NS      (1000u * NET_NS_PER_MS) /* between them */
 /* Speak an older querier's version for so long: twice the interval of queries, and what one grants
  * (RFC 3376 section 8.12, RFC 3810 section 9.12, with their defaults). */
 #define NET_OLD_QUERIER_NS (260000u * NET_NS_PER_MS)

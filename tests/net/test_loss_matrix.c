@@ -678,16 +678,11 @@ static bool take_recovery(const char *name)
 static int take_options(struct settings *t, int argc, char **argv)
 {
     static const struct option options[] = {
-        {"sample", required_argument, NULL, 'n'},
-        {"full", no_argument, NULL, 'f'},
-        {"capture", required_argument, NULL, 'p'},
-        {"seed", required_argument, NULL, 's'},
-        {"case", required_argument, NULL, 'c'},
-        {"list", no_argument, NULL, 'l'},
-        {"help", no_argument, NULL, 'h'},
-        {"verbose", no_argument, NULL, 'v'},
-        {"recovery", required_argument, NULL, 'r'},
-        {NULL, 0, NULL, 0},
+        {"sample", required_argument, NULL, 'n'},   {"full", no_argument, NULL, 'f'},
+        {"capture", required_argument, NULL, 'p'},  {"seed", required_argument, NULL, 's'},
+        {"case", required_argument, NULL, 'c'},     {"list", no_argument, NULL, 'l'},
+        {"help", no_argument, NULL, 'h'},           {"verbose", no_argument, NULL, 'v'},
+        {"recovery", required_argument, NULL, 'r'}, {NULL, 0, NULL, 0},
     };
     uint64_t n;
     int opt;

@@ -12,7 +12,7 @@
 #include "fault.h"
 #include "lint.h"
 
-#define CAPTURES   128u
+#define CAPTURES 128u
 
 static char names[CAPTURES][64];
 static int captures;

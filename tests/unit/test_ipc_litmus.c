@@ -11,7 +11,7 @@
 #include "ipc_ring.h"
 #include "unit.h"
 
-#define ENTRIES 64u
+#define ENTRIES    64u
 #define LOST_MS    3000
 #define LOST_TURNS 100u
 #define LONG_MS    15000 /* then a hundredth of the rounds is enough */

@@ -10,9 +10,9 @@
 #include "capture_rig.h"
 #include "lint.h"
 
-#define CAPTURES   128
-#define WORDS      8
-#define RULES      128
+#define CAPTURES 128
+#define WORDS    8
+#define RULES    128
 
 struct expected {
     char name[64];

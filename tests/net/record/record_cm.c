@@ -106,8 +106,8 @@ static int on_event(struct side *s, const struct cm_event *ev)
         s->down = true;
         return qp_to(s, &(struct cm_qp_attr){0}, QPS_ERR);
     case CM_EV_SIDR_REQ:
-        return cm_sidr_reply(s->cm, ev->conn, 0, engine_qp_num(s->r->qp[s->index]), QKEY,
-                             NULL, 0, now);
+        return cm_sidr_reply(s->cm, ev->conn, 0, engine_qp_num(s->r->qp[s->index]), QKEY, NULL, 0,
+                             now);
     case CM_EV_SIDR_REP:
         s->resolved = true;
         s->qpn = ev->qpn;
