@@ -472,12 +472,16 @@ struct wire_pkt engine_path(const struct engine *e, const struct engine_av *av, 
     return p;
 }
 
+/* WIRE-14: requests, responses and ACKs alike. */
+static uint8_t slot_tclass(const struct qp *qp)
+{
+    return qp->ect ? (uint8_t)((qp->tclass & ~3u) | qp->ect) : qp->tclass;
+}
+
 void engine_slot_emit(struct qp *qp, struct engine_slot *slot, struct wire_var *v,
                       enum slot_kind kind)
 {
-    v->tclass = qp->tclass;
-    if (qp->ect) /* WIRE-14: requests, responses and ACKs alike */
-        v->tclass = (uint8_t)((qp->tclass & ~3u) | qp->ect);
+    v->tclass = slot_tclass(qp);
     v->ip_id = qp->ip_id++;
     slot->payload_off = (uint16_t)wire_tmpl_emit(slot->buf, &qp->tmpl, v, &slot->len);
     slot->ip_off = qp->tmpl.ip_off;
@@ -488,6 +492,31 @@ void engine_slot_emit(struct qp *qp, struct engine_slot *slot, struct wire_var *
     slot->psn = v->psn;
     slot->kind = (uint8_t)kind;
     slot->status = 0;
+}
+
+void engine_run_begin(const struct qp *qp, struct slot_run *run, struct wire_var *v)
+{
+    v->tclass = slot_tclass(qp);
+    wire_tmpl_run(&run->tmpl, &qp->tmpl, v, &run->len);
+    run->payload_len = v->payload_len;
+    run->qpn = qp->qpn;
+}
+
+void engine_run_next(struct qp *qp, const struct slot_run *run, struct engine_slot *slot, psn_t psn,
+                     bool ackreq, enum slot_kind kind, struct mem_piece piece)
+{
+    wire_tmpl_next(slot->buf, &run->tmpl, psn.v, ackreq, qp->ip_id++);
+    slot->len = run->len;
+    slot->ip_off = run->tmpl.ip_off;
+    slot->bth_off = run->tmpl.bth_off;
+    slot->payload_off = run->tmpl.len;
+    slot->npieces = 1;
+    slot->payload_len = run->payload_len;
+    slot->qpn = run->qpn;
+    slot->psn = psn.v;
+    slot->kind = (uint8_t)kind;
+    slot->status = 0;
+    slot->pieces[0] = piece;
 }
 
 static void active_pop(struct engine *e)

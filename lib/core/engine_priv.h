@@ -163,6 +163,20 @@ static inline uint64_t engine_ack_timeout(const struct qp *qp)
 void engine_slot_emit(struct qp *qp, struct engine_slot *slot, struct wire_var *v,
                       enum slot_kind kind);
 
+/* Packets of one queue pair that differ in PSN, acknowledge request and place: what they share. */
+struct slot_run {
+    struct wire_tmpl tmpl;
+    uint32_t len; /* of the frame */
+    uint32_t payload_len;
+    uint32_t qpn;
+};
+
+/* Begin a run of packets that are like `v`, whose opcode has no extension headers. */
+void engine_run_begin(const struct qp *qp, struct slot_run *run, struct wire_var *v);
+/* Fill a slot with the next one: what engine_slot_emit fills, and the piece it is gathered from. */
+void engine_run_next(struct qp *qp, const struct slot_run *run, struct engine_slot *slot, psn_t psn,
+                     bool ackreq, enum slot_kind kind, struct mem_piece piece);
+
 /* A packet of this path from queue pair `qpn` to the peer's `dqpn`: all that the headers below the
  * BTH say, addresses and numbers. */
 struct wire_pkt engine_path(const struct engine *e, const struct engine_av *av, uint32_t qpn,

@@ -282,6 +282,7 @@ static unsigned emit_middles(struct engine *e, struct qp *qp, struct engine_slot
     const uint32_t mtu = qp_mtu(qp);
     struct wire_var v = {.opcode = WIRE_OPCODE(WIRE_RC, wr_infos[w->opcode].middle),
                          .payload_len = mtu};
+    struct slot_run run;
     struct mem_piece all;
     unsigned m = middles(qp, w);
     if (m > n)
@@ -289,23 +290,23 @@ static unsigned emit_middles(struct engine *e, struct qp *qp, struct engine_slot
     if (!m ||
         mem_pieces(e->mem, &req_sges(qp, w)->ref, r->pkt << qp->mtu_shift, m * mtu, &all, 1) != 1)
         return 0; /* emit sees what it is */
+    engine_run_begin(qp, &run, &v);
+    all.len = mtu;
     unsigned i;
-    for (i = 0; i < m; i++) {
+    for (i = 0; i < m; i++, all.off += mtu) {
         if (qp->lim && !limiter_check(e, qp, e->now))
             break;
-        v.psn = r->nxt.v;
-        v.ackreq = ack_due(r) || (qp->lim && limiter_pauses(qp));
+        bool ackreq = ack_due(r) || (qp->lim && limiter_pauses(qp));
+        engine_run_next(qp, &run, &slots[i], r->nxt, ackreq, ackreq ? SLOT_REQ_OBLIGE : SLOT_REQ,
+                        all);
         r->nxt = r->max = psn_add(r->nxt, 1);
-        r->since_ackreq = v.ackreq ? 0 : r->since_ackreq + 1;
-        if (v.ackreq) {
+        r->since_ackreq = ackreq ? 0 : r->since_ackreq + 1;
+        if (ackreq) {
             r->ob_end = r->nxt;
             r->obliged = 1;
         }
-        engine_slot_emit(qp, &slots[i], &v, v.ackreq ? SLOT_REQ_OBLIGE : SLOT_REQ);
-        slots[i].npieces = 1;
-        slots[i].pieces[0] = (struct mem_piece){all.obj, all.off + (uint64_t)i * mtu, mtu};
         if (qp->lim)
-            limiter_charge(qp, slots[i].len, e->now);
+            limiter_charge(qp, run.len, e->now);
     }
     r->pkt += i;
     return i;

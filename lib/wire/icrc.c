@@ -55,28 +55,48 @@ static const uint8_t grh_mask[MASKED_GRH] = {
 /* A short packet is copied whole: one call of ISA-L instead of two. */
 #define COPY_MAX 128u
 
-/* Inlined, so that `n` is a constant. */
-__attribute__((always_inline)) static inline uint32_t crc_masked(const uint8_t *ip, size_t len,
-                                                                 const uint8_t *mask, size_t n)
+typedef uint8_t v16 __attribute__((vector_size(16)));
+
+/* ip[0..n) -> m, masked. Inlined, so that `n` is a constant. Moves as wide as ISA-L's, which would
+ * wait for narrower ones to reach the cache. */
+__attribute__((always_inline)) static inline size_t put_masked(uint8_t *m, const uint8_t *ip,
+                                                               const uint8_t *mask, size_t n)
 {
-    uint8_t m[COPY_MAX];
-    for (size_t i = 0; i < n; i++)
-        m[i] = ip[i] | mask[i];
-    if (len > sizeof(m))
-        return crc32_gzip_refl(crc32_gzip_refl(ICRC_SEED, m, n), ip + n, len - n);
-    memcpy(m + n, ip + n, len - n);
-    return crc32_gzip_refl(ICRC_SEED, m, len);
+    size_t i = 0;
+#pragma GCC unroll 4
+    for (; i + sizeof(v16) <= n; i += sizeof(v16)) {
+        v16 octets, ones;
+        memcpy(&octets, ip + i, sizeof(v16));
+        memcpy(&ones, mask + i, sizeof(v16));
+        octets |= ones;
+        memcpy(m + i, &octets, sizeof(v16));
+    }
+    if (i < n) {
+        uint64_t octets, ones;
+        memcpy(&octets, ip + i, sizeof(octets));
+        memcpy(&ones, mask + i, sizeof(ones));
+        octets |= ones;
+        memcpy(m + i, &octets, sizeof(octets));
+    }
+    return n;
 }
 
 /* CRC of `len` octets that begin with the IP header, up to the BTH's end at least. `bth` = offset
  * of the BTH, which tells what carries it. */
 static inline uint32_t crc_from_ip(const uint8_t *ip, size_t len, size_t bth)
 {
+    uint8_t m[COPY_MAX];
+    size_t n;
     if (bth == BTH_OF_IPV4)
-        return crc_masked(ip, len, ipv4_mask, sizeof(ipv4_mask));
-    if (bth == BTH_OF_IPV6)
-        return crc_masked(ip, len, ipv6_mask, sizeof(ipv6_mask));
-    return crc_masked(ip, len, grh_mask, sizeof(grh_mask));
+        n = put_masked(m, ip, ipv4_mask, sizeof(ipv4_mask));
+    else if (bth == BTH_OF_IPV6)
+        n = put_masked(m, ip, ipv6_mask, sizeof(ipv6_mask));
+    else
+        n = put_masked(m, ip, grh_mask, sizeof(grh_mask));
+    if (len > sizeof(m))
+        return crc32_gzip_refl(crc32_gzip_refl(ICRC_SEED, m, n), ip + n, len - n);
+    memcpy(m + n, ip + n, len - n);
+    return crc32_gzip_refl(ICRC_SEED, m, len);
 }
 
 uint32_t wire_icrc_headers(const uint8_t *ip, size_t hdr_len, size_t bth)

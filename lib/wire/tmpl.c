@@ -79,3 +79,33 @@ size_t wire_tmpl_emit(uint8_t *buf, const struct wire_tmpl *t, const struct wire
     *frame_len = (uint32_t)t->bth_off - WIRE_UDP_LEN + udp_len;
     return (size_t)t->len + info->ext_len;
 }
+
+void wire_tmpl_run(struct wire_tmpl *run, const struct wire_tmpl *t, const struct wire_var *v,
+                   uint32_t *frame_len)
+{
+    uint8_t hdr[WIRE_HDR_MAX];
+    struct wire_var all = *v;
+    all.psn = 0;
+    all.ackreq = false;
+    all.ip_id = 0;
+    *run = *t;
+    wire_tmpl_emit(hdr, t, &all, frame_len);
+    memcpy(run->hdr, hdr, sizeof(run->hdr));
+    if (run->ip_version == 4) {
+        uint8_t *csum = run->hdr + run->ip_off + 10;
+        wire_put16(csum, (uint16_t)~wire_get16(csum));
+    }
+}
+
+void wire_tmpl_next(uint8_t *buf, const struct wire_tmpl *run, uint32_t psn, bool ackreq,
+                    uint16_t ip_id)
+{
+    memcpy(buf, run->hdr, sizeof(run->hdr));
+    if (run->ip_version == 4) {
+        uint8_t *ip = buf + run->ip_off;
+        wire_put16(ip + 4, ip_id);
+        wire_put16(ip + 10,
+                   headers_csum((uint32_t)wire_get16(run->hdr + run->ip_off + 10) + ip_id));
+    }
+    wire_put32(buf + run->bth_off + 8, (uint32_t)ackreq << 31 | (psn & WIRE_PSN_MASK));
+}

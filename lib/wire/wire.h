@@ -346,6 +346,16 @@ struct wire_var {
 size_t wire_tmpl_emit(uint8_t *buf, const struct wire_tmpl *t, const struct wire_var *v,
                       uint32_t *frame_len);
 
+/* For packets that differ in nothing but PSN, acknowledge request and IP id, as in the middle of a
+ * message: a template `run` that holds all the rest of `v` as well. The opcode has no extension
+ * headers. *frame_len as wire_tmpl_emit says. */
+void wire_tmpl_run(struct wire_tmpl *run, const struct wire_tmpl *t, const struct wire_var *v,
+                   uint32_t *frame_len);
+/* Write the headers of one packet of a run at `buf`, as wire_tmpl_emit does. The payload's offset
+ * is run->len. */
+void wire_tmpl_next(uint8_t *buf, const struct wire_tmpl *run, uint32_t psn, bool ackreq,
+                    uint16_t ip_id);
+
 /* ---- helpers ---- */
 
 /* Signed circular distance a - b of two PSNs or MSNs: -2^23 .. 2^23-1. Positive = a is later
