@@ -225,6 +225,13 @@ static bool made_so(const struct lint_frame *in, const struct wire_pkt *p, enum 
     return wire_icrc(ip, len, 0, (uint16_t)bth) == wire_get32le(ip + len - WIRE_ICRC_LEN);
 }
 
+/* Only the first fragment of a datagram tells which port it is for. */
+static bool later_fragment(const struct lint_frame *in, const struct wire_pkt *p)
+{
+    return p->ip_version == 4 && p->ethertype != WIRE_ETHERTYPE_V1 &&
+           (wire_get16(in->data + p->ip_off + 6) & 0x1FFFu);
+}
+
 /* Did the parse stop early at something that is RoCE all the same? */
 static bool is_roce(const struct lint_frame *in, const struct wire_pkt *p)
 {
@@ -500,7 +507,8 @@ void lint_packet(struct lint *l, const struct lint_frame *in, struct lint_view *
     l->totals.last_ns = in->ns;
 
     c.verdict = wire_parse_cut(in->data, in->len, in->wire_len, PARSE_FLAGS, &c.p);
-    if (c.verdict == WIRE_NOT_ROCE || (c.verdict == WIRE_TRUNCATED && !is_roce(in, &c.p))) {
+    if (c.verdict == WIRE_NOT_ROCE || later_fragment(in, &c.p) ||
+        (c.verdict == WIRE_TRUNCATED && !is_roce(in, &c.p))) {
         l->totals.other++;
         return;
     }

@@ -9,6 +9,7 @@
 #include "lint_rig.h"
 #include "unit.h"
 #include "wire_bytes.h"
+#include "wire_csum.h"
 
 /* Twice a READ is repeated from two places, and the second repetition's first response is lost. */
 #define REREAD_TWICE(psn_, msn_)                                                                   \
@@ -491,6 +492,28 @@ START_TEST(rnr_02_each_answered)
 }
 END_TEST
 
+/* WIRE-10: only the first fragment of a datagram has its port: the others may be anybody's. */
+START_TEST(fragments_of_others)
+{
+    static struct run run;
+    for (int options = 0; options < 2; options++) {
+        struct found found = {0};
+        struct lint_totals t;
+        build(&run, &(struct row){.name = "", .steps = steps_ud}, NET_COUNT);
+        struct packet *k = &run.packet[0];
+        uint8_t *ip = k->f + k->p.ip_off;
+        wire_put16(ip + 6, 0x2000 | 185);
+        ip[0] = (uint8_t)(0x45 + options);
+        ip[10] = ip[11] = 0;
+        wire_csum_put(ip + 10, wire_csum_add(0, ip, (size_t)(ip[0] & 15) * 4));
+        judge(&run, &found, &t);
+        ck_assert_msg(!found.n, "options %d: %s", options, found.f[0].rule->id);
+        ck_assert_uint_eq(t.other, 1);
+        ck_assert_uint_eq(t.roce, 1);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("lint good");
@@ -506,6 +529,7 @@ int main(void)
     tcase_add_test(t, begun_amid_answers);
     tcase_add_test(t, rnr_02_overtaken);
     tcase_add_test(t, rnr_02_each_answered);
+    tcase_add_test(t, fragments_of_others);
     suite_add_tcase(s, t);
     return unit_run(s);
 }
