@@ -26,11 +26,12 @@ extern "C" {
 struct urnic_cm_channel; /* where connection events arrive */
 struct urnic_cm_id;      /* a listener or a connection */
 
+/* librdmacm's. Those without a remark come as the calls below say. */
 enum urnic_cm_event_type {
     URNIC_CM_ADDR_RESOLVED,
     URNIC_CM_ADDR_ERROR,
     URNIC_CM_ROUTE_RESOLVED,
-    URNIC_CM_ROUTE_ERROR,
+    URNIC_CM_ROUTE_ERROR, /* never comes */
     URNIC_CM_CONNECT_REQUEST,
     URNIC_CM_CONNECT_RESPONSE,
     URNIC_CM_CONNECT_ERROR,
@@ -38,11 +39,12 @@ enum urnic_cm_event_type {
     URNIC_CM_REJECTED,
     URNIC_CM_ESTABLISHED,
     URNIC_CM_DISCONNECTED,
-    URNIC_CM_DEVICE_REMOVAL,
+    URNIC_CM_DEVICE_REMOVAL, /* never comes: urnic_get_cm_event returns -ENODEV */
     URNIC_CM_MULTICAST_JOIN,
-    URNIC_CM_MULTICAST_ERROR,
-    URNIC_CM_ADDR_CHANGE,
-    URNIC_CM_TIMEWAIT_EXIT,
+    URNIC_CM_MULTICAST_ERROR, /* never comes */
+    URNIC_CM_ADDR_CHANGE,     /* never comes */
+    URNIC_CM_TIMEWAIT_EXIT,   /* a second or more after the end of a connection whose id is still
+                               * there: nothing needs to be done */
 };
 
 enum urnic_port_space { URNIC_PS_TCP = 0x0106, URNIC_PS_UDP = 0x0111 };
@@ -144,10 +146,11 @@ URNIC_API int urnic_leave_multicast(struct urnic_cm_id *id, const struct sockadd
 /* Event ESTABLISHED, REJECTED, UNREACHABLE or CONNECT_ERROR. param may be NULL. -EINVAL: the route
  * is not resolved, or a parameter is out of range; -EPROTOTYPE: a queue pair for datagrams. */
 URNIC_API int urnic_connect(struct urnic_cm_id *id, const struct urnic_conn_param *param);
-/* Accept the request that the id came with: event ESTABLISHED. param may be NULL. -EINVAL: no such
- * request, no queue pair, or a parameter is out of range; -EPROTOTYPE: the peer asks for another
- * type (RC, UC) than the queue pair's; -ECONNABORTED: its peer has given up, as event REJECTED or
- * UNREACHABLE says. */
+/* Accept the request that the id came with: event ESTABLISHED. Of datagrams there is no event: the
+ * peer has its answer, and the id may be destroyed. param may be NULL. -EINVAL: no such request, no
+ * queue pair, or a parameter is out of range; -EPROTOTYPE: the peer asks for another type (RC, UC)
+ * than the queue pair's; -ECONNABORTED: its peer has given up, as event REJECTED or UNREACHABLE
+ * says. */
 URNIC_API int urnic_accept(struct urnic_cm_id *id, const struct urnic_conn_param *param);
 /* Refuse it, with up to 148 octets for the peer; of datagrams 136. -EINVAL: more, or nothing to be
  * refused (any more). */

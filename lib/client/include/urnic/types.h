@@ -321,6 +321,7 @@ struct urnic_wc { /* on error only wr_id, status, vendor_err and qp_num are vali
 
 /* ---- asynchronous events ---- */
 
+/* PATH_MIG, PATH_MIG_ERR, LID_CHANGE, PKEY_CHANGE, SM_CHANGE and CLIENT_REREGISTER never come. */
 enum urnic_event_type {
     URNIC_EVENT_CQ_ERR = 0,
     URNIC_EVENT_QP_FATAL = 1,
