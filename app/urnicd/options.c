@@ -98,6 +98,20 @@ static int options_apply(struct config *c, struct options_state *st, int opt, co
     }
 }
 
+/* What getopt_long didn't like. optopt: a letter, what a flag stands for, or 0 = nobody knows. */
+static int options_unknown(int opt, const char *arg, char *err)
+{
+    if (optopt != 0 && optopt < OPT_CONFIG)
+        snprintf(err, CONFIG_ERR, "-%c: unknown flag; --help lists the flags", optopt);
+    else if (opt == ':')
+        snprintf(err, CONFIG_ERR, "%s: needs a value; --help lists the flags", arg);
+    else if (optopt != 0)
+        snprintf(err, CONFIG_ERR, "%s: the flag takes no value", arg);
+    else
+        snprintf(err, CONFIG_ERR, "%s: unknown flag; --help lists the flags", arg);
+    return -EINVAL;
+}
+
 /* One pass over argv: `apply` false only looks for --config, --help and the like. */
 static int options_pass(int argc, char **argv, struct config *c, struct options_state *st,
                         bool apply, enum options_what *what, char *err)
@@ -107,11 +121,8 @@ static int options_pass(int argc, char **argv, struct config *c, struct options_
     optind = 0;
     opterr = 0;
     while ((opt = getopt_long(argc, argv, ":", options_long, &index)) != -1) {
-        if (opt == '?' || opt == ':') {
-            snprintf(err, CONFIG_ERR, "%s: %s; --help lists the flags", argv[optind - 1],
-                     opt == ':' ? "needs a value" : "unknown flag");
-            return -EINVAL;
-        }
+        if (opt == '?' || opt == ':')
+            return options_unknown(opt, argv[optind - 1], err);
         if (opt == OPT_HELP) {
             fputs(options_help, stdout);
             *what = OPTIONS_EXIT;

@@ -302,6 +302,9 @@ WRONG = {
 
 DAEMON = [
     ("--frobnicate", "--frobnicate: unknown flag"),
+    ("--s", "--s: unknown flag"),
+    ("-xy", "-x: unknown flag"),
+    ("--foreground=yes", "--foreground=yes: the flag takes no value"),
     ("extra", "extra: not a flag"),
     ("--port", "--port: needs a value"),
     ("--addr 10.0.0.1/24", "give --port before --addr"),
