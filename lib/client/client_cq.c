@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 
 #include "client.h"
@@ -164,8 +165,7 @@ static int poll_locked(struct urnic_cq *cq, int n, struct urnic_wc *wc)
         const struct ipc_cqe *e = ipc_cq_peek(&cq->view);
         if (e == NULL)
             break;
-        struct client_obj *obj =
-            e->kind == IPC_CQE_VOID ? NULL : client_ref_get(&cq->ctx->refs, e->qp_ref);
+        struct client_obj *obj = client_ref_get(&cq->ctx->refs, e->qp_ref);
         if (obj != NULL && obj->kind == CLIENT_QP) {
             struct urnic_qp *qp = (struct urnic_qp *)obj;
             fill_wc(&wc[got++], qp, e);
@@ -202,29 +202,34 @@ int urnic_poll_cq(struct urnic_cq *cq, int n, struct urnic_wc *wc)
     return got;
 }
 
-/* What nobody gets takes no room, as far as nothing else stands before it. */
-static void drop_void(struct urnic_cq *cq)
+/* The entry at an index, all but its phase, goes to a later one. */
+static void move_entry(const struct ipc_cq_view *v, uint32_t to, uint32_t from)
 {
-    uint32_t first = cq->view.index;
-    for (const struct ipc_cqe *e; (e = ipc_cq_peek(&cq->view)) != NULL && e->kind == IPC_CQE_VOID;)
-        __atomic_store_n(&cq->view.index, cq->view.index + 1, __ATOMIC_RELAXED);
-    if (cq->view.index != first)
-        ipc_cq_consume(&cq->view);
+    memcpy((void *)&v->base[to & (v->entries - 1)], (const void *)&v->base[from & (v->entries - 1)],
+           offsetof(struct ipc_cqe, phase));
 }
 
+/* The others' close up to the youngest, so that what is dropped takes no room. */
 void client_cq_purge(struct urnic_cq *cq, const struct urnic_qp *qp)
 {
-    struct ipc_cq_view look;
     client_lock(&cq->lock);
-    look = cq->view;
-    for (struct ipc_cqe *e; (e = ipc_cq_peek(&look)) != NULL; look.index++) {
-        if (e->kind == IPC_CQE_VOID || e->qp_ref != qp->obj.ref)
-            continue;
-        if (e->kind == IPC_CQE_RECV && qp->srq != NULL)
+    const uint32_t first = cq->view.index;
+    struct ipc_cq_view look = cq->view;
+    while (ipc_cq_peek(&look) != NULL)
+        look.index++;
+    uint32_t to = look.index;
+    for (uint32_t from = to; from != first;) {
+        const struct ipc_cqe *e = &look.base[--from & (look.entries - 1)];
+        if (e->qp_ref != qp->obj.ref) {
+            if (--to != from)
+                move_entry(&look, to, from);
+        } else if (e->kind == IPC_CQE_RECV && qp->srq != NULL) {
             atomic_fetch_add_explicit(&qp->srq->rq.retired, 1, memory_order_release);
-        e->kind = IPC_CQE_VOID;
+        }
     }
-    drop_void(cq);
+    __atomic_store_n(&cq->view.index, to, __ATOMIC_RELAXED);
+    if (to != first)
+        ipc_cq_consume(&cq->view);
     client_unlock(&cq->lock);
 }
 

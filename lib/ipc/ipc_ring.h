@@ -167,7 +167,7 @@ struct ipc_rqe {
     uint32_t zero;
 };
 
-enum ipc_cqe_kind { IPC_CQE_SEND, IPC_CQE_RECV, IPC_CQE_VOID /* client: its QP is gone */ };
+enum ipc_cqe_kind { IPC_CQE_SEND, IPC_CQE_RECV };
 
 struct ipc_cqe {
     uint64_t cookie; /* of the entry */

@@ -456,6 +456,32 @@ START_TEST(leaves_no_completions)
 }
 END_TEST
 
+/* QP-04 CQ-05: nor do they behind a completion of somebody else, which stays, and comes first. */
+START_TEST(leaves_others_completions)
+{
+    const struct urnic_qp_attr reset = {.qp_state = URNIC_QPS_RESET};
+    struct urnic_qp *connected, *other;
+
+    rig_open_pair(&rig, "", &a, &b, SIZE);
+    meet();
+    connected = a.qp;
+    end_qp(&a, URNIC_QPT_RC);
+    other = a.qp;
+    for (unsigned i = 0; i < 40; i++) {
+        a.qp = connected;
+        if (i % 4 == 0)
+            ck_assert_int_eq(end_post(&a, URNIC_WR_RDMA_WRITE, 0, 64, b.mr->iova, b.mr->rkey, i),
+                             0);
+        fill_in_vain(other, true);
+        ck_assert_int_eq(urnic_modify_qp(other, &reset, URNIC_QP_STATE), 0);
+    }
+    for (unsigned i = 0; i < 40; i += 4)
+        end_expect(&a, URNIC_WC_SUCCESS, i);
+    ck_assert_int_eq(urnic_destroy_qp(other), 0);
+    down();
+}
+END_TEST
+
 /* REQ-14: what goes out of the buffer behind a fence is what the READ before it has brought. */
 START_TEST(waits_at_fences)
 {
@@ -728,6 +754,6 @@ START_TEST(dies_before_its_child)
 END_TEST
 
 UNIT_MAIN("programs", reads_whole_records, locks_among_processes, refills_when_told,
-          has_what_was_posted, lives_again, leaves_no_completions, waits_at_fences,
-          sends_what_atomics_have_brought, closes_windows, destroys_ids_with_events, tells_the_key,
-          dies_before_its_child)
+          has_what_was_posted, lives_again, leaves_no_completions, leaves_others_completions,
+          waits_at_fences, sends_what_atomics_have_brought, closes_windows,
+          destroys_ids_with_events, tells_the_key, dies_before_its_child)
