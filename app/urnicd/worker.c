@@ -450,6 +450,7 @@ static void *worker_main(void *arg)
 
     /* The kernel may otherwise wake us 50 us late, which a paced queue pair can't make up for. */
     prctl(PR_SET_TIMERSLACK, 1ul);
+    life_begin(&w->life, (struct ipc_life *)(void *)(w->shared + 1));
     while (atomic_exchange_explicit(&w->taken, true, memory_order_acquire))
         sched_yield();
 

@@ -19,6 +19,7 @@
 
 #include "config.h"
 #include "ipc.h"
+#include "life.h"
 
 struct device;
 struct context;
@@ -54,7 +55,8 @@ struct worker {
     uint32_t nwatch, watches;
     int eventfd; /* wakes the worker up; the daemon's own */
     int page_fd; /* of the page: sealed against writing by anyone else */
-    struct ipc_worker *shared;
+    struct ipc_worker *shared; /* and an ipc_life behind it */
+    struct life life;
 
     struct device *device[WORKER_DEVICES];
     unsigned ndevice;

@@ -127,6 +127,7 @@ struct urnic_context {
     struct ipc_doorbell *db;
     uint32_t db_slots;
     const struct ipc_worker *worker;
+    const struct ipc_life *life; /* holder 0 for ever: an older daemon */
     size_t db_size, worker_size;
     int kick_fd;
     struct client_inbox async;
@@ -162,7 +163,7 @@ struct urnic_cq {
     struct urnic_context *ctx;
     struct client_lock lock;
     struct ipc_cq_view view; /* view.index: written under the lock, read without by empty polls */
-    uint32_t quiet;          /* empty polls until the next look whether the daemon lives */
+    uint32_t quiet;          /* an older daemon: empty polls until the next look whether it lives */
     uint32_t handle;
     void *user;
     struct urnic_channel *channel;
@@ -224,7 +225,7 @@ void *client_where(struct urnic_context *ctx, const struct ipc_where *w, size_t 
 /* Ring a queue's doorbell, waking the worker if it sleeps. */
 void client_ring(struct urnic_context *ctx, uint32_t doorbell);
 
-/* Has the daemon gone? Costs a system call. */
+/* Has the daemon gone? Costs a system call if it hasn't. */
 bool client_gone(struct urnic_context *ctx);
 
 /* type: which kind the daemon is to make, or to destroy. 0 or -errno. */

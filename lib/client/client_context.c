@@ -74,6 +74,7 @@ static void *map_shared(int fd, size_t size, int prot)
 
 static int open_device(struct urnic_context *ctx, const char *device, int worker)
 {
+    static const struct ipc_life unknown;
     struct ipc_ctx_open req = {.hdr.type = IPC_CTX_OPEN, .worker = worker};
     struct ipc_ctx_opened reply;
     int fds[IPC_FD_MAX];
@@ -104,12 +105,15 @@ static int open_device(struct urnic_context *ctx, const char *device, int worker
     bool sane = nfds == 4 && reply.doorbells != 0 &&
                 (reply.doorbells & (reply.doorbells - 1)) == 0 && reply.slab_size >= need &&
                 reply.worker_size >= sizeof(struct ipc_worker);
+    ctx->life = &unknown;
     if (sane) {
         ctx->db_size = reply.slab_size;
         ctx->db_slots = reply.doorbells;
         ctx->worker_size = reply.worker_size;
         ctx->db = map_shared(fds[0], ctx->db_size, PROT_READ | PROT_WRITE);
         ctx->worker = map_shared(fds[1], ctx->worker_size, PROT_READ);
+        if (ctx->worker != NULL && ctx->worker_size >= sizeof(*ctx->worker) + sizeof(*ctx->life))
+            ctx->life = (const struct ipc_life *)(const void *)(ctx->worker + 1);
         ctx->kick_fd = fds[2];
         ctx->async.fd = fds[3];
     }
@@ -304,6 +308,10 @@ bool client_gone(struct urnic_context *ctx)
     char octet;
     if (client_dead(ctx))
         return true;
+    if (atomic_load_explicit(&ctx->life->holder, memory_order_relaxed) & IPC_LIFE_OVER) {
+        atomic_store_explicit(&ctx->conn.dead, true, memory_order_relaxed);
+        return true;
+    }
     ssize_t n = recv(ctx->kick_fd, &octet, 1, MSG_PEEK | MSG_DONTWAIT);
     if (n > 0 || (n < 0 && errno == EAGAIN)) {
         if (!atomic_load_explicit(&ctx->worker->gone, memory_order_relaxed))

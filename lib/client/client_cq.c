@@ -178,24 +178,43 @@ static int poll_locked(struct urnic_cq *cq, int n, struct urnic_wc *wc)
     return got;
 }
 
-/* Nothing there: every so often find out whether there ever will be. */
-static int poll_quiet(struct urnic_cq *cq)
+/* An older daemon is asked every so often. */
+static bool older_gone(struct urnic_cq *cq)
 {
     uint32_t left = __atomic_load_n(&cq->quiet, __ATOMIC_RELAXED) - 1;
     if (__builtin_expect(left != 0, 1)) {
         __atomic_store_n(&cq->quiet, left, __ATOMIC_RELAXED);
-        return 0;
+        return false;
     }
     __atomic_store_n(&cq->quiet, QUIET_POLLS, __ATOMIC_RELAXED);
-    return client_gone(cq->ctx) ? -ENODEV : 0;
+    return client_gone(cq->ctx);
+}
+
+/* Nothing there: will there ever be? */
+static bool poll_gone(struct urnic_cq *cq)
+{
+    uint32_t holder = atomic_load_explicit(&cq->ctx->life->holder, memory_order_acquire);
+    if (__builtin_expect(holder == 0, 0))
+        return older_gone(cq);
+    return __builtin_expect((holder & IPC_LIFE_OVER) != 0, 0) && client_gone(cq->ctx);
+}
+
+/* Without the lock, which makes it a guess. */
+static bool is_empty(const struct urnic_cq *cq)
+{
+    uint32_t index = __atomic_load_n(&cq->view.index, __ATOMIC_RELAXED);
+    const struct ipc_cqe *e = &cq->view.base[index & (cq->view.entries - 1)];
+    return atomic_load_explicit(&e->phase, memory_order_relaxed) != ipc_cq_phase(&cq->view, index);
 }
 
 int urnic_poll_cq(struct urnic_cq *cq, int n, struct urnic_wc *wc)
 {
-    uint32_t index = __atomic_load_n(&cq->view.index, __ATOMIC_RELAXED);
-    const struct ipc_cqe *e = &cq->view.base[index & (cq->view.entries - 1)];
-    if (atomic_load_explicit(&e->phase, memory_order_relaxed) != ipc_cq_phase(&cq->view, index))
-        return poll_quiet(cq);
+    if (is_empty(cq)) {
+        if (__builtin_expect(!poll_gone(cq), 1))
+            return 0;
+        if (is_empty(cq)) /* also of what it did last */
+            return -ENODEV;
+    }
     client_lock(&cq->lock);
     int got = poll_locked(cq, n, wc);
     client_unlock(&cq->lock);

@@ -32,7 +32,7 @@
 
 #define IPC_MAGIC 0x43494e52u /* "RNIC" */
 #define IPC_MAJOR 1u
-#define IPC_MINOR 4u
+#define IPC_MINOR 5u
 
 #define IPC_MSG_MAX       16384u /* octets of the longest message */
 #define IPC_FD_MAX        4u     /* descriptors with one message */
@@ -252,7 +252,8 @@ struct ipc_ctx_open {
 };
 
 /* fd 0: the context's slab: an ipc_doorbell at offset 0 (map slab_size octets, shared, writable)
- * fd 1: the worker's page: an ipc_worker (map worker_size octets, shared, read-only)
+ * fd 1: the worker's page: an ipc_worker, then an ipc_life (map worker_size octets, shared,
+ *       read-only)
  * fd 2: kick: a stream socket; send one octet (MSG_DONTWAIT | MSG_NOSIGNAL) to wake the worker
  * fd 3: async events: a SOCK_SEQPACKET socket, one ipc_async each; end of file = daemon gone */
 struct ipc_ctx_opened {

@@ -8,7 +8,7 @@
  *     receive queue   ipc_queue, then entries of a fixed stride
  *     CQ              ipc_cq_ring, then 64-octet entries with a phase
  *     doorbells       ipc_doorbell: a ring of queue numbers, one ring per context
- *     worker page     ipc_worker: read-only for applications
+ *     worker page     ipc_worker, then ipc_life: read-only for applications
  *
  * Indices are free-running 32-bit counters; (index & (entries - 1)) is the place. Each index has
  * one writer and a cache line of its own.
@@ -92,6 +92,13 @@ struct ipc_worker {
     _Atomic uint32_t gone;                        /* 1 = the daemon has shut down */
     uint32_t number;
 };
+
+/* Behind it in the worker's page (minor 5): a robust futex, held by a thread of the daemon from its
+ * start on. However the daemon ends, the kernel sets IPC_LIFE_OVER. */
+struct ipc_life {
+    _Alignas(IPC_LINE) _Atomic uint32_t holder; /* thread id; 0 = a daemon that is older */
+};
+#define IPC_LIFE_OVER 0x40000000u /* FUTEX_OWNER_DIED */
 
 struct ipc_sge {
     uint64_t va;
@@ -194,6 +201,7 @@ IPC_RING_CHECK(sizeof(struct ipc_cq_ring) == 192);
 IPC_RING_CHECK(sizeof(struct ipc_doorbell) == 64 || sizeof(struct ipc_doorbell) == 128);
 IPC_RING_CHECK(offsetof(struct ipc_doorbell, slot) == 64);
 IPC_RING_CHECK(sizeof(struct ipc_worker) == 64);
+IPC_RING_CHECK(sizeof(struct ipc_life) == 64);
 IPC_RING_CHECK(sizeof(struct ipc_sge) == 16);
 IPC_RING_CHECK(sizeof(struct ipc_sqe) == 32);
 IPC_RING_CHECK(sizeof(struct ipc_sqe_atomic) == 16);
