@@ -9,7 +9,7 @@
  *     role            server (also: master) listens; client (slave) connects and owns the memory
  *     id=0            interface number; both ends must agree
  *     rings=1         only 1: one worker serves a port; open one port per ring instead
- *     log2_ring_size=10   client: slots per ring, 2^1 ... 2^14
+ *     log2_ring_size=8    client: slots per ring, 2^1 ... 2^14
  *     buffer=N        client: octets per buffer. Default: one largest frame. No more than that: a
  *                     copy in and out of a 4162-octet frame takes 350 cycles with buffers of 4288
  *                     octets, 410 with 8192. 2048 when the server is DPDK, whose newer releases
