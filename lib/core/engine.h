@@ -384,14 +384,14 @@ struct engine_params {
     uint32_t frame_max;    /* every tx slot holds at least this */
     uint64_t ack_delay_ns; /* upper bound for a coalesced ACK; 0 = default 16 us (ACK-04) */
     uint64_t line_rate;    /* bit/s; 0 = unknown */
-    uint32_t records;      /* packets with copies pending, all QPs together; 0 = 4096 */
+    uint32_t records;      /* packets with copies pending, all QPs together; 0 = 4096, <= 2^20 */
     uint32_t max_qp, max_cq, max_srq;
     struct mem_params mem;
     uint64_t key[2];   /* secret: QPN permutation, initial PSNs (SEC-07, SEC-08) */
     struct cc_conf cc; /* congestion control of queue pairs without their own; zero = none */
 };
 
-/* An engine without queue pairs; *params are copied. NULL = out of memory. */
+/* An engine without queue pairs; *params are copied. NULL = out of memory, too many records. */
 struct engine *engine_create(const struct engine_params *params, uint64_t now);
 /* Frees everything; no hook is called. */
 void engine_destroy(struct engine *e);

@@ -13,6 +13,8 @@
 
 int record_pool_init(struct record_pool *p, uint32_t size)
 {
+    if (size > 1u << RECORD_INDEX_BITS)
+        return -EINVAL;
     p->all = aligned_alloc(64, size * sizeof(*p->all));
     if (!p->all)
         return -ENOMEM;
@@ -40,17 +42,18 @@ struct record *record_new(struct engine *e, struct qp *qp, enum record_side side
 {
     struct record_pool *p = &e->records;
     struct record *r = p->free;
-    uint32_t gen = 0;
+    uint64_t token;
     if (r) {
         p->free = r->next;
-        gen = r->gen;
+        token = r->token;
     } else {
-        r = &p->all[p->fresh++];
+        token = p->fresh++;
+        r = &p->all[token];
     }
     p->nfree--;
     *r = (struct record){
         .qp = qp,
-        .gen = gen,
+        .token = token,
         .side = (uint8_t)side,
         .epoch = qp->epoch,
     };
@@ -76,7 +79,7 @@ struct engine_copy *record_copy(struct rx *rx, struct record *r, enum engine_cop
 {
     struct engine_copy *c = &rx->copies[rx->ncopies++];
     *c = (struct engine_copy){
-        .token = (uint64_t)r->gen << 32 | (uint64_t)(r - rx->e->records.all),
+        .token = r->token | (uint64_t)rx->pkt.psn << RECORD_PSN_SHIFT,
         .src = src,
         .dst = *dst,
         .frame = rx->frame,
@@ -93,7 +96,7 @@ static void release(struct engine *e, struct record *r)
     if (r->held)
         engine_mem_drop(e, &r->hold);
     r->qp->nrecords--;
-    r->gen++;
+    r->token += 1ull << RECORD_LIFE_SHIFT;
     r->pending = 0;
     r->next = e->records.free;
     e->records.free = r;
@@ -124,16 +127,24 @@ void record_run(struct engine *e, struct qp *qp, enum record_side side, uint64_t
     }
 }
 
+/* Of several failures the one of the first packet counts. */
+static void copy_failed(struct record *r, const struct engine_result *res)
+{
+    psn_t p = psn((uint32_t)(res->token >> RECORD_PSN_SHIFT));
+    if (r->status && psn_diff(p, r->at) >= 0)
+        return;
+    r->status = res->status < 0 ? res->status : -EFAULT;
+    if (r->side == REC_RESP)
+        r->at = p;
+}
+
 void record_result(struct engine *e, const struct engine_result *res, uint64_t now)
 {
-    uint32_t i = (uint32_t)res->token;
-    if (i >= e->records.fresh)
-        return;
-    struct record *r = &e->records.all[i];
-    if (r->gen != (uint32_t)(res->token >> 32) || !r->pending)
+    struct record *r = record_of(&e->records, res->token);
+    if (!r || (r->token ^ res->token) >> RECORD_LIFE_SHIFT || !r->pending)
         return; /* of an earlier life */
-    if (res->status && !r->status)
-        r->status = res->status < 0 ? res->status : -EFAULT;
+    if (__builtin_expect(res->status, 0))
+        copy_failed(r, res);
     r->orig = res->orig;
     if (--r->pending == 0 && fifo_of(r->qp, r->side)->head == r)
         record_run(e, r->qp, r->side, now);

@@ -10,10 +10,10 @@
  * is discarded.
  *
  * One record holds one memory range; a packet that spans k ranges takes k records, of which only
- * the last has an action. Packets of one WRITE that come in one engine_rx share one: they commit
- * together, and if one of their copies fails, the NAK names the first of them. The pool belongs to
- * the engine and is bounded: with too few records left the packet is dropped before any state
- * changes (rx_copy_pending).
+ * the last has an action. Packets of one WRITE that come in one engine_rx share one, and commit
+ * together; a copy's token has its packet's PSN, and if copies fail, those packets before the first
+ * one that did commit (ACK-07). The pool belongs to the engine and is bounded: with too few records
+ * left the packet is dropped before any state changes (rx_copy_pending).
  */
 #ifndef URNIC_RECORD_H
 #define URNIC_RECORD_H
@@ -30,8 +30,8 @@ struct record {
     struct qp *qp;
     struct mem_ref hold; /* held while `held` */
     uint64_t orig;       /* atomics: value before, from engine_result; or the 8 octets to store */
-    int32_t status;      /* first failure reported, -errno */
-    uint32_t gen;        /* of this pool entry: tokens of an earlier life don't match */
+    uint64_t token;      /* of its copies, without the PSN */
+    int32_t status;      /* of the copy that failed, -errno; of several the one of `at` */
     uint16_t pending;    /* copies not reported yet */
     uint8_t side;
     uint8_t action; /* the side's own enum; 0 = none */
@@ -40,7 +40,7 @@ struct record {
     bool se;
     psn_t psn; /* of the packet, the last one of several; requester: answered up to here when this
                 * commits */
-    psn_t at;  /* of the packet, the first one of several */
+    psn_t at;  /* of the packet, the first one of several; responder: the first one that failed */
     uint32_t imm;
     uint32_t msn;
     uint32_t len;  /* message length, for the completion */
@@ -52,6 +52,12 @@ struct record {
 struct record_fifo {
     struct record *head, *tail;
 };
+
+/* A token: the life of the pool entry, which one it is, the packet's PSN. Tokens of an earlier life
+ * don't match. */
+#define RECORD_INDEX_BITS 20
+#define RECORD_PSN_SHIFT  RECORD_INDEX_BITS
+#define RECORD_LIFE_SHIFT (RECORD_PSN_SHIFT + 24)
 
 struct record_pool {
     struct record *all;
@@ -66,7 +72,14 @@ static inline const struct record *record_next(const struct record_pool *p)
     return p->free ? p->free : &p->all[p->fresh];
 }
 
-/* Begin with `size` free records. 0, -ENOMEM. */
+/* The record that a token is of; NULL: the token isn't one of ours. */
+static inline struct record *record_of(const struct record_pool *p, uint64_t token)
+{
+    uint32_t i = (uint32_t)token & ((1u << RECORD_INDEX_BITS) - 1);
+    return i < p->fresh ? &p->all[i] : NULL;
+}
+
+/* Begin with `size` free records. 0, -EINVAL: too many, -ENOMEM. */
 int record_pool_init(struct record_pool *p, uint32_t size);
 /* None of them is in use any more. */
 void record_pool_free(struct record_pool *p);

@@ -479,7 +479,12 @@ static bool complete_recv(struct engine *e, struct qp *qp, const struct record *
 
 static void copy_failed(struct engine *e, struct qp *qp, const struct record *rec, uint64_t now)
 {
+    struct resp *r = &qp->resp;
     recorder_note(e, qp, NOTE_COPY_FAIL, rec->at, (uint32_t)-rec->status);
+    if (!psn_eq(r->done_epsn, rec->at)) { /* what came before it in this record has been executed */
+        r->done_epsn = rec->at;
+        r->ack_psn = psn_add(rec->at, PSN_MASK);
+    }
     /* Only a packet for several receive buffers has records without action. */
     bool recv = rec->action == ACT_NONE || (rec->arg & F_WQE && !(rec->arg & F_WRITE));
     if (qp->type == QP_RC) {

@@ -245,7 +245,7 @@ static void slice(struct engine_copy *c, uint64_t off, uint64_t len)
 static bool leave_out(struct rx *rx, unsigned first, unsigned i, const struct mem_piece *hole)
 {
     struct engine_copy *c = &rx->copies[i];
-    struct record *rec = &rx->e->records.all[(uint32_t)c->token];
+    struct record *rec = record_of(&rx->e->records, c->token);
     uint64_t begin = c->dst.off, end = begin + c->len, hole_end = hole->off + hole->len;
     if (c->kind != ENGINE_PUT || c->dst.obj != hole->obj || hole_end <= begin || hole->off >= end)
         return true;
