@@ -17,16 +17,15 @@
 #include "worker.h"
 
 #define DATAPATH_COPIES 512u
-#define DATAPATH_BURSTS 4u /* of one direction in one round: others get their turn (SHM-08) */
-/* Frames in a burst: it fits into L2 from the check to the copy, and all bursts of a round are a
- * quarter of a window (REQ_WINDOW_DEFAULT), so that a peer sends on while it is being acknowledged.
- */
-#define DATAPATH_RX_BURST 32u
-#define DATAPATH_TX_MIN   4u
-#define DATAPATH_AHEAD    2u    /* frames to send: memory is fetched so many before */
-#define DATAPATH_FETCH    1024u /* octets: what is less comes soon enough */
-#define DATAPATH_PAGES    512u  /* 2 MiB: so much of what was copied lately is still in a cache */
-#define DATAPATH_FULL_NS  (20 * CLOCK_US) /* retry on a full port */
+/* Frames received in one round: they fit into L2 from the check to the copy, and are few enough
+ * that who has a hundred on their way sends on while the first of them are acknowledged. */
+#define DATAPATH_RX_BURST  32u
+#define DATAPATH_TX_BURSTS 4u /* sent in one round: others get their turn (SHM-08) */
+#define DATAPATH_TX_MIN    4u
+#define DATAPATH_AHEAD     2u    /* frames to send: memory is fetched so many before */
+#define DATAPATH_FETCH     1024u /* octets: what is less comes soon enough */
+#define DATAPATH_PAGES     512u  /* 2 MiB: so much of what was copied lately is still in a cache */
+#define DATAPATH_FULL_NS   (20 * CLOCK_US) /* retry on a full port */
 
 /* ---- memory that is far away ---- */
 
@@ -197,15 +196,9 @@ static unsigned datapath_loop_rx(struct device *d, uint64_t now)
 
 unsigned device_rx(struct device *d, uint64_t now)
 {
-    unsigned total = d->loop ? datapath_loop_rx(d, now) : 0, n;
+    unsigned own = d->loop ? datapath_loop_rx(d, now) : 0;
 
-    for (unsigned i = 0; i < DATAPATH_BURSTS; i++) {
-        n = datapath_rx_burst(d, now);
-        total += n;
-        if (n < DATAPATH_RX_BURST)
-            break;
-    }
-    return total;
+    return own + datapath_rx_burst(d, now);
 }
 
 /* ---- send ---- */
@@ -345,7 +338,7 @@ unsigned device_tx(struct device *d, uint64_t now)
 {
     unsigned total = 0;
 
-    for (unsigned i = 0; i < DATAPATH_BURSTS; i++) {
+    for (unsigned i = 0; i < DATAPATH_TX_BURSTS; i++) {
         bool slow = neigh_tx_ready(d->neigh) || cmgr_tx_ready(d->cm);
         if (!slow && !engine_tx_ready(d->engine))
             break;

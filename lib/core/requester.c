@@ -185,18 +185,17 @@ static void advance(struct qp *qp, const struct swqe *w, uint64_t now)
     }
 }
 
-/* REQ-10: have enough packets gone since one asked for an acknowledgement? */
-static bool ack_due(const struct req *r)
+/* REQ-10: one of so many packets asks for an acknowledgement. */
+static uint32_t ackreq_every(const struct req *r)
 {
-    uint32_t every = r->window / 4 < ACKREQ_EVERY ? r->window / 4 : ACKREQ_EVERY;
-    return r->since_ackreq + 1 >= every;
+    return r->window / 4 < ACKREQ_EVERY ? r->window / 4 : ACKREQ_EVERY;
 }
 
 /* REQ-10, REQ-11: does this packet ask for an acknowledgement? */
 static bool wants_ack(const struct qp *qp, const struct swqe *w, bool last, bool goes_on,
                       bool round_end)
 {
-    return !goes_on || round_end || ack_due(&qp->req) ||
+    return !goes_on || round_end || qp->req.since_ackreq + 1 >= ackreq_every(&qp->req) ||
            (last && (qp->sq_sig_all || w->wr_flags & WR_F_SIGNALED)) ||
            (qp->lim && limiter_pauses(qp));
 }
@@ -292,11 +291,12 @@ static unsigned emit_middles(struct engine *e, struct qp *qp, struct engine_slot
         return 0; /* emit sees what it is */
     engine_run_begin(qp, &run, &v);
     all.len = mtu;
+    const uint32_t every = ackreq_every(r);
     unsigned i;
     for (i = 0; i < m; i++, all.off += mtu) {
         if (qp->lim && !limiter_check(e, qp, e->now))
             break;
-        bool ackreq = ack_due(r) || (qp->lim && limiter_pauses(qp));
+        bool ackreq = r->since_ackreq + 1 >= every || (qp->lim && limiter_pauses(qp));
         engine_run_next(qp, &run, &slots[i], r->nxt, ackreq, ackreq ? SLOT_REQ_OBLIGE : SLOT_REQ,
                         all);
         r->nxt = r->max = psn_add(r->nxt, 1);
