@@ -142,6 +142,9 @@ void lint_write_text(const struct lint_result *r)
     counted(&any, r->capture.drops, "dropped by the capture");
     counted(&any, t->forgotten, "of more queue pairs than fit");
     putchar('\n');
+    if (r->capture.skipped)
+        printf("%" PRIu64 " packet%s of link types without Ethernet or IP: not judged\n",
+               r->capture.skipped, r->capture.skipped == 1 ? "" : "s");
     for (int i = 0; i < CAPREAD_CARRIERS; i++)
         if (r->capture.wrapped[i])
             printf("%" PRIu64 " packet%s inside %s: what is inside is judged\n",
@@ -251,6 +254,7 @@ static void json_capture(const struct lint_result *r)
     text(o, "format", r->capture.format);
     number(o, "packets", r->capture.packets);
     number(o, "roce", t->roce);
+    number(o, "other_link", r->capture.skipped);
     number(o, "damaged", t->corrupt);
     number(o, "cut", t->cut);
     number(o, "merged", t->merged);

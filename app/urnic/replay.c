@@ -103,14 +103,17 @@ static int read_all(struct run *run, struct capread *cap, struct replay *r)
     return cli_stop ? -EINTR : rc;
 }
 
-static void print_totals(const struct run *run, const struct replay_totals *t, const char *damage)
+static void print_totals(const struct run *run, const struct replay_totals *t,
+                         const struct capread_info *info)
 {
+    const char *damage = info->damage;
     if (run->opt->json) {
         json_t *o = json_pack(
-            "{s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:i, s:i, s:i, s:I, s:I}", "type", "summary",
-            "capture", cli_json_text(run->opt->path), "frames", (json_int_t)t->frames, "roce",
-            (json_int_t)t->roce, "cm", (json_int_t)t->cm, "datagrams", (json_int_t)t->datagrams,
-            "damaged", (json_int_t)t->damaged, "merged", (json_int_t)t->merged, "connections",
+            "{s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:i, s:i, s:i, s:I, s:I}", "type",
+            "summary", "capture", cli_json_text(run->opt->path), "frames", (json_int_t)t->frames,
+            "other_link", (json_int_t)info->skipped, "roce", (json_int_t)t->roce, "cm",
+            (json_int_t)t->cm, "datagrams", (json_int_t)t->datagrams, "damaged",
+            (json_int_t)t->damaged, "merged", (json_int_t)t->merged, "connections",
             (int)t->connections, "replayed", (int)t->replayed, "unanswered", (int)t->unanswered,
             "compared", (json_int_t)t->compared, "differ", (json_int_t)t->differ);
         if (damage)
@@ -130,6 +133,9 @@ static void print_totals(const struct run *run, const struct replay_totals *t, c
     if (t->merged)
         printf("; %" PRIu64 " frame%s merged by the host that captured (GRO, LRO or GSO)",
                t->merged, t->merged == 1 ? "" : "s");
+    if (info->skipped)
+        printf("; %" PRIu64 " packet%s of link types without Ethernet or IP", info->skipped,
+               info->skipped == 1 ? "" : "s");
     putchar('\n');
     if (!t->compared && !t->unanswered)
         printf("nothing to compare: %s\n",
@@ -154,7 +160,7 @@ static int replay(struct run *run)
     if (rc >= 0) {
         capread_info(cap, &info);
         replay_totals(r, &t);
-        print_totals(run, &t, info.damage);
+        print_totals(run, &t, &info);
     } else if (rc == -EFBIG) {
         cli_error("%s: more than 1 GiB of packets: cut it with editcap", run->opt->path);
     } else {
