@@ -104,7 +104,7 @@ struct engine_qp_attr rig_attr(const struct rig *r, const struct rig_opts *o)
         .qkey = 0x11111111,
         .rq_psn = o->rq_psn ? o->rq_psn : RIG_RQPSN,
         .sq_psn = o->sq_psn ? o->sq_psn : RIG_PSN,
-        .dest_qpn = RIG_PEER,
+        .dest_qpn = o->dest_qpn ? o->dest_qpn : RIG_PEER,
         .access_flags = MEM_REMOTE_ANY,
         .port = 1,
         .path_mtu = (uint8_t)(o->mtu ? o->mtu : 3),

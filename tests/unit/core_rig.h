@@ -21,6 +21,7 @@
 struct rig_opts {
     enum qp_type type;        /* 0 = RC */
     uint32_t sq_psn, rq_psn;  /* 0 = RIG_PSN, RIG_RQPSN */
+    uint32_t dest_qpn;        /* 0 = RIG_PEER */
     unsigned window, mtu;     /* 0 = defaults; mtu is the enum */
     int max_rd_atomic;        /* 0 = 4, -1 = none */
     int retry_cnt, rnr_retry; /* 0 = 3, -1 = none */
