@@ -13,90 +13,102 @@
 
 #include "wire_bytes.h"
 
-/* CRC of the 8 octets of ones that stand for the LRH: 0xDEBB20E3 before the final XOR (ICRC-05). */
-#define ICRC_SEED (~0xDEBB20E3u)
+/* ICRC-05: 8 octets of ones stand for the LRH. What ISA-L makes of them. */
+#define LRH_LEN 8u
+#define LRH_CRC (~0xDEBB20E3u)
 
-/* What is not invariant, by what carries the BTH: ones in these places. Whole words up to the last
- * one, and no more than the shortest packet has: they are laid over a copy in a few vector moves.
- */
 #define BTH_OF_IPV4 (WIRE_IPV4_LEN + WIRE_UDP_LEN)
 #define BTH_OF_IPV6 (WIRE_IPV6_LEN + WIRE_UDP_LEN)
-#define MASKED_IPV4 (BTH_OF_IPV4 + 12u)
-#define MASKED_IPV6 (BTH_OF_IPV6 + 8u)
-#define MASKED_GRH  (WIRE_IPV6_LEN + 8u)
-_Static_assert(MASKED_IPV4 % 8 == 0 && MASKED_IPV6 % 8 == 0 && MASKED_GRH % 8 == 0, "words");
 
-static const uint8_t ipv4_mask[MASKED_IPV4] = {
-    [1] = 0xFF,  /* TOS */
-    [8] = 0xFF,  /* TTL */
-    [10] = 0xFF, /* header checksum */
-    [11] = 0xFF,
-    [BTH_OF_IPV4 - 2] = 0xFF, /* UDP checksum */
-    [BTH_OF_IPV4 - 1] = 0xFF,
-    [BTH_OF_IPV4 + 4] = 0xFF, /* FECN, BECN, reserved */
-};
-
-static const uint8_t ipv6_mask[MASKED_IPV6] = {
-    [0] = 0x0F, /* traffic class and flow label */
-    [1] = 0xFF,
-    [2] = 0xFF,
-    [3] = 0xFF,
-    [7] = 0xFF, /* hop limit */
-    [BTH_OF_IPV6 - 2] = 0xFF,
-    [BTH_OF_IPV6 - 1] = 0xFF,
-    [BTH_OF_IPV6 + 4] = 0xFF,
-};
-
-static const uint8_t grh_mask[MASKED_GRH] = {
-    /* no UDP header behind it */
-    [0] = 0x0F, [1] = 0xFF, [2] = 0xFF, [3] = 0xFF, [7] = 0xFF, [WIRE_IPV6_LEN + 4] = 0xFF,
-};
-
+/* Headers are masked in a copy. It is written in blocks as wide as ISA-L reads, which would have to
+ * wait for other stores until they are in the cache, behind all the payload that is on its way. */
+typedef uint64_t block __attribute__((vector_size(16)));
+#define BLOCK sizeof(block)
 /* A short packet is copied whole: one call of ISA-L instead of two. */
 #define COPY_MAX 128u
 
-typedef uint8_t v16 __attribute__((vector_size(16)));
+/* What is not invariant, by what carries the BTH: ones in these places, none from `len` on, which
+ * is no more than the shortest packet has. */
+struct mask {
+    size_t len;
+    uint8_t ones[COPY_MAX];
+};
 
-/* ip[0..n) -> m, masked. Inlined, so that `n` is a constant. Moves as wide as ISA-L's, which would
- * wait for narrower ones to reach the cache. */
-__attribute__((always_inline)) static inline size_t put_masked(uint8_t *m, const uint8_t *ip,
-                                                               const uint8_t *mask, size_t n)
+static const struct mask ipv4_mask = {
+    .len = BTH_OF_IPV4 + 12,
+    .ones =
+        {
+            [1] = 0xFF,  /* TOS */
+            [8] = 0xFF,  /* TTL */
+            [10] = 0xFF, /* header checksum */
+            [11] = 0xFF,
+            [BTH_OF_IPV4 - 2] = 0xFF, /* UDP checksum */
+            [BTH_OF_IPV4 - 1] = 0xFF,
+            [BTH_OF_IPV4 + 4] = 0xFF, /* FECN, BECN, reserved */
+        },
+};
+
+static const struct mask ipv6_mask = {
+    .len = BTH_OF_IPV6 + 8,
+    .ones =
+        {
+            [0] = 0x0F, /* traffic class and flow label */
+            [1] = 0xFF,
+            [2] = 0xFF,
+            [3] = 0xFF,
+            [7] = 0xFF, /* hop limit */
+            [BTH_OF_IPV6 - 2] = 0xFF,
+            [BTH_OF_IPV6 - 1] = 0xFF,
+            [BTH_OF_IPV6 + 4] = 0xFF,
+        },
+};
+
+static const struct mask grh_mask = {
+    .len = WIRE_IPV6_LEN + 8, /* no UDP header behind it */
+    .ones =
+        {[0] = 0x0F, [1] = 0xFF, [2] = 0xFF, [3] = 0xFF, [7] = 0xFF, [WIRE_IPV6_LEN + 4] = 0xFF},
+};
+
+/* 16 octets of headers. */
+static inline void put_block(uint8_t *m, const uint8_t *ip, const uint8_t *ones)
 {
-    size_t i = 0;
-#pragma GCC unroll 4
-    for (; i + sizeof(v16) <= n; i += sizeof(v16)) {
-        v16 octets, ones;
-        memcpy(&octets, ip + i, sizeof(v16));
-        memcpy(&ones, mask + i, sizeof(v16));
-        octets |= ones;
-        memcpy(m + i, &octets, sizeof(v16));
-    }
-    if (i < n) {
-        uint64_t octets, ones;
-        memcpy(&octets, ip + i, sizeof(octets));
-        memcpy(&ones, mask + i, sizeof(ones));
-        octets |= ones;
-        memcpy(m + i, &octets, sizeof(octets));
-    }
-    return n;
+    block octets, mask;
+    memcpy(&octets, ip, BLOCK);
+    memcpy(&mask, ones, BLOCK);
+    octets |= mask;
+    memcpy(m, &octets, BLOCK);
+}
+
+/* The LRH and the first 8 octets of headers. */
+static inline void put_first(uint8_t *m, const uint8_t *ip, const uint8_t *ones)
+{
+    uint64_t octets, mask;
+    memcpy(&octets, ip, sizeof(octets));
+    memcpy(&mask, ones, sizeof(mask));
+    block first = {UINT64_MAX, octets | mask};
+    memcpy(m, &first, BLOCK);
 }
 
 /* CRC of `len` octets that begin with the IP header, up to the BTH's end at least. `bth` = offset
  * of the BTH, which tells what carries it. */
-static inline uint32_t crc_from_ip(const uint8_t *ip, size_t len, size_t bth)
+static uint32_t crc_from_ip(const uint8_t *ip, size_t len, size_t bth)
 {
-    uint8_t m[COPY_MAX];
-    size_t n;
-    if (bth == BTH_OF_IPV4)
-        n = put_masked(m, ip, ipv4_mask, sizeof(ipv4_mask));
-    else if (bth == BTH_OF_IPV6)
-        n = put_masked(m, ip, ipv6_mask, sizeof(ipv6_mask));
-    else
-        n = put_masked(m, ip, grh_mask, sizeof(grh_mask));
-    if (len > sizeof(m))
-        return crc32_gzip_refl(crc32_gzip_refl(ICRC_SEED, m, n), ip + n, len - n);
-    memcpy(m + n, ip + n, len - n);
-    return crc32_gzip_refl(ICRC_SEED, m, len);
+    const struct mask *mask = bth == BTH_OF_IPV4   ? &ipv4_mask
+                              : bth == BTH_OF_IPV6 ? &ipv6_mask
+                                                   : &grh_mask;
+    uint8_t m[LRH_LEN + COPY_MAX];
+    size_t span = len > COPY_MAX ? mask->len : len, i = 0;
+    size_t lrh = span & LRH_LEN; /* in front where that makes whole blocks */
+    if (lrh) {
+        put_first(m, ip, mask->ones);
+        i = BLOCK - LRH_LEN;
+    }
+    for (; i + BLOCK <= span; i += BLOCK)
+        put_block(m + lrh + i, ip + i, mask->ones + i);
+    for (; i < span; i++)
+        m[lrh + i] = ip[i] | mask->ones[i];
+    uint32_t crc = crc32_gzip_refl(lrh ? 0 : LRH_CRC, m, lrh + span);
+    return span < len ? crc32_gzip_refl(crc, ip + span, len - span) : crc;
 }
 
 uint32_t wire_icrc_headers(const uint8_t *ip, size_t hdr_len, size_t bth)
