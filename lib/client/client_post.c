@@ -113,14 +113,16 @@ static bool has_remote(enum urnic_wr_opcode op)
            op == URNIC_WR_RDMA_READ;
 }
 
-/* Build the entry at `at`, which has room for its units. */
+/* Build the entry at `at`, which is aligned as an entry is and has room for its units. Its fields
+ * are written where they stay: a copy made from single fields waits until they are in the cache. */
 static int build_send(uint8_t *at, const struct urnic_qp *qp, const struct urnic_send_wr *wr,
                       uint32_t units, uint32_t ext, uint32_t inline_len)
 {
     bool atomic =
         wr->opcode == URNIC_WR_ATOMIC_CMP_AND_SWP || wr->opcode == URNIC_WR_ATOMIC_FETCH_AND_ADD;
     bool inl = wr->send_flags & URNIC_SEND_INLINE;
-    struct ipc_sqe e = {
+    struct ipc_sqe *e = (struct ipc_sqe *)(void *)at;
+    *e = (struct ipc_sqe){
         .opcode = (uint8_t)wr->opcode,
         .flags = (uint8_t)wr->send_flags,
         .units = (uint8_t)units,
@@ -130,14 +132,13 @@ static int build_send(uint8_t *at, const struct urnic_qp *qp, const struct urnic
         .cookie = qp->sq_posted,
     };
     if (atomic) {
-        e.remote_va = wr->atomic.remote_addr;
-        e.rkey = wr->atomic.rkey;
+        e->remote_va = wr->atomic.remote_addr;
+        e->rkey = wr->atomic.rkey;
     } else if (has_remote(wr->opcode)) {
-        e.remote_va = wr->rdma.remote_addr;
-        e.rkey = wr->rdma.rkey;
+        e->remote_va = wr->rdma.remote_addr;
+        e->rkey = wr->rdma.rkey;
     }
-    memcpy(at, &e, sizeof(e));
-    at += sizeof(e);
+    at += sizeof(*e);
     if (ext != 0) {
         int err = put_ext(at, qp, wr);
         if (err < 0)
@@ -193,7 +194,7 @@ static int append_send(struct urnic_qp *qp, const struct urnic_send_wr *wr)
     if (units <= before_wrap) {
         err = build_send(at, qp, wr, units, ext, inline_len);
     } else {
-        uint8_t whole[IPC_UNIT * IPC_UNITS_MAX];
+        _Alignas(IPC_LINE) uint8_t whole[IPC_UNIT * IPC_UNITS_MAX];
         err = build_send(whole, qp, wr, units, ext, inline_len);
         memcpy(at, whole, (size_t)before_wrap * IPC_UNIT);
         memcpy(qp->sq.base, whole + (size_t)before_wrap * IPC_UNIT,

@@ -45,7 +45,6 @@ int ipc_sq_fetch(struct ipc_ring *r, struct ipc_send *out)
 
     uint32_t mask = r->entries - 1;
     copy_once(out->raw, r->base + (size_t)(r->index & mask) * IPC_UNIT, IPC_UNIT);
-    memcpy(&out->wr, out->raw, sizeof(out->wr));
     uint32_t units = out->wr.units;
     if (units == 0 || units > IPC_UNITS_MAX || units > avail)
         return -EPROTO;

@@ -369,14 +369,16 @@ static inline void ipc_ring_release(struct ipc_ring *r)
 
 /* A send queue entry in private memory, checked as far as its shape goes. */
 struct ipc_send {
-    struct ipc_sqe wr; /* opcode may be IPC_WR_MALFORMED: then only cookie and flags count */
+    union {
+        struct ipc_sqe wr; /* opcode may be IPC_WR_MALFORMED: then only cookie and flags count */
+        _Alignas(IPC_LINE) uint8_t raw[IPC_UNIT * IPC_UNITS_MAX];
+    };
     struct ipc_sqe_atomic atomic;
     struct ipc_sqe_bind bind;
     struct ipc_sqe_reg reg;
     struct ipc_sqe_ud ud;
     const struct ipc_sge *sge;  /* wr.nsge of them, inside raw */
     const uint8_t *inline_data; /* wr.inline_len octets inside raw, or NULL without F_INLINE */
-    _Alignas(IPC_LINE) uint8_t raw[IPC_UNIT * IPC_UNITS_MAX];
 };
 
 struct ipc_recv_entry {
