@@ -92,7 +92,8 @@ int cmgr_bind(struct cm_id *id, const struct ipc_sockaddr *src);
 /* Find out who the destination is: event ADDR_RESOLVED (with IPC_CM_F_ROUTE: ROUTE_RESOLVED) or
  * ADDR_ERROR. -ENETUNREACH no address to reach it from, -EADDRNOTAVAIL as above. */
 int cmgr_resolve(struct cm_id *id, const struct ipc_cm_addr *req, uint64_t now);
-int cmgr_route(struct cm_id *id, uint64_t now);
+/* Event ROUTE_RESOLVED, at once: who answers at the address is the route. */
+int cmgr_route(struct cm_id *id);
 /* `backlog` requests may wait at most. -EADDRINUSE, -ENOMEM. */
 int cmgr_listen(struct cm_id *id, uint32_t backlog);
 /* The active side. Event ESTABLISHED or CONNECT_RESPONSE; REJECTED, UNREACHABLE. Errors of

@@ -341,9 +341,8 @@ int cmgr_resolve(struct cm_id *id, const struct ipc_cm_addr *req, uint64_t now)
     return 0;
 }
 
-int cmgr_route(struct cm_id *id, uint64_t now)
+int cmgr_route(struct cm_id *id)
 {
-    (void)now;
     if (id->state != CM_ID_RESOLVED)
         return -EINVAL;
     cmid_simple(id, IPC_CM_ROUTE_RESOLVED, 0);

@@ -159,7 +159,7 @@ static int req_cm_resolve_route(struct request *r)
 {
     struct cm_id *id = cm_get(r, request_in(r, struct ipc_cm_timeout)->id);
 
-    return id ? cmgr_route(id, r->now) : -EINVAL;
+    return id ? cmgr_route(id) : -EINVAL;
 }
 
 static int req_cm_listen(struct request *r)

@@ -2,7 +2,7 @@
  *
  * The READ/ATOMIC resource ring (RD-03): every operation that the peer may still ask for again.
  *
- *            rd_tail - entries        tx                 ready               tail
+ *            tail - live              tx                 ready               tail
  *     ...    | answered: may be       | being answered   | accepted, but     |
  *            | asked for again        |                  | copies pending    |
  */

@@ -18,10 +18,13 @@
  *     async                                        -> ev=TYPE:QPN ... all that wait
  *     fill off= len= seed=    check off= len= seed= -> bad=FIRST_OFFSET or bad=-1
  *     poke off= value=        peek off= -> value=  64 bits, this machine's octet order
- *     listen port=            answer q= ms= -> the request's words     accept q= rd= retry=
- * rnr_retry= text= reject q= text=         dial q= to= port= ms=                    connect q= rd=
- * retry= rnr_retry= text= event ms= -> event= status= rd= depth= text=HEX                  hangup
- * q=
+ *     listen port=
+ *     answer q= ms=                                -> the request's words
+ *     accept q= rd= retry= rnr_retry= text=        reject q= text=
+ *     dial q= to= port= ms=
+ *     connect q= rd= retry= rnr_retry= text=
+ *     event ms=                                    -> event= status= rd= depth= text=HEX
+ *     hangup q=
  */
 #include <arpa/inet.h>
 #include <errno.h>

@@ -69,7 +69,6 @@ union msg {
     struct ipc_qp qp;
     struct ipc_qp_destroy qp_destroy;
     struct ipc_qp_modify qp_modify;
-    struct ipc_qp_queried qp_queried;
     struct ipc_av_resolve av;
     struct ipc_cm_id_create cm_id_create;
     struct ipc_cm_destroyed cm_destroyed;

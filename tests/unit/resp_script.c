@@ -603,10 +603,9 @@ static void step_state(struct bed *b)
         FAIL(b, "state %s: %s", qp_state_names[info.state], info.error);
 }
 
-static void step_put(struct bed *b)
+static void step_put(void)
 {
     uint64_t v = number("val", 0);
-    (void)b;
     memcpy(region + strtoul(words[1], NULL, 0), &v, 8);
 }
 
@@ -673,7 +672,7 @@ static void step(struct bed *b)
     else if (!strcmp(w, "mem") || !strcmp(w, "rbuf"))
         step_mem(b, !strcmp(w, "rbuf"));
     else if (!strcmp(w, "put"))
-        step_put(b);
+        step_put();
     else if (!strcmp(w, "count"))
         step_count(b);
     else if (!strcmp(w, "state"))

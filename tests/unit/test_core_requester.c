@@ -5,8 +5,6 @@
 
 #include "core_rig.h"
 
-#define OPCODE(op) WIRE_OPCODE(WIRE_RC, op)
-
 /* How a message of each length is cut: REQ-02, REQ-03, REQ-04, PSN-06, HDR-09. */
 static const struct cut {
     const char *rule;

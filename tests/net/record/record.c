@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- *     record [--seed N] DIR [NAME ...]     writes own-NAME.pcapng and own-NAME.txt; another seed
- * than 0: the same scenarios, with other dice record --list             name, MTU and what it must
- * show, one a line
+ *     record [--seed N] DIR [NAME ...]
+ *         writes own-NAME.pcapng and own-NAME.txt; another seed than 0: the same scenarios, with
+ *         other dice
+ *     record --list
+ *         name, MTU and what it must show, one a line
  */
 #include "record.h"
 

@@ -20,9 +20,7 @@ struct side {
     struct cm_listener *listener;
     struct cm_conn *conn;
     bool up, down, rejected, resolved, dirty;
-    uint32_t qpn, qkey;  /* of the datagram service */
-    struct cm_out ready; /* to be sent */
-    bool has_ready;
+    uint32_t qpn, qkey; /* of the datagram service */
     int rc;
 };
 

@@ -131,7 +131,8 @@ URNIC_API int urnic_listen(struct urnic_cm_id *id, int backlog);
  * 0 = 2,000. -EADDRNOTAVAIL: src is not an address of the device; -EAFNOSUPPORT; -EINVAL: src and
  * dst are of different families, or the id is resolving, resolved or listening already. Who can't
  * be reached is told by the event: its status is -ENETUNREACH, -EHOSTUNREACH (nobody has that
- * address, asked for 3 s) or -ETIMEDOUT (the time was over before). */
+ * address, asked for 3 s) or -ETIMEDOUT (the time was over before). Finding the route then takes no
+ * time, and its timeout_ms says nothing. */
 URNIC_API int urnic_resolve_addr(struct urnic_cm_id *id, const struct sockaddr *src,
                                  const struct sockaddr *dst, int timeout_ms);
 URNIC_API int urnic_resolve_route(struct urnic_cm_id *id, int timeout_ms);
