@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli.h"
 #include "plot.h"
 #include "sim_metric.h"
 #include "sim_params.h"
@@ -19,16 +20,9 @@
 
 static void string(FILE *f, const char *s)
 {
-    fputc('"', f);
-    for (; *s; s++) {
-        if (*s == '"' || *s == '\\')
-            fputc('\\', f);
-        if ((unsigned char)*s < 0x20)
-            fprintf(f, "\\u%04x", (unsigned char)*s);
-        else
-            fputc(*s, f);
-    }
-    fputc('"', f);
+    json_t *text = cli_json_text(s);
+    json_dumpf(text, f, JSON_ENCODE_ANY);
+    json_decref(text);
 }
 
 static void head(FILE *f, const struct sim *sim, const char *scenario, uint32_t point)

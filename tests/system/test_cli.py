@@ -31,7 +31,7 @@ def check(ok, text):
 
 def run(program, args, timeout=30, **env):
     return subprocess.run([program, *args], cwd=DATA, timeout=timeout, stdin=subprocess.DEVNULL,
-                          capture_output=True, text=True, env=dict(os.environ, **env))
+                          capture_output=True, text=True, errors="backslashreplace", env=dict(os.environ, **env))
 
 
 # What is asked, and what the answer must have in it: what is wrong, by field and value. Status 2 each.
@@ -564,10 +564,29 @@ def ends():
         check(listening.returncode == 0 and isinstance(json.loads(out), dict), f"{server}: {out} {err}")
 
 
+def prints_json(what, r):
+    """An object on each line, and one at least."""
+    try:
+        good = all(isinstance(json.loads(line), dict) for line in r.stdout.splitlines() or [""])
+    except ValueError:
+        good = False
+    check(good, f"{what}: {r.stdout} {r.stderr}")
+
+
 def foreign_names():
     """What isn't UTF-8 is no reason to print no JSON, and what another host says can't steer the terminal."""
     r = run(URNIC, ["doctor", "--json", b"dpdk:net_af_packet0,iface=\xff"])
-    check(all(isinstance(json.loads(line or "0"), dict) for line in r.stdout.splitlines()), f"doctor: {r.stdout}")
+    prints_json("doctor", r)
+    with open(SCENARIO, "rb") as f, open(os.path.join(os.fsencode(DATA), b"\xff.sim"), "wb") as copy:
+        copy.write(re.sub(rb"(?m)^title .*", b"title \xff", f.read()))
+    prints_json("sim", run(URNIC, ["sim", "-q", "--json", b"\xff.sim"]))
+    other = {"URNIC_SOCKET": os.path.join(DATA, "foreign")}
+    status = subprocess.call([URNICD, "--port", b"memif:\xff,role=client", "--addr", "10.0.0.1/24"], cwd=DATA,
+                             env=dict(os.environ, **other), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                             stderr=subprocess.DEVNULL, timeout=30)
+    check(status == 0, f"a port with a foreign name: status {status}")
+    prints_json("info", run(URNIC, ["info", "--json"], **other))
+    run(URNICD, ["--stop"], **other)
     for options, name, says in (["--json"], b"\xff", None), ([], b"a\x1b[2Jb", "received a?[2Jb"):
         listening = subprocess.Popen([URNIC, "serve", "--once", "1", "--device", "urn1", *options], cwd=DATA,
                                      stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
