@@ -331,8 +331,13 @@ static void emit_nak(struct engine *e, struct qp *qp, struct engine_slot *slot)
 {
     struct resp *r = &qp->resp;
     if (r->fatal < FATAL_OWED && !psn_eq(r->nak_psn, r->done_epsn)) {
-        /* The packet came after all before this NAK got a slot. What came behind it was dropped,
-         * so a NAK is due nevertheless: for the PSN that is missing now. */
+        /* The packet came after all before this NAK got a slot. If what came behind it was dropped
+         * a NAK is due nevertheless: for the PSN that is missing now. */
+        if (!r->behind && !(qp->sr && qp->sr->nearly)) {
+            r->nak_owed = 0;
+            emit_ack(e, qp, slot);
+            return;
+        }
         r->nak_owed = WIRE_SYN_NAK_SEQ;
         r->nak_psn = r->done_epsn;
         if (psn_eq(r->nak_psn, r->epsn))

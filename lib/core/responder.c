@@ -114,6 +114,7 @@ static void refuse_rnr(struct rx *rx, struct qp *qp)
     engine_count(rx->e, ENGINE_C_out_of_buffer);
     rx->f->drop = ENGINE_C_out_of_buffer;
     qp->resp.quiet = 1;
+    qp->resp.behind = 0;
     act(rx, qp, ACT_RNR, psn(rx->pkt.psn));
     record_run(rx->e, qp, REC_RESP, rx->now);
 }
@@ -132,6 +133,7 @@ static void out_of_sequence(struct rx *rx, struct qp *qp)
         return;
     rx_drop(rx, ENGINE_C_out_of_sequence);
     recorder_note(rx->e, qp, NOTE_RX_OOS, psn(rx->pkt.psn), r->epsn.v);
+    r->behind = 1;
     if (r->quiet)
         return;
     r->quiet = 1;

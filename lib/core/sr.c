@@ -398,6 +398,7 @@ bool sr_rx_early(struct rx *rx, struct qp *qp)
         return true;
     }
     rx_drop(rx, ENGINE_C_out_of_sequence);
+    r->behind = 1;
     if (!r->quiet)
         owe_sack(rx->e, qp, r->epsn); /* nothing new has come */
     r->quiet = 1;
