@@ -415,6 +415,35 @@ static bool emit_read(struct engine *e, struct qp *qp, struct rd_res *res, struc
     return true;
 }
 
+/* Up to n packets that differ in place and PSN alone from the one before, which is of the same part
+ * of a READ and has just been emitted; into as many slots. Returns how many. */
+static unsigned emit_read_middles(struct engine *e, struct qp *qp, struct rd_res *res,
+                                  struct engine_slot *slots, unsigned n, uint64_t now)
+{
+    struct rd_part *t = &res->tx;
+    const uint32_t mtu = qp_mtu(qp);
+    struct wire_var v = {.opcode = WIRE_OPCODE(WIRE_RC, WIRE_READ_RESP_MIDDLE), .payload_len = mtu};
+    struct slot_run run;
+    struct mem_piece all;
+    unsigned m = t->next != t->first && t->next != t->end ? t->end - t->next - 1 : 0;
+    if (m > n)
+        m = n;
+    if (!m || mem_pieces(e->mem, &res->ref, ((uint64_t)t->next << qp->mtu_shift) - res->ref_off,
+                         m * mtu, &all, 1) != 1)
+        return 0; /* emit_read sees what it is */
+    engine_run_begin(qp, &run, &v);
+    all.len = mtu;
+    unsigned i;
+    for (i = 0; i < m; i++, all.off += mtu) {
+        if (qp->lim && !limiter_check(e, qp, now)) /* CC-21 */
+            break;
+        engine_run_next(qp, &run, &slots[i], psn_add(res->psn, t->next++), false, SLOT_READ, all);
+        if (qp->lim)
+            limiter_charge(qp, run.len, now);
+    }
+    return i;
+}
+
 /* The entry that is to be answered next: replays first (RD-11). NULL = none. */
 static struct rd_res *next_reply(struct resp *r)
 {
@@ -495,6 +524,7 @@ unsigned resp_tx(struct engine *e, struct qp *qp, struct engine_slot *slots, uns
             if (qp->lim && slots[used].kind == SLOT_READ)
                 limiter_charge(qp, slots[used].len, now);
             used++;
+            used += emit_read_middles(e, qp, res, slots + used, n - used, now);
         } else if (qp->sr && sr_tx_ready(qp))
             sr_emit(e, qp, &slots[used++]);
         else if (r->nak_owed)
