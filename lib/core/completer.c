@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "engine_priv.h"
+#include "place.h"
 
 #define CREDITS_NONE 31u            /* the credit code of a peer that doesn't count them (ACK-13) */
 #define CREDITS_ALL  (PSN_HALF / 2) /* more messages than can be outstanding */
-#define PIECES       4u             /* of one SGE that a packet is put into */
 
 /* ---- completions ---- */
 
@@ -306,44 +306,6 @@ bool comp_fits_read(const struct qp *qp, const struct swqe *w, uint32_t k, const
     }
 }
 
-/* Copies of payload[0..len) to octets [off, off + len) of the work request's list: one record for
- * each SGE touched. The caller has made sure that there are records. */
-static struct record *scatter(struct rx *rx, struct qp *qp, struct swqe *w, uint32_t off,
-                              const uint8_t *src, uint32_t len)
-{
-    struct engine *e = rx->e;
-    union swqe_sge *s = req_sges(qp, w);
-    struct record *rec = NULL;
-    for (unsigned i = 0; len && i < w->nsge; i++) {
-        uint64_t have = s[i].ref.len;
-        if (off >= have) {
-            off -= (uint32_t)have;
-            continue;
-        }
-        uint32_t take = have - off < len ? (uint32_t)(have - off) : len;
-        rec = record_new(e, qp, REC_COMP);
-        rec->psn = rec->at = psn(rx->pkt.psn);
-        if (!src) { /* an atomic's result lives in its record */
-            rec->orig = rx->pkt.orig;
-            src = (const uint8_t *)&rec->orig;
-        }
-        struct mem_piece piece[PIECES];
-        int n = mem_pieces(e->mem, &s[i].ref, off, take, piece, PIECES);
-        if (n < 0) {
-            rec->status = n;
-            return rec;
-        }
-        record_hold(e, rec, &s[i].ref);
-        for (int j = 0; j < n; j++) {
-            record_copy(rx, rec, ENGINE_PUT, src, &piece[j]);
-            src += piece[j].len;
-        }
-        len -= take;
-        off = 0;
-    }
-    return rec;
-}
-
 bool comp_read_early(struct rx *rx, struct qp *qp, struct swqe *w, uint32_t k)
 {
     struct engine *e = rx->e;
@@ -352,7 +314,7 @@ bool comp_read_early(struct rx *rx, struct qp *qp, struct swqe *w, uint32_t k)
     ack_before(e, qp, w->first, rx->now); /* REQ-25, LR-08 */
     if (qp->state == QPS_ERR)
         return false;
-    struct record *rec = scatter(rx, qp, w, k << qp->mtu_shift, rx->payload, rx->pkt.payload_len);
+    struct record *rec = place_read(rx, qp, w, k << qp->mtu_shift);
     if (rec) { /* it answers for nothing until the gap before it is closed */
         rec->psn = rec->at = qp->req.una;
         record_run(e, qp, REC_COMP, rx->now);
@@ -377,15 +339,16 @@ static void rx_data(struct rx *rx, struct qp *qp, struct swqe *w, uint32_t k)
     if (qp->state == QPS_ERR)
         return;
     struct record *rec =
-        atomic ? scatter(rx, qp, w, 0, NULL, 8)
-               : scatter(rx, qp, w, k << qp->mtu_shift, rx->payload, rx->pkt.payload_len);
+        atomic ? place_atomic(rx, qp, w) : place_read(rx, qp, w, k << qp->mtu_shift);
     r->una = psn_add(p, 1);
     uint32_t n = 1 + (qp->sr ? sr_read_due(qp) : 0);
+    bool over = k + n == w->npsn;
     r->una = psn_add(p, n);
     r->rd_psns -= n;
-    if (k + n == w->npsn)
+    if (over)
         rd_answered(qp);
     rtx_progress(e, qp, n, rx->now);
+    rx->share[REC_COMP] = rec && rec->pending && !over && !qp->sr ? rec : NULL;
     if (qp->sr)
         sr_read_go_on(e, qp, rx->now);
     if (rec) {
@@ -397,6 +360,25 @@ static void rx_data(struct rx *rx, struct qp *qp, struct swqe *w, uint32_t k)
         r->done = r->una;
         comp_retire(e, qp, rx->now);
     }
+}
+
+/* One more packet in the middle of a READ, into the record of those before it: what is asked beyond
+ * this has been answered for them. False: it isn't one, or something is wrong with it. */
+static bool read_middle(struct rx *rx, struct qp *qp)
+{
+    struct req *r = &qp->req;
+    struct record *rec = rx_shared(rx, qp, REC_COMP);
+    if (!rec || rx->pkt.opcode != WIRE_OPCODE(WIRE_RC, WIRE_READ_RESP_MIDDLE) ||
+        rx->pkt.psn != r->una.v || rx->pkt.payload_len != qp_mtu(qp))
+        return false;
+    const struct swqe *w = req_wqe(qp, r->rd_first);
+    uint32_t k = psn(r->una.v - w->first.v).v;
+    if (k + 1 == w->npsn || place_more(rx, rec, k << qp->mtu_shift))
+        return false;
+    rec->psn = r->una = psn_add(r->una, 1);
+    r->rd_psns--;
+    rtx_progress(rx->e, qp, 1, rx->now);
+    return true;
 }
 
 /* A response of the wrong kind or length for what is outstanding at its PSN. It is dropped, so that
@@ -438,7 +420,8 @@ static void rx_rd(struct rx *rx, struct qp *qp)
         misfit(rx, qp);
         return;
     }
-    recorder_note(e, qp, atomic ? NOTE_RX_ATOMIC : NOTE_RX_READ, p, rx->pkt.payload_len);
+    if (!(rx->op->flags & WIRE_F_MIDDLE))
+        recorder_note(e, qp, atomic ? NOTE_RX_ATOMIC : NOTE_RX_READ, p, rx->pkt.payload_len);
     rx_data(rx, qp, w, k);
 }
 
@@ -451,6 +434,8 @@ void comp_rx(struct rx *rx, struct qp *qp)
         rx_drop(rx, ENGINE_C_rx_bad_qp_state);
         return;
     }
+    if (read_middle(rx, qp))
+        return;
     if (!psn_in(p, r->una, psn(r->max.v - r->una.v).v)) { /* REQ-21 */
         if (psn_diff(p, r->una) >= 0) {
             guess_drop(rx, qp, GUESS_RESP, ENGINE_C_rx_resp_out_of_window);

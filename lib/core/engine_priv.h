@@ -97,15 +97,17 @@ struct rx {
     uint32_t qpn, slot; /* of the frame before, which most often came for the same queue pair */
     unsigned worker;
     struct qp *last;      /* took the frame before; NULL: nobody did */
-    struct record *share; /* of a WRITE that isn't over; see rx_shared */
+    /* of a message that isn't over, on each side; see rx_shared */
+    struct record *share[2];
 };
 
-/* The record of a WRITE of qp that began in this call, while nothing has come behind it; else NULL.
- */
-static inline struct record *rx_shared(const struct rx *rx, const struct qp *qp)
+/* The record of a WRITE to qp, or of answers to its READ, that began in this call, while nothing
+ * has come behind it on that side; else NULL. */
+static inline struct record *rx_shared(const struct rx *rx, const struct qp *qp,
+                                       enum record_side side)
 {
-    struct record *rec = rx->share;
-    return rec && rec->qp == qp && rec == qp->resp.recs.tail ? rec : NULL;
+    struct record *rec = rx->share[side];
+    return rec && rec->qp == qp && !rec->next ? rec : NULL;
 }
 
 /* Time as a phase begins. Deadlines are sums of it and of spans far below 2^63: they never wrap. */

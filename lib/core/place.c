@@ -8,6 +8,29 @@
 
 #include "engine_priv.h"
 
+#define PIECES 2u /* of one range, that a packet is put into: MEM_SEG_MIN is the largest MTU */
+
+static void put_pieces(struct rx *rx, struct record *rec, const uint8_t *src,
+                       const struct mem_piece *pieces, int n)
+{
+    for (int i = 0; i < n; i++) {
+        record_copy(rx, rec, ENGINE_PUT, src, &pieces[i]);
+        src += pieces[i].len;
+    }
+}
+
+/* Copies of src[0..len) to octets [off, off + len) of a checked range, in its record. */
+static int put(struct rx *rx, struct record *rec, const struct mem_ref *ref, uint64_t off,
+               const uint8_t *src, uint32_t len)
+{
+    struct mem_piece pieces[PIECES];
+    int n = mem_pieces(rx->e->mem, ref, off, len, pieces, PIECES);
+    if (n < 0)
+        return -EACCES;
+    put_pieces(rx, rec, src, pieces, n);
+    return 0;
+}
+
 /* A position in a list of spans. */
 struct cursor {
     const struct place_span *s;
@@ -16,22 +39,15 @@ struct cursor {
 };
 
 /* Copies from the cursor to [off, off+len) of a checked range. */
-static int put(struct rx *rx, struct record *r, const struct mem_ref *ref, uint64_t off,
-               uint32_t len, struct cursor *c)
+static int put_spans(struct rx *rx, struct record *r, const struct mem_ref *ref, uint64_t off,
+                     uint32_t len, struct cursor *c)
 {
     while (len > 0) {
         uint32_t n = c->s->len - c->at;
         if (n > len)
             n = len;
-        struct mem_piece pieces[2];
-        int k = mem_pieces(rx->e->mem, ref, off, n, pieces, 2);
-        if (k < 0)
+        if (put(rx, r, ref, off, c->s->p + c->at, n))
             return -EACCES;
-        const uint8_t *src = c->s->p + c->at;
-        for (int i = 0; i < k; i++) {
-            record_copy(rx, r, ENGINE_PUT, src, &pieces[i]);
-            src += pieces[i].len;
-        }
         off += n;
         len -= n;
         c->at += n;
@@ -70,7 +86,7 @@ int place_recv(struct rx *rx, struct qp *qp, const struct rwqe *w, uint64_t off,
         *last = record_new(rx->e, qp, REC_RESP);
         (*last)->psn = (*last)->at = psn(rx->pkt.psn);
         record_hold(rx->e, *last, &ref);
-        if (put(rx, *last, &ref, 0, len, &c))
+        if (put_spans(rx, *last, &ref, 0, len, &c))
             return -EACCES;
         total -= len;
         off = 0;
@@ -81,26 +97,70 @@ int place_recv(struct rx *rx, struct qp *qp, const struct rwqe *w, uint64_t off,
 int place_write(struct rx *rx, struct qp *qp, const struct mem_ref *ref, uint64_t off,
                 struct record **last)
 {
-    const uint8_t *src = rx->payload;
     uint32_t len = rx->pkt.payload_len;
-    struct mem_piece pieces[2];
+    struct mem_piece pieces[PIECES];
     *last = NULL;
     if (len == 0 || rx->early)
         return 0;
-    int n = mem_pieces(rx->e->mem, ref, off, len, pieces, 2);
+    int n = mem_pieces(rx->e->mem, ref, off, len, pieces, PIECES);
     if (n < 0) /* RSP-17 */
         return -EACCES;
     /* Those of one message that come together share a record. */
-    struct record *rec = rx->op->flags & WIRE_F_START ? NULL : rx_shared(rx, qp);
+    struct record *rec = rx->op->flags & WIRE_F_START ? NULL : rx_shared(rx, qp, REC_RESP);
     if (!rec) {
         rec = record_new(rx->e, qp, REC_RESP);
         rec->at = psn(rx->pkt.psn);
         record_hold(rx->e, rec, ref);
     }
-    for (int i = 0; i < n; i++) {
-        record_copy(rx, rec, ENGINE_PUT, src, &pieces[i]);
-        src += pieces[i].len;
-    }
+    put_pieces(rx, rec, rx->payload, pieces, n);
     *last = rec;
     return 0;
+}
+
+/* Octets src[0..len) to octet `off` of the work request's list. */
+static struct record *scatter(struct rx *rx, struct qp *qp, struct swqe *w, uint32_t off,
+                              const uint8_t *src, uint32_t len)
+{
+    union swqe_sge *s = req_sges(qp, w);
+    struct record *rec = NULL;
+    uint32_t begin = 0; /* of this range, in the list */
+    for (unsigned i = 0; len && i < w->nsge; begin += (uint32_t)s[i++].ref.len) {
+        uint64_t end = begin + s[i].ref.len;
+        if (off >= end)
+            continue;
+        uint32_t take = end - off < len ? (uint32_t)(end - off) : len;
+        rec = record_new(rx->e, qp, REC_COMP);
+        rec->psn = rec->at = psn(rx->pkt.psn);
+        rec->arg = begin;
+        if (!src) { /* an atomic's result lives in its record */
+            rec->orig = rx->pkt.orig;
+            src = (const uint8_t *)&rec->orig;
+        }
+        rec->status = put(rx, rec, &s[i].ref, off - begin, src, take);
+        if (rec->status)
+            return rec;
+        record_hold(rx->e, rec, &s[i].ref);
+        src += take;
+        off += take;
+        len -= take;
+    }
+    return rec;
+}
+
+int place_more(struct rx *rx, struct record *rec, uint32_t off)
+{
+    return put(rx, rec, &rec->hold, off - rec->arg, rx->payload, rx->pkt.payload_len);
+}
+
+struct record *place_atomic(struct rx *rx, struct qp *qp, struct swqe *w)
+{
+    return scatter(rx, qp, w, 0, NULL, 8);
+}
+
+struct record *place_read(struct rx *rx, struct qp *qp, struct swqe *w, uint32_t off)
+{
+    struct record *rec = rx_shared(rx, qp, REC_COMP);
+    if (rec && !place_more(rx, rec, off))
+        return rec;
+    return scatter(rx, qp, w, off, rx->payload, rx->pkt.payload_len);
 }

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Where received octets go: scatter over the SGEs of a receive work request, or into the range that
- * a WRITE was checked for. Rules: RSP-13, RSP-17, UD-05.
+ * Where received octets go: scatter over the SGEs of a receive work request, or of a READ or
+ * ATOMIC, or into the range that a WRITE was checked for. Rules: RSP-13, RSP-17, RD-15, UD-05.
  */
 #ifndef URNIC_PLACE_H
 #define URNIC_PLACE_H
 
 #include "record.h"
 #include "srq.h"
+
+struct swqe;
 
 /* Most records that one packet needs: one for each SGE, and one for what it does. */
 #define PLACE_RECORDS (ENGINE_SGE_MAX + 1)
@@ -28,5 +30,15 @@ int place_recv(struct rx *rx, struct qp *qp, const struct rwqe *w, uint64_t off,
 /* The packet's payload to octet `off` of the checked range. As above. */
 int place_write(struct rx *rx, struct qp *qp, const struct mem_ref *ref, uint64_t off,
                 struct record **last);
+
+/* The packet's payload to octet `off` of the READ w; the value before, of the atomic w. The caller
+ * has made sure that there are records. Returns that of the last range, NULL when there was none;
+ * its status tells when that isn't ours to write any more. A record's `arg` is where its range
+ * begins within the READ. */
+struct record *place_read(struct rx *rx, struct qp *qp, struct swqe *w, uint32_t off);
+struct record *place_atomic(struct rx *rx, struct qp *qp, struct swqe *w);
+/* As place_read, into a record that place_read has made for an earlier packet of that READ. 0, or
+ * -EACCES: not all of it goes to the range that this holds, or it isn't ours to write any more. */
+int place_more(struct rx *rx, struct record *rec, uint32_t off);
 
 #endif

@@ -134,7 +134,7 @@ static void copy_failed(struct record *r, const struct engine_result *res)
     if (r->status && psn_diff(p, r->at) >= 0)
         return;
     r->status = res->status < 0 ? res->status : -EFAULT;
-    if (r->side == REC_RESP)
+    if (r->side == REC_RESP || !r->qp->sr) /* an answer that came early stands where its gap is */
         r->at = p;
 }
 

@@ -10,10 +10,11 @@
  * is discarded.
  *
  * One record holds one memory range; a packet that spans k ranges takes k records, of which only
- * the last has an action. Packets of one WRITE that come in one engine_rx share one, and commit
- * together; a copy's token has its packet's PSN, and if copies fail, those packets before the first
- * one that did commit (ACK-07). The pool belongs to the engine and is bounded: with too few records
- * left the packet is dropped before any state changes (rx_copy_pending).
+ * the last has an action. Packets of one WRITE that come in one engine_rx share one, and so do
+ * answers to one READ that go to one range. They commit together; a copy's token has its packet's
+ * PSN, and if copies fail, those packets before the first one that did commit (ACK-07). The pool
+ * belongs to the engine and is bounded: with too few records left the packet is dropped before any
+ * state changes (rx_copy_pending).
  */
 #ifndef URNIC_RECORD_H
 #define URNIC_RECORD_H
@@ -40,13 +41,13 @@ struct record {
     bool se;
     psn_t psn; /* of the packet, the last one of several; requester: answered up to here when this
                 * commits */
-    psn_t at;  /* of the packet, the first one of several; responder: the first one that failed */
+    psn_t at;  /* of the packet, the first one of several, or that has failed */
     uint32_t imm;
     uint32_t msn;
     uint32_t len;  /* message length, for the completion */
     uint64_t va;   /* the responder's: wr_id, or VA */
     uint32_t rkey; /* to invalidate */
-    uint32_t arg;  /* free for the side */
+    uint32_t arg;  /* free for the side; requester: where its range begins in a READ */
 } __attribute__((aligned(64)));
 
 struct record_fifo {

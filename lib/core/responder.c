@@ -265,7 +265,7 @@ void resp_packet_done(struct rx *rx, struct qp *qp, struct record *rec)
     rec->psn = psn(rx->pkt.psn);
     rec->arg |= (rx->pkt.ackreq ? F_ACKREQ : 0) | (r->wqe ? F_WQE : 0) |
                 (flags & WIRE_F_WRITE ? F_WRITE : 0);
-    rx->share =
+    rx->share[REC_RESP] =
         flags & WIRE_F_WRITE && flags & (WIRE_F_FIRST | WIRE_F_MIDDLE) && !qp->sr ? rec : NULL;
     r->in_msg = flags & WIRE_F_SEND ? MSG_SEND : MSG_WRITE;
     if (flags & WIRE_F_END) {
@@ -404,7 +404,7 @@ void resp_expected(struct rx *rx, struct qp *qp)
 static bool write_middle(struct rx *rx, struct qp *qp)
 {
     struct resp *r = &qp->resp;
-    struct record *rec = rx_shared(rx, qp), *same;
+    struct record *rec = rx_shared(rx, qp, REC_RESP), *same;
     if (!rec || rx->pkt.opcode != WIRE_OPCODE(WIRE_RC, WIRE_WRITE_MIDDLE) ||
         rx->pkt.psn != r->epsn.v || rx->pkt.payload_len != qp_mtu(qp) ||
         place_write(rx, qp, &r->wref, r->msg_off, &same))
