@@ -223,18 +223,11 @@ static int read_all(struct run *run, struct capread *cap, struct lint *l)
     return cli_stop ? 0 : rc;
 }
 
-static int judge(struct run *run)
+static int judge(struct run *run, struct capread *cap)
 {
     const struct options *o = run->opt;
-    struct capread *cap;
-    char why[128];
-    if (capread_open(o->path, &cap, why, sizeof why) < 0) {
-        cli_error("%s: %s", o->path, why);
-        return CLI_USAGE;
-    }
     struct lint *l = lint_new(on_finding, run, 0);
     if (!l) {
-        capread_close(cap);
         cli_error("%s", strerror(ENOMEM));
         return CLI_USAGE;
     }
@@ -264,6 +257,25 @@ static int judge(struct run *run)
     free(list);
     free(run->finding);
     lint_free(l);
+    return status;
+}
+
+/* The page is begun when there is a capture: one of before isn't lost to a wrong name. */
+static int report(const struct options *o)
+{
+    struct capread *cap;
+    char why[128];
+    if (capread_open(o->path, &cap, why, sizeof why) < 0) {
+        cli_error("%s: %s", o->path, why);
+        return CLI_USAGE;
+    }
+    struct lint_writer *html = o->html ? lint_html_new(o->html) : NULL;
+    int status = CLI_USAGE;
+    if (o->html && !html)
+        cli_errno(-errno, "--html %s", o->html);
+    else
+        status = judge(&(struct run){.opt = o, .writer = &html, .writers = html ? 1 : 0}, cap);
+    lint_html_free(html);
     capread_close(cap);
     return status;
 }
@@ -328,16 +340,7 @@ static int run(int argc, char **argv)
         return CLI_USAGE;
     o.path = argv[optind];
     cli_catch_signals();
-    if (!o.html)
-        return judge(&(struct run){.opt = &o});
-    struct lint_writer *html = lint_html_new(o.html);
-    if (!html) {
-        cli_errno(-errno, "--html %s", o.html);
-        return CLI_USAGE;
-    }
-    status = judge(&(struct run){.opt = &o, .writer = &html, .writers = 1});
-    lint_html_free(html);
-    return status;
+    return report(&o);
 }
 
 const struct cli_command cmd_lint = {"lint", "judge a capture: which rules are broken, where", help,

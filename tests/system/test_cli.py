@@ -197,6 +197,8 @@ WRONG = {
         ("--rule= file", "--rule: ''"),
         ("--max -1 file", "--max: '-1'"),
         ("--html nofolder/x.html " + CAPTURE, "--html nofolder/x.html: No such file"),
+        ("--html kept nofile", "nofile: No such file"),
+        ("--html kept file", "file: "),
     ],
     "replay": [
         ("", "a capture is missing"),
