@@ -126,6 +126,8 @@ void lint_flow_free(struct lint_flow *f)
     free(f->read);
     free(f->held);
     free(f->continued_held);
+    free(f->counted_head);
+    f->counted_head = NULL;
     f->continued_held = NULL;
     f->continued_n = 0;
     f->held = NULL;

@@ -102,6 +102,14 @@ struct lint_wait {
     char dump[LINT_DUMP_MAX];
 };
 
+/* The beginning of a packet that may have to be named later. */
+struct lint_head {
+    uint64_t number, ns;
+    uint32_t len, wire_len, psn, msn;
+    uint8_t opcode;
+    uint8_t octet[128];
+};
+
 /* A response that later packets are compared with. */
 struct lint_mark {
     bool on;
@@ -169,7 +177,8 @@ struct lint_flow {
     uint32_t base_maybe, base_maybe_low; /* it is this, says an answer after so many messages */
     bool counted_on, counts_on; /* the highest MSN is known; later requests have raised it */
     uint32_t counted, counted_epoch;
-    uint64_t counted_number; /* packet that said so */
+    uint64_t counted_number;        /* packet that said so, */
+    struct lint_head *counted_head; /* and what it was */
     struct lint_mark nak, rnr, fatal;
     uint64_t requests_beyond; /* so many had been seen when `beyond` was */
     bool asked_back;          /* a NAK has asked for what was sent before the capture: */
@@ -275,7 +284,9 @@ struct lint_ctx {
     enum lint_where where;
     const struct lint_rec *rec; /* the request with this PSN */
     bool msn_known;             /* and out of range */
-    uint32_t msn_lo, msn_hi;    /* what the MSN may be */
+    uint32_t msn_lo, msn_hi;    /* what the MSN may be, */
+    uint64_t msn_after;         /* since an earlier packet, this one, or 0, */
+    uint32_t msn_before;        /* had that */
     /* CM */
     const struct cm_msg *cm;
     int cm_rc;

@@ -19,6 +19,14 @@ struct count {
                * doesn't have */
 };
 
+/* May READs or ATOMICs that follow this packet at once be counted in an answer to it? */
+static bool reads_behind(const struct lint_flow *q, const struct lint_rec *r)
+{
+    const struct lint_rec *next = q->reads ? lint_rec_at(q, lint_add(r->psn, 1)) : NULL;
+    return q->reads && !(next && (next->flags & LINT_R_SEEN) &&
+                         (wire_opcodes[next->opcode].flags & (WIRE_F_SEND | WIRE_F_WRITE)));
+}
+
 /* False when gaps make that unknown. */
 static bool messages(const struct lint_ctx *c, struct count *n)
 {
@@ -34,7 +42,7 @@ static bool messages(const struct lint_ctx *c, struct count *n)
         return false;
     /* An answer to the network's copy of an old request has today's count. */
     *n = (struct count){.low = r->msgs,
-                        .exact = first && r->sends == 1 && !q->reads,
+                        .exact = first && r->sends == 1 && !reads_behind(q, r),
                         .all = first && r->msgs == q->msgs};
     if (ack && wire_aeth_kind(c->p.syndrome) != WIRE_AETH_ACK) {
         n->low -= lint_ends_message(&wire_opcodes[r->opcode]); /* refused: not executed */
@@ -57,9 +65,50 @@ static void settle_base(struct lint_flow *q, const struct count *n, uint32_t bas
     q->base_maybe_on = true;
 }
 
+/* Keep what names the answer with the highest count. */
+static void remember_count(struct lint_ctx *c)
+{
+    struct lint_flow *q = c->req;
+    if (!q->counted_head)
+        q->counted_head = malloc(sizeof(*q->counted_head));
+    struct lint_head *h = q->counted_head;
+    if (!h)
+        return;
+    h->number = c->in->number;
+    h->ns = c->in->ns;
+    h->wire_len = (uint32_t)c->in->wire_len;
+    h->len = (uint32_t)(c->in->len < sizeof(h->octet) ? c->in->len : sizeof(h->octet));
+    h->psn = c->p.psn;
+    h->msn = c->p.msn;
+    h->opcode = c->p.opcode;
+    memcpy(h->octet, c->in->data, h->len);
+}
+
+/* An earlier answer counts more than this one, to a later request. Where it is known where the
+ * count began, and this answer fits, the earlier one was wrong. */
+static bool earlier_was_wrong(struct lint_ctx *c, uint32_t low)
+{
+    const struct lint_flow *q = c->req;
+    const struct lint_head *h = q->counted_head;
+    if (!h || h->number != q->counted_number || !q->base_on || !q->base_lo_on ||
+        q->base_lo != q->base_hi || c->p.msn != lint_add(q->base_lo, low))
+        return false;
+    struct lint_wait w = {.on = true,
+                          .opcode = h->opcode,
+                          .psn = h->psn,
+                          .msn = h->msn,
+                          .number = h->number,
+                          .ns = h->ns};
+    wire_dump_cut(w.dump, sizeof(w.dump), h->octet, h->len, h->wire_len, 0);
+    c->wait = &w;
+    lint_run(c, LINT_S_AHEAD);
+    c->wait = NULL;
+    return true;
+}
+
 /* An answer to what was sent after an earlier answer counts no less than that did, and more once it
  * has been seen to: until then requests may be repetitions from before the capture. */
-static bool count_went_back(struct lint_ctx *c)
+static bool count_went_back(struct lint_ctx *c, const struct count *n)
 {
     struct lint_flow *q = c->req;
     const struct lint_rec *r = c->rec;
@@ -70,8 +119,12 @@ static bool count_went_back(struct lint_ctx *c)
     bool ends = !nak && lint_ends_message(&wire_opcodes[r->opcode]);
     uint32_t least = lint_add(q->counted, ends && q->counts_on);
     if (on && later && wire_psn_diff(c->p.msn, least) < 0) {
-        c->msn_lo = c->msn_hi = least;
         q->counted_on = false; /* one of the two was wrong: say it once */
+        if (earlier_was_wrong(c, n->low))
+            return false;
+        c->msn_lo = c->msn_hi = least;
+        c->msn_after = q->counted_number;
+        c->msn_before = q->counted;
         return c->msn_known = true;
     }
     if (!on || wire_psn_diff(c->p.msn, q->counted) > 0) {
@@ -80,6 +133,7 @@ static bool count_went_back(struct lint_ctx *c)
         q->counted_epoch = q->epoch;
         q->counted = c->p.msn;
         q->counted_number = c->in->number;
+        remember_count(c);
     }
     return false;
 }
@@ -101,7 +155,7 @@ static void msn_range(struct lint_ctx *c)
         }
         q->ahead.on = false;
     }
-    if (count_went_back(c))
+    if (count_went_back(c, &n))
         return;
     uint32_t base = (c->p.msn - n.low) & WIRE_PSN_MASK;
     q->from_start = q->from_start || (base == 0 && q->first_epoch == q->epoch);

@@ -187,7 +187,10 @@ bool lint_ack_11(struct lint_ctx *c)
     }
     if (!c->msn_known)
         return false;
-    if (wire_psn_diff(c->p.msn, c->msn_lo) < 0)
+    if (c->msn_after)
+        lint_expected(c, "MSN %u or more, since packet %llu has %u", c->msn_lo,
+                      (unsigned long long)c->msn_after, c->msn_before);
+    else if (wire_psn_diff(c->p.msn, c->msn_lo) < 0)
         lint_expected(c, "MSN %u%s", c->msn_lo, c->msn_lo == c->msn_hi ? "" : " or more");
     else
         lint_expected(c, "MSN %u%s", c->msn_hi, c->msn_lo == c->msn_hi ? "" : " or less");

@@ -91,7 +91,8 @@ typedef void change_cm(struct cm_msg *m);
 struct row {
     const char *name; /* begins with the rule that must be found; "" = none */
     const struct step *steps;
-    int at; /* the step that is changed */
+    int at;    /* the step that is changed */
+    int found; /* step whose packet is found to break the rule, if another one */
     change_step *step;
     change_pkt *pkt;
     change_octets *octets; /* of the finished frame; the iCRC is mended unless keep_icrc */

@@ -81,6 +81,29 @@ static const struct step refused[] = {
     NAK(101, 0x62, 1),
     END};
 
+/* Messages that are under way at once, and READs and ATOMICs among them. */
+static const struct step pipelined[] = {SEND(100, 64),
+                                        ACK(100, 1),
+                                        {.opcode = RC(FETCH_ADD), .psn = 101},
+                                        RESP(ATOMIC_ACK, 101, 0, 2),
+                                        SEND(102, 64),
+                                        /* 5 */ SEND(103, 64),
+                                        SEND(104, 64),
+                                        ACK(102, 3),
+                                        ACK(103, 4),
+                                        ACK(104, 5),
+                                        /* 10 */ {.opcode = RC(FETCH_ADD), .psn = 105},
+                                        RESP(ATOMIC_ACK, 105, 0, 6),
+                                        SEND(106, 64),
+                                        SEND(107, 64),
+                                        ACK(106, 7),
+                                        /* 15 */ ACK(107, 8),
+                                        {.opcode = RC(READ_REQUEST), .psn = 108, .dma_len = 8},
+                                        RESP(READ_RESP_ONLY, 108, 8, 9),
+                                        SEND(109, 64),
+                                        ACK(109, 10),
+                                        END};
+
 /* ---- the changes ---- */
 
 static void broadcast(struct wire_pkt *p)
@@ -332,6 +355,10 @@ static void nak_ahead(struct step *s)
     s->psn = 111;
     s->syndrome = 0x60;
 }
+static void msn_high(struct step *s)
+{
+    s->msn++;
+}
 static void msn_low(struct step *s)
 {
     s->msn = 4;
@@ -489,7 +516,7 @@ static const struct row rows[] = {
     {"ICRC-06 byte order", steps_rc, 12, .octets = icrc_swapped, .keep_icrc = true},
     {"ICRC-08 none", steps_rc, 12, .octets = icrc_0, .keep_icrc = true},
     {"ICRC-08 none, never", steps_rc, ALL, .octets = icrc_0, .keep_icrc = true},
-    {"ICRC-08 a damaged packet is acknowledged", steps_rc, 16, .octets = icrc_wrong,
+    {"ICRC-08 a damaged packet is acknowledged", steps_rc, 16, .found = 17, .octets = icrc_wrong,
      .keep_icrc = true, .verdict = LINT_UNDECIDABLE},
     {"ICRC-08 never right", steps_rc, ALL, .octets = icrc_wrong, .keep_icrc = true},
     {"KEY-01 P_Key changes", steps_rc, 12, .pkt = pkey},
@@ -519,6 +546,9 @@ static const struct row rows[] = {
     {"ACK-08 NAK twice", steps_loss, 4, .extra = &nak_101, .copy = true},
     {"ACK-11 MSN too low", steps_rc, 17, .step = msn_low},
     {"ACK-11 MSN too low, behind a READ", steps_rc, 13, .step = msn_low},
+    {"ACK-11 MSN too high, others are under way", pipelined, 8, .step = msn_high},
+    {"ACK-11 MSN of an ATOMIC too high", pipelined, 11, .step = msn_high},
+    {"ACK-11 MSN of a READ too high", pipelined, 17, .step = msn_high},
     {"RNR-01 RNR NAK for a WRITE", steps_rc, 5, .step = syndrome_rnr},
     {"RNR-02 sequence NAK after RNR NAK", steps_rnr, 3, .extra = &nak_101},
     {"RNR-02 sequence NAK after RNR NAK, crossing with the repetition", rnr_crossed, LATER,
@@ -538,7 +568,7 @@ static const struct row rows[] = {
      .verdict = LINT_UNDECIDABLE},
     {"RSP-15 too long", steps_rc, 20, .step = dma_huge},
     {"RSP-15 a READ that is too long", steps_rc, 6, .step = dma_huge},
-    {"RSP-16 WRITE shorter than its RETH", steps_rc, 2, .step = dma_3000},
+    {"RSP-16 WRITE shorter than its RETH", steps_rc, 2, .step = dma_3000, .found = 4},
     {"RSP-22 an answer after the fatal NAK", steps_fatal, 2, .extra = &ack_101},
     {"RSP-22 the NAK again", refused, 3, .extra = &nak_again, .copy = true},
     {"RD-05 short READ response", steps_rc, 9, .step = len_8},
@@ -587,6 +617,12 @@ static void check_row(const struct row *row, enum net net)
         if (found.f[i].verdict != LINT_ARTEFACT)
             f = &found.f[i];
     ck_assert_msg(f, "%s%s: nothing found", row->name, nets[net]);
+    int where = row->found ? row->found : row->at;
+    bool there = where < 0;
+    for (unsigned i = 0; i < found.n && !there; i++)
+        there = found.f[i].verdict != LINT_ARTEFACT && found.f[i].number == run.at[where];
+    ck_assert_msg(there, "%s%s: packet %llu, not that of step %d", row->name, nets[net],
+                  (unsigned long long)f->number, where);
     ck_assert_msg(f->verdict == verdict, "%s%s: %s, because %s", row->name, nets[net],
                   lint_verdict_name(f->verdict), f->why);
     ck_assert_msg(f->expected[0] && f->seen[0] && f->dump[0], "%s: says too little", row->name);
