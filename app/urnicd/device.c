@@ -134,13 +134,16 @@ static void device_on_sq_room(void *arg, void *qp_arg)
         context_activate(qp->ctx, &qp->sq);
 }
 
+/* An application that has used up its receives, and shares the worker's core, may just not have had
+ * a turn since: an RNR NAK would cost both sides far more than that turn. */
 static bool device_on_recv_wanted(void *arg, void *qp_arg, void *srq_arg)
 {
+    struct device *d = arg;
     struct client_qp *qp = qp_arg;
     struct client_srq *srq = srq_arg;
+    struct queue *q = srq ? &srq->rq : qp ? &qp->rq : NULL;
 
-    (void)arg;
-    return srq ? queue_recv_wanted(&srq->rq) : qp && queue_recv_wanted(&qp->rq);
+    return q && (queue_recv_wanted(q) || worker_let_in(d->worker, queue_recv_wanted, q));
 }
 
 static void device_on_guess(void *arg, const struct wire_addr *source, enum engine_counter why)

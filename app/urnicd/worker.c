@@ -34,6 +34,8 @@
 #define WORKER_SPIN_NS    (5 * CLOCK_US) /* a deadline nearer than this isn't worth blocking for */
 #define WORKER_FEW        4u /* frames: more of them are a stream, which wants throughput */
 #define WORKER_PAUSE_NS   (3 * CLOCK_US / 2) /* nothing for so long: what comes is no stream */
+#define WORKER_LET_IN     3u                 /* turns: others may be on our core as well */
+#define WORKER_LET_IN_GAP (1 * CLOCK_MS)     /* after turns that have brought nothing */
 #define WORKER_STAND_IN   8u /* rounds of the control thread in the place of a blocked worker */
 #define WORKER_JOB_NS     (60 * CLOCK_US) /* most jobs are done before: being woken up costs more */
 #define WORKER_EVENTS     16
@@ -223,6 +225,25 @@ static uint64_t worker_yield(struct worker *w)
     w->crowded_until = after + w->crowd_ns;
     w->crowd_ns = w->crowd_ns < WORKER_CROWD_MAX ? 2 * w->crowd_ns : WORKER_CROWD_MAX;
     return after;
+}
+
+bool worker_let_in(struct worker *w, bool (*helped)(struct queue *q), struct queue *q)
+{
+    uint64_t now = clock_now(), before;
+
+    if (w->pause_over == UINT64_MAX || now < w->let_in_from)
+        return false;
+    for (unsigned i = 0; i < WORKER_LET_IN && now >= w->crowded_until; i++) {
+        before = now;
+        worker_notify(w, now);
+        now = worker_yield(w);
+        if (helped(q))
+            return true;
+        if (now - before < WORKER_TURN_NS)
+            break; /* nobody else wants this core */
+    }
+    w->let_in_from = now + WORKER_LET_IN_GAP;
+    return false;
 }
 
 /* A few frames have come after a pause: whom they are for sees them before we spend time on

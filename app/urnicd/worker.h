@@ -23,6 +23,7 @@
 
 struct device;
 struct context;
+struct queue;
 
 #define WORKER_DEVICES CONFIG_DEVICES
 
@@ -53,8 +54,8 @@ struct worker {
      * descriptor was taken back, closed, and given out again must not be acted on. */
     uint32_t *watch;
     uint32_t nwatch, watches;
-    int eventfd; /* wakes the worker up; the daemon's own */
-    int page_fd; /* of the page: sealed against writing by anyone else */
+    int eventfd;               /* wakes the worker up; the daemon's own */
+    int page_fd;               /* of the page: sealed against writing by anyone else */
     struct ipc_worker *shared; /* and an ipc_life behind it */
     struct life life;
 
@@ -66,7 +67,8 @@ struct worker {
     uint64_t look_until;      /* after a yield: no other one before then, unless frames come */
     uint64_t crowded_until;   /* block rather than yield: others spin on this core */
     uint64_t crowd_ns;
-    uint64_t service_at; /* next slow round */
+    uint64_t let_in_from; /* worker_let_in: not before then */
+    uint64_t service_at;  /* next slow round */
 
     struct worker_stats stats;
 };
@@ -100,5 +102,10 @@ void worker_unwatch(struct worker *w, int fd);
 
 /* On the worker: take what applications have posted. For who holds frames that arrived later. */
 void worker_doorbells(struct worker *w, uint64_t now);
+/* On the worker, in the middle of a round: an application on its core has fallen behind with what
+ * others wait for. Let it run, until helped(q) or three turns have passed. False: it hasn't helped,
+ * or wasn't let in, because that can cost a time slice, this worker yields to nobody, or it was in
+ * vain less than a millisecond ago. */
+bool worker_let_in(struct worker *w, bool (*helped)(struct queue *q), struct queue *q);
 
 #endif

@@ -7,6 +7,7 @@
 #include <check.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -648,6 +649,67 @@ START_TEST(chooses_its_source)
 }
 END_TEST
 
+/* ---- turns ---- */
+
+#define TURN_SENDS 64u
+#define TURN_RECVS 40u
+
+/* A stream of messages for a receiver that has fewer places, and posts each anew. Sender,
+ * receiver and daemon share a core. Returns how often the daemon had no place. */
+static uint64_t stream_to_few_places(void)
+{
+    uint64_t before = rig_counter(&rig, "urn1", "tx_rnr_nak");
+    unsigned sent = 0, received = 0;
+    struct urnic_wc wc;
+
+    for (unsigned i = 0; i < TURN_RECVS; i++)
+        ck_assert_int_eq(end_post_recv(&b, i * 4096, 4096, i), 0);
+    for (unsigned i = 0; i < TURN_SENDS; i++)
+        ck_assert_int_eq(end_post(&a, URNIC_WR_SEND, 0, 4096, 0, 0, i), 0);
+    while (sent < TURN_SENDS || received < TURN_SENDS) {
+        bool any = urnic_poll_cq(b.cq, 1, &wc) == 1;
+        if (any) {
+            ck_assert_int_eq(wc.status, URNIC_WC_SUCCESS);
+            if (++received <= TURN_SENDS - TURN_RECVS)
+                ck_assert_int_eq(end_post_recv(&b, wc.wr_id * 4096, 4096, wc.wr_id), 0);
+        }
+        if (urnic_poll_cq(a.cq, 1, &wc) == 1) {
+            ck_assert_int_eq(wc.status, URNIC_WC_SUCCESS);
+            sent++;
+        } else if (!any) {
+            sched_yield();
+        }
+    }
+    return rig_counter(&rig, "urn1", "tx_rnr_nak") - before;
+}
+
+/* RNR-01: an application on the worker's core that posts its receives anew as soon as it has a turn
+ * gets one before its peer is told to wait. It may miss one while others want that core as well. */
+START_TEST(lets_receivers_in)
+{
+    const char *args[] = {"--cpu",    "0",
+                          "--device", "name=urn0,port=mem:L,addr=10.0.0.1/24",
+                          "--device", "name=urn1,port=mem:L,addr=10.0.0.2/24",
+                          NULL};
+    cpu_set_t first;
+    unsigned good = 0;
+
+    CPU_ZERO(&first);
+    CPU_SET(0, &first);
+    ck_assert_int_eq(sched_setaffinity(0, sizeof(first), &first), 0);
+    rig_start(&rig, args);
+    end_open(&a, &rig, "urn0", TURN_RECVS * 4096);
+    end_open(&b, &rig, "urn1", TURN_RECVS * 4096);
+    end_qp(&a, URNIC_QPT_RC);
+    end_qp(&b, URNIC_QPT_RC);
+    end_connect(&a, &b);
+    for (unsigned i = 0; i < 200 && good < 3; i++)
+        good += stream_to_few_places() == 0;
+    ck_assert_uint_eq(good, 3);
+    rig_close_pair(&rig, &a, &b);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("promises");
@@ -671,6 +733,7 @@ int main(void)
     tcase_add_test(t, gives_up_in_time);
     tcase_add_test(t, resolves_again);
     tcase_add_test(t, chooses_its_source);
+    tcase_add_test(t, lets_receivers_in);
     suite_add_tcase(s, t);
     SRunner *r = srunner_create(s);
     srunner_run_all(r, CK_ENV);
