@@ -146,13 +146,13 @@ static void print_json(const struct device *d)
     unsigned n = limits(&d->attr, name, value);
     for (unsigned i = 0; i < n; i++)
         json_object_set_new(lim, name[i], json_integer((json_int_t)value[i]));
-    json_t *o =
-        json_pack("{s:s,s:o,s:s,s:s,s:i,s:i,s:i,s:i,s:I,s:i,s:i,s:o,s:o}", "device",
-                  d->attr.dev.name, "port", cli_json_text(d->attr.port_spec), "state", state(p),
-                  "mac", mac, "vlan", (int)p->vlan, "mtu", (int)p->link_mtu, "path_mtu",
-                  (int)octets(p->active_mtu), "max_path_mtu", (int)octets(p->max_mtu), "line_rate",
-                  (json_int_t)p->line_rate, "bad_pkey_cntr", (int)p->bad_pkey_cntr,
-                  "qkey_viol_cntr", (int)p->qkey_viol_cntr, "gids", gids, "limits", lim);
+    json_t *o = json_pack("{s:s,s:o,s:s,s:s,s:i,s:i,s:i,s:i,s:i,s:I,s:i,s:i,s:o,s:o}", "device",
+                          d->attr.dev.name, "port", cli_json_text(d->attr.port_spec), "state",
+                          state(p), "mac", mac, "vlan", (int)p->vlan, "ifindex", (int)p->ifindex,
+                          "mtu", (int)p->link_mtu, "path_mtu", (int)octets(p->active_mtu),
+                          "max_path_mtu", (int)octets(p->max_mtu), "line_rate",
+                          (json_int_t)p->line_rate, "bad_pkey_cntr", (int)p->bad_pkey_cntr,
+                          "qkey_viol_cntr", (int)p->qkey_viol_cntr, "gids", gids, "limits", lim);
     cli_json(o);
 }
 

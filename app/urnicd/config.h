@@ -74,6 +74,9 @@ int config_device_parse(struct config_device *d, const char *text, char *err);
 void config_device_init(struct config_device *d);
 /* One setting of a device. */
 int config_device_set(struct config_device *d, const char *key, const char *value, char *err);
+/* The kernel's interface that the device's port names by its iface= (dpdk's af_packet, af_xdp,
+ * tap). False: it names none. */
+bool config_port_iface(const struct config_device *d, char *name, size_t size);
 /* Whole-file checks: names are unique, ports and addresses are there. Fills in names. */
 int config_check(struct config *c, char *err);
 

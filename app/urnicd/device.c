@@ -5,6 +5,7 @@
 #include "device.h"
 
 #include <errno.h>
+#include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -199,6 +200,15 @@ static int device_make_engine(struct device *d, char *err)
     return 0;
 }
 
+/* With the port open: tap has made its interface by then. */
+static void device_find_interface(struct device *d)
+{
+    char name[IF_NAMESIZE];
+
+    if (config_port_iface(d->conf, name, sizeof(name)))
+        d->ifindex = if_nametoindex(name);
+}
+
 static int device_addresses(struct device *d, char *err)
 {
     const struct config_addr local = {.ip = d->gids.pair[0].addr, .prefix = 64};
@@ -246,6 +256,7 @@ int device_open(struct device **out, const struct config_device *conf, unsigned 
     if (rc == 0)
         rc = device_choose_mtu(d, err);
     if (rc == 0) {
+        device_find_interface(d);
         device_choose_mac(d);
         gid_init(&d->gids, d->mac);
         rc = device_make_engine(d, err);

@@ -66,6 +66,7 @@ struct device {
     struct io_link link; /* but for `why` */
     char no_link[96]; /* what was said last of why there is none; "" = it is up, or nothing was */
     struct device_stats stats;
+    uint32_t ifindex; /* of the kernel's interface that the port is on; 0 = none */
 };
 
 /* Open the port and set everything up; the worker isn't running yet. `conf` has to live as long;

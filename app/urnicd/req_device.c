@@ -113,6 +113,7 @@ static int req_port_query(struct request *r)
     out->gid_tbl_len = GID_ENTRIES;
     out->pkey_tbl_len = 1;
     out->max_msg_sz = 1u << 31;
+    out->ifindex = d->ifindex;
     out->mtu = d->ip_mtu;
     out->line_rate = d->io->caps.rate_bps;
     memcpy(out->mac, d->mac, 6);

@@ -177,6 +177,8 @@ def neighbour(interface, where):
 
 def run(daemons):
     mac = info("a", "urn0")["mac"]
+    v0 = json.loads(in_ns("a", "ip", "-j", "link", "show", "v0").stdout)[0]["ifindex"]
+    check(info("a", "urn0")["ifindex"] == v0, "the port's interface has its number")
     check(info("a", "urn0")["path_mtu"] == 4096 and info("b", "urn0")["path_mtu"] == 1024,
           "mtu=8000 makes path MTU 4096, mtu=1500 makes 1024")
     for where, size in (("10.1.0.1", 0), ("10.1.0.1", 7900), ("10.2.0.1", 1400), ("fd01::1", 7900),
