@@ -189,7 +189,11 @@ struct lint_flow {
     struct lint_wait ahead;           /* an MSN larger than the messages seen explain */
     struct lint_wait over;            /* one READ or ATOMIC more than agreed, it seems */
     uint32_t over_psn, over_n;
-    struct lint_wait odd;             /* a packet of another service */
+    struct lint_wait odd;      /* a packet of another service */
+    struct lint_wait rehashed; /* the first packet with another source port, */
+    uint16_t sport_was, sport_is;
+    uint32_t sport_changes;           /* while others were in flight, */
+    bool sport_unsure;                /* perhaps */
     struct lint_wait early;           /* sent again before the time of an RNR NAK was over, */
     uint64_t early_after, early_must; /* and after which time, not that */
     unsigned rnr_kept, rnr_early;     /* how often it has waited, and how often not */
@@ -244,8 +248,9 @@ enum lint_stage {
     LINT_S_OVER = 1u << 11,     /* a READ or ATOMIC was still open when one more came */
     LINT_S_AHEAD = 1u << 12,    /* a larger MSN came before a smaller one */
     LINT_S_EARLY = 1u << 13,    /* the end; once the requester hasn't waited */
+    LINT_S_PORT = 1u << 14,     /* the end; the source port has changed */
 };
-#define LINT_STAGES    14
+#define LINT_STAGES    15
 #define LINT_RULES_MAX 96u /* of a stage */
 
 /* Of something that waited. */

@@ -503,6 +503,11 @@ void lint_flow_end(struct lint *l, struct lint_flow *f)
         lint_run(&c, LINT_S_BEYOND);
         f->beyond.on = false;
     }
+    if (f->rehashed.on) {
+        struct lint_ctx c = {.l = l, .f = f, .wait = &f->rehashed};
+        lint_run(&c, LINT_S_PORT);
+        f->rehashed.on = false;
+    }
     if (f->early.on && f->peer) {
         struct lint_ctx c = {.l = l, .f = f, .wait = &f->early};
         lint_run(&c, LINT_S_EARLY);

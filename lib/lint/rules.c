@@ -23,7 +23,7 @@ static const struct lint_rule rules[] = {
     {"WIRE-10", "IPv4 packets have DF set and are no fragments.", MALFORMED | FRAME, lint_wire_10},
     {"WIRE-12", "The IPv4 header checksum is right.", FRAME, lint_wire_12},
     {"WIRE-19", "The UDP source port of a flow stays the same while packets are in flight.",
-     REQUEST, lint_wire_19},
+     REQUEST | LINT_S_PORT, lint_wire_19},
     {"WIRE-23", "The UDP length is the IP payload length.", MALFORMED, lint_wire_23},
     {"WIRE-29", "The source IP address is a unicast address.", MALFORMED, lint_wire_29},
     {"WIRE-31", "The multicast MAC follows from the multicast IP address.", FRAME, lint_wire_31},

@@ -7,6 +7,8 @@
 
 #define CROSSING_NS 50000u /* RNR-05: how early a packet may be that was on its way */
 #define SHORTEST_NS 1000u  /* TMR-05: sooner than this it is a doubled packet */
+/* WIRE-19: more changes of the source port than one change of the path makes, and back */
+#define SEVERAL_PATHS 4u
 
 static bool reliable(const struct lint_ctx *c)
 {
@@ -15,9 +17,22 @@ static bool reliable(const struct lint_ctx *c)
 
 /* ---- flow ---- */
 
+/* Said once, at the end: who changes the port again and again sends over several paths, and may
+ * have agreed with the other end that packets change places (WIRE-22). */
 bool lint_wire_19(struct lint_ctx *c)
 {
     struct lint_flow *f = c->f;
+    if (c->wait) {
+        lint_expected(c, "source port %u", f->sport_was);
+        lint_seen(c, "%u%s", f->sport_is, f->sport_changes > 1 ? ", and more of them" : "");
+        if (f->sport_changes > SEVERAL_PATHS)
+            return lint_doubt(c, LINT_UNDECIDABLE,
+                              "right if both ends take packets out of order; said once per flow");
+        if (f->sport_unsure)
+            return lint_doubt(c, LINT_UNDECIDABLE,
+                              "perhaps nothing was in flight: no ACKs captured");
+        return true;
+    }
     uint16_t before = f->sport;
     bool changed = f->sport_seen && before != c->p.sport;
     f->sport = c->p.sport;
@@ -26,11 +41,13 @@ bool lint_wire_19(struct lint_ctx *c)
         return false;
     if (f->ack_on && lint_add(f->acked, 1) == f->hi)
         return false; /* WIRE-22: nothing was in flight */
-    lint_expected(c, "source port %u", before);
-    lint_seen(c, "%u", c->p.sport);
-    if (!f->ack_on)
-        return lint_doubt(c, LINT_UNDECIDABLE, "perhaps nothing was in flight: no ACKs captured");
-    return true;
+    if (f->sport_changes++)
+        return false;
+    lint_remember(c, &f->rehashed);
+    f->sport_was = before;
+    f->sport_is = c->p.sport;
+    f->sport_unsure = !f->ack_on;
+    return false;
 }
 
 bool lint_psn_01(struct lint_ctx *c)

@@ -104,6 +104,10 @@ static const struct step pipelined[] = {SEND(100, 64),
                                         ACK(109, 10),
                                         END};
 
+static const struct step many_under_way[] = {
+    SEND(100, 64), ACK(100, 1),   SEND(101, 64), SEND(102, 64), SEND(103, 64), SEND(104, 64),
+    SEND(105, 64), SEND(106, 64), SEND(107, 64), SEND(108, 64), ACK(108, 9),   END};
+
 /* ---- the changes ---- */
 
 static void broadcast(struct wire_pkt *p)
@@ -113,6 +117,10 @@ static void broadcast(struct wire_pkt *p)
 static void other_port(struct wire_pkt *p)
 {
     p->sport++;
+}
+static void a_port_each(struct wire_pkt *p)
+{
+    p->sport = (uint16_t)(p->sport + p->psn);
 }
 static void no_df(struct wire_pkt *p)
 {
@@ -495,6 +503,8 @@ static const struct row rows[] = {
      .v4 = true},
     {"WIRE-12 header checksum, always", steps_rc, ALL, .octets = bad_csum, .v4 = true},
     {"WIRE-19 source port changes in flight", steps_rc, 3, .pkt = other_port},
+    {"WIRE-19 a source port for each packet", many_under_way, ALL, .pkt = a_port_each,
+     .verdict = LINT_UNDECIDABLE},
     {"WIRE-23 UDP length", steps_rc, 12, .octets = udp_length},
     {"WIRE-29 multicast source", steps_rc, 12, .pkt = bad_source, .v4 = true},
     {"WIRE-31 MAC of another group", steps_ud, 1, .pkt = mcast_mac, .v4 = true},
@@ -706,6 +716,19 @@ START_TEST(key_01_cut)
 }
 END_TEST
 
+/* "WIRE-19 a source port for each packet": said once */
+START_TEST(wire_19_once)
+{
+    static struct run run;
+    static struct found found;
+    struct lint_totals t;
+    build(&run, &(struct row){.steps = many_under_way, .at = ALL, .pkt = a_port_each}, NET_COUNT);
+    judge(&run, &found, &t);
+    ck_assert_uint_eq(found.n, 1);
+    ck_assert_uint_eq(found.f[0].number, 4);
+}
+END_TEST
+
 START_TEST(one_rule_broken)
 {
     for (enum net net = NET_COUNT; net < (rows[_i].v4 ? NET_SAME : NETS); net++)
@@ -739,6 +762,7 @@ int main(void)
     tcase_add_test(t, hdr_01_habit);
     tcase_add_test(t, rd_05_many_open);
     tcase_add_test(t, key_01_cut);
+    tcase_add_test(t, wire_19_once);
     tcase_add_test(t, the_table);
     suite_add_tcase(s, t);
     return unit_run(s);
