@@ -40,6 +40,7 @@
 #define NET_TRIES         4u /* broadcast requests before a neighbour is FAILED */
 #define NET_PROBES        3u /* unicast requests before asking everybody again */
 #define NET_REACHABLE_NS  (30000u * NET_NS_PER_MS) /* a confirmation is good for this long */
+#define NET_LOCK_NS       (1000u * NET_NS_PER_MS)  /* one ARP answer is good against others */
 #define NET_FAILED_NS     (5000u * NET_NS_PER_MS)  /* FAILED: no new request before this */
 #define NET_ANNOUNCE_NS   (2000u * NET_NS_PER_MS)  /* between the announcements of an address, */
 #define NET_ANNOUNCEMENTS 2u                       /* of which there are two (RFC 5227) */

@@ -257,16 +257,30 @@ void neigh_learn(struct net_port *p, const struct wire_addr *addr, const uint8_t
     set_state(p, n, NET_STALE, NET_NEVER);
 }
 
+static bool has_mac(const struct neigh *n)
+{
+    return n->state == NET_REACHABLE || n->state == NET_STALE || n->state == NET_PROBE;
+}
+
+bool neigh_locked(const struct net_port *p, const struct wire_addr *addr, const uint8_t mac[6],
+                  uint64_t now)
+{
+    const struct neigh *n = neigh_find(p, addr);
+    return n && has_mac(n) && now < n->locked && memcmp(n->mac, mac, 6) != 0;
+}
+
 void neigh_heard(struct net_port *p, const struct wire_addr *addr, const uint8_t mac[6],
                  bool solicited, bool override, uint64_t now)
 {
     struct neigh *n = neigh_find(p, addr);
     if (!n)
         return;
-    bool had_mac = n->state == NET_REACHABLE || n->state == NET_STALE || n->state == NET_PROBE;
+    bool had_mac = has_mac(n);
     bool other = memcmp(n->mac, mac, 6) != 0;
     if (had_mac && other && !override) {
-        if (n->state == NET_REACHABLE)
+        if (n->state == NET_REACHABLE && n->watchers)
+            start_probe(p, n, now);
+        else if (n->state == NET_REACHABLE)
             set_state(p, n, NET_STALE, NET_NEVER);
         return;
     }
@@ -276,6 +290,8 @@ void neigh_heard(struct net_port *p, const struct wire_addr *addr, const uint8_t
         tell(p, n);
     memcpy(n->mac, mac, 6);
     bool asked_now = n->state == NET_INCOMPLETE || n->state == NET_PROBE;
+    if (!had_mac || other || (solicited && asked_now))
+        n->locked = now + NET_LOCK_NS;
     if (solicited && asked_now) {
         drop_tx(p, n);
         set_state(p, n, NET_REACHABLE, now + NET_REACHABLE_NS);

@@ -50,6 +50,7 @@ struct neigh {
     uint32_t watchers;
     unsigned tries;         /* requests so far in this state */
     uint64_t due;           /* of the state's timer */
+    uint64_t locked;        /* until when ARP doesn't give it another MAC, unless it announces it */
     struct neigh *next;     /* of the hash chain */
     TAILQ_ENTRY(neigh) use; /* free, learned or asked list; least recently used first */
     TAILQ_ENTRY(neigh) tx;
@@ -112,6 +113,10 @@ void neigh_learn(struct net_port *p, const struct wire_addr *addr, const uint8_t
  * another MAC. Nothing happens when we don't know `addr`. */
 void neigh_heard(struct net_port *p, const struct wire_addr *addr, const uint8_t mac[6],
                  bool solicited, bool override, uint64_t now);
+/* Did we hear lately that `addr` is somewhere else than at `mac`? Then who says this doesn't count
+ * (WIRE-07): of several answers it is the first one that does. */
+bool neigh_locked(const struct net_port *p, const struct wire_addr *addr, const uint8_t mac[6],
+                  uint64_t now);
 /* Forget those that no prefix covers any more. */
 void neigh_flush_unreachable(struct net_port *p);
 /* Run the timers of neighbours that are due. */

@@ -328,6 +328,58 @@ START_TEST(wire_07_new_mac)
 }
 END_TEST
 
+/* An ARP answer to us: 10.0.0.2 is there. */
+static void answer(struct net_port *p, const uint8_t *mac, uint64_t now)
+{
+    uint8_t f[60] = {0};
+    uint8_t r[NET_TX_MAX];
+    memcpy(f, mac_a, 6);
+    memcpy(f + 6, mac, 6);
+    memcpy(f + 12, (const uint8_t[]){8, 6, 0, 1, 8, 0, 6, 4, 0, 2}, 10);
+    memcpy(f + 22, mac, 6);
+    memcpy(f + 28, addr("10.0.0.2").b + 12, 4);
+    memcpy(f + 32, mac_a, 6);
+    memcpy(f + 38, addr("10.0.0.1").b + 12, 4);
+    ck_assert_uint_eq(net_rx(p, f, sizeof(f), now, r, sizeof(r)), 0);
+}
+
+static bool is_at(struct net_port *p, const uint8_t *want, uint64_t now)
+{
+    struct wire_addr dst = addr("10.0.0.2");
+    uint8_t mac[6];
+    ck_assert_int_eq(net_resolve(p, &dst, now, mac), 0);
+    return memcmp(mac, want, 6) == 0;
+}
+
+/* WIRE-07 SEC-03 of two ARP answers the first one counts for a second, whether it is the forged one
+ * or not; later ones are checked. An announcement counts at once. */
+START_TEST(wire_07_first_answer)
+{
+    struct net_port *a = port_new(mac_a, "10.0.0.1", "2001:db8::1", 16);
+    struct wire_addr dst = addr("10.0.0.2");
+    struct net_change c;
+    ck_assert_int_eq(net_watch(a, &dst, 0), -EINPROGRESS);
+    answer(a, mac_b, 10 * MS);
+    ck_assert_int_eq(net_neigh_state(a, &dst), NET_REACHABLE);
+    ck_assert(net_next_change(a, &c));
+    answer(a, mac_c, 11 * MS);
+    answer(a, mac_c, 10 * MS + NET_LOCK_NS - 1);
+    ck_assert(is_at(a, mac_b, NET_LOCK_NS));
+    ck_assert_int_eq(net_neigh_state(a, &dst), NET_REACHABLE);
+    ck_assert(!net_next_change(a, &c));
+    answer(a, mac_b, 500 * MS); /* the same again doesn't make it longer */
+    answer(a, mac_c, 10 * MS + NET_LOCK_NS);
+    ck_assert(is_at(a, mac_c, 10 * MS + NET_LOCK_NS));
+    ck_assert_int_eq(net_neigh_state(a, &dst), NET_PROBE);
+    ck_assert(net_next_change(a, &c));
+    answer(a, mac_b, 11 * MS + NET_LOCK_NS);
+    ck_assert(is_at(a, mac_c, 11 * MS + NET_LOCK_NS));
+    gratuitous(a, "10.0.0.2", mac_b, 12 * MS + NET_LOCK_NS);
+    ck_assert(is_at(a, mac_b, 12 * MS + NET_LOCK_NS));
+    net_port_free(a);
+}
+END_TEST
+
 /* An advertisement for 2001:db8::2. */
 static void advertise(struct net_port *p, uint8_t flags, const uint8_t *mac, uint64_t now)
 {
@@ -409,6 +461,27 @@ START_TEST(wire_07_advertisement_flags)
                           rows[i].name);
         net_port_free(a);
     }
+}
+END_TEST
+
+/* WIRE-07 who is watched is asked whether it is still there when somebody else claims its address,
+ * and goes on being asked. */
+START_TEST(wire_07_watched_in_doubt)
+{
+    struct net_port *a = port_new(mac_a, "10.0.0.1", "2001:db8::1", 16);
+    struct wire_addr dst = addr("2001:db8::2");
+    net_watch(a, &dst, 0);
+    advertise(a, 0x40, mac_b, 0);
+    ck_assert_int_eq(net_neigh_state(a, &dst), NET_REACHABLE);
+    while (carry(a, NULL, 0))
+        ;
+    advertise(a, 0, mac_c, MS);
+    ck_assert_int_eq(net_neigh_state(a, &dst), NET_PROBE);
+    ck_assert_uint_eq(carry(a, NULL, MS), 1);
+    advertise(a, 0x40, mac_b, 2 * MS);
+    ck_assert_int_eq(net_neigh_state(a, &dst), NET_REACHABLE);
+    ck_assert_uint_le(net_deadline(a), 2 * MS + NET_REACHABLE_NS);
+    net_port_free(a);
 }
 END_TEST
 
@@ -665,7 +738,8 @@ START_TEST(gid_04_address_removed)
 END_TEST
 
 UNIT_MAIN("net neigh", wire_07_resolve, wire_07_request_frames, wire_07_unreachable,
-          wire_07_failed_forgotten, wire_07_refresh_on_use, wire_07_watched, wire_07_new_mac,
-          wire_07_advertisement_flags, wire_31_no_neighbour, wire_07_gateway,
-          sec_03_flood_of_askers, sec_03_asker_becomes_asked, wire_07_request_taken_back,
-          wire_07_probe_tries, sec_03_full_table, gid_04_address_removed)
+          wire_07_failed_forgotten, wire_07_first_answer, wire_07_watched_in_doubt,
+          wire_07_refresh_on_use, wire_07_watched, wire_07_new_mac, wire_07_advertisement_flags,
+          wire_31_no_neighbour, wire_07_gateway, sec_03_flood_of_askers, sec_03_asker_becomes_asked,
+          wire_07_request_taken_back, wire_07_probe_tries, sec_03_full_table,
+          gid_04_address_removed)
