@@ -51,17 +51,21 @@ void cmid_attach(struct cm_id *id, uint32_t qpn)
         qp->cm_id = id;
 }
 
-static void cmid_av(const struct cm_id *id, const struct cm_qp_attr *cm, struct ipc_av *av)
+/* -EADDRNOTAVAIL: our address has gone meanwhile. */
+static int cmid_av(const struct cm_id *id, const struct cm_qp_attr *cm, struct ipc_av *av)
 {
     int index = gid_find(&id->device->gids, &cm->sgid);
 
+    if (index < 0)
+        return -EADDRNOTAVAIL;
     memcpy(av->dgid, cm->dgid.b, 16);
     memcpy(av->dmac, id->dmac, 6);
     av->tclass = cm->tclass;
     av->hop_limit = cm->hop_limit;
     av->sl = cm->sl;
     av->flow_label = cm->flow_label;
-    av->sgid_index = index < 0 ? 0 : (uint16_t)index;
+    av->sgid_index = (uint16_t)index;
+    return 0;
 }
 
 int cmgr_qp_attr(struct cm_id *id, uint32_t state, struct ipc_qp_modify *out)
@@ -88,7 +92,9 @@ int cmgr_qp_attr(struct cm_id *id, uint32_t state, struct ipc_qp_modify *out)
     if (state == QPS_RTR) {
         out->mask = QPA_STATE | QPA_AV | QPA_PATH_MTU | QPA_DEST_QPN | QPA_RQ_PSN |
                     QPA_MAX_DEST_RD_ATOMIC | QPA_MIN_RNR_TIMER;
-        cmid_av(id, &cm, &a->av);
+        rc = cmid_av(id, &cm, &a->av);
+        if (rc < 0)
+            return rc;
         a->path_mtu = cm.path_mtu;
         a->dest_qpn = cm.dest_qpn;
         a->rq_psn = id->passive ? id->psn : cm.rq_psn; /* passive: before the REP names it */

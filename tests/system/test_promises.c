@@ -516,6 +516,50 @@ START_TEST(answers_before_the_event)
 }
 END_TEST
 
+static void change_address(enum ipc_type type, const char *ip)
+{
+    struct ipc_addr_admin m = {.hdr.type = (uint16_t)type, .device = "urn1", .prefix_len = 64};
+    struct ipc_hdr reply;
+
+    inet_pton(AF_INET6, ip, m.ip);
+    ck_assert_int_eq(rig_request(&rig, &m, sizeof(m), -1, &reply, sizeof(reply)), 0);
+}
+
+/* CM-25 GID-04: where the address has gone that a request came to, it isn't accepted from another
+ * one, which its peer has never heard of. */
+START_TEST(accepts_from_its_address)
+{
+    struct sockaddr_in6 to = {.sin6_family = AF_INET6, .sin6_port = htons(PORT)};
+    struct urnic_cm_channel *ca, *cb;
+    struct urnic_cm_id *listener, *active, *passive;
+
+    up();
+    change_address(IPC_ADDR_ADD, "fd00::22");
+    inet_pton(AF_INET6, "fd00::22", &to.sin6_addr);
+    ck_assert_int_eq(urnic_create_cm_channel(a.ctx, &ca), 0);
+    ck_assert_int_eq(urnic_create_cm_channel(b.ctx, &cb), 0);
+    ck_assert_int_eq(urnic_create_id(cb, URNIC_PS_TCP, NULL, &listener), 0);
+    ck_assert_int_eq(urnic_bind_addr(listener, (struct sockaddr *)&to), 0);
+    ck_assert_int_eq(urnic_listen(listener, 0), 0);
+    ck_assert_int_eq(urnic_create_id(ca, URNIC_PS_TCP, NULL, &active), 0);
+    ck_assert_int_eq(urnic_resolve(active, NULL, (struct sockaddr *)&to, 5000), 0);
+    await_cm(ca, URNIC_CM_ROUTE_RESOLVED);
+    id_qp(&a, active);
+    ck_assert_int_eq(urnic_connect(active, NULL), 0);
+    passive = await_cm(cb, URNIC_CM_CONNECT_REQUEST).id;
+    id_qp(&b, passive);
+    change_address(IPC_ADDR_DEL, "fd00::22");
+    ck_assert_int_eq(urnic_accept(passive, NULL), -EADDRNOTAVAIL);
+    ck_assert_int_eq(urnic_destroy_ep(passive), 0);
+    ck_assert_int_eq(urnic_destroy_ep(active), 0);
+    a.qp = b.qp = NULL;
+    ck_assert_int_eq(urnic_destroy_id(listener), 0);
+    ck_assert_int_eq(urnic_destroy_cm_channel(ca), 0);
+    ck_assert_int_eq(urnic_destroy_cm_channel(cb), 0);
+    down();
+}
+END_TEST
+
 /* CM-25 CM-30: a connection that can't be made says why. */
 START_TEST(says_who_is_missing)
 {
@@ -729,6 +773,7 @@ int main(void)
     tcase_add_test(t, moves_all_or_nothing);
     tcase_add_test(t, registers_nothing);
     tcase_add_test(t, answers_before_the_event);
+    tcase_add_test(t, accepts_from_its_address);
     tcase_add_test(t, says_who_is_missing);
     tcase_add_test(t, gives_up_in_time);
     tcase_add_test(t, resolves_again);

@@ -151,7 +151,7 @@ URNIC_API int urnic_connect(struct urnic_cm_id *id, const struct urnic_conn_para
  * peer has its answer, and the id may be destroyed. param may be NULL. -EINVAL: no such request, no
  * queue pair, or a parameter is out of range; -EPROTOTYPE: the peer asks for another type (RC, UC)
  * than the queue pair's; -ECONNABORTED: its peer has given up, as event REJECTED or UNREACHABLE
- * says. */
+ * says; -EADDRNOTAVAIL: the address that it came to has gone. */
 URNIC_API int urnic_accept(struct urnic_cm_id *id, const struct urnic_conn_param *param);
 /* Refuse it, with up to 148 octets for the peer; of datagrams 136. -EINVAL: more, or nothing to be
  * refused (any more). */
