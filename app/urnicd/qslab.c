@@ -198,6 +198,12 @@ void qslab_answered(struct qslab_list *l, bool sent)
     }
 }
 
+void qslab_again(struct qslab_list *l)
+{
+    for (struct queue_slab *s = l->first; s; s = s->next)
+        s->seen = SLAB_UNSEEN;
+}
+
 void qslab_fini(struct qslab_list *l)
 {
     while (l->first) {

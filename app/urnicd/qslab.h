@@ -34,6 +34,9 @@ void *qslab_at(const struct slab_place *p);
 int qslab_where(struct qslab_list *l, const struct slab_place *p, struct ipc_where *out);
 /* The answer has gone out, or was refused: then the client hasn't got what it announced. */
 void qslab_answered(struct qslab_list *l, bool sent);
+/* The client has lost descriptors: it gets all of them again, each with the next place in its slab.
+ */
+void qslab_again(struct qslab_list *l);
 /* Free everything. */
 void qslab_fini(struct qslab_list *l);
 

@@ -55,6 +55,12 @@ int queue_create(struct request *r, struct queue *q, enum queue_kind kind, uint3
     return 0;
 }
 
+static int req_slabs_again(struct request *r)
+{
+    qslab_again(&r->client->qslabs);
+    return 0;
+}
+
 /* ---- channels ---- */
 
 static int req_channel_create(struct request *r)
@@ -276,4 +282,5 @@ const struct request_type request_queue[IPC_TYPE_MAX] = {
     [IPC_AV_RESOLVE] = {REQ_CONTEXT, false, WHOLE(ipc_av_resolve), .run = req_av_resolve},
     [IPC_MCAST_ATTACH] = {REQ_CONTEXT, false, WHOLE(ipc_mcast), .run = req_mcast_attach},
     [IPC_MCAST_DETACH] = {REQ_CONTEXT, false, WHOLE(ipc_mcast), .run = req_mcast_detach},
+    [IPC_SLABS_AGAIN] = {REQ_CONTEXT, false, PLAIN, .run = req_slabs_again},
 };

@@ -217,8 +217,15 @@ struct urnic_qp {
 /* Its id, if it has one, has no queue pair from now on. */
 void client_cm_part(struct urnic_qp *qp);
 
+/* A request whose reply begins with a handle and comes with descriptors. -EMFILE: no room for
+ * these; then it is unmade. */
+int client_make(struct urnic_context *ctx, void *req, size_t len, enum ipc_type undo, void *reply,
+                size_t size, int *fds, unsigned *nfds);
+/* What has come can't be used: give it back, and have the daemon send lost slabs again. */
+void client_unmake(struct urnic_context *ctx, enum ipc_type undo, uint32_t handle);
+
 /* Where a queue lies, mapping its slab if it is a new one: then *fds is its descriptor, which is
- * closed. NULL: no memory, or the daemon sent nonsense. */
+ * closed. NULL with errno: ENOMEM, or EPROTO, the daemon sent nonsense. */
 void *client_where(struct urnic_context *ctx, const struct ipc_where *w, size_t need, int *fds,
                    unsigned nfds, unsigned *used);
 

@@ -13,14 +13,14 @@
 int client_channel_create(struct urnic_context *ctx, enum ipc_type type,
                           struct client_channel **out)
 {
+    enum ipc_type undo = type == IPC_CHANNEL_CREATE ? IPC_CHANNEL_DESTROY : IPC_CM_CHANNEL_DESTROY;
     struct ipc_hdr req = {.type = (uint16_t)type};
     struct ipc_handle reply;
     unsigned nfds = 1;
     struct client_channel *ch = calloc(1, sizeof(*ch));
     if (ch == NULL)
         return -ENOMEM;
-    int err =
-        client_conn_call(&ctx->conn, &req, sizeof(req), &reply, sizeof(reply), &ch->in.fd, &nfds);
+    int err = client_make(ctx, &req, sizeof(req), undo, &reply, sizeof(reply), &ch->in.fd, &nfds);
     if (err < 0 || nfds != 1) {
         free(ch);
         return err < 0 ? err : -EPROTO;

@@ -167,6 +167,8 @@ static void receive(struct client_conn *c)
     } else if (n == -EMFILE) { /* its descriptors found no room here: that request fails */
         struct ipc_hdr hdr;
         struct client_call *call = call_of_msg(c, &hdr);
+        if (call != NULL && call->cap >= sizeof(struct ipc_handle))
+            memcpy(call->reply, c->msg, sizeof(struct ipc_handle));
         if (call != NULL)
             call_answer(call, n);
     } else if (n != -EAGAIN) {
@@ -254,7 +256,10 @@ int client_conn_call(struct client_conn *c, void *req, size_t req_len, void *rep
                      int *fds, unsigned *nfds)
 {
     _Alignas(8) uint8_t buf[1024];
+    memset(buf, 0, sizeof(struct ipc_handle));
     ssize_t n = client_conn_raw(c, req, req_len, NULL, 0, buf, sizeof(buf), fds, nfds);
+    if (n == -EMFILE && size >= sizeof(struct ipc_handle))
+        memcpy(reply, buf, sizeof(struct ipc_handle));
     if (n < 0)
         return (int)n;
     return ipc_msg_unpack(reply, size, sizeof(struct ipc_hdr), buf, (size_t)n, false);

@@ -35,7 +35,8 @@ void client_conn_close(struct client_conn *c);
  * reply: raw, of up to cap octets, with up to *nfds descriptors (nfds may be NULL). Any thread; a
  * request whose reply takes long, for want of a neighbour say, holds up no other thread's.
  * Returns its length; or -errno: the reply's status, or -ENODEV the daemon has gone, -EPERM after a
- * fork, -ETIMEDOUT it doesn't answer. */
+ * fork, -ETIMEDOUT it doesn't answer. -EMFILE: the reply's descriptors found no room here; reply
+ * begins with an ipc_handle then, of what was made, 0 = nothing. */
 ssize_t client_conn_raw(struct client_conn *c, void *req, size_t req_len, const int *send_fds,
                         unsigned nsend, void *reply, size_t cap, int *fds, unsigned *nfds);
 

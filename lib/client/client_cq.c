@@ -82,15 +82,14 @@ int urnic_create_cq(struct urnic_context *ctx, int cqe, void *cq_context,
     };
     void *at = NULL;
     pthread_mutex_lock(&ctx->making);
-    err = client_conn_call(&ctx->conn, &req, sizeof(req), &reply, sizeof(reply), fds, &nfds);
+    err = client_make(ctx, &req, sizeof(req), IPC_CQ_DESTROY, &reply, sizeof(reply), fds, &nfds);
     if (err == 0) {
         size_t need = sizeof(struct ipc_cq_ring) + (size_t)reply.ring.entries * IPC_UNIT;
         at = client_where(ctx, &reply.ring, need, fds, nfds, &used);
+        err = at == NULL ? -ENOMEM : 0;
         client_close_fds(fds, used, nfds);
-        if (at == NULL) {
-            client_conn_handle(&ctx->conn, IPC_CQ_DESTROY, reply.cq);
-            err = -ENOMEM;
-        }
+        if (err < 0)
+            client_unmake(ctx, IPC_CQ_DESTROY, reply.cq);
     }
     pthread_mutex_unlock(&ctx->making);
     if (err < 0) {

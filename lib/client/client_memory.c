@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -83,18 +84,43 @@ static struct client_slab *slab_find(struct urnic_context *ctx, bool data, uint3
     return s;
 }
 
+void client_unmake(struct urnic_context *ctx, enum ipc_type undo, uint32_t handle)
+{
+    struct ipc_hdr req = {.type = IPC_SLABS_AGAIN}, reply;
+    if (handle != 0)
+        client_conn_handle(&ctx->conn, undo, handle);
+    client_call(ctx, &req, sizeof(req), &reply, sizeof(reply));
+}
+
+int client_make(struct urnic_context *ctx, void *req, size_t len, enum ipc_type undo, void *reply,
+                size_t size, int *fds, unsigned *nfds)
+{
+    struct ipc_handle made;
+    int err = client_conn_call(&ctx->conn, req, len, reply, size, fds, nfds);
+    if (err == -EMFILE) {
+        memcpy(&made, reply, sizeof(made));
+        client_unmake(ctx, undo, made.handle);
+    }
+    return err;
+}
+
 void *client_where(struct urnic_context *ctx, const struct ipc_where *w, size_t need, int *fds,
                    unsigned nfds, unsigned *used)
 {
-    struct client_slab *s;
+    struct client_slab *s = slab_find(ctx, false, w->slab, NULL, 0);
+    errno = EPROTO;
     if (w->entries == 0 || (w->entries & (w->entries - 1)) != 0 || w->off % IPC_LINE != 0)
         return NULL;
     if (w->slab_size != 0) {
         if (*used >= nfds)
             return NULL;
-        s = slab_map(ctx, fds[(*used)++], w->slab_size, w->slab, false);
-    } else {
-        s = slab_find(ctx, false, w->slab, NULL, 0);
+        int fd = fds[(*used)++];
+        if (s != NULL) {
+            close(fd); /* it has come again */
+        } else if ((s = slab_map(ctx, fd, w->slab_size, w->slab, false)) == NULL) {
+            errno = ENOMEM;
+            return NULL;
+        }
     }
     if (s == NULL || w->off > s->size || need > s->size - w->off)
         return NULL;
@@ -109,7 +135,7 @@ int urnic_alloc(struct urnic_context *ctx, size_t size, void **addr)
     unsigned nfds = 1;
     if (size == 0)
         return -EINVAL;
-    int err = client_conn_call(&ctx->conn, &req, sizeof(req), &reply, sizeof(reply), &fd, &nfds);
+    int err = client_make(ctx, &req, sizeof(req), IPC_SLAB_FREE, &reply, sizeof(reply), &fd, &nfds);
     if (err < 0)
         return err;
     if (nfds != 1)

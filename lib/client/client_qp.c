@@ -11,7 +11,9 @@
 static int rq_init(struct client_rq *rq, void *at, const struct ipc_where *w, uint32_t max_wr,
                    uint32_t max_sge)
 {
-    if (at == NULL || w->stride < ipc_rq_stride(max_sge))
+    if (at == NULL)
+        return -errno;
+    if (w->stride < ipc_rq_stride(max_sge))
         return -EPROTO;
     ipc_ring_init(&rq->ring, at, w->entries, w->stride, false);
     rq->doorbell = w->doorbell;
@@ -29,14 +31,15 @@ static int qp_map(struct urnic_qp *qp, const struct ipc_qp *r, int *fds, unsigne
     void *sq =
         client_where(qp->ctx, &r->sq, ipc_queue_size(r->sq.entries, IPC_UNIT), fds, nfds, used);
     if (sq == NULL)
-        return -EPROTO;
+        return -errno;
     ipc_ring_init(&qp->sq, sq, r->sq.entries, IPC_UNIT, qp->type == URNIC_QPT_UD);
     qp->sq_doorbell = r->sq.doorbell;
     if (qp->srq == NULL) {
         void *rq = client_where(qp->ctx, &r->rq, ipc_queue_size(r->rq.entries, r->rq.stride), fds,
                                 nfds, used);
-        if (rq_init(&qp->rq, rq, &r->rq, r->max_recv_wr, r->max_recv_sge) < 0)
-            return -EPROTO;
+        int err = rq_init(&qp->rq, rq, &r->rq, r->max_recv_wr, r->max_recv_sge);
+        if (err < 0)
+            return err;
     }
     uint32_t n = 1;
     while (n < r->max_send_wr)
@@ -90,12 +93,13 @@ static int qp_make(struct urnic_qp *qp, struct ipc_qp_create *req, struct ipc_qp
     int fds[2];
     unsigned nfds = 2, used = 0;
     pthread_mutex_lock(&ctx->making);
-    int err = client_conn_call(&ctx->conn, req, sizeof(*req), reply, sizeof(*reply), fds, &nfds);
+    int err =
+        client_make(ctx, req, sizeof(*req), IPC_QP_DESTROY, reply, sizeof(*reply), fds, &nfds);
     if (err == 0) {
         err = qp_map(qp, reply, fds, nfds, &used);
         client_close_fds(fds, used, nfds);
         if (err < 0)
-            client_conn_handle(&ctx->conn, IPC_QP_DESTROY, reply->qp);
+            client_unmake(ctx, IPC_QP_DESTROY, reply->qp);
     }
     pthread_mutex_unlock(&ctx->making);
     return err;
@@ -368,15 +372,15 @@ int urnic_create_srq(struct urnic_pd *pd, struct urnic_srq_attr *attr, void *srq
         .ref = srq->obj.ref,
     };
     pthread_mutex_lock(&ctx->making);
-    err = client_conn_call(&ctx->conn, &req, sizeof(req), &reply, sizeof(reply), fds, &nfds);
+    err = client_make(ctx, &req, sizeof(req), IPC_SRQ_DESTROY, &reply, sizeof(reply), fds, &nfds);
     if (err == 0) {
         void *at =
             client_where(ctx, &reply.ring, ipc_queue_size(reply.ring.entries, reply.ring.stride),
                          fds, nfds, &used);
-        client_close_fds(fds, used, nfds);
         err = rq_init(&srq->rq, at, &reply.ring, reply.max_wr, reply.max_sge);
+        client_close_fds(fds, used, nfds);
         if (err < 0)
-            client_conn_handle(&ctx->conn, IPC_SRQ_DESTROY, reply.srq);
+            client_unmake(ctx, IPC_SRQ_DESTROY, reply.srq);
     }
     pthread_mutex_unlock(&ctx->making);
     if (err < 0) {

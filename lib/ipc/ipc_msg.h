@@ -80,6 +80,7 @@ enum ipc_type {
     IPC_AV_RESOLVE,   /* ipc_av_resolve -> ipc_av_resolve with dmac; -EHOSTUNREACH */
     IPC_MCAST_ATTACH, /* ipc_mcast -> ipc_hdr */
     IPC_MCAST_DETACH, /* ipc_mcast -> ipc_hdr */
+    IPC_SLABS_AGAIN,  /* ipc_hdr -> ipc_hdr: the client has lost a queue slab (minor 5) */
     /* connection manager */
     IPC_CM_CHANNEL_CREATE = 80, /* ipc_hdr -> ipc_handle, fd 0: where ipc_cm_event arrive */
     IPC_CM_CHANNEL_DESTROY,     /* ipc_handle -> ipc_hdr; -EBUSY: ids use it */
@@ -333,7 +334,8 @@ struct ipc_mr_alloc {
 
 /* Where a queue lies: ipc_queue (or ipc_cq_ring) at `off` of slab `slab`, entries right behind it.
  * When the client has not seen this slab before, slab_size is not 0 and the next descriptor of the
- * message is the slab (map slab_size octets, shared, read-write). */
+ * message is the slab (map slab_size octets, shared, read-write). A client that couldn't take it
+ * says IPC_SLABS_AGAIN: then each slab is new once more, those that it has as well. */
 struct ipc_where {
     uint64_t off;
     uint64_t slab_size; /* 0 = seen before */

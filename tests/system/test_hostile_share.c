@@ -156,10 +156,8 @@ START_TEST(no_room_for_descriptors)
 }
 END_TEST
 
-/* A client without room for what the daemon gives it hears the same, and goes on. */
-START_TEST(no_descriptors_of_its_own)
+static struct rlimit no_more_descriptors(void)
 {
-    struct urnic_channel *ch;
     struct rlimit old, low;
     int lowest = dup(0);
 
@@ -167,12 +165,74 @@ START_TEST(no_descriptors_of_its_own)
     ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &old), 0);
     low = (struct rlimit){.rlim_cur = (rlim_t)lowest, .rlim_max = old.rlim_max};
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &low), 0);
+    return old;
+}
+
+/* A client without room for what the daemon gives it hears the same, and goes on. */
+START_TEST(no_descriptors_of_its_own)
+{
+    struct urnic_channel *ch;
+    struct rlimit old = no_more_descriptors();
     int rc = urnic_create_channel(a.ctx, &ch);
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &old), 0);
     ck_assert_int_eq(rc, -EMFILE);
     transfer(10);
     ck_assert_int_eq(urnic_create_channel(a.ctx, &ch), 0);
     ck_assert_int_eq(urnic_destroy_channel(ch), 0);
+}
+END_TEST
+
+static void makes_all(struct urnic_context *ctx, struct urnic_pd *pd, int want)
+{
+    struct urnic_srq_attr attr = {.max_wr = 4, .max_sge = 1};
+    struct urnic_qp_init_attr init = {.qp_type = URNIC_QPT_RC};
+    struct urnic_cm_channel *cm;
+    struct urnic_channel *ch;
+    struct urnic_srq *srq;
+    struct urnic_qp *qp;
+    struct urnic_cq *cq;
+    void *mem;
+
+    ck_assert_int_eq(urnic_create_channel(ctx, &ch), want);
+    ck_assert_int_eq(urnic_create_cm_channel(ctx, &cm), want);
+    ck_assert_int_eq(urnic_alloc(ctx, 4096, &mem), want);
+    ck_assert_int_eq(urnic_create_srq(pd, &attr, NULL, &srq), want);
+    ck_assert_int_eq(urnic_create_cq(ctx, 4, NULL, NULL, &cq), want);
+    if (want < 0)
+        return;
+    init.send_cq = init.recv_cq = cq;
+    ck_assert_int_eq(urnic_create_qp(pd, &init, &qp), 0);
+    ck_assert_int_eq(urnic_destroy_qp(qp), 0);
+    ck_assert_int_eq(urnic_destroy_srq(srq), 0);
+    ck_assert_int_eq(urnic_destroy_cq(cq), 0);
+    ck_assert_int_eq(urnic_free(ctx, mem), 0);
+    ck_assert_int_eq(urnic_destroy_cm_channel(cm), 0);
+    ck_assert_int_eq(urnic_destroy_channel(ch), 0);
+}
+
+/* That holds for its first queue, too, with which come those that follow; and the daemon keeps
+ * nothing of what it made in vain, of which it would have enough after some hundred times. */
+START_TEST(no_descriptors_for_its_first_queue)
+{
+    uint64_t cqs = counter("urn0", "cqs");
+    struct urnic_context *ctx;
+    struct urnic_pd *pd;
+    int highest;
+
+    ck_assert_int_eq(urnic_open_at(rig.socket, "urn0", -1, &ctx), 0);
+    ck_assert_int_eq(urnic_alloc_pd(ctx, &pd), 0);
+    unsigned before = daemon_fds(&highest);
+    struct rlimit old = no_more_descriptors();
+    for (unsigned i = 0; i < 300; i++)
+        makes_all(ctx, pd, -EMFILE);
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &old), 0);
+    settle_fds(before + 1); /* the slab of the queues */
+    settle("urn0", "cqs", cqs);
+    makes_all(ctx, pd, 0);
+    makes_all(ctx, pd, 0);
+    ck_assert_int_eq(urnic_dealloc_pd(pd), 0);
+    ck_assert_int_eq(urnic_close(ctx), 0);
+    transfer(10);
 }
 END_TEST
 
@@ -516,6 +576,7 @@ int main(void)
     tcase_add_test(t, no_descriptors_left);
     tcase_add_test(t, no_room_for_descriptors);
     tcase_add_test(t, no_descriptors_of_its_own);
+    tcase_add_test(t, no_descriptors_for_its_first_queue);
     tcase_add_test(t, slabs_within_quota);
     tcase_add_test(t, slabs_by_number);
     tcase_add_test(t, mappings_within_quota);
