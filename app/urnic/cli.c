@@ -42,7 +42,7 @@ void cli_error(const char *format, ...)
 static bool may_be_daemon(int rc)
 {
     return rc == -ENODEV || rc == -EACCES || rc == -EPROTO || rc == -EPROTONOSUPPORT ||
-           rc == -ENAMETOOLONG;
+           rc == -ENAMETOOLONG || rc == -EDQUOT;
 }
 
 static void daemon_hint(void)
@@ -67,6 +67,8 @@ static void daemon_hint(void)
     else if (rc == -EPROTONOSUPPORT)
         fprintf(stderr, "  The urnicd at %s is of another version than urnic: install both anew.\n",
                 path);
+    else if (rc == -EDQUOT)
+        fprintf(stderr, "  The urnicd at %s takes no more connections, of you or at all.\n", path);
     else if (rc == -ENAMETOOLONG)
         fprintf(stderr, "  The path of a socket (--socket, URNIC_SOCKET) has at most %zu octets.\n",
                 sizeof path - 1);

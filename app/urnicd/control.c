@@ -190,6 +190,19 @@ static void control_no_room(struct urnicd *d)
     log_warn("control", "no descriptor left for another client");
 }
 
+/* A user gets half of what others leave, so that there is always some left. Administrators can do
+ * what they like anyway. */
+static bool control_has_room(const struct urnicd *d, const struct client *newcomer)
+{
+    unsigned own = 0;
+
+    if (d->nclient >= QUOTA_CLIENTS || client_is_admin(newcomer))
+        return d->nclient < QUOTA_CLIENTS;
+    for (const struct client *c = d->clients; c; c = c->next)
+        own += c->uid == newcomer->uid;
+    return own < (QUOTA_CLIENTS - (d->nclient - own)) / 2;
+}
+
 static void control_accept(struct urnicd *d)
 {
     int fd = accept4(d->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -200,8 +213,8 @@ static void control_accept(struct urnicd *d)
             control_no_room(d);
         return;
     }
-    c = d->nclient < QUOTA_CLIENTS ? client_new(d, fd) : NULL;
-    if (!c || control_watch(d, fd, c) < 0) {
+    c = client_new(d, fd);
+    if (!c || !control_has_room(d, c) || control_watch(d, fd, c) < 0) {
         d->refused++;
         if (c)
             client_free(c);

@@ -23,7 +23,7 @@
 #define LIMIT_MCAST   64u
 
 /* of a client */
-#define QUOTA_CLIENTS        1024u /* connections in all */
+#define QUOTA_CLIENTS        1024u /* connections in all; of a user, half of what others leave */
 #define QUOTA_HANDLES        131072u
 #define QUOTA_PD             16384u
 #define QUOTA_MR             65536u

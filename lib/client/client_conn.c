@@ -57,12 +57,13 @@ static int say_hello(struct client_conn *c)
     struct ipc_hello ours, theirs = {0};
     ipc_hello_fill(&ours, IPC_FEAT_CM | IPC_FEAT_SRQ | IPC_FEAT_MW | IPC_FEAT_UD | IPC_FEAT_DRIVE |
                               IPC_FEAT_REG_MR);
-    int err = ipc_send(c->sock, &ours, sizeof(ours), NULL, 0, 0);
-    if (err < 0)
-        return err;
-    ssize_t n = ipc_recv(c->sock, &theirs, sizeof(theirs), NULL, NULL, 0);
-    if (n <= 0)
-        return n == -EMSGSIZE ? -EPROTO : n < 0 ? (int)n : -ENODEV;
+    ssize_t n = ipc_send(c->sock, &ours, sizeof(ours), NULL, 0, 0);
+    if (n == 0)
+        n = ipc_recv(c->sock, &theirs, sizeof(theirs), NULL, NULL, 0);
+    if (n == 0 || n == -EPIPE || n == -ECONNRESET)
+        return -EDQUOT; /* let in and put out again */
+    if (n < 0)
+        return n == -EMSGSIZE ? -EPROTO : (int)n;
     if (n >= (ssize_t)sizeof(struct ipc_hdr) && theirs.hdr.status < 0)
         return theirs.hdr.status;
     if (n < (ssize_t)sizeof(theirs))

@@ -26,7 +26,7 @@ struct client_conn {
 };
 
 /* Connect and say hello. path NULL = by the rules of ipc_socket_path. -ENODEV nobody listens there,
- * -EACCES, -EPROTO, -EPROTONOSUPPORT. */
+ * -EACCES, -EPROTO, -EPROTONOSUPPORT, -EDQUOT. */
 int client_conn_open(struct client_conn *c, const char *path);
 /* Closes the socket: the daemon destroys what belongs to the connection. */
 void client_conn_close(struct client_conn *c);

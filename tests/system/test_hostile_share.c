@@ -137,6 +137,56 @@ START_TEST(no_descriptors_left)
 }
 END_TEST
 
+/* Connections that this user gets, until it is turned away. */
+static void fill_up(uid_t uid, int told)
+{
+    struct urnic_context *ctx;
+    unsigned n = 0;
+    int rc;
+
+    if (setgid(uid) < 0 || setuid(uid) < 0)
+        _exit(2);
+    while ((rc = urnic_open_at(rig.socket, "urn0", -1, &ctx)) == 0)
+        n++;
+    if (rc != -EDQUOT || write(told, &n, sizeof(n)) != sizeof(n))
+        _exit(3);
+    for (;;)
+        pause();
+}
+
+/* SEC-22: a user who takes all connections that he can get leaves half of them, and the next one
+ * half of the rest: there is room for everybody else, and for root in any case. */
+START_TEST(users_leave_room)
+{
+    struct rlimit many = {.rlim_cur = 8192, .rlim_max = 8192};
+    unsigned n, left = 1024 - 2; /* `a` and `b`, who are the daemon's own user's */
+    pid_t pid[3];
+    int told[2];
+
+    if (geteuid() != 0)
+        return; /* there is only this user */
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &many), 0);
+    ck_assert_int_eq(prlimit(rig.pid, RLIMIT_NOFILE, &many, NULL), 0);
+    ck_assert_int_eq(pipe(told), 0);
+    ck_assert_int_eq(chmod(rig.dir, 0755), 0);
+    ck_assert_int_eq(chmod(rig.socket, 0666), 0);
+    for (unsigned i = 0; i < 3; i++) {
+        pid[i] = fork_apart();
+        if (pid[i] == 0)
+            fill_up(65500 + i, told[1]);
+        ck_assert_int_eq(read(told[0], &n, sizeof(n)), sizeof(n));
+        ck_assert_uint_eq(n, left / 2);
+        left -= n;
+    }
+    end_open(&x, &rig, "urn0", SIZE);
+    end_close(&x);
+    transfer(10);
+    for (unsigned i = 0; i < 3; i++)
+        finish(pid[i]);
+    settle("urn0", "contexts", 1);
+}
+END_TEST
+
 /* SEC-22: who brings a descriptor meanwhile hears that there is no room for it, and stays. */
 START_TEST(no_room_for_descriptors)
 {
@@ -574,6 +624,7 @@ int main(void)
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, unwanted_descriptors);
     tcase_add_test(t, no_descriptors_left);
+    tcase_add_test(t, users_leave_room);
     tcase_add_test(t, no_room_for_descriptors);
     tcase_add_test(t, no_descriptors_of_its_own);
     tcase_add_test(t, no_descriptors_for_its_first_queue);

@@ -16,13 +16,14 @@ extern "C" {
 /* The devices of the running daemon: an array for urnic_free_device_list, *n entries. No daemon is
  * an empty list, not an error. -ENOMEM; -EPROTONOSUPPORT: a daemon of another major version;
  * -EPROTO: what answers is no urnicd; -EACCES: the socket is for others; -ENAMETOOLONG: its path is
- * longer than a socket's may be. */
+ * longer than a socket's may be; -EDQUOT: the daemon takes no more connections, of which it has
+ * 1,024: a user, but root and its own, gets half of what others leave. */
 URNIC_API int urnic_get_device_list(struct urnic_device **list, int *n);
 /* Free the array; NULL is fine. */
 URNIC_API void urnic_free_device_list(struct urnic_device *list);
 
 /* Open a device by name, NULL = the first one. -ENODEV: no daemon, or no such device; -ENOMEM,
- * -EPROTONOSUPPORT, -EPROTO, -EACCES and -ENAMETOOLONG as above. */
+ * -EPROTONOSUPPORT, -EPROTO, -EACCES, -ENAMETOOLONG and -EDQUOT as above. */
 URNIC_API int urnic_open(const char *device, struct urnic_context **ctx);
 /* The same on the daemon at this socket (NULL = as urnic_open), and on one of its workers,
  * below 0 = any. -EINVAL: another worker serves the device. */
