@@ -158,7 +158,7 @@ unsigned queue_pull(struct queue *q, uint64_t now, bool *more);
 bool queue_recv_wanted(struct queue *q);
 /* It waits for no neighbour any more: before it goes. */
 void queue_unwait(struct queue *q);
-/* Set a queue to empty: RESET. */
+/* Set a queue to empty: RESET. A doorbell that has been rung for it is taken all the same. */
 void queue_reset(struct queue *q);
 
 /* ---- cqring.c: completions out, hooks of the engine ---- */

@@ -245,8 +245,7 @@ void queue_reset(struct queue *q)
     if (q->ring.entries == 0)
         return;
     atomic_store_explicit(&q->ring.q->prod, 0, memory_order_relaxed);
-    atomic_store_explicit(&q->ring.q->cons, 0, memory_order_relaxed);
-    atomic_store_explicit(&q->ring.q->pending, 0, memory_order_release);
+    atomic_store_explicit(&q->ring.q->cons, 0, memory_order_release);
     q->ring.index = 0;
     q->starved = false;
     q->dead = false;

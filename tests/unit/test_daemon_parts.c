@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "context.h"
 #include "gid.h"
 #include "handle.h"
 #include "limits.h"
@@ -50,6 +51,35 @@ START_TEST(gid_places)
     ck_assert_int_eq(gid_del(&t, &six), -ENOENT);
     ck_assert_int_eq(gid_find(&t, &other), 7); /* keeps its index */
     ck_assert_ptr_null(gid_at(&t, GID_ENTRIES));
+}
+END_TEST
+
+/* ---- queues ---- */
+
+/* SHM-06: a queue that is reset between its doorbell and the worker's look is still in the doorbell
+ * ring, and must not get in a second time: there is one place for each. */
+START_TEST(reset_keeps_doorbell)
+{
+    static _Alignas(IPC_LINE) uint8_t at[sizeof(struct ipc_queue) + 4 * IPC_UNIT];
+    struct queue q = {.kind = QUEUE_SEND, .starved = true, .dead = true};
+    struct ipc_ring client;
+
+    ipc_ring_init(&q.ring, at, 4, IPC_UNIT, false);
+    client = q.ring;
+    client.index = 3;
+    ck_assert(ipc_ring_publish(&client)); /* the number is pushed */
+    q.ring.index = 1;
+    ipc_ring_release(&q.ring);
+    queue_reset(&q);
+    ck_assert_uint_eq(atomic_load(&q.ring.q->prod), 0);
+    ck_assert_uint_eq(atomic_load(&q.ring.q->cons), 0);
+    ck_assert_uint_eq(q.ring.index, 0);
+    ck_assert(!q.starved && !q.dead);
+    client.index = 1;
+    ck_assert(!ipc_ring_publish(&client));
+    ipc_ring_attend(&q.ring); /* now it is taken out */
+    client.index = 2;
+    ck_assert(ipc_ring_publish(&client));
 }
 END_TEST
 
@@ -426,6 +456,7 @@ int main(void)
     tcase_add_test(t, handle_reuse);
     tcase_add_test(t, handle_last_one);
     tcase_add_test(t, handle_quota);
+    tcase_add_test(t, reset_keeps_doorbell);
     tcase_add_test(t, handle_quota_of_all);
     tcase_add_test(t, sigbus_while_others_come_and_go);
     tcase_add_test(t, qslab_places);
