@@ -205,6 +205,7 @@ struct client_death {
     struct client *c;
     struct memory *unmap[CLIENT_TEARDOWN]; /* for the control thread */
     unsigned nunmap;
+    uint32_t at[HANDLE_KINDS]; /* the last one that went */
     bool more;
 };
 
@@ -214,11 +215,10 @@ static unsigned client_kill_kind(struct client_death *d, enum handle_kind kind, 
 {
     struct client *c = d->c;
     struct mem *mem = engine_mem(c->ctx.device->engine);
-    uint32_t h = 0;
     unsigned n = 0;
     void *o;
 
-    while (n < room && (o = handle_each(&c->handles, kind, &h)) != NULL) {
+    while (n < room && (o = handle_each(&c->handles, kind, &d->at[kind])) != NULL) {
         switch (kind) {
         case HANDLE_CM_ID:
             cmgr_id_free(o, now); /* ends its connection: DREQ */
@@ -258,7 +258,7 @@ static unsigned client_kill_kind(struct client_death *d, enum handle_kind kind, 
         default:
             break;
         }
-        handle_del(&c->handles, h);
+        handle_del(&c->handles, d->at[kind]);
         n++;
     }
     return n;

@@ -17,10 +17,12 @@
 int context_init(struct context *c, struct device *d, struct client *client)
 {
     *c = (struct context){.device = d, .client = client, .kick_fd = -1, .async_fd = -1};
-    c->active_tail = &c->active;
+    TAILQ_INIT(&c->active);
+    LIST_INIT(&c->dirty);
+    TAILQ_INIT(&c->owed);
     c->queue = calloc(QUOTA_QUEUES, sizeof(struct queue *));
-    c->free_number = malloc(QUOTA_QUEUES * sizeof(uint32_t));
-    if (!c->queue || !c->free_number) {
+    c->freed = malloc(QUOTA_QUEUES * sizeof(*c->freed));
+    if (!c->queue || !c->freed) {
         context_fini(c);
         return -ENOMEM;
     }
@@ -35,25 +37,9 @@ void context_fini(struct context *c)
         close(c->async_fd);
     memory_free(c->doorbell_mem);
     free(c->queue);
-    free(c->free_number);
+    free(c->freed);
     c->queue = NULL;
-    c->free_number = NULL;
-}
-
-int context_queue_add(struct context *c, struct queue *q)
-{
-    uint32_t number;
-
-    if (c->nfree > 0)
-        number = c->free_number[--c->nfree];
-    else if (c->nqueue < QUOTA_QUEUES)
-        number = c->nqueue++;
-    else
-        return -EDQUOT;
-    q->number = number;
-    q->ctx = c;
-    c->queue[number] = q;
-    return 0;
+    c->freed = NULL;
 }
 
 void context_activate(struct context *c, struct queue *q)
@@ -61,22 +47,14 @@ void context_activate(struct context *c, struct queue *q)
     if (q->active)
         return;
     q->active = true;
-    q->next = NULL;
-    *c->active_tail = q;
-    c->active_tail = &q->next;
+    TAILQ_INSERT_TAIL(&c->active, q, next);
 }
 
 static void context_deactivate(struct context *c, struct queue *q)
 {
-    struct queue **p = &c->active;
-
     if (!q->active)
         return;
-    while (*p != q)
-        p = &(*p)->next;
-    *p = q->next;
-    if (c->active_tail == &q->next)
-        c->active_tail = p;
+    TAILQ_REMOVE(&c->active, q, next);
     q->active = false;
 }
 
@@ -89,11 +67,13 @@ static unsigned context_doorbells(struct context *c, unsigned max)
         int64_t number = ipc_doorbell_pop(c->doorbell, QUOTA_QUEUES, &c->doorbell_head);
         if (number < 0)
             break;
-        if (number >= c->nqueue || !c->queue[number]) { /* not a queue: harms nobody */
+        if (number >= c->nqueue) { /* not a queue: harms nobody */
             c->device->stats.client_bad_doorbell++;
             continue;
         }
         struct queue *q = c->queue[number];
+        if (!q) /* it has gone meanwhile */
+            continue;
         ipc_ring_attend(&q->ring);
         if (!q->starved)
             context_activate(c, q);
@@ -101,30 +81,56 @@ static unsigned context_doorbells(struct context *c, unsigned max)
     return n;
 }
 
+/* The oldest freed number, if the doorbell ring has been emptied since. */
+static bool context_reuse(struct context *c, uint32_t *number)
+{
+    const struct freed_number *f = &c->freed[c->first_freed % QUOTA_QUEUES];
+
+    if (c->nfreed == 0 || (int32_t)(c->doorbell_head - f->place) < 0)
+        return false;
+    *number = f->number;
+    c->first_freed++;
+    c->nfreed--;
+    return true;
+}
+
+int context_queue_add(struct context *c, struct queue *q)
+{
+    uint32_t number;
+
+    if (!context_reuse(c, &number)) {
+        if (c->nqueue == QUOTA_QUEUES)
+            return -EDQUOT;
+        number = c->nqueue++;
+    }
+    q->number = number;
+    q->ctx = c;
+    c->queue[number] = q;
+    return 0;
+}
+
 void context_queue_del(struct context *c, struct queue *q)
 {
+    uint32_t rung = 0; /* what is in the ring: whatever the client says, no more than it holds */
+
     if (q->ctx != c || c->queue[q->number] != q)
         return;
-    /* The number must not be in the ring when its next owner gets it. Bounded: a client that goes
-     * on pushing can only ring its own queues. */
     if (!c->detached)
-        context_doorbells(c, QUOTA_QUEUES);
+        rung = atomic_load_explicit(&c->doorbell->tail, memory_order_relaxed) - c->doorbell_head;
     context_deactivate(c, q);
     c->queue[q->number] = NULL;
-    c->free_number[c->nfree++] = q->number;
+    c->freed[(c->first_freed + c->nfreed++) % QUOTA_QUEUES] = (struct freed_number){
+        q->number, c->doorbell_head + (rung < QUOTA_QUEUES ? rung : QUOTA_QUEUES)};
 }
 
 unsigned context_round(struct context *c, uint64_t now)
 {
     unsigned work = context_doorbells(c, ROUND_DOORBELLS);
 
-    for (unsigned i = 0; i < ROUND_QUEUES && c->active; i++) {
-        struct queue *q = c->active;
+    for (unsigned i = 0; i < ROUND_QUEUES && !TAILQ_EMPTY(&c->active); i++) {
+        struct queue *q = TAILQ_FIRST(&c->active);
         bool more;
-        c->active = q->next;
-        if (!c->active)
-            c->active_tail = &c->active;
-        q->active = false;
+        context_deactivate(c, q);
         work += queue_pull(q, now, &more);
         if (more)
             context_activate(c, q);
@@ -134,7 +140,8 @@ unsigned context_round(struct context *c, uint64_t now)
 
 bool context_ready(const struct context *c)
 {
-    return c->active || ipc_doorbell_ready(c->doorbell, QUOTA_QUEUES, c->doorbell_head);
+    return !TAILQ_EMPTY(&c->active) ||
+           ipc_doorbell_ready(c->doorbell, QUOTA_QUEUES, c->doorbell_head);
 }
 
 void context_event(struct context *c, unsigned event, uint32_t ref)

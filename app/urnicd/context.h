@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include "engine.h"
 #include "ipc.h"
@@ -38,7 +39,7 @@ struct queue {
     bool waits;       /* for a datagram's neighbour */
     bool unreachable; /* ... which didn't answer: the datagram goes nowhere */
     uint32_t number;
-    struct queue *next; /* in the list of active queues */
+    TAILQ_ENTRY(queue) next; /* in the list of active queues */
     struct context *ctx;
     struct client_qp *qp;   /* QUEUE_SEND, QUEUE_RECV */
     struct client_srq *srq; /* QUEUE_SHARED */
@@ -66,8 +67,8 @@ struct client_cq {
     uint64_t mod_period; /* ns, 0 = no moderation */
     uint32_t told;       /* view.index at the last event */
     uint64_t due;        /* when the waiting event goes out, 0 = none waits */
-    struct client_cq *next_dirty;
-    struct client_cq *next_owed;
+    LIST_ENTRY(client_cq) next_dirty;
+    TAILQ_ENTRY(client_cq) next_owed;
     struct slab_place place;
 };
 
@@ -97,6 +98,11 @@ struct client_qp {
 
 /* ---- the context ---- */
 
+/* A number that no queue has any more, but perhaps the doorbell ring before this place of it. */
+struct freed_number {
+    uint32_t number, place;
+};
+
 struct context {
     struct context *next; /* of the worker's */
     struct device *device;
@@ -108,14 +114,14 @@ struct context {
     struct memory *doorbell_mem;
     struct queue **queue; /* by doorbell number; NULL = free */
     uint32_t nqueue;      /* numbers ever used */
-    uint32_t *free_number;
-    uint32_t nfree;
+    struct freed_number *freed; /* a ring of QUOTA_QUEUES, oldest first */
+    uint32_t first_freed, nfreed;
 
     bool detached; /* no worker looks here any more: the client is being torn down */
 
-    struct queue *active, **active_tail;
-    struct client_cq *dirty;
-    struct client_cq *owed, **owed_tail;
+    TAILQ_HEAD(, queue) active;
+    LIST_HEAD(, client_cq) dirty;
+    TAILQ_HEAD(, client_cq) owed;
 
     int kick_fd;     /* our end; the worker's epoll watches it */
     int async_fd;    /* our end */
@@ -131,7 +137,7 @@ void context_fini(struct context *c);
 
 /* Give a queue a doorbell number. -EDQUOT: there are no more. */
 int context_queue_add(struct context *c, struct queue *q);
-/* Take it back. The doorbell ring is emptied first: its number may be in there. */
+/* Take it back. Nobody gets it as long as it may be in the doorbell ring. */
 void context_queue_del(struct context *c, struct queue *q);
 
 /* On the worker: one round. Returns how much there was to do. */

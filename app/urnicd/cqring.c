@@ -50,8 +50,7 @@ bool cqring_push(void *arg, void *cq_arg, const struct engine_wc *wc)
         cq->solicited = true;
     if (!cq->dirty) {
         cq->dirty = true;
-        cq->next_dirty = cq->ctx->dirty;
-        cq->ctx->dirty = cq;
+        LIST_INSERT_HEAD(&cq->ctx->dirty, cq, next_dirty);
     }
     /* A receive has left the engine: entries that waited for room can follow. */
     if (qp && cqe.kind == IPC_CQE_RECV) {
@@ -82,18 +81,6 @@ static bool cqring_delayed(struct client_cq *cq, uint64_t now)
     return !enough && now < cq->due;
 }
 
-/* To the end of those who wait for room. */
-static void cqring_owe(struct client_cq *cq)
-{
-    struct context *c = cq->ctx;
-
-    if (!c->owed)
-        c->owed_tail = &c->owed;
-    cq->next_owed = NULL;
-    *c->owed_tail = cq;
-    c->owed_tail = &cq->next_owed;
-}
-
 /* Send the event if one is armed and due. False: moderation delays it. */
 static bool notify(struct client_cq *cq, uint64_t now)
 {
@@ -110,7 +97,7 @@ static bool notify(struct client_cq *cq, uint64_t now)
     if (!cqring_event(cq)) {
         cq->owed = true;
         cq->ctx->device->stats.client_event_owed++;
-        cqring_owe(cq);
+        TAILQ_INSERT_TAIL(&cq->ctx->owed, cq, next_owed);
     }
     return true;
 }
@@ -126,32 +113,19 @@ void cqring_moderate(struct client_cq *cq, uint32_t count, uint32_t period_us)
 
 void cqring_forget(struct client_cq *cq)
 {
-    struct client_cq **p;
-
-    for (p = &cq->ctx->dirty; *p && *p != cq; p = &(*p)->next_dirty)
-        ;
-    if (*p)
-        *p = cq->next_dirty;
-    for (p = &cq->ctx->owed; *p && *p != cq; p = &(*p)->next_owed)
-        ;
-    if (*p) {
-        *p = cq->next_owed;
-        if (cq->ctx->owed_tail == &cq->next_owed)
-            cq->ctx->owed_tail = p;
-    }
+    if (cq->dirty)
+        LIST_REMOVE(cq, next_dirty);
+    if (cq->owed)
+        TAILQ_REMOVE(&cq->ctx->owed, cq, next_owed);
+    cq->dirty = cq->owed = false;
 }
 
 void context_notify(struct context *c, uint64_t now)
 {
-    struct client_cq *cq = c->dirty, *next;
-
-    c->dirty = NULL;
-    for (; cq; cq = next) {
-        next = cq->next_dirty;
-        if (!notify(cq, now)) {
-            cq->next_dirty = c->dirty;
-            c->dirty = cq;
-        }
+    for (struct client_cq *cq = LIST_FIRST(&c->dirty), *next; cq; cq = next) {
+        next = LIST_NEXT(cq, next_dirty);
+        if (notify(cq, now))
+            LIST_REMOVE(cq, next_dirty);
     }
 }
 
@@ -159,7 +133,7 @@ uint64_t context_deadline(const struct context *c)
 {
     uint64_t at = UINT64_MAX;
 
-    for (const struct client_cq *cq = c->dirty; cq; cq = cq->next_dirty) {
+    for (const struct client_cq *cq = LIST_FIRST(&c->dirty); cq; cq = LIST_NEXT(cq, next_dirty)) {
         if (cq->due != 0 && cq->due < at)
             at = cq->due;
     }
@@ -169,15 +143,15 @@ uint64_t context_deadline(const struct context *c)
 void context_owed(struct context *c)
 {
     const struct client_cq *failed = NULL; /* the first one, which stands behind all others now */
+    struct client_cq *cq;
 
-    for (unsigned i = 0; i < ROUND_OWED && c->owed && c->owed != failed; i++) {
-        struct client_cq *cq = c->owed;
-        c->owed = cq->next_owed;
+    for (unsigned i = 0; i < ROUND_OWED && (cq = TAILQ_FIRST(&c->owed)) && cq != failed; i++) {
+        TAILQ_REMOVE(&c->owed, cq, next_owed);
         if (cqring_event(cq)) {
             cq->owed = false;
             continue;
         }
-        cqring_owe(cq);
+        TAILQ_INSERT_TAIL(&c->owed, cq, next_owed);
         failed = failed ? failed : cq;
     }
 }

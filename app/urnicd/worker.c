@@ -181,7 +181,7 @@ static void worker_service(struct worker *w, uint64_t now)
     for (unsigned i = 0; i < w->ndevice; i++)
         device_service(w->device[i], now);
     for (struct context *c = w->contexts; c; c = c->next) {
-        if (c->owed)
+        if (!TAILQ_EMPTY(&c->owed))
             context_owed(c);
     }
     w->service_at = now + WORKER_SERVICE_NS;
@@ -190,7 +190,7 @@ static void worker_service(struct worker *w, uint64_t now)
 static void worker_notify(struct worker *w, uint64_t now)
 {
     for (struct context *c = w->contexts; c; c = c->next) {
-        if (c->dirty)
+        if (!LIST_EMPTY(&c->dirty))
             context_notify(c, now);
     }
 }
@@ -300,9 +300,9 @@ static uint64_t worker_deadline(struct worker *w, uint64_t now)
             at = d;
     }
     for (struct context *c = w->contexts; c; c = c->next) {
-        if (c->owed && now + WORKER_OWED_NS < at)
+        if (!TAILQ_EMPTY(&c->owed) && now + WORKER_OWED_NS < at)
             at = now + WORKER_OWED_NS;
-        uint64_t event = c->dirty ? context_deadline(c) : UINT64_MAX;
+        uint64_t event = LIST_EMPTY(&c->dirty) ? UINT64_MAX : context_deadline(c);
         if (event < at)
             at = event;
     }

@@ -28,7 +28,7 @@
  *
  * The doorbell ring can't overflow: a queue is in it at most once, because only the client that
  * turned `pending` from 0 to 1 pushes, and the worker takes the number out before it turns it back.
- * A worker that frees a number empties the ring first.
+ * A number is given to another queue when the ring has been served past what was in it.
  *
  * What the daemon must do itself: copy each entry once (ipc_sq_fetch, ipc_rq_fetch do), keep its
  * own consumer index and masks in private memory, bound the entries and doorbells that it takes per

@@ -83,6 +83,48 @@ START_TEST(reset_keeps_doorbell)
 }
 END_TEST
 
+/* SHM-06, SHM-08: a number that may still be in the doorbell ring is given to nobody, and nobody
+ * empties the ring for its sake. */
+START_TEST(numbers_come_back)
+{
+    static _Alignas(IPC_LINE) uint8_t at[4][sizeof(struct ipc_queue) + 4 * IPC_UNIT];
+    static const struct ipc_worker awake;
+    struct queue q[4] = {[1] = {.kind = QUEUE_SEND}};
+    struct ipc_ring client;
+    struct context c;
+
+    ck_assert_int_eq(context_init(&c, NULL, NULL), 0);
+    c.doorbell = aligned_alloc(IPC_LINE, sizeof(*c.doorbell) + QUOTA_QUEUES * sizeof(uint32_t));
+    ck_assert_ptr_nonnull(c.doorbell);
+    memset((void *)c.doorbell, 0, sizeof(*c.doorbell) + QUOTA_QUEUES * sizeof(uint32_t));
+    for (unsigned i = 0; i < 4; i++)
+        ipc_ring_init(&q[i].ring, at[i], 4, IPC_UNIT, false);
+    ck_assert_int_eq(context_queue_add(&c, &q[0]), 0);
+    ck_assert_int_eq(context_queue_add(&c, &q[1]), 0);
+    context_queue_del(&c, &q[1]); /* nothing was rung */
+    ck_assert_int_eq(context_queue_add(&c, &q[1]), 0);
+    ck_assert_uint_eq(q[1].number, 1);
+
+    client = q[0].ring;
+    client.index = 1;
+    ck_assert(ipc_ring_publish(&client));
+    ipc_doorbell_push(c.doorbell, QUOTA_QUEUES, q[0].number, &awake);
+    ipc_doorbell_push(c.doorbell, QUOTA_QUEUES, q[1].number, &awake);
+    context_queue_del(&c, &q[0]);
+    ck_assert_uint_eq(c.doorbell_head, 0);
+    ck_assert_int_eq(context_queue_add(&c, &q[2]), 0);
+    ck_assert_uint_eq(q[2].number, 2);
+    ck_assert(!q[2].active);
+    context_round(&c, 0);
+    ck_assert(!context_ready(&c));
+    ck_assert_int_eq(context_queue_add(&c, &q[3]), 0);
+    ck_assert_uint_eq(q[3].number, 0);
+    void *doorbell = c.doorbell;
+    context_fini(&c);
+    free(doorbell);
+}
+END_TEST
+
 /* ---- handles ---- */
 
 /* SHM-09: a stale handle, or one of another kind, is nobody. */
@@ -457,6 +499,7 @@ int main(void)
     tcase_add_test(t, handle_last_one);
     tcase_add_test(t, handle_quota);
     tcase_add_test(t, reset_keeps_doorbell);
+    tcase_add_test(t, numbers_come_back);
     tcase_add_test(t, handle_quota_of_all);
     tcase_add_test(t, sigbus_while_others_come_and_go);
     tcase_add_test(t, qslab_places);
