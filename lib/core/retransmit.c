@@ -165,10 +165,13 @@ void rtx_nak(struct engine *e, struct qp *qp, psn_t p, uint64_t now)
 /* What was under way when the round began keeps coming in, for as long as the queues on the path
  * are deep, and all of it stands behind the gap: it says nothing new (TMR-07). What the round
  * brings begins at the gap again. So an answer near the gap is new, and so is one that has come
- * before, a round trip later; READ responses may just be out of order then. */
+ * before, a round trip later; READ responses may just be out of order then. Old ones that are late
+ * stand near the gap, too: nothing is new that comes sooner than an answer can. */
 static bool from_new_round(const struct qp *qp, psn_t p, bool data, uint64_t now)
 {
     const struct req *r = &qp->req;
+    if (r->rtx && psn_eq(r->rtx_psn, r->una) && now - r->rtx_at < r->srtt / 2)
+        return false;
     int32_t known = psn_diff(r->seen, r->una), at = psn_diff(p, r->una);
     if (known <= 0 || at < known / 2)
         return true;

@@ -470,6 +470,37 @@ START_TEST(req_24_old_stream)
 }
 END_TEST
 
+/* TMR-07: responses of the old stream that come late show the gap near its beginning, too. Within
+ * half of the measured round trip none of them can be of the new round. */
+START_TEST(tmr_07_late_old_stream)
+{
+    struct rig *r = rig_new(&(struct rig_opts){.retry_cnt = 2});
+    rig_post(r, WR_SEND, 1, 8, WR_F_SIGNALED);
+    rig_tx(r, 0);
+    rig_pass(r, 100000);
+    rig_ack(r, RIG_PSN);
+    uint32_t first = rig_psn(RIG_PSN, 1);
+    rig_post(r, WR_RDMA_READ, 2, 200 * 1024, WR_F_SIGNALED);
+    rig_tx(r, 0);
+    rig_read_resp(r, WIRE_READ_RESP_MIDDLE, rig_psn(first, 99), 1024, 1); /* 0 is lost */
+    ck_assert_uint_eq(rig_count(r, ENGINE_C_implied_nak_seq_err), 1);
+    ck_assert_uint_eq(rig_tx(r, 0), 1);
+    for (unsigned i = 1; i < 5; i++) { /* those before 99 had been overtaken */
+        rig_pass(r, 10000);
+        rig_read_resp(r, WIRE_READ_RESP_MIDDLE, rig_psn(first, i), 1024, 1);
+        rig_read_resp(r, WIRE_READ_RESP_MIDDLE, rig_psn(first, 100 + i), 1024, 1);
+        ck_assert_uint_eq(rig_tx(r, 0), 0);
+    }
+    ck_assert_uint_eq(rig_count(r, ENGINE_C_implied_nak_seq_err), 1);
+    rig_pass(r, 60000); /* what comes now may be an answer: 0 is lost again */
+    rig_read_resp(r, WIRE_READ_RESP_MIDDLE, rig_psn(first, 1), 1024, 1);
+    ck_assert_uint_eq(rig_count(r, ENGINE_C_implied_nak_seq_err), 2);
+    ck_assert_uint_eq(rig_tx(r, 0), 1);
+    ck_assert_uint_eq(rig_state(r), QPS_RTS);
+    rig_free(r);
+}
+END_TEST
+
 /* TMR-02, TMR-05, RNR-05 by any clock: since boot, since 1970, and one that comes near the end of
  * 64 bits, where it stands still: nothing times out there, and nothing else goes wrong. */
 START_TEST(tmr_02_any_clock)
@@ -512,7 +543,7 @@ START_TEST(tmr_02_any_clock)
 END_TEST
 
 UNIT_MAIN("retransmit", tmr_02_any_clock, rtx_04_reads_again, rtx_09_not_adaptive,
-          req_13_window_shrinks, req_24_old_stream, rtx_02_same_again_from_anywhere,
+          req_13_window_shrinks, req_24_old_stream, tmr_07_late_old_stream, rtx_02_same_again_from_anywhere,
           tmr_05_dead_peer, tmr_06_progress_reloads, tmr_02_when_it_runs, tmr_01_disabled,
           rtx_08_naks, req_21_answers_overtake, rnr_05_waits, rnr_06_retries, rnr_08_read_too,
           rd_12_partial, req_24_exhausted, qp_07_drains, qp_07_asks)
