@@ -543,7 +543,8 @@ START_TEST(tmr_02_any_clock)
 END_TEST
 
 UNIT_MAIN("retransmit", tmr_02_any_clock, rtx_04_reads_again, rtx_09_not_adaptive,
-          req_13_window_shrinks, req_24_old_stream, tmr_07_late_old_stream, rtx_02_same_again_from_anywhere,
-          tmr_05_dead_peer, tmr_06_progress_reloads, tmr_02_when_it_runs, tmr_01_disabled,
-          rtx_08_naks, req_21_answers_overtake, rnr_05_waits, rnr_06_retries, rnr_08_read_too,
-          rd_12_partial, req_24_exhausted, qp_07_drains, qp_07_asks)
+          req_13_window_shrinks, req_24_old_stream, tmr_07_late_old_stream,
+          rtx_02_same_again_from_anywhere, tmr_05_dead_peer, tmr_06_progress_reloads,
+          tmr_02_when_it_runs, tmr_01_disabled, rtx_08_naks, req_21_answers_overtake, rnr_05_waits,
+          rnr_06_retries, rnr_08_read_too, rd_12_partial, req_24_exhausted, qp_07_drains,
+          qp_07_asks)
