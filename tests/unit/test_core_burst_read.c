@@ -393,6 +393,40 @@ START_TEST(rd_14_as_one_by_one)
 }
 END_TEST
 
+/* REQ-29 REQ-30: whatever stands before it in the burst, the last answer says that it is the last,
+ * and one in the middle has as many octets as fit. */
+START_TEST(req_30_each_in_its_place)
+{
+    static const struct answer burst[] = {
+        {WIRE_READ_RESP_FIRST, RIG_PSN, RIG_MTU, 1},
+        {WIRE_READ_RESP_MIDDLE, RIG_PSN + 1, RIG_MTU, 1},
+        {WIRE_READ_RESP_MIDDLE, RIG_PSN + 2, RIG_MTU - 4, 1},
+        {WIRE_READ_RESP_MIDDLE, RIG_PSN + 2, RIG_MTU, 1},
+        {WIRE_READ_RESP_MIDDLE, RIG_PSN + 3, RIG_MTU, 1},
+        {WIRE_READ_RESP_LAST, RIG_PSN + 3, RIG_MTU, 1},
+    };
+    static const bool good[] = {true, true, false, true, false, true};
+    static struct world w;
+    const struct rig_opts o = {0};
+    begin(&w, 0, &o);
+    rig_post(w.all, WR_RDMA_READ, 7, 4 * RIG_MTU, WR_F_SIGNALED);
+    rig_tx(w.all, 0);
+    w.ndue = 6;
+    memcpy(w.due, burst, sizeof(burst));
+    ck_assert_uint_eq(make_burst(&w, 6, 0), 6);
+    feed(&w, w.all, &w.by_all, 6, 6);
+    for (unsigned i = 0; i < 6; i++)
+        ck_assert_uint_eq(w.by_all.frames[i].drop, good[i] ? 0 : ENGINE_C_rx_resp_unexpected);
+    ck_assert_uint_eq(w.by_all.ncopies, 4);
+    results(w.all, &w.by_all, 3, ~0u);
+    ck_assert_uint_eq(w.all->nwc, 0);
+    results(w.all, &w.by_all, 1, ~0u);
+    ck_assert_uint_eq(w.all->nwc, 1);
+    ck_assert_int_eq(w.all->wc[0].status, WC_SUCCESS);
+    end(&w);
+}
+END_TEST
+
 /* ---- responses go ---- */
 
 /* READs that the peer may ask for again. */
@@ -530,4 +564,4 @@ START_TEST(rd_05_slot_by_slot)
 }
 END_TEST
 
-UNIT_MAIN("core burst READ", rd_14_as_one_by_one, rd_05_slot_by_slot)
+UNIT_MAIN("core burst READ", rd_14_as_one_by_one, req_30_each_in_its_place, rd_05_slot_by_slot)
