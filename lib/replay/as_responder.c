@@ -497,7 +497,8 @@ static bool first_missing(const struct responder *r, const struct packet *p)
     const struct packet *q = p;
     for (unsigned n = 0; q-- > r->d->packet && n < BACK; n++) {
         int32_t off = wire_psn_diff(q->pkt.psn, p->pkt.psn);
-        if (packet_answers(r->d, q) && off >= 0)
+        /* (one from before it was sent has covered nothing, whatever it says) */
+        if (packet_answers(r->d, q) && off >= 0 && (!seen || asked_before(r, q, p->pkt.psn)))
             return false;
         behind = behind || (packet_asks(r->d, q) && off > 0);
         seen = seen || (packet_asks(r->d, q) && off == 0);

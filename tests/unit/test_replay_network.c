@@ -91,6 +91,10 @@ struct step {
     {                                                                                              \
         .opcode = WIRE_READ_RESP_##part_, .psn = psn_, .us = us_, .syndrome = WIRE_SYN_ACK         \
     }
+#define ANSWERED(psn_) SEND(psn_), AFTER(2, ACK, psn_)
+#define ANSWERED_4(psn_)                                                                           \
+    ANSWERED(psn_), ANSWERED((psn_) + 1), ANSWERED((psn_) + 2), ANSWERED((psn_) + 3)
+#define ANSWERED_8(psn_) ANSWERED_4(psn_), ANSWERED_4((psn_) + 4)
 #define END                                                                                        \
     {                                                                                              \
         .opcode = 0xFF                                                                             \
@@ -101,6 +105,10 @@ static const struct row {
     struct step step[STEPS];
     unsigned n; /* so many differences, all of that rule; 0: at least one, the first of it */
 } rows[] = {
+    {"ACK-05 of what is never sent; long after it a packet is lost behind the capture",
+     {SEND(10), ACK(10), ACK(900), ANSWERED_8(11), ANSWERED_8(19), ANSWERED_8(27), ANSWERED_8(35),
+      SEND(43), SEND(44), AFTER(2, NAK, 43), SEND(43), SEND(44), AFTER(2, ACK, 44), END},
+     1},
     {"repeated after an RNR NAK, at once",
      {SEND(10), RNR(10), AGAIN(10), RNR(10), AGAIN(10), ACK(10), SEND(11), ACK(11), END}},
     {"the RNR NAK was for a packet that the network doubles: the copy is taken",
