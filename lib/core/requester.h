@@ -105,6 +105,7 @@ struct req {
     psn_t seen; /* latest answer that came too early since the round began; una when none has */
     uint32_t rd_first;    /* oldest READ or ATOMIC without all its answers; == started: none */
     uint32_t restart_pkt; /* last partial re-READ began here (REQ-30) */
+    uint32_t implied_at;  /* ns, the low 32 bits: when an implied NAK last cost a retry */
     uint64_t rtx_at;
     uint32_t ssn, lsn; /* messages started; credit limit (ACK-15) */
     psn_t rtt_psn;

@@ -112,6 +112,14 @@ static void start_round(struct engine *e, struct qp *qp, psn_t p, uint64_t now)
         sr_round(qp);
 }
 
+static void go_again(struct engine *e, struct qp *qp, psn_t p, bool timeout, uint64_t now)
+{
+    shrink_window(e, qp);
+    if (qp->lim)
+        limiter_on_loss(e, qp, timeout, now);
+    start_round(e, qp, p, now);
+}
+
 /* A retry event at PSN p: charge, go back, or fail when exhausted. */
 static void retry(struct engine *e, struct qp *qp, psn_t p, bool timeout, const char *why,
                   uint64_t now)
@@ -127,10 +135,7 @@ static void retry(struct engine *e, struct qp *qp, psn_t p, bool timeout, const 
         return;
     }
     r->retry_left--;
-    shrink_window(e, qp);
-    if (qp->lim)
-        limiter_on_loss(e, qp, timeout, now);
-    start_round(e, qp, p, now);
+    go_again(e, qp, p, timeout, now);
 }
 
 void rtx_confirm(struct engine *e, struct qp *qp, uint8_t syndrome, uint64_t now)
@@ -178,6 +183,21 @@ static bool from_new_round(const struct qp *qp, psn_t p, bool data, uint64_t now
     return !data && at <= known && now - r->rtx_at >= rtx_round_trip(qp);
 }
 
+/* Duplicates are answered with the PSN of what was executed last (RSP-20), which may stand behind a
+ * READ whose answer is on its way. So answers to what went again look like implied NAKs for as long
+ * as they come: the second one costs a retry when a round trip has passed since the first, and each
+ * one more takes twice the time (TMR-07). */
+static bool implied_costs(struct qp *qp, uint64_t now)
+{
+    struct req *r = &qp->req;
+    unsigned used = (unsigned)qp->attr.retry_cnt - r->retry_left;
+    if (used > 0 && used <= qp->attr.retry_cnt &&
+        (uint32_t)((uint32_t)now - r->implied_at) < rtx_round_trip(qp) << (used - 1))
+        return false;
+    r->implied_at = (uint32_t)now;
+    return true;
+}
+
 void rtx_implied(struct engine *e, struct qp *qp, psn_t p, bool data, uint64_t now)
 {
     struct req *r = &qp->req;
@@ -188,6 +208,10 @@ void rtx_implied(struct engine *e, struct qp *qp, psn_t p, bool data, uint64_t n
         return;
     engine_count(e, ENGINE_C_implied_nak_seq_err);
     recorder_note(e, qp, NOTE_IMPLIED_NAK, r->una, p.v);
+    if (!implied_costs(qp, now)) {
+        go_again(e, qp, r->una, false, now);
+        return;
+    }
     retry(e, qp, r->una, false, "REQ-24 answers to a READ or ATOMIC are lost", now);
 }
 
