@@ -44,6 +44,7 @@ refuses "--only: 'x'" test --only x
 refuses "--fuzz: 'x'" test --fuzz x
 refuses usage test-count --failed
 refuses "no such experiment: 'nosuch'" experiments nosuch
+refuses "--jobs: 0" experiments --jobs 0
 refuses "nofile: No such file" live --scenario nofile
 refuses "--output: a folder is missing" record-pcaps --output
 refuses "no such rule" mutate NOSUCH
