@@ -482,6 +482,61 @@ START_TEST(leaves_others_completions)
 }
 END_TEST
 
+static _Atomic bool finished;
+
+static void *resets_for_ever(void *arg)
+{
+    const struct urnic_qp_attr reset = {.qp_state = URNIC_QPS_RESET};
+    struct urnic_qp *qp = arg;
+
+    while (!atomic_load(&finished)) {
+        fill_in_vain(qp, true);
+        ck_assert_int_eq(urnic_modify_qp(qp, &reset, URNIC_QP_STATE), 0);
+    }
+    return NULL;
+}
+
+/* QP-04 CQ-08: another thread's resets leave the completions of a queue pair that is at work alone:
+ * none gets lost, and they stay in order. */
+START_TEST(resets_beside_traffic)
+{
+    enum { DEEP = 8, WRITES = 4000 };
+    struct urnic_qp *connected;
+    struct urnic_wc wc[4];
+    unsigned posted = 0, done = 0;
+    pthread_t t;
+
+    rig_open_pair(&rig, "", &a, &b, SIZE);
+    meet();
+    connected = a.qp;
+    end_qp(&a, URNIC_QPT_RC);
+    struct urnic_qp *other = a.qp;
+    a.qp = connected;
+    atomic_store(&finished, false);
+    ck_assert_int_eq(pthread_create(&t, NULL, resets_for_ever, other), 0);
+    while (done < WRITES) {
+        for (; posted < WRITES && posted < done + DEEP; posted++)
+            ck_assert_int_eq(
+                end_post(&a, URNIC_WR_RDMA_WRITE, 0, 64, b.mr->iova, b.mr->rkey, 100 + posted), 0);
+        int n = urnic_poll_cq(a.cq, 4, wc);
+        ck_assert_int_ge(n, 0);
+        for (int i = 0; i < n; i++) {
+            if (wc[i].qp_num == urnic_qp_num(connected)) {
+                ck_assert_int_eq(wc[i].status, URNIC_WC_SUCCESS);
+                ck_assert_uint_eq(wc[i].wr_id, 100 + done++);
+            } else {
+                ck_assert_int_eq(wc[i].status, URNIC_WC_WR_FLUSH_ERR);
+            }
+        }
+    }
+    atomic_store(&finished, true);
+    pthread_join(t, NULL);
+    ck_assert_int_eq(urnic_poll_cq(a.cq, 4, wc), 0);
+    ck_assert_int_eq(urnic_destroy_qp(other), 0);
+    down();
+}
+END_TEST
+
 /* REQ-14: what goes out of the buffer behind a fence is what the READ before it has brought. */
 START_TEST(waits_at_fences)
 {
@@ -755,5 +810,5 @@ END_TEST
 
 UNIT_MAIN("programs", reads_whole_records, locks_among_processes, refills_when_told,
           has_what_was_posted, lives_again, leaves_no_completions, leaves_others_completions,
-          waits_at_fences, sends_what_atomics_have_brought, closes_windows,
+          resets_beside_traffic, waits_at_fences, sends_what_atomics_have_brought, closes_windows,
           destroys_ids_with_events, tells_the_key, dies_before_its_child)
