@@ -170,7 +170,7 @@ URNIC_API int urnic_create_qp(struct urnic_pd *pd, struct urnic_qp_init_attr *at
  * answers at the peer's address, asked for 3 s; -EPERM: a Q_Key with bit 31 set is for root and the
  * daemon's own user. */
 URNIC_API int urnic_modify_qp(struct urnic_qp *qp, const struct urnic_qp_attr *attr, unsigned mask);
-/* All attributes as the daemon has them. */
+/* All attributes as the daemon has them. ah_attr.sgid_index is 0 while its address is gone. */
 URNIC_API int urnic_query_qp(struct urnic_qp *qp, struct urnic_qp_attr *attr);
 /* What is posted to it doesn't complete any more; its completions that weren't polled are dropped.
  * -EBUSY: attached to multicast groups. */
