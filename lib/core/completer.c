@@ -373,7 +373,7 @@ static bool read_middle(struct rx *rx, struct qp *qp)
         return false;
     const struct swqe *w = req_wqe(qp, r->rd_first);
     uint32_t k = psn(r->una.v - w->first.v).v;
-    if (k + 1 == w->npsn || place_more(rx, rec, k << qp->mtu_shift))
+    if (k + 1 == w->npsn || place_more(rx, rec, (k << qp->mtu_shift) - rec->arg))
         return false;
     rec->psn = r->una = psn_add(r->una, 1);
     r->rd_psns--;

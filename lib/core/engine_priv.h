@@ -96,13 +96,13 @@ struct rx {
     unsigned ncopies, cap;
     uint32_t qpn, slot; /* of the frame before, which most often came for the same queue pair */
     unsigned worker;
-    struct qp *last;      /* took the frame before; NULL: nobody did */
+    struct qp *last; /* took the frame before; NULL: nobody did */
     /* of a message that isn't over, on each side; see rx_shared */
     struct record *share[2];
 };
 
-/* The record of a WRITE to qp, or of answers to its READ, that began in this call, while nothing
- * has come behind it on that side; else NULL. */
+/* The record of a SEND or WRITE to qp, or of answers to its READ, that began in this call, while
+ * nothing has come behind it on that side; else NULL. */
 static inline struct record *rx_shared(const struct rx *rx, const struct qp *qp,
                                        enum record_side side)
 {

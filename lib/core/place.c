@@ -60,36 +60,50 @@ static int put_spans(struct rx *rx, struct record *r, const struct mem_ref *ref,
     return 0;
 }
 
+/* Octet `off` of an SGE and those behind it: `rest`, for what follows as well; if they aren't all
+ * ours, `len`. */
+static int check_recv(struct rx *rx, struct qp *qp, const struct engine_sge *sge, uint64_t off,
+                      uint64_t rest, uint32_t len, struct mem_ref *ref)
+{
+    struct mem *mem = rx->e->mem;
+    uint32_t pd = resp_recv_pd(qp);
+    uint64_t va = sge->va + off;
+    if (va < sge->va)
+        return -EACCES;
+    bool all = !mem_check(mem, pd, qp->qpn, sge->lkey, va, rest, MEM_LOCAL_WRITE, true, ref);
+    if (all || !mem_check(mem, pd, qp->qpn, sge->lkey, va, len, MEM_LOCAL_WRITE, true, ref))
+        return 0;
+    return -EACCES;
+}
+
 int place_recv(struct rx *rx, struct qp *qp, const struct rwqe *w, uint64_t off,
                const struct place_span *spans, unsigned n, struct record **last)
 {
-    uint32_t pd = resp_recv_pd(qp), total = 0;
+    uint32_t total = 0;
     *last = NULL;
     if (rx->early)
         return 0;
     struct cursor c = {spans, n, 0};
     for (unsigned i = 0; i < n; i++)
         total += spans[i].len;
-    for (unsigned i = 0; total > 0 && i < w->nsge; i++) {
-        const struct engine_sge *sge = &w->sge[i];
-        if (off >= sge->len) {
-            off -= sge->len;
+    uint64_t begin = 0, end; /* of an SGE, in the message */
+    for (unsigned i = 0; total > 0 && i < w->nsge; i++, begin = end) {
+        end = begin + w->sge[i].len;
+        if (off >= end)
             continue;
-        }
-        uint32_t len = sge->len - (uint32_t)off;
-        if (len > total)
-            len = total;
+        uint64_t rest = end - off;
+        uint32_t len = rest < total ? (uint32_t)rest : total;
         struct mem_ref ref;
-        if (sge->va + off < sge->va || mem_check(rx->e->mem, pd, qp->qpn, sge->lkey, sge->va + off,
-                                                 len, MEM_LOCAL_WRITE, true, &ref))
+        if (check_recv(rx, qp, &w->sge[i], off - begin, rest, len, &ref))
             return -EACCES;
         *last = record_new(rx->e, qp, REC_RESP);
         (*last)->psn = (*last)->at = psn(rx->pkt.psn);
+        (*last)->va = off;
         record_hold(rx->e, *last, &ref);
         if (put_spans(rx, *last, &ref, 0, len, &c))
             return -EACCES;
+        off += len;
         total -= len;
-        off = 0;
     }
     return 0;
 }
@@ -147,9 +161,9 @@ static struct record *scatter(struct rx *rx, struct qp *qp, struct swqe *w, uint
     return rec;
 }
 
-int place_more(struct rx *rx, struct record *rec, uint32_t off)
+int place_more(struct rx *rx, struct record *rec, uint64_t off)
 {
-    return put(rx, rec, &rec->hold, off - rec->arg, rx->payload, rx->pkt.payload_len);
+    return put(rx, rec, &rec->hold, off, rx->payload, rx->pkt.payload_len);
 }
 
 struct record *place_atomic(struct rx *rx, struct qp *qp, struct swqe *w)
@@ -160,7 +174,7 @@ struct record *place_atomic(struct rx *rx, struct qp *qp, struct swqe *w)
 struct record *place_read(struct rx *rx, struct qp *qp, struct swqe *w, uint32_t off)
 {
     struct record *rec = rx_shared(rx, qp, REC_COMP);
-    if (rec && !place_more(rx, rec, off))
+    if (rec && !place_more(rx, rec, off - rec->arg))
         return rec;
     return scatter(rx, qp, w, off, rx->payload, rx->pkt.payload_len);
 }

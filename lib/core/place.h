@@ -22,8 +22,9 @@ struct place_span {
 
 /* Scatter the spans into the receive work request, beginning at its octet `off`. The caller has
  * checked that they fit, and that enough records are free. *last: the record of the last range,
- * NULL when there was none. 0, or -EACCES: some buffer isn't ours to write (what stands before it
- * may be written already). */
+ * which is what is left of its SGE and begins at octet `va` of the message, NULL when there was
+ * none. 0, or -EACCES: some buffer isn't ours to write (what stands before it may be written
+ * already). */
 int place_recv(struct rx *rx, struct qp *qp, const struct rwqe *w, uint64_t off,
                const struct place_span *spans, unsigned n, struct record **last);
 
@@ -37,8 +38,9 @@ int place_write(struct rx *rx, struct qp *qp, const struct mem_ref *ref, uint64_
  * begins within the READ. */
 struct record *place_read(struct rx *rx, struct qp *qp, struct swqe *w, uint32_t off);
 struct record *place_atomic(struct rx *rx, struct qp *qp, struct swqe *w);
-/* As place_read, into a record that place_read has made for an earlier packet of that READ. 0, or
- * -EACCES: not all of it goes to the range that this holds, or it isn't ours to write any more. */
-int place_more(struct rx *rx, struct record *rec, uint32_t off);
+/* The packet's payload to octet `off` of the range of a record that was made here for an earlier
+ * packet of its message. 0, or -EACCES: not all of it goes there, or it isn't ours to write any
+ * more. */
+int place_more(struct rx *rx, struct record *rec, uint64_t off);
 
 #endif

@@ -10,11 +10,11 @@
  * is discarded.
  *
  * One record holds one memory range; a packet that spans k ranges takes k records, of which only
- * the last has an action. Packets of one WRITE that come in one engine_rx share one, and so do
- * answers to one READ that go to one range. They commit together; a copy's token has its packet's
- * PSN, and if copies fail, those packets before the first one that did commit (ACK-07). The pool
- * belongs to the engine and is bounded: with too few records left the packet is dropped before any
- * state changes (rx_copy_pending).
+ * the last has an action. Packets of one SEND or WRITE that come in one engine_rx and go to one
+ * range share one, and so do answers to one READ. They commit together; a copy's token has its
+ * packet's PSN, and if copies fail, those packets before the first one that did commit (ACK-07).
+ * The pool belongs to the engine and is bounded: with too few records left the packet is dropped
+ * before any state changes (rx_copy_pending).
  */
 #ifndef URNIC_RECORD_H
 #define URNIC_RECORD_H
@@ -45,7 +45,7 @@ struct record {
     uint32_t imm;
     uint32_t msn;
     uint32_t len;  /* message length, for the completion */
-    uint64_t va;   /* the responder's: wr_id, or VA */
+    uint64_t va;   /* of a message: where the range begins in it; of a datagram: flags */
     uint32_t rkey; /* to invalidate */
     uint32_t arg;  /* free for the side; requester: where its range begins in a READ */
 } __attribute__((aligned(64)));

@@ -265,8 +265,7 @@ void resp_packet_done(struct rx *rx, struct qp *qp, struct record *rec)
     rec->psn = psn(rx->pkt.psn);
     rec->arg |= (rx->pkt.ackreq ? F_ACKREQ : 0) | (r->wqe ? F_WQE : 0) |
                 (flags & WIRE_F_WRITE ? F_WRITE : 0);
-    rx->share[REC_RESP] =
-        flags & WIRE_F_WRITE && flags & (WIRE_F_FIRST | WIRE_F_MIDDLE) && !qp->sr ? rec : NULL;
+    rx->share[REC_RESP] = flags & (WIRE_F_FIRST | WIRE_F_MIDDLE) && !qp->sr ? rec : NULL;
     r->in_msg = flags & WIRE_F_SEND ? MSG_SEND : MSG_WRITE;
     if (flags & WIRE_F_END) {
         r->in_msg = MSG_NONE;
@@ -398,16 +397,18 @@ void resp_expected(struct rx *rx, struct qp *qp)
         sr_placed(rx, qp);
 }
 
-/* One more packet in the middle of a WRITE, into the record of those before it: what RSP-01 asks
- * beyond this has been answered for them, and the range that was checked is as long as the message.
- * False: it isn't one, or something is wrong with it. */
-static bool write_middle(struct rx *rx, struct qp *qp)
+/* One more packet in the middle of a message, into the record of those before it: what RSP-01 asks
+ * beyond this has been answered for them, and the range that was checked is no longer than the
+ * WRITE, or the receive. False: it isn't one, or something is wrong with it. */
+static bool middle(struct rx *rx, struct qp *qp)
 {
     struct resp *r = &qp->resp;
-    struct record *rec = rx_shared(rx, qp, REC_RESP), *same;
-    if (!rec || rx->pkt.opcode != WIRE_OPCODE(WIRE_RC, WIRE_WRITE_MIDDLE) ||
-        rx->pkt.psn != r->epsn.v || rx->pkt.payload_len != qp_mtu(qp) ||
-        place_write(rx, qp, &r->wref, r->msg_off, &same))
+    struct record *rec = rx_shared(rx, qp, REC_RESP);
+    if (!rec || rx->pkt.psn != r->epsn.v || rx->pkt.payload_len != qp_mtu(qp) ||
+        r->msg_off + qp_mtu(qp) > WIRE_MSG_MAX)
+        return false;
+    unsigned op = rec->arg & F_WRITE ? WIRE_WRITE_MIDDLE : WIRE_SEND_MIDDLE;
+    if (rx->pkt.opcode != WIRE_OPCODE(WIRE_RC, op) || place_more(rx, rec, r->msg_off - rec->va))
         return false;
     rec->psn = r->epsn;
     rec->arg |= rx->pkt.ackreq ? F_ACKREQ : 0;
@@ -431,7 +432,7 @@ void resp_comm_est(struct rx *rx, struct qp *qp)
 void resp_rx(struct rx *rx, struct qp *qp)
 {
     struct resp *r = &qp->resp;
-    if (write_middle(rx, qp))
+    if (middle(rx, qp))
         return;
     if (r->fatal) { /* RSP-05 */
         rx_drop(rx, ENGINE_C_rx_bad_qp_state);

@@ -65,6 +65,7 @@ static void end_init(const struct world *w, struct end *x)
                                           .type = w->uc ? QP_UC : QP_RC,
                                           .pd = x->r->pd,
                                           .max_recv_wr = 64,
+                                          .max_recv_sge = 4,
                                           .send_cq = x->r->cq,
                                           .recv_cq = x->r->cq};
         ck_assert_int_eq(engine_qp_create(x->r->e, &params, &x->qp[i]), 0);
@@ -73,8 +74,20 @@ static void end_init(const struct world *w, struct end *x)
         rig_connect(x->r, x->qp[i], &qo, QPS_RTS);
     }
     for (unsigned i = 0; i < QPS * 16; i++) {
-        struct engine_sge sge = {RIG_VA + i * 8192, 8192, x->r->lkey};
-        struct engine_recv_wr wr = {.wr_id = i, .sge = &sge, .nsge = 1};
+        /* Of one range; of four that end anywhere; of two, the second one partly not ours. */
+        uint64_t va = RIG_VA + i * 8192;
+        struct engine_sge one[] = {{va, 8192, x->r->lkey}};
+        struct engine_sge four[] = {{va, RIG_MTU, x->r->lkey},
+                                    {va + RIG_MTU, 1, x->r->lkey},
+                                    {va + RIG_MTU + 1, 3000, x->r->lkey},
+                                    {va + RIG_MTU + 3001, 4167, x->r->lkey}};
+        struct engine_sge far[] = {{va, 2500, x->r->lkey},
+                                   {RIG_VA + RIG_MEM - 4000, 5692, x->r->lkey}};
+        struct engine_recv_wr wr = {.wr_id = i, .sge = one, .nsge = 1};
+        if (i / QPS % 3 == 1)
+            wr.sge = four, wr.nsge = 4;
+        if (i / QPS % 3 == 2)
+            wr.sge = far, wr.nsge = 2;
         engine_post_recv(x->r->e, x->qp[i % QPS], &wr); /* some of them lack room for it */
     }
 }

@@ -185,6 +185,9 @@ static const struct script scripts[] = {
     {"RSP-13 receive buffer that isn't writable", {0},
      "recv-bad 10; < SEND_ONLY 0 len=4\n"
      "= LOC_PROT_ERR; > ACKNOWLEDGE 0 syn=63; state ERR; count tx_nak_rem_op 1; rbuf 0 0 4 clean"},
+    {"RSP-13 a receive that isn't ours to its end takes what fits into what is", {0},
+     "recv 900000000; < SEND_FIRST 0 len=256; < SEND_LAST 1 len=3 ack\n"
+     "= SUCCESS len=259; > ACKNOWLEDGE 1 msn=1; rbuf 0 0 256 is 0:0; rbuf 0 256 3 is 1:0; rbuf 0 259 8 clean"},
     {"RSP-13 malformed receive", {0},
      "recv-malformed; < SEND_ONLY 0 len=4; = LOC_QP_OP_ERR; > ACKNOWLEDGE 0 syn=63; state ERR"},
     {"RSP-28 receive CQ overflow: no ACK, queue pair in error", {.cq_room = 1},
