@@ -81,7 +81,8 @@ URNIC_API int urnic_create_cm_channel(struct urnic_context *ctx, struct urnic_cm
 URNIC_API int urnic_destroy_cm_channel(struct urnic_cm_channel *channel); /* -EBUSY: ids use it */
 /* Readable when an event waits, or when the daemon has gone. */
 URNIC_API int urnic_cm_channel_fd(const struct urnic_cm_channel *channel);
-/* Wait for an event (-EAGAIN when the descriptor is non-blocking). -ENODEV: the daemon has gone.
+/* Wait for an event (-EAGAIN when the descriptor is non-blocking). -ENODEV: the daemon has gone;
+ * -ENOMEM: a peer's request was refused for want of memory, and the next event can be got.
  * The event is a copy: there is nothing to acknowledge, and destroying an id doesn't wait for
  * anybody: where another thread than the one that gets the events destroys ids, an event that was
  * got just before may name one of them.
