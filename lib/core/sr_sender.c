@@ -187,6 +187,7 @@ void sr_lost(struct engine *e, struct qp *qp, psn_t p)
     struct req *r = &qp->req;
     if (r->rnr_wait || r->fail)
         return;
+    drop(s->marked, p); /* it may have come, and been given up since */
     gap_seen(s, p);
     psn_t end = psn(s->high.v - 1 - s->overtaken); /* one past the last that counts as lost */
     if (psn_eq(s->trigger, p) && psn_diff(end, p) <= 0)

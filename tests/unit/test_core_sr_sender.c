@@ -49,6 +49,28 @@ START_TEST(lr_03_at_once)
 }
 END_TEST
 
+/* LR-03: what had come, and the peer lacks nevertheless, as its copy failed, is sent again at once.
+ */
+START_TEST(lr_03_given_up)
+{
+    struct rig *r = after_write("none,recovery=sr", 64);
+    sack(r, WIRE_SYN_NAK_SEQ, tx_psn(0), tx_psn(2));
+    rig_tx(r, 0);
+    ck_assert_str_eq(sent(r), "0 1");
+    rig_clear(r);
+    r->now += RTT;
+    sack(r, WIRE_SYN_NAK_SEQ, tx_psn(2), tx_psn(5));
+    rig_tx(r, 0);
+    ck_assert_str_eq(sent(r), "2 3 4");
+    rig_clear(r);
+    r->now += RTT;
+    sack(r, WIRE_SYN_NAK_SEQ, tx_psn(5), tx_psn(5)); /* what came could not be kept */
+    rig_tx(r, 0);
+    ck_assert_str_eq(sent(r), "5");
+    rig_free(r);
+}
+END_TEST
+
 /* LR-15: a packet that was missing while others came, and is acknowledged without having been sent
  * again, was late: so many may overtake another one, and one more is needed. Those between count
  * only when as many have overtaken them. */
@@ -179,5 +201,5 @@ START_TEST(lr_15_bounds)
 }
 END_TEST
 
-UNIT_MAIN("core sr sender", lr_03_at_once, lr_15_late, lr_15_late_and_early, lr_15_late_or_lost,
-          lr_15_doubts, lr_15_sent_again_twice, lr_15_bounds)
+UNIT_MAIN("core sr sender", lr_03_at_once, lr_03_given_up, lr_15_late, lr_15_late_and_early,
+          lr_15_late_or_lost, lr_15_doubts, lr_15_sent_again_twice, lr_15_bounds)
