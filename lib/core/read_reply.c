@@ -415,8 +415,9 @@ static bool emit_read(struct engine *e, struct qp *qp, struct rd_res *res, struc
     return true;
 }
 
-/* Up to n packets that differ in place and PSN alone from the one before, which is of the same part
- * of a READ and has just been emitted; into as many slots. Returns how many. */
+/* Up to n packets in the middle of the part of a READ that is being sent, into as many slots: they
+ * differ in place and PSN alone. Call when one of that READ has just been emitted, as that sees
+ * whether an ACK is owed. Returns how many. */
 static unsigned emit_read_middles(struct engine *e, struct qp *qp, struct rd_res *res,
                                   struct engine_slot *slots, unsigned n, uint64_t now)
 {
