@@ -95,7 +95,7 @@ static void direction(const struct lint_flow_info *i, const char *arrow)
         counted(&any, i->corrupt, "damaged");
         counted(&any, i->ecn_ce, "marked CE");
         counted(&any, i->cut, "cut by the capture");
-        counted(&any, i->again, "seen on another interface too");
+        counted(&any, i->again, "seen on another interface or VLAN too");
         putchar('\n');
     }
 }

@@ -23,8 +23,10 @@
 #define PAIR_FIRST     32u
 #define PAIR_EVERY     64u
 #define ID_NEAR        256 /* from one packet's IP identification to the next one's, of a counter */
-#define CUT_HABIT      3u  /* broken rules of packets without iCRC that may be damage */
-#define HELD_MAX       16u /* findings of a flow that wait for its end */
+#define VID_MASK       0xFFFu
+#define VID_NONE       0x1000u /* no tag */
+#define CUT_HABIT      3u      /* broken rules of packets without iCRC that may be damage */
+#define HELD_MAX       16u     /* findings of a flow that wait for its end */
 #define OTHER_ORDER    "the network changes the order of packets here"
 #define OTHER_PROTOCOL "the ends use opcodes of their own: another protocol"
 #define PARSE_FLAGS    (WIRE_P_LOOPBACK | WIRE_P_QINQ | WIRE_P_V1 | WIRE_P_IP_CSUM_OK | WIRE_P_NO_ICRC)
@@ -242,17 +244,22 @@ static bool is_roce(const struct lint_frame *in, const struct wire_pkt *p)
 }
 
 /* A packet seen on one interface often shows up on another one a moment later; or on the same, when
- * both ends are on the machine that captures: going out, then coming in. */
-static bool seen_elsewhere(struct lint_flow *f, const struct lint_frame *in, uint32_t icrc)
+ * both ends are on the machine that captures: going out, then coming in; or when a switch mirrors
+ * it twice: as it came, then as it goes out, in another VLAN or in none. */
+static bool seen_elsewhere(struct lint_flow *f, const struct lint_ctx *c)
 {
-    uint32_t n = f->recent_n < LINT_RECENT ? f->recent_n : LINT_RECENT;
+    const struct lint_frame *in = c->in;
+    uint16_t vlan = c->p.vlan ? c->p.tci & VID_MASK : VID_NONE;
+    uint32_t icrc = c->icrc, n = f->recent_n < LINT_RECENT ? f->recent_n : LINT_RECENT;
     for (uint32_t i = 0; i < n; i++)
         if (f->recent[i].icrc == icrc &&
-            (f->recent[i].interface != in->interface || f->recent[i].sent != in->sent))
+            (f->recent[i].interface != in->interface || f->recent[i].sent != in->sent ||
+             f->recent[i].vlan != vlan))
             return true;
     f->recent[f->recent_n % LINT_RECENT].icrc = icrc;
     f->recent[f->recent_n % LINT_RECENT].interface = in->interface;
     f->recent[f->recent_n % LINT_RECENT].sent = in->sent;
+    f->recent[f->recent_n % LINT_RECENT].vlan = vlan;
     f->recent_n++;
     return false;
 }
@@ -484,7 +491,7 @@ static void good(struct lint_ctx *c)
     c->f->icrc_run = 0;
     c->l->icrc_run = 0;
     c->view->flow = c->f->info.id;
-    if (!c->cut && seen_elsewhere(c->f, c->in, c->icrc)) {
+    if (!c->cut && seen_elsewhere(c->f, c)) {
         c->view->flags |= LINT_V_AGAIN;
         c->f->info.again++;
         return;

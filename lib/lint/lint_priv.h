@@ -213,6 +213,7 @@ struct lint_flow {
 
     struct {
         uint32_t icrc, interface;
+        uint16_t vlan;
         bool sent;
     } recent[LINT_RECENT];
     uint32_t recent_n;

@@ -492,6 +492,57 @@ START_TEST(rnr_02_each_answered)
 }
 END_TEST
 
+static void on_finding(void *ctx, const struct lint_finding *f)
+{
+    struct found *found = ctx;
+    if (found->n < 32)
+        found->f[found->n++] = *f;
+}
+
+static uint32_t tagged(uint8_t *out, const struct packet *k, uint16_t vid)
+{
+    memcpy(out, k->f, 12);
+    wire_put16(out + 12, 0x8100);
+    wire_put16(out + 14, vid);
+    memcpy(out + 16, k->f + 12, k->len - 12);
+    return (uint32_t)k->len + 4;
+}
+
+/* A switch that mirrors what comes in and what goes out shows each packet twice, in two VLANs where
+ * it routes, or with a tag and without. */
+START_TEST(mirrored_twice)
+{
+    static struct run run;
+    for (enum net net = 0; net < NETS; net++)
+        for (int other = 0; other < 2; other++) {
+            struct found found = {0};
+            struct lint *l = lint_new(on_finding, &found, 0);
+            struct lint_flow_info info;
+            uint64_t again = 0;
+            build(&run, &(struct row){.name = "", .steps = steps_rc}, net);
+            for (int i = 0; i < run.n; i++) {
+                uint8_t one[4500], two[4500];
+                const struct packet *k = &run.packet[i];
+                struct lint_frame f = {.number = 2 * (uint64_t)i + 1, .ns = k->ns, .data = one};
+                f.len = f.wire_len = tagged(one, k, 10);
+                lint_packet(l, &f, NULL);
+                f = (struct lint_frame){.number = f.number + 1, .ns = f.ns + 300, .data = two};
+                f.len = f.wire_len = other ? tagged(two, k, 20) : (uint32_t)k->len;
+                f.data = other ? two : k->f;
+                lint_packet(l, &f, NULL);
+            }
+            lint_end(l);
+            ck_assert_msg(!found.n, "%s%s", found.f[0].rule->id, nets[net]);
+            for (uint32_t id = 0; lint_flow_info(l, id, &info); id++) {
+                ck_assert_uint_eq(info.duplicates, 0);
+                again += info.again;
+            }
+            ck_assert_int_eq((int)again, run.n);
+            lint_free(l);
+        }
+}
+END_TEST
+
 /* WIRE-10: only the first fragment of a datagram has its port: the others may be anybody's. */
 START_TEST(fragments_of_others)
 {
@@ -530,6 +581,7 @@ int main(void)
     tcase_add_test(t, rnr_02_overtaken);
     tcase_add_test(t, rnr_02_each_answered);
     tcase_add_test(t, fragments_of_others);
+    tcase_add_test(t, mirrored_twice);
     suite_add_tcase(s, t);
     return unit_run(s);
 }
