@@ -333,7 +333,7 @@ static void emit_nak(struct engine *e, struct qp *qp, struct engine_slot *slot)
     if (r->fatal < FATAL_OWED && !psn_eq(r->nak_psn, r->done_epsn)) {
         /* The packet came after all before this NAK got a slot. If what came behind it was dropped
          * a NAK is due nevertheless: for the PSN that is missing now. */
-        if (!r->behind && !(qp->sr && qp->sr->nearly)) {
+        if (psn_diff(r->rd->dropped, r->done_epsn) < 0 && !(qp->sr && qp->sr->nearly)) {
             r->nak_owed = 0;
             emit_ack(e, qp, slot);
             return;

@@ -49,6 +49,7 @@ struct rd_ring {
     uint32_t tail;       /* accepted up to here */
     uint32_t live;       /* entries before tail that mean something */
     uint32_t replays;    /* entries with `replay` */
+    psn_t dropped;       /* the latest packet that was, because one before it is missing */
     uint32_t dup_tokens; /* SEC-15: answers to duplicates that are left */
     uint64_t dup_at;     /* ... last refilled */
     uint32_t dup_epoch;  /* SEC-16: counts the peer's progress between its rounds of retries */
@@ -80,5 +81,12 @@ bool rd_dup_token(struct qp *qp, uint64_t now);
 /* responder.c: a fatal NAK is owed from now on; completes the receive work request in use when
  * `wqe` says that the failed message has one. */
 void resp_fatal(struct engine *e, struct qp *qp, enum refusal why, psn_t p, bool wqe, uint64_t now);
+
+/* A packet beyond the expected one has been dropped. */
+static inline void rd_dropped(struct resp *r, psn_t p)
+{
+    if (psn_diff(p, r->rd->dropped) > 0)
+        r->rd->dropped = p;
+}
 
 #endif

@@ -114,7 +114,6 @@ static void refuse_rnr(struct rx *rx, struct qp *qp)
     engine_count(rx->e, ENGINE_C_out_of_buffer);
     rx->f->drop = ENGINE_C_out_of_buffer;
     qp->resp.quiet = 1;
-    qp->resp.behind = 0;
     act(rx, qp, ACT_RNR, psn(rx->pkt.psn));
     record_run(rx->e, qp, REC_RESP, rx->now);
 }
@@ -133,7 +132,7 @@ static void out_of_sequence(struct rx *rx, struct qp *qp)
         return;
     rx_drop(rx, ENGINE_C_out_of_sequence);
     recorder_note(rx->e, qp, NOTE_RX_OOS, psn(rx->pkt.psn), r->epsn.v);
-    r->behind = 1;
+    rd_dropped(r, psn(rx->pkt.psn));
     if (r->quiet)
         return;
     r->quiet = 1;
@@ -638,6 +637,8 @@ int resp_start(struct qp *qp, psn_t rq_psn, uint64_t now)
         return -ENOMEM;
     r->epsn = r->done_epsn = rq_psn;
     r->ack_psn = psn_add(rq_psn, PSN_MASK);
+    if (r->rd)
+        r->rd->dropped = r->ack_psn;
     r->done_msn = 0;
     r->credits = 0;
     return 0;

@@ -36,7 +36,6 @@ struct resp {
     uint8_t in_msg;      /* enum resp_msg: of the message under way */
     uint8_t quiet;       /* ACK-08, RNR-02: NAKed; silent until epsn arrives */
     uint8_t fatal;       /* enum resp_fatal */
-    uint8_t behind;      /* since then a packet behind epsn has been dropped */
     struct rwqe *wqe;    /* receive work request of the message under way, last of `taken` */
     struct mem_ref wref; /* WRITE: the checked range */
 

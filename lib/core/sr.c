@@ -10,6 +10,7 @@
 
 #include "engine_priv.h"
 #include "place.h"
+#include "read_reply.h"
 #include "resp_uc.h"
 
 #define HELLOS_MAX 8u
@@ -398,7 +399,7 @@ bool sr_rx_early(struct rx *rx, struct qp *qp)
         return true;
     }
     rx_drop(rx, ENGINE_C_out_of_sequence);
-    r->behind = 1;
+    rd_dropped(r, p);
     if (!r->quiet)
         owe_sack(rx->e, qp, r->epsn); /* nothing new has come */
     r->quiet = 1;
