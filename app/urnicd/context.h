@@ -112,8 +112,8 @@ struct context {
     struct ipc_doorbell *doorbell;
     uint32_t doorbell_head;
     struct memory *doorbell_mem;
-    struct queue **queue; /* by doorbell number; NULL = free */
-    uint32_t nqueue;      /* numbers ever used */
+    struct queue **queue;       /* by doorbell number; NULL = free */
+    uint32_t nqueue;            /* numbers ever used */
     struct freed_number *freed; /* a ring of QUOTA_QUEUES, oldest first */
     uint32_t first_freed, nfreed;
 

@@ -175,18 +175,28 @@ int control_open(struct urnicd *d, char *err)
 
 /* ---- clients ---- */
 
+/* Send somebody away, with the answer to a hello that may not have come yet. */
+static void control_send_away(struct urnicd *d, int fd)
+{
+    const struct ipc_hdr no = {.type = IPC_HELLO, .flags = IPC_F_REPLY, .status = -EDQUOT};
+
+    ipc_send(fd, &no, sizeof(no), NULL, 0, MSG_DONTWAIT);
+    d->refused++;
+}
+
 /* Out of descriptors: who waits in the queue would wake us for ever. One is kept for turning it
  * away. */
 static void control_no_room(struct urnicd *d)
 {
     close(d->spare_fd);
     int fd = accept4(d->listen_fd, NULL, NULL, SOCK_CLOEXEC);
-    if (fd >= 0)
+    if (fd >= 0) {
+        control_send_away(d, fd);
         close(fd);
-    else
+    } else {
         nanosleep(&(struct timespec){.tv_nsec = (long)CONTROL_PAUSE_NS}, NULL);
+    }
     d->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    d->refused++;
     log_warn("control", "no descriptor left for another client");
 }
 
@@ -215,7 +225,7 @@ static void control_accept(struct urnicd *d)
     }
     c = client_new(d, fd);
     if (!c || !control_has_room(d, c) || control_watch(d, fd, c) < 0) {
-        d->refused++;
+        control_send_away(d, fd);
         if (c)
             client_free(c);
         else

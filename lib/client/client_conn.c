@@ -57,13 +57,15 @@ static int say_hello(struct client_conn *c)
     struct ipc_hello ours, theirs = {0};
     ipc_hello_fill(&ours, IPC_FEAT_CM | IPC_FEAT_SRQ | IPC_FEAT_MW | IPC_FEAT_UD | IPC_FEAT_DRIVE |
                               IPC_FEAT_REG_MR);
-    ssize_t n = ipc_send(c->sock, &ours, sizeof(ours), NULL, 0, 0);
-    if (n == 0)
+    int err = ipc_send(c->sock, &ours, sizeof(ours), NULL, 0, 0);
+    if (err < 0 && err != -EPIPE)
+        return err;
+    /* Who turns us away has closed the socket already; what he says comes behind the error. */
+    ssize_t n = ipc_recv(c->sock, &theirs, sizeof(theirs), NULL, NULL, 0);
+    if (n == -ECONNRESET)
         n = ipc_recv(c->sock, &theirs, sizeof(theirs), NULL, NULL, 0);
-    if (n == 0 || n == -EPIPE || n == -ECONNRESET)
-        return -EDQUOT; /* let in and put out again */
-    if (n < 0)
-        return n == -EMSGSIZE ? -EPROTO : (int)n;
+    if (n <= 0)
+        return n == -EMSGSIZE ? -EPROTO : n == 0 || n == -ECONNRESET ? -ENODEV : (int)n;
     if (n >= (ssize_t)sizeof(struct ipc_hdr) && theirs.hdr.status < 0)
         return theirs.hdr.status;
     if (n < (ssize_t)sizeof(theirs))
