@@ -473,45 +473,67 @@ static void id_qp(struct end *e, struct urnic_cm_id *id)
     ck_assert_int_eq(end_post_recv(e, 0, 64, 7), 0);
 }
 
+/* `a` connects to where `b` listens. */
+struct meeting {
+    struct urnic_cm_channel *ca, *cb;
+    struct urnic_cm_id *listener, *active, *passive;
+};
+
+/* As far as `a` has a queue pair and its route. */
+static void meet(struct meeting *m, struct sockaddr *at)
+{
+    ck_assert_int_eq(urnic_create_cm_channel(a.ctx, &m->ca), 0);
+    ck_assert_int_eq(urnic_create_cm_channel(b.ctx, &m->cb), 0);
+    ck_assert_int_eq(urnic_create_id(m->cb, URNIC_PS_TCP, NULL, &m->listener), 0);
+    ck_assert_int_eq(urnic_bind_addr(m->listener, at), 0);
+    ck_assert_int_eq(urnic_listen(m->listener, 0), 0);
+    ck_assert_int_eq(urnic_create_id(m->ca, URNIC_PS_TCP, NULL, &m->active), 0);
+    ck_assert_int_eq(urnic_resolve(m->active, NULL, at, 5000), 0);
+    await_cm(m->ca, URNIC_CM_ROUTE_RESOLVED);
+    id_qp(&a, m->active);
+}
+
+/* ... as `b` has heard of it, and has one as well. */
+static void meet_halfway(struct meeting *m)
+{
+    ck_assert_int_eq(urnic_connect(m->active, NULL), 0);
+    m->passive = await_cm(m->cb, URNIC_CM_CONNECT_REQUEST).id;
+    id_qp(&b, m->passive);
+}
+
+static void part(struct meeting *m)
+{
+    ck_assert_int_eq(urnic_destroy_ep(m->active), 0);
+    ck_assert_int_eq(urnic_destroy_ep(m->passive), 0);
+    a.qp = b.qp = NULL;
+    ck_assert_int_eq(urnic_destroy_id(m->listener), 0);
+    ck_assert_int_eq(urnic_destroy_cm_channel(m->ca), 0);
+    ck_assert_int_eq(urnic_destroy_cm_channel(m->cb), 0);
+}
+
 /* CM-25: who polls may have the peer's first message before anybody has got ESTABLISHED, and may
  * answer it: the queue pair is in RTS already. */
 START_TEST(answers_before_the_event)
 {
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(PORT)};
-    struct urnic_cm_channel *ca, *cb;
-    struct urnic_cm_id *listener, *active, *passive;
+    struct meeting m;
 
     up();
     inet_pton(AF_INET, "10.0.0.2", &to.sin_addr);
-    ck_assert_int_eq(urnic_create_cm_channel(a.ctx, &ca), 0);
-    ck_assert_int_eq(urnic_create_cm_channel(b.ctx, &cb), 0);
-    ck_assert_int_eq(urnic_create_id(cb, URNIC_PS_TCP, NULL, &listener), 0);
-    ck_assert_int_eq(urnic_bind_addr(listener, (struct sockaddr *)&to), 0);
-    ck_assert_int_eq(urnic_listen(listener, 0), 0);
-    ck_assert_int_eq(urnic_create_id(ca, URNIC_PS_TCP, NULL, &active), 0);
-    ck_assert_int_eq(urnic_resolve(active, NULL, (struct sockaddr *)&to, 5000), 0);
-    await_cm(ca, URNIC_CM_ROUTE_RESOLVED);
-    id_qp(&a, active);
+    meet(&m, (struct sockaddr *)&to);
     ck_assert_int_eq(end_post(&a, URNIC_WR_SEND, 0, 8, 0, 0, 1), -EINVAL); /* not connected */
-    ck_assert_int_eq(urnic_connect(active, NULL), 0);
-    passive = await_cm(cb, URNIC_CM_CONNECT_REQUEST).id;
-    id_qp(&b, passive);
+    meet_halfway(&m);
     ck_assert_int_eq(end_post(&b, URNIC_WR_SEND, 0, 8, 0, 0, 2), -EINVAL); /* nor accepted */
-    ck_assert_int_eq(urnic_accept(passive, NULL), 0);
-    await_cm(cb, URNIC_CM_ESTABLISHED);
+    ck_assert_int_eq(urnic_accept(m.passive, NULL), 0);
+    await_cm(m.cb, URNIC_CM_ESTABLISHED);
     ck_assert_int_eq(end_post(&b, URNIC_WR_SEND, 0, 8, 0, 0, 3), 0);
     end_expect(&b, URNIC_WC_SUCCESS, 3);
     end_expect(&a, URNIC_WC_SUCCESS, 7);
     ck_assert_int_eq(end_post(&a, URNIC_WR_SEND, 0, 8, 0, 0, 4), 0);
     end_expect(&a, URNIC_WC_SUCCESS, 4);
     end_expect(&b, URNIC_WC_SUCCESS, 7);
-    await_cm(ca, URNIC_CM_ESTABLISHED);
-    ck_assert_int_eq(urnic_destroy_ep(active), 0);
-    ck_assert_int_eq(urnic_destroy_ep(passive), 0);
-    a.qp = b.qp = NULL;
-    ck_assert_int_eq(urnic_destroy_id(listener), 0);
-    ck_assert_int_eq(urnic_destroy_cm_channel(ca), 0);
-    ck_assert_int_eq(urnic_destroy_cm_channel(cb), 0);
+    await_cm(m.ca, URNIC_CM_ESTABLISHED);
+    part(&m);
     down();
 }
 END_TEST
@@ -530,32 +552,16 @@ static void change_address(enum ipc_type type, const char *ip)
 START_TEST(accepts_from_its_address)
 {
     struct sockaddr_in6 to = {.sin6_family = AF_INET6, .sin6_port = htons(PORT)};
-    struct urnic_cm_channel *ca, *cb;
-    struct urnic_cm_id *listener, *active, *passive;
+    struct meeting m;
 
     up();
     change_address(IPC_ADDR_ADD, "fd00::22");
     inet_pton(AF_INET6, "fd00::22", &to.sin6_addr);
-    ck_assert_int_eq(urnic_create_cm_channel(a.ctx, &ca), 0);
-    ck_assert_int_eq(urnic_create_cm_channel(b.ctx, &cb), 0);
-    ck_assert_int_eq(urnic_create_id(cb, URNIC_PS_TCP, NULL, &listener), 0);
-    ck_assert_int_eq(urnic_bind_addr(listener, (struct sockaddr *)&to), 0);
-    ck_assert_int_eq(urnic_listen(listener, 0), 0);
-    ck_assert_int_eq(urnic_create_id(ca, URNIC_PS_TCP, NULL, &active), 0);
-    ck_assert_int_eq(urnic_resolve(active, NULL, (struct sockaddr *)&to, 5000), 0);
-    await_cm(ca, URNIC_CM_ROUTE_RESOLVED);
-    id_qp(&a, active);
-    ck_assert_int_eq(urnic_connect(active, NULL), 0);
-    passive = await_cm(cb, URNIC_CM_CONNECT_REQUEST).id;
-    id_qp(&b, passive);
+    meet(&m, (struct sockaddr *)&to);
+    meet_halfway(&m);
     change_address(IPC_ADDR_DEL, "fd00::22");
-    ck_assert_int_eq(urnic_accept(passive, NULL), -EADDRNOTAVAIL);
-    ck_assert_int_eq(urnic_destroy_ep(passive), 0);
-    ck_assert_int_eq(urnic_destroy_ep(active), 0);
-    a.qp = b.qp = NULL;
-    ck_assert_int_eq(urnic_destroy_id(listener), 0);
-    ck_assert_int_eq(urnic_destroy_cm_channel(ca), 0);
-    ck_assert_int_eq(urnic_destroy_cm_channel(cb), 0);
+    ck_assert_int_eq(urnic_accept(m.passive, NULL), -EADDRNOTAVAIL);
+    part(&m);
     down();
 }
 END_TEST

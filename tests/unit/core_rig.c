@@ -227,6 +227,24 @@ void rig_free(struct rig *r)
     free(r);
 }
 
+void rig_same_sent(const struct rig *a, const struct rig *b)
+{
+    ck_assert_uint_eq(a->nsent, b->nsent);
+    for (unsigned i = 0; i < a->nsent; i++) {
+        const struct wire_pkt *x = &a->sent[i], *y = &b->sent[i];
+        ck_assert_uint_eq(x->opcode, y->opcode);
+        ck_assert_uint_eq(x->psn, y->psn);
+        ck_assert_uint_eq(x->ackreq, y->ackreq);
+        ck_assert_uint_eq(x->tclass, y->tclass);
+        ck_assert_uint_eq(x->syndrome, y->syndrome);
+        ck_assert_uint_eq(x->msn, y->msn);
+        ck_assert_uint_eq(x->va, y->va);
+        ck_assert_uint_eq(x->dma_len, y->dma_len);
+        ck_assert_uint_eq(x->payload_len, y->payload_len);
+        ck_assert_mem_eq(a->payload[i], b->payload[i], x->payload_len);
+    }
+}
+
 struct engine_send_wr rig_wr(struct rig *r, enum engine_wr_opcode op, uint64_t wr_id, uint32_t off,
                              uint32_t len)
 {

@@ -75,6 +75,9 @@ struct rig {
 
 struct rig *rig_new(const struct rig_opts *o);
 void rig_free(struct rig *r);
+/* Both have sent the same packets, payload included, but for IP ids, which a slot that was filled
+ * in vain uses up; else the test fails. */
+void rig_same_sent(const struct rig *a, const struct rig *b);
 struct engine_qp_attr rig_attr(const struct rig *r, const struct rig_opts *o);
 /* RESET to RTS, or as far as `to`. */
 void rig_connect(struct rig *r, struct qp *qp, const struct rig_opts *o, enum qp_state to);

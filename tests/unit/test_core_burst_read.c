@@ -95,24 +95,6 @@ static void end(struct world *w)
     rig_free(w->all);
 }
 
-static void compare_packets(const struct rig *a, const struct rig *b)
-{
-    ck_assert_uint_eq(a->nsent, b->nsent);
-    for (unsigned i = 0; i < a->nsent; i++) {
-        const struct wire_pkt *x = &a->sent[i], *y = &b->sent[i];
-        ck_assert_uint_eq(x->opcode, y->opcode);
-        ck_assert_uint_eq(x->psn, y->psn);
-        ck_assert_uint_eq(x->ackreq, y->ackreq);
-        ck_assert_uint_eq(x->tclass, y->tclass);
-        ck_assert_uint_eq(x->syndrome, y->syndrome);
-        ck_assert_uint_eq(x->msn, y->msn);
-        ck_assert_uint_eq(x->va, y->va);
-        ck_assert_uint_eq(x->dma_len, y->dma_len);
-        ck_assert_uint_eq(x->payload_len, y->payload_len);
-        ck_assert_mem_eq(a->payload[i], b->payload[i], x->payload_len);
-    }
-}
-
 /* All that can be seen from outside. */
 static void compare_state(const struct rig *a, const struct rig *b)
 {
@@ -365,7 +347,7 @@ START_TEST(rd_14_as_one_by_one)
                 post(&w, round * 4 + n);
             rig_tx(w.one, 0);
             rig_tx(w.all, 0);
-            compare_packets(w.one, w.all);
+            rig_same_sent(w.one, w.all);
             ask_peer(&w);
             uint64_t pause = below(&w, 8) == 0 ? 2 * RIG_T : below(&w, 30000);
             rig_pass(w.one, pause);
@@ -543,7 +525,7 @@ START_TEST(rd_05_slot_by_slot)
                 ;
             while (rig_tx(w.all, slots) > 0)
                 ;
-            compare_packets(w.one, w.all);
+            rig_same_sent(w.one, w.all);
             gone += w.one->nsent && w.one->sent[w.one->nsent - 1].syndrome == WIRE_SYN_NAK_ACCESS;
             packets += w.all->nsent;
             if (bad && !w.one->fail_gather)

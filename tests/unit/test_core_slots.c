@@ -44,18 +44,9 @@ static void post(struct world *w, uint64_t wr_id)
 
 static void compare_sent(const struct rig *a, const struct rig *b)
 {
-    ck_assert_uint_eq(a->nsent, b->nsent);
-    for (unsigned i = 0; i < a->nsent; i++) {
-        const struct wire_pkt *x = &a->sent[i], *y = &b->sent[i];
-        ck_assert_uint_eq(x->opcode, y->opcode);
-        ck_assert_uint_eq(x->psn, y->psn);
-        ck_assert_uint_eq(x->ackreq, y->ackreq);
-        ck_assert_uint_eq(x->ip_id, y->ip_id);
-        ck_assert_uint_eq(x->va, y->va);
-        ck_assert_uint_eq(x->dma_len, y->dma_len);
-        ck_assert_uint_eq(x->payload_len, y->payload_len);
-        ck_assert_mem_eq(a->payload[i], b->payload[i], x->payload_len);
-    }
+    rig_same_sent(a, b);
+    for (unsigned i = 0; i < a->nsent; i++)
+        ck_assert_uint_eq(a->sent[i].ip_id, b->sent[i].ip_id);
     ck_assert_uint_eq(a->nwc, b->nwc);
     for (unsigned i = 0; i < a->nwc; i++) {
         ck_assert_uint_eq(a->wc[i].wr_id, b->wc[i].wr_id);
