@@ -49,6 +49,7 @@ struct session {
     struct frame *frames;
     size_t nframes, frames_cap;
     bool lost;      /* there was no memory for a frame */
+    bool unwritable; /* what --record names: nothing is run */
     uint64_t clock; /* runs follow each other in the recording */
     unsigned pass, fail, wrong, skip;
     uint64_t packets, checks;
@@ -117,18 +118,21 @@ static void write_frames(struct session *s, uint64_t took)
     s->clock += took + 1000000;
 }
 
-static int open_record(struct session *s)
+/* Before the first run, and not earlier: what the file held is kept when there is none. False: with
+ * a message. */
+static bool open_record(struct session *s)
 {
     const struct pcapng_options o = {.application = "urnic drill", .epoch = 1000000000};
-    if (!s->opt->record)
-        return 0;
+    if (!s->opt->record || s->out)
+        return true;
     int rc = pcapng_create(s->opt->record, &o, &s->out);
     if (rc < 0) {
         cli_errno(rc, "--record %s", s->opt->record);
-        return rc;
+        s->unwritable = true;
+        return false;
     }
     s->interface = pcapng_interface(s->out, "drill", "the device", 0);
-    return 0;
+    return true;
 }
 
 static int close_record(struct session *s)
@@ -279,9 +283,14 @@ static void run_file(struct session *s, const char *path)
     }
     if (s->opt->check)
         well_formed(s, path, script);
-    else
+    else if (open_record(s))
         run_psns(s, path, script);
     drill_free(script);
+}
+
+static bool go_on(const struct session *s)
+{
+    return !cli_stop && !s->unwritable;
 }
 
 static int not_hidden(const struct dirent *d)
@@ -313,13 +322,13 @@ static void run_path(struct session *s, const char *path, unsigned depth)
     unsigned before = s->pass + s->fail + s->wrong + s->skip;
     for (int i = 0; i < n; i++) {
         char *inner = NULL;
-        if (!cli_stop && asprintf(&inner, "%s/%s", path, list[i]->d_name) > 0)
+        if (go_on(s) && asprintf(&inner, "%s/%s", path, list[i]->d_name) > 0)
             run_path(s, inner, depth + 1);
         free(inner);
         free(list[i]);
     }
     free(list);
-    if (!depth && before == s->pass + s->fail + s->wrong + s->skip && !cli_stop) {
+    if (!depth && before == s->pass + s->fail + s->wrong + s->skip && go_on(s)) {
         cli_error("%s: no script *.drill there", path);
         s->wrong++;
     }
@@ -365,38 +374,39 @@ static bool known_server(const char *name)
     return false;
 }
 
+/* When the options name one. CLI_*, with a message. */
 static int open_wire(struct session *s)
 {
     struct drill_host_params p = s->opt->host;
     char text[64], err[512];
     uint64_t prefix;
     if (!p.port && !s->opt->addr && !s->opt->peer)
-        return 0;
+        return CLI_OK;
     if (!p.port || !s->opt->addr || !s->opt->peer) {
         cli_error("--port, --addr and --peer belong together");
-        return -EINVAL;
+        return CLI_USAGE;
     }
     const char *slash = strchr(s->opt->addr, '/');
     snprintf(text, sizeof text, "%.*s", (int)(slash ? slash - s->opt->addr : 63), s->opt->addr);
     if (take_addr("--addr", text, &p.addr) < 0)
-        return -EINVAL;
+        return CLI_USAGE;
     bool v4 = wire_addr_is_v4(&p.addr);
     prefix = v4 ? 24 : 64;
     if (slash && cli_number("--addr", slash + 1, 0, v4 ? 32 : 128, &prefix) < 0)
-        return -EINVAL;
+        return CLI_USAGE;
     p.prefix = (unsigned)prefix;
     p.service = 7174;
     if (cli_host(s->opt->peer, text, sizeof text, &p.service) < 0 ||
         take_addr("--peer", text, &p.peer) < 0)
-        return -EINVAL;
+        return CLI_USAGE;
     if (wire_addr_is_v4(&p.peer) != v4) {
         cli_error("--addr and --peer are of different IP versions");
-        return -EINVAL;
+        return CLI_USAGE;
     }
     int rc = drill_host_open(&p, &s->host, &s->wire, err, sizeof err);
     if (rc < 0)
         cli_error("--port %s: %s", p.port, *err ? err : strerror(-rc));
-    return rc;
+    return rc < 0 ? CLI_USAGE : CLI_OK;
 }
 
 /* One of our own options and its value. 0; -1 with a message; 1 = it is none of them. */
@@ -468,16 +478,15 @@ static int run(int argc, char **argv)
     if (cli_operands(argc, argv, 1, INT_MAX, "a script") != CLI_OK)
         return CLI_USAGE;
     cli_catch_signals();
-    if (open_wire(&s) < 0)
-        return CLI_USAGE;
-    if (open_record(&s) < 0) {
-        drill_host_close(s.host);
-        return CLI_USAGE;
-    }
-    for (int i = optind; i < argc && !cli_stop; i++)
+    status = open_wire(&s);
+    if (status != CLI_OK)
+        return status;
+    for (int i = optind; i < argc && go_on(&s); i++)
         run_path(&s, argv[i], 0);
     int rc = close_record(&s);
     drill_host_close(s.host);
+    if (s.unwritable)
+        return CLI_USAGE;
     status = summary(&s);
     return rc < 0 && status == CLI_OK ? CLI_FAIL : status;
 }

@@ -90,6 +90,16 @@ def recordings(tmp):
                 sys.exit(f"{command} of a recording: {said}")
 
 
+def kept(tmp):
+    """A recording is begun by the first run: where there is none, the file stays as it is."""
+    file = tmp / "kept.pcapng"
+    file.write_bytes(b"an older one")
+    for args, text in ((["-"], WRONG), ([tmp / "none"], b""), (["--check", "-"], PASS)):
+        drill("--record", file, *args, text=text)
+        check(f"the recording, {args}", file.read_bytes(), b"an older one")
+    check("a file that can't be written", drill("--record", tmp / "no" / "file", "-", "-", text=PASS).returncode, 2)
+
+
 def manual(tmp):
     text = (ROOT / "doc/drill.md").read_text()
     blocks = [re.sub("^    ", "", x, flags=re.M)
@@ -108,4 +118,5 @@ with tempfile.TemporaryDirectory(prefix="urnic-drill-") as name:
     exit_codes(Path(name))
     as_json()
     recordings(Path(name))
+    kept(Path(name))
     manual(Path(name))
