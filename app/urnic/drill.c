@@ -14,6 +14,7 @@
 #include "cli.h"
 #include "drill.h"
 #include "drill_wire.h"
+#include "io.h"
 #include "pcapng.h"
 
 static const char help[] = {
@@ -403,10 +404,14 @@ static int open_wire(struct session *s)
         cli_error("--addr and --peer are of different IP versions");
         return CLI_USAGE;
     }
+    if (io_check(p.port, err, sizeof err) < 0) {
+        cli_error("--port %s: %s", p.port, err);
+        return CLI_USAGE;
+    }
     int rc = drill_host_open(&p, &s->host, &s->wire, err, sizeof err);
     if (rc < 0)
         cli_error("--port %s: %s", p.port, *err ? err : strerror(-rc));
-    return rc < 0 ? CLI_USAGE : CLI_OK;
+    return rc == 0 ? CLI_OK : rc == -EINVAL ? CLI_USAGE : CLI_FAIL;
 }
 
 /* One of our own options and its value. 0; -1 with a message; 1 = it is none of them. */

@@ -121,12 +121,19 @@ static int test(struct wire_job *j)
 static int wire(struct wire_job *j)
 {
     char err[512] = "";
+
+    for (unsigned i = 0; i < BUMP_DIRS; i++) {
+        if (io_check(j->port[i], err, sizeof err) < 0) {
+            cli_error("%s", err);
+            return CLI_USAGE;
+        }
+    }
     int rc = bump_open(&j->bump, j->port[0], j->port[1], (uint32_t)j->mtu, (uint32_t)j->queue, err,
                        sizeof err);
 
     if (rc) {
         cli_error("%s", *err ? err : strerror(-rc));
-        return rc == -EINVAL || rc == -EMSGSIZE || rc == -ENODEV ? CLI_USAGE : CLI_FAIL;
+        return rc == -EINVAL || rc == -EMSGSIZE ? CLI_USAGE : CLI_FAIL;
     }
     int status = CLI_OK;
     if (j->capture_file && (rc = wire_capture_open(&j->capture, j->capture_file, &j->bump)) != 0) {
