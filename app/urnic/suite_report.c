@@ -88,8 +88,8 @@ json_t *suite_report_json(const struct suite_card *card, const struct bump *b)
             json_object_set_new(o, "faults", json_string(c->rules));
         json_array_append_new(list, o);
     }
-    return json_pack("{ss s[ss] so si si si}", "type", "suite", "ports", b->port[0]->spec,
-                     b->port[1]->spec, "results", list, "passed", (int)card->count[SUITE_PASS],
-                     "failed", (int)card->count[SUITE_FAIL], "untested",
-                     (int)card->count[SUITE_UNTESTED]);
+    return json_pack("{ss s[oo] so si si si}", "type", "suite", "ports",
+                     cli_json_text(b->port[0]->spec), cli_json_text(b->port[1]->spec), "results",
+                     list, "passed", (int)card->count[SUITE_PASS], "failed",
+                     (int)card->count[SUITE_FAIL], "untested", (int)card->count[SUITE_UNTESTED]);
 }

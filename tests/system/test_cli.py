@@ -585,6 +585,8 @@ def foreign_names():
     with open(SCENARIO, "rb") as f, open(os.path.join(os.fsencode(DATA), b"\xff.sim"), "wb") as copy:
         copy.write(re.sub(rb"(?m)^title .*", b"title \xff", f.read()))
     prints_json("sim", run(URNIC, ["sim", "-q", "--json", b"\xff.sim"]))
+    prints_json("wire --suite", run(URNIC, ["wire", "--suite", "-q", "--json", "--only", "lost-request", "--client-a",
+                                            "true", b"mem:\xff", b"mem:\xff"]))
     other = {"URNIC_SOCKET": os.path.join(DATA, "foreign")}
     status = subprocess.call([URNICD, "--port", b"memif:\xff,role=client", "--addr", "10.0.0.1/24"], cwd=DATA,
                              env=dict(os.environ, **other), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
