@@ -4,6 +4,7 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <jansson.h>
 #include <string.h>
 
@@ -11,6 +12,7 @@
 #include "urnic/urnic.h"
 
 #define GIDS_MAX 128
+#define LIMITS   23
 
 static const char help[] = {
 #include "help_info.inc"
@@ -66,14 +68,18 @@ static void mac_text(const uint8_t m[6], char buf[18])
     snprintf(buf, 18, "%02x:%02x:%02x:%02x:%02x:%02x", m[0], m[1], m[2], m[3], m[4], m[5]);
 }
 
-/* The limits, once: name and value, for text and JSON. */
-static unsigned limits(const struct urnic_device_attr *a, const char *name[20], uint64_t value[20])
+struct limit {
+    const char *name;
+    uint64_t value;
+};
+
+/* For text and JSON: what of the attributes is a number that applications have to keep to. */
+static void limits(const struct device *d, struct limit out[LIMITS])
 {
-    const struct {
-        const char *name;
-        uint64_t value;
-    } all[] = {
+    const struct urnic_device_attr *a = &d->attr;
+    const struct limit all[LIMITS] = {
         {"max_mr_size", a->max_mr_size},
+        {"max_msg_sz", d->port.max_msg_sz},
         {"max_qp", a->max_qp},
         {"max_qp_wr", a->max_qp_wr},
         {"max_send_sge", a->max_send_sge},
@@ -81,22 +87,22 @@ static unsigned limits(const struct urnic_device_attr *a, const char *name[20], 
         {"max_inline", a->max_inline},
         {"max_cq", a->max_cq},
         {"max_cqe", a->max_cqe},
+        {"num_comp_vectors", a->num_comp_vectors},
         {"max_mr", a->max_mr},
+        {"max_mw", a->max_mw},
         {"max_pd", a->max_pd},
+        {"max_ah", a->max_ah},
         {"max_srq", a->max_srq},
         {"max_srq_wr", a->max_srq_wr},
+        {"max_srq_sge", a->max_srq_sge},
         {"max_qp_rd_atom", a->max_qp_rd_atom},
         {"max_qp_init_rd_atom", a->max_qp_init_rd_atom},
         {"max_mcast_grp", a->max_mcast_grp},
+        {"max_mcast_qp_attach", a->max_mcast_qp_attach},
         {"max_pkeys", a->max_pkeys},
         {"local_ca_ack_delay", a->local_ca_ack_delay},
     };
-    unsigned n = sizeof all / sizeof all[0];
-    for (unsigned i = 0; i < n; i++) {
-        name[i] = all[i].name;
-        value[i] = all[i].value;
-    }
-    return n;
+    memcpy(out, all, sizeof all);
 }
 
 static void print_text(const struct device *d, bool verbose)
@@ -119,12 +125,11 @@ static void print_text(const struct device *d, bool verbose)
                d->gid[i].type == URNIC_GID_ROCE_V1 ? "v1" : "v2",
                gid_text(&d->gid[i], addr, sizeof addr));
     if (verbose) {
-        const char *name[20];
-        uint64_t value[20];
-        unsigned n = limits(&d->attr, name, value);
+        struct limit limit[LIMITS];
+        limits(d, limit);
         printf("    version     %s\n", d->attr.fw_ver);
-        for (unsigned i = 0; i < n; i++)
-            printf("    %-20s %llu\n", name[i], (unsigned long long)value[i]);
+        for (unsigned i = 0; i < LIMITS; i++)
+            printf("    %-20s %" PRIu64 "\n", limit[i].name, limit[i].value);
         printf("    %-20s %u\n", "bad_pkey_cntr", p->bad_pkey_cntr);
         printf("    %-20s %u\n", "qkey_viol_cntr", p->qkey_viol_cntr);
     }
@@ -141,11 +146,10 @@ static void print_json(const struct device *d)
                               json_pack("{s:i,s:s,s:s}", "index", (int)d->gid[i].index, "type",
                                         d->gid[i].type == URNIC_GID_ROCE_V1 ? "v1" : "v2",
                                         "address", gid_text(&d->gid[i], addr, sizeof addr)));
-    const char *name[20];
-    uint64_t value[20];
-    unsigned n = limits(&d->attr, name, value);
-    for (unsigned i = 0; i < n; i++)
-        json_object_set_new(lim, name[i], json_integer((json_int_t)value[i]));
+    struct limit limit[LIMITS];
+    limits(d, limit);
+    for (unsigned i = 0; i < LIMITS; i++)
+        json_object_set_new(lim, limit[i].name, json_integer((json_int_t)limit[i].value));
     json_t *o = json_pack("{s:s,s:o,s:s,s:s,s:i,s:i,s:i,s:i,s:i,s:I,s:i,s:i,s:o,s:o}", "device",
                           d->attr.dev.name, "port", cli_json_text(d->attr.port_spec), "state",
                           state(p), "mac", mac, "vlan", (int)p->vlan, "ifindex", (int)p->ifindex,

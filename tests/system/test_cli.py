@@ -532,6 +532,18 @@ def no_start():
         check(got == status and says in text, f"urnicd {' '.join(args)}: status {got}: {text}, not «{says}»")
 
 
+def limits():
+    """What info --json calls limits stands in the text, too; all that a device has a limit of is among them."""
+    row = json.loads(run(URNIC, ["info", "urn0", "--json"]).stdout)["limits"]
+    text = run(URNIC, ["info", "urn0", "--verbose"]).stdout
+    for name, value in row.items():
+        check(re.search(rf"^ +{name} +{value}$", text, re.M), f"info --verbose: no {name} {value}")
+    with open(os.path.join(ROOT, "lib/client/include/urnic/types.h"), encoding="ascii") as f:
+        attr = re.search(r"struct urnic_device_attr \{.*?\n\};", f.read(), re.S).group(0)
+    missing = {"num_comp_vectors", "max_msg_sz", *re.findall(r"\bmax_\w+", attr)} - set(row)
+    check(not missing, f"info: without {missing}")
+
+
 def prometheus():
     """The text format: a metric's type once, before its samples; its samples together; none twice."""
     r = run(URNIC, ["stat", "--prometheus", "--qps"])
@@ -681,6 +693,7 @@ def main():
                 manuals()
                 with_daemon()
                 no_start()
+                limits()
                 prometheus()
                 ends()
                 foreign_names()
