@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * One table of keys for the daemon and one for a device; the JSON reader and the flags both go
- * through them, so a key can't exist in only one of the two.
+ * One table of keys for the daemon and one for a device (config_device.c); the JSON reader and the
+ * flags both go through them, so a key can't exist in only one of the two.
  */
-#include "config.h"
-
 #include <errno.h>
 #include <jansson.h>
 #include <stdarg.h>
@@ -14,10 +12,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "config_priv.h"
 #include "io_arg.h"
 #include "ipc.h"
 
-__attribute__((format(printf, 2, 3))) static int config_fail(char *err, const char *fmt, ...)
+int config_fail(char *err, const char *fmt, ...)
 {
     va_list ap;
 
@@ -27,12 +26,18 @@ __attribute__((format(printf, 2, 3))) static int config_fail(char *err, const ch
     return -EINVAL;
 }
 
-static bool number_parse(const char *s, uint64_t max, uint64_t *out)
+bool config_number(const char *s, uint64_t max, uint64_t *out)
 {
     return io_parse_u64(s, out) == 0 && *out <= max;
 }
 
-static bool text_copy(char *out, size_t size, const char *s)
+bool config_bool(const char *s, bool *out)
+{
+    *out = strcmp(s, "true") == 0 || strcmp(s, "1") == 0 || strcmp(s, "yes") == 0;
+    return *out || strcmp(s, "false") == 0 || strcmp(s, "0") == 0 || strcmp(s, "no") == 0;
+}
+
+bool config_text(char *out, size_t size, const char *s)
 {
     size_t len = strlen(s);
 
@@ -42,331 +47,11 @@ static bool text_copy(char *out, size_t size, const char *s)
     return true;
 }
 
-/* "10.0.0.1/24" or "fd00::1/64" -> 0 or -EINVAL. */
-static int parse_addr(const char *s, struct config_addr *out)
-{
-    char ip[64];
-    const char *slash = strchr(s, '/');
-    size_t len = slash ? (size_t)(slash - s) : strlen(s);
-    uint64_t prefix;
-
-    if (len >= sizeof(ip))
-        return -EINVAL;
-    memcpy(ip, s, len);
-    ip[len] = '\0';
-    if (wire_addr_parse(ip, &out->ip) < 0)
-        return -EINVAL;
-    unsigned bits = wire_addr_is_v4(&out->ip) ? 32 : 128;
-    prefix = bits;
-    if (slash && !number_parse(slash + 1, bits, &prefix))
-        return -EINVAL;
-    out->prefix = (uint8_t)prefix;
-    return 0;
-}
-
-/* ---- keys of a device ---- */
-
-typedef int (*device_key_fn)(struct config_device *d, const char *key, const char *v, char *err);
-
-static int set_name(struct config_device *d, const char *key, const char *v, char *err)
-{
-    for (const char *p = v; *p; p++) {
-        bool good = (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') ||
-                    (*p >= '0' && *p <= '9') || *p == '_' || *p == '-';
-        if (!good)
-            return config_fail(err, "%s=%s: letters, digits, '_' and '-' only", key, v);
-    }
-    if (!text_copy(d->name, sizeof(d->name), v))
-        return config_fail(err, "%s=%s: want 1 to %zu characters", key, v, sizeof(d->name) - 1);
-    return 0;
-}
-
-static int set_port(struct config_device *d, const char *key, const char *v, char *err)
-{
-    if (!strchr(v, ':') || !text_copy(d->port, sizeof(d->port), v))
-        return config_fail(err,
-                           "%s=%s: want DRIVER:ARGUMENTS, for example mem:LINK, "
-                           "memif:/run/a.sock,role=server or dpdk:net_af_packet0,iface=eth1",
-                           key, v);
-    return 0;
-}
-
-static int set_addr(struct config_device *d, const char *key, const char *v, char *err)
-{
-    char list[1024], *save = NULL;
-
-    if (!text_copy(list, sizeof(list), v))
-        return config_fail(err, "%s=%s: want ADDRESS/PREFIX[;ADDRESS/PREFIX...]", key, v);
-    for (char *one = strtok_r(list, ";", &save); one; one = strtok_r(NULL, ";", &save)) {
-        if (d->naddr == CONFIG_ADDRS)
-            return config_fail(err, "%s=%s: at most %u addresses", key, v, CONFIG_ADDRS);
-        struct config_addr *a = &d->addr[d->naddr];
-        if (parse_addr(one, a) < 0)
-            return config_fail(err, "%s=%s: want an address like 10.0.0.1/24 or fd00::1/64", key,
-                               one);
-        if (wire_addr_is_multicast(&a->ip))
-            return config_fail(err, "%s=%s: is a multicast address", key, one);
-        d->naddr++;
-    }
-    return 0;
-}
-
-static int set_gw(struct config_device *d, const char *key, const char *v, char *err)
-{
-    char list[256], *save = NULL;
-
-    if (!text_copy(list, sizeof(list), v))
-        return config_fail(err, "%s=%s: want ADDRESS[;ADDRESS]", key, v);
-    for (char *one = strtok_r(list, ";", &save); one; one = strtok_r(NULL, ";", &save)) {
-        struct wire_addr gw;
-        if (wire_addr_parse(one, &gw) < 0)
-            return config_fail(err, "%s=%s: want an address like 10.0.0.254", key, one);
-        if (wire_addr_is_multicast(&gw))
-            return config_fail(err, "%s=%s: is a multicast address", key, one);
-        for (unsigned i = 0; i < d->ngw; i++) {
-            if (wire_addr_is_v4(&d->gw[i]) == wire_addr_is_v4(&gw))
-                return config_fail(err, "%s=%s: one gateway per address family", key, v);
-        }
-        d->gw[d->ngw++] = gw;
-    }
-    return 0;
-}
-
-static int set_mtu(struct config_device *d, const char *key, const char *v, char *err)
-{
-    uint64_t n;
-
-    if (!number_parse(v, 9216, &n) || (n != 0 && wire_mtu_for_ip((uint32_t)n) == 0))
-        return config_fail(err,
-                           "%s=%s: want the IP MTU in octets, up to 9216, large enough for 256 "
-                           "octets of payload and headers (or 0: as the port allows)",
-                           key, v);
-    d->mtu = (uint32_t)n;
-    return 0;
-}
-
-static int set_vlan(struct config_device *d, const char *key, const char *v, char *err)
-{
-    uint64_t n;
-
-    if (!number_parse(v, 4094, &n))
-        return config_fail(err, "%s=%s: want a VLAN id 1..4094, or 0 for none", key, v);
-    d->vlan = (uint16_t)n;
-    return 0;
-}
-
-static int set_mac(struct config_device *d, const char *key, const char *v, char *err)
-{
-    unsigned b[6];
-    int used = 0;
-
-    if (sscanf(v, "%2x:%2x:%2x:%2x:%2x:%2x%n", &b[0], &b[1], &b[2], &b[3], &b[4], &b[5], &used) !=
-            6 ||
-        v[used] != '\0' || (b[0] & 1) != 0)
-        return config_fail(err, "%s=%s: want a unicast MAC like 02:00:00:00:00:01", key, v);
-    for (unsigned i = 0; i < 6; i++)
-        d->mac[i] = (uint8_t)b[i];
-    return 0;
-}
-
-static int set_cc(struct config_device *d, const char *key, const char *v, char *err)
-{
-    char why[CONFIG_ERR - 64];
-
-    if (cc_conf_parse(&d->cc, v, why, sizeof(why)) < 0)
-        return config_fail(err, "%s: %s", key, why);
-    return 0;
-}
-
-static int set_worker(struct config_device *d, const char *key, const char *v, char *err)
-{
-    uint64_t n;
-
-    if (!number_parse(v, CONFIG_WORKERS - 1, &n))
-        return config_fail(err, "%s=%s: want a worker's number, 0..%u", key, v, CONFIG_WORKERS - 1);
-    d->worker = (int)n;
-    return 0;
-}
-
-#define NEIGH_BY_PORT "?" /* neigh=kernel: the port names the interface */
-
-static int set_neigh(struct config_device *d, const char *key, const char *v, char *err)
-{
-    const char *ifname = strcmp(v, "kernel") == 0        ? NEIGH_BY_PORT
-                         : strncmp(v, "kernel:", 7) == 0 ? v + 7
-                                                         : "";
-
-    d->kernel_if[0] = '\0';
-    if (strcmp(v, "own") != 0 && !text_copy(d->kernel_if, sizeof(d->kernel_if), ifname))
-        return config_fail(err,
-                           "%s=%s: want own (the daemon answers ARP and ND for its addresses), "
-                           "kernel, or kernel:INTERFACE",
-                           key, v);
-    return 0;
-}
-
-bool config_port_iface(const struct config_device *d, char *name, size_t size)
-{
-    const char *iface = strstr(d->port, "iface=");
-
-    if (!iface)
-        return false;
-    iface += strlen("iface=");
-    size_t len = strcspn(iface, ",");
-    if (len == 0 || len >= size)
-        return false;
-    memcpy(name, iface, len);
-    name[len] = '\0';
-    return true;
-}
-
-/* neigh=kernel: the interface is the one that the port is on. */
-static int check_neigh(struct config_device *d, char *err)
-{
-    if (strcmp(d->kernel_if, NEIGH_BY_PORT) != 0 ||
-        config_port_iface(d, d->kernel_if, sizeof(d->kernel_if)))
-        return 0;
-    return config_fail(err,
-                       "device %s: neigh=kernel: port %s is on no interface of the kernel that it "
-                       "names: use neigh=own, or say which by neigh=kernel:INTERFACE",
-                       d->name, d->port);
-}
-
-static bool bool_parse(const char *v, bool *out)
-{
-    *out = strcmp(v, "true") == 0 || strcmp(v, "1") == 0 || strcmp(v, "yes") == 0;
-    return *out || strcmp(v, "false") == 0 || strcmp(v, "0") == 0 || strcmp(v, "no") == 0;
-}
-
-static int set_bool(bool *out, const char *key, const char *v, char *err)
-{
-    if (!bool_parse(v, out))
-        return config_fail(err, "%s=%s: want true or false", key, v);
-    return 0;
-}
-
-static int set_loopback(struct config_device *d, const char *key, const char *v, char *err)
-{
-    return set_bool(&d->loopback, key, v, err);
-}
-
-static int set_strict_resp(struct config_device *d, const char *key, const char *v, char *err)
-{
-    return set_bool(&d->strict_resp, key, v, err);
-}
-
-static int set_nak_confirm(struct config_device *d, const char *key, const char *v, char *err)
-{
-    return set_bool(&d->nak_confirm, key, v, err);
-}
-
-static int set_rnr_on_rd_res(struct config_device *d, const char *key, const char *v, char *err)
-{
-    return set_bool(&d->rnr_on_rd_res, key, v, err);
-}
-
-static int set_hold(struct config_device *d, const char *key, const char *v, char *err)
-{
-    uint64_t ms;
-
-    if (!number_parse(v, 3600000, &ms))
-        return config_fail(err, "%s=%s: want milliseconds, at most 3600000", key, v);
-    d->addr_hold = ms * 1000000;
-    return 0;
-}
-
-static const struct {
-    const char *key;
-    device_key_fn set;
-} device_keys[] = {
-    {"name", set_name},
-    {"port", set_port},
-    {"addr", set_addr},
-    {"gw", set_gw},
-    {"mtu", set_mtu},
-    {"vlan", set_vlan},
-    {"mac", set_mac},
-    {"cc", set_cc},
-    {"worker", set_worker},
-    {"neigh", set_neigh},
-    {"loopback", set_loopback},
-    {"hold", set_hold},
-    {"strict_resp", set_strict_resp},
-    {"nak_confirm", set_nak_confirm},
-    {"rnr_on_rd_res", set_rnr_on_rd_res},
-};
-#define DEVICE_KEYS (sizeof(device_keys) / sizeof(device_keys[0]))
-
-void config_device_init(struct config_device *d)
-{
-    memset(d, 0, sizeof(*d));
-    d->worker = -1;
-    d->addr_hold = CONFIG_HOLD_MS * 1000000ull;
-    cc_conf_init(&d->cc, &cc_none);
-}
-
-int config_device_set(struct config_device *d, const char *key, const char *value, char *err)
-{
-    for (size_t i = 0; i < DEVICE_KEYS; i++) {
-        if (strcmp(key, device_keys[i].key) == 0)
-            return device_keys[i].set(d, key, value, err);
-    }
-    return config_fail(err,
-                       "device: unknown key %s; known: name port addr gw mtu vlan mac cc worker "
-                       "neigh loopback hold strict_resp nak_confirm rnr_on_rd_res",
-                       key);
-}
-
-static bool is_device_key(const char *word, size_t len)
-{
-    for (size_t i = 0; i < DEVICE_KEYS; i++) {
-        if (strlen(device_keys[i].key) == len && memcmp(device_keys[i].key, word, len) == 0)
-            return true;
-    }
-    return false;
-}
-
-int config_device_parse(struct config_device *d, const char *text, char *err)
-{
-    char value[1024];
-
-    while (*text) {
-        const char *eq = strchr(text, '=');
-        if (!eq || !is_device_key(text, (size_t)(eq - text)))
-            return config_fail(err, "device=%s: want KEY=VALUE,... with a known key first", text);
-        char key[16];
-        memcpy(key, text, (size_t)(eq - text));
-        key[eq - text] = '\0';
-
-        /* The value ends at a comma; that of a port or an algorithm, which have parameters of
-         * their own, ends only where a key of ours follows. */
-        const char *end = eq + 1;
-        for (;;) {
-            end += strcspn(end, ",");
-            const char *next = *end ? strchr(end, '=') : NULL;
-            if (!*end || (strcmp(key, "port") != 0 && strcmp(key, "cc") != 0) ||
-                (next && is_device_key(end + 1, (size_t)(next - end - 1))))
-                break;
-            end++;
-        }
-        size_t len = (size_t)(end - eq - 1);
-        if (len >= sizeof(value))
-            return config_fail(err, "device: the value of %s is too long", key);
-        memcpy(value, eq + 1, len);
-        value[len] = '\0';
-        int rc = config_device_set(d, key, value, err);
-        if (rc < 0)
-            return rc;
-        text = *end ? end + 1 : end;
-    }
-    return 0;
-}
-
 /* ---- keys of the daemon ---- */
 
 static int set_socket(struct config *c, const char *v, char *err)
 {
-    if (!text_copy(c->socket, sizeof(c->socket), v))
+    if (!config_text(c->socket, sizeof(c->socket), v))
         return config_fail(err, "socket=%s: want a path of at most %zu octets", v,
                            sizeof(c->socket) - 1);
     return 0;
@@ -376,7 +61,7 @@ static int set_workers(struct config *c, const char *v, char *err)
 {
     uint64_t n;
 
-    if (!number_parse(v, CONFIG_WORKERS, &n))
+    if (!config_number(v, CONFIG_WORKERS, &n))
         return config_fail(err, "workers=%s: want 1..%u, or 0 for one per device and core", v,
                            CONFIG_WORKERS);
     c->workers = (unsigned)n;
@@ -388,11 +73,11 @@ static int set_cpu(struct config *c, const char *v, char *err)
     char list[256], *save = NULL;
 
     c->ncpu = 0;
-    if (!text_copy(list, sizeof(list), v))
+    if (!config_text(list, sizeof(list), v))
         return config_fail(err, "cpu=%s: want core numbers, for example 2,3", v);
     for (char *one = strtok_r(list, ",", &save); one; one = strtok_r(NULL, ",", &save)) {
         uint64_t n;
-        if (!number_parse(one, 1023, &n) || c->ncpu == CONFIG_WORKERS)
+        if (!config_number(one, 1023, &n) || c->ncpu == CONFIG_WORKERS)
             return config_fail(err, "cpu=%s: want up to %u core numbers, for example 2,3", v,
                                CONFIG_WORKERS);
         c->cpu[c->ncpu++] = (int)n;
@@ -420,14 +105,14 @@ static int set_log_level(struct config *c, const char *v, char *err)
 
 static int set_foreground(struct config *c, const char *v, char *err)
 {
-    if (!bool_parse(v, &c->foreground))
+    if (!config_bool(v, &c->foreground))
         return config_fail(err, "foreground=%s: want true or false", v);
     return 0;
 }
 
 static int set_seed(struct config *c, const char *v, char *err)
 {
-    if (!number_parse(v, UINT64_MAX, &c->seed))
+    if (!config_number(v, UINT64_MAX, &c->seed))
         return config_fail(err, "seed=%s: want a number", v);
     return 0;
 }
@@ -459,7 +144,7 @@ static void socket_path(char *out, size_t size)
     const char *env = getenv(IPC_SOCKET_ENV), *dir = getenv("XDG_RUNTIME_DIR");
 
     if (env && *env) {
-        if (!text_copy(out, size, env))
+        if (!config_text(out, size, env))
             *out = '\0';
         return;
     }
@@ -575,6 +260,35 @@ int config_load(struct config *c, const char *path, char *err)
     }
     json_decref(root);
     return rc;
+}
+
+/* ---- the whole ---- */
+
+bool config_port_iface(const struct config_device *d, char *name, size_t size)
+{
+    const char *iface = strstr(d->port, "iface=");
+
+    if (!iface)
+        return false;
+    iface += strlen("iface=");
+    size_t len = strcspn(iface, ",");
+    if (len == 0 || len >= size)
+        return false;
+    memcpy(name, iface, len);
+    name[len] = '\0';
+    return true;
+}
+
+/* neigh=kernel: the interface is the one that the port is on. */
+static int check_neigh(struct config_device *d, char *err)
+{
+    if (strcmp(d->kernel_if, NEIGH_BY_PORT) != 0 ||
+        config_port_iface(d, d->kernel_if, sizeof(d->kernel_if)))
+        return 0;
+    return config_fail(err,
+                       "device %s: neigh=kernel: port %s is on no interface of the kernel that it "
+                       "names: use neigh=own, or say which by neigh=kernel:INTERFACE",
+                       d->name, d->port);
 }
 
 int config_check(struct config *c, char *err)
