@@ -19,9 +19,9 @@
 #include "cmgr.h"
 #include "control.h"
 #include "deferred.h"
-#include "limits.h"
 #include "log.h"
 #include "neigh.h"
+#include "quota.h"
 
 #define CLIENT_TEARDOWN       16u     /* objects in one job: each may have megabytes of memory */
 #define CLIENT_CAPTURE_HANDLE 0xCA97u /* of its own kind: a connection has at most one capture */

@@ -12,9 +12,9 @@
 #include "client.h"
 #include "cmgr.h"
 #include "device.h"
-#include "limits.h"
 #include "loop.h"
 #include "neigh.h"
+#include "quota.h"
 
 int av_from_ipc(const struct device *d, const struct ipc_av *in, struct engine_av *out)
 {

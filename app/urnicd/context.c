@@ -11,7 +11,7 @@
 
 #include "clock.h"
 #include "device.h"
-#include "limits.h"
+#include "quota.h"
 #include "worker.h"
 
 int context_init(struct context *c, struct device *d, struct client *client)

@@ -21,8 +21,8 @@
 #include <unistd.h>
 
 #include "clock.h"
-#include "limits.h"
 #include "log.h"
+#include "quota.h"
 #include "request.h"
 
 #define CONTROL_EVENTS    64

@@ -10,7 +10,7 @@
 #include "clock.h"
 #include "context.h"
 #include "device.h"
-#include "limits.h"
+#include "quota.h"
 #include "worker.h"
 
 /* How long an event waits for a count of completions when no period was given (verbs' longest). */

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "clock.h"
-#include "limits.h"
+#include "quota.h"
 
 #define DEFERRED_WAIT_NS (3 * CLOCK_SEC)
 

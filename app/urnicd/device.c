@@ -14,10 +14,10 @@
 #include "clock.h"
 #include "cmgr.h"
 #include "context.h"
-#include "limits.h"
 #include "log.h"
 #include "loop.h"
 #include "neigh.h"
+#include "quota.h"
 #include "worker.h"
 
 #define DEVICE_HDR     (WIRE_ETH_LEN + WIRE_VLAN_LEN)

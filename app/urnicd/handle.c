@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "limits.h"
+#include "quota.h"
 
 void handle_init(struct handle_table *t)
 {

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "limits.h"
+#include "quota.h"
 
 #define QSLAB_SIZE  (1ull << 20)
 #define QSLAB_ALIGN 128u /* two lines: the neighbour-line prefetcher */

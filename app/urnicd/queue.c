@@ -11,9 +11,9 @@
 #include "clock.h"
 #include "context.h"
 #include "device.h"
-#include "limits.h"
 #include "log.h"
 #include "neigh.h"
+#include "quota.h"
 
 #define QUEUE_WAIT_NS (10 * CLOCK_SEC) /* longer than a neighbour is asked for */
 

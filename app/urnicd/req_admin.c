@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "capture.h"
-#include "limits.h"
 #include "linkctl.h"
+#include "quota.h"
 #include "request.h"
 #include "request_qp.h"
 #include "stats.h"

@@ -9,7 +9,7 @@
 
 #include "cmgr.h"
 #include "deferred.h"
-#include "limits.h"
+#include "quota.h"
 #include "request.h"
 #include "request_qp.h"
 

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "clock.h"
-#include "limits.h"
+#include "quota.h"
 #include "request.h"
 
 #define FEATURES                                                                                   \

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "limits.h"
+#include "quota.h"
 #include "request.h"
 
 static int req_pd_alloc(struct request *r)

@@ -12,8 +12,8 @@
 #include "ccctl.h"
 #include "cmgr.h"
 #include "deferred.h"
-#include "limits.h"
 #include "log.h"
+#include "quota.h"
 
 static const uint8_t mac_none[6];
 

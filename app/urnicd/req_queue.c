@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "limits.h"
+#include "quota.h"
 #include "request.h"
 #include "request_qp.h"
 

@@ -10,8 +10,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "limits.h"
 #include "log.h"
+#include "quota.h"
 
 void *request_reply(struct request *r, size_t len)
 {

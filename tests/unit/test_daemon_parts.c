@@ -14,9 +14,9 @@
 #include "context.h"
 #include "gid.h"
 #include "handle.h"
-#include "limits.h"
 #include "memory.h"
 #include "qslab.h"
+#include "quota.h"
 #include "unit.h"
 
 /* ---- GIDs ---- */

@@ -3,8 +3,8 @@
  * Limits of a device and quotas of a client (SEC-22). Beyond a quota a request gets -EDQUOT or
  * -ENOMEM, and only that client feels it.
  */
-#ifndef URNICD_LIMITS_H
-#define URNICD_LIMITS_H
+#ifndef URNICD_QUOTA_H
+#define URNICD_QUOTA_H
 
 /* of a device */
 #define LIMIT_QP      65536u
