@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "dpdk_spec.h"
@@ -118,18 +119,21 @@ static int check_dpdk(const char *args, char *err, size_t err_size)
     return dpdk_spec_parse(args, &spec, err, err_size);
 }
 
-/* Add a driver here: the word before ':', its opener, and what reads its arguments only. */
+/* Add a driver here: the word before ':', its opener, what reads its arguments only, and the
+ * longest path that its first argument may be if it is one of use while the port is open, else 0.
+ */
 static const struct driver {
     const char *name;
     io_open_fn open;
     int (*check)(const char *args, char *err, size_t err_size);
+    size_t path_max;
 } drivers[] = {
-    {"mem", io_mem_open, io_mem_check},
-    {"pcap", io_pcap_open, io_pcap_check},
+    {"mem", io_mem_open, io_mem_check, 0},
+    {"pcap", io_pcap_open, io_pcap_check, 0},
 #ifdef URNIC_HAVE_MEMIF
-    {"memif", io_memif_open, io_memif_check},
+    {"memif", io_memif_open, io_memif_check, sizeof(((struct sockaddr_un *)0)->sun_path) - 1},
 #endif
-    {"dpdk", open_dpdk, check_dpdk},
+    {"dpdk", open_dpdk, check_dpdk, 0},
 };
 
 /* The driver that a specification names, and what follows its name; or NULL, with -errno in *rc and
@@ -173,6 +177,22 @@ int io_check(const char *spec, char *err, size_t err_size)
     const struct driver *d = find_driver(spec, &args, &rc, err, err_size);
 
     return d ? d->check(args, err, err_size) : rc;
+}
+
+int io_absolute(char spec[IO_SPEC_MAX], const char *dir)
+{
+    char whole[2 * IO_SPEC_MAX];
+    const char *args;
+    int rc;
+    const struct driver *d = find_driver(spec, &args, &rc, NULL, 0);
+
+    if (!d || d->path_max == 0 || *args == '/' || *args == '@')
+        return 0;
+    int n = snprintf(whole, sizeof(whole), "%s:%s/%s", d->name, dir, args);
+    if (strlen(dir) + 1 + strcspn(args, ",") > d->path_max || n >= (int)IO_SPEC_MAX)
+        return -ENAMETOOLONG;
+    memcpy(spec, whole, (size_t)n + 1);
+    return 0;
 }
 
 int io_open(const char *spec, const struct io_open_params *params, struct io_port **out, char *err,

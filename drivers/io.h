@@ -153,6 +153,11 @@ int io_open(const char *spec, const struct io_open_params *params, struct io_por
  * Not a promise that the port can be opened. */
 int io_check(const char *spec, char *err, size_t err_size);
 
+/* Make a path in `spec` that the driver goes on using once the port is open (memif's socket)
+ * independent of the working directory, `dir` being the one it is relative to. Returns 0, or
+ * -ENAMETOOLONG and leaves `spec` as it is. */
+int io_absolute(char spec[IO_SPEC_MAX], const char *dir);
+
 /* The file of the DPDK driver, a plugin, as the first dpdk: port would load it. Returns 0, or
  * -ENOENT: there is none where it is looked for. */
 int io_dpdk_plugin(char *path, size_t size);

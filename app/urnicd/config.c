@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <jansson.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -318,4 +319,19 @@ int config_check(struct config *c, char *err)
         }
     }
     return 0;
+}
+
+bool config_absolute(struct config *c)
+{
+    char dir[PATH_MAX], path[PATH_MAX + sizeof(c->socket)];
+
+    if (!getcwd(dir, sizeof(dir)))
+        return false;
+    snprintf(path, sizeof(path), "%s/%s", dir, c->socket);
+    if (c->socket[0] != '/' && !config_text(c->socket, sizeof(c->socket), path))
+        return false;
+    for (unsigned i = 0; i < c->ndev; i++)
+        if (io_absolute(c->dev[i].port, dir) < 0)
+            return false;
+    return true;
 }

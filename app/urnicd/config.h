@@ -77,6 +77,9 @@ int config_device_set(struct config_device *d, const char *key, const char *valu
 /* The kernel's interface that the device's port names by its iface= (dpdk's af_packet, af_xdp,
  * tap). False: it names none. */
 bool config_port_iface(const struct config_device *d, char *name, size_t size);
+/* Make the paths that the daemon uses while it serves absolute. False: the working directory has no
+ * name, or one of them would become too long; some may be absolute then. */
+bool config_absolute(struct config *c);
 /* Whole-file checks: names are unique, ports and addresses are there. Fills in names. */
 int config_check(struct config *c, char *err);
 

@@ -140,10 +140,23 @@ static void notify_ready(void)
     close(fd);
 }
 
-/* Serve until told to stop. `ready` (or -1): a pipe to whoever waits for the start. */
+/* Tell who waits for the start that we serve. The folder we came from is not ours to keep busy,
+ * once nothing is relative to it. */
+static void let_go(int ready, bool anywhere)
+{
+    (void)!write(ready, "", 1);
+    close(ready);
+    if (anywhere)
+        (void)!chdir("/");
+}
+
+/* Serve until told to stop. `ready` (or -1): a pipe to whoever waits for the start, in the
+ * background.
+ */
 static int serve(struct urnicd *d, int ready)
 {
     char err[CONFIG_ERR] = "";
+    bool anywhere = ready >= 0 && config_absolute(&d->conf);
     int rc = memory_init();
 
     if (rc == 0)
@@ -157,10 +170,8 @@ static int serve(struct urnicd *d, int ready)
     if (rc == 0) {
         announce(d);
         notify_ready();
-        if (ready >= 0) {
-            (void)!write(ready, "", 1);
-            close(ready);
-        }
+        if (ready >= 0)
+            let_go(ready, anywhere);
         control_run(d);
     } else {
         log_error("daemon", "%s", err[0] ? err : strerror(-rc));

@@ -10,6 +10,7 @@ import json
 import os
 import re
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -670,6 +671,41 @@ def stale_socket():
     check(r.returncode == 0 and not os.path.exists(path), f"--stop, behind a stale socket: {r.stderr}")
 
 
+def served_by(path):
+    """The process that listens there."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
+        s.connect(path)
+        return struct.unpack("iII", s.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0]
+
+
+def background():
+    """A daemon in the background keeps no folder busy, and still knows its relative paths: the client's side of
+    memif finds the server that comes later, and what a server made is gone when it ends."""
+    ends = {name: os.path.join(DATA, name) for name in ("late", "early")}
+    for name, role, address in (("early", "client", "10.0.1.1"), ("late", "server", "10.0.1.2")):
+        status = subprocess.call([URNICD, "--socket", name, "--port", f"memif:m,role={role}", "--addr", address + "/24"],
+                                 cwd=DATA, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                 stderr=subprocess.DEVNULL, timeout=30)
+        check(status == 0, f"urnicd --socket {name}: status {status}")
+        where = ""
+        for _ in range(100):  # it is told that it may leave, and leaves
+            where = os.readlink(f"/proc/{served_by(ends[name])}/cwd")
+            if where == "/":
+                break
+            time.sleep(0.05)
+        check(where == "/", f"urnicd in the background, from {DATA}: works in {where}")
+    for _ in range(200):
+        if '"state":"active"' in run(URNIC, ["--socket", ends["early"], "info", "--json"]).stdout:
+            break
+        time.sleep(0.05)
+    else:
+        check(False, "memif: a client with a relative path does not find its server")
+    for path in ends.values():
+        r = run(URNICD, ["--stop", "--socket", path])
+        check(r.returncode == 0 and not os.path.exists(path), f"--stop, a relative path: {r.stderr}")
+    check(not os.path.exists(os.path.join(DATA, "m")), "memif: a relative path is left behind")
+
+
 def main():
     global DATA
     with tempfile.TemporaryDirectory(prefix="urnic-cli-") as DATA:
@@ -701,6 +737,7 @@ def main():
                 measuring()
                 daemon_stops(path)
                 stale_socket()
+                background()
                 check(daemon.wait(timeout=20) == 0, "the daemon's status")
             finally:
                 if daemon.poll() is None:
