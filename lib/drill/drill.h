@@ -33,10 +33,10 @@ void drill_free(struct drill_script *s);
 /* The first line, "# REQ-07 RTX-01: what is shown": the ids, and the rest; "" when not there. */
 const char *drill_rules(const struct drill_script *s);
 const char *drill_purpose(const struct drill_script *s);
-/* `wire`: it can be run against a device on the wire, with this program at the other end. NULL: not
- * for the wire. A script for another program than DRILL_TARGET is for the wire only. */
+
+/* The program at the other end of the wire that a script's `wire` means when it names none. A
+ * script for another program is for the wire only, one without `wire` is not for it. */
 #define DRILL_TARGET "target"
-const char *drill_wire_server(const struct drill_script *s);
 
 enum drill_verdict {
     DRILL_PASS,

@@ -57,11 +57,6 @@ const char *drill_purpose(const struct drill_script *s)
     return s->purpose;
 }
 
-const char *drill_wire_server(const struct drill_script *s)
-{
-    return s->wire;
-}
-
 const struct drill_arg *drill_arg(const struct drill_stmt *st, int id)
 {
     for (const struct drill_arg *a = st->args; a; a = a->next)

@@ -113,12 +113,10 @@ START_TEST(a_script_has_a_limit_and_says_what_it_is_for)
     ck_assert_ptr_nonnull(s);
     ck_assert_str_eq(drill_rules(s), "REQ-07 ACK-05");
     ck_assert_str_eq(drill_purpose(s), "a purpose");
-    ck_assert_str_eq(drill_wire_server(s), DRILL_TARGET);
     drill_free(s);
     s = drill_parse("# Note: no rule \r\nqp A rc\r\n", 26, &err);
     ck_assert_str_eq(drill_rules(s), "");
     ck_assert_str_eq(drill_purpose(s), "Note: no rule");
-    ck_assert_ptr_null(drill_wire_server(s));
     drill_free(s);
     char *big = calloc(1, DRILL_TEXT_MAX + 1);
     memset(big, '\n', DRILL_TEXT_MAX + 1);
