@@ -215,17 +215,6 @@ void fault_seed(struct fault *f, uint64_t seed)
     }
 }
 
-void fault_reset(struct fault *f)
-{
-    f->started = false;
-    f->frames = f->roce = 0;
-    if (f->table)
-        fault_conn_clear(f->table);
-    for (unsigned i = 0; i < f->nrules; i++)
-        f->rule[i].matched = f->rule[i].done = f->rule[i].failed = 0;
-    fault_seed(f, f->seed);
-}
-
 /* Does a rule ask for what only the table of connections knows? */
 static bool tracks(const struct fault_rule *r)
 {
@@ -246,10 +235,11 @@ static bool complete(struct fault *f)
         for (unsigned a = 0; a < r->nactions; a++)
             f->reorders |= r->action[a].verb == FAULT_V_REORDER;
     }
-    if (table)
-        f->table = calloc(1, sizeof(*f->table));
-    fault_reset(f);
-    return !table || f->table;
+    fault_seed(f, f->seed);
+    if (!table)
+        return true;
+    f->table = calloc(1, sizeof(*f->table));
+    return f->table;
 }
 
 struct fault *fault_parse(const char *text, size_t len, uint64_t seed, struct fault_error *err)
@@ -288,11 +278,6 @@ void fault_free(struct fault *f)
 }
 
 /* ---- reports ---- */
-
-bool fault_reorders(const struct fault *f)
-{
-    return f->reorders;
-}
 
 unsigned fault_rules(const struct fault *f)
 {

@@ -43,10 +43,6 @@ struct fault_error {
 struct fault *fault_parse(const char *text, size_t len, uint64_t seed, struct fault_error *err);
 void fault_free(struct fault *f); /* NULL is fine */
 
-/* Back to how fault_parse made it: counters 0, connections forgotten, dice as at the start, no time
- * origin. */
-void fault_reset(struct fault *f);
-
 /* Other dice, from their start; all else stays. */
 void fault_seed(struct fault *f, uint64_t seed);
 
@@ -76,7 +72,7 @@ struct fault_out {
     uint32_t gap;   /* > 0: held until so many frames of the same direction and flow have gone by */
     uint64_t within; /* ns: ... or for so long (on top of `delay`) if they don't come */
     uint64_t flow;   /* which flow that is: equal for frames that count for each other's gap. Set
-                      * for every frame when a rule has `reorder` (fault_reorders), else 0 */
+                      * for every frame when a rule has `reorder`, else 0 */
     uint32_t ninject;
     struct fault_inject inject[FAULT_INJECTS];
 };
@@ -91,9 +87,6 @@ unsigned fault_apply(struct fault *f, enum fault_dir dir, uint8_t *frame, uint32
  * others is not done, but FAULT_DAMAGED says that it would have damaged them. */
 unsigned fault_apply_cut(struct fault *f, enum fault_dir dir, uint8_t *frame, uint32_t have,
                          uint32_t len, uint64_t now, struct fault_out *out);
-
-/* Does any rule reorder? If not, out->flow is never of use. */
-bool fault_reorders(const struct fault *f);
 
 /* ---- what they have done ---- */
 

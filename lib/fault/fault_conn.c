@@ -158,12 +158,6 @@ static uint32_t half_new(struct fault_table *t, uint32_t n, unsigned side,
     return i;
 }
 
-void fault_conn_clear(struct fault_table *t)
-{
-    if (t->clock) /* never used, it is zero, and not even in memory yet */
-        memset(t, 0, sizeof(*t));
-}
-
 /* ---- which halves belong together ---- */
 
 /* The half i, alone so far, joins the connection of half `to`. */

@@ -208,8 +208,6 @@ struct fault_view {
 
 /* Look up where the packet belongs, and learn from it. Only for frames that are RoCE. */
 void fault_conn_see(struct fault_table *t, const struct fault_view *v, struct fault_place *out);
-/* Forget all connections. */
-void fault_conn_clear(struct fault_table *t);
 
 struct fault {
     struct fault_rule *rule;

@@ -117,8 +117,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         FUZZ_CHECK(!strcmp(fault_describe(again, 0), text));
         fault_free(again);
     }
-    fault_reset(f);
-    FUZZ_CHECK(play(f, data + size - rest, rest) == first);
+    fault_free(f);
+    f = fault_parse((const char *)data, len, 1, &err);
+    FUZZ_CHECK(f && play(f, data + size - rest, rest) == first);
     fault_free(f);
     return 0;
 }
