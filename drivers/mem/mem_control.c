@@ -30,17 +30,6 @@ void mem_link_faults_set(struct mem_link *link, unsigned dir, const struct mem_l
     pthread_mutex_unlock(&link->lock);
 }
 
-void mem_link_seed(struct mem_link *link, uint64_t seed)
-{
-    pthread_mutex_lock(&link->lock);
-    link->cfg.seed = seed;
-    for (unsigned i = 0; i < link->top; i++)
-        link->sockets[i]->rng = seed * 0x100000001B3u + i;
-    if (link->faults)
-        fault_seed(link->faults, seed);
-    pthread_mutex_unlock(&link->lock);
-}
-
 void mem_link_rule_set(struct mem_link *link, mem_link_rule rule, void *ctx)
 {
     pthread_mutex_lock(&link->lock);

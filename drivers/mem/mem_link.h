@@ -86,9 +86,6 @@ struct mem_link_faults {
 void mem_link_faults_get(struct mem_link *link, unsigned dir, struct mem_link_faults *out);
 void mem_link_faults_set(struct mem_link *link, unsigned dir, const struct mem_link_faults *faults);
 
-/* Start the dice anew. */
-void mem_link_seed(struct mem_link *link, uint64_t seed);
-
 #define MEM_LINK_DROP    0x01u
 #define MEM_LINK_DUP     0x02u /* one more copy */
 #define MEM_LINK_CORRUPT 0x04u /* frame[corrupt_off] ^= corrupt_xor (0: flip the lowest bit) */
