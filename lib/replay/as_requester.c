@@ -235,7 +235,7 @@ static int post_next(struct requester *r)
         wr.opcode = add ? WR_ATOMIC_FETCH_AND_ADD : WR_ATOMIC_CMP_AND_SWP;
         wr.compare_add = add ? w->swap_add : w->compare;
         len = 8;
-    } else if (!(f & WIRE_F_START)) {
+    } else if (!(f & WIRE_F_START) || packet_optional(p->first)) {
         r->next++;
         return post_hole(r, 1);
     } else {
@@ -358,8 +358,9 @@ static struct field differing_again(const struct requester *r, const struct plac
 static void compare(struct requester *r, const struct packet *p)
 {
     struct place *at = place_find(r, off_of(r->d, p->pkt.psn));
-    if (!at || (!at->emitted && !at->again)) {
-        /* Our engine stands still: refused for good, or waiting for an answer not captured. */
+    if (!at || (!at->emitted && !at->again) || packet_optional(p) || packet_optional(at->first)) {
+        /* Our engine stands still: refused for good, or waiting for an answer not captured. Or it
+         * has no such request. */
         r->j->out->passed++;
         return;
     }

@@ -760,6 +760,10 @@ int as_responder(struct direction *d, struct judge *j)
             begun = begun || (i >= d->begin && wire_psn_diff(p->pkt.psn, d->base) >= 0);
             if (!begun)
                 continue;
+            if (packet_optional(p) && !evidence_refused(d, p, WIRE_SYN_NAK_INV)) {
+                r.hole = true; /* executed, or nobody knows */
+                continue;
+            }
             if (p->lost &&
                 p->pkt.psn == stage_epsn(&r.stage)) { /* else it was dropped on arrival */
                 j->out->lost++;

@@ -65,6 +65,8 @@ static const struct replay_freedom freedoms[] = {
     {"dscp", "Traffic class, ECN bits and the IPv6 flow label."},
     {"link", "MAC addresses, VLAN tags, and RoCE v1 in place of v2."},
     {"migreq", "MigReq, which tells of path migration."},
+    {"options", "FLUSH and ATOMIC WRITE, which our engine has not: they are passed over, and so is "
+                "what a responder answers behind one that it executes."},
     {"cnp", "Congestion notifications, and what rate follows from them."},
 };
 

@@ -83,6 +83,13 @@ static inline bool packet_answers(const struct direction *d, const struct packet
     return p->usable && p->flow == d->answers.id && packet_flags(p) & WIRE_F_RESPONSE;
 }
 
+/* FLUSH and ATOMIC WRITE are options that our engine has not (OPC-07). */
+static inline bool packet_optional(const struct packet *p)
+{
+    uint8_t op = p->pkt.opcode & 0x1F;
+    return op == WIRE_FLUSH || op == WIRE_ATOMIC_WRITE;
+}
+
 /* An acknowledgement of selective repeat in this flow: a hello, or what has come and what not. */
 static inline bool packet_sack(const struct packet *p, uint32_t flow)
 {

@@ -746,6 +746,42 @@ START_TEST(a_large_window)
 }
 END_TEST
 
+/* OPC-07: FLUSH and ATOMIC WRITE are options, right where a responder has them; what is wrong in
+ * front of them is found all the same, of both ends. */
+START_TEST(options_that_our_engine_has_not)
+{
+    static const struct step good[] = {SEND(10),
+                                       ACK(10),
+                                       {.opcode = WIRE_ATOMIC_WRITE, .psn = 11},
+                                       READS(ONLY, 11),
+                                       WRITE(12),
+                                       {.opcode = WIRE_FLUSH, .psn = 13},
+                                       ACK(12),
+                                       READS(ONLY, 13),
+                                       SEND(14),
+                                       ACK(14),
+                                       END};
+    static const struct step guilty[] = {
+        SEND(10),        ACK(10), ADD(11), ACK(11), SEND(12), {.opcode = WIRE_FLUSH, .psn = 13},
+        READS(ONLY, 13), END};
+    const struct step *const all[] = {good, guilty};
+    for (unsigned i = 0; i < 2; i++) {
+        struct replay *r = replay_new(0);
+        struct replay_totals totals;
+        struct tally t = {.rule = "ACK-05"};
+        uint64_t n = 0, ns = 0;
+        for (const struct step *s = all[i]; s->opcode != 0xFF; s++)
+            add_step(r, *s, &n, ns += US);
+        ck_assert_int_eq(replay_run(r, REPLAY_BOTH, on_difference, NULL, &t), 0);
+        replay_totals(r, &totals);
+        replay_free(r);
+        ck_assert_uint_gt(totals.compared, 2);
+        ck_assert_msg(t.n == i && !t.others, "%u: %u found, %s at packet %llu", i, t.n,
+                      t.n ? t.first.rule : "", (unsigned long long)t.first.number);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("replay network");
@@ -755,6 +791,7 @@ int main(void)
     tcase_add_test(c, at_both_ends);
     tcase_add_test(c, at_both_ends_in_one);
     tcase_add_test(c, a_large_window);
+    tcase_add_test(c, options_that_our_engine_has_not);
     suite_add_tcase(s, c);
     return unit_run(s);
 }
