@@ -158,8 +158,11 @@ struct lint_flow {
     struct lint_read *read;
     uint32_t reads; /* ever begun: the newest is read[(reads - 1) % LINT_READS] */
     uint32_t outstanding;
-    bool pkey_seen, sport_seen, migreq_seen, migreq_noted;
-    uint16_t pkey, sport;
+    bool sport_seen, migreq_seen, migreq_noted;
+    uint16_t sport;
+    uint16_t pkey, pkey_other;      /* the flow's own, and what another packet had */
+    uint32_t pkey_seen;             /* packets with a P_Key, up to 3; */
+    struct lint_wait pkey_first[2]; /* two that differ: the third says which is the flow's own */
     unsigned csum_bad, icrc_run, cut_broken;
     uint8_t octet_4; /* of the BTH, with reserved bits: has been said */
     bool icrc_0;     /* has been said */
@@ -250,8 +253,10 @@ enum lint_stage {
     LINT_S_AHEAD = 1u << 12,    /* a larger MSN came before a smaller one */
     LINT_S_EARLY = 1u << 13,    /* the end; once the requester hasn't waited */
     LINT_S_PORT = 1u << 14,     /* the end; the source port has changed */
+    LINT_S_PKEY = 1u << 15,     /* one of a flow's first two P_Keys was wrong */
 };
-#define LINT_STAGES    15
+#define LINT_STAGES    16
+#define LINT_ALONE     (1u << 16) /* no stage: a rule that is judged without the other direction */
 #define LINT_RULES_MAX 96u /* of a stage */
 
 /* Of something that waited. */

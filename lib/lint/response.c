@@ -503,6 +503,11 @@ void lint_flow_end(struct lint *l, struct lint_flow *f)
         lint_run(&c, LINT_S_BEYOND);
         f->beyond.on = false;
     }
+    if (f->pkey_first[1].on) { /* there was no third */
+        struct lint_ctx c = {.l = l, .f = f, .wait = &f->pkey_first[1], .cut = f->info.cut != 0};
+        lint_run(&c, LINT_S_PKEY);
+        f->pkey_first[1].on = false;
+    }
     if (f->rehashed.on) {
         struct lint_ctx c = {.l = l, .f = f, .wait = &f->rehashed};
         lint_run(&c, LINT_S_PORT);

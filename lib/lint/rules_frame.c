@@ -102,12 +102,26 @@ bool lint_wire_23(struct lint_ctx *c)
     return lint_seen(c, "%u", wire_get16(c->in->data + c->p.udp_off + 4));
 }
 
+static bool loopback(const struct wire_addr *a)
+{
+    return wire_addr_is_v4(a) ? a->b[12] == 127
+                              : wire_get64(a->b) == 0 && wire_get64(a->b + 8) == 1;
+}
+
+/* Is the source a loopback address, and the destination isn't? */
+static bool loops_back(const struct lint_ctx *c)
+{
+    return c->verdict == WIRE_OK && loopback(&c->p.sip) && !loopback(&c->p.dip);
+}
+
 bool lint_wire_29(struct lint_ctx *c)
 {
     char text[48];
-    if (c->verdict != WIRE_BAD_ADDR)
+    if (c->verdict != WIRE_BAD_ADDR && !loops_back(c))
         return false;
-    lint_expected(c, "unicast addresses of one family");
+    lint_expected(c, "%s",
+                  c->verdict == WIRE_BAD_ADDR ? "unicast addresses of one family"
+                                              : "no loopback address towards another host");
     return lint_seen(c, "source %s", wire_addr_str(&c->p.sip, text, sizeof(text)));
 }
 
@@ -349,15 +363,49 @@ bool lint_icrc_08(struct lint_ctx *c)
 
 /* ---- keys ---- */
 
+static bool same_partition(uint16_t a, uint16_t b)
+{
+    return ((a ^ b) & 0x7FFF) == 0;
+}
+
+/* The first two packets differ, and this is the third: which of the two was wrong? */
+static void settle_pkey(struct lint_ctx *c)
+{
+    struct lint_flow *f = c->f;
+    bool first = same_partition(c->p.pkey, f->pkey_other);
+    if (first) {
+        f->pkey_other = f->pkey;
+        f->pkey = c->p.pkey;
+    }
+    c->wait = &f->pkey_first[!first];
+    lint_run(c, LINT_S_PKEY);
+    c->wait = NULL;
+    c->judged = LINT_VIOLATION; /* what this packet itself is judged by */
+    c->why[0] = '\0';
+    f->pkey_first[1].on = false;
+}
+
 bool lint_key_01(struct lint_ctx *c)
 {
     struct lint_flow *f = c->f;
-    if (!f->pkey_seen) {
-        f->pkey_seen = true;
-        f->pkey = c->p.pkey;
+    if (c->wait) {
+        lint_expected(c, "P_Key 0x%04x", f->pkey);
+        return lint_seen(c, "0x%04x", f->pkey_other);
     }
-    if (((f->pkey ^ c->p.pkey) & 0x7FFF) == 0 || !(c->p.pkey & 0x7FFF))
+    if (!(c->p.pkey & 0x7FFF))
         return false; /* (no partition at all is KEY-02's) */
+    if (!f->pkey_seen) {
+        f->pkey = c->p.pkey;
+        lint_remember(c, &f->pkey_first[0]);
+    } else if (f->pkey_seen == 1 && !same_partition(c->p.pkey, f->pkey)) {
+        f->pkey_other = c->p.pkey;
+        lint_remember(c, &f->pkey_first[1]);
+    } else if (f->pkey_first[1].on) {
+        settle_pkey(c);
+    }
+    f->pkey_seen += f->pkey_seen < 3;
+    if (f->pkey_first[1].on || same_partition(c->p.pkey, f->pkey))
+        return false;
     lint_expected(c, "P_Key 0x%04x", f->pkey);
     return lint_seen(c, "0x%04x", c->p.pkey);
 }

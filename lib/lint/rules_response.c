@@ -57,9 +57,8 @@ bool lint_req_28(struct lint_ctx *c)
     unsigned asked = wire_opcodes[c->rec->opcode].flags, given = c->op->flags;
     uint8_t op = c->rec->opcode & 0x1F;
     bool atomic = given & WIRE_F_ATOMIC;
-    if (op == WIRE_FLUSH || op == WIRE_ATOMIC_WRITE)
-        return false; /* both are answered by an empty READ response */
-    if (atomic ? asked & WIRE_F_ATOMIC : asked & WIRE_F_READ)
+    bool empty = op == WIRE_FLUSH || op == WIRE_ATOMIC_WRITE; /* an empty READ response */
+    if (empty ? given & WIRE_F_READ : atomic ? asked & WIRE_F_ATOMIC : asked & WIRE_F_READ)
         return false;
     lint_expected(c, "an answer to %s", wire_opcodes[c->rec->opcode].name);
     lint_seen(c, "%s", c->op->name);

@@ -108,6 +108,17 @@ static const struct step many_under_way[] = {
     SEND(100, 64), ACK(100, 1),   SEND(101, 64), SEND(102, 64), SEND(103, 64), SEND(104, 64),
     SEND(105, 64), SEND(106, 64), SEND(107, 64), SEND(108, 64), ACK(108, 9),   END};
 
+static const struct step flush[] = {
+    SEND(100, 64),
+    ACK(100, 1),
+    {.opcode = RC(FLUSH), .psn = 101, .dma_len = 64},
+    RESP(READ_RESP_ONLY, 101, 0, 2),
+    {.opcode = RC(ATOMIC_WRITE), .psn = 102, .len = 8, .dma_len = 8},
+    RESP(READ_RESP_ONLY, 102, 0, 3),
+    SEND(103, 64),
+    ACK(103, 4),
+    END};
+
 /* ---- the changes ---- */
 
 static void broadcast(struct wire_pkt *p)
@@ -159,6 +170,10 @@ static void udp_length(struct packet *k)
 static void bad_source(struct wire_pkt *p)
 {
     p->sip = wire_addr_v4(0xE0000001);
+}
+static void loopback_source(struct wire_pkt *p)
+{
+    p->sip = wire_addr_v4(0x7F000001);
 }
 static void bad_csum(struct packet *k)
 {
@@ -303,6 +318,10 @@ static void ackreq(struct step *s)
 static void read_for_send(struct step *s)
 {
     s->opcode = RC(READ_RESP_ONLY);
+}
+static void atomic_for_flush(struct step *s)
+{
+    s->opcode = RC(ATOMIC_ACK);
 }
 static void only(struct step *s)
 {
@@ -507,6 +526,7 @@ static const struct row rows[] = {
      .verdict = LINT_UNDECIDABLE},
     {"WIRE-23 UDP length", steps_rc, 12, .octets = udp_length},
     {"WIRE-29 multicast source", steps_rc, 12, .pkt = bad_source, .v4 = true},
+    {"WIRE-29 loopback source", steps_rc, 12, .pkt = loopback_source, .v4 = true},
     {"WIRE-31 MAC of another group", steps_ud, 1, .pkt = mcast_mac, .v4 = true},
     {"HDR-01 reserved bit", steps_rc, 12, .octets = reserved_bit},
     {"HDR-02 TVer 1", steps_rc, 12, .octets = tver},
@@ -531,6 +551,9 @@ static const struct row rows[] = {
     {"ICRC-08 never right", steps_rc, ALL, .octets = icrc_wrong, .keep_icrc = true},
     {"KEY-01 P_Key changes", steps_rc, 12, .pkt = pkey},
     {"KEY-01 P_Key of an ACK changes", steps_rc, 13, .pkt = pkey},
+    {"KEY-01 P_Key of the first packet", steps_rc, 0, .pkt = pkey},
+    {"KEY-01 P_Key of the second packet", steps_rc, 2, .pkt = pkey},
+    {"KEY-02 no partition, first packet", steps_rc, 0, .pkt = pkey_0},
     {"KEY-02 P_Key without a partition", steps_ud, 1, .pkt = pkey_0},
     {"KEY-02 on a connected queue pair", steps_rc, 12, .pkt = pkey_0},
     {"KEY-07 Q_Key of QP1", steps_cm, 0, .pkt = qkey},
@@ -541,6 +564,7 @@ static const struct row rows[] = {
     {"REQ-10 AckReq on an ACK", steps_rc, 13, .step = ackreq},
     {"REQ-12 one READ too many", steps_cm, 8, .extra = &read_again},
     {"REQ-28 READ response for a SEND", steps_rc, 13, .step = read_for_send},
+    {"REQ-28 ATOMIC acknowledge for a FLUSH", flush, 3, .step = atomic_for_flush},
     {"REQ-30 ONLY where FIRST must be", steps_rc, 7, .step = only},
     {"REQ-30 FIRST at the end", steps_reread, 6, .step = first},
     {"REQ-30 FIRST twice, of a READ that was lost at first", read_late, 6, .step = first},
