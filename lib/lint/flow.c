@@ -163,8 +163,11 @@ bool lint_renew(struct lint_ctx *c)
     struct lint_flow *back = c->f->peer, *n = lint_flow_renew(c->l, c->f);
     if (!n)
         return false;
-    if (back && (back = lint_flow_renew(c->l, back)) != NULL)
+    if (back && (back = lint_flow_renew(c->l, back)) != NULL) {
         lint_flow_pair(n, back); /* a queue pair begins anew in both directions */
+        n->by_psn = back->by_psn = c->f->by_psn;
+        n->info.unsure = back->info.unsure = c->f->info.unsure;
+    }
     struct lint_flow_info *o = &c->f->info;
     o->packets--; /* this packet was counted there */
     o->octets -= c->in->wire_len;
@@ -184,6 +187,8 @@ void lint_flow_pair(struct lint_flow *a, struct lint_flow *b)
     b->peer = a;
     a->info.peer = b->info.id;
     b->info.peer = a->info.id;
+    a->by_psn = b->by_psn = false;
+    a->info.unsure = b->info.unsure = false;
     a->info.sqpn = b->info.dqpn;
     b->info.sqpn = a->info.dqpn;
     if (a->info.mtu && !b->info.mtu)
@@ -238,8 +243,29 @@ void lint_flow_find_peer(struct lint_ctx *c)
     }
     if (ports == 1)
         lint_flow_pair(f, by_port);
-    else if (!ports && psns == 1 && (same_psn_port || open == 1))
+    else if (!ports && psns == 1 && (same_psn_port || open == 1)) {
         lint_flow_pair(f, by_psn);
+        f->by_psn = by_psn->by_psn = true;
+    }
+}
+
+/* When a pair was found, perhaps the right flow had not been seen yet: several connections often
+ * begin with the same PSN. Where both directions have one source port, so has the right one. */
+void lint_flow_doubt_peer(struct lint_ctx *c)
+{
+    struct lint_flow *f = c->f, *peer = f->peer;
+    bool same_port = peer->sport_seen && peer->sport == c->p.sport;
+    uint32_t looked = 0;
+    for (uint32_t i = c->l->totals.flows; i-- > 0 && looked < LOOK_MOST; looked++) {
+        const struct lint_flow *g = c->l->flow[i];
+        if (g == f || g == peer || g->detached || (g->peer && !g->by_psn) ||
+            g->info.service != peer->info.service || (same_port && g->sport != c->p.sport) ||
+            memcmp(&g->info.src, &peer->info.src, 16) ||
+            memcmp(&g->info.dst, &peer->info.dst, 16) || !asked(g, c->p.psn))
+            continue;
+        f->info.unsure = peer->info.unsure = true;
+        return;
+    }
 }
 
 struct lint_rec *lint_rec_at(const struct lint_flow *f, uint32_t psn)

@@ -22,6 +22,7 @@
 /* When a flow looks for its other direction: at its first packets, then every so many. */
 #define PAIR_FIRST     32u
 #define PAIR_EVERY     64u
+#define DOUBT_EVERY    16u /* while nothing but PSNs say that it is the right one */
 #define ID_NEAR        256 /* from one packet's IP identification to the next one's, of a counter */
 #define VID_MASK       0xFFFu
 #define VID_NONE       0x1000u /* no tag */
@@ -29,6 +30,8 @@
 #define HELD_MAX       16u     /* findings of a flow that wait for its end */
 #define OTHER_ORDER    "the network changes the order of packets here"
 #define OTHER_PROTOCOL "the ends use opcodes of their own: another protocol"
+#define OTHER_PAIR                                                                                 \
+    "another connection has the same PSNs: perhaps its answers are taken for this one's"
 #define PARSE_FLAGS    (WIRE_P_LOOPBACK | WIRE_P_QINQ | WIRE_P_V1 | WIRE_P_IP_CSUM_OK | WIRE_P_NO_ICRC)
 
 const char *lint_verdict_name(enum lint_verdict v)
@@ -93,6 +96,13 @@ static bool other_protocol(const struct lint_flow *f)
     return f->info.by_cm ? f->private && peer->private : f->private || peer->private;
 }
 
+/* Perhaps the two directions don't belong together: does this rule need both? */
+static bool other_pair(const struct lint_flow *f, const struct lint_rule *rule)
+{
+    const unsigned alone = LINT_ALONE | LINT_S_MALFORMED | LINT_S_FRAME | LINT_S_ICRC | LINT_S_CNP;
+    return f->info.unsure && !(rule->when & alone);
+}
+
 /* Has the network changed the order of packets of this connection? */
 static bool disorder(const struct lint_flow *f)
 {
@@ -147,6 +157,9 @@ void lint_held(struct lint *l, struct lint_flow *f)
         if (other_protocol(f)) {
             f->held[i].verdict = LINT_UNDECIDABLE;
             snprintf(f->held[i].why, sizeof(f->held[i].why), OTHER_PROTOCOL);
+        } else if (other_pair(f, f->held[i].rule)) {
+            f->held[i].verdict = LINT_UNDECIDABLE;
+            snprintf(f->held[i].why, sizeof(f->held[i].why), OTHER_PAIR);
         } else if (f->held_order >> i & 1 && disorder(f)) {
             f->held[i].verdict = LINT_UNDECIDABLE;
             snprintf(f->held[i].why, sizeof(f->held[i].why), OTHER_ORDER);
@@ -171,6 +184,8 @@ unsigned lint_run(struct lint_ctx *c, enum lint_stage stage)
         const struct lint_flow *f = c->f;
         if (f && c->judged == LINT_VIOLATION && other_protocol(f))
             lint_doubt(c, LINT_UNDECIDABLE, OTHER_PROTOCOL);
+        if (f && c->judged == LINT_VIOLATION && other_pair(f, *r))
+            lint_doubt(c, LINT_UNDECIDABLE, OTHER_PAIR);
         if (f && c->judged == LINT_VIOLATION &&
             (f->info.unsplit || (f->peer && f->peer->info.unsplit)))
             lint_doubt(c, LINT_UNDECIDABLE, "packets that the host had merged (GRO) were cut off");
@@ -424,6 +439,9 @@ static void dispatch(struct lint_ctx *c)
     uint64_t n = c->f->info.packets;
     if (!c->f->peer && (n < PAIR_FIRST || n % PAIR_EVERY == 0))
         lint_flow_find_peer(c);
+    else if (c->f->by_psn && !c->f->info.unsure && (c->op->flags & WIRE_F_RESPONSE) &&
+             (n < PAIR_FIRST || n % DOUBT_EVERY == 0))
+        lint_flow_doubt_peer(c);
     if (c->op->flags & WIRE_F_RESPONSE)
         lint_response(c);
     else

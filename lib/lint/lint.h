@@ -126,6 +126,7 @@ struct lint_flow_info {
     uint32_t id;
     uint32_t peer;   /* the other direction, or LINT_NO_FLOW */
     bool by_cm;      /* the pair is known from CM messages, not inferred */
+    bool unsure;     /* the pair is inferred from PSNs that another connection has, too */
     uint8_t service; /* enum wire_service */
     uint8_t ip_version;
     bool v1;

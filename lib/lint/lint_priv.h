@@ -136,6 +136,7 @@ struct lint_flow {
     struct lint_flow_info info;
     uint64_t hash;
     bool private; /* packets with opcodes of the ends' own have been seen */
+    bool by_psn;  /* `peer` was found by the PSN of a response and nothing better */
     /* Violations, unless the ends turn out to use opcodes of their own. */
     struct lint_finding *held;
     uint32_t helds;
@@ -352,6 +353,8 @@ struct lint_flow *lint_flow_renew(struct lint *l, struct lint_flow *f);
 void lint_flow_pair(struct lint_flow *a, struct lint_flow *b);
 /* Find the other direction of `f` by source port or, for a response, by PSN. */
 void lint_flow_find_peer(struct lint_ctx *c);
+/* That was found by the PSN of a response: has another flow asked for this one, too? */
+void lint_flow_doubt_peer(struct lint_ctx *c);
 /* Forget the requests; the flow itself stays, for reports. */
 void lint_flow_free(struct lint_flow *f);
 /* What is remembered of the request with this PSN; NULL = nothing. */

@@ -485,8 +485,11 @@ int replay_run(struct replay *r, unsigned roles, replay_report report, replay_re
         rc = index_flows(r, t.flows);
     for (uint32_t i = 0; i < t.flows && !rc; i++) {
         struct lint_flow_info a, b = {.id = LINT_NO_FLOW};
-        if (!lint_flow_info(r->lint, i, &a) || !may_replay(a.service) ||
-            (a.peer != LINT_NO_FLOW && a.peer < i))
+        if (!lint_flow_info(r->lint, i, &a) || !may_replay(a.service))
+            continue;
+        if (a.unsure)
+            a.peer = LINT_NO_FLOW; /* the answers may be another connection's */
+        if ((a.peer != LINT_NO_FLOW && a.peer < i))
             continue;
         bool pair = a.peer != LINT_NO_FLOW && lint_flow_info(r->lint, a.peer, &b);
         r->totals.connections++;

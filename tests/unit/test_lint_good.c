@@ -209,6 +209,49 @@ START_TEST(two_connections)
 }
 END_TEST
 
+/* Two connections whose requests have the same PSNs, and nothing but these to tell whose answers
+ * are whose. The capture begins with the request of one and the answer of the other. */
+static const struct step sends[] = {
+    SEND(100, 64), ACK(100, 1), SEND(101, 64), ACK(101, 2), SEND(102, 64), ACK(102, 3), END};
+#define READ8(psn_, msn_)                                                                          \
+    {.opcode = RC(READ_REQUEST), .psn = psn_, .dma_len = 8, .va = 0x1000},                         \
+        RESP(READ_RESP_ONLY, psn_, 8, msn_)
+static const struct step reads[] = {READ8(100, 7), READ8(101, 8), READ8(102, 9), END};
+
+static void other_queue_pair(struct wire_pkt *p)
+{
+    p->dqpn += 0x100;
+}
+
+static void append(struct run *to, const struct packet *k)
+{
+    to->packet[to->n] = *k;
+    to->packet[to->n].ns = 1000000 + (uint64_t)to->n * 10 * US;
+    to->n++;
+}
+
+START_TEST(whose_answers)
+{
+    static struct run a, b, both;
+    static struct found found;
+    struct lint_totals t;
+    for (enum net net = NET_COUNT; net < NETS; net++) {
+        build(&a, &(struct row){.steps = sends, .at = LATER}, net);
+        build(&b, &(struct row){.steps = reads, .at = ALL, .pkt = other_queue_pair}, net);
+        both.n = 0;
+        for (int i = 0; i < a.n; i++) {
+            append(&both, &a.packet[i]);
+            if (i + 1 < b.n)
+                append(&both, &b.packet[i + 1]);
+        }
+        judge(&both, &found, &t);
+        for (unsigned i = 0; i < found.n; i++)
+            ck_assert_msg(found.f[i].verdict != LINT_VIOLATION, "%s: %s: %s, seen %s", nets[net],
+                          found.f[i].rule->id, found.f[i].dump, found.f[i].seen);
+    }
+}
+END_TEST
+
 /* The exchanges themselves. */
 static const struct row good[] = {
     {"rc", steps_rc, LATER},
@@ -571,6 +614,7 @@ int main(void)
     TCase *t = tcase_create("lint good");
     tcase_add_loop_test(t, no_rule_broken, 0, sizeof good / sizeof *good);
     tcase_add_test(t, two_connections);
+    tcase_add_test(t, whose_answers);
     tcase_add_loop_test(t, one_connection, 0, 4);
     tcase_add_loop_test(t, the_capture_misses_one, 0, sizeof good / sizeof *good);
     tcase_add_test(t, ack_05_not_captured);
