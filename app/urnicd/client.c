@@ -23,6 +23,8 @@
 #include "neigh.h"
 #include "quota.h"
 
+#define CLIENT_FDS            2u      /* its socket and its process */
+#define CLIENT_CONTEXT_FDS    2u      /* kicks, asynchronous events */
 #define CLIENT_TEARDOWN       16u     /* objects in one job: each may have megabytes of memory */
 #define CLIENT_CAPTURE_HANDLE 0xCA97u /* of its own kind: a connection has at most one capture */
 
@@ -40,6 +42,11 @@ static int client_pidfd(int fd, pid_t pid)
     return (int)syscall(SYS_pidfd_open, pid, 0); /* older kernels */
 }
 
+bool client_is_admin(const struct client *c)
+{
+    return c->uid == 0 || c->uid == geteuid();
+}
+
 struct client *client_new(struct urnicd *d, int fd)
 {
     struct ucred cred;
@@ -50,10 +57,16 @@ struct client *client_new(struct urnicd *d, int fd)
         free(c);
         return NULL;
     }
-    c->daemon = d;
-    c->fd = fd;
     c->pid = cred.pid;
     c->uid = cred.uid;
+    c->share = share_join(&d->share, c->uid, client_is_admin(c));
+    if (!c->share || share_take(c->share, SHARE_FDS, CLIENT_FDS) < 0) {
+        share_leave(c->share);
+        free(c);
+        return NULL;
+    }
+    c->daemon = d;
+    c->fd = fd;
     c->pidfd = cred.pid > 0 ? client_pidfd(fd, cred.pid) : -1;
     handle_init(&c->handles);
 
@@ -70,11 +83,6 @@ struct client *client_new(struct urnicd *d, int fd)
     return c;
 }
 
-bool client_is_admin(const struct client *c)
-{
-    return c->uid == 0 || c->uid == geteuid();
-}
-
 /* ---- opening ---- */
 
 static void client_attach(void *arg, uint64_t now)
@@ -88,15 +96,51 @@ static void client_attach(void *arg, uint64_t now)
     w->contexts = &c->ctx;
 }
 
+/* Its sockets and its doorbells. */
+static int client_context_share(struct client *c)
+{
+    if (!share_has_room(c->share, SHARE_MAPPINGS, 1))
+        return -EDQUOT;
+    int rc = share_take(c->share, SHARE_FDS, CLIENT_CONTEXT_FDS);
+    if (rc == 0)
+        (void)share_take(c->share, SHARE_MAPPINGS, 1);
+    return rc;
+}
+
+static void client_context_unshare(struct client *c)
+{
+    share_give(c->share, SHARE_MAPPINGS, 1);
+    share_give(c->share, SHARE_FDS, CLIENT_CONTEXT_FDS);
+}
+
 int client_open(struct client *c, struct device *dev)
 {
-    int rc = context_init(&c->ctx, dev, c);
-
-    if (rc < 0)
+    c->of_device = share_join(&dev->share, c->uid, client_is_admin(c));
+    if (!c->of_device)
+        return -ENOMEM;
+    int rc = client_context_share(c);
+    if (rc == 0) {
+        rc = context_init(&c->ctx, dev, c);
+        if (rc < 0)
+            client_context_unshare(c);
+    }
+    if (rc < 0) {
+        share_leave(c->of_device);
         return rc;
+    }
     c->ctx.worker = dev->worker;
+    c->handles.of_device = c->of_device;
+    c->handles.of_daemon = c->qslabs.share = c->share;
     c->open = true;
     return 0;
+}
+
+void client_unopen(struct client *c)
+{
+    context_fini(&c->ctx);
+    client_context_unshare(c);
+    share_leave(c->of_device);
+    c->open = false;
 }
 
 void client_start(struct client *c)
@@ -310,12 +354,16 @@ void client_free(struct client *c)
         for (unsigned i = 0; i < d.nunmap; i++)
             memory_free(d.unmap[i]);
     }
-    if (c->open)
-        context_fini(&c->ctx);
     qslab_fini(&c->qslabs);
     handle_fini(&c->handles);
+    if (c->open)
+        client_unopen(c);
     if (c->pidfd >= 0)
         close(c->pidfd);
     close(c->fd);
+    share_give(c->share, SHARE_MAPPINGS, c->mappings);
+    share_give(c->share, SHARE_OCTETS, c->slab_octets);
+    share_give(c->share, SHARE_FDS, CLIENT_FDS);
+    share_leave(c->share);
     free(c);
 }

@@ -28,6 +28,9 @@ struct client {
     bool gone;     /* to be torn down by the control loop */
     bool open;     /* a context is */
     bool attached; /* ... and its worker serves it */
+    /* what its user has; the control thread's, or its jobs' */
+    struct share *share;     /* of the daemon's */
+    struct share *of_device; /* of the open device's */
 
     /* objects */
     struct context ctx;
@@ -61,6 +64,8 @@ bool client_is_admin(const struct client *c);
 /* Open its context on a device: doorbells and sockets. 0 or -errno. On the control thread, as is
  * what follows. */
 int client_open(struct client *c, struct device *dev);
+/* Undo that: nothing is left in it. */
+void client_unopen(struct client *c);
 /* ... and have the worker serve it, when the client has been answered. */
 void client_start(struct client *c);
 /* Flush its queue pairs, tell the peers, free everything (SHM-07). From the control thread. */

@@ -13,9 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/sysinfo.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
@@ -28,6 +30,7 @@
 #define CONTROL_EVENTS    64
 #define CONTROL_LINGER_NS (60 * CLOCK_US) /* look on so long after the last event */
 #define CONTROL_PAUSE_NS  (10 * CLOCK_MS) /* when not even the spare descriptor helps */
+#define CONTROL_FDS       128u /* descriptors of the daemon's own, and those that come with messages */
 #define CONTROL_EARLY     ".new"
 #define CONTROL_PIDFD     1 /* added to a client's address: the event is about its process */
 
@@ -151,11 +154,25 @@ static int control_watch(struct urnicd *d, int fd, void *what)
     return epoll_ctl(d->epfd, EPOLL_CTL_ADD, fd, &ev) < 0 ? -errno : 0;
 }
 
+/* How much there is for clients. */
+static void control_shares(struct urnicd *d)
+{
+    struct rlimit files;
+    struct sysinfo mem;
+
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur > 2 * CONTROL_FDS)
+        d->share.limit[SHARE_FDS] = files.rlim_cur - CONTROL_FDS;
+    if (sysinfo(&mem) == 0)
+        d->share.limit[SHARE_OCTETS] = ((uint64_t)mem.totalram + mem.totalswap) * mem.mem_unit;
+    d->share.limit[SHARE_MAPPINGS] = LIMIT_MAPPINGS;
+}
+
 int control_open(struct urnicd *d, char *err)
 {
     sigset_t set;
 
     d->started_at = clock_now();
+    control_shares(d);
     d->epfd = epoll_create1(EPOLL_CLOEXEC);
     d->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
     sigemptyset(&set);

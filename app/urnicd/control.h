@@ -20,6 +20,7 @@ struct urnicd {
 
     int epfd, listen_fd, signal_fd;
     int spare_fd; /* for turning clients away when there is no other */
+    struct share_pool share; /* who has how much of what is the daemon's */
     struct client *clients;
     unsigned nclient;
     uint64_t started_at;

@@ -158,6 +158,15 @@ static void device_on_guess(void *arg, const struct wire_addr *source, enum engi
 
 /* ---- up and down ---- */
 
+static const struct share_pool device_share = {
+    .limit = {[SHARE_PD] = LIMIT_PD,
+              [SHARE_MR] = LIMIT_MR,
+              [SHARE_MW] = LIMIT_MW,
+              [SHARE_CQ] = LIMIT_CQ,
+              [SHARE_SRQ] = LIMIT_SRQ,
+              [SHARE_QP] = LIMIT_QP},
+};
+
 static int device_make_engine(struct device *d, char *err)
 {
     struct engine_params p = {
@@ -191,6 +200,7 @@ static int device_make_engine(struct device *d, char *err)
         snprintf(err, CONFIG_ERR, "device %s: no random numbers: %s", d->name, strerror(errno));
         return -errno;
     }
+    d->share = device_share;
     d->engine = engine_create(&p, clock_now());
     snprintf(err, CONFIG_ERR, "device %s: out of memory", d->name);
     d->neigh = d->engine ? neigh_create(d, err) : NULL;

@@ -14,6 +14,7 @@
 #include "engine.h"
 #include "gid.h"
 #include "io.h"
+#include "share.h"
 
 struct capture;
 struct cmgr;
@@ -32,6 +33,7 @@ struct device_stats {
     /* what clients have done that they should not (SHM-02, SHM-08, CQ-06) */
     uint64_t client_bad_index;    /* queues that were given up: an index or a length was a lie */
     uint64_t client_bad_doorbell; /* doorbells of queues that don't exist */
+    uint64_t client_over_quota;   /* requests refused by -EDQUOT: quotas, a user's share (SEC-22) */
     uint64_t client_event_owed;   /* events that had to wait: their channel was full */
 };
 
@@ -66,6 +68,7 @@ struct device {
     struct io_link link; /* but for `why` */
     char no_link[96]; /* what was said last of why there is none; "" = it is up, or nothing was */
     struct device_stats stats;
+    struct share_pool share; /* who has how many of the engine's objects; the control thread's */
     uint32_t ifindex; /* of the kernel's interface that the port is on; 0 = none */
 };
 

@@ -36,6 +36,34 @@ static const uint32_t handle_quota[HANDLE_KINDS] = {
     [HANDLE_CM_ID] = QUOTA_CM_ID,
 };
 
+/* The user's share that objects of this kind are part of; NULL = of none. */
+static struct share *handle_share(const struct handle_table *t, enum handle_kind handle,
+                                  enum share_kind *kind)
+{
+    static const enum share_kind of_device[HANDLE_KINDS] = {
+        [HANDLE_PD] = SHARE_PD, [HANDLE_MR] = SHARE_MR,   [HANDLE_MW] = SHARE_MW,
+        [HANDLE_CQ] = SHARE_CQ, [HANDLE_SRQ] = SHARE_SRQ, [HANDLE_QP] = SHARE_QP,
+    };
+
+    switch (handle) {
+    case HANDLE_PD:
+    case HANDLE_MR:
+    case HANDLE_MW:
+    case HANDLE_CQ:
+    case HANDLE_SRQ:
+    case HANDLE_QP:
+        *kind = of_device[handle];
+        return t->of_device;
+    case HANDLE_CHANNEL:
+    case HANDLE_CM_CHANNEL:
+        *kind = SHARE_FDS;
+        return t->of_daemon;
+    default: /* slabs: by their octets; HANDLE_CM_ID comes by itself, on the worker */
+        *kind = SHARE_KINDS;
+        return NULL;
+    }
+}
+
 static int handle_grow(struct handle_table *t)
 {
     uint32_t size = t->size ? 2 * t->size : 64;
@@ -59,15 +87,18 @@ bool handle_full(const struct handle_table *t, enum handle_kind kind)
 
 int handle_add(struct handle_table *t, enum handle_kind kind, void *object, uint32_t *out)
 {
+    enum share_kind part;
+    struct share *s = handle_share(t, kind, &part);
     uint32_t h;
 
-    if (handle_full(t, kind))
+    if (handle_full(t, kind) || !share_has_room(s, part, 1))
         return -EDQUOT;
     if (t->used >= t->size && !t->first_free) {
         int rc = handle_grow(t);
         if (rc < 0)
             return rc;
     }
+    (void)share_take(s, part, 1);
     if (t->used < t->size) {
         h = t->used++;
     } else {
@@ -92,7 +123,10 @@ void *handle_get(const struct handle_table *t, enum handle_kind kind, uint32_t h
 void handle_del(struct handle_table *t, uint32_t handle)
 {
     struct handle_entry *e = &t->entry[handle];
+    enum share_kind part;
+    struct share *s = handle_share(t, (enum handle_kind)e->kind, &part);
 
+    share_give(s, part, 1);
     t->count[e->kind]--;
     *e = (struct handle_entry){0};
     if (t->last_free)

@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "share.h"
+
 enum handle_kind {
     HANDLE_FREE,
     HANDLE_PD,
@@ -35,6 +37,8 @@ struct handle_table {
     uint32_t size, used;
     uint32_t first_free, last_free; /* 0 = none */
     uint32_t count[HANDLE_KINDS];
+    /* what objects count against: of the device, of the daemon; NULL = nothing */
+    struct share *of_device, *of_daemon;
 };
 
 /* An empty table; nothing is allocated yet. */
@@ -43,8 +47,8 @@ void handle_init(struct handle_table *t);
 void handle_fini(struct handle_table *t);
 /* Has the client as many of this kind as it may? Ask before anything expensive is made. */
 bool handle_full(const struct handle_table *t, enum handle_kind kind);
-/* A new handle in *out for the object. -ENOMEM, -EDQUOT (QUOTA_HANDLES, and the quota of the kind).
- */
+/* A new handle in *out for the object. -ENOMEM, -EDQUOT (QUOTA_HANDLES, the quota of the kind, the
+ * user's share of it). */
 int handle_add(struct handle_table *t, enum handle_kind kind, void *object, uint32_t *out);
 /* NULL = no such handle of this kind. */
 void *handle_get(const struct handle_table *t, enum handle_kind kind, uint32_t handle);

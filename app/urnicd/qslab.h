@@ -11,10 +11,12 @@
 #include <stdint.h>
 
 #include "context.h"
+#include "share.h"
 
 struct qslab_list {
     struct queue_slab *first;
     uint32_t last_number;
+    struct share *share; /* the user's; NULL = no matter */
     uint64_t octets;    /* of all slabs: counts against the client's quota */
     bool dirty;         /* places wait for qslab_clean */
     unsigned announced; /* slabs whose descriptor goes with the answer under way */

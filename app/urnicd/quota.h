@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Limits of a device and quotas of a client (SEC-22). Beyond a quota a request gets -EDQUOT or
- * -ENOMEM, and only that client feels it.
+ * -ENOMEM, and only that client feels it. A user with many clients has a share of what a device and
+ * the daemon have (share.h).
  */
 #ifndef URNICD_QUOTA_H
 #define URNICD_QUOTA_H
@@ -21,6 +22,9 @@
 #define LIMIT_RD_ATOM 16u
 #define LIMIT_MR_SIZE (1ull << 40)
 #define LIMIT_MCAST   64u
+
+/* of the daemon: what users have their shares of (share.h), beside what the kernel allows */
+#define LIMIT_MAPPINGS 60000u /* of 65,530 that a process may have */
 
 /* of a client */
 #define QUOTA_CLIENTS        1024u /* connections in all; of a user, half of what others leave */

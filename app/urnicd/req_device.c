@@ -199,8 +199,7 @@ static int req_ctx_open(struct request *r)
     struct ipc_ctx_opened *out = request_out(r, struct ipc_ctx_opened);
     rc = ctx_open_resources(r, &c->ctx, &out->slab_size);
     if (rc < 0) {
-        context_fini(&c->ctx);
-        c->open = false;
+        client_unopen(c);
         return rc;
     }
     out->worker_size = 4096;

@@ -43,8 +43,13 @@ static int req_pd_free(struct request *r)
 /* SEC-22: what is mapped counts from then on, on the control thread. */
 static int quota_take(struct client *c, uint64_t *octets, uint64_t len, uint64_t quota)
 {
-    if (c->mappings >= QUOTA_MAPPINGS || len > quota || *octets > quota - len)
+    bool slab = octets == &c->slab_octets;
+
+    if (c->mappings >= QUOTA_MAPPINGS || len > quota || *octets > quota - len ||
+        !share_has_room(c->share, SHARE_MAPPINGS, 1) ||
+        (slab && share_take(c->share, SHARE_OCTETS, len) < 0))
         return -EDQUOT;
+    (void)share_take(c->share, SHARE_MAPPINGS, 1);
     c->mappings++;
     *octets += len;
     return 0;
@@ -52,6 +57,9 @@ static int quota_take(struct client *c, uint64_t *octets, uint64_t len, uint64_t
 
 static void quota_give(struct client *c, uint64_t *octets, uint64_t len)
 {
+    share_give(c->share, SHARE_MAPPINGS, 1);
+    if (octets == &c->slab_octets)
+        share_give(c->share, SHARE_OCTETS, len);
     c->mappings--;
     *octets -= len;
 }

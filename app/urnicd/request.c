@@ -162,6 +162,8 @@ void request_serve(struct request *r)
 
     int status = request_checked(r);
     memory_free(r->unmap);
+    if (status == -EDQUOT && r->device)
+        r->device->stats.client_over_quota++;
     if (status < 0)
         log_debug("control", "%s[%d]: %s: %s", r->client->comm, (int)r->client->pid,
                   ipc_type_name(request.type), strerror(-status));

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * See share.h. Users are few: a list does.
+ */
+#include "share.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define SHARE_PART 8u /* the part that is kept for those who have little, and their part of it */
+
+struct share *share_join(struct share_pool *pool, uid_t uid, bool all)
+{
+    struct share *s = pool->first;
+
+    while (s && s->uid != uid)
+        s = s->next;
+    if (!s) {
+        s = calloc(1, sizeof(*s));
+        if (!s)
+            return NULL;
+        *s = (struct share){.next = pool->first, .pool = pool, .uid = uid, .all = all};
+        pool->first = s;
+    }
+    s->members++;
+    return s;
+}
+
+void share_leave(struct share *s)
+{
+    if (!s || --s->members > 0)
+        return;
+    for (struct share **p = &s->pool->first; *p; p = &(*p)->next) {
+        if (*p == s) {
+            *p = s->next;
+            break;
+        }
+    }
+    free(s);
+}
+
+bool share_has_room(const struct share *s, enum share_kind kind, uint64_t n)
+{
+    if (!s || s->all || s->pool->limit[kind] == 0)
+        return true;
+    uint64_t limit = s->pool->limit[kind], used = s->pool->used[kind], own = s->used[kind];
+    if (used >= limit || n > limit - used) /* administrators may have taken more than there is */
+        return false;
+    return used + n <= limit - limit / SHARE_PART || own + n <= (limit - (used - own)) / SHARE_PART;
+}
+
+int share_take(struct share *s, enum share_kind kind, uint64_t n)
+{
+    if (!share_has_room(s, kind, n))
+        return -EDQUOT;
+    if (s) {
+        s->used[kind] += n;
+        s->pool->used[kind] += n;
+    }
+    return 0;
+}
+
+void share_give(struct share *s, enum share_kind kind, uint64_t n)
+{
+    if (s) {
+        s->used[kind] -= n;
+        s->pool->used[kind] -= n;
+    }
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What users have of things of which there is only so much: one who takes all that he can get
+ * leaves some for others (SEC-22). Of each thing seven eighths go to whoever comes first. The last
+ * eighth is for those who have little: it is open to a user up to an eighth of what the others
+ * leave. So one alone gets seven eighths, and after that each of the next dozens still gets some.
+ *
+ * Threads: as clients' objects, on the control thread or in a job that it waits for.
+ */
+#ifndef URNICD_SHARE_H
+#define URNICD_SHARE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum share_kind {
+    /* of a device */
+    SHARE_PD,
+    SHARE_MR,
+    SHARE_MW,
+    SHARE_CQ,
+    SHARE_SRQ,
+    SHARE_QP,
+    /* of the daemon */
+    SHARE_FDS,      /* descriptors that it holds for clients */
+    SHARE_MAPPINGS, /* of clients' memory in its address space */
+    SHARE_OCTETS,   /* of memory that it makes: slabs, queues */
+    SHARE_KINDS
+};
+
+struct share_pool {
+    uint64_t limit[SHARE_KINDS]; /* how much there is; 0 = no matter how much */
+    uint64_t used[SHARE_KINDS];
+    struct share *first;
+};
+
+/* One user's part of a pool. */
+struct share {
+    struct share *next;
+    struct share_pool *pool;
+    uid_t uid;
+    bool all; /* takes what it likes: administrators */
+    uint32_t members;
+    uint64_t used[SHARE_KINDS];
+};
+
+/* The user's share, one more member of it. NULL = out of memory. */
+struct share *share_join(struct share_pool *pool, uid_t uid, bool all);
+/* A member goes, and has given everything back. NULL is fine. */
+void share_leave(struct share *s);
+/* Would share_take give so much? */
+bool share_has_room(const struct share *s, enum share_kind kind, uint64_t n);
+/* Take: 0, or -EDQUOT. A share that is NULL has no bounds, here as elsewhere. */
+int share_take(struct share *s, enum share_kind kind, uint64_t n);
+/* Give back what was taken. */
+void share_give(struct share *s, enum share_kind kind, uint64_t n);
+
+#endif

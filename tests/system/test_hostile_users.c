@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Users who take all that they can get, by as many connections as it needs: others still get what
+ * they ask for (SEC-22).
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/sysinfo.h>
+
+#include "hostile_rig.h"
+#include "ipc.h"
+#include "unit.h"
+
+#define CONTEXTS 8u
+#define HOG      65500u
+#define OTHER    65501u
+#define FILES    1152u /* descriptors of the daemon, of which 128 are not for clients */
+
+/* Anybody may connect. False: there is only this user, who may do everything. */
+static bool for_all_users(void)
+{
+    const struct rlimit few = {.rlim_cur = FILES, .rlim_max = FILES};
+
+    if (geteuid() != 0)
+        return false;
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0); /* the daemon's, too */
+    setup();
+    ck_assert_int_eq(chmod(rig.dir, 0755), 0);
+    ck_assert_int_eq(chmod(rig.socket, 0666), 0);
+    return true;
+}
+
+/* One more in this context; 0 or -errno. */
+typedef int (*take_fn)(struct urnic_context *ctx);
+
+static int take_pd(struct urnic_context *ctx)
+{
+    struct urnic_pd *pd;
+
+    return urnic_alloc_pd(ctx, &pd);
+}
+
+static int take_channel(struct urnic_context *ctx)
+{
+    struct urnic_channel *ch;
+
+    return urnic_create_channel(ctx, &ch);
+}
+
+static int take_slab(struct urnic_context *ctx)
+{
+    void *mem;
+
+    return urnic_alloc(ctx, 1u << 30, &mem);
+}
+
+/* A completion queue as large as one may be. */
+static int take_queues(struct urnic_context *ctx)
+{
+    struct urnic_cq *cq;
+
+    return urnic_create_cq(ctx, 1u << 20, NULL, NULL, &cq);
+}
+
+/* A process of this user: takes all that its contexts get, says how many, and keeps it. */
+static void hog(take_fn take, int told)
+{
+    struct urnic_context *ctx[CONTEXTS];
+    unsigned n[2] = {0};
+    int rc = 0;
+
+    if (setgid(HOG) < 0 || setuid(HOG) < 0)
+        _exit(2);
+    for (unsigned i = 0; i < CONTEXTS; i++) {
+        rc = urnic_open_at(rig.socket, "urn0", -1, &ctx[i]);
+        if (rc < 0)
+            break;
+        while ((rc = take(ctx[i])) == 0)
+            n[0]++;
+        n[1] = (unsigned)-rc;
+        if (rc != -EDQUOT)
+            break;
+    }
+    if (write(told, n, sizeof(n)) != sizeof(n))
+        _exit(3);
+    for (;;)
+        pause();
+}
+
+/* Another user: what it needs for a transfer, and the transfer. */
+static void lives(void)
+{
+    if (setgid(OTHER) < 0 || setuid(OTHER) < 0)
+        _exit(2);
+    hostile_pair();
+    for (unsigned i = 0; i < 10; i++) {
+        ck_assert_int_eq(end_post(&x, URNIC_WR_RDMA_WRITE, 0, CHUNK, y.mr->iova, y.mr->rkey, i), 0);
+        end_expect(&x, URNIC_WC_SUCCESS, i);
+    }
+    end_close(&x);
+    end_close(&y);
+}
+
+/* How many the hog got; meanwhile others live, and afterwards all of it is back. */
+static unsigned hogged(take_fn take)
+{
+    int told[2], status;
+    unsigned n[2];
+
+    ck_assert_int_eq(pipe(told), 0);
+    for (unsigned round = 0; round < 2; round++) {
+        pid_t pid = fork_apart();
+        if (pid == 0)
+            hog(take, told[1]);
+        ck_assert_int_eq(read(told[0], n, sizeof(n)), sizeof(n));
+        ck_assert_uint_eq(n[1], EDQUOT);
+        ck_assert_uint_gt(counter("urn0", "client_over_quota"), 0);
+        pid_t other = hostile(lives);
+        ck_assert_int_eq(waitpid(other, &status, 0), other);
+        ck_assert_int_eq(status, 0);
+        transfer(10);
+        finish(pid);
+        settle("urn0", "contexts", 1);
+    }
+    teardown();
+    return n[0];
+}
+
+START_TEST(all_domains)
+{
+    if (for_all_users()) /* `a` has one */
+        ck_assert_uint_eq(hogged(take_pd), 65536 / 8 * 7 - 1);
+}
+END_TEST
+
+START_TEST(all_descriptors)
+{
+    if (for_all_users()) {
+        unsigned n = hogged(take_channel);
+        ck_assert_uint_le(n, (FILES - 128) / 8 * 7);
+        ck_assert_uint_ge(n, (FILES - 128) / 8 * 7 - 100); /* contexts, `a` and `b` have some */
+    }
+}
+END_TEST
+
+/* So many of this size are no more than the share of what the machine has. */
+static void within_memory(uint64_t n, uint64_t octets)
+{
+    struct sysinfo mem;
+
+    ck_assert_int_eq(sysinfo(&mem), 0);
+    ck_assert_uint_gt(n, 0);
+    ck_assert_uint_le(n * octets, ((uint64_t)mem.totalram + mem.totalswap) * mem.mem_unit / 8 * 7);
+}
+
+START_TEST(all_memory)
+{
+    if (for_all_users())
+        within_memory(hogged(take_slab), 1ull << 30);
+}
+END_TEST
+
+START_TEST(all_queue_memory)
+{
+    if (for_all_users())
+        within_memory(hogged(take_queues), 2 * (sizeof(struct ipc_cqe) << 20)); /* ours, too */
+}
+END_TEST
+
+UNIT_MAIN("users", all_domains, all_descriptors, all_memory, all_queue_memory)
