@@ -6,9 +6,9 @@
 #include <stdlib.h>
 
 #include "handle.h"
-#include "limits.h"
 #include "memory.h"
 #include "qslab.h"
+#include "quota.h"
 #include "share.h"
 #include "unit.h"
 
