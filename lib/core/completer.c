@@ -137,6 +137,14 @@ static struct swqe *open_rd(const struct qp *qp)
     return psn_eq(r->max, w->first) ? NULL : w;
 }
 
+/* Does p, which lies in the window, stand before the READ or ATOMIC rd? Its own first PSN may be
+ * half of all PSNs behind. */
+static bool before_rd(const struct qp *qp, const struct swqe *rd, psn_t p)
+{
+    psn_t una = qp->req.una;
+    return psn_diff(rd->first, una) > 0 && psn_diff(p, rd->first) < 0;
+}
+
 static void rd_answered(struct qp *qp)
 {
     struct req *r = &qp->req;
@@ -234,7 +242,7 @@ static void rx_aeth(struct rx *rx, struct qp *qp)
     struct swqe *rd = open_rd(qp);
     if (kind == WIRE_AETH_ACK) {
         take_credits(e, qp, pkt);
-        if (!rd || psn_diff(p, rd->first) < 0) {
+        if (!rd || before_rd(qp, rd, p)) {
             ack_before(e, qp, psn_add(p, 1), rx->now);
             return;
         }
@@ -245,14 +253,15 @@ static void rx_aeth(struct rx *rx, struct qp *qp)
         return;
     }
     recorder_note(e, qp, kind == WIRE_AETH_RNR ? NOTE_RX_RNR : NOTE_RX_NAK, p, pkt->syndrome);
-    if (rd && qp->sr && qp->sr->selective && psn_diff(p, rd->first) > 0) {
+    bool behind_rd = rd && !psn_eq(p, rd->first) && !before_rd(qp, rd, p);
+    if (behind_rd && qp->sr && qp->sr->selective) {
         /* It tells of requests; the answers to the READ may still be on their way. */
         ack_before(e, qp, rd->first, rx->now);
         if (qp->state != QPS_ERR)
             sr_lost(e, qp, p);
         return;
     }
-    if (rd && psn_diff(p, rd->first) > 0 && psn_diff(p, r->una) > 0) { /* REQ-26 */
+    if (behind_rd && psn_diff(p, r->una) > 0) { /* REQ-26 */
         if (kind == WIRE_AETH_RNR)
             engine_count(e, ENGINE_C_rnr_nak_retry_err);
         implied_nak(e, qp, rd, p, false, rx->now);
@@ -400,7 +409,7 @@ static void rx_rd(struct rx *rx, struct qp *qp)
         return;
     }
     struct swqe *w = open_rd(qp);
-    if (!w || psn_diff(p, w->first) < 0) { /* a SEND or WRITE has this PSN */
+    if (!w || before_rd(qp, w, p)) { /* a SEND or WRITE has this PSN */
         misfit(rx, qp);
         return;
     }

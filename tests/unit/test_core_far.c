@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Where numbers end: READs that take half of all PSNs.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core_rig.h"
+
+#define LONGEST (1u << 31)
+#define PSNS    (1u << 23) /* of the longest message at the smallest MTU */
+#define P(n)    rig_psn(RIG_PSN, n)
+
+/* A rig of MTU 256 whose keys are those of 2^31 octets; only the first ones are there. */
+static struct rig *longest(const struct rig_opts *o)
+{
+    struct rig *r = rig_new(o);
+    struct mem_seg seg = {r->mem, 0, LONGEST};
+    ck_assert_int_eq(mem_mr_reg(engine_mem(r->e), r->pd, RIG_VA, LONGEST,
+                                MEM_LOCAL_WRITE | MEM_REMOTE_ANY, &seg, 1, NULL, &r->lkey,
+                                &r->rkey),
+                     0);
+    return r;
+}
+
+/* The longest READ, of which `n` answers have come, and behind it as many WRITEs. */
+static struct rig *half_of_all(unsigned n, bool strict)
+{
+    struct rig *r = longest(&(struct rig_opts){.mtu = 1, .strict_resp = strict});
+    ck_assert_int_eq(rig_post(r, WR_RDMA_READ, 1, LONGEST, WR_F_SIGNALED), 0);
+    for (unsigned i = 0; i < n; i++)
+        ck_assert_int_eq(rig_post(r, WR_RDMA_WRITE, 2 + i, 8, WR_F_SIGNALED), 0);
+    ck_assert_uint_eq(rig_tx(r, 0), 1); /* PSN-03 */
+    for (unsigned i = 0; i < n; i++)
+        rig_read_resp(r, i ? WIRE_READ_RESP_MIDDLE : WIRE_READ_RESP_FIRST, P(i), 256, 1);
+    ck_assert_uint_eq(rig_tx(r, 0), n);
+    ck_assert_uint_eq(r->sent[1].psn, P(PSNS));
+    return r;
+}
+
+/* REQ-27: an ACK behind the longest READ doesn't stand for its data. */
+START_TEST(req_27_ack_behind_the_longest_read)
+{
+    struct rig *r = half_of_all(4, false);
+    rig_ack(r, P(PSNS + 1));
+    ck_assert_uint_eq(r->nwc, 0);
+    ck_assert_uint_eq(rig_count(r, ENGINE_C_implied_nak_seq_err), 1);
+    rig_clear(r);
+    ck_assert_uint_gt(rig_tx(r, 0), 0);
+    ck_assert_uint_eq(r->sent[0].opcode, WIRE_READ_REQUEST); /* RD-12 */
+    ck_assert_uint_eq(r->sent[0].psn, P(4));
+    ck_assert_uint_eq(r->sent[0].dma_len, LONGEST - 4 * 256);
+    rig_free(r);
+}
+END_TEST
+
+/* REQ-26: nor does a NAK. */
+START_TEST(req_26_nak_behind_the_longest_read)
+{
+    static const uint8_t syndromes[] = {WIRE_SYN_NAK_SEQ, WIRE_SYN_RNR | 1, WIRE_SYN_NAK_INV};
+    for (unsigned i = 0; i < sizeof syndromes; i++) {
+        struct rig *r = half_of_all(4, false);
+        rig_aeth(r, P(PSNS + 2), syndromes[i], 1);
+        ck_assert_uint_eq(r->nwc, 0);
+        ck_assert_uint_eq(rig_count(r, ENGINE_C_implied_nak_seq_err), 1);
+        rig_free(r);
+    }
+}
+END_TEST
+
+/* RD-14, REQ-28: data of the READ behind it is an answer to that, and no misfit. */
+START_TEST(rd_14_answer_behind_the_longest_read)
+{
+    struct rig *r = longest(&(struct rig_opts){.mtu = 1, .strict_resp = true});
+    rig_post(r, WR_RDMA_READ, 1, LONGEST, WR_F_SIGNALED);
+    rig_post(r, WR_RDMA_READ, 2, 256, WR_F_SIGNALED);
+    rig_tx(r, 0);
+    rig_read_resp(r, WIRE_READ_RESP_FIRST, P(0), 256, 1);
+    ck_assert_uint_eq(rig_tx(r, 0), 1);
+    rig_read_resp(r, WIRE_READ_RESP_ONLY, P(PSNS), 256, 1);
+    ck_assert_uint_eq(rig_state(r), QPS_RTS);
+    ck_assert_uint_eq(rig_count(r, ENGINE_C_implied_nak_seq_err), 1);
+    rig_free(r);
+}
+END_TEST
+
+UNIT_MAIN("far", req_27_ack_behind_the_longest_read, req_26_nak_behind_the_longest_read,
+          rd_14_answer_behind_the_longest_read)
