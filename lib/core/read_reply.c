@@ -17,6 +17,7 @@
 #define DUP_REFILL  100000u /* one more in so many ns */
 #define REPLAYS_MAX 8u      /* SEC-16: replays of one READ without progress in */
 #define REPLAYS_NS  (4096ull << 14)
+#define DROPPED_LATELY (PSN_HALF / 2)
 
 /* ---- the ring ---- */
 
@@ -31,6 +32,7 @@ int rd_start(struct qp *qp, uint64_t now)
     ring->mask = n - 1;
     ring->dup_tokens = DUP_BURST;
     ring->dup_at = now;
+    ring->dropped_at = qp->stats.rx_packets - DROPPED_LATELY; /* nothing was */
     free(qp->resp.rd);
     qp->resp.rd = ring;
     return 0;
@@ -108,7 +110,9 @@ uint32_t rd_accept(struct rx *rx, struct qp *qp, const struct mem_ref *ref, uint
 void rd_execute(struct qp *qp, uint64_t orig)
 {
     struct rd_ring *ring = qp->resp.rd;
-    entry(ring, ring->ready++)->orig = orig;
+    struct rd_res *res = entry(ring, ring->ready++);
+    res->orig = orig;
+    ring->dropped_at -= res->npsn;
 }
 
 void rd_abandon(struct qp *qp)
@@ -117,6 +121,27 @@ void rd_abandon(struct qp *qp)
     ring->tx = ring->ready = ring->tail;
     for (uint32_t i = 0; i <= ring->mask; i++)
         stop_replay(ring, &ring->res[i]);
+}
+
+/* Is what was dropped last so near that its PSN can be compared (PSN-02)? */
+static bool dropped_lately(const struct qp *qp)
+{
+    return qp->stats.rx_packets - qp->resp.rd->dropped_at < DROPPED_LATELY;
+}
+
+void rd_dropped(struct qp *qp, psn_t p)
+{
+    struct rd_ring *ring = qp->resp.rd;
+    if (!dropped_lately(qp) || psn_diff(p, ring->dropped) > 0)
+        ring->dropped = p;
+    ring->dropped_at = qp->stats.rx_packets;
+}
+
+/* Is something that was dropped still missing? */
+static bool misses_dropped(const struct qp *qp)
+{
+    const struct resp *r = &qp->resp;
+    return dropped_lately(qp) && psn_diff(r->rd->dropped, r->done_epsn) >= 0;
 }
 
 bool rd_blocks(const struct qp *qp, psn_t p)
@@ -333,7 +358,7 @@ static void emit_nak(struct engine *e, struct qp *qp, struct engine_slot *slot)
     if (r->fatal < FATAL_OWED && !psn_eq(r->nak_psn, r->done_epsn)) {
         /* The packet came after all before this NAK got a slot. If what came behind it was dropped
          * a NAK is due nevertheless: for the PSN that is missing now. */
-        if (psn_diff(r->rd->dropped, r->done_epsn) < 0 && !(qp->sr && qp->sr->nearly)) {
+        if (!misses_dropped(qp) && !(qp->sr && qp->sr->nearly)) {
             r->nak_owed = 0;
             emit_ack(e, qp, slot);
             return;

@@ -50,6 +50,7 @@ struct rd_ring {
     uint32_t live;       /* entries before tail that mean something */
     uint32_t replays;    /* entries with `replay` */
     psn_t dropped;       /* the latest packet that was, because one before it is missing */
+    uint64_t dropped_at; /* all packets received less this: so many PSNs ago, at most */
     uint32_t dup_tokens; /* SEC-15: answers to duplicates that are left */
     uint64_t dup_at;     /* ... last refilled */
     uint32_t dup_epoch;  /* SEC-16: counts the peer's progress between its rounds of retries */
@@ -83,10 +84,6 @@ bool rd_dup_token(struct qp *qp, uint64_t now);
 void resp_fatal(struct engine *e, struct qp *qp, enum refusal why, psn_t p, bool wqe, uint64_t now);
 
 /* A packet beyond the expected one has been dropped. */
-static inline void rd_dropped(struct resp *r, psn_t p)
-{
-    if (psn_diff(p, r->rd->dropped) > 0)
-        r->rd->dropped = p;
-}
+void rd_dropped(struct qp *qp, psn_t p);
 
 #endif

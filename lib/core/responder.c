@@ -132,7 +132,7 @@ static void out_of_sequence(struct rx *rx, struct qp *qp)
         return;
     rx_drop(rx, ENGINE_C_out_of_sequence);
     recorder_note(rx->e, qp, NOTE_RX_OOS, psn(rx->pkt.psn), r->epsn.v);
-    rd_dropped(r, psn(rx->pkt.psn));
+    rd_dropped(qp, psn(rx->pkt.psn));
     if (r->quiet)
         return;
     r->quiet = 1;
@@ -637,8 +637,6 @@ int resp_start(struct qp *qp, psn_t rq_psn, uint64_t now)
         return -ENOMEM;
     r->epsn = r->done_epsn = rq_psn;
     r->ack_psn = psn_add(rq_psn, PSN_MASK);
-    if (r->rd)
-        r->rd->dropped = r->ack_psn;
     r->done_msn = 0;
     r->credits = 0;
     return 0;

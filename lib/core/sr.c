@@ -399,7 +399,7 @@ bool sr_rx_early(struct rx *rx, struct qp *qp)
         return true;
     }
     rx_drop(rx, ENGINE_C_out_of_sequence);
-    rd_dropped(r, p);
+    rd_dropped(qp, p);
     if (!r->quiet)
         owe_sack(rx->e, qp, r->epsn); /* nothing new has come */
     r->quiet = 1;
