@@ -337,6 +337,10 @@ int engine_qp_modify(struct engine *e, struct qp *qp, const struct engine_qp_att
         apply(e, qp);
         return err;
     }
+    if (mask & QPA_RETRY_CNT)
+        qp->req.retry_left = qp->attr.retry_cnt;
+    if (mask & QPA_RNR_RETRY)
+        qp->req.rnr_left = qp->attr.rnr_retry;
     if (from == QPS_RTR && to == QPS_RTS)
         req_start(qp, psn(qp->attr.sq_psn));
     if (to == QPS_SQD && from == QPS_RTS)

@@ -104,8 +104,6 @@ void req_start(struct qp *qp, psn_t sq_psn)
     r->nxt = r->max = r->una = r->done = r->seen = r->again = sq_psn;
     if (qp->sr)
         sr_begin(qp, sq_psn);
-    r->retry_left = qp->attr.retry_cnt;
-    r->rnr_left = qp->attr.rnr_retry;
     r->ssn = r->lsn = 0;
 }
 

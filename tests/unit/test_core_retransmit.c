@@ -542,8 +542,48 @@ START_TEST(tmr_02_any_clock)
 }
 END_TEST
 
-UNIT_MAIN("retransmit", tmr_02_any_clock, rtx_04_reads_again, rtx_09_not_adaptive,
-          req_13_window_shrinks, req_24_old_stream, tmr_07_late_old_stream,
+static void change(struct rig *r, enum qp_state to, struct engine_qp_attr a, unsigned mask)
+{
+    a.state = to;
+    ck_assert_int_eq(engine_qp_modify(r->e, r->qp, &a, QPA_STATE | mask, r->now), 0);
+}
+
+/* QP-01, RNR-06, TMR-05: retries that are changed in SQD count from then on. */
+START_TEST(qp_01_retries_changed)
+{
+    static const uint8_t left[] = {0, 1, 2};
+    for (unsigned from = 0; from < sizeof left; from++) {
+        for (unsigned to = 0; to < sizeof left; to++) {
+            int n = left[from] ? left[from] : -1;
+            struct rig *r = rig_new(&(struct rig_opts){.retry_cnt = n, .rnr_retry = n});
+            change(r, QPS_SQD, (struct engine_qp_attr){0}, 0);
+            change(r, QPS_SQD,
+                   (struct engine_qp_attr){.retry_cnt = left[to], .rnr_retry = left[to]},
+                   QPA_RETRY_CNT | QPA_RNR_RETRY);
+            change(r, QPS_RTS, (struct engine_qp_attr){0}, 0);
+            rig_post(r, WR_SEND, 1, 8, WR_F_SIGNALED);
+            rig_tx(r, 0);
+            for (unsigned i = 0; i < left[to]; i++) {
+                rig_aeth(r, RIG_PSN, WIRE_SYN_RNR | 1, 0);
+                rig_pass(r, 2 * wire_rnr_ns(1));
+                ck_assert_msg(rig_tx(r, 0) == 1, "%u to %u RNR retries: %u", left[from], left[to],
+                              i);
+            }
+            for (unsigned i = 0; i < left[to]; i++) {
+                rig_pass(r, 2 * RIG_T);
+                ck_assert_msg(rig_tx(r, 0) == 1, "%u to %u retries: %u", left[from], left[to], i);
+            }
+            rig_aeth(r, RIG_PSN, WIRE_SYN_RNR | 1, 0);
+            ck_assert_uint_eq(r->nwc, 1);
+            ck_assert_uint_eq(r->wc[0].status, WC_RNR_RETRY_EXC_ERR);
+            rig_free(r);
+        }
+    }
+}
+END_TEST
+
+UNIT_MAIN("retransmit", qp_01_retries_changed, tmr_02_any_clock, rtx_04_reads_again,
+          rtx_09_not_adaptive, req_13_window_shrinks, req_24_old_stream, tmr_07_late_old_stream,
           rtx_02_same_again_from_anywhere, tmr_05_dead_peer, tmr_06_progress_reloads,
           tmr_02_when_it_runs, tmr_01_disabled, rtx_08_naks, req_21_answers_overtake, rnr_05_waits,
           rnr_06_retries, rnr_08_read_too, rd_12_partial, req_24_exhausted, qp_07_drains,
