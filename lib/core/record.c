@@ -145,7 +145,9 @@ void record_result(struct engine *e, const struct engine_result *res, uint64_t n
         return; /* of an earlier life */
     if (__builtin_expect(res->status, 0))
         copy_failed(r, res);
+    if (--r->pending > 0) /* of several copies none is an atomic's */
+        return;
     r->orig = res->orig;
-    if (--r->pending == 0 && fifo_of(r->qp, r->side)->head == r)
+    if (fifo_of(r->qp, r->side)->head == r)
         record_run(e, r->qp, r->side, now);
 }

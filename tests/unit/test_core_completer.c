@@ -630,8 +630,41 @@ START_TEST(sec_06_nak_at_once)
 }
 END_TEST
 
-UNIT_MAIN("completer", sec_06_nak_confirm, sec_06_nak_at_once, req_22_cumulative, req_34_any_msn,
-          req_21_outside_the_window, req_35_selective_signalling, ack_06_fatal, req_29_read,
-          req_28_misfits, req_28_strict, req_30_both_forms, req_24_implied, atm_10_atomic_result,
-          req_31_aeth_of_data, req_18_late_copy, req_09_failed_copy, req_37_nak_behind_a_late_copy,
-          qp_14_destroy_with_copies, sec_29_no_records, cq_05_overflow)
+/* ATM-10: the result of an atomic goes to two places, whose copies end one by one. */
+START_TEST(atm_10_result_in_two_places)
+{
+    struct rig *r = rig_new(NULL);
+    struct mem_seg segs[2] = {{r->mem, 0, 4096 + 4}, {r->mem, 16384, 8192}};
+    uint32_t lkey, rkey;
+    ck_assert_int_eq(mem_mr_reg(engine_mem(r->e), r->pd, RIG_VA, 4096 + 4 + 8192, MEM_LOCAL_WRITE,
+                                segs, 2, NULL, &lkey, &rkey),
+                     0);
+    struct engine_send_wr wr = rig_wr(r, WR_ATOMIC_FETCH_AND_ADD, 1, 0, 8);
+    struct engine_sge sge = {RIG_VA + 4096, 8, lkey};
+    wr.sge = &sge;
+    ck_assert_int_eq(engine_post_send(r->e, r->qp, &wr, r->now), 0);
+    rig_tx(r, 0);
+    struct wire_pkt p = rig_pkt(r, WIRE_ATOMIC_ACK, P(0));
+    p.orig = 0x1122334455667788;
+    r->late = true;
+    rig_rx(r, &p, NULL);
+    ck_assert_uint_eq(r->ncopies, 2);
+    const struct engine_copy second = r->copies[1];
+    rig_copy(r, 1, 0);
+    memcpy((uint8_t *)second.dst.obj + second.dst.off, second.src, second.len);
+    rig_copy(r, 1, 0);
+    ck_assert_uint_eq(r->nwc, 1);
+    uint64_t orig;
+    memcpy(&orig, r->mem + 4096, 4);
+    memcpy((uint8_t *)&orig + 4, r->mem + 16384, 4);
+    ck_assert_uint_eq(orig, 0x1122334455667788);
+    rig_free(r);
+}
+END_TEST
+
+UNIT_MAIN("completer", atm_10_result_in_two_places, sec_06_nak_confirm, sec_06_nak_at_once,
+          req_22_cumulative, req_34_any_msn, req_21_outside_the_window, req_35_selective_signalling,
+          ack_06_fatal, req_29_read, req_28_misfits, req_28_strict, req_30_both_forms,
+          req_24_implied, atm_10_atomic_result, req_31_aeth_of_data, req_18_late_copy,
+          req_09_failed_copy, req_37_nak_behind_a_late_copy, qp_14_destroy_with_copies,
+          sec_29_no_records, cq_05_overflow)
