@@ -163,7 +163,7 @@ static void ack_before(struct engine *e, struct qp *qp, psn_t p, uint64_t now)
     uint32_t n = psn(p.v - r->una.v).v;
     r->una = p;
     rtx_progress(e, qp, n, now);
-    if (r->recs.head) { /* completes when the copies before it are done */
+    if (r->recs.head && !r->recs.tail->stale) { /* completes when the copies before it are done */
         r->recs.tail->psn = p;
     } else {
         r->done = p;
@@ -363,7 +363,7 @@ static void rx_data(struct rx *rx, struct qp *qp, struct swqe *w, uint32_t k)
     if (rec) {
         rec->psn = r->una;
         record_run(e, qp, REC_COMP, rx->now); /* only when its memory is gone already */
-    } else if (r->recs.head) {
+    } else if (r->recs.head && !r->recs.tail->stale) {
         r->recs.tail->psn = r->una;
     } else {
         r->done = r->una;

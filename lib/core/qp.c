@@ -239,7 +239,7 @@ void qp_to_error(struct engine *e, struct qp *qp, bool by_consumer, int ev, uint
         return;
     enter(e, qp, QPS_ERR);
     stop_timers(e, qp);
-    qp->epoch++; /* what is pending can't commit any more */
+    record_discard(qp);
     resp_error(qp, by_consumer);
     if (ev >= 0)
         engine_event(e, (enum engine_event)ev, qp->arg);
@@ -261,7 +261,7 @@ static void to_reset(struct engine *e, struct qp *qp)
 {
     stop_timers(e, qp);
     engine_deactivate(e, qp);
-    qp->epoch++;
+    record_discard(qp);
     req_reset(e, qp);
     resp_reset(qp);
     qp->attr = (struct engine_qp_attr){.state = QPS_RESET};

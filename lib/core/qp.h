@@ -31,7 +31,6 @@ struct qp {
     uint32_t qpn, dest_qpn;
     uint8_t type, state; /* enum qp_type, enum qp_state */
     uint8_t mtu_shift;
-    uint8_t epoch;     /* counts RESETs and errors: older records are discarded */
     uint8_t is_active; /* on engine.active */
     uint8_t dead;      /* destroyed; lives on for its records */
     uint8_t access;    /* MEM_REMOTE_* that requests may use */

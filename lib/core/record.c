@@ -55,7 +55,6 @@ struct record *record_new(struct engine *e, struct qp *qp, enum record_side side
         .qp = qp,
         .token = token,
         .side = (uint8_t)side,
-        .epoch = qp->epoch,
     };
     struct record_fifo *f = fifo_of(qp, side);
     if (f->head)
@@ -103,17 +102,27 @@ static void release(struct engine *e, struct record *r)
     e->records.nfree++;
 }
 
+void record_discard(struct qp *qp)
+{
+    for (struct record *r = qp->resp.recs.head; r; r = r->next)
+        r->stale = true;
+    for (struct record *r = qp->req.recs.head; r; r = r->next)
+        r->stale = true;
+}
+
 void record_run(struct engine *e, struct qp *qp, enum record_side side, uint64_t now)
 {
     struct record_fifo *f = fifo_of(qp, side);
     struct record *r;
     while ((r = f->head) && !r->pending) {
         f->head = r->next;
-        if (!qp->dead && r->epoch == qp->epoch) {
+        if (!qp->dead && !r->stale) {
             if (side == REC_RESP)
                 resp_commit(e, qp, r, now);
             else
                 comp_commit(e, qp, r, now);
+        } else if (!qp->dead) {
+            qp_activate(e, qp); /* a work request of this life may have waited for it to fail */
         }
         release(e, r);
     }

@@ -36,7 +36,7 @@ struct record {
     uint16_t pending;    /* copies not reported yet */
     uint8_t side;
     uint8_t action; /* the side's own enum; 0 = none */
-    uint8_t epoch;  /* of the queue pair when made: an older record is discarded */
+    bool stale;     /* made before a RESET or an error: commits nothing */
     bool held;
     bool se;
     psn_t psn; /* of the packet, the last one of several; requester: answered up to here when this
@@ -96,6 +96,8 @@ void record_hold(struct engine *e, struct record *r, const struct mem_ref *ref);
  * ENGINE_FRAME_COPIES. Returns it, so that atomics can fill in their operands. */
 struct engine_copy *record_copy(struct rx *rx, struct record *r, enum engine_copy_kind kind,
                                 const uint8_t *src, const struct mem_piece *dst);
+/* All records that qp has now are stale: none of them commits. */
+void record_discard(struct qp *qp);
 /* Commit the records at the head that are done. Called by engine_copied, and by a side that has
  * appended a record without copies. */
 void record_run(struct engine *e, struct qp *qp, enum record_side side, uint64_t now);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Where numbers end: READs that take half of all PSNs.
+ * Where numbers end: READs that take half of all PSNs, counters that go round.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -146,5 +146,59 @@ START_TEST(ack_07_long_after_the_last_gap)
 }
 END_TEST
 
+/* QP-10: a copy of long ago, when the queue pair was in another life, commits nothing. */
+START_TEST(qp_10_a_copy_256_lives_ago)
+{
+    for (unsigned lives = 255; lives <= 257; lives++) {
+        struct rig *r = rig_new(NULL);
+        struct engine_qp_attr a = {.state = QPS_RESET};
+        struct wire_pkt p = rig_pkt(r, WIRE_SEND_ONLY, RIG_RQPSN);
+        p.payload_len = 8;
+        p.ackreq = true;
+        rig_post_recv(r, 1, 0, 64);
+        r->late = true;
+        rig_rx(r, &p, NULL);
+        ck_assert_uint_eq(r->ncopies, 1);
+        for (unsigned i = 0; i < lives; i++)
+            ck_assert_int_eq(engine_qp_modify(r->e, r->qp, &a, QPA_STATE, r->now), 0);
+        rig_connect(r, r->qp, &(struct rig_opts){0}, QPS_RTS);
+        rig_post_recv(r, 2, 0, 64);
+        rig_copy(r, 1, 0);
+        ck_assert_uint_eq(r->nwc, 0);
+        ck_assert_uint_eq(rig_tx(r, 0), 0);
+        rig_free(r);
+    }
+}
+END_TEST
+
+/* QP-10: while a copy of another life lasts, what is answered in this one completes, and what is
+ * wrong with a work request is told at last. */
+START_TEST(qp_10_life_goes_on)
+{
+    for (unsigned good = 0; good <= 1; good++) {
+        struct rig *r = rig_new(NULL);
+        struct engine_qp_attr a = {.state = QPS_RESET};
+        rig_post(r, WR_RDMA_READ, 1, 8, WR_F_SIGNALED);
+        rig_tx(r, 0);
+        r->late = true;
+        rig_read_resp(r, WIRE_READ_RESP_ONLY, P(0), 8, 1);
+        ck_assert_int_eq(engine_qp_modify(r->e, r->qp, &a, QPA_STATE, r->now), 0);
+        rig_connect(r, r->qp, &(struct rig_opts){0}, QPS_RTS);
+        struct engine_send_wr wr = rig_wr(r, WR_SEND, 2, good ? 0 : RIG_MEM, 8);
+        ck_assert_int_eq(engine_post_send(r->e, r->qp, &wr, r->now), 0);
+        ck_assert_uint_eq(rig_tx(r, 0), good);
+        if (good)
+            rig_ack(r, P(0));
+        rig_copy(r, 1, 0);
+        rig_tx(r, 0);
+        ck_assert_uint_eq(r->nwc, 1);
+        ck_assert_uint_eq(r->wc[0].wr_id, 2);
+        ck_assert_uint_eq(r->wc[0].status, good ? WC_SUCCESS : WC_LOC_PROT_ERR);
+        rig_free(r);
+    }
+}
+END_TEST
+
 UNIT_MAIN("far", req_27_ack_behind_the_longest_read, req_26_nak_behind_the_longest_read,
-          rd_14_answer_behind_the_longest_read, ack_07_long_after_the_last_gap)
+          rd_14_answer_behind_the_longest_read, ack_07_long_after_the_last_gap,
+          qp_10_a_copy_256_lives_ago, qp_10_life_goes_on)
