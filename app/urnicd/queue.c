@@ -123,7 +123,7 @@ static int queue_send_wr(const struct client_qp *qp, const struct ipc_send *s,
         wr->rqpn = s->ud.qpn;
         wr->rqkey = s->ud.qkey;
         rc = queue_av(qp->ctx->device, &s->ud.av, &wr->av, now);
-        if (rc == -EINVAL)
+        if (rc == -EINVAL || wr->rqpn > WIRE_QPN_MASK)
             wr->opcode = WR_OPCODE_MAX;
     } else if (s->wr.opcode == IPC_WR_CMP_SWAP || s->wr.opcode == IPC_WR_FETCH_ADD) {
         wr->compare_add = s->atomic.compare_add;

@@ -9,6 +9,8 @@
 
 #include "client.h"
 
+#define QPN_MAX 0xFFFFFFu /* 24 bits */
+
 static const uint8_t opcode_types[] = {
 /* bit per queue pair type that may use it */
 #define RC (1u << URNIC_QPT_RC)
@@ -66,7 +68,8 @@ static bool fits_datagram(const struct urnic_qp *qp, const struct urnic_send_wr 
 static int put_ext(uint8_t *at, const struct urnic_qp *qp, const struct urnic_send_wr *wr)
 {
     if (qp->type == URNIC_QPT_UD) {
-        if (wr->ud.ah == NULL || wr->ud.ah->ctx != qp->ctx || !fits_datagram(qp, wr))
+        if (wr->ud.ah == NULL || wr->ud.ah->ctx != qp->ctx || wr->ud.remote_qpn > QPN_MAX ||
+            !fits_datagram(qp, wr))
             return -EINVAL;
         struct ipc_sqe_ud ud = {
             .av = wr->ud.ah->av, .qpn = wr->ud.remote_qpn, .qkey = wr->ud.remote_qkey};

@@ -181,9 +181,9 @@ URNIC_API void *urnic_qp_context(const struct urnic_qp *qp);
 
 /* Post a list of work requests. On an error *bad_wr (NULL: nobody asks) is the first one that was
  * not taken; those before it were. -EINVAL state, opcode, flags, too many SGEs or inline octets, a
- * datagram that is longer than the port's active_mtu or has no address handle; -ENOMEM the queue is
- * full: a place becomes free when its completion, or a later one of the same queue, has been
- * polled; -ENODEV.
+ * datagram that is longer than the port's active_mtu, has no address handle or a queue pair number
+ * of more than 24 bits; -ENOMEM the queue is full: a place becomes free when its completion, or a
+ * later one of the same queue, has been polled; -ENODEV.
  *
  * A SEND_WITH_INV whose key the peer can't invalidate arrives all the same: the peer's receive
  * completes with REM_INV_REQ_ERR, and its queue pair is in the error state. RoCE has no answer that
@@ -201,8 +201,9 @@ URNIC_API int urnic_attach_mcast(struct urnic_qp *qp, const uint8_t gid[16]);
 URNIC_API int urnic_detach_mcast(struct urnic_qp *qp, const uint8_t gid[16]);
 
 /* Where a datagram goes. Resolves the neighbour's MAC address: may take a while, -EHOSTUNREACH.
- * -EINVAL: no local address at sgid_index, or one of another family (IPv4, IPv6) than dgid. Queue
- * pairs of all domains may use it, and it doesn't keep its own one busy. */
+ * -EINVAL: no local address at sgid_index, or one of another family (IPv4, IPv6) than dgid; sl or
+ * flow_label out of range. Queue pairs of all domains may use it, and it doesn't keep its own one
+ * busy. */
 URNIC_API int urnic_create_ah(struct urnic_pd *pd, const struct urnic_ah_attr *attr,
                               struct urnic_ah **ah);
 /* The way back: to the sender of a received datagram, whose 40 octets of IP header are at `grh`.
