@@ -235,6 +235,12 @@ void client_ring(struct urnic_context *ctx, uint32_t doorbell);
 /* Has the daemon gone? Costs a system call if it hasn't. */
 bool client_gone(struct urnic_context *ctx);
 
+/* Are we a child of the process that opened it? Its events are not ours. */
+static inline bool client_forked(const struct urnic_context *ctx)
+{
+    return getpid() != ctx->conn.pid;
+}
+
 /* type: which kind the daemon is to make, or to destroy. 0 or -errno. */
 int client_channel_create(struct urnic_context *ctx, enum ipc_type type,
                           struct client_channel **channel);

@@ -557,6 +557,8 @@ int client_cm_next(struct urnic_cm_channel *ch, struct urnic_cm_event *ev, int f
 {
     struct ipc_cm_event m;
     int err;
+    if (client_forked(ch->base.ctx))
+        return -EPERM;
     client_inbox_enter(ch->base.ctx, &ch->base.in);
     do {
         err = client_channel_next(&ch->base, &m, sizeof(m), flags);

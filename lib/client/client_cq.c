@@ -293,6 +293,8 @@ static int next_event(struct urnic_channel *ch, struct urnic_cq **cq, void **cq_
 
 int urnic_get_cq_event(struct urnic_channel *ch, struct urnic_cq **cq, void **cq_context)
 {
+    if (client_forked(ch->base.ctx))
+        return -EPERM;
     client_inbox_enter(ch->base.ctx, &ch->base.in);
     int err = next_event(ch, cq, cq_context);
     if (client_inbox_leave(ch->base.ctx, &ch->base.in))

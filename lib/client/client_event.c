@@ -116,6 +116,8 @@ static int next_event(struct urnic_context *ctx, struct urnic_async_event *event
 
 int urnic_get_async_event(struct urnic_context *ctx, struct urnic_async_event *event)
 {
+    if (client_forked(ctx))
+        return -EPERM;
     client_inbox_enter(ctx, &ctx->async);
     int err = next_event(ctx, event);
     if (client_inbox_leave(ctx, &ctx->async))

@@ -7,6 +7,7 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "client_setup.h"
@@ -116,6 +117,26 @@ START_TEST(cm_07_no_answer_in_time)
 }
 END_TEST
 
+START_TEST(shm_07_fork)
+{
+    /* SHM-07 a child takes none of its parent's connections, and knows at once */
+    struct setup s = setup_start(8);
+    struct urnic_listener *l;
+    struct urnic_conn *conn;
+    struct urnic_conn_attr attr = conn_attr(&s, "");
+    attr.timeout_ms = 1000;
+    OK(urnic_listen_addr(s.ctx, NULL, 7002, 4, &l));
+    pid_t child = fork();
+    if (child == 0)
+        _exit(urnic_accept_conn(l, &attr, NULL, NULL, &conn) == -EPERM ? 0 : 1);
+    int status;
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    OK(urnic_close_listener(l));
+    setup_end(&s);
+}
+END_TEST
+
 START_TEST(cm_10_events_and_rejection)
 {
     /* CM-10 the event interface: a listener that refuses, with private data */
@@ -211,4 +232,4 @@ START_TEST(cm_35_unread_events_go_with_their_id)
 END_TEST
 
 UNIT_MAIN("client cm", cm_01_blocking_calls, cm_05_nobody_listens, cm_07_no_answer_in_time,
-          cm_10_events_and_rejection, cm_35_unread_events_go_with_their_id)
+          shm_07_fork, cm_10_events_and_rejection, cm_35_unread_events_go_with_their_id)

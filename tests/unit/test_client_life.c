@@ -343,19 +343,26 @@ static bool is_mapped(void *at)
 
 START_TEST(shm_07_fork)
 {
-    /* SHM-07 a child's control calls are refused, and it has the parent's data, but not its queues;
-     * the parent goes on */
+    /* SHM-07 a child's control calls are refused, and it has the parent's data, but neither its
+     * queues nor its events; the parent goes on */
     struct setup s = setup_start(8);
+    struct urnic_async_event event;
+    struct urnic_cq *cq;
     struct urnic_pd *pd;
+    fcntl(urnic_async_fd(s.ctx), F_SETFL, O_NONBLOCK);
+    fcntl(urnic_channel_fd(s.channel), F_SETFL, O_NONBLOCK);
     pid_t child = fork();
     if (child == 0) {
-        bool refused = urnic_alloc_pd(s.ctx, &pd) == -EPERM;
+        bool refused = urnic_alloc_pd(s.ctx, &pd) == -EPERM &&
+                       urnic_get_async_event(s.ctx, &event) == -EPERM &&
+                       urnic_get_cq_event(s.channel, &cq, NULL) == -EPERM;
         _exit(refused && is_mapped(s.mem) && !is_mapped(s.qp->sq.q) ? 0 : 1);
     }
     int status;
     ck_assert(is_mapped(s.qp->sq.q));
     ck_assert_int_eq(waitpid(child, &status, 0), child);
     ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    ck_assert_int_eq(urnic_get_async_event(s.ctx, &event), -EAGAIN);
     OK(urnic_alloc_pd(s.ctx, &pd));
     OK(urnic_dealloc_pd(pd));
     setup_end(&s);
