@@ -453,6 +453,8 @@ void comp_rx(struct rx *rx, struct qp *qp)
         if (rx->op->flags & WIRE_F_ACK && psn_eq(psn_add(p, 1), r->una) &&
             wire_aeth_kind(rx->pkt.syndrome) == WIRE_AETH_ACK)
             take_credits(e, qp, &rx->pkt); /* ACK-16 */
+        else if (rx->op->flags & WIRE_F_READ)
+            rtx_old_answer(qp, rx->now);
         rx_drop(rx, ENGINE_C_rx_ghost_ack);
         return;
     }

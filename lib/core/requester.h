@@ -96,13 +96,15 @@ struct req {
     uint8_t restart_set; /* restart_pkt is valid for the READ at rd_first */
     uint8_t fail;        /* enum engine_status to fail with once `recs` is empty */
     uint8_t full;        /* a post was refused: sq_room is owed */
-    uint8_t probe;       /* LR-12 is on */
-    uint8_t probed;      /* ... and has been used since the last progress */
+    uint8_t probe : 1;   /* LR-12 is on */
+    uint8_t probed : 1;  /* ... and has been used since the last progress */
+    uint8_t astray : 2;  /* READ responses in a row that don't go on behind `seen` but elsewhere */
+    uint8_t stray;       /* the last one's PSN, its low 8 bits */
     uint8_t adaptive;    /* time-outs since the last progress, if LR-10 is on */
     uint8_t confirm;     /* a fatal NAK for una that has to come again (SEC-06), 0 = none */
     psn_t again;         /* one past the last PSN that has been sent more than once */
     psn_t rtx_psn, rnr_psn;
-    psn_t seen; /* latest answer that came too early since the round began; una when none has */
+    psn_t seen;           /* how far answers that came too early have got; una when none has */
     uint32_t rd_first;    /* oldest READ or ATOMIC without all its answers; == started: none */
     uint32_t restart_pkt; /* last partial re-READ began here (REQ-30) */
     uint32_t implied_at;  /* ns, the low 32 bits: when an implied NAK last cost a retry */
@@ -172,6 +174,10 @@ void rtx_go_back(struct engine *e, struct qp *qp, psn_t p);
 void rtx_nak(struct engine *e, struct qp *qp, psn_t p, uint64_t now);
 /* ... for an answer to p while the one for una is missing; data = it is a READ response. */
 void rtx_implied(struct engine *e, struct qp *qp, psn_t p, bool data, uint64_t now);
+/* READ responses to an old request come while the READ has been asked for again: the peer gets to
+ * the later request when it is done with them. The time for its answer begins anew, within bounds
+ * (TMR-02). */
+void rtx_old_answer(struct qp *qp, uint64_t now);
 /* An RNR NAK for p: nothing is sent for as long as `code` says (RNR-05). */
 void rtx_rnr(struct engine *e, struct qp *qp, psn_t p, unsigned code, uint64_t now);
 /* Send again from una, free of charge: a fatal NAK for it counts when it comes again (SEC-06). */

@@ -19,6 +19,9 @@
 #define ADAPTIVE_DOUBLES   16u      /* of that time at most */
 #define ROUND_TRIP_UNKNOWN 1000000u /* ns, without a sample or a time-out */
 #define RNR_RETRY_FOREVER  7u       /* RNR-06 */
+#define STREAM_RUN         3u       /* READ responses are a stream, not late ones */
+#define STREAM_STEP        4u       /* ... with so many PSNs from one to the next at most */
+#define STREAM_NEAR        16       /* PSNs that may be missing within a stream */
 
 /* The last started work request whose first PSN isn't after p. */
 static uint32_t find_wqe(const struct qp *qp, psn_t p)
@@ -167,20 +170,45 @@ void rtx_nak(struct engine *e, struct qp *qp, psn_t p, uint64_t now)
     retry(e, qp, p, false, "ACK-06 sequence error", now);
 }
 
+/* A peer answers one request after the other, the old one to its end when a READ is asked for again
+ * meanwhile, so `seen` follows one stream of READ responses, and an answer to the later request is
+ * a stream that begins near the gap anew (TMR-07). One response that stands elsewhere is late, or a
+ * copy, and says nothing; a few that follow each other are a stream. Is the response that is due
+ * lost, now that the one with PSN p comes, and hasn't been asked for again since? */
+static bool stream_lost_it(struct req *r, psn_t p)
+{
+    int32_t known = psn_diff(r->seen, r->una), step = psn_diff(p, r->seen);
+    bool fresh = known <= 0, again = psn_diff(r->again, r->una) > 0;
+    if (fresh ? !again || step <= STREAM_NEAR : step >= 0 && step <= STREAM_NEAR) {
+        r->seen = p;
+        r->astray = 0;
+        return fresh;
+    }
+    unsigned gap = (uint8_t)(p.v - r->stray);
+    if (r->astray && gap == 0)
+        return false;
+    r->astray = r->astray && gap <= STREAM_STEP ? r->astray + 1 : 1;
+    r->stray = (uint8_t)p.v;
+    if (r->astray < STREAM_RUN && (fresh || step > 0 || known > STREAM_NEAR))
+        return false;
+    r->seen = p;
+    r->astray = 0;
+    return fresh || step < 0;
+}
+
 /* What was under way when the round began keeps coming in, for as long as the queues on the path
  * are deep, and all of it stands behind the gap: it says nothing new (TMR-07). What the round
  * brings begins at the gap again. So an answer near the gap is new, and so is one that has come
- * before, a round trip later; READ responses may just be out of order then. Old ones that are late
- * stand near the gap, too: nothing is new that comes sooner than an answer can. */
-static bool from_new_round(const struct qp *qp, psn_t p, bool data, uint64_t now)
+ * before, a round trip later. */
+static bool ack_lost_it(struct qp *qp, psn_t p, bool early, uint64_t now)
 {
-    const struct req *r = &qp->req;
-    if (r->rtx && psn_eq(r->rtx_psn, r->una) && now - r->rtx_at < r->srtt / 2)
-        return false;
+    struct req *r = &qp->req;
     int32_t known = psn_diff(r->seen, r->una), at = psn_diff(p, r->una);
-    if (known <= 0 || at < known / 2)
-        return true;
-    return !data && at <= known && now - r->rtx_at >= rtx_round_trip(qp);
+    bool lost = !early && (known <= 0 || at < known / 2 ||
+                           (at <= known && now - r->rtx_at >= rtx_round_trip(qp)));
+    if (lost || at > known)
+        r->seen = p;
+    return lost;
 }
 
 /* Duplicates are answered with the PSN of what was executed last (RSP-20), which may stand behind a
@@ -198,13 +226,23 @@ static bool implied_costs(struct qp *qp, uint64_t now)
     return true;
 }
 
+void rtx_old_answer(struct qp *qp, uint64_t now)
+{
+    struct req *r = &qp->req;
+    uint64_t t = engine_ack_timeout(qp);
+    if (r->rtx && r->ack_at != TIMER_NEVER && now - r->rtx_at < (qp->attr.retry_cnt + 1u) * t)
+        r->ack_at = now + t;
+}
+
 void rtx_implied(struct engine *e, struct qp *qp, psn_t p, bool data, uint64_t now)
 {
     struct req *r = &qp->req;
-    bool act = from_new_round(qp, p, data, now);
-    if (act || psn_diff(p, r->seen) > 0)
-        r->seen = p;
-    if (!act || (r->rnr_wait && psn_eq(r->rnr_psn, r->una)))
+    /* Nothing is new that comes sooner than an answer can. */
+    bool early = r->rtx && psn_eq(r->rtx_psn, r->una) && now - r->rtx_at < r->srtt / 2;
+    bool lost = data ? stream_lost_it(r, p) && !early : ack_lost_it(qp, p, early, now);
+    if (data)
+        rtx_old_answer(qp, now);
+    if (!lost || (r->rnr_wait && psn_eq(r->rnr_psn, r->una)))
         return;
     engine_count(e, ENGINE_C_implied_nak_seq_err);
     recorder_note(e, qp, NOTE_IMPLIED_NAK, r->una, p.v);

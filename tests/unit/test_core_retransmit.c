@@ -458,10 +458,13 @@ START_TEST(req_24_old_stream)
     }
     ck_assert_uint_eq(rig_count(r, ENGINE_C_implied_nak_seq_err), 1);
     ck_assert_uint_eq(rig_tx(r, 0), 1);
-    rig_read_resp(r, WIRE_READ_RESP_MIDDLE, rig_psn(RIG_PSN, 1), 1024, 1); /* lost again */
+    for (unsigned i = 1; i < 4; i++) { /* 0 is lost again: 1 alone could be an old one */
+        ck_assert_uint_eq(rig_count(r, ENGINE_C_implied_nak_seq_err), 1);
+        rig_read_resp(r, WIRE_READ_RESP_MIDDLE, rig_psn(RIG_PSN, i), 1024, 1);
+    }
     ck_assert_uint_eq(rig_count(r, ENGINE_C_implied_nak_seq_err), 2);
     ck_assert_uint_eq(rig_tx(r, 0), 1);
-    for (unsigned i = 2; i < 200; i++)
+    for (unsigned i = 4; i < 200; i++)
         rig_read_resp(r, i < 199 ? WIRE_READ_RESP_MIDDLE : WIRE_READ_RESP_LAST, rig_psn(RIG_PSN, i),
                       1024, 1);
     ck_assert_uint_eq(rig_count(r, ENGINE_C_implied_nak_seq_err), 2);
@@ -493,7 +496,8 @@ START_TEST(tmr_07_late_old_stream)
     }
     ck_assert_uint_eq(rig_count(r, ENGINE_C_implied_nak_seq_err), 1);
     rig_pass(r, 60000); /* what comes now may be an answer: 0 is lost again */
-    rig_read_resp(r, WIRE_READ_RESP_MIDDLE, rig_psn(first, 1), 1024, 1);
+    for (unsigned i = 1; i < 4; i++)
+        rig_read_resp(r, WIRE_READ_RESP_MIDDLE, rig_psn(first, i), 1024, 1);
     ck_assert_uint_eq(rig_count(r, ENGINE_C_implied_nak_seq_err), 2);
     ck_assert_uint_eq(rig_tx(r, 0), 1);
     ck_assert_uint_eq(rig_state(r), QPS_RTS);
