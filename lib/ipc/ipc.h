@@ -2,7 +2,8 @@
  *
  * The contract between the daemon and an application, in two halves:
  *
- *     ipc_msg.h    the control protocol: messages on a unix socket
+ *     ipc_msg.h    the control protocol: messages on a unix socket, those of the connection manager
+ *                  in ipc_cm.h, those of tools in ipc_admin.h
  *     ipc_ring.h   the data path: queues in shared memory, doorbells, wake-ups
  *
  * One connection is one context: it lists devices without opening any, or opens exactly one device,
@@ -15,6 +16,8 @@
 #ifndef URNIC_IPC_H
 #define URNIC_IPC_H
 
+#include "ipc_admin.h"
+#include "ipc_cm.h"
 #include "ipc_msg.h"
 #include "ipc_ring.h"
 
