@@ -203,7 +203,15 @@ const char *drill_number_text(uint64_t v, char buf[DRILL_NUMBER_LEN]);
 void drill_value_text(struct drill_run *run, const struct drill_stmt *st,
                       const struct drill_value *v, enum drill_role role, char *buf, size_t size);
 
-/* drill_packet.c, drill_mad.c */
+/* drill_packet.c, drill_match.c, drill_mad.c */
+/* The queue pair that a statement's packet belongs to; NULL = none. These three: false = the run is
+ * over. */
+bool drill_packet_qp(struct drill_run *run, const struct drill_stmt *st, struct drill_object **out);
+/* Headers of the other IP version have no place in a packet. */
+bool drill_right_version(struct drill_run *run, const struct drill_stmt *st, unsigned version);
+/* `bth+4 0x80`: a place in a frame of `len` octets, and the octet that is to be there. */
+bool drill_place(struct drill_run *run, const struct drill_stmt *st, const struct drill_arg *a,
+                 const struct wire_pkt *p, uint32_t len, uint64_t *at, uint8_t *octet);
 /* Build the frame that a `<` describes; cut to nothing, its size is 0. */
 bool drill_build(struct drill_run *run, const struct drill_stmt *st, uint8_t *frame, uint32_t cap,
                  uint32_t *size);
