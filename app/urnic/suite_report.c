@@ -1,38 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The report card.
+ * The report card, for people and for programs.
  */
 #include <jansson.h>
-#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "cli.h"
 #include "suite.h"
 
 static const char *const names[] = {"PASS", "FAIL", "UNTESTED"};
-
-void suite_say(struct suite_card *card, const char *rule, enum suite_verdict verdict,
-               const char *format, ...)
-{
-    va_list ap;
-
-    if (card->n == SUITE_RESULTS)
-        return;
-    struct suite_result *r = &card->result[card->n++];
-    *r = (struct suite_result){.test = card->test, .rule = rule, .verdict = verdict};
-    va_start(ap, format);
-    vsnprintf(r->text, sizeof r->text, format, ap);
-    va_end(ap);
-    card->count[verdict]++;
-}
-
-void suite_measured(struct suite_card *card, double value, const char *unit)
-{
-    struct suite_result *r = &card->result[card->n - 1];
-
-    r->value = value;
-    r->unit = unit;
-}
 
 static const struct suite_case *case_of(const char *name)
 {
