@@ -359,7 +359,6 @@ int io_memif_open(const char *args, const struct io_open_params *params, struct 
     p->io.caps = (struct io_caps){.frame_max = p->cfg.frame_max, .rx_fd = p->epoll};
     if (params)
         memcpy(p->io.caps.mac, params->mac, sizeof(p->io.caps.mac));
-    memif_port_control(p, 0);
     *out = &p->io;
     return 0;
 }

@@ -129,6 +129,27 @@ START_TEST(peer_can_die_and_return_fifty_times_without_leaks)
 }
 END_TEST
 
+/* A handshake has its time, whenever the clock began. */
+START_TEST(first_handshake_is_not_over_before_it_begins)
+{
+    static const uint64_t now[] = {0, 1000000, UINT64_C(86400000000000)};
+
+    for (unsigned i = 0; i < sizeof(now) / sizeof(now[0]); i++) {
+        struct io_port *server = peer_port("role=server", 0), *client = peer_port("role=client", 0);
+        for (unsigned k = 0; k < 20; k++) {
+            client->ops->service(client, now[i] + k);
+            server->ops->service(server, now[i] + k);
+        }
+        ck_assert(peer_is_up(server) && peer_is_up(client));
+        ck_assert_uint_eq(peer_counters(server).reason[MEMIF_TIMEOUT], 0);
+        ck_assert_uint_eq(peer_counters(client).reason[MEMIF_TIMEOUT], 0);
+        ck_assert_uint_eq(peer_counters(server).reason[MEMIF_GOODBYE], 0);
+        client->ops->close(client);
+        server->ops->close(server);
+    }
+}
+END_TEST
+
 START_TEST(close_takes_everything_along)
 {
     unsigned files = peer_count("/proc/self/fd");
@@ -232,6 +253,7 @@ int main(void)
     tcase_add_test(t, socket_file_is_made_replaced_when_stale_and_removed);
     tcase_add_test(t, caps_are_what_was_asked_within_limits);
     tcase_add_loop_test(t, peer_can_die_and_return_fifty_times_without_leaks, 0, 2);
+    tcase_add_test(t, first_handshake_is_not_over_before_it_begins);
     tcase_add_test(t, close_takes_everything_along);
     tcase_add_test(t, memory_of_dead_peers_stays_until_it_is_given_back);
     tcase_add_test(t, two_ports_on_one_name_disagree);
