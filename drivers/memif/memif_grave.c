@@ -40,13 +40,23 @@ static void graves_tidy(struct memif_port *p)
     }
 }
 
+/* Are the reserved slots in the connection that is ending? Not if they are in an older one. */
+static bool reserved_here(const struct memif_port *p)
+{
+    for (const struct memif_grave *g = p->graves; g; g = g->next)
+        if (g->reserved)
+            return false;
+    return p->reserved_n != 0;
+}
+
 bool memif_grave_dig(struct memif_port *p)
 {
     struct memif_conn *c = &p->conn;
     struct memif_grave **link = &p->graves;
     struct memif_grave *g;
+    bool reserved = reserved_here(p);
 
-    if (p->lent_head == p->lent_tail && !p->reserved_n)
+    if (p->lent_head == p->lent_tail && !reserved)
         return true;
     g = calloc(1, sizeof(*g));
     if (!g)
@@ -54,15 +64,13 @@ bool memif_grave_dig(struct memif_port *p)
     g->lent = (uint16_t)(p->lent_head - p->lent_tail);
     for (uint16_t i = p->lent_tail; i != p->lent_head; i++)
         g->copied += p->lent[i & c->rx.mask].copied;
-    g->reserved = p->reserved_n != 0;
+    g->reserved = reserved;
     for (unsigned i = 0; i < MEMIF_REGIONS_MAX; i++) {
         g->region[i] = c->region[i];
         c->region[i] = (struct memif_region){.fd = -1};
     }
-    while (*link) {
-        (*link)->reserved &= !g->reserved;
+    while (*link)
         link = &(*link)->next;
-    }
     *link = g;
     p->lent_head = p->lent_tail = 0;
     return true;

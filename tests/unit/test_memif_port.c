@@ -220,6 +220,36 @@ START_TEST(memory_of_dead_peers_stays_until_it_is_given_back)
 }
 END_TEST
 
+/* Slots stay where they were reserved, also when a peer comes and goes that they weren't of. */
+START_TEST(reserved_slots_outlive_the_next_peer_too)
+{
+    struct io_port *stay = peer_port("role=server", 4166), *go;
+    struct io_slot slots[4];
+    struct io_frame f[4];
+    const uint32_t len = 60;
+
+    for (unsigned round = 0; round < 2; round++) {
+        go = peer_port("role=client", 4166);
+        peer_service(stay, go);
+        ck_assert_uint_eq(peer_send(go, &len, 1, 0), 1);
+        ck_assert_uint_eq(stay->ops->rx_peek(stay, f, 4, 0), 1);
+        if (round == 0)
+            ck_assert_uint_eq(stay->ops->tx_reserve(stay, slots, 4, 0), 4);
+        go->ops->close(go);
+        peer_service(stay, NULL);
+    }
+    stay->ops->rx_release(stay, 2);
+    ck_assert_uint_eq(peer_mappings(), 1);
+    memset(slots[3].data, 1, slots[3].cap);
+    slots[0].len = 60;
+    stay->ops->tx_commit(stay, slots, 4, 0);
+    ck_assert_uint_eq(peer_stats(stay).tx_drop, 1);
+    ck_assert_uint_eq(stay->ops->tx_reserve(stay, slots, 4, 0), 0);
+    ck_assert_uint_eq(peer_mappings(), 0);
+    stay->ops->close(stay);
+}
+END_TEST
+
 START_TEST(two_ports_on_one_name_disagree)
 {
     static const char *const clients[] = {"role=slave,id=2", "role=client,id=1,secret=b"};
@@ -256,6 +286,7 @@ int main(void)
     tcase_add_test(t, first_handshake_is_not_over_before_it_begins);
     tcase_add_test(t, close_takes_everything_along);
     tcase_add_test(t, memory_of_dead_peers_stays_until_it_is_given_back);
+    tcase_add_test(t, reserved_slots_outlive_the_next_peer_too);
     tcase_add_test(t, two_ports_on_one_name_disagree);
     return peer_main("memif_port", t);
 }
