@@ -261,22 +261,39 @@ static bool is_roce(const struct lint_frame *in, const struct wire_pkt *p)
 /* A packet seen on one interface often shows up on another one a moment later; or on the same, when
  * both ends are on the machine that captures: going out, then coming in; or when a switch mirrors
  * it twice: as it came, then as it goes out, in another VLAN or in none. */
-static bool seen_elsewhere(struct lint_flow *f, const struct lint_ctx *c)
+static bool seen_elsewhere(struct lint_recent *r, const struct lint_ctx *c, uint32_t id)
 {
     const struct lint_frame *in = c->in;
     uint16_t vlan = c->p.vlan ? c->p.tci & VID_MASK : VID_NONE;
-    uint32_t icrc = c->icrc, n = f->recent_n < LINT_RECENT ? f->recent_n : LINT_RECENT;
+    uint32_t n = r->n < LINT_RECENT ? r->n : LINT_RECENT;
     for (uint32_t i = 0; i < n; i++)
-        if (f->recent[i].icrc == icrc &&
-            (f->recent[i].interface != in->interface || f->recent[i].sent != in->sent ||
-             f->recent[i].vlan != vlan))
+        if (r->seen[i].id == id && (r->seen[i].interface != in->interface ||
+                                    r->seen[i].sent != in->sent || r->seen[i].vlan != vlan))
             return true;
-    f->recent[f->recent_n % LINT_RECENT].icrc = icrc;
-    f->recent[f->recent_n % LINT_RECENT].interface = in->interface;
-    f->recent[f->recent_n % LINT_RECENT].sent = in->sent;
-    f->recent[f->recent_n % LINT_RECENT].vlan = vlan;
-    f->recent_n++;
+    uint32_t at = r->n++ % LINT_RECENT;
+    r->seen[at].id = id;
+    r->seen[at].interface = in->interface;
+    r->seen[at].sent = in->sent;
+    r->seen[at].vlan = vlan;
     return false;
+}
+
+/* The same of a packet that can't be read, or has a wrong iCRC: by all of it behind the fields of
+ * the IP header that routers change. */
+static bool broken_elsewhere(struct lint_ctx *c)
+{
+    const uint8_t *ip = c->in->data + c->p.ip_off;
+    uint32_t from = c->p.ip_version == 6 ? 8 : 12, have = c->in->len - c->p.ip_off;
+    if (!c->p.ip_version || from >= have)
+        return false;
+    uint32_t len = from == 12 ? wire_get16(ip + 2) : WIRE_IPV6_LEN + wire_get16(ip + 4);
+    if (len > from && len < have)
+        have = len; /* the rest is padding */
+    uint32_t id = wire_icrc_update(0, ip + from, have - from);
+    if (!seen_elsewhere(&c->l->broken, c, id))
+        return false;
+    c->view->flags |= LINT_V_AGAIN;
+    return true;
 }
 
 static enum lint_kind kind_of(const struct wire_opcode_info *op, const struct wire_pkt *p)
@@ -379,6 +396,8 @@ static void corrupted(struct lint_ctx *c)
     c->view->kind = LINT_BROKEN;
     c->view->flags |= LINT_V_CORRUPT;
     c->l->totals.corrupt++;
+    if (!c->cut && broken_elsewhere(c))
+        return;
     /* The header may be what is damaged: attribute it only to a flow that exists. */
     c->f = c->op && c->op->name ? lint_flow_get(c->l, &c->p, c->p.dqpn,
                                                 c->op->service == WIRE_UD ? c->p.sqpn : 0, false)
@@ -468,6 +487,8 @@ static void malformed(struct lint_ctx *c)
 {
     c->view->kind = LINT_BROKEN;
     c->l->totals.roce++;
+    if (broken_elsewhere(c))
+        return;
     bool own = c->op && !c->op->name && c->p.opcode >= LINT_PRIVATE;
     if (own)
         c->f = lint_flow_get(c->l, &c->p, c->p.dqpn, 0, false);
@@ -509,7 +530,7 @@ static void good(struct lint_ctx *c)
     c->f->icrc_run = 0;
     c->l->icrc_run = 0;
     c->view->flow = c->f->info.id;
-    if (!c->cut && seen_elsewhere(c->f, c)) {
+    if (!c->cut && seen_elsewhere(&c->f->recent, c, c->icrc)) {
         c->view->flags |= LINT_V_AGAIN;
         c->f->info.again++;
         return;

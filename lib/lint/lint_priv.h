@@ -130,6 +130,16 @@ struct lint_mark {
 #define LINT_RECENT  32u
 #define LINT_PRIVATE 0xC0u /* opcodes from here on are manufacturers' */
 
+/* Where packets were seen of late. */
+struct lint_recent {
+    struct {
+        uint32_t id, interface;
+        uint16_t vlan;
+        bool sent;
+    } seen[LINT_RECENT];
+    uint32_t n;
+};
+
 struct lint_flow {
     struct lint_flow *chain; /* hash table */
     struct lint_flow *peer;
@@ -215,12 +225,7 @@ struct lint_flow {
     bool id_same;               /* and another packet has had the same: it tells nothing */
     uint32_t id_steps, id_near; /* from one packet to the next, and how many of them were short */
 
-    struct {
-        uint32_t icrc, interface;
-        uint16_t vlan;
-        bool sent;
-    } recent[LINT_RECENT];
-    uint32_t recent_n;
+    struct lint_recent recent; /* by iCRC */
 };
 
 /* ---- CM ---- */
@@ -326,6 +331,7 @@ struct lint {
     struct lint_cm cm[LINT_CM_CONNS];
     uint32_t cms;
     uint64_t icrc_run; /* bad iCRCs since the last good one */
+    struct lint_recent broken; /* packets without a flow, by what is in them */
     const struct lint_rule *stage[LINT_STAGES][LINT_RULES_MAX + 1]; /* each ends with NULL */
 };
 

@@ -760,6 +760,36 @@ START_TEST(one_rule_broken)
 }
 END_TEST
 
+/* A mirror shows each packet on two interfaces: it is judged once, also one that can't be read. */
+START_TEST(once_for_two_interfaces)
+{
+    static struct run run;
+    static struct found once, twice;
+    struct lint_totals t;
+    build(&run, &rows[_i], NET_COUNT);
+    judge(&run, &once, &t);
+    twice.n = 0;
+    struct lint *l = lint_new(on_cut_finding, &twice, 0);
+    for (int i = 0; i < 2 * run.n; i++) {
+        const struct packet *k = &run.packet[i / 2];
+        struct lint_frame f = {.number = (uint64_t)i + 1,
+                               .ns = k->ns + (uint64_t)(i & 1) * 100,
+                               .data = k->f,
+                               .len = (uint32_t)k->len,
+                               .wire_len = (uint32_t)k->len,
+                               .interface = i & 1};
+        lint_packet(l, &f, NULL);
+    }
+    lint_end(l);
+    lint_free(l);
+    ck_assert_msg(twice.n == once.n, "%s: %u findings, %u of the same packets mirrored",
+                  rows[_i].name, once.n, twice.n);
+    for (unsigned i = 0; i < once.n && i < 32; i++)
+        ck_assert_msg(twice.f[i].number == 2 * once.f[i].number - 1, "%s: packet %llu",
+                      rows[_i].name, (unsigned long long)twice.f[i].number);
+}
+END_TEST
+
 /* Every rule of the table has a row here, and the table is in order and complete. */
 START_TEST(the_table)
 {
@@ -788,6 +818,7 @@ int main(void)
     tcase_add_test(t, key_01_cut);
     tcase_add_test(t, wire_19_once);
     tcase_add_test(t, the_table);
+    tcase_add_loop_test(t, once_for_two_interfaces, 0, sizeof rows / sizeof *rows);
     suite_add_tcase(s, t);
     return unit_run(s);
 }
