@@ -8,7 +8,9 @@ static const struct replay_freedom freedoms[] = {
     {"ack-coalescing", "An ACK may be absent when a later answer covers its PSN."},
     {"ack-time", "An ACK may name any SEND or WRITE packet executed so far, not only the latest."},
     {"credits", "The credit code of an ACK may be any, or none (0x1f)."},
-    {"msn", "The MSN may count from another origin: a capture need not show the first message."},
+    {"msn",
+     "The MSN may count from another origin: a capture need not show the first message. From "
+     "there on it is compared as far as what is under way lets it be told."},
     {"rnr-timer", "The timer code of an RNR NAK is the responder's choice."},
     {"receive-queue",
      "When receive work requests are posted is the application's choice: a request "
@@ -64,7 +66,7 @@ static const struct replay_freedom freedoms[] = {
     {"ttl", "TTL or hop limit."},
     {"dscp", "Traffic class, ECN bits and the IPv6 flow label."},
     {"link", "MAC addresses, VLAN tags, and RoCE v1 in place of v2."},
-    {"migreq", "MigReq, which tells of path migration."},
+    {"migreq", "MigReq, which tells of path migration, where a flow never sets it."},
     {"options", "FLUSH and ATOMIC WRITE, which our engine has not: they are passed over, and so is "
                 "what a responder answers behind one that it executes."},
     {"cnp", "Congestion notifications, and what rate follows from them."},

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fields.h"
 #include "replay_priv.h"
 #include "wire_bytes.h"
 
@@ -26,14 +27,9 @@ struct replay {
     size_t packets, room;
     size_t *of_flow, *next; /* first packet of each flow, the next one of its flow; + 1, 0 = none */
     uint64_t octets, octets_max;
+    struct fields fields; /* what it says of packets matters for these only */
     struct replay_totals totals;
 };
-
-/* Only what lint finds out about packets matters here, not what it says of them. */
-static void on_finding(void *ctx, const struct lint_finding *f)
-{
-    (void)ctx, (void)f;
-}
 
 const char *replay_role_name(enum replay_role role)
 {
@@ -46,7 +42,7 @@ struct replay *replay_new(uint64_t max_octets)
     if (!r)
         return NULL;
     r->octets_max = max_octets ? max_octets : OCTETS_MAX;
-    r->lint = lint_new(on_finding, NULL, 0);
+    r->lint = lint_new(fields_keep, &r->fields, 0);
     if (!r->lint) {
         free(r);
         return NULL;
@@ -64,6 +60,7 @@ void replay_free(struct replay *r)
     free(r->of_flow);
     free(r->next);
     lint_free(r->lint);
+    fields_free(&r->fields);
     free(r);
 }
 
@@ -394,6 +391,8 @@ static int one_role(struct replay *r, struct direction d, enum replay_role role,
          : datagrams                ? as_datagram(&d, j)
          : role == REPLAY_RESPONDER ? as_responder(&d, j)
                                     : as_requester(&d, j);
+    if (!rc && !datagrams && d.flow.service == WIRE_RC && out.compared)
+        fields_judge(&r->fields, &d, j);
     r->totals.compared += out.compared;
     r->totals.differ += out.differ;
     r->totals.replayed += out.compared != 0;
@@ -481,6 +480,9 @@ int replay_run(struct replay *r, unsigned roles, replay_report report, replay_re
     int rc = 0;
     lint_end(r->lint);
     lint_totals(r->lint, &t);
+    fields_sort(&r->fields);
+    if (r->fields.failed)
+        return -ENOMEM;
     if (!r->next)
         rc = index_flows(r, t.flows);
     for (uint32_t i = 0; i < t.flows && !rc; i++) {

@@ -114,6 +114,18 @@ static void other_qkey(struct wire_pkt *p)
 {
     p->qkey ^= 1;
 }
+static void more_messages(struct wire_pkt *p)
+{
+    p->msn += 2;
+}
+static void fewer_messages(struct wire_pkt *p)
+{
+    p->msn--;
+}
+static void no_migration(struct wire_pkt *p)
+{
+    p->migreq = false;
+}
 static const struct guilty {
     const char *rule, *capture;
     unsigned opcode, nth; /* the nth packet with this opcode, ... */
@@ -135,6 +147,16 @@ static const struct guilty {
     {"RD-05", "read-lat", WIRE_READ_RESP_MIDDLE, 3, false, shorter, REPLAY_RESPONDER},
     /* "KEY-01 an answer with another P_Key" */
     {"KEY-01", "read-lat", WIRE_READ_RESP_MIDDLE, 3, false, other_pkey, REPLAY_RESPONDER},
+    /* "ACK-11 an answer that counts more messages than there were, or fewer" */
+    {"ACK-11", "own-around-mtu", WIRE_ACKNOWLEDGE, 9, false, more_messages, REPLAY_RESPONDER},
+    {"ACK-11", "golden-send-imm", WIRE_ACKNOWLEDGE, 3, false, fewer_messages, REPLAY_RESPONDER},
+    /* "REQ-10 AckReq on an ACK" */
+    {"REQ-10", "golden-inline", WIRE_ACKNOWLEDGE, 1, false, asks, REPLAY_RESPONDER},
+    /* "HDR-03 SE on a READ response" */
+    {"HDR-03", "read-lat", WIRE_READ_RESP_MIDDLE, 3, false, solicited, REPLAY_RESPONDER},
+    /* "HDR-04 MigReq 0, of an end that has said 1" */
+    {"HDR-04", "own-around-mtu", WIRE_ACKNOWLEDGE, 9, false, no_migration, REPLAY_RESPONDER},
+    {"HDR-04", "own-around-mtu", WIRE_SEND_ONLY, 3, false, no_migration, REPLAY_REQUESTER},
     /* "REQ-02 a MIDDLE that is shorter than the MTU" */
     {"REQ-02", "write-bw-mtu1024", WIRE_WRITE_MIDDLE, 3, false, shorter, REPLAY_REQUESTER},
     /* "RSP-16 a RETH that promises more than comes" */

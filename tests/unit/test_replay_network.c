@@ -377,7 +377,8 @@ static size_t make(const struct step *s, enum ids kind, unsigned n, uint8_t *fra
         .dqpn = answer ? 0x11 : 0x22,
         .psn = s->psn,
         .syndrome = s->syndrome,
-        .msn = s->msn ? s->msn : s->psn - 9,
+        .msn =
+            s->msn ? s->msn : s->psn - 9 - (s->syndrome >= WIRE_SYN_RNR), /* refused: not counted */
         .va = 0x1000 + s->off + (s->opcode == WIRE_READ_REQUEST ? s->psn * MTU : 0),
         .rkey = 5,
         .dma_len = s->dma_len ? s->dma_len : 8,
