@@ -360,6 +360,20 @@ static bool delayed(const struct responder *r, const struct packet *p)
     return covered;
 }
 
+/* A fatal NAK for the second time: a copy that a mirror or the network has made, as far as the IP
+ * identification tells? */
+static bool copied(const struct responder *r, const struct packet *p)
+{
+    const struct packet *q = p;
+    if (p->pkt.syndrome <= WIRE_SYN_NAK_SEQ)
+        return false;
+    for (unsigned n = 0; q-- > r->d->packet && n < BACK; n++)
+        if (packet_answers(r->d, q) && q->pkt.psn == p->pkt.psn &&
+            q->pkt.opcode == p->pkt.opcode && q->pkt.syndrome == p->pkt.syndrome)
+            return q->pkt.ip_id == p->pkt.ip_id;
+    return false;
+}
+
 /* What the ledger has with a captured answer's PSN. */
 struct match {
     struct answer *found; /* of the same kind, and not used yet; the same content if there is one */
@@ -471,7 +485,7 @@ void responder_compare(struct responder *r, const struct packet *p)
     }
     if (r->declined[p->pkt.psn % LEDGER_BUCKETS] || !r->stage.budget || m.repeated ||
         (r->middle && p - r->d->packet < EARLY) || no_more || refuses_missed(r, p) ||
-        (ack && !positive && delayed(r, p))) {
+        (ack && !positive && (delayed(r, p) || copied(r, p)))) {
         pass_over(r);
         return;
     }
