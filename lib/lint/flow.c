@@ -345,6 +345,40 @@ void lint_mtu_learned(struct lint_flow *f, uint32_t mtu)
         lint_mtu_learned(f->peer, mtu);
 }
 
+/* The packet that has taught the MTU is known to have been too short. */
+static void mtu_was_wrong(struct lint_ctx *c, struct lint_flow *teacher)
+{
+    struct lint_flow *f = c->f;
+    lint_held_forget(f);
+    if (f->peer)
+        lint_held_forget(f->peer);
+    c->f = teacher;
+    c->wait = &teacher->mtu_first;
+    lint_run(c, LINT_S_MTU);
+    c->wait = NULL;
+    c->f = f;
+    teacher->mtu_first.on = false;
+    lint_renew(c);
+}
+
+void lint_mtu_watch(struct lint_ctx *c)
+{
+    struct lint_flow *f = c->f, *peer = f->peer;
+    uint32_t payload = c->p.payload_len;
+    if (!(c->op->flags & (WIRE_F_FIRST | WIRE_F_MIDDLE)) || !wire_mtu_enum(payload))
+        return;
+    struct lint_flow *teacher = f->mtu_first.on ? f : peer && peer->mtu_first.on ? peer : NULL;
+    if (teacher && payload > f->info.mtu && !c->cut &&
+        f->mtu_shown + (peer ? peer->mtu_shown : 0) == 1)
+        mtu_was_wrong(c, teacher);
+    f = c->f;
+    if (!f->info.mtu) {
+        lint_mtu_learned(f, payload);
+        lint_remember(c, &f->mtu_first);
+    }
+    f->mtu_shown += payload == f->info.mtu && f->mtu_shown < 2;
+}
+
 void lint_responder_reset(struct lint_flow *f)
 {
     f->ack_on = f->base_on = f->base_lo_on = f->base_maybe_on = f->counted_on = f->msn_on = false;

@@ -96,11 +96,17 @@ static bool other_protocol(const struct lint_flow *f)
     return f->info.by_cm ? f->private && peer->private : f->private || peer->private;
 }
 
+/* Is the rule judged by a packet, or by one direction, alone? */
+static bool alone(const struct lint_rule *rule)
+{
+    const unsigned when = LINT_ALONE | LINT_S_MALFORMED | LINT_S_FRAME | LINT_S_ICRC | LINT_S_CNP;
+    return rule->when & when;
+}
+
 /* Perhaps the two directions don't belong together: does this rule need both? */
 static bool other_pair(const struct lint_flow *f, const struct lint_rule *rule)
 {
-    const unsigned alone = LINT_ALONE | LINT_S_MALFORMED | LINT_S_FRAME | LINT_S_ICRC | LINT_S_CNP;
-    return f->info.unsure && !(rule->when & alone);
+    return f->info.unsure && !alone(rule);
 }
 
 /* Has the network changed the order of packets of this connection? */
@@ -149,6 +155,19 @@ static void report(struct lint_ctx *c, const struct lint_rule *rule)
     memcpy(f.why, c->why, sizeof(f.why));
     if (c->judged != LINT_VIOLATION || !hold(c->f, &f, c->order_matters))
         deliver(c->l, &f);
+}
+
+void lint_held_forget(struct lint_flow *f)
+{
+    uint32_t n = 0, order = 0;
+    for (uint32_t i = 0; i < f->helds; i++) {
+        if (!alone(f->held[i].rule))
+            continue;
+        order |= (f->held_order >> i & 1) << n;
+        f->held[n++] = f->held[i];
+    }
+    f->helds = n;
+    f->held_order = order;
 }
 
 void lint_held(struct lint *l, struct lint_flow *f)

@@ -180,6 +180,9 @@ struct lint_flow {
     bool dmac_seen;
     uint8_t dmac[6];
 
+    uint32_t mtu_shown;         /* packets that have shown the MTU, up to 2, */
+    struct lint_wait mtu_first; /* and the first one in either direction */
+
     uint32_t read_limit, retry; /* from the CM; UINT32_MAX = not known */
 
     /* what the peer's responses have said about these requests */
@@ -260,9 +263,10 @@ enum lint_stage {
     LINT_S_EARLY = 1u << 13,    /* the end; once the requester hasn't waited */
     LINT_S_PORT = 1u << 14,     /* the end; the source port has changed */
     LINT_S_PKEY = 1u << 15,     /* one of a flow's first two P_Keys was wrong */
+    LINT_S_MTU = 1u << 16,      /* the packet that has shown the MTU was too short */
 };
-#define LINT_STAGES    16
-#define LINT_ALONE     (1u << 16) /* no stage: a rule that is judged without the other direction */
+#define LINT_STAGES    17
+#define LINT_ALONE     (1u << 17) /* no stage: a rule that is judged without the other direction */
 #define LINT_RULES_MAX 96u /* of a stage */
 
 /* Of something that waited. */
@@ -340,6 +344,8 @@ struct lint {
 unsigned lint_run(struct lint_ctx *c, enum lint_stage stage);
 /* Report what this flow's findings are that waited for its end. */
 void lint_held(struct lint *l, struct lint_flow *f);
+/* Forget those of them that need more than the packet itself. */
+void lint_held_forget(struct lint_flow *f);
 /* Keep the packet as one that waits. */
 void lint_remember(struct lint_ctx *c, struct lint_wait *w);
 /* What a check says; each returns true so that it can end with it. */
@@ -371,6 +377,9 @@ struct lint_rec *lint_rec_make(struct lint_flow *f, uint32_t psn);
 struct lint_read *lint_read_at(const struct lint_flow *f, uint32_t psn);
 /* The MTU of both directions is known now: so is how far open READs reach. */
 void lint_mtu_learned(struct lint_flow *f, uint32_t mtu);
+/* A FIRST or MIDDLE packet shows the MTU. If this one is longer than the only one before it, that
+ * one was too short: it is reported, and what was concluded from it forgotten. */
+void lint_mtu_watch(struct lint_ctx *c);
 /* Begin a new flow for the packet: the queue pair's number is used by a new connection. */
 bool lint_renew(struct lint_ctx *c);
 /* Does the IP identification of this flow's packets tell a packet sent twice from one that the

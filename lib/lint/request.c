@@ -442,14 +442,11 @@ void lint_request(struct lint_ctx *c)
 {
     if (c->f->started && begins_anew(c) && !lint_renew(c))
         return;
+    lint_mtu_watch(c);
     struct lint_flow *f = c->f;
     f->info.requests++;
     if (!f->started)
         begin(c);
-    uint32_t payload = c->p.payload_len;
-    if (!f->info.mtu && (c->op->flags & (WIRE_F_FIRST | WIRE_F_MIDDLE)) && wire_mtu_enum(payload))
-        lint_mtu_learned(f, payload);
-
     int32_t d = wire_psn_diff(c->p.psn, f->hi);
     struct lint_rec *r = lint_rec_at(f, c->p.psn);
     c->gap = d > 0 && !f->hi_uncertain ? (uint32_t)d : 0;

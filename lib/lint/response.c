@@ -466,12 +466,10 @@ static void beyond(struct lint_ctx *c)
 void lint_response(struct lint_ctx *c)
 {
     c->view->flags |= LINT_V_RESPONSE;
+    if (c->f->peer)
+        lint_mtu_watch(c);
     c->req = c->f->peer;
     if (c->req) {
-        uint32_t payload = c->p.payload_len;
-        if (!c->f->info.mtu && (c->op->flags & (WIRE_F_FIRST | WIRE_F_MIDDLE)) &&
-            wire_mtu_enum(payload))
-            lint_mtu_learned(c->f, payload);
         locate(c);
         msn_range(c);
     }

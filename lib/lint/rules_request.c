@@ -120,6 +120,10 @@ static bool sequence(struct lint_ctx *c)
 
 static bool length(struct lint_ctx *c)
 {
+    if (c->wait) {
+        lint_expected(c, "%u octets, the MTU", c->p.payload_len);
+        return lint_seen(c, "%u octets", c->f->info.mtu);
+    }
     uint32_t mtu = c->f->info.mtu, n = c->p.payload_len;
     unsigned f = c->op->flags;
     if (!(f & WIRE_F_PAYLOAD))
@@ -145,14 +149,20 @@ bool lint_rsp_06(struct lint_ctx *c)
     return reliable(c) && sequence(c);
 }
 
+/* LINT_S_MTU: was it a request that showed the MTU? */
+static bool waits_for_a_response(const struct lint_ctx *c)
+{
+    return c->wait && !(wire_opcodes[c->wait->opcode].flags & WIRE_F_REQUEST);
+}
+
 bool lint_rsp_10(struct lint_ctx *c)
 {
-    return reliable(c) && length(c);
+    return reliable(c) && !waits_for_a_response(c) && length(c);
 }
 
 bool lint_uc_07(struct lint_ctx *c)
 {
-    return c->op->service == WIRE_UC && (sequence(c) || length(c));
+    return c->op->service == WIRE_UC && ((!c->wait && sequence(c)) || length(c));
 }
 
 bool lint_rsp_15(struct lint_ctx *c)

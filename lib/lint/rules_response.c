@@ -273,6 +273,11 @@ bool lint_rsp_22(struct lint_ctx *c)
 
 bool lint_rd_05(struct lint_ctx *c)
 {
+    if (c->wait) { /* it showed the MTU, wrongly */
+        lint_expected(c, "%u octets, the MTU", c->p.payload_len);
+        lint_seen(c, "%u octets", c->f->info.mtu);
+        return !(wire_opcodes[c->wait->opcode].flags & WIRE_F_REQUEST);
+    }
     const struct lint_read *r = c->read;
     uint32_t mtu = c->f->info.mtu;
     if (!r || r->atomic || r->blind || !(c->op->flags & WIRE_F_READ))

@@ -17,6 +17,14 @@ static const struct step send3[] = {{.opcode = RC(SEND_FIRST), .psn = 100, .len 
                                     ACK(102, 1),
                                     END};
 
+/* READs of several packets, one after the other. */
+#define READ3(psn_, msn_)                                                                          \
+    {.opcode = RC(READ_REQUEST), .psn = psn_, .dma_len = 3072, .va = 0x1000},                      \
+        RESP(READ_RESP_FIRST, psn_, 1024, msn_), RESP(READ_RESP_MIDDLE, psn_ + 1, 1024, msn_),     \
+        RESP(READ_RESP_LAST, psn_ + 2, 1024, msn_)
+static const struct step steps_reads[] = {READ3(100, 1), READ3(103, 2), READ3(106, 3),
+                                          SEND(109, 8),  ACK(109, 4),   END};
+
 /* A network that loses packets, perhaps the RNR NAK too. */
 static const struct step read_late[] = {
     SEND(100, 64),
@@ -598,6 +606,8 @@ static const struct row rows[] = {
     {"RSP-06 MIDDLE after LAST", steps_rc, 16, .step = middle},
     {"RSP-06 WRITE in the middle of a SEND", send3, 1, .step = middle},
     {"RSP-10 short MIDDLE", steps_rc, 3, .step = len_512},
+    {"RSP-10 short FIRST, with which the MTU is first seen", steps_rc, 2, .step = len_512},
+    {"RSP-10 short FIRST of the first message", send3, 0, .step = len_512},
     {"RSP-12 operational error for a SEND", steps_loss, 9, .step = syndrome_op,
      .verdict = LINT_UNDECIDABLE},
     {"RSP-15 too long", steps_rc, 20, .step = dma_huge},
@@ -607,6 +617,7 @@ static const struct row rows[] = {
     {"RSP-22 the NAK again", refused, 3, .extra = &nak_again, .copy = true},
     {"RD-05 short READ response", steps_rc, 9, .step = len_8},
     {"RD-05 short READ response, of a size that is no MTU", steps_reread, 1, .step = len_8},
+    {"RD-05 short FIRST, with which the MTU is first seen", steps_reads, 1, .step = len_512},
     {"RD-10 re-reads go on in the middle", steps_reread, ALL, .step = continued},
     {"RD-12 re-read from another address", steps_reread, 4, .step = va_off},
     {"ATM-03 unaligned", steps_rc, ALL, .step = unaligned},
