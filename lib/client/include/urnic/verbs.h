@@ -62,15 +62,17 @@ URNIC_API int urnic_free(struct urnic_context *ctx, void *addr);
  * elsewhere (malloc, the stack: use urnic_alloc or urnic_reg_mr_fd); -ENOMEM; -EDQUOT. */
 URNIC_API int urnic_reg_mr(struct urnic_pd *pd, void *addr, size_t length, unsigned access,
                            struct urnic_mr **mr);
-/* The same with another address for work requests and peers. */
+/* The same with another address for work requests and peers. Atomics need 8 octets that are aligned
+ * there and in memory. -EINVAL, too: iova + length is 2^64 or more. */
 URNIC_API int urnic_reg_mr_iova(struct urnic_pd *pd, void *addr, size_t length, uint64_t iova,
                                 unsigned access, struct urnic_mr **mr);
 /* Register `length` octets at `offset` of a shared object: a memfd, a file in /dev/shm or on
  * hugetlbfs. The descriptor may be closed afterwards. If the object is truncated later, work
- * requests that touch the hole fail with a protection or access error. -EINVAL: length 0, or
- * rights as above; -EBADF; -EOPNOTSUPP: other kinds of file, or unknown rights; -EACCES: the file
- * may not be written, and LOCAL_WRITE is wanted; -EFAULT: the object ends before; -ENOMEM;
- * -EDQUOT. */
+ * requests that touch the hole fail with a protection or access error, and from then on all that
+ * touch the region: it has to be registered anew. -EINVAL: length is 0 or above max_mr_size, or
+ * rights and addresses as above; -EBADF; -EOPNOTSUPP: other kinds of file, or unknown rights;
+ * -EACCES: the file may not be written, and LOCAL_WRITE is wanted; -EFAULT: the object ends before;
+ * -ENOMEM; -EDQUOT. */
 URNIC_API int urnic_reg_mr_fd(struct urnic_pd *pd, int fd, uint64_t offset, size_t length,
                               uint64_t iova, unsigned access, struct urnic_mr **mr);
 /* After return nobody touches the memory through this region. -EBUSY: windows are bound. */
