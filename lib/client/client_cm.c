@@ -420,7 +420,8 @@ static int fill_conn(struct ipc_cm_conn *req, const struct urnic_cm_id *id,
         .srq = id->qp != NULL && id->qp->srq != NULL,
         .private_len = p->private_data_len,
     };
-    if (req->param.retry_count > RETRY_MAX || req->param.rnr_retry_count > RETRY_MAX)
+    if (req->param.retry_count > RETRY_MAX || req->param.rnr_retry_count > RETRY_MAX ||
+        (p->private_data_len != 0 && p->private_data == NULL))
         return -EINVAL;
     if (p->private_data_len != 0)
         memcpy(req->private_data, p->private_data, p->private_data_len);
@@ -459,6 +460,8 @@ int urnic_reject(struct urnic_cm_id *id, const void *private_data, uint8_t len)
 {
     struct ipc_cm_conn req = {
         .hdr.type = IPC_CM_REJECT, .id = id->handle, .param.private_len = len};
+    if (len != 0 && private_data == NULL)
+        return -EINVAL;
     if (len != 0)
         memcpy(req.private_data, private_data, len);
     return call(id->ctx, &req, sizeof(req));

@@ -149,7 +149,8 @@ int urnic_connect_addr(struct urnic_context *ctx, const char *ip, uint16_t port,
                        void *arg, struct urnic_conn **out)
 {
     struct sockaddr_storage dst;
-    enum urnic_port_space ps = attr->qp.qp_type == URNIC_QPT_UD ? URNIC_PS_UDP : URNIC_PS_TCP;
+    if (attr->qp.qp_type == URNIC_QPT_UD)
+        return -EPROTOTYPE; /* the answer's address would be lost: urnic_conn has no place for it */
     int err = ip != NULL ? parse_ip(ip, port, &dst) : -EINVAL;
     if (err < 0)
         return err;
@@ -158,7 +159,7 @@ int urnic_connect_addr(struct urnic_context *ctx, const char *ip, uint16_t port,
         return -ENOMEM;
     err = urnic_create_cm_channel(ctx, &conn->channel);
     if (err == 0)
-        err = urnic_create_id(conn->channel, ps, NULL, &conn->id);
+        err = urnic_create_id(conn->channel, URNIC_PS_TCP, NULL, &conn->id);
     if (err == 0)
         err = connect_steps(conn, (const struct sockaddr *)&dst, attr, prepare, arg);
     if (err < 0) {
@@ -279,6 +280,8 @@ int urnic_accept_conn(struct urnic_listener *l, struct urnic_conn_attr *attr,
 {
     struct urnic_cm_event ev;
     int64_t deadline = deadline_of(attr->timeout_ms);
+    if (attr->qp.qp_type == URNIC_QPT_UD)
+        return -EPROTOTYPE;
     for (;;) {
         int err = wait_event(l->channel, deadline, &ev);
         if (err == 0 && ev.event != URNIC_CM_CONNECT_REQUEST)

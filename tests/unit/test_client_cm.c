@@ -117,6 +117,37 @@ START_TEST(cm_07_no_answer_in_time)
 }
 END_TEST
 
+START_TEST(no_datagrams)
+{
+    /* Datagrams know no connection: neither end of one is waited for, nor asked for */
+    struct setup s = setup_start(8);
+    struct urnic_listener *l;
+    struct urnic_conn *conn;
+    struct urnic_conn_attr attr = conn_attr(&s, "");
+    attr.qp.qp_type = URNIC_QPT_UD;
+    attr.timeout_ms = 1000;
+    OK(urnic_listen_addr(s.ctx, NULL, 7003, 4, &l));
+    ck_assert_int_eq(urnic_accept_conn(l, &attr, NULL, NULL, &conn), -EPROTOTYPE);
+    ck_assert_int_eq(urnic_connect_addr(s.ctx, "127.0.0.1", 7003, &attr, NULL, NULL, &conn),
+                     -EPROTOTYPE);
+    OK(urnic_close_listener(l));
+    setup_end(&s);
+}
+END_TEST
+
+START_TEST(private_data_that_is_none)
+{
+    /* A length without data is refused, and nothing is sent */
+    struct setup s = setup_start(8);
+    struct urnic_conn *conn;
+    struct urnic_conn_attr attr = conn_attr(&s, "");
+    attr.param.private_data = NULL;
+    attr.param.private_data_len = 1;
+    ck_assert_int_eq(urnic_connect_addr(s.ctx, "127.0.0.1", 1, &attr, NULL, NULL, &conn), -EINVAL);
+    setup_end(&s);
+}
+END_TEST
+
 START_TEST(shm_07_fork)
 {
     /* SHM-07 a child takes none of its parent's connections, and knows at once */
@@ -232,4 +263,5 @@ START_TEST(cm_35_unread_events_go_with_their_id)
 END_TEST
 
 UNIT_MAIN("client cm", cm_01_blocking_calls, cm_05_nobody_listens, cm_07_no_answer_in_time,
-          shm_07_fork, cm_10_events_and_rejection, cm_35_unread_events_go_with_their_id)
+          no_datagrams, private_data_that_is_none, shm_07_fork, cm_10_events_and_rejection,
+          cm_35_unread_events_go_with_their_id)

@@ -189,8 +189,8 @@ struct urnic_conn {
  * `prepare`, which is called (if not NULL) with the new queue pair in INIT; it returns 0 or -errno.
  * -EHOSTUNREACH: nobody has that address; -ETIMEDOUT: nobody answers, or the time was over before
  * that was known; -ENETUNREACH: no route to it; -ECONNREFUSED: nobody listens, or rejected;
- * -EINVAL: `ip` is no address, or as urnic_create_qp; -EDQUOT: too many connections; -ENODEV; what
- * `prepare` said. */
+ * -EINVAL: `ip` is no address, or as urnic_create_qp; -EPROTOTYPE: a queue pair for datagrams,
+ * which takes an id of its own; -EDQUOT: too many connections; -ENODEV; what `prepare` said. */
 URNIC_API int urnic_connect_addr(struct urnic_context *ctx, const char *ip, uint16_t port,
                                  struct urnic_conn_attr *attr,
                                  int (*prepare)(void *arg, struct urnic_qp *qp), void *arg,
@@ -204,7 +204,8 @@ URNIC_API uint16_t urnic_listener_port(const struct urnic_listener *listener);
 URNIC_API int urnic_listener_fd(const struct urnic_listener *listener);
 /* Take the next connection; `prepare` as above. A peer that gives up meanwhile, or asks for another
  * type of queue pair, doesn't count: the next one's queue pair is prepared instead. -ETIMEDOUT,
- * -EINVAL, -EDQUOT (too many connections: this one is refused), -ENODEV, what `prepare` said. */
+ * -EINVAL, -EPROTOTYPE (a queue pair for datagrams), -EDQUOT (too many connections: this one is
+ * refused), -ENODEV, what `prepare` said. */
 URNIC_API int urnic_accept_conn(struct urnic_listener *listener, struct urnic_conn_attr *attr,
                                 int (*prepare)(void *arg, struct urnic_qp *qp), void *arg,
                                 struct urnic_conn **conn);
