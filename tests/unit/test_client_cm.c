@@ -65,9 +65,9 @@ static void *server(void *arg)
     return NULL;
 }
 
-START_TEST(cm_01_blocking_calls)
+START_TEST(cm_35_blocking_calls)
 {
-    /* CM-01 listen, connect, exchange private data, send, disconnect */
+    /* CM-35 listen, connect, exchange private data, send, disconnect */
     struct setup s = setup_start(8);
     _Atomic bool listening = false;
     struct urnic_conn *conn;
@@ -87,9 +87,9 @@ START_TEST(cm_01_blocking_calls)
 }
 END_TEST
 
-START_TEST(cm_05_nobody_listens)
+START_TEST(cm_35_nobody_listens)
 {
-    /* CM-05 a rejection is -ECONNREFUSED, and leaves nothing behind */
+    /* CM-35 a rejection is -ECONNREFUSED, and leaves nothing behind */
     struct setup s = setup_start(8);
     struct urnic_conn *conn;
     struct urnic_conn_attr attr = conn_attr(&s, "");
@@ -101,7 +101,7 @@ START_TEST(cm_05_nobody_listens)
 }
 END_TEST
 
-START_TEST(cm_07_no_answer_in_time)
+START_TEST(cm_35_no_answer_in_time)
 {
     struct setup s = setup_start(8);
     struct urnic_listener *l;
@@ -110,7 +110,7 @@ START_TEST(cm_07_no_answer_in_time)
     attr.timeout_ms = 100;
     OK(urnic_listen_addr(s.ctx, NULL, 7001, 4, &l));
     ck_assert_int_eq(urnic_accept_conn(l, &attr, NULL, NULL, &conn), -ETIMEDOUT);
-    /* CM-07 and a connection that nobody accepts */
+    /* CM-35 and a connection that nobody accepts */
     ck_assert_int_eq(urnic_connect_addr(s.ctx, "::1", 7001, &attr, NULL, NULL, &conn), -ETIMEDOUT);
     OK(urnic_close_listener(l));
     setup_end(&s);
@@ -168,9 +168,9 @@ START_TEST(shm_07_fork)
 }
 END_TEST
 
-START_TEST(cm_10_events_and_rejection)
+START_TEST(cm_35_events_and_rejection)
 {
-    /* CM-10 the event interface: a listener that refuses, with private data */
+    /* CM-35 the event interface: a listener that refuses, with private data */
     struct setup s = setup_start(8);
     struct urnic_cm_channel *ch;
     struct urnic_cm_id *listen, *id;
@@ -262,6 +262,6 @@ START_TEST(cm_35_unread_events_go_with_their_id)
 }
 END_TEST
 
-UNIT_MAIN("client cm", cm_01_blocking_calls, cm_05_nobody_listens, cm_07_no_answer_in_time,
-          no_datagrams, private_data_that_is_none, shm_07_fork, cm_10_events_and_rejection,
+UNIT_MAIN("client cm", cm_35_blocking_calls, cm_35_nobody_listens, cm_35_no_answer_in_time,
+          no_datagrams, private_data_that_is_none, shm_07_fork, cm_35_events_and_rejection,
           cm_35_unread_events_go_with_their_id)
