@@ -230,6 +230,7 @@ void engine_expire(struct engine *e, uint64_t now);
     X(np_cnp_sent, "CC-03")                                                                        \
     X(rp_cnp_handled, "CC-08")                                                                     \
     X(rp_cnp_ignored, "CC-08")                                                                     \
+    X(rp_cnp_unearned, "SEC-17")                                                                   \
     X(roce_slow_restart, "CC-20")                                                                  \
     X(roce_slow_restart_cnps, "CC-29")                                                             \
     X(roce_adp_retrans, "LR-10")                                                                   \
@@ -358,7 +359,8 @@ struct engine_hooks {
      * ever. May be NULL. */
     void (*copies)(void *arg, const struct engine_copy *copies, unsigned n);
     /* SEC-09, once each time it begins: packets in this address's name are cut off, for a second,
-     * because so many were dropped as `why`. May be NULL. */
+     * because so many were dropped as `why`. SEC-17, once a second: so many CNPs in its name can't
+     * be its own (rp_cnp_unearned); none is cut off. May be NULL. */
     void (*guess)(void *arg, const struct wire_addr *source, enum engine_counter why);
     /* Trace of every protocol event of interest, NULL = off: swapping the pointer turns it on. */
     void (*trace)(void *arg, uint32_t qpn, const char *what, uint32_t psn, uint64_t v);

@@ -68,6 +68,18 @@ void guess_drop(struct rx *rx, const struct qp *qp, enum guess_kind kind,
         e->p.hooks.guess(e->p.hook_arg, ip, counter);
 }
 
+void guess_cnp(struct engine *e, const struct wire_addr *peer, uint64_t now)
+{
+    struct guess *g = e->guess;
+    engine_count(e, ENGINE_C_rp_cnp_unearned);
+    if (now - g->cnps_since >= GUESS_CLOSED) {
+        g->cnps_since = now;
+        g->cnps = 0;
+    }
+    if (++g->cnps == GUESS_CNPS && e->p.hooks.guess)
+        e->p.hooks.guess(e->p.hook_arg, peer, ENGINE_C_rp_cnp_unearned);
+}
+
 static bool closed(const struct rx *rx, uint32_t qpn, enum guess_kind kind)
 {
     const struct guess *g = rx->e->guess;

@@ -26,6 +26,7 @@ struct rx;
 #define GUESS_BURST  1000u
 #define GUESS_REFILL 10000000ull   /* ns for a token */
 #define GUESS_CLOSED 1000000000ull /* ns */
+#define GUESS_CNPS   1000u         /* in a second: too many */
 #define GUESS_TABLE  256u          /* pairs of guesser and kind that are remembered */
 
 enum guess_kind {
@@ -47,7 +48,9 @@ struct guess_entry {
 
 struct guess {
     uint64_t key;
-    uint64_t closed; /* until then at least one entry is */
+    uint64_t closed;     /* until then at least one entry is */
+    uint64_t cnps_since; /* the second that is counted in */
+    uint32_t cnps;
     struct guess_entry entry[GUESS_TABLE];
 };
 
@@ -55,6 +58,8 @@ struct guess {
  * queue pair whose peer the packet claims to be from, NULL = of none. */
 void guess_drop(struct rx *rx, const struct qp *qp, enum guess_kind kind,
                 enum engine_counter counter);
+/* SEC-17: a CNP in this peer's name that can't be an answer to anything that was sent to it. */
+void guess_cnp(struct engine *e, const struct wire_addr *peer, uint64_t now);
 /* Are the keys of this source closed? */
 bool guess_source_closed(const struct rx *rx);
 /* Is this kind closed for what comes from the queue pair's peer? */

@@ -15,7 +15,8 @@
 
 #include "engine_priv.h"
 
-#define NS_BITS 8000000000ull /* ns in a second, times bits in an octet */
+#define NS_BITS      8000000000ull /* ns in a second, times bits in an octet */
+#define CNP_LEFT_MAX 4096u         /* packets that may be on their way, marked: many windows */
 
 /* ---- parameters ---- */
 
@@ -74,6 +75,7 @@ int limiter_begin(struct engine *e, struct qp *qp, uint64_t now)
     }
     if (!qp->lim && !(qp->lim = aligned_alloc(64, sizeof(*qp->lim))))
         return -ENOMEM;
+    /* Begin with none sent: what was sent before may still be answered. */
     *qp->lim = (struct limiter){.next = now};
     cc_start(&qp->lim->cc, conf, e->p.line_rate, qp_mtu(qp), now);
     if (qp->lim->cc.window < qp->req.window)
@@ -206,6 +208,18 @@ static void follow_window(struct engine *e, struct qp *qp)
     qp->req.window = most;
 }
 
+/* SEC-17: a notification point answers marked packets, each by one CNP at most. What was sent since
+ * the last one earns as many, what was sent before that as many as may still be on their way. More
+ * of them, whatever the peer counts, are forged. */
+static bool cnp_earned(struct limiter *l, const struct qp *qp)
+{
+    uint32_t fresh = (uint32_t)qp->stats.tx_packets - l->cnp_sent;
+    l->cnp_sent += fresh;
+    l->cnp_left =
+        fresh < CNP_LEFT_MAX - l->cnp_left ? (uint16_t)(l->cnp_left + fresh) : CNP_LEFT_MAX;
+    return l->cnp_left > 0 && l->cnp_left-- > 0;
+}
+
 void limiter_on_cnp(struct engine *e, struct qp *qp, uint64_t now)
 {
     struct limiter *l = qp->lim;
@@ -215,6 +229,8 @@ void limiter_on_cnp(struct engine *e, struct qp *qp, uint64_t now)
         return;
     }
     engine_count(e, ENGINE_C_rp_cnp_handled);
+    if (!cnp_earned(l, qp))
+        guess_cnp(e, &qp->attr.av.dgid, now);
     l->cc.conf->type->on_cnp(&l->cc, now);
     recorder_rate(e, qp, NOTE_CNP);
 }

@@ -28,9 +28,11 @@ struct limiter_conf {
 
 struct limiter {
     /* what every packet reads: one cache line, with the first part of cc */
-    uint64_t next; /* earliest time for the next packet, ns */
-    uint64_t rest; /* ... and the fraction that is left over, of 1 / rate */
-    bool waiting;  /* the timer brings the queue pair back at `next` */
+    uint64_t next;     /* earliest time for the next packet, ns */
+    uint64_t rest;     /* ... and the fraction that is left over, of 1 / rate */
+    bool waiting;      /* the timer brings the queue pair back at `next` */
+    uint16_t cnp_left; /* CNPs that what was sent may still bring (SEC-17) */
+    uint32_t cnp_sent; /* packets that had been sent at the last one; low bits */
     struct cc cc;
 } __attribute__((aligned(64)));
 _Static_assert(offsetof(struct limiter, cc.line) <= 64, "one cache line");

@@ -115,6 +115,7 @@ START_TEST(ctr_04_two_flows)
         ck_assert_int_eq(vnet_run_for(net, 200 * MS), 0); /* all is answered */
         ck_assert_uint_gt(count_of(b, ENGINE_C_np_cnp_sent), 10);
         ck_assert_uint_eq(count_of(b, ENGINE_C_np_cnp_sent), count_of(a, ENGINE_C_rp_cnp_handled));
+        ck_assert_uint_eq(count_of(a, ENGINE_C_rp_cnp_unearned), 0); /* SEC-17 */
         ck_assert_uint_eq(count_of(a, ENGINE_C_tx_retransmit), 0);
         ck_assert_uint_eq(count_of(a, ENGINE_C_local_ack_timeout_err), 0);
         stop(2);

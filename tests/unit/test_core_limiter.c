@@ -358,6 +358,57 @@ START_TEST(cc_08_handled_or_ignored)
 }
 END_TEST
 
+/* SEC-17: more CNPs than packets have been sent are forged, and a thousand of them in a second an
+ * alert; those that may be answers to what is on its way are none. */
+START_TEST(sec_17_alert)
+{
+    struct rig *r = rig_new(NULL);
+    set_cc(r, "dcqcn,line=40G,min=1G");
+    rig_post(r, WR_RDMA_WRITE, 1, 10 * RIG_MTU, WR_F_SIGNALED);
+    ck_assert_uint_eq(rig_tx(r, 0), 10);
+    for (unsigned i = 0; i < 10; i++)
+        cnp_in(r);
+    ck_assert_uint_eq(rig_count(r, ENGINE_C_rp_cnp_unearned), 0);
+    for (unsigned i = 1; i <= 2500; i++) {
+        cnp_in(r);
+        ck_assert_uint_eq(rig_count(r, ENGINE_C_rp_cnp_unearned), i);
+        ck_assert_uint_eq(r->guesses, i >= 1000);
+        r->now += 10 * US;
+    }
+    ck_assert_uint_eq(rig_count(r, ENGINE_C_rp_cnp_handled), 2510); /* CC-08 all the same */
+    rig_pass(r, 1000 * MS);
+    for (unsigned i = 0; i < 1000; i++)
+        cnp_in(r);
+    ck_assert_uint_eq(r->guesses, 2); /* again, in another second */
+    rig_free(r);
+}
+END_TEST
+
+/* What was sent is remembered, but not for ever: who has sent much is not free to be slowed down.
+ */
+START_TEST(sec_17_earned)
+{
+    struct rig *r = rig_new(NULL);
+    set_cc(r, "dcqcn,line=40G,min=40G");
+    for (unsigned i = 0; i < 200; i++) { /* a CNP for every packet, then for none */
+        rig_post(r, WR_RDMA_WRITE, i, 50 * RIG_MTU, WR_F_SIGNALED);
+        for (unsigned sent = 0; sent < 50; sent += rig_tx(r, 0))
+            rig_pass(r, 10 * US);
+        for (unsigned k = 0; k < 50 && i < 100; k++)
+            cnp_in(r);
+        rig_ack(r, r->sent[r->nsent - 1].psn);
+        rig_clear(r);
+    }
+    ck_assert_uint_eq(rig_count(r, ENGINE_C_rp_cnp_handled), 5000);
+    for (unsigned i = 0; i < 4096; i++)
+        cnp_in(r);
+    ck_assert_uint_eq(rig_count(r, ENGINE_C_rp_cnp_unearned), 0);
+    cnp_in(r);
+    ck_assert_uint_eq(rig_count(r, ENGINE_C_rp_cnp_unearned), 1);
+    rig_free(r);
+}
+END_TEST
+
 /* CC-28, SEC-17: forged CNPs, however many, cost one cut per rate reduce period, and never take a
  * queue pair below its minimum; it goes on. */
 START_TEST(sec_17_forged)
@@ -521,6 +572,6 @@ END_TEST
 
 UNIT_MAIN("core limiter", cc_19_rate_and_burst, cc_19_late, cc_19_burst_of_small_packets,
           cc_09_no_limiter, tmr_09_paced, tmr_09_paced_and_lost, cc_20_retransmissions_are_paced,
-          cc_21_read_responses, cc_21_acks_pass, cc_08_handled_or_ignored, sec_17_forged,
-          cc_20_slow_restart_counted, cc_10_recorded, cc_25_changes_while_it_runs, cc_24_window,
-          cc_01_ect)
+          cc_21_read_responses, cc_21_acks_pass, cc_08_handled_or_ignored, sec_17_alert,
+          sec_17_earned, sec_17_forged, cc_20_slow_restart_counted, cc_10_recorded,
+          cc_25_changes_while_it_runs, cc_24_window, cc_01_ect)
