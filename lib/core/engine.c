@@ -421,6 +421,8 @@ unsigned engine_rx(struct engine *e, struct engine_frame *frames, unsigned n, ui
 {
     struct wire_flow flow;
     struct rx rx = {.e = e, .now = engine_clock(e, now), .copies = copies, .cap = cap};
+    if (rx.cap > UINT16_MAX) /* record.pending: all of them may be of one */
+        rx.cap = UINT16_MAX;
     unsigned i;
     if (n > 1) {
         flow.ip_version = 0;

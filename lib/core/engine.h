@@ -100,8 +100,9 @@ struct engine_result {
 };
 
 /* Validate up to n frames (any n). Returns how many frames were taken: less than n only when
- * `copies` is nearly full (fewer than ENGINE_FRAME_COPIES entries left); call again with the rest
- * after copying. *ncopies = number of copies produced. */
+ * `copies`, of which no more than the first 65535 are used, is nearly full (fewer than
+ * ENGINE_FRAME_COPIES entries left); call again with the rest after copying. *ncopies = number of
+ * copies produced. */
 unsigned engine_rx(struct engine *e, struct engine_frame *frames, unsigned n, uint64_t now,
                    struct engine_copy *copies, unsigned cap, unsigned *ncopies);
 
@@ -386,7 +387,7 @@ struct engine_params {
     uint32_t frame_max;    /* every tx slot holds at least this */
     uint64_t ack_delay_ns; /* upper bound for a coalesced ACK; 0 = default 16 us (ACK-04) */
     uint64_t line_rate;    /* bit/s; 0 = unknown */
-    uint32_t records;      /* packets with copies pending, all QPs together; 0 = 4096, <= 2^20 */
+    uint32_t records;      /* packets with copies pending, all QPs together; 0 = 4096, < 2^16 */
     uint32_t max_qp, max_cq, max_srq;
     struct mem_params mem;
     uint64_t key[2];   /* secret: QPN permutation, initial PSNs (SEC-07, SEC-08) */

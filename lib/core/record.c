@@ -13,7 +13,7 @@
 
 int record_pool_init(struct record_pool *p, uint32_t size)
 {
-    if (size > 1u << RECORD_INDEX_BITS)
+    if (size > RECORDS_MAX)
         return -EINVAL;
     p->all = aligned_alloc(64, size * sizeof(*p->all));
     if (!p->all)

@@ -54,6 +54,8 @@ struct record_fifo {
     struct record *head, *tail;
 };
 
+#define RECORDS_MAX UINT16_MAX /* of all queue pairs: qp.nrecords counts them */
+
 /* A token: the life of the pool entry, which one it is, the packet's PSN. Tokens of an earlier life
  * don't match. */
 #define RECORD_INDEX_BITS 20

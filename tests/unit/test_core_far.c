@@ -199,6 +199,76 @@ START_TEST(qp_10_life_goes_on)
 }
 END_TEST
 
+/* SEC-29: as many records as a queue pair can count, all of its own, are there to the last. */
+START_TEST(sec_29_records_that_can_be_counted)
+{
+    const struct engine_params many = {.records = 1u << 16};
+    const unsigned n = UINT16_MAX;
+    struct engine_usage u;
+    ck_assert_ptr_null(engine_create(&many, 0));
+    struct rig *r = rig_new(&(struct rig_opts){.records = n});
+    uint64_t *tokens = calloc(n, sizeof *tokens);
+    r->late = true;
+    for (unsigned i = 0; i < n; i++) {
+        write_only(r, rig_psn(RIG_RQPSN, i), false);
+        tokens[i] = r->ncopies ? r->copies[0].token : 0;
+        r->ncopies = 0;
+    }
+    engine_qp_destroy(r->e, r->qp);
+    engine_usage(r->e, &u);
+    ck_assert_uint_eq(u.qps, 1);
+    ck_assert_uint_gt(u.records, n - 64);
+    for (unsigned i = 0; i < n; i++)
+        engine_copied(r->e, &(struct engine_result){.token = tokens[i]}, 1, r->now);
+    engine_usage(r->e, &u);
+    ck_assert_uint_eq(u.qps + u.records, 0);
+    free(tokens);
+    rig_free(r);
+}
+END_TEST
+
+#define FRAMES   ((1u << 16) + 100)
+#define FRAME_AT 352u /* octets that each has */
+
+/* RSP-24: more packets of one WRITE in one burst than 16 bits count: none is acknowledged before
+ * its copy is done. */
+START_TEST(rsp_24_a_very_long_burst)
+{
+    struct rig *r = longest(&(struct rig_opts){.mtu = 1});
+    struct engine_frame *frames = calloc(FRAMES, sizeof *frames);
+    struct engine_copy *copies = calloc(2 * FRAMES, sizeof *copies);
+    uint8_t *octets = calloc(FRAMES, FRAME_AT);
+    for (unsigned i = 0; i < FRAMES; i++) {
+        struct wire_pkt p =
+            rig_pkt(r, i ? WIRE_WRITE_MIDDLE : WIRE_WRITE_FIRST, rig_psn(RIG_RQPSN, i));
+        uint8_t *at = octets + (size_t)i * FRAME_AT;
+        p.va = RIG_VA;
+        p.rkey = r->rkey;
+        p.dma_len = LONGEST;
+        p.payload_len = 256;
+        p.ackreq = true;
+        ck_assert_uint_gt(wire_build(at, FRAME_AT, &p), 0);
+        wire_icrc_seal(at, wire_frame_len(&p), p.ip_off, p.bth_off);
+        frames[i] = (struct engine_frame){.data = at, .len = (uint32_t)wire_frame_len(&p)};
+    }
+    unsigned n;
+    unsigned used = engine_rx(r->e, frames, FRAMES, r->now, copies, 2 * FRAMES, &n);
+    ck_assert_uint_gt(used, 0);
+    ck_assert_uint_eq(n, used);
+    for (unsigned i = 0; i < n; i++) {
+        ck_assert_uint_eq(rig_tx(r, 0), 0);
+        engine_copied(r->e, &(struct engine_result){.token = copies[i].token}, 1, r->now);
+    }
+    ck_assert_uint_eq(rig_tx(r, 0), 1);
+    ck_assert_uint_eq(r->sent[0].psn, rig_psn(RIG_RQPSN, used - 1));
+    free(octets);
+    free(copies);
+    free(frames);
+    rig_free(r);
+}
+END_TEST
+
 UNIT_MAIN("far", req_27_ack_behind_the_longest_read, req_26_nak_behind_the_longest_read,
           rd_14_answer_behind_the_longest_read, ack_07_long_after_the_last_gap,
-          qp_10_a_copy_256_lives_ago, qp_10_life_goes_on)
+          qp_10_a_copy_256_lives_ago, qp_10_life_goes_on, sec_29_records_that_can_be_counted,
+          rsp_24_a_very_long_burst)
