@@ -14,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli.h"
 #include "talk.h"
 
 static const char help[] = {
@@ -37,9 +36,9 @@ struct advert {
 _Static_assert(sizeof(struct advert) == 16, "as on the wire");
 
 struct options {
-    const char *device;
-    uint64_t count, size, port;
-    bool verbose, json;
+    struct talk_options talk;
+    uint64_t count, size;
+    bool verbose;
 };
 
 static int post_advert_receive(void *arg, struct urnic_qp *qp)
@@ -88,7 +87,7 @@ static void compose(char *text, uint32_t size, uint64_t round)
 static void show(const struct options *o, const char *whose, const uint8_t *data, uint32_t size)
 {
     if (o->verbose)
-        fprintf(o->json ? stderr : stdout, "%s: %.*s\n", whose, (int)(size < 200 ? size : 200),
+        fprintf(o->talk.json ? stderr : stdout, "%s: %.*s\n", whose, (int)(size < 200 ? size : 200),
                 (const char *)data);
 }
 
@@ -158,15 +157,11 @@ static int server_round(struct talk *t, const struct options *o)
     return rc == -ECONNRESET ? 0 : rc;
 }
 
-static int be_client(struct talk *t, const struct options *o, const char *where)
+static int be_client(struct talk *t, const struct options *o)
 {
-    char host[64];
-    uint16_t port = (uint16_t)o->port;
-    if (cli_host(where, host, sizeof(host), &port) != 0)
-        return CLI_USAGE;
-    int rc = talk_connect(t, host, port, post_advert_receive);
+    int rc = talk_connect(t, o->talk.host, o->talk.port, post_advert_receive);
     if (rc) {
-        cli_errno(rc, "connect to %s port %u", host, port);
+        cli_errno(rc, "connect to %s port %u", o->talk.host, o->talk.port);
         return CLI_FAIL;
     }
     uint64_t began = cli_now();
@@ -179,7 +174,7 @@ static int be_client(struct talk *t, const struct options *o, const char *where)
     }
     double ns = (double)(cli_now() - began) / (double)o->count;
     char time[32];
-    if (o->json)
+    if (o->talk.json)
         cli_json(json_pack("{s:I,s:I,s:f}", "rounds", (json_int_t)o->count, "octets",
                            (json_int_t)o->size, "round_us", ns / 1e3));
     else
@@ -192,13 +187,9 @@ static int be_client(struct talk *t, const struct options *o, const char *where)
 static int be_server(struct talk *t, const struct options *o)
 {
     struct urnic_listener *listener;
-    int rc = urnic_listen_addr(t->ctx, NULL, (uint16_t)o->port, 1, &listener);
-    if (rc) {
-        cli_errno(rc, "listen on port %llu", (unsigned long long)o->port);
+    int rc = talk_listen(t, &o->talk, 1, &listener);
+    if (rc)
         return CLI_FAIL;
-    }
-    fprintf(o->json ? stderr : stdout, "listening\n");
-    fflush(stdout);
     rc = talk_accept(t, listener, post_advert_receive);
     uint64_t rounds = 0;
     while (!rc) {
@@ -212,65 +203,54 @@ static int be_server(struct talk *t, const struct options *o)
         cli_errno(rc, "after %llu rounds", (unsigned long long)rounds);
         return CLI_FAIL;
     }
-    if (o->json)
+    if (o->talk.json)
         cli_json(json_pack("{s:I}", "rounds", (json_int_t)rounds));
     else
         printf("served %llu rounds\n", (unsigned long long)rounds);
     return CLI_OK;
 }
 
+/* One of our own options and its value. 0; -1 with a message; 1 = it is none of them. */
+static int take(struct options *o, int c, const char *value)
+{
+    switch (c) {
+    case 'C':
+        return cli_number("--count", value, 1, UINT32_MAX, &o->count);
+    case 's':
+        return cli_size("--size", value, MIN_SIZE, MAX_SIZE, &o->size);
+    case 'v':
+        o->verbose = true;
+        return 0;
+    default:
+        return talk_option(&o->talk, c, value);
+    }
+}
+
 static int run(int argc, char **argv)
 {
-    static const struct option options[] = {CLI_OPTIONS,
+    static const struct option options[] = {TALK_OPTIONS,
                                             {"count", required_argument, NULL, 'C'},
                                             {"size", required_argument, NULL, 's'},
-                                            {"port", required_argument, NULL, 'p'},
                                             {"verbose", no_argument, NULL, 'v'},
-                                            {"device", required_argument, NULL, 'd'},
-                                            {"json", no_argument, NULL, 'j'},
                                             {0}};
-    struct options o = {.count = 10, .size = 64, .port = 7174};
+    struct options o = {.count = 10, .size = 64, .talk.port = 7174};
+    struct talk t;
     int c, status;
 
     while ((c = getopt_long(argc, argv, "hC:s:p:vd:", options, NULL)) != -1) {
-        switch (c) {
-        case 'C':
-            if (cli_number("--count", optarg, 1, UINT32_MAX, &o.count) < 0)
-                return CLI_USAGE;
-            break;
-        case 's':
-            if (cli_size("--size", optarg, MIN_SIZE, MAX_SIZE, &o.size) < 0)
-                return CLI_USAGE;
-            break;
-        case 'p':
-            if (cli_number("--port", optarg, 1, 65535, &o.port) < 0)
-                return CLI_USAGE;
-            break;
-        case 'v':
-            o.verbose = true;
-            break;
-        case 'd':
-            o.device = optarg;
-            break;
-        case 'j':
-            o.json = true;
-            break;
-        default:
-            if (cli_option(c, &cmd_rping, &status))
-                return status;
-        }
+        int rc = take(&o, c, optarg);
+        if (rc < 0)
+            return CLI_USAGE;
+        if (rc > 0 && cli_option(c, &cmd_rping, &status))
+            return status;
     }
-    if (cli_operands(argc, argv, 0, 1, "") != CLI_OK)
+    if (talk_operands(&o.talk, argc, argv) != CLI_OK)
         return CLI_USAGE;
-    struct talk t;
     cli_catch_signals();
-    int rc = talk_open(&t, o.device, REGION, 1, 4);
-    if (rc) {
-        cli_errno(rc, "setting up %s", o.device ? o.device : "the first device");
+    if (talk_open(&t, &o.talk, REGION, 1, 4) != 0)
         status = CLI_FAIL;
-    } else {
-        status = optind < argc ? be_client(&t, &o, argv[optind]) : be_server(&t, &o);
-    }
+    else
+        status = o.talk.where ? be_client(&t, &o) : be_server(&t, &o);
     talk_close(&t);
     return status;
 }

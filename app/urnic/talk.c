@@ -11,11 +11,38 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli.h"
-
 #define WATCH_EVERY 1024 /* empty looks between two at the channels */
 
-int talk_open(struct talk *t, const char *device, size_t size, unsigned conns, unsigned depth)
+int talk_option(struct talk_options *o, int c, const char *value)
+{
+    uint64_t port;
+    switch (c) {
+    case 'p':
+        if (cli_number("--port", value, 1, UINT16_MAX, &port) < 0)
+            return -1;
+        o->port = (uint16_t)port;
+        return 0;
+    case 'd':
+        o->device = value;
+        return 0;
+    case 'j':
+        o->json = true;
+        return 0;
+    default:
+        return 1;
+    }
+}
+
+int talk_operands(struct talk_options *o, int argc, char *const *argv)
+{
+    if (cli_operands(argc, argv, 0, 1, "") != CLI_OK)
+        return CLI_USAGE;
+    o->where = argv[optind];
+    return o->where && cli_host(o->where, o->host, sizeof(o->host), &o->port) < 0 ? CLI_USAGE
+                                                                                  : CLI_OK;
+}
+
+static int set_up(struct talk *t, const char *device, size_t size, unsigned conns, unsigned depth)
 {
     *t = (struct talk){.max_conns = conns, .depth = depth, .shortest = UINT32_MAX};
     void *mem = NULL;
@@ -36,6 +63,15 @@ int talk_open(struct talk *t, const char *device, size_t size, unsigned conns, u
     t->gone = calloc(conns, sizeof(*t->gone));
     if (!rc && (!t->conns || !t->gone))
         rc = -ENOMEM;
+    return rc;
+}
+
+int talk_open(struct talk *t, const struct talk_options *o, size_t size, unsigned conns,
+              unsigned depth)
+{
+    int rc = set_up(t, o->device, size, conns, depth);
+    if (rc)
+        cli_errno(rc, "setting up %s", o->device ? o->device : "the first device");
     return rc;
 }
 
@@ -78,6 +114,19 @@ int talk_connect(struct talk *t, const char *host, uint16_t port, talk_prepare p
     int rc = urnic_connect_addr(t->ctx, host, port, &attr, prepare, t, &t->conns[t->nconns]);
     t->nconns += !rc;
     return rc;
+}
+
+int talk_listen(struct talk *t, const struct talk_options *o, unsigned backlog,
+                struct urnic_listener **out)
+{
+    int rc = urnic_listen_addr(t->ctx, NULL, o->port, (int)backlog, out);
+    if (rc) {
+        cli_errno(rc, "listen on port %u", o->port);
+        return rc;
+    }
+    fprintf(o->json ? stderr : stdout, "listening\n");
+    fflush(stdout);
+    return 0;
 }
 
 int talk_accept(struct talk *t, struct urnic_listener *listener, talk_prepare prepare)

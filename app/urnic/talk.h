@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What `urnic rping` and `urnic ucmatose` share: a device with one region and one completion queue,
- * a few connections on it, and waiting for a number of completions while watching whether the peers
- * are still there. Functions return 0 or -errno. One thread.
+ * What `urnic rping` and `urnic ucmatose` share: options, a device with one region and one
+ * completion queue, a few connections on it, and waiting for a number of completions while watching
+ * whether the peers are still there. Functions return 0 or -errno. One thread.
  */
 #ifndef URNIC_TALK_H
 #define URNIC_TALK_H
@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cli.h"
 #include "urnic/urnic.h"
 
 struct talk {
@@ -27,9 +28,28 @@ struct talk {
     uint32_t shortest;       /* octets of the shortest message received so far */
 };
 
-/* Open a device (NULL = the first) with a region of `size` octets, for so many connections, each
- * with `depth` sends and receives in flight. */
-int talk_open(struct talk *t, const char *device, size_t size, unsigned conns, unsigned depth);
+/* What both programs are told: the options TALK_OPTIONS, and where the server is. */
+struct talk_options {
+    const char *device; /* NULL = the first */
+    uint16_t port;
+    bool json;
+    const char *where; /* the operand; NULL = be the server */
+    char host[64];     /* ... whose address it is, and its port is `port` */
+};
+/* clang-format off */
+#define TALK_OPTIONS CLI_OPTIONS,                                                                  \
+    {"port", required_argument, NULL, 'p'}, {"device", required_argument, NULL, 'd'},              \
+    {"json", no_argument, NULL, 'j'}
+/* clang-format on */
+/* One of them and its value. 0; -1 with a message; 1 = it is none of them. */
+int talk_option(struct talk_options *o, int c, const char *value);
+/* The operands, when getopt has ended. CLI_*. */
+int talk_operands(struct talk_options *o, int argc, char *const *argv);
+
+/* Open the device with a region of `size` octets, for so many connections, each with `depth` sends
+ * and receives in flight. Says what went wrong. */
+int talk_open(struct talk *t, const struct talk_options *o, size_t size, unsigned conns,
+              unsigned depth);
 /* Disconnect and free everything; also after a talk_open that failed half-way. */
 void talk_close(struct talk *t);
 
@@ -37,6 +57,9 @@ void talk_close(struct talk *t);
 typedef int (*talk_prepare)(void *arg, struct urnic_qp *qp);
 /* One connection more, to an IP address. Errors of urnic_connect_addr. */
 int talk_connect(struct talk *t, const char *host, uint16_t port, talk_prepare prepare);
+/* Listen, and say so; or say why not. */
+int talk_listen(struct talk *t, const struct talk_options *o, unsigned backlog,
+                struct urnic_listener **out);
 /* Take the listener's next connection; -EINTR when cli_stop is set. */
 int talk_accept(struct talk *t, struct urnic_listener *listener, talk_prepare prepare);
 

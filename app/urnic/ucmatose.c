@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli.h"
 #include "talk.h"
 
 static const char help[] = {
@@ -17,13 +16,11 @@ static const char help[] = {
 
 #define MAX_SIZE (1u << 20)
 
-struct options {
-    const char *device;
-    uint64_t connections, count, size, port;
-    bool json;
-};
-
-static struct options o = {.connections = 1, .count = 10, .size = 100, .port = 7471};
+/* Of the command line; file-wide because post_receives gets the connection only. */
+static struct options {
+    struct talk_options talk;
+    uint64_t connections, count, size;
+} o = {.connections = 1, .count = 10, .size = 100, .talk.port = 7471};
 
 /* The region: one message to send, one to receive into; nobody reads them. */
 static int post_receives(void *arg, struct urnic_qp *qp)
@@ -54,16 +51,12 @@ static int receive_all(struct talk *t)
     return rc;
 }
 
-static int be_client(struct talk *t, const char *where)
+static int be_client(struct talk *t)
 {
-    char host[64];
-    uint16_t port = (uint16_t)o.port;
-    if (cli_host(where, host, sizeof(host), &port) != 0)
-        return CLI_USAGE;
     for (unsigned i = 0; i < o.connections; i++) {
-        int rc = talk_connect(t, host, port, post_receives);
+        int rc = talk_connect(t, o.talk.host, o.talk.port, post_receives);
         if (rc) {
-            cli_errno(rc, "connection %u to %s port %u", i + 1, host, port);
+            cli_errno(rc, "connection %u to %s port %u", i + 1, o.talk.host, o.talk.port);
             return CLI_FAIL;
         }
     }
@@ -80,13 +73,9 @@ static int be_client(struct talk *t, const char *where)
 static int be_server(struct talk *t)
 {
     struct urnic_listener *listener;
-    int rc = urnic_listen_addr(t->ctx, NULL, (uint16_t)o.port, (int)o.connections, &listener);
-    if (rc) {
-        cli_errno(rc, "listen on port %llu", (unsigned long long)o.port);
+    int rc = talk_listen(t, &o.talk, (unsigned)o.connections, &listener);
+    if (rc)
         return CLI_FAIL;
-    }
-    fprintf(o.json ? stderr : stdout, "listening\n");
-    fflush(stdout);
     while (!rc && t->nconns < o.connections)
         rc = talk_accept(t, listener, post_receives);
     urnic_close_listener(listener);
@@ -101,7 +90,7 @@ static int be_server(struct talk *t)
 
 static void report(const struct talk *t)
 {
-    if (o.json)
+    if (o.talk.json)
         cli_json(json_pack("{s:i,s:I,s:I}", "connections", (int)t->nconns, "messages",
                            (json_int_t)o.count, "octets", (json_int_t)o.size));
     else
@@ -109,59 +98,46 @@ static void report(const struct talk *t)
                (unsigned long long)o.count);
 }
 
+/* One of our own options and its value. 0; -1 with a message; 1 = it is none of them. */
+static int take(int c, const char *value)
+{
+    switch (c) {
+    case 'c':
+        return cli_number("--connections", value, 1, 64, &o.connections);
+    case 'C':
+        return cli_number("--count", value, 0, 1000, &o.count);
+    case 's':
+        return cli_size("--size", value, 0, MAX_SIZE, &o.size);
+    default:
+        return talk_option(&o.talk, c, value);
+    }
+}
+
 static int run(int argc, char **argv)
 {
-    static const struct option options[] = {CLI_OPTIONS,
+    static const struct option options[] = {TALK_OPTIONS,
                                             {"connections", required_argument, NULL, 'c'},
                                             {"count", required_argument, NULL, 'C'},
                                             {"size", required_argument, NULL, 's'},
-                                            {"port", required_argument, NULL, 'p'},
-                                            {"device", required_argument, NULL, 'd'},
-                                            {"json", no_argument, NULL, 'j'},
                                             {0}};
+    struct talk t;
     int c, status;
 
     while ((c = getopt_long(argc, argv, "hc:C:s:p:d:", options, NULL)) != -1) {
-        switch (c) {
-        case 'c':
-            if (cli_number("--connections", optarg, 1, 64, &o.connections) < 0)
-                return CLI_USAGE;
-            break;
-        case 'C':
-            if (cli_number("--count", optarg, 0, 1000, &o.count) < 0)
-                return CLI_USAGE;
-            break;
-        case 's':
-            if (cli_size("--size", optarg, 0, MAX_SIZE, &o.size) < 0)
-                return CLI_USAGE;
-            break;
-        case 'p':
-            if (cli_number("--port", optarg, 1, 65535, &o.port) < 0)
-                return CLI_USAGE;
-            break;
-        case 'd':
-            o.device = optarg;
-            break;
-        case 'j':
-            o.json = true;
-            break;
-        default:
-            if (cli_option(c, &cmd_ucmatose, &status))
-                return status;
-        }
+        int rc = take(c, optarg);
+        if (rc < 0)
+            return CLI_USAGE;
+        if (rc > 0 && cli_option(c, &cmd_ucmatose, &status))
+            return status;
     }
-    if (cli_operands(argc, argv, 0, 1, "") != CLI_OK)
+    if (talk_operands(&o.talk, argc, argv) != CLI_OK)
         return CLI_USAGE;
-    struct talk t;
     cli_catch_signals();
-    int rc = talk_open(&t, o.device, 2 * (size_t)MAX_SIZE, (unsigned)o.connections,
-                       o.count ? (unsigned)o.count : 1);
-    if (rc) {
-        cli_errno(rc, "setting up %s", o.device ? o.device : "the first device");
+    if (talk_open(&t, &o.talk, 2 * (size_t)MAX_SIZE, (unsigned)o.connections,
+                  o.count ? (unsigned)o.count : 1) != 0)
         status = CLI_FAIL;
-    } else {
-        status = optind < argc ? be_client(&t, argv[optind]) : be_server(&t);
-    }
+    else
+        status = o.talk.where ? be_client(&t) : be_server(&t);
     if (status == CLI_OK)
         report(&t);
     talk_close(&t);

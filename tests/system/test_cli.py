@@ -406,9 +406,10 @@ def wrong_input():
     for command, cases in WRONG.items():
         for text, says in cases:
             args = ([command] if command else []) + text.split()
-            # Without a daemon, so that nothing but the command line can be at fault. A file or a
-            # device that a daemon knows is looked for with one.
-            r = run(URNIC, args)
+            # Without a daemon, so that nothing but the command line can be at fault; a file is not
+            # made before there is a device to fill it from.
+            daemon = {} if args == ["capture", "nofolder/a"] else {"URNIC_SOCKET": os.path.join(DATA, "nowhere")}
+            r = run(URNIC, args, **daemon)
             where = f"urnic {' '.join(args)[:100]}"
             if says is None:  # in words of its own
                 check(r.returncode != 0 and r.stderr + r.stdout, f"{where}: was accepted")
