@@ -10,6 +10,13 @@
 
 #include "admin.h"
 
+#define COUNT_OF(array) (sizeof(array) / sizeof *(array))
+#define ALL_SIZES       24u /* --all-sizes: powers of two, 1 octet to 8 MiB */
+#define SIZE_MAX_OCTETS (1u << 31)
+#define WORKING_SET_MAX (1ull << 34) /* octets */
+#define BUFFER_MIN      4096u
+#define BUFFER_MAX      (1ull << 36)
+
 static const char help[] = {
 #include "help_perf.inc"
 };
@@ -23,7 +30,12 @@ static int choose(const char *option, const char *text, const char *const *names
     for (*out = 0; *out < n; ++*out)
         if (strcmp(names[*out], text) == 0)
             return 0;
-    cli_error("%s: '%s' is not known; see --help", option, text);
+    char known[128] = "";
+    for (unsigned i = 0; i < n; i++) {
+        size_t at = strlen(known);
+        snprintf(known + at, sizeof known - at, "%s%s", i ? ", " : "", names[i]);
+    }
+    cli_error("%s: '%s' is none of %s", option, text, known);
     return -1;
 }
 
@@ -35,7 +47,7 @@ static int sizes(struct perf_options *o, char *list)
             cli_error("--size: more than %u sizes", PERF_SIZES_MAX);
             return -1;
         }
-        if (cli_size("--size", word, 0, 1u << 31, &o->size[o->nsizes]) < 0)
+        if (cli_size("--size", word, 0, SIZE_MAX_OCTETS, &o->size[o->nsizes]) < 0)
             return -1;
         o->nsizes++;
     }
@@ -187,13 +199,13 @@ static int whole(const char *option, const char *text, unsigned min, unsigned ma
     return 0;
 }
 
-/* One of our own options and its value. 0; -1 with a message; 1 = it is none of them. */
-static int take(struct perf_options *o, int c, char *value)
+/* What is sent, and how: one option and its value. 0; -1 with a message; 1 = it is none of them. */
+static int take_traffic(struct perf_options *o, int c, char *value)
 {
     unsigned n;
     switch (c) {
     case 'o':
-        if (choose("--op", value, perf_op_names, 5, &n) < 0)
+        if (choose("--op", value, perf_op_names, COUNT_OF(perf_op_names), &n) < 0)
             return -1;
         o->op = (enum perf_op)n;
         return 0;
@@ -206,15 +218,9 @@ static int take(struct perf_options *o, int c, char *value)
     case 's':
         return sizes(o, value);
     case 'a':
-        for (o->nsizes = 0; o->nsizes < 24; o->nsizes++)
+        for (o->nsizes = 0; o->nsizes < ALL_SIZES; o->nsizes++)
             o->size[o->nsizes] = 1ull << o->nsizes;
         return 0;
-    case 'n':
-        return cli_number("--count", value, 1, UINT64_MAX >> 1, &o->count);
-    case 't':
-        return cli_seconds("--time", value, &o->ns);
-    case 'w':
-        return cli_size("--working-set", value, 1, 1ull << 34, &o->working_set);
     case 'Q':
         return whole("--qps", value, 1, PERF_QPS_MAX, &o->qps);
     case 'I':
@@ -228,8 +234,24 @@ static int take(struct perf_options *o, int c, char *value)
     case 'i':
         o->inline_data = true;
         return 0;
+    default:
+        return 1;
+    }
+}
+
+/* The rest of our own options. As take_traffic. */
+static int take(struct perf_options *o, int c, char *value)
+{
+    unsigned n;
+    switch (c) {
+    case 'n':
+        return cli_number("--count", value, 1, UINT64_MAX >> 1, &o->count);
+    case 't':
+        return cli_seconds("--time", value, &o->ns);
+    case 'w':
+        return cli_size("--working-set", value, 1, WORKING_SET_MAX, &o->working_set);
     case 'W':
-        if (choose("--wait", value, perf_wait_names, 3, &n) < 0)
+        if (choose("--wait", value, perf_wait_names, COUNT_OF(perf_wait_names), &n) < 0)
             return -1;
         o->wait = (enum perf_wait)n;
         return 0;
@@ -237,18 +259,29 @@ static int take(struct perf_options *o, int c, char *value)
         o->device = value;
         return 0;
     case 'p':
-        if (whole("--port", value, 1, 65535, &n) < 0)
+        if (whole("--port", value, 1, UINT16_MAX, &n) < 0)
             return -1;
         o->port = (uint16_t)n;
         return 0;
     case 'U':
-        return cli_size("--buffer", value, 4096, 1ull << 36, &o->buffer);
+        return cli_size("--buffer", value, BUFFER_MIN, BUFFER_MAX, &o->buffer);
     case 'j':
         o->json = true;
         return 0;
     default:
-        return 1;
+        return take_traffic(o, c, value);
     }
+}
+
+/* For the report: the congestion control of the device. */
+static void ask_cc(struct perf_options *o)
+{
+    struct admin a;
+    if (admin_open(&a) < 0)
+        return;
+    if (admin_cc(&a, o->device, o->cc, sizeof o->cc) < 0)
+        o->cc[0] = 0;
+    admin_close(&a);
 }
 
 static int run(int argc, char **argv)
@@ -301,12 +334,8 @@ static int run(int argc, char **argv)
     status = complete(&o);
     if (status)
         return status;
-    struct admin a;
-    if (o.json && admin_open(&a) == 0) {
-        if (admin_cc(&a, o.device, o.cc, sizeof o.cc) < 0)
-            o.cc[0] = 0;
-        admin_close(&a);
-    }
+    if (o.json)
+        ask_cc(&o);
     return client(&o);
 }
 

@@ -96,7 +96,7 @@ WRONG = {
         ("10.0.0.2:0", "port: 0"),
         ("10.0.0.2:99999", "port: 99999"),
         ("[fd00::1", "'[fd00::1'"),
-        ("10.0.0.2 --op wirte", "--op: 'wirte'"),
+        ("10.0.0.2 --op wirte", "--op: 'wirte' is none of write, read, send"),
         ("10.0.0.2 --size 3G", "--size: 3G"),
         ("10.0.0.2 --size 8,x", "--size: 'x'"),
         ("10.0.0.2 --size=", "--size: ''"),
