@@ -239,8 +239,16 @@ void drill_bench_copies(struct drill_run *run, unsigned n, int status);
 bool drill_bench_step(struct drill_run *run, uint64_t until);
 bool drill_keep_frame(struct drill_run *run, const uint8_t *frame, uint32_t len, uint64_t ns);
 
-/* drill_object.c, drill_work.c, drill_cm.c: statements that act. */
+/* drill_object.c, drill_qp.c, drill_work.c, drill_cm.c: statements that act. */
 bool drill_do_object(struct drill_run *run, const struct drill_stmt *st);
+/* The protection domain that the statement's field `id` names, or the run's own. */
+bool drill_pd_of(struct drill_run *run, const struct drill_stmt *st, int id, uint32_t *out);
+/* A completion queue of this name and so many entries; NULL = the run is over. */
+struct drill_object *drill_new_cq(struct drill_run *run, const struct drill_stmt *st,
+                                  const char *name, uint32_t size);
+bool drill_make_qp(struct drill_run *run, const struct drill_stmt *st);
+bool drill_modify_qp(struct drill_run *run, const struct drill_stmt *st);
+bool drill_move_qp(struct drill_run *run, const struct drill_stmt *st);
 bool drill_do_work(struct drill_run *run, const struct drill_stmt *st);
 bool drill_do_cm(struct drill_run *run, const struct drill_stmt *st);
 /* drill_expect.c: packets and time. */
