@@ -187,12 +187,12 @@ static void take_credits(struct engine *e, struct qp *qp, const struct wire_pkt 
 }
 
 /* An answer to p, while that READ or ATOMIC lacks one (REQ-24). */
-static void implied_nak(struct engine *e, struct qp *qp, const struct swqe *rd, psn_t p, bool data,
-                        uint64_t now)
+static void implied_nak(struct engine *e, struct qp *qp, const struct swqe *rd, psn_t p,
+                        enum rtx_answer kind, uint64_t now)
 {
     ack_before(e, qp, rd->first, now);
     if (qp->state != QPS_ERR)
-        rtx_implied(e, qp, p, data, now);
+        rtx_implied(e, qp, p, kind, now);
 }
 
 static bool is_fatal_nak(uint8_t syndrome)
@@ -249,7 +249,7 @@ static void rx_aeth(struct rx *rx, struct qp *qp)
         /* An ACK where the data of a READ is due: REQ-27. */
         ack_before(e, qp, rd->first, rx->now);
         if (psn_diff(p, r->una) > 0)
-            implied_nak(e, qp, rd, p, false, rx->now);
+            implied_nak(e, qp, rd, p, RTX_ACK, rx->now);
         return;
     }
     recorder_note(e, qp, kind == WIRE_AETH_RNR ? NOTE_RX_RNR : NOTE_RX_NAK, p, pkt->syndrome);
@@ -264,7 +264,7 @@ static void rx_aeth(struct rx *rx, struct qp *qp)
     if (behind_rd && psn_diff(p, r->una) > 0) { /* REQ-26 */
         if (kind == WIRE_AETH_RNR)
             engine_count(e, ENGINE_C_rnr_nak_retry_err);
-        implied_nak(e, qp, rd, p, false, rx->now);
+        implied_nak(e, qp, rd, p, RTX_ACK, rx->now);
         return;
     }
     if (is_fatal_nak(pkt->syndrome) && guess_peer_closed(rx, qp, GUESS_RESP)) {
@@ -420,7 +420,12 @@ static void rx_rd(struct rx *rx, struct qp *qp)
         return;
     if (!psn_eq(p, due)) { /* RD-14 */
         rx_drop(rx, ENGINE_C_rx_resp_unexpected);
-        implied_nak(e, qp, w, p, !atomic_ack, rx->now);
+        bool start = rx->op->flags & WIRE_F_START;
+        implied_nak(e, qp, w, p,
+                    atomic_ack ? RTX_ACK
+                    : start    ? RTX_READ_START
+                               : RTX_READ_ON,
+                    rx->now);
         return;
     }
     uint32_t k = psn(p.v - w->first.v).v;

@@ -172,8 +172,13 @@ void rtx_place(struct qp *qp, psn_t p);
 void rtx_go_back(struct engine *e, struct qp *qp, psn_t p);
 /* A sequence NAK for p: a retry, but not while what it asks for is under way. */
 void rtx_nak(struct engine *e, struct qp *qp, psn_t p, uint64_t now);
-/* ... for an answer to p while the one for una is missing; data = it is a READ response. */
-void rtx_implied(struct engine *e, struct qp *qp, psn_t p, bool data, uint64_t now);
+/* ... for an answer to p while the one for una is missing. */
+enum rtx_answer {
+    RTX_ACK,        /* an acknowledgement, a NAK, or an ATOMIC's answer */
+    RTX_READ_START, /* a READ response with which an answer begins */
+    RTX_READ_ON,    /* ... goes on, or ends */
+};
+void rtx_implied(struct engine *e, struct qp *qp, psn_t p, enum rtx_answer kind, uint64_t now);
 /* READ responses to an old request come while the READ has been asked for again: the peer gets to
  * the later request when it is done with them. The time for its answer begins anew, within bounds
  * (TMR-02). */

@@ -199,16 +199,13 @@ static bool stream_lost_it(struct req *r, psn_t p)
 /* What was under way when the round began keeps coming in, for as long as the queues on the path
  * are deep, and all of it stands behind the gap: it says nothing new (TMR-07). What the round
  * brings begins at the gap again. So an answer near the gap is new, and so is one that has come
- * before, a round trip later. */
-static bool ack_lost_it(struct qp *qp, psn_t p, bool early, uint64_t now)
+ * before, a round trip later; READ responses may just be out of order then. */
+static bool answer_lost_it(struct qp *qp, psn_t p, bool ack, uint64_t now)
 {
     struct req *r = &qp->req;
     int32_t known = psn_diff(r->seen, r->una), at = psn_diff(p, r->una);
-    bool lost = !early && (known <= 0 || at < known / 2 ||
-                           (at <= known && now - r->rtx_at >= rtx_round_trip(qp)));
-    if (lost || at > known)
-        r->seen = p;
-    return lost;
+    return known <= 0 || at < known / 2 ||
+           (ack && at <= known && now - r->rtx_at >= rtx_round_trip(qp));
 }
 
 /* Duplicates are answered with the PSN of what was executed last (RSP-20), which may stand behind a
@@ -234,14 +231,19 @@ void rtx_old_answer(struct qp *qp, uint64_t now)
         r->ack_at = now + t;
 }
 
-void rtx_implied(struct engine *e, struct qp *qp, psn_t p, bool data, uint64_t now)
+void rtx_implied(struct engine *e, struct qp *qp, psn_t p, enum rtx_answer kind, uint64_t now)
 {
     struct req *r = &qp->req;
     /* Nothing is new that comes sooner than an answer can. */
-    bool early = r->rtx && psn_eq(r->rtx_psn, r->una) && now - r->rtx_at < r->srtt / 2;
-    bool lost = data ? stream_lost_it(r, p) && !early : ack_lost_it(qp, p, early, now);
-    if (data)
+    bool early = r->rtx && psn_eq(r->rtx_psn, r->una) && now - r->rtx_at < r->srtt / 2, lost;
+    if (kind == RTX_READ_ON) {
+        lost = stream_lost_it(r, p) && !early;
         rtx_old_answer(qp, now);
+    } else {
+        lost = !early && answer_lost_it(qp, p, kind == RTX_ACK, now);
+        if (lost || psn_diff(p, r->seen) > 0)
+            r->seen = p;
+    }
     if (!lost || (r->rnr_wait && psn_eq(r->rnr_psn, r->una)))
         return;
     engine_count(e, ENGINE_C_implied_nak_seq_err);

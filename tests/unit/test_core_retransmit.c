@@ -505,6 +505,27 @@ START_TEST(tmr_07_late_old_stream)
 }
 END_TEST
 
+/* TMR-07: answers to READs between WRITEs stand far from each other. The one next to the gap says
+ * at once that it is lost again. */
+START_TEST(tmr_07_short_reads)
+{
+    struct rig *r = rig_new(&(struct rig_opts){.retry_cnt = 7, .max_rd_atomic = 8});
+    for (unsigned i = 0; i < 4; i++) {
+        rig_post(r, WR_RDMA_READ, 2 * i, 8, WR_F_SIGNALED);
+        rig_post(r, WR_RDMA_WRITE, 2 * i + 1, 10 * 1024, WR_F_SIGNALED);
+    }
+    ck_assert_uint_eq(rig_tx(r, 0), 44);
+    for (unsigned i = 1; i < 4; i++) /* the first READ's is lost */
+        rig_read_resp(r, WIRE_READ_RESP_ONLY, rig_psn(RIG_PSN, 11 * i), 8, 1);
+    ck_assert_uint_eq(rig_count(r, ENGINE_C_implied_nak_seq_err), 1);
+    ck_assert_uint_eq(rig_tx(r, 0), 44);
+    rig_read_resp(r, WIRE_READ_RESP_ONLY, rig_psn(RIG_PSN, 11), 8, 1);
+    ck_assert_uint_eq(rig_count(r, ENGINE_C_implied_nak_seq_err), 2);
+    ck_assert_uint_eq(rig_tx(r, 0), 44);
+    rig_free(r);
+}
+END_TEST
+
 /* TMR-02, TMR-05, RNR-05 by any clock: since boot, since 1970, and one that comes near the end of
  * 64 bits, where it stands still: nothing times out there, and nothing else goes wrong. */
 START_TEST(tmr_02_any_clock)
@@ -586,9 +607,9 @@ START_TEST(qp_01_retries_changed)
 }
 END_TEST
 
-UNIT_MAIN("retransmit", qp_01_retries_changed, tmr_02_any_clock, rtx_04_reads_again,
-          rtx_09_not_adaptive, req_13_window_shrinks, req_24_old_stream, tmr_07_late_old_stream,
-          rtx_02_same_again_from_anywhere, tmr_05_dead_peer, tmr_06_progress_reloads,
-          tmr_02_when_it_runs, tmr_01_disabled, rtx_08_naks, req_21_answers_overtake, rnr_05_waits,
-          rnr_06_retries, rnr_08_read_too, rd_12_partial, req_24_exhausted, qp_07_drains,
-          qp_07_asks)
+UNIT_MAIN("retransmit", qp_01_retries_changed, tmr_07_short_reads, tmr_02_any_clock,
+          rtx_04_reads_again, rtx_09_not_adaptive, req_13_window_shrinks, req_24_old_stream,
+          tmr_07_late_old_stream, rtx_02_same_again_from_anywhere, tmr_05_dead_peer,
+          tmr_06_progress_reloads, tmr_02_when_it_runs, tmr_01_disabled, rtx_08_naks,
+          req_21_answers_overtake, rnr_05_waits, rnr_06_retries, rnr_08_read_too, rd_12_partial,
+          req_24_exhausted, qp_07_drains, qp_07_asks)
