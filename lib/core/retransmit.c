@@ -226,8 +226,10 @@ static bool implied_costs(struct qp *qp, uint64_t now)
 void rtx_old_answer(struct qp *qp, uint64_t now)
 {
     struct req *r = &qp->req;
+    if (!r->rtx || r->ack_at == TIMER_NEVER || (qp->sr && qp->sr->agreed)) /* LR-08: no old one */
+        return;
     uint64_t t = engine_ack_timeout(qp);
-    if (r->rtx && r->ack_at != TIMER_NEVER && now - r->rtx_at < (qp->attr.retry_cnt + 1u) * t)
+    if (now - r->rtx_at < (qp->attr.retry_cnt + 1u) * t)
         r->ack_at = now + t;
 }
 

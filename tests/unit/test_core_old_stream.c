@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A responder that serves one request after the other, as Linux's rxe does: a READ that is asked
+ * A36: a responder that serves one request after the other, as rxe does: a READ that is asked
  * for again waits until all the old answers have gone, and is then answered from where the request
  * says, to its end. A long READ takes longer than the time-out to answer; the path loses, repeats
  * and delays.
