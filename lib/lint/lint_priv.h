@@ -45,6 +45,7 @@ struct lint_rec {
     uint32_t psn;
     uint32_t dma_len;  /* RETH; handed down from FIRST to LAST */
     uint32_t rkey;     /* RETH, AtomicETH or IETH */
+    uint32_t operands; /* of an ATOMIC, or the immediate: hash */
     uint32_t crc_head; /* iCRC register behind the headers, and at the end: tell payloads apart */
     uint32_t crc;
     uint32_t index; /* of the packet in its message; LINT_UNKNOWN */
@@ -190,6 +191,8 @@ struct lint_flow {
     uint32_t acked;            /* highest PSN acknowledged */
     uint64_t progress_number;  /* when that last moved */
     uint32_t base_lo, base_hi; /* MSN at the epoch's beginning lies in here */
+    uint32_t base_n;           /* answers that say base_hi; */
+    struct lint_wait base_first; /* the first one */
     bool base_maybe_on;
     uint32_t base_maybe, base_maybe_low; /* it is this, says an answer after so many messages */
     bool counted_on, counts_on; /* the highest MSN is known; later requests have raised it */

@@ -30,6 +30,18 @@ static bool same_payload(const struct lint_ctx *c, const struct lint_rec *r)
     return (r->crc ^ c->icrc) == ~diff;
 }
 
+/* Immediate data, and what an ATOMIC works with. */
+static uint32_t operands(const struct lint_ctx *c)
+{
+    unsigned h = c->op->headers;
+    uint64_t n = h & WIRE_H_IMMDT ? c->p.imm : 0;
+    if (h & WIRE_H_ATOMICETH)
+        n = c->p.swap_add * 0x9E3779B97F4A7C15ull;
+    if ((c->p.opcode & 0x1F) == WIRE_CMP_SWAP)
+        n ^= c->p.compare * 0xC2B2AE3D27D4EB4Full;
+    return (uint32_t)(n ^ n >> 32);
+}
+
 /* In how many things does this packet differ from the record? */
 static unsigned differs(const struct lint_ctx *c, const struct lint_rec *r)
 {
@@ -39,6 +51,7 @@ static unsigned differs(const struct lint_ctx *c, const struct lint_rec *r)
         bool memory = h & (WIRE_H_RETH | WIRE_H_ATOMICETH);
         n += memory && r->va != p->va;
         n += (memory || (h & WIRE_H_IETH)) && r->rkey != p->rkey;
+        n += r->opcode == p->opcode && r->operands != operands(c);
         n += (h & WIRE_H_RETH) && r->len == p->payload_len && r->dma_len != p->dma_len;
     }
     return n + (r->len == p->payload_len && !same_payload(c, r));
@@ -370,6 +383,7 @@ static void remember(struct lint_ctx *c, bool bad)
     }
     r->va = p->va;
     r->rkey = p->rkey;
+    r->operands = c->headers ? operands(c) : 0;
     r->dma_len = c->dma_len;
     r->len = p->payload_len;
     r->opcode = p->opcode;

@@ -231,6 +231,12 @@ bool lint_rtx_05(struct lint_ctx *c)
         lint_seen(c, "another one");
         return lint_doubt(c, LINT_UNDECIDABLE, "the application may have written to its buffer");
     }
+    if (r->va == c->p.va && r->rkey == c->p.rkey && r->dma_len == c->dma_len) {
+        lint_expected(c, "the %s of packet %llu",
+                      c->op->headers & WIRE_H_IMMDT ? "immediate" : "operands",
+                      (unsigned long long)r->number);
+        return lint_seen(c, "others");
+    }
     lint_expected(c, "va 0x%llx, length %u and the same key, as in packet %llu",
                   (unsigned long long)r->va, r->dma_len, (unsigned long long)r->number);
     return lint_seen(c, "va 0x%llx, length %u", (unsigned long long)c->p.va, c->p.dma_len);
