@@ -138,6 +138,26 @@ static bool count_went_back(struct lint_ctx *c, const struct count *n)
     return false;
 }
 
+/* This answer says that the count began later than one answer, and only one, before it said. Was
+ * that one wrong? Yes, where this one says that it began at 0, as it does in RTR, or others say the
+ * same; else nobody knows which, and one finding is enough. */
+static void began_later(struct lint_ctx *c, uint32_t base)
+{
+    struct lint_flow *q = c->req;
+    q->counted_on = q->base_on = q->base_maybe_on = false;
+    if (!q->base_lo_on && (base != 0 || q->first_epoch != q->epoch))
+        return;
+    c->msn_lo = c->msn_hi = lint_add(q->base_first.msn, base - q->base_hi);
+    c->wait = &q->base_first;
+    lint_run(c, LINT_S_AHEAD);
+    c->wait = NULL;
+    q->base_on = true;
+    q->base_hi = base;
+    q->base_n = 1;
+    lint_remember(c, &q->base_first);
+    c->msn_known = false;
+}
+
 /* What the MSN may be (ACK-11): every answer narrows where it can have begun. */
 static void msn_range(struct lint_ctx *c)
 {
@@ -162,13 +182,20 @@ static void msn_range(struct lint_ctx *c)
     c->msn_lo = q->base_lo_on ? lint_add(q->base_lo, n.low) : c->p.msn;
     c->msn_hi = q->base_on && n.exact ? lint_add(q->base_hi, n.low) : c->p.msn;
     c->msn_known = wire_psn_diff(c->p.msn, c->msn_lo) < 0 || wire_psn_diff(c->p.msn, c->msn_hi) > 0;
+    if (c->msn_known && wire_psn_diff(base, q->base_hi) > 0 && q->base_n == 1 &&
+        (!q->base_lo_on || base == q->base_lo))
+        began_later(c, base);
     if (c->msn_known)
         return;
     if (q->base_on && !q->ahead.on &&
         wire_psn_diff(c->p.msn, lint_add(q->base_hi, q->msgs)) > 0) /* not captured, or wrong */
         lint_remember(c, &q->ahead);
-    if (!q->base_on || wire_psn_diff(base, q->base_hi) < 0)
+    if (!q->base_on || wire_psn_diff(base, q->base_hi) < 0) {
         q->base_hi = base;
+        q->base_n = 0;
+        lint_remember(c, &q->base_first);
+    }
+    q->base_n += base == q->base_hi && q->base_n < 2;
     q->base_on = true;
     settle_base(q, &n, base);
 }

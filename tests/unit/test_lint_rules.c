@@ -116,6 +116,31 @@ static const struct step many_under_way[] = {
     SEND(100, 64), ACK(100, 1),   SEND(101, 64), SEND(102, 64), SEND(103, 64), SEND(104, 64),
     SEND(105, 64), SEND(106, 64), SEND(107, 64), SEND(108, 64), ACK(108, 9),   END};
 
+static const struct step acks[] = {SEND(100, 64),
+                                   ACK(100, 1),
+                                   SEND(101, 64),
+                                   ACK(101, 2),
+                                   SEND(102, 64),
+                                   ACK(102, 3),
+                                   SEND(103, 64),
+                                   ACK(103, 4),
+                                   SEND(104, 64),
+                                   ACK(104, 5),
+                                   END};
+/* What was lost is sent again. */
+static const struct step atomics_again[] = {SEND(100, 64),
+                                            ACK(100, 1),
+                                            {.opcode = RC(FETCH_ADD), .psn = 101},
+                                            {.opcode = RC(FETCH_ADD), .psn = 101, .after = 90000},
+                                            RESP(ATOMIC_ACK, 101, 0, 2),
+                                            END};
+static const struct step imm_again[] = {
+    SEND(100, 64),
+    ACK(100, 1),
+    {.opcode = RC(SEND_ONLY_IMM), .psn = 101, .len = 8},
+    {.opcode = RC(SEND_ONLY_IMM), .psn = 101, .len = 8, .ackreq = true, .after = 90000},
+    ACK(101, 2),
+    END};
 static const struct step flush[] = {
     SEND(100, 64),
     ACK(100, 1),
@@ -394,6 +419,10 @@ static void msn_high(struct step *s)
 {
     s->msn++;
 }
+static void msn_less(struct step *s)
+{
+    s->msn = (s->msn - 1) & WIRE_PSN_MASK;
+}
 static void msn_low(struct step *s)
 {
     s->msn = 4;
@@ -426,6 +455,14 @@ static void len_4100(struct step *s)
 static void len_512(struct step *s)
 {
     s->len = 512;
+}
+static void operand(struct wire_pkt *p)
+{
+    p->swap_add++;
+}
+static void immediate(struct wire_pkt *p)
+{
+    p->imm++;
 }
 static void orig(struct wire_pkt *p)
 {
@@ -587,6 +624,7 @@ static const struct row rows[] = {
     {"ACK-07 NAK of what wasn't sent", steps_rc, 13, .step = nak_ahead},
     {"ACK-08 NAK twice", steps_loss, 4, .extra = &nak_101, .copy = true},
     {"ACK-11 MSN too low", steps_rc, 17, .step = msn_low},
+    {"ACK-11 MSN of the first ACK too low", acks, 1, .step = msn_less},
     {"ACK-11 MSN too low, behind a READ", steps_rc, 13, .step = msn_low},
     {"ACK-11 MSN too high, others are under way", pipelined, 8, .step = msn_high},
     {"ACK-11 MSN of an ATOMIC too high", pipelined, 11, .step = msn_high},
@@ -603,6 +641,8 @@ static const struct row rows[] = {
     {"RNR-05 twice, and obeyed once", rnr_disobeyed, LATER},
     {"TMR-05 one transmission too many", steps_dead, 7, .extra = &send_101},
     {"RTX-05 longer the second time", steps_loss, 6, .step = longer},
+    {"RTX-05 an ATOMIC that adds another number the second time", atomics_again, 3, .pkt = operand},
+    {"RTX-05 another immediate the second time", imm_again, 3, .pkt = immediate},
     {"RSP-06 MIDDLE after LAST", steps_rc, 16, .step = middle},
     {"RSP-06 WRITE in the middle of a SEND", send3, 1, .step = middle},
     {"RSP-10 short MIDDLE", steps_rc, 3, .step = len_512},
