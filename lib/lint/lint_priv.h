@@ -129,6 +129,7 @@ struct lint_mark {
 #define LINT_SETTLED 1024u
 #define LINT_ANEW_NS 1000000u /* sooner than this no queue pair begins a new life */
 #define LINT_RECENT  32u
+#define COPY_NS      50000u /* in which a copy of a packet comes, when no round trip is known */
 #define LINT_PRIVATE 0xC0u /* opcodes from here on are manufacturers' */
 
 /* Where packets were seen of late. */

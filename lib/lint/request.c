@@ -13,7 +13,6 @@
 #define MTU_MIN   256u
 #define JUMP_MAX  65536 /* a larger step is no gap: the queue pair has begun anew */
 #define EARLY_MAX 4096  /* PSNs before the first that was seen */
-#define COPY_NS   50000 /* in which the network's copy of a packet comes, when no trip is known */
 
 /* The same payload as `r` had? The iCRC covers headers that may differ (IP id, AckReq), so compare
  * what the payload alone contributes: the CRC is linear. */

@@ -299,10 +299,13 @@ static void read_progress(struct lint_ctx *c)
     }
 }
 
+/* What comes a round trip after the one before is no copy of it, and may have one itself. */
 static void mark(struct lint_ctx *c, struct lint_mark *m)
 {
     const struct lint_rec *r = c->rec;
-    bool again = m->on && m->psn == c->p.psn && m->syndrome == c->p.syndrome;
+    uint64_t trip = c->f->info.rtt_samples ? c->f->info.rtt_min : COPY_NS;
+    bool again =
+        m->on && m->psn == c->p.psn && m->syndrome == c->p.syndrome && c->in->ns - m->ns < trip;
     bool same = m->number && m->psn == c->p.psn && r;
     uint32_t answers = !same ? 1 : m->answers + (r->sends > m->sends);
     *m = (struct lint_mark){.on = true,

@@ -252,6 +252,41 @@ START_TEST(whose_answers)
 }
 END_TEST
 
+/* ACK-08: a mirror shows all twice, and the responder says again after a while what it misses. */
+#define TWICE(...)                                                                                 \
+    {__VA_ARGS__},                                                                                 \
+    {                                                                                              \
+        __VA_ARGS__, .after = 1                                                                    \
+    }
+#define MISSES .from_b = true, .opcode = RC(ACKNOWLEDGE), .psn = 101, .syndrome = 0x60, .msn = 1
+static const struct step said_again[] = {SEND(100, 64),
+                                         ACK(100, 1),
+                                         SEND(102, 64),
+                                         TWICE(MISSES),
+                                         {MISSES, .after = 100},
+                                         {MISSES, .after = 1},
+                                         {MISSES, .after = 100},
+                                         {MISSES, .after = 1},
+                                         SEND(101, 64),
+                                         SEND(102, 64),
+                                         ACK(102, 3),
+                                         END};
+
+START_TEST(ack_08_mirrored)
+{
+    static struct run run;
+    static struct found found;
+    struct lint_totals t;
+    for (enum net net = NET_SAME; net < NETS; net++) {
+        build(&run, &(struct row){.steps = said_again, .at = LATER}, net);
+        judge(&run, &found, &t);
+        for (unsigned i = 0; i < found.n; i++)
+            ck_assert_msg(found.f[i].verdict != LINT_VIOLATION, "%s: %s at packet %llu", nets[net],
+                          found.f[i].rule->id, (unsigned long long)found.f[i].number);
+    }
+}
+END_TEST
+
 /* The exchanges themselves. */
 static const struct row good[] = {
     {"rc", steps_rc, LATER},
@@ -615,6 +650,7 @@ int main(void)
     tcase_add_loop_test(t, no_rule_broken, 0, sizeof good / sizeof *good);
     tcase_add_test(t, two_connections);
     tcase_add_test(t, whose_answers);
+    tcase_add_test(t, ack_08_mirrored);
     tcase_add_loop_test(t, one_connection, 0, 4);
     tcase_add_loop_test(t, the_capture_misses_one, 0, sizeof good / sizeof *good);
     tcase_add_test(t, ack_05_not_captured);
