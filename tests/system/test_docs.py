@@ -128,9 +128,9 @@ def options(commands):
     """A manual page has the options that the code takes, and no other; the short ones, too."""
     long_of = {"CLI_HELP": {"help"}, "CLI_OPTIONS": {"help", "socket"}}
     entry = r'\{"([a-z0-9-]+)", \w+_argument, NULL, '
+    shared = {"wire": ("wire_cmd.c", "suite.h"), "rping": ("rping.c", "talk.h"), "ucmatose": ("ucmatose.c", "talk.h")}
     for command in sorted(commands):
-        code = "".join(read(f"app/urnic/{name}") for name in
-                       {"wire": ("wire_cmd.c", "suite.h")}.get(command, (f"{command}.c",)))
+        code = "".join(read(f"app/urnic/{name}") for name in shared.get(command, (f"{command}.c",)))
         takes = set(re.findall(entry, code)).union(*(long_of[m] for m in re.findall(r"\bCLI_(?:HELP|OPTIONS)\b", code)))
         letters = set(re.search(r'getopt_long\(argc, argv, "([^"]*)"', code)[1]) - {":"}
         page = subprocess.run([URNIC, command, "--help"], capture_output=True, text=True, check=True).stdout
