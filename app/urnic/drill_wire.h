@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The script's side of a wire: a port, an IP address on it, and connections to a device's
- * connection manager, by hand: no queue pair of ours is behind them, only the script.
+ * connection manager, by hand: no queue pair of ours is behind them, only the script. One thread,
+ * which serves the port while it waits; time is the monotonic clock's.
  */
 #ifndef URNIC_DRILL_WIRE_H
 #define URNIC_DRILL_WIRE_H
@@ -18,9 +19,13 @@ struct drill_host_params {
     const char *server;          /* its name, as scripts say it */
 };
 
-/* 0, or -errno with a text in err. Fills *wire; close when done with it. */
+/* Open the port and put the address on it; nobody is asked yet. Fills *wire, whose functions are
+ * good until the host is closed; the texts of *p stay the caller's, and must last as long. 0, or
+ * -errno (of io_open; -ENOMEM, -EIO no random numbers; those of net_addr_add) with a text in err,
+ * which may be empty. */
 int drill_host_open(const struct drill_host_params *p, struct drill_host **out,
                     struct drill_wire *wire, char *err, size_t size);
+/* Close the port, free all. NULL is fine. */
 void drill_host_close(struct drill_host *h);
 
 #endif
