@@ -7,10 +7,13 @@
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli.h"
 #include "lint_frame.h"
 #include "replay.h"
+
+#define PROGRESS_MIN (16ull << 20) /* smaller files are read at once */
 
 static const char help[] = {
 #include "help_replay.inc"
@@ -91,15 +94,26 @@ static void print_freedoms(bool json)
 
 static int read_all(struct run *run, struct capread *cap, struct replay *r)
 {
+    struct capread_info info;
     struct capread_packet p;
+    struct cli_progress bar;
     int rc = 0;
+    capread_info(cap, &info);
+    bool show = info.size >= PROGRESS_MIN && isatty(STDERR_FILENO);
+    cli_progress_begin(&bar, "reading", info.size, !show);
     while (!cli_stop && (rc = capread_next(cap, &p)) == 1) {
         struct lint_frame f = lint_frame_of(&p);
         if (!run->first_ns)
             run->first_ns = p.ns;
         if ((rc = replay_add(r, &f)) < 0)
-            return rc;
+            break;
+        if (show && p.number % 1024 == 0) {
+            capread_info(cap, &info);
+            cli_progress(&bar, info.offset, NULL);
+        }
     }
+    capread_info(cap, &info);
+    cli_progress_end(&bar, info.offset, NULL);
     return cli_stop ? -EINTR : rc;
 }
 
