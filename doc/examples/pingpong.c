@@ -143,8 +143,10 @@ static void ping(struct app *a, struct urnic_conn_attr *attr, const char *server
     for (int i = 0; i < rounds; i++) {
         snprintf(a->buf, MESSAGE, "message %d", i);
         post_send(a, conn->qp);
-        if (!wait_for(a, conn, 1, 1) || memcmp(a->buf, a->buf + MESSAGE, MESSAGE) != 0) {
-            fprintf(stderr, "round %d: the answer is not what was sent\n", i);
+        bool answered = wait_for(a, conn, 1, 1);
+        if (!answered || memcmp(a->buf, a->buf + MESSAGE, MESSAGE) != 0) {
+            fprintf(stderr, "round %d: %s\n", i,
+                    answered ? "the answer is not what was sent" : "the server has gone");
             exit(1);
         }
         post_receive(a, conn->qp);
