@@ -12,6 +12,7 @@
 #include "cmgr_priv.h"
 #include "device.h"
 #include "log.h"
+#include "quota.h"
 
 #define CMGR_WAIT_NS  (1 * CLOCK_SEC) /* for a neighbour; then the datagram is dropped */
 #define CMGR_RETRY_NS (1 * CLOCK_MS)
@@ -19,7 +20,8 @@
 struct cmgr *cmgr_create(struct device *d)
 {
     struct cmgr *m = calloc(1, sizeof(*m));
-    struct cm_params p = {.ca_guid = d->guid, .max_mtu = (uint8_t)d->path_mtu};
+    struct cm_params p = {
+        .ca_guid = d->guid, .max_mtu = (uint8_t)d->path_mtu, .max_conns = LIMIT_CM_ID};
 
     if (!m)
         return NULL;

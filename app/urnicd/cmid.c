@@ -257,15 +257,18 @@ static bool sockaddr_any(const struct ipc_sockaddr *a)
             memcmp(a->ip + 12, none, 4) == 0);
 }
 
-/* A port at which nobody listens. */
+/* A port at which nobody listens. Steps are random, too: there is no row of taken ports to be led
+ * into, each of which costs a look at all listeners. */
 static uint16_t cmid_port(const struct cm_id *id)
 {
     const unsigned ports = 65536u - CMID_PORT_FIRST;
-    uint16_t r = 0, port;
+    uint16_t r[2] = {0}, port;
 
-    (void)!getrandom(&r, sizeof(r), 0);
+    _Static_assert(((65536u - CMID_PORT_FIRST) & (65535u - CMID_PORT_FIRST)) == 0,
+                   "an odd step reaches all of a power of two");
+    (void)!getrandom(r, sizeof(r), 0);
     for (unsigned i = 0; i < ports; i++) {
-        port = (uint16_t)(CMID_PORT_FIRST + (r + i) % ports);
+        port = (uint16_t)(CMID_PORT_FIRST + (r[0] + i * (r[1] | 1u)) % ports);
         if (!cm_listens(id->device->cm->cm, id->ps, port))
             break;
     }
@@ -361,9 +364,14 @@ int cmgr_listen(struct cm_id *id, uint32_t backlog)
         return -EINVAL;
     if (!sockaddr_any(&id->src))
         memcpy(local.b, id->src.ip, 16);
+    rc = share_take(id->client->of_device, SHARE_LISTENER, 1);
+    if (rc < 0)
+        return rc;
     rc = cm_listen(id->device->cm->cm, id->ps, &local, id->src.port, backlog, id, &id->listener);
     if (rc == 0)
         id->state = CM_ID_LISTEN;
+    else
+        share_give(id->client->of_device, SHARE_LISTENER, 1);
     return rc;
 }
 
@@ -518,8 +526,10 @@ void cmgr_id_free(struct cm_id *id, uint64_t now)
         neigh_cancel(id->device->neigh, &id->waiter);
     cmid_leave_all(id, now);
     cmid_detach(id);
-    if (id->listener)
+    if (id->listener) {
         cm_unlisten(m->cm, id->listener, now);
+        share_give(id->client->of_device, SHARE_LISTENER, 1);
+    }
     if (id->conn)
         cm_release(m->cm, id->conn, now);
     cmid_touch(id, now);

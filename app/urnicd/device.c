@@ -171,7 +171,9 @@ static const struct share_pool device_share = {
               [SHARE_MW] = LIMIT_MW,
               [SHARE_CQ] = LIMIT_CQ,
               [SHARE_SRQ] = LIMIT_SRQ,
-              [SHARE_QP] = LIMIT_QP},
+              [SHARE_QP] = LIMIT_QP,
+              [SHARE_CM_ID] = LIMIT_CM_ID,
+              [SHARE_LISTENER] = LIMIT_LISTEN},
 };
 
 static int device_make_engine(struct device *d, char *err)

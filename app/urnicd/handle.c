@@ -41,8 +41,9 @@ static struct share *handle_share(const struct handle_table *t, enum handle_kind
                                   enum share_kind *kind)
 {
     static const enum share_kind of_device[HANDLE_KINDS] = {
-        [HANDLE_PD] = SHARE_PD, [HANDLE_MR] = SHARE_MR,   [HANDLE_MW] = SHARE_MW,
-        [HANDLE_CQ] = SHARE_CQ, [HANDLE_SRQ] = SHARE_SRQ, [HANDLE_QP] = SHARE_QP,
+        [HANDLE_PD] = SHARE_PD,       [HANDLE_MR] = SHARE_MR,   [HANDLE_MW] = SHARE_MW,
+        [HANDLE_CQ] = SHARE_CQ,       [HANDLE_SRQ] = SHARE_SRQ, [HANDLE_QP] = SHARE_QP,
+        [HANDLE_CM_ID] = SHARE_CM_ID,
     };
 
     switch (handle) {
@@ -52,13 +53,14 @@ static struct share *handle_share(const struct handle_table *t, enum handle_kind
     case HANDLE_CQ:
     case HANDLE_SRQ:
     case HANDLE_QP:
+    case HANDLE_CM_ID:
         *kind = of_device[handle];
         return t->of_device;
     case HANDLE_CHANNEL:
     case HANDLE_CM_CHANNEL:
         *kind = SHARE_FDS;
         return t->of_daemon;
-    default: /* slabs: by their octets; HANDLE_CM_ID comes by itself, on the worker */
+    default: /* slabs: by their octets */
         *kind = SHARE_KINDS;
         return NULL;
     }

@@ -22,6 +22,8 @@
 #define LIMIT_RD_ATOM 16u
 #define LIMIT_MR_SIZE (1ull << 40)
 #define LIMIT_MCAST   64u
+#define LIMIT_CM_ID   65536u
+#define LIMIT_LISTEN  2048u
 
 /* of the daemon: what users have their shares of (share.h), beside what the kernel allows */
 #define LIMIT_MAPPINGS 60000u /* of 65,530 that a process may have */

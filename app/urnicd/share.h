@@ -5,7 +5,9 @@
  * eighth is for those who have little: it is open to a user up to an eighth of what the others
  * leave. So one alone gets seven eighths, and after that each of the next dozens still gets some.
  *
- * Threads: as clients' objects, on the control thread or in a job that it waits for.
+ * Threads: who joins and leaves is the control thread's. What is taken of a device is its worker's
+ * business (a connection may come at any time), what is taken of the daemon the control thread's
+ * and that of jobs that it waits for.
  */
 #ifndef URNICD_SHARE_H
 #define URNICD_SHARE_H
@@ -22,6 +24,8 @@ enum share_kind {
     SHARE_CQ,
     SHARE_SRQ,
     SHARE_QP,
+    SHARE_CM_ID,    /* of the connection manager: connections, listeners */
+    SHARE_LISTENER, /* ... the latter, through which each request to connect has to look */
     /* of the daemon */
     SHARE_FDS,      /* descriptors that it holds for clients */
     SHARE_MAPPINGS, /* of clients' memory in its address space */

@@ -4,6 +4,7 @@
  * they ask for (SEC-22).
  */
 #include <errno.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -40,6 +41,34 @@ static int take_pd(struct urnic_context *ctx)
     struct urnic_pd *pd;
 
     return urnic_alloc_pd(ctx, &pd);
+}
+
+/* The ids of one context at a time, without an end: they go with the context. */
+static int take_id_of(struct urnic_context *ctx, struct urnic_cm_id **id)
+{
+    static struct urnic_cm_channel *ch;
+    static const struct urnic_context *of;
+    int rc = of == ctx ? 0 : urnic_create_cm_channel(ctx, &ch);
+
+    of = ctx;
+    return rc < 0 ? rc : urnic_create_id(ch, URNIC_PS_TCP, NULL, id);
+}
+
+static int take_bound(struct urnic_context *ctx)
+{
+    const struct sockaddr_in any = {.sin_family = AF_INET};
+    struct urnic_cm_id *id;
+    int rc = take_id_of(ctx, &id);
+
+    return rc < 0 ? rc : urnic_bind_addr(id, (const struct sockaddr *)(const void *)&any);
+}
+
+static int take_listener(struct urnic_context *ctx)
+{
+    struct urnic_cm_id *id;
+    int rc = take_id_of(ctx, &id);
+
+    return rc < 0 ? rc : urnic_listen(id, 0); /* at a port of its own */
 }
 
 static int take_channel(struct urnic_context *ctx)
@@ -99,6 +128,9 @@ static void lives(void)
         ck_assert_int_eq(end_post(&x, URNIC_WR_RDMA_WRITE, 0, CHUNK, y.mr->iova, y.mr->rkey, i), 0);
         end_expect(&x, URNIC_WC_SUCCESS, i);
     }
+    struct urnic_listener *l;
+    ck_assert_int_eq(urnic_listen_addr(x.ctx, NULL, 0, 0, &l), 0);
+    ck_assert_int_eq(urnic_close_listener(l), 0);
     end_close(&x);
     end_close(&y);
 }
@@ -132,6 +164,21 @@ START_TEST(all_domains)
 {
     if (for_all_users()) /* `a` has one */
         ck_assert_uint_eq(hogged(take_pd), 65536 / 8 * 7 - 1);
+}
+END_TEST
+
+START_TEST(all_connections)
+{
+    if (for_all_users())
+        ck_assert_uint_eq(hogged(take_bound), 65536 / 8 * 7);
+}
+END_TEST
+
+/* Ports, too: there are 16,384 to choose from, and each request looks through all listeners. */
+START_TEST(all_listeners)
+{
+    if (for_all_users())
+        ck_assert_uint_eq(hogged(take_listener), 2048 / 8 * 7);
 }
 END_TEST
 
@@ -169,4 +216,5 @@ START_TEST(all_queue_memory)
 }
 END_TEST
 
-UNIT_MAIN("users", all_domains, all_descriptors, all_memory, all_queue_memory)
+UNIT_MAIN("users", all_domains, all_connections, all_listeners, all_descriptors, all_memory,
+          all_queue_memory)

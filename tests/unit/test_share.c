@@ -121,10 +121,11 @@ START_TEST(share_by_handles)
         enum share_kind share;
         bool of_daemon;
     } kinds[] = {
-        {HANDLE_PD, SHARE_PD, false},      {HANDLE_MR, SHARE_MR, false},
-        {HANDLE_MW, SHARE_MW, false},      {HANDLE_CQ, SHARE_CQ, false},
-        {HANDLE_SRQ, SHARE_SRQ, false},    {HANDLE_QP, SHARE_QP, false},
-        {HANDLE_CHANNEL, SHARE_FDS, true}, {HANDLE_CM_CHANNEL, SHARE_FDS, true},
+        {HANDLE_PD, SHARE_PD, false},         {HANDLE_MR, SHARE_MR, false},
+        {HANDLE_MW, SHARE_MW, false},         {HANDLE_CQ, SHARE_CQ, false},
+        {HANDLE_SRQ, SHARE_SRQ, false},       {HANDLE_QP, SHARE_QP, false},
+        {HANDLE_CM_ID, SHARE_CM_ID, false},   {HANDLE_CHANNEL, SHARE_FDS, true},
+        {HANDLE_CM_CHANNEL, SHARE_FDS, true},
     };
     struct handle_table t;
     uint32_t h[15];
@@ -140,7 +141,7 @@ START_TEST(share_by_handles)
             ck_assert_int_eq(handle_add(&t, kinds[i].kind, &x, &h[n]), 0);
         ck_assert_int_eq(handle_add(&t, kinds[i].kind, &x, &h[14]), -EDQUOT);
         ck_assert_uint_eq(t.count[kinds[i].kind], 14);
-        ck_assert_int_eq(handle_add(&t, HANDLE_CM_ID, &x, &h[14]), 0); /* counts for nobody */
+        ck_assert_int_eq(handle_add(&t, HANDLE_SLAB, &x, &h[14]), 0); /* counts for nobody */
         for (unsigned n = 0; n < 14; n++)
             handle_del(&t, h[n]);
         ck_assert_uint_eq(pool[kinds[i].of_daemon].used[kinds[i].share], 0);
