@@ -330,6 +330,8 @@ int engine_qp_modify(struct engine *e, struct qp *qp, const struct engine_qp_att
         rd_grow(qp, attr->max_dest_rd_atomic) < 0)
         return -ENOMEM;
     struct engine_qp_attr before = qp->attr;
+    if (to == QPS_SQD && from == QPS_RTS)
+        qp->attr.en_sqd_async_notify = false; /* unless it is asked for this time */
     take_values(qp, attr, mask);
     apply(e, qp);
     if (from == QPS_INIT && to == QPS_RTR && (err = to_rtr(e, qp, attr))) {

@@ -356,6 +356,29 @@ START_TEST(qp_07_drains)
 }
 END_TEST
 
+static void change(struct rig *r, enum qp_state to, struct engine_qp_attr a, unsigned mask)
+{
+    a.state = to;
+    ck_assert_int_eq(engine_qp_modify(r->e, r->qp, &a, QPA_STATE | mask, r->now), 0);
+}
+
+/* QP-07: who was told once that the queue is drained isn't told the next time, unless asked. */
+START_TEST(qp_07_told_when_asked)
+{
+    struct rig *r = rig_new(NULL);
+    struct engine_qp_attr a = {.en_sqd_async_notify = true};
+    change(r, QPS_SQD, a, QPA_EN_SQD_NOTIFY);
+    ck_assert_uint_eq(r->nev, 1);
+    change(r, QPS_RTS, a, 0);
+    change(r, QPS_SQD, a, 0);
+    ck_assert_uint_eq(r->nev, 1);
+    change(r, QPS_RTS, a, 0);
+    change(r, QPS_SQD, a, QPA_EN_SQD_NOTIFY);
+    ck_assert_uint_eq(r->nev, 2);
+    rig_free(r);
+}
+END_TEST
+
 /* QP-07: whatever the last packet before SQD asked for, the last one of what has begun asks. */
 START_TEST(qp_07_asks)
 {
@@ -567,12 +590,6 @@ START_TEST(tmr_02_any_clock)
 }
 END_TEST
 
-static void change(struct rig *r, enum qp_state to, struct engine_qp_attr a, unsigned mask)
-{
-    a.state = to;
-    ck_assert_int_eq(engine_qp_modify(r->e, r->qp, &a, QPA_STATE | mask, r->now), 0);
-}
-
 /* QP-01, RNR-06, TMR-05: retries that are changed in SQD count from then on. */
 START_TEST(qp_01_retries_changed)
 {
@@ -607,9 +624,9 @@ START_TEST(qp_01_retries_changed)
 }
 END_TEST
 
-UNIT_MAIN("retransmit", qp_01_retries_changed, tmr_07_short_reads, tmr_02_any_clock,
-          rtx_04_reads_again, rtx_09_not_adaptive, req_13_window_shrinks, req_24_old_stream,
-          tmr_07_late_old_stream, rtx_02_same_again_from_anywhere, tmr_05_dead_peer,
-          tmr_06_progress_reloads, tmr_02_when_it_runs, tmr_01_disabled, rtx_08_naks,
-          req_21_answers_overtake, rnr_05_waits, rnr_06_retries, rnr_08_read_too, rd_12_partial,
-          req_24_exhausted, qp_07_drains, qp_07_asks)
+UNIT_MAIN("retransmit", qp_07_told_when_asked, qp_01_retries_changed, tmr_07_short_reads,
+          tmr_02_any_clock, rtx_04_reads_again, rtx_09_not_adaptive, req_13_window_shrinks,
+          req_24_old_stream, tmr_07_late_old_stream, rtx_02_same_again_from_anywhere,
+          tmr_05_dead_peer, tmr_06_progress_reloads, tmr_02_when_it_runs, tmr_01_disabled,
+          rtx_08_naks, req_21_answers_overtake, rnr_05_waits, rnr_06_retries, rnr_08_read_too,
+          rd_12_partial, req_24_exhausted, qp_07_drains, qp_07_asks)
