@@ -334,7 +334,11 @@ int engine_qp_modify(struct engine *e, struct qp *qp, const struct engine_qp_att
         qp->attr.en_sqd_async_notify = false; /* unless it is asked for this time */
     take_values(qp, attr, mask);
     apply(e, qp);
-    if (from == QPS_INIT && to == QPS_RTR && (err = to_rtr(e, qp, attr))) {
+    if (from == QPS_INIT && to == QPS_RTR)
+        err = to_rtr(e, qp, attr);
+    else if (from == QPS_SQD && mask & QPA_AV)
+        err = limiter_begin(e, qp, now);
+    if (err) {
         qp->attr = before;
         apply(e, qp);
         return err;

@@ -570,8 +570,29 @@ START_TEST(cc_01_ect)
 }
 END_TEST
 
-UNIT_MAIN("core limiter", cc_19_rate_and_burst, cc_19_late, cc_19_burst_of_small_packets,
-          cc_09_no_limiter, tmr_09_paced, tmr_09_paced_and_lost, cc_20_retransmissions_are_paced,
-          cc_21_read_responses, cc_21_acks_pass, cc_08_handled_or_ignored, sec_17_alert,
-          sec_17_earned, sec_17_forged, cc_20_slow_restart_counted, cc_10_recorded,
-          cc_25_changes_while_it_runs, cc_24_window, cc_01_ect)
+/* CC-24, QP-01: on another path, of another priority, what is said of that one holds. */
+START_TEST(cc_24_another_path)
+{
+    struct rig_opts o = {0};
+    struct rig *r = rig_new(&o);
+    struct engine_qp_attr a = rig_attr(r, &o);
+    set_cc(r, "fixed,rate=5G,prios=8");
+    for (unsigned sl = 0; sl < 8; sl++) {
+        a.av.sl = (uint8_t)sl;
+        a.state = QPS_SQD;
+        ck_assert_int_eq(engine_qp_modify(r->e, r->qp, &a, QPA_STATE, r->now), 0);
+        ck_assert_int_eq(engine_qp_modify(r->e, r->qp, &a, QPA_AV, r->now), 0);
+        a.state = QPS_RTS;
+        ck_assert_int_eq(engine_qp_modify(r->e, r->qp, &a, QPA_STATE, r->now), 0);
+        ck_assert_uint_eq(info_of(r).cc_rate, sl == 3 ? 5 * GBIT : CC_UNLIMITED);
+    }
+    rig_free(r);
+}
+END_TEST
+
+UNIT_MAIN("core limiter", cc_24_another_path, cc_19_rate_and_burst, cc_19_late,
+          cc_19_burst_of_small_packets, cc_09_no_limiter, tmr_09_paced, tmr_09_paced_and_lost,
+          cc_20_retransmissions_are_paced, cc_21_read_responses, cc_21_acks_pass,
+          cc_08_handled_or_ignored, sec_17_alert, sec_17_earned, sec_17_forged,
+          cc_20_slow_restart_counted, cc_10_recorded, cc_25_changes_while_it_runs, cc_24_window,
+          cc_01_ect)
