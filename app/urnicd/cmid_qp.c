@@ -46,6 +46,8 @@ void cmid_attach(struct cm_id *id, uint32_t qpn)
     struct client_qp *qp = client_qp_by_number(id->client, qpn);
 
     cmid_detach(id);
+    if (qp && qp->cm_id)
+        qp->cm_id->qpn = 0;
     id->qpn = qpn;
     if (qp)
         qp->cm_id = id;

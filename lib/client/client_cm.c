@@ -241,6 +241,8 @@ static void qp_state(struct urnic_qp *qp, enum urnic_qp_state state)
 static void id_adopt(struct urnic_cm_id *id, struct urnic_qp *qp)
 {
     pthread_mutex_lock(&id->ctx->lock);
+    if (qp->id != NULL) /* it went with another one before */
+        qp->id->qp = NULL;
     id->qp = qp;
     qp->id = id;
     pthread_mutex_unlock(&id->ctx->lock);

@@ -224,6 +224,33 @@ START_TEST(outlives_its_queue_pair)
 }
 END_TEST
 
+/* A queue pair that is given to another id goes with that one only: the first has none any more,
+ * and may get one of its own. */
+START_TEST(goes_with_one_id)
+{
+    struct urnic_cm_id *first, *second;
+
+    up_with_listener();
+    ck_assert_int_eq(urnic_create_id(ca, URNIC_PS_TCP, NULL, &first), 0);
+    ck_assert_int_eq(urnic_create_id(ca, URNIC_PS_TCP, NULL, &second), 0);
+    end_qp(&a, URNIC_QPT_RC);
+    ck_assert_int_eq(urnic_id_set_qp(first, a.qp), 0);
+    ck_assert_int_eq(urnic_id_set_qp(second, a.qp), 0);
+    ck_assert_ptr_null(urnic_id_qp(first));
+    ck_assert_ptr_eq(urnic_id_qp(second), a.qp);
+    ck_assert_int_eq(urnic_destroy_qp(a.qp), 0);
+    ck_assert_ptr_null(urnic_id_qp(second));
+    ck_assert_int_eq(urnic_disconnect(first), -EINVAL);
+    id_qp(&a, first, URNIC_QPT_RC);
+    ck_assert_int_eq(urnic_id_set_qp(second, a.qp), 0);
+    ck_assert_int_eq(urnic_destroy_id(first), 0);
+    ck_assert_ptr_eq(urnic_id_qp(second), a.qp);
+    ck_assert_int_eq(urnic_destroy_ep(second), 0);
+    a.qp = NULL;
+    down_with_listener();
+}
+END_TEST
+
 /* CM-25: as rdma_disconnect, hanging up on a request that has no answer yet succeeds at either
  * side: nothing comes of it any more. What was never a request can't be hung up. */
 START_TEST(hangs_up_unanswered)
@@ -869,6 +896,7 @@ int main(void)
     tcase_add_test(t, connects_no_datagrams);
     tcase_add_loop_test(t, hangs_up_unanswered, 0, 2);
     tcase_add_test(t, outlives_its_queue_pair);
+    tcase_add_test(t, goes_with_one_id);
     tcase_add_test(t, rejection_flushes);
     tcase_add_test(t, listens_unbound);
     tcase_add_test(t, registers_shared_objects_only);

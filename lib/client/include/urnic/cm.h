@@ -107,8 +107,8 @@ URNIC_API int urnic_destroy_ep(struct urnic_cm_id *id);
 URNIC_API void *urnic_id_context(const struct urnic_cm_id *id);
 URNIC_API void urnic_id_set_context(struct urnic_cm_id *id, void *id_context);
 /* Let this queue pair go with the connection (in RESET now: it goes to INIT; one for datagrams to
- * RTS). -EINVAL: it is beyond INIT or another context's, or the id has one, listens or has ended.
- */
+ * RTS), and with no other id any more. -EINVAL: it is beyond INIT or another context's, or the id
+ * has one, listens or has ended. */
 URNIC_API int urnic_id_set_qp(struct urnic_cm_id *id, struct urnic_qp *qp);
 /* The same with a new one, at the cost of urnic_create_qp alone, and with its errors. */
 URNIC_API int urnic_create_id_qp(struct urnic_cm_id *id, struct urnic_pd *pd,
