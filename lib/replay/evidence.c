@@ -21,6 +21,30 @@ static uint32_t payload_mtu(const struct packet *p)
     return packet_flags(p) & (WIRE_F_FIRST | WIRE_F_MIDDLE) ? p->pkt.payload_len : 0;
 }
 
+/* Does `b` ask for the rest of the READ that `a` has asked for? Then how far it begins behind that
+ * shows the MTU. */
+static uint32_t rest_mtu(const struct packet *a, const struct packet *b)
+{
+    const struct wire_pkt *x = &a->pkt, *y = &b->pkt;
+    uint64_t psns = (y->psn - x->psn) & WIRE_PSN_MASK, off = y->va - x->va;
+    if (!b->usable || b->flow != a->flow || y->opcode != x->opcode || y->rkey != x->rkey || !psns ||
+        off >= x->dma_len || off + y->dma_len != x->dma_len || off % psns ||
+        off / psns > WIRE_MTU_MAX)
+        return 0;
+    return wire_mtu_enum((uint32_t)(off / psns)) ? (uint32_t)(off / psns) : 0;
+}
+
+/* For requests that only READs, whose responses the capture lacks. */
+static void find_rest(struct direction *d)
+{
+    for (size_t i = 0; i < d->packets && !d->mtu; i++) {
+        const struct packet *p = &d->packet[i];
+        bool read = packet_asks(d, p) && packet_flags(p) & WIRE_F_READ;
+        for (size_t k = i + 1; read && k < d->packets && k - i < COPY_BACK && !d->mtu; k++)
+            d->mtu = rest_mtu(p, &d->packet[k]);
+    }
+}
+
 void evidence_mtu(struct direction *d)
 {
     for (size_t i = 0; i < d->packets && !d->mtu; i++) {
@@ -28,6 +52,7 @@ void evidence_mtu(struct direction *d)
         if (p->usable && wire_mtu_enum(payload_mtu(p)))
             d->mtu = payload_mtu(p);
     }
+    find_rest(d);
     if (!d->mtu) /* any that holds all there is looks the same */
         d->mtu = WIRE_MTU_MAX;
 }

@@ -790,6 +790,32 @@ START_TEST(options_that_our_engine_has_not)
 }
 END_TEST
 
+/* RD-12: where the capture has requests only, and these are READs, what is asked for again shows
+ * the MTU. */
+START_TEST(reads_without_responses)
+{
+    for (int guilty = 0; guilty < 2; guilty++) {
+        struct replay *r = replay_new(0);
+        struct replay_totals totals;
+        struct tally t = {.rule = "RD-12"};
+        struct step wrong = READ(12, MTU);
+        uint64_t n = 0, ns = 0;
+        wrong.off = guilty ? 8 : 0;
+        add_step(r, (struct step)READ(10, 3 * MTU), &n, ns += US);
+        add_step(r, (struct step)READ(13, 8), &n, ns += US);
+        add_step(r, (struct step)READ(11, 2 * MTU), &n, ns += 500 * US);
+        add_step(r, (struct step)READ(13, 8), &n, ns += US);
+        add_step(r, wrong, &n, ns += 500 * US);
+        ck_assert_int_eq(replay_run(r, REPLAY_BOTH, on_difference, NULL, &t), 0);
+        replay_totals(r, &totals);
+        replay_free(r);
+        ck_assert_uint_gt(totals.compared, 2);
+        ck_assert_msg(t.n == (unsigned)guilty && !t.others, "%u found: %s at packet %llu", t.n,
+                      t.n ? t.first.rule : "", (unsigned long long)t.first.number);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("replay network");
@@ -800,6 +826,7 @@ int main(void)
     tcase_add_test(c, at_both_ends_in_one);
     tcase_add_test(c, a_large_window);
     tcase_add_test(c, options_that_our_engine_has_not);
+    tcase_add_test(c, reads_without_responses);
     suite_add_tcase(s, c);
     return unit_run(s);
 }
