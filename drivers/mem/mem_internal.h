@@ -148,6 +148,12 @@ void mem_socket_forward(struct mem_link *link, unsigned from, struct mem_buf *bu
 /* A buffer of port `from`'s; NULL = it has none left. */
 struct mem_buf *mem_buf_take(struct mem_link *link, unsigned from);
 
+/* mem_mac.c, under the link's lock. */
+/* A frame from this address came in at `port`. Multicast addresses are nobody's. */
+void mem_mac_learn(struct mem_link *link, const uint8_t mac[6], unsigned port);
+/* The open port behind a MAC address, or MEM_LINK_ALL. */
+unsigned mem_mac_find(const struct mem_link *link, const uint8_t mac[6]);
+
 /* mem_rules.c, under the link's lock: what the rules want with a frame, which they may change. */
 void mem_rules_apply(struct mem_link *link, unsigned dir, struct mem_buf *buf, uint64_t now,
                      struct mem_link_verdict *v);

@@ -272,49 +272,6 @@ lost:
 
 /* ---- where to ---- */
 
-static unsigned mac_slot(const uint8_t mac[6])
-{
-    uint32_t h = 2166136261u;
-    for (int i = 0; i < 6; i++)
-        h = (h ^ mac[i]) * 16777619u;
-    return (h ^ h >> 16) & (MEM_MACS - 1);
-}
-
-static void mac_learn(struct mem_link *link, const uint8_t mac[6], unsigned port)
-{
-    unsigned first = mac_slot(mac), i = first;
-
-    if (mac[0] & 1)
-        return;
-    do {
-        if (!link->macs[i].used || memcmp(link->macs[i].mac, mac, 6) == 0)
-            break;
-        i = (i + 1) & (MEM_MACS - 1);
-    } while (i != first);
-    memcpy(link->macs[i].mac, mac, 6);
-    link->macs[i].used = true;
-    link->macs[i].port = (uint8_t)port;
-}
-
-/* The port behind a MAC, or MEM_LINK_ALL. */
-static unsigned mac_find(const struct mem_link *link, const uint8_t mac[6])
-{
-    unsigned first = mac_slot(mac), i = first;
-
-    if (mac[0] & 1)
-        return MEM_LINK_ALL;
-    do {
-        if (!link->macs[i].used)
-            break;
-        if (memcmp(link->macs[i].mac, mac, 6) == 0) {
-            unsigned port = link->macs[i].port;
-            return link->sockets[port]->open ? port : MEM_LINK_ALL;
-        }
-        i = (i + 1) & (MEM_MACS - 1);
-    } while (i != first);
-    return MEM_LINK_ALL;
-}
-
 /* To all other ports: copies for all but the last, which gets the frame itself. */
 static void flood(struct mem_link *link, unsigned dir, struct mem_buf *buf,
                   const struct mem_link_verdict *v, uint64_t now)
@@ -350,7 +307,7 @@ static void forward(struct mem_link *link, unsigned dir, struct mem_buf *buf,
     unsigned to = MEM_LINK_ALL;
 
     if (mem_link_is_switch(link))
-        to = mac_find(link, buf->data);
+        to = mem_mac_find(link, buf->data);
     if (to == MEM_LINK_ALL)
         flood(link, dir, buf, v, now);
     else if (to == dir)
@@ -423,7 +380,7 @@ void mem_socket_send(struct mem_link *link, unsigned dir, struct mem_buf *buf, u
         goto lost;
     }
     if (mem_link_is_switch(link))
-        mac_learn(link, buf->data + 6, dir);
+        mem_mac_learn(link, buf->data + 6, dir);
     if (v.flags & MEM_LINK_MARK_CE && mem_frame_mark_ce(buf->data, buf->len))
         src->stats.marked++;
 
