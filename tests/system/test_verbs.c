@@ -251,6 +251,31 @@ START_TEST(goes_with_one_id)
 }
 END_TEST
 
+/* ... and leaves the groups that the first one joined: nobody else would. */
+START_TEST(leaves_groups_with_its_id)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET}, group = {.sin_family = AF_INET};
+    struct urnic_qp_attr reset = {.qp_state = URNIC_QPS_RESET};
+    struct urnic_cm_id *first, *second;
+
+    up_with_listener();
+    inet_pton(AF_INET, "10.0.0.1", &at.sin_addr);
+    inet_pton(AF_INET, "239.0.0.1", &group.sin_addr);
+    ck_assert_int_eq(urnic_create_id(ca, URNIC_PS_UDP, NULL, &first), 0);
+    ck_assert_int_eq(urnic_create_id(ca, URNIC_PS_UDP, NULL, &second), 0);
+    ck_assert_int_eq(urnic_bind_addr(first, (struct sockaddr *)&at), 0);
+    id_qp(&a, first, URNIC_QPT_UD);
+    ck_assert_int_eq(urnic_join_multicast(first, (struct sockaddr *)&group), 0);
+    await_cm(ca, URNIC_CM_MULTICAST_JOIN);
+    ck_assert_int_eq(urnic_modify_qp(a.qp, &reset, URNIC_QP_STATE), 0);
+    ck_assert_int_eq(urnic_id_set_qp(second, a.qp), 0);
+    ck_assert_int_eq(urnic_destroy_id(first), 0);
+    ck_assert_int_eq(urnic_destroy_ep(second), 0);
+    a.qp = NULL;
+    down_with_listener();
+}
+END_TEST
+
 /* CM-25: as rdma_disconnect, hanging up on a request that has no answer yet succeeds at either
  * side: nothing comes of it any more. What was never a request can't be hung up. */
 START_TEST(hangs_up_unanswered)
@@ -897,6 +922,7 @@ int main(void)
     tcase_add_loop_test(t, hangs_up_unanswered, 0, 2);
     tcase_add_test(t, outlives_its_queue_pair);
     tcase_add_test(t, goes_with_one_id);
+    tcase_add_test(t, leaves_groups_with_its_id);
     tcase_add_test(t, rejection_flushes);
     tcase_add_test(t, listens_unbound);
     tcase_add_test(t, registers_shared_objects_only);
