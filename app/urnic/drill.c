@@ -49,9 +49,9 @@ struct session {
     int interface;
     struct frame *frames;
     size_t nframes, frames_cap;
-    bool lost;      /* there was no memory for a frame */
+    bool lost;       /* there was no memory for a frame */
     bool unwritable; /* what --record names: nothing is run */
-    uint64_t clock; /* runs follow each other in the recording */
+    uint64_t clock;  /* runs follow each other in the recording */
     unsigned pass, fail, wrong, skip;
     uint64_t packets, checks;
 };

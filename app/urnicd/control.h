@@ -19,7 +19,7 @@ struct urnicd {
     unsigned nworker;
 
     int epfd, listen_fd, signal_fd;
-    int spare_fd; /* for turning clients away when there is no other */
+    int spare_fd;            /* for turning clients away when there is no other */
     struct share_pool share; /* who has how much of what is the daemon's */
     struct client *clients;
     unsigned nclient;

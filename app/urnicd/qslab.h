@@ -17,9 +17,9 @@ struct qslab_list {
     struct queue_slab *first;
     uint32_t last_number;
     struct share *share; /* the user's; NULL = no matter */
-    uint64_t octets;    /* of all slabs: counts against the client's quota */
-    bool dirty;         /* places wait for qslab_clean */
-    unsigned announced; /* slabs whose descriptor goes with the answer under way */
+    uint64_t octets;     /* of all slabs: counts against the client's quota */
+    bool dirty;          /* places wait for qslab_clean */
+    unsigned announced;  /* slabs whose descriptor goes with the answer under way */
 };
 
 /* Find room for `size` octets (aligned to a cache line). -ENOMEM, -EDQUOT. */

@@ -13,10 +13,10 @@
 
 #include "engine_priv.h"
 
-#define DUP_BURST   256u    /* SEC-15: answers to duplicates at once, and */
-#define DUP_REFILL  100000u /* one more in so many ns */
-#define REPLAYS_MAX 8u      /* SEC-16: replays of one READ without progress in */
-#define REPLAYS_NS  (4096ull << 14)
+#define DUP_BURST      256u    /* SEC-15: answers to duplicates at once, and */
+#define DUP_REFILL     100000u /* one more in so many ns */
+#define REPLAYS_MAX    8u      /* SEC-16: replays of one READ without progress in */
+#define REPLAYS_NS     (4096ull << 14)
 #define DROPPED_LATELY (PSN_HALF / 2)
 
 /* ---- the ring ---- */

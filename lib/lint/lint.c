@@ -32,7 +32,7 @@
 #define OTHER_PROTOCOL "the ends use opcodes of their own: another protocol"
 #define OTHER_PAIR                                                                                 \
     "another connection has the same PSNs: perhaps its answers are taken for this one's"
-#define PARSE_FLAGS    (WIRE_P_LOOPBACK | WIRE_P_QINQ | WIRE_P_V1 | WIRE_P_IP_CSUM_OK | WIRE_P_NO_ICRC)
+#define PARSE_FLAGS (WIRE_P_LOOPBACK | WIRE_P_QINQ | WIRE_P_V1 | WIRE_P_IP_CSUM_OK | WIRE_P_NO_ICRC)
 
 const char *lint_verdict_name(enum lint_verdict v)
 {

@@ -130,7 +130,7 @@ struct lint_mark {
 #define LINT_ANEW_NS 1000000u /* sooner than this no queue pair begins a new life */
 #define LINT_RECENT  32u
 #define COPY_NS      50000u /* in which a copy of a packet comes, when no round trip is known */
-#define LINT_PRIVATE 0xC0u /* opcodes from here on are manufacturers' */
+#define LINT_PRIVATE 0xC0u  /* opcodes from here on are manufacturers' */
 
 /* Where packets were seen of late. */
 struct lint_recent {
@@ -189,10 +189,10 @@ struct lint_flow {
 
     /* what the peer's responses have said about these requests */
     bool ack_on, base_on, base_lo_on;
-    uint32_t acked;            /* highest PSN acknowledged */
-    uint64_t progress_number;  /* when that last moved */
-    uint32_t base_lo, base_hi; /* MSN at the epoch's beginning lies in here */
-    uint32_t base_n;           /* answers that say base_hi; */
+    uint32_t acked;              /* highest PSN acknowledged */
+    uint64_t progress_number;    /* when that last moved */
+    uint32_t base_lo, base_hi;   /* MSN at the epoch's beginning lies in here */
+    uint32_t base_n;             /* answers that say base_hi; */
     struct lint_wait base_first; /* the first one */
     bool base_maybe_on;
     uint32_t base_maybe, base_maybe_low; /* it is this, says an answer after so many messages */
@@ -271,7 +271,7 @@ enum lint_stage {
 };
 #define LINT_STAGES    17
 #define LINT_ALONE     (1u << 17) /* no stage: a rule that is judged without the other direction */
-#define LINT_RULES_MAX 96u /* of a stage */
+#define LINT_RULES_MAX 96u        /* of a stage */
 
 /* Of something that waited. */
 enum lint_outcome {
@@ -338,7 +338,7 @@ struct lint {
     uint32_t buckets;
     struct lint_cm cm[LINT_CM_CONNS];
     uint32_t cms;
-    uint64_t icrc_run; /* bad iCRCs since the last good one */
+    uint64_t icrc_run;         /* bad iCRCs since the last good one */
     struct lint_recent broken; /* packets without a flow, by what is in them */
     const struct lint_rule *stage[LINT_STAGES][LINT_RULES_MAX + 1]; /* each ends with NULL */
 };

@@ -13,9 +13,9 @@
 
 #include "as_responder.h"
 
-#define ANSWERS_MIN    65536u /* our engine may answer this much, */
-#define ANSWERS_EACH   4u     /* and so much for each packet of the capture */
-#define MESSAGE_MAX    ((uint32_t)WIRE_MSG_MAX)
+#define ANSWERS_MIN  65536u /* our engine may answer this much, */
+#define ANSWERS_EACH 4u     /* and so much for each packet of the capture */
+#define MESSAGE_MAX  ((uint32_t)WIRE_MSG_MAX)
 
 uint64_t responder_hash(const uint8_t *data, size_t len)
 {

@@ -368,8 +368,8 @@ static bool copied(const struct responder *r, const struct packet *p)
     if (p->pkt.syndrome <= WIRE_SYN_NAK_SEQ)
         return false;
     for (unsigned n = 0; q-- > r->d->packet && n < BACK; n++)
-        if (packet_answers(r->d, q) && q->pkt.psn == p->pkt.psn &&
-            q->pkt.opcode == p->pkt.opcode && q->pkt.syndrome == p->pkt.syndrome)
+        if (packet_answers(r->d, q) && q->pkt.psn == p->pkt.psn && q->pkt.opcode == p->pkt.opcode &&
+            q->pkt.syndrome == p->pkt.syndrome)
             return q->pkt.ip_id == p->pkt.ip_id;
     return false;
 }
