@@ -22,6 +22,12 @@ static uint64_t fill(struct share *s, enum share_kind kind)
     return n;
 }
 
+static void leave_all(struct share_pool *pool)
+{
+    while (pool->first)
+        share_leave(pool->first);
+}
+
 /* SEC-22: one alone gets seven eighths; whoever comes after him gets some, too, and he no more. */
 START_TEST(share_leaves_some)
 {
@@ -39,6 +45,7 @@ START_TEST(share_leaves_some)
         left -= n;
     }
     ck_assert_uint_eq(pool.used[SHARE_QP], LIMIT_QP - left);
+    leave_all(&pool);
 }
 END_TEST
 
@@ -51,6 +58,7 @@ START_TEST(share_keeps_promises)
     ck_assert_int_eq(share_take(share_join(&pool, 1001, false), SHARE_QP, 10000), 0);
     fill(share_join(&pool, 1002, false), SHARE_QP);
     ck_assert_int_eq(share_take(share_join(&pool, 1003, false), SHARE_QP, 1024), 0);
+    leave_all(&pool);
 }
 END_TEST
 
@@ -92,6 +100,7 @@ START_TEST(share_of_too_much)
     ck_assert_int_eq(share_take(s, SHARE_OCTETS, 866), -EDQUOT);
     ck_assert_int_eq(share_take(s, SHARE_OCTETS, 865), 0);
     ck_assert_int_eq(share_take(s, SHARE_QP, UINT64_MAX), 0); /* without a limit */
+    leave_all(&pool);
 }
 END_TEST
 
@@ -110,6 +119,7 @@ START_TEST(share_of_administrators)
     ck_assert_int_eq(share_take(NULL, SHARE_QP, 1000), 0);
     share_give(NULL, SHARE_QP, 1000);
     share_leave(NULL);
+    leave_all(&pool);
 }
 END_TEST
 
