@@ -55,6 +55,8 @@ static void direction(const struct lint_flow_info *i, const char *arrow)
     counted(&any, i->writes, "WRITE+");
     counted(&any, i->reads, "READ+");
     counted(&any, i->atomics, "ATOMIC+");
+    counted(&any, i->atomic_writes, "ATOMIC WRITE+");
+    counted(&any, i->flushes, "FLUSH request+");
     counted(&any, i->datagrams, "datagram+");
     counted(&any, i->acks, "ACK+");
     counted(&any, i->read_packets, "READ response+");
@@ -76,9 +78,9 @@ static void direction(const struct lint_flow_info *i, const char *arrow)
         printf("     answers after %s on average, at least %s\n",
                cli_fmt_time((double)i->rtt_sum / (double)i->rtt_samples, a, sizeof a),
                cli_fmt_time((double)i->rtt_min, b, sizeof b));
-    if (i->acks)
+    if (i->acks_placed)
         printf("     an ACK for %.1f request packets on average, at most %u\n",
-               (double)i->acked_psns / (double)i->acks, i->ack_max);
+               (double)i->acked_psns / (double)i->acks_placed, i->ack_max);
     any = false;
     if (i->retransmits || i->duplicates || i->reordered || i->gaps || i->timeouts ||
         i->read_again || i->corrupt || i->cut || i->again || i->ecn_ce) {
@@ -210,6 +212,8 @@ static json_t *json_flow(const struct lint_flow_info *i)
         {"writes", i->writes},
         {"reads", i->reads},
         {"atomics", i->atomics},
+        {"atomic_writes", i->atomic_writes},
+        {"flushes", i->flushes},
         {"datagrams", i->datagrams},
         {"payload_octets", i->goodput + i->read_octets},
         {"goodput_bps", (uint64_t)lint_goodput(i, i->goodput + i->read_octets)},

@@ -139,11 +139,14 @@ struct lint_flow_info {
     /* as requester */
     uint64_t requests;                                 /* packets seen, all transmissions */
     uint64_t sends, writes, reads, atomics, datagrams; /* operations, each counted once */
+    uint64_t flushes, atomic_writes;
     uint64_t goodput; /* payload octets of SENDs and WRITEs, each counted once */
     uint64_t retransmits, duplicates, reordered, gaps, gap_psns, timeouts;
     /* as responder, answering the other direction */
-    uint64_t acks, acked_psns; /* ACK packets, request packets that they newly acknowledged */
-    uint32_t ack_max;          /* most acknowledged by one */
+    uint64_t acks; /* packets, as the following: also where the capture has no requests */
+    uint64_t acks_placed, acked_psns; /* ACKs of requests that were seen, and how many of these they
+                                       * newly acknowledged */
+    uint32_t ack_max;                 /* most acknowledged by one */
     uint64_t read_packets, read_octets, read_again; /* READ responses; octets counted once */
     uint64_t atomic_acks, naks_seq, naks_fatal, rnrs;
     uint64_t rtt_samples, rtt_sum, rtt_min, rtt_max; /* ns, from a request to its answer, as seen */

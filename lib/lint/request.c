@@ -263,6 +263,8 @@ static void count_new(struct lint_ctx *c)
         i->sends++;
     else if ((fl & WIRE_F_WRITE) && (fl & WIRE_F_END))
         i->writes++;
+    i->flushes += c->p.opcode % 32 == WIRE_FLUSH;
+    i->atomic_writes += c->p.opcode % 32 == WIRE_ATOMIC_WRITE;
     i->goodput += c->p.payload_len;
 }
 

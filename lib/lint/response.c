@@ -327,24 +327,21 @@ static void remember_ack(struct lint_ctx *c)
     switch (wire_aeth_kind(c->p.syndrome)) {
     case WIRE_AETH_ACK:
         n = acknowledge(c, c->p.psn);
-        i->acks++;
+        i->acks_placed++;
         i->acked_psns += n;
         i->ack_max = n > i->ack_max ? n : i->ack_max;
         if (c->rec && c->rec->sends == 1 && (c->rec->flags & LINT_R_ACKREQ) && n)
             rtt(c, c->rec->ns);
         break;
     case WIRE_AETH_RNR:
-        i->rnrs++;
         acknowledge(c, (c->p.psn - 1) & WIRE_PSN_MASK);
         mark(c, &q->rnr);
         break;
     case WIRE_AETH_NAK:
         acknowledge(c, (c->p.psn - 1) & WIRE_PSN_MASK);
         if (c->p.syndrome == WIRE_SYN_NAK_SEQ) {
-            i->naks_seq++;
             mark(c, &q->nak);
         } else {
-            i->naks_fatal++;
             if (!q->fatal.on)
                 mark(c, &q->fatal);
             else
@@ -358,7 +355,6 @@ static void remember_ack(struct lint_ctx *c)
 
 static void remember(struct lint_ctx *c)
 {
-    struct lint_flow_info *i = &c->f->info;
     struct lint_flow *q = c->req;
     if (c->op->flags & WIRE_F_ACK) {
         remember_ack(c);
@@ -371,13 +367,10 @@ static void remember(struct lint_ctx *c)
         rtt(c, c->rec->ns);
     acknowledge(c, c->p.psn);
     if (c->op->flags & WIRE_F_ATOMIC) {
-        i->atomic_acks++;
         if (c->read && c->read->atomic && !c->read->have_orig) {
             c->read->have_orig = true;
             c->read->orig = c->p.orig;
         }
-    } else {
-        i->read_packets++;
     }
     if (c->read)
         read_progress(c);
@@ -489,13 +482,29 @@ static void beyond(struct lint_ctx *c)
         lint_remember(c, &q->beyond);
         q->requests_beyond = q->info.requests;
     }
-    if (c->op->flags & WIRE_F_ACK)
-        c->f->info.acks += wire_aeth_kind(c->p.syndrome) == WIRE_AETH_ACK;
+}
+
+static void count_answer(struct lint_ctx *c)
+{
+    struct lint_flow_info *i = &c->f->info;
+    if (c->op->flags & WIRE_F_ATOMIC) {
+        i->atomic_acks++;
+    } else if (!(c->op->flags & WIRE_F_ACK)) {
+        i->read_packets++;
+    } else if (c->headers) {
+        enum wire_aeth_kind kind = wire_aeth_kind(c->p.syndrome);
+        bool seq = c->p.syndrome == WIRE_SYN_NAK_SEQ;
+        i->acks += kind == WIRE_AETH_ACK;
+        i->rnrs += kind == WIRE_AETH_RNR;
+        i->naks_seq += kind == WIRE_AETH_NAK && seq;
+        i->naks_fatal += kind == WIRE_AETH_NAK && !seq;
+    }
 }
 
 void lint_response(struct lint_ctx *c)
 {
     c->view->flags |= LINT_V_RESPONSE;
+    count_answer(c);
     if (c->f->peer)
         lint_mtu_watch(c);
     c->req = c->f->peer;
