@@ -191,8 +191,9 @@ static void cmid_on_reply(struct cm_id *id, struct client_qp *qp, struct ipc_cm_
 {
     int rc = cmid_qp_connected(id, qp, now);
 
-    if (rc == 0)
-        rc = cmgr_establish(id, now);
+    /* Refused where the peer's farewell came right behind its answer. */
+    if (rc == 0 && cmgr_establish(id, now) < 0)
+        rc = -ECONNABORTED;
     out->event = rc < 0 ? IPC_CM_CONNECT_ERROR : IPC_CM_ESTABLISHED;
     out->status = rc;
     if (rc < 0) {

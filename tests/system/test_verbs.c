@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,16 +38,21 @@ static void down(void)
 
 /* ---- connections ---- */
 
-static void up_with_listener(void)
+static void up_with_listener_on(const char *link)
 {
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(PORT)};
 
-    up();
+    rig_open_pair(&rig, link, &a, &b, SIZE);
     ck_assert_int_eq(urnic_create_cm_channel(a.ctx, &ca), 0);
     ck_assert_int_eq(urnic_create_cm_channel(b.ctx, &cb), 0);
     ck_assert_int_eq(urnic_create_id(cb, URNIC_PS_TCP, NULL, &listener), 0);
     ck_assert_int_eq(urnic_bind_addr(listener, (struct sockaddr *)&at), 0);
     ck_assert_int_eq(urnic_listen(listener, 0), 0);
+}
+
+static void up_with_listener(void)
+{
+    up_with_listener_on("");
 }
 
 static void down_with_listener(void)
@@ -312,6 +318,30 @@ START_TEST(hangs_up_unanswered)
     ck_assert_int_eq(attr.qp_state, URNIC_QPS_INIT); /* what fails changes nothing */
     ck_assert_int_eq(urnic_destroy_ep(active), 0);
     a.qp = NULL;
+    down_with_listener();
+}
+END_TEST
+
+/* CM-25: who accepts and has gone before the other side has seen the answer: its reply and its
+ * farewell come together. That is no fault of the caller's. */
+START_TEST(hung_up_with_the_answer)
+{
+    struct urnic_cm_id *active, *passive;
+
+    up_with_listener_on(",delay=300ms");
+    request(URNIC_QPT_RC, &active, &passive);
+    id_qp(&b, passive, URNIC_QPT_RC);
+    ck_assert_int_eq(urnic_accept(passive, NULL), 0);
+    ck_assert_int_eq(urnic_destroy_ep(passive), 0);
+    usleep(100000); /* both are on their way */
+    kill(rig.pid, SIGSTOP);
+    usleep(500000); /* both have arrived */
+    kill(rig.pid, SIGCONT);
+    ck_assert_int_eq(await_cm(ca, URNIC_CM_CONNECT_ERROR).status, -ECONNABORTED);
+    end_expect(&a, URNIC_WC_WR_FLUSH_ERR, 7);
+    await_cm(ca, URNIC_CM_DISCONNECTED);
+    ck_assert_int_eq(urnic_destroy_ep(active), 0);
+    a.qp = b.qp = NULL;
     down_with_listener();
 }
 END_TEST
@@ -920,6 +950,7 @@ int main(void)
     tcase_add_test(t, accepts_its_type_only);
     tcase_add_test(t, connects_no_datagrams);
     tcase_add_loop_test(t, hangs_up_unanswered, 0, 2);
+    tcase_add_test(t, hung_up_with_the_answer);
     tcase_add_test(t, outlives_its_queue_pair);
     tcase_add_test(t, goes_with_one_id);
     tcase_add_test(t, leaves_groups_with_its_id);

@@ -145,8 +145,10 @@ URNIC_API int urnic_resolve(struct urnic_cm_id *id, const struct sockaddr *src,
  * second call, or with the id. -EINVAL: no datagram queue pair, or no group; -EADDRINUSE joined. */
 URNIC_API int urnic_join_multicast(struct urnic_cm_id *id, const struct sockaddr *addr);
 URNIC_API int urnic_leave_multicast(struct urnic_cm_id *id, const struct sockaddr *addr);
-/* Event ESTABLISHED, REJECTED, UNREACHABLE or CONNECT_ERROR. param may be NULL. -EINVAL: the route
- * is not resolved, or a parameter is out of range; -EPROTOTYPE: a queue pair for datagrams. */
+/* Event ESTABLISHED, REJECTED, UNREACHABLE or CONNECT_ERROR, whose status -ECONNABORTED says that
+ * the peer has accepted and gone: DISCONNECTED or REJECTED follows. param may be NULL. -EINVAL: the
+ * route is not resolved, or a parameter is out of range; -EPROTOTYPE: a queue pair for datagrams.
+ */
 URNIC_API int urnic_connect(struct urnic_cm_id *id, const struct urnic_conn_param *param);
 /* Accept the request that the id came with: event ESTABLISHED. Of datagrams there is no event: the
  * peer has its answer, and the id may be destroyed. param may be NULL. -EINVAL: no such request, no
@@ -189,8 +191,9 @@ struct urnic_conn {
  * `prepare`, which is called (if not NULL) with the new queue pair in INIT; it returns 0 or -errno.
  * -EHOSTUNREACH: nobody has that address; -ETIMEDOUT: nobody answers, or the time was over before
  * that was known; -ENETUNREACH: no route to it; -ECONNREFUSED: nobody listens, or rejected;
- * -EINVAL: `ip` is no address, or as urnic_create_qp; -EPROTOTYPE: a queue pair for datagrams,
- * which takes an id of its own; -EDQUOT: too many connections; -ENODEV; what `prepare` said. */
+ * -ECONNABORTED: the peer has accepted and gone; -EINVAL: `ip` is no address, or as
+ * urnic_create_qp; -EPROTOTYPE: a queue pair for datagrams, which takes an id of its own; -EDQUOT:
+ * too many connections; -ENODEV; what `prepare` said. */
 URNIC_API int urnic_connect_addr(struct urnic_context *ctx, const char *ip, uint16_t port,
                                  struct urnic_conn_attr *attr,
                                  int (*prepare)(void *arg, struct urnic_qp *qp), void *arg,
