@@ -17,15 +17,20 @@ enum {
     TYPE_VLAN = 0x8100,
     TYPE_SVLAN = 0x88A8,
     TYPE_QINQ_OLD = 0x9100,
+    TYPE_QINQ_OLDER = 0x9200,
     TYPE_MPLS = 0x8847,
     TYPE_MPLS_MULTI = 0x8848,
     TYPE_PPPOE = 0x8864,
     TYPE_BRIDGED = 0x6558,
     TYPE_ERSPAN = 0x88BE, /* types I and II */
     TYPE_ERSPAN_3 = 0x22EB,
+    TYPE_SPECTRUM = 0x8949, /* of Spectrum switches' mirrors */
 };
 enum { PROTO_IPV4 = 4, PROTO_UDP = 17, PROTO_IPV6 = 41, PROTO_GRE = 47 };
-enum { PORT_VXLAN = 4789, PORT_VXLAN_OLD = 8472, PORT_GENEVE = 6081, PORT_ROCE = 4791 };
+enum { EXT_HOP = 0, EXT_ROUTING = 43, EXT_DESTINATION = 60 }; /* of IPv6, as SRv6 uses them */
+enum { PORT_VXLAN = 4789, PORT_VXLAN_GPE = 4790, PORT_VXLAN_OLD = 8472, PORT_GENEVE = 6081 };
+enum { PORT_ROCE = 4791 };
+enum { GPE_FLAGS = 0x0C, GPE_IPV4 = 1, GPE_IPV6 = 2, GPE_ETHER = 3 };
 enum { PPP_IPV4 = 0x0021, PPP_IPV6 = 0x0057 };
 
 #define ETHER_LEN 14u
@@ -33,6 +38,7 @@ enum { PPP_IPV4 = 0x0021, PPP_IPV6 = 0x0057 };
 #define IPV4_LEN  20u
 #define IPV6_LEN  40u
 #define UDP_LEN   8u
+#define SPECTRUM_LEN 22u
 #define LEVELS    6u /* of what is inside what */
 
 /* How far in we are. */
@@ -85,7 +91,8 @@ static void carried_by(struct cursor *c, enum capread_carrier carrier, uint32_t 
 
 static bool is_tag(uint16_t type)
 {
-    return type == TYPE_VLAN || type == TYPE_SVLAN || type == TYPE_QINQ_OLD;
+    return type == TYPE_VLAN || type == TYPE_SVLAN || type == TYPE_QINQ_OLD ||
+           type == TYPE_QINQ_OLDER;
 }
 
 /* An Ethernet header and the tags behind it. */
@@ -173,6 +180,14 @@ static bool enter_erspan(struct cursor *c, bool third, bool sequence, uint32_t f
     return skip(c, header) && enter_ether(c);
 }
 
+/* The header's fields are the manufacturer's secret; its length isn't. */
+static bool enter_spectrum(struct cursor *c, uint32_t from)
+{
+    carried_by(c, CAPREAD_ERSPAN, from);
+    return c->left >= SPECTRUM_LEN + ETHER_LEN && known_type(c->at + SPECTRUM_LEN) &&
+           skip(c, SPECTRUM_LEN) && enter_ether(c);
+}
+
 static bool enter_gre(struct cursor *c, uint32_t from)
 {
     if (c->left < 4 || c->at[1] & 7u)
@@ -184,6 +199,8 @@ static bool enter_gre(struct cursor *c, uint32_t from)
         return false;
     if (type == TYPE_ERSPAN || type == TYPE_ERSPAN_3)
         return enter_erspan(c, type == TYPE_ERSPAN_3, sequence, from);
+    if (type == TYPE_SPECTRUM)
+        return enter_spectrum(c, from);
     carried_by(c, CAPREAD_GRE, 0);
     return type == TYPE_BRIDGED ? enter_ether(c) : enter_ip(c, type);
 }
@@ -207,6 +224,18 @@ static bool enter_vxlan(struct cursor *c)
     return skip(c, 8) && enter_ether(c);
 }
 
+static bool enter_gpe(struct cursor *c)
+{
+    if (c->left < 8 || (c->at[0] & GPE_FLAGS) != GPE_FLAGS)
+        return false;
+    uint8_t next = c->at[3];
+    carried_by(c, CAPREAD_VXLAN, get24(c->at + 4));
+    skip(c, 8);
+    if (next == GPE_ETHER)
+        return enter_ether(c);
+    return enter_ip(c, next == GPE_IPV4 ? TYPE_IPV4 : next == GPE_IPV6 ? TYPE_IPV6 : 0);
+}
+
 /* True when there is more inside; *roce: this is it. The cursor then stays. */
 static bool enter_udp(struct cursor *c, uint32_t header, bool *roce)
 {
@@ -214,11 +243,28 @@ static bool enter_udp(struct cursor *c, uint32_t header, bool *roce)
         return false;
     uint16_t port = get16(c->at + header + 2);
     *roce = port == PORT_ROCE;
-    if (*roce || (port != PORT_VXLAN && port != PORT_VXLAN_OLD && port != PORT_GENEVE))
+    if (*roce || (port != PORT_VXLAN && port != PORT_VXLAN_OLD && port != PORT_VXLAN_GPE &&
+                  port != PORT_GENEVE))
         return false;
     if (!skip(c, header + UDP_LEN))
         return false;
-    return port == PORT_GENEVE ? enter_geneve(c) : enter_vxlan(c);
+    return port == PORT_GENEVE      ? enter_geneve(c)
+           : port == PORT_VXLAN_GPE ? enter_gpe(c)
+                                    : enter_vxlan(c);
+}
+
+/* The extension headers between IPv6 and what it carries: how long, and what follows them. */
+static uint32_t extensions(const struct cursor *c, uint8_t *proto)
+{
+    uint32_t n = 0;
+    while (*proto == EXT_HOP || *proto == EXT_ROUTING || *proto == EXT_DESTINATION) {
+        if (c->left < IPV6_LEN + n + 2)
+            break;
+        const uint8_t *ext = c->at + IPV6_LEN + n;
+        *proto = ext[0];
+        n += 8u * (ext[1] + 1u);
+    }
+    return n;
 }
 
 static bool inside_ip(struct cursor *c, bool *roce)
@@ -228,6 +274,7 @@ static bool inside_ip(struct cursor *c, bool *roce)
         return false;
     uint32_t header = v6 ? IPV6_LEN : (c->at[0] & 15u) * 4u;
     uint8_t proto = v6 ? c->at[6] : c->at[9];
+    header += v6 ? extensions(c, &proto) : 0;
     uint32_t from = v6 ? get24(c->at + 21) : get24(c->at + 13);
     if (!v6 && (header < IPV4_LEN || get16(c->at + 6) & 0x1FFFu))
         return false;
