@@ -97,7 +97,7 @@ static void direction(const struct lint_flow_info *i, const char *arrow)
         counted(&any, i->corrupt, "damaged");
         counted(&any, i->ecn_ce, "marked CE");
         counted(&any, i->cut, "cut by the capture");
-        counted(&any, i->again, "seen on another interface or VLAN too");
+        counted(&any, i->again, "seen on another interface, VLAN or hop too");
         putchar('\n');
     }
 }

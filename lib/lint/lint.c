@@ -279,17 +279,23 @@ static bool is_roce(const struct lint_frame *in, const struct wire_pkt *p)
 
 /* A packet seen on one interface often shows up on another one a moment later; or on the same, when
  * both ends are on the machine that captures: going out, then coming in; or when a switch mirrors
- * it twice: as it came, then as it goes out, in another VLAN or in none. */
+ * it twice: as it came, then as it goes out, in another VLAN or in none, or nearer to its end. */
 static bool seen_elsewhere(struct lint_recent *r, const struct lint_ctx *c, uint32_t id)
 {
     const struct lint_frame *in = c->in;
     uint16_t vlan = c->p.vlan ? c->p.tci & VID_MASK : VID_NONE;
     uint32_t n = r->n < LINT_RECENT ? r->n : LINT_RECENT;
-    for (uint32_t i = 0; i < n; i++)
-        if (r->seen[i].id == id && (r->seen[i].interface != in->interface ||
-                                    r->seen[i].sent != in->sent || r->seen[i].vlan != vlan))
+    for (uint32_t i = 0; i < n; i++) {
+        if (r->seen[i].id != id)
+            continue;
+        bool hop = r->seen[i].ttl != c->p.ttl && in->ns - r->seen[i].ns < HOP_NS;
+        if (r->seen[i].interface != in->interface || r->seen[i].sent != in->sent ||
+            r->seen[i].vlan != vlan || hop)
             return true;
+    }
     uint32_t at = r->n++ % LINT_RECENT;
+    r->seen[at].ns = in->ns;
+    r->seen[at].ttl = c->p.ttl;
     r->seen[at].id = id;
     r->seen[at].interface = in->interface;
     r->seen[at].sent = in->sent;

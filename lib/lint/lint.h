@@ -108,7 +108,7 @@ const char *lint_kind_name(enum lint_kind k);
 #define LINT_V_CUT        0x40u  /* the capture kept only a part */
 #define LINT_V_CORRUPT    0x80u  /* bad iCRC or damaged header */
 #define LINT_V_TIMEOUT    0x100u /* a retransmission that nothing but a time-out explains */
-#define LINT_V_AGAIN      0x200u /* seen before (interface, VLAN, direction): not judged twice */
+#define LINT_V_AGAIN      0x200u /* seen before (interface, VLAN, hop ...): not judged twice */
 #define LINT_V_MERGED     0x400u /* several packets in one frame: give its parts instead */
 
 /* What one packet is, for writers that show packets one by one. */

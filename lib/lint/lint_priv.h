@@ -129,14 +129,17 @@ struct lint_mark {
 #define LINT_SETTLED 1024u
 #define LINT_ANEW_NS 1000000u /* sooner than this no queue pair begins a new life */
 #define LINT_RECENT  32u
+#define HOP_NS         1000000u /* sooner than this no other path is taken */
 #define COPY_NS      50000u /* in which a copy of a packet comes, when no round trip is known */
 #define LINT_PRIVATE 0xC0u  /* opcodes from here on are manufacturers' */
 
 /* Where packets were seen of late. */
 struct lint_recent {
     struct {
+        uint64_t ns;
         uint32_t id, interface;
         uint16_t vlan;
+        uint8_t ttl;
         bool sent;
     } seen[LINT_RECENT];
     uint32_t n;

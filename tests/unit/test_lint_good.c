@@ -586,13 +586,29 @@ static uint32_t tagged(uint8_t *out, const struct packet *k, uint16_t vid)
     return (uint32_t)k->len + 4;
 }
 
-/* A switch that mirrors what comes in and what goes out shows each packet twice, in two VLANs where
- * it routes, or with a tag and without. */
+static void routed(uint8_t *out, const struct packet *k)
+{
+    uint8_t *ip = out + k->p.ip_off;
+    memcpy(out, k->f, k->len);
+    out[11]++; /* the router's address */
+    if (k->p.ip_version == 6) {
+        ip[7]--;
+        return;
+    }
+    ip[8]--;
+    ip[10] = ip[11] = 0;
+    wire_csum_put(ip + 10, wire_csum_add(0, ip, 20));
+}
+
+enum twice { TAG_AND_NONE, TWO_TAGS, TWO_HOPS, TWICE };
+
+/* A switch that mirrors what comes in and what goes out shows each packet twice: in two VLANs, with
+ * a tag and without, or before and behind a hop where it routes. */
 START_TEST(mirrored_twice)
 {
     static struct run run;
     for (enum net net = 0; net < NETS; net++)
-        for (int other = 0; other < 2; other++) {
+        for (enum twice other = 0; other < TWICE; other++) {
             struct found found = {0};
             struct lint *l = lint_new(on_finding, &found, 0);
             struct lint_flow_info info;
@@ -603,10 +619,17 @@ START_TEST(mirrored_twice)
                 const struct packet *k = &run.packet[i];
                 struct lint_frame f = {.number = 2 * (uint64_t)i + 1, .ns = k->ns, .data = one};
                 f.len = f.wire_len = tagged(one, k, 10);
+                if (other == TWO_HOPS) {
+                    f.data = k->f;
+                    f.len = f.wire_len = (uint32_t)k->len;
+                }
                 lint_packet(l, &f, NULL);
                 f = (struct lint_frame){.number = f.number + 1, .ns = f.ns + 300, .data = two};
-                f.len = f.wire_len = other ? tagged(two, k, 20) : (uint32_t)k->len;
-                f.data = other ? two : k->f;
+                f.len = f.wire_len = other == TWO_TAGS ? tagged(two, k, 20) : (uint32_t)k->len;
+                if (other == TAG_AND_NONE)
+                    f.data = k->f;
+                if (other == TWO_HOPS)
+                    routed(two, k);
                 lint_packet(l, &f, NULL);
             }
             lint_end(l);
