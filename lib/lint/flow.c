@@ -120,6 +120,16 @@ struct lint_flow *lint_flow_get(struct lint *l, const struct wire_pkt *p, uint32
     return f;
 }
 
+unsigned lint_flow_stranger(struct lint *l, const struct wire_pkt *p)
+{
+    uint64_t id = hash_of(&p->sip, &p->dip, p->dqpn, 0);
+    uint32_t at = (uint32_t)id % LINT_STRANGERS;
+    if (l->stranger[at].id != id)
+        l->stranger[at].run = 0;
+    l->stranger[at].id = id;
+    return l->stranger[at].run++;
+}
+
 void lint_flow_free(struct lint_flow *f)
 {
     free(f->rec);

@@ -432,8 +432,10 @@ static void corrupted(struct lint_ctx *c)
         c->view->flow = c->f->info.id;
     }
     unsigned broken = 0;
-    if (c->verdict == WIRE_OK && !c->cut)
+    if (c->verdict == WIRE_OK && !c->cut) {
+        c->icrc_run = c->f ? c->f->icrc_run : lint_flow_stranger(c->l, &c->p);
         broken = lint_run(c, LINT_S_ICRC);
+    }
     c->l->icrc_run++;
     if (c->f)
         c->f->icrc_run++;

@@ -129,6 +129,7 @@ struct lint_mark {
 #define LINT_SETTLED 1024u
 #define LINT_ANEW_NS 1000000u /* sooner than this no queue pair begins a new life */
 #define LINT_RECENT  32u
+#define LINT_STRANGERS 64u
 #define HOP_NS         1000000u /* sooner than this no other path is taken */
 #define COPY_NS      50000u /* in which a copy of a packet comes, when no round trip is known */
 #define LINT_PRIVATE 0xC0u  /* opcodes from here on are manufacturers' */
@@ -298,6 +299,7 @@ struct lint_ctx {
     bool cut, headers; /* cut by the capture; the extension headers are there */
     uint32_t crc_head;
     uint32_t icrc;         /* as it should be */
+    unsigned icrc_run;     /* bad ones before it, of its queue pair */
     struct lint_flow *f;   /* the packet's own */
     struct lint_flow *req; /* requests that this response answers: f->peer */
     /* a request */
@@ -341,7 +343,11 @@ struct lint {
     uint32_t buckets;
     struct lint_cm cm[LINT_CM_CONNS];
     uint32_t cms;
-    uint64_t icrc_run;         /* bad iCRCs since the last good one */
+    uint64_t icrc_run; /* bad iCRCs since the last good one */
+    struct {           /* the same of queue pairs that no good packet was for, by a hash */
+        uint64_t id;
+        unsigned run;
+    } stranger[LINT_STRANGERS];
     struct lint_recent broken; /* packets without a flow, by what is in them */
     const struct lint_rule *stage[LINT_STAGES][LINT_RULES_MAX + 1]; /* each ends with NULL */
 };
@@ -366,6 +372,8 @@ bool lint_doubt(struct lint_ctx *c, enum lint_verdict v, const char *format, ...
 /* The flow of a packet; NULL when there is no room. */
 struct lint_flow *lint_flow_get(struct lint *l, const struct wire_pkt *p, uint32_t dqpn,
                                 uint32_t sqpn, bool make);
+/* How many packets with bad iCRCs came before this one for its queue pair, which has no flow. */
+unsigned lint_flow_stranger(struct lint *l, const struct wire_pkt *p);
 /* A fresh flow in the place of one whose queue pair's number is used again. */
 struct lint_flow *lint_flow_renew(struct lint *l, struct lint_flow *f);
 /* The two are the directions of one connection. */

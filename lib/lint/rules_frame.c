@@ -354,7 +354,7 @@ bool lint_icrc_08(struct lint_ctx *c)
         return true;
     }
     if (c->verdict == WIRE_OK && !c->cut && !c->req && c->icrc != stored(c) &&
-        (c->l->icrc_run == ICRC_HABIT || (c->f && c->f->icrc_run == ICRC_HABIT))) {
+        (c->l->icrc_run == ICRC_HABIT || c->icrc_run == ICRC_HABIT)) {
         lint_expected(c, "0x%08x", c->icrc);
         return lint_seen(c, "0x%08x, and %u wrong ones before it in a row", stored(c), ICRC_HABIT);
     }

@@ -308,6 +308,11 @@ static void icrc_wrong(struct packet *k)
 {
     k->f[k->len - 3] ^= 0x5A;
 }
+static void icrc_wrong_of_a(struct packet *k)
+{
+    if (k->p.dqpn == B_QPN)
+        icrc_wrong(k);
+}
 static void pkey(struct wire_pkt *p)
 {
     p->pkey = 0x8123;
@@ -594,6 +599,8 @@ static const struct row rows[] = {
     {"ICRC-08 a damaged packet is acknowledged", steps_rc, 16, .found = 17, .octets = icrc_wrong,
      .keep_icrc = true, .verdict = LINT_UNDECIDABLE},
     {"ICRC-08 never right", steps_rc, ALL, .octets = icrc_wrong, .keep_icrc = true},
+    {"ICRC-08 one end's is never right", steps_rc, ALL, .octets = icrc_wrong_of_a,
+     .keep_icrc = true},
     {"KEY-01 P_Key changes", steps_rc, 12, .pkt = pkey},
     {"KEY-01 P_Key of an ACK changes", steps_rc, 13, .pkt = pkey},
     {"KEY-01 P_Key of the first packet", steps_rc, 0, .pkt = pkey},
