@@ -256,6 +256,8 @@ int capread_next(struct capread *c, struct capread_packet *p)
             return 1;
         }
         c->info.skipped++;
+        c->info.infiniband +=
+            capread_link_infiniband(c->interface[p->interface].link_type, p->frame, p->len);
     }
 }
 

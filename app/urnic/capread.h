@@ -65,6 +65,7 @@ struct capread_info {
     const char *format;                 /* "pcap", "pcapng" */
     uint64_t packets;                   /* read so far, those of other link types included */
     uint64_t skipped;                   /* of these, packets of link types that can't carry RoCE */
+    uint64_t infiniband;                /* of these, packets of InfiniBand */
     uint64_t cut;                       /* packets of which the capture kept only a part */
     uint64_t wrapped[CAPREAD_CARRIERS]; /* RoCE packets that were inside something else */
     uint64_t drops;                     /* packets that the capture says it dropped */

@@ -20,6 +20,7 @@ enum link_type {
     LINK_ERF = 197,
     LINK_IPV4 = 228,
     LINK_IPV6 = 229,
+    LINK_INFINIBAND = 247,
     LINK_SLL2 = 276,
 };
 
@@ -133,6 +134,13 @@ static bool endace(struct capread_packet *p)
         p->len = wire_len;
     p->wire_len = wire_len;
     return true;
+}
+
+bool capread_link_infiniband(uint16_t link_type, const uint8_t *data, uint32_t len)
+{
+    enum { ERF_TYPE_AT = 8, ERF_INFINIBAND = 21 };
+    return link_type == LINK_INFINIBAND || (link_type == LINK_ERF && len > ERF_TYPE_AT &&
+                                            (data[ERF_TYPE_AT] & 0x7F) == ERF_INFINIBAND);
 }
 
 bool capread_link(uint16_t link_type, const uint8_t *data, uint32_t len, uint32_t wire_len,

@@ -17,6 +17,9 @@
 bool capread_link(uint16_t link_type, const uint8_t *data, uint32_t len, uint32_t wire_len,
                   uint8_t *scratch, struct capread_packet *p);
 
+/* Is it a packet of InfiniBand itself, as `ibdump` and Endace's cards write them? */
+bool capread_link_infiniband(uint16_t link_type, const uint8_t *data, uint32_t len);
+
 /* A mirror or a packet broker may have cut a RoCEv2 packet before it was captured: then the file
  * has the whole frame, but its IP and UDP headers, which agree, say that there was more. Sets
  * wire_len to that. */

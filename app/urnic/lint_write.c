@@ -145,8 +145,9 @@ void lint_write_text(const struct lint_result *r)
     counted(&any, t->forgotten, "of more queue pairs than fit");
     putchar('\n');
     if (r->capture.skipped)
-        printf("%" PRIu64 " packet%s of link types without Ethernet or IP: not judged\n",
-               r->capture.skipped, r->capture.skipped == 1 ? "" : "s");
+        printf("%" PRIu64 " packet%s of link types without Ethernet or IP%s: not judged\n",
+               r->capture.skipped, r->capture.skipped == 1 ? "" : "s",
+               r->capture.infiniband ? " (InfiniBand itself)" : "");
     for (int i = 0; i < CAPREAD_CARRIERS; i++)
         if (r->capture.wrapped[i])
             printf("%" PRIu64 " packet%s inside %s: what is inside is judged\n",
@@ -170,7 +171,8 @@ void lint_write_text(const struct lint_result *r)
         printf("\n%" PRIu64 " more finding%s not shown (--max)\n", r->hidden,
                r->hidden == 1 ? " is" : "s are");
     if (!t->roce)
-        printf("\nnothing to judge: no RoCE packet\n");
+        printf("\nnothing to judge: %s\n",
+               t->corrupt ? "each RoCE packet is damaged" : "no RoCE packet");
     else
         printf("\n%" PRIu64 " violation%s, %" PRIu64 " undecidable, %" PRIu64 " artefact%s\n",
                r->shown[LINT_VIOLATION], r->shown[LINT_VIOLATION] == 1 ? "" : "s",

@@ -148,13 +148,15 @@ static void print_totals(const struct run *run, const struct replay_totals *t,
         printf("; %" PRIu64 " frame%s merged by the host that captured (GRO, LRO or GSO)",
                t->merged, t->merged == 1 ? "" : "s");
     if (info->skipped)
-        printf("; %" PRIu64 " packet%s of link types without Ethernet or IP", info->skipped,
-               info->skipped == 1 ? "" : "s");
+        printf("; %" PRIu64 " packet%s of link types without Ethernet or IP%s", info->skipped,
+               info->skipped == 1 ? "" : "s", info->infiniband ? " (InfiniBand itself)" : "");
     putchar('\n');
     if (!t->compared && !t->unanswered)
         printf("nothing to compare: %s\n",
-               t->roce ? "no connection has both its requests and their answers, with whole headers"
-                       : "no RoCE packet");
+               t->damaged && t->damaged == t->roce ? "each RoCE packet is damaged"
+               : t->roce
+                   ? "no connection has both its requests and their answers, with whole headers"
+                   : "no RoCE packet");
 }
 
 static int replay(struct run *run)

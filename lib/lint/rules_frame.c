@@ -148,7 +148,8 @@ bool lint_hdr_01(struct lint_ctx *c)
     if (!low && !high && !congestion)
         return false;
     lint_expected(c, "0");
-    lint_seen(c, "octet 4 0x%02x, octet 8 0x%02x", c->bth[4], c->bth[8]);
+    lint_seen(c, "octet 4 0x%02x%s, octet 8 0x%02x", congestion ? c->bth[4] : high,
+              congestion ? " (FECN, BECN)" : "", low);
     if (!low && c->f && c->f->octet_4 == c->bth[4])
         return false; /* has been said */
     if (!low && c->f)

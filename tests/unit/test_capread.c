@@ -598,6 +598,7 @@ START_TEST(endace_records)
     capread_info(c, &info);
     ck_assert_uint_eq(info.packets, 2);
     ck_assert_uint_eq(info.skipped, 1);
+    ck_assert_uint_eq(info.infiniband, 1);
     capread_close(c);
 }
 END_TEST

@@ -742,6 +742,8 @@ START_TEST(hdr_01_habit)
         ck_assert_str_eq(found.f[i].rule->id, "HDR-01");
         ck_assert_int_eq(found.f[i].verdict, LINT_UNDECIDABLE);
         ck_assert_uint_eq(found.f[i].number, i + 1);
+        /* AckReq, which the first one sets, is no reserved bit. */
+        ck_assert_str_eq(found.f[i].seen, "octet 4 0x10, octet 8 0x00");
     }
 }
 END_TEST
