@@ -22,6 +22,7 @@
 #include "log.h"
 #include "neigh.h"
 #include "quota.h"
+#include "unread.h"
 
 #define CLIENT_FDS            2u      /* its socket and its process */
 #define CLIENT_CONTEXT_FDS    2u      /* kicks, asynchronous events */
@@ -360,10 +361,10 @@ void client_free(struct client *c)
         client_unopen(c);
     if (c->pidfd >= 0)
         close(c->pidfd);
-    close(c->fd);
+    bool later = unread_close(c->daemon, c);
     share_give(c->share, SHARE_MAPPINGS, c->mappings);
     share_give(c->share, SHARE_OCTETS, c->slab_octets);
-    share_give(c->share, SHARE_FDS, CLIENT_FDS);
+    share_give(c->share, SHARE_FDS, CLIENT_FDS - later);
     share_leave(c->share);
     free(c);
 }

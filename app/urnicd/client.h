@@ -40,6 +40,7 @@ struct client {
     uint64_t foreign_octets;   /* of objects of its own that regions are in */
     uint32_t mappings;         /* of both */
     uint32_t ndeferred;        /* requests that wait for something */
+    uint32_t unread_fds;       /* under way to it, at most */
     struct capture *capture;   /* the control thread's; at most one runs */
     struct deferred *deferred; /* requests that wait for something; the worker's */
 };

@@ -26,6 +26,7 @@
 #include "log.h"
 #include "quota.h"
 #include "request.h"
+#include "unread.h"
 
 #define CONTROL_EVENTS    64
 #define CONTROL_LINGER_NS (60 * CLOCK_US) /* look on so long after the last event */
@@ -161,7 +162,7 @@ static void control_shares(struct urnicd *d)
     struct sysinfo mem;
 
     if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur > 2 * CONTROL_FDS)
-        d->share.limit[SHARE_FDS] = files.rlim_cur - CONTROL_FDS;
+        d->share.limit[SHARE_FDS] = d->share.limit[SHARE_UNREAD] = files.rlim_cur - CONTROL_FDS;
     if (sysinfo(&mem) == 0)
         d->share.limit[SHARE_OCTETS] = ((uint64_t)mem.totalram + mem.totalswap) * mem.mem_unit;
     d->share.limit[SHARE_MAPPINGS] = LIMIT_MAPPINGS;
@@ -386,6 +387,7 @@ void control_run(struct urnicd *d)
         }
         /* After all events of this round: none of them names a freed client. */
         control_reap(d);
+        unread_service(d);
         since = clock_now();
     }
     log_info("daemon", "stopping");
@@ -400,6 +402,7 @@ void control_close(struct urnicd *d)
             atomic_store_explicit(&d->worker[i].shared->gone, 1, memory_order_release);
     }
     control_reap(d);
+    unread_fini(d);
     if (d->listen_fd >= 0) {
         unlink(d->conf.socket);
         close(d->listen_fd);

@@ -45,6 +45,7 @@
 #define QUOTA_FOREIGN_OCTETS (4ull << 40)  /* address space */
 #define QUOTA_MAPPINGS       8192u         /* of 65,530 that a process may have */
 #define QUOTA_DEFERRED       256u          /* requests that wait for a neighbour */
+#define QUOTA_UNREAD         128u          /* descriptors that it has been sent and not received */
 
 /* of a round, so that no client stalls others (SHM-08) */
 #define ROUND_DOORBELLS 64u /* taken out of a context's ring */

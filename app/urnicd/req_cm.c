@@ -302,7 +302,8 @@ static int req_cm_qp(struct request *r)
 }
 
 const struct request_type request_cm[IPC_TYPE_MAX] = {
-    [IPC_CM_CHANNEL_CREATE] = {REQ_CONTEXT, false, PLAIN, .run = req_cm_channel_create},
+    [IPC_CM_CHANNEL_CREATE] = {REQ_CONTEXT, false, PLAIN, .run = req_cm_channel_create,
+                               .fds = true},
     [IPC_CM_CHANNEL_DESTROY] = {REQ_CONTEXT, false, BY_HANDLE, .run = req_cm_channel_destroy},
     [IPC_CM_ID_CREATE] = {REQ_CONTEXT, false, WHOLE(ipc_cm_id_create), .run = req_cm_id_create},
     [IPC_CM_ID_DESTROY] = {REQ_CONTEXT, false, BY_HANDLE, .run = req_cm_id_destroy},

@@ -217,5 +217,6 @@ const struct request_type request_device[IPC_TYPE_MAX] = {
     [IPC_DEVICE_QUERY] = {REQ_DEVICE, false, BY_DEVICE, .run = req_device_query},
     [IPC_PORT_QUERY] = {REQ_DEVICE, false, BY_DEVICE, .run = req_port_query},
     [IPC_GID_TABLE] = {REQ_DEVICE, false, BY_DEVICE, .run = req_gid_table},
-    [IPC_CTX_OPEN] = {REQ_CONTROL, false, SINCE(ipc_ctx_open, worker), .run = req_ctx_open},
+    [IPC_CTX_OPEN] = {REQ_CONTROL, false, SINCE(ipc_ctx_open, worker), .run = req_ctx_open,
+                      .fds = true},
 };

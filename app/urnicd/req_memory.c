@@ -296,7 +296,7 @@ const struct request_type request_memory[IPC_TYPE_MAX] = {
     [IPC_PD_ALLOC] = {REQ_CONTEXT, false, PLAIN, .run = req_pd_alloc},
     [IPC_PD_FREE] = {REQ_CONTEXT, false, BY_HANDLE, .run = req_pd_free},
     [IPC_SLAB_ALLOC] = {REQ_CONTEXT, false, WHOLE(ipc_slab_alloc), .prepare = prep_slab_alloc,
-                        .run = req_slab_alloc, .finish = finish_slab},
+                        .run = req_slab_alloc, .finish = finish_slab, .fds = true},
     [IPC_SLAB_FREE] = {REQ_CONTEXT, false, BY_HANDLE, .run = req_slab_free, .finish = finish_slab},
     [IPC_MR_REG] = {REQ_CONTEXT, false, WHOLE(ipc_mr_reg), .prepare = prep_mr_reg,
                     .run = req_mr_reg, .finish = finish_mr},

@@ -266,16 +266,18 @@ static int req_srq_destroy(struct request *r)
 }
 
 const struct request_type request_queue[IPC_TYPE_MAX] = {
-    [IPC_CHANNEL_CREATE] = {REQ_CONTEXT, false, PLAIN, .run = req_channel_create},
+    [IPC_CHANNEL_CREATE] = {REQ_CONTEXT, false, PLAIN, .run = req_channel_create, .fds = true},
     [IPC_CHANNEL_DESTROY] = {REQ_CONTEXT, false, BY_HANDLE, .run = req_channel_destroy},
-    [IPC_CQ_CREATE] = {REQ_CONTEXT, false, WHOLE(ipc_cq_create), .run = req_cq_create},
+    [IPC_CQ_CREATE] = {REQ_CONTEXT, false, WHOLE(ipc_cq_create), .run = req_cq_create, .fds = true},
     [IPC_CQ_MODIFY] = {REQ_CONTEXT, false, WHOLE(ipc_cq_modify), .run = req_cq_modify},
     [IPC_CQ_DESTROY] = {REQ_CONTEXT, false, BY_HANDLE, .run = req_cq_destroy},
-    [IPC_SRQ_CREATE] = {REQ_CONTEXT, false, WHOLE(ipc_srq_create), .run = req_srq_create},
+    [IPC_SRQ_CREATE] = {REQ_CONTEXT, false, WHOLE(ipc_srq_create), .run = req_srq_create,
+                        .fds = true},
     [IPC_SRQ_MODIFY] = {REQ_CONTEXT, false, WHOLE(ipc_srq_modify), .run = req_srq_modify},
     [IPC_SRQ_QUERY] = {REQ_CONTEXT, false, BY_HANDLE, .run = req_srq_query},
     [IPC_SRQ_DESTROY] = {REQ_CONTEXT, false, BY_HANDLE, .run = req_srq_destroy},
-    [IPC_QP_CREATE] = {REQ_CONTEXT, false, SINCE(ipc_qp_create, cm_id), .run = req_qp_create},
+    [IPC_QP_CREATE] = {REQ_CONTEXT, false, SINCE(ipc_qp_create, cm_id), .run = req_qp_create,
+                       .fds = true},
     [IPC_QP_MODIFY] = {REQ_CONTEXT, false, WHOLE(ipc_qp_modify), .run = req_qp_modify},
     [IPC_QP_QUERY] = {REQ_CONTEXT, false, BY_HANDLE, .run = req_qp_query},
     [IPC_QP_DESTROY] = {REQ_CONTEXT, false, SINCE(ipc_qp_destroy, cm_id), .run = req_qp_destroy},

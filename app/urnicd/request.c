@@ -12,6 +12,7 @@
 
 #include "log.h"
 #include "quota.h"
+#include "unread.h"
 
 void *request_reply(struct request *r, size_t len)
 {
@@ -104,6 +105,8 @@ static int request_run(struct request *r, const struct request_type *t)
         rc = r->client->open ? 0 : -ENOTCONN;
     if (rc == 0 && t->where == REQ_CONTEXT)
         r->device = r->client->ctx.device;
+    if (rc == 0 && t->fds)
+        rc = unread_room(r->daemon, r->client);
     if (rc == 0 && t->prepare)
         rc = t->prepare(r);
     if (rc < 0)
@@ -175,6 +178,8 @@ void request_serve(struct request *r)
             ipc_send(r->client->fd, r->out, len, r->out_fd, status < 0 ? 0 : r->nout, MSG_DONTWAIT);
         if (rc < 0 && rc != -EPIPE)
             r->client->gone = true;
+        else if (rc == 0 && status >= 0)
+            unread_sent(r->client, r->nout);
     }
     for (unsigned i = 0; i < r->nout; i++) {
         if (r->out_close[i])

@@ -52,6 +52,7 @@ struct request_type {
     request_fn prepare; /* on the control thread, before run; may be NULL */
     request_fn run;
     request_fn finish; /* on the control thread, after run, always; may be NULL */
+    bool fds;          /* descriptors may go along with the answer */
 };
 
 /* The tables, one per file of handlers, each indexed by enum ipc_type. */

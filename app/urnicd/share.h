@@ -28,6 +28,7 @@ enum share_kind {
     SHARE_LISTENER, /* ... the latter, through which each request to connect has to look */
     /* of the daemon */
     SHARE_FDS,      /* descriptors that it holds for clients */
+    SHARE_UNREAD,   /* ... that are under way to them (unread.h) */
     SHARE_MAPPINGS, /* of clients' memory in its address space */
     SHARE_OCTETS,   /* of memory that it makes: slabs, queues */
     SHARE_KINDS

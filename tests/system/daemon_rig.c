@@ -44,14 +44,17 @@ static void rig_exec(const struct rig *r, const char *const *args)
     const char *program = getenv("URNICD");
     const char *argv[RIG_ARGS] = {"urnicd", "--foreground", "--socket", r->socket};
     unsigned n = 4;
+    int file = program ? open(program, O_RDONLY | O_CLOEXEC) : -1; /* while we may find it */
 
+    if (r->uid != 0 && (setgid(r->uid) < 0 || setuid(r->uid) < 0))
+        _exit(126);
     while (*args && n < RIG_ARGS - 1)
         argv[n++] = *args++;
     prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that dies takes its daemon along */
     if (!getenv("RIG_VERBOSE"))
         argv[n++] = "--log-level=warn";
-    if (program)
-        execv(program, (char *const *)(uintptr_t)argv);
+    if (file >= 0)
+        fexecve(file, (char *const *)(uintptr_t)argv, environ);
     fprintf(stderr, "set URNICD to the daemon's path\n");
     _exit(127);
 }
@@ -74,6 +77,8 @@ void rig_start(struct rig *r, const char *const *args)
     snprintf(r->dir, sizeof(r->dir), "/tmp/urnic-test-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(r->dir));
     snprintf(r->socket, sizeof(r->socket), "%s/sock", r->dir);
+    if (r->uid != 0)
+        ck_assert_int_eq(chown(r->dir, r->uid, r->uid), 0);
     r->pid = fork();
     ck_assert_int_ge(r->pid, 0);
     if (r->pid == 0)

@@ -4,8 +4,10 @@
  * they ask for (SEC-22).
  */
 #include <errno.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/sysinfo.h>
@@ -216,5 +218,131 @@ START_TEST(all_queue_memory)
 }
 END_TEST
 
-UNIT_MAIN("users", all_domains, all_connections, all_listeners, all_descriptors, all_memory,
-          all_queue_memory)
+/* ---- descriptors under way ---- */
+
+#define OWNER  65502u /* of the daemon, which is not root's here */
+#define UNREAD 200u
+
+static void await_taken(int sock)
+{
+    int octets;
+
+    while (ioctl(sock, SIOCOUTQ, &octets) == 0 && octets > 0)
+        usleep(1000);
+}
+
+/* Asks for descriptors and receives none of them, on as many connections as it gets. */
+static unsigned leaves_unread(int *sock, bool fall_out)
+{
+    unsigned i;
+
+    struct ipc_slab_alloc m = {.hdr.type = IPC_SLAB_ALLOC, .size = 4096};
+    struct urnic_context *ctx[CONTEXTS];
+
+    if (setgid(HOG) < 0 || setuid(HOG) < 0)
+        _exit(2);
+    for (i = 0; i < CONTEXTS; i++) {
+        if (urnic_open_at(rig.socket, "urn0", -1, &ctx[i]) < 0)
+            break;
+        sock[i] = ctx[i]->conn.sock;
+        for (unsigned n = 0; n < UNREAD; n++)
+            ipc_send(sock[i], &m, sizeof(m), NULL, 0, 0);
+        await_taken(sock[i]);
+        if (fall_out) /* this is no message: the daemon drops it */
+            ipc_send(sock[i], "?", 1, NULL, 0, 0);
+    }
+    return i;
+}
+
+static unsigned receive_all(int sock, unsigned *refused)
+{
+    struct ipc_hdr hdr;
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < UNREAD; i++) {
+        int fds[IPC_FD_MAX];
+        unsigned nfds = IPC_FD_MAX;
+        ssize_t len = ipc_recv(sock, &hdr, sizeof(hdr), fds, &nfds, 0);
+        if (len == 0)
+            break;
+        /* what doesn't fit is cut off, with its descriptors: the header tells */
+        n += len == -EMSGSIZE;
+        *refused += len > 0 && hdr.status == -EDQUOT;
+    }
+    return n;
+}
+
+/* Tells when it has done that; receives when it is told to, and then it gets some again. */
+static void unread_hog(int told, int go, bool fall_out)
+{
+    struct ipc_slab_alloc m = {.hdr.type = IPC_SLAB_ALLOC, .size = 4096};
+    unsigned sum[2] = {0}, again = 0;
+    int sock[CONTEXTS];
+    char c = 0;
+
+    unsigned n = leaves_unread(sock, fall_out);
+    if (write(told, &c, 1) != 1 || read(go, &c, 1) != 1)
+        _exit(4);
+    for (unsigned i = 0; i < n; i++)
+        sum[0] += receive_all(sock[i], &sum[1]);
+    for (unsigned i = 0; !fall_out && i < n; i++) {
+        struct ipc_slab reply;
+        unsigned nfds = 0;
+        ipc_send(sock[i], &m, sizeof(m), NULL, 0, 0);
+        again +=
+            ipc_recv(sock[i], &reply, sizeof(reply), NULL, &nfds, 0) > 0 && reply.hdr.status == 0;
+    }
+    if (write(told, sum, sizeof(sum)) != sizeof(sum) ||
+        write(told, &again, sizeof(again)) != sizeof(again))
+        _exit(5);
+    for (;;)
+        pause();
+}
+
+static void unread_descriptors(bool fall_out)
+{
+    int told[2], go[2], status;
+    unsigned sum[2], again;
+    char c = 0;
+
+    rig.uid = OWNER;
+    if (!for_all_users())
+        return;
+    ck_assert_int_eq(pipe(told), 0);
+    ck_assert_int_eq(pipe(go), 0);
+    pid_t pid = fork_apart();
+    if (pid == 0)
+        unread_hog(told[1], go[0], fall_out);
+    ck_assert_int_eq(read(told[0], &c, 1), 1);
+    pid_t other = hostile(lives);
+    ck_assert_int_eq(waitpid(other, &status, 0), other);
+    ck_assert_int_eq(status, 0);
+    transfer(10);
+    ck_assert_int_eq(write(go[1], &c, 1), 1);
+    ck_assert_int_eq(read(told[0], sum, sizeof(sum)), sizeof(sum));
+    ck_assert_int_eq(read(told[0], &again, sizeof(again)), sizeof(again));
+    ck_assert_uint_le(sum[0], (FILES - 128) / 8 * 7);
+    ck_assert_uint_gt(sum[0], CONTEXTS * 100 / 2);
+    ck_assert_uint_gt(sum[1], 0);
+    ck_assert(fall_out || again > 0);
+    finish(pid);
+    settle("urn0", "contexts", 1);
+    teardown();
+}
+
+/* SEC-22: descriptors that somebody has been sent and doesn't receive count for him. */
+START_TEST(all_unread_descriptors)
+{
+    unread_descriptors(false);
+}
+END_TEST
+
+/* They do when his connections have ended, as long as he holds the sockets. */
+START_TEST(all_unread_descriptors_of_the_dead)
+{
+    unread_descriptors(true);
+}
+END_TEST
+
+UNIT_MAIN("users", all_unread_descriptors, all_unread_descriptors_of_the_dead, all_domains,
+          all_connections, all_listeners, all_descriptors, all_memory, all_queue_memory)
