@@ -7,6 +7,7 @@
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <jansson.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -329,9 +330,15 @@ static void draw(struct cli_progress *p, uint64_t done, const char *note, uint64
     for (unsigned i = 0; i < 30; i++)
         bar[i] = i < filled ? '#' : '.';
     bar[30] = 0;
-    cli_fmt_octets(done, a, sizeof a);
-    cli_fmt_octets(p->total, b, sizeof b);
-    cli_fmt_rate(s > 0 ? (double)done * 8 / s : 0, r, sizeof r);
+    if (p->unit) {
+        snprintf(a, sizeof a, "%" PRIu64, done);
+        snprintf(b, sizeof b, "%" PRIu64 " %s", p->total, p->unit);
+        snprintf(r, sizeof r, "%.0f/s", s > 0 ? (double)done / s : 0);
+    } else {
+        cli_fmt_octets(done, a, sizeof a);
+        cli_fmt_octets(p->total, b, sizeof b);
+        cli_fmt_rate(s > 0 ? (double)done * 8 / s : 0, r, sizeof r);
+    }
     double eta = part > 0 ? s / part - s : 0;
     fprintf(stderr, "%s%s [%s] %3.0f%%  %s of %s  %s  %.0f s left%s%s%s", p->tty ? "\r" : "",
             p->what, bar, part * 100, a, b, r, eta, note && *note ? "  " : "", note ? note : "",

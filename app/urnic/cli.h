@@ -87,10 +87,11 @@ struct cli_progress {
     const char *what;
     uint64_t total, started, drawn;
     bool tty, quiet;
+    const char *unit; /* of `total`, "packets"; NULL = octets */
 };
-/* `total` octets are to come; quiet: draw nothing. */
+/* `total` octets are to come, or of another unit that is set then; quiet: draw nothing. */
 void cli_progress_begin(struct cli_progress *p, const char *what, uint64_t total, bool quiet);
-/* `done` octets of them have; `note` (may be NULL) stands behind the bar. */
+/* `done` of them have; `note` (may be NULL) stands behind the bar. */
 void cli_progress(struct cli_progress *p, uint64_t done, const char *note);
 /* The last look, and the end of the line. */
 void cli_progress_end(struct cli_progress *p, uint64_t done, const char *note);

@@ -22,7 +22,7 @@ static const char help[] = {
 struct options {
     const char *path;
     unsigned roles;
-    uint64_t max;
+    uint64_t max, memory;
     bool json, verbose;
 };
 
@@ -30,7 +30,16 @@ struct run {
     const struct options *opt;
     uint64_t shown, hidden;
     uint64_t first_ns;
+    bool show; /* the progress */
+    struct cli_progress bar;
 };
+
+/* Where the bar stands, lines are to be printed. */
+static void make_room(const struct run *run)
+{
+    if (run->show)
+        fputs("\r\033[K", stderr);
+}
 
 static void on_difference(void *ctx, const struct replay_difference *d)
 {
@@ -41,6 +50,7 @@ static void on_difference(void *ctx, const struct replay_difference *d)
         return;
     }
     run->shown++;
+    make_room(run);
     if (run->opt->json) {
         cli_json(json_pack("{s:s, s:i, s:s, s:I, s:f, s:s, s:s, s:s, s:s, s:s}", "type",
                            "difference", "connection", (int)d->connection, "as",
@@ -60,6 +70,7 @@ static void on_result(void *ctx, const struct replay_outcome *o)
     char src[64], dst[64];
     wire_addr_str(&o->flow.src, src, sizeof src);
     wire_addr_str(&o->flow.dst, dst, sizeof dst);
+    make_room(run);
     if (run->opt->json) {
         cli_json(json_pack("{s:s, s:i, s:b, s:b, s:s, s:s, s:s, s:i, s:I, s:I, s:I, s:I, s:I, s:I}",
                            "type", "connection", "connection", (int)o->connection, "cm", (int)o->cm,
@@ -99,15 +110,15 @@ static int read_all(struct run *run, struct capread *cap, struct replay *r)
     struct cli_progress bar;
     int rc = 0;
     capread_info(cap, &info);
-    bool show = info.size >= PROGRESS_MIN && isatty(STDERR_FILENO);
-    cli_progress_begin(&bar, "reading", info.size, !show);
+    run->show = info.size >= PROGRESS_MIN && isatty(STDERR_FILENO);
+    cli_progress_begin(&bar, "reading", info.size, !run->show);
     while (!cli_stop && (rc = capread_next(cap, &p)) == 1) {
         struct lint_frame f = lint_frame_of(&p);
         if (!run->first_ns)
             run->first_ns = p.ns;
         if ((rc = replay_add(r, &f)) < 0)
             break;
-        if (show && p.number % 1024 == 0) {
+        if (run->show && p.number % 1024 == 0) {
             capread_info(cap, &info);
             cli_progress(&bar, info.offset, NULL);
         }
@@ -115,6 +126,36 @@ static int read_all(struct run *run, struct capread *cap, struct replay *r)
     capread_info(cap, &info);
     cli_progress_end(&bar, info.offset, NULL);
     return cli_stop ? -EINTR : rc;
+}
+
+static bool on_progress(void *ctx, uint64_t done, uint64_t total)
+{
+    struct run *run = ctx;
+    run->bar.total = total;
+    cli_progress(&run->bar, done, NULL);
+    return !cli_stop;
+}
+
+static int compare_all(struct run *run, struct replay *r)
+{
+    cli_progress_begin(&run->bar, "comparing", 0, !run->show);
+    run->bar.unit = "packets";
+    replay_watch(r, on_progress, run);
+    int rc = replay_run(r, run->opt->roles, on_difference, on_result, run);
+    cli_progress_end(&run->bar, run->bar.total, NULL);
+    return rc;
+}
+
+/* Why there is no result. */
+static void print_failure(const struct options *o, int rc)
+{
+    char limit[32];
+    if (rc == -EFBIG)
+        cli_error("%s: replaying it takes more than %s of memory: allow more with --memory, or cut "
+                  "it into pieces (editcap -c 1000000)",
+                  o->path, cli_fmt_octets(o->memory, limit, sizeof limit));
+    else
+        cli_errno(rc, "%s", o->path);
 }
 
 static void print_totals(const struct run *run, const struct replay_totals *t,
@@ -169,18 +210,16 @@ static int replay(struct run *run)
         cli_error("%s: %s", run->opt->path, why);
         return CLI_USAGE;
     }
-    struct replay *r = replay_new(0);
+    struct replay *r = replay_new(run->opt->memory);
     int rc = r ? read_all(run, cap, r) : -ENOMEM;
     if (rc >= 0)
-        rc = replay_run(r, run->opt->roles, on_difference, on_result, run);
+        rc = compare_all(run, r);
     if (rc >= 0) {
         capread_info(cap, &info);
         replay_totals(r, &t);
         print_totals(run, &t, &info);
-    } else if (rc == -EFBIG) {
-        cli_error("%s: more than 1 GiB of packets: cut it with editcap", run->opt->path);
     } else {
-        cli_errno(rc, "%s", run->opt->path);
+        print_failure(run->opt, rc);
     }
     replay_free(r);
     capread_close(cap);
@@ -207,11 +246,12 @@ static int run(int argc, char **argv)
     static const struct option options[] = {CLI_HELP,
                                             {"as", required_argument, NULL, 'a'},
                                             {"max", required_argument, NULL, 'm'},
+                                            {"memory", required_argument, NULL, 'M'},
                                             {"verbose", no_argument, NULL, 'v'},
                                             {"json", no_argument, NULL, 'j'},
                                             {"freedoms", no_argument, NULL, 'f'},
                                             {0}};
-    struct options o = {.max = 20, .roles = REPLAY_BOTH};
+    struct options o = {.max = 20, .memory = REPLAY_HELD_MAX, .roles = REPLAY_BOTH};
     bool freedoms = false;
     int c, status;
     while ((c = getopt_long(argc, argv, "ha:m:v", options, NULL)) != -1) {
@@ -224,6 +264,10 @@ static int run(int argc, char **argv)
             break;
         case 'm':
             if (cli_number("--max", optarg, 0, UINT64_MAX >> 1, &o.max) < 0)
+                return CLI_USAGE;
+            break;
+        case 'M':
+            if (cli_size("--memory", optarg, 1 << 20, UINT64_MAX >> 1, &o.memory) < 0)
                 return CLI_USAGE;
             break;
         case 'v':

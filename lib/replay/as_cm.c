@@ -57,9 +57,8 @@ struct exchange {
 
 static bool message_of(const struct packet *p, uint32_t flow, struct cm_msg *m)
 {
-    return p->usable && p->flow == flow && p->pkt.dqpn == WIRE_QPN_GSI &&
-           p->have >= p->pkt.payload_off + p->pkt.payload_len &&
-           cm_msg_unpack(m, p->frame + p->pkt.payload_off, p->pkt.payload_len) == 0;
+    return p->usable && p->flow == flow && packet_payload_have(p) == p->payload_len &&
+           cm_msg_unpack(m, packet_payload(p), p->payload_len) == 0;
 }
 
 static struct link *link_of(struct exchange *x, uint32_t own_id, uint32_t peer_id)
@@ -182,7 +181,7 @@ static void give(struct exchange *x, size_t at)
     m.tid = our_tid(l, m.tid);
     if (cm_msg_pack(mad, &m))
         return;
-    cm_rx(x->cm, mad, sizeof(mad), &x->there, &x->here, WIRE_QPN_GSI, p->pkt.pkey, x->now);
+    cm_rx(x->cm, mad, sizeof(mad), &x->there, &x->here, WIRE_QPN_GSI, p->pkey, x->now);
     take_events(x, l);
     x->j->out->fed++;
 }
@@ -345,7 +344,7 @@ int as_cm(struct direction *d, struct judge *j)
     struct exchange *x = calloc(1, sizeof(*x));
     const struct cm_params params = {
         .key = {1, 2}, .ca_guid = 1, .max_mtu = 5, .max_rd_atomic = 255};
-    uint64_t start = d->packet[0].ns;
+    uint64_t start = d->packet[0].kept->ns;
     int rc = x ? 0 : -ENOMEM;
     if (!rc) {
         *x = (struct exchange){.d = d,
@@ -361,7 +360,9 @@ int as_cm(struct direction *d, struct judge *j)
     for (size_t i = 0; i < d->packets && !rc; i++) {
         const struct packet *p = &d->packet[i];
         struct cm_msg m;
-        uint64_t at = p->ns > start ? p->ns - start : 0;
+        if ((rc = judge_step(j)))
+            break;
+        uint64_t at = p->kept->ns > start ? p->kept->ns - start : 0;
         pass_time(x, STAGE_BEGIN + (at < STAGE_END ? at : STAGE_END));
         if (p->flow == x->other) {
             give(x, i);

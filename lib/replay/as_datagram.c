@@ -44,11 +44,11 @@ static void on_fetch(void *ctx, const struct mem_piece *from, uint8_t *to)
 {
     const struct datagrams *u = ctx;
     const struct packet *p = u->now;
-    uint32_t have = p->have > p->pkt.payload_off ? p->have - p->pkt.payload_off : 0;
+    uint32_t have = packet_payload_have(p);
     memset(to, 0, from->len);
     if (from->off < have) {
         have -= (uint32_t)from->off;
-        memcpy(to, p->frame + p->pkt.payload_off + from->off, have < from->len ? have : from->len);
+        memcpy(to, packet_payload(p) + from->off, have < from->len ? have : from->len);
     }
 }
 
@@ -76,7 +76,7 @@ static void on_gsi(void *ctx, const struct wire_pkt *p, const uint8_t *mad, uint
 
 static bool wanted(const struct datagrams *u, const struct packet *p)
 {
-    return p->usable && p->flow == u->d->flow.id && wire_opcodes[p->pkt.opcode].service == WIRE_UD;
+    return p->usable && p->flow == u->d->flow.id && wire_opcodes[p->opcode].service == WIRE_UD;
 }
 
 /* The Q_Key of the receiver: the one that most datagrams carry, the later one in doubt. */
@@ -89,15 +89,17 @@ static uint32_t find_qkey(const struct datagrams *u)
     size_t kinds = 0, best = 0;
     for (size_t i = 0; i < u->d->packets; i++) {
         const struct packet *p = &u->d->packet[i];
+        struct wire_pkt w;
         size_t k = 0;
         if (!wanted(u, p))
             continue;
-        while (k < kinds && seen[k].qkey != p->pkt.qkey)
+        packet_wire(p, &w);
+        while (k < kinds && seen[k].qkey != w.qkey)
             k++;
         if (k == QKEYS)
             continue;
         kinds += k == kinds;
-        seen[k].qkey = p->pkt.qkey;
+        seen[k].qkey = w.qkey;
         if (++seen[k].n >= seen[best].n)
             best = k;
     }
@@ -131,7 +133,7 @@ static void receive(struct datagrams *u, const struct packet *p)
                      "our engine doesn't deliver it");
     } else if (u->emitted) {
         judge_differ(u->j, p, "UD-01", "answer", "(an answer)", "a datagram is not answered");
-    } else if (len != p->pkt.payload_len) {
+    } else if (len != p->payload_len) {
         snprintf(ours, sizeof(ours), "(delivers %u octets)", len);
         judge_differ(u->j, p, "UD-05", "length", ours, "our engine delivers another length");
     } else {
@@ -143,14 +145,14 @@ static void receive(struct datagrams *u, const struct packet *p)
 
 static bool payload_same(const struct datagrams *u, const struct packet *p)
 {
-    uint32_t n = p->have > p->pkt.payload_off ? p->have - p->pkt.payload_off : 0;
-    n = n < p->pkt.payload_len ? n : p->pkt.payload_len;
-    return !memcmp(u->frame + u->ours.payload_off, p->frame + p->pkt.payload_off, n);
+    return !memcmp(u->frame + u->ours.payload_off, packet_payload(p), packet_payload_have(p));
 }
 
 static void compare(struct datagrams *u, const struct packet *p)
 {
-    const struct wire_pkt *a = &u->ours, *b = &p->pkt;
+    struct wire_pkt captured;
+    packet_wire(p, &captured);
+    const struct wire_pkt *a = &u->ours, *b = &captured;
     const struct {
         bool differs;
         const char *field, *rule, *why;
@@ -182,7 +184,9 @@ static void compare(struct datagrams *u, const struct packet *p)
 
 static void send(struct datagrams *u, const struct packet *p)
 {
-    const struct wire_pkt *w = &p->pkt;
+    struct wire_pkt captured;
+    packet_wire(p, &captured);
+    const struct wire_pkt *w = &captured;
     struct engine_sge sge = {STAGE_LOCAL_VA, w->payload_len, u->stage.lkey};
     bool imm = wire_opcodes[w->opcode].flags & WIRE_F_IMM;
     struct engine_send_wr wr = {.opcode = imm ? WR_SEND_WITH_IMM : WR_SEND,
@@ -219,12 +223,12 @@ int as_datagram(struct direction *d, struct judge *j)
         .remote = responder ? d->flow.src : d->flow.dst,
         .qkey = find_qkey(&u),
         .mtu = WIRE_MTU_MAX,
-        .now = d->packet[0].ns,
+        .now = d->packet[0].kept->ns,
         .budget = d->packets,
     };
     for (size_t i = 0; i < d->packets && !p.pkey; i++)
         if (wanted(&u, &d->packet[i]))
-            p.pkey = d->packet[i].pkt.pkey;
+            p.pkey = d->packet[i].pkey;
     int rc = stage_init(&u.stage, &p, &owner);
     for (size_t i = 0; i < d->packets && !rc; i++) {
         u.now = &d->packet[i];
@@ -232,7 +236,9 @@ int as_datagram(struct direction *d, struct judge *j)
             j->out->passed++;
             continue;
         }
-        stage_time(&u.stage, u.now->ns);
+        if ((rc = judge_step(j)))
+            break;
+        stage_time(&u.stage, u.now->kept->ns);
         if (responder)
             receive(&u, u.now);
         else

@@ -33,8 +33,9 @@ static void on_sent(void *ctx, const struct wire_pkt *p, const uint8_t *frame, u
     if (!(wire_opcodes[p->opcode].flags & WIRE_F_RESPONSE) || p->selective)
         return;
     if (r->answers == r->room) {
-        uint32_t room = r->room ? 2 * r->room : 256;
-        void *more = realloc(r->ledger, room * sizeof(*r->ledger));
+        uint32_t room = r->room ? r->room + r->room / 2 : 256;
+        bool may = held_take(r->d->held, (room - r->room) * sizeof(*r->ledger));
+        void *more = may ? realloc(r->ledger, room * sizeof(*r->ledger)) : NULL;
         if (!more) {
             r->failed = true;
             return;
@@ -42,19 +43,20 @@ static void on_sent(void *ctx, const struct wire_pkt *p, const uint8_t *frame, u
         r->ledger = more;
         r->room = room;
     }
-    char dump[REPLAY_DUMP_MAX];
-    wire_dump(dump, sizeof(dump), frame, len, 0);
     uint32_t *head = &r->bucket[p->psn % LEDGER_BUCKETS];
-    r->ledger[r->answers] =
-        (struct answer){.next = *head,
-                        .psn = p->psn,
-                        .payload_len = p->payload_len,
-                        .payload = responder_hash(frame + p->payload_off, p->payload_len),
-                        .orig = p->orig,
-                        .opcode = p->opcode,
-                        .syndrome = p->syndrome,
-                        .pkey = p->pkey,
-                        .dump = strdup(dump)};
+    (void)len;
+    r->ledger[r->answers] = (struct answer){
+        .next = *head,
+        .psn = p->psn,
+        .msn = p->msn,
+        .payload_len = (uint16_t)p->payload_len,
+        .content = p->opcode == WIRE_ATOMIC_ACK
+                       ? p->orig
+                       : responder_hash(frame + p->payload_off, p->payload_len),
+        .opcode = p->opcode,
+        .syndrome = p->syndrome,
+        .pkey = p->pkey,
+    };
     *head = ++r->answers;
 }
 
@@ -82,7 +84,7 @@ static void post_recv(struct responder *r, const struct packet *p)
     bool unreliable = r->d->flow.service == WIRE_UC; /* its expected PSN follows what comes */
     bool takes = f & WIRE_F_SEND ? (f & WIRE_F_START) != 0 : f & WIRE_F_IMM && f & WIRE_F_END;
     struct engine_qp_info info;
-    bool due = p->pkt.psn == stage_epsn(&r->stage) || p->selective || unreliable;
+    bool due = p->psn == stage_epsn(&r->stage) || p->selective || unreliable;
     if (!takes || p->starve || !due)
         return;
     engine_qp_info(r->stage.e, r->stage.qp, &info);
@@ -108,10 +110,10 @@ void responder_give(struct responder *r, size_t at)
     uint64_t declined = declined_so_far(r);
     regions_change(&r->regions, &r->stage, p);
     uint32_t rkey = regions_key(&r->regions, p);
-    bool fresh = wire_psn_diff(p->pkt.psn, stage_epsn(&r->stage)) >= 0;
+    bool fresh = wire_psn_diff(p->psn, stage_epsn(&r->stage)) >= 0;
     if (f & WIRE_F_READ) {
-        r->reread[p->pkt.psn % REREADS].psn = p->pkt.psn;
-        r->reread[p->pkt.psn % REREADS].ns = p->ns;
+        r->reread[p->psn % REREADS].psn = p->psn;
+        r->reread[p->psn % REREADS].ns = p->kept->ns;
     }
     if (f & WIRE_F_READ || (f & WIRE_F_ATOMIC && fresh))
         regions_define(&r->regions, at);
@@ -125,7 +127,7 @@ void responder_give(struct responder *r, size_t at)
     if (declined != declined_so_far(r)) {
         uint32_t n = packet_psns(r->d, p);
         for (uint32_t i = 0; i < n && i < LEDGER_BUCKETS; i++)
-            r->declined[(p->pkt.psn + i) % LEDGER_BUCKETS] = 1;
+            r->declined[(p->psn + i) % LEDGER_BUCKETS] = 1;
     }
 }
 
@@ -146,7 +148,7 @@ static void give_unreliable(struct responder *r, size_t at)
 {
     const struct packet *p = &r->d->packet[at];
     bool begins = packet_flags(p) & WIRE_F_START;
-    r->broken_off = !begins && (r->broken_off || p->pkt.psn != stage_epsn(&r->stage));
+    r->broken_off = !begins && (r->broken_off || p->psn != stage_epsn(&r->stage));
     responder_give(r, at);
     r->j->out->compared++;
     if (!r->stage.drop || r->broken_off) {
@@ -169,7 +171,7 @@ static bool begins_in_the_middle(const struct direction *d)
     uint32_t end = d->base, messages = 0;
     for (size_t i = 0; i < d->packets && i < EARLY; i++) {
         const struct packet *p = &d->packet[i];
-        uint32_t next = (p->pkt.psn + packet_psns(d, p)) & WIRE_PSN_MASK;
+        uint32_t next = (p->psn + packet_psns(d, p)) & WIRE_PSN_MASK;
         if (packet_asks(d, p)) {
             end = asked && wire_psn_diff(end, next) > 0 ? end : next;
             asked = true;
@@ -177,9 +179,9 @@ static bool begins_in_the_middle(const struct direction *d)
         }
         if (!packet_answers(d, p))
             continue;
-        bool whole = messages && p->pkt.msn == messages;
-        if (!asked || wire_psn_diff(p->pkt.psn, d->base) < 0 ||
-            (!answered && !whole && wire_psn_diff(p->pkt.psn, end) >= 0))
+        bool whole = messages && p->msn == messages;
+        if (!asked || wire_psn_diff(p->psn, d->base) < 0 ||
+            (!answered && !whole && wire_psn_diff(p->psn, end) >= 0))
             return true;
         answered = true;
     }
@@ -202,7 +204,7 @@ static int prepare(struct responder *r)
                     : d->keeps_early ? RECOVER_GBN_OOO
                                      : RECOVER_GBN,
         .rights = d->qp_rights,
-        .now = d->packet[0].ns,
+        .now = d->packet[0].kept->ns,
         .budget = ANSWERS_MIN + ANSWERS_EACH * d->packets,
         .local = d->flow.dst,
         .remote = d->flow.src,
@@ -222,11 +224,11 @@ static void take_request(struct responder *r, size_t at)
         r->hole = true; /* executed, or nobody knows */
         return;
     }
-    if (p->lost && p->pkt.psn == stage_epsn(&r->stage)) { /* else it was dropped on arrival */
+    if (p->lost && p->psn == stage_epsn(&r->stage)) { /* else it was dropped on arrival */
         r->j->out->lost++;
         return;
     }
-    stage_time(&r->stage, p->ns);
+    stage_time(&r->stage, p->kept->ns);
     if (r->d->flow.service == WIRE_UC)
         give_unreliable(r, at);
     else
@@ -242,14 +244,14 @@ static void take(struct responder *r, size_t at)
     const struct direction *d = r->d;
     const struct packet *p = &d->packet[at];
     if (packet_asks(d, p)) {
-        r->begun = r->begun || (at >= d->begin && wire_psn_diff(p->pkt.psn, d->base) >= 0);
+        r->begun = r->begun || (at >= d->begin && wire_psn_diff(p->psn, d->base) >= 0);
         if (r->begun)
             take_request(r, at);
     } else if (packet_answers(d, p)) {
-        stage_time(&r->stage, p->ns);
+        stage_time(&r->stage, p->kept->ns);
         responder_compare(r, p);
     } else if (d->selective && packet_sack(p, d->flow.id) && packet_positive(p)) {
-        stage_time(&r->stage, p->ns);
+        stage_time(&r->stage, p->kept->ns);
         stage_feed(&r->stage, p, 0);
     } else if (!p->usable) {
         r->j->out->passed++;
@@ -263,13 +265,13 @@ int as_responder(struct direction *d, struct judge *j)
     r.hole = d->selective && !says_hello(d);
     r.middle = begins_in_the_middle(d);
     for (size_t i = 0; i < d->packets && !rc; i++) {
+        if ((rc = judge_step(j)))
+            break;
         take(&r, i);
         if (r.failed)
             rc = -ENOMEM;
     }
     stage_free(&r.stage);
-    for (uint32_t i = 0; i < r.answers; i++)
-        free(r.ledger[i].dump);
     regions_free(&r.regions);
     free(r.declined);
     free(r.bucket);

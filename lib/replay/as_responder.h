@@ -17,13 +17,11 @@
 /* An answer of our engine, in its ledger. */
 struct answer {
     uint32_t next; /* of the same bucket, + 1 */
-    uint32_t psn, payload_len;
-    uint64_t payload; /* hash */
-    uint64_t orig;
+    uint32_t psn, msn;
+    uint16_t payload_len, pkey;
+    uint64_t content; /* hash of the payload; the original value of an ATOMIC */
     uint8_t opcode, syndrome;
-    uint16_t pkey;
     bool used;
-    char *dump;
 };
 
 struct responder {

@@ -18,14 +18,14 @@
 
 static uint32_t payload_mtu(const struct packet *p)
 {
-    return packet_flags(p) & (WIRE_F_FIRST | WIRE_F_MIDDLE) ? p->pkt.payload_len : 0;
+    return packet_flags(p) & (WIRE_F_FIRST | WIRE_F_MIDDLE) ? p->payload_len : 0;
 }
 
 /* Does `b` ask for the rest of the READ that `a` has asked for? Then how far it begins behind that
  * shows the MTU. */
 static uint32_t rest_mtu(const struct packet *a, const struct packet *b)
 {
-    const struct wire_pkt *x = &a->pkt, *y = &b->pkt;
+    const struct packet *x = a, *y = b;
     uint64_t psns = (y->psn - x->psn) & WIRE_PSN_MASK, off = y->va - x->va;
     if (!b->usable || b->flow != a->flow || y->opcode != x->opcode || y->rkey != x->rkey || !psns ||
         off >= x->dma_len || off + y->dma_len != x->dma_len || off % psns ||
@@ -57,19 +57,12 @@ void evidence_mtu(struct direction *d)
         d->mtu = WIRE_MTU_MAX;
 }
 
-uint32_t packet_psns(const struct direction *d, const struct packet *p)
-{
-    if (wire_opcodes[p->pkt.opcode].flags & WIRE_F_READ && p->pkt.dma_len)
-        return (uint32_t)(((uint64_t)p->pkt.dma_len + d->mtu - 1) / d->mtu);
-    return 1;
-}
-
 /* Is it a message's first PSN, as far as the capture tells? */
 static bool begins_message(const struct direction *d, uint32_t psn)
 {
     for (size_t i = 0; i < d->packets; i++) {
         const struct packet *p = &d->packet[i];
-        if (packet_asks(d, p) && p->pkt.psn == psn)
+        if (packet_asks(d, p) && p->psn == psn)
             return packet_flags(p) & (WIRE_F_START | WIRE_F_READ | WIRE_F_ATOMIC);
     }
     return true;
@@ -83,20 +76,20 @@ static void find_base(struct direction *d)
         const struct packet *p = &d->packet[i];
         bool asks = packet_asks(d, p) && packet_flags(p) & WIRE_F_START;
         if (!asks && d->known_base && packet_answers(d, p)) {
-            bool nak = p->pkt.opcode == WIRE_ACKNOWLEDGE && !packet_positive(p);
-            int32_t before = wire_psn_diff(d->base, p->pkt.psn);
-            if (nak && before > 0 && before < (int32_t)BACK_MAX && begins_message(d, p->pkt.psn))
-                d->base = p->pkt.psn;
-            if (wire_psn_diff(p->pkt.psn, d->base) >= 0)
+            bool nak = p->opcode == WIRE_ACKNOWLEDGE && !packet_positive(p);
+            int32_t before = wire_psn_diff(d->base, p->psn);
+            if (nak && before > 0 && before < (int32_t)BACK_MAX && begins_message(d, p->psn))
+                d->base = p->psn;
+            if (wire_psn_diff(p->psn, d->base) >= 0)
                 return;
         }
         /* READ and ATOMIC are messages of one packet that the table marks neither first nor only */
         asks = asks || (packet_asks(d, p) && packet_flags(p) & (WIRE_F_READ | WIRE_F_ATOMIC));
         if (!asks)
             continue;
-        int32_t before = wire_psn_diff(d->base, p->pkt.psn);
+        int32_t before = wire_psn_diff(d->base, p->psn);
         if (!d->known_base || (before > 0 && before < (int32_t)BACK_MAX))
-            d->base = p->pkt.psn;
+            d->base = p->psn;
         d->known_base = true;
     }
 }
@@ -105,7 +98,7 @@ static void find_base(struct direction *d)
 static bool asked_before(const struct direction *d, size_t at)
 {
     for (size_t i = at, n = 0; i-- > 0 && n < BACK_MAX; n++)
-        if (packet_asks(d, &d->packet[i]) && d->packet[i].pkt.psn == d->packet[at].pkt.psn)
+        if (packet_asks(d, &d->packet[i]) && d->packet[i].psn == d->packet[at].psn)
             return true;
     return false;
 }
@@ -115,9 +108,9 @@ static void find_begin(struct direction *d)
 {
     for (size_t i = 0; i < d->packets; i++) {
         const struct packet *p = &d->packet[i];
-        int32_t off = wire_psn_diff(p->pkt.psn, d->base);
+        int32_t off = wire_psn_diff(p->psn, d->base);
         if (packet_answers(d, p) && !packet_positive(p) && off > -(int32_t)BACK_MAX &&
-            (off < 0 || (wire_aeth_kind(p->pkt.syndrome) == WIRE_AETH_RNR && !asked_before(d, i))))
+            (off < 0 || (wire_aeth_kind(p->syndrome) == WIRE_AETH_RNR && !asked_before(d, i))))
             d->begin = i + 1;
     }
 }
@@ -125,7 +118,7 @@ static void find_begin(struct direction *d)
 /* Was it sent so shortly before an answer that it can't have been the cause? */
 static bool crossed(const struct direction *d, const struct packet *p, const struct packet *answer)
 {
-    return p->ns <= answer->ns && answer->ns - p->ns < d->trip;
+    return p->kept->ns <= answer->kept->ns && answer->kept->ns - p->kept->ns < d->trip;
 }
 
 /* When each PSN was sent. */
@@ -150,22 +143,22 @@ static void find_trip(struct direction *d)
     uint32_t highest = d->base, samples = 0, agains = 0;
     for (size_t i = 0; sent && again && i < d->packets; i++) {
         const struct packet *p = &d->packet[i];
-        struct sent *at = &sent[p->pkt.psn % TRIPS];
-        int32_t ahead = wire_psn_diff(p->pkt.psn, highest);
+        struct sent *at = &sent[p->psn % TRIPS];
+        int32_t ahead = wire_psn_diff(p->psn, highest);
         if (packet_asks(d, p) && ahead >= 0 && ahead < (int32_t)TRIPS) {
-            for (uint32_t psn = highest; psn != p->pkt.psn; psn = (psn + 1) & WIRE_PSN_MASK)
+            for (uint32_t psn = highest; psn != p->psn; psn = (psn + 1) & WIRE_PSN_MASK)
                 sent[psn % TRIPS] = (struct sent){0};
-            *at = (struct sent){p->ns + 1, p->ns + 1};
-            highest = (p->pkt.psn + 1) & WIRE_PSN_MASK;
+            *at = (struct sent){p->kept->ns + 1, p->kept->ns + 1};
+            highest = (p->psn + 1) & WIRE_PSN_MASK;
         } else if (packet_asks(d, p) && ahead < 0 && ahead > -(int32_t)TRIPS) {
-            at->last = p->ns + 1;
+            at->last = p->kept->ns + 1;
         } else if (packet_answers(d, p) && ahead < 0 && ahead > -(int32_t)TRIPS && at->first &&
-                   p->ns + 1 >= at->first) {
-            uint64_t took = p->ns + 1 - at->first;
+                   p->kept->ns + 1 >= at->first) {
+            uint64_t took = p->kept->ns + 1 - at->first;
             least = took < least ? took : least;
             samples++;
-            if (agains < SAMPLES_MAX && p->ns + 1 >= at->last)
-                again[agains++] = p->ns + 1 - at->last;
+            if (agains < SAMPLES_MAX && p->kept->ns + 1 >= at->last)
+                again[agains++] = p->kept->ns + 1 - at->last;
         }
     }
     if (agains) {
@@ -182,16 +175,16 @@ static void find_trip(struct direction *d)
  * again, or so soon after that the answer can't be to that? */
 static bool answered_first(const struct direction *d, size_t at)
 {
-    uint32_t psn = d->packet[at].pkt.psn;
+    uint32_t psn = d->packet[at].psn;
     const struct packet *again = NULL;
     for (size_t i = at + 1; i < d->packets && i - at < BACK_MAX; i++) {
         const struct packet *p = &d->packet[i];
-        if (packet_asks(d, p) && p->pkt.psn == psn) {
+        if (packet_asks(d, p) && p->psn == psn) {
             if (!d->trip)
                 return false;
             again = again ? again : p;
         }
-        if (packet_answers(d, p) && wire_psn_diff(p->pkt.psn, psn) >= !packet_positive(p))
+        if (packet_answers(d, p) && wire_psn_diff(p->psn, psn) >= !packet_positive(p))
             return !again || crossed(d, again, p);
     }
     return false;
@@ -201,16 +194,16 @@ static bool answered_first(const struct direction *d, size_t at)
  * which have not been sent again? Then so was this one, before. */
 static bool overtaken(const struct direction *d, size_t at)
 {
-    uint32_t highest = d->packet[at].pkt.psn;
+    uint32_t highest = d->packet[at].psn;
     bool again = false;
     for (size_t i = at + 1; i < d->packets && i - at < BACK_MAX; i++) {
         const struct packet *p = &d->packet[i];
-        int32_t ahead = wire_psn_diff(p->pkt.psn, highest);
+        int32_t ahead = wire_psn_diff(p->psn, highest);
         again = again || (packet_asks(d, p) && ahead == 0);
         if (again && packet_asks(d, p) && ahead >= 0) {
             if (ahead > 1)
                 return false;
-            highest = (p->pkt.psn + packet_psns(d, p) - 1) & WIRE_PSN_MASK;
+            highest = (p->psn + packet_psns(d, p) - 1) & WIRE_PSN_MASK;
         } else if (again && packet_answers(d, p) && ahead > !packet_positive(p)) {
             return true;
         }
@@ -222,13 +215,13 @@ static bool overtaken(const struct direction *d, size_t at)
  * turn. Returns the index of the latest such repetition before `at`, or 0. */
 static size_t turn_begins(const struct direction *d, size_t at)
 {
-    uint32_t psn = d->packet[at].pkt.psn;
+    uint32_t psn = d->packet[at].psn;
     size_t i = at;
     for (size_t n = 0; i-- > 0 && n < BACK_MAX; n++)
         if (packet_answers(d, &d->packet[i]) && !packet_positive(&d->packet[i]) &&
-            wire_psn_diff(psn, d->packet[i].pkt.psn) > 0) {
+            wire_psn_diff(psn, d->packet[i].psn) > 0) {
             for (size_t k = i + 1; k < at; k++)
-                if (packet_asks(d, &d->packet[k]) && d->packet[k].pkt.psn == d->packet[i].pkt.psn)
+                if (packet_asks(d, &d->packet[k]) && d->packet[k].psn == d->packet[i].psn)
                     return k;
             return i;
         }
@@ -240,14 +233,13 @@ static size_t turn_begins(const struct direction *d, size_t at)
  * been executed without being sent again, then it was the last, or the network's copy of it. */
 static void mark_starved(struct direction *d, size_t at)
 {
-    uint32_t psn = d->packet[at].pkt.psn;
-    uint64_t nak = d->packet[at].number;
+    uint32_t psn = d->packet[at].psn;
     struct packet *done = NULL, *starved = NULL;
     bool found = answered_first(d, at) || overtaken(d, at);
     size_t turn = turn_begins(d, at);
     for (size_t i = at, n = 0; i-- > 0 && n < BACK_MAX; n++) {
         struct packet *p = &d->packet[i];
-        if (!packet_asks(d, p) || p->pkt.psn != psn || crossed(d, p, &d->packet[at]))
+        if (!packet_asks(d, p) || p->psn != psn || crossed(d, p, &d->packet[at]))
             continue;
         if (found && !done) {
             done = p;
@@ -264,7 +256,7 @@ static void mark_starved(struct direction *d, size_t at)
         done->doubled = true;
     }
     if (starved) {
-        starved->starve = nak;
+        starved->starve = (uint32_t)at + 1;
         starved->lost = false;
     }
 }
@@ -273,14 +265,14 @@ static void mark_starved(struct direction *d, size_t at)
  * sent before a packet behind it. Only the last may have crossed with the NAK. */
 static void mark_lost(struct direction *d, size_t at)
 {
-    uint32_t psn = d->packet[at].pkt.psn;
+    uint32_t psn = d->packet[at].psn;
     bool behind = false, last = true;
     for (size_t i = at, n = 0; i-- > 0 && n < BACK_MAX; n++) {
         struct packet *p = &d->packet[i];
         if (!packet_asks(d, p) || crossed(d, p, &d->packet[at]))
             continue;
-        behind = behind || wire_psn_diff(p->pkt.psn, psn) > 0;
-        if (p->pkt.psn != psn)
+        behind = behind || wire_psn_diff(p->psn, psn) > 0;
+        if (p->psn != psn)
             continue;
         if (behind && !p->starve && !(last && answered_first(d, at)))
             p->lost = true;
@@ -294,9 +286,11 @@ bool evidence_late(const struct direction *d, const struct packet *nak)
     bool behind = false, late = false;
     for (size_t i = at, n = 0; i-- > 0 && n < BACK_MAX && !(behind && late); n++) {
         const struct packet *p = &d->packet[i];
-        int32_t off = packet_asks(d, p) ? wire_psn_diff(p->pkt.psn, nak->pkt.psn) : -1;
+        int32_t off = packet_asks(d, p) ? wire_psn_diff(p->psn, nak->psn) : -1;
         behind = behind || off > 0;
-        late = late || (off == 0 && p->starve > nak->number); /* an RNR NAK, later, is for that */
+        /* An RNR NAK, later, is for that. */
+        late = late ||
+               (off == 0 && p->starve && d->packet[p->starve - 1].kept->number > nak->kept->number);
     }
     return behind && (late || answered_first(d, at));
 }
@@ -307,11 +301,11 @@ static void shorten(struct direction *d, size_t at)
     const struct packet *p = &d->packet[at], *start = NULL;
     for (size_t k = at + 1, n = 0; k-- > 0 && n < BACK_MAX; n++) {
         struct packet *q = &d->packet[k];
-        int32_t back = wire_psn_diff(p->pkt.psn, q->pkt.psn);
+        int32_t back = wire_psn_diff(p->psn, q->psn);
         if (!packet_asks(d, q) || !(packet_flags(q) & WIRE_F_START) || back < 0 ||
-            back >= (int32_t)BACK_MAX || (start && start->pkt.psn != q->pkt.psn))
+            back >= (int32_t)BACK_MAX || (start && start->psn != q->psn))
             continue;
-        q->room = (uint32_t)back * d->mtu + p->pkt.payload_len - 1;
+        q->room = (uint32_t)back * d->mtu + p->payload_len - 1;
         start = q;
     }
 }
@@ -323,13 +317,13 @@ static void mark_refused(struct direction *d, size_t at)
     const struct packet *nak = &d->packet[at];
     for (size_t i = at, n = 0; i-- > 0 && n < BACK_MAX; n++) {
         struct packet *p = &d->packet[i];
-        if (!packet_asks(d, p) || p->pkt.psn != nak->pkt.psn)
+        if (!packet_asks(d, p) || p->psn != nak->psn)
             continue;
         unsigned f = packet_flags(p);
-        p->refused = nak->pkt.syndrome == WIRE_SYN_NAK_ACCESS;
-        if (nak->pkt.syndrome == WIRE_SYN_NAK_OP)
+        p->refused = nak->syndrome == WIRE_SYN_NAK_ACCESS;
+        if (nak->syndrome == WIRE_SYN_NAK_OP)
             p->spoilt = true;
-        if (nak->pkt.syndrome == WIRE_SYN_NAK_INV && f & WIRE_F_SEND && p->pkt.payload_len)
+        if (nak->syndrome == WIRE_SYN_NAK_INV && f & WIRE_F_SEND && p->payload_len)
             shorten(d, i);
     }
 }
@@ -344,17 +338,17 @@ static unsigned right_of(unsigned flags)
 bool evidence_refused(const struct direction *d, const struct packet *p, uint8_t syndrome)
 {
     uint32_t psns = packet_flags(p) & WIRE_F_WRITE
-                        ? (uint32_t)(((uint64_t)p->pkt.dma_len + d->mtu - 1) / d->mtu)
+                        ? (uint32_t)(((uint64_t)p->dma_len + d->mtu - 1) / d->mtu)
                         : packet_psns(d, p);
     const struct packet *end = d->packet + d->packets;
     if (end - p > AHEAD_MAX)
         end = p + AHEAD_MAX;
     for (const struct packet *q = p + 1; q < end; q++)
-        if (packet_answers(d, q) && q->pkt.opcode == WIRE_ACKNOWLEDGE) {
-            uint32_t off = (q->pkt.psn - p->pkt.psn) & WIRE_PSN_MASK;
+        if (packet_answers(d, q) && q->opcode == WIRE_ACKNOWLEDGE) {
+            uint32_t off = (q->psn - p->psn) & WIRE_PSN_MASK;
             if (off >= WIRE_PSN_MASK / 2)
                 continue;
-            if (off < (psns ? psns : 1) && q->pkt.syndrome == syndrome)
+            if (off < (psns ? psns : 1) && q->syndrome == syndrome)
                 return true;
             if (off >= psns && packet_positive(q))
                 return false;
@@ -370,7 +364,7 @@ static bool accepted(const struct direction *d, const struct packet *p)
         end = p + AHEAD_MAX;
     for (const struct packet *q = p + 1; q < end; q++)
         if (packet_answers(d, q) && packet_positive(q) &&
-            ((q->pkt.psn - p->pkt.psn) & WIRE_PSN_MASK) < WIRE_PSN_MASK / 2)
+            ((q->psn - p->psn) & WIRE_PSN_MASK) < WIRE_PSN_MASK / 2)
             return true;
     return false;
 }
@@ -386,7 +380,7 @@ static void find_rights(struct direction *d)
         bool start = packet_flags(p) & (WIRE_F_START | WIRE_F_READ | WIRE_F_ATOMIC);
         if (!right || !start || (good & right && bad & right))
             continue;
-        if (right == MEM_REMOTE_ATOMIC && p->pkt.va % 8)
+        if (right == MEM_REMOTE_ATOMIC && p->va % 8)
             continue; /* refused for that */
         if (evidence_refused(d, p, WIRE_SYN_NAK_INV))
             bad |= right;
@@ -399,11 +393,10 @@ static void find_rights(struct direction *d)
 /* The same packet, but for what bridges and routers change: MAC addresses, tags, TOS, TTL? */
 static bool same_packet(const struct packet *a, const struct packet *b)
 {
-    const struct wire_pkt *x = &a->pkt, *y = &b->pkt;
-    uint32_t have = a->have - x->bth_off, other = b->have - y->bth_off;
-    return x->psn == y->psn && x->opcode == y->opcode && x->ip_id == y->ip_id &&
-           x->payload_len == y->payload_len &&
-           !memcmp(a->frame + x->bth_off, b->frame + y->bth_off, have < other ? have : other);
+    uint32_t have = a->kept->have, other = b->kept->have;
+    return a->psn == b->psn && a->opcode == b->opcode && a->ip_id == b->ip_id &&
+           a->payload_len == b->payload_len &&
+           !memcmp(a->kept->octet, b->kept->octet, have < other ? have : other);
 }
 
 /* Does the IP identification tell an answer that is given twice from one that the network has
@@ -415,7 +408,7 @@ static bool ids_tell(const struct direction *d)
         const struct packet *p = &d->packet[i];
         if (!packet_answers(d, p))
             continue;
-        if (first && p->pkt.ip_version == 4 && p->pkt.ip_id != first->pkt.ip_id)
+        if (first && p->ipv4 && p->ip_id != first->ip_id)
             return true;
         first = first ? first : p;
     }
@@ -431,7 +424,7 @@ static bool network_copy(const struct direction *d, const struct packet *p, bool
     for (unsigned n = 0; q > d->packet && n < COPY_BACK; n++) {
         q--;
         asked = asked || (!told && packet_asks(d, q) &&
-                          ((p->pkt.psn - q->pkt.psn) & WIRE_PSN_MASK) < packet_psns(d, q));
+                          ((p->psn - q->psn) & WIRE_PSN_MASK) < packet_psns(d, q));
         if (asked && !crossed(d, q, p))
             return false;
         if (q->flow == p->flow && q->usable && same_packet(q, p))
@@ -452,18 +445,18 @@ static void find_disorder(struct direction *d)
         const struct packet *p = &d->packet[i];
         if (!packet_answers(d, p))
             continue;
-        int16_t step = last ? (int16_t)(p->pkt.ip_id - last->pkt.ip_id) : 0;
+        int16_t step = last ? (int16_t)(p->ip_id - last->ip_id) : 0;
         steps += last != NULL;
         near += step && step > -ID_NEAR && step < ID_NEAR;
         last = p;
-        if (p->pkt.opcode != WIRE_ACKNOWLEDGE)
+        if (p->opcode != WIRE_ACKNOWLEDGE)
             continue;
-        uint32_t next = (p->pkt.psn + packet_positive(p)) & WIRE_PSN_MASK;
+        uint32_t next = (p->psn + packet_positive(p)) & WIRE_PSN_MASK;
         back += any && !packet_positive(p) && wire_psn_diff(next, highest) < 0;
         highest = any && wire_psn_diff(next, highest) < 0 ? highest : next;
         any = true;
     }
-    bool count = last && last->pkt.ip_version == 4 && near > steps - steps / 8;
+    bool count = last && last->ipv4 && near > steps - steps / 8;
     uint16_t id = 0;
     any = false;
     for (size_t i = 0; i < d->packets; i++) {
@@ -471,9 +464,9 @@ static void find_disorder(struct direction *d)
         p->overtaken = false;
         if (!packet_answers(d, p))
             continue;
-        bool older = any && (int16_t)(p->pkt.ip_id - id) < 0;
+        bool older = any && (int16_t)(p->ip_id - id) < 0;
         p->overtaken = count ? older : back > 1 || d->doubled;
-        id = older ? id : p->pkt.ip_id;
+        id = older ? id : p->ip_id;
         any = true;
     }
 }
@@ -501,25 +494,25 @@ void evidence_find(struct direction *d)
     for (size_t i = 0; i < d->packets; i++) {
         const struct packet *p = &d->packet[i];
         if (packet_asks(d, p) && !d->pkey)
-            d->pkey = p->pkt.pkey;
+            d->pkey = p->pkey;
         if (!packet_answers(d, p))
             continue;
-        bool done = acked && wire_psn_diff(highest, p->pkt.psn) >= 0;
+        bool done = acked && wire_psn_diff(highest, p->psn) >= 0;
         if (packet_positive(p)) {
             if (!done)
-                highest = p->pkt.psn;
+                highest = p->psn;
             acked = true;
             continue;
         }
         if (done || p->duplicate)
             continue;
-        switch (wire_aeth_kind(p->pkt.syndrome)) {
+        switch (wire_aeth_kind(p->syndrome)) {
         case WIRE_AETH_RNR:
-            d->rnr_timer = p->pkt.syndrome & 31;
+            d->rnr_timer = p->syndrome & 31;
             mark_starved(d, i);
             break;
         case WIRE_AETH_NAK:
-            if (p->pkt.syndrome == WIRE_SYN_NAK_SEQ)
+            if (p->syndrome == WIRE_SYN_NAK_SEQ)
                 mark_lost(d, i);
             else
                 mark_refused(d, i);

@@ -38,7 +38,8 @@ void fields_keep(void *ctx, const struct lint_finding *f)
         return;
     if (s->n == s->room) {
         size_t room = s->room ? 2 * s->room : 64;
-        void *more = realloc(s->found, room * sizeof(*s->found));
+        bool may = held_take(s->held, (room - s->room) * sizeof(*s->found));
+        void *more = may ? realloc(s->found, room * sizeof(*s->found)) : NULL;
         s->failed = s->failed || !more;
         if (!more)
             return;
@@ -85,7 +86,8 @@ void fields_judge(const struct fields *s, const struct direction *d, struct judg
         if (!p->usable || p->flow != own ||
             !(packet_flags(p) & (responder ? WIRE_F_RESPONSE : WIRE_F_REQUEST)))
             continue;
-        for (size_t k = from(s, p->number); k < s->n && s->found[k].number == p->number; k++) {
+        for (size_t k = from(s, p->kept->number); k < s->n && s->found[k].number == p->kept->number;
+             k++) {
             const struct field *f = field_of(s->found[k].rule);
             if (s->found[k].flow == own && f->of & (responder ? RESPONSES : REQUESTS))
                 judge_differ(j, p, f->rule, f->name, s->found[k].expected, f->why);
@@ -95,6 +97,8 @@ void fields_judge(const struct fields *s, const struct direction *d, struct judg
 
 void fields_free(struct fields *s)
 {
+    if (s->found)
+        held_give(s->held, s->room * sizeof(*s->found));
     free(s->found);
     *s = (struct fields){0};
 }

@@ -18,6 +18,7 @@ struct fields_found {
 struct fields {
     struct fields_found *found;
     size_t n, room;
+    struct held *held;
     bool failed; /* out of memory */
 };
 

@@ -16,8 +16,8 @@
  * and what comes behind it often does so by chance. */
 static bool causes(const struct direction *d, const struct packet *p, const struct packet *answer)
 {
-    return answer->pkt.syndrome != WIRE_SYN_NAK_SEQ &&
-           ((answer->pkt.psn - p->pkt.psn) & WIRE_PSN_MASK) < packet_psns(d, p);
+    return answer->syndrome != WIRE_SYN_NAK_SEQ &&
+           ((answer->psn - p->psn) & WIRE_PSN_MASK) < packet_psns(d, p);
 }
 
 static bool caused_before(const struct direction *d, size_t at)
@@ -34,7 +34,7 @@ static size_t cause_behind(const struct direction *d, size_t at)
     const struct packet *answer = &d->packet[at];
     for (size_t i = at + 1; i < d->packets && i - at < AHEAD; i++) {
         const struct packet *p = &d->packet[i];
-        if (p->ns > answer->ns && p->ns - answer->ns > SKEW_NS)
+        if (p->kept->ns > answer->kept->ns && p->kept->ns - answer->kept->ns > SKEW_NS)
             break;
         if (packet_asks(d, p) && causes(d, p, answer))
             return i;
@@ -48,14 +48,14 @@ static size_t gap_behind(const struct direction *d, size_t at)
 {
     const struct packet *nak = &d->packet[at];
     for (size_t i = at, n = 0; i-- > 0 && n < BEFORE_MAX; n++)
-        if (packet_asks(d, &d->packet[i]) && wire_psn_diff(d->packet[i].pkt.psn, nak->pkt.psn) >= 0)
+        if (packet_asks(d, &d->packet[i]) && wire_psn_diff(d->packet[i].psn, nak->psn) >= 0)
             return 0;
     for (size_t i = at + 1; i < d->packets && i - at < AHEAD; i++) {
         const struct packet *p = &d->packet[i];
-        if (p->ns > nak->ns && p->ns - nak->ns > SKEW_NS)
+        if (p->kept->ns > nak->kept->ns && p->kept->ns - nak->kept->ns > SKEW_NS)
             return 0;
         if (packet_asks(d, p))
-            return wire_psn_diff(p->pkt.psn, nak->pkt.psn) > 0 ? i : 0;
+            return wire_psn_diff(p->psn, nak->psn) > 0 ? i : 0;
     }
     return 0;
 }
@@ -66,13 +66,13 @@ static size_t read_behind(const struct direction *d, size_t at)
 {
     const struct packet *answer = &d->packet[at];
     for (size_t i = at, n = 0; i-- > 0 && n < BEFORE_MAX; n++)
-        if (packet_asks(d, &d->packet[i]) && d->packet[i].pkt.psn == answer->pkt.psn)
+        if (packet_asks(d, &d->packet[i]) && d->packet[i].psn == answer->psn)
             return 0;
     for (size_t i = at + 1; i < d->packets && i - at < AHEAD; i++) {
         const struct packet *p = &d->packet[i];
-        if (p->ns > answer->ns && p->ns - answer->ns > SKEW_NS)
+        if (p->kept->ns > answer->kept->ns && p->kept->ns - answer->kept->ns > SKEW_NS)
             return 0;
-        if (packet_asks(d, p) && p->pkt.psn == answer->pkt.psn)
+        if (packet_asks(d, p) && p->psn == answer->psn)
             return packet_flags(p) & WIRE_F_READ ? i : 0;
     }
     return 0;
@@ -88,11 +88,11 @@ static void move(struct direction *d, size_t from, size_t to)
 /* The responses of this READ that stand before it, from `at` on, in their order. */
 static void move_responses(struct direction *d, size_t at, size_t request)
 {
-    uint32_t begin = d->packet[request].pkt.psn, n = packet_psns(d, &d->packet[request]);
+    uint32_t begin = d->packet[request].psn, n = packet_psns(d, &d->packet[request]);
     for (size_t end = request; at < request;) {
         const struct packet *p = &d->packet[at];
         if (packet_answers(d, p) && packet_flags(p) & WIRE_F_READ &&
-            ((p->pkt.psn - begin) & WIRE_PSN_MASK) < n) {
+            ((p->psn - begin) & WIRE_PSN_MASK) < n) {
             move(d, at, end);
             request--;
         } else {
@@ -113,9 +113,9 @@ void order_restore(struct direction *d)
     }
     /* From the end: those of one request keep their order. */
     for (size_t i = d->packets; i-- > 0;) {
-        if (!packet_answers(d, &d->packet[i]) || d->packet[i].pkt.opcode != WIRE_ACKNOWLEDGE)
+        if (!packet_answers(d, &d->packet[i]) || d->packet[i].opcode != WIRE_ACKNOWLEDGE)
             continue;
-        bool sequence = d->packet[i].pkt.syndrome == WIRE_SYN_NAK_SEQ;
+        bool sequence = d->packet[i].syndrome == WIRE_SYN_NAK_SEQ;
         size_t cause = sequence ? gap_behind(d, i) : cause_behind(d, i);
         if (!cause || (!packet_positive(&d->packet[i]) && caused_before(d, i)))
             continue; /* (an ACK of a repetition may as well be one of the first) */

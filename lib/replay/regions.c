@@ -22,8 +22,8 @@ static struct region *region_find(const struct regions *m, uint32_t rkey)
 static uint32_t reach(const struct packet *p)
 {
     const struct wire_opcode_info *info =
-        p->selective ? &wire_selective[p->pkt.opcode & 31] : &wire_opcodes[p->pkt.opcode];
-    return info->headers & WIRE_H_RETH ? p->pkt.dma_len : info->headers & WIRE_H_ATOMICETH ? 8 : 0;
+        p->selective ? &wire_selective[p->opcode & 31] : &wire_opcodes[p->opcode];
+    return info->headers & WIRE_H_RETH ? p->dma_len : info->headers & WIRE_H_ATOMICETH ? 8 : 0;
 }
 
 int regions_find(struct regions *m, const struct direction *d)
@@ -35,21 +35,22 @@ int regions_find(struct regions *m, const struct direction *d)
     for (size_t i = 0; i < d->packets; i++) {
         const struct packet *p = &d->packet[i];
         uint32_t len = packet_asks(d, p) ? reach(p) : 0;
-        uint64_t last = p->pkt.va + len - 1;
-        if (!len || last < p->pkt.va || p->lost || p->refused)
+        uint64_t last = p->va + len - 1;
+        if (!len || last < p->va || p->lost || p->refused)
             continue;
         unsigned f = packet_flags(p), right = f & WIRE_F_ATOMIC ? MEM_REMOTE_ATOMIC
                                               : f & WIRE_F_READ ? MEM_REMOTE_READ
                                                                 : MEM_REMOTE_WRITE;
-        struct region *g = region_find(m, p->pkt.rkey);
+        struct region *g = region_find(m, p->rkey);
         if (!g) {
             if (m->n == REGIONS_MAX)
                 continue;
             g = &m->region[m->n++];
-            *g = (struct region){.rkey = p->pkt.rkey, .first = p->pkt.va, .end = last};
+            *g = (struct region){
+                .rkey = p->rkey, .first = p->va, .end = last, .memory.held = d->held};
         }
         g->rights |= right;
-        g->first = p->pkt.va < g->first ? p->pkt.va : g->first;
+        g->first = p->va < g->first ? p->va : g->first;
         g->end = last > g->end ? last : g->end;
     }
     for (uint32_t i = 0; i < m->n; i++)
@@ -88,7 +89,7 @@ void regions_change(struct regions *m, const struct stage *s, const struct packe
 {
     unsigned f = packet_flags(p);
     if (reach(p))
-        m->addressed = region_find(m, p->pkt.rkey);
+        m->addressed = region_find(m, p->rkey);
     struct region *g = m->addressed;
     if (!g || !(f & (WIRE_F_WRITE | WIRE_F_READ | WIRE_F_ATOMIC)))
         return;
@@ -102,7 +103,7 @@ void regions_change(struct regions *m, const struct stage *s, const struct packe
 
 uint32_t regions_key(const struct regions *m, const struct packet *p)
 {
-    const struct region *g = reach(p) ? region_find(m, p->pkt.rkey) : NULL;
+    const struct region *g = reach(p) ? region_find(m, p->rkey) : NULL;
     return g ? g->live : 0;
 }
 
@@ -126,25 +127,25 @@ void regions_define(struct regions *m, size_t at)
     const struct direction *d = m->d;
     const struct packet *p = &d->packet[at];
     uint32_t psns = packet_psns(d, p), left = psns;
-    struct region *g = region_find(m, p->pkt.rkey);
-    uint64_t off = g ? p->pkt.va - g->first : 0;
-    if (!g || p->pkt.va < g->first || p->pkt.va + reach(p) - 1 > g->end)
+    struct region *g = region_find(m, p->rkey);
+    uint64_t off = g ? p->va - g->first : 0;
+    if (!g || p->va < g->first || p->va + reach(p) - 1 > g->end)
         return;
     uint8_t *seen = calloc(psns / 8 + 1, 1);
     for (size_t i = at + 1; seen && i < d->packets && i - at < AHEAD_MAX && left; i++) {
         const struct packet *c = &d->packet[i];
-        uint32_t k = (c->pkt.psn - p->pkt.psn) & WIRE_PSN_MASK;
+        uint32_t k = (c->psn - p->psn) & WIRE_PSN_MASK;
         if (!packet_answers(d, c) || k >= psns || seen[k / 8] & 1u << k % 8)
             continue;
         if (packet_flags(c) & WIRE_F_READ && packet_flags(p) & WIRE_F_READ) {
-            uint32_t have = c->have > c->pkt.payload_off ? c->have - c->pkt.payload_off : 0;
-            uint64_t most = p->pkt.dma_len - (uint64_t)k * d->mtu;
-            have = have < c->pkt.payload_len ? have : c->pkt.payload_len;
+            uint32_t have = packet_payload_have(c);
+            uint64_t most = p->dma_len - (uint64_t)k * d->mtu;
             have = have < most ? have : (uint32_t)most;
-            sparse_write(&g->memory, off + (uint64_t)k * d->mtu, c->frame + c->pkt.payload_off,
-                         have);
-        } else if (c->pkt.opcode == WIRE_ATOMIC_ACK && packet_flags(p) & WIRE_F_ATOMIC) {
-            sparse_write(&g->memory, off, &c->pkt.orig, 8);
+            sparse_write(&g->memory, off + (uint64_t)k * d->mtu, packet_payload(c), have);
+        } else if (c->opcode == WIRE_ATOMIC_ACK && packet_flags(p) & WIRE_F_ATOMIC) {
+            struct wire_pkt w;
+            packet_wire(c, &w);
+            sparse_write(&g->memory, off, &w.orig, 8);
         } else {
             continue;
         }

@@ -4,8 +4,10 @@
  * their times, and what it sends is compared with what the capture holds. Fields that the protocol
  * fixes must be the same; where it leaves a choice, a freedom of replay_freedoms applies.
  *
- * Pure: no I/O, no clock. Frames are copied as they are added, since a packet is judged by what
- * follows it; replay_add refuses more than the limit given to replay_new. One thread.
+ * Pure: no I/O, no clock. Frames are kept as they are added, since a packet is judged by what
+ * follows it: some 100 octets and the payload for each, and as much again for each of the
+ * connection that is being replayed. All that grows with the capture, but for the tracker of lint,
+ * counts against the limit given to replay_new. One thread.
  */
 #ifndef URNIC_REPLAY_H
 #define URNIC_REPLAY_H
@@ -70,13 +72,20 @@ struct replay_totals {
     uint32_t unanswered;            /* directions whose requester gave up for want of answers */
 };
 
-/* `max_octets` bounds the frames kept (0 = 1 GiB). NULL when memory is out. */
+#define REPLAY_HELD_MAX (2ull << 30)
+/* `max_octets` bounds the memory held (0 = REPLAY_HELD_MAX). NULL when memory is out. */
 struct replay *replay_new(uint64_t max_octets);
 /* NULL is fine. */
 void replay_free(struct replay *r);
 /* Add the next frame. 0; -ENOMEM, -EFBIG: more than max_octets. */
 int replay_add(struct replay *r, const struct lint_frame *f);
-/* Replay what was added, once. `roles`: bits of enum replay_role. 0, -ENOMEM. */
+/* Called from replay_run every thousand packets or so: `done` of `total` have been gone through.
+ * There may turn out to be more of them. False: go no further. */
+typedef bool (*replay_progress)(void *ctx, uint64_t done, uint64_t total);
+void replay_watch(struct replay *r, replay_progress progress, void *ctx);
+/* Replay what was added, once. `roles`: bits of enum replay_role. 0, -ENOMEM; -EFBIG: it takes more
+ * than max_octets, which is most often known before anything is reported; -EINTR: stopped by
+ * replay_watch's function. */
 int replay_run(struct replay *r, unsigned roles, replay_report report, replay_result result,
                void *ctx);
 /* What has been counted so far. */

@@ -5,37 +5,42 @@
 #ifndef URNIC_REPLAY_PRIV_H
 #define URNIC_REPLAY_PRIV_H
 
+#include "keep.h"
 #include "replay.h"
 #include "wire.h"
 
-/* A captured packet of a connected queue pair, or one that is only counted. */
+/* A captured packet of the direction that is replayed: what is looked at again and again. All else
+ * is in its frame, see packet_wire. Its fields are 0 unless it is good or selective. */
 struct packet {
-    uint64_t number, ns;
-    const uint8_t *frame; /* `have` octets */
-    uint32_t have, len;
+    const struct kept *kept;
+    uint64_t va;
     uint32_t flow;
-    struct wire_pkt pkt;
-    uint32_t interface;
-    bool good;      /* whole headers, good iCRC */
-    bool sent;      /* by the machine with this interface */
-    bool again;     /* seen before on another interface */
-    bool selective; /* of selective repeat, if that is what both ends mean by it: not usable else */
-    bool usable;    /* good, and from where the capture sees most of this role */
-    bool duplicate; /* the network's copy of an earlier packet */
-    /* evidence, for one direction at a time */
-    bool lost;       /* never reached the other end */
-    bool overtaken;  /* an answer that later ones have overtaken, as far as that can be told */
-    uint64_t starve; /* found no receive work request, says the RNR NAK of this number; or 0 */
-    bool doubled;    /* by the network behind the capture: the copy finds one */
-    bool refused;    /* with an access error: its key isn't good (any more) */
-    bool spoilt;     /* its data could not be placed by the responder itself */
+    uint32_t psn, rkey, dma_len, msn;
     uint32_t room;   /* receive buffer that it finds; UINT32_MAX = enough */
+    uint32_t starve; /* found no receive work request, says the RNR NAK in this place; + 1, 0 = it
+                      * did */
+    uint16_t ip_id, pkey, payload_len;
+    uint8_t payload_at; /* octets from the BTH on */
+    uint8_t opcode, syndrome;
+    bool ipv4 : 1;
+    bool good : 1;      /* as in its frame */
+    bool selective : 1; /* of selective repeat, if that is what both ends mean by it: else not
+                         * usable */
+    bool usable : 1;    /* good, and from where the capture sees most of this role */
+    bool duplicate : 1; /* the network's copy of an earlier packet */
+    /* evidence, for one direction at a time */
+    bool lost : 1;      /* never reached the other end */
+    bool overtaken : 1; /* an answer that later ones have overtaken, as far as that can be told */
+    bool doubled : 1;   /* by the network behind the capture: the copy finds one */
+    bool refused : 1;   /* with an access error: its key isn't good (any more) */
+    bool spoilt : 1;    /* its data could not be placed by the responder itself */
 };
 
 /* Requests go in `flow`, their answers come in `answers`. */
 struct direction {
     struct packet *packet; /* of both flows only, in the order of the capture */
     size_t packets;
+    struct held *held;
     struct lint_flow_info flow, answers;
     uint32_t connection;
     uint32_t mtu;    /* octets */
@@ -55,10 +60,20 @@ struct direction {
     uint16_t pkey;
 };
 
-#define AHEAD_MAX 65536u /* packets between a request and its answer */
+#define AHEAD_MAX  65536u /* packets between a request and its answer */
+#define STEP_EVERY 1024u  /* packets from one look at the progress to the next */
+
+/* How far it is: packets that have been gone through, of all that are to be. */
+struct watch {
+    replay_progress progress; /* or NULL */
+    void *ctx;
+    uint64_t done, total;
+};
 
 struct judge {
     replay_report report;
+    bool mute; /* nobody reads the text of a difference */
+    struct watch *watch;
     void *ctx;
     struct replay_outcome *out;
     uint64_t excused; /* answers that our engine doesn't give here, but might: another choice of
@@ -68,8 +83,36 @@ struct judge {
 /* WIRE_F_* */
 static inline unsigned packet_flags(const struct packet *p)
 {
-    return wire_opcodes[p->pkt.opcode].flags;
+    return wire_opcodes[p->opcode].flags;
 }
+
+/* Did the capture keep only a part of it? */
+static inline bool packet_cut(const struct packet *p)
+{
+    return p->kept->have < p->kept->len;
+}
+
+/* Its payload, as far as it was kept: see packet_payload_have. */
+static inline const uint8_t *packet_payload(const struct packet *p)
+{
+    return p->kept->octet + p->payload_at;
+}
+
+static inline uint32_t packet_payload_have(const struct packet *p)
+{
+    uint32_t have = p->kept->have > p->payload_at ? p->kept->have - p->payload_at : 0;
+    return have < p->payload_len ? have : p->payload_len;
+}
+
+/* All that its headers say. */
+static inline void packet_wire(const struct packet *p, struct wire_pkt *out)
+{
+    kept_parse(p->kept, out);
+}
+
+/* The packets of both flows, in the order of the capture. 0, -ENOMEM, -EFBIG. */
+int packets_collect(const struct keep *k, struct direction *d);
+void packets_free(struct direction *d);
 
 /* A usable request of this direction. */
 static inline bool packet_asks(const struct direction *d, const struct packet *p)
@@ -86,7 +129,7 @@ static inline bool packet_answers(const struct direction *d, const struct packet
 /* FLUSH and ATOMIC WRITE are options that our engine has not (OPC-07). */
 static inline bool packet_optional(const struct packet *p)
 {
-    uint8_t op = p->pkt.opcode & 0x1F;
+    uint8_t op = p->opcode & 0x1F;
     return op == WIRE_FLUSH || op == WIRE_ATOMIC_WRITE;
 }
 
@@ -99,20 +142,26 @@ static inline bool packet_sack(const struct packet *p, uint32_t flow)
 /* READ response, ATOMIC acknowledge or ACK: not a NAK. */
 static inline bool packet_positive(const struct packet *p)
 {
-    return !(packet_flags(p) & WIRE_F_ACK) || wire_aeth_kind(p->pkt.syndrome) == WIRE_AETH_ACK;
+    return !(packet_flags(p) & WIRE_F_ACK) || wire_aeth_kind(p->syndrome) == WIRE_AETH_ACK;
 }
 
 /* PSNs that a request packet stands for. */
 uint32_t packet_psns(const struct direction *d, const struct packet *p);
 
-/* Not at the end's own port: has one interface of several seen all that the flow `own` sent, and
- * most of the other one? The others then add nothing but the differences between their clocks. If
- * there are several such, it is the one that has seen least of the other flow: the nearest. */
-bool vantage_find(const struct direction *d, uint32_t own, uint32_t *interface);
+/* Which packets are usable, in this role. Where the end was captured whose place we take, that is:
+ * where its packets went out, the capture shows just what came in. Else, if one interface has all
+ * that this end sent, what that one shows. Elsewhere each packet counts where it was first seen;
+ * also where those of the other end went out, too: a machine with both, and a capture that doesn't
+ * name its interfaces. */
+void vantage_view(struct direction *d, enum replay_role role);
 
 /* Without interfaces to tell them apart: are most answers there twice, as in captures of two places
  * merged into one? */
 bool vantage_doubled(const struct direction *d);
+
+/* RC, as responder: choose what leaves the fewest differences. *explained: that is none at all, and
+ * j->out is what as_responder makes of it. 0, or what as_responder returns. */
+int choices_find(struct direction *d, struct judge *j, bool *explained);
 
 /* Fill in the MTU. */
 void evidence_mtu(struct direction *d);
@@ -129,7 +178,10 @@ bool evidence_refused(const struct direction *d, const struct packet *p, uint8_t
  * behind what was sent after it. */
 bool evidence_late(const struct direction *d, const struct packet *nak);
 
-/* 0, -ENOMEM. */
+/* One more packet has been gone through: -EINTR = stop here. */
+int judge_step(struct judge *j);
+
+/* 0, -ENOMEM, -EFBIG, -EINTR. */
 int as_responder(struct direction *d, struct judge *j);
 int as_requester(struct direction *d, struct judge *j);
 /* In the role that j->out says; d->answers is nobody. */

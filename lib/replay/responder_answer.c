@@ -14,33 +14,36 @@
 
 static bool same_kind(const struct answer *a, const struct packet *p)
 {
-    if (a->psn != p->pkt.psn || a->opcode != p->pkt.opcode)
+    if (a->psn != p->psn || a->opcode != p->opcode)
         return false;
     if (!(wire_opcodes[a->opcode].headers & WIRE_H_AETH))
         return true;
-    enum wire_aeth_kind kind = wire_aeth_kind(p->pkt.syndrome);
+    enum wire_aeth_kind kind = wire_aeth_kind(p->syndrome);
     return kind == wire_aeth_kind(a->syndrome) &&
-           (kind != WIRE_AETH_NAK || a->syndrome == p->pkt.syndrome);
+           (kind != WIRE_AETH_NAK || a->syndrome == p->syndrome);
 }
 
 static bool same_content(const struct answer *a, const struct packet *p, const char **field)
 {
-    if (a->payload_len < p->pkt.payload_len && p->have < p->len)
+    if (a->payload_len < p->payload_len && packet_cut(p))
         return true; /* cut: perhaps several packets, merged by the host that captured */
-    if (a->payload_len != p->pkt.payload_len) {
+    if (a->payload_len != p->payload_len) {
         *field = "payload length";
         return false;
     }
-    bool whole = p->have >= p->pkt.payload_off + p->pkt.payload_len;
-    if (whole && a->payload != responder_hash(p->frame + p->pkt.payload_off, p->pkt.payload_len)) {
+    bool whole = packet_payload_have(p) == p->payload_len, atomic = p->opcode == WIRE_ATOMIC_ACK;
+    if (!atomic && whole && a->content != responder_hash(packet_payload(p), p->payload_len)) {
         *field = "payload";
         return false;
     }
-    if (p->pkt.opcode == WIRE_ATOMIC_ACK && a->orig != p->pkt.orig) {
+    struct wire_pkt w;
+    if (atomic)
+        packet_wire(p, &w);
+    if (atomic && a->content != w.orig) {
         *field = "original value";
         return false;
     }
-    if (a->pkey != p->pkt.pkey) {
+    if (a->pkey != p->pkey) {
         *field = "P_Key";
         return false;
     }
@@ -60,11 +63,11 @@ static bool refused_since(const struct responder *r, const struct packet *from,
 {
     const struct packet *q = nak;
     for (unsigned n = 0; q-- > from && n < BACK; n++) {
-        if (!packet_answers(r->d, q) || wire_psn_diff(q->pkt.psn, nak->pkt.psn) < 0)
+        if (!packet_answers(r->d, q) || wire_psn_diff(q->psn, nak->psn) < 0)
             continue;
-        if (q->pkt.psn != nak->pkt.psn || q->pkt.opcode != WIRE_ACKNOWLEDGE || packet_positive(q))
+        if (q->psn != nak->psn || q->opcode != WIRE_ACKNOWLEDGE || packet_positive(q))
             return false;
-        if (wire_aeth_kind(q->pkt.syndrome) == WIRE_AETH_RNR)
+        if (wire_aeth_kind(q->syndrome) == WIRE_AETH_RNR)
             return true;
     }
     return false;
@@ -75,8 +78,7 @@ static bool answered_otherwise(const struct responder *r, const struct packet *a
 {
     const struct packet *q = ack;
     for (unsigned n = 0; q > r->d->packet && n < BACK; n++)
-        if (packet_asks(r->d, --q) &&
-            ((ack->pkt.psn - q->pkt.psn) & WIRE_PSN_MASK) < packet_psns(r->d, q))
+        if (packet_asks(r->d, --q) && ((ack->psn - q->psn) & WIRE_PSN_MASK) < packet_psns(r->d, q))
             return packet_flags(q) & (WIRE_F_READ | WIRE_F_ATOMIC);
     return false;
 }
@@ -85,20 +87,20 @@ static const char *rule_of_missing(const struct responder *r, const struct packe
                                    const struct answer *near)
 {
     unsigned f = packet_flags(p);
-    if (!(f & WIRE_F_ACK) && wire_opcodes[p->pkt.opcode].headers & WIRE_H_AETH &&
-        wire_aeth_kind(p->pkt.syndrome) != WIRE_AETH_ACK)
+    if (!(f & WIRE_F_ACK) && wire_opcodes[p->opcode].headers & WIRE_H_AETH &&
+        wire_aeth_kind(p->syndrome) != WIRE_AETH_ACK)
         return "REQ-31";
     if (packet_positive(p) && stage_state(&r->stage) == QPS_ERR)
         return "RSP-22";
     if (f & WIRE_F_READ)
-        return near && near->opcode != p->pkt.opcode ? near->used ? "RD-10" : "REQ-30" : "RD-10";
+        return near && near->opcode != p->opcode ? near->used ? "RD-10" : "REQ-30" : "RD-10";
     if (f & WIRE_F_ATOMIC)
         return "ATM-08";
-    switch (wire_aeth_kind(p->pkt.syndrome)) {
+    switch (wire_aeth_kind(p->syndrome)) {
     case WIRE_AETH_RNR:
         return "RNR-01";
     case WIRE_AETH_NAK:
-        if (p->pkt.syndrome != WIRE_SYN_NAK_SEQ)
+        if (p->syndrome != WIRE_SYN_NAK_SEQ)
             return "ACK-06";
         return (near && wire_aeth_kind(near->syndrome) == WIRE_AETH_RNR) ||
                        refused_since(r, r->d->packet, p)
@@ -131,19 +133,32 @@ static const char *why_missing(const char *rule)
     return "";
 }
 
-/* What our engine has sent, as text; NULL = nothing. */
-static const char *dump_of(const struct answer *a)
+/* It differs; our engine has this answer instead, NULL = nothing. */
+static void differ(struct responder *r, const struct packet *p, const char *rule, const char *field,
+                   const struct answer *ours, const char *why)
 {
-    return a && a->dump ? a->dump : "(nothing)";
+    char text[REPLAY_DUMP_MAX] = "(nothing)";
+    if (ours && !r->j->mute) {
+        const struct wire_pkt w = {.opcode = ours->opcode,
+                                   .psn = ours->psn,
+                                   .msn = ours->msn,
+                                   .syndrome = ours->syndrome,
+                                   .pkey = ours->pkey,
+                                   .orig = ours->content,
+                                   .payload_len = ours->payload_len,
+                                   .ttl = 64};
+        stage_dump(&r->stage, &w, r->stage.p.remote_qpn, text);
+    }
+    judge_differ(r->j, p, rule, field, text, why);
 }
 
 static void differ_repeated(struct responder *r, const struct packet *p)
 {
     const struct answer *due = NULL;
-    for (uint32_t i = r->bucket[p->pkt.psn % LEDGER_BUCKETS]; i; i = r->ledger[i - 1].next)
-        if (r->ledger[i - 1].psn == p->pkt.psn && r->ledger[i - 1].opcode != p->pkt.opcode)
+    for (uint32_t i = r->bucket[p->psn % LEDGER_BUCKETS]; i; i = r->ledger[i - 1].next)
+        if (r->ledger[i - 1].psn == p->psn && r->ledger[i - 1].opcode != p->opcode)
             due = &r->ledger[i - 1];
-    judge_differ(r->j, p, "RD-10", "opcode", dump_of(due), why_missing("RD-10"));
+    differ(r, p, "RD-10", "opcode", due, why_missing("RD-10"));
 }
 
 /* Has the capture shown how the execution began that this answer of ours is from? If not, perhaps
@@ -163,7 +178,7 @@ static bool follows(const struct responder *r, const struct packet *p, const str
 {
     const struct packet *end = r->d->packet + r->d->packets;
     for (unsigned n = 0; ++p < end && n < BACK; n++)
-        if (packet_answers(r->d, p) && p->pkt.psn == a->psn && p->pkt.opcode == a->opcode)
+        if (packet_answers(r->d, p) && p->psn == a->psn && p->opcode == a->opcode)
             return true;
     return false;
 }
@@ -174,10 +189,10 @@ static bool goes_on(const struct responder *r, const struct packet *p)
 {
     const struct packet *q = p;
     for (unsigned n = 0; q-- > r->d->packet && n < BACK; n++) {
-        if (packet_asks(r->d, q) && q->pkt.psn == p->pkt.psn)
+        if (packet_asks(r->d, q) && q->psn == p->psn)
             return false;
         if (packet_answers(r->d, q) && packet_flags(q) & WIRE_F_READ)
-            return q->pkt.psn == ((p->pkt.psn - 1) & WIRE_PSN_MASK);
+            return q->psn == ((p->psn - 1) & WIRE_PSN_MASK);
     }
     return false;
 }
@@ -187,9 +202,9 @@ static bool goes_on(const struct responder *r, const struct packet *p)
 static bool repeated_oddly(struct responder *r, const struct packet *p, const struct answer *found)
 {
     bool later = false;
-    for (uint32_t i = r->bucket[p->pkt.psn % LEDGER_BUCKETS]; i; i = r->ledger[i - 1].next) {
+    for (uint32_t i = r->bucket[p->psn % LEDGER_BUCKETS]; i; i = r->ledger[i - 1].next) {
         const struct answer *a = &r->ledger[i - 1];
-        if (a->psn != p->pkt.psn || a->opcode == found->opcode ||
+        if (a->psn != p->psn || a->opcode == found->opcode ||
             !(wire_opcodes[a->opcode].flags & WIRE_F_READ))
             continue;
         r->regular = r->regular || a < found;
@@ -199,8 +214,8 @@ static bool repeated_oddly(struct responder *r, const struct packet *p, const st
         }
     }
     uint64_t least = r->d->answers.rtt_samples ? r->d->answers.rtt_min / 8 : 0;
-    bool at_once = r->reread[p->pkt.psn % REREADS].psn == p->pkt.psn &&
-                   p->ns - r->reread[p->pkt.psn % REREADS].ns < least; /* under way already */
+    bool at_once = r->reread[p->psn % REREADS].psn == p->psn &&
+                   p->kept->ns - r->reread[p->psn % REREADS].ns < least; /* under way already */
     if (!later || at_once || r->regular || p->overtaken || goes_on(r, p) ||
         (!r->odd_told && !begun_before(r, found)))
         return false;
@@ -223,7 +238,7 @@ static const struct packet *asked_before(const struct responder *r, const struct
                                          uint32_t psn, bool fed)
 {
     for (unsigned n = 0; end > r->d->packet && n < BACK; n++)
-        if (packet_asks(r->d, --end) && end->pkt.psn == psn && !(fed && end->starve))
+        if (packet_asks(r->d, --end) && end->psn == psn && !(fed && end->starve))
             return end;
     return NULL;
 }
@@ -252,9 +267,9 @@ static bool missed(const struct responder *r, const struct packet *p, uint32_t w
     for (const struct packet *q = r->d->packet; q < end; q++) {
         if (!packet_asks(r->d, q))
             continue;
-        if (q->pkt.psn == wanted)
+        if (q->psn == wanted)
             return q > p && before;
-        before = before || wire_psn_diff(q->pkt.psn, wanted) > 0;
+        before = before || wire_psn_diff(q->psn, wanted) > 0;
     }
     return true;
 }
@@ -263,8 +278,7 @@ static bool missed(const struct responder *r, const struct packet *p, uint32_t w
  * never shown it. From here on nothing can be told. */
 static bool finds_hole(const struct responder *r, const struct packet *p)
 {
-    uint32_t end =
-        (p->pkt.psn + packet_positive(p)) & WIRE_PSN_MASK; /* a NAK covers what was before */
+    uint32_t end = (p->psn + packet_positive(p)) & WIRE_PSN_MASK; /* a NAK covers what was before */
     if (wire_psn_diff(end, stage_epsn(&r->stage)) <= 0 || stage_state(&r->stage) == QPS_ERR)
         return false;
     uint32_t wanted = never_shown(r, p, end);
@@ -274,24 +288,22 @@ static bool finds_hole(const struct responder *r, const struct packet *p)
 /* Does it refuse a packet that the capture has missed? */
 static bool refuses_missed(const struct responder *r, const struct packet *p)
 {
-    return packet_flags(p) & WIRE_F_ACK && !packet_positive(p) &&
-           p->pkt.syndrome != WIRE_SYN_NAK_SEQ && !asked_before(r, p, p->pkt.psn, false) &&
-           missed(r, p, p->pkt.psn);
+    return packet_flags(p) & WIRE_F_ACK && !packet_positive(p) && p->syndrome != WIRE_SYN_NAK_SEQ &&
+           !asked_before(r, p, p->psn, false) && missed(r, p, p->psn);
 }
 
 /* Does it refuse what takes a receive, for want of one? Anybody may, and which transmission of it
  * came when can't always be told; but not what an answer has long covered. */
 static bool may_starve(const struct responder *r, const struct packet *p)
 {
-    const struct packet *asked = asked_before(r, p, p->pkt.psn, false), *q = p;
-    if (wire_aeth_kind(p->pkt.syndrome) != WIRE_AETH_RNR || !asked)
+    const struct packet *asked = asked_before(r, p, p->psn, false), *q = p;
+    if (wire_aeth_kind(p->syndrome) != WIRE_AETH_RNR || !asked)
         return false;
     unsigned f = packet_flags(asked);
     if (f & WIRE_F_SEND ? !(f & WIRE_F_START) : !(f & WIRE_F_IMM && f & WIRE_F_END))
         return false;
     for (unsigned n = 0; q-- > r->d->packet && n < BACK; n++)
-        if (packet_answers(r->d, q) && packet_positive(q) &&
-            wire_psn_diff(q->pkt.psn, p->pkt.psn) >= 0)
+        if (packet_answers(r->d, q) && packet_positive(q) && wire_psn_diff(q->psn, p->psn) >= 0)
             return n < LATE;
     return true;
 }
@@ -300,7 +312,7 @@ static bool may_starve(const struct responder *r, const struct packet *p)
  * needed, but in another order, or it is thought lost. Give it in order. */
 static void catch_up(struct responder *r, const struct packet *p)
 {
-    uint32_t goal = (p->pkt.psn + packet_positive(p)) & WIRE_PSN_MASK, psn = stage_epsn(&r->stage);
+    uint32_t goal = (p->psn + packet_positive(p)) & WIRE_PSN_MASK, psn = stage_epsn(&r->stage);
     const struct packet *missed[MISSED];
     unsigned n = 0;
     if (r->d->exact || p->selective || stage_state(&r->stage) == QPS_ERR)
@@ -322,9 +334,9 @@ static bool first_missing(const struct responder *r, const struct packet *p)
     bool behind = false, seen = false;
     const struct packet *q = p;
     for (unsigned n = 0; q-- > r->d->packet && n < BACK; n++) {
-        int32_t off = wire_psn_diff(q->pkt.psn, p->pkt.psn);
+        int32_t off = wire_psn_diff(q->psn, p->psn);
         /* (one from before it was sent has covered nothing, whatever it says) */
-        if (packet_answers(r->d, q) && off >= 0 && (!seen || asked_before(r, q, p->pkt.psn, false)))
+        if (packet_answers(r->d, q) && off >= 0 && (!seen || asked_before(r, q, p->psn, false)))
             return false;
         behind = behind || (packet_asks(r->d, q) && off > 0);
         seen = seen || (packet_asks(r->d, q) && off == 0);
@@ -337,13 +349,12 @@ static bool first_missing(const struct responder *r, const struct packet *p)
 static bool delayed(const struct responder *r, const struct packet *p)
 {
     bool covered = false;
-    if (p->pkt.syndrome != WIRE_SYN_NAK_SEQ)
+    if (p->syndrome != WIRE_SYN_NAK_SEQ)
         return false;
     if (p->overtaken)
         return true;
-    const struct packet *early = r->d->exact && p->pkt.psn == stage_epsn(&r->stage)
-                                     ? asked_before(r, p, p->pkt.psn, true)
-                                     : NULL;
+    const struct packet *early =
+        r->d->exact && p->psn == stage_epsn(&r->stage) ? asked_before(r, p, p->psn, true) : NULL;
     if (early && !refused_since(r, early, p))
         return true; /* it came early; what it came before, just before the NAK was made */
     if (!r->d->exact && (evidence_late(r->d, p) || first_missing(r, p)))
@@ -351,8 +362,8 @@ static bool delayed(const struct responder *r, const struct packet *p)
     size_t i = (size_t)(p - r->d->packet);
     for (unsigned n = 0; i-- > 0 && n < 2 * LATE; n++) {
         const struct packet *q = &r->d->packet[i];
-        bool covers = packet_answers(r->d, q) && packet_positive(q) &&
-                      wire_psn_diff(q->pkt.psn, p->pkt.psn) >= 0;
+        bool covers =
+            packet_answers(r->d, q) && packet_positive(q) && wire_psn_diff(q->psn, p->psn) >= 0;
         if (covers && n >= LATE)
             return false;
         covered = covered || covers;
@@ -365,12 +376,12 @@ static bool delayed(const struct responder *r, const struct packet *p)
 static bool copied(const struct responder *r, const struct packet *p)
 {
     const struct packet *q = p;
-    if (p->pkt.syndrome <= WIRE_SYN_NAK_SEQ)
+    if (p->syndrome <= WIRE_SYN_NAK_SEQ)
         return false;
     for (unsigned n = 0; q-- > r->d->packet && n < BACK; n++)
-        if (packet_answers(r->d, q) && q->pkt.psn == p->pkt.psn && q->pkt.opcode == p->pkt.opcode &&
-            q->pkt.syndrome == p->pkt.syndrome)
-            return q->pkt.ip_id == p->pkt.ip_id;
+        if (packet_answers(r->d, q) && q->psn == p->psn && q->opcode == p->opcode &&
+            q->syndrome == p->syndrome)
+            return q->ip_id == p->ip_id;
     return false;
 }
 
@@ -393,9 +404,9 @@ static struct match look_up(const struct responder *r, const struct packet *p)
 {
     struct match m = {0};
     bool redone = packet_flags(p) & (WIRE_F_READ | WIRE_F_ATOMIC);
-    for (uint32_t i = r->bucket[p->pkt.psn % LEDGER_BUCKETS]; i; i = r->ledger[i - 1].next) {
+    for (uint32_t i = r->bucket[p->psn % LEDGER_BUCKETS]; i; i = r->ledger[i - 1].next) {
         struct answer *a = &r->ledger[i - 1];
-        if (a->psn != p->pkt.psn)
+        if (a->psn != p->psn)
             continue;
         m.again = m.again || m.near;
         if (!m.near || (m.near->used && !a->used))
@@ -425,17 +436,17 @@ static void compare_found(struct responder *r, const struct packet *p, const str
     const char *rule = f & WIRE_F_ATOMIC            ? "ATM-08"
                        : !strcmp(m->wrong, "P_Key") ? "KEY-01"
                                                     : "RD-05";
-    judge_differ(r->j, p, rule, m->wrong, dump_of(m->found), "the same answer, with other content");
+    differ(r, p, rule, m->wrong, m->found, "the same answer, with other content");
 }
 
 /* A capture may begin while packets are sent again that were executed before. The ACK of the last
  * of them then comes before it, and counts no message more than the answer before it did. */
 static bool counts_no_more(struct responder *r, const struct packet *p)
 {
-    if (wire_opcodes[p->pkt.opcode].headers & WIRE_H_AETH && !r->first)
+    if (wire_opcodes[p->opcode].headers & WIRE_H_AETH && !r->first)
         r->first = p;
     return packet_flags(p) & WIRE_F_ACK && packet_positive(p) && r->first != p &&
-           p->pkt.msn == r->first->pkt.msn && p - r->d->packet < EARLY;
+           p->msn == r->first->msn && p - r->d->packet < EARLY;
 }
 
 /* An answer to what our engine hasn't got to, or won't: true if one before it has said so. */
@@ -443,7 +454,7 @@ static bool behind_already(struct responder *r, const struct packet *p)
 {
     uint32_t epsn = stage_epsn(&r->stage);
     if (!packet_positive(p) ||
-        (wire_psn_diff(p->pkt.psn, epsn) < 0 && stage_state(&r->stage) != QPS_ERR))
+        (wire_psn_diff(p->psn, epsn) < 0 && stage_state(&r->stage) != QPS_ERR))
         return false;
     bool told = r->behind && r->behind_at == epsn;
     r->behind = true;
@@ -461,9 +472,9 @@ static void pass_over(struct responder *r)
 void responder_compare(struct responder *r, const struct packet *p)
 {
     bool no_more = counts_no_more(r, p);
-    bool ack = p->pkt.opcode == WIRE_ACKNOWLEDGE, positive = packet_positive(p);
+    bool ack = p->opcode == WIRE_ACKNOWLEDGE, positive = packet_positive(p);
     r->hole = r->hole || (!p->selective && finds_hole(r, p));
-    bool before = wire_psn_diff(p->pkt.psn, r->d->base) < 0 || !r->j->out->fed || p->selective;
+    bool before = wire_psn_diff(p->psn, r->d->base) < 0 || !r->j->out->fed || p->selective;
     if (r->hole || p->duplicate || before) {
         r->j->out->passed++;
         return;
@@ -471,10 +482,10 @@ void responder_compare(struct responder *r, const struct packet *p)
     catch_up(r, p);
     r->j->out->compared++;
     struct match m = look_up(r, p);
-    if (ack && positive && acknowledgeable(r, p->pkt.psn)) {
+    if (ack && positive && acknowledgeable(r, p->psn)) {
         if (answered_otherwise(r, p))
-            judge_differ(r->j, p, "ACK-05", "opcode", dump_of(m.near),
-                         "this PSN is a READ's or an ATOMIC's: no ACK has it");
+            differ(r, p, "ACK-05", "opcode", m.near,
+                   "this PSN is a READ's or an ATOMIC's: no ACK has it");
         else
             r->j->out->same++;
         return;
@@ -483,14 +494,14 @@ void responder_compare(struct responder *r, const struct packet *p)
         compare_found(r, p, &m);
         return;
     }
-    if (r->declined[p->pkt.psn % LEDGER_BUCKETS] || !r->stage.budget || m.repeated ||
+    if (r->declined[p->psn % LEDGER_BUCKETS] || !r->stage.budget || m.repeated ||
         (r->middle && p - r->d->packet < EARLY) || no_more || refuses_missed(r, p) ||
         (ack && !positive && (delayed(r, p) || copied(r, p)))) {
         pass_over(r);
         return;
     }
     const char *field = ack && positive ? "PSN" : "opcode";
-    if (ack && m.near && m.near->opcode == p->pkt.opcode)
+    if (ack && m.near && m.near->opcode == p->opcode)
         field = "syndrome";
     if (behind_already(r, p)) {
         pass_over(r);
@@ -502,6 +513,5 @@ void responder_compare(struct responder *r, const struct packet *p)
         return;
     }
     const char *rule = rule_of_missing(r, p, m.near);
-    judge_differ(r->j, p, rule, field, dump_of(m.near && !m.near->used ? m.near : NULL),
-                 why_missing(rule));
+    differ(r, p, rule, field, m.near && !m.near->used ? m.near : NULL, why_missing(rule));
 }

@@ -32,7 +32,10 @@ static struct sparse_page *make(struct sparse *s, uint64_t number)
 {
     if (!s->bucket)
         s->bucket = calloc(BUCKETS, sizeof(struct sparse_page *));
-    struct sparse_page *p = s->bucket && s->pages < SPARSE_PAGES_MAX ? calloc(1, sizeof(*p)) : NULL;
+    if (!s->bucket || s->pages == SPARSE_PAGES_MAX ||
+        !held_take(s->held, sizeof(struct sparse_page)))
+        return NULL;
+    struct sparse_page *p = calloc(1, sizeof(*p));
     if (!p)
         return NULL;
     struct sparse_page **head = &s->bucket[bucket_of(number)];
@@ -51,7 +54,7 @@ void sparse_free(struct sparse *s)
             free(p);
         }
     free(s->bucket);
-    *s = (struct sparse){0};
+    *s = (struct sparse){.held = s->held};
 }
 
 void sparse_write(struct sparse *s, uint64_t at, const void *data, uint32_t len)

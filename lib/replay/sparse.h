@@ -6,7 +6,7 @@
 #ifndef URNIC_SPARSE_H
 #define URNIC_SPARSE_H
 
-#include <stdint.h>
+#include "held.h"
 
 #define SPARSE_PAGE      4096u
 #define SPARSE_PAGES_MAX 32768u /* 128 MiB; what is written beyond is forgotten */
@@ -15,6 +15,7 @@ struct sparse_page;
 
 /* All zero to begin with; free with sparse_free. */
 struct sparse {
+    struct held *held; /* the pages count against it */
     struct sparse_page **bucket;
     uint32_t pages;
 };

@@ -250,11 +250,12 @@ bool stage_wait(struct stage *s)
     return true;
 }
 
-void stage_feed(struct stage *s, const struct packet *p, uint32_t rkey)
+/* Give it a packet with these headers; `have` octets of its payload are known. */
+static void feed(struct stage *s, const struct wire_pkt *headers, const uint8_t *payload,
+                 uint32_t have, uint32_t rkey)
 {
     uint8_t frame[WIRE_FRAME_MAX];
-    struct wire_pkt w = p->pkt;
-    uint32_t off = w.payload_off, have = p->have > off ? p->have - off : 0;
+    struct wire_pkt w = *headers;
     memcpy(w.dmac, our_mac, 6);
     if (wire_addr_is_multicast(&w.dip))
         wire_mcast_mac(&w.dip, w.dmac);
@@ -273,9 +274,8 @@ void stage_feed(struct stage *s, const struct packet *p, uint32_t rkey)
     size_t at = wire_build(frame, sizeof(frame), &w);
     if (!at)
         return;
-    have = have < w.payload_len ? have : w.payload_len;
     if (have)
-        memcpy(frame + at, p->frame + off, have);
+        memcpy(frame + at, payload, have);
     memset(frame + at + have, 0, w.payload_len - have);
     size_t len = wire_frame_len(&w);
     wire_icrc_seal(frame, len, w.ip_off, w.bth_off);
@@ -294,19 +294,44 @@ void stage_feed(struct stage *s, const struct packet *p, uint32_t rkey)
     run_until(s, s->now + 2); /* an ACK that waits for company goes alone */
 }
 
+void stage_feed(struct stage *s, const struct packet *p, uint32_t rkey)
+{
+    struct wire_pkt w;
+    packet_wire(p, &w);
+    feed(s, &w, packet_payload(p), packet_payload_have(p), rkey);
+}
+
+void stage_dump(const struct stage *s, const struct wire_pkt *headers, uint32_t dqpn,
+                char text[REPLAY_DUMP_MAX])
+{
+    uint8_t frame[WIRE_FRAME_MAX];
+    struct wire_pkt w = *headers;
+    w.sip = s->p.local;
+    w.dip = s->p.remote;
+    w.ip_version = wire_addr_is_v4(&w.sip) ? 4 : 6;
+    w.vlan = w.fecn = w.becn = false;
+    w.tclass = 0;
+    w.dqpn = dqpn;
+    size_t at = wire_build(frame, sizeof(frame), &w);
+    text[0] = '\0';
+    if (!at)
+        return;
+    size_t len = wire_frame_len(&w);
+    memset(frame + at, 0, w.payload_len);
+    wire_icrc_seal(frame, len, w.ip_off, w.bth_off);
+    wire_dump(text, REPLAY_DUMP_MAX, frame, len, 0);
+}
+
 void stage_hello(struct stage *s)
 {
-    const struct packet p = {
-        .pkt = {.ttl = 64,
-                .sip = s->p.remote,
-                .dip = s->p.local,
-                .dport = WIRE_UDP_PORT,
-                .opcode = WIRE_OPCODE(WIRE_RC, WIRE_ACKNOWLEDGE),
-                .pkey = s->p.pkey,
-                .psn = s->p.sq_psn,
-                .syndrome = WIRE_SYN_ACK,
-                .selective = true},
-        .selective = true,
-    };
-    stage_feed(s, &p, 0);
+    const struct wire_pkt w = {.ttl = 64,
+                               .sip = s->p.remote,
+                               .dip = s->p.local,
+                               .dport = WIRE_UDP_PORT,
+                               .opcode = WIRE_OPCODE(WIRE_RC, WIRE_ACKNOWLEDGE),
+                               .pkey = s->p.pkey,
+                               .psn = s->p.sq_psn,
+                               .syndrome = WIRE_SYN_ACK,
+                               .selective = true};
+    feed(s, &w, NULL, 0, 0);
 }

@@ -70,6 +70,10 @@ void stage_hello(struct stage *s);
 /* Give it a captured packet, addressed to this queue pair, with this R_Key if it has one. */
 void stage_feed(struct stage *s, const struct packet *p, uint32_t rkey);
 
+/* A packet with these headers, from here to queue pair `dqpn` there, as one line of text. */
+void stage_dump(const struct stage *s, const struct wire_pkt *headers, uint32_t dqpn,
+                char text[REPLAY_DUMP_MAX]);
+
 /* What the engine says: a counter, the queue pair's state, the PSN that it expects next. */
 uint64_t stage_count(const struct stage *s, enum engine_counter c);
 enum qp_state stage_state(const struct stage *s);

@@ -9,6 +9,7 @@
 #include "replay_priv.h"
 
 #define PLACES_MAX  8u
+#define PORTS_MAX   16u
 #define DOUBLED_MIN 4u  /* answers that tell whether a capture shows all of them twice */
 #define SAME_OCTETS 64u /* by so many from the BTH on, a packet is known again */
 
@@ -28,11 +29,28 @@ struct places {
 
 static uint64_t what_of(const struct packet *p)
 {
-    uint64_t h = 0xCBF29CE484222325ull ^ p->pkt.ip_id;
-    for (uint32_t i = p->pkt.bth_off; i < p->have && i < p->pkt.bth_off + SAME_OCTETS; i++)
-        if (i != p->pkt.bth_off + 4u) /* FECN and BECN change on the way */
-            h = (h ^ p->frame[i]) * 0x100000001B3ull;
+    uint64_t h = 0xCBF29CE484222325ull ^ p->ip_id;
+    for (uint32_t i = 0; i < p->kept->have && i < SAME_OCTETS; i++)
+        if (i != 4u) /* FECN and BECN change on the way */
+            h = (h ^ p->kept->octet[i]) * 0x100000001B3ull;
     return h;
+}
+
+/* Room for `n`; NULL: none, or out of memory. */
+static struct sight *sights_new(const struct direction *d, size_t n)
+{
+    if (!n || !held_take(d->held, n * sizeof(struct sight)))
+        return NULL;
+    struct sight *s = calloc(n, sizeof(*s));
+    if (!s)
+        held_give(d->held, n * sizeof(*s));
+    return s;
+}
+
+static void sights_free(const struct direction *d, struct sight *s, size_t n)
+{
+    held_give(d->held, n * sizeof(*s));
+    free(s);
 }
 
 /* PLACES_MAX when there are more. */
@@ -72,55 +90,151 @@ static void count(const struct sight *s, size_t n, struct places *at, uint64_t *
     }
 }
 
-bool vantage_find(const struct direction *d, uint32_t own, uint32_t *interface)
+/* Not at the end's own port: has one interface of several seen all that the flow `own` sent, and
+ * most of the other one? The others then add nothing but the differences between their clocks. If
+ * there are several such, it is the one that has seen least of the other flow: the nearest. */
+static bool one_place(const struct direction *d, uint32_t own, uint32_t *interface)
 {
     struct places at = {.n = 0};
-    struct sight *sight = calloc(d->packets ? d->packets : 1, sizeof(*sight));
     uint64_t all = 0, others = 0;
     size_t n = 0;
-    bool useless = !sight; /* too many places, or one where packets both go out and come in */
-    for (size_t i = 0; i < d->packets && !useless; i++) {
+    for (size_t i = 0; i < d->packets; i++) {
         const struct packet *p = &d->packet[i];
         if (!p->good)
             continue;
-        unsigned place = place_of(&at, p->interface), way = p->sent ? 1 : 2;
-        sight[n++] = (struct sight){what_of(p), place, p->flow == own};
-        useless = place == PLACES_MAX;
-        if (!useless)
-            at.ways[place] |= (uint8_t)(p->flow == own ? way : way << 2);
-        useless = useless || (at.ways[place] & 3) == 3 || at.ways[place] >> 2 == 3;
+        unsigned place = place_of(&at, p->kept->interface), way = p->kept->sent ? 1 : 2;
+        if (place == PLACES_MAX)
+            return false;
+        at.ways[place] |= (uint8_t)(p->flow == own ? way : way << 2);
+        if ((at.ways[place] & 3) == 3 || at.ways[place] >> 2 == 3)
+            return false; /* packets both go out and come in */
+        n++;
+    }
+    struct sight *sight = at.n > 1 ? sights_new(d, n) : NULL;
+    if (!sight)
+        return false;
+    n = 0;
+    for (size_t i = 0; i < d->packets; i++) {
+        const struct packet *p = &d->packet[i];
+        if (p->good)
+            sight[n++] =
+                (struct sight){what_of(p), place_of(&at, p->kept->interface), p->flow == own};
     }
     unsigned best = PLACES_MAX;
-    if (!useless && at.n > 1) {
-        qsort(sight, n, sizeof(*sight), by_what);
-        count(sight, n, &at, &all, &others);
-        for (unsigned v = 0; v < at.n; v++)
-            if (all && at.own[v] == all && at.other[v] > others / 2 &&
-                (best == PLACES_MAX || at.other[v] < at.other[best]))
-                best = v;
-    }
-    free(sight);
+    qsort(sight, n, sizeof(*sight), by_what);
+    count(sight, n, &at, &all, &others);
+    for (unsigned v = 0; v < at.n; v++)
+        if (all && at.own[v] == all && at.other[v] > others / 2 &&
+            (best == PLACES_MAX || at.other[v] < at.other[best]))
+            best = v;
+    sights_free(d, sight, n);
     if (best == PLACES_MAX)
         return false;
     *interface = at.interface[best];
     return true;
 }
 
+/* Interfaces of the end whose place we take: where its packets went out; several where links are
+ * bonded, or the file has sections that name theirs otherwise. */
+struct ports {
+    uint32_t interface[PORTS_MAX];
+    unsigned n;
+    bool twice; /* packets pass more than one of them: a bridge */
+};
+
+static bool is_port(const struct ports *s, uint32_t interface)
+{
+    unsigned i = 0;
+    while (i < s->n && s->interface[i] != interface)
+        i++;
+    return i < s->n;
+}
+
+/* False when there are too many. */
+static bool add_port(struct ports *s, uint32_t interface)
+{
+    if (is_port(s, interface))
+        return true;
+    if (s->n == PORTS_MAX)
+        return false;
+    s->interface[s->n++] = interface;
+    return true;
+}
+
+/* False when there is none, or the other end's packets went out there, too. */
+static bool find_ports(const struct direction *d, uint32_t own, struct ports *s)
+{
+    struct ports other = {.n = 0}; /* where there is more than packets that came in */
+    *s = other;
+    for (size_t i = 0; i < d->packets; i++) {
+        const struct packet *p = &d->packet[i];
+        if (p->good && p->kept->sent && p->flow == own && !add_port(s, p->kept->interface))
+            return false;
+        if (p->good && (p->kept->sent || p->flow == own) && !add_port(&other, p->kept->interface))
+            return false;
+    }
+    size_t all = 0, again = 0;
+    bool any = s->n;
+    for (size_t i = 0; i < d->packets && any; i++) {
+        const struct packet *p = &d->packet[i];
+        bool port = is_port(s, p->kept->interface);
+        if (!p->good)
+            continue;
+        if (port && p->kept->sent && p->flow != own)
+            return false;
+        if (!port && !is_port(&other, p->kept->interface) && !add_port(s, p->kept->interface))
+            return false;
+        all++;
+        again += p->kept->again;
+    }
+    s->twice = again > all / 3;
+    return any;
+}
+
+/* Where the end was captured whose place we take, that is: where its packets went out, the capture
+ * shows just what came in. Else, if one interface has all that this end sent, what that one shows.
+ * Elsewhere each packet counts where it was first seen; also where those of the other end went out,
+ * too: a machine with both, and a capture that doesn't name its interfaces. */
+void vantage_view(struct direction *d, enum replay_role role)
+{
+    uint32_t own = role == REPLAY_RESPONDER ? d->answers.id : d->flow.id, interface = 0;
+    struct ports ports;
+    bool exact = find_ports(d, own, &ports), one = !exact && one_place(d, own, &interface);
+    d->exact = d->own_port = exact;
+    for (size_t i = 0; i < d->packets; i++) {
+        struct packet *p = &d->packet[i];
+        bool there = one ? p->kept->interface == interface : !p->kept->again;
+        if (exact)
+            there = is_port(&ports, p->kept->interface) && (p->flow != own || p->kept->sent) &&
+                    !(p->kept->again && ports.n > 1 && ports.twice);
+        p->usable = p->good && there;
+    }
+}
+
+static bool tells_doubled(const struct direction *d, const struct packet *p)
+{
+    return packet_answers(d, p) && packet_positive(p);
+}
+
 bool vantage_doubled(const struct direction *d)
 {
-    struct sight *sight = calloc(d->packets ? d->packets : 1, sizeof(*sight));
     size_t n = 0, distinct = 0, once = 0;
-    for (size_t i = 0; sight && i < d->packets; i++)
-        if (packet_answers(d, &d->packet[i]) && packet_positive(&d->packet[i]))
-            sight[n++].what = what_of(&d->packet[i]);
-    if (sight)
-        qsort(sight, n, sizeof(*sight), by_what);
+    for (size_t i = 0; i < d->packets; i++)
+        n += tells_doubled(d, &d->packet[i]);
+    struct sight *sight = sights_new(d, n);
+    if (!sight)
+        return false;
+    n = 0;
+    for (size_t i = 0; i < d->packets; i++)
+        if (tells_doubled(d, &d->packet[i]))
+            sight[n++] = (struct sight){.what = what_of(&d->packet[i])};
+    qsort(sight, n, sizeof(*sight), by_what);
     for (size_t i = 0, k; i < n; i = k) {
         for (k = i + 1; k < n && sight[k].what == sight[i].what; k++)
             ;
         distinct++;
         once += k == i + 1;
     }
-    free(sight);
+    sights_free(d, sight, n);
     return distinct >= DOUBLED_MIN && once <= distinct / 4;
 }

@@ -210,6 +210,7 @@ WRONG = {
         ("empty", "empty: "),
         ("--as judge file", "--as: 'judge'"),
         ("--as= file", "--as: ''"),
+        ("--memory 1K file", "--memory: '1K'"),
         ("--max x file", "--max: 'x'"),
         ("--max -1 file", "--max: '-1'"),
         ("--max", "'--max' requires an argument"),

@@ -49,4 +49,16 @@ printf '%s\n' "$out" | grep -q 'nothing to compare: each RoCE packet is damaged'
 head -c $((24 + 16 + 1082)) "$pcaps/err-rnr.pcap" >"$part"
 out=$("$urnic" replay --as responder "$part") && fail "one packet is no success"
 printf '%s\n' "$out" | grep -q 'nothing to compare: no connection has both' || fail "one packet: $out"
+# More than may be held: it says so, and what to do, and prints no half of a result.
+head -c 24 "$pcaps/write-lat.pcap" >"$part"
+for _ in 1 2 3 4; do tail -c +25 "$pcaps/write-lat.pcap" >>"$part"; done
+out=$("$urnic" replay --memory 1M "$part" 2>&1)
+[ $? -eq 2 ] || fail "more memory than --memory allows: status $?"
+[ "$out" = "${out#difference}" ] || fail "half of a result: $out"
+printf '%s\n' "$out" | grep -q 'takes more than 1.0 MiB of memory: allow more with --memory, or cut it' ||
+    fail "more memory than --memory allows: $out"
+"$urnic" replay --memory 64M "$part" >/dev/null 2>&1
+[ $? -eq 2 ] && fail "--memory 64M is enough"
+# Without a terminal there is no progress.
+[ -z "$("$urnic" replay "$part" 2>&1 >/dev/null)" ] || fail "progress, without a terminal"
 exit $status

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What all roles tell of what they find: a difference, and how far they are.
+ */
+#include <errno.h>
+#include <stdio.h>
+
+#include "replay_priv.h"
+
+void judge_differ(struct judge *j, const struct packet *p, const char *rule, const char *field,
+                  const char *ours, const char *why)
+{
+    struct replay_difference d = {.connection = j->out->connection,
+                                  .role = j->out->role,
+                                  .number = p->kept->number,
+                                  .ns = p->kept->ns,
+                                  .rule = rule,
+                                  .field = field};
+    j->out->differ++;
+    if (!j->mute) {
+        uint8_t frame[KEPT_FRAME_MAX];
+        size_t have = kept_frame(p->kept, UINT32_MAX, frame);
+        snprintf(d.why, sizeof(d.why), "%s", why);
+        snprintf(d.ours, sizeof(d.ours), "%s", ours);
+        wire_dump_cut(d.capture, sizeof(d.capture), frame, have, p->kept->head->len + p->kept->len,
+                      0);
+    }
+    if (j->report)
+        j->report(j->ctx, &d);
+}
+
+int judge_step(struct judge *j)
+{
+    struct watch *w = j->watch;
+    if (!w || ++w->done % STEP_EVERY || !w->progress)
+        return 0;
+    return w->progress(w->ctx, w->done, w->total) ? 0 : -EINTR;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The packets of one direction and its answers, out of the frames that were kept.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "replay_priv.h"
+
+uint32_t packet_psns(const struct direction *d, const struct packet *p)
+{
+    if (packet_flags(p) & WIRE_F_READ && p->dma_len)
+        return (uint32_t)(((uint64_t)p->dma_len + d->mtu - 1) / d->mtu);
+    return 1;
+}
+
+static void read_packet(struct packet *p, const struct kept *k, uint32_t flow)
+{
+    struct wire_pkt w;
+    packet_wire(&(struct packet){.kept = k}, &w);
+    *p = (struct packet){.kept = k,
+                         .flow = flow,
+                         .va = w.va,
+                         .psn = w.psn,
+                         .rkey = w.rkey,
+                         .dma_len = w.dma_len,
+                         .msn = w.msn,
+                         .room = UINT32_MAX,
+                         .ip_id = w.ip_id,
+                         .pkey = w.pkey,
+                         .payload_len = (uint16_t)w.payload_len,
+                         .payload_at = (uint8_t)(w.payload_off - w.bth_off),
+                         .opcode = w.opcode,
+                         .syndrome = w.syndrome,
+                         .ipv4 = w.ip_version == 4,
+                         .good = k->good,
+                         .selective = k->selective,
+                         .duplicate = k->duplicate};
+}
+
+int packets_collect(const struct keep *k, struct direction *d)
+{
+    bool answers = d->answers.id != LINT_NO_FLOW;
+    const struct keep_flow *there = keep_flow(k, d->flow.id),
+                           *back = answers ? keep_flow(k, d->answers.id) : NULL;
+    const struct kept *a = there ? there->first : NULL, *b = back ? back->first : NULL;
+    uint64_t n = (there ? there->packets : 0) + (back ? back->packets : 0);
+    if (!n)
+        return 0;
+    if (!held_take(d->held, n * sizeof(*d->packet)))
+        return -EFBIG;
+    if (!(d->packet = malloc(n * sizeof(*d->packet))))
+        return -ENOMEM;
+    while (a || b) {
+        bool first = !b || (a && a->number < b->number);
+        const struct kept **from = first ? &a : &b;
+        read_packet(&d->packet[d->packets++], *from, first ? d->flow.id : d->answers.id);
+        *from = (*from)->next;
+    }
+    return 0;
+}
+
+void packets_free(struct direction *d)
+{
+    if (d->packet)
+        held_give(d->held, d->packets * sizeof(*d->packet));
+    free(d->packet);
+    d->packet = NULL;
+    d->packets = 0;
+}
