@@ -68,7 +68,7 @@ static inline bool memory_holds(const struct memory *m, uint64_t off, uint64_t l
 
 /* libc copies 4 KiB and more by `rep movsb`, beside which the CPU does nothing else; less than that
  * by vector moves, which run beside a CRC. */
-static inline void memory_move(uint8_t *dst, const uint8_t *src, uint32_t len)
+static inline void memory_move(uint8_t *dst, const uint8_t *src, size_t len)
 {
     for (; len > MEMORY_PIECE; len -= MEMORY_PIECE) {
         memcpy(dst, src, MEMORY_PIECE);

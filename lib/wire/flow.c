@@ -17,12 +17,20 @@
 #define IPV4_AT   WIRE_ETH_LEN
 #define UDP_AT_V4 (WIRE_ETH_LEN + WIRE_IPV4_LEN)
 #define UDP_AT_V6 (WIRE_ETH_LEN + WIRE_IPV6_LEN)
-/* What is compared: whole words, up to within the BTH. */
+/* What is compared: of the same flow, whole blocks up to within the BTH; of the same kind of packet
+ * as well, all before the acknowledge request. */
 #define HEAD_V4 48u
 #define HEAD_V6 64u
+#define ALL_V4  50u
+#define ALL_V6  70u
 _Static_assert(HEAD_V4 == UDP_AT_V4 + WIRE_UDP_LEN + 6 && HEAD_V6 == UDP_AT_V6 + WIRE_UDP_LEN + 2,
                "as below");
-_Static_assert(HEAD_V6 <= sizeof(((struct wire_flow *)0)->head), "room");
+_Static_assert(ALL_V4 == UDP_AT_V4 + WIRE_UDP_LEN + 8 && ALL_V6 == UDP_AT_V6 + WIRE_UDP_LEN + 8 &&
+                   ALL_V6 <= sizeof(((struct wire_flow *)0)->head),
+               "room");
+
+typedef uint64_t block __attribute__((vector_size(16)));
+#define BLOCK sizeof(block)
 
 /* What may differ: ones in these places. */
 static const uint8_t varies_v4[HEAD_V4] = {
@@ -44,19 +52,35 @@ static const uint8_t varies_v6[HEAD_V6] = {
     [HEAD_V6 - 1] = 0xFF,
 };
 
-/* Inlined, so that `n` is a constant. */
+/* The same without lengths and BTH. */
+static const uint8_t varies_all_v4[ALL_V4] = {
+    [IPV4_AT + 4] = 0xFF,                          /* identification */
+    [IPV4_AT + 5] = 0xFF,   [IPV4_AT + 10] = 0xFF, /* checksum */
+    [IPV4_AT + 11] = 0xFF,  [UDP_AT_V4] = 0xFF,    /* source port */
+    [UDP_AT_V4 + 1] = 0xFF,
+};
+
+static const uint8_t varies_all_v6[ALL_V6] = {[UDP_AT_V6] = 0xFF, [UDP_AT_V6 + 1] = 0xFF};
+
+/* In which bits do the blocks at `at` differ, where they must not? */
+static inline block differ(const uint8_t *a, const uint8_t *b, const uint8_t *varies, size_t at)
+{
+    block x, y, v;
+    memcpy(&x, a + at, BLOCK);
+    memcpy(&y, b + at, BLOCK);
+    memcpy(&v, varies + at, BLOCK);
+    return (x ^ y) & ~v;
+}
+
+/* Inlined, so that `n`, three blocks at least, is a constant. */
 __attribute__((always_inline)) static inline bool same_head(const uint8_t *a, const uint8_t *b,
                                                             const uint8_t *varies, size_t n)
 {
-    uint64_t differ = 0;
-    for (size_t i = 0; i < n; i += 8) {
-        uint64_t x, y, v;
-        memcpy(&x, a + i, 8);
-        memcpy(&y, b + i, 8);
-        memcpy(&v, varies + i, 8);
-        differ |= (x ^ y) & ~v;
-    }
-    return differ == 0;
+    block d = differ(a, b, varies, 0) | differ(a, b, varies, BLOCK) |
+              differ(a, b, varies, 2 * BLOCK) | differ(a, b, varies, n - BLOCK);
+    if (n > 4 * BLOCK)
+        d |= differ(a, b, varies, 3 * BLOCK);
+    return (d[0] | d[1]) == 0;
 }
 
 /* The sum of what an IPv4 checksum covers and may differ, and of the checksum itself. */
@@ -73,8 +97,7 @@ static size_t goes_on_v4(const struct wire_flow *flow, const uint8_t *f, size_t 
 {
     const uint8_t *ip = f + IPV4_AT;
     if (len < HEAD_V4 || !same_head(f, flow->head, varies_v4, HEAD_V4) ||
-        (!(flags & WIRE_P_IP_CSUM_OK) &&
-         csum_of_varying(ip) != csum_of_varying(flow->head + IPV4_AT)))
+        (!(flags & WIRE_P_IP_CSUM_OK) && csum_of_varying(ip) != flow->sum))
         return 0;
     size_t total = wire_get16(ip + 2);
     if (total < WIRE_IPV4_LEN + PARSE_UDP_MIN || total > len - IPV4_AT ||
@@ -92,6 +115,20 @@ static size_t goes_on_v6(const struct wire_flow *flow, const uint8_t *f, size_t 
         wire_get16(f + UDP_AT_V6 + 4) != payload)
         return 0;
     return payload - WIRE_UDP_LEN;
+}
+
+/* Does it differ from the flow's last frame, of which `p` tells, in no more than acknowledge
+ * request and PSN? */
+static bool is_next(const struct wire_flow *flow, const uint8_t *f, size_t len, unsigned flags,
+                    const struct wire_pkt *p)
+{
+    if (!flow->ip_version || !flow->bare || flow->flags != flags ||
+        len < p->icrc_off + WIRE_ICRC_LEN)
+        return false;
+    if (flow->ip_version == 6)
+        return same_head(f, flow->head, varies_all_v6, ALL_V6);
+    return same_head(f, flow->head, varies_all_v4, ALL_V4) &&
+           ((flags & WIRE_P_IP_CSUM_OK) || csum_of_varying(f + IPV4_AT) == flow->sum);
 }
 
 /* A packet like the last one, which had nothing behind its BTH. */
@@ -119,34 +156,21 @@ static enum wire_verdict parse_same(const uint8_t *f, size_t len, size_t rest, u
     return parse_transport(f, len, rest, flags, p);
 }
 
-/* Are the lengths and the first part of the BTH those of the flow's last frame? */
-static bool is_next(const struct wire_flow *flow, const uint8_t *f, const struct wire_pkt *p)
-{
-    return memcmp(f + p->udp_off + 4, flow->udp_len, sizeof(flow->udp_len)) == 0 &&
-           memcmp(f + p->bth_off, flow->bth, sizeof(flow->bth)) == 0;
-}
-
 static void remember_flow(struct wire_flow *flow, const uint8_t *f, unsigned flags,
                           const struct wire_pkt *p)
 {
     bool plain = p->ip_off == WIRE_ETH_LEN && p->ethertype != WIRE_ETHERTYPE_V1 && !p->udp_csum;
     if (!plain)
         return;
+    flow->bare = p->payload_off == p->bth_off + WIRE_BTH_LEN;
     flow->ip_version = p->ip_version;
     flow->flags = flags;
-    if (p->ip_version == 4) /* two calls of known lengths: a few moves each */
-        memcpy(flow->head, f, HEAD_V4);
-    else
-        memcpy(flow->head, f, HEAD_V6);
-}
-
-static void remember_bth(struct wire_flow *flow, const uint8_t *f, const struct wire_pkt *p)
-{
-    flow->bare = p->payload_off == p->bth_off + WIRE_BTH_LEN;
-    if (!flow->bare)
-        return;
-    memcpy(flow->udp_len, f + p->udp_off + 4, sizeof(flow->udp_len));
-    memcpy(flow->bth, f + p->bth_off, sizeof(flow->bth));
+    if (p->ip_version == 4) { /* two calls of known lengths: a few moves each */
+        memcpy(flow->head, f, ALL_V4);
+        flow->sum = csum_of_varying(f + IPV4_AT);
+    } else {
+        memcpy(flow->head, f, ALL_V6);
+    }
 }
 
 enum wire_verdict wire_parse_flow(const uint8_t *frame, size_t len, unsigned flags,
@@ -154,23 +178,23 @@ enum wire_verdict wire_parse_flow(const uint8_t *frame, size_t len, unsigned fla
 {
     enum wire_verdict v;
     size_t rest = 0;
+    flow->next = is_next(flow, frame, len, flags, out);
+    if (flow->next) {
+        flow->same = true;
+        return parse_next(frame, flags, out);
+    }
     if (flow->ip_version && flow->flags == flags)
         rest = flow->ip_version == 4 ? goes_on_v4(flow, frame, len, flags)
                                      : goes_on_v6(flow, frame, len);
     flow->same = rest > 0;
-    flow->next = flow->same && flow->bare && is_next(flow, frame, out);
-    if (flow->next)
-        return parse_next(frame, flags, out);
     flow->bare = false;
     if (flow->same) {
         v = parse_same(frame, len, rest, flags, out);
     } else {
         flow->ip_version = 0; /* what is known of it is in *out, and lost now */
         v = wire_parse(frame, len, flags, out);
-        if (v == WIRE_OK)
-            remember_flow(flow, frame, flags, out);
     }
-    if (v == WIRE_OK && flow->ip_version)
-        remember_bth(flow, frame, out);
+    if (v == WIRE_OK)
+        remember_flow(flow, frame, flags, out);
     return v;
 }

@@ -34,8 +34,10 @@ struct mask {
     uint8_t ones[COPY_MAX];
 };
 
+#define LEN_V4 (BTH_OF_IPV4 + 12u)
+
 static const struct mask ipv4_mask = {
-    .len = BTH_OF_IPV4 + 12,
+    .len = LEN_V4,
     .ones =
         {
             [1] = 0xFF,  /* TOS */
@@ -89,16 +91,13 @@ static inline void put_first(uint8_t *m, const uint8_t *ip, const uint8_t *ones)
     memcpy(m, &first, BLOCK);
 }
 
-/* CRC of `len` octets that begin with the IP header, up to the BTH's end at least. `bth` = offset
- * of the BTH, which tells what carries it. */
-static uint32_t crc_from_ip(const uint8_t *ip, size_t len, size_t bth)
+/* CRC of the first `span` octets, masked. Inlined, so that who knows `span` has whole blocks only.
+ */
+__attribute__((always_inline)) static inline uint32_t
+crc_masked(const uint8_t *ip, const struct mask *mask, size_t span)
 {
-    const struct mask *mask = bth == BTH_OF_IPV4   ? &ipv4_mask
-                              : bth == BTH_OF_IPV6 ? &ipv6_mask
-                                                   : &grh_mask;
     uint8_t m[LRH_LEN + COPY_MAX];
-    size_t span = len > COPY_MAX ? mask->len : len, i = 0;
-    size_t lrh = span & LRH_LEN; /* in front where that makes whole blocks */
+    size_t i = 0, lrh = span & LRH_LEN; /* in front where that makes whole blocks */
     if (lrh) {
         put_first(m, ip, mask->ones);
         i = BLOCK - LRH_LEN;
@@ -107,8 +106,21 @@ static uint32_t crc_from_ip(const uint8_t *ip, size_t len, size_t bth)
         put_block(m + lrh + i, ip + i, mask->ones + i);
     for (; i < span; i++)
         m[lrh + i] = ip[i] | mask->ones[i];
-    uint32_t crc = crc32_gzip_refl(lrh ? 0 : LRH_CRC, m, lrh + span);
-    return span < len ? crc32_gzip_refl(crc, ip + span, len - span) : crc;
+    return crc32_gzip_refl(lrh ? 0 : LRH_CRC, m, lrh + span);
+}
+
+/* CRC of `len` octets that begin with the IP header, up to the BTH's end at least. `bth` = offset
+ * of the BTH, which tells what carries it. */
+static uint32_t crc_from_ip(const uint8_t *ip, size_t len, size_t bth)
+{
+    const struct mask *mask = bth == BTH_OF_IPV4   ? &ipv4_mask
+                              : bth == BTH_OF_IPV6 ? &ipv6_mask
+                                                   : &grh_mask;
+    if (len <= COPY_MAX)
+        return crc_masked(ip, mask, len);
+    if (mask == &ipv4_mask)
+        return crc32_gzip_refl(crc_masked(ip, &ipv4_mask, LEN_V4), ip + LEN_V4, len - LEN_V4);
+    return crc32_gzip_refl(crc_masked(ip, mask, mask->len), ip + mask->len, len - mask->len);
 }
 
 uint32_t wire_icrc_headers(const uint8_t *ip, size_t hdr_len, size_t bth)

@@ -255,9 +255,8 @@ enum wire_verdict wire_parse_cut(const uint8_t *frame, size_t have, size_t len, 
 /* The last good frame of a burst, for the next one of its flow. ip_version is 0 at first; the
  * caller reads no more than `same` and `next`. */
 struct wire_flow {
-    uint8_t head[64]; /* its octets up to within the BTH */
-    uint8_t udp_len[2];
-    uint8_t bth[8];     /* ... up to the acknowledge request */
+    uint8_t head[80];   /* its octets up to the acknowledge request, or as many as are needed */
+    uint32_t sum;       /* IPv4: of what may differ */
     uint8_t ip_version; /* 0: none is remembered */
     bool bare;          /* no headers behind its BTH */
     bool same;          /* the one just parsed has its MACs, addresses, tclass, ttl and so on */

@@ -180,6 +180,26 @@ START_TEST(val_07_cut)
 }
 END_TEST
 
+/* VAL-07: cut short behind one like it that wasn't. */
+START_TEST(val_07_next_cut)
+{
+    for (unsigned kind = FRAME_V4; kind <= FRAME_V6; kind++) {
+        uint8_t f[256];
+        struct wire_pkt p = frame_pkt(kind, WIRE_OPCODE(WIRE_RC, WIRE_WRITE_MIDDLE), 64);
+        size_t len = frame_make(f, sizeof(f), &p);
+        for (size_t n = 0; n <= len; n++) {
+            struct seen flow = begun(kind, 0);
+            uint8_t *piece = malloc(n ? n : 1);
+            memcpy(piece, f, n);
+            ck_assert(both(&flow, f, len, 0));
+            ck_assert_int_eq(both(&flow, piece, n, 0), n == len);
+            ck_assert_int_eq(flow.flow.next, n == len);
+            free(piece);
+        }
+    }
+}
+END_TEST
+
 /* VAL-07 WIRE-12: lengths that agree with each other, and are too small or too large. */
 START_TEST(val_07_lengths)
 {
@@ -239,4 +259,5 @@ START_TEST(wire_12_checksum_by_the_port)
 END_TEST
 
 UNIT_MAIN("wire flow", wire_12_what_may_differ, val_01_every_bit, val_01_next_of_a_message,
-          val_07_cut, val_07_lengths, wire_06_another_flow, wire_12_checksum_by_the_port)
+          val_07_cut, val_07_next_cut, val_07_lengths, wire_06_another_flow,
+          wire_12_checksum_by_the_port)
