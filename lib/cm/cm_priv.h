@@ -88,7 +88,7 @@ enum cm_about { CM_ABOUT_REQ, CM_ABOUT_REP };
 #define CM_STATELESS_PER_S 10000u /* ... and how many there may be */
 #define CM_STATELESS_BURST 1000u
 #define CM_SRC_BUCKETS     4096u /* pending requests per (hashed) source address */
-#define CM_SRC_PENDING     64u   /* ... are at most so many (CM-34) */
+#define CM_SRC_PENDING     64u   /* ... of which any may have so many (CM-34) */
 #define CM_SEEN            4096u /* requests seen once, for SEC-20 */
 /* However long a peer says that it waits (SEC-20): Linux waits 16 times 17 s. */
 #define CM_PATIENCE_MAX_NS  300000000000ull
@@ -110,7 +110,7 @@ struct cm {
     uint32_t out_head, out_tail;
     uint64_t out_tokens_at; /* token bucket of stateless replies */
     uint32_t out_tokens;
-    uint8_t src_pending[CM_SRC_BUCKETS];
+    uint16_t src_pending[CM_SRC_BUCKETS];
     struct {
         uint64_t hash, at;
     } seen[CM_SEEN];
@@ -147,8 +147,8 @@ struct cm_event *cm_event_push(struct cm *cm, struct cm_conn *c, enum cm_event_t
 void cm_half_open(struct cm *cm, struct cm_conn *c, bool on);
 /* It has its listener's answer, and doesn't count for the backlog any more. */
 void cm_answered(struct cm_conn *c);
-/* Has this source as many requests pending as it may (CM-34)? */
-bool cm_source_full(const struct cm *cm, const struct wire_addr *src);
+/* Has this source as many requests pending as it may have at a listener (CM-34)? */
+bool cm_source_full(const struct cm *cm, const struct cm_listener *l, const struct wire_addr *src);
 bool cm_addr_eq(const struct wire_addr *a, const struct wire_addr *b);
 
 static inline void cm_count(struct cm *cm, enum cm_counter which)

@@ -84,7 +84,7 @@ static unsigned refusal(const struct cm *cm, const struct cm_msg *msg, const str
 static struct cm_conn *admit(struct cm *cm, const struct cm_msg *msg, const struct wire_addr *src,
                              const struct cm_listener *l, uint64_t now)
 {
-    if (l->pending >= l->backlog || cm_source_full(cm, src)) {
+    if (l->pending >= l->backlog || cm_source_full(cm, l, src)) {
         cm_count(cm, CM_C_cm_req_backlog_drop);
         return NULL;
     }

@@ -106,7 +106,7 @@ void cm_sidr_rx_req(struct cm *cm, const struct cm_msg *msg, const struct wire_a
         return;
     }
     bool room = cm->half_open <= cm->params.max_conns / 2 && l->pending < l->backlog &&
-                !cm_source_full(cm, src);
+                !cm_source_full(cm, l, src);
     c = room ? cm_conn_new(cm, CMS_SIDR_REQ_RCVD, NULL) : NULL;
     if (!c) {
         cm_count(cm, CM_C_cm_req_backlog_drop);

@@ -255,9 +255,17 @@ static size_t source_slot(const struct cm *cm, const struct wire_addr *src)
     return cm_hash(cm, src, sizeof(*src)) % CM_SRC_BUCKETS;
 }
 
-bool cm_source_full(const struct cm *cm, const struct wire_addr *src)
+/* Half of the room that the others leave: a host may start a thousand connections at once, and
+ * there is room for another one. */
+bool cm_source_full(const struct cm *cm, const struct cm_listener *l, const struct wire_addr *src)
 {
-    return cm->src_pending[source_slot(cm, src)] >= CM_SRC_PENDING;
+    uint32_t own = cm->src_pending[source_slot(cm, src)];
+    uint32_t others = l->pending > own ? l->pending - own : 0;
+    uint32_t most = (l->backlog - others) / 2;
+
+    if (most < CM_SRC_PENDING)
+        most = CM_SRC_PENDING;
+    return own >= most || own == UINT16_MAX;
 }
 
 void cm_answered(struct cm_conn *c)
@@ -272,7 +280,7 @@ void cm_half_open(struct cm *cm, struct cm_conn *c, bool on)
     if (c->half_open == on)
         return;
     c->half_open = on;
-    uint8_t *src = &cm->src_pending[source_slot(cm, &c->path.remote)];
+    uint16_t *src = &cm->src_pending[source_slot(cm, &c->path.remote)];
     if (on) {
         cm->half_open++;
         (*src)++;

@@ -283,14 +283,61 @@ START_TEST(cm_34_accepted_ones_make_room)
 }
 END_TEST
 
+/* CM-34: 64, or more while others leave room. */
+static const struct {
+    int backlog;
+    unsigned asked, taken;
+} sources[] = {{100, 70, 64}, {0, 520, 512}, {400, 250, 200}};
+
 START_TEST(cm_34_a_source_has_few_questions_pending)
 {
     static const struct wire_addr any;
+    unsigned taken = sources[_i].taken;
     struct cm_listener *l;
-    cm_listen(b.cm, CM_PS_UDP, &any, 7000, 0, NULL, &l);
-    ask_often(70, 7000); /* CM-34: 64 of one source */
-    ck_assert_uint_eq(cm_live(b.cm), 64);
-    ck_assert_uint_eq(cm_counters(b.cm)[CM_C_cm_req_backlog_drop], 6);
+    cm_listen(b.cm, CM_PS_UDP, &any, 7000, (unsigned)sources[_i].backlog, NULL, &l);
+    ask_often(sources[_i].asked, 7000);
+    ck_assert_uint_eq(cm_live(b.cm), taken);
+    ck_assert_uint_eq(cm_counters(b.cm)[CM_C_cm_req_backlog_drop], sources[_i].asked - taken);
+}
+END_TEST
+
+/* CM-34: a host that starts a thousand connections at once, and does nothing but wait, has them:
+ * half of the backlog takes the first, and the others come again once. */
+START_TEST(cm_34_a_thousand_connections_at_once)
+{
+    static const struct wire_addr any;
+    struct cm_listener *l;
+    struct cm_event ev;
+    unsigned accepted = 0;
+    cm_listen(b.cm, CM_PS_TCP, &any, ANY_PORT, 0, NULL, &l);
+    for (unsigned i = 0; i < 1000; i++) {
+        struct cm_connect_params p = params();
+        struct cm_conn *c;
+        p.qpn += i;
+        ck_assert_int_eq(cm_connect(a.cm, &p, NULL, now, &c), 0);
+    }
+    for (unsigned round = 0; round < 2; round++) {
+        while (move(&a, &b)) /* all that is asked, before anybody has an answer */
+            ;
+        while (cm_event(b.cm, &ev)) {
+            struct cm_accept_params answer = accept_params;
+            if (ev.type != CM_EV_REQ)
+                continue;
+            answer.qpn += accepted++;
+            ck_assert_int_eq(cm_accept(b.cm, ev.conn, &answer, &b, now), 0);
+        }
+        while (move(&b, &a))
+            ;
+        while (cm_event(a.cm, &ev)) {
+            if (ev.type == CM_EV_REP)
+                ck_assert_int_eq(cm_rtu(a.cm, ev.conn, NULL, 0, now), 0);
+        }
+        while (move(&a, &b))
+            ;
+        now += 2 * SEC;
+        cm_expire(a.cm, now);
+    }
+    ck_assert_uint_eq(accepted, 1000);
 }
 END_TEST
 
@@ -408,7 +455,9 @@ int main(void)
     tcase_add_test(t, sec_20_questions_for_services_that_nobody_offers_leave_nothing_behind);
     tcase_add_loop_test(t, sec_20_half_open_for_minutes_at_most, 0, 2);
     tcase_add_test(t, cm_34_accepted_ones_make_room);
-    tcase_add_test(t, cm_34_a_source_has_few_questions_pending);
+    tcase_add_loop_test(t, cm_34_a_source_has_few_questions_pending, 0,
+                        sizeof sources / sizeof sources[0]);
+    tcase_add_test(t, cm_34_a_thousand_connections_at_once);
     tcase_add_test(t, cm_31_a_question_ends_with_its_listener);
     tcase_add_test(t, cm_15_ids_are_random_and_unique);
     tcase_add_test(t, cm_release_in_every_state_leaks_nothing);

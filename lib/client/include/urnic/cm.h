@@ -124,9 +124,10 @@ URNIC_API int urnic_bind_addr(struct urnic_cm_id *id, const struct sockaddr *add
 URNIC_API int urnic_id_addr(struct urnic_cm_id *id, uint8_t local[16], uint16_t *local_port,
                             uint8_t remote[16], uint16_t *remote_port);
 /* Take requests for the bound address, or for any, at a port that the daemon chooses: event
- * CONNECT_REQUEST. backlog: requests that wait for an answer, 0 = 1024; what comes beyond is
- * dropped, and asked again. -EADDRINUSE: somebody listens at this port, at the same address or at
- * any; -EDQUOT: the user has too many listeners. */
+ * CONNECT_REQUEST. backlog: requests that wait for an answer, 0 = 1024; what comes beyond,
+ * or beyond half of what others leave from one host, is dropped, and asked again. -EADDRINUSE:
+ * somebody listens at this port, at the same address or at any; -EDQUOT: the user has too many
+ * listeners. */
 URNIC_API int urnic_listen(struct urnic_cm_id *id, int backlog);
 /* Events ADDR_RESOLVED, then on ROUTE_RESOLVED; or the _ERROR of each. src may be NULL; timeout_ms
  * 0 = 2,000. -EADDRNOTAVAIL: src is not an address of the device; -EAFNOSUPPORT; -EINVAL: src and
