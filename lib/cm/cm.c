@@ -92,73 +92,13 @@ void cm_destroy(struct cm *cm)
     }
     while (cm->all)
         cm_conn_free(cm, cm->all);
-    while (cm->listeners) {
-        struct cm_listener *l = cm->listeners;
-        cm->listeners = l->next;
-        free(l);
-    }
+    cm_listeners_free(cm);
     free(cm->heap);
     free(cm->by_local);
     free(cm->by_remote);
     free(cm->by_qpn);
     free(cm->out);
     free(cm);
-}
-
-/* ---- listening ---- */
-
-int cm_listen(struct cm *cm, unsigned ps, const struct wire_addr *addr, uint16_t port,
-              unsigned backlog, void *arg, struct cm_listener **out)
-{
-    static const struct wire_addr any;
-    uint64_t id = cm_service_id(ps, port);
-    for (struct cm_listener *l = cm->listeners; l; l = l->next)
-        if (l->service_id == id &&
-            (cm_addr_eq(&l->addr, addr) || cm_addr_eq(&l->addr, &any) || cm_addr_eq(addr, &any)))
-            return -EADDRINUSE;
-    struct cm_listener *l = calloc(1, sizeof(*l));
-    if (!l)
-        return -ENOMEM;
-    l->addr = *addr;
-    l->service_id = id;
-    l->backlog = or_default(backlog, 1024);
-    l->arg = arg;
-    l->next = cm->listeners;
-    cm->listeners = l;
-    *out = l;
-    return 0;
-}
-
-bool cm_listens(const struct cm *cm, unsigned ps, uint16_t port)
-{
-    return cm_find_listener(cm, cm_service_id(ps, port), NULL) != NULL;
-}
-
-void cm_unlisten(struct cm *cm, struct cm_listener *l, uint64_t now)
-{
-    struct cm_conn *next;
-    for (struct cm_conn *c = cm->all; c; c = next) {
-        next = c->all_next;
-        if (c->listener != l)
-            continue;
-        bool rej = c->state == CMS_REQ_RCVD || c->state == CMS_MRA_REQ_SENT;
-        bool sidr = c->state == CMS_SIDR_REQ_RCVD;
-        if ((rej || sidr) && !c->req_delivered)
-            c->released = true; /* the consumer has never heard of it */
-        if (sidr)
-            cm_sidr_reply(cm, c, CM_SIDR_UNSUPPORTED, 0, 0, NULL, 0, now);
-        if (rej)
-            cm_send_rej(cm, c, CM_REJ_INVALID_SERVICE_ID, CM_ABOUT_REQ, NULL, 0, now);
-        cm_half_open(cm, c, false);
-        c->listener = NULL;
-        if (rej)
-            cm_conn_close(cm, c);
-    }
-    struct cm_listener **at = &cm->listeners;
-    while (*at != l)
-        at = &(*at)->next;
-    *at = l->next;
-    free(l);
 }
 
 /* ---- connecting ---- */

@@ -43,13 +43,13 @@ struct cm_conn {
     enum cm_state state;
     bool active, released, tx_queued, in_remote, in_qpn, half_open, req_delivered;
     bool lap_answered; /* CM-32: once */
-    bool in_backlog;   /* waits for the listener's answer */
     uint8_t retries_left;
     uint8_t ev_refs; /* events in the queue that name this connection */
     uint32_t local_id, remote_id;
     uint64_t tid, peer_guid;
     void *arg;
-    struct cm_listener *listener;
+    struct cm_listener *listener; /* whose answer it waits for, among others */
+    struct cm_conn *wait_prev, *wait_next;
 
     struct cm_path path;
     uint16_t lport, rport;
@@ -73,6 +73,7 @@ struct cm_listener {
     struct wire_addr addr; /* all zero = any */
     uint64_t service_id;
     uint32_t backlog, pending;
+    struct cm_conn *waiting; /* for its answer, `pending` of them */
     void *arg;
 };
 
@@ -87,6 +88,7 @@ enum cm_about { CM_ABOUT_REQ, CM_ABOUT_REP };
 #define CM_OUT_RING        512u   /* replies that belong to no connection */
 #define CM_STATELESS_PER_S 10000u /* ... and how many there may be */
 #define CM_STATELESS_BURST 1000u
+#define CM_LISTEN_BUCKETS  1024u
 #define CM_SRC_BUCKETS     4096u /* pending requests per (hashed) source address */
 #define CM_SRC_PENDING     64u   /* ... of which any may have so many (CM-34) */
 #define CM_SEEN            4096u /* requests seen once, for SEC-20 */
@@ -103,7 +105,7 @@ struct cm {
     struct cm_conn *all;
     struct cm_conn **heap;
     uint32_t heap_len, heap_cap;
-    struct cm_listener *listeners;
+    struct cm_listener *listeners[CM_LISTEN_BUCKETS];
     struct cm_conn *tx_head, **tx_tail;
     struct cm_event_node *ev_head, **ev_tail;
     struct cm_out *out; /* ring of CM_OUT_RING */
@@ -145,8 +147,6 @@ void cm_tx_queue(struct cm *cm, struct cm_conn *c);
 struct cm_event *cm_event_push(struct cm *cm, struct cm_conn *c, enum cm_event_type type);
 /* The connection counts as half-open, or no longer (SEC-20, CM-34). */
 void cm_half_open(struct cm *cm, struct cm_conn *c, bool on);
-/* It has its listener's answer, and doesn't count for the backlog any more. */
-void cm_answered(struct cm_conn *c);
 /* Has this source as many requests pending as it may have at a listener (CM-34)? */
 bool cm_source_full(const struct cm *cm, const struct cm_listener *l, const struct wire_addr *src);
 bool cm_addr_eq(const struct wire_addr *a, const struct wire_addr *b);
@@ -186,9 +186,18 @@ void cm_hang_up_stale(struct cm *cm, struct cm_conn *old, uint64_t now);
 /* A REQ has come from `src` to our `dst`. */
 void cm_rx_req(struct cm *cm, const struct cm_msg *msg, const struct wire_addr *src,
                const struct wire_addr *dst, uint16_t pkey, uint64_t now);
+
+/* cm_listen.c */
+
 /* Who listens to the service at this address, NULL = at any; NULL = nobody. */
 struct cm_listener *cm_find_listener(const struct cm *cm, uint64_t service_id,
                                      const struct wire_addr *addr);
+/* Free them all; no connection waits for any. */
+void cm_listeners_free(struct cm *cm);
+/* The connection waits for the answer of its listener, if it has one (CM-34). */
+void cm_awaits(struct cm_conn *c);
+/* It has the answer, or needs none any more: it has no listener from now on. */
+void cm_answered(struct cm_conn *c);
 
 /* cm_sidr.c: a SIDR_REQ has come from `src` to our `dst`; a SIDR_REP from `src`. */
 void cm_sidr_rx_req(struct cm *cm, const struct cm_msg *msg, const struct wire_addr *src,

@@ -10,17 +10,6 @@
 #define SEEN_MIN_NS   500000000ull  /* SEC-20: when a REQ may come again */
 #define ANSWER_MIN_NS 1000000000ull /* for the consumer, however soon the peer gives up */
 
-struct cm_listener *cm_find_listener(const struct cm *cm, uint64_t service_id,
-                                     const struct wire_addr *addr)
-{
-    static const struct wire_addr any;
-    for (struct cm_listener *l = cm->listeners; l; l = l->next)
-        if (l->service_id == service_id &&
-            (!addr || cm_addr_eq(&l->addr, &any) || cm_addr_eq(&l->addr, addr)))
-            return l;
-    return NULL;
-}
-
 /* Above half of the half-open limit a source must repeat itself, identically, before it gets state
  * here: forged sources don't (SEC-20). */
 static bool first_sight(struct cm *cm, const struct cm_msg *msg, const struct wire_addr *src,

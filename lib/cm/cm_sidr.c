@@ -72,7 +72,6 @@ int cm_sidr_reply(struct cm *cm, struct cm_conn *c, unsigned status, uint32_t qp
     if (len)
         memcpy(rep.priv, priv, len);
     cm_half_open(cm, c, false);
-    c->listener = NULL;
     c->state = CMS_SIDR_DONE;
     cm_send(cm, c, &rep, now, false);
     cm_timer_set(cm, c, now + ANSWER_KEPT_NS);

@@ -268,13 +268,6 @@ bool cm_source_full(const struct cm *cm, const struct cm_listener *l, const stru
     return own >= most || own == UINT16_MAX;
 }
 
-void cm_answered(struct cm_conn *c)
-{
-    if (c->in_backlog)
-        c->listener->pending--;
-    c->in_backlog = false;
-}
-
 void cm_half_open(struct cm *cm, struct cm_conn *c, bool on)
 {
     if (c->half_open == on)
@@ -284,9 +277,7 @@ void cm_half_open(struct cm *cm, struct cm_conn *c, bool on)
     if (on) {
         cm->half_open++;
         (*src)++;
-        c->in_backlog = c->listener != NULL;
-        if (c->in_backlog)
-            c->listener->pending++;
+        cm_awaits(c);
     } else {
         cm->half_open--;
         (*src)--;

@@ -341,6 +341,43 @@ START_TEST(cm_34_a_thousand_connections_at_once)
 }
 END_TEST
 
+/* Listeners whose ports have much in common, each with three requests, of which the second has its
+ * answer: the end of one is that of its own two others. */
+START_TEST(cm_34_listeners_apart)
+{
+    static const struct wire_addr any;
+    struct cm_listener *l[3], *again;
+    for (unsigned i = 0; i < 3; i++)
+        cm_listen(b.cm, CM_PS_TCP, &any, (uint16_t)(ANY_PORT + 1024 * i), 0, NULL, &l[i]);
+    for (unsigned i = 0; i < 9; i++) {
+        struct cm_connect_params p = params();
+        struct cm_conn *c;
+        p.dport = (uint16_t)(ANY_PORT + i / 3 * 1024);
+        p.qpn += i;
+        ck_assert_int_eq(cm_connect(a.cm, &p, NULL, now, &c), 0);
+    }
+    pump();
+    ck_assert_uint_eq(b.nev, 9);
+    for (unsigned i = 0; i < 9; i++)
+        ck_assert_ptr_eq(b.ev[i].listener, l[i / 3]);
+    for (unsigned i = 1; i < 9; i += 3)
+        ck_assert_int_eq(cm_accept(b.cm, b.ev[i].conn, &accept_params, NULL, now), 0);
+    cm_unlisten(b.cm, l[1], now);
+    for (unsigned i = 0; i < 9; i++)
+        ck_assert_int_eq(cm_may_accept(b.ev[i].conn), i % 3 == 1   ? -EINVAL
+                                                      : i / 3 == 1 ? -ECONNABORTED
+                                                                   : 0);
+    for (unsigned i = 0; i < 3; i++)
+        ck_assert_int_eq(cm_listens(b.cm, CM_PS_TCP, (uint16_t)(ANY_PORT + 1024 * i)), i != 1);
+    ck_assert_int_eq(cm_listen(b.cm, CM_PS_TCP, &b.addr, ANY_PORT, 0, NULL, &again), -EADDRINUSE);
+    ck_assert_int_eq(cm_listen(b.cm, CM_PS_TCP, &any, ANY_PORT + 1024, 0, NULL, &again), 0);
+    cm_unlisten(b.cm, again, now);
+    cm_unlisten(b.cm, l[2], now);
+    cm_unlisten(b.cm, l[0], now);
+    ck_assert_uint_eq(cm_live(b.cm), 3); /* those that have been accepted */
+}
+END_TEST
+
 START_TEST(cm_31_a_question_ends_with_its_listener)
 {
     static const struct wire_addr any;
@@ -458,6 +495,7 @@ int main(void)
     tcase_add_loop_test(t, cm_34_a_source_has_few_questions_pending, 0,
                         sizeof sources / sizeof sources[0]);
     tcase_add_test(t, cm_34_a_thousand_connections_at_once);
+    tcase_add_test(t, cm_34_listeners_apart);
     tcase_add_test(t, cm_31_a_question_ends_with_its_listener);
     tcase_add_test(t, cm_15_ids_are_random_and_unique);
     tcase_add_test(t, cm_release_in_every_state_leaks_nothing);

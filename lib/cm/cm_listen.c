@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Listeners: found by their port, and each with the requests that wait for its answer. CM-34.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "cm_priv.h"
+
+#define BACKLOG 1024u
+
+static const struct wire_addr any;
+
+/* Ports are the last octets of a service id: neighbours don't share a bucket. */
+static size_t bucket(uint64_t service_id)
+{
+    return service_id % CM_LISTEN_BUCKETS;
+}
+
+struct cm_listener *cm_find_listener(const struct cm *cm, uint64_t service_id,
+                                     const struct wire_addr *addr)
+{
+    for (struct cm_listener *l = cm->listeners[bucket(service_id)]; l; l = l->next)
+        if (l->service_id == service_id &&
+            (!addr || cm_addr_eq(&l->addr, &any) || cm_addr_eq(&l->addr, addr)))
+            return l;
+    return NULL;
+}
+
+int cm_listen(struct cm *cm, unsigned ps, const struct wire_addr *addr, uint16_t port,
+              unsigned backlog, void *arg, struct cm_listener **out)
+{
+    uint64_t id = cm_service_id(ps, port);
+    if (cm_find_listener(cm, id, cm_addr_eq(addr, &any) ? NULL : addr))
+        return -EADDRINUSE;
+    struct cm_listener *l = calloc(1, sizeof(*l));
+    if (!l)
+        return -ENOMEM;
+    struct cm_listener **head = &cm->listeners[bucket(id)];
+    l->addr = *addr;
+    l->service_id = id;
+    l->backlog = backlog ? backlog : BACKLOG;
+    l->arg = arg;
+    l->next = *head;
+    *head = l;
+    *out = l;
+    return 0;
+}
+
+bool cm_listens(const struct cm *cm, unsigned ps, uint16_t port)
+{
+    return cm_find_listener(cm, cm_service_id(ps, port), NULL) != NULL;
+}
+
+void cm_unlisten(struct cm *cm, struct cm_listener *l, uint64_t now)
+{
+    while (l->waiting) {
+        struct cm_conn *c = l->waiting;
+        bool sidr = c->state == CMS_SIDR_REQ_RCVD;
+        if (!c->req_delivered)
+            c->released = true; /* the consumer has never heard of it */
+        if (sidr)
+            cm_sidr_reply(cm, c, CM_SIDR_UNSUPPORTED, 0, 0, NULL, 0, now);
+        else
+            cm_send_rej(cm, c, CM_REJ_INVALID_SERVICE_ID, CM_ABOUT_REQ, NULL, 0, now);
+        cm_half_open(cm, c, false); /* waits no longer */
+        if (!sidr)
+            cm_conn_close(cm, c);
+    }
+    struct cm_listener **at = &cm->listeners[bucket(l->service_id)];
+    while (*at != l)
+        at = &(*at)->next;
+    *at = l->next;
+    free(l);
+}
+
+void cm_listeners_free(struct cm *cm)
+{
+    for (unsigned i = 0; i < CM_LISTEN_BUCKETS; i++) {
+        while (cm->listeners[i]) {
+            struct cm_listener *l = cm->listeners[i];
+            cm->listeners[i] = l->next;
+            free(l);
+        }
+    }
+}
+
+/* ---- requests that wait for an answer ---- */
+
+void cm_awaits(struct cm_conn *c)
+{
+    struct cm_listener *l = c->listener;
+    if (!l)
+        return;
+    c->wait_prev = NULL;
+    c->wait_next = l->waiting;
+    if (l->waiting)
+        l->waiting->wait_prev = c;
+    l->waiting = c;
+    l->pending++;
+}
+
+void cm_answered(struct cm_conn *c)
+{
+    struct cm_listener *l = c->listener;
+    if (!l)
+        return;
+    if (c->wait_prev)
+        c->wait_prev->wait_next = c->wait_next;
+    else
+        l->waiting = c->wait_next;
+    if (c->wait_next)
+        c->wait_next->wait_prev = c->wait_prev;
+    l->pending--;
+    c->listener = NULL;
+}
