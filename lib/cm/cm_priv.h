@@ -91,6 +91,7 @@ enum cm_about { CM_ABOUT_REQ, CM_ABOUT_REP };
 #define CM_LISTEN_BUCKETS  1024u
 #define CM_SRC_BUCKETS     4096u /* pending requests per (hashed) source address */
 #define CM_SRC_PENDING     64u   /* ... of which any may have so many (CM-34) */
+#define CM_GUID_LEN        8u    /* in the ARI of a REJ (CM-28) */
 #define CM_SEEN            4096u /* requests seen once, for SEC-20 */
 /* However long a peer says that it waits (SEC-20): Linux waits 16 times 17 s. */
 #define CM_PATIENCE_MAX_NS  300000000000ull
@@ -156,12 +157,8 @@ static inline void cm_count(struct cm *cm, enum cm_counter which)
     cm->counters[which]++;
 }
 
-/* cm_rx.c: what messages and time do */
+/* cm_send.c */
 
-/* A peer's ACK timeout, held within bounds (SEC-24). */
-uint8_t cm_ack_clamp(unsigned exponent);
-/* 4.096 us * 2^exponent, exponents of peers clamped (SEC-24). */
-uint64_t cm_wait_ns(unsigned exponent);
 /* Send `msg`, and make it what this state repeats; expects_answer: until one comes. */
 void cm_send(struct cm *cm, struct cm_conn *c, const struct cm_msg *msg, uint64_t now,
              bool expects_answer);
@@ -176,6 +173,13 @@ void cm_send_rej_to(struct cm *cm, const struct cm_path *path, const struct cm_m
 /* A REJ of what the connection's peer has sent. Rate-limited. */
 void cm_send_rej(struct cm *cm, const struct cm_conn *c, unsigned reason, enum cm_about about,
                  const void *priv, size_t len, uint64_t now);
+
+/* cm_rx.c: what messages and time do */
+
+/* A peer's ACK timeout, held within bounds (SEC-24). */
+uint8_t cm_ack_clamp(unsigned exponent);
+/* 4.096 us * 2^exponent, exponents of peers clamped (SEC-24). */
+uint64_t cm_wait_ns(unsigned exponent);
 /* Does its QPN belong to it still? */
 bool cm_is_live(const struct cm_conn *c);
 /* CM-21: the peer has given its QPN to a new connection, so the old one is dead there. */
