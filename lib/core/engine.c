@@ -257,15 +257,20 @@ static void rx_gsi(struct rx *rx)
 static const uint8_t qp_service[] = {
     [QP_GSI] = WIRE_UD, [QP_RC] = WIRE_RC, [QP_UC] = WIRE_UC, [QP_UD] = WIRE_UD};
 
-/* VAL-04: states that take requests, and those that take responses. */
-static bool state_takes(const struct qp *qp, uint16_t op_flags)
+/* VAL-04: the states in which a queue pair of this type takes requests, or responses. */
+static unsigned states_that_take(const struct qp *qp, uint16_t op_flags)
 {
     unsigned ok = 1u << QPS_RTS | 1u << QPS_SQD;
     if (!(op_flags & WIRE_F_RESPONSE))
         ok |= 1u << QPS_RTR;
     if (qp->type != QP_RC)
         ok |= 1u << QPS_SQE;
-    return ok >> qp->state & 1;
+    return ok;
+}
+
+static bool state_takes(const struct rx *rx, const struct qp *qp)
+{
+    return rx->states >> qp->state & 1;
 }
 
 /* VAL-03. */
@@ -285,7 +290,8 @@ static bool qp_takes(struct rx *rx, struct qp *qp)
         rx_drop(rx, ENGINE_C_rx_qp_type_mismatch);
         return false;
     }
-    if (!state_takes(qp, rx->op->flags)) {
+    rx->states = states_that_take(qp, rx->op->flags);
+    if (!state_takes(rx, qp)) {
         rx_drop(rx, ENGINE_C_rx_bad_qp_state);
         return false;
     }
@@ -362,11 +368,35 @@ static struct qp *rx_find_qp(struct rx *rx)
     return NULL;
 }
 
-/* Does the packet differ from the one before in no more than acknowledge request and PSN, and would
- * that one's queue pair still take it? */
+/* Does the packet differ from the one before, which was good and for us, in no more than
+ * acknowledge request and PSN, and does that one's queue pair still take it? */
 static bool rx_goes_on(const struct rx *rx)
 {
-    return rx->last && rx->flow->next && state_takes(rx->last, rx->op->flags);
+    return rx->for_us && rx->last && rx->flow->next && state_takes(rx, rx->last);
+}
+
+/* The queue pair of a packet that doesn't go on; NULL: somebody else's, or dropped. */
+static struct qp *rx_begins(struct rx *rx, enum wire_verdict v)
+{
+    rx->for_us = rx->for_us && rx->flow->same;
+    if (!rx->for_us && not_for_us(rx->e, &rx->pkt, v)) {
+        rx_drop(rx, ENGINE_C_rx_not_for_us);
+        return NULL;
+    }
+    if (v != WIRE_OK && !is_late(v)) {
+        rx_drop(rx, verdict_counter[v]);
+        return NULL;
+    }
+    rx->for_us = rx->flow && v == WIRE_OK;
+    rx->last = NULL;
+    rx->op = &wire_opcodes[rx->pkt.opcode];
+    if (rx->pkt.dqpn == WIRE_QPN_GSI)
+        rx_gsi(rx);
+    else if (rx->pkt.dqpn == WIRE_QPN_MULTICAST)
+        ud_rx_mcast(rx);
+    else
+        rx->last = rx_find_qp(rx);
+    return rx->last;
 }
 
 static void rx_frame(struct rx *rx)
@@ -375,8 +405,7 @@ static void rx_frame(struct rx *rx)
     struct engine_frame *f = rx->f;
     f->disposition = ENGINE_TAKEN;
     f->drop = ENGINE_C_none;
-    unsigned flags =
-        f->flags | (e->p.loopback ? WIRE_P_LOOPBACK : 0) | (e->nsr ? WIRE_P_SELECTIVE : 0);
+    unsigned flags = f->flags | rx->flags;
     enum wire_verdict v = rx->flow ? wire_parse_flow(f->data, f->len, flags, rx->flow, &rx->pkt)
                                    : wire_parse(f->data, f->len, flags, &rx->pkt);
     f->verdict = (uint16_t)v;
@@ -387,33 +416,10 @@ static void rx_frame(struct rx *rx)
     }
     e->counters[ENGINE_C_rx_packets]++;
     e->counters[ENGINE_C_rx_bytes] += f->len;
-    rx->for_us = rx->for_us && rx->flow->same;
-    if (!rx->for_us && not_for_us(e, &rx->pkt, v)) {
-        rx_drop(rx, ENGINE_C_rx_not_for_us);
-        return;
-    }
-    if (v != WIRE_OK && !is_late(v)) {
-        rx_drop(rx, verdict_counter[v]);
-        return;
-    }
-    rx->for_us = rx->flow && v == WIRE_OK;
     rx->payload = f->data + rx->pkt.payload_off;
-    if (!rx_goes_on(rx)) {
-        rx->last = NULL;
-        rx->op = &wire_opcodes[rx->pkt.opcode];
-        if (rx->pkt.dqpn == WIRE_QPN_GSI) {
-            rx_gsi(rx);
-            return;
-        }
-        if (rx->pkt.dqpn == WIRE_QPN_MULTICAST) {
-            ud_rx_mcast(rx);
-            return;
-        }
-        rx->last = rx_find_qp(rx);
-        if (!rx->last)
-            return;
-    }
-    rx_to_qp(rx, rx->last);
+    struct qp *qp = v == WIRE_OK && rx_goes_on(rx) ? rx->last : rx_begins(rx, v);
+    if (qp)
+        rx_to_qp(rx, qp);
 }
 
 unsigned engine_rx(struct engine *e, struct engine_frame *frames, unsigned n, uint64_t now,
@@ -423,6 +429,7 @@ unsigned engine_rx(struct engine *e, struct engine_frame *frames, unsigned n, ui
     struct rx rx = {.e = e, .now = engine_clock(e, now), .copies = copies, .cap = cap};
     if (rx.cap > UINT16_MAX) /* record.pending: all of them may be of one */
         rx.cap = UINT16_MAX;
+    rx.flags = (e->p.loopback ? WIRE_P_LOOPBACK : 0) | (e->nsr ? WIRE_P_SELECTIVE : 0);
     unsigned i;
     if (n > 1) {
         flow.ip_version = 0;

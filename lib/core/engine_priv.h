@@ -88,6 +88,7 @@ struct rx {
     const struct wire_opcode_info *op;
     const uint8_t *payload; /* in the frame, pkt.payload_len octets */
     struct wire_flow *flow; /* of the frames of a burst */
+    unsigned flags;         /* of wire_parse, for each frame */
     bool for_us;            /* so is what `flow` remembers */
     bool early;             /* replayed by sr.c: its payload is in memory already */
     uint32_t frame;         /* index in this engine_rx call */
@@ -97,6 +98,7 @@ struct rx {
     uint32_t qpn, slot; /* of the frame before, which most often came for the same queue pair */
     unsigned worker;
     struct qp *last; /* took the frame before; NULL: nobody did */
+    unsigned states; /* a bit for each in which it takes one like that (VAL-04) */
     /* of a message that isn't over, on each side; see rx_shared */
     struct record *share[2];
 };
