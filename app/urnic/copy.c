@@ -64,41 +64,42 @@ static int refused(const struct copy_msg *msg)
     return -EREMOTEIO;
 }
 
-/* Wait for a message of this type; an ERROR of the server is printed. */
+/* What comes next; an ERROR of the server is printed. */
+static int await(struct copy_end *e, struct copy_arrival *got)
+{
+    int rc = copy_wait(e, got, ANSWER_MS);
+    if (rc < 0)
+        return rc;
+    if (got->what == COPY_GONE)
+        return -ECONNRESET;
+    return got->what == COPY_MSG && got->msg.type == COPY_ERROR ? refused(&got->msg) : 0;
+}
+
+/* Wait for a message of this type. */
 static int expect(struct copy_end *e, struct copy_msg *msg, enum copy_type type)
 {
     struct copy_arrival got;
     int rc;
     do {
-        rc = copy_wait(e, &got, ANSWER_MS);
+        rc = await(e, &got);
         if (rc < 0)
             return rc;
-        if (got.what == COPY_GONE)
-            return -ECONNRESET;
     } while (got.what != COPY_MSG);
-    if (got.msg.type == COPY_ERROR)
-        return refused(&got.msg);
     if (got.msg.type != (uint32_t)type)
         return -EPROTO;
     *msg = got.msg;
     return 0;
 }
 
-static uint32_t chunk_octets(uint64_t size, uint64_t k)
-{
-    uint64_t left = size - k * COPY_SLOT;
-    return left < COPY_SLOT ? (uint32_t)left : COPY_SLOT;
-}
-
 /* Chunks go out while slots are free; each credit frees one. */
 static int put(struct copy_end *e, int fd, uint64_t size, const struct copy_msg *ready,
                struct digest *d, struct cli_progress *p)
 {
-    uint64_t chunks = (size + COPY_SLOT - 1) / COPY_SLOT, sent = 0, credited = 0;
+    uint64_t chunks = copy_chunks(size), sent = 0, credited = 0;
     while (credited < chunks) {
         while (sent < chunks && sent - credited < COPY_SLOTS) {
             uint8_t *slot = e->slots + sent % COPY_SLOTS * COPY_SLOT;
-            uint32_t octets = chunk_octets(size, sent);
+            uint32_t octets = copy_chunk_octets(size, sent);
             int rc = fileio_read(fd, slot, octets);
             if (rc == 0) {
                 digest_add(d, slot, octets);
@@ -121,37 +122,34 @@ static int put(struct copy_end *e, int fd, uint64_t size, const struct copy_msg 
     return 0;
 }
 
-/* One READ per chunk that the server has filled; several under way at a time. */
+/* A chunk has been read: into the file with it, and tell the server that its slot is free. */
+static int take_chunk(struct copy_end *e, int fd, uint64_t k, uint32_t octets, struct digest *d)
+{
+    const uint8_t *slot = e->slots + k % COPY_SLOTS * COPY_SLOT;
+    struct copy_msg credit = {.type = COPY_CREDIT, .chunk = k};
+    digest_add(d, slot, octets);
+    int rc = fileio_write(fd, slot, octets);
+    return rc < 0 ? rc : copy_send(e, &credit);
+}
+
+/* One READ per chunk that the server has filled, in order; several under way at a time. */
 static int get(struct copy_end *e, int fd, const struct copy_msg *ready, struct digest *d,
                struct cli_progress *p)
 {
-    uint64_t size = ready->size, done = 0, next = 0;
-    uint32_t octets[COPY_SLOTS] = {0}; /* of the chunks whose READ is under way */
-    while (done < size) {
+    uint64_t size = ready->size, chunks = copy_chunks(size), asked = 0, taken = 0;
+    while (taken < chunks) {
         struct copy_arrival got;
-        int rc = copy_wait(e, &got, ANSWER_MS);
+        int rc = await(e, &got);
         if (rc < 0)
             return rc;
-        if (got.what == COPY_GONE)
-            return -ECONNRESET;
-        if (got.what == COPY_MSG && got.msg.type == COPY_ERROR)
-            return refused(&got.msg);
-        if (got.what == COPY_MSG && got.msg.type == COPY_FILLED) {
-            if (got.msg.octets > COPY_SLOT)
-                return -EPROTO;
-            octets[got.msg.chunk % COPY_SLOTS] = got.msg.octets;
-            rc = copy_read(e, got.msg.chunk, got.msg.octets, ready->addr, ready->rkey);
-        } else if (got.what == COPY_READ_DONE && got.chunk == next) {
-            uint8_t *slot = e->slots + got.chunk % COPY_SLOTS * COPY_SLOT;
-            uint32_t n = octets[got.chunk % COPY_SLOTS];
-            struct copy_msg credit = {.type = COPY_CREDIT, .chunk = got.chunk};
-            digest_add(d, slot, n);
-            rc = fileio_write(fd, slot, n);
-            if (rc == 0)
-                rc = copy_send(e, &credit);
-            done += n;
-            next++;
-            cli_progress(p, done, NULL);
+        if (got.what == COPY_MSG && got.msg.type == COPY_FILLED && got.msg.chunk == asked &&
+            asked < chunks && asked - taken < COPY_SLOTS &&
+            got.msg.octets == copy_chunk_octets(size, asked)) {
+            rc = copy_read(e, asked++, got.msg.octets, ready->addr, ready->rkey);
+        } else if (got.what == COPY_READ_DONE && got.chunk == taken) {
+            rc = take_chunk(e, fd, taken, copy_chunk_octets(size, taken), d);
+            taken++;
+            cli_progress(p, taken < chunks ? taken * COPY_SLOT : size, NULL);
         } else {
             rc = -EPROTO;
         }

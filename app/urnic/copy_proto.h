@@ -77,6 +77,18 @@ struct copy_end {
     enum urnic_wc_status failed; /* of the completion that ended it */
 };
 
+/* How many chunks a file of `size` octets has, and how long chunk k < that is: a slot, but for the
+ * last one. */
+static inline uint64_t copy_chunks(uint64_t size)
+{
+    return size / COPY_SLOT + (size % COPY_SLOT != 0);
+}
+static inline uint32_t copy_chunk_octets(uint64_t size, uint64_t k)
+{
+    uint64_t left = size - k * COPY_SLOT;
+    return left < COPY_SLOT ? (uint32_t)left : COPY_SLOT;
+}
+
 /* Memory, queues. access: what the peer may do with the slots. 0 or -errno. */
 int copy_end_init(struct copy_end *e, struct urnic_context *ctx, unsigned access);
 /* Hang up and free everything; also after a copy_end_init that failed. */
@@ -88,7 +100,8 @@ int copy_prepare(void *arg, struct urnic_qp *qp);
 
 /* Send a message, whose magic is filled in here. 0 or -errno of posting. */
 int copy_send(struct copy_end *e, const struct copy_msg *msg);
-/* WRITE with immediate of slot k mod slots to the peer's; READ of the peer's into ours. */
+/* WRITE with immediate of slot k mod slots to the peer's; READ of the peer's into ours. k counts
+ * chunks from 0; a number of the peer's is to be checked before. 0 or -errno of posting. */
 int copy_write(struct copy_end *e, uint64_t k, uint32_t octets, uint64_t addr, uint32_t rkey);
 int copy_read(struct copy_end *e, uint64_t k, uint32_t octets, uint64_t addr, uint32_t rkey);
 

@@ -107,12 +107,11 @@ static int take_file(struct copy_end *e, struct file *f, struct digest *d)
 /* Fill free slots, say so; credits free them again. */
 static int give_file(struct copy_end *e, struct file *f, struct digest *d)
 {
-    uint64_t chunks = (f->size + COPY_SLOT - 1) / COPY_SLOT, filled = 0, credited = 0;
+    uint64_t chunks = copy_chunks(f->size), filled = 0, credited = 0;
     while (credited < chunks) {
         while (filled < chunks && filled - credited < COPY_SLOTS) {
             uint8_t *slot = e->slots + filled % COPY_SLOTS * COPY_SLOT;
-            uint64_t left = f->size - f->at;
-            uint32_t octets = left < COPY_SLOT ? (uint32_t)left : COPY_SLOT;
+            uint32_t octets = copy_chunk_octets(f->size, filled);
             int rc = fileio_read(f->fd, slot, octets);
             if (rc < 0) {
                 say_error(e, rc, "reading the file");
