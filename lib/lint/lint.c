@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The intake: parse, tell damage from malformed, drop what another interface has shown already,
- * hand the packet to the tracker of its kind, and report what the checks say.
+ * and hand the packet to the tracker of its kind.
  *
  * Damage and malformed packets look alike to a parser; the iCRC tells them apart: over what a
  * sender has made it is right, however wrong the rest may be.
  */
 #include "lint.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "lint_priv.h"
@@ -20,25 +18,13 @@
 /* Total length of the shortest RoCE packet over IPv4. */
 #define IPV4_LEAST (WIRE_IPV4_LEN + WIRE_UDP_LEN + WIRE_BTH_LEN + WIRE_ICRC_LEN)
 /* When a flow looks for its other direction: at its first packets, then every so many. */
-#define PAIR_FIRST     32u
-#define PAIR_EVERY     64u
-#define DOUBT_EVERY    16u /* while nothing but PSNs say that it is the right one */
-#define ID_NEAR        256 /* from one packet's IP identification to the next one's, of a counter */
-#define VID_MASK       0xFFFu
-#define VID_NONE       0x1000u /* no tag */
-#define CUT_HABIT      3u      /* broken rules of packets without iCRC that may be damage */
-#define HELD_MAX       16u     /* findings of a flow that wait for its end */
-#define OTHER_ORDER    "the network changes the order of packets here"
-#define OTHER_PROTOCOL "the ends use opcodes of their own: another protocol"
-#define OTHER_PAIR                                                                                 \
-    "another connection has the same PSNs: perhaps its answers are taken for this one's"
+#define PAIR_FIRST  32u
+#define PAIR_EVERY  64u
+#define DOUBT_EVERY 16u /* while nothing but PSNs say that it is the right one */
+#define ID_NEAR     256 /* from one packet's IP identification to the next one's, of a counter */
+#define VID_MASK    0xFFFu
+#define VID_NONE    0x1000u /* no tag */
 #define PARSE_FLAGS (WIRE_P_LOOPBACK | WIRE_P_QINQ | WIRE_P_V1 | WIRE_P_IP_CSUM_OK | WIRE_P_NO_ICRC)
-
-const char *lint_verdict_name(enum lint_verdict v)
-{
-    static const char *const names[LINT_VERDICTS] = {"violation", "undecidable", "artefact"};
-    return (unsigned)v < LINT_VERDICTS ? names[v] : "unknown";
-}
 
 const char *lint_kind_name(enum lint_kind k)
 {
@@ -50,188 +36,6 @@ const char *lint_kind_name(enum lint_kind k)
     };
     return (unsigned)k < LINT_KINDS ? names[k] : "unknown";
 }
-
-/* ---- findings ---- */
-
-bool lint_expected(struct lint_ctx *c, const char *format, ...)
-{
-    va_list ap;
-    va_start(ap, format);
-    vsnprintf(c->expected, sizeof(c->expected), format, ap);
-    va_end(ap);
-    return true;
-}
-
-bool lint_seen(struct lint_ctx *c, const char *format, ...)
-{
-    va_list ap;
-    va_start(ap, format);
-    vsnprintf(c->seen, sizeof(c->seen), format, ap);
-    va_end(ap);
-    return true;
-}
-
-bool lint_doubt(struct lint_ctx *c, enum lint_verdict v, const char *format, ...)
-{
-    va_list ap;
-    va_start(ap, format);
-    vsnprintf(c->why, sizeof(c->why), format, ap);
-    va_end(ap);
-    c->judged = v;
-    return true;
-}
-
-static void dump(const struct lint_frame *in, char *buf, size_t size)
-{
-    wire_dump_cut(buf, size, in->data, in->len, in->wire_len, 0);
-}
-
-/* Do the ends use opcodes of their own, perhaps for a protocol of their own? Where the capture has
- * the connection's beginning, both have to have shown it. */
-static bool other_protocol(const struct lint_flow *f)
-{
-    const struct lint_flow *peer = f->peer;
-    if (!peer)
-        return f->private;
-    return f->info.by_cm ? f->private && peer->private : f->private || peer->private;
-}
-
-/* Is the rule judged by a packet, or by one direction, alone? */
-static bool alone(const struct lint_rule *rule)
-{
-    const unsigned when = LINT_ALONE | LINT_S_MALFORMED | LINT_S_FRAME | LINT_S_ICRC | LINT_S_CNP;
-    return rule->when & when;
-}
-
-/* Perhaps the two directions don't belong together: does this rule need both? */
-static bool other_pair(const struct lint_flow *f, const struct lint_rule *rule)
-{
-    return f->info.unsure && !alone(rule);
-}
-
-/* Has the network changed the order of packets of this connection? */
-static bool disorder(const struct lint_flow *f)
-{
-    return f->info.reordered || f->back || (f->peer && (f->peer->info.reordered || f->peer->back));
-}
-
-static void deliver(struct lint *l, const struct lint_finding *f)
-{
-    l->totals.findings[f->verdict]++;
-    if (l->report)
-        l->report(l->report_ctx, f);
-}
-
-/* A capture that begins in the middle may show such opcodes only later: keep what is found in a
- * connection until its end. True if there was room. */
-static bool hold(struct lint_flow *f, const struct lint_finding *finding, bool order)
-{
-    if (!f || f->info.by_cm || f->info.service != WIRE_RC || f->helds == HELD_MAX)
-        return false;
-    if (!f->held)
-        f->held = calloc(HELD_MAX, sizeof(*f->held));
-    if (!f->held)
-        return false;
-    f->held_order |= (uint32_t)order << f->helds;
-    f->held[f->helds++] = *finding;
-    return true;
-}
-
-static void report(struct lint_ctx *c, const struct lint_rule *rule)
-{
-    struct lint_finding f = {
-        .rule = rule, .verdict = c->judged, .flow = c->f ? c->f->info.id : LINT_NO_FLOW};
-    if (c->wait) {
-        f.number = c->wait->number;
-        f.ns = c->wait->ns;
-        memcpy(f.dump, c->wait->dump, sizeof(f.dump));
-    } else {
-        f.number = c->in->number;
-        f.ns = c->in->ns;
-        dump(c->in, f.dump, sizeof(f.dump));
-    }
-    memcpy(f.expected, c->expected, sizeof(f.expected));
-    memcpy(f.seen, c->seen, sizeof(f.seen));
-    memcpy(f.why, c->why, sizeof(f.why));
-    if (c->judged != LINT_VIOLATION || !hold(c->f, &f, c->order_matters))
-        deliver(c->l, &f);
-}
-
-void lint_held_forget(struct lint_flow *f)
-{
-    uint32_t n = 0, order = 0;
-    for (uint32_t i = 0; i < f->helds; i++) {
-        if (!alone(f->held[i].rule))
-            continue;
-        order |= (f->held_order >> i & 1) << n;
-        f->held[n++] = f->held[i];
-    }
-    f->helds = n;
-    f->held_order = order;
-}
-
-void lint_held(struct lint *l, struct lint_flow *f)
-{
-    for (uint32_t i = 0; i < f->helds; i++) {
-        if (other_protocol(f)) {
-            f->held[i].verdict = LINT_UNDECIDABLE;
-            snprintf(f->held[i].why, sizeof(f->held[i].why), OTHER_PROTOCOL);
-        } else if (other_pair(f, f->held[i].rule)) {
-            f->held[i].verdict = LINT_UNDECIDABLE;
-            snprintf(f->held[i].why, sizeof(f->held[i].why), OTHER_PAIR);
-        } else if (f->held_order >> i & 1 && disorder(f)) {
-            f->held[i].verdict = LINT_UNDECIDABLE;
-            snprintf(f->held[i].why, sizeof(f->held[i].why), OTHER_ORDER);
-        }
-        deliver(l, &f->held[i]);
-    }
-    free(f->held);
-    f->held = NULL;
-    f->helds = f->held_order = 0;
-}
-
-unsigned lint_run(struct lint_ctx *c, enum lint_stage stage)
-{
-    const struct lint_rule *const *r = c->l->stage[__builtin_ctz(stage)];
-    unsigned broken = 0;
-    for (; *r; r++) {
-        c->judged = LINT_VIOLATION;
-        c->order_matters = false;
-        c->expected[0] = c->seen[0] = c->why[0] = '\0';
-        if (!(*r)->check(c))
-            continue;
-        const struct lint_flow *f = c->f;
-        if (f && c->judged == LINT_VIOLATION && other_protocol(f))
-            lint_doubt(c, LINT_UNDECIDABLE, OTHER_PROTOCOL);
-        if (f && c->judged == LINT_VIOLATION && other_pair(f, *r))
-            lint_doubt(c, LINT_UNDECIDABLE, OTHER_PAIR);
-        if (f && c->judged == LINT_VIOLATION &&
-            (f->info.unsplit || (f->peer && f->peer->info.unsplit)))
-            lint_doubt(c, LINT_UNDECIDABLE, "packets that the host had merged (GRO) were cut off");
-        if (f && c->order_matters && c->judged == LINT_VIOLATION && disorder(f))
-            lint_doubt(c, LINT_UNDECIDABLE, OTHER_ORDER);
-        if (f && c->cut && c->judged == LINT_VIOLATION && c->f->cut_broken++ < CUT_HABIT)
-            lint_doubt(c, LINT_UNDECIDABLE, "perhaps damaged: the iCRC was cut off");
-        report(c, *r);
-        broken += c->judged == LINT_VIOLATION;
-    }
-    return broken;
-}
-
-void lint_remember(struct lint_ctx *c, struct lint_wait *w)
-{
-    *w = (struct lint_wait){.on = true,
-                            .opcode = c->p.opcode,
-                            .psn = c->p.psn,
-                            .msn = c->p.msn,
-                            .nak = (c->op->headers & WIRE_H_AETH) && c->headers &&
-                                   wire_aeth_kind(c->p.syndrome) != WIRE_AETH_ACK,
-                            .number = c->in->number,
-                            .ns = c->in->ns};
-    dump(c->in, w->dump, sizeof(w->dump));
-}
-
-/* ---- intake ---- */
 
 /* Does the iCRC fit what is between the IP header and the end that it claims? For a frame whose
  * parse stopped somewhere behind the addresses. */

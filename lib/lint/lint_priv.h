@@ -2,10 +2,10 @@
  *
  * Private to lib/lint: what the tracker remembers, and what a check may look at.
  *
- * The tracker (lint.c, flow.c, request.c, response.c, cmtrack.c) finds the facts about a packet and
- * decides nothing. The checks (rules_*.c) decide, and change nothing but the few fields of a flow
- * that only they use. In between stands struct lint_ctx. For each packet: find the facts, run the
- * checks of the stage, then remember.
+ * The tracker (lint.c, flow.c, request.c, response.c, msn.c, cmtrack.c) finds the facts about a
+ * packet and decides nothing. The checks (rules_*.c) decide, and change nothing but the few fields
+ * of a flow that only they use. In between stands struct lint_ctx. For each packet: find the facts,
+ * run the checks of the stage (finding.c), then remember.
  */
 #ifndef URNIC_LINT_PRIV_H
 #define URNIC_LINT_PRIV_H
@@ -352,7 +352,7 @@ struct lint {
     const struct lint_rule *stage[LINT_STAGES][LINT_RULES_MAX + 1]; /* each ends with NULL */
 };
 
-/* lint.c */
+/* finding.c */
 /* Run the checks of a stage. Returns how many rules are called broken (not merely in doubt). */
 unsigned lint_run(struct lint_ctx *c, enum lint_stage stage);
 /* Report what this flow's findings are that waited for its end. */
@@ -409,6 +409,10 @@ void lint_responder_reset(struct lint_flow *f);
 /* Is it longer than any packet can be? Or, of one that was cut off and so has no iCRC: longer than
  * such a packet is? */
 bool lint_looks_merged(const struct lint_ctx *c);
+
+/* msn.c */
+/* Sets what the MSN of a response may be, if it isn't that: c->msn_known and what follows it. */
+void lint_msn_range(struct lint_ctx *c);
 
 /* request.c, response.c, cmtrack.c */
 /* A request that isn't followed: damaged (LINT_R_CORRUPT) or malformed (LINT_R_BROKEN). */

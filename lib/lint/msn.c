@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What the message number of a response may be (ACK-11). A capture seldom has the connection's
+ * beginning, so where the count began isn't known: every answer narrows where that can have been.
+ */
+#include <stdlib.h>
+
+#include "lint_priv.h"
+
+/* Messages that are complete when `psn` is answered, since the epoch began. */
+struct count {
+    uint32_t low; /* so many at least */
+    bool exact;   /* and no other */
+    bool all; /* nor have others been seen; but a responder may have accepted READs that the capture
+               * doesn't have */
+};
+
+/* May READs or ATOMICs that follow this packet at once be counted in an answer to it? */
+static bool reads_behind(const struct lint_flow *q, const struct lint_rec *r)
+{
+    const struct lint_rec *next = q->reads ? lint_rec_at(q, lint_add(r->psn, 1)) : NULL;
+    return q->reads && !(next && (next->flags & LINT_R_SEEN) &&
+                         (wire_opcodes[next->opcode].flags & (WIRE_F_SEND | WIRE_F_WRITE)));
+}
+
+/* False when gaps make that unknown. */
+static bool messages(const struct lint_ctx *c, struct count *n)
+{
+    const struct lint_flow *q = c->req;
+    const struct lint_rec *r = c->rec;
+    bool ack = c->op->flags & WIRE_F_ACK;
+    bool first = !q->ack_on || wire_psn_diff(c->p.psn, q->acked) > 0;
+    if (c->read && !ack) {
+        *n = (struct count){.low = c->read->msgs, .all = first && c->read->msgs == q->msgs};
+        return c->read->epoch == q->epoch;
+    }
+    if (!r || r->epoch != q->epoch)
+        return false;
+    /* An answer to the network's copy of an old request has today's count. */
+    *n = (struct count){.low = r->msgs,
+                        .exact = first && r->sends == 1 && !reads_behind(q, r),
+                        .all = first && r->msgs == q->msgs};
+    if (ack && wire_aeth_kind(c->p.syndrome) != WIRE_AETH_ACK) {
+        n->low -= lint_ends_message(&wire_opcodes[r->opcode]); /* refused: not executed */
+        n->exact = r->sends == 1;
+        n->all = false;
+    }
+    return true;
+}
+
+/* Does this answer show where the count began? Twice it must show the same, and something must have
+ * been executed in between: then it is no repetition from before the capture, and the capture has
+ * missed nothing. */
+static void settle_base(struct lint_flow *q, const struct count *n, uint32_t base)
+{
+    if (q->base_lo_on || !(n->exact || n->all))
+        return;
+    q->base_lo_on = q->base_maybe_on && q->base_maybe == base && q->base_maybe_low != n->low;
+    q->base_lo = q->base_maybe = base;
+    q->base_maybe_low = n->low;
+    q->base_maybe_on = true;
+}
+
+/* Keep what names the answer with the highest count. */
+static void remember_count(struct lint_ctx *c)
+{
+    struct lint_flow *q = c->req;
+    if (!q->counted_head)
+        q->counted_head = malloc(sizeof(*q->counted_head));
+    struct lint_head *h = q->counted_head;
+    if (!h)
+        return;
+    h->number = c->in->number;
+    h->ns = c->in->ns;
+    h->wire_len = (uint32_t)c->in->wire_len;
+    h->len = (uint32_t)(c->in->len < sizeof(h->octet) ? c->in->len : sizeof(h->octet));
+    h->psn = c->p.psn;
+    h->msn = c->p.msn;
+    h->opcode = c->p.opcode;
+    memcpy(h->octet, c->in->data, h->len);
+}
+
+/* An earlier answer counts more than this one, to a later request. Where it is known where the
+ * count began, and this answer fits, the earlier one was wrong. */
+static bool earlier_was_wrong(struct lint_ctx *c, uint32_t low)
+{
+    const struct lint_flow *q = c->req;
+    const struct lint_head *h = q->counted_head;
+    if (!h || h->number != q->counted_number || !q->base_on || !q->base_lo_on ||
+        q->base_lo != q->base_hi || c->p.msn != lint_add(q->base_lo, low))
+        return false;
+    struct lint_wait w = {.on = true,
+                          .opcode = h->opcode,
+                          .psn = h->psn,
+                          .msn = h->msn,
+                          .number = h->number,
+                          .ns = h->ns};
+    wire_dump_cut(w.dump, sizeof(w.dump), h->octet, h->len, h->wire_len, 0);
+    c->wait = &w;
+    lint_run(c, LINT_S_AHEAD);
+    c->wait = NULL;
+    return true;
+}
+
+/* An answer to what was sent after an earlier answer counts no less than that did, and more once it
+ * has been seen to: until then requests may be repetitions from before the capture. */
+static bool count_went_back(struct lint_ctx *c, const struct count *n)
+{
+    struct lint_flow *q = c->req;
+    const struct lint_rec *r = c->rec;
+    bool nak = (c->op->flags & WIRE_F_ACK) && wire_aeth_kind(c->p.syndrome) != WIRE_AETH_ACK;
+    if (!r || r->epoch != q->epoch || r->sends != 1)
+        return false;
+    bool on = q->counted_on && q->counted_epoch == q->epoch, later = r->number > q->counted_number;
+    bool ends = !nak && lint_ends_message(&wire_opcodes[r->opcode]);
+    uint32_t least = lint_add(q->counted, ends && q->counts_on);
+    if (on && later && wire_psn_diff(c->p.msn, least) < 0) {
+        q->counted_on = false; /* one of the two was wrong: say it once */
+        if (earlier_was_wrong(c, n->low))
+            return false;
+        c->msn_lo = c->msn_hi = least;
+        c->msn_after = q->counted_number;
+        c->msn_before = q->counted;
+        return c->msn_known = true;
+    }
+    if (!on || wire_psn_diff(c->p.msn, q->counted) > 0) {
+        q->counts_on = on && (q->counts_on || later);
+        q->counted_on = true;
+        q->counted_epoch = q->epoch;
+        q->counted = c->p.msn;
+        q->counted_number = c->in->number;
+        remember_count(c);
+    }
+    return false;
+}
+
+/* This answer says that the count began later than one answer, and only one, before it said. Was
+ * that one wrong? Yes, where this one says that it began at 0, as it does in RTR, or others say the
+ * same; else nobody knows which, and one finding is enough. */
+static void began_later(struct lint_ctx *c, uint32_t base)
+{
+    struct lint_flow *q = c->req;
+    q->counted_on = q->base_on = q->base_maybe_on = false;
+    if (!q->base_lo_on && (base != 0 || q->first_epoch != q->epoch))
+        return;
+    c->msn_lo = c->msn_hi = lint_add(q->base_first.msn, base - q->base_hi);
+    c->wait = &q->base_first;
+    lint_run(c, LINT_S_AHEAD);
+    c->wait = NULL;
+    q->base_on = true;
+    q->base_hi = base;
+    q->base_n = 1;
+    lint_remember(c, &q->base_first);
+    c->msn_known = false;
+}
+
+void lint_msn_range(struct lint_ctx *c)
+{
+    struct lint_flow *q = c->req;
+    struct count n;
+    if (!(c->op->headers & WIRE_H_AETH) || !c->headers || c->where != LINT_W_KNOWN ||
+        !messages(c, &n))
+        return;
+    if (q->ahead.on && c->rec && c->rec->number > q->ahead.number && c->rec->sends == 1) {
+        if (wire_psn_diff(c->p.msn, q->ahead.msn) < 0) {
+            c->wait = &q->ahead;
+            lint_run(c, LINT_S_AHEAD);
+            c->wait = NULL;
+            q->counted_on = false;
+        }
+        q->ahead.on = false;
+    }
+    if (count_went_back(c, &n))
+        return;
+    uint32_t base = (c->p.msn - n.low) & WIRE_PSN_MASK;
+    q->from_start = q->from_start || (base == 0 && q->first_epoch == q->epoch);
+    c->msn_lo = q->base_lo_on ? lint_add(q->base_lo, n.low) : c->p.msn;
+    c->msn_hi = q->base_on && n.exact ? lint_add(q->base_hi, n.low) : c->p.msn;
+    c->msn_known = wire_psn_diff(c->p.msn, c->msn_lo) < 0 || wire_psn_diff(c->p.msn, c->msn_hi) > 0;
+    if (c->msn_known && wire_psn_diff(base, q->base_hi) > 0 && q->base_n == 1 &&
+        (!q->base_lo_on || base == q->base_lo))
+        began_later(c, base);
+    if (c->msn_known)
+        return;
+    if (q->base_on && !q->ahead.on &&
+        wire_psn_diff(c->p.msn, lint_add(q->base_hi, q->msgs)) > 0) /* not captured, or wrong */
+        lint_remember(c, &q->ahead);
+    if (!q->base_on || wire_psn_diff(base, q->base_hi) < 0) {
+        q->base_hi = base;
+        q->base_n = 0;
+        lint_remember(c, &q->base_first);
+    }
+    q->base_n += base == q->base_hi && q->base_n < 2;
+    q->base_on = true;
+    settle_base(q, &n, base);
+}
