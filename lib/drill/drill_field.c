@@ -54,46 +54,24 @@ static const struct drill_word bad_words[] = {{"bad", 1}, {0}};
     {                                                                                              \
         .name = (text), .type = TYPE_NUM, MEMBER(m)                                                \
     }
-#define HDR(text, m, h, r)                                                                         \
+/* A member that only some headers have, and what else is to be said of it. */
+#define HDR(text, m, r, ...)                                                                       \
     {                                                                                              \
-        .name = (text), .type = TYPE_NUM, .role = (r), MEMBER(m), .headers = (h)                   \
+        .name = (text), .type = TYPE_NUM, .role = (r), MEMBER(m), .headers = __VA_ARGS__           \
     }
 #define BITS(text, m, n)                                                                           \
     {                                                                                              \
         .name = (text), .type = TYPE_NUM, MEMBER(m), .bits = (n)                                   \
     }
-#define HDR24(text, m, h, r)                                                                       \
-    {                                                                                              \
-        .name = (text), .type = TYPE_NUM, .role = (r), MEMBER(m), .headers = (h), .bits = 24       \
-    }
-#define OWN_BITS(text, i, n)                                                                       \
-    {                                                                                              \
-        .name = (text), .type = TYPE_NUM, .id = (i), .offset = DRILL_NO_MEMBER, .bits = (n)        \
-    }
 #define FLAG(text, m)                                                                              \
     {                                                                                              \
         .name = (text), .type = TYPE_FLAG, MEMBER(m)                                               \
     }
-#define OWN(text, t, i)                                                                            \
+
+/* What is no member: by its id, and what else is to be said of it. */
+#define OWN(text, t, ...)                                                                          \
     {                                                                                              \
-        .name = (text), .type = (t), .id = (i), .offset = DRILL_NO_MEMBER                          \
-    }
-#define OWN_OF(text, t, i, u)                                                                      \
-    {                                                                                              \
-        .name = (text), .type = (t), .id = (i), .offset = DRILL_NO_MEMBER, .of = (u)               \
-    }
-#define OWN_OF_BITS(text, i, u, n)                                                                 \
-    {                                                                                              \
-        .name = (text), .type = TYPE_NUM, .id = (i), .offset = DRILL_NO_MEMBER, .of = (u),         \
-        .bits = (n)                                                                                \
-    }
-#define OWN_ROLE(text, t, i, r)                                                                    \
-    {                                                                                              \
-        .name = (text), .type = (t), .id = (i), .role = (r), .offset = DRILL_NO_MEMBER             \
-    }
-#define OWN_WORD(text, t, i, w)                                                                    \
-    {                                                                                              \
-        .name = (text), .type = (t), .id = (i), .offset = DRILL_NO_MEMBER, .words = (w)            \
+        .name = (text), .type = (t), .offset = DRILL_NO_MEMBER, .id = __VA_ARGS__                  \
     }
 
 #define RKEY_HEADERS (WIRE_H_RETH | WIRE_H_ATOMICETH | WIRE_H_IETH)
@@ -104,83 +82,59 @@ static const struct drill_word bad_words[] = {{"bad", 1}, {0}};
 const struct drill_field drill_packet_fields[] = {
     {.name = "dmac", .type = TYPE_MAC, MEMBER(dmac)},
     {.name = "smac", .type = TYPE_MAC, MEMBER(smac)},
-    OWN_BITS("vlan", PKT_VLAN, 16),
+    OWN("vlan", TYPE_NUM, PKT_VLAN, .bits = 16),
     {.name = "sip", .type = TYPE_ADDR, MEMBER(sip)},
     {.name = "dip", .type = TYPE_ADDR, MEMBER(dip)},
     NUM("tclass", tclass),
-    OWN_BITS("dscp", PKT_DSCP, 6),
-    OWN_BITS("ecn", PKT_ECN, 2),
+    OWN("dscp", TYPE_NUM, PKT_DSCP, .bits = 6),
+    OWN("ecn", TYPE_NUM, PKT_ECN, .bits = 2),
     NUM("ttl", ttl),
     NUM("ip_id", ip_id),
     OWN("df", TYPE_FLAG, PKT_DF),
     OWN("mf", TYPE_FLAG, PKT_MF),
     BITS("flow_label", flow_label, 20),
     NUM("sport", sport),
-    OWN_BITS("dport", PKT_DPORT, 16),
-    OWN_BITS("udp_csum", PKT_UDP_CSUM, 16),
+    OWN("dport", TYPE_NUM, PKT_DPORT, .bits = 16),
+    OWN("udp_csum", TYPE_NUM, PKT_UDP_CSUM, .bits = 16),
     FLAG("se", se),
     FLAG("migreq", migreq),
     FLAG("ackreq", ackreq),
     FLAG("fecn", fecn),
     FLAG("becn", becn),
-    OWN_BITS("pad", PKT_PAD, 2),
+    OWN("pad", TYPE_NUM, PKT_PAD, .bits = 2),
     BITS("tver", tver, 4),
     NUM("pkey", pkey),
-    HDR24("dqpn", dqpn, 0, ROLE_QPN),
-    OWN_BITS("psn", PKT_PSN, 64),
-    OWN_BITS("apsn", PKT_APSN, 64),
-    HDR("va", va, WIRE_H_RETH | WIRE_H_ATOMICETH, ROLE_VA),
-    HDR("rkey", rkey, RKEY_HEADERS, ROLE_RKEY),
-    HDR("dmalen", dma_len, WIRE_H_RETH, ROLE_VALUE),
-    HDR("swap", swap_add, WIRE_H_ATOMICETH, ROLE_VALUE),
-    HDR("add", swap_add, WIRE_H_ATOMICETH, ROLE_VALUE),
-    HDR("compare", compare, WIRE_H_ATOMICETH, ROLE_VALUE),
-    HDR("orig", orig, WIRE_H_ATOMICACK, ROLE_VALUE),
-    HDR("syndrome", syndrome, WIRE_H_AETH, ROLE_VALUE),
-    HDR24("msn", msn, WIRE_H_AETH, ROLE_VALUE),
-    {.name = "credits",
-     .bits = 5,
-     .type = TYPE_NUM,
-     .id = PKT_CREDITS,
-     .offset = DRILL_NO_MEMBER,
-     .headers = WIRE_H_AETH},
-    {.name = "timer",
-     .bits = 5,
-     .type = TYPE_NUM,
-     .id = PKT_TIMER,
-     .offset = DRILL_NO_MEMBER,
-     .headers = WIRE_H_AETH},
-    {.name = "imm",
-     .type = TYPE_NUM,
-     .id = PKT_IMM,
-     .offset = DRILL_NO_MEMBER,
-     .headers = WIRE_H_IMMDT},
-    HDR("qkey", qkey, WIRE_H_DETH, ROLE_VALUE),
-    HDR24("sqpn", sqpn, WIRE_H_DETH, ROLE_QPN),
-    HDR24("srqn", xrc_srqn, WIRE_H_XRCETH, ROLE_VALUE),
-    HDR("feth", feth, WIRE_H_FETH, ROLE_VALUE),
-    HDR24("sel_recv", sel_recv, DRILL_H_SELECTIVE, ROLE_VALUE),
-    HDR("sel_index", sel_index, DRILL_H_SELECTIVE, ROLE_VALUE),
-    HDR24("sel_psn", sel_psn, DRILL_H_SELECTIVE, ROLE_PSN),
+    HDR("dqpn", dqpn, ROLE_QPN, 0, .bits = 24),
+    OWN("psn", TYPE_NUM, PKT_PSN, .bits = 64),
+    OWN("apsn", TYPE_NUM, PKT_APSN, .bits = 64),
+    HDR("va", va, ROLE_VA, WIRE_H_RETH | WIRE_H_ATOMICETH),
+    HDR("rkey", rkey, ROLE_RKEY, RKEY_HEADERS),
+    HDR("dmalen", dma_len, ROLE_VALUE, WIRE_H_RETH),
+    HDR("swap", swap_add, ROLE_VALUE, WIRE_H_ATOMICETH),
+    HDR("add", swap_add, ROLE_VALUE, WIRE_H_ATOMICETH),
+    HDR("compare", compare, ROLE_VALUE, WIRE_H_ATOMICETH),
+    HDR("orig", orig, ROLE_VALUE, WIRE_H_ATOMICACK),
+    HDR("syndrome", syndrome, ROLE_VALUE, WIRE_H_AETH),
+    HDR("msn", msn, ROLE_VALUE, WIRE_H_AETH, .bits = 24),
+    OWN("credits", TYPE_NUM, PKT_CREDITS, .bits = 5, .headers = WIRE_H_AETH),
+    OWN("timer", TYPE_NUM, PKT_TIMER, .bits = 5, .headers = WIRE_H_AETH),
+    OWN("imm", TYPE_NUM, PKT_IMM, .headers = WIRE_H_IMMDT),
+    HDR("qkey", qkey, ROLE_VALUE, WIRE_H_DETH),
+    HDR("sqpn", sqpn, ROLE_QPN, WIRE_H_DETH, .bits = 24),
+    HDR("srqn", xrc_srqn, ROLE_VALUE, WIRE_H_XRCETH, .bits = 24),
+    HDR("feth", feth, ROLE_VALUE, WIRE_H_FETH),
+    HDR("sel_recv", sel_recv, ROLE_VALUE, DRILL_H_SELECTIVE, .bits = 24),
+    HDR("sel_index", sel_index, ROLE_VALUE, DRILL_H_SELECTIVE),
+    HDR("sel_psn", sel_psn, ROLE_PSN, DRILL_H_SELECTIVE, .bits = 24),
     OWN("qp", TYPE_NAME, PKT_QP),
     OWN("len", TYPE_NUM, PKT_LEN),
     OWN("data", TYPE_DATA, PKT_DATA),
-    {.name = "icrc",
-     .type = TYPE_WORD,
-     .id = PKT_ICRC,
-     .offset = DRILL_NO_MEMBER,
-     .of = OF_IN,
-     .words = bad_words},
-    {.name = "ip_csum",
-     .type = TYPE_WORD,
-     .id = PKT_IP_CSUM,
-     .offset = DRILL_NO_MEMBER,
-     .of = OF_IN,
-     .words = bad_words},
-    OWN_OF("cut", TYPE_NUM, PKT_CUT, OF_IN),
-    OWN_OF("extra", TYPE_NUM, PKT_EXTRA, OF_IN),
-    OWN_OF("patch", TYPE_PATCH, PKT_PATCH, OF_IN),
-    OWN_OF("octet", TYPE_PATCH, PKT_OCTET, OF_OUT),
+    OWN("icrc", TYPE_WORD, PKT_ICRC, .of = OF_IN, .words = bad_words),
+    OWN("ip_csum", TYPE_WORD, PKT_IP_CSUM, .of = OF_IN, .words = bad_words),
+    OWN("cut", TYPE_NUM, PKT_CUT, .of = OF_IN),
+    OWN("extra", TYPE_NUM, PKT_EXTRA, .of = OF_IN),
+    OWN("patch", TYPE_PATCH, PKT_PATCH, .of = OF_IN),
+    OWN("octet", TYPE_PATCH, PKT_OCTET, .of = OF_OUT),
     {0},
 };
 
@@ -249,14 +203,14 @@ const struct drill_field drill_mad_fields[] = {
     MAD(reason),
     MAD(ari_len),
     MAD(status),
-    OWN_BITS("port", MAD_PORT, 16),
+    OWN("port", TYPE_NUM, MAD_PORT, .bits = 16),
     OWN("private", TYPE_DATA, MAD_PRIVATE),
     OWN("src_ip", TYPE_ADDR, MAD_SRC_IP),
-    OWN_BITS("src_port", MAD_SRC_PORT, 16),
-    OWN_BITS("ip_version", MAD_IP_VERSION, 4),
-    OWN_BITS("method", MAD_METHOD, 8),
-    OWN_BITS("class", MAD_CLASS, 8),
-    OWN_BITS("class_version", MAD_CLASS_VERSION, 8),
+    OWN("src_port", TYPE_NUM, MAD_SRC_PORT, .bits = 16),
+    OWN("ip_version", TYPE_NUM, MAD_IP_VERSION, .bits = 4),
+    OWN("method", TYPE_NUM, MAD_METHOD, .bits = 8),
+    OWN("class", TYPE_NUM, MAD_CLASS, .bits = 8),
+    OWN("class_version", TYPE_NUM, MAD_CLASS_VERSION, .bits = 8),
     OWN("mad_len", TYPE_NUM, MAD_LEN),
     {0},
 };
@@ -286,31 +240,31 @@ const struct drill_field drill_qp_fields[] = {
     {.name = "pkey_index", .type = TYPE_NUM, ATTR(4, pkey_index)},
     {.name = "port", .type = TYPE_NUM, ATTR(5, port), .of = OF_MODIFY},
     {.name = "qkey", .type = TYPE_NUM, ATTR(6, qkey)},
-    OWN_OF("av", TYPE_FLAG, QPF_ATTR + 7, OF(DO_MODIFY)),
+    OWN("av", TYPE_FLAG, QPF_ATTR + 7, .of = OF(DO_MODIFY)),
     {.name = "path_mtu", .type = TYPE_WORD, ATTR(8, path_mtu), .words = mtu_words},
     {.name = "timeout", .type = TYPE_NUM, ATTR(9, timeout)},
     {.name = "retry_cnt", .type = TYPE_NUM, ATTR(10, retry_cnt)},
     {.name = "rnr_retry", .type = TYPE_NUM, ATTR(11, rnr_retry)},
     {.name = "rq_psn", .type = TYPE_NUM, ATTR(12, rq_psn)},
     {.name = "max_rd_atomic", .type = TYPE_NUM, ATTR(13, max_rd_atomic)},
-    OWN_OF("alt_path", TYPE_FLAG, QPF_ATTR + 14, OF(DO_MODIFY)),
+    OWN("alt_path", TYPE_FLAG, QPF_ATTR + 14, .of = OF(DO_MODIFY)),
     {.name = "min_rnr_timer", .type = TYPE_NUM, ATTR(15, min_rnr_timer)},
     {.name = "sq_psn", .type = TYPE_NUM, ATTR(16, sq_psn)},
     {.name = "max_dest_rd_atomic", .type = TYPE_NUM, ATTR(17, max_dest_rd_atomic)},
-    OWN_OF("path_mig_state", TYPE_FLAG, QPF_ATTR + 18, OF(DO_MODIFY)),
-    OWN_OF("cap", TYPE_FLAG, QPF_ATTR + 19, OF(DO_MODIFY)),
+    OWN("path_mig_state", TYPE_FLAG, QPF_ATTR + 18, .of = OF(DO_MODIFY)),
+    OWN("cap", TYPE_FLAG, QPF_ATTR + 19, .of = OF(DO_MODIFY)),
     {.name = "dest_qpn", .type = TYPE_NUM, .role = ROLE_QPN, ATTR(20, dest_qpn)},
-    OWN_OF("rate_limit", TYPE_FLAG, QPF_ATTR + 25, OF(DO_MODIFY)),
+    OWN("rate_limit", TYPE_FLAG, QPF_ATTR + 25, .of = OF(DO_MODIFY)),
     /* what they are created with, and the path */
-    OWN_OF("sig_all", TYPE_FLAG, QPF_SIG_ALL, OF_CREATED),
-    OWN_OF("cq", TYPE_NAME, QPF_CQ, OF_CREATED),
-    OWN_OF("recv_cq", TYPE_NAME, QPF_RECV_CQ, OF_CREATED),
-    OWN_OF("srq", TYPE_NAME, QPF_SRQ, OF_CREATED),
-    OWN_OF("pd", TYPE_NAME, QPF_PD, OF_CREATED),
-    OWN_OF("max_send_wr", TYPE_NUM, QPF_MAX_SEND, OF_CREATED),
-    OWN_OF("max_recv_wr", TYPE_NUM, QPF_MAX_RECV, OF_CREATED),
-    OWN_OF("max_sge", TYPE_NUM, QPF_MAX_SGE, OF_CREATED),
-    OWN_OF("max_inline", TYPE_NUM, QPF_MAX_INLINE, OF_CREATED),
+    OWN("sig_all", TYPE_FLAG, QPF_SIG_ALL, .of = OF_CREATED),
+    OWN("cq", TYPE_NAME, QPF_CQ, .of = OF_CREATED),
+    OWN("recv_cq", TYPE_NAME, QPF_RECV_CQ, .of = OF_CREATED),
+    OWN("srq", TYPE_NAME, QPF_SRQ, .of = OF_CREATED),
+    OWN("pd", TYPE_NAME, QPF_PD, .of = OF_CREATED),
+    OWN("max_send_wr", TYPE_NUM, QPF_MAX_SEND, .of = OF_CREATED),
+    OWN("max_recv_wr", TYPE_NUM, QPF_MAX_RECV, .of = OF_CREATED),
+    OWN("max_sge", TYPE_NUM, QPF_MAX_SGE, .of = OF_CREATED),
+    OWN("max_inline", TYPE_NUM, QPF_MAX_INLINE, .of = OF_CREATED),
     {.name = "recovery",
      .type = TYPE_WORD,
      .id = QPF_RECOVERY,
@@ -322,8 +276,8 @@ const struct drill_field drill_qp_fields[] = {
      .id = QPF_CREDITS,
      .size = 1,
      .offset = offsetof(struct engine_qp_attr, e2e_credits)},
-    OWN_OF("cc", TYPE_TEXT, QPF_CC, OF_CREATED),
-    OWN_OF("peer", TYPE_ADDR, QPF_PEER, OF_CREATED),
+    OWN("cc", TYPE_TEXT, QPF_CC, .of = OF_CREATED),
+    OWN("peer", TYPE_ADDR, QPF_PEER, .of = OF_CREATED),
     {.name = "tclass",
      .type = TYPE_NUM,
      .id = QPF_TCLASS,
@@ -343,16 +297,16 @@ const struct drill_field drill_qp_fields[] = {
 };
 
 const struct drill_field drill_device_fields[] = {
-    OWN_BITS("pkey", DEV_PKEY, 16), /* again for each entry of the table */
-    OWN_WORD("mtu", TYPE_WORD, DEV_MTU, mtu_words),
+    OWN("pkey", TYPE_NUM, DEV_PKEY, .bits = 16), /* again for each entry of the table */
+    OWN("mtu", TYPE_WORD, DEV_MTU, .words = mtu_words),
     OWN("window", TYPE_NUM, DEV_WINDOW),
     OWN("strict_resp", TYPE_FLAG, DEV_STRICT),
-    OWN_BITS("vlan", DEV_VLAN, 16),
+    OWN("vlan", TYPE_NUM, DEV_VLAN, .bits = 16),
     OWN("ack_delay", TYPE_TIME, DEV_ACK_DELAY),
     OWN("loopback", TYPE_FLAG, DEV_LOOPBACK),
     OWN("cc", TYPE_TEXT, DEV_CC),
     OWN("lenient_addr", TYPE_FLAG, DEV_LENIENT),
-    OWN_BITS("rate", DEV_RATE, 64),
+    OWN("rate", TYPE_NUM, DEV_RATE, .bits = 64),
     OWN("records", TYPE_NUM, DEV_RECORDS),
     OWN("nak_confirm", TYPE_FLAG, DEV_NAK_CONFIRM),
     OWN("rnr_on_rd_res", TYPE_FLAG, DEV_RNR_ON_RD_RES),
@@ -365,18 +319,13 @@ const struct drill_field drill_device_fields[] = {
 #define OF_IN_DOMAIN  (OF(DO_MR) | OF(DO_FR) | OF(DO_MW) | OF(DO_SRQ))
 
 const struct drill_field drill_object_fields[] = {
-    {.name = "access",
-     .type = TYPE_WORDS,
-     .id = OBJ_ACCESS,
-     .offset = DRILL_NO_MEMBER,
-     .of = OF(DO_MR),
-     .words = access_words},
-    OWN_OF("pd", TYPE_NAME, OBJ_PD, OF_IN_DOMAIN),
-    OWN_OF_BITS("va", OBJ_VA, OF_REGISTERED, 64),
-    OWN_OF("limit", TYPE_NUM, OBJ_LIMIT, OF(DO_SRQ)),
-    OWN_OF("max_wr", TYPE_NUM, OBJ_MAX_WR, OF(DO_SRQ)),
-    OWN_OF("size", TYPE_NUM, OBJ_SIZE, OF(DO_CQ)),
-    OWN_OF("rkey", TYPE_NUM, OBJ_RKEY, OF(DO_REMOTE)),
+    OWN("access", TYPE_WORDS, OBJ_ACCESS, .of = OF(DO_MR), .words = access_words),
+    OWN("pd", TYPE_NAME, OBJ_PD, .of = OF_IN_DOMAIN),
+    OWN("va", TYPE_NUM, OBJ_VA, .of = OF_REGISTERED, .bits = 64),
+    OWN("limit", TYPE_NUM, OBJ_LIMIT, .of = OF(DO_SRQ)),
+    OWN("max_wr", TYPE_NUM, OBJ_MAX_WR, .of = OF(DO_SRQ)),
+    OWN("size", TYPE_NUM, OBJ_SIZE, .of = OF(DO_CQ)),
+    OWN("rkey", TYPE_NUM, OBJ_RKEY, .of = OF(DO_REMOTE)),
     {0},
 };
 
@@ -395,57 +344,43 @@ const struct drill_field drill_object_fields[] = {
 #define OF_DGRAM   (OF(WR_SEND) | OF(WR_SEND_WITH_IMM))
 #define OF_MEMORY  (OF_SEND | OF_REMOTE | OF_RECV)
 #define OF_NEW_KEY (OF(WR_BIND_MW) | OF(WR_REG_MR))
-#define POST(text, t, i, u, r)                                                                     \
-    {                                                                                              \
-        .name = (text), .type = (t), .id = (i), .offset = DRILL_NO_MEMBER, .of = (u), .role = (r)  \
-    }
-#define POST64(text, i, u, r)                                                                      \
-    {                                                                                              \
-        .name = (text), .type = TYPE_NUM, .id = (i), .offset = DRILL_NO_MEMBER, .of = (u),         \
-        .role = (r), .bits = 64                                                                    \
-    }
 
 const struct drill_field drill_post_fields[] = {
-    OWN_BITS("id", WR_ID, 64),
-    POST("from", TYPE_RANGES, WR_FROM, OF_SEND | OF_REMOTE, 0),
-    POST("into", TYPE_RANGES, WR_FROM, OF_ANSWER | OF_RECV, 0),
-    POST64("to", WR_TO, OF_REMOTE, ROLE_VA),
-    POST("rkey", TYPE_NUM, WR_RKEY, OF_REMOTE, ROLE_RKEY),
-    POST("lkey", TYPE_NUM, WR_LKEY, OF_MEMORY, ROLE_LKEY),
-    POST("imm", TYPE_NUM, WR_IMM, OF_IMM, 0),
-    POST("unsignaled", TYPE_FLAG, WR_UNSIGNALED, OF_POST, 0),
-    POST("fence", TYPE_FLAG, WR_FENCE, OF_POST, 0),
-    POST("solicited", TYPE_FLAG, WR_SOLICITED, OF_SEND | OF_WRITE, 0),
-    POST("inline", TYPE_DATA, WR_INLINE, OF_SEND | OF_REMOTE, 0),
-    POST64("add", WR_ADD, OF(WR_ATOMIC_FETCH_AND_ADD), 0),
-    POST64("compare", WR_COMPARE, OF(WR_ATOMIC_CMP_AND_SWP), 0),
-    POST64("swap", WR_SWAP, OF(WR_ATOMIC_CMP_AND_SWP), 0),
-    POST("inv", TYPE_NUM, WR_INV, OF(WR_SEND_WITH_INV) | OF(WR_LOCAL_INV), ROLE_RKEY),
-    POST("mw", TYPE_NAME, WR_MW, OF(WR_BIND_MW), 0),
-    POST("mr", TYPE_NAME, WR_MR, OF_NEW_KEY, 0),
-    POST("new_rkey", TYPE_NUM, WR_NEW_RKEY, OF_NEW_KEY, ROLE_RKEY),
-    POST64("va", WR_VA, OF_NEW_KEY, ROLE_VA),
-    POST64("len", WR_LEN, OF(WR_BIND_MW) | OF_SEND | OF_REMOTE, 0),
-    {.name = "access",
-     .type = TYPE_WORDS,
-     .id = WR_ACCESS,
-     .offset = DRILL_NO_MEMBER,
-     .of = OF_NEW_KEY,
-     .words = access_words},
-    POST("qkey", TYPE_NUM, WR_QKEY, OF_DGRAM, 0),
-    POST("rqpn", TYPE_NUM, WR_RQPN, OF_DGRAM, ROLE_QPN),
-    POST("pkey_index", TYPE_NUM, WR_PKEY_INDEX, OF_DGRAM, 0),
-    POST("dip", TYPE_ADDR, WR_DIP, OF_DGRAM, 0),
+    OWN("id", TYPE_NUM, WR_ID, .bits = 64),
+    OWN("from", TYPE_RANGES, WR_FROM, .of = OF_SEND | OF_REMOTE),
+    OWN("into", TYPE_RANGES, WR_FROM, .of = OF_ANSWER | OF_RECV),
+    OWN("to", TYPE_NUM, WR_TO, .of = OF_REMOTE, .bits = 64, .role = ROLE_VA),
+    OWN("rkey", TYPE_NUM, WR_RKEY, .of = OF_REMOTE, .role = ROLE_RKEY),
+    OWN("lkey", TYPE_NUM, WR_LKEY, .of = OF_MEMORY, .role = ROLE_LKEY),
+    OWN("imm", TYPE_NUM, WR_IMM, .of = OF_IMM),
+    OWN("unsignaled", TYPE_FLAG, WR_UNSIGNALED, .of = OF_POST),
+    OWN("fence", TYPE_FLAG, WR_FENCE, .of = OF_POST),
+    OWN("solicited", TYPE_FLAG, WR_SOLICITED, .of = OF_SEND | OF_WRITE),
+    OWN("inline", TYPE_DATA, WR_INLINE, .of = OF_SEND | OF_REMOTE),
+    OWN("add", TYPE_NUM, WR_ADD, .of = OF(WR_ATOMIC_FETCH_AND_ADD), .bits = 64),
+    OWN("compare", TYPE_NUM, WR_COMPARE, .of = OF(WR_ATOMIC_CMP_AND_SWP), .bits = 64),
+    OWN("swap", TYPE_NUM, WR_SWAP, .of = OF(WR_ATOMIC_CMP_AND_SWP), .bits = 64),
+    OWN("inv", TYPE_NUM, WR_INV, .of = OF(WR_SEND_WITH_INV) | OF(WR_LOCAL_INV), .role = ROLE_RKEY),
+    OWN("mw", TYPE_NAME, WR_MW, .of = OF(WR_BIND_MW)),
+    OWN("mr", TYPE_NAME, WR_MR, .of = OF_NEW_KEY),
+    OWN("new_rkey", TYPE_NUM, WR_NEW_RKEY, .of = OF_NEW_KEY, .role = ROLE_RKEY),
+    OWN("va", TYPE_NUM, WR_VA, .of = OF_NEW_KEY, .bits = 64, .role = ROLE_VA),
+    OWN("len", TYPE_NUM, WR_LEN, .of = OF(WR_BIND_MW) | OF_SEND | OF_REMOTE, .bits = 64),
+    OWN("access", TYPE_WORDS, WR_ACCESS, .of = OF_NEW_KEY, .words = access_words),
+    OWN("qkey", TYPE_NUM, WR_QKEY, .of = OF_DGRAM),
+    OWN("rqpn", TYPE_NUM, WR_RQPN, .of = OF_DGRAM, .role = ROLE_QPN),
+    OWN("pkey_index", TYPE_NUM, WR_PKEY_INDEX, .of = OF_DGRAM),
+    OWN("dip", TYPE_ADDR, WR_DIP, .of = OF_DGRAM),
     {0},
 };
 
 const struct drill_field drill_cqe_fields[] = {
     OWN("id", TYPE_NUM, CQE_ID),
-    OWN_WORD("opcode", TYPE_WORD, CQE_OPCODE, wc_opcodes),
+    OWN("opcode", TYPE_WORD, CQE_OPCODE, .words = wc_opcodes),
     OWN("len", TYPE_NUM, CQE_LEN),
     OWN("imm", TYPE_NUM, CQE_IMM),
-    OWN_ROLE("inv", TYPE_NUM, CQE_INV, ROLE_RKEY),
-    OWN_ROLE("src_qp", TYPE_NUM, CQE_SRC_QP, ROLE_QPN),
+    OWN("inv", TYPE_NUM, CQE_INV, .role = ROLE_RKEY),
+    OWN("src_qp", TYPE_NUM, CQE_SRC_QP, .role = ROLE_QPN),
     OWN("grh", TYPE_FLAG, CQE_GRH),
     OWN("solicited", TYPE_FLAG, CQE_SOLICITED),
     OWN("pkey_index", TYPE_NUM, CQE_PKEY_INDEX),
@@ -479,37 +414,29 @@ const struct drill_field drill_info_fields[] = {
 #define OF_PORTS (OF(DO_CONNECT) | OF(DO_SIDR) | OF_EVENT(CM_EV_REQ) | OF_EVENT(CM_EV_SIDR_REQ))
 
 const struct drill_field drill_cm_fields[] = {
-    OWN_OF_BITS("port", CMF_PORT, OF_PORTS | OF(DO_LISTEN), 16),
-    OWN_OF("qp", TYPE_NAME, CMF_QP, OF(DO_CONNECT) | OF(DO_ACCEPT) | OF(DO_RTU)),
-    OWN_OF("private", TYPE_DATA, CMF_PRIVATE, OF_PRIVATE),
-    OWN_OF_BITS("resp_res", CMF_RESP_RES, OF_DEPTHS, 8),
-    OWN_OF_BITS("init_depth", CMF_INIT_DEPTH, OF_DEPTHS, 8),
-    OWN_OF("reason", TYPE_NUM, CMF_REASON, OF(DO_REJECT) | OF_EVENT(CM_EV_REJECTED)),
-    OWN_OF_BITS("retry_count", CMF_RETRY, OF(DO_CONNECT), 8),
-    OWN_OF_BITS("rnr_retry", CMF_RNR_RETRY, OF(DO_CONNECT) | OF(DO_ACCEPT), 8),
-    OWN_OF("service_timeout", TYPE_NUM, CMF_SERVICE_TIMEOUT, OF(DO_MRA)),
-    OWN_OF("status", TYPE_NUM, CMF_STATUS, OF(DO_SIDR_REPLY) | OF_EVENT(CM_EV_SIDR_REP)),
-    {.name = "qpn",
-     .type = TYPE_NUM,
-     .role = ROLE_QPN,
-     .id = CMF_QPN,
-     .offset = DRILL_NO_MEMBER,
-     .of =
-         OF(DO_SIDR_REPLY) | OF_EVENT(CM_EV_REQ) | OF_EVENT(CM_EV_REP) | OF_EVENT(CM_EV_SIDR_REP)},
-    OWN_OF("qkey", TYPE_NUM, CMF_QKEY, OF(DO_SIDR_REPLY) | OF_EVENT(CM_EV_SIDR_REP)),
-    OWN_OF_BITS("cm_timeout", CMF_TIMEOUT, OF(DO_CONNECT), 8),
-    OWN_OF_BITS("max_retries", CMF_RETRIES, OF(DO_CONNECT), 8),
-    OWN_OF("udp", TYPE_FLAG, CMF_UDP, OF(DO_LISTEN)),
-    OWN_OF_BITS("transport", CMF_TRANSPORT, OF(DO_CONNECT), 8),
-    OWN_OF_BITS("sport", CMF_SPORT, OF_PORTS, 16),
-    OWN_OF_BITS("pkey", CMF_PKEY, OF(DO_CONNECT), 16),
-    OWN_OF("backlog", TYPE_NUM, CMF_BACKLOG, OF(DO_LISTEN)),
-    {.name = "mtu",
-     .type = TYPE_WORD,
-     .id = CMF_MTU,
-     .offset = DRILL_NO_MEMBER,
-     .of = OF(DO_CONNECT),
-     .words = mtu_words},
+    OWN("port", TYPE_NUM, CMF_PORT, .of = OF_PORTS | OF(DO_LISTEN), .bits = 16),
+    OWN("qp", TYPE_NAME, CMF_QP, .of = OF(DO_CONNECT) | OF(DO_ACCEPT) | OF(DO_RTU)),
+    OWN("private", TYPE_DATA, CMF_PRIVATE, .of = OF_PRIVATE),
+    OWN("resp_res", TYPE_NUM, CMF_RESP_RES, .of = OF_DEPTHS, .bits = 8),
+    OWN("init_depth", TYPE_NUM, CMF_INIT_DEPTH, .of = OF_DEPTHS, .bits = 8),
+    OWN("reason", TYPE_NUM, CMF_REASON, .of = OF(DO_REJECT) | OF_EVENT(CM_EV_REJECTED)),
+    OWN("retry_count", TYPE_NUM, CMF_RETRY, .of = OF(DO_CONNECT), .bits = 8),
+    OWN("rnr_retry", TYPE_NUM, CMF_RNR_RETRY, .of = OF(DO_CONNECT) | OF(DO_ACCEPT), .bits = 8),
+    OWN("service_timeout", TYPE_NUM, CMF_SERVICE_TIMEOUT, .of = OF(DO_MRA)),
+    OWN("status", TYPE_NUM, CMF_STATUS, .of = OF(DO_SIDR_REPLY) | OF_EVENT(CM_EV_SIDR_REP)),
+    OWN("qpn", TYPE_NUM, CMF_QPN,
+        .of = OF(DO_SIDR_REPLY) | OF_EVENT(CM_EV_REQ) | OF_EVENT(CM_EV_REP) |
+              OF_EVENT(CM_EV_SIDR_REP),
+        .role = ROLE_QPN),
+    OWN("qkey", TYPE_NUM, CMF_QKEY, .of = OF(DO_SIDR_REPLY) | OF_EVENT(CM_EV_SIDR_REP)),
+    OWN("cm_timeout", TYPE_NUM, CMF_TIMEOUT, .of = OF(DO_CONNECT), .bits = 8),
+    OWN("max_retries", TYPE_NUM, CMF_RETRIES, .of = OF(DO_CONNECT), .bits = 8),
+    OWN("udp", TYPE_FLAG, CMF_UDP, .of = OF(DO_LISTEN)),
+    OWN("transport", TYPE_NUM, CMF_TRANSPORT, .of = OF(DO_CONNECT), .bits = 8),
+    OWN("sport", TYPE_NUM, CMF_SPORT, .of = OF_PORTS, .bits = 16),
+    OWN("pkey", TYPE_NUM, CMF_PKEY, .of = OF(DO_CONNECT), .bits = 16),
+    OWN("backlog", TYPE_NUM, CMF_BACKLOG, .of = OF(DO_LISTEN)),
+    OWN("mtu", TYPE_WORD, CMF_MTU, .of = OF(DO_CONNECT), .words = mtu_words),
     {0},
 };
 
