@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Inside of the emulated link: shared by mem_link.c (what happens between ports), mem_port.c (the
- * driver's face), mem_spec.c (the specification string). Nobody else includes this.
+ * Inside of the emulated link: what the files of this folder share. mem_link.c is what happens
+ * between ports, mem_queue.c what is under way, mem_port.c the driver's face. Nobody else includes
+ * this.
  *
  * A frame lives in one buffer from tx_reserve to rx_release. The buffer belongs to the pool of the
  * port that sent it; only its pointer moves. The link's lock covers everything here except where a
@@ -130,15 +131,41 @@ static inline bool mem_link_is_switch(const struct mem_link *link)
     return link->opened > 2;
 }
 
-/* mem_link.c, all under the link's lock. */
+/* mem_queue.c, all under the link's lock. */
+/* Entry number i of the queue towards a port, from s->head on. */
+static inline struct mem_entry *mem_queue_at(const struct mem_socket *s, uint64_t i)
+{
+    return &s->ring[i & s->mask];
+}
+/* Insert by arrival time, after equals, and never before what has arrived or is lent. False: no
+ * memory. */
+bool mem_queue_put(struct mem_socket *s, struct mem_buf *buf, uint64_t at, uint64_t now);
+/* Take entry number `pos` out; the buffer is the caller's. */
+void mem_queue_remove(struct mem_socket *s, uint64_t pos);
+/* A frame of `flow` has been put under way at time `at`: held ones that it was the last to overtake
+ * follow. */
+void mem_queue_passed(struct mem_socket *s, uint64_t flow, uint64_t at, uint64_t now);
+/* A frame is held no longer. */
+void mem_queue_unhold(struct mem_socket *s, struct mem_buf *buf);
+/* Count the octets that have arrived and are not released: what the receiver leaves lying. */
+void mem_queue_arrive(struct mem_socket *s, uint64_t now);
+/* After every change: let the receiver see, without the lock, how much waits. */
+void mem_queue_tell(struct mem_socket *s);
+
+/* mem_link.c, all under the link's lock. `dir` is the number of the port that sends. */
 /* Octets that wait to be serialized towards a port: the time that the queue needs to run empty, at
  * the rate. */
 uint64_t mem_socket_backlog(const struct mem_socket *dst, uint64_t rate, uint64_t now);
+/* Send a frame, whose buffer belongs to the link from now on. */
 void mem_socket_send(struct mem_link *link, unsigned dir, struct mem_buf *buf, uint64_t now);
+/* What is under way from port `index` and has not arrived by `now` is lost, and so is what is under
+ * way to it: with `all`, whatever isn't lent. */
 void mem_socket_flush(struct mem_link *link, unsigned index, bool all, uint64_t now);
 /* May port `dir` send now? Otherwise sets its room_at. */
 bool mem_socket_may_send(struct mem_link *link, unsigned dir, uint64_t now);
+/* Back into the pool of the port that it belongs to, which is told if it waits for room. */
 void mem_buf_free(struct mem_link *link, struct mem_buf *buf);
+/* A port was opened, closed, plugged or unplugged: which links are up now? */
 void mem_links_update(struct mem_link *link);
 
 /* A frame from port `from` to port `to`, or to where its MAC address says. */

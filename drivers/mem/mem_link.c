@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * What happens between the ports of an emulated link: rules and dice, the way through the switch,
- * the queue with its limit, marking (CC-02) and serialization, delay and reordering, and the record
- * of what was lost.
+ * the limit of a queue, marking (CC-02) and serialization, delay and reordering, and the record of
+ * what was lost.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,7 +11,6 @@
 
 #include "mem_internal.h"
 
-#define RING_MIN 256u
 #define ETH_HDR  14u           /* less is no frame */
 #define OCTET_NS 8000000000ull /* that an octet takes at 1 bit/s */
 
@@ -69,6 +68,13 @@ void mem_buf_free(struct mem_link *link, struct mem_buf *buf)
     }
 }
 
+static void lose(struct mem_link *link, unsigned dir, enum mem_link_reason reason,
+                 struct mem_buf *buf, uint64_t now)
+{
+    log_loss(link, dir, reason, buf, now);
+    mem_buf_free(link, buf);
+}
+
 struct mem_buf *mem_buf_take(struct mem_link *link, unsigned from)
 {
     struct mem_socket *s = link->sockets[from];
@@ -104,86 +110,6 @@ uint64_t mem_socket_backlog(const struct mem_socket *dst, uint64_t rate, uint64_
     if (!rate || dst->busy_until <= now)
         return 0;
     return (uint64_t)((fault_u128)(dst->busy_until - now) * rate / OCTET_NS);
-}
-
-/* ---- the queue towards a port ---- */
-
-static struct mem_entry *entry(const struct mem_socket *s, uint64_t i)
-{
-    return &s->ring[i & s->mask];
-}
-
-static bool ring_grow(struct mem_socket *s)
-{
-    uint64_t size = s->ring ? (s->mask + 1) * 2 : RING_MIN;
-    struct mem_entry *ring = malloc(size * sizeof(*ring));
-
-    if (!ring)
-        return false;
-    for (uint64_t i = s->head; i != s->tail; i++)
-        ring[i & (size - 1)] = *entry(s, i);
-    free(s->ring);
-    s->ring = ring;
-    s->mask = size - 1;
-    return true;
-}
-
-static void waiting_update(struct mem_socket *s)
-{
-    atomic_store_explicit(&s->waiting, s->tail - s->head - s->lent, memory_order_release);
-}
-
-/* Insert by arrival time, after equals, and never before what has arrived or is lent. */
-static bool ring_insert(struct mem_socket *s, struct mem_buf *buf, uint64_t at, uint64_t now)
-{
-    if ((!s->ring || s->tail - s->head > s->mask) && !ring_grow(s))
-        return false;
-    uint64_t low = s->head + (s->lent > s->arrived ? s->lent : s->arrived);
-    uint64_t pos = s->tail++;
-    while (pos > low && entry(s, pos - 1)->at > at && entry(s, pos - 1)->at > now) {
-        *entry(s, pos) = *entry(s, pos - 1);
-        pos--;
-    }
-    *entry(s, pos) = (struct mem_entry){at, buf};
-    return true;
-}
-
-static void ring_remove(struct mem_socket *s, uint64_t pos)
-{
-    for (; pos + 1 != s->tail; pos++)
-        *entry(s, pos) = *entry(s, pos + 1);
-    s->tail--;
-}
-
-/* A frame has been put under way at time `at`: held ones that it was the last to overtake follow.
- */
-static void held_count_down(struct mem_socket *s, uint64_t flow, uint64_t at, uint64_t now)
-{
-    for (unsigned i = 0; i < s->held_n;) {
-        struct mem_buf *buf = s->held[i];
-        if ((buf->flow && buf->flow != flow) || --buf->gap > 0) {
-            i++;
-            continue;
-        }
-        s->held[i] = s->held[--s->held_n];
-        uint64_t pos = s->tail - 1;
-        while (entry(s, pos)->buf != buf)
-            pos--;
-        /* Its own time may have come while nobody looked: then it stays where it is. */
-        if (entry(s, pos)->at <= now || pos < s->head + s->arrived)
-            continue;
-        ring_remove(s, pos);
-        ring_insert(s, buf, at, now);
-    }
-}
-
-/* Count the octets that have arrived and are not released: what the receiver leaves lying. */
-static void arrived_update(struct mem_socket *s, uint64_t now)
-{
-    while (s->head + s->arrived != s->tail && entry(s, s->head + s->arrived)->at <= now) {
-        s->arrived_bytes += entry(s, s->head + s->arrived)->buf->len;
-        s->arrived++;
-    }
 }
 
 /* ---- one frame, one receiver ---- */
@@ -226,17 +152,17 @@ static void deliver(struct mem_link *link, unsigned dir, unsigned to, struct mem
     uint64_t at = now;
 
     if (!atomic_load_explicit(&dst->up, memory_order_relaxed)) {
-        log_loss(link, dir, MEM_LINK_R_DOWN, buf, now);
-        goto lost;
+        lose(link, dir, MEM_LINK_R_DOWN, buf, now);
+        return;
     }
     if (buf->len > dst->frame_max) {
         dst->rx_oversize++;
-        log_loss(link, dir, MEM_LINK_R_OVERSIZE, buf, now);
-        goto lost;
+        lose(link, dir, MEM_LINK_R_OVERSIZE, buf, now);
+        return;
     }
     if (f->rate && !queue_pass(link, dir, to, buf, now, &at)) {
-        log_loss(link, dir, MEM_LINK_R_QUEUE, buf, now);
-        goto lost;
+        lose(link, dir, MEM_LINK_R_QUEUE, buf, now);
+        return;
     }
     at += f->delay;
     if (v->delay) {
@@ -254,20 +180,17 @@ static void deliver(struct mem_link *link, unsigned dir, unsigned to, struct mem
     } else if (at == now) {
         at = 0; /* visible to a receiver whose clock reading is a little older, too */
     }
-    if (!ring_insert(dst, buf, at, now)) {
+    if (!mem_queue_put(dst, buf, at, now)) {
         if (buf->gap)
             dst->held_n--;
-        log_loss(link, dir, MEM_LINK_R_NOBUF, buf, now);
-        goto lost;
+        lose(link, dir, MEM_LINK_R_NOBUF, buf, now);
+        return;
     }
     src->stats.delivered++;
     if (dst->held_n && !buf->gap)
-        held_count_down(dst, v->flow, at, now);
-    waiting_update(dst);
+        mem_queue_passed(dst, v->flow, at, now);
+    mem_queue_tell(dst);
     mem_socket_signal(dst);
-    return;
-lost:
-    mem_buf_free(link, buf);
 }
 
 /* ---- where to ---- */
@@ -292,8 +215,7 @@ static void flood(struct mem_link *link, unsigned dir, struct mem_buf *buf,
         last = i;
     }
     if (last == MEM_LINK_ALL) {
-        log_loss(link, dir, MEM_LINK_R_DOWN, buf, now);
-        mem_buf_free(link, buf);
+        lose(link, dir, MEM_LINK_R_DOWN, buf, now);
         return;
     }
     if (copies)
@@ -347,11 +269,38 @@ static void roll(struct mem_socket *src, struct mem_link_verdict *v, bool *loss,
     }
 }
 
+/* Why a frame goes no further than the port that sends it; MEM_LINK_REASONS: it goes on. */
+static enum mem_link_reason why_lost(const struct mem_socket *src, const struct mem_buf *buf,
+                                     const struct mem_link_verdict *v, bool loss)
+{
+    if (!atomic_load_explicit(&src->up, memory_order_relaxed))
+        return MEM_LINK_R_DOWN;
+    if (buf->len < ETH_HDR)
+        return MEM_LINK_R_OVERSIZE;
+    if (v->flags & MEM_LINK_DROP)
+        return MEM_LINK_R_RULE;
+    return loss ? MEM_LINK_R_LOSS : MEM_LINK_REASONS;
+}
+
+/* Damage a frame as the dice (`corrupt`) and the rule want it. */
+static void damage(struct mem_link *link, unsigned dir, struct mem_buf *buf,
+                   const struct mem_link_verdict *v, bool corrupt, uint64_t now)
+{
+    struct mem_socket *src = link->sockets[dir];
+
+    if (corrupt || v->flags & MEM_LINK_CORRUPT)
+        log_loss(link, dir, MEM_LINK_R_CORRUPT, buf, now);
+    if (corrupt)
+        mem_frame_flip(buf->data, buf->len, 1 + (unsigned)fault_draw_below(&src->rng, 3),
+                       &src->rng);
+    if (v->flags & MEM_LINK_CORRUPT && v->corrupt_off < buf->len)
+        buf->data[v->corrupt_off] ^= v->corrupt_xor ? v->corrupt_xor : 1;
+}
+
 void mem_socket_send(struct mem_link *link, unsigned dir, struct mem_buf *buf, uint64_t now)
 {
     struct mem_socket *src = link->sockets[dir];
     struct mem_link_verdict v = {0};
-    enum mem_link_reason reason;
     bool loss, corrupt;
 
     if (now > link->last_now)
@@ -363,21 +312,10 @@ void mem_socket_send(struct mem_link *link, unsigned dir, struct mem_buf *buf, u
     if (link->rule)
         link->rule(link->rule_ctx, buf->data, buf->len, dir, now, &v);
     roll(src, &v, &loss, &corrupt);
-    if (!atomic_load_explicit(&src->up, memory_order_relaxed)) {
-        reason = MEM_LINK_R_DOWN;
-        goto lost;
-    }
-    if (buf->len < ETH_HDR) {
-        reason = MEM_LINK_R_OVERSIZE;
-        goto lost;
-    }
-    if (v.flags & MEM_LINK_DROP) {
-        reason = MEM_LINK_R_RULE;
-        goto lost;
-    }
-    if (loss) {
-        reason = MEM_LINK_R_LOSS;
-        goto lost;
+    enum mem_link_reason reason = why_lost(src, buf, &v, loss);
+    if (reason != MEM_LINK_REASONS) {
+        lose(link, dir, reason, buf, now);
+        return;
     }
     if (mem_link_is_switch(link))
         mem_mac_learn(link, buf->data + 6, dir);
@@ -386,14 +324,8 @@ void mem_socket_send(struct mem_link *link, unsigned dir, struct mem_buf *buf, u
 
     if (v.flags & MEM_LINK_DUP)
         v.copies++;
-    struct mem_buf *copy = v.copies ? buf_copy(link, buf) : NULL;
-    if (corrupt || v.flags & MEM_LINK_CORRUPT)
-        log_loss(link, dir, MEM_LINK_R_CORRUPT, buf, now);
-    if (corrupt)
-        mem_frame_flip(buf->data, buf->len, 1 + (unsigned)fault_draw_below(&src->rng, 3),
-                       &src->rng);
-    if (v.flags & MEM_LINK_CORRUPT && v.corrupt_off < buf->len)
-        buf->data[v.corrupt_off] ^= v.corrupt_xor ? v.corrupt_xor : 1;
+    struct mem_buf *copy = v.copies ? buf_copy(link, buf) : NULL; /* before the damage */
+    damage(link, dir, buf, &v, corrupt, now);
     forward(link, dir, buf, &v, now);
     while (copy) {
         struct mem_link_verdict plain = {.delay = v.delay};
@@ -402,16 +334,12 @@ void mem_socket_send(struct mem_link *link, unsigned dir, struct mem_buf *buf, u
         forward(link, dir, copy, &plain, now);
         copy = next;
     }
-    return;
-lost:
-    log_loss(link, dir, reason, buf, now);
-    mem_buf_free(link, buf);
 }
 
 /* The receiver's side of PFC, with hysteresis. */
 static bool over_xoff(struct mem_socket *dst, const struct mem_link_faults *f, uint64_t now)
 {
-    arrived_update(dst, now);
+    mem_queue_arrive(dst, now);
     uint64_t q = mem_socket_backlog(dst, f->rate, now) + dst->arrived_bytes;
     if (q > f->xoff)
         dst->over_xoff = true;
@@ -482,27 +410,23 @@ static void flush_queue(struct mem_link *link, unsigned to, unsigned from, bool 
 {
     struct mem_socket *s = link->sockets[to];
 
-    for (uint64_t i = s->head + (all                    ? s->lent
-                                 : s->arrived > s->lent ? s->arrived
-                                                        : s->lent);
-         i != s->tail;) {
-        struct mem_entry e = *entry(s, i);
+    uint64_t keep = all || s->arrived < s->lent ? s->lent : s->arrived;
+    for (uint64_t i = s->head + keep; i != s->tail;) {
+        struct mem_entry e = *mem_queue_at(s, i);
         if ((!all && e.at <= now) || (from != MEM_LINK_ALL && e.buf->owner != from)) {
             i++;
             continue;
         }
-        for (unsigned h = 0; h < s->held_n; h++)
-            if (s->held[h] == e.buf)
-                s->held[h--] = s->held[--s->held_n];
+        if (e.buf->gap)
+            mem_queue_unhold(s, e.buf);
         if (i < s->head + s->arrived) {
             s->arrived--;
             s->arrived_bytes -= e.buf->len;
         }
-        ring_remove(s, i);
-        log_loss(link, e.buf->owner, MEM_LINK_R_DOWN, e.buf, link->last_now);
-        mem_buf_free(link, e.buf);
+        mem_queue_remove(s, i);
+        lose(link, e.buf->owner, MEM_LINK_R_DOWN, e.buf, link->last_now);
     }
-    waiting_update(s);
+    mem_queue_tell(s);
 }
 
 void mem_socket_flush(struct mem_link *link, unsigned index, bool all, uint64_t now)

@@ -29,18 +29,6 @@ static void port_rx_arm(struct io_port *io, bool on)
     pthread_mutex_unlock(&p->link->lock);
 }
 
-/* A reordered frame whose time came before it was overtaken often enough. */
-static void held_forget(struct mem_socket *s, struct mem_buf *buf)
-{
-    buf->gap = 0;
-    for (unsigned i = 0; i < s->held_n; i++) {
-        if (s->held[i] == buf) {
-            s->held[i] = s->held[--s->held_n];
-            return;
-        }
-    }
-}
-
 static unsigned port_rx_peek(struct io_port *io, struct io_frame *frames, unsigned max,
                              uint64_t now)
 {
@@ -52,11 +40,11 @@ static unsigned port_rx_peek(struct io_port *io, struct io_frame *frames, unsign
         return 0;
     pthread_mutex_lock(&p->link->lock);
     while (n < max && s->head + s->lent != s->tail) {
-        const struct mem_entry *e = &s->ring[(s->head + s->lent) & s->mask];
+        const struct mem_entry *e = mem_queue_at(s, s->head + s->lent);
         if (e->at > now)
             break;
-        if (e->buf->gap)
-            held_forget(s, e->buf);
+        if (e->buf->gap) /* its time came before it was overtaken often enough */
+            mem_queue_unhold(s, e->buf);
         frames[n++] = (struct io_frame){.data = e->buf->data, .len = e->buf->len};
         p->stats.rx_bytes += e->buf->len;
         s->lent++;
@@ -65,7 +53,7 @@ static unsigned port_rx_peek(struct io_port *io, struct io_frame *frames, unsign
             s->arrived_bytes += e->buf->len;
         }
     }
-    atomic_store_explicit(&s->waiting, s->tail - s->head - s->lent, memory_order_release);
+    mem_queue_tell(s);
     pthread_mutex_unlock(&p->link->lock);
     p->stats.rx_frames += n;
     return n;
@@ -80,7 +68,7 @@ static void port_rx_release(struct io_port *io, unsigned n)
         return;
     pthread_mutex_lock(&p->link->lock);
     for (; n && s->lent; n--) {
-        struct mem_buf *buf = s->ring[s->head & s->mask].buf;
+        struct mem_buf *buf = mem_queue_at(s, s->head)->buf;
         s->head++;
         s->lent--;
         s->arrived--;
@@ -162,7 +150,7 @@ static uint64_t port_deadline(struct io_port *io)
 
     pthread_mutex_lock(&p->link->lock);
     if (s->head + s->lent != s->tail)
-        at = s->ring[(s->head + s->lent) & s->mask].at;
+        at = mem_queue_at(s, s->head + s->lent)->at;
     if (s->wants_room && s->room_at < at)
         at = s->room_at;
     pthread_mutex_unlock(&p->link->lock);
