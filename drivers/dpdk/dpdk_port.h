@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A DPDK port while it runs. dpdk_open.c sets it up and takes it down, dpdk_port.c moves frames.
+ * A DPDK port while it runs. dpdk_open.c opens and closes it, dpdk_device.c sets its device up and
+ * takes it down, dpdk_port.c moves frames.
  */
 #ifndef URNIC_DPDK_PORT_H
 #define URNIC_DPDK_PORT_H
@@ -67,8 +68,8 @@ struct dpdk_port {
 
 extern const struct io_ops dpdk_port_ops;
 
-/* Attach the device to the port again after its kernel interface was replaced, or let go of it when
- * the interface is gone. In dpdk_open.c. */
+/* Attach the device to the port, again after its kernel interface was replaced, or let go of it
+ * when the interface is gone. 0, or -errno with a sentence in err. In dpdk_open.c. */
 int dpdk_port_attach(struct dpdk_port *port, uint32_t frame_max, char *err, size_t err_size);
 void dpdk_port_detach(struct dpdk_port *port);
 

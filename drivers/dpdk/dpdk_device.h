@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A port's device in DPDK. Plugging in and out is for one thread at a time, of all ports, and in
+ * the network namespace that the port belongs to: the caller sees to both.
+ */
+#ifndef URNIC_DPDK_DEVICE_H
+#define URNIC_DPDK_DEVICE_H
+
+#include "dpdk_port.h"
+
+/* Probe the device of port->spec and start it, for frames of up to `frame_max` octets if it can:
+ * fills in the port's device and caps. 0, or -errno with a sentence in err and no device. */
+int dpdk_device_add(struct dpdk_port *port, uint32_t frame_max, char *err, size_t size);
+/* Stop it and let DPDK forget it. Legal when there is none. The buffer pool stays. */
+void dpdk_device_remove(struct dpdk_port *port);
+
+/* Bring the kernel interface to a frame size. Returns the one that it really takes, octets. */
+uint32_t dpdk_iface_frame_max(struct dpdk_port *port, uint32_t wanted);
+
+/* A sentence into err; returns `code`. */
+int dpdk_fail(char *err, size_t size, int code, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+
+#endif
