@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Private to the reading of scenario files: the lower half of it, which knows words, variables and
+ * fields; sim_scenario.c knows the statements. Functions that return an int: 0, or -EINVAL and the
+ * reader's error filled in.
+ */
+#ifndef URNIC_SIM_READER_H
+#define URNIC_SIM_READER_H
+
+#include "sim_field.h"
+#include "sim_scenario.h"
+
+#define SIM_LINE_MAX 1024u
+#define SIM_WORDS    72u
+
+struct sim_reader {
+    struct sim_scenario *s;
+    struct sim_error *err;
+    unsigned line;
+    uint32_t point; /* what is left of it for the sweeps to come */
+    bool have_topology;
+    char *word[SIM_WORDS];
+    unsigned nwords;
+    char text[SIM_LINE_MAX];     /* of the line, variables replaced; cut into words */
+    char original[SIM_LINE_MAX]; /* ... and whole */
+};
+
+/* What is wrong, with which field of which line (0 = the scenario as a whole). Returns -EINVAL. */
+int sim_fail(const struct sim_reader *r, unsigned line, const char *field, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* Take a line: replace $NAME by its value, cut off the comment, split into words. */
+int sim_read_words(struct sim_reader *r, const char *line, size_t len);
+/* when NAME=VALUE STATEMENT: leaves the statement. False: it does not apply, or *err. */
+bool sim_read_when(struct sim_reader *r, int *err);
+/* What follows the first word of a text. */
+const char *sim_word_rest(const char *text);
+/* What follows the keyword, as it was written. */
+const char *sim_reader_rest(const struct sim_reader *r);
+
+/* set NAME VALUE */
+int sim_read_set(struct sim_reader *r);
+/* sweep NAME V V V, or sweep NAME A..B */
+int sim_read_sweep(struct sim_reader *r);
+
+/* The text is a field's value: into its place in the structure at `base`. */
+int sim_read_value(const struct sim_reader *r, const struct sim_field *f, const char *text,
+                   void *base);
+/* The words from `first` on are NAME=VALUE of this table, each at most once. */
+int sim_read_fields(struct sim_reader *r, unsigned first, const struct sim_field *table,
+                    void *base);
+
+#endif
