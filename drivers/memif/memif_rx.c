@@ -85,71 +85,98 @@ enum rx_step {
     RX_STOP, /* nothing more for now */
 };
 
+/* A frame in several slots, from q->cur on. */
+struct rx_chain {
+    const uint8_t *start; /* of the first slot's buffer */
+    uint64_t len;         /* octets of all */
+    uint16_t end;         /* the slot behind the last one */
+    bool together;        /* the buffers lie back to back */
+};
+
+/* Follow the chain to its end. False: it isn't there yet, or can't be right. */
+static bool rx_follow(struct memif_port *p, struct rx_chain *c)
+{
+    struct memif_queue *q = &p->conn.rx;
+    const uint8_t *follow = NULL;
+    struct memif_desc d;
+
+    *c = (struct rx_chain){.end = q->cur, .together = true};
+    do {
+        if (c->end == q->limit && (!rx_refresh(p) || c->end == q->limit)) {
+            /* The rest is still to come, unless the peer has no slots left to bring it in. */
+            if ((uint16_t)(q->limit - q->cur) == q->size)
+                memif_port_fault(p, MEMIF_CHAIN);
+            return false;
+        }
+        d = memif_desc_load(&q->ring->desc[c->end & q->mask]);
+        const uint8_t *data = memif_port_buffer(p, &d);
+        if (!data) {
+            memif_port_fault(p, MEMIF_DESC);
+            return false;
+        }
+        if (!c->start)
+            c->start = data;
+        else
+            c->together &= data == follow;
+        follow = data + d.length;
+        c->len += d.length;
+        c->end++;
+    } while (d.flags & MEMIF_DESC_NEXT);
+    return true;
+}
+
+/* Copy a frame that doesn't lie in one piece to a side buffer. */
+static enum rx_step rx_gather(struct memif_port *p, struct rx_chain *c)
+{
+    struct memif_queue *q = &p->conn.rx;
+
+    if ((uint16_t)(p->side_head - p->side_tail) == IO_BURST_MAX)
+        return RX_STOP;
+    uint8_t *side = memif_port_side(p, &p->rx_side, p->side_head % IO_BURST_MAX);
+    if (!side) {
+        p->stats.rx_drop++;
+        rx_skip(p, c->end);
+        return RX_NEXT;
+    }
+    c->start = side;
+    c->len = rx_copy(p, side, q->cur, c->end);
+    if (c->len == 0) {
+        memif_port_fault(p, MEMIF_DESC);
+        return RX_STOP;
+    }
+    p->side_head++;
+    p->counters.copied_rx++;
+    return RX_LENT;
+}
+
 /* The frame at q->cur is not simply one good slot. */
 static enum rx_step rx_uncommon(struct memif_port *p, struct io_frame *frame)
 {
     struct memif_queue *q = &p->conn.rx;
-    const uint8_t *start = NULL, *follow = NULL;
-    uint16_t i = q->cur;
-    uint64_t len = 0;
-    bool together = true;
-    struct memif_desc d;
+    struct rx_chain c;
 
-    do {
-        if (i == q->limit && (!rx_refresh(p) || i == q->limit)) {
-            /* The rest is still to come, unless the peer has no slots left to bring it in. */
-            if ((uint16_t)(q->limit - q->cur) == q->size)
-                memif_port_fault(p, MEMIF_CHAIN);
-            return RX_STOP;
-        }
-        d = memif_desc_load(&q->ring->desc[i & q->mask]);
-        const uint8_t *data = memif_port_buffer(p, &d);
-        if (!data) {
-            memif_port_fault(p, MEMIF_DESC);
-            return RX_STOP;
-        }
-        if (!start)
-            start = data;
-        else
-            together &= data == follow;
-        follow = data + d.length;
-        len += d.length;
-        i++;
-    } while (d.flags & MEMIF_DESC_NEXT);
-
-    if (len == 0 || len > p->io.caps.frame_max) {
-        if (len)
+    if (!rx_follow(p, &c))
+        return RX_STOP;
+    if (c.len == 0 || c.len > p->io.caps.frame_max) {
+        if (c.len)
             p->stats.rx_oversize++;
         else
             p->stats.rx_drop++;
-        rx_skip(p, i);
+        rx_skip(p, c.end);
         return RX_NEXT;
     }
     p->counters.chained_rx++;
-    if (!together) {
-        if ((uint16_t)(p->side_head - p->side_tail) == IO_BURST_MAX)
-            return RX_STOP;
-        uint8_t *side = memif_port_side(p, &p->rx_side, p->side_head % IO_BURST_MAX);
-        if (!side) {
-            p->stats.rx_drop++;
-            rx_skip(p, i);
-            return RX_NEXT;
-        }
-        len = rx_copy(p, side, q->cur, i);
-        if (len == 0) {
-            memif_port_fault(p, MEMIF_DESC);
-            return RX_STOP;
-        }
-        start = side;
-        p->side_head++;
-        p->counters.copied_rx++;
+    if (!c.together) {
+        enum rx_step step = rx_gather(p, &c);
+        if (step != RX_LENT)
+            return step;
     }
     /* DPDK (22.11) sets this flag in a client's slots and never clears it in a frame's first one.
      */
-    for (uint16_t k = q->cur; k != i; k++)
+    for (uint16_t k = q->cur; k != c.end; k++)
         __atomic_store_n(&q->ring->desc[k & q->mask].flags, 0, __ATOMIC_RELAXED);
-    *frame = (struct io_frame){.data = start, .len = (uint32_t)len};
-    rx_lend(p, i, !together);
+    *frame = (struct io_frame){.data = c.start, .len = (uint32_t)c.len};
+    rx_lend(p, c.end, !c.together);
     return RX_LENT;
 }
 
