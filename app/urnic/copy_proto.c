@@ -5,7 +5,6 @@
 #include "copy_proto.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <string.h>
 
@@ -21,57 +20,33 @@ int copy_end_init(struct copy_end *e, struct urnic_context *ctx, unsigned access
 {
     const size_t window = (size_t)COPY_SLOTS * COPY_SLOT;
     const size_t total = window + 2ul * COPY_RECVS * sizeof(struct copy_msg);
-    void *memory;
 
-    *e = (struct copy_end){.ctx = ctx};
-    int rc = urnic_alloc_pd(ctx, &e->pd);
-    if (rc == 0)
-        rc = urnic_create_channel(ctx, &e->channel);
-    if (rc == 0)
-        rc = urnic_create_cq(ctx, 4 * (int)COPY_RECVS, e, e->channel, &e->cq);
-    if (rc == 0)
-        rc = urnic_alloc(ctx, total, &memory);
-    if (rc == 0) {
-        e->slots = memory;
-        e->in = (struct copy_msg *)(void *)(e->slots + window);
-        e->out = e->in + COPY_RECVS;
-        rc = urnic_reg_mr(e->pd, memory, total, access | URNIC_ACCESS_LOCAL_WRITE, &e->mr);
-    }
-    if (rc == 0) {
-        int fd = urnic_channel_fd(e->channel);
-        if (fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) < 0)
-            rc = -errno;
-    }
+    *e = (struct copy_end){0};
+    int rc = resources_open(&e->res, ctx, 4 * (int)COPY_RECVS, true, total, access);
     if (rc < 0)
-        copy_end_free(e);
-    return rc;
+        return rc;
+    e->slots = e->res.mem;
+    e->in = (struct copy_msg *)(void *)(e->slots + window);
+    e->out = e->in + COPY_RECVS;
+    return 0;
 }
 
 void copy_end_free(struct copy_end *e)
 {
     if (e->conn)
         urnic_close_conn(e->conn);
-    if (e->mr)
-        urnic_dereg_mr(e->mr);
-    if (e->slots)
-        urnic_free(e->ctx, e->slots);
-    if (e->cq)
-        urnic_destroy_cq(e->cq);
-    if (e->channel)
-        urnic_destroy_channel(e->channel);
-    if (e->pd)
-        urnic_dealloc_pd(e->pd);
+    resources_close(&e->res);
     *e = (struct copy_end){0};
 }
 
 void copy_end_attr(struct copy_end *e, struct urnic_conn_attr *attr)
 {
     *attr = (struct urnic_conn_attr){
-        .pd = e->pd,
+        .pd = e->res.pd,
         .qp =
             {
-                .send_cq = e->cq,
-                .recv_cq = e->cq,
+                .send_cq = e->res.cq,
+                .recv_cq = e->res.cq,
                 .qp_type = URNIC_QPT_RC,
                 .cap = {.max_send_wr = 2 * COPY_RECVS,
                         .max_recv_wr = COPY_RECVS,
@@ -83,7 +58,7 @@ void copy_end_attr(struct copy_end *e, struct urnic_conn_attr *attr)
 
 static int post_recv(struct copy_end *e, struct urnic_qp *qp, unsigned i)
 {
-    struct urnic_sge sge = {(uintptr_t)&e->in[i], sizeof e->in[i], e->mr->lkey};
+    struct urnic_sge sge = {(uintptr_t)&e->in[i], sizeof e->in[i], e->res.mr->lkey};
     struct urnic_recv_wr wr = {.wr_id = ID_RECV + i, .sg_list = &sge, .num_sge = 1};
     const struct urnic_recv_wr *bad;
     return urnic_post_recv(qp, &wr, &bad);
@@ -100,7 +75,7 @@ int copy_prepare(void *arg, struct urnic_qp *qp)
 
 static int post(struct copy_end *e, struct urnic_send_wr wr, uint64_t addr, uint32_t octets)
 {
-    struct urnic_sge sge = {addr, octets, e->mr->lkey};
+    struct urnic_sge sge = {addr, octets, e->res.mr->lkey};
     const struct urnic_send_wr *bad;
     wr.sg_list = &sge;
     wr.num_sge = 1;
@@ -176,7 +151,7 @@ static int poll_once(struct copy_end *e, struct copy_arrival *out)
 {
     struct urnic_wc wc;
     int n;
-    while ((n = urnic_poll_cq(e->cq, 1, &wc)) > 0) {
+    while ((n = urnic_poll_cq(e->res.cq, 1, &wc)) > 0) {
         int rc = take(e, &wc, out);
         if (rc)
             return rc;
@@ -198,7 +173,7 @@ int copy_wait(struct copy_end *e, struct copy_arrival *out, int timeout_ms)
         int rc = poll_once(e, out);
         if (rc)
             return rc < 0 ? rc : 0;
-        rc = urnic_req_notify_cq(e->cq, false);
+        rc = urnic_req_notify_cq(e->res.cq, false);
         if (rc < 0)
             return rc;
         rc = poll_once(e, out); /* one that came before the request makes no event */
@@ -212,7 +187,7 @@ int copy_wait(struct copy_end *e, struct copy_arrival *out, int timeout_ms)
             return -ETIMEDOUT;
         uint64_t ms = (end - now) / 1000000u + 1;
         struct pollfd fds[2] = {
-            {.fd = urnic_channel_fd(e->channel), .events = POLLIN},
+            {.fd = urnic_channel_fd(e->res.channel), .events = POLLIN},
             {.fd = urnic_cm_channel_fd(e->conn->channel), .events = POLLIN},
         };
         if (poll(fds, 2, ms > 1000 ? 1000 : (int)ms) < 0 && errno != EINTR)
@@ -220,7 +195,7 @@ int copy_wait(struct copy_end *e, struct copy_arrival *out, int timeout_ms)
         if (fds[0].revents) {
             struct urnic_cq *cq;
             void *context;
-            if (urnic_get_cq_event(e->channel, &cq, &context) == 0)
+            if (urnic_get_cq_event(e->res.channel, &cq, &context) == 0)
                 urnic_ack_cq_events(cq, 1);
         }
         if (fds[1].revents && hung_up(e)) {

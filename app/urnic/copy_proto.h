@@ -22,6 +22,7 @@
 #include <stdint.h>
 
 #include "digest.h"
+#include "resources.h"
 #include "urnic/urnic.h"
 
 #define COPY_MAGIC 0x31594370u
@@ -64,13 +65,9 @@ struct copy_arrival {
 
 /* One end of a connection. */
 struct copy_end {
-    struct urnic_context *ctx;
-    struct urnic_pd *pd;
-    struct urnic_channel *channel;
-    struct urnic_cq *cq;
-    struct urnic_mr *mr;
+    struct resources res;
     struct urnic_conn *conn;
-    uint8_t *slots;              /* COPY_SLOTS of COPY_SLOT octets, registered */
+    uint8_t *slots;              /* COPY_SLOTS of COPY_SLOT octets, where res.mem begins */
     struct copy_msg *in;         /* COPY_RECVS of them, behind the slots */
     struct copy_msg *out;        /* COPY_RECVS of them */
     uint64_t sent;               /* messages posted so far */

@@ -170,8 +170,8 @@ static int client(const struct perf_options *o)
     } else {
         for (unsigned i = 0; i < n; i++) {
             q[i].ask = ask_for(o, i);
-            q[i].ask.rkey = e.mr->rkey;
-            q[i].ask.addr = (uintptr_t)e.buf + (o->latency ? first.span : 0);
+            q[i].ask.rkey = e.res.mr->rkey;
+            q[i].ask.addr = (uintptr_t)e.res.mem + (o->latency ? first.span : 0);
             if (o->both)
                 q[i].ask.addr += i * first.span % (size - first.span + 1);
         }

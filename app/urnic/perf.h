@@ -11,6 +11,7 @@
 #include "cc_param.h"
 #include "cli.h"
 #include "perf_ask.h"
+#include "resources.h"
 #include "urnic/urnic.h"
 
 #define PERF_PORT         7472u
@@ -40,13 +41,8 @@ struct perf_options {
 
 /* What both ends have: a device and queues that all queue pairs share. */
 struct perf_end {
-    struct urnic_context *ctx;
-    struct urnic_pd *pd;
-    struct urnic_channel *channel; /* only with PERF_EVENT */
-    struct urnic_cq *cq;
-    struct urnic_mr *mr;
-    uint8_t *buf;
-    uint64_t size;
+    struct resources res; /* events only with PERF_EVENT */
+    uint64_t size;        /* of its memory, octets */
     struct urnic_cm_channel *cm;
     enum perf_wait wait;
     bool armed; /* cq, once and again after each event */

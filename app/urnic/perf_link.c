@@ -4,7 +4,6 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -17,42 +16,25 @@
 #define AGAIN_MS   100
 #define NO_SERVICE 8 /* the reason of a rejection: nobody listens on the port */
 
-static int nonblocking(int fd)
-{
-    return fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) < 0 ? -errno : 0;
-}
-
 int perf_end_init(struct perf_end *e, const char *device, uint64_t size, int cqe,
                   enum perf_wait wait)
 {
-    const unsigned access = URNIC_ACCESS_LOCAL_WRITE | URNIC_ACCESS_REMOTE_WRITE |
-                            URNIC_ACCESS_REMOTE_READ | URNIC_ACCESS_REMOTE_ATOMIC;
-    void *memory = NULL;
     struct urnic_device_attr attr = {0};
+    struct urnic_context *ctx = NULL;
 
     *e = (struct perf_end){.wait = wait, .size = size};
-    int rc = urnic_open(device, &e->ctx);
+    int rc = urnic_open(device, &ctx);
     if (rc == 0)
-        rc = urnic_query_device(e->ctx, &attr);
+        rc = urnic_query_device(ctx, &attr);
     if (rc == 0)
-        rc = urnic_alloc_pd(e->ctx, &e->pd);
-    if (rc == 0 && wait == PERF_EVENT) {
-        rc = urnic_create_channel(e->ctx, &e->channel);
-        if (rc == 0)
-            rc = nonblocking(urnic_channel_fd(e->channel));
-    }
+        rc = resources_open(&e->res, ctx, cqe, wait == PERF_EVENT, size,
+                            URNIC_ACCESS_REMOTE_WRITE | URNIC_ACCESS_REMOTE_READ |
+                                URNIC_ACCESS_REMOTE_ATOMIC);
+    e->res.ctx = ctx; /* ours to close, whatever has failed */
     if (rc == 0)
-        rc = urnic_create_cq(e->ctx, cqe, e, e->channel, &e->cq);
+        rc = urnic_create_cm_channel(ctx, &e->cm);
     if (rc == 0)
-        rc = urnic_alloc(e->ctx, size, &memory);
-    if (rc == 0) {
-        e->buf = memory;
-        rc = urnic_reg_mr(e->pd, memory, size, access, &e->mr);
-    }
-    if (rc == 0)
-        rc = urnic_create_cm_channel(e->ctx, &e->cm);
-    if (rc == 0)
-        rc = nonblocking(urnic_cm_channel_fd(e->cm));
+        rc = resources_nonblocking(urnic_cm_channel_fd(e->cm));
     if (rc < 0) {
         cli_errno(rc, "setting up %s", device ? device : "the first device");
         perf_end_free(e);
@@ -64,20 +46,12 @@ int perf_end_init(struct perf_end *e, const char *device, uint64_t size, int cqe
 
 void perf_end_free(struct perf_end *e)
 {
+    struct urnic_context *ctx = e->res.ctx;
     if (e->cm)
         urnic_destroy_cm_channel(e->cm);
-    if (e->mr)
-        urnic_dereg_mr(e->mr);
-    if (e->buf)
-        urnic_free(e->ctx, e->buf);
-    if (e->cq)
-        urnic_destroy_cq(e->cq);
-    if (e->channel)
-        urnic_destroy_channel(e->channel);
-    if (e->pd)
-        urnic_dealloc_pd(e->pd);
-    if (e->ctx)
-        urnic_close(e->ctx);
+    resources_close(&e->res);
+    if (ctx)
+        urnic_close(ctx);
     *e = (struct perf_end){0};
 }
 
@@ -87,8 +61,8 @@ int perf_qp_create(struct perf_end *e, struct perf_qp *q, bool client)
     bool sends = client || ask->both || ask->latency;
     struct urnic_qp_init_attr attr = {
         .qp_context = q,
-        .send_cq = e->cq,
-        .recv_cq = e->cq,
+        .send_cq = e->res.cq,
+        .recv_cq = e->res.cq,
         .qp_type = URNIC_QPT_RC,
         .cap =
             {
@@ -99,7 +73,7 @@ int perf_qp_create(struct perf_end *e, struct perf_qp *q, bool client)
                 .max_inline_data = ask->size <= 64 && !ask->idle ? (uint32_t)ask->size : 0,
             },
     };
-    return urnic_create_id_qp(q->id, e->pd, &attr, &q->qp);
+    return urnic_create_id_qp(q->id, e->res.pd, &attr, &q->qp);
 }
 
 void perf_qp_destroy(struct perf_qp *q)
@@ -113,8 +87,8 @@ void perf_qp_destroy(struct perf_qp *q)
 /* All receives of a queue pair share its part of the buffer: what arrives is not looked at. */
 int perf_post_recvs(struct perf_end *e, struct perf_qp *q, unsigned n)
 {
-    uint64_t at = (uintptr_t)e->buf + perf_part(&q->ask, e->size);
-    struct urnic_sge sge = {at, (uint32_t)q->ask.size, e->mr->lkey};
+    uint64_t at = (uintptr_t)e->res.mem + perf_part(&q->ask, e->size);
+    struct urnic_sge sge = {at, (uint32_t)q->ask.size, e->res.mr->lkey};
     struct urnic_recv_wr wr = {
         .wr_id = PERF_RECV_ID | (uintptr_t)q, .sg_list = &sge, .num_sge = q->ask.size ? 1 : 0};
     const struct urnic_recv_wr *bad;
@@ -292,20 +266,20 @@ void perf_idle(struct perf_end *e)
         return;
     }
     struct pollfd fds[2] = {
-        {.fd = urnic_channel_fd(e->channel), .events = POLLIN},
+        {.fd = urnic_channel_fd(e->res.channel), .events = POLLIN},
         {.fd = urnic_cm_channel_fd(e->cm), .events = POLLIN},
     };
     struct urnic_cq *cq;
     void *context;
     if (!e->armed) { /* the first time there is nothing yet that an event could come from */
         e->armed = true;
-        urnic_req_notify_cq(e->cq, false);
+        urnic_req_notify_cq(e->res.cq, false);
         return;
     }
     if (poll(fds, 2, 100) > 0 && fds[0].revents &&
-        urnic_get_cq_event(e->channel, &cq, &context) == 0)
+        urnic_get_cq_event(e->res.channel, &cq, &context) == 0)
         urnic_ack_cq_events(cq, 1);
-    urnic_req_notify_cq(e->cq, false); /* whoever calls polls once more */
+    urnic_req_notify_cq(e->res.cq, false); /* whoever calls polls once more */
 }
 
 int perf_post(struct perf_end *e, struct perf_qp *q, const struct perf_options *o, uint64_t size,
@@ -321,12 +295,12 @@ int perf_post(struct perf_end *e, struct perf_qp *q, const struct perf_options *
     struct urnic_sge sge[PERF_BATCH_MAX];
     const struct urnic_send_wr *bad;
     uint64_t span = o->working_set > size ? o->working_set - size : 0;
-    uint64_t local = (uintptr_t)e->buf + perf_part(&q->ask, e->size);
+    uint64_t local = (uintptr_t)e->res.mem + perf_part(&q->ask, e->size);
     uint64_t remote = q->offer.addr + perf_part(&q->ask, q->offer.size);
 
     for (unsigned i = 0; i < n; i++) {
         bool signal = (last && i == n - 1) || (q->posted + i + 1) % o->signal_every == 0;
-        sge[i] = (struct urnic_sge){local + q->at, (uint32_t)size, e->mr->lkey};
+        sge[i] = (struct urnic_sge){local + q->at, (uint32_t)size, e->res.mr->lkey};
         wr[i] = (struct urnic_send_wr){
             .wr_id = (uintptr_t)q,
             .next = i + 1 < n ? &wr[i + 1] : NULL,

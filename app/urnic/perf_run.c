@@ -45,7 +45,7 @@ static int refill(struct pipeline *p, struct perf_qp *q)
 static int drain_some(struct pipeline *p, uint64_t *messages)
 {
     struct urnic_wc wc[64];
-    int n = urnic_poll_cq(p->e->cq, 64, wc);
+    int n = urnic_poll_cq(p->e->res.cq, 64, wc);
     for (int i = 0; i < n; i++) {
         struct perf_qp *q = (struct perf_qp *)(uintptr_t)wc[i].wr_id;
         if (wc[i].status != URNIC_WC_SUCCESS)
@@ -151,7 +151,7 @@ static int wait_completion(struct perf_end *e, struct perf_qp *q, bool recv)
     for (unsigned spins = 0;; spins++) {
         struct urnic_wc wc[16];
         bool seen = false;
-        int n = urnic_poll_cq(e->cq, 16, wc);
+        int n = urnic_poll_cq(e->res.cq, 16, wc);
         for (int i = 0; i < n; i++) {
             if (wc[i].status != URNIC_WC_SUCCESS)
                 return failed(&wc[i]);
@@ -196,14 +196,14 @@ static int round_trip(struct perf_end *e, struct perf_qp *q, const struct perf_o
                       uint64_t size, uint8_t value)
 {
     struct perf_options one = *o;
-    volatile uint8_t *pong = e->buf + q->ask.span + q->ask.size - 1;
+    volatile uint8_t *pong = e->res.mem + q->ask.span + q->ask.size - 1;
     bool half = o->op == PERF_WRITE || o->op == PERF_SEND;
     one.signal_every = half ? o->depth / 2 : 1;
     one.working_set = 0;
     if (o->op == PERF_WRITE) {
-        e->buf[size - 1] = value;
+        e->res.mem[size - 1] = value;
         struct urnic_wc wc[16];
-        int n = urnic_poll_cq(e->cq, 16, wc);
+        int n = urnic_poll_cq(e->res.cq, 16, wc);
         for (int i = 0; i < n; i++)
             if (wc[i].status != URNIC_WC_SUCCESS)
                 return failed(&wc[i]);

@@ -63,7 +63,8 @@ static void own_part(const struct server *s, struct perf_ask *ask, struct perf_o
 static void accept_one(struct server *s, struct urnic_cm_event *ev)
 {
     struct perf_qp *q = calloc(1, sizeof *q);
-    struct perf_offer offer = {PERF_MAGIC, s->end.mr->rkey, (uintptr_t)s->end.buf, s->end.size};
+    struct perf_offer offer = {PERF_MAGIC, s->end.res.mr->rkey, (uintptr_t)s->end.res.mem,
+                               s->end.size};
     struct urnic_conn_param param = {
         .private_data = &offer,
         .private_data_len = sizeof offer,
@@ -87,7 +88,7 @@ static void accept_one(struct server *s, struct urnic_cm_event *ev)
     if (rc == 0 && q->ask.op == PERF_SEND && !q->ask.idle)
         rc = perf_post_recvs(&s->end, q, 2 * q->ask.depth);
     if (rc == 0 && ping) {
-        q->pong = s->end.buf + perf_part(&q->ask, s->end.size) + q->ask.size - 1;
+        q->pong = s->end.res.mem + perf_part(&q->ask, s->end.size) + q->ask.size - 1;
         *q->pong = 0;
         q->expect = 1;
     }
@@ -162,7 +163,7 @@ static int pong(struct server *s, struct perf_qp *q)
     o.signal_every = q->ask.depth / 2 ? q->ask.depth / 2 : 1;
     o.inline_data = q->ask.size <= 64 && q->ask.size <= s->end.max_inline;
     if (q->ask.op == PERF_WRITE) {
-        s->end.buf[off + q->ask.size - 1] = q->expect;
+        s->end.res.mem[off + q->ask.size - 1] = q->expect;
         q->offer.addr = q->ask.addr - off; /* perf_post adds this queue pair's part */
         q->offer.size = s->end.size;
         q->expect = (uint8_t)(q->expect % 255 + 1);
@@ -211,7 +212,7 @@ static int serve(struct server *s)
     struct urnic_wc wc[64];
     struct urnic_cm_event ev;
     for (unsigned round = 0; !cli_stop; round++) {
-        int n = urnic_poll_cq(s->end.cq, 64, wc);
+        int n = urnic_poll_cq(s->end.res.cq, 64, wc);
         if (n < 0)
             return n;
         for (int i = 0; i < n; i++) {

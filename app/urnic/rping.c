@@ -48,9 +48,10 @@ static int post_advert_receive(void *arg, struct urnic_qp *qp)
 
 static int send_advert(struct talk *t, size_t at, uint32_t size)
 {
-    struct advert a = {
-        .addr = htobe64(t->mr->iova + at), .rkey = htobe32(t->mr->rkey), .size = htobe32(size)};
-    memcpy(t->mem + OUT_AT, &a, sizeof(a));
+    struct advert a = {.addr = htobe64(t->res.mr->iova + at),
+                       .rkey = htobe32(t->res.mr->rkey),
+                       .size = htobe32(size)};
+    memcpy(t->res.mem + OUT_AT, &a, sizeof(a));
     return talk_send(t, t->conns[0]->qp, OUT_AT, sizeof(a));
 }
 
@@ -65,7 +66,7 @@ static int next_advert(struct talk *t, struct advert *out)
                   sizeof(*out));
         return -EPROTO;
     }
-    memcpy(out, t->mem + IN_AT, sizeof(*out));
+    memcpy(out, t->res.mem + IN_AT, sizeof(*out));
     out->addr = be64toh(out->addr);
     out->rkey = be32toh(out->rkey);
     out->size = be32toh(out->size);
@@ -96,8 +97,8 @@ static int client_round(struct talk *t, const struct options *o, uint64_t round)
     uint32_t size = (uint32_t)o->size;
     struct advert unused;
 
-    compose((char *)t->mem + DATA_AT, size, round);
-    memset(t->mem + SINK_AT, 0, size);
+    compose((char *)t->res.mem + DATA_AT, size, round);
+    memset(t->res.mem + SINK_AT, 0, size);
     int rc = send_advert(t, DATA_AT, size);
     if (!rc)
         rc = talk_wait(t, 1, 0);
@@ -111,8 +112,8 @@ static int client_round(struct talk *t, const struct options *o, uint64_t round)
         rc = next_advert(t, &unused);
     if (rc)
         return rc;
-    show(o, "ping data", t->mem + SINK_AT, size);
-    if (memcmp(t->mem + DATA_AT, t->mem + SINK_AT, size) != 0) {
+    show(o, "ping data", t->res.mem + SINK_AT, size);
+    if (memcmp(t->res.mem + DATA_AT, t->res.mem + SINK_AT, size) != 0) {
         cli_error("round %llu: what came back is not what was sent", (unsigned long long)round);
         return -EIO;
     }
@@ -135,7 +136,7 @@ static int server_round(struct talk *t, const struct options *o)
     if (!rc)
         rc = talk_wait(t, 1, 0);
     if (!rc) {
-        show(o, "server ping data", t->mem + DATA_AT, source.size);
+        show(o, "server ping data", t->res.mem + DATA_AT, source.size);
         rc = send_advert(t, DATA_AT, 0);
     }
     if (!rc)

@@ -180,7 +180,7 @@ static int transfer(struct server *s, struct copy_end *e)
     if (!put)
         f.size = (uint64_t)st.st_size;
     struct copy_msg ready = {
-        .type = COPY_READY, .size = f.size, .addr = (uintptr_t)e->slots, .rkey = e->mr->rkey};
+        .type = COPY_READY, .size = f.size, .addr = (uintptr_t)e->slots, .rkey = e->res.mr->rkey};
     struct digest *d = digest_begin();
     uint8_t digest[DIGEST_LEN];
     char path[COPY_TEXT], size[32], text[2 * DIGEST_LEN + 1];

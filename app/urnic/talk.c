@@ -44,21 +44,13 @@ int talk_operands(struct talk_options *o, int argc, char *const *argv)
 
 static int set_up(struct talk *t, const char *device, size_t size, unsigned conns, unsigned depth)
 {
+    struct urnic_context *ctx = NULL;
     *t = (struct talk){.max_conns = conns, .depth = depth, .shortest = UINT32_MAX};
-    void *mem = NULL;
-    int rc = urnic_open(device, &t->ctx);
+    int rc = urnic_open(device, &ctx);
     if (!rc)
-        rc = urnic_alloc_pd(t->ctx, &t->pd);
-    if (!rc)
-        rc = urnic_create_cq(t->ctx, (int)(2 * conns * depth), NULL, NULL, &t->cq);
-    if (!rc)
-        rc = urnic_alloc(t->ctx, size, &mem);
-    t->mem = mem;
-    if (!rc)
-        rc = urnic_reg_mr(t->pd, mem, size,
-                          URNIC_ACCESS_LOCAL_WRITE | URNIC_ACCESS_REMOTE_READ |
-                              URNIC_ACCESS_REMOTE_WRITE,
-                          &t->mr);
+        rc = resources_open(&t->res, ctx, (int)(2 * conns * depth), false, size,
+                            URNIC_ACCESS_REMOTE_READ | URNIC_ACCESS_REMOTE_WRITE);
+    t->res.ctx = ctx; /* ours to close, whatever has failed */
     t->conns = calloc(conns, sizeof(*t->conns));
     t->gone = calloc(conns, sizeof(*t->gone));
     if (!rc && (!t->conns || !t->gone))
@@ -81,24 +73,18 @@ void talk_close(struct talk *t)
         urnic_close_conn(t->conns[i]);
     free(t->conns);
     free(t->gone);
-    if (t->mr)
-        urnic_dereg_mr(t->mr);
-    if (t->mem)
-        urnic_free(t->ctx, t->mem);
-    if (t->cq)
-        urnic_destroy_cq(t->cq);
-    if (t->pd)
-        urnic_dealloc_pd(t->pd);
-    if (t->ctx)
-        urnic_close(t->ctx);
+    struct urnic_context *ctx = t->res.ctx;
+    resources_close(&t->res);
+    if (ctx)
+        urnic_close(ctx);
 }
 
 static struct urnic_conn_attr attr_of(const struct talk *t, int timeout_ms)
 {
     return (struct urnic_conn_attr){
-        .pd = t->pd,
-        .qp = {.send_cq = t->cq,
-               .recv_cq = t->cq,
+        .pd = t->res.pd,
+        .qp = {.send_cq = t->res.cq,
+               .recv_cq = t->res.cq,
                .qp_type = URNIC_QPT_RC,
                .cap = {.max_send_wr = t->depth,
                        .max_recv_wr = t->depth,
@@ -111,7 +97,7 @@ static struct urnic_conn_attr attr_of(const struct talk *t, int timeout_ms)
 int talk_connect(struct talk *t, const char *host, uint16_t port, talk_prepare prepare)
 {
     struct urnic_conn_attr attr = attr_of(t, 0);
-    int rc = urnic_connect_addr(t->ctx, host, port, &attr, prepare, t, &t->conns[t->nconns]);
+    int rc = urnic_connect_addr(t->res.ctx, host, port, &attr, prepare, t, &t->conns[t->nconns]);
     t->nconns += !rc;
     return rc;
 }
@@ -119,7 +105,7 @@ int talk_connect(struct talk *t, const char *host, uint16_t port, talk_prepare p
 int talk_listen(struct talk *t, const struct talk_options *o, unsigned backlog,
                 struct urnic_listener **out)
 {
-    int rc = urnic_listen_addr(t->ctx, NULL, o->port, (int)backlog, out);
+    int rc = urnic_listen_addr(t->res.ctx, NULL, o->port, (int)backlog, out);
     if (rc) {
         cli_errno(rc, "listen on port %u", o->port);
         return rc;
@@ -145,7 +131,7 @@ int talk_accept(struct talk *t, struct urnic_listener *listener, talk_prepare pr
 int talk_receive(struct talk *t, struct urnic_qp *qp, size_t offset, uint32_t size)
 {
     struct urnic_sge sge = {
-        .addr = (uintptr_t)t->mem + offset, .length = size, .lkey = t->mr->lkey};
+        .addr = (uintptr_t)t->res.mem + offset, .length = size, .lkey = t->res.mr->lkey};
     struct urnic_recv_wr wr = {.sg_list = &sge, .num_sge = 1};
     return urnic_post_recv(qp, &wr, NULL);
 }
@@ -154,7 +140,7 @@ int talk_rdma(struct talk *t, struct urnic_qp *qp, enum urnic_wr_opcode opcode, 
               uint32_t size, uint64_t remote_addr, uint32_t rkey)
 {
     struct urnic_sge sge = {
-        .addr = (uintptr_t)t->mem + offset, .length = size, .lkey = t->mr->lkey};
+        .addr = (uintptr_t)t->res.mem + offset, .length = size, .lkey = t->res.mr->lkey};
     struct urnic_send_wr wr = {.sg_list = &sge,
                                .num_sge = 1,
                                .opcode = opcode,
@@ -211,7 +197,7 @@ int talk_wait(struct talk *t, unsigned sends, unsigned receives)
     unsigned idle = 0;
 
     while (t->sent < sends || t->received < receives) {
-        int n = urnic_poll_cq(t->cq, 16, wc);
+        int n = urnic_poll_cq(t->res.cq, 16, wc);
         if (n < 0)
             return n;
         for (int i = 0; i < n; i++) {

@@ -12,14 +12,11 @@
 #include <stdint.h>
 
 #include "cli.h"
+#include "resources.h"
 #include "urnic/urnic.h"
 
 struct talk {
-    struct urnic_context *ctx;
-    struct urnic_pd *pd;
-    struct urnic_cq *cq;
-    struct urnic_mr *mr;
-    uint8_t *mem; /* the region */
+    struct resources res; /* its memory is the region */
     unsigned max_conns, nconns, depth;
     struct urnic_conn **conns;
     bool *gone;              /* per connection: the peer has hung up */

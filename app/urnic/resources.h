@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What each end of `urnic perf`, `copy`, `rping` and `ucmatose` begins with: a domain, a completion
+ * queue and registered memory on a device. One thread.
+ */
+#ifndef URNIC_RESOURCES_H
+#define URNIC_RESOURCES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "urnic/urnic.h"
+
+struct resources {
+    struct urnic_context *ctx; /* the caller's: not closed here */
+    struct urnic_pd *pd;
+    struct urnic_channel *channel; /* of cq, not blocking; NULL = nobody waits for events */
+    struct urnic_cq *cq;
+    struct urnic_mr *mr; /* of all of mem */
+    uint8_t *mem;
+};
+
+/* Make it all: `cqe` entries of the completion queue, `octets` of memory, of which `access` says
+ * what peers may do with it. 0, or -errno and nothing is left. */
+int resources_open(struct resources *r, struct urnic_context *ctx, int cqe, bool events,
+                   size_t octets, unsigned access);
+/* Free it, when its queue pairs are gone. Legal after a resources_open that failed, and twice. */
+void resources_close(struct resources *r);
+
+/* Reading from a channel's descriptor shall not wait. 0 or -errno. */
+int resources_nonblocking(int fd);
+
+#endif
