@@ -33,6 +33,7 @@ int admin_json(struct admin *a, struct json_t *object, char **text);
 /* Fill in the device of a request; a longer name is cut, which no device has. */
 void admin_set_device(char dst[IPC_NAME_MAX], const char *name);
 
+#define ADMIN_DEVICES_MAX 64u /* more than any daemon has */
 /* All device names. Returns how many, at most max, or -errno. */
 int admin_devices(struct admin *a, struct ipc_device *dev, unsigned max);
 

@@ -13,8 +13,6 @@
 #include "admin.h"
 #include "cli.h"
 
-#define DEVICES_MAX 64u
-
 static const char help[] = {
 #include "help_capture.inc"
 };
@@ -28,8 +26,8 @@ struct job {
 /* The named device, or the first one when `name` is empty; before a file is overwritten for it. */
 static int find_device(struct admin *a, char name[IPC_NAME_MAX])
 {
-    struct ipc_device dev[DEVICES_MAX];
-    int n = admin_devices(a, dev, DEVICES_MAX);
+    struct ipc_device dev[ADMIN_DEVICES_MAX];
+    int n = admin_devices(a, dev, ADMIN_DEVICES_MAX);
     for (int i = 0; i < n; i++)
         if (!name[0] || strncmp(name, dev[i].name, IPC_NAME_MAX) == 0) {
             memcpy(name, dev[i].name, IPC_NAME_MAX);

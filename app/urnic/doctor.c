@@ -79,9 +79,9 @@ static void check_daemon(const struct subject *s, struct finding *f)
 {
     (void)s;
     struct admin a;
-    struct ipc_device dev[16];
+    struct ipc_device dev[ADMIN_DEVICES_MAX];
     int rc = admin_open(&a);
-    int n = rc < 0 ? rc : admin_devices(&a, dev, 16);
+    int n = rc < 0 ? rc : admin_devices(&a, dev, ADMIN_DEVICES_MAX);
     admin_close(&a);
     if (n < 0) {
         say(f, NOTE, "no daemon answers", "urnicd --device name=urn0,port=PORT,addr=IP/LEN");

@@ -10,8 +10,6 @@
 
 #include "cli.h"
 
-#define DEVICES_MAX 64u
-
 static const char help[] = {
 #include "help_stat.inc"
 };
@@ -126,11 +124,11 @@ static void show(struct admin *a, const struct wanted *w, const struct stat_devi
 static int report(const struct wanted *w)
 {
     struct admin a;
-    struct ipc_device dev[DEVICES_MAX];
-    static struct stat_device seen[DEVICES_MAX];
+    struct ipc_device dev[ADMIN_DEVICES_MAX];
+    static struct stat_device seen[ADMIN_DEVICES_MAX];
     unsigned found = 0, nseen = 0;
     int rc = admin_open(&a);
-    int n = rc < 0 ? rc : admin_devices(&a, dev, DEVICES_MAX);
+    int n = rc < 0 ? rc : admin_devices(&a, dev, ADMIN_DEVICES_MAX);
     if (n < 0) {
         cli_errno(n, "urnicd");
         admin_close(&a);

@@ -5,7 +5,6 @@
 #include "suite_check.h"
 
 #define CE     3u
-#define ECT    2u
 #define QPAIRS 64u
 
 /* One queue pair of the device that gets marked packets, and the CNPs that it sends. */

@@ -12,8 +12,6 @@
 #include "cli.h"
 #include "stat.h"
 
-#define DEVICES_MAX 16u
-
 static const char help[] = {
 #include "help_top.inc"
 };
@@ -21,9 +19,9 @@ static const char help[] = {
 struct look {
     uint64_t at;
     unsigned ndev;
-    struct ipc_device dev[DEVICES_MAX];
-    struct stat_counters counters[DEVICES_MAX];
-    struct stat_qps qps[DEVICES_MAX];
+    struct ipc_device dev[ADMIN_DEVICES_MAX];
+    struct stat_counters counters[ADMIN_DEVICES_MAX];
+    struct stat_qps qps[ADMIN_DEVICES_MAX];
 };
 
 struct row {
@@ -43,7 +41,7 @@ static void forget(struct look *l)
 
 static int look(struct admin *a, struct look *l)
 {
-    int n = admin_devices(a, l->dev, DEVICES_MAX);
+    int n = admin_devices(a, l->dev, ADMIN_DEVICES_MAX);
     if (n < 0)
         return n;
     l->at = cli_now();
