@@ -66,13 +66,24 @@ static int open_below(int dir, const char *path, int flags)
     }
 }
 
-static int say_error(struct copy_end *e, int rc, const char *what)
+/* Until the client has hung up: whoever hangs up first may cut off what was said last. */
+static void await_goodbye(struct copy_end *e)
+{
+    struct copy_arrival got;
+    while (copy_wait(e, &got, IDLE_MS) == 0 && got.what != COPY_GONE)
+        ;
+}
+
+/* Tell the client what went wrong. Returns rc. */
+static int refuse(struct copy_end *e, int rc, const char *what)
 {
     struct copy_msg msg = {.type = COPY_ERROR};
     char said[COPY_TEXT];
     snprintf(msg.text, sizeof msg.text, "%.280s: %.100s", what, strerror(-rc));
     cli_error("%s", cli_plain(msg.text, said, sizeof said));
-    return copy_send(e, &msg);
+    if (copy_send(e, &msg) == 0)
+        await_goodbye(e);
+    return rc;
 }
 
 /* Chunks arrive in order, each announced by its immediate. */
@@ -91,10 +102,8 @@ static int take_file(struct copy_end *e, struct file *f, struct digest *d)
         const uint8_t *slot = e->slots + k % COPY_SLOTS * COPY_SLOT;
         digest_add(d, slot, got.imm);
         rc = fileio_write(f->fd, slot, got.imm);
-        if (rc < 0) {
-            say_error(e, rc, "writing the file");
-            return rc;
-        }
+        if (rc < 0)
+            return refuse(e, rc, "writing the file");
         f->at += got.imm;
         struct copy_msg credit = {.type = COPY_CREDIT, .chunk = k};
         rc = copy_send(e, &credit);
@@ -113,10 +122,8 @@ static int give_file(struct copy_end *e, struct file *f, struct digest *d)
             uint8_t *slot = e->slots + filled % COPY_SLOTS * COPY_SLOT;
             uint32_t octets = copy_chunk_octets(f->size, filled);
             int rc = fileio_read(f->fd, slot, octets);
-            if (rc < 0) {
-                say_error(e, rc, "reading the file");
-                return rc;
-            }
+            if (rc < 0)
+                return refuse(e, rc, "reading the file");
             digest_add(d, slot, octets);
             f->at += octets;
             struct copy_msg msg = {.type = COPY_FILLED, .chunk = filled, .octets = octets};
@@ -149,62 +156,74 @@ static int finish(struct copy_end *e, const uint8_t digest[DIGEST_LEN])
     struct copy_msg result = {.type = COPY_RESULT};
     memcpy(result.digest, digest, DIGEST_LEN);
     rc = copy_send(e, &result);
-    if (rc == 0) /* the client hangs up when it has the result */
-        copy_wait(e, &got, IDLE_MS);
+    if (rc == 0)
+        await_goodbye(e);
     return rc;
+}
+
+/* The file that the client means: what it may do with it. 0 or -errno. */
+static int open_file(struct server *s, const struct copy_msg *ask, struct file *f)
+{
+    bool put = ask->type == COPY_PUT;
+    struct stat st;
+    if (put && s->read_only)
+        return -EROFS;
+    f->fd = open_below(s->dir, ask->text, put ? O_WRONLY | O_CREAT | O_TRUNC : O_RDONLY);
+    if (f->fd < 0)
+        return f->fd;
+    if (fstat(f->fd, &st) < 0 || !S_ISREG(st.st_mode)) {
+        close(f->fd);
+        return -EACCES;
+    }
+    f->size = put ? ask->size : (uint64_t)st.st_size;
+    return 0;
+}
+
+static void report(const struct server *s, const struct copy_msg *ask, uint64_t octets,
+                   const uint8_t digest[DIGEST_LEN])
+{
+    const char *done = ask->type == COPY_PUT ? "received" : "sent";
+    char path[COPY_TEXT], size[32], sha256[2 * DIGEST_LEN + 1];
+    digest_text(digest, sha256);
+    if (s->json)
+        cli_json(json_pack("{s:s,s:o,s:I,s:s}", "operation", done, "path", cli_json_text(ask->text),
+                           "octets", (json_int_t)octets, "sha256", sha256));
+    else
+        printf("%s %s %s sha256 %s\n", done, cli_plain(ask->text, path, sizeof path),
+               cli_fmt_octets(octets, size, sizeof size), sha256);
+    fflush(stdout);
 }
 
 static int transfer(struct server *s, struct copy_end *e)
 {
     struct copy_arrival got;
+    struct file f = {0};
     int rc = copy_wait(e, &got, IDLE_MS);
     if (rc < 0)
         return rc;
     if (got.what != COPY_MSG || (got.msg.type != COPY_PUT && got.msg.type != COPY_GET))
         return -EPROTO;
-    bool put = got.msg.type == COPY_PUT;
-    struct file f = {.size = got.msg.size};
-    f.fd = put && s->read_only
-               ? -EROFS
-               : open_below(s->dir, got.msg.text, put ? O_WRONLY | O_CREAT | O_TRUNC : O_RDONLY);
-    struct stat st;
-    if (f.fd >= 0 && (fstat(f.fd, &st) < 0 || !S_ISREG(st.st_mode))) {
-        close(f.fd);
-        f.fd = -EACCES;
-    }
-    if (f.fd < 0) {
-        rc = say_error(e, f.fd, got.msg.text);
-        copy_wait(e, &got, IDLE_MS);
-        return rc < 0 ? rc : f.fd;
-    }
-    if (!put)
-        f.size = (uint64_t)st.st_size;
-    struct copy_msg ready = {
-        .type = COPY_READY, .size = f.size, .addr = (uintptr_t)e->slots, .rkey = e->res.mr->rkey};
+    rc = open_file(s, &got.msg, &f);
+    if (rc < 0)
+        return refuse(e, rc, got.msg.text);
     struct digest *d = digest_begin();
-    uint8_t digest[DIGEST_LEN];
-    char path[COPY_TEXT], size[32], text[2 * DIGEST_LEN + 1];
     if (!d) {
         close(f.fd);
         return -ENOMEM;
     }
+    struct copy_msg ready = {
+        .type = COPY_READY, .size = f.size, .addr = (uintptr_t)e->slots, .rkey = e->res.mr->rkey};
+    uint8_t digest[DIGEST_LEN];
     rc = copy_send(e, &ready);
     if (rc == 0)
-        rc = put ? take_file(e, &f, d) : give_file(e, &f, d);
+        rc = got.msg.type == COPY_PUT ? take_file(e, &f, d) : give_file(e, &f, d);
     digest_end(d, digest);
     if (close(f.fd) < 0 && rc == 0)
         rc = -errno;
     if (rc == 0)
         rc = finish(e, digest);
-    if (rc == 0 && s->json)
-        cli_json(json_pack("{s:s,s:o,s:I,s:s}", "operation", put ? "received" : "sent", "path",
-                           cli_json_text(got.msg.text), "octets", (json_int_t)f.size, "sha256",
-                           digest_text(digest, text)));
-    else if (rc == 0)
-        printf("%s %s %s sha256 %s\n", put ? "received" : "sent",
-               cli_plain(got.msg.text, path, sizeof path),
-               cli_fmt_octets(f.size, size, sizeof size), digest_text(digest, text));
-    fflush(stdout);
+    if (rc == 0)
+        report(s, &got.msg, f.size, digest);
     return rc;
 }
 
