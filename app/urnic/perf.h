@@ -18,6 +18,7 @@
 #define PERF_QPS_MAX      16384u
 #define PERF_SIZES_MAX    32u
 #define PERF_CONNECT_WIDE 32u          /* connections being made at a time: a daemon takes 64 */
+#define PERF_CONNECT_MS   20000        /* for an answer of the peer to a CM message */
 #define PERF_RECV_ID      (1ull << 63) /* in the wr_id of a receive, next to the queue pair */
 
 enum perf_wait { PERF_YIELD, PERF_SPIN, PERF_EVENT };
@@ -79,7 +80,7 @@ void perf_qp_destroy(struct perf_qp *q);
 /* Post n receives, all into the queue pair's part of the buffer. 0 or -errno. */
 int perf_post_recvs(struct perf_end *e, struct perf_qp *q, unsigned n);
 /* Connect n queue pairs, many at a time; waits a while for a server that is being started. 0, or
- * -errno with a message printed. */
+ * -errno with a message printed, unless it was a signal that ended it. */
 int perf_connect_all(struct perf_end *e, struct perf_qp *q, unsigned n,
                      const struct perf_options *o);
 /* One event of the CM channel, waiting at most timeout_ms. 0, -ETIMEDOUT (also when cli_stop is
@@ -111,7 +112,8 @@ int perf_bandwidth(struct perf_end *e, struct perf_qp *q, const struct perf_opti
 /* The same with one message at a time, on one queue pair. */
 int perf_latency(struct perf_end *e, struct perf_qp *q, const struct perf_options *o, uint64_t size,
                  struct perf_result *r);
-/* Connect and hang up, again and again. 0, or -errno with a message printed. */
+/* Connect and hang up, again and again, until enough, or a signal. 0, or -errno with a message
+ * printed. */
 int perf_connections(struct perf_end *e, const struct perf_options *o, struct perf_result *r);
 
 /* ---- perf_report.c ---- */

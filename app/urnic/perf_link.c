@@ -11,7 +11,6 @@
 
 #include "perf.h"
 
-#define CONNECT_MS 20000
 #define SERVER_NS  5000000000ull /* so long a server may take until it listens */
 #define AGAIN_MS   100
 #define NO_SERVICE 8 /* the reason of a rejection: nobody listens on the port */
@@ -136,7 +135,7 @@ static int start(struct perf_end *e, struct perf_qp *q, const struct sockaddr_st
 {
     int rc = urnic_create_id(e->cm, URNIC_PS_TCP, q, &q->id);
     if (rc == 0)
-        rc = urnic_resolve(q->id, NULL, (const struct sockaddr *)to, CONNECT_MS);
+        rc = urnic_resolve(q->id, NULL, (const struct sockaddr *)to, PERF_CONNECT_MS);
     return rc;
 }
 
@@ -238,7 +237,7 @@ int perf_connect_all(struct perf_end *e, struct perf_qp *q, unsigned n,
             rc = start(e, &q[begun++], &to);
         struct urnic_cm_event ev = {0};
         if (rc == 0)
-            rc = perf_cm_event(e, &ev, CONNECT_MS);
+            rc = perf_cm_event(e, &ev, PERF_CONNECT_MS);
         if (rc < 0 || !ev.id)
             continue;
         at = urnic_id_context(ev.id);
@@ -252,7 +251,7 @@ int perf_connect_all(struct perf_end *e, struct perf_qp *q, unsigned n,
             rc = 0;
         }
     }
-    if (rc < 0)
+    if (rc < 0 && !cli_stop)
         explain(rc, at, o);
     return rc;
 }

@@ -59,6 +59,25 @@ static int drain_some(struct pipeline *p, uint64_t *messages)
     return n;
 }
 
+/* Let what is under way finish: the next size begins with empty queues. */
+static int drain_all(struct pipeline *p, struct perf_qp *q)
+{
+    const uint64_t unit = p->o->signal_every, begun = cli_now();
+    uint64_t outstanding = 1, messages = 0;
+    p->stop = true;
+    while (outstanding && cli_now() - begun < STALL_NS) {
+        int n = drain_some(p, &messages);
+        if (n < 0)
+            return n;
+        if (n == 0)
+            perf_idle(p->e);
+        outstanding = 0;
+        for (unsigned i = 0; i < p->o->qps; i++)
+            outstanding += q[i].posted / unit * unit - q[i].completed;
+    }
+    return 0;
+}
+
 int perf_bandwidth(struct perf_end *e, struct perf_qp *q, const struct perf_options *o,
                    uint64_t size, struct perf_result *r)
 {
@@ -102,20 +121,7 @@ int perf_bandwidth(struct perf_end *e, struct perf_qp *q, const struct perf_opti
     r->ns = cli_now() - started;
     r->messages = messages;
 
-    /* Let what is under way finish: the next size begins with empty queues. */
-    p.stop = true;
-    uint64_t outstanding = 1;
-    for (last_progress = cli_now(); outstanding && cli_now() - last_progress < STALL_NS;) {
-        int n = drain_some(&p, &messages);
-        if (n < 0)
-            return n;
-        if (n == 0)
-            perf_idle(e);
-        outstanding = 0;
-        for (unsigned i = 0; i < o->qps; i++)
-            outstanding += q[i].posted / unit * unit - q[i].completed;
-    }
-    return 0;
+    return drain_all(&p, q);
 }
 
 /* ---- latency ---- */
@@ -253,43 +259,55 @@ int perf_latency(struct perf_end *e, struct perf_qp *q, const struct perf_option
 
 /* ---- connections ---- */
 
-/* Connect and disconnect again and again, PERF_CONNECT_WIDE at a time. A queue pair that has been
- * hung up on is destroyed, and the next connection takes its place. */
+/* Connect so many queue pairs, hang up, and wait until all are hung up on; *made grows by those
+ * that were. 0, or -errno with a message printed, unless it was a signal that ended it. */
+static int connect_once(struct perf_end *e, struct perf_qp *q, unsigned wide,
+                        const struct perf_options *o, uint64_t *made)
+{
+    for (unsigned i = 0; i < wide; i++)
+        q[i] = (struct perf_qp){.ask = {.magic = PERF_MAGIC,
+                                        .op = PERF_CONNECT,
+                                        .idle = 1,
+                                        .depth = 1,
+                                        .batch = 1,
+                                        .span = 64}};
+    int rc = perf_connect_all(e, q, wide, o);
+    unsigned open = 0;
+    for (unsigned i = 0; i < wide; i++)
+        if (q[i].established && urnic_disconnect(q[i].id) == 0)
+            open++;
+    while (rc == 0 && open) {
+        struct urnic_cm_event ev;
+        rc = perf_cm_event(e, &ev, PERF_CONNECT_MS);
+        if (rc < 0 && !cli_stop)
+            cli_error("hanging up: %s", strerror(-rc));
+        if (rc == 0 && ev.event == URNIC_CM_DISCONNECTED) {
+            open--;
+            ++*made;
+        }
+    }
+    for (unsigned i = 0; i < wide; i++)
+        perf_qp_destroy(&q[i]);
+    return rc;
+}
+
+/* Again and again, PERF_CONNECT_WIDE at a time. A queue pair that has been hung up on is destroyed,
+ * and the next connection takes its place. */
 int perf_connections(struct perf_end *e, const struct perf_options *o, struct perf_result *r)
 {
     unsigned wide = o->qps > 1 ? o->qps : PERF_CONNECT_WIDE;
     struct perf_qp *q = calloc(wide, sizeof *q);
     uint64_t started = cli_now(), made = 0;
-    int rc = q ? 0 : -ENOMEM;
+    int rc = 0;
 
-    while (rc == 0 && !cli_stop && (o->count ? made < o->count : cli_now() - started < o->ns)) {
-        for (unsigned i = 0; i < wide; i++) {
-            memset(&q[i], 0, sizeof q[i]);
-            q[i].ask = (struct perf_ask){.magic = PERF_MAGIC,
-                                         .op = PERF_CONNECT,
-                                         .idle = 1,
-                                         .depth = 1,
-                                         .batch = 1,
-                                         .span = 64};
-        }
-        rc = perf_connect_all(e, q, wide, o);
-        unsigned open = 0;
-        for (unsigned i = 0; i < wide; i++)
-            if (q[i].established && urnic_disconnect(q[i].id) == 0)
-                open++;
-        while (rc == 0 && open) {
-            struct urnic_cm_event ev;
-            rc = perf_cm_event(e, &ev, 20000);
-            if (rc == 0 && ev.event == URNIC_CM_DISCONNECTED) {
-                open--;
-                made++;
-            }
-        }
-        for (unsigned i = 0; i < wide; i++)
-            perf_qp_destroy(&q[i]);
+    if (!q) {
+        cli_error("%u queue pairs: %s", wide, strerror(ENOMEM));
+        return -ENOMEM;
     }
+    while (rc == 0 && !cli_stop && (o->count ? made < o->count : cli_now() - started < o->ns))
+        rc = connect_once(e, q, wide, o, &made);
     r->messages = made;
     r->ns = cli_now() - started;
     free(q);
-    return rc;
+    return cli_stop ? 0 : rc;
 }

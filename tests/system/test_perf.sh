@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Several clients of one `urnic perf --server` at once: the pings of one are not the other's.
+# Several clients of one `urnic perf --server` at once: the pings of one are not the other's. And one that is
+# interrupted.
 #
 #     test_perf.sh URNICD URNIC
 set -euo pipefail
@@ -31,4 +32,12 @@ for op in write send; do
         grep -q '"messages":1000,' "$dir/$op-$i.out" || fail "$op: client $i has not measured 1000 times"
     done
 done
+
+# What is measured until a signal comes counts.
+"$urnic" perf 10.0.0.2 --device urn0 --op connect --time 100 >"$dir/connect.out" 2>&1 &
+client=$!
+sleep 3
+kill -TERM "$client"
+wait "$client" || fail "connections until a signal: status $?"
+grep -q "per second" "$dir/connect.out" || fail "connections until a signal: no result"
 echo ok
