@@ -236,27 +236,44 @@ bool drill_bench_step(struct drill_run *run, uint64_t until)
 
 /* ---- life ---- */
 
+/* The P_Key table: a field for each entry. */
+static bool configure_pkeys(struct drill_run *run, const struct drill_stmt *st)
+{
+    uint16_t *pkeys = run->ep.pkeys;
+    const size_t room = sizeof(run->ep.pkeys) / sizeof(pkeys[0]);
+    size_t n = 0;
+    uint64_t v;
+    for (const struct drill_arg *a = st->args; a; a = a->next) {
+        if (a->field->id != DEV_PKEY)
+            continue;
+        if (n == room)
+            return drill_end(run, DRILL_WRONG, st, "pkey: the table has %zu entries", room);
+        if (!drill_one(run, st, a, &v))
+            return false;
+        pkeys[n++] = (uint16_t)v;
+    }
+    return true;
+}
+
+static bool configure_cc(struct drill_run *run, const struct drill_stmt *st)
+{
+    const struct drill_arg *a = drill_arg(st, DEV_CC);
+    struct cc_conf cc;
+    char err[160];
+    if (!a)
+        return true;
+    if (cc_conf_parse(&cc, a->v.name, err, sizeof(err)) < 0)
+        return drill_end(run, DRILL_WRONG, st, "cc: %s", err);
+    run->ep.cc = cc;
+    return true;
+}
+
 static bool configure(struct drill_run *run, const struct drill_stmt *st)
 {
-    uint64_t v = 0;
-    unsigned npkeys = 0;
     struct engine_params *ep = &run->ep;
-    for (const struct drill_arg *a = st->args; a; a = a->next) {
-        char err[160];
-        struct cc_conf cc;
-        if (a->field->id == DEV_PKEY) {
-            const size_t room = sizeof(ep->pkeys) / sizeof(ep->pkeys[0]);
-            if (npkeys == room)
-                return drill_end(run, DRILL_WRONG, st, "pkey: the table has %zu entries", room);
-            if (!drill_one(run, st, a, &v))
-                return false;
-            ep->pkeys[npkeys++] = (uint16_t)v;
-        } else if (a->field->id == DEV_CC) {
-            if (cc_conf_parse(&cc, a->v.name, err, sizeof(err)) < 0)
-                return drill_end(run, DRILL_WRONG, st, "cc: %s", err);
-            ep->cc = cc;
-        }
-    }
+    uint64_t v = 0;
+    if (!configure_pkeys(run, st) || !configure_cc(run, st))
+        return false;
 /* A member has what the statement says, or what it had. */
 #define NUMBER(id, member)                                                                         \
     do {                                                                                           \
