@@ -10,6 +10,8 @@
 
 #include "cli.h"
 
+#define NS_PER_MS 1000000u
+
 /* Work request ids: what completed. */
 #define ID_RECV  0x100000000ull /* + index of the receive buffer */
 #define ID_SEND  0x200000000ull
@@ -166,43 +168,53 @@ static bool hung_up(struct copy_end *e)
     return urnic_get_cm_event(e->conn->channel, &ev) == 0 && ev.event == URNIC_CM_DISCONNECTED;
 }
 
+/* The next arrival; if there is none, the channel will have an event when one comes. 1 = there is
+ * one, 0 = not, -errno. */
+static int look(struct copy_end *e, struct copy_arrival *out)
+{
+    int rc = poll_once(e, out);
+    if (rc)
+        return rc;
+    rc = urnic_req_notify_cq(e->res.cq, false);
+    return rc < 0 ? rc : poll_once(e, out); /* what came before the request makes no event */
+}
+
+/* Sleep until an event, a second at most. 1 = the peer has hung up, 0 = not, -errno. */
+static int doze(struct copy_end *e, uint64_t ms)
+{
+    struct pollfd fds[2] = {
+        {.fd = urnic_channel_fd(e->res.channel), .events = POLLIN},
+        {.fd = urnic_cm_channel_fd(e->conn->channel), .events = POLLIN},
+    };
+    if (poll(fds, 2, ms > 1000 ? 1000 : (int)ms) < 0 && errno != EINTR)
+        return -errno;
+    if (fds[0].revents) {
+        struct urnic_cq *cq;
+        void *context;
+        if (urnic_get_cq_event(e->res.channel, &cq, &context) == 0)
+            urnic_ack_cq_events(cq, 1);
+    }
+    return fds[1].revents && hung_up(e);
+}
+
 int copy_wait(struct copy_end *e, struct copy_arrival *out, int timeout_ms)
 {
-    uint64_t end = timeout_ms < 0 ? UINT64_MAX : cli_now() + (uint64_t)timeout_ms * 1000000u;
+    uint64_t end = timeout_ms < 0 ? UINT64_MAX : cli_now() + (uint64_t)timeout_ms * NS_PER_MS;
     for (;;) {
-        int rc = poll_once(e, out);
-        if (rc)
-            return rc < 0 ? rc : 0;
-        rc = urnic_req_notify_cq(e->res.cq, false);
-        if (rc < 0)
-            return rc;
-        rc = poll_once(e, out); /* one that came before the request makes no event */
+        int rc = look(e, out);
         if (rc)
             return rc < 0 ? rc : 0;
         if (cli_stop)
             return -EINTR;
-
         uint64_t now = cli_now();
         if (now >= end)
             return -ETIMEDOUT;
-        uint64_t ms = (end - now) / 1000000u + 1;
-        struct pollfd fds[2] = {
-            {.fd = urnic_channel_fd(e->res.channel), .events = POLLIN},
-            {.fd = urnic_cm_channel_fd(e->conn->channel), .events = POLLIN},
-        };
-        if (poll(fds, 2, ms > 1000 ? 1000 : (int)ms) < 0 && errno != EINTR)
-            return -errno;
-        if (fds[0].revents) {
-            struct urnic_cq *cq;
-            void *context;
-            if (urnic_get_cq_event(e->res.channel, &cq, &context) == 0)
-                urnic_ack_cq_events(cq, 1);
-        }
-        if (fds[1].revents && hung_up(e)) {
-            rc = poll_once(e, out);
-            if (rc > 0)
-                return 0;
-            out->what = COPY_GONE;
+        rc = doze(e, (end - now) / NS_PER_MS + 1);
+        if (rc < 0)
+            return rc;
+        if (rc) { /* what it sent before comes first */
+            if (poll_once(e, out) <= 0)
+                out->what = COPY_GONE;
             return 0;
         }
     }
