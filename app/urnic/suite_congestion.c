@@ -94,40 +94,38 @@ static void check_scope(struct suite_run *r, const struct point *table, unsigned
                         : "an interval for each");
 }
 
-void suite_check_marked(struct suite_run *r)
+/* Who gets marked packets, and the CNPs for them: by queue pair, and of all. Returns how many queue
+ * pairs there are. */
+static unsigned find_points(const struct suite_run *r, struct point table[QPAIRS],
+                            struct point *all)
 {
-    struct point table[QPAIRS] = {0}, all = {.nearest = UINT64_MAX};
-    unsigned n = 0, fast = 0;
-    uint64_t nearest = UINT64_MAX, latency = UINT64_MAX, interval = r->opt->cnp_interval;
+    unsigned n = 0;
 
     for (uint32_t i = 0; i < r->trace->n; i++) {
         const struct suite_pkt *k = suite_at(r, i);
-        unsigned flags = suite_flags(k);
         if (k->dir == FAULT_AB && suite_passed(k) && (k->tclass & 3) == CE &&
             wire_opcodes[k->opcode].service == WIRE_RC) {
             struct point *p = find_point(table, &n, r->trace, k->dqpn);
             if (p && !p->marked++)
                 p->first_mark = k->at;
-            if (!all.marked++)
-                all.first_mark = k->at;
-        } else if (k->dir == FAULT_BA && flags & WIRE_F_CNP) {
-            on_cnp(&all, k);
+            if (!all->marked++)
+                all->first_mark = k->at;
+        } else if (k->dir == FAULT_BA && suite_flags(k) & WIRE_F_CNP) {
+            on_cnp(all, k);
             for (unsigned m = 0; m < n; m++)
                 if (table[m].back == k->dqpn)
                     on_cnp(&table[m], k);
         }
     }
-    if (!all.marked) {
-        suite_say(r->card, "CC-03", SUITE_UNTESTED, "nothing could be marked");
-        return;
-    }
-    if (!all.cnps) {
-        suite_say(r->card, "CC-03", SUITE_FAIL, "%u packets marked CE, no CNP", all.marked);
-        return;
-    }
-    suite_say(r->card, "CC-03", all.cnps > all.marked ? SUITE_FAIL : SUITE_PASS,
-              "%u packets marked CE, %u CNPs", all.marked, all.cnps);
-    suite_measured(r->card, all.cnps, "CNPs");
+    return n;
+}
+
+/* How soon the first CNP comes, and how close to each other the next ones are. */
+static void check_interval(struct suite_run *r, const struct point *table, unsigned n)
+{
+    uint64_t nearest = UINT64_MAX, latency = UINT64_MAX, interval = r->opt->cnp_interval;
+    unsigned fast = 0;
+
     for (unsigned i = 0; i < n; i++) {
         const struct point *p = &table[i];
         if (!p->cnps)
@@ -148,6 +146,25 @@ void suite_check_marked(struct suite_run *r)
         suite_say(r->card, "CC-04", fast ? SUITE_FAIL : SUITE_PASS,
                   "an interval of %.1f us is %s; closest at most %.1f us", (double)interval / 1e3,
                   fast ? "not kept" : "kept", (double)nearest / 1e3);
+}
+
+void suite_check_marked(struct suite_run *r)
+{
+    struct point table[QPAIRS] = {0}, all = {.nearest = UINT64_MAX};
+    unsigned n = find_points(r, table, &all);
+
+    if (!all.marked) {
+        suite_say(r->card, "CC-03", SUITE_UNTESTED, "nothing could be marked");
+        return;
+    }
+    if (!all.cnps) {
+        suite_say(r->card, "CC-03", SUITE_FAIL, "%u packets marked CE, no CNP", all.marked);
+        return;
+    }
+    suite_say(r->card, "CC-03", all.cnps > all.marked ? SUITE_FAIL : SUITE_PASS,
+              "%u packets marked CE, %u CNPs", all.marked, all.cnps);
+    suite_measured(r->card, all.cnps, "CNPs");
+    check_interval(r, table, n);
     check_fields(r, table, n);
     check_scope(r, table, n, &all);
 }
