@@ -357,49 +357,61 @@ void suite_check_slowed(struct suite_run *r)
 
 /* ---- READs: the device's requests ---- */
 
-void suite_check_read_again(struct suite_run *r)
+/* A READ of the device, one of its responses lost, and what followed; SUITE_NONE = not there. */
+struct lost_response {
+    uint32_t lost;   /* the response */
+    uint32_t beyond; /* the first one behind it that arrived: it shows the gap */
+    uint32_t again;  /* the READ that asks for it anew */
+};
+
+static struct lost_response find_lost_response(const struct suite_run *r)
 {
     const struct suite_flow *f = &r->flow;
-    uint32_t lost = SUITE_NONE, beyond = SUITE_NONE, again = SUITE_NONE, first = SUITE_NONE;
+    struct lost_response l = {SUITE_NONE, SUITE_NONE, SUITE_NONE};
+    int32_t gap = 0;
 
-    for (uint32_t i = 0; i < r->trace->n && again == SUITE_NONE; i++) {
+    for (uint32_t i = 0; i < r->trace->n && l.again == SUITE_NONE; i++) {
         const struct suite_pkt *p = suite_at(r, i);
         int32_t rel = suite_rel(f, p->psn);
-        int32_t gap = lost == SUITE_NONE ? 0 : suite_rel(f, suite_at(r, lost)->psn);
-        if (lost == SUITE_NONE && suite_response(f, p) && p->fate & FAULT_DROP)
-            lost = i;
-        else if (lost == SUITE_NONE && suite_request(f, p) && suite_flags(p) & WIRE_F_READ)
-            first = i;
-        else if (lost != SUITE_NONE && beyond == SUITE_NONE && suite_response(f, p) && rel > gap)
-            beyond = i;
-        else if (lost != SUITE_NONE && suite_request(f, p) && suite_flags(p) & WIRE_F_READ &&
-                 rel <= gap)
-            again = i;
+        if (l.lost == SUITE_NONE) {
+            if (suite_response(f, p) && p->fate & FAULT_DROP) {
+                l.lost = i;
+                gap = rel;
+            }
+        } else if (l.beyond == SUITE_NONE && suite_response(f, p) && rel > gap) {
+            l.beyond = i;
+        } else if (suite_request(f, p) && suite_flags(p) & WIRE_F_READ && rel <= gap) {
+            l.again = i;
+        }
     }
-    if (lost == SUITE_NONE || beyond == SUITE_NONE) {
-        suite_say(r->card, "RD-14", SUITE_UNTESTED,
-                  lost == SUITE_NONE ? "no READ response was lost"
-                                     : "no response followed the lost one");
-        return;
-    }
-    if (again == SUITE_NONE) {
-        suite_say(r->card, "RD-14", SUITE_FAIL, "the missing response was never asked for again");
-        return;
-    }
-    uint64_t t = suite_timeout(r);
-    struct suite_span s = suite_span(r, beyond, again);
-    suite_say(r->card, "RD-14", t && s.least >= t ? SUITE_FAIL : SUITE_PASS,
-              "asked again %.1f us after the response that shows the gap", (double)s.seen / 1e3);
-    suite_measured(r->card, (double)s.seen, "ns");
+    return l;
+}
 
-    /* From the gap on, or the whole READ. Which READ that was: the last one that began before it.
-     */
-    const struct suite_pkt *q = suite_at(r, again);
-    int32_t gap = suite_rel(f, suite_at(r, lost)->psn), start = suite_rel(f, q->psn);
-    for (uint32_t i = 0; i < lost; i++) {
+/* The last READ before `end` that begins at or before `gap`: the one that the lost response is of.
+ */
+static uint32_t find_read(const struct suite_run *r, uint32_t end, int32_t gap)
+{
+    uint32_t found = SUITE_NONE;
+
+    for (uint32_t i = 0; i < end; i++) {
         const struct suite_pkt *p = suite_at(r, i);
-        if (suite_request(f, p) && suite_flags(p) & WIRE_F_READ && suite_rel(f, p->psn) <= gap)
-            first = i;
+        if (suite_request(&r->flow, p) && suite_flags(p) & WIRE_F_READ &&
+            suite_rel(&r->flow, p->psn) <= gap)
+            found = i;
+    }
+    return found;
+}
+/* From the gap on, or the whole READ. */
+static void check_asked_again(struct suite_run *r, const struct lost_response *l)
+{
+    const struct suite_flow *f = &r->flow;
+    const struct suite_pkt *q = suite_at(r, l->again);
+    int32_t gap = suite_rel(f, suite_at(r, l->lost)->psn), start = suite_rel(f, q->psn);
+    uint32_t first = find_read(r, l->lost, gap);
+
+    if (first == SUITE_NONE) {
+        suite_say(r->card, "RD-12", SUITE_UNTESTED, "the READ itself wasn't seen");
+        return;
     }
     const struct suite_pkt *p = suite_at(r, first);
     uint64_t skipped = q->va - p->va;
@@ -409,6 +421,28 @@ void suite_check_read_again(struct suite_run *r)
     suite_say(r->card, "RD-12", good ? SUITE_PASS : SUITE_FAIL,
               "missing is PSN +%d, asked again from +%d, %u of %u octets", gap, start, q->dma_len,
               p->dma_len);
+}
+
+void suite_check_read_again(struct suite_run *r)
+{
+    struct lost_response l = find_lost_response(r);
+
+    if (l.lost == SUITE_NONE || l.beyond == SUITE_NONE) {
+        suite_say(r->card, "RD-14", SUITE_UNTESTED,
+                  l.lost == SUITE_NONE ? "no READ response was lost"
+                                       : "no response followed the lost one");
+        return;
+    }
+    if (l.again == SUITE_NONE) {
+        suite_say(r->card, "RD-14", SUITE_FAIL, "the missing response was never asked for again");
+        return;
+    }
+    uint64_t t = suite_timeout(r);
+    struct suite_span s = suite_span(r, l.beyond, l.again);
+    suite_say(r->card, "RD-14", t && s.least >= t ? SUITE_FAIL : SUITE_PASS,
+              "asked again %.1f us after the response that shows the gap", (double)s.seen / 1e3);
+    suite_measured(r->card, (double)s.seen, "ns");
+    check_asked_again(r, &l);
     suite_say(r->card, "REQ-35", r->client_ok ? SUITE_PASS : SUITE_FAIL,
               r->client_ok ? "the transfer completed" : "the transfer failed");
 }
