@@ -33,6 +33,12 @@ static const struct replay_freedom freedoms[] = {
     {"delay",
      "What a sequence NAK calls missing, but is answered without being sent again, was overtaken "
      "behind the capture; a NAK may be overtaken by answers to what it asks for."},
+    {"nak-again",
+     "A sequence NAK may be said again two round trips after the first, when what it asks "
+     "for has been sent since: perhaps lost again."},
+    {"missed-gap",
+     "A sequence NAK of the last request that has been seen, where the requester goes "
+     "back to that and on at once: the capture may have missed what was behind it."},
     {"order", "Requests may be doubled or change places behind the capture: what an answer shows "
               "to have been "
               "executed was, as far as the capture has it."},

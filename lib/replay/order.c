@@ -42,20 +42,28 @@ static size_t cause_behind(const struct direction *d, size_t at)
     return 0;
 }
 
-/* A sequence NAK of what hasn't been seen at all: the packet after `at`, soon after, that shows the
- * gap; or 0. */
+/* A sequence NAK of what hasn't been seen at all, or was the last that had been seen: the packet
+ * after `at`, soon after, that shows the gap; or 0. If what the NAK asks for was seen, only its
+ * time can say that it was there before the NAK. */
 static size_t gap_behind(const struct direction *d, size_t at)
 {
     const struct packet *nak = &d->packet[at];
-    for (size_t i = at, n = 0; i-- > 0 && n < BEFORE_MAX; n++)
-        if (packet_asks(d, &d->packet[i]) && wire_psn_diff(d->packet[i].psn, nak->psn) >= 0)
+    bool seen = false;
+    for (size_t i = at, n = 0; i-- > 0 && n < BEFORE_MAX; n++) {
+        int32_t off =
+            packet_asks(d, &d->packet[i]) ? wire_psn_diff(d->packet[i].psn, nak->psn) : -1;
+        if (off > 0)
             return 0;
+        seen = seen || off == 0;
+    }
     for (size_t i = at + 1; i < d->packets && i - at < AHEAD; i++) {
         const struct packet *p = &d->packet[i];
         if (p->kept->ns > nak->kept->ns && p->kept->ns - nak->kept->ns > SKEW_NS)
             return 0;
         if (packet_asks(d, p))
-            return wire_psn_diff(p->psn, nak->psn) > 0 ? i : 0;
+            return wire_psn_diff(p->psn, nak->psn) > 0 && (!seen || p->kept->ns < nak->kept->ns)
+                       ? i
+                       : 0;
     }
     return 0;
 }

@@ -326,22 +326,69 @@ static void catch_up(struct responder *r, const struct packet *p)
         responder_give(r, (size_t)(missed[i] - r->d->packet));
 }
 
+/* Was something sent behind `last`, which this NAK asks for, that the capture has missed? Then it
+ * has more of that before what was missed comes, or the requester goes back to `last` and on from
+ * there at once, or an answer is to what has never been seen. Not if the requester's packets are
+ * numbered, and none is missing. */
+static bool gap_missed(const struct responder *r, const struct packet *nak,
+                       const struct packet *last)
+{
+    const struct packet *q = nak, *end = r->d->packet + r->d->packets, *again = NULL;
+    int32_t next = (int32_t)packet_psns(r->d, last);
+    bool answered = false;
+    for (unsigned n = 0; ++q < end && n < BACK; n++) {
+        int32_t off = wire_psn_diff(q->psn, nak->psn);
+        if (packet_answers(r->d, q) && packet_positive(q) && off >= 0) {
+            if (off >= next)
+                return again != NULL;
+            answered = true;
+        }
+        if (!packet_asks(r->d, q) || off < 0)
+            continue;
+        if (off == 0)
+            again = again ? again : q;
+        else if (!again && off > next)
+            return true;
+        else if (again)
+            return !answered && (!q->ipv4 || (uint16_t)(again->ip_id - last->ip_id) != 1);
+    }
+    return false;
+}
+
 /* Could what this NAK asks for have come late, behind packets that were sent after it? Not if an
  * answer has covered it before, or a NAK named it. If it hasn't been captured, then what was behind
  * it need not have been, either; but at the responder's own port it would have been. */
 static bool first_missing(const struct responder *r, const struct packet *p)
 {
-    bool behind = false, seen = false;
-    const struct packet *q = p;
+    bool behind = false;
+    const struct packet *q = p, *last = NULL;
     for (unsigned n = 0; q-- > r->d->packet && n < BACK; n++) {
         int32_t off = wire_psn_diff(q->psn, p->psn);
         /* (one from before it was sent has covered nothing, whatever it says) */
-        if (packet_answers(r->d, q) && off >= 0 && (!seen || asked_before(r, q, p->psn, false)))
+        if (packet_answers(r->d, q) && off >= 0 && (!last || asked_before(r, q, p->psn, false)))
             return false;
         behind = behind || (packet_asks(r->d, q) && off > 0);
-        seen = seen || (packet_asks(r->d, q) && off == 0);
+        if (!last && packet_asks(r->d, q) && off == 0)
+            last = q;
     }
-    return behind || (!seen && !r->d->own_port);
+    return behind || (!r->d->own_port && (!last || gap_missed(r, p, last)));
+}
+
+/* A second NAK for one gap, by a responder that says it again once in a while in case the first was
+ * lost: two round trips after that, and what it asks for has been sent since. */
+static bool said_again(const struct responder *r, const struct packet *p)
+{
+    uint64_t rtt = r->d->answers.rtt_samples ? r->d->answers.rtt_min : 0;
+    const struct packet *q = p;
+    bool sent = false;
+    for (unsigned n = 0; rtt && q-- > r->d->packet && n < BACK; n++) {
+        sent = sent || (packet_asks(r->d, q) && q->psn == p->psn);
+        if (packet_answers(r->d, q) && wire_psn_diff(q->psn, p->psn) >= 0)
+            return sent && q->psn == p->psn && q->syndrome == p->syndrome &&
+                   q->opcode == p->opcode && p->kept->ns > q->kept->ns &&
+                   p->kept->ns - q->kept->ns >= 2 * rtt;
+    }
+    return false;
 }
 
 /* A NAK that the network explains: what it asks for was delayed behind the capture; or it was
@@ -351,7 +398,7 @@ static bool delayed(const struct responder *r, const struct packet *p)
     bool covered = false;
     if (p->syndrome != WIRE_SYN_NAK_SEQ)
         return false;
-    if (p->overtaken)
+    if (p->overtaken || said_again(r, p))
         return true;
     const struct packet *early =
         r->d->exact && p->psn == stage_epsn(&r->stage) ? asked_before(r, p, p->psn, true) : NULL;

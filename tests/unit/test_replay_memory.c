@@ -106,7 +106,12 @@ START_TEST(more_than_the_limit_is_refused)
 }
 END_TEST
 
-#ifndef __SANITIZE_ADDRESS__
+#ifdef __has_feature
+#if __has_feature(address_sanitizer)
+#define __SANITIZE_ADDRESS__ 1
+#endif
+#endif
+#ifndef __SANITIZE_ADDRESS__ /* it has a malloc of its own, which doesn't tell */
 /* What the process has from malloc. */
 static size_t heap(void)
 {

@@ -134,6 +134,26 @@ static const struct row {
      {WRITE(10), ACK(10), ADD(12), WRITE(11), ADDED(12), WRITE(13), ACK(13), END}},
     {"overtaken behind the capture, then taken: no second NAK is due",
      {WRITE(10), ACK(10), WRITE(11), WRITE(12), NAK(11), AGAIN(11), AGAIN(12), ACK(12), END}},
+    {"what was behind the last packet wasn't captured: the requester goes back to that, and on",
+     {SEND(10), ACK(10), SEND(11), NAK(11), SEND(11), SEND(12), ACK(12), END}},
+    {"... there is more of it, sent before the NAK came",
+     {SEND(10), ACK(10), SEND(11), NAK(11), SEND(13), SEND(11), AFTER(2, ACK, 11), SEND(12),
+      SEND(13), ACK(13), END}},
+    {"... it was a READ, which is never captured, but answered",
+     {SEND(10), ACK(10), SEND(11), NAK(11), SEND(11), AFTER(2, ACK, 11), READS(ONLY, 12), END}},
+    {"ACK-07 a NAK of the last packet; what comes next is new",
+     {SEND(10), ACK(10), SEND(11), NAK(11), SEND(11), AFTER(2, ACK, 11), SEND(12),
+      AFTER(2, ACK, 12), END},
+     1},
+#define TIMED                                                                                      \
+    SEND(10), ACK(10), READ(11, 8), AFTER_READS(2, ONLY, 11), READ(12, 8), AFTER_READS(2, ONLY, 12)
+    {"a NAK said again two round trips later, when the repetition was lost as well",
+     {TIMED, WRITE(13), WRITE(14), AFTER(2, NAK, 13), WRITE(13), AFTER(40, WRITE, 14),
+      AFTER(2, NAK, 13), WRITE(13), WRITE(14), AFTER(2, ACK, 14), END}},
+    {"ACK-08 a NAK said again sooner",
+     {TIMED, WRITE(13), WRITE(14), AFTER(2, NAK, 13), WRITE(13), WRITE(14), AFTER(1, NAK, 13),
+      WRITE(13), WRITE(14), AFTER(2, ACK, 14), END},
+     1},
     {"sent, as what follows shows, but not captured before it was sent again",
      {SEND(10), ACK(10), SEND(12), ACK(12), SEND(11), SEND(12), ACK(12), END}},
     {"what the NAK asks for, and what was behind it, was not captured",
@@ -729,6 +749,63 @@ static void add_step(struct replay *r, struct step s, uint64_t *number, uint64_t
     ck_assert_int_eq(replay_add(r, &f), 0);
 }
 
+/* ACK-07: the NAK of the last packet that was seen, which is sent again with more behind it. If the
+ * requester numbers its packets, that tells whether one is missing between. */
+START_TEST(numbers_tell_what_is_missing)
+{
+    for (int guilty = 0; guilty < 2; guilty++) {
+        struct replay *r = replay_new(0);
+        struct tally t = {.rule = "ACK-07"};
+        struct step again = SEND(11), behind = SEND(12);
+        uint64_t n = 0, ns = 0;
+        again.copy = behind.copy = (uint8_t)guilty;
+        add_step(r, (struct step)SEND(10), &n, ns += US);
+        add_step(r, (struct step)ACK(10), &n, ns += US);
+        add_step(r, (struct step)SEND(11), &n, ns += US);
+        add_step(r, (struct step)NAK(11), &n, ns += 2 * US);
+        add_step(r, again, &n, ns += US);
+        add_step(r, behind, &n, ns += US);
+        add_step(r, (struct step)ACK(12), &n, ns += 2 * US);
+        ck_assert_int_eq(replay_run(r, REPLAY_RESPONDER, on_difference, NULL, &t), 0);
+        replay_free(r);
+        ck_assert_msg(t.n == (unsigned)guilty && !t.others, "%u found, %u of other rules", t.n,
+                      t.others);
+    }
+}
+END_TEST
+
+/* ACK-07: at the responder's port, what shows the gap is recorded behind the NAK; its time says
+ * that it came before, or that it didn't. */
+START_TEST(times_tell_what_came_first)
+{
+    for (int guilty = 0; guilty < 2; guilty++) {
+        const struct {
+            struct step step;
+            uint64_t us;
+        } seen[] = {{SEND(10), 1},  {ACK(10), 2},   {SEND(11), 10}, {NAK(11), 15},
+                    {SEND(12), 12}, {SEND(11), 30}, {SEND(12), 31}, {ACK(12), 33}};
+        struct replay *r = replay_new(0);
+        struct tally t = {.rule = "ACK-07"};
+        for (unsigned i = 0; i < sizeof seen / sizeof *seen; i++) {
+            uint8_t frame[2 * MTU];
+            uint32_t len = (uint32_t)make(&seen[i].step, IDS_COUNT, i, frame, sizeof frame);
+            struct lint_frame f = {.number = i + 1,
+                                   .ns = seen[i].us * US,
+                                   .data = frame,
+                                   .len = len,
+                                   .wire_len = len,
+                                   .sent = is_answer(&seen[i].step)};
+            f.ns += guilty && i == 4 ? 4 * US : 0;
+            ck_assert_int_eq(replay_add(r, &f), 0);
+        }
+        ck_assert_int_eq(replay_run(r, REPLAY_RESPONDER, on_difference, NULL, &t), 0);
+        replay_free(r);
+        ck_assert_msg(t.n == (unsigned)guilty && !t.others, "%u found, %u of other rules", t.n,
+                      t.others);
+    }
+}
+END_TEST
+
 /* ACK-06: what has been sent before a NAK comes, and is seen behind it, is no refusal to send again
  * what is missing. Who never does is found all the same. */
 START_TEST(a_large_window)
@@ -824,6 +901,8 @@ int main(void)
     tcase_add_loop_test(c, at_the_responder, 0, sizeof arrivals / sizeof *arrivals);
     tcase_add_test(c, at_both_ends);
     tcase_add_test(c, at_both_ends_in_one);
+    tcase_add_test(c, numbers_tell_what_is_missing);
+    tcase_add_test(c, times_tell_what_came_first);
     tcase_add_test(c, a_large_window);
     tcase_add_test(c, options_that_our_engine_has_not);
     tcase_add_test(c, reads_without_responses);
