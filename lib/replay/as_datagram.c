@@ -79,6 +79,11 @@ static bool wanted(const struct datagrams *u, const struct packet *p)
     return p->usable && p->flow == u->d->flow.id && wire_opcodes[p->opcode].service == WIRE_UD;
 }
 
+static bool is_partition(uint16_t pkey, uint16_t of)
+{
+    return (pkey & 0x7FFF) == (of & 0x7FFF);
+}
+
 /* The Q_Key of the receiver: the one that most datagrams carry, the later one in doubt. */
 static uint32_t find_qkey(const struct datagrams *u)
 {
@@ -104,6 +109,23 @@ static uint32_t find_qkey(const struct datagrams *u)
             best = k;
     }
     return seen[best].qkey;
+}
+
+/* Of queue pair 1 each P_Key of the table is good (KEY-04): one for each partition that is seen, as
+ * many as the table holds. */
+static void find_pkeys(const struct datagrams *u, struct stage_params *s)
+{
+    unsigned n = 0;
+    for (size_t i = 0; i < u->d->packets && n < (u->gsi ? STAGE_PKEYS : 1u); i++) {
+        uint16_t pkey = u->d->packet[i].pkey;
+        bool known = !wanted(u, &u->d->packet[i]) || (n && is_partition(pkey, s->pkey));
+        for (unsigned k = 0; k + 1 < n; k++)
+            known = known || is_partition(pkey, s->more_pkeys[k]);
+        if (known)
+            continue;
+        *(n ? &s->more_pkeys[n - 1] : &s->pkey) = pkey;
+        n++;
+    }
 }
 
 /* ---- as responder ---- */
@@ -200,7 +222,7 @@ static void send(struct datagrams *u, const struct packet *p)
     uint8_t mad[WIRE_MTU_MAX];
     u->emitted = 0;
     on_fetch(u, &all, mad);
-    int rc = u->gsi ? stage_mad(&u->stage, mad, w->payload_len) : stage_datagram(&u->stage, &wr);
+    int rc = u->gsi ? stage_mad(&u->stage, w->pkey, mad, w->payload_len) : stage_datagram(&u->stage, &wr);
     u->j->out->fed++;
     u->j->out->compared++;
     if (rc || u->emitted != 1)
@@ -226,9 +248,7 @@ int as_datagram(struct direction *d, struct judge *j)
         .now = d->packet[0].kept->ns,
         .budget = d->packets,
     };
-    for (size_t i = 0; i < d->packets && !p.pkey; i++)
-        if (wanted(&u, &d->packet[i]))
-            p.pkey = d->packet[i].pkey;
+    find_pkeys(&u, &p);
     int rc = stage_init(&u.stage, &p, &owner);
     for (size_t i = 0; i < d->packets && !rc; i++) {
         u.now = &d->packet[i];

@@ -99,7 +99,7 @@ int stage_init(struct stage *s, const struct stage_params *p, const struct stage
         .window = WINDOW,
         .ack_delay_ns = 1,
         .loopback = true,
-        .pkeys = {p->pkey},
+        .pkeys = {p->pkey, p->more_pkeys[0], p->more_pkeys[1], p->more_pkeys[2]},
     };
     memcpy(ep.mac, our_mac, 6);
     if (!(s->e = engine_create(&ep, s->now)))
@@ -210,12 +210,12 @@ int stage_datagram(struct stage *s, const struct engine_send_wr *wr)
     return rc;
 }
 
-int stage_mad(struct stage *s, const uint8_t *mad, uint32_t len)
+int stage_mad(struct stage *s, uint16_t pkey, const uint8_t *mad, uint32_t len)
 {
     uint8_t frame[WIRE_FRAME_MAX];
     struct engine_slot slot = {.buf = frame, .cap = sizeof(frame)};
     struct engine_av av = path(s);
-    int rc = engine_gsi_emit(s->e, &slot, &av, s->p.pkey, mad, len);
+    int rc = engine_gsi_emit(s->e, &slot, &av, pkey, mad, len);
     if (!rc)
         launch(s, &slot, false);
     return rc;

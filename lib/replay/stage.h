@@ -11,6 +11,7 @@
 
 #define STAGE_BEGIN    1000000000ull
 #define STAGE_RECVS    64u
+#define STAGE_PKEYS    4u
 #define STAGE_END      (1ull << 56) /* the engine's clock doesn't go as far as the Unix epoch's */
 #define STAGE_LOCAL_VA 0x100000000000ull /* the region for local use begins here, 2^46 octets */
 
@@ -33,6 +34,7 @@ struct stage_params {
     uint32_t qkey;                  /* UD */
     uint32_t remote_qpn, rq_psn, sq_psn, mtu;
     uint16_t pkey;
+    uint16_t more_pkeys[STAGE_PKEYS - 1]; /* of queue pair 1; 0 = none */
     uint8_t rnr_timer;
     uint8_t recovery; /* enum engine_recovery */
     unsigned rights;
@@ -61,8 +63,8 @@ void stage_time(struct stage *s, uint64_t ns);
 bool stage_wait(struct stage *s);
 /* Send a datagram of the local region to another queue pair; to the owner's `sent`. 0 or -errno. */
 int stage_datagram(struct stage *s, const struct engine_send_wr *wr);
-/* The same for a MAD to queue pair 1. */
-int stage_mad(struct stage *s, const uint8_t *mad, uint32_t len);
+/* The same for a MAD to queue pair 1, with one of the P_Keys. */
+int stage_mad(struct stage *s, uint16_t pkey, const uint8_t *mad, uint32_t len);
 /* Send all that may be sent now. */
 void stage_flush(struct stage *s);
 /* Give it the peer's hello of selective repeat. */

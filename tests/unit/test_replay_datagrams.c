@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * `urnic replay` of datagrams: what one host may say to another, in either role.
+ */
+#include <string.h>
+
+#include "replay.h"
+#include "unit.h"
+
+#define US  1000ull
+#define MAD 256u
+
+struct tally {
+    unsigned n;
+    struct replay_difference first;
+};
+
+static void on_difference(void *ctx, const struct replay_difference *d)
+{
+    struct tally *t = ctx;
+    if (!t->n++)
+        t->first = *d;
+}
+
+static void add(struct replay *r, uint64_t number, uint32_t qpn, uint16_t pkey)
+{
+    uint8_t frame[512];
+    struct wire_pkt p = {
+        .dmac = {2, 0, 0, 0, 0, 2},
+        .smac = {2, 0, 0, 0, 0, 1},
+        .ip_version = 4,
+        .ttl = 64,
+        .ip_id = (uint16_t)number,
+        .ip_flags = 2,
+        .sip = wire_addr_v4(0x0A000001),
+        .dip = wire_addr_v4(0x0A000002),
+        .sport = 0xC123,
+        .opcode = WIRE_OPCODE(WIRE_UD, WIRE_SEND_ONLY),
+        .pkey = pkey,
+        .dqpn = qpn,
+        .sqpn = qpn,
+        .qkey = qpn == WIRE_QPN_GSI ? WIRE_QKEY_GSI : 0x1234,
+        .psn = (uint32_t)number,
+        .payload_len = MAD,
+    };
+    size_t at = wire_build(frame, sizeof frame, &p), len = wire_frame_len(&p);
+    ck_assert_uint_gt(at, 0);
+    memset(frame + at, (int)number, MAD);
+    wire_icrc_seal(frame, len, p.ip_off, p.bth_off);
+    struct lint_frame f = {.number = number,
+                           .ns = number * US,
+                           .data = frame,
+                           .len = (uint32_t)len,
+                           .wire_len = (uint32_t)len};
+    ck_assert_int_eq(replay_add(r, &f), 0);
+}
+
+/* KEY-04: hosts that share several partitions say so on queue pair 1, any other has one P_Key. */
+START_TEST(several_partitions)
+{
+    static const uint16_t pkeys[] = {0xFFFF, 0x8012, 0x8013, 0xFFFF, 0x8012, 0x8014};
+    for (int gsi = 0; gsi < 2; gsi++) {
+        struct replay *r = replay_new(0);
+        struct replay_totals totals;
+        struct tally t = {0};
+        for (unsigned i = 0; i < sizeof pkeys / sizeof *pkeys; i++)
+            add(r, i + 1, gsi ? WIRE_QPN_GSI : 0x22, pkeys[i]);
+        ck_assert_int_eq(replay_run(r, REPLAY_BOTH, on_difference, NULL, &t), 0);
+        replay_totals(r, &totals);
+        replay_free(r);
+        ck_assert_uint_eq(totals.compared, 12);
+        ck_assert_msg(gsi ? !t.n : t.n == 8, "%u found: %s at packet %llu", t.n, t.first.rule,
+                      (unsigned long long)t.first.number);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("replay datagrams");
+    TCase *c = tcase_create("replay datagrams");
+    tcase_add_test(c, several_partitions);
+    suite_add_tcase(s, c);
+    return unit_run(s);
+}
