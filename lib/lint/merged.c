@@ -138,8 +138,8 @@ bool lint_looks_merged(const struct lint_ctx *c)
 {
     const struct wire_pkt *p = &c->p;
     uint32_t all = udp_payload(c->in, p);
-    if (all > SEGMENT_MAX)
-        return true;
+    if (all > SEGMENT_MAX) /* or its sender has made a packet too long */
+        return c->cut || !right(c->in->data, p->bth_off + all, p);
     if (!c->cut || !all)
         return false; /* its iCRC tells */
     bool ud = c->op && c->op->service == WIRE_UD;

@@ -457,6 +457,10 @@ static void len_4100(struct step *s)
 {
     s->len = 4100;
 }
+static void len_4300(struct step *s)
+{
+    s->len = 4300;
+}
 static void len_512(struct step *s)
 {
     s->len = 512;
@@ -652,6 +656,7 @@ static const struct row rows[] = {
     {"RTX-05 another immediate the second time", imm_again, 3, .pkt = immediate},
     {"RSP-06 MIDDLE after LAST", steps_rc, 16, .step = middle},
     {"RSP-06 WRITE in the middle of a SEND", send3, 1, .step = middle},
+    {"RSP-10 an ONLY longer than any MTU", steps_rc, 12, .step = len_4300},
     {"RSP-10 short MIDDLE", steps_rc, 3, .step = len_512},
     {"RSP-10 short FIRST, with which the MTU is first seen", steps_rc, 2, .step = len_512},
     {"RSP-10 short FIRST of the first message", send3, 0, .step = len_512},
