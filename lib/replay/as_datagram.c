@@ -222,7 +222,8 @@ static void send(struct datagrams *u, const struct packet *p)
     uint8_t mad[WIRE_MTU_MAX];
     u->emitted = 0;
     on_fetch(u, &all, mad);
-    int rc = u->gsi ? stage_mad(&u->stage, w->pkey, mad, w->payload_len) : stage_datagram(&u->stage, &wr);
+    int rc = u->gsi ? stage_mad(&u->stage, w->pkey, mad, w->payload_len)
+                    : stage_datagram(&u->stage, &wr);
     u->j->out->fed++;
     u->j->out->compared++;
     if (rc || u->emitted != 1)

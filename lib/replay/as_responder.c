@@ -228,6 +228,10 @@ static void take_request(struct responder *r, size_t at)
         r->j->out->lost++;
         return;
     }
+    if (p->starve && packet_flags(p) & (WIRE_F_READ | WIRE_F_ATOMIC)) {
+        r->j->out->lost++; /* there was no room for it: ours always has some */
+        return;
+    }
     stage_time(&r->stage, p->kept->ns);
     if (r->d->flow.service == WIRE_UC)
         give_unreliable(r, at);

@@ -15,6 +15,8 @@ static const struct replay_freedom freedoms[] = {
     {"receive-queue",
      "When receive work requests are posted is the application's choice: a request "
      "that an RNR NAK answered found none, every other one did."},
+    {"room",
+     "A READ or ATOMIC may be refused with an RNR NAK: for the moment there is no room for it."},
     {"memory", "The responder's application may change its memory at any time: the responses of a "
                "READ or ATOMIC say what was there."},
     {"keys", "A key may be taken away and made anew at any time: a request that is refused with an "

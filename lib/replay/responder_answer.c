@@ -292,15 +292,17 @@ static bool refuses_missed(const struct responder *r, const struct packet *p)
            !asked_before(r, p, p->psn, false) && missed(r, p, p->psn);
 }
 
-/* Does it refuse what takes a receive, for want of one? Anybody may, and which transmission of it
- * came when can't always be told; but not what an answer has long covered. */
+/* Does it refuse what takes a receive, for want of one, or a READ or ATOMIC, for want of room
+ * (RNR-08)? Anybody may, and which transmission of it came when can't always be told; but not what
+ * an answer has long covered. */
 static bool may_starve(const struct responder *r, const struct packet *p)
 {
     const struct packet *asked = asked_before(r, p, p->psn, false), *q = p;
     if (wire_aeth_kind(p->syndrome) != WIRE_AETH_RNR || !asked)
         return false;
     unsigned f = packet_flags(asked);
-    if (f & WIRE_F_SEND ? !(f & WIRE_F_START) : !(f & WIRE_F_IMM && f & WIRE_F_END))
+    if (!(f & (WIRE_F_READ | WIRE_F_ATOMIC)) &&
+        (f & WIRE_F_SEND ? !(f & WIRE_F_START) : !(f & WIRE_F_IMM && f & WIRE_F_END)))
         return false;
     for (unsigned n = 0; q-- > r->d->packet && n < BACK; n++)
         if (packet_answers(r->d, q) && packet_positive(q) && wire_psn_diff(q->psn, p->psn) >= 0)
