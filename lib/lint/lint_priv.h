@@ -202,6 +202,9 @@ struct lint_flow {
     uint32_t base_maybe, base_maybe_low; /* it is this, says an answer after so many messages */
     bool counted_on, counts_on; /* the highest MSN is known; later requests have raised it */
     uint32_t counted, counted_epoch;
+    uint32_t stands; /* so many later requests haven't raised it */
+    enum lint_stands { LINT_MOVES, LINT_STANDS_PERHAPS, LINT_STANDS } stands_said;
+    uint64_t stands_number;         /* packet of the last of them */
     uint64_t counted_number;        /* packet that said so, */
     struct lint_head *counted_head; /* and what it was */
     struct lint_mark nak, rnr, fatal;
@@ -313,7 +316,8 @@ struct lint_ctx {
     /* a response */
     enum lint_where where;
     const struct lint_rec *rec; /* the request with this PSN */
-    bool msn_known;             /* and out of range */
+    bool msn_known;             /* and out of range, */
+    bool msn_perhaps;           /* unless all that it answers are repetitions */
     uint32_t msn_lo, msn_hi;    /* what the MSN may be, */
     uint64_t msn_after;         /* since an earlier packet, this one, or 0, */
     uint32_t msn_before;        /* had that */

@@ -7,6 +7,10 @@
 
 #include "lint_priv.h"
 
+/* Answers with one and the same count, behind the first. */
+#define STANDS_SURE    4u
+#define STANDS_PERHAPS 16u
+
 /* Messages that are complete when `psn` is answered, since the epoch began. */
 struct count {
     uint32_t low; /* so many at least */
@@ -102,6 +106,29 @@ static bool earlier_was_wrong(struct lint_ctx *c, uint32_t low)
     return true;
 }
 
+/* One new request after another is answered with the same count. They may be repetitions from
+ * before the capture, but not more than have been executed, nor without end. */
+static bool count_stands(struct lint_ctx *c)
+{
+    struct lint_flow *q = c->req;
+    if (c->rec->number <= q->stands_number)
+        return false;
+    q->stands_number = c->rec->number;
+    q->stands++;
+    bool sure = (q->stands >= STANDS_SURE && q->stands >= c->p.msn) || q->stands >= LINT_SETTLED;
+    enum lint_stands now = sure                          ? LINT_STANDS
+                           : q->stands >= STANDS_PERHAPS ? LINT_STANDS_PERHAPS
+                                                         : LINT_MOVES;
+    if (now <= q->stands_said)
+        return false;
+    q->stands_said = now;
+    c->msn_lo = c->msn_hi = lint_add(q->counted, 1);
+    c->msn_after = q->counted_number;
+    c->msn_before = q->counted;
+    c->msn_perhaps = !sure;
+    return c->msn_known = true;
+}
+
 /* An answer to what was sent after an earlier answer counts no less than that did, and more once it
  * has been seen to: until then requests may be repetitions from before the capture. */
 static bool count_went_back(struct lint_ctx *c, const struct count *n)
@@ -123,7 +150,10 @@ static bool count_went_back(struct lint_ctx *c, const struct count *n)
         c->msn_before = q->counted;
         return c->msn_known = true;
     }
+    if (on && later && ends && c->p.msn == q->counted)
+        return count_stands(c);
     if (!on || wire_psn_diff(c->p.msn, q->counted) > 0) {
+        q->stands = 0;
         q->counts_on = on && (q->counts_on || later);
         q->counted_on = true;
         q->counted_epoch = q->epoch;

@@ -197,6 +197,10 @@ bool lint_ack_11(struct lint_ctx *c)
     else
         lint_expected(c, "MSN %u%s", c->msn_hi, c->msn_lo == c->msn_hi ? "" : " or less");
     lint_seen(c, "MSN %u", c->p.msn);
+    if (c->msn_perhaps)
+        return lint_doubt(c, LINT_UNDECIDABLE,
+                          "%u requests may be repetitions from before the capture",
+                          c->req->stands + 1);
     return perhaps_anew(c);
 }
 

@@ -566,6 +566,13 @@ static const struct step rnr_crossed_again[] = {
     ACK(104, 5),
     END};
 
+/* Each new SEND is answered with the same MSN. */
+#define SAME_2(psn_, msn_)                                                                         \
+    SEND(psn_, 64), ACK(psn_, msn_), SEND((psn_) + 1, 64), ACK((psn_) + 1, msn_)
+#define SAME_6(psn_, msn_) SAME_2(psn_, msn_), SAME_2((psn_) + 2, msn_), SAME_2((psn_) + 4, msn_)
+static const struct step stands_low[] = {SAME_6(100, 1), END};
+static const struct step stands_high[] = {SAME_6(100, 99), SAME_6(106, 99), SAME_6(112, 99), END};
+
 static const struct row rows[] = {
     {"WIRE-06 broadcast", steps_rc, 12, .pkt = broadcast},
     {"WIRE-08 IPv4 options", steps_rc, 12, .octets = options, .keep_icrc = true, .v4 = true},
@@ -636,6 +643,8 @@ static const struct row rows[] = {
     {"ACK-08 NAK twice", steps_loss, 4, .extra = &nak_101, .copy = true},
     {"ACK-11 MSN too low", steps_rc, 17, .step = msn_low},
     {"ACK-11 MSN of the first ACK too low", acks, 1, .step = msn_less},
+    {"ACK-11 MSN stands still", stands_low, LATER},
+    {"ACK-11 MSN stands still, high", stands_high, LATER, .verdict = LINT_UNDECIDABLE},
     {"ACK-11 MSN too low, behind a READ", steps_rc, 13, .step = msn_low},
     {"ACK-11 MSN too high, others are under way", pipelined, 8, .step = msn_high},
     {"ACK-11 MSN of an ATOMIC too high", pipelined, 11, .step = msn_high},
