@@ -194,7 +194,7 @@ static void print_totals(const struct run *run, const struct replay_totals *t,
     putchar('\n');
     if (!t->compared && !t->unanswered)
         printf("nothing to compare: %s\n",
-               t->damaged && t->damaged == t->roce ? "each RoCE packet is damaged"
+               t->damaged && t->damaged == t->roce ? "each RoCE packet is damaged or malformed"
                : t->roce
                    ? "no connection has both its requests and their answers, with whole headers"
                    : "no RoCE packet");
