@@ -114,9 +114,32 @@ static void client_context_unshare(struct client *c)
     share_give(c->share, SHARE_FDS, CLIENT_CONTEXT_FDS);
 }
 
+struct client_join {
+    struct client *c;
+    struct device *device;
+};
+
+/* Connections that outlive their ids leave the share, too: on the worker. */
+static void client_join_device(void *arg, uint64_t now)
+{
+    const struct client_join *j = arg;
+
+    (void)now;
+    j->c->of_device = share_join(&j->device->share, j->c->uid, client_is_admin(j->c));
+}
+
+static void client_leave_device(void *arg, uint64_t now)
+{
+    struct client *c = arg;
+
+    (void)now;
+    share_leave(c->of_device);
+    c->of_device = NULL;
+}
+
 int client_open(struct client *c, struct device *dev)
 {
-    c->of_device = share_join(&dev->share, c->uid, client_is_admin(c));
+    worker_call(dev->worker, client_join_device, &(struct client_join){c, dev});
     if (!c->of_device)
         return -ENOMEM;
     int rc = client_context_share(c);
@@ -126,7 +149,7 @@ int client_open(struct client *c, struct device *dev)
             client_context_unshare(c);
     }
     if (rc < 0) {
-        share_leave(c->of_device);
+        worker_call(dev->worker, client_leave_device, c);
         return rc;
     }
     c->ctx.worker = dev->worker;
@@ -140,7 +163,7 @@ void client_unopen(struct client *c)
 {
     context_fini(&c->ctx);
     client_context_unshare(c);
-    share_leave(c->of_device);
+    worker_call(c->ctx.worker, client_leave_device, c);
     c->open = false;
 }
 

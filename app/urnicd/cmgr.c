@@ -17,11 +17,20 @@
 #define CMGR_WAIT_NS  (1 * CLOCK_SEC) /* for a neighbour; then the datagram is dropped */
 #define CMGR_RETRY_NS (1 * CLOCK_MS)
 
+/* The account is the share of a client of this device (cmid_charge). */
+static void cmgr_conn_left(void *account)
+{
+    share_give(account, SHARE_CONN, 1);
+    share_leave(account);
+}
+
 struct cmgr *cmgr_create(struct device *d)
 {
     struct cmgr *m = calloc(1, sizeof(*m));
-    struct cm_params p = {
-        .ca_guid = d->guid, .max_mtu = (uint8_t)d->path_mtu, .max_conns = LIMIT_CM_ID};
+    struct cm_params p = {.ca_guid = d->guid,
+                          .max_mtu = (uint8_t)d->path_mtu,
+                          .max_conns = LIMIT_CM_ID,
+                          .left = cmgr_conn_left};
 
     if (!m)
         return NULL;

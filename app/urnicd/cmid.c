@@ -130,17 +130,38 @@ static void cmid_from_cm(const struct cm_event *in, struct ipc_cm_event *out)
     memcpy(out->private_data, in->priv, in->priv_len);
 }
 
+/* A connection that its user has taken a place for. It outlives ids: so does the share. */
+static void cmid_charge(struct cm_id *id)
+{
+    struct share *s = id->client->of_device;
+
+    s->members++;
+    cm_conn_set_account(id->conn, s);
+}
+
+static struct cm_id *cmid_for_request(const struct cm_id *listener)
+{
+    struct share *s = listener->client->of_device;
+    struct cm_id *id;
+
+    if (share_take(s, SHARE_CONN, 1) < 0)
+        return NULL;
+    id = calloc(1, sizeof(*id));
+    if (id && handle_add(&listener->client->handles, HANDLE_CM_ID, id, &id->handle) == 0)
+        return id;
+    share_give(s, SHARE_CONN, 1);
+    free(id);
+    return NULL;
+}
+
 /* Somebody wants to connect: a new id for the listener's client. */
 static void cmid_on_request(struct cmgr *m, const struct cm_event *ev, uint64_t now)
 {
     struct cm_id *listener = ev->arg;
-    struct cm_id *id = listener ? calloc(1, sizeof(*id)) : NULL;
+    struct cm_id *id = listener ? cmid_for_request(listener) : NULL;
 
-    if (!id || handle_add(&listener->client->handles, HANDLE_CM_ID, id, &id->handle) < 0) {
-        free(id);
-        if (ev->type == CM_EV_SIDR_REQ)
-            cm_sidr_reply(m->cm, ev->conn, 2, 0, 0, NULL, 0, now);
-        else
+    if (!id) {
+        if (ev->type == CM_EV_REQ) /* a question will come again, and an answer is kept (CM-31) */
             cm_reject(m->cm, ev->conn, CM_REJ_NO_RESOURCES, NULL, 0, now);
         cm_release(m->cm, ev->conn, now);
         return;
@@ -154,6 +175,7 @@ static void cmid_on_request(struct cmgr *m, const struct cm_event *ev, uint64_t 
     id->state = CM_ID_CONN;
     id->passive = true;
     id->conn = ev->conn;
+    cmid_charge(id);
     cm_conn_set_arg(ev->conn, id);
 
     struct ipc_cm_event out = {
@@ -376,9 +398,28 @@ int cmgr_listen(struct cm_id *id, uint32_t backlog)
     return rc;
 }
 
+/* A connection, or a question for a datagram service, at the expense of its user. */
+static int cmid_ask(struct cm_id *id, const struct cm_connect_params *p, uint64_t now)
+{
+    struct cm *cm = id->device->cm->cm;
+    int rc = share_take(id->client->of_device, SHARE_CONN, 1);
+
+    if (rc < 0)
+        return rc;
+    if (id->ps == IPC_PS_UDP)
+        rc = cm_sidr_request(cm, &p->path, p->sport, p->dport, p->priv, p->priv_len, id, now,
+                             &id->conn);
+    else
+        rc = cm_connect(cm, p, id, now, &id->conn);
+    if (rc == 0)
+        cmid_charge(id);
+    else
+        share_give(id->client->of_device, SHARE_CONN, 1);
+    return rc;
+}
+
 int cmgr_connect(struct cm_id *id, const struct ipc_cm_conn *req, uint64_t now)
 {
-    struct cmgr *m = id->device->cm;
     struct cm_connect_params p = {
         .path = {.mtu = (uint8_t)id->device->path_mtu},
         .sport = id->src.port,
@@ -400,18 +441,15 @@ int cmgr_connect(struct cm_id *id, const struct ipc_cm_conn *req, uint64_t now)
         return -EINVAL;
     memcpy(p.path.local.b, id->src.ip, 16);
     memcpy(p.path.remote.b, id->dst.ip, 16);
-    if (id->ps == IPC_PS_UDP) {
-        rc = cm_sidr_request(m->cm, &p.path, p.sport, p.dport, p.priv, p.priv_len, id, now,
-                             &id->conn);
-    } else {
+    if (id->ps != IPC_PS_UDP) {
         const struct client_qp *qp = client_qp_by_number(id->client, p.qpn);
         if (!qp || (id->driven && id->qpn != p.qpn))
             return -EINVAL; /* not one of its own (SEC-26) */
         if (qp->type == QP_UD)
             return -EPROTOTYPE;
         p.transport = qp->type == QP_UC ? 1 : 0;
-        rc = cm_connect(m->cm, &p, id, now, &id->conn);
     }
+    rc = cmid_ask(id, &p, now);
     if (rc < 0)
         return rc;
     id->psn = p.psn;

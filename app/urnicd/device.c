@@ -173,7 +173,8 @@ static const struct share_pool device_share = {
               [SHARE_SRQ] = LIMIT_SRQ,
               [SHARE_QP] = LIMIT_QP,
               [SHARE_CM_ID] = LIMIT_CM_ID,
-              [SHARE_LISTENER] = LIMIT_LISTEN},
+              [SHARE_LISTENER] = LIMIT_LISTEN,
+              [SHARE_CONN] = LIMIT_CM_ID},
 };
 
 static int device_make_engine(struct device *d, char *err)
@@ -299,7 +300,8 @@ void device_close(struct device *d)
     if (!d)
         return;
     if (d->cm)
-        cmgr_destroy(d->cm);
+        cmgr_destroy(d->cm); /* with connections that outlive their ids */
+    share_fini(&d->share);
     if (d->neigh)
         neigh_destroy(d->neigh);
     if (d->engine)

@@ -39,6 +39,15 @@ void share_leave(struct share *s)
     free(s);
 }
 
+void share_fini(struct share_pool *pool)
+{
+    while (pool->first) {
+        struct share *s = pool->first;
+        pool->first = s->next;
+        free(s);
+    }
+}
+
 bool share_has_room(const struct share *s, enum share_kind kind, uint64_t n)
 {
     if (!s || s->all || s->pool->limit[kind] == 0)

@@ -5,9 +5,8 @@
  * eighth is for those who have little: it is open to a user up to an eighth of what the others
  * leave. So one alone gets seven eighths, and after that each of the next dozens still gets some.
  *
- * Threads: who joins and leaves is the control thread's. What is taken of a device is its worker's
- * business (a connection may come at any time), what is taken of the daemon the control thread's
- * and that of jobs that it waits for.
+ * Threads: the pool of a device is its worker's (a connection may come, and be over, at any time),
+ * that of the daemon the control thread's and that of jobs that it waits for.
  */
 #ifndef URNICD_SHARE_H
 #define URNICD_SHARE_H
@@ -24,8 +23,9 @@ enum share_kind {
     SHARE_CQ,
     SHARE_SRQ,
     SHARE_QP,
-    SHARE_CM_ID,    /* of the connection manager: connections, listeners */
-    SHARE_LISTENER, /* ... the latter, through which each request to connect has to look */
+    SHARE_CM_ID,    /* of the connection manager: ids of connections and listeners */
+    SHARE_LISTENER, /* ... the latter */
+    SHARE_CONN,     /* places in its table, which connections have for a while after their end */
     /* of the daemon */
     SHARE_FDS,      /* descriptors that it holds for clients */
     SHARE_UNREAD,   /* ... that are under way to them (unread.h) */
@@ -54,6 +54,8 @@ struct share {
 struct share *share_join(struct share_pool *pool, uid_t uid, bool all);
 /* A member goes, and has given everything back. NULL is fine. */
 void share_leave(struct share *s);
+/* The pool goes, and with it what members have left behind. */
+void share_fini(struct share_pool *pool);
 /* Would share_take give so much? */
 bool share_has_room(const struct share *s, enum share_kind kind, uint64_t n);
 /* Take: 0, or -EDQUOT. A share that is NULL has no bounds, here as elsewhere. */

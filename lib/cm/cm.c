@@ -431,6 +431,11 @@ void cm_conn_set_arg(struct cm_conn *c, void *arg)
     c->arg = arg;
 }
 
+void cm_conn_set_account(struct cm_conn *c, void *account)
+{
+    c->account = account;
+}
+
 const uint64_t *cm_counters(const struct cm *cm)
 {
     return cm->counters;

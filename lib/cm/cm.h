@@ -38,6 +38,10 @@ struct cm_params {
     uint8_t max_rd_atomic;   /* limit of what cm_accept and cm_connect offer; 0 = 16 */
     bool lenient_addr;       /* accept a REQ whose IP header is not its packet's source (CM-04) */
     uint64_t timewait_ns;    /* least time in TIMEWAIT; 0 = 1 s (CM-26) */
+    /* A connection of this account (cm_conn_set_account) has left the table: it doesn't count for
+     * max_conns any more. Not by cm_destroy. It must not call back; NULL = nobody keeps accounts.
+     */
+    void (*left)(void *account);
 };
 
 /* `params` are copied. NULL = out of memory. */
@@ -173,6 +177,8 @@ int cm_qp_attr(const struct cm_conn *c, struct cm_qp_attr *out);
 
 /* What comes back in the connection's events from now on. */
 void cm_conn_set_arg(struct cm_conn *c, void *arg);
+/* Who is charged for its place in the table, until cm_params.left: its after-life included. */
+void cm_conn_set_account(struct cm_conn *c, void *account);
 /* "REQ_SENT" ..., the names of CM-16. */
 const char *cm_conn_state_name(const struct cm_conn *c);
 

@@ -48,6 +48,7 @@ struct cm_conn {
     uint32_t local_id, remote_id;
     uint64_t tid, peer_guid;
     void *arg;
+    void *account;                /* NULL = nobody's */
     struct cm_listener *listener; /* whose answer it waits for, among others */
     struct cm_conn *wait_prev, *wait_next;
 

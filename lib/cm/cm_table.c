@@ -323,6 +323,8 @@ void cm_conn_close(struct cm *cm, struct cm_conn *c)
         unlink_tx(cm, c);
         c->state = CMS_CLOSED;
         cm->live--;
+        if (c->account && cm->params.left)
+            cm->params.left(c->account);
     }
     if (c->released && c->ev_refs == 0)
         cm_conn_free(cm, c);

@@ -341,6 +341,35 @@ START_TEST(cm_34_a_thousand_connections_at_once)
 }
 END_TEST
 
+static void count_left(void *account)
+{
+    ++*(unsigned *)account;
+}
+
+/* A place in the table is its account's until TIMEWAIT is over, though nobody has the connection.
+ */
+START_TEST(cm_26_timewait_is_charged)
+{
+    unsigned left[2] = {0};
+    struct cm_conn *ca, *cb;
+    teardown();
+    setup_with((struct cm_params){.left = count_left}, (struct cm_params){.left = count_left});
+    establish(&ca, &cb);
+    cm_conn_set_account(ca, &left[0]);
+    cm_conn_set_account(cb, &left[1]);
+    cm_release(a.cm, ca, now);
+    cm_release(b.cm, cb, now);
+    pump();
+    wait_ns(SEC - 1);
+    ck_assert_uint_eq(left[0] + left[1], 0);
+    ck_assert_uint_eq(cm_live(a.cm) + cm_live(b.cm), 2);
+    wait_ns(SEC);
+    ck_assert_uint_eq(left[0], 1);
+    ck_assert_uint_eq(left[1], 1);
+    ck_assert_uint_eq(cm_live(a.cm) + cm_live(b.cm), 0);
+}
+END_TEST
+
 /* Listeners whose ports have much in common, each with three requests, of which the second has its
  * answer: the end of one is that of its own two others. */
 START_TEST(cm_34_listeners_apart)
@@ -495,6 +524,7 @@ int main(void)
     tcase_add_loop_test(t, cm_34_a_source_has_few_questions_pending, 0,
                         sizeof sources / sizeof sources[0]);
     tcase_add_test(t, cm_34_a_thousand_connections_at_once);
+    tcase_add_test(t, cm_26_timewait_is_charged);
     tcase_add_test(t, cm_34_listeners_apart);
     tcase_add_test(t, cm_31_a_question_ends_with_its_listener);
     tcase_add_test(t, cm_15_ids_are_random_and_unique);
