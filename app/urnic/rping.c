@@ -160,7 +160,7 @@ static int server_round(struct talk *t, const struct options *o)
 
 static int be_client(struct talk *t, const struct options *o)
 {
-    int rc = talk_connect(t, o->talk.host, o->talk.port, post_advert_receive);
+    int rc = talk_connect(t, o->talk.host, o->talk.port, post_advert_receive, t);
     if (rc) {
         cli_errno(rc, "connect to %s port %u", o->talk.host, o->talk.port);
         return CLI_FAIL;
@@ -191,7 +191,7 @@ static int be_server(struct talk *t, const struct options *o)
     int rc = talk_listen(t, &o->talk, 1, &listener);
     if (rc)
         return CLI_FAIL;
-    rc = talk_accept(t, listener, post_advert_receive);
+    rc = talk_accept(t, listener, post_advert_receive, t);
     uint64_t rounds = 0;
     while (!rc) {
         rc = server_round(t, o);

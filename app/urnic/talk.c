@@ -94,10 +94,10 @@ static struct urnic_conn_attr attr_of(const struct talk *t, int timeout_ms)
     };
 }
 
-int talk_connect(struct talk *t, const char *host, uint16_t port, talk_prepare prepare)
+int talk_connect(struct talk *t, const char *host, uint16_t port, talk_prepare prepare, void *arg)
 {
     struct urnic_conn_attr attr = attr_of(t, 0);
-    int rc = urnic_connect_addr(t->res.ctx, host, port, &attr, prepare, t, &t->conns[t->nconns]);
+    int rc = urnic_connect_addr(t->res.ctx, host, port, &attr, prepare, arg, &t->conns[t->nconns]);
     t->nconns += !rc;
     return rc;
 }
@@ -115,7 +115,7 @@ int talk_listen(struct talk *t, const struct talk_options *o, unsigned backlog,
     return 0;
 }
 
-int talk_accept(struct talk *t, struct urnic_listener *listener, talk_prepare prepare)
+int talk_accept(struct talk *t, struct urnic_listener *listener, talk_prepare prepare, void *arg)
 {
     struct pollfd p = {.fd = urnic_listener_fd(listener), .events = POLLIN};
     struct urnic_conn_attr attr = attr_of(t, 0);
@@ -123,7 +123,7 @@ int talk_accept(struct talk *t, struct urnic_listener *listener, talk_prepare pr
     while (poll(&p, 1, 200) != 1)
         if (cli_stop)
             return -EINTR;
-    int rc = urnic_accept_conn(listener, &attr, prepare, t, &t->conns[t->nconns]);
+    int rc = urnic_accept_conn(listener, &attr, prepare, arg, &t->conns[t->nconns]);
     t->nconns += !rc;
     return rc;
 }

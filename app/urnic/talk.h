@@ -53,12 +53,12 @@ void talk_close(struct talk *t);
 /* Called with a new queue pair, before the peer can send: post receives. */
 typedef int (*talk_prepare)(void *arg, struct urnic_qp *qp);
 /* One connection more, to an IP address. Errors of urnic_connect_addr. */
-int talk_connect(struct talk *t, const char *host, uint16_t port, talk_prepare prepare);
+int talk_connect(struct talk *t, const char *host, uint16_t port, talk_prepare prepare, void *arg);
 /* Listen, and say so; or say why not. */
 int talk_listen(struct talk *t, const struct talk_options *o, unsigned backlog,
                 struct urnic_listener **out);
 /* Take the listener's next connection; -EINTR when cli_stop is set. */
-int talk_accept(struct talk *t, struct urnic_listener *listener, talk_prepare prepare);
+int talk_accept(struct talk *t, struct urnic_listener *listener, talk_prepare prepare, void *arg);
 
 /* Post a receive into, or a send from, the region at `offset`. */
 int talk_receive(struct talk *t, struct urnic_qp *qp, size_t offset, uint32_t size);

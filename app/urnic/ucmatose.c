@@ -16,53 +16,63 @@ static const char help[] = {
 
 #define MAX_SIZE (1u << 20)
 
-/* Of the command line; file-wide because post_receives gets the connection only. */
-static struct options {
+struct options {
     struct talk_options talk;
     uint64_t connections, count, size;
-} o = {.connections = 1, .count = 10, .size = 100, .talk.port = 7471};
+};
+
+struct run {
+    struct talk talk;
+    const struct options *o;
+};
 
 /* The region: one message to send, one to receive into; nobody reads them. */
 static int post_receives(void *arg, struct urnic_qp *qp)
 {
+    struct run *r = arg;
     int rc = 0;
-    for (uint64_t i = 0; i < o.count && !rc; i++)
-        rc = talk_receive(arg, qp, MAX_SIZE, (uint32_t)o.size);
+    for (uint64_t i = 0; i < r->o->count && !rc; i++)
+        rc = talk_receive(&r->talk, qp, MAX_SIZE, (uint32_t)r->o->size);
     return rc;
 }
 
-static int send_all(struct talk *t)
+static int send_all(struct run *r)
 {
+    struct talk *t = &r->talk;
     int rc = 0;
     for (unsigned c = 0; c < t->nconns; c++)
-        for (uint64_t i = 0; i < o.count && !rc; i++)
-            rc = talk_send(t, t->conns[c]->qp, 0, (uint32_t)o.size);
+        for (uint64_t i = 0; i < r->o->count && !rc; i++)
+            rc = talk_send(t, t->conns[c]->qp, 0, (uint32_t)r->o->size);
     return rc;
 }
 
-static int receive_all(struct talk *t)
+static int receive_all(struct run *r)
 {
-    int rc = talk_wait(t, 0, (unsigned)(t->nconns * o.count));
-    if (!rc && o.count && t->shortest != o.size) {
+    const struct options *o = r->o;
+    struct talk *t = &r->talk;
+    int rc = talk_wait(t, 0, (unsigned)(t->nconns * o->count));
+    if (!rc && o->count && t->shortest != o->size) {
         cli_error("a message of %u octets came, --size is %llu", t->shortest,
-                  (unsigned long long)o.size);
+                  (unsigned long long)o->size);
         rc = -EPROTO;
     }
     return rc;
 }
 
-static int be_client(struct talk *t)
+static int be_client(struct run *r)
 {
-    for (unsigned i = 0; i < o.connections; i++) {
-        int rc = talk_connect(t, o.talk.host, o.talk.port, post_receives);
+    const struct options *o = r->o;
+    struct talk *t = &r->talk;
+    for (unsigned i = 0; i < o->connections; i++) {
+        int rc = talk_connect(t, o->talk.host, o->talk.port, post_receives, r);
         if (rc) {
-            cli_errno(rc, "connection %u to %s port %u", i + 1, o.talk.host, o.talk.port);
+            cli_errno(rc, "connection %u to %s port %u", i + 1, o->talk.host, o->talk.port);
             return CLI_FAIL;
         }
     }
-    int rc = receive_all(t);
+    int rc = receive_all(r);
     if (!rc)
-        rc = send_all(t);
+        rc = send_all(r);
     if (!rc) /* not for the ACKs: the server may hang up before they are here */
         rc = talk_wait_goodbye(t);
     if (rc)
@@ -70,46 +80,51 @@ static int be_client(struct talk *t)
     return rc ? CLI_FAIL : CLI_OK;
 }
 
-static int be_server(struct talk *t)
+static int be_server(struct run *r)
 {
+    const struct options *o = r->o;
+    struct talk *t = &r->talk;
     struct urnic_listener *listener;
-    int rc = talk_listen(t, &o.talk, (unsigned)o.connections, &listener);
+    int rc = talk_listen(t, &o->talk, (unsigned)o->connections, &listener);
     if (rc)
         return CLI_FAIL;
-    while (!rc && t->nconns < o.connections)
-        rc = talk_accept(t, listener, post_receives);
+    while (!rc && t->nconns < o->connections)
+        rc = talk_accept(t, listener, post_receives, r);
     urnic_close_listener(listener);
     if (!rc)
-        rc = send_all(t);
+        rc = send_all(r);
     if (!rc)
-        rc = receive_all(t);
+        rc = receive_all(r);
     if (rc)
-        cli_errno(rc, "after %u of %llu connections", t->nconns, (unsigned long long)o.connections);
+        cli_errno(rc, "after %u of %llu connections", t->nconns,
+                  (unsigned long long)o->connections);
     return rc ? CLI_FAIL : CLI_OK; /* closing disconnects */
 }
 
-static void report(const struct talk *t)
+static void report(const struct run *r)
 {
-    if (o.talk.json)
+    const struct options *o = r->o;
+    const struct talk *t = &r->talk;
+    if (o->talk.json)
         cli_json(json_pack("{s:i,s:I,s:I}", "connections", (int)t->nconns, "messages",
-                           (json_int_t)o.count, "octets", (json_int_t)o.size));
+                           (json_int_t)o->count, "octets", (json_int_t)o->size));
     else
         printf("%u connections, %llu messages each way on each\n", t->nconns,
-               (unsigned long long)o.count);
+               (unsigned long long)o->count);
 }
 
 /* One of our own options and its value. 0; -1 with a message; 1 = it is none of them. */
-static int take(int c, const char *value)
+static int take(struct options *o, int c, const char *value)
 {
     switch (c) {
     case 'c':
-        return cli_number("--connections", value, 1, 64, &o.connections);
+        return cli_number("--connections", value, 1, 64, &o->connections);
     case 'C':
-        return cli_number("--count", value, 0, 1000, &o.count);
+        return cli_number("--count", value, 0, 1000, &o->count);
     case 's':
-        return cli_size("--size", value, 0, MAX_SIZE, &o.size);
+        return cli_size("--size", value, 0, MAX_SIZE, &o->size);
     default:
-        return talk_option(&o.talk, c, value);
+        return talk_option(&o->talk, c, value);
     }
 }
 
@@ -120,11 +135,12 @@ static int run(int argc, char **argv)
                                             {"count", required_argument, NULL, 'C'},
                                             {"size", required_argument, NULL, 's'},
                                             {0}};
-    struct talk t;
+    struct options o = {.connections = 1, .count = 10, .size = 100, .talk.port = 7471};
+    struct run r = {.o = &o};
     int c, status;
 
     while ((c = getopt_long(argc, argv, "hc:C:s:p:d:", options, NULL)) != -1) {
-        int rc = take(c, optarg);
+        int rc = take(&o, c, optarg);
         if (rc < 0)
             return CLI_USAGE;
         if (rc > 0 && cli_option(c, &cmd_ucmatose, &status))
@@ -133,14 +149,14 @@ static int run(int argc, char **argv)
     if (talk_operands(&o.talk, argc, argv) != CLI_OK)
         return CLI_USAGE;
     cli_catch_signals();
-    if (talk_open(&t, &o.talk, 2 * (size_t)MAX_SIZE, (unsigned)o.connections,
+    if (talk_open(&r.talk, &o.talk, 2 * (size_t)MAX_SIZE, (unsigned)o.connections,
                   o.count ? (unsigned)o.count : 1) != 0)
         status = CLI_FAIL;
     else
-        status = o.talk.where ? be_client(&t) : be_server(&t);
+        status = o.talk.where ? be_client(&r) : be_server(&r);
     if (status == CLI_OK)
-        report(&t);
-    talk_close(&t);
+        report(&r);
+    talk_close(&r.talk);
     return status;
 }
 
