@@ -11,13 +11,18 @@
 
 __extension__ typedef unsigned __int128 fault_u128; /* products of two 64-bit numbers */
 
-/* The next number. */
-static inline uint64_t fault_draw(uint64_t *dice)
+/* Each bit of the result depends on each of `z`. */
+static inline uint64_t fault_mix(uint64_t z)
 {
-    uint64_t z = *dice += 0x9E3779B97F4A7C15u;
     z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
     z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
     return z ^ (z >> 31);
+}
+
+/* The next number. */
+static inline uint64_t fault_draw(uint64_t *dice)
+{
+    return fault_mix(*dice += 0x9E3779B97F4A7C15u);
 }
 
 /* 0 <= x < n, n > 0 */

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Random numbers of the simulation: a counter that is mixed (SplitMix64), so that a stream is one
- * word and every object may have its own.
+ * Random numbers of the simulation: the dice of lib/fault, whose state is one word, so that every
+ * object may have a stream of its own.
  */
 #ifndef URNIC_SIM_RNG_H
 #define URNIC_SIM_RNG_H
 
 #include <stdint.h>
+
+#include "fault_dice.h"
 
 struct sim_rng {
     uint64_t s;
@@ -14,20 +16,18 @@ struct sim_rng {
 
 static inline uint64_t sim_mix(uint64_t z)
 {
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBull;
-    return z ^ (z >> 31);
+    return fault_mix(z);
 }
 
 static inline uint64_t sim_rand(struct sim_rng *r)
 {
-    return sim_mix(r->s += 0x9E3779B97F4A7C15ull);
+    return fault_draw(&r->s);
 }
 
 /* 0 <= x < 1 */
 static inline double sim_rand_unit(struct sim_rng *r)
 {
-    return (double)(sim_rand(r) >> 11) * 0x1p-53;
+    return fault_draw_unit(&r->s);
 }
 
 /* 0 <= x < n, n > 0 */
