@@ -32,8 +32,8 @@ static void print_qp_text(const struct ipc_qp_info *q)
            (unsigned long long)q->retransmits, (unsigned long long)q->timeouts,
            (unsigned long long)q->naks, (unsigned long long)q->rnr_naks);
     printf("     cc %s rate %s alpha %.4f recovery %s%s\n", q->cc,
-           stat_rate(q->cc_rate, rate, sizeof rate), q->cc_alpha / 32768.0,
-           stat_recovery(q->recovery), q->recovery_agreed ? " (agreed)" : "");
+           stat_rate(q->cc_rate, rate, sizeof rate), stat_alpha(q), stat_recovery(q->recovery),
+           q->recovery_agreed ? " (agreed)" : "");
     if (q->error[0])
         printf("     error: %s\n", q->error);
 }
@@ -52,7 +52,7 @@ static json_t *qp_json(const struct ipc_qp_info *q)
         (json_int_t)q->retransmits, "timeouts", (json_int_t)q->timeouts, "naks",
         (json_int_t)q->naks, "rnr_naks", (json_int_t)q->rnr_naks, "cc", q->cc, "cc_rate",
         q->cc_rate == UINT64_MAX ? json_null() : json_integer((json_int_t)q->cc_rate), "cc_alpha",
-        q->cc_alpha / 32768.0, "recovery", stat_recovery(q->recovery), "recovery_agreed",
+        stat_alpha(q), "recovery", stat_recovery(q->recovery), "recovery_agreed",
         q->recovery_agreed, "error", q->error);
 }
 

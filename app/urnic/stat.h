@@ -46,5 +46,7 @@ const char *stat_qp_state(unsigned state);
 const char *stat_recovery(unsigned mode);
 /* A rate limit as text: "-" for none. Returns buf. */
 const char *stat_rate(uint64_t rate, char *buf, size_t size);
+/* Alpha of congestion control, 0 .. 1. */
+double stat_alpha(const struct ipc_qp_info *qp);
 
 #endif

@@ -126,3 +126,8 @@ const char *stat_rate(uint64_t rate, char *buf, size_t size)
         cli_fmt_rate((double)rate, buf, size);
     return buf;
 }
+
+double stat_alpha(const struct ipc_qp_info *qp)
+{
+    return (double)qp->cc_alpha / (1u << IPC_ALPHA_BITS);
+}

@@ -163,7 +163,7 @@ static void show(const struct look *was, const struct look *is, int lines,
                  r->device, stat_qp_type(r->qp.type), stat_qp_state(r->qp.state), r->qp.dest_qpn,
                  cli_fmt_rate(r->tx, tx, sizeof tx), cli_fmt_rate(r->rx, rx, sizeof rx),
                  r->retransmits, r->qp.inflight_packets, stat_rate(r->qp.cc_rate, cc, sizeof cc),
-                 r->qp.cc_alpha / 32768.0, r->qp.comm, r->qp.pid);
+                 stat_alpha(&r->qp), r->qp.comm, r->qp.pid);
         line(false, text);
     }
     free(rows);

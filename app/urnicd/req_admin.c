@@ -77,7 +77,7 @@ static void qp_fill(const struct device *d, const struct client_qp *cqp,
         .pid = (uint32_t)c->pid,
         .uid = c->uid,
         .worker = d->worker->index,
-        .cc_alpha = (uint16_t)(info->cc_alpha >> (CC_RATIO_BITS - 15)),
+        .cc_alpha = (uint16_t)(info->cc_alpha >> (CC_RATIO_BITS - IPC_ALPHA_BITS)),
         .recovery = info->recovery,
         .recovery_agreed = info->recovery_agreed,
     };

@@ -30,6 +30,8 @@ struct ipc_qp_filter {
     uint32_t zero;
 };
 
+#define IPC_ALPHA_BITS 15 /* fraction bits of cc_alpha */
+
 struct ipc_qp_info {
     uint32_t qpn, dest_qpn, type, state;
     uint32_t epsn, msn, sq_psn, una_psn;
@@ -37,7 +39,7 @@ struct ipc_qp_info {
     uint64_t tx_packets, rx_packets, tx_bytes, rx_bytes;
     uint64_t retransmits, timeouts, naks, rnr_naks, cc_rate;
     uint32_t pid, uid, worker;
-    uint16_t cc_alpha; /* 15 fraction bits */
+    uint16_t cc_alpha; /* IPC_ALPHA_BITS fraction bits */
     uint8_t recovery;  /* enum engine_recovery */
     uint8_t recovery_agreed;
     struct ipc_av av;
