@@ -19,8 +19,7 @@ struct capread_interface {
     uint64_t units; /* of the time stamps, per second */
     int64_t offset; /* seconds to add */
     uint32_t snaplen;
-    uint32_t
-        number; /* as packets have it: its own, or that of the same one in an earlier section */
+    uint32_t number; /* in packets: its own, or of the same one in an earlier section */
 };
 
 struct capread {

@@ -12,9 +12,7 @@
 #include "drill_script.h"
 
 #define DRILL_BLOCKS_MAX 16u /* blocks in each other */
-#define DRILL_WORD_MAX                                                                             \
-    32u /* characters of a word to look up, with its end: no table's is longer                     \
-         */
+#define DRILL_WORD_MAX   32u /* octets of a word to look up, NUL included: no table's is longer */
 
 struct drill_parser {
     struct drill_lex l;

@@ -158,15 +158,22 @@ bool drill_end(struct drill_run *run, enum drill_verdict v, const struct drill_s
 /* One statement or time-out more; false: that was too many. */
 bool drill_step(struct drill_run *run, const struct drill_stmt *st);
 
+/* In all below: a function that takes a statement and returns a bool or an object ends the run, and
+ * returns false or NULL, when the statement can't be carried out, or isn't true. */
+
 /* drill_value.c: names and sums. */
+/* The latest object of this name, dead or alive; NULL = there is none. */
 struct drill_object *drill_find(struct drill_run *run, const char *name);
+/* A new object; a live one of this name is an error. */
 struct drill_object *drill_add(struct drill_run *run, const struct drill_stmt *st, const char *name,
                                enum drill_object_kind kind);
+/* Give a variable a value, which makes it if need be. */
 bool drill_set(struct drill_run *run, const struct drill_stmt *st, const char *name,
                uint64_t value);
-/* The live object of a kind, or the run is over. */
+/* The live object of this name and kind. */
 struct drill_object *drill_need(struct drill_run *run, const struct drill_stmt *st,
                                 const char *name, enum drill_object_kind kind);
+/* What a sum is worth, where the name of an object stands for what `role` says. */
 bool drill_eval(struct drill_run *run, const struct drill_stmt *st, const struct drill_expr *e,
                 enum drill_role role, uint64_t *out);
 /* The number of a field that must be one, and not longer than the field. */
@@ -218,6 +225,8 @@ bool drill_build(struct drill_run *run, const struct drill_stmt *st, uint8_t *fr
 /* Does a frame fit a `>`? Differences go to `why`. false only when the run is over. */
 bool drill_match(struct drill_run *run, const struct drill_stmt *st, const uint8_t *frame,
                  uint32_t len, bool *fits, char *why, size_t size);
+/* The same for the MAD in a packet for QP1; it may be longer than a MAD can be, but not than two.
+ */
 bool drill_mad_build(struct drill_run *run, const struct drill_stmt *st, uint8_t *mad,
                      uint32_t *len);
 bool drill_mad_match(struct drill_run *run, const struct drill_stmt *st, const uint8_t *mad,
@@ -229,14 +238,19 @@ void drill_octets_differ(char *why, size_t size, const char *name, const uint8_t
                          const uint8_t *got, uint32_t n);
 
 /* drill_bench.c: the engine on virtual time. */
+/* Make engine and connection manager, as the statement `device` wants them; NULL = as they are by
+ * default. To be closed in either case. */
 bool drill_bench_open(struct drill_run *run, const struct drill_stmt *device);
 void drill_bench_close(struct drill_run *run);
 /* What may be sent goes out; what the CM tells is noted. */
 void drill_bench_flush(struct drill_run *run);
+/* A frame comes in. */
 void drill_bench_rx(struct drill_run *run, const uint8_t *frame, uint32_t len);
+/* The `n` oldest copies that are held are made, or fail: status 0 or -errno. */
 void drill_bench_copies(struct drill_run *run, unsigned n, int status);
 /* Time goes on to the next time-out, at most to `until`. false: there is none by then. */
 bool drill_bench_step(struct drill_run *run, uint64_t until);
+/* A frame has come out, at `ns`: keep a copy for the statement that expects it. */
 bool drill_keep_frame(struct drill_run *run, const uint8_t *frame, uint32_t len, uint64_t ns);
 
 /* drill_object.c, drill_qp.c, drill_work.c, drill_cm.c: statements that act. */
@@ -246,6 +260,7 @@ bool drill_pd_of(struct drill_run *run, const struct drill_stmt *st, int id, uin
 /* A completion queue of this name and so many entries; NULL = the run is over. */
 struct drill_object *drill_new_cq(struct drill_run *run, const struct drill_stmt *st,
                                   const char *name, uint32_t size);
+/* qp, modify, move. */
 bool drill_make_qp(struct drill_run *run, const struct drill_stmt *st);
 bool drill_modify_qp(struct drill_run *run, const struct drill_stmt *st);
 bool drill_move_qp(struct drill_run *run, const struct drill_stmt *st);
@@ -267,6 +282,7 @@ void drill_drop_frame(struct drill_run *run, const char *comment);
 bool drill_ignored(struct drill_run *run, bool *out);
 /* The oldest frame is what came instead. */
 void drill_show(struct drill_run *run);
+/* The statements: <, >, what waits for an event, any { }, nothing. */
 bool drill_inject(struct drill_run *run, const struct drill_stmt *st);
 bool drill_expect(struct drill_run *run, const struct drill_stmt *st);
 bool drill_await(struct drill_run *run, const struct drill_stmt *st);

@@ -82,11 +82,11 @@ enum fault_verb {
     FAULT_V_DROP,
     FAULT_V_DELAY,     /* range: ns */
     FAULT_V_DUPLICATE, /* n */
-    FAULT_V_REORDER,   /* n: gap, range.hi: within */
+    FAULT_V_REORDER,   /* n: gap, value: within, ns */
     FAULT_V_CORRUPT,   /* how, n: offset or number of octets, value: xor; repair */
     FAULT_V_MARK,
     FAULT_V_TRIM,   /* n: octets left */
-    FAULT_V_INJECT, /* how, n: syndrome or priorities, value: quanta; forth */
+    FAULT_V_INJECT, /* how, n: syndrome or priority, value: quanta; forth */
     FAULT_V_SET,    /* field, how, value; repair */
 };
 
