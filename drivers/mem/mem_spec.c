@@ -163,23 +163,29 @@ static void defaults(struct mem_link_config *cfg, uint64_t seed)
     };
 }
 
-static int read_keys(const char *args, const struct mem_link_config *have, uint64_t seed,
-                     char *name, struct mem_link_config *cfg, char *err, size_t err_size)
+/* The link's name; *args moves on to the keys. */
+static int read_name(const char **args, char *name, char *err, size_t err_size)
 {
-    const char *names[KEYS_MAX] = {NULL};
-    char text[VALUE_MAX];
-    size_t len = strcspn(args, ",");
+    size_t len = strcspn(*args, ",");
 
-    if (len == 0 || len >= MEM_LINK_NAME || memchr(args, '=', len))
+    if (len == 0 || len >= MEM_LINK_NAME || memchr(*args, '=', len))
         return io_fail(
             err, err_size, -EINVAL,
             "mem: want mem:LINK[,KEY=VALUE...] with a link's name of 1 to %u characters, "
             "not '%.80s'",
-            MEM_LINK_NAME - 1, args);
-    memcpy(name, args, len);
+            MEM_LINK_NAME - 1, *args);
+    memcpy(name, *args, len);
     name[len] = '\0';
-    args += len;
-    args += *args == ',';
+    *args += len;
+    *args += **args == ',';
+    return 0;
+}
+
+/* Are there keys, each known and at most once? */
+static int check_keys(const char *args, char *err, size_t err_size)
+{
+    const char *names[KEYS_MAX] = {NULL};
+    char text[VALUE_MAX];
 
     for (size_t i = 0; i < NKEYS; i++)
         names[i] = keys[i].name;
@@ -191,35 +197,51 @@ static int read_keys(const char *args, const struct mem_link_config *have, uint6
                        text);
     if (*args && !strchr(args, '='))
         return io_fail(err, err_size, -EINVAL, "mem: '%.80s': want KEY=VALUE", args);
+    return 0;
+}
 
+/* The value of one key, if it is there. */
+static int read_key(const struct key *key, const char *args, const struct mem_link_config *have,
+                    const char *name, struct mem_link_config *cfg, char *err, size_t err_size)
+{
+    char text[VALUE_MAX];
+    struct value v = {0};
+    int found = io_arg(args, key->name, text, sizeof(text));
+
+    if (found == 0)
+        return 0;
+    if (found < 0 || value_parse(key->kind, text, &v))
+        return io_fail(err, err_size, -EINVAL, "mem: %s=%s: want %s", key->name,
+                       found < 0 ? "(too long)" : text, wanted[key->kind]);
+    if (key->kind != PROB && key->kind != PATH && (v.n < key->min || (key->max && v.n > key->max)))
+        return io_fail(err, err_size, -EINVAL, "mem: %s=%s: want %llu to %llu", key->name, text,
+                       (unsigned long long)key->min, (unsigned long long)key->max);
+    if (have) {
+        struct value old = value_load(key, have);
+        if (old.n != v.n || old.p != v.p || (v.path && strcmp(old.path, v.path)))
+            return io_fail(err, err_size, -EINVAL,
+                           "mem: %s=%s differs from what link '%s' was made with; give the "
+                           "keys once, with the link's first port",
+                           key->name, text, name);
+    }
+    value_store(key, cfg, v);
+    return 0;
+}
+
+static int read_keys(const char *args, const struct mem_link_config *have, uint64_t seed,
+                     char *name, struct mem_link_config *cfg, char *err, size_t err_size)
+{
+    int rc = read_name(&args, name, err, err_size);
+
+    if (rc == 0)
+        rc = check_keys(args, err, err_size);
     if (have)
         *cfg = *have;
     else
         defaults(cfg, seed);
-    for (size_t i = 0; i < NKEYS; i++) {
-        const struct key *key = &keys[i];
-        struct value v = {0};
-        int found = io_arg(args, key->name, text, sizeof(text));
-        if (found == 0)
-            continue;
-        if (found < 0 || value_parse(key->kind, text, &v))
-            return io_fail(err, err_size, -EINVAL, "mem: %s=%s: want %s", key->name,
-                           found < 0 ? "(too long)" : text, wanted[key->kind]);
-        if (key->kind != PROB && key->kind != PATH &&
-            (v.n < key->min || (key->max && v.n > key->max)))
-            return io_fail(err, err_size, -EINVAL, "mem: %s=%s: want %llu to %llu", key->name, text,
-                           (unsigned long long)key->min, (unsigned long long)key->max);
-        if (have) {
-            struct value old = value_load(key, have);
-            if (old.n != v.n || old.p != v.p || (v.path && strcmp(old.path, v.path)))
-                return io_fail(err, err_size, -EINVAL,
-                               "mem: %s=%s differs from what link '%s' was made with; give the "
-                               "keys once, with the link's first port",
-                               key->name, text, name);
-        }
-        value_store(key, cfg, v);
-    }
-    return 0;
+    for (size_t i = 0; i < NKEYS && rc == 0; i++)
+        rc = read_key(&keys[i], args, have, name, cfg, err, err_size);
+    return rc;
 }
 
 int mem_spec_parse(const char *args, const struct mem_link_config *have, uint64_t seed, char *name,
