@@ -214,74 +214,99 @@ bool drill_await(struct drill_run *run, const struct drill_stmt *st)
 
 /* ---- any { } ---- */
 
+/* What is to happen, in whatever order. */
+struct any {
+    const struct drill_stmt *st[ANY_MAX];
+    bool met[ANY_MAX];
+    unsigned n, left; /* of them in all, not met yet */
+    uint64_t until;   /* when the last of them must have happened */
+};
+
+static bool list_block(struct drill_run *run, const struct drill_stmt *block, struct any *any)
+{
+    uint64_t limit;
+    *any = (struct any){.until = run->now};
+    for (const struct drill_stmt *st = block->body; st; st = st->next) {
+        if (any->n == ANY_MAX)
+            return drill_end(run, DRILL_WRONG, st, "at most %u within any { }", ANY_MAX);
+        if (run->wire && st->verb->kind != DO_EXPECT) {
+            run->r->unseen++;
+            continue;
+        }
+        if (!limit_of(run, st, &limit))
+            return false;
+        any->st[any->n++] = st;
+        any->until = limit > any->until ? limit : any->until;
+    }
+    any->left = any->n;
+    return true;
+}
+
+/* Have events come that the block has? */
+static bool any_event(struct drill_run *run, struct any *any)
+{
+    for (unsigned i = 0; i < any->n; i++) {
+        bool done = false;
+        if (any->met[i] || any->st[i]->verb->kind == DO_EXPECT)
+            continue;
+        if (!drill_happened(run, any->st[i], &done))
+            return false;
+        any->met[i] = done;
+        any->left -= done;
+    }
+    return true;
+}
+
 /* One of the block's `>` takes the oldest frame. */
-static bool any_frame(struct drill_run *run, const struct drill_stmt *list[], bool met[],
-                      unsigned n, unsigned *left)
+static bool any_frame(struct drill_run *run, struct any *any)
 {
     char why[DRILL_LINE_MAX];
     bool fits = false;
-    for (unsigned i = 0; i < n; i++) {
-        if (met[i] || list[i]->verb->kind != DO_EXPECT)
+    for (unsigned i = 0; i < any->n; i++) {
+        if (any->met[i] || any->st[i]->verb->kind != DO_EXPECT)
             continue;
-        if (!drill_match(run, list[i], run->frames->octets, run->frames->len, &fits, why,
+        if (!drill_match(run, any->st[i], run->frames->octets, run->frames->len, &fits, why,
                          sizeof(why)))
             return false;
         if (!fits)
             continue;
-        met[i] = true;
-        --*left;
-        return take_frame(run, list[i]);
+        any->met[i] = true;
+        any->left--;
+        return take_frame(run, any->st[i]);
     }
     if (!drill_ignored(run, &fits))
         return false;
     if (fits)
         return true;
     drill_show(run);
-    return drill_end(run, DRILL_FAIL, list[0], "a packet came that the block doesn't have");
+    return drill_end(run, DRILL_FAIL, any->st[0], "a packet came that the block doesn't have");
+}
+
+/* Time is over, and something hasn't happened. */
+static bool any_missing(struct drill_run *run, const struct any *any)
+{
+    char text[32];
+    unsigned i = 0;
+    while (i < any->n && any->met[i])
+        i++;
+    return drill_end(run, DRILL_FAIL, any->st[i], "it didn't happen within %s",
+                     time_text(any->until - run->last, text, sizeof(text)));
 }
 
 bool drill_any_order(struct drill_run *run, const struct drill_stmt *block)
 {
-    const struct drill_stmt *list[ANY_MAX] = {NULL};
-    bool met[ANY_MAX] = {false};
-    unsigned n = 0, left;
-    char text[32];
-    uint64_t until = run->now, limit = 0;
-    for (const struct drill_stmt *st = block->body; st; st = st->next) {
-        enum drill_kind k = st->verb->kind;
-        if (n == ANY_MAX)
-            return drill_end(run, DRILL_WRONG, st, "at most %u within any { }", ANY_MAX);
-        if (run->wire && k != DO_EXPECT) {
-            run->r->unseen++;
-            continue;
-        }
-        list[n++] = st;
-        if (!limit_of(run, st, &limit))
+    struct any any;
+    if (!list_block(run, block, &any))
+        return false;
+    while (any.left) {
+        unsigned before = any.left;
+        if (!any_event(run, &any))
             return false;
-        until = limit > until ? limit : until;
-    }
-    for (left = n; left;) {
-        unsigned before = left;
-        for (unsigned i = 0; i < n; i++) {
-            bool done = false;
-            if (met[i] || list[i]->verb->kind == DO_EXPECT)
-                continue;
-            if (!drill_happened(run, list[i], &done))
-                return false;
-            met[i] = done;
-            left -= done;
-        }
         if (run->frames) {
-            if (!any_frame(run, list, met, n, &left))
+            if (!any_frame(run, &any))
                 return false;
-            continue;
-        }
-        if (left == before && !more(run, until)) {
-            unsigned i = 0;
-            while (i < n && met[i])
-                i++;
-            return drill_end(run, DRILL_FAIL, list[i], "it didn't happen within %s",
-                             time_text(until - run->last, text, sizeof(text)));
+        } else if (any.left == before && !more(run, any.until)) {
+            return any_missing(run, &any);
         }
     }
     return !run->over;
