@@ -284,33 +284,38 @@ static int one(struct job *j, const struct sim_scenario *s, uint32_t point, FILE
     return status ? status : rc;
 }
 
-static int all(struct job *j, struct sim_scenario *s)
+static void list_run(const struct sim_scenario *s, uint32_t point)
 {
-    int status = parse(j, 0, s);
-    uint32_t points = s->points;
-    if (status || j->check)
-        return status;
-    FILE *out =
-        j->output && !j->list ? strcmp(j->output, "-") ? fopen(j->output, "w") : stdout : NULL;
-    if (j->output && !j->list && !out) {
+    printf("%u", point);
+    for (unsigned i = 0; i < s->nvars; i++)
+        if (s->var[i].swept || s->var[i].given)
+            printf(" %s=%s", s->var[i].name, s->var[i].value);
+    putchar('\n');
+}
+
+/* The file of --output; *out is NULL when there is none. */
+static int open_output(const struct job *j, FILE **out)
+{
+    *out = NULL;
+    if (!j->output || j->list)
+        return CLI_OK;
+    *out = strcmp(j->output, "-") ? fopen(j->output, "w") : stdout;
+    if (!*out)
         cli_error("%s: %s", j->output, strerror(errno));
-        return CLI_FAIL;
-    }
-    for (uint32_t p = j->shard - 1; p < points && !cli_stop; p += j->shards) {
-        int rc = parse(j, p, s);
-        if (!rc && j->list) {
-            printf("%u", p);
-            for (unsigned i = 0; i < s->nvars; i++)
-                if (s->var[i].swept || s->var[i].given)
-                    printf(" %s=%s", s->var[i].name, s->var[i].value);
-            putchar('\n');
-        } else if (!rc) {
-            rc = one(j, s, p, out);
-        }
-        status = rc > status ? rc : status;
-        if (rc == CLI_USAGE)
-            break;
-    }
+    return *out ? CLI_OK : CLI_FAIL;
+}
+
+static int close_output(const struct job *j, FILE *out)
+{
+    if (!out || !(out == stdout ? fflush(out) : fclose(out)))
+        return CLI_OK;
+    cli_error("%s: %s", j->output, strerror(errno));
+    return CLI_FAIL;
+}
+
+static int finish_charts(struct job *j)
+{
+    int status = CLI_OK;
     for (unsigned i = 0; i < j->ncharts; i++) {
         int rc = sim_chart_finish(j->chart[i]);
         if (rc) {
@@ -318,10 +323,34 @@ static int all(struct job *j, struct sim_scenario *s)
             status = CLI_FAIL;
         }
     }
-    if (out && (out == stdout ? fflush(out) : fclose(out))) {
-        cli_error("%s: %s", j->output, strerror(errno));
-        status = CLI_FAIL;
+    return status;
+}
+
+/* The runs of this shard. The worst status of any. */
+static int all(struct job *j, struct sim_scenario *s)
+{
+    FILE *out;
+    int status = parse(j, 0, s);
+    uint32_t points = s->points;
+    if (status || j->check)
+        return status;
+    status = open_output(j, &out);
+    if (status)
+        return status;
+    for (uint32_t p = j->shard - 1; p < points && !cli_stop; p += j->shards) {
+        int rc = parse(j, p, s);
+        if (!rc && j->list)
+            list_run(s, p);
+        else if (!rc)
+            rc = one(j, s, p, out);
+        status = rc > status ? rc : status;
+        if (rc == CLI_USAGE)
+            break;
     }
+    if (finish_charts(j))
+        status = CLI_FAIL;
+    if (close_output(j, out))
+        status = CLI_FAIL;
     return status;
 }
 
