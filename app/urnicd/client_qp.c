@@ -12,6 +12,7 @@
 #include "client.h"
 #include "cmgr.h"
 #include "device.h"
+#include "group.h"
 #include "loop.h"
 #include "neigh.h"
 #include "quota.h"
@@ -168,14 +169,23 @@ int client_qp_attach(struct client *c, struct client_qp *qp, const struct wire_a
                      uint64_t now)
 {
     struct device *d = c->ctx.device;
+    unsigned before = engine_mcast_count(d->engine, qp->qp);
     int rc = loop_start(d); /* its own datagrams to the group are for it, too */
 
     if (rc == 0)
-        rc = engine_mcast_attach(d->engine, qp->qp, group);
+        rc = group_join(&d->groups, c->of_device, group);
+    if (rc < 0)
+        return rc;
+    rc = engine_mcast_attach(d->engine, qp->qp, group);
+    bool joined = engine_mcast_count(d->engine, qp->qp) > before;
     if (rc == 0)
         rc = neigh_groups(d->neigh, now);
-    if (rc == -ENOSPC)
+    if (rc == -ENOSPC && joined) {
         engine_mcast_detach(d->engine, qp->qp, group);
+        joined = false;
+    }
+    if (!joined) /* it couldn't, or was in it before */
+        group_leave(&d->groups, c->of_device, group);
     return rc;
 }
 
@@ -185,9 +195,28 @@ int client_qp_detach(struct client *c, struct client_qp *qp, const struct wire_a
     struct device *d = c->ctx.device;
     int rc = engine_mcast_detach(d->engine, qp->qp, group);
 
-    if (rc == 0)
+    if (rc == 0) {
+        group_leave(&d->groups, c->of_device, group);
         neigh_groups(d->neigh, now);
+    }
     return rc;
+}
+
+/* From the last one, as a group goes with its last queue pair. */
+static void client_qp_leave_all(struct client *c, struct client_qp *qp)
+{
+    struct device *d = c->ctx.device;
+    struct wire_addr g;
+    unsigned n = 0;
+
+    if (engine_mcast_count(d->engine, qp->qp) == 0)
+        return;
+    while (engine_mcast_get(d->engine, n, &g))
+        n++;
+    while (n-- > 0) {
+        if (engine_mcast_get(d->engine, n, &g) && engine_mcast_detach(d->engine, qp->qp, &g) == 0)
+            group_leave(&d->groups, c->of_device, &g);
+    }
 }
 
 void client_qp_fail(struct client *c, struct client_qp *qp, uint64_t now)
@@ -207,6 +236,7 @@ void client_qp_destroy(struct client *c, struct client_qp *qp, uint64_t now)
     if (engine_qp_owes(qp->qp))
         device_tx(d, now);
     neigh_unwatch(d->neigh, qp);
+    client_qp_leave_all(c, qp);
     engine_qp_destroy(d->engine, qp->qp);
     if (qp->type == QP_UD)
         neigh_groups(d->neigh, now);

@@ -28,7 +28,7 @@ struct client_qp *client_qp_by_number(struct client *c, uint32_t qpn);
 int client_qp_modify(struct client *c, struct client_qp *qp, const struct ipc_qp_modify *m,
                      const struct engine_av *av, uint64_t now);
 /* A datagram queue pair joins or leaves a group, and the port with it (UD-11). -EINVAL, -ENOMEM,
- * -ENOSPC. */
+ * -ENOSPC, -EDQUOT (the user's share of the groups). */
 int client_qp_attach(struct client *c, struct client_qp *qp, const struct wire_addr *group,
                      uint64_t now);
 int client_qp_detach(struct client *c, struct client_qp *qp, const struct wire_addr *group,

@@ -109,7 +109,7 @@ int cmgr_establish(struct cm_id *id, uint64_t now);
  * has never asked or been asked. */
 int cmgr_disconnect(struct cm_id *id, uint64_t now);
 /* The id's queue pair joins a group; event MULTICAST_JOIN says how to send to it. -EADDRINUSE it is
- * a member, -EADDRNOTAVAIL, -ENOSPC, -ENOMEM. */
+ * a member, -EADDRNOTAVAIL, -ENOSPC, -ENOMEM, -EDQUOT. */
 int cmgr_join(struct cm_id *id, const struct ipc_sockaddr *group, uint64_t now);
 int cmgr_leave(struct cm_id *id, const struct ipc_sockaddr *group, uint64_t now);
 /* In how many groups it is. */

@@ -174,6 +174,7 @@ static const struct share_pool device_share = {
               [SHARE_QP] = LIMIT_QP,
               [SHARE_CM_ID] = LIMIT_CM_ID,
               [SHARE_LISTENER] = LIMIT_LISTEN,
+              [SHARE_GROUP] = LIMIT_MCAST,
               [SHARE_CONN] = LIMIT_CM_ID},
 };
 

@@ -68,6 +68,7 @@ struct device {
     struct io_link link; /* but for `why` */
     char no_link[96]; /* what was said last of why there is none; "" = it is up, or nothing was */
     struct device_stats stats;
+    struct group_user *groups; /* who is in which */
     struct share_pool share; /* who has how many of the engine's objects */
     uint32_t ifindex;        /* of the kernel's interface that the port is on; 0 = none */
 };

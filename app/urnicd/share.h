@@ -25,6 +25,7 @@ enum share_kind {
     SHARE_QP,
     SHARE_CM_ID,    /* of the connection manager: ids of connections and listeners */
     SHARE_LISTENER, /* ... the latter */
+    SHARE_GROUP,    /* multicast groups */
     SHARE_CONN,     /* places in its table, which connections have for a while after their end */
     /* of the daemon */
     SHARE_FDS,      /* descriptors that it holds for clients */

@@ -73,6 +73,28 @@ static int take_listener(struct urnic_context *ctx)
     return rc < 0 ? rc : urnic_listen(id, 0); /* at a port of its own */
 }
 
+/* Groups of a queue pair's, each another one. */
+static int take_group(struct urnic_context *ctx)
+{
+    static uint8_t gid[16] = {0xFF, 0x0E};
+    static const struct urnic_context *of;
+    static struct urnic_qp *qp;
+    struct urnic_qp_init_attr init = {.cap = {.max_send_wr = 1, .max_send_sge = 1},
+                                      .qp_type = URNIC_QPT_UD};
+    struct urnic_pd *pd;
+
+    if (of != ctx) {
+        if (urnic_alloc_pd(ctx, &pd) < 0 || urnic_create_cq(ctx, 4, NULL, NULL, &init.send_cq) < 0)
+            return -1;
+        init.recv_cq = init.send_cq;
+        if (urnic_create_qp(pd, &init, &qp) < 0)
+            return -1;
+        of = ctx;
+    }
+    gid[15]++;
+    return urnic_attach_mcast(qp, gid);
+}
+
 static int take_channel(struct urnic_context *ctx)
 {
     struct urnic_channel *ch;
@@ -134,6 +156,12 @@ static void lives(void)
     ck_assert_int_eq(urnic_listen_addr(x.ctx, NULL, 0, 0, &l), 0);
     ck_assert_int_eq(urnic_close_listener(l), 0);
     end_close(&x);
+    end_open(&x, &rig, "urn0", SIZE);
+    end_datagrams(&x);
+    const uint8_t group[16] = {0xFF, 0x0E, [15] = 0xFF};
+    ck_assert_int_eq(urnic_attach_mcast(x.qp, group), 0);
+    ck_assert_int_eq(urnic_detach_mcast(x.qp, group), 0);
+    end_close(&x);
     end_close(&y);
 }
 
@@ -181,6 +209,13 @@ START_TEST(all_listeners)
 {
     if (for_all_users())
         ck_assert_uint_eq(hogged(take_listener), 2048 / 8 * 7);
+}
+END_TEST
+
+START_TEST(all_groups)
+{
+    if (for_all_users())
+        ck_assert_uint_eq(hogged(take_group), 64 / 8 * 7);
 }
 END_TEST
 
@@ -345,4 +380,4 @@ START_TEST(all_unread_descriptors_of_the_dead)
 END_TEST
 
 UNIT_MAIN("users", all_unread_descriptors, all_unread_descriptors_of_the_dead, all_domains,
-          all_connections, all_listeners, all_descriptors, all_memory, all_queue_memory)
+          all_connections, all_listeners, all_groups, all_descriptors, all_memory, all_queue_memory)

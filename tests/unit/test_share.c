@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "group.h"
 #include "handle.h"
 #include "memory.h"
 #include "qslab.h"
@@ -191,5 +192,37 @@ START_TEST(share_by_queues)
 }
 END_TEST
 
+/* SEC-22: a group counts once for a user, until the last of his queue pairs has left it. */
+START_TEST(share_by_groups)
+{
+    struct share_pool pool = {.limit = {[SHARE_GROUP] = 16}};
+    struct share *s = share_join(&pool, 7, false), *other = share_join(&pool, 8, false);
+    const struct wire_addr g[2] = {wire_addr_v4(0xE0000001), wire_addr_v4(0xE0000002)};
+    struct group_user *list = NULL;
+
+    for (unsigned i = 0; i < 100; i++)
+        ck_assert_int_eq(group_join(&list, s, &g[i % 2]), 0);
+    ck_assert_int_eq(group_join(&list, other, &g[0]), 0);
+    ck_assert_uint_eq(s->used[SHARE_GROUP], 2);
+    ck_assert_uint_eq(other->used[SHARE_GROUP], 1);
+    group_leave(&list, other, &g[1]); /* it isn't in that one */
+    ck_assert_uint_eq(pool.used[SHARE_GROUP], 3);
+    for (unsigned i = 0; i < 99; i++)
+        group_leave(&list, s, &g[i % 2]);
+    ck_assert_uint_eq(s->used[SHARE_GROUP], 1);
+    for (uint32_t i = 0; i < 13; i++) {
+        const struct wire_addr more = wire_addr_v4(0xE0000100 + i);
+        ck_assert_int_eq(group_join(&list, s, &more), i < 12 ? 0 : -EDQUOT);
+    }
+    while (list) {
+        const struct wire_addr last = list->group;
+        group_leave(&list, list->share, &last);
+    }
+    ck_assert_uint_eq(pool.used[SHARE_GROUP], 0);
+    leave_all(&pool);
+}
+END_TEST
+
 UNIT_MAIN("shares", share_leaves_some, share_keeps_promises, share_of_all_members,
-          share_of_too_much, share_of_administrators, share_by_handles, share_by_queues)
+          share_of_too_much, share_of_administrators, share_by_handles, share_by_queues,
+          share_by_groups)
