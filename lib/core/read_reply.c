@@ -115,6 +115,19 @@ void rd_execute(struct qp *qp, uint64_t orig)
     ring->dropped_at -= res->npsn;
 }
 
+void rd_invalidated(struct qp *qp, uint32_t rkey)
+{
+    struct rd_ring *ring = qp->resp.rd;
+    uint32_t waiting = ring->tail - ring->tx;
+    for (uint32_t i = waiting + 1; i <= ring->live; i++) {
+        struct rd_res *res = entry(ring, ring->tail - i);
+        if (res->rkey != rkey || wire_opcodes[res->opcode].flags & WIRE_F_ATOMIC)
+            continue;
+        stop_replay(ring, res);
+        res->npsn = 0; /* no PSN finds it */
+    }
+}
+
 void rd_abandon(struct qp *qp)
 {
     struct rd_ring *ring = qp->resp.rd;

@@ -72,6 +72,9 @@ uint32_t rd_accept(struct rx *rx, struct qp *qp, const struct mem_ref *ref, uint
 void rd_execute(struct qp *qp, uint64_t orig);
 /* A READ or ATOMIC before epsn (RD-09, RD-11, ATM-08). Not REFUSE_NONE: refuse it. */
 enum refusal rd_duplicate(struct rx *rx, struct qp *qp);
+/* The peer has invalidated a key: it has what it read with it, and repetitions that are still on
+ * their way aren't answered, nor is the queue pair ended for them (RD-09). */
+void rd_invalidated(struct qp *qp, uint32_t rkey);
 /* Forget what has not been answered. */
 void rd_abandon(struct qp *qp);
 /* Would an answer for PSN p overtake one of the ring (ACK-05)? */

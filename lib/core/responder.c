@@ -281,6 +281,8 @@ void resp_packet_done(struct rx *rx, struct qp *qp, struct record *rec)
             if (mem_invalidate(rx->e->mem, qp->pd, qp->qpn, rx->pkt.rkey, true)) {
                 rec->arg |= F_INV_BAD;
                 r->fatal = FATAL_DECIDED;
+            } else if (r->rd) {
+                rd_invalidated(qp, rx->pkt.rkey);
             }
         }
     }
