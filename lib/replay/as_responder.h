@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the halves of our engine in the responder's place share: one gives it the requests of the
- * capture (as_responder.c), the other compares the captured answers with its own
- * (responder_answer.c). One thread.
+ * What the parts of our engine in the responder's place share: as_responder.c gives it the requests
+ * of the capture, responder_answer.c compares the captured answers with its own, responder_excuse.c
+ * knows what else explains them, responder_reread.c watches READs that are repeated from the
+ * middle. One thread.
  */
 #ifndef URNIC_REPLAY_AS_RESPONDER_H
 #define URNIC_REPLAY_AS_RESPONDER_H
@@ -12,7 +13,8 @@
 
 #define LEDGER_BUCKETS 65536u
 #define REREADS        64u
-#define EARLY          256u /* packets in which answers to what went before the capture may come */
+#define BACK           4096u /* packets in which what was before an answer is looked for */
+#define EARLY          256u  /* packets in which answers to what went before the capture may come */
 
 /* An answer of our engine, in its ledger. */
 struct answer {
@@ -60,5 +62,36 @@ void responder_give(struct responder *r, size_t at);
 
 /* Look for a captured answer in the ledger, and tell the judge. */
 void responder_compare(struct responder *r, const struct packet *p);
+/* What our engine does instead of an answer that it doesn't give, by the rule, in a sentence. */
+const char *responder_why(const char *rule);
+/* Tell the judge that it differs; our engine has this answer instead, NULL = nothing. */
+void responder_differ(struct responder *r, const struct packet *p, const char *rule,
+                      const char *field, const struct answer *ours, const char *why);
+
+/* Is `found` the answer to the first execution of a READ, but seen where one to a later execution,
+ * which begins here, is due? Then the judge has been told, if it is a habit. */
+bool reread_oddly(struct responder *r, const struct packet *p, const struct answer *found);
+
+/* ---- what explains a captured answer that our engine doesn't give ---- */
+
+/* It shows that the responder is further than our engine: the capture has all that it needed, but
+ * in another order, or it is thought lost. Our engine gets it, in order. */
+void excuse_order(struct responder *r, const struct packet *p);
+/* It covers what our engine waits for, or something behind it, though the capture has never shown
+ * it: from here on nothing can be told. */
+bool excuse_hole(const struct responder *r, const struct packet *p);
+/* It refuses a packet that the capture has missed. */
+bool excuse_missed(const struct responder *r, const struct packet *p);
+/* It is an RNR NAK of what takes a receive or room, and not long covered: anybody may have none. */
+bool excuse_starved(const struct responder *r, const struct packet *p);
+/* It is a NAK that the network explains: what it asks for was delayed behind the capture, or not
+ * all was captured, or it was overtaken itself. */
+bool excuse_delayed(const struct responder *r, const struct packet *p);
+/* It is a fatal NAK for the second time, a copy as far as the IP identification tells. */
+bool excuse_copied(const struct responder *r, const struct packet *p);
+/* Between `from` and this NAK: has the responder refused what it asks for, for want of a receive,
+ * and said nothing else of it since? */
+bool excuse_refused_since(const struct responder *r, const struct packet *from,
+                          const struct packet *nak);
 
 #endif

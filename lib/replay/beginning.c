@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Where a direction begins, as far as its packets tell: its MTU, the first PSN that can be
+ * followed, the first packet that counts.
+ */
+#include "evidence.h"
+
+#define REST_BACK 256u /* packets between a READ and its repetition from the middle */
+
+static uint32_t payload_mtu(const struct packet *p)
+{
+    return packet_flags(p) & (WIRE_F_FIRST | WIRE_F_MIDDLE) ? p->payload_len : 0;
+}
+
+/* Does `b` ask for the rest of the READ that `a` has asked for? Then how far it begins behind that
+ * shows the MTU. */
+static uint32_t rest_mtu(const struct packet *a, const struct packet *b)
+{
+    const struct packet *x = a, *y = b;
+    uint64_t psns = (y->psn - x->psn) & WIRE_PSN_MASK, off = y->va - x->va;
+    if (!b->usable || b->flow != a->flow || y->opcode != x->opcode || y->rkey != x->rkey || !psns ||
+        off >= x->dma_len || off + y->dma_len != x->dma_len || off % psns ||
+        off / psns > WIRE_MTU_MAX)
+        return 0;
+    return wire_mtu_enum((uint32_t)(off / psns)) ? (uint32_t)(off / psns) : 0;
+}
+
+/* For requests that only READs, whose responses the capture lacks. */
+static void find_rest(struct direction *d)
+{
+    for (size_t i = 0; i < d->packets && !d->mtu; i++) {
+        const struct packet *p = &d->packet[i];
+        bool read = packet_asks(d, p) && packet_flags(p) & WIRE_F_READ;
+        for (size_t k = i + 1; read && k < d->packets && k - i < REST_BACK && !d->mtu; k++)
+            d->mtu = rest_mtu(p, &d->packet[k]);
+    }
+}
+
+void evidence_mtu(struct direction *d)
+{
+    for (size_t i = 0; i < d->packets && !d->mtu; i++) {
+        const struct packet *p = &d->packet[i];
+        if (p->usable && wire_mtu_enum(payload_mtu(p)))
+            d->mtu = payload_mtu(p);
+    }
+    find_rest(d);
+    if (!d->mtu) /* any that holds all there is looks the same */
+        d->mtu = WIRE_MTU_MAX;
+}
+
+/* Is it a message's first PSN, as far as the capture tells? */
+static bool begins_message(const struct direction *d, uint32_t psn)
+{
+    for (size_t i = 0; i < d->packets; i++) {
+        const struct packet *p = &d->packet[i];
+        if (packet_asks(d, p) && p->psn == psn)
+            return packet_flags(p) & (WIRE_F_START | WIRE_F_READ | WIRE_F_ATOMIC);
+    }
+    return true;
+}
+
+/* The earliest request before the first answer, or what a NAK then asks for. Behind a beginning in
+ * the middle of a message nothing can be told until the next one. */
+static void find_base(struct direction *d)
+{
+    for (size_t i = 0; i < d->packets; i++) {
+        const struct packet *p = &d->packet[i];
+        bool asks = packet_asks(d, p) && packet_flags(p) & WIRE_F_START;
+        if (!asks && d->known_base && packet_answers(d, p)) {
+            bool nak = p->opcode == WIRE_ACKNOWLEDGE && !packet_positive(p);
+            int32_t before = wire_psn_diff(d->base, p->psn);
+            if (nak && before > 0 && before < (int32_t)BACK_MAX && begins_message(d, p->psn))
+                d->base = p->psn;
+            if (wire_psn_diff(p->psn, d->base) >= 0)
+                return;
+        }
+        /* READ and ATOMIC are messages of one packet that the table marks neither first nor only */
+        asks = asks || (packet_asks(d, p) && packet_flags(p) & (WIRE_F_READ | WIRE_F_ATOMIC));
+        if (!asks)
+            continue;
+        int32_t before = wire_psn_diff(d->base, p->psn);
+        if (!d->known_base || (before > 0 && before < (int32_t)BACK_MAX))
+            d->base = p->psn;
+        d->known_base = true;
+    }
+}
+
+/* Does the capture show the packet that this answer is to? */
+static bool asked_before(const struct direction *d, size_t at)
+{
+    for (size_t i = at, n = 0; i-- > 0 && n < BACK_MAX; n++)
+        if (packet_asks(d, &d->packet[i]) && d->packet[i].psn == d->packet[at].psn)
+            return true;
+    return false;
+}
+
+/* While the responder wants what was sent before the base, it discards everything behind. */
+static void find_begin(struct direction *d)
+{
+    for (size_t i = 0; i < d->packets; i++) {
+        const struct packet *p = &d->packet[i];
+        int32_t off = wire_psn_diff(p->psn, d->base);
+        if (packet_answers(d, p) && !packet_positive(p) && off > -(int32_t)BACK_MAX &&
+            (off < 0 || (wire_aeth_kind(p->syndrome) == WIRE_AETH_RNR && !asked_before(d, i))))
+            d->begin = i + 1;
+    }
+}
+
+void beginning_find(struct direction *d)
+{
+    find_base(d);
+    find_begin(d);
+}

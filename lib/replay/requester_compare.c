@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Each captured request packet, every retransmission included, must be what our engine sends with
+ * that PSN. When and how often it is sent again is a freedom.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "as_requester.h"
+
+#define NEW_MAX 4096u /* packets sent on after a sequence NAK: on their way before it came */
+
+int requester_by_off(const void *a, const void *b)
+{
+    const struct odd *x = a, *y = b;
+    return x->off < y->off ? -1 : x->off > y->off;
+}
+
+/* What our engine has sent in this place, and as text. */
+static void ours_of(const struct requester *r, const struct place *at, struct wire_pkt *ours,
+                    char dump[REPLAY_DUMP_MAX])
+{
+    dump[0] = '\0';
+    if (at->odd) {
+        const struct odd key = {.off = at->off};
+        const struct odd *o = bsearch(&key, r->odd, r->odds, sizeof(key), requester_by_off);
+        *ours = o->ours;
+        memcpy(dump, o->dump, REPLAY_DUMP_MAX);
+        return;
+    }
+    packet_wire(first_of(r, at), ours);
+    if (!at->emitted)
+        return;
+    ours->ackreq = at->ackreq;
+    if (!r->j->mute)
+        stage_dump(&r->stage, ours, r->d->flow.dqpn, dump);
+}
+
+struct field {
+    const char *name, *rule;
+};
+
+/* Of a packet that was cut nobody can tell whether what is left of it was damaged on the way. The
+ * first one may have had a length of its own, which was found with that one. */
+static bool payload_same(const struct packet *a, const struct packet *b)
+{
+    uint32_t n = a->payload_len < b->payload_len ? a->payload_len : b->payload_len;
+    if (!n || packet_cut(a) || packet_cut(b))
+        return true;
+    return !memcmp(packet_payload(a), packet_payload(b), n);
+}
+
+/* The first field in which a captured request isn't what our engine sends; name NULL = none. */
+static struct field differing(const struct packet *first, const struct wire_pkt *a,
+                              const struct packet *p)
+{
+    struct wire_pkt captured;
+    packet_wire(p, &captured);
+    const struct wire_pkt *b = &captured;
+    unsigned headers = wire_opcodes[b->opcode].headers;
+    bool again = first != p;
+    if (a->opcode != b->opcode)
+        return (struct field){"opcode", again ? "RTX-05" : "REQ-02"};
+    bool cut = again && (packet_cut(p) || packet_cut(first));
+    if (a->payload_len != b->payload_len && cut)
+        return (struct field){NULL, NULL}; /* one of them is perhaps several, merged by the host */
+    if (a->payload_len != b->payload_len)
+        return (struct field){"payload length", again ? "RTX-05" : "REQ-02"};
+    if (!payload_same(first, p))
+        return (struct field){"payload", "RTX-05"};
+    if (headers & WIRE_H_RETH && a->dma_len != b->dma_len)
+        return (struct field){"DMA length", again ? "RTX-05" : "RSP-16"};
+    if (headers & (WIRE_H_RETH | WIRE_H_ATOMICETH) && a->va != b->va)
+        return (struct field){"address", "RTX-05"};
+    if (headers & (WIRE_H_RETH | WIRE_H_ATOMICETH | WIRE_H_IETH) && a->rkey != b->rkey)
+        return (struct field){"R_Key", "RTX-05"};
+    if (headers & WIRE_H_ATOMICETH && a->swap_add != b->swap_add)
+        return (struct field){"swap or add operand", "RTX-05"};
+    if (headers & WIRE_H_ATOMICETH && (b->opcode & 31) == WIRE_CMP_SWAP && a->compare != b->compare)
+        return (struct field){"compare operand", "RTX-05"};
+    if (headers & WIRE_H_IMMDT && a->imm != b->imm)
+        return (struct field){"immediate", "RTX-05"};
+    if (a->se != b->se)
+        return (struct field){"SE", again ? "RTX-05" : "HDR-03"};
+    if (a->pkey != b->pkey)
+        return (struct field){"P_Key", "KEY-01"};
+    if (wire_opcodes[b->opcode].service == WIRE_UC && a->ackreq != b->ackreq)
+        return (struct field){"AckReq", "UC-02"};
+    return (struct field){NULL, NULL};
+}
+
+/* A READ repeated from the middle asks for the rest of the first. */
+static struct field differing_again(const struct requester *r, const struct place *at,
+                                    const struct packet *p)
+{
+    const struct place *whole = at;
+    while (whole > r->place && whole->again)
+        whole--;
+    const struct packet *a = first_of(r, whole), *b = p;
+    uint64_t skip = (uint64_t)(at->off - whole->off) * r->d->mtu;
+    if (a->opcode != b->opcode)
+        return (struct field){"opcode", "REQ-06"};
+    if (b->va != a->va + skip)
+        return (struct field){"address", "RD-12"};
+    if (b->dma_len > a->dma_len - skip)
+        return (struct field){"DMA length", "RD-12"};
+    if (b->rkey != a->rkey)
+        return (struct field){"R_Key", "RD-12"};
+    return (struct field){NULL, NULL};
+}
+
+void requester_compare(struct requester *r, const struct packet *p)
+{
+    const struct place *at = requester_place(r, off_of(r->d, p->psn));
+    const struct packet *first = at ? first_of(r, at) : NULL;
+    if (!at || (!at->emitted && !at->again) || packet_optional(p) || packet_optional(first)) {
+        /* Our engine stands still: refused for good, or waiting for an answer not captured. Or it
+         * has no such request. */
+        r->j->out->passed++;
+        return;
+    }
+    bool reliable = r->d->flow.service == WIRE_RC;
+    if (first == p && at->emitted && !at->odd && !at->again && reliable) {
+        r->j->out->compared++;
+        r->j->out->same++;
+        return;
+    }
+    struct wire_pkt ours;
+    char dump[REPLAY_DUMP_MAX];
+    ours_of(r, at, &ours, dump);
+    /* What bridges a hole is not a message of the capture. */
+    unsigned f = packet_flags(p);
+    if (!at->again && !(f & WIRE_F_START) && !(f & (WIRE_F_READ | WIRE_F_ATOMIC)) && at->emitted &&
+        wire_opcodes[ours.opcode].flags & WIRE_F_ONLY &&
+        wire_opcodes[ours.opcode].flags & WIRE_F_SEND) {
+        r->j->out->passed++;
+        return;
+    }
+    /* Sent again, a READ asks for what is missing of it, at its beginning too. */
+    bool part = at->again || (f & WIRE_F_READ && first != p && p->opcode == ours.opcode);
+    struct field what = part ? differing_again(r, at, p) : differing(first, &ours, p);
+    r->j->out->compared++;
+    if (!what.name)
+        r->j->out->same++;
+    else
+        judge_differ(r->j, p, what.rule, what.name, at->again ? "(the rest of the READ)" : dump,
+                     first != p ? "sent again, it is not what it was"
+                                : "our engine sends it otherwise");
+}
+
+/* A sequence NAK wants its PSN again, if the requester goes on. */
+void requester_compare_nak(struct requester *r, size_t at)
+{
+    const struct direction *d = r->d;
+    const struct packet *nak = &d->packet[at];
+    unsigned fresh = 0;
+    uint32_t highest = nak->psn;
+    for (size_t i = 0; i < at; i++)
+        if (packet_asks(d, &d->packet[i]) && wire_psn_diff(d->packet[i].psn, highest) > 0)
+            highest = d->packet[i].psn;
+    for (size_t i = at + 1; i < d->packets && fresh <= NEW_MAX; i++) {
+        const struct packet *p = &d->packet[i];
+        int32_t off = wire_psn_diff(p->psn, nak->psn);
+        if (packet_asks(d, p) && off <= 0)
+            return;
+        if (packet_answers(d, p) && off >= 0 && packet_positive(p))
+            return;
+        fresh += packet_asks(d, p) && wire_psn_diff(p->psn, highest) > 0;
+    }
+    if (fresh > NEW_MAX)
+        judge_differ(r->j, nak, "ACK-06", "retransmission", "(sends this PSN again)",
+                     "the requester goes on without sending what is missing");
+}

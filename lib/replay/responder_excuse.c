@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What else explains an answer that our engine doesn't give, or not yet: a hole in the capture,
+ * delay and another order behind it, copies, a receive that was not there.
+ */
+#include "as_responder.h"
+
+#define LATE   64u  /* packets in which a delayed one comes */
+#define MISSED 256u /* packets that are put in order for one answer */
+
+/* Has the responder refused what this NAK asks for, for want of a receive, between `from` and the
+ * NAK and said nothing else of it since? */
+bool excuse_refused_since(const struct responder *r, const struct packet *from,
+                          const struct packet *nak)
+{
+    const struct packet *q = nak;
+    for (unsigned n = 0; q-- > from && n < BACK; n++) {
+        if (!packet_answers(r->d, q) || wire_psn_diff(q->psn, nak->psn) < 0)
+            continue;
+        if (q->psn != nak->psn || q->opcode != WIRE_ACKNOWLEDGE || packet_positive(q))
+            return false;
+        if (wire_aeth_kind(q->syndrome) == WIRE_AETH_RNR)
+            return true;
+    }
+    return false;
+}
+
+/* The latest packet before `end` that asks with this PSN (`fed`: and found what it needed); or
+ * NULL. */
+static const struct packet *asked_before(const struct responder *r, const struct packet *end,
+                                         uint32_t psn, bool fed)
+{
+    for (unsigned n = 0; end > r->d->packet && n < BACK; n++)
+        if (packet_asks(r->d, --end) && end->psn == psn && !(fed && end->starve))
+            return end;
+    return NULL;
+}
+
+/* The first PSN that this answer covers, from what our engine waits for on, which the capture
+ * hasn't shown before it; the answer's own end if there is none. */
+static uint32_t never_shown(const struct responder *r, const struct packet *p, uint32_t end)
+{
+    uint32_t psn = stage_epsn(&r->stage);
+    for (unsigned n = 0; wire_psn_diff(end, psn) > 0 && n < MISSED; n++) {
+        const struct packet *q = asked_before(r, p, psn, false);
+        if (!q)
+            return psn;
+        psn = (psn + packet_psns(r->d, q)) & WIRE_PSN_MASK;
+    }
+    return end;
+}
+
+/* Has the requester sent what the capture hasn't shown before this answer? What comes later for the
+ * first time may not have been sent before; if what was sent behind it was seen before, it has.
+ * Nobody guesses the answer to a READ. */
+static bool missed(const struct responder *r, const struct packet *p, uint32_t wanted)
+{
+    bool ack = packet_flags(p) & WIRE_F_ACK, before = false;
+    const struct packet *end = ack ? r->d->packet + r->d->packets : p;
+    for (const struct packet *q = r->d->packet; q < end; q++) {
+        if (!packet_asks(r->d, q))
+            continue;
+        if (q->psn == wanted)
+            return q > p && before;
+        before = before || wire_psn_diff(q->psn, wanted) > 0;
+    }
+    return true;
+}
+
+/* An answer that covers what our engine waits for, or something behind it, though the capture has
+ * never shown it. From here on nothing can be told. */
+bool excuse_hole(const struct responder *r, const struct packet *p)
+{
+    uint32_t end = (p->psn + packet_positive(p)) & WIRE_PSN_MASK; /* a NAK covers what was before */
+    if (wire_psn_diff(end, stage_epsn(&r->stage)) <= 0 || stage_state(&r->stage) == QPS_ERR)
+        return false;
+    uint32_t wanted = never_shown(r, p, end);
+    return wanted != end && missed(r, p, wanted);
+}
+
+/* Does it refuse a packet that the capture has missed? */
+bool excuse_missed(const struct responder *r, const struct packet *p)
+{
+    return packet_flags(p) & WIRE_F_ACK && !packet_positive(p) && p->syndrome != WIRE_SYN_NAK_SEQ &&
+           !asked_before(r, p, p->psn, false) && missed(r, p, p->psn);
+}
+
+/* Does it refuse what takes a receive, for want of one, or a READ or ATOMIC, for want of room
+ * (RNR-08)? Anybody may, and which transmission of it came when can't always be told; but not what
+ * an answer has long covered. */
+bool excuse_starved(const struct responder *r, const struct packet *p)
+{
+    const struct packet *asked = asked_before(r, p, p->psn, false), *q = p;
+    if (wire_aeth_kind(p->syndrome) != WIRE_AETH_RNR || !asked)
+        return false;
+    unsigned f = packet_flags(asked);
+    if (!(f & (WIRE_F_READ | WIRE_F_ATOMIC)) &&
+        (f & WIRE_F_SEND ? !(f & WIRE_F_START) : !(f & WIRE_F_IMM && f & WIRE_F_END)))
+        return false;
+    for (unsigned n = 0; q-- > r->d->packet && n < BACK; n++)
+        if (packet_answers(r->d, q) && packet_positive(q) && wire_psn_diff(q->psn, p->psn) >= 0)
+            return n < LATE;
+    return true;
+}
+
+/* An answer that shows that the responder is further than our engine: the capture has all that it
+ * needed, but in another order, or it is thought lost. Give it in order. */
+void excuse_order(struct responder *r, const struct packet *p)
+{
+    uint32_t goal = (p->psn + packet_positive(p)) & WIRE_PSN_MASK, psn = stage_epsn(&r->stage);
+    const struct packet *missed[MISSED];
+    unsigned n = 0;
+    if (r->d->exact || p->selective || stage_state(&r->stage) == QPS_ERR)
+        return;
+    for (; wire_psn_diff(goal, psn) > 0; n++) {
+        if (n == MISSED || !(missed[n] = asked_before(r, p, psn, true)))
+            return;
+        psn = (psn + packet_psns(r->d, missed[n])) & WIRE_PSN_MASK;
+    }
+    for (unsigned i = 0; i < n; i++)
+        responder_give(r, (size_t)(missed[i] - r->d->packet));
+}
+
+/* Was something sent behind `last`, which this NAK asks for, that the capture has missed? Then it
+ * has more of that before what was missed comes, or the requester goes back to `last` and on from
+ * there at once, or an answer is to what has never been seen. Not if the requester's packets are
+ * numbered, and none is missing. */
+static bool gap_missed(const struct responder *r, const struct packet *nak,
+                       const struct packet *last)
+{
+    const struct packet *q = nak, *end = r->d->packet + r->d->packets, *again = NULL;
+    int32_t next = (int32_t)packet_psns(r->d, last);
+    bool answered = false;
+    for (unsigned n = 0; ++q < end && n < BACK; n++) {
+        int32_t off = wire_psn_diff(q->psn, nak->psn);
+        if (packet_answers(r->d, q) && packet_positive(q) && off >= 0) {
+            if (off >= next)
+                return again != NULL;
+            answered = true;
+        }
+        if (!packet_asks(r->d, q) || off < 0)
+            continue;
+        if (off == 0)
+            again = again ? again : q;
+        else if (!again && off > next)
+            return true;
+        else if (again)
+            return !answered && (!q->ipv4 || (uint16_t)(again->ip_id - last->ip_id) != 1);
+    }
+    return false;
+}
+
+/* Could what this NAK asks for have come late, behind packets that were sent after it? Not if an
+ * answer has covered it before, or a NAK named it. If it hasn't been captured, then what was behind
+ * it need not have been, either; but at the responder's own port it would have been. */
+static bool first_missing(const struct responder *r, const struct packet *p)
+{
+    bool behind = false;
+    const struct packet *q = p, *last = NULL;
+    for (unsigned n = 0; q-- > r->d->packet && n < BACK; n++) {
+        int32_t off = wire_psn_diff(q->psn, p->psn);
+        /* (one from before it was sent has covered nothing, whatever it says) */
+        if (packet_answers(r->d, q) && off >= 0 && (!last || asked_before(r, q, p->psn, false)))
+            return false;
+        behind = behind || (packet_asks(r->d, q) && off > 0);
+        if (!last && packet_asks(r->d, q) && off == 0)
+            last = q;
+    }
+    return behind || (!r->d->own_port && (!last || gap_missed(r, p, last)));
+}
+
+/* A second NAK for one gap, by a responder that says it again once in a while in case the first was
+ * lost: two round trips after that, and what it asks for has been sent since. */
+static bool said_again(const struct responder *r, const struct packet *p)
+{
+    uint64_t rtt = r->d->answers.rtt_samples ? r->d->answers.rtt_min : 0;
+    const struct packet *q = p;
+    bool sent = false;
+    for (unsigned n = 0; rtt && q-- > r->d->packet && n < BACK; n++) {
+        sent = sent || (packet_asks(r->d, q) && q->psn == p->psn);
+        if (packet_answers(r->d, q) && wire_psn_diff(q->psn, p->psn) >= 0)
+            return sent && q->psn == p->psn && q->syndrome == p->syndrome &&
+                   q->opcode == p->opcode && p->kept->ns > q->kept->ns &&
+                   p->kept->ns - q->kept->ns >= 2 * rtt;
+    }
+    return false;
+}
+
+/* A NAK that the network explains: what it asks for was delayed behind the capture; or it was
+ * overtaken itself by answers to that. Long after them it would be a NAK of a repetition. */
+bool excuse_delayed(const struct responder *r, const struct packet *p)
+{
+    bool covered = false;
+    if (p->syndrome != WIRE_SYN_NAK_SEQ)
+        return false;
+    if (p->overtaken || said_again(r, p))
+        return true;
+    const struct packet *early =
+        r->d->exact && p->psn == stage_epsn(&r->stage) ? asked_before(r, p, p->psn, true) : NULL;
+    if (early && !excuse_refused_since(r, early, p))
+        return true; /* it came early; what it came before, just before the NAK was made */
+    if (!r->d->exact && (evidence_late(r->d, p) || first_missing(r, p)))
+        return true;
+    size_t i = (size_t)(p - r->d->packet);
+    for (unsigned n = 0; i-- > 0 && n < 2 * LATE; n++) {
+        const struct packet *q = &r->d->packet[i];
+        bool covers =
+            packet_answers(r->d, q) && packet_positive(q) && wire_psn_diff(q->psn, p->psn) >= 0;
+        if (covers && n >= LATE)
+            return false;
+        covered = covered || covers;
+    }
+    return covered;
+}
+
+/* A fatal NAK for the second time: a copy that a mirror or the network has made, as far as the IP
+ * identification tells? */
+bool excuse_copied(const struct responder *r, const struct packet *p)
+{
+    const struct packet *q = p;
+    if (p->syndrome <= WIRE_SYN_NAK_SEQ)
+        return false;
+    for (unsigned n = 0; q-- > r->d->packet && n < BACK; n++)
+        if (packet_answers(r->d, q) && q->psn == p->psn && q->opcode == p->opcode &&
+            q->syndrome == p->syndrome)
+            return q->ip_id == p->ip_id;
+    return false;
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * READs that are repeated from the middle: are they answered as READs of their own, or as if the
+ * first one had never stopped (RD-10)?
+ */
+#include "as_responder.h"
+
+static void differ_repeated(struct responder *r, const struct packet *p)
+{
+    const struct answer *due = NULL;
+    for (uint32_t i = r->bucket[p->psn % LEDGER_BUCKETS]; i; i = r->ledger[i - 1].next)
+        if (r->ledger[i - 1].psn == p->psn && r->ledger[i - 1].opcode != p->opcode)
+            due = &r->ledger[i - 1];
+    responder_differ(r, p, "RD-10", "opcode", due, responder_why("RD-10"));
+}
+
+/* Has the capture shown how the execution began that this answer of ours is from? If not, perhaps
+ * it is this very execution that is seen here. */
+static bool begun_before(const struct responder *r, const struct answer *found)
+{
+    const struct answer *a = found;
+    while (a > r->ledger && !(wire_opcodes[a->opcode].flags & WIRE_F_START) &&
+           a[-1].psn == ((a->psn - 1) & WIRE_PSN_MASK))
+        a--;
+    return a->used;
+}
+
+/* Does the capture have this answer of ours behind `p`? Then what it has here is another one, late.
+ */
+static bool follows(const struct responder *r, const struct packet *p, const struct answer *a)
+{
+    const struct packet *end = r->d->packet + r->d->packets;
+    for (unsigned n = 0; ++p < end && n < BACK; n++)
+        if (packet_answers(r->d, p) && p->psn == a->psn && p->opcode == a->opcode)
+            return true;
+    return false;
+}
+
+/* Has the response before it just come, since the READ was repeated from here? Then this one goes
+ * on with an execution that began before. */
+static bool goes_on(const struct responder *r, const struct packet *p)
+{
+    const struct packet *q = p;
+    for (unsigned n = 0; q-- > r->d->packet && n < BACK; n++) {
+        if (packet_asks(r->d, q) && q->psn == p->psn)
+            return false;
+        if (packet_answers(r->d, q) && packet_flags(q) & WIRE_F_READ)
+            return q->psn == ((p->psn - 1) & WIRE_PSN_MASK);
+    }
+    return false;
+}
+
+/* Is `found` the answer to the first execution of a READ, but seen where one to a later execution,
+ * which begins here, is due? */
+bool reread_oddly(struct responder *r, const struct packet *p, const struct answer *found)
+{
+    bool later = false;
+    for (uint32_t i = r->bucket[p->psn % LEDGER_BUCKETS]; i; i = r->ledger[i - 1].next) {
+        const struct answer *a = &r->ledger[i - 1];
+        if (a->psn != p->psn || a->opcode == found->opcode ||
+            !(wire_opcodes[a->opcode].flags & WIRE_F_READ))
+            continue;
+        r->regular = r->regular || a < found;
+        if (a > found && !a->used) {
+            later = true;
+            r->regular = r->regular || follows(r, p, a);
+        }
+    }
+    uint64_t least = r->d->answers.rtt_samples ? r->d->answers.rtt_min / 8 : 0;
+    bool at_once = r->reread[p->psn % REREADS].psn == p->psn &&
+                   p->kept->ns - r->reread[p->psn % REREADS].ns < least; /* under way already */
+    if (!later || at_once || r->regular || p->overtaken || goes_on(r, p) ||
+        (!r->odd_told && !begun_before(r, found)))
+        return false;
+    if (!r->odd) {
+        r->odd = p;
+        return false;
+    }
+    if (!r->odd_told) {
+        r->j->out->same--;
+        differ_repeated(r, r->odd);
+    }
+    r->odd_told = true;
+    differ_repeated(r, p);
+    return true;
+}
