@@ -165,6 +165,8 @@ int urnic_create_id(struct urnic_cm_channel *ch, enum urnic_port_space ps, void 
 {
     if (ps != URNIC_PS_TCP && ps != URNIC_PS_UDP)
         return -EINVAL;
+    if (client_forked(ch->base.ctx))
+        return -EPERM;
     if (client_dead(ch->base.ctx))
         return -ENODEV;
     struct urnic_cm_id *id = id_new(ch, ps, id_context);
