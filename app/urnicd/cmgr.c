@@ -127,9 +127,8 @@ bool cmgr_busy(const struct cmgr *m)
     return m->dirty || m->nready > 0;
 }
 
-bool cmgr_tx(struct cmgr *m, struct engine_slot *slot, uint64_t now)
+bool cmgr_tx(struct cmgr *m, struct engine_slot *slot)
 {
-    (void)now;
     while (m->nready > 0) {
         const struct mad_out *o = &m->ready[m->first_ready];
         struct engine_av av = {

@@ -71,7 +71,7 @@ bool cmgr_busy(const struct cmgr *m);
 /* Is there a datagram that may be sent? */
 bool cmgr_tx_ready(const struct cmgr *m);
 /* Write the next datagram to the slot. False = none, or its neighbour isn't known yet. */
-bool cmgr_tx(struct cmgr *m, struct engine_slot *slot, uint64_t now);
+bool cmgr_tx(struct cmgr *m, struct engine_slot *slot);
 /* Time-outs and events. Returns how much there was to do. */
 unsigned cmgr_run(struct cmgr *m, uint64_t now);
 /* Every few ms: send the events that full channels had no room for. */

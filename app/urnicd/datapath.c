@@ -285,7 +285,7 @@ static unsigned datapath_slow_tx(struct device *d, struct engine_slot *es, unsig
         es[m].qpn = 0;
         m++;
     }
-    while (m < n && cmgr_tx(d->cm, &es[m], now))
+    while (m < n && cmgr_tx(d->cm, &es[m]))
         m++;
     return m;
 }
