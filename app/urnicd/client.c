@@ -97,22 +97,12 @@ static void client_attach(void *arg, uint64_t now)
     w->contexts = &c->ctx;
 }
 
-/* Its sockets and its doorbells. */
-static int client_context_share(struct client *c)
-{
-    if (!share_has_room(c->share, SHARE_MAPPINGS, 1))
-        return -EDQUOT;
-    int rc = share_take(c->share, SHARE_FDS, CLIENT_CONTEXT_FDS);
-    if (rc == 0)
-        (void)share_take(c->share, SHARE_MAPPINGS, 1);
-    return rc;
-}
-
-static void client_context_unshare(struct client *c)
-{
-    share_give(c->share, SHARE_MAPPINGS, 1);
-    share_give(c->share, SHARE_FDS, CLIENT_CONTEXT_FDS);
-}
+/* A context's sockets and doorbells. */
+static const struct share_part client_context_parts[] = {
+    {SHARE_FDS, CLIENT_CONTEXT_FDS},
+    {SHARE_MAPPINGS, 1},
+};
+#define CLIENT_CONTEXT_PARTS (sizeof(client_context_parts) / sizeof(client_context_parts[0]))
 
 struct client_join {
     struct client *c;
@@ -142,11 +132,11 @@ int client_open(struct client *c, struct device *dev)
     worker_call(dev->worker, client_join_device, &(struct client_join){c, dev});
     if (!c->of_device)
         return -ENOMEM;
-    int rc = client_context_share(c);
+    int rc = share_take_all(c->share, client_context_parts, CLIENT_CONTEXT_PARTS);
     if (rc == 0) {
         rc = context_init(&c->ctx, dev, c);
         if (rc < 0)
-            client_context_unshare(c);
+            share_give_all(c->share, client_context_parts, CLIENT_CONTEXT_PARTS);
     }
     if (rc < 0) {
         worker_call(dev->worker, client_leave_device, c);
@@ -162,7 +152,7 @@ int client_open(struct client *c, struct device *dev)
 void client_unopen(struct client *c)
 {
     context_fini(&c->ctx);
-    client_context_unshare(c);
+    share_give_all(c->share, client_context_parts, CLIENT_CONTEXT_PARTS);
     worker_call(c->ctx.worker, client_leave_device, c);
     c->open = false;
 }

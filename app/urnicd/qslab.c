@@ -53,24 +53,8 @@ static int slab_reserve(struct queue_slab *s, unsigned n)
 }
 
 /* A slab is a descriptor and a mapping; the engine's copies of what is in it are as large. */
-static int slab_share(struct share *s, uint64_t size)
-{
-    if (!share_has_room(s, SHARE_FDS, 1) || !share_has_room(s, SHARE_MAPPINGS, 1))
-        return -EDQUOT;
-    int rc = share_take(s, SHARE_OCTETS, 2 * size);
-    if (rc < 0)
-        return rc;
-    (void)share_take(s, SHARE_FDS, 1);
-    (void)share_take(s, SHARE_MAPPINGS, 1);
-    return 0;
-}
-
-static void slab_unshare(struct share *s, uint64_t size)
-{
-    share_give(s, SHARE_FDS, 1);
-    share_give(s, SHARE_MAPPINGS, 1);
-    share_give(s, SHARE_OCTETS, 2 * size);
-}
+#define SLAB_PARTS(size)                                                                           \
+    (const struct share_part[]){{SHARE_FDS, 1}, {SHARE_MAPPINGS, 1}, {SHARE_OCTETS, 2 * (size)}}, 3
 
 static int slab_new(struct qslab_list *l, uint64_t size)
 {
@@ -78,13 +62,14 @@ static int slab_new(struct qslab_list *l, uint64_t size)
     int rc = -ENOMEM;
 
     size = size > QSLAB_SIZE ? (size + QSLAB_PAGE - 1) / QSLAB_PAGE * QSLAB_PAGE : QSLAB_SIZE;
-    if (s && (l->octets + size > QUOTA_QUEUE_OCTETS || slab_share(l->share, size) < 0)) {
+    if (s &&
+        (l->octets + size > QUOTA_QUEUE_OCTETS || share_take_all(l->share, SLAB_PARTS(size)) < 0)) {
         rc = -EDQUOT;
     } else if (s) {
         if (slab_reserve(s, 8) == 0)
             rc = memory_slab("urnic-queues", size, &s->mem, &s->fd);
         if (rc < 0)
-            slab_unshare(l->share, size);
+            share_give_all(l->share, SLAB_PARTS(size));
     }
     if (rc < 0) {
         if (s)
@@ -235,7 +220,7 @@ void qslab_fini(struct qslab_list *l)
         l->first = s->next;
         memory_free(s->mem);
         close(s->fd);
-        slab_unshare(l->share, s->size);
+        share_give_all(l->share, SLAB_PARTS(s->size));
         free(s->free);
         free(s->dirty);
         free(s);

@@ -40,16 +40,19 @@ static int req_pd_free(struct request *r)
 
 /* ---- quotas ---- */
 
+/* A mapping, and for a slab its memory. */
+#define QUOTA_PARTS(c, octets, len)                                                                \
+    (const struct share_part[]){{SHARE_MAPPINGS, 1}, {SHARE_OCTETS, len}},                         \
+        (octets) == &(c)->slab_octets ? 2 : 1
+
 /* SEC-22: what is mapped counts from then on, on the control thread. */
 static int quota_take(struct client *c, uint64_t *octets, uint64_t len, uint64_t quota)
 {
-    bool slab = octets == &c->slab_octets;
-
-    if (c->mappings >= QUOTA_MAPPINGS || len > quota || *octets > quota - len ||
-        !share_has_room(c->share, SHARE_MAPPINGS, 1) ||
-        (slab && share_take(c->share, SHARE_OCTETS, len) < 0))
+    if (c->mappings >= QUOTA_MAPPINGS || len > quota || *octets > quota - len)
         return -EDQUOT;
-    (void)share_take(c->share, SHARE_MAPPINGS, 1);
+    int rc = share_take_all(c->share, QUOTA_PARTS(c, octets, len));
+    if (rc < 0)
+        return rc;
     c->mappings++;
     *octets += len;
     return 0;
@@ -57,9 +60,7 @@ static int quota_take(struct client *c, uint64_t *octets, uint64_t len, uint64_t
 
 static void quota_give(struct client *c, uint64_t *octets, uint64_t len)
 {
-    share_give(c->share, SHARE_MAPPINGS, 1);
-    if (octets == &c->slab_octets)
-        share_give(c->share, SHARE_OCTETS, len);
+    share_give_all(c->share, QUOTA_PARTS(c, octets, len));
     c->mappings--;
     *octets -= len;
 }

@@ -76,3 +76,21 @@ void share_give(struct share *s, enum share_kind kind, uint64_t n)
         s->pool->used[kind] -= n;
     }
 }
+
+int share_take_all(struct share *s, const struct share_part *part, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        int rc = share_take(s, part[i].kind, part[i].n);
+        if (rc < 0) {
+            share_give_all(s, part, i);
+            return rc;
+        }
+    }
+    return 0;
+}
+
+void share_give_all(struct share *s, const struct share_part *part, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        share_give(s, part[i].kind, part[i].n);
+}

@@ -64,4 +64,14 @@ int share_take(struct share *s, enum share_kind kind, uint64_t n);
 /* Give back what was taken. */
 void share_give(struct share *s, enum share_kind kind, uint64_t n);
 
+/* So much of a kind. */
+struct share_part {
+    enum share_kind kind;
+    uint64_t n;
+};
+
+/* Take of several kinds, all or nothing; give them back. */
+int share_take_all(struct share *s, const struct share_part *part, unsigned count);
+void share_give_all(struct share *s, const struct share_part *part, unsigned count);
+
 #endif

@@ -192,6 +192,28 @@ START_TEST(share_by_queues)
 }
 END_TEST
 
+/* Of several kinds, all or nothing. */
+START_TEST(share_of_several_kinds)
+{
+    struct share_pool pool = {.limit = {[SHARE_FDS] = 16, [SHARE_OCTETS] = 160}};
+    const struct share_part part[] = {{SHARE_FDS, 1}, {SHARE_OCTETS, 20}, {SHARE_MAPPINGS, 5}};
+    struct share *s = share_join(&pool, 7, false);
+
+    for (unsigned i = 0; i < 7; i++)
+        ck_assert_int_eq(share_take_all(s, part, 3), 0);
+    for (unsigned i = 0; i < 2; i++)
+        ck_assert_int_eq(share_take_all(s, part, 3), -EDQUOT);
+    ck_assert_uint_eq(s->used[SHARE_FDS], 7);
+    ck_assert_uint_eq(s->used[SHARE_OCTETS], 140);
+    ck_assert_uint_eq(s->used[SHARE_MAPPINGS], 35);
+    for (unsigned i = 0; i < 7; i++)
+        share_give_all(s, part, 3);
+    for (unsigned i = 0; i < SHARE_KINDS; i++)
+        ck_assert_uint_eq(pool.used[i], 0);
+    leave_all(&pool);
+}
+END_TEST
+
 /* SEC-22: a group counts once for a user, until the last of his queue pairs has left it. */
 START_TEST(share_by_groups)
 {
@@ -225,4 +247,4 @@ END_TEST
 
 UNIT_MAIN("shares", share_leaves_some, share_keeps_promises, share_of_all_members,
           share_of_too_much, share_of_administrators, share_by_handles, share_by_queues,
-          share_by_groups)
+          share_by_groups, share_of_several_kinds)
