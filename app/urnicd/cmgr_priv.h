@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Shared by cmgr.c (datagrams), cmid.c (clients' ids) and cmid_qp.c (their queue pairs); nobody
- * else includes this.
+ * Shared by cmgr.c (datagrams), cmid.c (clients' ids), cmid_channel.c (what they hear) and
+ * cmid_qp.c (their queue pairs); nobody else includes this.
  */
 #ifndef URNICD_CMGR_PRIV_H
 #define URNICD_CMGR_PRIV_H
@@ -29,7 +29,7 @@ struct cmgr {
     struct mad_out ready[CMGR_READY], waiting[CMGR_WAITING];
 };
 
-/* An event for the client of this id (cmid.c). */
+/* An event for the client of this id (cmid_channel.c). */
 void cmid_event(struct cm_id *id, const struct ipc_cm_event *ev);
 /* Something happened to a connection: tell its client (cmid.c). */
 void cmgr_on_event(struct cmgr *m, const struct cm_event *ev, uint64_t now);

@@ -1,104 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Clients' connection ids: their requests become calls of lib/cm, its events become messages on
- * their channel. Event numbers and meanings are librdmacm's (CM-35).
+ * Clients' connection ids: their requests become calls of lib/cm, its events become messages for
+ * their channel (cmid_channel.c). Event numbers and meanings are librdmacm's (CM-35).
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "client.h"
 #include "client_qp.h"
 #include "clock.h"
 #include "cmgr_priv.h"
 #include "device.h"
-#include "log.h"
 
-#define CMID_OWED_MAX   4096u /* events that a client may leave unread; then they are lost */
 #define CMID_RESOLVE_MS 2000u
 #define CMID_PORT_FIRST 49152u
 
-struct cm_owed {
-    struct cm_owed *next;
-    struct ipc_cm_event ev;
-};
-
 /* ---- events ---- */
-
-static bool channel_send(const struct cm_channel *ch, const struct ipc_cm_event *ev)
-{
-    return send(ch->fd, ev, sizeof(*ev), MSG_DONTWAIT | MSG_NOSIGNAL) >= 0 ||
-           (errno != EAGAIN && errno != EWOULDBLOCK && errno != ENOBUFS);
-}
-
-static void channel_owed(struct cm_channel *ch)
-{
-    while (ch->first && channel_send(ch, &ch->first->ev)) {
-        struct cm_owed *o = ch->first;
-        ch->first = o->next;
-        ch->owed--;
-        free(o);
-    }
-    if (!ch->first)
-        ch->last = &ch->first;
-}
-
-void cmgr_channel_add(struct cmgr *m, struct cm_channel *ch)
-{
-    ch->owner = m;
-    ch->next = m->channels;
-    m->channels = ch;
-}
-
-void cmgr_service(struct cmgr *m)
-{
-    for (struct cm_channel *ch = m->channels; ch; ch = ch->next) {
-        if (ch->first)
-            channel_owed(ch);
-    }
-}
-
-void cmgr_channel_free(struct cm_channel *ch)
-{
-    for (struct cm_channel **p = ch->owner ? &ch->owner->channels : NULL; p && *p;
-         p = &(*p)->next) {
-        if (*p == ch) {
-            *p = ch->next;
-            break;
-        }
-    }
-    while (ch->first) {
-        struct cm_owed *o = ch->first;
-        ch->first = o->next;
-        free(o);
-    }
-    close(ch->fd);
-    free(ch);
-}
-
-/* Events of one channel keep their order. */
-void cmid_event(struct cm_id *id, const struct ipc_cm_event *ev)
-{
-    struct cm_channel *ch = id->channel;
-
-    id->events++;
-    channel_owed(ch);
-    if (!ch->first && channel_send(ch, ev))
-        return;
-    struct cm_owed *o = ch->owed < CMID_OWED_MAX ? malloc(sizeof(*o)) : NULL;
-    if (!o) {
-        log_warn("client", "%s[%d] doesn't read its connection events: one is lost",
-                 id->client->comm, (int)id->client->pid);
-        return;
-    }
-    *o = (struct cm_owed){.ev = *ev};
-    *ch->last = o;
-    ch->last = &o->next;
-    ch->owed++;
-}
 
 static void cmid_simple(struct cm_id *id, enum ipc_cm_event_type type, int status)
 {
