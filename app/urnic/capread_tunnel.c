@@ -33,13 +33,13 @@ enum { PORT_ROCE = 4791 };
 enum { GPE_FLAGS = 0x0C, GPE_IPV4 = 1, GPE_IPV6 = 2, GPE_ETHER = 3 };
 enum { PPP_IPV4 = 0x0021, PPP_IPV6 = 0x0057 };
 
-#define ETHER_LEN 14u
-#define TAG_LEN   4u
-#define IPV4_LEN  20u
-#define IPV6_LEN  40u
-#define UDP_LEN   8u
+#define ETHER_LEN    14u
+#define TAG_LEN      4u
+#define IPV4_LEN     20u
+#define IPV6_LEN     40u
+#define UDP_LEN      8u
 #define SPECTRUM_LEN 22u
-#define LEVELS    6u /* of what is inside what */
+#define LEVELS       6u /* of what is inside what */
 
 /* How far in we are. */
 struct cursor {

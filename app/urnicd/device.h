@@ -69,8 +69,8 @@ struct device {
     char no_link[96]; /* what was said last of why there is none; "" = it is up, or nothing was */
     struct device_stats stats;
     struct group_user *groups; /* who is in which */
-    struct share_pool share; /* who has how many of the engine's objects */
-    uint32_t ifindex;        /* of the kernel's interface that the port is on; 0 = none */
+    struct share_pool share;   /* who has how many of the engine's objects */
+    uint32_t ifindex;          /* of the kernel's interface that the port is on; 0 = none */
 };
 
 /* Open the port and set everything up; the worker isn't running yet. `conf` has to live as long;

@@ -126,13 +126,13 @@ struct lint_mark {
 #define LINT_SPAN_MAX (1u << 23) /* half of the PSNs: further back nothing is compared */
 
 /* After so many requests what was sent before a capture's beginning is answered. */
-#define LINT_SETTLED 1024u
-#define LINT_ANEW_NS 1000000u /* sooner than this no queue pair begins a new life */
-#define LINT_RECENT  32u
+#define LINT_SETTLED   1024u
+#define LINT_ANEW_NS   1000000u /* sooner than this no queue pair begins a new life */
+#define LINT_RECENT    32u
 #define LINT_STRANGERS 64u
 #define HOP_NS         1000000u /* sooner than this no other path is taken */
-#define COPY_NS      50000u /* in which a copy of a packet comes, when no round trip is known */
-#define LINT_PRIVATE 0xC0u  /* opcodes from here on are manufacturers' */
+#define COPY_NS        50000u   /* in which a copy of a packet comes, when no round trip is known */
+#define LINT_PRIVATE   0xC0u    /* opcodes from here on are manufacturers' */
 
 /* Where packets were seen of late. */
 struct lint_recent {

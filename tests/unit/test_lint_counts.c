@@ -79,14 +79,14 @@ END_TEST
 /* FLUSH and ATOMIC WRITE are operations, too (IBTA 1.5). */
 START_TEST(operations)
 {
-    static const struct step steps[] = {{.opcode = RC(FLUSH), .psn = 100, .dma_len = 64},
-                                        RESP(READ_RESP_ONLY, 100, 0, 1),
-                                        {.opcode = RC(FLUSH), .psn = 101, .dma_len = 64},
-                                        RESP(READ_RESP_ONLY, 101, 0, 2),
-                                        {.opcode = RC(ATOMIC_WRITE), .psn = 102, .len = 8,
-                                         .dma_len = 8},
-                                        RESP(READ_RESP_ONLY, 102, 0, 3),
-                                        END};
+    static const struct step steps[] = {
+        {.opcode = RC(FLUSH), .psn = 100, .dma_len = 64},
+        RESP(READ_RESP_ONLY, 100, 0, 1),
+        {.opcode = RC(FLUSH), .psn = 101, .dma_len = 64},
+        RESP(READ_RESP_ONLY, 101, 0, 2),
+        {.opcode = RC(ATOMIC_WRITE), .psn = 102, .len = 8, .dma_len = 8},
+        RESP(READ_RESP_ONLY, 102, 0, 3),
+        END};
     struct lint_flow_info info[2];
     track(steps, true, true, info);
     ck_assert_uint_eq(info[0].flushes, 2);
