@@ -15,7 +15,7 @@
 struct rig {
     pid_t pid;
     char dir[64], socket[96];
-    uid_t uid; /* whose the daemon is; 0 = the test's own */
+    uid_t uid; /* whose the daemon is, told before it starts; 0 = the test's own */
 };
 
 /* Start `urnicd --foreground --socket DIR/sock ARGS` and wait until it serves; the test fails if it

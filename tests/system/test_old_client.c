@@ -128,7 +128,7 @@ static void migrate(struct old_end *e, uint32_t id)
 
 START_TEST(one_connection)
 {
-    struct rig rig;
+    struct rig rig = {0};
     struct old_end a, b;
     struct old_msg m;
 
