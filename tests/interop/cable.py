@@ -246,7 +246,7 @@ class Cable:
                 if door in ready:
                     conn, _ = door.accept()
                     conn.setblocking(False)
-                    self.conns[i] = conn
+                    self.conns[i], self.partial[i] = conn, b""  # a guest that starts again comes anew
             for i, conn in enumerate(self.conns):
                 if conn and conn in ready:
                     self._from_nic(i)

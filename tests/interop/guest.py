@@ -28,6 +28,8 @@ MODULES_LATER = ["vfio_pci", "vfio_iommu_type1", "uio_pci_generic", "e1000"]
 # own applets (ip ...) before those in PATH.
 HOST_PROGRAMS = {"/bin/dash": "/bin/sh", "/usr/bin/rdma": "/usr/bin/rdma", "/usr/sbin/ip": "/usr/bin/ip"}
 PORT = 2222
+# It takes ten seconds, more where the machine is busy. One has hung in the kernel without a word; the next one came up.
+BOOT_SECONDS = [60, 180]
 PLUGIN_DIR = "/usr/lib/urnic"
 LIBDIR = Path("/usr/lib/x86_64-linux-gnu")
 
@@ -243,34 +245,52 @@ class Guest:
         append = ["console=ttyS0", "quiet", "panic=-1", "mitigations=off", "audit=0", "nowatchdog",
                   "tsc=reliable", "no_timer_check", "random.trust_cpu=on", "net.ifnames=0",
                   "intel_iommu=on", "iommu=pt", "hugepages=96", f"roce_mtu={mtu}"]
-        command = ["qemu-system-x86_64", "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
-                   "-machine", "q35", "-cpu", "max,la57=off", "-smp", str(cpus), "-m", "1024",
-                   "-accel", "tcg,thread=multi",
-                   "-kernel", str(vmlinuz), "-initrd", str(initrd), "-append", " ".join(append),
-                   "-serial", f"file:{self.console}", "-device", "intel-iommu",
-                   "-netdev", f"user,id=ctl,restrict=on,ipv6=off,hostfwd=tcp:127.0.0.1:{PORT}-:{PORT}",
-                   "-device", "virtio-net-pci,netdev=ctl,addr=3,romfile="]
+        self.command = ["qemu-system-x86_64", "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
+                        "-machine", "q35", "-cpu", "max,la57=off", "-smp", str(cpus), "-m", "1024",
+                        "-accel", "tcg,thread=multi",
+                        "-kernel", str(vmlinuz), "-initrd", str(initrd), "-append", " ".join(append),
+                        "-serial", f"file:{self.console}", "-device", "intel-iommu",
+                        "-netdev", f"user,id=ctl,restrict=on,ipv6=off,hostfwd=tcp:127.0.0.1:{PORT}-:{PORT}",
+                        "-device", "virtio-net-pci,netdev=ctl,addr=3,romfile="]
         devices = [f"virtio-net-pci,addr=4,mac={MAC},host_mtu={mtu}",
                    f"virtio-net-pci,addr=5,mac={VIRTIO_MAC},host_mtu={mtu},disable-legacy=on,iommu_platform=on",
                    f"e1000,addr=6,mac={E1000_MAC}"]
         for i, (device, path) in enumerate(zip(devices, nics)):
-            command += ["-netdev", f"stream,id=n{i},server=off,addr.type=unix,addr.path={path}",
-                        "-device", f"{device},netdev=n{i},romfile="]
-        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                                        stderr=open(self.work / "qemu.log", "w"))
+            self.command += ["-netdev", f"stream,id=n{i},server=off,addr.type=unix,addr.path={path}",
+                             "-device", f"{device},netdev=n{i},romfile="]
         self.initrd = initrd
+        self.start()
 
-    def wait(self, seconds=180):
-        """Until the guest answers. Raises GuestError with the end of its console."""
+    def start(self):
+        self.console.unlink(missing_ok=True)
+        with open(self.work / "qemu.log", "w") as log:
+            self.process = subprocess.Popen(self.command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                            stderr=log)
+
+    def ready(self, seconds):
+        """Has the guest booted, after so many seconds at most?"""
         end = time.monotonic() + seconds
         while time.monotonic() < end and self.process.poll() is None:
-            said = self.console.read_text(errors="replace") if self.console.exists() else ""
-            if "GUEST-READY" in said:
+            if self.console.exists() and "GUEST-READY" in self.console.read_text(errors="replace"):
+                return True
+            time.sleep(0.1)
+        return False
+
+    def wait(self):
+        """Until the guest answers. Raises GuestError with the end of its console."""
+        for seconds in BOOT_SECONDS:
+            if self.ready(seconds):
                 self.initrd.unlink(missing_ok=True)
                 self.sh("true")
                 return
-            time.sleep(0.1)
-        said = (self.work / "qemu.log").read_text() + self.console.read_text(errors="replace")[-2000:]
+            if self.process.poll() is not None or seconds == BOOT_SECONDS[-1]:
+                break
+            print(f"the guest has not come up in {seconds} s: starting it again", flush=True)
+            self.stop()
+            self.start()
+        said = (self.work / "qemu.log").read_text()
+        if self.console.exists():
+            said += self.console.read_text(errors="replace")[-2000:]
         raise GuestError("the guest did not come up:\n" + said)
 
     def connect(self, command):
