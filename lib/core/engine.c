@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The engine's phases: a received packet's way to its queue pair (VAL-01), the round of queue pairs
- * that have something to send, time-outs. Rules: VAL, WIRE-04, WIRE-06, WIRE-30, KEY.
+ * The engine's life, its addresses, the round of queue pairs that have something to send,
+ * time-outs. What it receives: engine_rx.c.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine_priv.h"
-#include "ud.h"
 
 #define MAX_QP_DEFAULT    1024u
 #define GSI_MAD_LEN       256u
@@ -126,7 +125,7 @@ void engine_usage(const struct engine *e, struct engine_usage *out)
     };
 }
 
-/* ---- addresses ---- */
+/* ---- addresses, P_Keys ---- */
 
 static int addr_index(const struct engine *e, const struct wire_addr *a)
 {
@@ -169,60 +168,6 @@ bool engine_addr_local(struct engine *e, const struct wire_addr *a)
     return true;
 }
 
-/* ---- receive ---- */
-
-static const uint16_t verdict_counter[WIRE_VERDICTS] = {
-    [WIRE_NOT_ROCE] = ENGINE_C_rx_not_roce,       [WIRE_TRUNCATED] = ENGINE_C_rx_truncated,
-    [WIRE_IP_OPTIONS] = ENGINE_C_rx_ip_options,   [WIRE_IP_FRAGMENT] = ENGINE_C_rx_ip_fragment,
-    [WIRE_BAD_IP_CSUM] = ENGINE_C_rx_bad_ip_csum, [WIRE_BAD_ADDR] = ENGINE_C_rx_bad_addr,
-    [WIRE_BAD_UDP] = ENGINE_C_rx_bad_udp,         [WIRE_BAD_UDP_CSUM] = ENGINE_C_rx_bad_udp_csum,
-    [WIRE_BAD_TVER] = ENGINE_C_rx_bad_tver,       [WIRE_BAD_OPCODE] = ENGINE_C_rx_bad_opcode,
-    [WIRE_BAD_LENGTH] = ENGINE_C_rx_bad_length,   [WIRE_BAD_ICRC] = ENGINE_C_rx_icrc_err,
-    [WIRE_BAD_QPN] = ENGINE_C_rx_bad_qpn,         [WIRE_BAD_AETH] = ENGINE_C_rx_bad_aeth,
-    [WIRE_BAD_SRCQP] = ENGINE_C_rx_bad_srcqp,
-};
-
-/* WIRE-04, WIRE-06: VLAN and MAC of this port? */
-static bool my_link(const struct engine *e, const struct wire_pkt *p)
-{
-    if (p->vlan ? (p->tci & 0xFFF) != e->p.vlan : e->p.vlan != 0)
-        return false;
-    return p->dmac[0] & 1 || !memcmp(p->dmac, e->p.mac, 6);
-}
-
-/* WIRE-06, WIRE-30: an address of ours, or a group's that came to the group's MAC or to ours? */
-static bool my_addr(struct engine *e, const struct wire_pkt *p)
-{
-    bool group = p->dmac[0] & 1;
-    uint8_t mac[6];
-    if (!group && engine_addr_local(e, &p->dip))
-        return true;
-    wire_mcast_mac(&p->dip, mac);
-    return wire_addr_is_multicast(&p->dip) && (!group || !memcmp(p->dmac, mac, sizeof(mac)));
-}
-
-/* VAL-01: is it for somebody else, and is that known before what else is wrong with it? */
-static bool not_for_us(struct engine *e, const struct wire_pkt *p, enum wire_verdict v)
-{
-    if (!p->ip_off) /* not even a link header */
-        return false;
-    return !my_link(e, p) || ((v == WIRE_OK || v >= WIRE_BAD_UDP) && !my_addr(e, p));
-}
-
-/* Fields that step 9 judges: queue pair, path and keys come before them. */
-static bool is_late(enum wire_verdict v)
-{
-    return v == WIRE_BAD_AETH || v == WIRE_BAD_SRCQP;
-}
-
-bool rx_late_drop(struct rx *rx)
-{
-    if (__builtin_expect(rx->f->verdict == WIRE_OK, 1))
-        return false;
-    rx_drop(rx, verdict_counter[rx->f->verdict]);
-    return true;
-}
-
 bool engine_pkey_find(const struct engine *e, uint16_t pkey, unsigned *index)
 {
     for (unsigned i = 0; i < ENGINE_PKEYS; i++) {
@@ -232,228 +177,6 @@ bool engine_pkey_find(const struct engine *e, uint16_t pkey, unsigned *index)
         }
     }
     return false;
-}
-
-static void rx_gsi(struct rx *rx)
-{
-    struct engine *e = rx->e;
-    unsigned index;
-    if (rx->op->service != WIRE_UD)
-        rx_drop(rx, ENGINE_C_rx_qp_type_mismatch);
-    else if (!engine_pkey_find(e, rx->pkt.pkey, &index)) /* KEY-04 */
-        rx_drop(rx, ENGINE_C_rx_bad_pkey);
-    else if (rx->pkt.qkey != WIRE_QKEY_GSI) /* KEY-07 */
-        rx_drop(rx, ENGINE_C_rx_bad_qkey);
-    else if (rx_late_drop(rx))
-        return;
-    else if (e->gsi && e->gsi->state >= QPS_RTR && e->gsi->state != QPS_ERR)
-        ud_rx(rx, e->gsi);
-    else if (e->p.hooks.gsi_rx)
-        e->p.hooks.gsi_rx(e->p.hook_arg, &rx->pkt, rx->payload, rx->pkt.payload_len);
-    else
-        rx_drop(rx, ENGINE_C_rx_bad_qpn);
-}
-
-static const uint8_t qp_service[] = {
-    [QP_GSI] = WIRE_UD, [QP_RC] = WIRE_RC, [QP_UC] = WIRE_UC, [QP_UD] = WIRE_UD};
-
-/* VAL-04: the states in which a queue pair of this type takes requests, or responses. */
-static unsigned states_that_take(const struct qp *qp, uint16_t op_flags)
-{
-    unsigned ok = 1u << QPS_RTS | 1u << QPS_SQD;
-    if (!(op_flags & WIRE_F_RESPONSE))
-        ok |= 1u << QPS_RTR;
-    if (qp->type != QP_RC)
-        ok |= 1u << QPS_SQE;
-    return ok;
-}
-
-static bool state_takes(const struct rx *rx, const struct qp *qp)
-{
-    return rx->states >> qp->state & 1;
-}
-
-/* VAL-03. */
-static bool from_peer(const struct wire_pkt *p, const struct qp *qp)
-{
-    return qp_connected(qp) && !memcmp(&p->sip, &qp->rip, sizeof(p->sip)) &&
-           !memcmp(&p->dip, &qp->lip, sizeof(p->dip));
-}
-
-/* Steps 6 to 9 of VAL-01 for a packet whose iCRC is good. False: dropped. */
-static bool qp_takes(struct rx *rx, struct qp *qp)
-{
-    const struct wire_pkt *p = &rx->pkt;
-    bool cnp = rx->op->flags & WIRE_F_CNP;
-
-    if (!cnp && rx->op->service != qp_service[qp->type]) {
-        rx_drop(rx, ENGINE_C_rx_qp_type_mismatch);
-        return false;
-    }
-    rx->states = states_that_take(qp, rx->op->flags);
-    if (!state_takes(rx, qp)) {
-        rx_drop(rx, ENGINE_C_rx_bad_qp_state);
-        return false;
-    }
-    bool peer = from_peer(p, qp);
-    if (!peer && qp_connected(qp)) {
-        guess_drop(rx, NULL, GUESS_ADDR, ENGINE_C_rx_addr_mismatch);
-        return false;
-    }
-    if (p->pkey != qp->pkey && !wire_pkey_match(p->pkey, qp->pkey)) {
-        guess_drop(rx, peer ? qp : NULL, GUESS_KEY, ENGINE_C_rx_bad_pkey);
-        return false;
-    }
-    if (rx->op->service == WIRE_UD && guess_source_closed(rx)) {
-        rx_drop(rx, ENGINE_C_rx_rate_limited);
-        return false;
-    }
-    if (rx->op->service == WIRE_UD && p->qkey != qp->qkey) {
-        guess_drop(rx, NULL, GUESS_KEY, ENGINE_C_rx_bad_qkey);
-        return false;
-    }
-    return !rx_late_drop(rx);
-}
-
-static void rx_to_qp(struct rx *rx, struct qp *qp)
-{
-    struct engine *e = rx->e;
-    const struct wire_pkt *p = &rx->pkt;
-
-    qp->stats.rx_packets++;
-    qp->stats.rx_bytes += rx->f->len;
-    if (__builtin_expect((p->tclass & 3) == 3, 0)) /* CC-01 */
-        cnp_on_mark(rx, qp);
-    if (rx->op->flags & WIRE_F_CNP)
-        limiter_on_cnp(e, qp, rx->now);
-    else if (__builtin_expect(p->selective, 0) && !sr_rx(rx, qp))
-        return;
-    else if (rx->op->service == WIRE_UD)
-        ud_rx(rx, qp);
-    else if (rx->op->flags & WIRE_F_RESPONSE)
-        comp_rx(rx, qp);
-    else
-        resp_rx(rx, qp);
-}
-
-/* The peer of a queue pair that is gone may not know yet: that number isn't a guess (SEC-09). */
-static bool was_here(const struct engine *e, uint32_t slot, uint32_t qpn)
-{
-    return slot < e->table_size && (qpn_make(&e->qpns, slot, e->life[slot] - 1) == qpn ||
-                                    qpn_make(&e->qpns, slot, e->life[slot] - 2) == qpn);
-}
-
-/* The queue pair that a good packet is for, NULL when it was dropped, or is somebody else's. */
-static struct qp *rx_find_qp(struct rx *rx)
-{
-    struct engine *e = rx->e;
-    uint32_t qpn = rx->pkt.dqpn;
-    if (qpn != rx->qpn) {
-        rx->qpn = qpn;
-        rx->slot = qpn_slot(&e->qpns, qpn, &rx->worker);
-    }
-    uint32_t slot = rx->slot;
-    if (rx->worker != e->p.worker) {
-        rx->f->disposition = ENGINE_OTHER_WORKER;
-        rx->f->worker = (uint8_t)rx->worker;
-        return NULL;
-    }
-    struct qp *qp = slot < e->table_size ? e->table[slot] : NULL;
-    if (qp && qp->qpn == qpn && !wire_addr_is_multicast(&rx->pkt.dip))
-        return qp_takes(rx, qp) ? qp : NULL;
-    if (was_here(e, slot, qpn))
-        rx_drop(rx, ENGINE_C_rx_bad_qpn);
-    else
-        guess_drop(rx, NULL, GUESS_QPN, ENGINE_C_rx_bad_qpn);
-    return NULL;
-}
-
-/* Does the packet differ from the one before, which was good and for us, in no more than
- * acknowledge request and PSN, and does that one's queue pair still take it? */
-static bool rx_goes_on(const struct rx *rx)
-{
-    return rx->for_us && rx->last && rx->flow->next && state_takes(rx, rx->last);
-}
-
-/* The queue pair of a packet that doesn't go on; NULL: somebody else's, or dropped. */
-static struct qp *rx_begins(struct rx *rx, enum wire_verdict v)
-{
-    rx->for_us = rx->for_us && rx->flow->same;
-    if (!rx->for_us && not_for_us(rx->e, &rx->pkt, v)) {
-        rx_drop(rx, ENGINE_C_rx_not_for_us);
-        return NULL;
-    }
-    if (v != WIRE_OK && !is_late(v)) {
-        rx_drop(rx, verdict_counter[v]);
-        return NULL;
-    }
-    rx->for_us = rx->flow && v == WIRE_OK;
-    rx->last = NULL;
-    rx->op = &wire_opcodes[rx->pkt.opcode];
-    if (rx->pkt.dqpn == WIRE_QPN_GSI)
-        rx_gsi(rx);
-    else if (rx->pkt.dqpn == WIRE_QPN_MULTICAST)
-        ud_rx_mcast(rx);
-    else
-        rx->last = rx_find_qp(rx);
-    return rx->last;
-}
-
-static void rx_frame(struct rx *rx)
-{
-    struct engine *e = rx->e;
-    struct engine_frame *f = rx->f;
-    f->disposition = ENGINE_TAKEN;
-    f->drop = ENGINE_C_none;
-    unsigned flags = f->flags | rx->flags;
-    enum wire_verdict v = rx->flow ? wire_parse_flow(f->data, f->len, flags, rx->flow, &rx->pkt)
-                                   : wire_parse(f->data, f->len, flags, &rx->pkt);
-    f->verdict = (uint16_t)v;
-    if (v == WIRE_NOT_ROCE) {
-        f->disposition = ENGINE_SLOW_PATH;
-        engine_count(e, ENGINE_C_rx_not_roce);
-        return;
-    }
-    e->counters[ENGINE_C_rx_packets]++;
-    e->counters[ENGINE_C_rx_bytes] += f->len;
-    rx->payload = f->data + rx->pkt.payload_off;
-    struct qp *qp = v == WIRE_OK && rx_goes_on(rx) ? rx->last : rx_begins(rx, v);
-    if (qp)
-        rx_to_qp(rx, qp);
-}
-
-unsigned engine_rx(struct engine *e, struct engine_frame *frames, unsigned n, uint64_t now,
-                   struct engine_copy *copies, unsigned cap, unsigned *ncopies)
-{
-    struct wire_flow flow;
-    struct rx rx = {.e = e, .now = engine_clock(e, now), .copies = copies, .cap = cap};
-    if (rx.cap > UINT16_MAX) /* record.pending: all of them may be of one */
-        rx.cap = UINT16_MAX;
-    rx.flags = (e->p.loopback ? WIRE_P_LOOPBACK : 0) | (e->nsr ? WIRE_P_SELECTIVE : 0);
-    unsigned i;
-    if (n > 1) {
-        flow.ip_version = 0;
-        rx.flow = &flow;
-    }
-    for (i = 0; i < n && rx.cap - rx.ncopies >= ENGINE_FRAME_COPIES; i++) {
-        if (i + 1 < n)
-            __builtin_prefetch(frames[i + 1].data);
-        rx.f = &frames[i];
-        rx.frame = i;
-        unsigned listed = rx.ncopies;
-        rx_frame(&rx);
-        if (rx.ncopies > listed && e->p.hooks.copies)
-            e->p.hooks.copies(e->p.hook_arg, copies, rx.ncopies);
-    }
-    *ncopies = rx.ncopies;
-    return i;
-}
-
-void engine_copied(struct engine *e, const struct engine_result *results, unsigned n, uint64_t now)
-{
-    now = engine_clock(e, now);
-    for (unsigned i = 0; i < n; i++)
-        record_result(e, &results[i], now);
 }
 
 /* ---- send ---- */
