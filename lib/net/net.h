@@ -81,14 +81,9 @@ int net_addr_del(struct net_port *port, const struct wire_addr *addr);
 int net_addr_foreign(struct net_port *port, const struct wire_addr *addr, bool foreign);
 /* Is it one of the port's addresses, foreign ones included? */
 bool net_addr_has(const struct net_port *port, const struct wire_addr *addr);
-/* The i-th address, in the order of adding; false behind the last. */
-bool net_addr_get(const struct net_port *port, size_t i, struct wire_addr *addr,
-                  unsigned *prefix_len);
 
 /* Where packets go that are for no on-link prefix; one gateway per family. -EINVAL: not unicast. */
 int net_gateway_set(struct net_port *port, const struct wire_addr *gateway);
-/* No gateway for IPv6, or for IPv4. */
-void net_gateway_clear(struct net_port *port, bool v6);
 
 /* The neighbour that a packet for `dst` goes to: `dst` itself when a prefix covers it, else the
  * gateway. 0 or -ENETUNREACH. Multicast groups are their own next hop. */
@@ -134,11 +129,6 @@ enum net_state {
 };
 /* The state of a neighbour; the table doesn't change. */
 enum net_state net_neigh_state(const struct net_port *port, const struct wire_addr *hop);
-/* "none", "incomplete" ... */
-const char *net_state_name(enum net_state s);
-/* The i-th slot of the table, for listings: false behind the last; *state NET_NONE = empty slot. */
-bool net_neigh_get(const struct net_port *port, size_t i, struct wire_addr *addr, uint8_t mac[6],
-                   enum net_state *state);
 
 struct net_change {
     struct wire_addr addr;

@@ -114,16 +114,6 @@ bool net_answers(const struct net_port *p, const struct wire_addr *addr)
     return i < p->own_count && !p->own[i].foreign;
 }
 
-bool net_addr_get(const struct net_port *port, size_t i, struct wire_addr *addr,
-                  unsigned *prefix_len)
-{
-    if (i >= port->own_count)
-        return false;
-    *addr = port->own[i].addr;
-    *prefix_len = port->own[i].prefix - (wire_addr_is_v4(addr) ? 96u : 0u);
-    return true;
-}
-
 int net_gateway_set(struct net_port *port, const struct wire_addr *gateway)
 {
     if (!net_is_unicast(gateway))
@@ -132,11 +122,6 @@ int net_gateway_set(struct net_port *port, const struct wire_addr *gateway)
     port->gateway[v6] = *gateway;
     port->has_gateway[v6] = true;
     return 0;
-}
-
-void net_gateway_clear(struct net_port *port, bool v6)
-{
-    port->has_gateway[v6] = false;
 }
 
 int net_next_hop(const struct net_port *port, const struct wire_addr *dst, struct wire_addr *hop)

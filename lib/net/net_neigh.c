@@ -394,18 +394,6 @@ enum net_state net_neigh_state(const struct net_port *port, const struct wire_ad
     return n ? n->state : NET_NONE;
 }
 
-bool net_neigh_get(const struct net_port *port, size_t i, struct wire_addr *addr, uint8_t mac[6],
-                   enum net_state *state)
-{
-    if (i >= port->config.neighbours)
-        return false;
-    const struct neigh *n = &port->table[i];
-    *addr = n->addr;
-    memcpy(mac, n->mac, 6);
-    *state = n->state;
-    return true;
-}
-
 bool net_next_change(struct net_port *port, struct net_change *change)
 {
     struct neigh *n = TAILQ_FIRST(&port->change);
@@ -417,13 +405,4 @@ bool net_next_change(struct net_port *port, struct net_change *change)
     memcpy(change->mac, n->mac, 6);
     change->reachable = n->state != NET_FAILED && n->state != NET_INCOMPLETE;
     return true;
-}
-
-const char *net_state_name(enum net_state s)
-{
-    static const char *const names[] = {
-        [NET_NONE] = "none",   [NET_INCOMPLETE] = "incomplete", [NET_REACHABLE] = "reachable",
-        [NET_STALE] = "stale", [NET_PROBE] = "probe",           [NET_FAILED] = "failed",
-    };
-    return (unsigned)s <= NET_FAILED ? names[s] : "unknown";
 }

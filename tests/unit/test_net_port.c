@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "net.h"
+#include "net_port.h"
 #include "unit.h"
 #include "wire_bytes.h"
 #include "wire_csum.h"
@@ -753,13 +753,10 @@ START_TEST(gid_03_announcements)
     uint8_t b[NET_TX_MAX];
     memcpy(c.mac, our_mac, 6);
     struct net_port *p = net_port_new(&c, 7);
-    struct wire_addr a;
-    unsigned prefix;
-    ck_assert(net_addr_get(p, 0, &a, &prefix));
-    ck_assert_mem_eq(&a, addr("fe80::ff:fe00:1").b, 16);
-    ck_assert_uint_eq(prefix, 64);
-    ck_assert(!net_addr_get(p, 1, &a, &prefix));
-    a = addr("10.0.0.1");
+    ck_assert_uint_eq(p->own_count, 1);
+    ck_assert_mem_eq(&p->own[0].addr, addr("fe80::ff:fe00:1").b, 16);
+    ck_assert_uint_eq(p->own[0].prefix, 64);
+    struct wire_addr a = addr("10.0.0.1");
     ck_assert_int_eq(net_addr_add(p, &a, 24, 7), 0);
     for (unsigned i = 0; i < NET_ANNOUNCEMENTS; i++) {
         uint64_t now = 7 + i * NET_ANNOUNCE_NS;
