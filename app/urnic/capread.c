@@ -18,6 +18,7 @@
 #include "capread_link.h"
 #include "capread_priv.h"
 #include "capread_tunnel.h"
+#include "wire.h"
 
 #define PCAP_MAGIC_US       0xA1B2C3D4u
 #define PCAP_MAGIC_NS       0xA1B23C4Du
@@ -190,7 +191,7 @@ static int begin(struct capread *c, char *why, size_t why_size)
 
 static int start(struct capread *c, struct capread **out, char *why, size_t why_size)
 {
-    c->scratch = malloc(CAPREAD_FRAME_MAX + CAPREAD_ETHER_LEN);
+    c->scratch = malloc(CAPREAD_FRAME_MAX + WIRE_ETH_LEN);
     int rc = c->scratch ? begin(c, why, why_size) : -ENOMEM;
     if (!c->scratch)
         snprintf(why, why_size, "%s", strerror(ENOMEM));

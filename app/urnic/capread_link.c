@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "capread_priv.h"
+#include "wire.h"
+#include "wire_bytes.h"
 
 enum link_type {
     LINK_NULL = 0,
@@ -24,22 +26,8 @@ enum link_type {
     LINK_SLL2 = 276,
 };
 
-#define WIRE_LEN_MAX    (1u << 30)
-#define ETHERTYPE_IPV4  0x0800u
-#define ETHERTYPE_IPV6  0x86DDu
-#define ETHERTYPE_VLAN  0x8100u
-#define ETHERTYPE_SVLAN 0x88A8u
-#define IPV4_LEN        20u
-#define IPV6_LEN        40u
-#define UDP_LEN         8u
-#define PROTO_UDP       17u
-#define PORT_ROCE       4791u
+#define PACKET_LEN_MAX  (1u << 30)
 #define VLAN_IDS        4096u
-
-static uint16_t get16(const uint8_t *p)
-{
-    return (uint16_t)(p[0] << 8 | p[1]);
-}
 
 /* Cut `n` octets off the front. False when the packet isn't that long. */
 static bool skip(struct capread_packet *p, uint32_t n)
@@ -59,14 +47,14 @@ static bool make_ether(struct capread_packet *p, uint8_t *scratch, uint16_t type
     uint8_t from[6] = {0};
     if (mac)
         memcpy(from, mac, 6);
-    memmove(scratch + CAPREAD_ETHER_LEN, p->frame, p->len);
+    memmove(scratch + WIRE_ETH_LEN, p->frame, p->len);
     memset(scratch, 0, 6);
     memcpy(scratch + 6, from, 6);
     scratch[12] = (uint8_t)(type >> 8);
     scratch[13] = (uint8_t)type;
     p->frame = scratch;
-    p->len += CAPREAD_ETHER_LEN;
-    p->wire_len += CAPREAD_ETHER_LEN;
+    p->len += WIRE_ETH_LEN;
+    p->wire_len += WIRE_ETH_LEN;
     p->no_ether = true;
     return true;
 }
@@ -77,12 +65,12 @@ static bool raw_ip(struct capread_packet *p, uint8_t *scratch)
     unsigned version = p->len ? p->frame[0] >> 4 : 0;
     if (version != 4 && version != 6)
         return false;
-    return make_ether(p, scratch, version == 4 ? ETHERTYPE_IPV4 : ETHERTYPE_IPV6, NULL);
+    return make_ether(p, scratch, version == 4 ? WIRE_ETHERTYPE_IPV4 : WIRE_ETHERTYPE_IPV6, NULL);
 }
 
 static bool is_vlan(uint16_t type)
 {
-    return type == ETHERTYPE_VLAN || type == ETHERTYPE_SVLAN;
+    return type == WIRE_ETHERTYPE_VLAN || type == WIRE_ETHERTYPE_SVLAN;
 }
 
 /* Which of the interfaces that a packet passes one behind another: 0 for the last one, where it has
@@ -91,7 +79,7 @@ static uint32_t vlan_level(uint16_t type, const uint8_t *at, uint32_t len)
 {
     if (!is_vlan(type) || len < 4)
         return 0;
-    return 1 + get16(at) % VLAN_IDS + (is_vlan(get16(at + 2)) ? VLAN_IDS : 0);
+    return 1 + wire_get16(at) % VLAN_IDS + (is_vlan(wire_get16(at + 2)) ? VLAN_IDS : 0);
 }
 
 /* Linux "cooked" headers: both have a packet type, a link address and an EtherType. */
@@ -101,12 +89,12 @@ static bool cooked(struct capread_packet *p, uint8_t *scratch, bool second)
     if (p->len < header)
         return false;
     const uint8_t *h = p->frame;
-    unsigned kind = second ? h[10] : get16(h);
-    unsigned addr_len = second ? h[11] : get16(h + 4);
+    unsigned kind = second ? h[10] : wire_get16(h);
+    unsigned addr_len = second ? h[11] : wire_get16(h + 4);
     const uint8_t *mac = second ? h + 12 : h + 6;
-    uint16_t type = second ? get16(h) : get16(h + 14);
+    uint16_t type = second ? wire_get16(h) : wire_get16(h + 14);
     p->dir = kind == 4 ? CAPREAD_OUT : CAPREAD_IN;
-    uint32_t index = second ? (uint32_t)get16(h + 4) << 16 | get16(h + 6)
+    uint32_t index = second ? (uint32_t)wire_get16(h + 4) << 16 | wire_get16(h + 6)
                             : vlan_level(type, h + header, p->len - header);
     p->interface += CAPREAD_INTERFACES * index;
     return skip(p, header) && make_ether(p, scratch, type, addr_len == 6 ? mac : NULL);
@@ -119,7 +107,7 @@ static bool endace(struct capread_packet *p)
     if (p->len < ERF_HEADER)
         return false;
     unsigned type = p->frame[8] & 0x7F;
-    uint32_t wire_len = get16(p->frame + 14);
+    uint32_t wire_len = wire_get16(p->frame + 14);
     bool more = p->frame[8] & 0x80;
     if (type != ERF_ETH && type != ERF_COLOR_ETH && type != ERF_DSM_ETH && type != ERF_HASH_ETH)
         return false;
@@ -149,7 +137,7 @@ bool capread_link(uint16_t link_type, const uint8_t *data, uint32_t len, uint32_
     p->frame = data;
     p->len = len;
     /* No packet is so long: a damaged length must leave room for the headers that are added. */
-    wire_len = wire_len < WIRE_LEN_MAX ? wire_len : WIRE_LEN_MAX;
+    wire_len = wire_len < PACKET_LEN_MAX ? wire_len : PACKET_LEN_MAX;
     p->wire_len = wire_len > len ? wire_len : len;
     p->no_ether = false;
     switch (link_type) {
@@ -179,28 +167,28 @@ bool capread_link(uint16_t link_type, const uint8_t *data, uint32_t len, uint32_
 static bool ipv4_right(const uint8_t *ip)
 {
     uint32_t sum = 0;
-    for (unsigned i = 0; i < IPV4_LEN; i += 2)
-        sum += get16(ip + i);
+    for (unsigned i = 0; i < WIRE_IPV4_LEN; i += 2)
+        sum += wire_get16(ip + i);
     return sum % 0xFFFF == 0;
 }
 
 void capread_sliced(struct capread_packet *p)
 {
-    uint32_t off = CAPREAD_ETHER_LEN;
+    uint32_t off = WIRE_ETH_LEN;
     if (p->len < p->wire_len || p->len < off)
         return;
-    uint16_t type = get16(p->frame + 12);
+    uint16_t type = wire_get16(p->frame + 12);
     for (; is_vlan(type) && p->len >= off + 4; off += 4)
-        type = get16(p->frame + off + 2);
-    bool v4 = type == ETHERTYPE_IPV4;
-    uint32_t header = v4 ? IPV4_LEN : IPV6_LEN;
-    if ((!v4 && type != ETHERTYPE_IPV6) || p->len < off + header + UDP_LEN)
+        type = wire_get16(p->frame + off + 2);
+    bool v4 = type == WIRE_ETHERTYPE_IPV4;
+    uint32_t header = v4 ? WIRE_IPV4_LEN : WIRE_IPV6_LEN;
+    if ((!v4 && type != WIRE_ETHERTYPE_IPV6) || p->len < off + header + WIRE_UDP_LEN)
         return;
     const uint8_t *ip = p->frame + off, *udp = ip + header;
-    uint32_t inside = v4 ? get16(ip + 2) - header : get16(ip + 4);
-    bool v4_good = v4 && ip[0] == 0x45 && ip[9] == PROTO_UDP && ipv4_right(ip);
-    bool v6_good = !v4 && ip[0] >> 4 == 6 && ip[6] == PROTO_UDP;
-    if ((v4_good || v6_good) && get16(udp + 2) == PORT_ROCE && get16(udp + 4) == inside &&
-        off + header + inside > p->len)
+    uint32_t inside = v4 ? wire_get16(ip + 2) - header : wire_get16(ip + 4);
+    bool v4_good = v4 && ip[0] == 0x45 && ip[9] == WIRE_PROTO_UDP && ipv4_right(ip);
+    bool v6_good = !v4 && ip[0] >> 4 == 6 && ip[6] == WIRE_PROTO_UDP;
+    if ((v4_good || v6_good) && wire_get16(udp + 2) == WIRE_UDP_PORT &&
+        wire_get16(udp + 4) == inside && off + header + inside > p->len)
         p->wire_len = off + header + inside;
 }

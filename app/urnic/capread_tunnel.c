@@ -9,13 +9,10 @@
 #include <string.h>
 
 #include "capread_priv.h"
+#include "wire.h"
+#include "wire_bytes.h"
 
 enum {
-    TYPE_IPV4 = 0x0800,
-    TYPE_IPV6 = 0x86DD,
-    TYPE_ROCE = 0x8915, /* v1 */
-    TYPE_VLAN = 0x8100,
-    TYPE_SVLAN = 0x88A8,
     TYPE_QINQ_OLD = 0x9100,
     TYPE_QINQ_OLDER = 0x9200,
     TYPE_MPLS = 0x8847,
@@ -26,18 +23,12 @@ enum {
     TYPE_ERSPAN_3 = 0x22EB,
     TYPE_SPECTRUM = 0x8949, /* of Spectrum switches' mirrors */
 };
-enum { PROTO_IPV4 = 4, PROTO_UDP = 17, PROTO_IPV6 = 41, PROTO_GRE = 47 };
+enum { PROTO_IPV4 = 4, PROTO_IPV6 = 41, PROTO_GRE = 47 };
 enum { EXT_HOP = 0, EXT_ROUTING = 43, EXT_DESTINATION = 60 }; /* of IPv6, as SRv6 uses them */
 enum { PORT_VXLAN = 4789, PORT_VXLAN_GPE = 4790, PORT_VXLAN_OLD = 8472, PORT_GENEVE = 6081 };
-enum { PORT_ROCE = 4791 };
 enum { GPE_FLAGS = 0x0C, GPE_IPV4 = 1, GPE_IPV6 = 2, GPE_ETHER = 3 };
 enum { PPP_IPV4 = 0x0021, PPP_IPV6 = 0x0057 };
 
-#define ETHER_LEN    14u
-#define TAG_LEN      4u
-#define IPV4_LEN     20u
-#define IPV6_LEN     40u
-#define UDP_LEN      8u
 #define SPECTRUM_LEN 22u
 #define LEVELS       6u /* of what is inside what */
 
@@ -62,14 +53,9 @@ const char *capread_carrier_name(enum capread_carrier c)
     return c < CAPREAD_CARRIERS ? names[c] : "?";
 }
 
-static uint16_t get16(const uint8_t *p)
-{
-    return (uint16_t)(p[0] << 8 | p[1]);
-}
-
 static uint32_t get24(const uint8_t *p)
 {
-    return (uint32_t)p[0] << 16 | get16(p + 1);
+    return (uint32_t)p[0] << 16 | wire_get16(p + 1);
 }
 
 /* Step over `n` octets. */
@@ -91,7 +77,7 @@ static void carried_by(struct cursor *c, enum capread_carrier carrier, uint32_t 
 
 static bool is_tag(uint16_t type)
 {
-    return type == TYPE_VLAN || type == TYPE_SVLAN || type == TYPE_QINQ_OLD ||
+    return type == WIRE_ETHERTYPE_VLAN || type == WIRE_ETHERTYPE_SVLAN || type == TYPE_QINQ_OLD ||
            type == TYPE_QINQ_OLDER;
 }
 
@@ -102,21 +88,22 @@ static bool enter_ether(struct cursor *c)
     unsigned tags = 0;
     uint16_t outer = 0, before = 0;
     uint32_t vid = 0;
-    if (!skip(c, ETHER_LEN))
+    if (!skip(c, WIRE_ETH_LEN))
         return false;
     c->mac = mac;
     c->bare = false;
     c->tag = NULL;
-    c->type = get16(mac + 12);
-    for (; is_tag(c->type) && c->left >= TAG_LEN; tags++) {
-        vid = tags ? vid : get16(c->at) & 0xFFFu;
+    c->type = wire_get16(mac + 12);
+    for (; is_tag(c->type) && c->left >= WIRE_VLAN_LEN; tags++) {
+        vid = tags ? vid : wire_get16(c->at) & 0xFFFu;
         outer = tags ? outer : c->type;
         before = c->type;
         c->tag = c->at;
-        c->type = get16(c->at + 2);
-        skip(c, TAG_LEN);
+        c->type = wire_get16(c->at + 2);
+        skip(c, WIRE_VLAN_LEN);
     }
-    c->plain = !tags || (before == TYPE_VLAN && (tags == 1 || (tags == 2 && outer == TYPE_SVLAN)));
+    c->plain = !tags || (before == WIRE_ETHERTYPE_VLAN &&
+                         (tags == 1 || (tags == 2 && outer == WIRE_ETHERTYPE_SVLAN)));
     if (!c->plain)
         carried_by(c, CAPREAD_TAGS, vid);
     return true;
@@ -129,13 +116,14 @@ static bool enter_ip(struct cursor *c, uint16_t type)
     c->plain = false;
     c->bare = true;
     c->tag = NULL; /* not its own */
-    return type == TYPE_IPV4 || type == TYPE_IPV6;
+    return type == WIRE_ETHERTYPE_IPV4 || type == WIRE_ETHERTYPE_IPV6;
 }
 
 static bool known_type(const uint8_t *ether)
 {
-    uint16_t type = get16(ether + 12);
-    return is_tag(type) || type == TYPE_IPV4 || type == TYPE_IPV6 || type == TYPE_ROCE;
+    uint16_t type = wire_get16(ether + 12);
+    return is_tag(type) || type == WIRE_ETHERTYPE_IPV4 || type == WIRE_ETHERTYPE_IPV6 ||
+           type == WIRE_ETHERTYPE_V1;
 }
 
 /* Behind the last label comes IP, or an Ethernet frame, with a control word of 0 or without. */
@@ -151,8 +139,8 @@ static bool enter_mpls(struct cursor *c)
     }
     unsigned version = c->left ? c->at[0] >> 4 : 0;
     if (version == 4 || version == 6)
-        return enter_ip(c, version == 4 ? TYPE_IPV4 : TYPE_IPV6);
-    if (c->left >= ETHER_LEN + 4 && known_type(c->at + 4))
+        return enter_ip(c, version == 4 ? WIRE_ETHERTYPE_IPV4 : WIRE_ETHERTYPE_IPV6);
+    if (c->left >= WIRE_ETH_LEN + 4 && known_type(c->at + 4))
         skip(c, 4);
     return enter_ether(c);
 }
@@ -161,10 +149,12 @@ static bool enter_pppoe(struct cursor *c)
 {
     if (c->left < 8)
         return false;
-    uint16_t ppp = get16(c->at + 6);
-    carried_by(c, CAPREAD_PPPOE, get16(c->at + 2));
+    uint16_t ppp = wire_get16(c->at + 6);
+    carried_by(c, CAPREAD_PPPOE, wire_get16(c->at + 2));
     skip(c, 8);
-    return enter_ip(c, ppp == PPP_IPV4 ? TYPE_IPV4 : ppp == PPP_IPV6 ? TYPE_IPV6 : 0);
+    return enter_ip(c, ppp == PPP_IPV4   ? WIRE_ETHERTYPE_IPV4
+                       : ppp == PPP_IPV6 ? WIRE_ETHERTYPE_IPV6
+                                         : 0);
 }
 
 /* `from` tells the mirroring device. Type I has no header of its own, nor a sequence number. */
@@ -173,7 +163,7 @@ static bool enter_erspan(struct cursor *c, bool third, bool sequence, uint32_t f
     uint32_t header = third ? 12 : sequence ? 8 : 0;
     if (c->left < header)
         return false;
-    uint32_t session = header ? get16(c->at + 2) & 0x3FFu : 0;
+    uint32_t session = header ? wire_get16(c->at + 2) & 0x3FFu : 0;
     if (third && c->at[11] & 1)
         header += 8; /* a header of the platform's own */
     carried_by(c, CAPREAD_ERSPAN, from * 0x9E3779B1u + session);
@@ -184,7 +174,7 @@ static bool enter_erspan(struct cursor *c, bool third, bool sequence, uint32_t f
 static bool enter_spectrum(struct cursor *c, uint32_t from)
 {
     carried_by(c, CAPREAD_ERSPAN, from);
-    return c->left >= SPECTRUM_LEN + ETHER_LEN && known_type(c->at + SPECTRUM_LEN) &&
+    return c->left >= SPECTRUM_LEN + WIRE_ETH_LEN && known_type(c->at + SPECTRUM_LEN) &&
            skip(c, SPECTRUM_LEN) && enter_ether(c);
 }
 
@@ -193,7 +183,7 @@ static bool enter_gre(struct cursor *c, uint32_t from)
     if (c->left < 4 || c->at[1] & 7u)
         return false;
     unsigned flags = c->at[0];
-    uint16_t type = get16(c->at + 2);
+    uint16_t type = wire_get16(c->at + 2);
     bool sum = flags & 0x80, key = flags & 0x20, sequence = flags & 0x10;
     if (flags & 0x40 || !skip(c, 4 + 4u * (sum + key + sequence)))
         return false;
@@ -209,7 +199,7 @@ static bool enter_geneve(struct cursor *c)
 {
     if (c->left < 8)
         return false;
-    uint16_t type = get16(c->at + 2);
+    uint16_t type = wire_get16(c->at + 2);
     carried_by(c, CAPREAD_GENEVE, get24(c->at + 4));
     if (!skip(c, 8 + 4u * (c->at[0] & 0x3Fu)))
         return false;
@@ -233,7 +223,9 @@ static bool enter_gpe(struct cursor *c)
     skip(c, 8);
     if (next == GPE_ETHER)
         return enter_ether(c);
-    return enter_ip(c, next == GPE_IPV4 ? TYPE_IPV4 : next == GPE_IPV6 ? TYPE_IPV6 : 0);
+    return enter_ip(c, next == GPE_IPV4   ? WIRE_ETHERTYPE_IPV4
+                       : next == GPE_IPV6 ? WIRE_ETHERTYPE_IPV6
+                                          : 0);
 }
 
 /* True when there is more inside; *roce: this is it. The cursor then stays. */
@@ -241,12 +233,12 @@ static bool enter_udp(struct cursor *c, uint32_t header, bool *roce)
 {
     if (c->left < header + 4)
         return false;
-    uint16_t port = get16(c->at + header + 2);
-    *roce = port == PORT_ROCE;
+    uint16_t port = wire_get16(c->at + header + 2);
+    *roce = port == WIRE_UDP_PORT;
     if (*roce || (port != PORT_VXLAN && port != PORT_VXLAN_OLD && port != PORT_VXLAN_GPE &&
                   port != PORT_GENEVE))
         return false;
-    if (!skip(c, header + UDP_LEN))
+    if (!skip(c, header + WIRE_UDP_LEN))
         return false;
     return port == PORT_GENEVE      ? enter_geneve(c)
            : port == PORT_VXLAN_GPE ? enter_gpe(c)
@@ -258,9 +250,9 @@ static uint32_t extensions(const struct cursor *c, uint8_t *proto)
 {
     uint32_t n = 0;
     while (*proto == EXT_HOP || *proto == EXT_ROUTING || *proto == EXT_DESTINATION) {
-        if (c->left < IPV6_LEN + n + 2)
+        if (c->left < WIRE_IPV6_LEN + n + 2)
             break;
-        const uint8_t *ext = c->at + IPV6_LEN + n;
+        const uint8_t *ext = c->at + WIRE_IPV6_LEN + n;
         *proto = ext[0];
         n += 8u * (ext[1] + 1u);
     }
@@ -269,16 +261,16 @@ static uint32_t extensions(const struct cursor *c, uint8_t *proto)
 
 static bool inside_ip(struct cursor *c, bool *roce)
 {
-    bool v6 = c->type == TYPE_IPV6;
-    if (c->left < (v6 ? IPV6_LEN : IPV4_LEN))
+    bool v6 = c->type == WIRE_ETHERTYPE_IPV6;
+    if (c->left < (v6 ? WIRE_IPV6_LEN : WIRE_IPV4_LEN))
         return false;
-    uint32_t header = v6 ? IPV6_LEN : (c->at[0] & 15u) * 4u;
+    uint32_t header = v6 ? WIRE_IPV6_LEN : (c->at[0] & 15u) * 4u;
     uint8_t proto = v6 ? c->at[6] : c->at[9];
     header += v6 ? extensions(c, &proto) : 0;
     uint32_t from = v6 ? get24(c->at + 21) : get24(c->at + 13);
-    if (!v6 && (header < IPV4_LEN || get16(c->at + 6) & 0x1FFFu))
+    if (!v6 && (header < WIRE_IPV4_LEN || wire_get16(c->at + 6) & 0x1FFFu))
         return false;
-    if (proto == PROTO_UDP)
+    if (proto == WIRE_PROTO_UDP)
         return enter_udp(c, header, roce);
     if (proto != PROTO_GRE && proto != PROTO_IPV4 && proto != PROTO_IPV6)
         return false;
@@ -287,16 +279,16 @@ static bool inside_ip(struct cursor *c, bool *roce)
     if (proto == PROTO_GRE)
         return enter_gre(c, from);
     carried_by(c, CAPREAD_IPIP, 0);
-    return enter_ip(c, proto == PROTO_IPV4 ? TYPE_IPV4 : TYPE_IPV6);
+    return enter_ip(c, proto == PROTO_IPV4 ? WIRE_ETHERTYPE_IPV4 : WIRE_ETHERTYPE_IPV6);
 }
 
 static bool enter(struct cursor *c, bool *roce)
 {
     switch (c->type) {
-    case TYPE_IPV4:
-    case TYPE_IPV6:
+    case WIRE_ETHERTYPE_IPV4:
+    case WIRE_ETHERTYPE_IPV6:
         return inside_ip(c, roce);
-    case TYPE_ROCE:
+    case WIRE_ETHERTYPE_V1:
         *roce = true;
         return false;
     case TYPE_MPLS:
@@ -312,14 +304,14 @@ static bool enter(struct cursor *c, bool *roce)
 /* The frame anew: addresses, the innermost tag, and what the cursor stands at. */
 static void rebuild(const struct cursor *c, uint8_t *scratch, struct capread_packet *p)
 {
-    uint8_t head[ETHER_LEN + TAG_LEN];
+    uint8_t head[WIRE_ETH_LEN + WIRE_VLAN_LEN];
     uint32_t n = 12;
     memcpy(head, c->mac, 12);
     if (c->tag) {
-        head[n] = TYPE_VLAN >> 8;
-        head[n + 1] = TYPE_VLAN & 0xFF;
+        head[n] = WIRE_ETHERTYPE_VLAN >> 8;
+        head[n + 1] = WIRE_ETHERTYPE_VLAN & 0xFF;
         memcpy(head + n + 2, c->tag, 2);
-        n += TAG_LEN;
+        n += WIRE_VLAN_LEN;
     }
     head[n] = (uint8_t)(c->type >> 8);
     head[n + 1] = (uint8_t)c->type;

@@ -5,11 +5,9 @@
 #include "mem_fault.h"
 
 #include "fault_dice.h"
+#include "wire.h"
+#include "wire_bytes.h"
 
-#define ETHERTYPE_IPV4 0x0800u
-#define ETHERTYPE_IPV6 0x86DDu
-#define ETHERTYPE_VLAN 0x8100u
-#define ETHERTYPE_QINQ 0x88A8u
 #define ECN_MASK       0x03u /* 00 not ECT, 01 and 10 ECT, 11 CE */
 
 double mem_ecn_probability(uint64_t q, uint64_t kmin, uint64_t kmax, double pmax)
@@ -21,38 +19,34 @@ double mem_ecn_probability(uint64_t q, uint64_t kmin, uint64_t kmax, double pmax
     return pmax * (double)(q - kmin) / (double)(kmax - kmin);
 }
 
-static uint16_t get16(const uint8_t *p)
-{
-    return (uint16_t)(p[0] << 8 | p[1]);
-}
-
 bool mem_frame_mark_ce(uint8_t *frame, uint32_t len)
 {
     uint32_t off = 12;
 
-    while (off + 4 <= len &&
-           (get16(frame + off) == ETHERTYPE_VLAN || get16(frame + off) == ETHERTYPE_QINQ))
+    while (off + 4 <= len && (wire_get16(frame + off) == WIRE_ETHERTYPE_VLAN ||
+                              wire_get16(frame + off) == WIRE_ETHERTYPE_SVLAN))
         off += 4;
     if (off + 2 > len)
         return false;
-    uint16_t type = get16(frame + off);
+    uint16_t type = wire_get16(frame + off);
     uint8_t *ip = frame + off + 2;
     uint32_t room = len - off - 2;
 
-    if (type == ETHERTYPE_IPV6 && room >= 40) {
+    if (type == WIRE_ETHERTYPE_IPV6 && room >= WIRE_IPV6_LEN) {
         /* version(4) class(8) flow(20): the class's low two bits are bits 5..4 of octet 1 */
         if ((ip[1] >> 4 & ECN_MASK) == 0)
             return false;
         ip[1] |= ECN_MASK << 4;
         return true;
     }
-    if (type == ETHERTYPE_IPV4 && room >= 20) {
+    if (type == WIRE_ETHERTYPE_IPV4 && room >= WIRE_IPV4_LEN) {
         if ((ip[1] & ECN_MASK) == 0)
             return false;
-        uint16_t before = get16(ip);
+        uint16_t before = wire_get16(ip);
         ip[1] |= ECN_MASK;
         /* RFC 1624: HC' = ~(~HC + ~m + m') in ones' complement; a wrong sum stays wrong. */
-        uint32_t sum = (uint16_t)~get16(ip + 10) + (uint32_t)(uint16_t)~before + get16(ip);
+        uint32_t sum =
+            (uint16_t)~wire_get16(ip + 10) + (uint32_t)(uint16_t)~before + wire_get16(ip);
         sum = (sum & 0xFFFF) + (sum >> 16);
         sum = (sum & 0xFFFF) + (sum >> 16);
         ip[10] = (uint8_t)(~sum >> 8);

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "mem_internal.h"
+#include "wire.h"
 
-#define ETH_HDR  14u           /* less is no frame */
 #define OCTET_NS 8000000000ull /* that an octet takes at 1 bit/s */
 
 static const char *const reason_names[MEM_LINK_REASONS] = {
@@ -275,7 +275,7 @@ static enum mem_link_reason why_lost(const struct mem_socket *src, const struct 
 {
     if (!atomic_load_explicit(&src->up, memory_order_relaxed))
         return MEM_LINK_R_DOWN;
-    if (buf->len < ETH_HDR)
+    if (buf->len < WIRE_ETH_LEN)
         return MEM_LINK_R_OVERSIZE;
     if (v->flags & MEM_LINK_DROP)
         return MEM_LINK_R_RULE;

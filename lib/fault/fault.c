@@ -63,7 +63,7 @@ static void look(struct fault *f, struct fault_view *v)
     v->roce = wire_parse_cut(v->frame, v->have, v->len, PARSE_FLAGS, &v->p) == WIRE_OK;
     if (!v->roce) {
         v->classes = FAULT_C_ANY | FAULT_C_OTHER;
-        if (v->have >= WIRE_ETH_LEN && wire_get16(v->frame + 12) == FAULT_ETHERTYPE_PAUSE)
+        if (v->have >= WIRE_ETH_LEN && wire_get16(v->frame + 12) == WIRE_ETHERTYPE_PAUSE)
             v->classes |= FAULT_C_PAUSE;
         return;
     }

@@ -311,7 +311,7 @@ static uint32_t make_pause(const struct fault_action *a, const struct fault_view
     memcpy(in->data, to, 6);
     memcpy(in->data + 6, v->frame + (a->forth ? 6 : 0), 6);
     in->data[6] &= 0xFE; /* a frame to a group is answered by one of it: no source is a group */
-    wire_put16(in->data + 12, FAULT_ETHERTYPE_PAUSE);
+    wire_put16(in->data + 12, WIRE_ETHERTYPE_PAUSE);
     wire_put16(in->data + 14, PFC_OP);
     wire_put16(in->data + 16, (uint16_t)(1u << a->n));
     wire_put16(in->data + 18 + 2 * a->n, (uint16_t)a->value);

@@ -12,7 +12,6 @@
 
 #define FAULT_ACTIONS         4u      /* of a rule */
 #define FAULT_WITHIN          100000u /* ns: `reorder` without `within` */
-#define FAULT_ETHERTYPE_PAUSE 0x8808u /* MAC control (IEEE 802.3 annex 31B) */
 
 /* What a frame is; one frame has several of these bits. */
 #define FAULT_C_ANY           0x00001u

@@ -20,7 +20,7 @@ static const uint8_t fixed[6] = {0x00, 0x01, 0x08, 0x00, 6, 4};
 static size_t put_arp(const struct net_port *p, uint8_t *buf, const uint8_t *dmac, uint16_t op,
                       const uint8_t *sender_ip, const uint8_t *target_mac, const uint8_t *target_ip)
 {
-    uint8_t *a = buf + net_put_ether(p, buf, dmac, NET_ETHERTYPE_ARP);
+    uint8_t *a = buf + net_put_ether(p, buf, dmac, WIRE_ETHERTYPE_ARP);
     memcpy(a, fixed, sizeof(fixed));
     wire_put16(a + 6, op);
     memcpy(a + 8, p->config.mac, 6);

@@ -112,7 +112,7 @@ static size_t put_igmp(const struct net_port *p, uint8_t *buf, const struct net_
     size_t len = old ? 8 : 16;
     uint8_t mac[6];
     wire_mcast_mac(&dst, mac);
-    uint8_t *ip = buf + net_put_ether(p, buf, mac, NET_ETHERTYPE_IPV4);
+    uint8_t *ip = buf + net_put_ether(p, buf, mac, WIRE_ETHERTYPE_IPV4);
     uint8_t *igmp = ip + IP_IGMP_LEN;
     memset(ip, 0, IP_IGMP_LEN + len);
     ip[0] = 0x46;
@@ -152,7 +152,7 @@ static size_t put_mld(const struct net_port *p, uint8_t *buf, const struct net_g
     else if (old)
         dst = g->addr;
     wire_mcast_mac(&dst, mac);
-    uint8_t *ip = buf + net_put_ether(p, buf, mac, NET_ETHERTYPE_IPV6);
+    uint8_t *ip = buf + net_put_ether(p, buf, mac, WIRE_ETHERTYPE_IPV6);
     uint8_t *mld = ip + WIRE_IPV6_LEN + HBH_LEN;
     memset(ip, 0, WIRE_IPV6_LEN + HBH_LEN + len);
     ip[0] = 0x60;

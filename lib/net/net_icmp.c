@@ -74,7 +74,7 @@ size_t icmp_rx_v4(struct net_port *p, const struct net_in *in, uint64_t now, uin
     if (cap < WIRE_ETH_LEN + WIRE_VLAN_LEN + total || !may_echo(p, now))
         return 0;
 
-    uint8_t *out = reply + net_put_ether(p, reply, in->smac, NET_ETHERTYPE_IPV4);
+    uint8_t *out = reply + net_put_ether(p, reply, in->smac, WIRE_ETHERTYPE_IPV4);
     memset(out, 0, WIRE_IPV4_LEN);
     out[0] = 0x45;
     wire_put16(out + 2, (uint16_t)total);
@@ -129,7 +129,7 @@ static size_t for_us_v6(struct net_port *p, const struct net_in *in, size_t n, u
         return ignore(p, NET_RX_BAD);
     if (cap < WIRE_ETH_LEN + WIRE_VLAN_LEN + WIRE_IPV6_LEN + n || !may_echo(p, now))
         return 0;
-    uint8_t *out = reply + net_put_ether(p, reply, in->smac, NET_ETHERTYPE_IPV6);
+    uint8_t *out = reply + net_put_ether(p, reply, in->smac, WIRE_ETHERTYPE_IPV6);
     memcpy(out + WIRE_IPV6_LEN, icmp, n);
     out[WIRE_IPV6_LEN] = ECHO6_REPLY;
     icmp6_finish(out, &dst, &src, TTL, n);

@@ -34,7 +34,7 @@ static size_t put_nd(const struct net_port *p, uint8_t *buf, const uint8_t dmac[
                      const struct wire_addr *src, const struct wire_addr *dst, uint8_t type,
                      uint8_t flags, const struct wire_addr *target)
 {
-    uint8_t *ip = buf + net_put_ether(p, buf, dmac, NET_ETHERTYPE_IPV6);
+    uint8_t *ip = buf + net_put_ether(p, buf, dmac, WIRE_ETHERTYPE_IPV6);
     uint8_t *nd = ip + WIRE_IPV6_LEN;
     memset(nd, 0, ND_LEN);
     nd[0] = type;

@@ -21,7 +21,7 @@ size_t net_put_ether(const struct net_port *p, uint8_t *buf, const uint8_t dmac[
     memcpy(buf, dmac, 6);
     memcpy(buf + 6, p->config.mac, 6);
     if (p->config.vlan) {
-        wire_put16(at, NET_ETHERTYPE_VLAN);
+        wire_put16(at, WIRE_ETHERTYPE_VLAN);
         wire_put16(at + 2, p->config.vlan);
         at += WIRE_VLAN_LEN;
     }
@@ -91,7 +91,7 @@ static size_t take(struct net_port *port, const uint8_t *frame, size_t len, uint
     size_t off = WIRE_ETH_LEN;
     uint16_t vid = 0;
     uint16_t type = wire_get16(frame + 12);
-    if (type == NET_ETHERTYPE_VLAN && len >= off + WIRE_VLAN_LEN) {
+    if (type == WIRE_ETHERTYPE_VLAN && len >= off + WIRE_VLAN_LEN) {
         vid = wire_get16(frame + off) & 0xFFFu;
         type = wire_get16(frame + off + 2);
         off += WIRE_VLAN_LEN;
@@ -109,11 +109,11 @@ static size_t take(struct net_port *port, const uint8_t *frame, size_t len, uint
     in.l3 = frame + off;
     in.len = len - off;
     switch (type) {
-    case NET_ETHERTYPE_ARP:
+    case WIRE_ETHERTYPE_ARP:
         return arp_rx(port, &in, now, reply);
-    case NET_ETHERTYPE_IPV4:
+    case WIRE_ETHERTYPE_IPV4:
         return icmp_rx_v4(port, &in, now, reply, cap);
-    case NET_ETHERTYPE_IPV6:
+    case WIRE_ETHERTYPE_IPV6:
         return icmp_rx_v6(port, &in, now, reply, cap);
     default:
         port->counters[NET_RX_OTHER]++;

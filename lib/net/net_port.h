@@ -12,10 +12,6 @@
 #include "wire_csum.h"
 
 #define NET_NEVER          UINT64_MAX
-#define NET_ETHERTYPE_IPV4 0x0800u
-#define NET_ETHERTYPE_ARP  0x0806u
-#define NET_ETHERTYPE_VLAN 0x8100u
-#define NET_ETHERTYPE_IPV6 0x86DDu
 #define NET_PROTO_ICMP     1u
 #define NET_PROTO_IGMP     2u
 #define NET_PROTO_ICMP6    58u

@@ -12,8 +12,7 @@
 #include "fault_hold.h"
 #include "wire_bytes.h"
 
-#define HELD_MOST       65536u /* frames held at a place */
-#define ETHERTYPE_PAUSE 0x8808u
+#define HELD_MOST 65536u /* frames held at a place */
 
 struct place { /* of rules */
     struct sim_fault *sf;
@@ -56,7 +55,7 @@ static void inject(struct sim_fault *sf, struct sim_port *at, const struct fault
     p->len = p->hdr = (uint8_t)in->len;
     p->room = 0;
     p->flags = SIM_PKT_FAULTED;
-    if (wire_get16(p->data + 12) == ETHERTYPE_PAUSE) {
+    if (wire_get16(p->data + 12) == WIRE_ETHERTYPE_PAUSE) {
         p->flags |= SIM_PKT_PAUSE;
         p->prio = SIM_PRIOS - 1;
         p->tag = 0;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "sim_rng.h"
+#include "wire_bytes.h"
 
 #define SLAB_PACKETS 512u
 
@@ -76,11 +77,6 @@ void sim_pkt_free(struct sim_pool *pool, struct sim_pkt *p)
     pool->out--;
 }
 
-static uint32_t get32(const uint8_t *b)
-{
-    return (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3];
-}
-
 static bool is_ipv4(const struct sim_pkt *p)
 {
     return p->len >= OFF_SPORT + 2 && p->data[OFF_TYPE] == 0x08 && p->data[OFF_TYPE + 1] == 0x00;
@@ -92,7 +88,7 @@ bool sim_pkt_classify(struct sim_pkt *p)
     if (!is_ipv4(p))
         return false;
     memcpy(&p->tag, p->data + OFF_TAG, sizeof(p->tag));
-    uint32_t src = get32(p->data + OFF_SRC), dst = get32(p->data + OFF_DST);
+    uint32_t src = wire_get32(p->data + OFF_SRC), dst = wire_get32(p->data + OFF_DST);
     uint64_t sport = (uint64_t)p->data[OFF_SPORT] << 8 | p->data[OFF_SPORT + 1];
     p->dst = (uint16_t)(dst - SIM_HOST_NET - 1);
     p->flow = (uint32_t)sim_mix(((uint64_t)src << 32 | dst) ^ sport << 16);

@@ -30,11 +30,11 @@ static void put_ether(uint8_t *f, const struct wire_pkt *p)
     memcpy(f, p->dmac, 6);
     memcpy(f + 6, p->smac, 6);
     if (p->vlan) {
-        wire_put16(type, ETHERTYPE_VLAN);
+        wire_put16(type, WIRE_ETHERTYPE_VLAN);
         wire_put16(type + 2, p->tci);
         type += WIRE_VLAN_LEN;
     }
-    wire_put16(type, p->ip_version == 4 ? ETHERTYPE_IPV4 : ETHERTYPE_IPV6);
+    wire_put16(type, p->ip_version == 4 ? WIRE_ETHERTYPE_IPV4 : WIRE_ETHERTYPE_IPV6);
 }
 
 static void put_ipv4(uint8_t *ip, const struct wire_pkt *p, size_t payload)
@@ -45,7 +45,7 @@ static void put_ipv4(uint8_t *ip, const struct wire_pkt *p, size_t payload)
     wire_put16(ip + 4, p->ip_id);
     wire_put16(ip + 6, (uint16_t)((p->ip_flags & 3u) << 13));
     ip[8] = p->ttl;
-    ip[9] = PROTO_UDP;
+    ip[9] = WIRE_PROTO_UDP;
     wire_put16(ip + 10, 0);
     memcpy(ip + 12, p->sip.b + 12, 4);
     memcpy(ip + 16, p->dip.b + 12, 4);
@@ -56,7 +56,7 @@ static void put_ipv6(uint8_t *ip, const struct wire_pkt *p, size_t payload)
 {
     wire_put32(ip, 6u << 28 | (uint32_t)p->tclass << 20 | (p->flow_label & 0xFFFFFu));
     wire_put16(ip + 4, (uint16_t)payload);
-    ip[6] = PROTO_UDP;
+    ip[6] = WIRE_PROTO_UDP;
     ip[7] = p->ttl;
     memcpy(ip + 8, p->sip.b, 16);
     memcpy(ip + 24, p->dip.b, 16);

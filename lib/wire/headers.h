@@ -1,19 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Private to lib/wire: numbers of the headers below, and what the builder and the template of a
- * queue pair share of writing headers.
+ * Private to lib/wire: what the builder and the template of a queue pair share of writing
+ * headers.
  */
 #ifndef URNIC_WIRE_HEADERS_H
 #define URNIC_WIRE_HEADERS_H
 
 #include "wire.h"
 #include "wire_bytes.h"
-
-#define ETHERTYPE_IPV4  0x0800u
-#define ETHERTYPE_IPV6  0x86DDu
-#define ETHERTYPE_VLAN  0x8100u
-#define ETHERTYPE_SVLAN 0x88A8u
-#define PROTO_UDP       17u
 
 /* Fold a sum of 16-bit words (ones' complement) and complement it. */
 static inline uint16_t headers_csum(uint32_t sum)

@@ -29,15 +29,15 @@ static enum wire_verdict parse_ether(const uint8_t *f, size_t len, unsigned flag
     memcpy(p->smac, f + 6, 6);
     size_t off = WIRE_ETH_LEN;
     uint16_t type = wire_get16(f + 12);
-    if (type == ETHERTYPE_SVLAN && (flags & WIRE_P_QINQ)) {
+    if (type == WIRE_ETHERTYPE_SVLAN && (flags & WIRE_P_QINQ)) {
         if (len < off + WIRE_VLAN_LEN)
             return WIRE_TRUNCATED;
         type = wire_get16(f + off + 2);
         off += WIRE_VLAN_LEN;
-        if (type != ETHERTYPE_VLAN)
+        if (type != WIRE_ETHERTYPE_VLAN)
             return WIRE_NOT_ROCE;
     }
-    if (type == ETHERTYPE_VLAN) {
+    if (type == WIRE_ETHERTYPE_VLAN) {
         if (len < off + WIRE_VLAN_LEN)
             return WIRE_TRUNCATED;
         p->vlan = true;
@@ -49,7 +49,7 @@ static enum wire_verdict parse_ether(const uint8_t *f, size_t len, unsigned flag
     p->ip_off = (uint16_t)off;
     if (type == WIRE_ETHERTYPE_V1 && (flags & WIRE_P_V1))
         return WIRE_OK;
-    return type == ETHERTYPE_IPV4 || type == ETHERTYPE_IPV6 ? WIRE_OK : WIRE_NOT_ROCE;
+    return type == WIRE_ETHERTYPE_IPV4 || type == WIRE_ETHERTYPE_IPV6 ? WIRE_OK : WIRE_NOT_ROCE;
 }
 
 /* Is the UDP header at `udp` there and for another port than ours? */
@@ -81,7 +81,7 @@ static enum wire_verdict parse_ipv4(const uint8_t *ip, struct rest r, unsigned f
 {
     if (r.have < WIRE_IPV4_LEN)
         return WIRE_TRUNCATED;
-    if (ip[0] >> 4 != 4 || ip[9] != PROTO_UDP)
+    if (ip[0] >> 4 != 4 || ip[9] != WIRE_PROTO_UDP)
         return WIRE_NOT_ROCE;
     p->ip_version = 4;
     p->tclass = ip[1];
@@ -129,7 +129,7 @@ static enum wire_verdict parse_ipv6(const uint8_t *ip, struct rest r, unsigned f
 {
     if (r.have < WIRE_IPV6_LEN)
         return WIRE_TRUNCATED;
-    if (ip[0] >> 4 != 6 || ip[6] != PROTO_UDP)
+    if (ip[0] >> 4 != 6 || ip[6] != WIRE_PROTO_UDP)
         return WIRE_NOT_ROCE;
     read_ipv6(ip, p);
     p->udp_off = (uint16_t)(p->ip_off + WIRE_IPV6_LEN);
@@ -164,7 +164,7 @@ static enum wire_verdict parse_grh(const uint8_t *grh, struct rest r, struct wir
 /* WIRE-24: is a non-zero UDP checksum right? Covers pseudo header, UDP header and payload. */
 static bool udp_csum_good(const uint8_t *udp, size_t udp_len, const struct wire_pkt *p)
 {
-    uint8_t pseudo[4] = {0, PROTO_UDP, (uint8_t)(udp_len >> 8), (uint8_t)udp_len};
+    uint8_t pseudo[4] = {0, WIRE_PROTO_UDP, (uint8_t)(udp_len >> 8), (uint8_t)udp_len};
     uint64_t sum = wire_csum_add(0, pseudo, sizeof(pseudo));
     if (p->ip_version == 4) {
         sum += wire_csum_add(0, p->sip.b + 12, 4);
@@ -339,8 +339,8 @@ enum wire_verdict wire_parse_cut(const uint8_t *frame, size_t have, size_t len, 
     if (out->ethertype == WIRE_ETHERTYPE_V1) {
         v = parse_grh(ip, r, out, &ip_len);
     } else {
-        v = out->ethertype == ETHERTYPE_IPV4 ? parse_ipv4(ip, r, flags, out, &ip_len)
-                                             : parse_ipv6(ip, r, flags, out, &ip_len);
+        v = out->ethertype == WIRE_ETHERTYPE_IPV4 ? parse_ipv4(ip, r, flags, out, &ip_len)
+                                                  : parse_ipv6(ip, r, flags, out, &ip_len);
         if (v != WIRE_OK)
             return v;
         v = parse_udp(frame + out->udp_off, have - out->udp_off, ip_len, flags, out);

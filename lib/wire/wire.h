@@ -3,8 +3,9 @@
  * RoCEv2 packets: opcode table, header fields, strict parse, build, iCRC, one-line dump.
  *
  * Pure functions: no state, no allocation, no clock. Every function may be called from any thread.
- * Big-endian exists only in this folder: everything in these structs is in host order, except
- * `imm`, which is an opaque 4-octet value (HDR-10), and MAC and IP addresses, which are octets.
+ * Everything in these structs is in host order, except `imm`, which is an opaque 4-octet value
+ * (HDR-10), and MAC and IP addresses, which are octets. Who has to read or write a field of a frame
+ * itself takes wire_bytes.h.
  */
 #ifndef URNIC_WIRE_H
 #define URNIC_WIRE_H
@@ -13,26 +14,33 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define WIRE_UDP_PORT      4791u
-#define WIRE_IP_MF         1u /* of wire_pkt.ip_flags */
-#define WIRE_IP_DF         2u
-#define WIRE_ETHERTYPE_V1  0x8915u
-#define WIRE_PSN_MASK      0xFFFFFFu
-#define WIRE_QPN_MASK      0xFFFFFFu
-#define WIRE_QPN_GSI       1u
-#define WIRE_QPN_MULTICAST 0xFFFFFFu
-#define WIRE_QKEY_GSI      0x80010000u
-#define WIRE_PKEY_DEFAULT  0xFFFFu
-#define WIRE_ICRC_LEN      4u
-#define WIRE_ETH_LEN       14u
-#define WIRE_VLAN_LEN      4u
-#define WIRE_IPV4_LEN      20u
-#define WIRE_IPV6_LEN      40u
-#define WIRE_UDP_LEN       8u
-#define WIRE_BTH_LEN       12u
-#define WIRE_EXT_MAX       32u          /* longest extension headers: XRCETH and AtomicETH */
-#define WIRE_MTU_MAX       4096u        /* largest path MTU, octets */
-#define WIRE_MSG_MAX       (1ull << 31) /* RSP-15, REQ-07 */
+#define WIRE_UDP_PORT        4791u
+#define WIRE_IP_MF           1u /* of wire_pkt.ip_flags */
+#define WIRE_IP_DF           2u
+#define WIRE_ETHERTYPE_IPV4  0x0800u
+#define WIRE_ETHERTYPE_ARP   0x0806u
+#define WIRE_ETHERTYPE_VLAN  0x8100u
+#define WIRE_ETHERTYPE_IPV6  0x86DDu
+#define WIRE_ETHERTYPE_PAUSE 0x8808u /* MAC control (IEEE 802.3 annex 31B) */
+#define WIRE_ETHERTYPE_SVLAN 0x88A8u /* an outer tag (802.1ad) */
+#define WIRE_ETHERTYPE_V1    0x8915u
+#define WIRE_PROTO_UDP       17u
+#define WIRE_PSN_MASK        0xFFFFFFu
+#define WIRE_QPN_MASK        0xFFFFFFu
+#define WIRE_QPN_GSI         1u
+#define WIRE_QPN_MULTICAST   0xFFFFFFu
+#define WIRE_QKEY_GSI        0x80010000u
+#define WIRE_PKEY_DEFAULT    0xFFFFu
+#define WIRE_ICRC_LEN        4u
+#define WIRE_ETH_LEN         14u
+#define WIRE_VLAN_LEN        4u
+#define WIRE_IPV4_LEN        20u
+#define WIRE_IPV6_LEN        40u
+#define WIRE_UDP_LEN         8u
+#define WIRE_BTH_LEN         12u
+#define WIRE_EXT_MAX         32u          /* longest extension headers: XRCETH and AtomicETH */
+#define WIRE_MTU_MAX         4096u        /* largest path MTU, octets */
+#define WIRE_MSG_MAX         (1ull << 31) /* RSP-15, REQ-07 */
 /* Largest run of octets up to the end of the BTH, and up to the payload. */
 #define WIRE_BTH_END_MAX                                                                           \
     (WIRE_ETH_LEN + WIRE_VLAN_LEN + WIRE_IPV6_LEN + WIRE_UDP_LEN + WIRE_BTH_LEN)
