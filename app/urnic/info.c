@@ -11,8 +11,8 @@
 #include "cli.h"
 #include "urnic/urnic.h"
 
-#define GIDS_MAX 128
-#define LIMITS   23
+#define GIDS_MAX   128
+#define LIMITS_MAX 32
 
 static const char help[] = {
 #include "help_info.inc"
@@ -73,11 +73,12 @@ struct limit {
     uint64_t value;
 };
 
-/* For text and JSON: what of the attributes is a number that applications have to keep to. */
-static void limits(const struct device *d, struct limit out[LIMITS])
+/* For text and JSON: what of the attributes is a number that applications have to keep to. Returns
+ * how many there are. */
+static unsigned limits(const struct device *d, struct limit out[LIMITS_MAX])
 {
     const struct urnic_device_attr *a = &d->attr;
-    const struct limit all[LIMITS] = {
+    const struct limit all[] = {
         {"max_mr_size", a->max_mr_size},
         {"max_msg_sz", d->port.max_msg_sz},
         {"max_qp", a->max_qp},
@@ -102,7 +103,9 @@ static void limits(const struct device *d, struct limit out[LIMITS])
         {"max_pkeys", a->max_pkeys},
         {"local_ca_ack_delay", a->local_ca_ack_delay},
     };
+    _Static_assert(sizeof all <= LIMITS_MAX * sizeof *out, "more limits than there is room for");
     memcpy(out, all, sizeof all);
+    return sizeof all / sizeof *all;
 }
 
 static void print_text(const struct device *d, bool verbose)
@@ -125,10 +128,10 @@ static void print_text(const struct device *d, bool verbose)
                d->gid[i].type == URNIC_GID_ROCE_V1 ? "v1" : "v2",
                gid_text(&d->gid[i], addr, sizeof addr));
     if (verbose) {
-        struct limit limit[LIMITS];
-        limits(d, limit);
+        struct limit limit[LIMITS_MAX];
+        unsigned n = limits(d, limit);
         printf("    version     %s\n", d->attr.fw_ver);
-        for (unsigned i = 0; i < LIMITS; i++)
+        for (unsigned i = 0; i < n; i++)
             printf("    %-20s %" PRIu64 "\n", limit[i].name, limit[i].value);
         printf("    %-20s %u\n", "bad_pkey_cntr", p->bad_pkey_cntr);
         printf("    %-20s %u\n", "qkey_viol_cntr", p->qkey_viol_cntr);
@@ -146,9 +149,9 @@ static void print_json(const struct device *d)
                               json_pack("{s:i,s:s,s:s}", "index", (int)d->gid[i].index, "type",
                                         d->gid[i].type == URNIC_GID_ROCE_V1 ? "v1" : "v2",
                                         "address", gid_text(&d->gid[i], addr, sizeof addr)));
-    struct limit limit[LIMITS];
-    limits(d, limit);
-    for (unsigned i = 0; i < LIMITS; i++)
+    struct limit limit[LIMITS_MAX];
+    unsigned n = limits(d, limit);
+    for (unsigned i = 0; i < n; i++)
         json_object_set_new(lim, limit[i].name, json_integer((json_int_t)limit[i].value));
     json_t *o = json_pack("{s:s,s:o,s:s,s:s,s:i,s:i,s:i,s:i,s:i,s:I,s:i,s:i,s:o,s:o}", "device",
                           d->attr.dev.name, "port", cli_json_text(d->attr.port_spec), "state",
