@@ -7,11 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <unistd.h>
 
 #include "cli.h"
-#include "lint_frame.h"
 #include "lint_html.h"
+#include "lint_read.h"
 #include "lint_writer.h"
 
 #define KEEP_MAX     20000u        /* findings kept in memory */
@@ -29,6 +28,7 @@ struct options {
 
 struct run {
     const struct options *opt;
+    struct lint *lint;
     struct lint_writer *const *writer;
     size_t writers;
     struct lint_finding *finding;
@@ -181,46 +181,36 @@ static int status_of(const struct lint_result *r, bool strict)
     return CLI_OK;
 }
 
-static void take(const struct run *run, struct lint *l, const struct lint_frame *f)
+static void take(const struct run *run, const struct lint_frame *f)
 {
     struct lint_view view;
     struct lint_merge m = {0};
     uint8_t buf[LINT_PART_MAX];
-    lint_packet(l, f, &view);
+    lint_packet(run->lint, f, &view);
     if (view.flags & LINT_V_MERGED && lint_merged(f, &m))
         for (uint32_t i = 0; i < m.n; i++) {
             struct lint_frame part;
             lint_part(f, &m, i, buf, &part);
-            take(run, l, &part);
+            take(run, &part);
         }
     for (size_t i = 0; i < run->writers && !m.n; i++)
         if (run->writer[i]->packet)
             run->writer[i]->packet(run->writer[i], f, &view);
 }
 
-static int read_all(struct run *run, struct capread *cap, struct lint *l)
+/* For lint_read. */
+static int take_frame(void *arg, const struct lint_frame *f)
 {
-    struct capread_info info;
-    struct capread_packet p;
-    struct cli_progress bar;
-    int rc = 0;
-    capread_info(cap, &info);
-    bool show = info.size >= PROGRESS_MIN && isatty(STDERR_FILENO);
-    cli_progress_begin(&bar, "reading", info.size, !show);
-    while (!cli_stop && (rc = capread_next(cap, &p)) == 1) {
-        struct lint_frame f = lint_frame_of(&p);
-        take(run, l, &f);
-        if (show && p.number % 1024 == 0) {
-            capread_info(cap, &info);
-            cli_progress(&bar, info.offset, NULL);
-        }
-    }
-    lint_end(l);
-    if (show) {
-        capread_info(cap, &info);
-        cli_progress_end(&bar, info.offset, NULL);
-    }
-    return cli_stop ? 0 : rc;
+    take(arg, f);
+    return 0;
+}
+
+/* What a signal cuts short is judged as far as it was read. */
+static int read_all(struct run *run, struct capread *cap)
+{
+    int rc = lint_read(cap, lint_read_shows(cap, PROGRESS_MIN), take_frame, run);
+    lint_end(run->lint);
+    return rc == -EINTR ? 0 : rc;
 }
 
 static int judge(struct run *run, struct capread *cap)
@@ -231,7 +221,8 @@ static int judge(struct run *run, struct capread *cap)
         cli_error("%s", strerror(ENOMEM));
         return CLI_USAGE;
     }
-    int rc = read_all(run, cap, l), status;
+    run->lint = l;
+    int rc = read_all(run, cap), status;
     struct lint_result r = {.path = o->path};
     capread_info(cap, &r.capture);
     lint_totals(l, &r.totals);

@@ -7,10 +7,9 @@
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cli.h"
-#include "lint_frame.h"
+#include "lint_read.h"
 #include "replay.h"
 
 #define PROGRESS_MIN (16ull << 20) /* smaller files are read at once */
@@ -28,6 +27,7 @@ struct options {
 
 struct run {
     const struct options *opt;
+    struct replay *replay;
     uint64_t shown, hidden;
     uint64_t first_ns;
     bool show; /* the progress */
@@ -103,29 +103,12 @@ static void print_freedoms(bool json)
             printf("%-16s %s\n", f[i].name, f[i].sentence);
 }
 
-static int read_all(struct run *run, struct capread *cap, struct replay *r)
+static int take_frame(void *arg, const struct lint_frame *f)
 {
-    struct capread_info info;
-    struct capread_packet p;
-    struct cli_progress bar;
-    int rc = 0;
-    capread_info(cap, &info);
-    run->show = info.size >= PROGRESS_MIN && isatty(STDERR_FILENO);
-    cli_progress_begin(&bar, "reading", info.size, !run->show);
-    while (!cli_stop && (rc = capread_next(cap, &p)) == 1) {
-        struct lint_frame f = lint_frame_of(&p);
-        if (!run->first_ns)
-            run->first_ns = p.ns;
-        if ((rc = replay_add(r, &f)) < 0)
-            break;
-        if (run->show && p.number % 1024 == 0) {
-            capread_info(cap, &info);
-            cli_progress(&bar, info.offset, NULL);
-        }
-    }
-    capread_info(cap, &info);
-    cli_progress_end(&bar, info.offset, NULL);
-    return cli_stop ? -EINTR : rc;
+    struct run *run = arg;
+    if (!run->first_ns)
+        run->first_ns = f->ns;
+    return replay_add(run->replay, f);
 }
 
 static bool on_progress(void *ctx, uint64_t done, uint64_t total)
@@ -136,8 +119,9 @@ static bool on_progress(void *ctx, uint64_t done, uint64_t total)
     return !cli_stop;
 }
 
-static int compare_all(struct run *run, struct replay *r)
+static int compare_all(struct run *run)
 {
+    struct replay *r = run->replay;
     cli_progress_begin(&run->bar, "comparing", 0, !run->show);
     run->bar.unit = "packets";
     replay_watch(r, on_progress, run);
@@ -211,9 +195,14 @@ static int replay(struct run *run)
         return CLI_USAGE;
     }
     struct replay *r = replay_new(run->opt->memory);
-    int rc = r ? read_all(run, cap, r) : -ENOMEM;
+    int rc = -ENOMEM;
+    if (r) {
+        run->replay = r;
+        run->show = lint_read_shows(cap, PROGRESS_MIN);
+        rc = lint_read(cap, run->show, take_frame, run);
+    }
     if (rc >= 0)
-        rc = compare_all(run, r);
+        rc = compare_all(run);
     if (rc >= 0) {
         capread_info(cap, &info);
         replay_totals(r, &t);

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * From the first to the last packet of a capture, for `urnic lint` and `urnic replay`.
+ */
+#ifndef URNIC_LINT_READ_H
+#define URNIC_LINT_READ_H
+
+#include "lint_frame.h"
+
+/* Is it worth a progress bar: are there `least` octets or more, and a terminal to draw on? */
+bool lint_read_shows(const struct capread *cap, uint64_t least);
+
+/* Give every packet, in the file's order, to `take`; with a progress bar if `show`. Returns 0 at
+ * the end, -EINTR after a signal (cli_stop), -errno when reading failed, or what `take` returned
+ * when that was less than 0: there it ends. */
+int lint_read(struct capread *cap, bool show, int (*take)(void *arg, const struct lint_frame *f),
+              void *arg);
+
+#endif
