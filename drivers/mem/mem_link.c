@@ -32,6 +32,8 @@ static void log_loss(struct mem_link *link, unsigned dir, enum mem_link_reason r
                      const struct mem_buf *buf, uint64_t now)
 {
     link->sockets[dir]->stats.lost[reason]++;
+    if (!link->cfg.log)
+        return;
     if (!link->drops) {
         link->drops = calloc(link->cfg.log, sizeof(*link->drops));
         if (!link->drops)

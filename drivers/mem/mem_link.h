@@ -27,7 +27,8 @@
  *     seed=N              of all dice (default: the opener's, or 1)
  *     frame=9234          largest frame
  *     slots=1024          frame buffers of each port, for what is sent and not yet received
- *     log=16384           entries of the drop log
+ *     log=N               the latest N drops are remembered, for mem_link_drops (default 0): for
+ *                         tests, which compare what was lost with what was made good
  *
  * Time is only what callers pass as `now`; virtual time must not run backwards. With the same seed
  * and the same calls a link does the same again: each sending port has dice of its own, so the
@@ -146,9 +147,9 @@ struct mem_link_drop {
     uint8_t head[MEM_LINK_HEAD]; /* the first octets, as sent (before any damage) */
 };
 
-/* Copy the drops since number *next (start with 0), at most max, oldest first; *next moves on. The
- * log is a ring: *next jumps over what was overwritten, and *missed (may be NULL) counts that.
- * Returns the number copied. */
+/* With log=N: copy the drops since number *next (start with 0), at most max, oldest first; *next
+ * moves on. The log is a ring: *next jumps over what was overwritten, and *missed (may be NULL)
+ * counts that. Returns the number copied. */
 size_t mem_link_drops(struct mem_link *link, uint64_t *next, struct mem_link_drop *out, size_t max,
                       uint64_t *missed);
 

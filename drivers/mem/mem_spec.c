@@ -45,7 +45,7 @@ static const struct key {
     {"seed", COUNT, AT(seed), 0, 0},
     {"frame", COUNT, AT(frame), FRAME_MIN, IO_FRAME_MAX},
     {"slots", COUNT, AT(slots), IO_BURST_MAX, SLOTS_MAX},
-    {"log", COUNT, AT(log), 1, LOG_MAX},
+    {"log", COUNT, AT(log), 0, LOG_MAX},
 };
 #define NKEYS (sizeof(keys) / sizeof(keys[0]))
 _Static_assert(NKEYS < KEYS_MAX, "list of names");
@@ -159,7 +159,6 @@ static void defaults(struct mem_link_config *cfg, uint64_t seed)
         .seed = seed ? seed : 1,
         .frame = IO_FRAME_MAX,
         .slots = 1024,
-        .log = 16384,
     };
 }
 

@@ -172,7 +172,7 @@ START_TEST(queue_drops_its_tail)
     struct mem_link_drop drop[16];
     uint64_t next = 0, missed;
 
-    link_open(2, ",rate=8G,queue=10000");
+    link_open(2, ",rate=8G,queue=10000,log=16");
     ck_assert_uint_eq(send_n(0, 15, 0), 15);
     ck_assert_uint_eq(send_n(15, 1, 1000), 1); /* one has left */
     ck_assert_uint_eq(receive(1, 100000), 11);
@@ -246,7 +246,7 @@ START_TEST(loss_is_logged_and_repeatable)
 
     for (int round = 0; round < 2; round++) {
         uint64_t next = 0;
-        link_open(2, ",loss=5%,seed=77,slots=4096");
+        link_open(2, ",loss=5%,seed=77,slots=4096,log=2000");
         ck_assert_uint_eq(send_n(0, 2000, 0), 2000);
         unsigned n = receive(1, 0);
         size_t lost = mem_link_drops(link_, &next, drop, MOST, NULL);
@@ -286,6 +286,14 @@ START_TEST(log_is_bounded)
     ck_assert_uint_eq(mem_link_drops(link_, &next, drop, 32, &missed), 16);
     ck_assert_uint_eq(missed, 24);
     ck_assert_uint_eq(next, 40);
+    ck_assert_uint_eq(stats(MEM_LINK_ALL).lost[MEM_LINK_R_LOSS], 40);
+    link_close(2);
+
+    next = 0;
+    link_open(2, ",loss=1"); /* nobody asked for a log */
+    send_n(0, 40, 0);
+    ck_assert_uint_eq(mem_link_drops(link_, &next, drop, 32, &missed), 0);
+    ck_assert_uint_eq(missed, 0);
     ck_assert_uint_eq(stats(MEM_LINK_ALL).lost[MEM_LINK_R_LOSS], 40);
     link_close(2);
 }
