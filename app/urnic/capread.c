@@ -267,13 +267,6 @@ void capread_info(const struct capread *c, struct capread_info *out)
     *out = c->info;
 }
 
-const char *capread_interface_name(const struct capread *c, uint32_t interface)
-{
-    return interface < c->interfaces && c->interface[interface].name[0]
-               ? c->interface[interface].name
-               : NULL;
-}
-
 void capread_close(struct capread *c)
 {
     if (!c)

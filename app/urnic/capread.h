@@ -90,9 +90,6 @@ int capread_next(struct capread *c, struct capread_packet *p);
 /* Counts so far. */
 void capread_info(const struct capread *c, struct capread_info *out);
 
-/* Name of an interface as the file gives it, or NULL. */
-const char *capread_interface_name(const struct capread *c, uint32_t interface);
-
 /* Close the file and free all; what capread_next has pointed to is gone. */
 void capread_close(struct capread *c);
 
