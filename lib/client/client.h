@@ -277,6 +277,13 @@ static inline int client_call(struct urnic_context *ctx, void *req, size_t req_l
     return client_conn_call(&ctx->conn, req, req_len, reply, size, NULL, NULL);
 }
 
+/* A request whose reply says no more than how it went. 0 or -errno. */
+static inline int client_tell(struct urnic_context *ctx, void *req, size_t len)
+{
+    struct ipc_hdr reply;
+    return client_call(ctx, req, len, &reply, sizeof(reply));
+}
+
 /* Is the daemon known to have gone? */
 static inline bool client_dead(struct urnic_context *ctx)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Inside of liburnic: connections.
+ * Inside of liburnic: connections. client_cm_id.c: ids and channels; client_cm_event.c: events;
+ * client_cm.c: what an application asks for; client_connect.c: connecting in one call.
  */
 #ifndef URNIC_CLIENT_CM_H
 #define URNIC_CLIENT_CM_H
@@ -24,10 +25,31 @@ struct urnic_cm_id {
     void *user;
 };
 
-/* urnic_get_cm_event with flags for recv. */
-int client_cm_next(struct urnic_cm_channel *channel, struct urnic_cm_event *event, int flags);
+/* client_cm_id.c */
+/* An id without a half in the daemon. NULL: no memory. */
+struct urnic_cm_id *client_id_new(struct urnic_cm_channel *channel, uint32_t ps, void *user);
+/* Its handle in the daemon. */
+void client_id_named(struct urnic_cm_id *id, uint32_t handle);
+/* Have the daemon make its half, for requests that don't do that on the way. 0 or -errno. */
+int client_id_ensure(struct urnic_cm_id *id);
+/* It came with a request for a connection: until it is known by its own reference the daemon names
+ * it by its listener's. */
+void client_id_fresh(struct urnic_cm_id *id);
+void client_id_known(struct urnic_cm_id *id);
 
 /* Events of this id arrive on another channel once it is accepted. */
 void client_cm_move(struct urnic_cm_id *id, struct urnic_cm_channel *channel);
+
+/* client_cm_event.c */
+/* Drop events that wait for ids that are gone. */
+void client_cm_drop_stale(struct urnic_cm_channel *channel);
+/* urnic_get_cm_event with flags for recv. */
+int client_cm_next(struct urnic_cm_channel *channel, struct urnic_cm_event *event, int flags);
+
+/* The state in which the daemon, which moves it, leaves a queue pair. */
+static inline void client_qp_assume(struct urnic_qp *qp, enum urnic_qp_state state)
+{
+    atomic_store_explicit(&qp->state, state, memory_order_relaxed);
+}
 
 #endif

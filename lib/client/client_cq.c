@@ -257,8 +257,7 @@ int urnic_modify_cq(struct urnic_cq *cq, uint16_t count, uint16_t period_us)
 {
     struct ipc_cq_modify req = {
         .hdr.type = IPC_CQ_MODIFY, .cq = cq->handle, .count = count, .period_us = period_us};
-    struct ipc_hdr reply;
-    return client_call(cq->ctx, &req, sizeof(req), &reply, sizeof(reply));
+    return client_tell(cq->ctx, &req, sizeof(req));
 }
 
 int urnic_req_notify_cq(struct urnic_cq *cq, bool solicited_only)

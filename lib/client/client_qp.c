@@ -188,8 +188,7 @@ static int qp_modify(struct urnic_qp *qp, const struct ipc_qp_attr *attr, unsign
 {
     struct ipc_qp_modify req = {
         .hdr.type = IPC_QP_MODIFY, .qp = qp->handle, .mask = mask, .attr = *attr};
-    struct ipc_hdr reply;
-    int err = client_call(qp->ctx, &req, sizeof(req), &reply, sizeof(reply));
+    int err = client_tell(qp->ctx, &req, sizeof(req));
     if (err < 0)
         return err;
     if (mask & URNIC_QP_STATE) {
@@ -294,8 +293,7 @@ int urnic_query_qp(struct urnic_qp *qp, struct urnic_qp_attr *a)
 int client_qp_destroy(struct urnic_qp *qp, uint32_t cm_id)
 {
     struct ipc_qp_destroy req = {.hdr.type = IPC_QP_DESTROY, .qp = qp->handle, .cm_id = cm_id};
-    struct ipc_hdr reply;
-    int err = client_call(qp->ctx, &req, sizeof(req), &reply, sizeof(reply));
+    int err = client_tell(qp->ctx, &req, sizeof(req));
     if (err < 0 && !client_dead(qp->ctx))
         return err;
     client_cq_purge(qp->send_cq, qp);
@@ -327,9 +325,8 @@ void *urnic_qp_context(const struct urnic_qp *qp)
 static int mcast(struct urnic_qp *qp, enum ipc_type type, const uint8_t gid[16])
 {
     struct ipc_mcast req = {.hdr.type = (uint16_t)type, .qp = qp->handle};
-    struct ipc_hdr reply;
     memcpy(req.gid, gid, sizeof(req.gid));
-    return client_call(qp->ctx, &req, sizeof(req), &reply, sizeof(reply));
+    return client_tell(qp->ctx, &req, sizeof(req));
 }
 
 int urnic_attach_mcast(struct urnic_qp *qp, const uint8_t gid[16])
@@ -400,8 +397,7 @@ int urnic_modify_srq_limit(struct urnic_srq *srq, uint32_t limit)
 {
     struct ipc_srq_modify req = {
         .hdr.type = IPC_SRQ_MODIFY, .srq = srq->handle, .mask = 2, .limit = limit};
-    struct ipc_hdr reply;
-    return client_call(srq->ctx, &req, sizeof(req), &reply, sizeof(reply));
+    return client_tell(srq->ctx, &req, sizeof(req));
 }
 
 int urnic_query_srq(struct urnic_srq *srq, struct urnic_srq_attr *attr)
