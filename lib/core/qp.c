@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Queue pairs: create, look up, the state machine as a table, errors and flushing, destroy.
+ * Queue pairs: create, look up, change, errors and flushing, destroy. What a change may say:
+ * qp_attr.c.
  * Rules: QP, SEC-08.
  */
 #include "qp.h"
@@ -21,154 +22,6 @@ const char *const qp_state_names[] = {"RESET", "INIT", "RTR", "RTS", "SQD", "SQE
  * so large a part of all numbers goes round before one comes back (SEC-08, CM-26). */
 #define TABLE_FIRST 16u
 #define TABLE_PART  16u
-
-/* ---- the table of QP-01 ---- */
-
-#define PATH (QPA_ALT_PATH | QPA_PATH_MIG_STATE)
-
-struct need {
-    uint32_t required, optional;
-};
-
-static const struct transition {
-    uint8_t from, to;
-    struct need rc, uc, ud, gsi;
-} transitions[] = {
-    {QPS_RESET, QPS_INIT, .rc = {QPA_PKEY_INDEX | QPA_PORT | QPA_ACCESS_FLAGS},
-     .uc = {QPA_PKEY_INDEX | QPA_PORT | QPA_ACCESS_FLAGS},
-     .ud = {QPA_PKEY_INDEX | QPA_PORT | QPA_QKEY}, .gsi = {QPA_PKEY_INDEX | QPA_QKEY}},
-    {QPS_INIT, QPS_INIT, .rc = {0, QPA_PKEY_INDEX | QPA_PORT | QPA_ACCESS_FLAGS},
-     .uc = {0, QPA_PKEY_INDEX | QPA_PORT | QPA_ACCESS_FLAGS},
-     .ud = {0, QPA_PKEY_INDEX | QPA_PORT | QPA_QKEY}, .gsi = {0, QPA_PKEY_INDEX | QPA_QKEY}},
-    {QPS_INIT, QPS_RTR,
-     .rc = {QPA_AV | QPA_PATH_MTU | QPA_DEST_QPN | QPA_RQ_PSN | QPA_MAX_DEST_RD_ATOMIC |
-                QPA_MIN_RNR_TIMER,
-            QPA_ALT_PATH | QPA_ACCESS_FLAGS | QPA_PKEY_INDEX},
-     .uc = {QPA_AV | QPA_PATH_MTU | QPA_DEST_QPN | QPA_RQ_PSN,
-            QPA_ALT_PATH | QPA_ACCESS_FLAGS | QPA_PKEY_INDEX},
-     .ud = {0, QPA_PKEY_INDEX | QPA_QKEY}, .gsi = {0, QPA_PKEY_INDEX | QPA_QKEY}},
-    {QPS_RTR, QPS_RTS,
-     .rc = {QPA_SQ_PSN | QPA_TIMEOUT | QPA_RETRY_CNT | QPA_RNR_RETRY | QPA_MAX_QP_RD_ATOMIC,
-            QPA_CUR_STATE | PATH | QPA_ACCESS_FLAGS | QPA_MIN_RNR_TIMER | QPA_RATE_LIMIT},
-     .uc = {QPA_SQ_PSN, QPA_CUR_STATE | PATH | QPA_ACCESS_FLAGS | QPA_RATE_LIMIT},
-     .ud = {QPA_SQ_PSN, QPA_CUR_STATE | QPA_QKEY | QPA_RATE_LIMIT},
-     .gsi = {QPA_SQ_PSN, QPA_CUR_STATE | QPA_QKEY | QPA_RATE_LIMIT}},
-    {QPS_RTS, QPS_RTS,
-     .rc = {0, QPA_CUR_STATE | QPA_ACCESS_FLAGS | PATH | QPA_MIN_RNR_TIMER | QPA_RATE_LIMIT},
-     .uc = {0, QPA_CUR_STATE | QPA_ACCESS_FLAGS | PATH | QPA_RATE_LIMIT},
-     .ud = {0, QPA_CUR_STATE | QPA_QKEY | QPA_RATE_LIMIT},
-     .gsi = {0, QPA_CUR_STATE | QPA_QKEY | QPA_RATE_LIMIT}},
-    {QPS_RTS, QPS_SQD, .rc = {0, QPA_EN_SQD_NOTIFY}, .uc = {0, QPA_EN_SQD_NOTIFY},
-     .ud = {0, QPA_EN_SQD_NOTIFY}, .gsi = {0, QPA_EN_SQD_NOTIFY}},
-    {QPS_SQD, QPS_RTS, .rc = {0, QPA_CUR_STATE | PATH | QPA_ACCESS_FLAGS | QPA_MIN_RNR_TIMER},
-     .uc = {0, QPA_CUR_STATE | PATH | QPA_ACCESS_FLAGS}, .ud = {0, QPA_CUR_STATE | QPA_QKEY},
-     .gsi = {0, QPA_CUR_STATE | QPA_QKEY}},
-    {QPS_SQD, QPS_SQD,
-     .rc = {0, QPA_PORT | QPA_AV | QPA_TIMEOUT | QPA_RETRY_CNT | QPA_RNR_RETRY |
-                   QPA_MAX_QP_RD_ATOMIC | QPA_MAX_DEST_RD_ATOMIC | PATH | QPA_ACCESS_FLAGS |
-                   QPA_PKEY_INDEX | QPA_MIN_RNR_TIMER},
-     .uc = {0, QPA_AV | PATH | QPA_ACCESS_FLAGS | QPA_PKEY_INDEX},
-     .ud = {0, QPA_PKEY_INDEX | QPA_QKEY}, .gsi = {0, QPA_PKEY_INDEX | QPA_QKEY}},
-    {QPS_SQE, QPS_RTS, .rc = {QPA_CAP}, /* no such transition: nothing can satisfy it */
-     .uc = {0, QPA_CUR_STATE | QPA_ACCESS_FLAGS}, .ud = {0, QPA_CUR_STATE | QPA_QKEY},
-     .gsi = {0, QPA_CUR_STATE | QPA_QKEY}},
-};
-
-static const struct need *need_of(const struct transition *t, enum qp_type type)
-{
-    switch (type) {
-    case QP_RC:
-        return &t->rc;
-    case QP_UC:
-        return &t->uc;
-    case QP_UD:
-        return &t->ud;
-    default:
-        return &t->gsi;
-    }
-}
-
-/* Is `mask` what the transition asks for? */
-static int check_mask(enum qp_type type, unsigned from, unsigned to, unsigned mask)
-{
-    mask &= ~QPA_STATE;
-    if (to == QPS_RESET || (to == QPS_ERR && from != QPS_RESET))
-        return mask ? -EINVAL : 0;
-    for (unsigned i = 0; i < sizeof(transitions) / sizeof(transitions[0]); i++) {
-        const struct transition *t = &transitions[i];
-        if (t->from != from || t->to != to)
-            continue;
-        const struct need *n = need_of(t, type);
-        if (n->required & QPA_CAP || (mask & n->required) != n->required ||
-            mask & ~(n->required | n->optional))
-            return -EINVAL;
-        return mask & PATH ? -EOPNOTSUPP : 0; /* QP-17 */
-    }
-    return -EINVAL;
-}
-
-static bool good_av(struct engine *e, const struct engine_av *av)
-{
-    return wire_addr_is_v4(&av->sgid) == wire_addr_is_v4(&av->dgid) &&
-           engine_addr_local(e, &av->sgid) && !wire_addr_is_multicast(&av->dgid);
-}
-
-/* QP-02, QP-03: the values. */
-static bool good_values(struct engine *e, const struct qp *qp, const struct engine_qp_attr *a,
-                        unsigned mask)
-{
-    const struct {
-        unsigned attr;
-        bool good;
-    } check[] = {
-        {QPA_CUR_STATE,
-         a->cur_state == qp->state && (a->cur_state == QPS_RTR || a->cur_state == QPS_RTS ||
-                                       a->cur_state == QPS_SQD || a->cur_state == QPS_SQE)},
-        {QPA_PATH_MTU, a->path_mtu >= 1 && a->path_mtu <= e->p.mtu},
-        {QPA_TIMEOUT, a->timeout <= 31},
-        {QPA_RETRY_CNT, a->retry_cnt <= 7},
-        {QPA_RNR_RETRY, a->rnr_retry <= 7},
-        {QPA_MIN_RNR_TIMER, a->min_rnr_timer <= 31},
-        {QPA_MAX_QP_RD_ATOMIC, a->max_rd_atomic <= ENGINE_RD_MAX},
-        {QPA_MAX_DEST_RD_ATOMIC, a->max_dest_rd_atomic <= ENGINE_RD_MAX},
-        {QPA_RQ_PSN, a->rq_psn <= PSN_MASK},
-        {QPA_SQ_PSN, a->sq_psn <= PSN_MASK},
-        {QPA_DEST_QPN, a->dest_qpn > 1 && a->dest_qpn < WIRE_QPN_MULTICAST},
-        {QPA_PKEY_INDEX, engine_pkey(e, a->pkey_index) & 0x7FFF},
-        {QPA_PORT, a->port == 1},
-        {QPA_AV, good_av(e, &a->av)},
-        {QPA_ACCESS_FLAGS, !(a->access_flags & ~(MEM_LOCAL_WRITE | MEM_REMOTE_ANY | MEM_MW_BIND))},
-    };
-    for (unsigned i = 0; i < sizeof(check) / sizeof(check[0]); i++)
-        if (mask & check[i].attr && !check[i].good)
-            return false;
-    return true;
-}
-
-static void take_values(struct qp *qp, const struct engine_qp_attr *a, unsigned mask)
-{
-    struct engine_qp_attr *q = &qp->attr;
-#define TAKE(bit, field)                                                                           \
-    if (mask & (bit))                                                                              \
-    q->field = a->field
-    TAKE(QPA_ACCESS_FLAGS, access_flags);
-    TAKE(QPA_PKEY_INDEX, pkey_index);
-    TAKE(QPA_PORT, port);
-    TAKE(QPA_QKEY, qkey);
-    TAKE(QPA_AV, av);
-    TAKE(QPA_PATH_MTU, path_mtu);
-    TAKE(QPA_TIMEOUT, timeout);
-    TAKE(QPA_RETRY_CNT, retry_cnt);
-    TAKE(QPA_RNR_RETRY, rnr_retry);
-    TAKE(QPA_RQ_PSN, rq_psn);
-    TAKE(QPA_MAX_QP_RD_ATOMIC, max_rd_atomic);
-    TAKE(QPA_MIN_RNR_TIMER, min_rnr_timer);
-    TAKE(QPA_SQ_PSN, sq_psn);
-    TAKE(QPA_MAX_DEST_RD_ATOMIC, max_dest_rd_atomic);
-    TAKE(QPA_DEST_QPN, dest_qpn);
-    TAKE(QPA_EN_SQD_NOTIFY, en_sqd_async_notify);
-#undef TAKE
-}
 
 /* ---- what the attributes mean for the hot part ---- */
 
@@ -309,11 +162,9 @@ int engine_qp_modify(struct engine *e, struct qp *qp, const struct engine_qp_att
     enum qp_state from = qp->state, to = mask & QPA_STATE ? attr->state : from;
     if ((unsigned)to > QPS_ERR)
         return -EINVAL;
-    int err = check_mask(qp->type, from, to, mask);
+    int err = qp_attr_check(e, qp, to, attr, mask);
     if (err)
         return err;
-    if (!good_values(e, qp, attr, mask))
-        return -EINVAL;
     if (from == QPS_SQD && (to == QPS_RTS || to == QPS_SQD) && !req_drained(qp))
         return -EBUSY; /* QP-08 */
     if (to == QPS_RESET) {
@@ -332,7 +183,7 @@ int engine_qp_modify(struct engine *e, struct qp *qp, const struct engine_qp_att
     struct engine_qp_attr before = qp->attr;
     if (to == QPS_SQD && from == QPS_RTS)
         qp->attr.en_sqd_async_notify = false; /* unless it is asked for this time */
-    take_values(qp, attr, mask);
+    qp_attr_take(qp, attr, mask);
     apply(e, qp);
     if (from == QPS_INIT && to == QPS_RTR)
         err = to_rtr(e, qp, attr);

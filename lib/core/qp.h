@@ -114,6 +114,14 @@ void qp_reap(struct engine *e, struct qp *qp);
 /* To SQE after a send error on UC or UD (QP-09). */
 void qp_to_sqe(struct engine *e, struct qp *qp);
 
+/* qp_attr.c */
+/* May a queue pair go to state `to`, or stay there, with the attributes of `mask`? 0, -EINVAL (one
+ * is missing, not allowed or out of range), -EOPNOTSUPP (path migration). */
+int qp_attr_check(struct engine *e, const struct qp *qp, enum qp_state to,
+                  const struct engine_qp_attr *a, unsigned mask);
+/* Copy the attributes of `mask`, which have been checked. */
+void qp_attr_take(struct qp *qp, const struct engine_qp_attr *a, unsigned mask);
+
 /* cq.c: push a completion; on overflow the CQ and the queue pair go to error (CQ-05) and false
  * comes back. Fills in qpn and qp_arg. */
 bool cq_push(struct engine *e, struct qp *qp, struct cq *cq, struct engine_wc *wc, uint64_t now);
