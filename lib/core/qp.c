@@ -155,6 +155,36 @@ static void to_sqd(struct engine *e, struct qp *qp)
     req_check_drained(e, qp);
 }
 
+/* Take what a change says. When that fails all is as before: -ENOMEM. */
+static int take_attr(struct engine *e, struct qp *qp, enum qp_state to,
+                     const struct engine_qp_attr *attr, unsigned mask, uint64_t now)
+{
+    enum qp_state from = qp->state;
+    struct engine_qp_attr before = qp->attr;
+    int err = 0;
+    if (from == QPS_SQD && (mask & QPA_MAX_DEST_RD_ATOMIC) &&
+        rd_grow(qp, attr->max_dest_rd_atomic) < 0)
+        return -ENOMEM;
+    if (to == QPS_SQD && from == QPS_RTS)
+        qp->attr.en_sqd_async_notify = false; /* unless it is asked for this time */
+    qp_attr_take(qp, attr, mask);
+    apply(e, qp);
+    if (from == QPS_INIT && to == QPS_RTR)
+        err = to_rtr(e, qp, attr);
+    else if (from == QPS_SQD && mask & QPA_AV)
+        err = limiter_begin(e, qp, now);
+    if (err) {
+        qp->attr = before;
+        apply(e, qp);
+        return err;
+    }
+    if (mask & QPA_RETRY_CNT)
+        qp->req.retry_left = qp->attr.retry_cnt;
+    if (mask & QPA_RNR_RETRY)
+        qp->req.rnr_left = qp->attr.rnr_retry;
+    return 0;
+}
+
 int engine_qp_modify(struct engine *e, struct qp *qp, const struct engine_qp_attr *attr,
                      unsigned mask, uint64_t now)
 {
@@ -177,32 +207,14 @@ int engine_qp_modify(struct engine *e, struct qp *qp, const struct engine_qp_att
         qp_to_error(e, qp, true, -1, now);
         return 0;
     }
-    if (from == QPS_SQD && (mask & QPA_MAX_DEST_RD_ATOMIC) &&
-        rd_grow(qp, attr->max_dest_rd_atomic) < 0)
-        return -ENOMEM;
-    struct engine_qp_attr before = qp->attr;
-    if (to == QPS_SQD && from == QPS_RTS)
-        qp->attr.en_sqd_async_notify = false; /* unless it is asked for this time */
-    qp_attr_take(qp, attr, mask);
-    apply(e, qp);
-    if (from == QPS_INIT && to == QPS_RTR)
-        err = to_rtr(e, qp, attr);
-    else if (from == QPS_SQD && mask & QPA_AV)
-        err = limiter_begin(e, qp, now);
-    if (err) {
-        qp->attr = before;
-        apply(e, qp);
+    err = take_attr(e, qp, to, attr, mask, now);
+    if (err)
         return err;
-    }
-    if (mask & QPA_RETRY_CNT)
-        qp->req.retry_left = qp->attr.retry_cnt;
-    if (mask & QPA_RNR_RETRY)
-        qp->req.rnr_left = qp->attr.rnr_retry;
     if (from == QPS_RTR && to == QPS_RTS)
         req_start(qp, psn(qp->attr.sq_psn));
     if (to == QPS_SQD && from == QPS_RTS)
         to_sqd(e, qp);
-    else if (to != from && to != QPS_RTR)
+    else if (to != from && to != QPS_RTR) /* to_rtr has */
         enter(e, qp, to);
     if (to == QPS_RTS)
         qp_activate(e, qp);
@@ -270,9 +282,15 @@ static int grow_table(struct engine *e)
     return 0;
 }
 
-/* The oldest free slot: with its next life a number returns after all others of that slot. */
-static int take_slot(struct engine *e, struct qp *qp)
+/* The oldest free slot: with its next life a number returns after all others of that slot. 0,
+ * -ENOMEM, -ENOSPC. */
+static int take_number(struct engine *e, struct qp *qp)
 {
+    if (qp->type == QP_GSI) {
+        qp->qpn = WIRE_QPN_GSI;
+        e->gsi = qp;
+        return 0;
+    }
     if (!e->nfree) {
         int err = e->table_size < e->p.max_qp ? grow_table(e) : -ENOSPC;
         if (err)
@@ -288,8 +306,12 @@ static int take_slot(struct engine *e, struct qp *qp)
     return 0;
 }
 
-static void give_slot(struct engine *e, struct qp *qp)
+static void give_number(struct engine *e, struct qp *qp)
 {
+    if (qp->type == QP_GSI) {
+        e->gsi = NULL;
+        return;
+    }
     e->table[qp->slot] = NULL;
     e->free_fifo[(e->free_head + e->nfree++) % e->table_size] = qp->slot;
 }
@@ -342,28 +364,18 @@ int engine_qp_create(struct engine *e, struct engine_qp_params *p, struct qp **o
         .arg = p->arg,
         .sq_sig_all = p->sq_sig_all,
     };
-    if (mem_pd_hold(e->mem, p->pd)) {
-        free(qp);
-        return -EINVAL;
-    }
-    int err = req_init(e, qp, p);
-    if (!err && (err = resp_init(qp, p)))
-        req_free(qp);
-    if (!err) {
-        if (p->type == QP_GSI)
-            qp->qpn = WIRE_QPN_GSI;
-        else if ((err = take_slot(e, qp))) {
-            req_free(qp);
-            resp_free(qp);
-        }
-    }
-    if (err) {
-        mem_pd_drop(e->mem, p->pd);
-        free(qp);
-        return err;
-    }
-    if (p->type == QP_GSI)
-        e->gsi = qp;
+    int err = mem_pd_hold(e->mem, p->pd) ? -EINVAL : 0;
+    if (err)
+        goto no_pd;
+    err = req_init(e, qp, p);
+    if (err)
+        goto no_req;
+    err = resp_init(qp, p);
+    if (err)
+        goto no_resp;
+    err = take_number(e, qp);
+    if (err)
+        goto no_number;
     qp->max_send_wr = p->max_send_wr;
     qp->max_recv_wr = p->max_recv_wr;
     qp->max_send_sge = (uint16_t)p->max_send_sge;
@@ -376,6 +388,15 @@ int engine_qp_create(struct engine *e, struct engine_qp_params *p, struct qp **o
     e->nqps++;
     *out = qp;
     return 0;
+no_number:
+    resp_free(qp);
+no_resp:
+    req_free(qp);
+no_req:
+    mem_pd_drop(e->mem, p->pd);
+no_pd:
+    free(qp);
+    return err;
 }
 
 void qp_free(struct engine *e, struct qp *qp)
@@ -387,10 +408,7 @@ void qp_free(struct engine *e, struct qp *qp)
             e->tx_qp[i] = NULL;
     if (!qp_connected(qp))
         ud_detach_all(e, qp);
-    if (qp->type == QP_GSI)
-        e->gsi = NULL;
-    else
-        give_slot(e, qp);
+    give_number(e, qp);
     req_free(qp);
     resp_free(qp);
     limiter_free(qp);
