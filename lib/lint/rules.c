@@ -35,7 +35,7 @@ static const struct lint_rule rules[] = {
      FRAME, lint_hdr_03},
     {"HDR-04", "MigReq is 1 on connected queue pairs without path migration.",
      REQUEST | RESPONSE | ALONE, lint_hdr_04},
-    {"HDR-05", "PadCnt makes the payload a multiple of 4, no more.", MALFORMED | FRAME,
+    {"HDR-05", "PadCnt makes the payload a multiple of 4, no more.", MALFORMED | REQUEST,
      lint_hdr_05},
     {"HDR-06", "FIRST and MIDDLE packets have no pad.", FRAME, lint_hdr_06},
     {"HDR-07", "The destination QP is not 0, and 0xffffff only in multicast datagrams.", MALFORMED,

@@ -198,6 +198,17 @@ bool lint_hdr_04(struct lint_ctx *c)
     return lint_doubt(c, LINT_UNDECIDABLE, "right if path migration is armed; said once per flow");
 }
 
+/* A WRITE's RETH tells how long its last or only packet is. */
+bool lint_wrong_pad(const struct lint_ctx *c, uint32_t *rest)
+{
+    uint64_t before = (uint64_t)c->index * c->f->info.mtu;
+    if (!c->p.pad || !(c->op->flags & WIRE_F_WRITE) || !(c->op->flags & WIRE_F_END) ||
+        c->index == LINT_UNKNOWN || c->dma_len == LINT_UNKNOWN || c->dma_len <= before)
+        return false;
+    *rest = (uint32_t)(c->dma_len - before);
+    return c->p.payload_len != *rest && c->p.payload_len + c->p.pad == ((*rest + 3ull) & ~3ull);
+}
+
 bool lint_hdr_05(struct lint_ctx *c)
 {
     if (c->verdict == WIRE_BAD_LENGTH) {
@@ -207,14 +218,10 @@ bool lint_hdr_05(struct lint_ctx *c)
         lint_expected(c, "a multiple of 4 octets, PadCnt within the payload");
         return lint_seen(c, "%u octets, PadCnt %u", rest, c->p.pad);
     }
-    if (c->verdict != WIRE_OK || c->p.pad == 0 || (c->op->flags & (WIRE_F_FIRST | WIRE_F_MIDDLE)))
+    uint32_t rest;
+    if (c->verdict != WIRE_OK || !lint_wrong_pad(c, &rest))
         return false;
-    /* Of a WRITE that is one packet the length is known. */
-    if (!(c->op->headers & WIRE_H_RETH) || !(c->op->flags & WIRE_F_ONLY) || !c->headers ||
-        c->p.payload_len == c->p.dma_len || c->p.pad == (-c->p.dma_len & 3u) ||
-        c->p.payload_len + c->p.pad != ((c->p.dma_len + 3) & ~3u))
-        return false;
-    lint_expected(c, "PadCnt %u", -c->p.dma_len & 3u);
+    lint_expected(c, "PadCnt %u", -rest & 3u);
     return lint_seen(c, "PadCnt %u", c->p.pad);
 }
 

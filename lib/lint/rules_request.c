@@ -188,9 +188,9 @@ bool lint_rsp_16(struct lint_ctx *c)
         return false; /* REQ-02 says it */
     if (c->dma_len > WIRE_MSG_MAX)
         return false; /* RSP-15 says it */
-    if ((c->op->flags & WIRE_F_END) && c->dma_len > before && c->p.pad &&
-        c->p.payload_len + c->p.pad == ((c->dma_len - before + 3) & ~3ull))
-        return false; /* HDR-05 says it: the pad is wrong */
+    uint32_t rest;
+    if (lint_wrong_pad(c, &rest))
+        return false; /* HDR-05 says it */
     lint_expected(c, "%s%u octets in all", c->op->flags & WIRE_F_END ? "" : "fewer than ",
                   c->dma_len);
     lint_seen(c, "%llu", (unsigned long long)after);
@@ -218,6 +218,9 @@ bool lint_rtx_05(struct lint_ctx *c)
                       (unsigned long long)r->number);
         return lint_seen(c, "%s", c->op->name);
     }
+    uint32_t rest;
+    if ((c->op->flags & (WIRE_F_FIRST | WIRE_F_MIDDLE) && c->p.pad) || lint_wrong_pad(c, &rest))
+        return false; /* HDR-05 or HDR-06 says it */
     if (r->len != c->p.payload_len) {
         lint_expected(c, "%u octets, as in packet %llu", r->len, (unsigned long long)r->number);
         lint_seen(c, "%u octets", c->p.payload_len);

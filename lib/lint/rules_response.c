@@ -305,6 +305,8 @@ bool lint_rd_05(struct lint_ctx *c)
     uint32_t want = rest > mtu ? mtu : (uint32_t)rest;
     if (c->p.payload_len == want)
         return false;
+    if (c->op->flags & (WIRE_F_FIRST | WIRE_F_MIDDLE) && c->p.payload_len + c->p.pad == want)
+        return false; /* HDR-06 says it */
     lint_expected(c, "%u octets: response %u of %u", want, off + 1, r->n);
     lint_seen(c, "%u octets", c->p.payload_len);
     return (c->cut && c->p.payload_len > want && lint_perhaps_merged(c)) || perhaps_anew(c);

@@ -134,6 +134,20 @@ static const struct step atomics_again[] = {SEND(100, 64),
                                             {.opcode = RC(FETCH_ADD), .psn = 101, .after = 90000},
                                             RESP(ATOMIC_ACK, 101, 0, 2),
                                             END};
+/* A WRITE whose packets all come a second time. */
+#define WRITE3(after_)                                                                             \
+    {.opcode = RC(WRITE_FIRST),                                                                    \
+     .psn = 101,                                                                                   \
+     .len = 1024,                                                                                  \
+     .dma_len = 2501,                                                                              \
+     .va = 0x1000,                                                                                 \
+     .after = (after_)},                                                                           \
+        {.opcode = RC(WRITE_MIDDLE), .psn = 102, .len = 1024},                                     \
+    {                                                                                              \
+        .opcode = RC(WRITE_LAST), .psn = 103, .len = 453, .ackreq = true                           \
+    }
+static const struct step write_again[] = {SEND(100, 64), ACK(100, 1), WRITE3(10),
+                                          WRITE3(90000), ACK(103, 2), END};
 static const struct step imm_again[] = {
     SEND(100, 64),
     ACK(100, 1),
@@ -595,7 +609,11 @@ static const struct row rows[] = {
     {"HDR-04 MigReq 0 once", steps_rc, 12, .pkt = no_migreq},
     {"HDR-04 MigReq 0 always", steps_rc, ALL, .pkt = no_migreq, .verdict = LINT_UNDECIDABLE},
     {"HDR-05 PadCnt doesn't fit the RETH", steps_rc, 20, .octets = pad_3},
+    {"HDR-05 PadCnt of a LAST doesn't fit the RETH", steps_rc, 4, .octets = pad_3},
+    {"HDR-05 PadCnt of a WRITE that is sent again", write_again, 7, .octets = pad_3},
     {"HDR-06 pad on MIDDLE", steps_rc, 3, .octets = pad_1},
+    {"HDR-06 pad on a MIDDLE that is sent again", write_again, 6, .octets = pad_1},
+    {"HDR-06 pad on a READ response", steps_rc, 8, .octets = pad_1},
     {"HDR-07 DestQP 0", steps_rc, 12, .pkt = qpn_0},
     {"OPC-01 reserved opcode", steps_rc, 12, .octets = opcode_1e},
     {"OPC-02 UC on an RC queue pair", steps_rc, 12, .step = opcode_uc},
