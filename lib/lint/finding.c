@@ -95,14 +95,14 @@ static void deliver(struct lint *l, const struct lint_finding *f)
  * connection until its end. True if there was room. */
 static bool hold(struct lint_flow *f, const struct lint_finding *finding, bool order)
 {
-    if (!f || f->info.by_cm || f->info.service != WIRE_RC || f->helds == HELD_MAX)
+    if (!f || f->info.by_cm || f->info.service != WIRE_RC || f->held.n == HELD_MAX)
         return false;
-    if (!f->held)
-        f->held = calloc(HELD_MAX, sizeof(*f->held));
-    if (!f->held)
+    if (!f->held.finding)
+        f->held.finding = calloc(HELD_MAX, sizeof(*f->held.finding));
+    if (!f->held.finding)
         return false;
-    f->held_order |= (uint32_t)order << f->helds;
-    f->held[f->helds++] = *finding;
+    f->held.order |= (uint32_t)order << f->held.n;
+    f->held.finding[f->held.n++] = *finding;
     return true;
 }
 
@@ -129,34 +129,34 @@ static void report(struct lint_ctx *c, const struct lint_rule *rule)
 void lint_held_forget(struct lint_flow *f)
 {
     uint32_t n = 0, order = 0;
-    for (uint32_t i = 0; i < f->helds; i++) {
-        if (!alone(f->held[i].rule))
+    for (uint32_t i = 0; i < f->held.n; i++) {
+        if (!alone(f->held.finding[i].rule))
             continue;
-        order |= (f->held_order >> i & 1) << n;
-        f->held[n++] = f->held[i];
+        order |= (f->held.order >> i & 1) << n;
+        f->held.finding[n++] = f->held.finding[i];
     }
-    f->helds = n;
-    f->held_order = order;
+    f->held.n = n;
+    f->held.order = order;
 }
 
 void lint_held(struct lint *l, struct lint_flow *f)
 {
-    for (uint32_t i = 0; i < f->helds; i++) {
+    for (uint32_t i = 0; i < f->held.n; i++) {
         if (other_protocol(f)) {
-            f->held[i].verdict = LINT_UNDECIDABLE;
-            snprintf(f->held[i].why, sizeof(f->held[i].why), OTHER_PROTOCOL);
-        } else if (other_pair(f, f->held[i].rule)) {
-            f->held[i].verdict = LINT_UNDECIDABLE;
-            snprintf(f->held[i].why, sizeof(f->held[i].why), OTHER_PAIR);
-        } else if (f->held_order >> i & 1 && disorder(f)) {
-            f->held[i].verdict = LINT_UNDECIDABLE;
-            snprintf(f->held[i].why, sizeof(f->held[i].why), OTHER_ORDER);
+            f->held.finding[i].verdict = LINT_UNDECIDABLE;
+            snprintf(f->held.finding[i].why, sizeof(f->held.finding[i].why), OTHER_PROTOCOL);
+        } else if (other_pair(f, f->held.finding[i].rule)) {
+            f->held.finding[i].verdict = LINT_UNDECIDABLE;
+            snprintf(f->held.finding[i].why, sizeof(f->held.finding[i].why), OTHER_PAIR);
+        } else if (f->held.order >> i & 1 && disorder(f)) {
+            f->held.finding[i].verdict = LINT_UNDECIDABLE;
+            snprintf(f->held.finding[i].why, sizeof(f->held.finding[i].why), OTHER_ORDER);
         }
-        deliver(l, &f->held[i]);
+        deliver(l, &f->held.finding[i]);
     }
-    free(f->held);
-    f->held = NULL;
-    f->helds = f->held_order = 0;
+    free(f->held.finding);
+    f->held.finding = NULL;
+    f->held.n = f->held.order = 0;
 }
 
 /* Is what looks like a violation perhaps none, for a reason that has nothing to do with the rule?

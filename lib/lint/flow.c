@@ -134,14 +134,14 @@ void lint_flow_free(struct lint_flow *f)
 {
     free(f->rec);
     free(f->read);
-    free(f->held);
-    free(f->continued_held);
-    free(f->counted_head);
-    f->counted_head = NULL;
-    f->continued_held = NULL;
-    f->continued_n = 0;
-    f->held = NULL;
-    f->helds = 0;
+    free(f->held.finding);
+    free(f->reread.held);
+    free(f->counted.head);
+    f->counted.head = NULL;
+    f->reread.held = NULL;
+    f->reread.n = 0;
+    f->held.finding = NULL;
+    f->held.n = 0;
     f->rec = NULL;
     f->read = NULL;
     f->recs = f->reads = 0;
@@ -209,12 +209,12 @@ void lint_flow_pair(struct lint_flow *a, struct lint_flow *b)
 
 bool lint_id_tells(const struct lint_flow *f, const struct wire_pkt *p)
 {
-    return p->ip_version == 4 && p->ip_id && !f->id_same && !(f->peer && f->peer->id_same);
+    return p->ip_version == 4 && p->ip_id && !f->id.same && !(f->peer && f->peer->id.same);
 }
 
 bool lint_id_counts(const struct lint_flow *f, const struct wire_pkt *p)
 {
-    return lint_id_tells(f, p) && f->id_near >= f->id_steps - f->id_steps / 8;
+    return lint_id_tells(f, p) && f->id.near >= f->id.steps - f->id.steps / 8;
 }
 
 /* Could `g` have asked what the response with this PSN answers? */
@@ -239,9 +239,9 @@ void lint_flow_find_peer(struct lint_ctx *c)
             (g->info.service != f->info.service && g->info.service != WIRE_CNP_GROUP) ||
             memcmp(&g->info.src, &f->info.dst, 16) || memcmp(&g->info.dst, &f->info.src, 16))
             continue;
-        bool same_port = g->sport_seen && g->sport == c->p.sport && !f->info.v1;
+        bool same_port = g->sport.seen && g->sport.now == c->p.sport && !f->info.v1;
         open++;
-        if (same_port && g->sport == wire_udp_sport(0, f->info.dqpn, g->info.dqpn)) {
+        if (same_port && g->sport.now == wire_udp_sport(0, f->info.dqpn, g->info.dqpn)) {
             by_port = g;
             ports++;
         }
@@ -264,12 +264,12 @@ void lint_flow_find_peer(struct lint_ctx *c)
 void lint_flow_doubt_peer(struct lint_ctx *c)
 {
     struct lint_flow *f = c->f, *peer = f->peer;
-    bool same_port = peer->sport_seen && peer->sport == c->p.sport;
+    bool same_port = peer->sport.seen && peer->sport.now == c->p.sport;
     uint32_t looked = 0;
     for (uint32_t i = c->l->totals.flows; i-- > 0 && looked < LOOK_MOST; looked++) {
         const struct lint_flow *g = c->l->flow[i];
         if (g == f || g == peer || g->detached || (g->peer && !g->by_psn) ||
-            g->info.service != peer->info.service || (same_port && g->sport != c->p.sport) ||
+            g->info.service != peer->info.service || (same_port && g->sport.now != c->p.sport) ||
             memcmp(&g->info.src, &peer->info.src, 16) ||
             memcmp(&g->info.dst, &peer->info.dst, 16) || !asked(g, c->p.psn))
             continue;
@@ -363,11 +363,11 @@ static void mtu_was_wrong(struct lint_ctx *c, struct lint_flow *teacher)
     if (f->peer)
         lint_held_forget(f->peer);
     c->f = teacher;
-    c->wait = &teacher->mtu_first;
+    c->wait = &teacher->mtu.first;
     lint_run(c, LINT_S_MTU);
     c->wait = NULL;
     c->f = f;
-    teacher->mtu_first.on = false;
+    teacher->mtu.first.on = false;
     lint_renew(c);
 }
 
@@ -377,22 +377,23 @@ void lint_mtu_watch(struct lint_ctx *c)
     uint32_t payload = c->p.payload_len;
     if (!(c->op->flags & (WIRE_F_FIRST | WIRE_F_MIDDLE)) || !wire_mtu_enum(payload))
         return;
-    struct lint_flow *teacher = f->mtu_first.on ? f : peer && peer->mtu_first.on ? peer : NULL;
+    struct lint_flow *teacher = f->mtu.first.on ? f : peer && peer->mtu.first.on ? peer : NULL;
     if (teacher && payload > f->info.mtu && !c->cut &&
-        f->mtu_shown + (peer ? peer->mtu_shown : 0) == 1)
+        f->mtu.shown + (peer ? peer->mtu.shown : 0) == 1)
         mtu_was_wrong(c, teacher);
     f = c->f;
     if (!f->info.mtu) {
         lint_mtu_learned(f, payload);
-        lint_remember(c, &f->mtu_first);
+        lint_remember(c, &f->mtu.first);
     }
-    f->mtu_shown += payload == f->info.mtu && f->mtu_shown < 2;
+    f->mtu.shown += payload == f->info.mtu && f->mtu.shown < 2;
 }
 
 void lint_responder_reset(struct lint_flow *f)
 {
-    f->ack_on = f->base_on = f->base_lo_on = f->base_maybe_on = f->counted_on = f->msn_on = false;
-    f->nak.on = f->rnr.on = f->fatal.on = f->beyond.on = f->continued.on = f->ahead.on = false;
+    f->ack_on = f->base.on = f->base.lo_on = f->base.maybe_on = f->counted.on = f->msn_on = false;
+    f->nak.on = f->rnr.on = f->fatal.on = f->beyond.on = f->reread.continued.on = f->ahead.on =
+        false;
     f->epoch++;
     f->msgs = 0;
 }

@@ -157,17 +157,17 @@ static void count(struct lint_ctx *c)
     i->ecn_capable += ecn != 0;
     i->ecn_ce += ecn == 3;
     i->cut += c->cut;
-    if (c->f->id_icrc && c->f->id_last == c->p.ip_id && c->f->id_icrc != c->icrc && !c->cut)
-        c->f->id_same = true;
-    if (i->packets <= 2 || (int16_t)(c->f->id_last - c->f->id_most) > 0)
-        c->f->id_most = c->f->id_last;
-    int16_t step = (int16_t)(c->p.ip_id - c->f->id_last);
-    if (c->f->id_icrc && step) {
-        c->f->id_steps++;
-        c->f->id_near += step > -ID_NEAR && step < ID_NEAR;
+    if (c->f->id.icrc && c->f->id.last == c->p.ip_id && c->f->id.icrc != c->icrc && !c->cut)
+        c->f->id.same = true;
+    if (i->packets <= 2 || (int16_t)(c->f->id.last - c->f->id.most) > 0)
+        c->f->id.most = c->f->id.last;
+    int16_t step = (int16_t)(c->p.ip_id - c->f->id.last);
+    if (c->f->id.icrc && step) {
+        c->f->id.steps++;
+        c->f->id.near += step > -ID_NEAR && step < ID_NEAR;
     }
-    c->f->id_last = c->p.ip_id;
-    c->f->id_icrc = c->icrc;
+    c->f->id.last = c->p.ip_id;
+    c->f->id.icrc = c->icrc;
     if (ecn == 3)
         c->view->flags |= LINT_V_CE;
 }

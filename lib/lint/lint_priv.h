@@ -146,18 +146,110 @@ struct lint_recent {
     uint32_t n;
 };
 
+/* Findings that wait for the flow's end: violations, unless the ends turn out to use opcodes of
+ * their own. */
+struct lint_held {
+    struct lint_finding *finding;
+    uint32_t n;
+    uint32_t order; /* bit per finding: only if the network hasn't changed the order */
+};
+
+/* The UDP source port of a flow's requests. */
+struct lint_sport {
+    bool seen;
+    uint16_t now;
+    struct lint_wait changed; /* the first packet with another one, */
+    uint16_t was, is;
+    uint32_t changes; /* while others were in flight, */
+    bool unsure;      /* perhaps */
+};
+
+/* Its P_Key. */
+struct lint_pkey {
+    uint16_t own, other;       /* the flow's own, and what another packet had */
+    uint32_t seen;             /* packets with a P_Key, up to 3; */
+    struct lint_wait first[2]; /* two that differ: the third says which is the flow's own */
+};
+
+/* What has taught its path MTU. */
+struct lint_mtu {
+    uint32_t shown;         /* packets that have shown it, up to 2, */
+    struct lint_wait first; /* and the first one in either direction */
+};
+
+/* Its IPv4 identifications. */
+struct lint_id {
+    uint16_t last;        /* of the latest packet, */
+    uint32_t icrc;        /* whose iCRC was this; */
+    uint16_t most;        /* the latest one of a counter before this packet */
+    bool same;            /* and another packet has had the same: it tells nothing */
+    uint32_t steps, near; /* from one packet to the next, and how many of them were short */
+};
+
+/* Where the count of messages began: the MSN at the epoch's beginning lies in lo..hi. */
+struct lint_base {
+    bool on, lo_on; /* hi is known, lo is */
+    uint32_t lo, hi;
+    uint32_t n;             /* answers that say hi; */
+    struct lint_wait first; /* the first one */
+    bool maybe_on;
+    uint32_t maybe, maybe_low; /* it is this, says an answer after so many messages */
+};
+
+/* The highest message number that an answer has told. */
+struct lint_counted {
+    bool on, goes_on; /* it is known; later requests have raised it */
+    uint32_t msn, epoch;
+    uint64_t number;        /* packet that said so, */
+    struct lint_head *head; /* and what it was */
+    uint32_t stands;        /* so many later requests haven't raised it */
+    enum lint_stands { LINT_MOVES, LINT_STANDS_PERHAPS, LINT_STANDS } stands_said;
+    uint64_t stands_number; /* packet of the last of them */
+};
+
+/* READs that were asked for again from the middle (RD-10). */
+struct lint_reread {
+    struct lint_wait continued; /* one that was answered in the continued form */
+    struct lint_wait *held;     /* LINT_CONTINUED of them, for the end */
+    uint32_t n, restarted;      /* answered so, and as requests of their own */
+};
+
+/* One READ or ATOMIC more than agreed, it seems. */
+struct lint_over {
+    struct lint_wait wait;
+    uint32_t psn, n; /* the oldest that was open, and how many there were with it */
+};
+
+/* The time of RNR NAKs. */
+struct lint_early {
+    struct lint_wait wait; /* sent again before it was over, */
+    uint64_t after, must;  /* ns: and after which time, not that */
+    unsigned kept, broken; /* how often it has waited, and how often not */
+};
+
+/* A direction of a connection: the requests that were sent on it, and what answers to them, which
+ * come on its peer, have told. */
 struct lint_flow {
     struct lint_flow *chain; /* hash table */
     struct lint_flow *peer;
     struct lint_flow_info info;
     uint64_t hash;
-    bool private; /* packets with opcodes of the ends' own have been seen */
-    bool by_psn;  /* `peer` was found by the PSN of a response and nothing better */
-    /* Violations, unless the ends turn out to use opcodes of their own. */
-    struct lint_finding *held;
-    uint32_t helds;
-    uint32_t held_order; /* bit per finding: only if the network hasn't changed the order */
-    bool detached;       /* no longer in the table: its queue pair's number was used again */
+    bool private;  /* packets with opcodes of the ends' own have been seen */
+    bool by_psn;   /* `peer` was found by the PSN of a response and nothing better */
+    bool detached; /* no longer in the table: its queue pair's number was used again */
+    struct lint_held held;
+    struct lint_recent recent; /* by iCRC */
+
+    /* every packet */
+    struct lint_pkey pkey;
+    struct lint_mtu mtu;
+    struct lint_id id;
+    unsigned csum_bad, icrc_run, cut_broken;
+    uint8_t octet_4; /* of the BTH, with reserved bits: has been said */
+    bool icrc_0;     /* has been said */
+    bool dmac_seen, migreq_seen, migreq_noted;
+    uint8_t dmac[6];
+    struct lint_wait odd; /* a packet of another service */
 
     /* requests on this flow */
     bool started;       /* one has been seen */
@@ -175,71 +267,33 @@ struct lint_flow {
     struct lint_read *read;
     uint32_t reads; /* ever begun: the newest is read[(reads - 1) % LINT_READS] */
     uint32_t outstanding;
-    bool sport_seen, migreq_seen, migreq_noted;
-    uint16_t sport;
-    uint16_t pkey, pkey_other;      /* the flow's own, and what another packet had */
-    uint32_t pkey_seen;             /* packets with a P_Key, up to 3; */
-    struct lint_wait pkey_first[2]; /* two that differ: the third says which is the flow's own */
-    unsigned csum_bad, icrc_run, cut_broken;
-    uint8_t octet_4; /* of the BTH, with reserved bits: has been said */
-    bool icrc_0;     /* has been said */
-    bool dmac_seen;
-    uint8_t dmac[6];
-
-    uint32_t mtu_shown;         /* packets that have shown the MTU, up to 2, */
-    struct lint_wait mtu_first; /* and the first one in either direction */
-
     uint32_t read_limit, retry; /* from the CM; UINT32_MAX = not known */
+    struct lint_sport sport;
+    struct lint_over over;
+    struct lint_early early;
 
     /* what the peer's responses have said about these requests */
-    bool ack_on, base_on, base_lo_on;
-    uint32_t acked;              /* highest PSN acknowledged */
-    uint64_t progress_number;    /* when that last moved */
-    uint32_t base_lo, base_hi;   /* MSN at the epoch's beginning lies in here */
-    uint32_t base_n;             /* answers that say base_hi; */
-    struct lint_wait base_first; /* the first one */
-    bool base_maybe_on;
-    uint32_t base_maybe, base_maybe_low; /* it is this, says an answer after so many messages */
-    bool counted_on, counts_on; /* the highest MSN is known; later requests have raised it */
-    uint32_t counted, counted_epoch;
-    uint32_t stands; /* so many later requests haven't raised it */
-    enum lint_stands { LINT_MOVES, LINT_STANDS_PERHAPS, LINT_STANDS } stands_said;
-    uint64_t stands_number;         /* packet of the last of them */
-    uint64_t counted_number;        /* packet that said so, */
-    struct lint_head *counted_head; /* and what it was */
+    bool ack_on;
+    uint32_t acked;           /* highest PSN acknowledged */
+    uint64_t progress_number; /* when that last moved */
+    struct lint_base base;
+    struct lint_counted counted;
     struct lint_mark nak, rnr, fatal;
+    struct lint_wait beyond;  /* an answer to what was never seen */
     uint64_t requests_beyond; /* so many had been seen when `beyond` was */
-    bool asked_back;          /* a NAK has asked for what was sent before the capture: */
-    uint32_t asked_back_psn;
-    struct lint_wait beyond;          /* an answer to what was never seen */
-    struct lint_wait continued;       /* a re-read that was answered in the continued form */
-    struct lint_wait *continued_held; /* LINT_CONTINUED of them, for the end */
-    struct lint_wait ahead;           /* an MSN larger than the messages seen explain */
-    struct lint_wait over;            /* one READ or ATOMIC more than agreed, it seems */
-    uint32_t over_psn, over_n;
-    struct lint_wait odd;      /* a packet of another service */
-    struct lint_wait rehashed; /* the first packet with another source port, */
-    uint16_t sport_was, sport_is;
-    uint32_t sport_changes;           /* while others were in flight, */
-    bool sport_unsure;                /* perhaps */
-    struct lint_wait early;           /* sent again before the time of an RNR NAK was over, */
-    uint64_t early_after, early_must; /* and after which time, not that */
-    unsigned rnr_kept, rnr_early;     /* how often it has waited, and how often not */
-    uint32_t continued_n, restarted_n;
-    bool rnr_02; /* has been found to break it */
+    struct {
+        bool on; /* a NAK has asked for what was sent before the capture: */
+        uint32_t psn;
+    } asked_back;
+    struct lint_reread reread;
+    struct lint_wait ahead; /* an MSN larger than the messages seen explain */
+    bool rnr_02;            /* has been found to break it */
     unsigned rnr_02_doubts;
-    unsigned
-        back; /* answers that others have overtaken: a NAK asks for what has been acknowledged, */
-    bool msn_on;       /* or the message number is less than */
-    uint32_t msn_most; /* it has been */
-
-    uint16_t id_last;           /* IPv4 identification of the latest packet, */
-    uint32_t id_icrc;           /* whose iCRC was this; */
-    uint16_t id_most;           /* the latest one of a counter before this packet */
-    bool id_same;               /* and another packet has had the same: it tells nothing */
-    uint32_t id_steps, id_near; /* from one packet to the next, and how many of them were short */
-
-    struct lint_recent recent; /* by iCRC */
+    /* answers that others have overtaken: a NAK asks for what has been acknowledged, or the message
+     * number is less than it has been */
+    unsigned back;
+    bool msn_on;
+    uint32_t msn_most;
 };
 
 /* ---- CM ---- */

@@ -57,21 +57,21 @@ static bool messages(const struct lint_ctx *c, struct count *n)
  * missed nothing. */
 static void settle_base(struct lint_flow *q, const struct count *n, uint32_t base)
 {
-    if (q->base_lo_on || !(n->exact || n->all))
+    if (q->base.lo_on || !(n->exact || n->all))
         return;
-    q->base_lo_on = q->base_maybe_on && q->base_maybe == base && q->base_maybe_low != n->low;
-    q->base_lo = q->base_maybe = base;
-    q->base_maybe_low = n->low;
-    q->base_maybe_on = true;
+    q->base.lo_on = q->base.maybe_on && q->base.maybe == base && q->base.maybe_low != n->low;
+    q->base.lo = q->base.maybe = base;
+    q->base.maybe_low = n->low;
+    q->base.maybe_on = true;
 }
 
 /* Keep what names the answer with the highest count. */
 static void remember_count(struct lint_ctx *c)
 {
     struct lint_flow *q = c->req;
-    if (!q->counted_head)
-        q->counted_head = malloc(sizeof(*q->counted_head));
-    struct lint_head *h = q->counted_head;
+    if (!q->counted.head)
+        q->counted.head = malloc(sizeof(*q->counted.head));
+    struct lint_head *h = q->counted.head;
     if (!h)
         return;
     h->number = c->in->number;
@@ -89,9 +89,9 @@ static void remember_count(struct lint_ctx *c)
 static bool earlier_was_wrong(struct lint_ctx *c, uint32_t low)
 {
     const struct lint_flow *q = c->req;
-    const struct lint_head *h = q->counted_head;
-    if (!h || h->number != q->counted_number || !q->base_on || !q->base_lo_on ||
-        q->base_lo != q->base_hi || c->p.msn != lint_add(q->base_lo, low))
+    const struct lint_head *h = q->counted.head;
+    if (!h || h->number != q->counted.number || !q->base.on || !q->base.lo_on ||
+        q->base.lo != q->base.hi || c->p.msn != lint_add(q->base.lo, low))
         return false;
     struct lint_wait w = {.on = true,
                           .opcode = h->opcode,
@@ -111,20 +111,21 @@ static bool earlier_was_wrong(struct lint_ctx *c, uint32_t low)
 static bool count_stands(struct lint_ctx *c)
 {
     struct lint_flow *q = c->req;
-    if (c->rec->number <= q->stands_number)
+    if (c->rec->number <= q->counted.stands_number)
         return false;
-    q->stands_number = c->rec->number;
-    q->stands++;
-    bool sure = (q->stands >= STANDS_SURE && q->stands >= c->p.msn) || q->stands >= LINT_SETTLED;
-    enum lint_stands now = sure                          ? LINT_STANDS
-                           : q->stands >= STANDS_PERHAPS ? LINT_STANDS_PERHAPS
-                                                         : LINT_MOVES;
-    if (now <= q->stands_said)
+    q->counted.stands_number = c->rec->number;
+    q->counted.stands++;
+    bool sure = (q->counted.stands >= STANDS_SURE && q->counted.stands >= c->p.msn) ||
+                q->counted.stands >= LINT_SETTLED;
+    enum lint_stands now = sure                                  ? LINT_STANDS
+                           : q->counted.stands >= STANDS_PERHAPS ? LINT_STANDS_PERHAPS
+                                                                 : LINT_MOVES;
+    if (now <= q->counted.stands_said)
         return false;
-    q->stands_said = now;
-    c->msn_lo = c->msn_hi = lint_add(q->counted, 1);
-    c->msn_after = q->counted_number;
-    c->msn_before = q->counted;
+    q->counted.stands_said = now;
+    c->msn_lo = c->msn_hi = lint_add(q->counted.msn, 1);
+    c->msn_after = q->counted.number;
+    c->msn_before = q->counted.msn;
     c->msn_perhaps = !sure;
     return c->msn_known = true;
 }
@@ -138,27 +139,27 @@ static bool count_went_back(struct lint_ctx *c, const struct count *n)
     bool nak = (c->op->flags & WIRE_F_ACK) && wire_aeth_kind(c->p.syndrome) != WIRE_AETH_ACK;
     if (!r || r->epoch != q->epoch || r->sends != 1)
         return false;
-    bool on = q->counted_on && q->counted_epoch == q->epoch, later = r->number > q->counted_number;
+    bool on = q->counted.on && q->counted.epoch == q->epoch, later = r->number > q->counted.number;
     bool ends = !nak && lint_ends_message(&wire_opcodes[r->opcode]);
-    uint32_t least = lint_add(q->counted, ends && q->counts_on);
+    uint32_t least = lint_add(q->counted.msn, ends && q->counted.goes_on);
     if (on && later && wire_psn_diff(c->p.msn, least) < 0) {
-        q->counted_on = false; /* one of the two was wrong: say it once */
+        q->counted.on = false; /* one of the two was wrong: say it once */
         if (earlier_was_wrong(c, n->low))
             return false;
         c->msn_lo = c->msn_hi = least;
-        c->msn_after = q->counted_number;
-        c->msn_before = q->counted;
+        c->msn_after = q->counted.number;
+        c->msn_before = q->counted.msn;
         return c->msn_known = true;
     }
-    if (on && later && ends && c->p.msn == q->counted)
+    if (on && later && ends && c->p.msn == q->counted.msn)
         return count_stands(c);
-    if (!on || wire_psn_diff(c->p.msn, q->counted) > 0) {
-        q->stands = 0;
-        q->counts_on = on && (q->counts_on || later);
-        q->counted_on = true;
-        q->counted_epoch = q->epoch;
-        q->counted = c->p.msn;
-        q->counted_number = c->in->number;
+    if (!on || wire_psn_diff(c->p.msn, q->counted.msn) > 0) {
+        q->counted.stands = 0;
+        q->counted.goes_on = on && (q->counted.goes_on || later);
+        q->counted.on = true;
+        q->counted.epoch = q->epoch;
+        q->counted.msn = c->p.msn;
+        q->counted.number = c->in->number;
         remember_count(c);
     }
     return false;
@@ -170,17 +171,17 @@ static bool count_went_back(struct lint_ctx *c, const struct count *n)
 static void began_later(struct lint_ctx *c, uint32_t base)
 {
     struct lint_flow *q = c->req;
-    q->counted_on = q->base_on = q->base_maybe_on = false;
-    if (!q->base_lo_on && (base != 0 || q->first_epoch != q->epoch))
+    q->counted.on = q->base.on = q->base.maybe_on = false;
+    if (!q->base.lo_on && (base != 0 || q->first_epoch != q->epoch))
         return;
-    c->msn_lo = c->msn_hi = lint_add(q->base_first.msn, base - q->base_hi);
-    c->wait = &q->base_first;
+    c->msn_lo = c->msn_hi = lint_add(q->base.first.msn, base - q->base.hi);
+    c->wait = &q->base.first;
     lint_run(c, LINT_S_AHEAD);
     c->wait = NULL;
-    q->base_on = true;
-    q->base_hi = base;
-    q->base_n = 1;
-    lint_remember(c, &q->base_first);
+    q->base.on = true;
+    q->base.hi = base;
+    q->base.n = 1;
+    lint_remember(c, &q->base.first);
     c->msn_known = false;
 }
 
@@ -196,7 +197,7 @@ void lint_msn_range(struct lint_ctx *c)
             c->wait = &q->ahead;
             lint_run(c, LINT_S_AHEAD);
             c->wait = NULL;
-            q->counted_on = false;
+            q->counted.on = false;
         }
         q->ahead.on = false;
     }
@@ -204,23 +205,23 @@ void lint_msn_range(struct lint_ctx *c)
         return;
     uint32_t base = (c->p.msn - n.low) & WIRE_PSN_MASK;
     q->from_start = q->from_start || (base == 0 && q->first_epoch == q->epoch);
-    c->msn_lo = q->base_lo_on ? lint_add(q->base_lo, n.low) : c->p.msn;
-    c->msn_hi = q->base_on && n.exact ? lint_add(q->base_hi, n.low) : c->p.msn;
+    c->msn_lo = q->base.lo_on ? lint_add(q->base.lo, n.low) : c->p.msn;
+    c->msn_hi = q->base.on && n.exact ? lint_add(q->base.hi, n.low) : c->p.msn;
     c->msn_known = wire_psn_diff(c->p.msn, c->msn_lo) < 0 || wire_psn_diff(c->p.msn, c->msn_hi) > 0;
-    if (c->msn_known && wire_psn_diff(base, q->base_hi) > 0 && q->base_n == 1 &&
-        (!q->base_lo_on || base == q->base_lo))
+    if (c->msn_known && wire_psn_diff(base, q->base.hi) > 0 && q->base.n == 1 &&
+        (!q->base.lo_on || base == q->base.lo))
         began_later(c, base);
     if (c->msn_known)
         return;
-    if (q->base_on && !q->ahead.on &&
-        wire_psn_diff(c->p.msn, lint_add(q->base_hi, q->msgs)) > 0) /* not captured, or wrong */
+    if (q->base.on && !q->ahead.on &&
+        wire_psn_diff(c->p.msn, lint_add(q->base.hi, q->msgs)) > 0) /* not captured, or wrong */
         lint_remember(c, &q->ahead);
-    if (!q->base_on || wire_psn_diff(base, q->base_hi) < 0) {
-        q->base_hi = base;
-        q->base_n = 0;
-        lint_remember(c, &q->base_first);
+    if (!q->base.on || wire_psn_diff(base, q->base.hi) < 0) {
+        q->base.hi = base;
+        q->base.n = 0;
+        lint_remember(c, &q->base.first);
     }
-    q->base_n += base == q->base_hi && q->base_n < 2;
-    q->base_on = true;
+    q->base.n += base == q->base.hi && q->base.n < 2;
+    q->base.on = true;
     settle_base(q, &n, base);
 }

@@ -148,7 +148,7 @@ static bool begins_anew(struct lint_ctx *c)
     const struct lint_rec *start = lint_rec_at(f, f->first);
     if (before && !f->ack_on && start && !lint_begins_message(&wire_opcodes[start->opcode]))
         return false; /* the rest of the message has overtaken its beginning */
-    return before ? !f->asked_back || f->asked_back_psn != c->p.psn : d < 0 && all;
+    return before ? !f->asked_back.on || f->asked_back.psn != c->p.psn : d < 0 && all;
 }
 
 static void begin(struct lint_ctx *c)
@@ -161,8 +161,8 @@ static void begin(struct lint_ctx *c)
         int32_t d = wire_psn_diff(c->p.psn, f->first);
         if (d >= 0 && d < JUMP_MAX) {
             f->hi = f->first;
-            f->base_on = f->base_lo_on = true; /* ACK-11: the MSN begins at 0 */
-            f->base_lo = f->base_hi = 0;
+            f->base.on = f->base.lo_on = true; /* ACK-11: the MSN begins at 0 */
+            f->base.lo = f->base.hi = 0;
             return;
         }
         f->start_known = false;
@@ -273,7 +273,7 @@ static void forget_messages(struct lint_flow *f)
 {
     f->epoch++;
     f->msgs = 0;
-    f->base_on = f->base_lo_on = f->base_maybe_on = f->ahead.on = false;
+    f->base.on = f->base.lo_on = f->base.maybe_on = f->ahead.on = false;
 }
 
 /* A PSN at or beyond the highest one. */
@@ -436,7 +436,7 @@ static void judge_beyond(struct lint_ctx *c)
 static void watch_limit(struct lint_ctx *c)
 {
     struct lint_flow *f = c->f;
-    if (f->over.on || f->outstanding < f->read_limit || !f->read ||
+    if (f->over.wait.on || f->outstanding < f->read_limit || !f->read ||
         !(c->op->flags & (WIRE_F_READ | WIRE_F_ATOMIC)))
         return;
     uint32_t n = f->reads < LINT_READS ? f->reads : LINT_READS;
@@ -448,9 +448,9 @@ static void watch_limit(struct lint_ctx *c)
     }
     if (!oldest)
         return;
-    lint_remember(c, &f->over);
-    f->over_psn = oldest->psn;
-    f->over_n = f->outstanding + 1;
+    lint_remember(c, &f->over.wait);
+    f->over.psn = oldest->psn;
+    f->over.n = f->outstanding + 1;
 }
 
 void lint_request(struct lint_ctx *c)

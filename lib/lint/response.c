@@ -89,13 +89,13 @@ static void read_progress(struct lint_ctx *c)
     }
     bool last = r->n && off == r->n - 1;
     if (last && !r->done) {
-        if (q->over.on && q->over_psn == r->psn) {
+        if (q->over.wait.on && q->over.psn == r->psn) {
             if (!r->again && off == next) {
-                c->wait = &q->over;
+                c->wait = &q->over.wait;
                 lint_run(c, LINT_S_OVER);
                 c->wait = NULL;
             }
-            q->over.on = false;
+            q->over.wait.on = false;
         }
         /* In-order execution: what came before is done, or lost and asked for again. */
         uint32_t n = q->reads < LINT_READS ? q->reads : LINT_READS;
@@ -196,7 +196,7 @@ static uint64_t rtt_least(const struct lint_ctx *c)
 /* Was it sent before an answer that was seen before it? */
 static bool overtaken(const struct lint_ctx *c)
 {
-    return lint_id_counts(c->f, &c->p) && (int16_t)(c->p.ip_id - c->f->id_most) < 0;
+    return lint_id_counts(c->f, &c->p) && (int16_t)(c->p.ip_id - c->f->id.most) < 0;
 }
 
 /* A re-read that begins in the middle: is it answered as a request of its own (RD-10)? */
@@ -210,20 +210,21 @@ static void watch_reread(struct lint_ctx *c)
     if (!r || r->atomic || c->p.psn == r->psn)
         return;
     if (c->op->flags & WIRE_F_START) { /* that to the latest re-read, or to an earlier one */
-        q->restarted_n++;
-        q->continued.on = q->continued.on && c->p.psn != q->continued.psn;
+        q->reread.restarted++;
+        q->reread.continued.on = q->reread.continued.on && c->p.psn != q->reread.continued.psn;
     } else if (c->p.psn == r->reread && !r->continued && rtt_least(c) && !overtaken(c) &&
                c->in->ns - r->reread_ns >= rtt_least(c) / 8 &&
-               ((whole && r->starts >= whole->sends) || (q->continued_n > 1 && !q->restarted_n))) {
-        lint_remember(c, &q->continued); /* else it was under way already */
+               ((whole && r->starts >= whole->sends) ||
+                (q->reread.n > 1 && !q->reread.restarted))) {
+        lint_remember(c, &q->reread.continued); /* else it was under way already */
     }
 }
 
 static void report_continued(struct lint *l, struct lint_flow *req, enum lint_outcome outcome)
 {
     struct lint_ctx c = {.l = l, .f = req->peer, .req = req, .outcome = outcome};
-    for (uint32_t i = 0; i < req->continued_n && i < LINT_CONTINUED; i++) {
-        c.wait = &req->continued_held[i];
+    for (uint32_t i = 0; i < req->reread.n && i < LINT_CONTINUED; i++) {
+        c.wait = &req->reread.held[i];
         lint_run(&c, LINT_S_CONTINUED);
     }
 }
@@ -234,26 +235,26 @@ static void report_continued(struct lint *l, struct lint_flow *req, enum lint_ou
  * after many. */
 void lint_continued(struct lint *l, struct lint_flow *req, bool end)
 {
-    struct lint_wait *w = &req->continued;
-    bool habit = !req->restarted_n;
-    if (w->on && !req->continued_held)
-        req->continued_held = calloc(LINT_CONTINUED, sizeof(*w));
-    if (w->on && req->continued_held) {
+    struct lint_wait *w = &req->reread.continued;
+    bool habit = !req->reread.restarted;
+    if (w->on && !req->reread.held)
+        req->reread.held = calloc(LINT_CONTINUED, sizeof(*w));
+    if (w->on && req->reread.held) {
         struct lint_read *r = lint_read_at(req, w->psn);
         if (r)
             r->continued = true; /* each re-read is counted once */
-        if (req->continued_n < LINT_CONTINUED)
-            req->continued_held[req->continued_n] = *w;
+        if (req->reread.n < LINT_CONTINUED)
+            req->reread.held[req->reread.n] = *w;
         struct lint_ctx c = {.l = l, .f = req->peer, .req = req, .wait = w};
         c.outcome = LINT_CONFIRMED;
-        if (++req->continued_n == LINT_CONTINUED && habit)
+        if (++req->reread.n == LINT_CONTINUED && habit)
             report_continued(l, req, LINT_CONFIRMED);
-        else if (req->continued_n > LINT_CONTINUED && habit)
+        else if (req->reread.n > LINT_CONTINUED && habit)
             lint_run(&c, LINT_S_CONTINUED);
     }
     w->on = false;
-    if (end && habit && req->continued_n < LINT_CONTINUED)
-        report_continued(l, req, req->continued_n == 1 ? LINT_OPEN : LINT_CONFIRMED);
+    if (end && habit && req->reread.n < LINT_CONTINUED)
+        report_continued(l, req, req->reread.n == 1 ? LINT_OPEN : LINT_CONFIRMED);
 }
 
 /* Does this response show that one before it answered what had never arrived? (Behind the answer to
@@ -330,8 +331,8 @@ void lint_response(struct lint_ctx *c)
         return; /* what shouldn't have been sent has no consequences */
     if (c->where == LINT_W_BEFORE && c->headers && (c->op->flags & WIRE_F_ACK) &&
         wire_aeth_kind(c->p.syndrome) != WIRE_AETH_ACK) {
-        c->req->asked_back = true;
-        c->req->asked_back_psn = c->p.psn;
+        c->req->asked_back.on = true;
+        c->req->asked_back.psn = c->p.psn;
     }
     if (c->where == LINT_W_BEYOND) {
         beyond(c);
@@ -351,20 +352,20 @@ void lint_flow_end(struct lint *l, struct lint_flow *f)
         lint_run(&c, LINT_S_BEYOND);
         f->beyond.on = false;
     }
-    if (f->pkey_first[1].on) { /* there was no third */
-        struct lint_ctx c = {.l = l, .f = f, .wait = &f->pkey_first[1], .cut = f->info.cut != 0};
+    if (f->pkey.first[1].on) { /* there was no third */
+        struct lint_ctx c = {.l = l, .f = f, .wait = &f->pkey.first[1], .cut = f->info.cut != 0};
         lint_run(&c, LINT_S_PKEY);
-        f->pkey_first[1].on = false;
+        f->pkey.first[1].on = false;
     }
-    if (f->rehashed.on) {
-        struct lint_ctx c = {.l = l, .f = f, .wait = &f->rehashed};
+    if (f->sport.changed.on) {
+        struct lint_ctx c = {.l = l, .f = f, .wait = &f->sport.changed};
         lint_run(&c, LINT_S_PORT);
-        f->rehashed.on = false;
+        f->sport.changed.on = false;
     }
-    if (f->early.on && f->peer) {
-        struct lint_ctx c = {.l = l, .f = f, .wait = &f->early};
+    if (f->early.wait.on && f->peer) {
+        struct lint_ctx c = {.l = l, .f = f, .wait = &f->early.wait};
         lint_run(&c, LINT_S_EARLY);
-        f->early.on = false;
+        f->early.wait.on = false;
     }
     if (f->peer)
         lint_continued(l, f, true);

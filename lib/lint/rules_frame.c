@@ -380,41 +380,41 @@ static bool same_partition(uint16_t a, uint16_t b)
 static void settle_pkey(struct lint_ctx *c)
 {
     struct lint_flow *f = c->f;
-    bool first = same_partition(c->p.pkey, f->pkey_other);
+    bool first = same_partition(c->p.pkey, f->pkey.other);
     if (first) {
-        f->pkey_other = f->pkey;
-        f->pkey = c->p.pkey;
+        f->pkey.other = f->pkey.own;
+        f->pkey.own = c->p.pkey;
     }
-    c->wait = &f->pkey_first[!first];
+    c->wait = &f->pkey.first[!first];
     lint_run(c, LINT_S_PKEY);
     c->wait = NULL;
     c->judged = LINT_VIOLATION; /* what this packet itself is judged by */
     c->why[0] = '\0';
-    f->pkey_first[1].on = false;
+    f->pkey.first[1].on = false;
 }
 
 bool lint_key_01(struct lint_ctx *c)
 {
     struct lint_flow *f = c->f;
     if (c->wait) {
-        lint_expected(c, "P_Key 0x%04x", f->pkey);
-        return lint_seen(c, "0x%04x", f->pkey_other);
+        lint_expected(c, "P_Key 0x%04x", f->pkey.own);
+        return lint_seen(c, "0x%04x", f->pkey.other);
     }
     if (!(c->p.pkey & 0x7FFF))
         return false; /* (no partition at all is KEY-02's) */
-    if (!f->pkey_seen) {
-        f->pkey = c->p.pkey;
-        lint_remember(c, &f->pkey_first[0]);
-    } else if (f->pkey_seen == 1 && !same_partition(c->p.pkey, f->pkey)) {
-        f->pkey_other = c->p.pkey;
-        lint_remember(c, &f->pkey_first[1]);
-    } else if (f->pkey_first[1].on) {
+    if (!f->pkey.seen) {
+        f->pkey.own = c->p.pkey;
+        lint_remember(c, &f->pkey.first[0]);
+    } else if (f->pkey.seen == 1 && !same_partition(c->p.pkey, f->pkey.own)) {
+        f->pkey.other = c->p.pkey;
+        lint_remember(c, &f->pkey.first[1]);
+    } else if (f->pkey.first[1].on) {
         settle_pkey(c);
     }
-    f->pkey_seen += f->pkey_seen < 3;
-    if (f->pkey_first[1].on || same_partition(c->p.pkey, f->pkey))
+    f->pkey.seen += f->pkey.seen < 3;
+    if (f->pkey.first[1].on || same_partition(c->p.pkey, f->pkey.own))
         return false;
-    lint_expected(c, "P_Key 0x%04x", f->pkey);
+    lint_expected(c, "P_Key 0x%04x", f->pkey.own);
     return lint_seen(c, "0x%04x", c->p.pkey);
 }
 

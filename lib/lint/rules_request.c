@@ -23,30 +23,30 @@ bool lint_wire_19(struct lint_ctx *c)
 {
     struct lint_flow *f = c->f;
     if (c->wait) {
-        lint_expected(c, "source port %u", f->sport_was);
-        lint_seen(c, "%u%s", f->sport_is, f->sport_changes > 1 ? ", and more of them" : "");
-        if (f->sport_changes > SEVERAL_PATHS)
+        lint_expected(c, "source port %u", f->sport.was);
+        lint_seen(c, "%u%s", f->sport.is, f->sport.changes > 1 ? ", and more of them" : "");
+        if (f->sport.changes > SEVERAL_PATHS)
             return lint_doubt(c, LINT_UNDECIDABLE,
                               "right if both ends take packets out of order; said once per flow");
-        if (f->sport_unsure)
+        if (f->sport.unsure)
             return lint_doubt(c, LINT_UNDECIDABLE,
                               "perhaps nothing was in flight: no ACKs captured");
         return true;
     }
-    uint16_t before = f->sport;
-    bool changed = f->sport_seen && before != c->p.sport;
-    f->sport = c->p.sport;
-    f->sport_seen = true;
+    uint16_t before = f->sport.now;
+    bool changed = f->sport.seen && before != c->p.sport;
+    f->sport.now = c->p.sport;
+    f->sport.seen = true;
     if (!changed || c->p.ethertype == WIRE_ETHERTYPE_V1)
         return false;
     if (f->ack_on && lint_add(f->acked, 1) == f->hi)
         return false; /* WIRE-22: nothing was in flight */
-    if (f->sport_changes++)
+    if (f->sport.changes++)
         return false;
-    lint_remember(c, &f->rehashed);
-    f->sport_was = before;
-    f->sport_is = c->p.sport;
-    f->sport_unsure = !f->ack_on;
+    lint_remember(c, &f->sport.changed);
+    f->sport.was = before;
+    f->sport.is = c->p.sport;
+    f->sport.unsure = !f->ack_on;
     return false;
 }
 
@@ -89,8 +89,8 @@ bool lint_req_06(struct lint_ctx *c)
 bool lint_req_12(struct lint_ctx *c)
 {
     lint_expected(c, "at most %u outstanding, as agreed by the CM", c->req->read_limit);
-    return lint_seen(c, "%u: the oldest, PSN 0x%x, was answered later", c->req->over_n,
-                     c->req->over_psn);
+    return lint_seen(c, "%u: the oldest, PSN 0x%x, was answered later", c->req->over.n,
+                     c->req->over.psn);
 }
 
 /* May `b` follow `a` directly? Both are opcodes of requests. */
@@ -273,10 +273,10 @@ bool lint_rnr_05(struct lint_ctx *c)
 {
     struct lint_flow *f = c->f;
     if (c->wait) {
-        lint_expected(c, "at least %.2f ms after the RNR NAK", (double)f->early_must / 1e6);
-        lint_seen(c, "%.2f ms", (double)f->early_after / 1e6);
+        lint_expected(c, "at least %.2f ms after the RNR NAK", (double)f->early.must / 1e6);
+        lint_seen(c, "%.2f ms", (double)f->early.after / 1e6);
         if (f->info.timeouts || f->info.gaps || f->peer->info.naks_seq ||
-            (f->rnr_kept && f->rnr_kept >= f->rnr_early))
+            (f->early.kept && f->early.kept >= f->early.broken))
             lint_doubt(c, LINT_UNDECIDABLE, "a time-out, if the RNR NAK was lost on its way");
         return true;
     }
@@ -288,12 +288,12 @@ bool lint_rnr_05(struct lint_ctx *c)
     if (c->prev && c->prev->last_number > f->rnr.number)
         return false; /* in a round that goes on from before: the RNR NAK crosses with it */
     bool kept = waited >= must - must / 20;
-    f->rnr_kept += kept;
-    if (kept || waited <= crossing + CROSSING_NS || f->rnr_early++)
+    f->early.kept += kept;
+    if (kept || waited <= crossing + CROSSING_NS || f->early.broken++)
         return false;
-    lint_remember(c, &f->early);
-    f->early_after = waited;
-    f->early_must = must;
+    lint_remember(c, &f->early.wait);
+    f->early.after = waited;
+    f->early.must = must;
     return false;
 }
 

@@ -200,7 +200,7 @@ bool lint_ack_11(struct lint_ctx *c)
     if (c->msn_perhaps)
         return lint_doubt(c, LINT_UNDECIDABLE,
                           "%u requests may be repetitions from before the capture",
-                          c->req->stands + 1);
+                          c->req->counted.stands + 1);
     return perhaps_anew(c);
 }
 
