@@ -2,10 +2,10 @@
  *
  * Private to lib/lint: what the tracker remembers, and what a check may look at.
  *
- * The tracker (lint.c, flow.c, request.c, response.c, msn.c, cmtrack.c) finds the facts about a
- * packet and decides nothing. The checks (rules_*.c) decide, and change nothing but the few fields
- * of a flow that only they use. In between stands struct lint_ctx. For each packet: find the facts,
- * run the checks of the stage (finding.c), then remember.
+ * The tracker (lint.c, flow.c, request.c, anew.c, response.c, msn.c, cmtrack.c) finds the facts
+ * about a packet and decides nothing. The checks (rules_*.c) decide, and change nothing but the few
+ * fields of a flow that only they use. In between stands struct lint_ctx. For each packet: find the
+ * facts, run the checks of the stage (finding.c), then remember.
  */
 #ifndef URNIC_LINT_PRIV_H
 #define URNIC_LINT_PRIV_H
@@ -123,6 +123,7 @@ struct lint_mark {
     uint64_t number, ns;
 };
 
+#define LINT_JUMP_MAX 65536      /* PSNs: a larger step is no gap, but another queue pair */
 #define LINT_SPAN_MAX (1u << 23) /* half of the PSNs: further back nothing is compared */
 
 /* After so many requests what was sent before a capture's beginning is answered. */
@@ -472,7 +473,16 @@ bool lint_looks_merged(const struct lint_ctx *c);
 /* Sets what the MSN of a response may be, if it isn't that: c->msn_known and what follows it. */
 void lint_msn_range(struct lint_ctx *c);
 
+/* anew.c */
+/* Does this packet begin a new life of the queue pair rather than go on with the old one? A message
+ * begins, after some silence; but what is repeated is what wasn't acknowledged, and the same, or at
+ * least like it. If all ACKs of an old life were lost behind the capture, then this is taken for a
+ * new one: that accuses nobody. Lives that the CM announces need no guess. */
+bool lint_begins_anew(const struct lint_ctx *c);
+
 /* request.c, response.c, cmtrack.c */
+/* In how many things does this request differ from the record, payload included? */
+unsigned lint_differs(const struct lint_ctx *c, const struct lint_rec *r);
 /* A request that isn't followed: damaged (LINT_R_CORRUPT) or malformed (LINT_R_BROKEN). */
 void lint_request_unread(struct lint_ctx *c, unsigned flag);
 /* A good packet of each kind. */

@@ -10,9 +10,7 @@
 
 #include "lint_priv.h"
 
-#define MTU_MIN   256u
-#define JUMP_MAX  65536 /* a larger step is no gap: the queue pair has begun anew */
-#define EARLY_MAX 4096  /* PSNs before the first that was seen */
+#define MTU_MIN 256u
 
 /* The same payload as `r` had? The iCRC covers headers that may differ (IP id, AckReq), so compare
  * what the payload alone contributes: the CRC is linear. */
@@ -41,8 +39,7 @@ static uint32_t operands(const struct lint_ctx *c)
     return (uint32_t)(n ^ n >> 32);
 }
 
-/* In how many things does this packet differ from the record? */
-static unsigned differs(const struct lint_ctx *c, const struct lint_rec *r)
+unsigned lint_differs(const struct lint_ctx *c, const struct lint_rec *r)
 {
     const struct wire_pkt *p = &c->p;
     unsigned h = c->op->headers, n = (r->opcode != p->opcode) + (r->len != p->payload_len);
@@ -56,101 +53,6 @@ static unsigned differs(const struct lint_ctx *c, const struct lint_rec *r)
     return n + (r->len == p->payload_len && !same_payload(c, r));
 }
 
-static bool same_content(const struct lint_ctx *c, const struct lint_rec *r)
-{
-    return differs(c, r) == 0;
-}
-
-/* A READ within an earlier one: is it anything but the rest of that? */
-static bool another_read(const struct lint_ctx *c, const struct lint_read *r)
-{
-    return c->headers && !r->blind && r->rkey != c->p.rkey && c->p.va - r->va > (uint64_t)r->len;
-}
-
-/* Has the requester sent nothing for a while? */
-static bool was_quiet(const struct lint_ctx *c)
-{
-    const struct lint_rec *last = lint_rec_at(c->f, c->f->last);
-    return last && c->in->ns >= last->last_ns + LINT_ANEW_NS;
-}
-
-/* Is a READ at this PSN or before it open, or have not all of its responses been seen? Then it may
- * be asked for again, and what was sent behind it as well. */
-static bool read_unfinished(const struct lint_flow *f, uint32_t psn)
-{
-    uint32_t n = f->reads < LINT_READS ? f->reads : LINT_READS;
-    for (uint32_t i = 1; i <= n; i++) {
-        const struct lint_read *r = &f->read[(f->reads - i) % LINT_READS];
-        if (r->valid && !r->atomic && (!r->done || r->missed) && wire_psn_diff(r->psn, psn) <= 0)
-            return true;
-    }
-    return false;
-}
-
-/* A PSN of an unreliable connection is never sent twice; the network may double it. */
-static bool uc_begins_anew(const struct lint_ctx *c, const struct lint_rec *r)
-{
-    if (!r || !(r->flags & LINT_R_SEEN) || !(c->op->flags & WIRE_F_START) ||
-        c->in->ns - r->ns <= LINT_ANEW_NS)
-        return false;
-    return lint_id_tells(c->f, &c->p) ? r->ip_id != c->p.ip_id : !same_content(c, r);
-}
-
-/* Does a NAK of this PSN, later than what is remembered of the packet, send the requester back to
- * the packet, as the beginning of its message? */
-static bool sends_back(const struct lint_flow *f, const struct lint_mark *nak,
-                       const struct lint_rec *r)
-{
-    if (nak->number <= r->last_number || wire_psn_diff(nak->psn, r->psn) < 0)
-        return false;
-    for (uint32_t psn = r->psn, n = 0; psn != nak->psn && n < f->recs;
-         psn = lint_add(psn, 1), n++) {
-        const struct lint_rec *in = lint_rec_at(f, psn);
-        if (in && lint_ends_message(&wire_opcodes[in->opcode]))
-            return false;
-    }
-    return true;
-}
-
-/* Does this packet begin a new life of the queue pair rather than go on with the old one? A message
- * begins, after some silence; but what is repeated is what wasn't acknowledged, and the same, or at
- * least like it. If all ACKs of an old life were lost behind the capture, then this is taken for a
- * new one: that accuses nobody. Lives that the CM announces need no guess. */
-static bool begins_anew(struct lint_ctx *c)
-{
-    struct lint_flow *f = c->f;
-    int32_t d = wire_psn_diff(c->p.psn, f->hi);
-    bool jump = d > JUMP_MAX || (d < 0 && (uint32_t)-d > f->span + EARLY_MAX);
-    const struct lint_rec *r = lint_rec_at(f, c->p.psn);
-    if (jump || f->info.service == WIRE_UC)
-        return jump || (d < 0 && uc_begins_anew(c, r));
-    if (f->info.by_cm || !lint_begins_message(c->op))
-        return false;
-    bool acked =
-        f->ack_on && wire_psn_diff(c->p.psn, f->acked) <= 0 && !read_unfinished(f, c->p.psn);
-    bool all = f->ack_on && lint_add(f->acked, 1) == f->hi, first = c->p.psn == f->first;
-    bool seen = d < 0 && r && (r->flags & LINT_R_SEEN);
-    unsigned other = seen ? differs(c, r) : 0;
-    if (other && first && all)
-        return true;
-    if (!was_quiet(c))
-        return false;
-    if (f->fatal.on && (d >= 0 || acked || first || other))
-        return true; /* a queue pair that was refused for good sends nothing more */
-    bool back = seen && (sends_back(f, &f->nak, r) || sends_back(f, &f->rnr, r));
-    if (seen)
-        return other > 1 || (acked && other) ||
-               (acked && first && !back && wire_psn_diff(f->hi, f->first) > 1);
-    const struct lint_read *within = d < 0 ? lint_read_at(f, c->p.psn) : NULL;
-    if (within)
-        return !(c->op->flags & WIRE_F_READ) || another_read(c, within);
-    bool before = d < 0 && (uint32_t)-d > f->span;
-    const struct lint_rec *start = lint_rec_at(f, f->first);
-    if (before && !f->ack_on && start && !lint_begins_message(&wire_opcodes[start->opcode]))
-        return false; /* the rest of the message has overtaken its beginning */
-    return before ? !f->asked_back.on || f->asked_back.psn != c->p.psn : d < 0 && all;
-}
-
 static void begin(struct lint_ctx *c)
 {
     struct lint_flow *f = c->f;
@@ -159,7 +61,7 @@ static void begin(struct lint_ctx *c)
     f->msgs = 0;
     if (f->start_known) {
         int32_t d = wire_psn_diff(c->p.psn, f->first);
-        if (d >= 0 && d < JUMP_MAX) {
+        if (d >= 0 && d < LINT_JUMP_MAX) {
             f->hi = f->first;
             f->base.on = f->base.lo_on = true; /* ACK-11: the MSN begins at 0 */
             f->base.lo = f->base.hi = 0;
@@ -455,7 +357,7 @@ static void watch_limit(struct lint_ctx *c)
 
 void lint_request(struct lint_ctx *c)
 {
-    if (c->f->started && begins_anew(c) && !lint_renew(c))
+    if (c->f->started && lint_begins_anew(c) && !lint_renew(c))
         return;
     lint_mtu_watch(c);
     struct lint_flow *f = c->f;
@@ -470,7 +372,7 @@ void lint_request(struct lint_ctx *c)
     place(c);
     if (r && (r->flags & LINT_R_SEEN)) {
         c->old = r;
-        c->same = same_content(c, r);
+        c->same = lint_differs(c, r) == 0;
         c->same_payload = same_payload(c, r);
     } else {
         c->next = d < 0 ? neighbour(f, c->p.psn, 1) : NULL;
