@@ -56,8 +56,11 @@ size_t arp_rx(struct net_port *p, const struct net_in *in, uint64_t now, uint8_t
     /* A host that looks whether its address is free says that it is 0.0.0.0: not unicast. */
     bool on_link = net_is_unicast(&sender) && net_covering(p, &sender);
     bool announcement = memcmp(&sender, &target, sizeof(sender)) == 0;
+    bool solicited = op == ARP_REPLY && in->to_us;
+    /* No checksum covers it: one that names another MAC than it comes from must say it twice. */
+    bool sure = !solicited || memcmp(in->smac, a + 8, 6) == 0 || neigh_is_at(p, &sender, a + 8);
     if (on_link && (announcement || !neigh_locked(p, &sender, a + 8, now)))
-        neigh_heard(p, &sender, a + 8, op == ARP_REPLY && in->to_us, true, now);
+        neigh_heard(p, &sender, a + 8, solicited && sure, sure, now);
     if (op != ARP_REQUEST || !net_answers(p, &target))
         return 0;
     if (on_link)

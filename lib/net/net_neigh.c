@@ -262,6 +262,12 @@ static bool has_mac(const struct neigh *n)
     return n->state == NET_REACHABLE || n->state == NET_STALE || n->state == NET_PROBE;
 }
 
+bool neigh_is_at(const struct net_port *p, const struct wire_addr *addr, const uint8_t mac[6])
+{
+    const struct neigh *n = neigh_find(p, addr);
+    return n && has_mac(n) && memcmp(n->mac, mac, 6) == 0;
+}
+
 bool neigh_locked(const struct net_port *p, const struct wire_addr *addr, const uint8_t mac[6],
                   uint64_t now)
 {

@@ -109,6 +109,8 @@ void neigh_learn(struct net_port *p, const struct wire_addr *addr, const uint8_t
  * another MAC. Nothing happens when we don't know `addr`. */
 void neigh_heard(struct net_port *p, const struct wire_addr *addr, const uint8_t mac[6],
                  bool solicited, bool override, uint64_t now);
+/* Is this the MAC that we have of `addr`? */
+bool neigh_is_at(const struct net_port *p, const struct wire_addr *addr, const uint8_t mac[6]);
 /* Did we hear lately that `addr` is somewhere else than at `mac`? Then who says this doesn't count
  * (WIRE-07): of several answers it is the first one that does. */
 bool neigh_locked(const struct net_port *p, const struct wire_addr *addr, const uint8_t mac[6],

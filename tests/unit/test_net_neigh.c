@@ -328,19 +328,24 @@ START_TEST(wire_07_new_mac)
 }
 END_TEST
 
-/* An ARP answer to us: 10.0.0.2 is there. */
-static void answer(struct net_port *p, const uint8_t *mac, uint64_t now)
+/* An ARP answer to us in a frame of `src`: 10.0.0.2 is at `mac`. */
+static void answer_by(struct net_port *p, const uint8_t *src, const uint8_t *mac, uint64_t now)
 {
     uint8_t f[60] = {0};
     uint8_t r[NET_TX_MAX];
     memcpy(f, mac_a, 6);
-    memcpy(f + 6, mac, 6);
+    memcpy(f + 6, src, 6);
     memcpy(f + 12, (const uint8_t[]){8, 6, 0, 1, 8, 0, 6, 4, 0, 2}, 10);
     memcpy(f + 22, mac, 6);
     memcpy(f + 28, addr("10.0.0.2").b + 12, 4);
     memcpy(f + 32, mac_a, 6);
     memcpy(f + 38, addr("10.0.0.1").b + 12, 4);
     ck_assert_uint_eq(net_rx(p, f, sizeof(f), now, r, sizeof(r)), 0);
+}
+
+static void answer(struct net_port *p, const uint8_t *mac, uint64_t now)
+{
+    answer_by(p, mac, mac, now);
 }
 
 static bool is_at(struct net_port *p, const uint8_t *want, uint64_t now)
@@ -376,6 +381,63 @@ START_TEST(wire_07_first_answer)
     ck_assert(is_at(a, mac_c, 11 * MS + NET_LOCK_NS));
     gratuitous(a, "10.0.0.2", mac_b, 12 * MS + NET_LOCK_NS);
     ck_assert(is_at(a, mac_b, 12 * MS + NET_LOCK_NS));
+    net_port_free(a);
+}
+END_TEST
+
+/* WIRE-07 nothing guards an ARP answer against damage: one that names another MAC than its frame
+ * comes from is checked before it counts for long. */
+START_TEST(wire_07_damaged_answer)
+{
+    struct net_port *a = port_new(mac_a, "10.0.0.1", "2001:db8::1", 16);
+    struct net_port *b = port_new(mac_b, "10.0.0.2", "2001:db8::2", 16);
+    struct wire_addr dst = addr("10.0.0.2");
+    uint64_t now = 0;
+    for (unsigned watched = 0; watched < 2; watched++) {
+        if (watched) {
+            ck_assert_int_eq(net_watch(a, &dst, now), 0);
+            now = expire_next(a, &dst);
+            ck_assert_int_eq(net_neigh_state(a, &dst), NET_PROBE);
+            answer_by(a, mac_b, mac_c, now); /* what we know already wins */
+        } else {
+            uint8_t mac[6];
+            ck_assert_int_eq(net_resolve(a, &dst, now, mac), -EINPROGRESS);
+            answer_by(a, mac_b, mac_c, now);
+            ck_assert(is_at(a, mac_c, now)); /* better than nothing */
+        }
+        ck_assert_int_eq(net_neigh_state(a, &dst), NET_PROBE);
+        uint64_t begin = now;
+        while (net_neigh_state(a, &dst) != NET_REACHABLE) {
+            now = net_deadline(a);
+            net_expire(a, now);
+            /* Nobody has the wrong MAC; questions to everybody, and to the right one, arrive. */
+            if (net_neigh_state(a, &dst) == NET_INCOMPLETE || is_at(a, mac_b, now))
+                carry(a, b, now);
+            else
+                carry(a, NULL, now);
+        }
+        ck_assert_uint_le(now - begin, 1000 * MS);
+        ck_assert(is_at(a, mac_b, now));
+    }
+    net_port_free(a);
+    net_port_free(b);
+}
+END_TEST
+
+/* WIRE-07 there are hosts that answer for others, or for a MAC that they share: asked once more,
+ * they say the same. */
+START_TEST(wire_07_answer_by_another)
+{
+    struct net_port *a = port_new(mac_a, "10.0.0.1", "2001:db8::1", 16);
+    struct wire_addr dst = addr("10.0.0.2");
+    ck_assert_int_eq(net_watch(a, &dst, 0), -EINPROGRESS);
+    answer_by(a, mac_b, mac_c, 0);
+    ck_assert(is_at(a, mac_c, 0));
+    ck_assert_int_eq(net_neigh_state(a, &dst), NET_PROBE);
+    ck_assert_uint_eq(carry(a, NULL, 0), 1);
+    answer_by(a, mac_b, mac_c, 1);
+    ck_assert(is_at(a, mac_c, 1));
+    ck_assert_int_eq(net_neigh_state(a, &dst), NET_REACHABLE);
     net_port_free(a);
 }
 END_TEST
@@ -735,7 +797,8 @@ START_TEST(gid_04_address_removed)
 END_TEST
 
 UNIT_MAIN("net neigh", wire_07_resolve, wire_07_request_frames, wire_07_unreachable,
-          wire_07_failed_forgotten, wire_07_first_answer, wire_07_watched_in_doubt,
+          wire_07_failed_forgotten, wire_07_first_answer, wire_07_damaged_answer,
+          wire_07_answer_by_another, wire_07_watched_in_doubt,
           wire_07_refresh_on_use, wire_07_watched, wire_07_new_mac, wire_07_advertisement_flags,
           wire_31_no_neighbour, wire_07_gateway, sec_03_flood_of_askers, sec_03_asker_becomes_asked,
           wire_07_request_taken_back, wire_07_probe_tries, sec_03_full_table,
