@@ -355,6 +355,15 @@ void lint_mtu_learned(struct lint_flow *f, uint32_t mtu)
         lint_mtu_learned(f->peer, mtu);
 }
 
+bool lint_read_shared(const struct lint_flow *f, uint32_t psn)
+{
+    uint32_t n = f->reads < LINT_READS ? f->reads : LINT_READS;
+    for (uint32_t i = 0; i < n; i++)
+        if (f->read[i].valid && ((psn - f->read[i].psn) & WIRE_PSN_MASK) < f->read[i].asked)
+            return true;
+    return false;
+}
+
 /* The packet that has taught the MTU is known to have been too short. */
 static void mtu_was_wrong(struct lint_ctx *c, struct lint_flow *teacher)
 {

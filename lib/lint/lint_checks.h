@@ -17,8 +17,8 @@ static inline bool lint_perhaps_merged(struct lint_ctx *c)
                   : true;
 }
 
-/* Is a pad wrong that the rest of a WRITE tells, `rest` octets? Then HDR-05 says it, and none of the
- * rules about lengths. */
+/* Is a pad wrong that the rest of a WRITE tells, `rest` octets? Then HDR-05 says it, and none of
+ * the rules about lengths. */
 bool lint_wrong_pad(const struct lint_ctx *c, uint32_t *rest);
 
 #define LINT_CHECK(name) bool lint_##name(struct lint_ctx *c)

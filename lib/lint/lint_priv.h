@@ -88,6 +88,8 @@ struct lint_read {
     bool late;         /* requests behind it were seen before it */
     bool parts;        /* has been asked for again from the middle */
     bool missed;       /* a response was seen, and none with the PSN before it */
+    bool disputed;     /* its ends don't go by its length: that has been said */
+    uint32_t asked;    /* n as it was, when other requests have used its PSNs */
     bool perhaps_part; /* what came before wasn't captured: perhaps a re-read from the middle */
 };
 
@@ -449,6 +451,8 @@ struct lint_rec *lint_rec_at(const struct lint_flow *f, uint32_t psn);
 struct lint_rec *lint_rec_make(struct lint_flow *f, uint32_t psn);
 /* The READ or ATOMIC whose PSNs include this one. */
 struct lint_read *lint_read_at(const struct lint_flow *f, uint32_t psn);
+/* Was this PSN asked for by a READ whose PSNs other requests have used, too? */
+bool lint_read_shared(const struct lint_flow *f, uint32_t psn);
 /* The MTU of both directions is known now: so is how far open READs reach. */
 void lint_mtu_learned(struct lint_flow *f, uint32_t mtu);
 /* A FIRST or MIDDLE packet shows the MTU. If this one is longer than the only one before it, that

@@ -355,6 +355,26 @@ static void watch_limit(struct lint_ctx *c)
     f->over.n = f->outstanding + 1;
 }
 
+/* A request has a PSN of a READ's responses (REQ-06). Either the READ's length is wrong or all that
+ * comes now is: from here on PSNs are taken to be what the requester uses. */
+static void cut_read(struct lint_ctx *c)
+{
+    struct lint_flow *f = c->f;
+    struct lint_read *r = c->read;
+    uint32_t too_many = (f->hi - c->p.psn) & WIRE_PSN_MASK;
+    bool newest = f->hi == lint_add(r->psn, r->n);
+    r->asked = r->n;
+    r->n = (c->p.psn - r->psn) & WIRE_PSN_MASK;
+    r->disputed = true;
+    c->read = NULL;
+    if (!newest)
+        return;
+    f->hi = c->p.psn;
+    f->span -= f->span < too_many ? f->span : too_many;
+    if (f->ack_on && wire_psn_diff(f->acked, f->hi) >= 0)
+        f->acked = lint_add(f->hi, WIRE_PSN_MASK);
+}
+
 void lint_request(struct lint_ctx *c)
 {
     if (c->f->started && lint_begins_anew(c) && !lint_renew(c))
@@ -381,6 +401,10 @@ void lint_request(struct lint_ctx *c)
     if (c->p.psn == f->first && c->old && f->ack_on && lint_add(f->acked, 1) == f->hi)
         lint_responder_reset(f); /* perhaps a new life that begins as the old one did */
     unsigned broken = lint_run(c, LINT_S_REQUEST);
+    if (c->read && !c->old && c->p.psn != c->read->psn && !(c->op->flags & WIRE_F_READ)) {
+        cut_read(c);
+        d = wire_psn_diff(c->p.psn, f->hi);
+    }
 
     uint32_t n = psns_of(c, f->info.mtu);
     c->view->psns = n ? n : 1;

@@ -296,6 +296,15 @@ static void beyond(struct lint_ctx *c)
     }
 }
 
+/* A READ that ends sooner or later than it should. */
+static bool ends_elsewhere(const struct lint_ctx *c)
+{
+    const struct lint_read *r = c->read;
+    uint32_t last = r ? (c->p.psn - r->psn + 1) & WIRE_PSN_MASK : 0;
+    return r && !r->atomic && r->n && (c->op->flags & WIRE_F_READ) &&
+           (last == r->n) != ((c->op->flags & WIRE_F_END) != 0);
+}
+
 static void count_answer(struct lint_ctx *c)
 {
     struct lint_flow_info *i = &c->f->info;
@@ -327,6 +336,8 @@ void lint_response(struct lint_ctx *c)
     unsigned broken = lint_run(c, LINT_S_RESPONSE);
     if (!c->req)
         return;
+    if (broken && ends_elsewhere(c))
+        c->read->disputed = true; /* one finding is enough */
     if (broken && (c->op->flags & WIRE_F_ACK) && c->p.syndrome > WIRE_SYN_NAK_SEQ)
         return; /* what shouldn't have been sent has no consequences */
     if (c->where == LINT_W_BEFORE && c->headers && (c->op->flags & WIRE_F_ACK) &&

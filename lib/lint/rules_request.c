@@ -79,7 +79,7 @@ bool lint_req_02(struct lint_ctx *c)
 bool lint_req_06(struct lint_ctx *c)
 {
     const struct lint_read *r = c->read;
-    if (!r || c->p.psn == r->psn || (c->op->flags & WIRE_F_READ))
+    if (!r || r->disputed || c->p.psn == r->psn || (c->op->flags & WIRE_F_READ))
         return false;
     lint_expected(c, "a PSN not before 0x%x: a READ of %u octets has those from 0x%x",
                   lint_add(r->psn, r->n), r->len, r->psn);

@@ -57,6 +57,8 @@ bool lint_req_28(struct lint_ctx *c)
     unsigned asked = wire_opcodes[c->rec->opcode].flags, given = c->op->flags;
     uint8_t op = c->rec->opcode & 0x1F;
     bool atomic = given & WIRE_F_ATOMIC;
+    if (!atomic && lint_read_shared(c->req, c->p.psn))
+        return false;                                         /* REQ-06 has said it */
     bool empty = op == WIRE_FLUSH || op == WIRE_ATOMIC_WRITE; /* an empty READ response */
     if (empty ? given & WIRE_F_READ : atomic ? asked & WIRE_F_ATOMIC : asked & WIRE_F_READ)
         return false;
@@ -70,7 +72,7 @@ bool lint_req_30(struct lint_ctx *c)
 {
     const struct lint_read *r = c->read;
     unsigned f = c->op->flags;
-    if (!r || r->atomic || !r->n || !(f & WIRE_F_READ))
+    if (!r || r->atomic || !r->n || r->disputed || !(f & WIRE_F_READ))
         return false;
     uint32_t off = (c->p.psn - r->psn) & WIRE_PSN_MASK;
     bool last = off == r->n - 1, starts = f & WIRE_F_START;
@@ -287,7 +289,7 @@ bool lint_rd_05(struct lint_ctx *c)
     }
     const struct lint_read *r = c->read;
     uint32_t mtu = c->f->info.mtu;
-    if (!r || r->atomic || r->blind || !(c->op->flags & WIRE_F_READ))
+    if (!r || r->atomic || r->blind || r->disputed || !(c->op->flags & WIRE_F_READ))
         return false;
     if (!r->n && (c->op->flags & WIRE_F_ONLY) && c->p.psn == r->psn && c->p.payload_len != r->len) {
         lint_expected(c, "%u octets", r->len);
@@ -301,6 +303,8 @@ bool lint_rd_05(struct lint_ctx *c)
     if (!r->n || !mtu)
         return false;
     uint32_t off = (c->p.psn - r->psn) & WIRE_PSN_MASK;
+    if ((off == r->n - 1) != ((c->op->flags & (WIRE_F_LAST | WIRE_F_ONLY)) != 0))
+        return false; /* REQ-30 says it */
     uint64_t rest = r->len - (uint64_t)off * mtu;
     uint32_t want = rest > mtu ? mtu : (uint32_t)rest;
     if (c->p.payload_len == want)

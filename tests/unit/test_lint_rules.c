@@ -134,6 +134,26 @@ static const struct step atomics_again[] = {SEND(100, 64),
                                             {.opcode = RC(FETCH_ADD), .psn = 101, .after = 90000},
                                             RESP(ATOMIC_ACK, 101, 0, 2),
                                             END};
+/* Behind a READ other requests come at once. */
+static const struct step read_and_more[] = {
+    {.opcode = RC(SEND_FIRST), .psn = 100, .len = 1024},
+    {.opcode = RC(SEND_LAST), .psn = 101, .len = 5},
+    ACK(101, 1),
+    {.opcode = RC(READ_REQUEST), .psn = 102, .dma_len = 1000},
+    SEND(103, 8),
+    /* 5 */ SEND(104, 8),
+    RESP(READ_RESP_ONLY, 102, 1000, 2),
+    ACK(103, 3),
+    ACK(104, 4),
+    {.opcode = RC(FETCH_ADD), .psn = 105},
+    /* 10 */ RESP(ATOMIC_ACK, 105, 0, 5),
+    {.opcode = RC(READ_REQUEST), .psn = 106, .dma_len = 2048},
+    RESP(READ_RESP_FIRST, 106, 1024, 6),
+    RESP(READ_RESP_LAST, 107, 1024, 6),
+    SEND(108, 8),
+    /* 15 */ ACK(108, 7),
+    END};
+
 /* A WRITE whose packets all come a second time. */
 #define WRITE3(after_)                                                                             \
     {.opcode = RC(WRITE_FIRST),                                                                    \
@@ -255,6 +275,14 @@ static void se(struct wire_pkt *p)
 static void no_migreq(struct wire_pkt *p)
 {
     p->migreq = false;
+}
+static void dma_more(struct step *s)
+{
+    s->dma_len += 4096;
+}
+static void dma_less(struct step *s)
+{
+    s->dma_len -= 1024;
 }
 static void pad_3(struct packet *k) /* of 13 octets, padded to 16: one octet less is "payload" */
 {
@@ -641,6 +669,10 @@ static const struct row rows[] = {
     {"PSN-01 before the announced PSN", steps_cm, 3, .step = psn_99},
     {"REQ-02 empty LAST", steps_rc, 4, .step = empty},
     {"REQ-02 FIRST although one packet suffices", steps_rc, 2, .step = dma_1000},
+    {"REQ-06 a READ takes more PSNs than the requester goes by", read_and_more, 3, 4,
+     .step = dma_more},
+    {"REQ-30 a READ is answered with less than it asks for", read_and_more, 11, 12,
+     .step = dma_less},
     {"REQ-06 a PSN of a READ's responses", steps_rc, 12, .step = psn_105},
     {"REQ-10 AckReq on an ACK", steps_rc, 13, .step = ackreq},
     {"REQ-12 one READ too many", steps_cm, 8, .extra = &read_again},
