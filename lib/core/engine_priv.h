@@ -31,8 +31,8 @@ enum slot_kind {
     SLOT_REQ_OBLIGE,       /* ... that the peer must answer: starts the ACK timer */
     SLOT_REQ_OBLIGE_AGAIN, /* ... sent before: no sample of the round trip */
     SLOT_REQ_END,          /* ... the last of a UC or UD message: completes when sent */
-    SLOT_RESP,             /* responder.c: no payload from memory, or an ACK */
-    SLOT_READ,             /* responder.c: a READ response */
+    SLOT_RESP,             /* resp_tx.c: no payload from memory, or an ACK */
+    SLOT_READ,             /* resp_tx.c: a READ response */
     SLOT_GSI,
     SLOT_CNP, /* cnp.c: belongs to no queue pair any more */
 };

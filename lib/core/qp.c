@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "engine_priv.h"
-#include "read_reply.h"
+#include "rd_ring.h"
 #include "ud.h"
 
 const char *const engine_recovery_names[] = {"default", "gbn", "sr", "gbn-ooo", NULL};

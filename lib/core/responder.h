@@ -7,7 +7,9 @@
  *     refusal.c      why a request is refused, and what that costs (appendix B)
  *     resp_uc.c      UC (UC-03..UC-08)
  *     place.c        payload to receive buffers and to WRITE targets
- *     read_reply.c   the READ/ATOMIC resource ring, duplicates, all that is sent (RD, ATM, ACK)
+ *     rd_ring.c      the READ/ATOMIC resource ring, and duplicates (RD, ATM)
+ *     resp_tx.c      all that is sent, in its order (RD, ACK)
+ *     resp_life.c    begin and end
  *     srq.c          receive work requests, own and shared
  *
  * Validation runs ahead (epsn, msn, in_msg); what has been executed follows (done_epsn, done_msn,
@@ -19,9 +21,10 @@
 #include "engine.h"
 #include "psn.h"
 #include "record.h"
+#include "refusal.h"
 #include "srq.h"
 
-struct rd_ring; /* read_reply.h */
+struct rd_ring; /* rd_ring.h */
 
 enum resp_msg { MSG_NONE, MSG_SEND, MSG_WRITE };
 
@@ -63,7 +66,7 @@ struct resp {
     struct rd_ring *rd; /* READ and ATOMIC resources (RD-03): RC from RTR on */
 };
 
-/* responder.c */
+/* resp_life.c */
 /* The receive queue of a new queue pair, or a share of its SRQ; what is granted is put into *p.
  * 0, -EINVAL, -ENOMEM. */
 int resp_init(struct qp *qp, struct engine_qp_params *p);
@@ -72,6 +75,10 @@ void resp_free(struct qp *qp);
 void resp_reset(struct qp *qp);
 /* To RTR; `now` in ns. 0, -ENOMEM. */
 int resp_start(struct qp *qp, psn_t rq_psn, uint64_t now);
+/* Entering ERR: keep an owed ACK when the consumer did it (QP-11), drop READ responses. */
+void resp_error(struct qp *qp, bool by_consumer);
+
+/* responder.c */
 /* A request of a connected queue pair (RC, UC) that passed VAL-01 steps 1..8. */
 void resp_rx(struct rx *rx, struct qp *qp);
 /* A packet is missing: say so (ACK-08). */
@@ -80,10 +87,11 @@ void resp_nak_gap(struct engine *e, struct qp *qp);
 void resp_expected(struct rx *rx, struct qp *qp);
 /* A record of side REC_RESP is done (r->status says how). Never called for stale records. */
 void resp_commit(struct engine *e, struct qp *qp, struct record *r, uint64_t now);
-/* Entering ERR: keep an owed ACK when the consumer did it (QP-11), drop READ responses. */
-void resp_error(struct qp *qp, bool by_consumer);
+/* A fatal NAK is owed from now on; completes the receive work request in use when `wqe` says that
+ * the failed message has one. */
+void resp_fatal(struct engine *e, struct qp *qp, enum refusal why, psn_t p, bool wqe, uint64_t now);
 
-/* read_reply.c */
+/* resp_tx.c */
 /* Is there an answer to send: ACK or NAK owed, READ responses, atomic results? */
 bool resp_tx_ready(const struct qp *qp);
 /* ... and is it an ACK and no more? */

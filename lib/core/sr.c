@@ -10,7 +10,7 @@
 
 #include "engine_priv.h"
 #include "place.h"
-#include "read_reply.h"
+#include "rd_ring.h"
 #include "resp_uc.h"
 
 #define HELLOS_MAX 8u

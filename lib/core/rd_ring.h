@@ -6,8 +6,8 @@
  *     ...    | answered: may be       | being answered   | accepted, but     |
  *            | asked for again        |                  | copies pending    |
  */
-#ifndef URNIC_READ_REPLY_H
-#define URNIC_READ_REPLY_H
+#ifndef URNIC_RD_RING_H
+#define URNIC_RD_RING_H
 
 #include "refusal.h"
 #include "responder.h"
@@ -82,11 +82,22 @@ bool rd_blocks(const struct qp *qp, psn_t p);
 /* May one more duplicate be answered (SEC-15)? */
 bool rd_dup_token(struct qp *qp, uint64_t now);
 
-/* responder.c: a fatal NAK is owed from now on; completes the receive work request in use when
- * `wqe` says that the failed message has one. */
-void resp_fatal(struct engine *e, struct qp *qp, enum refusal why, psn_t p, bool wqe, uint64_t now);
-
 /* A packet beyond the expected one has been dropped. */
 void rd_dropped(struct qp *qp, psn_t p);
+/* Is something that was dropped still missing? */
+bool rd_misses_dropped(const struct qp *qp);
+
+static inline struct rd_res *rd_entry(struct rd_ring *ring, uint32_t index)
+{
+    return &ring->res[index & ring->mask];
+}
+
+/* What is sent again of it ends here. */
+static inline void rd_stop_replay(struct rd_ring *ring, struct rd_res *res)
+{
+    ring->replays -= res->replay;
+    res->replay = false;
+    res->nmore = 0;
+}
 
 #endif

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * How the receiving half of a queue pair begins and ends: its receive queue, its ring of READs, and
+ * what an error leaves of what it owes.
+ * Rules: QP-11, ACK-05.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "engine_priv.h"
+#include "rd_ring.h"
+
+int resp_init(struct qp *qp, struct engine_qp_params *p)
+{
+    struct resp *r = &qp->resp;
+    r->taken_tail = &r->taken;
+    if (p->max_recv_sge > ENGINE_SGE_MAX)
+        return -EINVAL;
+    if (p->srq) {
+        p->srq->users++;
+        return 0;
+    }
+    if (p->max_recv_sge == 0)
+        p->max_recv_sge = 1;
+    r->rq = malloc(sizeof(*r->rq));
+    if (!r->rq)
+        return -ENOMEM;
+    if (rq_init(r->rq, p->max_recv_wr, p->max_recv_sge)) {
+        free(r->rq);
+        r->rq = NULL;
+        return -ENOMEM;
+    }
+    return 0;
+}
+
+/* Back to the pool, without completions. */
+static void drop_work(struct qp *qp)
+{
+    struct resp *r = &qp->resp;
+    struct rq *q = qp->srq ? &qp->srq->rq : r->rq;
+    while (r->taken) {
+        struct rwqe *w = r->taken;
+        r->taken = w->next;
+        rq_give(q, w);
+    }
+    r->taken_tail = &r->taken;
+    r->wqe = NULL;
+    for (struct rwqe *w; !qp->srq && (w = rq_take(q));)
+        rq_give(q, w);
+}
+
+void resp_free(struct qp *qp)
+{
+    struct resp *r = &qp->resp;
+    if (qp->srq || r->rq)
+        drop_work(qp);
+    rd_free(qp);
+    if (qp->srq) {
+        qp->srq->users--;
+    } else if (r->rq) {
+        rq_destroy(r->rq);
+        free(r->rq);
+        r->rq = NULL;
+    }
+}
+
+void resp_reset(struct qp *qp)
+{
+    struct resp *r = &qp->resp;
+    drop_work(qp);
+    rd_free(qp);
+    *r = (struct resp){.rq = r->rq, .recs = r->recs};
+    r->taken_tail = &r->taken;
+}
+
+int resp_start(struct qp *qp, psn_t rq_psn, uint64_t now)
+{
+    struct resp *r = &qp->resp;
+    if (qp->type == QP_RC && rd_start(qp, now))
+        return -ENOMEM;
+    r->epsn = r->done_epsn = rq_psn;
+    r->ack_psn = psn_add(rq_psn, PSN_MASK);
+    r->done_msn = 0;
+    r->credits = 0;
+    return 0;
+}
+
+void resp_error(struct qp *qp, bool by_consumer)
+{
+    struct resp *r = &qp->resp;
+    bool reads_first = rd_blocks(qp, r->ack_psn); /* an ACK may not overtake them (ACK-05) */
+    if (!by_consumer || reads_first || r->fatal >= FATAL_OWED)
+        r->ack_owed = 0;
+    r->nak_owed = 0;
+    r->in_msg = MSG_NONE;
+    r->wqe = NULL;
+    if (qp->sr)
+        sr_stop(qp);
+    if (r->rd)
+        rd_abandon(qp);
+}

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The order in which everything that a responder sends goes out: first what was asked for again,
+ * then READ responses and atomic results in PSN order, then a NAK or an ACK. An ACK that a response
+ * implies is not sent at all.
+ * Rules: RD-05..RD-08, ACK-05..ACK-14, RSP-22, CC-21.
+ */
+#include "engine_priv.h"
+#include "rd_ring.h"
+
+/* ACK-12..ACK-14. */
+static uint8_t ack_syndrome(struct qp *qp)
+{
+    if (!qp->credits || qp->srq)
+        return WIRE_SYN_ACK;
+    return (uint8_t)wire_credit_code(qp->resp.rq->posted);
+}
+
+static void emit_ack(struct engine *e, struct qp *qp, struct engine_slot *slot)
+{
+    struct resp *r = &qp->resp;
+    struct wire_var v = {
+        .opcode = WIRE_OPCODE(WIRE_RC, WIRE_ACKNOWLEDGE),
+        .psn = r->ack_psn.v,
+        .msn = r->done_msn,
+        .syndrome = ack_syndrome(qp),
+        .tclass = qp->tclass,
+    };
+    r->credits = v.syndrome;
+    r->ack_owed = 0;
+    engine_slot_emit(qp, slot, &v, SLOT_RESP);
+    engine_count(e, ENGINE_C_tx_ack);
+    recorder_note(e, qp, NOTE_TX_ACK, r->ack_psn, v.syndrome);
+}
+
+static enum engine_counter nak_counter(uint8_t syndrome)
+{
+    switch (syndrome) {
+    case WIRE_SYN_NAK_SEQ:
+        return ENGINE_C_tx_nak_seq;
+    case WIRE_SYN_NAK_INV:
+        return ENGINE_C_tx_nak_inv_req;
+    case WIRE_SYN_NAK_ACCESS:
+        return ENGINE_C_tx_nak_rem_access;
+    case WIRE_SYN_NAK_OP:
+        return ENGINE_C_tx_nak_rem_op;
+    default:
+        return ENGINE_C_tx_rnr_nak;
+    }
+}
+
+static void emit_nak(struct engine *e, struct qp *qp, struct engine_slot *slot)
+{
+    struct resp *r = &qp->resp;
+    if (r->fatal < FATAL_OWED && !psn_eq(r->nak_psn, r->done_epsn)) {
+        /* The packet came after all before this NAK got a slot. If what came behind it was dropped
+         * a NAK is due nevertheless: for the PSN that is missing now. */
+        if (!rd_misses_dropped(qp) && !(qp->sr && qp->sr->nearly)) {
+            r->nak_owed = 0;
+            emit_ack(e, qp, slot);
+            return;
+        }
+        r->nak_owed = WIRE_SYN_NAK_SEQ;
+        r->nak_psn = r->done_epsn;
+        if (psn_eq(r->nak_psn, r->epsn))
+            r->quiet = 1; /* ACK-08: this is the gap's NAK */
+    }
+    struct wire_var v = {
+        .opcode = WIRE_OPCODE(WIRE_RC, WIRE_ACKNOWLEDGE),
+        .psn = r->nak_psn.v,
+        .msn = r->done_msn,
+        .syndrome = r->nak_owed,
+        .tclass = qp->tclass,
+    };
+    engine_slot_emit(qp, slot, &v, SLOT_RESP);
+    engine_count(e, nak_counter(r->nak_owed));
+    if (r->nak_owed == WIRE_SYN_NAK_ACCESS)
+        engine_count(e, ENGINE_C_resp_remote_access_errors);
+    recorder_note(e, qp, NOTE_TX_NAK, r->nak_psn, r->nak_owed);
+    r->nak_owed = 0;
+    r->ack_owed = 0; /* ACK-09: it acknowledges all before it */
+    if (r->fatal == FATAL_OWED)
+        r->fatal = FATAL_SENT;
+}
+
+static void emit_atomic(struct engine *e, struct qp *qp, struct rd_res *res,
+                        struct engine_slot *slot)
+{
+    struct wire_var v = {
+        .opcode = WIRE_OPCODE(WIRE_RC, WIRE_ATOMIC_ACK),
+        .psn = res->psn.v,
+        .msn = qp->resp.done_msn,
+        .syndrome = ack_syndrome(qp),
+        .tclass = qp->tclass,
+        .orig = res->orig,
+    };
+    engine_slot_emit(qp, slot, &v, SLOT_RESP);
+    recorder_note(e, qp, NOTE_TX_ATOMIC, res->psn, 0);
+    res->tx.next = 1;
+}
+
+/* RD-05, RD-10: opcode by the place within this (re)execution. */
+static enum wire_op read_opcode(const struct rd_res *res)
+{
+    bool first = res->tx.next == res->tx.first, last = res->tx.next + 1 == res->tx.end;
+    if (first)
+        return last ? WIRE_READ_RESP_ONLY : WIRE_READ_RESP_FIRST;
+    return last ? WIRE_READ_RESP_LAST : WIRE_READ_RESP_MIDDLE;
+}
+
+/* False: the memory isn't there any more (RD-07). */
+static bool emit_read(struct engine *e, struct qp *qp, struct rd_res *res, struct engine_slot *slot)
+{
+    uint64_t off = (uint64_t)res->tx.next << qp->mtu_shift;
+    uint32_t len = res->tx.octets - (uint32_t)off;
+    if (len > qp_mtu(qp))
+        len = qp_mtu(qp);
+    int n = 0;
+    if (len > 0) {
+        n = mem_pieces(e->mem, &res->ref, off - res->ref_off, len, slot->pieces, ENGINE_TX_PIECES);
+        if (n < 0)
+            return false;
+    }
+    struct wire_var v = {
+        .opcode = WIRE_OPCODE(WIRE_RC, read_opcode(res)),
+        .psn = psn_add(res->psn, res->tx.next).v,
+        .msn = qp->resp.done_msn,
+        .syndrome = ack_syndrome(qp),
+        .tclass = qp->tclass,
+        .payload_len = len,
+    };
+    engine_slot_emit(qp, slot, &v, SLOT_READ);
+    slot->npieces = (uint16_t)n;
+    if (res->tx.next == res->tx.first)
+        recorder_note(e, qp, NOTE_TX_READ, psn(v.psn), res->tx.end - res->tx.next);
+    res->tx.next++;
+    return true;
+}
+
+/* Up to n packets in the middle of the part of a READ that is being sent, into as many slots: they
+ * differ in place and PSN alone. Call when one of that READ has just been emitted, as that sees
+ * whether an ACK is owed. Returns how many. */
+static unsigned emit_read_middles(struct engine *e, struct qp *qp, struct rd_res *res,
+                                  struct engine_slot *slots, unsigned n, uint64_t now)
+{
+    struct rd_part *t = &res->tx;
+    const uint32_t mtu = qp_mtu(qp);
+    struct wire_var v = {.opcode = WIRE_OPCODE(WIRE_RC, WIRE_READ_RESP_MIDDLE), .payload_len = mtu};
+    struct slot_run run;
+    struct mem_piece all;
+    unsigned m = t->next != t->first && t->next != t->end ? t->end - t->next - 1 : 0;
+    if (m > n)
+        m = n;
+    if (!m || mem_pieces(e->mem, &res->ref, ((uint64_t)t->next << qp->mtu_shift) - res->ref_off,
+                         m * mtu, &all, 1) != 1)
+        return 0; /* emit_read sees what it is */
+    engine_run_begin(qp, &run, &v);
+    all.len = mtu;
+    unsigned i;
+    for (i = 0; i < m; i++, all.off += mtu) {
+        if (qp->lim && !limiter_check(e, qp, now)) /* CC-21 */
+            break;
+        engine_run_next(qp, &run, &slots[i], psn_add(res->psn, t->next++), false, SLOT_READ, all);
+        if (qp->lim)
+            limiter_charge(qp, run.len, now);
+    }
+    return i;
+}
+
+/* The entry that is to be answered next: replays first (RD-11). NULL = none. */
+static struct rd_res *next_reply(struct resp *r)
+{
+    struct rd_ring *ring = r->rd;
+    if (!r->reads || !ring)
+        return NULL;
+    for (uint32_t i = ring->live; ring->replays > 0 && i > 0; i--) {
+        struct rd_res *res = rd_entry(ring, ring->tail - i);
+        if (res->replay)
+            return res;
+    }
+    if (ring->tx != ring->ready)
+        return rd_entry(ring, ring->tx);
+    r->reads = ring->ready != ring->tail || ring->replays > 0;
+    return NULL;
+}
+
+static bool is_atomic(const struct rd_res *res)
+{
+    return wire_opcodes[res->opcode].flags & WIRE_F_ATOMIC;
+}
+
+/* One packet of an answer. False: the queue pair is done for, and owes a NAK. */
+static bool emit_reply(struct engine *e, struct qp *qp, struct rd_res *res,
+                       struct engine_slot *slot, uint64_t now)
+{
+    struct rd_ring *ring = qp->resp.rd;
+    struct resp *r = &qp->resp;
+    if (is_atomic(res)) {
+        emit_atomic(e, qp, res, slot);
+    } else if (!emit_read(e, qp, res, slot)) {
+        psn_t p = psn_add(res->psn, res->tx.next);
+        rd_abandon(qp);
+        resp_fatal(e, qp, REFUSE_READ_REVOKED, p, false, now);
+        return false;
+    }
+    if (psn_diff(psn(slot->psn), r->ack_psn) > 0)
+        r->ack_owed = 0; /* REQ-25: the response says as much */
+    if (res->tx.next == res->tx.end) {
+        if (res->nmore)
+            res->tx = res->more[--res->nmore];
+        else if (res->replay)
+            rd_stop_replay(ring, res);
+        else
+            ring->tx++;
+    }
+    return true;
+}
+
+bool resp_tx_ready(const struct qp *qp)
+{
+    const struct resp *r = &qp->resp;
+    return r->ack_owed || r->nak_owed || (qp->sr && sr_tx_ready(qp)) ||
+           (r->rd && (r->rd->tx != r->rd->ready || r->rd->replays));
+}
+
+bool resp_tx_only_ack(const struct qp *qp)
+{
+    const struct resp *r = &qp->resp;
+    return r->ack_owed && !r->nak_owed && !(qp->sr && sr_tx_ready(qp)) &&
+           !(r->rd && (r->rd->tx != r->rd->ready || r->rd->replays));
+}
+
+unsigned resp_tx(struct engine *e, struct qp *qp, struct engine_slot *slots, unsigned n,
+                 uint64_t now)
+{
+    struct resp *r = &qp->resp;
+    unsigned used = 0;
+    while (used < n) {
+        struct rd_res *res = next_reply(r);
+        if (res && qp->lim && !is_atomic(res) && !limiter_check(e, qp, now)) { /* CC-21 */
+            if (!r->ack_owed || r->rd->replays || rd_blocks(qp, r->ack_psn))
+                break;
+            emit_ack(e, qp, &slots[used++]);
+        } else if (res) {
+            if (!emit_reply(e, qp, res, &slots[used], now))
+                continue;
+            if (qp->lim && slots[used].kind == SLOT_READ)
+                limiter_charge(qp, slots[used].len, now);
+            used++;
+            used += emit_read_middles(e, qp, res, slots + used, n - used, now);
+        } else if (qp->sr && sr_tx_ready(qp))
+            sr_emit(e, qp, &slots[used++]);
+        else if (r->nak_owed)
+            emit_nak(e, qp, &slots[used++]);
+        else if (r->ack_owed)
+            emit_ack(e, qp, &slots[used++]);
+        else
+            break;
+    }
+    return used;
+}
+
+bool resp_sent(struct engine *e, struct qp *qp, const struct engine_slot *slot, uint64_t now)
+{
+    struct resp *r = &qp->resp;
+    if (slot->status < 0) {
+        if (qp->state == QPS_ERR)
+            return false;
+        if (r->rd)
+            rd_abandon(qp);
+        resp_fatal(e, qp, REFUSE_READ_GONE, psn(slot->psn), false, now);
+        return false;
+    }
+    if (r->fatal == FATAL_SENT && slot->kind == SLOT_RESP && slot->psn == r->nak_psn.v)
+        qp_to_error(e, qp, false, r->fatal_ev, now); /* RSP-22 */
+    return true;
+}
+
+bool resp_owes(const struct qp *qp)
+{
+    return qp->resp.ack_owed;
+}
