@@ -92,7 +92,7 @@ static void client_attach(void *arg, uint64_t now)
     struct worker *w = c->ctx.worker;
 
     (void)now;
-    worker_watch(w, c->ctx.kick_fd, true);
+    watch_add(&w->watch, c->ctx.kick_fd, true);
     c->ctx.next = w->contexts;
     w->contexts = &c->ctx;
 }
@@ -349,7 +349,7 @@ static void client_detach(void *arg, uint64_t now)
     if (*p)
         *p = c->ctx.next;
     c->ctx.detached = true;
-    worker_unwatch(w, c->ctx.kick_fd);
+    watch_del(&w->watch, c->ctx.kick_fd);
     deferred_forget(c);
 }
 

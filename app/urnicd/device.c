@@ -290,7 +290,7 @@ int device_open(struct device **out, const struct config_device *conf, unsigned 
     }
     d->io->ops->link(d->io, &d->link);
     if (d->io->caps.rx_fd >= 0)
-        worker_watch(worker, d->io->caps.rx_fd, false);
+        watch_add(&worker->watch, d->io->caps.rx_fd, false);
     worker->device[worker->ndevice++] = d;
     *out = d;
     return 0;
@@ -334,7 +334,7 @@ static void device_link(struct device *d, uint64_t now)
     if (link.up) {
         neigh_link_up(d->neigh, now);
         if (d->io->caps.rx_fd >= 0)
-            worker_watch(d->worker, d->io->caps.rx_fd, false); /* again, if it had hung up */
+            watch_add(&d->worker->watch, d->io->caps.rx_fd, false); /* again, if it had hung up */
         device_tell(d, EVT_PORT_ACTIVE);
     }
     d->link = link;

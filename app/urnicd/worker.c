@@ -9,19 +9,16 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "clock.h"
 #include "context.h"
 #include "device.h"
-#include "log.h"
 
 #define WORKER_SERVICE_NS (5 * CLOCK_MS)   /* how often slow things are looked after, when awake */
 #define WORKER_NAP_MAX_NS (100 * CLOCK_MS) /* ... and asleep */
@@ -38,12 +35,12 @@
 #define WORKER_LET_IN_GAP (1 * CLOCK_MS)     /* after turns that have brought nothing */
 #define WORKER_STAND_IN   8u /* rounds of the control thread in the place of a blocked worker */
 #define WORKER_JOB_NS     (60 * CLOCK_US) /* most jobs are done before: being woken up costs more */
-#define WORKER_EVENTS     16
+#define WORKER_PAGE_SIZE  4096u
 
 /* F_SEAL_FUTURE_WRITE keeps our own mapping writable and forbids every later one. */
 static int worker_page(struct worker *w)
 {
-    const size_t size = 4096;
+    const size_t size = WORKER_PAGE_SIZE;
     int fd = memfd_create("urnic-worker", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
     if (fd < 0)
@@ -77,11 +74,12 @@ int worker_init(struct worker *w, unsigned index, int cpu, enum config_idle idle
     w->crowd_ns = WORKER_CROWD_MIN;
     w->pause_over = idle == IDLE_POLL ? UINT64_MAX : 0;
     w->page_fd = -1;
-    w->epfd = epoll_create1(EPOLL_CLOEXEC);
+    int rc = watch_init(&w->watch);
     w->eventfd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    int rc = w->epfd < 0 || w->eventfd < 0 ? -errno : worker_page(w);
     if (rc == 0)
-        rc = worker_watch(w, w->eventfd, true);
+        rc = w->eventfd < 0 ? -errno : worker_page(w);
+    if (rc == 0)
+        rc = watch_add(&w->watch, w->eventfd, true);
     if (rc < 0)
         worker_fini(w);
     return rc;
@@ -90,60 +88,14 @@ int worker_init(struct worker *w, unsigned index, int cpu, enum config_idle idle
 void worker_fini(struct worker *w)
 {
     if (w->shared)
-        munmap(w->shared, 4096);
+        munmap(w->shared, WORKER_PAGE_SIZE);
     if (w->page_fd >= 0)
         close(w->page_fd);
     if (w->eventfd >= 0)
         close(w->eventfd);
-    if (w->epfd >= 0)
-        close(w->epfd);
-    free(w->watch);
-    w->watch = NULL;
-    w->nwatch = 0;
+    watch_fini(&w->watch);
     w->shared = NULL;
-    w->page_fd = w->eventfd = w->epfd = -1;
-}
-
-/* What epoll gives back: descriptor, whether to drain it, and which watch this was. */
-static uint64_t watch_data(int fd, bool drain, uint32_t number)
-{
-    return (uint64_t)number << 32 | (uint64_t)drain << 31 | (uint32_t)fd;
-}
-
-/* Numbers of 32 bits come again after 4 billion clients: the same descriptor must then be waiting
- * in a fetched event, which lives microseconds. */
-static bool watch_current(const struct worker *w, uint64_t data)
-{
-    uint32_t fd = (uint32_t)data & 0x7FFFFFFF;
-    return fd < w->nwatch && w->watch[fd] == (uint32_t)(data >> 32) && w->watch[fd] != 0;
-}
-
-int worker_watch(struct worker *w, int fd, bool drain)
-{
-    uint32_t number = w->watches + 1 ? w->watches + 1 : 1;
-    struct epoll_event ev = {.events = EPOLLIN, .data.u64 = watch_data(fd, drain, number)};
-
-    if ((uint32_t)fd >= w->nwatch) {
-        uint32_t n = (uint32_t)fd + 64;
-        uint32_t *grown = realloc(w->watch, n * sizeof(*grown));
-        if (!grown)
-            return -ENOMEM;
-        memset(grown + w->nwatch, 0, (n - w->nwatch) * sizeof(*grown));
-        w->watch = grown;
-        w->nwatch = n;
-    }
-    if (epoll_ctl(w->epfd, EPOLL_CTL_ADD, fd, &ev) < 0)
-        return -errno; /* -EEXIST: the watch there is goes on */
-    w->watches = number;
-    w->watch[fd] = number;
-    return 0;
-}
-
-void worker_unwatch(struct worker *w, int fd)
-{
-    epoll_ctl(w->epfd, EPOLL_CTL_DEL, fd, NULL);
-    if ((uint32_t)fd < w->nwatch)
-        w->watch[fd] = 0;
+    w->page_fd = w->eventfd = -1;
 }
 
 /* One writer: no locked instruction needed. */
@@ -393,30 +345,13 @@ void worker_call(struct worker *w, void (*fn)(void *arg, uint64_t now), void *ar
 
 static void worker_wait(struct worker *w, uint64_t ns)
 {
-    struct epoll_event ev[WORKER_EVENTS];
-    struct timespec ts = {.tv_sec = (time_t)(ns / CLOCK_SEC), .tv_nsec = (long)(ns % CLOCK_SEC)};
-    uint8_t sink[256];
+    struct epoll_event ev[WATCH_EVENTS];
 
     atomic_store_explicit(&w->taken, false, memory_order_release);
-    int n = epoll_pwait2(w->epfd, ev, WORKER_EVENTS, &ts, NULL);
+    int n = watch_sleep(&w->watch, ev, ns);
     while (atomic_exchange_explicit(&w->taken, true, memory_order_acquire))
         sched_yield(); /* the control thread stands in; not for long */
-
-    for (int i = 0; i < n; i++) {
-        int fd = (int)(ev[i].data.u64 & 0x7FFFFFFF);
-        if (!watch_current(w, ev[i].data.u64))
-            continue; /* the control thread has taken it back meanwhile */
-        if ((ev[i].data.u64 >> 31 & 1) == 0) {
-            if (ev[i].events & (EPOLLHUP | EPOLLERR))
-                worker_unwatch(w, fd); /* or it would wake us for ever; service sees the link */
-            continue;
-        }
-        stat_add(&w->stats.kicks, 1);
-        /* Our own end: a client can't make it block. At its end of file there are no more kicks. */
-        ssize_t got = read(fd, sink, sizeof(sink));
-        if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR))
-            worker_unwatch(w, fd);
-    }
+    stat_add(&w->stats.kicks, watch_heard(&w->watch, ev, n));
 }
 
 /* Can every port wake us, by its descriptor or by its deadline? */

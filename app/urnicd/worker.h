@@ -20,6 +20,7 @@
 #include "config.h"
 #include "ipc.h"
 #include "life.h"
+#include "watch.h"
 
 struct device;
 struct context;
@@ -49,12 +50,8 @@ struct worker {
     /* worker_call's slot: one caller at a time, the control thread */
     _Atomic(struct worker_job *) job;
 
-    int epfd;
-    /* By descriptor: which watch it belongs to, 0 = none. An event that was fetched before its
-     * descriptor was taken back, closed, and given out again must not be acted on. */
-    uint32_t *watch;
-    uint32_t nwatch, watches;
-    int eventfd;               /* wakes the worker up; the daemon's own */
+    struct watch watch;        /* what wakes it up */
+    int eventfd;               /* ... of these the daemon's own */
     int page_fd;               /* of the page: sealed against writing by anyone else */
     struct ipc_worker *shared; /* and an ipc_life behind it */
     struct life life;
@@ -93,12 +90,6 @@ void worker_fini(struct worker *w);
 /* Run fn(arg, now) between two rounds of the worker and wait for its end: on the worker, or, while
  * that is blocked or not running, right here in its place. From the control thread only. */
 void worker_call(struct worker *w, void (*fn)(void *arg, uint64_t now), void *arg);
-
-/* Have the worker's epoll watch a descriptor: it only wakes the worker up. `drain`: read and drop
- * what is there, so that it doesn't wake it twice. On the worker, or before it starts. 0 or -errno.
- */
-int worker_watch(struct worker *w, int fd, bool drain);
-void worker_unwatch(struct worker *w, int fd);
 
 /* On the worker: take what applications have posted. For who holds frames that arrived later. */
 void worker_doorbells(struct worker *w, uint64_t now);

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What wakes a worker up, by epoll.
+ */
+#include "watch.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "clock.h"
+
+#define GROW 64u /* descriptors */
+
+/* What epoll gives back: descriptor, whether to drain it, and which watch this was. */
+static uint64_t event_data(int fd, bool drain, uint32_t number)
+{
+    return (uint64_t)number << 32 | (uint64_t)drain << 31 | (uint32_t)fd;
+}
+
+/* Numbers of 32 bits come again after 4 billion clients: the same descriptor must then be waiting
+ * in a fetched event, which lives microseconds. */
+static bool is_current(const struct watch *w, uint64_t data)
+{
+    uint32_t fd = (uint32_t)data & 0x7FFFFFFF;
+    return fd < w->room && w->number[fd] == (uint32_t)(data >> 32) && w->number[fd] != 0;
+}
+
+int watch_init(struct watch *w)
+{
+    *w = (struct watch){.epfd = epoll_create1(EPOLL_CLOEXEC)};
+    return w->epfd < 0 ? -errno : 0;
+}
+
+void watch_fini(struct watch *w)
+{
+    if (w->epfd >= 0)
+        close(w->epfd);
+    free(w->number);
+    *w = (struct watch){.epfd = -1};
+}
+
+int watch_add(struct watch *w, int fd, bool drain)
+{
+    uint32_t number = w->last + 1 ? w->last + 1 : 1;
+    struct epoll_event ev = {.events = EPOLLIN, .data.u64 = event_data(fd, drain, number)};
+
+    if ((uint32_t)fd >= w->room) {
+        uint32_t n = (uint32_t)fd + GROW;
+        uint32_t *grown = realloc(w->number, n * sizeof(*grown));
+        if (!grown)
+            return -ENOMEM;
+        memset(grown + w->room, 0, (n - w->room) * sizeof(*grown));
+        w->number = grown;
+        w->room = n;
+    }
+    if (epoll_ctl(w->epfd, EPOLL_CTL_ADD, fd, &ev) < 0)
+        return -errno; /* -EEXIST: the watch there is goes on */
+    w->last = number;
+    w->number[fd] = number;
+    return 0;
+}
+
+void watch_del(struct watch *w, int fd)
+{
+    epoll_ctl(w->epfd, EPOLL_CTL_DEL, fd, NULL);
+    if ((uint32_t)fd < w->room)
+        w->number[fd] = 0;
+}
+
+int watch_sleep(const struct watch *w, struct epoll_event *ev, uint64_t ns)
+{
+    struct timespec ts = {.tv_sec = (time_t)(ns / CLOCK_SEC), .tv_nsec = (long)(ns % CLOCK_SEC)};
+
+    return epoll_pwait2(w->epfd, ev, WATCH_EVENTS, &ts, NULL);
+}
+
+unsigned watch_heard(struct watch *w, const struct epoll_event *ev, int n)
+{
+    unsigned drained = 0;
+    uint8_t sink[256];
+
+    for (int i = 0; i < n; i++) {
+        int fd = (int)(ev[i].data.u64 & 0x7FFFFFFF);
+        if (!is_current(w, ev[i].data.u64))
+            continue; /* the control thread has taken it back meanwhile */
+        if ((ev[i].data.u64 >> 31 & 1) == 0) {
+            if (ev[i].events & (EPOLLHUP | EPOLLERR))
+                watch_del(w, fd); /* or it would wake us for ever; service sees the link */
+            continue;
+        }
+        drained++;
+        /* Our own end: a client can't make it block. At its end of file there are no more kicks. */
+        ssize_t got = read(fd, sink, sizeof(sink));
+        if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR))
+            watch_del(w, fd);
+    }
+    return drained;
+}
