@@ -269,9 +269,11 @@ static int check_load(const struct sim_reader *r, const struct sim_load *l, uint
         return sim_fail(r, l->line, "senders", "there are %u other hosts", hosts - 1);
     if (l->kind == SIM_BURST && l->times > 1 && !l->every)
         return sim_fail(r, l->line, "every", "several bursts need an interval");
-    if (l->kind == SIM_ALL_REDUCE && l->from + (uint64_t)l->hosts > hosts)
-        return sim_fail(r, l->line, "hosts", "the topology has %u hosts", hosts);
-    if (l->kind == SIM_ALL_REDUCE && l->size / (l->hosts ? l->hosts : hosts) > 1u << 30)
+    uint32_t ring = l->hosts ? l->hosts : hosts;
+    if (l->kind == SIM_ALL_REDUCE && l->from + (uint64_t)ring > hosts)
+        return sim_fail(r, l->line, "hosts", "%u from host %u on, but the topology has %u hosts",
+                        ring, l->from, hosts);
+    if (l->kind == SIM_ALL_REDUCE && l->size / ring > 1u << 30)
         return sim_fail(r, l->line, "size", "more than 1 GiB a step");
     return 0;
 }

@@ -82,6 +82,8 @@ static const struct {
     {GOOD "incast to=0 size=1K times=2\n", 4, "every", "interval"},
     {GOOD "incast to=0 size=1K senders=4\n", 4, "senders", "3 other hosts"},
     {GOOD "all-reduce size=1M hosts=5\n", 4, "hosts", "4 hosts"},
+    {GOOD "all-reduce size=1M first=3\n", 4, "hosts", "4 from host 3 on"},
+    {GOOD "all-reduce size=1M hosts=3 first=2\n", 4, "hosts", "3 from host 2 on"},
     {GOOD "arrivals sizes=mail load=1\n", 4, "sizes", "websearch"},
     {GOOD "duration 5\n", 4, "duration", "not a time"},
     {GOOD "expect jain > 1\n", 4, "expect", "METRIC <= N"},
