@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What programs written for rdma_cm rely on: accepting, refusing and hanging up in any order, and
+ * what becomes of queue pairs and ids meanwhile.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon_rig.h"
+#include "unit.h"
+
+#define SIZE (1u << 20)
+#define PORT 4801
+
+static struct rig rig;
+static struct end a, b;
+static struct urnic_cm_channel *ca, *cb;
+static struct urnic_cm_id *listener;
+
+static void up_with_listener_on(const char *link)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(PORT)};
+
+    rig_open_pair(&rig, link, &a, &b, SIZE);
+    ck_assert_int_eq(urnic_create_cm_channel(a.ctx, &ca), 0);
+    ck_assert_int_eq(urnic_create_cm_channel(b.ctx, &cb), 0);
+    ck_assert_int_eq(urnic_create_id(cb, URNIC_PS_TCP, NULL, &listener), 0);
+    ck_assert_int_eq(urnic_bind_addr(listener, (struct sockaddr *)&at), 0);
+    ck_assert_int_eq(urnic_listen(listener, 0), 0);
+}
+
+static void up_with_listener(void)
+{
+    up_with_listener_on("");
+}
+
+static void down_with_listener(void)
+{
+    ck_assert_int_eq(urnic_destroy_id(listener), 0);
+    ck_assert_int_eq(urnic_destroy_cm_channel(ca), 0);
+    ck_assert_int_eq(urnic_destroy_cm_channel(cb), 0);
+    rig_close_pair(&rig, &a, &b);
+}
+
+static void id_qp(struct end *e, struct urnic_cm_id *id, enum urnic_qp_type type)
+{
+    struct urnic_qp_init_attr init = {
+        .send_cq = e->cq,
+        .recv_cq = e->cq,
+        .cap = {.max_send_wr = 8, .max_recv_wr = 8, .max_send_sge = 1, .max_recv_sge = 1},
+        .qp_type = type,
+    };
+
+    ck_assert_int_eq(urnic_create_id_qp(id, e->pd, &init, &e->qp), 0);
+}
+
+/* A request of a queue pair of this type has come. */
+static void request(enum urnic_qp_type type, struct urnic_cm_id **active,
+                    struct urnic_cm_id **passive)
+{
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(PORT)};
+
+    inet_pton(AF_INET, "10.0.0.2", &to.sin_addr);
+    ck_assert_int_eq(urnic_create_id(ca, URNIC_PS_TCP, NULL, active), 0);
+    ck_assert_int_eq(urnic_resolve(*active, NULL, (struct sockaddr *)&to, 5000), 0);
+    await_cm(ca, URNIC_CM_ROUTE_RESOLVED);
+    id_qp(&a, *active, type);
+    ck_assert_int_eq(end_post_recv(&a, 0, 64, 7), 0);
+    ck_assert_int_eq(urnic_connect(*active, NULL), 0);
+    *passive = await_cm(cb, URNIC_CM_CONNECT_REQUEST).id;
+}
+
+static void close_both(struct urnic_cm_id *active, struct urnic_cm_id *passive)
+{
+    ck_assert_int_eq(urnic_destroy_ep(active), 0);
+    ck_assert_int_eq(urnic_destroy_ep(passive), 0);
+    a.qp = b.qp = NULL;
+}
+
+/* CM-25: accepting that is refused, here for its private data, can be tried again. */
+START_TEST(accepts_again)
+{
+    static const char data[197];
+    struct urnic_conn_param param = {.private_data = data, .private_data_len = sizeof(data)};
+    struct urnic_cm_id *active, *passive;
+
+    up_with_listener();
+    request(URNIC_QPT_RC, &active, &passive);
+    id_qp(&b, passive, URNIC_QPT_RC);
+    ck_assert_int_eq(urnic_accept(passive, &param), -EINVAL);
+    param.private_data_len--;
+    ck_assert_int_eq(urnic_accept(passive, &param), 0);
+    await_cm(ca, URNIC_CM_ESTABLISHED);
+    await_cm(cb, URNIC_CM_ESTABLISHED);
+    close_both(active, passive);
+    down_with_listener();
+}
+END_TEST
+
+/* CM-25: unreliable connections, too. */
+START_TEST(connects_uc)
+{
+    struct urnic_cm_id *active, *passive;
+
+    up_with_listener();
+    request(URNIC_QPT_UC, &active, &passive);
+    id_qp(&b, passive, URNIC_QPT_UC);
+    ck_assert_int_eq(end_post_recv(&b, 0, 4096, 8), 0);
+    ck_assert_int_eq(urnic_accept(passive, NULL), 0);
+    await_cm(ca, URNIC_CM_ESTABLISHED);
+    await_cm(cb, URNIC_CM_ESTABLISHED);
+    ck_assert_int_eq(end_post(&a, URNIC_WR_SEND, 0, 4096, 0, 0, 9), 0);
+    end_expect(&a, URNIC_WC_SUCCESS, 9);
+    end_expect(&b, URNIC_WC_SUCCESS, 8);
+    close_both(active, passive);
+    down_with_listener();
+}
+END_TEST
+
+/* CM-29: whoever asks for an unreliable connection isn't given a reliable one, nor the other way
+ * round: accepting is refused, moves nothing, and can be tried again with the right queue pair. */
+START_TEST(accepts_its_type_only)
+{
+    static const enum urnic_qp_type types[] = {URNIC_QPT_RC, URNIC_QPT_UC};
+    struct urnic_cm_id *active, *passive;
+    struct urnic_qp_attr attr;
+
+    up_with_listener();
+    for (unsigned i = 0; i < 2; i++) {
+        request(types[i], &active, &passive);
+        end_qp(&b, types[!i]);
+        struct urnic_qp *wrong = b.qp;
+        const struct urnic_conn_param param = {.qp_num = urnic_qp_num(wrong)};
+        ck_assert_int_eq(urnic_accept(passive, &param), -EPROTOTYPE);
+        ck_assert_int_eq(urnic_query_qp(wrong, &attr), 0);
+        ck_assert_int_eq(attr.qp_state, URNIC_QPS_RESET);
+        ck_assert_int_eq(urnic_destroy_qp(wrong), 0);
+        id_qp(&b, passive, types[i]);
+        ck_assert_int_eq(urnic_accept(passive, NULL), 0);
+        await_cm(ca, URNIC_CM_ESTABLISHED);
+        await_cm(cb, URNIC_CM_ESTABLISHED);
+        close_both(active, passive);
+    }
+    down_with_listener();
+}
+END_TEST
+
+/* A queue pair for datagrams can't be connected, and a datagram service has no other. */
+START_TEST(connects_no_datagrams)
+{
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(PORT)};
+    struct urnic_cm_id *active, *passive, *service;
+    struct urnic_conn_param param = {0};
+
+    up_with_listener();
+    inet_pton(AF_INET, "10.0.0.2", &to.sin_addr);
+    ck_assert_int_eq(urnic_create_id(ca, URNIC_PS_TCP, NULL, &active), 0);
+    ck_assert_int_eq(urnic_resolve(active, NULL, (struct sockaddr *)&to, 5000), 0);
+    await_cm(ca, URNIC_CM_ROUTE_RESOLVED);
+    id_qp(&a, active, URNIC_QPT_UD);
+    ck_assert_int_eq(urnic_connect(active, NULL), -EPROTOTYPE);
+    ck_assert_int_eq(urnic_destroy_ep(active), 0);
+    a.qp = NULL;
+
+    ck_assert_int_eq(urnic_create_id(cb, URNIC_PS_UDP, NULL, &service), 0);
+    ck_assert_int_eq(urnic_bind_addr(service, (struct sockaddr *)&to), 0);
+    ck_assert_int_eq(urnic_listen(service, 1), 0);
+    ck_assert_int_eq(urnic_create_id(ca, URNIC_PS_UDP, NULL, &active), 0);
+    ck_assert_int_eq(urnic_resolve(active, NULL, (struct sockaddr *)&to, 5000), 0);
+    await_cm(ca, URNIC_CM_ROUTE_RESOLVED);
+    ck_assert_int_eq(urnic_connect(active, NULL), 0);
+    passive = await_cm(cb, URNIC_CM_CONNECT_REQUEST).id;
+    end_qp(&b, URNIC_QPT_RC);
+    param.qp_num = urnic_qp_num(b.qp);
+    ck_assert_int_eq(urnic_accept(passive, &param), -EPROTOTYPE);
+    ck_assert_int_eq(urnic_destroy_id(passive), 0);
+    ck_assert_int_eq(urnic_destroy_id(active), 0);
+    ck_assert_int_eq(urnic_destroy_id(service), 0);
+    down_with_listener();
+}
+END_TEST
+
+/* A queue pair that was destroyed is not its connection's any more, whose events still come; the id
+ * can have another one. */
+START_TEST(outlives_its_queue_pair)
+{
+    struct urnic_cm_id *active, *passive;
+
+    up_with_listener();
+    request(URNIC_QPT_RC, &active, &passive);
+    id_qp(&b, passive, URNIC_QPT_RC);
+    ck_assert_int_eq(urnic_destroy_qp(b.qp), 0);
+    ck_assert_ptr_null(urnic_id_qp(passive));
+    id_qp(&b, passive, URNIC_QPT_RC);
+    ck_assert_int_eq(urnic_accept(passive, NULL), 0);
+    await_cm(ca, URNIC_CM_ESTABLISHED);
+    await_cm(cb, URNIC_CM_ESTABLISHED);
+    ck_assert_int_eq(urnic_destroy_qp(b.qp), 0);
+    b.qp = NULL;
+    ck_assert_int_eq(urnic_disconnect(active), 0);
+    ck_assert_ptr_eq(await_cm(cb, URNIC_CM_DISCONNECTED).id, passive);
+    ck_assert_ptr_null(urnic_id_qp(passive));
+    ck_assert_int_eq(urnic_destroy_id(passive), 0);
+    ck_assert_int_eq(urnic_destroy_id(active), 0); /* its queue pair stays ... */
+    end_expect(&a, URNIC_WC_WR_FLUSH_ERR, 7);
+    ck_assert_int_eq(urnic_destroy_qp(a.qp), 0);
+    a.qp = NULL;
+    down_with_listener();
+}
+END_TEST
+
+/* A queue pair that is given to another id goes with that one only: the first has none any more,
+ * and may get one of its own. */
+START_TEST(goes_with_one_id)
+{
+    struct urnic_cm_id *first, *second;
+
+    up_with_listener();
+    ck_assert_int_eq(urnic_create_id(ca, URNIC_PS_TCP, NULL, &first), 0);
+    ck_assert_int_eq(urnic_create_id(ca, URNIC_PS_TCP, NULL, &second), 0);
+    end_qp(&a, URNIC_QPT_RC);
+    ck_assert_int_eq(urnic_id_set_qp(first, a.qp), 0);
+    ck_assert_int_eq(urnic_id_set_qp(second, a.qp), 0);
+    ck_assert_ptr_null(urnic_id_qp(first));
+    ck_assert_ptr_eq(urnic_id_qp(second), a.qp);
+    ck_assert_int_eq(urnic_destroy_qp(a.qp), 0);
+    ck_assert_ptr_null(urnic_id_qp(second));
+    ck_assert_int_eq(urnic_disconnect(first), -EINVAL);
+    id_qp(&a, first, URNIC_QPT_RC);
+    ck_assert_int_eq(urnic_id_set_qp(second, a.qp), 0);
+    ck_assert_int_eq(urnic_destroy_id(first), 0);
+    ck_assert_ptr_eq(urnic_id_qp(second), a.qp);
+    ck_assert_int_eq(urnic_destroy_ep(second), 0);
+    a.qp = NULL;
+    down_with_listener();
+}
+END_TEST
+
+/* ... and leaves the groups that the first one joined: nobody else would. */
+START_TEST(leaves_groups_with_its_id)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET}, group = {.sin_family = AF_INET};
+    struct urnic_qp_attr reset = {.qp_state = URNIC_QPS_RESET};
+    struct urnic_cm_id *first, *second;
+
+    up_with_listener();
+    inet_pton(AF_INET, "10.0.0.1", &at.sin_addr);
+    inet_pton(AF_INET, "239.0.0.1", &group.sin_addr);
+    ck_assert_int_eq(urnic_create_id(ca, URNIC_PS_UDP, NULL, &first), 0);
+    ck_assert_int_eq(urnic_create_id(ca, URNIC_PS_UDP, NULL, &second), 0);
+    ck_assert_int_eq(urnic_bind_addr(first, (struct sockaddr *)&at), 0);
+    id_qp(&a, first, URNIC_QPT_UD);
+    ck_assert_int_eq(urnic_join_multicast(first, (struct sockaddr *)&group), 0);
+    await_cm(ca, URNIC_CM_MULTICAST_JOIN);
+    ck_assert_int_eq(urnic_modify_qp(a.qp, &reset, URNIC_QP_STATE), 0);
+    ck_assert_int_eq(urnic_id_set_qp(second, a.qp), 0);
+    ck_assert_int_eq(urnic_destroy_id(first), 0);
+    ck_assert_int_eq(urnic_destroy_ep(second), 0);
+    a.qp = NULL;
+    down_with_listener();
+}
+END_TEST
+
+/* CM-25: as rdma_disconnect, hanging up on a request that has no answer yet succeeds at either
+ * side: nothing comes of it any more. What was never a request can't be hung up. */
+START_TEST(hangs_up_unanswered)
+{
+    struct urnic_cm_id *active, *passive;
+    struct urnic_qp_attr attr;
+
+    up_with_listener();
+    request(URNIC_QPT_RC, &active, &passive);
+    id_qp(&b, passive, URNIC_QPT_RC);
+    if (_i == 0) {
+        ck_assert_int_eq(urnic_disconnect(passive), 0);
+        ck_assert_int_eq(urnic_query_qp(b.qp, &attr), 0);
+        ck_assert_int_eq(attr.qp_state, URNIC_QPS_ERR);
+        ck_assert_int_eq(urnic_accept(passive, NULL), -EINVAL);
+        ck_assert_int_eq(urnic_destroy_ep(passive), 0);
+        ck_assert_int_eq(await_cm(ca, URNIC_CM_REJECTED).status, 28);
+    } else {
+        ck_assert_int_eq(urnic_disconnect(active), 0);
+        end_expect(&a, URNIC_WC_WR_FLUSH_ERR, 7);
+        ck_assert_int_eq(urnic_accept(passive, NULL), 0);
+        ck_assert_int_eq(await_cm(ca, URNIC_CM_CONNECT_ERROR).status, -EINVAL);
+        ck_assert_int_eq(await_cm(cb, URNIC_CM_REJECTED).status, 28);
+        ck_assert_int_eq(urnic_destroy_ep(passive), 0);
+    }
+    ck_assert_int_eq(urnic_destroy_ep(active), 0);
+    a.qp = b.qp = NULL;
+
+    ck_assert_int_eq(urnic_create_id(ca, URNIC_PS_TCP, NULL, &active), 0);
+    id_qp(&a, active, URNIC_QPT_RC);
+    ck_assert_int_eq(end_post_recv(&a, 0, 64, 8), 0);
+    ck_assert_int_eq(urnic_disconnect(active), -EINVAL);
+    ck_assert_int_eq(urnic_query_qp(a.qp, &attr), 0);
+    ck_assert_int_eq(attr.qp_state, URNIC_QPS_INIT); /* what fails changes nothing */
+    ck_assert_int_eq(urnic_destroy_ep(active), 0);
+    a.qp = NULL;
+    down_with_listener();
+}
+END_TEST
+
+/* CM-25: who accepts and has gone before the other side has seen the answer: its reply and its
+ * farewell come together. That is no fault of the caller's. */
+START_TEST(hung_up_with_the_answer)
+{
+    struct urnic_cm_id *active, *passive;
+
+    up_with_listener_on(",delay=300ms");
+    request(URNIC_QPT_RC, &active, &passive);
+    id_qp(&b, passive, URNIC_QPT_RC);
+    ck_assert_int_eq(urnic_accept(passive, NULL), 0);
+    ck_assert_int_eq(urnic_destroy_ep(passive), 0);
+    usleep(100000); /* both are on their way */
+    kill(rig.pid, SIGSTOP);
+    usleep(500000); /* both have arrived */
+    kill(rig.pid, SIGCONT);
+    ck_assert_int_eq(await_cm(ca, URNIC_CM_CONNECT_ERROR).status, -ECONNABORTED);
+    end_expect(&a, URNIC_WC_WR_FLUSH_ERR, 7);
+    await_cm(ca, URNIC_CM_DISCONNECTED);
+    ck_assert_int_eq(urnic_destroy_ep(active), 0);
+    a.qp = b.qp = NULL;
+    down_with_listener();
+}
+END_TEST
+
+/* CM-25: of a rejected connection's queue pair the receives come back. */
+START_TEST(rejection_flushes)
+{
+    struct urnic_cm_id *active, *passive;
+
+    up_with_listener();
+    request(URNIC_QPT_RC, &active, &passive);
+    ck_assert_int_eq(urnic_reject(passive, "no", 2), 0);
+    ck_assert_mem_eq(await_cm(ca, URNIC_CM_REJECTED).private_data, "no", 3);
+    end_expect(&a, URNIC_WC_WR_FLUSH_ERR, 7);
+    close_both(active, passive);
+    down_with_listener();
+}
+END_TEST
+
+/* CM-25: as rdma_listen, an id without an address listens at all of them, at a port that the daemon
+ * chooses. */
+START_TEST(listens_unbound)
+{
+    struct urnic_cm_id *id;
+    uint16_t port = 0;
+
+    up_with_listener();
+    ck_assert_int_eq(urnic_create_id(cb, URNIC_PS_TCP, NULL, &id), 0);
+    ck_assert_int_eq(urnic_listen(id, 1), 0);
+    ck_assert_int_eq(urnic_id_addr(id, NULL, &port, NULL, NULL), 0);
+    ck_assert_uint_ne(port, 0);
+    ck_assert_int_eq(urnic_destroy_id(id), 0);
+    down_with_listener();
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("connections");
+    TCase *t = tcase_create("connections");
+
+    tcase_set_timeout(t, 60);
+    tcase_add_test(t, accepts_again);
+    tcase_add_test(t, connects_uc);
+    tcase_add_test(t, accepts_its_type_only);
+    tcase_add_test(t, connects_no_datagrams);
+    tcase_add_loop_test(t, hangs_up_unanswered, 0, 2);
+    tcase_add_test(t, hung_up_with_the_answer);
+    tcase_add_test(t, outlives_its_queue_pair);
+    tcase_add_test(t, goes_with_one_id);
+    tcase_add_test(t, leaves_groups_with_its_id);
+    tcase_add_test(t, rejection_flushes);
+    tcase_add_test(t, listens_unbound);
+    suite_add_tcase(s, t);
+    return unit_run(s);
+}
