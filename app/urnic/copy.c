@@ -278,6 +278,57 @@ static int copy(const struct job *j, int fd, uint64_t size)
     return equal ? CLI_OK : CLI_FAIL;
 }
 
+/* Which of the two operands is the remote one, and so which way the file goes. 0; -1 with a
+ * message.
+ */
+static int take_sides(char *const *operand, struct job *j)
+{
+    int remote = split_remote(operand[1], j);
+    if (remote) {
+        j->put = true;
+        j->file = operand[0];
+    } else {
+        remote = split_remote(operand[0], j);
+        j->file = operand[1];
+    }
+    if (remote < 0)
+        return -1;
+    if (!remote) {
+        cli_error("neither '%s' nor '%s' has the form HOST:PATH", operand[0], operand[1]);
+        return -1;
+    }
+    if (strlen(j->path) >= COPY_TEXT) {
+        cli_error("the remote path is longer than %u octets", COPY_TEXT - 1);
+        return -1;
+    }
+    return 0;
+}
+
+/* The local file, and the copying. */
+static int copy_file(const struct job *j)
+{
+    struct stat st = {0};
+    bool there = access(j->file, F_OK) == 0;
+    int fd = j->put ? open(j->file, O_RDONLY | O_CLOEXEC)
+                    : open(j->file, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    if (fd < 0 || fstat(fd, &st) < 0 || (j->put && !S_ISREG(st.st_mode))) {
+        cli_error("%s: %s", j->file, fd < 0 ? strerror(errno) : "not a regular file");
+        if (fd >= 0)
+            close(fd);
+        return CLI_USAGE;
+    }
+    cli_catch_signals();
+    int status = copy(j, fd, (uint64_t)st.st_size);
+    /* No trace of an attempt that got nothing. */
+    if (status != CLI_OK && !there && fstat(fd, &st) == 0 && st.st_size == 0)
+        unlink(j->file);
+    if (close(fd) < 0 && !j->put) {
+        cli_error("%s: %s", j->file, strerror(errno));
+        status = CLI_FAIL;
+    }
+    return status;
+}
+
 static int run(int argc, char **argv)
 {
     static const struct option options[] = {CLI_OPTIONS,
@@ -299,44 +350,9 @@ static int run(int argc, char **argv)
     }
     if (cli_operands(argc, argv, 2, 2, "a file, or HOST:PATH,") != CLI_OK)
         return CLI_USAGE;
-    int remote = split_remote(argv[optind + 1], &j);
-    if (remote) {
-        j.put = true;
-        j.file = argv[optind];
-    } else {
-        remote = split_remote(argv[optind], &j);
-        j.file = argv[optind + 1];
-    }
-    if (remote < 0)
+    if (take_sides(argv + optind, &j) < 0)
         return CLI_USAGE;
-    if (!remote) {
-        cli_error("neither '%s' nor '%s' has the form HOST:PATH", argv[optind], argv[optind + 1]);
-        return CLI_USAGE;
-    }
-    if (strlen(j.path) >= COPY_TEXT) {
-        cli_error("the remote path is longer than %u octets", COPY_TEXT - 1);
-        return CLI_USAGE;
-    }
-    struct stat st = {0};
-    bool there = access(j.file, F_OK) == 0;
-    int fd = j.put ? open(j.file, O_RDONLY | O_CLOEXEC)
-                   : open(j.file, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-    if (fd < 0 || fstat(fd, &st) < 0 || (j.put && !S_ISREG(st.st_mode))) {
-        cli_error("%s: %s", j.file, fd < 0 ? strerror(errno) : "not a regular file");
-        if (fd >= 0)
-            close(fd);
-        return CLI_USAGE;
-    }
-    cli_catch_signals();
-    status = copy(&j, fd, (uint64_t)st.st_size);
-    /* No trace of an attempt that got nothing. */
-    if (status != CLI_OK && !there && fstat(fd, &st) == 0 && st.st_size == 0)
-        unlink(j.file);
-    if (close(fd) < 0 && !j.put) {
-        cli_error("%s: %s", j.file, strerror(errno));
-        status = CLI_FAIL;
-    }
-    return status;
+    return copy_file(&j);
 }
 
 const struct cli_command cmd_copy = {"copy", "a file over RDMA, to or from `urnic serve`", help,

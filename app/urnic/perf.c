@@ -140,52 +140,60 @@ static int measure(struct perf_end *e, struct perf_qp *q, const struct perf_opti
     return rc;
 }
 
-static int client(const struct perf_options *o)
+/* 0 or -errno with a message. */
+static int connections(struct perf_end *e, const struct perf_options *o)
 {
-    unsigned n = o->qps + o->idle_qps;
-    struct perf_ask first = ask_for(o, 0);
-    /* Queue pairs share the buffer when it would get too large; a pong has a place of its own. */
-    uint64_t size = first.span * (o->latency ? 2 : o->qps);
-    if (size > o->buffer)
-        size = o->buffer > 2 * first.span ? o->buffer : 2 * first.span;
-    struct perf_end e;
+    struct perf_result r = {0};
+    int rc = perf_connections(e, o, &r);
+    if (rc == 0) {
+        perf_report_head(o);
+        perf_report(o, &r);
+    }
+    return rc;
+}
+
+/* Data over `n` queue pairs, in a buffer of `size` octets. As connections. */
+static int traffic(struct perf_end *e, const struct perf_options *o, unsigned n, uint64_t size)
+{
+    uint64_t span = ask_for(o, 0).span;
     struct perf_qp *q = calloc(n, sizeof *q);
     if (!q) {
         cli_error("%u queue pairs: %s", n, strerror(ENOMEM));
-        return CLI_FAIL;
+        return -ENOMEM;
     }
-    unsigned cqe = o->qps * (o->depth / o->signal_every + 2) + 64;
-    int rc = perf_end_init(&e, o->device, size, (int)cqe, o->wait);
-    if (rc < 0) {
-        free(q);
-        return CLI_FAIL;
+    for (unsigned i = 0; i < n; i++) {
+        q[i].ask = ask_for(o, i);
+        q[i].ask.rkey = e->res.mr->rkey;
+        q[i].ask.addr = (uintptr_t)e->res.mem + (o->latency ? span : 0);
+        if (o->both)
+            q[i].ask.addr += i * span % (size - span + 1);
     }
-    if (o->op == PERF_CONNECT) {
-        struct perf_result r = {0};
-        rc = perf_connections(&e, o, &r);
-        if (rc == 0) {
-            perf_report_head(o);
-            perf_report(o, &r);
-        }
-    } else {
-        for (unsigned i = 0; i < n; i++) {
-            q[i].ask = ask_for(o, i);
-            q[i].ask.rkey = e.res.mr->rkey;
-            q[i].ask.addr = (uintptr_t)e.res.mem + (o->latency ? first.span : 0);
-            if (o->both)
-                q[i].ask.addr += i * first.span % (size - first.span + 1);
-        }
-        rc = perf_connect_all(&e, q, n, o);
-        if (rc == 0) {
-            perf_report_head(o);
-            rc = measure(&e, q, o);
-            if (rc < 0 && rc != -EIO)
-                cli_error("measuring: %s", strerror(-rc));
-        }
-        for (unsigned i = 0; i < n; i++)
-            perf_qp_destroy(&q[i]);
+    int rc = perf_connect_all(e, q, n, o);
+    if (rc == 0) {
+        perf_report_head(o);
+        rc = measure(e, q, o);
+        if (rc < 0 && rc != -EIO)
+            cli_error("measuring: %s", strerror(-rc));
     }
+    for (unsigned i = 0; i < n; i++)
+        perf_qp_destroy(&q[i]);
     free(q);
+    return rc;
+}
+
+static int client(const struct perf_options *o)
+{
+    uint64_t span = ask_for(o, 0).span;
+    /* Queue pairs share the buffer when it would get too large; a pong has a place of its own. */
+    uint64_t size = span * (o->latency ? 2 : o->qps);
+    if (size > o->buffer)
+        size = o->buffer > 2 * span ? o->buffer : 2 * span;
+    unsigned cqe = o->qps * (o->depth / o->signal_every + 2) + 64;
+    struct perf_end e;
+    if (perf_end_init(&e, o->device, size, (int)cqe, o->wait) < 0)
+        return CLI_FAIL;
+    int rc =
+        o->op == PERF_CONNECT ? connections(&e, o) : traffic(&e, o, o->qps + o->idle_qps, size);
     perf_end_free(&e);
     return rc < 0 ? CLI_FAIL : CLI_OK;
 }
