@@ -196,7 +196,6 @@ static int device_make_engine(struct device *d, char *err)
         .mem = {.max_pd = LIMIT_PD, .max_mr = LIMIT_MR, .max_mw = LIMIT_MW},
         .vlan = d->conf->vlan,
         .mtu = d->path_mtu,
-        .frame_max = d->frame_max,
         .line_rate = d->io->caps.rate_bps,
         .cc = d->conf->cc,
         .loopback = d->conf->loopback,

@@ -128,7 +128,7 @@ struct engine_slot {
 };
 
 /* Fill up to n slots (n <= ENGINE_BURST). Returns how many were filled, always the first ones. A
- * slot must hold the port MTU's largest frame (engine_params.frame_max). */
+ * slot must hold the largest frame of the path MTU (engine_params.mtu): `cap` isn't looked at. */
 unsigned engine_tx(struct engine *e, struct engine_slot *slots, unsigned n, uint64_t now);
 /* Fill one slot with a WRITE that would otherwise go out behind an ACK: for who knows that somebody
  * waits for it. Nothing else gets in between; the ACK is the next engine_tx's. No message that
@@ -384,8 +384,6 @@ struct engine_params {
     bool rnr_on_rd_res;    /* READs beyond max_dest_rd_atomic: RNR NAK, don't queue (RNR-11) */
     unsigned mtu;          /* port's largest path MTU, enum 1..5 */
     uint32_t window;       /* packets in flight per QP; 0 = default (REQ-13) */
-    uint32_t frame_max;    /* every tx slot holds at least this */
-    uint64_t ack_delay_ns; /* upper bound for a coalesced ACK; 0 = default 16 us (ACK-04) */
     uint64_t line_rate;    /* bit/s; 0 = unknown */
     uint32_t records;      /* packets with copies pending, all QPs together; 0 = 4096, < 2^16 */
     uint32_t max_qp, max_cq, max_srq;

@@ -286,7 +286,6 @@ static bool configure(struct drill_run *run, const struct drill_stmt *st)
     NUMBER(DEV_WINDOW, ep->window);
     NUMBER(DEV_STRICT, ep->strict_resp);
     NUMBER(DEV_VLAN, ep->vlan);
-    NUMBER(DEV_ACK_DELAY, ep->ack_delay_ns);
     NUMBER(DEV_LOOPBACK, ep->loopback);
     NUMBER(DEV_RATE, ep->line_rate);
     NUMBER(DEV_RECORDS, ep->records);
@@ -311,7 +310,6 @@ bool drill_bench_open(struct drill_run *run, const struct drill_stmt *device)
         .max_qp = 1024,
         .mem = {.max_pd = 64, .max_mr = 1024, .max_mw = 1024, .key = {1, 2}},
         .mtu = 5,
-        .frame_max = WIRE_FRAME_MAX,
     };
     run->cp = (struct cm_params){.key = {3, 4}, .ca_guid = 0x020000FFFE000001, .max_mtu = 5};
     memcpy(run->ep.mac, drill_device_mac, 6);

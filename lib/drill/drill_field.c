@@ -302,7 +302,6 @@ const struct drill_field drill_device_fields[] = {
     OWN("window", TYPE_NUM, DEV_WINDOW),
     OWN("strict_resp", TYPE_FLAG, DEV_STRICT),
     OWN("vlan", TYPE_NUM, DEV_VLAN, .bits = 16),
-    OWN("ack_delay", TYPE_TIME, DEV_ACK_DELAY),
     OWN("loopback", TYPE_FLAG, DEV_LOOPBACK),
     OWN("cc", TYPE_TEXT, DEV_CC),
     OWN("lenient_addr", TYPE_FLAG, DEV_LENIENT),

@@ -127,7 +127,6 @@ enum {
     DEV_WINDOW,
     DEV_STRICT,
     DEV_VLAN,
-    DEV_ACK_DELAY,
     DEV_LOOPBACK,
     DEV_CC,
     DEV_LENIENT,

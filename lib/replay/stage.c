@@ -95,9 +95,7 @@ int stage_init(struct stage *s, const struct stage_params *p, const struct stage
         .key = {0x0123456789ABCDEF, 0xFEDCBA9876543210},
         .max_qp = 4,
         .mem = {.max_pd = 2, .max_mr = 4096, .max_mw = 4, .key = {1, 2}},
-        .frame_max = WIRE_FRAME_MAX,
         .window = WINDOW,
-        .ack_delay_ns = 1,
         .loopback = true,
         .pkeys = {p->pkey, p->more_pkeys[0], p->more_pkeys[1], p->more_pkeys[2]},
     };

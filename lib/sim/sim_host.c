@@ -253,7 +253,6 @@ int sim_host_init(struct sim_host *h, struct sim_world *w, uint32_t number, uint
         .max_cq = 1,
         .mem = {.max_pd = 1, .max_mr = 1, .max_mw = 1, .key = {sim_rand(&w->rng), number}},
         .mtu = wire_mtu_enum(p->mtu),
-        .frame_max = WIRE_FRAME_MAX,
         .line_rate = h->port->rate,
         .window = p->window,
         .records = RECORDS,

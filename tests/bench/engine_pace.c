@@ -56,7 +56,6 @@ static struct engine *make_engine(uint64_t rate, uint32_t *pd, uint32_t *lkey, s
         .key = {1, 2},
         .max_qp = 4096,
         .mem = {.max_pd = 2, .max_mr = 2, .max_mw = 2, .key = {1, 2}},
-        .frame_max = WIRE_FRAME_MAX,
     };
     struct wire_addr ip = wire_addr_v4(0x0A000001);
     struct mem_seg seg = {memory, 0, MEMORY};

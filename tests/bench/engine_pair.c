@@ -53,7 +53,6 @@ void side_create(struct side *s, unsigned n, const char *port, uint64_t now)
         .mem = {.max_pd = 4, .max_mr = 4, .max_mw = 4, .key = {n + 5, 3}},
         .mac = {2, 0, 0, 0, 0, (uint8_t)(n + 1)},
         .mtu = 5,
-        .frame_max = 4300,
     };
     struct io_open_params io = {.frame_max = 4300};
     char err[256];

@@ -200,7 +200,6 @@ static void start(const uint8_t *data, size_t size)
         .mem = {.max_pd = 2, .max_mr = 64, .max_mw = 8, .key = {3, 4}},
         .mac = {2, 0, 0, 0, 0, 2},
         .mtu = 5,
-        .frame_max = WIRE_FRAME_MAX,
     };
     cc_conf_init(&p.cc, &cc_dcqcn);
     p.cc.v[CC_P_line] = 1000000000; /* so that the limiter has a say */

@@ -434,7 +434,6 @@ static int host_new(struct vnet *net, unsigned index, const char *spec, uint64_t
         .max_srq = 100,
         .mem = {.max_pd = 100, .max_mr = 20000, .max_mw = 1000, .key = {seed, index + 1}},
         .mtu = 5,
-        .frame_max = h->pub.port->caps.frame_max,
         .line_rate = h->pub.port->caps.rate_bps,
     };
     memcpy(p.mac, h->pub.port->caps.mac, 6);

@@ -172,7 +172,6 @@ struct rig *rig_new(const struct rig_opts *o)
         .key = {0x0123456789ABCDEF, 0xFEDCBA9876543210},
         .max_qp = o->max_qp ? o->max_qp : 64,
         .mem = {.max_pd = 16, .max_mr = 64, .max_mw = 64, .key = {1, 2}},
-        .frame_max = WIRE_FRAME_MAX,
         .window = o->window,
         .records = o->records,
         .strict_resp = o->strict_resp,

@@ -191,7 +191,6 @@ static void setup(struct bed *b, const struct script *s, uint32_t psn0)
         .mem = {.max_pd = 4, .max_mr = 16, .max_mw = 16, .key = {3, 4}},
         .mac = {2, 0, 0, 0, 0, 2},
         .mtu = 3,
-        .frame_max = WIRE_FRAME_MAX,
         .rnr_on_rd_res = s->setup.rnr_on_rd_res,
     };
     b->e = engine_create(&p, b->now);

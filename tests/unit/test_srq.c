@@ -71,8 +71,7 @@ static struct fix make(void)
     const struct engine_params p = {.hooks = {.cq_push = no_cq, .event = on_event},
                                     .max_srq = 2,
                                     .mem = {.max_pd = 2, .max_mr = 2},
-                                    .mtu = 3,
-                                    .frame_max = 5000};
+                                    .mtu = 3};
     struct fix f = {.e = engine_create(&p, 0)};
     ck_assert_int_eq(mem_pd_alloc(engine_mem(f.e), &f.pd), 0);
     return f;

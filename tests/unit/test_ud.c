@@ -120,7 +120,6 @@ static void setup(struct many *m)
         .mem = {.max_pd = 1, .max_mr = 1},
         .mac = {2, 0, 0, 0, 0, 2},
         .mtu = 3,
-        .frame_max = WIRE_FRAME_MAX,
         .pkeys = {WIRE_PKEY_DEFAULT, 0x9ABC},
     };
     m->e = engine_create(&p, 0);

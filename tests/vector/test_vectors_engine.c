@@ -69,7 +69,6 @@ static void setup(struct bed *b)
         .mem = {.max_pd = 1, .max_mr = 1},
         .mac = {0x02, 0x00, 0x5E, 0x00, 0x53, 0x02},
         .mtu = 3,
-        .frame_max = WIRE_FRAME_MAX,
     };
     const struct wire_addr local = wire_addr_v4(0xC0000202), peer = wire_addr_v4(0xC0000201);
     b->e = engine_create(&p, 0);
