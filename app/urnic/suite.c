@@ -86,8 +86,7 @@ static unsigned judge(void *arg, enum fault_dir dir, uint8_t *frame, uint32_t le
     const struct suite_pkt head = {.at = at,
                                    .waited = waited < UINT32_MAX ? (uint32_t)waited : UINT32_MAX,
                                    .dir = dir,
-                                   .fate = (uint8_t)bits,
-                                   .icrc_bad = bad};
+                                   .fate = (uint8_t)bits};
     const struct suite_pkt *k = suite_trace_add(&s->trace, &head, frame, &p);
     s->packets += dir == FAULT_BA;
     s->bad_icrc += dir == FAULT_BA && bad;

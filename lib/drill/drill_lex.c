@@ -80,10 +80,8 @@ static void number(struct drill_lex *l)
 
 void drill_lex_next(struct drill_lex *l)
 {
-    const char *before = l->p;
     while (l->p < l->end && (*l->p == ' ' || *l->p == '\t' || *l->p == '\r'))
         l->p++;
-    l->spaced = l->p > before;
     l->at = l->text = l->p;
     l->len = 0;
     if (l->p == l->end || *l->p == '#') {

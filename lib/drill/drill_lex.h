@@ -29,7 +29,6 @@ struct drill_lex {
     const char *text;     /* WORD, STRING: the first of them */
     uint64_t num;         /* NUMBER; times in ns */
     bool unit;            /* NUMBER: it is a time */
-    bool spaced;          /* blanks before it */
     char sign;
     const char *why;
 };

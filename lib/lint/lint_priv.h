@@ -97,7 +97,6 @@ struct lint_read {
 struct lint_wait {
     bool on;
     uint32_t msn;
-    bool sent_later; /* the PSN in question has been sent since */
     bool nak;
     uint8_t opcode;
     uint32_t psn;

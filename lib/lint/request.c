@@ -328,7 +328,6 @@ static void judge_beyond(struct lint_ctx *c)
         c->wait = NULL;
         w->on = false;
     } else if (wire_psn_diff(c->p.psn, w->psn) <= 0) {
-        w->sent_later = true;
         forget_messages(f); /* it may be sent, and counted, for the second time */
     }
 }
