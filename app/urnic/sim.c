@@ -14,6 +14,7 @@
 #include "rulefile.h"
 #include "sim.h"
 #include "sim_chart.h"
+#include "sim_metric.h"
 #include "sim_out.h"
 
 static const char help[] = {
@@ -389,7 +390,9 @@ static int add_chart(struct job *j, const char *text)
 {
     struct sim_chart *c = j->ncharts < CHARTS ? sim_chart_new(text) : NULL;
     if (!c) {
-        cli_error("--chart: '%s' is not METRIC/X[/SERIES]=FILE, or it is the 9th", text);
+        cli_error("--chart: '%s' is not METRIC/X[/SERIES]=FILE with a metric that there is, or it "
+                  "is the 9th",
+                  text);
         return CLI_USAGE;
     }
     j->chart[j->ncharts++] = c;
@@ -413,6 +416,10 @@ static int add_figure(struct job *j, const char *text)
 {
     if (j->nfigures == FIGURES) {
         cli_error("--figure: at most %u times", FIGURES);
+        return CLI_USAGE;
+    }
+    if (!sim_metric_known(text)) {
+        cli_error("--figure: there is no metric '%s'", text);
         return CLI_USAGE;
     }
     j->figure[j->nfigures++] = text;

@@ -53,6 +53,8 @@ struct sim_chart *sim_chart_new(const char *text)
         text++;
         good = word(&text, "=", c->series, sizeof c->series);
     }
+    if (good && strcmp(c->x, "time"))
+        good = sim_metric_known(c->metric);
     if (!good || *text != '=' || !text[1]) {
         free(c);
         return NULL;

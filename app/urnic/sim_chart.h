@@ -11,7 +11,7 @@
 struct sim_chart;
 
 /* "METRIC/X[/SERIES]=FILE.svg": X and SERIES are variables of the scenario; with "time" as X METRIC
- * is "queue" or "rate". NULL: not of this form, or no memory. */
+ * is "queue" or "rate". NULL: not of this form, no such metric, or no memory. */
 struct sim_chart *sim_chart_new(const char *text);
 /* Take what it needs from a run that has ended. 0 or -ENOMEM; -EINVAL: the scenario has no such
  * variable, or the run no such figure (the point is left out). */

@@ -396,36 +396,57 @@ static double node_pauses(const struct sim *sim, const char *name)
     return sum;
 }
 
-bool sim_metric_known(const char *name)
+/* "12" and nothing else */
+static bool number(const char *text, unsigned *out)
+{
+    char tail;
+    return *text >= '0' && *text <= '9' && strlen(text) < 10 &&
+           sscanf(text, "%u%c", out, &tail) == 1;
+}
+
+/* The metric before the dot, or -1. */
+static int metric_of(const char *name)
 {
     size_t len = strcspn(name, ".");
-    for (const struct sim_metric_info *m = sim_metrics; m->name; m++)
-        if (strlen(m->name) == len && !memcmp(m->name, name, len))
-            return true;
-    return false;
+    for (int i = 0; sim_metrics[i].name; i++)
+        if (strlen(sim_metrics[i].name) == len && !memcmp(sim_metrics[i].name, name, len))
+            return i;
+    return -1;
+}
+
+bool sim_metric_known(const char *name)
+{
+    int i = metric_of(name);
+    const char *dot = strchr(name, '.');
+    unsigned n;
+    if (i < 0 || !dot)
+        return i >= 0;
+    if (run_fns[i] == m_pauses)
+        return (!strncmp(dot, ".host", 5) && number(dot + 5, &n)) ||
+               (!strncmp(dot, ".switch", 7) && number(dot + 7, &n));
+    return (flow_fns[i] || run_fns[i] == m_faulted) && number(dot + 1, &n);
 }
 
 bool sim_metric(struct sim *sim, const char *name, double *out)
 {
     const char *dot = strchr(name, '.');
-    size_t len = dot ? (size_t)(dot - name) : strlen(name);
-    unsigned flow;
+    int i = metric_of(name);
+    unsigned n = 0;
     *out = NAN;
-    for (uint32_t i = 0; i < sim->flows.n; i++)
-        sim_flow_refresh(&sim->flows.flow[i]);
-    for (unsigned i = 0; sim_metrics[i].name; i++) {
-        if (strlen(sim_metrics[i].name) != len || memcmp(sim_metrics[i].name, name, len))
-            continue;
-        if (!dot)
-            *out = run_fns[i](sim);
-        else if (flow_fns[i] && sscanf(dot + 1, "%u", &flow) == 1 && flow < sim->flows.n)
-            *out = flow_fns[i](sim, &sim->flows.flow[flow]);
-        else if (run_fns[i] == m_faulted && sscanf(dot + 1, "%u", &flow) == 1 && flow &&
-                 flow <= sim->s->nrules)
-            *out = rule_done(sim, flow - 1);
-        else if (run_fns[i] == m_pauses)
-            *out = node_pauses(sim, dot + 1);
-    }
+    if (!sim_metric_known(name))
+        return false;
+    for (uint32_t k = 0; k < sim->flows.n; k++)
+        sim_flow_refresh(&sim->flows.flow[k]);
+    if (!dot)
+        *out = run_fns[i](sim);
+    else if (run_fns[i] == m_pauses)
+        *out = node_pauses(sim, dot + 1);
+    else if (!number(dot + 1, &n))
+        return false;
+    else if (run_fns[i] == m_faulted && n && n <= sim->s->nrules)
+        *out = rule_done(sim, n - 1);
+    else if (flow_fns[i] && n < sim->flows.n)
+        *out = flow_fns[i](sim, &sim->flows.flow[n]);
     return !isnan(*out);
 }
 

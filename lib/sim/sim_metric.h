@@ -15,7 +15,7 @@ extern const struct sim_metric_info sim_metrics[]; /* ends with name = NULL */
 /* Of all flows, or with ".N" of flow N; with ".NODE" of a node (pauses.switch1). False: there is no
  * such figure in this run. */
 bool sim_metric(struct sim *sim, const char *name, double *out);
-/* Can there be such a figure: is the part before the dot a metric? */
+/* Can there be such a figure? "goodput.3" yes, whether or not the run has a flow 3; "jain.3" no. */
 bool sim_metric_known(const char *name);
 /* Does the run fulfil it? *value is what it was; false as well when there is no such figure. */
 bool sim_expect_holds(struct sim *sim, const struct sim_expect *x, double *value);

@@ -5,6 +5,7 @@
 #include "sim_reader.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -57,6 +58,12 @@ int sim_read_value(const struct sim_reader *r, const struct sim_field *f, const 
     }
     if (!sim_value(f->unit, text, &v))
         return sim_fail(r, r->line, f->name, "'%.40s' is not %s", text, sim_value_like(f->unit));
+    if (f->kind != SIM_F_DOUBLE) {
+        double nearest = round(v); /* 1.001us are 1000.9999999999999 ns */
+        if (f->unit == SIM_COUNT && v != nearest)
+            return sim_fail(r, r->line, f->name, "'%.40s' is not a whole number", text);
+        v = nearest;
+    }
     if (v < f->min || v > f->max)
         return sim_fail(r, r->line, f->name, "%.40s is outside %.15g..%.15g", text, f->min, f->max);
     if (f->kind == SIM_F_DOUBLE)
@@ -220,6 +227,8 @@ int sim_read_sweep(struct sim_reader *r)
         v->known = true;
         return 0;
     }
+    if (v && v->swept)
+        return sim_fail(r, r->line, r->word[1], "it is swept already");
     bool range = r->nwords == 3 && sscanf(r->word[2], "%u..%u%c", &a, &b, &tail) == 2;
     if (range && (b < a || b - a >= SIM_POINTS))
         return sim_fail(r, r->line, r->word[1], "the range is empty or too long");
@@ -237,6 +246,7 @@ int sim_read_sweep(struct sim_reader *r)
 bool sim_read_when(struct sim_reader *r, int *err)
 {
     *err = 0;
+    r->when = r->nwords && !strcmp(r->word[0], "when");
     while (r->nwords && !strcmp(r->word[0], "when")) {
         char *eq = r->nwords > 2 ? strchr(r->word[1], '=') : NULL;
         const struct sim_var *v = eq ? find_var(r->s, r->word[1], (size_t)(eq - r->word[1])) : NULL;

@@ -19,6 +19,8 @@ struct sim_reader {
     unsigned line;
     uint32_t point; /* what is left of it for the sweeps to come */
     bool have_topology;
+    bool when;     /* this line has a condition */
+    uint32_t said; /* statements that have been there without one, a bit each */
     char *word[SIM_WORDS];
     unsigned nwords;
     char text[SIM_LINE_MAX];     /* of the line, variables replaced; cut into words */

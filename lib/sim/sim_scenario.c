@@ -6,6 +6,7 @@
  */
 #include "sim_scenario.h"
 
+#include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -103,7 +104,8 @@ static int line_payload(struct sim_reader *r)
 {
     bool skip = r->nwords == 2 && !strcmp(r->word[1], "skip");
     if (!skip && (r->nwords != 2 || strcmp(r->word[1], "carry")))
-        return sim_fail(r, r->line, "payload", "it is 'carry' or 'skip'");
+        return sim_fail(r, r->line, "payload", "'%.40s' is neither 'carry' nor 'skip'",
+                        sim_reader_rest(r));
     r->s->skip_payload = skip;
     return 0;
 }
@@ -130,9 +132,11 @@ static int line_expect(struct sim_reader *r)
         return sim_fail(r, r->line, "expect", "there is no metric '%s'", r->word[1]);
     memcpy(x->metric, r->word[1], strlen(r->word[1]));
     x->op = (enum sim_op)op;
-    if (!sim_value(SIM_COUNT, r->word[3], &x->value) ||
-        (within && !sim_value(SIM_RATIO, r->word[5], &x->within)))
-        return sim_fail(r, r->line, "expect", "its value is not a number");
+    if (!sim_value(SIM_COUNT, r->word[3], &x->value))
+        return sim_fail(r, r->line, "expect", "'%.40s' is not a number", r->word[3]);
+    if (within && !sim_value(SIM_RATIO, r->word[5], &x->within))
+        return sim_fail(r, r->line, "expect", "'%.40s' is not %s", r->word[5],
+                        sim_value_like(SIM_RATIO));
     s->nexpects++;
     return 0;
 }
@@ -211,15 +215,15 @@ static int line_title(struct sim_reader *r)
 }
 
 /* Statements that are one number. */
-#define NUMBER(word, unit, member, max)                                                            \
+#define NUMBER(word, unit, member, min, max)                                                       \
     {                                                                                              \
-        word, SIM_F_U64, unit, offsetof(struct sim_scenario, member), 0, max, NULL, false          \
+        word, SIM_F_U64, unit, offsetof(struct sim_scenario, member), min, max, NULL, false        \
     }
 static const struct sim_field numbers[] = {
-    NUMBER("seed", SIM_COUNT, seed, 0x1p53),
-    NUMBER("duration", SIM_TIME, duration, SIM_TIME_MAX),
-    NUMBER("sample", SIM_TIME, sample, SIM_TIME_MAX),
-    NUMBER("measure", SIM_TIME, measure, SIM_TIME_MAX),
+    NUMBER("seed", SIM_COUNT, seed, 0, 0x1p53),
+    NUMBER("duration", SIM_TIME, duration, 1, SIM_TIME_MAX),
+    NUMBER("sample", SIM_TIME, sample, 0, SIM_TIME_MAX),
+    NUMBER("measure", SIM_TIME, measure, 0, SIM_TIME_MAX),
 };
 
 static int line_number(struct sim_reader *r, const struct sim_field *f)
@@ -232,25 +236,47 @@ static int line_number(struct sim_reader *r, const struct sim_field *f)
 static const struct {
     const char *word;
     int (*read)(struct sim_reader *r);
+    bool once;
 } statements[] = {
-    {"cc", line_cc},       {"expect", line_expect},     {"fault", line_fault},
-    {"host", line_host},   {"noise", line_noise},       {"payload", line_payload},
-    {"set", sim_read_set}, {"sweep", sim_read_sweep},   {"switch", line_switch},
-    {"title", line_title}, {"topology", line_topology}, {"watch", line_watch},
+    {"cc", line_cc, true},
+    {"expect", line_expect, false},
+    {"fault", line_fault, false},
+    {"host", line_host, false},
+    {"noise", line_noise, false},
+    {"payload", line_payload, true},
+    {"set", sim_read_set, false},
+    {"sweep", sim_read_sweep, false},
+    {"switch", line_switch, false},
+    {"title", line_title, true},
+    {"topology", line_topology, false},
+    {"watch", line_watch, false},
 };
+
+/* What has one value has it once; a line with a condition may give it another one. */
+static int once(struct sim_reader *r, unsigned bit)
+{
+    if (r->when)
+        return 0;
+    if (r->said >> bit & 1)
+        return sim_fail(r, r->line, r->word[0], "'%.40s': there is one already",
+                        sim_reader_rest(r));
+    r->said |= 1u << bit;
+    return 0;
+}
 
 static int line(struct sim_reader *r)
 {
+    const unsigned nnumbers = sizeof(numbers) / sizeof(numbers[0]);
     const char *w = r->word[0];
     for (unsigned i = 0; sim_loads[i].word; i++)
         if (!strcmp(w, sim_loads[i].word))
             return line_load(r, (enum sim_load_kind)i);
-    for (unsigned i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+    for (unsigned i = 0; i < nnumbers; i++)
         if (!strcmp(w, numbers[i].name))
-            return line_number(r, &numbers[i]);
+            return once(r, i) ? -EINVAL : line_number(r, &numbers[i]);
     for (unsigned i = 0; i < sizeof(statements) / sizeof(statements[0]); i++)
         if (!strcmp(w, statements[i].word))
-            return statements[i].read(r);
+            return statements[i].once && once(r, nnumbers + i) ? -EINVAL : statements[i].read(r);
     return sim_fail(r, r->line, w, "it is not a keyword");
 }
 
@@ -263,6 +289,8 @@ static int check_load(const struct sim_reader *r, const struct sim_load *l, uint
                         "there is no host %u: the topology has %u", l->from, hosts);
     if (l->to >= hosts)
         return sim_fail(r, l->line, "to", "there is no host %u: the topology has %u", l->to, hosts);
+    if (l->kind == SIM_FLOW && l->size && l->stop != SIM_NEVER)
+        return sim_fail(r, l->line, "stop", "only a flow with size=forever has one");
     if (l->kind == SIM_FLOW && l->from == l->to)
         return sim_fail(r, l->line, "to", "it is the host that the flow comes from");
     if (l->kind == SIM_BURST && l->count >= hosts)

@@ -49,6 +49,13 @@ for text in "timer, us" "queue_p99, kB" "bytes=10M" "bytes=150K"; do
     grep -q ">$text<" "$tmp/c.svg" || fail "the chart lacks $text"
 done
 
+# A figure that no run has is known before the first run.
+for option in "--figure=zork" "--figure=jain.1" "--chart=zork/timer=$tmp/z.svg"; do
+    rc=0
+    timeout 5 "$urnic" sim -q "$scenarios/websearch.sim" "$option" 2>"$tmp/err" || rc=$?
+    [ $rc = 2 ] && grep -q 'metric' "$tmp/err" || fail "$option: status $rc, $(cat "$tmp/err")"
+done
+
 # A page without a curve is no page.
 printf 'duration 1ms\ntopology dumbbell hosts=1 rate=40G\nflow from=0 to=1 size=forever\n' >"$tmp/bare.sim"
 rc=0

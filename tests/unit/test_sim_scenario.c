@@ -70,6 +70,9 @@ static const struct {
     {GOOD "host mtu=1500\n", 4, "mtu", "not 256"},
     {GOOD "host mtu=1K\n", 4, "mtu", "not a number"},
     {GOOD "host mtu=99999\n", 4, "mtu", "outside"},
+    {GOOD "host retries=1.5\n", 4, "retries", "'1.5' is not a whole number"},
+    {GOOD "seed 0.1\n", 4, "seed", "'0.1' is not a whole number"},
+    {GOOD "flow from=0.9 to=2 size=1K\n", 4, "from", "'0.9' is not a whole number"},
     {GOOD "host window=32 window=32\n", 4, "window", "twice"},
     {GOOD "host colour=3\n", 4, "colour", "no such field"},
     {GOOD "switch pfc=yes\n", 4, "pfc", "neither 'on' nor 'off'"},
@@ -85,10 +88,25 @@ static const struct {
     {GOOD "all-reduce size=1M first=3\n", 4, "hosts", "4 from host 3 on"},
     {GOOD "all-reduce size=1M hosts=3 first=2\n", 4, "hosts", "3 from host 2 on"},
     {GOOD "arrivals sizes=mail load=1\n", 4, "sizes", "websearch"},
-    {GOOD "duration 5\n", 4, "duration", "not a time"},
+    {GOOD "measure 5\n", 4, "measure", "not a time"},
     {GOOD "expect jain > 1\n", 4, "expect", "METRIC <= N"},
     {GOOD "expect goodputs >= 1\n", 4, "expect", "no metric 'goodputs'"},
     {GOOD "expect .1 >= 1\n", 4, "expect", "no metric '.1'"},
+    {GOOD "expect jain.1 >= 1\n", 4, "expect", "no metric 'jain.1'"},
+    {GOOD "expect goodput.1x >= 1\n", 4, "expect", "no metric 'goodput.1x'"},
+    {GOOD "expect goodput.-1 >= 1\n", 4, "expect", "no metric 'goodput.-1'"},
+    {GOOD "expect pauses.1 <= 1\n", 4, "expect", "no metric 'pauses.1'"},
+    {GOOD "expect faulted.x <= 1\n", 4, "expect", "no metric 'faulted.x'"},
+    {GOOD "expect drops <= -1\n", 4, "expect", "'-1' is not a number"},
+    {GOOD "expect drops = 1 within -5%\n", 4, "expect", "'-5%' is not a ratio"},
+    {GOOD "payload keep\n", 4, "payload", "'keep' is neither 'carry' nor 'skip'"},
+    {GOOD "seed 1\nseed 2\n", 5, "seed", "'2': there is one already"},
+    {GOOD "payload skip\npayload carry\n", 5, "payload", "'carry': there is one already"},
+    {GOOD "cc none\ncc dcqcn\n", 5, "cc", "'dcqcn': there is one already"},
+    {GOOD "sweep x 1 2\nsweep x 3 4\n", 5, "x", "swept already"},
+    {"topology dumbbell hosts=2 rate=40G\nflow from=0 to=2 size=1K\nduration 0\n", 3, "duration",
+     "0 is outside"},
+    {GOOD "flow from=0 to=2 size=1K stop=1us\n", 4, "stop", "size=forever"},
     {GOOD "watch switch0 cloud\n", 4, "watch", "not a node"},
     {GOOD "seed $nothing\n", 4, "$", "no variable 'nothing'"},
     {GOOD "topology incast hosts=2 rate=1G\n", 4, "topology", "one already"},
@@ -107,6 +125,18 @@ START_TEST(scenario_mistakes_name_line_and_field)
     ck_assert_msg(err.line == wrong[_i].line && !strcmp(err.field, wrong[_i].field) &&
                       strstr(err.reason, wrong[_i].reason),
                   "%s\n-> %u: %s: %s", wrong[_i].text, err.line, err.field, err.reason);
+}
+END_TEST
+
+/* 1.001us are 1000.9999999999999 ns in floating point. */
+START_TEST(scenario_numbers_are_rounded_to_the_nearest)
+{
+    ck_assert_int_eq(parse("topology dumbbell hosts=2 rate=40G delay=1.001us\nduration 1.001us\n"
+                           "flow from=0 to=2 size=1K\n",
+                           0),
+                     0);
+    ck_assert_uint_eq(s.topo.delay, 1001);
+    ck_assert_uint_eq(s.duration, 1001);
 }
 END_TEST
 
@@ -152,6 +182,7 @@ int main(void)
     tcase_add_test(c, scenario_is_read);
     tcase_add_loop_test(c, scenario_mistakes_name_line_and_field, 0,
                         sizeof wrong / sizeof wrong[0]);
+    tcase_add_test(c, scenario_numbers_are_rounded_to_the_nearest);
     tcase_add_test(c, scenario_sweeps);
     tcase_add_test(c, scenario_conditions);
     suite_add_tcase(suite, c);
