@@ -120,9 +120,18 @@ void responder_give(struct responder *r, size_t at)
     if (f & WIRE_F_INV)
         rkey = regions_invalidable(&r->regions, &r->stage, p);
     post_recv(r, p);
+    bool due = p->psn == stage_epsn(&r->stage), alive = stage_state(&r->stage) != QPS_ERR;
     r->feeding = p;
     stage_feed(&r->stage, p, rkey);
     r->feeding = NULL;
+    if (due && alive && stage_state(&r->stage) == QPS_ERR)
+        r->refused = p;
+    /* (what finds no receive isn't wrong) */
+    bool wrong = r->stage.drop && r->stage.drop <= ENGINE_C_rx_bad_aeth;
+    if (due)
+        r->dropped = wrong && alive ? p : NULL;
+    if (r->dropped == p)
+        r->dropped_rule = engine_counter_rules[r->stage.drop];
     r->j->out->fed++;
     if (declined != declined_so_far(r)) {
         uint32_t n = packet_psns(r->d, p);
@@ -220,7 +229,11 @@ static int prepare(struct responder *r)
 static void take_request(struct responder *r, size_t at)
 {
     struct packet *p = &r->d->packet[at];
-    if (packet_optional(p) && !evidence_refused(r->d, p, WIRE_SYN_NAK_INV)) {
+    struct wire_pkt w;
+    if (p->overrun)
+        packet_wire(p, &w);
+    if ((packet_optional(p) && !evidence_refused(r->d, p, WIRE_SYN_NAK_INV)) ||
+        (p->overrun && w.dma_len <= WIRE_MSG_MAX)) {
         r->hole = true; /* executed, or nobody knows */
         return;
     }

@@ -35,6 +35,9 @@ struct responder {
     uint32_t *bucket; /* index + 1 */
     struct regions regions;
     const struct packet *feeding;
+    const struct packet *refused; /* for good, by our engine, */
+    const struct packet *dropped; /* or dropped in its turn, */
+    const char *dropped_rule;     /* by this rule */
     uint8_t *declined; /* bit per PSN bucket: repeated more often than our engine bears */
     struct {
         uint32_t psn;
@@ -52,6 +55,7 @@ struct responder {
     bool behind;                /* our engine is, with this PSN, and that has been said */
     uint32_t behind_at;
     bool failed; /* out of memory */
+    char why[96]; /* ... of the latest difference, where it names a packet */
 };
 
 /* Of a payload, for the ledger. */

@@ -12,6 +12,8 @@
 #define RESPONSES 1u
 #define REQUESTS  2u
 
+#define OTHERS_MAX 256u /* findings that are kept to name a rule */
+
 static const struct field {
     const char *rule, *name, *why;
     unsigned of;
@@ -34,7 +36,8 @@ static const struct field *field_of(const char *rule)
 void fields_keep(void *ctx, const struct lint_finding *f)
 {
     struct fields *s = ctx;
-    if (f->verdict != LINT_VIOLATION || f->flow == LINT_NO_FLOW || !field_of(f->rule->id))
+    if (f->verdict != LINT_VIOLATION || f->flow == LINT_NO_FLOW ||
+        (!field_of(f->rule->id) && s->others++ >= OTHERS_MAX))
         return;
     if (s->n == s->room) {
         size_t room = s->room ? 2 * s->room : 64;
@@ -77,6 +80,12 @@ static size_t from(const struct fields *s, uint64_t number)
     return lo;
 }
 
+const char *fields_rule(const struct fields *s, const struct packet *p)
+{
+    size_t k = from(s, p->kept->number);
+    return k < s->n && s->found[k].number == p->kept->number ? s->found[k].rule : NULL;
+}
+
 void fields_judge(const struct fields *s, const struct direction *d, struct judge *j)
 {
     bool responder = j->out->role == REPLAY_RESPONDER;
@@ -89,7 +98,7 @@ void fields_judge(const struct fields *s, const struct direction *d, struct judg
         for (size_t k = from(s, p->kept->number); k < s->n && s->found[k].number == p->kept->number;
              k++) {
             const struct field *f = field_of(s->found[k].rule);
-            if (s->found[k].flow == own && f->of & (responder ? RESPONSES : REQUESTS))
+            if (f && s->found[k].flow == own && f->of & (responder ? RESPONSES : REQUESTS))
                 judge_differ(j, p, f->rule, f->name, s->found[k].expected, f->why);
         }
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What lint finds wrong in fields that are not compared packet by packet.
+ * What lint finds wrong: in fields that are not compared packet by packet, and in requests that our
+ * engine refuses.
  */
 #ifndef URNIC_REPLAY_FIELDS_H
 #define URNIC_REPLAY_FIELDS_H
@@ -17,7 +18,7 @@ struct fields_found {
 
 struct fields {
     struct fields_found *found;
-    size_t n, room;
+    size_t n, room, others;
     struct held *held;
     bool failed; /* out of memory */
 };
@@ -29,6 +30,8 @@ void fields_sort(struct fields *s);
 /* Report those of the packets that the end whose place we take has sent, in the role that j->out
  * says. */
 void fields_judge(const struct fields *s, const struct direction *d, struct judge *j);
+/* Once sorted: the rule that this packet breaks, as far as lint can prove; or NULL. */
+const char *fields_rule(const struct fields *s, const struct packet *p);
 void fields_free(struct fields *s);
 
 #endif

@@ -176,6 +176,7 @@ static int one_role(struct replay *r, struct direction d, enum replay_role role,
         d.doubled = vantage_doubled(&d);
         order_restore(&d);
         find_selective(&d);
+        overrun_find(&d);
         evidence_find(&d);
         if (!d.known_base)
             return 0;
@@ -287,8 +288,11 @@ static int role_of(struct run *run, const struct way *w, const struct direction 
 
 static int direction(struct run *run, const struct way *w)
 {
-    struct direction d = {
-        .flow = *w->flow, .answers = *w->answers, .connection = w->connection, .held = &w->r->held};
+    struct direction d = {.flow = *w->flow,
+                          .answers = *w->answers,
+                          .connection = w->connection,
+                          .held = &w->r->held,
+                          .fields = &w->r->fields};
     int rc = packets_collect(&w->r->keep, &d);
     if (!rc && d.packets) {
         rc = role_of(run, w, &d, REPLAY_RESPONDER);

@@ -9,6 +9,8 @@
 #include "replay.h"
 #include "wire.h"
 
+struct fields;
+
 /* A captured packet of the direction that is replayed: what is looked at again and again. All else
  * is in its frame, see packet_wire. Its fields are 0 unless it is good or selective. */
 struct packet {
@@ -33,6 +35,8 @@ struct packet {
     bool overtaken : 1; /* an answer that later ones have overtaken, as far as that can be told */
     bool doubled : 1;   /* by the network behind the capture: the copy finds one */
     bool refused : 1;   /* with an access error: its key isn't good (any more) */
+    bool overrun : 1; /* a READ that asks for PSNs that others use, or too many: dma_len is less */
+    bool inside : 1;  /* a request with such a PSN */
     bool spoilt : 1;    /* its data could not be placed by the responder itself */
 };
 
@@ -41,6 +45,7 @@ struct direction {
     struct packet *packet; /* of both flows only, in the order of the capture */
     size_t packets;
     struct held *held;
+    const struct fields *fields; /* what lint has found */
     struct lint_flow_info flow, answers;
     uint32_t connection;
     uint32_t mtu;    /* octets */
@@ -165,6 +170,9 @@ int choices_find(struct direction *d, struct judge *j, bool *explained);
 
 /* Fill in the MTU. */
 void evidence_mtu(struct direction *d);
+
+/* Find READs that ask for more PSNs than the requester goes by, and cut them. */
+void overrun_find(struct direction *d);
 
 /* Put answers that stand shortly before what they answer behind it. */
 void order_restore(struct direction *d);

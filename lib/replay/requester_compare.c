@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "as_requester.h"
+#include "fields.h"
 
 #define NEW_MAX 4096u /* packets sent on after a sequence NAK: on their way before it came */
 
@@ -64,12 +65,15 @@ static struct field differing(const struct packet *first, const struct wire_pkt 
     bool cut = again && (packet_cut(p) || packet_cut(first));
     if (a->payload_len != b->payload_len && cut)
         return (struct field){NULL, NULL}; /* one of them is perhaps several, merged by the host */
+    if (a->payload_len != b->payload_len && again && p->payload_len == first->payload_len)
+        return (struct field){NULL, NULL}; /* has been said */
     if (a->payload_len != b->payload_len)
         return (struct field){"payload length", again ? "RTX-05" : "REQ-02"};
     if (!payload_same(first, p))
         return (struct field){"payload", "RTX-05"};
-    if (headers & WIRE_H_RETH && a->dma_len != b->dma_len)
-        return (struct field){"DMA length", again ? "RTX-05" : "RSP-16"};
+    bool most = b->dma_len > WIRE_MSG_MAX;
+    if (headers & WIRE_H_RETH && a->dma_len != b->dma_len && !(p->overrun && !most))
+        return (struct field){"DMA length", most ? "RSP-15" : again ? "RTX-05" : "RSP-16"};
     if (headers & (WIRE_H_RETH | WIRE_H_ATOMICETH) && a->va != b->va)
         return (struct field){"address", "RTX-05"};
     if (headers & (WIRE_H_RETH | WIRE_H_ATOMICETH | WIRE_H_IETH) && a->rkey != b->rkey)
@@ -102,6 +106,8 @@ static struct field differing_again(const struct requester *r, const struct plac
         return (struct field){"opcode", "REQ-06"};
     if (b->va != a->va + skip)
         return (struct field){"address", "RD-12"};
+    if (p->overrun)
+        return (struct field){NULL, NULL}; /* has been said */
     if (b->dma_len > a->dma_len - skip)
         return (struct field){"DMA length", "RD-12"};
     if (b->rkey != a->rkey)
@@ -120,7 +126,7 @@ void requester_compare(struct requester *r, const struct packet *p)
         return;
     }
     bool reliable = r->d->flow.service == WIRE_RC;
-    if (first == p && at->emitted && !at->odd && !at->again && reliable) {
+    if (first == p && at->emitted && !at->odd && !at->again && !p->inside && reliable) {
         r->j->out->compared++;
         r->j->out->same++;
         return;
@@ -138,14 +144,19 @@ void requester_compare(struct requester *r, const struct packet *p)
     }
     /* Sent again, a READ asks for what is missing of it, at its beginning too. */
     bool part = at->again || (f & WIRE_F_READ && first != p && p->opcode == ours.opcode);
-    struct field what = part ? differing_again(r, at, p) : differing(first, &ours, p);
+    struct field what = p->inside ? (struct field){"PSN", "REQ-06"}
+                        : part    ? differing_again(r, at, p)
+                                  : differing(first, &ours, p);
+    if (what.name && !strcmp(what.rule, "RTX-05") && fields_rule(r->d->fields, first))
+        what.name = NULL; /* the first one was wrong, and has been found to be */
     r->j->out->compared++;
     if (!what.name)
         r->j->out->same++;
     else
         judge_differ(r->j, p, what.rule, what.name, at->again ? "(the rest of the READ)" : dump,
-                     first != p ? "sent again, it is not what it was"
-                                : "our engine sends it otherwise");
+                     p->inside    ? "this PSN is one of a READ's responses"
+                     : first != p ? "sent again, it is not what it was"
+                                  : "our engine sends it otherwise");
 }
 
 /* A sequence NAK wants its PSN again, if the requester goes on. */

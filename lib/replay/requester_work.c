@@ -60,6 +60,13 @@ static int post_hole(struct requester *r, uint32_t psns)
     return rc;
 }
 
+/* Does the next message begin right behind this place? */
+static bool goes_on(const struct requester *r, size_t last)
+{
+    return last + 1 < r->places && r->place[last + 1].off == r->place[last].off + 1 &&
+           !(packet_flags(first_of(r, &r->place[last + 1])) & (WIRE_F_MIDDLE | WIRE_F_LAST));
+}
+
 /* The SEND or WRITE that begins at the next place: fills in *wr, returns its octets. */
 static uint32_t infer_message(const struct requester *r, struct engine_send_wr *wr, size_t *last,
                               uint32_t *psns)
@@ -76,9 +83,10 @@ static uint32_t infer_message(const struct requester *r, struct engine_send_wr *
     wr->flags = w.se ? WR_F_SOLICITED : 0;
     wr->imm = packet_flags(end) & WIRE_F_INV ? w.rkey : w.imm;
     uint32_t len = (*psns - 1) * d->mtu + (*psns > 1 && !tail ? 1 : tail);
-    if (!whole && write && first->dma_len > len)
+    bool fits = (first->dma_len + (uint64_t)d->mtu - 1) / d->mtu == *psns;
+    if (write && ((whole && *psns > 1 && !tail && fits) || (!whole && first->dma_len > len)))
         len = first->dma_len;
-    else if (!whole)
+    else if (!whole && !(write && first->dma_len <= len && goes_on(r, *last)))
         len += 1; /* there is more of it, behind the capture's end */
     uint64_t all = ((uint64_t)len + d->mtu - 1) / d->mtu;
     *psns = all > *psns ? (uint32_t)all : *psns;
@@ -104,7 +112,7 @@ static int post_next(struct requester *r)
         return post_hole(r, p->off - r->posted);
     if (f & WIRE_F_READ) {
         wr.opcode = WR_RDMA_READ;
-        len = w.dma_len;
+        len = first->dma_len;
         psns = packet_psns(r->d, first);
     } else if (f & WIRE_F_ATOMIC) {
         bool add = (w.opcode & 31) == WIRE_FETCH_ADD;

@@ -4,9 +4,11 @@
  * answer, and nothing else explains it (responder_excuse.c), it is a difference, with the rule that
  * it is about.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "as_responder.h"
+#include "fields.h"
 
 static bool same_kind(const struct answer *a, const struct packet *p)
 {
@@ -52,29 +54,92 @@ static bool acknowledgeable(const struct responder *r, uint32_t psn)
     return wire_psn_diff(stage_epsn(&r->stage), psn) > 0;
 }
 
+/* What has last asked with this answer's PSN; or NULL. */
+static const struct packet *asked_last(const struct responder *r, const struct packet *answer)
+{
+    const struct packet *q = answer;
+    for (unsigned n = 0; q > r->d->packet && n < BACK; n++)
+        if (packet_asks(r->d, --q) &&
+            ((answer->psn - q->psn) & WIRE_PSN_MASK) < packet_psns(r->d, q))
+            return q;
+    return NULL;
+}
+
 /* Does this PSN belong to a READ or an ATOMIC, as it was last asked for? No ACK names it then. */
 static bool answered_otherwise(const struct responder *r, const struct packet *ack)
 {
-    const struct packet *q = ack;
-    for (unsigned n = 0; q > r->d->packet && n < BACK; n++)
-        if (packet_asks(r->d, --q) && ((ack->psn - q->psn) & WIRE_PSN_MASK) < packet_psns(r->d, q))
-            return packet_flags(q) & (WIRE_F_READ | WIRE_F_ATOMIC);
+    const struct packet *q = asked_last(r, ack);
+    return q && packet_flags(q) & (WIRE_F_READ | WIRE_F_ATOMIC);
+}
+
+/* A READ response or ATOMIC acknowledge whose AETH doesn't say ACK? */
+static bool odd_syndrome(const struct packet *p)
+{
+    return !(packet_flags(p) & WIRE_F_ACK) && wire_opcodes[p->opcode].headers & WIRE_H_AETH &&
+           wire_aeth_kind(p->syndrome) != WIRE_AETH_ACK;
+}
+
+/* A READ response that our engine doesn't give, or an ATOMIC acknowledge. */
+static const char *rule_of_data(const struct responder *r, const struct packet *p,
+                                const struct answer *near)
+{
+    const unsigned kinds = WIRE_F_READ | WIRE_F_ATOMIC;
+    const struct packet *asked = asked_last(r, p);
+    unsigned f = packet_flags(p);
+    if (asked && (packet_flags(asked) & kinds) != (f & kinds))
+        return "REQ-28";
+    if (f & WIRE_F_ATOMIC)
+        return "ATM-08";
+    if (!acknowledgeable(r, p->psn))
+        return "RD-01";
+    return near && near->opcode != p->opcode && !near->used ? "REQ-30" : "RD-10";
+}
+
+/* Has the capture's responder refused it for good? */
+static bool refused_there(const struct responder *r, const struct packet *end)
+{
+    const struct packet *q = end;
+    for (unsigned n = 0; q-- > r->d->packet && n < BACK; n++)
+        if (packet_answers(r->d, q) && !packet_positive(q) && q->psn == r->refused->psn &&
+            q->syndrome > WIRE_SYN_NAK_SEQ)
+            return true;
     return false;
 }
 
-static const char *rule_of_missing(const struct responder *r, const struct packet *p,
+/* A request of the capture that our engine doesn't take, and this answer says that it was: by which
+ * rule doesn't it? NULL = it is something else. */
+static const char *rule_of_refused(struct responder *r, const struct packet *p)
+{
+    const struct packet *q = NULL;
+    const char *rule = NULL, *how = "refused", *end = " for good";
+    if (!packet_positive(p))
+        return NULL;
+    if (stage_state(&r->stage) == QPS_ERR) {
+        q = r->refused;
+        rule = q && !refused_there(r, p) ? fields_rule(r->d->fields, q) : NULL;
+        rule = rule ? rule : "RSP-22";
+    } else if (r->dropped && r->dropped->psn == stage_epsn(&r->stage)) {
+        q = r->dropped;
+        rule = r->dropped_rule;
+        how = "dropped";
+        end = "";
+    }
+    if (q)
+        snprintf(r->why, sizeof(r->why), "our engine has %s packet %llu%s", how,
+                 (unsigned long long)q->kept->number, end);
+    return rule;
+}
+
+static const char *rule_of_missing(struct responder *r, const struct packet *p,
                                    const struct answer *near)
 {
-    unsigned f = packet_flags(p);
-    if (!(f & WIRE_F_ACK) && wire_opcodes[p->opcode].headers & WIRE_H_AETH &&
-        wire_aeth_kind(p->syndrome) != WIRE_AETH_ACK)
+    const char *refused = rule_of_refused(r, p);
+    if (odd_syndrome(p))
         return "REQ-31";
-    if (packet_positive(p) && stage_state(&r->stage) == QPS_ERR)
-        return "RSP-22";
-    if (f & WIRE_F_READ)
-        return near && near->opcode != p->opcode ? near->used ? "RD-10" : "REQ-30" : "RD-10";
-    if (f & WIRE_F_ATOMIC)
-        return "ATM-08";
+    if (refused)
+        return refused;
+    if (packet_flags(p) & (WIRE_F_READ | WIRE_F_ATOMIC))
+        return rule_of_data(r, p, near);
     switch (wire_aeth_kind(p->syndrome)) {
     case WIRE_AETH_RNR:
         return "RNR-01";
@@ -96,6 +161,8 @@ const char *responder_why(const char *rule)
     static const char *const text[][2] = {
         {"RD-10", "a READ repeated from the middle is answered as one of its own"},
         {"REQ-31", "a READ response or ATOMIC acknowledge says ACK in its AETH"},
+        {"REQ-28", "this PSN asks for something else"},
+        {"RD-01", "our engine has not executed this READ"},
         {"REQ-30", "the opcode follows from the packet's place in the READ"},
         {"ATM-08", "no ATOMIC with this PSN is executed here"},
         {"RNR-01", "this request takes no receive work request, or none that was missing"},
@@ -240,6 +307,10 @@ void responder_compare(struct responder *r, const struct packet *p)
         compare_found(r, p, &m);
         return;
     }
+    if (odd_syndrome(p)) {
+        responder_differ(r, p, "REQ-31", "syndrome", m.near, responder_why("REQ-31"));
+        return;
+    }
     if (r->declined[p->psn % LEDGER_BUCKETS] || !r->stage.budget || m.repeated ||
         (r->middle && p - r->d->packet < EARLY) || no_more || excuse_missed(r, p) ||
         (ack && !positive && (excuse_delayed(r, p) || excuse_copied(r, p)))) {
@@ -258,7 +329,8 @@ void responder_compare(struct responder *r, const struct packet *p)
         r->j->excused++;
         return;
     }
+    r->why[0] = '\0';
     const char *rule = rule_of_missing(r, p, m.near);
     responder_differ(r, p, rule, field, m.near && !m.near->used ? m.near : NULL,
-                     responder_why(rule));
+                     r->why[0] ? r->why : responder_why(rule));
 }

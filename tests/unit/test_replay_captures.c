@@ -126,21 +126,44 @@ static void no_migration(struct wire_pkt *p)
 {
     p->migreq = false;
 }
+static void rnr_in_data(struct wire_pkt *p)
+{
+    p->syndrome = WIRE_SYN_RNR | 14;
+}
+static void read_response(struct wire_pkt *p)
+{
+    p->opcode = WIRE_READ_RESP_ONLY;
+    p->payload_len = 8;
+}
+static void atomic_ack(struct wire_pkt *p)
+{
+    p->opcode = WIRE_ATOMIC_ACK;
+    p->payload_len = 0;
+}
+static void longest(struct wire_pkt *p)
+{
+    p->dma_len = 0x80000001;
+}
+static void nothing(struct wire_pkt *p)
+{
+    p->payload_len = 0;
+}
 static const struct guilty {
     const char *rule, *capture;
     unsigned opcode, nth; /* the nth packet with this opcode, ... */
     bool again;           /* ... of those whose PSN was there before */
     void (*change)(struct wire_pkt *p);
     enum replay_role role;
+    bool more; /* its message number, or what follows, differs, too */
 } guilty[] = {
     /* "ACK-05 an ACK of what has not arrived" */
     {"ACK-05", "golden-inline", WIRE_ACKNOWLEDGE, 1, false, later_psn, REPLAY_RESPONDER},
     /* "ACK-07 a sequence NAK where nothing is missing" */
-    {"ACK-07", "golden-send-imm", WIRE_ACKNOWLEDGE, 2, false, nak_sequence, REPLAY_RESPONDER},
+    {"ACK-07", "golden-send-imm", WIRE_ACKNOWLEDGE, 2, false, nak_sequence, REPLAY_RESPONDER, true},
     /* "RNR-01 an RNR NAK of a WRITE, which takes no receive work request" */
-    {"RNR-01", "write-bw-mtu1024", WIRE_ACKNOWLEDGE, 2, false, rnr, REPLAY_RESPONDER},
+    {"RNR-01", "write-bw-mtu1024", WIRE_ACKNOWLEDGE, 2, false, rnr, REPLAY_RESPONDER, true},
     /* "ACK-06 an access error for a SEND" */
-    {"ACK-06", "golden-send-imm", WIRE_ACKNOWLEDGE, 2, false, nak_access, REPLAY_RESPONDER},
+    {"ACK-06", "golden-send-imm", WIRE_ACKNOWLEDGE, 2, false, nak_access, REPLAY_RESPONDER, true},
     /* "REQ-30 READ responses that don't begin with FIRST" */
     {"REQ-30", "golden-mtu256", WIRE_READ_RESP_FIRST, 1, false, middle, REPLAY_RESPONDER},
     /* "RD-05 a READ response that is too short" */
@@ -168,6 +191,16 @@ static const struct guilty {
     {"RTX-05", "fault-lose-requests", WIRE_FETCH_ADD, 1, true, other_operand, REPLAY_REQUESTER},
     /* "RD-12 a READ repeated from the middle asks for other memory" */
     {"RD-12", "fault-lose-responses", WIRE_READ_REQUEST, 7, false, other_address, REPLAY_REQUESTER},
+    /* "RSP-15 a READ of more than 2^31 octets: no request behind it is one of its responses" */
+    {"RSP-15", "own-read", WIRE_READ_REQUEST, 2, false, longest, REPLAY_REQUESTER},
+    {"RSP-15", "write-bw-mtu1024", WIRE_WRITE_FIRST, 1, false, longest, REPLAY_REQUESTER},
+    /* "REQ-02 an empty LAST" */
+    {"REQ-02", "write-bw-mtu1024", WIRE_WRITE_LAST, 2, false, nothing, REPLAY_REQUESTER},
+    /* "REQ-28 a READ response for an ATOMIC, the answer of an ATOMIC for a SEND" */
+    {"REQ-28", "golden-mixed", WIRE_ATOMIC_ACK, 1, false, read_response, REPLAY_RESPONDER},
+    {"REQ-28", "golden-send-imm", WIRE_ACKNOWLEDGE, 2, false, atomic_ack, REPLAY_RESPONDER},
+    /* "REQ-31 a READ response that says RNR" */
+    {"REQ-31", "read-lat", WIRE_READ_RESP_LAST, 3, false, rnr_in_data, REPLAY_RESPONDER},
     /* "UC-02 AckReq where nobody acknowledges" */
     {"UC-02", "golden-ud", UD(SEND_ONLY), 2, false, asks, REPLAY_REQUESTER},
     {"UC-02", "golden-uc", UC(WRITE_MIDDLE), 2, false, asks, REPLAY_REQUESTER},
@@ -176,7 +209,7 @@ static const struct guilty {
     /* "GSI-01 queue pair 1 has a Q_Key of its own" */
     {"GSI-01", "own-cm", UD(SEND_ONLY), 2, false, other_qkey, REPLAY_REQUESTER},
     /* "UC-04 a MIDDLE longer than the MTU ends its message" */
-    {"UC-04", "uc-pingpong", UC(SEND_MIDDLE), 2, false, longer, REPLAY_RESPONDER},
+    {"UC-04", "uc-pingpong", UC(SEND_MIDDLE), 2, false, longer, REPLAY_RESPONDER, true},
 };
 
 static bool seen_before(unsigned at, const struct wire_pkt *p)
@@ -225,10 +258,50 @@ START_TEST(a_changed_field_is_found)
     replay(0, 0, g->role, &after);
     ck_assert_uint_eq(before.differences, 0);
     ck_assert_msg(after.differences > 0, "%s in %s: not found", g->rule, g->capture);
+    ck_assert_msg(g->more || after.differences == 1, "%s in %s: %u differences", g->rule,
+                  g->capture, after.differences);
     ck_assert_msg(after.first.number == number && !strcmp(after.first.rule, g->rule),
                   "%s at packet %u of %s: found %s at packet %llu (%s)", g->rule, number,
                   g->capture, after.first.rule, (unsigned long long)after.first.number,
                   after.first.field);
+}
+END_TEST
+
+static void much_longer_dma(struct wire_pkt *p)
+{
+    p->dma_len += 65536;
+}
+static void odd_address(struct wire_pkt *p)
+{
+    p->va += 4;
+}
+
+/* What a changed packet does to others: said once, with the rule that it breaks. */
+static const struct follows {
+    const char *rule, *why;
+    unsigned opcode;
+    void (*change)(struct wire_pkt *p);
+    unsigned role;
+} follows[] = {
+    /* "REQ-06 a READ that has the PSNs of all requests behind it" */
+    {"REQ-06", "one of a READ's", WIRE_READ_REQUEST, much_longer_dma, REPLAY_BOTH},
+    /* "ATM-03 an ATOMIC is executed that must be refused" */
+    {"ATM-03", "refused packet", WIRE_FETCH_ADD, odd_address, REPLAY_BOTH},
+    /* "KEY-03 ... or dropped, with another P_Key" */
+    {"KEY-03", "dropped packet", WIRE_FETCH_ADD, other_pkey, REPLAY_RESPONDER},
+};
+
+START_TEST(what_follows_is_said_once)
+{
+    const struct follows *f = &follows[_i];
+    struct guilty g = {.opcode = f->opcode, .nth = 1, .change = f->change};
+    struct tally t;
+    load_named("golden-mixed");
+    change(&g);
+    replay(0, 0, f->role, &t);
+    ck_assert_msg(
+        t.differences == 1 && !strcmp(t.first.rule, f->rule) && strstr(t.first.why, f->why),
+        "%s: %u differences, the first %s (%s)", f->rule, t.differences, t.first.rule, t.first.why);
 }
 END_TEST
 
@@ -346,6 +419,7 @@ int main(void)
     TCase *c = tcase_create("replay captures");
     tcase_set_timeout(c, 60);
     tcase_add_loop_test(c, a_changed_field_is_found, 0, sizeof guilty / sizeof guilty[0]);
+    tcase_add_loop_test(c, what_follows_is_said_once, 0, sizeof follows / sizeof follows[0]);
     tcase_add_loop_test(c, a_changed_mad_is_found, 0, sizeof guilty_mads / sizeof guilty_mads[0]);
     tcase_add_loop_test(c, half_a_capture_accuses_nobody, 0, sizeof innocent / sizeof innocent[0]);
     tcase_add_test(c, a_hole_accuses_nobody);

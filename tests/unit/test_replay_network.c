@@ -286,7 +286,7 @@ static const struct row {
      {READ(10, 768), READS(FIRST, 10), READS(MIDDLE, 11), READS(LAST, 12), WRITE(13), ACK(13),
       READ(14, 768), READS(FIRST, 14), ACK(15), READS(MIDDLE, 15), READS(LAST, 16), END},
      .n = 1},
-    {"RSP-22 an invalid request is executed: said once, however it goes on",
+    {"ATM-03 an invalid request is executed: said once, however it goes on",
      {WRITE(10),
       ACK(10),
       {.opcode = WIRE_FETCH_ADD, .psn = 11, .off = 4},
