@@ -114,7 +114,7 @@ static void cmid_datagram_service(struct cm_id *id, const struct cm_event *ev)
     struct ipc_cm_event out = {.ref = id->ref, .id = id->handle};
 
     cmid_from_cm(ev, &out);
-    out.event = ev->reason == 0 ? IPC_CM_ESTABLISHED : IPC_CM_REJECTED;
+    out.event = ev->reason == CM_SIDR_VALID ? IPC_CM_ESTABLISHED : IPC_CM_REJECTED;
     out.status = (int)ev->reason;
     memcpy(out.av.dgid, id->dst.ip, 16);
     memcpy(out.av.dmac, id->dmac, 6);
@@ -366,7 +366,7 @@ int cmgr_connect(struct cm_id *id, const struct ipc_cm_conn *req, uint64_t now)
             return -EINVAL; /* not one of its own (SEC-26) */
         if (qp->type == QP_UD)
             return -EPROTOTYPE;
-        p.transport = qp->type == QP_UC ? 1 : 0;
+        p.transport = qp->type == QP_UC ? CM_TRANSPORT_UC : CM_TRANSPORT_RC;
     }
     rc = cmid_ask(id, &p, now);
     if (rc < 0)
@@ -399,7 +399,7 @@ static int cmid_answer(const struct cm_id *id, const struct client_qp *qp,
         return -EPROTOTYPE;
     int rc = attr.qkey == 0 ? engine_qp_query(qp->qp, &attr, NULL) : 0;
     return rc < 0 ? rc
-                  : cm_sidr_reply(id->device->cm->cm, id->conn, 0, qp->qpn, attr.qkey,
+                  : cm_sidr_reply(id->device->cm->cm, id->conn, CM_SIDR_VALID, qp->qpn, attr.qkey,
                                   req->private_data, req->param.private_len, now);
 }
 
@@ -447,8 +447,8 @@ int cmgr_reject(struct cm_id *id, const struct ipc_cm_conn *req, uint64_t now)
         return -EINVAL;
     cmid_touch(id, now);
     if (id->ps == IPC_PS_UDP)
-        return cm_sidr_reply(id->device->cm->cm, id->conn, 2, 0, 0, req->private_data,
-                             req->param.private_len, now);
+        return cm_sidr_reply(id->device->cm->cm, id->conn, CM_SIDR_REJECTED, 0, 0,
+                             req->private_data, req->param.private_len, now);
     return cm_reject(id->device->cm->cm, id->conn, req->reason, req->private_data,
                      req->param.private_len, now);
 }

@@ -173,8 +173,8 @@ static void complete_path(struct cm_path *path, uint16_t sport, uint16_t dport)
 int cm_connect(struct cm *cm, const struct cm_connect_params *p, void *arg, uint64_t now,
                struct cm_conn **out)
 {
-    if (p->priv_len > CM_REQ_USER_MAX || p->transport > 1 || p->path.mtu < 1 || p->path.mtu > 5 ||
-        p->retry_count > 7 || p->rnr_retry_count > 7 || p->qpn > WIRE_QPN_MASK ||
+    if (p->priv_len > CM_REQ_USER_MAX || p->transport >= CM_TRANSPORTS || p->path.mtu < 1 ||
+        p->path.mtu > 5 || p->retry_count > 7 || p->rnr_retry_count > 7 || p->qpn > WIRE_QPN_MASK ||
         p->psn > WIRE_PSN_MASK ||
         wire_addr_is_v4(&p->path.local) != wire_addr_is_v4(&p->path.remote))
         return -EINVAL;
@@ -421,7 +421,7 @@ int cm_qp_attr(const struct cm_conn *c, struct cm_qp_attr *out)
         .max_rd_atomic = c->init_depth,
         .max_dest_rd_atomic = c->resp_res,
         .e2e_credits = c->flow_control && c->peer_flow_control,
-        .unreliable = c->transport == 1,
+        .unreliable = c->transport == CM_TRANSPORT_UC,
     };
     return 0;
 }

@@ -77,7 +77,7 @@ struct cm_event {
     struct cm_conn *conn;
     struct cm_listener *listener; /* CM_EV_REQ, CM_EV_SIDR_REQ */
     void *arg;       /* of the connection (cm_connect, cm_accept) or of the listener (CM_EV_REQ) */
-    unsigned reason; /* CM_EV_REJECTED: enum cm_rej_reason; CM_EV_SIDR_REP: status */
+    unsigned reason; /* CM_EV_REJECTED: enum cm_rej_reason; CM_EV_SIDR_REP: enum cm_sidr_status */
     struct wire_addr local, remote;
     uint16_t local_port, remote_port;
     uint32_t responder_resources, initiator_depth; /* as rdma_cm reports them (CM-36) */
@@ -102,7 +102,7 @@ struct cm_connect_params {
     uint16_t sport, dport; /* sport 0 = chosen */
     uint32_t qpn;          /* ours */
     uint32_t psn;          /* the first that we expect to receive (CM-08); random (SEC-07) */
-    uint8_t transport;     /* 0 RC, 1 UC */
+    uint8_t transport;     /* enum cm_transport (cm_msg.h) */
     uint8_t responder_resources, initiator_depth;
     uint8_t retry_count, rnr_retry_count;
     bool srq, flow_control;
@@ -156,7 +156,7 @@ void cm_release(struct cm *cm, struct cm_conn *c, uint64_t now);
  * follows. len <= CM_SIDR_REQ_USER_MAX. Errors and *out as for cm_connect. */
 int cm_sidr_request(struct cm *cm, const struct cm_path *path, uint16_t sport, uint16_t dport,
                     const void *priv, uint16_t len, void *arg, uint64_t now, struct cm_conn **out);
-/* Answer CM_EV_SIDR_REQ: status 0 and the queue pair, or why not. len <= CM_SIDR_REP_USER_MAX.
+/* Answer CM_EV_SIDR_REQ: CM_SIDR_VALID and the queue pair, or why not. len <= CM_SIDR_REP_USER_MAX.
  * -EINVAL (state, QPN, len). */
 int cm_sidr_reply(struct cm *cm, struct cm_conn *c, unsigned status, uint32_t qpn, uint32_t qkey,
                   const void *priv, uint16_t len, uint64_t now);

@@ -41,6 +41,12 @@ enum cm_attr {
     CM_APR = 0x1A,
 };
 
+/* The transport service of a REQ; we have no other (CM-29). */
+enum cm_transport { CM_TRANSPORT_RC, CM_TRANSPORT_UC, CM_TRANSPORTS };
+
+/* Status of a SIDR_REP: those that we send or tell apart (CM-31). */
+enum cm_sidr_status { CM_SIDR_VALID, CM_SIDR_UNSUPPORTED, CM_SIDR_REJECTED };
+
 /* Why a message was rejected: those that we send or tell apart (CM-29). */
 enum cm_rej_reason {
     CM_REJ_NO_QP = 1,
@@ -70,7 +76,8 @@ struct cm_msg {
     uint32_t qkey, qpn, eecn, remote_qpn;
     uint32_t resp_res, init_depth; /* responder resources, initiator depth */
     uint32_t remote_timeout, local_timeout, max_retries;
-    uint32_t transport, ext_transport, flow_control, srq;
+    uint32_t transport; /* enum cm_transport */
+    uint32_t ext_transport, flow_control, srq;
     uint32_t psn, retry_count, rnr_retry, pkey, mtu;
     uint32_t local_lid, remote_lid;
     struct wire_addr local_gid, remote_gid;
@@ -83,7 +90,7 @@ struct cm_msg {
     uint32_t service_timeout; /* MRA */
     uint32_t reason, ari_len; /* REJ; APR: AR status in reason */
     uint8_t ari[CM_ARI_LEN];
-    uint32_t status; /* SIDR_REP */
+    uint32_t status; /* SIDR_REP: enum cm_sidr_status */
     uint8_t priv[CM_PRIVATE_MAX];
     uint16_t priv_len; /* the size of the field; unpack sets it, pack zero-fills up to it */
 };

@@ -95,8 +95,7 @@ enum cm_about { CM_ABOUT_REQ, CM_ABOUT_REP };
 #define CM_GUID_LEN        8u    /* in the ARI of a REJ (CM-28) */
 #define CM_SEEN            4096u /* requests seen once, for SEC-20 */
 /* However long a peer says that it waits (SEC-20): Linux waits 16 times 17 s. */
-#define CM_PATIENCE_MAX_NS  300000000000ull
-#define CM_SIDR_UNSUPPORTED 1u /* status of a SIDR_REP: no such service */
+#define CM_PATIENCE_MAX_NS 300000000000ull
 
 struct cm {
     struct cm_params params;
