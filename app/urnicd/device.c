@@ -249,6 +249,16 @@ static int device_addresses(struct device *d, char *err)
     return rc;
 }
 
+/* Have what the port receives wake its worker. */
+static void device_watch(const struct device *d)
+{
+    int rc = d->io->caps.rx_fd < 0 ? 0 : watch_add(&d->worker->watch, d->io->caps.rx_fd, false);
+
+    if (rc < 0 && rc != -EEXIST)
+        log_warn("port", "%s: frames can't wake worker %u: %s", d->name, d->worker->index,
+                 strerror(-rc));
+}
+
 int device_open(struct device **out, const struct config_device *conf, unsigned index,
                 struct worker *worker, uint64_t seed, char *err)
 {
@@ -288,8 +298,7 @@ int device_open(struct device **out, const struct config_device *conf, unsigned 
         return rc;
     }
     d->io->ops->link(d->io, &d->link);
-    if (d->io->caps.rx_fd >= 0)
-        watch_add(&worker->watch, d->io->caps.rx_fd, false);
+    device_watch(d);
     worker->device[worker->ndevice++] = d;
     *out = d;
     return 0;
@@ -332,8 +341,7 @@ static void device_link(struct device *d, uint64_t now)
         device_tell(d, EVT_PORT_ERR);
     if (link.up) {
         neigh_link_up(d->neigh, now);
-        if (d->io->caps.rx_fd >= 0)
-            watch_add(&d->worker->watch, d->io->caps.rx_fd, false); /* again, if it had hung up */
+        device_watch(d); /* again, if it had hung up */
         device_tell(d, EVT_PORT_ACTIVE);
     }
     d->link = link;
