@@ -33,7 +33,8 @@ static unsigned opcode_of(const struct swqe *w)
     return w->opcode < WR_OPCODE_MAX ? wc_opcode[w->opcode] : 0;
 }
 
-static void room(struct engine *e, struct qp *qp)
+/* Who was told that the send queue is full hears that it has room. */
+static void tell_room(struct engine *e, struct qp *qp)
 {
     if (qp->req.full) {
         qp->req.full = 0;
@@ -97,7 +98,7 @@ void comp_retire(struct engine *e, struct qp *qp, uint64_t now)
             return;
     }
     if (r->head != head) {
-        room(e, qp);
+        tell_room(e, qp);
         req_check_drained(e, qp);
         /* A fence, a local operation or the READ limit may have waited for this. */
         if (r->cur != r->tail)
@@ -122,7 +123,7 @@ void comp_flush(struct engine *e, struct qp *qp)
     r->rd_out = 0;
     r->rd_psns = 0;
     r->una = r->done = r->nxt = r->max;
-    room(e, qp);
+    tell_room(e, qp);
 }
 
 /* ---- frontier ---- */
@@ -231,59 +232,74 @@ static void fatal_nak(struct engine *e, struct qp *qp, uint8_t syndrome, uint64_
         rtx_confirm(e, qp, syndrome, now);
 }
 
-/* ACK, NAK or RNR NAK with a PSN in the window. */
-static void rx_aeth(struct rx *rx, struct qp *qp)
+/* An ACK of p, which lies in the window; rd is the READ or ATOMIC that lacks answers, or NULL. */
+static void rx_ack(struct rx *rx, struct qp *qp, const struct swqe *rd, psn_t p)
 {
     struct engine *e = rx->e;
-    struct req *r = &qp->req;
-    const struct wire_pkt *pkt = &rx->pkt;
-    psn_t p = psn(pkt->psn);
-    enum wire_aeth_kind kind = wire_aeth_kind(pkt->syndrome);
-    struct swqe *rd = open_rd(qp);
-    if (kind == WIRE_AETH_ACK) {
-        take_credits(e, qp, pkt);
-        if (!rd || before_rd(qp, rd, p)) {
-            ack_before(e, qp, psn_add(p, 1), rx->now);
-            return;
-        }
-        /* An ACK where the data of a READ is due: REQ-27. */
-        ack_before(e, qp, rd->first, rx->now);
-        if (psn_diff(p, r->una) > 0)
-            implied_nak(e, qp, rd, p, RTX_ACK, rx->now);
+    take_credits(e, qp, &rx->pkt);
+    if (!rd || before_rd(qp, rd, p)) {
+        ack_before(e, qp, psn_add(p, 1), rx->now);
         return;
     }
-    recorder_note(e, qp, kind == WIRE_AETH_RNR ? NOTE_RX_RNR : NOTE_RX_NAK, p, pkt->syndrome);
-    bool behind_rd = rd && !psn_eq(p, rd->first) && !before_rd(qp, rd, p);
-    if (behind_rd && qp->sr && qp->sr->selective) {
+    /* Where the data of a READ is due: REQ-27. */
+    ack_before(e, qp, rd->first, rx->now);
+    if (psn_diff(p, qp->req.una) > 0)
+        implied_nak(e, qp, rd, p, RTX_ACK, rx->now);
+}
+
+/* A NAK or RNR NAK of what stands behind a READ or ATOMIC that lacks answers. False: it is to be
+ * taken as any other. */
+static bool rx_nak_behind(struct rx *rx, struct qp *qp, const struct swqe *rd, psn_t p)
+{
+    struct engine *e = rx->e;
+    if (qp->sr && qp->sr->selective) {
         /* It tells of requests; the answers to the READ may still be on their way. */
         ack_before(e, qp, rd->first, rx->now);
         if (qp->state != QPS_ERR)
             sr_lost(e, qp, p);
+        return true;
+    }
+    if (psn_diff(p, qp->req.una) <= 0) /* REQ-26 */
+        return false;
+    if (wire_aeth_kind(rx->pkt.syndrome) == WIRE_AETH_RNR)
+        engine_count(e, ENGINE_C_rnr_nak_retry_err);
+    implied_nak(e, qp, rd, p, RTX_ACK, rx->now);
+    return true;
+}
+
+/* ACK, NAK or RNR NAK with a PSN in the window. */
+static void rx_aeth(struct rx *rx, struct qp *qp)
+{
+    struct engine *e = rx->e;
+    uint8_t syndrome = rx->pkt.syndrome;
+    psn_t p = psn(rx->pkt.psn);
+    enum wire_aeth_kind kind = wire_aeth_kind(syndrome);
+    const struct swqe *rd = open_rd(qp);
+    if (kind == WIRE_AETH_ACK) {
+        rx_ack(rx, qp, rd, p);
         return;
     }
-    if (behind_rd && psn_diff(p, r->una) > 0) { /* REQ-26 */
-        if (kind == WIRE_AETH_RNR)
-            engine_count(e, ENGINE_C_rnr_nak_retry_err);
-        implied_nak(e, qp, rd, p, RTX_ACK, rx->now);
+    recorder_note(e, qp, kind == WIRE_AETH_RNR ? NOTE_RX_RNR : NOTE_RX_NAK, p, syndrome);
+    bool behind_rd = rd && !psn_eq(p, rd->first) && !before_rd(qp, rd, p);
+    if (behind_rd && rx_nak_behind(rx, qp, rd, p))
         return;
-    }
-    if (is_fatal_nak(pkt->syndrome) && guess_peer_closed(rx, qp, GUESS_RESP)) {
+    if (is_fatal_nak(syndrome) && guess_peer_closed(rx, qp, GUESS_RESP)) {
         rx_drop(rx, ENGINE_C_rx_rate_limited);
         return;
     }
     ack_before(e, qp, p, rx->now);
     if (qp->state == QPS_ERR)
         return;
-    if (!is_fatal_nak(pkt->syndrome))
+    if (!is_fatal_nak(syndrome))
         rtx_refute(e, qp);
     if (kind == WIRE_AETH_RNR) {
         qp->stats.rnr_naks++;
-        rtx_rnr(e, qp, p, pkt->syndrome & 0x1F, rx->now);
+        rtx_rnr(e, qp, p, syndrome & 0x1F, rx->now);
         return;
     }
     qp->stats.naks++;
-    if (pkt->syndrome != WIRE_SYN_NAK_SEQ) {
-        fatal_nak(e, qp, pkt->syndrome, rx->now);
+    if (syndrome != WIRE_SYN_NAK_SEQ) {
+        fatal_nak(e, qp, syndrome, rx->now);
         return;
     }
     engine_count(e, ENGINE_C_packet_seq_err);
@@ -349,7 +365,7 @@ static void rx_data(struct rx *rx, struct qp *qp, struct swqe *w, uint32_t k)
         return;
     struct record *rec =
         atomic ? place_atomic(rx, qp, w) : place_read(rx, qp, w, k << qp->mtu_shift);
-    r->una = psn_add(p, 1);
+    r->una = psn_add(p, 1); /* from here sr_read_due counts what has come before its turn */
     uint32_t n = 1 + (qp->sr ? sr_read_due(qp) : 0);
     bool over = k + n == w->npsn;
     r->una = psn_add(p, n);
