@@ -180,7 +180,9 @@ static struct look look_of(const struct plot_panel *p, size_t i)
 
 static void legend(FILE *f, const struct plot_panel *p, double top)
 {
-    unsigned row = 0;
+    unsigned row = 0, named = 0;
+    for (size_t i = 0; i < p->nlines; i++)
+        named += p->line[i].name != NULL;
     for (size_t i = 0; i < p->nlines && row < LEGEND; i++) {
         if (!p->line[i].name)
             continue;
@@ -195,6 +197,10 @@ static void legend(FILE *f, const struct plot_panel *p, double top)
                     WIDTH - RIGHT + 10, WIDTH - RIGHT + 30, y - 4, y - 4, look.colour, look.dash);
         text(f, WIDTH - RIGHT + 35, y, "start", "", p->line[i].name);
     }
+    char more[32];
+    snprintf(more, sizeof more, "... and %u more", named - row);
+    if (named > row)
+        text(f, WIDTH - RIGHT + 35, top + TOP + 8 + 15 * row, "start", "", more);
 }
 
 static void panel(FILE *f, const struct plot_panel *p, double top)

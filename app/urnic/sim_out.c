@@ -281,7 +281,7 @@ static void fill(struct page *p, const struct sim *sim, const struct sim_points 
     }
     struct sim_size_bin bin[SIM_BINS];
     unsigned n = sim_size_bins(sim, bin);
-    if (n < 2)
+    if (!n || (n == 1 && bin[0].flows < 2))
         return;
     double x[SIM_BINS], fct[3][SIM_BINS], slow[3][SIM_BINS];
     for (unsigned i = 0; i < n; i++) {

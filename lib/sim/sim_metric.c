@@ -51,13 +51,13 @@ static double goodput(const struct sim *sim, const struct sim_flow *f)
     return (double)(sim->flows.placed[f->id] - before) * 8 / (double)(to - from);
 }
 
-static double fct_us(const struct sim *sim, const struct sim_flow *f)
+double sim_fct_us(const struct sim *sim, const struct sim_flow *f)
 {
     (void)sim;
     return f->state == SIM_DONE ? (double)(f->end - f->begin) / 1e3 : NAN;
 }
 
-static double slowdown(const struct sim *sim, const struct sim_flow *f)
+double sim_slowdown(const struct sim *sim, const struct sim_flow *f)
 {
     (void)sim;
     return f->state == SIM_DONE && f->ideal ? (double)(f->end - f->begin) / (double)f->ideal : NAN;
@@ -299,22 +299,22 @@ static double m_time(const struct sim *sim)
 
 static double m_fct50(const struct sim *sim)
 {
-    return percentile_of(sim, fct_us, .5);
+    return percentile_of(sim, sim_fct_us, .5);
 }
 
 static double m_fct99(const struct sim *sim)
 {
-    return percentile_of(sim, fct_us, .99);
+    return percentile_of(sim, sim_fct_us, .99);
 }
 
 static double m_slow50(const struct sim *sim)
 {
-    return percentile_of(sim, slowdown, .5);
+    return percentile_of(sim, sim_slowdown, .5);
 }
 
 static double m_slow99(const struct sim *sim)
 {
-    return percentile_of(sim, slowdown, .99);
+    return percentile_of(sim, sim_slowdown, .99);
 }
 
 /* Of the first ring: time of the iterations that are over. */
@@ -337,9 +337,9 @@ static double m_step_us(const struct sim *sim)
 #define METRICS(X)                                                                                 \
     X("goodput", "Gb/s", "payload placed, since measuring began", m_goodput, goodput)              \
     X("jain", "", "fairness index of the flows' goodput", m_jain, NULL)                            \
-    X("fct_p50", "us", "flow completion time, median", m_fct50, fct_us)                            \
+    X("fct_p50", "us", "flow completion time, median", m_fct50, sim_fct_us)                        \
     X("fct_p99", "us", "... 99th percentile", m_fct99, NULL)                                       \
-    X("slowdown_p50", "", "completion time over the least possible", m_slow50, slowdown)           \
+    X("slowdown_p50", "", "completion time over the least possible", m_slow50, sim_slowdown)       \
     X("slowdown_p99", "", "... 99th percentile", m_slow99, NULL)                                   \
     X("retransmits", "", "packets sent again", m_again, again)                                     \
     X("retransmit_part", "", "... of all packets sent", m_again_part, NULL)                        \
@@ -462,47 +462,4 @@ bool sim_expect_holds(struct sim *sim, const struct sim_expect *x, double *value
     default:
         return fabs(*value - x->value) <= x->within * x->value;
     }
-}
-
-/* ---- by size ---- */
-
-static int by_size(const void *a, const void *b)
-{
-    const struct sim_flow *x = *(const struct sim_flow *const *)a;
-    const struct sim_flow *y = *(const struct sim_flow *const *)b;
-    return (x->octets > y->octets) - (x->octets < y->octets);
-}
-
-unsigned sim_size_bins(const struct sim *sim, struct sim_size_bin *bins)
-{
-    uint32_t n = 0;
-    const struct sim_flow **list = malloc((sim->flows.n + 1) * sizeof(const struct sim_flow *));
-    double *v = malloc((sim->flows.n + 1) * sizeof(*v));
-    for (uint32_t i = 0; list && v && i < sim->flows.n; i++)
-        if (!isnan(slowdown(sim, &sim->flows.flow[i])))
-            list[n++] = &sim->flows.flow[i];
-    if (n)
-        qsort(list, n, sizeof(const struct sim_flow *), by_size);
-    unsigned nbins = n < SIM_BINS ? n : SIM_BINS;
-    for (unsigned b = 0; b < nbins; b++) {
-        uint32_t from = (uint32_t)((uint64_t)n * b / nbins);
-        uint32_t to = (uint32_t)((uint64_t)n * (b + 1) / nbins);
-        for (uint32_t i = from; i < to; i++)
-            v[i - from] = slowdown(sim, list[i]);
-        bins[b] = (struct sim_size_bin){
-            .octets = list[to - 1]->octets,
-            .flows = to - from,
-            .p50 = sim_percentile(v, to - from, .5),
-            .p95 = sim_percentile(v, to - from, .95),
-            .p99 = sim_percentile(v, to - from, .99),
-        };
-        for (uint32_t i = from; i < to; i++)
-            v[i - from] = fct_us(sim, list[i]);
-        bins[b].fct50 = sim_percentile(v, to - from, .5);
-        bins[b].fct95 = sim_percentile(v, to - from, .95);
-        bins[b].fct99 = sim_percentile(v, to - from, .99);
-    }
-    free(list);
-    free(v);
-    return nbins;
 }

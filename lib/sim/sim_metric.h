@@ -25,6 +25,10 @@ double sim_percentile(double *v, uint32_t n, double p);
 /* Jain's fairness index, 1 = all equal; NAN when n is 0 or all are 0. */
 double sim_jain(const double *v, uint32_t n);
 
+/* Of a flow that has ended: the time it took in us, and that over the least possible; else NAN. */
+double sim_fct_us(const struct sim *sim, const struct sim_flow *f);
+double sim_slowdown(const struct sim *sim, const struct sim_flow *f);
+
 /* Flows of finite size grouped by it: percentiles of the time taken, and of the slowdown, which is
  * that over the least possible. */
 struct sim_size_bin {
@@ -34,7 +38,8 @@ struct sim_size_bin {
     double fct50, fct95, fct99; /* us */
 };
 #define SIM_BINS 10u
-/* Bins with equally many flows each. Returns how many were filled in; 0 when none has ended. */
+/* Bins with about as many flows each; flows of one size are in one bin. Returns how many were
+ * filled in; 0 when none has ended. */
 unsigned sim_size_bins(const struct sim *sim, struct sim_size_bin *bins);
 
 #endif

@@ -83,6 +83,11 @@ START_TEST(no_two_lines_look_alike)
     ck_assert_uint_ge(named, 16);
     for (unsigned i = 0; i < named; i++)
         ck_assert_str_eq(key[i], curve[i]);
+    char more[32]; /* and what has no room is counted */
+    snprintf(more, sizeof more, ">... and %u more<", LINES - named);
+    ck_assert_ptr_nonnull(strstr(svg, more));
+    draw(16, 16, false);
+    ck_assert_ptr_null(strstr(svg, " more<"));
 }
 END_TEST
 

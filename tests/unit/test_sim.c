@@ -404,6 +404,26 @@ START_TEST(figures)
 }
 END_TEST
 
+/* Flows of one size stand in one bin, whatever number of flows a bin should have. */
+START_TEST(bins_of_sizes)
+{
+    struct sim *sim = make("duration 5ms\ntopology incast hosts=3 rate=40G\nswitch pfc=on\n"
+                           "flow from=0 to=3 size=4K count=12\nflow from=1 to=3 size=1K count=3\n"
+                           "flow from=2 to=3 size=2K count=8\n",
+                           NULL);
+    static const unsigned octets[] = {1024, 2048, 4096}, flows[] = {3, 8, 12};
+    struct sim_size_bin bin[SIM_BINS];
+    sim_run(sim, SIM_NEVER);
+    ck_assert_double_eq(metric(sim, "flows_done"), 23);
+    ck_assert_uint_eq(sim_size_bins(sim, bin), 3);
+    for (unsigned i = 0; i < 3; i++) {
+        ck_assert_uint_eq(bin[i].octets, octets[i]);
+        ck_assert_uint_eq(bin[i].flows, flows[i]);
+    }
+    sim_destroy(sim);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("sim");
@@ -425,6 +445,7 @@ int main(void)
     tcase_add_test(c, a_pause_that_lasts_counts);
     tcase_add_test(c, fairness_of_those_that_run);
     tcase_add_test(c, figures);
+    tcase_add_test(c, bins_of_sizes);
     suite_add_tcase(suite, c);
     return unit_run(suite);
 }
