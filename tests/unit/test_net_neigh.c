@@ -798,8 +798,8 @@ END_TEST
 
 UNIT_MAIN("net neigh", wire_07_resolve, wire_07_request_frames, wire_07_unreachable,
           wire_07_failed_forgotten, wire_07_first_answer, wire_07_damaged_answer,
-          wire_07_answer_by_another, wire_07_watched_in_doubt,
-          wire_07_refresh_on_use, wire_07_watched, wire_07_new_mac, wire_07_advertisement_flags,
-          wire_31_no_neighbour, wire_07_gateway, sec_03_flood_of_askers, sec_03_asker_becomes_asked,
+          wire_07_answer_by_another, wire_07_watched_in_doubt, wire_07_refresh_on_use,
+          wire_07_watched, wire_07_new_mac, wire_07_advertisement_flags, wire_31_no_neighbour,
+          wire_07_gateway, sec_03_flood_of_askers, sec_03_asker_becomes_asked,
           wire_07_request_taken_back, wire_07_probe_tries, sec_03_full_table,
           gid_04_address_removed)
