@@ -17,6 +17,7 @@
 #define BUFFER_DPDK  2048u /* the PMD's default bsize */
 #define BUFFER_LEAST 4288u /* a frame of path MTU 4096 with every header */
 #define CACHE_LINE   64u
+#define HEADERS      54u /* before the payload, mostly: Ethernet, IPv4, UDP, BTH */
 #define MESSAGES_MAX 16u /* a call; the rest waits for the next one */
 
 static const char *const reason_names[MEMIF_REASONS] = {
@@ -95,7 +96,8 @@ static enum memif_reason client_make(struct memif_conn *c, const struct memif_co
     size_t slots = (size_t)1 << log2;
 
     c->buffer = cfg->buffer ? cfg->buffer : dpdk ? BUFFER_DPDK : lines * CACHE_LINE;
-    c->buffers_c2s = (uint32_t)((2 * ring + 4095) & ~(size_t)4095);
+    /* Payloads begin at a cache line: what copies one, or takes its CRC, moves whole lines. */
+    c->buffers_c2s = (uint32_t)((2 * ring + 4095) & ~(size_t)4095) + CACHE_LINE - HEADERS;
     c->buffers_s2c = c->buffers_c2s + (uint32_t)(slots * c->buffer);
     if (memif_region_create(&c->region[0], c->buffers_s2c + slots * c->buffer))
         return MEMIF_SYSTEM;
