@@ -255,11 +255,16 @@ static unsigned datapath_engine_tx(struct device *d, enum datapath_turn turn,
     if (m == 0)
         return 0;
     /* The slot's memory was last the peer's: stores to it take a while to land, and what reads them
-     * back waits. So a frame is sealed, still in L1, while the next one's stores are under way. */
+     * back waits. So a frame is sealed, still in L1, while the next one's stores are under way; and
+     * its iCRC, which may have a cache line of its own, doesn't wait for that one alone. */
     for (unsigned i = 0; i < m; i++) {
         struct datapath_far later = {0};
-        if (i + DATAPATH_AHEAD < m && es[i + DATAPATH_AHEAD].npieces > 0)
-            later = datapath_far(&es[i + DATAPATH_AHEAD].pieces[0]);
+        if (i + DATAPATH_AHEAD < m) {
+            const struct engine_slot *s = &es[i + DATAPATH_AHEAD];
+            if (s->npieces > 0)
+                later = datapath_far(&s->pieces[0]);
+            __builtin_prefetch(s->buf + s->len - WIRE_ICRC_LEN, 1);
+        }
         datapath_fetch(&later, later.len / 2, false);
         es[i].status = datapath_gather(&es[i]);
         if (es[i].status < 0)
