@@ -5,12 +5,13 @@
  */
 #include <errno.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "io_arg.h"
 #include "mem_internal.h"
 
-enum kind { COUNT, SIZE, RATE, TIME, PROB, SWITCH, PATH };
+enum kind { COUNT, COUNT32, SIZE, RATE, TIME, PROB, SWITCH, PATH };
 
 #define AT(field)    offsetof(struct mem_link_config, field)
 #define VALUE_MAX    MEM_RULES_PATH
@@ -33,7 +34,7 @@ static const struct key {
     {"dup", PROB, AT(faults.dup)},
     {"reorder", PROB, AT(faults.reorder)},
     {"corrupt", PROB, AT(faults.corrupt)},
-    {"reorder_gap", COUNT, AT(faults.reorder_gap), 1, REORDER_MOST},
+    {"reorder_gap", COUNT32, AT(faults.reorder_gap), 1, REORDER_MOST},
     {"reorder_hold", TIME, AT(faults.reorder_hold), 0, 0},
     {"ecn_kmin", SIZE, AT(faults.ecn_kmin), 0, 0},
     {"ecn_kmax", SIZE, AT(faults.ecn_kmax), 0, 0},
@@ -52,6 +53,7 @@ _Static_assert(NKEYS < KEYS_MAX, "list of names");
 
 static const char *const wanted[] = {
     [COUNT] = "a number",
+    [COUNT32] = "a number",
     [SIZE] = "octets such as 65536 or 64K",
     [RATE] = "bits a second such as 10G",
     [TIME] = "a time such as 5us",
@@ -74,6 +76,7 @@ static int value_parse(enum kind kind, const char *text, struct value *v)
 
     switch (kind) {
     case COUNT:
+    case COUNT32:
         return io_parse_u64(text, &v->n);
     case SIZE:
         return io_parse_size(text, &v->n);
@@ -105,7 +108,7 @@ static struct value value_load(const struct key *key, const struct mem_link_conf
         memcpy(&v.p, at, sizeof(v.p));
     else if (key->kind == SWITCH)
         v.n = *(const bool *)at;
-    else if (key->offset == AT(faults.reorder_gap))
+    else if (key->kind == COUNT32)
         v.n = *(const uint32_t *)(const void *)at;
     else
         memcpy(&v.n, at, sizeof(v.n));
@@ -122,7 +125,7 @@ static void value_store(const struct key *key, struct mem_link_config *cfg, stru
         memcpy(at, &v.p, sizeof(v.p));
     else if (key->kind == SWITCH)
         *(bool *)at = v.n;
-    else if (key->offset == AT(faults.reorder_gap))
+    else if (key->kind == COUNT32)
         *(uint32_t *)(void *)at = (uint32_t)v.n;
     else
         memcpy(at, &v.n, sizeof(v.n));
@@ -184,16 +187,15 @@ static int read_name(const char **args, char *name, char *err, size_t err_size)
 static int check_keys(const char *args, char *err, size_t err_size)
 {
     const char *names[KEYS_MAX] = {NULL};
-    char text[VALUE_MAX];
+    char text[VALUE_MAX], known[KEYS_MAX * 16];
 
-    for (size_t i = 0; i < NKEYS; i++)
+    for (size_t i = 0, n = 0; i < NKEYS && n < sizeof(known); i++) {
         names[i] = keys[i].name;
+        n += (size_t)snprintf(known + n, sizeof(known) - n, "%s%s", i ? " " : "", keys[i].name);
+    }
     if (io_arg_unknown(args, names, text, sizeof(text)))
-        return io_fail(err, err_size, -EINVAL,
-                       "mem: key '%s' is unknown or given twice (keys: rate delay queue loss dup "
-                       "reorder corrupt reorder_gap reorder_hold ecn_kmin ecn_kmax ecn_pmax pfc "
-                       "xoff xon rules seed frame slots log)",
-                       text);
+        return io_fail(err, err_size, -EINVAL, "mem: key '%s' is unknown or given twice (keys: %s)",
+                       text, known);
     if (*args && !strchr(args, '='))
         return io_fail(err, err_size, -EINVAL, "mem: '%.80s': want KEY=VALUE", args);
     return 0;
