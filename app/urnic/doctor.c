@@ -25,6 +25,7 @@
 #include "cli.h"
 #include "dpdk_hint.h"
 #include "io.h"
+#include "wire.h"
 
 static const char help[] = {
 #include "help_doctor.inc"
@@ -33,7 +34,7 @@ static const char help[] = {
 /* Kinds of port, as bits: dpdk: ports by their enum dpdk_kind, then the others. */
 #define DPDK_BIT(kind) (1u << (kind))
 #define XDP_MTU_MAX    3442
-#define XDP_MTU_TEXT   "3442"
+#define XDP_PATH_MTU   2048u
 #define ON_IFACE       (DPDK_BIT(DPDK_AF_PACKET) | DPDK_BIT(DPDK_AF_XDP))
 #define ANY_DPDK       (ON_IFACE | DPDK_BIT(DPDK_PCI) | DPDK_BIT(DPDK_TAP) | DPDK_BIT(DPDK_VDEV))
 #define NOT_DPDK       0x100u
@@ -84,7 +85,7 @@ static void check_daemon(const struct subject *s, struct finding *f)
     int n = rc < 0 ? rc : admin_devices(&a, dev, ADMIN_DEVICES_MAX);
     admin_close(&a);
     if (n < 0) {
-        say(f, NOTE, "no daemon answers", "urnicd --device name=urn0,port=PORT,addr=IP/LEN");
+        say(f, NOTE, "", "urnicd --device name=urn0,port=PORT,addr=IP/LEN");
         snprintf(f->text, sizeof f->text, "no daemon answers (%s)", strerror(-n));
     } else {
         snprintf(f->text, sizeof f->text, "a daemon runs, %d device%s", n, n == 1 ? "" : "s");
@@ -195,20 +196,28 @@ static void check_iface(const struct subject *s, struct finding *f)
              works ? "there" : "up, but its other end isn't", text);
 }
 
+/* The path MTU that an interface's MTU gives; 0 = none. */
+static uint32_t path_mtu(long mtu)
+{
+    return mtu > 0 ? wire_mtu_octets(wire_mtu_for_ip((uint32_t)mtu)) : 0;
+}
+
 /* af_xdp: a frame and what stands before it have a page. */
 static void say_xdp_mtu(const struct subject *s, long mtu, struct finding *f)
 {
-    bool fits = mtu <= XDP_MTU_MAX;
-    f->level = !fits ? MISSING : mtu >= 2144 ? GOOD : NOTE;
-    snprintf(f->text, sizeof f->text,
-             fits ? "MTU %ld gives path MTU %s" : "MTU %ld is more than the %s of af_xdp", mtu,
-             !fits         ? XDP_MTU_TEXT
-             : mtu >= 2144 ? "2048, the most of af_xdp"
-             : mtu >= 1120 ? "1024"
-                           : "512 or less");
+    if (mtu > XDP_MTU_MAX) {
+        f->level = MISSING;
+        snprintf(f->text, sizeof f->text, "MTU %ld is more than the %d of af_xdp", mtu,
+                 XDP_MTU_MAX);
+    } else {
+        bool most = path_mtu(mtu) == XDP_PATH_MTU;
+        f->level = most ? GOOD : NOTE;
+        snprintf(f->text, sizeof f->text, "MTU %ld gives path MTU %u%s", mtu, path_mtu(mtu),
+                 most ? ", the most of af_xdp" : "");
+    }
     if (f->level != GOOD)
-        snprintf(f->mend, sizeof f->mend,
-                 "ip link set %s mtu " XDP_MTU_TEXT "   # of a veth pair both ends", s->dpdk.iface);
+        snprintf(f->mend, sizeof f->mend, "ip link set %s mtu %d   # of a veth pair both ends",
+                 s->dpdk.iface, XDP_MTU_MAX);
 }
 
 static void check_mtu(const struct subject *s, struct finding *f)
@@ -225,13 +234,9 @@ static void check_mtu(const struct subject *s, struct finding *f)
         say_xdp_mtu(s, mtu, f);
         return;
     }
-    snprintf(f->text, sizeof f->text, "MTU %ld gives path MTU %s", mtu,
-             mtu >= 4192   ? "4096"
-             : mtu >= 2144 ? "2048"
-             : mtu >= 1120 ? "1024"
-                           : "512 or less");
-    f->level = mtu >= 4192 ? GOOD : NOTE;
-    if (mtu < 4192)
+    snprintf(f->text, sizeof f->text, "MTU %ld gives path MTU %u", mtu, path_mtu(mtu));
+    f->level = path_mtu(mtu) == WIRE_MTU_MAX ? GOOD : NOTE;
+    if (f->level != GOOD)
         snprintf(f->mend, sizeof f->mend, "ip link set %s mtu 9000   # if the network allows",
                  s->dpdk.iface);
 }

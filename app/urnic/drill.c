@@ -21,7 +21,8 @@ static const char help[] = {
 #include "help_drill.inc"
 };
 
-#define DEPTH_MAX 16u /* of directories */
+#define DEPTH_MAX 16u   /* of directories */
+#define SERVICE   7174u /* of the peer, unless --peer names one */
 
 struct options {
     const char *record;
@@ -396,7 +397,7 @@ static int open_wire(struct session *s)
     if (slash && cli_number("--addr", slash + 1, 0, v4 ? 32 : 128, &prefix) < 0)
         return CLI_USAGE;
     p.prefix = (unsigned)prefix;
-    p.service = 7174;
+    p.service = SERVICE;
     if (cli_host(s->opt->peer, text, sizeof text, &p.service) < 0 ||
         take_addr("--peer", text, &p.peer) < 0)
         return CLI_USAGE;
