@@ -362,7 +362,7 @@ static int take_addr(const char *option, const char *text, struct wire_addr *out
 {
     if (wire_addr_parse(text, out) == 0)
         return 0;
-    cli_error("%s: '%s' is no IP address", option, text);
+    cli_error("%s: '%s' is not an IP address", option, text);
     return -EINVAL;
 }
 

@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 #include "cli.h"
-#include "pcapng.h"
 #include "rulefile.h"
 #include "sim.h"
+#include "sim_capture.h"
 #include "sim_chart.h"
 #include "sim_metric.h"
 #include "sim_out.h"
@@ -21,18 +21,9 @@ static const char help[] = {
 #include "help_sim.inc"
 };
 
-#define CAPTURES 16u
 #define CHARTS   8u
 #define FIGURES  16u
 #define SLICES   2000u /* of the simulated time: how often the clock on the wall is looked at */
-
-struct capture {
-    char node[16];
-    const char *file;
-    struct pcapng *w;
-    const struct sim_node *at;
-    int interface;
-};
 
 struct job {
     const char *rules_file;
@@ -41,8 +32,7 @@ struct job {
     struct sim_points points;
     char *text;
     size_t len;
-    struct capture capture[CAPTURES];
-    unsigned ncaptures;
+    struct sim_captures captures;
     struct sim_chart *chart[CHARTS];
     unsigned ncharts;
     const char *figure[FIGURES];
@@ -123,68 +113,6 @@ static int parse(const struct job *j, uint32_t point, struct sim_scenario *s)
     return CLI_OK;
 }
 
-/* ---- captures ---- */
-
-static void on_frame(void *arg, const struct sim_node *node, enum sim_dir dir, const uint8_t *frame,
-                     uint32_t len, const char *note, uint64_t now)
-{
-    struct job *j = arg;
-    for (unsigned i = 0; i < j->ncaptures; i++)
-        if (j->capture[i].at == node)
-            pcapng_packet(j->capture[i].w, j->capture[i].interface, now,
-                          dir == SIM_IN ? PCAPNG_IN : PCAPNG_OUT, frame, len, note);
-}
-
-/* FILE, or with several runs FILE with the number before its last dot. */
-static void file_name(char *buf, size_t size, const char *file, uint32_t point, uint32_t points)
-{
-    const char *dot = strrchr(file, '.');
-    if (points == 1)
-        snprintf(buf, size, "%s", file);
-    else if (dot && !strchr(dot, '/'))
-        snprintf(buf, size, "%.*s-%u%s", (int)(dot - file), file, point, dot);
-    else
-        snprintf(buf, size, "%s-%u", file, point);
-}
-
-static int open_captures(struct job *j, struct sim *sim, uint32_t point)
-{
-    char name[4096];
-    for (unsigned i = 0; i < j->ncaptures; i++) {
-        struct capture *c = &j->capture[i];
-        struct sim_node *n = sim_net_find(&sim->net, c->node);
-        if (!n) {
-            cli_error("--capture: '%s' is not a node of this topology", c->node);
-            return CLI_USAGE;
-        }
-        file_name(name, sizeof name, c->file, point, sim->s->points);
-        const struct pcapng_options opt = {.application = "urnic sim"};
-        int rc = pcapng_create(name, &opt, &c->w);
-        if (rc) {
-            cli_error("%s: %s", name, strerror(-rc));
-            return CLI_FAIL;
-        }
-        c->interface = pcapng_interface(c->w, c->node, "simulated", n->port[0]->rate);
-        c->at = n;
-        n->watched = true;
-    }
-    return CLI_OK;
-}
-
-static int close_captures(struct job *j)
-{
-    int status = CLI_OK;
-    for (unsigned i = 0; i < j->ncaptures; i++) {
-        int rc = j->capture[i].w ? pcapng_close(j->capture[i].w) : 0;
-        j->capture[i].w = NULL;
-        if (rc) {
-            cli_error("%s: %s", j->capture[i].file, strerror(-rc));
-            status = CLI_FAIL;
-        }
-    }
-    return status;
-}
-
 /* ---- running ---- */
 
 struct bar {
@@ -234,12 +162,11 @@ static int plot(const struct job *j, struct sim *sim, uint32_t point)
     char name[4096];
     if (!j->plot)
         return CLI_OK;
-    file_name(name, sizeof name, j->plot, point, sim->s->points);
+    sim_file_name(name, sizeof name, j->plot, point, sim->s->points);
     int rc = sim_out_plot(name, sim, j->points.n ? &j->points : NULL);
     if (rc == -ENODATA)
         cli_error("%s: nothing to draw: there are curves only with `sample`, and flow sizes only "
-                  "when two "
-                  "flows have ended",
+                  "when two flows have ended",
                   name);
     else if (rc)
         cli_error("%s: %s", name, strerror(-rc));
@@ -250,11 +177,11 @@ static int one(struct job *j, const struct sim_scenario *s, uint32_t point, FILE
 {
     struct sim_error err;
     struct sim *sim;
-    const struct sim_hooks hooks = {.arg = j, .frame = on_frame};
+    const struct sim_hooks hooks = {.arg = &j->captures, .frame = sim_capture_frame};
     double wall = 0;
     if (sim_create(s, &hooks, &sim, &err))
         return complain(j, &err);
-    int status = open_captures(j, sim, point);
+    int status = sim_capture_open(&j->captures, sim, point);
     if (status == CLI_OK) {
         run(j, sim, &wall);
         if (sim->w.failed) {
@@ -280,7 +207,7 @@ static int one(struct job *j, const struct sim_scenario *s, uint32_t point, FILE
             fflush(stdout); /* between the progress of two runs */
         }
     }
-    int rc = close_captures(j);
+    int rc = sim_capture_close(&j->captures);
     sim_destroy(sim);
     return status ? status : rc;
 }
@@ -357,11 +284,19 @@ static int all(struct job *j, struct sim_scenario *s)
 
 /* ---- the command line ---- */
 
+static int too_often(const char *option, unsigned most)
+{
+    cli_error("%s: at most %u times", option, most);
+    return CLI_USAGE;
+}
+
 static int add_set(struct job *j, const char *text)
 {
     const char *eq = strchr(text, '=');
+    if (j->nset == SIM_VARS)
+        return too_often("--set", SIM_VARS);
     struct sim_var *v = &j->set[j->nset];
-    if (!eq || eq == text || j->nset == SIM_VARS || (size_t)(eq - text) >= sizeof v->name ||
+    if (!eq || eq == text || (size_t)(eq - text) >= sizeof v->name ||
         strlen(eq + 1) >= sizeof v->value) {
         cli_error("--set: '%s' is not NAME=VALUE, or too long", text);
         return CLI_USAGE;
@@ -372,27 +307,13 @@ static int add_set(struct job *j, const char *text)
     return CLI_OK;
 }
 
-static int add_capture(struct job *j, const char *text)
-{
-    const char *eq = strchr(text, '=');
-    struct capture *c = &j->capture[j->ncaptures];
-    if (!eq || eq == text || j->ncaptures == CAPTURES || (size_t)(eq - text) >= sizeof c->node) {
-        cli_error("--capture: '%s' is not NODE=FILE, or it is the 17th", text);
-        return CLI_USAGE;
-    }
-    memcpy(c->node, text, (size_t)(eq - text));
-    c->file = eq + 1;
-    j->ncaptures++;
-    return CLI_OK;
-}
-
 static int add_chart(struct job *j, const char *text)
 {
-    struct sim_chart *c = j->ncharts < CHARTS ? sim_chart_new(text) : NULL;
+    if (j->ncharts == CHARTS)
+        return too_often("--chart", CHARTS);
+    struct sim_chart *c = sim_chart_new(text);
     if (!c) {
-        cli_error("--chart: '%s' is not METRIC/X[/SERIES]=FILE with a metric that there is, or it "
-                  "is the 9th",
-                  text);
+        cli_error("--chart: '%s' is not METRIC/X[/SERIES]=FILE with a metric that there is", text);
         return CLI_USAGE;
     }
     j->chart[j->ncharts++] = c;
@@ -414,10 +335,8 @@ static int set_shard(struct job *j, const char *text)
 
 static int add_figure(struct job *j, const char *text)
 {
-    if (j->nfigures == FIGURES) {
-        cli_error("--figure: at most %u times", FIGURES);
-        return CLI_USAGE;
-    }
+    if (j->nfigures == FIGURES)
+        return too_often("--figure", FIGURES);
     if (!sim_metric_known(text)) {
         cli_error("--figure: there is no metric '%s'", text);
         return CLI_USAGE;
@@ -451,7 +370,7 @@ static int take(struct job *j, int c, const char *value)
         j->points_file = value;
         return CLI_OK;
     case 'c':
-        return add_capture(j, value);
+        return sim_capture_add(&j->captures, value);
     case OPT_FIGURE:
         return add_figure(j, value);
     case OPT_CHART:

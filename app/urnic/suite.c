@@ -299,7 +299,7 @@ int suite_run(struct bump *b, const struct suite_options *opt, struct wire_captu
 
     if (!s || suite_trace_init(&s->trace)) {
         free(s);
-        cli_error("no memory");
+        cli_error("out of memory");
         return CLI_FAIL;
     }
     s->bump = b;

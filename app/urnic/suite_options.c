@@ -111,7 +111,7 @@ static int make_commands(struct suite_options *o, unsigned side, const char *exe
                  "exec '%s' --socket '%.*s' perf '%s' --op $OP --size $SIZE --count $COUNT --qps "
                  "$QPS --wait event",
                  exe, len, o->end[side], other + 1) < 0) {
-        cli_error("no memory");
+        cli_error("out of memory");
         return CLI_FAIL;
     }
     if (!o->server[side])

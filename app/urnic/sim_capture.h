@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * `urnic sim --capture`: what passes nodes of the simulated network, as pcapng files.
+ */
+#ifndef URNIC_SIM_CAPTURE_H
+#define URNIC_SIM_CAPTURE_H
+
+#include "sim.h"
+
+#define SIM_CAPTURES 16u
+
+struct pcapng;
+
+struct sim_capture {
+    char node[16];
+    const char *file;
+    struct pcapng *w; /* during a run, as is what follows */
+    const struct sim_node *at;
+    int interface;
+};
+
+struct sim_captures {
+    struct sim_capture list[SIM_CAPTURES];
+    unsigned n;
+};
+
+/* One more, NODE=FILE; the text has to stay. CLI_OK, or CLI_USAGE with a message. */
+int sim_capture_add(struct sim_captures *c, const char *text);
+/* Begin the files of run number `point`. CLI_*, with a message; close them in either case. */
+int sim_capture_open(struct sim_captures *c, struct sim *sim, uint32_t point);
+/* CLI_OK; CLI_FAIL with a message: a file is not whole. */
+int sim_capture_close(struct sim_captures *c);
+/* sim_hooks.frame, with the captures as its argument. */
+void sim_capture_frame(void *captures, const struct sim_node *node, enum sim_dir dir,
+                       const uint8_t *frame, uint32_t len, const char *note, uint64_t now);
+
+/* The name of a file of run number `point`: FILE, or with several runs FILE with the number before
+ * its last dot. */
+void sim_file_name(char *buf, size_t size, const char *file, uint32_t point, uint32_t points);
+
+#endif
