@@ -9,7 +9,7 @@
 
 #include "linkctl.h"
 #include "log.h"
-#include "mem/mem_link.h"
+#include "mem_link.h"
 
 static json_t *rules_json(struct mem_link *link)
 {

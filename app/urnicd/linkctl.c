@@ -13,7 +13,7 @@
 #include "ccctl.h"
 #include "faultctl.h"
 #include "log.h"
-#include "mem/mem_link.h"
+#include "mem_link.h"
 
 /* ---- emulated links ---- */
 
