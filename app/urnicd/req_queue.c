@@ -225,14 +225,16 @@ static void srq_take_posted(struct client_srq *srq, uint64_t now)
         taken += queue_pull(&srq->rq, now, &more);
 }
 
+_Static_assert(IPC_SRQ_LIMIT == SRQA_LIMIT, "the mask is passed on as it is");
+
 static int req_srq_modify(struct request *r)
 {
     const struct ipc_srq_modify *in = request_in(r, struct ipc_srq_modify);
     struct client_srq *srq = handle_get(&r->client->handles, HANDLE_SRQ, in->srq);
 
-    if (!srq || (in->mask & ~3u) != 0)
+    if (!srq || (in->mask & ~(IPC_SRQ_MAX_WR | IPC_SRQ_LIMIT)) != 0)
         return -EINVAL;
-    if (in->mask & 1u)
+    if (in->mask & IPC_SRQ_MAX_WR)
         return -ENOTSUP; /* rings don't grow */
     srq_take_posted(srq, r->now);
     return engine_srq_modify(r->device->engine, srq->srq, 0, in->limit, in->mask);

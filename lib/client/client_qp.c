@@ -396,7 +396,7 @@ int urnic_create_srq(struct urnic_pd *pd, struct urnic_srq_attr *attr, void *srq
 int urnic_modify_srq_limit(struct urnic_srq *srq, uint32_t limit)
 {
     struct ipc_srq_modify req = {
-        .hdr.type = IPC_SRQ_MODIFY, .srq = srq->handle, .mask = 2, .limit = limit};
+        .hdr.type = IPC_SRQ_MODIFY, .srq = srq->handle, .mask = IPC_SRQ_LIMIT, .limit = limit};
     return client_tell(srq->ctx, &req, sizeof(req));
 }
 

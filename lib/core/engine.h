@@ -50,6 +50,7 @@
 #define ENGINE_TX_PIECES  36u /* 16 SGEs of two segments each, rounded up */
 #define ENGINE_SGE_MAX    16u
 #define ENGINE_INLINE_MAX 256u
+#define ENGINE_PKEYS      4u /* entries of the P_Key table */
 /* engine_rx never produces more copies than this from one frame. */
 #define ENGINE_FRAME_COPIES 40u
 
@@ -375,18 +376,19 @@ struct engine_params {
     /* what every packet reads: one cache line */
     uint8_t mac[6];
     uint16_t vlan;         /* 0 = untagged; otherwise TCI's VID (WIRE-04) */
-    uint16_t pkeys[4];     /* P_Key table, 0 = empty; all zero = {0xFFFF} (KEY-01) */
+    uint16_t pkeys[ENGINE_PKEYS]; /* the table, 0 = empty; all zero = {0xFFFF} (KEY-01) */
     uint8_t worker;        /* this engine's worker number, part of every QPN */
     uint8_t worker_bits;   /* QPN slot bits that name the worker: 0..4 */
     bool loopback;         /* accept loopback addresses (WIRE-29) */
     bool strict_resp;      /* a response that does not fit is fatal (REQ-28) */
     bool nak_confirm;      /* a fatal NAK counts when it comes twice (SEC-06) */
     bool rnr_on_rd_res;    /* READs beyond max_dest_rd_atomic: RNR NAK, don't queue (RNR-11) */
-    unsigned mtu;          /* port's largest path MTU, enum 1..5 */
+    unsigned mtu;          /* port's largest path MTU, enum 1..5; 0 = 5 */
     uint32_t window;       /* packets in flight per QP; 0 = default (REQ-13) */
     uint64_t line_rate;    /* bit/s; 0 = unknown */
     uint32_t records;      /* packets with copies pending, all QPs together; 0 = 4096, < 2^16 */
-    uint32_t max_qp, max_cq, max_srq;
+    uint32_t max_qp;       /* 0 = 1024 */
+    uint32_t max_cq, max_srq; /* 0 = any number */
     struct mem_params mem;
     uint64_t key[2];   /* secret: QPN permutation, initial PSNs (SEC-07, SEC-08) */
     struct cc_conf cc; /* congestion control of queue pairs without their own; zero = none */
@@ -420,6 +422,10 @@ bool engine_mcast_get(const struct engine *e, unsigned i, struct wire_addr *grou
 int engine_cq_create(struct engine *e, void *arg, struct cq **out);
 int engine_cq_destroy(struct engine *e, struct cq *cq); /* -EBUSY: queue pairs use it (CQ-09) */
 
+/* Attribute mask: verbs' numbers. */
+#define SRQA_MAX_WR (1u << 0)
+#define SRQA_LIMIT  (1u << 1)
+
 struct engine_srq_params {
     void *arg;
     uint32_t pd;
@@ -427,8 +433,8 @@ struct engine_srq_params {
 };
 /* `limit` arms SRQ_LIMIT_REACHED at once. -EINVAL (domain, sizes), -ENOSPC (max_srq), -ENOMEM. */
 int engine_srq_create(struct engine *e, const struct engine_srq_params *p, struct srq **out);
-/* mask, as in verbs: 1 = max_wr, 2 = limit. -EINVAL (mask, fewer than are posted, a limit beyond
- * the size), -ENOMEM; then nothing has changed. */
+/* mask: SRQA_*. -EINVAL (mask, fewer than are posted, a limit beyond the size), -ENOMEM; then
+ * nothing has changed. */
 int engine_srq_modify(struct engine *e, struct srq *srq, uint32_t max_wr, uint32_t limit,
                       unsigned mask);
 /* *out as created, with size and limit as they are now. Always 0. */

@@ -22,7 +22,6 @@
 #define ENGINE_QUANTUM  16u   /* packets that one queue pair sends before the next one's turn */
 #define ENGINE_RECORDS  4096u /* packets with copies pending, unless told otherwise */
 #define ENGINE_RD_MAX   128u  /* max_rd_atomic, max_dest_rd_atomic (QP-03) */
-#define ENGINE_PKEYS    4u
 #define ENGINE_TIME_MAX (1ull << 63)
 
 /* engine_slot.kind */
@@ -130,7 +129,7 @@ static inline void rx_drop(struct rx *rx, enum engine_counter c)
     rx->e->counters[c]++;
     rx->f->drop = (uint16_t)c;
 }
-/* engine.c: drop what the parser refused for a field that is judged only behind queue pair, path
+/* engine_rx.c: drop what the parser refused for a field that is judged only behind queue pair, path
  * and keys (VAL-01). */
 bool rx_late_drop(struct rx *rx);
 

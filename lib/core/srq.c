@@ -267,15 +267,16 @@ int engine_srq_create(struct engine *e, const struct engine_srq_params *p, struc
 int engine_srq_modify(struct engine *e, struct srq *srq, uint32_t max_wr, uint32_t limit,
                       unsigned mask)
 {
-    if (mask & ~3u)
+    if (mask & ~(SRQA_MAX_WR | SRQA_LIMIT))
         return -EINVAL;
-    uint32_t depth = mask & 1 ? max_wr : srq->rq.depth;
-    if ((mask & 1 && depth < srq->rq.depth - srq->rq.nfree) || (mask & 2 && limit > depth))
+    uint32_t depth = mask & SRQA_MAX_WR ? max_wr : srq->rq.depth;
+    if ((mask & SRQA_MAX_WR && depth < srq->rq.depth - srq->rq.nfree) ||
+        (mask & SRQA_LIMIT && limit > depth))
         return -EINVAL;
     int err = rq_grow(&srq->rq, depth);
     if (err)
         return err;
-    if (mask & 2) {
+    if (mask & SRQA_LIMIT) {
         srq->limit = limit;
         check_limit(e, srq);
     }

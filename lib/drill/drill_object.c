@@ -229,7 +229,7 @@ static bool modify_srq(struct drill_run *run, const struct drill_stmt *st)
     bool go;
     if (!o || !drill_eval(run, st, &st->expr, ROLE_VALUE, &v))
         return false;
-    unsigned mask = st->verb->kind == DO_RESIZE ? 1 : 2;
+    unsigned mask = st->verb->kind == DO_RESIZE ? SRQA_MAX_WR : SRQA_LIMIT;
     int rc = engine_srq_modify(run->e, o->srq, (uint32_t)v, (uint32_t)v, mask);
     return drill_returned(run, st, rc, &go);
 }

@@ -383,10 +383,12 @@ struct ipc_srq {
     struct ipc_where ring;
 };
 
+#define IPC_SRQ_MAX_WR 1u /* verbs' numbers; -ENOTSUP: rings don't grow */
+#define IPC_SRQ_LIMIT  2u
 struct ipc_srq_modify {
     struct ipc_hdr hdr;
     uint32_t srq;
-    uint32_t mask; /* verbs': 1 = max_wr (-ENOTSUP: rings don't grow), 2 = limit */
+    uint32_t mask; /* IPC_SRQ_* */
     uint32_t max_wr, limit;
 };
 

@@ -701,7 +701,8 @@ static void step(struct bed *b)
         step_dest(b);
     else if (!strcmp(w, "limit"))
         ck_assert_int_eq(
-            engine_srq_modify(b->e, b->srq, 0, (uint32_t)strtoul(words[1], NULL, 0), 2), 0);
+            engine_srq_modify(b->e, b->srq, 0, (uint32_t)strtoul(words[1], NULL, 0), SRQA_LIMIT),
+            0);
     else if (!strcmp(w, "dead")) {
         engine_qp_destroy(b->e, b->qp);
         b->dead = true;

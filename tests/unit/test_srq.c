@@ -88,18 +88,19 @@ START_TEST(srq_04_resize_never_below_what_is_outstanding)
     ck_assert_int_eq(engine_post_srq_recv(f.e, srq, &wr), 0);
     ck_assert_int_eq(engine_post_srq_recv(f.e, srq, &wr), 0);
     ck_assert_msg(engine_post_srq_recv(f.e, srq, &wr) == -EAGAIN, "SRQ-01 no room");
-    ck_assert_msg(engine_srq_modify(f.e, srq, 1, 0, 1) == -EINVAL, "SRQ-04 below the outstanding");
-    ck_assert_msg(engine_srq_modify(f.e, srq, 5, 0, 1) == 0, "SRQ-04 larger");
+    ck_assert_msg(engine_srq_modify(f.e, srq, 1, 0, SRQA_MAX_WR) == -EINVAL,
+                  "SRQ-04 below the outstanding");
+    ck_assert_msg(engine_srq_modify(f.e, srq, 5, 0, SRQA_MAX_WR) == 0, "SRQ-04 larger");
     ck_assert_uint_eq(engine_srq_room(srq), 3);
     engine_srq_query(srq, &q);
     ck_assert_uint_eq(q.max_wr, 5);
     ck_assert_int_eq(engine_post_srq_recv(f.e, srq, &wr), 0);
     ck_assert_int_eq(engine_srq_modify(f.e, srq, 0, 0, 4), -EINVAL);
-    ck_assert_int_eq(engine_srq_modify(f.e, srq, 0, 6, 2), -EINVAL);
+    ck_assert_int_eq(engine_srq_modify(f.e, srq, 0, 6, SRQA_LIMIT), -EINVAL);
     events = 0;
-    ck_assert_int_eq(engine_srq_modify(f.e, srq, 0, 3, 2), 0);
+    ck_assert_int_eq(engine_srq_modify(f.e, srq, 0, 3, SRQA_LIMIT), 0);
     ck_assert_msg(events == 0, "SRQ-03 three are posted: not below 3");
-    ck_assert_int_eq(engine_srq_modify(f.e, srq, 0, 4, 2), 0);
+    ck_assert_int_eq(engine_srq_modify(f.e, srq, 0, 4, SRQA_LIMIT), 0);
     ck_assert_msg(events == 1, "SRQ-03 a limit above the count is reached at once");
     ck_assert_int_eq(engine_srq_destroy(f.e, srq), 0);
     engine_destroy(f.e);
