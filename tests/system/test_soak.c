@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "daemon_rig.h"
+#include "unit.h"
 
 #define PORT   7999
 #define OCTETS 256u
@@ -200,10 +201,5 @@ int main(int argc, char **argv)
     tcase_set_timeout(t, 600);
     tcase_add_test(t, shm_07_cycles_leave_nothing_behind);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_set_fork_status(r, CK_NOFORK);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return unit_run(s);
 }
