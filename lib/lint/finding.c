@@ -84,6 +84,18 @@ static bool disorder(const struct lint_flow *f)
     return f->info.reordered || f->back || (f->peer && (f->peer->info.reordered || f->peer->back));
 }
 
+/* Why a rule that was broken may not have been, as far as is known by now; NULL = no doubt.
+ * `order`: it rests on the order of answers. */
+static const char *reason_to_doubt(const struct lint_flow *f, const struct lint_rule *rule,
+                                   bool order)
+{
+    if (other_protocol(f))
+        return OTHER_PROTOCOL;
+    if (other_pair(f, rule))
+        return OTHER_PAIR;
+    return order && disorder(f) ? OTHER_ORDER : NULL;
+}
+
 static void deliver(struct lint *l, const struct lint_finding *f)
 {
     l->totals.findings[f->verdict]++;
@@ -142,17 +154,13 @@ void lint_held_forget(struct lint_flow *f)
 void lint_held(struct lint *l, struct lint_flow *f)
 {
     for (uint32_t i = 0; i < f->held.n; i++) {
-        if (other_protocol(f)) {
-            f->held.finding[i].verdict = LINT_UNDECIDABLE;
-            snprintf(f->held.finding[i].why, sizeof(f->held.finding[i].why), OTHER_PROTOCOL);
-        } else if (other_pair(f, f->held.finding[i].rule)) {
-            f->held.finding[i].verdict = LINT_UNDECIDABLE;
-            snprintf(f->held.finding[i].why, sizeof(f->held.finding[i].why), OTHER_PAIR);
-        } else if (f->held.order >> i & 1 && disorder(f)) {
-            f->held.finding[i].verdict = LINT_UNDECIDABLE;
-            snprintf(f->held.finding[i].why, sizeof(f->held.finding[i].why), OTHER_ORDER);
+        struct lint_finding *held = &f->held.finding[i];
+        const char *why = reason_to_doubt(f, held->rule, f->held.order >> i & 1);
+        if (why) {
+            held->verdict = LINT_UNDECIDABLE;
+            snprintf(held->why, sizeof(held->why), "%s", why);
         }
-        deliver(l, &f->held.finding[i]);
+        deliver(l, held);
     }
     free(f->held.finding);
     f->held.finding = NULL;
@@ -166,10 +174,9 @@ static void consider_doubts(struct lint_ctx *c, const struct lint_rule *rule)
     struct lint_flow *f = c->f;
     if (!f || c->judged != LINT_VIOLATION)
         return;
-    if (other_protocol(f))
-        lint_doubt(c, LINT_UNDECIDABLE, OTHER_PROTOCOL);
-    else if (other_pair(f, rule))
-        lint_doubt(c, LINT_UNDECIDABLE, OTHER_PAIR);
+    const char *why = reason_to_doubt(f, rule, false);
+    if (why)
+        lint_doubt(c, LINT_UNDECIDABLE, "%s", why);
     else if (f->info.unsplit || (f->peer && f->peer->info.unsplit))
         lint_doubt(c, LINT_UNDECIDABLE, "packets that the host had merged (GRO) were cut off");
     else if (c->order_matters && disorder(f))
