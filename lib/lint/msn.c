@@ -130,17 +130,23 @@ static bool count_stands(struct lint_ctx *c)
     return c->msn_known = true;
 }
 
+/* Does it say that the message of its request is complete? */
+static bool executes(const struct lint_ctx *c)
+{
+    bool nak = (c->op->flags & WIRE_F_ACK) && wire_aeth_kind(c->p.syndrome) != WIRE_AETH_ACK;
+    return !nak && lint_ends_message(&wire_opcodes[c->rec->opcode]);
+}
+
 /* An answer to what was sent after an earlier answer counts no less than that did, and more once it
  * has been seen to: until then requests may be repetitions from before the capture. */
 static bool count_went_back(struct lint_ctx *c, const struct count *n)
 {
     struct lint_flow *q = c->req;
     const struct lint_rec *r = c->rec;
-    bool nak = (c->op->flags & WIRE_F_ACK) && wire_aeth_kind(c->p.syndrome) != WIRE_AETH_ACK;
     if (!r || r->epoch != q->epoch || r->sends != 1)
         return false;
     bool on = q->counted.on && q->counted.epoch == q->epoch, later = r->number > q->counted.number;
-    bool ends = !nak && lint_ends_message(&wire_opcodes[r->opcode]);
+    bool ends = executes(c);
     uint32_t least = lint_add(q->counted.msn, ends && q->counted.goes_on);
     if (on && later && wire_psn_diff(c->p.msn, least) < 0) {
         q->counted.on = false; /* one of the two was wrong: say it once */
@@ -193,7 +199,10 @@ void lint_msn_range(struct lint_ctx *c)
         !messages(c, &n))
         return;
     if (q->ahead.on && c->rec && c->rec->number > q->ahead.number && c->rec->sends == 1) {
-        if (wire_psn_diff(c->p.msn, q->ahead.msn) < 0) {
+        /* It counts a message that hadn't been sent then. */
+        bool more = q->counted.goes_on && executes(c);
+        if (wire_psn_diff(c->p.msn, lint_add(q->ahead.msn, more)) < 0) {
+            c->msn_hi = (c->p.msn - more) & WIRE_PSN_MASK;
             c->wait = &q->ahead;
             lint_run(c, LINT_S_AHEAD);
             c->wait = NULL;

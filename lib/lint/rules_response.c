@@ -186,7 +186,8 @@ bool lint_ack_11(struct lint_ctx *c)
         if (c->msn_known)
             lint_expected(c, "MSN %u, as later answers count", c->msn_lo);
         else
-            lint_expected(c, "MSN %u at most: a later packet is answered with it", c->p.msn);
+            lint_expected(c, "MSN %u at most: a later packet is answered with %u", c->msn_hi,
+                          c->p.msn);
         return lint_seen(c, "MSN %u", c->wait->msn);
     }
     if (!c->msn_known)

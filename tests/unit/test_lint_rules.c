@@ -112,6 +112,23 @@ static const struct step pipelined[] = {SEND(100, 64),
                                         ACK(109, 10),
                                         END};
 
+/* READs, behind each of which something else was under way. */
+static const struct step reads_and_sends[] = {
+    {.opcode = RC(READ_REQUEST), .psn = 100, .dma_len = 8},
+    SEND(101, 64),
+    SEND(102, 64),
+    RESP(READ_RESP_ONLY, 100, 8, 1),
+    ACK(101, 2),
+    /* 5 */ {.opcode = RC(READ_REQUEST), .psn = 103, .dma_len = 8},
+    SEND(104, 64),
+    RESP(READ_RESP_ONLY, 103, 8, 4),
+    ACK(104, 5),
+    SEND(105, 64),
+    /* 10 */ ACK(105, 6),
+    {.opcode = RC(FETCH_ADD), .psn = 106},
+    RESP(ATOMIC_ACK, 106, 0, 7),
+    END};
+
 static const struct step many_under_way[] = {
     SEND(100, 64), ACK(100, 1),   SEND(101, 64), SEND(102, 64), SEND(103, 64), SEND(104, 64),
     SEND(105, 64), SEND(106, 64), SEND(107, 64), SEND(108, 64), ACK(108, 9),   END};
@@ -697,6 +714,8 @@ static const struct row rows[] = {
     {"ACK-11 MSN stands still, high", stands_high, LATER, .verdict = LINT_UNDECIDABLE},
     {"ACK-11 MSN too low, behind a READ", steps_rc, 13, .step = msn_low},
     {"ACK-11 MSN too high, others are under way", pipelined, 8, .step = msn_high},
+    {"ACK-11 MSN too high, where it isn't known where the count began", reads_and_sends, 8,
+     .step = msn_high},
     {"ACK-11 MSN of an ATOMIC too high", pipelined, 11, .step = msn_high},
     {"ACK-11 MSN of a READ too high", pipelined, 17, .step = msn_high},
     {"RNR-01 RNR NAK for a WRITE", steps_rc, 5, .step = syndrome_rnr},
