@@ -104,6 +104,8 @@ static struct field differing_again(const struct requester *r, const struct plac
     uint64_t skip = (uint64_t)(at->off - whole->off) * r->d->mtu;
     if (a->opcode != b->opcode)
         return (struct field){"opcode", "REQ-06"};
+    if (packet_cut(p))
+        return (struct field){NULL, NULL}; /* perhaps damaged: its iCRC isn't there */
     if (b->va != a->va + skip)
         return (struct field){"address", "RD-12"};
     if (p->overrun)
