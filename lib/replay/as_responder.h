@@ -76,6 +76,10 @@ void responder_differ(struct responder *r, const struct packet *p, const char *r
  * which begins here, is due? Then the judge has been told, if it is a habit. */
 bool reread_oddly(struct responder *r, const struct packet *p, const struct answer *found);
 
+/* Does this response begin in the middle of a READ that was asked for from its beginning, a round
+ * trip after what came before it? Then the capture has missed the READ from here. */
+bool reread_missed(const struct responder *r, const struct packet *p);
+
 /* ---- what explains a captured answer that our engine doesn't give ---- */
 
 /* It shows that the responder is further than our engine: the capture has all that it needed, but

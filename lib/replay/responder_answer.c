@@ -313,6 +313,7 @@ void responder_compare(struct responder *r, const struct packet *p)
     }
     if (r->declined[p->psn % LEDGER_BUCKETS] || !r->stage.budget || m.repeated ||
         (r->middle && p - r->d->packet < EARLY) || no_more || excuse_missed(r, p) ||
+        reread_missed(r, p) ||
         (ack && !positive && (excuse_delayed(r, p) || excuse_copied(r, p)))) {
         pass_over(r);
         return;

@@ -5,6 +5,8 @@
  */
 #include "as_responder.h"
 
+#define COPY_NS 50000u /* a round trip, when none is known */
+
 static void differ_repeated(struct responder *r, const struct packet *p)
 {
     const struct answer *due = NULL;
@@ -48,6 +50,25 @@ static bool goes_on(const struct responder *r, const struct packet *p)
             return q->psn == ((p->psn - 1) & WIRE_PSN_MASK);
     }
     return false;
+}
+
+bool reread_missed(const struct responder *r, const struct packet *p)
+{
+    const struct packet *q = p;
+    bool data = packet_flags(p) & WIRE_F_READ && packet_flags(p) & WIRE_F_START, within = false;
+    uint64_t trip = r->d->answers.rtt_samples ? r->d->answers.rtt_min : COPY_NS;
+    for (unsigned n = 0; data && q-- > r->d->packet && n < BACK; n++) {
+        uint32_t off = (p->psn - q->psn) & WIRE_PSN_MASK;
+        bool read = packet_flags(q) & WIRE_F_READ;
+        if (packet_answers(r->d, q) && read && off == 1 && p->kept->ns - q->kept->ns < trip)
+            return false; /* it goes on */
+        if (packet_asks(r->d, q) && off == 0)
+            return false;
+        within = packet_asks(r->d, q) && read && off < packet_psns(r->d, q);
+        if (within)
+            break;
+    }
+    return within;
 }
 
 /* Is `found` the answer to the first execution of a READ, but seen where one to a later execution,
