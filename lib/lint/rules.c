@@ -53,7 +53,7 @@ static const struct lint_rule rules[] = {
     {"ICRC-08", "Every packet has a right iCRC, and none with a wrong one is acted upon.",
      LINT_S_ICRC | RESPONSE, lint_icrc_08},
     {"KEY-01", "The P_Key of a queue pair doesn't change.",
-     REQUEST | RESPONSE | LINT_S_PKEY | ALONE, lint_key_01},
+     REQUEST | RESPONSE | DATAGRAM | LINT_S_PKEY | ALONE, lint_key_01},
     {"KEY-02", "The low 15 bits of the P_Key are not all 0.", FRAME, lint_key_02},
     {"KEY-07", "The Q_Key of QP1 is 0x80010000.", DATAGRAM, lint_key_07},
     {"PSN-01", "The first PSN is the one that the CM messages announced.", REQUEST, lint_psn_01},

@@ -400,6 +400,8 @@ bool lint_key_01(struct lint_ctx *c)
         lint_expected(c, "P_Key 0x%04x", f->pkey.own);
         return lint_seen(c, "0x%04x", f->pkey.other);
     }
+    if (c->op->service == WIRE_UD && c->p.dqpn == WIRE_QPN_GSI)
+        return false; /* KEY-04: it may use them all */
     if (!(c->p.pkey & 0x7FFF))
         return false; /* (no partition at all is KEY-02's) */
     if (!f->pkey.seen) {

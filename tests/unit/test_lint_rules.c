@@ -112,6 +112,12 @@ static const struct step pipelined[] = {SEND(100, 64),
                                         ACK(109, 10),
                                         END};
 
+static const struct step datagrams[] = {{.opcode = UD_SEND, .psn = 1, .len = 64},
+                                        {.opcode = UD_SEND, .psn = 2, .len = 64},
+                                        {.opcode = UD_SEND, .psn = 3, .len = 64},
+                                        {.opcode = UD_SEND, .psn = 4, .len = 64},
+                                        END};
+
 /* READs, behind each of which something else was under way. */
 static const struct step reads_and_sends[] = {
     {.opcode = RC(READ_REQUEST), .psn = 100, .dma_len = 8},
@@ -678,6 +684,7 @@ static const struct row rows[] = {
     {"KEY-01 P_Key changes", steps_rc, 12, .pkt = pkey},
     {"KEY-01 P_Key of an ACK changes", steps_rc, 13, .pkt = pkey},
     {"KEY-01 P_Key of the first packet", steps_rc, 0, .pkt = pkey},
+    {"KEY-01 P_Key of a datagram changes", datagrams, 2, .pkt = pkey},
     {"KEY-01 P_Key of the second packet", steps_rc, 2, .pkt = pkey},
     {"KEY-02 no partition, first packet", steps_rc, 0, .pkt = pkey_0},
     {"KEY-02 P_Key without a partition", steps_ud, 1, .pkt = pkey_0},
