@@ -54,16 +54,15 @@ bool evidence_refused(const struct direction *d, const struct packet *p, uint8_t
     const struct packet *end = d->packet + d->packets;
     if (end - p > AHEAD_MAX)
         end = p + AHEAD_MAX;
-    for (const struct packet *q = p + 1; q < end; q++)
-        if (packet_answers(d, q) && q->opcode == WIRE_ACKNOWLEDGE) {
-            uint32_t off = (q->psn - p->psn) & WIRE_PSN_MASK;
-            if (off >= WIRE_PSN_MASK / 2)
-                continue;
-            if (off < (psns ? psns : 1) && q->syndrome == syndrome)
-                return true;
-            if (off >= psns && packet_positive(q))
-                return false;
-        }
+    for (const struct packet *q = p + 1; q < end; q++) {
+        uint32_t off = (q->psn - p->psn) & WIRE_PSN_MASK;
+        if (!packet_answers(d, q) || off >= WIRE_PSN_MASK / 2)
+            continue;
+        if (q->opcode == WIRE_ACKNOWLEDGE && off < (psns ? psns : 1) && q->syndrome == syndrome)
+            return true;
+        if (off >= psns && packet_positive(q))
+            return false; /* what was sent behind it has been executed */
+    }
     return false;
 }
 
