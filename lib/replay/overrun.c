@@ -11,7 +11,9 @@
 /* A READ, and where it has been cut; the same for its repetitions. */
 struct extent {
     uint64_t va;
+    size_t first; /* packet */
     uint32_t psn, psns, len;
+    bool cut;
 };
 
 static struct extent *within(struct extent *e, unsigned n, uint32_t psn)
@@ -31,19 +33,25 @@ static bool part_of(const struct direction *d, const struct extent *x, const str
     return p->va - x->va < x->len || p->dma_len + off == x->len;
 }
 
-/* From here on the READ's PSNs are this request's, and the next ones'. */
-static void cut(struct direction *d, struct extent *x, uint32_t psn)
+/* A READ of this extent, perhaps from its middle: it ends where that was cut. */
+static void trim(const struct direction *d, const struct extent *x, struct packet *p)
 {
-    x->psns = (psn - x->psn) & WIRE_PSN_MASK;
-    for (size_t i = 0; i < d->packets; i++) {
-        struct packet *p = &d->packet[i];
-        uint32_t off = (p->psn - x->psn) & WIRE_PSN_MASK;
-        if (!packet_asks(d, p) || !(packet_flags(p) & WIRE_F_READ) || off >= x->psns ||
-            (off && !part_of(d, x, p)))
-            continue;
-        p->dma_len = (x->psns - off) * d->mtu;
-        p->overrun = true;
-    }
+    uint32_t off = (p->psn - x->psn) & WIRE_PSN_MASK;
+    if (!packet_asks(d, p) || !(packet_flags(p) & WIRE_F_READ) || off >= x->psns ||
+        (off && !part_of(d, x, p)))
+        return;
+    p->dma_len = (x->psns - off) * d->mtu;
+    p->overrun = true;
+}
+
+/* From here on the READ's PSNs are this request's, and the next ones'. */
+static void cut(struct direction *d, struct extent *x, size_t at)
+{
+    x->psns = (d->packet[at].psn - x->psn) & WIRE_PSN_MASK;
+    x->cut = true;
+    trim(d, x, &d->packet[x->first]);
+    for (size_t i = at, n = 0; i-- > x->first && n < BACK_MAX; n++)
+        trim(d, x, &d->packet[i]);
 }
 
 void overrun_find(struct direction *d)
@@ -58,12 +66,17 @@ void overrun_find(struct direction *d)
         struct extent *x = within(known, n, p->psn);
         if (x && p->psn != x->psn && !(read && part_of(d, x, p))) {
             p->inside = x->len <= WIRE_MSG_MAX;
-            cut(d, x, p->psn);
+            cut(d, x, i);
             x = NULL;
+        } else if (x && x->cut) {
+            trim(d, x, p);
         }
         if (read && !x) {
-            known[n++ % READS] = (struct extent){
-                .va = p->va, .psn = p->psn, .psns = packet_psns(d, p), .len = p->dma_len};
+            known[n++ % READS] = (struct extent){.va = p->va,
+                                                 .first = i,
+                                                 .psn = p->psn,
+                                                 .psns = packet_psns(d, p),
+                                                 .len = p->dma_len};
         }
     }
     for (size_t i = 0; i < d->packets; i++) { /* the last ones */
