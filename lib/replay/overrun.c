@@ -44,6 +44,14 @@ static void trim(const struct direction *d, const struct extent *x, struct packe
     p->overrun = true;
 }
 
+/* Asked for again, it has no more PSNs than it had (RD-12 says what it asks for). */
+static void keep_within(const struct direction *d, const struct extent *x, struct packet *p)
+{
+    uint32_t left = x->psns - ((p->psn - x->psn) & WIRE_PSN_MASK);
+    if (packet_psns(d, p) > left)
+        p->dma_len = left * d->mtu;
+}
+
 /* From here on the READ's PSNs are this request's, and the next ones'. */
 static void cut(struct direction *d, struct extent *x, size_t at)
 {
@@ -70,6 +78,8 @@ void overrun_find(struct direction *d)
             x = NULL;
         } else if (x && x->cut) {
             trim(d, x, p);
+        } else if (x && read) {
+            keep_within(d, x, p);
         }
         if (read && !x) {
             known[n++ % READS] = (struct extent){.va = p->va,

@@ -110,7 +110,9 @@ static struct field differing_again(const struct requester *r, const struct plac
         return (struct field){"address", "RD-12"};
     if (p->overrun)
         return (struct field){NULL, NULL}; /* has been said */
-    if (b->dma_len > a->dma_len - skip)
+    struct wire_pkt w;
+    packet_wire(p, &w);
+    if (w.dma_len > a->dma_len - skip)
         return (struct field){"DMA length", "RD-12"};
     if (b->rkey != a->rkey)
         return (struct field){"R_Key", "RD-12"};

@@ -87,6 +87,10 @@ static void longer_dma(struct wire_pkt *p)
 {
     p->dma_len += 4;
 }
+static void mtu_more_dma(struct wire_pkt *p)
+{
+    p->dma_len += WIRE_MTU_MAX;
+}
 static void solicited(struct wire_pkt *p)
 {
     p->se = true;
@@ -196,6 +200,8 @@ static const struct guilty {
     {"RTX-05", "fault-lose-requests", WIRE_FETCH_ADD, 1, true, other_operand, REPLAY_REQUESTER},
     /* "RD-12 a READ repeated from the middle asks for other memory" */
     {"RD-12", "fault-lose-responses", WIRE_READ_REQUEST, 7, false, other_address, REPLAY_REQUESTER},
+    {"RD-12", "fault-lose-responses", WIRE_READ_REQUEST, 7, false, longer_dma, REPLAY_REQUESTER},
+    {"RD-12", "fault-lose-responses", WIRE_READ_REQUEST, 7, false, mtu_more_dma, REPLAY_REQUESTER},
     /* "RSP-15 a READ of more than 2^31 octets: no request behind it is one of its responses" */
     {"RSP-15", "own-read", WIRE_READ_REQUEST, 2, false, longest, REPLAY_REQUESTER},
     {"RSP-15", "write-bw-mtu1024", WIRE_WRITE_FIRST, 1, false, longest, REPLAY_REQUESTER},
