@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <ifaddrs.h>
 #include <jansson.h>
+#include <libgen.h>
 #include <limits.h>
 #include <linux/capability.h>
 #include <net/if.h>
@@ -39,6 +40,8 @@ static const char help[] = {
 #define ANY_DPDK       (ON_IFACE | DPDK_BIT(DPDK_PCI) | DPDK_BIT(DPDK_TAP) | DPDK_BIT(DPDK_VDEV))
 #define NOT_DPDK       0x100u
 #define ALL            (ANY_DPDK | NOT_DPDK)
+#define MEMIF          0x200u /* beside NOT_DPDK */
+#define PCAP           0x400u
 
 enum level { GOOD, NOTE, MISSING };
 
@@ -52,6 +55,7 @@ struct subject {
     unsigned kinds;
     struct dpdk_spec dpdk; /* of a dpdk: port */
     bool everything;       /* no port was named */
+    const char *rest;      /* behind memif: or pcap: */
 };
 
 static bool read_text(const char *path, char *buf, size_t size)
@@ -128,6 +132,45 @@ static void check_socket(const struct subject *s, struct finding *f)
         snprintf(f->mend, sizeof f->mend, "unset XDG_RUNTIME_DIR   # then it is " IPC_SOCKET_TMP,
                  (unsigned)geteuid());
     }
+}
+
+/* Can a file or socket be made, or written if it is there? Else errno tells why not. */
+static bool can_make(const char *path)
+{
+    char folder[PATH_MAX];
+    snprintf(folder, sizeof folder, "%s", path);
+    return access(access(path, F_OK) ? dirname(folder) : path, W_OK) == 0;
+}
+
+static void say_path(struct finding *f, const char *path, const char *what)
+{
+    f->level = MISSING;
+    snprintf(f->text, sizeof f->text, "%.150s can't be %s: %s", path, what, strerror(errno));
+}
+
+static void check_pcap(const struct subject *s, struct finding *f)
+{
+    char from[PATH_MAX], *to;
+    snprintf(from, sizeof from, "%s,,", s->rest);
+    *(to = strchr(from, ',')) = 0;
+    *strchr(++to, ',') = 0;
+    say(f, GOOD, "the files can be read and written", "");
+    if (*from && access(from, R_OK))
+        say_path(f, from, "read");
+    else if (*to && !can_make(to))
+        say_path(f, to, "written");
+}
+
+static void check_memif(const struct subject *s, struct finding *f)
+{
+    bool server = strstr(s->rest, ",role=server");
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%.*s", (int)strcspn(s->rest, ","), s->rest);
+    say(f, GOOD, "the socket can be made or reached", "");
+    if (server && *path != '@' && !can_make(path))
+        say_path(f, path, "made");
+    else if (!server && *path != '@' && access(path, R_OK | W_OK))
+        say(f, NOTE, "no server's socket can be reached yet: the link is down until then", "");
 }
 
 static void check_plugin(const struct subject *s, struct finding *f)
@@ -382,6 +425,8 @@ static const struct {
     {"cores", ALL, check_cores},
     {"memory", ALL, check_memfd},
     {"socket", ALL, check_socket},
+    {"files", PCAP, check_pcap},
+    {"link", MEMIF, check_memif},
     {"driver", ANY_DPDK, check_plugin},
     {"rights", DPDK_BIT(DPDK_AF_PACKET), check_packet_rights},
     {"rights", DPDK_BIT(DPDK_AF_XDP), check_xdp_rights},
@@ -405,7 +450,9 @@ static struct subject understand(const char *spec)
     if (!spec)
         return s;
     if (strncmp(spec, prefix, sizeof prefix - 1)) {
-        s.kinds = NOT_DPDK;
+        s.kinds = NOT_DPDK | (!strncmp(spec, "pcap:", 5) ? PCAP : 0) |
+                  (!strncmp(spec, "memif:", 6) ? MEMIF : 0);
+        s.rest = strchr(spec, ':') + 1;
         return s;
     }
     dpdk_spec_parse(spec + sizeof prefix - 1, &s.dpdk, NULL, 0);

@@ -450,6 +450,11 @@ def doctor():
     check("net99" in found("dpdk:net_af_packet0,iface=net99").get(("interface", "missing"), ""), "doctor: net99")
     check("0000:fe:1f.0" in found("dpdk:fe:1f.0").get(("device", "missing"), ""), "doctor: no such PCI device")
     check(not any("missing" in key for key in found("mem:l")), "doctor: mem ports need nothing")
+    for spec, name in (("pcap:/none.pcap", "files"), ("pcap:,/none/o.pcapng", "files"), ("memif:/none/s,role=server", "link")):
+        check("/none" in found(spec).get((name, "missing"), ""), f"doctor {spec}: what can't be opened")
+    for spec in (f"pcap:{CAPTURE},{DATA}/o.pcapng", f"memif:{DATA}/s,role=server", "memif:@s,role=client"):
+        check(not any("missing" in key for key in found(spec)), f"doctor {spec}: all is there")
+    check(("link", "note") in found("memif:/none/s,role=client"), "doctor: a server may come later")
     check("/named/here, by URNIC_SOCKET" in found("mem:l", URNIC_SOCKET="/named/here").get(("socket", "good"), ""),
           "doctor: URNIC_SOCKET")
     where = "/run/urnic/urnicd.sock" if os.geteuid() == 0 else f"/tmp/urnic-{os.geteuid()}/urnicd.sock"
