@@ -70,6 +70,9 @@ static int set_addr(struct config_device *d, const char *key, const char *v, cha
                                one);
         if (wire_addr_is_multicast(&a->ip))
             return config_fail(err, "%s=%s: is a multicast address", key, one);
+        for (unsigned i = 0; i < d->naddr; i++)
+            if (!memcmp(&d->addr[i].ip, &a->ip, sizeof(a->ip)))
+                return config_fail(err, "%s=%s: the address is there twice", key, one);
         d->naddr++;
     }
     return 0;

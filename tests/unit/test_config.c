@@ -41,6 +41,8 @@ static const struct {
     {"worker=99", NULL, NULL, 0, "worker=99"},
     {"name=a b", NULL, NULL, 0, "name=a b"},
     {"name=0123456789abcdef0", NULL, NULL, 0, "name="},
+    {"addr=10.0.0.1/24;fd00::1/64;10.0.0.1/16", NULL, NULL, 0,
+     "10.0.0.1/16: the address is there twice"},
     {"gw=10.0.0.1;10.0.0.2", NULL, NULL, 0, "one gateway"},
     {"gw=ff02::2", NULL, NULL, 0, "multicast"},
     {"neigh=other", NULL, NULL, 0, "neigh=other"},
