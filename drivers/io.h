@@ -50,7 +50,7 @@ struct io_slot {
 
 /* What the port is and can do; constant after open, but that a dpdk port follows its interface:
  * rate_bps when a link comes up, frame_max when somebody sets another MTU (never above what open
- * granted). */
+ * granted), rx_fd when the interface goes (-1) and comes back. */
 struct io_caps {
     uint8_t mac[6];     /* the port's own address; all zero = the owner chooses one */
     uint32_t frame_max; /* largest frame sent and received, Ethernet header and VLAN tag included */
