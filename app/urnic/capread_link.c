@@ -26,8 +26,8 @@ enum link_type {
     LINK_SLL2 = 276,
 };
 
-#define PACKET_LEN_MAX  (1u << 30)
-#define VLAN_IDS        4096u
+#define PACKET_LEN_MAX (1u << 30)
+#define VLAN_IDS       4096u
 
 /* Cut `n` octets off the front. False when the packet isn't that long. */
 static bool skip(struct capread_packet *p, uint32_t n)

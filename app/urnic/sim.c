@@ -21,9 +21,9 @@ static const char help[] = {
 #include "help_sim.inc"
 };
 
-#define CHARTS   8u
-#define FIGURES  16u
-#define SLICES   2000u /* of the simulated time: how often the clock on the wall is looked at */
+#define CHARTS  8u
+#define FIGURES 16u
+#define SLICES  2000u /* of the simulated time: how often the clock on the wall is looked at */
 
 struct job {
     const char *rules_file;

@@ -23,7 +23,7 @@ struct suite_pkt {
     uint8_t opcode, syndrome;
     uint8_t tclass; /* after the rules: the ECN field may have been marked */
     bool ackreq, becn;
-    bool plain;    /* CNP: SE, MigReq, FECN, AckReq, PSN, pad and the 16 octets are all 0 */
+    bool plain; /* CNP: SE, MigReq, FECN, AckReq, PSN, pad and the 16 octets are all 0 */
     uint32_t psn, dqpn, msn;
     uint32_t len, hash; /* payload */
     uint32_t rkey, dma_len;

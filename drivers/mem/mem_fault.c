@@ -8,7 +8,7 @@
 #include "wire.h"
 #include "wire_bytes.h"
 
-#define ECN_MASK       0x03u /* 00 not ECT, 01 and 10 ECT, 11 CE */
+#define ECN_MASK 0x03u /* 00 not ECT, 01 and 10 ECT, 11 CE */
 
 double mem_ecn_probability(uint64_t q, uint64_t kmin, uint64_t kmax, double pmax)
 {

@@ -10,8 +10,8 @@
 #include "fault_dice.h"
 #include "wire.h"
 
-#define FAULT_ACTIONS         4u      /* of a rule */
-#define FAULT_WITHIN          100000u /* ns: `reorder` without `within` */
+#define FAULT_ACTIONS 4u      /* of a rule */
+#define FAULT_WITHIN  100000u /* ns: `reorder` without `within` */
 
 /* What a frame is; one frame has several of these bits. */
 #define FAULT_C_ANY           0x00001u

@@ -11,11 +11,11 @@
 #include "wire_bytes.h"
 #include "wire_csum.h"
 
-#define NET_NEVER          UINT64_MAX
-#define NET_PROTO_ICMP     1u
-#define NET_PROTO_IGMP     2u
-#define NET_PROTO_ICMP6    58u
-#define NET_IPV4_DF        0x4000u /* of the octets 6 and 7 of an IPv4 header */
+#define NET_NEVER       UINT64_MAX
+#define NET_PROTO_ICMP  1u
+#define NET_PROTO_IGMP  2u
+#define NET_PROTO_ICMP6 58u
+#define NET_IPV4_DF     0x4000u /* of the octets 6 and 7 of an IPv4 header */
 
 /* An own address. */
 struct net_own {

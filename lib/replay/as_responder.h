@@ -54,8 +54,8 @@ struct responder {
     bool hole;                  /* the capture missed a request that its responder has answered */
     bool behind;                /* our engine is, with this PSN, and that has been said */
     uint32_t behind_at;
-    bool failed; /* out of memory */
-    char why[96]; /* ... of the latest difference, where it names a packet */
+    bool failed;  /* out of memory */
+    char why[96]; /* reason of the latest difference, where that names a packet */
 };
 
 /* Of a payload, for the ledger. */

@@ -37,7 +37,7 @@ struct packet {
     bool refused : 1;   /* with an access error: its key isn't good (any more) */
     bool overrun : 1; /* a READ that asks for PSNs that others use, or too many: dma_len is less */
     bool inside : 1;  /* a request with such a PSN */
-    bool spoilt : 1;    /* its data could not be placed by the responder itself */
+    bool spoilt : 1;  /* its data could not be placed by the responder itself */
 };
 
 /* Requests go in `flow`, their answers come in `answers`. */
