@@ -193,6 +193,7 @@ struct lint_base {
     bool on, lo_on; /* hi is known, lo is */
     uint32_t lo, hi;
     uint32_t n;             /* answers that say hi; */
+    bool again;             /* the first one, perhaps to a repetition */
     struct lint_wait first; /* the first one */
     bool maybe_on;
     uint32_t maybe, maybe_low; /* it is this, says an answer after so many messages */

@@ -178,8 +178,10 @@ static void began_later(struct lint_ctx *c, uint32_t base)
 {
     struct lint_flow *q = c->req;
     q->counted.on = q->base.on = q->base.maybe_on = false;
-    if (!q->base.lo_on && (base != 0 || q->first_epoch != q->epoch))
+    if (!q->base.lo_on && (base != 0 || q->first_epoch != q->epoch)) {
+        c->msn_known = !q->base.again; /* what answers a new request is the likelier one */
         return;
+    }
     c->msn_lo = c->msn_hi = lint_add(q->base.first.msn, base - q->base.hi);
     c->wait = &q->base.first;
     lint_run(c, LINT_S_AHEAD);
@@ -228,6 +230,7 @@ void lint_msn_range(struct lint_ctx *c)
     if (!q->base.on || wire_psn_diff(base, q->base.hi) < 0) {
         q->base.hi = base;
         q->base.n = 0;
+        q->base.again = c->rec && c->rec->sends > 1;
         lint_remember(c, &q->base.first);
     }
     q->base.n += base == q->base.hi && q->base.n < 2;

@@ -288,6 +288,35 @@ START_TEST(ack_08_mirrored)
 END_TEST
 
 /* The exchanges themselves. */
+/* 101 is answered with too few messages, as can't be told: that was to a repetition. */
+static const struct step wrong_again[] = {
+    SEND(101, 64),
+    SEND(102, 64),
+    {.opcode = RC(SEND_ONLY), .psn = 101, .len = 64, .ackreq = true, .after = 5000},
+    SEND(102, 64),
+    ACK(101, 6),
+    /* 5 */ ACK(102, 9),
+    SEND(103, 64),
+    SEND(104, 64),
+    ACK(103, 10),
+    ACK(104, 11),
+    END};
+
+/* "ACK-11 the answers behind a wrong one are right" */
+START_TEST(ack_11_behind_a_wrong_one)
+{
+    static struct run run;
+    static struct found found;
+    struct lint_totals t;
+    for (enum net net = NET_COUNT; net < NETS; net++) {
+        build(&run, &(struct row){.steps = wrong_again, .at = LATER}, net);
+        judge(&run, &found, &t);
+        for (unsigned i = 0; i < found.n; i++)
+            ck_assert_msg(found.f[i].number == 5, "%s: %s", nets[net], found.f[i].dump);
+    }
+}
+END_TEST
+
 static const struct row good[] = {
     {"rc", steps_rc, LATER},
     {"loss", steps_loss, LATER},
@@ -674,6 +703,7 @@ int main(void)
     tcase_add_test(t, two_connections);
     tcase_add_test(t, whose_answers);
     tcase_add_test(t, ack_08_mirrored);
+    tcase_add_test(t, ack_11_behind_a_wrong_one);
     tcase_add_loop_test(t, one_connection, 0, 4);
     tcase_add_loop_test(t, the_capture_misses_one, 0, sizeof good / sizeof *good);
     tcase_add_test(t, ack_05_not_captured);
