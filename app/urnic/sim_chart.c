@@ -42,6 +42,12 @@ static bool word(const char **p, const char *ends, char *out, size_t size)
     return true;
 }
 
+/* What is drawn over time. */
+static bool is_curve(const char *metric)
+{
+    return !strcmp(metric, "queue") || !strcmp(metric, "rate");
+}
+
 struct sim_chart *sim_chart_new(const char *text)
 {
     struct sim_chart *c = calloc(1, sizeof *c);
@@ -53,8 +59,8 @@ struct sim_chart *sim_chart_new(const char *text)
         text++;
         good = word(&text, "=", c->series, sizeof c->series);
     }
-    if (good && strcmp(c->x, "time"))
-        good = sim_metric_known(c->metric);
+    if (good)
+        good = strcmp(c->x, "time") ? sim_metric_known(c->metric) : is_curve(c->metric);
     if (!good || *text != '=' || !text[1]) {
         free(c);
         return NULL;
@@ -128,8 +134,6 @@ static int add_curves(struct sim_chart *c, struct sim *sim, const char *name)
         struct line *l = sim->nqueues ? line_of(c, name) : NULL;
         return l ? add_series(l, &sim->queue[0], 1e-3) : -EINVAL;
     }
-    if (strcmp(c->metric, "rate"))
-        return -EINVAL;
     for (uint32_t i = 0; i < sim->nrates; i++) {
         snprintf(full, sizeof full, "%s %s", sim->rate[i].name, name);
         struct line *l = line_of(c, full);

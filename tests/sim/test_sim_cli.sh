@@ -50,7 +50,7 @@ for text in "timer, us" "queue_p99, kB" "bytes=10M" "bytes=150K"; do
 done
 
 # A figure that no run has is known before the first run.
-for option in "--figure=zork" "--figure=jain.1" "--chart=zork/timer=$tmp/z.svg"; do
+for option in "--figure=zork" "--figure=jain.1" "--chart=zork/timer=$tmp/z.svg" "--chart=zork/time=$tmp/z.svg"; do
     rc=0
     timeout 5 "$urnic" sim -q "$scenarios/websearch.sim" "$option" 2>"$tmp/err" || rc=$?
     [ $rc = 2 ] && grep -q 'metric' "$tmp/err" || fail "$option: status $rc, $(cat "$tmp/err")"
