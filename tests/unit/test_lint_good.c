@@ -287,7 +287,6 @@ START_TEST(ack_08_mirrored)
 }
 END_TEST
 
-/* The exchanges themselves. */
 /* 101 is answered with too few messages, as can't be told: that was to a repetition. */
 static const struct step wrong_again[] = {
     SEND(101, 64),
@@ -317,6 +316,7 @@ START_TEST(ack_11_behind_a_wrong_one)
 }
 END_TEST
 
+/* The exchanges themselves. */
 static const struct row good[] = {
     {"rc", steps_rc, LATER},
     {"loss", steps_loss, LATER},
