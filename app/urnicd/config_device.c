@@ -249,13 +249,20 @@ int config_device_set(struct config_device *d, const char *key, const char *valu
                        key);
 }
 
-static bool is_device_key(const char *word, size_t len)
+/* Index of a key, -1: it is none. */
+static int device_key(const char *word, size_t len)
 {
     for (size_t i = 0; i < DEVICE_KEYS; i++) {
         if (strlen(device_keys[i].key) == len && memcmp(device_keys[i].key, word, len) == 0)
-            return true;
+            return (int)i;
     }
-    return false;
+    return -1;
+}
+
+/* May a key be there again, and add to what it said? */
+static bool is_list(const char *key)
+{
+    return strcmp(key, "addr") == 0 || strcmp(key, "gw") == 0;
 }
 
 /* The value ends at a comma; that of a port or an algorithm, which have parameters of their own,
@@ -268,7 +275,7 @@ static const char *value_end(const char *key, const char *value)
     for (;;) {
         end += strcspn(end, ",");
         const char *next = *end ? strchr(end, '=') : NULL;
-        if (!*end || !has_commas || (next && is_device_key(end + 1, (size_t)(next - end - 1))))
+        if (!*end || !has_commas || (next && device_key(end + 1, (size_t)(next - end - 1)) >= 0))
             return end;
         end++;
     }
@@ -277,14 +284,17 @@ static const char *value_end(const char *key, const char *value)
 int config_device_parse(struct config_device *d, const char *text, char *err)
 {
     char value[1024];
+    bool seen[DEVICE_KEYS] = {false};
 
     while (*text) {
         const char *eq = strchr(text, '=');
-        if (!eq || !is_device_key(text, (size_t)(eq - text)))
+        int index = eq ? device_key(text, (size_t)(eq - text)) : -1;
+        if (index < 0)
             return config_fail(err, "device=%s: want KEY=VALUE,... with a known key first", text);
-        char key[16];
-        memcpy(key, text, (size_t)(eq - text));
-        key[eq - text] = '\0';
+        const char *key = device_keys[index].key;
+        if (seen[index] && !is_list(key))
+            return config_fail(err, "device=%s: %s is there twice", text, key);
+        seen[index] = true;
 
         const char *end = value_end(key, eq + 1);
         size_t len = (size_t)(end - eq - 1);

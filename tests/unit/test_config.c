@@ -43,6 +43,8 @@ static const struct {
     {"name=0123456789abcdef0", NULL, NULL, 0, "name="},
     {"addr=10.0.0.1/24;fd00::1/64;10.0.0.1/16", NULL, NULL, 0,
      "10.0.0.1/16: the address is there twice"},
+    {"port=mem:x,addr=10.0.0.1/24,addr=fd00::1/64", "mem:x", "", 2, NULL},
+    {"name=urn0,port=mem:x,name=urn1", NULL, NULL, 0, "name=urn1: name is there twice"},
     {"gw=10.0.0.1;10.0.0.2", NULL, NULL, 0, "one gateway"},
     {"gw=ff02::2", NULL, NULL, 0, "multicast"},
     {"neigh=other", NULL, NULL, 0, "neigh=other"},
