@@ -212,6 +212,9 @@ int sim_read_set(struct sim_reader *r)
 {
     if (r->nwords != 3)
         return sim_fail(r, r->line, "set", "it is written 'set NAME VALUE'");
+    const struct sim_var *v = find_var(r->s, r->word[1], strlen(r->word[1]));
+    if (v && v->swept && !v->given && !r->when)
+        return sim_fail(r, r->line, r->word[1], "it is swept already");
     return define(r, r->word[2], false);
 }
 

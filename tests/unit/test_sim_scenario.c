@@ -104,6 +104,7 @@ static const struct {
     {GOOD "payload skip\npayload carry\n", 5, "payload", "'carry': there is one already"},
     {GOOD "cc none\ncc dcqcn\n", 5, "cc", "'dcqcn': there is one already"},
     {GOOD "sweep x 1 2\nsweep x 3 4\n", 5, "x", "swept already"},
+    {GOOD "sweep x 1 2\nset x 3\n", 5, "x", "swept already"},
     {"topology dumbbell hosts=2 rate=40G\nflow from=0 to=2 size=1K\nduration 0\n", 3, "duration",
      "0 is outside"},
     {GOOD "flow from=0 to=2 size=1K stop=1us\n", 4, "stop", "size=forever"},
