@@ -245,6 +245,17 @@ static uint32_t path_mtu(long mtu)
     return mtu > 0 ? wire_mtu_octets(wire_mtu_for_ip((uint32_t)mtu)) : 0;
 }
 
+/* Has the interface no room for the least path MTU? urnicd refuses it. */
+static bool is_small_mtu(const struct subject *s, long mtu, struct finding *f)
+{
+    if (path_mtu(mtu) > 0)
+        return false;
+    f->level = MISSING;
+    snprintf(f->text, sizeof f->text, "MTU %ld is too small for any path MTU", mtu);
+    snprintf(f->mend, sizeof f->mend, "ip link set %s mtu 1500", s->dpdk.iface);
+    return true;
+}
+
 /* af_xdp: a frame and what stands before it have a page. */
 static void say_xdp_mtu(const struct subject *s, long mtu, struct finding *f)
 {
@@ -273,6 +284,8 @@ static void check_mtu(const struct subject *s, struct finding *f)
         return;
     }
     long mtu = strtol(text, NULL, 10);
+    if (is_small_mtu(s, mtu, f))
+        return;
     if (s->dpdk.kind == DPDK_AF_XDP) {
         say_xdp_mtu(s, mtu, f);
         return;

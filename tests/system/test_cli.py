@@ -447,6 +447,14 @@ def doctor():
     check(("claim", "good") in found(port) or ("claim", "note") in found(port), "doctor: af_packet beside the kernel")
     check("65536" in found("dpdk:net_af_xdp0,iface=lo").get(("mtu", "missing"), ""), "doctor: lo's MTU, af_xdp")
     check(("driver", "missing") in found(port, URNIC_PLUGIN_DIR=DATA), "doctor: no driver in URNIC_PLUGIN_DIR")
+    alone = ["unshare", "--net", "--mount", *([] if os.geteuid() == 0 else ["--map-root-user"]), "sh", "-c"]
+    small = "mount -t sysfs sysfs /sys && ip link set lo mtu 300"
+    if subprocess.call([*alone, small], stderr=subprocess.DEVNULL):
+        print("doctor: no network namespace here: an MTU that is too small isn't tried")
+    else:
+        said = subprocess.run([*alone, small + ' && exec "$0" doctor --json "$1"', URNIC, port],
+                              stdout=subprocess.PIPE, text=True, timeout=30, check=False).stdout
+        check('"mtu","level":"missing","found":"MTU 300 ' in said, f"doctor: MTU 300: {said}")
     check("net99" in found("dpdk:net_af_packet0,iface=net99").get(("interface", "missing"), ""), "doctor: net99")
     check("0000:fe:1f.0" in found("dpdk:fe:1f.0").get(("device", "missing"), ""), "doctor: no such PCI device")
     check(not any("missing" in key for key in found("mem:l")), "doctor: mem ports need nothing")
