@@ -99,8 +99,8 @@ static const char *rule_of_data(const struct responder *r, const struct packet *
 static bool refused_there(const struct responder *r, const struct packet *end)
 {
     const struct packet *q = end;
-    for (unsigned n = 0; q-- > r->d->packet && n < BACK; n++)
-        if (packet_answers(r->d, q) && !packet_positive(q) && q->psn == r->refused->psn &&
+    for (unsigned n = 0; q > r->d->packet && n < BACK; n++)
+        if (packet_answers(r->d, --q) && !packet_positive(q) && q->psn == r->refused->psn &&
             q->syndrome > WIRE_SYN_NAK_SEQ)
             return true;
     return false;

@@ -14,8 +14,8 @@ bool excuse_refused_since(const struct responder *r, const struct packet *from,
                           const struct packet *nak)
 {
     const struct packet *q = nak;
-    for (unsigned n = 0; q-- > from && n < BACK; n++) {
-        if (!packet_answers(r->d, q) || wire_psn_diff(q->psn, nak->psn) < 0)
+    for (unsigned n = 0; q > from && n < BACK; n++) {
+        if (!packet_answers(r->d, --q) || wire_psn_diff(q->psn, nak->psn) < 0)
             continue;
         if (q->psn != nak->psn || q->opcode != WIRE_ACKNOWLEDGE || packet_positive(q))
             return false;
@@ -97,8 +97,8 @@ bool excuse_starved(const struct responder *r, const struct packet *p)
     if (!(f & (WIRE_F_READ | WIRE_F_ATOMIC)) &&
         (f & WIRE_F_SEND ? !(f & WIRE_F_START) : !(f & WIRE_F_IMM && f & WIRE_F_END)))
         return false;
-    for (unsigned n = 0; q-- > r->d->packet && n < BACK; n++)
-        if (packet_answers(r->d, q) && packet_positive(q) && wire_psn_diff(q->psn, p->psn) >= 0)
+    for (unsigned n = 0; q > r->d->packet && n < BACK; n++)
+        if (packet_answers(r->d, --q) && packet_positive(q) && wire_psn_diff(q->psn, p->psn) >= 0)
             return n < LATE;
     return true;
 }
@@ -157,7 +157,8 @@ static bool first_missing(const struct responder *r, const struct packet *p)
 {
     bool behind = false;
     const struct packet *q = p, *last = NULL;
-    for (unsigned n = 0; q-- > r->d->packet && n < BACK; n++) {
+    for (unsigned n = 0; q > r->d->packet && n < BACK; n++) {
+        q--;
         int32_t off = wire_psn_diff(q->psn, p->psn);
         /* (one from before it was sent has covered nothing, whatever it says) */
         if (packet_answers(r->d, q) && off >= 0 && (!last || asked_before(r, q, p->psn, false)))
@@ -176,7 +177,8 @@ static bool said_again(const struct responder *r, const struct packet *p)
     uint64_t rtt = r->d->answers.rtt_samples ? r->d->answers.rtt_min : 0;
     const struct packet *q = p;
     bool sent = false;
-    for (unsigned n = 0; rtt && q-- > r->d->packet && n < BACK; n++) {
+    for (unsigned n = 0; rtt && q > r->d->packet && n < BACK; n++) {
+        q--;
         sent = sent || (packet_asks(r->d, q) && q->psn == p->psn);
         if (packet_answers(r->d, q) && wire_psn_diff(q->psn, p->psn) >= 0)
             return sent && q->psn == p->psn && q->syndrome == p->syndrome &&
@@ -220,8 +222,8 @@ bool excuse_copied(const struct responder *r, const struct packet *p)
     const struct packet *q = p;
     if (p->syndrome <= WIRE_SYN_NAK_SEQ)
         return false;
-    for (unsigned n = 0; q-- > r->d->packet && n < BACK; n++)
-        if (packet_answers(r->d, q) && q->psn == p->psn && q->opcode == p->opcode &&
+    for (unsigned n = 0; q > r->d->packet && n < BACK; n++)
+        if (packet_answers(r->d, --q) && q->psn == p->psn && q->opcode == p->opcode &&
             q->syndrome == p->syndrome)
             return q->ip_id == p->ip_id;
     return false;

@@ -43,8 +43,8 @@ static bool follows(const struct responder *r, const struct packet *p, const str
 static bool goes_on(const struct responder *r, const struct packet *p)
 {
     const struct packet *q = p;
-    for (unsigned n = 0; q-- > r->d->packet && n < BACK; n++) {
-        if (packet_asks(r->d, q) && q->psn == p->psn)
+    for (unsigned n = 0; q > r->d->packet && n < BACK; n++) {
+        if (packet_asks(r->d, --q) && q->psn == p->psn)
             return false;
         if (packet_answers(r->d, q) && packet_flags(q) & WIRE_F_READ)
             return q->psn == ((p->psn - 1) & WIRE_PSN_MASK);
@@ -57,7 +57,8 @@ bool reread_missed(const struct responder *r, const struct packet *p)
     const struct packet *q = p;
     bool data = packet_flags(p) & WIRE_F_READ && packet_flags(p) & WIRE_F_START, within = false;
     uint64_t trip = r->d->answers.rtt_samples ? r->d->answers.rtt_min : COPY_NS;
-    for (unsigned n = 0; data && q-- > r->d->packet && n < BACK; n++) {
+    for (unsigned n = 0; data && q > r->d->packet && n < BACK; n++) {
+        q--;
         uint32_t off = (p->psn - q->psn) & WIRE_PSN_MASK;
         bool read = packet_flags(q) & WIRE_F_READ;
         if (packet_answers(r->d, q) && read && off == 1 && p->kept->ns - q->kept->ns < trip)
