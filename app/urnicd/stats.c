@@ -22,7 +22,7 @@ struct stats_list {
 
 static void stats_add(struct stats_list *l, const char *name, uint64_t value)
 {
-    assert(l->n < STATS_MAX); /* how many there are hangs on the code alone */
+    assert(l->n < STATS_MAX); /* the code alone decides how many there are */
     l->e[l->n++] = (struct stats_entry){name, value};
 }
 

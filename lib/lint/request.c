@@ -362,8 +362,7 @@ static void cut_read(struct lint_ctx *c)
     struct lint_read *r = c->read;
     uint32_t too_many = (f->hi - c->p.psn) & WIRE_PSN_MASK;
     bool newest = f->hi == lint_add(r->psn, r->n);
-    if (!r->disputed)
-        r->asked = r->n;
+    r->asked = r->n;
     r->n = (c->p.psn - r->psn) & WIRE_PSN_MASK;
     r->disputed = true;
     c->read = NULL;

@@ -177,6 +177,21 @@ static const struct step read_and_more[] = {
     /* 15 */ ACK(108, 7),
     END};
 
+/* The same, and the capture has seen two of them in the other order. */
+static const struct step read_and_late[] = {
+    {.opcode = RC(SEND_FIRST), .psn = 100, .len = 1024},
+    {.opcode = RC(SEND_LAST), .psn = 101, .len = 5},
+    ACK(101, 1),
+    {.opcode = RC(READ_REQUEST), .psn = 102, .dma_len = 1000},
+    SEND(104, 8),
+    /* 5 */ SEND(103, 8),
+    RESP(READ_RESP_ONLY, 102, 1000, 2),
+    ACK(103, 3),
+    ACK(104, 4),
+    {.opcode = RC(FETCH_ADD), .psn = 105},
+    /* 10 */ RESP(ATOMIC_ACK, 105, 0, 5),
+    END};
+
 /* A WRITE whose packets all come a second time. */
 #define WRITE3(after_)                                                                             \
     {.opcode = RC(WRITE_FIRST),                                                                    \
@@ -694,6 +709,8 @@ static const struct row rows[] = {
     {"REQ-02 empty LAST", steps_rc, 4, .step = empty},
     {"REQ-02 FIRST although one packet suffices", steps_rc, 2, .step = dma_1000},
     {"REQ-06 a READ takes more PSNs than the requester goes by", read_and_more, 3, 4,
+     .step = dma_more},
+    {"REQ-06 ... and its requests are seen in another order", read_and_late, 3, 4,
      .step = dma_more},
     {"REQ-30 a READ is answered with less than it asks for", read_and_more, 11, 12,
      .step = dma_less},
