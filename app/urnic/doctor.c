@@ -150,10 +150,11 @@ static void say_path(struct finding *f, const char *path, const char *what)
 
 static void check_pcap(const struct subject *s, struct finding *f)
 {
-    char from[PATH_MAX], *to;
-    snprintf(from, sizeof from, "%s,,", s->rest);
-    *(to = strchr(from, ',')) = 0;
-    *strchr(++to, ',') = 0;
+    char from[PATH_MAX], to[PATH_MAX];
+    size_t n = strcspn(s->rest, ",");
+    const char *second = s->rest + n + (s->rest[n] == ',');
+    snprintf(from, sizeof from, "%.*s", (int)n, s->rest);
+    snprintf(to, sizeof to, "%.*s", (int)strcspn(second, ","), second);
     say(f, GOOD, "the files can be read and written", "");
     if (*from && access(from, R_OK))
         say_path(f, from, "read");
