@@ -45,22 +45,46 @@ static int stop(const struct config *c)
     return EXIT_FAILURE;
 }
 
-/* How many workers, on which cores. */
-static int start_workers(struct urnicd *d, char *err)
+static unsigned worker_count(const struct config *c)
 {
-    struct config *c = &d->conf;
     unsigned n = c->workers;
 
-    if (n == 0) {
-        n = c->ndev < cores() ? c->ndev : cores();
-        for (unsigned i = 0; i < c->ndev; i++) {
-            if (c->dev[i].worker >= (int)n)
-                n = (unsigned)c->dev[i].worker + 1;
+    if (n > 0)
+        return n;
+    n = c->ndev < cores() ? c->ndev : cores();
+    for (unsigned i = 0; i < c->ndev; i++) {
+        if (c->dev[i].worker >= (int)n)
+            n = (unsigned)c->dev[i].worker + 1;
+    }
+    return n;
+}
+
+static int worker_cpu(const struct config *c, unsigned worker)
+{
+    return c->ncpu ? c->cpu[worker % c->ncpu] : -1;
+}
+
+/* Are the workers' cores there? */
+static int check_cpus(const struct config *c, char *err)
+{
+    for (unsigned i = 0; i < worker_count(c); i++) {
+        int cpu = worker_cpu(c, i), rc = worker_cpu_check(cpu);
+        if (rc < 0) {
+            snprintf(err, CONFIG_ERR,
+                     "worker %u: cpu=%d: %s: choose cores of this machine with --cpu", i, cpu,
+                     strerror(-rc));
+            return rc;
         }
     }
-    for (unsigned i = 0; i < n; i++) {
-        int cpu = c->ncpu ? c->cpu[i % c->ncpu] : -1;
-        int rc = worker_init(&d->worker[i], i, cpu, c->idle);
+    return 0;
+}
+
+static int start_workers(struct urnicd *d, char *err)
+{
+    const struct config *c = &d->conf;
+
+    for (unsigned i = 0; i < worker_count(c); i++) {
+        int rc = worker_init(&d->worker[i], i, worker_cpu(c, i), c->idle);
         if (rc < 0) {
             snprintf(err, CONFIG_ERR, "worker %u: %s", i, strerror(-rc));
             return rc;
@@ -93,9 +117,7 @@ static int start_threads(struct urnicd *d, char *err)
     for (unsigned i = 0; i < d->nworker; i++) {
         int rc = worker_start(&d->worker[i]);
         if (rc < 0) {
-            snprintf(err, CONFIG_ERR,
-                     "worker %u: cpu=%d: %s: choose cores of this machine with --cpu", i,
-                     d->worker[i].cpu, strerror(-rc));
+            snprintf(err, CONFIG_ERR, "worker %u: its thread: %s", i, strerror(-rc));
             return rc;
         }
     }
@@ -159,6 +181,8 @@ static int serve(struct urnicd *d, int ready)
     bool anywhere = ready >= 0 && config_absolute(&d->conf);
     int rc = memory_init();
 
+    if (rc == 0)
+        rc = check_cpus(&d->conf, err);
     if (rc == 0)
         rc = start_workers(d, err);
     if (rc == 0)
@@ -228,7 +252,8 @@ int main(int argc, char **argv)
     sigset_t set;
 
     std_streams_open();
-    if (options_parse(argc, argv, &d.conf, &what, err) < 0) {
+    if (options_parse(argc, argv, &d.conf, &what, err) < 0 ||
+        (what == OPTIONS_CHECK && check_cpus(&d.conf, err) < 0)) {
         fprintf(stderr, "urnicd: %s\n", err);
         return 2;
     }

@@ -65,6 +65,20 @@ fail:;
     return rc;
 }
 
+/* Only the kernel knows which cores there are, and which of them a cpuset keeps from us. */
+int worker_cpu_check(int cpu)
+{
+    cpu_set_t before, wanted;
+
+    if (cpu < 0 || sched_getaffinity(0, sizeof(before), &before) < 0)
+        return 0;
+    CPU_ZERO(&wanted);
+    CPU_SET((unsigned)cpu, &wanted);
+    if (sched_setaffinity(0, sizeof(wanted), &wanted) < 0)
+        return -errno;
+    return sched_setaffinity(0, sizeof(before), &before) < 0 ? -errno : 0;
+}
+
 int worker_init(struct worker *w, unsigned index, int cpu, enum config_idle idle)
 {
     memset(w, 0, sizeof(*w));

@@ -77,6 +77,9 @@ struct worker_job {
     sem_t done;
 };
 
+/* Can a thread of this process run on that core (-1: any)? 0 or -errno. Moves the calling thread
+ * there and back. */
+int worker_cpu_check(int cpu);
 /* Prepare a worker: no thread yet, so that devices can be added from the caller's thread. 0 or
  * -errno, then there is nothing to free. */
 int worker_init(struct worker *w, unsigned index, int cpu, enum config_idle idle);

@@ -20,6 +20,7 @@ URNICD, URNIC, ROOT = (os.path.abspath(p) for p in sys.argv[1:4])
 CAPTURE = os.path.join(ROOT, "pcaps", "err-rnr.pcap")
 SCENARIO = os.path.join(ROOT, "app", "urnic", "scenarios", "two-flows.sim")
 SCRIPT = os.path.join(ROOT, "tests", "drill", "atm", "atm_02_byte_order.drill")
+CPU = min(os.sched_getaffinity(0))
 DATA = None  # a folder of the test's own
 failures = []
 
@@ -326,6 +327,8 @@ DAEMON = [
     ("--device name=a,port=mem:a,addr=10.0.0.1/24 --device name=a,port=mem:b,addr=10.0.0.2/24", "a"),
     ("--workers 99 --port mem:a --addr 10.0.0.1/24", "workers=99"),
     ("--cpu x --port mem:a --addr 10.0.0.1/24", "cpu=x"),
+    ("--cpu 1023 --port mem:a --addr 10.0.0.1/24", "worker 0: cpu=1023: "),
+    (f"--workers 2 --cpu {CPU},1023 --port mem:a --addr 10.0.0.1/24", "worker 1: cpu=1023: "),
     ("--idle never --port mem:a --addr 10.0.0.1/24", "idle=never"),
     ("--log-level loud --port mem:a --addr 10.0.0.1/24", "log-level=loud"),
     ("--seed x --port mem:a --addr 10.0.0.1/24", "seed=x"),
@@ -429,6 +432,8 @@ def wrong_input():
         r = run(URNICD, ["--check-config", "--port", "mem:l", "--addr", "10.0.0.1", *args], URNIC_SOCKET="/" + 107 * "x")
         check(r.returncode == status and ("URNIC_SOCKET: want a path of at most 107 octets" in r.stderr) == (status == 2),
               f"urnicd, a long URNIC_SOCKET, {args}: {r.returncode} {r.stderr}")
+    good = ["--check-config", "--cpu", f"{CPU},1023", "--port", "mem:a"]  # no worker's core is the second
+    check(run(URNICD, good).returncode == 0, f"urnicd {' '.join(good)}")
     for text, says in DAEMON:
         r = run(URNICD, ["--check-config", *text.split()])
         check(r.returncode == 2, f"urnicd {text[:100]}: status {r.returncode}, not 2: {r.stderr[:200]}")
