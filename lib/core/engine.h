@@ -43,6 +43,8 @@
 #include <stdint.h>
 
 #include "cc.h"
+#include "engine_counters.h"
+#include "engine_verbs.h"
 #include "mem.h"
 #include "wire.h"
 
@@ -156,151 +158,10 @@ void engine_expire(struct engine *e, uint64_t now);
 
 /* ---- counters ---- */
 
-/* name, rule */
-#define ENGINE_COUNTERS(X)                                                                         \
-    X(none, "")                                                                                    \
-    X(rx_packets, "")                                                                              \
-    X(rx_bytes, "")                                                                                \
-    X(tx_packets, "")                                                                              \
-    X(tx_bytes, "")                                                                                \
-    /* drops, one per dropped frame (VAL-06, appendix C); `urnic top` adds them up */              \
-    X(rx_not_roce, "WIRE-02")                                                                      \
-    X(rx_not_for_us, "WIRE-30")                                                                    \
-    X(rx_truncated, "WIRE-09")                                                                     \
-    X(rx_ip_options, "WIRE-08")                                                                    \
-    X(rx_ip_fragment, "WIRE-10")                                                                   \
-    X(rx_bad_ip_csum, "WIRE-12")                                                                   \
-    X(rx_bad_addr, "WIRE-29")                                                                      \
-    X(rx_bad_udp, "WIRE-23")                                                                       \
-    X(rx_bad_udp_csum, "WIRE-24")                                                                  \
-    X(rx_bad_tver, "HDR-02")                                                                       \
-    X(rx_bad_opcode, "OPC-01")                                                                     \
-    X(rx_bad_length, "OPC-03")                                                                     \
-    X(rx_icrc_err, "ICRC-08")                                                                      \
-    X(rx_bad_qpn, "HDR-07")                                                                        \
-    X(rx_qp_type_mismatch, "OPC-02")                                                               \
-    X(rx_bad_qp_state, "VAL-04")                                                                   \
-    X(rx_addr_mismatch, "VAL-03")                                                                  \
-    X(rx_bad_pkey, "KEY-03")                                                                       \
-    X(rx_bad_qkey, "KEY-06")                                                                       \
-    X(rx_bad_srcqp, "UD-09")                                                                       \
-    X(rx_bad_aeth, "ACK-02")                                                                       \
-    X(rx_ghost_ack, "REQ-21")                                                                      \
-    X(rx_resp_out_of_window, "REQ-21")                                                             \
-    X(rx_resp_unexpected, "REQ-28")                                                                \
-    X(rx_dup_throttled, "SEC-16")                                                                  \
-    X(dup_rd_atomic_miss, "RD-09")                                                                 \
-    X(rx_mcast_no_group, "UD-11")                                                                  \
-    X(rx_q_full, "RSP-29")                                                                         \
-    X(rx_rate_limited, "SEC-09") /* of somebody who may be guessing */                             \
-    X(rx_copy_pending, "RSP-29") /* record pool empty: treated as loss */                          \
-    X(uc_drop_msg, "UC-04")                                                                        \
-    X(ud_drop_no_wqe, "UD-06")                                                                     \
-    X(ud_drop_too_long, "UD-07")                                                                   \
-    /* events of the protocol; names as Linux's hw_counters where the meaning is the same */       \
-    X(rx_write_requests, "CTR-01")                                                                 \
-    X(rx_read_requests, "CTR-01")                                                                  \
-    X(rx_atomic_requests, "CTR-01")                                                                \
-    X(duplicate_request, "RSP-20")                                                                 \
-    X(out_of_sequence, "RSP-02")                                                                   \
-    X(packet_seq_err, "ACK-06")                                                                    \
-    X(implied_nak_seq_err, "REQ-24")                                                               \
-    X(local_ack_timeout_err, "TMR-04")                                                             \
-    X(rnr_nak_retry_err, "RNR-06")                                                                 \
-    X(out_of_buffer, "RNR-01")                                                                     \
-    X(req_cqe_error, "REQ-36")                                                                     \
-    X(resp_cqe_error, "RSP-23")                                                                    \
-    X(req_cqe_flush_error, "QP-12")                                                                \
-    X(resp_cqe_flush_error, "QP-12")                                                               \
-    X(req_remote_invalid_request, "ACK-06")                                                        \
-    X(req_remote_access_errors, "ACK-06")                                                          \
-    X(resp_remote_access_errors, "RSP-14")                                                         \
-    X(resp_local_length_error, "RSP-12")                                                           \
-    X(tx_rnr_nak, "RNR-01")                                                                        \
-    X(tx_nak_seq, "ACK-08")                                                                        \
-    X(tx_nak_inv_req, "RSP-08")                                                                    \
-    X(tx_nak_rem_access, "RSP-14")                                                                 \
-    X(tx_nak_rem_op, "RSP-13")                                                                     \
-    X(tx_ack, "ACK-03")                                                                            \
-    X(guess_limit, "SEC-09") /* times that somebody's guesses were cut off for a second */         \
-    X(rx_nak_forged, "SEC-06")                                                                     \
-    X(tx_retransmit, "RTX-01")                                                                     \
-    X(retry_exceeded_err, "TMR-05")                                                                \
-    X(retry_rnr_exceeded_err, "RNR-06")                                                            \
-    X(cq_overflow, "CQ-05")                                                                        \
-    X(np_ecn_marked_roce_packets, "CC-03")                                                         \
-    X(np_cnp_sent, "CC-03")                                                                        \
-    X(rp_cnp_handled, "CC-08")                                                                     \
-    X(rp_cnp_ignored, "CC-08")                                                                     \
-    X(rp_cnp_unearned, "SEC-17")                                                                   \
-    X(roce_slow_restart, "CC-20")                                                                  \
-    X(roce_slow_restart_cnps, "CC-29")                                                             \
-    X(roce_adp_retrans, "LR-10")                                                                   \
-    X(roce_adp_retrans_to, "LR-10")                                                                \
-    X(tx_probe, "LR-12")                                                                           \
-    X(tx_sack, "LR-02")                                                                            \
-    X(rx_sack, "LR-03")                                                                            \
-    X(rx_placed_early, "LR-06")
-
-enum engine_counter {
-#define X(name, rule) ENGINE_C_##name,
-    ENGINE_COUNTERS(X)
-#undef X
-        ENGINE_COUNTER_MAX
-};
-extern const char *const engine_counter_names[ENGINE_COUNTER_MAX];
-extern const char *const engine_counter_rules[ENGINE_COUNTER_MAX];
 /* The engine's counters, ENGINE_COUNTER_MAX of them, 64 bit, never reset (CTR-03). */
 const uint64_t *engine_counters(const struct engine *e);
 
 /* ---- completions and events ---- */
-
-/* Verbs' numbers (CQ-02). */
-enum engine_status {
-    WC_SUCCESS,
-    WC_LOC_LEN_ERR,
-    WC_LOC_QP_OP_ERR,
-    WC_LOC_EEC_OP_ERR,
-    WC_LOC_PROT_ERR,
-    WC_WR_FLUSH_ERR,
-    WC_MW_BIND_ERR,
-    WC_BAD_RESP_ERR,
-    WC_LOC_ACCESS_ERR,
-    WC_REM_INV_REQ_ERR,
-    WC_REM_ACCESS_ERR,
-    WC_REM_OP_ERR,
-    WC_RETRY_EXC_ERR,
-    WC_RNR_RETRY_EXC_ERR,
-    WC_LOC_RDD_VIOL_ERR,
-    WC_REM_INV_RD_REQ_ERR,
-    WC_REM_ABORT_ERR,
-    WC_INV_EECN_ERR,
-    WC_INV_EEC_STATE_ERR,
-    WC_FATAL_ERR,
-    WC_RESP_TIMEOUT_ERR,
-    WC_GENERAL_ERR,
-    WC_STATUS_MAX
-};
-/* "SUCCESS", "LOC_LEN_ERR" ...; never NULL. */
-const char *engine_status_name(unsigned status);
-
-/* Verbs' numbers. */
-enum engine_wc_opcode {
-    WC_SEND = 0,
-    WC_RDMA_WRITE = 1,
-    WC_RDMA_READ = 2,
-    WC_COMP_SWAP = 3,
-    WC_FETCH_ADD = 4,
-    WC_BIND_MW = 5,
-    WC_LOCAL_INV = 6,
-    WC_REG_MR = 7, /* ours: fast register */
-    WC_RECV = 128,
-    WC_RECV_RDMA_WITH_IMM = 129,
-};
-
-#define WC_F_GRH 1u
-#define WC_F_IMM 2u
-#define WC_F_INV 8u
 
 struct engine_wc {
     uint64_t wr_id;
@@ -315,25 +176,6 @@ struct engine_wc {
     uint8_t solicited;   /* CQ-07 */
     uint32_t vendor_err; /* ours: AREA number of the rule, for the flight recorder; 0 = none */
     uint64_t qp_arg;     /* engine_qp_params.arg of the queue pair */
-};
-
-/* Verbs' numbers (EVT-01). */
-enum engine_event {
-    EVT_CQ_ERR = 0,
-    EVT_QP_FATAL = 1,
-    EVT_QP_REQ_ERR = 2,
-    EVT_QP_ACCESS_ERR = 3,
-    EVT_COMM_EST = 4,
-    EVT_SQ_DRAINED = 5,
-    EVT_PATH_MIG = 6,
-    EVT_PATH_MIG_ERR = 7,
-    EVT_DEVICE_FATAL = 8,
-    EVT_PORT_ACTIVE = 9,
-    EVT_PORT_ERR = 10,
-    EVT_SRQ_ERR = 14,
-    EVT_SRQ_LIMIT_REACHED = 15,
-    EVT_QP_LAST_WQE_REACHED = 16,
-    EVT_GID_CHANGE = 18,
 };
 
 /* What the engine calls back, always from inside one of its own functions, on the caller's thread.
@@ -423,10 +265,6 @@ bool engine_mcast_get(const struct engine *e, unsigned i, struct wire_addr *grou
 int engine_cq_create(struct engine *e, void *arg, struct cq **out);
 int engine_cq_destroy(struct engine *e, struct cq *cq); /* -EBUSY: queue pairs use it (CQ-09) */
 
-/* Attribute mask: verbs' numbers. */
-#define SRQA_MAX_WR (1u << 0)
-#define SRQA_LIMIT  (1u << 1)
-
 struct engine_srq_params {
     void *arg;
     uint32_t pd;
@@ -444,10 +282,6 @@ int engine_srq_query(const struct srq *srq, struct engine_srq_params *out);
 int engine_srq_destroy(struct engine *e, struct srq *srq);
 
 /* ---- queue pairs ---- */
-
-enum qp_type { QP_RC = 2, QP_UC = 3, QP_UD = 4, QP_GSI = 1 }; /* verbs' numbers; GSI is internal */
-enum qp_state { QPS_RESET, QPS_INIT, QPS_RTR, QPS_RTS, QPS_SQD, QPS_SQE, QPS_ERR }; /* verbs */
-extern const char *const qp_state_names[];
 
 struct engine_qp_params {
     void *arg; /* comes back in events and completions */
@@ -468,30 +302,6 @@ struct engine_av {
     uint8_t tclass, hop_limit, sl;
     uint32_t flow_label;
 };
-
-/* Attribute mask: verbs' numbers. */
-#define QPA_STATE              (1u << 0)
-#define QPA_CUR_STATE          (1u << 1)
-#define QPA_EN_SQD_NOTIFY      (1u << 2)
-#define QPA_ACCESS_FLAGS       (1u << 3)
-#define QPA_PKEY_INDEX         (1u << 4)
-#define QPA_PORT               (1u << 5)
-#define QPA_QKEY               (1u << 6)
-#define QPA_AV                 (1u << 7)
-#define QPA_PATH_MTU           (1u << 8)
-#define QPA_TIMEOUT            (1u << 9)
-#define QPA_RETRY_CNT          (1u << 10)
-#define QPA_RNR_RETRY          (1u << 11)
-#define QPA_RQ_PSN             (1u << 12)
-#define QPA_MAX_QP_RD_ATOMIC   (1u << 13)
-#define QPA_ALT_PATH           (1u << 14)
-#define QPA_MIN_RNR_TIMER      (1u << 15)
-#define QPA_SQ_PSN             (1u << 16)
-#define QPA_MAX_DEST_RD_ATOMIC (1u << 17)
-#define QPA_PATH_MIG_STATE     (1u << 18)
-#define QPA_CAP                (1u << 19)
-#define QPA_DEST_QPN           (1u << 20)
-#define QPA_RATE_LIMIT         (1u << 25)
 
 /* Loss recovery (LR-01). A queue pair with selective repeat is go-back-N all the same until its
  * peer has said that it does it too. */
@@ -550,26 +360,6 @@ int engine_set_cc(struct engine *e, const struct cc_conf *conf, uint64_t now);
 const struct cc_conf *engine_cc(const struct engine *e);
 
 /* ---- work requests ---- */
-
-/* Verbs' numbers. */
-enum engine_wr_opcode {
-    WR_RDMA_WRITE = 0,
-    WR_RDMA_WRITE_WITH_IMM = 1,
-    WR_SEND = 2,
-    WR_SEND_WITH_IMM = 3,
-    WR_RDMA_READ = 4,
-    WR_ATOMIC_CMP_AND_SWP = 5,
-    WR_ATOMIC_FETCH_AND_ADD = 6,
-    WR_LOCAL_INV = 7,
-    WR_BIND_MW = 8,
-    WR_SEND_WITH_INV = 9,
-    WR_REG_MR = 10, /* ours: verbs have it in the kernel only */
-    WR_OPCODE_MAX
-};
-#define WR_F_FENCE     1u /* verbs' numbers */
-#define WR_F_SIGNALED  2u
-#define WR_F_SOLICITED 4u
-#define WR_F_INLINE    8u
 
 struct engine_sge {
     uint64_t va;

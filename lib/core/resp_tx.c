@@ -200,7 +200,7 @@ static bool emit_reply(struct engine *e, struct qp *qp, struct rd_res *res,
     } else if (!emit_read(e, qp, res, slot)) {
         psn_t p = psn_add(res->psn, res->tx.next);
         rd_abandon(qp);
-        resp_fatal(e, qp, REFUSE_READ_REVOKED, p, false, now);
+        resp_fail(e, qp, REFUSE_READ_REVOKED, p, false, now);
         return false;
     }
     if (psn_diff(psn(slot->psn), r->ack_psn) > 0)
@@ -268,7 +268,7 @@ bool resp_sent(struct engine *e, struct qp *qp, const struct engine_slot *slot, 
             return false;
         if (r->rd)
             rd_abandon(qp);
-        resp_fatal(e, qp, REFUSE_READ_GONE, psn(slot->psn), false, now);
+        resp_fail(e, qp, REFUSE_READ_GONE, psn(slot->psn), false, now);
         return false;
     }
     if (r->fatal == FATAL_SENT && slot->kind == SLOT_RESP && slot->psn == r->nak_psn.v)

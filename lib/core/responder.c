@@ -1,72 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The RC responder: judge a request against what has been accepted so far, put what it does into
- * records, and carry that out as the records commit, in order.
- * Rules: RSP, RNR-01..03, ACK-08, ACK-11, RD-01, RD-03, ATM-03, ATM-04.
+ * The RC responder: judge a request against what has been accepted so far, and put what it does
+ * into records, which commit in order (resp_commit.c).
+ * Rules: RSP, RNR-01..03, ACK-08, RD-01, RD-03, ATM-03, ATM-04.
  */
 #include "responder.h"
 
 #include "engine_priv.h"
 #include "place.h"
 #include "rd_ring.h"
+#include "resp_record.h"
 #include "resp_uc.h"
-#include "ud.h"
-
-/* What a record of this side does when it commits. */
-enum resp_action {
-    ACT_NONE,   /* a memory range of a packet that has more */
-    ACT_PACKET, /* SEND or WRITE packet in the middle of its message */
-    ACT_END,    /* ... that ends its message */
-    ACT_READ,
-    ACT_ATOMIC,
-    ACT_REFUSE, /* arg: enum refusal */
-    ACT_NAK,    /* sequence NAK */
-    ACT_RNR,
-    ACT_REACK, /* duplicate of a packet that has not committed */
-};
-
-/* record.arg of ACT_PACKET and ACT_END */
-#define F_ACKREQ  0x01u
-#define F_WQE     0x02u /* belongs to a message with a receive work request */
-#define F_WRITE   0x04u
-#define F_IMM     0x08u
-#define F_INV     0x10u
-#define F_INV_BAD 0x20u /* RSP-19 */
-
-/* record.arg of ACT_REFUSE: enum refusal, and this if the message has a receive work request */
-#define F_REFUSE_WQE 0x100u
-
-/* ---- answers ---- */
-
-static void owe_ack(struct engine *e, struct qp *qp)
-{
-    qp->resp.ack_owed = 1;
-    qp_activate(e, qp);
-}
-
-static void owe_nak(struct engine *e, struct qp *qp, uint8_t syndrome, psn_t p)
-{
-    qp->resp.nak_owed = syndrome;
-    qp->resp.nak_psn = p;
-    qp_activate(e, qp);
-}
-
-void resp_fatal(struct engine *e, struct qp *qp, enum refusal why, psn_t p, bool wqe, uint64_t now)
-{
-    const struct refusal_info *info = &refusals[why];
-    struct resp *r = &qp->resp;
-    recorder_error(e, qp, "%s: PSN 0x%06x, expected 0x%06x", info->text, p.v, r->done_epsn.v);
-    r->fatal = FATAL_OWED;
-    r->fatal_ev = info->event;
-    wqe = wqe && info->status != WC_SUCCESS;
-    if (wqe && why != REFUSE_SEQUENCE)
-        r->fatal_ev = EVT_NONE; /* its completion tells; a flushed one doesn't */
-    owe_nak(e, qp, info->syndrome, p);
-    if (wqe) {
-        struct engine_wc wc = {.status = info->status, .opcode = WC_RECV, .vendor_err = info->rule};
-        resp_complete(e, qp, &wc, now);
-    }
-}
 
 /* Append a record without copies: it commits when its turn comes, in the next record_run. */
 static struct record *act(struct rx *rx, struct qp *qp, enum resp_action action, psn_t p)
@@ -101,7 +45,7 @@ void resp_refuse(struct rx *rx, struct qp *qp, enum refusal why)
         rx_drop(rx, ENGINE_C_uc_drop_msg);
     r->fatal = FATAL_DECIDED;
     struct record *rec = act(rx, qp, ACT_REFUSE, psn(rx->pkt.psn));
-    rec->arg = why | (r->wqe ? F_REFUSE_WQE : 0);
+    rec->arg = why | (r->wqe ? ACT_F_REFUSE_WQE : 0);
     record_run(rx->e, qp, REC_RESP, rx->now);
 }
 
@@ -118,7 +62,7 @@ static void refuse_rnr(struct rx *rx, struct qp *qp)
 void resp_nak_gap(struct engine *e, struct qp *qp)
 {
     qp->resp.quiet = 1;
-    owe_nak(e, qp, WIRE_SYN_NAK_SEQ, qp->resp.done_epsn);
+    resp_owe_nak(e, qp, WIRE_SYN_NAK_SEQ, qp->resp.done_epsn);
 }
 
 /* RSP-02, ACK-08: once per gap. */
@@ -163,7 +107,7 @@ static void duplicate(struct rx *rx, struct qp *qp)
     } else if (r->recs.head) { /* its first copy may be on its way to memory still */
         act(rx, qp, ACT_REACK, psn(rx->pkt.psn));
     } else {
-        owe_ack(e, qp);
+        resp_owe_ack(e, qp);
     }
 }
 
@@ -259,8 +203,8 @@ void resp_packet_done(struct rx *rx, struct qp *qp, struct record *rec)
     }
     rec->action = flags & WIRE_F_END ? ACT_END : ACT_PACKET;
     rec->psn = psn(rx->pkt.psn);
-    rec->arg |= (rx->pkt.ackreq ? F_ACKREQ : 0) | (r->wqe ? F_WQE : 0) |
-                (flags & WIRE_F_WRITE ? F_WRITE : 0);
+    rec->arg |= (rx->pkt.ackreq ? ACT_F_ACKREQ : 0) | (r->wqe ? ACT_F_WQE : 0) |
+                (flags & WIRE_F_WRITE ? ACT_F_WRITE : 0);
     rx->share[REC_RESP] = flags & (WIRE_F_FIRST | WIRE_F_MIDDLE) && !qp->sr ? rec : NULL;
     r->in_msg = flags & WIRE_F_SEND ? MSG_SEND : MSG_WRITE;
     if (flags & WIRE_F_END) {
@@ -269,14 +213,14 @@ void resp_packet_done(struct rx *rx, struct qp *qp, struct record *rec)
         rec->se = rx->pkt.se;
         rec->len = flags & WIRE_F_SEND ? r->msg_off : r->msg_len;
         if (flags & WIRE_F_IMM) {
-            rec->arg |= F_IMM;
+            rec->arg |= ACT_F_IMM;
             rec->imm = rx->pkt.imm;
         }
         if (flags & WIRE_F_INV) { /* at once: what comes behind may not use the key any more */
-            rec->arg |= F_INV;
+            rec->arg |= ACT_F_INV;
             rec->imm = rx->pkt.rkey;
             if (mem_invalidate(rx->e->mem, qp->pd, qp->qpn, rx->pkt.rkey, true)) {
-                rec->arg |= F_INV_BAD;
+                rec->arg |= ACT_F_INV_BAD;
                 r->fatal = FATAL_DECIDED;
             } else if (r->rd) {
                 rd_invalidated(qp, rx->pkt.rkey);
@@ -405,11 +349,11 @@ static bool middle(struct rx *rx, struct qp *qp)
     if (!rec || rx->pkt.psn != r->epsn.v || rx->pkt.payload_len != qp_mtu(qp) ||
         r->msg_off + qp_mtu(qp) > WIRE_MSG_MAX)
         return false;
-    unsigned op = rec->arg & F_WRITE ? WIRE_WRITE_MIDDLE : WIRE_SEND_MIDDLE;
+    unsigned op = rec->arg & ACT_F_WRITE ? WIRE_WRITE_MIDDLE : WIRE_SEND_MIDDLE;
     if (rx->pkt.opcode != WIRE_OPCODE(WIRE_RC, op) || place_more(rx, rec, r->msg_off - rec->va))
         return false;
     rec->psn = r->epsn;
-    rec->arg |= rx->pkt.ackreq ? F_ACKREQ : 0;
+    rec->arg |= rx->pkt.ackreq ? ACT_F_ACKREQ : 0;
     r->msg_off += rx->pkt.payload_len;
     r->epsn = psn_add(r->epsn, 1); /* RSP-03 */
     return true;
@@ -453,113 +397,4 @@ void resp_rx(struct rx *rx, struct qp *qp)
         duplicate(rx, qp);
     else
         resp_expected(rx, qp);
-}
-
-/* ---- commit ---- */
-
-/* RSP-23, RSP-24, RSP-28. False: the completion queue overflowed, or RSP-19 failed. */
-static bool complete_recv(struct engine *e, struct qp *qp, const struct record *rec, uint64_t now)
-{
-    struct engine_wc wc = {
-        .status = WC_SUCCESS,
-        .opcode = rec->arg & F_WRITE ? WC_RECV_RDMA_WITH_IMM : WC_RECV,
-        .byte_len = rec->len,
-        .imm = rec->imm,
-        .wc_flags = (rec->arg & F_IMM ? WC_F_IMM : 0) | (rec->arg & F_INV ? WC_F_INV : 0),
-        .solicited = rec->se,
-    };
-    if (!(rec->arg & F_INV_BAD))
-        return resp_complete(e, qp, &wc, now);
-    wc.status = WC_REM_INV_REQ_ERR;
-    wc.vendor_err = 19; /* RSP-19 */
-    recorder_error(e, qp, "RSP-19 R_Key of SEND with invalidate: PSN 0x%06x", rec->psn.v);
-    if (resp_complete(e, qp, &wc, now))
-        qp_to_error(e, qp, false, EVT_NONE, now);
-    return false;
-}
-
-static void copy_failed(struct engine *e, struct qp *qp, const struct record *rec, uint64_t now)
-{
-    struct resp *r = &qp->resp;
-    recorder_note(e, qp, NOTE_COPY_FAIL, rec->at, (uint32_t)-rec->status);
-    if (!psn_eq(r->done_epsn, rec->at)) { /* what came before it in this record has been executed */
-        r->done_epsn = rec->at;
-        r->ack_psn = psn_add(rec->at, PSN_MASK);
-    }
-    /* Only a packet for several receive buffers has records without action. */
-    bool recv = rec->action == ACT_NONE || (rec->arg & F_WQE && !(rec->arg & F_WRITE));
-    if (qp->type == QP_RC) {
-        resp_fatal(e, qp, recv ? REFUSE_RECV_GONE : REFUSE_TARGET_GONE, rec->at, recv, now);
-        return;
-    }
-    uc_failed(e, qp, recv ? REFUSE_RECV_GONE : REFUSE_TARGET_GONE, recv, now);
-}
-
-static void commit_packet(struct engine *e, struct qp *qp, const struct record *rec, uint64_t now)
-{
-    struct resp *r = &qp->resp;
-    r->done_epsn = psn_add(rec->psn, 1);
-    r->ack_psn = rec->psn;
-    if (rec->action == ACT_END) {
-        r->done_msn = (r->done_msn + 1) & PSN_MASK; /* ACK-11 */
-        if (rec->arg & F_WQE && !complete_recv(e, qp, rec, now))
-            return;
-    }
-    if (rec->arg & F_ACKREQ && qp->type == QP_RC)
-        owe_ack(e, qp);
-}
-
-static void commit_refusal(struct engine *e, struct qp *qp, const struct record *rec, uint64_t now)
-{
-    enum refusal why = (enum refusal)(rec->arg & 0xFF);
-    if (qp->type == QP_RC)
-        resp_fatal(e, qp, why, rec->psn, rec->arg & F_REFUSE_WQE, now);
-    else
-        uc_failed(e, qp, why, rec->arg & F_REFUSE_WQE, now);
-}
-
-void resp_commit(struct engine *e, struct qp *qp, struct record *rec, uint64_t now)
-{
-    struct resp *r = &qp->resp;
-    if (!qp_connected(qp)) {
-        ud_commit(e, qp, rec, now);
-        return;
-    }
-    if (r->fatal >= FATAL_OWED)
-        return; /* behind a failure: as if it had never come */
-    if (qp->sr && rec->status < 0 && psn_diff(rec->psn, r->done_epsn) > 0) {
-        sr_copy_failed(qp, rec->psn); /* its turn has not come */
-        return;
-    }
-    if (rec->status < 0 || (qp->sr && qp->sr->broken && psn_eq(rec->psn, qp->sr->broken_psn))) {
-        copy_failed(e, qp, rec, now);
-        return;
-    }
-    switch ((enum resp_action)rec->action) {
-    case ACT_NONE:
-        break;
-    case ACT_PACKET:
-    case ACT_END:
-        commit_packet(e, qp, rec, now);
-        break;
-    case ACT_READ:
-    case ACT_ATOMIC:
-        r->done_epsn = psn_add(rec->psn, rec->len);
-        r->done_msn = (r->done_msn + 1) & PSN_MASK;
-        rd_execute(qp, rec->orig);
-        qp_activate(e, qp);
-        break;
-    case ACT_REFUSE:
-        commit_refusal(e, qp, rec, now);
-        break;
-    case ACT_NAK:
-        owe_nak(e, qp, WIRE_SYN_NAK_SEQ, rec->psn);
-        break;
-    case ACT_RNR:
-        owe_nak(e, qp, WIRE_SYN_RNR | qp->attr.min_rnr_timer, rec->psn);
-        break;
-    case ACT_REACK:
-        owe_ack(e, qp);
-        break;
-    }
 }

@@ -3,7 +3,8 @@
  * The receiving half of a connected queue pair: requests in, effects, acknowledgements and READ
  * responses out.
  *
- *     responder.c    RC: the order of checks (RSP-01), what each request does, what commits
+ *     responder.c    RC: the order of checks (RSP-01), what each request will do
+ *     resp_commit.c  what it does, when its turn has come
  *     refusal.c      why a request is refused, and what that costs (appendix B)
  *     resp_uc.c      UC (UC-03..UC-08)
  *     place.c        payload to receive buffers and to WRITE targets
@@ -85,11 +86,16 @@ void resp_rx(struct rx *rx, struct qp *qp);
 void resp_nak_gap(struct engine *e, struct qp *qp);
 /* ... that is the expected one (RSP-01). */
 void resp_expected(struct rx *rx, struct qp *qp);
+
+/* resp_commit.c */
 /* A record of side REC_RESP is done (r->status says how). Never called for stale records. */
 void resp_commit(struct engine *e, struct qp *qp, struct record *r, uint64_t now);
 /* A fatal NAK is owed from now on; completes the receive work request in use when `wqe` says that
  * the failed message has one. */
-void resp_fatal(struct engine *e, struct qp *qp, enum refusal why, psn_t p, bool wqe, uint64_t now);
+void resp_fail(struct engine *e, struct qp *qp, enum refusal why, psn_t p, bool wqe, uint64_t now);
+/* An ACK is owed from now on; a NAK of p is. */
+void resp_owe_ack(struct engine *e, struct qp *qp);
+void resp_owe_nak(struct engine *e, struct qp *qp, uint8_t syndrome, psn_t p);
 
 /* resp_tx.c */
 /* Is there an answer to send: ACK or NAK owed, READ responses, atomic results? */

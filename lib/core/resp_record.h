@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What the responder writes into a record when it has judged a request, and reads when the record
+ * commits.
+ */
+#ifndef URNIC_RESP_RECORD_H
+#define URNIC_RESP_RECORD_H
+
+/* record.action */
+enum resp_action {
+    ACT_NONE,   /* a memory range of a packet that has more */
+    ACT_PACKET, /* SEND or WRITE packet in the middle of its message */
+    ACT_END,    /* ... that ends its message */
+    ACT_READ,
+    ACT_ATOMIC,
+    ACT_REFUSE, /* arg: enum refusal */
+    ACT_NAK,    /* sequence NAK */
+    ACT_RNR,
+    ACT_REACK, /* duplicate of a packet that has not committed */
+};
+
+/* record.arg of ACT_PACKET and ACT_END */
+#define ACT_F_ACKREQ  0x01u
+#define ACT_F_WQE     0x02u /* belongs to a message with a receive work request */
+#define ACT_F_WRITE   0x04u
+#define ACT_F_IMM     0x08u
+#define ACT_F_INV     0x10u
+#define ACT_F_INV_BAD 0x20u /* RSP-19 */
+
+/* record.arg of ACT_REFUSE: enum refusal, and this if the message has a receive work request */
+#define ACT_F_REFUSE_WQE 0x100u
+
+#endif
