@@ -94,6 +94,8 @@ static void on_req(struct lint_ctx *c)
     e->mtu = m->mtu;
     e->retry = m->retry_count;
     e->resp_res = m->resp_res;
+    e->req_crc = c->mad_crc;
+    e->req_number = c->in->number;
 }
 
 static void on_rep(struct lint_ctx *c)
@@ -106,6 +108,8 @@ static void on_rep(struct lint_ctx *c)
     e->b_id = m->local_id;
     e->b_qpn = m->qpn;
     e->b_psn = m->psn;
+    e->rep_crc = c->mad_crc;
+    e->rep_number = c->in->number;
     connect(c, e);
 }
 
@@ -126,6 +130,7 @@ void lint_cm(struct lint_ctx *c)
     c->mad_len = c->p.payload_len;
     c->cm_rc = cm_msg_unpack(&msg, c->mad, c->mad_len);
     c->cm = &msg;
+    c->mad_crc = wire_icrc_update(0, c->mad, c->mad_len);
     c->conn = c->cm_rc ? NULL : cm_find(c);
     if (another(c))
         c->conn = NULL;

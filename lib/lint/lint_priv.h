@@ -310,6 +310,8 @@ struct lint_cm {
     uint32_t a_id, b_id, a_qpn, b_qpn, a_psn, b_psn;
     uint64_t tid, dreq_tid[2]; /* of a's and of b's DREQ */
     uint32_t mtu, retry, resp_res;
+    uint32_t req_crc, rep_crc; /* of the whole MAD, and the packet that had it */
+    uint64_t req_number, rep_number;
 };
 
 /* ---- the tracker ---- */
@@ -383,6 +385,7 @@ struct lint_ctx {
     int cm_rc;
     const uint8_t *mad;
     size_t mad_len;
+    uint32_t mad_crc;
     struct lint_cm *conn;
     bool from_active, repeat;
     /* something that waited */

@@ -48,7 +48,8 @@ bool lint_cm_02(struct lint_ctx *c)
 
 bool lint_cm_07(struct lint_ctx *c)
 {
-    if (c->cm_rc || c->cm->attr != CM_REP || !c->conn || c->cm->init_depth <= c->conn->resp_res)
+    if (c->cm_rc || c->cm->attr != CM_REP || !c->conn || c->repeat ||
+        c->cm->init_depth <= c->conn->resp_res)
         return false;
     lint_expected(c, "initiator depth of at most %u", c->conn->resp_res);
     return lint_seen(c, "%u", c->cm->init_depth);
@@ -85,10 +86,15 @@ bool lint_cm_18(struct lint_ctx *c)
         return false;
     bool rep = c->cm->attr == CM_REP;
     uint32_t qpn = rep ? e->b_qpn : e->a_qpn, psn = rep ? e->b_psn : e->a_psn;
-    if (c->cm->tid == e->tid && c->cm->qpn == qpn && c->cm->psn == psn)
+    if (c->mad_crc == (rep ? e->rep_crc : e->req_crc))
         return false;
     if (rep && c->cm->tid != e->tid)
         return false; /* CM-14 says it */
+    if (c->cm->tid == e->tid && c->cm->qpn == qpn && c->cm->psn == psn) {
+        lint_expected(c, "the %s of packet %llu", rep ? "REP" : "REQ",
+                      (unsigned long long)(rep ? e->rep_number : e->req_number));
+        return lint_seen(c, "another one, with the same transaction id, QPN and PSN");
+    }
     lint_expected(c, "QPN 0x%x, PSN 0x%x, transaction id as before", qpn, psn);
     return lint_seen(c, "QPN 0x%x, PSN 0x%x", c->cm->qpn, c->cm->psn);
 }

@@ -606,6 +606,14 @@ static void cm_psn(struct cm_msg *m)
 {
     m->psn++;
 }
+static void cm_mtu(struct cm_msg *m)
+{
+    m->mtu++;
+}
+static void cm_private(struct cm_msg *m)
+{
+    m->priv[m->priv_len - 1]++;
+}
 static void cm_qpn(struct cm_msg *m)
 {
     m->remote_qpn++;
@@ -617,6 +625,13 @@ static const struct step nak_again = NAK(101, 0x62, 1);
 static const struct step ack_101 = ACK(101, 2);
 static const struct step read_again = {
     .opcode = RC(READ_REQUEST), .psn = 104, .dma_len = 8, .va = 0};
+
+static const struct step steps_rep_again[] = {
+    {.cm = CM_REQ},
+    {.cm = CM_REP, .from_b = true},
+    {.cm = CM_REP, .from_b = true},
+    {.cm = CM_RTU},
+    END};
 
 /* 102 behind the refused 101 is answered by a NAK, which comes when 101 has just been sent again.
  */
@@ -785,11 +800,14 @@ static const struct row rows[] = {
     {"GSI-02 short MAD", steps_cm, 2, .pkt = mad_short},
     {"GSI-03 base version 2", steps_cm, 2, .octets = mad_base},
     {"GSI-04 class version 1", steps_cm, 2, .octets = mad_class},
-    {"CM-02 IP version 5", steps_cm, 0, .cm = cm_hdr},
+    {"CM-02 IP version 5", steps_rep_again, 0, .cm = cm_hdr},
     {"CM-07 more READs than offered", steps_cm, 1, .cm = cm_depth},
     {"CM-14 another transaction id", steps_cm, 2, .cm = cm_tid},
     {"CM-15 id 0", steps_cm, 13, .cm = cm_id},
     {"CM-18 another PSN the second time", steps_cm, 12, .cm = cm_psn},
+    {"CM-18 another MTU the second time", steps_cm, 12, .cm = cm_mtu},
+    {"CM-18 other private data the second time", steps_cm, 12, .cm = cm_private},
+    {"CM-18 REP asks for more the second time", steps_rep_again, 2, .cm = cm_depth},
     {"CM-24 DREQ for another queue pair", steps_cm, 13, .cm = cm_qpn},
 };
 
