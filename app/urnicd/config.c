@@ -16,6 +16,7 @@
 #include "config_priv.h"
 #include "io_arg.h"
 #include "ipc.h"
+#include "mem_link.h"
 
 int config_fail(char *err, const char *fmt, ...)
 {
@@ -292,6 +293,24 @@ static int check_neigh(struct config_device *d, char *err)
                        d->name, d->port);
 }
 
+/* The keys of an emulated link stand at its first port, and are good or bad with those. */
+static int check_link(const struct config *c, unsigned index, char *err)
+{
+    const char *spec = c->dev[index].port;
+    size_t name = strcspn(spec, ",");
+    unsigned first = 0;
+    char why[CONFIG_ERR - 64];
+
+    if (strncmp(spec, "mem:", 4) != 0)
+        return 0;
+    while (strncmp(c->dev[first].port, spec, name) != 0 ||
+           (c->dev[first].port[name] != ',' && c->dev[first].port[name] != '\0'))
+        first++;
+    if (mem_link_check(c->dev[first].port + 4, c->seed + first, spec + 4, why, sizeof(why)) < 0)
+        return config_fail(err, "device %s: %s", c->dev[index].name, why);
+    return 0;
+}
+
 int config_check(struct config *c, char *err)
 {
     if (c->ndev == 0)
@@ -307,10 +326,13 @@ int config_check(struct config *c, char *err)
         char why[CONFIG_ERR - 64];
         if (io_check(d->port, why, sizeof(why)) < 0)
             return config_fail(err, "device %s: %s", d->name, why);
+        int rc = check_link(c, i, err);
+        if (rc < 0)
+            return rc;
         if (c->workers != 0 && d->worker >= (int)c->workers)
             return config_fail(err, "device %s: worker=%d, but workers=%u: want 0..%u", d->name,
                                d->worker, c->workers, c->workers - 1);
-        int rc = check_neigh(d, err);
+        rc = check_neigh(d, err);
         if (rc < 0)
             return rc;
         for (unsigned j = 0; j < i; j++) {

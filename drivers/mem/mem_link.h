@@ -52,6 +52,11 @@ struct mem_link;
 /* See io_check(). */
 int io_mem_check(const char *args, char *err, size_t err_size);
 
+/* What io_mem_check() can't see: do the keys of the link's first port make sense together, and do
+ * those of another one (or the same) agree with them? Both as behind "mem:"; seed as in struct
+ * io_open_params. 0, or -EINVAL with a sentence in err. */
+int mem_link_check(const char *first, uint64_t seed, const char *args, char *err, size_t err_size);
+
 /* The opener for "mem:" (drivers/io.c). */
 int io_mem_open(const char *args, const struct io_open_params *params, struct io_port **out,
                 char *err, size_t err_size);

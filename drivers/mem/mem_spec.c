@@ -261,3 +261,12 @@ int io_mem_check(const char *args, char *err, size_t err_size)
 
     return read_keys(args, NULL, 1, name, &cfg, err, err_size);
 }
+
+int mem_link_check(const char *first, uint64_t seed, const char *args, char *err, size_t err_size)
+{
+    char name[MEM_LINK_NAME];
+    struct mem_link_config link, cfg;
+    int rc = mem_spec_parse(first, NULL, seed, name, &link, err, err_size);
+
+    return rc || args == first ? rc : mem_spec_parse(args, &link, seed, name, &cfg, err, err_size);
+}

@@ -123,6 +123,15 @@ static const struct {
      "\"mem:a\"}]}",
      "twice"},
     {"{\"workers\": 1, \"devices\": [{\"port\": \"mem:a\", \"worker\": 1}]}", "worker=1"},
+    /* The keys of a link's first port make sense together; those of later ones agree. */
+    {"{\"devices\": [{\"port\": \"mem:a,queue=64K\"}]}", "urn0: mem: queue=65536 needs rate="},
+    {"{\"devices\": [{\"port\": \"mem:a\"}, {\"port\": \"mem:ab,ecn_kmax=1K\"}]}",
+     "urn1: mem: ecn_kmax=1024 needs rate="},
+    {"{\"devices\": [{\"port\": \"mem:a,rate=1G\"}, {\"port\": \"mem:a,queue=1K\"}]}",
+     "urn1: mem: queue=1K differs"},
+    {"{\"devices\": [{\"port\": \"mem:a,rate=1G,queue=1K\"}, {\"port\": \"mem:b\"}, {\"port\": "
+     "\"mem:a,queue=1K\"}]}",
+     NULL},
 };
 
 static int check_file(const char *json, struct config *c, char *err, const char *flag,
