@@ -70,12 +70,17 @@ bool lint_cm_14(struct lint_ctx *c)
     return lint_seen(c, "0x%llx", (unsigned long long)c->cm->tid);
 }
 
+/* A DREP copies its ids from the DREQ, and a REJ may come before there is an id. */
 bool lint_cm_15(struct lint_ctx *c)
 {
     uint16_t a = c->cm_rc ? 0 : c->cm->attr;
-    if ((a != CM_REQ && a != CM_REP && a != CM_RTU && a != CM_DREQ) || c->cm->local_id)
+    bool answers = a == CM_MRA || a == CM_REP || a == CM_RTU || a == CM_DREQ;
+    if (!answers && a != CM_REQ)
         return false;
-    lint_expected(c, "a communication id");
+    bool peer = c->cm->local_id && answers;
+    if (peer ? c->cm->remote_id : c->cm->local_id)
+        return false;
+    lint_expected(c, "a communication id%s", peer ? " of the other side" : "");
     return lint_seen(c, "0");
 }
 

@@ -150,7 +150,8 @@ static void fill_cm(const struct step *s, struct cm_msg *m)
     };
     if (s->cm == CM_DREQ || s->cm == CM_DREP)
         m->tid = 0x99;
-    if (s->cm == CM_RTU || s->cm == CM_DREQ || s->cm == CM_DREP)
+    if (s->cm == CM_MRA || s->cm == CM_REJ || s->cm == CM_RTU || s->cm == CM_DREQ ||
+        s->cm == CM_DREP)
         m->priv_len = 0;
 }
 

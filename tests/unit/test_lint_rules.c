@@ -602,6 +602,10 @@ static void cm_id(struct cm_msg *m)
 {
     m->local_id = 0;
 }
+static void cm_peer_id(struct cm_msg *m)
+{
+    m->remote_id = 0;
+}
 static void cm_psn(struct cm_msg *m)
 {
     m->psn++;
@@ -626,12 +630,16 @@ static const struct step ack_101 = ACK(101, 2);
 static const struct step read_again = {
     .opcode = RC(READ_REQUEST), .psn = 104, .dma_len = 8, .va = 0};
 
-static const struct step steps_rep_again[] = {
-    {.cm = CM_REQ},
-    {.cm = CM_REP, .from_b = true},
-    {.cm = CM_REP, .from_b = true},
-    {.cm = CM_RTU},
-    END};
+static const struct step steps_mra[] = {{.cm = CM_REQ},
+                                        {.cm = CM_MRA, .from_b = true},
+                                        {.cm = CM_REP, .from_b = true},
+                                        {.cm = CM_RTU},
+                                        END};
+static const struct step steps_rep_again[] = {{.cm = CM_REQ},
+                                              {.cm = CM_REP, .from_b = true},
+                                              {.cm = CM_REP, .from_b = true},
+                                              {.cm = CM_RTU},
+                                              END};
 
 /* 102 behind the refused 101 is answered by a NAK, which comes when 101 has just been sent again.
  */
@@ -804,6 +812,10 @@ static const struct row rows[] = {
     {"CM-07 more READs than offered", steps_cm, 1, .cm = cm_depth},
     {"CM-14 another transaction id", steps_cm, 2, .cm = cm_tid},
     {"CM-15 id 0", steps_cm, 13, .cm = cm_id},
+    {"CM-15 MRA with id 0", steps_mra, 1, .cm = cm_id},
+    {"CM-15 MRA for id 0", steps_mra, 1, .cm = cm_peer_id},
+    {"CM-15 REP for id 0", steps_mra, 2, .cm = cm_peer_id},
+    {"CM-15 RTU for id 0", steps_mra, 3, .cm = cm_peer_id},
     {"CM-18 another PSN the second time", steps_cm, 12, .cm = cm_psn},
     {"CM-18 another MTU the second time", steps_cm, 12, .cm = cm_mtu},
     {"CM-18 other private data the second time", steps_cm, 12, .cm = cm_private},
