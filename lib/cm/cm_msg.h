@@ -47,6 +47,9 @@ enum cm_transport { CM_TRANSPORT_RC, CM_TRANSPORT_UC, CM_TRANSPORTS };
 /* Status of a SIDR_REP: those that we send or tell apart (CM-31). */
 enum cm_sidr_status { CM_SIDR_VALID, CM_SIDR_UNSUPPORTED, CM_SIDR_REJECTED };
 
+/* The "message rejected" of REJ and "message MRAed" of MRA. */
+enum cm_about { CM_ABOUT_REQ, CM_ABOUT_REP };
+
 /* Why a message was rejected: those that we send or tell apart (CM-29). */
 enum cm_rej_reason {
     CM_REJ_NO_QP = 1,
@@ -86,7 +89,7 @@ struct cm_msg {
     struct wire_addr alt_local_gid, alt_remote_gid;
     uint32_t alt_ack_timeout;
     uint32_t target_ack_delay, failover;
-    uint32_t msg_id;          /* MRA: message MRAed; REJ: message rejected */
+    uint32_t msg_id;          /* MRA, REJ: enum cm_about, or another message */
     uint32_t service_timeout; /* MRA */
     uint32_t reason, ari_len; /* REJ; APR: AR status in reason */
     uint8_t ari[CM_ARI_LEN];

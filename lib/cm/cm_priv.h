@@ -83,9 +83,6 @@ struct cm_event_node {
     struct cm_event ev;
 };
 
-/* The "message rejected" of REJ and "message MRAed" of MRA. */
-enum cm_about { CM_ABOUT_REQ, CM_ABOUT_REP };
-
 #define CM_OUT_RING        512u   /* replies that belong to no connection */
 #define CM_STATELESS_PER_S 10000u /* ... and how many there may be */
 #define CM_STATELESS_BURST 1000u

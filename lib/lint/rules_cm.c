@@ -55,6 +55,14 @@ bool lint_cm_07(struct lint_ctx *c)
     return lint_seen(c, "%u", c->cm->init_depth);
 }
 
+/* Does it belong to the exchange that the REQ has begun? */
+static bool of_req(const struct cm_msg *m)
+{
+    bool about_it = m->msg_id == CM_ABOUT_REQ || m->msg_id == CM_ABOUT_REP;
+    return m->attr == CM_REP || m->attr == CM_RTU ||
+           ((m->attr == CM_MRA || m->attr == CM_REJ) && about_it);
+}
+
 bool lint_cm_14(struct lint_ctx *c)
 {
     if (c->cm_rc || !c->conn)
@@ -62,7 +70,7 @@ bool lint_cm_14(struct lint_ctx *c)
     uint64_t want = c->conn->tid;
     if (c->cm->attr == CM_DREP)
         want = c->conn->dreq_tid[c->from_active]; /* of the other side */
-    else if (c->cm->attr != CM_REP && c->cm->attr != CM_RTU)
+    else if (!of_req(c->cm))
         return false;
     if (c->cm->tid == want || !want)
         return false;

@@ -635,6 +635,7 @@ static const struct step steps_mra[] = {{.cm = CM_REQ},
                                         {.cm = CM_REP, .from_b = true},
                                         {.cm = CM_RTU},
                                         END};
+static const struct step steps_rej[] = {{.cm = CM_REQ}, {.cm = CM_REJ, .from_b = true}, END};
 static const struct step steps_rep_again[] = {{.cm = CM_REQ},
                                               {.cm = CM_REP, .from_b = true},
                                               {.cm = CM_REP, .from_b = true},
@@ -811,6 +812,8 @@ static const struct row rows[] = {
     {"CM-02 IP version 5", steps_rep_again, 0, .cm = cm_hdr},
     {"CM-07 more READs than offered", steps_cm, 1, .cm = cm_depth},
     {"CM-14 another transaction id", steps_cm, 2, .cm = cm_tid},
+    {"CM-14 another transaction id in an MRA", steps_mra, 1, .cm = cm_tid},
+    {"CM-14 another transaction id in a REJ", steps_rej, 1, .cm = cm_tid},
     {"CM-15 id 0", steps_cm, 13, .cm = cm_id},
     {"CM-15 MRA with id 0", steps_mra, 1, .cm = cm_id},
     {"CM-15 MRA for id 0", steps_mra, 1, .cm = cm_peer_id},
