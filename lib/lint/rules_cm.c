@@ -7,6 +7,8 @@
 #include "lint_checks.h"
 #include "wire_bytes.h"
 
+#define CM_PS_IB 0x3Fu /* port space RDMA_PS_IB in a service id */
+
 bool lint_gsi_02(struct lint_ctx *c)
 {
     if (c->mad_len == CM_MAD_LEN)
@@ -34,16 +36,34 @@ bool lint_gsi_04(struct lint_ctx *c)
     return lint_seen(c, "class version %u, method 0x%02x", c->mad[2], c->mad[3]);
 }
 
+/* What the IP header leaves out: half of the second octet, and most of the room for an IPv4
+ * address.
+ */
+static bool spare_is_zero(const uint8_t *hdr)
+{
+    unsigned sum = hdr[1] & 15u;
+    for (unsigned i = 0; hdr[1] >> 4 == 4 && i < 12; i++)
+        sum |= hdr[4 + i] | hdr[20 + i];
+    return sum == 0;
+}
+
 bool lint_cm_02(struct lint_ctx *c)
 {
     struct cm_ip_hdr h;
-    if (c->cm_rc || c->cm->attr != CM_REQ || c->cm->service_id >> 24 != 1)
+    if (c->cm_rc || (c->cm->attr != CM_REQ && c->cm->attr != CM_SIDR_REQ) ||
+        c->cm->service_id >> 24 != 1)
         return false; /* not a service of the RDMA IP CM (CM-01) */
-    if (cm_ip_hdr_unpack(&h, c->cm->priv) < 0) {
-        lint_expected(c, "version 0, IP version 4 or 6");
-        return lint_seen(c, "octets 0x%02x 0x%02x", c->cm->priv[0], c->cm->priv[1]);
-    }
-    return false;
+    const uint8_t *hdr = c->cm->priv;
+    bool good = cm_ip_hdr_unpack(&h, hdr) == 0;
+    if (good && spare_is_zero(hdr))
+        return false;
+    lint_expected(c, good ? "0 in front of an IPv4 address and beside the IP version"
+                          : "version 0, IP version 4 or 6");
+    lint_seen(c, good ? "octets 0x%02x 0x%02x, and some that are not 0" : "octets 0x%02x 0x%02x",
+              hdr[0], hdr[1]);
+    if ((c->cm->service_id >> 16 & 0xFF) == CM_PS_IB)
+        return lint_doubt(c, LINT_UNDECIDABLE, "InfiniBand addresses (AF_IB) need no IP header");
+    return true;
 }
 
 bool lint_cm_07(struct lint_ctx *c)

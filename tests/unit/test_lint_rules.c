@@ -590,6 +590,19 @@ static void cm_hdr(struct cm_msg *m)
 {
     m->priv[1] = 0x50;
 }
+static void cm_hdr_junk(struct cm_msg *m)
+{
+    m->priv[4 + 11] = 1;
+}
+static void cm_hdr_low(struct cm_msg *m)
+{
+    m->priv[1] |= 8;
+}
+static void cm_hdr_ib(struct cm_msg *m)
+{
+    m->service_id = 0x00000000013F1389;
+    m->priv[1] = 0;
+}
 static void cm_depth(struct cm_msg *m)
 {
     m->init_depth = 9;
@@ -636,6 +649,7 @@ static const struct step steps_mra[] = {{.cm = CM_REQ},
                                         {.cm = CM_RTU},
                                         END};
 static const struct step steps_rej[] = {{.cm = CM_REQ}, {.cm = CM_REJ, .from_b = true}, END};
+static const struct step steps_sidr[] = {{.cm = CM_SIDR_REQ}, END};
 static const struct step steps_rep_again[] = {{.cm = CM_REQ},
                                               {.cm = CM_REP, .from_b = true},
                                               {.cm = CM_REP, .from_b = true},
@@ -810,6 +824,11 @@ static const struct row rows[] = {
     {"GSI-03 base version 2", steps_cm, 2, .octets = mad_base},
     {"GSI-04 class version 1", steps_cm, 2, .octets = mad_class},
     {"CM-02 IP version 5", steps_rep_again, 0, .cm = cm_hdr},
+    {"CM-02 IP version 5 in a SIDR REQ", steps_sidr, 0, .cm = cm_hdr},
+    {"CM-02 not only an IPv4 address", steps_rej, 0, .cm = cm_hdr_junk},
+    {"CM-02 more than the IP version", steps_rej, 0, .cm = cm_hdr_low},
+    {"CM-02 no IP header, but perhaps no IP address", steps_rej, 0, .cm = cm_hdr_ib,
+     .verdict = LINT_UNDECIDABLE},
     {"CM-07 more READs than offered", steps_cm, 1, .cm = cm_depth},
     {"CM-14 another transaction id", steps_cm, 2, .cm = cm_tid},
     {"CM-14 another transaction id in an MRA", steps_mra, 1, .cm = cm_tid},
