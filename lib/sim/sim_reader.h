@@ -21,6 +21,8 @@ struct sim_reader {
     bool have_topology;
     bool when;     /* this line has a condition */
     uint32_t said; /* statements that have been there without one, a bit each */
+    unsigned marking; /* line of a switch's kmin or pmax, 0 = none */
+    bool have_kmax;
     char *word[SIM_WORDS];
     unsigned nwords;
     char text[SIM_LINE_MAX];     /* of the line, variables replaced; cut into words */

@@ -68,6 +68,11 @@ static int line_switch(struct sim_reader *r)
     int err = sim_read_fields(r, 1, sim_switch_fields, p);
     if (!err && p->kmax && p->kmin > p->kmax)
         err = sim_fail(r, r->line, "kmin", "it is larger than kmax");
+    for (unsigned i = 1; i < r->nwords; i++) {
+        if (!strcmp(r->word[i], "kmin") || !strcmp(r->word[i], "pmax"))
+            r->marking = r->line;
+        r->have_kmax |= !strcmp(r->word[i], "kmax");
+    }
     return err;
 }
 
@@ -317,6 +322,8 @@ static int check(struct sim_reader *r)
         return sim_fail(r, 0, "duration", "it is missing");
     if (s->sample && s->duration / s->sample > 1000000)
         return sim_fail(r, 0, "sample", "more than a million samples");
+    if (r->marking && !r->have_kmax)
+        return sim_fail(r, r->marking, "kmax", "it is missing: nothing is marked without it");
     if (s->measure >= s->duration)
         return sim_fail(r, 0, "measure", "it is not before the end");
     for (unsigned i = 0; i < s->nloads; i++) {

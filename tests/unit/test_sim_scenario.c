@@ -77,6 +77,8 @@ static const struct {
     {GOOD "host colour=3\n", 4, "colour", "no such field"},
     {GOOD "switch pfc=yes\n", 4, "pfc", "neither 'on' nor 'off'"},
     {GOOD "switch kmin=9K kmax=8K\n", 4, "kmin", "larger than kmax"},
+    {GOOD "switch kmin=9K\nseed 1\n", 4, "kmax", "nothing is marked without it"},
+    {GOOD "switch pmax=1%\nseed 1\n", 4, "kmax", "nothing is marked without it"},
     {GOOD "switch balance=random\n", 4, "balance", "unknown"},
     {GOOD "cc dcqcn,g=7\n", 4, "cc", ""},
     {GOOD "flow from=0 to=9 size=1K\n", 4, "to", "no host 9"},
