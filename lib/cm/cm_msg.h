@@ -53,6 +53,7 @@ enum cm_about { CM_ABOUT_REQ, CM_ABOUT_REP };
 /* Why a message was rejected: those that we send or tell apart (CM-29). */
 enum cm_rej_reason {
     CM_REJ_NO_QP = 1,
+    CM_REJ_NO_EEC = 2,
     CM_REJ_NO_RESOURCES = 3,
     CM_REJ_TIMEOUT = 4,
     CM_REJ_UNSUPPORTED = 5,
@@ -60,12 +61,15 @@ enum cm_rej_reason {
     CM_REJ_INVALID_SERVICE_ID = 8,
     CM_REJ_INVALID_TRANSPORT = 9,
     CM_REJ_STALE_CONN = 10,
+    CM_REJ_NO_RDC = 11,
     CM_REJ_INVALID_GID = 12,
     CM_REJ_INVALID_MTU = 26,
     CM_REJ_INSUFFICIENT_RESP = 27,
     CM_REJ_CONSUMER = 28,
     CM_REJ_DUPLICATE_COMM_ID = 30,
     CM_REJ_CLASS_VERSION = 31,
+    CM_REJ_VENDOR_OPTION = 35,
+    CM_REJ_LAST = CM_REJ_VENDOR_OPTION,
 };
 
 /* The fields of all messages but those that nobody here needs: they go out as 0 and are not read

@@ -3,10 +3,10 @@
  * Our connection manager in the place of one host, opposite another.
  *
  * It gets the other host's messages at their times. What its host's application decided, the
- * capture tells: a REQ is a wish to connect, a REP one to accept, a REJ with reason 28 to refuse, a
- * DREQ to hang up, with the values that are theirs to choose. Each captured message must then be
- * one that our connection manager sends: as to kind, transaction, who is addressed, what was
- * agreed, and why not.
+ * capture tells: a REQ is a wish to connect, a REP one to accept, a REJ to refuse unless it says
+ * what is wrong with the REQ, a DREQ to hang up, with the values that are theirs to choose. Each
+ * captured message must then be one that our connection manager sends: as to kind, transaction, who
+ * is addressed, what was agreed, and why not.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -131,6 +131,22 @@ static void pass_time(struct exchange *x, uint64_t now)
     x->now = now > x->now ? now : x->now;
 }
 
+/* A reason that a host may have for itself: the REQ or REP that it refuses doesn't show it. Those
+ * that a message does show our connection manager must find, too. */
+static bool own_reason(unsigned reason)
+{
+    switch (reason) {
+    case CM_REJ_NO_EEC:
+    case CM_REJ_INVALID_SERVICE_ID:
+    case CM_REJ_INVALID_TRANSPORT:
+    case CM_REJ_NO_RDC:
+    case CM_REJ_CLASS_VERSION:
+        return false;
+    default:
+        return reason && reason <= CM_REJ_LAST;
+    }
+}
+
 /* Somebody listens where the capture shows that somebody did. */
 static void listen_for(struct exchange *x, size_t at, const struct cm_msg *req)
 {
@@ -139,7 +155,7 @@ static void listen_for(struct exchange *x, size_t at, const struct cm_msg *req)
     struct cm_msg answer;
     if (req->service_id >> 24 != 1 || (protocol != CM_TCP && protocol != CM_UDP) ||
         !answer_to(x, at, req->local_id, &answer) ||
-        (answer.attr == CM_REJ && answer.reason != CM_REJ_CONSUMER))
+        (answer.attr == CM_REJ && !own_reason(answer.reason)))
         return;
     (void)cm_listen(x->cm, 0x0100u | protocol, &(struct wire_addr){{0}}, (uint16_t)req->service_id,
                     0, NULL, &l);
@@ -252,8 +268,8 @@ static void decide(struct exchange *x, const struct cm_msg *m)
                                      .priv = m->priv,
                                      .priv_len = CM_REP_USER_MAX};
         cm_accept(x->cm, l->conn, &p, NULL, x->now);
-    } else if (m->attr == CM_REJ && m->reason == CM_REJ_CONSUMER && !l->decided) {
-        cm_reject(x->cm, l->conn, 0, m->priv, CM_REJ_USER_MAX, x->now);
+    } else if (m->attr == CM_REJ && own_reason(m->reason) && !l->decided) {
+        cm_reject(x->cm, l->conn, m->reason, m->priv, CM_REJ_USER_MAX, x->now);
     } else if (m->attr == CM_RTU) {
         cm_rtu(x->cm, l->conn, m->priv, m->priv_len, x->now);
     } else if (m->attr == CM_DREQ) {

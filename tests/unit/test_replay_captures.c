@@ -358,6 +358,28 @@ END_TEST
 
 /* ---- innocent ---- */
 
+/* "CM-29 a refusal for a reason that a host may have for itself": the REQ doesn't show it */
+START_TEST(a_host_refuses_for_its_own_reasons)
+{
+    static const uint8_t reasons[] = {1, 3, 5, 10, 12, 24, 26, 28, 30, 35};
+    const unsigned reason_at = 24 + 11;
+    struct tally t;
+    struct wire_pkt p;
+    for (size_t i = 0; i < sizeof reasons; i++) {
+        load_named("own-cm-reject");
+        struct packet *k = &packets[1];
+        ck_assert_int_eq(wire_parse(k->data, k->len, 0, &p), WIRE_OK);
+        ck_assert_uint_eq(k->data[p.payload_off + reason_at], 8);
+        k->data[p.payload_off + reason_at] = reasons[i];
+        wire_icrc_seal(k->data, k->len, p.ip_off, p.bth_off);
+        struct replay_totals totals = replay(0, 0, REPLAY_BOTH, &t);
+        ck_assert_msg(!t.differences, "reason %u: %s at packet %llu", reasons[i], t.first.rule,
+                      (unsigned long long)t.first.number);
+        ck_assert_uint_gt(totals.compared, 0);
+    }
+}
+END_TEST
+
 static const char *const innocent[] = {
     "own-cm",
     "fault-delay-steady",
@@ -445,6 +467,7 @@ int main(void)
     tcase_add_loop_test(c, a_changed_field_is_found, 0, sizeof guilty / sizeof guilty[0]);
     tcase_add_loop_test(c, what_follows_is_said_once, 0, sizeof follows / sizeof follows[0]);
     tcase_add_loop_test(c, a_changed_mad_is_found, 0, sizeof guilty_mads / sizeof guilty_mads[0]);
+    tcase_add_test(c, a_host_refuses_for_its_own_reasons);
     tcase_add_loop_test(c, half_a_capture_accuses_nobody, 0, sizeof innocent / sizeof innocent[0]);
     tcase_add_test(c, a_hole_accuses_nobody);
     tcase_add_test(c, a_cut_read_accuses_nobody);
