@@ -82,18 +82,46 @@ static void settle(struct axis *a)
         a->hi = a->lo + 1;
 }
 
+/* Octets of the character at s, if XML 1.0 has it and it is well-formed UTF-8; else 0. */
+static size_t character(const char *s)
+{
+    static const struct {
+        uint8_t mask, bits;
+        uint32_t least; /* less would be an overlong form */
+    } forms[] = {{0x80, 0x00, 0}, {0xE0, 0xC0, 0x80}, {0xF0, 0xE0, 0x800}, {0xF8, 0xF0, 0x10000}};
+    uint8_t first = (uint8_t)*s;
+    size_t n = 0;
+    while (n < 4 && (first & forms[n].mask) != forms[n].bits)
+        n++;
+    if (n == 4)
+        return 0;
+    uint32_t c = first & (uint8_t)~forms[n].mask;
+    for (size_t i = 1; i <= n; i++) {
+        if (((uint8_t)s[i] & 0xC0) != 0x80)
+            return 0;
+        c = c << 6 | ((uint8_t)s[i] & 0x3F);
+    }
+    bool control = c < 0x20 && c != '\t' && c != '\n' && c != '\r';
+    bool half = c >= 0xD800 && c < 0xE000, none = c == 0xFFFE || c == 0xFFFF || c > 0x10FFFF;
+    return c < forms[n].least || control || half || none ? 0 : n + 1;
+}
+
+/* Text may be from a file: what can't stand in a document becomes '?'. */
 static void text(FILE *f, double x, double y, const char *anchor, const char *extra, const char *s)
 {
     fprintf(f, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\"%s>", x, y, anchor, extra);
-    for (; *s; s++) {
-        if (*s == '<')
+    for (size_t n; *s; s += n ? n : 1) {
+        n = character(s);
+        if (!n)
+            fputc('?', f);
+        else if (*s == '<')
             fputs("&lt;", f);
         else if (*s == '>')
             fputs("&gt;", f);
         else if (*s == '&')
             fputs("&amp;", f);
         else
-            fputc(*s, f);
+            fwrite(s, 1, n, f);
     }
     fputs("</text>\n", f);
 }

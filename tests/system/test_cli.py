@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import xml.etree.ElementTree as ET
 
 URNICD, URNIC, ROOT = (os.path.abspath(p) for p in sys.argv[1:4])
 CAPTURE = os.path.join(ROOT, "pcaps", "err-rnr.pcap")
@@ -617,8 +618,14 @@ def foreign_names():
     r = run(URNIC, ["doctor", "--json", b"dpdk:net_af_packet0,iface=\xff"])
     prints_json("doctor", r)
     with open(SCENARIO, "rb") as f, open(os.path.join(os.fsencode(DATA), b"\xff.sim"), "wb") as copy:
-        copy.write(re.sub(rb"(?m)^title .*", b"title \xff", f.read()))
+        copy.write(re.sub(rb"(?m)^title .*", b"title \xff < & \x01", f.read()))
     prints_json("sim", run(URNIC, ["sim", "-q", "--json", b"\xff.sim"]))
+    r = run(URNIC, ["sim", "-q", "--plot", "title.svg", b"\xff.sim"])
+    try:
+        good = r.returncode == 0 and ET.parse(os.path.join(DATA, "title.svg"))
+    except (ET.ParseError, OSError) as e:
+        good = print(e)
+    check(good, f"sim --plot, a title that is not UTF-8: {r.stderr}")
     prints_json("wire --suite", run(URNIC, ["wire", "--suite", "-q", "--json", "--only", "lost-request", "--client-a",
                                             "true", b"mem:\xff", b"mem:\xff"]))
     other = {"URNIC_SOCKET": os.path.join(DATA, "foreign")}

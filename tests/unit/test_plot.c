@@ -13,6 +13,7 @@
 #define LINES 32u
 #define LOOKS 256u
 
+static const char *title = "t";
 static char *svg;
 static size_t svg_len;
 
@@ -30,7 +31,7 @@ static void draw(unsigned n, unsigned loose, bool marks)
                                      .marks = marks,
                                      .loose = i >= loose,
                                      .like = i >= loose ? &line[i - loose] : NULL};
-    const struct plot_panel panel = {.title = "t",
+    const struct plot_panel panel = {.title = title,
                                      .xlabel = "x",
                                      .ylabel = "y",
                                      .ymin = NAN,
@@ -131,5 +132,27 @@ START_TEST(marks_are_told_apart)
 }
 END_TEST
 
-UNIT_MAIN("plot", no_two_lines_look_alike, few_lines_are_solid, dots_belong_to_their_line,
-          marks_are_told_apart)
+/* A scenario's title may be in any encoding, and cut in the middle of a character. */
+START_TEST(text_is_well_formed)
+{
+    static const char *const row[][2] = {
+        {"a < b && c > \"d\"", "a &lt; b &amp;&amp; c &gt; \"d\""},
+        {"\xC3\xBC \xE2\x82\xAC \xF0\x9F\x98\x80", "\xC3\xBC \xE2\x82\xAC \xF0\x9F\x98\x80"},
+        {"Gr\xFC\xDFstadt", "Gr??stadt"},
+        {"bell \a escape \x1B[0m tab \t", "bell ? escape ?[0m tab \t"},
+        {"cut \xE2\x82", "cut ??"},
+        {"overlong \xC0\xBC \xE0\x80\xBC", "overlong ?? ???"},
+        {"half \xED\xA0\x80 none \xEF\xBF\xBF far \xF4\x90\x80\x80", "half ??? none ??? far ????"},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
+        char want[128];
+        title = row[i][0];
+        draw(1, 1, false);
+        snprintf(want, sizeof want, ">%s</text>", row[i][1]);
+        ck_assert_msg(strstr(svg, want) != NULL, "row %zu: %s", i, svg);
+    }
+}
+END_TEST
+
+UNIT_MAIN("plot", text_is_well_formed, no_two_lines_look_alike, few_lines_are_solid,
+          dots_belong_to_their_line, marks_are_told_apart)
