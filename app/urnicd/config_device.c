@@ -127,7 +127,9 @@ static int set_mac(struct config_device *d, const char *key, const char *v, char
     unsigned b[6];
     int used = 0;
 
-    if (sscanf(v, "%2x:%2x:%2x:%2x:%2x:%2x%n", &b[0], &b[1], &b[2], &b[3], &b[4], &b[5], &used) !=
+    /* sscanf alone would take blanks and signs. */
+    if (v[strspn(v, "0123456789abcdefABCDEF:")] != '\0' ||
+        sscanf(v, "%2x:%2x:%2x:%2x:%2x:%2x%n", &b[0], &b[1], &b[2], &b[3], &b[4], &b[5], &used) !=
             6 ||
         v[used] != '\0' || (b[0] & 1) != 0)
         return config_fail(err, "%s=%s: want a unicast MAC like 02:00:00:00:00:01", key, v);

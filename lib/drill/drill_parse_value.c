@@ -311,11 +311,16 @@ static bool take_mac(struct drill_parser *p, struct wire_addr *out)
 {
     unsigned m[6];
     char text[MAC_TEXT_LEN + 1];
+    int used = 0;
     if (p->l.tok != TOK_STRING || p->l.len != MAC_TEXT_LEN)
         return drill_expected(p, "a MAC address in quotes");
     memcpy(text, p->l.text, MAC_TEXT_LEN);
     text[MAC_TEXT_LEN] = 0;
-    if (sscanf(text, "%2x:%2x:%2x:%2x:%2x:%2x", &m[0], &m[1], &m[2], &m[3], &m[4], &m[5]) != 6)
+    /* sscanf alone would take blanks and signs. */
+    if (text[strspn(text, "0123456789abcdefABCDEF:")] ||
+        sscanf(text, "%2x:%2x:%2x:%2x:%2x:%2x%n", &m[0], &m[1], &m[2], &m[3], &m[4], &m[5],
+               &used) != 6 ||
+        used != MAC_TEXT_LEN)
         return drill_parse_fail(p, "'%s' is no MAC address", text);
     for (int i = 0; i < 6; i++)
         out->b[i] = (uint8_t)m[i];

@@ -38,6 +38,8 @@ static const struct {
     {"vlan=4095", NULL, NULL, 0, "vlan=4095"},
     {"mac=01:00:00:00:00:01", NULL, NULL, 0, "unicast"},
     {"mac=02:00:00:00:00", NULL, NULL, 0, "mac="},
+    {"mac=-2:00:00:00:00:01", NULL, NULL, 0, "mac="},
+    {"mac=02:00: 0:00:00:+1", NULL, NULL, 0, "mac="},
     {"worker=99", NULL, NULL, 0, "worker=99"},
     {"name=a b", NULL, NULL, 0, "name=a b"},
     {"name=0123456789abcdef0", NULL, NULL, 0, "name="},

@@ -39,6 +39,8 @@ static const struct {
     {"< opcode 256", 1, 10, "an opcode, 0..255"},
     {"addr add \"10.0.0\"", 1, 10, "'10.0.0' is no IP address"},
     {"< ack smac \"00:11:22:33:44:xx\"", 1, 12, "is no MAC address"},
+    {"< ack smac \"00:11:-2:33:44:+5\"", 1, 12, "is no MAC address"},
+    {"< ack smac \"0:11:22:33:44:555\"", 1, 12, "is no MAC address"},
     {"any {\n> ack\n", 1, 1, "this block has no '}'"},
     {"any", 1, 4, "expected '{'"},
     {"wait 1us\n}", 2, 1, "'}' without '{'"},
