@@ -223,6 +223,21 @@ static int once(struct admin *a, uint64_t ns, bool json)
     return rc;
 }
 
+/* The key that is pressed within that time, or ERR. */
+static int key_within(uint64_t ns)
+{
+    uint64_t end = cli_now() + ns;
+    timeout((int)(ns / 1000000u));
+    int key = getch();
+    uint64_t now = cli_now();
+    if (key == ERR && now < end && !cli_stop) { /* where input has ended getch doesn't wait */
+        struct timespec rest = {(time_t)((end - now) / 1000000000u),
+                                (long)((end - now) % 1000000000u)};
+        nanosleep(&rest, NULL);
+    }
+    return key;
+}
+
 static int screen(struct admin *a, uint64_t ns)
 {
     struct look looks[2] = {{0}, {0}};
@@ -233,9 +248,8 @@ static int screen(struct admin *a, uint64_t ns)
     cbreak();
     noecho();
     curs_set(0);
-    timeout((int)(ns / 1000000u));
     while (rc == 0 && !cli_stop) {
-        int key = getch();
+        int key = key_within(ns);
         if (key == 'q')
             break;
         if (key == 'p')

@@ -9,6 +9,7 @@ usage: test_cli.py URNICD URNIC SOURCE_ROOT
 import json
 import os
 import re
+import select
 import socket
 import struct
 import subprocess
@@ -734,6 +735,25 @@ def background():
     check(not os.path.exists(os.path.join(DATA, "m")), "memif: a relative path is left behind")
 
 
+def no_keys():
+    """`urnic top` keeps its interval, and ends, where nobody can press a key."""
+    for interval, drawn in (("0.1", True), ("60", False)):
+        ours, its = os.openpty()
+        with subprocess.Popen([URNIC, "top", "--interval", interval], stdin=subprocess.DEVNULL, stdout=its,
+                              env=dict(os.environ, TERM="xterm")) as top:
+            os.close(its)
+            text, until = b"", time.monotonic() + 20
+            while b"DEVICE" not in text and time.monotonic() < until:
+                if select.select([ours], [], [], 0.1)[0]:
+                    if not text and not drawn:  # the screen is cleared: what comes next?
+                        until = time.monotonic() + 1
+                    text += os.read(ours, 65536)
+            top.terminate()
+            check(top.wait(timeout=20) == 0, f"top -i {interval}: status {top.returncode}")
+        os.close(ours)
+        check(text and (b"DEVICE" in text) == drawn, f"top -i {interval}, standard input ended: {text}")
+
+
 def main():
     global DATA
     with tempfile.TemporaryDirectory(prefix="urnic-cli-") as DATA:
@@ -763,6 +783,7 @@ def main():
                 foreign_names()
                 link_units()
                 measuring()
+                no_keys()
                 daemon_stops(path)
                 stale_socket()
                 background()
