@@ -102,6 +102,19 @@ bool capread_add_interface(struct capread *c, const struct capread_interface *i)
     return true;
 }
 
+/* The magic number of classic pcap, in whichever byte order; 0 = it is none. */
+static uint32_t pcap_magic(const uint8_t *h, bool *swapped)
+{
+    uint32_t magic;
+    memcpy(&magic, h, 4);
+    for (int turn = 0; turn < 2; turn++, magic = __builtin_bswap32(magic)) {
+        *swapped = turn;
+        if (magic == PCAP_MAGIC_US || magic == PCAP_MAGIC_NS || magic == PCAP_MAGIC_MODIFIED)
+            return magic;
+    }
+    return 0;
+}
+
 /* The file header of classic pcap, whose magic number has been recognized. */
 static int pcap_begin(struct capread *c, uint32_t magic)
 {
@@ -116,13 +129,32 @@ static int pcap_begin(struct capread *c, uint32_t magic)
     };
     capread_take(c, PCAP_HEADER);
     c->info.format = "pcap";
+    for (c->section = 0; c->section < c->interfaces; c->section++)
+        if (c->interface[c->section].link_type == i.link_type)
+            return 0;
     return capread_add_interface(c, &i) ? 0 : -ENOMEM;
+}
+
+/* Where a record should begin, does another file's header? Then files were joined (cat): it holds
+ * from here on. As a record it would be one of no octets, from the year 2055. */
+static bool pcap_joined(struct capread *c, const uint8_t *h)
+{
+    bool swapped;
+    uint32_t magic = pcap_magic(h, &swapped);
+    if (!magic || memcmp(h + 4, h[0] == 0xA1 ? "\0\2\0\4" : "\2\0\4\0", 4) != 0)
+        return false;
+    c->swapped = swapped;
+    if (pcap_begin(c, magic) < 0)
+        capread_damaged(c, "cut short behind packet %llu", (unsigned long long)c->info.packets);
+    return true;
 }
 
 /* One record of classic pcap, as it is in the file. */
 static int pcap_next(struct capread *c, struct capread_packet *p)
 {
-    const uint8_t *h = capread_peek(c, c->record_size);
+    const uint8_t *h;
+    while ((h = capread_peek(c, c->record_size)) && pcap_joined(c, h))
+        ;
     if (!h) {
         if (c->end > c->at)
             capread_damaged(c, "cut short in the header of packet %llu",
@@ -142,7 +174,7 @@ static int pcap_next(struct capread *c, struct capread_packet *p)
     p->frame = c->buf + c->at;
     p->len = len;
     p->wire_len = wire_len;
-    p->interface = 0;
+    p->interface = c->section;
     p->dir = CAPREAD_NO_DIR;
     p->comment = NULL;
     capread_take(c, len);
@@ -169,23 +201,17 @@ static int begin(struct capread *c, char *why, size_t why_size)
         return 0;
     }
     int rc = -EINVAL;
-    for (int turn = 0; turn < 2; turn++, magic = __builtin_bswap32(magic)) {
-        if (magic != PCAP_MAGIC_US && magic != PCAP_MAGIC_NS && magic != PCAP_MAGIC_MODIFIED)
-            continue;
-        c->swapped = turn;
-        rc = pcap_begin(c, magic);
-        if (rc == -EINVAL)
-            snprintf(why, why_size, "cut short in the file header");
-        else if (rc)
-            snprintf(why, why_size, "%s", strerror(-rc));
-        return rc;
-    }
-    if (m[0] == 0x1F && m[1] == 0x8B)
+    magic = pcap_magic(m, &c->swapped);
+    if (!magic && m[0] == 0x1F && m[1] == 0x8B)
         snprintf(why, why_size, "compressed: pipe it through 'gzip -dc'");
-    else if (m[0] == 0x28 && m[1] == 0xB5 && m[2] == 0x2F && m[3] == 0xFD)
+    else if (!magic && m[0] == 0x28 && m[1] == 0xB5 && m[2] == 0x2F && m[3] == 0xFD)
         snprintf(why, why_size, "compressed: pipe it through 'zstd -dc'");
-    else
+    else if (!magic)
         snprintf(why, why_size, "neither pcap nor pcapng");
+    else if ((rc = pcap_begin(c, magic)) == -EINVAL)
+        snprintf(why, why_size, "cut short in the file header");
+    else if (rc)
+        snprintf(why, why_size, "%s", strerror(-rc));
     return rc;
 }
 

@@ -32,7 +32,8 @@ struct capread {
     uint8_t *own;
     const uint8_t *buf;
     size_t at, end;
-    /* interfaces of the current section begin at `section`, those of the one before at `before` */
+    /* pcapng: interfaces of the current section begin at `section`, those of the one before at
+     * `before`; pcap: `section` is the one that packets are of */
     struct capread_interface *interface;
     uint32_t interfaces, room, section, before;
     uint8_t *scratch;

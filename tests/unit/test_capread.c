@@ -674,6 +674,45 @@ START_TEST(damage)
 }
 END_TEST
 
+/* Files that were joined with cat: each has its header, and with it its byte order and clock. */
+START_TEST(classic_pcaps_joined)
+{
+    static const struct {
+        uint32_t magic, fraction, link_type;
+        bool swap;
+    } parts[] = {{0xA1B2C3D4, 123456, 1, false},
+                 {0xA1B23C4D, 123456000, 1, false},
+                 {0xA1B2C3D4, 123456, 1, true},
+                 {0xA1B23C4D, 123456000, 101, true}};
+    static const uint8_t ip[20] = {0x45, 0, 0, 20};
+    const size_t n = sizeof parts / sizeof *parts;
+    struct file f = {0};
+    struct capread_packet p;
+    struct capread_info info;
+    for (size_t i = 0; i < n; i++) {
+        bool raw = parts[i].link_type == 101;
+        f.swap = parts[i].swap;
+        pcap_header(&f, parts[i].magic, parts[i].link_type);
+        pcap_packet(&f, 1700000000, parts[i].fraction, raw ? ip : eth, raw ? sizeof ip : sizeof eth,
+                    100);
+    }
+    struct capread *c = open_file(&f);
+    for (size_t i = 0; i < n; i++) {
+        ck_assert_int_eq(capread_next(c, &p), 1);
+        ck_assert_uint_eq(p.number, i + 1);
+        ck_assert_uint_eq(p.ns, 1700000000123456000ull);
+        ck_assert_uint_eq(p.interface, i == 3); /* of another link type */
+        ck_assert_int_eq(p.no_ether, i == 3);
+    }
+    ck_assert_int_eq(capread_next(c, &p), 0);
+    capread_info(c, &info);
+    ck_assert_ptr_null(info.damage);
+    ck_assert_uint_eq(info.packets, n);
+    ck_assert_uint_eq(info.offset, f.len);
+    capread_close(c);
+}
+END_TEST
+
 /* From a pipe, more than the buffer holds: every packet arrives whole. */
 START_TEST(a_pipe_and_many_packets)
 {
@@ -722,6 +761,7 @@ int main(void)
     tcase_add_test(c, what_a_mirror_has_cut);
     tcase_add_test(c, endace_records);
     tcase_add_test(c, what_is_no_capture);
+    tcase_add_test(c, classic_pcaps_joined);
     tcase_add_test(c, damage);
     tcase_add_test(c, a_pipe_and_many_packets);
     suite_add_tcase(s, c);
