@@ -181,6 +181,29 @@ static int pcap_next(struct capread *c, struct capread_packet *p)
     return 1;
 }
 
+/* Why a file with these first octets can't be read. */
+static const char *not_a_capture(struct capread *c)
+{
+    static const struct {
+        const char *magic, *why;
+        size_t len;
+    } packed[] = {
+        {"\x1F\x8B", "compressed: pipe it through 'gzip -dc'", 2},
+        {"\x28\xB5\x2F\xFD", "compressed: pipe it through 'zstd -dc'", 4},
+        {"\xFD\x37zXZ", "compressed: pipe it through 'xz -dc'", 5},
+        {"\x04\x22\x4D\x18", "compressed: pipe it through 'lz4 -dc'", 4},
+    };
+    for (size_t i = 0; i < sizeof packed / sizeof *packed; i++) {
+        const uint8_t *m = capread_peek(c, packed[i].len);
+        if (m && !memcmp(m, packed[i].magic, packed[i].len))
+            return packed[i].why;
+    }
+    const uint8_t *m = capread_peek(c, 10); /* "BZh", the level, the first block's magic number */
+    if (m && !memcmp(m, "BZh", 3) && !memcmp(m + 4, "1AY&SY", 6))
+        return "compressed: pipe it through 'bzip2 -dc'";
+    return "neither pcap nor pcapng";
+}
+
 /* Look at the magic number. */
 static int begin(struct capread *c, char *why, size_t why_size)
 {
@@ -202,12 +225,8 @@ static int begin(struct capread *c, char *why, size_t why_size)
     }
     int rc = -EINVAL;
     magic = pcap_magic(m, &c->swapped);
-    if (!magic && m[0] == 0x1F && m[1] == 0x8B)
-        snprintf(why, why_size, "compressed: pipe it through 'gzip -dc'");
-    else if (!magic && m[0] == 0x28 && m[1] == 0xB5 && m[2] == 0x2F && m[3] == 0xFD)
-        snprintf(why, why_size, "compressed: pipe it through 'zstd -dc'");
-    else if (!magic)
-        snprintf(why, why_size, "neither pcap nor pcapng");
+    if (!magic)
+        snprintf(why, why_size, "%s", not_a_capture(c));
     else if ((rc = pcap_begin(c, magic)) == -EINVAL)
         snprintf(why, why_size, "cut short in the file header");
     else if (rc)

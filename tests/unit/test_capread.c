@@ -619,6 +619,11 @@ START_TEST(what_is_no_capture)
         {"", "too short to be a capture", 0},
         {"hello world", "neither pcap nor pcapng", 11},
         {"\x1F\x8B\x08\x00", "compressed: pipe it through 'gzip -dc'", 4},
+        {"\x28\xB5\x2F\xFD", "compressed: pipe it through 'zstd -dc'", 4},
+        {"\xFD\x37\x7A\x58\x5A\x00", "compressed: pipe it through 'xz -dc'", 6},
+        {"BZh91AY&SY", "compressed: pipe it through 'bzip2 -dc'", 10},
+        {"\x04\x22\x4D\x18", "compressed: pipe it through 'lz4 -dc'", 4},
+        {"BZhou to you", "neither pcap nor pcapng", 12},
         {"\xD4\xC3\xB2\xA1\x02\x00", "cut short in the file header", 6},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
