@@ -104,19 +104,22 @@ static int interface_block(struct capread *c, const uint8_t *body, const uint8_t
     return 1;
 }
 
-/* Interface statistics: what the capture itself says it has lost. */
+/* Interface statistics: what the capture itself says it has lost, since it began. */
 static void statistics_block(struct capread *c, const uint8_t *body, const uint8_t *end)
 {
     unsigned code;
     const uint8_t *value;
     size_t len;
-    if (end - body < 12)
+    if (end - body < 12 || capread_32(c, body) >= c->interfaces - c->section)
         return;
+    struct capread_interface *i = &c->interface[c->section + capread_32(c, body)];
     for (body += 12; option(c, &body, end, &code, &value, &len);) {
         if (code == OPT_STATISTICS_DROPS && len >= 8) {
             uint64_t v;
             memcpy(&v, value, 8);
-            c->info.drops += c->swapped ? __builtin_bswap64(v) : v;
+            v = c->swapped ? __builtin_bswap64(v) : v;
+            c->info.drops += v - i->drops;
+            i->drops = v;
         }
     }
 }

@@ -20,6 +20,7 @@ struct capread_interface {
     int64_t offset; /* seconds to add */
     uint32_t snaplen;
     uint32_t number; /* in packets: its own, or of the same one in an earlier section */
+    uint64_t drops;  /* as its last statistics block says */
 };
 
 struct capread {

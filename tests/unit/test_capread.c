@@ -718,6 +718,43 @@ START_TEST(classic_pcaps_joined)
 }
 END_TEST
 
+static void ng_statistics(struct file *f, uint32_t interface, uint64_t drops)
+{
+    size_t at = block(f, 5);
+    put32(f, interface);
+    put64(f, 0);
+    put16(f, 5);
+    put16(f, 8);
+    put64(f, drops);
+    put32(f, 0);
+    block_end(f, at);
+}
+
+/* Each statistics block counts from the beginning of the capture: the last one of an interface has
+ * them all. */
+START_TEST(drops_are_counted_once)
+{
+    struct file f = {0};
+    struct capread_packet p;
+    struct capread_info info;
+    for (int section = 0; section < 2; section++) {
+        ng_section(&f);
+        ng_interface(&f, 1, 9, 0);
+        ng_interface(&f, 1, 9, 0);
+        ng_statistics(&f, 0, 3);
+        ng_statistics(&f, 1, 10);
+        ng_statistics(&f, 0, 5);
+        ng_statistics(&f, 2, 1000); /* of an interface that isn't there */
+    }
+    struct capread *c = open_file(&f);
+    ck_assert_int_eq(capread_next(c, &p), 0);
+    capread_info(c, &info);
+    ck_assert_ptr_null(info.damage);
+    ck_assert_uint_eq(info.drops, 30);
+    capread_close(c);
+}
+END_TEST
+
 /* From a pipe, more than the buffer holds: every packet arrives whole. */
 START_TEST(a_pipe_and_many_packets)
 {
@@ -767,6 +804,7 @@ int main(void)
     tcase_add_test(c, endace_records);
     tcase_add_test(c, what_is_no_capture);
     tcase_add_test(c, classic_pcaps_joined);
+    tcase_add_test(c, drops_are_counted_once);
     tcase_add_test(c, damage);
     tcase_add_test(c, a_pipe_and_many_packets);
     suite_add_tcase(s, c);
