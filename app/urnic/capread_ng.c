@@ -188,6 +188,31 @@ static int packet_block(struct capread *c, unsigned type, const uint8_t *body, c
     return 1;
 }
 
+/* Both lengths of a block are the same, or octets of it are missing. */
+static bool ends_so(struct capread *c, uint32_t len, const uint8_t *last)
+{
+    uint32_t again = capread_32(c, last);
+    if (again != len)
+        capread_damaged(c,
+                        "damaged behind packet %llu: a block of %u octets that ends as one of %u",
+                        (unsigned long long)c->info.packets, len, again);
+    return again == len;
+}
+
+/* Pass over a block. False when that isn't possible. */
+static bool pass(struct capread *c, uint32_t len)
+{
+    const uint8_t *last = capread_skip(c, len - 4) ? capread_peek(c, 4) : NULL;
+    if (!last) {
+        capread_damaged(c, "cut short behind packet %llu", (unsigned long long)c->info.packets);
+        return false;
+    }
+    if (!ends_so(c, len, last))
+        return false;
+    capread_take(c, 4);
+    return true;
+}
+
 /* A section header: its byte order holds from here on. False when it is none. */
 static bool section(struct capread *c, const uint8_t *h)
 {
@@ -219,9 +244,8 @@ int capread_ng_next(struct capread *c, struct capread_packet *p)
             return capread_damaged(c, "damaged behind packet %llu: a block of %u octets",
                                    (unsigned long long)c->info.packets, len);
         if (!known) {
-            if (!capread_skip(c, len))
-                return capread_damaged(c, "cut short behind packet %llu",
-                                       (unsigned long long)c->info.packets);
+            if (!pass(c, len))
+                return 0;
             continue;
         }
         h = capread_peek(c, len);
@@ -230,6 +254,8 @@ int capread_ng_next(struct capread *c, struct capread_packet *p)
                                    (unsigned long long)c->info.packets + 1);
         const uint8_t *body = h + 8, *end = h + len - 4;
         int rc = 1;
+        if (!ends_so(c, len, end))
+            return 0;
         capread_take(c, len);
         if (type == BLOCK_INTERFACE)
             rc = interface_block(c, body, end);

@@ -39,7 +39,7 @@ struct capread {
     uint32_t interfaces, room, section, before;
     uint8_t *scratch;
     struct capread_info info;
-    char damage[96];
+    char damage[128];
     char comment[CAPREAD_COMMENT_MAX];
 };
 
