@@ -124,7 +124,8 @@ static void write_frames(struct session *s, uint64_t took)
  * a message. */
 static bool open_record(struct session *s)
 {
-    const struct pcapng_options o = {.application = "urnic drill", .epoch = 1000000000};
+    const struct pcapng_options o = {
+        .application = "urnic drill", .epoch = 1000000000, .waits = true};
     if (!s->opt->record || s->out)
         return true;
     int rc = pcapng_create(s->opt->record, &o, &s->out);

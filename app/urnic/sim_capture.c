@@ -60,7 +60,7 @@ int sim_capture_open(struct sim_captures *c, struct sim *sim, uint32_t point)
             return CLI_USAGE;
         }
         sim_file_name(name, sizeof name, one->file, point, sim->s->points);
-        const struct pcapng_options opt = {.application = "urnic sim"};
+        const struct pcapng_options opt = {.application = "urnic sim", .waits = true};
         int rc = pcapng_create(name, &opt, &one->w);
         if (rc) {
             cli_error("%s: %s", name, strerror(-rc));

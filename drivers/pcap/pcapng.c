@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -38,7 +39,8 @@
 
 struct pcapng {
     int fd;
-    bool dead; /* the file is not whole any more: nothing is added */
+    bool dead;  /* the file is not whole any more: nothing is added */
+    bool waits; /* for the reader of a pipe */
     uint8_t *buf;
     size_t size;
     size_t used;  /* octets to be written: buf[0..used) */
@@ -117,11 +119,16 @@ int pcapng_flush(struct pcapng *w)
             done += (size_t)n;
             continue;
         }
-        if (errno == EINTR)
+        if (errno == EINTR && !w->waits)
             continue;
         rc = -errno;
-        if (rc == -EAGAIN)
+        if (rc == -EAGAIN && !w->waits)
             break;
+        if (rc == -EAGAIN) {
+            rc = poll(&(struct pollfd){w->fd, POLLOUT, 0}, 1, -1) < 0 ? -errno : 0;
+            if (!rc)
+                continue;
+        }
         w->stats.errors++;
         w->stats.last_error = -rc;
         if (!w->first_error)
@@ -181,7 +188,8 @@ int pcapng_from_fd(int fd, const struct pcapng_options *opt, struct pcapng **out
     w->snaplen = opt->snaplen ? opt->snaplen : FRAME_MOST;
     if (w->snaplen > FRAME_MOST)
         w->snaplen = FRAME_MOST;
-    if (fstat(fd, &st) == 0 && !S_ISREG(st.st_mode))
+    w->waits = opt->waits;
+    if (!w->waits && fstat(fd, &st) == 0 && !S_ISREG(st.st_mode))
         fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
     section_header(w, opt->application);
     *out = w;

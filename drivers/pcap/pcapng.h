@@ -4,7 +4,8 @@
  *
  * Meant for a worker: blocks are assembled in the writer's own buffer, and only whole buffers go to
  * the file. What can't be written is counted, never waited for longer than one write(2): a pipe or
- * FIFO is written without blocking, and packets are dropped while nobody reads it.
+ * FIFO is written without blocking, and packets are dropped while nobody reads it; unless the
+ * options say that the writer has time.
  *
  * Threads: one at a time per writer.
  */
@@ -26,6 +27,7 @@ struct pcapng_options {
     uint64_t limit;          /* largest file, octets; 0 = none. Beyond it packets are dropped */
     uint32_t snaplen;        /* octets kept of each packet; 0 = all */
     uint64_t epoch;          /* added to every time: ns from the Unix epoch to the clock's zero */
+    bool waits; /* nothing is dropped because a pipe is full; a signal ends that, with -EINTR */
 };
 
 enum pcapng_dir { PCAPNG_NO_DIR, PCAPNG_IN, PCAPNG_OUT };

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "unit.h"
@@ -202,6 +203,42 @@ START_TEST(full_pipe_does_not_block)
 }
 END_TEST
 
+/* Who has time waits for a slow reader, also where somebody else made the pipe not to block. */
+START_TEST(slow_reader_gets_everything)
+{
+    int fd[2], status;
+    struct pcapng *w;
+    struct pcapng_stats st;
+    uint8_t f[1000];
+
+    ck_assert_int_eq(pipe(fd), 0);
+    pid_t reader = fork();
+    if (reader == 0) {
+        static uint8_t buf[4096];
+        size_t got = 0;
+        close(fd[1]);
+        usleep(100000);
+        for (ssize_t n; (n = read(fd[0], buf, sizeof(buf))) > 0;)
+            got += (size_t)n;
+        _exit(got < 2000u * 1000u);
+    }
+    close(fd[0]);
+    if (_i)
+        fcntl(fd[1], F_SETFL, O_NONBLOCK);
+    ck_assert_int_eq(pcapng_from_fd(fd[1], &(struct pcapng_options){.waits = true}, &w), 0);
+    pcapng_interface(w, "p", NULL, 0);
+    frame(f, sizeof(f), 9);
+    for (int i = 0; i < 2000; i++)
+        ck_assert(pcapng_packet(w, 0, 5, PCAPNG_IN, f, 1000, NULL));
+    pcapng_stats(w, &st);
+    ck_assert_uint_eq(st.drops, 0);
+    ck_assert_uint_eq(st.errors, 0);
+    ck_assert_int_eq(pcapng_close(w), 0);
+    ck_assert_int_eq(waitpid(reader, &status, 0), reader);
+    ck_assert_int_eq(status, 0);
+}
+END_TEST
+
 START_TEST(errors_are_counted)
 {
     struct pcapng *w;
@@ -233,6 +270,7 @@ int main(void)
     tcase_add_test(t, snaplen_cuts_and_says_so);
     tcase_add_test(t, limit_is_kept_and_counted);
     tcase_add_test(t, full_pipe_does_not_block);
+    tcase_add_loop_test(t, slow_reader_gets_everything, 0, 2);
     tcase_add_test(t, errors_are_counted);
     suite_add_tcase(s, t);
     return unit_run(s);
