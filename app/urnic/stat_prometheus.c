@@ -3,6 +3,7 @@
  * Prometheus' text format: all samples of a metric stand together, under a line with its type, so
  * metrics are the outer loop and devices the inner one.
  */
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -13,12 +14,23 @@ static const char *const gauges[] = {
     "qps", "cqs", "srqs", "pds", "mrs", "mws", "mr_octets", "cm_live", "port_up", "contexts",
 };
 
-static const char *type_of(const char *name)
+static bool is_gauge(const char *name)
 {
     for (size_t i = 0; i < sizeof gauges / sizeof gauges[0]; i++)
         if (strcmp(gauges[i], name) == 0)
-            return "gauge";
-    return "counter";
+            return true;
+    return false;
+}
+
+/* What a metric is called: counters end in _total, as scrapers and their checkers expect it. */
+static void print_type(const char *name, bool gauge)
+{
+    printf("# TYPE urnic_%s%s\n", name, gauge ? " gauge" : "_total counter");
+}
+
+static void print_name(const char *name, bool gauge)
+{
+    printf("urnic_%s%s", name, gauge ? "" : "_total");
 }
 
 static const struct ipc_counter *find(const struct stat_device *d, const char *name)
@@ -33,12 +45,15 @@ static const struct ipc_counter *find(const struct stat_device *d, const char *n
 static void print_counter(const struct stat_device *dev, unsigned n, unsigned first,
                           const char *name)
 {
-    printf("# TYPE urnic_%s %s\n", name, type_of(name));
+    bool gauge = is_gauge(name);
+
+    print_type(name, gauge);
     for (unsigned i = first; i < n; i++) {
         const struct ipc_counter *c = find(&dev[i], name);
-        if (c)
-            printf("urnic_%s{device=\"%s\"} %llu\n", name, dev[i].name,
-                   (unsigned long long)c->value);
+        if (!c)
+            continue;
+        print_name(name, gauge);
+        printf("{device=\"%s\"} %llu\n", dev[i].name, (unsigned long long)c->value);
     }
 }
 
@@ -52,7 +67,7 @@ static uint64_t qp_cc_rate(const struct ipc_qp_info *q)
     return q->cc_rate;
 }
 
-static void print_qps(const struct stat_device *dev, unsigned n, const char *name, const char *type,
+static void print_qps(const struct stat_device *dev, unsigned n, const char *name, bool gauge,
                       uint64_t (*value)(const struct ipc_qp_info *))
 {
     bool begun = false;
@@ -63,10 +78,11 @@ static void print_qps(const struct stat_device *dev, unsigned n, const char *nam
             if (v == UINT64_MAX) /* no limit: no sample */
                 continue;
             if (!begun)
-                printf("# TYPE urnic_%s %s\n", name, type);
+                print_type(name, gauge);
             begun = true;
-            printf("urnic_%s{device=\"%s\",qpn=\"%u\"} %llu\n", name, dev[i].name,
-                   dev[i].qps.qp[k].qpn, (unsigned long long)v);
+            print_name(name, gauge);
+            printf("{device=\"%s\",qpn=\"%u\"} %llu\n", dev[i].name, dev[i].qps.qp[k].qpn,
+                   (unsigned long long)v);
         }
     }
 }
@@ -83,6 +99,6 @@ void stat_prometheus(const struct stat_device *dev, unsigned n)
                 print_counter(dev, n, i, name);
         }
     }
-    print_qps(dev, n, "qp_retransmits", "counter", qp_retransmits);
-    print_qps(dev, n, "qp_cc_rate", "gauge", qp_cc_rate);
+    print_qps(dev, n, "qp_retransmits", false, qp_retransmits);
+    print_qps(dev, n, "qp_cc_rate", true, qp_cc_rate);
 }

@@ -569,7 +569,8 @@ def limits():
 
 
 def prometheus():
-    """The text format: a metric's type once, before its samples; its samples together; none twice."""
+    """The text format: a metric's type once, before its samples; its samples together; none twice. A counter's name
+    ends in _total, and no other's does."""
     r = run(URNIC, ["stat", "--prometheus", "--qps"])
     check(r.returncode == 0, f"stat --prometheus: {r.stderr}")
     metric, types, samples = None, {}, set()
@@ -579,14 +580,15 @@ def prometheus():
             metric = m.group(1)
             check(metric not in types, f"stat --prometheus: {metric} comes twice")
             types[metric] = m.group(2)
+            check(metric.endswith("_total") == (m.group(2) == "counter"), f"stat --prometheus: {line}")
             continue
         m = re.fullmatch(r'(urnic_[a-z0-9_]+)(\{device="[a-z0-9]+"(?:,qpn="[0-9]+")?\}) [0-9]+', line)
         check(m and m.group(1) == metric, f"stat --prometheus: {line} stands under {metric}")
         check(line.split()[0] not in samples, f"stat --prometheus: {line} comes twice")
         samples.add(line.split()[0])
     for device in ("urn0", "urn1"):
-        check(f'urnic_tx_packets{{device="{device}"}}' in samples, f"stat --prometheus: nothing of {device}")
-    check((types.get("urnic_tx_packets"), types.get("urnic_qps")) == ("counter", "gauge"),
+        check(f'urnic_tx_packets_total{{device="{device}"}}' in samples, f"stat --prometheus: nothing of {device}")
+    check((types.get("urnic_tx_packets_total"), types.get("urnic_qps")) == ("counter", "gauge"),
           "stat --prometheus: types")
 
 
