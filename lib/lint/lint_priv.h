@@ -223,6 +223,12 @@ struct lint_over {
     uint32_t psn, n; /* the oldest that was open, and how many there were with it */
 };
 
+/* The first request has a later PSN than the CM announced: were others before it? */
+struct lint_begun {
+    struct lint_wait wait;
+    uint32_t epoch;
+};
+
 /* The time of RNR NAKs. */
 struct lint_early {
     struct lint_wait wait; /* sent again before it was over, */
@@ -273,6 +279,7 @@ struct lint_flow {
     uint32_t read_limit, retry; /* from the CM; UINT32_MAX = not known */
     struct lint_sport sport;
     struct lint_over over;
+    struct lint_begun begun;
     struct lint_early early;
 
     /* what the peer's responses have said about these requests */
@@ -334,9 +341,10 @@ enum lint_stage {
     LINT_S_PORT = 1u << 14,     /* the end; the source port has changed */
     LINT_S_PKEY = 1u << 15,     /* one of a flow's first two P_Keys was wrong */
     LINT_S_MTU = 1u << 16,      /* the packet that has shown the MTU was too short */
+    LINT_S_BEGUN = 1u << 17,    /* the first request's PSN is a later one than announced */
 };
-#define LINT_STAGES    17
-#define LINT_ALONE     (1u << 17) /* no stage: a rule that is judged without the other direction */
+#define LINT_STAGES    18
+#define LINT_ALONE     (1u << 18) /* no stage: a rule that is judged without the other direction */
 #define LINT_RULES_MAX 96u        /* of a stage */
 
 /* Of something that waited. */

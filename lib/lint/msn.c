@@ -193,6 +193,23 @@ static void began_later(struct lint_ctx *c, uint32_t base)
     c->msn_known = false;
 }
 
+/* The first request has a later PSN than announced, and this answer counts none but the messages
+ * from it on: nothing was sent before it. */
+static void judge_begin(struct lint_ctx *c, const struct count *n)
+{
+    struct lint_flow *q = c->req, *f = c->f;
+    if (!q->begun.wait.on)
+        return;
+    if (q->begun.epoch == q->epoch && c->p.msn == n->low) {
+        c->f = q;
+        c->wait = &q->begun.wait;
+        lint_run(c, LINT_S_BEGUN);
+        c->wait = NULL;
+        c->f = f;
+    }
+    q->begun.wait.on = false;
+}
+
 void lint_msn_range(struct lint_ctx *c)
 {
     struct lint_flow *q = c->req;
@@ -200,6 +217,7 @@ void lint_msn_range(struct lint_ctx *c)
     if (!(c->op->headers & WIRE_H_AETH) || !c->headers || c->where != LINT_W_KNOWN ||
         !messages(c, &n))
         return;
+    judge_begin(c, &n);
     if (q->ahead.on && c->rec && c->rec->number > q->ahead.number && c->rec->sends == 1) {
         /* It counts a message that hadn't been sent then. */
         bool more = q->counted.goes_on && executes(c);

@@ -374,6 +374,19 @@ static void cut_read(struct lint_ctx *c)
         f->acked = lint_add(f->hi, WIRE_PSN_MASK);
 }
 
+/* Does the first request come later than the CM announced (PSN-01)? If the capture has missed what
+ * was before it then the message numbers tell: that was at least one message, where this packet
+ * begins one. But a READ may be the rest of one. */
+static void watch_begin(struct lint_ctx *c, unsigned broken)
+{
+    struct lint_flow *f = c->f;
+    if (f->info.requests == 1 && f->info.by_cm && !broken && lint_begins_message(c->op) &&
+        !(c->op->flags & WIRE_F_READ) && wire_psn_diff(c->p.psn, f->announced) > 0) {
+        lint_remember(c, &f->begun.wait);
+        f->begun.epoch = f->epoch;
+    }
+}
+
 void lint_request(struct lint_ctx *c)
 {
     if (c->f->started && lint_begins_anew(c) && !lint_renew(c))
@@ -417,6 +430,7 @@ void lint_request(struct lint_ctx *c)
     } else {
         classify_late(c);
     }
+    watch_begin(c, broken);
     if (c->read && !c->read->atomic && (c->op->flags & WIRE_F_READ)) {
         lint_continued(c->l, f, false);
         c->read->again = true;

@@ -56,7 +56,8 @@ static const struct lint_rule rules[] = {
      REQUEST | RESPONSE | DATAGRAM | LINT_S_PKEY | ALONE, lint_key_01},
     {"KEY-02", "The low 15 bits of the P_Key are not all 0.", FRAME, lint_key_02},
     {"KEY-07", "The Q_Key of QP1 is 0x80010000.", DATAGRAM, lint_key_07},
-    {"PSN-01", "The first PSN is the one that the CM messages announced.", REQUEST, lint_psn_01},
+    {"PSN-01", "The first PSN is the one that the CM messages announced.", REQUEST | LINT_S_BEGUN,
+     lint_psn_01},
     {"REQ-02",
      "A message longer than the MTU is FIRST, MIDDLE ..., LAST, a shorter one ONLY; LAST "
      "is never empty.",

@@ -53,6 +53,10 @@ bool lint_wire_19(struct lint_ctx *c)
 bool lint_psn_01(struct lint_ctx *c)
 {
     struct lint_flow *f = c->f;
+    if (c->wait) {
+        lint_expected(c, "PSN 0x%x", f->announced);
+        return lint_seen(c, "PSN 0x%x; no message before it is counted", c->wait->psn);
+    }
     if (!f->info.by_cm || f->info.requests != 1 || wire_psn_diff(c->p.psn, f->announced) >= 0)
         return false;
     lint_expected(c, "PSN 0x%x or later", f->announced);

@@ -45,6 +45,26 @@ static const struct step reread_late[] = {
     RESP(READ_RESP_ONLY, 105, 1024, 2),
     END};
 
+#define ANNOUNCED_100                                                                              \
+    {.cm = CM_REQ},                                                                                \
+    {                                                                                              \
+        .cm = CM_REP, .from_b = true                                                               \
+    }
+/* PSN-01: the capture has missed what begins at the PSN that was announced: whole messages; the
+ * beginning of one; a READ that is asked for again. Or it has another order. */
+static const struct step begun_missed[] = {ANNOUNCED_100, SEND(101, 64), ACK(101, 2), END};
+static const struct step begun_within[] = {
+    ANNOUNCED_100, {.opcode = RC(SEND_LAST), .psn = 101, .len = 64, .ackreq = true},
+    ACK(101, 1),   SEND(102, 64),
+    ACK(102, 2),   END};
+static const struct step begun_reread[] = {
+    ANNOUNCED_100,
+    {.opcode = RC(READ_REQUEST), .psn = 101, .dma_len = 1024, .va = 0x1400},
+    RESP(READ_RESP_ONLY, 101, 1024, 1),
+    END};
+static const struct step begun_reordered[] = {ANNOUNCED_100, SEND(101, 64), SEND(100, 64),
+                                              ACK(101, 2), END};
+
 /* The capture begins while answers to what came before it are under way, and what was sent before
  * is sent again. */
 static const struct step begun_amid[] = {
@@ -318,6 +338,10 @@ END_TEST
 
 /* The exchanges themselves. */
 static const struct row good[] = {
+    {"PSN-01 a message missed", begun_missed, LATER},
+    {"PSN-01 a packet missed", begun_within, LATER},
+    {"PSN-01 a READ missed", begun_reread, LATER},
+    {"PSN-01 reordered", begun_reordered, LATER},
     {"rc", steps_rc, LATER},
     {"loss", steps_loss, LATER},
     {"rnr", steps_rnr, LATER},

@@ -643,6 +643,12 @@ static const struct step ack_101 = ACK(101, 2);
 static const struct step read_again = {
     .opcode = RC(READ_REQUEST), .psn = 104, .dma_len = 8, .va = 0};
 
+static void psn_70000(struct step *s)
+{
+    s->psn += 70000;
+}
+static const struct step steps_begun_later[] = {
+    {.cm = CM_REQ}, {.cm = CM_REP, .from_b = true}, SEND(101, 64), ACK(101, 1), END};
 static const struct step steps_mra[] = {{.cm = CM_REQ},
                                         {.cm = CM_MRA, .from_b = true},
                                         {.cm = CM_REP, .from_b = true},
@@ -744,6 +750,8 @@ static const struct row rows[] = {
     {"KEY-02 on a connected queue pair", steps_rc, 12, .pkt = pkey_0},
     {"KEY-07 Q_Key of QP1", steps_cm, 0, .pkt = qkey},
     {"PSN-01 before the announced PSN", steps_cm, 3, .step = psn_99},
+    {"PSN-01 after the announced PSN", steps_begun_later, 2},
+    {"PSN-01 long after the announced PSN", steps_begun_later, ALL, 2, .step = psn_70000},
     {"REQ-02 empty LAST", steps_rc, 4, .step = empty},
     {"REQ-02 FIRST although one packet suffices", steps_rc, 2, .step = dma_1000},
     {"REQ-06 a READ takes more PSNs than the requester goes by", read_and_more, 3, 4,
