@@ -5,64 +5,30 @@
  *
  * Input: a script of steps, each one octet that chooses the step and the octets it takes.
  */
-#include "fuzz.h"
-
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
-#include "memif.h"
-#include "memif_proto.h"
-#include "memif_sock.h"
+#include "fuzz_memif.h"
 
-#define FRAME_MAX 1514u
-#define LOG2      3u
-#define SLOTS     (1u << LOG2)
-#define BUFFER    512u /* so that frames need chains */
-#define RINGS     1024u
-#define REGION    (2 * RINGS + 2 * SLOTS * BUFFER)
-
-volatile uint32_t fuzz_memif_sink; /* so that nothing read is optimised away */
-
-struct script {
-    const uint8_t *data;
-    size_t size, at;
-};
+#define RINGS  1024u
+#define REGION (2 * RINGS + 2 * SLOTS * BUFFER)
 
 struct client {
     char path[64];
-    int sock, region, event;
+    struct peer peer;
+    int region, event;
     uint8_t *base;
-    struct memif_ring *ring[2]; /* client to server, server to client */
 };
-
-struct owner {
-    struct io_port *io;
-    uint64_t lent, received, reserved, sent, dropped;
-    struct io_slot slots[IO_BURST_MAX];
-};
-
-static uint32_t take(struct script *s, unsigned octets)
-{
-    uint32_t v = 0;
-
-    for (unsigned i = 0; i < octets && s->at < s->size; i++)
-        v |= (uint32_t)s->data[s->at++] << (8 * i);
-    return v;
-}
 
 static void layout(struct client *c)
 {
     memset(c->base, 0, REGION);
     for (unsigned r = 0; r < 2; r++) {
-        c->ring[r] = (struct memif_ring *)(void *)(c->base + r * RINGS);
-        c->ring[r]->cookie = MEMIF_COOKIE;
+        c->peer.ring[r] = (struct memif_ring *)(void *)(c->base + r * RINGS);
+        c->peer.ring[r]->cookie = MEMIF_COOKIE;
         for (uint32_t i = 0; i < SLOTS; i++)
-            c->ring[r]->desc[i] = (struct memif_desc){
+            c->peer.ring[r]->desc[i] = (struct memif_desc){
                 .length = BUFFER, .offset = 2 * RINGS + (r * SLOTS + i) * BUFFER};
     }
 }
@@ -74,26 +40,26 @@ static void say(struct client *c, struct io_port *io, enum memif_msg_type type,
     int got;
 
     msg.type = (uint16_t)type;
-    if (c->sock < 0 || memif_sock_send(c->sock, &msg, fd))
+    if (c->peer.sock < 0 || memif_sock_send(c->peer.sock, &msg, fd))
         return;
     io->ops->service(io, 0);
-    while (memif_sock_recv(c->sock, &answer, &got) == 0)
+    while (memif_sock_recv(c->peer.sock, &answer, &got) == 0)
         if (got >= 0)
             close(got);
 }
 
 static void hang_up(struct client *c)
 {
-    if (c->sock >= 0)
-        close(c->sock);
-    c->sock = -1;
+    if (c->peer.sock >= 0)
+        close(c->peer.sock);
+    c->peer.sock = -1;
 }
 
 static void come(struct client *c, struct io_port *io)
 {
     hang_up(c);
     io->ops->service(io, 0);
-    c->sock = memif_sock_connect(c->path);
+    c->peer.sock = memif_sock_connect(c->path);
     io->ops->service(io, 0);
 }
 
@@ -124,76 +90,13 @@ static void say_anything(struct client *c, struct io_port *io, struct script *s)
 {
     struct memif_msg msg = {0};
     enum memif_msg_type type = (enum memif_msg_type)(take(s, 1) % 10);
-    const int fds[4] = {-1, c->region, c->event, c->sock};
+    const int fds[4] = {-1, c->region, c->event, c->peer.sock};
     int fd = fds[take(s, 1) % 4];
     unsigned len = take(s, 1) % sizeof(msg.body);
 
     for (unsigned i = 0; i < len; i++)
         msg.body[i] = (uint8_t)take(s, 1);
     say(c, io, type, msg, fd);
-}
-
-static void write_slot(struct client *c, struct script *s)
-{
-    unsigned where = take(s, 1);
-    struct memif_desc *d = &c->ring[where & 1]->desc[where >> 1 & (SLOTS - 1)];
-
-    d->flags = (uint16_t)take(s, 1);
-    d->region = (uint16_t)take(s, 1);
-    d->length = take(s, 2) << (where >> 4 & 15);
-    d->offset = take(s, 2) << (where >> 4 & 15);
-}
-
-static void write_index(struct client *c, struct script *s)
-{
-    unsigned where = take(s, 1);
-    _Atomic uint16_t *index = where & 2 ? &c->ring[where & 1]->tail : &c->ring[where & 1]->head;
-
-    /* mostly steps forward, else the frames of a script would seldom arrive */
-    *index = (uint16_t)(where & 4 ? take(s, 2) : *index + (where >> 3) % (SLOTS + 1));
-    c->ring[where & 1]->flags = where >> 7;
-}
-
-static void receive(struct owner *o, unsigned max)
-{
-    struct io_frame frames[IO_BURST_MAX];
-    unsigned n = o->io->ops->rx_peek(o->io, frames, max, 0);
-
-    FUZZ_CHECK(n <= max);
-    for (unsigned i = 0; i < n; i++) {
-        FUZZ_CHECK(frames[i].len >= 1 && frames[i].len <= FRAME_MAX);
-        for (uint32_t k = 0; k < frames[i].len; k++)
-            fuzz_memif_sink += frames[i].data[k];
-    }
-    o->lent += n;
-    o->received += n;
-}
-
-static void give_back(struct owner *o, unsigned n)
-{
-    n = n < o->lent ? n : (unsigned)o->lent;
-    o->io->ops->rx_release(o->io, n);
-    o->lent -= n;
-}
-
-static void reserve(struct owner *o, unsigned max)
-{
-    o->reserved = o->io->ops->tx_reserve(o->io, o->slots, max, 0);
-    FUZZ_CHECK(o->reserved <= max);
-    for (unsigned i = 0; i < o->reserved; i++) {
-        FUZZ_CHECK(o->slots[i].len == 0 && o->slots[i].cap == FRAME_MAX);
-        memset(o->slots[i].data, (int)i, o->slots[i].cap);
-    }
-}
-
-static void commit(struct owner *o, struct script *s)
-{
-    for (unsigned i = 0; i < o->reserved; i++) {
-        o->slots[i].len = take(s, 2) % (FRAME_MAX + 2);
-        o->sent += o->slots[i].len != 0;
-    }
-    o->io->ops->tx_commit(o->io, o->slots, (unsigned)o->reserved, 0);
-    o->reserved = 0;
 }
 
 static void step(struct client *c, struct owner *o, struct script *s)
@@ -210,11 +113,11 @@ static void step(struct client *c, struct owner *o, struct script *s)
     case 2:
     case 3:
     case 4:
-        write_slot(c, s);
+        write_slot(&c->peer, s);
         break;
     case 5:
     case 6:
-        write_index(c, s);
+        write_index(&c->peer, s);
         break;
     case 7:
     case 8:
@@ -251,11 +154,11 @@ static void prove_it_works(struct client *c, struct owner *o)
     give_back(o, (unsigned)o->lent);
     o->io->ops->link(o->io, &link);
     FUZZ_CHECK(link.up);
-    c->ring[0]->desc[0].length = 60;
-    c->ring[0]->head = 1;
+    c->peer.ring[0]->desc[0].length = 60;
+    c->peer.ring[0]->head = 1;
     FUZZ_CHECK(o->io->ops->rx_peek(o->io, &frame, 1, 0) == 1 && frame.len == 60);
     o->io->ops->rx_release(o->io, 1);
-    FUZZ_CHECK(c->ring[0]->tail == 1);
+    FUZZ_CHECK(c->peer.ring[0]->tail == 1);
     o->received++;
 }
 
@@ -278,7 +181,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         FUZZ_CHECK(c.base != MAP_FAILED);
         layout(&c);
     }
-    c.sock = -1;
+    c.peer.sock = -1;
     snprintf(spec, sizeof(spec), "memif:%s,role=server", c.path);
     FUZZ_CHECK(io_open(spec, &params, &o.io, NULL, 0) == 0);
     while (s.at < s.size && s.at < 4096)
