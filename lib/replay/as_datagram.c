@@ -13,8 +13,9 @@
 
 #include "stage.h"
 
-#define HEADER_AREA 40u /* UD-05 */
-#define QKEYS       16u /* different ones that are counted */
+#define HEADER_AREA     40u /* UD-05 */
+#define QKEYS           16u /* different ones that are counted */
+#define QKEY_CONTROLLED 0x80000000u
 
 struct datagrams {
     struct direction *d;
@@ -84,8 +85,9 @@ static bool is_partition(uint16_t pkey, uint16_t of)
     return (pkey & 0x7FFF) == (of & 0x7FFF);
 }
 
-/* The Q_Key of the receiver: the one that most datagrams carry, the later one in doubt. */
-static uint32_t find_qkey(const struct datagrams *u)
+/* The Q_Key of the receiver: the one that most datagrams carry, the later one in doubt. That of the
+ * sender shows only where it stands for a controlled one (KEY-08). */
+static uint32_t find_qkey(const struct datagrams *u, bool sender)
 {
     struct {
         uint32_t qkey;
@@ -99,6 +101,8 @@ static uint32_t find_qkey(const struct datagrams *u)
         if (!wanted(u, p))
             continue;
         packet_wire(p, &w);
+        if (sender && !(w.qkey & QKEY_CONTROLLED))
+            continue;
         while (k < kinds && seen[k].qkey != w.qkey)
             k++;
         if (k == QKEYS)
@@ -244,7 +248,7 @@ int as_datagram(struct direction *d, struct judge *j)
         .type = QP_UD,
         .local = responder ? d->flow.dst : d->flow.src,
         .remote = responder ? d->flow.src : d->flow.dst,
-        .qkey = find_qkey(&u),
+        .qkey = find_qkey(&u, !responder),
         .mtu = WIRE_MTU_MAX,
         .now = d->packet[0].kept->ns,
         .budget = d->packets,

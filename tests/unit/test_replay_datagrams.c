@@ -22,7 +22,7 @@ static void on_difference(void *ctx, const struct replay_difference *d)
         t->first = *d;
 }
 
-static void add(struct replay *r, uint64_t number, uint32_t qpn, uint16_t pkey)
+static void add(struct replay *r, uint64_t number, uint32_t qpn, uint16_t pkey, uint32_t qkey)
 {
     uint8_t frame[512];
     struct wire_pkt p = {
@@ -39,7 +39,7 @@ static void add(struct replay *r, uint64_t number, uint32_t qpn, uint16_t pkey)
         .pkey = pkey,
         .dqpn = qpn,
         .sqpn = qpn,
-        .qkey = qpn == WIRE_QPN_GSI ? WIRE_QKEY_GSI : 0x1234,
+        .qkey = qkey,
         .psn = (uint32_t)number,
         .payload_len = MAD,
     };
@@ -64,7 +64,7 @@ START_TEST(several_partitions)
         struct replay_totals totals;
         struct tally t = {0};
         for (unsigned i = 0; i < sizeof pkeys / sizeof *pkeys; i++)
-            add(r, i + 1, gsi ? WIRE_QPN_GSI : 0x22, pkeys[i]);
+            add(r, i + 1, gsi ? WIRE_QPN_GSI : 0x22, pkeys[i], gsi ? WIRE_QKEY_GSI : 0x1234);
         ck_assert_int_eq(replay_run(r, REPLAY_BOTH, on_difference, NULL, &t), 0);
         replay_totals(r, &totals);
         replay_free(r);
@@ -75,11 +75,43 @@ START_TEST(several_partitions)
 }
 END_TEST
 
+/* KEY-08: a sender has one Q_Key of its own, which stands for any controlled one; the others are
+ * those of receivers. */
+START_TEST(controlled_qkeys)
+{
+    static const struct {
+        uint32_t qkey[4];
+        unsigned differ; /* packet; 0 = none */
+    } rows[] = {
+        {{0x1234, 0x1234, 0x80005678, 0x1234}, 0},
+        {{0x80005678, 0x1234, 0x4321, 0x80005678}, 0},
+        {{0x80005678, 0x80005678, 0x80005679, 0x1234}, 3},
+    };
+    for (unsigned k = 0; k < sizeof rows / sizeof *rows; k++) {
+        struct replay *r = replay_new(0);
+        struct replay_totals totals;
+        struct tally t = {0};
+        for (unsigned i = 0; i < 4; i++)
+            add(r, i + 1, 0x22, 0xFFFF, rows[k].qkey[i]);
+        ck_assert_int_eq(replay_run(r, REPLAY_BOTH, on_difference, NULL, &t), 0);
+        replay_totals(r, &totals);
+        replay_free(r);
+        ck_assert_uint_eq(totals.compared, 8);
+        ck_assert_uint_eq(t.n, rows[k].differ != 0);
+        if (t.n) {
+            ck_assert_uint_eq(t.first.number, rows[k].differ);
+            ck_assert_str_eq(t.first.rule, "KEY-08");
+        }
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("replay datagrams");
     TCase *c = tcase_create("replay datagrams");
     tcase_add_test(c, several_partitions);
+    tcase_add_test(c, controlled_qkeys);
     suite_add_tcase(s, c);
     return unit_run(s);
 }
