@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "io_arg.h"
 #include "pcapng.h"
@@ -220,6 +221,15 @@ static int open_in(struct pcap_port *p, const char *path, char *err, size_t err_
     return 0;
 }
 
+/* Whoever writes a capture empties it first, and reading it would have no end. */
+static bool same_file(const char *in, const char *out)
+{
+    struct stat a, b;
+
+    return stat(in, &a) == 0 && stat(out, &b) == 0 && S_ISREG(a.st_mode) && a.st_dev == b.st_dev &&
+           a.st_ino == b.st_ino;
+}
+
 static int open_out(struct pcap_port *p, const char *path, char *err, size_t err_size)
 {
     int rc = pcapng_create(path, NULL, &p->out);
@@ -306,6 +316,10 @@ int io_pcap_open(const char *args, const struct io_open_params *params, struct i
     }
     for (size_t i = 0; i < RING; i++)
         p->ring[i].data = p->rx_arena + i * IO_FRAME_MAX;
+    if (in[0] && to[0] && same_file(in, to)) {
+        rc = io_fail(err, err_size, -EINVAL, "pcap: IN and OUT are the same file, '%s'", to);
+        goto fail;
+    }
     rc = in[0] ? open_in(p, in, err, err_size) : 0;
     if (rc == 0 && to[0])
         rc = open_out(p, to, err, err_size);

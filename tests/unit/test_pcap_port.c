@@ -2,9 +2,11 @@
  *
  * The port on capture files: what the driver conformance test doesn't cover.
  */
+#include <errno.h>
 #include <pcap/pcap.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "io.h"
@@ -132,6 +134,26 @@ START_TEST(without_output_sending_is_a_drop)
 }
 END_TEST
 
+/* A capture isn't emptied by who was to read it. */
+START_TEST(not_both_from_and_to_one_file)
+{
+    static const uint32_t len[] = {60};
+    char spec[256], other[100], err[256];
+    struct io_port *p;
+    struct stat st;
+
+    write_pcap(DLT_EN10MB, len, len, 1);
+    snprintf(other, sizeof(other), "%s.link", file);
+    ck_assert_int_eq(symlink(file, other), 0);
+    snprintf(spec, sizeof(spec), "pcap:%s,%s", file, other);
+    ck_assert_int_eq(io_open(spec, NULL, &p, err, sizeof(err)), -EINVAL);
+    ck_assert_ptr_nonnull(strstr(err, "the same file"));
+    ck_assert_int_eq(stat(file, &st), 0);
+    ck_assert_int_eq(st.st_size, 24 + 16 + 60);
+    unlink(other);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("pcap_port");
@@ -141,6 +163,7 @@ int main(void)
     tcase_add_test(t, pacing_follows_the_recording);
     tcase_add_test(t, only_ethernet_is_read);
     tcase_add_test(t, without_output_sending_is_a_drop);
+    tcase_add_test(t, not_both_from_and_to_one_file);
     suite_add_tcase(s, t);
     return unit_run(s);
 }
