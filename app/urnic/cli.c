@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
@@ -362,6 +363,14 @@ void cli_progress_end(struct cli_progress *p, uint64_t done, const char *note)
     draw(p, done, note, cli_now());
     if (p->tty)
         fputc('\n', stderr);
+}
+
+bool cli_same_file(const char *in, const char *out)
+{
+    struct stat a, b;
+    int rc = strcmp(in, "-") ? stat(in, &a) : fstat(STDIN_FILENO, &a);
+    return rc == 0 && stat(out, &b) == 0 && S_ISREG(a.st_mode) && a.st_dev == b.st_dev &&
+           a.st_ino == b.st_ino;
 }
 
 static void on_signal(int sig)

@@ -70,6 +70,9 @@ int cli_operands(int argc, char *const *argv, int min, int max, const char *what
 /* A queue pair number, 0x hexadecimal or decimal, 1..0xffffff; -1 with a message. */
 int cli_qpn(const char *option, const char *text, uint32_t *qpn);
 
+/* Is it the same regular file, by whatever names? "-" as `in` is standard input. */
+bool cli_same_file(const char *in, const char *out);
+
 /* Print a jansson value as one line on standard output, and drop it. */
 struct json_t;
 void cli_json(struct json_t *value);

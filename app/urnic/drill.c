@@ -484,6 +484,11 @@ static int run(int argc, char **argv)
     }
     if (cli_operands(argc, argv, 1, INT_MAX, "a script") != CLI_OK)
         return CLI_USAGE;
+    for (int i = optind; o.record && i < argc; i++)
+        if (cli_same_file(argv[i], o.record)) {
+            cli_error("--record %s: that is a script", o.record);
+            return CLI_USAGE;
+        }
     cli_catch_signals();
     status = open_wire(&s);
     if (status != CLI_OK)

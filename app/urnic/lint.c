@@ -256,6 +256,10 @@ static int report(const struct options *o)
 {
     struct capread *cap;
     char why[128];
+    if (o->html && cli_same_file(o->path, o->html)) {
+        cli_error("--html %s: that is the capture itself", o->html);
+        return CLI_USAGE;
+    }
     if (capread_open(o->path, &cap, why, sizeof why) < 0) {
         cli_error("%s: %s", o->path, why);
         return CLI_USAGE;

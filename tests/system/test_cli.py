@@ -203,6 +203,7 @@ WRONG = {
         ("--html nofolder/x.html " + CAPTURE, "--html nofolder/x.html: No such file"),
         ("--html kept nofile", "nofile: No such file"),
         ("--html kept file", "file: "),
+        ("--html ./file file", "--html ./file: that is the capture itself"),
     ],
     "replay": [
         ("", "a capture is missing"),
@@ -280,6 +281,7 @@ WRONG = {
         ("--psn 0x1000000 file", "--psn: "),
         ("--psn x file", "--psn: 'x'"),
         ("--record nofolder/x " + SCRIPT, "nofolder/x"),
+        ("--record ./file file", "--record ./file: that is a script"),
         ("--port mem:a " + SCRIPT, "belong together"),
         ("--port eth0 --addr 10.0.0.1/24 --peer 10.0.0.2 " + SCRIPT, "eth0"),
         ("--port mem:a --addr ten --peer 10.0.0.2 " + SCRIPT, "ten"),
