@@ -185,8 +185,8 @@ static int one_role(struct replay *r, struct direction d, enum replay_role role,
     uint64_t held = r->held.octets;
     int rc = replay_role(&d, j);
     r->held.octets = held; /* what the role took is free again */
-    if (!rc && r->held.over)
-        rc = -EFBIG;
+    if ((!rc || rc == -ENOMEM) && r->held.over)
+        rc = -EFBIG; /* the limit was in the way, not the machine */
     if (!rc && !datagrams && d.flow.service == WIRE_RC && out.compared)
         fields_judge(&r->fields, &d, j);
     j->out = NULL;

@@ -13,16 +13,18 @@
 #include "wire_bytes.h"
 
 #define PACKETS     40000u
-#define ACK_EVERY   16u
+#define ACK_EVERY   16u /* WRITEs, unless a test wants it otherwise */
 #define PACKET_COST 170u /* octets that a small packet may take, all in all */
 #define FRAME_MAX   512u
+
+static unsigned ack_every = ACK_EVERY;
 
 /* Packet i of a connection: WRITEs of 8 octets, every 16th acknowledged. */
 static size_t make(unsigned i, bool v6, uint8_t *frame)
 {
     static const uint8_t a[16] = {0xFD, [15] = 1}, b[16] = {0xFD, [15] = 2};
-    bool ack = i % (ACK_EVERY + 1) == ACK_EVERY;
-    uint32_t writes = i / (ACK_EVERY + 1) * ACK_EVERY + i % (ACK_EVERY + 1);
+    bool ack = i % (ack_every + 1) == ack_every;
+    uint32_t writes = i / (ack_every + 1) * ack_every + i % (ack_every + 1);
     struct wire_pkt p = {.ttl = 64,
                          .tclass = i % 7 ? 0x6A : 0x6B,
                          .ip_id = (uint16_t)(i * 3),
@@ -32,7 +34,7 @@ static size_t make(unsigned i, bool v6, uint8_t *frame)
                          .migreq = true,
                          .dqpn = ack ? 0x11 : 0x22,
                          .psn = (100 + writes - ack) & WIRE_PSN_MASK,
-                         .ackreq = !ack && i % (ACK_EVERY + 1) == ACK_EVERY - 1,
+                         .ackreq = !ack && i % (ack_every + 1) == ack_every - 1,
                          .va = 0x10000 + i % 64 * 8,
                          .rkey = 7,
                          .dma_len = 8,
@@ -103,6 +105,29 @@ START_TEST(more_than_the_limit_is_refused)
         ck_assert_uint_eq(t.compared, 0);
         replay_free(r);
     }
+}
+END_TEST
+
+/* Wherever it is that there is no more room: the limit is what is in the way, not the machine. */
+START_TEST(the_limit_is_the_reason)
+{
+    const unsigned n = 20000;
+    unsigned refused = 0, done = 0;
+    ack_every = 1; /* what our engine answers has to be remembered, too */
+    for (unsigned cost = 120; cost < 200; cost += 2) {
+        struct replay *r = replay_new((uint64_t)n * cost);
+        unsigned differences = 0;
+        int rc = add_all(r, n);
+        if (!rc)
+            rc = replay_run(r, REPLAY_BOTH, on_difference, NULL, &differences);
+        ck_assert_msg(rc == 0 || rc == -EFBIG, "%u octets a packet: %s", cost, strerror(-rc));
+        refused += rc != 0;
+        done += rc == 0;
+        replay_free(r);
+    }
+    ack_every = ACK_EVERY;
+    ck_assert_uint_gt(refused, 0);
+    ck_assert_uint_gt(done, 0);
 }
 END_TEST
 
@@ -231,6 +256,7 @@ int main(void)
     tcase_set_timeout(c, 60);
     tcase_add_test(c, small_packets_take_little);
     tcase_add_test(c, more_than_the_limit_is_refused);
+    tcase_add_test(c, the_limit_is_the_reason);
 #ifndef __SANITIZE_ADDRESS__
     tcase_add_test(c, the_limit_counts_what_is_held);
 #endif
