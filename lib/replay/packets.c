@@ -60,6 +60,44 @@ int packets_collect(const struct keep *k, struct direction *d)
     return 0;
 }
 
+int packets_index(struct direction *d)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < d->packets; i++)
+        n += packet_answers(d, &d->packet[i]);
+    if (!held_take(d->held, n * sizeof(*d->answer)))
+        return -EFBIG;
+    if (!(d->answer = malloc((n ? n : 1) * sizeof(*d->answer)))) {
+        held_give(d->held, n * sizeof(*d->answer));
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < d->packets; i++)
+        if (packet_answers(d, &d->packet[i]))
+            d->answer[d->answered++] = (uint32_t)i;
+    return 0;
+}
+
+void packets_unindex(struct direction *d)
+{
+    held_give(d->held, d->answered * sizeof(*d->answer));
+    free(d->answer);
+    d->answer = NULL;
+    d->answered = 0;
+}
+
+size_t packets_behind(const struct direction *d, size_t at)
+{
+    size_t lo = 0, hi = d->answered;
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+        if (d->answer[mid] <= at)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
 void packets_free(struct direction *d)
 {
     if (d->packet)

@@ -51,12 +51,11 @@ bool evidence_refused(const struct direction *d, const struct packet *p, uint8_t
     uint32_t psns = packet_flags(p) & WIRE_F_WRITE
                         ? (uint32_t)(((uint64_t)p->dma_len + d->mtu - 1) / d->mtu)
                         : packet_psns(d, p);
-    const struct packet *end = d->packet + d->packets;
-    if (end - p > AHEAD_MAX)
-        end = p + AHEAD_MAX;
-    for (const struct packet *q = p + 1; q < end; q++) {
+    size_t at = (size_t)(p - d->packet);
+    for (size_t i = packets_behind(d, at); i < d->answered && d->answer[i] - at < AHEAD_MAX; i++) {
+        const struct packet *q = &d->packet[d->answer[i]];
         uint32_t off = (q->psn - p->psn) & WIRE_PSN_MASK;
-        if (!packet_answers(d, q) || off >= WIRE_PSN_MASK / 2)
+        if (off >= WIRE_PSN_MASK / 2)
             continue;
         if (q->opcode == WIRE_ACKNOWLEDGE && off < (psns ? psns : 1) && q->syndrome == syndrome)
             return true;
@@ -69,13 +68,12 @@ bool evidence_refused(const struct direction *d, const struct packet *p, uint8_t
 /* Does an answer say that it was executed? */
 static bool accepted(const struct direction *d, const struct packet *p)
 {
-    const struct packet *end = d->packet + d->packets;
-    if (end - p > AHEAD_MAX)
-        end = p + AHEAD_MAX;
-    for (const struct packet *q = p + 1; q < end; q++)
-        if (packet_answers(d, q) && packet_positive(q) &&
-            ((q->psn - p->psn) & WIRE_PSN_MASK) < WIRE_PSN_MASK / 2)
+    size_t at = (size_t)(p - d->packet);
+    for (size_t i = packets_behind(d, at); i < d->answered && d->answer[i] - at < AHEAD_MAX; i++) {
+        const struct packet *q = &d->packet[d->answer[i]];
+        if (packet_positive(q) && ((q->psn - p->psn) & WIRE_PSN_MASK) < WIRE_PSN_MASK / 2)
             return true;
+    }
     return false;
 }
 

@@ -132,10 +132,11 @@ void regions_define(struct regions *m, size_t at)
     if (!g || p->va < g->first || p->va + reach(p) - 1 > g->end)
         return;
     uint8_t *seen = calloc(psns / 8 + 1, 1);
-    for (size_t i = at + 1; seen && i < d->packets && i - at < AHEAD_MAX && left; i++) {
-        const struct packet *c = &d->packet[i];
+    for (size_t i = packets_behind(d, at);
+         seen && i < d->answered && d->answer[i] - at < AHEAD_MAX && left; i++) {
+        const struct packet *c = &d->packet[d->answer[i]];
         uint32_t k = (c->psn - p->psn) & WIRE_PSN_MASK;
-        if (!packet_answers(d, c) || k >= psns || seen[k / 8] & 1u << k % 8)
+        if (k >= psns || seen[k / 8] & 1u << k % 8)
             continue;
         if (packet_flags(c) & WIRE_F_READ && packet_flags(p) & WIRE_F_READ) {
             uint32_t have = packet_payload_have(c);

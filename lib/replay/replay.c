@@ -160,9 +160,25 @@ static int replay_role(struct direction *d, struct judge *j)
                                         : as_requester(d, j);
 }
 
+/* What the packets of a connection tell: d->known_base when that is enough. */
+static int look_at(struct direction *d)
+{
+    evidence_mtu(d);
+    d->doubled = vantage_doubled(d);
+    order_restore(d);
+    find_selective(d);
+    int rc = packets_index(d);
+    if (rc)
+        return rc;
+    overrun_find(d);
+    evidence_find(d);
+    return 0;
+}
+
 static int one_role(struct replay *r, struct direction d, enum replay_role role, struct judge *j,
                     replay_result result)
 {
+    int rc = 0;
     bool datagrams = d.flow.service == WIRE_UD;
     struct replay_outcome out = {.connection = d.connection,
                                  .role = role,
@@ -171,20 +187,15 @@ static int one_role(struct replay *r, struct direction d, enum replay_role role,
     if (d.flow.unsplit || d.answers.unsplit)
         return 0; /* packets are missing that the capture could have had */
     vantage_view(&d, role);
-    if (!datagrams) {
-        evidence_mtu(&d);
-        d.doubled = vantage_doubled(&d);
-        order_restore(&d);
-        find_selective(&d);
-        overrun_find(&d);
-        evidence_find(&d);
-        if (!d.known_base)
-            return 0;
+    if (!datagrams && ((rc = look_at(&d)) || !d.known_base)) {
+        packets_unindex(&d);
+        return rc;
     }
     j->out = &out;
     uint64_t held = r->held.octets;
-    int rc = replay_role(&d, j);
+    rc = replay_role(&d, j);
     r->held.octets = held; /* what the role took is free again */
+    packets_unindex(&d);
     if ((!rc || rc == -ENOMEM) && r->held.over)
         rc = -EFBIG; /* the limit was in the way, not the machine */
     if (!rc && !datagrams && d.flow.service == WIRE_RC && out.compared)

@@ -44,6 +44,8 @@ struct packet {
 struct direction {
     struct packet *packet; /* of both flows only, in the order of the capture */
     size_t packets;
+    uint32_t *answer; /* which of them are usable answers: there may be none for long stretches */
+    size_t answered;  /* how many */
     struct held *held;
     const struct fields *fields; /* what lint has found */
     struct lint_flow_info flow, answers;
@@ -152,6 +154,12 @@ static inline bool packet_positive(const struct packet *p)
 
 /* PSNs that a request packet stands for. */
 uint32_t packet_psns(const struct direction *d, const struct packet *p);
+
+/* Make the list of answers, once it is known which packets are usable. 0, -ENOMEM, -EFBIG. */
+int packets_index(struct direction *d);
+void packets_unindex(struct direction *d);
+/* Where in the list the answers behind this packet begin. */
+size_t packets_behind(const struct direction *d, size_t at);
 
 /* Which packets are usable, in this role. Where the end was captured whose place we take, that is:
  * where its packets went out, the capture shows just what came in. Else, if one interface has all

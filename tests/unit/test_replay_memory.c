@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <malloc.h>
 #include <string.h>
+#include <time.h>
 
 #include "keep.h"
 #include "replay.h"
@@ -111,7 +112,7 @@ END_TEST
 /* Wherever it is that there is no more room: the limit is what is in the way, not the machine. */
 START_TEST(the_limit_is_the_reason)
 {
-    const unsigned n = 20000;
+    const unsigned n = 6000;
     unsigned refused = 0, done = 0;
     ack_every = 1; /* what our engine answers has to be remembered, too */
     for (unsigned cost = 120; cost < 200; cost += 2) {
@@ -128,6 +129,38 @@ START_TEST(the_limit_is_the_reason)
     ack_every = ACK_EVERY;
     ck_assert_uint_gt(refused, 0);
     ck_assert_uint_gt(done, 0);
+}
+END_TEST
+
+/* CPU seconds to replay `n` WRITEs, of which all or only the first is answered. */
+static double cpu_of(unsigned n, bool answered)
+{
+    struct timespec a, b;
+    unsigned differences = 0;
+    struct replay *r = replay_new(0);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &a);
+    for (unsigned i = 0; i < (answered ? 2 * n : n + 1); i++) {
+        uint8_t frame[FRAME_MAX];
+        ack_every = answered || i == 1 ? 1 : 2 * n;
+        uint32_t len = (uint32_t)make(!answered && i > 1 ? i - 1 : i, false, frame);
+        struct lint_frame f = {
+            .number = i + 1, .ns = 1000ull * i, .data = frame, .len = len, .wire_len = len};
+        ck_assert_int_eq(replay_add(r, &f), 0);
+    }
+    ck_assert_int_eq(replay_run(r, REPLAY_BOTH, on_difference, NULL, &differences), 0);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &b);
+    replay_free(r);
+    ack_every = ACK_EVERY;
+    ck_assert_uint_eq(differences, 0);
+    return (double)(b.tv_sec - a.tv_sec) + (double)(b.tv_nsec - a.tv_nsec) / 1e9;
+}
+
+/* A responder that fell silent: each request looks for its answer, and there is none to the end. */
+START_TEST(no_answers_cost_no_more_than_many)
+{
+    const unsigned n = 30000;
+    double with = cpu_of(n, true), without = cpu_of(n, false);
+    ck_assert_msg(without < 4 * with, "%.2f s with answers, %.2f s without", with, without);
 }
 END_TEST
 
@@ -257,6 +290,7 @@ int main(void)
     tcase_add_test(c, small_packets_take_little);
     tcase_add_test(c, more_than_the_limit_is_refused);
     tcase_add_test(c, the_limit_is_the_reason);
+    tcase_add_test(c, no_answers_cost_no_more_than_many);
 #ifndef __SANITIZE_ADDRESS__
     tcase_add_test(c, the_limit_counts_what_is_held);
 #endif
