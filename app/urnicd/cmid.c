@@ -177,7 +177,7 @@ void cmgr_on_event(struct cmgr *m, const struct cm_event *ev, uint64_t now)
     if (ev->type == CM_EV_REJECTED)
         out.status = (int)ev->reason;
     else if (ev->type == CM_EV_UNREACHABLE)
-        out.status = -ETIMEDOUT;
+        out.status = ev->hung_up ? -ECONNABORTED : -ETIMEDOUT;
     cmid_event(id, &out);
 }
 

@@ -83,6 +83,7 @@ struct cm_event {
     uint32_t responder_resources, initiator_depth; /* as rdma_cm reports them (CM-36) */
     uint32_t qpn, qkey;                            /* the peer's */
     bool srq, flow_control;
+    bool hung_up;      /* CM_EV_UNREACHABLE: the peer had accepted, which was lost, and has gone */
     uint16_t priv_len; /* the whole field: no length is carried (CM-33) */
     uint8_t priv[CM_PRIVATE_MAX];
 };

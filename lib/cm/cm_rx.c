@@ -238,7 +238,7 @@ static void rx_dreq(struct cm *cm, struct cm_conn *c, const struct cm_msg *msg, 
         struct cm_msg drep = {
             .attr = CM_DREP, .tid = msg->tid, .local_id = c->local_id, .remote_id = msg->local_id};
         cm_send_stateless(cm, &c->path, &drep, now);
-        cm_event_push(cm, c, CM_EV_UNREACHABLE);
+        cm_event_push(cm, c, CM_EV_UNREACHABLE)->hung_up = true;
         cm_conn_close(cm, c);
         break;
     }

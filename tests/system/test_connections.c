@@ -328,6 +328,32 @@ START_TEST(hung_up_with_the_answer)
 }
 END_TEST
 
+/* CM-24 CM-25: the same where the answer is lost: that the peer has gone is heard at once, and
+ * isn't taken for a time-out. */
+START_TEST(hung_up_behind_a_lost_answer)
+{
+    struct urnic_cm_id *active, *passive;
+    char rules[] = "/tmp/urnic-test-rules-XXXXXX", link[64];
+    int fd = mkstemp(rules);
+
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(dprintf(fd, "drop cm src 10.0.0.2 first 1\n"), 29);
+    close(fd);
+    snprintf(link, sizeof(link), ",rules=%s", rules);
+    up_with_listener_on(link);
+    unlink(rules);
+    request(URNIC_QPT_RC, &active, &passive);
+    id_qp(&b, passive, URNIC_QPT_RC);
+    ck_assert_int_eq(urnic_accept(passive, NULL), 0);
+    ck_assert_int_eq(urnic_destroy_ep(passive), 0);
+    ck_assert_int_eq(await_cm(ca, URNIC_CM_UNREACHABLE).status, -ECONNABORTED);
+    end_expect(&a, URNIC_WC_WR_FLUSH_ERR, 7);
+    ck_assert_int_eq(urnic_destroy_ep(active), 0);
+    a.qp = b.qp = NULL;
+    down_with_listener();
+}
+END_TEST
+
 /* CM-25: of a rejected connection's queue pair the receives come back. */
 START_TEST(rejection_flushes)
 {
@@ -372,6 +398,7 @@ int main(void)
     tcase_add_test(t, connects_no_datagrams);
     tcase_add_loop_test(t, hangs_up_unanswered, 0, 2);
     tcase_add_test(t, hung_up_with_the_answer);
+    tcase_add_test(t, hung_up_behind_a_lost_answer);
     tcase_add_test(t, outlives_its_queue_pair);
     tcase_add_test(t, goes_with_one_id);
     tcase_add_test(t, leaves_groups_with_its_id);

@@ -133,6 +133,7 @@ START_TEST(cm_18_nobody_answers)
     ck_assert_uint_eq(a.nev, 0);
     wait_ns(1);
     ck_assert_int_eq(last(&a)->type, CM_EV_UNREACHABLE);
+    ck_assert(!last(&a)->hung_up);
     ck_assert_uint_eq(sent[CM_REQ], 8);
     ck_assert_uint_eq(sent[CM_REJ], 1);
     cm_release(a.cm, last(&a)->conn, now);
@@ -435,6 +436,7 @@ START_TEST(cm_24_dreq_instead_of_a_rep)
     cm_disconnect(b.cm, cb, NULL, 0, now);
     pump();
     ck_assert_int_eq(last(&a)->type, CM_EV_UNREACHABLE);
+    ck_assert(last(&a)->hung_up);
     ck_assert_int_eq(last(&b)->type, CM_EV_DISCONNECTED);
     ck_assert_uint_eq(sent[CM_DREQ], 1);
     cm_release(a.cm, ca, now);

@@ -146,10 +146,10 @@ URNIC_API int urnic_resolve(struct urnic_cm_id *id, const struct sockaddr *src,
  * second call, or with the id. -EINVAL: no datagram queue pair, or no group; -EADDRINUSE joined. */
 URNIC_API int urnic_join_multicast(struct urnic_cm_id *id, const struct sockaddr *addr);
 URNIC_API int urnic_leave_multicast(struct urnic_cm_id *id, const struct sockaddr *addr);
-/* Event ESTABLISHED, REJECTED, UNREACHABLE or CONNECT_ERROR, whose status -ECONNABORTED says that
- * the peer has accepted and gone: DISCONNECTED or REJECTED follows. param may be NULL. -EINVAL: the
- * route is not resolved, or a parameter is out of range; -EPROTOTYPE: a queue pair for datagrams.
- */
+/* Event ESTABLISHED, REJECTED, UNREACHABLE or CONNECT_ERROR. The status -ECONNABORTED of the last
+ * two says that the peer has accepted and gone; behind CONNECT_ERROR, DISCONNECTED or REJECTED
+ * follows. UNREACHABLE's -ETIMEDOUT: nobody answers. param may be NULL. -EINVAL: the route is not
+ * resolved, or a parameter is out of range; -EPROTOTYPE: a queue pair for datagrams. */
 URNIC_API int urnic_connect(struct urnic_cm_id *id, const struct urnic_conn_param *param);
 /* Accept the request that the id came with: event ESTABLISHED. Of datagrams there is no event: the
  * peer has its answer, and the id may be destroyed. param may be NULL. -EINVAL: no such request, no
