@@ -158,7 +158,7 @@ void cm_release(struct cm *cm, struct cm_conn *c, uint64_t now);
 int cm_sidr_request(struct cm *cm, const struct cm_path *path, uint16_t sport, uint16_t dport,
                     const void *priv, uint16_t len, void *arg, uint64_t now, struct cm_conn **out);
 /* Answer CM_EV_SIDR_REQ: CM_SIDR_VALID and the queue pair, or why not. len <= CM_SIDR_REP_USER_MAX.
- * -EINVAL (state, QPN, len). */
+ * -EINVAL (state, status, QPN, len). */
 int cm_sidr_reply(struct cm *cm, struct cm_conn *c, unsigned status, uint32_t qpn, uint32_t qkey,
                   const void *priv, uint16_t len, uint64_t now);
 

@@ -57,7 +57,8 @@ int cm_sidr_request(struct cm *cm, const struct cm_path *path, uint16_t sport, u
 int cm_sidr_reply(struct cm *cm, struct cm_conn *c, unsigned status, uint32_t qpn, uint32_t qkey,
                   const void *priv, uint16_t len, uint64_t now)
 {
-    if (c->state != CMS_SIDR_REQ_RCVD || qpn > WIRE_QPN_MASK || len > CM_SIDR_REP_USER_MAX)
+    if (c->state != CMS_SIDR_REQ_RCVD || status > UINT8_MAX || qpn > WIRE_QPN_MASK ||
+        len > CM_SIDR_REP_USER_MAX)
         return -EINVAL;
     struct cm_msg rep = {
         .attr = CM_SIDR_REP,
