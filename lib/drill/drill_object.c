@@ -3,6 +3,7 @@
  * Statements that make, change and destroy verbs' objects; those of queue pairs are in drill_qp.c.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -229,6 +230,8 @@ static bool modify_srq(struct drill_run *run, const struct drill_stmt *st)
     bool go;
     if (!o || !drill_eval(run, st, &st->expr, ROLE_VALUE, &v))
         return false;
+    if (v > UINT32_MAX)
+        return drill_end(run, DRILL_WRONG, st, "0x%" PRIx64 " has more than 32 bits", v);
     unsigned mask = st->verb->kind == DO_RESIZE ? SRQA_MAX_WR : SRQA_LIMIT;
     int rc = engine_srq_modify(run->e, o->srq, (uint32_t)v, (uint32_t)v, mask);
     return drill_returned(run, st, rc, &go);
