@@ -48,8 +48,13 @@ static void number(struct drill_lex *l)
         return;
     }
     for (; l->p < l->end && (digit(*l->p) < base || *l->p == '\''); l->p++) {
-        if (*l->p == '\'')
+        if (*l->p == '\'') {
+            if (l->end - l->p < 2 || digit(l->p[1]) >= base) {
+                bad(l, "' stands between two digits");
+                return;
+            }
             continue;
+        }
         if (v > (UINT64_MAX - (unsigned)digit(*l->p)) / (unsigned)base) {
             bad(l, "a number has at most 64 bits");
             return;
