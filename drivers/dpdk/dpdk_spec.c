@@ -42,6 +42,8 @@ static bool pci_address(const char *s, char *out, size_t size)
     unsigned dom = 0, bus, dev, fn;
     int used = -1;
 
+    if (s[strspn(s, "0123456789abcdefABCDEF:.")]) /* sscanf would take signs and blanks */
+        return false;
     if (sscanf(s, "%4x:%2x:%2x.%1x%n", &dom, &bus, &dev, &fn, &used) != 4 || s[used]) {
         dom = 0;
         used = -1;
@@ -108,6 +110,21 @@ static int own_option(struct dpdk_spec *spec, const char *key, const char *val, 
     return -EINVAL;
 }
 
+/* Is there more than one option of this name? Drivers have some that may be repeated; ours, and the
+ * interface, may not. */
+static int only_once(const char *args, const char *key, char *err, size_t err_size)
+{
+    size_t n = strlen(key);
+    unsigned times = 0;
+
+    for (const char *p = strchr(args, ','); p; p = strchr(p + 1, ','))
+        times += !strncmp(p + 1, key, n) && strchr("=,", p[1 + n]);
+    if (times < 2)
+        return 0;
+    snprintf(err, err_size, "%s is given twice", key);
+    return -EINVAL;
+}
+
 static int append(struct dpdk_spec *spec, const char *text, char *err, size_t err_size)
 {
     size_t have = strlen(spec->devargs);
@@ -158,6 +175,17 @@ static int device_name(struct dpdk_spec *spec, const char *name, bool *needs_ifa
     return 0;
 }
 
+static int interface_name(struct dpdk_spec *spec, const char *args, const char *name, char *err,
+                          size_t err_size)
+{
+    if (!*name || strlen(name) >= sizeof(spec->iface)) {
+        snprintf(err, err_size, "iface=%s: not the name of an interface", name);
+        return -EINVAL;
+    }
+    snprintf(spec->iface, sizeof(spec->iface), "%s", name);
+    return only_once(args, "iface", err, err_size);
+}
+
 int dpdk_spec_parse(const char *args, struct dpdk_spec *out, char *err, size_t err_size)
 {
     char copy[256], *save = NULL, *word, *val;
@@ -180,20 +208,15 @@ int dpdk_spec_parse(const char *args, struct dpdk_spec *out, char *err, size_t e
     while ((word = strtok_r(NULL, ",", &save))) {
         if (strncmp(word, "urnic_", 6)) {
             rc = append(out, word, err, err_size);
-            if (!rc && !strncmp(word, "iface=", 6)) {
-                val = word + 6;
-                if (!*val || strlen(val) >= sizeof(out->iface)) {
-                    snprintf(err, err_size, "iface=%s: not the name of an interface", val);
-                    rc = -EINVAL;
-                } else {
-                    snprintf(out->iface, sizeof(out->iface), "%s", val);
-                }
-            }
+            if (!rc && !strncmp(word, "iface=", 6))
+                rc = interface_name(out, args, word + 6, err, err_size);
         } else {
             val = strchr(word, '=');
             if (val)
                 *val++ = '\0';
             rc = own_option(out, word, val ? val : "", err, err_size);
+            if (!rc)
+                rc = only_once(args, word, err, err_size);
         }
         if (rc)
             return rc;

@@ -44,6 +44,11 @@ static const struct {
     {"net_tap0,urnic_mtu=9217", -EINVAL, 0, "296 to 9216", NULL, 0},
     {"net_tap0,urnic_promisc=2", -EINVAL, 0, "urnic_promisc=2", NULL, 0},
     {"net_tap0,urnic_huge=maybe", -EINVAL, 0, "auto, off or on", NULL, 0},
+    {"net_tap0,urnic_mtu=1500,urnic_mtu=9000", -EINVAL, 0, "urnic_mtu is given twice", NULL, 0},
+    {"net_af_packet0,iface=v0,iface=v1", -EINVAL, 0, "iface is given twice", NULL, 0},
+    {"-1:00:00.0", -EINVAL, 0, "begin with a DPDK device", NULL, 0},
+    {"+1: 0.0", -EINVAL, 0, "begin with a DPDK device", NULL, 0},
+    {"0x1:00:00.0", -EINVAL, 0, "begin with a DPDK device", NULL, 0},
     {"net_tap0,urnic_mut=1500", -EINVAL, 0, "urnic_mut: no such option", NULL, 0},
 };
 
