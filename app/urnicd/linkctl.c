@@ -88,6 +88,19 @@ static int admin_log_level(struct request *r, const json_t *in, char *out, size_
     return snprintf(out, size, "{\"level\":\"%s\"}", log_level_names[l]);
 }
 
+struct link_look {
+    const struct device *device;
+    bool up;
+};
+
+static void link_look(void *arg, uint64_t now)
+{
+    struct link_look *look = arg;
+
+    (void)now;
+    look->up = look->device->link.up;
+}
+
 static int admin_config(struct request *r, const json_t *in, char *out, size_t size)
 {
     json_t *list = json_array(), *root = json_object();
@@ -95,10 +108,12 @@ static int admin_config(struct request *r, const json_t *in, char *out, size_t s
     (void)in;
     for (unsigned i = 0; i < r->daemon->ndevice; i++) {
         const struct device *d = r->daemon->device[i];
+        struct link_look look = {.device = d};
+        worker_call(d->worker, link_look, &look); /* the link is the worker's */
         json_array_append_new(list, json_pack("{s:s, s:s, s:i, s:i, s:i, s:b}", "name", d->name,
                                               "port", d->conf->port, "mtu", (int)d->ip_mtu, "vlan",
                                               (int)d->conf->vlan, "worker", (int)d->worker->index,
-                                              "up", d->link.up ? 1 : 0));
+                                              "up", look.up ? 1 : 0));
     }
     json_object_set_new(root, "devices", list);
     json_object_set_new(root, "socket", json_string(r->daemon->conf.socket));
