@@ -86,6 +86,18 @@ int io_arg_unknown(const char *args, const char *const *keys, char *bad, size_t 
     return 0;
 }
 
+const char *io_arg_bare(const char *args, size_t *len)
+{
+    while (*args) {
+        *len = strcspn(args, ",");
+        if (*len && !memchr(args, '=', *len))
+            return args;
+        args += *len;
+        args += *args == ',';
+    }
+    return NULL;
+}
+
 int io_parse_u64(const char *s, uint64_t *out)
 {
     char *end;

@@ -37,4 +37,7 @@ int io_parse_bool(const char *s, bool *out);
  * key in `bad`. */
 int io_arg_unknown(const char *args, const char *const *keys, char *bad, size_t bad_size);
 
+/* The first item that is neither empty nor has a '=', and its length; NULL = there is none. */
+const char *io_arg_bare(const char *args, size_t *len);
+
 #endif

@@ -196,8 +196,10 @@ static int check_keys(const char *args, char *err, size_t err_size)
     if (io_arg_unknown(args, names, text, sizeof(text)))
         return io_fail(err, err_size, -EINVAL, "mem: key '%s' is unknown or given twice (keys: %s)",
                        text, known);
-    if (*args && !strchr(args, '='))
-        return io_fail(err, err_size, -EINVAL, "mem: '%.80s': want KEY=VALUE", args);
+    size_t len;
+    const char *bare = io_arg_bare(args, &len);
+    if (bare)
+        return io_fail(err, err_size, -EINVAL, "mem: '%.*s': want KEY=VALUE", (int)len, bare);
     return 0;
 }
 

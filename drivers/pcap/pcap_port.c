@@ -249,7 +249,7 @@ static int split(const char *args, char in[IO_SPEC_MAX], char out[IO_SPEC_MAX])
     for (int i = 0; i < 3 && *args; i++) {
         size_t item = strcspn(args, ",");
         if (memchr(args, '=', item))
-            return 0;
+            return io_arg_bare(args, &item) ? -EINVAL : 0;
         if (i == 2 || item >= IO_SPEC_MAX)
             return -EINVAL;
         memcpy(names[i], args, item);

@@ -38,6 +38,8 @@ START_TEST(io_open_refuses_with_a_reason)
         {"pcap:,/nonexistent/out.pcapng", -ENOENT, {"/nonexistent/out.pcapng", "No such file"}},
         {"pcap:/etc/passwd,", -ENOENT, {"/etc/passwd", "format"}},
         {"pcap:a,b,c", -EINVAL, {"pcap:IN,OUT", ""}},
+        {"pcap:/nonexistent/in.pcap,paced=on,x", -EINVAL, {"pcap:IN,OUT", ""}},
+        {"mem:stray,rate=1G,shared", -EINVAL, {"'shared'", "KEY=VALUE"}},
         {"pcap:,/dev/null,paced=2", -EINVAL, {"paced=2", "on or off"}},
         {"pcap:,/dev/null,pace=on", -EINVAL, {"'pace'", "paced"}},
     };
