@@ -5,8 +5,10 @@
  */
 #include "as_responder.h"
 
-#define LATE   64u  /* packets in which a delayed one comes */
-#define MISSED 256u /* packets that are put in order for one answer */
+#define LATE     64u  /* packets in which a delayed one comes */
+#define MISSED   256u /* packets that are put in order for one answer */
+#define STEPS    4u   /* requests before one whose IP identifications count, then, */
+#define STEP_MAX 64u  /* from one to the next by less than this */
 
 /* Has the responder refused what this NAK asks for, for want of a receive, between `from` and the
  * NAK and said nothing else of it since? */
@@ -51,18 +53,19 @@ static uint32_t never_shown(const struct responder *r, const struct packet *p, u
 }
 
 /* Has the requester sent what the capture hasn't shown before this answer? What comes later for the
- * first time may not have been sent before; if what was sent behind it was seen before, it has.
- * Nobody guesses the answer to a READ. */
+ * first time may not have been sent before; but if what was sent behind it was seen before, it has,
+ * and may have if the requester went back before that. Nobody guesses the answer to a READ. */
 static bool missed(const struct responder *r, const struct packet *p, uint32_t wanted)
 {
-    bool ack = packet_flags(p) & WIRE_F_ACK, before = false;
+    bool ack = packet_flags(p) & WIRE_F_ACK, before = false, back = false;
     const struct packet *end = ack ? r->d->packet + r->d->packets : p;
     for (const struct packet *q = r->d->packet; q < end; q++) {
         if (!packet_asks(r->d, q))
             continue;
         if (q->psn == wanted)
-            return q > p && before;
+            return q > p && (before || back);
         before = before || wire_psn_diff(q->psn, wanted) > 0;
+        back = back || (q > p && wire_psn_diff(q->psn, wanted) < 0);
     }
     return true;
 }
@@ -121,25 +124,50 @@ void excuse_order(struct responder *r, const struct packet *p)
         responder_give(r, (size_t)(missed[i] - r->d->packet));
 }
 
+/* Do the requester's numbers show that between these two packets there were others? They count, as
+ * far as the packets before tell. */
+static bool numbers_lack(const struct responder *r, const struct packet *last,
+                         const struct packet *next)
+{
+    const struct packet *q = last, *after = last;
+    unsigned steps = 0;
+    uint16_t step = (uint16_t)(next->ip_id - last->ip_id);
+    if (!last->ipv4 || step < 2 || step >= STEP_MAX)
+        return false;
+    for (unsigned n = 0; q > r->d->packet && n < BACK && steps < STEPS; n++) {
+        if (!packet_asks(r->d, --q))
+            continue;
+        step = (uint16_t)(after->ip_id - q->ip_id);
+        if (!step || step >= STEP_MAX)
+            return false;
+        after = q;
+        steps++;
+    }
+    return steps == STEPS;
+}
+
 /* Was something sent behind `last`, which this NAK asks for, that the capture has missed? Then it
  * has more of that before what was missed comes, or the requester goes back to `last` and on from
- * there at once, or an answer is to what has never been seen. Not if the requester's packets are
- * numbered, and none is missing. */
+ * there at once, or an answer is to what has never been seen, or to what comes later for the first
+ * time, as far as the capture has it: that only if numbers of the requester's packets are missing.
+ * None of it if they are numbered, and none is missing. */
 static bool gap_missed(const struct responder *r, const struct packet *nak,
                        const struct packet *last)
 {
-    const struct packet *q = nak, *end = r->d->packet + r->d->packets, *again = NULL;
+    const struct packet *q = nak, *end = r->d->packet + r->d->packets, *again = NULL, *first = NULL;
     int32_t next = (int32_t)packet_psns(r->d, last);
     bool answered = false;
     for (unsigned n = 0; ++q < end && n < BACK; n++) {
         int32_t off = wire_psn_diff(q->psn, nak->psn);
         if (packet_answers(r->d, q) && packet_positive(q) && off >= 0) {
             if (off >= next)
-                return again != NULL;
-            answered = true;
+                return again || (first && numbers_lack(r, last, first));
+            /* (before that it was the answer to `last`, come late) */
+            answered = answered || (again && q->kept->ns >= again->kept->ns);
         }
         if (!packet_asks(r->d, q) || off < 0)
             continue;
+        first = first ? first : q;
         if (off == 0)
             again = again ? again : q;
         else if (!again && off > next)

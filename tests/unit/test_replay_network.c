@@ -74,6 +74,14 @@ struct step {
     {                                                                                              \
         .opcode = WIRE_READ_RESP_##part_, .psn = psn_, .syndrome = WIRE_SYN_ACK                    \
     }
+#define SECOND_READ(part_, psn_)                                                                   \
+    {                                                                                              \
+        .opcode = WIRE_READ_RESP_##part_, .psn = psn_, .msn = 2, .syndrome = WIRE_SYN_ACK          \
+    }
+#define ACK_14                                                                                     \
+    {                                                                                              \
+        .opcode = WIRE_ACKNOWLEDGE, .psn = 14, .msn = 3, .syndrome = WIRE_SYN_ACK                  \
+    }
 #define UC(part_, psn_)                                                                            \
     {                                                                                              \
         .opcode = WIRE_OPCODE(WIRE_UC, WIRE_SEND_##part_), .psn = psn_                             \
@@ -108,6 +116,24 @@ static const struct row {
     {"ACK-05 of what is never sent; long after it a packet is lost behind the capture",
      {SEND(10), ACK(10), ACK(900), ANSWERED_8(11), ANSWERED_8(19), ANSWERED_8(27), ANSWERED_8(35),
       SEND(43), SEND(44), AFTER(2, NAK, 43), SEND(43), SEND(44), AFTER(2, ACK, 44), END},
+     1},
+    {"acknowledged, missed, and sent again behind a READ whose answers were overtaken",
+     {SEND(10),
+      ACK(10),
+      READ(11, 3 * MTU),
+      SECOND_READ(FIRST, 11),
+      ACK_14,
+      SECOND_READ(MIDDLE, 12),
+      SECOND_READ(LAST, 13),
+      {.opcode = WIRE_READ_REQUEST, .psn = 12, .dma_len = 2 * MTU, .us = 30},
+      SEND(14),
+      SECOND_READ(FIRST, 12),
+      SECOND_READ(LAST, 13),
+      ACK_14,
+      END}},
+    {"ACK-05 of what is sent next",
+     {SEND(10), ACK(10), READ(11, 3 * MTU), SECOND_READ(FIRST, 11), SECOND_READ(MIDDLE, 12),
+      SECOND_READ(LAST, 13), ACK_14, AGAIN(14), ACK_14, END},
      1},
     {"a mirror shows the fatal NAK twice",
      {SEND(10),
@@ -790,6 +816,49 @@ START_TEST(numbers_tell_what_is_missing)
 }
 END_TEST
 
+/* A step whose packet has this number. */
+struct numbered {
+    struct step step;
+    uint16_t ip_id; /* 0: of an answer, which has any */
+};
+
+/* ACK-07: likewise, but what the NAK asks for comes late, behind the capture, and is answered. Then
+ * numbers that are missing are the only excuse: `guilty` has them all. */
+START_TEST(numbers_tell_that_it_was_late)
+{
+    static const struct {
+        struct numbered innocent[8], guilty[8];
+    } late[] = {
+        {{{SEND(15), 105}, {NAK(15)}, {ACK(15)}, {SEND(15), 107}, {SEND(16), 108}, {ACK(16)}},
+         {{SEND(15), 105}, {NAK(15)}, {ACK(15)}, {SEND(15), 106}, {SEND(16), 107}, {ACK(16)}}},
+        {{{SEND(15), 105}, {NAK(15)}, {ACK(15)}, {SEND(16), 108}, {ACK(16)}},
+         {{SEND(15), 105}, {NAK(15)}, {ACK(15)}, {SEND(16), 106}, {ACK(16)}}},
+    };
+    for (unsigned k = 0; k < sizeof late / sizeof *late; k++)
+        for (unsigned guilty = 0; guilty < 2; guilty++) {
+            const struct numbered *row = guilty ? late[k].guilty : late[k].innocent;
+            struct replay *r = replay_new(0);
+            struct tally t = {.rule = "ACK-07"};
+            uint64_t n = 0, ns = 0;
+            for (uint32_t i = 0; i < 5; i++) {
+                struct step before = SEND(10 + i);
+                before.copy = (uint8_t)i;
+                add_step(r, before, &n, ns += US);
+                add_step(r, (struct step)ACK(10 + i), &n, ns += US);
+            }
+            for (unsigned i = 0; i < 8 && row[i].step.psn; i++) {
+                struct step s = row[i].step;
+                s.copy = row[i].ip_id ? (uint8_t)(100 + n - row[i].ip_id) : 0;
+                add_step(r, s, &n, ns += US);
+            }
+            ck_assert_int_eq(replay_run(r, REPLAY_RESPONDER, on_difference, NULL, &t), 0);
+            replay_free(r);
+            ck_assert_msg(t.n == guilty && !t.others, "row %u: %u found, %u of other rules", k, t.n,
+                          t.others);
+        }
+}
+END_TEST
+
 /* ACK-07: at the responder's port, what shows the gap is recorded behind the NAK; its time says
  * that it came before, or that it didn't. */
 START_TEST(times_tell_what_came_first)
@@ -918,6 +987,7 @@ int main(void)
     tcase_add_test(c, at_both_ends);
     tcase_add_test(c, at_both_ends_in_one);
     tcase_add_test(c, numbers_tell_what_is_missing);
+    tcase_add_test(c, numbers_tell_that_it_was_late);
     tcase_add_test(c, times_tell_what_came_first);
     tcase_add_test(c, a_large_window);
     tcase_add_test(c, options_that_our_engine_has_not);
