@@ -4,9 +4,21 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "drill_priv.h"
+
+/* What has been taken goes once nothing before it waits: a long script doesn't go through all that
+ * it ever took. */
+#define FORGET(list, list_tail)                                                                    \
+    while ((list) && (list)->taken) {                                                              \
+        void *first = (list);                                                                      \
+        (list) = (list)->next;                                                                     \
+        free(first);                                                                               \
+        if (!(list))                                                                               \
+            (list_tail) = &(list);                                                                 \
+    }
 
 /* ---- completions and events ---- */
 
@@ -72,10 +84,12 @@ static bool cqe(struct drill_run *run, const struct drill_stmt *st, bool *done)
     if (*run->r->fields)
         return drill_end(run, DRILL_FAIL, st, "another completion came (id %" PRIu64 ")",
                          c->wc.wr_id);
+    uint64_t ns = c->ns;
     c->taken = true;
     c->cq->held--;
     run->r->checks++;
-    return drill_timely(run, st, c->ns);
+    FORGET(run->completions, run->completions_tail)
+    return drill_timely(run, st, ns);
 }
 
 static bool event(struct drill_run *run, const struct drill_stmt *st, bool *done)
@@ -95,9 +109,11 @@ static bool event(struct drill_run *run, const struct drill_stmt *st, bool *done
     if (h->event != st->word)
         return drill_end(run, DRILL_FAIL, st, "the event was %s",
                          drill_word_name(drill_events, h->event));
+    uint64_t ns = h->ns;
     h->taken = true;
     run->r->checks++;
-    return drill_timely(run, st, h->ns);
+    FORGET(run->events, run->events_tail)
+    return drill_timely(run, st, ns);
 }
 
 static uint64_t cm_value(const struct cm_event *ev, int id)
@@ -166,9 +182,11 @@ static bool cm_happened(struct drill_run *run, const struct drill_stmt *st, bool
         c->dead = false;
         c->conn = h->ev.conn;
     }
+    uint64_t ns = h->ns;
     h->taken = true;
     run->r->checks++;
-    return drill_timely(run, st, h->ns);
+    FORGET(run->cm_events, run->cm_events_tail)
+    return drill_timely(run, st, ns);
 }
 
 bool drill_happened(struct drill_run *run, const struct drill_stmt *st, bool *done)

@@ -4,8 +4,10 @@
  * don't come true fails, at the right line, for the right reason. tests/drill holds those that
  * pass.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "drill.h"
 #include "unit.h"
@@ -367,6 +369,29 @@ START_TEST(responses_go_on_by_themselves)
 }
 END_TEST
 
+/* CPU seconds for so many WRITEs, one after the other. */
+static double cpu_of(unsigned n)
+{
+    char text[256];
+    struct timespec a, b;
+    snprintf(text, sizeof(text),
+             "qp A rc\nmr M 4K\nremote R 4K\nrepeat %u {\npost A write from M,1 to R\n"
+             "> write_only\n< ack psn i\ncqe A success\n}\n",
+             n);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &a);
+    passes(text, &(struct drill_options){.psn = 0});
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &b);
+    return (double)(b.tv_sec - a.tv_sec) + (double)(b.tv_nsec - a.tv_nsec) / 1e9;
+}
+
+/* What a script has taken is not gone through again. */
+START_TEST(a_long_script_takes_longer_in_proportion)
+{
+    double few = cpu_of(10000), many = cpu_of(60000);
+    ck_assert_msg(many < 18 * few, "%.3f s for 10,000, %.3f s for six times as many", few, many);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("drill");
@@ -379,6 +404,7 @@ int main(void)
     tcase_add_test(t, frames_are_told_with_their_time_and_statement);
     tcase_add_test(t, frames_have_the_order_of_the_wire);
     tcase_add_test(t, responses_go_on_by_themselves);
+    tcase_add_test(t, a_long_script_takes_longer_in_proportion);
     tcase_set_timeout(t, 60);
     suite_add_tcase(s, t);
     return unit_run(s);
