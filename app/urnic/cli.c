@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -220,8 +221,14 @@ int cli_host(const char *text, char *host, size_t size, uint16_t *port)
     memcpy(host, begin, (size_t)(end - begin));
     host[end - begin] = 0;
     struct in6_addr ip;
-    if (inet_pton(AF_INET, host, &ip) != 1 && inet_pton(AF_INET6, host, &ip) != 1) {
+    struct in_addr ip4;
+    bool v4 = inet_pton(AF_INET, host, &ip4) == 1;
+    if (!v4 && inet_pton(AF_INET6, host, &ip) != 1) {
         cli_error("'%s' is not an IP address", host);
+        return -1;
+    }
+    if (v4 ? IN_MULTICAST(ntohl(ip4.s_addr)) : IN6_IS_ADDR_MULTICAST(&ip)) {
+        cli_error("'%s' is the address of a group: there are no connections to one", host);
         return -1;
     }
     uint64_t v;

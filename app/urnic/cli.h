@@ -55,7 +55,7 @@ int cli_size(const char *option, const char *text, uint64_t min, uint64_t max, u
 int cli_number(const char *option, const char *text, uint64_t min, uint64_t max, uint64_t *out);
 /* Seconds, fractions allowed, as ns. */
 int cli_seconds(const char *option, const char *text, uint64_t *ns);
-/* "HOST" or "HOST:PORT" or "[v6]:PORT". */
+/* "HOST" or "HOST:PORT" or "[v6]:PORT", not of a group. */
 int cli_host(const char *text, char *host, size_t size, uint16_t *port);
 
 /* "12.3 MiB", "9.81 Gb/s", "1.50 ms" in `buf`, which is returned; 32 octets are enough. */

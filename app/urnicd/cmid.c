@@ -259,6 +259,9 @@ int cmgr_resolve(struct cm_id *id, const struct ipc_cm_addr *req, uint64_t now)
     if ((id->state != CM_ID_IDLE && id->state != CM_ID_BOUND) || id->resolving)
         return -EINVAL;
     memcpy(remote.b, dst->ip, 16);
+    /* A datagram's id may go on to join the group; to a group there is no connection. */
+    if (id->ps == IPC_PS_TCP && wire_addr_is_multicast(&remote))
+        return -EINVAL;
     bool choose = sockaddr_any(&src);
     if (choose) {
         int rc = neigh_source(id->device->neigh, &remote, &local);

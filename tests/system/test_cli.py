@@ -99,6 +99,8 @@ WRONG = {
         ("10.0.0.2:0", "port: 0"),
         ("10.0.0.2:99999", "port: 99999"),
         ("[fd00::1", "'[fd00::1'"),
+        ("224.0.0.5", "'224.0.0.5' is the address of a group"),
+        ("[ff02::1]:7", "'ff02::1' is the address of a group"),
         ("10.0.0.2 --op wirte", "--op: 'wirte' is none of write, read, send"),
         ("10.0.0.2 --size 3G", "--size: 3G"),
         ("10.0.0.2 --size 8,x", "--size: 'x'"),

@@ -649,6 +649,38 @@ START_TEST(resolves_again)
 }
 END_TEST
 
+/* CM-25: nobody connects to a group or to everybody. Who waits for an answer hears so at once. */
+START_TEST(groups_are_no_peers)
+{
+    static const char *const everybody[] = {"10.0.0.255", "255.255.255.255"};
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(PORT)};
+    struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_port = htons(PORT)};
+    const struct sockaddr *dst = (struct sockaddr *)&to, *dst6 = (struct sockaddr *)&six;
+    struct urnic_cm_channel *ca;
+    struct urnic_cm_id *id, *datagrams;
+
+    up();
+    ck_assert_int_eq(urnic_create_cm_channel(a.ctx, &ca), 0);
+    ck_assert_int_eq(urnic_create_id(ca, URNIC_PS_TCP, NULL, &id), 0);
+    ck_assert_int_eq(urnic_create_id(ca, URNIC_PS_UDP, NULL, &datagrams), 0);
+    inet_pton(AF_INET, "239.1.2.3", &to.sin_addr);
+    inet_pton(AF_INET6, "ff0e::7", &six.sin6_addr);
+    ck_assert_int_eq(urnic_resolve(id, NULL, dst, 1000), -EINVAL);
+    ck_assert_int_eq(urnic_resolve_addr(id, NULL, dst6, 1000), -EINVAL);
+    ck_assert_int_eq(urnic_resolve(datagrams, NULL, dst, 1000), 0);
+    await_cm(ca, URNIC_CM_ROUTE_RESOLVED);
+    for (unsigned i = 0; i < 2; i++) {
+        inet_pton(AF_INET, everybody[i], &to.sin_addr);
+        ck_assert_int_eq(urnic_resolve(id, NULL, dst, 1000), 0);
+        ck_assert_int_eq(await_cm(ca, URNIC_CM_ADDR_ERROR).status, -ENETUNREACH);
+    }
+    ck_assert_int_eq(urnic_destroy_id(datagrams), 0);
+    ck_assert_int_eq(urnic_destroy_id(id), 0);
+    ck_assert_int_eq(urnic_destroy_cm_channel(ca), 0);
+    down();
+}
+END_TEST
+
 /* WIRE-28: who names no source address sends from the one that reaches the next hop; where there is
  * no way the event tells. */
 START_TEST(chooses_its_source)
@@ -783,6 +815,7 @@ int main(void)
     tcase_add_test(t, says_who_is_missing);
     tcase_add_test(t, gives_up_in_time);
     tcase_add_test(t, resolves_again);
+    tcase_add_test(t, groups_are_no_peers);
     tcase_add_test(t, chooses_its_source);
     tcase_add_test(t, lets_receivers_in);
     suite_add_tcase(s, t);

@@ -131,10 +131,11 @@ URNIC_API int urnic_id_addr(struct urnic_cm_id *id, uint8_t local[16], uint16_t 
 URNIC_API int urnic_listen(struct urnic_cm_id *id, int backlog);
 /* Events ADDR_RESOLVED, then on ROUTE_RESOLVED; or the _ERROR of each. src may be NULL; timeout_ms
  * 0 = 2,000. -EADDRNOTAVAIL: src is not an address of the device; -EAFNOSUPPORT; -EINVAL: src and
- * dst are of different families, or the id is resolving, resolved or listening already. Who can't
- * be reached is told by the event: its status is -ENETUNREACH, -EHOSTUNREACH (nobody has that
- * address, asked for 3 s) or -ETIMEDOUT (the time was over before). Finding the route then takes no
- * time, and its timeout_ms says nothing. */
+ * dst are of different families, the id is resolving, resolved or listening already, or dst is a
+ * multicast address, to which only datagrams go (URNIC_PS_UDP). Who can't be reached is told by the
+ * event: its status is -ENETUNREACH, -EHOSTUNREACH (nobody has that address, asked for 3 s) or
+ * -ETIMEDOUT (the time was over before). Finding the route then takes no time, and its timeout_ms
+ * says nothing. */
 URNIC_API int urnic_resolve_addr(struct urnic_cm_id *id, const struct sockaddr *src,
                                  const struct sockaddr *dst, int timeout_ms);
 URNIC_API int urnic_resolve_route(struct urnic_cm_id *id, int timeout_ms);
@@ -192,9 +193,9 @@ struct urnic_conn {
  * `prepare`, which is called (if not NULL) with the new queue pair in INIT; it returns 0 or -errno.
  * -EHOSTUNREACH: nobody has that address; -ETIMEDOUT: nobody answers, or the time was over before
  * that was known; -ENETUNREACH: no route to it; -ECONNREFUSED: nobody listens, or rejected;
- * -ECONNABORTED: the peer has accepted and gone; -EINVAL: `ip` is no address, or as
- * urnic_create_qp; -EPROTOTYPE: a queue pair for datagrams, which takes an id of its own; -EDQUOT:
- * too many connections; -ENODEV; what `prepare` said. */
+ * -ECONNABORTED: the peer has accepted and gone; -EINVAL: `ip` is no address or a multicast one,
+ * or as urnic_create_qp; -EPROTOTYPE: a queue pair for datagrams, which takes an id of its own;
+ * -EDQUOT: too many connections; -ENODEV; what `prepare` said. */
 URNIC_API int urnic_connect_addr(struct urnic_context *ctx, const char *ip, uint16_t port,
                                  struct urnic_conn_attr *attr,
                                  int (*prepare)(void *arg, struct urnic_qp *qp), void *arg,
