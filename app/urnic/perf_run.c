@@ -87,7 +87,8 @@ int perf_bandwidth(struct perf_end *e, struct perf_qp *q, const struct perf_opti
     int rc = 0;
 
     if (o->count) {
-        p.quota = (o->count / o->qps + unit - 1) / unit * unit;
+        uint64_t each = o->count / o->qps + (o->count % o->qps > 0);
+        p.quota = (each + unit - 1) / unit * unit;
         target = p.quota * o->qps;
     }
     for (unsigned i = 0; i < o->qps; i++)

@@ -671,6 +671,12 @@ def measuring():
                           stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
         out, err = client.communicate(timeout=30)
         check(client.returncode == 0 and len(out.splitlines()) == 2, f"perf before its server: {client.returncode} {out} {err}")
+        for args in (["--qps", "4"], ["--qps", "4", "--batch", "1"]):  # 10 are not a multiple of 4, 3 are less
+            for count in (3, 10):
+                r = run(URNIC, ["perf", "--device", "urn0", "--size", "64", "--working-set", "64", "--json", "--count",
+                                str(count), *args, "10.0.0.2"])
+                check(r.returncode == 0 and count <= json.loads(r.stdout)["messages"] < count + 4 * 16,
+                      f"perf --count {count} {args}: {r.stdout} {r.stderr}")
         r = run(URNIC, ["perf", "--device", "urn0", "--working-set", "1M", "--count", "1", "10.0.0.2"])
         check(r.returncode == 1 and "offers 65536 octets, the working set has 1048576" in r.stderr,
               f"perf, more than the server's buffer: {r.returncode} {r.stderr}")
