@@ -23,7 +23,7 @@
 
 struct record {
     uint32_t size; /* of the whole record; 0 = the rest of the ring is unused */
-    uint32_t caplen;
+    uint32_t len;  /* of the whole frame; what the file takes of it is there */
     uint64_t now;
     uint16_t drop;
     uint8_t out;
@@ -59,7 +59,7 @@ static uint64_t capture_drain(struct capture *c)
             continue;
         }
         const char *comment = c->comments && r->drop ? engine_counter_names[r->drop] : NULL;
-        pcapng_packet(c->file, 0, r->now, r->out ? PCAPNG_OUT : PCAPNG_IN, r->frame, r->caplen,
+        pcapng_packet(c->file, 0, r->now, r->out ? PCAPNG_OUT : PCAPNG_IN, r->frame, r->len,
                       comment);
         tail += r->size;
         atomic_store_explicit(&c->tail, tail, memory_order_release);
@@ -178,7 +178,7 @@ static void capture_put(struct capture *c, const uint8_t *frame, uint32_t len, b
     }
     struct record *r = (struct record *)(void *)(c->ring + at);
     r->size = size;
-    r->caplen = keep;
+    r->len = len;
     r->now = now;
     r->drop = drop;
     r->out = sent;

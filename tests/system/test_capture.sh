@@ -62,5 +62,11 @@ done
 "$urnic" capture --device urn0 --qp "$qpn" --for 0.3 "$dir/one.pcapng" >"$dir/c1.log" 2>&1 </dev/null ||
     fail "the capture of one queue pair failed"
 python3 "$here/check_capture.py" "$dir/one.pcapng" "$qpn" || fail "other queue pairs are in it"
+
+# What is cut off still counts in a frame's length on the wire.
+"$urnic" capture --device urn0 --snaplen 100 --for 0.3 "$dir/cut.pcapng" >"$dir/c2.log" 2>&1 </dev/null ||
+    fail "the capture with --snaplen failed"
+tshark -r "$dir/cut.pcapng" -T fields -e frame.cap_len -e frame.len 2>/dev/null | sort -u >"$dir/lengths"
+grep -q '^100[[:space:]]1[0-9][0-9][0-9]$' "$dir/lengths" || fail "lengths with --snaplen 100: $(cat "$dir/lengths")"
 kill -INT "$perf"
 wait "$perf" || fail "perf failed"
