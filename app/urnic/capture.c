@@ -5,9 +5,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "admin.h"
@@ -46,9 +46,11 @@ static int capture(struct admin *a, struct ipc_capture *request, int fd, uint64_
         return -EPROTO;
     fprintf(stderr, "capturing %s; Ctrl-C ends\n", request->device);
 
+    /* Nothing comes unasked, but the end of the daemon: the call below says so. */
+    struct pollfd gone = {.fd = a->sock, .events = POLLIN};
     uint64_t end = ns ? cli_now() + ns : UINT64_MAX;
-    while (!cli_stop && cli_now() < end)
-        nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+    while (!cli_stop && cli_now() < end && poll(&gone, 1, 50) <= 0)
+        ;
 
     struct ipc_handle stop = {.hdr = {.type = IPC_CAPTURE_STOP}, .handle = handle.handle};
     struct ipc_captured result;

@@ -70,3 +70,16 @@ tshark -r "$dir/cut.pcapng" -T fields -e frame.cap_len -e frame.len 2>/dev/null 
 grep -q '^100[[:space:]]1[0-9][0-9][0-9]$' "$dir/lengths" || fail "lengths with --snaplen 100: $(cat "$dir/lengths")"
 kill -INT "$perf"
 wait "$perf" || fail "perf failed"
+
+# Nothing comes any more from a daemon that has ended.
+"$urnic" capture --device urn0 "$dir/last.pcapng" >"$dir/c3.log" 2>&1 </dev/null &
+capture=$!
+pids+=("$capture")
+wait_line capturing "$dir/c3.log"
+"$urnicd" --stop
+for ((i = 0; i < 200; i++)); do
+    kill -0 "$capture" 2>/dev/null || break
+    sleep 0.05
+done
+((i < 200)) || fail "the capture outlives its daemon"
+! wait "$capture" || fail "a capture whose daemon has ended is no success"
