@@ -21,6 +21,8 @@ root=$dir/root
 pc=$(find "$root" -name urnic.pc)
 [ -n "$pc" ] || fail "no urnic.pc"
 prefix=$root$(sed -n 's/^prefix=//p' "$pc")
+outside=$(find "$root" ! -type d ! -path "$prefix/*")
+[ -z "$outside" ] || fail "outside of the prefix: $outside"
 export PKG_CONFIG_SYSROOT_DIR=$root PKG_CONFIG_LIBDIR=${pc%/*}
 LD_LIBRARY_PATH=$root$(PKG_CONFIG_SYSROOT_DIR='' pkg-config --variable=libdir urnic)
 export LD_LIBRARY_PATH
