@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """The documents are true where a program can tell: links lead somewhere, files, scripts and subcommands that are
-named exist, and who may include whom is what the build says, in the table of CONTRIBUTING.md, in
-doc/architecture.md and in its picture.
+named exist, with or without their folders, what is said to be in a file is there, and who may include whom is what
+the build says, in the table of CONTRIBUTING.md, in doc/architecture.md and in its picture.
 
 usage: test_docs.py SOURCE_ROOT URNIC
 """
@@ -56,6 +56,26 @@ def names(document, commands):
         check(exists(path) or "infiniband" in path or path == "lib/verbs", f"{document}: there is no {path}")
     for word in re.findall(r"^ {4}(?:[$#] )?(?:sudo )?urnic (?:--socket \S+ )?([a-z]\w*)", text, re.M):
         check(word in commands, f"{document}: urnic {word} is no subcommand")
+
+
+def sources(documents):
+    """Files of ours that are named without their folders exist, and have in them what is said to be there: «`NAME`
+    (`FILE`)». The catalogue of rules names Linux's files."""
+    homes = {}
+    for path in glob.glob(os.path.join(ROOT, "*", "**", "*.*"), recursive=True):
+        if re.match(rf"(?:{FOLDERS})/", os.path.relpath(path, ROOT)):
+            homes.setdefault(os.path.basename(path), []).append(path)
+    named = placed = 0
+    for document in set(documents) - {"doc/conformance.md"}:
+        text = read(document)
+        for name in re.findall(r"`(?:[\w-]+/)*([a-z0-9_-]+\.(?:c|h|py|sh|drill|sim))`", text):
+            named += 1
+            check(name in homes or name == "dpdk-devbind.py", f"{document}: there is no {name}")
+        for word, name in re.findall(r"`(?:const )?(?:struct )?(\w+)`\s+\(`(?:[\w-]+/)*([\w-]+\.[ch])`", text):
+            placed += 1
+            there = any(re.search(rf"\b{word}\b", read(path)) for path in homes.get(name, []))
+            check(there, f"{document}: there is no {word} in {name}")
+    check(named > 80 and placed > 3, f"{named} files named, {placed} with what is in them")
 
 
 def says(want, got):
@@ -219,6 +239,7 @@ def main():
     check(len(documents) > 10, "documents")
     for document in documents:
         names(document, commands)
+    sources(documents)
     for document, least in (("README.md", 4), ("doc/lint.md", 1), ("doc/replay.md", 1),
                             ("doc/faults.md", 1), ("doc/worked-example.md", 2)):
         outputs(document, least)
