@@ -71,9 +71,15 @@ int packets_index(struct direction *d)
         held_give(d->held, n * sizeof(*d->answer));
         return -ENOMEM;
     }
-    for (size_t i = 0; i < d->packets; i++)
-        if (packet_answers(d, &d->packet[i]))
-            d->answer[d->answered++] = (uint32_t)i;
+    d->naks = 0;
+    for (size_t i = 0; i < d->packets; i++) {
+        const struct packet *p = &d->packet[i];
+        if (!packet_answers(d, p))
+            continue;
+        d->answer[d->answered++] = (uint32_t)i;
+        if (p->opcode == WIRE_ACKNOWLEDGE && wire_aeth_kind(p->syndrome) == WIRE_AETH_NAK)
+            d->naks |= 1u << (p->syndrome & 31);
+    }
     return 0;
 }
 

@@ -52,6 +52,8 @@ bool evidence_refused(const struct direction *d, const struct packet *p, uint8_t
                         ? (uint32_t)(((uint64_t)p->dma_len + d->mtu - 1) / d->mtu)
                         : packet_psns(d, p);
     size_t at = (size_t)(p - d->packet);
+    if (!(d->naks >> (syndrome & 31) & 1))
+        return false;
     for (size_t i = packets_behind(d, at); i < d->answered && d->answer[i] - at < AHEAD_MAX; i++) {
         const struct packet *q = &d->packet[d->answer[i]];
         uint32_t off = (q->psn - p->psn) & WIRE_PSN_MASK;

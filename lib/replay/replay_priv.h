@@ -46,6 +46,7 @@ struct direction {
     size_t packets;
     uint32_t *answer; /* which of them are usable answers: there may be none for long stretches */
     size_t answered;  /* how many */
+    uint32_t naks;    /* NAK codes among them: bits by number */
     struct held *held;
     const struct fields *fields; /* what lint has found */
     struct lint_flow_info flow, answers;
