@@ -511,6 +511,10 @@ def manuals():
         for option in re.findall(r"^ +(?:-\w, )?(--[a-z-]+)[ ,]", page.stdout, re.M):
             r = run(URNIC, [command, option, "--frobnicate"])
             check(f"unrecognized option '{option}" not in r.stderr, f"{command} --help: {option} does not exist")
+    # An example that brings its input along does what it shows.
+    example = re.search(r"^ +(printf .*\n.*)", run(URNIC, ["drill", "--help"]).stdout, re.M)[1]
+    r = run("sh", ["-c", example], PATH=os.path.dirname(URNIC) + ":" + os.environ["PATH"])
+    check(r.returncode == 0 and r.stdout.startswith("1 passed, 0 failed"), f"{example}: {r.stdout}{r.stderr}")
     page = run(URNICD, ["--help"])
     check(page.returncode == 0 and page.stdout.startswith("usage: urnicd"), "urnicd --help")
     for part in ("\nExit status:\n", "\nExamples:\n", "\nSee also: "):
