@@ -45,6 +45,22 @@ static const struct step reread_late[] = {
     RESP(READ_RESP_ONLY, 105, 1024, 2),
     END};
 
+/* REQ-12: the response that made room for the next READ is written down behind that, but has an
+ * earlier time. */
+static const struct step response_late[] = {
+    {.cm = CM_REQ},
+    {.cm = CM_REP, .from_b = true},
+    {.opcode = RC(READ_REQUEST), .psn = 100, .dma_len = 8},
+    {.opcode = RC(READ_REQUEST), .psn = 101, .dma_len = 8, .after = 20},
+    {.from_b = true,
+     .opcode = RC(READ_RESP_ONLY),
+     .psn = 100,
+     .len = 8,
+     .syndrome = 0x1F,
+     .msn = 1,
+     .after = (uint64_t)-5},
+    RESP(READ_RESP_ONLY, 101, 8, 2),
+    END};
 #define ANNOUNCED_100                                                                              \
     {.cm = CM_REQ},                                                                                \
     {                                                                                              \
@@ -342,6 +358,7 @@ static const struct row good[] = {
     {"PSN-01 a packet missed", begun_within, LATER},
     {"PSN-01 a READ missed", begun_reread, LATER},
     {"PSN-01 reordered", begun_reordered, LATER},
+    {"REQ-12 written down too late", response_late, LATER},
     {"rc", steps_rc, LATER},
     {"loss", steps_loss, LATER},
     {"rnr", steps_rnr, LATER},

@@ -643,6 +643,22 @@ static const struct step ack_101 = ACK(101, 2);
 static const struct step read_again = {
     .opcode = RC(READ_REQUEST), .psn = 104, .dma_len = 8, .va = 0};
 
+static const struct step steps_just_before[] = {
+    {.cm = CM_REQ},
+    {.cm = CM_REP, .from_b = true},
+    SEND(100, 64),
+    ACK(100, 1),
+    {.opcode = RC(READ_REQUEST), .psn = 101, .dma_len = 8},
+    /* 5 */ {.opcode = RC(READ_REQUEST), .psn = 102, .dma_len = 8, .after = 9},
+    {.from_b = true,
+     .opcode = RC(READ_RESP_ONLY),
+     .psn = 101,
+     .len = 8,
+     .syndrome = 0x1F,
+     .msn = 2,
+     .after = 4},
+    RESP(READ_RESP_ONLY, 102, 8, 3),
+    END};
 static void psn_70000(struct step *s)
 {
     s->psn += 70000;
@@ -763,6 +779,8 @@ static const struct row rows[] = {
     {"REQ-06 a PSN of a READ's responses", steps_rc, 12, .step = psn_105},
     {"REQ-10 AckReq on an ACK", steps_rc, 13, .step = ackreq},
     {"REQ-12 one READ too many", steps_cm, 8, .extra = &read_again},
+    {"REQ-12 one just before the response that made room", steps_just_before, 5,
+     .verdict = LINT_UNDECIDABLE},
     {"REQ-28 READ response for a SEND", steps_rc, 13, .step = read_for_send},
     {"REQ-28 ATOMIC acknowledge for a FLUSH", flush, 3, .step = atomic_for_flush},
     {"REQ-30 ONLY where FIRST must be", steps_rc, 7, .step = only},
