@@ -605,13 +605,14 @@ struct stream {
     uint32_t count, sent, got;
 };
 
-/* Send a stream to the other side and take its stream, on one thread for each side. */
+/* Send a stream to the other side and take its stream, on one thread for each side. It takes as
+ * long as it takes, but not long without a frame. */
 static void *run_stream(void *arg)
 {
     struct stream *s = arg;
-    uint64_t end = now_ns() + 4 * PATIENCE;
+    uint64_t end = now_ns() + 4 * PATIENCE, now;
 
-    while ((s->sent < s->count || s->got < s->count) && now_ns() < end) {
+    while ((s->sent < s->count || s->got < s->count) && (now = now_ns()) < end) {
         unsigned n = 0;
         /* Bounded by what the other side has echoed in its own stream: nothing may overflow. */
         if (s->sent < s->count && s->sent < s->got + 256) {
@@ -621,7 +622,9 @@ static void *run_stream(void *arg)
         s->sent += n;
         unsigned got = receive_some(port[s->side], s->got, len_mixed);
         s->got += got;
-        if (!n && !got)
+        if (n || got)
+            end = now + 4 * PATIENCE;
+        else
             sched_yield();
     }
     return NULL;
