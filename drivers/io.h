@@ -33,7 +33,7 @@ struct io_port;
 /* A received frame, lent to the caller until rx_release. The caller may not write to it. */
 struct io_frame {
     const uint8_t *data;
-    uint32_t len;
+    uint32_t len;   /* at least 1 */
     uint32_t flags; /* IO_RX_* */
 };
 

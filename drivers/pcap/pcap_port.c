@@ -69,7 +69,7 @@ static void read_ahead(struct pcap_port *p)
             p->stats.rx_oversize++;
             continue;
         }
-        if (h->caplen < h->len) {
+        if (h->caplen < h->len || h->len == 0) {
             p->stats.rx_drop++;
             continue;
         }

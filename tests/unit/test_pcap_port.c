@@ -59,19 +59,19 @@ static struct io_port *open_in(const char *more)
 
 START_TEST(bad_records_are_counted)
 {
-    static const uint32_t len[] = {60, 100, 12000, 70}, cap[] = {60, 80, 12000, 70};
+    static const uint32_t len[] = {60, 100, 12000, 0, 70}, cap[] = {60, 80, 12000, 0, 70};
     struct io_frame f[8];
     struct io_stats st;
     struct io_link link;
 
-    write_pcap(DLT_EN10MB, len, cap, 4);
+    write_pcap(DLT_EN10MB, len, cap, 5);
     struct io_port *p = open_in("");
     ck_assert_uint_eq(p->ops->rx_peek(p, f, 8, 0), 2);
     ck_assert_uint_eq(f[0].len, 60);
     ck_assert_uint_eq(f[1].len, 70);
-    ck_assert_uint_eq(f[1].data[69], 4);
+    ck_assert_uint_eq(f[1].data[69], 5);
     p->ops->stats(p, &st);
-    ck_assert_uint_eq(st.rx_drop, 1);
+    ck_assert_uint_eq(st.rx_drop, 2);
     ck_assert_uint_eq(st.rx_oversize, 1);
     p->ops->link(p, &link);
     ck_assert(link.up); /* the end comes when all has been given back */
