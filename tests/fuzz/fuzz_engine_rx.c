@@ -25,7 +25,7 @@ enum command {
     CMD_RECV,   /* post a receive */
     CMD_SEND,   /* post a work request */
     CMD_ERR,    /* queue pair to ERR, or (8) RESET and back to RTS */
-    CMD_RENEW,  /* destroy the queue pair and make another */
+    CMD_RENEW,  /* destroy the queue pair and make another; (8) one that places early (LR-09) */
     CMD_REVOKE, /* deregister a region and register it anew; (8) bind or invalidate the window */
     CMD_MAX
 };
@@ -47,7 +47,8 @@ struct world {
     struct engine *e;
     struct cq *cq;
     struct srq *srq;
-    struct qp *qp[QPS]; /* RC, RC with SRQ, UC, UD */
+    struct qp *qp[QPS];    /* RC, RC with SRQ, UC, UD */
+    uint8_t recovery[QPS]; /* enum engine_recovery */
     uint32_t pd, key[REGIONS], window;
     struct object *obj[REGIONS], *all;
     uint8_t frames[BURST][5200];
@@ -146,7 +147,7 @@ static void to_rts(struct qp *qp, unsigned i)
         .max_rd_atomic = 4,
         .max_dest_rd_atomic = 2,
         .e2e_credits = i == 0,
-        .recovery = i == 1 ? RECOVER_SR : RECOVER_GBN,
+        .recovery = w.recovery[i],
     };
     unsigned init = QPA_PKEY_INDEX | QPA_PORT, rtr = 0, rts = QPA_SQ_PSN;
     if (i < 3) {
@@ -214,8 +215,10 @@ static void start(const uint8_t *data, size_t size)
     for (unsigned i = 0; i < REGIONS; i++)
         add_region(i);
     CHECK(mem_mw_alloc(engine_mem(w.e), w.pd, 2, &w.window) == 0);
-    for (unsigned i = 0; i < QPS; i++)
+    for (unsigned i = 0; i < QPS; i++) {
+        w.recovery[i] = i == 1 ? RECOVER_SR : RECOVER_GBN;
         add_qp(i);
+    }
 }
 
 static void copies(unsigned n, int status)
@@ -545,6 +548,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             break;
         case CMD_RENEW:
             engine_qp_destroy(w.e, w.qp[arg & 3]);
+            if (arg & 8)
+                w.recovery[arg & 3] = RECOVER_GBN_OOO;
             add_qp(arg & 3);
             break;
         default:
