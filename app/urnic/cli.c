@@ -89,10 +89,18 @@ void cli_errno(int rc, const char *format, ...)
         daemon_hint();
 }
 
+static bool socket_named;
+
 /* By the environment, so that liburnic and the tools' own connection agree. */
 void cli_set_socket(const char *path)
 {
     setenv(IPC_SOCKET_ENV, path, 1);
+    socket_named = true;
+}
+
+bool cli_socket_named(void)
+{
+    return socket_named;
 }
 
 bool cli_option(int c, const struct cli_command *cmd, int *status)

@@ -30,6 +30,8 @@ extern const struct cli_command cmd_info, cmd_stat, cmd_top, cmd_doctor, cmd_per
 
 /* Use the daemon at this socket (`--socket`, before or behind the subcommand). */
 void cli_set_socket(const char *path);
+/* Has it been called? */
+bool cli_socket_named(void);
 
 /* Messages name this subcommand from now on. */
 void cli_begin(const char *name);

@@ -119,8 +119,8 @@ static void check_socket(const struct subject *s, struct finding *f)
     const char *named = env && *env ? env : geteuid() == 0 ? IPC_SOCKET_SYSTEM : NULL;
     f->level = GOOD;
     if (named) {
-        snprintf(f->text, sizeof f->text, "the socket is %s%s", named,
-                 named == env ? ", by " IPC_SOCKET_ENV : "");
+        const char *by = cli_socket_named() ? ", by --socket" : ", by " IPC_SOCKET_ENV;
+        snprintf(f->text, sizeof f->text, "the socket is %s%s", named, named == env ? by : "");
     } else if (!dir || dir[0] != '/') {
         snprintf(f->text, sizeof f->text, "the socket is " IPC_SOCKET_TMP, (unsigned)geteuid());
     } else if (access(dir, W_OK) == 0) {

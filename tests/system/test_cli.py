@@ -476,6 +476,8 @@ def doctor():
     check(("link", "note") in found("memif:/none/s,role=client"), "doctor: a server may come later")
     check("/named/here, by URNIC_SOCKET" in found("mem:l", URNIC_SOCKET="/named/here").get(("socket", "good"), ""),
           "doctor: URNIC_SOCKET")
+    for args in (["--socket", "/named/here", "doctor"], ["doctor", "--socket", "/named/here"]):
+        check("the socket is /named/here, by --socket" in run(URNIC, [*args, "mem:l"]).stdout, f"{args}")
     where = "/run/urnic/urnicd.sock" if os.geteuid() == 0 else f"/tmp/urnic-{os.geteuid()}/urnicd.sock"
     check(where in found("mem:l", URNIC_SOCKET="", XDG_RUNTIME_DIR="").get(("socket", "good"), ""), "doctor: the socket")
 
