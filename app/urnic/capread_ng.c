@@ -28,6 +28,7 @@ enum option {
 
 #define ORDER_MAGIC  0x1A2B3C4Du
 #define BLOCK_MIN    12u
+#define SECTION_MIN  28u
 #define BLOCK_MAX    (CAPREAD_BUFFER / 2)
 #define NS_PER_S     1000000000ull
 #define TSRESOL_USEC 6
@@ -213,15 +214,27 @@ static bool pass(struct capread *c, uint32_t len)
     return true;
 }
 
-/* A section header: its byte order holds from here on. False when it is none. */
-static bool section(struct capread *c, const uint8_t *h)
+/* A section header: its byte order holds from here on. False when it is none, or of a version that
+ * may be anything. */
+static bool section(struct capread *c)
 {
+    const uint8_t *h = capread_peek(c, SECTION_MIN);
     uint32_t order;
+    if (!h) {
+        capread_damaged(c, "cut short behind packet %llu", (unsigned long long)c->info.packets);
+        return false;
+    }
     memcpy(&order, h + 8, 4);
     c->swapped = order == __builtin_bswap32(ORDER_MAGIC);
     c->before = c->section;
     c->section = c->interfaces;
-    return c->swapped || order == ORDER_MAGIC;
+    if ((!c->swapped && order != ORDER_MAGIC) || capread_32(c, h + 4) < SECTION_MIN)
+        capread_damaged(c, "damaged section header");
+    else if (capread_16(c, h + 12) != 1)
+        capread_damaged(c, "of an unknown version, pcapng %u.%u, behind packet %llu",
+                        capread_16(c, h + 12), capread_16(c, h + 14),
+                        (unsigned long long)c->info.packets);
+    return !c->info.damage;
 }
 
 int capread_ng_next(struct capread *c, struct capread_packet *p)
@@ -235,8 +248,11 @@ int capread_ng_next(struct capread *c, struct capread_packet *p)
             return 0;
         }
         unsigned type = capread_32(c, h);
-        if (type == BLOCK_SECTION && !section(c, h))
-            return capread_damaged(c, "damaged section header");
+        if (type == BLOCK_SECTION) {
+            if (!section(c))
+                return 0;
+            h = capread_peek(c, BLOCK_MIN);
+        }
         uint32_t len = capread_32(c, h + 4);
         bool known = type == BLOCK_INTERFACE || type == BLOCK_STATISTICS || type == BLOCK_PACKET ||
                      type == BLOCK_PACKET_SIMPLE || type == BLOCK_PACKET_OLD;

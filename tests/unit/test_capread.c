@@ -668,6 +668,35 @@ START_TEST(damage)
     ck_assert_str_eq(info.damage, "damaged: packet 1 is of an interface that isn't there");
     capread_close(c);
 
+    for (int swap = 0; swap < 2; swap++) {
+        f = (struct file){.swap = swap};
+        ng_section(&f);
+        ng_interface(&f, 1, -1, 0);
+        ng_packet(&f, 0, 0, eth, sizeof eth, sizeof eth, NULL);
+        size_t second = f.len;
+        ng_section(&f);
+        f.b[second + 12 + (size_t)swap] = 2;
+        c = open_file(&f);
+        ck_assert_int_eq(capread_next(c, &p), 1);
+        ck_assert_int_eq(capread_next(c, &p), 0);
+        capread_info(c, &info);
+        ck_assert_ptr_nonnull(info.damage);
+        ck_assert_str_eq(info.damage, "of an unknown version, pcapng 2.0, behind packet 1");
+        capread_close(c);
+    }
+
+    f = (struct file){0};
+    size_t at = block(&f, 0x0A0D0D0A); /* a section header that lacks half of what it must have */
+    put32(&f, 0x1A2B3C4D);
+    block_end(&f, at);
+    ng_interface(&f, 1, -1, 0);
+    c = open_file(&f);
+    ck_assert_int_eq(capread_next(c, &p), 0);
+    capread_info(c, &info);
+    ck_assert_ptr_nonnull(info.damage);
+    ck_assert_str_eq(info.damage, "damaged section header");
+    capread_close(c);
+
     f = (struct file){0};
     ng_section(&f);
     ng_interface(&f, 1, 0x7F, 0); /* 10^127 units a second */
