@@ -114,7 +114,7 @@ static void cmid_datagram_service(struct cm_id *id, const struct cm_event *ev)
     struct ipc_cm_event out = {.ref = id->ref, .id = id->handle};
 
     cmid_from_cm(ev, &out);
-    out.event = ev->reason == CM_SIDR_VALID ? IPC_CM_ESTABLISHED : IPC_CM_REJECTED;
+    out.event = ev->reason == CM_SIDR_VALID ? IPC_CM_ESTABLISHED : IPC_CM_UNREACHABLE;
     out.status = (int)ev->reason;
     memcpy(out.av.dgid, id->dst.ip, 16);
     memcpy(out.av.dmac, id->dmac, 6);

@@ -15,7 +15,7 @@
  *            QP_ATTR(RTR), QP_MODIFY, QP_ATTR(RTS), QP_MODIFY, ACCEPT, event ESTABLISHED.
  *   Both:    DISCONNECT or the peer's DREQ: event DISCONNECTED, QP to ERR.
  * Datagram service (port space UDP): CONNECT sends SIDR REQ; its answer is an ESTABLISHED event
- * with qpn, qkey and av.
+ * with qpn, qkey and av, or UNREACHABLE with the answer's status.
  */
 #ifndef URNIC_IPC_CM_H
 #define URNIC_IPC_CM_H

@@ -183,6 +183,47 @@ START_TEST(connects_no_datagrams)
 }
 END_TEST
 
+/* Ask at this port for the queue pair of a datagram service. */
+static struct urnic_cm_id *ask(uint16_t port)
+{
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(port)};
+    struct urnic_cm_id *id;
+
+    inet_pton(AF_INET, "10.0.0.2", &to.sin_addr);
+    ck_assert_int_eq(urnic_create_id(ca, URNIC_PS_UDP, NULL, &id), 0);
+    ck_assert_int_eq(urnic_resolve(id, NULL, (struct sockaddr *)&to, 5000), 0);
+    await_cm(ca, URNIC_CM_ROUTE_RESOLVED);
+    ck_assert_int_eq(urnic_connect(id, NULL), 0);
+    return id;
+}
+
+/* CM-31 CM-35: as rdma_cm's, a datagram service that isn't there or refuses is unreachable, with
+ * the status of its answer, and the private data of a refusal. */
+START_TEST(refuses_datagrams)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(PORT)};
+    struct urnic_cm_id *active, *passive, *service;
+
+    up_with_listener();
+    ck_assert_int_eq(urnic_create_id(cb, URNIC_PS_UDP, NULL, &service), 0);
+    ck_assert_int_eq(urnic_bind_addr(service, (struct sockaddr *)&at), 0);
+    ck_assert_int_eq(urnic_listen(service, 1), 0);
+    active = ask(PORT + 1);
+    ck_assert_int_eq(await_cm(ca, URNIC_CM_UNREACHABLE).status, 1); /* service not supported */
+    ck_assert_int_eq(urnic_destroy_id(active), 0);
+    active = ask(PORT);
+    passive = await_cm(cb, URNIC_CM_CONNECT_REQUEST).id;
+    ck_assert_int_eq(urnic_reject(passive, "no", 2), 0);
+    struct urnic_cm_event ev = await_cm(ca, URNIC_CM_UNREACHABLE);
+    ck_assert_int_eq(ev.status, 2); /* rejected */
+    ck_assert_mem_eq(ev.private_data, "no", 3);
+    ck_assert_int_eq(urnic_destroy_id(passive), 0);
+    ck_assert_int_eq(urnic_destroy_id(active), 0);
+    ck_assert_int_eq(urnic_destroy_id(service), 0);
+    down_with_listener();
+}
+END_TEST
+
 /* A queue pair that was destroyed is not its connection's any more, whose events still come; the id
  * can have another one. */
 START_TEST(outlives_its_queue_pair)
@@ -396,6 +437,7 @@ int main(void)
     tcase_add_test(t, connects_uc);
     tcase_add_test(t, accepts_its_type_only);
     tcase_add_test(t, connects_no_datagrams);
+    tcase_add_test(t, refuses_datagrams);
     tcase_add_loop_test(t, hangs_up_unanswered, 0, 2);
     tcase_add_test(t, hung_up_with_the_answer);
     tcase_add_test(t, hung_up_behind_a_lost_answer);

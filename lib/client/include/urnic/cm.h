@@ -64,7 +64,7 @@ struct urnic_conn_param {
 
 struct urnic_cm_event {
     enum urnic_cm_event_type event;
-    int status;                 /* 0; -errno; > 0: the peer's reason of a rejection */
+    int status;                 /* 0; -errno; > 0: the peer's reason of a refusal */
     struct urnic_cm_id *id;     /* CONNECT_REQUEST: a new id, the application's from now on */
     struct urnic_cm_id *listen; /* CONNECT_REQUEST: the listener */
     uint8_t responder_resources, initiator_depth;
@@ -88,7 +88,8 @@ URNIC_API int urnic_cm_channel_fd(const struct urnic_cm_channel *channel);
  * got just before may name one of them.
  * With a queue pair given to the id, CONNECT_RESPONSE never shows: ESTABLISHED does, and by then
  * the queue pair is in RTS. A message of the peer may be polled before the event is got, and may be
- * answered; DISCONNECTED, REJECTED and UNREACHABLE have moved it to ERR. */
+ * answered; DISCONNECTED, REJECTED and UNREACHABLE have moved it to ERR, but not one for datagrams.
+ */
 URNIC_API int urnic_get_cm_event(struct urnic_cm_channel *channel, struct urnic_cm_event *event);
 /* In words, for people; a constant string. */
 URNIC_API const char *urnic_cm_event_str(enum urnic_cm_event_type event);
@@ -149,8 +150,10 @@ URNIC_API int urnic_join_multicast(struct urnic_cm_id *id, const struct sockaddr
 URNIC_API int urnic_leave_multicast(struct urnic_cm_id *id, const struct sockaddr *addr);
 /* Event ESTABLISHED, REJECTED, UNREACHABLE or CONNECT_ERROR. The status -ECONNABORTED of the last
  * two says that the peer has accepted and gone; behind CONNECT_ERROR, DISCONNECTED or REJECTED
- * follows. UNREACHABLE's -ETIMEDOUT: nobody answers. param may be NULL. -EINVAL: the route is not
- * resolved, or a parameter is out of range; -EPROTOTYPE: a queue pair for datagrams. */
+ * follows. UNREACHABLE's -ETIMEDOUT: nobody answers. A datagram service that refuses is UNREACHABLE
+ * as well, with the status of its answer, 1 nobody listens, 2 rejected, and its private data. param
+ * may be NULL. -EINVAL: the route is not resolved, or a parameter is out of range; -EPROTOTYPE: a
+ * queue pair for datagrams. */
 URNIC_API int urnic_connect(struct urnic_cm_id *id, const struct urnic_conn_param *param);
 /* Accept the request that the id came with: event ESTABLISHED. Of datagrams there is no event: the
  * peer has its answer, and the id may be destroyed. param may be NULL. -EINVAL: no such request, no
