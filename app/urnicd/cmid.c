@@ -491,6 +491,8 @@ void cmgr_id_free(struct cm_id *id, uint64_t now)
         cm_unlisten(m->cm, id->listener, now);
         share_give(id->client->of_device, SHARE_LISTENER, 1);
     }
+    if (id->conn && id->ps == IPC_PS_UDP && id->passive) /* unless it has its answer */
+        cm_sidr_reply(m->cm, id->conn, CM_SIDR_REJECTED, 0, 0, NULL, 0, now);
     if (id->conn)
         cm_release(m->cm, id->conn, now);
     cmid_touch(id, now);

@@ -219,6 +219,10 @@ START_TEST(refuses_datagrams)
     ck_assert_mem_eq(ev.private_data, "no", 3);
     ck_assert_int_eq(urnic_destroy_id(passive), 0);
     ck_assert_int_eq(urnic_destroy_id(active), 0);
+    active = ask(PORT); /* who destroys the id of a request has refused it */
+    ck_assert_int_eq(urnic_destroy_id(await_cm(cb, URNIC_CM_CONNECT_REQUEST).id), 0);
+    ck_assert_int_eq(await_cm(ca, URNIC_CM_UNREACHABLE).status, 2);
+    ck_assert_int_eq(urnic_destroy_id(active), 0);
     ck_assert_int_eq(urnic_destroy_id(service), 0);
     down_with_listener();
 }

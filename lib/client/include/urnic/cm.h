@@ -97,8 +97,8 @@ URNIC_API const char *urnic_cm_event_str(enum urnic_cm_event_type event);
 /* An id whose events arrive on this channel. -EINVAL: no such port space; -ENOMEM. */
 URNIC_API int urnic_create_id(struct urnic_cm_channel *channel, enum urnic_port_space ps,
                               void *id_context, struct urnic_cm_id **id);
-/* Ends the connection if there is one: the peer is told. The queue pair stays the application's, in
- * the state that it is in. */
+/* Ends the connection if there is one: the peer is told; a request without an answer is refused.
+ * The queue pair stays the application's, in the state that it is in. */
 URNIC_API int urnic_destroy_id(struct urnic_cm_id *id);
 /* The same, and destroys its queue pair if it has one, at the cost of one. Completions that weren't
  * polled are dropped. -EBUSY: attached to multicast groups that the id hasn't joined. */
