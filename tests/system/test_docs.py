@@ -130,6 +130,13 @@ def worked_example():
             check(bytes.fromhex(octets) in capture, f"doc/worked-example.md: the capture has no {octets}")
 
 
+def mutations():
+    """As many mutations of congestion control and recovery are listed as doc/experiments.md tells the fate of."""
+    listed = re.findall(r"^(?:CC|LR)-\d+ ", read("tests/mutations.txt"), re.M)
+    said = re.search(r"`scripts/mutate --suite sim CC LR` breaks .* in (\d+) ways", read("doc/experiments.md"))[1]
+    check(len(listed) == int(said), f"doc/experiments.md: {said} mutations, {len(listed)} are listed")
+
+
 def faults():
     """Each rule that doc/faults.md shows is one."""
     verbs = "drop|delay|duplicate|reorder|corrupt|mark|trim|inject|set"
@@ -243,6 +250,7 @@ def main():
     for document, least in (("README.md", 4), ("doc/lint.md", 1), ("doc/replay.md", 1),
                             ("doc/faults.md", 1), ("doc/worked-example.md", 2)):
         outputs(document, least)
+    mutations()
     faults()
     captures()
     worked_example()
