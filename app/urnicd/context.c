@@ -153,5 +153,5 @@ void context_event(struct context *c, unsigned event, uint32_t ref)
         return;
     }
     c->async_lost = true;
-    c->async_dropped++;
+    c->device->stats.async_lost++;
 }

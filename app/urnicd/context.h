@@ -126,7 +126,6 @@ struct context {
     int kick_fd;     /* our end; the worker's epoll watches it */
     int async_fd;    /* our end */
     bool async_lost; /* events were lost since the last one sent (EVT-04) */
-    uint64_t async_dropped;
 };
 
 /* For the first open of a client: its doorbells and sockets; the worker doesn't serve it yet. 0 or

@@ -74,14 +74,12 @@ static void stats_port(struct stats_list *l, struct device *d)
 static void stats_worker(struct stats_list *l, struct device *d)
 {
     struct worker *w = d->worker;
-    uint64_t contexts = 0, lost = 0;
+    uint64_t contexts = 0;
 
-    for (const struct context *c = w->contexts; c; c = c->next) {
+    for (const struct context *c = w->contexts; c; c = c->next)
         contexts += c->device == d;
-        lost += c->device == d ? c->async_dropped : 0;
-    }
     stats_add(l, "contexts", contexts);
-    stats_add(l, "async_events_lost", lost);
+    stats_add(l, "async_events_lost", d->stats.async_lost);
     stats_add(l, "worker_rounds", atomic_load_explicit(&w->stats.rounds, memory_order_relaxed));
     stats_add(l, "worker_busy_rounds",
               atomic_load_explicit(&w->stats.busy_rounds, memory_order_relaxed));
