@@ -264,7 +264,7 @@ static int copy(const struct job *j, int fd, uint64_t size)
                   rc == -ECONNREFUSED ? " (is 'urnic serve' running there?)" : "");
     } else {
         rc = transfer(&e, j, fd, size, &o);
-        if (rc == -EIO)
+        if (rc == -EIO && e.failed != URNIC_WC_SUCCESS)
             cli_error("the connection failed: %s", urnic_wc_status_str(e.failed));
         else if (rc < 0 && rc != -EREMOTEIO)
             cli_error("%s: %s", j->put ? "sending" : "fetching", strerror(-rc));

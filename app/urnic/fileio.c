@@ -15,7 +15,7 @@ int fileio_read(int fd, void *buf, size_t len)
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
-            return n < 0 ? -errno : -EIO;
+            return n < 0 ? -errno : -ENODATA;
         p += n;
         len -= (size_t)n;
     }

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* All of `len` octets. 0 or -errno; -EIO: the file ends before. */
+/* All of `len` octets. 0 or -errno; -ENODATA: the file ends before. */
 int fileio_read(int fd, void *buf, size_t len);
 /* All of `len` octets. 0 or -errno. */
 int fileio_write(int fd, const void *buf, size_t len);

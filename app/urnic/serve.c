@@ -257,7 +257,9 @@ static int serve_one(struct server *s)
     if (rc == 0) {
         rc = transfer(s, &e);
         if (rc < 0)
-            cli_error("transfer: %s", rc == -EIO ? urnic_wc_status_str(e.failed) : strerror(-rc));
+            cli_error("transfer: %s", rc == -EIO && e.failed != URNIC_WC_SUCCESS
+                                          ? urnic_wc_status_str(e.failed)
+                                          : strerror(-rc));
     }
     if (rc != -ENODEV && rc != -EINTR)
         rc = 0;
