@@ -29,6 +29,10 @@ static int ppm(const char *option, const char *text, uint32_t *out)
         return -1;
     }
     *out = (uint32_t)(p * 1e6 + 0.5);
+    if (p > 0 && *out == 0) {
+        cli_error("%s: '%s' is too small: one in a million is the least", option, text);
+        return -1;
+    }
     return 0;
 }
 

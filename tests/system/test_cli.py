@@ -164,6 +164,7 @@ WRONG = {
         ("urn0 --loss 1.5", "--loss: '1.5'"),
         ("urn0 --loss -0.1", "--loss: '-0.1'"),
         ("urn0 --loss 101%", "--loss: '101%'"),
+        ("urn0 --loss 1e-7", "--loss: '1e-7' is too small"),
         ("urn0 --duplicate x", "--duplicate: 'x'"),
         ("urn0 --reorder nan", "--reorder: 'nan'"),
         ("urn0 --corrupt=", "--corrupt: ''"),
