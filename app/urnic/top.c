@@ -2,10 +2,12 @@
  *
  * `urnic top`: rates of devices and of the busiest queue pairs, on the whole screen.
  */
+#include <errno.h>
 #include <jansson.h>
 #include <ncurses.h>
 #include <stdlib.h>
 #include <string.h>
+#include <term.h> /* behind ncurses.h: has macros named as terminals' abilities */
 #include <time.h>
 #include <unistd.h>
 
@@ -15,6 +17,8 @@
 static const char help[] = {
 #include "help_top.inc"
 };
+
+#define NS_PER_MS 1000000
 
 struct look {
     uint64_t at;
@@ -101,11 +105,14 @@ static int by_traffic(const void *x, const void *y)
     return va < vb ? 1 : va > vb ? -1 : 0;
 }
 
-static const struct ipc_qp_info *same_qp(const struct stat_qps *q, uint32_t qpn)
+/* Queue pairs keep their order: it is most often in the same place, or near it. */
+static const struct ipc_qp_info *same_qp(const struct stat_qps *q, uint32_t qpn, unsigned place)
 {
-    for (unsigned i = 0; i < q->count; i++)
-        if (q->qp[i].qpn == qpn)
-            return &q->qp[i];
+    for (unsigned i = 0; i < q->count; i++) {
+        const struct ipc_qp_info *qp = &q->qp[(place + i) % q->count];
+        if (qp->qpn == qpn)
+            return qp;
+    }
     return NULL;
 }
 
@@ -121,7 +128,7 @@ static struct row *rows_of(const struct look *was, const struct look *is, unsign
     for (unsigned i = 0; rows && i < is->ndev; i++)
         for (unsigned k = 0; k < is->qps[i].count; k++) {
             const struct ipc_qp_info *q = &is->qps[i].qp[k];
-            const struct ipc_qp_info *o = i < was->ndev ? same_qp(&was->qps[i], q->qpn) : NULL;
+            const struct ipc_qp_info *o = i < was->ndev ? same_qp(&was->qps[i], q->qpn, k) : NULL;
             if (!o)
                 o = q;
             rows[(*n)++] = (struct row){
@@ -137,7 +144,7 @@ static struct row *rows_of(const struct look *was, const struct look *is, unsign
     return rows;
 }
 
-static void show(const struct look *was, const struct look *is, int lines,
+static void show(const struct look *was, const struct look *is, int height,
                  void (*line)(bool bold, const char *text))
 {
     char text[256], tx[32], rx[32], cc[32];
@@ -156,7 +163,7 @@ static void show(const struct look *was, const struct look *is, int lines,
     line(false, "");
     line(true, "QP       DEVICE     TYPE STATE  PEER           TX           RX  RETR/s  FLIGHT  "
                "   CC RATE  ALPHA  PROCESS");
-    for (unsigned i = 0; rows && i < n && (int)i < lines - (int)is->ndev - 3; i++) {
+    for (unsigned i = 0; rows && i < n && (int)i < height - (int)is->ndev - 3; i++) {
         const struct row *r = &rows[i];
         snprintf(text, sizeof text,
                  "%06x   %-10s %-4s %-5s  %06x %12s %12s %7.0f %7u %11s %6.4f  %s[%u]", r->qp.qpn,
@@ -195,14 +202,25 @@ static void line_plain(bool bold, const char *text)
     puts(text);
 }
 
+static int row; /* of the screen, that comes next */
+
 static void line_screen(bool bold, const char *text)
 {
+    if (row == LINES)
+        return;
     if (bold)
         attron(A_BOLD);
-    addnstr(text, COLS - 1);
+    mvaddnstr(row++, 0, text, COLS);
     if (bold)
         attroff(A_BOLD);
-    addch('\n');
+}
+
+static void draw(const struct look *was, const struct look *is)
+{
+    erase();
+    row = 0;
+    show(was, is, LINES, line_screen);
+    refresh();
 }
 
 static int once(struct admin *a, uint64_t ns, bool json)
@@ -223,53 +241,74 @@ static int once(struct admin *a, uint64_t ns, bool json)
     return rc;
 }
 
-/* The key that is pressed within that time, or ERR. */
-static int key_within(uint64_t ns)
+/* The next key, ERR: none until then. */
+static int key_until(uint64_t then)
 {
-    uint64_t end = cli_now() + ns;
-    timeout((int)(ns / 1000000u));
-    int key = getch();
     uint64_t now = cli_now();
-    if (key == ERR && now < end && !cli_stop) { /* where input has ended getch doesn't wait */
-        struct timespec rest = {(time_t)((end - now) / 1000000000u),
-                                (long)((end - now) % 1000000000u)};
+    timeout(then > now ? (int)((then - now + NS_PER_MS - 1) / NS_PER_MS) : 0);
+    int key = getch();
+    now = cli_now();
+    if (key == ERR && now < then && !cli_stop) { /* where input has ended getch doesn't wait */
+        struct timespec rest = {(time_t)((then - now) / 1000000000u),
+                                (long)((then - now) % 1000000000u)};
         nanosleep(&rest, NULL);
     }
     return key;
 }
 
-static int screen(struct admin *a, uint64_t ns)
+static int watch(struct admin *a, uint64_t ns)
 {
     struct look looks[2] = {{0}, {0}};
     unsigned now = 0;
-    bool paused = false;
+    bool paused = false, drawn = false;
     int rc = look(a, &looks[0]);
-    initscr();
-    cbreak();
-    noecho();
-    curs_set(0);
+    uint64_t next = cli_now() + ns;
     while (rc == 0 && !cli_stop) {
-        int key = key_within(ns);
+        int key = key_until(next);
         if (key == 'q')
             break;
         if (key == 'p')
             paused = !paused;
         if (key == 't' || key == 'r' || key == 'e')
             sort_key = (char)key;
-        if (paused || key != ERR)
-            continue;
-        forget(&looks[1 - now]);
-        rc = look(a, &looks[1 - now]);
-        if (rc < 0)
-            break;
-        erase();
-        show(&looks[now], &looks[1 - now], LINES, line_screen);
-        refresh();
-        now = 1 - now;
+        if (cli_now() >= next) {
+            next = cli_now() + ns;
+            if (!paused) {
+                forget(&looks[1 - now]);
+                rc = look(a, &looks[1 - now]);
+                now = 1 - now;
+                drawn = true;
+            }
+        }
+        if (rc == 0 && drawn) /* after a key, too: another order, another size */
+            draw(&looks[1 - now], &looks[now]);
     }
-    endwin();
     forget(&looks[0]);
     forget(&looks[1]);
+    return rc;
+}
+
+/* -ENOTTY with a message: no terminal for a whole screen. */
+static int screen(struct admin *a, uint64_t ns)
+{
+    const char *term = getenv("TERM");
+    SCREEN *s = isatty(STDOUT_FILENO) ? newterm(NULL, stdout, stdin) : NULL;
+    bool able = s && tigetstr("cup") != NULL;
+    int rc = -ENOTTY;
+    if (able) {
+        cbreak();
+        noecho();
+        curs_set(0);
+        rc = watch(a, ns);
+    }
+    if (s) {
+        endwin();
+        delscreen(s);
+    }
+    if (!isatty(STDOUT_FILENO))
+        cli_error("standard output is no terminal: use --once");
+    else if (!able)
+        cli_error("the terminal '%s' has no screen to write on: use --once", term ? term : "");
     return rc;
 }
 
@@ -301,16 +340,11 @@ static int run(int argc, char **argv)
     }
     struct admin a;
     int rc = admin_open(&a);
-    if (rc == 0 && !just_once && !isatty(STDOUT_FILENO)) {
-        cli_error("standard output is no terminal: use --once");
-        admin_close(&a);
-        return CLI_FAIL;
-    }
     if (rc == 0) {
         cli_catch_signals();
         rc = just_once ? once(&a, ns, json) : screen(&a, ns);
     }
-    if (rc < 0)
+    if (rc < 0 && rc != -ENOTTY)
         cli_errno(rc, "urnicd");
     admin_close(&a);
     return rc == 0 ? CLI_OK : CLI_FAIL;

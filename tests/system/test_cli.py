@@ -6,6 +6,7 @@ prints JSON.
 
 usage: test_cli.py URNICD URNIC SOURCE_ROOT
 """
+import fcntl
 import json
 import os
 import re
@@ -15,6 +16,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 import xml.etree.ElementTree as ET
 
@@ -785,6 +787,37 @@ def no_keys():
         check(text and (b"DEVICE" in text) == drawn, f"top -i {interval}, standard input ended: {text}")
 
 
+def on_terminal(args, seconds, rows=24, columns=200, term="xterm", key=b""):
+    """What a command draws, and its status; `key` is pressed five times a second."""
+    ours, its = os.openpty()
+    fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+    with subprocess.Popen([URNIC, *args], stdin=its, stdout=its, stderr=its, env=dict(os.environ, TERM=term)) as p:
+        os.close(its)
+        text, until = b"", time.monotonic() + seconds
+        while time.monotonic() < until:
+            try:
+                text += os.read(ours, 65536) if select.select([ours], [], [], 0.2)[0] else b""
+            except OSError:  # it has ended
+                break
+            os.write(ours, key)
+        p.terminate()
+        status = p.wait(timeout=20)
+    os.close(ours)
+    return text, status
+
+
+def screens():
+    """`urnic top` draws nothing below the last row; keys don't keep it from looking; a terminal that can't say where
+    to write is refused with a sentence."""
+    text, status = on_terminal(["top", "--interval", "0.2"], 3, rows=3)
+    check(b"urn1" in text and b"PEER" not in text and status == 0, f"top, three rows: {status} {text}")
+    text, status = on_terminal(["top", "--interval", "0.5"], 5, key=b"t")
+    check(b"PEER" in text and status == 0, f"top, while keys are pressed: {status} {text}")
+    for term in ("dumb", "none-such"):
+        text, status = on_terminal(["top"], 10, term=term)
+        check(f"the terminal '{term}' has no screen".encode() in text and status == 1, f"top on {term}: {status} {text}")
+
+
 def main():
     global DATA
     with tempfile.TemporaryDirectory(prefix="urnic-cli-") as DATA:
@@ -816,6 +849,7 @@ def main():
                 link_units()
                 measuring()
                 no_keys()
+                screens()
                 daemon_stops(path)
                 stale_socket()
                 background()
