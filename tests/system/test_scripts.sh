@@ -56,6 +56,13 @@ refuses "which host?" lab socket
 refuses "which host?" lab socket x
 refuses "'sideways' is not an option" setup sideways
 
+# Who has seen enough of a list closes it, and hears no more.
+for command in "rules --json" "interop --list"; do
+    # shellcheck disable=SC2086 # words
+    { timeout 100 "$scripts/"$command 2>err || true; } | true
+    ! grep -q BrokenPipe err || { cat err; fail "$command | true: complains"; }
+done
+
 # A list of mutations that is wrong is wrong input, too.
 mkdir -p wrong/scripts wrong/tests
 cp "$scripts/mutate" wrong/scripts
