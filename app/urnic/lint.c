@@ -240,7 +240,7 @@ static int judge(struct run *run, struct capread *cap)
         for (size_t i = 0; i < run->writers; i++) {
             rc = run->writer[i]->end ? run->writer[i]->end(run->writer[i], &r) : 0;
             if (rc < 0) {
-                cli_errno(rc, "writing the report");
+                cli_errno(rc, "--html %s", o->html);
                 status = CLI_USAGE;
             }
         }

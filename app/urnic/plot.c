@@ -279,5 +279,7 @@ int plot_svg(FILE *f, const struct plot_panel *panels, size_t npanels)
     for (size_t i = 0; i < npanels; i++)
         panel(f, &panels[i], HEIGHT * (double)i);
     fputs("</svg>\n", f);
+    if (fflush(f)) /* now, while it is known why */
+        return -errno;
     return ferror(f) ? -EIO : 0;
 }

@@ -235,10 +235,15 @@ static int open_output(const struct job *j, FILE **out)
 
 static int close_output(const struct job *j, FILE *out)
 {
-    if (!out || !(out == stdout ? fflush(out) : fclose(out)))
+    if (!out)
         return CLI_OK;
-    cli_error("%s: %s", j->output, strerror(errno));
-    return CLI_FAIL;
+    bool failed = ferror(out); /* before: by now nobody knows why */
+    int rc = fflush(out) ? errno : 0;
+    if (out != stdout && fclose(out) && !rc)
+        rc = errno;
+    if (rc || failed)
+        cli_error("%s: %s", j->output, rc ? strerror(rc) : "not all of it could be written");
+    return rc || failed ? CLI_FAIL : CLI_OK;
 }
 
 static int finish_charts(struct job *j)

@@ -485,6 +485,18 @@ def doctor():
     check(where in found("mem:l", URNIC_SOCKET="", XDG_RUNTIME_DIR="").get(("socket", "good"), ""), "doctor: the socket")
 
 
+def full_file():
+    """... and of a file its name."""
+    space, part = "No space left on device", "not all of it could be written"
+    for text, status, why in (("lint --html /dev/full " + CAPTURE, 2, space),
+                              ("drill --record /dev/full " + SCRIPT, 1, space),
+                              ("sim --output /dev/full " + SCENARIO, 1, part),
+                              ("sim --plot /dev/full " + SCENARIO, 1, space),
+                              ("sim --capture host1=/dev/full " + SCENARIO, 1, space)):
+        r = run(URNIC, text.split(), timeout=60)
+        check(r.returncode == status and "/dev/full: " + why in r.stderr, f"{text}: {r.returncode} {r.stderr}")
+
+
 def full_disk():
     """What can't be written is said, and not a success: neither on a full disk nor without a standard output, whose
     number the first file or socket would get."""
@@ -838,6 +850,7 @@ def main():
                 wrong_input()
                 doctor()
                 full_disk()
+                full_file()
                 manuals()
                 with_daemon()
                 no_start()
