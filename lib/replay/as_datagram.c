@@ -16,6 +16,7 @@
 #define HEADER_AREA     40u /* UD-05 */
 #define QKEYS           16u /* different ones that are counted */
 #define QKEY_CONTROLLED 0x80000000u
+#define FULL_MEMBER     0x8000u
 
 struct datagrams {
     struct direction *d;
@@ -116,12 +117,14 @@ static uint32_t find_qkey(const struct datagrams *u, bool sender)
 }
 
 /* Of queue pair 1 each P_Key of the table is good (KEY-04): one for each partition that is seen, as
- * many as the table holds. */
-static void find_pkeys(const struct datagrams *u, struct stage_params *s)
+ * many as the table holds. A receiver is a full member, or limited ones couldn't talk to it
+ * (KEY-03).
+ */
+static void find_pkeys(const struct datagrams *u, struct stage_params *s, bool responder)
 {
     unsigned n = 0;
     for (size_t i = 0; i < u->d->packets && n < (u->gsi ? STAGE_PKEYS : 1u); i++) {
-        uint16_t pkey = u->d->packet[i].pkey;
+        uint16_t pkey = u->d->packet[i].pkey | (responder ? FULL_MEMBER : 0);
         bool known = !wanted(u, &u->d->packet[i]) || (n && is_partition(pkey, s->pkey));
         for (unsigned k = 0; k + 1 < n; k++)
             known = known || is_partition(pkey, s->more_pkeys[k]);
@@ -253,7 +256,7 @@ int as_datagram(struct direction *d, struct judge *j)
         .now = d->packet[0].kept->ns,
         .budget = d->packets,
     };
-    find_pkeys(&u, &p);
+    find_pkeys(&u, &p, responder);
     int rc = stage_init(&u.stage, &p, &owner);
     for (size_t i = 0; i < d->packets && !rc; i++) {
         u.now = &d->packet[i];

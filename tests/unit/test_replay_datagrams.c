@@ -75,6 +75,25 @@ START_TEST(several_partitions)
 }
 END_TEST
 
+/* KEY-03: a limited member of the partition talks to a full one. */
+START_TEST(limited_member)
+{
+    for (int gsi = 0; gsi < 2; gsi++) {
+        struct replay *r = replay_new(0);
+        struct replay_totals totals;
+        struct tally t = {0};
+        for (unsigned i = 0; i < 3; i++)
+            add(r, i + 1, gsi ? WIRE_QPN_GSI : 0x22, 0x7FFF, gsi ? WIRE_QKEY_GSI : 0x1234);
+        ck_assert_int_eq(replay_run(r, REPLAY_BOTH, on_difference, NULL, &t), 0);
+        replay_totals(r, &totals);
+        replay_free(r);
+        ck_assert_uint_eq(totals.compared, 6);
+        ck_assert_msg(!t.n, "%u found: %s at packet %llu", t.n, t.first.rule,
+                      (unsigned long long)t.first.number);
+    }
+}
+END_TEST
+
 /* KEY-08: a sender has one Q_Key of its own, which stands for any controlled one; the others are
  * those of receivers. */
 START_TEST(controlled_qkeys)
@@ -111,6 +130,7 @@ int main(void)
     Suite *s = suite_create("replay datagrams");
     TCase *c = tcase_create("replay datagrams");
     tcase_add_test(c, several_partitions);
+    tcase_add_test(c, limited_member);
     tcase_add_test(c, controlled_qkeys);
     suite_add_tcase(s, c);
     return unit_run(s);
