@@ -32,6 +32,7 @@ struct link {
     struct {
         uint64_t own, our; /* transactions that this host begins: REQ or SIDR REQ, DREQ */
     } tid[2];
+    uint64_t req_tid; /* transaction of the captured REQ or SIDR REQ */
     bool decided;
 };
 
@@ -61,9 +62,10 @@ static bool message_of(const struct packet *p, uint32_t flow, struct cm_msg *m)
            cm_msg_unpack(m, packet_payload(p), p->payload_len) == 0;
 }
 
+/* The newest one: a host that has begun anew may use its ids again. */
 static struct link *link_of(struct exchange *x, uint32_t own_id, uint32_t peer_id)
 {
-    for (unsigned i = 0; i < x->links; i++) {
+    for (unsigned i = x->links; i-- > 0;) {
         struct link *l = &x->link[i];
         if ((own_id && l->own_id == own_id) || (peer_id && l->peer_id == peer_id))
             return l;
@@ -89,12 +91,23 @@ static void begin_transaction(struct exchange *x, struct link *l, unsigned which
     }
 }
 
-static struct link *link_new(struct exchange *x, uint32_t own_id, uint32_t peer_id)
+static bool asks_first(const struct cm_msg *m)
+{
+    return m->attr == CM_REQ || m->attr == CM_SIDR_REQ;
+}
+
+/* Does it ask for the first time? Said again it has the same transaction id. */
+static bool is_new(const struct link *l, const struct cm_msg *m)
+{
+    return asks_first(m) && (!l || l->req_tid != m->tid);
+}
+
+static struct link *link_new(struct exchange *x, uint32_t own_id, uint32_t peer_id, uint64_t tid)
 {
     if (x->links == CONNS)
         return NULL;
     struct link *l = &x->link[x->links++];
-    *l = (struct link){.own_id = own_id, .peer_id = peer_id};
+    *l = (struct link){.own_id = own_id, .peer_id = peer_id, .req_tid = tid};
     return l;
 }
 
@@ -178,10 +191,10 @@ static void give(struct exchange *x, size_t at)
     struct cm_msg m;
     if (!message_of(p, x->other, &m))
         return;
-    bool asks = m.attr == CM_REQ || m.attr == CM_SIDR_REQ;
+    bool asks = asks_first(&m);
     struct link *l = link_of(x, m.remote_id, m.local_id);
-    if (asks && !l) {
-        l = link_new(x, 0, m.local_id);
+    if (is_new(l, &m)) {
+        l = link_new(x, 0, m.local_id, m.tid);
         if (l)
             listen_for(x, at, &m);
     }
@@ -206,7 +219,7 @@ static void connect_as(struct exchange *x, const struct cm_msg *m)
 {
     struct cm_ip_hdr ip = {0};
     bool sidr = m->attr == CM_SIDR_REQ;
-    struct link *l = link_new(x, m->local_id, 0);
+    struct link *l = link_new(x, m->local_id, 0, m->tid);
     unsigned before = x->sents;
     if (!l || cm_ip_hdr_unpack(&ip, m->priv))
         return;
@@ -248,8 +261,8 @@ static void decide(struct exchange *x, const struct cm_msg *m)
     bool reply = m->attr == CM_SIDR_REP;
     struct link *l = reply ? link_of(x, 0, m->local_id) : link_of(x, m->local_id, m->remote_id);
     unsigned before = x->sents;
-    if (m->attr == CM_REQ || m->attr == CM_SIDR_REQ) {
-        if (!l)
+    if (asks_first(m)) {
+        if (is_new(l, m))
             connect_as(x, m);
         return;
     }
@@ -328,13 +341,15 @@ static void compare(struct exchange *x, const struct packet *p, const struct cm_
     char ours[REPLAY_DUMP_MAX] = "(nothing)";
     struct link *l =
         m->attr == CM_SIDR_REP ? link_of(x, 0, m->local_id) : link_of(x, m->local_id, m->remote_id);
-    bool asks = m->attr == CM_REQ || m->attr == CM_SIDR_REQ;
-    for (unsigned i = 0; i < x->sents && !found; i++) {
+    bool asks = asks_first(m);
+    uint64_t tid = our_tid(l, m->tid);
+    for (unsigned i = 0; i < x->sents; i++) { /* the first of the same transaction, or of another */
         struct emitted *e = &x->sent[i];
         bool same = asks                     ? l && e->msg.local_id == l->our_id
                     : m->attr == CM_SIDR_REP ? e->msg.local_id == m->local_id
                                              : e->msg.remote_id == m->remote_id;
-        if (!e->used && e->msg.attr == m->attr && same)
+        if (!e->used && e->msg.attr == m->attr && same &&
+            (!found || (found->msg.tid != tid && e->msg.tid == tid)))
             found = e;
     }
     if (!found) { /* refused for reasons that are the host's own, said again, or of before */
@@ -342,7 +357,7 @@ static void compare(struct exchange *x, const struct packet *p, const struct cm_
         return;
     }
     found->used = true;
-    field = differing(&found->msg, m, our_tid(l, m->tid), &rule);
+    field = differing(&found->msg, m, tid, &rule);
     x->j->out->compared++;
     if (!field) {
         x->j->out->same++;

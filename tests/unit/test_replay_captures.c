@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "capture_rig.h"
+#include "cm_msg.h"
 #include "replay.h"
 
 /* Without its ending. */
@@ -409,6 +410,39 @@ static const char *const innocent[] = {
     "own-selective-mixed",
 };
 
+/* "CM-14 a host that has begun anew uses its ids again", for another transaction; the first
+ * connection's last DREP is lost */
+START_TEST(a_host_begins_anew)
+{
+    const unsigned attr_at = 17, tid_at = 15;
+    unsigned n = 0;
+    struct tally t = {0};
+    struct replay *r = replay_new(0);
+    struct wire_pkt p;
+    load_named("own-cm");
+    for (unsigned life = 0; life < 2; life++)
+        for (unsigned i = 0; i < packets_n; i++) {
+            struct packet *k = &packets[i];
+            ck_assert_int_eq(wire_parse(k->data, k->len, 0, &p), WIRE_OK);
+            bool cm = p.dqpn == WIRE_QPN_GSI;
+            if (!life && cm && k->data[p.payload_off + attr_at] == CM_DREP)
+                continue;
+            k->data[p.payload_off + tid_at] ^= (uint8_t)(cm ? life : 0);
+            wire_icrc_seal(k->data, k->len, p.ip_off, p.bth_off);
+            struct lint_frame f = {.number = ++n,
+                                   .ns = k->ns + life * 10000000000ull,
+                                   .data = k->data,
+                                   .len = k->len,
+                                   .wire_len = k->len};
+            ck_assert_int_eq(replay_add(r, &f), 0);
+        }
+    ck_assert_int_eq(replay_run(r, REPLAY_BOTH, on_difference, NULL, &t), 0);
+    replay_free(r);
+    ck_assert_msg(!t.differences, "%s at packet %llu", t.first.rule,
+                  (unsigned long long)t.first.number);
+}
+END_TEST
+
 /* "ACK-05, ACK-07, RD-05: who is not seen from the beginning, or not seen whole, breaks no rule" */
 START_TEST(half_a_capture_accuses_nobody)
 {
@@ -467,6 +501,7 @@ int main(void)
     tcase_add_loop_test(c, a_changed_field_is_found, 0, sizeof guilty / sizeof guilty[0]);
     tcase_add_loop_test(c, what_follows_is_said_once, 0, sizeof follows / sizeof follows[0]);
     tcase_add_loop_test(c, a_changed_mad_is_found, 0, sizeof guilty_mads / sizeof guilty_mads[0]);
+    tcase_add_test(c, a_host_begins_anew);
     tcase_add_test(c, a_host_refuses_for_its_own_reasons);
     tcase_add_loop_test(c, half_a_capture_accuses_nobody, 0, sizeof innocent / sizeof innocent[0]);
     tcase_add_test(c, a_hole_accuses_nobody);
