@@ -123,10 +123,19 @@ static struct lint_connection *connections(const struct lint *l, uint32_t flows,
 
 uint32_t lint_connection_of(const struct lint_result *r, uint32_t flow)
 {
-    for (uint32_t i = 0; flow != LINT_NO_FLOW && i < r->connections; i++)
-        if (r->connection[i].flow[0] == flow || r->connection[i].flow[1] == flow)
-            return r->connection[i].number;
-    return 0;
+    uint32_t n = flow < r->flows ? r->number[flow] : 0;
+    return n && r->connections && n - r->connection->number < r->connections ? n : 0;
+}
+
+/* Which connection is a flow of? NULL: there are none, or no memory. */
+static uint32_t *numbers(const struct lint_result *r, uint32_t flows)
+{
+    uint32_t *number = r->connections ? calloc(flows, sizeof *number) : NULL;
+    for (uint32_t i = 0; number && i < r->connections; i++)
+        for (unsigned k = 0; k < 2; k++)
+            if (r->connection[i].flow[k] < flows)
+                number[r->connection[i].flow[k]] = r->connection[i].number;
+    return number;
 }
 
 /* Sort, drop what isn't of the wanted connection or kind, and cut at --max. */
@@ -228,6 +237,9 @@ static int judge(struct run *run, struct capread *cap)
     lint_totals(l, &r.totals);
     struct lint_connection *list = connections(l, r.totals.flows, &r.connections);
     r.connection = list;
+    uint32_t *number = numbers(&r, r.totals.flows);
+    r.number = number;
+    r.flows = number ? r.totals.flows : 0;
     select_findings(run, &r);
     if (rc < 0) {
         cli_errno(rc, "%s", o->path);
@@ -245,6 +257,7 @@ static int judge(struct run *run, struct capread *cap)
             }
         }
     }
+    free(number);
     free(list);
     free(run->finding);
     lint_free(l);

@@ -162,10 +162,7 @@ static json_t *findings(const struct lint_result *r)
 /* Which direction of its connection is a flow? */
 static int direction(const struct lint_result *r, uint32_t connection, uint32_t flow)
 {
-    for (uint32_t i = 0; i < r->connections; i++)
-        if (r->connection[i].number == connection)
-            return r->connection[i].flow[1] == flow;
-    return 0;
+    return connection && r->connection[connection - r->connection->number].flow[1] == flow;
 }
 
 static json_t *packets(const struct html *h, const struct lint_result *r)
