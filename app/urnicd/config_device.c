@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "config_priv.h"
+#include "net.h"
 
 /* "10.0.0.1/24" or "fd00::1/64" -> 0 or -EINVAL. */
 static int parse_addr(const char *s, struct config_addr *out)
@@ -70,6 +71,9 @@ static int set_addr(struct config_device *d, const char *key, const char *v, cha
                                one);
         if (wire_addr_is_multicast(&a->ip))
             return config_fail(err, "%s=%s: is a multicast address", key, one);
+        if (!net_addr_possible(&a->ip, a->prefix))
+            return config_fail(err, "%s=%s: stands for any host, all hosts or the network", key,
+                               one);
         for (unsigned i = 0; i < d->naddr; i++)
             if (!memcmp(&d->addr[i].ip, &a->ip, sizeof(a->ip)))
                 return config_fail(err, "%s=%s: the address is there twice", key, one);

@@ -69,9 +69,12 @@ void net_port_free(struct net_port *port);
 
 /* ---- addresses and routes ---- */
 
+/* Can a host have this address in a prefix of that length, in the address's own family? Not a
+ * group's, nor any, nor an IPv4 prefix's own or broadcast address. */
+bool net_addr_possible(const struct wire_addr *addr, unsigned prefix_len);
 /* Own an address from now on: answer for it, announce it, and take its prefix as on-link.
- * prefix_len counts in the address's own family: 0..32 or 0..128. 0, -EINVAL (not unicast, prefix
- * too long), -EEXIST (had it; nothing changes), -ENOSPC. */
+ * prefix_len counts in the address's own family: 0..32 or 0..128. 0, -EINVAL (not possible),
+ * -EEXIST (had it; nothing changes), -ENOSPC. */
 int net_addr_add(struct net_port *port, const struct wire_addr *addr, unsigned prefix_len,
                  uint64_t now);
 /* Neighbours that only this address could reach are forgotten. 0 or -ENOENT. */

@@ -67,12 +67,17 @@ bool net_addr_has(const struct net_port *port, const struct wire_addr *addr)
     return find_own(port, addr) < port->own_count;
 }
 
+bool net_addr_possible(const struct wire_addr *addr, unsigned prefix_len)
+{
+    bool v4 = wire_addr_is_v4(addr);
+    return net_is_unicast(addr) && prefix_len <= (v4 ? 32u : 128u) &&
+           !is_v4_edge(addr, prefix_len + (v4 ? 96u : 0u));
+}
+
 int net_addr_add(struct net_port *port, const struct wire_addr *addr, unsigned prefix_len,
                  uint64_t now)
 {
-    bool v4 = wire_addr_is_v4(addr);
-    unsigned prefix = prefix_len + (v4 ? 96u : 0u);
-    if (!net_is_unicast(addr) || prefix_len > (v4 ? 32u : 128u) || is_v4_edge(addr, prefix))
+    if (!net_addr_possible(addr, prefix_len))
         return -EINVAL;
     if (net_addr_has(port, addr))
         return -EEXIST;
@@ -80,7 +85,7 @@ int net_addr_add(struct net_port *port, const struct wire_addr *addr, unsigned p
         return -ENOSPC;
     port->own[port->own_count++] = (struct net_own){
         .addr = *addr,
-        .prefix = prefix,
+        .prefix = prefix_len + (wire_addr_is_v4(addr) ? 96u : 0u),
         .announcements = NET_ANNOUNCEMENTS,
         .announce_now = true,
         .announce_due = now,
