@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,6 +42,9 @@ static void fill(struct capread *c, size_t n)
     while (c->end < n && !c->eof) {
         ssize_t got = read(c->fd, c->own + c->end, CAPREAD_BUFFER - c->end);
         if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0 && errno == EAGAIN && /* whoever shares a pipe may have made it not to block */
+            (poll(&(struct pollfd){c->fd, POLLIN, 0}, 1, -1) > 0 || errno == EINTR))
             continue;
         if (got < 0)
             c->error = -errno;

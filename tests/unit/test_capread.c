@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "unit.h"
@@ -860,6 +861,40 @@ START_TEST(a_pipe_and_many_packets)
 }
 END_TEST
 
+/* Standard input that another process has made not to block: the reader waits all the same. */
+START_TEST(a_pipe_that_does_not_block)
+{
+    int fd[2], status;
+    struct file f = {0};
+    struct capread *c;
+    struct capread_packet p;
+    char why[128];
+    pcap_header(&f, 0xA1B2C3D4, 1);
+    pcap_packet(&f, 1, 2, eth, sizeof eth, sizeof eth);
+    ck_assert_int_eq(pipe(fd), 0);
+    pid_t writer = fork();
+    if (writer == 0) {
+        bool good = true;
+        for (size_t i = 0; i < f.len; i += 10) {
+            usleep(10000);
+            size_t n = f.len - i < 10 ? f.len - i : 10;
+            good = good && write(fd[1], f.b + i, n) == (ssize_t)n;
+        }
+        _exit(!good);
+    }
+    close(fd[1]);
+    ck_assert_int_eq(dup2(fd[0], STDIN_FILENO), STDIN_FILENO);
+    ck_assert_int_eq(fcntl(STDIN_FILENO, F_SETFL, O_NONBLOCK), 0);
+    ck_assert_msg(capread_open("-", &c, why, sizeof why) == 0, "%s", why);
+    ck_assert_int_eq(capread_next(c, &p), 1);
+    ck_assert_mem_eq(p.frame, eth, sizeof eth);
+    ck_assert_int_eq(capread_next(c, &p), 0);
+    capread_close(c);
+    ck_assert_int_eq(waitpid(writer, &status, 0), writer);
+    ck_assert_int_eq(status, 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("capture reader");
@@ -877,6 +912,7 @@ int main(void)
     tcase_add_test(c, blocks_whose_lengths_differ);
     tcase_add_test(c, damage);
     tcase_add_test(c, a_pipe_and_many_packets);
+    tcase_add_test(c, a_pipe_that_does_not_block);
     suite_add_tcase(s, c);
     return unit_run(s);
 }
