@@ -12,11 +12,27 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+/* Who turns us away has closed the socket already; what he says comes behind the error. */
+static int hello_answer(int sock)
+{
+    struct ipc_hello theirs;
+    ssize_t n = ipc_recv(sock, &theirs, sizeof theirs, NULL, NULL, 0);
+
+    if (n == -ECONNRESET)
+        n = ipc_recv(sock, &theirs, sizeof theirs, NULL, NULL, 0);
+    if (n == -EAGAIN)
+        return -ETIMEDOUT;
+    if (n < 0)
+        return n == -EMSGSIZE || n == -ECONNRESET ? -EPROTO : (int)n;
+    if ((size_t)n >= sizeof theirs.hdr && theirs.hdr.type == IPC_HELLO && theirs.hdr.status < 0)
+        return theirs.hdr.status;
+    return n != sizeof theirs ? -EPROTO : ipc_hello_check(&theirs);
+}
+
 int admin_open(struct admin *a)
 {
     struct sockaddr_un addr = {.sun_family = AF_UNIX};
-    struct ipc_hello hello, theirs;
-    unsigned nfds = 0;
+    struct ipc_hello hello;
 
     *a = (struct admin){.sock = -1};
     int rc = ipc_socket_path(NULL, addr.sun_path, sizeof addr.sun_path);
@@ -34,14 +50,8 @@ int admin_open(struct admin *a)
     }
     ipc_hello_fill(&hello, 0);
     rc = ipc_send(a->sock, &hello, sizeof hello, NULL, 0, 0);
-    if (rc == 0) {
-        ssize_t n = ipc_recv(a->sock, &theirs, sizeof theirs, NULL, &nfds, 0);
-        rc = n < 0 ? (int)n : n != sizeof theirs ? -EPROTO : ipc_hello_check(&theirs);
-        if (rc == -EAGAIN)
-            rc = -ETIMEDOUT;
-        if (rc == -EMSGSIZE || rc == -ECONNRESET)
-            rc = -EPROTO;
-    }
+    if (rc == 0 || rc == -EPIPE)
+        rc = hello_answer(a->sock);
     if (rc < 0)
         admin_close(a);
     return rc;

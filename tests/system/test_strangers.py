@@ -27,12 +27,18 @@ def other_version(hello):
     return hello[:MAJOR] + bytes([hello[MAJOR] + 1]) + hello[MAJOR + 1:]
 
 
+def full(_hello):
+    """Our daemon, which has no room: it says so and closes, without waiting for a hello."""
+    return struct.pack(HDR, 1, 1, 0, -errno.EDQUOT, 0)
+
+
 # What it answers to a hello, and what urnic makes of it.
 STRANGERS = {
     "another version": (other_version, ["Protocol not supported", "another version than urnic"]),
     "rubbish": (lambda hello: b"\x5a" * 300, ["Protocol error", "is no urnicd"]),
     "a short answer": (lambda hello: b"no", ["Protocol error", "is no urnicd"]),
     "hangs up": (lambda hello: b"", ["No such device", "is no urnicd"]),
+    "full": (full, ["Disk quota exceeded", "no more connections"]),
 }
 
 
@@ -43,16 +49,16 @@ def serve(listening, answer):
         except OSError:
             return  # closed: the end
         with conn:
-            hello = conn.recv(4096)
+            hello = conn.recv(4096) if answer is not full else b"none"
             if hello and answer(hello):
                 conn.send(answer(hello))
 
 
-def ask(what, path, expected):
-    r = subprocess.run([URNIC, "--socket", path, "info"], capture_output=True, text=True, timeout=30)
+def ask(what, path, expected, command="info"):
+    r = subprocess.run([URNIC, "--socket", path, command], capture_output=True, text=True, timeout=30)
     if r.returncode == 0 or any(text not in r.stderr for text in expected):
         failures.append(what)
-        print(f"FAIL: {what}: status {r.returncode}\n{r.stderr}lacks one of {expected}")
+        print(f"FAIL: {what}: {command}: status {r.returncode}\n{r.stderr}lacks one of {expected}")
 
 
 def refusals(path):
@@ -141,6 +147,7 @@ with tempfile.TemporaryDirectory(prefix="urnic-test-") as folder:
             listening.listen(8)
             threading.Thread(target=serve, args=(listening, answer), daemon=True).start()
             ask(what, path, expected + [path])
+            ask(what, path, expected[1:] + [path], "stat")  # which speaks without liburnic
             listening.shutdown(socket.SHUT_RDWR)
     one_of_three(folder)
     ask("nobody", f"{folder}/nobody", ["No such device", f"No urnicd serves at {folder}/nobody"])
