@@ -250,9 +250,10 @@ static int finish_charts(struct job *j)
 {
     int status = CLI_OK;
     for (unsigned i = 0; i < j->ncharts; i++) {
+        const char *file = sim_chart_file(j->chart[i]);
         int rc = sim_chart_finish(j->chart[i]);
         if (rc) {
-            cli_error("a chart: %s", strerror(-rc));
+            cli_error("%s: %s", file, strerror(-rc));
             status = CLI_FAIL;
         }
     }

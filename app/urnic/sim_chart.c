@@ -191,6 +191,11 @@ static bool wide(const struct sim_chart *c)
     return lo > 0 && hi / lo >= 50;
 }
 
+const char *sim_chart_file(const struct sim_chart *c)
+{
+    return c->file;
+}
+
 int sim_chart_finish(struct sim_chart *c)
 {
     struct plot_line line[LINES];

@@ -16,6 +16,8 @@ struct sim_chart *sim_chart_new(const char *text);
 /* Take what it needs from a run that has ended. 0 or -ENOMEM; -EINVAL: the scenario has no such
  * variable, or the run no such figure (the point is left out). */
 int sim_chart_add(struct sim_chart *c, struct sim *sim);
+/* Where it goes: in the text that it was made of. */
+const char *sim_chart_file(const struct sim_chart *c);
 /* Draw, free. 0 or -errno. */
 int sim_chart_finish(struct sim_chart *c);
 

@@ -492,6 +492,7 @@ def full_file():
                               ("drill --record /dev/full " + SCRIPT, 1, space),
                               ("sim --output /dev/full " + SCENARIO, 1, part),
                               ("sim --plot /dev/full " + SCENARIO, 1, space),
+                              ("sim --chart rate/time=/dev/full " + SCENARIO, 1, space),
                               ("sim --capture host1=/dev/full " + SCENARIO, 1, space)):
         r = run(URNIC, text.split(), timeout=60)
         check(r.returncode == status and "/dev/full: " + why in r.stderr, f"{text}: {r.returncode} {r.stderr}")
