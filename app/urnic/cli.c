@@ -52,9 +52,14 @@ static void daemon_hint(void)
 {
     char path[sizeof(((struct sockaddr_un *)NULL)->sun_path)] = "";
     struct admin a;
+    ipc_socket_path(NULL, path, sizeof path); /* now: it may be gone in a moment */
     int rc = admin_open(&a);
     admin_close(&a);
-    ipc_socket_path(NULL, path, sizeof path);
+    if (rc == -EPROTO) { /* who is ending hangs up, too: is he still there? */
+        nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+        rc = admin_open(&a);
+        admin_close(&a);
+    }
     if (rc == -ENODEV)
         fprintf(stderr,
                 "  No urnicd serves at %s. Start one (urnicd --help), or choose another\n"

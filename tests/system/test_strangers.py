@@ -133,6 +133,24 @@ def one_of_three(folder):
         daemon.terminate()
 
 
+def ending(folder):
+    """A daemon that ends while it is asked: it is gone, not a stranger, and its path is what is said."""
+    for command in ("info", "stat"):
+        path = f"{folder}/urnicd.sock"
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listening:
+            listening.bind(path)
+            listening.listen(8)
+
+            def end(listening, path):
+                listening.accept()[0].close()
+                again = listening.accept()[0]  # why did that go wrong?
+                os.unlink(path)
+                again.close()
+
+            threading.Thread(target=end, args=(listening, path), daemon=True).start()
+            ask("ending", path, [f"No urnicd serves at {path}"], command)
+
+
 with tempfile.TemporaryDirectory(prefix="urnic-test-") as folder:
     for length in (4, 103, 104, 107):  # the longest one that has room for another name beside it; and the longest
         name = "/s".ljust(length - len(folder), "x") if length > len(folder) else "/s"
@@ -149,6 +167,7 @@ with tempfile.TemporaryDirectory(prefix="urnic-test-") as folder:
             ask(what, path, expected + [path])
             ask(what, path, expected[1:] + [path], "stat")  # which speaks without liburnic
             listening.shutdown(socket.SHUT_RDWR)
+    ending(folder)
     one_of_three(folder)
     ask("nobody", f"{folder}/nobody", ["No such device", f"No urnicd serves at {folder}/nobody"])
     ask("a long path", f"{folder}/{'x' * 120}", ["File name too long", "at most 107 octets"])
