@@ -135,6 +135,12 @@ def mutations():
     listed = re.findall(r"^(?:CC|LR)-\d+ ", read("tests/mutations.txt"), re.M)
     said = re.search(r"`scripts/mutate --suite sim CC LR` breaks .* in (\d+) ways", read("doc/experiments.md"))[1]
     check(len(listed) == int(said), f"doc/experiments.md: {said} mutations, {len(listed)} are listed")
+    section = {f"{rule} {path}: {old}" for rule, path, old in
+               re.findall(r"^(RNR-\d+) (\S+)\n- (.*)", read("tests/mutations.txt"), re.M)}
+    shown = re.findall(r"^ {4}\[\d/(\d) \d+s\] noticed by \w+: (.*?) ?\.\.\.$", read("README.md"), re.M)
+    check(len(shown) == len(section), f"README.md: {len(shown)} mutations of RNR, {len(section)} are listed")
+    for count, text in shown:
+        check(int(count) == len(section) and any(m.startswith(text) for m in section), f"README.md: no mutation {text}")
 
 
 def faults():
