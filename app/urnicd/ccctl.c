@@ -126,6 +126,10 @@ int ccctl_admin(struct request *r, const json_t *in, char *out, size_t size)
         job.out = json_pack("{s:s}", "device", job.device->name);
         job.rc = 0;
         worker_call(job.device->worker, cc_run_job, &job);
+        if (job.rc == -ENOENT && !device) { /* it may be another one's */
+            json_decref(job.out);
+            continue;
+        }
         if (found && used < size)
             out[used++] = '\n';
         size_t room = used < size ? size - used : 0;
@@ -142,5 +146,5 @@ int ccctl_admin(struct request *r, const json_t *in, char *out, size_t size)
         else if (set)
             ccctl_log(job.device);
     }
-    return found ? (int)used : -ENODEV;
+    return found ? (int)used : job.qpn && !device ? -ENOENT : -ENODEV;
 }

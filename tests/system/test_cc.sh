@@ -44,6 +44,15 @@ grep -Eqi "cc: urn0 qp $qpn: fixed:default,.*rate=100M" "$dir/urnicd.log" || fai
 "$urnic" cc urn0 none >/dev/null # the queue pair keeps its own
 wait_for 'rate 100.* Mb/s' "$urnic" cc urn0 --qp "$qpn"
 
+# Whose it is needn't be said.
+"$urnic" cc --qp "$qpn" | grep -q "^urn0 .*fixed:default" || fail "a queue pair of the first device"
+"$urnic" cc urn1 --qps >"$dir/last.out"
+peer=$(sed -n '/^ *qp 0x/{s/^ *qp \(0x[0-9a-f]*\) .*/\1/p;q}' "$dir/last.out")
+"$urnic" cc --qp "$peer" | grep -q "^urn1 " || fail "a queue pair of the second device"
+if "$urnic" cc --qp 1234567 >"$dir/last.out" 2>&1 || ! grep -q 'no queue pair 0x12d687' "$dir/last.out"; then
+    fail "a queue pair of no device"
+fi
+
 # What a run ran with stands in its log.
 "$urnic" perf 10.0.0.2 --device urn0 --op write --size 1K --count 10 --json >"$dir/last.out"
 grep -Eq '"parameters":.*"depth":128,.*"cc":"none:default,.*recovery=gbn' "$dir/last.out" || fail "perf's parameters"
