@@ -72,6 +72,8 @@ static int complete(struct perf_options *o)
     uint64_t max = largest(o);
     if (!o->depth)
         o->depth = 128;
+    if (o->latency && o->depth == 1) /* a pong may be here before its ping's ACK */
+        o->depth = 2;
     if (!o->batch)
         o->batch = max >= 65536 ? 1 : 16;
     if (o->batch > o->depth)

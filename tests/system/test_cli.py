@@ -711,6 +711,10 @@ def measuring():
                                 str(count), *args, "10.0.0.2"])
                 check(r.returncode == 0 and count <= json.loads(r.stdout)["messages"] < count + 4 * 16,
                       f"perf --count {count} {args}: {r.stdout} {r.stderr}")
+        for op in ("write", "read", "send", "atomic"):
+            r = run(URNIC, ["perf", "--device", "urn0", "--lat", "--op", op, "--size", "8", "--working-set", "8", "--depth",
+                            "1", "--count", "50", "--json", "10.0.0.2"])
+            check(r.returncode == 0 and json.loads(r.stdout)["messages"] == 50, f"perf --lat --depth 1, {op}: {r.returncode} {r.stderr}")
         r = run(URNIC, ["perf", "--device", "urn0", "--working-set", "1M", "--count", "1", "10.0.0.2"])
         check(r.returncode == 1 and "offers 65536 octets, the working set has 1048576" in r.stderr,
               f"perf, more than the server's buffer: {r.returncode} {r.stderr}")
