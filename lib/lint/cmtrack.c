@@ -78,7 +78,7 @@ static void connect(struct lint_ctx *c, const struct lint_cm *e)
     }
 }
 
-static void on_req(struct lint_ctx *c)
+static void on_req(struct lint_ctx *c, bool good)
 {
     const struct cm_msg *m = c->cm;
     if (c->conn)
@@ -95,10 +95,10 @@ static void on_req(struct lint_ctx *c)
     e->retry = m->retry_count;
     e->resp_res = m->resp_res;
     e->req_crc = c->mad_crc;
-    e->req_number = c->in->number;
+    e->req_number = good ? c->in->number : 0;
 }
 
-static void on_rep(struct lint_ctx *c)
+static void on_rep(struct lint_ctx *c, bool good)
 {
     const struct cm_msg *m = c->cm;
     struct lint_cm *e = c->conn;
@@ -109,7 +109,7 @@ static void on_rep(struct lint_ctx *c)
     e->b_qpn = m->qpn;
     e->b_psn = m->psn;
     e->rep_crc = c->mad_crc;
-    e->rep_number = c->in->number;
+    e->rep_number = good ? c->in->number : 0;
     connect(c, e);
 }
 
@@ -135,15 +135,15 @@ void lint_cm(struct lint_ctx *c)
     if (another(c))
         c->conn = NULL;
     c->repeat = c->conn && (msg.attr == CM_REQ || (msg.attr == CM_REP && c->conn->rep));
-    lint_run(c, LINT_S_CM);
+    bool good = lint_run(c, LINT_S_CM) == 0;
     if (c->cm_rc)
         return;
     switch (msg.attr) {
     case CM_REQ:
-        on_req(c);
+        on_req(c, good);
         break;
     case CM_REP:
-        on_rep(c);
+        on_rep(c, good);
         break;
     case CM_DREQ:
         if (c->conn)

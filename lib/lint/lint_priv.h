@@ -317,8 +317,8 @@ struct lint_cm {
     uint32_t a_id, b_id, a_qpn, b_qpn, a_psn, b_psn;
     uint64_t tid, dreq_tid[2]; /* of a's and of b's DREQ */
     uint32_t mtu, retry, resp_res;
-    uint32_t req_crc, rep_crc; /* of the whole MAD, and the packet that had it */
-    uint64_t req_number, rep_number;
+    uint32_t req_crc, rep_crc;       /* of the whole MAD, and the packet that had it */
+    uint64_t req_number, rep_number; /* (0: it broke a rule itself) */
 };
 
 /* ---- the tracker ---- */

@@ -119,13 +119,13 @@ bool lint_cm_18(struct lint_ctx *c)
         return false;
     bool rep = c->cm->attr == CM_REP;
     uint32_t qpn = rep ? e->b_qpn : e->a_qpn, psn = rep ? e->b_psn : e->a_psn;
-    if (c->mad_crc == (rep ? e->rep_crc : e->req_crc))
-        return false;
+    uint64_t first = rep ? e->rep_number : e->req_number;
+    if (!first || c->mad_crc == (rep ? e->rep_crc : e->req_crc))
+        return false; /* or the first one was wrong, and that has been said */
     if (rep && c->cm->tid != e->tid)
         return false; /* CM-14 says it */
     if (c->cm->tid == e->tid && c->cm->qpn == qpn && c->cm->psn == psn) {
-        lint_expected(c, "the %s of packet %llu", rep ? "REP" : "REQ",
-                      (unsigned long long)(rep ? e->rep_number : e->req_number));
+        lint_expected(c, "the %s of packet %llu", rep ? "REP" : "REQ", (unsigned long long)first);
         return lint_seen(c, "another one, with the same transaction id, QPN and PSN");
     }
     lint_expected(c, "QPN 0x%x, PSN 0x%x, transaction id as before", qpn, psn);
