@@ -4,8 +4,8 @@
  * same time, and some are answered later than others that came after them: one of the threads that
  * wait receives for all, and gives that to the next one when it has its own reply.
  *
- * A daemon that dies shows as end of file, which ends the connection; one that hangs as a time-out,
- * whose reply is skipped when it comes after all.
+ * A daemon that dies shows as end of file, which ends the connection; one that says nothing for a
+ * minute to somebody who waits counts as dead.
  */
 #include "client_conn.h"
 
@@ -15,10 +15,9 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
-#define REPLY_TIMEOUT_S 60
+#define SILENCE_S 60
 
 /* A request and where its reply goes; on the caller's stack, guarded by conn.lock. */
 struct client_call {
@@ -42,7 +41,7 @@ static int connect_socket(const char *path)
     int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     if (sock < 0)
         return -errno;
-    struct timeval tv = {.tv_sec = REPLY_TIMEOUT_S};
+    struct timeval tv = {.tv_sec = SILENCE_S};
     setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv));
     setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv));
     if (connect(sock, (struct sockaddr *)&sa, sizeof(sa)) == 0)
@@ -152,6 +151,15 @@ static void deliver(struct client_conn *c, size_t len, const int *fds, unsigned 
     call_answer(call, (ssize_t)len);
 }
 
+/* The daemon has been silent for so long that nobody can say what becomes of the requests: it may
+ * do them yet, and what it makes then nobody could free. Hanging up makes it forget all. */
+static void give_up(struct client_conn *c)
+{
+    atomic_store_explicit(&c->dead, true, memory_order_relaxed);
+    shutdown(c->sock, SHUT_RDWR);
+    fail_all(c, -ENODEV);
+}
+
 /* Receive one message, for whoever it is; the lock is free meanwhile. */
 static void receive(struct client_conn *c)
 {
@@ -174,32 +182,26 @@ static void receive(struct client_conn *c)
             memcpy(call->reply, c->msg, sizeof(struct ipc_handle));
         if (call != NULL)
             call_answer(call, n);
-    } else if (n != -EAGAIN) {
+    } else if (n == -EAGAIN) {
+        give_up(c);
+    } else {
         close_fds(fds, nfds);
         fail_all(c, n < 0 ? (int)n : -EPROTO);
     }
 }
 
-/* Until the call is answered or its time is over. */
-static void await_reply(struct client_conn *c, struct client_call *call,
-                        const struct timespec *deadline)
+/* Until the call is answered. Only who receives measures time: an application that was stopped
+ * finds its answers when it goes on. */
+static void await_reply(struct client_conn *c, struct client_call *call)
 {
-    int err = 0;
-    while (!call->answered && err != ETIMEDOUT) {
+    while (!call->answered) {
         if (!c->receiving) {
-            struct timespec now;
             receive(c);
-            clock_gettime(CLOCK_MONOTONIC, &now);
-            err = now.tv_sec >= deadline->tv_sec ? ETIMEDOUT : 0;
         } else {
             call->waiting = true;
-            err = pthread_cond_clockwait(&call->wake, &c->lock, CLOCK_MONOTONIC, deadline);
+            pthread_cond_wait(&call->wake, &c->lock);
             call->waiting = false;
         }
-    }
-    if (!call->answered) {
-        call_take(c, call->id);
-        call->result = -ETIMEDOUT;
     }
 }
 
@@ -223,13 +225,10 @@ ssize_t client_conn_raw(struct client_conn *c, void *req, size_t req_len, const 
                                .cap = cap,
                                .fds = fds,
                                .room = nfds != NULL ? *nfds : 0};
-    struct timespec deadline;
     if (getpid() != c->pid)
         return -EPERM;
     if (atomic_load_explicit(&c->dead, memory_order_relaxed))
         return -ENODEV;
-    clock_gettime(CLOCK_MONOTONIC, &deadline);
-    deadline.tv_sec += REPLY_TIMEOUT_S;
 
     pthread_mutex_lock(&c->lock);
     hdr->id = call.id = ++c->next_id;
@@ -239,7 +238,7 @@ ssize_t client_conn_raw(struct client_conn *c, void *req, size_t req_len, const 
     int err = ipc_send(c->sock, req, req_len, send_fds, nsend, 0);
     pthread_mutex_lock(&c->lock);
     if (err == 0) {
-        await_reply(c, &call, &deadline);
+        await_reply(c, &call);
         pass_on(c);
     } else if (!call.answered) {
         bool gone = err == -EPIPE || err == -ECONNRESET;

@@ -195,7 +195,8 @@ static bool poll_gone(struct urnic_cq *cq)
     uint32_t holder = atomic_load_explicit(&cq->ctx->life->holder, memory_order_acquire);
     if (__builtin_expect(holder == 0, 0))
         return older_gone(cq);
-    return __builtin_expect((holder & IPC_LIFE_OVER) != 0, 0) && client_gone(cq->ctx);
+    return __builtin_expect((holder & IPC_LIFE_OVER) != 0, 0) ? client_gone(cq->ctx)
+                                                              : client_dead(cq->ctx);
 }
 
 /* Without the lock, which makes it a guess. */

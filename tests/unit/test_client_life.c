@@ -7,6 +7,8 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -335,6 +337,25 @@ START_TEST(evt_01_polling_alone_notices_death)
 }
 END_TEST
 
+START_TEST(shm_07_silent_daemon)
+{
+    /* SHM-07 a request without an answer may be done yet, or not: the daemon counts as gone, for
+     * polling too, so that nothing of the context is left that can't be freed */
+    struct setup s = setup_start(8);
+    const struct timeval patience = {.tv_usec = 100000};
+    struct urnic_pd *pd;
+    struct urnic_wc wc;
+    OK(setsockopt(s.ctx->conn.sock, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)));
+    atomic_store(&fake_knobs(s.fake)->late, IPC_PD_ALLOC);
+    ck_assert_int_eq(urnic_alloc_pd(s.ctx, &pd), -ENODEV);
+    const struct ipc_life alive = {.holder = 1}, *was = s.ctx->life;
+    s.ctx->life = &alive; /* it has not ended */
+    ck_assert_int_eq(urnic_poll_cq(s.cq, 1, &wc), -ENODEV);
+    s.ctx->life = was;
+    setup_end(&s);
+}
+END_TEST
+
 static bool is_mapped(void *at)
 {
     void *page = (void *)((uintptr_t)at & ~(uintptr_t)4095);
@@ -507,5 +528,5 @@ UNIT_MAIN("client life", shm_07_no_daemon, shm_09_devices_and_memory, shm_01_new
           evt_03_so_does_that_of_a_completion_queue, evt_03_unread_events_go_with_their_object,
           cq_06_unread_events_go_with_their_queue, evt_04_events_were_lost,
           qp_14_a_number_is_not_given_twice, evt_01_daemon_dies, evt_01_polling_alone_notices_death,
-          shm_07_fork, objects_and_their_contexts, ud_05_address_handles, ud_02_datagram_too_long,
-          cq_02_names, shm_01_frozen_structs)
+          shm_07_silent_daemon, shm_07_fork, objects_and_their_contexts, ud_05_address_handles,
+          ud_02_datagram_too_long, cq_02_names, shm_01_frozen_structs)

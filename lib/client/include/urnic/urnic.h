@@ -9,11 +9,11 @@
  * Conventions
  *
  * - Errors: functions that can fail return 0 or -errno; on failure they have changed nothing unless
- *   the function says otherwise. -ENODEV: no daemon, or it has gone away; that is final for a
- *   context: close it and open another one. -EDQUOT: a context's share of objects is used up, which
- *   urnic_query_device tells, or that of its user's contexts together (urnicd(8), SECURITY);
- *   -ENOMEM before that: other contexts have used up the device.
- *   -EMFILE: the process, or the daemon, has no descriptor left.
+ *   the function says otherwise. -ENODEV: no daemon, or it has gone away, or has left a request
+ *   without an answer for a minute; that is final for a context: close it and open another one.
+ *   -EDQUOT: a context's share of objects is used up, which urnic_query_device tells, or that of
+ *   its user's contexts together (urnicd(8), SECURITY); -ENOMEM before that: other contexts have
+ *   used up the device. -EMFILE: the process, or the daemon, has no descriptor left.
  *
  * - Contexts: objects of different contexts don't go together. A call that is given some of both
  *   returns -EINVAL; memory of another context is "memory from elsewhere".
