@@ -316,9 +316,12 @@ struct json_t *cli_json_text(const char *text)
 const char *cli_plain(const char *text, char *buf, size_t size)
 {
     snprintf(buf, size, "%s", text);
-    for (char *c = buf; *c; c++)
-        if (iscntrl((unsigned char)*c))
+    for (unsigned char *c = (unsigned char *)buf; *c; c++) {
+        if (iscntrl(*c))
             *c = '?';
+        else if (*c == 0xc2 && (c[1] & 0xe0) == 0x80) /* U+0080 to U+009F, as UTF-8 */
+            c[0] = c[1] = '?';
+    }
     return buf;
 }
 

@@ -87,9 +87,12 @@ static void compose(char *text, uint32_t size, uint64_t round)
 
 static void show(const struct options *o, const char *whose, const uint8_t *data, uint32_t size)
 {
-    if (o->verbose)
-        fprintf(o->talk.json ? stderr : stdout, "%s: %.*s\n", whose, (int)(size < 200 ? size : 200),
-                (const char *)data);
+    char text[201], plain[sizeof text];
+    if (!o->verbose)
+        return;
+    snprintf(text, sizeof text, "%.*s", (int)(size < 200 ? size : 200), (const char *)data);
+    fprintf(o->talk.json ? stderr : stdout, "%s: %s\n", whose,
+            cli_plain(text, plain, sizeof plain));
 }
 
 static int client_round(struct talk *t, const struct options *o, uint64_t round)

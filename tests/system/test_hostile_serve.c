@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * `urnic copy` fetches from a server that lies: it says so and ends, and writes nothing of it.
+ * `urnic rping --verbose` shows a client's data, in which there is more than letters.
  */
+#include <endian.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -13,8 +18,14 @@
 #include "daemon_rig.h"
 #include "unit.h"
 
-#define IN_AT  4096u /* in the server's memory: what comes; before it, what goes */
-#define LENGTH 100u  /* of the file that is offered, octets */
+#define IN_AT      4096u /* in the server's memory: what comes; before it, what goes */
+#define LENGTH     100u  /* of the file that is offered, octets */
+#define RPING_PORT 7174
+
+/* What the hostile client of rping has to show: erase the screen, twice in other words; a title. */
+#define STEERING                                                                                   \
+    "rdma-ping-0: a\x1b[2Jb\xc2\x9b"                                                               \
+    "2Jc\x1b]0;d\x07\x7f\r\n"
 
 static struct rig rig;
 static struct end end;
@@ -142,6 +153,72 @@ START_TEST(chunk_of_nothing)
 }
 END_TEST
 
+static pid_t start_rping(void)
+{
+    pid_t pid = fork();
+
+    ck_assert_int_ge(pid, 0);
+    if (pid == 0) {
+        dup2(open(file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600), STDOUT_FILENO);
+        execl(getenv("URNIC"), "urnic", "rping", "--socket", rig.socket, "--device", "urn0",
+              "--verbose", (char *)NULL);
+        _exit(127);
+    }
+    return pid;
+}
+
+/* To rping, as soon as it listens. */
+static struct urnic_conn *connect_to_rping(void)
+{
+    struct urnic_conn_attr attr = end_conn_attr(&end, 10000);
+    uint64_t until = rig_now_ms() + 20000;
+    struct urnic_conn *conn;
+    int rc;
+
+    while ((rc = urnic_connect_addr(end.ctx, "10.0.0.1", RPING_PORT, &attr, post_receive, &end,
+                                    &conn)) == -ECONNREFUSED &&
+           rig_now_ms() < until)
+        usleep(10000);
+    ck_assert_int_eq(rc, 0);
+    return conn;
+}
+
+/* Say where what is to be shown lies, and wait until the server has read and answered. */
+static void show_to_rping(struct urnic_conn *conn, const char *text)
+{
+    uint64_t at = htobe64(end.mr->iova + IN_AT + 64);
+    uint32_t rest[2] = {htobe32(end.mr->rkey), htobe32(LENGTH)};
+    struct urnic_sge sge = {.addr = end.mr->iova, .length = 16, .lkey = end.mr->lkey};
+    struct urnic_send_wr wr = {.sg_list = &sge, .num_sge = 1, .opcode = URNIC_WR_SEND};
+    struct urnic_wc wc;
+
+    snprintf((char *)end.mem + IN_AT + 64, LENGTH, "%s", text);
+    memcpy(end.mem, &at, sizeof(at));
+    memcpy(end.mem + sizeof(at), rest, sizeof(rest));
+    ck_assert_int_eq(urnic_post_send(conn->qp, &wr, NULL), 0);
+    end_wait(&end, &wc, 10000);
+    ck_assert_int_eq(wc.status, URNIC_WC_SUCCESS);
+}
+
+START_TEST(text_that_steers_a_terminal)
+{
+    pid_t server = start_rping();
+    struct urnic_conn *conn = connect_to_rping();
+    char said[1024];
+
+    show_to_rping(conn, STEERING);
+    urnic_close_conn(conn);
+    ck_assert_int_eq(status_of(server), 0);
+    int fd = open(file, O_RDONLY | O_CLOEXEC);
+    ssize_t n = read(fd, said, sizeof(said) - 1);
+    close(fd);
+    ck_assert_int_gt(n, 0);
+    said[n] = '\0';
+    ck_assert_msg(strstr(said, "server ping data: rdma-ping-0: a?[2Jb??2Jc?]0;d????\n") != NULL,
+                  "rping shows:\n%s", said);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("hostile serve");
@@ -153,6 +230,11 @@ int main(void)
     tcase_add_test(t, chunk_that_wraps);
     tcase_add_test(t, more_than_the_file_has);
     tcase_add_test(t, chunk_of_nothing);
+    suite_add_tcase(s, t);
+    t = tcase_create("rping");
+    tcase_set_timeout(t, 60);
+    tcase_add_checked_fixture(t, up, down);
+    tcase_add_test(t, text_that_steers_a_terminal);
     suite_add_tcase(s, t);
     return unit_run(s);
 }
