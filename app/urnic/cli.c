@@ -25,6 +25,7 @@
 
 volatile int cli_stop;
 static const char *current = "";
+static bool bar_open; /* the terminal's cursor stands behind a progress bar */
 
 void cli_begin(const char *name)
 {
@@ -34,7 +35,8 @@ void cli_begin(const char *name)
 void cli_error(const char *format, ...)
 {
     va_list ap;
-    fprintf(stderr, "urnic%s%s: ", *current ? " " : "", current);
+    fprintf(stderr, "%surnic%s%s: ", bar_open ? "\n" : "", *current ? " " : "", current);
+    bar_open = false;
     va_start(ap, format);
     vfprintf(stderr, format, ap);
     va_end(ap);
@@ -368,6 +370,7 @@ static void draw(struct cli_progress *p, uint64_t done, const char *note, uint64
             p->what, bar, part * 100, a, b, r, eta, note && *note ? "  " : "", note ? note : "",
             p->tty ? "\033[K" : "\n");
     fflush(stderr);
+    bar_open = p->tty;
 }
 
 void cli_progress(struct cli_progress *p, uint64_t done, const char *note)
@@ -386,6 +389,7 @@ void cli_progress_end(struct cli_progress *p, uint64_t done, const char *note)
     draw(p, done, note, cli_now());
     if (p->tty)
         fputc('\n', stderr);
+    bar_open = false;
 }
 
 bool cli_same_file(const char *in, const char *out)

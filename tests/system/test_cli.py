@@ -10,6 +10,7 @@ import fcntl
 import json
 import os
 import re
+import resource
 import select
 import socket
 import struct
@@ -835,6 +836,23 @@ def screens():
         check(f"the terminal '{term}' has no screen".encode() in text and status == 1, f"top on {term}: {status} {text}")
 
 
+def failing_bar():
+    """What a copy says that fails in the middle doesn't stand behind its progress bar."""
+    def small_files():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1100 << 10, 1100 << 10))
+
+    with open(os.path.join(DATA, "big"), "wb") as big:
+        big.truncate(5000000)
+    with subprocess.Popen([URNIC, "serve", "--device", "urn1", "--dir", DATA, "--once", "1"], stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, preexec_fn=small_files,
+                          restore_signals=False) as server:
+        server.stdout.readline()
+        text, status = on_terminal(["copy", "--device", "urn0", os.path.join(DATA, "big"), "10.0.0.2:cut"], 20)
+        server.communicate(timeout=20)
+    check(b"WRITE [" in text and b"\nurnic copy: the other side says: writing the file" in text and status == 1,
+          f"copy, the server's file is too large: {status} {text}")
+
+
 def main():
     global DATA
     with tempfile.TemporaryDirectory(prefix="urnic-cli-") as DATA:
@@ -868,6 +886,7 @@ def main():
                 measuring()
                 no_keys()
                 screens()
+                failing_bar()
                 daemon_stops(path)
                 stale_socket()
                 background()
