@@ -48,6 +48,7 @@ enum memif_reason {
     MEMIF_INDEX,    /* ring index out of range */
     MEMIF_DESC,     /* descriptor outside its region */
     MEMIF_CHAIN,    /* a chain of descriptors without end */
+    MEMIF_SMALL,    /* all buffers of a ring together can't hold one frame */
     MEMIF_SYSTEM,   /* this side is out of memory or descriptors */
     MEMIF_REASONS
 };

@@ -36,6 +36,7 @@ static const char *const reason_names[MEMIF_REASONS] = {
     [MEMIF_INDEX] = "ring index out of range",
     [MEMIF_DESC] = "descriptor outside its region",
     [MEMIF_CHAIN] = "endless descriptor chain",
+    [MEMIF_SMALL] = "ring too small for one frame: more slots or larger buffers are needed",
     [MEMIF_SYSTEM] = "out of resources",
 };
 
@@ -96,6 +97,8 @@ static enum memif_reason client_make(struct memif_conn *c, const struct memif_co
     size_t slots = (size_t)1 << log2;
 
     c->buffer = cfg->buffer ? cfg->buffer : dpdk ? BUFFER_DPDK : lines * CACHE_LINE;
+    if (slots * c->buffer < cfg->frame_max)
+        return MEMIF_SMALL;
     /* Payloads begin at a cache line: what copies one, or takes its CRC, moves whole lines. */
     c->buffers_c2s = (uint32_t)((2 * ring + 4095) & ~(size_t)4095) + CACHE_LINE - HEADERS;
     c->buffers_s2c = c->buffers_c2s + (uint32_t)(slots * c->buffer);

@@ -40,6 +40,15 @@ static uint16_t tx_refresh(struct memif_port *p)
     return space;
 }
 
+/* There is no room for a frame before the limit. In a ring that is all ours there never will be. */
+static void tx_stuck(struct memif_port *p)
+{
+    const struct memif_queue *q = &p->conn.tx;
+
+    if ((uint16_t)(q->limit - q->cur) == q->size)
+        memif_port_fault(p, MEMIF_SMALL);
+}
+
 /* Reserve room for one frame from slot index `at` on, when one buffer isn't enough.
  * Returns the slots it takes, 0 when there are too few. */
 static uint16_t tx_reserve_chain(struct memif_port *p, struct io_slot *slot, uint16_t at,
@@ -53,8 +62,11 @@ static uint16_t tx_reserve_chain(struct memif_port *p, struct io_slot *slot, uin
 
     while (room < p->io.caps.frame_max) {
         struct memif_desc d;
-        if (i == q->limit && (!tx_refresh(p) || i == q->limit))
+        if (i == q->limit && (!tx_refresh(p) || i == q->limit)) {
+            if (at == q->cur)
+                tx_stuck(p);
             return 0;
+        }
         uint8_t *data = tx_buffer(p, i++, &d);
         if (!data) {
             memif_port_fault(p, MEMIF_DESC);

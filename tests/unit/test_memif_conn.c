@@ -343,6 +343,48 @@ START_TEST(client_survives_wrong_server)
 }
 END_TEST
 
+/* Buffers of 2048 octets: what a frame of 4286 takes is more than the rings have. */
+static const struct {
+    const char *client;
+    const char *name; /* of the server */
+    uint8_t log2;     /* ... and its limit */
+    bool good;
+} small_rings[] = {
+    {"buffer=2048", "", 1, false},
+    {"buffer=2048", "", 2, true},
+    {"log2_ring_size=1", "DPDK 22.11", 10, false},
+    {"log2_ring_size=2", "DPDK 22.11", 10, true},
+    {"buffer=4352", "", 1, true},
+    {"id=0", "", 1, true}, /* the default: a buffer, a frame */
+};
+
+START_TEST(rings_hold_a_frame_or_there_is_no_link)
+{
+    char args[64];
+    int listener = memif_sock_listen(peer_path());
+    struct memif_msg msg = {.type = MEMIF_MSG_HELLO};
+    struct io_link link;
+
+    snprintf(args, sizeof(args), "role=client,%s", small_rings[_i].client);
+    struct io_port *io = peer_port(args, 4286);
+    io->ops->service(io, 0);
+    int sock = memif_sock_accept(listener);
+    ck_assert_int_ge(sock, 0);
+    msg.hello.version_min = msg.hello.version_max = MEMIF_VERSION;
+    msg.hello.log2_ring_max = small_rings[_i].log2;
+    snprintf(msg.hello.name, sizeof(msg.hello.name), "%s", small_rings[_i].name);
+    ck_assert_int_eq(memif_sock_send(sock, &msg, -1), 0);
+    io->ops->service(io, 0);
+    ck_assert_uint_eq(peer_counters(io).reason[MEMIF_SMALL], !small_rings[_i].good);
+    io->ops->link(io, &link);
+    if (!small_rings[_i].good)
+        ck_assert_str_eq(link.why, memif_reason_name(MEMIF_SMALL));
+    close(sock);
+    close(listener);
+    io->ops->close(io);
+}
+END_TEST
+
 START_TEST(server_can_not_skip_the_rings)
 {
     int listener = memif_sock_listen(peer_path());
@@ -392,6 +434,8 @@ int main(void)
     tcase_add_test(t, silent_client_is_dropped_in_time);
     tcase_add_test(t, second_client_is_refused_while_one_is_there);
     tcase_add_loop_test(t, client_survives_wrong_server, 0, sizeof(servers) / sizeof(servers[0]));
+    tcase_add_loop_test(t, rings_hold_a_frame_or_there_is_no_link, 0,
+                        sizeof(small_rings) / sizeof(small_rings[0]));
     tcase_add_test(t, reasons_have_names);
     return peer_main("memif_conn", t);
 }

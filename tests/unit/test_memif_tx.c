@@ -59,6 +59,13 @@ static const struct {
      {64, 9234, 0, 2049},
      true,
      true},
+    {"two slots", "log2_ring_size=1", 4166, {64, 4166, 0, 1}, false, true},
+    {"a frame takes both of two slots",
+     "log2_ring_size=1,buffer=2112",
+     4166,
+     {4166, 60, 4100, 2113},
+     true,
+     true},
     {"a frame takes the whole ring",
      "log2_ring_size=3,buffer=1216",
      9234,
@@ -238,6 +245,29 @@ START_TEST(hostile_buffers_are_never_written)
 }
 END_TEST
 
+/* All of a client's buffers: nothing could ever be sent. Some of them: more may come. */
+START_TEST(buffers_that_can_not_hold_a_frame_take_the_link_down)
+{
+    struct io_port *io = peer_port("role=server", 1514);
+    struct peer p = peer_new();
+    struct io_slot slots[8];
+
+    ck_assert(peer_connect(&p, io));
+    for (uint32_t i = 0; i < PEER_RING; i++)
+        p.s2c->desc[i].length = 1513 / PEER_RING;
+    atomic_store(&p.s2c->head, PEER_RING - 1);
+    ck_assert_uint_eq(io->ops->tx_reserve(io, slots, 8, 0), 0);
+    ck_assert(peer_is_up(io));
+    atomic_store(&p.s2c->head, PEER_RING);
+    ck_assert_uint_eq(io->ops->tx_reserve(io, slots, 8, 0), 0);
+    ck_assert(!peer_is_up(io));
+    io->ops->service(io, 0);
+    ck_assert_uint_eq(peer_counters(io).reason[MEMIF_SMALL], 1);
+    peer_close(&p);
+    io->ops->close(io);
+}
+END_TEST
+
 START_TEST(buffers_that_turn_bad_after_reserve_lose_their_frame_only)
 {
     struct io_port *io = peer_port("role=server", 1514);
@@ -332,6 +362,7 @@ int main(void)
     tcase_add_test(t, frames_committed_to_a_dead_link_are_counted);
     tcase_add_loop_test(t, hostile_buffers_are_never_written, 0,
                         sizeof(attacks) / sizeof(attacks[0]));
+    tcase_add_test(t, buffers_that_can_not_hold_a_frame_take_the_link_down);
     tcase_add_test(t, buffers_that_turn_bad_after_reserve_lose_their_frame_only);
     tcase_add_test(t, client_believes_its_own_layout_only);
     return peer_main("memif_tx", t);
