@@ -296,8 +296,9 @@ struct lint_flow {
         uint32_t psn;
     } asked_back;
     struct lint_reread reread;
-    struct lint_wait ahead; /* an MSN larger than the messages seen explain */
-    bool rnr_02;            /* has been found to break it */
+    struct lint_wait ahead;     /* an MSN larger than the messages seen explain, */
+    uint64_t ahead_retransmits; /* and info.retransmits then */
+    bool rnr_02;                /* has been found to break it */
     unsigned rnr_02_doubts;
     /* answers that others have overtaken: a NAK asks for what has been acknowledged, or the message
      * number is less than it has been */

@@ -193,6 +193,16 @@ static void began_later(struct lint_ctx *c, uint32_t base)
     c->msn_known = false;
 }
 
+/* The request that this one answers comes behind an answer that counts just as many messages. Does
+ * that count it, too? It may be a repetition, and its first transmission not have been captured:
+ * the requester has gone back since, or had time for a time-out. */
+static bool perhaps_repeated(const struct lint_ctx *c)
+{
+    const struct lint_flow *q = c->req;
+    return c->p.msn == q->ahead.msn && (q->info.retransmits != q->ahead_retransmits ||
+                                        c->rec->ns - q->ahead.ns >= LINT_ANEW_NS);
+}
+
 /* The first request has a later PSN than announced, and this answer counts none but the messages
  * from it on: nothing was sent before it. */
 static void judge_begin(struct lint_ctx *c, const struct count *n)
@@ -223,9 +233,11 @@ void lint_msn_range(struct lint_ctx *c)
         bool more = q->counted.goes_on && executes(c);
         if (wire_psn_diff(c->p.msn, lint_add(q->ahead.msn, more)) < 0) {
             c->msn_hi = (c->p.msn - more) & WIRE_PSN_MASK;
+            c->msn_perhaps = perhaps_repeated(c);
             c->wait = &q->ahead;
             lint_run(c, LINT_S_AHEAD);
             c->wait = NULL;
+            c->msn_perhaps = false;
             q->counted.on = false;
         }
         q->ahead.on = false;
@@ -243,8 +255,10 @@ void lint_msn_range(struct lint_ctx *c)
     if (c->msn_known)
         return;
     if (q->base.on && !q->ahead.on &&
-        wire_psn_diff(c->p.msn, lint_add(q->base.hi, q->msgs)) > 0) /* not captured, or wrong */
+        wire_psn_diff(c->p.msn, lint_add(q->base.hi, q->msgs)) > 0) { /* not captured, or wrong */
         lint_remember(c, &q->ahead);
+        q->ahead_retransmits = q->info.retransmits;
+    }
     if (!q->base.on || wire_psn_diff(base, q->base.hi) < 0) {
         q->base.hi = base;
         q->base.n = 0;

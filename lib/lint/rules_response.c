@@ -188,7 +188,12 @@ bool lint_ack_11(struct lint_ctx *c)
         else
             lint_expected(c, "MSN %u at most: a later packet is answered with %u", c->msn_hi,
                           c->p.msn);
-        return lint_seen(c, "MSN %u", c->wait->msn);
+        lint_seen(c, "MSN %u", c->wait->msn);
+        if (c->msn_perhaps)
+            return lint_doubt(
+                c, LINT_UNDECIDABLE,
+                "that packet may be a repetition, its first transmission not captured");
+        return true;
     }
     if (!c->msn_known)
         return false;

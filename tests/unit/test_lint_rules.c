@@ -135,6 +135,21 @@ static const struct step reads_and_sends[] = {
     RESP(ATOMIC_ACK, 106, 0, 7),
     END};
 
+/* The answer to the READ counts the SEND behind it, which was sent before and not captured. */
+static const struct step counted_early[] = {SEND(100, 64),
+                                            ACK(100, 1),
+                                            SEND(101, 64),
+                                            ACK(101, 2),
+                                            {.opcode = RC(READ_REQUEST), .psn = 102, .dma_len = 8},
+                                            /* 5 */ RESP(READ_RESP_ONLY, 102, 8, 4),
+                                            {.opcode = RC(READ_REQUEST), .psn = 102, .dma_len = 8},
+                                            RESP(READ_RESP_ONLY, 102, 8, 4),
+                                            SEND(103, 64),
+                                            ACK(103, 4),
+                                            SEND(104, 64),
+                                            ACK(104, 5),
+                                            END};
+
 static const struct step many_under_way[] = {
     SEND(100, 64), ACK(100, 1),   SEND(101, 64), SEND(102, 64), SEND(103, 64), SEND(104, 64),
     SEND(105, 64), SEND(106, 64), SEND(107, 64), SEND(108, 64), ACK(108, 9),   END};
@@ -804,6 +819,8 @@ static const struct row rows[] = {
     {"ACK-11 MSN too high, others are under way", pipelined, 8, .step = msn_high},
     {"ACK-11 MSN too high, where it isn't known where the count began", reads_and_sends, 8,
      .step = msn_high},
+    {"ACK-11 MSN too high, unless what it counts is repeated", counted_early, LATER,
+     .verdict = LINT_UNDECIDABLE},
     {"ACK-11 MSN of an ATOMIC too high", pipelined, 11, .step = msn_high},
     {"ACK-11 MSN of a READ too high", pipelined, 17, .step = msn_high},
     {"RNR-01 RNR NAK for a WRITE", steps_rc, 5, .step = syndrome_rnr},
