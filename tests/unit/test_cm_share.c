@@ -212,6 +212,20 @@ START_TEST(share_of_the_dead)
 }
 END_TEST
 
+/* SHM-07: who is being torn down, a part at a time, isn't asked any more: nobody would end what
+ * came of it. */
+START_TEST(dying_are_not_asked)
+{
+    struct cm_id *id = ask();
+
+    ck_assert_ptr_nonnull(id);
+    free_id(id);
+    c->ctx.detached = true;
+    ck_assert_ptr_null(ask());
+    ck_assert_uint_eq(c->handles.count[HANDLE_CM_ID], 1);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("shares of the connection manager");
@@ -221,6 +235,7 @@ int main(void)
     tcase_add_test(t, share_of_what_is_over);
     tcase_add_test(t, share_of_what_is_asked);
     tcase_add_test(t, share_of_the_dead);
+    tcase_add_test(t, dying_are_not_asked);
     suite_add_tcase(s, t);
     return unit_run(s);
 }
