@@ -64,14 +64,15 @@ static uint32_t rx_copy(struct memif_port *p, uint8_t *side, uint16_t from, uint
     return len;
 }
 
-/* Look how far the peer has got. Returns false when what it says can't be. */
+/* Look how far the peer has got. Returns false when what it says can't be: more than there is, or
+ * less than before, which would put the limit behind slots that are being looked at. */
 static bool rx_refresh(struct memif_port *p)
 {
     struct memif_queue *q = &p->conn.rx;
     uint16_t limit = atomic_load_explicit(q->peer, memory_order_acquire);
     uint16_t filled = (uint16_t)(limit - q->done);
 
-    if (MEMIF_UNLIKELY(filled > q->size || filled < (uint16_t)(q->cur - q->done))) {
+    if (MEMIF_UNLIKELY(filled > q->size || filled < (uint16_t)(q->limit - q->done))) {
         memif_port_fault(p, MEMIF_INDEX);
         return false;
     }

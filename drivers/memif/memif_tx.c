@@ -25,14 +25,15 @@ static uint8_t *tx_buffer(const struct memif_port *p, uint16_t i, struct memif_d
     return memif_port_buffer(p, d);
 }
 
-/* Look how far the peer has got. Returns the free slots, or 0 when what it says can't be. */
+/* Look how far the peer has got. Returns the free slots, or 0 when what it says can't be: more than
+ * there are, or fewer than before. */
 static uint16_t tx_refresh(struct memif_port *p)
 {
     struct memif_queue *q = &p->conn.tx;
     uint16_t limit = (uint16_t)(atomic_load_explicit(q->peer, memory_order_acquire) + q->bias);
     uint16_t space = (uint16_t)(limit - q->cur);
 
-    if (MEMIF_UNLIKELY(space > q->size)) {
+    if (MEMIF_UNLIKELY(space > q->size || space < (uint16_t)(q->limit - q->cur))) {
         memif_port_fault(p, MEMIF_INDEX);
         return 0;
     }

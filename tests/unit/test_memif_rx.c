@@ -180,6 +180,29 @@ START_TEST(hostile_ring_takes_the_link_down_and_nothing_else)
 }
 END_TEST
 
+/* Back to a slot that was seen filled, of a chain whose end hasn't come. */
+START_TEST(index_that_takes_slots_back_takes_the_link_down)
+{
+    struct peer p;
+    struct io_port *io = hand(&p, 1514);
+    struct io_frame f[8];
+
+    for (uint32_t i = 0; i < 3; i++) {
+        p.c2s->desc[i].length = 60;
+        p.c2s->desc[i].flags = MEMIF_DESC_NEXT;
+    }
+    publish(p.c2s, 3);
+    ck_assert_uint_eq(peek(io, f, 8), 0);
+    ck_assert(peer_is_up(io));
+    publish(p.c2s, 2);
+    ck_assert_uint_eq(peek(io, f, 8), 0);
+    ck_assert(!peer_is_up(io));
+    io->ops->service(io, 0);
+    ck_assert_uint_eq(peer_counters(io).reason[MEMIF_INDEX], 1);
+    hand_over(&p, io);
+}
+END_TEST
+
 START_TEST(chain_without_end_takes_the_link_down)
 {
     struct peer p;
@@ -294,6 +317,7 @@ int main(void)
     tcase_add_test(t, oversize_and_empty_frames_are_counted_and_skipped);
     tcase_add_loop_test(t, hostile_ring_takes_the_link_down_and_nothing_else, 0,
                         sizeof(attacks) / sizeof(attacks[0]));
+    tcase_add_test(t, index_that_takes_slots_back_takes_the_link_down);
     tcase_add_test(t, chain_without_end_takes_the_link_down);
     tcase_add_test(t, lent_frames_outlive_the_peer);
     tcase_add_test(t, sleeper_is_woken_by_a_frame_and_a_poller_is_not);

@@ -268,6 +268,29 @@ START_TEST(buffers_that_can_not_hold_a_frame_take_the_link_down)
 }
 END_TEST
 
+/* No frame goes into slots that the peer has offered and taken back: it takes three of 600 octets.
+ */
+START_TEST(buffers_taken_back_take_the_link_down)
+{
+    struct io_port *io = peer_port("role=server", 1514);
+    struct peer p = peer_new();
+    struct io_slot slots[4];
+
+    ck_assert(peer_connect(&p, io));
+    for (uint32_t i = 0; i < PEER_RING; i++)
+        p.s2c->desc[i].length = 600;
+    atomic_store(&p.s2c->head, 5);
+    ck_assert_uint_eq(io->ops->tx_reserve(io, slots, 1, 0), 1);
+    atomic_store(&p.s2c->head, 4);
+    ck_assert_uint_le(io->ops->tx_reserve(io, slots, 2, 0), 1);
+    ck_assert(!peer_is_up(io));
+    io->ops->service(io, 0);
+    ck_assert_uint_eq(peer_counters(io).reason[MEMIF_INDEX], 1);
+    peer_close(&p);
+    io->ops->close(io);
+}
+END_TEST
+
 START_TEST(buffers_that_turn_bad_after_reserve_lose_their_frame_only)
 {
     struct io_port *io = peer_port("role=server", 1514);
@@ -363,6 +386,7 @@ int main(void)
     tcase_add_loop_test(t, hostile_buffers_are_never_written, 0,
                         sizeof(attacks) / sizeof(attacks[0]));
     tcase_add_test(t, buffers_that_can_not_hold_a_frame_take_the_link_down);
+    tcase_add_test(t, buffers_taken_back_take_the_link_down);
     tcase_add_test(t, buffers_that_turn_bad_after_reserve_lose_their_frame_only);
     tcase_add_test(t, client_believes_its_own_layout_only);
     return peer_main("memif_tx", t);
