@@ -100,9 +100,9 @@ static const char *rate_text(const json_t *rate, char *buf, size_t size)
     return cli_fmt_rate((double)json_integer_value(rate), buf, size);
 }
 
-static void print_device(const char *line)
+static void print_device(const json_t *o)
 {
-    json_t *o = json_loads(line, 0, NULL), *q;
+    json_t *q;
     char rate[32], target[32];
     size_t i;
     print_spec(json_string_value(json_object_get(o, "device")),
@@ -118,7 +118,6 @@ static void print_device(const char *line)
                json_string_value(json_object_get(q, "recovery")),
                json_is_true(json_object_get(q, "agreed")) ? " (agreed)" : "");
     }
-    json_decref(o);
 }
 
 struct wanted {
@@ -127,21 +126,56 @@ struct wanted {
     bool qps, json;
 };
 
-static int ask(const struct wanted *w)
+/* Add its queue pairs to what the daemon says of a device, as many at a time as an answer holds. */
+static int add_qps(struct admin *a, json_t *device)
 {
-    struct admin a;
+    json_t *qps = json_array();
+    json_int_t first = 0;
+    json_object_set_new(device, "qps", qps);
+    do {
+        char *text;
+        int rc = admin_json(a,
+                            json_pack("{s:s,s:b,s:O,s:I}", "cmd", "cc", "qps", 1, "device",
+                                      json_object_get(device, "device"), "first", first),
+                            &text);
+        if (rc < 0)
+            return rc;
+        json_t *page = json_loads(text, 0, NULL);
+        json_int_t next = json_integer_value(json_object_get(page, "next")); /* 0: these were all */
+        json_array_extend(qps, json_object_get(page, "qps"));
+        json_decref(page);
+        if (next && next <= first)
+            return -EPROTO;
+        first = next;
+    } while (first);
+    return 0;
+}
+
+/* What the daemon says, an object for each device. */
+static int fetch(struct admin *a, const struct wanted *w, json_t *devices)
+{
     char *text;
-    int rc = admin_open(&a);
-    if (rc < 0) {
-        cli_errno(rc, "urnicd");
-        return CLI_FAIL;
-    }
-    json_t *o = json_pack("{s:s,s:b,s:s*,s:s*}", "cmd", "cc", "qps", w->qps ? 1 : 0, "device",
-                          w->device, "set", w->spec);
+    json_t *o = json_pack("{s:s,s:s*,s:s*}", "cmd", "cc", "device", w->device, "set", w->spec);
     if (w->qpn)
         json_object_set_new(o, "qpn", json_integer((json_int_t)w->qpn));
-    rc = admin_json(&a, o, &text);
-    admin_close(&a);
+    int rc = admin_json(a, o, &text);
+    if (rc < 0)
+        return rc;
+    for (char *save, *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
+        json_array_append_new(devices, json_loads(line, 0, NULL));
+    size_t i;
+    json_array_foreach(devices, i, o)
+    {
+        if (w->qps && !w->qpn && (rc = add_qps(a, o)) < 0)
+            return rc;
+    }
+    return 0;
+}
+
+static int print_devices(const struct wanted *w, int rc, const json_t *devices)
+{
+    size_t i;
+    json_t *o;
     if (rc == -ENOENT && w->qpn) {
         cli_error("no queue pair 0x%06x", (unsigned)w->qpn);
         return CLI_FAIL;
@@ -150,14 +184,30 @@ static int ask(const struct wanted *w)
         cli_errno(rc, "%s", w->device ? w->device : "cc");
         return CLI_FAIL;
     }
-    for (char *save, *line = strtok_r(text, "\n", &save); line;
-         line = strtok_r(NULL, "\n", &save)) {
+    json_array_foreach(devices, i, o)
+    {
         if (w->json)
-            puts(line);
+            cli_json(json_incref(o));
         else
-            print_device(line);
+            print_device(o);
     }
     return CLI_OK;
+}
+
+static int ask(const struct wanted *w)
+{
+    struct admin a;
+    int rc = admin_open(&a);
+    if (rc < 0) {
+        cli_errno(rc, "urnicd");
+        return CLI_FAIL;
+    }
+    json_t *devices = json_array();
+    rc = fetch(&a, w, devices);
+    admin_close(&a);
+    int status = print_devices(w, rc, devices);
+    json_decref(devices);
+    return status;
 }
 
 static int run(int argc, char **argv)

@@ -9,12 +9,17 @@
 #include <unistd.h>
 
 #include "log.h"
+#include "quota.h"
+
+#define PAGE    64u                 /* queue pairs; with the longest values they fit */
+#define AT_ONCE (IPC_MSG_MAX / 64u) /* ... more than an answer holds with the shortest ones */
 
 struct cc_job {
     struct device *device;
-    bool set, list;
+    bool set, list, paged;
     struct cc_conf conf;
     uint32_t qpn; /* 0 = the device */
+    uint32_t first, seen;
     json_t *out;
     int rc;
 };
@@ -24,14 +29,30 @@ static json_t *rate_json(uint64_t rate)
     return rate == CC_UNLIMITED ? json_null() : json_integer((json_int_t)rate);
 }
 
+/* Is there room for one more? No data waits for a list that would be too long. */
+static bool have_room(struct cc_job *job)
+{
+    if (json_array_size(json_object_get(job->out, "qps")) < (job->paged ? PAGE : AT_ONCE))
+        return true;
+    if (job->paged)
+        json_object_set_new(job->out, "next", json_integer(job->seen - 1));
+    else
+        job->rc = -EMSGSIZE;
+    return false;
+}
+
 static bool qp_visit(void *arg, struct qp *qp)
 {
-    const struct cc_job *job = arg;
+    struct cc_job *job = arg;
     struct engine_qp_info info;
 
+    if (job->seen++ < job->first)
+        return true;
     engine_qp_info(job->device->engine, qp, &info);
     if ((job->qpn && info.qpn != job->qpn) || info.type == QP_GSI)
         return true;
+    if (!have_room(job))
+        return false;
     json_array_append_new(
         json_object_get(job->out, "qps"),
         json_pack("{s:i,s:s,s:o,s:o,s:f,s:s,s:b}", "qpn", (int)info.qpn, "cc", info.cc->type->name,
@@ -99,6 +120,21 @@ static int qpn_of(const json_t *in, uint32_t *out)
     return 0;
 }
 
+/* Where the list of queue pairs begins, if it comes in pieces. */
+static int first_of(const json_t *in, struct cc_job *job)
+{
+    const json_t *first = json_object_get(in, "first");
+    json_int_t n = json_integer_value(first);
+
+    if (!first)
+        return 0;
+    if (!json_is_integer(first) || n < 0 || n > LIMIT_QP || !json_object_get(in, "device"))
+        return -EINVAL;
+    job->paged = true;
+    job->first = (uint32_t)n;
+    return 0;
+}
+
 int ccctl_admin(struct request *r, const json_t *in, char *out, size_t size)
 {
     const char *device = json_string_value(json_object_get(in, "device"));
@@ -113,7 +149,7 @@ int ccctl_admin(struct request *r, const json_t *in, char *out, size_t size)
 
     if (set && !client_is_admin(r->client))
         return -EPERM;
-    if (qpn_of(in, &job.qpn) < 0)
+    if (qpn_of(in, &job.qpn) < 0 || first_of(in, &job) < 0)
         return -EINVAL;
     if (set && cc_conf_parse(&job.conf, set, err, sizeof(err)) < 0) {
         log_warn("cc", "%s", err);

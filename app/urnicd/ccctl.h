@@ -9,11 +9,14 @@
 
 #include "request.h"
 
-/* {"cmd": "cc"[, "device": D][, "set": SPEC[, "qpn": N]][, "qps": true]}: one JSON object a line
- * and device: the parameters in force, with qps those of its queue pairs, their rates and how they
- * recover from losses. `set` changes the device's, which all queue pairs without their own follow,
- * or that of one queue pair. As linkctl_admin; errors beside its: -ENOENT no such queue pair,
- * -EPERM, -EINVAL the text is wrong, or N no number of a queue pair. On the control thread. */
+/* {"cmd": "cc"[, "device": D][, "set": SPEC[, "qpn": N]][, "qps": true[, "first": F]]}: one JSON
+ * object a line and device: the parameters in force, with qps those of its queue pairs, their rates
+ * and how they recover from losses. `set` changes the device's, which all queue pairs without their
+ * own follow, or that of one queue pair. With `first`, which needs a device, some queue pairs from
+ * the F-th on, counted from 0, and "next" unless these were the last; without it all of them.
+ * As linkctl_admin; errors beside its: -ENOENT no such queue pair, -EPERM, -EINVAL the text is
+ * wrong, N no number of a queue pair or F none; -EMSGSIZE more queue pairs than an answer holds.
+ * On the control thread. */
 int ccctl_admin(struct request *r, const json_t *in, char *out, size_t size);
 
 /* Say in the log which parameters are in force (CC-13): of a device, and of a queue pair that has

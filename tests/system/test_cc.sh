@@ -53,6 +53,17 @@ if "$urnic" cc --qp 1234567 >"$dir/last.out" 2>&1 || ! grep -q 'no queue pair 0x
     fail "a queue pair of no device"
 fi
 
+# However many queue pairs there are: an answer of the daemon holds some hundred.
+"$urnic" perf 10.0.0.2 --device urn0 --idle-qps 300 --time 60 >"$dir/many.out" 2>&1 &
+pids+=($!)
+wait_for 'urn1 302' bash -c "'$urnic' info >/dev/null && echo urn1 \$('$urnic' stat urn1 --qps --json | grep -o '\"qpn\"' | wc -l)"
+for device in urn0 urn1; do
+    "$urnic" cc "$device" --qps >"$dir/last.out" || fail "cc --qps of many"
+    [ "$(sed -n 's/^  qp \(0x[0-9a-f]*\) .*/\1/p' "$dir/last.out" | sort -u | wc -l)" -eq 302 ] || fail "cc --qps lacks some"
+done
+"$urnic" cc --qps --json >"$dir/last.out" || fail "cc --qps --json of many"
+[ "$(wc -l <"$dir/last.out") $(grep -o '"qpn"' "$dir/last.out" | wc -l)" = "2 604" ] || fail "cc --qps --json lacks some"
+
 # What a run ran with stands in its log.
 "$urnic" perf 10.0.0.2 --device urn0 --op write --size 1K --count 10 --json >"$dir/last.out"
 grep -Eq '"parameters":.*"depth":128,.*"cc":"none:default,.*recovery=gbn' "$dir/last.out" || fail "perf's parameters"
