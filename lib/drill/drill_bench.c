@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "drill_priv.h"
+#include "requester.h"
 
 #define BEGIN_NS 1000000000ull
 #define MESSAGES 65536u /* that come out at once, before the run gives up */
@@ -284,6 +285,9 @@ static bool configure(struct drill_run *run, const struct drill_stmt *st)
     NUMBER(DEV_MTU, ep->mtu);
     run->cp.max_mtu = (uint8_t)ep->mtu;
     NUMBER(DEV_WINDOW, ep->window);
+    if (drill_arg(st, DEV_WINDOW) && ep->window < REQ_WINDOW_MIN) /* the engine would take more */
+        return drill_end(run, DRILL_WRONG, st, "window: %u, the least is %u", ep->window,
+                         REQ_WINDOW_MIN);
     NUMBER(DEV_STRICT, ep->strict_resp);
     NUMBER(DEV_VLAN, ep->vlan);
     NUMBER(DEV_LOOPBACK, ep->loopback);
