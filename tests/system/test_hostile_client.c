@@ -549,20 +549,38 @@ static void owes_many(void)
             .cap = {.max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1},
             .qp_type = URNIC_QPT_RC,
         };
-        struct urnic_qp_attr to = {.qp_state = URNIC_QPS_ERR};
+        struct urnic_qp_attr to = {.qp_state = URNIC_QPS_INIT, .port_num = 1};
         struct urnic_qp *qp;
         struct urnic_recv_wr wr = {.wr_id = i};
         if (urnic_create_cq(x.ctx, 2, NULL, x.channel, &attr.send_cq) < 0)
             break;
         attr.recv_cq = attr.send_cq;
         urnic_req_notify_cq(attr.send_cq, false);
-        if (urnic_create_qp(x.pd, &attr, &qp) < 0 || urnic_modify_qp(qp, &to, URNIC_QP_STATE) < 0)
+        if (urnic_create_qp(x.pd, &attr, &qp) < 0 ||
+            urnic_modify_qp(qp, &to,
+                            URNIC_QP_STATE | URNIC_QP_PORT | URNIC_QP_PKEY_INDEX |
+                                URNIC_QP_ACCESS_FLAGS) < 0 ||
+            urnic_post_recv(qp, &wr, NULL) < 0)
             break;
-        urnic_post_recv(qp, &wr, NULL); /* comes back at once, flushed: an event */
+        to.qp_state = URNIC_QPS_ERR; /* the receive comes back, flushed: an event */
+        urnic_modify_qp(qp, &to, URNIC_QP_STATE);
     }
     for (;;)
         pause();
 }
+
+/* CQ-06 SHM-07: the events of most of them have no room in the channel, and go with the client. */
+START_TEST(many_owed_events)
+{
+    pid_t pid = hostile(owes_many);
+
+    reach("urn0", "client_event_owed", 500);
+    transfer(ROUNDS);
+    finish(pid);
+    transfer(ROUNDS);
+    settle("urn0", "contexts", 1);
+}
+END_TEST
 
 /* WRITEs per second of the well-behaved pair, beside somebody who does this. */
 static double speed_beside(void (*fn)(void))
@@ -790,6 +808,7 @@ static Suite *suite(void)
     tcase_add_test(t, controlled_qkey);
     tcase_add_test(t, not_an_administrator);
     tcase_add_test(t, windows_go);
+    tcase_add_test(t, many_owed_events);
     tcase_add_test(t, others_keep_their_speed);
     suite_add_tcase(s, t);
 
