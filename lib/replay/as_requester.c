@@ -175,7 +175,7 @@ static void give(struct requester *r, const struct packet *p)
 
 int as_requester(struct direction *d, struct judge *j)
 {
-    struct requester r = {.d = d, .j = j};
+    struct requester r = {.d = d, .j = j, .highest = d->base};
     const struct stage_owner owner = {&r, on_sent, on_fetch, on_copy};
     const struct stage_params p = {
         .type = d->flow.service == WIRE_UC ? QP_UC : QP_RC,

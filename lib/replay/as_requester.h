@@ -34,9 +34,10 @@ struct requester {
     size_t places, next; /* next: first of the next message to post */
     struct odd *odd;     /* by off, from when all are there */
     size_t odds, odd_room;
-    uint32_t posted; /* PSNs posted, from the base */
-    bool refused;    /* by a fatal NAK */
-    bool failed;     /* out of memory */
+    uint32_t posted;  /* PSNs posted, from the base */
+    uint32_t highest; /* PSN of the requests that have been compared */
+    bool refused;     /* by a fatal NAK */
+    bool failed;      /* out of memory */
 };
 
 static inline uint32_t off_of(const struct direction *d, uint32_t psn)
@@ -57,9 +58,11 @@ int requester_by_off(const void *a, const void *b);
 /* Post everything up to the message that this place belongs to. */
 void requester_post(struct requester *r, uint32_t off);
 
-/* When our engine has got all: compare a captured request with what it has sent. */
+/* When our engine has got all: compare a captured request with what it has sent, one after the
+ * other. */
 void requester_compare(struct requester *r, const struct packet *p);
-/* A sequence NAK, in this place, wants its PSN again, if the requester goes on. */
+/* A sequence NAK, in this place, wants its PSN again, if the requester goes on. The requests before
+ * it have been compared. */
 void requester_compare_nak(struct requester *r, size_t at);
 
 #endif

@@ -121,6 +121,7 @@ static struct field differing_again(const struct requester *r, const struct plac
 
 void requester_compare(struct requester *r, const struct packet *p)
 {
+    r->highest = wire_psn_diff(p->psn, r->highest) > 0 ? p->psn : r->highest;
     const struct place *at = requester_place(r, off_of(r->d, p->psn));
     const struct packet *first = at ? first_of(r, at) : NULL;
     if (!at || (!at->emitted && !at->again) || packet_optional(p) || packet_optional(first)) {
@@ -169,10 +170,7 @@ void requester_compare_nak(struct requester *r, size_t at)
     const struct direction *d = r->d;
     const struct packet *nak = &d->packet[at];
     unsigned fresh = 0;
-    uint32_t highest = nak->psn;
-    for (size_t i = 0; i < at; i++)
-        if (packet_asks(d, &d->packet[i]) && wire_psn_diff(d->packet[i].psn, highest) > 0)
-            highest = d->packet[i].psn;
+    uint32_t highest = wire_psn_diff(r->highest, nak->psn) > 0 ? r->highest : nak->psn;
     for (size_t i = at + 1; i < d->packets && fresh <= NEW_MAX; i++) {
         const struct packet *p = &d->packet[i];
         int32_t off = wire_psn_diff(p->psn, nak->psn);
