@@ -196,7 +196,7 @@ static int mr_register(struct urnic_pd *pd, struct ipc_mr_reg *req, const int *f
         .context = ctx,
         .pd = pd,
         .addr = addr,
-        .iova = req->iova,
+        .iova = req->access & URNIC_ACCESS_ZERO_BASED ? 0 : req->iova,
         .length = req->len,
         .lkey = reply.lkey,
         .rkey = reply.rkey,

@@ -416,6 +416,31 @@ END_TEST
 /* ---- memory ---- */
 
 /* MR-04: a region of 0 octets has keys, and room for nothing but what has 0 octets itself. */
+/* A region from address 0 says so: `iova` is what work requests and peers name. */
+START_TEST(counts_from_zero)
+{
+    const unsigned access = END_ACCESS | URNIC_ACCESS_ZERO_BASED;
+    struct urnic_mr *mr;
+
+    up();
+    end_qp(&a, URNIC_QPT_RC);
+    end_qp(&b, URNIC_QPT_RC);
+    end_connect(&a, &b);
+    ck_assert_int_eq(urnic_reg_mr(b.pd, b.mem + 4096, 4096, access, &mr), 0);
+    ck_assert_uint_eq(mr->iova, 0);
+    ck_assert_ptr_eq(mr->addr, b.mem + 4096);
+    memset(a.mem, 7, 16);
+    ck_assert_int_eq(end_post(&a, URNIC_WR_RDMA_WRITE, 0, 16, mr->iova, mr->rkey, 1), 0);
+    end_expect(&a, URNIC_WC_SUCCESS, 1);
+    ck_assert_int_eq(memcmp(a.mem, b.mem + 4096, 16), 0);
+    ck_assert_int_eq(urnic_dereg_mr(mr), 0);
+    ck_assert_int_eq(urnic_reg_mr_iova(b.pd, b.mem, 4096, 1 << 20, access, &mr), 0);
+    ck_assert_uint_eq(mr->iova, 0);
+    ck_assert_int_eq(urnic_dereg_mr(mr), 0);
+    down();
+}
+END_TEST
+
 START_TEST(registers_nothing)
 {
     struct urnic_mr *mr, *remote;
@@ -809,6 +834,7 @@ int main(void)
     tcase_add_test(t, looks_at_the_mask_only);
     tcase_add_test(t, refuses_mixed_families);
     tcase_add_test(t, moves_all_or_nothing);
+    tcase_add_test(t, counts_from_zero);
     tcase_add_test(t, registers_nothing);
     tcase_add_test(t, answers_before_the_event);
     tcase_add_test(t, accepts_from_its_address);

@@ -77,7 +77,7 @@ struct urnic_gid {
 #define URNIC_ACCESS_REMOTE_READ   0x04u
 #define URNIC_ACCESS_REMOTE_ATOMIC 0x08u
 #define URNIC_ACCESS_MW_BIND       0x10u
-#define URNIC_ACCESS_ZERO_BASED    0x20u
+#define URNIC_ACCESS_ZERO_BASED    0x20u /* its addresses begin at 0, whatever iova was wanted */
 
 /* A registered region. Read-only for the application. */
 struct urnic_mr {
