@@ -283,7 +283,12 @@ int req_av_resolve(struct request *r)
     struct engine_av av;
     int rc = av_from_ipc(r->device, &in->av, &av);
 
-    return rc < 0 ? rc : deferred_start(r, sizeof(*in), &av.dgid, av_resolved);
+    if (rc < 0)
+        return rc;
+    if (memcmp(av.dmac, mac_none, 6) == 0)
+        return deferred_start(r, sizeof(*in), &av.dgid, av_resolved);
+    request_out(r, struct ipc_av_resolve)->av = in->av;
+    return 0;
 }
 
 int req_mcast_attach(struct request *r)

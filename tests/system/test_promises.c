@@ -483,6 +483,49 @@ START_TEST(registers_nothing)
 }
 END_TEST
 
+/* A MAC address that is given isn't asked for: nobody has this IP address. */
+START_TEST(takes_given_macs)
+{
+    struct urnic_ah_attr to = {.dgid = {[10] = 0xFF, 0xFF, 10, 0, 0, 2}, .sgid_index = 3};
+    struct urnic_port_attr port;
+    struct urnic_ah *ah;
+    struct urnic_wc wc;
+
+    up();
+    end_datagrams(&a);
+    end_datagrams(&b);
+    ck_assert_int_eq(urnic_query_port(b.ctx, &port), 0);
+    memcpy(to.dmac, port.mac, sizeof(to.dmac));
+    to.dgid[15] = 77;
+    uint64_t start = rig_now_ms();
+    ck_assert_int_eq(urnic_create_ah(a.pd, &to, &ah), 0);
+    ck_assert_uint_lt(rig_now_ms() - start, 1000);
+    ck_assert_int_eq(urnic_destroy_ah(ah), 0);
+
+    /* One that is wrong is used as it is, too. */
+    to.dgid[15] = 2;
+    for (int right = 0; right < 2; right++) {
+        to.dmac[5] ^= 1;
+        ck_assert_int_eq(urnic_create_ah(a.pd, &to, &ah), 0);
+        ck_assert_int_eq(end_post_recv(&b, 0, 64, 10), 0);
+        const struct urnic_send_wr wr = {
+            .wr_id = 1,
+            .opcode = URNIC_WR_SEND,
+            .send_flags = URNIC_SEND_SIGNALED,
+            .ud = {.ah = ah, .remote_qpn = urnic_qp_num(b.qp), .remote_qkey = 0x11}};
+        ck_assert_int_eq(urnic_post_send(a.qp, &wr, NULL), 0);
+        end_expect(&a, URNIC_WC_SUCCESS, 1);
+        if (right)
+            end_expect(&b, URNIC_WC_SUCCESS, 10);
+        else
+            usleep(50000);
+        ck_assert_int_eq(urnic_poll_cq(b.cq, 1, &wc), 0);
+        ck_assert_int_eq(urnic_destroy_ah(ah), 0);
+    }
+    down();
+}
+END_TEST
+
 /* ---- connections ---- */
 
 static void id_qp(struct end *e, struct urnic_cm_id *id)
@@ -836,6 +879,7 @@ int main(void)
     tcase_add_test(t, moves_all_or_nothing);
     tcase_add_test(t, counts_from_zero);
     tcase_add_test(t, registers_nothing);
+    tcase_add_test(t, takes_given_macs);
     tcase_add_test(t, answers_before_the_event);
     tcase_add_test(t, accepts_from_its_address);
     tcase_add_test(t, says_who_is_missing);
