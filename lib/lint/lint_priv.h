@@ -285,7 +285,8 @@ struct lint_flow {
     /* what the peer's responses have said about these requests */
     bool ack_on;
     uint32_t acked;           /* highest PSN acknowledged */
-    uint64_t progress_number; /* when that last moved */
+    uint64_t progress_number; /* when that last moved, */
+    uint64_t answer_number;   /* and when any answer came */
     struct lint_base base;
     struct lint_counted counted;
     struct lint_mark nak, rnr, fatal;

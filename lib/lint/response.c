@@ -167,6 +167,7 @@ static void remember_ack(struct lint_ctx *c)
 static void remember(struct lint_ctx *c)
 {
     struct lint_flow *q = c->req;
+    q->answer_number = c->in->number;
     if (c->op->flags & WIRE_F_ACK) {
         remember_ack(c);
         return;

@@ -321,7 +321,11 @@ bool lint_tmr_05(struct lint_ctx *c)
     if (twin(c) || c->in->ns - r->last_ns < SHORTEST_NS)
         return false;
     lint_expected(c, "at most %u transmissions", f->retry + 1);
-    return lint_seen(c, "%u without progress", r->sends + 1);
+    lint_seen(c, "%u without progress", r->sends + 1);
+    if (f->answer_number >
+        r->number) /* the first of its kind may have been lost behind the capture */
+        return lint_doubt(c, LINT_UNDECIDABLE, "an answer in between may have been new to it");
+    return true;
 }
 
 /* ---- unreliable ---- */

@@ -150,6 +150,20 @@ static const struct step counted_early[] = {SEND(100, 64),
                                             ACK(104, 5),
                                             END};
 
+/* The first ACK has been lost behind the capture, perhaps. */
+static const struct step answered_again[] = {
+    {.cm = CM_REQ},
+    {.cm = CM_REP, .from_b = true},
+    {.cm = CM_RTU},
+    SEND(100, 64),
+    ACK(100, 1),
+    /* 5 */ SEND(101, 64),
+    {.opcode = RC(SEND_ONLY), .psn = 101, .len = 64, .ackreq = true, .after = 5000},
+    ACK(100, 1),
+    {.opcode = RC(SEND_ONLY), .psn = 101, .len = 64, .ackreq = true, .after = 5000},
+    {.opcode = RC(SEND_ONLY), .psn = 101, .len = 64, .ackreq = true, .after = 5000},
+    END};
+
 static const struct step many_under_way[] = {
     SEND(100, 64), ACK(100, 1),   SEND(101, 64), SEND(102, 64), SEND(103, 64), SEND(104, 64),
     SEND(105, 64), SEND(106, 64), SEND(107, 64), SEND(108, 64), ACK(108, 9),   END};
@@ -834,6 +848,8 @@ static const struct row rows[] = {
      .verdict = LINT_UNDECIDABLE},
     {"RNR-05 twice, and obeyed once", rnr_disobeyed, LATER},
     {"TMR-05 one transmission too many", steps_dead, 7, .extra = &send_101},
+    {"TMR-05 or what has been answered again was new", answered_again, LATER,
+     .verdict = LINT_UNDECIDABLE},
     {"RTX-05 longer the second time", steps_loss, 6, .step = longer},
     {"RTX-05 an ATOMIC that adds another number the second time", atomics_again, 3, .pkt = operand},
     {"RTX-05 another immediate the second time", imm_again, 3, .pkt = immediate},
