@@ -192,6 +192,7 @@ static int one_role(struct replay *r, struct direction d, enum replay_role role,
         return rc;
     }
     j->out = &out;
+    j->cut = 0;
     uint64_t held = r->held.octets;
     rc = replay_role(&d, j);
     r->held.octets = held; /* what the role took is free again */

@@ -84,6 +84,7 @@ struct judge {
     struct watch *watch;
     void *ctx;
     struct replay_outcome *out;
+    unsigned cut;     /* differences of packets that were cut off */
     uint64_t excused; /* answers that our engine doesn't give here, but might: another choice of
                        * what the capture doesn't tell may explain them */
 };

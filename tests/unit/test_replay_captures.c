@@ -32,6 +32,7 @@ static void on_difference(void *ctx, const struct replay_difference *d)
 }
 
 /* Of this packet the capture lacks the last octets: its iCRC. 0 = none. */
+#define EVERY UINT32_MAX
 static unsigned without_icrc;
 
 /* Replays packets `from`, from + 1, ... without every `miss`-th (0 = all). */
@@ -46,7 +47,7 @@ static struct replay_totals replay(unsigned from, unsigned miss, unsigned roles,
                                .data = packets[i].data,
                                .len = packets[i].len,
                                .wire_len = packets[i].len};
-        if (i + 1 == without_icrc)
+        if (i + 1 == without_icrc || without_icrc == EVERY)
             f.len -= WIRE_ICRC_LEN;
         if (!miss || i % miss != miss - 1)
             ck_assert_int_eq(replay_add(r, &f), 0);
@@ -480,16 +481,38 @@ START_TEST(a_hole_accuses_nobody)
 }
 END_TEST
 
-/* "RD-12 a READ without its iCRC may be damaged" */
-START_TEST(a_cut_read_accuses_nobody)
+/* "RD-12, RTX-05, KEY-01: a packet without its iCRC may be damaged" */
+static const struct guilty cut[] = {
+    {"RD-12", "fault-lose-responses", WIRE_READ_REQUEST, 7, false, other_address, REPLAY_REQUESTER},
+    {"RTX-05", "fault-lose-requests", WIRE_FETCH_ADD, 1, true, other_operand, REPLAY_REQUESTER},
+    {"KEY-01", "read-lat", WIRE_READ_RESP_MIDDLE, 3, false, other_pkey, REPLAY_RESPONDER},
+};
+
+START_TEST(a_cut_packet_accuses_nobody)
 {
-    struct guilty g = {.opcode = WIRE_READ_REQUEST, .nth = 7, .change = other_address};
     struct tally t;
-    load_named("fault-lose-responses");
-    without_icrc = change(&g);
-    replay(0, 0, REPLAY_REQUESTER, &t);
+    load_named(cut[_i].capture);
+    without_icrc = change(&cut[_i]);
+    replay(0, 0, cut[_i].role, &t);
     ck_assert_msg(!t.differences, "%s at packet %llu", t.first.rule,
                   (unsigned long long)t.first.number);
+}
+END_TEST
+
+/* "KEY-01 of packets without iCRCs: a few may be damaged, more than three are a habit" */
+START_TEST(a_habit_of_cut_packets_is_found)
+{
+    struct guilty g = {.opcode = WIRE_READ_RESP_MIDDLE, .change = other_pkey};
+    struct tally t;
+    load_named("read-lat");
+    without_icrc = EVERY;
+    for (unsigned n = 1; n <= 5; n++) {
+        g.nth = n;
+        change(&g);
+        replay(0, 0, REPLAY_RESPONDER, &t);
+        ck_assert_uint_eq(t.differences, n <= 3 ? 0 : n - 3);
+    }
+    ck_assert_str_eq(t.first.rule, "KEY-01");
 }
 END_TEST
 
@@ -505,7 +528,8 @@ int main(void)
     tcase_add_test(c, a_host_refuses_for_its_own_reasons);
     tcase_add_loop_test(c, half_a_capture_accuses_nobody, 0, sizeof innocent / sizeof innocent[0]);
     tcase_add_test(c, a_hole_accuses_nobody);
-    tcase_add_test(c, a_cut_read_accuses_nobody);
+    tcase_add_loop_test(c, a_cut_packet_accuses_nobody, 0, sizeof cut / sizeof cut[0]);
+    tcase_add_test(c, a_habit_of_cut_packets_is_found);
     suite_add_tcase(s, c);
     return unit_run(s);
 }
