@@ -159,16 +159,26 @@ static bool count_went_back(struct lint_ctx *c, const struct count *n)
     }
     if (on && later && ends && c->p.msn == q->counted.msn)
         return count_stands(c);
-    if (!on || wire_psn_diff(c->p.msn, q->counted.msn) > 0) {
-        q->counted.stands = 0;
-        q->counted.goes_on = on && (q->counted.goes_on || later);
-        q->counted.on = true;
-        q->counted.epoch = q->epoch;
-        q->counted.msn = c->p.msn;
-        q->counted.number = c->in->number;
-        remember_count(c);
-    }
     return false;
+}
+
+/* Is it the highest count so far? Not if it is wrong: that has been said. */
+static void count_on(struct lint_ctx *c)
+{
+    struct lint_flow *q = c->req;
+    const struct lint_rec *r = c->rec;
+    if (!r || r->epoch != q->epoch || r->sends != 1)
+        return;
+    bool on = q->counted.on && q->counted.epoch == q->epoch;
+    if (on && wire_psn_diff(c->p.msn, q->counted.msn) <= 0)
+        return;
+    q->counted.stands = 0;
+    q->counted.goes_on = on && (q->counted.goes_on || r->number > q->counted.number);
+    q->counted.on = true;
+    q->counted.epoch = q->epoch;
+    q->counted.msn = c->p.msn;
+    q->counted.number = c->in->number;
+    remember_count(c);
 }
 
 /* This answer says that the count began later than one answer, and only one, before it said. Was
@@ -254,6 +264,7 @@ void lint_msn_range(struct lint_ctx *c)
         began_later(c, base);
     if (c->msn_known)
         return;
+    count_on(c);
     if (q->base.on && !q->ahead.on &&
         wire_psn_diff(c->p.msn, lint_add(q->base.hi, q->msgs)) > 0) { /* not captured, or wrong */
         lint_remember(c, &q->ahead);

@@ -533,6 +533,10 @@ static void msn_high(struct step *s)
 {
     s->msn++;
 }
+static void msn_far(struct step *s)
+{
+    s->msn += 1000;
+}
 static void msn_less(struct step *s)
 {
     s->msn = (s->msn - 1) & WIRE_PSN_MASK;
@@ -831,6 +835,8 @@ static const struct row rows[] = {
     {"ACK-11 MSN stands still, high", stands_high, LATER, .verdict = LINT_UNDECIDABLE},
     {"ACK-11 MSN too low, behind a READ", steps_rc, 13, .step = msn_low},
     {"ACK-11 MSN too high, others are under way", pipelined, 8, .step = msn_high},
+    {"ACK-11 MSN far too high", pipelined, 8, .step = msn_far},
+    {"ACK-11 MSN far too high, nothing else is under way", steps_rc, 17, .step = msn_far},
     {"ACK-11 MSN too high, where it isn't known where the count began", reads_and_sends, 8,
      .step = msn_high},
     {"ACK-11 MSN too high, unless what it counts is repeated", counted_early, LATER,
@@ -923,6 +929,10 @@ static void check_row(const struct row *row, enum net net)
                       "%s%s: found %s (%s) at packet %llu: %s, expected %s, seen %s", row->name,
                       nets[net], f->rule->id, lint_verdict_name(f->verdict),
                       (unsigned long long)f->number, f->dump, f->expected, f->seen);
+        for (unsigned k = 0; k < i; k++)
+            ck_assert_msg(found.f[k].verdict == LINT_ARTEFACT || found.f[k].number != f->number,
+                          "%s%s: packet %llu is accused twice", row->name, nets[net],
+                          (unsigned long long)f->number);
     }
     const struct lint_finding *f = NULL;
     for (unsigned i = 0; i < found.n; i++)
