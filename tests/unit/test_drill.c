@@ -386,11 +386,19 @@ static double cpu_of(unsigned n)
     return (double)(b.tv_sec - a.tv_sec) + (double)(b.tv_nsec - a.tv_nsec) / 1e9;
 }
 
-/* What a script has taken is not gone through again. */
+/* What a script has taken is not gone through again. Other work on the machine makes a run longer,
+ * never shorter: the shortest of some counts. */
 START_TEST(a_long_script_takes_longer_in_proportion)
 {
-    double few = cpu_of(10000), many = cpu_of(60000);
-    ck_assert_msg(many < 18 * few, "%.3f s for 10,000, %.3f s for six times as many", few, many);
+    double few = 1e9, many = 1e9;
+    for (unsigned tries = 0; tries < 5; tries++) {
+        double a = cpu_of(10000), b = cpu_of(60000);
+        few = a < few ? a : few;
+        many = b < many ? b : many;
+        if (many < 18 * few)
+            return;
+    }
+    ck_abort_msg("%.3f s for 10,000, %.3f s for six times as many", few, many);
 }
 END_TEST
 
