@@ -60,6 +60,39 @@ int packets_collect(const struct keep *k, struct direction *d)
     return 0;
 }
 
+/* READ responses and the answers to ATOMICs. */
+static bool brings_data(const struct packet *p)
+{
+    return packet_flags(p) & WIRE_F_READ || p->opcode == WIRE_ATOMIC_ACK;
+}
+
+static int by_psn(const void *a, const void *b, void *ctx)
+{
+    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    const struct packet *packet = ctx;
+    if (packet[x].psn != packet[y].psn)
+        return packet[x].psn < packet[y].psn ? -1 : 1;
+    return x < y ? -1 : x > y;
+}
+
+static int index_data(struct direction *d)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < d->answered; i++)
+        n += brings_data(&d->packet[d->answer[i]]);
+    if (!held_take(d->held, n * sizeof(*d->data)))
+        return -EFBIG;
+    if (!(d->data = malloc((n ? n : 1) * sizeof(*d->data)))) {
+        held_give(d->held, n * sizeof(*d->data));
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < d->answered; i++)
+        if (brings_data(&d->packet[d->answer[i]]))
+            d->data[d->brought++] = d->answer[i];
+    qsort_r(d->data, d->brought, sizeof(*d->data), by_psn, d->packet);
+    return 0;
+}
+
 int packets_index(struct direction *d)
 {
     size_t n = 0;
@@ -80,15 +113,16 @@ int packets_index(struct direction *d)
         if (p->opcode == WIRE_ACKNOWLEDGE && wire_aeth_kind(p->syndrome) == WIRE_AETH_NAK)
             d->naks |= 1u << (p->syndrome & 31);
     }
-    return 0;
+    return index_data(d);
 }
 
 void packets_unindex(struct direction *d)
 {
-    held_give(d->held, d->answered * sizeof(*d->answer));
+    held_give(d->held, d->answered * sizeof(*d->answer) + d->brought * sizeof(*d->data));
     free(d->answer);
-    d->answer = NULL;
-    d->answered = 0;
+    free(d->data);
+    d->answer = d->data = NULL;
+    d->answered = d->brought = 0;
 }
 
 size_t packets_behind(const struct direction *d, size_t at)
@@ -97,6 +131,20 @@ size_t packets_behind(const struct direction *d, size_t at)
     while (lo < hi) {
         size_t mid = lo + (hi - lo) / 2;
         if (d->answer[mid] <= at)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+size_t packets_data(const struct direction *d, uint32_t psn, size_t at)
+{
+    size_t lo = 0, hi = d->brought;
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+        uint32_t this = d->packet[d->data[mid]].psn;
+        if (this < psn || (this == psn && d->data[mid] <= at))
             lo = mid + 1;
         else
             hi = mid;

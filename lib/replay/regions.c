@@ -9,6 +9,7 @@
 #include <string.h>
 
 #define REGIONS_MAX 1024u
+#define SEARCH      16u /* looking for an answer costs as much as looking at so many */
 
 static struct region *region_find(const struct regions *m, uint32_t rkey)
 {
@@ -122,38 +123,79 @@ uint32_t regions_invalidable(struct regions *m, const struct stage *s, const str
 
 /* ---- what is in it ---- */
 
-void regions_define(struct regions *m, size_t at)
+/* A READ or ATOMIC, and the memory that it names. */
+struct asked {
+    const struct direction *d;
+    const struct packet *p;
+    size_t at; /* its place */
+    uint32_t psns;
+    struct region *g;
+    uint64_t off;
+};
+
+/* What this packet says of the memory, if it is an answer to PSN k of the request. */
+static bool define_by(const struct asked *a, const struct packet *c, uint32_t k)
 {
-    const struct direction *d = m->d;
-    const struct packet *p = &d->packet[at];
-    uint32_t psns = packet_psns(d, p), left = psns;
-    struct region *g = region_find(m, p->rkey);
-    uint64_t off = g ? p->va - g->first : 0;
-    if (!g || p->va < g->first || p->va + reach(p) - 1 > g->end)
-        return;
-    uint8_t *seen = calloc(psns / 8 + 1, 1);
-    for (size_t i = packets_behind(d, at);
-         seen && i < d->answered && d->answer[i] - at < AHEAD_MAX && left; i++) {
-        const struct packet *c = &d->packet[d->answer[i]];
-        uint32_t k = (c->psn - p->psn) & WIRE_PSN_MASK;
-        if (k >= psns || seen[k / 8] & 1u << k % 8)
-            continue;
-        if (packet_flags(c) & WIRE_F_READ && packet_flags(p) & WIRE_F_READ) {
-            uint32_t have = packet_payload_have(c);
-            uint64_t most = p->dma_len - (uint64_t)k * d->mtu;
-            have = have < most ? have : (uint32_t)most;
-            sparse_write(&g->memory, off + (uint64_t)k * d->mtu, packet_payload(c), have);
-        } else if (c->opcode == WIRE_ATOMIC_ACK && packet_flags(p) & WIRE_F_ATOMIC) {
-            struct wire_pkt w;
-            packet_wire(c, &w);
-            sparse_write(&g->memory, off, &w.orig, 8);
-        } else {
-            continue;
+    if (packet_flags(c) & WIRE_F_READ && packet_flags(a->p) & WIRE_F_READ) {
+        uint32_t have = packet_payload_have(c);
+        uint64_t at = (uint64_t)k * a->d->mtu, most = a->p->dma_len - at;
+        have = have < most ? have : (uint32_t)most;
+        sparse_write(&a->g->memory, a->off + at, packet_payload(c), have);
+        return true;
+    }
+    if (c->opcode == WIRE_ATOMIC_ACK && packet_flags(a->p) & WIRE_F_ATOMIC) {
+        struct wire_pkt w;
+        packet_wire(c, &w);
+        sparse_write(&a->g->memory, a->off, &w.orig, 8);
+        return true;
+    }
+    return false;
+}
+
+/* Look for the answer to each PSN. */
+static void define_by_psn(const struct asked *a)
+{
+    const struct direction *d = a->d;
+    for (uint32_t k = 0; k < a->psns; k++) {
+        uint32_t psn = (a->p->psn + k) & WIRE_PSN_MASK;
+        for (size_t i = packets_data(d, psn, a->at); i < d->brought; i++) {
+            const struct packet *c = &d->packet[d->data[i]];
+            if (c->psn != psn || d->data[i] - a->at >= AHEAD_MAX || define_by(a, c, k))
+                break;
         }
+    }
+}
+
+/* Look at each of the answers [i, end). */
+static void define_by_answer(const struct asked *a, size_t i, size_t end)
+{
+    const struct direction *d = a->d;
+    uint32_t left = a->psns;
+    uint8_t *seen = calloc(a->psns / 8 + 1, 1);
+    for (; seen && i < end && left; i++) {
+        const struct packet *c = &d->packet[d->answer[i]];
+        uint32_t k = (c->psn - a->p->psn) & WIRE_PSN_MASK;
+        if (k >= a->psns || seen[k / 8] & 1u << k % 8 || !define_by(a, c, k))
+            continue;
         seen[k / 8] |= (uint8_t)(1u << k % 8);
         left--;
     }
     free(seen);
+}
+
+void regions_define(struct regions *m, size_t at)
+{
+    const struct direction *d = m->d;
+    const struct packet *p = &d->packet[at];
+    struct region *g = region_find(m, p->rkey);
+    if (!g || p->va < g->first || p->va + reach(p) - 1 > g->end)
+        return;
+    struct asked a = {d, p, at, packet_psns(d, p), g, p->va - g->first};
+    size_t from = packets_behind(d, at), end = packets_behind(d, at + AHEAD_MAX - 1);
+    if (a.psns < (end - from) / SEARCH)
+        define_by_psn(&a);
+    else
+        define_by_answer(&a, from, end);
 }
 
 void regions_fetch(const struct mem_piece *from, uint8_t *to)

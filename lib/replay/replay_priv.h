@@ -46,6 +46,8 @@ struct direction {
     size_t packets;
     uint32_t *answer; /* which of them are usable answers: there may be none for long stretches */
     size_t answered;  /* how many */
+    uint32_t *data;   /* places of those among them that bring data, in the order of their PSNs */
+    size_t brought;   /* how many */
     uint32_t naks;    /* NAK codes among them: bits by number */
     struct held *held;
     const struct fields *fields; /* what lint has found */
@@ -162,6 +164,8 @@ int packets_index(struct direction *d);
 void packets_unindex(struct direction *d);
 /* Where in the list the answers behind this packet begin. */
 size_t packets_behind(const struct direction *d, size_t at);
+/* Where among those that bring data the ones with this PSN begin which stand behind this packet. */
+size_t packets_data(const struct direction *d, uint32_t psn, size_t at);
 
 /* Which packets are usable, in this role. Where the end was captured whose place we take, that is:
  * where its packets went out, the capture shows just what came in. Else, if one interface has all
