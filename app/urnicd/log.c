@@ -5,6 +5,7 @@
  */
 #include "log.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -70,6 +71,17 @@ static bool log_budget(struct log_site *site, uint32_t *suppressed)
     return atomic_fetch_add_explicit(&site->used, 1, memory_order_relaxed) < LOG_PER_SECOND;
 }
 
+/* Part of it may be what a client has sent: that begins no line, and tells no terminal anything. */
+static void log_plain(char *text, size_t len)
+{
+    for (unsigned char *c = (unsigned char *)text, *end = c + len; c < end; c++) {
+        if (iscntrl(*c))
+            *c = '?';
+        else if (*c == 0xc2 && c + 1 < end && (c[1] & 0xe0) == 0x80) /* U+0080 to U+009F */
+            c[0] = c[1] = '?';
+    }
+}
+
 void log_write(struct log_site *site, enum log_level level, const char *subsystem, const char *fmt,
                ...)
 {
@@ -92,6 +104,7 @@ void log_write(struct log_site *site, enum log_level level, const char *subsyste
         len += text;
     if ((size_t)len > sizeof(line) - 2)
         len = (int)sizeof(line) - 2;
+    log_plain(line, (size_t)len);
     line[len++] = '\n';
     log_emit(line, (size_t)len);
 }

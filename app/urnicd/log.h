@@ -25,7 +25,8 @@ enum log_level log_get_level(void);
 /* "error", "warn", "info", "debug" -> 0 and *out, or -EINVAL. */
 int log_level_parse(const char *s, enum log_level *out);
 
-/* What the macros below expand to, once the level has been looked at; the text without newline. */
+/* What the macros below expand to, once the level has been looked at; the text without newline.
+ * Control characters in it are shown as '?'. */
 void log_write(struct log_site *site, enum log_level level, const char *subsystem, const char *fmt,
                ...) __attribute__((format(printf, 4, 5)));
 

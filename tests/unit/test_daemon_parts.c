@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The daemon's small tables: GIDs, handles, queue slabs, guarded memory.
+ * The daemon's small tables: GIDs, handles, queue slabs, guarded memory; its log lines.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,6 +14,7 @@
 #include "context.h"
 #include "gid.h"
 #include "handle.h"
+#include "log.h"
 #include "memory.h"
 #include "qslab.h"
 #include "quota.h"
@@ -488,6 +489,25 @@ START_TEST(memory_of_clients)
 }
 END_TEST
 
+/* ---- log ---- */
+
+/* What a client says, such as the name of a congestion control that there isn't, makes no line of
+ * its own, and does nothing to the terminal of who reads it. */
+START_TEST(log_of_what_clients_say)
+{
+    char line[256] = "";
+    int log = memfd_create("log", MFD_CLOEXEC), before = dup(STDERR_FILENO);
+
+    ck_assert_int_eq(dup2(log, STDERR_FILENO), STDERR_FILENO);
+    log_warn("cc", "%s: no such", "a\nerror daemon: \x1b[2J\x7f\xc3\xa4\xc2\x9b\t");
+    dup2(before, STDERR_FILENO);
+    ck_assert_int_gt(pread(log, line, sizeof(line) - 1, 0), 0);
+    ck_assert_str_eq(line, "warn cc: a?error daemon: ?[2J?\xc3\xa4???: no such\n");
+    close(log);
+    close(before);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("daemon_parts");
@@ -509,6 +529,7 @@ int main(void)
     tcase_add_test(t, memory_survives_truncation);
     tcase_add_test(t, memory_bounds);
     tcase_add_test(t, memory_of_clients);
+    tcase_add_test(t, log_of_what_clients_say);
     suite_add_tcase(s, t);
     return unit_run(s);
 }
