@@ -231,6 +231,14 @@ int urnic_listener_fd(const struct urnic_listener *l)
     return l->channel->base.in.fd;
 }
 
+/* A request that came in time is seen through. Who looks for peers again and again, and waits for a
+ * moment only, would hang up on each of them otherwise. */
+static int64_t handshake_deadline(int64_t deadline)
+{
+    int64_t least = deadline_of(0);
+    return deadline < 0 || deadline > least ? deadline : least;
+}
+
 /* -ECONNABORTED: the peer has given up. -EPROTOTYPE: it asks for another type of queue pair. */
 static int accept_steps(struct urnic_conn *conn, int64_t deadline,
                         const struct urnic_conn_attr *attr,
@@ -244,7 +252,7 @@ static int accept_steps(struct urnic_conn *conn, int64_t deadline,
     }
     err = urnic_accept(conn->id, &attr->param);
     if (err == 0)
-        err = wait_event(conn->channel, deadline, &ev);
+        err = wait_event(conn->channel, handshake_deadline(deadline), &ev);
     return err == 0 && ev.event != URNIC_CM_ESTABLISHED ? -ECONNABORTED : err;
 }
 

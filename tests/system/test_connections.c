@@ -5,6 +5,7 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
@@ -97,6 +98,44 @@ START_TEST(accepts_again)
     await_cm(cb, URNIC_CM_ESTABLISHED);
     close_both(active, passive);
     down_with_listener();
+}
+END_TEST
+
+static void *connect_one(void *arg)
+{
+    struct urnic_conn_attr attr = end_conn_attr(&a, 10000);
+
+    return (void *)(intptr_t)urnic_connect_addr(a.ctx, "10.0.0.2", PORT, &attr, NULL, NULL, arg);
+}
+
+/* CM-35: a server that looks for peers again and again, and waits a moment only, hangs up on none
+ * that came in time, however long the way to it. */
+START_TEST(sees_peers_through)
+{
+    struct urnic_conn_attr attr;
+    struct urnic_listener *l;
+    struct urnic_conn *there = NULL, *here = NULL;
+    pthread_t thread;
+    void *rc;
+    int err;
+
+    rig_open_pair(&rig, ",delay=20ms", &a, &b, SIZE);
+    attr = end_conn_attr(&b, 1);
+    ck_assert_int_eq(urnic_listen_addr(b.ctx, NULL, PORT, 0, &l), 0);
+    ck_assert_int_eq(urnic_accept_conn(l, &attr, NULL, NULL, &here), -ETIMEDOUT);
+    ck_assert_int_eq(pthread_create(&thread, NULL, connect_one, &there), 0);
+    for (uint64_t began = rig_now_ms(); rig_now_ms() - began < 10000;) {
+        err = urnic_accept_conn(l, &attr, NULL, NULL, &here);
+        if (err != -ETIMEDOUT)
+            break;
+    }
+    ck_assert_int_eq(err, 0);
+    pthread_join(thread, &rc);
+    ck_assert_int_eq((intptr_t)rc, 0);
+    ck_assert_int_eq(urnic_close_conn(there), 0);
+    ck_assert_int_eq(urnic_close_conn(here), 0);
+    ck_assert_int_eq(urnic_close_listener(l), 0);
+    rig_close_pair(&rig, &a, &b);
 }
 END_TEST
 
@@ -438,6 +477,7 @@ int main(void)
 
     tcase_set_timeout(t, 60);
     tcase_add_test(t, accepts_again);
+    tcase_add_test(t, sees_peers_through);
     tcase_add_test(t, connects_uc);
     tcase_add_test(t, accepts_its_type_only);
     tcase_add_test(t, connects_no_datagrams);

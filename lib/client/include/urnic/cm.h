@@ -211,9 +211,10 @@ URNIC_API int urnic_listen_addr(struct urnic_context *ctx, const char *ip, uint1
 URNIC_API uint16_t urnic_listener_port(const struct urnic_listener *listener);
 URNIC_API int urnic_listener_fd(const struct urnic_listener *listener);
 /* Take the next connection; `prepare` as above. A peer that gives up meanwhile, or asks for another
- * type of queue pair, doesn't count: the next one's queue pair is prepared instead. -ETIMEDOUT,
- * -EINVAL, -EPROTOTYPE (a queue pair for datagrams), -EDQUOT (too many connections: this one is
- * refused), -ENODEV, what `prepare` said. */
+ * type of queue pair, doesn't count: the next one's queue pair is prepared instead. timeout_ms is
+ * the time for a peer to come: one that has is waited for, 10 s at least. -ETIMEDOUT, -EINVAL,
+ * -EPROTOTYPE (a queue pair for datagrams), -EDQUOT (too many connections: this one is refused),
+ * -ENODEV, what `prepare` said. */
 URNIC_API int urnic_accept_conn(struct urnic_listener *listener, struct urnic_conn_attr *attr,
                                 int (*prepare)(void *arg, struct urnic_qp *qp), void *arg,
                                 struct urnic_conn **conn);
