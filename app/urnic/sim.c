@@ -212,8 +212,13 @@ static int one(struct job *j, const struct sim_scenario *s, uint32_t point, FILE
     return status ? status : rc;
 }
 
-static void list_run(const struct sim_scenario *s, uint32_t point)
+/* A run that there is: for people, or to `out`, with the names that --output has for them. */
+static void list_run(const struct sim_scenario *s, uint32_t point, FILE *out)
 {
+    if (out) {
+        sim_out_point(out, s, point);
+        return;
+    }
     printf("%u", point);
     for (unsigned i = 0; i < s->nvars; i++)
         if (s->var[i].swept || s->var[i].given)
@@ -225,7 +230,7 @@ static void list_run(const struct sim_scenario *s, uint32_t point)
 static int open_output(const struct job *j, FILE **out)
 {
     *out = NULL;
-    if (!j->output || j->list)
+    if (!j->output)
         return CLI_OK;
     *out = strcmp(j->output, "-") ? fopen(j->output, "w") : stdout;
     if (!*out)
@@ -274,14 +279,14 @@ static int all(struct job *j, struct sim_scenario *s)
     for (uint32_t p = j->shard - 1; p < points && !cli_stop; p += j->shards) {
         int rc = parse(j, p, s);
         if (!rc && j->list)
-            list_run(s, p);
+            list_run(s, p, out);
         else if (!rc)
             rc = one(j, s, p, out);
         status = rc > status ? rc : status;
         if (rc == CLI_USAGE)
             break;
     }
-    if (finish_charts(j))
+    if (!j->list && finish_charts(j))
         status = CLI_FAIL;
     if (close_output(j, out))
         status = CLI_FAIL;

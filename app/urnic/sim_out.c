@@ -25,6 +25,24 @@ static void string(FILE *f, const char *s)
     json_decref(text);
 }
 
+static void variables(FILE *f, const struct sim_scenario *s)
+{
+    for (unsigned i = 0; i < s->nvars; i++) {
+        fputc(i ? ',' : '{', f);
+        string(f, s->var[i].name);
+        fputc(':', f);
+        string(f, s->var[i].value);
+    }
+    fputs(s->nvars ? "}" : "{}", f);
+}
+
+void sim_out_point(FILE *f, const struct sim_scenario *s, uint32_t point)
+{
+    fprintf(f, "{\"point\":%u,\"points\":%u,\"set\":", point, s->points);
+    variables(f, s);
+    fputs("}\n", f);
+}
+
 static void head(FILE *f, const struct sim *sim, const char *scenario, uint32_t point)
 {
     const struct sim_scenario *s = sim->s;
@@ -37,16 +55,11 @@ static void head(FILE *f, const struct sim *sim, const char *scenario, uint32_t 
     fprintf(f, ",\"point\":%u,\"points\":%u,\"seed\":%" PRIu64 ",\"payload\":\"%s\",\"cc\":", point,
             s->points, s->seed, s->skip_payload ? "skipped" : "carried");
     string(f, cc);
-    fprintf(f, ",\"hosts\":%u,\"switches\":%u,\"flows\":%u,\"set\":{", sim->net.nhosts,
+    fprintf(f, ",\"hosts\":%u,\"switches\":%u,\"flows\":%u,\"set\":", sim->net.nhosts,
             sim->net.nswitches, sim->flows.n);
-    for (unsigned i = 0; i < s->nvars; i++) {
-        fputs(i ? "," : "", f);
-        string(f, s->var[i].name);
-        fputc(':', f);
-        string(f, s->var[i].value);
-    }
+    variables(f, s);
     json_t *params = sim_params_json(sim);
-    fputs("},\"parameters\":", f);
+    fputs(",\"parameters\":", f);
     json_dumpf(params, f, JSON_COMPACT | JSON_REAL_PRECISION(15));
     json_decref(params);
     fputs("}\n", f);

@@ -15,6 +15,8 @@
  * hour. */
 void sim_out_json(FILE *f, struct sim *sim, const char *scenario, uint32_t point,
                   const char *const *figure, unsigned nfigures);
+/* A run that could be made: a line with its number and variables. */
+void sim_out_point(FILE *f, const struct sim_scenario *s, uint32_t point);
 /* Panels: rate per flow, queue depth, fairness index, retransmissions and PFC pauses, completion
  * times and slowdown by size; what the run has of them. Rates in `points` (NULL = none) are drawn
  * as dots over those of the same flow. 0 or -errno; -ENODATA: the run has nothing of them. */

@@ -171,6 +171,14 @@ cmp <(sort "$tmp"/slurm-?.jsonl) <(sort "$tmp"/mpi-?.jsonl) || fail "mpirun's sh
 2 part=1% recovery=sr,overtake=0
 3 part=1% recovery=sr" ] || fail "--set replaces its sweep"
 
+"$urnic" sim "$scenarios/reorder.sim" --list --json --set part=1% >"$tmp/list.json" || fail "--list --json"
+[ "$(wc -l <"$tmp/list.json")" = 4 ] && grep -q '^{"point":2,"points":4,"set":{.*"part":"1%".*"recovery":"sr,overtake=0".*}}$' "$tmp/list.json" ||
+    fail "--list --json: $(cat "$tmp/list.json")"
+python3 -c 'import json, sys; [json.loads(line) for line in sys.stdin]' <"$tmp/list.json" || fail "--list --json is no JSON"
+"$urnic" sim "$scenarios/reorder.sim" --list --set part=1% -o "$tmp/list.out" --chart "goodput/part=$tmp/list.svg"
+cmp "$tmp/list.json" "$tmp/list.out" || fail "--list -o"
+[ ! -e "$tmp/list.svg" ] || fail "--list draws a chart of nothing"
+
 # What a capture shows is well formed, also where others look: payload skipped and carried.
 head -c 200000 "$scenarios/loss.sim" >"$tmp/carry.sim"
 echo "payload carry" >>"$tmp/carry.sim"
