@@ -312,6 +312,61 @@ START_TEST(cm_03_refusals)
 }
 END_TEST
 
+/* CM-08, CM-10, CM-12, CM-29, CM-33, GID-02: what doesn't fit its field is refused, and nothing is
+ * sent; the connection can still be answered rightly. */
+START_TEST(cm_14_what_no_message_can_say)
+{
+    static const uint8_t octets[CM_MAD_LEN];
+    struct cm_connect_params p[9];
+    struct cm_accept_params q[4];
+    struct cm_conn *c;
+    for (unsigned i = 0; i < 9; i++)
+        p[i] = params();
+    p[0].priv = octets;
+    p[0].priv_len = CM_REQ_USER_MAX + 1;
+    p[1].transport = CM_TRANSPORTS;
+    p[2].path.mtu = 0;
+    p[3].path.mtu = 6;
+    p[4].retry_count = 8;
+    p[5].rnr_retry_count = 8;
+    p[6].qpn = 0x1000000;
+    p[7].psn = 0x1000000;
+    wire_addr_parse("2001:db8::2", &p[8].path.remote);
+    for (unsigned i = 0; i < 9; i++)
+        ck_assert_msg(cm_connect(a.cm, &p[i], &a, now, &c) == -EINVAL, "connect %u", i);
+    ck_assert_int_eq(cm_sidr_request(a.cm, &p[8].path, 1, 7000, NULL, 0, NULL, now, &c), -EINVAL);
+    ck_assert_int_eq(
+        cm_sidr_request(a.cm, &p[7].path, 1, 7000, octets, CM_SIDR_REQ_USER_MAX + 1, NULL, now, &c),
+        -EINVAL);
+    ck_assert_uint_eq(cm_live(a.cm), 0);
+
+    listen_on_b();
+    p[0] = params();
+    ck_assert_int_eq(cm_connect(a.cm, &p[0], &a, now, &c), 0);
+    pump();
+    struct cm_conn *cb = last(&b)->conn;
+    for (unsigned i = 0; i < 4; i++)
+        q[i] = accept_params;
+    q[0].rnr_retry_count = 8;
+    q[1].qpn = 0x1000000;
+    q[2].psn = 0x1000000;
+    q[3].priv = octets;
+    q[3].priv_len = CM_REP_USER_MAX + 1;
+    for (unsigned i = 0; i < 4; i++)
+        ck_assert_msg(cm_accept(b.cm, cb, &q[i], &b, now) == -EINVAL, "accept %u", i);
+    ck_assert_int_eq(cm_reject(b.cm, cb, 0, octets, CM_REJ_USER_MAX + 1, now), -EINVAL);
+    ck_assert_int_eq(cm_reject(b.cm, cb, 0x10000, NULL, 0, now), -EINVAL);
+    ck_assert_int_eq(cm_mra(b.cm, cb, 32, now), -EINVAL);
+    pump();
+    ck_assert_uint_eq(sent[CM_REP] + sent[CM_REJ] + sent[CM_MRA], 0);
+    ck_assert_int_eq(cm_accept(b.cm, cb, &accept_params, &b, now), 0);
+    pump();
+    ck_assert_int_eq(last(&a)->type, CM_EV_REP);
+    cm_release(a.cm, c, now);
+    cm_release(b.cm, cb, now);
+}
+END_TEST
+
 /* CM-12: ports of different MTUs: the active side asks again for what the passive one can carry,
  * with all else as before; what the first question is answered with once more does no harm. */
 START_TEST(cm_03_one_listener_for_each_address)
@@ -645,6 +700,7 @@ int main(void)
     tcase_add_test(t, cm_23_first_request_counts_as_rtu);
     tcase_add_loop_test(t, cm_03_refusals, 0, sizeof refusals / sizeof refusals[0]);
     tcase_add_test(t, cm_03_one_listener_for_each_address);
+    tcase_add_test(t, cm_14_what_no_message_can_say);
     tcase_add_test(t, cm_12_smaller_mtu);
     tcase_add_test(t, cm_30_nobody_listens_and_consumer_refuses);
     tcase_add_test(t, cm_24_disconnects);

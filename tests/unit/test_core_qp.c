@@ -312,6 +312,11 @@ START_TEST(qp_15_query)
     ck_assert_uint_ge(caps.max_inline, 64);
     ck_assert_uint_ge(caps.max_send_sge, 4);
     ck_assert_uint_eq(engine_sq_room(r->qp), caps.max_send_wr);
+    ck_assert(!a.sq_draining);
+    rig_post(r, WR_SEND, 1, 8, 0);
+    rig_tx(r, 0);
+    engine_qp_query(r->qp, &a, NULL);
+    ck_assert_msg(!a.sq_draining, "only in SQD");
     rig_free(r);
 }
 END_TEST

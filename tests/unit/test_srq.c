@@ -102,6 +102,10 @@ START_TEST(srq_04_resize_never_below_what_is_outstanding)
     ck_assert_msg(events == 0, "SRQ-03 three are posted: not below 3");
     ck_assert_int_eq(engine_srq_modify(f.e, srq, 0, 4, SRQA_LIMIT), 0);
     ck_assert_msg(events == 1, "SRQ-03 a limit above the count is reached at once");
+    ck_assert_int_eq(engine_srq_modify(f.e, srq, 0, 2, SRQA_LIMIT), 0);
+    ck_assert_int_eq(engine_srq_modify(f.e, srq, 6, 7, SRQA_MAX_WR), 0);
+    engine_srq_query(srq, &q);
+    ck_assert_msg(q.limit == 2 && events == 1, "SRQ-03 only the size was to change");
     ck_assert_int_eq(engine_srq_destroy(f.e, srq), 0);
     engine_destroy(f.e);
 }

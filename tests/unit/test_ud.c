@@ -235,6 +235,51 @@ START_TEST(key_04_of_each_datagram)
 }
 END_TEST
 
+/* UD-03: each datagram takes the whole path of its own work request, also to a queue pair of the
+ * same number as before. */
+START_TEST(ud_03_path_of_each_datagram)
+{
+    struct many m;
+    setup(&m);
+    struct qp *qp = ud_qp(&m, QP_UD, 5);
+    struct engine_qp_attr rts = {.state = QPS_RTS};
+    ck_assert_int_eq(engine_qp_modify(m.e, qp, &rts, QPA_STATE | QPA_SQ_PSN, 0), 0);
+    const struct engine_sge sge = {(uint64_t)(uintptr_t)buf[0], 16, m.lkey};
+    struct engine_send_wr wr = {.opcode = WR_SEND, .nsge = 1, .sge = &sge, .rqpn = 9, .rqkey = 5};
+    wire_addr_parse("10.0.0.2", &wr.av.sgid);
+    wire_addr_parse("10.0.0.9", &wr.av.dgid);
+    wr.av.hop_limit = 3;
+    for (unsigned i = 0; i < 7; i++) {
+        if (i == 1)
+            wire_addr_parse("10.0.0.8", &wr.av.dgid);
+        else if (i == 2)
+            wire_addr_parse("10.0.0.3", &wr.av.sgid);
+        else if (i == 3)
+            wr.av.dmac[5] = 0x77;
+        else if (i == 4)
+            wr.av.tclass = 0x20;
+        else if (i == 5)
+            wr.av.hop_limit = 9;
+        else if (i == 6)
+            wr.rqpn = 10;
+        ck_assert_int_eq(engine_post_send(m.e, qp, &wr, 0), 0);
+        struct engine_slot slot = {.buf = m.frame, .cap = sizeof m.frame};
+        ck_assert_uint_eq(engine_tx(m.e, &slot, 1, 0), 1);
+        wire_icrc_seal(m.frame, slot.len, slot.ip_off, slot.bth_off);
+        engine_sent(m.e, &slot, 1, 0);
+        struct wire_pkt sent;
+        ck_assert_int_eq(wire_parse(m.frame, slot.len, 0, &sent), WIRE_OK);
+        ck_assert_mem_eq(&sent.dip, &wr.av.dgid, sizeof sent.dip);
+        ck_assert_mem_eq(&sent.sip, &wr.av.sgid, sizeof sent.sip);
+        ck_assert_mem_eq(sent.dmac, wr.av.dmac, 6);
+        ck_assert_uint_eq(sent.tclass, wr.av.tclass);
+        ck_assert_uint_eq(m.frame[sent.ip_off + 8], wr.av.hop_limit);
+        ck_assert_uint_eq(sent.dqpn, wr.rqpn);
+    }
+    engine_destroy(m.e);
+}
+END_TEST
+
 /* UD-10, UD-11, SEC-28: a copy for each attached queue pair whose keys match. */
 START_TEST(ud_10_multicast)
 {
@@ -335,11 +380,22 @@ START_TEST(gsi_01_mads)
     p = datagram("10.0.0.2", WIRE_QPN_GSI, WIRE_QKEY_GSI, 64);
     p.pkey = 0x8001;
     ck_assert_msg(receive(&m, &p) == ENGINE_C_rx_bad_pkey, "KEY-04 P_Key not in the table");
-    struct qp *qp1 = ud_qp(&m, QP_GSI, WIRE_QKEY_GSI);
+    struct qp *qp1 = ud_qp(&m, QP_GSI, WIRE_QKEY_GSI), *second;
+    struct engine_qp_params params = {.type = QP_GSI, .pd = m.pd, .send_cq = m.cq, .recv_cq = m.cq};
+    ck_assert_msg(engine_qp_create(m.e, &params, &second) == -EINVAL, "GSI-01 there is one");
+    struct engine_qp_attr a = {.state = QPS_RESET, .qkey = WIRE_QKEY_GSI};
+    ck_assert_int_eq(engine_qp_modify(m.e, qp1, &a, QPA_STATE, 0), 0);
+    a.state = QPS_INIT;
+    ck_assert_int_eq(engine_qp_modify(m.e, qp1, &a, QPA_STATE | QPA_PKEY_INDEX | QPA_QKEY, 0), 0);
     post(&m, qp1, 0);
     p = datagram("10.0.0.2", WIRE_QPN_GSI, WIRE_QKEY_GSI, 64);
     ck_assert_uint_eq(receive(&m, &p), 0);
-    ck_assert_msg(m.nwc == 1 && m.nmad == 1 && m.wc[0].src_qpn == 0x777 && m.wc[0].byte_len == 104,
+    ck_assert_msg(m.nwc == 0 && m.nmad == 2, "VAL-05 queue pair 1 takes nothing in INIT");
+    a.state = QPS_RTR;
+    ck_assert_int_eq(engine_qp_modify(m.e, qp1, &a, QPA_STATE, 0), 0);
+    p = datagram("10.0.0.2", WIRE_QPN_GSI, WIRE_QKEY_GSI, 64);
+    ck_assert_uint_eq(receive(&m, &p), 0);
+    ck_assert_msg(m.nwc == 1 && m.nmad == 2 && m.wc[0].src_qpn == 0x777 && m.wc[0].byte_len == 104,
                   "UD-08 queue pair 1 receives as any other");
     engine_destroy(m.e);
 }
@@ -351,6 +407,7 @@ int main(void)
     TCase *t = tcase_create("calls");
     tcase_add_test(t, ud_05_header_area);
     tcase_add_test(t, key_04_of_each_datagram);
+    tcase_add_test(t, ud_03_path_of_each_datagram);
     tcase_add_loop_test(t, ud_10_multicast, 0, 2);
     tcase_add_test(t, ud_11_who_may_attach);
     tcase_add_test(t, ud_10_many_members);
