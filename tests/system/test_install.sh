@@ -40,6 +40,9 @@ printf '#include <urnic/urnic.h>\nint main() { return urnic_inc_rkey(255) != 0; 
 # shellcheck disable=SC2046
 c++ -Wall -Wextra -Werror -o "$dir/cpp" "$dir/cpp.cc" $(pkg-config --cflags --libs urnic) && "$dir/cpp" ||
     fail "C++ programs can't use the headers"
+# shellcheck disable=SC2046
+cc -x c -std=c99 -Wall -Wextra -Wpedantic -Werror -fsyntax-only "$dir/cpp.cc" $(pkg-config --cflags urnic) \
+    -Wno-strict-prototypes || fail "the headers are not C99"
 if command -v clang++ >/dev/null; then # which minds what other compilers let pass
     # shellcheck disable=SC2046
     clang++ -std=c++11 -Wall -Wextra -Wpedantic -Werror -fsyntax-only "$dir/cpp.cc" $(pkg-config --cflags urnic) ||

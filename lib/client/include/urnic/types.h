@@ -247,7 +247,7 @@ struct urnic_send_wr {
     enum urnic_wr_opcode opcode;
     unsigned send_flags; /* URNIC_SEND_* */
     uint32_t imm_data;   /* octets as on the wire; SEND_WITH_INV, LOCAL_INV: the R_Key */
-    union {
+    __extension__ union {
         struct urnic_wr_rdma rdma;
         struct urnic_wr_atomic atomic;
         struct urnic_wr_ud ud;
@@ -348,7 +348,7 @@ enum urnic_event_type {
 
 struct urnic_async_event {
     enum urnic_event_type type;
-    union { /* by type; acknowledge the event before destroying the object */
+    __extension__ union { /* by type; acknowledge the event before destroying the object */
         struct urnic_cq *cq;
         struct urnic_qp *qp;
         struct urnic_srq *srq;

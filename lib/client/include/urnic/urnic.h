@@ -28,7 +28,7 @@
  *   give -EPERM, posting or polling faults. Memory from urnic_alloc stays shared with the child, as
  *   any MAP_SHARED mapping. All descriptors are close-on-exec.
  *
- * - Language: C11 or later, C++11 or later.
+ * - Language: C99 or later, C++11 or later.
  *
  * - Numbers: states, opcodes, status codes, flags and masks are those of libibverbs.
  */
