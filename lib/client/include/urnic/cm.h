@@ -53,8 +53,8 @@ struct urnic_conn_param {
     /* For the peer: up to 56 octets in a request, 196 in a reply; of datagrams 180 and 136. */
     const void *private_data;
     uint8_t private_data_len;
-    uint8_t responder_resources; /* READs and atomics at a time from the peer; 0 = 16 */
-    uint8_t initiator_depth;     /* and to it; 0 = 16 */
+    uint8_t responder_resources; /* READs and atomics at a time from the peer; 0, or more: 16 */
+    uint8_t initiator_depth;     /* and to it; 0, or more: 16 */
     uint8_t retry_count;         /* 0..7; the default is 7 */
     uint8_t rnr_retry_count;     /* 0..7, 7 = for ever; the default */
     bool retry_counts_set;       /* the two above are meant, 0 included */

@@ -215,7 +215,7 @@ struct urnic_wr_rdma {
     uint32_t rkey;
 };
 
-/* The value that was there comes into the first 8 octets of sg_list. */
+/* sg_list is one segment; the value that was there comes into its first 8 octets. */
 struct urnic_wr_atomic {
     uint64_t remote_addr; /* a multiple of 8 */
     uint64_t compare_add, swap;

@@ -25,8 +25,8 @@
  *   to 3 s, delays no other thread's call.
  *
  * - Fork: a child must not use its parent's objects: control calls, and those that get events,
- *   give -EPERM, posting or polling faults. Memory from urnic_alloc stays shared with the child, as
- *   any MAP_SHARED mapping. All descriptors are close-on-exec.
+ *   give -EPERM, posting, polling or arming faults. Memory from urnic_alloc stays shared with the
+ *   child, as any MAP_SHARED mapping. All descriptors are close-on-exec.
  *
  * - Language: C99 or later, C++11 or later.
  *

@@ -173,7 +173,8 @@ URNIC_API int urnic_create_qp(struct urnic_pd *pd, struct urnic_qp_init_attr *at
  * daemon's own user; -EOPNOTSUPP: alternate paths (bits 14 and 18). RESET goes to INIT or stays: to
  * ERR from any other state. */
 URNIC_API int urnic_modify_qp(struct urnic_qp *qp, const struct urnic_qp_attr *attr, unsigned mask);
-/* All attributes as the daemon has them. ah_attr.sgid_index is 0 while its address is gone. */
+/* All attributes as the daemon has them; rq_psn and sq_psn are those that it began with.
+ * ah_attr.sgid_index is 0 while its address is gone. */
 URNIC_API int urnic_query_qp(struct urnic_qp *qp, struct urnic_qp_attr *attr);
 /* What is posted to it doesn't complete any more; its completions that weren't polled are dropped.
  * -EBUSY: attached to multicast groups. */
