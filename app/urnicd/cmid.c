@@ -415,7 +415,8 @@ int cmgr_accept(struct cm_id *id, const struct ipc_cm_conn *req, uint64_t now)
         return -EINVAL;
     struct client_qp *qp = client_qp_by_number(id->client, req->param.qpn);
     if (!qp || (id->driven && id->qpn != req->param.qpn) ||
-        req->param.private_len > CM_REP_USER_MAX || req->param.starting_psn > WIRE_PSN_MASK)
+        req->param.private_len > CM_REP_USER_MAX || req->param.starting_psn > WIRE_PSN_MASK ||
+        req->param.rnr_retry_count > CM_RETRY_MAX)
         return -EINVAL; /* before the queue pair is moved */
     cmid_touch(id, now);
     if (id->ps == IPC_PS_UDP)

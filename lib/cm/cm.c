@@ -174,8 +174,8 @@ int cm_connect(struct cm *cm, const struct cm_connect_params *p, void *arg, uint
                struct cm_conn **out)
 {
     if (p->priv_len > CM_REQ_USER_MAX || p->transport >= CM_TRANSPORTS || p->path.mtu < 1 ||
-        p->path.mtu > 5 || p->retry_count > 7 || p->rnr_retry_count > 7 || p->qpn > WIRE_QPN_MASK ||
-        p->psn > WIRE_PSN_MASK ||
+        p->path.mtu > 5 || p->retry_count > CM_RETRY_MAX || p->rnr_retry_count > CM_RETRY_MAX ||
+        p->qpn > WIRE_QPN_MASK || p->psn > WIRE_PSN_MASK ||
         wire_addr_is_v4(&p->path.local) != wire_addr_is_v4(&p->path.remote))
         return -EINVAL;
     if (cm->live >= cm->params.max_conns)
@@ -255,7 +255,7 @@ int cm_accept(struct cm *cm, struct cm_conn *c, const struct cm_accept_params *p
     int rc = cm_may_accept(c);
     if (rc < 0)
         return rc;
-    if (p->rnr_retry_count > 7 || p->qpn > WIRE_QPN_MASK || p->psn > WIRE_PSN_MASK ||
+    if (p->rnr_retry_count > CM_RETRY_MAX || p->qpn > WIRE_QPN_MASK || p->psn > WIRE_PSN_MASK ||
         p->priv_len > CM_REP_USER_MAX)
         return -EINVAL;
     c->arg = arg;

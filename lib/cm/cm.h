@@ -105,7 +105,7 @@ struct cm_connect_params {
     uint32_t psn;          /* the first that we expect to receive (CM-08); random (SEC-07) */
     uint8_t transport;     /* enum cm_transport (cm_msg.h) */
     uint8_t responder_resources, initiator_depth;
-    uint8_t retry_count, rnr_retry_count;
+    uint8_t retry_count, rnr_retry_count; /* <= CM_RETRY_MAX */
     bool srq, flow_control;
     const void *priv;
     uint16_t priv_len;               /* <= CM_REQ_USER_MAX */
@@ -126,7 +126,7 @@ void cm_grant(struct cm *cm, struct cm_conn *c, uint8_t responder_resources,
 struct cm_accept_params {
     uint32_t qpn, psn;                            /* as above */
     uint8_t responder_resources, initiator_depth; /* clamped to what the REQ allows (CM-07) */
-    uint8_t rnr_retry_count;
+    uint8_t rnr_retry_count;                      /* <= CM_RETRY_MAX */
     bool srq, flow_control;
     const void *priv;
     uint16_t priv_len; /* <= CM_REP_USER_MAX */

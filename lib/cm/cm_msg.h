@@ -26,6 +26,7 @@
 #define CM_REJ_USER_MAX      148u
 #define CM_SIDR_REQ_USER_MAX (216u - CM_IP_HDR_LEN)
 #define CM_SIDR_REP_USER_MAX 136u
+#define CM_RETRY_MAX         7u /* of either retry count: 3 bits */
 
 enum cm_attr {
     CM_REQ = 0x10,

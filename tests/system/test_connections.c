@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "client.h"
+#include "client_cm.h"
 #include "daemon_rig.h"
 #include "unit.h"
 
@@ -81,17 +83,22 @@ static void close_both(struct urnic_cm_id *active, struct urnic_cm_id *passive)
     a.qp = b.qp = NULL;
 }
 
-/* CM-25: accepting that is refused, here for its private data, can be tried again. */
+/* CM-25: accepting that is refused, here for its private data or, by who doesn't use our library,
+ * for a count that has more than three bits, can be tried again. */
 START_TEST(accepts_again)
 {
     static const char data[197];
     struct urnic_conn_param param = {.private_data = data, .private_data_len = sizeof(data)};
+    struct ipc_cm_conn raw = {.hdr.type = IPC_CM_ACCEPT, .param.rnr_retry_count = 8};
     struct urnic_cm_id *active, *passive;
 
     up_with_listener();
     request(URNIC_QPT_RC, &active, &passive);
     id_qp(&b, passive, URNIC_QPT_RC);
     ck_assert_int_eq(urnic_accept(passive, &param), -EINVAL);
+    raw.id = passive->handle;
+    raw.param.qpn = urnic_qp_num(b.qp);
+    ck_assert_int_eq(client_tell(b.ctx, &raw, sizeof(raw)), -EINVAL);
     param.private_data_len--;
     ck_assert_int_eq(urnic_accept(passive, &param), 0);
     await_cm(ca, URNIC_CM_ESTABLISHED);
