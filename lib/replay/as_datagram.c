@@ -16,7 +16,6 @@
 #define HEADER_AREA     40u /* UD-05 */
 #define QKEYS           16u /* different ones that are counted */
 #define QKEY_CONTROLLED 0x80000000u
-#define FULL_MEMBER     0x8000u
 
 struct datagrams {
     struct direction *d;

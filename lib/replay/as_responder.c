@@ -207,7 +207,7 @@ static int prepare(struct responder *r)
         .rq_psn = d->base,
         .sq_psn = 0,
         .mtu = d->mtu,
-        .pkey = d->pkey,
+        .pkey = d->answers_pkey,
         .rnr_timer = d->rnr_timer,
         .recovery = d->selective     ? RECOVER_SR
                     : d->keeps_early ? RECOVER_GBN_OOO

@@ -194,11 +194,28 @@ bool evidence_late(const struct direction *d, const struct packet *nak)
     return behind && (late || answered_first(d, at));
 }
 
+/* Both ends are in one partition, and one of them may be a limited member: whoever answers a
+ * limited one is a full one, else most of the answers tell. */
+static void find_pkeys(struct direction *d)
+{
+    size_t full = 0, limited = 0;
+    for (size_t i = 0; i < d->packets; i++) {
+        const struct packet *p = &d->packet[i];
+        if (packet_asks(d, p) && !d->pkey)
+            d->pkey = p->pkey;
+        else if (packet_answers(d, p) && !((p->pkey ^ d->pkey) & 0x7FFF))
+            (*(p->pkey & FULL_MEMBER ? &full : &limited))++;
+    }
+    bool is_full = !(d->pkey & FULL_MEMBER) || full >= limited;
+    d->answers_pkey = (uint16_t)((d->pkey & 0x7FFF) | (is_full ? FULL_MEMBER : 0));
+}
+
 void evidence_find(struct direction *d)
 {
     bool acked = false;
     uint32_t highest = 0;
     evidence_mtu(d);
+    find_pkeys(d);
     beginning_find(d);
     d->trip = 0;
     if (d->trip_share)
@@ -213,8 +230,6 @@ void evidence_find(struct direction *d)
     }
     for (size_t i = 0; i < d->packets; i++) {
         const struct packet *p = &d->packet[i];
-        if (packet_asks(d, p) && !d->pkey)
-            d->pkey = p->pkey;
         if (!packet_answers(d, p))
             continue;
         bool done = acked && wire_psn_diff(highest, p->psn) >= 0;

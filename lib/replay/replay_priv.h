@@ -67,7 +67,7 @@ struct direction {
     bool selective;     /* both ends have said that they do selective repeat */
     uint8_t rnr_timer;  /* as its RNR NAKs say */
     unsigned qp_rights; /* MEM_REMOTE_* */
-    uint16_t pkey;
+    uint16_t pkey, answers_pkey; /* of the requests, and of what answers them */
 };
 
 #define AHEAD_MAX  65536u /* packets between a request and its answer */
@@ -90,6 +90,8 @@ struct judge {
     uint64_t excused; /* answers that our engine doesn't give here, but might: another choice of
                        * what the capture doesn't tell may explain them */
 };
+
+#define FULL_MEMBER 0x8000u /* of a partition: the P_Key's first bit */
 
 /* WIRE_F_* */
 static inline unsigned packet_flags(const struct packet *p)

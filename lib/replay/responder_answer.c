@@ -246,9 +246,9 @@ static void compare_found(struct responder *r, const struct packet *p, const str
         r->j->out->same++;
         return;
     }
-    const char *rule = f & WIRE_F_ATOMIC            ? "ATM-08"
-                       : !strcmp(m->wrong, "P_Key") ? "KEY-01"
-                                                    : "RD-05";
+    const char *rule = !strcmp(m->wrong, "P_Key") ? "KEY-01"
+                       : f & WIRE_F_ATOMIC        ? "ATM-08"
+                                                  : "RD-05";
     responder_differ(r, p, rule, m->wrong, m->found, "the same answer, with other content");
 }
 
@@ -282,6 +282,13 @@ static void pass_over(struct responder *r)
     r->j->out->compared--;
 }
 
+static void other_pkey(struct responder *r, const struct packet *p)
+{
+    char ours[REPLAY_DUMP_MAX];
+    snprintf(ours, sizeof(ours), "P_Key 0x%x", r->d->answers_pkey);
+    judge_differ(r->j, p, "KEY-01", "P_Key", ours, "our engine sends with one P_Key");
+}
+
 void responder_compare(struct responder *r, const struct packet *p)
 {
     bool no_more = counts_no_more(r, p);
@@ -299,6 +306,8 @@ void responder_compare(struct responder *r, const struct packet *p)
         if (answered_otherwise(r, p))
             responder_differ(r, p, "ACK-05", "opcode", m.near,
                              "this PSN is a READ's or an ATOMIC's: no ACK has it");
+        else if (p->pkey != r->d->answers_pkey)
+            other_pkey(r, p);
         else
             r->j->out->same++;
         return;

@@ -181,6 +181,8 @@ static const struct guilty {
     {"RD-05", "read-lat", WIRE_READ_RESP_MIDDLE, 3, false, shorter, REPLAY_RESPONDER},
     /* "KEY-01 an answer with another P_Key" */
     {"KEY-01", "read-lat", WIRE_READ_RESP_MIDDLE, 3, false, other_pkey, REPLAY_RESPONDER},
+    {"KEY-01", "golden-inline", WIRE_ACKNOWLEDGE, 2, false, other_pkey, REPLAY_RESPONDER},
+    {"KEY-01", "golden-mixed", WIRE_ATOMIC_ACK, 1, false, other_pkey, REPLAY_RESPONDER},
     /* "ACK-11 an answer that counts more messages than there were, or fewer" */
     {"ACK-11", "own-around-mtu", WIRE_ACKNOWLEDGE, 9, false, more_messages, REPLAY_RESPONDER},
     {"ACK-11", "golden-send-imm", WIRE_ACKNOWLEDGE, 3, false, fewer_messages, REPLAY_RESPONDER},
@@ -481,6 +483,28 @@ START_TEST(a_hole_accuses_nobody)
 }
 END_TEST
 
+/* "KEY-01, KEY-03: one end is a limited member of the partition" */
+START_TEST(a_limited_member_accuses_nobody)
+{
+    struct tally t;
+    struct wire_addr first = {0};
+    load_named("golden-mixed");
+    for (unsigned i = 0; i < packets_n; i++) {
+        struct wire_pkt p;
+        ck_assert_int_eq(wire_parse(packets[i].data, packets[i].len, 0, &p), WIRE_OK);
+        if (!i)
+            first = p.sip;
+        if (!memcmp(&p.sip, &first, sizeof(first)) != (_i == 0))
+            continue;
+        packets[i].data[p.bth_off + 2] &= 0x7F;
+        wire_icrc_seal(packets[i].data, packets[i].len, p.ip_off, p.bth_off);
+    }
+    replay(0, 0, REPLAY_BOTH, &t);
+    ck_assert_msg(!t.differences, "%s at packet %llu: %s / %s", t.first.rule,
+                  (unsigned long long)t.first.number, t.first.ours, t.first.capture);
+}
+END_TEST
+
 /* "RD-12, RTX-05, KEY-01: a packet without its iCRC may be damaged" */
 static const struct guilty cut[] = {
     {"RD-12", "fault-lose-responses", WIRE_READ_REQUEST, 7, false, other_address, REPLAY_REQUESTER},
@@ -529,6 +553,7 @@ int main(void)
     tcase_add_loop_test(c, half_a_capture_accuses_nobody, 0, sizeof innocent / sizeof innocent[0]);
     tcase_add_test(c, a_hole_accuses_nobody);
     tcase_add_loop_test(c, a_cut_packet_accuses_nobody, 0, sizeof cut / sizeof cut[0]);
+    tcase_add_loop_test(c, a_limited_member_accuses_nobody, 0, 2);
     tcase_add_test(c, a_habit_of_cut_packets_is_found);
     suite_add_tcase(s, c);
     return unit_run(s);
