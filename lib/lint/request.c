@@ -267,6 +267,7 @@ static void remember(struct lint_ctx *c, bool bad)
         return;
     const struct wire_pkt *p = &c->p;
     bool again = r->flags & LINT_R_SEEN;
+    bad = bad || (p->pad && c->op->flags & (WIRE_F_FIRST | WIRE_F_MIDDLE)); /* HDR-06 */
     r->last_number = c->in->number;
     r->last_ns = c->in->ns;
     if (!(c->view->flags & LINT_V_DUPLICATE))

@@ -142,7 +142,7 @@ static bool length(struct lint_ctx *c)
     if (!(f & WIRE_F_PAYLOAD))
         return false;
     if (f & (WIRE_F_FIRST | WIRE_F_MIDDLE)) {
-        if (mtu ? n + c->p.pad == mtu : wire_mtu_enum(n))
+        if (mtu ? n + c->p.pad == mtu : wire_mtu_enum(n + c->p.pad))
             return false; /* (a pad is HDR-06's) */
         if (mtu)
             lint_expected(c, "%u octets, the MTU", mtu);
