@@ -400,6 +400,21 @@ static void icrc_no_lrh(struct packet *k)
 {
     icrc_plain(k, false);
 }
+/* As icrc_no_lrh, but with the masks. */
+static void icrc_masked_no_lrh(struct packet *k)
+{
+    uint8_t f[sizeof k->f];
+    size_t ip = k->p.ip_off, udp = k->p.bth_off - WIRE_UDP_LEN, len = k->len - ip - WIRE_ICRC_LEN;
+    memcpy(f, k->f, k->len);
+    if (f[ip] >> 4 == 4) {
+        f[ip + 1] = f[ip + 8] = f[ip + 10] = f[ip + 11] = 0xFF;
+    } else {
+        f[ip] |= 0x0F;
+        f[ip + 1] = f[ip + 2] = f[ip + 3] = f[ip + 7] = 0xFF;
+    }
+    f[udp + 6] = f[udp + 7] = f[k->p.bth_off + 4] = 0xFF;
+    wire_put32le(k->f + k->len - WIRE_ICRC_LEN, wire_icrc_update(0, f + ip, len));
+}
 static void icrc_no_mask(struct packet *k)
 {
     icrc_plain(k, true);
@@ -782,6 +797,8 @@ static const struct row rows[] = {
     {"OPC-04 ACK with payload", steps_rc, 14, .octets = opcode_ack},
     {"OPC-05 CNP with a PSN", steps_uc, 5, .pkt = cnp_psn},
     {"ICRC-02 without the octets of ones", steps_rc, 12, .octets = icrc_no_lrh, .keep_icrc = true},
+    {"ICRC-02 without the octets of ones, with masks", steps_rc, 12, .octets = icrc_masked_no_lrh,
+     .keep_icrc = true},
     {"ICRC-03 without masks", steps_rc, 12, .octets = icrc_no_mask, .keep_icrc = true},
     {"ICRC-06 byte order", steps_rc, 12, .octets = icrc_swapped, .keep_icrc = true},
     {"ICRC-08 none", steps_rc, 12, .octets = icrc_0, .keep_icrc = true},
