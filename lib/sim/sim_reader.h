@@ -19,8 +19,8 @@ struct sim_reader {
     unsigned line;
     uint32_t point; /* what is left of it for the sweeps to come */
     bool have_topology;
-    bool when;     /* this line has a condition */
-    uint32_t said; /* statements that have been there without one, a bit each */
+    bool when;        /* this line has a condition */
+    uint32_t said;    /* statements that have been there without one, a bit each */
     unsigned marking; /* line of a switch's kmin or pmax, 0 = none */
     bool have_kmax;
     char *word[SIM_WORDS];
