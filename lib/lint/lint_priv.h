@@ -171,6 +171,9 @@ struct lint_pkey {
     uint16_t own, other;       /* the flow's own, and what another packet had */
     uint32_t seen;             /* packets with a P_Key, up to 3; */
     struct lint_wait first[2]; /* two that differ: the third says which is the flow's own */
+    uint64_t last_ns;          /* of the last one */
+    bool paused;               /* the second came so late that it may be of another life, */
+    uint16_t before;           /* after one with this P_Key; 0 = there was none */
 };
 
 /* What has taught its path MTU. */

@@ -1049,6 +1049,50 @@ START_TEST(key_01_cut)
 }
 END_TEST
 
+/* "KEY-01 P_Key changes" after a pause: perhaps the queue pair's number was used anew, and the
+ * capture has nothing else of that. Packets with P_Key a or b; p: a pause. */
+START_TEST(key_01_anew)
+{
+    static const struct {
+        const char *packets;
+        unsigned violations, undecidable;
+    } lives[] = {{"aaabbb", 3, 0}, {"aaapbbb", 0, 0}, {"aapbbb", 0, 0},    {"apbbb", 0, 1},
+                 {"abb", 1, 0},    {"apb", 0, 1},     {"aaapbpaaa", 1, 0}, {"aaapbaaa", 1, 0},
+                 {"papbpb", 0, 1}, {"aabpaa", 1, 0},  {"aaapbbbab", 1, 0}};
+    static struct run run;
+    static struct found found;
+    struct step steps[16];
+    struct lint_totals t;
+    unsigned n = 0, verdicts[LINT_VERDICTS] = {0};
+    char pkey[16];
+    bool pause = false;
+    const struct row row = {.steps = steps, .at = LATER};
+    for (const char *c = lives[_i].packets; *c; c++) {
+        if (*c != 'p') {
+            steps[n] = (struct step)ACK(100 + n, 1 + n);
+            steps[n].after = pause ? 50000 : 10;
+            pkey[n++] = *c;
+        }
+        pause = *c == 'p';
+    }
+    steps[n] = (struct step)END;
+    build(&run, &row, NET_COUNT);
+    for (unsigned i = 0; i < n; i++) {
+        struct packet *k = &run.packet[i];
+        wire_put16(k->f + k->p.bth_off + 2, pkey[i] == 'a' ? 0xFFFF : 0x8001);
+        wire_put32le(k->f + k->len - 4, wire_icrc(k->f, k->len, k->p.ip_off, k->p.bth_off));
+    }
+    judge(&run, &found, &t);
+    for (unsigned i = 0; i < found.n; i++)
+        if (!strcmp(found.f[i].rule->id, "KEY-01"))
+            verdicts[found.f[i].verdict]++;
+    ck_assert_msg(verdicts[LINT_VIOLATION] == lives[_i].violations &&
+                      verdicts[LINT_UNDECIDABLE] == lives[_i].undecidable,
+                  "%s: %u violations, %u undecidable", lives[_i].packets, verdicts[LINT_VIOLATION],
+                  verdicts[LINT_UNDECIDABLE]);
+}
+END_TEST
+
 /* "WIRE-19 a source port for each packet": said once */
 START_TEST(wire_19_once)
 {
@@ -1125,6 +1169,7 @@ int main(void)
     tcase_add_test(t, hdr_01_habit);
     tcase_add_test(t, rd_05_many_open);
     tcase_add_test(t, key_01_cut);
+    tcase_add_loop_test(t, key_01_anew, 0, 11);
     tcase_add_test(t, wire_19_once);
     tcase_add_test(t, the_table);
     tcase_add_loop_test(t, once_for_two_interfaces, 0, sizeof rows / sizeof *rows);
