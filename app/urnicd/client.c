@@ -200,6 +200,7 @@ int client_mr_dereg(struct client *c, struct region *mr, struct memory **unmap)
     /* Copies run within a burst, between which this is called: none is under way. */
     int rc = mem_mr_dereg(engine_mem(c->ctx.device->engine), mr->lkey);
 
+    *unmap = NULL;
     if (rc < 0 && rc != -EINPROGRESS)
         return rc;
     if (rc == -EINPROGRESS) {

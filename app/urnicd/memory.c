@@ -167,6 +167,10 @@ int memory_foreign(int fd, uint64_t off, uint64_t len, bool writable, struct mem
     struct stat st;
     size_t page = 4096;
 
+    /* Only files that live in memory have seals. Of any other one nothing more is asked: where it
+     * is of FUSE its server, anybody's program, would be waited for. */
+    if (fcntl(fd, F_GET_SEALS) < 0)
+        return errno == EINVAL ? -EOPNOTSUPP : -errno;
     if (fstatfs(fd, &fs) < 0 || fstat(fd, &st) < 0)
         return -errno;
     if (fs.f_type == HUGETLBFS_MAGIC)
