@@ -15,13 +15,15 @@
 
 /* ---- what may be sent ---- */
 
-/* ACK-15: may packet `pkt` of this message go with the credits at hand? */
+/* ACK-15: may packet `pkt` of this message go with the credits at hand? When its first packet has
+ * been acknowledged the rest needs none: credits that are told then come once, may be lost, and no
+ * timer runs. */
 static bool credit(const struct qp *qp, const struct swqe *w, uint32_t pkt)
 {
     if (!qp->credits || !wr_infos[w->opcode].takes_recv)
         return true;
     int32_t ahead = psn_diff(psn(w->ssn), psn(qp->req.lsn));
-    return ahead <= 0 || (ahead == 1 && pkt == 0);
+    return ahead <= 0 || (ahead == 1 && (pkt == 0 || psn_diff(qp->req.una, w->first) > 0));
 }
 
 /* Is there a packet that may be sent now? Starts the next work request if it is its turn, so that

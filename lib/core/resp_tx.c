@@ -13,7 +13,7 @@ static uint8_t ack_syndrome(struct qp *qp)
 {
     if (!qp->credits || qp->srq)
         return WIRE_SYN_ACK;
-    return (uint8_t)wire_credit_code(qp->resp.rq->posted);
+    return (uint8_t)wire_credit_code(resp_receives(qp));
 }
 
 static void emit_ack(struct engine *e, struct qp *qp, struct engine_slot *slot)

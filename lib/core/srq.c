@@ -194,6 +194,12 @@ void resp_flush(struct engine *e, struct qp *qp)
     }
 }
 
+uint32_t resp_receives(const struct qp *qp)
+{
+    const struct resp *r = &qp->resp;
+    return r->rq_tail - r->rq_head;
+}
+
 /* ACK-16: new receives may end a sender's wait for credits: say so when it matters. */
 static void offer_credits(struct engine *e, struct qp *qp)
 {
@@ -201,7 +207,7 @@ static void offer_credits(struct engine *e, struct qp *qp)
     if (!qp->credits || (qp->state != QPS_RTR && qp->state != QPS_RTS) || r->fatal)
         return;
     uint32_t told = wire_credits(r->credits);
-    if (r->rq->posted >= told * 2 + 1) {
+    if (resp_receives(qp) >= told * 2 + 1) {
         r->ack_owed = 1;
         qp_activate(e, qp);
     }

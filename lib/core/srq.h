@@ -56,6 +56,9 @@ struct rwqe *resp_take(struct engine *e, struct qp *qp);
 /* The oldest taken one is done: completes with *wc (wr_id is filled in). False: no room, see
  * cq_push. */
 bool resp_complete(struct engine *e, struct qp *qp, struct engine_wc *wc, uint64_t now);
+/* Receives of its own queue for messages that haven't been counted in the MSN: those that are
+ * posted, and those that a message under way has taken (ACK-12). */
+uint32_t resp_receives(const struct qp *qp);
 /* The protection domain of receive buffers (SRQ-02). */
 uint32_t resp_recv_pd(const struct qp *qp);
 

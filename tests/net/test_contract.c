@@ -418,9 +418,61 @@ START_TEST(unplugged_and_back)
 }
 END_TEST
 
+/* ---- credits ---- */
+
+static bool deaf; /* what B sends is lost */
+
+static void lose_answers(void *ctx, const uint8_t *frame, uint32_t len, unsigned dir, uint64_t now,
+                         struct mem_link_verdict *v)
+{
+    (void)ctx;
+    (void)frame;
+    (void)len;
+    (void)now;
+    if (dir == 1 && deaf)
+        v->flags |= MEM_LINK_DROP;
+}
+
+static void post_lost_update(struct qp *qb)
+{
+    deaf = true;
+    post_recv(qb, 1, 4096);
+    vnet_run_for(net, 10 * US);
+    deaf = false;
+}
+
+/* ACK-15 ACK-16: one receive is posted, and what tells of it is lost: before the message comes, or
+ * when its first packet has been answered. It comes all the same. */
+START_TEST(lost_credits_hold_up_nobody)
+{
+    static const uint8_t ops[] = {WR_SEND, WR_RDMA_WRITE_WITH_IMM, WR_RDMA_WRITE_WITH_IMM};
+    struct vnet_qp_params p = {.timeout = 6, .credits = true};
+    struct qp *qa, *qb;
+
+    for (unsigned i = 0; i < 3; i++) {
+        start(",delay=1us");
+        mem_link_rule_set(net->link, lose_answers, NULL);
+        ck_assert_int_eq(vnet_connect(a, b, &p, &qa, &qb), 0);
+        if (i < 2)
+            post_lost_update(qb);
+        post(qa, ops[i], 1, 0, 3000);
+        if (i == 2) {
+            vnet_run_for(net, 10 * US);
+            post_lost_update(qb);
+        }
+        run(1);
+        ck_assert_uint_eq(a->wcs[0].wc.status, WC_SUCCESS);
+        ck_assert_uint_eq(b->wcs_n, 1);
+        ck_assert_uint_eq(b->wcs[0].wc.status, WC_SUCCESS);
+        stop();
+    }
+}
+END_TEST
+
 UNIT_MAIN("contract", late_copies_hold_up_only_their_queue_pair,
           failed_copy_of_a_write_is_an_access_error, failed_copy_that_is_late_too,
           failed_copy_of_a_send_completes_both_sides, failed_copy_of_read_data_is_a_local_error,
           failed_gather_is_a_local_error, failed_gather_of_a_response_is_an_access_error,
           destroy_with_copies_pending, deregister_with_copies_pending,
-          retransmission_after_deregistration, full_port_loses_nothing, unplugged_and_back)
+          retransmission_after_deregistration, full_port_loses_nothing, unplugged_and_back,
+          lost_credits_hold_up_nobody)

@@ -519,6 +519,7 @@ static int qp_up(struct vnet_host *me, struct vnet_host *peer, struct qp *qp, ui
         .timeout = p->timeout,
         .retry_cnt = p->retry_cnt,
         .rnr_retry = p->rnr_retry,
+        .e2e_credits = p->credits,
         .recovery = p->recovery[side],
         .av = {.sgid = p->ipv6 ? me->addr6 : me->addr4,
                .dgid = p->ipv6 ? peer->addr6 : peer->addr4,

@@ -120,6 +120,7 @@ struct vnet_qp_params {
     uint8_t rd_atomic;     /* outstanding READs and atomics (16) */
     uint32_t sq_psn[2];    /* initial PSN of either side */
     uint32_t wrs;          /* of each queue (256) */
+    bool credits;          /* end-to-end credits (none) */
     enum qp_type type;     /* (QP_RC) */
     uint8_t recovery[2];   /* enum engine_recovery of either side (go-back-N) */
 };

@@ -388,9 +388,9 @@ START_TEST(ack_15_credits)
     ck_assert_uint_eq(rig_tx(r, 0), 2);
     ck_assert_uint_eq(r->sent[1].opcode, WIRE_SEND_LAST);
     ck_assert_uint_eq(r->sent[2].opcode, WIRE_SEND_FIRST);
-    rig_aeth(r, rig_psn(RIG_PSN, 2), 0, 1);
+    rig_aeth(r, rig_psn(RIG_PSN, 1), 0, 1);
     ck_assert_uint_eq(rig_tx(r, 0), 0);
-    rig_aeth(r, rig_psn(RIG_PSN, 2), 3, 1); /* ACK-16: the same PSN again, with credits */
+    rig_aeth(r, rig_psn(RIG_PSN, 1), 3, 1); /* ACK-16: the same PSN again, with credits */
     ck_assert_uint_eq(rig_tx(r, 0), 5);
     rig_aeth(r, rig_psn(RIG_PSN, 7), 0, 2); /* ACK-17: LSN doesn't move back */
     rig_post(r, WR_SEND, 5, 2000, 0);

@@ -378,6 +378,9 @@ static const struct script scripts[] = {
     {"ACK-16 receives posted end a wait for credits", {.credits = true},
      "recv 8; > ACKNOWLEDGE -1 syn=01; < SEND_ONLY 0 len=4 ack; = SUCCESS len=4; > ACKNOWLEDGE 0 syn=00 msn=1\n"
      "recv 8; > ACKNOWLEDGE 0 syn=01 msn=1"},
+    {"ACK-12 the receive of a message under way counts until the MSN does", {.credits = true},
+     "recv 600; > ACKNOWLEDGE -1 syn=01; < SEND_FIRST 0 len=256 ack; > ACKNOWLEDGE 0 syn=01 msn=0; < SEND_LAST 1 len=4 ack\n"
+     "= SUCCESS len=260; > ACKNOWLEDGE 1 syn=00 msn=1"},
     {"ACK-14 SRQ-08 never with a shared receive queue", {.credits = true, .srq = true},
      "recv 8; < WRITE_ONLY 0 len=4 ack; > ACKNOWLEDGE 0 syn=1f"},
 };
