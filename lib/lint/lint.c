@@ -37,8 +37,16 @@ const char *lint_kind_name(enum lint_kind k)
     return (unsigned)k < LINT_KINDS ? names[k] : "unknown";
 }
 
+/* Is there an iCRC that fits in the last of `len` octets from the IP header on? */
+static bool icrc_fits(const uint8_t *ip, size_t have, size_t len, size_t bth)
+{
+    return len <= have && len >= bth + WIRE_BTH_LEN + WIRE_ICRC_LEN &&
+           wire_icrc(ip, len, 0, (uint16_t)bth) == wire_get32le(ip + len - WIRE_ICRC_LEN);
+}
+
 /* Does the iCRC fit what is between the IP header and the end that it claims? For a frame whose
- * parse stopped somewhere behind the addresses. */
+ * parse stopped somewhere behind the addresses. Where no packet can have its IP length, UDP may
+ * claim another end, and the frame has one. */
 static bool made_so(const struct lint_frame *in, const struct wire_pkt *p, enum wire_verdict v)
 {
     const uint8_t *ip = in->data + p->ip_off;
@@ -60,9 +68,10 @@ static bool made_so(const struct lint_frame *in, const struct wire_pkt *p, enum 
         len = WIRE_IPV6_LEN + wire_get16(ip + 4);
         bth = WIRE_IPV6_LEN + WIRE_UDP_LEN;
     }
-    if (len > have || len < bth + WIRE_BTH_LEN + WIRE_ICRC_LEN)
-        return false;
-    return wire_icrc(ip, len, 0, (uint16_t)bth) == wire_get32le(ip + len - WIRE_ICRC_LEN);
+    if (v != WIRE_TRUNCATED)
+        return icrc_fits(ip, have, len, bth);
+    size_t udp = bth - WIRE_UDP_LEN + (p->udp_off ? wire_get16(in->data + p->udp_off + 4) : 0);
+    return icrc_fits(ip, have, udp, bth) || icrc_fits(ip, have, have, bth);
 }
 
 /* Only the first fragment of a datagram tells which port it is for. */

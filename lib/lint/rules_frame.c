@@ -54,7 +54,13 @@ bool lint_wire_09(struct lint_ctx *c)
 {
     if (c->verdict != WIRE_TRUNCATED)
         return false;
+    const uint8_t *ip = c->in->data + c->p.ip_off;
+    uint32_t rest = c->in->len - c->p.ip_off, len = wire_get16(ip + 2);
+    if (c->p.ip_version == 6)
+        len = WIRE_IPV6_LEN + wire_get16(ip + 4);
     lint_expected(c, "IP lengths that fit the packet");
+    if (len > rest)
+        return lint_seen(c, "%u octets from the IP header on, in a frame that has %u", len, rest);
     return lint_seen(c, "too short for UDP, BTH and iCRC");
 }
 

@@ -297,6 +297,39 @@ static void short_ip(struct packet *k)
     ip[10] = ip[11] = 0;
     wire_csum_put(ip + 10, wire_csum_add(0, ip, 20));
 }
+/* An IP length that the frame doesn't have. */
+static void put_ip_length(struct packet *k, size_t ip_payload)
+{
+    uint8_t *ip = k->f + k->p.ip_off;
+    if (k->p.ip_version == 6) {
+        wire_put16(ip + 4, (uint16_t)ip_payload);
+        return;
+    }
+    wire_put16(ip + 2, (uint16_t)(20 + ip_payload));
+    ip[10] = ip[11] = 0;
+    wire_csum_put(ip + 10, wire_csum_add(0, ip, 20));
+}
+static void long_ip(struct packet *k)
+{
+    put_ip_length(k, k->len - k->p.udp_off + 1);
+}
+static void long_ip_and_udp(struct packet *k)
+{
+    put_ip_length(k, k->len - k->p.udp_off + 60);
+    wire_put16(k->f + k->p.udp_off + 4, (uint16_t)(k->len - k->p.udp_off + 60));
+}
+/* UDP says where the packet ends, and the frame is padded. */
+static void long_ip_padded(struct packet *k)
+{
+    put_ip_length(k, k->len - k->p.udp_off + 60);
+    wire_put32le(k->f + k->len - 4, wire_icrc(k->f, k->len, k->p.ip_off, k->p.bth_off));
+    memset(k->f + k->len, 0, 6);
+    k->len += 6;
+}
+static void no_ip_length(struct packet *k)
+{
+    put_ip_length(k, k->p.ip_version == 6 ? 0 : 10);
+}
 static void udp_length(struct packet *k)
 {
     wire_put16(k->f + k->p.udp_off + 4, 20);
@@ -765,6 +798,11 @@ static const struct row rows[] = {
     {"WIRE-06 broadcast", steps_rc, 12, .pkt = broadcast},
     {"WIRE-08 IPv4 options", steps_rc, 12, .octets = options, .keep_icrc = true, .v4 = true},
     {"WIRE-09 IP length below the least", steps_rc, 16, .octets = short_ip, .v4 = true},
+    {"WIRE-09 IP length beyond the frame", steps_rc, 16, .octets = long_ip},
+    {"WIRE-09 IP and UDP length beyond the frame", steps_rc, 16, .octets = long_ip_and_udp},
+    {"WIRE-09 IP length beyond a frame with padding", steps_rc, 16, .octets = long_ip_padded,
+     .keep_icrc = true},
+    {"WIRE-09 IP length 0", steps_rc, 16, .octets = no_ip_length},
     {"WIRE-10 DF 0", steps_rc, 12, .pkt = no_df, .v4 = true},
     {"WIRE-10 fragment", steps_rc, 12, .octets = fragment, .v4 = true},
     {"WIRE-12 header checksum", steps_rc, 12, .octets = bad_csum, .verdict = LINT_UNDECIDABLE,
