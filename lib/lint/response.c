@@ -179,7 +179,7 @@ static void remember(struct lint_ctx *c)
         rtt(c, c->rec->ns);
     acknowledge(c, c->p.psn);
     if (c->op->flags & WIRE_F_ATOMIC) {
-        if (c->read && c->read->atomic && !c->read->have_orig) {
+        if (c->headers && c->read && c->read->atomic && !c->read->have_orig) {
             c->read->have_orig = true;
             c->read->orig = c->p.orig;
         }

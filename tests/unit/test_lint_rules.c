@@ -1035,6 +1035,34 @@ START_TEST(hdr_01_habit)
 }
 END_TEST
 
+/* "ATM-08 another value the second time": not if the first was cut off before it */
+START_TEST(atm_08_cut)
+{
+    static const struct step steps[] = {SEND(100, 64),
+                                        ACK(100, 1),
+                                        {.opcode = RC(FETCH_ADD), .psn = 101},
+                                        RESP(ATOMIC_ACK, 101, 0, 2),
+                                        RESP(ATOMIC_ACK, 101, 0, 2),
+                                        END};
+    static struct run run;
+    static struct found found;
+    build(&run, &(struct row){.steps = steps, .at = LATER}, NET_COUNT);
+    found.n = 0;
+    struct lint *l = lint_new(on_cut_finding, &found, 0);
+    for (int i = 0; i < run.n; i++) {
+        struct lint_frame f = {.number = (uint64_t)i + 1,
+                               .ns = run.packet[i].ns,
+                               .data = run.packet[i].f,
+                               .len = (uint32_t)run.packet[i].len - (i == 3 ? 12 : 0),
+                               .wire_len = (uint32_t)run.packet[i].len};
+        lint_packet(l, &f, NULL);
+    }
+    lint_end(l);
+    lint_free(l);
+    ck_assert_msg(found.n == 0, "%s: %s", found.f[0].rule->id, found.f[0].seen);
+}
+END_TEST
+
 #define OPEN_READS 180u
 
 /* "RD-05 short READ response", the first of more than a hundred that are under way */
@@ -1205,6 +1233,7 @@ int main(void)
     TCase *t = tcase_create("lint rules");
     tcase_add_loop_test(t, one_rule_broken, 0, sizeof rows / sizeof *rows);
     tcase_add_test(t, hdr_01_habit);
+    tcase_add_test(t, atm_08_cut);
     tcase_add_test(t, rd_05_many_open);
     tcase_add_test(t, key_01_cut);
     tcase_add_loop_test(t, key_01_anew, 0, 11);
