@@ -78,8 +78,7 @@ static bool other_pair(const struct lint_flow *f, const struct lint_rule *rule)
     return f->info.unsure && !alone(rule);
 }
 
-/* Has the network changed the order of packets of this connection? */
-static bool disorder(const struct lint_flow *f)
+bool lint_disorder(const struct lint_flow *f)
 {
     return f->info.reordered || f->back || (f->peer && (f->peer->info.reordered || f->peer->back));
 }
@@ -93,7 +92,7 @@ static const char *reason_to_doubt(const struct lint_flow *f, const struct lint_
         return OTHER_PROTOCOL;
     if (other_pair(f, rule))
         return OTHER_PAIR;
-    return order && disorder(f) ? OTHER_ORDER : NULL;
+    return order && lint_disorder(f) ? OTHER_ORDER : NULL;
 }
 
 static void deliver(struct lint *l, const struct lint_finding *f)
@@ -179,7 +178,7 @@ static void consider_doubts(struct lint_ctx *c, const struct lint_rule *rule)
         lint_doubt(c, LINT_UNDECIDABLE, "%s", why);
     else if (f->info.unsplit || (f->peer && f->peer->info.unsplit))
         lint_doubt(c, LINT_UNDECIDABLE, "packets that the host had merged (GRO) were cut off");
-    else if (c->order_matters && disorder(f))
+    else if (c->order_matters && lint_disorder(f))
         lint_doubt(c, LINT_UNDECIDABLE, OTHER_ORDER);
     else if (c->cut && f->cut_broken++ < CUT_HABIT)
         lint_doubt(c, LINT_UNDECIDABLE, "perhaps damaged: the iCRC was cut off");

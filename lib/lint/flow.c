@@ -137,7 +137,9 @@ void lint_flow_free(struct lint_flow *f)
     free(f->held.finding);
     free(f->reread.held);
     free(f->counted.head);
-    f->counted.head = NULL;
+    free(f->highest.head);
+    f->counted.head = f->highest.head = NULL;
+    f->counted.on = f->highest.on = false;
     f->reread.held = NULL;
     f->reread.n = 0;
     f->held.finding = NULL;
@@ -401,6 +403,7 @@ void lint_mtu_watch(struct lint_ctx *c)
 void lint_responder_reset(struct lint_flow *f)
 {
     f->ack_on = f->base.on = f->base.lo_on = f->base.maybe_on = f->counted.on = f->msn_on = false;
+    f->highest.on = false;
     f->nak.on = f->rnr.on = f->fatal.on = f->beyond.on = f->reread.continued.on = f->ahead.on =
         false;
     f->epoch++;

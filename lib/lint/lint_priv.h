@@ -200,6 +200,8 @@ struct lint_base {
     struct lint_wait first; /* the first one */
     bool maybe_on;
     uint32_t maybe, maybe_low; /* it is this, says an answer after so many messages */
+    bool shift_on, shift_ack;  /* an answer has been found wrong (shift_ack: an ACK), */
+    uint32_t shift, shift_psn; /* which would say that it is this, and had that PSN */
 };
 
 /* The highest message number that an answer has told. */
@@ -211,6 +213,13 @@ struct lint_counted {
     uint32_t stands;        /* so many later requests haven't raised it */
     enum lint_stands { LINT_MOVES, LINT_STANDS_PERHAPS, LINT_STANDS } stands_said;
     uint64_t stands_number; /* packet of the last of them */
+};
+
+/* The answer with the highest message number, whatever it answers. */
+struct lint_highest {
+    bool on;
+    uint16_t ip_id;
+    struct lint_head *head;
 };
 
 /* READs that were asked for again from the middle (RD-10). */
@@ -292,6 +301,7 @@ struct lint_flow {
     uint64_t answer_number;   /* and when any answer came */
     struct lint_base base;
     struct lint_counted counted;
+    struct lint_highest highest;
     struct lint_mark nak, rnr, fatal;
     struct lint_wait beyond;  /* an answer to what was never seen */
     uint64_t requests_beyond; /* so many had been seen when `beyond` was */
@@ -301,7 +311,9 @@ struct lint_flow {
     } asked_back;
     struct lint_reread reread;
     struct lint_wait ahead;     /* an MSN larger than the messages seen explain, */
-    uint64_t ahead_retransmits; /* and info.retransmits then */
+    uint64_t ahead_retransmits; /* info.retransmits then, */
+    uint32_t ahead_hi;          /* `hi`, but for READs and ATOMICs since, */
+    uint32_t ahead_base;        /* and where the count would have begun */
     bool rnr_02;                /* has been found to break it */
     unsigned rnr_02_doubts;
     /* answers that others have overtaken: a NAK asks for what has been acknowledged, or the message
@@ -389,7 +401,8 @@ struct lint_ctx {
     enum lint_where where;
     const struct lint_rec *rec; /* the request with this PSN */
     bool msn_known;             /* and out of range, */
-    bool msn_perhaps;           /* unless all that it answers are repetitions */
+    bool msn_perhaps;           /* unless all that it answers are repetitions, */
+    bool msn_crossed;           /* or an answer to a copy has overtaken another one */
     uint32_t msn_lo, msn_hi;    /* what the MSN may be, */
     uint64_t msn_after;         /* since an earlier packet, this one, or 0, */
     uint32_t msn_before;        /* had that */
@@ -436,6 +449,8 @@ unsigned lint_run(struct lint_ctx *c, enum lint_stage stage);
 void lint_held(struct lint *l, struct lint_flow *f);
 /* Forget those of them that need more than the packet itself. */
 void lint_held_forget(struct lint_flow *f);
+/* Has the network changed the order of packets of this connection? */
+bool lint_disorder(const struct lint_flow *f);
 /* Keep the packet as one that waits. */
 void lint_remember(struct lint_ctx *c, struct lint_wait *w);
 /* What a check says; each returns true so that it can end with it. */
@@ -492,6 +507,8 @@ bool lint_looks_merged(const struct lint_ctx *c);
 /* msn.c */
 /* Sets what the MSN of a response may be, if it isn't that: c->msn_known and what follows it. */
 void lint_msn_range(struct lint_ctx *c);
+/* A request comes: has an answer before it counted too much? Judges that (LINT_S_AHEAD). */
+void lint_msn_sent(struct lint_ctx *c);
 
 /* anew.c */
 /* Does this packet begin a new life of the queue pair rather than go on with the old one? A message

@@ -65,13 +65,12 @@ static void settle_base(struct lint_flow *q, const struct count *n, uint32_t bas
     q->base.maybe_on = true;
 }
 
-/* Keep what names the answer with the highest count. */
-static void remember_count(struct lint_ctx *c)
+/* Keep what names this answer. */
+static void keep_head(struct lint_ctx *c, struct lint_head **kept)
 {
-    struct lint_flow *q = c->req;
-    if (!q->counted.head)
-        q->counted.head = malloc(sizeof(*q->counted.head));
-    struct lint_head *h = q->counted.head;
+    if (!*kept)
+        *kept = malloc(sizeof(**kept));
+    struct lint_head *h = *kept;
     if (!h)
         return;
     h->number = c->in->number;
@@ -84,15 +83,9 @@ static void remember_count(struct lint_ctx *c)
     memcpy(h->octet, c->in->data, h->len);
 }
 
-/* An earlier answer counts more than this one, to a later request. Where it is known where the
- * count began, and this answer fits, the earlier one was wrong. */
-static bool earlier_was_wrong(struct lint_ctx *c, uint32_t low)
+/* That answer was wrong. */
+static void accuse_head(struct lint_ctx *c, const struct lint_head *h)
 {
-    const struct lint_flow *q = c->req;
-    const struct lint_head *h = q->counted.head;
-    if (!h || h->number != q->counted.number || !q->base.on || !q->base.lo_on ||
-        q->base.lo != q->base.hi || c->p.msn != lint_add(q->base.lo, low))
-        return false;
     struct lint_wait w = {.on = true,
                           .opcode = h->opcode,
                           .psn = h->psn,
@@ -103,6 +96,18 @@ static bool earlier_was_wrong(struct lint_ctx *c, uint32_t low)
     c->wait = &w;
     lint_run(c, LINT_S_AHEAD);
     c->wait = NULL;
+}
+
+/* An earlier answer counts more than this one, to a later request. Where it is known where the
+ * count began, and this answer fits, the earlier one was wrong. */
+static bool earlier_was_wrong(struct lint_ctx *c, uint32_t low)
+{
+    const struct lint_flow *q = c->req;
+    const struct lint_head *h = q->counted.head;
+    if (!h || h->number != q->counted.number || !q->base.on || !q->base.lo_on ||
+        q->base.lo != q->base.hi || c->p.msn != lint_add(q->base.lo, low))
+        return false;
+    accuse_head(c, h);
     return true;
 }
 
@@ -149,7 +154,7 @@ static bool count_went_back(struct lint_ctx *c, const struct count *n)
     bool ends = executes(c);
     uint32_t least = lint_add(q->counted.msn, ends && q->counted.goes_on);
     if (on && later && wire_psn_diff(c->p.msn, least) < 0) {
-        q->counted.on = false; /* one of the two was wrong: say it once */
+        q->counted.on = q->highest.on = false; /* one of the two was wrong: say it once */
         if (earlier_was_wrong(c, n->low))
             return false;
         c->msn_lo = c->msn_hi = least;
@@ -178,7 +183,7 @@ static void count_on(struct lint_ctx *c)
     q->counted.epoch = q->epoch;
     q->counted.msn = c->p.msn;
     q->counted.number = c->in->number;
-    remember_count(c);
+    keep_head(c, &q->counted.head);
 }
 
 /* This answer says that the count began later than one answer, and only one, before it said. Was
@@ -192,6 +197,7 @@ static void began_later(struct lint_ctx *c, uint32_t base)
         c->msn_known = !q->base.again; /* what answers a new request is the likelier one */
         return;
     }
+    q->highest.on = false;
     c->msn_lo = c->msn_hi = lint_add(q->base.first.msn, base - q->base.hi);
     c->wait = &q->base.first;
     lint_run(c, LINT_S_AHEAD);
@@ -230,6 +236,114 @@ static void judge_begin(struct lint_ctx *c, const struct count *n)
     q->begun.wait.on = false;
 }
 
+/* Does this answer count just what it must, where it is known when the count began? */
+static bool counts_least(const struct lint_ctx *c, const struct count *n)
+{
+    const struct lint_flow *q = c->req;
+    uint32_t base = (c->p.msn - n->low) & WIRE_PSN_MASK;
+    return q->base.on && (q->base.lo_on ? base == q->base.lo : q->base.n > 1 && base == q->base.hi);
+}
+
+/* Do the two come from one place? The answer to a READ or ATOMIC may have today's count or that of
+ * its execution, an ACK has today's. */
+static bool comparable(const struct lint_ctx *c, const struct lint_head *earlier)
+{
+    unsigned kinds = WIRE_F_READ | WIRE_F_ATOMIC, was = wire_opcodes[earlier->opcode].flags;
+    return c->op->flags & WIRE_F_ACK || (was & kinds) == (c->op->flags & kinds);
+}
+
+/* An answer to what hadn't been answered before counts fewer messages than one that was sent before
+ * it, though a responder's count never goes back. The IP identification tells which was sent first.
+ * Else the network would have to have changed their order, and the other one have answered a
+ * packet's copy. */
+static void watch_highest(struct lint_ctx *c, const struct count *n)
+{
+    struct lint_flow *q = c->req;
+    bool on = q->highest.on, first = !q->ack_on || wire_psn_diff(c->p.psn, q->acked) > 0;
+    bool less = on && wire_psn_diff(c->p.msn, q->highest.head->msn) < 0;
+    bool ordered = lint_id_counts(c->f, &c->p);
+    if (!less || !first || !counts_least(c, n) || !comparable(c, q->highest.head))
+        return;
+    bool waits = q->ahead.on && q->ahead.number == q->highest.head->number;
+    if (ordered ? (int16_t)(c->p.ip_id - q->highest.ip_id) <= 0 : waits || lint_disorder(q))
+        return;
+    c->msn_hi = c->p.msn;
+    c->msn_crossed = !ordered;
+    accuse_head(c, q->highest.head);
+    c->msn_crossed = false;
+    q->ahead.on = q->ahead.on && !waits;
+    q->counted.on = q->counted.on && q->counted.number != q->highest.head->number;
+    q->highest.on = false;
+}
+
+/* Is it the highest count so far, whatever it answers? */
+static void highest_on(struct lint_ctx *c)
+{
+    struct lint_flow *q = c->req;
+    if (q->highest.on && wire_psn_diff(c->p.msn, q->highest.head->msn) <= 0)
+        return;
+    keep_head(c, &q->highest.head);
+    q->highest.on = q->highest.head != NULL;
+    q->highest.ip_id = c->p.ip_id;
+}
+
+/* A wrong answer says that the count began there. */
+static void shift_to(struct lint_flow *q, uint32_t base, uint32_t psn, bool ack)
+{
+    q->base.shift_ack = ack || (q->base.shift_on && q->base.shift == base && q->base.shift_ack);
+    q->base.shift_on = true;
+    q->base.shift = base;
+    q->base.shift_psn = psn;
+}
+
+/* Does a second one say the same, ACKs among them? Then the count was wrong once, and goes on from
+ * there: one finding is enough. */
+static void count_shifted(struct lint_ctx *c, uint32_t base)
+{
+    struct lint_flow *q = c->req;
+    if (!q->base.shift_on || !q->base.on || q->base.shift != base ||
+        wire_psn_diff(c->p.psn, q->base.shift_psn) <= 0 ||
+        !(q->base.shift_ack || c->op->flags & WIRE_F_ACK))
+        return;
+    q->base.lo = q->base.hi = base;
+    q->base.n = 2;
+    q->base.shift_on = q->base.maybe_on = false;
+    q->counted.on = q->highest.on = q->ahead.on = false;
+}
+
+/* An answer counts more messages than had been seen. A READ or ATOMIC behind them may have been
+ * executed that the capture missed; but a SEND or WRITE comes there now. Not for the first time,
+ * perhaps, if a READ's or ATOMIC's answer counts it, which may be sent after it. */
+void lint_msn_sent(struct lint_ctx *c)
+{
+    struct lint_flow *q = c->f;
+    bool begun = q->ahead.on && !q->ahead.nak && (q->base.lo_on || q->base.n > 1) &&
+                 q->ahead_hi == c->p.psn && !c->gap && !c->old && q->peer;
+    if (!begun)
+        return;
+    if (!(c->op->flags & (WIRE_F_SEND | WIRE_F_WRITE))) {
+        q->ahead_hi = q->hi;
+        return;
+    }
+    q->ahead.on = false;
+    c->msn_hi = lint_add(q->base.hi, q->msgs);
+    if (wire_psn_diff(q->ahead.msn, c->msn_hi) <= 0)
+        return;
+    bool ack = wire_opcodes[q->ahead.opcode].flags & WIRE_F_ACK;
+    c->msn_perhaps = !ack && (q->info.retransmits != q->ahead_retransmits ||
+                              c->in->ns - q->ahead.ns >= LINT_ANEW_NS);
+    c->wait = &q->ahead;
+    c->f = q->peer;
+    c->req = q;
+    lint_run(c, LINT_S_AHEAD);
+    c->wait = NULL;
+    c->f = q;
+    c->req = NULL;
+    c->msn_perhaps = false;
+    q->counted.on = q->highest.on = false;
+    shift_to(q, q->ahead_base, q->ahead.psn, ack);
+}
+
 void lint_msn_range(struct lint_ctx *c)
 {
     struct lint_flow *q = c->req;
@@ -237,7 +351,10 @@ void lint_msn_range(struct lint_ctx *c)
     if (!(c->op->headers & WIRE_H_AETH) || !c->headers || c->where != LINT_W_KNOWN ||
         !messages(c, &n))
         return;
+    uint32_t base = (c->p.msn - n.low) & WIRE_PSN_MASK;
     judge_begin(c, &n);
+    count_shifted(c, base);
+    watch_highest(c, &n);
     if (q->ahead.on && c->rec && c->rec->number > q->ahead.number && c->rec->sends == 1) {
         /* It counts a message that hadn't been sent then. */
         bool more = q->counted.goes_on && executes(c);
@@ -248,13 +365,15 @@ void lint_msn_range(struct lint_ctx *c)
             lint_run(c, LINT_S_AHEAD);
             c->wait = NULL;
             c->msn_perhaps = false;
-            q->counted.on = false;
+            q->counted.on = q->highest.on = false;
         }
         q->ahead.on = false;
     }
-    if (count_went_back(c, &n))
+    bool ack = c->op->flags & WIRE_F_ACK;
+    if (count_went_back(c, &n)) {
+        shift_to(q, base, c->p.psn, ack);
         return;
-    uint32_t base = (c->p.msn - n.low) & WIRE_PSN_MASK;
+    }
     q->from_start = q->from_start || (base == 0 && q->first_epoch == q->epoch);
     c->msn_lo = q->base.lo_on ? lint_add(q->base.lo, n.low) : c->p.msn;
     c->msn_hi = q->base.on && n.exact ? lint_add(q->base.hi, n.low) : c->p.msn;
@@ -262,13 +381,20 @@ void lint_msn_range(struct lint_ctx *c)
     if (c->msn_known && wire_psn_diff(base, q->base.hi) > 0 && q->base.n == 1 &&
         (!q->base.lo_on || base == q->base.lo))
         began_later(c, base);
-    if (c->msn_known)
+    if (c->msn_known) {
+        shift_to(q, base, c->p.psn, ack);
         return;
+    }
+    if (q->base.on && base == q->base.hi)
+        q->base.shift_on = false;
     count_on(c);
+    highest_on(c);
     if (q->base.on && !q->ahead.on &&
         wire_psn_diff(c->p.msn, lint_add(q->base.hi, q->msgs)) > 0) { /* not captured, or wrong */
         lint_remember(c, &q->ahead);
         q->ahead_retransmits = q->info.retransmits;
+        q->ahead_hi = q->hi;
+        q->ahead_base = base;
     }
     if (!q->base.on || wire_psn_diff(base, q->base.hi) < 0) {
         q->base.hi = base;

@@ -175,7 +175,7 @@ static void forget_messages(struct lint_flow *f)
 {
     f->epoch++;
     f->msgs = 0;
-    f->base.on = f->base.lo_on = f->base.maybe_on = f->ahead.on = false;
+    f->base.on = f->base.lo_on = f->base.maybe_on = f->base.shift_on = f->ahead.on = false;
 }
 
 /* A PSN at or beyond the highest one. */
@@ -411,6 +411,7 @@ void lint_request(struct lint_ctx *c)
         c->next = d < 0 ? neighbour(f, c->p.psn, 1) : NULL;
     }
     judge_beyond(c);
+    lint_msn_sent(c);
     if (c->p.psn == f->first && c->old && f->ack_on && lint_add(f->acked, 1) == f->hi)
         lint_responder_reset(f); /* perhaps a new life that begins as the old one did */
     unsigned broken = lint_run(c, LINT_S_REQUEST);

@@ -282,7 +282,8 @@ static void watch_order(struct lint_ctx *c)
     if (!(c->op->headers & WIRE_H_AETH) || !c->headers)
         return;
     bool less = q->msn_on && wire_psn_diff(c->p.msn, q->msn_most) < 0;
-    q->back += less || (nak && q->ack_on && wire_psn_diff(c->p.psn, q->acked) <= 0);
+    bool again = q->ack_on && wire_psn_diff(c->p.psn, q->acked) <= 0;
+    q->back += again && (less || nak);
     q->msn_most = less ? q->msn_most : c->p.msn;
     q->msn_on = true;
 }

@@ -185,6 +185,8 @@ bool lint_ack_11(struct lint_ctx *c)
     if (c->wait) {
         if (c->msn_known)
             lint_expected(c, "MSN %u, as later answers count", c->msn_lo);
+        else if (c->op->flags & WIRE_F_REQUEST)
+            lint_expected(c, "MSN %u at most: no more messages had been sent", c->msn_hi);
         else
             lint_expected(c, "MSN %u at most: a later packet is answered with %u", c->msn_hi,
                           c->p.msn);
@@ -193,6 +195,9 @@ bool lint_ack_11(struct lint_ctx *c)
             return lint_doubt(
                 c, LINT_UNDECIDABLE,
                 "that packet may be a repetition, its first transmission not captured");
+        if (c->msn_crossed)
+            return lint_doubt(c, LINT_UNDECIDABLE,
+                              "it may answer a packet's copy, and have overtaken that answer");
         return true;
     }
     if (!c->msn_known)

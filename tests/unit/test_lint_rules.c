@@ -135,6 +135,29 @@ static const struct step reads_and_sends[] = {
     RESP(ATOMIC_ACK, 106, 0, 7),
     END};
 
+/* A READ of several packets, and a SEND that was under way when it was answered. */
+static const struct step read_and_send[] = {
+    {.opcode = RC(SEND_FIRST), .psn = 99, .len = 1024},
+    {.opcode = RC(SEND_LAST), .psn = 100, .len = 5, .ackreq = true},
+    ACK(100, 1),
+    SEND(101, 64),
+    ACK(101, 2),
+    /* 5 */ {.opcode = RC(READ_REQUEST), .psn = 102, .dma_len = 3072, .va = 0x1000},
+    SEND(105, 64),
+    RESP(READ_RESP_FIRST, 102, 1024, 3),
+    RESP(READ_RESP_MIDDLE, 103, 1024, 3),
+    RESP(READ_RESP_LAST, 104, 1024, 3),
+    ACK(105, 4),
+    END};
+
+/* From 102 on one message too many is counted, or one too few. */
+#define FROM_102(msn_)                                                                             \
+    SEND(100, 64), ACK(100, 1), SEND(101, 64), ACK(101, 2), SEND(102, 64), ACK(102, msn_),         \
+        SEND(103, 64), ACK(103, (msn_) + 1), SEND(104, 64), ACK(104, (msn_) + 2), SEND(105, 64),   \
+        ACK(105, (msn_) + 3), SEND(106, 64), SEND(107, 64), ACK(106, (msn_) + 4),                  \
+        ACK(107, (msn_) + 5), END
+static const struct step one_too_many[] = {FROM_102(4)}, one_too_few[] = {FROM_102(2)};
+
 /* The answer to the READ counts the SEND behind it, which was sent before and not captured. */
 static const struct step counted_early[] = {SEND(100, 64),
                                             ACK(100, 1),
@@ -892,6 +915,8 @@ static const struct row rows[] = {
     {"ACK-11 MSN stands still, high", stands_high, LATER, .verdict = LINT_UNDECIDABLE},
     {"ACK-11 MSN too low, behind a READ", steps_rc, 13, .step = msn_low},
     {"ACK-11 MSN too high, others are under way", pipelined, 8, .step = msn_high},
+    {"ACK-11 MSN of a READ's first response too high", read_and_send, 7, .step = msn_high,
+     .copy = true},
     {"ACK-11 MSN far too high", pipelined, 8, .step = msn_far},
     {"ACK-11 MSN far too high, nothing else is under way", steps_rc, 17, .step = msn_far},
     {"ACK-11 MSN too high, where it isn't known where the count began", reads_and_sends, 8,
@@ -1031,6 +1056,25 @@ START_TEST(hdr_01_habit)
         ck_assert_uint_eq(found.f[i].number, i + 1);
         /* AckReq, which the first one sets, is no reserved bit. */
         ck_assert_str_eq(found.f[i].seen, "octet 4 0x10, octet 8 0x00");
+    }
+}
+END_TEST
+
+/* "ACK-11 a message is counted twice, or isn't": said once, though later answers go on from there
+ */
+START_TEST(ack_11_goes_on)
+{
+    static const struct step *const steps[] = {one_too_many, one_too_few};
+    static struct run run;
+    static struct found found;
+    struct lint_totals t;
+    for (enum net net = NET_COUNT; net < NETS; net++) {
+        build(&run, &(struct row){.steps = steps[_i], .at = LATER}, net);
+        judge(&run, &found, &t);
+        ck_assert_msg(found.n == 1, "%s: %u findings", nets[net], found.n);
+        ck_assert_str_eq(found.f[0].rule->id, "ACK-11");
+        ck_assert_int_eq(found.f[0].verdict, LINT_VIOLATION);
+        ck_assert_uint_eq(found.f[0].number, 6);
     }
 }
 END_TEST
@@ -1233,6 +1277,7 @@ int main(void)
     TCase *t = tcase_create("lint rules");
     tcase_add_loop_test(t, one_rule_broken, 0, sizeof rows / sizeof *rows);
     tcase_add_test(t, hdr_01_habit);
+    tcase_add_loop_test(t, ack_11_goes_on, 0, 2);
     tcase_add_test(t, atm_08_cut);
     tcase_add_test(t, rd_05_many_open);
     tcase_add_test(t, key_01_cut);

@@ -424,8 +424,33 @@ static uint32_t payload_of(uint8_t opcode)
     return f & (WIRE_F_FIRST | WIRE_F_MIDDLE) || (f & WIRE_F_READ && !(f & WIRE_F_ONLY)) ? MTU : 8;
 }
 
+static uint32_t psns_of(const struct step *s)
+{
+    return s->dma_len > MTU ? (s->dma_len - 1) / MTU + 1 : 1;
+}
+
+/* Is it a READ of others than earlier READs have asked for? */
+static bool new_read(const struct step *all, const struct step *s)
+{
+    for (const struct step *e = all; e < s; e++)
+        if (e->opcode == WIRE_READ_REQUEST && s->psn - e->psn < psns_of(e))
+            return false;
+    return s->opcode == WIRE_READ_REQUEST;
+}
+
+/* Messages up to this PSN: the first has 10, and a READ may have more than one. */
+static uint32_t msn_of(const struct step *all, uint32_t psn)
+{
+    uint32_t msn = psn - 9;
+    for (const struct step *s = all; s && s->opcode != 0xFF; s++)
+        if (new_read(all, s) && psn > s->psn)
+            msn -= psn - s->psn < psns_of(s) ? psn - s->psn : psns_of(s) - 1;
+    return msn;
+}
+
 /* The frame of a step: requests go from A to B. */
-static size_t make(const struct step *s, enum ids kind, unsigned n, uint8_t *frame, size_t size)
+static size_t make(const struct step *all, const struct step *s, enum ids kind, unsigned n,
+                   uint8_t *frame, size_t size)
 {
     bool answer = wire_opcodes[s->opcode].flags & WIRE_F_RESPONSE;
     struct wire_pkt p = {
@@ -447,7 +472,7 @@ static size_t make(const struct step *s, enum ids kind, unsigned n, uint8_t *fra
         .psn = s->psn,
         .syndrome = s->syndrome,
         .msn =
-            s->msn ? s->msn : s->psn - 9 - (s->syndrome >= WIRE_SYN_RNR), /* refused: not counted */
+            s->msn ? s->msn : msn_of(all, s->psn) - (s->syndrome >= WIRE_SYN_RNR), /* not counted */
         .va = 0x1000 + s->off + (s->opcode == WIRE_READ_REQUEST ? s->psn * MTU : 0),
         .rkey = 5,
         .dma_len = s->dma_len ? s->dma_len : 8,
@@ -498,7 +523,7 @@ static void check(const struct row *row, enum ids kind, bool twice, unsigned at_
     bool guilty = strchr("0123456789", row->name[id - 1]) != NULL;
     for (unsigned i = 0; row->step[i].opcode != 0xFF; i++) {
         ns += i ? (row->step[i].us ? row->step[i].us : 1) * US : 0;
-        size_t len = make(&row->step[i], kind, i, frame, sizeof frame);
+        size_t len = make(row->step, &row->step[i], kind, i, frame, sizeof frame);
         uint16_t csum = wire_get16(frame + IPV4_CSUM);
         uint32_t icrc = wire_get32le(frame + len - WIRE_ICRC_LEN);
         if (twice) /* the NIC fills it in later */
@@ -728,7 +753,7 @@ static void check_merged(enum ids kind, int32_t offset_us, bool guilty, enum sig
             s.at[i].ns += (uint64_t)(offset_us * (int64_t)US);
     qsort(s.at, s.n, sizeof *s.at, by_time);
     for (unsigned i = 0; i < s.n; i++) {
-        size_t len = make(&s.at[i].step, kind, s.at[i].id, frame, sizeof frame);
+        size_t len = make(NULL, &s.at[i].step, kind, s.at[i].id, frame, sizeof frame);
         struct lint_frame f = {.number = i + 1,
                                .ns = s.at[i].ns,
                                .data = frame,
@@ -782,7 +807,7 @@ END_TEST
 static void add_step(struct replay *r, struct step s, uint64_t *number, uint64_t ns)
 {
     uint8_t frame[2 * MTU];
-    size_t len = make(&s, IDS_COUNT, (unsigned)*number, frame, sizeof frame);
+    size_t len = make(NULL, &s, IDS_COUNT, (unsigned)*number, frame, sizeof frame);
     struct lint_frame f = {.number = ++*number,
                            .ns = ns,
                            .data = frame,
@@ -873,7 +898,7 @@ START_TEST(times_tell_what_came_first)
         struct tally t = {.rule = "ACK-07"};
         for (unsigned i = 0; i < sizeof seen / sizeof *seen; i++) {
             uint8_t frame[2 * MTU];
-            uint32_t len = (uint32_t)make(&seen[i].step, IDS_COUNT, i, frame, sizeof frame);
+            uint32_t len = (uint32_t)make(NULL, &seen[i].step, IDS_COUNT, i, frame, sizeof frame);
             struct lint_frame f = {.number = i + 1,
                                    .ns = seen[i].us * US,
                                    .data = frame,
