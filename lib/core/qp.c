@@ -115,6 +115,7 @@ static void to_reset(struct engine *e, struct qp *qp)
     stop_timers(e, qp);
     engine_deactivate(e, qp);
     record_discard(qp);
+    resp_return(e, qp);
     req_reset(e, qp);
     resp_reset(qp);
     qp->attr = (struct engine_qp_attr){.state = QPS_RESET};

@@ -117,5 +117,8 @@ bool resp_owes(const struct qp *qp);
 int resp_post(struct engine *e, struct qp *qp, const struct engine_recv_wr *wr);
 /* Flush the receive queue in order (QP-12); with an SRQ raise LAST_WQE_REACHED (SRQ-06). */
 void resp_flush(struct engine *e, struct qp *qp);
+/* What it has taken of an SRQ completes with flush, as its owner counts the places that are free.
+ */
+void resp_return(struct engine *e, struct qp *qp);
 
 #endif

@@ -174,6 +174,12 @@ bool resp_complete(struct engine *e, struct qp *qp, struct engine_wc *wc, uint64
     return cq_push(e, qp, qp->recv_cq, wc, now);
 }
 
+void resp_return(struct engine *e, struct qp *qp)
+{
+    while (qp->srq && qp->resp.taken)
+        cq_flush(e, qp, qp->recv_cq, retire(qp), WC_RECV);
+}
+
 void resp_flush(struct engine *e, struct qp *qp)
 {
     struct resp *r = &qp->resp;

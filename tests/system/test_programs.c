@@ -399,6 +399,38 @@ START_TEST(lives_again)
 }
 END_TEST
 
+/* QP-04 SRQ-06: a queue pair that is reset in the middle of a message keeps no place of the shared
+ * receive queue that it took for it. */
+START_TEST(resets_beside_a_shared_queue)
+{
+    const struct urnic_qp_attr reset = {.qp_state = URNIC_QPS_RESET};
+    struct urnic_srq_attr size = {.max_wr = 1, .max_sge = 1};
+    struct urnic_qp_init_attr init = {.cap = {.max_send_wr = 4}, .qp_type = URNIC_QPT_RC};
+
+    rig_open_pair(&rig, ",rate=200M", &a, &b, SIZE);
+    ck_assert_int_eq(urnic_create_srq(b.pd, &size, NULL, &init.srq), 0);
+    init.send_cq = init.recv_cq = b.cq;
+    ck_assert_int_eq(urnic_create_qp(b.pd, &init, &b.qp), 0);
+    end_qp(&a, URNIC_QPT_RC);
+    const struct urnic_sge sge = {.addr = b.mr->iova, .length = SIZE, .lkey = b.mr->lkey};
+    const struct urnic_recv_wr wr = {.sg_list = &sge, .num_sge = 1};
+    for (uint8_t life = 1; life < 2 * size.max_wr + 2; life++) {
+        end_connect(&a, &b);
+        urnic_post_srq_recv(init.srq, &wr, NULL);
+        a.mem[0] = life;
+        ck_assert_int_eq(end_post(&a, URNIC_WR_SEND, 0, SIZE, 0, 0, life), 0);
+        for (uint64_t began = rig_now_ms(); *(volatile uint8_t *)b.mem != life; sched_yield())
+            ck_assert_msg(rig_now_ms() - began < 5000, "message %u finds no receive", life);
+        ck_assert_int_eq(urnic_modify_qp(b.qp, &reset, URNIC_QP_STATE), 0);
+        ck_assert_int_eq(urnic_modify_qp(a.qp, &reset, URNIC_QP_STATE), 0);
+    }
+    ck_assert_int_eq(urnic_destroy_qp(b.qp), 0);
+    b.qp = NULL;
+    ck_assert_int_eq(urnic_destroy_srq(init.srq), 0);
+    down();
+}
+END_TEST
+
 /* Receives of a queue pair that nobody connects, and that has gone to ERR, or not. */
 static void fill_in_vain(struct urnic_qp *qp, bool fail)
 {
@@ -809,6 +841,7 @@ START_TEST(dies_before_its_child)
 END_TEST
 
 UNIT_MAIN("programs", reads_whole_records, locks_among_processes, refills_when_told,
-          has_what_was_posted, lives_again, leaves_no_completions, leaves_others_completions,
-          resets_beside_traffic, waits_at_fences, sends_what_atomics_have_brought, closes_windows,
-          destroys_ids_with_events, tells_the_key, dies_before_its_child)
+          has_what_was_posted, lives_again, resets_beside_a_shared_queue, leaves_no_completions,
+          leaves_others_completions, resets_beside_traffic, waits_at_fences,
+          sends_what_atomics_have_brought, closes_windows, destroys_ids_with_events, tells_the_key,
+          dies_before_its_child)

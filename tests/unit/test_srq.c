@@ -33,6 +33,8 @@ static const struct script scripts[] = {
     {"SRQ-06 LAST_WQE_REACHED comes after the last completion", SRQ,
      "recv 8; hold; < SEND_ONLY 0 len=4; err; state ERR; copy; = WR_FLUSH_ERR id=0; ! "
      "LAST_WQE_REACHED"},
+    {"SRQ-06 QP-04 so does RESET, or its owner doesn't know that the place is free", SRQ,
+     "recv 600; recv 8; < SEND_FIRST 0 len=256; reset; = WR_FLUSH_ERR id=0; room 63"},
     {"SRQ-07 malformed entry: the SRQ is in error, the queue pair too", SRQ,
      "recv-malformed; < SEND_ONLY 0 len=4; ! SRQ_ERR; = LOC_QP_OP_ERR; > ACKNOWLEDGE 0 syn=63; ! "
      "LAST_WQE_REACHED; state ERR"},
