@@ -146,6 +146,8 @@ int client_id_ensure(struct urnic_cm_id *id)
 
 int urnic_destroy_id(struct urnic_cm_id *id)
 {
+    if (client_forked(id->ctx)) /* also if the daemon doesn't know of it */
+        return -EPERM;
     int err = id->handle != 0 ? client_destroy(id->ctx, IPC_CM_ID_DESTROY, id->handle) : 0;
     if (err < 0)
         return err;

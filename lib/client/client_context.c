@@ -185,6 +185,8 @@ int urnic_open(const char *device, struct urnic_context **ctx)
 
 int urnic_close(struct urnic_context *ctx)
 {
+    if (client_forked(ctx)) /* where its queues were, the child may have something else by now */
+        return -EPERM;
     pthread_mutex_lock(&ctx->lock);
     bool busy = ctx->objects != 0;
     pthread_mutex_unlock(&ctx->lock);

@@ -153,23 +153,26 @@ START_TEST(shm_07_fork)
     /* SHM-07 a child takes none of its parent's connections, makes no ids, and knows at once */
     struct setup s = setup_start(8);
     struct urnic_cm_channel *ch;
-    struct urnic_cm_id *id;
+    struct urnic_cm_id *id, *unused;
     struct urnic_listener *l;
     struct urnic_conn *conn;
     struct urnic_conn_attr attr = conn_attr(&s, "");
     attr.timeout_ms = 1000;
     OK(urnic_create_cm_channel(s.ctx, &ch));
+    OK(urnic_create_id(ch, URNIC_PS_TCP, NULL, &unused));
     OK(urnic_listen_addr(s.ctx, NULL, 7002, 4, &l));
     pid_t child = fork();
     if (child == 0) {
         bool refused = urnic_accept_conn(l, &attr, NULL, NULL, &conn) == -EPERM &&
-                       urnic_create_id(ch, URNIC_PS_TCP, NULL, &id) == -EPERM;
+                       urnic_create_id(ch, URNIC_PS_TCP, NULL, &id) == -EPERM &&
+                       urnic_destroy_id(unused) == -EPERM;
         _exit(refused ? 0 : 1);
     }
     int status;
     ck_assert_int_eq(waitpid(child, &status, 0), child);
     ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
     OK(urnic_close_listener(l));
+    OK(urnic_destroy_id(unused));
     OK(urnic_destroy_cm_channel(ch));
     setup_end(&s);
 }

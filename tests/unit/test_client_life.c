@@ -368,15 +368,18 @@ START_TEST(shm_07_fork)
      * queues nor its events; the parent goes on */
     struct setup s = setup_start(8);
     struct urnic_async_event event;
+    struct urnic_context *bare;
     struct urnic_cq *cq;
     struct urnic_pd *pd;
+    OK(urnic_open(NULL, &bare));
     fcntl(urnic_async_fd(s.ctx), F_SETFL, O_NONBLOCK);
     fcntl(urnic_channel_fd(s.channel), F_SETFL, O_NONBLOCK);
     pid_t child = fork();
     if (child == 0) {
         bool refused = urnic_alloc_pd(s.ctx, &pd) == -EPERM &&
                        urnic_get_async_event(s.ctx, &event) == -EPERM &&
-                       urnic_get_cq_event(s.channel, &cq, NULL) == -EPERM;
+                       urnic_get_cq_event(s.channel, &cq, NULL) == -EPERM &&
+                       urnic_close(s.ctx) == -EPERM && urnic_close(bare) == -EPERM;
         _exit(refused && is_mapped(s.mem) && !is_mapped(s.qp->sq.q) ? 0 : 1);
     }
     int status;
@@ -386,6 +389,7 @@ START_TEST(shm_07_fork)
     ck_assert_int_eq(urnic_get_async_event(s.ctx, &event), -EAGAIN);
     OK(urnic_alloc_pd(s.ctx, &pd));
     OK(urnic_dealloc_pd(pd));
+    OK(urnic_close(bare));
     setup_end(&s);
 }
 END_TEST

@@ -24,9 +24,9 @@
  *   the network, urnic_create_ah, urnic_modify_qp to RTR and urnic_accept for a neighbour's for up
  *   to 3 s, delays no other thread's call.
  *
- * - Fork: a child must not use its parent's objects: control calls, and those that get events,
- *   give -EPERM, posting, polling or arming faults. Memory from urnic_alloc stays shared with the
- *   child, as any MAP_SHARED mapping. All descriptors are close-on-exec.
+ * - Fork: a child must not use its parent's objects: control calls, urnic_close among them, and
+ *   those that get events give -EPERM, posting, polling or arming faults. Memory from urnic_alloc
+ *   stays shared with the child, as any MAP_SHARED mapping. All descriptors are close-on-exec.
  *
  * - Language: C99 or later, C++11 or later.
  *
