@@ -16,6 +16,17 @@
 /* How long an event waits for a count of completions when no period was given (verbs' longest). */
 #define CQRING_PERIOD_MAX (65535 * CLOCK_US)
 
+/* There is news for whoever has armed it. */
+static void cqring_mark(struct client_cq *cq, bool solicited)
+{
+    if (solicited)
+        cq->solicited = true;
+    if (!cq->dirty) {
+        cq->dirty = true;
+        LIST_INSERT_HEAD(&cq->ctx->dirty, cq, next_dirty);
+    }
+}
+
 bool cqring_push(void *arg, void *cq_arg, const struct engine_wc *wc)
 {
     struct client_cq *cq = cq_arg;
@@ -43,15 +54,11 @@ bool cqring_push(void *arg, void *cq_arg, const struct engine_wc *wc)
     (void)arg;
     if (!ipc_cq_push(&cq->view, &cqe)) {
         atomic_store_explicit(&cq->view.ring->error, 1, memory_order_release);
+        cqring_mark(cq, true); /* or who waits for an event waits for ever */
         return false;
     }
     atomic_store_explicit(&cq->view.ring->prod, cq->view.index, memory_order_relaxed);
-    if (wc->solicited || wc->status != WC_SUCCESS)
-        cq->solicited = true;
-    if (!cq->dirty) {
-        cq->dirty = true;
-        LIST_INSERT_HEAD(&cq->ctx->dirty, cq, next_dirty);
-    }
+    cqring_mark(cq, wc->solicited || wc->status != WC_SUCCESS);
     /* A receive has left the engine: entries that waited for room can follow. */
     if (qp && cqe.kind == IPC_CQE_RECV) {
         struct queue *q = qp->srq ? &qp->srq->rq : &qp->rq;

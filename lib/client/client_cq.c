@@ -207,13 +207,21 @@ static bool is_empty(const struct urnic_cq *cq)
     return atomic_load_explicit(&e->phase, memory_order_relaxed) != ipc_cq_phase(&cq->view, index);
 }
 
+/* Has a completion found no room? All before it can be seen then. */
+static bool has_overrun(const struct urnic_cq *cq)
+{
+    return __builtin_expect(atomic_load_explicit(&cq->view.ring->error, memory_order_acquire) != 0,
+                            0);
+}
+
 int urnic_poll_cq(struct urnic_cq *cq, int n, struct urnic_wc *wc)
 {
     if (is_empty(cq)) {
-        if (__builtin_expect(!poll_gone(cq), 1))
+        bool gone = poll_gone(cq);
+        if (__builtin_expect(!gone, 1) && !has_overrun(cq))
             return 0;
         if (is_empty(cq)) /* also of what it did last */
-            return -ENODEV;
+            return gone ? -ENODEV : -EOVERFLOW;
     }
     client_lock(&cq->lock);
     int got = poll_locked(cq, n, wc);
@@ -266,7 +274,9 @@ int urnic_req_notify_cq(struct urnic_cq *cq, bool solicited_only)
     if (cq->channel == NULL)
         return -EINVAL;
     ipc_cq_arm(&cq->view, solicited_only ? IPC_ARM_SOLICITED : IPC_ARM_NEXT);
-    return client_dead(cq->ctx) ? -ENODEV : 0;
+    if (client_dead(cq->ctx))
+        return -ENODEV;
+    return has_overrun(cq) ? -EOVERFLOW : 0;
 }
 
 static int next_event(struct urnic_channel *ch, struct urnic_cq **cq, void **cq_context)

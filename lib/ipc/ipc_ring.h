@@ -74,9 +74,10 @@ struct ipc_queue {
 
 struct ipc_cq_ring {
     _Alignas(IPC_LINE) _Atomic uint32_t cons; /* client: entries polled */
+    _Atomic uint32_t error; /* daemon, once: 1 = overflowed, in error (CQ-05); empty polls look
+                             * here, where the daemon writes nothing else */
     _Alignas(IPC_LINE) _Atomic uint32_t arm;  /* IPC_ARM_*, cleared by the event */
     _Alignas(IPC_LINE) _Atomic uint32_t prod; /* daemon: a copy to look at, never to decide by */
-    _Atomic uint32_t error;                   /* daemon: 1 = overflowed, in error (CQ-05) */
 };
 #define IPC_ARM_SOLICITED 1u
 #define IPC_ARM_NEXT      2u

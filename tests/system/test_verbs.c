@@ -569,6 +569,60 @@ START_TEST(destroys_unused_only)
 }
 END_TEST
 
+static void await_event(struct urnic_channel *ch, struct urnic_cq *want)
+{
+    struct pollfd event = {.fd = urnic_channel_fd(ch), .events = POLLIN};
+    struct urnic_cq *cq;
+
+    ck_assert_msg(poll(&event, 1, 10000) == 1, "no event");
+    ck_assert_int_eq(urnic_get_cq_event(ch, &cq, NULL), 0);
+    ck_assert_ptr_eq(cq, want);
+    urnic_ack_cq_events(cq, 1);
+}
+
+/* CQ-05: who waits for an event of a queue that ends for want of room is woken, and everybody is
+ * told, once all that it holds has been polled. The next queue in its place begins anew. */
+START_TEST(says_that_it_overran)
+{
+    enum { ENTRIES = 4 };
+    struct urnic_qp_init_attr init = {.cap = {.max_recv_wr = 8}, .qp_type = URNIC_QPT_RC};
+    struct urnic_cq *cq;
+    struct urnic_wc wc;
+
+    up();
+    ck_assert_int_eq(urnic_create_cq(b.ctx, ENTRIES, NULL, b.channel, &cq), 0);
+    ck_assert_int_eq(urnic_cq_size(cq), ENTRIES);
+    init.send_cq = init.recv_cq = cq;
+    ck_assert_int_eq(urnic_create_qp(b.pd, &init, &b.qp), 0);
+    end_qp(&a, URNIC_QPT_RC);
+    end_connect(&a, &b);
+    for (unsigned i = 0; i <= ENTRIES; i++)
+        ck_assert_int_eq(end_post_recv(&b, 0, 8, i), 0);
+    ck_assert_int_eq(urnic_req_notify_cq(cq, false), 0);
+    for (unsigned i = 0; i < ENTRIES; i++)
+        ck_assert_int_eq(end_post(&a, URNIC_WR_SEND, 0, 8, 0, 0, i), 0);
+    for (unsigned i = 0; i < ENTRIES; i++)
+        end_expect(&a, URNIC_WC_SUCCESS, i);
+    await_event(b.channel, cq);
+    ck_assert_int_eq(urnic_req_notify_cq(cq, true), 0); /* it is full now, and nobody polls */
+    ck_assert_int_eq(end_post(&a, URNIC_WR_SEND, 0, 8, 0, 0, 9), 0);
+    await_event(b.channel, cq);
+    ck_assert_int_eq(urnic_req_notify_cq(cq, false), -EOVERFLOW);
+    for (unsigned i = 0; i < ENTRIES; i++) {
+        ck_assert_int_eq(urnic_poll_cq(cq, 1, &wc), 1);
+        ck_assert_int_eq(wc.status, URNIC_WC_SUCCESS);
+    }
+    ck_assert_int_eq(urnic_poll_cq(cq, 1, &wc), -EOVERFLOW);
+    ck_assert_int_eq(urnic_destroy_qp(b.qp), 0);
+    b.qp = NULL;
+    ck_assert_int_eq(urnic_destroy_cq(cq), 0);
+    ck_assert_int_eq(urnic_create_cq(b.ctx, ENTRIES, NULL, b.channel, &cq), 0);
+    ck_assert_int_eq(urnic_poll_cq(cq, 1, &wc), 0);
+    ck_assert_int_eq(urnic_destroy_cq(cq), 0);
+    down();
+}
+END_TEST
+
 /* SRQ-03: receives that were posted before the limit was set count, seen by the daemon or not. */
 START_TEST(limits_after_posting)
 {
@@ -616,6 +670,7 @@ int main(void)
     tcase_add_test(t, opens_on_its_worker);
     tcase_add_test(t, destroys_unused_only);
     tcase_add_test(t, limits_after_posting);
+    tcase_add_test(t, says_that_it_overran);
     suite_add_tcase(s, t);
     return unit_run(s);
 }

@@ -113,8 +113,8 @@ URNIC_API int urnic_channel_fd(const struct urnic_channel *channel);
 
 /* A queue of at least `cqe` entries. cq_context comes back with its events. channel may be NULL:
  * without events. -EINVAL: cqe is below 1 or above max_cqe, or the channel is another context's;
- * -ENOMEM, -EDQUOT. A completion that finds no room ends the queue: event CQ_ERR, and its queue
- * pair goes to ERR. */
+ * -ENOMEM, -EDQUOT. A completion that finds no room ends the queue for good: event CQ_ERR, and
+ * every queue pair that would complete there goes to ERR. What it holds can be polled. */
 URNIC_API int urnic_create_cq(struct urnic_context *ctx, int cqe, void *cq_context,
                               struct urnic_channel *channel, struct urnic_cq **cq);
 /* -EBUSY: queue pairs use it. Waits until each event got from it has been acknowledged. */
@@ -124,7 +124,8 @@ URNIC_API int urnic_cq_size(const struct urnic_cq *cq);
 URNIC_API void *urnic_cq_context(const struct urnic_cq *cq);
 
 /* Up to n completions. Returns how many (0 = none now); -ENODEV the daemon has gone and all that it
- * completed has been polled. Never blocks, never yields. */
+ * completed has been polled; -EOVERFLOW the queue has ended for want of room, likewise. Never
+ * blocks, never yields. */
 URNIC_API int urnic_poll_cq(struct urnic_cq *cq, int n, struct urnic_wc *wc);
 
 /* Moderation: an event waits for `count` completions, or until the first of them is period_us old;
@@ -132,7 +133,8 @@ URNIC_API int urnic_poll_cq(struct urnic_cq *cq, int n, struct urnic_wc *wc);
 URNIC_API int urnic_modify_cq(struct urnic_cq *cq, uint16_t count, uint16_t period_us);
 /* Ask for one event: for the next completion, or only for the next solicited one or error. A
  * completion that came before doesn't count: poll once more after this, or it may wait there for
- * ever. -EINVAL: the queue has no channel. */
+ * ever. -EINVAL: the queue has no channel; -EOVERFLOW: it has ended for want of room, of which it
+ * tells by an event if it was armed; -ENODEV. */
 URNIC_API int urnic_req_notify_cq(struct urnic_cq *cq, bool solicited_only);
 /* Wait for an event (don't wait when the descriptor is non-blocking: -EAGAIN). Signals don't end
  * the wait. cq_context may be NULL. -ENODEV: daemon gone. Each event must be acknowledged. */
