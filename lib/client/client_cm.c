@@ -213,6 +213,6 @@ int urnic_disconnect(struct urnic_cm_id *id)
 {
     int err = client_conn_handle(&id->ctx->conn, IPC_CM_DISCONNECT, id->handle);
     if (err == 0 && id->qp != NULL)
-        client_qp_assume(id->qp, URNIC_QPS_ERR);
+        client_qp_failed(id->qp);
     return err;
 }

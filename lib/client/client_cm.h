@@ -52,4 +52,14 @@ static inline void client_qp_assume(struct urnic_qp *qp, enum urnic_qp_state sta
     atomic_store_explicit(&qp->state, state, memory_order_relaxed);
 }
 
+/* It moves one to ERR that isn't in RESET (the application may have been faster than the news). */
+static inline void client_qp_failed(struct urnic_qp *qp)
+{
+    uint32_t state = atomic_load_explicit(&qp->state, memory_order_relaxed);
+    while (state != URNIC_QPS_RESET &&
+           !atomic_compare_exchange_weak_explicit(&qp->state, &state, URNIC_QPS_ERR,
+                                                  memory_order_relaxed, memory_order_relaxed))
+        ;
+}
+
 #endif

@@ -58,7 +58,7 @@ static void follow(struct urnic_qp *qp, enum urnic_cm_event_type event)
                                                 memory_order_relaxed, memory_order_relaxed);
     else if (event == URNIC_CM_DISCONNECTED || event == URNIC_CM_CONNECT_ERROR ||
              event == URNIC_CM_REJECTED || event == URNIC_CM_UNREACHABLE)
-        client_qp_assume(qp, URNIC_QPS_ERR);
+        client_qp_failed(qp);
 }
 
 /* Whose event it is, and what the application knows of him; its queue pair follows. 0, -ENOENT

@@ -5,6 +5,7 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
@@ -477,6 +478,53 @@ START_TEST(listens_unbound)
 }
 END_TEST
 
+/* QP-05: what the connection does to a queue pair that its owner has reset meanwhile is nothing,
+ * whenever the event is got. */
+START_TEST(stays_reset)
+{
+    const struct urnic_qp_attr reset = {.qp_state = URNIC_QPS_RESET};
+    struct urnic_cm_id *active, *passive;
+
+    up_with_listener();
+    request(URNIC_QPT_RC, &active, &passive);
+    id_qp(&b, passive, URNIC_QPT_RC);
+    ck_assert_int_eq(urnic_accept(passive, NULL), 0);
+    await_cm(ca, URNIC_CM_ESTABLISHED);
+    await_cm(cb, URNIC_CM_ESTABLISHED);
+    ck_assert_int_eq(urnic_disconnect(active), 0);
+    ck_assert_int_eq(urnic_modify_qp(a.qp, &reset, URNIC_QP_STATE), 0);
+    await_cm(ca, URNIC_CM_DISCONNECTED);
+    ck_assert_int_eq(end_post_recv(&a, 0, 8, 1), -EINVAL);
+    ck_assert_int_eq(end_post(&a, URNIC_WR_SEND, 0, 8, 0, 0, 2), -EINVAL);
+    ck_assert_int_eq(urnic_disconnect(active), 0);
+    ck_assert_int_eq(end_post_recv(&a, 0, 8, 3), -EINVAL);
+    close_both(active, passive);
+    down_with_listener();
+}
+END_TEST
+
+/* CM-35: a request that its own side hangs up is accepted in vain: the queue pair can't go along,
+ * which is told once, and the peer hears of it. */
+START_TEST(hung_up_by_itself)
+{
+    struct urnic_cm_id *active, *passive;
+    struct urnic_cm_event none;
+
+    up_with_listener();
+    request(URNIC_QPT_RC, &active, &passive);
+    id_qp(&b, passive, URNIC_QPT_RC);
+    ck_assert_int_eq(urnic_disconnect(active), 0);
+    end_expect(&a, URNIC_WC_WR_FLUSH_ERR, 7);
+    ck_assert_int_eq(urnic_accept(passive, NULL), 0);
+    ck_assert_int_eq(await_cm(ca, URNIC_CM_CONNECT_ERROR).status, -EINVAL);
+    await_cm(cb, URNIC_CM_REJECTED);
+    fcntl(urnic_cm_channel_fd(ca), F_SETFL, O_NONBLOCK);
+    ck_assert_int_eq(urnic_get_cm_event(ca, &none), -EAGAIN);
+    close_both(active, passive);
+    down_with_listener();
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("connections");
@@ -497,6 +545,8 @@ int main(void)
     tcase_add_test(t, leaves_groups_with_its_id);
     tcase_add_test(t, rejection_flushes);
     tcase_add_test(t, listens_unbound);
+    tcase_add_test(t, stays_reset);
+    tcase_add_test(t, hung_up_by_itself);
     suite_add_tcase(s, t);
     return unit_run(s);
 }

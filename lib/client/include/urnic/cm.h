@@ -150,10 +150,12 @@ URNIC_API int urnic_join_multicast(struct urnic_cm_id *id, const struct sockaddr
 URNIC_API int urnic_leave_multicast(struct urnic_cm_id *id, const struct sockaddr *addr);
 /* Event ESTABLISHED, REJECTED, UNREACHABLE or CONNECT_ERROR. The status -ECONNABORTED of the last
  * two says that the peer has accepted and gone; behind CONNECT_ERROR, DISCONNECTED or REJECTED
- * follows. UNREACHABLE's -ETIMEDOUT: nobody answers. A datagram service that refuses is UNREACHABLE
- * as well, with the status of its answer, 1 nobody listens, 2 rejected, and its private data. param
- * may be NULL. -EINVAL: the route is not resolved, or a parameter is out of range; -EPROTOTYPE: a
- * queue pair for datagrams. */
+ * follows. Another status of CONNECT_ERROR: the peer has accepted, but the queue pair couldn't go
+ * along, -EINVAL as it was in INIT no more (urnic_disconnect, urnic_modify_qp), -EADDRNOTAVAIL as
+ * our address has gone; the peer hears REJECTED, and nothing follows. UNREACHABLE's -ETIMEDOUT:
+ * nobody answers. A datagram service that refuses is UNREACHABLE as well, with the status of its
+ * answer, 1 nobody listens, 2 rejected, and its private data. param may be NULL. -EINVAL: the route
+ * is not resolved, or a parameter is out of range; -EPROTOTYPE: a queue pair for datagrams. */
 URNIC_API int urnic_connect(struct urnic_cm_id *id, const struct urnic_conn_param *param);
 /* Accept the request that the id came with: event ESTABLISHED. Of datagrams there is no event: the
  * peer has its answer, and the id may be destroyed. param may be NULL. -EINVAL: no such request, no
