@@ -210,7 +210,7 @@ uint32_t resp_receives(const struct qp *qp)
 static void offer_credits(struct engine *e, struct qp *qp)
 {
     struct resp *r = &qp->resp;
-    if (!qp->credits || (qp->state != QPS_RTR && qp->state != QPS_RTS) || r->fatal)
+    if (!qp->credits || qp->state == QPS_ERR || r->fatal)
         return;
     uint32_t told = wire_credits(r->credits);
     if (resp_receives(qp) >= told * 2 + 1) {

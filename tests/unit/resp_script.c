@@ -695,7 +695,9 @@ static void step(struct bed *b)
         b->now += strtoull(words[1], NULL, 0);
     else if (!strcmp(w, "err")) {
         step_modify(b, QPS_ERR);
-    } else if (!strcmp(w, "reset"))
+    } else if (!strcmp(w, "sqd"))
+        step_modify(b, QPS_SQD);
+    else if (!strcmp(w, "reset"))
         step_modify(b, QPS_RESET);
     else if (!strcmp(w, "dest"))
         step_dest(b);

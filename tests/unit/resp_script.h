@@ -29,7 +29,7 @@
  *     flood+ 9 OPCODE 0 ...   the same with PSNs 0, 1, 2 ...
  *     limit 2                 arm the limit of the shared receive queue
  *     dest 4                  max_dest_rd_atomic changes in SQD; then RTS again
- *     err; reset; rts; dead   the queue pair goes to ERR, RESET, again to RTS; is destroyed
+ *     err; sqd; reset; rts; dead  the queue pair goes to ERR, SQD, RESET, again to RTS; is destroyed
  *
  * Whatever goes out, completes or is raised and isn't named is an error. Each script runs with
  * several start PSNs (PSN-05).
