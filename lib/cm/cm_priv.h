@@ -129,7 +129,7 @@ struct cm_conn *cm_conn_new(struct cm *cm, enum cm_state state, void *arg);
 void cm_conn_free(struct cm *cm, struct cm_conn *c);
 /* CLOSED, and out of all tables; freed if released. */
 void cm_conn_close(struct cm *cm, struct cm_conn *c);
-/* Learn the peer's id, and then its QPN: it is found by them from now on. */
+/* Learn the peer's id, and then its QPN, once each: it is found by them from now on. */
 void cm_conn_set_remote(struct cm *cm, struct cm_conn *c, uint64_t guid, uint32_t remote_id);
 void cm_conn_set_peer_qpn(struct cm *cm, struct cm_conn *c, uint32_t qpn);
 /* Look-ups; NULL = none. */
@@ -137,7 +137,7 @@ struct cm_conn *cm_find_local(const struct cm *cm, uint32_t local_id);
 struct cm_conn *cm_find_remote(const struct cm *cm, const struct wire_addr *addr, uint64_t guid,
                                uint32_t remote_id);
 struct cm_conn *cm_find_qpn(const struct cm *cm, const struct wire_addr *addr, uint64_t guid,
-                            uint32_t qpn, const struct cm_conn *not_this);
+                            uint32_t qpn);
 void cm_timer_set(struct cm *cm, struct cm_conn *c, uint64_t deadline); /* UINT64_MAX = off */
 /* Send c->mad when cm_tx is called next. */
 void cm_tx_queue(struct cm *cm, struct cm_conn *c);

@@ -143,7 +143,7 @@ void cm_rx_req(struct cm *cm, const struct cm_msg *msg, const struct wire_addr *
         cm_send_rej_to(cm, &path, msg, 0, reason, CM_ABOUT_REQ, ari, now);
         return;
     }
-    c = cm_find_qpn(cm, src, msg->ca_guid, msg->qpn, NULL);
+    c = cm_find_qpn(cm, src, msg->ca_guid, msg->qpn);
     if (c && cm_is_live(c)) {
         cm_send_rej_to(cm, &path, msg, 0, CM_REJ_STALE_CONN, CM_ABOUT_REQ, 0, now);
         cm_hang_up_stale(cm, c, now);

@@ -94,7 +94,7 @@ static void rx_rep(struct cm *cm, struct cm_conn *c, const struct cm_msg *msg, u
         cm_count(cm, c->state == CMS_REP_RCVD ? CM_C_cm_dup_rep : CM_C_cm_rx_bad_id);
         return;
     }
-    struct cm_conn *old = cm_find_qpn(cm, &c->path.remote, msg->ca_guid, msg->qpn, c);
+    struct cm_conn *old = cm_find_qpn(cm, &c->path.remote, msg->ca_guid, msg->qpn);
     if (old && cm_is_live(old) && old->local_id != msg->local_id) {
         c->remote_id = msg->local_id;
         cm_send_rej(cm, c, CM_REJ_STALE_CONN, CM_ABOUT_REP, NULL, 0, now);
@@ -280,7 +280,7 @@ static void rx_lap(struct cm *cm, struct cm_conn *c, const struct cm_msg *msg, u
 static struct cm_conn *find_by_ari(const struct cm *cm, const struct cm_msg *msg,
                                    const struct wire_addr *src)
 {
-    if (msg->attr != CM_REJ || msg->reason != CM_REJ_TIMEOUT || msg->ari_len < CM_GUID_LEN)
+    if (msg->reason != CM_REJ_TIMEOUT || msg->ari_len < CM_GUID_LEN)
         return NULL;
     uint64_t guid = 0;
     for (unsigned i = 0; i < CM_GUID_LEN; i++)

@@ -97,11 +97,10 @@ struct cm_conn *cm_find_remote(const struct cm *cm, const struct wire_addr *addr
 }
 
 struct cm_conn *cm_find_qpn(const struct cm *cm, const struct wire_addr *addr, uint64_t guid,
-                            uint32_t qpn, const struct cm_conn *not_this)
+                            uint32_t qpn)
 {
     struct cm_conn *c = cm->by_qpn[peer_bucket(cm, addr, guid, qpn)];
-    while (c && (c == not_this || c->peer_qpn != qpn || c->peer_guid != guid ||
-                 !cm_addr_eq(&c->path.remote, addr)))
+    while (c && (c->peer_qpn != qpn || c->peer_guid != guid || !cm_addr_eq(&c->path.remote, addr)))
         c = c->next_qpn;
     return c;
 }
@@ -131,8 +130,6 @@ static void unlink_qpn(struct cm *cm, struct cm_conn *c)
 
 void cm_conn_set_remote(struct cm *cm, struct cm_conn *c, uint64_t guid, uint32_t remote_id)
 {
-    unlink_remote(cm, c);
-    unlink_qpn(cm, c);
     c->peer_guid = guid;
     c->remote_id = remote_id;
     struct cm_conn **at = &cm->by_remote[peer_bucket(cm, &c->path.remote, guid, remote_id)];
@@ -143,7 +140,6 @@ void cm_conn_set_remote(struct cm *cm, struct cm_conn *c, uint64_t guid, uint32_
 
 void cm_conn_set_peer_qpn(struct cm *cm, struct cm_conn *c, uint32_t qpn)
 {
-    unlink_qpn(cm, c);
     c->peer_qpn = qpn;
     struct cm_conn **at = &cm->by_qpn[peer_bucket(cm, &c->path.remote, c->peer_guid, qpn)];
     c->next_qpn = *at;

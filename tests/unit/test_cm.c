@@ -16,6 +16,7 @@ START_TEST(cm_16_three_messages_connect)
     struct cm_qp_attr qa, qb;
     establish(&ca, &cb);
     /* CM-16, CM-36: the passive side sees the active side's numbers swapped */
+    ck_assert_ptr_eq(b.ev[0].arg, &b); /* the listener's */
     ck_assert_mem_eq(b.ev[0].priv, "hello\0", 6);
     ck_assert_uint_eq(b.ev[0].priv_len, CM_REQ_USER_MAX);
     ck_assert_uint_eq(b.ev[0].responder_resources, 8);
@@ -181,6 +182,48 @@ START_TEST(cm_28_given_up_before_the_answer)
         cm_release(b.cm, cb, now);
         ck_assert_uint_eq(cm_live(b.cm), 0);
     }
+}
+END_TEST
+
+/* CM-28: who never learned our id is known by its GUID, in a REJ that says "timeout", and in
+ * no other one. */
+static const struct {
+    const char *what;
+    unsigned reason, ari_len;
+    uint32_t id_plus;
+    uint64_t guid;
+    bool taken;
+} given_up[] = {
+    {"as it should be", CM_REJ_TIMEOUT, 8, 0, 0xA00, true},
+    {"another reason", CM_REJ_CONSUMER, 8, 0, 0xA00, false},
+    {"half a GUID", CM_REJ_TIMEOUT, 7, 0, 0xA00, false},
+    {"another GUID", CM_REJ_TIMEOUT, 8, 0, 0xA01, false},
+    {"another id", CM_REJ_TIMEOUT, 8, 1, 0xA00, false},
+};
+
+START_TEST(cm_28_known_by_its_guid)
+{
+    teardown();
+    setup_with((struct cm_params){0}, (struct cm_params){0});
+    cm_destroy(a.cm);
+    a.cm = cm_create(&(struct cm_params){.key = {1}, .ca_guid = 0xA00});
+    listen_on_b();
+    struct cm_conn *ca = start(), *cb = last(&b)->conn;
+    struct cm_msg rej = {
+        .attr = CM_REJ,
+        .local_id = cb->remote_id + given_up[_i].id_plus,
+        .msg_id = CM_ABOUT_REQ,
+        .reason = given_up[_i].reason,
+        .ari_len = given_up[_i].ari_len,
+        .ari = {[6] = (uint8_t)(given_up[_i].guid >> 8), [7] = (uint8_t)given_up[_i].guid}};
+    uint8_t mad[CM_MAD_LEN];
+    cm_msg_pack(mad, &rej);
+    cm_rx(b.cm, mad, sizeof mad, &a.addr, &b.addr, 1, 0xFFFF, now);
+    listen_to(&b);
+    ck_assert_msg((last(&b)->type == CM_EV_REJECTED) == given_up[_i].taken, "%s",
+                  given_up[_i].what);
+    ck_assert_uint_eq(cm_counters(b.cm)[CM_C_cm_rx_bad_id], !given_up[_i].taken);
+    ck_assert_str_eq(cm_conn_state_name(ca), "REQ_SENT");
 }
 END_TEST
 
@@ -532,6 +575,69 @@ START_TEST(cm_21_stale_connection)
 }
 END_TEST
 
+START_TEST(cm_21_stale_reply)
+{
+    /* CM-21: the passive side restarts, and answers with a QPN that we still hold. It is told so,
+     * both as an answer and by an end of the old connection; then it may have the QPN. */
+    struct cm_conn *ca, *cb;
+    establish(&ca, &cb);
+    cm_destroy(b.cm);
+    b.nev = 0;
+    b.cm = cm_create(&(struct cm_params){.key = {3}, .ca_guid = 0xB});
+    listen_on_b();
+    for (unsigned i = 0; i < 2; i++) {
+        struct cm_connect_params p = params();
+        struct cm_conn *c;
+        p.qpn += 1 + i;
+        ck_assert_int_eq(cm_connect(a.cm, &p, &a, now, &c), 0);
+        pump();
+        ck_assert_int_eq(cm_accept(b.cm, last(&b)->conn, &accept_params, &b, now), 0);
+        a.nev = 0;
+        pump();
+        if (i == 0) {
+            ck_assert_int_eq(last(&b)->type, CM_EV_REJECTED);
+            ck_assert_uint_eq(last(&b)->reason, CM_REJ_STALE_CONN);
+            ck_assert_uint_eq(a.nev, 2);
+            ck_assert_int_eq(a.ev[0].type, CM_EV_REJECTED);
+            ck_assert_uint_eq(a.ev[0].reason, CM_REJ_STALE_CONN);
+            ck_assert_ptr_eq(a.ev[0].conn, c);
+            ck_assert_int_eq(a.ev[1].type, CM_EV_DISCONNECTED);
+            ck_assert_ptr_eq(a.ev[1].conn, ca);
+            ck_assert_str_eq(cm_conn_state_name(ca), "TIMEWAIT");
+            ck_assert_uint_eq(cm_counters(a.cm)[CM_C_cm_stale], 1);
+            cm_release(b.cm, last(&b)->conn, now);
+        } else {
+            ck_assert_int_eq(last(&a)->type, CM_EV_REP);
+        }
+    }
+}
+END_TEST
+
+START_TEST(cm_21_connected_with_itself)
+{
+    /* CM-21: a queue pair may be its own peer: the other end of the connection that is being made
+     * isn't an old one. */
+    static const struct wire_addr any;
+    struct cm_connect_params p = params();
+    struct cm_accept_params accept = accept_params;
+    struct cm_listener *l;
+    struct cm_conn *c;
+    struct cm_out out;
+    ck_assert_int_eq(cm_listen(a.cm, CM_PS_TCP, &any, ANY_PORT, 0, &a, &l), 0);
+    p.path.remote = a.addr;
+    accept.qpn = p.qpn;
+    ck_assert_int_eq(cm_connect(a.cm, &p, &a, now, &c), 0);
+    for (unsigned i = 0; i < 2; i++) {
+        while (cm_tx(a.cm, &out))
+            cm_rx(a.cm, out.mad, sizeof out.mad, &a.addr, &a.addr, 1, 0xFFFF, now);
+        listen_to(&a);
+        ck_assert_int_eq(last(&a)->type, i ? CM_EV_REP : CM_EV_REQ);
+        if (i == 0)
+            ck_assert_int_eq(cm_accept(a.cm, last(&a)->conn, &accept, &a, now), 0);
+    }
+}
+END_TEST
+
 START_TEST(cm_31_datagram_service)
 {
     /* CM-31: one question, one answer, the same one when it is asked again. */
@@ -539,11 +645,13 @@ START_TEST(cm_31_datagram_service)
     struct cm_listener *l;
     struct cm_conn *c;
     struct cm_path path = {.local = a.addr, .remote = b.addr};
-    cm_listen(b.cm, CM_PS_UDP, &any, 7000, 0, NULL, &l);
+    cm_listen(b.cm, CM_PS_UDP, &any, 7000, 0, &l, &l);
     lose[CM_SIDR_REP] = 1;
     ck_assert_int_eq(cm_sidr_request(a.cm, &path, 1234, 7000, "who", 3, NULL, now, &c), 0);
     pump();
     ck_assert_int_eq(last(&b)->type, CM_EV_SIDR_REQ);
+    ck_assert_ptr_eq(last(&b)->arg, &l);
+    ck_assert_ptr_eq(last(&b)->listener, l);
     ck_assert_mem_eq(last(&b)->priv, "who\0", 4);
     ck_assert_int_eq(cm_sidr_reply(b.cm, last(&b)->conn, 0, 0x77, 0x01234567, "me", 2, now), 0);
     pump();
@@ -695,6 +803,7 @@ int main(void)
     tcase_add_test(t, cm_18_nobody_answers);
     tcase_add_test(t, cm_18_nobody_says_rtu);
     tcase_add_test(t, cm_28_given_up_before_the_answer);
+    tcase_add_loop_test(t, cm_28_known_by_its_guid, 0, sizeof given_up / sizeof given_up[0]);
     tcase_add_test(t, cm_19_mra_buys_time);
     tcase_add_test(t, cm_20_repeated_req_makes_no_second_connection);
     tcase_add_test(t, cm_23_first_request_counts_as_rtu);
@@ -708,6 +817,8 @@ int main(void)
     tcase_add_test(t, cm_24_dreq_instead_of_a_rep);
     tcase_add_test(t, cm_25_peer_is_gone);
     tcase_add_test(t, cm_21_stale_connection);
+    tcase_add_test(t, cm_21_stale_reply);
+    tcase_add_test(t, cm_21_connected_with_itself);
     tcase_add_test(t, cm_31_datagram_service);
     tcase_add_test(t, cm_14_messages_carry_what_the_exchange_fixed);
     tcase_add_test(t, cm_14_a_dreq_of_the_passive_side);

@@ -228,6 +228,87 @@ START_TEST(sec_20_questions_for_services_that_nobody_offers_leave_nothing_behind
 }
 END_TEST
 
+START_TEST(sec_20_questions_have_half_of_the_places)
+{
+    /* SEC-20: what waits for its consumer leaves the other half for those who connect. */
+    static const struct wire_addr any;
+    struct cm_listener *l;
+    teardown();
+    setup_with((struct cm_params){0}, (struct cm_params){.max_conns = 8});
+    cm_listen(b.cm, CM_PS_UDP, &any, 7000, 0, NULL, &l);
+    ask_often(8, 7000);
+    ck_assert_uint_eq(cm_live(b.cm), 5);
+    ck_assert_uint_eq(cm_counters(b.cm)[CM_C_cm_req_backlog_drop], 3);
+}
+END_TEST
+
+/* Requests that differ from the first one in a single number of those that tell connections apart:
+ * CM-15, CM-20, CM-21. */
+static const struct {
+    uint32_t id, qpn;
+    uint64_t guid;
+    uint32_t addr;
+} neighbours[] = {
+    {7, 0x123, 0xA, 0x0A000001}, {8, 0x124, 0xA, 0x0A000001}, {7, 0x123, 0xC, 0x0A000001},
+    {7, 0x123, 0xA, 0x0A000003}, {7, 0x123, 0xA, 0x0A000001}, /* the first once more */
+};
+
+START_TEST(sec_19_neighbours_in_a_bucket)
+{
+    struct cm_connect_params p = params();
+    struct cm_conn *c;
+    struct cm_out out;
+    struct cm_msg req;
+    uint8_t mad[CM_MAD_LEN];
+    teardown();
+    setup_with((struct cm_params){0}, (struct cm_params){.lenient_addr = true});
+    b.cm->bucket_mask = 0; /* all in one */
+    listen_on_b();
+    cm_connect(a.cm, &p, NULL, now, &c);
+    ck_assert(cm_tx(a.cm, &out));
+    cm_msg_unpack(&req, out.mad, sizeof out.mad);
+    for (unsigned i = 0; i < 5; i++) {
+        const struct wire_addr src = wire_addr_v4(neighbours[i].addr);
+        req.local_id = neighbours[i].id;
+        req.qpn = neighbours[i].qpn;
+        req.ca_guid = neighbours[i].guid;
+        cm_msg_pack(mad, &req);
+        cm_rx(b.cm, mad, sizeof mad, &src, &b.addr, 1, 0xFFFF, now);
+    }
+    listen_to(&b);
+    ck_assert_uint_eq(b.nev, 4);
+    ck_assert_uint_eq(cm_counters(b.cm)[CM_C_cm_dup_req], 1);
+    ck_assert_uint_eq(cm_counters(b.cm)[CM_C_cm_stale], 0);
+    /* Each is found by its own id, and leaves the others where they are. */
+    static const unsigned order[] = {2, 0, 3, 1};
+    for (unsigned i = 0; i < 4; i++) {
+        struct cm_conn *cb = b.ev[order[i]].conn;
+        const struct wire_addr src = wire_addr_v4(neighbours[order[i]].addr);
+        const struct cm_msg rej = {.attr = CM_REJ,
+                                   .local_id = neighbours[order[i]].id,
+                                   .remote_id = cb->local_id,
+                                   .msg_id = CM_ABOUT_REQ,
+                                   .reason = CM_REJ_CONSUMER};
+        cm_msg_pack(mad, &rej);
+        cm_rx(b.cm, mad, sizeof mad, &src, &b.addr, 1, 0xFFFF, now);
+        listen_to(&b);
+        ck_assert_int_eq(last(&b)->type, CM_EV_REJECTED);
+        ck_assert_ptr_eq(last(&b)->conn, cb);
+        ck_assert_uint_eq(cm_live(b.cm), 3 - i);
+        cm_release(b.cm, cb, now);
+        for (unsigned k = 0; k < 4; k++) {
+            const struct wire_addr at = wire_addr_v4(neighbours[order[k]].addr);
+            const struct cm_conn *still = k > i ? b.ev[order[k]].conn : NULL;
+            ck_assert_ptr_eq(
+                cm_find_remote(b.cm, &at, neighbours[order[k]].guid, neighbours[order[k]].id),
+                still);
+            ck_assert_ptr_eq(
+                cm_find_qpn(b.cm, &at, neighbours[order[k]].guid, neighbours[order[k]].qpn), still);
+        }
+    }
+}
+END_TEST
+
 /* SEC-20 SEC-24: a peer that never means to answer says that it waits for 4.9 hours, 16 times 18
  * minutes; its request is kept for five minutes, and our answer to it for five more. */
 START_TEST(sec_20_half_open_for_minutes_at_most)
@@ -519,6 +600,8 @@ int main(void)
     tcase_add_test(t, sec_20_an_mra_keeps_the_request);
     tcase_add_test(t, sec_20_questions_that_nobody_answers_expire);
     tcase_add_test(t, sec_20_questions_for_services_that_nobody_offers_leave_nothing_behind);
+    tcase_add_test(t, sec_20_questions_have_half_of_the_places);
+    tcase_add_test(t, sec_19_neighbours_in_a_bucket);
     tcase_add_loop_test(t, sec_20_half_open_for_minutes_at_most, 0, 2);
     tcase_add_test(t, cm_34_accepted_ones_make_room);
     tcase_add_loop_test(t, cm_34_a_source_has_few_questions_pending, 0,

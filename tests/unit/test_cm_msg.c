@@ -57,7 +57,17 @@ START_TEST(cm_02_ip_header)
     ck_assert_mem_eq(buf, expected, sizeof buf);
     ck_assert_int_eq(cm_ip_hdr_unpack(&back, buf), 0);
     ck_assert_mem_eq(&back.src, &h.src, 16);
+    ck_assert_mem_eq(&back.dst, &h.dst, 16);
     ck_assert_uint_eq(back.sport, 0x1234);
+    h.ip_version = 6;
+    memset(h.src.b, 0x61, 16);
+    memset(h.dst.b, 0x62, 16);
+    cm_ip_hdr_pack(buf, &h);
+    memset(&back, 0xFF, sizeof back);
+    ck_assert_int_eq(cm_ip_hdr_unpack(&back, buf), 0);
+    ck_assert_uint_eq(back.ip_version, 6);
+    ck_assert_mem_eq(&back.src, &h.src, 16);
+    ck_assert_mem_eq(&back.dst, &h.dst, 16);
     buf[1] = 0x50;
     ck_assert_int_eq(cm_ip_hdr_unpack(&back, buf), -EPROTO);
     buf[1] = 0x40;

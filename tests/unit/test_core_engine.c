@@ -271,6 +271,33 @@ START_TEST(val_01_burst_for_several)
 }
 END_TEST
 
+/* VAL-04: a packet that differs from the one before in its PSN alone is judged by the state that
+ * that one left. */
+START_TEST(val_04_state_within_a_burst)
+{
+    struct rig *r = rig_new(NULL);
+    static uint8_t frame[3][WIRE_FRAME_MAX];
+    struct engine_frame f[3] = {0};
+    unsigned nc;
+    for (unsigned i = 0; i < 3; i++) {
+        struct wire_pkt p = rig_pkt(r, WIRE_SEND_ONLY, rig_psn(RIG_RQPSN, i));
+        rig_post_recv(r, i, 0, 8);
+        ck_assert_uint_gt(wire_build(frame[i], WIRE_FRAME_MAX, &p), 0);
+        f[i] = (struct engine_frame){.data = frame[i], .len = (uint32_t)wire_frame_len(&p)};
+        wire_icrc_seal(frame[i], f[i].len, p.ip_off, p.bth_off);
+    }
+    r->cq_room = 1; /* CQ-05: the second one ends it */
+    ck_assert_uint_eq(engine_rx(r->e, f, 3, r->now, r->copies, 512, &nc), 3);
+    ck_assert_uint_eq(rig_state(r), QPS_ERR);
+    ck_assert_uint_eq(f[1].drop, ENGINE_C_none);
+    ck_assert_uint_eq(f[2].drop, ENGINE_C_rx_bad_qp_state);
+    struct engine_qp_info info;
+    engine_qp_info(r->e, r->qp, &info);
+    ck_assert_uint_eq(info.rx_packets, 2);
+    rig_free(r);
+}
+END_TEST
+
 /* GSI: what the CM emits is a well-formed datagram, and what comes for QP1 reaches it (KEY-07). */
 START_TEST(gsi_both_ways)
 {
@@ -590,6 +617,20 @@ START_TEST(ack_04_what_can_wait)
     ck_assert(!engine_tx_only_ack(r->e));
     ck_assert_uint_eq(rig_tx(r, 0), 1);
     ck_assert(engine_tx_only_ack(r->e));
+
+    w.psn = rig_psn(RIG_RQPSN, 3); /* an ACK, and a READ's response */
+    rig_rx(r, &w, NULL);
+    ck_assert(engine_tx_only_ack(r->e));
+    rig_rx(r, &p, NULL);
+    ck_assert(!engine_tx_only_ack(r->e));
+    ck_assert_uint_eq(rig_tx(r, 0), 1); /* REQ-25: it says as much */
+
+    w.psn = rig_psn(RIG_RQPSN, 5); /* an ACK, and that response again */
+    rig_rx(r, &w, NULL);
+    ck_assert(engine_tx_only_ack(r->e));
+    rig_rx(r, &p, NULL);
+    ck_assert(!engine_tx_only_ack(r->e));
+    ck_assert_uint_eq(rig_tx(r, 0), 2);
     rig_free(r);
 }
 END_TEST
@@ -653,7 +694,14 @@ START_TEST(ack_04_one_write_ahead)
     ck_assert_uint_eq(first(r, &sent), 0);
     ck_assert_uint_eq(rig_tx(r, 0), 2);
 
-    p.psn = rig_psn(RIG_RQPSN, 5); /* a gap */
+    p.psn = rig_psn(RIG_RQPSN, 4); /* an ACK, and that response again */
+    rig_rx(r, &p, NULL);
+    rig_rx(r, &q, NULL);
+    rig_post(r, WR_RDMA_WRITE, 8, 8, 0);
+    ck_assert_uint_eq(first(r, &sent), 0);
+    ck_assert_uint_eq(rig_tx(r, 0), 3);
+
+    p.psn = rig_psn(RIG_RQPSN, 6); /* a gap */
     rig_rx(r, &p, NULL);
     rig_post(r, WR_RDMA_WRITE, 5, 8, 0);
     ck_assert_uint_eq(first(r, &sent), 0);
@@ -782,6 +830,6 @@ END_TEST
 UNIT_MAIN("engine", ctr_03_read_again, uc_10_address_and_key, ack_04_what_can_wait,
           ack_04_one_write_ahead, ack_10_fields, req_19_data_first, rnr_10_not_here,
           rnr_11_reads_wait, rd_06_interleaved, rsp_07_other_opcodes, val_01_order_and_counters,
-          val_01_mixed_burst, val_01_burst_for_several, val_04_states, val_07_rubbish,
-          sec_03_copies_fit, gsi_both_ways, cc_08_cnp, fair_turns, qp_14_destroy_before_sent,
-          ctr_01_names, wire_ipv6, destroy_frees_shared_receive_queues)
+          val_01_mixed_burst, val_01_burst_for_several, val_04_states, val_04_state_within_a_burst,
+          val_07_rubbish, sec_03_copies_fit, gsi_both_ways, cc_08_cnp, fair_turns,
+          qp_14_destroy_before_sent, ctr_01_names, wire_ipv6, destroy_frees_shared_receive_queues)

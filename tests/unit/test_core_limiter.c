@@ -332,6 +332,51 @@ START_TEST(cc_21_acks_pass)
 }
 END_TEST
 
+/* CC-21, ACK-05: an ACK passes READ responses that wait for the limiter when all of them come
+ * behind what it acknowledges. A response that is asked for again it doesn't pass: the requester
+ * would take it for lost. Results of atomics wait for nothing. */
+START_TEST(cc_21_who_passes)
+{
+    struct rig *r = rig_new(NULL);
+    bool acked;
+    set_cc(r, "fixed,rate=1M,burst_pkts=1");
+    rig_post(r, WR_RDMA_WRITE, 1, 1024, WR_F_SIGNALED);
+    ck_assert_uint_eq(rig_tx(r, 0), 1);
+    rig_clear(r);
+    peer_writes(r, 0);
+    peer_reads(r, 1, 2);
+    ck_assert_uint_eq(rig_tx(r, 0), 1);
+    ck_assert_uint_eq(r->sent[0].opcode, WIRE_ACKNOWLEDGE);
+    ck_assert_uint_eq(r->sent[0].psn, RIG_RQPSN);
+    rig_clear(r);
+    for (unsigned i = 0; i < 4; i++) {
+        rig_pass(r, 5 * MS); /* a packet takes 8.7 ms */
+        rig_tx(r, 0);
+    }
+    ck_assert_uint_eq(responses(r, &acked), 2);
+
+    rig_clear(r);
+    peer_reads(r, 1, 2);
+    peer_writes(r, 3);
+    ck_assert_uint_eq(rig_tx(r, 0), 0);
+    for (unsigned i = 0; i < 4; i++) {
+        rig_pass(r, 5 * MS);
+        rig_tx(r, 0);
+    }
+    ck_assert_uint_eq(responses(r, &acked), 2);
+    ck_assert(acked);
+
+    rig_clear(r);
+    struct wire_pkt p = rig_pkt(r, WIRE_FETCH_ADD, rig_psn(RIG_RQPSN, 4));
+    p.va = RIG_VA;
+    p.rkey = r->rkey;
+    rig_rx(r, &p, NULL);
+    ck_assert_uint_eq(rig_tx(r, 0), 1);
+    ck_assert_uint_eq(r->sent[0].opcode, WIRE_ATOMIC_ACK);
+    rig_free(r);
+}
+END_TEST
+
 /* CC-08, CC-09: handled when somebody reacts, ignored with none; the first one at 100 Gb/s line
  * rate halves it. */
 START_TEST(cc_08_handled_or_ignored)
@@ -592,7 +637,7 @@ END_TEST
 
 UNIT_MAIN("core limiter", cc_24_another_path, cc_19_rate_and_burst, cc_19_late,
           cc_19_burst_of_small_packets, cc_09_no_limiter, tmr_09_paced, tmr_09_paced_and_lost,
-          cc_20_retransmissions_are_paced, cc_21_read_responses, cc_21_acks_pass,
+          cc_20_retransmissions_are_paced, cc_21_read_responses, cc_21_acks_pass, cc_21_who_passes,
           cc_08_handled_or_ignored, sec_17_alert, sec_17_earned, sec_17_forged,
           cc_20_slow_restart_counted, cc_10_recorded, cc_25_changes_while_it_runs, cc_24_window,
           cc_01_ect)

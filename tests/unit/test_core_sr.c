@@ -248,6 +248,18 @@ START_TEST(lr_06_cq_overflow)
 }
 END_TEST
 
+/* LR-02: an ACK that is owed beside a selective one may not wait for its receiver's owner. */
+START_TEST(lr_02_not_only_an_ack)
+{
+    struct rig *r = agreed(NULL);
+    rx_write(r, 0, 0, 1, true);
+    ck_assert(engine_tx_only_ack(r->e));
+    rx_write(r, 2, 0, 1, true);
+    ck_assert(!engine_tx_only_ack(r->e));
+    rig_free(r);
+}
+END_TEST
+
 /* LR-06: an early SEND without a receive, or too long for it, or a WRITE with a bad key, has no
  * effect and no NAK of its own: it comes again, and is judged when its turn comes. */
 START_TEST(lr_06_not_placed)
@@ -799,9 +811,10 @@ START_TEST(lr_15_reordering)
 }
 END_TEST
 
-UNIT_MAIN("core sr", lr_01_plain_peer, lr_01_not_asked, lr_02_early_packets, lr_02_few_records,
-          lr_02_window, lr_06_sends, lr_06_not_placed, lr_06_cq_overflow, lr_07_reads_and_atomics,
-          lr_07_late_and_failed_copies, lr_02_nothing_new_beside_a_late_copy, lr_09_gbn_ooo,
-          lr_15_delay, lr_11_early_retransmissions, lr_10_adaptive, lr_12_probe, lr_06_sent_packets,
+UNIT_MAIN("core sr", lr_01_plain_peer, lr_01_not_asked, lr_02_early_packets, lr_02_not_only_an_ack,
+          lr_02_few_records, lr_02_window, lr_06_sends, lr_06_not_placed, lr_06_cq_overflow,
+          lr_07_reads_and_atomics, lr_07_late_and_failed_copies,
+          lr_02_nothing_new_beside_a_late_copy, lr_09_gbn_ooo, lr_15_delay,
+          lr_11_early_retransmissions, lr_10_adaptive, lr_12_probe, lr_06_sent_packets,
           lr_03_recovery, lr_03_timeout, lr_04_timeouts, lr_04_sooner, lr_04_implied_naks,
           lr_04_measured_by_naks, lr_03_rnr, lr_03_rubbish, lr_03_nothing_new, lr_15_reordering)

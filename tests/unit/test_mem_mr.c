@@ -187,7 +187,10 @@ START_TEST(mr_15_limits)
     for (unsigned i = 1; i < 8; i++) {
         mem_make_pd(m);
     }
-    ck_assert_msg(mem_pd_alloc(m, &pd) == -ENOSPC, "MR-15 max_pd");
+    ck_assert_msg(mem_pd_alloc(m, &lkey) == -ENOSPC, "MR-15 max_pd");
+    ck_assert_int_eq(mem_pd_free(m, pd + 1), 0);
+    ck_assert_msg(mem_pd_alloc(m, &lkey) == 0, "MR-15 room for another domain");
+    ck_assert_int_eq(mem_pd_alloc(m, &lkey), -ENOSPC);
     mem_destroy(m);
 }
 END_TEST

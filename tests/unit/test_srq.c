@@ -42,6 +42,10 @@ static const struct script scripts[] = {
      "recv-malformed; recv 8; < SEND_ONLY 0 len=4; ! SRQ_ERR; = LOC_QP_OP_ERR; room 63\n"
      "> ACKNOWLEDGE 0 syn=63; ! LAST_WQE_REACHED; reset; rts; < SEND_ONLY 0 len=4; > ACKNOWLEDGE 0 "
      "syn=2c"},
+    {"SRQ-06 RESET gives back what was taken, and leaves the rest in the SRQ", SRQ,
+     "recv 600; recv 8; recv 8; < SEND_FIRST 0 len=256; reset; rts; room 62; < SEND_ONLY 0 len=4; "
+     "= "
+     "SUCCESS len=4 id=1; room 63"},
     {"RSP-13 buffer that isn't writable", SRQ,
      "recv-bad 8; < SEND_ONLY 0 len=4; = LOC_PROT_ERR; > ACKNOWLEDGE 0 syn=63; ! LAST_WQE_REACHED; "
      "state ERR"},
