@@ -52,9 +52,10 @@ struct device {
     uint64_t guid; /* EUI-64 of the MAC, octets in network order */
     uint32_t frame_max;
     uint32_t ip_mtu;
-    unsigned path_mtu; /* enum 1..5 */
-    unsigned tx_want;  /* slots to ask for: adapts to the load */
-    bool tx_blocked;   /* frames wait, and the port has no room */
+    unsigned path_mtu;      /* enum 1..5 */
+    unsigned tx_want;       /* slots to ask for: adapts to the load */
+    bool tx_blocked;        /* frames wait, and the port has no room */
+    uint64_t catch_up_from; /* datapath_catch_up: not before then */
 
     struct io_port *io;
     struct worker *worker;

@@ -135,11 +135,12 @@ static unsigned late_run(struct host *h)
 
     for (struct late_copy **p = &h->late; *p && done < COPIES && nblocked < 64;) {
         struct late_copy *l = *p;
-        bool wait = l->due > now;
+        bool known = false;
         for (unsigned i = 0; i < nblocked; i++)
-            wait |= blocked[i] == l->copy.qpn;
-        if (wait) {
-            blocked[nblocked++] = l->copy.qpn;
+            known |= blocked[i] == l->copy.qpn;
+        if (known || l->due > now) {
+            if (!known)
+                blocked[nblocked++] = l->copy.qpn;
             p = &l->next;
             continue;
         }
