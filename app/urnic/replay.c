@@ -30,7 +30,8 @@ struct run {
     struct replay *replay;
     uint64_t shown, hidden;
     uint64_t first_ns;
-    bool show; /* the progress */
+    bool show;     /* the progress */
+    uint64_t done; /* packets compared */
     struct cli_progress bar;
 };
 
@@ -115,6 +116,7 @@ static bool on_progress(void *ctx, uint64_t done, uint64_t total)
 {
     struct run *run = ctx;
     run->bar.total = total;
+    run->done = done;
     cli_progress(&run->bar, done, NULL);
     return !cli_stop;
 }
@@ -126,7 +128,7 @@ static int compare_all(struct run *run)
     run->bar.unit = "packets";
     replay_watch(r, on_progress, run);
     int rc = replay_run(r, run->opt->roles, on_difference, on_result, run);
-    cli_progress_end(&run->bar, run->bar.total, NULL);
+    cli_progress_end(&run->bar, rc < 0 ? run->done : run->bar.total, NULL);
     return rc;
 }
 

@@ -12,6 +12,7 @@ import os
 import re
 import resource
 import select
+import signal
 import socket
 import struct
 import subprocess
@@ -853,6 +854,31 @@ def failing_bar():
           f"copy, the server's file is too large: {status} {text}")
 
 
+def stopped_bar():
+    """The bar of a replay that Ctrl-C stops stays where it is."""
+    path = os.path.join(DATA, "long.pcap")
+    with open(os.path.join(ROOT, "pcaps", "atomic-lat.pcap"), "rb") as f:
+        once = f.read()
+    with open(path, "wb") as f:
+        f.write(once + once[24:] * ((40 << 20) // len(once)))
+    ours, its = os.openpty()
+    with subprocess.Popen([URNIC, "replay", path], stdin=its, stdout=its, stderr=its) as p:
+        os.close(its)
+        text, until, stopped = b"", time.monotonic() + 60, False
+        while time.monotonic() < until:
+            try:
+                text += os.read(ours, 65536) if select.select([ours], [], [], 0.2)[0] else b""
+            except OSError:  # it has ended
+                break
+            if b"comparing [" in text and not stopped:
+                p.send_signal(signal.SIGINT)
+                stopped = True
+        status = p.wait(timeout=20)
+    os.close(ours)
+    check(status == 0 or (b"100%  " not in text.partition(b"comparing [")[2] and status == 2),
+          f"a replay that is stopped: {status} {text[-300:]}")
+
+
 def main():
     global DATA
     with tempfile.TemporaryDirectory(prefix="urnic-cli-") as DATA:
@@ -887,6 +913,7 @@ def main():
                 no_keys()
                 screens()
                 failing_bar()
+                stopped_bar()
                 daemon_stops(path)
                 stale_socket()
                 background()
