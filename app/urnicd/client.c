@@ -357,6 +357,16 @@ static void client_detach(void *arg, uint64_t now)
     deferred_forget(c);
 }
 
+void client_forget(struct client *c)
+{
+    if (c->pidfd >= 0)
+        close(c->pidfd);
+    handle_fini(&c->handles);
+    share_give(c->share, SHARE_FDS, CLIENT_FDS);
+    share_leave(c->share);
+    free(c);
+}
+
 void client_free(struct client *c)
 {
     struct client_death d = {.c = c, .more = c->open};

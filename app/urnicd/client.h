@@ -71,6 +71,8 @@ void client_unopen(struct client *c);
 void client_start(struct client *c);
 /* Flush its queue pairs, tell the peers, free everything (SHM-07). From the control thread. */
 void client_free(struct client *c);
+/* One that has asked for nothing yet; its socket stays open. */
+void client_forget(struct client *c);
 
 /* ---- destroying single objects (queue pairs: client_qp.h); on the worker ---- */
 

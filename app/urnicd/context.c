@@ -9,8 +9,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "client.h"
 #include "clock.h"
 #include "device.h"
+#include "foreign.h"
 #include "quota.h"
 #include "worker.h"
 
@@ -32,7 +34,7 @@ int context_init(struct context *c, struct device *d, struct client *client)
 void context_fini(struct context *c)
 {
     if (c->kick_fd >= 0)
-        close(c->kick_fd);
+        foreign_hang_up(c->client->uid, c->kick_fd);
     if (c->async_fd >= 0)
         close(c->async_fd);
     memory_free(c->doorbell_mem);

@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "foreign.h"
 #include "log.h"
 #include "quota.h"
 #include "request.h"
@@ -31,7 +32,7 @@
 #define CONTROL_EVENTS    64
 #define CONTROL_LINGER_NS (60 * CLOCK_US) /* look on so long after the last event */
 #define CONTROL_PAUSE_NS  (10 * CLOCK_MS) /* when not even the spare descriptor helps */
-#define CONTROL_FDS       128u /* descriptors of the daemon's own, and those that come with messages */
+#define CONTROL_FDS       320u /* descriptors of the daemon's own, and those that come with a message */
 #define CONTROL_EARLY     ".new"
 #define CONTROL_PIDFD     1 /* added to a client's address: the event is about its process */
 
@@ -199,6 +200,7 @@ static void control_send_away(struct urnicd *d, int fd)
     const struct ipc_hdr no = {.type = IPC_HELLO, .flags = IPC_F_REPLY, .status = -EDQUOT};
 
     ipc_send(fd, &no, sizeof(no), NULL, 0, MSG_DONTWAIT);
+    foreign_hang_up(foreign_user(fd), fd);
     d->refused++;
 }
 
@@ -210,7 +212,6 @@ static void control_no_room(struct urnicd *d)
     int fd = accept4(d->listen_fd, NULL, NULL, SOCK_CLOEXEC);
     if (fd >= 0) {
         control_send_away(d, fd);
-        close(fd);
     } else {
         nanosleep(&(struct timespec){.tv_nsec = (long)CONTROL_PAUSE_NS}, NULL);
     }
@@ -224,6 +225,8 @@ static bool control_has_room(const struct urnicd *d, const struct client *newcom
 {
     unsigned own = 0;
 
+    if (foreign_waiting(newcomer->uid) >= FOREIGN_WAITING)
+        return false;
     if (d->nclient >= QUOTA_CLIENTS || client_is_admin(newcomer))
         return d->nclient < QUOTA_CLIENTS;
     for (const struct client *c = d->clients; c; c = c->next)
@@ -243,11 +246,9 @@ static void control_accept(struct urnicd *d)
     }
     c = client_new(d, fd);
     if (!c || !control_has_room(d, c) || control_watch(d, fd, c) < 0) {
-        control_send_away(d, fd);
         if (c)
-            client_free(c);
-        else
-            close(fd);
+            client_forget(c);
+        control_send_away(d, fd);
         return;
     }
     if (c->pidfd >= 0)
@@ -301,15 +302,19 @@ static void control_serve(struct urnicd *d, struct client *c)
 
     if (c->gone)
         return;
+    if (foreign_waiting(c->uid) >= FOREIGN_WAITING && foreign_comes(c->fd)) {
+        c->gone = true; /* those that its user has passed aren't closed yet */
+        return;
+    }
     r.daemon = d;
     r.client = c;
-    r.nfd = IPC_FD_MAX;
     memset(r.in, 0, sizeof(struct ipc_hdr));
-    ssize_t n = ipc_recv(c->fd, r.in, IPC_MSG_MAX, r.fd, &r.nfd, MSG_DONTWAIT);
+    ssize_t n = ipc_recv_all(c->fd, r.in, IPC_MSG_MAX, r.fd, &r.nfd, MSG_DONTWAIT);
     if (n == -EAGAIN || n == -EINTR)
         return;
     if (n == -EMFILE && c->greeted) { /* it is us who have no descriptor left */
         control_refuse(c, &r, (int)n);
+        request_close_fds(&r);
         return;
     }
     if (n < (ssize_t)sizeof(struct ipc_hdr)) {

@@ -142,7 +142,7 @@ static int req_gid_table(struct request *r)
     return 0;
 }
 
-/* A pair of sockets of which one end is ours and never blocks. */
+/* Our end never blocks. */
 int socket_pair(int type, int *ours, int *theirs)
 {
     int sv[2];
@@ -150,6 +150,8 @@ int socket_pair(int type, int *ours, int *theirs)
     if (socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, sv) < 0)
         return -errno;
     fcntl(sv[0], F_SETFL, O_NONBLOCK); /* of our own file description: the client can't undo it */
+    if (type == SOCK_SEQPACKET)
+        shutdown(sv[0], SHUT_RD); /* events go one way only */
     *ours = sv[0];
     *theirs = sv[1];
     return 0;

@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "foreign.h"
 #include "log.h"
 #include "quota.h"
 #include "unread.h"
@@ -145,7 +146,7 @@ void request_close_fds(struct request *r)
 {
     for (unsigned i = 0; i < r->nfd; i++) {
         if (r->fd[i] >= 0)
-            close(r->fd[i]);
+            foreign_close(r->client->uid, r->fd[i]);
     }
     r->nfd = 0;
 }

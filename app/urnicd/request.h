@@ -20,7 +20,7 @@ struct request {
     /* The message: at least as long as its struct, missing octets 0. */
     _Alignas(16) uint8_t in[IPC_MSG_MAX + 8];
     size_t in_len;
-    int fd[IPC_FD_MAX]; /* received; closed after the request unless set to -1 */
+    int fd[IPC_FD_ANY]; /* received; closed after the request unless set to -1 */
     unsigned nfd;
 
     /* The answer: hdr is filled in by the dispatcher. */

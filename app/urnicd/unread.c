@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "control.h"
+#include "foreign.h"
 #include "quota.h"
 
 #define UNREAD_MSG 512u /* octets of the kernel's memory that a message takes, at least */
@@ -54,7 +55,7 @@ static struct unread **unread_visit(struct unread **p)
     if (u->fds > 0)
         return &u->next;
     *p = u->next;
-    close(u->fd);
+    foreign_hang_up(u->share->uid, u->fd);
     share_give(u->share, SHARE_FDS, 1);
     share_leave(u->share);
     free(u);
@@ -84,12 +85,12 @@ bool unread_close(struct urnicd *d, struct client *c)
 {
     unread_look(c->fd, c->share, &c->unread_fds);
     struct unread *u = c->unread_fds > 0 ? malloc(sizeof(*u)) : NULL;
+    epoll_ctl(d->epfd, EPOLL_CTL_DEL, c->fd, NULL);
     if (!u) {
         share_give(c->share, SHARE_UNREAD, c->unread_fds);
-        close(c->fd);
+        foreign_hang_up(c->uid, c->fd);
         return false;
     }
-    epoll_ctl(d->epfd, EPOLL_CTL_DEL, c->fd, NULL);
     shutdown(c->fd, SHUT_RDWR); /* for the client it is as good as closed */
     *u = (struct unread){.next = d->unread, .share = c->share, .fd = c->fd, .fds = c->unread_fds};
     c->share->members++;

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "clock.h"
@@ -77,10 +79,25 @@ int watch_sleep(const struct watch *w, struct epoll_event *ev, uint64_t ns)
     return epoll_pwait2(w->epfd, ev, WATCH_EVENTS, &ts, NULL);
 }
 
+/* Read and drop what has come. Descriptors among it (foreign.h) stay where they are: closing them
+ * may take for ever. False: nothing more is to be heard from there. */
+static bool hear(int fd)
+{
+    uint8_t sink[256];
+    struct iovec iov = {.iov_base = sink, .iov_len = sizeof(sink)};
+    struct msghdr mh = {.msg_iov = &iov, .msg_iovlen = 1};
+    ssize_t n = recvmsg(fd, &mh, MSG_PEEK | MSG_DONTWAIT);
+
+    if (n > 0 && (mh.msg_flags & MSG_CTRUNC))
+        return false;
+    if (n > 0 || (n < 0 && errno == ENOTSOCK))
+        n = read(fd, sink, n > 0 ? (size_t)n : sizeof(sink));
+    return n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR));
+}
+
 unsigned watch_heard(struct watch *w, const struct epoll_event *ev, int n)
 {
     unsigned drained = 0;
-    uint8_t sink[256];
 
     for (int i = 0; i < n; i++) {
         int fd = (int)(ev[i].data.u64 & 0x7FFFFFFF);
@@ -93,8 +110,7 @@ unsigned watch_heard(struct watch *w, const struct epoll_event *ev, int n)
         }
         drained++;
         /* Our own end: a client can't make it block. At its end of file there are no more kicks. */
-        ssize_t got = read(fd, sink, sizeof(sink));
-        if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR))
+        if (!hear(fd))
             watch_del(w, fd);
     }
     return drained;

@@ -213,14 +213,11 @@ static enum memif_reason server_init(struct memif_conn *c, const struct memif_co
 }
 
 static enum memif_reason server_add_region(struct memif_conn *c, const struct memif_config *cfg,
-                                           const struct memif_add_region *add, int *fd)
+                                           const struct memif_add_region *add, int fd)
 {
-    if (*fd < 0 || add->index != c->regions || c->regions >= MEMIF_REGIONS_MAX)
+    if (fd < 0 || add->index != c->regions || c->regions >= MEMIF_REGIONS_MAX)
         return MEMIF_REGION;
-    int taken = *fd;
-    *fd = -1;
-    enum memif_reason reason =
-        memif_region_map(&c->region[c->regions], taken, add->size, cfg->trust);
+    enum memif_reason reason = memif_region_map(&c->region[c->regions], fd, add->size, cfg->trust);
     if (reason == MEMIF_OK)
         c->regions++;
     return reason;
@@ -280,7 +277,7 @@ static enum memif_reason server_message(struct memif_conn *c, const struct memif
     if (msg->type == MEMIF_MSG_INIT && c->state == MEMIF_HELLO)
         reason = server_init(c, cfg, &msg->init);
     else if (c->state == MEMIF_SETUP && msg->type == MEMIF_MSG_ADD_REGION)
-        reason = server_add_region(c, cfg, &msg->add_region, fd);
+        reason = server_add_region(c, cfg, &msg->add_region, *fd);
     else if (c->state == MEMIF_SETUP && msg->type == MEMIF_MSG_ADD_RING)
         reason = server_add_ring(c, &msg->add_ring, fd);
     else if (c->state == MEMIF_SETUP && msg->type == MEMIF_MSG_CONNECT)
@@ -357,7 +354,7 @@ bool memif_conn_service(struct memif_conn *c, const struct memif_config *cfg, ui
         else
             reason = conn_message(c, cfg, &msg, &fd);
         if (fd >= 0)
-            close(fd);
+            memif_sock_drop(c->sock, fd);
     }
     if (!reason && c->state != MEMIF_UP && now > c->deadline)
         reason = MEMIF_TIMEOUT;
@@ -378,7 +375,7 @@ void memif_conn_end(struct memif_conn *c, enum memif_reason reason)
                  reason == MEMIF_OK ? "closed" : memif_reason_name(reason));
         (void)conn_send(c, MEMIF_MSG_DISCONNECT, &msg, -1);
     }
-    close(c->sock);
+    memif_sock_hang_up(c->sock);
     c->sock = -1;
     c->reason = reason;
     c->state = MEMIF_DEAD;

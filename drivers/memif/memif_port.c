@@ -14,6 +14,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "foreign.h"
 #include "io_arg.h"
 #include "memif_sock.h"
 
@@ -88,18 +89,23 @@ static void port_down(struct memif_port *p)
         c->reason == MEMIF_GOODBYE && c->text[0] ? p->counters.text : memif_reason_name(c->reason);
 }
 
-/* A second peer: there is one link, and it is taken. */
-static void port_refuse(struct memif_port *p)
+static void port_refuse(struct memif_port *p, int sock, const char *why)
 {
     struct memif_msg msg = {.type = MEMIF_MSG_DISCONNECT};
+
+    snprintf(msg.disconnect.text, sizeof(msg.disconnect.text), "%s", why);
+    (void)memif_sock_send(sock, &msg, -1);
+    memif_sock_hang_up(sock);
+    p->counters.refused++;
+}
+
+/* A second peer: there is one link, and it is taken. */
+static void port_refuse_second(struct memif_port *p)
+{
     int sock = memif_sock_accept(p->listener);
 
-    if (sock < 0)
-        return;
-    snprintf(msg.disconnect.text, sizeof(msg.disconnect.text), "already connected");
-    (void)memif_sock_send(sock, &msg, -1);
-    close(sock);
-    p->counters.refused++;
+    if (sock >= 0)
+        port_refuse(p, sock, "already connected");
 }
 
 /* Begin with the next peer, if one is there. */
@@ -109,6 +115,10 @@ static bool port_meet(struct memif_port *p, uint64_t now)
 
     if (sock < 0)
         return false;
+    if (foreign_waiting(foreign_user(sock)) >= FOREIGN_WAITING) {
+        port_refuse(p, sock, "descriptors that you have passed before can't be closed");
+        return false;
+    }
     memif_conn_start(&p->conn, &p->cfg, sock, now);
     if (p->conn.state == MEMIF_DEAD)
         port_down(p);
@@ -136,7 +146,7 @@ void memif_port_control(struct memif_port *p, uint64_t now)
         if (c->state == MEMIF_DEAD && memif_grave_dig(p))
             memif_conn_free(c);
         if (c->state == MEMIF_UP && p->cfg.server)
-            port_refuse(p);
+            port_refuse_second(p);
         if (c->state != MEMIF_IDLE || !port_meet(p, now))
             return;
     }

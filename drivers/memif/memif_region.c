@@ -46,13 +46,14 @@ static enum memif_reason region_check(int fd, uint64_t size, bool trust)
     struct statfs fs;
     int seals = fcntl(fd, F_GET_SEALS);
 
+    if (seals < 0 && !trust) /* of a file of FUSE nothing more may be asked: see memory_foreign */
+        return MEMIF_UNSEALED;
     if (size == 0 || size > REGION_SIZE_MAX || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ||
         (uint64_t)st.st_size < size)
         return MEMIF_REGION;
     if (trust)
         return MEMIF_OK;
-    if (seals < 0 || !(seals & F_SEAL_SHRINK) || fstatfs(fd, &fs) < 0 ||
-        fs.f_type == HUGETLBFS_MAGIC)
+    if (!(seals & F_SEAL_SHRINK) || fstatfs(fd, &fs) < 0 || fs.f_type == HUGETLBFS_MAGIC)
         return MEMIF_UNSEALED;
     return MEMIF_OK;
 }
@@ -68,7 +69,6 @@ enum memif_reason memif_region_map(struct memif_region *r, int fd, uint64_t size
         if (base == MAP_FAILED)
             reason = errno == ENOMEM ? MEMIF_SYSTEM : MEMIF_REGION;
     }
-    close(fd);
     if (reason == MEMIF_OK)
         *r = (struct memif_region){.base = base, .size = size, .fd = -1};
     return reason;

@@ -21,7 +21,7 @@ struct memif_region {
  * Returns 0 or -errno. */
 int memif_region_create(struct memif_region *r, uint64_t size);
 
-/* Map a region that the peer made. Takes `fd` in every case. The object must hold `size` octets
+/* Map a region that the peer made; `fd` stays the caller's. The object must hold `size` octets
  * and, unless `trust`, be ordinary shared memory sealed against shrinking: otherwise the peer could
  * make every access a SIGBUS. Returns MEMIF_OK, MEMIF_REGION, MEMIF_UNSEALED or MEMIF_SYSTEM. */
 enum memif_reason memif_region_map(struct memif_region *r, int fd, uint64_t size, bool trust);

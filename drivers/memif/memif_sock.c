@@ -12,6 +12,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "foreign.h"
+
 /* Returns the length of the address, or -ENAMETOOLONG. */
 static int sock_address(const char *path, struct sockaddr_un *un)
 {
@@ -113,7 +115,7 @@ int memif_sock_send(int sock, const struct memif_msg *msg, int fd)
 
 /* The first descriptor in a message; a peer may have sent more than the one it should: those are
  * closed. */
-static int sock_take_fd(struct msghdr *mh)
+static int sock_take_fd(int sock, struct msghdr *mh)
 {
     int first = -1;
 
@@ -127,7 +129,7 @@ static int sock_take_fd(struct msghdr *mh)
             if (first < 0)
                 first = fd;
             else
-                close(fd);
+                memif_sock_drop(sock, fd);
         }
     }
     return first;
@@ -135,7 +137,10 @@ static int sock_take_fd(struct msghdr *mh)
 
 int memif_sock_recv(int sock, struct memif_msg *msg, int *fd)
 {
-    union sock_control control;
+    union {
+        char octets[CMSG_SPACE(FOREIGN_FDS * sizeof(int))];
+        struct cmsghdr align;
+    } control;
     struct iovec iov = {.iov_base = msg, .iov_len = sizeof(*msg)};
     struct msghdr mh = {.msg_iov = &iov,
                         .msg_iovlen = 1,
@@ -146,11 +151,21 @@ int memif_sock_recv(int sock, struct memif_msg *msg, int *fd)
     ssize_t n = recvmsg(sock, &mh, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     if (n < 0)
         return errno == EAGAIN || errno == EINTR ? -EAGAIN : -ECONNRESET;
-    *fd = sock_take_fd(&mh);
+    *fd = sock_take_fd(sock, &mh);
     if (n == (ssize_t)sizeof(*msg) && !(mh.msg_flags & MSG_TRUNC))
         return 0;
     if (*fd >= 0)
-        close(*fd);
+        memif_sock_drop(sock, *fd);
     *fd = -1;
     return n == 0 ? -ECONNRESET : -EBADMSG;
+}
+
+void memif_sock_drop(int sock, int fd)
+{
+    foreign_close(foreign_user(sock), fd);
+}
+
+void memif_sock_hang_up(int sock)
+{
+    foreign_hang_up(foreign_user(sock), sock);
 }

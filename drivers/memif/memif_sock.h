@@ -26,4 +26,8 @@ int memif_sock_send(int sock, const struct memif_msg *msg, int fd);
  * Returns 0, -EAGAIN nothing there, -ECONNRESET the peer is gone, -EBADMSG not 128 octets. */
 int memif_sock_recv(int sock, struct memif_msg *msg, int *fd);
 
+/* Close a descriptor that came from there; end the connection. Neither waits (foreign.h). */
+void memif_sock_drop(int sock, int fd);
+void memif_sock_hang_up(int sock);
+
 #endif

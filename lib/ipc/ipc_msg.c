@@ -91,33 +91,28 @@ int ipc_send(int sock, const void *msg, size_t len, const int *fds, unsigned nfd
     return n < 0 ? -errno : 0;
 }
 
-/* Take descriptors out of a received message: the first `room` to the caller, the rest closed. */
-static unsigned take_fds(struct msghdr *mh, int *fds, unsigned room, size_t *came)
+/* Take the descriptors out of a received message: all that one can bring have room. */
+static unsigned take_fds(struct msghdr *mh, int *fds)
 {
     unsigned got = 0;
-    *came = 0;
+
     for (struct cmsghdr *cm = CMSG_FIRSTHDR(mh); cm != NULL; cm = CMSG_NXTHDR(mh, cm)) {
         if (cm->cmsg_level != SOL_SOCKET || cm->cmsg_type != SCM_RIGHTS)
             continue;
-        size_t n = (cm->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-        *came += n;
-        for (size_t i = 0; i < n; i++) {
-            int fd;
-            memcpy(&fd, CMSG_DATA(cm) + i * sizeof(int), sizeof(int));
-            if (got < room)
-                fds[got++] = fd;
-            else
-                close(fd);
-        }
+        unsigned n = (unsigned)((cm->cmsg_len - CMSG_LEN(0)) / sizeof(int));
+        if (n > IPC_FD_ANY - got)
+            n = IPC_FD_ANY - got; /* the kernel has made no room for more */
+        memcpy(fds + got, CMSG_DATA(cm), n * sizeof(int));
+        got += n;
     }
     return got;
 }
 
-ssize_t ipc_recv(int sock, void *msg, size_t cap, int *fds, unsigned *nfds, int flags)
+ssize_t ipc_recv_all(int sock, void *msg, size_t cap, int *fds, unsigned *nfds, int flags)
 {
     union {
         struct cmsghdr align;
-        char buf[CMSG_SPACE(IPC_FD_MAX * sizeof(int))];
+        char buf[CMSG_SPACE(IPC_FD_ANY * sizeof(int))];
     } control;
     struct iovec iov = {.iov_base = msg, .iov_len = cap};
     struct msghdr mh = {
@@ -126,22 +121,31 @@ ssize_t ipc_recv(int sock, void *msg, size_t cap, int *fds, unsigned *nfds, int 
         .msg_control = control.buf,
         .msg_controllen = sizeof(control.buf),
     };
-    unsigned room = nfds != NULL ? *nfds : 0;
     ssize_t n;
     do
         n = recvmsg(sock, &mh, flags | MSG_CMSG_CLOEXEC);
     while (n < 0 && errno == EINTR);
-    if (nfds != NULL)
-        *nfds = 0;
+    *nfds = 0;
     if (n < 0)
         return -errno;
-    size_t came;
-    unsigned got = take_fds(&mh, fds, room, &came);
-    bool cut = mh.msg_flags & (MSG_TRUNC | MSG_CTRUNC);
-    while ((cut || n == 0) && got > 0)
-        close(fds[--got]);
-    if (cut) /* with room in `control` for another one, there was none in the process */
-        return !(mh.msg_flags & MSG_TRUNC) && came < IPC_FD_MAX ? -EMFILE : -EMSGSIZE;
+    *nfds = take_fds(&mh, fds);
+    if ((mh.msg_flags & MSG_TRUNC) || *nfds > IPC_FD_MAX)
+        return -EMSGSIZE;
+    return mh.msg_flags & MSG_CTRUNC ? -EMFILE : n; /* in `control` there was room */
+}
+
+ssize_t ipc_recv(int sock, void *msg, size_t cap, int *fds, unsigned *nfds, int flags)
+{
+    int all[IPC_FD_ANY];
+    unsigned got, room = nfds != NULL ? *nfds : 0;
+    ssize_t n = ipc_recv_all(sock, msg, cap, all, &got, flags);
+
+    if (n <= 0)
+        room = 0;
+    while (got > room)
+        close(all[--got]);
+    if (got > 0)
+        memcpy(fds, all, got * sizeof(int));
     if (nfds != NULL)
         *nfds = got;
     return n;

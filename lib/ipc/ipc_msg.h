@@ -36,6 +36,7 @@
 
 #define IPC_MSG_MAX       16384u /* octets of the longest message */
 #define IPC_FD_MAX        4u     /* descriptors with one message */
+#define IPC_FD_ANY        253u   /* ... as many as the kernel lets anybody send */
 #define IPC_NAME_MAX      32u    /* device names, zero-terminated */
 #define IPC_PRIVATE_MAX   256u   /* private data of CM messages */
 #define IPC_SOCKET_ENV    "URNIC_SOCKET"
@@ -520,6 +521,10 @@ int ipc_send(int sock, const void *msg, size_t len, const int *fds, unsigned nfd
  * message (descriptors closed); -errno; -EMSGSIZE truncated (descriptors closed); -EMFILE it came
  * whole and is in msg, but this process has no room for its descriptors, and got none. */
 ssize_t ipc_recv(int sock, void *msg, size_t cap, int *fds, unsigned *nfds, int flags);
+
+/* The same for who can't trust the sender: nothing is closed. All descriptors that came, in fds,
+ * which has room for IPC_FD_ANY, are the caller's, with an error as well. */
+ssize_t ipc_recv_all(int sock, void *msg, size_t cap, int *fds, unsigned *nfds, int flags);
 
 /* The socket's path by the rules: `explicit_path` if not NULL, else $URNIC_SOCKET, else the user's
  * (below $XDG_RUNTIME_DIR, or in /tmp and owned by the caller) if it exists, else the system's. 0

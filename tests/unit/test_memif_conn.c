@@ -3,7 +3,10 @@
  * The memif handshake against peers that get one thing wrong.
  */
 #include <sys/socket.h>
+#include <time.h>
 
+#include "../lingering.h"
+#include "foreign.h"
 #include "test_memif_peer.h"
 
 struct wrong {
@@ -217,9 +220,11 @@ START_TEST(descriptors_do_not_pile_up)
         unsigned before = peer_count("/proc/self/fd");
         p.pipe_for_event = i;
         ck_assert(peer_connect(&p, io));
+        ck_assert(foreign_settle(10000));
         held[i] = peer_count("/proc/self/fd") - before;
         peer_close(&p);
         io->ops->service(io, 0);
+        ck_assert(foreign_settle(10000));
         ck_assert_uint_eq(peer_count("/proc/self/fd"), before);
     }
     ck_assert_uint_eq(held[1], held[0] - 2); /* the pipes of two rings */
@@ -229,6 +234,94 @@ START_TEST(descriptors_do_not_pile_up)
     unsigned before = peer_count("/proc/self/fd");
     ck_assert(peer_say(&p, io, MEMIF_MSG_INIT, msg, p.region_fd));
     ck_assert_uint_eq(peer_count("/proc/self/fd"), before);
+    peer_close(&p);
+    io->ops->close(io);
+}
+END_TEST
+
+/* Say this, with a descriptor whose close takes for ever `n` times. */
+static void say_lingering(struct peer *p, struct io_port *io, enum memif_msg_type type,
+                          struct lingering *l, unsigned n)
+{
+    struct memif_msg msg = {.type = (uint16_t)type};
+
+    *l = lingering_new(60);
+    if (type == MEMIF_MSG_INIT)
+        msg.init.version = MEMIF_VERSION;
+    if (type == MEMIF_MSG_ADD_REGION)
+        msg.add_region.size = PEER_REGION;
+    ck_assert(lingering_pass(p->sock, &msg, sizeof(msg), l->fd, n));
+    if (type != MEMIF_MSG_ACK) /* that one stays in the socket */
+        io->ops->service(io, 0);
+}
+
+static const struct {
+    const char *fact;
+    enum memif_msg_type type;
+    unsigned n;
+} lingerings[] = {
+    {"none was asked for", MEMIF_MSG_INIT, 1},
+    {"many", MEMIF_MSG_INIT, FOREIGN_WAITING - 2},
+    {"in the place of memory", MEMIF_MSG_ADD_REGION, 1},
+    {"in the place of an event", MEMIF_MSG_ADD_RING, 1},
+    {"for goodbye", MEMIF_MSG_DISCONNECT, 1},
+    {"never read", MEMIF_MSG_ACK, 1},
+};
+
+/* SEC-22: the worker waits for none of them, neither while the peer is there nor when it goes. */
+START_TEST(descriptors_that_close_slowly)
+{
+    struct io_port *io = peer_port("role=server", 1514);
+    struct memif_msg msg = {.init = {.version = MEMIF_VERSION}};
+    struct peer p = peer_new();
+    time_t begin = time(NULL);
+    struct lingering l;
+
+    peer_begin(&p, io);
+    if (lingerings[_i].type == MEMIF_MSG_ADD_RING || lingerings[_i].type == MEMIF_MSG_ADD_REGION)
+        ck_assert(peer_say(&p, io, MEMIF_MSG_INIT, msg, -1));
+    if (lingerings[_i].type == MEMIF_MSG_ADD_RING) {
+        msg = (struct memif_msg){.add_region = {.size = PEER_REGION}};
+        ck_assert(peer_say(&p, io, MEMIF_MSG_ADD_REGION, msg, p.region_fd));
+    }
+    say_lingering(&p, io, lingerings[_i].type, &l, lingerings[_i].n);
+    if (lingerings[_i].type == MEMIF_MSG_ACK)
+        io->ops->service(io, 3000000000); /* it has been too slow */
+    peer_close(&p);
+    io->ops->service(io, 0);
+    ck_assert_msg(time(NULL) - begin < 20, "%s", lingerings[_i].fact);
+    p = peer_new();
+    ck_assert(peer_connect(&p, io));
+    peer_close(&p);
+    io->ops->close(io);
+    ck_assert_msg(time(NULL) - begin < 20, "%s", lingerings[_i].fact);
+    close(l.peer);
+    ck_assert(foreign_settle(10000));
+}
+END_TEST
+
+/* Who has left too many of them is not heard before they are closed. */
+START_TEST(no_more_descriptors_that_close_slowly)
+{
+    struct io_port *io = peer_port("role=server", 1514);
+    struct lingering l[FOREIGN_WAITING + 2];
+    struct peer p;
+    unsigned n = 0;
+
+    for (; peer_counters(io).refused == 0; n++) {
+        ck_assert_uint_lt(n, FOREIGN_WAITING + 2);
+        p = peer_new();
+        p.sock = memif_sock_connect(peer_path());
+        say_lingering(&p, io, MEMIF_MSG_INIT, &l[n], 1);
+        peer_close(&p);
+        io->ops->service(io, 0);
+    }
+    ck_assert_uint_ge(n, FOREIGN_WAITING / 2);
+    while (n-- > 0)
+        close(l[n].peer);
+    ck_assert(foreign_settle(20000));
+    p = peer_new();
+    ck_assert(peer_connect(&p, io));
     peer_close(&p);
     io->ops->close(io);
 }
@@ -428,6 +521,9 @@ int main(void)
     tcase_add_loop_test(t, server_survives_wrong_client, 0, sizeof(wrongs) / sizeof(wrongs[0]));
     tcase_add_test(t, a_ring_is_told_once);
     tcase_add_test(t, descriptors_do_not_pile_up);
+    tcase_add_loop_test(t, descriptors_that_close_slowly, 0,
+                        sizeof(lingerings) / sizeof(lingerings[0]));
+    tcase_add_test(t, no_more_descriptors_that_close_slowly);
     tcase_add_test(t, server_can_not_skip_the_rings);
     tcase_add_test(t, short_and_unknown_messages_end_the_connection);
     tcase_add_test(t, messages_after_the_handshake_end_the_connection);

@@ -4,6 +4,7 @@
  */
 #include <sys/socket.h>
 
+#include "foreign.h"
 #include "test_memif_peer.h"
 
 struct channel {
@@ -94,6 +95,7 @@ START_TEST(no_descriptor_is_left_behind)
     ck_assert_msg((fd >= 0) == (raws[_i].result == 0), "%s", raws[_i].fact);
     if (fd >= 0)
         close(fd);
+    ck_assert(foreign_settle(10000));
     ck_assert_msg(peer_count("/proc/self/fd") == before, "%s: descriptors leak", raws[_i].fact);
     channel_close(&c);
 }

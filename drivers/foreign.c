@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * See foreign.h. A thread lives while its user has something to close: that is rare, and then most
+ * often a single descriptor.
+ */
+#include "foreign.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#define THREADS_MAX 64u /* the users that are left wait for one of them */
+
+struct foreign_fd {
+    struct foreign_fd *next;
+    int fd;
+};
+
+struct foreign_user {
+    struct foreign_user *next;
+    struct foreign_fd *first, **last;
+    uid_t uid;
+    unsigned waiting; /* also the one that is being closed */
+    bool served;      /* by a thread */
+};
+
+static pthread_mutex_t foreign_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t foreign_idle = PTHREAD_COND_INITIALIZER;
+static struct foreign_user *foreign_users;
+static unsigned foreign_threads;
+
+static struct foreign_user *user_find(uid_t uid)
+{
+    struct foreign_user *u = foreign_users;
+
+    while (u && u->uid != uid)
+        u = u->next;
+    return u;
+}
+
+static struct foreign_user *user_get(uid_t uid)
+{
+    struct foreign_user *u = user_find(uid);
+
+    if (u)
+        return u;
+    u = calloc(1, sizeof(*u));
+    if (u) {
+        *u = (struct foreign_user){.next = foreign_users, .uid = uid};
+        u->last = &u->first;
+        foreign_users = u;
+    }
+    return u;
+}
+
+static void user_free(struct foreign_user *u)
+{
+    struct foreign_user **p = &foreign_users;
+
+    while (*p != u)
+        p = &(*p)->next;
+    *p = u->next;
+    free(u);
+    if (!foreign_users)
+        pthread_cond_broadcast(&foreign_idle);
+}
+
+static struct foreign_user *user_unserved(void)
+{
+    struct foreign_user *u = foreign_users;
+
+    while (u && u->served)
+        u = u->next;
+    return u;
+}
+
+static struct foreign_fd *user_take(struct foreign_user *u)
+{
+    struct foreign_fd *f = u->first;
+
+    u->first = f->next;
+    if (!u->first)
+        u->last = &u->first;
+    return f;
+}
+
+static void *foreign_main(void *arg)
+{
+    (void)arg;
+    pthread_mutex_lock(&foreign_lock);
+    for (struct foreign_user *u; (u = user_unserved());) {
+        u->served = true;
+        while (u->first) {
+            struct foreign_fd *f = user_take(u);
+            pthread_mutex_unlock(&foreign_lock);
+            close(f->fd);
+            free(f);
+            pthread_mutex_lock(&foreign_lock);
+            u->waiting--;
+        }
+        user_free(u);
+    }
+    foreign_threads--;
+    pthread_mutex_unlock(&foreign_lock);
+    return NULL;
+}
+
+/* One that can't be started now is when the next descriptor comes. */
+static void foreign_start(void)
+{
+    pthread_attr_t attr;
+    pthread_t thread;
+    sigset_t all, before;
+
+    if (foreign_threads >= THREADS_MAX)
+        return;
+    sigfillset(&all);
+    pthread_attr_init(&attr);
+    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    if (pthread_create(&thread, &attr, foreign_main, NULL) == 0)
+        foreign_threads++;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attr);
+}
+
+static void foreign_later(uid_t uid, int fd)
+{
+    struct foreign_fd *f = malloc(sizeof(*f));
+
+    pthread_mutex_lock(&foreign_lock);
+    struct foreign_user *u = f ? user_get(uid) : NULL;
+    if (u) {
+        *f = (struct foreign_fd){.fd = fd};
+        *u->last = f;
+        u->last = &f->next;
+        u->waiting++;
+        if (!u->served)
+            foreign_start();
+    }
+    pthread_mutex_unlock(&foreign_lock);
+    if (u)
+        return;
+    free(f);
+    close(fd); /* no memory: all else will fail, too */
+}
+
+void foreign_close(uid_t user, int fd)
+{
+    /* Files that live in memory have seals, and nobody who could be waited for. */
+    if (fcntl(fd, F_GET_SEALS) >= 0)
+        close(fd);
+    else
+        foreign_later(user, fd);
+}
+
+/* Look at the next message: its length, or less than 0. */
+static ssize_t look(int sock, bool *descriptors)
+{
+    char octet;
+    struct iovec iov = {.iov_base = &octet, .iov_len = sizeof(octet)};
+    struct msghdr mh = {.msg_iov = &iov, .msg_iovlen = 1};
+    ssize_t n = recvmsg(sock, &mh, MSG_PEEK | MSG_DONTWAIT);
+
+    *descriptors = n >= 0 && (mh.msg_flags & MSG_CTRUNC);
+    return n;
+}
+
+bool foreign_comes(int sock)
+{
+    bool descriptors;
+
+    (void)look(sock, &descriptors);
+    return descriptors;
+}
+
+/* Waits one in a socket into which nothing more comes? What is before it is thrown away. */
+static bool has_descriptors(int sock)
+{
+    const int on = 1;
+    char octet;
+
+    for (;;) {
+        bool descriptors;
+        ssize_t n = look(sock, &descriptors);
+        if (n < 0 || descriptors)
+            return descriptors;
+        if (n == 0 || recv(sock, &octet, sizeof(octet), MSG_DONTWAIT) < 0)
+            break;
+    }
+    /* A message of no octets looks like the end of file. With SO_PASSCRED each message has
+     * something that there is no room for here. */
+    return setsockopt(sock, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) < 0 || foreign_comes(sock);
+}
+
+void foreign_hang_up(uid_t user, int sock)
+{
+    shutdown(sock, SHUT_RDWR); /* nothing more comes */
+    if (has_descriptors(sock))
+        foreign_later(user, sock);
+    else
+        close(sock);
+}
+
+unsigned foreign_waiting(uid_t user)
+{
+    pthread_mutex_lock(&foreign_lock);
+    const struct foreign_user *u = user_find(user);
+    unsigned n = u ? u->waiting : 0;
+    pthread_mutex_unlock(&foreign_lock);
+    return n;
+}
+
+uid_t foreign_user(int sock)
+{
+    struct ucred cred;
+    socklen_t len = sizeof(cred);
+
+    return getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0 ? (uid_t)-1 : cred.uid;
+}
+
+bool foreign_settle(unsigned ms)
+{
+    struct timespec until;
+
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += (time_t)(ms / 1000);
+    until.tv_nsec += (long)(ms % 1000) * 1000000;
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_sec++;
+        until.tv_nsec -= 1000000000;
+    }
+    pthread_mutex_lock(&foreign_lock);
+    int rc = 0;
+    while (foreign_users && rc == 0)
+        rc = pthread_cond_timedwait(&foreign_idle, &foreign_lock, &until);
+    bool none = !foreign_users;
+    pthread_mutex_unlock(&foreign_lock);
+    return none;
+}
