@@ -8,6 +8,9 @@
 #ifndef URNIC_BUMP_QUEUE_H
 #define URNIC_BUMP_QUEUE_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "fault_hold.h"
 
 struct bump_kept {

@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <jansson.h>
 #include <poll.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

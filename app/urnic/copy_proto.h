@@ -17,8 +17,6 @@
 #ifndef URNIC_COPY_PROTO_H
 #define URNIC_COPY_PROTO_H
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "digest.h"

@@ -5,6 +5,7 @@
 #include "fileio.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <unistd.h>
 
 int fileio_read(int fd, void *buf, size_t len)

@@ -6,7 +6,6 @@
 #define URNIC_FILEIO_H
 
 #include <stddef.h>
-#include <stdint.h>
 
 /* All of `len` octets. 0 or -errno; -ENODATA: the file ends before. */
 int fileio_read(int fd, void *buf, size_t len);

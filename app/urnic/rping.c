@@ -11,7 +11,6 @@
 #include <endian.h>
 #include <errno.h>
 #include <jansson.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "talk.h"

@@ -4,7 +4,6 @@
  */
 #include "rules.h"
 
-#include <ctype.h>
 #include <jansson.h>
 #include <string.h>
 #include <strings.h>

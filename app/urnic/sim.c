@@ -3,7 +3,6 @@
  * `urnic sim`: scenario files through the simulator.
  */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

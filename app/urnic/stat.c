@@ -5,7 +5,6 @@
 #include "stat.h"
 
 #include <jansson.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cli.h"

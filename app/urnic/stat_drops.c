@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "engine.h"
+#include "engine_counters.h"
 #include "stat.h"
 
 /* The part of ENGINE_COUNTERS that is about drops, but for its first row: frames of other protocols

@@ -5,7 +5,6 @@
  */
 #include "suite.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>

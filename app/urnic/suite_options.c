@@ -2,7 +2,6 @@
  *
  * What the user says about the test suite, and the commands that follow from --end-a and --end-b.
  */
-#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>

@@ -21,7 +21,6 @@
 #include "deferred.h"
 #include "log.h"
 #include "neigh.h"
-#include "quota.h"
 #include "unread.h"
 
 #define CLIENT_FDS            2u      /* its socket and its process */

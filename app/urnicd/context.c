@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "client.h"
-#include "clock.h"
 #include "device.h"
 #include "foreign.h"
 #include "quota.h"

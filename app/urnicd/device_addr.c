@@ -4,7 +4,6 @@
  * address fall silent when it goes, go on when it comes back within the hold time, and to ERR
  * when it doesn't.
  */
-#include <errno.h>
 #include <string.h>
 
 #include "context.h"

@@ -7,7 +7,6 @@
 #ifndef URNICD_KNEIGH_H
 #define URNICD_KNEIGH_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "net.h"

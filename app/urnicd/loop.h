@@ -10,7 +10,6 @@
 #define URNICD_LOOP_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
 #include "io.h"
 

@@ -4,12 +4,10 @@
  * for everybody who may open the socket; changing anything is for root and the daemon's own user.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "capture.h"
 #include "linkctl.h"
-#include "quota.h"
 #include "request.h"
 #include "request_qp.h"
 #include "stats.h"

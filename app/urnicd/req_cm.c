@@ -5,11 +5,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 
 #include "cmgr.h"
 #include "deferred.h"
-#include "quota.h"
 #include "request.h"
 #include "request_qp.h"
 

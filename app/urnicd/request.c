@@ -12,7 +12,6 @@
 
 #include "foreign.h"
 #include "log.h"
-#include "quota.h"
 #include "unread.h"
 
 void *request_reply(struct request *r, size_t len)

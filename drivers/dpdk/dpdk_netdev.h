@@ -9,7 +9,6 @@
 #define URNIC_DPDK_NETDEV_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 struct netdev {

@@ -4,7 +4,6 @@
  * the limit of a queue, marking (CC-02) and serialization, delay and reordering, and the record of
  * what was lost.
  */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -15,7 +15,6 @@
 #define URNIC_CC_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "cc_param.h"

@@ -8,7 +8,6 @@
 #ifndef URNIC_CM_MSG_H
 #define URNIC_CM_MSG_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -3,7 +3,6 @@
  * Completer: judges each response against what is outstanding. What is answered completes by
  * comp_retire.c. Rules: REQ-18, REQ-21..34, ACK-06, ACK-12..17, RD-12, RD-14, SEC-06.
  */
-#include <errno.h>
 #include <string.h>
 
 #include "engine_priv.h"

@@ -8,7 +8,6 @@
 #ifndef URNIC_QPN_H
 #define URNIC_QPN_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 struct qpn_map {

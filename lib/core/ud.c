@@ -5,8 +5,6 @@
  */
 #include "ud.h"
 
-#include <errno.h>
-
 #include "engine_priv.h"
 #include "place.h"
 

@@ -2,7 +2,6 @@
  *
  * Statements for the device's connection manager, as its consumer would call it.
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "drill_priv.h"

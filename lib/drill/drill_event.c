@@ -3,7 +3,6 @@
  * What the device's application is told: completions, events, what its connection manager says.
  */
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

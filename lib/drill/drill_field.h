@@ -8,7 +8,6 @@
 #define URNIC_DRILL_FIELD_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "wire.h"

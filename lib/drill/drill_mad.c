@@ -3,8 +3,6 @@
  * `< cm` and `> cm`: connection management messages. What a statement leaves out is as Linux's
  * rdma_cm would say it, with the communication ids of the conversation under way.
  */
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "drill_priv.h"

@@ -3,7 +3,6 @@
  * `<`: a statement's fields to a frame.
  */
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "drill_priv.h"

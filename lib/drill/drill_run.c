@@ -2,7 +2,6 @@
  *
  * The interpreter: statements in their order, what must come out in the time it may take.
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>

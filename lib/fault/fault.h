@@ -16,7 +16,6 @@
 #ifndef URNIC_FAULT_H
 #define URNIC_FAULT_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -16,6 +16,8 @@
 #ifndef URNIC_FAULT_HOLD_H
 #define URNIC_FAULT_HOLD_H
 
+#include <stdbool.h>
+
 #include "fault.h"
 
 #define FAULT_GAPS 64u /* frames that wait to be overtaken, at a time */

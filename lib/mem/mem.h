@@ -13,7 +13,6 @@
 #define URNIC_MEM_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 /* Access rights: the numbers of verbs (MR-02). */

@@ -7,6 +7,7 @@
 #define URNIC_MEM_PRIV_H
 
 #include <assert.h>
+#include <stddef.h>
 
 #include "mem.h"
 #include "mem_key.h"

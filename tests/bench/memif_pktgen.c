@@ -14,8 +14,6 @@
  * working set into the ring and out of it into another.
  */
 #include <getopt.h>
-#include <inttypes.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>

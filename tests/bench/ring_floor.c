@@ -10,10 +10,8 @@
  *
  * Prints two JSON objects, in bit/s of payload: ring_copy_crc, and ring_copy without the CRCs.
  */
-#include <errno.h>
 #include <isa-l/crc.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>

@@ -12,7 +12,6 @@
 #include "fork_apart.h"
 
 #include <check.h>
-#include <errno.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>

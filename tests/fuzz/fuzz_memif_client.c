@@ -5,7 +5,6 @@
  *
  * Input: a script of steps, each one octet that chooses the step and the octets it takes.
  */
-#include <fcntl.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 

@@ -5,9 +5,7 @@
 #include "daemon_rig.h"
 
 #include <check.h>
-#include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>

@@ -4,7 +4,6 @@
  * what invalidates them, all through liburnic and a daemon.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "client.h"

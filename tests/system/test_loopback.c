@@ -4,8 +4,6 @@
  * device.
  */
 #include <arpa/inet.h>
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "daemon_rig.h"

@@ -3,7 +3,6 @@
  * Old client, new daemon: a client of protocol 1.0, frozen in old_client.c, connects two devices
  * step by step as liburnic did then, and moves data both ways.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "daemon_rig.h"

@@ -8,7 +8,6 @@
 #include <netinet/in.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "client_cm.h"

@@ -4,7 +4,6 @@
  * services.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cm_pair.h"

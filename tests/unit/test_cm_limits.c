@@ -4,7 +4,6 @@
  * more; and what it keeps of them.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cm_pair.h"

@@ -6,7 +6,6 @@
 #include "unit.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const struct {

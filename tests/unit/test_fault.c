@@ -2,7 +2,6 @@
  *
  * Rules against packets: a rule text, the packets that go by, and what becomes of each.
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "fault.h"

@@ -2,7 +2,6 @@
  *
  * What rules do to a frame, octet by octet, and the frames that they make.
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "fault.h"

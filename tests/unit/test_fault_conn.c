@@ -3,7 +3,6 @@
  * Which packets belong to which connection: from CM messages, from source ports, from the PSNs that
  * answers carry; and a table that is full.
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "cm_msg.h"

@@ -2,7 +2,6 @@
  *
  * The emulated link on virtual time: what arrives, when, in which order, and what the log says.
  */
-#include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>

@@ -3,7 +3,6 @@
  * What a server of `urnic perf` lets a client ask for: anybody can connect to it, so an ask must
  * not lead it out of its buffer.
  */
-#include <stdlib.h>
 
 #include "perf_ask.h"
 #include "unit.h"

@@ -3,7 +3,6 @@
  * What users get of what there is only so much of (SEC-22).
  */
 #include <errno.h>
-#include <stdlib.h>
 
 #include "group.h"
 #include "handle.h"

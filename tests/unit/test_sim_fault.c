@@ -4,7 +4,6 @@
  * comes back to the pool.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "sim_rig.h"

@@ -2,7 +2,6 @@
  *
  * Frames, ports and the switch, piece by piece: two nodes of the test's own at the ends of a cable.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "sim_net.h"

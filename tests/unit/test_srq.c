@@ -3,7 +3,6 @@
  * Shared receive queues: by packets, and by the calls themselves.
  */
 #include <errno.h>
-#include <stdlib.h>
 
 #include "resp_script.h"
 #include "srq.h"

@@ -4,7 +4,6 @@
  * hand.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "resp_script.h"

@@ -4,7 +4,6 @@
  * are mended after the change unless the row says otherwise, so that only the named check can
  * refuse.
  */
-#include <stdio.h>
 
 #include "frames.h"
 #include "unit.h"

@@ -4,7 +4,6 @@
  * others; no queue pair takes one, whatever its type, and no shared receive queue can be reached by
  * a number in a packet.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "core_rig.h"

@@ -4,7 +4,6 @@
  * the counter that the vector names, answered by nothing, and hurts nobody (VAL-01, VAL-06, SEC-02,
  * SEC-32).
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "engine.h"
