@@ -2,8 +2,9 @@
  *
  * The contract between the daemon and an application, in two halves:
  *
- *     ipc_msg.h    the control protocol: messages on a unix socket, those of the connection manager
- *                  in ipc_cm.h, those of tools in ipc_admin.h
+ *     ipc_msg.h    the control protocol: messages on a unix socket; those of devices, memory and
+ *                  queues in ipc_verbs.h, of the connection manager in ipc_cm.h, of tools in
+ *                  ipc_admin.h
  *     ipc_ring.h   the data path: queues in shared memory, doorbells, wake-ups
  *
  * One connection is one context: it lists devices without opening any, or opens exactly one device,
@@ -20,5 +21,6 @@
 #include "ipc_cm.h"
 #include "ipc_msg.h"
 #include "ipc_ring.h"
+#include "ipc_verbs.h"
 
 #endif

@@ -5,7 +5,7 @@
 #ifndef URNIC_IPC_ADMIN_H
 #define URNIC_IPC_ADMIN_H
 
-#include "ipc_msg.h"
+#include "ipc_verbs.h"
 
 struct ipc_counter {
     char name[40];

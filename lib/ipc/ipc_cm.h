@@ -20,7 +20,7 @@
 #ifndef URNIC_IPC_CM_H
 #define URNIC_IPC_CM_H
 
-#include "ipc_msg.h"
+#include "ipc_verbs.h"
 
 #define IPC_PS_TCP 0x0106u
 #define IPC_PS_UDP 0x0111u

@@ -43,7 +43,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "ipc_msg.h"
+#include "ipc_verbs.h"
 
 #define IPC_LINE       64u
 #define IPC_UNIT       64u /* octets of a send queue unit, and of a CQE */

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Control protocol: what the requests about devices, memory and queues carry, and the events that
+ * queues have.
+ */
+#ifndef URNIC_IPC_VERBS_H
+#define URNIC_IPC_VERBS_H
+
+#include "ipc_msg.h"
+
+/* ---- devices ---- */
+
+struct ipc_device {
+    char name[IPC_NAME_MAX];
+    uint64_t guid; /* network order octets, as verbs */
+    uint32_t index;
+    uint32_t workers;
+};
+
+struct ipc_device_list {
+    struct ipc_hdr hdr;
+    uint32_t count, zero;
+    struct ipc_device dev[]; /* count of them */
+};
+
+struct ipc_device_attr {
+    struct ipc_hdr hdr;
+    struct ipc_device dev;
+    char fw_ver[32];
+    char port_spec[128]; /* "memif:/path,role=server" */
+    uint64_t max_mr_size;
+    uint32_t max_qp, max_qp_wr, max_send_sge, max_recv_sge, max_inline;
+    uint32_t max_cq, max_cqe, max_mr, max_pd, max_mw, max_ah;
+    uint32_t max_srq, max_srq_wr, max_srq_sge;
+    uint32_t max_qp_rd_atom, max_qp_init_rd_atom;
+    uint32_t max_mcast_grp, max_mcast_qp_attach;
+    uint32_t max_pkeys, local_ca_ack_delay;
+    uint32_t atomic_cap; /* as ibv_atomic_cap: 2 = GLOB */
+    uint32_t num_comp_vectors;
+    uint32_t spare[8];
+};
+
+struct ipc_port_attr {
+    struct ipc_hdr hdr;
+    uint32_t state;               /* 1 down, 4 active */
+    uint32_t max_mtu, active_mtu; /* enum 1..5 */
+    uint32_t gid_tbl_len, pkey_tbl_len;
+    uint32_t max_msg_sz;
+    uint32_t ifindex;   /* 0 = the kernel has no such interface */
+    uint32_t mtu;       /* octets of the Ethernet link */
+    uint64_t line_rate; /* bit/s, 0 = unknown */
+    uint8_t mac[6];
+    uint16_t vlan;
+    uint16_t pkeys[4];
+    /* minor 4 */
+    uint16_t bad_pkey_cntr, qkey_viol_cntr; /* stay at 0xFFFF (KEY-03, KEY-06) */
+    uint32_t zero;
+};
+
+#define IPC_GID_V1 1u
+#define IPC_GID_V2 2u
+struct ipc_gid {
+    uint8_t gid[16];
+    uint32_t index;
+    uint32_t type; /* IPC_GID_* */
+};
+
+struct ipc_gid_table {
+    struct ipc_hdr hdr;
+    uint32_t count, zero;
+    struct ipc_gid gid[]; /* empty entries are left out */
+};
+
+struct ipc_ctx_open {
+    struct ipc_hdr hdr;
+    char device[IPC_NAME_MAX];
+    int32_t worker; /* -1 = the daemon chooses */
+    uint32_t zero;
+};
+
+/* fd 0: the context's slab: an ipc_doorbell at offset 0 (map slab_size octets, shared, writable)
+ * fd 1: the worker's page: an ipc_worker, then an ipc_life (map worker_size octets, shared,
+ *       read-only)
+ * fd 2: kick: a stream socket; send one octet (MSG_DONTWAIT | MSG_NOSIGNAL) to wake the worker
+ * fd 3: async events: a SOCK_SEQPACKET socket, one ipc_async each; end of file = daemon gone */
+struct ipc_ctx_opened {
+    struct ipc_hdr hdr;
+    uint64_t slab_size;
+    uint64_t worker_size;
+    uint32_t doorbells; /* slots of the doorbell ring: a power of two, >= every queue possible */
+    uint32_t worker;
+    uint32_t device_index;
+    uint32_t zero;
+};
+
+/* ---- memory ---- */
+
+/* A slab of memory for application data. The daemon creates it and seals it
+ * (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL): its size can't change under anyone. */
+struct ipc_slab_alloc {
+    struct ipc_hdr hdr;
+    uint64_t size; /* rounded up to pages (2 MiB with HUGE) */
+    uint32_t flags;
+    uint32_t zero;
+};
+#define IPC_SLAB_HUGE 1u /* ask for transparent or explicit huge pages; not a promise */
+
+struct ipc_slab { /* fd 0: map `size` octets, shared, read-write */
+    struct ipc_hdr hdr;
+    uint32_t slab; /* handle */
+    uint32_t zero;
+    uint64_t size;
+};
+
+/* Any other: -ENOTSUP. */
+enum ipc_mr_kind {
+    IPC_MR_SLAB = 1, /* [off, off+len) of slab `obj` */
+    IPC_MR_FD = 2,   /* [off, off+len) of fd 0, a MAP_SHARED object on tmpfs or hugetlbfs */
+};
+
+struct ipc_mr_reg {
+    struct ipc_hdr hdr;
+    uint32_t pd;
+    uint32_t kind; /* enum ipc_mr_kind */
+    uint32_t obj;
+    uint32_t access; /* verbs' access flags: 1 local write, 2 remote write, 4 read, 8 atomic ... */
+    uint64_t off, len;
+    uint64_t iova; /* address that SGEs and peers use for the first octet */
+};
+
+struct ipc_mr {
+    struct ipc_hdr hdr;
+    uint32_t mr; /* handle */
+    uint32_t lkey, rkey;
+    uint32_t zero;
+};
+
+struct ipc_mw_alloc {
+    struct ipc_hdr hdr;
+    uint32_t pd;
+    uint32_t mw_type; /* 1, 2 */
+};
+
+/* Parts of [off, off+len) of slab `obj`, at most max_segs of them, become the region when a work
+ * request says so (IPC_WR_REG_MR), and cease to be it when one invalidates it. */
+struct ipc_mr_alloc {
+    struct ipc_hdr hdr;
+    uint32_t pd;
+    uint32_t obj;
+    uint32_t max_segs; /* 1 .. 16 */
+    uint32_t zero;
+    uint64_t off, len;
+};
+
+/* ---- queues ---- */
+
+/* A send queue has units for max_send_wr of the longest request that its limits allow, so that
+ * posting never runs out of units before it runs out of requests: ipc_sqe_units_max() in
+ * ipc_ring.h. A QP's queues come with 0, 1 or 2 descriptors, the send queue's first. */
+
+/* Where a queue lies: ipc_queue (or ipc_cq_ring) at `off` of slab `slab`, entries right behind it.
+ * When the client has not seen this slab before, slab_size is not 0 and the next descriptor of the
+ * message is the slab (map slab_size octets, shared, read-write). A client that couldn't take it
+ * says IPC_SLABS_AGAIN: then each slab is new once more, those that it has as well. */
+struct ipc_where {
+    uint64_t off;
+    uint64_t slab_size; /* 0 = seen before */
+    uint32_t slab;      /* numbers of their own, not handles */
+    uint32_t entries;   /* power of two: SQ units, RQ entries, CQ entries; 0 = no such queue */
+    uint32_t stride;    /* octets of one entry: 64, or ipc_rq_stride(max_sge) */
+    uint32_t doorbell;  /* number to ring; CQs have none */
+};
+
+struct ipc_cq_create {
+    struct ipc_hdr hdr;
+    uint32_t cqe;     /* at least this many (CQ-04) */
+    uint32_t channel; /* handle, 0 = none */
+    uint32_t ref;     /* the client's: comes back in completion and async events */
+    uint32_t vector;
+};
+
+struct ipc_cq {
+    struct ipc_hdr hdr;
+    uint32_t cq; /* handle */
+    uint32_t cqe;
+    struct ipc_where ring;
+};
+
+struct ipc_cq_modify {
+    struct ipc_hdr hdr;
+    uint32_t cq;
+    uint32_t count, period_us; /* the event waits for so many completions, or so long; 0, 0 = off */
+    uint32_t zero;
+};
+
+struct ipc_srq_create {
+    struct ipc_hdr hdr;
+    uint32_t pd;
+    uint32_t max_wr, max_sge, limit;
+    uint32_t ref;
+    uint32_t zero;
+};
+
+struct ipc_srq {
+    struct ipc_hdr hdr;
+    uint32_t srq; /* handle */
+    uint32_t srqn;
+    uint32_t max_wr, max_sge; /* granted */
+    struct ipc_where ring;
+};
+
+#define IPC_SRQ_MAX_WR 1u /* verbs' numbers; -ENOTSUP: rings don't grow */
+#define IPC_SRQ_LIMIT  2u
+struct ipc_srq_modify {
+    struct ipc_hdr hdr;
+    uint32_t srq;
+    uint32_t mask; /* IPC_SRQ_* */
+    uint32_t max_wr, limit;
+};
+
+struct ipc_srq_attr {
+    struct ipc_hdr hdr;
+    uint32_t max_wr, max_sge, limit, zero;
+};
+
+struct ipc_qp_create {
+    struct ipc_hdr hdr;
+    uint32_t pd;
+    uint32_t type; /* 2 RC, 3 UC, 4 UD */
+    uint32_t send_cq, recv_cq;
+    uint32_t srq; /* 0 = own receive queue */
+    uint32_t max_send_wr, max_recv_wr, max_send_sge, max_recv_sge, max_inline;
+    uint32_t sq_sig_all;
+    uint32_t ref; /* the client's: comes back in CQEs and async events */
+    char cc[16];  /* congestion control by name, "" = cc_spec */
+    /* minor 1 */
+    uint32_t cm_id; /* not 0: IPC_CM_QP as well, the queue pair is in INIT then */
+    uint32_t zero;
+    /* minor 2 */
+    char cc_spec[256]; /* ... with parameters, "" = the device's */
+};
+
+struct ipc_qp {
+    struct ipc_hdr hdr;
+    uint32_t qp; /* handle */
+    uint32_t qpn;
+    uint32_t max_send_wr, max_recv_wr, max_send_sge, max_recv_sge, max_inline; /* granted */
+    uint32_t zero;
+    struct ipc_where sq, rq;
+};
+
+struct ipc_qp_destroy {
+    struct ipc_hdr hdr;
+    uint32_t qp;
+    uint32_t cm_id; /* minor 1; not 0: this id is destroyed as well, if the queue pair could be */
+};
+
+/* An address vector. sgid_index chooses the local address: a client can't lie about it. */
+struct ipc_av {
+    uint8_t dgid[16];
+    uint8_t dmac[6]; /* all 0: the daemon resolves it */
+    uint8_t tclass, hop_limit;
+    uint8_t sl, zero[3];
+    uint16_t sgid_index, zero2;
+    uint32_t flow_label;
+    uint32_t spare;
+};
+
+struct ipc_qp_attr { /* with verbs' masks, states, MTU numbers */
+    uint32_t state, cur_state;
+    uint32_t qkey, rq_psn, sq_psn, dest_qpn;
+    uint32_t access_flags;
+    uint32_t rate_limit; /* kbit/s, as verbs */
+    struct ipc_av av;
+    uint16_t pkey_index;
+    uint8_t port, path_mtu;
+    uint8_t timeout, retry_cnt, rnr_retry, min_rnr_timer;
+    uint8_t max_rd_atomic, max_dest_rd_atomic, en_sqd_async_notify, sq_draining;
+    uint8_t path_mig_state, e2e_credits, zero[2];
+};
+
+/* A move to RESET empties both rings: the daemon sets prod = cons = 0 (not `pending`: that belongs
+ * to the doorbell ring) before it answers, and stores no CQE of the queue pair after that. The
+ * client posts nothing meanwhile. */
+struct ipc_qp_modify {
+    struct ipc_hdr hdr;
+    uint32_t qp;
+    uint32_t mask; /* verbs' attribute mask */
+    struct ipc_qp_attr attr;
+};
+
+struct ipc_qp_queried {
+    struct ipc_hdr hdr;
+    struct ipc_qp_attr attr;
+    uint32_t max_send_wr, max_recv_wr, max_send_sge, max_recv_sge, max_inline, sq_sig_all;
+};
+
+struct ipc_av_resolve {
+    struct ipc_hdr hdr;
+    struct ipc_av av;
+};
+
+struct ipc_mcast {
+    struct ipc_hdr hdr;
+    uint32_t qp, zero;
+    uint8_t gid[16];
+};
+
+/* ---- events on sockets of their own ---- */
+
+/* On a completion channel: exactly these 8 octets per event (SOCK_SEQPACKET). When the socket is
+ * full the daemon keeps the event owed, and sends it later. */
+struct ipc_comp_event {
+    uint32_t ref; /* ipc_cq_create.ref */
+    uint32_t zero;
+};
+
+/* On the context's async socket. */
+struct ipc_async {
+    uint32_t event; /* verbs' numbers */
+    uint32_t ref;   /* of the QP, CQ or SRQ; the port number for port events */
+    uint32_t flags; /* 1 = events before this one were lost (EVT-04) */
+    uint32_t zero;
+};
+
+IPC_SIZE_CHECK(struct ipc_device, 48);
+IPC_SIZE_CHECK(struct ipc_gid, 24);
+IPC_SIZE_CHECK(struct ipc_ctx_opened, 48);
+IPC_SIZE_CHECK(struct ipc_where, 32);
+IPC_SIZE_CHECK(struct ipc_mr_reg, 56);
+IPC_SIZE_CHECK(struct ipc_mr_alloc, 48);
+IPC_SIZE_CHECK(struct ipc_cq, 56);
+IPC_SIZE_CHECK(struct ipc_qp_create, 344);
+IPC_SIZE_CHECK(struct ipc_qp, 112);
+IPC_SIZE_CHECK(struct ipc_av, 40);
+IPC_SIZE_CHECK(struct ipc_qp_attr, 88);
+IPC_SIZE_CHECK(struct ipc_qp_modify, 112);
+IPC_SIZE_CHECK(struct ipc_comp_event, 8);
+IPC_SIZE_CHECK(struct ipc_async, 16);
+
+#endif
