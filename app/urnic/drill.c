@@ -13,9 +13,9 @@
 
 #include "cli.h"
 #include "drill.h"
+#include "drill_record.h"
 #include "drill_wire.h"
 #include "io.h"
-#include "pcapng.h"
 
 static const char help[] = {
 #include "help_drill.inc"
@@ -32,122 +32,15 @@ struct options {
     const char *addr, *peer;
 };
 
-/* A frame kept for --record: they are told in the script's order, and written in time's. */
-struct frame {
-    uint64_t ns;
-    uint32_t order;
-    enum drill_direction dir;
-    uint32_t len;
-    char *comment;
-    uint8_t *octets;
-};
-
 struct session {
     const struct options *opt;
     struct drill_host *host;
     struct drill_wire wire; /* with a host */
-    struct pcapng *out;
-    int interface;
-    struct frame *frames;
-    size_t nframes, frames_cap;
-    bool lost;       /* there was no memory for a frame */
+    struct drill_record record;
     bool unwritable; /* what --record names: nothing is run */
-    uint64_t clock;  /* runs follow each other in the recording */
     unsigned pass, fail, wrong, skip;
     uint64_t packets, checks;
 };
-
-/* ---- recording ---- */
-
-static bool room_for_frame(struct session *s)
-{
-    if (s->nframes < s->frames_cap)
-        return true;
-    size_t cap = s->frames_cap ? 2 * s->frames_cap : 1024;
-    struct frame *more = reallocarray(s->frames, cap, sizeof *more);
-    if (!more)
-        return false;
-    s->frames = more;
-    s->frames_cap = cap;
-    return true;
-}
-
-static void on_frame(void *arg, uint64_t ns, uint32_t order, enum drill_direction dir,
-                     const uint8_t *frame, uint32_t len, const char *comment)
-{
-    struct session *s = arg;
-    if (!s->out)
-        return;
-    struct frame f = {.ns = ns,
-                      .order = order,
-                      .dir = dir,
-                      .len = len,
-                      .comment = comment ? strdup(comment) : NULL,
-                      .octets = malloc(len + 1)};
-    if (!f.octets || (comment && !f.comment) || !room_for_frame(s)) {
-        s->lost = true;
-        free(f.octets);
-        free(f.comment);
-        return;
-    }
-    memcpy(f.octets, frame, len);
-    s->frames[s->nframes++] = f;
-}
-
-static int by_time(const void *a, const void *b)
-{
-    const struct frame *x = a, *y = b;
-    if (x->ns != y->ns)
-        return x->ns < y->ns ? -1 : 1;
-    return x->order < y->order ? -1 : x->order > y->order;
-}
-
-static void write_frames(struct session *s, uint64_t took)
-{
-    if (!s->out)
-        return;
-    if (s->nframes)
-        qsort(s->frames, s->nframes, sizeof *s->frames, by_time);
-    for (size_t i = 0; i < s->nframes; i++) {
-        struct frame *f = &s->frames[i];
-        pcapng_packet(s->out, s->interface, s->clock + f->ns,
-                      f->dir == DRILL_TO_DEVICE ? PCAPNG_IN : PCAPNG_OUT, f->octets, f->len,
-                      f->comment);
-        free(f->octets);
-        free(f->comment);
-    }
-    s->nframes = 0;
-    s->clock += took + 1000000;
-}
-
-/* Before the first run, and not earlier: what the file held is kept when there is none. False: with
- * a message. */
-static bool open_record(struct session *s)
-{
-    const struct pcapng_options o = {
-        .application = "urnic drill", .epoch = 1000000000, .waits = true};
-    if (!s->opt->record || s->out)
-        return true;
-    int rc = pcapng_create(s->opt->record, &o, &s->out);
-    if (rc < 0) {
-        cli_errno(rc, "--record %s", s->opt->record);
-        s->unwritable = true;
-        return false;
-    }
-    s->interface = pcapng_interface(s->out, "drill", "the device", 0);
-    return true;
-}
-
-static int close_record(struct session *s)
-{
-    int rc = s->out ? pcapng_close(s->out) : 0;
-    if (!rc && s->lost)
-        rc = -ENOMEM;
-    free(s->frames);
-    if (rc < 0)
-        cli_errno(rc, "--record %s", s->opt->record);
-    return rc;
-}
 
 /* ---- reporting ---- */
 
@@ -246,13 +139,13 @@ static void run_psns(struct session *s, const char *path, const struct drill_scr
     for (unsigned i = 0; i < n; i++) {
         struct drill_options o = {.psn = s->opt->psn < 0 ? usual[i] : (uint32_t)s->opt->psn,
                                   .ipv6 = s->opt->ipv6,
-                                  .arg = s,
-                                  .frame = on_frame};
+                                  .arg = &s->record,
+                                  .frame = drill_record_frame};
         if (s->host)
             drill_run_on(script, &o, &s->wire, &r);
         else
             drill_run(script, &o, &r);
-        write_frames(s, r.ns);
+        drill_record_run_over(&s->record, r.ns);
         if (r.verdict != DRILL_PASS || i == n - 1) {
             report(s, path, script, o.psn, &r);
             return;
@@ -286,8 +179,10 @@ static void run_file(struct session *s, const char *path)
     }
     if (s->opt->check)
         well_formed(s, path, script);
-    else if (open_record(s))
+    else if (drill_record_open(&s->record))
         run_psns(s, path, script);
+    else
+        s->unwritable = true;
     drill_free(script);
 }
 
@@ -489,13 +384,14 @@ static int run(int argc, char **argv)
             cli_error("--record %s: that is a script", o.record);
             return CLI_USAGE;
         }
+    s.record.path = o.record;
     cli_catch_signals();
     status = open_wire(&s);
     if (status != CLI_OK)
         return status;
     for (int i = optind; i < argc && go_on(&s); i++)
         run_path(&s, argv[i], 0);
-    int rc = close_record(&s);
+    int rc = drill_record_close(&s.record);
     drill_host_close(s.host);
     if (s.unwritable)
         return CLI_USAGE;
