@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * `urnic doctor`: what its files share. doctor.c has the list of checks, and those of the machine;
+ * doctor_iface.c has those of the interface that a dpdk: port is to be opened on.
+ */
+#ifndef URNIC_DOCTOR_H
+#define URNIC_DOCTOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "dpdk_spec.h"
+
+enum doctor_level { DOCTOR_GOOD, DOCTOR_NOTE, DOCTOR_MISSING };
+
+/* What a check says; level GOOD and empty texts before it. */
+struct doctor_finding {
+    enum doctor_level level;
+    char text[256]; /* what was found */
+    char mend[512]; /* the command, or "" */
+};
+
+/* The port that the user wants. */
+struct doctor_subject {
+    unsigned kinds;        /* doctor.c */
+    struct dpdk_spec dpdk; /* of a dpdk: port */
+    bool everything;       /* no port was named */
+    const char *rest;      /* behind memif: or pcap: */
+};
+
+/* Fill in the finding; the texts are copied, and cut to the room that they have. */
+void doctor_say(struct doctor_finding *f, enum doctor_level level, const char *text,
+                const char *mend);
+/* The first line of a small file, without its end. False: it can't be read. */
+bool doctor_read(const char *path, char *buf, size_t size);
+
+/* ---- checks of an interface (doctor_iface.c) ---- */
+
+/* Is it there, and up? */
+void doctor_iface(const struct doctor_subject *s, struct doctor_finding *f);
+/* Which path MTU does it give? */
+void doctor_mtu(const struct doctor_subject *s, struct doctor_finding *f);
+/* Can the kernel be kept from urnicd's packets? It answers RoCE packets to an address of its own
+ * with ICMP port unreachable. */
+void doctor_claim(const struct doctor_subject *s, struct doctor_finding *f);
+/* Which addresses does the kernel have there? */
+void doctor_addresses(const struct doctor_subject *s, struct doctor_finding *f);
+
+#endif
