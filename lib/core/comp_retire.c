@@ -73,7 +73,7 @@ void comp_retire(struct engine *e, struct qp *qp, uint64_t now)
     while (r->head != r->started) {
         struct swqe *w = req_wqe(qp, r->head);
         /* `done` is at or behind the oldest one's first PSN; a READ may be 2^23 PSNs long. */
-        if (w->error || psn(r->done.v - w->first.v).v < w->npsn)
+        if (w->error || psn_ahead(r->done, w->first) < w->npsn)
             break;
         r->head++;
         if (swqe_is_rd(w))

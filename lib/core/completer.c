@@ -46,7 +46,7 @@ static void ack_before(struct engine *e, struct qp *qp, psn_t p, uint64_t now)
     struct req *r = &qp->req;
     if (psn_diff(p, r->una) <= 0)
         return;
-    uint32_t n = psn(p.v - r->una.v).v;
+    uint32_t n = psn_ahead(p, r->una);
     r->una = p;
     rtx_progress(e, qp, n, now);
     if (r->recs.head && !r->recs.tail->stale) { /* completes when the copies before it are done */
@@ -282,7 +282,7 @@ static bool read_middle(struct rx *rx, struct qp *qp)
         rx->pkt.psn != r->una.v || rx->pkt.payload_len != qp_mtu(qp))
         return false;
     const struct swqe *w = req_wqe(qp, r->rd_first);
-    uint32_t k = psn(r->una.v - w->first.v).v;
+    uint32_t k = psn_ahead(r->una, w->first);
     if (k + 1 == w->npsn || place_more(rx, rec, (k << qp->mtu_shift) - rec->arg))
         return false;
     rec->psn = r->una = psn_add(r->una, 1);
@@ -329,7 +329,7 @@ static void rx_rd(struct rx *rx, struct qp *qp)
                     rx->now);
         return;
     }
-    uint32_t k = psn(p.v - w->first.v).v;
+    uint32_t k = psn_ahead(p, w->first);
     bool atomic = w->opcode != WR_RDMA_READ;
     if (atomic != atomic_ack || (!atomic && !comp_fits_read(qp, w, k, rx))) { /* REQ-28, REQ-29 */
         misfit(rx, qp);
@@ -351,7 +351,7 @@ void comp_rx(struct rx *rx, struct qp *qp)
     }
     if (read_middle(rx, qp))
         return;
-    if (!psn_in(p, r->una, psn(r->max.v - r->una.v).v)) { /* REQ-21 */
+    if (!psn_in(p, r->una, psn_ahead(r->max, r->una))) { /* REQ-21 */
         if (psn_diff(p, r->una) >= 0) {
             guess_drop(rx, qp, GUESS_RESP, ENGINE_C_rx_resp_out_of_window);
             return;

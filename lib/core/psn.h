@@ -26,6 +26,17 @@ static inline psn_t psn_add(psn_t a, uint32_t n)
     return psn(a.v + n);
 }
 
+static inline psn_t psn_prev(psn_t a)
+{
+    return psn(a.v - 1);
+}
+
+/* How many PSNs `a` is ahead of b, whatever their distance: 0 .. 2^24-1. */
+static inline uint32_t psn_ahead(psn_t a, psn_t b)
+{
+    return psn(a.v - b.v).v;
+}
+
 /* Signed circular distance a - b: -2^23 .. 2^23-1. Positive = a is later (PSN-02). */
 static inline int32_t psn_diff(psn_t a, psn_t b)
 {
@@ -40,7 +51,7 @@ static inline bool psn_eq(psn_t a, psn_t b)
 /* Is a in [first, first + n)? */
 static inline bool psn_in(psn_t a, psn_t first, uint32_t n)
 {
-    return psn(a.v - first.v).v < n;
+    return psn_ahead(a, first) < n;
 }
 
 /* PSNs that a message of `len` octets uses at a path MTU of 2^mtu_shift, at least 1 (PSN-06). */

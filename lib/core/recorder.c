@@ -118,7 +118,7 @@ void engine_qp_info(const struct engine *e, const struct qp *qp, struct engine_q
         .una_psn = rq->una.v,
         .sq_used = rq->tail - rq->head,
         .rq_used = qp->resp.rq_tail - qp->resp.rq_head,
-        .inflight_packets = psn(rq->max.v - rq->una.v).v,
+        .inflight_packets = psn_ahead(rq->max, rq->una),
         .rd_atomic_out = rq->rd_out,
         .tx_packets = qp->stats.tx_packets,
         .rx_packets = qp->stats.rx_packets,

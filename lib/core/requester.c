@@ -48,8 +48,8 @@ static bool more(struct engine *e, struct qp *qp)
     if (w->error)
         return false;
     if (!psn_eq(r->nxt, r->max))
-        return psn(r->nxt.v - r->una.v).v < r->window; /* sent before */
-    uint32_t out = psn(r->max.v - r->una.v).v;
+        return psn_ahead(r->nxt, r->una) < r->window; /* sent before */
+    uint32_t out = psn_ahead(r->max, r->una);
     uint32_t takes = wr_infos[w->opcode].kind == WR_MESSAGE ? 1 : w->npsn;
     return out - r->rd_psns < r->window && out + takes <= PSN_HALF && /* PSN-03 */
            credit(qp, w, r->pkt);
@@ -180,7 +180,7 @@ static void advance(struct qp *qp, const struct swqe *w, uint64_t now)
         r->again = r->nxt;
     if (qp->sr)
         sr_sent(qp, p, again, now);
-    if (psn(r->nxt.v - r->una.v).v > psn(r->max.v - r->una.v).v) {
+    if (psn_ahead(r->nxt, r->una) > psn_ahead(r->max, r->una)) {
         if (wr_infos[w->opcode].kind != WR_MESSAGE)
             r->rd_psns += n;
         r->max = r->nxt;
@@ -265,7 +265,7 @@ static unsigned middles(const struct qp *qp, const struct swqe *w)
     if (qp->type != QP_RC || qp->sr || !psn_eq(r->nxt, r->max) ||
         wr_infos[w->opcode].kind != WR_MESSAGE)
         return 0;
-    uint32_t out = psn(r->max.v - r->una.v).v;
+    uint32_t out = psn_ahead(r->max, r->una);
     uint32_t room = r->window - (out - r->rd_psns) - 1;
     uint32_t left = w->npsn - r->pkt - 1;
     if (room > PSN_HALF - out - 1)
@@ -325,7 +325,7 @@ static void settle(struct engine *e, struct qp *qp)
     if (r->cur != r->started && req_wqe(qp, r->cur)->error)
         limit = req_wqe(qp, r->cur)->first;
     if (psn_diff(limit, r->una) > 0 && !(r->obliged && psn_diff(r->ob_end, limit) >= 0))
-        rtx_go_back(e, qp, psn_add(limit, PSN_MASK)); /* limit - 1 */
+        rtx_go_back(e, qp, psn_prev(limit));
 }
 
 unsigned req_tx(struct engine *e, struct qp *qp, struct engine_slot *slots, unsigned n,

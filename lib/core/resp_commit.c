@@ -71,7 +71,7 @@ static void copy_failed(struct engine *e, struct qp *qp, const struct record *re
     recorder_note(e, qp, NOTE_COPY_FAIL, rec->at, (uint32_t)-rec->status);
     if (!psn_eq(r->done_epsn, rec->at)) { /* what came before it in this record has been executed */
         r->done_epsn = rec->at;
-        r->ack_psn = psn_add(rec->at, PSN_MASK);
+        r->ack_psn = psn_prev(rec->at);
     }
     /* Only a packet for several receive buffers has records without action. */
     bool recv = rec->action == ACT_NONE || (rec->arg & ACT_F_WQE && !(rec->arg & ACT_F_WRITE));

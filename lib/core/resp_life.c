@@ -79,7 +79,7 @@ int resp_start(struct qp *qp, psn_t rq_psn, uint64_t now)
     if (qp->type == QP_RC && rd_start(qp, now))
         return -ENOMEM;
     r->epsn = r->done_epsn = rq_psn;
-    r->ack_psn = psn_add(rq_psn, PSN_MASK);
+    r->ack_psn = psn_prev(rq_psn);
     r->done_msn = 0;
     r->credits = 0;
     return 0;

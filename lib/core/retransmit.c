@@ -50,7 +50,7 @@ void rtx_place(struct qp *qp, psn_t p)
         return;
     uint32_t i = find_wqe(qp, p);
     const struct swqe *w = req_wqe(qp, i);
-    uint32_t k = psn(p.v - w->first.v).v;
+    uint32_t k = psn_ahead(p, w->first);
     if (k < w->npsn) {
         r->cur = i;
         r->pkt = k;
@@ -389,7 +389,7 @@ void rtx_probe_arm(struct engine *e, struct qp *qp, bool progress, uint64_t now)
 static void probe(struct engine *e, struct qp *qp)
 {
     struct req *r = &qp->req;
-    psn_t last = psn_add(r->max, PSN_MASK);
+    psn_t last = psn_prev(r->max);
     r->probe_at = TIMER_NEVER;
     r->probed = 1;
     if (r->rnr_wait || psn_eq(r->una, r->max) || !psn_eq(r->nxt, r->max) ||

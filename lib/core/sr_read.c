@@ -45,7 +45,7 @@ bool sr_read_early(struct rx *rx, struct qp *qp, struct swqe *w, psn_t due)
 {
     struct sr *s = qp->sr;
     psn_t p = psn(rx->pkt.psn);
-    uint32_t k = psn(p.v - w->first.v).v, ahead = psn(p.v - due.v).v;
+    uint32_t k = psn_ahead(p, w->first), ahead = psn_ahead(p, due);
     if (!s->agreed || w->opcode != WR_RDMA_READ || rx->op->flags & WIRE_F_ATOMIC ||
         psn_diff(p, due) <= 0 || ahead >= SR_WINDOW || k >= w->npsn ||
         !comp_fits_read(qp, w, k, rx))

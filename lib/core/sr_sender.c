@@ -86,7 +86,7 @@ void sr_mark(struct engine *e, struct qp *qp, psn_t p, uint64_t now)
 {
     struct sr *s = qp->sr;
     struct req *r = &qp->req;
-    uint32_t out = psn(r->max.v - r->una.v).v;
+    uint32_t out = psn_ahead(r->max, r->una);
     if (!psn_in(p, r->una, out < SR_WINDOW ? out : SR_WINDOW) || has(s->marked, p))
         return;
     put(s->marked, p);
@@ -253,7 +253,7 @@ uint64_t sr_timeout(const struct qp *qp)
     if (!s->agreed || !r->srtt)
         return qp->t_ack;
     const uint64_t *v = qp->cc_conf->conf.v;
-    bool few = psn(r->max.v - r->una.v).v < v[CC_P_rto_few];
+    bool few = psn_ahead(r->max, r->una) < v[CC_P_rto_few];
     uint64_t least = v[few ? CC_P_rto_low : CC_P_rto_high], rto = (few ? 2ull : 4ull) * r->srtt;
     rto = (rto > least ? rto : least) << s->backoff; /* ... each time-out twice as long */
     return rto < qp->t_ack ? rto : qp->t_ack;

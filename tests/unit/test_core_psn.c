@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <check.h>
-#include <stdlib.h>
-
-#include "core_rig.h"
 #include "psn.h"
+#include "unit.h"
 
 /* PSN-02, PSN-04: who is later, and by how much. */
 static const struct {
@@ -28,6 +25,9 @@ START_TEST(psn_02_circular_comparison)
     for (unsigned i = 0; i < sizeof pairs / sizeof pairs[0]; i++)
         ck_assert_msg(psn_diff(psn(pairs[i].a), psn(pairs[i].b)) == pairs[i].diff,
                       "PSN-02 0x%06x - 0x%06x", pairs[i].a, pairs[i].b);
+    ck_assert_uint_eq(psn_ahead(psn(2), psn(0xFFFFFF)), 3);
+    ck_assert_uint_eq(psn_ahead(psn(0xFFFFFF), psn(2)), 0xFFFFFD);
+    ck_assert_uint_eq(psn_prev(psn(0)).v, 0xFFFFFF);
     uint32_t x = 1;
     for (unsigned i = 0; i < 100000; i++) {
         x = x * 1664525 + 1013904223;
