@@ -268,7 +268,7 @@ static int req_cm_query(struct request *r)
     int index = gid_find(&d->gids, &local);
     memcpy(out->av.dgid, id->dst.ip, 16);
     memcpy(out->av.dmac, id->dmac, 6);
-    out->av.hop_limit = 64;
+    out->av.hop_limit = WIRE_TTL_DEFAULT;
     out->av.sgid_index = index < 0 ? 0 : (uint16_t)index;
     memcpy(out->sgid, id->src.ip, 16);
     memcpy(out->device, d->name, sizeof(d->name));

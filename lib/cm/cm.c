@@ -165,7 +165,7 @@ static void complete_path(struct cm_path *path, uint16_t sport, uint16_t dport)
     if (!path->flow_label)
         path->flow_label = (sport * 31u + dport) & 0xFFFFF; /* CM-05 */
     if (!path->hop_limit)
-        path->hop_limit = 64;
+        path->hop_limit = WIRE_TTL_DEFAULT;
     if (!path->pkey)
         path->pkey = WIRE_PKEY_DEFAULT;
 }

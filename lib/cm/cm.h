@@ -53,7 +53,7 @@ void cm_destroy(struct cm *cm);
 struct cm_path {
     struct wire_addr local, remote;
     uint8_t mtu;                   /* enum 1..5 */
-    uint8_t tclass, hop_limit, sl; /* hop_limit 0 = 64 */
+    uint8_t tclass, hop_limit, sl; /* hop_limit 0 = WIRE_TTL_DEFAULT */
     uint32_t flow_label;           /* 0 = chosen from the ports as Linux does (CM-05) */
     uint16_t pkey;                 /* 0 = 0xFFFF */
 };

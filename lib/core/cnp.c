@@ -66,7 +66,7 @@ static void build(const struct rx *rx, const struct qp *qp, const uint64_t *v, s
         .vlan = in->vlan,
         .tci = (uint16_t)(v[CC_P_cnp_prio] << 13 | (in->tci & 0xFFF)),
         .tclass = (uint8_t)(v[CC_P_cnp_dscp] << 2 | v[CC_P_cnp_ecn]),
-        .ttl = 64,
+        .ttl = WIRE_TTL_DEFAULT,
         .ip_flags = WIRE_IP_DF,
         .flow_label = flow,
         .sip = in->dip,

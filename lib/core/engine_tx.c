@@ -8,8 +8,7 @@
 
 #include "engine_priv.h"
 
-#define GSI_MAD_LEN       256u
-#define HOP_LIMIT_DEFAULT 64u
+#define GSI_MAD_LEN 256u
 
 struct wire_pkt engine_path(const struct engine *e, const struct engine_av *av, uint32_t qpn,
                             uint32_t dqpn)
@@ -20,7 +19,7 @@ struct wire_pkt engine_path(const struct engine *e, const struct engine_av *av, 
         .vlan = e->p.vlan != 0,
         .tci = (uint16_t)((av->sl & 7) << 13 | e->p.vlan),
         .tclass = av->tclass,
-        .ttl = av->hop_limit ? av->hop_limit : HOP_LIMIT_DEFAULT,
+        .ttl = av->hop_limit ? av->hop_limit : WIRE_TTL_DEFAULT,
         .ip_flags = WIRE_IP_DF,
         .flow_label = av->flow_label,
         .sip = av->sgid,

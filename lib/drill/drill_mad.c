@@ -39,7 +39,7 @@ static void ordinary(struct drill_run *run, const struct drill_stmt *st, struct 
                          .remote_lid = 0xFFFF,
                          .local_gid = run->peer,
                          .remote_gid = run->local,
-                         .hop_limit = 64,
+                         .hop_limit = WIRE_TTL_DEFAULT,
                          .subnet_local = 1,
                          .ack_timeout = 16,
                          .target_ack_delay = 15,

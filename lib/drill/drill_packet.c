@@ -26,7 +26,7 @@ static void begin_packet(struct drill_run *run, const struct drill_object *qp,
     const struct wire_opcode_info *info = drill_opcode_info(st->word);
     *p = (struct wire_pkt){.opcode = (uint8_t)(st->word & 0xFF),
                            .ip_version = wire_addr_is_v4(&run->local) ? 4 : 6,
-                           .ttl = 64,
+                           .ttl = WIRE_TTL_DEFAULT,
                            .ip_flags = WIRE_IP_DF,
                            .sip = run->peer,
                            .dip = run->local,

@@ -9,7 +9,7 @@
 
 struct engine_av drill_av(const struct drill_object *qp)
 {
-    struct engine_av av = {.sgid = qp->local, .dgid = qp->peer, .hop_limit = 64};
+    struct engine_av av = {.sgid = qp->local, .dgid = qp->peer, .hop_limit = WIRE_TTL_DEFAULT};
     memcpy(av.dmac, qp->dmac, 6);
     return av;
 }

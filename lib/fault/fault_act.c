@@ -243,7 +243,7 @@ static struct wire_pkt headers(const struct fault_view *v, bool forth)
                          .tci = p->tci,
                          .ip_version = p->ip_version,
                          .tclass = DSCP(CNP_DSCP),
-                         .ttl = 64,
+                         .ttl = WIRE_TTL_DEFAULT,
                          .ip_flags = WIRE_IP_DF,
                          .sip = forth ? p->sip : p->dip,
                          .dip = forth ? p->dip : p->sip,

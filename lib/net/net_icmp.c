@@ -19,7 +19,6 @@
 #define TOO_BIG6         2u
 #define ND_FIRST         135u
 #define ND_LAST          136u
-#define TTL              64u
 
 /* One reply costs 1/NET_ECHO_RATE seconds; a second's worth may be spent at once. */
 static bool may_echo(struct net_port *p, uint64_t now)
@@ -79,7 +78,7 @@ size_t icmp_rx_v4(struct net_port *p, const struct net_in *in, uint64_t now, uin
     out[0] = 0x45;
     wire_put16(out + 2, (uint16_t)total);
     wire_put16(out + 6, NET_IPV4_DF);
-    out[8] = TTL;
+    out[8] = WIRE_TTL_DEFAULT;
     out[9] = NET_PROTO_ICMP;
     memcpy(out + 12, ip + 16, 4);
     memcpy(out + 16, ip + 12, 4);
@@ -132,7 +131,7 @@ static size_t for_us_v6(struct net_port *p, const struct net_in *in, size_t n, u
     uint8_t *out = reply + net_put_ether(p, reply, in->smac, WIRE_ETHERTYPE_IPV6);
     memcpy(out + WIRE_IPV6_LEN, icmp, n);
     out[WIRE_IPV6_LEN] = ECHO6_REPLY;
-    icmp6_finish(out, &dst, &src, TTL, n);
+    icmp6_finish(out, &dst, &src, WIRE_TTL_DEFAULT, n);
     return net_pad(reply, (size_t)(out + WIRE_IPV6_LEN + n - reply));
 }
 

@@ -9,15 +9,13 @@
 
 #include "headers.h"
 
-#define TTL_DEFAULT 64u
-
 void wire_tmpl_init(struct wire_tmpl *t, const struct wire_pkt *p)
 {
     uint8_t frame[WIRE_HDR_MAX + WIRE_ICRC_LEN];
     struct wire_pkt q = *p;
     q.opcode = WIRE_OPCODE(WIRE_RC, WIRE_SEND_ONLY); /* no extension headers */
     q.tclass = 0;
-    q.ttl = p->ttl ? p->ttl : TTL_DEFAULT;
+    q.ttl = p->ttl ? p->ttl : WIRE_TTL_DEFAULT;
     q.ip_id = 0;
     q.ip_flags = WIRE_IP_DF;
     q.udp_csum = 0;

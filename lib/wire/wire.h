@@ -25,6 +25,7 @@
 #define WIRE_ETHERTYPE_SVLAN 0x88A8u /* an outer tag (802.1ad) */
 #define WIRE_ETHERTYPE_V1    0x8915u
 #define WIRE_PROTO_UDP       17u
+#define WIRE_TTL_DEFAULT     64u /* of hop limits, too (WIRE-15) */
 #define WIRE_PSN_MASK        0xFFFFFFu
 #define WIRE_QPN_MASK        0xFFFFFFu
 #define WIRE_QPN_GSI         1u
@@ -319,7 +320,7 @@ struct wire_tmpl {
 };
 
 /* Make a template from the address fields of `p` (MACs, VLAN, ip_version, addresses, flow label,
- * TTL, sport, P_Key, dqpn, migreq). TTL 0 becomes 64 (WIRE-15); DF is set (WIRE-10), the
+ * TTL, sport, P_Key, dqpn, migreq). TTL 0 becomes WIRE_TTL_DEFAULT; DF is set (WIRE-10), the
  * destination port is 4791 and the UDP checksum 0. Opcode, PSN, tclass, IP id, lengths, ackreq, se,
  * pad and extension headers are patched later. */
 void wire_tmpl_init(struct wire_tmpl *t, const struct wire_pkt *p);
