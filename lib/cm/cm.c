@@ -13,6 +13,18 @@
 #define PORT_FIRST 32768u
 #define PORT_LAST  60999u
 
+/* What a 0 in cm_params stands for; exponents are of 4.096 us. */
+#define MAX_CONNS_DEFAULT       65536u
+#define CM_TIMEOUT_DEFAULT      18u /* 1.07 s (CM-18) */
+#define MAX_RETRIES_DEFAULT     7u
+#define ACK_DELAY_DEFAULT       8u /* 1.05 ms (ACK-04) */
+#define PACKET_LIFETIME_DEFAULT 13u
+#define MAX_MTU_DEFAULT         5u /* 4096 */
+#define MAX_RD_ATOMIC_DEFAULT   16u
+#define TIMEWAIT_DEFAULT_NS     1000000000u /* CM-26 */
+
+#define BUCKETS_MIN 1024u
+
 const char *const cm_counter_names[CM_COUNTER_MAX] = {
 #define X(name, rule) #name,
     CM_COUNTERS(X)
@@ -53,17 +65,17 @@ struct cm *cm_create(const struct cm_params *params)
         return NULL;
     struct cm_params *p = &cm->params;
     *p = *params;
-    p->max_conns = or_default(p->max_conns, 65536);
-    p->cm_timeout = (uint8_t)or_default(p->cm_timeout, 18);
-    p->max_retries = (uint8_t)or_default(p->max_retries, 7);
-    p->ack_delay = (uint8_t)or_default(p->ack_delay, 8);
-    p->packet_lifetime = (uint8_t)or_default(p->packet_lifetime, 13);
-    p->max_mtu = (uint8_t)or_default(p->max_mtu, 5);
-    p->max_rd_atomic = (uint8_t)or_default(p->max_rd_atomic, 16);
+    p->max_conns = or_default(p->max_conns, MAX_CONNS_DEFAULT);
+    p->cm_timeout = (uint8_t)or_default(p->cm_timeout, CM_TIMEOUT_DEFAULT);
+    p->max_retries = (uint8_t)or_default(p->max_retries, MAX_RETRIES_DEFAULT);
+    p->ack_delay = (uint8_t)or_default(p->ack_delay, ACK_DELAY_DEFAULT);
+    p->packet_lifetime = (uint8_t)or_default(p->packet_lifetime, PACKET_LIFETIME_DEFAULT);
+    p->max_mtu = (uint8_t)or_default(p->max_mtu, MAX_MTU_DEFAULT);
+    p->max_rd_atomic = (uint8_t)or_default(p->max_rd_atomic, MAX_RD_ATOMIC_DEFAULT);
     if (!p->timewait_ns)
-        p->timewait_ns = 1000000000;
+        p->timewait_ns = TIMEWAIT_DEFAULT_NS;
 
-    uint32_t buckets = 1024;
+    uint32_t buckets = BUCKETS_MIN;
     while (buckets < p->max_conns / 4)
         buckets *= 2;
     cm->bucket_mask = buckets - 1;

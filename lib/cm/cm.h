@@ -34,7 +34,7 @@ struct cm_params {
     uint8_t max_retries;     /* 0 = 7 */
     uint8_t ack_delay;       /* local CA ACK delay exponent; 0 = 8 (ACK-04) */
     uint8_t packet_lifetime; /* exponent; 0 = 13 */
-    uint8_t max_mtu;         /* largest path MTU that this port accepts, enum 1..5 (CM-12) */
+    uint8_t max_mtu;         /* largest path MTU accepted here, enum 1..5; 0 = 5 (CM-12) */
     uint8_t max_rd_atomic;   /* limit of what cm_accept and cm_connect offer; 0 = 16 */
     bool lenient_addr;       /* accept a REQ whose IP header is not its packet's source (CM-04) */
     uint64_t timewait_ns;    /* least time in TIMEWAIT; 0 = 1 s (CM-26) */
