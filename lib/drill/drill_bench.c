@@ -259,14 +259,7 @@ static bool configure_pkeys(struct drill_run *run, const struct drill_stmt *st)
 static bool configure_cc(struct drill_run *run, const struct drill_stmt *st)
 {
     const struct drill_arg *a = drill_arg(st, DEV_CC);
-    struct cc_conf cc;
-    char err[160];
-    if (!a)
-        return true;
-    if (cc_conf_parse(&cc, a->v.name, err, sizeof(err)) < 0)
-        return drill_end(run, DRILL_WRONG, st, "cc: %s", err);
-    run->ep.cc = cc;
-    return true;
+    return !a || drill_cc(run, st, a, &run->ep.cc);
 }
 
 static bool configure(struct drill_run *run, const struct drill_stmt *st)

@@ -182,6 +182,9 @@ bool drill_one(struct drill_run *run, const struct drill_stmt *st, const struct 
 /* The number of a field, or `otherwise` when the statement lacks it. */
 bool drill_number(struct drill_run *run, const struct drill_stmt *st, int id, uint64_t otherwise,
                   uint64_t *out);
+/* The congestion control that a field names. */
+bool drill_cc(struct drill_run *run, const struct drill_stmt *st, const struct drill_arg *a,
+              struct cc_conf *out);
 /* `len` octets of data; `from` = what of a stream or region is meant by default. */
 bool drill_octets(struct drill_run *run, const struct drill_stmt *st, const struct drill_data *d,
                   uint64_t from, uint8_t *out, uint32_t len);

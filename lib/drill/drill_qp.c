@@ -147,11 +147,10 @@ static bool cc_of(struct drill_run *run, const struct drill_stmt *st, struct dri
 {
     const struct drill_arg *a = drill_arg(st, QPF_CC);
     struct cc_conf cc;
-    char err[160];
     if (!a)
         return true;
-    if (cc_conf_parse(&cc, a->v.name, err, sizeof(err)) < 0)
-        return drill_end(run, DRILL_WRONG, st, "cc: %s", err);
+    if (!drill_cc(run, st, a, &cc))
+        return false;
     int rc = engine_qp_set_cc(run->e, qp->qp, &cc, run->now);
     return !rc || drill_end(run, DRILL_WRONG, st, "cc: %s", strerror(-rc));
 }

@@ -181,6 +181,15 @@ bool drill_number(struct drill_run *run, const struct drill_stmt *st, int id, ui
     }
 }
 
+bool drill_cc(struct drill_run *run, const struct drill_stmt *st, const struct drill_arg *a,
+              struct cc_conf *out)
+{
+    char err[160];
+    if (cc_conf_parse(out, a->v.name, err, sizeof(err)) == 0)
+        return true;
+    return drill_end(run, DRILL_WRONG, st, "cc: %s", err);
+}
+
 bool drill_fits(struct drill_run *run, const struct drill_stmt *st, const struct drill_value *v,
                 enum drill_role role, uint64_t got, uint64_t mask, bool *fits)
 {

@@ -239,6 +239,8 @@ static const struct {
     {SETUP "recv A into M,4G\n", DRILL_WRONG, 4, "at most 32 bits of length", ""},
     {"device window 15\n", DRILL_WRONG, 1, "window: 15, the least is 16", ""},
     {"device window 0\n", DRILL_WRONG, 1, "window: 0, the least is 16", ""},
+    {"device cc \"dcqn\"\n", DRILL_WRONG, 1, "cc: dcqn: no such congestion control", ""},
+    {SETUP "qp B rc cc \"dcqcn,g=2\"\n", DRILL_WRONG, 4, "cc: g=2: want", ""},
     {"device pkey 1 pkey 2 pkey 3 pkey 4 pkey 5\n", DRILL_WRONG, 1, "the table has 4 entries", ""},
     {SETUP "< ack patch bth+1 256\n", DRILL_WRONG, 4, "0x100 is no octet", ""},
     {SETUP "fill M fill 256\n", DRILL_WRONG, 4, "0x100 is no octet", ""},
