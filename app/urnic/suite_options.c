@@ -10,13 +10,18 @@
 #include "cli.h"
 #include "suite.h"
 
+/* Unless the user says something else. */
+#define CNP_INTERVAL_NS 50000u
+#define SETTLE_NS       1000000000u
+#define LIMIT_NS        10000000000u
+
 void suite_options_init(struct suite_options *o)
 {
     *o = (struct suite_options){.timeout = -1,
                                 .retry = -1,
-                                .cnp_interval = 50000,
-                                .settle = 1000000000,
-                                .limit = 10000000000,
+                                .cnp_interval = CNP_INTERVAL_NS,
+                                .settle = SETTLE_NS,
+                                .limit = LIMIT_NS,
                                 .seed = 1};
 }
 

@@ -22,6 +22,7 @@
 
 #define WORKER_SERVICE_NS (5 * CLOCK_MS)   /* how often slow things are looked after, when awake */
 #define WORKER_NAP_MAX_NS (100 * CLOCK_MS) /* ... and asleep */
+#define WORKER_BLIND_NS   (50 * CLOCK_US)  /* ... where a port has no way to wake us */
 #define WORKER_OWED_NS    (1 * CLOCK_MS)   /* retry of events that a full socket refused */
 #define WORKER_LINGER_NS  (60 * CLOCK_US)  /* poll on for so long after the last work, then block */
 #define WORKER_CROWD_MIN  (8 * CLOCK_MS)   /* then block instead of yielding, for a while ... */
@@ -408,7 +409,7 @@ static void worker_idle(struct worker *w, uint64_t since, uint64_t now)
     } else if (worker_can_block(w)) {
         worker_block(w);
     } else {
-        struct timespec nap = {.tv_nsec = 50 * (long)CLOCK_US};
+        struct timespec nap = {.tv_nsec = (long)WORKER_BLIND_NS};
         nanosleep(&nap, NULL);
     }
 }
