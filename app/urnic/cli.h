@@ -53,11 +53,12 @@ bool cli_option(int c, const struct cli_command *cmd, int *status);
 /* "64", "64K", "1M", "2G": powers of 1024. -1 with a message naming the option on bad text or a
  * value outside [min, max]. */
 int cli_size(const char *option, const char *text, uint64_t min, uint64_t max, uint64_t *out);
-/* A plain number, decimal or 0x... */
+/* A plain number, decimal or 0x...; else as cli_size. */
 int cli_number(const char *option, const char *text, uint64_t min, uint64_t max, uint64_t *out);
-/* Seconds, fractions allowed, as ns. */
+/* Seconds, fractions allowed, 0.000001 to 1000000, as ns. -1 with a message. */
 int cli_seconds(const char *option, const char *text, uint64_t *ns);
-/* "HOST" or "HOST:PORT" or "[v6]:PORT", not of a group. */
+/* "HOST" or "HOST:PORT" or "[v6]:PORT", not of a group. *port stays as it is where there is none;
+ * -1 with a message. */
 int cli_host(const char *text, char *host, size_t size, uint16_t *port);
 
 /* "12.3 MiB", "9.81 Gb/s", "1.50 ms" in `buf`, which is returned; 32 octets are enough. */
@@ -101,8 +102,9 @@ void cli_progress(struct cli_progress *p, uint64_t done, const char *note);
 /* The last look, and the end of the line. */
 void cli_progress_end(struct cli_progress *p, uint64_t done, const char *note);
 
-/* Set by SIGINT or SIGTERM after cli_catch_signals(): finish and print what there is. */
+/* Not 0 once SIGINT or SIGTERM has come: finish, and print what there is. */
 extern volatile int cli_stop;
+/* From now on the first of these signals only sets cli_stop; another one ends the program. */
 void cli_catch_signals(void);
 
 #endif

@@ -127,9 +127,14 @@ enum {
     {"list", no_argument, NULL, SUITE_LIST},                                                       \
     {"verbose", no_argument, NULL, SUITE_VERBOSE}
 /* clang-format on */
-int suite_option(int c, const char *arg, struct suite_options *o);
-int suite_options_done(struct suite_options *o);
+/* As they are when the user says nothing. */
 void suite_options_init(struct suite_options *o);
+/* Take an option of SUITE_OPTIONS; `arg`, its value, has to stay. CLI_OK, or CLI_USAGE with a
+ * message. */
+int suite_option(int c, const char *arg, struct suite_options *o);
+/* When all have been taken: make the commands of --end-a and --end-b. CLI_OK, or another CLI_* with
+ * a message. */
+int suite_options_done(struct suite_options *o);
 void suite_options_free(struct suite_options *o);
 
 /* Run the cases over an open bump, print the report card. `capture` gets all frames; NULL = none.

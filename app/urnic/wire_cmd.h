@@ -29,6 +29,7 @@ struct wire_ticker {
     uint64_t frames[BUMP_DIRS], octets[BUMP_DIRS];
     bool on, drawn;
 };
+/* Draw the line anew, once a second at most; nothing while t->on is false. */
 void wire_tick(struct wire_ticker *t, const struct wire_job *j, uint64_t now);
 
 /* At the end: text on stderr, JSON on stdout. */

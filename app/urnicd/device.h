@@ -83,23 +83,25 @@ int device_open(struct device **out, const struct config_device *conf, unsigned 
 /* The worker doesn't run any more, and no context is open on it. */
 void device_close(struct device *d);
 
-/* One round on the worker. They return how much there was to do (0 = idle). */
+/* One round on the worker: what has come, what is due, what there is to send. They return how much
+ * there was to do (0 = idle). */
 unsigned device_rx(struct device *d, uint64_t now);
+unsigned device_timers(struct device *d, uint64_t now);
+unsigned device_tx(struct device *d, uint64_t now);
 /* engine_hooks.copies, with the device as its argument. */
 void device_rx_copies(void *device, const struct engine_copy *copies, unsigned n);
 /* Is there nothing to send that anybody waits for (acknowledgements can wait for an answer)? */
 bool device_can_wait(const struct device *d);
-unsigned device_tx(struct device *d, uint64_t now);
 /* Send the one WRITE that is an answer to what has just been received: before, not together with,
  * its acknowledgement, which takes as long to make and to read. device_tx comes next. */
 unsigned device_tx_first(struct device *d, uint64_t now);
-unsigned device_timers(struct device *d, uint64_t now);
 /* The next time at which device_timers or the port has something to do; UINT64_MAX = none. */
 uint64_t device_deadline(struct device *d, uint64_t now);
 /* Every few ms: link state, the port's own upkeep, neighbours. */
 void device_service(struct device *d, uint64_t now);
 
-/* Change the addresses; on the worker. -EEXIST, -ENOENT, -ENOSPC, -EPERM. */
+/* Add an address; take one away. On the worker. 0; -EEXIST it is one of ours, -ENOSPC; -ENOENT it
+ * isn't, -EPERM it can't go: it is the link-local one of the MAC. */
 int device_addr_add(struct device *d, const struct config_addr *a);
 int device_addr_del(struct device *d, const struct wire_addr *ip, uint64_t now);
 /* Tell the port which addresses are ours; the two above do that. */

@@ -75,11 +75,12 @@ void request_serve(struct request *r);
 /* Close the descriptors that came with the message and that nobody has taken. */
 void request_close_fds(struct request *r);
 
+/* Make the answer `len` octets long, IPC_MSG_MAX at most, all zero; returns where it is. */
+void *request_reply(struct request *r, size_t len);
 /* The message as its struct, and the answer's struct zeroed. */
 #define request_in(r, type)  ((const type *)(const void *)(r)->in)
 #define request_out(r, type) ((type *)request_reply((r), sizeof(type)))
-void *request_reply(struct request *r, size_t len);
-/* Send a descriptor with the answer. */
+/* Send a descriptor with the answer, IPC_FD_MAX at most; close_after: it is ours no more. */
 void request_reply_fd(struct request *r, int fd, bool close_after);
 
 /* A channel of this kind for the client: our end in *ours, its own goes with the answer. -EDQUOT it

@@ -123,9 +123,9 @@ const char *cm_attr_name(unsigned attr);
 /* A reject reason in words, all of CM-29. */
 const char *cm_rej_name(unsigned reason);
 
-/* ServiceID of an IP port (CM-01). ps: 0x0106 TCP, 0x0111 UDP. */
 #define CM_PS_TCP 0x0106u
 #define CM_PS_UDP 0x0111u
+/* ServiceID of an IP port (CM-01). ps: CM_PS_*. */
 uint64_t cm_service_id(unsigned ps, uint16_t port);
 
 /* The IP header before the consumer's private data (CM-02). unpack: -EPROTO bad version. */

@@ -65,6 +65,7 @@ static inline uint64_t sim_heap_first(const struct sim_heap *h)
 {
     return h->n ? h->due[0].at : SIM_NEVER;
 }
+/* Frees the heap's own memory; events are their owners'. */
 void sim_heap_free(struct sim_heap *h);
 
 /* ---- by time, then order of scheduling ---- */

@@ -12,11 +12,14 @@
 /* The length of a frame follows from its number, too. */
 typedef uint32_t (*length_fn)(uint32_t number);
 
+/* The monotonic clock's time. */
 uint64_t now_ns(void);
 
+/* Make frame `number`, `len` octets at f. */
 void frame_fill(uint8_t *f, uint32_t len, uint32_t number);
 /* Is it one of ours? Other frames (a kernel's on a veth) are to be ignored. */
 bool frame_ours(const struct io_frame *f);
+/* It must be what frame_fill has made. */
 void frame_check(const struct io_frame *f, uint32_t number, uint32_t len);
 
 /* Send up to `max` frames from `number` on; returns how many the port took. */

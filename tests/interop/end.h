@@ -81,9 +81,11 @@ int end_qp(struct end *e, unsigned q, int type, uint32_t *qpn);
 /* RESET to RTS by hand, or not quite so far. Datagrams only need sq_psn and qkey. */
 int end_join(struct end *e, unsigned q, const struct end_path *path);
 int end_modify(struct end *e, unsigned q, int state);
+/* Its state, or -errno. */
 int end_state(struct end *e, unsigned q);
 int end_destroy(struct end *e, unsigned q);
 
+/* Post work: a receive into [off, off + len) of the region (lkey 0: its own); what goes out. */
 int end_recv(struct end *e, unsigned q, uint64_t id, uint32_t off, uint32_t len, uint32_t lkey);
 int end_send(struct end *e, unsigned q, const struct end_work *w);
 /* 1 and a completion, 0 when there is none, -errno. */

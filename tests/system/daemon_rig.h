@@ -49,6 +49,8 @@ struct end {
     (URNIC_ACCESS_LOCAL_WRITE | URNIC_ACCESS_REMOTE_WRITE | URNIC_ACCESS_REMOTE_READ |             \
      URNIC_ACCESS_REMOTE_ATOMIC)
 
+/* A client of this device, with `size` octets of memory that may be used in every way (END_ACCESS),
+ * a CQ and a channel for its events. */
 void end_open(struct end *e, const struct rig *r, const char *device, size_t size);
 /* A queue pair of this type in RESET. */
 void end_qp(struct end *e, enum urnic_qp_type type);
@@ -83,6 +85,7 @@ int rig_request(const struct rig *r, const void *msg, size_t len, int fd, void *
 /* A counter of a device by its name. */
 uint64_t rig_counter(const struct rig *r, const char *device, const char *name);
 
+/* The monotonic clock's time. */
 uint64_t rig_now_ms(void);
 
 #endif

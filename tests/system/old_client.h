@@ -57,6 +57,7 @@ struct old_msg {
     unsigned nfd;
 };
 
+/* Numbers in host order at an offset of the message. */
 uint32_t old_get32(const struct old_msg *m, size_t off);
 uint64_t old_get64(const struct old_msg *m, size_t off);
 void old_put32(struct old_msg *m, size_t off, uint32_t v);

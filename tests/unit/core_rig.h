@@ -73,6 +73,7 @@ struct rig {
     struct engine_frame last; /* of the last rig_rx */
 };
 
+/* An engine with memory, queues and a queue pair, as `o` wants them. */
 struct rig *rig_new(const struct rig_opts *o);
 void rig_free(struct rig *r);
 /* Both have sent the same packets, payload included, but for IP ids, which a slot that was filled

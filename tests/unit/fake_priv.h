@@ -106,7 +106,10 @@ struct fake {
     struct obj *newest_qp;
 };
 
+/* A new object of the connection; its handle in *handle. One too many ends
+ * the test. */
 struct obj *obj_new(struct conn *c, enum kind kind, uint32_t *handle);
+/* NULL = no such handle of this kind. */
 struct obj *obj_get(struct conn *c, uint32_t handle, enum kind kind);
 int qp_modify(struct conn *c, const struct ipc_qp_modify *r);
 
