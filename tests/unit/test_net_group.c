@@ -5,20 +5,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include "net.h"
-#include "unit.h"
-#include "wire_bytes.h"
-#include "wire_csum.h"
+#include "net_rig.h"
 
-static const uint8_t our_mac[6] = {0x02, 0, 0, 0, 0, 0x01};
 static uint8_t f[NET_TX_MAX];
-
-static struct wire_addr addr(const char *s)
-{
-    struct wire_addr a;
-    ck_assert_msg(wire_addr_parse(s, &a) == 0, "%s", s);
-    return a;
-}
 
 /* A port at 10.0.0.1/24 that has sent its announcements. */
 static struct net_port *port_new(void)

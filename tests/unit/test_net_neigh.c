@@ -6,23 +6,13 @@
 #include <errno.h>
 #include <string.h>
 
-#include "net_port.h"
-#include "unit.h"
-#include "wire_bytes.h"
+#include "net_rig.h"
 
 #define MS NET_NS_PER_MS
 
 static const uint8_t mac_a[6] = {2, 0, 0, 0, 0, 0xA};
 static const uint8_t mac_b[6] = {2, 0, 0, 0, 0, 0xB};
 static const uint8_t mac_c[6] = {2, 0, 0, 0, 0, 0xC};
-static const uint8_t all_mac[6] = {0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF};
-
-static struct wire_addr addr(const char *s)
-{
-    struct wire_addr a;
-    ck_assert_msg(wire_addr_parse(s, &a) == 0, "%s", s);
-    return a;
-}
 
 static void drain(struct net_port *p)
 {
