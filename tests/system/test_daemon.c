@@ -7,7 +7,6 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "client.h"
@@ -350,179 +349,6 @@ START_TEST(accepts_who_is_still_there)
     ck_assert_int_eq(urnic_close_conn(conn), 0);
     ck_assert_int_eq(urnic_close_conn(p.conn), 0);
     ck_assert_int_eq(urnic_close_listener(p.listener), 0);
-    pair_down();
-}
-END_TEST
-
-/* ---- datagrams ---- */
-
-static void send_datagram_keyed(const char *ip, uint64_t wr_id, uint32_t qkey)
-{
-    /* As libraries do that leave the MAC to the daemon: all zeros. */
-    struct urnic_ah ah = {.ctx = a.ctx, .av = {.sgid_index = 3, .hop_limit = 64}};
-    struct urnic_sge sge = {(uintptr_t)a.mem, 64, a.mr->lkey};
-    struct urnic_send_wr wr = {
-        .wr_id = wr_id,
-        .sg_list = &sge,
-        .num_sge = 1,
-        .opcode = URNIC_WR_SEND,
-        .send_flags = URNIC_SEND_SIGNALED,
-        .ud = {.ah = &ah, .remote_qpn = urnic_qp_num(b.qp), .remote_qkey = qkey},
-    };
-    const struct urnic_send_wr *bad;
-
-    memset(ah.av.dgid + 10, 0xFF, 2);
-    inet_pton(AF_INET, ip, ah.av.dgid + 12);
-    ck_assert_int_eq(urnic_post_send(a.qp, &wr, &bad), 0);
-}
-
-static void send_datagram(const char *ip, uint64_t wr_id)
-{
-    send_datagram_keyed(ip, wr_id, 0x11);
-}
-
-/* KEY-06: a datagram with another Q_Key is lost, and an attribute of the port counts it. */
-START_TEST(datagrams_with_another_key)
-{
-    struct urnic_port_attr port;
-
-    rig_start_pair(&rig, "");
-    end_open(&a, &rig, "urn0", SIZE);
-    end_open(&b, &rig, "urn1", SIZE);
-    end_datagrams(&a);
-    end_datagrams(&b);
-    ck_assert_int_eq(end_post_recv(&b, 0, 1024, 100), 0);
-    send_datagram_keyed("10.0.0.2", 1, 0x12);
-    send_datagram_keyed("10.0.0.2", 2, 0x13);
-    send_datagram("10.0.0.2", 3);
-    end_expect(&b, URNIC_WC_SUCCESS, 100);
-    ck_assert_int_eq(urnic_query_port(b.ctx, &port), 0);
-    ck_assert_uint_eq(port.qkey_viol_cntr, 2);
-    ck_assert_uint_eq(port.bad_pkey_cntr, 0);
-    ck_assert_int_eq(urnic_query_port(a.ctx, &port), 0);
-    ck_assert_uint_eq(port.qkey_viol_cntr, 0);
-    for (uint64_t i = 1; i <= 3; i++)
-        end_expect(&a, URNIC_WC_SUCCESS, i);
-    pair_down();
-}
-END_TEST
-
-/* WIRE-07 UD-13: a datagram for a neighbour whose MAC nobody knows yet waits until it is known, and
- * those behind it stay behind it; one for a host that isn't there is lost like any other. */
-START_TEST(datagrams_to_strangers)
-{
-    rig_start_pair(&rig, "");
-    end_open(&a, &rig, "urn0", SIZE);
-    end_open(&b, &rig, "urn1", SIZE);
-    end_datagrams(&a);
-    end_datagrams(&b);
-    for (uint64_t i = 0; i < 4; i++)
-        ck_assert_int_eq(end_post_recv(&b, 4096 * i, 1024, 100 + i), 0);
-    send_datagram("10.0.0.2", 1);
-    send_datagram("10.0.0.2", 2);
-    end_expect(&a, URNIC_WC_SUCCESS, 1);
-    end_expect(&a, URNIC_WC_SUCCESS, 2);
-    end_expect(&b, URNIC_WC_SUCCESS, 100);
-    end_expect(&b, URNIC_WC_SUCCESS, 101);
-    send_datagram("10.0.0.77", 3);
-    send_datagram("10.0.0.2", 4);
-    end_expect(&a, URNIC_WC_SUCCESS, 3);
-    end_expect(&a, URNIC_WC_SUCCESS, 4);
-    end_expect(&b, URNIC_WC_SUCCESS, 102);
-    send_datagram("10.0.0.78", 5); /* destroyed while it waits */
-    pair_down();
-}
-END_TEST
-
-/* A receive that the worker has seen: two requests take it through a whole round. Datagrams that
- * come earlier are lost. */
-static void post_recv_seen(uint64_t wr_id)
-{
-    ck_assert_int_eq(end_post_recv(&b, 0, 1024, wr_id), 0);
-    state_of(b.qp);
-    state_of(b.qp);
-}
-
-/* UD-11 CM-35: a queue pair joins groups by its id, hears what is sent to them, and hears no more
- * when it has left. */
-START_TEST(groups)
-{
-    static const char *const names[] = {"239.1.2.3", "ff15::7"};
-    struct urnic_qp_init_attr init = {
-        .cap = {.max_send_wr = 4, .max_recv_wr = 8, .max_send_sge = 1, .max_recv_sge = 1},
-        .qp_type = URNIC_QPT_UD,
-    };
-    struct urnic_cm_channel *ca, *cb;
-    struct urnic_cm_id *ia, *ib;
-    struct urnic_cm_event ev;
-    struct urnic_ah *ah;
-
-    rig_start_pair(&rig, "");
-    end_open(&a, &rig, "urn0", SIZE);
-    end_open(&b, &rig, "urn1", SIZE);
-    ck_assert_int_eq(urnic_create_cm_channel(a.ctx, &ca), 0);
-    ck_assert_int_eq(urnic_create_cm_channel(b.ctx, &cb), 0);
-    ck_assert_int_eq(urnic_create_id(ca, URNIC_PS_UDP, NULL, &ia), 0);
-    ck_assert_int_eq(urnic_create_id(cb, URNIC_PS_UDP, NULL, &ib), 0);
-    init.send_cq = init.recv_cq = a.cq;
-    ck_assert_int_eq(urnic_create_id_qp(ia, a.pd, &init, &a.qp), 0);
-    init.send_cq = init.recv_cq = b.cq;
-    ck_assert_int_eq(urnic_create_id_qp(ib, b.pd, &init, &b.qp), 0);
-    for (uint64_t i = 0; i < 2; i++) {
-        struct sockaddr_in v4 = {.sin_family = AF_INET};
-        struct sockaddr_in6 v6 = {.sin6_family = AF_INET6};
-        const struct sockaddr *group = i ? (struct sockaddr *)&v6 : (struct sockaddr *)&v4;
-        struct urnic_sge sge = {(uintptr_t)a.mem, 64, a.mr->lkey};
-        struct urnic_send_wr wr = {.sg_list = &sge,
-                                   .num_sge = 1,
-                                   .opcode = URNIC_WR_SEND,
-                                   .send_flags = URNIC_SEND_SIGNALED};
-        const struct urnic_send_wr *bad;
-
-        ck_assert_int_eq(inet_pton(i ? AF_INET6 : AF_INET, names[i],
-                                   i ? (void *)&v6.sin6_addr : (void *)&v4.sin_addr),
-                         1);
-        ck_assert_int_eq(urnic_join_multicast(ib, group), 0);
-        ck_assert_int_eq(urnic_join_multicast(ib, group), -EADDRINUSE);
-        ck_assert_int_eq(urnic_join_multicast(ia, group), 0);
-        await_cm(cb, URNIC_CM_MULTICAST_JOIN);
-        ck_assert_int_eq(urnic_get_cm_event(ca, &ev), 0);
-        ck_assert_int_eq(ev.event, URNIC_CM_MULTICAST_JOIN);
-        ck_assert_uint_eq(ev.qp_num, 0xFFFFFF);
-        ck_assert_int_eq(urnic_create_ah(a.pd, &ev.ah, &ah), 0);
-        wr.ud.ah = ah;
-        wr.ud.remote_qpn = ev.qp_num;
-        wr.ud.remote_qkey = ev.qkey;
-        post_recv_seen(10);
-        wr.wr_id = 1;
-        ck_assert_int_eq(urnic_post_send(a.qp, &wr, &bad), 0);
-        end_expect(&a, URNIC_WC_SUCCESS, 1);
-        end_expect(&b, URNIC_WC_SUCCESS, 10);
-        /* Left: the datagram that follows finds the other group's member only. */
-        ck_assert_int_eq(urnic_leave_multicast(ib, group), 0);
-        ck_assert_int_eq(urnic_leave_multicast(ib, group), -EINVAL);
-        post_recv_seen(11);
-        ck_assert_int_eq(urnic_post_send(a.qp, &wr, &bad), 0);
-        end_expect(&a, URNIC_WC_SUCCESS, 1);
-        for (uint64_t until = rig_now_ms() + 5000;
-             rig_counter(&rig, "urn1", "rx_mcast_no_group") != i + 1;)
-            ck_assert_msg(rig_now_ms() < until, "nobody has dropped it");
-        ck_assert_int_eq(urnic_join_multicast(ib, group), 0);
-        await_cm(cb, URNIC_CM_MULTICAST_JOIN);
-        sge.length = 100;
-        ck_assert_int_eq(urnic_post_send(a.qp, &wr, &bad), 0);
-        end_expect(&a, URNIC_WC_SUCCESS, 1);
-        struct urnic_wc wc;
-        end_wait(&b, &wc, 10000);
-        ck_assert_uint_eq(wc.wr_id, 11);
-        ck_assert_uint_eq(wc.byte_len, 40 + 100); /* the one of 64 octets went by */
-        ck_assert_int_eq(urnic_destroy_ah(ah), 0);
-    }
-    ck_assert_int_eq(urnic_destroy_ep(ia), 0);
-    ck_assert_int_eq(urnic_destroy_ep(ib), 0);
-    a.qp = b.qp = NULL;
-    ck_assert_int_eq(urnic_destroy_cm_channel(ca), 0);
-    ck_assert_int_eq(urnic_destroy_cm_channel(cb), 0);
     pair_down();
 }
 END_TEST
@@ -898,9 +724,6 @@ static Suite *suite(void)
     tcase_add_test(t, queue_pairs_go_with_connections);
     tcase_add_loop_test(t, gone_before_accepted, 0, 2);
     tcase_add_test(t, accepts_who_is_still_there);
-    tcase_add_test(t, datagrams_with_another_key);
-    tcase_add_test(t, datagrams_to_strangers);
-    tcase_add_test(t, groups);
     tcase_add_test(t, moderated_events);
     tcase_add_test(t, solicited_events);
     tcase_add_test(t, link_down);
