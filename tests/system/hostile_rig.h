@@ -7,8 +7,12 @@
 #define URNIC_HOSTILE_RIG_H
 
 #include <check.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -52,6 +56,21 @@ static inline void transfer(unsigned rounds)
         ck_assert(memcmp(a.mem, b.mem, CHUNK) == 0);
         ck_assert(b.mem[CHUNK] == 0);
     }
+}
+
+/* The same dice in each run, but for those of $HOSTILE_SEED. */
+static inline uint32_t rng(void)
+{
+    static uint64_t s;
+
+    if (s == 0) {
+        const char *seed = getenv("HOSTILE_SEED");
+        s = 88172645463325252ull ^ (seed ? strtoull(seed, NULL, 0) << 8 : 0);
+    }
+    s ^= s << 13;
+    s ^= s >> 7;
+    s ^= s << 17;
+    return (uint32_t)(s >> 16);
 }
 
 /* A child that runs fn until it is killed (or ends by itself: then with _exit(0)). */
@@ -123,6 +142,45 @@ static inline void hostile_pair(void)
     end_qp(&x, URNIC_QPT_RC);
     end_qp(&y, URNIC_QPT_RC);
     end_connect(&x, &y);
+}
+
+/* A region of x or y in an object that the caller may cut off; its descriptor. */
+static inline int foreign(struct end *e, struct urnic_mr **mr)
+{
+    int fd = memfd_create("foreign", MFD_CLOEXEC);
+
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(ftruncate(fd, SIZE), 0);
+    ck_assert_int_eq(urnic_reg_mr_fd(e->pd, fd, 0, SIZE, 0x10000, END_ACCESS, mr), 0);
+    return fd;
+}
+
+/* Cuts and punches memory in the middle of transfers, for ever. */
+static inline void truncates(void)
+{
+    for (;;) {
+        struct urnic_mr *mr;
+        hostile_pair();
+        int fd = foreign(&y, &mr);
+        for (unsigned i = 0; i < 20; i++) {
+            struct urnic_wc wc[8];
+            end_post(&x, URNIC_WR_RDMA_WRITE, 0, CHUNK, 0x10000, mr->rkey, i);
+            end_post(&x, URNIC_WR_RDMA_READ, 0, CHUNK, 0x10000, mr->rkey, i);
+            (void)!fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, SIZE / 2);
+            (void)!ftruncate(fd, rng() % SIZE);
+            if (i % 4 == 0) /* long enough for a worker to see it */
+                usleep(200);
+            (void)!ftruncate(fd, SIZE);
+            urnic_poll_cq(x.cq, 8, wc);
+        }
+        urnic_destroy_qp(x.qp);
+        urnic_destroy_qp(y.qp);
+        x.qp = y.qp = NULL;
+        urnic_dereg_mr(mr);
+        close(fd);
+        end_close(&x);
+        end_close(&y);
+    }
 }
 
 #endif
