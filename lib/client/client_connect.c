@@ -114,7 +114,7 @@ static int make_qp(struct urnic_conn *conn, const struct urnic_conn_attr *attr,
     int err = urnic_create_id_qp(conn->id, attr->pd, &init, &conn->qp);
     if (err == 0 && prepare != NULL)
         err = prepare(arg, conn->qp);
-    return err;
+    return err > 0 ? -err : err; /* as the functions of libibverbs say it */
 }
 
 static void keep_private_data(struct urnic_conn *conn, const struct urnic_cm_event *ev)
@@ -239,7 +239,7 @@ static int64_t handshake_deadline(int64_t deadline)
     return deadline < 0 || deadline > least ? deadline : least;
 }
 
-/* -ECONNABORTED: the peer has given up. -EPROTOTYPE: it asks for another type of queue pair. */
+/* 1: the peer has given up, or asks for another type of queue pair. */
 static int accept_steps(struct urnic_conn *conn, int64_t deadline,
                         const struct urnic_conn_attr *attr,
                         int (*prepare)(void *arg, struct urnic_qp *qp), void *arg)
@@ -251,12 +251,14 @@ static int accept_steps(struct urnic_conn *conn, int64_t deadline,
         return err;
     }
     err = urnic_accept(conn->id, &attr->param);
+    if (err == -ECONNABORTED || err == -EPROTOTYPE)
+        return 1;
     if (err == 0)
         err = wait_event(conn->channel, handshake_deadline(deadline), &ev);
-    return err == 0 && ev.event != URNIC_CM_ESTABLISHED ? -ECONNABORTED : err;
+    return err == 0 && ev.event != URNIC_CM_ESTABLISHED ? 1 : err;
 }
 
-/* The connection of one request. */
+/* The connection of one request; 1 as above. */
 static int accept_request(struct urnic_context *ctx, const struct urnic_cm_event *request,
                           int64_t deadline, const struct urnic_conn_attr *attr,
                           int (*prepare)(void *arg, struct urnic_qp *qp), void *arg,
@@ -274,7 +276,7 @@ static int accept_request(struct urnic_context *ctx, const struct urnic_cm_event
         client_cm_move(conn->id, conn->channel);
         err = accept_steps(conn, deadline, attr, prepare, arg);
     }
-    if (err < 0) {
+    if (err != 0) {
         urnic_close_conn(conn);
         return err;
     }
@@ -296,7 +298,7 @@ int urnic_accept_conn(struct urnic_listener *l, struct urnic_conn_attr *attr,
             continue;
         if (err == 0)
             err = accept_request(l->ctx, &ev, deadline, attr, prepare, arg, out);
-        if (err != -ECONNABORTED && err != -EPROTOTYPE)
+        if (err <= 0)
             return err;
     }
 }

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -478,6 +479,44 @@ START_TEST(listens_unbound)
 }
 END_TEST
 
+static int said; /* by `prepare` */
+
+static int prepare_in_vain(void *arg, struct urnic_qp *qp)
+{
+    (void)arg, (void)qp;
+    return said;
+}
+
+/* CM-35: where `prepare` fails there is no connection, whatever it says, and whether it says it
+ * as we do or as libibverbs does; a peer is refused. */
+START_TEST(prepares_in_vain)
+{
+    static const int answers[] = {-ENOBUFS, ENOMEM, -ECONNABORTED, EPROTOTYPE};
+    struct urnic_conn_attr attr;
+    struct urnic_listener *l;
+    struct urnic_conn *here, *there;
+    pthread_t thread;
+    void *rc;
+
+    rig_open_pair(&rig, "", &a, &b, SIZE);
+    ck_assert_int_eq(urnic_listen_addr(b.ctx, NULL, PORT, 0, &l), 0);
+    for (unsigned i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
+        said = answers[i];
+        attr = end_conn_attr(&a, 5000);
+        ck_assert_int_eq(
+            urnic_connect_addr(a.ctx, "10.0.0.2", PORT, &attr, prepare_in_vain, NULL, &there),
+            -abs(said));
+        ck_assert_int_eq(pthread_create(&thread, NULL, connect_one, &there), 0);
+        attr = end_conn_attr(&b, 5000);
+        ck_assert_int_eq(urnic_accept_conn(l, &attr, prepare_in_vain, NULL, &here), -abs(said));
+        pthread_join(thread, &rc);
+        ck_assert_int_eq((intptr_t)rc, -ECONNREFUSED);
+    }
+    ck_assert_int_eq(urnic_close_listener(l), 0);
+    rig_close_pair(&rig, &a, &b);
+}
+END_TEST
+
 /* QP-05: what the connection does to a queue pair that its owner has reset meanwhile is nothing,
  * whenever the event is got. */
 START_TEST(stays_reset)
@@ -546,6 +585,7 @@ int main(void)
     tcase_add_test(t, rejection_flushes);
     tcase_add_test(t, listens_unbound);
     tcase_add_test(t, stays_reset);
+    tcase_add_test(t, prepares_in_vain);
     tcase_add_test(t, hung_up_by_itself);
     suite_add_tcase(s, t);
     return unit_run(s);

@@ -195,7 +195,8 @@ struct urnic_conn {
 };
 
 /* Connect to "192.0.2.1" or "fd00::1". To post receives before the peer can send, do it in
- * `prepare`, which is called (if not NULL) with the new queue pair in INIT; it returns 0 or -errno.
+ * `prepare`, which is called (if not NULL) with the new queue pair in INIT; it returns 0 or
+ * -errno, or errno, as libibverbs' functions do.
  * -EHOSTUNREACH: nobody has that address; -ETIMEDOUT: nobody answers, or the time was over before
  * that was known; -ENETUNREACH: no route to it; -ECONNREFUSED: nobody listens, or rejected;
  * -ECONNABORTED: the peer has accepted and gone; -EINVAL: `ip` is no address or a multicast one,
