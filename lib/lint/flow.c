@@ -92,6 +92,7 @@ static struct lint_flow *make(struct lint *l, const struct wire_addr *src,
         return NULL;
     }
     f->hash = hash;
+    f->recs_octets = &l->recs_octets;
     f->info.src = *src;
     f->info.dst = *dst;
     f->info.dqpn = dqpn;
@@ -132,6 +133,7 @@ unsigned lint_flow_stranger(struct lint *l, const struct wire_pkt *p)
 
 void lint_flow_free(struct lint_flow *f)
 {
+    *f->recs_octets -= f->recs * sizeof(*f->rec);
     free(f->rec);
     free(f->read);
     free(f->held.finding);
@@ -288,13 +290,18 @@ struct lint_rec *lint_rec_at(const struct lint_flow *f, uint32_t psn)
     return r->psn == psn && r->flags ? r : NULL;
 }
 
-/* A larger table, when packets that aren't acknowledged yet would be overwritten. */
+/* A larger table, when packets that aren't acknowledged yet would be overwritten; not if all flows
+ * together would take too much. */
 static void rec_grow(struct lint_flow *f)
 {
     uint32_t n = f->recs ? 2 * f->recs : LINT_RECS_MIN;
+    uint64_t more = (n - f->recs) * sizeof(struct lint_rec);
+    if (f->recs && *f->recs_octets + more > LINT_RECS_OCTETS)
+        return;
     struct lint_rec *r = calloc(n, sizeof(*r));
     if (!r)
         return;
+    *f->recs_octets += more;
     for (uint32_t i = 0; i < f->recs; i++)
         if (f->rec[i].flags)
             r[f->rec[i].psn & (n - 1)] = f->rec[i];

@@ -65,9 +65,10 @@ struct lint_rec {
 #define LINT_R_BROKEN  0x20u /* malformed: it was sent, but nothing else is known */
 #define LINT_UNKNOWN   UINT32_MAX
 
-#define LINT_RECS_MIN 64u
-#define LINT_RECS_MAX 8192u
-#define LINT_READS    256u
+#define LINT_RECS_MIN    64u
+#define LINT_RECS_MAX    8192u
+#define LINT_RECS_OCTETS (1ull << 30) /* of all flows; with less each remembers fewer requests */
+#define LINT_READS       256u
 
 #define LINT_CONTINUED 64u
 
@@ -284,7 +285,8 @@ struct lint_flow {
     uint32_t last;      /* PSN of the packet before */
     uint32_t epoch, first_epoch, msgs;
     struct lint_rec *rec;
-    uint32_t recs; /* a power of two, or 0 */
+    uint32_t recs;         /* a power of two, or 0 */
+    uint64_t *recs_octets; /* of all flows */
     struct lint_read *read;
     uint32_t reads; /* ever begun: the newest is read[(reads - 1) % LINT_READS] */
     uint32_t outstanding;
@@ -428,6 +430,7 @@ struct lint {
     void *report_ctx;
     struct lint_totals totals;
     struct lint_flow **flow; /* by id */
+    uint64_t recs_octets;    /* of what they remember of requests */
     uint32_t room, max_flows;
     struct lint_flow **bucket;
     uint32_t buckets;
