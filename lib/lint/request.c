@@ -343,16 +343,20 @@ static void watch_limit(struct lint_ctx *c)
         return;
     uint32_t n = f->reads < LINT_READS ? f->reads : LINT_READS;
     const struct lint_read *oldest = NULL;
+    uint32_t open = 0, since = 0; /* those before the oldest may have been answered */
     for (uint32_t i = 1; i <= n; i++) {
         const struct lint_read *r = &f->read[(f->reads - i) % LINT_READS];
-        if (r->valid && !r->done && !r->again)
+        open += r->valid && !r->done && !r->late;
+        if (r->valid && !r->done && !r->again) {
             oldest = r;
+            since = open;
+        }
     }
-    if (!oldest)
+    if (!oldest || since < f->read_limit)
         return;
     lint_remember(c, &f->over.wait);
     f->over.psn = oldest->psn;
-    f->over.n = f->outstanding + 1;
+    f->over.n = since + 1;
 }
 
 /* A request has a PSN of a READ's responses (REQ-06). Either the READ's length is wrong or all that

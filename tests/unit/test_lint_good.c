@@ -61,6 +61,23 @@ static const struct step response_late[] = {
      .after = (uint64_t)-5},
     RESP(READ_RESP_ONLY, 101, 8, 2),
     END};
+/* REQ-12: two READs and ATOMICs may be outstanding, and the answer to the first isn't captured,
+ * which has been asked for twice. */
+static const struct step response_missed[] = {
+    {.cm = CM_REQ},
+    {.cm = CM_REP, .from_b = true},
+    {.opcode = RC(READ_REQUEST), .psn = 100, .dma_len = 8},
+    {.opcode = RC(READ_REQUEST), .psn = 100, .dma_len = 8, .after = 5000},
+    {.from_b = true, .opcode = RC(READ_RESP_ONLY), .psn = 100, .len = 8, .gone = true},
+    /* 5 */ {.opcode = RC(FETCH_ADD), .psn = 101},
+    {.opcode = RC(FETCH_ADD), .psn = 102},
+    RESP(ATOMIC_ACK, 101, 0, 2),
+    RESP(ATOMIC_ACK, 102, 0, 3),
+    END};
+static void two_at_once(struct cm_msg *m)
+{
+    m->resp_res = 2;
+}
 #define ANNOUNCED_100                                                                              \
     {.cm = CM_REQ},                                                                                \
     {                                                                                              \
@@ -359,6 +376,7 @@ static const struct row good[] = {
     {"PSN-01 a READ missed", begun_reread, LATER},
     {"PSN-01 reordered", begun_reordered, LATER},
     {"REQ-12 written down too late", response_late, LATER},
+    {"REQ-12 an answer isn't captured", response_missed, 1, .cm = two_at_once},
     {"rc", steps_rc, LATER},
     {"loss", steps_loss, LATER},
     {"rnr", steps_rnr, LATER},
