@@ -307,6 +307,8 @@ struct lint_flow {
     struct lint_mark nak, rnr, fatal;
     struct lint_wait beyond;  /* an answer to what was never seen */
     uint64_t requests_beyond; /* so many had been seen when `beyond` was */
+    bool behind_on;           /* what was sent only then has been answered, */
+    uint32_t behind;          /* with this PSN, before that of `beyond` */
     struct {
         bool on; /* a NAK has asked for what was sent before the capture: */
         uint32_t psn;

@@ -258,14 +258,21 @@ void lint_continued(struct lint *l, struct lint_flow *req, bool end)
         report_continued(l, req, req->reread.n == 1 ? LINT_OPEN : LINT_CONFIRMED);
 }
 
-/* Does this response show that one before it answered what had never arrived? (Behind the answer to
- * a READ it doesn't: no ACK has a READ's PSN.) */
+/* Does this response show that one before it answered what had never arrived? Had it, this would
+ * answer a repetition, with the PSN executed last: no READ's or ATOMIC's, but one and the same. */
 static void judge_beyond(struct lint_ctx *c)
 {
-    struct lint_wait *w = &c->req->beyond;
-    if (!w->on || !(wire_opcodes[w->opcode].flags & WIRE_F_ACK) || !(c->op->flags & WIRE_F_ACK) ||
-        c->where != LINT_W_KNOWN || !c->rec || wire_aeth_kind(c->p.syndrome) != WIRE_AETH_ACK ||
-        wire_psn_diff(c->p.psn, w->psn) >= 0 || c->rec->number <= w->number)
+    struct lint_flow *q = c->req;
+    struct lint_wait *w = &q->beyond;
+    if (!w->on || !(c->op->flags & WIRE_F_ACK) || c->where != LINT_W_KNOWN || !c->rec ||
+        wire_aeth_kind(c->p.syndrome) != WIRE_AETH_ACK || wire_psn_diff(c->p.psn, w->psn) >= 0 ||
+        c->rec->number <= w->number)
+        return;
+    bool ack = wire_opcodes[w->opcode].flags & WIRE_F_ACK, on = q->behind_on;
+    uint32_t behind = q->behind;
+    q->behind_on = true;
+    q->behind = c->p.psn;
+    if (!ack && (!on || wire_psn_diff(c->p.psn, behind) <= 0))
         return;
     c->wait = w;
     c->outcome = LINT_NEVER_SENT;
@@ -295,6 +302,7 @@ static void beyond(struct lint_ctx *c)
     if (!q->beyond.on) {
         lint_remember(c, &q->beyond);
         q->requests_beyond = q->info.requests;
+        q->behind_on = false;
     }
 }
 

@@ -119,6 +119,7 @@ static bool judge_beyond(struct lint_ctx *c)
     if (c->outcome == LINT_OPEN)
         return lint_doubt(c, LINT_UNDECIDABLE, "the request may not have been captured");
     lint_seen(c, "PSN 0x%x; later packets are answered with earlier PSNs", c->wait->psn);
+    c->order_matters = !(wire_opcodes[c->wait->opcode].flags & WIRE_F_ACK);
     if (!c->req->start_known && !c->req->from_start && c->req->requests_beyond < LINT_SETTLED)
         return lint_doubt(c, LINT_UNDECIDABLE, "it may have been sent before the capture began");
     return true;

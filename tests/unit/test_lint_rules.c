@@ -135,6 +135,11 @@ static const struct step reads_and_sends[] = {
     RESP(ATOMIC_ACK, 106, 0, 7),
     END};
 
+/* 150 was never sent. */
+static const struct step never_read[] = {
+    SEND(100, 64),         ACK(100, 1), SEND(101, 64), ACK(101, 2), RESP(READ_RESP_ONLY, 150, 8, 3),
+    /* 5 */ SEND(102, 64), ACK(102, 3), SEND(103, 64), ACK(103, 4), END};
+
 /* A READ of several packets, and a SEND that was under way when it was answered. */
 static const struct step read_and_send[] = {
     {.opcode = RC(SEND_FIRST), .psn = 99, .len = 1024},
@@ -905,6 +910,7 @@ static const struct row rows[] = {
     {"ACK-05 ACK with the PSN of an ATOMIC", steps_rc, 13, .step = ack_of_atomic},
     {"ACK-05 ACK in the place of an ATOMIC acknowledge", steps_rc, 11, .step = plain_ack},
     {"ACK-05 ACK of what wasn't sent", steps_rc, 13, .step = ack_ahead},
+    {"ACK-05 a READ response to what was never sent", never_read, LATER, 4},
     {"ACK-06 RD code on RC", steps_loss, 9, .step = syndrome_rd},
     {"ACK-06 access error for a SEND", steps_loss, 9, .step = syndrome_access},
     {"ACK-07 NAK of what wasn't sent", steps_rc, 13, .step = nak_ahead},
