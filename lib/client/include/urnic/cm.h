@@ -152,10 +152,12 @@ URNIC_API int urnic_leave_multicast(struct urnic_cm_id *id, const struct sockadd
  * two says that the peer has accepted and gone; behind CONNECT_ERROR, DISCONNECTED or REJECTED
  * follows. Another status of CONNECT_ERROR: the peer has accepted, but the queue pair couldn't go
  * along, -EINVAL as it was in INIT no more (urnic_disconnect, urnic_modify_qp), -EADDRNOTAVAIL as
- * our address has gone; the peer hears REJECTED, and nothing follows. UNREACHABLE's -ETIMEDOUT:
- * nobody answers. A datagram service that refuses is UNREACHABLE as well, with the status of its
- * answer, 1 nobody listens, 2 rejected, and its private data. param may be NULL. -EINVAL: the route
- * is not resolved, or a parameter is out of range; -EPROTOTYPE: a queue pair for datagrams. */
+ * our address has gone; the peer hears REJECTED, and nothing follows. REJECTED with status 10: the
+ * queue pair went with another connection before, of whose end the peer had not heard; now it has,
+ * and this can be tried with a new id. UNREACHABLE's -ETIMEDOUT: nobody answers. A datagram service
+ * that refuses is UNREACHABLE as well, with the status of its answer, 1 nobody listens, 2 rejected,
+ * and its private data. param may be NULL. -EINVAL: the route is not resolved, or a parameter is
+ * out of range; -EPROTOTYPE: a queue pair for datagrams. */
 URNIC_API int urnic_connect(struct urnic_cm_id *id, const struct urnic_conn_param *param);
 /* Accept the request that the id came with: event ESTABLISHED. Of datagrams there is no event: the
  * peer has its answer, and the id may be destroyed. param may be NULL. -EINVAL: no such request, no
