@@ -42,9 +42,8 @@ static const struct script scripts[] = {
      "> ACKNOWLEDGE 0 syn=63; ! LAST_WQE_REACHED; reset; rts; < SEND_ONLY 0 len=4; > ACKNOWLEDGE 0 "
      "syn=2c"},
     {"SRQ-06 RESET gives back what was taken, and leaves the rest in the SRQ", SRQ,
-     "recv 600; recv 8; recv 8; < SEND_FIRST 0 len=256; reset; rts; room 62; < SEND_ONLY 0 len=4; "
-     "= "
-     "SUCCESS len=4 id=1; room 63"},
+     "recv 600; recv 8; recv 8; < SEND_FIRST 0 len=256; reset; = WR_FLUSH_ERR id=0; rts; room 62; "
+     "< SEND_ONLY 0 len=4; = SUCCESS len=4 id=1; room 63"},
     {"RSP-13 buffer that isn't writable", SRQ,
      "recv-bad 8; < SEND_ONLY 0 len=4; = LOC_PROT_ERR; > ACKNOWLEDGE 0 syn=63; ! LAST_WQE_REACHED; "
      "state ERR"},
