@@ -197,10 +197,30 @@ START_TEST(cc_24_hours)
         ack(UINT64_MAX / 2);
         ck_assert_uint_eq(cc.window, i < 10 ? 1024u >> i : 1u);
     }
-    ck_assert_uint_eq(cc.rate, 1000); /* as slow as the table of parameters allows */
+    ck_assert_uint_eq(cc.rate, 1024 * 8 * 10); /* a packet in 100 ms: none waits for longer */
+}
+END_TEST
+
+/* CC-24, Swift: a host that stood still says nothing about the path; its next packet waits 100 ms
+ * at most, and the answer to that one tells the truth. */
+START_TEST(cc_24_swift_host_stood_still)
+{
+    begin("swift:paper");
+    ack(40 * US);
+    for (unsigned i = 0; i < 5; i++)
+        conf.type->on_loss(&cc, true, now += MS);
+    ck_assert_double_eq_tol((double)cc.rate, 1024 * 8 / .04, 200);
+    ack(33 * MS);
+    ck_assert_uint_eq(cc.rate, 1024 * 8 * 10);
+    for (unsigned i = 0; i < 5; i++)
+        conf.type->on_loss(&cc, true, now += 100 * MS);
+    ck_assert_uint_eq(cc.rate, 1024 * 8 * 10);
+    ack(40 * US);
+    ck_assert_uint_eq(cc.rate, CC_UNLIMITED);
 }
 END_TEST
 
 UNIT_MAIN("cc delay", cc_24_timely_thresholds, cc_24_timely_gradient, cc_24_timely_hyperactive,
           cc_24_timely_bounds, cc_24_swift_cut, cc_24_swift_rise, cc_24_swift_scaled_target,
-          cc_24_swift_losses, cc_24_swift_nak_between_timeouts, cc_24_hours)
+          cc_24_swift_losses, cc_24_swift_nak_between_timeouts, cc_24_hours,
+          cc_24_swift_host_stood_still)
