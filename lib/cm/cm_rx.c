@@ -371,10 +371,9 @@ static void unanswered(struct cm *cm, struct cm_conn *c)
 
 /* Timers by state: REQ_SENT, REP_SENT, DREQ_SENT, SIDR_REQ_SENT and MRA_*_RCVD wait for an answer
  * and repeat; REQ_RCVD, MRA_REQ_SENT and SIDR_REQ_RCVD wait for the consumer (SEC-20); TIMEWAIT and
- * SIDR_DONE wait for the end. */
+ * SIDR_DONE wait for the end. Each of them sets another timer, or is over. */
 static void timer_fired(struct cm *cm, struct cm_conn *c, uint64_t now)
 {
-    cm_timer_set(cm, c, UINT64_MAX);
     switch (c->state) {
     case CMS_TIMEWAIT:
         cm_event_push(cm, c, CM_EV_TIMEWAIT_EXIT);

@@ -137,7 +137,7 @@ static enum engine_status judge(const struct qp *qp, const struct engine_send_wr
     }
     if (!qp_connected(qp) && wire_addr_is_v4(&wr->av.sgid) != wire_addr_is_v4(&wr->av.dgid))
         return WC_LOC_QP_OP_ERR; /* GID-02 */
-    if (wr->opcode == WR_REG_MR && (wr->nsegs > qp->max_send_sge || wr->nsegs > ENGINE_SGE_MAX))
+    if (wr->opcode == WR_REG_MR && wr->nsegs > qp->max_send_sge)
         return WC_LOC_QP_OP_ERR;
     if (len > WIRE_MSG_MAX)
         return WC_LOC_LEN_ERR;

@@ -660,6 +660,7 @@ START_TEST(cm_31_datagram_service)
     ck_assert_uint_eq(last(&a)->qkey, 0x01234567); /* KEY-09 */
     ck_assert_mem_eq(last(&a)->priv, "me\0", 4);
     ck_assert_uint_eq(b.nev, 1);
+    ck_assert_uint_eq(last(&a)->local_port, 1234);
     cm_release(a.cm, c, now);
     /* nobody listens */
     ck_assert_int_eq(cm_sidr_request(a.cm, &path, 1234, 7001, NULL, 0, NULL, now, &c), 0);
@@ -670,6 +671,82 @@ START_TEST(cm_31_datagram_service)
     wait_ns(20 * SEC);
     ck_assert_uint_eq(cm_live(a.cm), 0);
     ck_assert_uint_eq(cm_live(b.cm), 0);
+}
+END_TEST
+
+START_TEST(cm_31_what_no_message_can_say)
+{
+    /* CM-31: private data and QPN that don't fit are refused, and the most that fits is not. */
+    static const struct wire_addr any;
+    static const uint8_t priv[CM_SIDR_REQ_USER_MAX + CM_SIDR_REP_USER_MAX + 1];
+    struct cm_path path = {.local = a.addr, .remote = b.addr};
+    struct cm_listener *l;
+    struct cm_conn *c, *cb;
+    cm_listen(b.cm, CM_PS_UDP, &any, 7000, 0, NULL, &l);
+    ck_assert_int_eq(
+        cm_sidr_request(a.cm, &path, 1, 7000, priv, CM_SIDR_REQ_USER_MAX + 1, NULL, now, &c),
+        -EINVAL);
+    ck_assert_int_eq(
+        cm_sidr_request(a.cm, &path, 1, 7000, priv, CM_SIDR_REQ_USER_MAX, NULL, now, &c), 0);
+    pump();
+    cb = last(&b)->conn;
+    ck_assert_int_eq(
+        cm_sidr_reply(b.cm, cb, 0, WIRE_QPN_MASK, 1, priv, CM_SIDR_REP_USER_MAX + 1, now), -EINVAL);
+    ck_assert_int_eq(cm_sidr_reply(b.cm, cb, 0, WIRE_QPN_MASK + 1, 1, NULL, 0, now), -EINVAL);
+    ck_assert_int_eq(cm_sidr_reply(b.cm, cb, 256, 1, 1, NULL, 0, now), -EINVAL);
+    ck_assert_int_eq(
+        cm_sidr_reply(b.cm, cb, 255, WIRE_QPN_MASK, 1, priv, CM_SIDR_REP_USER_MAX, now), 0);
+    pump();
+    ck_assert_int_eq(last(&a)->type, CM_EV_SIDR_REP);
+    ck_assert_uint_eq(last(&a)->qpn, WIRE_QPN_MASK);
+    ck_assert_uint_eq(last(&a)->reason, 255);
+}
+END_TEST
+
+START_TEST(cm_22_only_the_active_side_takes_a_rep)
+{
+    /* CM-22: a REP that comes again is answered by another RTU, but not by the side that sends
+     * them. */
+    struct cm_conn *ca, *cb;
+    establish(&ca, &cb);
+    struct cm_msg rep = {.attr = CM_REP, .local_id = ca->local_id, .remote_id = cb->local_id};
+    uint8_t mad[CM_MAD_LEN];
+    struct cm_out out;
+    cm_msg_pack(mad, &rep);
+    cm_rx(b.cm, mad, sizeof mad, &a.addr, &b.addr, 1, 0xFFFF, now);
+    ck_assert(!cm_tx(b.cm, &out));
+    ck_assert_uint_eq(cm_counters(b.cm)[CM_C_cm_dup_rep], 0);
+    ck_assert_uint_eq(cm_counters(b.cm)[CM_C_cm_rx_bad_id], 1);
+    rep.local_id = cb->local_id;
+    rep.remote_id = ca->local_id;
+    cm_msg_pack(mad, &rep);
+    cm_rx(a.cm, mad, sizeof mad, &b.addr, &a.addr, 1, 0xFFFF, now);
+    ck_assert(cm_tx(a.cm, &out));
+    ck_assert_uint_eq(out.mad[17], CM_RTU);
+    ck_assert_uint_eq(cm_counters(a.cm)[CM_C_cm_dup_rep], 1);
+}
+END_TEST
+
+START_TEST(cm_12_a_refusal_that_names_no_mtu)
+{
+    /* CM-12: REJ 26 without additional information: there is nothing to ask for again. */
+    struct cm_connect_params p = params();
+    struct cm_conn *c;
+    struct cm_out out;
+    ck_assert_int_eq(cm_connect(a.cm, &p, &a, now, &c), 0);
+    ck_assert(cm_tx(a.cm, &out));
+    struct cm_msg rej = {.attr = CM_REJ,
+                         .tid = c->tid,
+                         .remote_id = c->local_id,
+                         .msg_id = CM_ABOUT_REQ,
+                         .reason = CM_REJ_INVALID_MTU,
+                         .ari = {0x10}};
+    uint8_t mad[CM_MAD_LEN];
+    cm_msg_pack(mad, &rej);
+    cm_rx(a.cm, mad, sizeof mad, &b.addr, &a.addr, 1, 0xFFFF, now);
+    listen_to(&a);
+    ck_assert_int_eq(last(&a)->type, CM_EV_REJECTED);
+    ck_assert_uint_eq(last(&a)->reason, CM_REJ_INVALID_MTU);
 }
 END_TEST
 
@@ -819,6 +896,9 @@ int main(void)
     tcase_add_test(t, cm_21_stale_reply);
     tcase_add_test(t, cm_21_connected_with_itself);
     tcase_add_test(t, cm_31_datagram_service);
+    tcase_add_test(t, cm_31_what_no_message_can_say);
+    tcase_add_test(t, cm_22_only_the_active_side_takes_a_rep);
+    tcase_add_test(t, cm_12_a_refusal_that_names_no_mtu);
     tcase_add_test(t, cm_14_messages_carry_what_the_exchange_fixed);
     tcase_add_test(t, cm_14_a_dreq_of_the_passive_side);
     tcase_add_test(t, cm_37_crossing_requests_are_both_refused);

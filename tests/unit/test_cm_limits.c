@@ -200,6 +200,7 @@ START_TEST(sec_20_questions_that_nobody_answers_expire)
     wait_ns(70 * SEC);
     ck_assert_int_eq(last(&b)->type, CM_EV_UNREACHABLE);
     ck_assert_int_eq(last(&a)->type, CM_EV_UNREACHABLE);
+    ck_assert_uint_eq(cm_live(a.cm), 0);
     cm_release(b.cm, last(&b)->conn, now);
     ck_assert_uint_eq(cm_live(b.cm), 0);
 }
@@ -504,6 +505,66 @@ START_TEST(cm_31_a_question_ends_with_its_listener)
 }
 END_TEST
 
+/* A DREQ for connections that b has never heard of, n times; how many of them it answers. */
+static unsigned hang_up_nothing(unsigned n)
+{
+    const struct cm_msg dreq = {.attr = CM_DREQ, .local_id = 1, .remote_id = 2, .remote_qpn = 3};
+    uint8_t mad[CM_MAD_LEN];
+    struct cm_out out;
+    unsigned answers = 0;
+    cm_msg_pack(mad, &dreq);
+    for (unsigned i = 0; i < n; i++)
+        cm_rx(b.cm, mad, sizeof mad, &a.addr, &b.addr, 1, 0xFFFF, now);
+    while (cm_tx(b.cm, &out)) {
+        ck_assert_uint_eq(out.mad[17], CM_DREP);
+        answers++;
+    }
+    return answers;
+}
+
+/* CM-24: whoever asks about nothing gets 10000 answers a second, 1000 at once, and no more than
+ * can wait to be sent. */
+START_TEST(cm_24_answers_are_rationed)
+{
+    ck_assert_uint_eq(hang_up_nothing(600), 512);
+    ck_assert_uint_eq(cm_counters(b.cm)[CM_C_cm_rx_rate_limited], 88);
+    ck_assert_uint_eq(hang_up_nothing(500), 488);
+    ck_assert_uint_eq(hang_up_nothing(10), 0);
+    now += SEC / 100;
+    ck_assert_uint_eq(hang_up_nothing(200), 100);
+    now += 100 * SEC;
+    ck_assert_uint_eq(hang_up_nothing(512), 512);
+    ck_assert_uint_eq(hang_up_nothing(512), 488);
+}
+END_TEST
+
+/* CM-18: what is given up before it was sent takes nothing along that waits in front of it or
+ * behind. */
+START_TEST(cm_18_others_are_sent)
+{
+    for (unsigned gone = 0; gone < 3; gone++) {
+        struct cm_conn *c[3];
+        struct cm_out out;
+        struct cm_msg m;
+        unsigned reqs = 0;
+        for (unsigned i = 0; i < 3; i++) {
+            struct cm_connect_params p = params();
+            ck_assert_int_eq(cm_connect(a.cm, &p, NULL, now, &c[i]), 0);
+        }
+        uint32_t id = c[gone]->local_id;
+        cm_release(a.cm, c[gone], now);
+        struct cm_connect_params p = params();
+        ck_assert_int_eq(cm_connect(a.cm, &p, NULL, now, &c[gone]), 0);
+        while (cm_tx(a.cm, &out)) {
+            ck_assert_int_eq(cm_msg_unpack(&m, out.mad, sizeof out.mad), 0);
+            ck_assert(m.attr == CM_REJ || (m.attr == CM_REQ && m.local_id != id));
+            reqs += m.attr == CM_REQ;
+        }
+        ck_assert_uint_eq(reqs, 3);
+    }
+}
+END_TEST
+
 START_TEST(cm_15_ids_are_random_and_unique)
 {
     uint32_t seen[200];
@@ -609,6 +670,8 @@ int main(void)
     tcase_add_test(t, cm_26_timewait_is_charged);
     tcase_add_test(t, cm_34_listeners_apart);
     tcase_add_test(t, cm_31_a_question_ends_with_its_listener);
+    tcase_add_test(t, cm_24_answers_are_rationed);
+    tcase_add_test(t, cm_18_others_are_sent);
     tcase_add_test(t, cm_15_ids_are_random_and_unique);
     tcase_add_test(t, cm_release_in_every_state_leaks_nothing);
     tcase_add_test(t, cm_unlisten_refuses_what_waits);

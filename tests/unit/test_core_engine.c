@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
 #include <string.h>
 
 #include "core_rig.h"
@@ -811,6 +812,22 @@ START_TEST(rsp_07_other_opcodes)
 }
 END_TEST
 
+/* As many completion queues as the engine was made for, of those that are there. */
+START_TEST(as_many_completion_queues)
+{
+    const struct engine_params p = {.mem = {.max_pd = 1, .max_mr = 1}, .max_cq = 2, .mtu = 3};
+    struct engine *e = engine_create(&p, 0);
+    struct cq *cq[3];
+    ck_assert_int_eq(engine_cq_create(e, NULL, &cq[0]), 0);
+    ck_assert_int_eq(engine_cq_create(e, NULL, &cq[1]), 0);
+    ck_assert_int_eq(engine_cq_create(e, NULL, &cq[2]), -ENOSPC);
+    ck_assert_int_eq(engine_cq_destroy(e, cq[0]), 0);
+    ck_assert_int_eq(engine_cq_create(e, NULL, &cq[2]), 0);
+    ck_assert_int_eq(engine_cq_create(e, NULL, &cq[0]), -ENOSPC);
+    engine_destroy(e);
+}
+END_TEST
+
 /* Leak checkers see what engine_destroy forgets. */
 START_TEST(destroy_frees_shared_receive_queues)
 {
@@ -832,4 +849,5 @@ UNIT_MAIN("engine", ctr_03_read_again, uc_10_address_and_key, ack_04_what_can_wa
           rnr_11_reads_wait, rd_06_interleaved, rsp_07_other_opcodes, val_01_order_and_counters,
           val_01_mixed_burst, val_01_burst_for_several, val_04_states, val_04_state_within_a_burst,
           val_07_rubbish, sec_03_copies_fit, gsi_both_ways, cc_08_cnp, fair_turns,
-          qp_14_destroy_before_sent, ctr_01_names, wire_ipv6, destroy_frees_shared_receive_queues)
+          qp_14_destroy_before_sent, ctr_01_names, wire_ipv6, destroy_frees_shared_receive_queues,
+          as_many_completion_queues)

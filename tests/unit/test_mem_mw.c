@@ -77,6 +77,9 @@ START_TEST(mw_02_type_2)
     ck_assert_msg(mem_mw_bind(f.m, f.pd, QPN, f.mr, key, f.mr, BASE, 10, MEM_REMOTE_READ, &got) ==
                       -EINVAL,
                   "MW-01 a region is no window");
+    ck_assert_msg(mem_mw_bind(f.m, f.pd, QPN, f.mw2, 0, f.mr, BASE, 10, MEM_REMOTE_READ, &got) ==
+                      -EINVAL,
+                  "MW-04 nobody else chooses the variant");
     ck_assert_msg(
         mem_mw_bind(f.m, f.pd, QPN, f.mw2, f.mw2, f.mr, BASE, 10, MEM_REMOTE_READ, &got) == -EINVAL,
         "MW-04 the variant must differ");

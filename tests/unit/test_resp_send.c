@@ -336,8 +336,6 @@ static const struct script scripts[] = {
      "recv 600; recv 8; < SEND_FIRST 0 len=256; err; = WR_FLUSH_ERR id=0; = WR_FLUSH_ERR id=1"},
     {"QP-12 with copies pending: flushed when they are over", {0},
      "recv 8; hold; < SEND_ONLY 0 len=4 ack; err; state ERR; copy; = WR_FLUSH_ERR id=0"},
-    {"ACK-16 RSP-05 nor when a request has been refused", {.credits = true},
-     "hold; < WRITE_ONLY 0 len=4; < WRITE_ONLY 1 len=4 key=none; recv 8; copy; > ACKNOWLEDGE 1 syn=62; = WR_FLUSH_ERR id=0; ! QP_ACCESS_ERR; state ERR"},
     {"QP-13 posted after the flush: flushed too", {0}, "err; recv 8; = WR_FLUSH_ERR id=0"},
     {"QP-04 RESET forgets receives without completions", {0}, "recv 8; reset; state RESET"},
     {"QP-14 no completion after destroy, with copies pending", {0},
@@ -387,6 +385,8 @@ static const struct script scripts[] = {
      "sqd; recv 8; > ACKNOWLEDGE -1 syn=01"},
     {"ACK-16 QP-11 in ERR nobody is invited to send", {.credits = true},
      "hold; < WRITE_ONLY 0 len=4; err; state ERR; recv 8; copy; = WR_FLUSH_ERR id=0"},
+    {"ACK-16 RSP-05 nor when a request has been refused", {.credits = true},
+     "hold; < WRITE_ONLY 0 len=4; < WRITE_ONLY 1 len=4 key=none; recv 8; copy; > ACKNOWLEDGE 1 syn=62; = WR_FLUSH_ERR id=0; ! QP_ACCESS_ERR; state ERR"},
     {"ACK-14 SRQ-08 never with a shared receive queue", {.credits = true, .srq = true},
      "recv 8; < WRITE_ONLY 0 len=4 ack; > ACKNOWLEDGE 0 syn=1f"},
 };
