@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cli.h"
@@ -140,6 +139,8 @@ static void print_failure(const struct options *o, int rc)
         cli_error("%s: replaying it takes more than %s of memory: allow more with --memory, or cut "
                   "it into pieces (editcap -c 1000000)",
                   o->path, cli_fmt_octets(o->memory, limit, sizeof limit));
+    else if (rc == -EINTR)
+        cli_error("%s: stopped before its end: there is no summary", o->path);
     else
         cli_errno(rc, "%s", o->path);
 }

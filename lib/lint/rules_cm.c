@@ -2,7 +2,6 @@
  *
  * Checks of management datagrams and CM messages: GSI, CM.
  */
-#include <errno.h>
 
 #include "lint_checks.h"
 #include "wire_bytes.h"

@@ -9,7 +9,6 @@
  * is addressed, what was agreed, and why not.
  */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

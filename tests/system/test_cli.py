@@ -855,7 +855,7 @@ def failing_bar():
 
 
 def stopped_bar():
-    """The bar of a replay that Ctrl-C stops stays where it is."""
+    """The bar of a replay that Ctrl-C stops stays where it is; a line says why there is no more."""
     path = os.path.join(DATA, "long.pcap")
     with open(os.path.join(ROOT, "pcaps", "atomic-lat.pcap"), "rb") as f:
         once = f.read()
@@ -875,7 +875,8 @@ def stopped_bar():
                 stopped = True
         status = p.wait(timeout=20)
     os.close(ours)
-    check(status == 0 or (b"100%  " not in text.partition(b"comparing [")[2] and status == 2),
+    check(status == 0 or (b"100%  " not in text.partition(b"comparing [")[2]
+                          and b"long.pcap: stopped before its end" in text and status == 2),
           f"a replay that is stopped: {status} {text[-300:]}")
 
 
