@@ -3,6 +3,8 @@
  * Connections that come to be by CM messages: REQ and REP name both queue pairs, their first PSNs,
  * the MTU and the limits, so that nothing of that has to be guessed.
  */
+#include <string.h>
+
 #include "lint_priv.h"
 
 static struct lint_cm *cm_make(struct lint *l)

@@ -7,6 +7,7 @@
  * a wrong one would accuse the innocent.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "lint_priv.h"
 

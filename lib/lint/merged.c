@@ -6,6 +6,8 @@
  * own BTH and iCRC, and the iCRC proves the guess: it covers the lengths and the IP identification
  * that the packet had on the wire.
  */
+#include <string.h>
+
 #include "lint_priv.h"
 #include "wire_bytes.h"
 #include "wire_csum.h"

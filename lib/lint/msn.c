@@ -4,6 +4,7 @@
  * beginning, so where the count began isn't known: every answer narrows where that can have been.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "lint_priv.h"
 

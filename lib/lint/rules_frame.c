@@ -2,6 +2,8 @@
  *
  * Checks of one packet by itself: WIRE, HDR, OPC, ICRC, KEY.
  */
+#include <string.h>
+
 #include "lint_checks.h"
 #include "wire_bytes.h"
 #include "wire_csum.h"
