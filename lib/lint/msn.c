@@ -345,6 +345,52 @@ void lint_msn_sent(struct lint_ctx *c)
     shift_to(q, q->ahead_base, q->ahead.psn, ack);
 }
 
+/* An answer counted more messages than had been seen. This one answers what was sent after it: does
+ * it say that there are fewer? */
+static void judge_ahead(struct lint_ctx *c)
+{
+    struct lint_flow *q = c->req;
+    if (!q->ahead.on || !c->rec || c->rec->number <= q->ahead.number || c->rec->sends != 1)
+        return;
+    bool more = q->counted.goes_on && executes(c); /* it counts what hadn't been sent then */
+    if (wire_psn_diff(c->p.msn, lint_add(q->ahead.msn, more)) < 0) {
+        c->msn_hi = (c->p.msn - more) & WIRE_PSN_MASK;
+        c->msn_perhaps = perhaps_repeated(c);
+        c->wait = &q->ahead;
+        lint_run(c, LINT_S_AHEAD);
+        c->wait = NULL;
+        c->msn_perhaps = false;
+        q->counted.on = q->highest.on = false;
+    }
+    q->ahead.on = false;
+}
+
+/* Does it count more messages than have been seen? They weren't captured, or it is wrong. */
+static void watch_ahead(struct lint_ctx *c, uint32_t base)
+{
+    struct lint_flow *q = c->req;
+    if (!q->base.on || q->ahead.on || wire_psn_diff(c->p.msn, lint_add(q->base.hi, q->msgs)) <= 0)
+        return;
+    lint_remember(c, &q->ahead);
+    q->ahead_retransmits = q->info.retransmits;
+    q->ahead_hi = q->hi;
+    q->ahead_base = base;
+}
+
+/* The count began at `base` at the latest, says this answer. */
+static void lower_base(struct lint_ctx *c, uint32_t base)
+{
+    struct lint_flow *q = c->req;
+    if (!q->base.on || wire_psn_diff(base, q->base.hi) < 0) {
+        q->base.hi = base;
+        q->base.n = 0;
+        q->base.again = c->rec && c->rec->sends > 1;
+        lint_remember(c, &q->base.first);
+    }
+    q->base.n += base == q->base.hi && q->base.n < 2;
+    q->base.on = true;
+}
+
 void lint_msn_range(struct lint_ctx *c)
 {
     struct lint_flow *q = c->req;
@@ -356,20 +402,7 @@ void lint_msn_range(struct lint_ctx *c)
     judge_begin(c, &n);
     count_shifted(c, base);
     watch_highest(c, &n);
-    if (q->ahead.on && c->rec && c->rec->number > q->ahead.number && c->rec->sends == 1) {
-        /* It counts a message that hadn't been sent then. */
-        bool more = q->counted.goes_on && executes(c);
-        if (wire_psn_diff(c->p.msn, lint_add(q->ahead.msn, more)) < 0) {
-            c->msn_hi = (c->p.msn - more) & WIRE_PSN_MASK;
-            c->msn_perhaps = perhaps_repeated(c);
-            c->wait = &q->ahead;
-            lint_run(c, LINT_S_AHEAD);
-            c->wait = NULL;
-            c->msn_perhaps = false;
-            q->counted.on = q->highest.on = false;
-        }
-        q->ahead.on = false;
-    }
+    judge_ahead(c);
     bool ack = c->op->flags & WIRE_F_ACK;
     if (count_went_back(c, &n)) {
         shift_to(q, base, c->p.psn, ack);
@@ -390,20 +423,7 @@ void lint_msn_range(struct lint_ctx *c)
         q->base.shift_on = false;
     count_on(c);
     highest_on(c);
-    if (q->base.on && !q->ahead.on &&
-        wire_psn_diff(c->p.msn, lint_add(q->base.hi, q->msgs)) > 0) { /* not captured, or wrong */
-        lint_remember(c, &q->ahead);
-        q->ahead_retransmits = q->info.retransmits;
-        q->ahead_hi = q->hi;
-        q->ahead_base = base;
-    }
-    if (!q->base.on || wire_psn_diff(base, q->base.hi) < 0) {
-        q->base.hi = base;
-        q->base.n = 0;
-        q->base.again = c->rec && c->rec->sends > 1;
-        lint_remember(c, &q->base.first);
-    }
-    q->base.n += base == q->base.hi && q->base.n < 2;
-    q->base.on = true;
+    watch_ahead(c, base);
+    lower_base(c, base);
     settle_base(q, &n, base);
 }

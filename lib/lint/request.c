@@ -392,21 +392,15 @@ static void watch_begin(struct lint_ctx *c, unsigned broken)
     }
 }
 
-void lint_request(struct lint_ctx *c)
+/* What is known of this PSN and of those beside it. */
+static void look_around(struct lint_ctx *c)
 {
-    if (c->f->started && lint_begins_anew(c) && !lint_renew(c))
-        return;
-    lint_mtu_watch(c);
     struct lint_flow *f = c->f;
-    f->info.requests++;
-    if (!f->started)
-        begin(c);
     int32_t d = wire_psn_diff(c->p.psn, f->hi);
-    struct lint_rec *r = lint_rec_at(f, c->p.psn);
+    const struct lint_rec *r = lint_rec_at(f, c->p.psn);
     c->gap = d > 0 && !f->hi_uncertain ? (uint32_t)d : 0;
     c->read = d < 0 ? lint_read_at(f, c->p.psn) : NULL;
     c->prev = neighbour(f, c->p.psn, -1);
-    place(c);
     if (r && (r->flags & LINT_R_SEEN)) {
         c->old = r;
         c->same = lint_differs(c, r) == 0;
@@ -414,19 +408,16 @@ void lint_request(struct lint_ctx *c)
     } else {
         c->next = d < 0 ? neighbour(f, c->p.psn, 1) : NULL;
     }
-    judge_beyond(c);
-    lint_msn_sent(c);
-    if (c->p.psn == f->first && c->old && f->ack_on && lint_add(f->acked, 1) == f->hi)
-        lint_responder_reset(f); /* perhaps a new life that begins as the old one did */
-    unsigned broken = lint_run(c, LINT_S_REQUEST);
-    if (c->read && !c->old && c->p.psn != c->read->psn && !(c->op->flags & WIRE_F_READ)) {
-        cut_read(c);
-        d = wire_psn_diff(c->p.psn, f->hi);
-    }
+    place(c);
+}
 
+/* Is its PSN a new one, sent again, or late? */
+static void classify(struct lint_ctx *c, unsigned broken)
+{
+    struct lint_flow *f = c->f;
     uint32_t n = psns_of(c, f->info.mtu);
     c->view->psns = n ? n : 1;
-    if (d >= 0) {
+    if (wire_psn_diff(c->p.psn, f->hi) >= 0) {
         watch_limit(c);
         advance(c, n);
         if (broken)
@@ -436,15 +427,42 @@ void lint_request(struct lint_ctx *c)
     } else {
         classify_late(c);
     }
+}
+
+/* A READ is asked for again, from its beginning or from the middle: from now on answers may begin
+ * here, too (REQ-30). */
+static void watch_reread(struct lint_ctx *c)
+{
+    if (!c->read || c->read->atomic || !(c->op->flags & WIRE_F_READ))
+        return;
+    lint_continued(c->l, c->f, false);
+    c->read->again = true;
+    c->read->parts = c->read->parts || c->p.psn != c->read->psn;
+    c->read->reread = c->p.psn;
+    c->read->reread_ns = c->in->ns;
+    c->read->continued = false;
+}
+
+void lint_request(struct lint_ctx *c)
+{
+    if (c->f->started && lint_begins_anew(c) && !lint_renew(c))
+        return;
+    lint_mtu_watch(c);
+    struct lint_flow *f = c->f;
+    f->info.requests++;
+    if (!f->started)
+        begin(c);
+    look_around(c);
+    judge_beyond(c);
+    lint_msn_sent(c);
+    if (c->p.psn == f->first && c->old && f->ack_on && lint_add(f->acked, 1) == f->hi)
+        lint_responder_reset(f); /* perhaps a new life that begins as the old one did */
+    unsigned broken = lint_run(c, LINT_S_REQUEST);
+    if (c->read && !c->old && c->p.psn != c->read->psn && !(c->op->flags & WIRE_F_READ))
+        cut_read(c);
+    classify(c, broken);
     watch_begin(c, broken);
-    if (c->read && !c->read->atomic && (c->op->flags & WIRE_F_READ)) {
-        lint_continued(c->l, f, false);
-        c->read->again = true;
-        c->read->parts = c->read->parts || c->p.psn != c->read->psn;
-        c->read->reread = c->p.psn;
-        c->read->reread_ns = c->in->ns;
-        c->read->continued = false;
-    }
+    watch_reread(c);
     if (!(c->read && c->p.psn != c->read->psn)) /* a partial re-read has no record of its own */
         remember(c, broken);
     f->last = c->p.psn;
