@@ -45,12 +45,9 @@ static void counted(bool *any, uint64_t n, const char *what)
     *any = true;
 }
 
-static void direction(const struct lint_flow_info *i, const char *arrow)
+static void what_it_carries(const struct lint_flow_info *i)
 {
-    char a[32], b[32];
     bool any = false;
-    printf("  %s %" PRIu64 " packet%s, %s: ", arrow, i->packets, i->packets == 1 ? "" : "s",
-           cli_fmt_octets(i->octets, a, sizeof a));
     counted(&any, i->sends, "SEND+");
     counted(&any, i->writes, "WRITE+");
     counted(&any, i->reads, "READ+");
@@ -66,7 +63,11 @@ static void direction(const struct lint_flow_info *i, const char *arrow)
     counted(&any, i->rnrs, "RNR NAK+");
     counted(&any, i->cnps, "CNP+");
     fputs(any ? "\n" : "nothing\n", stdout);
+}
 
+static void how_fast(const struct lint_flow_info *i)
+{
+    char a[32], b[32];
     uint64_t octets = i->goodput + i->read_octets;
     if (octets) {
         printf("     payload %s", cli_fmt_octets(octets, a, sizeof a));
@@ -81,25 +82,40 @@ static void direction(const struct lint_flow_info *i, const char *arrow)
     if (i->acks_placed)
         printf("     an ACK for %.1f request packets on average, at most %u\n",
                (double)i->acked_psns / (double)i->acks_placed, i->ack_max);
-    any = false;
-    if (i->retransmits || i->duplicates || i->reordered || i->gaps || i->timeouts ||
-        i->read_again || i->corrupt || i->cut || i->again || i->ecn_ce) {
-        fputs("     ", stdout);
-        counted(&any, i->retransmits, "retransmission+");
-        counted(&any, i->timeouts, "time-out+");
-        counted(&any, i->read_again, "READ response+ again");
-        counted(&any, i->duplicates, "duplicate+");
-        counted(&any, i->reordered, "reordered");
-        if (i->gaps)
-            printf("%s%" PRIu64 " gap%s of %" PRIu64 " PSN%s", any ? ", " : "", i->gaps,
-                   i->gaps == 1 ? "" : "s", i->gap_psns, i->gap_psns == 1 ? "" : "s");
-        any |= i->gaps;
-        counted(&any, i->corrupt, "damaged");
-        counted(&any, i->ecn_ce, "marked CE");
-        counted(&any, i->cut, "cut by the capture");
-        counted(&any, i->again, "seen on another interface, VLAN or hop too");
-        putchar('\n');
-    }
+}
+
+/* What was lost, overtaken, doubled, damaged or marked; no line if nothing was. */
+static void what_befell_it(const struct lint_flow_info *i)
+{
+    bool any = false;
+    if (!(i->retransmits || i->duplicates || i->reordered || i->gaps || i->timeouts ||
+          i->read_again || i->corrupt || i->cut || i->again || i->ecn_ce))
+        return;
+    fputs("     ", stdout);
+    counted(&any, i->retransmits, "retransmission+");
+    counted(&any, i->timeouts, "time-out+");
+    counted(&any, i->read_again, "READ response+ again");
+    counted(&any, i->duplicates, "duplicate+");
+    counted(&any, i->reordered, "reordered");
+    if (i->gaps)
+        printf("%s%" PRIu64 " gap%s of %" PRIu64 " PSN%s", any ? ", " : "", i->gaps,
+               i->gaps == 1 ? "" : "s", i->gap_psns, i->gap_psns == 1 ? "" : "s");
+    any |= i->gaps;
+    counted(&any, i->corrupt, "damaged");
+    counted(&any, i->ecn_ce, "marked CE");
+    counted(&any, i->cut, "cut by the capture");
+    counted(&any, i->again, "seen on another interface, VLAN or hop too");
+    putchar('\n');
+}
+
+static void direction(const struct lint_flow_info *i, const char *arrow)
+{
+    char octets[32];
+    printf("  %s %" PRIu64 " packet%s, %s: ", arrow, i->packets, i->packets == 1 ? "" : "s",
+           cli_fmt_octets(i->octets, octets, sizeof octets));
+    what_it_carries(i);
+    how_fast(i);
+    what_befell_it(i);
 }
 
 static void connection(const struct lint_connection *c)
@@ -192,15 +208,8 @@ static void text(json_t *o, const char *key, const char *s)
     json_object_set_new(o, key, cli_json_text(s));
 }
 
-static json_t *json_flow(const struct lint_flow_info *i)
+static void json_counts(json_t *o, const struct lint_flow_info *i)
 {
-    char a[48];
-    json_t *o = json_object();
-    number(o, "flow", i->id);
-    text(o, "src", wire_addr_str(&i->src, a, sizeof a));
-    text(o, "dst", wire_addr_str(&i->dst, a, sizeof a));
-    number(o, "sqpn", i->sqpn);
-    number(o, "dqpn", i->dqpn);
     const struct {
         const char *key;
         uint64_t v;
@@ -243,6 +252,18 @@ static json_t *json_flow(const struct lint_flow_info *i)
     };
     for (size_t k = 0; k < sizeof counts / sizeof *counts; k++)
         number(o, counts[k].key, counts[k].v);
+}
+
+static json_t *json_flow(const struct lint_flow_info *i)
+{
+    char a[48];
+    json_t *o = json_object();
+    number(o, "flow", i->id);
+    text(o, "src", wire_addr_str(&i->src, a, sizeof a));
+    text(o, "dst", wire_addr_str(&i->dst, a, sizeof a));
+    number(o, "sqpn", i->sqpn);
+    number(o, "dqpn", i->dqpn);
+    json_counts(o, i);
     if (i->rtt_samples) {
         number(o, "rtt_ns", i->rtt_sum / i->rtt_samples);
         number(o, "rtt_min_ns", i->rtt_min);
