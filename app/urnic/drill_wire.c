@@ -74,7 +74,7 @@ static void put_mads(struct drill_host *h)
         struct wire_pkt p = {.opcode = WIRE_OPCODE(WIRE_UD, WIRE_SEND_ONLY),
                              .ip_version = wire_addr_is_v4(&out.src) ? 4 : 6,
                              .ip_flags = WIRE_IP_DF,
-                             .ttl = out.hop_limit ? out.hop_limit : 64,
+                             .ttl = out.hop_limit ? out.hop_limit : WIRE_TTL_DEFAULT,
                              .tclass = out.tclass,
                              .sip = out.src,
                              .dip = out.dst,

@@ -192,7 +192,7 @@ void responder_differ(struct responder *r, const struct packet *p, const char *r
                                    .pkey = ours->pkey,
                                    .orig = ours->content,
                                    .payload_len = ours->payload_len,
-                                   .ttl = 64};
+                                   .ttl = WIRE_TTL_DEFAULT};
         stage_dump(&r->stage, &w, r->stage.p.remote_qpn, text);
     }
     judge_differ(r->j, p, rule, field, text, why);

@@ -53,7 +53,7 @@ static int connect_qp(struct stage *s)
 {
     const struct stage_params *p = &s->p;
     struct engine_qp_attr a = {
-        .av = {.sgid = p->local, .dgid = p->remote, .hop_limit = 64},
+        .av = {.sgid = p->local, .dgid = p->remote, .hop_limit = WIRE_TTL_DEFAULT},
         .rq_psn = p->rq_psn,
         .sq_psn = p->sq_psn,
         .dest_qpn = p->remote_qpn,
@@ -192,7 +192,7 @@ void stage_flush(struct stage *s)
 
 static struct engine_av path(const struct stage *s)
 {
-    struct engine_av av = {.sgid = s->p.local, .dgid = s->p.remote, .hop_limit = 64};
+    struct engine_av av = {.sgid = s->p.local, .dgid = s->p.remote, .hop_limit = WIRE_TTL_DEFAULT};
     memcpy(av.dmac, peer_mac, 6);
     if (wire_addr_is_multicast(&av.dgid))
         wire_mcast_mac(&av.dgid, av.dmac);
@@ -262,7 +262,7 @@ static void feed(struct stage *s, const struct wire_pkt *headers, const uint8_t 
     w.ip_version = wire_addr_is_v4(&w.sip) ? 4 : 6;
     w.ip_flags = WIRE_IP_DF;
     w.udp_csum = 0;
-    w.ttl = 64;
+    w.ttl = WIRE_TTL_DEFAULT;
     w.tclass &= 0xFC; /* a mark makes CNPs, which nobody compares */
     if (s->p.type != QP_UD || (w.dqpn != WIRE_QPN_GSI && w.dqpn != WIRE_QPN_MULTICAST))
         w.dqpn = engine_qp_num(s->qp);
@@ -322,7 +322,7 @@ void stage_dump(const struct stage *s, const struct wire_pkt *headers, uint32_t 
 
 void stage_hello(struct stage *s)
 {
-    const struct wire_pkt w = {.ttl = 64,
+    const struct wire_pkt w = {.ttl = WIRE_TTL_DEFAULT,
                                .sip = s->p.remote,
                                .dip = s->p.local,
                                .dport = WIRE_UDP_PORT,
