@@ -289,10 +289,48 @@ static void other_pkey(struct responder *r, const struct packet *p)
     judge_differ(r->j, p, "KEY-01", "P_Key", ours, "our engine sends with one P_Key");
 }
 
+/* An ACK of what our engine has executed, too: it may be sent or left out. */
+static void compare_ack(struct responder *r, const struct packet *p, const struct match *m)
+{
+    if (answered_otherwise(r, p))
+        responder_differ(r, p, "ACK-05", "opcode", m->near,
+                         "this PSN is a READ's or an ATOMIC's: no ACK has it");
+    else if (p->pkey != r->d->answers_pkey)
+        other_pkey(r, p);
+    else
+        r->j->out->same++;
+}
+
+/* Our engine doesn't give this answer: does the capture, or what was said before, tell why? */
+static bool explained(struct responder *r, const struct packet *p, const struct match *m,
+                      bool no_more)
+{
+    bool nak = p->opcode == WIRE_ACKNOWLEDGE && !packet_positive(p);
+    bool middle = r->middle && p - r->d->packet < EARLY;
+    if (r->declined[p->psn % LEDGER_BUCKETS] || !r->stage.budget || m->repeated || middle ||
+        no_more || excuse_missed(r, p) || reread_missed(r, p))
+        return true;
+    if (nak && (excuse_delayed(r, p) || excuse_copied(r, p)))
+        return true;
+    return behind_already(r, p);
+}
+
+/* It doesn't, and nothing tells why. */
+static void missing_differs(struct responder *r, const struct packet *p, const struct match *m)
+{
+    bool ack = p->opcode == WIRE_ACKNOWLEDGE;
+    const char *field = ack && packet_positive(p) ? "PSN" : "opcode";
+    if (ack && m->near && m->near->opcode == p->opcode)
+        field = "syndrome";
+    r->why[0] = '\0';
+    const char *rule = rule_of_missing(r, p, m->near);
+    responder_differ(r, p, rule, field, m->near && !m->near->used ? m->near : NULL,
+                     r->why[0] ? r->why : responder_why(rule));
+}
+
 void responder_compare(struct responder *r, const struct packet *p)
 {
     bool no_more = counts_no_more(r, p);
-    bool ack = p->opcode == WIRE_ACKNOWLEDGE, positive = packet_positive(p);
     r->hole = r->hole || (!p->selective && excuse_hole(r, p));
     bool before = wire_psn_diff(p->psn, r->d->base) < 0 || !r->j->out->fed || p->selective;
     if (r->hole || p->duplicate || before) {
@@ -302,45 +340,19 @@ void responder_compare(struct responder *r, const struct packet *p)
     excuse_order(r, p);
     r->j->out->compared++;
     struct match m = look_up(r, p);
-    if (ack && positive && acknowledgeable(r, p->psn)) {
-        if (answered_otherwise(r, p))
-            responder_differ(r, p, "ACK-05", "opcode", m.near,
-                             "this PSN is a READ's or an ATOMIC's: no ACK has it");
-        else if (p->pkey != r->d->answers_pkey)
-            other_pkey(r, p);
-        else
-            r->j->out->same++;
-        return;
-    }
-    if (m.found) {
+    bool ack = p->opcode == WIRE_ACKNOWLEDGE && packet_positive(p);
+    if (ack && acknowledgeable(r, p->psn)) {
+        compare_ack(r, p, &m);
+    } else if (m.found) {
         compare_found(r, p, &m);
-        return;
-    }
-    if (odd_syndrome(p)) {
+    } else if (odd_syndrome(p)) {
         responder_differ(r, p, "REQ-31", "syndrome", m.near, responder_why("REQ-31"));
-        return;
-    }
-    if (r->declined[p->psn % LEDGER_BUCKETS] || !r->stage.budget || m.repeated ||
-        (r->middle && p - r->d->packet < EARLY) || no_more || excuse_missed(r, p) ||
-        reread_missed(r, p) ||
-        (ack && !positive && (excuse_delayed(r, p) || excuse_copied(r, p)))) {
+    } else if (explained(r, p, &m, no_more)) {
         pass_over(r);
-        return;
-    }
-    const char *field = ack && positive ? "PSN" : "opcode";
-    if (ack && m.near && m.near->opcode == p->opcode)
-        field = "syndrome";
-    if (behind_already(r, p)) {
-        pass_over(r);
-        return;
-    }
-    if (excuse_starved(r, p)) {
+    } else if (excuse_starved(r, p)) {
         pass_over(r);
         r->j->excused++;
-        return;
+    } else {
+        missing_differs(r, p, &m);
     }
-    r->why[0] = '\0';
-    const char *rule = rule_of_missing(r, p, m.near);
-    responder_differ(r, p, rule, field, m.near && !m.near->used ? m.near : NULL,
-                     r->why[0] ? r->why : responder_why(rule));
 }
