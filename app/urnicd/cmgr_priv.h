@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Shared by cmgr.c (datagrams), cmid.c (clients' ids), cmid_channel.c (what they hear) and
- * cmid_qp.c (their queue pairs); nobody else includes this.
+ * Shared by cmgr.c (datagrams), cmid.c (connections of clients' ids), cmid_addr.c (where they are
+ * and where they go), cmid_news.c and cmid_channel.c (what their clients hear), cmid_group.c (their
+ * multicast groups) and cmid_qp.c (their queue pairs); nobody else includes this. On the device's
+ * worker.
  */
 #ifndef URNICD_CMGR_PRIV_H
 #define URNICD_CMGR_PRIV_H
@@ -31,8 +33,13 @@ struct cmgr {
 
 /* An event for the client of this id (cmid_channel.c). */
 void cmid_event(struct cm_id *id, const struct ipc_cm_event *ev);
-/* Something happened to a connection: tell its client (cmid.c). */
+/* Something happened to a connection: tell its client (cmid_news.c). */
 void cmgr_on_event(struct cmgr *m, const struct cm_event *ev, uint64_t now);
+/* A connection that the id's user has taken a place for (SHARE_CONN). It outlives ids: so does the
+ * share (cmid.c). */
+void cmid_charge(struct cm_id *id);
+/* Leave all groups: the id goes (cmid_group.c). */
+void cmid_leave_all(struct cm_id *id, uint64_t now);
 
 /* ---- cmid_qp.c ---- */
 
@@ -45,8 +52,6 @@ void cmid_detach(struct cm_id *id);
 struct client_qp *cmid_driven(const struct cm_id *id);
 /* The id's queue pair, NULL = none. */
 struct client_qp *cmid_qp(const struct cm_id *id);
-/* Leave all groups: the id goes. */
-void cmid_leave_all(struct cm_id *id, uint64_t now);
 /* From INIT to RTS with what the peer has told; the neighbour's MAC is in the id. */
 int cmid_qp_connected(struct cm_id *id, struct client_qp *qp, uint64_t now);
 

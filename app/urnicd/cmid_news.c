@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What lib/cm says of connections becomes messages for the clients whose ids they are, on their
+ * channel (cmid_channel.c). Event numbers and meanings are librdmacm's (CM-35).
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client.h"
+#include "client_qp.h"
+#include "cmgr_priv.h"
+#include "device.h"
+
+static void cmid_from_cm(const struct cm_event *in, struct ipc_cm_event *out)
+{
+    memcpy(out->src.ip, in->local.b, 16);
+    memcpy(out->dst.ip, in->remote.b, 16);
+    out->src.port = in->local_port;
+    out->dst.port = in->remote_port;
+    out->param.qpn = in->qpn;
+    out->param.qkey = in->qkey;
+    out->param.responder_resources = (uint8_t)in->responder_resources;
+    out->param.initiator_depth = (uint8_t)in->initiator_depth;
+    out->param.flow_control = in->flow_control;
+    out->param.srq = in->srq;
+    out->param.private_len = (uint8_t)in->priv_len;
+    memcpy(out->private_data, in->priv, in->priv_len);
+}
+
+static struct cm_id *cmid_for_request(const struct cm_id *listener)
+{
+    struct share *s = listener->client->of_device;
+    struct cm_id *id;
+
+    /* A client that is being torn down may have been through the number that a new id would get. */
+    if (listener->client->ctx.detached || share_take(s, SHARE_CONN, 1) < 0)
+        return NULL;
+    id = calloc(1, sizeof(*id));
+    if (id && handle_add(&listener->client->handles, HANDLE_CM_ID, id, &id->handle) == 0)
+        return id;
+    share_give(s, SHARE_CONN, 1);
+    free(id);
+    return NULL;
+}
+
+/* Somebody wants to connect: a new id for the listener's client. */
+static void cmid_on_request(struct cmgr *m, const struct cm_event *ev, uint64_t now)
+{
+    struct cm_id *listener = ev->arg;
+    struct cm_id *id = listener ? cmid_for_request(listener) : NULL;
+
+    if (!id) {
+        if (ev->type == CM_EV_REQ) /* a question will come again, and an answer is kept (CM-31) */
+            cm_reject(m->cm, ev->conn, CM_REJ_NO_RESOURCES, NULL, 0, now);
+        cm_release(m->cm, ev->conn, now);
+        return;
+    }
+    id->client = listener->client;
+    id->device = m->device;
+    id->channel = listener->channel;
+    id->channel->users++;
+    id->ps = listener->ps;
+    id->ref = listener->ref; /* until the client gives it one of its own (IPC_CM_MIGRATE) */
+    id->state = CM_ID_CONN;
+    id->passive = true;
+    id->conn = ev->conn;
+    cmid_charge(id);
+    cm_conn_set_arg(ev->conn, id);
+
+    struct ipc_cm_event out = {
+        .event = IPC_CM_CONNECT_REQUEST, .ref = listener->ref, .id = id->handle};
+    cmid_from_cm(ev, &out);
+    id->src = out.src;
+    id->dst = out.dst;
+    /* Ask for the neighbour now: by the time the client accepts, its MAC is known. */
+    neigh_lookup(m->device->neigh, &ev->remote, id->dmac, now);
+    cmid_event(id, &out);
+    id->events--; /* it is counted at the id that its ref names */
+    listener->events++;
+}
+
+static void cmid_datagram_service(struct cm_id *id, const struct cm_event *ev)
+{
+    struct ipc_cm_event out = {.ref = id->ref, .id = id->handle};
+
+    cmid_from_cm(ev, &out);
+    out.event = ev->reason == CM_SIDR_VALID ? IPC_CM_ESTABLISHED : IPC_CM_UNREACHABLE;
+    out.status = (int)ev->reason;
+    memcpy(out.av.dgid, id->dst.ip, 16);
+    memcpy(out.av.dmac, id->dmac, 6);
+    out.av.hop_limit = WIRE_TTL_DEFAULT;
+    struct wire_addr local;
+    memcpy(local.b, id->src.ip, 16);
+    int index = gid_find(&id->device->gids, &local);
+    out.av.sgid_index = index < 0 ? 0 : (uint16_t)index;
+    cmid_event(id, &out);
+}
+
+/* The peer accepts: the queue pair that the client has left to us is connected before it hears. */
+static void cmid_on_reply(struct cm_id *id, struct client_qp *qp, struct ipc_cm_event *out,
+                          uint64_t now)
+{
+    int rc = cmid_qp_connected(id, qp, now);
+
+    /* Refused where the peer's farewell came right behind its answer. */
+    if (rc == 0 && cmgr_establish(id, now) < 0)
+        rc = -ECONNABORTED;
+    out->event = rc < 0 ? IPC_CM_CONNECT_ERROR : IPC_CM_ESTABLISHED;
+    out->status = rc;
+    if (rc < 0) {
+        client_qp_fail(id->client, qp, now);
+        cm_reject(id->device->cm->cm, id->conn, 0, NULL, 0, now);
+    }
+}
+
+void cmgr_on_event(struct cmgr *m, const struct cm_event *ev, uint64_t now)
+{
+    static const enum ipc_cm_event_type types[] = {
+        [CM_EV_REP] = IPC_CM_CONNECT_RESPONSE,      [CM_EV_ESTABLISHED] = IPC_CM_ESTABLISHED,
+        [CM_EV_REJECTED] = IPC_CM_REJECTED,         [CM_EV_UNREACHABLE] = IPC_CM_UNREACHABLE,
+        [CM_EV_DISCONNECTED] = IPC_CM_DISCONNECTED, [CM_EV_TIMEWAIT_EXIT] = IPC_CM_TIMEWAIT_EXIT,
+    };
+    struct cm_id *id = ev->arg;
+
+    if (ev->type == CM_EV_REQ || ev->type == CM_EV_SIDR_REQ) {
+        cmid_on_request(m, ev, now);
+        return;
+    }
+    if (!id)
+        return;
+    if (ev->type == CM_EV_SIDR_REP) {
+        cmid_datagram_service(id, ev);
+        return;
+    }
+    /* The active side has had its news with CONNECT_RESPONSE; the client's own request sent the
+     * RTU. */
+    if (ev->type == CM_EV_ESTABLISHED && !id->passive)
+        return;
+    struct ipc_cm_event out = {.event = types[ev->type], .ref = id->ref, .id = id->handle};
+    cmid_from_cm(ev, &out);
+    struct client_qp *qp = cmid_driven(id);
+    if (qp && ev->type == CM_EV_REP)
+        cmid_on_reply(id, qp, &out, now);
+    else if (qp && (ev->type == CM_EV_DISCONNECTED || ev->type == CM_EV_REJECTED ||
+                    ev->type == CM_EV_UNREACHABLE))
+        client_qp_fail(id->client, qp, now);
+    if (ev->type == CM_EV_REJECTED)
+        out.status = (int)ev->reason;
+    else if (ev->type == CM_EV_UNREACHABLE)
+        out.status = ev->hung_up ? -ECONNABORTED : -ETIMEDOUT;
+    cmid_event(id, &out);
+}
