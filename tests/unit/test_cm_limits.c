@@ -186,62 +186,6 @@ START_TEST(sec_20_an_mra_keeps_the_request)
 }
 END_TEST
 
-START_TEST(sec_20_questions_that_nobody_answers_expire)
-{
-    /* SEC-20 CM-31: a question says nothing of how long its sender waits */
-    static const struct wire_addr any;
-    struct cm_listener *l;
-    struct cm_conn *c;
-    struct cm_path path = {.local = a.addr, .remote = b.addr};
-    cm_listen(b.cm, CM_PS_UDP, &any, 7000, 0, NULL, &l);
-    ck_assert_int_eq(cm_sidr_request(a.cm, &path, 1, 7000, NULL, 0, NULL, now, &c), 0);
-    pump();
-    ck_assert_int_eq(last(&b)->type, CM_EV_SIDR_REQ);
-    wait_ns(70 * SEC);
-    ck_assert_int_eq(last(&b)->type, CM_EV_UNREACHABLE);
-    ck_assert_int_eq(last(&a)->type, CM_EV_UNREACHABLE);
-    ck_assert_uint_eq(cm_live(a.cm), 0);
-    cm_release(b.cm, last(&b)->conn, now);
-    ck_assert_uint_eq(cm_live(b.cm), 0);
-}
-END_TEST
-
-/* Ask b for `n` datagram services at `port`, without what b's consumer would say. */
-static void ask_often(unsigned n, uint16_t port)
-{
-    struct cm_path path = {.local = a.addr, .remote = b.addr};
-    for (unsigned i = 0; i < n; i++) {
-        struct cm_conn *c;
-        ck_assert_int_eq(cm_sidr_request(a.cm, &path, 1234, port, NULL, 0, NULL, now, &c), 0);
-        move(&a, &b);
-    }
-}
-
-START_TEST(sec_20_questions_for_services_that_nobody_offers_leave_nothing_behind)
-{
-    ask_often(60, 7001); /* SEC-20 */
-    ck_assert_uint_eq(cm_live(b.cm), 0);
-    pump();
-    ck_assert_uint_eq(a.nev, 60);
-    for (unsigned i = 0; i < a.nev; i++)
-        ck_assert_uint_eq(a.ev[i].reason, 1);
-}
-END_TEST
-
-START_TEST(sec_20_questions_have_half_of_the_places)
-{
-    /* SEC-20: what waits for its consumer leaves the other half for those who connect. */
-    static const struct wire_addr any;
-    struct cm_listener *l;
-    teardown();
-    setup_with((struct cm_params){0}, (struct cm_params){.max_conns = 8});
-    cm_listen(b.cm, CM_PS_UDP, &any, 7000, 0, NULL, &l);
-    ask_often(8, 7000);
-    ck_assert_uint_eq(cm_live(b.cm), 5);
-    ck_assert_uint_eq(cm_counters(b.cm)[CM_C_cm_req_backlog_drop], 3);
-}
-END_TEST
-
 /* Requests that differ from the first one in a single number of those that tell connections apart:
  * CM-15, CM-20, CM-21. */
 static const struct {
@@ -364,24 +308,6 @@ START_TEST(cm_34_accepted_ones_make_room)
 }
 END_TEST
 
-/* CM-34: 64, or more while others leave room. */
-static const struct {
-    int backlog;
-    unsigned asked, taken;
-} sources[] = {{100, 70, 64}, {0, 520, 512}, {400, 250, 200}};
-
-START_TEST(cm_34_a_source_has_few_questions_pending)
-{
-    static const struct wire_addr any;
-    unsigned taken = sources[_i].taken;
-    struct cm_listener *l;
-    cm_listen(b.cm, CM_PS_UDP, &any, 7000, (unsigned)sources[_i].backlog, NULL, &l);
-    ask_often(sources[_i].asked, 7000);
-    ck_assert_uint_eq(cm_live(b.cm), taken);
-    ck_assert_uint_eq(cm_counters(b.cm)[CM_C_cm_req_backlog_drop], sources[_i].asked - taken);
-}
-END_TEST
-
 /* CM-34: a host that starts a thousand connections at once, and does nothing but wait, has them:
  * half of the backlog takes the first, and the others come again once. */
 START_TEST(cm_34_a_thousand_connections_at_once)
@@ -485,23 +411,6 @@ START_TEST(cm_34_listeners_apart)
     cm_unlisten(b.cm, l[2], now);
     cm_unlisten(b.cm, l[0], now);
     ck_assert_uint_eq(cm_live(b.cm), 3); /* those that have been accepted */
-}
-END_TEST
-
-START_TEST(cm_31_a_question_ends_with_its_listener)
-{
-    static const struct wire_addr any;
-    struct cm_listener *l;
-    struct cm_event ev;
-    cm_listen(b.cm, CM_PS_UDP, &any, 7000, 0, NULL, &l);
-    ask_often(1, 7000);
-    cm_unlisten(b.cm, l, now);
-    ck_assert(!cm_event(b.cm, &ev)); /* it would name a listener that is gone */
-    pump();
-    ck_assert_int_eq(last(&a)->type, CM_EV_SIDR_REP);
-    ck_assert_uint_eq(last(&a)->reason, 1); /* CM-31 */
-    wait_ns(20 * SEC);
-    ck_assert_uint_eq(cm_live(b.cm), 0);
 }
 END_TEST
 
@@ -658,18 +567,12 @@ int main(void)
     tcase_add_test(t, sec_20_unanswered_requests_that_nobody_heard_of_expire);
     tcase_add_test(t, sec_20_an_impatient_peer_leaves_a_second);
     tcase_add_test(t, sec_20_an_mra_keeps_the_request);
-    tcase_add_test(t, sec_20_questions_that_nobody_answers_expire);
-    tcase_add_test(t, sec_20_questions_for_services_that_nobody_offers_leave_nothing_behind);
-    tcase_add_test(t, sec_20_questions_have_half_of_the_places);
     tcase_add_test(t, sec_19_neighbours_in_a_bucket);
     tcase_add_loop_test(t, sec_20_half_open_for_minutes_at_most, 0, 2);
     tcase_add_test(t, cm_34_accepted_ones_make_room);
-    tcase_add_loop_test(t, cm_34_a_source_has_few_questions_pending, 0,
-                        sizeof sources / sizeof sources[0]);
     tcase_add_test(t, cm_34_a_thousand_connections_at_once);
     tcase_add_test(t, cm_26_timewait_is_charged);
     tcase_add_test(t, cm_34_listeners_apart);
-    tcase_add_test(t, cm_31_a_question_ends_with_its_listener);
     tcase_add_test(t, cm_24_answers_are_rationed);
     tcase_add_test(t, cm_18_others_are_sent);
     tcase_add_test(t, cm_15_ids_are_random_and_unique);
