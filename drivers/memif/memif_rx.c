@@ -202,6 +202,7 @@ static unsigned rx_ring(struct memif_port *p, struct io_frame *frames, unsigned 
 {
     struct memif_queue *q = &p->conn.rx;
     const uint32_t frame_max = p->io.caps.frame_max;
+    const uint16_t first = q->cur;
     uint64_t octets = 0;
     unsigned n = 0;
 
@@ -225,8 +226,13 @@ static unsigned rx_ring(struct memif_port *p, struct io_frame *frames, unsigned 
             enum rx_step step = rx_uncommon(p, &frames[n]);
             if (step == RX_STOP)
                 break;
-            if (step == RX_NEXT)
+            if (step == RX_NEXT) {
+                /* Slots that carry nothing go back at once, and the peer may fill them again as
+                 * fast: no more than a ring of them, others wait for their turn (SHM-08). */
+                if ((uint16_t)(q->cur - first) >= q->size)
+                    break;
                 continue;
+            }
         }
         octets += frames[n++].len;
     }

@@ -193,7 +193,7 @@ static inline void peer_layout(struct peer *p)
     p->base = mmap(NULL, PEER_REGION, PROT_READ | PROT_WRITE, MAP_SHARED, p->region_fd, 0);
     ck_assert_ptr_ne(p->base, MAP_FAILED);
     p->c2s = (struct memif_ring *)(void *)p->base;
-    p->s2c = (struct memif_ring *)(void *)(p->base + 1024);
+    p->s2c = (struct memif_ring *)(void *)(p->base + p->s2c_offset);
     p->c2s->cookie = p->s2c->cookie = p->cookie;
     if (p->c2s_offset == 8) /* all is right there, but for the place */
         memcpy(p->base + 8, &p->cookie, sizeof(p->cookie));

@@ -3,6 +3,7 @@
  * Receiving from a memif ring: frames in place, chains, and everything a hostile peer can write.
  */
 #include <poll.h>
+#include <pthread.h>
 
 #include "test_memif_peer.h"
 
@@ -222,6 +223,58 @@ START_TEST(chain_without_end_takes_the_link_down)
 }
 END_TEST
 
+#define RUBBISH_LOG2  10u
+#define RUBBISH_SLOTS (1u << RUBBISH_LOG2)
+#define RUBBISH_LOOKS 200u
+
+static _Atomic bool rubbish_over;
+
+/* Takes every slot that has come free at once, but for one: so a chain is always cut off. */
+static void *rubbish_main(void *arg)
+{
+    struct memif_ring *ring = arg;
+
+    while (!atomic_load_explicit(&rubbish_over, memory_order_relaxed))
+        publish(ring, (uint16_t)(atomic_load_explicit(&ring->tail, memory_order_acquire) +
+                                 RUBBISH_SLOTS - 1));
+    return NULL;
+}
+
+/* SHM-08: chains of nothing, brought as fast as they are thrown away. The worker has others to
+ * serve: a look at the ring has an end. */
+START_TEST(rubbish_without_end_does_not_keep_the_reader)
+{
+    struct peer p = peer_new();
+    struct io_port *io = peer_port("role=server", 1514);
+    struct io_frame f[8];
+    pthread_t thread;
+
+    p.log2 = RUBBISH_LOG2;
+    p.s2c_offset = (uint32_t)memif_ring_octets(RUBBISH_LOG2);
+    ck_assert(peer_connect(&p, io));
+    for (uint32_t i = 0; i < RUBBISH_SLOTS; i++)
+        p.c2s->desc[i] = (struct memif_desc){.flags = i % 2 == 0 ? MEMIF_DESC_NEXT : 0};
+    ck_assert_int_eq(pthread_create(&thread, NULL, rubbish_main, p.c2s), 0);
+    for (uint64_t seen = 0; seen < RUBBISH_LOOKS * RUBBISH_SLOTS;) {
+        ck_assert_uint_eq(peek(io, f, 8), 0);
+        ck_assert_uint_le(peer_stats(io).rx_drop - seen, RUBBISH_SLOTS);
+        seen = peer_stats(io).rx_drop;
+    }
+    atomic_store(&rubbish_over, true);
+    pthread_join(thread, NULL);
+    ck_assert_uint_eq(peek(io, f, 8), 0);
+    ck_assert(peer_is_up(io));
+
+    /* ... and finds what comes behind it. */
+    uint16_t head = (uint16_t)(p.c2s->head + 1);
+    p.c2s->desc[head % RUBBISH_SLOTS] = (struct memif_desc){.length = 60};
+    publish(p.c2s, (uint16_t)(head + 1));
+    ck_assert_uint_eq(peek(io, f, 8), 1);
+    ck_assert_uint_eq(f[0].len, 60);
+    hand_over(&p, io);
+}
+END_TEST
+
 START_TEST(lent_frames_outlive_the_peer)
 {
     struct peer p, next = peer_new();
@@ -319,6 +372,7 @@ int main(void)
                         sizeof(attacks) / sizeof(attacks[0]));
     tcase_add_test(t, index_that_takes_slots_back_takes_the_link_down);
     tcase_add_test(t, chain_without_end_takes_the_link_down);
+    tcase_add_test(t, rubbish_without_end_does_not_keep_the_reader);
     tcase_add_test(t, lent_frames_outlive_the_peer);
     tcase_add_test(t, sleeper_is_woken_by_a_frame_and_a_poller_is_not);
     tcase_add_test(t, sleeper_is_woken_by_a_peer_that_comes_or_goes);
