@@ -392,18 +392,23 @@ bool device_can_wait(const struct device *d)
 
 /* ---- time ---- */
 
-/* This worker was off the processor for longer than an answer takes, perhaps. What has come to the
- * port meanwhile is looked at before anything counts as unanswered (TMR-02): an answer may stand
- * behind many other frames. */
-static unsigned datapath_catch_up(struct device *d, uint64_t now)
+bool device_is_late(const struct device *d, uint64_t now)
+{
+    return engine_deadline(d->engine) <= now - DATAPATH_LATE_NS && now >= d->catch_up_from;
+}
+
+/* An answer may stand behind many other frames. */
+unsigned device_catch_up(struct device *d, uint64_t now)
 {
     unsigned n = 0, got = DATAPATH_RX_BURST;
+    bool late = device_is_late(d, now);
 
-    for (unsigned i = 0; i < DATAPATH_CATCH_UP && got == DATAPATH_RX_BURST; i++) {
-        got = datapath_rx_burst(d, now);
+    for (unsigned i = 0; i < DATAPATH_CATCH_UP && got >= DATAPATH_RX_BURST; i++) {
+        got = device_rx(d, now);
         n += got;
     }
-    d->catch_up_from = clock_now() + DATAPATH_CATCH_UP_NS;
+    if (late)
+        d->catch_up_from = clock_now() + DATAPATH_CATCH_UP_NS;
     return n;
 }
 
@@ -411,8 +416,6 @@ unsigned device_timers(struct device *d, uint64_t now)
 {
     unsigned n = 0;
 
-    if (engine_deadline(d->engine) <= now - DATAPATH_LATE_NS && now >= d->catch_up_from)
-        n += datapath_catch_up(d, now);
     if (engine_deadline(d->engine) <= now) {
         engine_expire(d->engine, now);
         n++;

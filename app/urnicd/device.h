@@ -55,7 +55,7 @@ struct device {
     unsigned path_mtu;      /* enum 1..5 */
     unsigned tx_want;       /* slots to ask for: adapts to the load */
     bool tx_blocked;        /* frames wait, and the port has no room */
-    uint64_t catch_up_from; /* datapath_catch_up: not before then */
+    uint64_t catch_up_from; /* device_is_late: not before then */
 
     struct io_port *io;
     struct worker *worker;
@@ -88,6 +88,10 @@ void device_close(struct device *d);
 unsigned device_rx(struct device *d, uint64_t now);
 unsigned device_timers(struct device *d, uint64_t now);
 unsigned device_tx(struct device *d, uint64_t now);
+/* Has a timer of its queue pairs waited for the worker, which was off the processor? */
+bool device_is_late(const struct device *d, uint64_t now);
+/* Take what has come meanwhile: all of it, within reason. Not late again for a while. */
+unsigned device_catch_up(struct device *d, uint64_t now);
 /* engine_hooks.copies, with the device as its argument. */
 void device_rx_copies(void *device, const struct engine_copy *copies, unsigned n);
 /* Is there nothing to send that anybody waits for (acknowledgements can wait for an answer)? */

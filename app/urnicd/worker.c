@@ -229,6 +229,27 @@ static bool worker_pass_on(struct worker *w, unsigned frames, uint64_t *now)
     return true;
 }
 
+/* This worker was off the processor for longer than an answer takes, perhaps. What has come to its
+ * ports meanwhile is looked at before anything counts as unanswered (TMR-02); and answered, as who
+ * was asked may be a device of this worker, too. */
+static unsigned worker_catch_up(struct worker *w, uint64_t now)
+{
+    unsigned n = 0;
+    bool late = false;
+
+    for (unsigned i = 0; i < w->ndevice; i++)
+        late |= device_is_late(w->device[i], now);
+    if (!late)
+        return 0;
+    for (unsigned i = 0; i < w->ndevice; i++)
+        n += device_catch_up(w->device[i], now);
+    for (unsigned i = 0; i < w->ndevice; i++)
+        n += device_tx(w->device[i], now);
+    for (unsigned i = 0; i < w->ndevice; i++)
+        n += device_catch_up(w->device[i], now);
+    return n;
+}
+
 /* Returns how much there was to do. */
 static unsigned worker_round(struct worker *w, uint64_t now)
 {
@@ -243,6 +264,7 @@ static unsigned worker_round(struct worker *w, uint64_t now)
     bool passed_on = worker_pass_on(w, frames, &now);
     for (struct context *c = w->contexts; c; c = c->next)
         work += context_round(c, now);
+    work += worker_catch_up(w, now);
     for (unsigned i = 0; i < w->ndevice; i++) {
         if (passed_on)
             work += device_tx_first(w->device[i], now);

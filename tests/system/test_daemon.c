@@ -574,6 +574,50 @@ START_TEST(off_the_processor)
 }
 END_TEST
 
+static void delay_from(const char *device, uint64_t ms)
+{
+    struct ipc_link_admin m = {
+        .hdr.type = IPC_LINK_SET, .mask = IPC_LINK_DELAY, .delay_ns = ms * 1000000};
+    struct ipc_hdr reply;
+
+    memcpy(m.device, device, strlen(device));
+    ck_assert_int_eq(rig_request(&rig, &m, sizeof(m), -1, &reply, sizeof(reply)), 0);
+}
+
+/* TMR-02: where both ends are of one worker the answer hasn't been sent yet when it comes back: the
+ * request stands at the other device's port. */
+START_TEST(both_off_the_processor)
+{
+    static const char *const args[] = {"--workers", "1",
+                                       "--device",  "name=urn0,port=mem:both,addr=10.0.0.1/24",
+                                       "--device",  "name=urn1,port=mem:both,addr=10.0.0.2/24",
+                                       NULL};
+    struct end *ends[] = {&a, &b};
+    uint64_t lost = 1;
+
+    rig_start(&rig, args);
+    for (unsigned i = 0; i < 2; i++) {
+        end_open(ends[i], &rig, i == 0 ? "urn0" : "urn1", SIZE);
+        end_qp(ends[i], URNIC_QPT_RC);
+    }
+    end_connect(&a, &b);
+    patient(&a);
+    delay_from("urn0", 200);
+    for (unsigned turn = 0; turn < 5 && lost > 0; turn++) {
+        uint64_t began = rig_now_ms(), before = rig_counter(&rig, "urn0", "local_ack_timeout_err");
+        ck_assert_int_eq(end_post(&a, URNIC_WR_RDMA_WRITE, 0, 8, b.mr->iova, b.mr->rkey, 1), 0);
+        sleep_until(began + 100); /* the request is on its way */
+        ck_assert_int_eq(kill(rig.pid, SIGSTOP), 0);
+        sleep_until(began + 1000);
+        ck_assert_int_eq(kill(rig.pid, SIGCONT), 0);
+        end_expect(&a, URNIC_WC_SUCCESS, 1);
+        lost = rig_counter(&rig, "urn0", "local_ack_timeout_err") - before;
+    }
+    ck_assert_uint_eq(lost, 0);
+    pair_down();
+}
+END_TEST
+
 /* GID-04: an address comes and goes; the table and the clients are told, other entries stay. */
 START_TEST(address_change)
 {
@@ -729,6 +773,7 @@ static Suite *suite(void)
     tcase_add_test(t, link_down);
     tcase_add_test(t, link_stays_down);
     tcase_add_test(t, off_the_processor);
+    tcase_add_test(t, both_off_the_processor);
     tcase_add_test(t, address_change);
     tcase_add_test(t, address_comes_back);
     tcase_add_test(t, address_stays_away);
