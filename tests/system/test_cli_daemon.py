@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""urnicd's own command line: why it doesn't start, how it stops, and what it leaves behind."""
+import os
+import socket
+import struct
+import subprocess
+import sys
+import time
+
+from cli_rig import DATA, SOCKET, URNIC, URNICD, check, run, test_all
+
+
+def no_start():
+    """A daemon that can't start says why, and what to do about it."""
+    def start(*args):
+        r = run(URNICD, ["--foreground", "--socket", os.path.join(DATA, "another"), *args])
+        return r.returncode, r.stderr
+    device = ["--addr", "10.0.0.1/24"]
+    server = os.path.join(DATA, "m")
+    for args, status, says in (
+            ([], 2, "give --device"),
+            (["--port", "mem:l", "--addr", "10.0.0.1/240"], 2, "an address like 10.0.0.1/24"),
+            (["--port", "nosuch:1", *device], 2, "there are mem, pcap, memif, dpdk"),
+            (["--config", os.path.join(DATA, "none")], 2, "none: No such file or directory\n"),
+            (["--config", os.path.join(DATA, "file")], 2, "(line 1)"),
+            (["--config", DATA], 2, "Is a directory"),
+            (["--port", f"memif:{DATA}/none/m,role=server", *device], 1, "make its folder first"),
+            (["--port", f"memif:{server},role=server", "--port", f"memif:{server},role=server", *device], 1,
+             "role=client"),
+            (["--port", "mem:l", *device, "--cpu", "1000"], 1, "choose cores of this machine"),
+            (["--port", "mem:l", *device, "--socket", os.path.join(DATA, "no", "folder", "s")], 1, "with --socket"),
+            (["--port", "mem:l", *device, "--socket", os.environ["URNIC_SOCKET"]], 1, "another urnicd serves there")):
+        got, text = start(*args)
+        check(got == status and says in text, f"urnicd {' '.join(args)}: status {got}: {text}, not «{says}»")
+
+
+def daemon_stops():
+    r = run(URNICD, ["--stop", "--socket", SOCKET])
+    check(r.returncode == 0, f"--stop: {r.stderr}")
+    check(not os.path.exists(SOCKET), "--stop: the socket is left behind")
+    r = run(URNICD, ["--stop", "--socket", SOCKET])
+    check(r.returncode == 1 and f"socket={SOCKET}: no urnicd serves there" in r.stderr, f"--stop: {r.stderr}")
+    r = run(URNICD, ["--foreground", "--socket", os.path.join(DATA, "kept"), "--port", "mem:l", "--addr", "10.0.0.1"])
+    check(r.returncode == 1 and "a file of another kind" in r.stderr, f"a file at the socket's path: {r.stderr}")
+    check(os.path.exists(os.path.join(DATA, "kept")), "urnicd removed a file")
+
+
+def stale_socket():
+    """What a daemon that was killed has left behind is no obstacle for the next one."""
+    path = os.path.join(DATA, "stale")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
+        s.bind(path)
+    r = run(URNICD, ["--stop", "--socket", path])
+    check(r.returncode == 1 and f"socket={path}: no urnicd serves there" in r.stderr, f"--stop, a stale socket: {r.stderr}")
+    # In the background it keeps its standard error.
+    status = subprocess.call([URNICD, "--socket", path, "--port", "mem:l", "--addr", "10.0.0.1/24"],
+                             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=30)
+    check(status == 0, f"a stale socket: status {status}")
+    r = run(URNIC, ["--socket", path, "info"])
+    check(r.returncode == 0, f"behind a stale socket: {r.stderr}")
+    r = run(URNICD, ["--stop", "--socket", path])
+    check(r.returncode == 0 and not os.path.exists(path), f"--stop, behind a stale socket: {r.stderr}")
+
+
+def served_by(path):
+    """The process that listens there."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
+        s.connect(path)
+        return struct.unpack("iII", s.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0]
+
+
+def background():
+    """A daemon in the background keeps no folder busy, and still knows its relative paths: the client's side of
+    memif finds the server that comes later, and what a server made is gone when it ends."""
+    ends = {name: os.path.join(DATA, name) for name in ("late", "early")}
+    for name, role, address in (("early", "client", "10.0.1.1"), ("late", "server", "10.0.1.2")):
+        status = subprocess.call([URNICD, "--socket", name, "--port", f"memif:m,role={role}", "--addr", address + "/24"],
+                                 cwd=DATA, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                 stderr=subprocess.DEVNULL, timeout=30)
+        check(status == 0, f"urnicd --socket {name}: status {status}")
+        where = ""
+        for _ in range(100):  # it is told that it may leave, and leaves
+            where = os.readlink(f"/proc/{served_by(ends[name])}/cwd")
+            if where == "/":
+                break
+            time.sleep(0.05)
+        check(where == "/", f"urnicd in the background, from {DATA}: works in {where}")
+    for _ in range(200):
+        if '"state":"active"' in run(URNIC, ["--socket", ends["early"], "info", "--json"]).stdout:
+            break
+        time.sleep(0.05)
+    else:
+        check(False, "memif: a client with a relative path does not find its server")
+    for path in ends.values():
+        r = run(URNICD, ["--stop", "--socket", path])
+        check(r.returncode == 0 and not os.path.exists(path), f"--stop, a relative path: {r.stderr}")
+    check(not os.path.exists(os.path.join(DATA, "m")), "memif: a relative path is left behind")
+
+
+if __name__ == "__main__":
+    sys.exit(test_all(no_start, daemon_stops, stale_socket, background))
