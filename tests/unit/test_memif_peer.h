@@ -151,11 +151,11 @@ struct peer {
     uint16_t ring_index, ring_region, private_header;
     uint8_t log2;
     uint32_t c2s_offset, s2c_offset, cookie;
-    bool pipe_for_event;
+    bool pipe_for_event, keep_event;
     int skip; /* the message not sent: 1 INIT, 2 ADD_REGION, 3 and 4 ADD_RING */
 
     uint8_t *base;
-    int region_fd;
+    int region_fd, event_fd; /* event_fd: of c2s, with keep_event */
     struct memif_ring *c2s, *s2c;
     struct memif_msg last; /* what the port answered */
 };
@@ -174,7 +174,8 @@ static inline struct peer peer_new(void)
                          .log2 = 3,
                          .s2c_offset = 1024,
                          .cookie = MEMIF_COOKIE,
-                         .region_fd = -1};
+                         .region_fd = -1,
+                         .event_fd = -1};
 }
 
 static inline void peer_layout(struct peer *p)
@@ -266,7 +267,10 @@ static inline bool peer_connect(struct peer *p, struct io_port *io)
         else
             ends[1] = eventfd(0, EFD_CLOEXEC);
         bool good = peer_say(p, io, MEMIF_MSG_ADD_RING, msg, ends[1]);
-        close(ends[1]);
+        if (c2s && p->keep_event)
+            p->event_fd = ends[1];
+        else
+            close(ends[1]);
         if (ends[0] >= 0)
             close(ends[0]);
         if (!good)
@@ -282,10 +286,12 @@ static inline void peer_close(struct peer *p)
         close(p->sock);
     if (p->region_fd >= 0)
         close(p->region_fd);
+    if (p->event_fd >= 0)
+        close(p->event_fd);
     if (p->base)
         munmap(p->base, PEER_REGION);
     p->base = NULL;
-    p->sock = p->region_fd = -1;
+    p->sock = p->region_fd = p->event_fd = -1;
 }
 
 /* Run one test case and return what main() returns. */

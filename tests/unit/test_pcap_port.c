@@ -83,6 +83,28 @@ START_TEST(bad_records_are_counted)
 }
 END_TEST
 
+/* Cut off in the middle of the second frame: that is a drop, and the end. */
+START_TEST(damaged_end_is_counted)
+{
+    static const uint32_t len[] = {60, 70};
+    struct io_frame f[8];
+    struct io_stats st;
+    struct io_link link;
+
+    write_pcap(DLT_EN10MB, len, len, 2);
+    ck_assert_int_eq(truncate(file, 24 + 16 + 60 + 16 + 69), 0);
+    struct io_port *p = open_in("");
+    ck_assert_uint_eq(p->ops->rx_peek(p, f, 8, 0), 1);
+    p->ops->rx_release(p, 1);
+    ck_assert_uint_eq(p->ops->rx_peek(p, f, 8, 0), 0);
+    p->ops->stats(p, &st);
+    ck_assert_uint_eq(st.rx_drop, 1);
+    p->ops->link(p, &link);
+    ck_assert(!link.up);
+    p->ops->close(p);
+}
+END_TEST
+
 START_TEST(pacing_follows_the_recording)
 {
     static const uint32_t len[] = {60, 61, 62};
@@ -160,6 +182,7 @@ int main(void)
     TCase *t = tcase_create("pcap_port");
     tcase_add_checked_fixture(t, make_dir, remove_dir);
     tcase_add_test(t, bad_records_are_counted);
+    tcase_add_test(t, damaged_end_is_counted);
     tcase_add_test(t, pacing_follows_the_recording);
     tcase_add_test(t, only_ethernet_is_read);
     tcase_add_test(t, without_output_sending_is_a_drop);
