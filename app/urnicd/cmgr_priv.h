@@ -31,6 +31,8 @@ struct cmgr {
     struct mad_out ready[CMGR_READY], waiting[CMGR_WAITING];
 };
 
+/* Has the channel of this id room for another event? If not, one is lost that it is asked for. */
+bool cmid_hears(const struct cm_id *id);
 /* An event for the client of this id (cmid_channel.c). */
 void cmid_event(struct cm_id *id, const struct ipc_cm_event *ev);
 /* Something happened to a connection: tell its client (cmid_news.c). */

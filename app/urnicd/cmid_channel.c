@@ -9,6 +9,7 @@
 
 #include "client.h"
 #include "cmgr_priv.h"
+#include "device.h"
 #include "log.h"
 
 #define CMID_OWED_MAX 4096u /* events that a client may leave unread; then they are lost */
@@ -69,21 +70,38 @@ void cmgr_channel_free(struct cm_channel *ch)
     free(ch);
 }
 
+static void cmid_lost(const struct cm_id *id)
+{
+    id->device->stats.cm_lost++;
+    log_warn("client", "%s[%d] doesn't read its connection events: one is lost", id->client->comm,
+             (int)id->client->pid);
+}
+
+bool cmid_hears(const struct cm_id *id)
+{
+    channel_owed(id->channel);
+    if (id->channel->owed < CMID_OWED_MAX)
+        return true;
+    cmid_lost(id);
+    return false;
+}
+
 /* Events of one channel keep their order. */
 void cmid_event(struct cm_id *id, const struct ipc_cm_event *ev)
 {
     struct cm_channel *ch = id->channel;
 
-    id->events++;
     channel_owed(ch);
-    if (!ch->first && channel_send(ch, ev))
-        return;
-    struct cm_owed *o = ch->owed < CMID_OWED_MAX ? malloc(sizeof(*o)) : NULL;
-    if (!o) {
-        log_warn("client", "%s[%d] doesn't read its connection events: one is lost",
-                 id->client->comm, (int)id->client->pid);
+    if (!ch->first && channel_send(ch, ev)) {
+        id->events++;
         return;
     }
+    struct cm_owed *o = ch->owed < CMID_OWED_MAX ? malloc(sizeof(*o)) : NULL;
+    if (!o) {
+        cmid_lost(id);
+        return;
+    }
+    id->events++;
     *o = (struct cm_owed){.ev = *ev};
     *ch->last = o;
     ch->last = &o->next;

@@ -33,8 +33,9 @@ static struct cm_id *cmid_for_request(const struct cm_id *listener)
     struct share *s = listener->client->of_device;
     struct cm_id *id;
 
-    /* A client that is being torn down may have been through the number that a new id would get. */
-    if (listener->client->ctx.detached || share_take(s, SHARE_CONN, 1) < 0)
+    /* A client that is being torn down may have been through the number that a new id would get;
+     * one that doesn't read would never hear of it. */
+    if (listener->client->ctx.detached || !cmid_hears(listener) || share_take(s, SHARE_CONN, 1) < 0)
         return NULL;
     id = calloc(1, sizeof(*id));
     if (id && handle_add(&listener->client->handles, HANDLE_CM_ID, id, &id->handle) == 0)

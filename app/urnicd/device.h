@@ -36,6 +36,7 @@ struct device_stats {
     uint64_t client_over_quota;   /* requests refused by -EDQUOT: quotas, a user's share (SEC-22) */
     uint64_t client_event_owed;   /* events that had to wait: their channel was full */
     uint64_t async_lost;          /* asynchronous events that nobody took (EVT-04) */
+    uint64_t cm_lost;             /* those of connections likewise; a request is refused */
 };
 
 /* An address that was taken away; queue pairs that send from it wait for it (GID-04). */

@@ -80,6 +80,7 @@ static void stats_worker(struct stats_list *l, struct device *d)
         contexts += c->device == d;
     stats_add(l, "contexts", contexts);
     stats_add(l, "async_events_lost", d->stats.async_lost);
+    stats_add(l, "cm_events_lost", d->stats.cm_lost);
     stats_add(l, "worker_rounds", atomic_load_explicit(&w->stats.rounds, memory_order_relaxed));
     stats_add(l, "worker_busy_rounds",
               atomic_load_explicit(&w->stats.busy_rounds, memory_order_relaxed));

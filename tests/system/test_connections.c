@@ -564,6 +564,47 @@ START_TEST(hung_up_by_itself)
 }
 END_TEST
 
+/* EVT-04 CM-35: events of connections that nobody takes are kept, some thousands, then lost and
+ * counted. A peer that nobody would hear of is refused at once. */
+START_TEST(unread_events)
+{
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(PORT)};
+    struct urnic_cm_id *id;
+    struct urnic_conn *conn = NULL;
+    uint64_t asked = 0, lost;
+
+    up_with_listener();
+    inet_pton(AF_INET, "10.0.0.1", &to.sin_addr);
+    ck_assert_int_eq(urnic_create_id(cb, URNIC_PS_TCP, NULL, &id), 0);
+    ck_assert_int_eq(urnic_resolve(id, NULL, (struct sockaddr *)&to, 5000), 0);
+    await_cm(cb, URNIC_CM_ROUTE_RESOLVED);
+    while ((lost = rig_counter(&rig, "urn1", "cm_events_lost")) == 0) {
+        for (unsigned i = 0; i < 100; i++, asked++)
+            ck_assert_int_eq(urnic_resolve_route(id, 1000), 0);
+        ck_assert_uint_lt(asked, 100000);
+    }
+    ck_assert_int_eq((intptr_t)connect_one(&conn), -ECONNREFUSED);
+    ck_assert_uint_eq(rig_counter(&rig, "urn1", "cm_events_lost"), lost + 1);
+
+    for (uint64_t i = lost; i < asked; i++)
+        await_cm(cb, URNIC_CM_ROUTE_RESOLVED);
+    struct ipc_cm_migrate migrate = {.hdr.type = IPC_CM_MIGRATE,
+                                     .id = id->handle,
+                                     .channel = cb->base.handle,
+                                     .ref = id->obj.ref};
+    struct ipc_cm_destroyed sent;
+    ck_assert_int_eq(client_call(b.ctx, &migrate, sizeof(migrate), &sent, sizeof(sent)), 0);
+    ck_assert_uint_eq(sent.events, 1 + asked - lost);
+    ck_assert_int_eq(urnic_destroy_id(id), 0);
+
+    struct urnic_cm_id *active, *passive; /* there is room again */
+    request(URNIC_QPT_RC, &active, &passive);
+    id_qp(&b, passive, URNIC_QPT_RC);
+    close_both(active, passive);
+    down_with_listener();
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("connections");
@@ -587,6 +628,7 @@ int main(void)
     tcase_add_test(t, stays_reset);
     tcase_add_test(t, prepares_in_vain);
     tcase_add_test(t, hung_up_by_itself);
+    tcase_add_test(t, unread_events);
     suite_add_tcase(s, t);
     return unit_run(s);
 }
