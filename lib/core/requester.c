@@ -48,7 +48,7 @@ static bool more(struct engine *e, struct qp *qp)
     if (w->error)
         return false;
     if (!psn_eq(r->nxt, r->max))
-        return psn_ahead(r->nxt, r->una) < r->window; /* sent before */
+        return psn_ahead(r->nxt, r->una) < r->window || r->asking; /* sent before */
     uint32_t out = psn_ahead(r->max, r->una);
     uint32_t takes = wr_infos[w->opcode].kind == WR_MESSAGE ? 1 : w->npsn;
     return out - r->rd_psns < r->window && out + takes <= PSN_HALF && /* PSN-03 */
@@ -171,6 +171,7 @@ static void advance(struct qp *qp, const struct swqe *w, uint64_t now)
     if (again)
         qp->stats.retransmits++;
     r->nxt = psn_add(r->nxt, n);
+    r->asking = 0;
     r->pkt += n;
     if (r->pkt == w->npsn) {
         r->cur++;
@@ -324,8 +325,10 @@ static void settle(struct engine *e, struct qp *qp)
         return;
     if (r->cur != r->started && req_wqe(qp, r->cur)->error)
         limit = req_wqe(qp, r->cur)->first;
-    if (psn_diff(limit, r->una) > 0 && !(r->obliged && psn_diff(r->ob_end, limit) >= 0))
+    if (psn_diff(limit, r->una) > 0 && !(r->obliged && psn_diff(r->ob_end, limit) >= 0)) {
         rtx_go_back(e, qp, psn_prev(limit));
+        r->asking = 1;
+    }
 }
 
 unsigned req_tx(struct engine *e, struct qp *qp, struct engine_slot *slots, unsigned n,

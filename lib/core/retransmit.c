@@ -44,6 +44,7 @@ void rtx_place(struct qp *qp, psn_t p)
 {
     struct req *r = &qp->req;
     r->nxt = p;
+    r->asking = 0;
     r->cur = r->started;
     r->pkt = 0;
     if (r->head == r->started)

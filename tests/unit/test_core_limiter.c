@@ -583,6 +583,32 @@ START_TEST(cc_24_window)
 }
 END_TEST
 
+/* CC-24, REQ-10: a window that shrinks below what is in flight makes nothing be sent again but,
+ * where that hadn't asked for an answer, its last packet, which asks now. */
+START_TEST(cc_24_window_shrinks)
+{
+    struct rig *r = rig_new(NULL);
+    set_cc(r, "swift,max_cwnd=64");
+    rig_post(r, WR_RDMA_WRITE, 1, 200 * 1024, WR_F_SIGNALED);
+    ck_assert_uint_eq(rig_tx(r, 60), 60); /* each 16th asks; there would be room for more */
+    ck_assert(!r->sent[59].ackreq);
+    rig_pass(r, 900 * US); /* far beyond the target: half of it */
+    rig_ack(r, rig_psn(RIG_PSN, 15));
+    rig_clear(r);
+    ck_assert_uint_eq(rig_tx(r, 0), 1);
+    ck_assert_uint_eq(r->sent[0].psn, rig_psn(RIG_PSN, 59));
+    ck_assert(r->sent[0].ackreq);
+    rig_clear(r);
+    ck_assert_uint_eq(rig_tx(r, 0), 0);
+    rig_ack(r, rig_psn(RIG_PSN, 47));
+    rig_tx(r, 0);
+    ck_assert_uint_ge(r->nsent, 15);
+    ck_assert_uint_eq(r->sent[0].psn, rig_psn(RIG_PSN, 60));
+    ck_assert_uint_eq(rig_count(r, ENGINE_C_tx_retransmit), 1);
+    rig_free(r);
+}
+END_TEST
+
 /* CC-01, WIRE-14: requests, responses and ACKs are ECN-capable while somebody would react to a
  * mark, and as the traffic class says otherwise. */
 START_TEST(cc_01_ect)
@@ -640,4 +666,4 @@ UNIT_MAIN("core limiter", cc_24_another_path, cc_19_rate_and_burst, cc_19_late,
           cc_20_retransmissions_are_paced, cc_21_read_responses, cc_21_acks_pass, cc_21_who_passes,
           cc_08_handled_or_ignored, sec_17_alert, sec_17_earned, sec_17_forged,
           cc_20_slow_restart_counted, cc_10_recorded, cc_25_changes_while_it_runs, cc_24_window,
-          cc_01_ect)
+          cc_24_window_shrinks, cc_01_ect)
