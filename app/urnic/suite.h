@@ -69,7 +69,8 @@ struct suite_case {
 extern const struct suite_case suite_cases[];
 extern const unsigned suite_ncases;
 
-/* The checks of the cases. */
+/* The checks of the cases, for `check`: each judges what the trace has of its case, and says it
+ * with suite_say. In suite_requester.c, suite_responder.c and suite_congestion.c. */
 void suite_check_lost(struct suite_run *r);
 void suite_check_lost_twice(struct suite_run *r);
 void suite_check_reordered(struct suite_run *r);
@@ -86,10 +87,11 @@ void suite_check_exhausted(struct suite_run *r);
 void suite_check_read_answer(struct suite_run *r);
 void suite_check_read_again(struct suite_run *r);
 
-/* Add a result. With a unit, `value` is part of it. */
+/* Add a result to the card: a sentence about this rule. */
 void suite_say(struct suite_card *card, const char *rule, enum suite_verdict verdict,
                const char *format, ...) __attribute__((format(printf, 4, 5)));
-void suite_measured(struct suite_card *card, double value, const char *unit); /* of the last one */
+/* The last one's figure. */
+void suite_measured(struct suite_card *card, double value, const char *unit);
 
 /* The suite's options, for getopt_long; suite_option takes those from SUITE_OPTION_FIRST on.
  * Returns CLI_*. suite_options_done completes and checks them. */

@@ -47,9 +47,10 @@ struct suite_trace {
     unsigned nconn;
 };
 
-/* Returns 0 or -ENOMEM. */
+/* An empty trace with room for SUITE_PACKETS. 0 or -ENOMEM. */
 int suite_trace_init(struct suite_trace *t);
 void suite_trace_free(struct suite_trace *t);
+/* Empty again, for the next case. */
 void suite_trace_clear(struct suite_trace *t);
 
 /* Read a frame before the rules see it. Returns false if it is no RoCE packet. */

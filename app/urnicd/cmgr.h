@@ -102,6 +102,8 @@ int cmgr_connect(struct cm_id *id, const struct ipc_cm_conn *req, uint64_t now);
 /* The passive side. The peer's MAC is in the id when its queue pair goes with the connection.
  * Errors of cm_accept; -EPROTOTYPE a queue pair of another type than the peer asks for. */
 int cmgr_accept(struct cm_id *id, const struct ipc_cm_conn *req, uint64_t now);
+/* Refuse a request, or as the active side the peer's answer. Errors of cm_reject; of cm_sidr_reply
+ * for a datagram service. */
 int cmgr_reject(struct cm_id *id, const struct ipc_cm_conn *req, uint64_t now);
 /* The active side's last word (RTU), when the client drives the queue pair by itself. */
 int cmgr_establish(struct cm_id *id, uint64_t now);

@@ -9,7 +9,7 @@
 #include "request.h"
 
 /* Memory and number of a queue of at least `entries` entries; describes it in *where and adds the
- * slab's descriptor to the answer if the client doesn't have it yet. */
+ * slab's descriptor to the answer if the client doesn't have it yet. -ENOMEM, -EDQUOT. */
 int queue_create(struct request *r, struct queue *q, enum queue_kind kind, uint32_t entries,
                  uint32_t stride, bool ud, struct ipc_where *where);
 

@@ -328,10 +328,14 @@ struct engine_qp_attr {
     uint8_t recovery; /* ours: enum engine_recovery, with QPA_STATE to RTR */
 };
 
-/* Errors: -EINVAL, -ENOMEM, -ENOSPC (max_qp). GSI: at most one, number 1. */
+/* A queue pair in RESET; *p becomes what is granted, which may be more than was asked for. It is
+ * the engine's until engine_qp_destroy. -EINVAL, -ENOMEM, -ENOSPC (max_qp). GSI: at most one,
+ * number 1.
+ */
 int engine_qp_create(struct engine *e, struct engine_qp_params *p, struct qp **out);
 uint32_t engine_qp_num(const struct qp *qp);
-struct qp *engine_qp_find(struct engine *e, uint32_t qpn); /* NULL = none; O(1) */
+/* The queue pair of this number; NULL = none. O(1). */
+struct qp *engine_qp_find(struct engine *e, uint32_t qpn);
 /* All or nothing, by the table of QP-01. -EINVAL (state, mask, a value), -EBUSY (SQD, and not yet
  * drained: QP-08), -EOPNOTSUPP (an alternate path: QP-17), -ENOMEM. */
 int engine_qp_modify(struct engine *e, struct qp *qp, const struct engine_qp_attr *attr,
@@ -342,6 +346,7 @@ int engine_qp_query(const struct qp *qp, struct engine_qp_attr *out, struct engi
  * number is quarantined. ACKs owed are lost unless engine_tx ran before (QP-11: modify to ERR, then
  * engine_tx, then destroy; engine_qp_owes says whether that matters). */
 void engine_qp_destroy(struct engine *e, struct qp *qp);
+/* Does it owe its peer an acknowledgement? */
 bool engine_qp_owes(const struct qp *qp);
 /* The neighbour's MAC changed (WIRE-07). */
 void engine_qp_set_dmac(struct qp *qp, const uint8_t dmac[6]);

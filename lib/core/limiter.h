@@ -53,7 +53,8 @@ bool limiter_check(struct engine *e, struct qp *qp, uint64_t now);
 bool limiter_pauses(const struct qp *qp);
 /* A frame of so many octets goes. */
 void limiter_charge(struct qp *qp, uint32_t octets, uint64_t now);
-/* What the queue pair hears of the network. */
+/* What the queue pair hears of the network: a CNP; so many packets newly acknowledged, the round
+ * trip in ns (0 = no sample); a NAK or a time-out. */
 void limiter_on_cnp(struct engine *e, struct qp *qp, uint64_t now);
 void limiter_on_ack(struct engine *e, struct qp *qp, uint32_t packets, uint64_t rtt, uint64_t now);
 void limiter_on_loss(struct engine *e, struct qp *qp, bool timeout, uint64_t now);

@@ -120,13 +120,17 @@ void neigh_flush_unreachable(struct net_port *p);
 /* Run the timers of neighbours that are due. */
 void neigh_expire(struct net_port *p, uint64_t now);
 
-/* net_arp.c and net_nd.c: each returns the length of a frame, 0 = none. */
+/* net_arp.c and net_nd.c. Each returns the length of a frame that is to be sent, 0 = none; its
+ * buffer has room for NET_TX_MAX octets. */
+
+/* ARP, or a neighbour's solicitation or advertisement, has come: learn what it says (WIRE-07), and
+ * answer who asks for one of our addresses. */
 size_t arp_rx(struct net_port *p, const struct net_in *in, uint64_t now, uint8_t *reply);
-/* dmac NULL: ask everybody. */
-size_t arp_request(const struct net_port *p, uint8_t *buf, const struct wire_addr *src,
-                   const struct wire_addr *target, const uint8_t *dmac);
 size_t nd_rx(struct net_port *p, const struct net_in *in, size_t icmp_len, uint64_t now,
              uint8_t *reply);
+/* Ask who has `target`, from our address `src`: whoever has `dmac`, or with NULL everybody. */
+size_t arp_request(const struct net_port *p, uint8_t *buf, const struct wire_addr *src,
+                   const struct wire_addr *target, const uint8_t *dmac);
 size_t nd_solicit(const struct net_port *p, uint8_t *buf, const struct wire_addr *src,
                   const struct wire_addr *target, const uint8_t *dmac);
 /* Unsolicited: tell everybody where `addr` is. */

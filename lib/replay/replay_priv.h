@@ -205,7 +205,8 @@ bool evidence_late(const struct direction *d, const struct packet *nak);
 /* One more packet has been gone through: -EINTR = stop here. */
 int judge_step(struct judge *j);
 
-/* 0, -ENOMEM, -EFBIG, -EINTR. */
+/* Our engine in the responder's place, or the requester's: give it the other end's packets of this
+ * direction, and tell the judge what differs. 0, -ENOMEM, -EFBIG, -EINTR. */
 int as_responder(struct direction *d, struct judge *j);
 int as_requester(struct direction *d, struct judge *j);
 /* In the role that j->out says; d->answers is nobody. */
