@@ -199,6 +199,35 @@ static bool want_hugepages(const struct dpdk_spec *spec)
     return spec->kind == DPDK_PCI || dpdk_eal_free_hugepages() >= HUGE_WORTH_IT;
 }
 
+/* Start EAL, whose own threads inherit the signal mask: signals stay with the daemon's threads. 0
+ * or what rte_eal_init says. */
+static int init_quietly(struct eal_args *args, const cpu_set_t *mine)
+{
+    sigset_t all, old;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    int rc = rte_eal_init(args->argc, args->argv);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    pthread_setaffinity_np(pthread_self(), sizeof(*mine), mine);
+    return rc;
+}
+
+/* Let through, or not, what libraries below DPDK and its drivers say. tap calls the lack of flow
+ * offload an error at every start, memif warns of what only a second DPDK process would need,
+ * af_xdp of a queue that is still being let go of; what matters, we report ourselves. */
+static void tame_logs(bool debug)
+{
+    bpf_debug = debug;
+    redirect_bpf_log("libbpf.so.1", "libbpf_set_print");
+    redirect_bpf_log("libxdp.so.1", "libxdp_set_print");
+    if (debug)
+        return;
+    rte_log_set_level_pattern("pmd.net.tap", RTE_LOG_CRIT);
+    rte_log_set_level_pattern("pmd.net.memif", RTE_LOG_ERR);
+    rte_log_set_level_pattern("pmd.net.af_xdp", RTE_LOG_CRIT);
+}
+
 int dpdk_eal_start(const struct dpdk_spec *spec, char *err, size_t err_size)
 {
     static bool running, failed;
@@ -206,8 +235,6 @@ int dpdk_eal_start(const struct dpdk_spec *spec, char *err, size_t err_size)
     bool huge = want_hugepages(spec);
     char cpus[1300];
     cpu_set_t mine;
-    sigset_t all, old;
-    int rc;
 
     if (running)
         return 0;
@@ -220,14 +247,7 @@ int dpdk_eal_start(const struct dpdk_spec *spec, char *err, size_t err_size)
     cpu_list(&mine, cpus, sizeof(cpus));
     compose(&args, spec, huge, dpdk_hint_physical(spec, "/sys"), cpus, (int)getpid());
     log_redirect(spec->debug);
-
-    /* EAL's own threads inherit this mask: signals stay with the daemon's threads. */
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    rc = rte_eal_init(args.argc, args.argv);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    pthread_setaffinity_np(pthread_self(), sizeof(mine), &mine);
-
+    int rc = init_quietly(&args, &mine);
     if (rc < 0) {
         rc = rte_errno ? -rte_errno : -EIO;
         failed = true;
@@ -239,17 +259,7 @@ int dpdk_eal_start(const struct dpdk_spec *spec, char *err, size_t err_size)
     }
     pthread_key_create(&thread_key, thread_gone);
     rmdir(rte_eal_get_runtime_dir()); /* nothing is kept there with these arguments */
-    bpf_debug = spec->debug;
-    redirect_bpf_log("libbpf.so.1", "libbpf_set_print");
-    redirect_bpf_log("libxdp.so.1", "libxdp_set_print");
-    if (!spec->debug) {
-        /* tap calls the lack of flow offload an error at every start, memif warns of what
-         * only a second DPDK process would need, af_xdp a queue that is still
-         * being let go of; what matters, we report ourselves. */
-        rte_log_set_level_pattern("pmd.net.tap", RTE_LOG_CRIT);
-        rte_log_set_level_pattern("pmd.net.memif", RTE_LOG_ERR);
-        rte_log_set_level_pattern("pmd.net.af_xdp", RTE_LOG_CRIT);
-    }
+    tame_logs(spec->debug);
     running = true;
     return 0;
 }
