@@ -105,25 +105,21 @@ static int qp_make(struct urnic_qp *qp, struct ipc_qp_create *req, struct ipc_qp
     return err;
 }
 
-int client_qp_create(struct urnic_pd *pd, struct urnic_qp_init_attr *attr, uint32_t cm_id,
-                     struct urnic_qp **out)
+/* Are they all objects of this context, and does the congestion control's text fit a request? */
+static bool attr_fits(const struct urnic_context *ctx, const struct urnic_qp_init_attr *attr)
 {
-    if (pd == NULL)
-        return -EINVAL;
-    struct urnic_context *ctx = pd->ctx;
-    struct ipc_qp_create req;
-    struct ipc_qp reply;
-    struct urnic_qp *qp;
-    size_t cc_len = attr->cc != NULL ? strlen(attr->cc) : 0;
-    if (attr->send_cq == NULL || attr->recv_cq == NULL || attr->send_cq->ctx != ctx ||
-        attr->recv_cq->ctx != ctx || (attr->srq != NULL && attr->srq->ctx != ctx) ||
-        cc_len >= sizeof(req.cc_spec))
-        return -EINVAL;
-    int err = qp_new(ctx, attr, &qp);
-    if (err < 0)
-        return err;
+    return attr->send_cq != NULL && attr->recv_cq != NULL && attr->send_cq->ctx == ctx &&
+           attr->recv_cq->ctx == ctx && (attr->srq == NULL || attr->srq->ctx == ctx) &&
+           (attr->cc == NULL || strlen(attr->cc) < sizeof((struct ipc_qp_create){0}.cc_spec));
+}
 
-    req = (struct ipc_qp_create){
+/* The request with which the daemon makes it. What an older daemon understands of a congestion
+ * control's text goes where that looks. */
+static struct ipc_qp_create create_request(const struct urnic_pd *pd,
+                                           const struct urnic_qp_init_attr *attr,
+                                           const struct urnic_qp *qp, uint32_t cm_id)
+{
+    struct ipc_qp_create req = {
         .hdr.type = IPC_QP_CREATE,
         .pd = pd->handle,
         .type = attr->qp_type,
@@ -139,9 +135,26 @@ int client_qp_create(struct urnic_pd *pd, struct urnic_qp_init_attr *attr, uint3
         .ref = qp->obj.ref,
         .cm_id = cm_id,
     };
-    /* What an older daemon understands goes where it looks. */
+    size_t cc_len = attr->cc != NULL ? strlen(attr->cc) : 0;
     if (cc_len > 0)
         memcpy(cc_len < sizeof(req.cc) ? req.cc : req.cc_spec, attr->cc, cc_len);
+    return req;
+}
+
+int client_qp_create(struct urnic_pd *pd, struct urnic_qp_init_attr *attr, uint32_t cm_id,
+                     struct urnic_qp **out)
+{
+    if (pd == NULL)
+        return -EINVAL;
+    struct urnic_context *ctx = pd->ctx;
+    struct ipc_qp reply;
+    struct urnic_qp *qp;
+    if (!attr_fits(ctx, attr))
+        return -EINVAL;
+    int err = qp_new(ctx, attr, &qp);
+    if (err < 0)
+        return err;
+    struct ipc_qp_create req = create_request(pd, attr, qp, cm_id);
     err = qp_make(qp, &req, &reply);
     if (err < 0) {
         client_obj_retire(ctx, &qp->obj);
