@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * SVG charts. Long series are thinned to one point per pixel, the mean of what lies there.
+ * SVG charts. Long series are thinned to one point per pixel, the mean of what lies there; where a
+ * series has no value its line is broken.
  */
 #include "plot.h"
 
@@ -8,13 +9,16 @@
 #include <math.h>
 #include <stdint.h>
 
-#define WIDTH  760.0
+#define WIDTH  760.0 /* more, if the legend's names need it */
 #define HEIGHT 300.0
 #define LEFT   70.0
 #define RIGHT  170.0 /* the legend */
 #define TOP    34.0
 #define BOTTOM 48.0
-#define LEGEND 16u /* names shown */
+#define LEGEND 16u  /* names shown */
+#define KEY    35.0 /* from the panel to a name */
+#define LETTER 7.4  /* about the width of one */
+#define BOLD   8.2
 #define TICKS  6
 
 static const char *const colours[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
@@ -126,6 +130,24 @@ static void text(FILE *f, double x, double y, const char *anchor, const char *ex
     fputs("</text>\n", f);
 }
 
+static size_t letters(const char *s)
+{
+    size_t n = 0;
+    for (; *s; s++)
+        n += ((uint8_t)*s & 0xC0) != 0x80;
+    return n;
+}
+
+/* The title, smaller when it would not fit between the page's edges. */
+static void head(FILE *f, double middle, double y, const char *s)
+{
+    double room = 2 * middle, takes = (double)letters(s) * BOLD;
+    char extra[64] = " class=\"t\"";
+    if (takes > room)
+        snprintf(extra, sizeof extra, " class=\"t\" font-size=\"%.1f\"", 12 * room / takes);
+    text(f, middle, y, "middle", extra, s);
+}
+
 static void tick(FILE *f, const struct axis *x, const struct axis *y, bool vertical, double v)
 {
     char label[32];
@@ -155,33 +177,6 @@ static void ticks(FILE *f, const struct axis *x, const struct axis *y, bool vert
         tick(f, x, y, vertical, v);
 }
 
-static void curve(FILE *f, const struct plot_line *l, const struct axis *x, const struct axis *y,
-                  struct look look)
-{
-    double pixel = -1, sum = 0, at = 0;
-    unsigned here = 0;
-    fprintf(f, "<polyline stroke=\"%s\"%s points=\"", look.colour, look.dash);
-    for (size_t i = 0; i <= l->n; i++) {
-        bool end = i == l->n;
-        if (!end && (!usable(x, l->x[i]) || !usable(y, l->y[i])))
-            continue;
-        double px = end ? -1 : place(x, l->x[i]);
-        if (here && (end || l->marks || floor(px) > pixel)) {
-            fprintf(f, "%.1f,%.1f ", at / here, sum / here);
-            here = 0;
-            sum = at = 0;
-        }
-        if (end)
-            break;
-        pixel = floor(px);
-        double py = place(y, l->y[i]);
-        sum += fmin(fmax(py, y->to), y->from);
-        at += px;
-        here++;
-    }
-    fputs("\"/>\n", f);
-}
-
 static void dot(FILE *f, double x, double y, struct look look)
 {
     if (look.hollow)
@@ -189,6 +184,57 @@ static void dot(FILE *f, double x, double y, struct look look)
                 y, look.colour);
     else
         fprintf(f, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3\" fill=\"%s\"/>\n", x, y, look.colour);
+}
+
+/* A curve on its way into the document: the mean of the points of one pixel is put together. */
+struct pen {
+    double pixel, at, sum; /* where it is, sums of its points */
+    double x, y;           /* what was drawn last */
+    unsigned here, drawn;  /* points of this pixel; of this polyline */
+};
+
+static void draw_pixel(FILE *f, struct pen *pen, struct look look)
+{
+    pen->x = pen->at / pen->here;
+    pen->y = pen->sum / pen->here;
+    if (!pen->drawn++)
+        fprintf(f, "<polyline stroke=\"%s\"%s points=\"", look.colour, look.dash);
+    fprintf(f, "%.1f,%.1f ", pen->x, pen->y);
+    pen->here = 0;
+    pen->sum = pen->at = 0;
+}
+
+/* A polyline of one point shows nothing: `dots` puts one there. */
+static void lift(FILE *f, struct pen *pen, bool dots, struct look look)
+{
+    if (!pen->drawn)
+        return;
+    fputs("\"/>\n", f);
+    if (pen->drawn == 1 && dots)
+        dot(f, pen->x, pen->y, look);
+    pen->drawn = 0;
+}
+
+static void curve(FILE *f, const struct plot_line *l, const struct axis *x, const struct axis *y,
+                  struct look look)
+{
+    struct pen pen = {.pixel = -1};
+    for (size_t i = 0; i <= l->n; i++) {
+        bool ends = i == l->n || isnan(l->y[i]);
+        if (!ends && (!usable(x, l->x[i]) || !usable(y, l->y[i])))
+            continue;
+        double px = ends ? -1 : place(x, l->x[i]);
+        if (pen.here && (ends || l->marks || floor(px) > pen.pixel))
+            draw_pixel(f, &pen, look);
+        if (ends) {
+            lift(f, &pen, !l->marks, look);
+            continue;
+        }
+        pen.pixel = floor(px);
+        pen.sum += fmin(fmax(place(y, l->y[i]), y->to), y->from);
+        pen.at += px;
+        pen.here++;
+    }
 }
 
 static void dots(FILE *f, const struct plot_line *l, const struct axis *x, const struct axis *y,
@@ -223,12 +269,12 @@ static void legend(FILE *f, const struct plot_panel *p, double top)
                     "<line x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\" stroke=\"%s\"%s "
                     "stroke-width=\"2\"/>\n",
                     WIDTH - RIGHT + 10, WIDTH - RIGHT + 30, y - 4, y - 4, look.colour, look.dash);
-        text(f, WIDTH - RIGHT + 35, y, "start", "", p->line[i].name);
+        text(f, WIDTH - RIGHT + KEY, y, "start", "", p->line[i].name);
     }
     char more[32];
     snprintf(more, sizeof more, "... and %u more", named - row);
     if (named > row)
-        text(f, WIDTH - RIGHT + 35, top + TOP + 8 + 15 * row, "start", "", more);
+        text(f, WIDTH - RIGHT + KEY, top + TOP + 8 + 15 * row, "start", "", more);
 }
 
 static void panel(FILE *f, const struct plot_panel *p, double top)
@@ -254,7 +300,7 @@ static void panel(FILE *f, const struct plot_panel *p, double top)
     ticks(f, &x, &y, true);
     fprintf(f, "<rect class=\"b\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"/>\n", x.from,
             y.to, x.to - x.from, y.from - y.to);
-    text(f, (x.from + x.to) / 2, top + 20, "middle", " class=\"t\"", p->title);
+    head(f, (x.from + x.to) / 2, top + 20, p->title);
     text(f, (x.from + x.to) / 2, top + HEIGHT - 10, "middle", "", p->xlabel);
     snprintf(turn, sizeof turn, " transform=\"rotate(-90 16 %.1f)\"", (y.from + y.to) / 2);
     text(f, 16, (y.from + y.to) / 2, "middle", turn, p->ylabel);
@@ -267,15 +313,29 @@ static void panel(FILE *f, const struct plot_panel *p, double top)
     legend(f, p, top);
 }
 
+/* Of the page: as wide as its longest name in a legend wants it. */
+static double width(const struct plot_panel *panels, size_t npanels)
+{
+    size_t most = 0;
+    for (size_t i = 0; i < npanels; i++) {
+        for (size_t k = 0; k < panels[i].nlines; k++) {
+            size_t n = panels[i].line[k].name ? letters(panels[i].line[k].name) : 0;
+            most = n > most ? n : most;
+        }
+    }
+    return fmax(WIDTH, ceil(WIDTH - RIGHT + KEY + (double)most * LETTER));
+}
+
 int plot_svg(FILE *f, const struct plot_panel *panels, size_t npanels)
 {
+    const double wide = width(panels, npanels);
     fprintf(f,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" "
             "viewBox=\"0 0 %.0f %.0f\" font-family=\"sans-serif\" font-size=\"12\">\n"
             "<style>polyline{fill:none;stroke-width:1.5}.g{stroke:#ddd}.b{fill:none;stroke:#444}"
             ".t{font-weight:bold}</style>\n"
             "<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n",
-            WIDTH, HEIGHT * (double)npanels, WIDTH, HEIGHT * (double)npanels);
+            wide, HEIGHT * (double)npanels, wide, HEIGHT * (double)npanels);
     for (size_t i = 0; i < npanels; i++)
         panel(f, &panels[i], HEIGHT * (double)i);
     fputs("</svg>\n", f);

@@ -11,7 +11,7 @@
 
 struct plot_line {
     const char *name; /* NULL = not in the legend */
-    const double *x, *y;
+    const double *x, *y; /* y NAN: there is none, and the line breaks off */
     size_t n;
     bool marks;                   /* a dot at every point */
     bool loose;                   /* dots and no line between them: what was measured */

@@ -206,15 +206,12 @@ struct page {
 static struct plot_line line_of(struct page *p, const struct sim_series *s, double scale)
 {
     double *x = p->numbers + p->used, *y = x + s->n;
-    uint32_t n = 0;
     for (uint32_t i = 0; i < s->n; i++) {
-        if (isnan(s->point[i].v))
-            continue;
-        x[n] = (double)s->point[i].t / 1e6;
-        y[n++] = s->point[i].v * scale;
+        x[i] = (double)s->point[i].t / 1e6;
+        y[i] = s->point[i].v * scale;
     }
     p->used += 2ul * s->n;
-    return (struct plot_line){.name = s->name, .x = x, .y = y, .n = n};
+    return (struct plot_line){.name = s->name, .x = x, .y = y, .n = s->n};
 }
 
 static struct plot_panel *add_panel(struct page *p, const char *title, const char *x, const char *y)

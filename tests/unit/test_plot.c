@@ -154,5 +154,82 @@ START_TEST(text_is_well_formed)
 }
 END_TEST
 
+/* One line of n points, called `name`. */
+static void draw_line(const double *y, unsigned n, const char *name)
+{
+    static const double x[] = {1, 2, 3, 4, 5};
+    const struct plot_line line = {.name = name, .x = x, .y = y, .n = n};
+    const struct plot_panel panel = {.title = title,
+                                     .xlabel = "x",
+                                     .ylabel = "y",
+                                     .ymin = NAN,
+                                     .ymax = NAN,
+                                     .line = &line,
+                                     .nlines = 1};
+    free(svg);
+    FILE *f = open_memstream(&svg, &svg_len);
+    ck_assert_ptr_nonnull(f);
+    ck_assert_int_eq(plot_svg(f, &panel, 1), 0);
+    ck_assert_int_eq(fclose(f), 0);
+}
+
+/* What isn't known isn't drawn: no line leads across it, and the axis still reaches as far. */
+START_TEST(gaps_are_seen)
+{
+    char look[LOOKS][192];
+    draw_line((const double[]){1, 2, NAN, 3, 4}, 5, "l");
+    ck_assert_uint_eq(looks("<polyline", look), 2);
+    ck_assert_uint_eq(looks("<circle", look), 0);
+    draw_line((const double[]){NAN, 2, 3, 4, NAN}, 5, "l");
+    ck_assert_uint_eq(looks("<polyline", look), 1);
+    ck_assert_ptr_nonnull(strstr(svg, ">5<"));
+    draw_line((const double[]){NAN, NAN, NAN}, 3, "l");
+    ck_assert_uint_eq(looks("<polyline", look), 0);
+}
+END_TEST
+
+/* A single point has no length, but a dot. */
+START_TEST(lone_points_are_seen)
+{
+    char look[LOOKS][192];
+    draw_line((const double[]){3}, 1, "l");
+    ck_assert_uint_eq(looks("<circle", look), 1);
+    draw_line((const double[]){1, NAN, 2, NAN, 3}, 5, "l");
+    ck_assert_uint_eq(looks("<circle", look), 3);
+}
+END_TEST
+
+/* Names of a legend end within the page, however long, and so does the title. */
+START_TEST(names_have_room)
+{
+    static const char name[] =
+        "dcqcn:paper,g=1/256,timer=55us,bytes=10M,alpha_timer=55us pfc=on loss=0.1%";
+    char wide[64], at[64], size[64];
+    draw_line((const double[]){1, 2}, 2, "short");
+    attribute(svg, "width", wide);
+    ck_assert_str_eq(wide, "760");
+    draw_line((const double[]){1, 2}, 2, name);
+    attribute(svg, "width", wide);
+    char *text = strstr(svg, name);
+    ck_assert_ptr_nonnull(text);
+    while (*text != '<')
+        text--;
+    attribute(text, "x", at);
+    ck_assert_double_ge(atof(wide), atof(at) + 7 * (double)strlen(name));
+    title =
+        "What PFC, ECN marking and four ways to recover from losses do to an incast of 64 senders, "
+        "each with 1 MiB";
+    draw_line((const double[]){1, 2}, 2, "short");
+    text = strstr(svg, title);
+    ck_assert_ptr_nonnull(text);
+    while (*text != '<')
+        text--;
+    attribute(text, "font-size", size);
+    ck_assert(*size && atof(size) > 5 && atof(size) < 11);
+    title = "t";
+}
+END_TEST
+
 UNIT_MAIN("plot", text_is_well_formed, no_two_lines_look_alike, few_lines_are_solid,
-          dots_belong_to_their_line, marks_are_told_apart)
+          dots_belong_to_their_line, marks_are_told_apart, gaps_are_seen, lone_points_are_seen,
+          names_have_room)
