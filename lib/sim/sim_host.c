@@ -47,7 +47,8 @@ static uint32_t memory_differs(const uint8_t *src, uint64_t va, uint32_t len)
         uint64_t w = word_at(va + i);
         unsigned at = (va + i) & 7, n = 8 - at < len - i ? 8 - at : len - i;
         if (memcmp(src + i, (const uint8_t *)&w + at, n))
-            bad += n;
+            for (unsigned k = 0; k < n; k++)
+                bad += src[i + k] != ((const uint8_t *)&w)[at + k];
         i += n;
     }
     return bad;

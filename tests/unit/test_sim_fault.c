@@ -84,6 +84,28 @@ START_TEST(a_rule_makes_this_of_two_flows)
 }
 END_TEST
 
+/* What nobody but the application notices is counted octet by octet. */
+START_TEST(bad_octets_are_counted)
+{
+    static const struct {
+        const char *rules;
+        double bad;
+    } bad[] = {{"fault corrupt payload 3 repair conn 2 psn +4\n", 1},
+               {"fault corrupt payload 3 xor 1 repair conn 2 psn +4\n"
+                "fault corrupt payload 7 xor 1 repair conn 2 psn +4\n"
+                "fault corrupt payload 8 xor 1 repair conn 2 psn +4\n",
+                3}};
+    for (size_t i = 0; i < COUNT(bad); i++) {
+        char text[1024];
+        snprintf(text, sizeof text, GBN "payload carry\n%s", bad[i].rules);
+        struct sim *sim = make(text, NULL);
+        sim_run(sim, SIM_NEVER);
+        ck_assert_double_eq(metric(sim, "bad_octets"), bad[i].bad);
+        sim_destroy(sim);
+    }
+}
+END_TEST
+
 /* Where a rule acts, and what its directions are there. 16 packets; an ACK for each message. */
 static const struct {
     const char *rule;
@@ -225,6 +247,7 @@ int main(void)
     TCase *c = tcase_create("rules");
     tcase_add_loop_test(c, a_rule_makes_this_of_two_flows, 0, (int)COUNT(rows));
     tcase_add_loop_test(c, a_rule_acts_where_it_is_put, 0, (int)COUNT(places));
+    tcase_add_test(c, bad_octets_are_counted);
     tcase_add_test(c, rules_of_several_places);
     tcase_add_test(c, an_injected_nak_sends_the_sender_back);
     tcase_add_test(c, an_injected_pause_is_obeyed);
