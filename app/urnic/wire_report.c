@@ -70,12 +70,17 @@ void wire_summary(const struct wire_job *j, double seconds)
             fprintf(stderr, "  port %c: the link is %s, %llu changes\n", 'A' + (int)i,
                     link.up ? "up" : "down", (unsigned long long)link.changes);
     }
-    if (!j->fault)
+    if (!j->fault || !fault_rules(j->fault)) /* nobody has looked at packets */
         return;
     struct fault_stats s;
     fault_stats(j->fault, &s);
-    fprintf(stderr, "  %llu RoCE packets of %llu connection%s\n      matched        done\n",
-            (unsigned long long)s.roce, (unsigned long long)s.conns, s.conns == 1 ? "" : "s");
+    fprintf(stderr, "  %llu RoCE packets", (unsigned long long)s.roce);
+    if (s.knows)
+        fprintf(stderr, " of %llu connection%s", (unsigned long long)s.conns,
+                s.conns == 1 ? "" : "s");
+    if (s.evicted)
+        fprintf(stderr, ", %llu of them forgotten", (unsigned long long)s.evicted);
+    fputs("\n      matched        done\n", stderr);
     for (unsigned i = 0; i < fault_rules(j->fault); i++) {
         struct fault_rule_stats r;
         fault_rule_stats(j->fault, i, &r);
@@ -133,11 +138,22 @@ static json_t *rules_json(const struct fault *f)
     return list;
 }
 
+/* null: nobody has counted. */
+static json_t *count_json(bool counted, uint64_t n)
+{
+    return counted ? json_integer((json_int_t)n) : json_null();
+}
+
 void wire_json(const struct wire_job *j, double seconds)
 {
-    cli_json(json_pack("{ss sf s[oo] s[oo] so}", "type", "wire", "seconds", seconds, "ports",
-                       port_json(j->bump.port[0]), port_json(j->bump.port[1]), "directions",
-                       direction_json(&j->bump.half[FAULT_AB], dir_names[FAULT_AB]),
-                       direction_json(&j->bump.half[FAULT_BA], dir_names[FAULT_BA]), "rules",
-                       rules_json(j->fault)));
+    struct fault_stats s = {0};
+    bool rules = j->fault && fault_rules(j->fault);
+    if (rules)
+        fault_stats(j->fault, &s);
+    cli_json(json_pack("{ss sf s[oo] s[oo] so so so so}", "type", "wire", "seconds", seconds,
+                       "ports", port_json(j->bump.port[0]), port_json(j->bump.port[1]),
+                       "directions", direction_json(&j->bump.half[FAULT_AB], dir_names[FAULT_AB]),
+                       direction_json(&j->bump.half[FAULT_BA], dir_names[FAULT_BA]), "roce",
+                       count_json(rules, s.roce), "connections", count_json(s.knows, s.conns),
+                       "forgotten", count_json(s.knows, s.evicted), "rules", rules_json(j->fault)));
 }

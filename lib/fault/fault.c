@@ -294,6 +294,7 @@ void fault_stats(const struct fault *f, struct fault_stats *out)
 {
     *out = (struct fault_stats){.frames = f->frames, .roce = f->roce};
     if (f->table) {
+        out->knows = true;
         out->conns = f->table->seen;
         out->evicted = f->table->evicted;
     }

@@ -16,6 +16,7 @@
 #ifndef URNIC_FAULT_H
 #define URNIC_FAULT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -99,6 +100,7 @@ struct fault_rule_stats {
 
 struct fault_stats {
     uint64_t frames, roce;
+    bool knows;       /* connections: a rule needs them told apart; else they are 0 */
     uint64_t conns;   /* seen; also the number of the latest */
     uint64_t evicted; /* connections forgotten for want of room */
 };

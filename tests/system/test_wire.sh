@@ -52,6 +52,9 @@ jq -e '[.directions[] | .received > 1000 and .received == .forwarded + .no_link 
         and .dropped + .oversize + .no_room == 0] | all' "$dir/wire.json" >/dev/null ||
     { cat "$dir/wire.json"; fail "what came in did not go out"; }
 grep -q 'A>B  *[0-9]* frames in' "$dir/wire.log" || fail "no summary"
+# Without rules nobody looks at packets, so nobody says how many there were.
+! grep -q 'RoCE packets' "$dir/wire.log" || { cat "$dir/wire.log"; fail "packets are counted without rules"; }
+jq -e '.roce == null and .connections == null' "$dir/wire.json" >/dev/null || fail "a count without rules"
 
 # The fifth packet of the first connection is lost once; when all after it come again, one is damaged.
 cat >"$dir/rules" <<EOF
@@ -75,7 +78,8 @@ jq -e '.counters | .out_of_sequence >= 1 and .rx_icrc_err == 1' "$dir/stat-2.jso
 kill -INT "$wire"
 wait "$wire" || fail "wire with rules ended with $?"
 jq -e '[.rules[].done] == [1, 1, 1] and .rules[0].rule == "drop a->b conn 1 psn +4 first-tx" and .rules[0].line == 2 and
-    (.directions[0] | .dropped == 1 and .changed == 1) and .directions[1].held == 1' "$dir/wire.json" >/dev/null ||
+    (.directions[0] | .dropped == 1 and .changed == 1) and .directions[1].held == 1 and
+    .roce > 1000 and .connections >= 1 and .forgotten == 0' "$dir/wire.json" >/dev/null ||
     { cat "$dir/wire.json"; fail "the counts of the rules"; }
 grep -q '1 *1  drop a->b conn 1' "$dir/wire.log" || fail "the rules are not in the summary"
 for comment in dropped damaged 'held back'; do

@@ -281,6 +281,28 @@ START_TEST(both_ends_in_one_host)
 }
 END_TEST
 
+/* Connections are told apart where a rule needs it; without one nobody claims to know of any. */
+START_TEST(what_nobody_needs_is_not_known)
+{
+    static const struct {
+        const char *rule;
+        bool knows;
+    } rows[] = {{"drop data nth 2", false}, {"set psn +1 nth 9", false}, {"drop psn 5..9", false},
+                {"drop conn 2", true},      {"drop psn +5", true},       {"drop retx", true},
+                {"inject cnp nth 9", true}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct fault *f = parse(rows[i].rule, 1);
+        struct fault_stats s;
+        pass(f, 1, 2, RC(SEND_ONLY), 100, 0, 0);
+        fault_stats(f, &s);
+        ck_assert_msg(s.knows == rows[i].knows, "%s", rows[i].rule);
+        ck_assert_uint_eq(s.roce, 1);
+        ck_assert_uint_eq(s.conns, rows[i].knows);
+        fault_free(f);
+    }
+}
+END_TEST
+
 /* What is full makes room: that of which nothing was heard for longest goes. */
 START_TEST(the_idlest_connection_makes_room)
 {
@@ -293,6 +315,7 @@ START_TEST(the_idlest_connection_makes_room)
         ck_assert_uint_eq(pass(f, 1, 2, RC(SEND_ONLY), 50000 + i, 0, i), 0);
     ck_assert_uint_eq(pass(f, 1, 2, RC(SEND_ONLY), 100, 2, 0), FAULT_DROP); /* it's still there */
     fault_stats(f, &s);
+    ck_assert(s.knows);
     ck_assert_uint_eq(s.evicted, FAULT_CONNS - 1);
     ck_assert_uint_eq(s.conns, 2 * FAULT_CONNS - 1);
     fault_free(f);
@@ -361,4 +384,5 @@ UNIT_MAIN("fault conn", cm_08_the_first_psn_is_announced, a_queue_pair_begins_an
           damage_moves_no_psn, a_cnp_is_no_connection, wire_20_halves_with_one_port_belong_together,
           answers_tell_which_halves_belong_together, a_nak_may_miss_what_was_never_seen,
           a_doubtful_answer_joins_nobody, both_ends_in_one_host, the_idlest_connection_makes_room,
-          the_same_seed_gives_the_same_faults, rules_have_dice_of_their_own)
+          the_same_seed_gives_the_same_faults, rules_have_dice_of_their_own,
+          what_nobody_needs_is_not_known)
