@@ -176,6 +176,7 @@ static int one(struct job *j, const struct sim_scenario *s, uint32_t point, FILE
 {
     struct sim_error err;
     struct sim *sim;
+    char why[SIM_REASON];
     const struct sim_hooks hooks = {.arg = &j->captures, .frame = sim_capture_frame};
     double wall = 0;
     if (sim_create(s, &hooks, &sim, &err))
@@ -192,8 +193,9 @@ static int one(struct job *j, const struct sim_scenario *s, uint32_t point, FILE
         if (plot(j, sim, point))
             status = CLI_FAIL;
         for (unsigned i = 0; i < j->ncharts; i++)
-            if (sim_chart_add(j->chart[i], sim)) {
-                cli_error("--chart: run %u has no such figure or variable", point);
+            if (sim_chart_add(j->chart[i], sim, why, sizeof why)) {
+                cli_error("--chart %s: run %u isn't in it, or not all of it: %s",
+                          sim_chart_file(j->chart[i]), point, why);
                 status = CLI_FAIL;
             }
         if (sim_out_failures(sim))
@@ -250,6 +252,20 @@ static int close_output(const struct job *j, FILE *out)
     return rc || failed ? CLI_FAIL : CLI_OK;
 }
 
+/* Before anything runs: later would be hours later. */
+static int check_charts(const struct job *j, const struct sim_scenario *s)
+{
+    for (unsigned i = 0; i < j->ncharts; i++) {
+        const char *name = sim_chart_lacks(j->chart[i], s);
+        if (name) {
+            cli_error("--chart %s: %s has no variable '%s'", sim_chart_file(j->chart[i]), j->file,
+                      name);
+            return CLI_USAGE;
+        }
+    }
+    return CLI_OK;
+}
+
 static int finish_charts(struct job *j)
 {
     int status = CLI_OK;
@@ -270,6 +286,8 @@ static int all(struct job *j, struct sim_scenario *s)
     FILE *out;
     int status = parse(j, 0, s);
     uint32_t points = s->points;
+    if (!status)
+        status = check_charts(j, s);
     if (status || j->check)
         return status;
     status = open_output(j, &out);

@@ -127,46 +127,103 @@ static int add_series(struct line *l, const struct sim_series *s, double scale)
     return rc;
 }
 
-static int add_curves(struct sim_chart *c, struct sim *sim, const char *name)
+/* Why a point, or a line, isn't in the chart. */
+static int left_out(char *why, size_t size, const char *format, const char *a, const char *b)
 {
+    snprintf(why, size, format, a, b);
+    return -EINVAL;
+}
+
+static int no_room(char *why, size_t size)
+{
+    snprintf(why, size, "a chart has %u lines at most, and this run's are more", LINES);
+    return -EINVAL;
+}
+
+static int add_curves(struct sim_chart *c, struct sim *sim, const char *name, char *why,
+                      size_t size)
+{
+    bool queue = !strcmp(c->metric, "queue");
     char full[SIM_TEXT + 96];
-    if (!strcmp(c->metric, "queue")) {
-        struct line *l = sim->nqueues ? line_of(c, name) : NULL;
-        return l ? add_series(l, &sim->queue[0], 1e-3) : -EINVAL;
+    if (!sim->total.n || (queue && !sim->nqueues))
+        return left_out(why, size, "it has no curves: no '%s' was %s", "sample", "taken");
+    if (queue) {
+        struct line *l = line_of(c, name);
+        return l ? add_series(l, &sim->queue[0], 1e-3) : no_room(why, size);
     }
     for (uint32_t i = 0; i < sim->nrates; i++) {
-        snprintf(full, sizeof full, "%s %s", sim->rate[i].name, name);
+        snprintf(full, sizeof full, "%s%s%s", sim->rate[i].name, *name ? " " : "", name);
         struct line *l = line_of(c, full);
-        if (!l)
-            return 0;
-        int rc = add_series(l, &sim->rate[i], 1);
+        int rc = l ? add_series(l, &sim->rate[i], 1) : no_room(why, size);
         if (rc)
             return rc;
     }
     return 0;
 }
 
-int sim_chart_add(struct sim_chart *c, struct sim *sim)
+/* The value, as a legend shows it: a number alone says nothing there. */
+static void add_name(char *name, size_t size, const struct sim_var *v)
 {
-    const char *series = *c->series ? value(sim, c->series) : "";
-    char named[SIM_TEXT + 32];
-    double x, y;
-    bool time;
-    if (!series)
-        return -EINVAL;
-    if (*series && number(series, &y, &time)) { /* a number alone says nothing in a legend */
-        snprintf(named, sizeof named, "%s=%s", c->series, series);
-        series = named;
+    size_t n = strlen(name);
+    double number_of;
+    bool time, bare = !number(v->value, &number_of, &time) && strcmp(v->value, "on") != 0 &&
+                      strcmp(v->value, "off") != 0;
+    snprintf(name + n, size - n, "%s%s%s%s", n ? " " : "", bare ? "" : v->name, bare ? "" : "=",
+             v->value);
+}
+
+/* The line that a run belongs to: what SERIES is in it, and whatever else is swept, since runs that
+ * differ must not be joined. */
+static void name_of(const struct sim_chart *c, const struct sim *sim, char *name, size_t size)
+{
+    *name = 0;
+    for (unsigned i = 0; i < sim->s->nvars; i++)
+        if (!strcmp(sim->s->var[i].name, c->series))
+            add_name(name, size, &sim->s->var[i]);
+    for (unsigned i = 0; i < sim->s->nvars; i++) {
+        const struct sim_var *v = &sim->s->var[i];
+        if (v->swept && !v->given && strcmp(v->name, c->series) != 0 && strcmp(v->name, c->x) != 0)
+            add_name(name, size, v);
     }
+}
+
+const char *sim_chart_lacks(const struct sim_chart *c, const struct sim_scenario *s)
+{
+    const char *const need[] = {strcmp(c->x, "time") ? c->x : "", c->series};
+    for (unsigned k = 0; k < 2; k++) {
+        bool found = !*need[k];
+        for (unsigned i = 0; i < s->nvars && !found; i++)
+            found = !strcmp(s->var[i].name, need[k]);
+        if (!found)
+            return need[k];
+    }
+    return NULL;
+}
+
+static int add(struct sim_chart *c, struct sim *sim, char *why, size_t size)
+{
+    char name[SIM_TEXT + 64];
+    double x, y;
+    name_of(c, sim, name, sizeof name);
     if (!*c->title)
         snprintf(c->title, sizeof c->title, "%s", sim->s->title);
     if (!strcmp(c->x, "time"))
-        return add_curves(c, sim, series);
+        return add_curves(c, sim, name, why, size);
     const char *at = value(sim, c->x);
-    if (!at || !number(at, &x, &c->xtime) || !sim_metric(sim, c->metric, &y))
-        return -EINVAL;
-    struct line *l = line_of(c, series);
-    return l ? append(l, x, y) : -ENOMEM;
+    if (!number(at, &x, &c->xtime))
+        return left_out(why, size, "its %s, '%s', is no number", c->x, at);
+    if (!sim_metric(sim, c->metric, &y))
+        return left_out(why, size, "it has no %s%s", c->metric, "");
+    struct line *l = line_of(c, name);
+    return l ? append(l, x, y) : no_room(why, size);
+}
+
+int sim_chart_add(struct sim_chart *c, struct sim *sim, char *why, size_t size)
+{
+    int rc = add(c, sim, why, size);
+    if (rc == -ENOMEM)
+        snprintf(why, size, "%s", strerror(ENOMEM));
+    return rc;
 }
 
 static const char *unit_of(const char *metric)
@@ -191,6 +248,21 @@ static bool wide(const struct sim_chart *c)
     return lo > 0 && hi / lo >= 50;
 }
 
+/* A figure is over x, in whatever order the sweep has its values. */
+static void sort(struct line *l)
+{
+    for (size_t i = 1; i < l->n; i++) {
+        double x = l->x[i], y = l->y[i];
+        size_t k = i;
+        for (; k > 0 && l->x[k - 1] > x; k--) {
+            l->x[k] = l->x[k - 1];
+            l->y[k] = l->y[k - 1];
+        }
+        l->x[k] = x;
+        l->y[k] = y;
+    }
+}
+
 const char *sim_chart_file(const struct sim_chart *c)
 {
     return c->file;
@@ -203,6 +275,8 @@ int sim_chart_finish(struct sim_chart *c)
     bool time = !strcmp(c->x, "time"), queue = !strcmp(c->metric, "queue");
     const char *unit = time ? queue ? "kB" : "Gb/s" : unit_of(c->metric);
     snprintf(ylabel, sizeof ylabel, "%s%s%s", c->metric, *unit ? ", " : "", unit);
+    for (unsigned i = 0; i < c->nlines && !time; i++)
+        sort(&c->line[i]);
     for (unsigned i = 0; i < c->nlines; i++)
         line[i] = (struct plot_line){.name = *c->line[i].name ? c->line[i].name : NULL,
                                      .x = c->line[i].x,

@@ -56,6 +56,40 @@ for option in "--figure=zork" "--figure=jain.1" "--chart=zork/timer=$tmp/z.svg" 
     [ $rc = 2 ] && grep -q 'metric' "$tmp/err" || fail "$option: status $rc, $(cat "$tmp/err")"
 done
 
+# So is a variable that the scenario hasn't, with its name.
+for chart in goodput/zork goodput/load/zork queue/time/zork; do
+    rc=0
+    timeout 5 "$urnic" sim -q "$scenarios/all-reduce-load.sim" --chart "$chart=$tmp/z.svg" 2>"$tmp/err" || rc=$?
+    [ $rc = 2 ] && grep -q "no variable 'zork'" "$tmp/err" || fail "--chart $chart: status $rc, $(cat "$tmp/err")"
+done
+
+# Runs that differ in what the chart doesn't name have lines of their own; what isn't drawn is said.
+printf 'duration 100us\nsample 20us\nsweep n 1 2\nsweep pfc on off\nsweep cc none dcqcn\nsweep x a b
+topology dumbbell hosts=2 rate=40G\nswitch pfc=$pfc\ncc $cc\nflow from=0 to=2 size=forever count=$n\n' >"$tmp/four.sim"
+"$urnic" sim -q "$tmp/four.sim" -s x=a --chart "queue/time/cc=$tmp/q.svg" --chart "rate/time/cc=$tmp/r.svg" \
+    --chart "goodput/n/cc=$tmp/g.svg"
+for text in "none n=1 pfc=on" "dcqcn n=2 pfc=off"; do
+    grep -q ">$text<" "$tmp/q.svg" && grep -q ">flow 0 $text<" "$tmp/r.svg" || fail "no line '$text'"
+done
+[ "$(grep -c '<polyline' "$tmp/q.svg")" = 8 ] && [ "$(grep -c '<polyline' "$tmp/r.svg")" = 12 ] &&
+    [ "$(grep -c '<polyline' "$tmp/g.svg")" = 4 ] || fail "not a line a run"
+# Over a variable the points stand in its order, not in the sweep's.
+"$urnic" sim -q "$tmp/four.sim" -s x=a -s pfc=on -s cc=none --chart "goodput/n=$tmp/up.svg"
+sed -i 's/^sweep n.*/sweep n 2 1/' "$tmp/four.sim"
+"$urnic" sim -q "$tmp/four.sim" -s x=a -s pfc=on -s cc=none --chart "goodput/n=$tmp/down.svg"
+cmp "$tmp/up.svg" "$tmp/down.svg"
+complaint() { # WHAT IT SAYS, OPTIONS
+    local said=$1 rc=0
+    shift
+    "$urnic" sim -q "$tmp/four.sim" "$@" 2>"$tmp/err" || rc=$?
+    [ $rc = 1 ] && grep -q "$said" "$tmp/err" || fail "$*: status $rc, $(cat "$tmp/err")"
+}
+complaint "run 0 .* 'a', is no number" --chart "goodput/x=$tmp/z.svg"
+complaint "run 0 .* has no fct_p50" --chart "fct_p50/n/cc=$tmp/z.svg"
+complaint "32 lines" --chart "rate/time=$tmp/z.svg" -s n=40 -s x=a
+sed -i '/^sample/d' "$tmp/four.sim"
+complaint "no 'sample' was taken" --chart "rate/time=$tmp/z.svg" -s x=a
+
 # A page without a curve is no page.
 printf 'duration 1ms\ntopology dumbbell hosts=1 rate=40G\nflow from=0 to=1 size=forever\n' >"$tmp/bare.sim"
 rc=0
