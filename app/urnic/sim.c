@@ -40,6 +40,8 @@ struct job {
     unsigned nset;
     uint32_t shard, shards;
     bool list, check, quiet;
+    bool cut;      /* Ctrl-C has ended the latest run early */
+    uint32_t left; /* runs that were not begun for it */
 };
 
 /* ---- the scenario ---- */
@@ -148,10 +150,13 @@ static void run(struct job *j, struct sim *sim, double *wall)
     struct bar b = {.begun = cli_now(), .tty = isatty(STDERR_FILENO), .quiet = j->quiet};
     uint64_t step = sim_end(sim) / SLICES + 1, until = 0;
     b.drawn = b.begun;
+    bool goes_on;
     do {
         until += step;
         draw(&b, sim, false);
-    } while (sim_run(sim, until) && !cli_stop);
+        goes_on = sim_run(sim, until);
+    } while (goes_on && !cli_stop);
+    j->cut = goes_on;
     *wall = (double)(cli_now() - b.begun) / 1e9;
     draw(&b, sim, true);
 }
@@ -189,7 +194,7 @@ static int one(struct job *j, const struct sim_scenario *s, uint32_t point, FILE
             status = CLI_FAIL;
         }
         if (out)
-            sim_out_json(out, sim, j->file, point, j->figure, j->nfigures);
+            sim_out_json(out, sim, j->file, point, j->cut, j->figure, j->nfigures);
         if (plot(j, sim, point))
             status = CLI_FAIL;
         for (unsigned i = 0; i < j->ncharts; i++)
@@ -204,7 +209,7 @@ static int one(struct job *j, const struct sim_scenario *s, uint32_t point, FILE
             sim_out_summary(stdout, sim);
             printf("  %.2f s, %.2f M packet-hops/s, payload %s%s\n", wall,
                    (double)sim->w.hops / wall / 1e6, s->skip_payload ? "skipped" : "carried",
-                   cli_stop ? ", interrupted" : "");
+                   j->cut ? ", interrupted" : "");
             fflush(stdout); /* between the progress of two runs */
         }
     }
@@ -280,6 +285,16 @@ static int finish_charts(struct job *j)
     return status;
 }
 
+/* What there is isn't what was asked for: neither a script nor a person shall take it for that. */
+static int interrupted(const struct job *j)
+{
+    if (!j->cut && !j->left)
+        return CLI_OK;
+    cli_error("interrupted: %s, %u not begun",
+              j->cut ? "the last run isn't whole" : "all runs that were begun are whole", j->left);
+    return CLI_FAIL;
+}
+
 /* The runs of this shard. The worst status of any. */
 static int all(struct job *j, struct sim_scenario *s)
 {
@@ -293,7 +308,11 @@ static int all(struct job *j, struct sim_scenario *s)
     status = open_output(j, &out);
     if (status)
         return status;
-    for (uint32_t p = j->shard - 1; p < points && !cli_stop; p += j->shards) {
+    for (uint32_t p = j->shard - 1; p < points; p += j->shards) {
+        if (cli_stop) {
+            j->left++;
+            continue;
+        }
         int rc = parse(j, p, s);
         if (!rc && j->list)
             list_run(s, p, out);
@@ -307,7 +326,7 @@ static int all(struct job *j, struct sim_scenario *s)
         status = CLI_FAIL;
     if (close_output(j, out))
         status = CLI_FAIL;
-    return status;
+    return status ? status : interrupted(j);
 }
 
 /* ---- the command line ---- */

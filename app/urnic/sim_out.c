@@ -162,7 +162,7 @@ static void expects(FILE *f, struct sim *sim)
     }
 }
 
-void sim_out_json(FILE *f, struct sim *sim, const char *scenario, uint32_t point,
+void sim_out_json(FILE *f, struct sim *sim, const char *scenario, uint32_t point, bool cut,
                   const char *const *figure, unsigned nfigures)
 {
     double v;
@@ -186,9 +186,9 @@ void sim_out_json(FILE *f, struct sim *sim, const char *scenario, uint32_t point
             fputs(",\"value\":null}\n", f);
     }
     expects(f, sim);
-    fprintf(f,
-            "{\"type\":\"end\",\"t_us\":%.3f,\"hops\":%" PRIu64 ",\"trace\":\"%016" PRIx64 "\"}\n",
-            (double)sim->w.now / 1e3, sim->w.hops, sim->w.trace);
+    fprintf(
+        f, "{\"type\":\"end\",\"t_us\":%.3f,\"hops\":%" PRIu64 ",\"trace\":\"%016" PRIx64 "\"%s}\n",
+        (double)sim->w.now / 1e3, sim->w.hops, sim->w.trace, cut ? ",\"interrupted\":true" : "");
 }
 
 /* ---- plots ---- */

@@ -11,9 +11,9 @@
 #include "sim_points.h"
 
 /* The whole run as JSON lines: "run", "sample"s, "flow"s, "size" bins, "summary", "expect"s, "end".
- * `figure`: names of metrics for lines of their own. Nothing in it depends on the machine or the
- * hour. */
-void sim_out_json(FILE *f, struct sim *sim, const char *scenario, uint32_t point,
+ * `cut`: it was interrupted, as "end" tells. `figure`: names of metrics for lines of their own.
+ * Nothing in it depends on the machine or the hour. */
+void sim_out_json(FILE *f, struct sim *sim, const char *scenario, uint32_t point, bool cut,
                   const char *const *figure, unsigned nfigures);
 /* A run that could be made: a line with its number and variables. */
 void sim_out_point(FILE *f, const struct sim_scenario *s, uint32_t point);

@@ -292,8 +292,8 @@ printf 'duration 1ms\ntopology dumbbell hosts=1 rate=1G\nflow from=0 to=1 size=1
 [ $? = 1 ] || fail "an expectation that fails is not reported"
 
 # Ctrl-C: what there is, and its end.
-printf 'duration 1000s\nsample 1ms\ntopology dumbbell hosts=1 rate=40G\nflow from=0 to=1 size=forever\n' >"$tmp/long.sim"
-"$urnic" sim -q "$tmp/long.sim" -o "$tmp/long.jsonl" &
+printf 'duration 1000s\nsample 1ms\nsweep x 1 2\ntopology dumbbell hosts=1 rate=40G\nflow from=0 to=1 size=forever\n' >"$tmp/long.sim"
+"$urnic" sim -q "$tmp/long.sim" -o "$tmp/long.jsonl" 2>"$tmp/err" &
 pid=$!
 for _ in $(seq 300); do # the file is there once signals are caught
     [ -e "$tmp/long.jsonl" ] && break
@@ -301,5 +301,8 @@ for _ in $(seq 300); do # the file is there once signals are caught
 done
 kill -INT $pid
 wait $pid
-tail -1 "$tmp/long.jsonl" | grep -q '"type":"end"' || fail "an interrupted run writes nothing"
+[ $? = 1 ] && grep -q "interrupted: the last run isn't whole, 1 not begun" "$tmp/err" ||
+    fail "nobody is told that a run was interrupted: $(cat "$tmp/err")"
+tail -1 "$tmp/long.jsonl" | grep -q '"type":"end".*"interrupted":true' ||
+    fail "an interrupted run writes nothing, or doesn't say that it was"
 echo ok
