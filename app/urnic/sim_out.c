@@ -342,7 +342,9 @@ void sim_out_summary(FILE *f, struct sim *sim)
     for (const struct sim_metric_info *m = sim_metrics; m->name; m++) {
         if (!sim_metric(sim, m->name, &v) || v == 0)
             continue;
-        int n = fprintf(f, "  %s %.5g%s%s", m->name, v, *m->unit ? " " : "", m->unit);
+        bool large = v >= 99999.5; /* counts most of all: not 1.3e+05 */
+        int n = fprintf(f, "  %s %.*g%s%s", m->name, large ? 15 : 5, large ? round(v) : v,
+                        *m->unit ? " " : "", m->unit);
         if (++column % 3 == 0)
             fputc('\n', f);
         else

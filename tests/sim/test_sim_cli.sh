@@ -49,6 +49,11 @@ for text in "timer, us" "queue_p99, kB" "bytes=10M" "bytes=150K"; do
     grep -q ">$text<" "$tmp/c.svg" || fail "the chart lacks $text"
 done
 
+# People read numbers, however large.
+"$urnic" sim "$scenarios/gains.sim" -s g=1/256 -s timer=55us -s bytes=10M >"$tmp/gains.txt"
+grep -Eq '  hops [1-9][0-9]{5,} ' "$tmp/gains.txt" || fail "hops: $(grep hops "$tmp/gains.txt")"
+! grep -q 'e+' "$tmp/gains.txt" || fail "$(grep 'e+' "$tmp/gains.txt")"
+
 # A figure that no run has is known before the first run.
 for option in "--figure=zork" "--figure=jain.1" "--chart=zork/timer=$tmp/z.svg" "--chart=zork/time=$tmp/z.svg"; do
     rc=0
