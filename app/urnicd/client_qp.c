@@ -18,14 +18,13 @@
 #include "quota.h"
 
 #define FLOW_LABEL_MAX 0xFFFFFu /* 20 bits (SEC-25) */
-#define SL_MAX         15       /* 4 bits, of which a VLAN's tag has room for 3 (WIRE-03) */
 
 int av_from_ipc(const struct device *d, const struct ipc_av *in, struct engine_av *out)
 {
     const struct gid_entry *gid = gid_at(&d->gids, in->sgid_index);
 
     memset(out, 0, sizeof(*out));
-    if (!gid || in->flow_label > FLOW_LABEL_MAX || in->sl > SL_MAX)
+    if (!gid || in->flow_label > FLOW_LABEL_MAX || in->sl > CLIENT_SL_MAX)
         return -EINVAL;
     out->sgid = gid->addr;
     memcpy(out->dgid.b, in->dgid, 16);

@@ -10,6 +10,8 @@
 #include "engine.h"
 #include "ipc.h"
 
+#define CLIENT_SL_MAX 15 /* 4 bits, of which a VLAN's tag has room for 3 (WIRE-03) */
+
 struct client;
 struct client_qp;
 struct device;

@@ -52,6 +52,7 @@ struct cm_id {
     struct cm_listener *listener;
     uint32_t qpn;             /* of our queue pair, once the client has named it */
     uint32_t psn;             /* ours */
+    uint8_t tclass, sl;       /* that the client wants, of the path */
     struct wire_addr *groups; /* that the id has joined; they end with it */
     unsigned ngroups;
 };

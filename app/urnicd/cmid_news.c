@@ -91,6 +91,8 @@ static void cmid_datagram_service(struct cm_id *id, const struct cm_event *ev)
     memcpy(out.av.dgid, id->dst.ip, 16);
     memcpy(out.av.dmac, id->dmac, 6);
     out.av.hop_limit = WIRE_TTL_DEFAULT;
+    out.av.tclass = id->tclass;
+    out.av.sl = id->sl;
     struct wire_addr local;
     memcpy(local.b, id->src.ip, 16);
     int index = gid_find(&id->device->gids, &local);

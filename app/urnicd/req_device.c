@@ -14,7 +14,8 @@
 #include "request.h"
 
 #define FEATURES                                                                                   \
-    (IPC_FEAT_CM | IPC_FEAT_SRQ | IPC_FEAT_MW | IPC_FEAT_UD | IPC_FEAT_DRIVE | IPC_FEAT_REG_MR)
+    (IPC_FEAT_CM | IPC_FEAT_SRQ | IPC_FEAT_MW | IPC_FEAT_UD | IPC_FEAT_DRIVE | IPC_FEAT_REG_MR |   \
+     IPC_FEAT_CLASS)
 
 static int req_hello(struct request *r)
 {

@@ -165,6 +165,10 @@ static int fill_conn(struct ipc_cm_conn *req, const struct urnic_cm_id *id,
     if (req->param.retry_count > RETRY_MAX || req->param.rnr_retry_count > RETRY_MAX ||
         (p->private_data_len != 0 && p->private_data == NULL))
         return -EINVAL;
+    if ((p->tclass != 0 || p->sl != 0) && !(id->ctx->conn.features & IPC_FEAT_CLASS))
+        return -EOPNOTSUPP;
+    req->tclass = p->tclass;
+    req->sl = p->sl;
     if (p->private_data_len != 0)
         memcpy(req->private_data, p->private_data, p->private_data_len);
     return 0;

@@ -107,6 +107,8 @@ struct ipc_cm_conn { /* CONNECT, ACCEPT, REJECT */
     /* minor 1 */
     uint32_t channel; /* ACCEPT: not 0 = IPC_CM_MIGRATE first */
     uint64_t ref;
+    /* minor 6, CONNECT: of the path, both ways */
+    uint8_t tclass, sl, zero[6];
 };
 
 struct ipc_cm_qp {
@@ -158,6 +160,6 @@ struct ipc_cm_event {
 IPC_SIZE_CHECK(struct ipc_sockaddr, 24);
 IPC_SIZE_CHECK(struct ipc_cm_param, 20);
 IPC_SIZE_CHECK(struct ipc_cm_addr, 96);
-IPC_SIZE_CHECK(struct ipc_cm_conn, 312);
+IPC_SIZE_CHECK(struct ipc_cm_conn, 320);
 
 #endif

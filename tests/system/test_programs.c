@@ -543,11 +543,12 @@ START_TEST(destroys_ids_with_events)
 }
 END_TEST
 
-/* CM-31 KEY-06: who connects to a service for datagrams is told the Q_Key that its queue pair has.
- */
+/* CM-31 KEY-06: who connects to a service for datagrams is told the Q_Key that its queue pair has,
+ * and where to send, in the class that it has asked for. */
 START_TEST(tells_the_key)
 {
     const struct urnic_qp_attr key = {.qkey = 0x22};
+    const struct urnic_conn_param param = {.tclass = 0x68, .sl = 3};
     struct urnic_qp_init_attr init = {.qp_type = URNIC_QPT_UD};
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(PORT)};
     struct urnic_cm_channel *ca, *cb;
@@ -566,7 +567,7 @@ START_TEST(tells_the_key)
         ck_assert_int_eq(urnic_create_id(ca, URNIC_PS_UDP, NULL, &active), 0);
         ck_assert_int_eq(urnic_resolve(active, NULL, (struct sockaddr *)&to, 5000), 0);
         await_cm(ca, URNIC_CM_ROUTE_RESOLVED);
-        ck_assert_int_eq(urnic_connect(active, NULL), 0);
+        ck_assert_int_eq(urnic_connect(active, i == 1 ? &param : NULL), 0);
         passive = await_cm(cb, URNIC_CM_CONNECT_REQUEST).id;
         ck_assert_int_eq(urnic_create_id_qp(passive, b.pd, &init, &b.qp), 0);
         if (i == 1)
@@ -576,6 +577,8 @@ START_TEST(tells_the_key)
         struct urnic_cm_event ev = await_cm(ca, URNIC_CM_ESTABLISHED);
         struct urnic_send_wr wr = {.opcode = URNIC_WR_SEND, .ud = {NULL, ev.qp_num, ev.qkey}};
         ck_assert_uint_eq(ev.qkey, i == 1 ? 0x22 : 0x01234567);
+        ck_assert_uint_eq(ev.ah.tclass, i == 1 ? 0x68 : 0);
+        ck_assert_uint_eq(ev.ah.sl, i == 1 ? 3 : 0);
         ck_assert_int_eq(urnic_create_ah(a.pd, &ev.ah, &wr.ud.ah), 0);
         ck_assert_int_eq(urnic_post_send(a.qp, &wr, NULL), 0);
         end_expect(&b, URNIC_WC_SUCCESS, i);

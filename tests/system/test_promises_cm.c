@@ -300,6 +300,42 @@ START_TEST(chooses_its_source)
 }
 END_TEST
 
+static void check_class(const struct end *e, uint8_t tclass, uint8_t sl)
+{
+    struct urnic_qp_attr attr;
+
+    ck_assert_int_eq(urnic_query_qp(e->qp, &attr), 0);
+    ck_assert_uint_eq(attr.ah_attr.tclass, tclass);
+    ck_assert_uint_eq(attr.ah_attr.sl, sl);
+}
+
+/* WIRE-13 CM-05: the traffic class and the SL that who connects wants are those of both ends. */
+START_TEST(sends_in_its_class)
+{
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(PORT)};
+    struct urnic_conn_param param = {.tclass = 26 << 2, .sl = 16};
+    struct meeting m;
+
+    up();
+    inet_pton(AF_INET, "10.0.0.2", &to.sin_addr);
+    meet(&m, (struct sockaddr *)&to);
+    ck_assert_int_eq(urnic_connect(m.active, &param), -EINVAL);
+    param.sl = 11;
+    ck_assert_int_eq(urnic_connect(m.active, &param), 0);
+    m.passive = await_cm(m.cb, URNIC_CM_CONNECT_REQUEST).id;
+    id_qp(&b, m.passive);
+    ck_assert_int_eq(urnic_accept(m.passive, NULL), 0);
+    await_cm(m.cb, URNIC_CM_ESTABLISHED);
+    await_cm(m.ca, URNIC_CM_ESTABLISHED);
+    check_class(&a, 26 << 2, 11);
+    check_class(&b, 26 << 2, 11);
+    ck_assert_int_eq(end_post(&b, URNIC_WR_SEND, 0, 8, 0, 0, 3), 0);
+    end_expect(&b, URNIC_WC_SUCCESS, 3);
+    part(&m);
+    down();
+}
+END_TEST
+
 UNIT_MAIN("promises of connections", answers_before_the_event, accepts_from_its_address,
           says_who_is_missing, gives_up_in_time, resolves_again, groups_are_no_peers,
-          chooses_its_source)
+          chooses_its_source, sends_in_its_class)

@@ -58,8 +58,11 @@ struct urnic_conn_param {
     uint8_t retry_count;         /* 0..7; the default is 7 */
     uint8_t rnr_retry_count;     /* 0..7, 7 = for ever; the default */
     bool retry_counts_set;       /* the two above are meant, 0 included */
-    uint32_t qp_num;             /* for ids without a queue pair of ours */
-    uint32_t qkey;               /* of datagrams, for the peer; 0 = that of the queue pair */
+    /* urnic_connect: as in urnic_ah_attr, for what both ends send: whoever accepts has the peer's.
+     * Not 0: -EOPNOTSUPP from an older daemon. */
+    uint8_t tclass, sl;
+    uint32_t qp_num; /* for ids without a queue pair of ours */
+    uint32_t qkey;   /* of datagrams, for the peer; 0 = that of the queue pair */
 };
 
 struct urnic_cm_event {
