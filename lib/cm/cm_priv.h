@@ -156,7 +156,8 @@ static inline void cm_count(struct cm *cm, enum cm_counter which)
 
 /* cm_send.c */
 
-/* Send `msg`, and make it what this state repeats; expects_answer: until one comes. */
+/* Send `msg`, and make it what this state repeats; expects_answer: until one comes. Otherwise the
+ * timer stays as it is. */
 void cm_send(struct cm *cm, struct cm_conn *c, const struct cm_msg *msg, uint64_t now,
              bool expects_answer);
 /* A reply that belongs to no connection, or to one that ends with it. Rate-limited (CM-24). */

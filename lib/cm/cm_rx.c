@@ -66,7 +66,7 @@ void cm_hang_up_stale(struct cm *cm, struct cm_conn *old, uint64_t now)
 
 bool cm_is_live(const struct cm_conn *c)
 {
-    return c->state != CMS_TIMEWAIT && c->state != CMS_DREQ_SENT && c->state != CMS_SIDR_DONE;
+    return c->state != CMS_TIMEWAIT && c->state != CMS_DREQ_SENT;
 }
 
 static void rx_mra(struct cm *cm, struct cm_conn *c, const struct cm_msg *msg, uint64_t now)
@@ -86,8 +86,7 @@ static void rx_rep(struct cm *cm, struct cm_conn *c, const struct cm_msg *msg, u
 {
     if (c->state == CMS_ESTABLISHED && c->active) { /* our RTU was lost (CM-22) */
         cm_count(cm, CM_C_cm_dup_rep);
-        if (msg->local_id == c->remote_id)
-            cm_tx_queue(cm, c);
+        cm_tx_queue(cm, c);
         return;
     }
     if (c->state != CMS_REQ_SENT && c->state != CMS_MRA_REQ_RCVD) {
@@ -106,7 +105,6 @@ static void rx_rep(struct cm *cm, struct cm_conn *c, const struct cm_msg *msg, u
     c->state = CMS_REP_RCVD;
     c->peer_psn = msg->psn;
     c->peer_resp_res = (uint8_t)msg->resp_res;
-    c->peer_init_depth = (uint8_t)msg->init_depth;
     c->rnr_retry = (uint8_t)msg->rnr_retry; /* CM-10 */
     c->peer_flow_control = msg->flow_control;
     c->peer_srq = msg->srq;
@@ -242,12 +240,9 @@ static void rx_dreq(struct cm *cm, struct cm_conn *c, const struct cm_msg *msg, 
         cm_conn_close(cm, c);
         break;
     }
-    case CMS_TIMEWAIT: {
-        uint64_t deadline = c->deadline;
+    case CMS_TIMEWAIT:
         send_drep(cm, c, msg, now);
-        cm_timer_set(cm, c, deadline);
         break;
-    }
     default:
         break;
     }

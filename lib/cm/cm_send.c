@@ -13,9 +13,10 @@ void cm_send(struct cm *cm, struct cm_conn *c, const struct cm_msg *msg, uint64_
     if (cm_msg_pack(c->mad, msg) < 0)
         return;
     cm_tx_queue(cm, c);
-    if (expects_answer)
+    if (expects_answer) {
         c->retries_left = c->max_retries;
-    cm_timer_set(cm, c, expects_answer ? now + c->resend_ns : UINT64_MAX);
+        cm_timer_set(cm, c, now + c->resend_ns);
+    }
 }
 
 void cm_send_stateless(struct cm *cm, const struct cm_path *path, const struct cm_msg *msg,

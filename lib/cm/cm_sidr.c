@@ -21,7 +21,6 @@ int cm_sidr_request(struct cm *cm, const struct cm_path *path, uint16_t sport, u
     struct cm_conn *c = cm_conn_new(cm, CMS_SIDR_REQ_SENT, arg);
     if (!c)
         return cm->live >= cm->params.max_conns ? -ENOSPC : -ENOMEM;
-    c->active = true;
     c->path = *path;
     if (!c->path.pkey)
         c->path.pkey = WIRE_PKEY_DEFAULT;

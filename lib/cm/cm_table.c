@@ -371,7 +371,6 @@ struct cm_event *cm_event_push(struct cm *cm, struct cm_conn *c, enum cm_event_t
     static _Thread_local struct cm_event lost;
     struct cm_event_node *n = c->released ? NULL : calloc(1, sizeof(*n));
     struct cm_event *ev = n ? &n->ev : &lost;
-    memset(ev, 0, sizeof(*ev));
     ev->type = type;
     ev->conn = c;
     ev->arg = c->arg;

@@ -74,6 +74,16 @@ static inline bool move(struct side *from, struct side *to)
     return true;
 }
 
+/* The next message that `s` sends must be an `attr`. */
+static inline struct cm_msg next_msg(struct side *s, unsigned attr, struct cm_out *out)
+{
+    struct cm_msg m;
+    ck_assert_msg(cm_tx(s->cm, out), "no %s", cm_attr_name(attr));
+    ck_assert_int_eq(cm_msg_unpack(&m, out->mad, sizeof out->mad), 0);
+    ck_assert_str_eq(cm_attr_name(m.attr), cm_attr_name(attr));
+    return m;
+}
+
 static inline void listen_to(struct side *s)
 {
     struct cm_event ev;

@@ -97,6 +97,37 @@ START_TEST(cm_21_stale_connection)
 }
 END_TEST
 
+START_TEST(cm_21_stale_before_it_was_established)
+{
+    /* CM-21: the peer restarts before it has said RTU: what we hold of it ends as well. */
+    struct cm_conn *ca, *cb;
+    listen_on_b();
+    ca = start();
+    cb = last(&b)->conn;
+    ck_assert_int_eq(cm_accept(b.cm, cb, &accept_params, &b, now), 0);
+    pump();
+    if (_i) {
+        const struct cm_msg mra = {.attr = CM_MRA,
+                                   .local_id = ca->local_id,
+                                   .remote_id = cb->local_id,
+                                   .msg_id = CM_ABOUT_REP,
+                                   .service_timeout = 20};
+        uint8_t mad[CM_MAD_LEN];
+        cm_msg_pack(mad, &mra);
+        cm_rx(b.cm, mad, sizeof mad, &a.addr, &b.addr, 1, 0xFFFF, now);
+    }
+    ck_assert_str_eq(cm_conn_state_name(cb), _i ? "MRA_REP_RCVD" : "REP_SENT");
+    cm_destroy(a.cm);
+    a.nev = 0;
+    a.cm = cm_create(&(struct cm_params){.key = {3}, .ca_guid = 0xA});
+    start();
+    ck_assert_uint_eq(last(&a)->reason, CM_REJ_STALE_CONN);
+    ck_assert_int_eq(last(&b)->type, CM_EV_DISCONNECTED);
+    ck_assert_ptr_eq(last(&b)->conn, cb);
+    ck_assert_str_eq(cm_conn_state_name(cb), "TIMEWAIT");
+}
+END_TEST
+
 START_TEST(cm_21_stale_reply)
 {
     /* CM-21: the passive side restarts, and answers with a QPN that we still hold. It is told so,
@@ -123,6 +154,7 @@ START_TEST(cm_21_stale_reply)
             ck_assert_int_eq(a.ev[0].type, CM_EV_REJECTED);
             ck_assert_uint_eq(a.ev[0].reason, CM_REJ_STALE_CONN);
             ck_assert_ptr_eq(a.ev[0].conn, c);
+            ck_assert_str_eq(cm_conn_state_name(c), "CLOSED");
             ck_assert_int_eq(a.ev[1].type, CM_EV_DISCONNECTED);
             ck_assert_ptr_eq(a.ev[1].conn, ca);
             ck_assert_str_eq(cm_conn_state_name(ca), "TIMEWAIT");
@@ -207,6 +239,7 @@ int main(void)
     tcase_add_test(t, cm_24_dreq_instead_of_a_rep);
     tcase_add_test(t, cm_25_peer_is_gone);
     tcase_add_test(t, cm_21_stale_connection);
+    tcase_add_loop_test(t, cm_21_stale_before_it_was_established, 0, 2);
     tcase_add_test(t, cm_21_stale_reply);
     tcase_add_test(t, cm_21_connected_with_itself);
     tcase_add_test(t, cm_14_a_dreq_of_the_passive_side);

@@ -108,6 +108,80 @@ START_TEST(sec_20_half_open_limit)
 }
 END_TEST
 
+/* SEC-20: above half of the limit a source must ask again with the very same request: one that
+ * differs in a single number is another one. */
+START_TEST(sec_20_again_is_the_same_request)
+{
+    struct cm_connect_params p = params();
+    struct cm_conn *c;
+    struct cm_out out;
+    struct cm_msg req, other;
+    teardown();
+    setup_with((struct cm_params){0}, (struct cm_params){.max_conns = 8, .lenient_addr = true});
+    listen_on_b();
+    for (unsigned i = 0; i < 6; i++) { /* the sixth is the first of those that must come again */
+        p.qpn += i;
+        cm_connect(a.cm, &p, NULL, now, &c);
+        ck_assert(cm_tx(a.cm, &out));
+        cm_rx(b.cm, out.mad, sizeof out.mad, &a.addr, &b.addr, 1, 0xFFFF, now);
+    }
+    cm_msg_unpack(&req, out.mad, sizeof out.mad);
+    ck_assert_uint_eq(cm_live(b.cm), 5);
+    now += SEC;
+    for (unsigned i = 0; i < 6; i++) {
+        struct wire_addr src = a.addr;
+        other = req;
+        src.b[15] ^= i == 0;
+        other.ca_guid += i == 1;
+        other.tid += i == 2;
+        other.local_id += i == 3;
+        other.qpn += i == 4;
+        other.psn += i == 5;
+        cm_msg_pack(out.mad, &other);
+        cm_rx(b.cm, out.mad, sizeof out.mad, &src, &b.addr, 1, 0xFFFF, now);
+        ck_assert_msg(cm_live(b.cm) == 5, "number %u", i);
+    }
+    ck_assert_uint_eq(cm_counters(b.cm)[CM_C_cm_rx_rate_limited], 7);
+    cm_msg_pack(out.mad, &req);
+    cm_rx(b.cm, out.mad, sizeof out.mad, &a.addr, &b.addr, 1, 0xFFFF, now);
+    ck_assert_uint_eq(cm_live(b.cm), 6);
+}
+END_TEST
+
+/* SEC-20: the table is full, of connections that nobody waits for: one more is dropped and counted,
+ * and can't be begun here either. */
+START_TEST(sec_20_all_places_taken)
+{
+    struct cm_path path;
+    struct cm_listener *l;
+    struct cm_conn *ca, *cb, *c;
+    teardown();
+    setup_with((struct cm_params){0}, (struct cm_params){.max_conns = 1});
+    establish(&ca, &cb);
+    b.nev = 0;
+    struct cm_connect_params p = params();
+    p.qpn++;
+    ck_assert_int_eq(cm_connect(a.cm, &p, &a, now, &c), 0);
+    cm_release(b.cm, cb, now); /* TIMEWAIT counts (CM-26) */
+    pump();
+    ck_assert_uint_eq(b.nev, 0);
+    ck_assert_uint_eq(cm_live(b.cm), 1);
+    ck_assert_uint_eq(cm_counters(b.cm)[CM_C_cm_req_backlog_drop], 1);
+    p.path.local = b.addr;
+    p.path.remote = a.addr;
+    path = p.path;
+    ck_assert_int_eq(cm_connect(b.cm, &p, &b, now, &c), -ENOSPC);
+    ck_assert_int_eq(cm_sidr_request(b.cm, &path, 1, 7000, NULL, 0, NULL, now, &c), -ENOSPC);
+    cm_listen(b.cm, CM_PS_UDP, &b.addr, 7000, 0, NULL, &l);
+    path = params().path;
+    ck_assert_int_eq(cm_sidr_request(a.cm, &path, 1, 7000, NULL, 0, NULL, now, &c), 0);
+    pump();
+    ck_assert_uint_eq(cm_counters(b.cm)[CM_C_cm_req_backlog_drop], 2);
+    wait_ns(10 * SEC);
+    ck_assert_uint_eq(b.nev, 1); /* whichever came first again */
+}
+END_TEST
+
 START_TEST(sec_20_unanswered_requests_expire)
 {
     /* SEC-20 CM-18: a request whose peer has stopped waiting (1 + 7 times 4.096 us * 2^18) makes
@@ -145,10 +219,16 @@ START_TEST(sec_20_unanswered_requests_that_nobody_heard_of_expire)
     move(&a, &b);
     cm_release(a.cm, c, now);
     ck_assert_uint_eq(cm_live(b.cm), 1);
+    if (_i) { /* CM-28: or its peer takes it back */
+        lose[CM_REJ] = 0;
+        move(&a, &b);
+        ck_assert_uint_eq(cm_live(b.cm), 0);
+    }
     now += 8 * cm_wait_ns(18);
     cm_expire(b.cm, now);
     ck_assert_uint_eq(cm_live(b.cm), 0);
     ck_assert(!cm_event(b.cm, &ev));
+    ck_assert_ptr_null(b.cm->all);
 }
 END_TEST
 
@@ -374,6 +454,13 @@ START_TEST(cm_26_timewait_is_charged)
     ck_assert_uint_eq(left[0], 1);
     ck_assert_uint_eq(left[1], 1);
     ck_assert_uint_eq(cm_live(a.cm) + cm_live(b.cm), 0);
+    ca = start(); /* nobody's: nobody is told */
+    cm_release(a.cm, ca, now);
+    ca = start();
+    a.cm->params.left = NULL; /* nobody keeps accounts */
+    cm_conn_set_account(ca, &left[0]);
+    cm_release(a.cm, ca, now);
+    ck_assert_uint_eq(left[0], 1);
 }
 END_TEST
 
@@ -435,6 +522,7 @@ static unsigned hang_up_nothing(unsigned n)
  * can wait to be sent. */
 START_TEST(cm_24_answers_are_rationed)
 {
+    now = 0; /* when nothing has been saved up */
     ck_assert_uint_eq(hang_up_nothing(600), 512);
     ck_assert_uint_eq(cm_counters(b.cm)[CM_C_cm_rx_rate_limited], 88);
     ck_assert_uint_eq(hang_up_nothing(500), 488);
@@ -523,6 +611,28 @@ START_TEST(cm_release_in_every_state_leaks_nothing)
 }
 END_TEST
 
+/* A consumer that lets go without having heard of anything hears of nothing. */
+START_TEST(cm_release_with_events_in_the_queue)
+{
+    struct cm_conn *ca, *cb;
+    struct cm_event ev;
+    establish(&ca, &cb);
+    cm_disconnect(a.cm, ca, NULL, 0, now);
+    while (move(&a, &b) || move(&b, &a))
+        ;
+    now += SEC;
+    cm_expire(a.cm, now);
+    cm_expire(b.cm, now); /* DISCONNECTED and TIMEWAIT_EXIT wait */
+    ck_assert_uint_eq(ca->ev_refs, 2);
+    cm_release(a.cm, ca, now);
+    cm_release(b.cm, cb, now);
+    ck_assert(!cm_event(a.cm, &ev));
+    ck_assert(!cm_event(b.cm, &ev));
+    ck_assert_ptr_null(a.cm->all);
+    ck_assert_ptr_null(b.cm->all);
+}
+END_TEST
+
 START_TEST(cm_unlisten_refuses_what_waits)
 {
     struct cm_listener *l = listen_on_b();
@@ -534,6 +644,7 @@ START_TEST(cm_unlisten_refuses_what_waits)
     cm_unlisten(b.cm, l, now);
     pump();
     ck_assert_int_eq(last(&a)->type, CM_EV_REJECTED);
+    ck_assert_uint_eq(last(&a)->reason, CM_REJ_INVALID_SERVICE_ID);
     ck_assert_int_eq(cm_accept(b.cm, cb, &accept_params, &b, now), -ECONNABORTED);
     cm_release(b.cm, cb, now);
     cm_release(a.cm, c, now);
@@ -563,8 +674,10 @@ int main(void)
     tcase_add_test(t, cm_34_backlog);
     tcase_add_test(t, sec_24_waits);
     tcase_add_loop_test(t, sec_20_half_open_limit, 0, sizeof half_open / sizeof half_open[0]);
+    tcase_add_test(t, sec_20_again_is_the_same_request);
+    tcase_add_test(t, sec_20_all_places_taken);
     tcase_add_test(t, sec_20_unanswered_requests_expire);
-    tcase_add_test(t, sec_20_unanswered_requests_that_nobody_heard_of_expire);
+    tcase_add_loop_test(t, sec_20_unanswered_requests_that_nobody_heard_of_expire, 0, 2);
     tcase_add_test(t, sec_20_an_impatient_peer_leaves_a_second);
     tcase_add_test(t, sec_20_an_mra_keeps_the_request);
     tcase_add_test(t, sec_19_neighbours_in_a_bucket);
@@ -577,6 +690,7 @@ int main(void)
     tcase_add_test(t, cm_18_others_are_sent);
     tcase_add_test(t, cm_15_ids_are_random_and_unique);
     tcase_add_test(t, cm_release_in_every_state_leaks_nothing);
+    tcase_add_test(t, cm_release_with_events_in_the_queue);
     tcase_add_test(t, cm_unlisten_refuses_what_waits);
     suite_add_tcase(s, t);
     return unit_run(s);

@@ -18,6 +18,7 @@ static const struct {
     {"CM-09 lifetime just above the delay", 16, 15, 17},
     {"CM-09 lifetime well above the delay", 18, 15, 19},
     {"CM-09 equal after doubling", 14, 15, 16},
+    {"CM-09 equal before doubling", 15, 15, 17},
     {"CM-09 delay just above", 13, 15, 16},
     {"CM-09 delay well above", 10, 15, 15},
     {"CM-09 never more than 31", 31, 15, 31},
@@ -83,6 +84,7 @@ START_TEST(gsi_02_wrong_mads_are_refused)
     ck_assert_int_eq(cm_msg_pack(mad, &msg), 0);
     ck_assert_int_eq(cm_msg_unpack(&back, mad, 255), -EMSGSIZE); /* GSI-02 */
     ck_assert_int_eq(cm_msg_unpack(&back, mad, 257), -EMSGSIZE);
+    ck_assert_int_eq(cm_msg_unpack(&back, mad, 256), 0);
     static const struct {
         const char *rule;
         unsigned octet;
@@ -133,6 +135,171 @@ START_TEST(cm_33_private_data_is_zero_filled)
     ck_assert_uint_eq(back.priv[2], 0xEE);
     for (unsigned i = 3; i < 224; i++)
         ck_assert_uint_eq(back.priv[i], 0);
+}
+END_TEST
+
+/* Where the fields of doc/conformance.md, section 21.2, are: octet and bit behind the MAD header,
+ * width. */
+#define AT(attr, octet, bit, width, member)                                                        \
+    {                                                                                              \
+        attr, #attr " " #member, octet, bit, width, offsetof(struct cm_msg, member)                \
+    }
+static const struct {
+    uint16_t attr;
+    const char *what;
+    unsigned octet, bit, width;
+    size_t member;
+} layout[] = {
+    AT(CM_REQ, 0, 0, 32, local_id),
+    AT(CM_REQ, 8, 0, 64, service_id),
+    AT(CM_REQ, 16, 0, 64, ca_guid),
+    AT(CM_REQ, 28, 0, 32, qkey),
+    AT(CM_REQ, 32, 0, 24, qpn),
+    AT(CM_REQ, 35, 0, 8, resp_res),
+    AT(CM_REQ, 36, 0, 24, eecn),
+    AT(CM_REQ, 39, 0, 8, init_depth),
+    AT(CM_REQ, 43, 0, 5, remote_timeout),
+    AT(CM_REQ, 43, 5, 2, transport),
+    AT(CM_REQ, 43, 7, 1, flow_control),
+    AT(CM_REQ, 44, 0, 24, psn),
+    AT(CM_REQ, 47, 0, 5, local_timeout),
+    AT(CM_REQ, 47, 5, 3, retry_count),
+    AT(CM_REQ, 48, 0, 16, pkey),
+    AT(CM_REQ, 50, 0, 4, mtu),
+    AT(CM_REQ, 50, 5, 3, rnr_retry),
+    AT(CM_REQ, 51, 0, 4, max_retries),
+    AT(CM_REQ, 51, 4, 1, srq),
+    AT(CM_REQ, 51, 5, 3, ext_transport),
+    AT(CM_REQ, 52, 0, 16, local_lid),
+    AT(CM_REQ, 54, 0, 16, remote_lid),
+    AT(CM_REQ, 56, 0, 128, local_gid),
+    AT(CM_REQ, 72, 0, 128, remote_gid),
+    AT(CM_REQ, 88, 0, 20, flow_label),
+    AT(CM_REQ, 91, 2, 6, packet_rate),
+    AT(CM_REQ, 92, 0, 8, tclass),
+    AT(CM_REQ, 93, 0, 8, hop_limit),
+    AT(CM_REQ, 94, 0, 4, sl),
+    AT(CM_REQ, 94, 4, 1, subnet_local),
+    AT(CM_REQ, 95, 0, 5, ack_timeout),
+    AT(CM_REQ, 96, 0, 16, alt_local_lid),
+    AT(CM_REQ, 98, 0, 16, alt_remote_lid),
+    AT(CM_REQ, 100, 0, 128, alt_local_gid),
+    AT(CM_REQ, 116, 0, 128, alt_remote_gid),
+    AT(CM_REQ, 139, 0, 5, alt_ack_timeout),
+    AT(CM_MRA, 0, 0, 32, local_id),
+    AT(CM_MRA, 4, 0, 32, remote_id),
+    AT(CM_MRA, 8, 0, 2, msg_id),
+    AT(CM_MRA, 9, 0, 5, service_timeout),
+    AT(CM_REJ, 0, 0, 32, local_id),
+    AT(CM_REJ, 4, 0, 32, remote_id),
+    AT(CM_REJ, 8, 0, 2, msg_id),
+    AT(CM_REJ, 9, 0, 7, ari_len),
+    AT(CM_REJ, 10, 0, 16, reason),
+    AT(CM_REP, 0, 0, 32, local_id),
+    AT(CM_REP, 4, 0, 32, remote_id),
+    AT(CM_REP, 8, 0, 32, qkey),
+    AT(CM_REP, 12, 0, 24, qpn),
+    AT(CM_REP, 16, 0, 24, eecn),
+    AT(CM_REP, 20, 0, 24, psn),
+    AT(CM_REP, 24, 0, 8, resp_res),
+    AT(CM_REP, 25, 0, 8, init_depth),
+    AT(CM_REP, 26, 0, 5, target_ack_delay),
+    AT(CM_REP, 26, 5, 2, failover),
+    AT(CM_REP, 26, 7, 1, flow_control),
+    AT(CM_REP, 27, 0, 3, rnr_retry),
+    AT(CM_REP, 27, 3, 1, srq),
+    AT(CM_REP, 28, 0, 64, ca_guid),
+    AT(CM_RTU, 0, 0, 32, local_id),
+    AT(CM_RTU, 4, 0, 32, remote_id),
+    AT(CM_DREQ, 0, 0, 32, local_id),
+    AT(CM_DREQ, 4, 0, 32, remote_id),
+    AT(CM_DREQ, 8, 0, 24, remote_qpn),
+    AT(CM_DREP, 0, 0, 32, local_id),
+    AT(CM_DREP, 4, 0, 32, remote_id),
+    AT(CM_SIDR_REQ, 0, 0, 32, local_id),
+    AT(CM_SIDR_REQ, 4, 0, 16, pkey),
+    AT(CM_SIDR_REQ, 8, 0, 64, service_id),
+    AT(CM_SIDR_REP, 0, 0, 32, local_id),
+    AT(CM_SIDR_REP, 4, 0, 8, status),
+    AT(CM_SIDR_REP, 5, 0, 8, ari_len),
+    AT(CM_SIDR_REP, 8, 0, 24, qpn),
+    AT(CM_SIDR_REP, 12, 0, 64, service_id),
+    AT(CM_SIDR_REP, 20, 0, 32, qkey),
+    AT(CM_LAP, 0, 0, 32, local_id),
+    AT(CM_LAP, 4, 0, 32, remote_id),
+    AT(CM_LAP, 12, 0, 24, remote_qpn),
+    AT(CM_LAP, 15, 0, 5, remote_timeout),
+    AT(CM_LAP, 20, 0, 16, alt_local_lid),
+    AT(CM_LAP, 22, 0, 16, alt_remote_lid),
+    AT(CM_LAP, 24, 0, 128, alt_local_gid),
+    AT(CM_LAP, 40, 0, 128, alt_remote_gid),
+    AT(CM_APR, 0, 0, 32, local_id),
+    AT(CM_APR, 4, 0, 32, remote_id),
+    AT(CM_APR, 8, 0, 8, ari_len),
+    AT(CM_APR, 9, 0, 8, reason),
+};
+
+/* A message with all ones in one field has ones there, and nowhere else. */
+START_TEST(cm_01_where_fields_are)
+{
+    uint8_t mad[CM_MAD_LEN], expected[CM_MAD_LEN];
+    for (size_t i = 0; i < sizeof layout / sizeof layout[0]; i++) {
+        size_t size = layout[i].width > 32 ? layout[i].width / 8 : 4;
+        struct cm_msg msg = {.attr = layout[i].attr}, back;
+        ck_assert_int_eq(cm_msg_pack(expected, &msg), 0);
+        for (unsigned k = 0; k < layout[i].width; k++) {
+            unsigned bit = (24 + layout[i].octet) * 8 + layout[i].bit + k;
+            expected[bit / 8] |= (uint8_t)(0x80 >> bit % 8);
+        }
+        memset((uint8_t *)&msg + layout[i].member, 0xFF, size);
+        ck_assert_int_eq(cm_msg_pack(mad, &msg), 0);
+        ck_assert_msg(memcmp(mad, expected, sizeof mad) == 0, "%s", layout[i].what);
+        ck_assert_uint_eq(cm_msg_bits(layout[i].attr, layout[i].member), layout[i].width);
+        ck_assert_int_eq(cm_msg_unpack(&back, mad, sizeof mad), 0);
+        if (layout[i].width < 32) {
+            uint32_t most = (1u << layout[i].width) - 1;
+            memcpy((uint8_t *)&msg + layout[i].member, &most, 4);
+        }
+        msg.priv_len = back.priv_len;
+        ck_assert_msg(memcmp(&msg, &back, sizeof msg) == 0, "%s read", layout[i].what);
+    }
+    ck_assert_uint_eq(cm_msg_bits(CM_RTU, offsetof(struct cm_msg, tid)), 64);
+    ck_assert_uint_eq(cm_msg_bits(CM_RTU, offsetof(struct cm_msg, attr_mod)), 32);
+    ck_assert_uint_eq(cm_msg_bits(CM_RTU, offsetof(struct cm_msg, qpn)), 0);
+    ck_assert_uint_eq(cm_msg_bits(0x99, offsetof(struct cm_msg, qpn)), 0);
+}
+END_TEST
+
+/* CM-33: private data, and additional information where there is some (at 0: none). */
+static const struct {
+    uint16_t attr;
+    unsigned priv, priv_len, ari;
+} rooms[] = {
+    {CM_REQ, 140, 92, 0}, {CM_MRA, 10, 222, 0},      {CM_REJ, 84, 148, 12},
+    {CM_REP, 36, 196, 0}, {CM_RTU, 8, 224, 0},       {CM_DREQ, 12, 220, 0},
+    {CM_DREP, 8, 224, 0}, {CM_SIDR_REQ, 16, 216, 0}, {CM_SIDR_REP, 96, 136, 24},
+    {CM_LAP, 64, 168, 0}, {CM_APR, 84, 148, 12},
+};
+
+START_TEST(cm_33_where_private_data_is)
+{
+    struct cm_msg msg = {.attr = rooms[_i].attr, .priv_len = (uint16_t)rooms[_i].priv_len}, back;
+    uint8_t mad[CM_MAD_LEN];
+    ck_assert_uint_eq(cm_private_len(rooms[_i].attr), rooms[_i].priv_len);
+    memset(msg.priv, 0x5A, rooms[_i].priv_len);
+    if (rooms[_i].ari)
+        memset(msg.ari, 0xA5, CM_ARI_LEN);
+    ck_assert_int_eq(cm_msg_pack(mad, &msg), 0);
+    for (unsigned i = 0; i < CM_MAD_LEN - 24; i++) {
+        unsigned ari = i - rooms[_i].ari;
+        ck_assert_uint_eq(mad[24 + i], i - rooms[_i].priv < rooms[_i].priv_len ? 0x5A
+                                       : rooms[_i].ari && ari < CM_ARI_LEN     ? 0xA5
+                                                                               : 0);
+    }
+    ck_assert_int_eq(cm_msg_unpack(&back, mad, sizeof mad), 0);
+    ck_assert_mem_eq(&msg, &back, sizeof msg);
+    msg.priv_len++;
+    ck_assert_int_eq(cm_msg_pack(mad, &msg), -EINVAL);
 }
 END_TEST
 
@@ -216,6 +383,8 @@ int main(void)
     tcase_add_test(t, gsi_02_wrong_mads_are_refused);
     tcase_add_test(t, gsi_03_common_header);
     tcase_add_test(t, cm_33_private_data_is_zero_filled);
+    tcase_add_test(t, cm_01_where_fields_are);
+    tcase_add_loop_test(t, cm_33_where_private_data_is, 0, sizeof rooms / sizeof rooms[0]);
     tcase_add_loop_test(t, cm_fields_do_not_overlap, 0, 11);
     tcase_add_loop_test(t, cm_16_rxe_messages_round_trip, 0, 5);
     tcase_add_test(t, cm_dump_is_one_line_without_private_data);
