@@ -16,6 +16,8 @@
 #include <unistd.h>
 
 #define THREADS_MAX 64u /* the users that are left wait for one of them */
+#define NS_PER_S    1000000000
+#define NS_PER_MS   1000000
 
 struct foreign_fd {
     struct foreign_fd *next;
@@ -231,10 +233,10 @@ bool foreign_settle(unsigned ms)
 
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += (time_t)(ms / 1000);
-    until.tv_nsec += (long)(ms % 1000) * 1000000;
-    if (until.tv_nsec >= 1000000000) {
+    until.tv_nsec += (long)(ms % 1000) * NS_PER_MS;
+    if (until.tv_nsec >= NS_PER_S) {
         until.tv_sec++;
-        until.tv_nsec -= 1000000000;
+        until.tv_nsec -= NS_PER_S;
     }
     pthread_mutex_lock(&foreign_lock);
     int rc = 0;

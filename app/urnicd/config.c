@@ -18,6 +18,8 @@
 #include "ipc.h"
 #include "mem_link.h"
 
+#define CPU_NUMBER_MAX 1023u /* of those that a cpu_set_t can name */
+
 int config_fail(char *err, const char *fmt, ...)
 {
     va_list ap;
@@ -79,7 +81,7 @@ static int set_cpu(struct config *c, const char *v, char *err)
         return config_fail(err, "cpu=%s: want core numbers, for example 2,3", v);
     for (char *one = strtok_r(list, ",", &save); one; one = strtok_r(NULL, ",", &save)) {
         uint64_t n;
-        if (!config_number(one, 1023, &n) || c->ncpu == CONFIG_WORKERS)
+        if (!config_number(one, CPU_NUMBER_MAX, &n) || c->ncpu == CONFIG_WORKERS)
             return config_fail(err, "cpu=%s: want up to %u core numbers, for example 2,3", v,
                                CONFIG_WORKERS);
         c->cpu[c->ncpu++] = (int)n;

@@ -120,8 +120,8 @@ static int memory_map(int fd, uint64_t off, uint64_t len, size_t page, bool writ
     if (!m)
         return -ENOMEM;
     int prot = PROT_READ | (writable ? PROT_WRITE : 0);
-    void *at = page > 4096 ? mmap(NULL, map_len, prot, MAP_SHARED, fd, (off_t)(off - head))
-                           : ipc_map(fd, (off_t)(off - head), map_len, prot);
+    void *at = page > MEMORY_PAGE ? mmap(NULL, map_len, prot, MAP_SHARED, fd, (off_t)(off - head))
+                                  : ipc_map(fd, (off_t)(off - head), map_len, prot);
     int rc = at == MAP_FAILED ? -errno : memory_slot_take(at, map_len, &m->slot);
     if (rc < 0) {
         if (at != MAP_FAILED)
@@ -141,7 +141,7 @@ static int memory_map(int fd, uint64_t off, uint64_t len, size_t page, bool writ
 
 int memory_slab(const char *name, size_t len, struct memory **out, int *fd)
 {
-    const size_t page = 4096;
+    const size_t page = MEMORY_PAGE;
 
     len = (len + page - 1) / page * page;
     int memfd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -165,7 +165,7 @@ int memory_foreign(int fd, uint64_t off, uint64_t len, bool writable, struct mem
 {
     struct statfs fs;
     struct stat st;
-    size_t page = 4096;
+    size_t page = MEMORY_PAGE;
 
     /* Only files that live in memory have seals. Of any other one nothing more is asked: where it
      * is of FUSE its server, anybody's program, would be waited for. */

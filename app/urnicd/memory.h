@@ -23,6 +23,9 @@
 
 #include "mem.h"
 
+#define MEMORY_PAGE      4096u
+#define MEMORY_HUGE_PAGE (2u << 20)
+
 /* One mapping. The obj of a mem_seg and a mem_piece points to one. */
 struct memory {
     uint8_t *base;

@@ -205,7 +205,7 @@ static int req_ctx_open(struct request *r)
         client_unopen(c);
         return rc;
     }
-    out->worker_size = 4096;
+    out->worker_size = WORKER_PAGE_SIZE;
     out->doorbells = QUOTA_QUEUES;
     out->worker = c->ctx.worker->index;
     out->device_index = dev->index;

@@ -71,7 +71,7 @@ static int prep_slab_alloc(struct request *r)
 {
     const struct ipc_slab_alloc *in = request_in(r, struct ipc_slab_alloc);
     struct client *c = r->client;
-    uint64_t page = in->flags & IPC_SLAB_HUGE ? 2ull << 20 : 4096;
+    uint64_t page = in->flags & IPC_SLAB_HUGE ? MEMORY_HUGE_PAGE : MEMORY_PAGE;
     struct memory *mem;
     int fd;
 

@@ -36,7 +36,6 @@
 #define WORKER_LET_IN_GAP (1 * CLOCK_MS)     /* after turns that have brought nothing */
 #define WORKER_STAND_IN   8u /* rounds of the control thread in the place of a blocked worker */
 #define WORKER_JOB_NS     (60 * CLOCK_US) /* most jobs are done before: being woken up costs more */
-#define WORKER_PAGE_SIZE  4096u
 
 /* F_SEAL_FUTURE_WRITE keeps our own mapping writable and forbids every later one. */
 static int worker_page(struct worker *w)

@@ -26,7 +26,8 @@ struct device;
 struct context;
 struct queue;
 
-#define WORKER_DEVICES CONFIG_DEVICES
+#define WORKER_DEVICES   CONFIG_DEVICES
+#define WORKER_PAGE_SIZE 4096u /* octets of `shared`, as clients map them */
 
 /* Numbers for `urnic stat`; written by the worker, read by anyone. */
 struct worker_stats {

@@ -125,6 +125,16 @@ struct mem_port {
 int mem_spec_parse(const char *args, const struct mem_link_config *have, uint64_t seed, char *name,
                    struct mem_link_config *cfg, char *err, size_t err_size);
 
+/* FNV-1a: what it makes of MAC addresses and names, runs of the same link depend on. */
+static inline uint32_t mem_hash(const void *data, size_t len)
+{
+    const uint8_t *octet = data;
+    uint32_t h = 2166136261u;
+    for (size_t i = 0; i < len; i++)
+        h = (h ^ octet[i]) * 16777619u;
+    return h;
+}
+
 /* Three ports and more make a switch of a wire. */
 static inline bool mem_link_is_switch(const struct mem_link *link)
 {

@@ -9,9 +9,7 @@
 
 static unsigned mac_slot(const uint8_t mac[6])
 {
-    uint32_t h = 2166136261u;
-    for (int i = 0; i < 6; i++)
-        h = (h ^ mac[i]) * 16777619u;
+    uint32_t h = mem_hash(mac, 6);
     return (h ^ h >> 16) & (MEM_MACS - 1);
 }
 

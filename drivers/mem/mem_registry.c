@@ -121,9 +121,7 @@ static int attach(struct mem_link *link, const struct io_open_params *params, un
         s->frame_max = params->frame_max;
     memcpy(s->mac, params->mac, 6);
     if (memcmp(s->mac, "\0\0\0\0\0\0", 6) == 0) {
-        uint32_t h = 2166136261u;
-        for (const char *c = link->name; *c; c++)
-            h = (h ^ (uint8_t)*c) * 16777619u;
+        uint32_t h = mem_hash(link->name, strlen(link->name));
         uint8_t mac[6] = {
             0x02, 0x4d, (uint8_t)(h >> 16), (uint8_t)(h >> 8), (uint8_t)h, (uint8_t)(i + 1)};
         memcpy(s->mac, mac, 6);

@@ -82,7 +82,7 @@ static bool listen(struct drill_run *run, const struct drill_stmt *st)
     static const struct wire_addr any;
     uint64_t port, backlog, udp;
     bool go;
-    if (!o || !drill_number(run, st, CMF_PORT, 7000, &port) ||
+    if (!o || !drill_number(run, st, CMF_PORT, DRILL_CM_PORT, &port) ||
         !drill_number(run, st, CMF_BACKLOG, 0, &backlog) ||
         !drill_number(run, st, CMF_UDP, 0, &udp))
         return false;
@@ -100,7 +100,7 @@ static bool do_connect(struct drill_run *run, const struct drill_stmt *st)
     uint64_t port, sport, resp, init, retry, rnr, timeout, retries, transport, mtu, pkey;
     bool go;
     if (!o || !qp_of(run, st, &qp) || !private_of(run, st, &w) ||
-        !drill_number(run, st, CMF_PORT, 7000, &port) ||
+        !drill_number(run, st, CMF_PORT, DRILL_CM_PORT, &port) ||
         !drill_number(run, st, CMF_SPORT, 0, &sport) ||
         !drill_number(run, st, CMF_RESP_RES, 4, &resp) ||
         !drill_number(run, st, CMF_INIT_DEPTH, 4, &init) ||
@@ -197,7 +197,7 @@ static bool sidr(struct drill_run *run, const struct drill_stmt *st)
     struct private_data w;
     uint64_t port, sport;
     bool go;
-    if (!o || !private_of(run, st, &w) || !drill_number(run, st, CMF_PORT, 7000, &port) ||
+    if (!o || !private_of(run, st, &w) || !drill_number(run, st, CMF_PORT, DRILL_CM_PORT, &port) ||
         !drill_number(run, st, CMF_SPORT, 0, &sport))
         return false;
     int rc = cm_sidr_request(run->cm, &path, (uint16_t)sport, (uint16_t)port, w.octets, w.len, o,

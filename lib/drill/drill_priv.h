@@ -14,6 +14,7 @@
 #define DRILL_TICK_NS   2048u /* a time-out may be late by a tick of the wheel (TMR-08) */
 #define DRILL_COPIES    1024u
 #define DRILL_RECV_LEN  1024u /* octets of a receive that doesn't say where */
+#define DRILL_CM_PORT   7000u /* of services that don't say which */
 
 extern const uint8_t drill_device_mac[6], drill_peer_mac[6];
 

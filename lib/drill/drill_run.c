@@ -305,7 +305,7 @@ static void start(struct drill_run *run, const struct drill_script *s,
     run->peer_id = 0x1001;
     run->next_tid = 0x20000001;
     run->tid = run->next_tid;
-    run->listen_port = 7000;
+    run->listen_port = DRILL_CM_PORT;
     wire_addr_parse(o->ipv6 ? "fd00::1" : "10.0.0.1", &run->local);
     wire_addr_parse(o->ipv6 ? "fd00::2" : "10.0.0.2", &run->peer);
 }
