@@ -5,319 +5,10 @@
 #include "resp_script.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
-#include "unit.h"
-#include "wire.h"
-
-enum {
-    REGION = 16384,
-    RBUFS = 65536,
-    FRAMES = 512,
-    OUTS = 512,
-    BURST = 64,
-    PEER_QPN = 0x123,
-    QKEY = 0x11111111,
-};
-#define IOVA 0x7F0000000000ull
-
-struct out {
-    struct wire_pkt p;
-    uint8_t payload[4096];
-};
-
-struct bed {
-    const struct script *s;
-    const char *line; /* under way, for messages */
-    uint32_t psn0;
-    uint64_t now;
-    struct engine *e;
-    struct qp *qp;
-    uint32_t qpn;
-    struct cq *cq;
-    struct srq *srq;
-    uint32_t pd, pd2;
-    uint32_t rw, ro, wo, at, other_pd, win, rkey_recv, bad;
-    unsigned recvs;
-    size_t rbuf[64]; /* where receive i begins in rbufs */
-    size_t rbuf_end;
-    bool hold, notx, gather_fail, dead;
-    /* what has happened and was not yet expected */
-    struct out out[OUTS];
-    unsigned nout, oout;
-    struct engine_wc wc[256];
-    unsigned nwc, owc, cq_room;
-    int ev[64];
-    unsigned nev, oev;
-    /* frames stay until the script ends: copies may wait */
-    uint8_t frame[FRAMES][5000];
-    unsigned nframes, burst_from;
-    struct engine_frame burst[BURST];
-    unsigned nburst;
-    struct engine_copy copies[5000];
-    unsigned last_drop; /* counter of the last frame's drop */
-    unsigned ncopies;
-};
-
-static struct bed bed;
-static uint8_t region[REGION + 64], rbufs[RBUFS];
-
-#define FAIL(b, ...)                                                                               \
-    do {                                                                                           \
-        char text_[400];                                                                           \
-        snprintf(text_, sizeof text_, __VA_ARGS__);                                                \
-        ck_abort_msg("%s [PSN 0x%06x]: at \"%s\": %s", (b)->s->name, (b)->psn0,                    \
-                     (b)->line ? (b)->line : "end", text_);                                        \
-    } while (0)
-
-static uint8_t region_octet(size_t i)
-{
-    return (uint8_t)(i * 7 + 3 + (i >> 8));
-}
-
-static uint8_t payload_octet(uint32_t psn, size_t i)
-{
-    return (uint8_t)(psn * 31 + i * 5 + 1);
-}
-
-/* ---- hooks ---- */
-
-static bool on_cq(void *arg, void *cq_arg, const struct engine_wc *wc)
-{
-    struct bed *b = arg;
-    (void)cq_arg;
-    if (b->nwc >= b->cq_room)
-        return false;
-    b->wc[b->nwc++] = *wc;
-    return true;
-}
-
-enum { EV_HOOK = 1000 }; /* the comm_est hook, of a queue pair in RTR */
-
-static void on_comm_est(void *arg, void *qp_arg)
-{
-    struct bed *b = arg;
-    (void)qp_arg;
-    if (b->s->setup.rtr) /* in RTS it is called all the same; tests/drill says so (CM-23) */
-        b->ev[b->nev++] = EV_HOOK;
-}
-
-static void on_event(void *arg, enum engine_event ev, void *obj)
-{
-    struct bed *b = arg;
-    (void)obj;
-    b->ev[b->nev++] = (int)ev;
-}
-
-/* ---- set-up ---- */
-
-static void reg(struct bed *b, uint32_t pd, void *obj, uint64_t len, unsigned access, uint32_t *key)
-{
-    const struct mem_seg seg = {obj, 0, len};
-    uint32_t rkey;
-    ck_assert_int_eq(mem_mr_reg(engine_mem(b->e), pd, IOVA, len, access, &seg, 1, NULL, key, &rkey),
-                     0);
-}
-
-static void modify(struct bed *b, struct engine_qp_attr *a, enum qp_state state, unsigned mask)
-{
-    a->state = state;
-    ck_assert_int_eq(engine_qp_modify(b->e, b->qp, a, mask | QPA_STATE, b->now), 0);
-}
-
-static void to_rts(struct bed *b)
-{
-    const struct script_setup *s = &b->s->setup;
-    struct engine_qp_attr a = {
-        .av = {.sgid = wire_addr_v4(0x0A000002),
-               .dgid = wire_addr_v4(0x0A000001),
-               .dmac = {2, 0, 0, 0, 0, 1},
-               .hop_limit = 64},
-        .qkey = QKEY,
-        .rq_psn = b->psn0,
-        .sq_psn = 0x400000,
-        .dest_qpn = PEER_QPN,
-        .access_flags = s->access ? s->access & 0xFF : MEM_REMOTE_ANY,
-        .port = 1,
-        .path_mtu = 1,
-        .timeout = 14,
-        .retry_cnt = 7,
-        .rnr_retry = 7,
-        .min_rnr_timer = s->rnr_timer ? s->rnr_timer : 12,
-        .max_rd_atomic = 4,
-        .max_dest_rd_atomic = s->rd_atomic == 255 ? 0
-                              : s->rd_atomic      ? s->rd_atomic
-                                                  : 4,
-        .e2e_credits = s->credits,
-    };
-    if (s->type == QP_UD) {
-        modify(b, &a, QPS_INIT, QPA_PKEY_INDEX | QPA_PORT | QPA_QKEY);
-        modify(b, &a, QPS_RTR, 0);
-        modify(b, &a, QPS_RTS, QPA_SQ_PSN);
-        return;
-    }
-    unsigned rtr = QPA_AV | QPA_PATH_MTU | QPA_DEST_QPN | QPA_RQ_PSN;
-    unsigned rts = QPA_SQ_PSN;
-    if (s->type != QP_UC) {
-        rtr |= QPA_MAX_DEST_RD_ATOMIC | QPA_MIN_RNR_TIMER;
-        rts |= QPA_TIMEOUT | QPA_RETRY_CNT | QPA_RNR_RETRY | QPA_MAX_QP_RD_ATOMIC;
-    }
-    modify(b, &a, QPS_INIT, QPA_PKEY_INDEX | QPA_PORT | QPA_ACCESS_FLAGS);
-    modify(b, &a, QPS_RTR, rtr);
-    if (!s->rtr)
-        modify(b, &a, QPS_RTS, rts);
-}
-
-static void setup(struct bed *b, const struct script *s, uint32_t psn0)
-{
-    memset(b, 0, offsetof(struct bed, out));
-    b->nout = b->oout = b->nwc = b->owc = b->nev = b->oev = 0;
-    b->nframes = b->burst_from = b->nburst = b->ncopies = 0;
-    b->s = s;
-    b->psn0 = psn0;
-    b->now = 1000000;
-    b->cq_room = s->setup.cq_room ? s->setup.cq_room : 256;
-    for (size_t i = 0; i < sizeof region; i++)
-        region[i] = region_octet(i);
-    memset(rbufs, 0xEE, sizeof rbufs);
-    const struct engine_params p = {
-        .hooks = {.cq_push = on_cq, .event = on_event, .comm_est = on_comm_est},
-        .hook_arg = b,
-        .key = {1, 2},
-        .max_qp = 8,
-        .mem = {.max_pd = 4, .max_mr = 16, .max_mw = 16, .key = {3, 4}},
-        .mac = {2, 0, 0, 0, 0, 2},
-        .mtu = 3,
-        .rnr_on_rd_res = s->setup.rnr_on_rd_res,
-    };
-    b->e = engine_create(&p, b->now);
-    ck_assert_ptr_nonnull(b->e);
-    const struct wire_addr local = wire_addr_v4(0x0A000002);
-    ck_assert_int_eq(engine_addr_add(b->e, &local), 0);
-    ck_assert_int_eq(mem_pd_alloc(engine_mem(b->e), &b->pd), 0);
-    ck_assert_int_eq(mem_pd_alloc(engine_mem(b->e), &b->pd2), 0);
-    ck_assert_int_eq(engine_cq_create(b->e, NULL, &b->cq), 0);
-    struct engine_qp_params q = {
-        .type = s->setup.type ? s->setup.type : QP_RC,
-        .pd = b->pd,
-        .send_cq = b->cq,
-        .recv_cq = b->cq,
-        .max_send_wr = 8,
-        .max_recv_wr = 64,
-        .max_send_sge = 4,
-        .max_recv_sge = 4,
-    };
-    uint32_t recv_pd = b->pd;
-    if (s->setup.srq) {
-        const struct engine_srq_params sp = {
-            .pd = b->pd2, .max_wr = 64, .max_sge = 4, .limit = s->setup.srq_limit};
-        ck_assert_int_eq(engine_srq_create(b->e, &sp, &b->srq), 0);
-        q.srq = b->srq;
-        recv_pd = b->pd2; /* SRQ-02 */
-    }
-    ck_assert_int_eq(engine_qp_create(b->e, &q, &b->qp), 0);
-    b->qpn = engine_qp_num(b->qp);
-    const unsigned all = MEM_LOCAL_WRITE | MEM_REMOTE_ANY | MEM_MW_BIND;
-    reg(b, b->pd, region, REGION, all, &b->rw);
-    reg(b, b->pd, region, REGION, MEM_LOCAL_WRITE | MEM_REMOTE_READ, &b->ro);
-    reg(b, b->pd, region, REGION, MEM_LOCAL_WRITE | MEM_REMOTE_WRITE, &b->wo);
-    reg(b, b->pd, region, REGION, MEM_LOCAL_WRITE | MEM_REMOTE_ATOMIC, &b->at);
-    reg(b, b->pd2, region, REGION, all, &b->other_pd);
-    reg(b, recv_pd, rbufs, RBUFS, MEM_LOCAL_WRITE, &b->rkey_recv);
-    reg(b, recv_pd, rbufs, RBUFS, 0, &b->bad);
-    uint32_t w;
-    ck_assert_int_eq(mem_mw_alloc(engine_mem(b->e), b->pd, 2, &w), 0);
-    ck_assert_int_eq(mem_mw_bind(engine_mem(b->e), b->pd, b->qpn, w, w ^ 1, b->rw, IOVA, REGION,
-                                 MEM_REMOTE_ANY, &b->win),
-                     0);
-    to_rts(b);
-}
-
-/* ---- moving packets ---- */
-
-static uint8_t *resolve(struct bed *b, const struct mem_piece *p)
-{
-    if (p->obj == region ? p->off + p->len > REGION : p->obj != rbufs || p->off + p->len > RBUFS)
-        FAIL(b, "SEC-03 a piece outside of registered memory");
-    return (uint8_t *)p->obj + p->off;
-}
-
-static void do_copies(struct bed *b, int status)
-{
-    for (unsigned i = 0; i < b->ncopies; i++) {
-        const struct engine_copy *c = &b->copies[i];
-        struct engine_result r = {.token = c->token, .status = status};
-        uint8_t *dst = resolve(b, &c->dst);
-        uint64_t v;
-        if (status == 0 && c->kind == ENGINE_PUT) {
-            memcpy(dst, c->src, c->len);
-        } else if (status == 0) {
-            memcpy(&r.orig, dst, 8);
-            v = c->kind == ENGINE_FADD ? r.orig + c->a : r.orig == c->b ? c->a : r.orig;
-            memcpy(dst, &v, 8);
-        }
-        engine_copied(b->e, &r, 1, b->now);
-    }
-    b->ncopies = 0;
-}
-
-static void tx(struct bed *b)
-{
-    static uint8_t buf[BURST][WIRE_FRAME_MAX];
-    static struct engine_slot slots[BURST];
-    unsigned m;
-    if (b->notx)
-        return;
-    do {
-        for (unsigned i = 0; i < BURST; i++)
-            slots[i] = (struct engine_slot){.buf = buf[i], .cap = sizeof buf[i]};
-        m = engine_tx(b->e, slots, BURST, b->now);
-        for (unsigned i = 0; i < m; i++) {
-            struct engine_slot *s = &slots[i];
-            uint8_t *to = s->buf + s->payload_off;
-            for (unsigned k = 0; k < s->npieces; to += s->pieces[k++].len)
-                memcpy(to, resolve(b, &s->pieces[k]), s->pieces[k].len);
-            if (s->npieces > 0 && b->gather_fail) {
-                s->status = -EFAULT;
-                b->gather_fail = false;
-            }
-        }
-        engine_sent(b->e, slots, m, b->now);
-        for (unsigned i = 0; i < m; i++) {
-            struct out *o = &b->out[b->nout];
-            if (slots[i].len == 0)
-                continue;
-            wire_icrc_seal(slots[i].buf, slots[i].len, slots[i].ip_off, slots[i].bth_off);
-            if (wire_parse(slots[i].buf, slots[i].len, 0, &o->p) != WIRE_OK)
-                FAIL(b, "a frame went out that doesn't parse");
-            memcpy(o->payload, slots[i].buf + o->p.payload_off, o->p.payload_len);
-            if (++b->nout == OUTS)
-                FAIL(b, "too many frames");
-        }
-    } while (m > 0);
-}
-
-static void pump(struct bed *b)
-{
-    unsigned n = 0;
-    if (b->nburst > 0) {
-        unsigned took =
-            engine_rx(b->e, b->burst, b->nburst, b->now, b->copies + b->ncopies,
-                      (unsigned)(sizeof b->copies / sizeof b->copies[0]) - b->ncopies, &n);
-        if (took != b->nburst)
-            FAIL(b, "engine_rx took %u of %u", took, b->nburst);
-        b->ncopies += n;
-        b->last_drop = b->burst[b->nburst - 1].drop;
-        b->nburst = 0;
-    }
-    if (!b->hold)
-        do_copies(b, 0);
-    if (!b->dead)
-        tx(b);
-}
+#include "resp_bed.h"
 
 /* ---- words and fields ---- */
 
@@ -454,13 +145,6 @@ static void step_in(struct bed *b)
     b->burst[b->nburst++] = (struct engine_frame){.data = buf, .len = (uint32_t)len};
 }
 
-#define COMPARE(b, what, got, want)                                                                \
-    do {                                                                                           \
-        if ((uint64_t)(got) != (uint64_t)(want))                                                   \
-            FAIL(b, "%s is 0x%llx, not 0x%llx", what, (unsigned long long)(got),                   \
-                 (unsigned long long)(want));                                                      \
-    } while (0)
-
 static void step_out(struct bed *b)
 {
     if (b->oout == b->nout)
@@ -538,8 +222,9 @@ static void step_event(struct bed *b)
     FAIL(b, "event %d", ev);
 }
 
-static void step_recv(struct bed *b, bool bad, bool malformed)
+static void step_recv(struct bed *b)
 {
+    bool bad = !strcmp(words[0], "recv-bad"), malformed = !strcmp(words[0], "recv-malformed");
     struct engine_sge sge[8];
     struct engine_recv_wr wr = {.wr_id = b->recvs, .sge = sge};
     b->rbuf[b->recvs++] = b->rbuf_end;
@@ -558,8 +243,9 @@ static void step_recv(struct bed *b, bool bad, bool malformed)
 
 /* "mem OFF LEN is PSN:OFF", "mem OFF LEN clean", "mem OFF LEN val=N"; rbuf the same after its
  * number. */
-static void step_mem(struct bed *b, bool recv)
+static void step_mem(struct bed *b)
 {
+    const bool recv = !strcmp(words[0], "rbuf");
     const unsigned at = recv ? 2 : 1;
     size_t off = strtoul(words[at], NULL, 0), len = strtoul(words[at + 1], NULL, 0);
     const uint8_t *p = recv ? rbufs + b->rbuf[strtoul(words[1], NULL, 0)] + off : region + off;
@@ -602,8 +288,9 @@ static void step_state(struct bed *b)
         FAIL(b, "state %s: %s", qp_state_names[info.state], info.error);
 }
 
-static void step_put(void)
+static void step_put(struct bed *b)
 {
+    (void)b;
     uint64_t v = number("val", 0);
     memcpy(region + strtoul(words[1], NULL, 0), &v, 8);
 }
@@ -620,103 +307,130 @@ static void step_dest(struct bed *b)
     ck_assert_int_eq(engine_qp_modify(b->e, b->qp, &a, QPA_STATE, b->now), 0);
 }
 
-static void step_modify(struct bed *b, enum qp_state to)
+/* The queue pair's state: "err", "sqd", "reset". */
+static void step_modify(struct bed *b)
 {
     struct engine_qp_attr a = {0};
-    modify(b, &a, to, 0);
+    bed_modify(b, &a,
+               !strcmp(words[0], "err")   ? QPS_ERR
+               : !strcmp(words[0], "sqd") ? QPS_SQD
+                                          : QPS_RESET,
+               0);
 }
 
 /* "flood N OPCODE PSN ...": N bursts of one request each; answers are counted and forgotten.
  * "flood+": each with the next PSN. */
-static void step_flood(struct bed *b, bool next)
+static void step_flood(struct bed *b)
 {
+    bool next = !strcmp(words[0], "flood+");
     unsigned n = (unsigned)strtoul(words[1], NULL, 0);
     memmove(words[1], words[2], (nwords - 2) * sizeof words[0]);
     nwords--;
     for (unsigned i = 0; i < n; i++) {
         b->nframes = 0;
         step_in(b);
-        pump(b);
+        bed_pump(b);
         b->nout = b->oout = 0;
         if (next)
             snprintf(words[2], sizeof words[2], "%ld", strtol(words[2], NULL, 0) + 1);
     }
 }
 
+static void step_drop(struct bed *b)
+{
+    COMPARE(b, "drop", b->last_drop, counter_of(b, words[1]));
+}
+
+static void step_room(struct bed *b)
+{
+    COMPARE(b, "room", b->srq ? engine_srq_room(b->srq) : engine_rq_room(b->qp),
+            strtoul(words[1], NULL, 0));
+}
+
+static void step_hold(struct bed *b)
+{
+    b->hold = true;
+}
+
+static void step_copy(struct bed *b)
+{
+    bed_copies(b, nwords > 1 ? -EFAULT : 0);
+    b->hold = false;
+    if (!b->dead)
+        bed_tx(b);
+}
+
+static void step_gather(struct bed *b)
+{
+    b->gather_fail = true;
+}
+
+/* "notx", "tx": is the port full? */
+static void step_tx(struct bed *b)
+{
+    b->notx = !strcmp(words[0], "notx");
+    bed_pump(b);
+}
+
+static void step_revoke(struct bed *b)
+{
+    COMPARE(b, "deregistration", mem_mr_dereg(engine_mem(b->e), key_of(b, words[1])),
+            flag("busy") ? -EINPROGRESS : 0);
+}
+
+static void step_wait(struct bed *b)
+{
+    b->now += strtoull(words[1], NULL, 0);
+}
+
+static void step_limit(struct bed *b)
+{
+    uint32_t limit = (uint32_t)strtoul(words[1], NULL, 0);
+    ck_assert_int_eq(engine_srq_modify(b->e, b->srq, 0, limit, SRQA_LIMIT), 0);
+}
+
+static void step_dead(struct bed *b)
+{
+    engine_qp_destroy(b->e, b->qp);
+    b->dead = true;
+}
+
+static const struct {
+    const char *word;
+    void (*run)(struct bed *b);
+} steps[] = {
+    {">", step_out},       {"=", step_wc},          {"!", step_event},
+    {"recv", step_recv},   {"recv-bad", step_recv}, {"recv-malformed", step_recv},
+    {"mem", step_mem},     {"rbuf", step_mem},      {"put", step_put},
+    {"count", step_count}, {"drop", step_drop},     {"room", step_room},
+    {"state", step_state}, {"rts", bed_to_rts},     {"err", step_modify},
+    {"sqd", step_modify},  {"reset", step_modify},  {"dead", step_dead},
+    {"dest", step_dest},   {"limit", step_limit},   {"hold", step_hold},
+    {"copy", step_copy},   {"gather", step_gather}, {"notx", step_tx},
+    {"tx", step_tx},       {"revoke", step_revoke}, {"wait", step_wait},
+    {"flood", step_flood}, {"flood+", step_flood},
+};
+
 static void step(struct bed *b)
 {
-    const char *w = words[0];
-    if (!strcmp(w, "<")) {
+    if (!strcmp(words[0], "<")) { /* the burst goes on */
         step_in(b);
         return;
     }
-    pump(b);
-    if (!strcmp(w, "flood") || !strcmp(w, "flood+"))
-        step_flood(b, w[5] == '+');
-    else if (!strcmp(w, "drop"))
-        COMPARE(b, "drop", b->last_drop, counter_of(b, words[1]));
-    else if (!strcmp(w, "room"))
-        COMPARE(b, "room", b->srq ? engine_srq_room(b->srq) : engine_rq_room(b->qp),
-                strtoul(words[1], NULL, 0));
-    else if (!strcmp(w, "rts"))
-        to_rts(b);
-    else if (!strcmp(w, ">"))
-        step_out(b);
-    else if (!strcmp(w, "="))
-        step_wc(b);
-    else if (!strcmp(w, "!"))
-        step_event(b);
-    else if (!strcmp(w, "recv") || !strcmp(w, "recv-bad") || !strcmp(w, "recv-malformed"))
-        step_recv(b, !strcmp(w, "recv-bad"), !strcmp(w, "recv-malformed"));
-    else if (!strcmp(w, "mem") || !strcmp(w, "rbuf"))
-        step_mem(b, !strcmp(w, "rbuf"));
-    else if (!strcmp(w, "put"))
-        step_put();
-    else if (!strcmp(w, "count"))
-        step_count(b);
-    else if (!strcmp(w, "state"))
-        step_state(b);
-    else if (!strcmp(w, "hold"))
-        b->hold = true;
-    else if (!strcmp(w, "copy")) {
-        do_copies(b, nwords > 1 ? -EFAULT : 0);
-        b->hold = false;
-        if (!b->dead)
-            tx(b);
-    } else if (!strcmp(w, "gather"))
-        b->gather_fail = true;
-    else if (!strcmp(w, "notx") || !strcmp(w, "tx")) {
-        b->notx = !strcmp(w, "notx");
-        pump(b);
-    } else if (!strcmp(w, "revoke"))
-        COMPARE(b, "deregistration", mem_mr_dereg(engine_mem(b->e), key_of(b, words[1])),
-                flag("busy") ? -EINPROGRESS : 0);
-    else if (!strcmp(w, "wait"))
-        b->now += strtoull(words[1], NULL, 0);
-    else if (!strcmp(w, "err")) {
-        step_modify(b, QPS_ERR);
-    } else if (!strcmp(w, "sqd"))
-        step_modify(b, QPS_SQD);
-    else if (!strcmp(w, "reset"))
-        step_modify(b, QPS_RESET);
-    else if (!strcmp(w, "dest"))
-        step_dest(b);
-    else if (!strcmp(w, "limit"))
-        ck_assert_int_eq(
-            engine_srq_modify(b->e, b->srq, 0, (uint32_t)strtoul(words[1], NULL, 0), SRQA_LIMIT),
-            0);
-    else if (!strcmp(w, "dead")) {
-        engine_qp_destroy(b->e, b->qp);
-        b->dead = true;
-    } else {
-        FAIL(b, "no such step");
-    }
+    bed_pump(b);
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++)
+        if (!strcmp(words[0], steps[i].word)) {
+            steps[i].run(b);
+            return;
+        }
+    FAIL(b, "no such step");
 }
 
 static void run(const struct script *s, uint32_t psn0)
 {
+    static struct bed bed;
     struct bed *b = &bed;
-    setup(b, s, psn0);
+    bed_setup(b, s, psn0);
     for (const char *p = s->text; *p;) {
         static char line[200];
         size_t n = strcspn(p, ";\n");
@@ -730,21 +444,9 @@ static void run(const struct script *s, uint32_t psn0)
             step(b);
     }
     b->line = NULL;
-    pump(b);
+    bed_pump(b);
     nothing_left(b);
-    for (size_t i = REGION; i < sizeof region; i++)
-        COMPARE(b, "guard octet", region[i], region_octet(i));
-    if (!b->dead)
-        engine_qp_destroy(b->e, b->qp);
-    b->hold = false;
-    do_copies(b, 0);
-    if (b->srq)
-        ck_assert_int_eq(engine_srq_destroy(b->e, b->srq), 0);
-    ck_assert_int_eq(engine_cq_destroy(b->e, b->cq), 0);
-    struct engine_usage u;
-    engine_usage(b->e, &u);
-    ck_assert_msg(u.qps == 0 && u.records == 0, "%s: records or queue pairs leak", s->name);
-    engine_destroy(b->e);
+    bed_teardown(b);
 }
 
 static const struct script *all;
