@@ -287,6 +287,15 @@ static double m_failed(const struct sim *sim)
     return sim->flows.failed;
 }
 
+/* Those of which completion times don't speak, for they have none yet. */
+static double m_open(const struct sim *sim)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < sim->flows.n; i++)
+        n += sim->flows.flow[i].state == SIM_RUNS && sim->flows.flow[i].octets != SIM_FOREVER;
+    return n;
+}
+
 static double m_hops(const struct sim *sim)
 {
     return (double)sim->w.hops;
@@ -362,6 +371,7 @@ static double m_step_us(const struct sim *sim)
     X("step", "us", "... of one of its steps", m_step_us, NULL)                                    \
     X("flows_done", "", "flows that have ended", m_done, NULL)                                     \
     X("flows_failed", "", "flows whose queue pair failed", m_failed, NULL)                         \
+    X("flows_open", "", "flows of a finite size that were under way at the end", m_open, NULL)     \
     X("bad_octets", "", "octets placed that were not what was sent", m_bad, NULL)                  \
     X("hops", "", "frames times wires", m_hops, NULL)                                              \
     X("time", "ms", "simulated", m_time, NULL)

@@ -318,6 +318,32 @@ START_TEST(noise_is_repaired)
 }
 END_TEST
 
+/* Completion times are of flows that have ended; how many of a finite size had not is told. */
+START_TEST(open_flows_are_told)
+{
+    static const struct {
+        const char *end;
+        double open, done;
+    } rows[] = {{"10us", 4, 0}, {"1ms", 1, 3}, {"4ms", 0, 6}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char whole[512];
+        snprintf(whole, sizeof whole,
+                 "duration %s\ntopology incast hosts=4 rate=10G\n"
+                 "flow from=0 to=4 size=64K count=3\nflow from=1 to=4 size=1M\n"
+                 "flow from=2 to=4 size=1K start=1500us\n"
+                 "flow from=3 to=4 size=forever stop=700us\n",
+                 rows[i].end);
+        struct sim *sim = make(whole, NULL);
+        sim_run(sim, SIM_NEVER);
+        ck_assert_msg(metric(sim, "flows_open") == rows[i].open, "%s: %g are open", rows[i].end,
+                      metric(sim, "flows_open"));
+        ck_assert_msg(metric(sim, "flows_done") == rows[i].done, "%s: %g are done", rows[i].end,
+                      metric(sim, "flows_done"));
+        sim_destroy(sim);
+    }
+}
+END_TEST
+
 struct watcher {
     unsigned frames, bad, pauses;
     uint64_t last;
@@ -441,6 +467,7 @@ int main(void)
                         2 * (int)(sizeof topologies / sizeof topologies[0]));
     tcase_add_test(c, all_reduce_takes_its_steps);
     tcase_add_loop_test(c, noise_is_repaired, 0, 3);
+    tcase_add_test(c, open_flows_are_told);
     tcase_add_test(c, watched_frames_are_good);
     tcase_add_test(c, a_pause_that_lasts_counts);
     tcase_add_test(c, fairness_of_those_that_run);
