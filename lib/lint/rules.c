@@ -45,7 +45,7 @@ static const struct lint_rule rules[] = {
     {"OPC-03", "The packet holds the headers that its opcode has.", MALFORMED, lint_opc_03},
     {"OPC-04", "Opcodes without payload have neither payload nor pad.", MALFORMED, lint_opc_04},
     {"OPC-05", "A CNP has SE, MigReq, PadCnt, AckReq, FECN and PSN 0, BECN 1 and 16 zero octets.",
-     LINT_S_CNP, lint_opc_05},
+     MALFORMED | LINT_S_CNP, lint_opc_05},
     {"ICRC-02", "The iCRC covers 8 octets of ones before the IP header.", LINT_S_ICRC,
      lint_icrc_02},
     {"ICRC-03", "Fields that routers change are masked in the iCRC.", LINT_S_ICRC, lint_icrc_03},

@@ -217,9 +217,15 @@ bool lint_wrong_pad(const struct lint_ctx *c, uint32_t *rest)
     return c->p.payload_len != *rest && c->p.payload_len + c->p.pad == ((*rest + 3ull) & ~3ull);
 }
 
+/* Is it too long or too short? What stands behind the BTH of a CNP is OPC-05's. */
+static bool bad_length(const struct lint_ctx *c)
+{
+    return c->verdict == WIRE_BAD_LENGTH && !(c->op->flags & WIRE_F_CNP);
+}
+
 bool lint_hdr_05(struct lint_ctx *c)
 {
-    if (c->verdict == WIRE_BAD_LENGTH) {
+    if (bad_length(c)) {
         uint32_t rest = c->p.icrc_off - c->p.bth_off - WIRE_BTH_LEN;
         if (!(c->op->flags & WIRE_F_PAYLOAD) || (rest % 4 == 0 && rest < c->op->ext_len))
             return false;
@@ -272,7 +278,7 @@ bool lint_opc_02(struct lint_ctx *c)
 bool lint_opc_03(struct lint_ctx *c)
 {
     uint32_t rest = c->p.icrc_off - c->p.bth_off - WIRE_BTH_LEN;
-    if (c->verdict != WIRE_BAD_LENGTH || rest % 4 || rest >= c->op->ext_len)
+    if (!bad_length(c) || rest % 4 || rest >= c->op->ext_len)
         return false;
     lint_expected(c, "%u octets of headers behind the BTH", c->op->ext_len);
     return lint_seen(c, "%u octets", rest);
@@ -281,16 +287,28 @@ bool lint_opc_03(struct lint_ctx *c)
 bool lint_opc_04(struct lint_ctx *c)
 {
     uint32_t rest = c->p.icrc_off - c->p.bth_off - WIRE_BTH_LEN;
-    if (c->verdict != WIRE_BAD_LENGTH || (c->op->flags & WIRE_F_PAYLOAD) ||
+    if (!bad_length(c) || (c->op->flags & WIRE_F_PAYLOAD) ||
         (rest < c->op->ext_len && rest % 4 == 0))
         return false;
     lint_expected(c, "no payload");
     return lint_seen(c, "%d octets", (int)rest - c->op->ext_len);
 }
 
+/* A CNP of another length than all have. */
+static bool cnp_length(struct lint_ctx *c)
+{
+    uint32_t rest = c->p.icrc_off - c->p.bth_off - WIRE_BTH_LEN;
+    if (c->verdict != WIRE_BAD_LENGTH || !(c->op->flags & WIRE_F_CNP))
+        return false;
+    lint_expected(c, "PadCnt 0 and %u octets behind the BTH", c->op->ext_len);
+    return lint_seen(c, "PadCnt %u, %u octets", c->p.pad, rest);
+}
+
 bool lint_opc_05(struct lint_ctx *c)
 {
     const struct wire_pkt *p = &c->p;
+    if (c->view->kind == LINT_BROKEN)
+        return cnp_length(c);
     const uint8_t *zero = c->bth + WIRE_BTH_LEN;
     unsigned sum = 0;
     for (unsigned i = 0; c->headers && i < c->op->ext_len; i++)

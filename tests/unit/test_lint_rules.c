@@ -450,6 +450,29 @@ static void cnp_psn(struct wire_pkt *p)
 {
     p->psn = 1;
 }
+static void octets_more(struct packet *k, int n)
+{
+    memset(k->f + k->len - WIRE_ICRC_LEN, 0, 2 * WIRE_ICRC_LEN);
+    k->len += (size_t)n;
+    put_ip_length(k, k->len - k->p.udp_off);
+    wire_put16(k->f + k->p.udp_off + 4, (uint16_t)(k->len - k->p.udp_off));
+}
+static void four_more(struct packet *k)
+{
+    octets_more(k, 4);
+}
+static void one_more(struct packet *k)
+{
+    octets_more(k, 1);
+}
+static void four_fewer(struct packet *k)
+{
+    octets_more(k, -4);
+}
+static void pad_2(struct packet *k)
+{
+    k->f[k->p.bth_off + 1] |= 0x20;
+}
 static void icrc_plain(struct packet *k, bool ones)
 {
     static const uint8_t lrh[8] = {0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF};
@@ -862,6 +885,10 @@ static const struct row rows[] = {
     {"OPC-03 no room for the RETH", steps_fatal, 2, .octets = opcode_write},
     {"OPC-04 ACK with payload", steps_rc, 14, .octets = opcode_ack},
     {"OPC-05 CNP with a PSN", steps_uc, 5, .pkt = cnp_psn},
+    {"OPC-05 CNP of 64 octets", steps_uc, 5, .octets = four_more},
+    {"OPC-05 CNP of 61 octets", steps_uc, 5, .octets = one_more},
+    {"OPC-05 CNP of 56 octets", steps_uc, 5, .octets = four_fewer},
+    {"OPC-05 CNP with a PadCnt", steps_uc, 5, .octets = pad_2},
     {"ICRC-02 without the octets of ones", steps_rc, 12, .octets = icrc_no_lrh, .keep_icrc = true},
     {"ICRC-02 without the octets of ones, with masks", steps_rc, 12, .octets = icrc_masked_no_lrh,
      .keep_icrc = true},
