@@ -303,7 +303,8 @@ bool lint_rd_05(struct lint_ctx *c)
     uint32_t mtu = c->f->info.mtu;
     if (!r || r->atomic || r->blind || r->disputed || !(c->op->flags & WIRE_F_READ))
         return false;
-    if (!r->n && (c->op->flags & WIRE_F_ONLY) && c->p.psn == r->psn && c->p.payload_len != r->len) {
+    bool whole = !r->n || (!mtu && r->n == 1); /* no longer than any MTU */
+    if (whole && (c->op->flags & WIRE_F_ONLY) && c->p.psn == r->psn && c->p.payload_len != r->len) {
         lint_expected(c, "%u octets", r->len);
         lint_seen(c, "%u octets", c->p.payload_len);
         return (c->cut && c->p.payload_len > r->len && lint_perhaps_merged(c)) || perhaps_anew(c);

@@ -442,6 +442,10 @@ static void opcode_ack(struct packet *k)
     k->f[k->p.bth_off] = RC(ACKNOWLEDGE);
     k->f[k->p.bth_off + 1] &= 0xCF;
 }
+static void len_4(struct step *s)
+{
+    s->len = 4;
+}
 static void len_8(struct step *s)
 {
     s->len = 8;
@@ -989,6 +993,7 @@ static const struct row rows[] = {
     {"RSP-22 the NAK again", refused, 3, .extra = &nak_again, .copy = true},
     {"RD-05 short READ response", steps_rc, 9, .step = len_8},
     {"RD-05 short READ response, of a size that is no MTU", steps_reread, 1, .step = len_8},
+    {"RD-05 short READ response, where nothing shows the MTU", reads_and_sends, 3, .step = len_4},
     {"RD-05 short FIRST, with which the MTU is first seen", steps_reads, 1, .step = len_512},
     {"RD-10 re-reads go on in the middle", steps_reread, ALL, .step = continued},
     {"RD-12 re-read from another address", steps_reread, 4, .step = va_off},
