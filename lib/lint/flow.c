@@ -167,6 +167,7 @@ struct lint_flow *lint_flow_renew(struct lint *l, struct lint_flow *f)
     struct lint_flow *n = make(l, &f->info.src, &f->info.dst, f->info.dqpn, f->hash);
     if (!n)
         return NULL;
+    n->used_again = true;
     n->info.ip_version = f->info.ip_version;
     n->info.v1 = f->info.v1;
     n->info.service = f->info.service;

@@ -248,9 +248,10 @@ struct lint_flow {
     struct lint_flow *peer;
     struct lint_flow_info info;
     uint64_t hash;
-    bool private;  /* packets with opcodes of the ends' own have been seen */
-    bool by_psn;   /* `peer` was found by the PSN of a response and nothing better */
-    bool detached; /* no longer in the table: its queue pair's number was used again */
+    bool private;    /* packets with opcodes of the ends' own have been seen */
+    bool by_psn;     /* `peer` was found by the PSN of a response and nothing better */
+    bool detached;   /* no longer in the table: its queue pair's number was used again */
+    bool used_again; /* it has taken the place of such a one */
     struct lint_held held;
     struct lint_recent recent; /* by iCRC */
 

@@ -17,8 +17,11 @@ static void locate(struct lint_ctx *c)
     const struct lint_flow *q = c->req;
     int32_t d = wire_psn_diff(c->p.psn, q->hi);
     c->where = LINT_W_NONE;
-    if (!q->started)
+    if (!q->started) {
+        if (q->start_known && wire_psn_diff(c->p.psn, q->announced) < 0)
+            c->where = LINT_W_BEFORE;
         return;
+    }
     if (d >= 0) {
         c->where = q->hi_uncertain ? LINT_W_NONE : LINT_W_BEYOND;
         return;

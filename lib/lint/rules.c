@@ -79,7 +79,7 @@ static const struct lint_rule rules[] = {
      RESPONSE | LINT_S_BEYOND, lint_ack_05},
     {"ACK-06", "The NAK code is one that the request can have caused.", RESPONSE, lint_ack_06},
     {"ACK-07", "A sequence NAK is sent when a later packet has arrived, and names the missing one.",
-     LINT_S_BEYOND, lint_ack_07},
+     RESPONSE | LINT_S_BEYOND, lint_ack_07},
     {"ACK-08", "A sequence NAK is sent once per gap.", RESPONSE, lint_ack_08},
     {"ACK-11", "The MSN counts the messages that are complete.", RESPONSE | LINT_S_AHEAD,
      lint_ack_11},

@@ -125,6 +125,22 @@ static bool judge_beyond(struct lint_ctx *c)
     return true;
 }
 
+/* Does it answer a PSN before the one that the CM has announced as the first? An ACK may name the
+ * one before it, when nothing has been executed. */
+static bool before_begin(struct lint_ctx *c)
+{
+    const struct lint_flow *q = c->req;
+    bool plain = is_ack(c) && kind(c) == WIRE_AETH_ACK;
+    if (c->where != LINT_W_BEFORE || !q->start_known || (is_ack(c) && !c->headers) ||
+        wire_psn_diff(c->p.psn, q->announced) + plain >= 0)
+        return false;
+    lint_expected(c, "PSN 0x%x or later: the connection begins there", q->announced);
+    lint_seen(c, "PSN 0x%x", c->p.psn);
+    if (q->used_again)
+        lint_doubt(c, LINT_UNDECIDABLE, "perhaps late, from these queue pairs' life before");
+    return true;
+}
+
 static bool waiting_nak(const struct lint_ctx *c)
 {
     return c->wait && (wire_opcodes[c->wait->opcode].flags & WIRE_F_ACK) && c->wait->nak;
@@ -134,6 +150,8 @@ bool lint_ack_05(struct lint_ctx *c)
 {
     if (c->wait)
         return !waiting_nak(c) && judge_beyond(c);
+    if (before_begin(c))
+        return !is_ack(c) || kind(c) == WIRE_AETH_ACK;
     if (!is_ack(c) || !c->headers || kind(c) != WIRE_AETH_ACK || c->where != LINT_W_KNOWN)
         return false;
     const struct lint_read *r = c->read;
@@ -146,6 +164,8 @@ bool lint_ack_05(struct lint_ctx *c)
 
 bool lint_ack_07(struct lint_ctx *c)
 {
+    if (!c->wait)
+        return is_ack(c) && kind(c) != WIRE_AETH_ACK && before_begin(c);
     return waiting_nak(c) && judge_beyond(c);
 }
 

@@ -83,6 +83,19 @@ static void two_at_once(struct cm_msg *m)
     {                                                                                              \
         .cm = CM_REP, .from_b = true                                                               \
     }
+/* The second request arrives first, twice. */
+static const struct step nothing_executed[] = {{.cm = CM_REQ},
+                                               {.cm = CM_REP, .from_b = true},
+                                               {.cm = CM_RTU},
+                                               SEND(100, 64),
+                                               SEND(101, 64),
+                                               /* 5 */ NAK(100, 0x60, 0),
+                                               ACK(99, 0),
+                                               SEND(100, 64),
+                                               SEND(101, 64),
+                                               ACK(101, 2),
+                                               END};
+
 /* PSN-01: the capture has missed what begins at the PSN that was announced: whole messages; the
  * beginning of one; a READ that is asked for again. Or it has another order. */
 static const struct step begun_missed[] = {ANNOUNCED_100, SEND(101, 64), ACK(101, 2), END};
@@ -392,6 +405,7 @@ static const struct row good[] = {
     {"uc", steps_uc, LATER},
     {"ud", steps_ud, LATER},
     {"cm", steps_cm, LATER},
+    {"cm, nothing executed yet (ACK-05)", nothing_executed, LATER},
 };
 
 static void none(const struct row *row, struct run *run, const char *how)

@@ -192,6 +192,19 @@ static const struct step answered_again[] = {
     {.opcode = RC(SEND_ONLY), .psn = 101, .len = 64, .ackreq = true, .after = 5000},
     END};
 
+/* PSNs from before a connection's first one. */
+static const struct step ack_first[] = {{.cm = CM_REQ},
+                                        {.cm = CM_REP, .from_b = true},
+                                        {.cm = CM_RTU},
+                                        ACK(50, 0),
+                                        SEND(100, 64),
+                                        ACK(100, 1),
+                                        END};
+static const struct step second_life[] = {
+    SEND(50, 64),          ACK(50, 7),  {.cm = CM_REQ}, {.cm = CM_REP, .from_b = true},
+    {.cm = CM_RTU},
+    /* 5 */ SEND(100, 64), ACK(100, 1), ACK(50, 7),     END};
+
 static const struct step many_under_way[] = {
     SEND(100, 64), ACK(100, 1),   SEND(101, 64), SEND(102, 64), SEND(103, 64), SEND(104, 64),
     SEND(105, 64), SEND(106, 64), SEND(107, 64), SEND(108, 64), ACK(108, 9),   END};
@@ -627,6 +640,17 @@ static void ack_ahead(struct step *s)
 {
     s->psn = 111;
 }
+static void answer_before(struct step *s)
+{
+    s->psn -= 5000;
+    s->msn = 0;
+}
+static void nak_before(struct step *s)
+{
+    s->psn = 99;
+    s->syndrome = 0x60;
+    s->msn = 0;
+}
 static void nak_ahead(struct step *s)
 {
     s->psn = 111;
@@ -944,6 +968,11 @@ static const struct row rows[] = {
     {"ACK-05 a READ response to what was never sent", never_read, LATER, 4},
     {"ACK-06 RD code on RC", steps_loss, 9, .step = syndrome_rd},
     {"ACK-06 access error for a SEND", steps_loss, 9, .step = syndrome_access},
+    {"ACK-05 ACK of a PSN before the connection's first", steps_cm, 4, .step = answer_before},
+    {"ACK-05 READ response with such a PSN", steps_cm, 9, .step = answer_before},
+    {"ACK-05 ACK with such a PSN before a request", ack_first, 3},
+    {"ACK-05 ACK from the life before, perhaps", second_life, 7, .verdict = LINT_UNDECIDABLE},
+    {"ACK-07 NAK of a PSN before the connection's first", steps_cm, 4, .step = nak_before},
     {"ACK-07 NAK of what wasn't sent", steps_rc, 13, .step = nak_ahead},
     {"ACK-08 NAK twice", steps_loss, 4, .extra = &nak_101, .copy = true},
     {"ACK-11 MSN too low", steps_rc, 17, .step = msn_low},
