@@ -132,6 +132,27 @@ unsigned lint_flow_stranger(struct lint *l, const struct wire_pkt *p)
     return l->stranger[at].run++;
 }
 
+static uint64_t hash_of_host(const struct wire_addr *a)
+{
+    static const struct wire_addr none;
+    return hash_of(&none, a, 0, 0);
+}
+
+/* What can't be read may have any source. */
+void lint_flow_unread(struct lint *l, const struct wire_pkt *p, uint64_t number)
+{
+    uint64_t host = hash_of_host(&p->dip);
+    l->unread[host % LINT_STRANGERS].host = host;
+    l->unread[host % LINT_STRANGERS].number = number;
+}
+
+bool lint_flow_any_unread(const struct lint *l, const struct lint_flow *f, uint64_t since)
+{
+    uint64_t host = hash_of_host(&f->info.dst);
+    return l->unread[host % LINT_STRANGERS].host == host &&
+           l->unread[host % LINT_STRANGERS].number > since;
+}
+
 void lint_flow_free(struct lint_flow *f)
 {
     *f->recs_octets -= f->recs * sizeof(*f->rec);

@@ -236,6 +236,7 @@ static void corrupted(struct lint_ctx *c)
     c->l->totals.corrupt++;
     if (!c->cut && broken_elsewhere(c))
         return;
+    lint_flow_unread(c->l, &c->p, c->in->number);
     /* The header may be what is damaged: attribute it only to a flow that exists. */
     c->f = c->op && c->op->name ? lint_flow_get(c->l, &c->p, c->p.dqpn,
                                                 c->op->service == WIRE_UD ? c->p.sqpn : 0, false)
@@ -329,6 +330,7 @@ static void malformed(struct lint_ctx *c)
     c->l->totals.roce++;
     if (broken_elsewhere(c))
         return;
+    lint_flow_unread(c->l, &c->p, c->in->number);
     bool own = c->op && !c->op->name && c->p.opcode >= LINT_PRIVATE;
     if (own)
         c->f = lint_flow_get(c->l, &c->p, c->p.dqpn, 0, false);

@@ -299,6 +299,7 @@ struct lint_flow {
     struct lint_highest highest;
     struct lint_mark nak, rnr, fatal;
     struct lint_wait beyond;  /* an answer to what was never seen */
+    bool beyond_unread;       /* perhaps it was, in a packet that can't be read */
     uint64_t requests_beyond; /* so many had been seen when `beyond` was */
     bool behind_on;           /* what was sent only then has been answered, */
     uint32_t behind;          /* with this PSN, before that of `beyond` */

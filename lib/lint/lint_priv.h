@@ -130,6 +130,10 @@ struct lint {
         uint64_t id;
         unsigned run;
     } stranger[LINT_STRANGERS];
+    struct { /* the latest packets to hosts that couldn't be read, by a hash */
+        uint64_t host;
+        uint64_t number;
+    } unread[LINT_STRANGERS];
     struct lint_recent broken; /* packets without a flow, by what is in them */
     const struct lint_rule *stage[LINT_STAGES][LINT_RULES_MAX + 1]; /* each ends with NULL */
 };
@@ -158,6 +162,10 @@ struct lint_flow *lint_flow_get(struct lint *l, const struct wire_pkt *p, uint32
                                 uint32_t sqpn, bool make);
 /* How many packets with bad iCRCs came before this one for its queue pair, which has no flow. */
 unsigned lint_flow_stranger(struct lint *l, const struct wire_pkt *p);
+/* This packet can't be read. */
+void lint_flow_unread(struct lint *l, const struct wire_pkt *p, uint64_t number);
+/* Has one to the flow's destination been so since packet `since`? */
+bool lint_flow_any_unread(const struct lint *l, const struct lint_flow *f, uint64_t since);
 /* A fresh flow in the place of one whose queue pair's number is used again. */
 struct lint_flow *lint_flow_renew(struct lint *l, struct lint_flow *f);
 /* Find the other direction of `f` by source port or, for a response, by PSN. */

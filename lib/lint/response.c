@@ -304,6 +304,7 @@ static void beyond(struct lint_ctx *c)
     struct lint_flow *q = c->req;
     if (!q->beyond.on) {
         lint_remember(c, &q->beyond);
+        q->beyond_unread = lint_flow_any_unread(c->l, q, q->answer_number);
         q->requests_beyond = q->info.requests;
         q->behind_on = false;
     }

@@ -111,8 +111,11 @@ bool lint_ack_02(struct lint_ctx *c)
 /* An answer to a PSN that was never seen: what followed decides. */
 static bool judge_beyond(struct lint_ctx *c)
 {
+    const struct lint_flow *q = c->req ? c->req : c->f;
     lint_expected(c, "a PSN that has been sent");
     lint_seen(c, "PSN 0x%x", c->wait->psn);
+    if (c->outcome != LINT_NEVER_SENT && q->beyond_unread)
+        return false; /* what is wrong with that has been said */
     if (c->outcome == LINT_NOT_CAPTURED)
         return lint_doubt(c, LINT_ARTEFACT,
                           "the requester goes on behind it: not all was captured");
@@ -120,7 +123,7 @@ static bool judge_beyond(struct lint_ctx *c)
         return lint_doubt(c, LINT_UNDECIDABLE, "the request may not have been captured");
     lint_seen(c, "PSN 0x%x; later packets are answered with earlier PSNs", c->wait->psn);
     c->order_matters = !(wire_opcodes[c->wait->opcode].flags & WIRE_F_ACK);
-    if (!c->req->start_known && !c->req->from_start && c->req->requests_beyond < LINT_SETTLED)
+    if (!q->start_known && !q->from_start && q->requests_beyond < LINT_SETTLED)
         return lint_doubt(c, LINT_UNDECIDABLE, "it may have been sent before the capture began");
     return true;
 }
