@@ -241,6 +241,15 @@ struct lint_early {
     unsigned kept, broken; /* how often it has waited, and how often not */
 };
 
+/* The ACK that acknowledges most. */
+struct lint_most {
+    bool on;
+    uint32_t psn, msn;
+    uint16_t ip_id;
+    uint64_t number, ns;
+    struct lint_wait less; /* one that was sent after it, and acknowledges less */
+};
+
 /* A direction of a connection: the requests that were sent on it, and what answers to them, which
  * come on its peer, have told. */
 struct lint_flow {
@@ -297,6 +306,7 @@ struct lint_flow {
     struct lint_base base;
     struct lint_counted counted;
     struct lint_highest highest;
+    struct lint_most most;
     struct lint_mark nak, rnr, fatal;
     struct lint_wait beyond;  /* an answer to what was never seen */
     bool beyond_unread;       /* perhaps it was, in a packet that can't be read */

@@ -50,9 +50,10 @@ enum lint_stage {
     LINT_S_PKEY = 1u << 15,     /* one of a flow's first two P_Keys was wrong */
     LINT_S_MTU = 1u << 16,      /* the packet that has shown the MTU was too short */
     LINT_S_BEGUN = 1u << 17,    /* the first request's PSN is a later one than announced */
+    LINT_S_BACK = 1u << 18,     /* an ACK that acknowledges less than one before it */
 };
-#define LINT_STAGES    18
-#define LINT_ALONE     (1u << 18) /* no stage: a rule that is judged without the other direction */
+#define LINT_STAGES    19
+#define LINT_ALONE     (1u << 19) /* no stage: a rule that is judged without the other direction */
 #define LINT_RULES_MAX 96u        /* of a stage */
 
 /* Of something that waited. */

@@ -11,6 +11,8 @@
 
 #include "lint_priv.h"
 
+#define BACK_NS 1000000000u /* in which no counter of IP identifications comes round */
+
 /* Where does the PSN lie among the requests that were seen? */
 static void locate(struct lint_ctx *c)
 {
@@ -298,6 +300,45 @@ static void watch_order(struct lint_ctx *c)
     q->msn_on = true;
 }
 
+/* The ACK that waits acknowledges less than one that was sent before it, and so it was wrong. */
+static void judge_back(struct lint_ctx *c)
+{
+    c->wait = &c->req->most.less;
+    lint_run(c, LINT_S_BACK);
+    c->wait = NULL;
+    c->req->most.less.on = false;
+}
+
+/* What has been executed stays so: an ACK never has an earlier PSN than one that was sent before
+ * it, as the IP identification tells. If it counts no fewer messages then its PSN is wrong; else
+ * the next ACK shows which of the two is. */
+static void watch_back(struct lint_ctx *c)
+{
+    struct lint_most *m = &c->req->most;
+    if (!(c->op->flags & WIRE_F_ACK) || !c->headers ||
+        wire_aeth_kind(c->p.syndrome) != WIRE_AETH_ACK || !lint_id_counts(c->f, &c->p) ||
+        (m->on && (int16_t)(c->p.ip_id - m->ip_id) <= 0))
+        return;
+    bool less = m->on && wire_psn_diff(c->p.psn, m->psn) < 0 && c->in->ns - m->ns < BACK_NS;
+    bool second = less && m->less.on && wire_psn_diff(c->p.psn, m->less.psn) > 0;
+    if (less && !second) {
+        if (!m->less.on)
+            lint_remember(c, &m->less);
+        if (wire_psn_diff(c->p.msn, m->msn) >= 0)
+            judge_back(c);
+        return;
+    }
+    if (m->less.on && !second && m->on)
+        judge_back(c);
+    m->less.on = false;
+    m->on = true;
+    m->psn = c->p.psn;
+    m->msn = c->p.msn;
+    m->ip_id = c->p.ip_id;
+    m->number = c->in->number;
+    m->ns = c->in->ns;
+}
+
 /* Part of the request stream was not captured: take the answers as the truth. */
 static void beyond(struct lint_ctx *c)
 {
@@ -359,6 +400,9 @@ void lint_response(struct lint_ctx *c)
         c->req->asked_back.on = true;
         c->req->asked_back.psn = c->p.psn;
     }
+    bool before = c->where == LINT_W_BEFORE && !c->req->start_known;
+    if (!broken && (c->where == LINT_W_KNOWN || before))
+        watch_back(c);
     if (c->where == LINT_W_BEYOND) {
         beyond(c);
     } else if (c->where == LINT_W_KNOWN && (c->headers || !(c->op->flags & WIRE_F_ACK))) {

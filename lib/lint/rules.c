@@ -76,7 +76,7 @@ static const struct lint_rule rules[] = {
     {"ACK-05",
      "An ACK carries the PSN of the last SEND or WRITE packet executed, never one that "
      "has not arrived or that belongs to a READ or ATOMIC.",
-     RESPONSE | LINT_S_BEYOND, lint_ack_05},
+     RESPONSE | LINT_S_BEYOND | LINT_S_BACK, lint_ack_05},
     {"ACK-06", "The NAK code is one that the request can have caused.", RESPONSE, lint_ack_06},
     {"ACK-07", "A sequence NAK is sent when a later packet has arrived, and names the missing one.",
      RESPONSE | LINT_S_BEYOND, lint_ack_07},

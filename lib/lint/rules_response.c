@@ -149,8 +149,19 @@ static bool waiting_nak(const struct lint_ctx *c)
     return c->wait && (wire_opcodes[c->wait->opcode].flags & WIRE_F_ACK) && c->wait->nak;
 }
 
+/* LINT_S_BACK: an ACK was sent that acknowledges more. */
+static bool less_than_before(struct lint_ctx *c)
+{
+    const struct lint_most *m = &c->req->most;
+    lint_expected(c, "PSN 0x%x or later: packet %llu, sent before, acknowledges it", m->psn,
+                  (unsigned long long)m->number);
+    return lint_seen(c, "PSN 0x%x", c->wait->psn);
+}
+
 bool lint_ack_05(struct lint_ctx *c)
 {
+    if (c->req && c->wait == &c->req->most.less)
+        return less_than_before(c);
     if (c->wait)
         return !waiting_nak(c) && judge_beyond(c);
     if (before_begin(c))

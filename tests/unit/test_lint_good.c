@@ -129,9 +129,17 @@ static const struct step begun_amid[] = {
     END};
 
 /* The network doubles a request behind the capture: its copy is answered as things stand then. */
-static const struct step copied[] = {SEND(100, 64), ACK(100, 1), SEND(101, 64), SEND(102, 64),
-                                     ACK(101, 2),   ACK(102, 3), ACK(101, 3),   SEND(103, 64),
-                                     ACK(103, 4),   END};
+static const struct step copied[] = {SEND(100, 64),
+                                     ACK(100, 1),
+                                     {.opcode = RC(FETCH_ADD), .psn = 101},
+                                     SEND(102, 64),
+                                     RESP(ATOMIC_ACK, 101, 0, 2),
+                                     ACK(102, 3),
+                                     RESP(ATOMIC_ACK, 101, 0, 3),
+                                     ACK(102, 3),
+                                     SEND(103, 64),
+                                     ACK(103, 4),
+                                     END};
 
 /* A queue pair's number, and its PSNs, used again: after an orderly end, */
 #define LATER_SEND(psn_, len_)                                                                     \

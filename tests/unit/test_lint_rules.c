@@ -205,6 +205,16 @@ static const struct step second_life[] = {
     {.cm = CM_RTU},
     /* 5 */ SEND(100, 64), ACK(100, 1), ACK(50, 7),     END};
 
+/* A repeated SEND is acknowledged with its own PSN, though a later one has been executed; with the
+ * count as it was, or as it is now. */
+#define REPEATED(msn_)                                                                             \
+    {                                                                                              \
+        SEND(100, 64), ACK(100, 1), SEND(101, 64), SEND(102, 64), ACK(101, 2), ACK(102, 3),        \
+            SEND(101, 64), SEND(102, 64), ACK(101, msn_), ACK(102, 3), SEND(103, 64), ACK(103, 4), \
+            END                                                                                    \
+    }
+static const struct step repeated_then[] = REPEATED(2), repeated_now[] = REPEATED(3);
+
 static const struct step many_under_way[] = {
     SEND(100, 64), ACK(100, 1),   SEND(101, 64), SEND(102, 64), SEND(103, 64), SEND(104, 64),
     SEND(105, 64), SEND(106, 64), SEND(107, 64), SEND(108, 64), ACK(108, 9),   END};
@@ -968,6 +978,8 @@ static const struct row rows[] = {
     {"ACK-05 a READ response to what was never sent", never_read, LATER, 4},
     {"ACK-06 RD code on RC", steps_loss, 9, .step = syndrome_rd},
     {"ACK-06 access error for a SEND", steps_loss, 9, .step = syndrome_access},
+    {"ACK-05 ACK with the PSN of what is repeated", repeated_then, LATER, 8, .v4 = true},
+    {"ACK-05 the same, with a later MSN", repeated_now, LATER, 8, .v4 = true},
     {"ACK-05 ACK of a PSN before the connection's first", steps_cm, 4, .step = answer_before},
     {"ACK-05 READ response with such a PSN", steps_cm, 9, .step = answer_before},
     {"ACK-05 ACK with such a PSN before a request", ack_first, 3},
