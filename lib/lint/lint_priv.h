@@ -200,6 +200,8 @@ bool lint_begins_anew(const struct lint_ctx *c);
 /* request.c, response.c, cmtrack.c */
 /* In how many things does this request differ from the record, payload included? */
 unsigned lint_differs(const struct lint_ctx *c, const struct lint_rec *r);
+/* May a request with opcode `asked` be answered with `given`, which is no ACK? */
+bool lint_answers(uint8_t asked, uint8_t given);
 /* A request that isn't followed: damaged (LINT_R_CORRUPT) or malformed (LINT_R_BROKEN). */
 void lint_request_unread(struct lint_ctx *c, unsigned flag);
 /* A good packet of each kind. */

@@ -315,6 +315,24 @@ void lint_request_unread(struct lint_ctx *c, unsigned flag)
     }
 }
 
+/* A READ response or ATOMIC acknowledge waits for the request that it answers, and what comes with
+ * its PSN is another one. */
+static void judge_early(struct lint_ctx *c)
+{
+    struct lint_flow *f = c->f;
+    struct lint_wait *w = &f->beyond;
+    bool ack = wire_opcodes[w->opcode].flags & WIRE_F_ACK;
+    if (ack || c->p.psn != w->psn || c->p.psn != f->hi || lint_answers(c->p.opcode, w->opcode))
+        return;
+    c->wait = w;
+    c->outcome = LINT_CONFIRMED;
+    c->f = f->peer;
+    lint_run(c, LINT_S_BEYOND);
+    c->f = f;
+    c->wait = NULL;
+    w->on = false;
+}
+
 /* An answer to a PSN never seen waits: what does the requester do now? */
 static void judge_beyond(struct lint_ctx *c)
 {
@@ -329,6 +347,7 @@ static void judge_beyond(struct lint_ctx *c)
         c->wait = NULL;
         w->on = false;
     } else if (wire_psn_diff(c->p.psn, w->psn) <= 0) {
+        judge_early(c);
         forget_messages(f); /* it may be sent, and counted, for the second time */
     }
 }

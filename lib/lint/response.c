@@ -13,6 +13,15 @@
 
 #define BACK_NS 1000000000u /* in which no counter of IP identifications comes round */
 
+bool lint_answers(uint8_t asked, uint8_t given)
+{
+    unsigned from = wire_opcodes[asked].flags, to = wire_opcodes[given].flags;
+    uint8_t op = asked & 0x1F;
+    if (op == WIRE_FLUSH || op == WIRE_ATOMIC_WRITE)
+        return to & WIRE_F_READ; /* an empty one */
+    return to & WIRE_F_ATOMIC ? from & WIRE_F_ATOMIC : from & WIRE_F_READ;
+}
+
 /* Where does the PSN lie among the requests that were seen? */
 static void locate(struct lint_ctx *c)
 {

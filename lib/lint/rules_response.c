@@ -50,19 +50,34 @@ bool lint_req_10(struct lint_ctx *c)
     return lint_seen(c, "AckReq 1");
 }
 
+/* Did it come just before a request with its PSN, which it can't answer? Perhaps it was for a life
+ * of the queue pair that wasn't captured, unless that was a moment ago. */
+static bool came_too_early(struct lint_ctx *c)
+{
+    if (c->outcome != LINT_CONFIRMED || wire_opcodes[c->wait->opcode].flags & WIRE_F_ACK)
+        return false;
+    lint_expected(c, "an answer to %s", c->op->name);
+    lint_seen(c, "%s, before it", wire_opcodes[c->wait->opcode].name);
+    if (c->in->ns - c->wait->ns >= LINT_ANEW_NS)
+        lint_doubt(c, LINT_UNDECIDABLE, "the request that it answers may not have been captured");
+    return true;
+}
+
 bool lint_req_28(struct lint_ctx *c)
 {
-    if (is_ack(c) || c->where != LINT_W_KNOWN || !c->rec)
+    if (c->wait)
+        return came_too_early(c);
+    if (is_ack(c) || c->where != LINT_W_KNOWN || (!c->rec && !c->read))
         return false;
-    unsigned asked = wire_opcodes[c->rec->opcode].flags, given = c->op->flags;
-    uint8_t op = c->rec->opcode & 0x1F;
-    bool atomic = given & WIRE_F_ATOMIC;
-    if (!atomic && lint_read_shared(c->req, c->p.psn))
-        return false;                                         /* REQ-06 has said it */
-    bool empty = op == WIRE_FLUSH || op == WIRE_ATOMIC_WRITE; /* an empty READ response */
-    if (empty ? given & WIRE_F_READ : atomic ? asked & WIRE_F_ATOMIC : asked & WIRE_F_READ)
+    const uint8_t service = c->p.opcode & 0xE0u; /* without a record: within a READ */
+    uint8_t asked = c->rec ? c->rec->opcode : service | WIRE_READ_REQUEST;
+    if (!c->rec && (c->read->atomic || c->read->disputed))
         return false;
-    lint_expected(c, "an answer to %s", wire_opcodes[c->rec->opcode].name);
+    if (!(c->op->flags & WIRE_F_ATOMIC) && lint_read_shared(c->req, c->p.psn))
+        return false; /* REQ-06 has said it */
+    if (lint_answers(asked, c->p.opcode))
+        return false;
+    lint_expected(c, "an answer to %s", wire_opcodes[asked].name);
     lint_seen(c, "%s", c->op->name);
     return perhaps_anew(c);
 }
@@ -114,6 +129,8 @@ static bool judge_beyond(struct lint_ctx *c)
     const struct lint_flow *q = c->req ? c->req : c->f;
     lint_expected(c, "a PSN that has been sent");
     lint_seen(c, "PSN 0x%x", c->wait->psn);
+    if (c->outcome == LINT_CONFIRMED)
+        return false; /* REQ-28 says it */
     if (c->outcome != LINT_NEVER_SENT && q->beyond_unread)
         return false; /* what is wrong with that has been said */
     if (c->outcome == LINT_NOT_CAPTURED)

@@ -215,6 +215,36 @@ static const struct step second_life[] = {
     }
 static const struct step repeated_then[] = REPEATED(2), repeated_now[] = REPEATED(3);
 
+/* Answers that aren't to the request with their PSN: it comes later, or is a READ. */
+static const struct step read_response_early[] = {
+    SEND(100, 64),
+    ACK(100, 1),
+    {.opcode = RC(READ_REQUEST), .psn = 101, .dma_len = 64},
+    RESP(READ_RESP_ONLY, 102, 64, 2),
+    SEND(102, 64),
+    ACK(102, 3),
+    END};
+static const struct step atomic_ack_early[] = {SEND(100, 64),
+                                               ACK(100, 1),
+                                               {.opcode = RC(FETCH_ADD), .psn = 101},
+                                               RESP(ATOMIC_ACK, 102, 0, 2),
+                                               SEND(102, 64),
+                                               ACK(102, 3),
+                                               END};
+static const struct step atomic_ack_in_read[] = {
+    {.opcode = RC(SEND_FIRST), .psn = 99, .len = 1024},
+    {.opcode = RC(SEND_LAST), .psn = 100, .len = 5, .ackreq = true},
+    ACK(100, 1),
+    {.opcode = RC(READ_REQUEST), .psn = 101, .dma_len = 3072},
+    RESP(READ_RESP_FIRST, 101, 1024, 2),
+    RESP(READ_RESP_MIDDLE, 102, 1024, 2),
+    RESP(READ_RESP_LAST, 103, 1024, 2),
+    {.opcode = RC(FETCH_ADD), .psn = 104},
+    RESP(ATOMIC_ACK, 103, 0, 3),
+    SEND(105, 64),
+    ACK(105, 4),
+    END};
+
 static const struct step many_under_way[] = {
     SEND(100, 64), ACK(100, 1),   SEND(101, 64), SEND(102, 64), SEND(103, 64), SEND(104, 64),
     SEND(105, 64), SEND(106, 64), SEND(107, 64), SEND(108, 64), ACK(108, 9),   END};
@@ -964,6 +994,9 @@ static const struct row rows[] = {
     {"REQ-12 one READ too many", steps_cm, 8, .extra = &read_again},
     {"REQ-12 one just before the response that made room", steps_just_before, 5,
      .verdict = LINT_UNDECIDABLE},
+    {"REQ-28 READ response before a SEND with its PSN", read_response_early, LATER, 3},
+    {"REQ-28 ATOMIC acknowledge before a SEND with its PSN", atomic_ack_early, LATER, 3},
+    {"REQ-28 ATOMIC acknowledge with a PSN within a READ", atomic_ack_in_read, LATER, 8},
     {"REQ-28 READ response for a SEND", steps_rc, 13, .step = read_for_send},
     {"REQ-28 ATOMIC acknowledge for a FLUSH", flush, 3, .step = atomic_for_flush},
     {"REQ-30 ONLY where FIRST must be", steps_rc, 7, .step = only},
