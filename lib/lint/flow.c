@@ -433,7 +433,7 @@ void lint_mtu_watch(struct lint_ctx *c)
 void lint_responder_reset(struct lint_flow *f)
 {
     f->ack_on = f->base.on = f->base.lo_on = f->base.maybe_on = f->counted.on = f->msn_on = false;
-    f->highest.on = f->most.on = f->most.less.on = false;
+    f->highest.on = f->most.on = f->most.less.on = f->place.on = false;
     f->nak.on = f->rnr.on = f->fatal.on = f->beyond.on = f->reread.continued.on = f->ahead.on =
         false;
     f->epoch++;

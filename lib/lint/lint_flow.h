@@ -250,6 +250,13 @@ struct lint_most {
     struct lint_wait less; /* one that was sent after it, and acknowledges less */
 };
 
+/* What the latest ACK or NAK has told of the responder: the PSN that it waits for, and the MSN. */
+struct lint_place {
+    bool on;
+    uint32_t psn, msn;
+    uint64_t number;
+};
+
 /* A direction of a connection: the requests that were sent on it, and what answers to them, which
  * come on its peer, have told. */
 struct lint_flow {
@@ -307,6 +314,7 @@ struct lint_flow {
     struct lint_counted counted;
     struct lint_highest highest;
     struct lint_most most;
+    struct lint_place place;
     struct lint_mark nak, rnr, fatal;
     struct lint_wait beyond;  /* an answer to what was never seen */
     bool beyond_unread;       /* perhaps it was, in a packet that can't be read */

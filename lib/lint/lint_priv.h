@@ -94,6 +94,8 @@ struct lint_ctx {
     const struct lint_rec *rec; /* the request with this PSN */
     bool msn_known;             /* and out of range, */
     bool msn_perhaps;           /* unless all that it answers are repetitions, */
+    bool msn_differs;           /* from an earlier answer of the same place, */
+    bool psn_stands;            /* which was sent before the request that this one is for */
     bool msn_crossed;           /* or an answer to a copy has overtaken another one */
     uint32_t msn_lo, msn_hi;    /* what the MSN may be, */
     uint64_t msn_after;         /* since an earlier packet, this one, or 0, */
@@ -187,6 +189,8 @@ bool lint_looks_merged(const struct lint_ctx *c);
 /* msn.c */
 /* Sets what the MSN of a response may be, if it isn't that: c->msn_known and what follows it. */
 void lint_msn_range(struct lint_ctx *c);
+/* This answer is right: remember where the responder stands. */
+void lint_msn_place(struct lint_ctx *c);
 /* A request comes: has an answer before it counted too much? Judges that (LINT_S_AHEAD). */
 void lint_msn_sent(struct lint_ctx *c);
 

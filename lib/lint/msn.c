@@ -391,12 +391,59 @@ static void lower_base(struct lint_ctx *c, uint32_t base)
     q->base.on = true;
 }
 
+/* Where does this ACK or NAK say that the responder stands? An ACK may be followed by READs and
+ * ATOMICs that have been executed, and counted, when it was sent. */
+static bool place_of(const struct lint_ctx *c, uint32_t *psn)
+{
+    bool ack = wire_aeth_kind(c->p.syndrome) == WIRE_AETH_ACK;
+    *psn = lint_add(c->p.psn, ack);
+    return (c->op->flags & WIRE_F_ACK) && c->headers;
+}
+
+/* Is this a SEND or WRITE? */
+static bool known_plain(const struct lint_rec *r)
+{
+    return r && (r->flags & LINT_R_SEEN) && !(r->flags & LINT_R_BAD) &&
+           wire_opcodes[r->opcode].flags & (WIRE_F_SEND | WIRE_F_WRITE);
+}
+
+/* Two answers of one place have one count. Where it isn't known what is there, an ACK may count
+ * READs behind it; but of a NAK there are none. */
+static void other_count(struct lint_ctx *c)
+{
+    const struct lint_flow *q = c->req;
+    uint32_t psn;
+    if (!q->place.on || !place_of(c, &psn) || psn != q->place.psn || c->p.msn == q->place.msn)
+        return;
+    const struct lint_rec *next = lint_rec_at(q, psn);
+    bool ack = wire_aeth_kind(c->p.syndrome) == WIRE_AETH_ACK;
+    bool more = wire_psn_diff(c->p.msn, q->place.msn) > 0;
+    if (!known_plain(next) && (ack || !more))
+        return;
+    c->msn_lo = c->msn_hi = q->place.msn;
+    c->msn_after = q->place.number;
+    c->msn_known = c->msn_differs = true;
+    c->psn_stands = ack && more && next->number > q->place.number;
+}
+
+void lint_msn_place(struct lint_ctx *c)
+{
+    struct lint_flow *q = c->req;
+    uint32_t psn;
+    if (!place_of(c, &psn))
+        return;
+    q->place =
+        (struct lint_place){.on = true, .psn = psn, .msn = c->p.msn, .number = c->in->number};
+}
+
 void lint_msn_range(struct lint_ctx *c)
 {
     struct lint_flow *q = c->req;
     struct count n;
-    if (!(c->op->headers & WIRE_H_AETH) || !c->headers || c->where != LINT_W_KNOWN ||
-        !messages(c, &n))
+    if (!(c->op->headers & WIRE_H_AETH) || !c->headers || c->where != LINT_W_KNOWN)
+        return;
+    other_count(c);
+    if (c->msn_known || !messages(c, &n))
         return;
     uint32_t base = (c->p.msn - n.low) & WIRE_PSN_MASK;
     judge_begin(c, &n);

@@ -412,6 +412,8 @@ void lint_response(struct lint_ctx *c)
     bool before = c->where == LINT_W_BEFORE && !c->req->start_known;
     if (!broken && (c->where == LINT_W_KNOWN || before))
         watch_back(c);
+    if (!broken && c->where == LINT_W_KNOWN)
+        lint_msn_place(c);
     if (c->where == LINT_W_BEYOND) {
         beyond(c);
     } else if (c->where == LINT_W_KNOWN && (c->headers || !(c->op->flags & WIRE_F_ACK))) {

@@ -181,6 +181,10 @@ bool lint_ack_05(struct lint_ctx *c)
         return less_than_before(c);
     if (c->wait)
         return !waiting_nak(c) && judge_beyond(c);
+    if (c->psn_stands) {
+        lint_expected(c, "PSN 0x%x or later, since it has been counted", lint_add(c->p.psn, 1));
+        return lint_seen(c, "PSN 0x%x", c->p.psn);
+    }
     if (before_begin(c))
         return !is_ack(c) || kind(c) == WIRE_AETH_ACK;
     if (!is_ack(c) || !c->headers || kind(c) != WIRE_AETH_ACK || c->where != LINT_W_KNOWN)
@@ -252,9 +256,12 @@ bool lint_ack_11(struct lint_ctx *c)
                               "it may answer a packet's copy, and have overtaken that answer");
         return true;
     }
-    if (!c->msn_known)
+    if (!c->msn_known || c->psn_stands)
         return false;
-    if (c->msn_after)
+    if (c->msn_differs)
+        lint_expected(c, "MSN %u, as in packet %llu, before the same request", c->msn_lo,
+                      (unsigned long long)c->msn_after);
+    else if (c->msn_after)
         lint_expected(c, "MSN %u or more, since packet %llu has %u", c->msn_lo,
                       (unsigned long long)c->msn_after, c->msn_before);
     else if (wire_psn_diff(c->p.msn, c->msn_lo) < 0)

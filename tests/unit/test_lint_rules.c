@@ -245,6 +245,15 @@ static const struct step atomic_ack_in_read[] = {
     ACK(105, 4),
     END};
 
+/* 102 is lost before the capture; what asks for it, or acknowledges what is before it, counts. */
+#define AMID(...)                                                                                  \
+    SEND(100, 64), ACK(100, 1), SEND(101, 64), ACK(101, 2), SEND(103, 64), __VA_ARGS__,            \
+        SEND(102, 64), SEND(103, 64), ACK(103, 4), SEND(104, 64), ACK(104, 5), END
+static const struct step nak_counts[] = {AMID(NAK(102, 0x60, 3))};
+static const struct step same_ack[] = {SEND(100, 64), ACK(100, 1),   SEND(101, 64),
+                                       ACK(101, 2),   SEND(102, 64), ACK(101, 3),
+                                       SEND(103, 64), ACK(103, 4),   END};
+
 static const struct step many_under_way[] = {
     SEND(100, 64), ACK(100, 1),   SEND(101, 64), SEND(102, 64), SEND(103, 64), SEND(104, 64),
     SEND(105, 64), SEND(106, 64), SEND(107, 64), SEND(108, 64), ACK(108, 9),   END};
@@ -1013,6 +1022,7 @@ static const struct row rows[] = {
     {"ACK-06 access error for a SEND", steps_loss, 9, .step = syndrome_access},
     {"ACK-05 ACK with the PSN of what is repeated", repeated_then, LATER, 8, .v4 = true},
     {"ACK-05 the same, with a later MSN", repeated_now, LATER, 8, .v4 = true},
+    {"ACK-05 ACK with the PSN before, and the MSN of its request", same_ack, LATER, 5},
     {"ACK-05 ACK of a PSN before the connection's first", steps_cm, 4, .step = answer_before},
     {"ACK-05 READ response with such a PSN", steps_cm, 9, .step = answer_before},
     {"ACK-05 ACK with such a PSN before a request", ack_first, 3},
@@ -1020,6 +1030,7 @@ static const struct row rows[] = {
     {"ACK-07 NAK of a PSN before the connection's first", steps_cm, 4, .step = nak_before},
     {"ACK-07 NAK of what wasn't sent", steps_rc, 13, .step = nak_ahead},
     {"ACK-08 NAK twice", steps_loss, 4, .extra = &nak_101, .copy = true},
+    {"ACK-11 a sequence NAK that counts too much", nak_counts, LATER, 5},
     {"ACK-11 MSN too low", steps_rc, 17, .step = msn_low},
     {"ACK-11 MSN of the first ACK too low", acks, 1, .step = msn_less},
     {"ACK-11 MSN stands still", stands_low, LATER},
