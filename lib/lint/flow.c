@@ -255,9 +255,9 @@ static bool asked(const struct lint_flow *g, uint32_t psn)
 
 void lint_flow_find_peer(struct lint_ctx *c)
 {
-    struct lint_flow *f = c->f, *by_port = NULL, *by_psn = NULL;
-    unsigned ports = 0, psns = 0, open = 0;
-    bool response = c->op->flags & WIRE_F_RESPONSE, same_psn_port = false;
+    struct lint_flow *f = c->f, *by_port = NULL, *by_psn = NULL, *by_both = NULL;
+    unsigned ports = 0, psns = 0, both = 0, open = 0;
+    bool response = c->op->flags & WIRE_F_RESPONSE;
     /* The reverse direction may be any flow between the two: look at the newest of them. */
     uint32_t looked = 0;
     for (uint32_t i = c->l->totals.flows; i-- > 0 && looked < LOOK_MOST; looked++) {
@@ -275,12 +275,14 @@ void lint_flow_find_peer(struct lint_ctx *c)
         if (response && asked(g, c->p.psn)) {
             by_psn = g;
             psns++;
-            same_psn_port = same_port;
+            by_both = same_port ? g : by_both;
+            both += same_port;
         }
     }
     if (ports == 1)
         lint_flow_pair(f, by_port);
-    else if (!ports && psns == 1 && (same_psn_port || open == 1)) {
+    by_psn = both == 1 ? by_both : psns == 1 && open == 1 ? by_psn : NULL;
+    if (!ports && by_psn) {
         lint_flow_pair(f, by_psn);
         f->by_psn = by_psn->by_psn = true;
     }

@@ -294,7 +294,7 @@ static void dispatch(struct lint_ctx *c)
     }
     if (c->f->info.service == WIRE_CNP_GROUP) /* only CNPs until now */
         c->f->info.service = c->op->service;
-    if (!same_service(c))
+    if (!same_service(c) || lint_strayed(c))
         return;
     uint64_t n = c->f->info.packets;
     if (!c->f->peer && (n < PAIR_FIRST || n % PAIR_EVERY == 0))

@@ -159,6 +159,15 @@ struct lint_sport {
     bool unsure;      /* perhaps */
 };
 
+/* The one of all its packets, and an answer that came from another connection's. */
+struct lint_port {
+    uint16_t own;
+    uint32_t n; /* packets with it, up to a few */
+    bool varies;
+    uint32_t qpn; /* to which the answer should have gone */
+    struct lint_wait stray;
+};
+
 /* Its P_Key. */
 struct lint_pkey {
     uint16_t own, other;       /* the flow's own, and what another packet had */
@@ -272,6 +281,7 @@ struct lint_flow {
     struct lint_recent recent; /* by iCRC */
 
     /* every packet */
+    struct lint_port port;
     struct lint_pkey pkey;
     struct lint_mtu mtu;
     struct lint_id id;

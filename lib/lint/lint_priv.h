@@ -2,10 +2,10 @@
  *
  * Private to lib/lint: the tracker, and what a check may look at.
  *
- * The tracker (lint.c, flow.c, request.c, anew.c, response.c, msn.c, cmtrack.c) finds the facts
- * about a packet and decides nothing. The checks (rules_*.c) decide, and change nothing but the few
- * fields of a flow that only they use. In between stands struct lint_ctx. For each packet: find the
- * facts, run the checks of the stage (finding.c), then remember.
+ * The tracker (lint.c, flow.c, request.c, anew.c, stray.c, response.c, msn.c, cmtrack.c) finds the
+ * facts about a packet and decides nothing. The checks (rules_*.c) decide, and change nothing but
+ * the few fields of a flow that only they use. In between stands struct lint_ctx. For each packet:
+ * find the facts, run the checks of the stage (finding.c), then remember.
  */
 #ifndef URNIC_LINT_PRIV_H
 #define URNIC_LINT_PRIV_H
@@ -51,9 +51,10 @@ enum lint_stage {
     LINT_S_MTU = 1u << 16,      /* the packet that has shown the MTU was too short */
     LINT_S_BEGUN = 1u << 17,    /* the first request's PSN is a later one than announced */
     LINT_S_BACK = 1u << 18,     /* an ACK that acknowledges less than one before it */
+    LINT_S_STRAY = 1u << 19,    /* an answer to a wrong queue pair */
 };
-#define LINT_STAGES    19
-#define LINT_ALONE     (1u << 19) /* no stage: a rule that is judged without the other direction */
+#define LINT_STAGES    20
+#define LINT_ALONE     (1u << 20) /* no stage: a rule that is judged without the other direction */
 #define LINT_RULES_MAX 96u        /* of a stage */
 
 /* Of something that waited. */
@@ -193,6 +194,13 @@ void lint_msn_range(struct lint_ctx *c);
 void lint_msn_place(struct lint_ctx *c);
 /* A request comes: has an answer before it counted too much? Judges that (LINT_S_AHEAD). */
 void lint_msn_sent(struct lint_ctx *c);
+
+/* stray.c */
+/* Is this an answer for another queue pair, as its source port tells? The flow's next packet
+ * decides (LINT_S_STRAY); it isn't to be followed. To be called for each packet. */
+bool lint_strayed(struct lint_ctx *c);
+/* Does another connection between the same hosts wait for this answer? */
+bool lint_perhaps_stray(const struct lint_ctx *c);
 
 /* anew.c */
 /* Does this packet begin a new life of the queue pair rather than go on with the old one? A message

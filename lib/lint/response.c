@@ -437,6 +437,11 @@ void lint_flow_end(struct lint *l, struct lint_flow *f)
         lint_run(&c, LINT_S_PKEY);
         f->pkey.first[1].on = false;
     }
+    if (f->port.stray.on) {
+        struct lint_ctx c = {.l = l, .f = f, .wait = &f->port.stray, .outcome = LINT_OPEN};
+        lint_run(&c, LINT_S_STRAY);
+        f->port.stray.on = false;
+    }
     if (f->sport.changed.on) {
         struct lint_ctx c = {.l = l, .f = f, .wait = &f->sport.changed};
         lint_run(&c, LINT_S_PORT);

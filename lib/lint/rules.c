@@ -82,6 +82,7 @@ static const struct lint_rule rules[] = {
     {"ACK-07", "A sequence NAK is sent when a later packet has arrived, and names the missing one.",
      RESPONSE | LINT_S_BEYOND, lint_ack_07},
     {"ACK-08", "A sequence NAK is sent once per gap.", RESPONSE, lint_ack_08},
+    {"ACK-10", "An answer goes to the queue pair that has asked.", LINT_S_STRAY, lint_ack_10},
     {"ACK-11", "The MSN counts the messages that are complete.", RESPONSE | LINT_S_AHEAD,
      lint_ack_11},
     {"RNR-01", "RNR NAK answers a request that takes a receive work request.", RESPONSE,

@@ -236,6 +236,16 @@ bool lint_ack_08(struct lint_ctx *c)
     return true;
 }
 
+bool lint_ack_10(struct lint_ctx *c)
+{
+    const struct lint_port *port = &c->f->port;
+    lint_expected(c, "qp 0x%x, which waits for it and whose source port it has", port->qpn);
+    lint_seen(c, "qp 0x%x", c->f->info.dqpn);
+    if (c->outcome == LINT_OPEN)
+        lint_doubt(c, LINT_UNDECIDABLE, "right if the queue pair goes on from that port");
+    return true;
+}
+
 bool lint_ack_11(struct lint_ctx *c)
 {
     if (c->wait) {
@@ -404,5 +414,9 @@ bool lint_atm_08(struct lint_ctx *c)
         return false;
     lint_expected(c, "0x%llx, as before", (unsigned long long)r->orig);
     lint_seen(c, "0x%llx", (unsigned long long)c->p.orig);
+    if (c->rec && c->rec->sends == 1 && lint_perhaps_stray(c))
+        return lint_doubt(
+            c, LINT_UNDECIDABLE,
+            "one of the two may be for another queue pair, which waits for such a one");
     return perhaps_anew(c);
 }

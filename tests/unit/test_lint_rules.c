@@ -1325,6 +1325,50 @@ START_TEST(key_01_anew)
 }
 END_TEST
 
+/* "ACK-10 an answer to another queue pair" with the same PSNs: the source port tells, once it is
+ * clear that this isn't the queue pair's own from now on. And where both have one port, ATOMICs'
+ * answers contradict each other: nobody knows which was for whom. */
+#define BOTH_SEND(psn_, msn_) SEND(psn_, 64), SEND(psn_, 64), ACK(psn_, msn_), ACK(psn_, msn_)
+#define ADD(psn_)                                                                                  \
+    {                                                                                              \
+        .opcode = RC(FETCH_ADD), .psn = psn_                                                       \
+    }
+START_TEST(ack_10_stray)
+{
+    static const struct step steps[] = {
+        SEND(99, 64), ACK(99, 0), BOTH_SEND(100, 1), BOTH_SEND(101, 2), BOTH_SEND(102, 3),
+        /* 14: behind the first two, each second one is of the second connection */
+        ADD(103), ADD(103), RESP(ATOMIC_ACK, 103, 0, 4), RESP(ATOMIC_ACK, 103, 0, 4), SEND(104, 64),
+        SEND(104, 64), ACK(104, 5), ACK(104, 5), END};
+    const char *const what[] = {"returns", "goes on", "ends", "same port"};
+    static struct run run;
+    static struct found found;
+    struct lint_totals t;
+    build(&run, &(struct row){.steps = steps, .at = LATER}, NET_COUNT);
+    for (int i = 0; i < run.n; i++) {
+        struct packet *k = &run.packet[i];
+        bool second = i > 1 && i & 1, stray = i == 16;
+        if (stray)
+            k->f[k->p.payload_off - 1]++; /* another value */
+        if (second || stray)
+            k->f[k->p.bth_off + 7] ^= 0x40;
+        bool moved = _i == 1 && i >= 17 && k->p.sip.b[15] == 2; /* to the first one's port */
+        wire_put16(k->f + k->p.udp_off, second && !moved && _i != 3 ? 0xC456 : 0xC123);
+        wire_put32le(k->f + k->len - 4, wire_icrc(k->f, k->len, k->p.ip_off, k->p.bth_off));
+    }
+    run.n = _i == 2 ? 17 : run.n;
+    judge(&run, &found, &t);
+    if (_i == 1) {
+        ck_assert_uint_eq(found.n, 0);
+        return;
+    }
+    ck_assert_msg(found.n == 1, "%s: %u findings", what[_i], found.n);
+    ck_assert_str_eq(found.f[0].rule->id, _i == 3 ? "ATM-08" : "ACK-10");
+    ck_assert_uint_eq(found.f[0].number, _i == 3 ? 18 : 17);
+    ck_assert_int_eq(found.f[0].verdict, _i == 0 ? LINT_VIOLATION : LINT_UNDECIDABLE);
+}
+END_TEST
+
 /* "WIRE-19 a source port for each packet": said once */
 START_TEST(wire_19_once)
 {
@@ -1381,7 +1425,7 @@ START_TEST(the_table)
     size_t n;
     const struct lint_rule *r = lint_rules(&n);
     for (size_t i = 0; i < n; i++) {
-        bool found = false;
+        bool found = !strcmp(r[i].id, "ACK-10"); /* see ack_10_stray */
         size_t len = strlen(r[i].id);
         for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)
             found |= !strncmp(rows[k].name, r[i].id, len) && rows[k].name[len] == ' ';
@@ -1404,6 +1448,7 @@ int main(void)
     tcase_add_test(t, rd_05_many_open);
     tcase_add_test(t, key_01_cut);
     tcase_add_loop_test(t, key_01_anew, 0, 11);
+    tcase_add_loop_test(t, ack_10_stray, 0, 4);
     tcase_add_test(t, wire_19_once);
     tcase_add_test(t, the_table);
     tcase_add_loop_test(t, once_for_two_interfaces, 0, sizeof rows / sizeof *rows);

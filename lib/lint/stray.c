@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Answers with the number of a wrong queue pair. Their PSN may well fit there, but the source port
+ * tells: it is that of another connection between the same hosts, which waits for just this answer.
+ */
+#include <string.h>
+
+#include "lint_priv.h"
+
+#define PORT_SURE 3u    /* packets from one port, and from no other */
+#define LOOK_MOST 1024u /* flows looked at */
+
+/* Does the flow wait for this answer? */
+static bool waits_for(const struct lint_flow *q, const struct lint_ctx *c)
+{
+    if (!q || !q->started)
+        return false;
+    int32_t d = wire_psn_diff(c->p.psn, q->hi);
+    if (d >= 0 || (uint32_t)-d > q->span)
+        return false;
+    const struct lint_read *r = lint_read_at(q, c->p.psn);
+    if (c->op->flags & WIRE_F_ACK)
+        return !r && (!q->ack_on || wire_psn_diff(c->p.psn, q->acked) > 0);
+    return r && !r->done && r->atomic == ((c->op->flags & WIRE_F_ATOMIC) != 0);
+}
+
+/* A flow between the same hosts as the packet's own that waits for it; `port`: and sends from its
+ * source port. */
+static struct lint_flow *other_flow(const struct lint_ctx *c, bool port)
+{
+    const struct lint_flow *f = c->f;
+    uint32_t looked = 0;
+    for (uint32_t i = c->l->totals.flows; i-- > 0 && looked < LOOK_MOST; looked++) {
+        struct lint_flow *g = c->l->flow[i];
+        bool fits =
+            !port || (g->port.n >= PORT_SURE && !g->port.varies && g->port.own == c->p.sport);
+        if (g != f && !g->detached && fits && g->info.service == f->info.service &&
+            !memcmp(&g->info.src, &f->info.src, 16) && !memcmp(&g->info.dst, &f->info.dst, 16) &&
+            waits_for(g->peer, c))
+            return g;
+    }
+    return NULL;
+}
+
+bool lint_perhaps_stray(const struct lint_ctx *c)
+{
+    return other_flow(c, false) != NULL;
+}
+
+/* The packet behind one that has strayed, it seems: from which port is it? */
+static void judge_stray(struct lint_ctx *c)
+{
+    struct lint_port *port = &c->f->port;
+    if (c->p.sport == port->own) {
+        c->wait = &port->stray;
+        c->outcome = LINT_CONFIRMED;
+        lint_run(c, LINT_S_STRAY);
+        c->wait = NULL;
+    }
+    port->stray.on = false;
+}
+
+bool lint_strayed(struct lint_ctx *c)
+{
+    struct lint_port *port = &c->f->port;
+    if (c->p.ethertype == WIRE_ETHERTYPE_V1)
+        return false;
+    bool other = port->n && c->p.sport != port->own;
+    const struct lint_flow *g = NULL;
+    if (other && !port->varies && port->n >= PORT_SURE && (c->op->flags & WIRE_F_RESPONSE) &&
+        !port->stray.on)
+        g = other_flow(c, true);
+    if (port->stray.on)
+        judge_stray(c);
+    if (!g) {
+        port->varies = port->varies || other;
+        port->own = c->p.sport;
+        port->n += port->n < PORT_SURE;
+        return false;
+    }
+    lint_remember(c, &port->stray);
+    port->qpn = g->info.dqpn;
+    return true;
+}
