@@ -442,6 +442,8 @@ void lint_msn_range(struct lint_ctx *c)
     struct count n;
     if (!(c->op->headers & WIRE_H_AETH) || !c->headers || c->where != LINT_W_KNOWN)
         return;
+    if (q->fatal.on && c->rec && c->rec->number > q->fatal.number)
+        return; /* RSP-22 says it; did what was refused count? */
     other_count(c);
     if (c->msn_known || !messages(c, &n))
         return;

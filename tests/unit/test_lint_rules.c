@@ -254,6 +254,20 @@ static const struct step same_ack[] = {SEND(100, 64), ACK(100, 1),   SEND(101, 6
                                        ACK(101, 2),   SEND(102, 64), ACK(101, 3),
                                        SEND(103, 64), ACK(103, 4),   END};
 
+/* After a fatal NAK a responder goes on as if nothing had been sent that it has refused. */
+static const struct step goes_on[] = {
+    SEND(100, 64),
+    ACK(100, 1),
+    SEND(101, 64),
+    ACK(101, 2),
+    SEND(102, 64),
+    ACK(102, 3),
+    {.opcode = RC(WRITE_ONLY), .psn = 103, .len = 64, .dma_len = 64, .ackreq = true},
+    NAK(103, 0x62, 3),
+    SEND(104, 64),
+    ACK(104, 4),
+    END};
+
 static const struct step many_under_way[] = {
     SEND(100, 64), ACK(100, 1),   SEND(101, 64), SEND(102, 64), SEND(103, 64), SEND(104, 64),
     SEND(105, 64), SEND(106, 64), SEND(107, 64), SEND(108, 64), ACK(108, 9),   END};
@@ -1074,6 +1088,7 @@ static const struct row rows[] = {
     {"RSP-15 too long", steps_rc, 20, .step = dma_huge},
     {"RSP-15 a READ that is too long", steps_rc, 6, .step = dma_huge},
     {"RSP-16 WRITE shorter than its RETH", steps_rc, 2, .step = dma_3000, .found = 4},
+    {"RSP-22 an answer, which doesn't count what was refused", goes_on, LATER, 9},
     {"RSP-22 an answer after the fatal NAK", steps_fatal, 2, .extra = &ack_101},
     {"RSP-22 the NAK again", refused, 3, .extra = &nak_again, .copy = true},
     {"RD-05 short READ response", steps_rc, 9, .step = len_8},
