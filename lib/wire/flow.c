@@ -152,7 +152,6 @@ static enum wire_verdict parse_same(const uint8_t *f, size_t len, size_t rest, u
     p->sport = wire_get16(f + p->udp_off);
     p->payload_off = 0;
     p->payload_len = 0;
-    p->icrc_off = 0;
     return parse_transport(f, len, rest, flags, p);
 }
 

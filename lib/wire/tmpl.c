@@ -14,6 +14,7 @@ void wire_tmpl_init(struct wire_tmpl *t, const struct wire_pkt *p)
     uint8_t frame[WIRE_HDR_MAX + WIRE_ICRC_LEN];
     struct wire_pkt q = *p;
     q.opcode = WIRE_OPCODE(WIRE_RC, WIRE_SEND_ONLY); /* no extension headers */
+    q.selective = false;
     q.tclass = 0;
     q.ttl = p->ttl ? p->ttl : WIRE_TTL_DEFAULT;
     q.ip_id = 0;

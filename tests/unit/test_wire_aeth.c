@@ -52,6 +52,7 @@ START_TEST(ack_12_credit_codes)
             ck_assert_uint_eq(wire_credit_code(credits[code] - 1), code - 1);
     }
     ck_assert_uint_eq(wire_credits(31), UINT32_MAX);
+    ck_assert_uint_eq(wire_credits(0x20 | 5), 6); /* of a whole octet, too */
     static const struct {
         uint32_t posted;
         unsigned code;

@@ -110,6 +110,25 @@ START_TEST(hdr_01_wide_values)
 }
 END_TEST
 
+/* HDR-02 WIRE-10 what no good frame has can be made as well: a fragment, another transport version.
+ */
+START_TEST(hdr_02_bad_frames)
+{
+    struct wire_pkt p = frame_pkt(FRAME_V4, SEND_ONLY, 0);
+    struct wire_pkt q;
+    uint8_t f[128];
+    p.ip_flags = WIRE_IP_MF | WIRE_IP_DF;
+    size_t len = frame_make(f, sizeof(f), &p);
+    ck_assert_uint_eq(f[p.ip_off + 6], 0x60);
+    ck_assert_int_eq(wire_parse(f, len, 0, &q), WIRE_IP_FRAGMENT);
+    p.ip_flags = WIRE_IP_DF;
+    p.tver = 5;
+    len = frame_make(f, sizeof(f), &p);
+    ck_assert_uint_eq(f[p.bth_off + 1] & 15, 5);
+    ck_assert_int_eq(wire_parse(f, len, 0, &q), WIRE_BAD_TVER);
+}
+END_TEST
+
 /* OPC-05 SEC-11 the 16 reserved octets of a CNP are 0 whatever the buffer held. */
 START_TEST(opc_05_cnp)
 {
@@ -151,7 +170,7 @@ END_TEST
 START_TEST(wire_12_checksum)
 {
     uint8_t f[256];
-    for (unsigned i = 0; i < 65536; i += 7) {
+    for (unsigned i = 0; i < 2 * 65536; i += i < 65536 ? 7 : 1) {
         struct wire_pkt p = frame_pkt(FRAME_V4, SEND_ONLY, i & 63);
         struct wire_pkt q;
         p.ip_id = (uint16_t)i;
@@ -171,4 +190,4 @@ START_TEST(wire_12_checksum)
 END_TEST
 
 UNIT_MAIN("wire build", wire_01_layout, wire_16_ipv6_layout, hdr_05_pad_and_lengths,
-          hdr_01_wide_values, opc_05_cnp, opc_01_refusals, wire_12_checksum)
+          hdr_01_wide_values, hdr_02_bad_frames, opc_05_cnp, opc_01_refusals, wire_12_checksum)

@@ -240,6 +240,26 @@ START_TEST(wire_06_another_flow)
 }
 END_TEST
 
+/* VAL-01: ip_version 0 is all that makes a flow a new one: whatever else it holds, of an earlier
+ * burst for example, says nothing. */
+START_TEST(val_01_a_new_flow)
+{
+    for (unsigned kind = FRAME_V4; kind <= FRAME_V6; kind++) {
+        uint8_t f[256];
+        struct seen flow = {.flow.ip_version = 0};
+        struct wire_pkt p = frame_pkt(kind, WIRE_OPCODE(WIRE_RC, WIRE_SEND_MIDDLE), 8);
+        size_t len = frame_make(f, sizeof(f), &p);
+        ck_assert(!both(&flow, f, len, 0));
+        ck_assert(both(&flow, f, len, 0));
+        ck_assert(flow.flow.next);
+        flow.flow.ip_version = 0;
+        flow.pkt.dqpn ^= 1;
+        ck_assert(!both(&flow, f, len, 0));
+        ck_assert(!flow.flow.next);
+    }
+}
+END_TEST
+
 /* WIRE-12: a checksum that the port has found right counts, and isn't believed of later frames. */
 START_TEST(wire_12_checksum_by_the_port)
 {
@@ -255,5 +275,5 @@ START_TEST(wire_12_checksum_by_the_port)
 END_TEST
 
 UNIT_MAIN("wire flow", wire_12_what_may_differ, val_01_every_bit, val_01_next_of_a_message,
-          val_07_cut, val_07_next_cut, val_07_lengths, wire_06_another_flow,
+          val_07_cut, val_07_next_cut, val_07_lengths, wire_06_another_flow, val_01_a_new_flow,
           wire_12_checksum_by_the_port)
