@@ -247,9 +247,10 @@ void build(struct run *r, const struct row *row, enum net net)
         }
     }
 }
+
 /* ---- judging ---- */
 
-static void on_finding(void *ctx, const struct lint_finding *f)
+void keep_finding(void *ctx, const struct lint_finding *f)
 {
     struct found *found = ctx;
     if (found->n < 32)
@@ -258,7 +259,7 @@ static void on_finding(void *ctx, const struct lint_finding *f)
 
 void judge(const struct run *r, struct found *found, struct lint_totals *t)
 {
-    struct lint *l = lint_new(on_finding, found, 0);
+    struct lint *l = lint_new(keep_finding, found, 0);
     found->n = 0;
     for (int i = 0; i < r->n; i++) {
         struct lint_frame f = {.number = (uint64_t)i + 1,

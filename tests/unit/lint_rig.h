@@ -112,6 +112,9 @@ struct found {
 /* The row's exchange as packets, changed where it says so. */
 void build(struct run *r, const struct row *row, enum net net);
 
+/* For lint_new, with a struct found: keeps the first ones. */
+void keep_finding(void *ctx, const struct lint_finding *f);
+
 /* What lint finds in them. */
 void judge(const struct run *r, struct found *found, struct lint_totals *t);
 

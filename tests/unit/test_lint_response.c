@@ -1,0 +1,599 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Each rule that lint knows of responses: READ responses, ATOMIC acknowledges, ACKs and NAKs,
+ * broken once: see lint_rows.h.
+ */
+#include <string.h>
+
+#include "lint_rows.h"
+#include "unit.h"
+#include "wire_bytes.h"
+
+static const struct step send3[] = {{.opcode = RC(SEND_FIRST), .psn = 100, .len = 1024},
+                                    {.opcode = RC(SEND_MIDDLE), .psn = 101, .len = 1024},
+                                    {.opcode = RC(SEND_LAST), .psn = 102, .len = 5, .ackreq = true},
+                                    ACK(102, 1),
+                                    END};
+
+/* READs of several packets, one after the other. */
+#define READ3(psn_, msn_)                                                                          \
+    {.opcode = RC(READ_REQUEST), .psn = psn_, .dma_len = 3072, .va = 0x1000},                      \
+        RESP(READ_RESP_FIRST, psn_, 1024, msn_), RESP(READ_RESP_MIDDLE, psn_ + 1, 1024, msn_),     \
+        RESP(READ_RESP_LAST, psn_ + 2, 1024, msn_)
+static const struct step steps_reads[] = {READ3(100, 1), READ3(103, 2), READ3(106, 3),
+                                          SEND(109, 8),  ACK(109, 4),   END};
+
+static const struct step rnr_loss[] = {
+    SEND(100, 64),
+    ACK(100, 1),
+    {.opcode = RC(SEND_ONLY), .psn = 101, .len = 64, .gone = true},
+    SEND(102, 64),
+    NAK(101, 0x60, 1),
+    /* 5 */ SEND(101, 64),
+    SEND(102, 64),
+    ACK(102, 3),
+    SEND(103, 64),
+    NAK(103, 0x20 | 14, 3),
+    /* 10 */ {.opcode = RC(SEND_ONLY), .psn = 103, .len = 64, .ackreq = true, .after = 500},
+    ACK(103, 4),
+    END};
+
+/* One RNR NAK is obeyed and one isn't: perhaps that one never arrived, and this is a time-out. */
+#define REFUSED(psn_, msn_, wait_)                                                                 \
+    SEND(psn_, 64), NAK(psn_, 0x20 | 14, msn_),                                                    \
+        {.opcode = RC(SEND_ONLY), .psn = psn_, .len = 64, .ackreq = true, .after = wait_},         \
+        ACK(psn_, (msn_) + 1)
+static const struct step rnr_obeyed[] = {
+    SEND(98, 64),          ACK(98, 1),           SEND(99, 64), ACK(99, 2),
+    REFUSED(100, 2, 1400), REFUSED(101, 3, 500), END};
+static const struct step rnr_disobeyed[] = {
+    SEND(98, 64),          ACK(98, 1),           SEND(99, 64),         ACK(99, 2),
+    REFUSED(100, 2, 1400), REFUSED(101, 3, 500), REFUSED(102, 4, 600), END};
+
+static const struct step refused[] = {
+    SEND(100, 64),
+    ACK(100, 1),
+    {.opcode = RC(WRITE_ONLY), .psn = 101, .len = 64, .dma_len = 64, .ackreq = true},
+    NAK(101, 0x62, 1),
+    END};
+
+/* Messages that are under way at once, and READs and ATOMICs among them. */
+static const struct step pipelined[] = {SEND(100, 64),
+                                        ACK(100, 1),
+                                        {.opcode = RC(FETCH_ADD), .psn = 101},
+                                        RESP(ATOMIC_ACK, 101, 0, 2),
+                                        SEND(102, 64),
+                                        /* 5 */ SEND(103, 64),
+                                        SEND(104, 64),
+                                        ACK(102, 3),
+                                        ACK(103, 4),
+                                        ACK(104, 5),
+                                        /* 10 */ {.opcode = RC(FETCH_ADD), .psn = 105},
+                                        RESP(ATOMIC_ACK, 105, 0, 6),
+                                        SEND(106, 64),
+                                        SEND(107, 64),
+                                        ACK(106, 7),
+                                        /* 15 */ ACK(107, 8),
+                                        {.opcode = RC(READ_REQUEST), .psn = 108, .dma_len = 8},
+                                        RESP(READ_RESP_ONLY, 108, 8, 9),
+                                        SEND(109, 64),
+                                        ACK(109, 10),
+                                        END};
+
+/* READs, behind each of which something else was under way. */
+static const struct step reads_and_sends[] = {
+    {.opcode = RC(READ_REQUEST), .psn = 100, .dma_len = 8},
+    SEND(101, 64),
+    SEND(102, 64),
+    RESP(READ_RESP_ONLY, 100, 8, 1),
+    ACK(101, 2),
+    /* 5 */ {.opcode = RC(READ_REQUEST), .psn = 103, .dma_len = 8},
+    SEND(104, 64),
+    RESP(READ_RESP_ONLY, 103, 8, 4),
+    ACK(104, 5),
+    SEND(105, 64),
+    /* 10 */ ACK(105, 6),
+    {.opcode = RC(FETCH_ADD), .psn = 106},
+    RESP(ATOMIC_ACK, 106, 0, 7),
+    END};
+
+/* 150 was never sent. */
+static const struct step never_read[] = {
+    SEND(100, 64),         ACK(100, 1), SEND(101, 64), ACK(101, 2), RESP(READ_RESP_ONLY, 150, 8, 3),
+    /* 5 */ SEND(102, 64), ACK(102, 3), SEND(103, 64), ACK(103, 4), END};
+
+/* A READ of several packets, and a SEND that was under way when it was answered. */
+static const struct step read_and_send[] = {
+    {.opcode = RC(SEND_FIRST), .psn = 99, .len = 1024},
+    {.opcode = RC(SEND_LAST), .psn = 100, .len = 5, .ackreq = true},
+    ACK(100, 1),
+    SEND(101, 64),
+    ACK(101, 2),
+    /* 5 */ {.opcode = RC(READ_REQUEST), .psn = 102, .dma_len = 3072, .va = 0x1000},
+    SEND(105, 64),
+    RESP(READ_RESP_FIRST, 102, 1024, 3),
+    RESP(READ_RESP_MIDDLE, 103, 1024, 3),
+    RESP(READ_RESP_LAST, 104, 1024, 3),
+    ACK(105, 4),
+    END};
+
+/* From 102 on one message too many is counted, or one too few. */
+#define FROM_102(msn_)                                                                             \
+    SEND(100, 64), ACK(100, 1), SEND(101, 64), ACK(101, 2), SEND(102, 64), ACK(102, msn_),         \
+        SEND(103, 64), ACK(103, (msn_) + 1), SEND(104, 64), ACK(104, (msn_) + 2), SEND(105, 64),   \
+        ACK(105, (msn_) + 3), SEND(106, 64), SEND(107, 64), ACK(106, (msn_) + 4),                  \
+        ACK(107, (msn_) + 5), END
+static const struct step one_too_many[] = {FROM_102(4)}, one_too_few[] = {FROM_102(2)};
+
+/* The answer to the READ counts the SEND behind it, which was sent before and not captured. */
+static const struct step counted_early[] = {SEND(100, 64),
+                                            ACK(100, 1),
+                                            SEND(101, 64),
+                                            ACK(101, 2),
+                                            {.opcode = RC(READ_REQUEST), .psn = 102, .dma_len = 8},
+                                            /* 5 */ RESP(READ_RESP_ONLY, 102, 8, 4),
+                                            {.opcode = RC(READ_REQUEST), .psn = 102, .dma_len = 8},
+                                            RESP(READ_RESP_ONLY, 102, 8, 4),
+                                            SEND(103, 64),
+                                            ACK(103, 4),
+                                            SEND(104, 64),
+                                            ACK(104, 5),
+                                            END};
+
+/* The first ACK has been lost behind the capture, perhaps. */
+static const struct step answered_again[] = {
+    {.cm = CM_REQ},
+    {.cm = CM_REP, .from_b = true},
+    {.cm = CM_RTU},
+    SEND(100, 64),
+    ACK(100, 1),
+    /* 5 */ SEND(101, 64),
+    {.opcode = RC(SEND_ONLY), .psn = 101, .len = 64, .ackreq = true, .after = 5000},
+    ACK(100, 1),
+    {.opcode = RC(SEND_ONLY), .psn = 101, .len = 64, .ackreq = true, .after = 5000},
+    {.opcode = RC(SEND_ONLY), .psn = 101, .len = 64, .ackreq = true, .after = 5000},
+    END};
+
+/* PSNs from before a connection's first one. */
+static const struct step ack_first[] = {{.cm = CM_REQ},
+                                        {.cm = CM_REP, .from_b = true},
+                                        {.cm = CM_RTU},
+                                        ACK(50, 0),
+                                        SEND(100, 64),
+                                        ACK(100, 1),
+                                        END};
+static const struct step second_life[] = {
+    SEND(50, 64),          ACK(50, 7),  {.cm = CM_REQ}, {.cm = CM_REP, .from_b = true},
+    {.cm = CM_RTU},
+    /* 5 */ SEND(100, 64), ACK(100, 1), ACK(50, 7),     END};
+
+/* A repeated SEND is acknowledged with its own PSN, though a later one has been executed; with the
+ * count as it was, or as it is now. */
+#define REPEATED(msn_)                                                                             \
+    {                                                                                              \
+        SEND(100, 64), ACK(100, 1), SEND(101, 64), SEND(102, 64), ACK(101, 2), ACK(102, 3),        \
+            SEND(101, 64), SEND(102, 64), ACK(101, msn_), ACK(102, 3), SEND(103, 64), ACK(103, 4), \
+            END                                                                                    \
+    }
+static const struct step repeated_then[] = REPEATED(2), repeated_now[] = REPEATED(3);
+
+/* 102 is lost before the capture; what asks for it, or acknowledges what is before it, counts. */
+#define AMID(...)                                                                                  \
+    SEND(100, 64), ACK(100, 1), SEND(101, 64), ACK(101, 2), SEND(103, 64), __VA_ARGS__,            \
+        SEND(102, 64), SEND(103, 64), ACK(103, 4), SEND(104, 64), ACK(104, 5), END
+static const struct step nak_counts[] = {AMID(NAK(102, 0x60, 3))};
+static const struct step same_ack[] = {SEND(100, 64), ACK(100, 1),   SEND(101, 64),
+                                       ACK(101, 2),   SEND(102, 64), ACK(101, 3),
+                                       SEND(103, 64), ACK(103, 4),   END};
+
+/* After a fatal NAK a responder goes on as if nothing had been sent that it has refused. */
+static const struct step goes_on[] = {
+    SEND(100, 64),
+    ACK(100, 1),
+    SEND(101, 64),
+    ACK(101, 2),
+    SEND(102, 64),
+    ACK(102, 3),
+    {.opcode = RC(WRITE_ONLY), .psn = 103, .len = 64, .dma_len = 64, .ackreq = true},
+    NAK(103, 0x62, 3),
+    SEND(104, 64),
+    ACK(104, 4),
+    END};
+
+static const struct step acks[] = {SEND(100, 64),
+                                   ACK(100, 1),
+                                   SEND(101, 64),
+                                   ACK(101, 2),
+                                   SEND(102, 64),
+                                   ACK(102, 3),
+                                   SEND(103, 64),
+                                   ACK(103, 4),
+                                   SEND(104, 64),
+                                   ACK(104, 5),
+                                   END};
+
+static void len_4(struct step *s)
+{
+    s->len = 4;
+}
+static void len_8(struct step *s)
+{
+    s->len = 8;
+}
+
+static void dma_3000(struct step *s)
+{
+    s->dma_len = 3000;
+}
+static void dma_huge(struct step *s)
+{
+    s->dma_len = 0x80000001;
+}
+
+static void syndrome_7f(struct step *s)
+{
+    s->syndrome = 0x7F;
+}
+static void syndrome_rd(struct step *s)
+{
+    s->syndrome = 0x64;
+    s->msn--;
+}
+static void syndrome_access(struct step *s)
+{
+    s->syndrome = 0x62;
+    s->msn--;
+}
+static void syndrome_op(struct step *s)
+{
+    s->syndrome = 0x63;
+    s->msn--;
+}
+static void syndrome_rnr(struct step *s)
+{
+    s->syndrome = 0x20;
+    s->msn = 1;
+}
+static void ack_of_read(struct step *s)
+{
+    s->psn = 106;
+    s->msn = 5;
+}
+static void ack_of_atomic(struct step *s)
+{
+    s->psn = 107;
+    s->msn = 5;
+}
+static void plain_ack(struct step *s)
+{
+    s->opcode = RC(ACKNOWLEDGE);
+}
+static void ack_ahead(struct step *s)
+{
+    s->psn = 111;
+}
+static void answer_before(struct step *s)
+{
+    s->psn -= 5000;
+    s->msn = 0;
+}
+static void nak_before(struct step *s)
+{
+    s->psn = 99;
+    s->syndrome = 0x60;
+    s->msn = 0;
+}
+static void nak_ahead(struct step *s)
+{
+    s->psn = 111;
+    s->syndrome = 0x60;
+}
+static void msn_high(struct step *s)
+{
+    s->msn++;
+}
+static void msn_far(struct step *s)
+{
+    s->msn += 1000;
+}
+static void msn_less(struct step *s)
+{
+    s->msn = (s->msn - 1) & WIRE_PSN_MASK;
+}
+static void msn_low(struct step *s)
+{
+    s->msn = 4;
+}
+static void early(struct step *s)
+{
+    s->after = 500;
+}
+
+static void va_off(struct step *s)
+{
+    s->va += 4;
+}
+static void unaligned(struct step *s)
+{
+    s->va += s->opcode == RC(FETCH_ADD) ? 4 : 0;
+}
+static void middle(struct step *s)
+{
+    s->opcode = RC(WRITE_MIDDLE);
+    s->len = 1024;
+}
+
+static void len_4300(struct step *s)
+{
+    s->len = 4300;
+}
+static void len_512(struct step *s)
+{
+    s->len = 512;
+}
+
+static void orig(struct wire_pkt *p)
+{
+    p->orig++;
+}
+
+static void continued(struct step *s)
+{
+    if (s->opcode == RC(READ_RESP_FIRST) && (s->psn == 101 || s->psn == 104))
+        s->opcode = RC(READ_RESP_MIDDLE);
+}
+
+static const struct step send_101 = SEND(101, 64);
+static const struct step nak_101 = NAK(101, 0x60, 1);
+static const struct step nak_again = NAK(101, 0x62, 1);
+static const struct step ack_101 = ACK(101, 2);
+
+/* 102 behind the refused 101 is answered by a NAK, which comes when 101 has just been sent again.
+ */
+#define CROSSED(psn_, msn_)                                                                        \
+    SEND(psn_, 64), SEND(psn_ + 1, 64), NAK(psn_, 0x21, msn_),                                     \
+        {.opcode = RC(SEND_ONLY), .psn = psn_, .len = 64, .ackreq = true, .after = 30},            \
+    {                                                                                              \
+        .from_b = true, .opcode = RC(ACKNOWLEDGE), .psn = psn_, .syndrome = 0x60, .msn = msn_,     \
+        .after = 1                                                                                 \
+    }
+static const struct step rnr_crossed[] = {
+    SEND(100, 64), ACK(100, 1), CROSSED(101, 1), ACK(101, 2), SEND(102, 64), ACK(102, 3), END};
+static const struct step rnr_crossed_again[] = {
+    SEND(100, 64),
+    ACK(100, 1),
+    SEND(101, 64),
+    SEND(102, 64),
+    NAK(101, 0x21, 1),
+    NAK(101, 0x60, 1),
+    {.opcode = RC(SEND_ONLY), .psn = 101, .len = 64, .ackreq = true, .after = 30},
+    ACK(101, 2),
+    SEND(102, 64),
+    ACK(102, 3),
+    CROSSED(103, 3),
+    ACK(103, 4),
+    SEND(104, 64),
+    ACK(104, 5),
+    END};
+
+/* Each new SEND is answered with the same MSN. */
+#define SAME_2(psn_, msn_)                                                                         \
+    SEND(psn_, 64), ACK(psn_, msn_), SEND((psn_) + 1, 64), ACK((psn_) + 1, msn_)
+#define SAME_6(psn_, msn_) SAME_2(psn_, msn_), SAME_2((psn_) + 2, msn_), SAME_2((psn_) + 4, msn_)
+static const struct step stands_low[] = {SAME_6(100, 1), END};
+static const struct step stands_high[] = {SAME_6(100, 99), SAME_6(106, 99), SAME_6(112, 99), END};
+
+#define OPEN_READS 180u
+
+static const struct row rows[] = {
+    {"ACK-02 reserved NAK code", steps_rc, 13, .step = syndrome_7f},
+    {"ACK-05 ACK with the PSN of a READ", steps_rc, 13, .step = ack_of_read},
+    {"ACK-05 ACK with the PSN of an ATOMIC", steps_rc, 13, .step = ack_of_atomic},
+    {"ACK-05 ACK in the place of an ATOMIC acknowledge", steps_rc, 11, .step = plain_ack},
+    {"ACK-05 ACK of what wasn't sent", steps_rc, 13, .step = ack_ahead},
+    {"ACK-05 a READ response to what was never sent", never_read, LATER, 4},
+    {"ACK-06 RD code on RC", steps_loss, 9, .step = syndrome_rd},
+    {"ACK-06 access error for a SEND", steps_loss, 9, .step = syndrome_access},
+    {"ACK-05 ACK with the PSN of what is repeated", repeated_then, LATER, 8, .v4 = true},
+    {"ACK-05 the same, with a later MSN", repeated_now, LATER, 8, .v4 = true},
+    {"ACK-05 ACK with the PSN before, and the MSN of its request", same_ack, LATER, 5},
+    {"ACK-05 ACK of a PSN before the connection's first", steps_cm, 4, .step = answer_before},
+    {"ACK-05 READ response with such a PSN", steps_cm, 9, .step = answer_before},
+    {"ACK-05 ACK with such a PSN before a request", ack_first, 3},
+    {"ACK-05 ACK from the life before, perhaps", second_life, 7, .verdict = LINT_UNDECIDABLE},
+    {"ACK-07 NAK of a PSN before the connection's first", steps_cm, 4, .step = nak_before},
+    {"ACK-07 NAK of what wasn't sent", steps_rc, 13, .step = nak_ahead},
+    {"ACK-08 NAK twice", steps_loss, 4, .extra = &nak_101, .copy = true},
+    {"ACK-11 a sequence NAK that counts too much", nak_counts, LATER, 5},
+    {"ACK-11 MSN too low", steps_rc, 17, .step = msn_low},
+    {"ACK-11 MSN of the first ACK too low", acks, 1, .step = msn_less},
+    {"ACK-11 MSN stands still", stands_low, LATER},
+    {"ACK-11 MSN stands still, high", stands_high, LATER, .verdict = LINT_UNDECIDABLE},
+    {"ACK-11 MSN too low, behind a READ", steps_rc, 13, .step = msn_low},
+    {"ACK-11 MSN too high, others are under way", pipelined, 8, .step = msn_high},
+    {"ACK-11 MSN of a READ's first response too high", read_and_send, 7, .step = msn_high,
+     .copy = true},
+    {"ACK-11 MSN far too high", pipelined, 8, .step = msn_far},
+    {"ACK-11 MSN far too high, nothing else is under way", steps_rc, 17, .step = msn_far},
+    {"ACK-11 MSN too high, where it isn't known where the count began", reads_and_sends, 8,
+     .step = msn_high},
+    {"ACK-11 MSN too high, unless what it counts is repeated", counted_early, LATER,
+     .verdict = LINT_UNDECIDABLE},
+    {"ACK-11 MSN of an ATOMIC too high", pipelined, 11, .step = msn_high},
+    {"ACK-11 MSN of a READ too high", pipelined, 17, .step = msn_high},
+    {"RNR-01 RNR NAK for a WRITE", steps_rc, 5, .step = syndrome_rnr},
+    {"RNR-02 sequence NAK after RNR NAK", steps_rnr, 3, .extra = &nak_101},
+    {"RNR-02 sequence NAK after RNR NAK, crossing with the repetition", rnr_crossed, LATER,
+     .verdict = LINT_UNDECIDABLE},
+    {"RNR-02 the same after one that crossed with nothing", rnr_crossed_again, LATER},
+    {"RNR-05 repeated too early", steps_rnr, 4, .step = early},
+    {"RNR-05 or the RNR NAK was lost", rnr_loss, LATER, .verdict = LINT_UNDECIDABLE},
+    {"RNR-05 or it was lost: another one was obeyed", rnr_obeyed, LATER,
+     .verdict = LINT_UNDECIDABLE},
+    {"RNR-05 twice, and obeyed once", rnr_disobeyed, LATER},
+    {"TMR-05 one transmission too many", steps_dead, 7, .extra = &send_101},
+    {"TMR-05 or what has been answered again was new", answered_again, LATER,
+     .verdict = LINT_UNDECIDABLE},
+    {"RSP-06 MIDDLE after LAST", steps_rc, 16, .step = middle},
+    {"RSP-06 WRITE in the middle of a SEND", send3, 1, .step = middle},
+    {"RSP-10 an ONLY longer than any MTU", steps_rc, 12, .step = len_4300},
+    {"RSP-10 short MIDDLE", steps_rc, 3, .step = len_512},
+    {"RSP-10 short FIRST, with which the MTU is first seen", steps_rc, 2, .step = len_512},
+    {"RSP-10 short FIRST of the first message", send3, 0, .step = len_512},
+    {"RSP-12 operational error for a SEND", steps_loss, 9, .step = syndrome_op,
+     .verdict = LINT_UNDECIDABLE},
+    {"RSP-15 too long", steps_rc, 20, .step = dma_huge},
+    {"RSP-15 a READ that is too long", steps_rc, 6, .step = dma_huge},
+    {"RSP-16 WRITE shorter than its RETH", steps_rc, 2, .step = dma_3000, .found = 4},
+    {"RSP-22 an answer, which doesn't count what was refused", goes_on, LATER, 9},
+    {"RSP-22 an answer after the fatal NAK", steps_fatal, 2, .extra = &ack_101},
+    {"RSP-22 the NAK again", refused, 3, .extra = &nak_again, .copy = true},
+    {"RD-05 short READ response", steps_rc, 9, .step = len_8},
+    {"RD-05 short READ response, of a size that is no MTU", steps_reread, 1, .step = len_8},
+    {"RD-05 short READ response, where nothing shows the MTU", reads_and_sends, 3, .step = len_4},
+    {"RD-05 short FIRST, with which the MTU is first seen", steps_reads, 1, .step = len_512},
+    {"RD-10 re-reads go on in the middle", steps_reread, ALL, .step = continued},
+    {"RD-12 re-read from another address", steps_reread, 4, .step = va_off},
+    {"ATM-03 unaligned", steps_rc, ALL, .step = unaligned},
+    {"ATM-08 another value the second time", steps_rc, 19, .pkt = orig},
+};
+
+/* "ACK-11 a message is counted twice, or isn't": said once, though later answers go on from there
+ */
+START_TEST(ack_11_goes_on)
+{
+    static const struct step *const steps[] = {one_too_many, one_too_few};
+    static struct run run;
+    static struct found found;
+    struct lint_totals t;
+    for (enum net net = NET_COUNT; net < NETS; net++) {
+        build(&run, &(struct row){.steps = steps[_i], .at = LATER}, net);
+        judge(&run, &found, &t);
+        ck_assert_msg(found.n == 1, "%s: %u findings", nets[net], found.n);
+        ck_assert_str_eq(found.f[0].rule->id, "ACK-11");
+        ck_assert_int_eq(found.f[0].verdict, LINT_VIOLATION);
+        ck_assert_uint_eq(found.f[0].number, 6);
+    }
+}
+END_TEST
+
+/* "ATM-08 another value the second time": not if the first was cut off before it */
+START_TEST(atm_08_cut)
+{
+    static const struct step steps[] = {SEND(100, 64),
+                                        ACK(100, 1),
+                                        {.opcode = RC(FETCH_ADD), .psn = 101},
+                                        RESP(ATOMIC_ACK, 101, 0, 2),
+                                        RESP(ATOMIC_ACK, 101, 0, 2),
+                                        END};
+    static struct run run;
+    static struct found found;
+    build(&run, &(struct row){.steps = steps, .at = LATER}, NET_COUNT);
+    found.n = 0;
+    struct lint *l = lint_new(keep_finding, &found, 0);
+    for (int i = 0; i < run.n; i++) {
+        struct lint_frame f = {.number = (uint64_t)i + 1,
+                               .ns = run.packet[i].ns,
+                               .data = run.packet[i].f,
+                               .len = (uint32_t)run.packet[i].len - (i == 3 ? 12 : 0),
+                               .wire_len = (uint32_t)run.packet[i].len};
+        lint_packet(l, &f, NULL);
+    }
+    lint_end(l);
+    lint_free(l);
+    ck_assert_msg(found.n == 0, "%s: %s", found.f[0].rule->id, found.f[0].seen);
+}
+END_TEST
+
+/* "RD-05 short READ response", the first of more than a hundred that are under way */
+START_TEST(rd_05_many_open)
+{
+    static struct step steps[2 * OPEN_READS + 3] = {
+        {.opcode = RC(WRITE_FIRST), .psn = 98, .len = 1024, .dma_len = 1032},
+        {.opcode = RC(WRITE_LAST), .psn = 99, .len = 8},
+    };
+    for (uint32_t i = 0; i < OPEN_READS; i++) {
+        steps[2 + i] = (struct step){.opcode = RC(READ_REQUEST), .psn = 100 + i, .dma_len = 8};
+        steps[2 + OPEN_READS + i] = (struct step)RESP(READ_RESP_ONLY, 100 + i, i ? 8 : 4, 2 + i);
+    }
+    steps[2 * OPEN_READS + 2] = (struct step)END;
+    lint_check_row(&(struct row){"RD-05 many open", steps, LATER}, NET_COUNT);
+}
+END_TEST
+
+/* "ACK-10 an answer to another queue pair" with the same PSNs: the source port tells, once it is
+ * clear that this isn't the queue pair's own from now on. And where both have one port, ATOMICs'
+ * answers contradict each other: nobody knows which was for whom. */
+#define BOTH_SEND(psn_, msn_) SEND(psn_, 64), SEND(psn_, 64), ACK(psn_, msn_), ACK(psn_, msn_)
+#define ADD(psn_)                                                                                  \
+    {                                                                                              \
+        .opcode = RC(FETCH_ADD), .psn = psn_                                                       \
+    }
+START_TEST(ack_10_stray)
+{
+    static const struct step steps[] = {
+        SEND(99, 64), ACK(99, 0), BOTH_SEND(100, 1), BOTH_SEND(101, 2), BOTH_SEND(102, 3),
+        /* 14: behind the first two, each second one is of the second connection */
+        ADD(103), ADD(103), RESP(ATOMIC_ACK, 103, 0, 4), RESP(ATOMIC_ACK, 103, 0, 4), SEND(104, 64),
+        SEND(104, 64), ACK(104, 5), ACK(104, 5), END};
+    const char *const what[] = {"returns", "goes on", "ends", "same port"};
+    static struct run run;
+    static struct found found;
+    struct lint_totals t;
+    build(&run, &(struct row){.steps = steps, .at = LATER}, NET_COUNT);
+    for (int i = 0; i < run.n; i++) {
+        struct packet *k = &run.packet[i];
+        bool second = i > 1 && i & 1, stray = i == 16;
+        if (stray)
+            k->f[k->p.payload_off - 1]++; /* another value */
+        if (second || stray)
+            k->f[k->p.bth_off + 7] ^= 0x40;
+        bool moved = _i == 1 && i >= 17 && k->p.sip.b[15] == 2; /* to the first one's port */
+        wire_put16(k->f + k->p.udp_off, second && !moved && _i != 3 ? 0xC456 : 0xC123);
+        wire_put32le(k->f + k->len - 4, wire_icrc(k->f, k->len, k->p.ip_off, k->p.bth_off));
+    }
+    run.n = _i == 2 ? 17 : run.n;
+    judge(&run, &found, &t);
+    if (_i == 1) {
+        ck_assert_uint_eq(found.n, 0);
+        return;
+    }
+    ck_assert_msg(found.n == 1, "%s: %u findings", what[_i], found.n);
+    ck_assert_str_eq(found.f[0].rule->id, _i == 3 ? "ATM-08" : "ACK-10");
+    ck_assert_uint_eq(found.f[0].number, _i == 3 ? 18 : 17);
+    ck_assert_int_eq(found.f[0].verdict, _i == 0 ? LINT_VIOLATION : LINT_UNDECIDABLE);
+}
+END_TEST
+
+START_TEST(one_rule_broken)
+{
+    lint_check_row_on_each_net(&rows[_i]);
+}
+END_TEST
+
+START_TEST(once_for_two_interfaces)
+{
+    lint_check_mirrored(&rows[_i]);
+}
+END_TEST
+
+START_TEST(the_table)
+{
+    lint_check_table(rows, sizeof rows / sizeof *rows, "test_lint_response.c");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("lint, response");
+    TCase *t = tcase_create("lint, response");
+    tcase_add_loop_test(t, one_rule_broken, 0, sizeof rows / sizeof *rows);
+    tcase_add_loop_test(t, ack_11_goes_on, 0, 2);
+    tcase_add_test(t, atm_08_cut);
+    tcase_add_test(t, rd_05_many_open);
+    tcase_add_loop_test(t, ack_10_stray, 0, 4);
+    tcase_add_test(t, the_table);
+    tcase_add_loop_test(t, once_for_two_interfaces, 0, sizeof rows / sizeof *rows);
+    suite_add_tcase(s, t);
+    return unit_run(s);
+}
