@@ -174,6 +174,7 @@ int client_cq_destroy(struct client *c, struct client_cq *cq)
     if (rc < 0)
         return rc;
     cqring_forget(cq);
+    async_forget(&c->ctx, cq->ref);
     if (cq->channel)
         cq->channel->users--;
     qslab_free(&cq->place);
@@ -188,6 +189,7 @@ int client_srq_destroy(struct client *c, struct client_srq *srq)
     int rc = engine_srq_destroy(c->ctx.device->engine, srq->srq);
     if (rc < 0)
         return rc;
+    async_forget(&c->ctx, srq->ref);
     context_queue_del(&c->ctx, &srq->rq);
     qslab_free(&srq->rq.place);
     free(srq);

@@ -237,6 +237,7 @@ void client_qp_destroy(struct client *c, struct client_qp *qp, uint64_t now)
     neigh_unwatch(d->neigh, qp);
     client_qp_leave_all(c, qp);
     engine_qp_destroy(d->engine, qp->qp);
+    async_forget(&c->ctx, qp->ref);
     if (qp->type == QP_UD)
         neigh_groups(d->neigh, now);
     queue_unwait(&qp->sq);

@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "client.h"
@@ -37,6 +36,7 @@ void context_fini(struct context *c)
     if (c->async_fd >= 0)
         close(c->async_fd);
     memory_free(c->doorbell_mem);
+    async_free(c);
     free(c->queue);
     free(c->freed);
     c->queue = NULL;
@@ -143,16 +143,4 @@ bool context_ready(const struct context *c)
 {
     return !TAILQ_EMPTY(&c->active) ||
            ipc_doorbell_ready(c->doorbell, QUOTA_QUEUES, c->doorbell_head);
-}
-
-void context_event(struct context *c, unsigned event, uint32_t ref)
-{
-    struct ipc_async ev = {.event = event, .ref = ref, .flags = c->async_lost ? 1 : 0};
-
-    if (send(c->async_fd, &ev, sizeof(ev), MSG_DONTWAIT | MSG_NOSIGNAL) >= 0) {
-        c->async_lost = false;
-        return;
-    }
-    c->async_lost = true;
-    c->device->stats.async_lost++;
 }

@@ -123,9 +123,11 @@ struct context {
     LIST_HEAD(, client_cq) dirty;
     TAILQ_HEAD(, client_cq) owed;
 
-    int kick_fd;     /* our end; the worker's epoll watches it */
-    int async_fd;    /* our end */
-    bool async_lost; /* events were lost since the last one sent (EVT-04) */
+    int kick_fd;            /* our end; the worker's epoll watches it */
+    int async_fd;           /* our end */
+    bool async_lost;        /* events were lost since the last one sent (EVT-04) */
+    struct ipc_async *kept; /* asynchronous events that the socket had no room for; NULL = none */
+    uint32_t nkept;
 };
 
 /* For the first open of a client: its doorbells and sockets; the worker doesn't serve it yet. 0 or
@@ -154,6 +156,11 @@ bool context_ready(const struct context *c);
 void context_activate(struct context *c, struct queue *q);
 /* An asynchronous event for the client. */
 void context_event(struct context *c, unsigned event, uint32_t ref);
+/* Send those that are kept because the socket was full. */
+void async_service(struct context *c);
+/* Drop those of an object that goes. */
+void async_forget(struct context *c, uint32_t ref);
+void async_free(struct context *c);
 
 /* ---- queue.c: entries of a queue become work requests ---- */
 

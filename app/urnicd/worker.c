@@ -149,6 +149,8 @@ static void worker_service(struct worker *w, uint64_t now)
     for (struct context *c = w->contexts; c; c = c->next) {
         if (!TAILQ_EMPTY(&c->owed))
             context_owed(c);
+        if (c->nkept > 0)
+            async_service(c);
     }
     w->service_at = now + WORKER_SERVICE_NS;
 }

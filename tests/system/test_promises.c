@@ -6,6 +6,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -586,7 +587,48 @@ START_TEST(lets_receivers_in)
 }
 END_TEST
 
+/* ---- asynchronous events ---- */
+
+#define EVENTS 1000u
+
+/* An event for each of `n` of them: their limits are above what they have. */
+static void raise_limits(struct urnic_srq **srq, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++)
+        ck_assert_int_eq(urnic_modify_srq_limit(srq[i], 4), 0);
+}
+
+/* EVT-04: who has a thousand objects hears of each, even if he is slow; of those that are gone when
+ * he looks he hears nothing. */
+START_TEST(tells_all)
+{
+    struct urnic_srq *srq[EVENTS];
+    struct urnic_async_event ev;
+
+    up();
+    for (uintptr_t i = 0; i < EVENTS; i++) {
+        struct urnic_srq_attr attr = {.max_wr = 4, .max_sge = 1};
+        ck_assert_int_eq(urnic_create_srq(a.pd, &attr, (void *)i, &srq[i]), 0);
+    }
+    raise_limits(srq, EVENTS);
+    struct pollfd p = {.fd = urnic_async_fd(a.ctx), .events = POLLIN};
+    for (uintptr_t i = 0; i < EVENTS; i++) {
+        ck_assert_msg(poll(&p, 1, 5000) == 1, "after %zu events", (size_t)i);
+        ck_assert_int_eq(urnic_get_async_event(a.ctx, &ev), 0);
+        ck_assert_int_eq(ev.type, URNIC_EVENT_SRQ_LIMIT_REACHED);
+        ck_assert_uint_eq((uintptr_t)urnic_srq_context(ev.srq), i);
+        ck_assert(!ev.lost);
+        urnic_ack_async_event(&ev);
+    }
+    raise_limits(srq, EVENTS);
+    for (unsigned i = 0; i < EVENTS; i++)
+        ck_assert_int_eq(urnic_destroy_srq(srq[i]), 0);
+    ck_assert_int_eq(poll(&p, 1, 300), 0);
+    down();
+}
+END_TEST
+
 UNIT_MAIN("promises", has_huge_pages, keeps_contexts_apart, keeps_handles_apart, has_what_it_says,
           has_the_queues_it_says, misses_objects, counts_channels, serves_a_thousand,
           looks_at_the_mask_only, refuses_mixed_families, moves_all_or_nothing, counts_from_zero,
-          registers_nothing, takes_given_macs, lets_receivers_in)
+          registers_nothing, takes_given_macs, lets_receivers_in, tells_all)
