@@ -81,4 +81,12 @@ static inline bool lingering_pass(int sock, const void *msg, size_t len, int fd,
     return sent;
 }
 
+/* Wait until that thread has closed it: as long as the message isn't received it need not wait, and
+ * whoever closes the one in the message is the last. */
+static inline void lingering_passed(const struct lingering *l)
+{
+    while (fcntl(l->fd, F_GETFD) >= 0)
+        usleep(100);
+}
+
 #endif

@@ -111,6 +111,7 @@ START_TEST(message_that_waits)
         if (i >= 2)
             ck_assert_int_eq(send(sv[0], "", 0, 0), 0);
         ck_assert(lingering_pass(sv[0], "", i == 3 ? 0 : 1, l.fd, 1));
+        lingering_passed(&l);
         ck_assert(foreign_comes(sv[1]) == (i == 0));
         foreign_hang_up(EVE, sv[1]);
         ck_assert_uint_eq(foreign_waiting(EVE), 1);

@@ -251,6 +251,7 @@ static void say_lingering(struct peer *p, struct io_port *io, enum memif_msg_typ
     if (type == MEMIF_MSG_ADD_REGION)
         msg.add_region.size = PEER_REGION;
     ck_assert(lingering_pass(p->sock, &msg, sizeof(msg), l->fd, n));
+    lingering_passed(l);
     if (type != MEMIF_MSG_ACK) /* that one stays in the socket */
         io->ops->service(io, 0);
 }
