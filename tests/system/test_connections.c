@@ -564,6 +564,19 @@ START_TEST(hung_up_by_itself)
 }
 END_TEST
 
+/* How many events about this id the daemon has sent. */
+static uint32_t events_of(const struct urnic_cm_id *id)
+{
+    struct ipc_cm_migrate to_itself = {.hdr.type = IPC_CM_MIGRATE,
+                                       .id = id->handle,
+                                       .channel = id->channel->base.handle,
+                                       .ref = id->obj.ref};
+    struct ipc_cm_destroyed sent;
+
+    ck_assert_int_eq(client_call(id->ctx, &to_itself, sizeof(to_itself), &sent, sizeof(sent)), 0);
+    return sent.events;
+}
+
 /* EVT-04 CM-35: events of connections that nobody takes are kept, some thousands, then lost and
  * counted. A peer that nobody would hear of is refused at once. */
 START_TEST(unread_events)
@@ -588,17 +601,13 @@ START_TEST(unread_events)
 
     for (uint64_t i = lost; i < asked; i++)
         await_cm(cb, URNIC_CM_ROUTE_RESOLVED);
-    struct ipc_cm_migrate migrate = {.hdr.type = IPC_CM_MIGRATE,
-                                     .id = id->handle,
-                                     .channel = cb->base.handle,
-                                     .ref = id->obj.ref};
-    struct ipc_cm_destroyed sent;
-    ck_assert_int_eq(client_call(b.ctx, &migrate, sizeof(migrate), &sent, sizeof(sent)), 0);
-    ck_assert_uint_eq(sent.events, 1 + asked - lost);
+    ck_assert_uint_eq(events_of(id), 1 + asked - lost);
     ck_assert_int_eq(urnic_destroy_id(id), 0);
 
     struct urnic_cm_id *active, *passive; /* there is room again */
     request(URNIC_QPT_RC, &active, &passive);
+    ck_assert_uint_eq(events_of(listener), 1); /* it was the listener's */
+    ck_assert_uint_eq(events_of(passive), 0);
     id_qp(&b, passive, URNIC_QPT_RC);
     close_both(active, passive);
     down_with_listener();

@@ -517,7 +517,25 @@ START_TEST(deferred_within_quota)
         ck_assert_msg(++answers < 5000, "%u of them refused", refused);
     }
     transfer(10);
+
+    /* The client goes, and then he comes after all: another client isn't told in its place. */
+    struct ipc_addr_admin come = {.hdr.type = IPC_ADDR_ADD, .device = "urn1", .prefix_len = 24};
     close(s);
+    settle("urn0", "contexts", 1);
+    s = raw_connect();
+    ck_assert_int_eq(ipc_send(s, &hello, sizeof(hello), NULL, 0, 0), 0);
+    ck_assert_int_gt(recv(s, &hdr, sizeof(hdr), 0), 0);
+    memcpy(come.ip, nobody, sizeof(nobody));
+    ck_assert_int_eq(rig_request(&rig, &come, sizeof(come), -1, &hdr, sizeof(hdr)), 0);
+    struct ipc_hdr version = {.type = IPC_VERSION};
+    for (unsigned i = 0; i < 20; i++) { /* while the news goes round */
+        ck_assert_int_eq(ipc_send(s, &version, sizeof(version), NULL, 0, 0), 0);
+        ck_assert_int_gt(recv(s, &hdr, sizeof(hdr), 0), 0);
+        ck_assert_int_eq(hdr.type, IPC_VERSION);
+        usleep(10000);
+    }
+    close(s);
+    transfer(10);
 }
 END_TEST
 
