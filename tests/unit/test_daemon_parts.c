@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The daemon's small tables: GIDs, handles, queue slabs, guarded memory; its log lines.
+ * The daemon's small tables: GIDs, handles, queue slabs, guarded memory; its log lines; captures.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "capture.h"
 #include "context.h"
+#include "device.h"
 #include "gid.h"
 #include "handle.h"
 #include "log.h"
@@ -508,6 +512,76 @@ START_TEST(log_of_what_clients_say)
 }
 END_TEST
 
+/* ---- captures ---- */
+
+#define LAPS_OCTETS (40u << 20) /* of frames: the ring of a capture has room for 16 MiB */
+#define LAPS_BEHIND (4u << 20)  /* of the file may not be written yet, so that none is lost */
+#define LAPS_BLOCK  44u         /* of the file, about, for a frame */
+#define LAPS_SMALL  200000u     /* frames: more than a lap, up to its very end */
+
+/* The packets in a pcapng file, each of which begins with its number. */
+static unsigned packets_in_order(const uint8_t *file, size_t size)
+{
+    unsigned n = 0;
+
+    for (size_t at = 0; at < size;) {
+        uint32_t block[2], number;
+        memcpy(block, file + at, sizeof(block));
+        ck_assert_uint_ge(block[1], 12);
+        ck_assert_uint_le(block[1], size - at);
+        if (block[0] == 6) {
+            memcpy(&number, file + at + 28, sizeof(number));
+            ck_assert_uint_eq(number, n);
+            n++;
+        }
+        at += block[1];
+    }
+    return n;
+}
+
+/* Frames go round the ring of a capture more than once, small ones to its very end, larger ones to
+ * somewhere before it; all of them are in the file, and nothing of an earlier lap. */
+START_TEST(capture_goes_round)
+{
+    static uint8_t data[9000];
+    struct io_port io = {0};
+    struct config_device conf = {.port = "test"};
+    struct device d = {.conf = &conf, .name = "urn0", .io = &io};
+    struct capture_result res;
+    struct capture *c;
+    struct stat st;
+    int fd = memfd_create("capture", MFD_CLOEXEC), mine = dup(fd);
+    size_t put = 0, file_put = 0;
+    uint32_t n = 0;
+
+    memset(data, 0x55, sizeof(data)); /* what is left of an earlier lap is no length */
+    ck_assert_int_eq(capture_open(&d, &(struct capture_params){.fd = fd}, &c), 0);
+    capture_attach(c);
+    for (; put < LAPS_OCTETS; n++) {
+        const uint32_t len = n < LAPS_SMALL ? 64 : 64 + n * 7919 % 8900;
+        const struct engine_frame f = {.data = data, .len = len};
+        memcpy(data, &n, sizeof(n));
+        capture_rx(d.captures, &f, 1, n);
+        put += f.len;
+        file_put += f.len + LAPS_BLOCK;
+        while (fstat(mine, &st) == 0 && (size_t)st.st_size + LAPS_BEHIND < file_put)
+            sched_yield();
+    }
+    capture_detach(c);
+    ck_assert_ptr_null(d.captures);
+    ck_assert_int_eq(capture_close(c, &res), 0);
+    ck_assert_uint_eq(res.packets, n);
+    ck_assert_uint_eq(res.octets, put);
+    ck_assert_uint_eq(res.lost, 0);
+    ck_assert_int_eq(fstat(mine, &st), 0);
+    uint8_t *file = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, mine, 0);
+    ck_assert_ptr_ne(file, MAP_FAILED);
+    ck_assert_uint_eq(packets_in_order(file, (size_t)st.st_size), n);
+    munmap(file, (size_t)st.st_size);
+    close(mine);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("daemon_parts");
@@ -530,6 +604,7 @@ int main(void)
     tcase_add_test(t, memory_bounds);
     tcase_add_test(t, memory_of_clients);
     tcase_add_test(t, log_of_what_clients_say);
+    tcase_add_test(t, capture_goes_round);
     suite_add_tcase(s, t);
     return unit_run(s);
 }
