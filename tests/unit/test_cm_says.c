@@ -246,6 +246,7 @@ START_TEST(cm_07_a_grant_beyond_what_was_asked_for)
     ck_assert_int_eq(cm_accept(b.cm, last(&b)->conn, &accept_params, &b, now), 0);
     struct cm_msg m = next_msg(&b, CM_REP, &out);
     ck_assert_uint_eq(m.resp_res, 2);
+    ck_assert_uint_eq(m.target_ack_delay, 8); /* ACK-04: what nobody chose */
     ck_assert_uint_eq(m.init_depth, 3);
 }
 END_TEST

@@ -454,6 +454,8 @@ START_TEST(cm_16_what_may_be_done_when)
     default:
         ck_assert_int_eq(cm_disconnect(b.cm, cb, NULL, 0, now), may[stage].hang_up_passive);
         sends(&b, may[stage].passive_sends);
+        if (may[stage].passive_sends) /* SEC-20: it is half open no longer */
+            ck_assert_uint_eq(b.cm->half_open, 0);
         break;
     }
     /* whatever it was: nothing is left behind */
@@ -503,6 +505,15 @@ START_TEST(cm_28_letting_go)
 }
 END_TEST
 
+START_TEST(cm_28_letting_go_of_one_that_asked_for_time)
+{
+    struct cm_conn *c = reach("MRA_REP_RCVD", false);
+    cm_release(b.cm, c, now);
+    sends(&b, CM_DREQ);
+    ck_assert_str_eq(cm_conn_state_name(c), "DREQ_SENT");
+}
+END_TEST
+
 /* A refused connection stays its consumer's, and is over: hanging up is no mistake, answering is.
  */
 START_TEST(cm_28_after_a_refusal)
@@ -539,6 +550,7 @@ int main(void)
     tcase_add_test(t, cm_19_a_deferred_request_is_kept);
     tcase_add_loop_test(t, cm_16_what_may_be_done_when, 0, STAGES * 6);
     tcase_add_loop_test(t, cm_28_letting_go, 0, STAGES * 2);
+    tcase_add_test(t, cm_28_letting_go_of_one_that_asked_for_time);
     tcase_add_test(t, cm_28_after_a_refusal);
     suite_add_tcase(s, t);
     return unit_run(s);

@@ -106,6 +106,9 @@ START_TEST(shm_01_hello_refused)
     ipc_hello_fill(&h, 0);
     h.magic = 0;
     ck_assert_int_eq(ipc_hello_check(&h), -EPROTO);
+    ipc_hello_fill(&h, 0);
+    h.hdr.type = IPC_VERSION;
+    ck_assert_int_eq(ipc_hello_check(&h), -EPROTO);
 }
 END_TEST
 
@@ -179,6 +182,22 @@ START_TEST(shm_09_descriptors_travel)
 }
 END_TEST
 
+START_TEST(shm_09_no_message_is_longer)
+{
+    /* SHM-09 no more octets than the other side has room for, and no more descriptors */
+    static char msg[IPC_MSG_MAX + 1];
+    int s[2], fds[IPC_FD_MAX + 1] = {0};
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, s), 0);
+    ck_assert_int_eq(ipc_send(s[0], msg, IPC_MSG_MAX, fds, IPC_FD_MAX, 0), 0);
+    ck_assert_int_eq(ipc_recv(s[1], msg, sizeof(msg), NULL, NULL, 0), IPC_MSG_MAX);
+    ck_assert_int_eq(ipc_send(s[0], msg, IPC_MSG_MAX + 1, NULL, 0, 0), -EINVAL);
+    ck_assert_int_eq(ipc_send(s[0], msg, 1, fds, IPC_FD_MAX + 1, 0), -EINVAL);
+    ck_assert_int_eq(ipc_recv(s[1], msg, 4, NULL, NULL, MSG_DONTWAIT), -EAGAIN);
+    close(s[0]);
+    close(s[1]);
+}
+END_TEST
+
 START_TEST(shm_07_socket_path)
 {
     /* SHM-07 explicit, then $URNIC_SOCKET, then the user's, then the system's */
@@ -194,6 +213,9 @@ START_TEST(shm_07_socket_path)
     ck_assert_int_eq(ipc_socket_path("/a", buf, sizeof(buf)), 0);
     ck_assert_str_eq(buf, "/a");
     ck_assert_int_eq(ipc_socket_path("/abc", buf, 4), -ENAMETOOLONG);
+    setenv("URNIC_SOCKET", "", 1); /* as good as none */
+    ck_assert_int_eq(ipc_socket_path(NULL, buf, sizeof(buf)), 0);
+    ck_assert_str_eq(buf, "/run/urnic/urnicd.sock");
     unsetenv("URNIC_SOCKET");
     snprintf(path, sizeof(path), "%s/urnic", dir);
     ck_assert_int_eq(mkdir(path, 0700), 0);
@@ -262,5 +284,5 @@ START_TEST(shm_01_names)
 END_TEST
 
 UNIT_MAIN("ipc msg", shm_01_unpack, shm_01_old_client_is_served, shm_01_frozen_numbers,
-          shm_01_hello_refused, shm_09_descriptors_travel, shm_07_socket_path,
-          shm_07_socket_of_others, shm_01_names)
+          shm_01_hello_refused, shm_09_descriptors_travel, shm_09_no_message_is_longer,
+          shm_07_socket_path, shm_07_socket_of_others, shm_01_names)

@@ -272,6 +272,51 @@ START_TEST(shm_03_receive_entries)
 }
 END_TEST
 
+/* SHM-03: a stride is a power of two, and may hold more SGEs than a request may have: 31 in 512
+ * octets. */
+START_TEST(shm_03_more_sges_than_there_may_be)
+{
+    static struct {
+        struct ipc_queue head;
+        uint8_t data[4 * 512];
+    } q;
+    struct ipc_ring r;
+    struct {
+        struct ipc_recv_entry e;
+        uint8_t behind[256];
+    } got;
+    ipc_ring_init(&r, &q, 4, 512, false);
+    for (uint32_t i = 0; i < 3; i++) {
+        struct ipc_rqe e = {.cookie = i, .nsge = i < 2 ? IPC_SGE_MAX + i : 31};
+        memcpy(q.data + (size_t)i * 512, &e, sizeof(e));
+    }
+    atomic_store(&q.head.prod, 3);
+    memset(&got, 0xEE, sizeof(got));
+    for (uint32_t i = 0; i < 3; i++) {
+        ck_assert_int_eq(ipc_rq_fetch(&r, &got.e), 1);
+        ck_assert_uint_eq(got.e.cookie, i);
+        ck_assert_uint_eq(got.e.nsge, i == 0 ? IPC_SGE_MAX : UINT32_MAX);
+    }
+    for (size_t i = 0; i < sizeof(got.behind); i++)
+        ck_assert_uint_eq(got.behind[i], 0xEE);
+}
+END_TEST
+
+/* SHM-03: what a send queue must hold: the head, the longest extension, SGEs or data, in units. */
+START_TEST(shm_03_units_of_the_longest_request)
+{
+    static const struct {
+        uint32_t sge, data;
+        bool ud;
+        uint32_t units;
+    } rows[] = {{0, 0, false, 1},  {1, 0, false, 2}, {0, 1, false, 2},  {4, 64, false, 2},
+                {5, 0, false, 3},  {0, 0, true, 2},  {3, 48, true, 2},  {3, 49, true, 3},
+                {16, 0, false, 5}, {16, 0, true, 6}, {0, 256, false, 5}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        ck_assert_uint_eq(ipc_sqe_units_max(rows[i].sge, rows[i].data, rows[i].ud), rows[i].units);
+}
+END_TEST
+
 struct cq {
     struct ipc_cq_ring ring;
     struct ipc_cqe e[4];
@@ -386,4 +431,5 @@ END_TEST
 
 UNIT_MAIN("ipc ring", shm_03_send_entry_shapes, shm_02_indices, shm_02_entry_longer_than_published,
           shm_01_entry_wraps_and_is_copied, shm_03_datagram_fields, shm_03_receive_entries,
+          shm_03_more_sges_than_there_may_be, shm_03_units_of_the_longest_request,
           cq_05_full_ring_refuses_and_keeps, cq_phase_across_laps, cq_06_arming, shm_06_doorbells)
