@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 struct plot_line {
-    const char *name; /* NULL = not in the legend */
+    const char *name;    /* NULL = not in the legend */
     const double *x, *y; /* y NAN: there is none, and the line breaks off */
     size_t n;
     bool marks;                   /* a dot at every point */
