@@ -19,6 +19,11 @@
 
 #define FLOW_LABEL_MAX 0xFFFFFu /* 20 bits (SEC-25) */
 
+uint8_t device_tclass(const struct device *d, uint8_t wanted)
+{
+    return wanted ? wanted : (uint8_t)(d->conf->dscp << 2);
+}
+
 int av_from_ipc(const struct device *d, const struct ipc_av *in, struct engine_av *out)
 {
     const struct gid_entry *gid = gid_at(&d->gids, in->sgid_index);
@@ -31,7 +36,7 @@ int av_from_ipc(const struct device *d, const struct ipc_av *in, struct engine_a
     if (wire_addr_is_v4(&out->sgid) != wire_addr_is_v4(&out->dgid))
         return -EINVAL;
     memcpy(out->dmac, in->dmac, 6);
-    out->tclass = in->tclass;
+    out->tclass = device_tclass(d, in->tclass);
     out->hop_limit = in->hop_limit;
     out->sl = in->sl;
     out->flow_label = in->flow_label;

@@ -49,7 +49,9 @@ static int cmid_ask(struct cm_id *id, const struct cm_connect_params *p, uint64_
 int cmgr_connect(struct cm_id *id, const struct ipc_cm_conn *req, uint64_t now)
 {
     struct cm_connect_params p = {
-        .path = {.mtu = (uint8_t)id->device->path_mtu, .tclass = req->tclass, .sl = req->sl},
+        .path = {.mtu = (uint8_t)id->device->path_mtu,
+                 .tclass = device_tclass(id->device, req->tclass),
+                 .sl = req->sl},
         .sport = id->src.port,
         .dport = id->dst.port,
         .qpn = req->param.qpn,
@@ -68,7 +70,7 @@ int cmgr_connect(struct cm_id *id, const struct ipc_cm_conn *req, uint64_t now)
     if (id->state != CM_ID_RESOLVED || req->param.starting_psn > WIRE_PSN_MASK ||
         req->sl > CLIENT_SL_MAX)
         return -EINVAL;
-    id->tclass = req->tclass;
+    id->tclass = p.path.tclass;
     id->sl = req->sl;
     memcpy(p.path.local.b, id->src.ip, 16);
     memcpy(p.path.remote.b, id->dst.ip, 16);

@@ -126,6 +126,16 @@ static int set_vlan(struct config_device *d, const char *key, const char *v, cha
     return 0;
 }
 
+static int set_dscp(struct config_device *d, const char *key, const char *v, char *err)
+{
+    uint64_t n;
+
+    if (!config_number(v, 63, &n))
+        return config_fail(err, "%s=%s: want a DSCP, 0..63", key, v);
+    d->dscp = (uint8_t)n;
+    return 0;
+}
+
 static int set_mac(struct config_device *d, const char *key, const char *v, char *err)
 {
     unsigned b[6];
@@ -223,6 +233,7 @@ static const struct {
     {"gw", set_gw},
     {"mtu", set_mtu},
     {"vlan", set_vlan},
+    {"dscp", set_dscp},
     {"mac", set_mac},
     {"cc", set_cc},
     {"worker", set_worker},
@@ -250,8 +261,8 @@ int config_device_set(struct config_device *d, const char *key, const char *valu
             return device_keys[i].set(d, key, value, err);
     }
     return config_fail(err,
-                       "device: unknown key %s; known: name port addr gw mtu vlan mac cc worker "
-                       "neigh loopback hold strict_resp nak_confirm rnr_on_rd_res",
+                       "device: unknown key %s; known: name port addr gw mtu vlan dscp mac cc "
+                       "worker neigh loopback hold strict_resp nak_confirm rnr_on_rd_res",
                        key);
 }
 

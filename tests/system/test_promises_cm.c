@@ -336,6 +336,37 @@ START_TEST(sends_in_its_class)
 }
 END_TEST
 
+/* WIRE-13: who asks for no traffic class has that of his device, and so has his peer. */
+START_TEST(sends_in_its_devices_class)
+{
+    const struct urnic_conn_param param = {.tclass = 8 << 2};
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(PORT)};
+    struct meeting m;
+
+    rig_open_pair(&rig, ",dscp=26", &a, &b, SIZE);
+    inet_pton(AF_INET, "10.0.0.2", &to.sin_addr);
+    for (unsigned i = 0; i < 2; i++) {
+        uint8_t want = i == 0 ? 26 << 2 : 8 << 2;
+        meet(&m, (struct sockaddr *)&to);
+        ck_assert_int_eq(urnic_connect(m.active, i == 0 ? NULL : &param), 0);
+        m.passive = await_cm(m.cb, URNIC_CM_CONNECT_REQUEST).id;
+        id_qp(&b, m.passive);
+        ck_assert_int_eq(urnic_accept(m.passive, NULL), 0);
+        await_cm(m.cb, URNIC_CM_ESTABLISHED);
+        await_cm(m.ca, URNIC_CM_ESTABLISHED);
+        check_class(&a, want, 0);
+        check_class(&b, want, 0);
+        part(&m);
+    }
+    end_qp(&a, URNIC_QPT_RC);
+    end_qp(&b, URNIC_QPT_RC);
+    end_connect(&a, &b);
+    check_class(&a, 26 << 2, 0);
+    check_class(&b, 0, 0);
+    down();
+}
+END_TEST
+
 UNIT_MAIN("promises of connections", answers_before_the_event, accepts_from_its_address,
           says_who_is_missing, gives_up_in_time, resolves_again, groups_are_no_peers,
-          chooses_its_source, sends_in_its_class)
+          chooses_its_source, sends_in_its_class, sends_in_its_devices_class)

@@ -42,6 +42,7 @@ static const struct {
     {"mtu=99999", NULL, NULL, 0, "mtu=99999"},
     {"mtu=100", NULL, NULL, 0, "mtu=100"},
     {"vlan=4095", NULL, NULL, 0, "vlan=4095"},
+    {"dscp=64", NULL, NULL, 0, "dscp=64"},
     {"mac=01:00:00:00:00:01", NULL, NULL, 0, "unicast"},
     {"mac=02:00:00:00:00", NULL, NULL, 0, "mac="},
     {"mac=-2:00:00:00:00:01", NULL, NULL, 0, "mac="},
@@ -65,9 +66,11 @@ START_TEST(numbers_are_decimal)
     char err[CONFIG_ERR] = "";
 
     config_device_init(&d);
-    ck_assert_int_eq(config_device_parse(&d, "mtu=02048,vlan=010,addr=10.0.0.1/024", err), 0);
+    ck_assert_int_eq(config_device_parse(&d, "mtu=02048,vlan=010,dscp=026,addr=10.0.0.1/024", err),
+                     0);
     ck_assert_uint_eq(d.mtu, 2048);
     ck_assert_uint_eq(d.vlan, 10);
+    ck_assert_uint_eq(d.dscp, 26);
     ck_assert_uint_eq(d.addr[0].prefix, 24);
 }
 END_TEST

@@ -132,7 +132,7 @@ struct urnic_qp_init_attr {
 struct urnic_ah_attr {
     uint8_t dgid[16];
     uint16_t sgid_index;
-    uint8_t tclass;
+    uint8_t tclass;      /* 0 = as the device is configured (urnicd(8), dscp) */
     uint8_t hop_limit;   /* 0 = 64 */
     uint8_t sl;          /* 0..15; its low 3 bits are the priority in a VLAN's tag */
     uint8_t dmac[6];     /* all 0 = resolve it */
