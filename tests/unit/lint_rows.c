@@ -9,6 +9,12 @@
 
 #include "unit.h"
 
+static struct {
+    const struct row *row;
+    size_t n;
+    const char *file;
+} table;
+
 void lint_check_row(const struct row *row, enum net net)
 {
     static struct run run;
@@ -47,14 +53,18 @@ void lint_check_row(const struct row *row, enum net net)
     ck_assert_msg(!f->why[0] == (f->verdict == LINT_VIOLATION), "%s: %s", row->name, f->why);
 }
 
-void lint_check_row_on_each_net(const struct row *row)
+START_TEST(one_rule_broken)
 {
+    const struct row *row = &table.row[_i];
     for (enum net net = NET_COUNT; net < (row->v4 ? NET_SAME : NETS); net++)
         lint_check_row(row, net);
 }
+END_TEST
 
-void lint_check_mirrored(const struct row *row)
+/* A mirror shows each packet on two interfaces: it is judged once, also one that can't be read. */
+START_TEST(once_for_two_interfaces)
 {
+    const struct row *row = &table.row[_i];
     static struct run run;
     static struct found once, twice;
     struct lint_totals t;
@@ -80,6 +90,7 @@ void lint_check_mirrored(const struct row *row)
         ck_assert_msg(twice.f[i].number == 2 * once.f[i].number - 1, "%s: packet %llu", row->name,
                       (unsigned long long)twice.f[i].number);
 }
+END_TEST
 
 /* Which file of tests has the rows of which rules. */
 static const struct {
@@ -101,7 +112,8 @@ static const char *home_of(const char *rule)
     return NULL;
 }
 
-void lint_check_table(const struct row *rows, size_t n, const char *file)
+/* ... and lint's own table of rules is in order. */
+START_TEST(the_table)
 {
     size_t rules;
     const struct lint_rule *r = lint_rules(&rules);
@@ -110,15 +122,29 @@ void lint_check_table(const struct row *rows, size_t n, const char *file)
         const char *home = home_of(r[i].id);
         ck_assert_msg(home, "no file has rows of %s", r[i].id);
         /* ACK-10 takes two connections: see ack_10_stray. */
-        bool found = !strcmp(r[i].id, "ACK-10") && !strcmp(home, file);
-        for (size_t k = 0; k < n; k++)
-            found |= !strncmp(rows[k].name, r[i].id, len) && rows[k].name[len] == ' ';
-        ck_assert_msg(found == !strcmp(home, file), "%s is broken by %s row", r[i].id,
+        bool found = !strcmp(r[i].id, "ACK-10") && !strcmp(home, table.file);
+        for (size_t k = 0; k < table.n; k++)
+            found |= !strncmp(table.row[k].name, r[i].id, len) && table.row[k].name[len] == ' ';
+        ck_assert_msg(found == !strcmp(home, table.file), "%s is broken by %s row", r[i].id,
                       found ? "another file's" : "no");
         ck_assert_msg(strlen(r[i].sentence) > 10, "%s", r[i].id);
         for (size_t k = 0; k < i; k++)
             ck_assert_str_ne(r[i].id, r[k].id);
     }
+}
+END_TEST
+
+TCase *lint_rows_case(const char *name, const struct row *rows, size_t n, const char *file)
+{
+    TCase *t = tcase_create(name);
+
+    table.row = rows;
+    table.n = n;
+    table.file = file;
+    tcase_add_loop_test(t, one_rule_broken, 0, (int)n);
+    tcase_add_loop_test(t, once_for_two_interfaces, 0, (int)n);
+    tcase_add_test(t, the_table);
+    return t;
 }
 
 void ackreq(struct step *s)

@@ -6,19 +6,17 @@
 #ifndef URNIC_TEST_LINT_ROWS_H
 #define URNIC_TEST_LINT_ROWS_H
 
+#include <check.h>
+
 #include "lint_rig.h"
 
 /* Fails unless just the row's rule is found, where the row says. */
 void lint_check_row(const struct row *row, enum net net);
-/* On each network layer that the row is about. */
-void lint_check_row_on_each_net(const struct row *row);
-
-/* A mirror shows each packet on two interfaces: it is judged once, also one that can't be read. */
-void lint_check_mirrored(const struct row *row);
-
-/* Every rule that belongs into this file of tests has a row in its table, and no other one; and
- * lint's own table of rules is in order. */
-void lint_check_table(const struct row *rows, size_t n, const char *file);
+/* A case with the tests of a table of `n` rows, which must live on: each row on each network layer
+ * that it is about, and mirrored, that is with each packet on two interfaces; and that every rule
+ * that belongs into `file`, the table's, has a row in it, and no other one. One table per program.
+ */
+TCase *lint_rows_case(const char *name, const struct row *rows, size_t n, const char *file);
 
 /* A change that several tables need. */
 change_step ackreq;

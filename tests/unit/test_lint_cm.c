@@ -131,31 +131,10 @@ static const struct row rows[] = {
     {"CM-24 DREQ for another queue pair", steps_cm, 13, .cm = cm_qpn},
 };
 
-START_TEST(one_rule_broken)
-{
-    lint_check_row_on_each_net(&rows[_i]);
-}
-END_TEST
-
-START_TEST(once_for_two_interfaces)
-{
-    lint_check_mirrored(&rows[_i]);
-}
-END_TEST
-
-START_TEST(the_table)
-{
-    lint_check_table(rows, sizeof rows / sizeof *rows, "test_lint_cm.c");
-}
-END_TEST
-
 int main(void)
 {
     Suite *s = suite_create("lint, cm");
-    TCase *t = tcase_create("lint, cm");
-    tcase_add_loop_test(t, one_rule_broken, 0, sizeof rows / sizeof *rows);
-    tcase_add_test(t, the_table);
-    tcase_add_loop_test(t, once_for_two_interfaces, 0, sizeof rows / sizeof *rows);
+    TCase *t = lint_rows_case("lint, cm", rows, sizeof rows / sizeof *rows, "test_lint_cm.c");
     suite_add_tcase(s, t);
     return unit_run(s);
 }

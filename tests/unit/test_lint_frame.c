@@ -451,35 +451,14 @@ START_TEST(wire_19_once)
 }
 END_TEST
 
-START_TEST(one_rule_broken)
-{
-    lint_check_row_on_each_net(&rows[_i]);
-}
-END_TEST
-
-START_TEST(once_for_two_interfaces)
-{
-    lint_check_mirrored(&rows[_i]);
-}
-END_TEST
-
-START_TEST(the_table)
-{
-    lint_check_table(rows, sizeof rows / sizeof *rows, "test_lint_frame.c");
-}
-END_TEST
-
 int main(void)
 {
     Suite *s = suite_create("lint, frame");
-    TCase *t = tcase_create("lint, frame");
-    tcase_add_loop_test(t, one_rule_broken, 0, sizeof rows / sizeof *rows);
+    TCase *t = lint_rows_case("lint, frame", rows, sizeof rows / sizeof *rows, "test_lint_frame.c");
     tcase_add_test(t, hdr_01_habit);
     tcase_add_test(t, key_01_cut);
     tcase_add_loop_test(t, key_01_anew, 0, 11);
     tcase_add_test(t, wire_19_once);
-    tcase_add_test(t, the_table);
-    tcase_add_loop_test(t, once_for_two_interfaces, 0, sizeof rows / sizeof *rows);
     suite_add_tcase(s, t);
     return unit_run(s);
 }

@@ -252,31 +252,11 @@ static const struct row rows[] = {
     {"UC-07 LAST without FIRST", steps_uc, 4, .step = uc_last},
 };
 
-START_TEST(one_rule_broken)
-{
-    lint_check_row_on_each_net(&rows[_i]);
-}
-END_TEST
-
-START_TEST(once_for_two_interfaces)
-{
-    lint_check_mirrored(&rows[_i]);
-}
-END_TEST
-
-START_TEST(the_table)
-{
-    lint_check_table(rows, sizeof rows / sizeof *rows, "test_lint_request.c");
-}
-END_TEST
-
 int main(void)
 {
     Suite *s = suite_create("lint, request");
-    TCase *t = tcase_create("lint, request");
-    tcase_add_loop_test(t, one_rule_broken, 0, sizeof rows / sizeof *rows);
-    tcase_add_test(t, the_table);
-    tcase_add_loop_test(t, once_for_two_interfaces, 0, sizeof rows / sizeof *rows);
+    TCase *t =
+        lint_rows_case("lint, request", rows, sizeof rows / sizeof *rows, "test_lint_request.c");
     suite_add_tcase(s, t);
     return unit_run(s);
 }

@@ -565,35 +565,15 @@ START_TEST(ack_10_stray)
 }
 END_TEST
 
-START_TEST(one_rule_broken)
-{
-    lint_check_row_on_each_net(&rows[_i]);
-}
-END_TEST
-
-START_TEST(once_for_two_interfaces)
-{
-    lint_check_mirrored(&rows[_i]);
-}
-END_TEST
-
-START_TEST(the_table)
-{
-    lint_check_table(rows, sizeof rows / sizeof *rows, "test_lint_response.c");
-}
-END_TEST
-
 int main(void)
 {
     Suite *s = suite_create("lint, response");
-    TCase *t = tcase_create("lint, response");
-    tcase_add_loop_test(t, one_rule_broken, 0, sizeof rows / sizeof *rows);
+    TCase *t =
+        lint_rows_case("lint, response", rows, sizeof rows / sizeof *rows, "test_lint_response.c");
     tcase_add_loop_test(t, ack_11_goes_on, 0, 2);
     tcase_add_test(t, atm_08_cut);
     tcase_add_test(t, rd_05_many_open);
     tcase_add_loop_test(t, ack_10_stray, 0, 4);
-    tcase_add_test(t, the_table);
-    tcase_add_loop_test(t, once_for_two_interfaces, 0, sizeof rows / sizeof *rows);
     suite_add_tcase(s, t);
     return unit_run(s);
 }
