@@ -19,11 +19,6 @@
 
 #define FLOW_LABEL_MAX 0xFFFFFu /* 20 bits (SEC-25) */
 
-uint8_t device_tclass(const struct device *d, uint8_t wanted)
-{
-    return wanted ? wanted : (uint8_t)(d->conf->dscp << 2);
-}
-
 int av_from_ipc(const struct device *d, const struct ipc_av *in, struct engine_av *out)
 {
     const struct gid_entry *gid = gid_at(&d->gids, in->sgid_index);

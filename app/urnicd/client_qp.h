@@ -16,9 +16,6 @@ struct client;
 struct client_qp;
 struct device;
 
-/* The traffic class of who wants this one: with 0 the device's (WIRE-13). */
-uint8_t device_tclass(const struct device *d, uint8_t wanted);
-
 /* A client's address vector as the engine's. -EINVAL: no such local address, or one of another
  * family than where it shall go. */
 int av_from_ipc(const struct device *d, const struct ipc_av *in, struct engine_av *out);

@@ -33,8 +33,8 @@ struct cmgr {
 
 /* Has the channel of this id room for another event? If not, one is lost that it is asked for. */
 bool cmid_hears(const struct cm_id *id);
-/* An event for the client of this id (cmid_channel.c). */
-void cmid_event(struct cm_id *id, const struct ipc_cm_event *ev);
+/* An event for the client of this id (cmid_channel.c). False: it is lost, and counted as such. */
+bool cmid_event(struct cm_id *id, const struct ipc_cm_event *ev);
 /* Something happened to a connection: tell its client (cmid_news.c). */
 void cmgr_on_event(struct cmgr *m, const struct cm_event *ev, uint64_t now);
 /* A connection that the id's user has taken a place for (SHARE_CONN). It outlives ids: so does the

@@ -87,23 +87,24 @@ bool cmid_hears(const struct cm_id *id)
 }
 
 /* Events of one channel keep their order. */
-void cmid_event(struct cm_id *id, const struct ipc_cm_event *ev)
+bool cmid_event(struct cm_id *id, const struct ipc_cm_event *ev)
 {
     struct cm_channel *ch = id->channel;
 
     channel_owed(ch);
     if (!ch->first && channel_send(ch, ev)) {
         id->events++;
-        return;
+        return true;
     }
     struct cm_owed *o = ch->owed < CMID_OWED_MAX ? malloc(sizeof(*o)) : NULL;
     if (!o) {
         cmid_lost(id);
-        return;
+        return false;
     }
     id->events++;
     *o = (struct cm_owed){.ev = *ev};
     *ch->last = o;
     ch->last = &o->next;
     ch->owed++;
+    return true;
 }

@@ -76,9 +76,10 @@ static void cmid_on_request(struct cmgr *m, const struct cm_event *ev, uint64_t 
     id->dst = out.dst;
     /* Ask for the neighbour now: by the time the client accepts, its MAC is known. */
     neigh_lookup(m->device->neigh, &ev->remote, id->dmac, now);
-    cmid_event(id, &out);
-    id->events--; /* it is counted at the id that its ref names */
-    listener->events++;
+    if (cmid_event(id, &out)) {
+        id->events--; /* it is counted at the id that its ref names */
+        listener->events++;
+    }
 }
 
 static void cmid_datagram_service(struct cm_id *id, const struct cm_event *ev)

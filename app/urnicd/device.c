@@ -356,3 +356,8 @@ void device_service(struct device *d, uint64_t now)
     neigh_service(d->neigh, now);
     cmgr_service(d->cm);
 }
+
+uint8_t device_tclass(const struct device *d, uint8_t wanted)
+{
+    return wanted ? wanted : (uint8_t)(d->conf->dscp << 2);
+}

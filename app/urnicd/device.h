@@ -84,6 +84,9 @@ int device_open(struct device **out, const struct config_device *conf, unsigned 
 /* The worker doesn't run any more, and no context is open on it. */
 void device_close(struct device *d);
 
+/* The traffic class of who wants this one: with 0 the device's (WIRE-13). */
+uint8_t device_tclass(const struct device *d, uint8_t wanted);
+
 /* One round on the worker: what has come, what is due, what there is to send. They return how much
  * there was to do (0 = idle). */
 unsigned device_rx(struct device *d, uint64_t now);
