@@ -315,7 +315,8 @@ struct ipc_comp_event {
     uint32_t zero;
 };
 
-/* On the context's async socket. */
+/* On the context's async socket. When it is full the daemon keeps some thousands, but none of an
+ * object that is destroyed meanwhile: a client's QPs, CQs and SRQs need refs that all differ. */
 struct ipc_async {
     uint32_t event; /* verbs' numbers */
     uint32_t ref;   /* of the QP, CQ or SRQ; the port number for port events */
