@@ -69,7 +69,13 @@ static int load(struct job *j)
 static int load_points(struct job *j)
 {
     char err[512];
-    if (!j->points_file || !sim_points_read(&j->points, j->points_file, err, sizeof err))
+    if (!j->points_file)
+        return CLI_OK;
+    if (!j->plot) {
+        cli_error("--points %s: they are drawn with --plot FILE.svg", j->points_file);
+        return CLI_USAGE;
+    }
+    if (!sim_points_read(&j->points, j->points_file, err, sizeof err))
         return CLI_OK;
     cli_error("--points: %s", err);
     return CLI_USAGE;
@@ -161,6 +167,27 @@ static void run(struct job *j, struct sim *sim, double *wall)
     draw(&b, sim, true);
 }
 
+static const char *no_curve(const struct sim *sim, unsigned drawn)
+{
+    if (!sim->s->sample)
+        return "there are curves only with `sample`";
+    if (sim->total.n == 0)
+        return "the run ended before its first sample";
+    return drawn == 0 ? "more than 16 simulated flows have no curves of their own"
+                      : "no more are simulated";
+}
+
+/* Measured rates that found no curve to lie over: whoever looks at the picture shall know. */
+static int missed_points(const struct job *j, const struct sim *sim)
+{
+    unsigned drawn = sim_out_points_drawn(sim, &j->points);
+    if (drawn == j->points.flows)
+        return CLI_OK;
+    cli_error("--points %s: the rates of %u of its %u flows are drawn: %s", j->points_file, drawn,
+              j->points.flows, no_curve(sim, drawn));
+    return CLI_FAIL;
+}
+
 static int plot(const struct job *j, struct sim *sim, uint32_t point)
 {
     char name[4096];
@@ -174,7 +201,7 @@ static int plot(const struct job *j, struct sim *sim, uint32_t point)
                   name);
     else if (rc)
         cli_error("%s: %s", name, strerror(-rc));
-    return rc ? CLI_FAIL : CLI_OK;
+    return rc ? CLI_FAIL : missed_points(j, sim);
 }
 
 static int one(struct job *j, const struct sim_scenario *s, uint32_t point, FILE *out)

@@ -194,6 +194,8 @@ void sim_out_json(FILE *f, struct sim *sim, const char *scenario, uint32_t point
 /* ---- plots ---- */
 
 #define PANELS 7u
+/* With more flows than this the panel of rates has their sum alone. */
+#define CURVES SIM_POINT_FLOWS
 
 struct page {
     struct plot_panel panel[PANELS];
@@ -223,11 +225,22 @@ static struct plot_panel *add_panel(struct page *p, const char *title, const cha
     return q;
 }
 
-/* The first lines of the panel are the simulated flows. */
-static void add_points(struct plot_panel *q, struct plot_line *l, const struct sim_points *points)
+static uint32_t curves(const struct sim *sim)
 {
-    size_t flows = q->nlines;
-    for (unsigned i = 0; i < points->flows && i < flows; i++)
+    return sim->total.n && sim->flows.n <= CURVES ? sim->nrates : 0;
+}
+
+unsigned sim_out_points_drawn(const struct sim *sim, const struct sim_points *points)
+{
+    uint32_t n = curves(sim);
+    return points->flows < n ? points->flows : n;
+}
+
+/* The first lines of the panel are the simulated flows. */
+static void add_points(struct plot_panel *q, struct plot_line *l, const struct sim_points *points,
+                       unsigned n)
+{
+    for (unsigned i = 0; i < n; i++)
         l[q->nlines++] = (struct plot_line){.name = i ? NULL : "measured",
                                             .like = &l[i],
                                             .x = points->t_ms,
@@ -281,10 +294,10 @@ static void fill(struct page *p, const struct sim *sim, const struct sim_points 
     if (sim->total.n) {
         struct plot_panel *q = add_panel(p, title, "time, ms", "goodput, Gb/s");
         struct plot_line *l = p->line[p->n - 1];
-        for (uint32_t i = 0; i < sim->nrates && sim->flows.n <= 16; i++)
+        for (uint32_t i = 0; i < curves(sim); i++)
             l[q->nlines++] = line_of(p, &sim->rate[i], 1);
         if (points)
-            add_points(q, l, points);
+            add_points(q, l, points, sim_out_points_drawn(sim, points));
         if (!q->nlines)
             l[q->nlines++] = line_of(p, &sim->total, 1);
         add_curves(p, sim);

@@ -21,6 +21,9 @@ void sim_out_point(FILE *f, const struct sim_scenario *s, uint32_t point);
  * times and slowdown by size; what the run has of them. Rates in `points` (NULL = none) are drawn
  * as dots over those of the same flow. 0 or -errno; -ENODATA: the run has nothing of them. */
 int sim_out_plot(const char *path, struct sim *sim, const struct sim_points *points);
+/* Of how many flows in `points` sim_out_plot draws the rates: those that have a curve to lie over.
+ */
+unsigned sim_out_points_drawn(const struct sim *sim, const struct sim_points *points);
 /* A few lines: the figures that say something, and which expectations hold. */
 void sim_out_summary(FILE *f, struct sim *sim);
 /* How many expectations don't hold. */

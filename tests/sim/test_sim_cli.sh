@@ -287,6 +287,22 @@ points '' 'bad.jsonl: no sample'
 points '{"type":"run"}\n{"type":"sample"}\n' 'bad.jsonl:2: t_us: not a number'
 points '{"type":"sample","t_us":1,"gbps":7}\n' 'bad.jsonl:1: gbps: not an array'
 points '[1,2\n' 'bad.jsonl:1:'
+undrawn() { # rates measured, flows simulated, what stderr must say
+    printf '{"type":"sample","t_us":1000,"gbps":[%s]}\n' "$1" >"$tmp/few.jsonl"
+    printf 'duration 3ms\n%s\ntopology dumbbell hosts=20 rate=1G\n' "$4" >"$tmp/few.sim"
+    for i in $(seq "$2"); do printf 'flow from=%s to=20 size=9K\n' $((i - 1)); done >>"$tmp/few.sim"
+    rc=0
+    "$urnic" sim -q "$tmp/few.sim" --points "$tmp/few.jsonl" -p "$tmp/few.svg" 2>"$tmp/err" || rc=$?
+    [ $rc = "$5" ] && { [ -z "$3" ] || grep -qF -- "$3" "$tmp/err"; } || { cat "$tmp/err"; fail "points: $*"; }
+}
+undrawn 1,2 2 '' 'sample 10us' 0
+undrawn 1,2,3 2 'few.jsonl: the rates of 2 of its 3 flows are drawn: no more are' 'sample 10us' 1
+undrawn 1,2 17 'the rates of 0 of its 2 flows are drawn: more than 16' 'sample 10us' 1
+undrawn 1,2 2 'drawn: the run ended before its first sample' 'sample 1ms' 1
+undrawn 1,2 17 'the rates of 0 of its 2 flows are drawn: there are curves only' '' 1
+rc=0
+"$urnic" sim -q "$tmp/few.sim" --points "$tmp/few.jsonl" 2>"$tmp/err" || rc=$?
+[ $rc = 2 ] && grep -q 'drawn with --plot' "$tmp/err" || fail "--points without --plot"
 set +e
 "$urnic" sim -q "$scenarios/two-flows.sim" --set colour=red 2>/dev/null
 [ $? = 2 ] || fail "a variable that the scenario lacks is not refused"
