@@ -123,6 +123,14 @@ bool lint_ack_02(struct lint_ctx *c)
     return lint_seen(c, "syndrome 0x%02x", c->p.syndrome);
 }
 
+/* Has a request with the PSN of this answer been seen since? Then it may have been sent before it,
+ * where the order of packets changes. */
+static bool came_since(const struct lint_flow *q, const struct lint_wait *w)
+{
+    const struct lint_rec *r = lint_rec_at(q, w->psn);
+    return r && (r->flags & LINT_R_SEEN) && r->number > w->number;
+}
+
 /* An answer to a PSN that was never seen: what followed decides. */
 static bool judge_beyond(struct lint_ctx *c)
 {
@@ -139,7 +147,8 @@ static bool judge_beyond(struct lint_ctx *c)
     if (c->outcome == LINT_OPEN)
         return lint_doubt(c, LINT_UNDECIDABLE, "the request may not have been captured");
     lint_seen(c, "PSN 0x%x; later packets are answered with earlier PSNs", c->wait->psn);
-    c->order_matters = !(wire_opcodes[c->wait->opcode].flags & WIRE_F_ACK);
+    c->order_matters =
+        !(wire_opcodes[c->wait->opcode].flags & WIRE_F_ACK) || came_since(q, c->wait);
     if (!q->start_known && !q->from_start && q->requests_beyond < LINT_SETTLED)
         return lint_doubt(c, LINT_UNDECIDABLE, "it may have been sent before the capture began");
     return true;

@@ -525,6 +525,33 @@ START_TEST(ack_05_not_captured)
 }
 END_TEST
 
+/* "ACK-05: where packets change places an ACK may be seen before its request, and be no lie; it is
+ * one where they don't" */
+START_TEST(ack_05_before_its_request)
+{
+    static const struct step steps[] = {
+        SEND(100, 64), ACK(100, 1), SEND(102, 64), SEND(101, 64), ACK(101, 2), ACK(102, 3),
+        SEND(103, 64), ACK(105, 6), SEND(105, 64), SEND(104, 64), ACK(104, 5), ACK(103, 4),
+        SEND(106, 64), ACK(106, 7), END};
+    static const struct step ordered[] = {
+        SEND(100, 64), ACK(100, 1),   SEND(101, 64), ACK(101, 2), SEND(102, 64), ACK(104, 5),
+        SEND(103, 64), SEND(104, 64), ACK(103, 4),   ACK(104, 5), END};
+    static struct run run;
+    static struct found found;
+    struct lint_totals t;
+    for (enum net net = NET_SAME; net < NETS; net++) {
+        build(&run, &(struct row){"ACK-05", steps, LATER}, net);
+        judge(&run, &found, &t);
+        for (unsigned i = 0; i < found.n; i++)
+            ck_assert_msg(found.f[i].verdict != LINT_VIOLATION, "%s: %s: %s", nets[net],
+                          found.f[i].rule->id, found.f[i].dump);
+        build(&run, &(struct row){"ACK-05", ordered, LATER}, net);
+        judge(&run, &found, &t);
+        ck_assert_msg(t.findings[LINT_VIOLATION], "%s", nets[net]);
+    }
+}
+END_TEST
+
 /* "ACK-05: the ACK of a SEND before a READ that wasn't captured doesn't show that the READ's answer
  * was made up: no ACK has the PSN of a READ" */
 START_TEST(ack_05_a_read_not_captured)
@@ -788,6 +815,7 @@ int main(void)
     tcase_add_loop_test(t, one_connection, 0, 4);
     tcase_add_loop_test(t, the_capture_misses_one, 0, sizeof good / sizeof *good);
     tcase_add_test(t, ack_05_not_captured);
+    tcase_add_test(t, ack_05_before_its_request);
     tcase_add_test(t, ack_05_a_read_not_captured);
     tcase_add_test(t, ack_08_came_in_between);
     tcase_add_test(t, begun_amid_another_protocol);
