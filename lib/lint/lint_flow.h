@@ -221,6 +221,7 @@ struct lint_counted {
 struct lint_highest {
     bool on;
     uint16_t ip_id;
+    uint32_t epoch;
     struct lint_head *head;
 };
 

@@ -265,6 +265,10 @@ static void watch_highest(struct lint_ctx *c, const struct count *n)
     bool ordered = lint_id_counts(c->f, &c->p);
     if (!less || !first || !counts_least(c, n) || !comparable(c, q->highest.head))
         return;
+    if (q->highest.epoch != q->epoch && c->p.msn == n->low) {
+        q->highest.on = false; /* it begins at 0 behind a gap: of another queue pair */
+        return;
+    }
     bool waits = q->ahead.on && q->ahead.number == q->highest.head->number;
     if (ordered ? (int16_t)(c->p.ip_id - q->highest.ip_id) <= 0 : waits || lint_disorder(q))
         return;
@@ -285,6 +289,7 @@ static void highest_on(struct lint_ctx *c)
         return;
     keep_head(c, &q->highest.head);
     q->highest.on = q->highest.head != NULL;
+    q->highest.epoch = q->epoch;
     q->highest.ip_id = c->p.ip_id;
 }
 

@@ -169,6 +169,25 @@ static const struct step lives[] = {
     ACK(102, 2),
     END};
 
+/* ... from a PSN that might be behind a gap, */
+static const struct step lives_ahead[] = {SEND(100, 64),
+                                          ACK(100, 1),
+                                          SEND(101, 64),
+                                          ACK(101, 2),
+                                          SEND(102, 64),
+                                          ACK(102, 3),
+                                          SEND(103, 64),
+                                          ACK(103, 4),
+                                          SEND(104, 64),
+                                          ACK(104, 5),
+                                          LATER_SEND(900, 64),
+                                          ACK(900, 1),
+                                          SEND(901, 64),
+                                          ACK(901, 2),
+                                          SEND(902, 64),
+                                          ACK(902, 3),
+                                          END};
+
 /* ... while much was on its way, */
 static const struct step lives_killed[] = {
     SEND(100, 64),
@@ -406,6 +425,7 @@ static const struct row good[] = {
     {"reread, the first answers late (RD-10)", reread_late, LATER},
     {"copied", copied, LATER},
     {"lives", lives, LATER},
+    {"lives, ahead (ACK-11)", lives_ahead, LATER},
     {"lives, killed", lives_killed, LATER},
     {"lives, refused", lives_refused, LATER},
     {"dead", steps_dead, LATER},
@@ -530,12 +550,20 @@ END_TEST
 START_TEST(ack_05_before_its_request)
 {
     static const struct step steps[] = {
-        SEND(100, 64), ACK(100, 1), SEND(102, 64), SEND(101, 64), ACK(101, 2), ACK(102, 3),
-        SEND(103, 64), ACK(105, 6), SEND(105, 64), SEND(104, 64), ACK(104, 5), ACK(103, 4),
-        SEND(106, 64), ACK(106, 7), END};
-    static const struct step ordered[] = {
-        SEND(100, 64), ACK(100, 1),   SEND(101, 64), ACK(101, 2), SEND(102, 64), ACK(104, 5),
-        SEND(103, 64), SEND(104, 64), ACK(103, 4),   ACK(104, 5), END};
+        SEND(100, 64), ACK(100, 1),   SEND(102, 64), SEND(101, 64), ACK(101, 2),
+        ACK(102, 3),   SEND(103, 64), ACK(105, 6),   SEND(105, 64), SEND(104, 64),
+        ACK(104, 5),   ACK(103, 4),   SEND(106, 64), ACK(106, 7),   END};
+    static const struct step ordered[] = {SEND(100, 64),
+                                          ACK(100, 1),
+                                          SEND(101, 64),
+                                          ACK(101, 2),
+                                          SEND(102, 64),
+                                          ACK(104, 5),
+                                          SEND(103, 64),
+                                          SEND(104, 64),
+                                          ACK(103, 4),
+                                          ACK(104, 5),
+                                          END};
     static struct run run;
     static struct found found;
     struct lint_totals t;
