@@ -260,7 +260,7 @@ static int req_cm_query(struct request *r)
     const struct device *d = r->device;
     struct wire_addr local;
 
-    if (!id)
+    if (!id || id->src.port == 0) /* as long as it has no address it has no port */
         return -EINVAL;
     out->src = id->src;
     out->dst = id->dst;

@@ -479,6 +479,31 @@ START_TEST(listens_unbound)
 }
 END_TEST
 
+/* CM-35: an id that the daemon knows of for another reason than its address has none to tell. */
+START_TEST(tells_no_address)
+{
+    const struct sockaddr_in elsewhere = {.sin_family = AF_INET,
+                                          .sin_addr.s_addr = htonl(0x0A000063)};
+    struct urnic_cm_id *id;
+    uint16_t port = 0;
+
+    up_with_listener();
+    end_qp(&a, URNIC_QPT_RC);
+    ck_assert_int_eq(urnic_create_id(ca, URNIC_PS_TCP, NULL, &id), 0);
+    ck_assert_int_eq(urnic_id_addr(id, NULL, &port, NULL, NULL), -EINVAL);
+    ck_assert_int_eq(urnic_bind_addr(id, (const struct sockaddr *)&elsewhere), -EADDRNOTAVAIL);
+    ck_assert_int_eq(urnic_id_addr(id, NULL, &port, NULL, NULL), -EINVAL);
+    ck_assert_int_eq(urnic_id_set_qp(id, a.qp), 0);
+    ck_assert_int_eq(urnic_id_addr(id, NULL, &port, NULL, NULL), -EINVAL);
+    ck_assert_int_eq(urnic_bind_addr(id, NULL), 0);
+    ck_assert_int_eq(urnic_id_addr(id, NULL, &port, NULL, NULL), 0);
+    ck_assert_uint_ne(port, 0);
+    ck_assert_int_eq(urnic_destroy_ep(id), 0);
+    a.qp = NULL;
+    down_with_listener();
+}
+END_TEST
+
 static int said; /* by `prepare` */
 
 static int prepare_in_vain(void *arg, struct urnic_qp *qp)
@@ -638,6 +663,7 @@ int main(void)
     tcase_add_test(t, leaves_groups_with_its_id);
     tcase_add_test(t, rejection_flushes);
     tcase_add_test(t, listens_unbound);
+    tcase_add_test(t, tells_no_address);
     tcase_add_test(t, stays_reset);
     tcase_add_test(t, prepares_in_vain);
     tcase_add_test(t, hung_up_by_itself);
