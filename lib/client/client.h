@@ -16,6 +16,7 @@
 #ifndef URNIC_CLIENT_H
 #define URNIC_CLIENT_H
 
+#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -290,11 +291,18 @@ static inline bool client_dead(struct urnic_context *ctx)
     return atomic_load_explicit(&ctx->conn.dead, memory_order_relaxed);
 }
 
-/* Destroy an object of the daemon; when the daemon is dead, it is destroyed already. */
+/* How a request to destroy something went; when the daemon is dead, it is destroyed already. But a
+ * child destroys nothing of its parent's: the queues that its own half names aren't mapped there.
+ */
+static inline int client_destroyed(struct urnic_context *ctx, int err)
+{
+    return err < 0 && err != -EPERM && client_dead(ctx) ? 0 : err;
+}
+
+/* Destroy an object of the daemon. */
 static inline int client_destroy(struct urnic_context *ctx, enum ipc_type type, uint32_t handle)
 {
-    int err = client_conn_handle(&ctx->conn, type, handle);
-    return err < 0 && client_dead(ctx) ? 0 : err;
+    return client_destroyed(ctx, client_conn_handle(&ctx->conn, type, handle));
 }
 
 /* Close fds[from..n). */

@@ -306,8 +306,8 @@ int urnic_query_qp(struct urnic_qp *qp, struct urnic_qp_attr *a)
 int client_qp_destroy(struct urnic_qp *qp, uint32_t cm_id)
 {
     struct ipc_qp_destroy req = {.hdr.type = IPC_QP_DESTROY, .qp = qp->handle, .cm_id = cm_id};
-    int err = client_tell(qp->ctx, &req, sizeof(req));
-    if (err < 0 && !client_dead(qp->ctx))
+    int err = client_destroyed(qp->ctx, client_tell(qp->ctx, &req, sizeof(req)));
+    if (err < 0)
         return err;
     client_cq_purge(qp->send_cq, qp);
     if (qp->recv_cq != qp->send_cq)
@@ -479,6 +479,8 @@ int urnic_create_ah_from_wc(struct urnic_pd *pd, const struct urnic_wc *wc, cons
 
 int urnic_destroy_ah(struct urnic_ah *ah)
 {
+    if (client_forked(ah->ctx)) /* the daemon, which would be asked of others, knows of none */
+        return -EPERM;
     client_count(ah->ctx, -1);
     free(ah);
     return 0;

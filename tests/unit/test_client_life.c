@@ -394,6 +394,88 @@ START_TEST(shm_07_fork)
 }
 END_TEST
 
+/* A child that asks for things, and destroys what its parent has, by all calls that do. */
+static bool child_is_refused(struct setup *s, struct urnic_srq *srq, struct urnic_ah *ah)
+{
+    struct urnic_srq_attr srq_attr = {.max_wr = 1, .max_sge = 1};
+    struct urnic_qp_attr attr = {.qp_state = URNIC_QPS_ERR};
+    struct urnic_qp_init_attr init = {.send_cq = s->cq, .recv_cq = s->cq, .qp_type = URNIC_QPT_RC};
+    struct urnic_ah_attr ah_attr = {.dgid = {0xfd}};
+    struct urnic_device_attr device;
+    struct urnic_channel *channel;
+    struct urnic_gid gid;
+    struct urnic_srq *new_srq;
+    struct urnic_mw *new_mw;
+    struct urnic_ah *new_ah;
+    struct urnic_mr *mr;
+    struct urnic_cq *cq;
+    struct urnic_qp *qp;
+    struct urnic_pd *pd;
+    void *mem;
+    const int said[] = {
+        urnic_query_device(s->ctx, &device),
+        urnic_query_gid(s->ctx, 0, &gid),
+        urnic_alloc_pd(s->ctx, &pd),
+        urnic_alloc(s->ctx, 4096, &mem),
+        urnic_reg_mr(s->pd, s->mem, 4096, 0, &mr),
+        urnic_alloc_mw(s->pd, 1, &new_mw),
+        urnic_create_channel(s->ctx, &channel),
+        urnic_create_cq(s->ctx, 1, NULL, NULL, &cq),
+        urnic_modify_cq(s->cq, 1, 1),
+        urnic_create_srq(s->pd, &srq_attr, NULL, &new_srq),
+        urnic_create_qp(s->pd, &init, &qp),
+        urnic_modify_qp(s->qp, &attr, URNIC_QP_STATE),
+        urnic_query_qp(s->qp, &attr),
+        urnic_create_ah(s->pd, &ah_attr, &new_ah),
+        urnic_destroy_ah(ah),
+        urnic_destroy_qp(s->qp),
+        urnic_destroy_srq(srq),
+        urnic_destroy_cq(s->cq),
+        urnic_destroy_channel(s->channel),
+        urnic_dereg_mr(s->mr),
+        urnic_free(s->ctx, s->mem),
+        urnic_dealloc_pd(s->pd),
+        urnic_close(s->ctx),
+    };
+    for (size_t i = 0; i < sizeof(said) / sizeof(said[0]); i++)
+        if (said[i] != -EPERM)
+            return false;
+    return true;
+}
+
+static void let_child_be_refused(struct setup *s, struct urnic_srq *srq, struct urnic_ah *ah)
+{
+    int status;
+    pid_t child = fork();
+    if (child == 0)
+        _exit(child_is_refused(s, srq, ah) ? 0 : 1);
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+START_TEST(shm_07_fork_from_a_daemon_that_died)
+{
+    /* SHM-07 with the daemon gone destroying needs nobody's answer: a child is refused all the
+     * same, since it has no queues to clean up */
+    struct setup s = setup_start(8);
+    struct urnic_srq_attr srq_attr = {.max_wr = 1, .max_sge = 1};
+    struct urnic_ah_attr ah_attr = {.dgid = {0xfd}};
+    struct urnic_async_event event;
+    struct urnic_srq *srq;
+    struct urnic_ah *ah;
+    OK(urnic_create_srq(s.pd, &srq_attr, NULL, &srq));
+    OK(urnic_create_ah(s.pd, &ah_attr, &ah));
+    let_child_be_refused(&s, srq, ah);
+    atomic_store(&fake_knobs(s.fake)->kill, true);
+    OK(urnic_get_async_event(s.ctx, &event));
+    ck_assert_int_eq(event.type, URNIC_EVENT_DEVICE_FATAL);
+    let_child_be_refused(&s, srq, ah);
+    OK(urnic_destroy_ah(ah));
+    OK(urnic_destroy_srq(srq));
+    setup_end(&s);
+}
+END_TEST
+
 /* What the application gave with an object comes back, and how large it became is told. */
 START_TEST(objects_and_their_contexts)
 {
@@ -532,5 +614,6 @@ UNIT_MAIN("client life", shm_07_no_daemon, shm_09_devices_and_memory, shm_01_new
           evt_03_so_does_that_of_a_completion_queue, evt_03_unread_events_go_with_their_object,
           cq_06_unread_events_go_with_their_queue, evt_04_events_were_lost,
           qp_14_a_number_is_not_given_twice, evt_01_daemon_dies, evt_01_polling_alone_notices_death,
-          shm_07_silent_daemon, shm_07_fork, objects_and_their_contexts, ud_05_address_handles,
-          ud_02_datagram_too_long, cq_02_names, shm_01_frozen_structs)
+          shm_07_silent_daemon, shm_07_fork, shm_07_fork_from_a_daemon_that_died,
+          objects_and_their_contexts, ud_05_address_handles, ud_02_datagram_too_long, cq_02_names,
+          shm_01_frozen_structs)
