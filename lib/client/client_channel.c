@@ -78,6 +78,8 @@ bool client_inbox_drop(struct urnic_context *ctx, struct client_inbox *in, void 
                        client_stale stale)
 {
     bool dropped = false;
+    if (client_forked(ctx)) /* what the child doesn't know of, its parent may have made since */
+        return false;
     pthread_mutex_lock(&ctx->lock);
     in->suspect = true;
     if (in->readers == 0) { /* nobody takes another message between the two calls */

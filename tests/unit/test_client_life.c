@@ -476,6 +476,40 @@ START_TEST(shm_07_fork_from_a_daemon_that_died)
 }
 END_TEST
 
+START_TEST(evt_03_a_child_leaves_events_to_its_parent)
+{
+    /* EVT-03 an event about what the parent has made since is not stale, though the child that
+     * fails to make something doesn't know of whom it tells */
+    struct setup s = setup_start(8);
+    struct urnic_async_event event;
+    struct urnic_cq *cq;
+    struct urnic_qp *qp;
+    int go[2], status;
+    char octet = 0;
+    fcntl(urnic_async_fd(s.ctx), F_SETFL, O_NONBLOCK);
+    OK(pipe(go));
+    pid_t child = fork();
+    if (child == 0) {
+        bool told = read(go[0], &octet, 1) == 1;
+        _exit(told && urnic_create_cq(s.ctx, 1, NULL, NULL, &cq) == -EPERM ? 0 : 1);
+    }
+    qp = setup_qp(&s, NULL, 8, 0);
+    atomic_store(&fake_knobs(s.fake)->async, 1 + URNIC_EVENT_COMM_EST);
+    while (!readable(urnic_async_fd(s.ctx)))
+        ;
+    ck_assert_int_eq(write(go[1], &octet, 1), 1);
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    OK(urnic_get_async_event(s.ctx, &event));
+    ck_assert_ptr_eq(event.qp, qp);
+    urnic_ack_async_event(&event);
+    close(go[0]);
+    close(go[1]);
+    OK(urnic_destroy_qp(qp));
+    setup_end(&s);
+}
+END_TEST
+
 /* What the application gave with an object comes back, and how large it became is told. */
 START_TEST(objects_and_their_contexts)
 {
@@ -615,5 +649,5 @@ UNIT_MAIN("client life", shm_07_no_daemon, shm_09_devices_and_memory, shm_01_new
           cq_06_unread_events_go_with_their_queue, evt_04_events_were_lost,
           qp_14_a_number_is_not_given_twice, evt_01_daemon_dies, evt_01_polling_alone_notices_death,
           shm_07_silent_daemon, shm_07_fork, shm_07_fork_from_a_daemon_that_died,
-          objects_and_their_contexts, ud_05_address_handles, ud_02_datagram_too_long, cq_02_names,
-          shm_01_frozen_structs)
+          evt_03_a_child_leaves_events_to_its_parent, objects_and_their_contexts,
+          ud_05_address_handles, ud_02_datagram_too_long, cq_02_names, shm_01_frozen_structs)
