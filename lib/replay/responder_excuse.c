@@ -5,10 +5,11 @@
  */
 #include "as_responder.h"
 
-#define LATE     64u  /* packets in which a delayed one comes */
-#define MISSED   256u /* packets that are put in order for one answer */
-#define STEPS    4u   /* requests before one whose IP identifications count, then, */
-#define STEP_MAX 64u  /* from one to the next by less than this */
+#define LATE     64u      /* packets in which a delayed one comes */
+#define MISSED   256u     /* packets that are put in order for one answer */
+#define STEPS    4u       /* requests before one whose IP identifications count, then, */
+#define STEP_MAX 64u      /* from one to the next by less than this */
+#define TIME_OUT 1000000u /* ns: sooner nobody sends again what he has no answer to */
 
 /* Has the responder refused what this NAK asks for, for want of a receive, between `from` and the
  * NAK and said nothing else of it since? */
@@ -52,18 +53,29 @@ static uint32_t never_shown(const struct responder *r, const struct packet *p, u
     return end;
 }
 
+/* Was this packet, whose answer `p` was seen before it, sent again after a time-out? Not if it
+ * comes sooner, or has the number behind that of `last`, the one before the answer. */
+static bool sent_late(const struct packet *p, const struct packet *last, const struct packet *q)
+{
+    return q->kept->ns >= p->kept->ns + TIME_OUT &&
+           !(last && q->ipv4 && (uint16_t)(q->ip_id - last->ip_id) == 1);
+}
+
 /* Has the requester sent what the capture hasn't shown before this answer? What comes later for the
  * first time may not have been sent before; but if what was sent behind it was seen before, it has,
- * and may have if the requester went back before that. Nobody guesses the answer to a READ. */
+ * and may have if the requester went back before that, or waited. Nobody guesses the answer to a
+ * READ. */
 static bool missed(const struct responder *r, const struct packet *p, uint32_t wanted)
 {
     bool ack = packet_flags(p) & WIRE_F_ACK, before = false, back = false;
+    const struct packet *last = NULL;
     const struct packet *end = ack ? r->d->packet + r->d->packets : p;
     for (const struct packet *q = r->d->packet; q < end; q++) {
         if (!packet_asks(r->d, q))
             continue;
         if (q->psn == wanted)
-            return q > p && (before || back);
+            return q > p && (before || back || sent_late(p, last, q));
+        last = q < p ? q : last;
         before = before || wire_psn_diff(q->psn, wanted) > 0;
         back = back || (q > p && wire_psn_diff(q->psn, wanted) < 0);
     }

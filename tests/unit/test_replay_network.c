@@ -30,6 +30,8 @@ static const struct row rows[] = {
      {SEND(10), ACK(10), READ(11, 3 * MTU), SECOND_READ(FIRST, 11), SECOND_READ(MIDDLE, 12),
       SECOND_READ(LAST, 13), ACK_14, AGAIN(14), ACK_14, END},
      1},
+    {"acknowledged, missed, and sent again after a time-out: the ACK was lost",
+     {SEND(10), ACK(10), ACK(11), AFTER(4000, SEND, 11), ACK(11), SEND(12), ACK(12), END}},
     {"a mirror shows the fatal NAK twice",
      {SEND(10),
       ACK(10),
