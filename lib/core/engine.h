@@ -351,7 +351,7 @@ bool engine_qp_owes(const struct qp *qp);
 /* The neighbour's MAC changed (WIRE-07). */
 void engine_qp_set_dmac(struct qp *qp, const uint8_t dmac[6]);
 /* Its local address has gone, or is back (GID-04): a muted queue pair sends nothing and its timers
- * stand still, whatever happens to it but a move to RESET. */
+ * stand still, whatever happens to it but a move to RESET, or to another address (QPA_AV). */
 void engine_qp_mute(struct engine *e, struct qp *qp, bool mute);
 /* To ERR with QP_FATAL (QP-10); `why` begins with the rule's id. */
 void engine_qp_fail(struct engine *e, struct qp *qp, const char *why, uint64_t now);

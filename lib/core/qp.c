@@ -179,6 +179,8 @@ static int take_attr(struct engine *e, struct qp *qp, enum qp_state to,
         apply(e, qp);
         return err;
     }
+    if (mask & QPA_AV && qp->mute)
+        engine_qp_mute(e, qp, false); /* GID-04: this address is there */
     if (mask & QPA_RETRY_CNT)
         qp->req.retry_left = qp->attr.retry_cnt;
     if (mask & QPA_RNR_RETRY)

@@ -390,6 +390,34 @@ START_TEST(wire_07_new_mac)
 }
 END_TEST
 
+/* GID-04, QP-01: without its address a queue pair is silent, until it is given another in SQD. */
+START_TEST(gid_04_another_address)
+{
+    struct rig *r = rig_new(NULL);
+    struct engine_qp_attr a, other = {.state = QPS_SQD};
+    struct wire_addr second = r->lip;
+    second.b[15] ^= 0x10;
+    ck_assert_int_eq(engine_addr_add(r->e, &second), 0);
+    ck_assert_int_eq(engine_addr_del(r->e, &r->lip), 0);
+    engine_qp_mute(r->e, r->qp, true);
+    rig_post(r, WR_SEND, 1, 8, 0);
+    ck_assert_uint_eq(rig_tx(r, 0), 0);
+    ck_assert_int_eq(engine_qp_modify(r->e, r->qp, &other, QPA_STATE, r->now), 0);
+    engine_qp_query(r->qp, &a, NULL);
+    other.av = a.av;
+    ck_assert_int_eq(engine_qp_modify(r->e, r->qp, &other, QPA_AV, r->now), -EINVAL);
+    other.av.sgid = second;
+    ck_assert_int_eq(engine_qp_modify(r->e, r->qp, &other, QPA_AV, r->now), 0);
+    other.state = QPS_RTS;
+    ck_assert_int_eq(engine_qp_modify(r->e, r->qp, &other, QPA_STATE, r->now), 0);
+    ck_assert_uint_eq(rig_tx(r, 0), 1);
+    ck_assert(!memcmp(&r->sent[0].sip, &second, sizeof second));
+    rig_pass(r, 2 * RIG_T);
+    ck_assert_uint_eq(rig_tx(r, 0), 1);
+    rig_free(r);
+}
+END_TEST
+
 /* The flight recorder tells what happened, in order, and stays within the buffer. */
 START_TEST(recorder_history)
 {
@@ -413,4 +441,4 @@ END_TEST
 
 UNIT_MAIN("qp", qp_01_table, qp_17_no_alternate_path, qp_03_values, qp_05_posting, qp_12_flush,
           qp_04_reset, qp_15_query, qp_14_numbers, sec_08_numbers_of_a_large_device,
-          wire_07_new_mac, recorder_history)
+          wire_07_new_mac, gid_04_another_address, recorder_history)
