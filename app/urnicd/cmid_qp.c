@@ -70,6 +70,11 @@ static int cmid_av(const struct cm_id *id, const struct cm_qp_attr *cm, struct i
     return 0;
 }
 
+/* Unreliable ones have no responses, and no attributes of such. */
+#define OF_RESPONSES                                                                               \
+    (QPA_MAX_DEST_RD_ATOMIC | QPA_MIN_RNR_TIMER | QPA_TIMEOUT | QPA_RETRY_CNT | QPA_RNR_RETRY |    \
+     QPA_MAX_QP_RD_ATOMIC)
+
 int cmgr_qp_attr(struct cm_id *id, uint32_t state, struct ipc_qp_modify *out)
 {
     struct cm_qp_attr cm = {0};
@@ -103,17 +108,19 @@ int cmgr_qp_attr(struct cm_id *id, uint32_t state, struct ipc_qp_modify *out)
         a->max_dest_rd_atomic = cm.max_dest_rd_atomic;
         a->min_rnr_timer = 12; /* CM-11 */
         a->e2e_credits = cm.e2e_credits;
-        return 0;
-    }
-    if (state != QPS_RTS)
+    } else if (state == QPS_RTS) {
+        out->mask = QPA_STATE | QPA_TIMEOUT | QPA_RETRY_CNT | QPA_RNR_RETRY | QPA_SQ_PSN |
+                    QPA_MAX_QP_RD_ATOMIC;
+        a->timeout = cm.timeout;
+        a->retry_cnt = cm.retry_cnt;
+        a->rnr_retry = cm.rnr_retry;
+        a->sq_psn = cm.sq_psn;
+        a->max_rd_atomic = cm.max_rd_atomic;
+    } else {
         return -EINVAL;
-    out->mask =
-        QPA_STATE | QPA_TIMEOUT | QPA_RETRY_CNT | QPA_RNR_RETRY | QPA_SQ_PSN | QPA_MAX_QP_RD_ATOMIC;
-    a->timeout = cm.timeout;
-    a->retry_cnt = cm.retry_cnt;
-    a->rnr_retry = cm.rnr_retry;
-    a->sq_psn = cm.sq_psn;
-    a->max_rd_atomic = cm.max_rd_atomic;
+    }
+    if (cm.unreliable)
+        out->mask &= ~OF_RESPONSES;
     return 0;
 }
 
@@ -130,9 +137,6 @@ static int cmid_move(struct cm_id *id, struct client_qp *qp, uint32_t state, uin
     struct engine_av av;
     int rc = cmgr_qp_attr(id, state, &m);
 
-    if (qp->type == QP_UC) /* has no responses */
-        m.mask &= ~(QPA_MAX_DEST_RD_ATOMIC | QPA_MIN_RNR_TIMER | QPA_TIMEOUT | QPA_RETRY_CNT |
-                    QPA_RNR_RETRY | QPA_MAX_QP_RD_ATOMIC);
     if (rc == 0 && (m.mask & QPA_AV))
         rc = av_from_ipc(id->device, &m.attr.av, &av);
     return rc < 0 ? rc : client_qp_modify(id->client, qp, &m, &av, now);

@@ -258,6 +258,8 @@ void client_obj_retire(struct urnic_context *ctx, struct client_obj *obj);
 
 /* An address vector in the application's terms. */
 void client_ah_attr(struct urnic_ah_attr *attr, const struct ipc_av *av);
+/* Attributes of a queue pair, but for its sizes, likewise. */
+void client_qp_attr(struct urnic_qp_attr *a, const struct ipc_qp_attr *attr);
 /* Create it for a connection's id, or destroy it with the id, 0 = none. */
 int client_qp_create(struct urnic_pd *pd, struct urnic_qp_init_attr *attr, uint32_t cm_id,
                      struct urnic_qp **qp);

@@ -202,6 +202,26 @@ int urnic_accept(struct urnic_cm_id *id, const struct urnic_conn_param *param)
     return 0;
 }
 
+int urnic_init_qp_attr(struct urnic_cm_id *id, struct urnic_qp_attr *attr, unsigned *mask)
+{
+    struct ipc_cm_qp_attr req = {.hdr.type = IPC_CM_QP_ATTR, .state = attr->qp_state};
+    struct ipc_qp_modify reply;
+    int err = client_id_ensure(id);
+    req.id = id->handle;
+    if (err == 0)
+        err = client_call(id->ctx, &req, sizeof(req), &reply, sizeof(reply));
+    if (err < 0)
+        return err;
+    client_qp_attr(attr, &reply.attr);
+    *mask = reply.mask;
+    return 0;
+}
+
+int urnic_establish(struct urnic_cm_id *id)
+{
+    return client_conn_handle(&id->ctx->conn, IPC_CM_ESTABLISH, id->handle);
+}
+
 int urnic_reject(struct urnic_cm_id *id, const void *private_data, uint8_t len)
 {
     struct ipc_cm_conn req = {

@@ -266,6 +266,32 @@ int urnic_modify_qp(struct urnic_qp *qp, const struct urnic_qp_attr *a, unsigned
     return qp_modify(qp, &attr, mask);
 }
 
+void client_qp_attr(struct urnic_qp_attr *a, const struct ipc_qp_attr *attr)
+{
+    *a = (struct urnic_qp_attr){
+        .qp_state = attr->state,
+        .cur_qp_state = attr->state,
+        .qkey = attr->qkey,
+        .rq_psn = attr->rq_psn,
+        .sq_psn = attr->sq_psn,
+        .dest_qp_num = attr->dest_qpn,
+        .qp_access_flags = attr->access_flags,
+        .rate_limit = attr->rate_limit,
+        .path_mtu = attr->path_mtu,
+        .pkey_index = attr->pkey_index,
+        .port_num = attr->port,
+        .timeout = attr->timeout,
+        .retry_cnt = attr->retry_cnt,
+        .rnr_retry = attr->rnr_retry,
+        .min_rnr_timer = attr->min_rnr_timer,
+        .max_rd_atomic = attr->max_rd_atomic,
+        .max_dest_rd_atomic = attr->max_dest_rd_atomic,
+        .en_sqd_async_notify = attr->en_sqd_async_notify,
+        .sq_draining = attr->sq_draining,
+    };
+    client_ah_attr(&a->ah_attr, &attr->av);
+}
+
 int urnic_query_qp(struct urnic_qp *qp, struct urnic_qp_attr *a)
 {
     struct ipc_handle req = {.hdr.type = IPC_QP_QUERY, .handle = qp->handle};
@@ -273,33 +299,12 @@ int urnic_query_qp(struct urnic_qp *qp, struct urnic_qp_attr *a)
     int err = client_call(qp->ctx, &req, sizeof(req), &r, sizeof(r));
     if (err < 0)
         return err;
-    *a = (struct urnic_qp_attr){
-        .qp_state = r.attr.state,
-        .cur_qp_state = r.attr.state,
-        .qkey = r.attr.qkey,
-        .rq_psn = r.attr.rq_psn,
-        .sq_psn = r.attr.sq_psn,
-        .dest_qp_num = r.attr.dest_qpn,
-        .qp_access_flags = r.attr.access_flags,
-        .rate_limit = r.attr.rate_limit,
-        .path_mtu = r.attr.path_mtu,
-        .pkey_index = r.attr.pkey_index,
-        .port_num = r.attr.port,
-        .timeout = r.attr.timeout,
-        .retry_cnt = r.attr.retry_cnt,
-        .rnr_retry = r.attr.rnr_retry,
-        .min_rnr_timer = r.attr.min_rnr_timer,
-        .max_rd_atomic = r.attr.max_rd_atomic,
-        .max_dest_rd_atomic = r.attr.max_dest_rd_atomic,
-        .en_sqd_async_notify = r.attr.en_sqd_async_notify,
-        .sq_draining = r.attr.sq_draining,
-        .cap = {.max_send_wr = r.max_send_wr,
-                .max_recv_wr = r.max_recv_wr,
-                .max_send_sge = r.max_send_sge,
-                .max_recv_sge = r.max_recv_sge,
-                .max_inline_data = qp->max_inline},
-    };
-    client_ah_attr(&a->ah_attr, &r.attr.av);
+    client_qp_attr(a, &r.attr);
+    a->cap = (struct urnic_qp_cap){.max_send_wr = r.max_send_wr,
+                                   .max_recv_wr = r.max_recv_wr,
+                                   .max_send_sge = r.max_send_sge,
+                                   .max_recv_sge = r.max_recv_sge,
+                                   .max_inline_data = qp->max_inline};
     return 0;
 }
 

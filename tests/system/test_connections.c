@@ -168,6 +168,121 @@ START_TEST(connects_uc)
 }
 END_TEST
 
+/* One state further, as the connection has it. */
+static void move_own(struct urnic_cm_id *id, struct end *e, enum urnic_qp_state state)
+{
+    struct urnic_qp_attr attr = {.qp_state = state};
+    unsigned mask;
+
+    ck_assert_int_eq(urnic_init_qp_attr(id, &attr, &mask), 0);
+    ck_assert_int_eq(attr.qp_state, state);
+    ck_assert_int_eq(urnic_modify_qp(e->qp, &attr, mask), 0);
+}
+
+static int attr_of(struct urnic_cm_id *id, enum urnic_qp_state state)
+{
+    struct urnic_qp_attr attr = {.qp_state = state};
+    unsigned mask;
+
+    return urnic_init_qp_attr(id, &attr, &mask);
+}
+
+static void talk(void)
+{
+    ck_assert_int_eq(end_post_recv(&a, 0, 4096, 1), 0);
+    ck_assert_int_eq(end_post_recv(&b, 0, 4096, 2), 0);
+    ck_assert_int_eq(end_post(&a, URNIC_WR_SEND, 0, 4096, 0, 0, 3), 0);
+    end_expect(&a, URNIC_WC_SUCCESS, 3);
+    end_expect(&b, URNIC_WC_SUCCESS, 2);
+    ck_assert_int_eq(end_post(&b, URNIC_WR_SEND, 0, 4096, 0, 0, 4), 0);
+    end_expect(&b, URNIC_WC_SUCCESS, 4);
+    end_expect(&a, URNIC_WC_SUCCESS, 1);
+}
+
+/* CM-25: as with rdma_init_qp_attr and rdma_establish, both ends move queue pairs that their ids
+ * know by number only; reliable and unreliable ones. */
+START_TEST(moves_its_own)
+{
+    static const enum urnic_qp_type types[] = {URNIC_QPT_RC, URNIC_QPT_UC};
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(PORT)};
+    struct urnic_conn_param p = {.initiator_depth = 3};
+    struct urnic_cm_id *active, *passive;
+    struct urnic_qp_attr attr;
+
+    up_with_listener();
+    end_qp(&a, types[_i]);
+    end_qp(&b, types[_i]);
+    inet_pton(AF_INET, "10.0.0.2", &to.sin_addr);
+    ck_assert_int_eq(urnic_create_id(ca, URNIC_PS_TCP, NULL, &active), 0);
+    move_own(active, &a, URNIC_QPS_INIT);
+    ck_assert_int_eq(attr_of(active, URNIC_QPS_RTR), -EINVAL);
+    ck_assert_int_eq(urnic_establish(active), -EINVAL);
+    ck_assert_int_eq(urnic_resolve(active, NULL, (struct sockaddr *)&to, 5000), 0);
+    await_cm(ca, URNIC_CM_ROUTE_RESOLVED);
+    p.qp_num = urnic_qp_num(a.qp);
+    ck_assert_int_eq(urnic_connect(active, &p), 0);
+    ck_assert_int_eq(attr_of(active, URNIC_QPS_RTR), -EINVAL);
+
+    passive = await_cm(cb, URNIC_CM_CONNECT_REQUEST).id;
+    move_own(passive, &b, URNIC_QPS_INIT);
+    move_own(passive, &b, URNIC_QPS_RTR);
+    move_own(passive, &b, URNIC_QPS_RTS);
+    ck_assert_int_eq(attr_of(passive, URNIC_QPS_SQD), -EINVAL);
+    p.qp_num = urnic_qp_num(b.qp);
+    ck_assert_int_eq(urnic_accept(passive, &p), 0);
+
+    ck_assert_uint_eq(await_cm(ca, URNIC_CM_CONNECT_RESPONSE).qp_num, urnic_qp_num(b.qp));
+    move_own(active, &a, URNIC_QPS_RTR);
+    move_own(active, &a, URNIC_QPS_RTS);
+    ck_assert_int_eq(urnic_query_qp(a.qp, &attr), 0);
+    ck_assert_uint_eq(attr.dest_qp_num, urnic_qp_num(b.qp));
+    ck_assert_uint_eq(attr.max_rd_atomic, types[_i] == URNIC_QPT_RC ? 3 : 0);
+    ck_assert_int_eq(urnic_establish(active), 0);
+    ck_assert_uint_eq(await_cm(cb, URNIC_CM_ESTABLISHED).qp_num, urnic_qp_num(a.qp));
+    talk();
+
+    ck_assert_int_eq(urnic_disconnect(active), 0);
+    await_cm(ca, URNIC_CM_DISCONNECTED);
+    await_cm(cb, URNIC_CM_DISCONNECTED);
+    ck_assert_int_eq(urnic_query_qp(b.qp, &attr), 0);
+    ck_assert_int_eq(attr.qp_state, URNIC_QPS_RTS); /* it is the application's */
+    ck_assert_int_eq(urnic_destroy_id(active), 0);
+    ck_assert_int_eq(urnic_destroy_id(passive), 0);
+    down_with_listener();
+}
+END_TEST
+
+/* CM-25: who connects may turn down the answer of who accepts, who hears of it. */
+START_TEST(refuses_the_answer)
+{
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(PORT)};
+    struct urnic_conn_param p = {0};
+    struct urnic_cm_id *active, *passive;
+
+    up_with_listener();
+    end_qp(&a, URNIC_QPT_RC);
+    inet_pton(AF_INET, "10.0.0.2", &to.sin_addr);
+    ck_assert_int_eq(urnic_create_id(ca, URNIC_PS_TCP, NULL, &active), 0);
+    ck_assert_int_eq(urnic_resolve(active, NULL, (struct sockaddr *)&to, 5000), 0);
+    await_cm(ca, URNIC_CM_ROUTE_RESOLVED);
+    p.qp_num = urnic_qp_num(a.qp);
+    ck_assert_int_eq(urnic_connect(active, &p), 0);
+    passive = await_cm(cb, URNIC_CM_CONNECT_REQUEST).id;
+    id_qp(&b, passive, URNIC_QPT_RC);
+    ck_assert_int_eq(urnic_accept(passive, NULL), 0);
+    await_cm(ca, URNIC_CM_CONNECT_RESPONSE);
+    ck_assert_int_eq(urnic_reject(active, "no", 2), 0);
+    struct urnic_cm_event ev = await_cm(cb, URNIC_CM_REJECTED);
+    ck_assert_int_eq(ev.status, 28);
+    ck_assert_int_eq(memcmp(ev.private_data, "no", 2), 0);
+    ck_assert_int_eq(urnic_establish(active), -EINVAL);
+    ck_assert_int_eq(urnic_destroy_id(active), 0);
+    ck_assert_int_eq(urnic_destroy_ep(passive), 0);
+    b.qp = NULL;
+    down_with_listener();
+}
+END_TEST
+
 /* CM-29: whoever asks for an unreliable connection isn't given a reliable one, nor the other way
  * round: accepting is refused, moves nothing, and can be tried again with the right queue pair. */
 START_TEST(accepts_its_type_only)
@@ -652,6 +767,8 @@ int main(void)
     tcase_add_test(t, accepts_again);
     tcase_add_test(t, sees_peers_through);
     tcase_add_test(t, connects_uc);
+    tcase_add_loop_test(t, moves_its_own, 0, 2);
+    tcase_add_test(t, refuses_the_answer);
     tcase_add_test(t, accepts_its_type_only);
     tcase_add_test(t, connects_no_datagrams);
     tcase_add_test(t, refuses_datagrams);

@@ -33,7 +33,7 @@ enum urnic_cm_event_type {
     URNIC_CM_ROUTE_RESOLVED,
     URNIC_CM_ROUTE_ERROR, /* never comes */
     URNIC_CM_CONNECT_REQUEST,
-    URNIC_CM_CONNECT_RESPONSE,
+    URNIC_CM_CONNECT_RESPONSE, /* only of ids without a queue pair: see urnic_init_qp_attr */
     URNIC_CM_CONNECT_ERROR,
     URNIC_CM_UNREACHABLE,
     URNIC_CM_REJECTED,
@@ -61,7 +61,7 @@ struct urnic_conn_param {
     /* urnic_connect: as in urnic_ah_attr, for what both ends send: whoever accepts has the peer's.
      * Not 0: -EOPNOTSUPP from an older daemon. */
     uint8_t tclass, sl;
-    uint32_t qp_num; /* for ids without a queue pair of ours */
+    uint32_t qp_num; /* for ids without a queue pair: see urnic_init_qp_attr */
     uint32_t qkey;   /* of datagrams, for the peer; 0 = that of the queue pair */
 };
 
@@ -171,6 +171,19 @@ URNIC_API int urnic_accept(struct urnic_cm_id *id, const struct urnic_conn_param
 /* Refuse it, with up to 148 octets for the peer; of datagrams 136. -EINVAL: more, or nothing to be
  * refused (any more). */
 URNIC_API int urnic_reject(struct urnic_cm_id *id, const void *private_data, uint8_t len);
+/* For ids without a queue pair, whose application moves one of its own (conn_param.qp_num, RC or
+ * UC, of the same context; until it is destroyed, it goes with this id). The attributes that the
+ * connection has for attr->qp_state, INIT, RTR or RTS, and their mask, for urnic_modify_qp; what is
+ * not in the mask is 0.
+ *     who connects: INIT; urnic_connect; event CONNECT_RESPONSE: RTR, RTS, urnic_establish
+ *     who accepts:  event CONNECT_REQUEST: INIT, RTR, RTS; urnic_accept; event ESTABLISHED
+ * Both move it to ERR at DISCONNECTED. -EINVAL: another state, or RTR or RTS before the peer's
+ * message has come; -EADDRNOTAVAIL: our address has gone. */
+URNIC_API int urnic_init_qp_attr(struct urnic_cm_id *id, struct urnic_qp_attr *attr,
+                                 unsigned *mask);
+/* The answer to CONNECT_RESPONSE, without which the peer's side asks again and gives up: its event
+ * is ESTABLISHED, here comes none. urnic_reject refuses instead. -EINVAL: there was none. */
+URNIC_API int urnic_establish(struct urnic_cm_id *id);
 /* Moves the queue pair to ERR: what was posted completes with flush. Event DISCONNECTED; of a
  * request that has no answer yet there will be none: the peer's answer becomes CONNECT_ERROR, and
  * destroying the id, or urnic_reject, answers the peer's. -EINVAL: nobody has asked to connect, or
