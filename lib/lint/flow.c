@@ -13,6 +13,8 @@
 
 #define LOOK_BACK   4096  /* PSNs in which a response may lie behind the requests */
 #define LOOK_MOST   1024u /* flows looked at for the other direction */
+#define FITS        4u /* answers that fit one flow and are far from all others: it is that one */
+#define FITS_ALONE  16384 /* PSNs: nearer, another one might be it */
 #define BUCKETS_MIN 64u
 
 static uint64_t mix(uint64_t h, uint64_t v)
@@ -253,10 +255,22 @@ static bool asked(const struct lint_flow *g, uint32_t psn)
     return d < 0 && (uint32_t)-d <= g->span && -d <= LOOK_BACK;
 }
 
+/* Of several flows one, `g`, has asked with this answer's PSN. By chance, once; is it the other
+ * direction? */
+static bool fits_again(const struct lint_ctx *c, const struct lint_flow *g)
+{
+    struct lint_fits *fits = &c->f->fits;
+    if (!fits->n || fits->id != g->info.id)
+        *fits = (struct lint_fits){.id = g->info.id};
+    fits->n += !fits->n || fits->psn != c->p.psn;
+    fits->psn = c->p.psn;
+    return fits->n >= FITS;
+}
+
 void lint_flow_find_peer(struct lint_ctx *c)
 {
     struct lint_flow *f = c->f, *by_port = NULL, *by_psn = NULL, *by_both = NULL;
-    unsigned ports = 0, psns = 0, both = 0, open = 0;
+    unsigned ports = 0, psns = 0, both = 0, open = 0, near = 0;
     bool response = c->op->flags & WIRE_F_RESPONSE;
     /* The reverse direction may be any flow between the two: look at the newest of them. */
     uint32_t looked = 0;
@@ -268,6 +282,7 @@ void lint_flow_find_peer(struct lint_ctx *c)
             continue;
         bool same_port = g->sport.seen && g->sport.now == c->p.sport && !f->info.v1;
         open++;
+        near += g->started && abs(wire_psn_diff(c->p.psn, g->hi)) < FITS_ALONE;
         if (same_port && g->sport.now == wire_udp_sport(0, f->info.dqpn, g->info.dqpn)) {
             by_port = g;
             ports++;
@@ -281,7 +296,8 @@ void lint_flow_find_peer(struct lint_ctx *c)
     }
     if (ports == 1)
         lint_flow_pair(f, by_port);
-    by_psn = both == 1 ? by_both : psns == 1 && open == 1 ? by_psn : NULL;
+    bool alone = psns == 1 && (open == 1 || (near == 1 && !ports && fits_again(c, by_psn)));
+    by_psn = both == 1 ? by_both : alone ? by_psn : NULL;
     if (!ports && by_psn) {
         lint_flow_pair(f, by_psn);
         f->by_psn = by_psn->by_psn = true;

@@ -129,6 +129,13 @@ struct lint_mark {
 #define COPY_NS        50000u   /* in which a copy of a packet comes, when no round trip is known */
 #define LINT_PRIVATE   0xC0u    /* opcodes from here on are manufacturers' */
 
+/* A flow that perhaps is the other direction: answers in a row had a PSN that it alone asked with.
+ */
+struct lint_fits {
+    uint32_t id, n;
+    uint32_t psn; /* of the latest of them */
+};
+
 /* Where packets were seen of late. */
 struct lint_recent {
     struct {
@@ -274,8 +281,9 @@ struct lint_flow {
     struct lint_flow *peer;
     struct lint_flow_info info;
     uint64_t hash;
-    bool private;    /* packets with opcodes of the ends' own have been seen */
-    bool by_psn;     /* `peer` was found by the PSN of a response and nothing better */
+    bool private; /* packets with opcodes of the ends' own have been seen */
+    bool by_psn;  /* `peer` was found by the PSN of a response and nothing better */
+    struct lint_fits fits;
     bool detached;   /* no longer in the table: its queue pair's number was used again */
     bool used_again; /* it has taken the place of such a one */
     struct lint_held held;

@@ -345,6 +345,45 @@ START_TEST(whose_answers)
 }
 END_TEST
 
+/* Connections between two hosts with a source port for each queue pair: whose answers are whose is
+ * told by PSNs that are far apart, and what needs both directions is judged. Where they are near
+ * each other it isn't. */
+static uint32_t nth, apart;
+
+static void nth_connection(struct wire_pkt *p)
+{
+    p->dqpn += nth * 0x100;
+    p->sport = (uint16_t)(0xC000 + p->dqpn);
+    p->psn = (p->psn + nth * apart) & WIRE_PSN_MASK;
+}
+
+START_TEST(a_port_for_each_queue_pair)
+{
+    static const struct step steps[] = {
+        SEND(100, 64), ACK(100, 1),   SEND(101, 64), ACK(101, 2),   SEND(102, 64),
+        ACK(102, 3),   SEND(103, 64), ACK(103, 4),   SEND(104, 64), ACK(104, 5),
+        SEND(105, 64), ACK(105, 6),   SEND(106, 64), ACK(106, 7),   SEND(107, 64),
+        ACK(107, 3),   SEND(108, 64), ACK(108, 9),   SEND(109, 64), ACK(109, 10),
+        SEND(110, 64), ACK(110, 11),  SEND(111, 64), ACK(111, 12),  END};
+    static struct run one[4], all;
+    static struct found found;
+    struct lint_totals t;
+    apart = _i ? 400000 : 5;
+    for (enum net net = NET_COUNT; net < NETS; net++) {
+        all.n = 0;
+        for (nth = 0; nth < 4; nth++)
+            build(&one[nth], &(struct row){.steps = steps, .at = ALL, .pkt = nth_connection}, net);
+        for (int i = 0; i < one[0].n; i++)
+            for (unsigned k = 0; k < 4; k++)
+                append(&all, &one[k].packet[i]);
+        judge(&all, &found, &t);
+        ck_assert_msg(found.n == (_i ? 4 : 0), "%s: %u found", nets[net], found.n);
+        for (unsigned i = 0; i < found.n; i++)
+            ck_assert_str_eq(found.f[i].rule->id, "ACK-11");
+    }
+}
+END_TEST
+
 /* ACK-08: a mirror shows all twice, and the responder says again after a while what it misses. */
 #define TWICE(...)                                                                                 \
     {__VA_ARGS__},                                                                                 \
@@ -838,6 +877,7 @@ int main(void)
     tcase_add_loop_test(t, no_rule_broken, 0, sizeof good / sizeof *good);
     tcase_add_test(t, two_connections);
     tcase_add_test(t, whose_answers);
+    tcase_add_loop_test(t, a_port_for_each_queue_pair, 0, 2);
     tcase_add_test(t, ack_08_mirrored);
     tcase_add_test(t, ack_11_behind_a_wrong_one);
     tcase_add_loop_test(t, one_connection, 0, 4);
