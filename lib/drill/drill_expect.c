@@ -136,7 +136,8 @@ bool drill_ignored(struct drill_run *run, bool *out)
 
 void drill_show(struct drill_run *run)
 {
-    wire_dump(run->r->got, sizeof(run->r->got), run->frames->octets, run->frames->len, WIRE_D_KEYS);
+    wire_dump(run->r->got, sizeof(run->r->got), run->frames->octets, run->frames->len,
+              WIRE_D_KEYS | WIRE_D_SELECTIVE);
 }
 
 bool drill_inject(struct drill_run *run, const struct drill_stmt *st)

@@ -317,7 +317,7 @@ void stage_dump(const struct stage *s, const struct wire_pkt *headers, uint32_t 
     size_t len = wire_frame_len(&w);
     memset(frame + at, 0, w.payload_len);
     wire_icrc_seal(frame, len, w.ip_off, w.bth_off);
-    wire_dump(text, REPLAY_DUMP_MAX, frame, len, 0);
+    wire_dump(text, REPLAY_DUMP_MAX, frame, len, WIRE_D_SELECTIVE);
 }
 
 void stage_hello(struct stage *s)

@@ -10,7 +10,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "wire.h"
+#include "headers.h"
 
 struct line {
     char *buf;
@@ -70,7 +70,8 @@ static void put_syndrome(struct line *l, uint8_t syndrome)
 
 static void put_ext(struct line *l, const struct wire_pkt *p, unsigned flags)
 {
-    unsigned h = wire_opcodes[p->opcode].headers;
+    const struct wire_opcode_info *info = headers_info(p->opcode, p->selective);
+    unsigned h = info->headers;
     if (h & WIRE_H_XRCETH)
         put(l, " srq 0x%x", p->xrc_srqn);
     if (h & WIRE_H_DETH) {
@@ -95,12 +96,16 @@ static void put_ext(struct line *l, const struct wire_pkt *p, unsigned flags)
         put(l, " inv");
         put_key(l, "rkey", p->rkey, flags);
     }
+    if (p->selective && info->flags & WIRE_F_ACK)
+        put(l, " for-psn 0x%x", p->sel_psn);
+    if (p->selective && info->flags & WIRE_F_SEND)
+        put(l, " recv %u index %u", p->sel_recv, p->sel_index);
 }
 
 /* Everything from the BTH on. */
 static void put_transport(struct line *l, const struct wire_pkt *p, unsigned flags)
 {
-    const struct wire_opcode_info *info = &wire_opcodes[p->opcode];
+    const struct wire_opcode_info *info = headers_info(p->opcode, p->selective);
     if (info->name)
         put(l, "%s", info->name);
     else
@@ -128,10 +133,10 @@ int wire_dump_cut(char *buf, size_t size, const uint8_t *frame, size_t have, siz
 {
     struct line l = {.buf = buf, .size = size};
     struct wire_pkt p;
-    enum wire_verdict v =
-        wire_parse_cut(frame, have, len, WIRE_P_LOOPBACK | WIRE_P_QINQ | WIRE_P_V1, &p);
-    if (size)
-        buf[0] = '\0';
+    unsigned parse = WIRE_P_LOOPBACK | WIRE_P_QINQ | WIRE_P_V1;
+    if (flags & WIRE_D_SELECTIVE)
+        parse |= WIRE_P_SELECTIVE;
+    enum wire_verdict v = wire_parse_cut(frame, have, len, parse, &p);
     bool cut = have < len && v == WIRE_TRUNCATED && p.icrc_off;
     if (v != WIRE_OK && !cut)
         put(&l, "%s: ", wire_verdict_name(v));

@@ -395,8 +395,9 @@ unsigned wire_mtu_enum(uint32_t octets);
 /* The largest path MTU (1..5) whose packets fit an IP MTU of so many octets; 0 = none (WIRE-26). */
 unsigned wire_mtu_for_ip(uint32_t ip_mtu);
 
-#define WIRE_D_KEYS  0x1u /* keys, too (SEC-30) */
-#define WIRE_D_ETHER 0x2u /* MAC addresses and VLAN, too */
+#define WIRE_D_KEYS      0x1u /* keys, too (SEC-30) */
+#define WIRE_D_ETHER     0x2u /* MAC addresses and VLAN, too */
+#define WIRE_D_SELECTIVE 0x4u /* packets of selective repeat are good ones (LR-02) */
 /* One line of text for a frame, for logs, traces and tests, without newline. Never prints payload
  * or private data. Says why when a frame isn't good RoCE. Returns the length that the whole line
  * has (as snprintf). */

@@ -299,6 +299,24 @@ START_TEST(what_does_not_come_true_fails_with_its_line)
 }
 END_TEST
 
+/* LR-02: a packet of selective repeat that isn't the expected one is shown as what it is. */
+START_TEST(lr_02_what_came_is_shown)
+{
+    static const char text[] = "qp A rc recovery sr\n"
+                               "< sr_acknowledge psn 0 syndrome 0x1f sel_psn 0\n> ack\n";
+    static const struct drill_options o = {.psn = 1};
+    struct drill_error err;
+    struct drill_report r;
+    struct drill_script *s = drill_parse(text, strlen(text), &err);
+    ck_assert_msg(s, "%s", err.text);
+    drill_run(s, &o, &r);
+    ck_assert_int_eq(r.verdict, DRILL_FAIL);
+    ck_assert_msg(strstr(r.got, "10.0.0.2 SR_ACKNOWLEDGE qp 0x"), "%s", r.got);
+    ck_assert_msg(!strstr(r.got, "rx_"), "%s", r.got);
+    drill_free(s);
+}
+END_TEST
+
 /* ---- time, values, frames ---- */
 
 struct seen {
@@ -413,6 +431,7 @@ int main(void)
     tcase_add_test(t, a_script_has_a_limit_and_says_what_it_is_for);
     tcase_add_loop_test(t, what_does_not_come_true_fails_with_its_line, 0,
                         sizeof failing / sizeof failing[0]);
+    tcase_add_test(t, lr_02_what_came_is_shown);
     tcase_add_test(t, frames_are_told_with_their_time_and_statement);
     tcase_add_test(t, frames_have_the_order_of_the_wire);
     tcase_add_test(t, responses_go_on_by_themselves);
