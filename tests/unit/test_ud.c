@@ -345,21 +345,189 @@ START_TEST(ud_11_who_may_attach)
 }
 END_TEST
 
-/* UD-10: more members than copies may come from one frame: some get nothing, nothing breaks. */
-START_TEST(ud_10_many_members)
+/* VAL-04 VAL-05 UD-10: which states of a member take a copy; another one's state doesn't matter. */
+START_TEST(val_04_states_of_members)
+{
+    static const struct {
+        enum qp_state state;
+        unsigned mask;
+        bool takes;
+    } steps[] = {
+        {QPS_RESET, 0, false}, {QPS_INIT, QPA_PKEY_INDEX | QPA_QKEY | QPA_PORT, false},
+        {QPS_RTR, 0, true},    {QPS_RTS, QPA_SQ_PSN, true},
+        {QPS_SQD, 0, true},    {QPS_ERR, 0, false},
+        {QPS_RESET, 0, false},
+    };
+    struct many m;
+    struct wire_addr g;
+    setup(&m);
+    wire_addr_parse("224.0.0.5", &g);
+    struct qp *qp = m.qp[0] = ud_qp(&m, QP_UD, 5);
+    m.qp[1] = ud_qp(&m, QP_UD, 5);
+    ck_assert_int_eq(engine_mcast_attach(m.e, qp, &g), 0);
+    for (unsigned i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+        struct engine_qp_attr a = {.state = steps[i].state, .qkey = 5, .port = 1};
+        ck_assert_int_eq(engine_qp_modify(m.e, qp, &a, QPA_STATE | steps[i].mask, 0), 0);
+        if (a.state != QPS_RESET && a.state != QPS_ERR)
+            post(&m, qp, 0);
+        m.nwc = 0;
+        struct wire_pkt p = datagram("224.0.0.5", WIRE_QPN_MULTICAST, 5, 8);
+        ck_assert_uint_eq(receive(&m, &p), steps[i].takes ? 0 : ENGINE_C_rx_bad_qp_state);
+        ck_assert_msg(m.nwc == steps[i].takes, "VAL-04 in state %d", steps[i].state);
+        ck_assert_int_eq(engine_mcast_attach(m.e, m.qp[1], &g), 0);
+        post(&m, m.qp[1], 1);
+        p = datagram("224.0.0.5", WIRE_QPN_MULTICAST, 5, 8);
+        m.nwc = 0;
+        ck_assert_uint_ne(receive(&m, &p), ENGINE_C_rx_bad_qp_state);
+        ck_assert(m.nwc > 0 && m.wc[m.nwc - 1].wr_id == 1);
+        ck_assert_int_eq(engine_mcast_detach(m.e, m.qp[1], &g), 0);
+    }
+    engine_destroy(m.e);
+}
+END_TEST
+
+static void check_groups(const struct many *m, unsigned n, const struct wire_addr *groups[])
+{
+    struct wire_addr got = {{0}};
+    for (unsigned i = 0; i < n; i++) {
+        ck_assert(engine_mcast_get(m->e, i, &got));
+        ck_assert_mem_eq(&got, groups[i], sizeof got);
+    }
+    ck_assert(!engine_mcast_get(m->e, n, &got));
+    ck_assert(!engine_mcast_get(m->e, n + 1, &got));
+}
+
+/* UD-11: several groups with several members, of which each knows its own; a group is there until
+ * its last member leaves or ends. */
+START_TEST(ud_11_several_groups)
+{
+    struct many m;
+    struct wire_addr g[4];
+    setup(&m);
+    wire_addr_parse("224.0.0.5", &g[0]);
+    wire_addr_parse("224.0.0.6", &g[1]);
+    wire_addr_parse("ff12::5", &g[2]);
+    wire_addr_parse("ff12::6", &g[3]);
+    for (unsigned i = 0; i < 3; i++)
+        m.qp[i] = ud_qp(&m, QP_UD, 5);
+    struct qp *a = m.qp[0], *b = m.qp[1], *c = m.qp[2];
+    check_groups(&m, 0, NULL);
+    for (unsigned twice = 0; twice < 2; twice++) {
+        ck_assert_int_eq(engine_mcast_attach(m.e, a, &g[0]), 0);
+        ck_assert_int_eq(engine_mcast_attach(m.e, b, &g[1]), 0);
+        ck_assert_int_eq(engine_mcast_attach(m.e, a, &g[2]), 0);
+        ck_assert_int_eq(engine_mcast_attach(m.e, b, &g[2]), 0);
+        ck_assert_int_eq(engine_mcast_attach(m.e, a, &g[3]), 0);
+        ck_assert_uint_eq(engine_mcast_count(m.e, a), 3);
+        ck_assert_uint_eq(engine_mcast_count(m.e, b), 2);
+        ck_assert_uint_eq(engine_mcast_count(m.e, c), 0);
+        check_groups(&m, 4, (const struct wire_addr *[]){&g[0], &g[1], &g[2], &g[3]});
+    }
+    post(&m, a, 0);
+    post(&m, b, 1);
+    struct wire_pkt p = datagram("224.0.0.6", WIRE_QPN_MULTICAST, 5, 8);
+    ck_assert_uint_eq(receive(&m, &p), 0);
+    ck_assert_msg(m.nwc == 1 && m.wc[0].wr_id == 1, "UD-10 the second group's only member");
+    ck_assert_msg(engine_mcast_detach(m.e, a, &g[1]) == -EINVAL, "UD-11 in other groups only");
+    ck_assert_msg(engine_mcast_detach(m.e, c, &g[2]) == -EINVAL, "UD-11 in none");
+    engine_qp_destroy(m.e, a);
+    check_groups(&m, 2, (const struct wire_addr *[]){&g[1], &g[2]});
+    ck_assert_uint_eq(engine_mcast_count(m.e, b), 2);
+    ck_assert_int_eq(engine_mcast_detach(m.e, b, &g[1]), 0);
+    ck_assert_msg(engine_mcast_detach(m.e, b, &g[1]) == -EINVAL, "UD-11 nobody is attached");
+    check_groups(&m, 1, (const struct wire_addr *[]){&g[2]});
+    ck_assert_int_eq(engine_mcast_attach(m.e, c, &g[2]), 0);
+    post(&m, c, 2);
+    p = datagram("ff12::5", WIRE_QPN_MULTICAST, 5, 8);
+    m.nwc = 0;
+    ck_assert_msg(receive(&m, &p) == ENGINE_C_ud_drop_no_wqe, "UD-06 b has no receive any more");
+    ck_assert_msg(m.nwc == 1 && m.wc[0].wr_id == 2, "UD-10 the new member's");
+    engine_destroy(m.e);
+}
+END_TEST
+
+/* UD-09: a source that can't be is refused before anybody gets a copy. */
+START_TEST(ud_09_source_of_a_group)
 {
     struct many m;
     struct wire_addr g;
     setup(&m);
     wire_addr_parse("224.0.0.5", &g);
+    m.qp[0] = ud_qp(&m, QP_UD, 5);
+    post(&m, m.qp[0], 0);
+    struct wire_pkt p = datagram("224.0.0.5", WIRE_QPN_MULTICAST, 5, 8);
+    p.sqpn = 0;
+    ck_assert_uint_eq(receive(&m, &p), ENGINE_C_rx_mcast_no_group);
+    ck_assert_int_eq(engine_mcast_attach(m.e, m.qp[0], &g), 0);
+    p = datagram("224.0.0.5", WIRE_QPN_MULTICAST, 5, 8);
+    p.sqpn = 0;
+    ck_assert_uint_eq(receive(&m, &p), ENGINE_C_rx_bad_srcqp);
+    ck_assert_uint_eq(m.nwc, 0);
+    engine_destroy(m.e);
+}
+END_TEST
+
+/* UD-10: the copies that one frame may make are counted for each frame of a burst by itself. */
+START_TEST(ud_10_burst)
+{
+    enum { FRAMES = 3, MEMBERS = 4 };
+    struct many m;
+    struct wire_addr g;
+    setup(&m);
+    wire_addr_parse("224.0.0.5", &g);
+    for (unsigned i = 0; i < MEMBERS; i++) {
+        m.qp[i] = ud_qp(&m, QP_UD, 5);
+        for (unsigned k = 0; k < FRAMES; k++)
+            post(&m, m.qp[i], i * FRAMES + k);
+        ck_assert_int_eq(engine_mcast_attach(m.e, m.qp[i], &g), 0);
+    }
+    struct wire_pkt p = datagram("224.0.0.5", WIRE_QPN_MULTICAST, 5, 8);
+    size_t len = wire_frame_len(&p);
+    ck_assert_uint_eq(wire_build(m.frame, sizeof m.frame, &p), len - 8 - WIRE_ICRC_LEN);
+    wire_icrc_seal(m.frame, len, p.ip_off, p.bth_off);
+    struct engine_frame f[FRAMES];
+    struct engine_copy copies[FRAMES * ENGINE_FRAME_COPIES];
+    unsigned n;
+    for (unsigned k = 0; k < FRAMES; k++)
+        f[k] = (struct engine_frame){.data = m.frame, .len = (uint32_t)len};
+    ck_assert_uint_eq(engine_rx(m.e, f, FRAMES, 0, copies, FRAMES * ENGINE_FRAME_COPIES, &n),
+                      FRAMES);
+    ck_assert_msg(n == FRAMES * MEMBERS * 3, "UD-05 UD-10 zeros, IP header, payload: %u", n);
+    for (unsigned i = 0; i < n; i++) {
+        const struct engine_result r = {.token = copies[i].token};
+        engine_copied(m.e, &r, 1, 0);
+    }
+    ck_assert_uint_eq(m.nwc, FRAMES * MEMBERS);
+    engine_destroy(m.e);
+}
+END_TEST
+
+/* UD-10: more members than copies may come from one frame: some get nothing, nothing breaks. IPv4
+ * takes three copies for each member, IPv6 two; there must be room for eight. */
+START_TEST(ud_10_many_members)
+{
+    static const struct {
+        const char *addr;
+        unsigned takes;
+    } groups[] = {{"224.0.0.5", 11}, {"ff12::5", 17}};
+    struct many m;
+    struct wire_addr g;
+    setup(&m);
+    wire_addr_parse(groups[_i].addr, &g);
     for (unsigned i = 0; i < QPS; i++) {
         m.qp[i] = ud_qp(&m, QP_UD, 5);
         post(&m, m.qp[i], i);
         ck_assert_int_eq(engine_mcast_attach(m.e, m.qp[i], &g), 0);
     }
-    struct wire_pkt p = datagram("224.0.0.5", WIRE_QPN_MULTICAST, 5, 8);
+    struct wire_pkt p = datagram(groups[_i].addr, WIRE_QPN_MULTICAST, 5, 8);
     ck_assert_uint_eq(receive(&m, &p), 0);
-    ck_assert_uint_ge(m.nwc, 8);
+    ck_assert_uint_eq(m.nwc, groups[_i].takes);
+    for (unsigned i = 0; i < QPS; i++) {
+        struct engine_qp_info info;
+        engine_qp_info(m.e, m.qp[i], &info);
+        ck_assert_uint_eq(info.rx_packets, i < groups[_i].takes);
+        ck_assert_uint_eq(info.rx_bytes, i < groups[_i].takes ? wire_frame_len(&p) : 0);
+    }
     for (unsigned i = 0; i < QPS; i++)
         ck_assert_int_eq(engine_mcast_detach(m.e, m.qp[i], &g), 0);
     engine_destroy(m.e);
@@ -409,7 +577,11 @@ int main(void)
     tcase_add_test(t, ud_03_path_of_each_datagram);
     tcase_add_loop_test(t, ud_10_multicast, 0, 2);
     tcase_add_test(t, ud_11_who_may_attach);
-    tcase_add_test(t, ud_10_many_members);
+    tcase_add_test(t, val_04_states_of_members);
+    tcase_add_test(t, ud_11_several_groups);
+    tcase_add_test(t, ud_09_source_of_a_group);
+    tcase_add_test(t, ud_10_burst);
+    tcase_add_loop_test(t, ud_10_many_members, 0, 2);
     tcase_add_test(t, gsi_01_mads);
     suite_add_tcase(s, t);
     int failed = unit_run(s);

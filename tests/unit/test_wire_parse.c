@@ -61,6 +61,32 @@ static const struct row rows[] = {
      13,
      {{L2, 12, 2, {0x08, 0x00}}},
      KEEP_CSUM},
+    {"WIRE-02 another EtherType, RoCE v1 enabled",
+     WIRE_NOT_ROCE,
+     V6,
+     WRITE_ONLY,
+     13,
+     {{L2, 12, 2, {0x12, 0x34}}},
+     0,
+     WIRE_P_V1},
+    {"WIRE-02 no more than a link header",
+     WIRE_NOT_ROCE,
+     V4,
+     SEND_ONLY,
+     0,
+     {{L2, 12, 2, {0x08, 0x06}}},
+     0,
+     0,
+     14 - 58},
+    {"WIRE-03 no more than a tagged link header",
+     WIRE_NOT_ROCE,
+     V4 | FRAME_TAGGED,
+     SEND_ONLY,
+     0,
+     {{L2, 16, 2, {0x08, 0x06}}},
+     0,
+     0,
+     18 - 62},
     {"WIRE-03 tagged IPv4", WIRE_OK, V4 | FRAME_TAGGED, WRITE_ONLY, 13},
     {"WIRE-03 tagged IPv6", WIRE_OK, V6 | FRAME_TAGGED, WRITE_ONLY, 13},
     {"WIRE-03 priority tag", WIRE_OK, V4 | FRAME_TAGGED, WRITE_ONLY, 13, {{L2, 14, 2, {0x60, 0}}}},
@@ -94,6 +120,30 @@ static const struct row rows[] = {
      WRITE_ONLY,
      16,
      {{IP, 0, 1, {0x46}}, {UDP, 6, 2, {0x12, 0xB7}}}},
+    {"VAL-07 IHL 15 reaches beyond the frame",
+     WIRE_IP_OPTIONS,
+     V4,
+     SEND_ONLY,
+     0,
+     {{IP, 0, 1, {0x4F}}}},
+    {"WIRE-01 no more than an IPv4 header",
+     WIRE_NOT_ROCE,
+     V4,
+     SEND_ONLY,
+     0,
+     {{IP, 9, 1, {1}}},
+     0,
+     0,
+     34 - 58},
+    {"WIRE-01 no more than an IPv6 header",
+     WIRE_NOT_ROCE,
+     V6,
+     SEND_ONLY,
+     0,
+     {{IP, 6, 1, {58}}},
+     0,
+     0,
+     54 - 78},
     {"WIRE-01 another protocol", WIRE_NOT_ROCE, V4, WRITE_ONLY, 13, {{IP, 9, 1, {6}}}},
     {"WIRE-01 ICMP with a bad checksum is still not RoCE",
      WIRE_NOT_ROCE,
@@ -318,6 +368,33 @@ static const struct row rows[] = {
      SEND_ONLY,
      0,
      {{BTH, 1, 1, {0x50}}}},
+    {"HDR-05 WIRE-03 pad longer than what is there, tagged IPv6",
+     WIRE_BAD_LENGTH,
+     V6 | FRAME_TAGGED,
+     SEND_ONLY,
+     0,
+     {{BTH, 1, 1, {0x70}}}},
+    {"HDR-05 three octets of payload and no pad",
+     WIRE_BAD_LENGTH,
+     V4,
+     SEND_ONLY,
+     4,
+     {{IP, 2, 2, {0, 47}}, {UDP, 4, 2, {0, 27}}},
+     KEEP_ICRC,
+     WIRE_P_NO_ICRC},
+    {"HDR-05 all of one word but an octet is pad",
+     WIRE_OK,
+     V4,
+     SEND_ONLY,
+     4,
+     {{BTH, 1, 1, {0x70}}}},
+    {"HDR-05 pad on a UD datagram without payload",
+     WIRE_BAD_LENGTH,
+     V4,
+     UD_SEND,
+     0,
+     {{BTH, 1, 1, {0x50}}}},
+    {"HDR-05 OPC-05 pad on a CNP", WIRE_BAD_LENGTH, V4, SEND_ONLY, 16, {{BTH, 0, 2, {0x81, 0x50}}}},
     {"HDR-05 pad on an ACK", WIRE_BAD_LENGTH, V4, ACK, 0, {{BTH, 1, 1, {0x50}}}},
     {"HDR-07 DestQP 0", WIRE_BAD_QPN, V4, WRITE_ONLY, 13, {{BTH, 5, 3, {0, 0, 0}}}},
     {"HDR-07 DestQP 0 on UD", WIRE_BAD_QPN, V4, UD_SEND, 4, {{BTH, 5, 3, {0, 0, 0}}}},
@@ -549,8 +626,48 @@ START_TEST(hdr_01_fields)
             ck_assert_uint_eq(q.payload_len, p.payload_len);
             ck_assert_uint_eq(q.pad, p.pad);
             ck_assert_uint_eq(q.icrc_off, len - 4);
+            ck_assert(!q.selective && !q.sel_recv && !q.sel_index && !q.sel_psn);
         }
     }
+}
+END_TEST
+
+/* LR-02 OPC-01 a port that takes selective repeat takes all else as before, and of that group no
+ * more than the table has. */
+START_TEST(lr_02_beside_the_others)
+{
+    for (unsigned op = 0; op < 256; op++) {
+        uint8_t f[512];
+        struct wire_pkt p = frame_pkt(FRAME_V4, SEND_ONLY, 40);
+        struct wire_pkt want, got;
+        size_t len = frame_make(f, sizeof(f), &p);
+        f[p.bth_off] = (uint8_t)op;
+        frame_fix_icrc(f, len, &p);
+        enum wire_verdict v = wire_parse(f, len, 0, &want);
+        enum wire_verdict w = wire_parse(f, len, WIRE_P_SELECTIVE, &got);
+        bool ours = (op & 0xE0) == WIRE_SELECTIVE && wire_selective[op & 31].name;
+        ck_assert_msg(got.selective == ours && (ours || v == w), "LR-02 opcode 0x%02x: %s", op,
+                      wire_verdict_name(w));
+        ck_assert_uint_eq(got.opcode, ours ? op & 31 : op);
+    }
+}
+END_TEST
+
+/* HDR-01 reserved bits, all of them set, aren't anybody's flags. */
+START_TEST(hdr_01_reserved_bits)
+{
+    uint8_t f[256];
+    struct wire_pkt p = frame_pkt(FRAME_V4, SEND_ONLY, 0);
+    struct wire_pkt q;
+    p.migreq = false;
+    size_t len = frame_make(f, sizeof(f), &p);
+    f[p.bth_off + 4] = 0x3F;
+    f[p.bth_off + 8] = 0x7F;
+    frame_fix_icrc(f, len, &p);
+    ck_assert_int_eq(wire_parse(f, len, 0, &q), WIRE_OK);
+    ck_assert(!q.se && !q.migreq && !q.fecn && !q.becn && !q.ackreq);
+    ck_assert_uint_eq(q.dqpn, p.dqpn);
+    ck_assert_uint_eq(q.psn, p.psn);
 }
 END_TEST
 
@@ -592,17 +709,26 @@ START_TEST(wire_05_qinq)
     ck_assert_int_eq(wire_parse(g, len + 4, WIRE_P_QINQ, &q), WIRE_OK);
     ck_assert_uint_eq(q.tci, p.tci);
     ck_assert_uint_eq(q.ip_off, 22);
-    for (size_t n = 0; n < len + 4; n++)
-        ck_assert_int_eq(wire_parse(g, n, WIRE_P_QINQ, &q), WIRE_TRUNCATED);
+    for (size_t n = 0; n < len + 4; n++) {
+        uint8_t *piece = malloc(n ? n : 1); /* sanitizers see every octet read beyond it */
+        memcpy(piece, g, n);
+        ck_assert_int_eq(wire_parse(piece, n, WIRE_P_QINQ, &q), WIRE_TRUNCATED);
+        free(piece);
+    }
+    wire_put16(g + 20, WIRE_ETHERTYPE_ARP);
+    ck_assert_int_eq(wire_parse(g, 22, WIRE_P_QINQ, &q), WIRE_NOT_ROCE);
+    wire_put16(g + 16, WIRE_ETHERTYPE_IPV4); /* a service tag alone is no RoCE */
+    ck_assert_int_eq(wire_parse(g, 18, WIRE_P_QINQ, &q), WIRE_NOT_ROCE);
 }
 END_TEST
 
-/* WIRE-24 a right UDP checksum passes the optional check, for even and odd word counts. */
+/* WIRE-24 a right UDP checksum passes the optional check, for even and odd word counts, and for
+ * lengths of more than an octet. */
 START_TEST(wire_24_good_udp_checksum)
 {
     for (unsigned kind = 0; kind < 2; kind++)
-        for (uint32_t payload = 0; payload < 9; payload++) {
-            uint8_t f[256];
+        for (uint32_t payload = 0; payload < 600; payload += payload < 9 ? 1 : 97) {
+            uint8_t f[1024];
             struct wire_pkt p = frame_pkt(kind, SEND_ONLY, payload);
             struct wire_pkt q;
             size_t len = frame_make(f, sizeof(f), &p);
@@ -676,6 +802,31 @@ START_TEST(wire_02_roce_v1)
 }
 END_TEST
 
+/* WIRE-02 VAL-07 the length that a GRH tells, from nothing to more than there is. */
+START_TEST(wire_02_length_of_v1)
+{
+    uint8_t f[256];
+    struct wire_pkt p = frame_pkt(FRAME_V6, SEND_ONLY, 8);
+    struct wire_pkt q;
+    frame_make(f, sizeof(f), &p);
+    p.bth_off = p.udp_off;
+    size_t len = p.bth_off + WIRE_BTH_LEN + 8 + WIRE_ICRC_LEN;
+    memmove(f + p.bth_off, f + p.bth_off + WIRE_UDP_LEN, WIRE_BTH_LEN + 8);
+    wire_put16(f + 12, WIRE_ETHERTYPE_V1);
+    f[p.ip_off + 6] = 0x1B;
+    for (uint16_t n = 0; n < 40; n++) {
+        wire_put16(f + p.ip_off + 4, n);
+        enum wire_verdict v = wire_parse(f, len, WIRE_P_V1 | WIRE_P_NO_ICRC, &q);
+        ck_assert_msg(v == (n < 16 || n > 24 ? WIRE_TRUNCATED
+                            : n % 4          ? WIRE_BAD_LENGTH
+                                             : WIRE_OK),
+                      "WIRE-02 a GRH with %u octets: %s", n, wire_verdict_name(v));
+        if (v == WIRE_OK)
+            ck_assert_uint_eq(q.payload_len, n - 16u);
+    }
+}
+END_TEST
+
 /* VAL-07 a frame that a capture cut: what is there is read, nothing beyond it. */
 START_TEST(val_07_captured_in_part)
 {
@@ -683,13 +834,16 @@ START_TEST(val_07_captured_in_part)
         uint8_t f[512];
         struct wire_pkt want, p = frame_pkt(kind, WRITE_ONLY, 100);
         size_t len = frame_make(f, sizeof f, &p);
+        wire_put16(f + p.udp_off + 6, 0x1234); /* WIRE-24: wrong, if one can tell */
         ck_assert_int_eq(wire_parse(f, len, 0, &want), WIRE_OK);
         for (size_t have = 0; have <= len; have++) {
             uint8_t *cut = malloc(have + 1); /* sanitizers see every octet read beyond it */
             memcpy(cut, f, have);
             cut[have] = 0;
             uint8_t *exact = realloc(cut, have ? have : 1);
-            enum wire_verdict v = wire_parse_cut(exact, have, len, 0, &p);
+            enum wire_verdict v = wire_parse_cut(exact, have, len, WIRE_P_UDP_CSUM, &p);
+            ck_assert_int_eq(v == WIRE_BAD_UDP_CSUM, have == len);
+            v = wire_parse_cut(exact, have, len, 0, &p);
             free(exact);
             ck_assert_int_eq(v, have < want.payload_off ? WIRE_TRUNCATED : WIRE_OK);
             if (have >= want.bth_off + WIRE_BTH_LEN) {
@@ -702,6 +856,7 @@ START_TEST(val_07_captured_in_part)
 }
 END_TEST
 
-UNIT_MAIN("wire parse", wire_02_roce_v1, val_07_captured_in_part, val_01_refusals,
-          val_07_every_truncation, hdr_01_fields, hdr_01_flag_bits, wire_05_qinq,
-          wire_24_good_udp_checksum, val_06_counter_names)
+UNIT_MAIN("wire parse", wire_02_roce_v1, wire_02_length_of_v1, lr_02_beside_the_others,
+          hdr_01_reserved_bits, val_07_captured_in_part, val_01_refusals, val_07_every_truncation,
+          hdr_01_fields, hdr_01_flag_bits, wire_05_qinq, wire_24_good_udp_checksum,
+          val_06_counter_names)
