@@ -230,6 +230,7 @@ START_TEST(mr_08_fast_register)
     uint32_t pd = mem_make_pd(m), pd2 = mem_make_pd(m), lkey, rkey;
     const struct mem_seg segs[3] = {{mem_obj, 0, 4096}, {mem_obj + 1, 0, 4096}, {mem_obj, 0, 1}};
     const unsigned access = MEM_LOCAL_WRITE | MEM_REMOTE_WRITE;
+    struct mem_ref ref;
 
     ck_assert_int_eq(mem_fr_alloc(m, pd, 2, &lkey, &rkey), 0);
     ck_assert_uint_eq(lkey, rkey);
@@ -243,6 +244,8 @@ START_TEST(mr_08_fast_register)
     ck_assert_msg(mem_remote(m, pd, 0, lkey, 0x1000, 1, MEM_REMOTE_WRITE) == -EACCES,
                   "MR-08 the old variant is dead");
     ck_assert_int_eq(mem_remote(m, pd, 0, key, 0x1000, 8192, MEM_REMOTE_WRITE), 0);
+    ck_assert_msg(mem_check(m, pd, 0, key, 0x1000, 8192, MEM_LOCAL_WRITE, true, &ref) == 0,
+                  "MR-08 the key is an L_Key, too");
     ck_assert_msg(mem_fr_reg(m, pd, key, 0x1000, 8192, access, segs, 2) == -EINVAL,
                   "MR-08 REG_MR on Valid");
     ck_assert_msg(mem_invalidate(m, pd2, 0, key, true) == -EINVAL, "MR-09 invalidate, other PD");
