@@ -100,7 +100,7 @@ static void keep_odd(struct requester *r, uint32_t off, const struct wire_pkt *p
     }
     struct odd *at = &r->odd[r->odds++];
     *at = (struct odd){.off = off, .ours = *p};
-    wire_dump(at->dump, sizeof(at->dump), frame, len, 0);
+    wire_dump(at->dump, sizeof(at->dump), frame, len, WIRE_D_SELECTIVE);
 }
 
 static void on_sent(void *ctx, const struct wire_pkt *p, const uint8_t *frame, uint32_t len)

@@ -37,7 +37,7 @@ void judge_differ(struct judge *j, const struct packet *p, const char *rule, con
         snprintf(d.why, sizeof(d.why), "%s", why);
         snprintf(d.ours, sizeof(d.ours), "%s", ours);
         wire_dump_cut(d.capture, sizeof(d.capture), frame, have, p->kept->head->len + p->kept->len,
-                      0);
+                      WIRE_D_SELECTIVE);
     }
     if (j->report)
         j->report(j->ctx, &d);
