@@ -109,6 +109,7 @@ START_TEST(mr_04_pieces_over_segments)
     ck_assert_int_eq(mem_pieces(m, &ref, 1, 9, p, 1), 1);
     ck_assert(p[0].obj == mem_obj + 1 && p[0].off == 101 && p[0].len == 9);
     ck_assert_msg(mem_pieces(m, &ref, 1, 10, p, 1) == -EACCES, "MR-04 beyond a part");
+    ck_assert_msg(mem_pieces(m, &ref, 0, 11, p, 3) == -EACCES, "MR-04 more than was checked");
     mem_destroy(m);
 }
 END_TEST

@@ -82,14 +82,14 @@ static void on_gsi(void *arg, const struct wire_pkt *pkt, const uint8_t *payload
     m->nmad++;
 }
 
-static struct qp *ud_qp(struct many *m, enum qp_type type, uint32_t qkey)
+static struct qp *ud_qp_of(struct many *m, enum qp_type type, uint32_t qkey, uint8_t sges)
 {
     struct engine_qp_params p = {.type = type,
                                  .pd = m->pd,
                                  .send_cq = m->cq,
                                  .recv_cq = m->cq,
                                  .max_recv_wr = 4,
-                                 .max_recv_sge = 1};
+                                 .max_recv_sge = sges};
     struct engine_qp_attr a = {.state = QPS_INIT, .qkey = qkey, .port = 1};
     struct qp *qp;
     ck_assert_int_eq(engine_qp_create(m->e, &p, &qp), 0);
@@ -99,6 +99,11 @@ static struct qp *ud_qp(struct many *m, enum qp_type type, uint32_t qkey)
     a.state = QPS_RTR;
     ck_assert_int_eq(engine_qp_modify(m->e, qp, &a, QPA_STATE, 0), 0);
     return qp;
+}
+
+static struct qp *ud_qp(struct many *m, enum qp_type type, uint32_t qkey)
+{
+    return ud_qp_of(m, type, qkey, 1);
 }
 
 static void post(struct many *m, struct qp *qp, unsigned i)
@@ -201,6 +206,40 @@ START_TEST(ud_05_header_area)
     ck_assert_msg(receive(&m, &p) == 0, "UD-12 any source address");
     ck_assert_msg(!memcmp(buf[1], m.frame + 14, 40), "UD-05 IPv6: the header");
     ck_assert_msg(buf[1][40] == 0x5A && buf[1][48] == 0xEE, "UD-05 payload");
+    engine_destroy(m.e);
+}
+END_TEST
+
+/* UD-05, RSP-13: each octet goes to its own SGE, wherever in memory that is, and to no other. */
+START_TEST(ud_05_scattered)
+{
+    static const struct {
+        unsigned row, off;
+        uint32_t len;
+    } parts[] = {{5, 3, 7}, {2, 10, 0}, {2, 10, 30}, {0, 1, 60}};
+    uint8_t want[sizeof buf], stream[60] = {0};
+    struct engine_sge sge[4];
+    struct many m;
+    setup(&m);
+    struct qp *qp = ud_qp_of(&m, QP_UD, 5, 4);
+    for (unsigned i = 0; i < 4; i++)
+        sge[i] = (struct engine_sge){(uint64_t)(uintptr_t)(buf[parts[i].row] + parts[i].off),
+                                     parts[i].len, m.lkey};
+    const struct engine_recv_wr wr = {.nsge = 4, .sge = sge};
+    ck_assert_int_eq(engine_post_recv(m.e, qp, &wr), 0);
+    struct wire_pkt p = datagram("10.0.0.2", engine_qp_num(qp), 5, 20);
+    ck_assert_uint_eq(receive(&m, &p), 0);
+    ck_assert_uint_eq(m.nwc, 1);
+    ck_assert_uint_eq(m.wc[0].byte_len, 60);
+    memcpy(stream + 20, m.frame + p.ip_off, 20);
+    memset(stream + 40, 0x5A, 20);
+    memset(want, 0xEE, sizeof want);
+    for (unsigned i = 0, at = 0; at < sizeof stream; i++) {
+        unsigned n = sizeof stream - at < parts[i].len ? sizeof stream - at : parts[i].len;
+        memcpy(want + parts[i].row * ROOM + parts[i].off, stream + at, n);
+        at += n;
+    }
+    ck_assert_mem_eq(buf, want, sizeof want);
     engine_destroy(m.e);
 }
 END_TEST
@@ -573,6 +612,7 @@ int main(void)
     Suite *s = suite_create("ud");
     TCase *t = tcase_create("calls");
     tcase_add_test(t, ud_05_header_area);
+    tcase_add_test(t, ud_05_scattered);
     tcase_add_test(t, key_04_of_each_datagram);
     tcase_add_test(t, ud_03_path_of_each_datagram);
     tcase_add_loop_test(t, ud_10_multicast, 0, 2);
