@@ -506,6 +506,7 @@ START_TEST(hangs_up_unanswered)
     ck_assert_int_eq(urnic_disconnect(active), -EINVAL);
     ck_assert_int_eq(urnic_query_qp(a.qp, &attr), 0);
     ck_assert_int_eq(attr.qp_state, URNIC_QPS_INIT); /* what fails changes nothing */
+    ck_assert_int_eq(end_post(&a, URNIC_WR_SEND, 0, 8, 0, 0, 9), -EINVAL);
     ck_assert_int_eq(urnic_destroy_ep(active), 0);
     a.qp = NULL;
     down_with_listener();
@@ -590,6 +591,41 @@ START_TEST(listens_unbound)
     ck_assert_int_eq(urnic_id_addr(id, NULL, &port, NULL, NULL), 0);
     ck_assert_uint_ne(port, 0);
     ck_assert_int_eq(urnic_destroy_id(id), 0);
+    down_with_listener();
+}
+END_TEST
+
+/* CM-35: who gives up before there is an answer is named, among others whose requests wait, and
+ * each knows the other's address. */
+START_TEST(names_who_gave_up)
+{
+    struct urnic_cm_id *active[3], *passive[3];
+    struct urnic_cm_event ev;
+    uint8_t near[2][16], far[2][16];
+    uint16_t near_port[2], far_port[2];
+
+    up_with_listener();
+    for (unsigned i = 0; i < 3; i++)
+        request(URNIC_QPT_RC, &active[i], &passive[i]);
+    ck_assert_int_eq(urnic_id_addr(active[0], near[0], &near_port[0], far[0], &far_port[0]), 0);
+    ck_assert_int_eq(urnic_id_addr(passive[0], near[1], &near_port[1], far[1], &far_port[1]), 0);
+    ck_assert_uint_eq(near_port[1], PORT);
+    for (unsigned i = 0; i < 2; i++) {
+        ck_assert_mem_eq(near[i], far[1 - i], 16);
+        ck_assert_uint_eq(near_port[i], far_port[1 - i]);
+    }
+    for (unsigned i = 0; i < 3; i++) {
+        static const unsigned order[3] = {1, 0, 2};
+        struct urnic_qp *qp = urnic_id_qp(active[order[i]]);
+
+        ck_assert_int_eq(urnic_destroy_id(active[order[i]]), 0);
+        ck_assert_int_eq(urnic_destroy_qp(qp), 0);
+        ev = await_cm(cb, URNIC_CM_REJECTED);
+        ck_assert_ptr_eq(ev.id, passive[order[i]]);
+        ck_assert_int_eq(urnic_destroy_id(ev.id), 0);
+    }
+    ck_assert_ptr_null(b.ctx->fresh);
+    a.qp = NULL;
     down_with_listener();
 }
 END_TEST
@@ -781,6 +817,7 @@ int main(void)
     tcase_add_test(t, rejection_flushes);
     tcase_add_test(t, listens_unbound);
     tcase_add_test(t, tells_no_address);
+    tcase_add_test(t, names_who_gave_up);
     tcase_add_test(t, stays_reset);
     tcase_add_test(t, prepares_in_vain);
     tcase_add_test(t, hung_up_by_itself);

@@ -60,6 +60,7 @@ static void send_datagram(const char *ip, uint64_t wr_id)
 START_TEST(datagrams_with_another_key)
 {
     struct urnic_port_attr port;
+    struct urnic_wc wc;
 
     up();
     end_datagrams(&a);
@@ -68,7 +69,11 @@ START_TEST(datagrams_with_another_key)
     send_datagram_keyed("10.0.0.2", 1, 0x12);
     send_datagram_keyed("10.0.0.2", 2, 0x13);
     send_datagram("10.0.0.2", 3);
-    end_expect(&b, URNIC_WC_SUCCESS, 100);
+    end_wait(&b, &wc, 10000);
+    ck_assert_uint_eq(wc.wr_id, 100);
+    ck_assert_uint_eq(wc.status, URNIC_WC_SUCCESS);
+    ck_assert_uint_eq(wc.qp_num, urnic_qp_num(b.qp));
+    ck_assert_uint_eq(wc.src_qp, urnic_qp_num(a.qp));
     ck_assert_int_eq(urnic_query_port(b.ctx, &port), 0);
     ck_assert_uint_eq(port.qkey_viol_cntr, 2);
     ck_assert_uint_eq(port.bad_pkey_cntr, 0);

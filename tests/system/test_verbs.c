@@ -369,6 +369,7 @@ START_TEST(tells_what_it_was_given)
     attr.ah_attr.tclass = 0x28;
     attr.ah_attr.hop_limit = 9;
     attr.ah_attr.sl = 3;
+    attr.ah_attr.dmac[5] ^= 9;
     attr.timeout = 17;
     attr.retry_cnt = 2;
     attr.rnr_retry = 3;
@@ -382,6 +383,7 @@ START_TEST(tells_what_it_was_given)
     ck_assert_uint_eq(attr.ah_attr.tclass, given.ah_attr.tclass);
     ck_assert_uint_eq(attr.ah_attr.hop_limit, given.ah_attr.hop_limit);
     ck_assert_uint_eq(attr.ah_attr.sl, given.ah_attr.sl);
+    ck_assert_mem_eq(attr.ah_attr.dmac, given.ah_attr.dmac, 6);
     ck_assert_uint_eq(attr.timeout, given.timeout);
     ck_assert_uint_eq(attr.retry_cnt, given.retry_cnt);
     ck_assert_uint_eq(attr.rnr_retry, given.rnr_retry);
@@ -585,6 +587,7 @@ START_TEST(says_that_it_overran)
 {
     enum { ENTRIES = 4 };
     struct urnic_qp_init_attr init = {.cap = {.max_recv_wr = 8}, .qp_type = URNIC_QPT_RC};
+    struct urnic_async_event event;
     struct urnic_cq *cq;
     struct urnic_wc wc;
 
@@ -612,6 +615,11 @@ START_TEST(says_that_it_overran)
         ck_assert_int_eq(wc.status, URNIC_WC_SUCCESS);
     }
     ck_assert_int_eq(urnic_poll_cq(cq, 1, &wc), -EOVERFLOW);
+    do {
+        ck_assert_int_eq(urnic_get_async_event(b.ctx, &event), 0);
+        urnic_ack_async_event(&event);
+    } while (event.type != URNIC_EVENT_CQ_ERR);
+    ck_assert_ptr_eq(event.cq, cq);
     ck_assert_int_eq(urnic_destroy_qp(b.qp), 0);
     b.qp = NULL;
     ck_assert_int_eq(urnic_destroy_cq(cq), 0);

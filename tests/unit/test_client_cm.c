@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "client_cm.h"
 #include "client_setup.h"
 #include "unit.h"
 
@@ -272,6 +273,44 @@ START_TEST(cm_35_unread_events_go_with_their_id)
 }
 END_TEST
 
+START_TEST(cm_35_ids)
+{
+    /* CM-35 what an id keeps, what it refuses by itself, an event that comes before the reply of
+     * its request, and a queue pair that outlives it */
+    struct setup s = setup_start(8);
+    const struct sockaddr nowhere = {.sa_family = AF_UNIX};
+    const struct sockaddr_in sin = {
+        .sin_family = AF_INET, .sin_port = htons(7004), .sin_addr.s_addr = htonl(0x7F000001)};
+    const struct urnic_send_wr send = {.opcode = URNIC_WR_SEND};
+    struct urnic_conn_attr attr = conn_attr(&s, "");
+    struct urnic_cm_channel *ch;
+    struct urnic_cm_id *id;
+    struct urnic_cm_event ev;
+    struct urnic_qp *qp;
+    OK(urnic_create_cm_channel(s.ctx, &ch));
+    OK(urnic_create_id(ch, URNIC_PS_TCP, &s, &id));
+    ck_assert_ptr_eq(urnic_id_context(id), &s);
+    urnic_id_set_context(id, &ev);
+    ck_assert_ptr_eq(urnic_id_context(id), &ev);
+    ck_assert_int_eq(urnic_bind_addr(id, &nowhere), -EAFNOSUPPORT);
+    ck_assert_int_eq(urnic_resolve(id, NULL, &nowhere, 0), -EAFNOSUPPORT);
+    ck_assert_int_eq(urnic_reject(id, NULL, 1), -EINVAL);
+    OK(urnic_resolve(id, NULL, (const struct sockaddr *)&sin, 1000));
+    const uint32_t handle = id->handle;
+    id->handle = 0; /* as if the reply had not been read */
+    OK(urnic_get_cm_event(ch, &ev));
+    ck_assert_ptr_eq(ev.id, id);
+    ck_assert_uint_eq(id->handle, handle);
+    OK(urnic_create_id_qp(id, s.pd, &attr.qp, &qp));
+    ck_assert_int_eq(urnic_post_send(qp, &send, NULL), -EINVAL);
+    OK(urnic_destroy_id(id));
+    ck_assert_ptr_null(qp->id);
+    OK(urnic_destroy_qp(qp));
+    OK(urnic_destroy_cm_channel(ch));
+    setup_end(&s);
+}
+END_TEST
+
 UNIT_MAIN("client cm", cm_35_blocking_calls, cm_35_nobody_listens, cm_35_no_answer_in_time,
           no_datagrams, private_data_that_is_none, shm_07_fork, cm_35_events_and_rejection,
-          cm_35_unread_events_go_with_their_id)
+          cm_35_unread_events_go_with_their_id, cm_35_ids)

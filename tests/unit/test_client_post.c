@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "client.h"
 #include "client_setup.h"
 #include "unit.h"
 
@@ -116,6 +117,56 @@ START_TEST(qp_16_receive_queue_accounting)
 }
 END_TEST
 
+START_TEST(qp_16_lists_in_part)
+{
+    /* QP-16 of a list of receives those before the first that finds no place are taken; that one is
+     * named, and so is the first when the daemon has gone */
+    struct setup s = setup_start(2);
+    struct urnic_recv_wr list[3] = {{.wr_id = 1, .next = &list[1]}, {.wr_id = 2, .next = &list[2]}};
+    const struct urnic_recv_wr *bad = NULL;
+    struct urnic_async_event event;
+    struct urnic_wc wc[2];
+    ck_assert_int_eq(urnic_post_recv(s.qp, list, &bad), -ENOMEM);
+    ck_assert_ptr_eq(bad, &list[2]);
+    for (unsigned i = 0; i < 2; i++)
+        OK(urnic_post_send(s.qp, &(struct urnic_send_wr){.opcode = URNIC_WR_SEND}, NULL));
+    poll_n(s.cq, wc, 2);
+    ck_assert_uint_eq(wc[0].wr_id, 1);
+    ck_assert_uint_eq(wc[1].wr_id, 2);
+    atomic_store(&fake_knobs(s.fake)->kill, true);
+    OK(urnic_get_async_event(s.ctx, &event));
+    ck_assert_int_eq(urnic_post_recv(s.qp, list, &bad), -ENODEV);
+    ck_assert_ptr_eq(bad, &list[0]);
+    setup_end(&s);
+}
+END_TEST
+
+START_TEST(cq_01_inline_data_of_several_pieces)
+{
+    /* CQ-01 pieces of any length follow each other */
+    struct setup s = setup_start(8);
+    struct urnic_sge unused;
+    struct urnic_wc wc;
+    for (uint32_t first = 0; first < 20; first++) {
+        const struct urnic_sge pieces[2] = {
+            {.addr = (uintptr_t)s.mem, .length = first},
+            {.addr = (uintptr_t)s.mem + 32, .length = 20 - first},
+        };
+        struct urnic_send_wr wr =
+            write_wr(&s, &unused, first, URNIC_SEND_INLINE | URNIC_SEND_SIGNALED);
+        wr.sg_list = pieces;
+        wr.num_sge = 2;
+        memset(s.mem, 'a', 32);
+        memset(s.mem + 32, 'b', 32);
+        OK(urnic_post_send(s.qp, &wr, NULL));
+        poll_n(s.cq, &wc, 1);
+        for (uint32_t i = 0; i < 20; i++)
+            ck_assert_uint_eq(s.mem[4096 + i], i < first ? 'a' : 'b');
+    }
+    setup_end(&s);
+}
+END_TEST
+
 START_TEST(cq_08_order_over_ring_wraps)
 {
     /* CQ-08 entries of one to several units wrap everywhere; data and order survive */
@@ -196,6 +247,12 @@ START_TEST(qp_05_what_cannot_be_posted)
 }
 END_TEST
 
+/* The entries of a CQ whose places the daemon may use again. */
+static uint32_t given_back(const struct urnic_cq *cq)
+{
+    return atomic_load(&cq->view.ring->cons);
+}
+
 START_TEST(qp_14_reset_and_destroy_drop_completions)
 {
     /* QP-14 completions that weren't polled vanish, other queue pairs' stay, and a queue pair
@@ -225,7 +282,9 @@ START_TEST(qp_14_reset_and_destroy_drop_completions)
     struct urnic_send_wr wr = write_wr(&s, &sge, 1, URNIC_SEND_SIGNALED);
     OK(urnic_post_send(other, &wr, NULL));
     usleep(50000);
+    uint32_t polled = given_back(s.cq);
     OK(urnic_destroy_qp(other));
+    ck_assert_uint_eq(given_back(s.cq), polled + 1); /* it takes no room any more */
     ck_assert_int_eq(urnic_poll_cq(s.cq, 4, wc), 0);
     setup_end(&s);
 }
@@ -264,7 +323,16 @@ START_TEST(qp_04_reset_in_the_middle)
         ck_assert_int_eq(urnic_poll_cq(sends, 4, wc), 0);
         ck_assert_int_eq(urnic_poll_cq(receives, 4, wc), 0);
     }
+    to_state(qp, URNIC_QPS_INIT);
+    to_state(qp, URNIC_QPS_RTR);
+    to_state(qp, URNIC_QPS_RTS);
+    OK(urnic_post_recv(qp, &recv, NULL));
+    OK(urnic_post_send(qp, &send, NULL));
+    usleep(50000);
+    uint32_t sent = given_back(sends), received = given_back(receives);
     OK(urnic_destroy_qp(qp));
+    ck_assert_uint_eq(given_back(sends), sent + 1);
+    ck_assert_uint_eq(given_back(receives), received + 1);
     OK(urnic_destroy_cq(receives));
     setup_end(&s);
 }
@@ -310,7 +378,18 @@ START_TEST(srq_01_shared_receive_queue)
         OK(urnic_post_srq_recv(srq, &recv, NULL));
     ck_assert_int_eq(urnic_post_srq_recv(srq, &recv, NULL), -ENOMEM);
     ck_assert_int_eq(urnic_destroy_srq(srq), -EBUSY);
+    to_state(qp, URNIC_QPS_INIT);
+    to_state(qp, URNIC_QPS_RTR);
+    to_state(qp, URNIC_QPS_RTS);
+    for (unsigned i = 0; i < 4; i++) { /* and so does what goes with its queue pair */
+        struct urnic_send_wr send = {.opcode = URNIC_WR_SEND};
+        OK(urnic_post_send(qp, &send, NULL));
+    }
+    usleep(50000);
     OK(urnic_destroy_qp(qp));
+    for (unsigned i = 0; i < 4; i++)
+        OK(urnic_post_srq_recv(srq, &recv, NULL));
+    ck_assert_int_eq(urnic_post_srq_recv(srq, &recv, NULL), -ENOMEM);
     OK(urnic_destroy_srq(srq));
     setup_end(&s);
 }
@@ -412,6 +491,7 @@ START_TEST(shm_06_hot_path_makes_no_system_call)
 END_TEST
 
 UNIT_MAIN("client post", cq_01_data_and_fields_arrive, qp_16_send_queue_accounting,
-          qp_16_receive_queue_accounting, cq_08_order_over_ring_wraps, qp_05_what_cannot_be_posted,
+          qp_16_receive_queue_accounting, qp_16_lists_in_part, cq_01_inline_data_of_several_pieces,
+          cq_08_order_over_ring_wraps, qp_05_what_cannot_be_posted,
           qp_14_reset_and_destroy_drop_completions, qp_04_reset_in_the_middle,
           srq_01_shared_receive_queue, cq_08_threads, shm_06_hot_path_makes_no_system_call)
