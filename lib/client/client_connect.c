@@ -278,6 +278,7 @@ static int accept_request(struct urnic_context *ctx, const struct urnic_cm_event
     }
     if (err != 0) {
         urnic_close_conn(conn);
+        client_cm_drop_stale(request->listen->channel); /* where news of it may wait */
         return err;
     }
     *out = conn;

@@ -6,6 +6,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -630,6 +631,47 @@ START_TEST(names_who_gave_up)
 }
 END_TEST
 
+/* CM-35: a listener is readable when a connection waits, not for what the daemon says of a peer
+ * that has given up, behind the request that is accepted in its stead. */
+START_TEST(waits_for_nobody)
+{
+    const struct sockaddr_in to = {
+        .sin_family = AF_INET, .sin_port = htons(PORT + 1), .sin_addr.s_addr = htonl(0x0A000002)};
+    struct pollfd p = {.events = POLLIN};
+    struct urnic_conn_attr attr;
+    struct urnic_cm_id *id[2];
+    struct urnic_qp *qp[2];
+    struct urnic_listener *l;
+    struct urnic_conn *conn;
+
+    up_with_listener();
+    ck_assert_int_eq(urnic_listen_addr(b.ctx, NULL, PORT + 1, 0, &l), 0);
+    p.fd = urnic_listener_fd(l);
+    for (unsigned i = 0; i < 2; i++) {
+        ck_assert_int_eq(urnic_create_id(ca, URNIC_PS_TCP, NULL, &id[i]), 0);
+        ck_assert_int_eq(urnic_resolve(id[i], NULL, (const struct sockaddr *)&to, 5000), 0);
+        await_cm(ca, URNIC_CM_ROUTE_RESOLVED);
+        id_qp(&a, id[i], URNIC_QPT_RC);
+        qp[i] = a.qp;
+        ck_assert_int_eq(urnic_connect(id[i], NULL), 0);
+        ck_assert_int_eq(poll(&p, 1, 5000), 1);
+        usleep(100000); /* the other one comes behind it */
+    }
+    ck_assert_int_eq(urnic_destroy_ep(id[0]), 0);
+    usleep(300000);
+    attr = end_conn_attr(&b, 1000);
+    ck_assert_int_eq(urnic_accept_conn(l, &attr, NULL, NULL, &conn), 0);
+    ck_assert_int_eq(poll(&p, 1, 0), 0);
+    ck_assert_int_eq(urnic_accept_conn(l, &attr, NULL, NULL, &conn), -ETIMEDOUT);
+    ck_assert_int_eq(urnic_close_conn(conn), 0);
+    ck_assert_int_eq(urnic_close_listener(l), 0);
+    ck_assert_int_eq(urnic_destroy_id(id[1]), 0);
+    ck_assert_int_eq(urnic_destroy_qp(qp[1]), 0);
+    a.qp = NULL;
+    down_with_listener();
+}
+END_TEST
+
 /* CM-35: an id that the daemon knows of for another reason than its address has none to tell. */
 START_TEST(tells_no_address)
 {
@@ -817,6 +859,7 @@ int main(void)
     tcase_add_test(t, rejection_flushes);
     tcase_add_test(t, listens_unbound);
     tcase_add_test(t, tells_no_address);
+    tcase_add_test(t, waits_for_nobody);
     tcase_add_test(t, names_who_gave_up);
     tcase_add_test(t, stays_reset);
     tcase_add_test(t, prepares_in_vain);
