@@ -21,9 +21,8 @@
 #include "device.h"
 
 #define WORKER_SERVICE_NS (5 * CLOCK_MS)   /* how often slow things are looked after, when awake */
-#define WORKER_NAP_MAX_NS (100 * CLOCK_MS) /* ... and asleep */
+#define WORKER_NAP_MAX_NS (100 * CLOCK_MS) /* ... and asleep, if no event is owed */
 #define WORKER_BLIND_NS   (50 * CLOCK_US)  /* ... where a port has no way to wake us */
-#define WORKER_OWED_NS    (1 * CLOCK_MS)   /* retry of events that a full socket refused */
 #define WORKER_LINGER_NS  (60 * CLOCK_US)  /* poll on for so long after the last work, then block */
 #define WORKER_CROWD_MIN  (8 * CLOCK_MS)   /* then block instead of yielding, for a while ... */
 #define WORKER_CROWD_MAX  (250 * CLOCK_MS) /* ... that doubles as long as it happens again */
@@ -290,8 +289,9 @@ static uint64_t worker_deadline(struct worker *w, uint64_t now)
             at = d;
     }
     for (struct context *c = w->contexts; c; c = c->next) {
-        if (!TAILQ_EMPTY(&c->owed) && now + WORKER_OWED_NS < at)
-            at = now + WORKER_OWED_NS;
+        bool refused = !TAILQ_EMPTY(&c->owed) || c->nkept > 0; /* events, by a full socket */
+        if (refused && w->service_at < at)
+            at = w->service_at;
         uint64_t event = LIST_EMPTY(&c->dirty) ? UINT64_MAX : context_deadline(c);
         if (event < at)
             at = event;

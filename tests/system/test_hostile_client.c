@@ -395,12 +395,17 @@ static void owes_many(void)
         pause();
 }
 
-/* CQ-06 SHM-07: the events of most of them have no room in the channel, and go with the client. */
+/* CQ-06 SHM-07: the events of most of them have no room in the channel, and go with the client. The
+ * worker wakes up for them only as often as it tries them again. */
 START_TEST(many_owed_events)
 {
     pid_t pid = hostile(owes_many);
 
     reach("urn0", "client_event_owed", 500);
+    uint64_t begin = rig_now_ms(), sleeps = rig_counter(&rig, "urn0", "worker_sleeps");
+    usleep(500000);
+    sleeps = rig_counter(&rig, "urn0", "worker_sleeps") - sleeps;
+    ck_assert_uint_lt(sleeps, (rig_now_ms() - begin) / 2);
     transfer(ROUNDS);
     finish(pid);
     transfer(ROUNDS);
