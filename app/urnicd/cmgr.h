@@ -29,7 +29,7 @@ struct cm_channel {
     uint32_t owed;
 };
 
-enum cm_id_state { CM_ID_IDLE, CM_ID_BOUND, CM_ID_RESOLVED, CM_ID_LISTEN, CM_ID_CONN, CM_ID_ENDED };
+enum cm_id_state { CM_ID_IDLE, CM_ID_BOUND, CM_ID_RESOLVED, CM_ID_LISTEN, CM_ID_CONN };
 
 /* A client's id: a listener or one end of a connection. */
 struct cm_id {

@@ -151,7 +151,7 @@ int cmid_qp_connected(struct cm_id *id, struct client_qp *qp, uint64_t now)
 
 bool cmgr_takes_qp(const struct cm_id *id)
 {
-    return id->state != CM_ID_LISTEN && id->state != CM_ID_ENDED && id->qpn == 0;
+    return id->state != CM_ID_LISTEN && id->qpn == 0;
 }
 
 int cmgr_take_qp(struct cm_id *id, struct client_qp *qp, uint64_t now)
