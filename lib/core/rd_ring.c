@@ -72,7 +72,7 @@ bool rd_room(const struct qp *qp, unsigned times)
     return ring->tail - ring->tx < limit;
 }
 
-uint32_t rd_accept(struct rx *rx, struct qp *qp, const struct mem_ref *ref, uint32_t npsn)
+void rd_accept(struct rx *rx, struct qp *qp, const struct mem_ref *ref, uint32_t npsn)
 {
     struct rd_ring *ring = qp->resp.rd;
     struct rd_res *res = rd_entry(ring, ring->tail);
@@ -91,7 +91,7 @@ uint32_t rd_accept(struct rx *rx, struct qp *qp, const struct mem_ref *ref, uint
     if (ring->live <= ring->mask)
         ring->live++;
     qp->resp.reads = 1;
-    return ring->tail++;
+    ring->tail++;
 }
 
 void rd_execute(struct qp *qp, uint64_t orig)

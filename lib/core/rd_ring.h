@@ -66,8 +66,8 @@ int rd_grow(struct qp *qp, uint32_t max_dest_rd_atomic);
 void rd_free(struct qp *qp);
 /* Is there room for one more operation, when `times` max_dest_rd_atomic may wait (RD-03)? */
 bool rd_room(const struct qp *qp, unsigned times);
-/* Accept the READ or ATOMIC in rx; the caller has checked room. Returns its index. */
-uint32_t rd_accept(struct rx *rx, struct qp *qp, const struct mem_ref *ref, uint32_t npsn);
+/* Accept the READ or ATOMIC in rx; the caller has checked room. */
+void rd_accept(struct rx *rx, struct qp *qp, const struct mem_ref *ref, uint32_t npsn);
 /* The oldest accepted entry has been executed: it may be answered. */
 void rd_execute(struct qp *qp, uint64_t orig);
 /* A READ or ATOMIC before epsn (RD-09, RD-11, ATM-08). Not REFUSE_NONE: refuse it. */

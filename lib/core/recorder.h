@@ -19,7 +19,6 @@
     X(RX_REQ, "request")                                                                           \
     X(RX_DUP, "duplicate request")                                                                 \
     X(RX_OOS, "request out of sequence")                                                           \
-    X(RX_ACK, "ACK")                                                                               \
     X(RX_NAK, "NAK")                                                                               \
     X(RX_RNR, "RNR NAK")                                                                           \
     X(RX_READ, "READ response")                                                                    \

@@ -24,7 +24,6 @@ static void emit_ack(struct engine *e, struct qp *qp, struct engine_slot *slot)
         .psn = r->ack_psn.v,
         .msn = r->done_msn,
         .syndrome = ack_syndrome(qp),
-        .tclass = qp->tclass,
     };
     r->credits = v.syndrome;
     r->ack_owed = 0;
@@ -70,7 +69,6 @@ static void emit_nak(struct engine *e, struct qp *qp, struct engine_slot *slot)
         .psn = r->nak_psn.v,
         .msn = r->done_msn,
         .syndrome = r->nak_owed,
-        .tclass = qp->tclass,
     };
     engine_slot_emit(qp, slot, &v, SLOT_RESP);
     engine_count(e, nak_counter(r->nak_owed));
@@ -91,7 +89,6 @@ static void emit_atomic(struct engine *e, struct qp *qp, struct rd_res *res,
         .psn = res->psn.v,
         .msn = qp->resp.done_msn,
         .syndrome = ack_syndrome(qp),
-        .tclass = qp->tclass,
         .orig = res->orig,
     };
     engine_slot_emit(qp, slot, &v, SLOT_RESP);
@@ -126,7 +123,6 @@ static bool emit_read(struct engine *e, struct qp *qp, struct rd_res *res, struc
         .psn = psn_add(res->psn, res->tx.next).v,
         .msn = qp->resp.done_msn,
         .syndrome = ack_syndrome(qp),
-        .tclass = qp->tclass,
         .payload_len = len,
     };
     engine_slot_emit(qp, slot, &v, SLOT_READ);

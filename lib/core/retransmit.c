@@ -83,11 +83,9 @@ uint64_t rtx_round_trip(const struct qp *qp)
 
 /* Go-back-N sends everything in flight again for each loss: what the path loses much of, it gets
  * little of at a time (LR-05). */
-static void shrink_window(struct engine *e, struct qp *qp)
+static void shrink_window(struct req *r)
 {
-    struct req *r = &qp->req;
-    uint32_t least = e->p.window < REQ_WINDOW_MIN ? e->p.window : REQ_WINDOW_MIN;
-    r->window = r->window / 2 > least ? r->window / 2 : least;
+    r->window = r->window / 2 > REQ_WINDOW_MIN ? r->window / 2 : REQ_WINDOW_MIN;
     r->acked = 0;
 }
 
@@ -118,7 +116,7 @@ static void start_round(struct engine *e, struct qp *qp, psn_t p, uint64_t now)
 
 static void go_again(struct engine *e, struct qp *qp, psn_t p, bool timeout, uint64_t now)
 {
-    shrink_window(e, qp);
+    shrink_window(&qp->req);
     if (qp->lim)
         limiter_on_loss(e, qp, timeout, now);
     start_round(e, qp, p, now);
