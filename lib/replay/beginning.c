@@ -25,14 +25,28 @@ static uint32_t rest_mtu(const struct packet *a, const struct packet *b)
     return wire_mtu_enum((uint32_t)(off / psns)) ? (uint32_t)(off / psns) : 0;
 }
 
+/* The READ whose rest `b` may be: the one with the nearest PSN before its own, of those sent of
+ * late; several may have been of the same memory. */
+static const struct packet *whole_of(const struct direction *d, const struct packet *b)
+{
+    const struct packet *best = NULL, *p = b;
+    for (unsigned n = 0; n < REST_BACK && p > d->packet; n++) {
+        p--;
+        if (packet_asks(d, p) && wire_psn_diff(p->psn, b->psn) < 0 &&
+            (!best || wire_psn_diff(p->psn, best->psn) > 0))
+            best = p;
+    }
+    return best && packet_flags(best) & WIRE_F_READ ? best : NULL;
+}
+
 /* For requests that only READs, whose responses the capture lacks. */
 static void find_rest(struct direction *d)
 {
     for (size_t i = 0; i < d->packets && !d->mtu; i++) {
         const struct packet *p = &d->packet[i];
-        bool read = packet_asks(d, p) && packet_flags(p) & WIRE_F_READ;
-        for (size_t k = i + 1; read && k < d->packets && k - i < REST_BACK && !d->mtu; k++)
-            d->mtu = rest_mtu(p, &d->packet[k]);
+        const struct packet *whole =
+            packet_asks(d, p) && packet_flags(p) & WIRE_F_READ ? whole_of(d, p) : NULL;
+        d->mtu = whole ? rest_mtu(whole, p) : 0;
     }
 }
 

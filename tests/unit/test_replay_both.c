@@ -202,6 +202,23 @@ START_TEST(reads_without_responses)
 }
 END_TEST
 
+/* RD-12: two READs of the same memory: what is asked for again is the rest of the second one. */
+START_TEST(reads_of_one_place)
+{
+    struct replay *r = replay_new(0);
+    struct step first = READ(10, 9000), second = READ(13, 9000), rest = READ(14, 9000 - 4096);
+    uint64_t n = 0, ns = 0;
+    first.off = 4 * MTU; /* addresses go by the PSN */
+    second.off = MTU;
+    rest.off = 4096;
+    add_step(r, first, &n, ns += US);
+    add_step(r, second, &n, ns += US);
+    add_step(r, rest, &n, ns += 500 * US);
+    add_step(r, (struct step)READ(16, 8), &n, ns += US);
+    ck_assert_uint_gt(expect_differences(r, REPLAY_BOTH, "RD-12", 0), 2);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("replay both");
@@ -211,6 +228,7 @@ int main(void)
     tcase_add_test(c, a_large_window);
     tcase_add_test(c, options_that_our_engine_has_not);
     tcase_add_test(c, reads_without_responses);
+    tcase_add_test(c, reads_of_one_place);
     suite_add_tcase(s, c);
     return unit_run(s);
 }
