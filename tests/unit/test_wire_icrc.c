@@ -32,7 +32,9 @@ static uint32_t reference(const uint8_t *frame, size_t len, const struct wire_pk
         ip[1] = ip[2] = ip[3] = ip[7] = 0xFF;
     }
     uint8_t *bth = ip + (p->bth_off - p->ip_off);
-    bth[-2] = bth[-1] = bth[4] = 0xFF;
+    if (bth != ip + WIRE_IPV6_LEN) /* RoCE v1 has no UDP header */
+        bth[-2] = bth[-1] = 0xFF;
+    bth[4] = 0xFF;
     return ~bitwise(0xFFFFFFFFu, m, n + 8);
 }
 
@@ -59,9 +61,11 @@ END_TEST
 START_TEST(icrc_01_every_length)
 {
     static uint8_t f[4300];
-    for (unsigned kind = 0; kind < 2; kind++) {
-        struct wire_pkt p = frame_pkt(kind, WRITE_ONLY, 4096);
+    for (unsigned kind = 0; kind < 3; kind++) {
+        struct wire_pkt p = frame_pkt(kind ? FRAME_V6 : FRAME_V4, WRITE_ONLY, 4096);
         ck_assert_uint_gt(frame_make(f, sizeof(f), &p), 4096);
+        if (kind == 2) /* RoCE v1: the BTH follows the GRH */
+            p.bth_off = p.udp_off;
         size_t bth = (size_t)p.bth_off - p.ip_off;
         for (size_t n = bth + WIRE_BTH_LEN; n < 4096; n += n < 300 ? 1 : 61) {
             uint32_t got = wire_icrc_headers(f + p.ip_off, n, bth);
