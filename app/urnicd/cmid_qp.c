@@ -89,7 +89,7 @@ int cmgr_qp_attr(struct cm_id *id, uint32_t state, struct ipc_qp_modify *out)
         a->qkey = CMID_UD_QKEY;
         return 0;
     }
-    if (!id->conn)
+    if (!id->conn || id->ps == IPC_PS_UDP)
         return -EINVAL;
     if (id->passive && id->psn == 0)
         id->psn = cmid_psn(0);

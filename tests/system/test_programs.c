@@ -6,6 +6,7 @@
  * services for datagrams, and a process that dies while its child lives.
  */
 #include <arpa/inet.h>
+#include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
@@ -575,6 +576,9 @@ START_TEST(tells_the_key)
         ck_assert_int_eq(end_post_recv(&b, 0, 128, i), 0);
         ck_assert_int_eq(urnic_accept(passive, NULL), 0);
         struct urnic_cm_event ev = await_cm(ca, URNIC_CM_ESTABLISHED);
+        struct urnic_qp_attr attr = {.qp_state = URNIC_QPS_RTR};
+        unsigned mask; /* no connection, so none of a connection's attributes */
+        ck_assert_int_eq(urnic_init_qp_attr(active, &attr, &mask), -EINVAL);
         struct urnic_send_wr wr = {.opcode = URNIC_WR_SEND, .ud = {NULL, ev.qp_num, ev.qkey}};
         ck_assert_uint_eq(ev.qkey, i == 1 ? 0x22 : 0x01234567);
         ck_assert_uint_eq(ev.ah.tclass, i == 1 ? 0x68 : 0);

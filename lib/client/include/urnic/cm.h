@@ -177,8 +177,8 @@ URNIC_API int urnic_reject(struct urnic_cm_id *id, const void *private_data, uin
  * not in the mask is 0.
  *     who connects: INIT; urnic_connect; event CONNECT_RESPONSE: RTR, RTS, urnic_establish
  *     who accepts:  event CONNECT_REQUEST: INIT, RTR, RTS; urnic_accept; event ESTABLISHED
- * Both move it to ERR at DISCONNECTED. -EINVAL: another state, or RTR or RTS before the peer's
- * message has come; -EADDRNOTAVAIL: our address has gone. */
+ * Both move it to ERR at DISCONNECTED. -EINVAL: another state, RTR or RTS before the peer's
+ * message has come, or of an id for datagrams; -EADDRNOTAVAIL: our address has gone. */
 URNIC_API int urnic_init_qp_attr(struct urnic_cm_id *id, struct urnic_qp_attr *attr,
                                  unsigned *mask);
 /* The answer to CONNECT_RESPONSE, without which the peer's side asks again and gives up: its event
