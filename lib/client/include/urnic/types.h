@@ -232,7 +232,8 @@ struct urnic_wr_bind_mw {
     uint64_t addr, length; /* length 0: take it away (type 1) */
 };
 
-/* sg_list: the segments, memory of mr; their lkey is not looked at */
+/* sg_list: the segments, memory of mr; their lkey is not looked at. They count as other requests'
+ * do: no more than the queue pair's max_send_sge. */
 struct urnic_wr_reg_mr {
     const struct urnic_mr *mr;
     uint64_t iova;        /* address of the first octet from now on */
@@ -312,9 +313,10 @@ struct urnic_wc { /* on error only wr_id, status, vendor_err and qp_num are vali
     enum urnic_wc_status status;
     enum urnic_wc_opcode opcode;
     uint32_t vendor_err;
-    uint32_t byte_len;
+    uint32_t byte_len; /* of the message; a received datagram's with the 40 octets before it */
     uint32_t imm_data; /* octets as on the wire, or the invalidated R_Key */
-    uint32_t qp_num, src_qp;
+    uint32_t qp_num;
+    uint32_t src_qp;   /* of received datagrams: the sender; else 0 */
     uint32_t wc_flags; /* URNIC_WC_GRH ... */
     uint16_t pkey_index;
     uint8_t sl;

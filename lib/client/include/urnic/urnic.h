@@ -25,8 +25,9 @@
  *   to 3 s, delays no other thread's call.
  *
  * - Fork: a child must not use its parent's objects: control calls, urnic_close among them, and
- *   those that get events give -EPERM, posting, polling or arming faults. Memory from urnic_alloc
- *   stays shared with the child, as any MAP_SHARED mapping. All descriptors are close-on-exec.
+ *   those that get events give -EPERM; a child that posts, polls or arms dies of SIGSEGV. Memory
+ *   from urnic_alloc stays shared with the child, as any MAP_SHARED mapping. All descriptors are
+ *   close-on-exec. A child may open a context of its own.
  *
  * - Language: C99 or later, C++11 or later.
  *

@@ -189,7 +189,12 @@ URNIC_API void *urnic_qp_context(const struct urnic_qp *qp);
  * not taken; those before it were. -EINVAL state, opcode, flags, too many SGEs or inline octets, a
  * datagram that is longer than the port's active_mtu, has no address handle or a queue pair number
  * of more than 24 bits; -ENOMEM the queue is full: a place becomes free when its completion, or a
- * later one of the same queue, has been polled; -ENODEV.
+ * later one of the same queue, has been polled, so now and then one has to be signalled; -ENODEV.
+ *
+ * What is taken and can't be done completes with an error: LOC_LEN_ERR where a message is longer
+ * than the port's max_msg_sz, or the segment of an atomic shorter than 8 octets. A peer that
+ * refuses a request (REM_..._ERR) says so once: if a network loses that, it is silent then, and
+ * here it is RETRY_EXC_ERR.
  *
  * A SEND_WITH_INV whose key the peer can't invalidate arrives all the same: the peer's receive
  * completes with REM_INV_REQ_ERR, and its queue pair is in the error state. RoCE has no answer that
