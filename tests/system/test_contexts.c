@@ -157,4 +157,32 @@ START_TEST(fails_without_a_trace)
 }
 END_TEST
 
-UNIT_MAIN("contexts", describes_its_device, leaves_nothing_open, fails_without_a_trace)
+/* What is granted is told: more than was wanted, here. */
+START_TEST(tells_what_it_grants)
+{
+    struct urnic_srq_attr attr = {.max_wr = 3}, granted;
+    struct urnic_qp_init_attr init = {.qp_type = URNIC_QPT_RC};
+    struct urnic_srq *srq;
+    struct urnic_qp *qp;
+
+    up();
+    ck_assert_int_eq(urnic_create_srq(a.pd, &attr, NULL, &srq), 0);
+    ck_assert_int_eq(urnic_query_srq(srq, &granted), 0);
+    ck_assert_uint_ge(attr.max_wr, 3);
+    ck_assert_uint_eq(attr.max_wr, granted.max_wr);
+    ck_assert_uint_ge(attr.max_sge, 1);
+    ck_assert_uint_eq(attr.max_sge, granted.max_sge);
+    init.send_cq = init.recv_cq = a.cq;
+    ck_assert_int_eq(urnic_create_qp(a.pd, &init, &qp), 0);
+    ck_assert_uint_ge(init.cap.max_send_wr, 1);
+    ck_assert_uint_ge(init.cap.max_recv_wr, 1);
+    ck_assert_uint_ge(init.cap.max_send_sge, 1);
+    ck_assert_uint_ge(init.cap.max_recv_sge, 1);
+    ck_assert_int_eq(urnic_destroy_qp(qp), 0);
+    ck_assert_int_eq(urnic_destroy_srq(srq), 0);
+    down();
+}
+END_TEST
+
+UNIT_MAIN("contexts", describes_its_device, leaves_nothing_open, fails_without_a_trace,
+          tells_what_it_grants)
