@@ -20,6 +20,7 @@
 
 #define CAPTURE_RING (16u << 20) /* power of two */
 #define CAPTURE_NAP  (2 * CLOCK_MS)
+#define CAPTURE_NAME 32u
 
 struct record {
     uint32_t size; /* of the whole record; 0 = the rest of the ring is unused */
@@ -33,15 +34,20 @@ struct record {
 struct capture {
     struct capture *next;
     struct device *device;
-    uint32_t qpn, snaplen;
-    bool comments;
+    struct capture_params params;
     uint8_t *ring;
     _Alignas(64) _Atomic uint64_t head; /* the worker's */
     uint64_t lost, packets, octets;     /* the worker's; read after detaching */
     _Alignas(64) _Atomic uint64_t tail; /* the thread's */
-    _Atomic bool stop;
+    _Atomic bool stop, done;
     pthread_t thread;
+    /* of the device, which may be gone before a thread that hangs */
+    char name[CAPTURE_NAME];
+    const char *port;
+    uint64_t rate;
     struct pcapng *file;
+    uint64_t unwritten; /* packets that the file didn't take */
+    int status;
 };
 
 /* ---- the thread ---- */
@@ -58,7 +64,7 @@ static uint64_t capture_drain(struct capture *c)
             tail += CAPTURE_RING - at;
             continue;
         }
-        const char *comment = c->comments && r->drop ? engine_counter_names[r->drop] : NULL;
+        const char *comment = c->params.comments && r->drop ? engine_counter_names[r->drop] : NULL;
         pcapng_packet(c->file, 0, r->now, r->out ? PCAPNG_OUT : PCAPNG_IN, r->frame, r->len,
                       comment);
         tail += r->size;
@@ -68,50 +74,74 @@ static uint64_t capture_drain(struct capture *c)
     return tail - begin;
 }
 
-static void *capture_main(void *arg)
+static int capture_begin(struct capture *c)
+{
+    struct pcapng_options opt = {
+        .application = "urnicd", .limit = c->params.limit, .snaplen = c->params.snaplen};
+    struct timespec wall;
+
+    clock_gettime(CLOCK_REALTIME, &wall);
+    opt.epoch = (uint64_t)wall.tv_sec * CLOCK_SEC + (uint64_t)wall.tv_nsec - clock_now();
+    int rc = pcapng_from_fd(c->params.fd, &opt, &c->file);
+    if (rc == 0)
+        rc = pcapng_interface(c->file, c->name, c->port, c->rate);
+    return rc < 0 ? rc : 0;
+}
+
+static void capture_write(struct capture *c)
 {
     const struct timespec nap = {.tv_nsec = (long)CAPTURE_NAP};
-    struct capture *c = arg;
 
     for (;;) {
         bool stop = atomic_load_explicit(&c->stop, memory_order_acquire);
         if (capture_drain(c) > 0)
             continue;
         if (stop)
-            return NULL;
+            return;
         pcapng_flush(c->file);
         nanosleep(&nap, NULL);
     }
 }
 
+/* Whatever is done with a file, also asking what it is, and closing it, may take for ever. */
+static void *capture_main(void *arg)
+{
+    const uint64_t one = 1;
+    struct capture *c = arg;
+    struct pcapng_stats st;
+
+    c->status = capture_begin(c);
+    if (c->status == 0) {
+        capture_write(c);
+        pcapng_stats(c->file, &st);
+        c->unwritten = st.drops;
+    }
+    if (c->file) {
+        int rc = pcapng_close(c->file);
+        c->status = c->status < 0 ? c->status : rc;
+    }
+    int news = c->params.news;
+    atomic_store_explicit(&c->done, true, memory_order_release);
+    (void)!write(news, &one, sizeof(one));
+    return NULL;
+}
+
 int capture_open(struct device *d, const struct capture_params *p, struct capture **out)
 {
-    struct timespec wall;
     struct capture *c = aligned_alloc(64, (sizeof(*c) + 63) / 64 * 64);
-    struct pcapng_options opt = {.application = "urnicd", .limit = p->limit, .snaplen = p->snaplen};
 
-    if (!c) {
-        close(p->fd);
+    if (!c)
         return -ENOMEM;
-    }
     memset(c, 0, sizeof(*c));
-    clock_gettime(CLOCK_REALTIME, &wall);
-    opt.epoch = (uint64_t)wall.tv_sec * CLOCK_SEC + (uint64_t)wall.tv_nsec - clock_now();
     c->device = d;
-    c->qpn = p->qpn;
-    c->snaplen = p->snaplen;
-    c->comments = p->comments;
+    c->params = *p;
+    c->port = d->conf->port;
+    c->rate = d->io->caps.rate_bps;
+    _Static_assert(sizeof(d->name) <= sizeof(c->name), "fits");
+    memcpy(c->name, d->name, sizeof(d->name));
     c->ring = malloc(CAPTURE_RING);
-    int rc = pcapng_from_fd(p->fd, &opt, &c->file);
-    if (rc == 0 && !c->ring)
-        rc = -ENOMEM;
-    if (rc == 0)
-        rc = pcapng_interface(c->file, d->name, d->conf->port, d->io->caps.rate_bps);
-    if (rc >= 0)
-        rc = -pthread_create(&c->thread, NULL, capture_main, c);
+    int rc = c->ring ? -pthread_create(&c->thread, NULL, capture_main, c) : -ENOMEM;
     if (rc < 0) {
-        if (c->file)
-            pcapng_close(c->file);
         free(c->ring);
         free(c);
         return rc;
@@ -120,16 +150,22 @@ int capture_open(struct device *d, const struct capture_params *p, struct captur
     return 0;
 }
 
+void capture_stop(struct capture *c)
+{
+    atomic_store_explicit(&c->stop, true, memory_order_release);
+}
+
+bool capture_is_done(const struct capture *c)
+{
+    return atomic_load_explicit(&c->done, memory_order_acquire);
+}
+
 int capture_close(struct capture *c, struct capture_result *out)
 {
-    struct pcapng_stats st;
-
-    atomic_store_explicit(&c->stop, true, memory_order_release);
     pthread_join(c->thread, NULL);
-    pcapng_stats(c->file, &st);
     *out = (struct capture_result){
-        .packets = c->packets, .octets = c->octets, .lost = c->lost + st.drops};
-    int rc = pcapng_close(c->file);
+        .packets = c->packets, .octets = c->octets, .lost = c->lost + c->unwritten};
+    int rc = c->status;
     free(c->ring);
     free(c);
     return rc;
@@ -161,7 +197,7 @@ void capture_detach(struct capture *c)
 static void capture_put(struct capture *c, const uint8_t *frame, uint32_t len, bool sent,
                         uint16_t drop, uint64_t now)
 {
-    uint32_t keep = c->snaplen && c->snaplen < len ? c->snaplen : len;
+    uint32_t keep = c->params.snaplen && c->params.snaplen < len ? c->params.snaplen : len;
     uint32_t size = ((uint32_t)sizeof(struct record) + keep + 15u) & ~15u;
     uint64_t head = atomic_load_explicit(&c->head, memory_order_relaxed);
     uint64_t used = head - atomic_load_explicit(&c->tail, memory_order_acquire);
@@ -192,10 +228,10 @@ static bool capture_wants(const struct capture *c, const uint8_t *frame, uint32_
 {
     struct wire_pkt pkt;
 
-    if (c->qpn == 0)
+    if (c->params.qpn == 0)
         return true;
     return wire_parse(frame, len, WIRE_P_NO_ICRC | WIRE_P_IP_CSUM_OK, &pkt) == WIRE_OK &&
-           pkt.dqpn == c->qpn;
+           pkt.dqpn == c->params.qpn;
 }
 
 void capture_rx(struct capture *list, const struct engine_frame *frames, unsigned n, uint64_t now)
@@ -212,7 +248,7 @@ void capture_tx(struct capture *list, const struct engine_slot *slots, unsigned 
 {
     for (struct capture *c = list; c; c = c->next) {
         for (unsigned i = 0; i < n; i++) {
-            if (slots[i].len > 0 && (c->qpn == 0 || slots[i].qpn == c->qpn))
+            if (slots[i].len > 0 && (c->params.qpn == 0 || slots[i].qpn == c->params.qpn))
                 capture_put(c, slots[i].buf, slots[i].len, true, 0, now);
         }
     }

@@ -16,6 +16,7 @@ struct device;
 
 struct capture_params {
     int fd;           /* taken over */
+    int news;         /* an eventfd that is written to when it is done */
     uint32_t snaplen; /* 0 = whole frames */
     uint32_t qpn;     /* 0 = everything; else the local queue pair */
     bool comments;    /* drops as comments */
@@ -26,10 +27,15 @@ struct capture_result {
     uint64_t packets, octets, lost;
 };
 
-/* Prepare: thread and file. From the control thread. 0 or -errno (then fd is closed). */
+/* Prepare: ring and thread. From the control thread, as is what follows. 0 or -errno (then fd is
+ * still the caller's). */
 int capture_open(struct device *d, const struct capture_params *p, struct capture **out);
-/* Write out what is left and free. It must be off its device. 0 or why the file is not whole,
- * -errno. */
+/* Have it write out what is left, when it is off its device. */
+void capture_stop(struct capture *c);
+/* It has, or can't, and has closed the file. */
+bool capture_is_done(const struct capture *c);
+/* Free one that has been stopped; waits until it is done. 0 or why the file is not whole, -errno.
+ */
 int capture_close(struct capture *c, struct capture_result *out);
 /* Put it on its device / take it off; on the worker. */
 void capture_attach(struct capture *c);

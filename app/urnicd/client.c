@@ -15,6 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "client_capture.h"
 #include "client_qp.h"
 #include "cmgr.h"
 #include "control.h"
@@ -23,10 +24,9 @@
 #include "neigh.h"
 #include "unread.h"
 
-#define CLIENT_FDS            2u      /* its socket and its process */
-#define CLIENT_CONTEXT_FDS    2u      /* kicks, asynchronous events */
-#define CLIENT_TEARDOWN       16u     /* objects in one job: each may have megabytes of memory */
-#define CLIENT_CAPTURE_HANDLE 0xCA97u /* of its own kind: a connection has at most one capture */
+#define CLIENT_FDS         2u  /* its socket and its process */
+#define CLIENT_CONTEXT_FDS 2u  /* kicks, asynchronous events */
+#define CLIENT_TEARDOWN    16u /* objects in one job: each may have megabytes of memory */
 
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77
@@ -224,44 +224,6 @@ int client_channel_destroy(struct channel *ch)
     return 0;
 }
 
-/* ---- captures ---- */
-
-static void client_capture_off(void *arg, uint64_t now)
-{
-    (void)now;
-    capture_detach(arg);
-}
-
-static int client_capture_end(struct client *c, struct capture_result *out)
-{
-    worker_call(capture_device(c->capture)->worker, client_capture_off, c->capture);
-    int rc = capture_close(c->capture, out);
-    c->capture = NULL;
-    return rc;
-}
-
-int client_capture_add(struct client *c, struct capture *cap, uint32_t *handle)
-{
-    struct capture_result res;
-    struct capture *first = c->capture;
-
-    c->capture = cap;
-    if (first) {
-        (void)client_capture_end(c, &res);
-        c->capture = first;
-        return -EBUSY;
-    }
-    *handle = CLIENT_CAPTURE_HANDLE;
-    return 0;
-}
-
-int client_capture_stop(struct client *c, uint32_t handle, struct capture_result *out)
-{
-    if (!c->capture || handle != CLIENT_CAPTURE_HANDLE)
-        return -EINVAL;
-    return client_capture_end(c, out);
-}
-
 /* ---- death ---- */
 
 struct client_death {
@@ -371,11 +333,8 @@ void client_forget(struct client *c)
 void client_free(struct client *c)
 {
     struct client_death d = {.c = c, .more = c->open};
-    struct capture_result res;
 
-    if (c->capture)
-        (void)client_capture_end(c, &res); /* nobody is there to be told */
-
+    client_capture_leave(c);
     if (c->attached)
         worker_call(c->ctx.worker, client_detach, c);
     while (d.more) {

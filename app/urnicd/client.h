@@ -9,7 +9,6 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "capture.h"
 #include "context.h"
 #include "handle.h"
 #include "qslab.h"
@@ -36,13 +35,13 @@ struct client {
     struct context ctx;
     struct handle_table handles;
     struct qslab_list qslabs;
-    uint64_t slab_octets;      /* of application slabs */
-    uint64_t foreign_octets;   /* of objects of its own that regions are in */
-    uint32_t mappings;         /* of both */
-    uint32_t ndeferred;        /* requests that wait for something */
-    uint32_t unread_fds;       /* under way to it, at most */
-    struct capture *capture;   /* the control thread's; at most one runs */
-    struct deferred *deferred; /* requests that wait for something; the worker's */
+    uint64_t slab_octets;           /* of application slabs */
+    uint64_t foreign_octets;        /* of objects of its own that regions are in */
+    uint32_t mappings;              /* of both */
+    uint32_t ndeferred;             /* requests that wait for something */
+    uint32_t unread_fds;            /* under way to it, at most */
+    struct client_capture *capture; /* the control thread's; at most one runs */
+    struct deferred *deferred;      /* requests that wait for something; the worker's */
 };
 
 /* A region of a client: what its keys refer to. */
@@ -84,13 +83,5 @@ int client_srq_destroy(struct client *c, struct client_srq *srq);
 int client_mr_dereg(struct client *c, struct region *mr, struct memory **unmap);
 /* -EBUSY: a CQ uses it. */
 int client_channel_destroy(struct channel *ch);
-
-/* ---- captures; on the control thread ---- */
-
-/* Remember a running capture, which ends with the connection. -EBUSY: it has one already. */
-int client_capture_add(struct client *c, struct capture *cap, uint32_t *handle);
-/* End it and say what it got. -EINVAL: no such handle; another -errno: why its file is not whole.
- */
-int client_capture_stop(struct client *c, uint32_t handle, struct capture_result *out);
 
 #endif

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -21,6 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "client_capture.h"
 #include "clock.h"
 #include "foreign.h"
 #include "log.h"
@@ -180,13 +182,15 @@ int control_open(struct urnicd *d, char *err)
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGINT);
     d->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-    if (d->epfd < 0 || d->signal_fd < 0)
-        return control_fail(err, d->conf.socket, "epoll or signalfd");
+    d->captures_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (d->epfd < 0 || d->signal_fd < 0 || d->captures_fd < 0)
+        return control_fail(err, d->conf.socket, "epoll, signalfd or eventfd");
     int rc = control_socket(d, err);
     if (rc < 0)
         return rc;
     if (control_watch(d, d->listen_fd, &d->listen_fd) < 0 ||
-        control_watch(d, d->signal_fd, &d->signal_fd) < 0)
+        control_watch(d, d->signal_fd, &d->signal_fd) < 0 ||
+        control_watch(d, d->captures_fd, &d->captures_fd) < 0)
         return control_fail(err, d->conf.socket, "epoll");
     return 0;
 }
@@ -384,6 +388,8 @@ void control_run(struct urnicd *d)
                 control_accept(d);
             else if (ev[i].data.ptr == &d->signal_fd)
                 stop = true;
+            else if (ev[i].data.ptr == &d->captures_fd)
+                client_capture_service(d);
             else if ((uintptr_t)ev[i].data.ptr & CONTROL_PIDFD)
                 control_process_ended(ev[i].data.ptr);
             else
@@ -406,6 +412,7 @@ void control_close(struct urnicd *d)
             atomic_store_explicit(&d->worker[i].shared->gone, 1, memory_order_release);
     }
     control_reap(d);
+    client_capture_fini(d);
     unread_fini(d);
     if (d->listen_fd >= 0) {
         unlink(d->conf.socket);
@@ -415,6 +422,8 @@ void control_close(struct urnicd *d)
         close(d->spare_fd);
     if (d->signal_fd >= 0)
         close(d->signal_fd);
+    if (d->captures_fd >= 0 && !d->captures)
+        close(d->captures_fd);
     if (d->epfd >= 0)
         close(d->epfd);
 }

@@ -246,7 +246,8 @@ static int background(struct urnicd *d)
 
 int main(int argc, char **argv)
 {
-    static struct urnicd d = {.epfd = -1, .listen_fd = -1, .signal_fd = -1, .spare_fd = -1};
+    static struct urnicd d = {
+        .epfd = -1, .listen_fd = -1, .signal_fd = -1, .spare_fd = -1, .captures_fd = -1};
     enum options_what what;
     char err[CONFIG_ERR] = "";
     sigset_t set;

@@ -27,6 +27,7 @@
 
 /* of the daemon: what users have their shares of (share.h), beside what the kernel allows */
 #define LIMIT_MAPPINGS 60000u /* of 65,530 that a process may have */
+#define QUOTA_CAPTURES 16u    /* that still end, of clients that are gone */
 
 /* of a client */
 #define QUOTA_CLIENTS        1024u /* connections in all; of a user, half of what others leave */

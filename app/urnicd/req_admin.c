@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "capture.h"
+#include "client_capture.h"
 #include "linkctl.h"
 #include "request.h"
 #include "request_qp.h"
@@ -145,52 +145,37 @@ static int req_qp_history(struct request *r)
 static int prep_capture_start(struct request *r)
 {
     const struct ipc_capture *in = request_in(r, struct ipc_capture);
-    struct capture *c;
 
     if (r->nfd != 1)
         return -EBADF;
     const struct capture_params p = {
         .fd = r->fd[0],
+        .news = r->daemon->captures_fd,
         .snaplen = in->snaplen,
         .qpn = in->qpn,
         .comments = (in->flags & IPC_CAPTURE_DROPS) != 0,
         .limit = in->limit,
     };
-    r->fd[0] = -1;
-    int rc = capture_open(r->device, &p, &c);
+    int rc = client_capture_open(r->client, r->device, &p);
     if (rc == 0)
-        r->prepared = c;
+        r->fd[0] = -1;
     return rc;
 }
 
 static int req_capture_start(struct request *r)
 {
-    capture_attach(r->prepared);
+    capture_attach(r->client->capture->capture);
+    request_out(r, struct ipc_handle)->handle = client_capture_handle();
     return 0;
-}
-
-static int finish_capture_start(struct request *r)
-{
-    struct ipc_handle *out;
-
-    if (!r->prepared)
-        return 0;
-    out = request_out(r, struct ipc_handle);
-    return client_capture_add(r->client, r->prepared, &out->handle);
 }
 
 static int req_capture_stop(struct request *r)
 {
-    struct ipc_captured *out = request_out(r, struct ipc_captured);
-    struct capture_result res;
-    int rc = client_capture_stop(r->client, request_in(r, struct ipc_handle)->handle, &res);
+    const struct ipc_handle *in = request_in(r, struct ipc_handle);
+    int rc = client_capture_stop(r->client, in->handle, &in->hdr);
 
-    if (rc < 0)
-        return rc;
-    out->packets = res.packets;
-    out->octets = res.octets;
-    out->lost = res.lost;
-    return 0;
+    r->deferred = rc == 0;
+    return rc;
 }
 
 /* ---- addresses, links ---- */
@@ -240,7 +225,7 @@ const struct request_type request_admin[IPC_TYPE_MAX] = {
     [IPC_QP_LIST] = {REQ_DEVICE, false, WHOLE(ipc_qp_filter), .run = req_qp_list},
     [IPC_QP_HISTORY] = {REQ_DEVICE, false, WHOLE(ipc_qp_filter), .run = req_qp_history},
     [IPC_CAPTURE_START] = {REQ_DEVICE, true, SINCE(ipc_capture, qpn), .prepare = prep_capture_start,
-                           .run = req_capture_start, .finish = finish_capture_start},
+                           .run = req_capture_start},
     [IPC_CAPTURE_STOP] = {REQ_CONTROL, true, BY_HANDLE, .run = req_capture_stop},
     [IPC_ADDR_ADD] = {REQ_DEVICE, true, WHOLE(ipc_addr_admin), .run = req_addr_add},
     [IPC_ADDR_DEL] = {REQ_DEVICE, true, WHOLE(ipc_addr_admin), .run = req_addr_del},

@@ -22,7 +22,7 @@ static inline void fuzz_daemon_start(const char *const *devices, unsigned n)
 {
     struct urnicd *d = &fuzz_daemon;
     char err[CONFIG_ERR];
-    d->epfd = d->listen_fd = d->signal_fd = -1;
+    d->epfd = d->listen_fd = d->signal_fd = d->captures_fd = -1;
     FUZZ_CHECK(memory_init() == 0);
     FUZZ_CHECK(worker_init(&d->worker[0], 0, -1, IDLE_AUTO) == 0);
     d->nworker = 1;

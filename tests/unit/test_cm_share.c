@@ -74,7 +74,7 @@ static void setup(void)
 
     memset(&d, 0, sizeof(d));
     now = clock_now();
-    d.epfd = d.listen_fd = d.signal_fd = -1;
+    d.epfd = d.listen_fd = d.signal_fd = d.captures_fd = -1;
     ck_assert_int_eq(memory_init(), 0);
     ck_assert_int_eq(worker_init(&d.worker[0], 0, -1, IDLE_AUTO), 0);
     config_device_init(&d.conf.dev[0]);

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * See client_capture.h. Threads of captures that are done say so by an eventfd of the daemon.
+ */
+#include "client_capture.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "control.h"
+#include "log.h"
+#include "quota.h"
+#include "request.h"
+
+#define CLIENT_CAPTURE_HANDLE  0xCA97u         /* of its own kind */
+#define CLIENT_CAPTURE_LAST_NS (3 * CLOCK_SEC) /* for files, when the daemon ends */
+
+uint32_t client_capture_handle(void)
+{
+    return CLIENT_CAPTURE_HANDLE;
+}
+
+int client_capture_open(struct client *c, struct device *d, const struct capture_params *p)
+{
+    unsigned left = 0;
+
+    if (c->capture)
+        return -EBUSY;
+    for (const struct client_capture *o = c->daemon->captures; o; o = o->next)
+        left += !o->client;
+    if (left >= QUOTA_CAPTURES)
+        return -EDQUOT;
+    struct client_capture *cc = calloc(1, sizeof(*cc));
+    if (!cc)
+        return -ENOMEM;
+    cc->client = c;
+    int rc = capture_open(d, p, &cc->capture);
+    if (rc < 0)
+        free(cc);
+    else
+        c->capture = cc;
+    return rc;
+}
+
+static void client_capture_off(void *arg, uint64_t now)
+{
+    (void)now;
+    capture_detach(arg);
+}
+
+static void client_capture_end(struct urnicd *d, struct client_capture *cc)
+{
+    worker_call(capture_device(cc->capture)->worker, client_capture_off, cc->capture);
+    capture_stop(cc->capture);
+    cc->ends = true;
+    cc->next = d->captures;
+    d->captures = cc;
+}
+
+int client_capture_stop(struct client *c, uint32_t handle, const struct ipc_hdr *request)
+{
+    struct client_capture *cc = c->capture;
+
+    if (!cc || cc->ends || handle != CLIENT_CAPTURE_HANDLE)
+        return -EINVAL;
+    cc->request = *request;
+    client_capture_end(c->daemon, cc);
+    client_capture_service(c->daemon); /* it may have been done before */
+    return 0;
+}
+
+void client_capture_leave(struct client *c)
+{
+    struct client_capture *cc = c->capture;
+
+    if (!cc)
+        return;
+    c->capture = NULL;
+    cc->client = NULL;
+    if (!cc->ends)
+        client_capture_end(c->daemon, cc);
+    client_capture_service(c->daemon);
+}
+
+static void client_capture_close(struct client_capture *cc)
+{
+    struct ipc_captured out = {0};
+    struct capture_result res;
+    int status = capture_close(cc->capture, &res);
+
+    out.packets = res.packets;
+    out.octets = res.octets;
+    out.lost = res.lost;
+    if (cc->client) {
+        cc->client->capture = NULL;
+        request_answer(cc->client->fd, &cc->request, status, &out,
+                       status < 0 ? sizeof(out.hdr) : sizeof(out));
+    }
+    free(cc);
+}
+
+void client_capture_service(struct urnicd *d)
+{
+    uint64_t n;
+
+    (void)!read(d->captures_fd, &n, sizeof(n));
+    for (struct client_capture **p = &d->captures; *p;) {
+        struct client_capture *cc = *p;
+        if (!capture_is_done(cc->capture)) {
+            p = &cc->next;
+            continue;
+        }
+        *p = cc->next;
+        client_capture_close(cc);
+    }
+}
+
+void client_capture_fini(struct urnicd *d)
+{
+    uint64_t until = clock_now() + CLIENT_CAPTURE_LAST_NS;
+
+    while (d->captures && clock_now() < until) {
+        poll(&(struct pollfd){d->captures_fd, POLLIN, 0}, 1,
+             (int)(CLIENT_CAPTURE_LAST_NS / CLOCK_MS));
+        client_capture_service(d);
+    }
+    if (d->captures)
+        log_warn("daemon", "a capture isn't whole: its file takes nothing");
+}

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Captures into files that take nothing for a long time, as a full pipe whose reader has stopped, a
+ * network file system whose server is away: what else the daemon is asked for goes on meanwhile.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "client.h"
+#include "daemon_rig.h"
+#include "ipc.h"
+#include "patience.h"
+#include "unit.h"
+
+#define SIZE (1u << 20)
+#define LONG 200 /* ms */
+
+static struct rig rig;
+static struct end a, b;
+
+static void up(void)
+{
+    rig_open_pair(&rig, "", &a, &b, SIZE);
+    end_qp(&a, URNIC_QPT_RC);
+    end_qp(&b, URNIC_QPT_RC);
+    end_connect(&a, &b);
+}
+
+static void write_all(uint64_t wr_id)
+{
+    ck_assert_int_eq(end_post(&a, URNIC_WR_RDMA_WRITE, 0, SIZE, b.mr->iova, b.mr->rkey, wr_id), 0);
+    end_expect(&a, URNIC_WC_SUCCESS, wr_id);
+}
+
+/* ---- a connection of its own ---- */
+
+static int greeted(void)
+{
+    struct sockaddr_un sa = {.sun_family = AF_UNIX};
+    struct ipc_hello hello;
+    int s = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+    memcpy(sa.sun_path, rig.socket, strlen(rig.socket) + 1);
+    ck_assert_int_eq(connect(s, (const struct sockaddr *)&sa, sizeof(sa)), 0);
+    ipc_hello_fill(&hello, 0);
+    ck_assert_int_eq(ipc_send(s, &hello, sizeof(hello), NULL, 0, 0), 0);
+    ck_assert_int_gt(recv(s, &hello, sizeof(hello), 0), 0);
+    return s;
+}
+
+/* Into this file. Returns the answer's status. */
+static int start(int s, int fd, struct ipc_handle *handle)
+{
+    struct ipc_capture m = {.hdr.type = IPC_CAPTURE_START, .device = "urn0"};
+
+    ck_assert_int_eq(ipc_send(s, &m, sizeof(m), &fd, 1, 0), 0);
+    ck_assert_int_ge(recv(s, handle, sizeof(*handle), 0), (ssize_t)sizeof(handle->hdr));
+    return handle->hdr.status;
+}
+
+static void ask_stop(int s, uint32_t handle)
+{
+    const struct ipc_handle m = {.hdr = {.type = IPC_CAPTURE_STOP, .id = 7}, .handle = handle};
+
+    ck_assert_int_eq(ipc_send(s, &m, sizeof(m), NULL, 0, 0), 0);
+}
+
+static struct ipc_captured answer(int s)
+{
+    struct ipc_captured m;
+
+    ck_assert_int_ge(recv(s, &m, sizeof(m), 0), (ssize_t)sizeof(m.hdr));
+    return m;
+}
+
+static bool answered(int s, int ms)
+{
+    return poll(&(struct pollfd){s, POLLIN, 0}, 1, ms) == 1;
+}
+
+/* ---- a file that takes nothing ---- */
+
+struct stuck {
+    int s, fds[2];
+    struct ipc_handle handle;
+};
+
+/* A pipe that was filled when nobody read it, and waits for room: as if it were a file that hangs.
+ * That a pipe isn't waited for the daemon says by a flag which it shares with who passes it. */
+static int stuck_try(struct stuck *k)
+{
+    int octets = 0;
+
+    k->s = greeted();
+    ck_assert_int_eq(pipe(k->fds), 0);
+    int rc = start(k->s, k->fds[1], &k->handle);
+    while (rc == 0 && octets == 0)
+        ck_assert_int_eq(ioctl(k->fds[0], FIONREAD, &octets), 0);
+    ck_assert_int_eq(fcntl(k->fds[1], F_SETFL, O_WRONLY), 0);
+    close(k->fds[1]);
+    write_all(1);
+    usleep(20000);
+    return rc;
+}
+
+static struct stuck stuck_new(void)
+{
+    struct stuck k;
+
+    ck_assert_int_eq(stuck_try(&k), 0);
+    return k;
+}
+
+/* Somebody reads all that comes. Returns how much, without waiting for the end of file. */
+static size_t take(int fd, int ms)
+{
+    static uint8_t buf[65536];
+    struct pollfd p = {fd, POLLIN, 0};
+    size_t all = 0;
+    ssize_t n;
+
+    while (poll(&p, 1, ms) == 1 && (n = read(fd, buf, sizeof(buf))) > 0)
+        all += (size_t)n;
+    return all;
+}
+
+/* Others are served, new ones, too. */
+static void others_go_on(void)
+{
+    ck_assert_uint_gt(rig_counter(&rig, "urn0", "tx_packets"), 0);
+    write_all(2);
+}
+
+/* Who stops such a capture has the answer when the file is whole, and may ask for other things
+ * until then; but not for a second capture. */
+START_TEST(stopped)
+{
+    struct ipc_handle h;
+    int sink = open("/dev/null", O_WRONLY);
+
+    up();
+    struct stuck k = stuck_new();
+    ask_stop(k.s, k.handle.handle);
+    others_go_on();
+    ck_assert(!answered(k.s, LONG));
+    ask_stop(k.s, k.handle.handle);
+    ck_assert_int_eq(answer(k.s).hdr.status, -EINVAL);
+    ck_assert_int_eq(start(k.s, sink, &h), -EBUSY);
+    others_go_on();
+    size_t octets = take(k.fds[0], LONG);
+    struct ipc_captured m = answer(k.s);
+    ck_assert_int_eq(m.hdr.status, 0);
+    ck_assert_uint_eq(m.hdr.id, 7);
+    ck_assert_uint_ge(m.packets, SIZE / 4096);
+    ck_assert_uint_gt(octets, SIZE);
+    ck_assert_int_eq(start(k.s, sink, &h), 0);
+    close(k.s);
+    close(sink);
+    close(k.fds[0]);
+    rig_close_pair(&rig, &a, &b);
+}
+END_TEST
+
+/* Who goes away leaves a capture that is written to its end all the same. */
+START_TEST(left)
+{
+    up();
+    struct stuck k = stuck_new(), told = stuck_new();
+    ask_stop(told.s, told.handle.handle);
+    close(k.s);
+    close(told.s);
+    others_go_on();
+    ck_assert_uint_gt(take(k.fds[0], LONG), SIZE);
+    ck_assert_int_eq(read(k.fds[0], &k, 1), 0);
+    ck_assert_uint_gt(take(told.fds[0], LONG), SIZE);
+    ck_assert_int_eq(read(told.fds[0], &k, 1), 0);
+    others_go_on();
+    rig_close_pair(&rig, &a, &b);
+}
+END_TEST
+
+/* Connections that come, begin a capture that hangs, and go: their captures are bounded. */
+START_TEST(many)
+{
+    enum { MOST = 64 };
+    struct stuck k[MOST];
+    struct ipc_handle h;
+    unsigned n = 0;
+    int sink = open("/dev/null", O_WRONLY), rc = 0;
+
+    up();
+    while (n < MOST && rc == 0) {
+        rc = stuck_try(&k[n]);
+        close(k[n++].s);
+    }
+    ck_assert_int_eq(rc, -EDQUOT);
+    others_go_on();
+    take(k[0].fds[0], LONG);
+    int s = greeted();
+    uint64_t until = rig_now_ms() + 1000 * patience_factor();
+    while ((rc = start(s, sink, &h)) != 0 && rig_now_ms() < until)
+        usleep(1000);
+    ck_assert_int_eq(rc, 0);
+    close(s);
+    for (unsigned i = 0; i < n; i++)
+        close(k[i].fds[0]);
+    close(sink);
+    rig_close_pair(&rig, &a, &b);
+}
+END_TEST
+
+/* The daemon waits for files when it ends, but not for ever. */
+START_TEST(daemon_ends)
+{
+    up();
+    struct stuck k = stuck_new(), slow = stuck_new();
+    ck_assert_uint_gt(k.handle.handle, 0);
+    pid_t reader = fork();
+    if (reader == 0) {
+        usleep(LONG * 1000);
+        _exit(take(slow.fds[0], 2 * LONG) > SIZE ? 0 : 1);
+    }
+    end_close(&a);
+    end_close(&b);
+    rig_stop(&rig);
+    int status;
+    ck_assert_int_eq(waitpid(reader, &status, 0), reader);
+    ck_assert_int_eq(status, 0);
+    close(k.s);
+    close(slow.s);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("stuck_captures");
+    TCase *t = tcase_create("stuck_captures");
+
+    tcase_set_timeout(t, 30);
+    tcase_add_test(t, stopped);
+    tcase_add_test(t, left);
+    tcase_add_test(t, many);
+    tcase_add_test(t, daemon_ends);
+    suite_add_tcase(s, t);
+    return unit_run(s);
+}
