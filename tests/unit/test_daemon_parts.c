@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -551,11 +552,14 @@ START_TEST(capture_goes_round)
     struct capture *c;
     struct stat st;
     int fd = memfd_create("capture", MFD_CLOEXEC), mine = dup(fd);
+    int news = eventfd(0, EFD_CLOEXEC);
+    uint64_t told;
     size_t put = 0, file_put = 0;
     uint32_t n = 0;
 
     memset(data, 0x55, sizeof(data)); /* what is left of an earlier lap is no length */
-    ck_assert_int_eq(capture_open(&d, &(struct capture_params){.fd = fd}, &c), 0);
+    ck_assert_int_ge(news, 0);
+    ck_assert_int_eq(capture_open(&d, &(struct capture_params){.fd = fd, .news = news}, &c), 0);
     capture_attach(c);
     for (; put < LAPS_OCTETS; n++) {
         const uint32_t len = n < LAPS_SMALL ? 64 : 64 + n * 7919 % 8900;
@@ -569,7 +573,12 @@ START_TEST(capture_goes_round)
     }
     capture_detach(c);
     ck_assert_ptr_null(d.captures);
+    ck_assert(!capture_is_done(c));
+    capture_stop(c);
+    ck_assert_int_eq(read(news, &told, sizeof(told)), (ssize_t)sizeof(told));
+    ck_assert(capture_is_done(c));
     ck_assert_int_eq(capture_close(c, &res), 0);
+    ck_assert_int_eq(close(news), 0);
     ck_assert_uint_eq(res.packets, n);
     ck_assert_uint_eq(res.octets, put);
     ck_assert_uint_eq(res.lost, 0);
