@@ -356,10 +356,10 @@ void engine_qp_mute(struct engine *e, struct qp *qp, bool mute);
 /* To ERR with QP_FATAL (QP-10); `why` begins with the rule's id. */
 void engine_qp_fail(struct engine *e, struct qp *qp, const char *why, uint64_t now);
 /* Choose the congestion control of a queue pair (CC-24); NULL = the device's. *conf is copied. At
- * any time: a live queue pair begins anew, at line rate. 0, -ENOMEM. */
+ * any time: a live queue pair begins anew, at line rate. 0, -ENOMEM (nothing changes). */
 int engine_qp_set_cc(struct engine *e, struct qp *qp, const struct cc_conf *conf, uint64_t now);
 /* Choose that of the device: all queue pairs without one of their own follow at once (CC-25). 0,
- * -ENOMEM. */
+ * -ENOMEM: not all have. */
 int engine_set_cc(struct engine *e, const struct cc_conf *conf, uint64_t now);
 /* The device's; valid until it is changed. */
 const struct cc_conf *engine_cc(const struct engine *e);

@@ -65,6 +65,8 @@ int limiter_begin(struct engine *e, struct qp *qp, uint64_t now)
 {
     const struct cc_conf *conf = &qp->cc_conf->conf;
     bool on = enabled(qp, conf);
+    if (on && !qp->lim && !(qp->lim = aligned_alloc(64, sizeof(*qp->lim))))
+        return -ENOMEM;
     qp->req.probe = qp->type == QP_RC && conf->v[CC_P_probe];
     qp->ect = on && conf->type->reacts ? (uint8_t)conf->v[CC_P_ect] : 0;
     qp->req.window = e->p.window;
@@ -73,8 +75,6 @@ int limiter_begin(struct engine *e, struct qp *qp, uint64_t now)
         qp_activate(e, qp); /* it may have waited */
         return 0;
     }
-    if (!qp->lim && !(qp->lim = aligned_alloc(64, sizeof(*qp->lim))))
-        return -ENOMEM;
     /* Begin with none sent: what was sent before may still be answered. */
     *qp->lim = (struct limiter){.next = now};
     cc_start(&qp->lim->cc, conf, e->p.line_rate, qp_mtu(qp), now);
@@ -96,10 +96,17 @@ int engine_qp_set_cc(struct engine *e, struct qp *qp, const struct cc_conf *conf
     if (!c)
         return -ENOMEM;
     now = engine_clock(e, now);
-    conf_drop(e, qp->cc_conf);
+    struct limiter_conf *before = qp->cc_conf;
     qp->cc_conf = c;
+    int err = qp->state == QPS_RESET ? 0 : limiter_begin(e, qp, now);
+    if (err) {
+        qp->cc_conf = before;
+        conf_drop(e, c);
+        return err;
+    }
+    conf_drop(e, before);
     qp->cc_own = conf != NULL;
-    return qp->state == QPS_RESET ? 0 : limiter_begin(e, qp, now);
+    return 0;
 }
 
 struct switch_all {

@@ -37,8 +37,8 @@ struct limiter {
 } __attribute__((aligned(64)));
 _Static_assert(offsetof(struct limiter, cc.line) <= 64, "one cache line");
 
-/* The queue pair's parameters have changed, or its path: begin anew. 0, -ENOMEM (then nothing
- * limits it). */
+/* The queue pair's parameters have changed, or its path: begin anew. 0, -ENOMEM (all is as
+ * before). */
 int limiter_begin(struct engine *e, struct qp *qp, uint64_t now);
 void limiter_free(struct qp *qp);
 /* The queue pair goes: let go of its parameters. */

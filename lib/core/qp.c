@@ -134,15 +134,19 @@ static void to_reset(struct engine *e, struct qp *qp)
 
 static int to_rtr(struct engine *e, struct qp *qp, const struct engine_qp_attr *a)
 {
-    qp->credits = qp->type == QP_RC && a->e2e_credits;
     qp->attr.recovery = a->recovery <= RECOVER_GBN_OOO ? a->recovery : RECOVER_GBN;
-    int err = resp_start(qp, psn(qp->attr.rq_psn), e->now);
+    int err = qp->type == QP_RC ? rd_start(qp, e->now) : 0;
     if (!err)
         err = sr_start(e, qp);
     if (!err)
         err = limiter_begin(e, qp, e->now);
-    if (err)
+    if (err) {
+        rd_free(qp);
+        sr_free(e, qp);
         return err;
+    }
+    qp->credits = qp->type == QP_RC && a->e2e_credits;
+    resp_start(qp, psn(qp->attr.rq_psn));
     enter(e, qp, QPS_RTR);
     return 0;
 }

@@ -73,16 +73,13 @@ void resp_reset(struct qp *qp)
     r->taken_tail = &r->taken;
 }
 
-int resp_start(struct qp *qp, psn_t rq_psn, uint64_t now)
+void resp_start(struct qp *qp, psn_t rq_psn)
 {
     struct resp *r = &qp->resp;
-    if (qp->type == QP_RC && rd_start(qp, now))
-        return -ENOMEM;
     r->epsn = r->done_epsn = rq_psn;
     r->ack_psn = psn_prev(rq_psn);
     r->done_msn = 0;
     r->credits = 0;
-    return 0;
 }
 
 void resp_error(struct qp *qp, bool by_consumer)

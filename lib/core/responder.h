@@ -74,8 +74,8 @@ int resp_init(struct qp *qp, struct engine_qp_params *p);
 void resp_free(struct qp *qp);
 /* To RESET: forget everything. */
 void resp_reset(struct qp *qp);
-/* To RTR; `now` in ns. 0, -ENOMEM. */
-int resp_start(struct qp *qp, psn_t rq_psn, uint64_t now);
+/* To RTR. */
+void resp_start(struct qp *qp, psn_t rq_psn);
 /* Entering ERR: keep an owed ACK when the consumer did it (QP-11), drop READ responses. */
 void resp_error(struct qp *qp, bool by_consumer);
 

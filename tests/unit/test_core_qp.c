@@ -3,7 +3,26 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cc_of.h"
 #include "core_rig.h"
+
+/* Memory that runs out: the linker sends the engine's calls here (no_memory_dep). */
+static unsigned fail_alloc; /* the n-th allocation from now fails, 1 = the next; 0 = none */
+
+void *__real_calloc(size_t n, size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+void *__real_aligned_alloc(size_t align, size_t size);
+void *__wrap_aligned_alloc(size_t align, size_t size);
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+    return fail_alloc && !--fail_alloc ? NULL : __real_calloc(n, size);
+}
+
+void *__wrap_aligned_alloc(size_t align, size_t size)
+{
+    return fail_alloc && !--fail_alloc ? NULL : __real_aligned_alloc(align, size);
+}
 
 /* QP-01 as the catalogue prints it, one line per transition and type, written down a second time:
  * the engine's table must agree with this one for every pair of states and every single attribute.
@@ -376,6 +395,114 @@ START_TEST(sec_08_numbers_of_a_large_device)
 }
 END_TEST
 
+static void set_cc(struct rig *r, const char *spec)
+{
+    const struct cc_conf conf = cc_of(spec);
+    ck_assert_int_eq(engine_set_cc(r->e, &conf, r->now), 0);
+}
+
+/* A change fails for want of memory, wherever that runs out, and nothing has changed; then it is
+ * made. How often it failed. */
+static unsigned modify_without_memory(struct rig *r, const struct engine_qp_attr *a, unsigned mask)
+{
+    struct engine_qp_attr before, after;
+    struct engine_qp_info info, info_after;
+    unsigned n = 0;
+    int err;
+    do {
+        memset(&before, 0, sizeof before);
+        memset(&after, 0, sizeof after);
+        engine_qp_query(r->qp, &before, NULL);
+        engine_qp_info(r->e, r->qp, &info);
+        fail_alloc = ++n;
+        err = engine_qp_modify(r->e, r->qp, a, mask, r->now);
+        bool failed = !fail_alloc;
+        fail_alloc = 0;
+        ck_assert_int_eq(err, failed ? -ENOMEM : 0);
+        engine_qp_query(r->qp, &after, NULL);
+        engine_qp_info(r->e, r->qp, &info_after);
+        if (!err)
+            break;
+        ck_assert_msg(!memcmp(&before, &after, sizeof before), "QP-01: failure %u left traces", n);
+        ck_assert_uint_eq(info.recovery, info_after.recovery);
+        ck_assert_uint_eq(info.epsn, info_after.epsn);
+        ck_assert_uint_eq(info.cc_rate, info_after.cc_rate);
+        rig_tx(r, 0);
+    } while (n < 10);
+    ck_assert_int_eq(err, 0);
+    return n - 1;
+}
+
+/* QP-01: all or nothing, also when memory runs out in the middle of it. */
+START_TEST(qp_01_no_memory_for_rtr)
+{
+    struct rig_opts o = {.stay = true, .credits = true};
+    struct rig *r = rig_new(&o);
+    set_cc(r, "fixed,rate=1G");
+    rig_connect(r, r->qp, &o, QPS_INIT);
+    struct engine_qp_attr a = rig_attr(r, &o);
+    a.state = QPS_RTR;
+    a.recovery = RECOVER_SR;
+    unsigned n = modify_without_memory(r, &a,
+                                       QPA_STATE | QPA_AV | QPA_PATH_MTU | QPA_DEST_QPN |
+                                           QPA_RQ_PSN | QPA_MAX_DEST_RD_ATOMIC | QPA_MIN_RNR_TIMER);
+    ck_assert_uint_eq(n, 3); /* READs, selective repeat, the limiter */
+    engine_qp_query(r->qp, &a, NULL);
+    ck_assert(a.e2e_credits && a.recovery == RECOVER_SR);
+    rig_free(r);
+}
+END_TEST
+
+/* QP-01: the same in SQD, where a congestion control becomes its own with another priority. */
+START_TEST(qp_01_no_memory_in_sqd)
+{
+    struct rig_opts o = {0};
+    struct rig *r = rig_new(&o);
+    struct engine_qp_attr a = {.state = QPS_SQD};
+    set_cc(r, "dcqcn,prios=2"); /* the queue pair's is 0 */
+    ck_assert_int_eq(engine_qp_modify(r->e, r->qp, &a, QPA_STATE, r->now), 0);
+    a = rig_attr(r, &o);
+    a.av.sl = 1;
+    a.max_dest_rd_atomic = 16;
+    ck_assert_uint_eq(modify_without_memory(r, &a, QPA_AV | QPA_MAX_DEST_RD_ATOMIC), 2);
+    rig_free(r);
+}
+END_TEST
+
+/* CC-25: nor does a queue pair whose change failed say that the network may mark its packets, or
+ * take to another congestion control. */
+START_TEST(cc_25_no_memory)
+{
+    struct rig_opts o = {0};
+    struct rig *r = rig_new(&o);
+    struct engine_qp_attr a = rig_attr(r, &o);
+    const struct cc_conf conf = cc_of("dcqcn");
+    set_cc(r, "dcqcn,prios=2");
+    a.state = QPS_SQD;
+    ck_assert_int_eq(engine_qp_modify(r->e, r->qp, &a, QPA_STATE, r->now), 0);
+    a.av.sl = 1;
+    fail_alloc = 1;
+    ck_assert_int_eq(engine_qp_modify(r->e, r->qp, &a, QPA_AV, r->now), -ENOMEM);
+    a.state = QPS_RTS;
+    ck_assert_int_eq(engine_qp_modify(r->e, r->qp, &a, QPA_STATE, r->now), 0);
+    for (unsigned n = 1; n <= 2; n++) {
+        fail_alloc = n;
+        ck_assert_int_eq(engine_qp_set_cc(r->e, r->qp, &conf, r->now), -ENOMEM);
+    }
+    rig_post(r, WR_SEND, 1, 8, 0);
+    ck_assert_uint_eq(rig_tx(r, 0), 1);
+    ck_assert_uint_eq(r->sent[0].tclass & 3, 0);
+    struct engine_qp_info info;
+    engine_qp_info(r->e, r->qp, &info);
+    ck_assert_ptr_eq(info.cc, engine_cc(r->e));
+    ck_assert_int_eq(engine_qp_set_cc(r->e, r->qp, &conf, r->now), 0);
+    rig_post(r, WR_SEND, 1, 8, 0);
+    ck_assert_uint_eq(rig_tx(r, 0), 1);
+    ck_assert_uint_ne(r->sent[1].tclass & 3, 0);
+    rig_free(r);
+}
+END_TEST
+
 /* WIRE-07: another MAC, the same PSNs. */
 START_TEST(wire_07_new_mac)
 {
@@ -441,4 +568,5 @@ END_TEST
 
 UNIT_MAIN("qp", qp_01_table, qp_17_no_alternate_path, qp_03_values, qp_05_posting, qp_12_flush,
           qp_04_reset, qp_15_query, qp_14_numbers, sec_08_numbers_of_a_large_device,
-          wire_07_new_mac, gid_04_another_address, recorder_history)
+          qp_01_no_memory_for_rtr, qp_01_no_memory_in_sqd, cc_25_no_memory, wire_07_new_mac,
+          gid_04_another_address, recorder_history)
