@@ -21,11 +21,19 @@ static bool is_nak(const struct lint_ctx *c, uint8_t syndrome)
     return is_ack(c) && c->headers && c->p.syndrome == syndrome;
 }
 
+/* Do most requests come several times, unasked? Then a mirror shows all packets so. */
+static bool all_doubled(const struct lint_flow_info *requests)
+{
+    return requests->duplicates && requests->duplicates * 3 >= requests->requests;
+}
+
 /* The same packet again: has the network doubled it? Once it may have, where nothing tells. */
 static bool twin(struct lint_ctx *c, const struct lint_mark *m)
 {
     if (lint_id_tells(c->f, &c->p))
         return m->ip_id == c->p.ip_id;
+    if (all_doubled(&c->req->info) && c->in->ns - m->ns < LINT_ANEW_NS)
+        return true;
     if (!m->again)
         lint_doubt(c, LINT_UNDECIDABLE, "perhaps doubled by the network: nothing tells");
     return false;

@@ -619,6 +619,27 @@ START_TEST(ack_05_before_its_request)
 }
 END_TEST
 
+/* "ACK-08: where a mirror shows every packet two, three or four times, and no IP identification
+ * tells, a sequence NAK has been sent once all the same" */
+START_TEST(ack_08_all_several_times)
+{
+    static struct run run, all;
+    static struct found found;
+    struct lint_totals t;
+    for (enum net net = 0; net < NETS; net++) {
+        all = (struct run){0};
+        build(&run, &(struct row){.steps = steps_loss, .at = LATER}, net);
+        for (int i = 0; i < run.n; i++)
+            for (int k = 0; k < _i; k++) {
+                append(&all, &run.packet[i]);
+                all.packet[all.n - 1].ns = run.packet[i].ns + (uint64_t)k * 700;
+            }
+        judge(&all, &found, &t);
+        ck_assert_msg(!found.n, "%d times%s: %s", _i, nets[net], found.f[0].dump);
+    }
+}
+END_TEST
+
 /* "ACK-05: the ACK of a SEND before a READ that wasn't captured doesn't show that the READ's answer
  * was made up: no ACK has the PSN of a READ" */
 START_TEST(ack_05_a_read_not_captured)
@@ -886,6 +907,7 @@ int main(void)
     tcase_add_test(t, ack_05_before_its_request);
     tcase_add_test(t, ack_05_a_read_not_captured);
     tcase_add_test(t, ack_08_came_in_between);
+    tcase_add_loop_test(t, ack_08_all_several_times, 2, 5);
     tcase_add_test(t, begun_amid_another_protocol);
     tcase_add_test(t, begun_amid_answers);
     tcase_add_test(t, rnr_02_overtaken);
