@@ -281,6 +281,8 @@ bool lint_ack_11(struct lint_ctx *c)
         if (c->msn_crossed)
             return lint_doubt(c, LINT_UNDECIDABLE,
                               "it may answer a packet's copy, and have overtaken that answer");
+        if (!c->msn_known && (c->req->info.reordered || c->req->peer->info.reordered))
+            return lint_doubt(c, LINT_UNDECIDABLE, "the network changes the order of packets here");
         return true;
     }
     if (!c->msn_known || c->psn_stands)

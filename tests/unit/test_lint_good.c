@@ -689,6 +689,30 @@ START_TEST(ack_08_came_in_between)
 }
 END_TEST
 
+/* "ACK-11: an answer that counts a message of which the request comes next is captured before it
+ * where packets change places, and is wrong where they don't" */
+START_TEST(ack_11_counted_before_it_came)
+{
+#define COUNTED_BEFORE(one, other)                                                                 \
+    SEND(100, 64), ACK(100, 1), SEND(one, 64), SEND(other, 64), ACK(102, 3),                       \
+        {.opcode = RC(READ_REQUEST), .psn = 103, .dma_len = 2048},                                 \
+        RESP(READ_RESP_FIRST, 103, 1024, 4), RESP(READ_RESP_LAST, 104, 1024, 5), SEND(105, 64),    \
+        ACK(105, 5), END
+    static const struct step ordered[] = {COUNTED_BEFORE(101, 102)};
+    static const struct step disorder[] = {COUNTED_BEFORE(102, 101)};
+    static struct run run;
+    static struct found found;
+    struct lint_totals t;
+    for (enum net net = 0; net < NETS; net++) {
+        build(&run, &(struct row){"ACK-11", _i ? disorder : ordered, LATER}, net);
+        judge(&run, &found, &t);
+        ck_assert_msg(found.n == 1, "%s: %u found", nets[net], found.n);
+        ck_assert_str_eq(found.f[0].rule->id, "ACK-11");
+        ck_assert_int_eq(found.f[0].verdict, _i ? LINT_UNDECIDABLE : LINT_VIOLATION);
+    }
+}
+END_TEST
+
 /* RD-12, RTX-05: pieces of a READ that are asked for one by one break them, or show a capture of
  * selective repeat that begins in the middle: then opcodes of the ends' own come sooner or later.
  */
@@ -908,6 +932,7 @@ int main(void)
     tcase_add_test(t, ack_05_a_read_not_captured);
     tcase_add_test(t, ack_08_came_in_between);
     tcase_add_loop_test(t, ack_08_all_several_times, 2, 5);
+    tcase_add_loop_test(t, ack_11_counted_before_it_came, 0, 2);
     tcase_add_test(t, begun_amid_another_protocol);
     tcase_add_test(t, begun_amid_answers);
     tcase_add_test(t, rnr_02_overtaken);
