@@ -255,6 +255,14 @@ static bool asked(const struct lint_flow *g, uint32_t psn)
     return d < 0 && (uint32_t)-d <= g->span && -d <= LOOK_BACK;
 }
 
+/* Does it, by what is known of the request with this PSN? (Any kind of request may have an ACK.) */
+static bool asked_that(const struct lint_flow *g, const struct lint_ctx *c)
+{
+    const struct lint_rec *r = lint_rec_at(g, c->p.psn);
+    return asked(g, c->p.psn) && ((c->op->flags & WIRE_F_ACK) || !r || !(r->flags & LINT_R_SEEN) ||
+                                  lint_answers(r->opcode, c->p.opcode));
+}
+
 /* Of several flows one, `g`, has asked with this answer's PSN. By chance, once; is it the other
  * direction? */
 static bool fits_again(const struct lint_ctx *c, const struct lint_flow *g)
@@ -287,7 +295,7 @@ void lint_flow_find_peer(struct lint_ctx *c)
             by_port = g;
             ports++;
         }
-        if (response && asked(g, c->p.psn)) {
+        if (response && asked_that(g, c)) {
             by_psn = g;
             psns++;
             by_both = same_port ? g : by_both;

@@ -713,6 +713,42 @@ START_TEST(ack_11_counted_before_it_came)
 }
 END_TEST
 
+/* "REQ-28: where the answers of one connection are captured before all it has asked, and another
+ * one has asked otherwise with the same PSNs, they aren't taken for the other one's" */
+#define FEW_READS 24
+static struct step few_sends[FEW_READS + 1], few_reads[FEW_READS + 1], few_answers[FEW_READS + 1];
+
+START_TEST(req_28_answers_first)
+{
+    static struct run part, all;
+    static struct found found;
+    struct lint_totals t;
+    for (uint32_t i = 0; i < FEW_READS; i++) {
+        few_sends[i] = (struct step)SEND(100 + i, 64);
+        few_reads[i] = (struct step){.opcode = RC(READ_REQUEST), .psn = 100 + i, .dma_len = 8};
+        few_answers[i] = (struct step)RESP(READ_RESP_ONLY, 100 + i, 8, i + 1);
+    }
+    few_sends[FEW_READS] = few_reads[FEW_READS] = few_answers[FEW_READS] = (struct step)END;
+    struct {
+        const struct step *steps;
+        change_pkt *pkt;
+    } parts[] = {{few_sends, NULL}, {few_answers, other_queue_pair}, {few_reads, other_queue_pair}};
+    for (enum net net = 0; net < NETS; net++) {
+        all.n = 0;
+        for (size_t k = 0; k < 3; k++) {
+            build(&part, &(struct row){.steps = parts[k].steps, .at = ALL, .pkt = parts[k].pkt},
+                  net);
+            for (int i = 0; i < part.n; i++)
+                append(&all, &part.packet[i]);
+        }
+        judge(&all, &found, &t);
+        for (unsigned i = 0; i < found.n; i++)
+            ck_assert_msg(found.f[i].verdict != LINT_VIOLATION, "%s: %s: %s", nets[net],
+                          found.f[i].rule->id, found.f[i].dump);
+    }
+}
+END_TEST
+
 /* RD-12, RTX-05: pieces of a READ that are asked for one by one break them, or show a capture of
  * selective repeat that begins in the middle: then opcodes of the ends' own come sooner or later.
  */
@@ -932,6 +968,7 @@ int main(void)
     tcase_add_test(t, ack_05_a_read_not_captured);
     tcase_add_test(t, ack_08_came_in_between);
     tcase_add_loop_test(t, ack_08_all_several_times, 2, 5);
+    tcase_add_test(t, req_28_answers_first);
     tcase_add_loop_test(t, ack_11_counted_before_it_came, 0, 2);
     tcase_add_test(t, begun_amid_another_protocol);
     tcase_add_test(t, begun_amid_answers);
