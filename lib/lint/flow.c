@@ -331,6 +331,17 @@ void lint_flow_doubt_peer(struct lint_ctx *c)
     }
 }
 
+/* Nobody answers SENDs and WRITEs with data, again and again: those are another connection's. */
+void lint_flow_misfit(struct lint_ctx *c)
+{
+    struct lint_flow *f = c->f;
+    bool data = c->rec && (c->rec->flags & LINT_R_SEEN) && !(c->op->flags & WIRE_F_ACK) &&
+                wire_opcodes[c->rec->opcode].flags & (WIRE_F_SEND | WIRE_F_WRITE) &&
+                !lint_answers(c->rec->opcode, c->p.opcode);
+    if (f->by_psn && c->where == LINT_W_KNOWN && data && ++f->misfits >= FITS)
+        f->info.unsure = f->peer->info.unsure = true;
+}
+
 struct lint_rec *lint_rec_at(const struct lint_flow *f, uint32_t psn)
 {
     if (!f->recs)

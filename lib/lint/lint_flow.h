@@ -283,6 +283,7 @@ struct lint_flow {
     uint64_t hash;
     bool private; /* packets with opcodes of the ends' own have been seen */
     bool by_psn;  /* `peer` was found by the PSN of a response and nothing better */
+    unsigned misfits; /* answers with data that it didn't ask for */
     struct lint_fits fits;
     bool detached;   /* no longer in the table: its queue pair's number was used again */
     bool used_again; /* it has taken the place of such a one */

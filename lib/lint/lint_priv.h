@@ -176,6 +176,8 @@ struct lint_flow *lint_flow_renew(struct lint *l, struct lint_flow *f);
 void lint_flow_find_peer(struct lint_ctx *c);
 /* That was found by the PSN of a response: has another flow asked for this one, too? */
 void lint_flow_doubt_peer(struct lint_ctx *c);
+/* The same: does this response fit what was asked? */
+void lint_flow_misfit(struct lint_ctx *c);
 /* A FIRST or MIDDLE packet shows the MTU. If this one is longer than the only one before it, that
  * one was too short: it is reported, and what was concluded from it forgotten. */
 void lint_mtu_watch(struct lint_ctx *c);

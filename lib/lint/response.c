@@ -395,6 +395,7 @@ void lint_response(struct lint_ctx *c)
     c->req = c->f->peer;
     if (c->req) {
         locate(c);
+        lint_flow_misfit(c);
         lint_msn_range(c);
     }
     unsigned broken = lint_run(c, LINT_S_RESPONSE);
