@@ -16,6 +16,11 @@ static struct cm_id *cm_get(struct request *r, uint32_t handle)
     return handle_get(&r->client->handles, HANDLE_CM_ID, handle);
 }
 
+static struct cm_channel *cm_channel_get(struct client *c, uint32_t handle)
+{
+    return handle_get(&c->handles, HANDLE_CM_CHANNEL, handle);
+}
+
 static int req_cm_channel_create(struct request *r)
 {
     struct ipc_handle *out = request_out(r, struct ipc_handle);
@@ -37,7 +42,7 @@ static int req_cm_channel_create(struct request *r)
 static int req_cm_channel_destroy(struct request *r)
 {
     uint32_t h = request_in(r, struct ipc_handle)->handle;
-    struct cm_channel *ch = handle_get(&r->client->handles, HANDLE_CM_CHANNEL, h);
+    struct cm_channel *ch = cm_channel_get(r->client, h);
 
     if (!ch)
         return -EINVAL;
@@ -52,7 +57,7 @@ static int cm_id_new(struct request *r, uint32_t channel, uint32_t ps, uint64_t 
                      struct cm_id **out)
 {
     struct client *c = r->client;
-    struct cm_channel *ch = handle_get(&c->handles, HANDLE_CM_CHANNEL, channel);
+    struct cm_channel *ch = cm_channel_get(c, channel);
     struct cm_id *id;
 
     if (!ch || (ps != IPC_PS_TCP && ps != IPC_PS_UDP))
@@ -96,17 +101,12 @@ static void cm_id_destroy(struct request *r, struct cm_id *id)
 }
 
 /* Later events of the id arrive elsewhere, under another reference. */
-static int cm_id_move(struct request *r, struct cm_id *id, uint32_t channel, uint64_t ref)
+static void cm_id_move(struct cm_id *id, struct cm_channel *ch, uint64_t ref)
 {
-    struct cm_channel *ch = handle_get(&r->client->handles, HANDLE_CM_CHANNEL, channel);
-
-    if (!ch)
-        return -EINVAL;
     id->channel->users--;
     id->channel = ch;
     id->ref = ref;
     ch->users++;
-    return 0;
 }
 
 static int req_cm_id_destroy(struct request *r)
@@ -176,6 +176,20 @@ static int req_cm_connect(struct request *r)
     return id ? cmgr_connect(id, in, r->now) : -EINVAL;
 }
 
+/* Who is refused stays where he is: with the events of before. */
+static int cm_id_accept(struct client *c, const struct ipc_cm_conn *in, uint64_t now)
+{
+    struct cm_id *id = handle_get(&c->handles, HANDLE_CM_ID, in->id);
+    struct cm_channel *ch = cm_channel_get(c, in->channel);
+
+    if (!id || (in->channel != 0 && !ch))
+        return -EINVAL;
+    int rc = cmgr_accept(id, in, now);
+    if (rc == 0 && ch)
+        cm_id_move(id, ch, in->ref);
+    return rc;
+}
+
 static int cm_accept_resolved(struct deferred *d, const uint8_t mac[6], size_t *len, uint64_t now)
 {
     struct ipc_cm_conn m;
@@ -183,10 +197,9 @@ static int cm_accept_resolved(struct deferred *d, const uint8_t mac[6], size_t *
     (void)len; /* a bare header */
     memcpy(&m, d->msg, sizeof(m));
     struct cm_id *id = handle_get(&d->client->handles, HANDLE_CM_ID, m.id);
-    if (!id)
-        return -EINVAL; /* destroyed meanwhile */
-    memcpy(id->dmac, mac, 6);
-    return cmgr_accept(id, &m, now);
+    if (id) /* not destroyed meanwhile */
+        memcpy(id->dmac, mac, 6);
+    return cm_id_accept(d->client, &m, now);
 }
 
 static int req_cm_accept(struct request *r)
@@ -194,14 +207,9 @@ static int req_cm_accept(struct request *r)
     const struct ipc_cm_conn *in = request_in(r, struct ipc_cm_conn);
     struct cm_id *id = cm_get(r, in->id);
     struct wire_addr remote;
-    int rc = id ? 0 : -EINVAL;
 
-    if (rc == 0 && in->channel != 0)
-        rc = cm_id_move(r, id, in->channel, in->ref);
-    if (rc < 0)
-        return rc;
-    if (!id->driven)
-        return cmgr_accept(id, in, r->now);
+    if (!id || !id->driven)
+        return cm_id_accept(r->client, in, r->now);
     memcpy(remote.b, id->dst.ip, 16);
     return deferred_start(r, sizeof(*in), &remote, cm_accept_resolved);
 }
@@ -282,12 +290,14 @@ static int req_cm_migrate(struct request *r)
 {
     const struct ipc_cm_migrate *in = request_in(r, struct ipc_cm_migrate);
     struct ipc_cm_destroyed *out = request_out(r, struct ipc_cm_destroyed);
+    struct cm_channel *ch = cm_channel_get(r->client, in->channel);
     struct cm_id *id = cm_get(r, in->id);
-    int rc = id ? cm_id_move(r, id, in->channel, in->ref) : -EINVAL;
 
-    if (rc == 0)
-        out->events = id->events;
-    return rc;
+    if (!id || !ch)
+        return -EINVAL;
+    cm_id_move(id, ch, in->ref);
+    out->events = id->events;
+    return 0;
 }
 
 static int req_cm_qp(struct request *r)

@@ -105,7 +105,7 @@ struct ipc_cm_conn { /* CONNECT, ACCEPT, REJECT */
     struct ipc_cm_param param;
     uint8_t private_data[IPC_PRIVATE_MAX];
     /* minor 1 */
-    uint32_t channel; /* ACCEPT: not 0 = IPC_CM_MIGRATE first */
+    uint32_t channel; /* ACCEPT: not 0 = IPC_CM_MIGRATE, unless it is refused */
     uint64_t ref;
     /* minor 6, CONNECT: of the path, both ways */
     uint8_t tclass, sl, zero[6];

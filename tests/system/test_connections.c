@@ -111,6 +111,41 @@ START_TEST(accepts_again)
 }
 END_TEST
 
+/* CM-25: ... and its news still come where they came before, though it wanted to go elsewhere with
+ * its acceptance: at once, or when its neighbour's MAC is known, as the daemon moves its queue
+ * pair.
+ */
+START_TEST(refused_stays)
+{
+    struct ipc_cm_conn raw = {.hdr.type = IPC_CM_ACCEPT, .param.rnr_retry_count = 8};
+    struct urnic_cm_id *active, *passive;
+    struct urnic_cm_channel *elsewhere;
+
+    up_with_listener();
+    ck_assert_int_eq(urnic_create_cm_channel(b.ctx, &elsewhere), 0);
+    request(URNIC_QPT_RC, &active, &passive);
+    if (_i == 0)
+        end_qp(&b, URNIC_QPT_RC);
+    else
+        id_qp(&b, passive, URNIC_QPT_RC);
+    raw.id = passive->handle;
+    raw.param.qpn = urnic_qp_num(b.qp);
+    raw.channel = elsewhere->base.handle;
+    raw.ref = passive->obj.ref;
+    ck_assert_int_eq(client_tell(b.ctx, &raw, sizeof(raw)), -EINVAL);
+    raw.param.rnr_retry_count = 7;
+    raw.channel = listener->handle;
+    ck_assert_int_eq(client_tell(b.ctx, &raw, sizeof(raw)), -EINVAL); /* not a channel */
+    ck_assert_int_eq(urnic_destroy_ep(active), 0);
+    ck_assert_ptr_eq(await_cm(cb, URNIC_CM_REJECTED).id, passive);
+    ck_assert_int_eq(urnic_destroy_id(passive), 0);
+    ck_assert_int_eq(urnic_destroy_qp(b.qp), 0);
+    ck_assert_int_eq(urnic_destroy_cm_channel(elsewhere), 0);
+    a.qp = b.qp = NULL;
+    down_with_listener();
+}
+END_TEST
+
 static void *connect_one(void *arg)
 {
     struct urnic_conn_attr attr = end_conn_attr(&a, 10000);
@@ -843,6 +878,7 @@ int main(void)
 
     tcase_set_timeout(t, 60);
     tcase_add_test(t, accepts_again);
+    tcase_add_loop_test(t, refused_stays, 0, 2);
     tcase_add_test(t, sees_peers_through);
     tcase_add_test(t, connects_uc);
     tcase_add_loop_test(t, moves_its_own, 0, 2);
