@@ -75,8 +75,9 @@ bool cmgr_tx_ready(const struct cmgr *m);
 bool cmgr_tx(struct cmgr *m, struct engine_slot *slot);
 /* Time-outs and events. Returns how much there was to do. */
 unsigned cmgr_run(struct cmgr *m, uint64_t now);
-/* Every few ms: send the events that full channels had no room for. */
+/* Every few ms: send the events that full channels had no room for; are there any? */
 void cmgr_service(struct cmgr *m);
+bool cmgr_owes(const struct cmgr *m);
 /* When cmgr_run has something to do, ns; UINT64_MAX = not known. */
 uint64_t cmgr_deadline(const struct cmgr *m);
 /* The counters of lib/cm (cm_counter_names), cumulative; and how many connections there are. */

@@ -27,14 +27,18 @@ static bool channel_send(const struct cm_channel *ch, const struct ipc_cm_event 
 
 static void channel_owed(struct cm_channel *ch)
 {
+    if (!ch->first)
+        return;
     while (ch->first && channel_send(ch, &ch->first->ev)) {
         struct cm_owed *o = ch->first;
         ch->first = o->next;
         ch->owed--;
         free(o);
     }
-    if (!ch->first)
+    if (!ch->first) {
         ch->last = &ch->first;
+        ch->owner->nfull--;
+    }
 }
 
 void cmgr_channel_add(struct cmgr *m, struct cm_channel *ch)
@@ -46,10 +50,13 @@ void cmgr_channel_add(struct cmgr *m, struct cm_channel *ch)
 
 void cmgr_service(struct cmgr *m)
 {
-    for (struct cm_channel *ch = m->channels; ch; ch = ch->next) {
-        if (ch->first)
-            channel_owed(ch);
-    }
+    for (struct cm_channel *ch = m->channels; ch && m->nfull > 0; ch = ch->next)
+        channel_owed(ch);
+}
+
+bool cmgr_owes(const struct cmgr *m)
+{
+    return m->nfull > 0;
 }
 
 void cmgr_channel_free(struct cm_channel *ch)
@@ -61,6 +68,8 @@ void cmgr_channel_free(struct cm_channel *ch)
             break;
         }
     }
+    if (ch->first)
+        ch->owner->nfull--;
     while (ch->first) {
         struct cm_owed *o = ch->first;
         ch->first = o->next;
@@ -102,6 +111,8 @@ bool cmid_event(struct cm_id *id, const struct ipc_cm_event *ev)
         return false;
     }
     id->events++;
+    if (!ch->first)
+        ch->owner->nfull++;
     *o = (struct cm_owed){.ev = *ev};
     *ch->last = o;
     ch->last = &o->next;
