@@ -20,10 +20,7 @@ static void cmid_touch(struct cm_id *id, uint64_t now)
 
 void cmid_charge(struct cm_id *id)
 {
-    struct share *s = id->client->of_device;
-
-    s->members++;
-    cm_conn_set_account(id->conn, s);
+    cm_conn_set_account(id->conn, share_hold(id->client->of_device));
 }
 
 /* A connection, or a question for a datagram service, at the expense of its user. */

@@ -22,7 +22,13 @@ struct share *share_join(struct share_pool *pool, uid_t uid, bool all)
         *s = (struct share){.next = pool->first, .pool = pool, .uid = uid, .all = all};
         pool->first = s;
     }
-    s->members++;
+    return share_hold(s);
+}
+
+struct share *share_hold(struct share *s)
+{
+    if (s)
+        s->members++;
     return s;
 }
 

@@ -53,6 +53,8 @@ struct share {
 
 /* The user's share, one more member of it. NULL = out of memory. */
 struct share *share_join(struct share_pool *pool, uid_t uid, bool all);
+/* One more member: what outlives the one that it was made for. Returns the share. NULL is fine. */
+struct share *share_hold(struct share *s);
 /* A member goes, and has given everything back. NULL is fine. */
 void share_leave(struct share *s);
 /* The pool goes, and with it what members have left behind. */

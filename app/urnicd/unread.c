@@ -92,8 +92,8 @@ bool unread_close(struct urnicd *d, struct client *c)
         return false;
     }
     shutdown(c->fd, SHUT_RDWR); /* for the client it is as good as closed */
-    *u = (struct unread){.next = d->unread, .share = c->share, .fd = c->fd, .fds = c->unread_fds};
-    c->share->members++;
+    *u = (struct unread){
+        .next = d->unread, .share = share_hold(c->share), .fd = c->fd, .fds = c->unread_fds};
     d->unread = u;
     return true;
 }

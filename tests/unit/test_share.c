@@ -78,8 +78,11 @@ START_TEST(share_of_all_members)
     ck_assert_int_eq(share_take(s, SHARE_FDS, 300), 0);
     share_give(s, SHARE_FDS, 700);
     share_give(s, SHARE_MR, 70);
-    share_leave(s);
-    ck_assert_ptr_eq(pool.first->next, s);
+    ck_assert_ptr_eq(share_hold(s), s);
+    for (unsigned i = 0; i < 2; i++) {
+        share_leave(s);
+        ck_assert_ptr_eq(pool.first->next, s);
+    }
     share_leave(s);
     ck_assert_ptr_null(pool.first->next);
     share_leave(pool.first);
@@ -118,6 +121,7 @@ START_TEST(share_of_administrators)
     ck_assert_uint_eq(fill(s, SHARE_QP), 21);
     ck_assert_int_eq(share_take(NULL, SHARE_QP, 1000), 0);
     share_give(NULL, SHARE_QP, 1000);
+    ck_assert_ptr_null(share_hold(NULL));
     share_leave(NULL);
     leave_all(&pool);
 }
