@@ -249,8 +249,10 @@ static void corrupted(struct lint_ctx *c)
     if (c->verdict == WIRE_OK && !c->cut) {
         c->icrc_run = c->f ? c->f->icrc_run : lint_flow_stranger(c->l, &c->p);
         broken = lint_run(c, LINT_S_ICRC);
+        if (broken)
+            lint_not_rewritten(c); /* a mistake that is known explains it */
     }
-    c->l->icrc_run++;
+    c->l->icrc_run += !c->rewritten_perhaps;
     if (c->f)
         c->f->icrc_run++;
     lint_request_unread(c, broken ? LINT_R_BROKEN : LINT_R_CORRUPT);
@@ -356,7 +358,7 @@ static void good(struct lint_ctx *c)
     bool good = c->cut || icrc_good(c);
     if (!good && is_merged(c))
         return;
-    if (!good && !icrc_missing(c)) {
+    if (!good && !icrc_missing(c) && !lint_rewritten(c)) {
         corrupted(c);
         return;
     }
@@ -371,6 +373,8 @@ static void good(struct lint_ctx *c)
         return;
     c->f->icrc_run = 0;
     c->l->icrc_run = 0;
+    if (good && !c->cut && c->l->rewritten_any)
+        lint_not_rewritten(c);
     c->view->flow = c->f->info.id;
     if (!c->cut && seen_elsewhere(&c->f->recent, c, c->icrc)) {
         c->view->flags |= LINT_V_AGAIN;
@@ -378,8 +382,10 @@ static void good(struct lint_ctx *c)
         return;
     }
     count(c);
-    if (!good)
+    c->rewritten_news = c->rewritten && lint_rewritten_news(c);
+    if (!good && (!c->rewritten || c->rewritten_news))
         lint_run(c, LINT_S_ICRC);
+    c->rewritten_news = false;
     lint_run(c, LINT_S_FRAME);
     dispatch(c);
 }

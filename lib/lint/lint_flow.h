@@ -125,6 +125,7 @@ struct lint_mark {
 #define LINT_ANEW_NS   1000000u /* sooner than this no queue pair begins a new life */
 #define LINT_RECENT    32u
 #define LINT_STRANGERS 64u
+#define LINT_REWRITTEN 1024u
 #define HOP_NS         1000000u /* sooner than this no other path is taken */
 #define COPY_NS        50000u   /* in which a copy of a packet comes, when no round trip is known */
 #define LINT_PRIVATE   0xC0u    /* opcodes from here on are manufacturers' */
@@ -281,8 +282,8 @@ struct lint_flow {
     struct lint_flow *peer;
     struct lint_flow_info info;
     uint64_t hash;
-    bool private; /* packets with opcodes of the ends' own have been seen */
-    bool by_psn;  /* `peer` was found by the PSN of a response and nothing better */
+    bool private;     /* packets with opcodes of the ends' own have been seen */
+    bool by_psn;      /* `peer` was found by the PSN of a response and nothing better */
     unsigned misfits; /* answers with data that it didn't ask for */
     struct lint_fits fits;
     bool detached;   /* no longer in the table: its queue pair's number was used again */

@@ -68,6 +68,17 @@ enum lint_outcome {
 /* Where the PSN of a response lies among the requests. */
 enum lint_where { LINT_W_NONE, LINT_W_BEFORE, LINT_W_KNOWN, LINT_W_BEYOND };
 
+/* How the iCRCs between two hosts differ from what they should be: see rewritten.c. */
+struct lint_rewritten {
+    struct wire_addr src, dst;
+    uint32_t by;  /* what a change in front of the BTH makes of the register there */
+    uint32_t len; /* octets from there to the iCRC, of the first packet */
+    uint32_t n;   /* packets in a row that agree on it, up to a few, */
+    bool lengths; /* of different lengths */
+    bool sure;    /* all is as it was made but for such a change, */
+    bool said;    /* which has been said */
+};
+
 struct lint_ctx {
     struct lint *l;
     const struct lint_frame *in;
@@ -78,10 +89,12 @@ struct lint_ctx {
     enum wire_verdict verdict;
     bool cut, headers; /* cut by the capture; the extension headers are there */
     uint32_t crc_head;
-    uint32_t icrc;         /* as it should be */
-    unsigned icrc_run;     /* bad ones before it, of its queue pair */
-    struct lint_flow *f;   /* the packet's own */
-    struct lint_flow *req; /* requests that this response answers: f->peer */
+    uint32_t icrc;  /* as it should be */
+    bool rewritten; /* and would be, but for addresses that were changed later; */
+    bool rewritten_perhaps, rewritten_news; /* perhaps; it is to be said now */
+    unsigned icrc_run;                      /* bad ones before it, of its queue pair */
+    struct lint_flow *f;                    /* the packet's own */
+    struct lint_flow *req;                  /* requests that this response answers: f->peer */
     /* a request */
     const struct lint_rec *old;         /* what was sent with this PSN before */
     const struct lint_rec *prev, *next; /* neighbours by PSN, if seen and good */
@@ -134,6 +147,8 @@ struct lint {
         uint64_t id;
         unsigned run;
     } stranger[LINT_STRANGERS];
+    struct lint_rewritten rewritten[LINT_REWRITTEN]; /* by a hash */
+    bool rewritten_any;                              /* there is one */
     struct { /* the latest packets to hosts that couldn't be read, by a hash */
         uint64_t host;
         uint64_t number;
@@ -183,6 +198,16 @@ void lint_flow_misfit(struct lint_ctx *c);
 void lint_mtu_watch(struct lint_ctx *c);
 /* Begin a new flow for the packet: the queue pair's number is used by a new connection. */
 bool lint_renew(struct lint_ctx *c);
+
+/* rewritten.c */
+/* What a CRC's register is behind `n` octets of 0. */
+uint32_t lint_crc_zeros(uint32_t crc, uint32_t n);
+/* Is the iCRC right but for addresses or ports that were changed after it was made? */
+bool lint_rewritten(struct lint_ctx *c);
+/* A packet whose iCRC is right has come, or wrong for another reason. */
+void lint_not_rewritten(struct lint_ctx *c);
+/* Hasn't it been said of these hosts? */
+bool lint_rewritten_news(struct lint_ctx *c);
 
 /* merged.c */
 /* Is it longer than any packet can be? Or, of one that was cut off and so has no iCRC: longer than

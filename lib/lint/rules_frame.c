@@ -2,6 +2,7 @@
  *
  * Checks of one packet by itself: WIRE, HDR, OPC, ICRC.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "lint_checks.h"
@@ -364,10 +365,66 @@ bool lint_icrc_02(struct lint_ctx *c)
                      masked ? "that lacks these octets" : "of the packet alone");
 }
 
+#define MASKED 5u /* fields */
+
+/* Which fields are masked in the iCRC, by what carries the BTH: offset from the IP header, or (< 0)
+ * from the BTH. */
+static const struct masked {
+    const char *name;
+    int8_t off;
+    uint8_t ones[4];
+} masked_v4[MASKED] = {{"TOS", 1, {0xFF}},
+                       {"TTL", 8, {0xFF}},
+                       {"header checksum", 10, {0xFF, 0xFF}},
+                       {"UDP checksum", -2, {0xFF, 0xFF}},
+                       {"BTH octet 4", 0, {0xFF}}},
+  masked_v6[MASKED] = {{"traffic class and flow label", 0, {0x0F, 0xFF, 0xFF, 0xFF}},
+                       {"hop limit", 7, {0xFF}},
+                       {"UDP checksum", -2, {0xFF, 0xFF}},
+                       {"BTH octet 4", 0, {0xFF}}};
+
+/* What the iCRC differs by where this field isn't masked. */
+static uint32_t unmasked(const struct lint_ctx *c, const struct masked *m, bool bth)
+{
+    uint8_t octets[WIRE_IPV6_LEN + WIRE_UDP_LEN + WIRE_BTH_LEN] = {0};
+    const uint8_t *ip = c->in->data + c->p.ip_off;
+    size_t to_bth = (size_t)(c->p.bth_off - c->p.ip_off), span = to_bth + WIRE_BTH_LEN;
+    size_t at = m->off < 0 ? to_bth + (size_t)m->off : bth ? to_bth + 4 : (size_t)m->off;
+    for (size_t i = 0; i < sizeof(m->ones); i++)
+        octets[at + i] = m->ones[i] & (uint8_t)~ip[at + i];
+    uint32_t crc = ~wire_icrc_update(UINT32_MAX, octets, span);
+    return lint_crc_zeros(crc, c->p.icrc_off - c->p.ip_off - (uint32_t)span);
+}
+
+/* Is it right but for fields that aren't masked? Their names, or "". */
+static void name_unmasked(const struct lint_ctx *c, char *text, size_t size)
+{
+    bool v4 = c->p.ip_version == 4 && c->p.ethertype != WIRE_ETHERTYPE_V1;
+    const struct masked *m = v4 ? masked_v4 : masked_v6;
+    uint32_t by[MASKED] = {0}, diff = c->icrc ^ stored(c);
+    for (unsigned i = 0; i < MASKED; i++) {
+        bool none = !m[i].name || (m[i].off < 0 && c->p.ethertype == WIRE_ETHERTYPE_V1);
+        by[i] = none ? 0 : unmasked(c, &m[i], m[i].name[0] == 'B');
+    }
+    text[0] = '\0';
+    for (unsigned set = 1; set < 1u << MASKED && !text[0]; set++) {
+        uint32_t sum = diff;
+        for (unsigned i = 0; i < MASKED; i++)
+            sum ^= set >> i & 1 ? by[i] : 0;
+        for (unsigned i = 0, n = 0; !sum && i < MASKED; i++)
+            if (set >> i & 1)
+                n += (unsigned)snprintf(text + n, size - n, "%s%s", n ? ", " : "", m[i].name);
+    }
+}
+
 bool lint_icrc_03(struct lint_ctx *c)
 {
-    if (stored(c) != plain_crc(c, true))
-        return false;
+    char fields[80];
+    if (stored(c) != plain_crc(c, true)) {
+        name_unmasked(c, fields, sizeof(fields));
+        lint_expected(c, "0x%08x", c->icrc);
+        return fields[0] && lint_seen(c, "0x%08x, a CRC that doesn't mask: %s", stored(c), fields);
+    }
     lint_expected(c, "0x%08x", c->icrc);
     return lint_seen(c, "0x%08x, a CRC without masks", stored(c));
 }
@@ -378,6 +435,15 @@ bool lint_icrc_06(struct lint_ctx *c)
         return false;
     lint_expected(c, "0x%08x", c->icrc);
     return lint_seen(c, "0x%08x, the same in the other byte order", stored(c));
+}
+
+/* Does one of the rules above say what is wrong with it? */
+static bool usual_mistake(const struct lint_ctx *c)
+{
+    char fields[80];
+    name_unmasked(c, fields, sizeof(fields));
+    return fields[0] || stored(c) == without_ones(c) || stored(c) == plain_crc(c, false) ||
+           stored(c) == plain_crc(c, true) || stored(c) == __builtin_bswap32(c->icrc);
 }
 
 /* A sender whose iCRC is never right. And a responder that acknowledges what came damaged: but the
@@ -393,7 +459,14 @@ bool lint_icrc_08(struct lint_ctx *c)
         lint_seen(c, "it is acknowledged");
         return lint_doubt(c, LINT_UNDECIDABLE, "the capture's copy may be the damaged one");
     }
-    if (c->view->kind != LINT_BROKEN && !c->req && !c->cut && stored(c) != c->icrc) {
+    if (c->rewritten_news) {
+        lint_expected(c, "0x%08x", c->icrc);
+        lint_seen(c, "0x%08x; said once per direction between two hosts", stored(c));
+        return lint_doubt(c, LINT_ARTEFACT,
+                          "right before addresses or ports were changed (NAT, tcprewrite)");
+    }
+    if (c->view->kind != LINT_BROKEN && !c->rewritten && !c->req && !c->cut &&
+        stored(c) != c->icrc) {
         if (c->f->icrc_0)
             return false;
         c->f->icrc_0 = true;
@@ -403,8 +476,8 @@ bool lint_icrc_08(struct lint_ctx *c)
             lint_doubt(c, LINT_ARTEFACT, "captured before the NIC filled it in");
         return true;
     }
-    if (c->verdict == WIRE_OK && !c->cut && !c->req && c->icrc != stored(c) &&
-        (c->l->icrc_run == ICRC_HABIT || c->icrc_run == ICRC_HABIT)) {
+    if (c->verdict == WIRE_OK && !c->rewritten && !c->cut && !c->req && c->icrc != stored(c) &&
+        (c->l->icrc_run == ICRC_HABIT || c->icrc_run == ICRC_HABIT) && !usual_mistake(c)) {
         lint_expected(c, "0x%08x", c->icrc);
         return lint_seen(c, "0x%08x, and %u wrong ones before it in a row", stored(c), ICRC_HABIT);
     }

@@ -223,9 +223,10 @@ static void icrc_no_lrh(struct packet *k)
 {
     icrc_plain(k, false);
 }
-/* As icrc_no_lrh, but with the masks. */
-static void icrc_masked_no_lrh(struct packet *k)
+/* With the masks, `but` that of the octet there, and with the octets of ones or without. */
+static void icrc_masked(struct packet *k, bool ones, size_t but)
 {
+    static const uint8_t lrh[8] = {0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF};
     uint8_t f[sizeof k->f];
     size_t ip = k->p.ip_off, udp = k->p.bth_off - WIRE_UDP_LEN, len = k->len - ip - WIRE_ICRC_LEN;
     memcpy(f, k->f, k->len);
@@ -236,11 +237,26 @@ static void icrc_masked_no_lrh(struct packet *k)
         f[ip + 1] = f[ip + 2] = f[ip + 3] = f[ip + 7] = 0xFF;
     }
     f[udp + 6] = f[udp + 7] = f[k->p.bth_off + 4] = 0xFF;
-    wire_put32le(k->f + k->len - WIRE_ICRC_LEN, wire_icrc_update(0, f + ip, len));
+    f[but] = k->f[but];
+    wire_put32le(k->f + k->len - WIRE_ICRC_LEN,
+                 wire_icrc_update(ones ? wire_icrc_update(0, lrh, 8) : 0, f + ip, len));
+}
+static void icrc_masked_no_lrh(struct packet *k)
+{
+    icrc_masked(k, false, 0);
 }
 static void icrc_no_mask(struct packet *k)
 {
     icrc_plain(k, true);
+}
+/* An octet isn't masked. */
+static void icrc_ttl_unmasked(struct packet *k)
+{
+    icrc_masked(k, true, k->p.ip_off + (k->f[k->p.ip_off] >> 4 == 4 ? 8u : 7u));
+}
+static void icrc_bth_unmasked(struct packet *k)
+{
+    icrc_masked(k, true, k->p.bth_off + 4u);
 }
 static void icrc_swapped(struct packet *k)
 {
@@ -321,6 +337,12 @@ static const struct row rows[] = {
     {"ICRC-02 without the octets of ones, with masks", steps_rc, 12, .octets = icrc_masked_no_lrh,
      .keep_icrc = true},
     {"ICRC-03 without masks", steps_rc, 12, .octets = icrc_no_mask, .keep_icrc = true},
+    {"ICRC-03 without the mask of TTL or hop limit", steps_rc, 12, .octets = icrc_ttl_unmasked,
+     .keep_icrc = true},
+    {"ICRC-03 never with the mask of TTL or hop limit", steps_rc, ALL, .octets = icrc_ttl_unmasked,
+     .keep_icrc = true},
+    {"ICRC-03 without the mask of the BTH's octet 4", steps_rc, 12, .octets = icrc_bth_unmasked,
+     .keep_icrc = true},
     {"ICRC-06 byte order", steps_rc, 12, .octets = icrc_swapped, .keep_icrc = true},
     {"ICRC-08 none", steps_rc, 12, .octets = icrc_0, .keep_icrc = true},
     {"ICRC-08 none, never", steps_rc, ALL, .octets = icrc_0, .keep_icrc = true},

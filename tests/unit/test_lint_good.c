@@ -753,6 +753,41 @@ START_TEST(req_28_answers_first)
 }
 END_TEST
 
+/* "ICRC-08: where addresses were changed behind the iCRC, as by tools that hide them, packets of
+ * different lengths show it, and what comes then is judged" */
+static void hidden(struct packet *k)
+{
+    uint8_t *ip = k->f + k->p.ip_off;
+    bool v4 = k->p.ip_version == 4;
+    ip[v4 ? 12 : 8] ^= 0x42;
+    ip[v4 ? 16 : 24] ^= 0x42;
+    if (!v4)
+        return;
+    wire_put16(ip + 10, 0);
+    wire_csum_put(ip + 10, wire_csum_add(0, ip, WIRE_IPV4_LEN));
+}
+
+START_TEST(icrc_08_addresses_changed)
+{
+    static struct run run;
+    static struct found found;
+    struct lint_totals t;
+    for (enum net net = 0; net < NETS; net++) {
+        struct row row = {.steps = steps_rc, .at = ALL, .octets = hidden, .keep_icrc = true};
+        build(&run, &row, net);
+        judge(&run, &found, &t);
+        unsigned artefacts = 0;
+        for (unsigned i = 0; i < found.n; i++)
+            artefacts +=
+                found.f[i].verdict == LINT_ARTEFACT && !strcmp(found.f[i].rule->id, "ICRC-08");
+        ck_assert_msg(artefacts == 2 && found.n == 2, "%s: %u of %u", nets[net], artefacts,
+                      found.n);
+        ck_assert_uint_eq(t.findings[LINT_VIOLATION], 0);
+        ck_assert_msg(t.corrupt < 8, "%s: %llu", nets[net], (unsigned long long)t.corrupt);
+    }
+}
+END_TEST
+
 /* RD-12, RTX-05: pieces of a READ that are asked for one by one break them, or show a capture of
  * selective repeat that begins in the middle: then opcodes of the ends' own come sooner or later.
  */
@@ -973,6 +1008,7 @@ int main(void)
     tcase_add_test(t, ack_08_came_in_between);
     tcase_add_loop_test(t, ack_08_all_several_times, 2, 5);
     tcase_add_loop_test(t, req_28_answers_first, 0, 2);
+    tcase_add_test(t, icrc_08_addresses_changed);
     tcase_add_loop_test(t, ack_11_counted_before_it_came, 0, 2);
     tcase_add_test(t, begun_amid_another_protocol);
     tcase_add_test(t, begun_amid_answers);
