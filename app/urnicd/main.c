@@ -275,6 +275,7 @@ int main(int argc, char **argv)
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGINT);
     sigaddset(&set, SIGPIPE);
+    sigaddset(&set, SIGXFSZ); /* a client asks for more than a file may have: it hears EFBIG */
     pthread_sigmask(SIG_BLOCK, &set, NULL);
     /* Slabs, sockets and regions are descriptors while they are made: ask for what is allowed. */
     struct rlimit lim;

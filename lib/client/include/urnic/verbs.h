@@ -51,7 +51,8 @@ URNIC_API int urnic_dealloc_pd(struct urnic_pd *pd); /* -EBUSY: in use */
 /* Memory that the daemon reaches without a copy between processes: zeroed, page-aligned, shared.
  * 2 MiB and more get huge pages where the kernel has any: the first 256 MiB of it at once, which
  * takes a millisecond per 2 MiB or more.
- * -ENOMEM, -EDQUOT (more than the daemon lets one application have), -EINVAL (0 octets). */
+ * -ENOMEM, -EDQUOT (more than the daemon lets one application have), -EINVAL (0 octets), -EFBIG
+ * (more than the limit on the size of files, ulimit -f, that the daemon was started with). */
 URNIC_API int urnic_alloc(struct urnic_context *ctx, size_t size, void **addr);
 /* addr as urnic_alloc gave it; NULL is fine. -EBUSY: regions lie in it; -EINVAL. */
 URNIC_API int urnic_free(struct urnic_context *ctx, void *addr);

@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""urnicd on a machine that gives it little: what clients ask for fails, and the daemon goes on."""
+import os
+import resource
+import subprocess
+import sys
+import time
+
+from cli_rig import DATA, URNIC, URNICD, check, run, test_all
+
+PORTS = ["--port", "mem:l", "--addr", "10.0.0.1/24", "--port", "mem:l", "--addr", "10.0.0.2/24"]
+
+
+class Daemon:
+    """One that is started with these limits, a dictionary, and serves; `path` is its socket."""
+    def __init__(self, limits, **how):
+        self.path = os.path.join(DATA, "machine")
+
+        def limit():
+            for kind, most in limits.items():
+                resource.setrlimit(kind, (most, most))
+        self.process = subprocess.Popen([URNICD, "--foreground", "--socket", self.path, "--log-level", "info", *PORTS],
+                                        preexec_fn=limit, stdin=subprocess.DEVNULL, **how)
+        for _ in range(300):
+            if os.path.exists(self.path):
+                break
+            time.sleep(0.05)
+
+    def client(self, *args):
+        return run(URNIC, [*args, "--socket", self.path])
+
+    def ends(self, what):
+        """It does when it is told to, and as it should."""
+        self.process.terminate()
+        try:
+            status = self.process.wait(timeout=20)
+        except subprocess.TimeoutExpired:
+            status = "it doesn't"
+            self.process.kill()
+            self.process.wait()
+        check(status == 0, f"{what}: the daemon's end: {status}")
+
+
+def small_files():
+    """Files may only be so large, and memory for clients is files: nobody dies of that."""
+    d = Daemon({resource.RLIMIT_FSIZE: 8 << 20}, stderr=subprocess.DEVNULL)
+    r = d.client("perf", "--server", "--buffer", "64M")
+    check(r.returncode == 1 and "File too large" in r.stderr, f"memory beyond the limit: {r.returncode}: {r.stderr}")
+    file = os.path.join(DATA, "large.pcapng")
+    server = subprocess.Popen([URNIC, "perf", "--server", "--buffer", "1M", "--device", "urn1", "--socket", d.path],
+                              stdout=subprocess.DEVNULL)
+    capture = subprocess.Popen([URNIC, "capture", file, "--socket", d.path], stdout=subprocess.DEVNULL,
+                               stderr=subprocess.PIPE, text=True)
+    for _ in range(100):
+        if os.path.exists(file) and os.path.getsize(file) > 0:
+            break
+        time.sleep(0.05)
+    r = d.client("perf", "10.0.0.2", "--device", "urn0", "--count", "400")
+    check(r.returncode == 0, f"traffic into a capture beyond the limit: {r.stderr}")
+    capture.terminate()
+    text = capture.communicate(timeout=20)[1]
+    check(capture.returncode == 1, f"a capture beyond the limit: {capture.returncode}: {text}")
+    server.terminate()
+    server.wait(timeout=20)
+    d.ends("files of 8 MiB")
+
+
+if __name__ == "__main__":
+    sys.exit(test_all(small_files))
