@@ -7,6 +7,8 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <poll.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -21,6 +23,10 @@
 const char *const log_level_names[LOG_LEVELS] = {"error", "warn", "info", "debug"};
 
 static _Atomic int log_level = LOG_INFO;
+
+/* Of who writes: what one has seen room for isn't taken by another. */
+static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
+static unsigned log_unread; /* lines that there was no room for since the last one */
 
 void log_set_level(enum log_level level)
 {
@@ -43,7 +49,16 @@ int log_level_parse(const char *s, enum log_level *out)
     return -EINVAL;
 }
 
-static void log_emit(const char *line, size_t len)
+/* A pipe whose reader looks elsewhere, a terminal that was halted by Ctrl-S: a worker, or SIGTERM,
+ * doesn't wait for them. */
+static bool log_has_room(void)
+{
+    struct pollfd p = {.fd = STDERR_FILENO, .events = POLLOUT};
+
+    return poll(&p, 1, 0) != 0;
+}
+
+static void log_put(const char *line, size_t len)
 {
     while (len > 0) {
         ssize_t n = write(STDERR_FILENO, line, len);
@@ -52,6 +67,23 @@ static void log_emit(const char *line, size_t len)
         line += n;
         len -= (size_t)n;
     }
+}
+
+static void log_emit(const char *line, size_t len)
+{
+    char text[64];
+
+    pthread_mutex_lock(&log_lock);
+    if (log_unread > 0 && log_has_room()) {
+        int n = snprintf(text, sizeof(text), "warn log: nobody read: %u lines lost\n", log_unread);
+        log_put(text, (size_t)n);
+        log_unread = 0;
+    }
+    if (log_has_room())
+        log_put(line, len);
+    else
+        log_unread++;
+    pthread_mutex_unlock(&log_lock);
 }
 
 /* May this site write now? *suppressed = lines it dropped in the second that ended. */

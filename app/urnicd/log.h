@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Log lines on stderr: "level subsystem: text". Each call site has a budget of lines a second, so
- * that a hostile peer or client can't fill a disk (SEC-02). Any thread.
+ * that a hostile peer or client can't fill a disk (SEC-02). Lines for which a pipe or a terminal
+ * has no room are counted, not waited for. Any thread.
  */
 #ifndef URNICD_LOG_H
 #define URNICD_LOG_H

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """urnicd on a machine that gives it little: what clients ask for fails, and the daemon goes on."""
+import atexit
 import os
 import resource
 import subprocess
@@ -22,6 +23,7 @@ class Daemon:
                 resource.setrlimit(kind, (most, most))
         self.process = subprocess.Popen([URNICD, "--foreground", "--socket", self.path, "--log-level", "info", *PORTS],
                                         preexec_fn=limit, stdin=subprocess.DEVNULL, **how)
+        atexit.register(self.process.kill)
         for _ in range(300):
             if os.path.exists(self.path):
                 break
@@ -66,5 +68,28 @@ def small_files():
     d.ends("files of 8 MiB")
 
 
+def unread_log():
+    """A log that nobody reads is not waited for; who reads it again is told how much is missing."""
+    ours, theirs = os.pipe()
+    os.set_blocking(theirs, False)
+    full = 0
+    try:
+        while True:
+            full += os.write(theirs, b"x" * 4096)
+    except BlockingIOError:
+        os.set_blocking(theirs, True)
+    d = Daemon({}, stderr=theirs)
+    os.close(theirs)
+    r = d.client("info")
+    check(r.returncode == 0, f"while its log is full: {r.stderr}")
+    left = full
+    while left > 0:
+        left -= len(os.read(ours, left))
+    d.ends("its log is full")
+    with os.fdopen(ours) as f:
+        text = f.read()
+    check("lines lost" in text and "stopping" in text, f"a log that is read again: {text}")
+
+
 if __name__ == "__main__":
-    sys.exit(test_all(small_files))
+    sys.exit(test_all(small_files, unread_log))
