@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -35,7 +36,9 @@
 #define CONTROL_PAUSE_NS  (10 * CLOCK_MS) /* when not even the spare descriptor helps */
 #define CONTROL_FDS       320u /* descriptors of the daemon's own, and those that come with a message */
 #define CONTROL_EARLY     ".new"
-#define CONTROL_PIDFD     1 /* added to a client's address: the event is about its process */
+#define CONTROL_LOCK_MS   1000u /* another one's start takes less; and anybody may hold such a lock \
+                                 */
+#define CONTROL_PIDFD 1         /* added to a client's address: the event is about its process */
 
 struct device *control_device(struct urnicd *d, const char *name)
 {
@@ -72,15 +75,35 @@ static void control_make_dir(const char *path)
     mkdir(dir, 0755); /* bind() tells if that didn't help */
 }
 
-/* Somebody answers on the path: a daemon lives there. */
-static bool control_in_use(const struct sockaddr_un *sa)
+/* Two who start at the same moment look one after the other who is at the path. Returns a
+ * descriptor to close, or -1: nobody can be kept out. */
+static int control_lock(const char *path)
 {
-    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    bool used = fd >= 0 && connect(fd, (const struct sockaddr *)sa, sizeof(*sa)) == 0;
+    char dir[sizeof(((struct sockaddr_un *)0)->sun_path)] = ".";
+    const char *slash = strrchr(path, '/');
 
-    if (fd >= 0)
-        close(fd);
-    return used;
+    if (slash)
+        snprintf(dir, sizeof(dir), "%.*s", slash == path ? 1 : (int)(slash - path), path);
+    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    for (unsigned ms = 0; fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0 && ms < CONTROL_LOCK_MS; ms++)
+        nanosleep(&(struct timespec){.tv_nsec = (long)CLOCK_MS}, NULL);
+    return fd;
+}
+
+/* Does somebody serve at the path? 0, -EADDRINUSE: a daemon, which may have no time for us
+ * (EAGAIN), or -EPROTOTYPE: another program, whose sockets are of another type. */
+static int control_in_use(const struct sockaddr_un *sa)
+{
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), rc = 0;
+
+    if (fd < 0)
+        return 0; /* nor will there be one to serve at */
+    if (connect(fd, (const struct sockaddr *)sa, sizeof(*sa)) == 0 || errno == EAGAIN)
+        rc = -EADDRINUSE;
+    else if (errno == EPROTOTYPE)
+        rc = -EPROTOTYPE;
+    close(fd);
+    return rc;
 }
 
 /* A socket that a daemon which was killed left behind; files of another kind stay. */
@@ -125,29 +148,61 @@ static int control_listen(int fd, const char *path, char *err)
     return rc;
 }
 
-static int control_socket(struct urnicd *d, char *err)
+/* At its end the daemon removes this socket, not one that another made in its place. */
+static void control_remember(struct urnicd *d)
+{
+    struct stat st;
+
+    if (lstat(d->conf.socket, &st) == 0) {
+        d->socket_dev = st.st_dev;
+        d->socket_ino = st.st_ino;
+    }
+}
+
+static void control_unlink(const struct urnicd *d)
+{
+    struct stat st;
+
+    if (d->socket_ino != 0 && lstat(d->conf.socket, &st) == 0 && st.st_dev == d->socket_dev &&
+        st.st_ino == d->socket_ino)
+        unlink(d->conf.socket);
+}
+
+static int control_socket_locked(struct urnicd *d, char *err)
 {
     const char *path = d->conf.socket;
     struct sockaddr_un sa = {.sun_family = AF_UNIX};
 
     memcpy(sa.sun_path, path, strlen(path) + 1);
-    control_make_dir(path);
     struct stat st;
     if (lstat(path, &st) == 0 && !S_ISSOCK(st.st_mode)) {
         snprintf(err, CONFIG_ERR, "socket=%s: there is a file of another kind: choose another path",
                  path);
         return -EEXIST;
     }
-    if (control_in_use(&sa)) {
+    int rc = control_in_use(&sa);
+    if (rc < 0) {
         snprintf(err, CONFIG_ERR,
-                 "socket=%s: another urnicd serves there: stop it, or choose another with --socket",
-                 path);
-        return -EADDRINUSE;
+                 "socket=%s: another %s serves there: stop it, or choose another with --socket",
+                 path, rc == -EPROTOTYPE ? "program" : "urnicd");
+        return rc;
     }
     d->listen_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (d->listen_fd < 0)
         return control_fail(err, path, "socket");
-    return control_listen(d->listen_fd, path, err);
+    rc = control_listen(d->listen_fd, path, err);
+    if (rc == 0)
+        control_remember(d);
+    return rc;
+}
+
+static int control_socket(struct urnicd *d, char *err)
+{
+    control_make_dir(d->conf.socket);
+    int lock = control_lock(d->conf.socket), rc = control_socket_locked(d, err);
+    if (lock >= 0)
+        close(lock);
+    return rc;
 }
 
 static int control_watch(struct urnicd *d, int fd, void *what)
@@ -415,7 +470,7 @@ void control_close(struct urnicd *d)
     client_capture_fini(d);
     unread_fini(d);
     if (d->listen_fd >= 0) {
-        unlink(d->conf.socket);
+        control_unlink(d);
         close(d->listen_fd);
     }
     if (d->spare_fd >= 0)

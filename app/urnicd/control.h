@@ -6,6 +6,8 @@
 #ifndef URNICD_CONTROL_H
 #define URNICD_CONTROL_H
 
+#include <sys/types.h>
+
 #include "client.h"
 #include "config.h"
 #include "device.h"
@@ -19,6 +21,8 @@ struct urnicd {
     unsigned nworker;
 
     int epfd, listen_fd, signal_fd;
+    dev_t socket_dev; /* which socket at the path is ours */
+    ino_t socket_ino;
     int spare_fd;            /* for turning clients away when there is no other */
     struct share_pool share; /* who has how much of what is the daemon's */
     struct client *clients;

@@ -25,8 +25,10 @@ static int stop_fail(char *err, const char *path, int rc, const char *text)
     return rc;
 }
 
-static int stop_connect(const char *path)
+/* -EAGAIN: it takes no connection for so long. */
+static int stop_connect(const char *path, int timeout_ms)
 {
+    const struct timeval most = {.tv_sec = timeout_ms / 1000, .tv_usec = timeout_ms % 1000 * 1000};
     struct sockaddr_un sa = {.sun_family = AF_UNIX};
     size_t len = strlen(path);
 
@@ -36,7 +38,8 @@ static int stop_connect(const char *path)
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return -errno;
-    if (connect(fd, (const struct sockaddr *)&sa, sizeof(sa)) < 0) {
+    if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof(most)) < 0 ||
+        connect(fd, (const struct sockaddr *)&sa, sizeof(sa)) < 0) {
         int rc = -errno;
         close(fd);
         return rc;
@@ -61,19 +64,22 @@ static int stop_pidfd(int sock)
 /* Has the listener gone in the meantime? Then the process id may already be another's. */
 static bool stop_gone(const char *path)
 {
-    int sock = stop_connect(path);
+    int sock = stop_connect(path, 1);
 
     if (sock >= 0)
         close(sock);
-    return sock < 0;
+    return sock < 0 && sock != -EAGAIN;
 }
 
 int stop_daemon(const char *path, int timeout_ms, char *err)
 {
-    int sock = stop_connect(path);
+    int sock = stop_connect(path, timeout_ms);
 
-    if (sock == -ENOENT || sock == -ECONNREFUSED)
+    if (sock == -ENOENT || sock == -ECONNREFUSED || sock == -EPROTOTYPE)
         return stop_fail(err, path, -ECONNREFUSED, "no urnicd serves there");
+    if (sock == -EAGAIN)
+        return stop_fail(err, path, -ETIMEDOUT,
+                         "urnicd takes no connection: it was halted, or hangs");
     if (sock < 0)
         return stop_fail(err, path, sock, strerror(-sock));
     int pidfd = stop_pidfd(sock);

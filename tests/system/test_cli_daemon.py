@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """urnicd's own command line: why it doesn't start, how it stops, and what it leaves behind."""
+import atexit
 import os
+import signal
 import socket
 import struct
 import subprocess
@@ -70,6 +72,98 @@ def served_by(path):
         return struct.unpack("iII", s.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0]
 
 
+def serve(path):
+    """A daemon in the foreground; it may not serve yet."""
+    d = subprocess.Popen([URNICD, "--foreground", "--socket", path, "--log-level", "error", "--port", "mem:l", "--addr",
+                          "10.0.0.1/24"], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    atexit.register(d.kill)
+    return d
+
+
+def await_socket(path):
+    for _ in range(300):
+        if os.path.exists(path):
+            return
+        time.sleep(0.05)
+
+
+def others_socket():
+    """Another program's socket is left alone."""
+    path = os.path.join(DATA, "others")
+    for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM):
+        with socket.socket(socket.AF_UNIX, kind) as s:
+            s.bind(path)
+            if kind == socket.SOCK_STREAM:
+                s.listen()
+            before = os.stat(path).st_ino
+            d = serve(path)
+            text = d.communicate(timeout=30)[1]
+            check(d.returncode == 1 and "another program serves there" in text,
+                  f"another program's socket: {d.returncode}: {text}")
+            check(os.stat(path).st_ino == before, "another program's socket was replaced")
+            r = run(URNICD, ["--stop", "--socket", path])
+            check(r.returncode == 1 and "no urnicd serves there" in r.stderr, f"--stop, another program: {r.stderr}")
+        os.unlink(path)
+
+
+def own_socket():
+    """A daemon removes its own socket, not that of a successor."""
+    path = os.path.join(DATA, "own")
+    first = serve(path)
+    await_socket(path)
+    os.unlink(path)
+    second = serve(path)
+    await_socket(path)
+    first.terminate()
+    check(first.wait(timeout=20) == 0 and os.path.exists(path), "a daemon removed another one's socket")
+    r = run(URNICD, ["--stop", "--socket", path])
+    check(r.returncode == 0 and second.wait(timeout=20) == 0, f"--stop, in the place of another: {r.stderr}")
+    check(not os.path.exists(path), "a daemon left its socket behind")
+
+
+def at_once():
+    """Of several that are started at the same moment one serves, and the others say that it does."""
+    path = os.path.join(DATA, "at-once")
+    for _ in range(8):
+        daemons = [serve(path) for _ in range(4)]
+        until = time.monotonic() + 20
+        while sum(d.poll() is None for d in daemons) > 1 and time.monotonic() < until:
+            time.sleep(0.01)
+        alive = [d for d in daemons if d.poll() is None]
+        check(len(alive) == 1, f"{len(alive)} daemons serve at one path")
+        await_socket(path)
+        check(os.path.exists(path) and served_by(path) == alive[0].pid, "the daemon is not the one at its path")
+        for d in daemons:
+            d.terminate()
+            text = d.communicate(timeout=20)[1]
+            check(d in alive or "another urnicd serves there" in text, f"started at once: {text}")
+
+
+def halted():
+    """One that was halted, with as many who wait for it as may, is noticed; and nobody waits for ever."""
+    path = os.path.join(DATA, "halted")
+    d = serve(path)
+    await_socket(path)
+    d.send_signal(signal.SIGSTOP)
+    waiting = []
+    try:
+        while len(waiting) < 1000:
+            waiting.append(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
+            waiting[-1].setblocking(False)
+            waiting[-1].connect(path)
+    except BlockingIOError:
+        pass
+    r = run(URNICD, ["--foreground", "--socket", path, "--port", "mem:l", "--addr", "10.0.0.1/24"])
+    check(r.returncode == 1 and "another urnicd serves there" in r.stderr, f"beside one that was halted: {r.stderr}")
+    r = run(URNICD, ["--stop", "--socket", path])
+    check(r.returncode == 1 and "takes no connection" in r.stderr, f"--stop, of one that was halted: {r.stderr}")
+    for s in waiting:
+        s.close()
+    d.send_signal(signal.SIGCONT)
+    r = run(URNICD, ["--stop", "--socket", path])
+    check(r.returncode == 0 and d.wait(timeout=20) == 0, f"--stop, of one that goes on: {r.stderr}")
+
+
 def background():
     """A daemon in the background keeps no folder busy, and still knows its relative paths: the client's side of
     memif finds the server that comes later, and what a server made is gone when it ends."""
@@ -99,4 +193,4 @@ def background():
 
 
 if __name__ == "__main__":
-    sys.exit(test_all(no_start, daemon_stops, stale_socket, background))
+    sys.exit(test_all(no_start, daemon_stops, stale_socket, others_socket, own_socket, at_once, halted, background))
