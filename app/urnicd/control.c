@@ -36,9 +36,8 @@
 #define CONTROL_PAUSE_NS  (10 * CLOCK_MS) /* when not even the spare descriptor helps */
 #define CONTROL_FDS       320u /* descriptors of the daemon's own, and those that come with a message */
 #define CONTROL_EARLY     ".new"
-#define CONTROL_LOCK_MS   1000u /* another one's start takes less; and anybody may hold such a lock \
-                                 */
-#define CONTROL_PIDFD 1         /* added to a client's address: the event is about its process */
+#define CONTROL_LOCK_MS   1000u /* for another one's start; anybody may hold such a lock */
+#define CONTROL_PIDFD     1     /* added to a client's address: the event is about its process */
 
 struct device *control_device(struct urnicd *d, const char *name)
 {
@@ -59,6 +58,15 @@ static int control_fail(char *err, const char *path, const char *what)
              "socket=%s: %s: %s: choose another with --socket, or run as a user who "
              "may write there",
              path, what, strerror(-rc));
+    return rc;
+}
+
+/* What fails at no path. */
+static int control_lacks(char *err, const char *what)
+{
+    int rc = -errno;
+
+    snprintf(err, CONFIG_ERR, "%s: %s", what, strerror(-rc));
     return rc;
 }
 
@@ -189,7 +197,7 @@ static int control_socket_locked(struct urnicd *d, char *err)
     }
     d->listen_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (d->listen_fd < 0)
-        return control_fail(err, path, "socket");
+        return control_lacks(err, "socket");
     rc = control_listen(d->listen_fd, path, err);
     if (rc == 0)
         control_remember(d);
@@ -239,14 +247,14 @@ int control_open(struct urnicd *d, char *err)
     d->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     d->captures_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (d->epfd < 0 || d->signal_fd < 0 || d->captures_fd < 0)
-        return control_fail(err, d->conf.socket, "epoll, signalfd or eventfd");
+        return control_lacks(err, "epoll, signalfd or eventfd");
     int rc = control_socket(d, err);
     if (rc < 0)
         return rc;
     if (control_watch(d, d->listen_fd, &d->listen_fd) < 0 ||
         control_watch(d, d->signal_fd, &d->signal_fd) < 0 ||
         control_watch(d, d->captures_fd, &d->captures_fd) < 0)
-        return control_fail(err, d->conf.socket, "epoll");
+        return control_lacks(err, "epoll");
     return 0;
 }
 

@@ -172,6 +172,19 @@ static void let_go(int ready, bool anywhere)
         (void)!chdir("/");
 }
 
+/* Why it couldn't start, and what helps where the reason doesn't say so. */
+static void explain(int rc, const char *err)
+{
+    struct rlimit files;
+
+    log_error("daemon", "%s", err[0] ? err : strerror(-rc));
+    if (rc == -EMFILE && getrlimit(RLIMIT_NOFILE, &files) == 0)
+        log_error("daemon",
+                  "%llu descriptors are not enough for the devices, and clients need more: raise "
+                  "the limit (ulimit -n; LimitNOFILE= of systemd)",
+                  (unsigned long long)files.rlim_cur);
+}
+
 /* Serve until told to stop. `ready` (or -1): a pipe to whoever waits for the start, in the
  * background.
  */
@@ -198,7 +211,7 @@ static int serve(struct urnicd *d, int ready)
             let_go(ready, anywhere);
         control_run(d);
     } else {
-        log_error("daemon", "%s", err[0] ? err : strerror(-rc));
+        explain(rc, err);
     }
     bool clients = d->nclient > 0;
     control_close(d);

@@ -72,7 +72,7 @@ static void link_free(struct mem_link *link)
     free(link);
 }
 
-/* A place to plug a port in, with its frame buffers. */
+/* A place to plug a port in, with its frame buffers. NULL: errno says why. */
 static struct mem_socket *socket_new(const struct mem_link *link, unsigned index)
 {
     struct mem_socket *s = calloc(1, sizeof(*s));
@@ -83,7 +83,9 @@ static struct mem_socket *socket_new(const struct mem_link *link, unsigned index
     s->arena = aligned_alloc(64, link->cfg.slots * link->stride);
     s->pool = malloc(link->cfg.slots * sizeof(struct mem_buf *));
     if (s->fd < 0 || !s->arena || !s->pool) {
+        int why = errno;
         socket_free(s);
+        errno = why;
         return NULL;
     }
     s->plugged = true;
@@ -112,7 +114,7 @@ static int attach(struct mem_link *link, const struct io_open_params *params, un
     if (i == link->top) {
         link->sockets[i] = socket_new(link, i);
         if (!link->sockets[i])
-            return -ENOMEM;
+            return -errno;
         link->top++;
     }
     struct mem_socket *s = link->sockets[i];
@@ -174,7 +176,9 @@ int mem_registry_attach(const char *args, const struct io_open_params *params,
         if (link->refs == 0)
             link_free(link);
         io_fail(err, err_size, rc, "mem: link '%s': %s", name,
-                rc == -ENOSPC ? "all of its ports are taken" : "no memory for frame buffers");
+                rc == -ENOSPC   ? "all of its ports are taken"
+                : rc == -ENOMEM ? "no memory for frame buffers"
+                                : strerror(-rc));
     }
 out:
     pthread_mutex_unlock(&registry_lock);

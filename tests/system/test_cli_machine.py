@@ -91,5 +91,28 @@ def unread_log():
     check("lines lost" in text and "stopping" in text, f"a log that is read again: {text}")
 
 
+def few_descriptors():
+    """Who lacks descriptors at the start says so, whatever they were for, and how to get more."""
+    starts = 0
+    for n in range(4, 64):
+        def limit():
+            resource.setrlimit(resource.RLIMIT_NOFILE, (n, n))
+        path = os.path.join(DATA, "few")
+        with subprocess.Popen([URNICD, "--foreground", "--socket", path, "--log-level", "warn", *PORTS], text=True,
+                              preexec_fn=limit, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE) as d:
+            while d.poll() is None and not os.path.exists(path):
+                time.sleep(0.005)
+            if d.poll() is None:
+                d.terminate()
+                starts += 1
+            text = d.communicate(timeout=20)[1]
+            if d.returncode == 127:  # not even the libraries
+                continue
+            check(d.returncode == (1 if starts == 0 else 0), f"{n} descriptors: {d.returncode}: {text}")
+            check(starts > 0 or ("Too many open files" in text and "ulimit -n" in text and "--socket" not in text
+                                 and "memory" not in text), f"{n} descriptors: {text}")
+    check(starts > 0, "63 descriptors are not enough")
+
+
 if __name__ == "__main__":
-    sys.exit(test_all(small_files, unread_log))
+    sys.exit(test_all(small_files, unread_log, few_descriptors))
