@@ -367,6 +367,43 @@ START_TEST(sends_in_its_devices_class)
 }
 END_TEST
 
+static void check_retries(const struct end *e, unsigned retry_cnt, unsigned rnr_retry)
+{
+    struct urnic_qp_attr attr;
+
+    ck_assert_int_eq(urnic_query_qp(e->qp, &attr), 0);
+    ck_assert_uint_eq(attr.retry_cnt, retry_cnt);
+    ck_assert_uint_eq(attr.rnr_retry, rnr_retry);
+}
+
+/* CM-10: how often an RNR NAK is followed by another try is for its receiver to say, each end for
+ * the other; the retries are for both as who connects wants them. */
+START_TEST(tries_as_the_peer_says)
+{
+    const struct urnic_conn_param ours = {
+        .retry_counts_set = true, .retry_count = 5, .rnr_retry_count = 1};
+    const struct urnic_conn_param theirs = {
+        .retry_counts_set = true, .retry_count = 2, .rnr_retry_count = 3};
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(PORT)};
+    struct meeting m;
+
+    up();
+    inet_pton(AF_INET, "10.0.0.2", &to.sin_addr);
+    meet(&m, (struct sockaddr *)&to);
+    ck_assert_int_eq(urnic_connect(m.active, &ours), 0);
+    m.passive = await_cm(m.cb, URNIC_CM_CONNECT_REQUEST).id;
+    id_qp(&b, m.passive);
+    ck_assert_int_eq(urnic_accept(m.passive, &theirs), 0);
+    await_cm(m.cb, URNIC_CM_ESTABLISHED);
+    await_cm(m.ca, URNIC_CM_ESTABLISHED);
+    check_retries(&a, 5, 3);
+    check_retries(&b, 5, 1);
+    part(&m);
+    down();
+}
+END_TEST
+
 UNIT_MAIN("promises of connections", answers_before_the_event, accepts_from_its_address,
           says_who_is_missing, gives_up_in_time, resolves_again, groups_are_no_peers,
-          chooses_its_source, sends_in_its_class, sends_in_its_devices_class)
+          chooses_its_source, sends_in_its_class, sends_in_its_devices_class,
+          tries_as_the_peer_says)

@@ -55,8 +55,9 @@ struct urnic_conn_param {
     uint8_t private_data_len;
     uint8_t responder_resources; /* READs and atomics at a time from the peer; 0, or more: 16 */
     uint8_t initiator_depth;     /* and to it; 0, or more: 16 */
-    uint8_t retry_count;         /* 0..7; the default is 7 */
-    uint8_t rnr_retry_count;     /* 0..7, 7 = for ever; the default */
+    uint8_t retry_count;         /* urnic_connect: of both ends; 0..7, the default is 7 */
+    uint8_t rnr_retry_count;     /* as rdma_cm: of what the peer sends, whose own says how often we
+                                  * try; 0..7, 7 = for ever, the default */
     bool retry_counts_set;       /* the two above are meant, 0 included */
     /* urnic_connect: as in urnic_ah_attr, for what both ends send: whoever accepts has the peer's.
      * Not 0: -EOPNOTSUPP from an older daemon. */
