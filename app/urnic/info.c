@@ -119,6 +119,8 @@ static void print_text(const struct device *d, bool verbose)
     printf("    mac         %s\n", mac);
     if (p->vlan)
         printf("    vlan        %u\n", p->vlan);
+    if (p->dscp)
+        printf("    dscp        %u\n", p->dscp);
     printf("    mtu         %u octets, path MTU %u of at most %u\n", p->link_mtu,
            octets(p->active_mtu), octets(p->max_mtu));
     if (p->line_rate)
@@ -153,13 +155,13 @@ static void print_json(const struct device *d)
     unsigned n = limits(d, limit);
     for (unsigned i = 0; i < n; i++)
         json_object_set_new(lim, limit[i].name, json_integer((json_int_t)limit[i].value));
-    json_t *o = json_pack("{s:s,s:o,s:s,s:s,s:i,s:i,s:i,s:i,s:i,s:I,s:i,s:i,s:o,s:o}", "device",
-                          d->attr.dev.name, "port", cli_json_text(d->attr.port_spec), "state",
-                          state(p), "mac", mac, "vlan", (int)p->vlan, "ifindex", (int)p->ifindex,
-                          "mtu", (int)p->link_mtu, "path_mtu", (int)octets(p->active_mtu),
-                          "max_path_mtu", (int)octets(p->max_mtu), "line_rate",
-                          (json_int_t)p->line_rate, "bad_pkey_cntr", (int)p->bad_pkey_cntr,
-                          "qkey_viol_cntr", (int)p->qkey_viol_cntr, "gids", gids, "limits", lim);
+    json_t *o = json_pack(
+        "{s:s,s:o,s:s,s:s,s:i,s:i,s:i,s:i,s:i,s:i,s:I,s:i,s:i,s:o,s:o}", "device", d->attr.dev.name,
+        "port", cli_json_text(d->attr.port_spec), "state", state(p), "mac", mac, "vlan",
+        (int)p->vlan, "dscp", (int)p->dscp, "ifindex", (int)p->ifindex, "mtu", (int)p->link_mtu,
+        "path_mtu", (int)octets(p->active_mtu), "max_path_mtu", (int)octets(p->max_mtu),
+        "line_rate", (json_int_t)p->line_rate, "bad_pkey_cntr", (int)p->bad_pkey_cntr,
+        "qkey_viol_cntr", (int)p->qkey_viol_cntr, "gids", gids, "limits", lim);
     cli_json(o);
 }
 

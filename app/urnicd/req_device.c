@@ -119,6 +119,7 @@ static int req_port_query(struct request *r)
     out->line_rate = d->io->caps.rate_bps;
     memcpy(out->mac, d->mac, 6);
     out->vlan = d->conf->vlan;
+    out->dscp = d->conf->dscp;
     out->pkeys[0] = WIRE_PKEY_DEFAULT;
     out->bad_pkey_cntr = violations(d, ENGINE_C_rx_bad_pkey);
     out->qkey_viol_cntr = violations(d, ENGINE_C_rx_bad_qkey);

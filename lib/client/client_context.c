@@ -254,6 +254,7 @@ int urnic_query_port(struct urnic_context *ctx, struct urnic_port_attr *attr)
         .vlan = a.vlan,
         .bad_pkey_cntr = a.bad_pkey_cntr,
         .qkey_viol_cntr = a.qkey_viol_cntr,
+        .dscp = a.dscp,
     };
     memcpy(attr->mac, a.mac, sizeof(attr->mac));
     memcpy(attr->pkeys, a.pkeys, sizeof(attr->pkeys));

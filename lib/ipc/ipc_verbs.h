@@ -54,7 +54,8 @@ struct ipc_port_attr {
     uint16_t pkeys[4];
     /* minor 4 */
     uint16_t bad_pkey_cntr, qkey_viol_cntr; /* stay at 0xFFFF (KEY-03, KEY-06) */
-    uint32_t zero;
+    uint8_t dscp; /* minor 7: of who asks for no traffic class (WIRE-13) */
+    uint8_t zero[3];
 };
 
 #define IPC_GID_V1 1u

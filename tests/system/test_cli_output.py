@@ -85,6 +85,22 @@ def limits():
     check(not missing, f"info: without {missing}")
 
 
+def traffic_class():
+    """A device says which DSCP it has for who asks for no traffic class; in the text, if it has one."""
+    for option, dscp in (",dscp=26", 26), ("", 0):
+        own = {"URNIC_SOCKET": os.path.join(DATA, f"dscp{dscp}")}
+        status = subprocess.call([URNICD, "--device", "port=mem:dscp,addr=10.0.0.1/24" + option], cwd=DATA,
+                                 env=dict(os.environ, **own), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                 stderr=subprocess.DEVNULL, timeout=30)
+        check(status == 0, f"a device with a DSCP: status {status}")
+        row = json.loads(run(URNIC, ["info", "--json"], **own).stdout)
+        text = run(URNIC, ["info"], **own).stdout
+        run(URNICD, ["--stop"], **own)
+        check(row.get("dscp") == dscp, f"info --json, dscp {dscp}: {row}")
+        check(re.findall(r"^    dscp        (\d+)$", text, re.M) == ([str(dscp)] if dscp else []),
+              f"info, dscp {dscp}: {text}")
+
+
 def prometheus():
     """The text format: a metric's type once, before its samples; its samples together; none twice. A counter's name
     ends in _total, and no other's does."""
@@ -214,5 +230,5 @@ def measuring():
 
 
 if __name__ == "__main__":
-    sys.exit(test_all(doctor, full_disk, full_file, limits, prometheus, ends, short_file, foreign_names, link_units,
+    sys.exit(test_all(doctor, full_disk, full_file, limits, traffic_class, prometheus, ends, short_file, foreign_names, link_units,
                       measuring))

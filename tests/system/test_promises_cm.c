@@ -340,10 +340,15 @@ END_TEST
 START_TEST(sends_in_its_devices_class)
 {
     const struct urnic_conn_param param = {.tclass = 8 << 2};
+    struct urnic_port_attr port;
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(PORT)};
     struct meeting m;
 
     rig_open_pair(&rig, ",dscp=26", &a, &b, SIZE);
+    ck_assert_int_eq(urnic_query_port(a.ctx, &port), 0);
+    ck_assert_uint_eq(port.dscp, 26);
+    ck_assert_int_eq(urnic_query_port(b.ctx, &port), 0);
+    ck_assert_uint_eq(port.dscp, 0);
     inet_pton(AF_INET, "10.0.0.2", &to.sin_addr);
     for (unsigned i = 0; i < 2; i++) {
         uint8_t want = i == 0 ? 26 << 2 : 8 << 2;

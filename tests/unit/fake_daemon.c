@@ -353,6 +353,7 @@ static int describe(const union msg *r, struct answer *a)
         a->m.port_attr.active_mtu = 5;
         a->m.port_attr.bad_pkey_cntr = 7;
         a->m.port_attr.qkey_viol_cntr = 0xFFFF;
+        a->m.port_attr.dscp = 26;
         a->len = sizeof(a->m.port_attr);
         return 0;
     default:                    /* IPC_GID_TABLE */

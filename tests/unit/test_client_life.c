@@ -58,6 +58,7 @@ START_TEST(shm_09_devices_and_memory)
     ck_assert_int_eq(port.active_mtu, URNIC_MTU_4096);
     ck_assert_uint_eq(port.bad_pkey_cntr, 7);
     ck_assert_uint_eq(port.qkey_viol_cntr, 0xFFFF);
+    ck_assert_uint_eq(port.dscp, 26);
     OK(urnic_query_gid(ctx, 3, &gid));
     ck_assert_uint_eq(gid.raw[0], 0xfd);
     ck_assert_int_eq(urnic_query_gid(ctx, 2, &gid), -ENOENT);

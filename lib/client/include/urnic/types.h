@@ -61,6 +61,7 @@ struct urnic_port_attr {
     uint16_t pkeys[4];
     /* packets dropped for their P_Key, datagrams for their Q_Key; 0xFFFF = so many or more */
     uint16_t bad_pkey_cntr, qkey_viol_cntr;
+    uint8_t dscp; /* of who asks for no traffic class; a daemon before protocol 1.7 tells 0 */
 };
 
 enum urnic_gid_type { URNIC_GID_ROCE_V1 = 1, URNIC_GID_ROCE_V2 = 2 };
