@@ -13,6 +13,7 @@
 #include "cmgr.h"
 #include "deferred.h"
 #include "log.h"
+#include "net.h"
 #include "quota.h"
 
 static const uint8_t mac_none[6];
@@ -164,6 +165,17 @@ int req_qp_create(struct request *r)
 
 /* ---- modify, query, destroy ---- */
 
+/* Where a client wants to send to. -EINVAL: as av_from_ipc, or an address that no host can have. */
+static int av_wanted(const struct device *d, const struct ipc_av *in, struct engine_av *out)
+{
+    int rc = av_from_ipc(d, in, out);
+    unsigned whole = wire_addr_is_v4(&out->dgid) ? 32 : 128;
+
+    if (rc == 0 && !wire_addr_is_multicast(&out->dgid) && !net_addr_possible(&out->dgid, whole))
+        rc = -EINVAL;
+    return rc;
+}
+
 static int qp_modify_resolved(struct deferred *d, const uint8_t mac[6], size_t *len, uint64_t now)
 {
     struct ipc_qp_modify m;
@@ -190,7 +202,7 @@ int req_qp_modify(struct request *r)
     if (!qp || ((in->mask & QPA_STATE) && in->attr.state > QPS_ERR))
         return -EINVAL;
     if (in->mask & QPA_AV) {
-        int rc = av_from_ipc(r->device, &in->attr.av, &av);
+        int rc = av_wanted(r->device, &in->attr.av, &av);
         if (rc < 0)
             return rc;
         if (memcmp(av.dmac, mac_none, 6) == 0)
@@ -281,7 +293,7 @@ int req_av_resolve(struct request *r)
 {
     const struct ipc_av_resolve *in = request_in(r, struct ipc_av_resolve);
     struct engine_av av;
-    int rc = av_from_ipc(r->device, &in->av, &av);
+    int rc = av_wanted(r->device, &in->av, &av);
 
     if (rc < 0)
         return rc;

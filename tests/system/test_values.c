@@ -355,6 +355,41 @@ START_TEST(verbs)
 }
 END_TEST
 
+/* Nobody has one of these addresses, and nobody is asked for them. */
+START_TEST(addresses_of_nobody)
+{
+    static const struct urnic_ah_attr nobody[] = {
+        {.dgid = {0}, .sgid_index = 1},
+        {.dgid = {[10] = 0xFF, 0xFF}, .sgid_index = 3},
+        {.dgid = {[10] = 0xFF, 0xFF, 0, 0, 0, 1}, .sgid_index = 3},
+        {.dgid = {[10] = 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF}, .sgid_index = 3},
+    };
+    const struct urnic_ah_attr group = {.dgid = {[10] = 0xFF, 0xFF, 239, 1, 2, 3}, .sgid_index = 3};
+    struct urnic_qp_attr rtr = {.qp_state = URNIC_QPS_INIT, .port_num = 1};
+    struct urnic_ah *ah;
+
+    up();
+    end_qp(&a, URNIC_QPT_UC);
+    ck_assert_int_eq(urnic_modify_qp(a.qp, &rtr,
+                                     URNIC_QP_STATE | URNIC_QP_PORT | URNIC_QP_PKEY_INDEX |
+                                         URNIC_QP_ACCESS_FLAGS),
+                     0);
+    rtr = (struct urnic_qp_attr){
+        .qp_state = URNIC_QPS_RTR, .path_mtu = URNIC_MTU_1024, .dest_qp_num = 2};
+    for (unsigned i = 0; i < sizeof(nobody) / sizeof(nobody[0]); i++) {
+        ck_assert_int_eq(urnic_create_ah(a.pd, &nobody[i], &ah), -EINVAL);
+        rtr.ah_attr = nobody[i];
+        ck_assert_int_eq(urnic_modify_qp(a.qp, &rtr,
+                                         URNIC_QP_STATE | URNIC_QP_AV | URNIC_QP_PATH_MTU |
+                                             URNIC_QP_DEST_QPN | URNIC_QP_RQ_PSN),
+                         -EINVAL);
+    }
+    ck_assert_int_eq(urnic_create_ah(a.pd, &group, &ah), 0);
+    ck_assert_int_eq(urnic_destroy_ah(ah), 0);
+    down();
+}
+END_TEST
+
 /* Addresses have fields of 4, 20 and 24 bits, which no type of C has. */
 START_TEST(addresses)
 {
@@ -408,6 +443,7 @@ int main(void)
     tcase_add_test(t, congestion_of_one);
     tcase_add_test(t, verbs);
     tcase_add_test(t, addresses);
+    tcase_add_test(t, addresses_of_nobody);
     suite_add_tcase(s, t);
     return unit_run(s);
 }

@@ -213,9 +213,9 @@ URNIC_API int urnic_attach_mcast(struct urnic_qp *qp, const uint8_t gid[16]);
 URNIC_API int urnic_detach_mcast(struct urnic_qp *qp, const uint8_t gid[16]);
 
 /* Where a datagram goes. Resolves the neighbour's MAC address: may take a while, -EHOSTUNREACH.
- * -EINVAL: no local address at sgid_index, or one of another family (IPv4, IPv6) than dgid; sl or
- * flow_label out of range. Queue pairs of all domains may use it, and it doesn't keep its own one
- * busy. */
+ * -EINVAL: no local address at sgid_index, or one of another family (IPv4, IPv6) than dgid; a dgid
+ * that no host can have (`::`, 0.0.0.0, 255.255.255.255); sl or flow_label out of range. Queue
+ * pairs of all domains may use it, and it doesn't keep its own one busy. */
 URNIC_API int urnic_create_ah(struct urnic_pd *pd, const struct urnic_ah_attr *attr,
                               struct urnic_ah **ah);
 /* The way back: to the sender of a received datagram, whose 40 octets of IP header are at `grh`.
