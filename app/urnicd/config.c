@@ -30,6 +30,13 @@ int config_fail(char *err, const char *fmt, ...)
     return -EINVAL;
 }
 
+void config_word(char words[CONFIG_WORDS], const char *word)
+{
+    size_t len = strlen(words);
+
+    snprintf(words + len, CONFIG_WORDS - len, " %s", word);
+}
+
 bool config_number(const char *s, uint64_t max, uint64_t *out)
 {
     return io_parse_u64(s, out) == 0 && *out <= max;
@@ -132,14 +139,14 @@ static const struct {
 
 int config_set(struct config *c, const char *key, const char *value, char *err)
 {
+    char known[CONFIG_WORDS] = "";
+
     for (size_t i = 0; i < sizeof(config_keys) / sizeof(config_keys[0]); i++) {
         if (strcmp(key, config_keys[i].key) == 0)
             return config_keys[i].set(c, value, err);
+        config_word(known, config_keys[i].key);
     }
-    return config_fail(err,
-                       "unknown key %s; known: socket workers cpu idle log-level foreground seed "
-                       "devices",
-                       key);
+    return config_fail(err, "unknown key %s; known:%s devices", key, known);
 }
 
 /* The user's socket path, where ipc_socket_path() looks for it; "" = $URNIC_SOCKET is too long. */

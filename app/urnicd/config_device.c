@@ -256,14 +256,14 @@ void config_device_init(struct config_device *d)
 
 int config_device_set(struct config_device *d, const char *key, const char *value, char *err)
 {
+    char known[CONFIG_WORDS] = "";
+
     for (size_t i = 0; i < DEVICE_KEYS; i++) {
         if (strcmp(key, device_keys[i].key) == 0)
             return device_keys[i].set(d, key, value, err);
+        config_word(known, device_keys[i].key);
     }
-    return config_fail(err,
-                       "device: unknown key %s; known: name port addr gw mtu vlan dscp mac cc "
-                       "worker neigh loopback hold strict_resp nak_confirm rnr_on_rd_res",
-                       key);
+    return config_fail(err, "device: unknown key %s; known:%s", key, known);
 }
 
 /* Index of a key, -1: it is none. */

@@ -2,6 +2,7 @@
  *
  * The daemon's configuration: what is accepted, and what an error says.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,6 +92,24 @@ START_TEST(device_flags)
     ck_assert_str_eq(d.port, devices[_i].port);
     ck_assert_str_eq(d.name, devices[_i].name);
     ck_assert_uint_eq(d.naddr, devices[_i].naddr);
+}
+END_TEST
+
+/* Who writes a key that there isn't is told all that there are. */
+START_TEST(unknown_keys)
+{
+    struct config_device d;
+    struct config c;
+    char err[CONFIG_ERR] = "";
+
+    config_init(&c);
+    ck_assert_int_eq(config_set(&c, "colour", "red", err), -EINVAL);
+    ck_assert_str_eq(err, "unknown key colour; known: socket workers cpu idle log-level foreground "
+                          "seed devices");
+    config_device_init(&d);
+    ck_assert_int_eq(config_device_set(&d, "colour", "red", err), -EINVAL);
+    ck_assert_str_eq(err, "device: unknown key colour; known: name port addr gw mtu vlan dscp mac "
+                          "cc worker neigh loopback hold strict_resp nak_confirm rnr_on_rd_res");
 }
 END_TEST
 
@@ -275,6 +294,7 @@ int main(void)
 
     tcase_add_loop_test(t, device_flags, 0, (int)(sizeof(devices) / sizeof(devices[0])));
     tcase_add_test(t, numbers_are_decimal);
+    tcase_add_test(t, unknown_keys);
     tcase_add_test(t, device_switches);
     tcase_add_loop_test(t, config_files, 0, (int)(sizeof(files) / sizeof(files[0])));
     tcase_add_test(t, kernel_neighbours);
