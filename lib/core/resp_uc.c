@@ -21,17 +21,6 @@ static bool continues(const struct resp *r, unsigned flags)
     return r->in_msg != MSG_NONE && flags & (r->in_msg == MSG_SEND ? WIRE_F_SEND : WIRE_F_WRITE);
 }
 
-/* RSP-09, UC-05: a receive work request, perhaps one that an incomplete message has left. */
-static bool need_wqe(struct rx *rx, struct qp *qp)
-{
-    struct resp *r = &qp->resp;
-    unsigned flags = rx->op->flags;
-    bool needed = flags & WIRE_F_SEND ? (flags & WIRE_F_START) != 0 : (flags & WIRE_F_IMM) != 0;
-    if (needed && !r->wqe)
-        r->wqe = resp_take(rx->e, qp);
-    return !needed || r->wqe;
-}
-
 static void local_error(enum refusal why, struct rx *rx, struct qp *qp)
 {
     if (refusals[why].syndrome == WIRE_SYN_NAK_OP)
@@ -62,7 +51,7 @@ void uc_rx(struct rx *rx, struct qp *qp)
         drop_msg(rx, qp, ENGINE_C_uc_drop_msg);
         return;
     }
-    if (!need_wqe(rx, qp)) {
+    if (!resp_have_wqe(rx, qp)) { /* UC-05: perhaps one that an incomplete message has left */
         drop_msg(rx, qp, ENGINE_C_out_of_buffer);
         return;
     }

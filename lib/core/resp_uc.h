@@ -13,7 +13,10 @@ void uc_rx(struct rx *rx, struct qp *qp);
 /* The consumer's own memory failed: the work request in use tells, the queue pair goes to ERR. */
 void uc_failed(struct engine *e, struct qp *qp, enum refusal why, bool wqe, uint64_t now);
 
-/* responder.c: payload length and pad of a SEND or WRITE packet (RSP-10, RSP-11). */
+/* responder.c: the receive work request that this packet of a SEND or WRITE needs, if it needs one,
+ * is in resp.wqe (RSP-09). False: there is none. */
+bool resp_have_wqe(struct rx *rx, struct qp *qp);
+/* Payload length and pad of a SEND or WRITE packet (RSP-10, RSP-11). */
 enum refusal resp_check_length(const struct rx *rx, const struct qp *qp);
 /* Place a SEND packet in resp.wqe, a WRITE packet in its range; *last as place_recv. */
 enum refusal resp_send(struct rx *rx, struct qp *qp, struct record **last);

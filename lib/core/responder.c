@@ -231,20 +231,24 @@ void resp_packet_done(struct rx *rx, struct qp *qp, struct record *rec)
         engine_count(rx->e, ENGINE_C_rx_write_requests);
 }
 
-static enum refusal send_or_write(struct rx *rx, struct qp *qp, uint32_t *npsn)
+bool resp_have_wqe(struct rx *rx, struct qp *qp)
 {
     struct resp *r = &qp->resp;
     unsigned flags = rx->op->flags;
-    struct record *last = NULL;
-    bool needs_wqe =
-        flags & WIRE_F_SEND ? (flags & WIRE_F_START) != 0 : (flags & WIRE_F_IMM) != 0; /* RSP-09 */
-    if (needs_wqe && !r->wqe) {
+    bool needed = flags & WIRE_F_SEND ? (flags & WIRE_F_START) != 0 : (flags & WIRE_F_IMM) != 0;
+    if (needed && !r->wqe)
         r->wqe = qp->sr ? sr_take(rx->e, qp) : resp_take(rx->e, qp);
-        if (!r->wqe)
-            return REFUSE_RNR;
-    }
+    return !needed || r->wqe;
+}
+
+static enum refusal send_or_write(struct rx *rx, struct qp *qp, uint32_t *npsn)
+{
+    unsigned flags = rx->op->flags;
+    struct record *last = NULL;
+    if (!resp_have_wqe(rx, qp))
+        return REFUSE_RNR;
     if (flags & WIRE_F_START)
-        r->msg_off = 0;
+        qp->resp.msg_off = 0;
     enum refusal why = flags & WIRE_F_SEND ? resp_send(rx, qp, &last) : resp_write(rx, qp, &last);
     if (why != REFUSE_NONE)
         return why;
