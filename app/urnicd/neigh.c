@@ -340,13 +340,10 @@ uint64_t neigh_deadline(const struct neigh *n)
     return n->waiters && n->give_up_at < at ? n->give_up_at : at;
 }
 
-unsigned neigh_counters(const struct neigh *n, struct neigh_counter *out, unsigned max)
+void neigh_counters(const struct neigh *n, struct neigh_counter out[NET_COUNTERS])
 {
-    unsigned i = 0;
-
-    for (; i < NET_COUNTERS && i < max; i++) {
+    for (unsigned i = 0; i < NET_COUNTERS; i++) {
         out[i].name = net_counter_name((enum net_counter)i);
         out[i].value = net_counter(n->port, (enum net_counter)i);
     }
-    return i;
 }

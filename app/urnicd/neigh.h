@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "config.h"
+#include "net.h"
 #include "wire.h"
 
 struct client_qp;
@@ -77,7 +78,7 @@ struct neigh_counter {
     const char *name;
     uint64_t value;
 };
-/* All counters, cumulative: returns the number written (at most max). */
-unsigned neigh_counters(const struct neigh *n, struct neigh_counter *out, unsigned max);
+/* All counters, cumulative. */
+void neigh_counters(const struct neigh *n, struct neigh_counter out[NET_COUNTERS]);
 
 #endif

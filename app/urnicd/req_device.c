@@ -108,8 +108,8 @@ static int req_port_query(struct request *r)
     struct io_link link;
 
     d->io->ops->link(d->io, &link);
-    out->state = link.up ? 4 : 1;
-    out->max_mtu = 5;
+    out->state = link.up ? IPC_PORT_ACTIVE : IPC_PORT_DOWN;
+    out->max_mtu = IPC_MTU_4096;
     out->active_mtu = d->path_mtu;
     out->gid_tbl_len = GID_ENTRIES;
     out->pkey_tbl_len = 1;

@@ -111,15 +111,15 @@ static void stats_link(struct stats_list *l, struct device *d)
 unsigned stats_collect(struct device *d, struct stats_entry out[STATS_MAX])
 {
     struct stats_list l = {.e = out};
-    struct neigh_counter net[32];
+    struct neigh_counter net[NET_COUNTERS];
     const uint64_t *cm = cmgr_counters(d->cm);
 
     stats_engine(&l, d);
     for (unsigned i = 0; i < CM_COUNTER_MAX; i++)
         stats_add(&l, cm_counter_names[i], cm[i]);
     stats_add(&l, "cm_live", cmgr_live(d->cm));
-    unsigned n = neigh_counters(d->neigh, net, 32);
-    for (unsigned i = 0; i < n; i++)
+    neigh_counters(d->neigh, net);
+    for (unsigned i = 0; i < NET_COUNTERS; i++)
         stats_add(&l, net[i].name, net[i].value);
     stats_port(&l, d);
     stats_link(&l, d);

@@ -5,6 +5,8 @@
  */
 #include "qpn.h"
 
+#include "wire.h"
+
 #define HALF_BITS 12
 #define HALF_MASK 0xFFFu
 #define QPN_BITS  24
@@ -64,12 +66,12 @@ uint32_t qpn_make(const struct qpn_map *m, uint32_t slot, uint32_t life)
     if (m->worker_bits)
         dense |= (uint32_t)m->worker << (QPN_BITS - m->worker_bits);
     uint32_t qpn = permute(m, dense);
-    return qpn <= 1 || qpn == 0xFFFFFFu ? 0 : qpn;
+    return qpn <= WIRE_QPN_GSI || qpn == WIRE_QPN_MULTICAST ? 0 : qpn;
 }
 
 uint32_t qpn_slot(const struct qpn_map *m, uint32_t qpn, unsigned *worker)
 {
-    uint32_t dense = unpermute(m, qpn & 0xFFFFFFu);
+    uint32_t dense = unpermute(m, qpn & WIRE_QPN_MASK);
     *worker = m->worker_bits ? dense >> (QPN_BITS - m->worker_bits) : m->worker;
     return dense & ((1u << m->slot_bits) - 1);
 }

@@ -40,10 +40,14 @@ struct ipc_device_attr {
     uint32_t spare[8];
 };
 
+#define IPC_PORT_DOWN   1u
+#define IPC_PORT_ACTIVE 4u
+#define IPC_MTU_4096    5u /* 1 = 256 octets, each twice the one before */
+
 struct ipc_port_attr {
     struct ipc_hdr hdr;
-    uint32_t state;               /* 1 down, 4 active */
-    uint32_t max_mtu, active_mtu; /* enum 1..5 */
+    uint32_t state;               /* IPC_PORT_* */
+    uint32_t max_mtu, active_mtu; /* 1..IPC_MTU_4096 */
     uint32_t gid_tbl_len, pkey_tbl_len;
     uint32_t max_msg_sz;
     uint32_t ifindex;   /* 0 = the kernel has no such interface */

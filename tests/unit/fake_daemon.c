@@ -349,8 +349,8 @@ static int describe(const union msg *r, struct answer *a)
         a->len = sizeof(a->m.device_attr);
         return 0;
     case IPC_PORT_QUERY:
-        a->m.port_attr.state = 4;
-        a->m.port_attr.active_mtu = 5;
+        a->m.port_attr.state = IPC_PORT_ACTIVE;
+        a->m.port_attr.active_mtu = IPC_MTU_4096;
         a->m.port_attr.bad_pkey_cntr = 7;
         a->m.port_attr.qkey_viol_cntr = 0xFFFF;
         a->m.port_attr.dscp = 26;
