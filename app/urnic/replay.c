@@ -151,13 +151,14 @@ static void print_totals(const struct run *run, const struct replay_totals *t,
     const char *damage = info->damage;
     if (run->opt->json) {
         json_t *o = json_pack(
-            "{s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:i, s:i, s:i, s:I, s:I}", "type",
+            "{s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:i, s:i, s:i, s:I, s:I}", "type",
             "summary", "capture", cli_json_text(run->opt->path), "frames", (json_int_t)t->frames,
             "other_link", (json_int_t)info->skipped, "roce", (json_int_t)t->roce, "cm",
             (json_int_t)t->cm, "datagrams", (json_int_t)t->datagrams, "damaged",
-            (json_int_t)t->damaged, "merged", (json_int_t)t->merged, "connections",
-            (int)t->connections, "replayed", (int)t->replayed, "unanswered", (int)t->unanswered,
-            "compared", (json_int_t)t->compared, "differ", (json_int_t)t->differ);
+            (json_int_t)t->damaged, "xrc", (json_int_t)t->xrc, "merged", (json_int_t)t->merged,
+            "connections", (int)t->connections, "replayed", (int)t->replayed, "unanswered",
+            (int)t->unanswered, "compared", (json_int_t)t->compared, "differ",
+            (json_int_t)t->differ);
         if (damage)
             json_object_set_new(o, "damage", json_string(damage));
         cli_json(o);
@@ -172,6 +173,8 @@ static void print_totals(const struct run *run, const struct replay_totals *t,
            t->connections == 1 ? "" : "s", t->compared, t->differ);
     if (t->damaged)
         printf("; passed over: %" PRIu64 " damaged", t->damaged);
+    if (t->xrc)
+        printf("; %" PRIu64 " of XRC, which isn't replayed", t->xrc);
     if (t->merged)
         printf("; %" PRIu64 " frame%s merged by the host that captured (GRO, LRO or GSO)",
                t->merged, t->merged == 1 ? "" : "s");
@@ -182,6 +185,7 @@ static void print_totals(const struct run *run, const struct replay_totals *t,
     if (!t->compared && !t->unanswered)
         printf("nothing to compare: %s\n",
                t->damaged && t->damaged == t->roce ? "each RoCE packet is damaged or malformed"
+               : t->xrc && t->xrc == t->roce       ? "each RoCE packet is of XRC"
                : t->roce
                    ? "no connection has both its requests and their answers, with whole headers"
                    : "no RoCE packet");

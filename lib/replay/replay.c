@@ -112,6 +112,7 @@ int replay_add(struct replay *r, const struct lint_frame *f)
         broken && v.opcode >= WIRE_SELECTIVE &&
         wire_parse_cut(f->data, f->len, len, PARSE_FLAGS | WIRE_P_SELECTIVE, &p) == WIRE_OK;
     r->totals.damaged += broken && !private;
+    r->totals.xrc += !broken && wire_opcodes[v.opcode].service == WIRE_XRC;
     if (v.flow == LINT_NO_FLOW)
         return 0;
     struct kept k = {.number = f->number,

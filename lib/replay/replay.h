@@ -66,6 +66,7 @@ typedef void (*replay_result)(void *ctx, const struct replay_outcome *o);
 
 struct replay_totals {
     uint64_t frames, roce, cm, datagrams, damaged;
+    uint64_t xrc;    /* packets of XRC, which isn't replayed */
     uint64_t merged; /* frames of several packets, each of which is replayed by itself */
     uint64_t compared, differ;
     uint32_t connections, replayed; /* directions that could be replayed */

@@ -49,6 +49,16 @@ printf '%s\n' "$out" | grep -q 'nothing to compare: each RoCE packet is damaged'
 head -c $((24 + 16 + 1082)) "$pcaps/err-rnr.pcap" >"$part"
 out=$("$urnic" replay --as responder "$part") && fail "one packet is no success"
 printf '%s\n' "$out" | grep -q 'nothing to compare: no connection has both' || fail "one packet: $out"
+# XRC isn't replayed, and it says so.
+{
+    printf '\xd4\xc3\xb2\xa1\2\0\4\0\0\0\0\0\0\0\0\0\0\0\4\0\1\0\0\0'
+    printf '\0\0\0\0\0\0\0\0\x3e\0\0\0\x3e\0\0\0'
+    printf '\x02\x00\x00\x00\x00\x02\x02\x00\x00\x00\x00\x01\x08\x00\x45\x6a\x00\x30\x44\xcc\x40\x00\x40\x11\xe1\x82\x0a\x01\x00\x01\x0a'
+    printf '\x01\x00\x02\xc0\x00\x12\xb7\x00\x1c\x00\x00\xa4\x40\xff\xff\x00\x00\x02\x00\x80\x00\x00\x64\x00\x00\x00\x33\x08\xc8\x77\xc8'
+} >"$part"
+out=$("$urnic" replay "$part") && fail "XRC is no success"
+printf '%s\n' "$out" | grep -q "0 differ; 1 of XRC, which isn't replayed" || fail "XRC: $out"
+printf '%s\n' "$out" | grep -q 'nothing to compare: each RoCE packet is of XRC' || fail "nothing but XRC: $out"
 # More than may be held: it says so, and what to do, and prints no half of a result.
 head -c 24 "$pcaps/write-lat.pcap" >"$part"
 for _ in 1 2 3 4; do tail -c +25 "$pcaps/write-lat.pcap" >>"$part"; done
