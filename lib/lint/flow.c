@@ -255,12 +255,17 @@ static bool asked(const struct lint_flow *g, uint32_t psn)
     return d < 0 && (uint32_t)-d <= g->span && -d <= LOOK_BACK;
 }
 
-/* Does it, by what is known of the request with this PSN? (Any kind of request may have an ACK.) */
+/* Does it, by what is known of the request with this PSN? A READ or ATOMIC has no ACK, a SEND or
+ * WRITE has nothing else; a NAK may be for any of them. */
 static bool asked_that(const struct lint_flow *g, const struct lint_ctx *c)
 {
+    if (!asked(g, c->p.psn))
+        return false;
     const struct lint_rec *r = lint_rec_at(g, c->p.psn);
-    return asked(g, c->p.psn) && ((c->op->flags & WIRE_F_ACK) || !r || !(r->flags & LINT_R_SEEN) ||
-                                  lint_answers(r->opcode, c->p.opcode));
+    if (c->op->flags & WIRE_F_ACK)
+        return !c->headers || wire_aeth_kind(c->p.syndrome) != WIRE_AETH_ACK ||
+               !lint_read_at(g, c->p.psn);
+    return !r || !(r->flags & LINT_R_SEEN) || lint_answers(r->opcode, c->p.opcode);
 }
 
 /* Of several flows one, `g`, has asked with this answer's PSN. By chance, once; is it the other

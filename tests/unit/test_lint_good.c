@@ -753,6 +753,34 @@ START_TEST(req_28_answers_first)
 }
 END_TEST
 
+/* "ACK-05: an ACK isn't taken for one of a READ of another connection, where the capture has only
+ * that"
+ */
+START_TEST(ack_05_of_whom)
+{
+    static const struct step reads_alone[] = {
+        {.opcode = RC(READ_REQUEST), .psn = 100, .dma_len = 8},
+        {.opcode = RC(READ_REQUEST), .psn = 101, .dma_len = 8},
+        {.opcode = RC(FETCH_ADD), .psn = 102},
+        END};
+    static const struct step acks_alone[] = {ACK(100, 1), ACK(101, 2), ACK(102, 3), END};
+    static struct run part, all;
+    static struct found found;
+    struct lint_totals t;
+    for (enum net net = 0; net < NETS; net++) {
+        all.n = 0;
+        build(&part, &(struct row){.steps = reads_alone, .at = LATER}, net);
+        for (int i = 0; i < part.n; i++)
+            append(&all, &part.packet[i]);
+        build(&part, &(struct row){.steps = acks_alone, .at = ALL, .pkt = other_queue_pair}, net);
+        for (int i = 0; i < part.n; i++)
+            append(&all, &part.packet[i]);
+        judge(&all, &found, &t);
+        ck_assert_msg(!found.n, "%s: %s: %s", nets[net], found.f[0].rule->id, found.f[0].dump);
+    }
+}
+END_TEST
+
 /* "ICRC-08: where addresses were changed behind the iCRC, as by tools that hide them, packets of
  * different lengths show it, and what comes then is judged" */
 static void hidden(struct packet *k)
@@ -1008,6 +1036,7 @@ int main(void)
     tcase_add_test(t, ack_08_came_in_between);
     tcase_add_loop_test(t, ack_08_all_several_times, 2, 5);
     tcase_add_loop_test(t, req_28_answers_first, 0, 2);
+    tcase_add_test(t, ack_05_of_whom);
     tcase_add_test(t, icrc_08_addresses_changed);
     tcase_add_loop_test(t, ack_11_counted_before_it_came, 0, 2);
     tcase_add_test(t, begun_amid_another_protocol);
