@@ -50,22 +50,47 @@ static struct lint_flow *find(const struct lint *l, const struct wire_addr *src,
     return f;
 }
 
+static struct lint_flow **head_between(const struct lint *l, const struct wire_addr *src,
+                                       const struct wire_addr *dst)
+{
+    return &l->between[hash_of(src, dst, 0, 0) & (l->buckets - 1)];
+}
+
+struct lint_flow *lint_flow_between(const struct lint *l, const struct wire_addr *src,
+                                    const struct wire_addr *dst)
+{
+    return l->buckets ? *head_between(l, src, dst) : NULL;
+}
+
+/* Into the hash tables, as the newest. */
+static void enter(struct lint *l, struct lint_flow *f)
+{
+    struct lint_flow **head = &l->bucket[f->hash & (l->buckets - 1)];
+    f->chain = *head;
+    *head = f;
+    head = head_between(l, &f->info.src, &f->info.dst);
+    f->older = *head;
+    *head = f;
+}
+
 static bool grow(struct lint *l)
 {
     uint32_t n = l->buckets ? 2 * l->buckets : BUCKETS_MIN;
     struct lint_flow **b = calloc(n, sizeof(struct lint_flow *));
-    if (!b)
+    struct lint_flow **between = calloc(n, sizeof(struct lint_flow *));
+    if (!b || !between) {
+        free(b);
+        free(between);
         return false;
-    for (uint32_t i = 0; i < l->totals.flows; i++) {
-        struct lint_flow *f = l->flow[i];
-        if (f->detached)
-            continue;
-        f->chain = b[f->hash & (n - 1)];
-        b[f->hash & (n - 1)] = f;
     }
     free(l->bucket);
+    free(l->between);
     l->bucket = b;
+    l->between = between;
     l->buckets = n;
+    for (uint32_t i = 0; i < l->totals.flows; i++)
+        if (!l->flow[i]->detached)
+            enter(l, l->flow[i]);
     return true;
 }
 
@@ -103,8 +128,7 @@ static struct lint_flow *make(struct lint *l, const struct wire_addr *src,
     f->info.first_ns = UINT64_MAX;
     f->info.rtt_min = UINT64_MAX;
     f->retry = f->read_limit = UINT32_MAX;
-    f->chain = l->bucket[hash & (l->buckets - 1)];
-    l->bucket[hash & (l->buckets - 1)] = f;
+    enter(l, f);
     return f;
 }
 
@@ -285,10 +309,13 @@ void lint_flow_find_peer(struct lint_ctx *c)
     struct lint_flow *f = c->f, *by_port = NULL, *by_psn = NULL, *by_both = NULL;
     unsigned ports = 0, psns = 0, both = 0, open = 0, near = 0;
     bool response = c->op->flags & WIRE_F_RESPONSE;
-    /* The reverse direction may be any flow between the two: look at the newest of them. */
-    uint32_t looked = 0;
-    for (uint32_t i = c->l->totals.flows; i-- > 0 && looked < LOOK_MOST; looked++) {
-        struct lint_flow *g = c->l->flow[i];
+    /* The reverse direction may be any flow between the two: look at the newest of them. To a
+     * request they all say the same as before. */
+    uint32_t looked = 0, since = response ? 0 : f->looked_at;
+    ports = response ? 0 : f->ports;
+    f->looked_at = response ? f->looked_at : c->l->totals.flows;
+    struct lint_flow *g = lint_flow_between(c->l, &f->info.dst, &f->info.src);
+    for (; g && looked < LOOK_MOST && g->info.id >= since; g = g->older, looked++) {
         if (g == f || g->peer || g->detached ||
             (g->info.service != f->info.service && g->info.service != WIRE_CNP_GROUP) ||
             memcmp(&g->info.src, &f->info.dst, 16) || memcmp(&g->info.dst, &f->info.src, 16))
@@ -307,7 +334,8 @@ void lint_flow_find_peer(struct lint_ctx *c)
             both += same_port;
         }
     }
-    if (ports == 1)
+    f->ports = response ? f->ports : ports;
+    if (ports == 1 && by_port)
         lint_flow_pair(f, by_port);
     bool alone = psns == 1 && (open == 1 || (near == 1 && !ports && fits_again(c, by_psn)));
     by_psn = both == 1 ? by_both : alone ? by_psn : NULL;
@@ -324,8 +352,8 @@ void lint_flow_doubt_peer(struct lint_ctx *c)
     struct lint_flow *f = c->f, *peer = f->peer;
     bool same_port = peer->sport.seen && peer->sport.now == c->p.sport;
     uint32_t looked = 0;
-    for (uint32_t i = c->l->totals.flows; i-- > 0 && looked < LOOK_MOST; looked++) {
-        const struct lint_flow *g = c->l->flow[i];
+    const struct lint_flow *g = lint_flow_between(c->l, &peer->info.src, &peer->info.dst);
+    for (; g && looked < LOOK_MOST; g = g->older, looked++) {
         if (g == f || g == peer || g->detached || (g->peer && !g->by_psn) ||
             g->info.service != peer->info.service || (same_port && g->sport.now != c->p.sport) ||
             memcmp(&g->info.src, &peer->info.src, 16) ||

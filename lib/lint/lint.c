@@ -474,6 +474,7 @@ void lint_free(struct lint *l)
     }
     free(l->flow);
     free(l->bucket);
+    free(l->between);
     free(l);
 }
 

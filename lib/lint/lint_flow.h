@@ -279,12 +279,15 @@ struct lint_place {
  * come on its peer, have told. */
 struct lint_flow {
     struct lint_flow *chain; /* hash table */
+    struct lint_flow *older; /* the same of flows by their hosts, the newest first */
     struct lint_flow *peer;
     struct lint_flow_info info;
     uint64_t hash;
     bool private;     /* packets with opcodes of the ends' own have been seen */
     bool by_psn;      /* `peer` was found by the PSN of a response and nothing better */
     unsigned misfits; /* answers with data that it didn't ask for */
+    uint32_t looked_at; /* flows with lower ids have been compared with its requests, */
+    unsigned ports;     /* and so many fitted */
     struct lint_fits fits;
     bool detached;   /* no longer in the table: its queue pair's number was used again */
     bool used_again; /* it has taken the place of such a one */

@@ -139,7 +139,8 @@ struct lint {
     uint64_t recs_octets;    /* of what they remember of requests */
     uint32_t room, max_flows;
     struct lint_flow **bucket;
-    uint32_t buckets;
+    struct lint_flow **between; /* by hosts */
+    uint32_t buckets;           /* of each */
     struct lint_cm cm[LINT_CM_CONNS];
     uint32_t cms;
     uint64_t icrc_run; /* bad iCRCs since the last good one */
@@ -187,6 +188,11 @@ void lint_flow_unread(struct lint *l, const struct wire_pkt *p, uint64_t number)
 bool lint_flow_any_unread(const struct lint *l, const struct lint_flow *f, uint64_t since);
 /* A fresh flow in the place of one whose queue pair's number is used again. */
 struct lint_flow *lint_flow_renew(struct lint *l, struct lint_flow *f);
+/* The newest flow from one host to another, and (`older`) those before it; others may be among
+ * them.
+ */
+struct lint_flow *lint_flow_between(const struct lint *l, const struct wire_addr *src,
+                                    const struct wire_addr *dst);
 /* Find the other direction of `f` by source port or, for a response, by PSN. */
 void lint_flow_find_peer(struct lint_ctx *c);
 /* That was found by the PSN of a response: has another flow asked for this one, too? */

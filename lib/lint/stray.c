@@ -30,8 +30,8 @@ static struct lint_flow *other_flow(const struct lint_ctx *c, bool port)
 {
     const struct lint_flow *f = c->f;
     uint32_t looked = 0;
-    for (uint32_t i = c->l->totals.flows; i-- > 0 && looked < LOOK_MOST; looked++) {
-        struct lint_flow *g = c->l->flow[i];
+    struct lint_flow *g = lint_flow_between(c->l, &f->info.src, &f->info.dst);
+    for (; g && looked < LOOK_MOST; g = g->older, looked++) {
         bool fits =
             !port || (g->port.n >= PORT_SURE && !g->port.varies && g->port.own == c->p.sport);
         if (g != f && !g->detached && fits && g->info.service == f->info.service &&

@@ -781,6 +781,40 @@ START_TEST(ack_05_of_whom)
 }
 END_TEST
 
+/* However many other hosts have begun to speak since, two directions find each other. */
+static void judge_packet(struct lint *l, const struct packet *p, uint64_t number)
+{
+    struct lint_frame f = {.number = number,
+                           .ns = number * US,
+                           .data = p->f,
+                           .len = (uint32_t)p->len,
+                           .wire_len = (uint32_t)p->len};
+    lint_packet(l, &f, NULL);
+}
+
+START_TEST(joined_among_many_hosts)
+{
+    static const struct step steps[] = {SEND(100, 64), ACK(100, 1), END};
+    static struct run run;
+    struct lint *l = lint_new(NULL, NULL, 0);
+    build(&run, &(struct row){.steps = steps, .at = LATER}, NET_COUNT);
+    struct packet other = run.packet[0];
+    judge_packet(l, &run.packet[0], 1);
+    for (uint64_t i = 0; i < 1500; i++) {
+        wire_put16(other.f + other.p.ip_off + 14, (uint16_t)(i + 16));
+        wire_put16(other.f + other.p.ip_off + 10, 0);
+        wire_icrc_seal(other.f, other.len, other.p.ip_off, other.p.bth_off);
+        judge_packet(l, &other, i + 2);
+    }
+    judge_packet(l, &run.packet[1], 1502);
+    lint_end(l);
+    struct lint_flow_info info;
+    ck_assert(lint_flow_info(l, 0, &info));
+    ck_assert_uint_eq(info.peer, 1501);
+    lint_free(l);
+}
+END_TEST
+
 /* "ICRC-08: where addresses were changed behind the iCRC, as by tools that hide them, packets of
  * different lengths show it, and what comes then is judged" */
 static void hidden(struct packet *k)
@@ -1037,6 +1071,7 @@ int main(void)
     tcase_add_loop_test(t, ack_08_all_several_times, 2, 5);
     tcase_add_loop_test(t, req_28_answers_first, 0, 2);
     tcase_add_test(t, ack_05_of_whom);
+    tcase_add_test(t, joined_among_many_hosts);
     tcase_add_test(t, icrc_08_addresses_changed);
     tcase_add_loop_test(t, ack_11_counted_before_it_came, 0, 2);
     tcase_add_test(t, begun_amid_another_protocol);
