@@ -174,6 +174,7 @@ struct lint_port {
     bool varies;
     uint32_t qpn; /* to which the answer should have gone */
     struct lint_wait stray;
+    bool to_nobody; /* or so it seems, which has been said */
 };
 
 /* Its P_Key. */
@@ -283,9 +284,9 @@ struct lint_flow {
     struct lint_flow *peer;
     struct lint_flow_info info;
     uint64_t hash;
-    bool private;     /* packets with opcodes of the ends' own have been seen */
-    bool by_psn;      /* `peer` was found by the PSN of a response and nothing better */
-    unsigned misfits; /* answers with data that it didn't ask for */
+    bool private;       /* packets with opcodes of the ends' own have been seen */
+    bool by_psn;        /* `peer` was found by the PSN of a response and nothing better */
+    unsigned misfits;   /* answers with data that it didn't ask for */
     uint32_t looked_at; /* flows with lower ids have been compared with its requests, */
     unsigned ports;     /* and so many fitted */
     struct lint_fits fits;

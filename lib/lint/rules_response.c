@@ -260,6 +260,8 @@ bool lint_ack_10(struct lint_ctx *c)
     lint_seen(c, "qp 0x%x", c->f->info.dqpn);
     if (c->outcome == LINT_OPEN)
         lint_doubt(c, LINT_UNDECIDABLE, "right if the queue pair goes on from that port");
+    if (c->outcome == LINT_NOT_CAPTURED)
+        lint_doubt(c, LINT_UNDECIDABLE, "right if its requests weren't captured; said once");
     return true;
 }
 

@@ -42,6 +42,51 @@ static struct lint_flow *other_flow(const struct lint_ctx *c, bool port)
     return NULL;
 }
 
+/* The only flow between the hosts of `f`, which has asked for nothing, with the packet's source
+ * port; if it waits for the packet. */
+static struct lint_flow *only_flow(const struct lint_ctx *c)
+{
+    const struct lint_flow *f = c->f;
+    struct lint_flow *only = NULL, *g = lint_flow_between(c->l, &f->info.src, &f->info.dst);
+    for (uint32_t looked = 0; g && looked < LOOK_MOST; g = g->older, looked++) {
+        bool same = g != f && !g->detached && g->port.n && g->port.own == c->p.sport &&
+                    !memcmp(&g->info.src, &f->info.src, 16) &&
+                    !memcmp(&g->info.dst, &f->info.dst, 16);
+        if (same && only)
+            return NULL;
+        only = same ? g : only;
+    }
+    bool sure = only && only->port.n >= PORT_SURE && !only->port.varies;
+    return sure && only->info.service == f->info.service && waits_for(only->peer, c) ? only : NULL;
+}
+
+/* An answer to a queue pair that has never been seen to ask, from the source port of another one
+ * that waits for it. Where that port follows from that one's number (WIRE-20), and not from this
+ * one's, it isn't this one's. */
+static bool to_nobody(struct lint_ctx *c)
+{
+    struct lint_flow *f = c->f;
+    if (f->peer || f->started || f->start_known || !(c->op->flags & WIRE_F_RESPONSE))
+        return false;
+    const struct lint_flow *g = only_flow(c);
+    if (!g)
+        return false;
+    uint32_t from = g->peer->info.dqpn;
+    bool sure = c->p.sport == wire_udp_sport(0, from, g->info.dqpn) &&
+                c->p.sport != wire_udp_sport(0, from, f->info.dqpn);
+    if (!sure && f->port.to_nobody)
+        return false;
+    f->port.to_nobody = true;
+    f->port.qpn = g->info.dqpn;
+    struct lint_wait w;
+    lint_remember(c, &w);
+    c->wait = &w;
+    c->outcome = sure ? LINT_CONFIRMED : LINT_NOT_CAPTURED;
+    lint_run(c, LINT_S_STRAY);
+    c->wait = NULL;
+    return sure;
+}
+
 bool lint_perhaps_stray(const struct lint_ctx *c)
 {
     return other_flow(c, false) != NULL;
@@ -65,6 +110,8 @@ bool lint_strayed(struct lint_ctx *c)
     struct lint_port *port = &c->f->port;
     if (c->p.ethertype == WIRE_ETHERTYPE_V1)
         return false;
+    if (to_nobody(c))
+        return true;
     bool other = port->n && c->p.sport != port->own;
     const struct lint_flow *g = NULL;
     if (other && !port->varies && port->n >= PORT_SURE && (c->op->flags & WIRE_F_RESPONSE) &&

@@ -565,6 +565,42 @@ START_TEST(ack_10_stray)
 }
 END_TEST
 
+/* "ACK-10 an answer to a queue pair that doesn't exist": sure where the source port follows from
+ * the number of the right one (WIRE-20), perhaps where no other one has that port, else unknown. */
+START_TEST(ack_10_to_nobody)
+{
+    static const struct step steps[] = {
+        SEND(99, 64),  ACK(99, 1),    SEND(100, 64), ACK(100, 2),   SEND(101, 64),
+        ACK(101, 3),   SEND(102, 64), ACK(102, 4),   SEND(103, 64), ACK(103, 5),
+        SEND(104, 64), ACK(104, 6),   SEND(999, 64), ACK(999, 500), END};
+    static struct run run;
+    static struct found found;
+    struct lint_totals t;
+    build(&run, &(struct row){.steps = steps, .at = LATER}, NET_COUNT);
+    run.n = _i == 2 ? 14 : 12;
+    struct packet other[2] = {run.packet[12], run.packet[13]};
+    for (int i = run.n - 1; _i == 2 && i >= 2; i--) /* another connection has begun before */
+        run.packet[i] = run.packet[i - 2];
+    for (int i = 0; _i == 2 && i < 2; i++) {
+        run.packet[i] = other[i];
+        run.packet[i].f[other[i].p.bth_off + 7] ^= 0x40;
+    }
+    run.packet[run.n - 3].f[run.packet[run.n - 3].p.bth_off + 5] ^= 0x90; /* to nobody */
+    for (int i = 0; i < run.n; i++) {
+        struct packet *k = &run.packet[i];
+        wire_put16(k->f + k->p.udp_off, _i ? 0xC123 : wire_udp_sport(0, A_QPN, B_QPN));
+        wire_put32le(k->f + k->len - 4, wire_icrc(k->f, k->len, k->p.ip_off, k->p.bth_off));
+    }
+    judge(&run, &found, &t);
+    ck_assert_msg(found.n == (_i < 2), "%d: %u findings", _i, found.n);
+    if (_i == 2)
+        return;
+    ck_assert_str_eq(found.f[0].rule->id, "ACK-10");
+    ck_assert_uint_eq(found.f[0].number, 10);
+    ck_assert_int_eq(found.f[0].verdict, _i ? LINT_UNDECIDABLE : LINT_VIOLATION);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("lint, response");
@@ -574,6 +610,7 @@ int main(void)
     tcase_add_test(t, atm_08_cut);
     tcase_add_test(t, rd_05_many_open);
     tcase_add_loop_test(t, ack_10_stray, 0, 4);
+    tcase_add_loop_test(t, ack_10_to_nobody, 0, 3);
     suite_add_tcase(s, t);
     return unit_run(s);
 }
