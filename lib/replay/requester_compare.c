@@ -3,6 +3,7 @@
  * Each captured request packet, every retransmission included, must be what our engine sends with
  * that PSN. When and how often it is sent again is a freedom.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,6 +50,22 @@ static bool payload_same(const struct packet *a, const struct packet *b)
     if (!n || packet_cut(a) || packet_cut(b))
         return true;
     return !memcmp(packet_payload(a), packet_payload(b), n);
+}
+
+/* What else is to be said of a packet that is sent again, and isn't what it was in packet `a`. */
+static void explain_again(const struct packet *a, const struct packet *b, const char *field,
+                          char *text, size_t size)
+{
+    int n = snprintf(text, size, "sent again, it is not what it was in packet %llu",
+                     (unsigned long long)a->kept->number);
+    if (strcmp(field, "payload") || n < 0 || (size_t)n >= size)
+        return;
+    const uint8_t *was = packet_payload(a), *is = packet_payload(b);
+    uint32_t i = 0;
+    while (i + 1 < a->payload_len && was[i] == is[i])
+        i++;
+    snprintf(text + n, size - (size_t)n, ": octet %u of the payload was 0x%02x, is 0x%02x", i,
+             was[i], is[i]);
 }
 
 /* The first field in which a captured request isn't what our engine sends; name NULL = none. */
@@ -157,11 +174,15 @@ void requester_compare(struct requester *r, const struct packet *p)
     r->j->out->compared++;
     if (!what.name)
         r->j->out->same++;
-    else
-        judge_differ(r->j, p, what.rule, what.name, at->again ? "(the rest of the READ)" : dump,
-                     p->inside    ? "this PSN is one of a READ's responses"
-                     : first != p ? "sent again, it is not what it was"
-                                  : "our engine sends it otherwise");
+    if (!what.name)
+        return;
+    char again[REPLAY_TEXT_MAX] = "";
+    if (first != p)
+        explain_again(first, p, what.name, again, sizeof(again));
+    judge_differ(r->j, p, what.rule, what.name, at->again ? "(the rest of the READ)" : dump,
+                 p->inside    ? "this PSN is one of a READ's responses"
+                 : first != p ? again
+                              : "our engine sends it otherwise");
 }
 
 /* A sequence NAK wants its PSN again, if the requester goes on. */

@@ -320,6 +320,40 @@ START_TEST(what_follows_is_said_once)
 }
 END_TEST
 
+static void as_it_is(struct wire_pkt *p)
+{
+    (void)p;
+}
+
+/* "RTX-05 what is sent again has another payload": both look the same, so it says which octet, and
+ * of which packet. */
+START_TEST(payload_sent_again)
+{
+    struct guilty g = {"RTX-05", "fault-lose-requests", WIRE_SEND_MIDDLE, 1, true,
+                       as_it_is, REPLAY_REQUESTER};
+    struct tally t;
+    struct wire_pkt p, q;
+    load_named(g.capture);
+    unsigned number = change(&g), first = 0;
+    ck_assert_int_eq(wire_parse(packets[number - 1].data, packets[number - 1].len, 0, &p), WIRE_OK);
+    while (wire_parse(packets[first].data, packets[first].len, 0, &q) != WIRE_OK ||
+           q.psn != p.psn || q.dqpn != p.dqpn || q.opcode != p.opcode)
+        first++;
+    packets[number - 1].data[p.payload_off + 7] ^= 0xFF;
+    wire_icrc_seal(packets[number - 1].data, packets[number - 1].len, p.ip_off, p.bth_off);
+    replay(0, 0, REPLAY_REQUESTER, &t);
+    char why[REPLAY_TEXT_MAX];
+    uint8_t was = packets[first].data[q.payload_off + 7];
+    snprintf(why, sizeof why,
+             "sent again, it is not what it was in packet %u: octet 7 of the payload was 0x%02x, "
+             "is 0x%02x",
+             first + 1, was, was ^ 0xFF);
+    ck_assert_uint_eq(t.differences, 1);
+    ck_assert_uint_eq(t.first.number, number);
+    ck_assert_str_eq(t.first.why, why);
+}
+END_TEST
+
 /* The same for an octet of a MAD: in lib/cm/cm_msg.c the layout. */
 static const struct guilty_mad {
     const char *rule, *capture;
@@ -547,6 +581,7 @@ int main(void)
     tcase_set_timeout(c, 60);
     tcase_add_loop_test(c, a_changed_field_is_found, 0, sizeof guilty / sizeof guilty[0]);
     tcase_add_loop_test(c, what_follows_is_said_once, 0, sizeof follows / sizeof follows[0]);
+    tcase_add_test(c, payload_sent_again);
     tcase_add_loop_test(c, a_changed_mad_is_found, 0, sizeof guilty_mads / sizeof guilty_mads[0]);
     tcase_add_test(c, a_host_begins_anew);
     tcase_add_test(c, a_host_refuses_for_its_own_reasons);
