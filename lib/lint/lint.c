@@ -252,7 +252,7 @@ static void corrupted(struct lint_ctx *c)
         if (broken)
             lint_not_rewritten(c); /* a mistake that is known explains it */
     }
-    c->l->icrc_run += !c->rewritten_perhaps;
+    c->l->icrc_run += !c->rewritten_perhaps || broken;
     if (c->f)
         c->f->icrc_run++;
     lint_request_unread(c, broken ? LINT_R_BROKEN : LINT_R_CORRUPT);

@@ -446,6 +446,20 @@ static bool usual_mistake(const struct lint_ctx *c)
            stored(c) == plain_crc(c, true) || stored(c) == __builtin_bswap32(c->icrc);
 }
 
+/* Have so many wrong ones come in a row of one queue pair, or of all? */
+static bool icrc_habit(struct lint_ctx *c)
+{
+    const struct lint_flow_info *i = c->f ? &c->f->info : NULL;
+    bool own = c->icrc_run == ICRC_HABIT, all = c->l->icrc_run == ICRC_HABIT;
+    /* Not where right ones were among those before: that is what a link that damages many makes. */
+    bool own_mixed = i && i->packets && i->corrupt > ICRC_HABIT + 1;
+    bool all_mixed = c->l->totals.roce && c->l->totals.corrupt > ICRC_HABIT + 1;
+    if ((own && !own_mixed) || (all && !all_mixed))
+        return true;
+    return (own || all) &&
+           lint_doubt(c, LINT_UNDECIDABLE, "others, between right ones, were damaged before");
+}
+
 /* A sender whose iCRC is never right. And a responder that acknowledges what came damaged: but the
  * damage may be between the network and the capture. */
 bool lint_icrc_08(struct lint_ctx *c)
@@ -477,7 +491,7 @@ bool lint_icrc_08(struct lint_ctx *c)
         return true;
     }
     if (c->verdict == WIRE_OK && !c->rewritten && !c->cut && !c->req && c->icrc != stored(c) &&
-        (c->l->icrc_run == ICRC_HABIT || c->icrc_run == ICRC_HABIT) && !usual_mistake(c)) {
+        !usual_mistake(c) && icrc_habit(c)) {
         lint_expected(c, "0x%08x", c->icrc);
         return lint_seen(c, "0x%08x, and %u wrong ones before it in a row", stored(c), ICRC_HABIT);
     }

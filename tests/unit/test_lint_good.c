@@ -815,6 +815,31 @@ START_TEST(joined_among_many_hosts)
 }
 END_TEST
 
+/* "ICRC-08: on a link that damages most packets, many in a row are nobody's habit; but they are
+ * where all were right before" */
+START_TEST(icrc_08_damaged_in_a_row)
+{
+    static struct step steps[41];
+    static struct run run;
+    static struct found found;
+    struct lint_totals t;
+    for (uint32_t i = 0; i < 40; i++)
+        steps[i] = (struct step){.opcode = RC(SEND_ONLY), .psn = 100 + i, .len = 64};
+    steps[40] = (struct step)END;
+    for (enum net net = 0; net < NETS; net++) {
+        build(&run, &(struct row){.steps = steps, .at = LATER}, net);
+        for (int i = 0; i < run.n; i++) {
+            struct packet *k = &run.packet[i];
+            if (i >= 20 || (_i && i % 4))
+                k->f[k->len - 9 - (size_t)(i % 7)] ^= (uint8_t)(1 + i);
+        }
+        judge(&run, &found, &t);
+        ck_assert_msg(t.findings[LINT_VIOLATION] == !_i && found.n <= 4, "%s: %llu of %u",
+                      nets[net], (unsigned long long)t.findings[LINT_VIOLATION], found.n);
+    }
+}
+END_TEST
+
 /* "ICRC-08: where addresses were changed behind the iCRC, as by tools that hide them, packets of
  * different lengths show it, and what comes then is judged" */
 static void hidden(struct packet *k)
@@ -1072,6 +1097,7 @@ int main(void)
     tcase_add_loop_test(t, req_28_answers_first, 0, 2);
     tcase_add_test(t, ack_05_of_whom);
     tcase_add_test(t, joined_among_many_hosts);
+    tcase_add_loop_test(t, icrc_08_damaged_in_a_row, 0, 2);
     tcase_add_test(t, icrc_08_addresses_changed);
     tcase_add_loop_test(t, ack_11_counted_before_it_came, 0, 2);
     tcase_add_test(t, begun_amid_another_protocol);
