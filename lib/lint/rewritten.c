@@ -12,6 +12,8 @@
 
 #define POLYNOMIAL 0xEDB88320u
 #define SURE       3u /* packets that agree, not all of one length */
+#define ONE_LENGTH 6u /* if all are of one length */
+#define FEW_BITS   8  /* an iCRC that differs by no more is a wrong one */
 
 /* The register before `n` octets of 0 that have made `crc` of it. */
 static uint32_t before_zeros(uint32_t crc, uint32_t n)
@@ -61,9 +63,11 @@ bool lint_rewritten(struct lint_ctx *c)
     uint32_t n = c->p.icrc_off - c->p.bth_off;
     uint32_t diff = c->icrc ^ wire_get32le(c->in->data + c->p.icrc_off);
     if (known && lint_crc_zeros(r->by, n) == diff) {
-        r->n += r->n < SURE;
+        r->n += r->n < ONE_LENGTH;
         r->lengths = r->lengths || n != r->len;
-        r->sure = r->sure || (r->lengths && r->n >= SURE) || other_sure(c);
+        int bits = __builtin_popcount(diff);
+        bool one_length = r->n >= ONE_LENGTH && bits > FEW_BITS && bits < 32;
+        r->sure = r->sure || (r->lengths && r->n >= SURE) || one_length || other_sure(c);
         c->rewritten_perhaps = true;
         return c->rewritten = r->sure;
     }
