@@ -6,6 +6,7 @@
 #define URNIC_CLIENT_SETUP_H
 
 #include <string.h>
+#include <sys/wait.h>
 
 #include "fake_daemon.h"
 #include "unit.h"
@@ -23,6 +24,14 @@ struct setup {
 };
 
 #define OK(call) ck_assert_int_eq((call), 0)
+
+/* What a child of fork() was to find out is so: it exits with 0. */
+static inline void await_child(pid_t child)
+{
+    int status;
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "status %x", (unsigned)status);
+}
 
 static inline void to_state(struct urnic_qp *qp, enum urnic_qp_state state)
 {

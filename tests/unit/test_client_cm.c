@@ -7,7 +7,6 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "client_cm.h"
@@ -169,9 +168,7 @@ START_TEST(shm_07_fork)
                        urnic_destroy_id(unused) == -EPERM;
         _exit(refused ? 0 : 1);
     }
-    int status;
-    ck_assert_int_eq(waitpid(child, &status, 0), child);
-    ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    await_child(child);
     OK(urnic_close_listener(l));
     OK(urnic_destroy_id(unused));
     OK(urnic_destroy_cm_channel(ch));

@@ -9,7 +9,6 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/time.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "client.h"
@@ -411,10 +410,8 @@ START_TEST(shm_07_fork)
         bool apart = !is_mapped(s.qp->sq.q) && !is_mapped(s.ctx->db);
         _exit(refused && apart && is_mapped(s.mem) ? 0 : 1);
     }
-    int status;
     ck_assert(is_mapped(s.qp->sq.q));
-    ck_assert_int_eq(waitpid(child, &status, 0), child);
-    ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    await_child(child);
     ck_assert_int_eq(urnic_get_async_event(s.ctx, &event), -EAGAIN);
     OK(urnic_alloc_pd(s.ctx, &pd));
     OK(urnic_dealloc_pd(pd));
@@ -474,12 +471,10 @@ static bool child_is_refused(struct setup *s, struct urnic_srq *srq, struct urni
 
 static void let_child_be_refused(struct setup *s, struct urnic_srq *srq, struct urnic_ah *ah)
 {
-    int status;
     pid_t child = fork();
     if (child == 0)
         _exit(child_is_refused(s, srq, ah) ? 0 : 1);
-    ck_assert_int_eq(waitpid(child, &status, 0), child);
-    ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    await_child(child);
 }
 
 START_TEST(shm_07_fork_from_a_daemon_that_died)
@@ -513,7 +508,7 @@ START_TEST(evt_03_a_child_leaves_events_to_its_parent)
     struct urnic_async_event event;
     struct urnic_cq *cq;
     struct urnic_qp *qp;
-    int go[2], status;
+    int go[2];
     char octet = 0;
     fcntl(urnic_async_fd(s.ctx), F_SETFL, O_NONBLOCK);
     OK(pipe(go));
@@ -527,8 +522,7 @@ START_TEST(evt_03_a_child_leaves_events_to_its_parent)
     while (!readable(urnic_async_fd(s.ctx)))
         ;
     ck_assert_int_eq(write(go[1], &octet, 1), 1);
-    ck_assert_int_eq(waitpid(child, &status, 0), child);
-    ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    await_child(child);
     OK(urnic_get_async_event(s.ctx, &event));
     ck_assert_ptr_eq(event.qp, qp);
     urnic_ack_async_event(&event);

@@ -117,13 +117,14 @@ static const struct step read_and_send[] = {
     ACK(105, 4),
     END};
 
-/* From 102 on one message too many is counted, or one too few. */
+/* From 102 on messages are counted as they are, or one too many, or one too few. */
 #define FROM_102(msn_)                                                                             \
     SEND(100, 64), ACK(100, 1), SEND(101, 64), ACK(101, 2), SEND(102, 64), ACK(102, msn_),         \
         SEND(103, 64), ACK(103, (msn_) + 1), SEND(104, 64), ACK(104, (msn_) + 2), SEND(105, 64),   \
         ACK(105, (msn_) + 3), SEND(106, 64), SEND(107, 64), ACK(106, (msn_) + 4),                  \
         ACK(107, (msn_) + 5), END
-static const struct step one_too_many[] = {FROM_102(4)}, one_too_few[] = {FROM_102(2)};
+static const struct step acks[] = {FROM_102(3)}, one_too_many[] = {FROM_102(4)},
+                         one_too_few[] = {FROM_102(2)};
 
 /* The answer to the READ counts the SEND behind it, which was sent before and not captured. */
 static const struct step counted_early[] = {SEND(100, 64),
@@ -199,18 +200,6 @@ static const struct step goes_on[] = {
     SEND(104, 64),
     ACK(104, 4),
     END};
-
-static const struct step acks[] = {SEND(100, 64),
-                                   ACK(100, 1),
-                                   SEND(101, 64),
-                                   ACK(101, 2),
-                                   SEND(102, 64),
-                                   ACK(102, 3),
-                                   SEND(103, 64),
-                                   ACK(103, 4),
-                                   SEND(104, 64),
-                                   ACK(104, 5),
-                                   END};
 
 static void len_4(struct step *s)
 {
