@@ -7,6 +7,7 @@
 #include "sim_scenario.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -296,6 +297,9 @@ static int check_load(const struct sim_reader *r, const struct sim_load *l, uint
         return sim_fail(r, l->line, "to", "there is no host %u: the topology has %u", l->to, hosts);
     if (l->kind == SIM_FLOW && l->size && l->stop != SIM_NEVER)
         return sim_fail(r, l->line, "stop", "only a flow with size=forever has one");
+    if (l->stop <= l->start)
+        return sim_fail(r, l->line, "stop", "%" PRIu64 "ns is not behind start, %" PRIu64 "ns",
+                        l->stop, l->start);
     if (l->kind == SIM_FLOW && l->from == l->to)
         return sim_fail(r, l->line, "to", "it is the host that the flow comes from");
     if (l->kind == SIM_BURST && l->count >= hosts)
