@@ -9,8 +9,10 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -24,6 +26,7 @@
 #include "qslab.h"
 #include "quota.h"
 #include "unit.h"
+#include "watch.h"
 
 /* ---- GIDs ---- */
 
@@ -591,6 +594,78 @@ START_TEST(capture_goes_round)
 }
 END_TEST
 
+/* ---- what wakes a worker up ---- */
+
+#define WATCH_NS 1000000u
+
+/* Wakes up, hears. How many there were; *drained: those that were not ports. */
+static int wake(struct watch *w, unsigned *drained)
+{
+    struct epoll_event ev[WATCH_EVENTS];
+    int n = watch_sleep(w, ev, WATCH_NS);
+
+    ck_assert_int_ge(n, 0);
+    *drained = watch_heard(w, ev, n);
+    return n;
+}
+
+/* A port whose other end is gone, and a client's socket at its end of file, wake it up once more,
+ * not for ever. */
+START_TEST(watch_of_what_ends)
+{
+    const bool drain[] = {false, true};
+    unsigned drained;
+    struct watch w;
+
+    ck_assert_int_eq(watch_init(&w), 0);
+    for (unsigned i = 0; i < 2; i++) {
+        int end[2];
+        ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, end), 0);
+        ck_assert_int_eq(watch_add(&w, end[0], drain[i]), 0);
+        ck_assert_int_eq(wake(&w, &drained), 0);
+        close(end[1]);
+        ck_assert_int_eq(wake(&w, &drained), 1);
+        ck_assert_uint_eq(drained, i);
+        ck_assert_int_eq(wake(&w, &drained), 0);
+        close(end[0]);
+    }
+    watch_fini(&w);
+}
+END_TEST
+
+/* One that is watched already stays so, also for what was fetched before. */
+START_TEST(watch_twice)
+{
+    struct epoll_event ev[WATCH_EVENTS];
+    unsigned drained;
+    struct watch w;
+    int end[2];
+
+    ck_assert_int_eq(watch_init(&w), 0);
+    ck_assert_int_eq(pipe(end), 0);
+    ck_assert_int_eq(watch_add(&w, end[0], true), 0);
+    ck_assert_int_eq(write(end[1], "k", 1), 1);
+    ck_assert_int_eq(watch_sleep(&w, ev, WATCH_NS), 1);
+    ck_assert_int_eq(watch_add(&w, end[0], true), -EEXIST);
+    ck_assert_uint_eq(watch_heard(&w, ev, 1), 1);
+    ck_assert_int_eq(wake(&w, &drained), 0);
+    ck_assert_int_eq(write(end[1], "k", 1), 1);
+    ck_assert_int_eq(wake(&w, &drained), 1);
+    ck_assert_uint_eq(drained, 1);
+    /* Fetched, and taken back before it was heard: the next one of this number isn't touched. */
+    ck_assert_int_eq(write(end[1], "k", 1), 1);
+    ck_assert_int_eq(watch_sleep(&w, ev, WATCH_NS), 1);
+    watch_del(&w, end[0]);
+    ck_assert_int_eq(watch_add(&w, end[0], true), 0);
+    ck_assert_uint_eq(watch_heard(&w, ev, 1), 0);
+    ck_assert_int_eq(wake(&w, &drained), 1);
+    ck_assert_uint_eq(drained, 1);
+    watch_fini(&w);
+    close(end[0]);
+    close(end[1]);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("daemon_parts");
@@ -614,6 +689,8 @@ int main(void)
     tcase_add_test(t, memory_of_clients);
     tcase_add_test(t, log_of_what_clients_say);
     tcase_add_test(t, capture_goes_round);
+    tcase_add_test(t, watch_of_what_ends);
+    tcase_add_test(t, watch_twice);
     suite_add_tcase(s, t);
     return unit_run(s);
 }
