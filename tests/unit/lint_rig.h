@@ -100,6 +100,7 @@ struct row {
     const struct step *extra; /* inserted behind the step */
     bool keep_icrc;
     bool v4;   /* about IPv4 */
+    bool v6;   /* about IPv6 */
     bool copy; /* undecidable where the IP identification tells nothing */
     enum lint_verdict verdict;
 };

@@ -212,52 +212,66 @@ static void pad_2(struct packet *k)
 {
     k->f[k->p.bth_off + 1] |= 0x20;
 }
-static void icrc_plain(struct packet *k, bool ones)
+/* How a device makes its iCRCs: other than it should where something here isn't 0. */
+struct icrc_way {
+    uint32_t poly, begin, end; /* differences from those of CRC-32, from ones and from inversion */
+    unsigned ones;             /* this many octets in front are missing, */
+    uint8_t front;             /* or the bits of each that are 0 */
+    bool no_masks, no_ip, no_udp;
+    bool zeroes;             /* fields that are masked (TTL, BTH octet 4) are 0 */
+    bool no_ttl, no_octet_4; /* TTL or hop limit, BTH octet 4 aren't masked */
+};
+
+static uint32_t icrc_step(uint32_t reg, uint8_t octet, uint32_t poly)
 {
-    static const uint8_t lrh[8] = {0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF};
-    uint32_t crc = ones ? wire_icrc_update(0, lrh, 8) : 0;
-    crc = wire_icrc_update(crc, k->f + k->p.ip_off, k->len - 4 - k->p.ip_off);
-    wire_put32le(k->f + k->len - 4, crc);
+    reg ^= octet;
+    for (int bit = 0; bit < 8; bit++)
+        reg = reg & 1 ? reg >> 1 ^ poly : reg >> 1;
+    return reg;
 }
-static void icrc_no_lrh(struct packet *k)
+
+static void icrc_made(struct packet *k, struct icrc_way way)
 {
-    icrc_plain(k, false);
-}
-/* With the masks, `but` that of the octet there, and with the octets of ones or without. */
-static void icrc_masked(struct packet *k, bool ones, size_t but)
-{
-    static const uint8_t lrh[8] = {0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF};
     uint8_t f[sizeof k->f];
-    size_t ip = k->p.ip_off, udp = k->p.bth_off - WIRE_UDP_LEN, len = k->len - ip - WIRE_ICRC_LEN;
+    size_t ip = k->p.ip_off, bth = k->p.bth_off, udp = bth - WIRE_UDP_LEN;
+    bool v4 = k->f[ip] >> 4 == 4;
+    size_t ttl = ip + (v4 ? 8 : 7);
+    uint32_t poly = 0xEDB88320 ^ way.poly, reg = ~way.begin;
     memcpy(f, k->f, k->len);
-    if (f[ip] >> 4 == 4) {
-        f[ip + 1] = f[ip + 8] = f[ip + 10] = f[ip + 11] = 0xFF;
-    } else {
-        f[ip] |= 0x0F;
-        f[ip + 1] = f[ip + 2] = f[ip + 3] = f[ip + 7] = 0xFF;
+    if (v4)
+        f[ip + 1] = f[ttl] = f[ip + 10] = f[ip + 11] = 0xFF;
+    else
+        memcpy(f + ip, (uint8_t[]){f[ip] | 0x0F, 0xFF, 0xFF, 0xFF}, 4);
+    f[ttl] = f[udp + 6] = f[udp + 7] = f[bth + 4] = 0xFF;
+    f[ttl] = way.zeroes ? 0 : way.no_ttl ? k->f[ttl] : f[ttl];
+    f[bth + 4] = way.zeroes ? 0 : way.no_octet_4 ? k->f[bth + 4] : f[bth + 4];
+    for (unsigned i = way.ones; i < 8; i++)
+        reg = icrc_step(reg, way.front ^ 0xFF, poly);
+    for (size_t i = ip; i < k->len - WIRE_ICRC_LEN; i++)
+        if (!(way.no_ip && i < udp) && !(way.no_udp && i >= udp && i < bth))
+            reg = icrc_step(reg, way.no_masks ? k->f[i] : f[i], poly);
+    wire_put32le(k->f + k->len - WIRE_ICRC_LEN, ~reg ^ way.end);
+}
+
+#define ICRC_WAY(name, ...)                                                                        \
+    static void icrc_##name(struct packet *k)                                                      \
+    {                                                                                              \
+        icrc_made(k, (struct icrc_way){__VA_ARGS__});                                              \
     }
-    f[udp + 6] = f[udp + 7] = f[k->p.bth_off + 4] = 0xFF;
-    f[but] = k->f[but];
-    wire_put32le(k->f + k->len - WIRE_ICRC_LEN,
-                 wire_icrc_update(ones ? wire_icrc_update(0, lrh, 8) : 0, f + ip, len));
-}
-static void icrc_masked_no_lrh(struct packet *k)
-{
-    icrc_masked(k, false, 0);
-}
-static void icrc_no_mask(struct packet *k)
-{
-    icrc_plain(k, true);
-}
-/* An octet isn't masked. */
-static void icrc_ttl_unmasked(struct packet *k)
-{
-    icrc_masked(k, true, k->p.ip_off + (k->f[k->p.ip_off] >> 4 == 4 ? 8u : 7u));
-}
-static void icrc_bth_unmasked(struct packet *k)
-{
-    icrc_masked(k, true, k->p.bth_off + 4u);
-}
+ICRC_WAY(begun_0, .begin = UINT32_MAX)
+ICRC_WAY(begun_0_bare, .begin = UINT32_MAX, .ones = 8)
+ICRC_WAY(not_inverted, .end = UINT32_MAX)
+ICRC_WAY(crc32c, .poly = 0xEDB88320 ^ 0x82F63B78)
+ICRC_WAY(no_lrh, .ones = 8, .no_masks = true)
+ICRC_WAY(masked_no_lrh, .ones = 8)
+ICRC_WAY(lrh_0, .front = 0xFF)
+ICRC_WAY(no_ip, .no_ip = true)
+ICRC_WAY(no_udp, .no_udp = true)
+ICRC_WAY(bth_only, .no_ip = true, .no_udp = true)
+ICRC_WAY(no_mask, .no_masks = true)
+ICRC_WAY(zeroes, .zeroes = true)
+ICRC_WAY(ttl_unmasked, .no_ttl = true)
+ICRC_WAY(bth_unmasked, .no_octet_4 = true)
 static void icrc_swapped(struct packet *k)
 {
     uint8_t *i = k->f + k->len - 4;
@@ -333,16 +347,38 @@ static const struct row rows[] = {
     {"OPC-05 CNP of 61 octets", steps_uc, 5, .octets = one_more},
     {"OPC-05 CNP of 56 octets", steps_uc, 5, .octets = four_fewer},
     {"OPC-05 CNP with a PadCnt", steps_uc, 5, .octets = pad_2},
+    {"ICRC-01 begun with 0", steps_rc, 12, .octets = icrc_begun_0, .keep_icrc = true},
+    {"ICRC-01 always begun with 0", steps_rc, ALL, .octets = icrc_begun_0, .keep_icrc = true},
+    {"ICRC-01 begun with 0, without the octets of ones", steps_rc, 12, .octets = icrc_begun_0_bare,
+     .keep_icrc = true},
+    {"ICRC-01 not inverted", steps_rc, 12, .octets = icrc_not_inverted, .keep_icrc = true},
+    {"ICRC-01 another polynomial", steps_rc, 12, .octets = icrc_crc32c, .keep_icrc = true},
     {"ICRC-02 without the octets of ones", steps_rc, 12, .octets = icrc_no_lrh, .keep_icrc = true},
     {"ICRC-02 without the octets of ones, with masks", steps_rc, 12, .octets = icrc_masked_no_lrh,
      .keep_icrc = true},
-    {"ICRC-03 without masks", steps_rc, 12, .octets = icrc_no_mask, .keep_icrc = true},
-    {"ICRC-03 without the mask of TTL or hop limit", steps_rc, 12, .octets = icrc_ttl_unmasked,
+    {"ICRC-02 zeroes instead of ones, always", steps_rc, ALL, .octets = icrc_lrh_0,
      .keep_icrc = true},
-    {"ICRC-03 never with the mask of TTL or hop limit", steps_rc, ALL, .octets = icrc_ttl_unmasked,
-     .keep_icrc = true},
+    {"ICRC-02 without the IP header", steps_rc, 12, .octets = icrc_no_ip, .keep_icrc = true},
+    {"ICRC-02 without the UDP header", steps_rc, 12, .octets = icrc_no_udp, .keep_icrc = true},
+    {"ICRC-02 the BTH first", steps_rc, 12, .octets = icrc_bth_only, .keep_icrc = true},
+    {"ICRC-03 without masks", steps_rc, 12, .octets = icrc_no_mask, .keep_icrc = true, .v4 = true},
+    {"ICRC-03 without the mask of the TTL", steps_rc, 12, .octets = icrc_ttl_unmasked,
+     .keep_icrc = true, .v4 = true},
+    {"ICRC-03 never with the mask of the TTL", steps_rc, ALL, .octets = icrc_ttl_unmasked,
+     .keep_icrc = true, .v4 = true},
     {"ICRC-03 without the mask of the BTH's octet 4", steps_rc, 12, .octets = icrc_bth_unmasked,
-     .keep_icrc = true},
+     .keep_icrc = true, .v4 = true},
+    {"ICRC-03 masks of zeroes, always", steps_rc, ALL, .octets = icrc_zeroes, .keep_icrc = true,
+     .v4 = true},
+    {"ICRC-04 without masks", steps_rc, 12, .octets = icrc_no_mask, .keep_icrc = true, .v6 = true},
+    {"ICRC-04 without the mask of the hop limit", steps_rc, 12, .octets = icrc_ttl_unmasked,
+     .keep_icrc = true, .v6 = true},
+    {"ICRC-04 never with the mask of the hop limit", steps_rc, ALL, .octets = icrc_ttl_unmasked,
+     .keep_icrc = true, .v6 = true},
+    {"ICRC-04 without the mask of the BTH's octet 4", steps_rc, 12, .octets = icrc_bth_unmasked,
+     .keep_icrc = true, .v6 = true},
+    {"ICRC-04 masks of zeroes, always", steps_rc, ALL, .octets = icrc_zeroes, .keep_icrc = true,
+     .v6 = true},
     {"ICRC-06 byte order", steps_rc, 12, .octets = icrc_swapped, .keep_icrc = true},
     {"ICRC-08 none", steps_rc, 12, .octets = icrc_0, .keep_icrc = true},
     {"ICRC-08 none, never", steps_rc, ALL, .octets = icrc_0, .keep_icrc = true},
