@@ -270,8 +270,8 @@ static void control_send_away(struct urnicd *d, int fd)
     d->refused++;
 }
 
-/* Out of descriptors: who waits in the queue would wake us for ever. One is kept for turning it
- * away. */
+/* Out of descriptors, or of memory for one: who waits in the queue would wake us for ever. One is
+ * kept for turning it away. */
 static void control_no_room(struct urnicd *d)
 {
     close(d->spare_fd);
@@ -282,7 +282,7 @@ static void control_no_room(struct urnicd *d)
         nanosleep(&(struct timespec){.tv_nsec = (long)CONTROL_PAUSE_NS}, NULL);
     }
     d->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    log_warn("control", "no descriptor left for another client");
+    log_warn("control", "no descriptor left for another client, or no memory for it");
 }
 
 /* A user gets half of what others leave, so that there is always some left. Administrators can do
@@ -306,7 +306,7 @@ static void control_accept(struct urnicd *d)
     struct client *c;
 
     if (fd < 0) {
-        if (errno == EMFILE || errno == ENFILE)
+        if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
             control_no_room(d);
         return;
     }
