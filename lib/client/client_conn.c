@@ -43,11 +43,14 @@ static int connect_socket(const char *path)
     struct timeval tv = {.tv_sec = SILENCE_S};
     setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv));
     setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv));
-    if (connect(sock, (struct sockaddr *)&sa, sizeof(sa)) == 0)
+    int err;
+    do /* where many wait to be accepted a signal would end the wait, and time does: EAGAIN */
+        err = connect(sock, (struct sockaddr *)&sa, sizeof(sa)) < 0 ? errno : 0;
+    while (err == EINTR);
+    if (err == 0)
         return sock;
-    int err = errno;
     close(sock);
-    return err == ENOENT || err == ECONNREFUSED ? -ENODEV : -err;
+    return err == ENOENT || err == ECONNREFUSED || err == EAGAIN ? -ENODEV : -err;
 }
 
 static int say_hello(struct client_conn *c)
@@ -62,8 +65,10 @@ static int say_hello(struct client_conn *c)
     ssize_t n = ipc_recv(c->sock, &theirs, sizeof(theirs), NULL, NULL, 0);
     if (n == -ECONNRESET)
         n = ipc_recv(c->sock, &theirs, sizeof(theirs), NULL, NULL, 0);
-    if (n <= 0)
-        return n == -EMSGSIZE ? -EPROTO : n == 0 || n == -ECONNRESET ? -ENODEV : (int)n;
+    if (n == 0 || n == -ECONNRESET || n == -EAGAIN)
+        return -ENODEV;
+    if (n < 0)
+        return n == -EMSGSIZE ? -EPROTO : (int)n;
     if (n >= (ssize_t)sizeof(struct ipc_hdr) && theirs.hdr.status < 0)
         return theirs.hdr.status;
     if (n < (ssize_t)sizeof(theirs))

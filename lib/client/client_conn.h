@@ -26,7 +26,7 @@ struct client_conn {
 };
 
 /* Connect and say hello. path NULL = by the rules of ipc_socket_path. -ENODEV nobody listens there,
- * -EACCES, -EPROTO, -EPROTONOSUPPORT, -EDQUOT. */
+ * or answers within a minute, -EACCES, -EPROTO, -EPROTONOSUPPORT, -EDQUOT. */
 int client_conn_open(struct client_conn *c, const char *path);
 /* Closes the socket: the daemon destroys what belongs to the connection. */
 void client_conn_close(struct client_conn *c);
@@ -34,8 +34,8 @@ void client_conn_close(struct client_conn *c);
 /* Send a request (its hdr.type is set, hdr.id will be) with nsend descriptors and wait for the
  * reply: raw, of up to cap octets, with up to *nfds descriptors (nfds may be NULL). Any thread; a
  * request whose reply takes long, for want of a neighbour say, holds up no other thread's.
- * Returns its length; or -errno: the reply's status, or -ENODEV the daemon has gone, -EPERM after a
- * fork, -ETIMEDOUT it doesn't answer. -EMFILE: the reply's descriptors found no room here; reply
+ * Returns its length; or -errno: the reply's status, or -ENODEV the daemon has gone or is silent
+ * for a minute, -EPERM after a fork. -EMFILE: the reply's descriptors found no room here; reply
  * begins with an ipc_handle then, of what was made, 0 = nothing. */
 ssize_t client_conn_raw(struct client_conn *c, void *req, size_t req_len, const int *send_fds,
                         unsigned nsend, void *reply, size_t cap, int *fds, unsigned *nfds);

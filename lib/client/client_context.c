@@ -48,13 +48,11 @@ int urnic_get_device_list(struct urnic_device **list, int *n)
     int err = client_conn_open(&c, NULL);
     *n = 0;
     *list = NULL;
-    if (err == -ENODEV)
-        return 0;
-    if (err < 0)
-        return err;
-    err = list_devices(&c, list, n);
-    client_conn_close(&c);
-    return err;
+    if (err == 0) {
+        err = list_devices(&c, list, n);
+        client_conn_close(&c);
+    }
+    return err == -ENODEV ? 0 : err;
 }
 
 void urnic_free_device_list(struct urnic_device *list)
