@@ -7,19 +7,11 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/time.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "fake_daemon.h"
 #include "unit.h"
-#include "urnic/urnic.h"
 
 #define OK(call) ck_assert_int_eq((call), 0)
 #define THREADS  6u
@@ -198,63 +190,5 @@ START_TEST(shm_08_many_threads)
 }
 END_TEST
 
-static bool impatient;
-
-/* In the place of libc's: the library's minute would be a long test. */
-int setsockopt(int fd, int level, int name, const void *value, socklen_t len)
-{
-    static const struct timeval soon = {.tv_usec = 100000};
-    if (impatient && level == SOL_SOCKET && (name == SO_RCVTIMEO || name == SO_SNDTIMEO))
-        value = &soon;
-    return (int)syscall(SYS_setsockopt, fd, level, name, value, len);
-}
-
-static void on_alarm(int sig)
-{
-    (void)sig;
-}
-
-/* What the calls that begin a connection say now, in a process that gets signals. */
-static void nobody_serves(void)
-{
-    const struct itimerval often = {.it_value.tv_usec = 50000}, never = {0};
-    struct urnic_context *ctx;
-    struct urnic_device *list;
-    int n = 5;
-    setitimer(ITIMER_REAL, &often, NULL);
-    ck_assert_int_eq(urnic_open(NULL, &ctx), -ENODEV);
-    setitimer(ITIMER_REAL, &often, NULL);
-    OK(urnic_get_device_list(&list, &n));
-    setitimer(ITIMER_REAL, &never, NULL);
-    OK(n);
-    ck_assert_ptr_null(list);
-}
-
-START_TEST(shm_07_silent_from_the_beginning)
-{
-    /* SHM-07 who doesn't answer counts as gone, whether he would take another connection or not */
-    char path[] = "/tmp/test_client_conn.XXXXXX";
-    struct sockaddr_un sa = {.sun_family = AF_UNIX};
-    const struct sigaction act = {.sa_handler = on_alarm, .sa_flags = SA_RESTART};
-    int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-
-    ck_assert_ptr_nonnull(mkdtemp(path));
-    snprintf(sa.sun_path, sizeof(sa.sun_path), "%s/socket", path);
-    OK(bind(sock, (struct sockaddr *)&sa, sizeof(sa)));
-    setenv(IPC_SOCKET_ENV, sa.sun_path, 1);
-    sigaction(SIGALRM, &act, NULL);
-    impatient = true;
-    OK(listen(sock, 8));
-    nobody_serves();
-    OK(listen(sock, 0)); /* there are more than that already */
-    nobody_serves();
-    impatient = false;
-    close(sock);
-    unlink(sa.sun_path);
-    rmdir(path);
-}
-END_TEST
-
 UNIT_MAIN("client conn", shm_08_a_late_answer_holds_up_nobody, shm_08_answers_in_any_order,
-          evt_01_all_who_wait_hear_of_the_end, shm_08_many_threads,
-          shm_07_silent_from_the_beginning)
+          evt_01_all_who_wait_hear_of_the_end, shm_08_many_threads)

@@ -6,9 +6,12 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "client.h"
@@ -31,6 +34,63 @@ START_TEST(shm_07_no_daemon)
     OK(urnic_get_device_list(&list, &n));
     ck_assert_int_eq(n, 0);
     ck_assert_int_eq(urnic_open(NULL, &ctx), -ENODEV);
+}
+END_TEST
+
+static bool impatient;
+
+/* In the place of libc's: the library's minute would be a long test. */
+int setsockopt(int fd, int level, int name, const void *value, socklen_t len)
+{
+    static const struct timeval soon = {.tv_usec = 100000};
+    if (impatient && level == SOL_SOCKET && (name == SO_RCVTIMEO || name == SO_SNDTIMEO))
+        value = &soon;
+    return (int)syscall(SYS_setsockopt, fd, level, name, value, len);
+}
+
+static void on_alarm(int sig)
+{
+    (void)sig;
+}
+
+/* What the calls that begin a connection say now, in a process that gets signals. */
+static void nobody_serves(void)
+{
+    const struct itimerval often = {.it_value.tv_usec = 50000}, never = {0};
+    struct urnic_context *ctx;
+    struct urnic_device *list;
+    int n = 5;
+    setitimer(ITIMER_REAL, &often, NULL);
+    ck_assert_int_eq(urnic_open(NULL, &ctx), -ENODEV);
+    setitimer(ITIMER_REAL, &often, NULL);
+    OK(urnic_get_device_list(&list, &n));
+    setitimer(ITIMER_REAL, &never, NULL);
+    OK(n);
+    ck_assert_ptr_null(list);
+}
+
+START_TEST(shm_07_silent_from_the_beginning)
+{
+    /* SHM-07 who doesn't answer counts as gone, whether he would take another connection or not */
+    char path[] = "/tmp/test_client_life.XXXXXX";
+    struct sockaddr_un sa = {.sun_family = AF_UNIX};
+    const struct sigaction act = {.sa_handler = on_alarm, .sa_flags = SA_RESTART};
+    int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+    ck_assert_ptr_nonnull(mkdtemp(path));
+    snprintf(sa.sun_path, sizeof(sa.sun_path), "%s/socket", path);
+    OK(bind(sock, (struct sockaddr *)&sa, sizeof(sa)));
+    setenv(IPC_SOCKET_ENV, sa.sun_path, 1);
+    sigaction(SIGALRM, &act, NULL);
+    impatient = true;
+    OK(listen(sock, 8));
+    nobody_serves();
+    OK(listen(sock, 0)); /* there are more than that already */
+    nobody_serves();
+    impatient = false;
+    close(sock);
+    unlink(sa.sun_path);
+    rmdir(path);
 }
 END_TEST
 
@@ -666,12 +726,12 @@ START_TEST(shm_01_frozen_structs)
 }
 END_TEST
 
-UNIT_MAIN("client life", shm_07_no_daemon, shm_09_devices_and_memory, shm_01_newer_daemon,
-          shm_01_daemon_lies, shm_01_older_daemon, cq_06_events,
-          evt_03_destroy_waits_for_acknowledgement, evt_03_so_does_that_of_a_completion_queue,
-          evt_03_unread_events_go_with_their_object, cq_06_unread_events_go_with_their_queue,
-          evt_04_events_were_lost, qp_14_a_number_is_not_given_twice, evt_01_daemon_dies,
-          evt_01_polling_alone_notices_death, shm_07_silent_daemon, shm_07_fork,
-          shm_07_fork_from_a_daemon_that_died, evt_03_a_child_leaves_events_to_its_parent,
-          objects_and_their_contexts, ud_05_address_handles, ud_02_datagram_too_long, cq_02_names,
-          shm_01_frozen_structs)
+UNIT_MAIN("client life", shm_07_no_daemon, shm_07_silent_from_the_beginning,
+          shm_09_devices_and_memory, shm_01_newer_daemon, shm_01_daemon_lies, shm_01_older_daemon,
+          cq_06_events, evt_03_destroy_waits_for_acknowledgement,
+          evt_03_so_does_that_of_a_completion_queue, evt_03_unread_events_go_with_their_object,
+          cq_06_unread_events_go_with_their_queue, evt_04_events_were_lost,
+          qp_14_a_number_is_not_given_twice, evt_01_daemon_dies, evt_01_polling_alone_notices_death,
+          shm_07_silent_daemon, shm_07_fork, shm_07_fork_from_a_daemon_that_died,
+          evt_03_a_child_leaves_events_to_its_parent, objects_and_their_contexts,
+          ud_05_address_handles, ud_02_datagram_too_long, cq_02_names, shm_01_frozen_structs)
