@@ -245,7 +245,7 @@ ssize_t client_conn_raw(struct client_conn *c, void *req, size_t req_len, const 
         await_reply(c, &call);
         pass_on(c);
     } else if (!call.answered) {
-        bool gone = err == -EPIPE || err == -ECONNRESET;
+        bool gone = err == -EPIPE || err == -ECONNRESET || err == -EAGAIN; /* reads nothing */
         if (gone)
             atomic_store_explicit(&c->dead, true, memory_order_relaxed);
         call_take(c, call.id);

@@ -43,21 +43,22 @@ static bool had(const struct lint_ctx *c, uint32_t reg, uint32_t should, uint32_
 
 /* ---- fields that are masked ---- */
 
-/* Which fields are masked in the iCRC, by what carries the BTH: offset from the IP header, or (< 0)
- * from the BTH. */
+/* Which fields are masked in the iCRC, by what carries the BTH: offset from the IP header, or
+ * (UDP's and the BTH's) from the BTH. */
 static const struct masked {
     const char *name;
+    enum { OF_IP, OF_UDP, OF_BTH } of;
     int8_t off;
     uint8_t ones[4];
-} masked_v4[MASKED] = {{"TOS", 1, {0xFF}},
-                       {"TTL", 8, {0xFF}},
-                       {"header checksum", 10, {0xFF, 0xFF}},
-                       {"UDP checksum", -2, {0xFF, 0xFF}},
-                       {"BTH octet 4", 0, {0xFF}}},
-  masked_v6[MASKED] = {{"traffic class and flow label", 0, {0x0F, 0xFF, 0xFF, 0xFF}},
-                       {"hop limit", 7, {0xFF}},
-                       {"UDP checksum", -2, {0xFF, 0xFF}},
-                       {"BTH octet 4", 0, {0xFF}}};
+} masked_v4[MASKED] = {{"TOS", OF_IP, 1, {0xFF}},
+                       {"TTL", OF_IP, 8, {0xFF}},
+                       {"header checksum", OF_IP, 10, {0xFF, 0xFF}},
+                       {"UDP checksum", OF_UDP, -2, {0xFF, 0xFF}},
+                       {"BTH octet 4", OF_BTH, 4, {0xFF}}},
+  masked_v6[MASKED] = {{"traffic class and flow label", OF_IP, 0, {0x0F, 0xFF, 0xFF, 0xFF}},
+                       {"hop limit", OF_IP, 7, {0xFF}},
+                       {"UDP checksum", OF_UDP, -2, {0xFF, 0xFF}},
+                       {"BTH octet 4", OF_BTH, 4, {0xFF}}};
 
 static const struct masked *masked_fields(const struct lint_ctx *c)
 {
@@ -68,13 +69,12 @@ static const struct masked *masked_fields(const struct lint_ctx *c)
 /* Where a field is, from the IP header. */
 static size_t masked_at(const struct lint_ctx *c, const struct masked *m)
 {
-    size_t to_bth = (size_t)(c->p.bth_off - c->p.ip_off);
-    return m->off < 0 ? to_bth + (size_t)m->off : m->name[0] == 'B' ? to_bth + 4 : (size_t)m->off;
+    return (size_t)((m->of == OF_IP ? 0 : c->p.bth_off - c->p.ip_off) + m->off);
 }
 
 static bool masked_here(const struct lint_ctx *c, const struct masked *m)
 {
-    return m->name && (m->off >= 0 || c->p.ethertype != WIRE_ETHERTYPE_V1);
+    return m->name && (m->of != OF_UDP || c->p.ethertype != WIRE_ETHERTYPE_V1);
 }
 
 /* The packet's first octets from the IP header on, as the iCRC takes them: to the BTH's end at
