@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #define SILENCE_S 60
@@ -32,6 +33,17 @@ struct client_call {
     unsigned room, nfds; /* descriptors that fit; that came */
 };
 
+/* Where many wait to be accepted a signal would end the wait, and time does. 0 or an errno. */
+static int connect_in_time(int sock, const struct sockaddr_un *sa)
+{
+    struct timespec since;
+    clock_gettime(CLOCK_MONOTONIC, &since);
+    while (connect(sock, (const struct sockaddr *)sa, sizeof(*sa)) < 0)
+        if (errno != EINTR || !ipc_time_left(sock, SO_SNDTIMEO, 0, &since))
+            return errno;
+    return 0;
+}
+
 static int connect_socket(const char *path)
 {
     struct sockaddr_un sa = {.sun_family = AF_UNIX};
@@ -43,10 +55,7 @@ static int connect_socket(const char *path)
     struct timeval tv = {.tv_sec = SILENCE_S};
     setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv));
     setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv));
-    int err;
-    do /* where many wait to be accepted a signal would end the wait, and time does: EAGAIN */
-        err = connect(sock, (struct sockaddr *)&sa, sizeof(sa)) < 0 ? errno : 0;
-    while (err == EINTR);
+    int err = connect_in_time(sock, &sa);
     if (err == 0)
         return sock;
     close(sock);

@@ -5,11 +5,14 @@
 #include "ipc_msg.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -62,6 +65,33 @@ int ipc_hello_check(const struct ipc_hello *theirs)
     return memcmp(theirs->sizes, own_sizes, sizeof(own_sizes)) == 0 ? 0 : -EPROTO;
 }
 
+static int64_t ms_since(const struct timespec *since)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)(now.tv_sec - since->tv_sec) * 1000 + (now.tv_nsec - since->tv_nsec) / 1000000;
+}
+
+bool ipc_time_left(int sock, int option, short events, const struct timespec *since)
+{
+    struct timeval all = {0};
+    socklen_t len = sizeof(all);
+    getsockopt(sock, SOL_SOCKET, option, &all, &len);
+    const int64_t ms = (int64_t)all.tv_sec * 1000 + all.tv_usec / 1000;
+    if (ms == 0)
+        return true; /* it has none */
+    struct pollfd p = {.fd = sock, .events = events};
+    for (;;) {
+        int64_t left = ms - ms_since(since);
+        if (left <= 0) {
+            errno = EAGAIN;
+            return false;
+        }
+        if (events == 0 || poll(&p, 1, left < INT_MAX ? (int)left : INT_MAX) > 0)
+            return true;
+    }
+}
+
 int ipc_send(int sock, const void *msg, size_t len, const int *fds, unsigned nfds, int flags)
 {
     union {
@@ -84,10 +114,12 @@ int ipc_send(int sock, const void *msg, size_t len, const int *fds, unsigned nfd
         cm->cmsg_len = CMSG_LEN(nfds * sizeof(int));
         memcpy(CMSG_DATA(cm), fds, nfds * sizeof(int));
     }
+    struct timespec since;
+    clock_gettime(CLOCK_MONOTONIC, &since);
     ssize_t n;
     do
         n = sendmsg(sock, &mh, flags | MSG_NOSIGNAL);
-    while (n < 0 && errno == EINTR);
+    while (n < 0 && errno == EINTR && ipc_time_left(sock, SO_SNDTIMEO, POLLOUT, &since));
     return n < 0 ? -errno : 0;
 }
 
@@ -121,10 +153,12 @@ ssize_t ipc_recv_all(int sock, void *msg, size_t cap, int *fds, unsigned *nfds, 
         .msg_control = control.buf,
         .msg_controllen = sizeof(control.buf),
     };
+    struct timespec since;
+    clock_gettime(CLOCK_MONOTONIC, &since);
     ssize_t n;
     do
         n = recvmsg(sock, &mh, flags | MSG_CMSG_CLOEXEC);
-    while (n < 0 && errno == EINTR);
+    while (n < 0 && errno == EINTR && ipc_time_left(sock, SO_RCVTIMEO, POLLIN, &since));
     *nfds = 0;
     if (n < 0)
         return -errno;

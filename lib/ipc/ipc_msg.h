@@ -29,6 +29,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <time.h>
 
 #define IPC_MAGIC 0x43494e52u /* "RNIC" */
 #define IPC_MAJOR 1u
@@ -198,8 +199,15 @@ void ipc_hello_fill(struct ipc_hello *hello, uint64_t features);
  * -EPROTONOSUPPORT another major version. */
 int ipc_hello_check(const struct ipc_hello *theirs);
 
+/* After a signal (EINTR): is there time left of the socket's own time-out, `option` SO_RCVTIMEO or
+ * SO_SNDTIMEO, for a call that began at `since`? Waits for `events` first, 0 = none. False: it is
+ * over, errno is EAGAIN. A call that is made again would have all of it again, and where signals
+ * come and come it would never end. */
+bool ipc_time_left(int sock, int option, short events, const struct timespec *since);
+
 /* Send one message with nfds descriptors (<= IPC_FD_MAX), which stay the caller's. flags: MSG_*,
- * MSG_NOSIGNAL is added. 0 or -errno (-EAGAIN with MSG_DONTWAIT). */
+ * MSG_NOSIGNAL is added. Signals don't end it. 0 or -errno (-EAGAIN with MSG_DONTWAIT, or at the
+ * end of the socket's time-out). */
 int ipc_send(int sock, const void *msg, size_t len, const int *fds, unsigned nfds, int flags);
 
 /* Receive one message and its descriptors (CLOEXEC, the caller's from now on). *nfds in: room in

@@ -53,18 +53,27 @@ static void on_alarm(int sig)
     (void)sig;
 }
 
+/* Signals from now on, more often than the library loses patience; or none any more. */
+static void signals(bool on)
+{
+    const struct sigaction act = {.sa_handler = on_alarm, .sa_flags = SA_RESTART};
+    struct itimerval often = {0};
+    if (on)
+        often.it_value.tv_usec = often.it_interval.tv_usec = 30000;
+    sigaction(SIGALRM, &act, NULL);
+    setitimer(ITIMER_REAL, &often, NULL);
+}
+
 /* What the calls that begin a connection say now, in a process that gets signals. */
 static void nobody_serves(void)
 {
-    const struct itimerval often = {.it_value.tv_usec = 50000}, never = {0};
     struct urnic_context *ctx;
     struct urnic_device *list;
     int n = 5;
-    setitimer(ITIMER_REAL, &often, NULL);
+    signals(true);
     ck_assert_int_eq(urnic_open(NULL, &ctx), -ENODEV);
-    setitimer(ITIMER_REAL, &often, NULL);
     OK(urnic_get_device_list(&list, &n));
-    setitimer(ITIMER_REAL, &never, NULL);
+    signals(false);
     OK(n);
     ck_assert_ptr_null(list);
 }
@@ -74,14 +83,12 @@ START_TEST(shm_07_silent_from_the_beginning)
     /* SHM-07 who doesn't answer counts as gone, whether he would take another connection or not */
     char path[] = "/tmp/test_client_life.XXXXXX";
     struct sockaddr_un sa = {.sun_family = AF_UNIX};
-    const struct sigaction act = {.sa_handler = on_alarm, .sa_flags = SA_RESTART};
     int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
     ck_assert_ptr_nonnull(mkdtemp(path));
     snprintf(sa.sun_path, sizeof(sa.sun_path), "%s/socket", path);
     OK(bind(sock, (struct sockaddr *)&sa, sizeof(sa)));
     setenv(IPC_SOCKET_ENV, sa.sun_path, 1);
-    sigaction(SIGALRM, &act, NULL);
     impatient = true;
     OK(listen(sock, 8));
     nobody_serves();
@@ -427,14 +434,17 @@ END_TEST
 START_TEST(shm_07_silent_daemon)
 {
     /* SHM-07 a request without an answer may be done yet, or not: the daemon counts as gone, for
-     * polling too, so that nothing of the context is left that can't be freed */
+     * polling too, so that nothing of the context is left that can't be freed. It takes no longer
+     * where signals come. */
     struct setup s = setup_start(8);
     const struct timeval patience = {.tv_usec = 100000};
     struct urnic_pd *pd;
     struct urnic_wc wc;
     OK(setsockopt(s.ctx->conn.sock, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)));
     atomic_store(&fake_knobs(s.fake)->late, IPC_PD_ALLOC);
+    signals(true);
     ck_assert_int_eq(urnic_alloc_pd(s.ctx, &pd), -ENODEV);
+    signals(false);
     const struct ipc_life alive = {.holder = 1}, *was = s.ctx->life;
     s.ctx->life = &alive; /* it has not ended */
     ck_assert_int_eq(urnic_poll_cq(s.cq, 1, &wc), -ENODEV);
