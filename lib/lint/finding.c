@@ -12,7 +12,9 @@
 
 #define CUT_HABIT      3u  /* broken rules of packets without iCRC that may be damage */
 #define HELD_MAX       16u /* findings of a flow that wait for its end */
+#define SKEWED         2u  /* answers that were recorded before what they answer */
 #define OTHER_ORDER    "the network changes the order of packets here"
+#define OTHER_PLACES   "answers are recorded before what they answer: captured in two places"
 #define OTHER_PROTOCOL "the ends use opcodes of their own: another protocol"
 #define OTHER_PAIR                                                                                 \
     "another connection has the same PSNs: perhaps its answers are taken for this one's"
@@ -84,15 +86,22 @@ bool lint_disorder(const struct lint_flow *f)
     return f->info.reordered || f->back || (f->peer && (f->peer->info.reordered || f->peer->back));
 }
 
+bool lint_skewed(const struct lint_flow *q)
+{
+    return q->skew.n >= SKEWED;
+}
+
 /* Why a rule that was broken may not have been, as far as is known by now; NULL = no doubt.
- * `order`: it rests on the order of answers. */
+ * `order`: it rests on the order of answers; `skew`: on what was sent before an answer. */
 static const char *reason_to_doubt(const struct lint_flow *f, const struct lint_rule *rule,
-                                   bool order)
+                                   bool order, bool skew)
 {
     if (other_protocol(f))
         return OTHER_PROTOCOL;
     if (other_pair(f, rule))
         return OTHER_PAIR;
+    if (skew && f->peer && lint_skewed(f->peer))
+        return OTHER_PLACES;
     return order && lint_disorder(f) ? OTHER_ORDER : NULL;
 }
 
@@ -105,15 +114,16 @@ static void deliver(struct lint *l, const struct lint_finding *f)
 
 /* A capture that begins in the middle may show such opcodes only later: keep what is found in a
  * connection until its end. True if there was room. */
-static bool hold(struct lint_flow *f, const struct lint_finding *finding, bool order)
+static bool hold(struct lint_flow *f, const struct lint_finding *finding, bool order, bool skew)
 {
-    if (!f || f->info.by_cm || f->info.service != WIRE_RC || f->held.n == HELD_MAX)
+    if (!f || (f->info.by_cm && !skew) || f->info.service != WIRE_RC || f->held.n == HELD_MAX)
         return false;
     if (!f->held.finding)
         f->held.finding = calloc(HELD_MAX, sizeof(*f->held.finding));
     if (!f->held.finding)
         return false;
     f->held.order |= (uint32_t)order << f->held.n;
+    f->held.skew |= (uint32_t)skew << f->held.n;
     f->held.finding[f->held.n++] = *finding;
     return true;
 }
@@ -134,28 +144,31 @@ static void report(struct lint_ctx *c, const struct lint_rule *rule)
     memcpy(f.expected, c->expected, sizeof(f.expected));
     memcpy(f.seen, c->seen, sizeof(f.seen));
     memcpy(f.why, c->why, sizeof(f.why));
-    if (c->judged != LINT_VIOLATION || !hold(c->f, &f, c->order_matters))
+    if (c->judged != LINT_VIOLATION || !hold(c->f, &f, c->order_matters, c->skew_matters))
         deliver(c->l, &f);
 }
 
 void lint_held_forget(struct lint_flow *f)
 {
-    uint32_t n = 0, order = 0;
+    uint32_t n = 0, order = 0, skew = 0;
     for (uint32_t i = 0; i < f->held.n; i++) {
         if (!alone(f->held.finding[i].rule))
             continue;
         order |= (f->held.order >> i & 1) << n;
+        skew |= (f->held.skew >> i & 1) << n;
         f->held.finding[n++] = f->held.finding[i];
     }
     f->held.n = n;
     f->held.order = order;
+    f->held.skew = skew;
 }
 
 void lint_held(struct lint *l, struct lint_flow *f)
 {
     for (uint32_t i = 0; i < f->held.n; i++) {
         struct lint_finding *held = &f->held.finding[i];
-        const char *why = reason_to_doubt(f, held->rule, f->held.order >> i & 1);
+        const char *why =
+            reason_to_doubt(f, held->rule, f->held.order >> i & 1, f->held.skew >> i & 1);
         if (why) {
             held->verdict = LINT_UNDECIDABLE;
             snprintf(held->why, sizeof(held->why), "%s", why);
@@ -164,7 +177,7 @@ void lint_held(struct lint *l, struct lint_flow *f)
     }
     free(f->held.finding);
     f->held.finding = NULL;
-    f->held.n = f->held.order = 0;
+    f->held.n = f->held.order = f->held.skew = 0;
 }
 
 /* Is what looks like a violation perhaps none, for a reason that has nothing to do with the rule?
@@ -174,7 +187,7 @@ static void consider_doubts(struct lint_ctx *c, const struct lint_rule *rule)
     struct lint_flow *f = c->f;
     if (!f || c->judged != LINT_VIOLATION)
         return;
-    const char *why = reason_to_doubt(f, rule, false);
+    const char *why = reason_to_doubt(f, rule, false, c->skew_matters);
     if (why)
         lint_doubt(c, LINT_UNDECIDABLE, "%s", why);
     else if (f->info.unsplit || (f->peer && f->peer->info.unsplit))
@@ -191,7 +204,7 @@ unsigned lint_run(struct lint_ctx *c, enum lint_stage stage)
     unsigned broken = 0;
     for (; *r; r++) {
         c->judged = LINT_VIOLATION;
-        c->order_matters = false;
+        c->order_matters = c->skew_matters = false;
         c->expected[0] = c->seen[0] = c->why[0] = '\0';
         if (!(*r)->check(c))
             continue;

@@ -127,6 +127,7 @@ struct lint_mark {
 #define LINT_STRANGERS 64u
 #define LINT_REWRITTEN 1024u
 #define HOP_NS         1000000u /* sooner than this no other path is taken */
+#define LINT_SKEW_NS   20000u   /* so much later requests may be recorded, at most */
 #define COPY_NS        50000u   /* in which a copy of a packet comes, when no round trip is known */
 #define LINT_PRIVATE   0xC0u    /* opcodes from here on are manufacturers' */
 
@@ -154,7 +155,8 @@ struct lint_recent {
 struct lint_held {
     struct lint_finding *finding;
     uint32_t n;
-    uint32_t order; /* bit per finding: only if the network hasn't changed the order */
+    uint32_t order; /* bit per finding: only if the network hasn't changed the order, */
+    uint32_t skew;  /* only if both directions were captured in one place */
 };
 
 /* The UDP source port of a flow's requests. */
@@ -276,6 +278,14 @@ struct lint_place {
     uint64_t number;
 };
 
+/* Answers that were recorded before what they answer, as where each direction is captured in a
+ * place of its own: the latest one, and how many. */
+struct lint_skew {
+    bool on;
+    uint32_t psn, n;
+    uint64_t ns;
+};
+
 /* A direction of a connection: the requests that were sent on it, and what answers to them, which
  * come on its peer, have told. */
 struct lint_flow {
@@ -344,8 +354,9 @@ struct lint_flow {
     struct lint_wait beyond;  /* an answer to what was never seen */
     bool beyond_unread;       /* perhaps it was, in a packet that can't be read */
     uint64_t requests_beyond; /* so many had been seen when `beyond` was */
-    bool behind_on;           /* what was sent only then has been answered, */
-    uint32_t behind;          /* with this PSN, before that of `beyond` */
+    struct lint_skew skew;
+    bool behind_on;  /* what was sent only then has been answered, */
+    uint32_t behind; /* with this PSN, before that of `beyond` */
     struct {
         bool on; /* a NAK has asked for what was sent before the capture: */
         uint32_t psn;

@@ -127,7 +127,8 @@ struct lint_ctx {
     enum lint_outcome outcome;
     /* the check's result */
     enum lint_verdict judged;
-    bool order_matters; /* it rests on the order of answers, which nothing but the capture tells */
+    bool order_matters; /* it rests on the order of answers, which nothing but the capture tells, */
+    bool skew_matters;  /* on that of a request and an answer */
     char expected[LINT_TEXT_MAX], seen[LINT_TEXT_MAX], why[LINT_TEXT_MAX];
 };
 
@@ -167,6 +168,8 @@ void lint_held(struct lint *l, struct lint_flow *f);
 void lint_held_forget(struct lint_flow *f);
 /* Has the network changed the order of packets of this connection? */
 bool lint_disorder(const struct lint_flow *f);
+/* Were answers to these requests recorded before what they answer, more than once? */
+bool lint_skewed(const struct lint_flow *q);
 /* Keep the packet as one that waits. */
 void lint_remember(struct lint_ctx *c, struct lint_wait *w);
 /* What a check says; each returns true so that it can end with it. */

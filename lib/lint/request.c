@@ -352,6 +352,17 @@ static void judge_beyond(struct lint_ctx *c)
     }
 }
 
+/* A new request: was it answered before it was recorded? */
+static void watch_skew(struct lint_ctx *c)
+{
+    struct lint_skew *s = &c->f->skew;
+    if (!s->on || wire_psn_diff(c->p.psn, c->f->hi) < 0)
+        return;
+    s->n += wire_psn_diff(c->p.psn, s->psn) <= 0 && c->in->ns >= s->ns &&
+            c->in->ns - s->ns <= LINT_SKEW_NS;
+    s->on = false;
+}
+
 /* One READ or ATOMIC too many? Only if the oldest is still open: wait for its last response, since
  * the capture may have missed it (REQ-12). */
 static void watch_limit(struct lint_ctx *c)
@@ -472,6 +483,7 @@ void lint_request(struct lint_ctx *c)
     if (!f->started)
         begin(c);
     look_around(c);
+    watch_skew(c);
     judge_beyond(c);
     lint_msn_sent(c);
     if (c->p.psn == f->first && c->old && f->ack_on && lint_add(f->acked, 1) == f->hi)

@@ -352,6 +352,9 @@ static void watch_back(struct lint_ctx *c)
 static void beyond(struct lint_ctx *c)
 {
     struct lint_flow *q = c->req;
+    q->skew.on = true;
+    q->skew.psn = c->p.psn;
+    q->skew.ns = c->in->ns;
     if (!q->beyond.on) {
         lint_remember(c, &q->beyond);
         q->beyond_unread = lint_flow_any_unread(c->l, q, q->answer_number);

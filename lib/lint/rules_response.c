@@ -152,6 +152,8 @@ static bool judge_beyond(struct lint_ctx *c)
     if (c->outcome == LINT_NOT_CAPTURED)
         return lint_doubt(c, LINT_ARTEFACT,
                           "the requester goes on behind it: not all was captured");
+    if (c->outcome == LINT_OPEN && came_since(q, c->wait) && lint_skewed(q))
+        return lint_doubt(c, LINT_ARTEFACT, "the request is recorded after it, as others are");
     if (c->outcome == LINT_OPEN)
         return lint_doubt(c, LINT_UNDECIDABLE, "the request may not have been captured");
     lint_seen(c, "PSN 0x%x; later packets are answered with earlier PSNs", c->wait->psn);
@@ -267,6 +269,7 @@ bool lint_ack_10(struct lint_ctx *c)
 
 bool lint_ack_11(struct lint_ctx *c)
 {
+    c->skew_matters = true;
     if (c->wait) {
         if (c->msn_known)
             lint_expected(c, "MSN %u, as later answers count", c->msn_lo);

@@ -944,6 +944,31 @@ START_TEST(begun_amid_answers)
 }
 END_TEST
 
+/* ACK-11: where each direction is captured in a place of its own, and answers are recorded before
+ * what they answer, they may count requests that are recorded later. Once is no sign of that. */
+#define ADD(psn_)                                                                                  \
+    {                                                                                              \
+        .opcode = RC(FETCH_ADD), .psn = psn_                                                       \
+    }
+#define COUNTS_AHEAD(...)                                                                          \
+    SEND(100, 64), ACK(100, 1), SEND(101, 64), ACK(101, 3), RESP(ATOMIC_ACK, 102, 0, 3), ADD(102), \
+        __VA_ARGS__, SEND(104, 64), ACK(104, 5), END
+START_TEST(ack_11_two_places)
+{
+    static const struct step once[] = {COUNTS_AHEAD(ADD(103), RESP(ATOMIC_ACK, 103, 0, 4))};
+    static const struct step twice[] = {COUNTS_AHEAD(RESP(ATOMIC_ACK, 103, 0, 4), ADD(103))};
+    static struct found found;
+    for (enum net net = 0; net < NETS; net++)
+        for (unsigned b = 0; b < 2; b++) {
+            unsigned violations = violations_of(b ? twice : once, net, &found), doubts = 0;
+            for (unsigned i = 0; i < found.n; i++)
+                doubts += !strcmp(found.f[i].rule->id, "ACK-11") && found.f[i].why[0];
+            ck_assert_msg(violations == !b && doubts == b, "%d: %u and %u%s", b, violations, doubts,
+                          nets[net]);
+        }
+}
+END_TEST
+
 /* RNR-02: the sequence NAK may have been sent first, where packets change places and nothing tells
  * in which order the responder has sent its answers. */
 START_TEST(rnr_02_overtaken)
@@ -1110,6 +1135,7 @@ int main(void)
     tcase_add_loop_test(t, ack_11_counted_before_it_came, 0, 2);
     tcase_add_test(t, begun_amid_another_protocol);
     tcase_add_test(t, begun_amid_answers);
+    tcase_add_test(t, ack_11_two_places);
     tcase_add_test(t, rnr_02_overtaken);
     tcase_add_test(t, rnr_02_each_answered);
     tcase_add_test(t, fragments_of_others);
