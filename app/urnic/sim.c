@@ -13,6 +13,7 @@
 #include "sim.h"
 #include "sim_capture.h"
 #include "sim_chart.h"
+#include "sim_check.h"
 #include "sim_metric.h"
 #include "sim_out.h"
 
@@ -322,14 +323,31 @@ static int interrupted(const struct job *j)
     return CLI_FAIL;
 }
 
-/* The runs of this shard. The worst status of any. */
-static int all(struct job *j, struct sim_scenario *s)
+/* Reads all runs of this shard: what is wrong with the last one shall not be found when the others
+ * are over. */
+static int check_runs(const struct job *j, struct sim_scenario *s)
 {
-    FILE *out;
+    struct sim_error err;
     int status = parse(j, 0, s);
     uint32_t points = s->points;
     if (!status)
         status = check_charts(j, s);
+    for (uint32_t p = j->shard - 1; p < points && !status && !cli_stop; p += j->shards) {
+        status = parse(j, p, s);
+        if (!status && sim_check(s, &err))
+            status = complain(j, &err);
+    }
+    return status;
+}
+
+/* The runs of this shard. The worst status of any. */
+static int all(struct job *j, struct sim_scenario *s)
+{
+    FILE *out;
+    int status = check_runs(j, s);
+    uint32_t points = s->points;
+    if (!status && j->check && cli_stop)
+        status = CLI_FAIL;
     if (status || j->check)
         return status;
     status = open_output(j, &out);

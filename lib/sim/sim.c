@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim_check.h"
 #include "sim_traffic.h"
 
 #define WINDOW_HOSTS 128u /* smaller networks live in the near caches, in whatever order */
@@ -102,17 +103,16 @@ static int fail(struct sim_error *err, int rc, unsigned line, const char *field,
     return rc;
 }
 
-static bool watch(struct sim *sim, uint32_t from, uint32_t to)
+static void watch(struct sim *sim, uint32_t from, uint32_t to)
 {
     uint32_t nodes = sim->net.nhosts + sim->net.nswitches;
     struct sim_port *port = from < nodes && to < nodes ? sim_net_port(&sim->net, from, to) : NULL;
     if (!port)
-        return false;
+        return;
     sim->watched[sim->nqueues] = port;
     snprintf(sim->queue[sim->nqueues].name, sizeof(sim->queue[0].name), "%s>%s", port->node->name,
              port->peer->node->name);
     sim->nqueues++;
-    return true;
 }
 
 static int prepare_samples(struct sim *sim, const struct sim_plan *plan, struct sim_error *err)
@@ -134,9 +134,7 @@ static int prepare_samples(struct sim *sim, const struct sim_plan *plan, struct 
     snprintf(sim->again.name, sizeof(sim->again.name), "packets sent again");
     snprintf(sim->pauses.name, sizeof(sim->pauses.name), "pause frames");
     for (unsigned i = 0; i < s->nwatches; i++)
-        if (!watch(sim, s->watch[i].from, s->watch[i].to))
-            return fail(err, -EINVAL, s->watch[i].line, "watch",
-                        "there is no cable between these two nodes");
+        watch(sim, s->watch[i].from, s->watch[i].to);
     if (!s->nwatches)
         watch(sim, plan->watch_from, plan->watch_to);
     sim->measure.fire = measure_fire;
@@ -153,23 +151,18 @@ static int prepare_samples(struct sim *sim, const struct sim_plan *plan, struct 
 static int build(struct sim *sim, struct sim_plan *plan, struct sim_error *err)
 {
     const struct sim_scenario *s = sim->s;
-    unsigned line = 0;
-    const char *why = sim_topo_plan(&s->topo, plan);
-    if (why)
-        return fail(err, -EINVAL, s->topology_line, "topology", why);
-    int rc = sim_traffic_add(&sim->flows, s, &sim->w.rng, &line);
+    int rc = sim_check_plan(s, plan, err);
+    if (!rc)
+        rc = sim_check_flows(s, plan, &sim->flows, &sim->w.rng, err);
     if (rc)
-        return fail(err, rc, line, "traffic",
-                    rc == -ENOSPC ? "more than 2^20 flows" : "out of memory");
+        return rc;
     struct sim_net_params p = s->net;
     p.max_qp = sim_traffic_max_qp(&sim->flows, plan->nhosts);
     p.windows = plan->nhosts >= WINDOW_HOSTS && !s->nrules && !sim->w.hooks.fault &&
                 !(s->noise.loss > 0 || s->noise.reorder > 0); /* which take frames as they come */
     rc = sim_net_build(&sim->net, &sim->w, plan, &p);
     if (rc)
-        return fail(err, rc, s->switch_line, rc == -EINVAL ? "buffer" : "",
-                    rc == -EINVAL ? "the head-room of all ports does not fit a switch's buffer"
-                                  : "the network could not be built");
+        return fail(err, rc, 0, "", "the network could not be built");
     if (s->noise.loss > 0 || s->noise.reorder > 0) {
         sim_noise_init(&sim->noise, &sim->w, sim->net.port, &s->noise);
         sim->w.noise = &sim->noise;

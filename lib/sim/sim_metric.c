@@ -437,6 +437,59 @@ bool sim_metric_known(const char *name)
     return (flow_fns[i] || run_fns[i] == m_faulted) && number(dot + 1, &n);
 }
 
+/* Is number n one of so many? */
+static bool one_of(unsigned n, uint32_t count, const char *what, char *why, size_t size)
+{
+    if (n < count)
+        return true;
+    snprintf(why, size, "there is no %s %u: the run has %u", what, n, count);
+    return false;
+}
+
+/* Those behind a dot: of a node, of a fault rule, of a flow. */
+static bool part_possible(const char *name, const struct sim_metric_size *has, char *why,
+                          size_t size)
+{
+    int i = metric_of(name);
+    const char *dot = strchr(name, '.');
+    bool host = !strncmp(dot, ".host", 5);
+    unsigned n = 0;
+    number(dot + strcspn(dot, "0123456789"), &n);
+    if (run_fns[i] == m_pauses)
+        return one_of(n, host ? has->hosts : has->switches, host ? "host" : "switch", why, size);
+    if (run_fns[i] != m_faulted)
+        return one_of(n, has->flows, "flow", why, size);
+    if (n && n <= has->rules)
+        return true;
+    snprintf(why, size, "there is no fault rule %u: the run has %u, the first is 1", n, has->rules);
+    return false;
+}
+
+/* From samples of the queue; the longest of all is known without. */
+static bool of_samples(int i)
+{
+    return run_fns[i] == m_queue_p50 || run_fns[i] == m_queue_p90 || run_fns[i] == m_queue_p99 ||
+           run_fns[i] == m_queue_mean;
+}
+
+bool sim_metric_possible(const char *name, const struct sim_metric_size *has, char *why,
+                         size_t size)
+{
+    int i = metric_of(name);
+    const char *lacks = NULL;
+    if (!sim_metric_known(name))
+        lacks = "there is no such metric";
+    else if (strchr(name, '.'))
+        return part_possible(name, has, why, size);
+    else if (of_samples(i) && !has->sampled)
+        lacks = "no 'sample' is taken";
+    else if ((run_fns[i] == m_reduce_us || run_fns[i] == m_step_us) && !has->rings)
+        lacks = "there is no all-reduce";
+    if (lacks)
+        snprintf(why, size, "%s", lacks);
+    return !lacks;
+}
+
 bool sim_metric(struct sim *sim, const char *name, double *out)
 {
     const char *dot = strchr(name, '.');

@@ -17,6 +17,14 @@ extern const struct sim_metric_info sim_metrics[]; /* ends with name = NULL */
 bool sim_metric(struct sim *sim, const char *name, double *out);
 /* Can there be such a figure? "goodput.3" yes, whether or not the run has a flow 3; "jain.3" no. */
 bool sim_metric_known(const char *name);
+/* What a run will have; flows and rules are numbered, and nodes. */
+struct sim_metric_size {
+    uint32_t flows, rings, rules, hosts, switches;
+    bool sampled;
+};
+/* Can a run of that size have this figure? If not, `why` says what it lacks. */
+bool sim_metric_possible(const char *name, const struct sim_metric_size *has, char *why,
+                         size_t size);
 /* Does the run fulfil it? *value is what it was; false as well when there is no such figure. */
 bool sim_expect_holds(struct sim *sim, const struct sim_expect *x, double *value);
 

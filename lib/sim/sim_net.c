@@ -216,7 +216,7 @@ int sim_net_build(struct sim_net *net, struct sim_world *w, const struct sim_pla
     if (plan->failed)
         return -ENOMEM;
     if (plan->nhosts < 2 || plan->nhosts + plan->nswitches > SIM_NODES_MAX ||
-        net->nports > UINT16_MAX)
+        plan->ncables > SIM_CABLES_MAX)
         return -EINVAL;
     net->host = aligned_alloc(64, plan->nhosts * sizeof(*net->host));
     net->sw = calloc(plan->nswitches, sizeof(*net->sw));

@@ -9,7 +9,8 @@
 #include "sim_host.h"
 #include "sim_switch.h"
 
-#define SIM_NODES_MAX 16384u
+#define SIM_NODES_MAX  16384u
+#define SIM_CABLES_MAX (UINT16_MAX / 2u) /* ports have numbers of 16 bits */
 
 struct sim_cable {
     uint32_t a, b; /* node numbers: hosts first, then switches */
@@ -49,7 +50,7 @@ struct sim_net_params {
 };
 
 /* 0, -ENOMEM, -EINVAL (a host without exactly one cable, a switch whose head-room is larger than
- * its buffer, too many nodes). `net` can be freed after an error. */
+ * its buffer, too many nodes or cables). `net` can be freed after an error. */
 int sim_net_build(struct sim_net *net, struct sim_world *w, const struct sim_plan *plan,
                   const struct sim_net_params *p);
 void sim_net_free(struct sim_net *net);

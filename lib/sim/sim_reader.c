@@ -82,7 +82,7 @@ int sim_read_fields(struct sim_reader *r, unsigned first, const struct sim_field
     uint64_t seen = 0;
     for (unsigned i = first; i < r->nwords; i++) {
         char *eq = strchr(r->word[i], '=');
-        if (!eq)
+        if (!eq || eq == r->word[i])
             return sim_fail(r, r->line, r->word[i], "a field is written NAME=VALUE");
         *eq = 0;
         unsigned k;

@@ -23,6 +23,7 @@ struct sim_reader {
     uint32_t said;    /* statements that have been there without one, a bit each */
     unsigned marking; /* line of a switch's kmin or pmax, 0 = none */
     bool have_kmax;
+    unsigned sample, measure; /* their lines, 0 = none */
     char *word[SIM_WORDS];
     unsigned nwords;
     char text[SIM_LINE_MAX];     /* of the line, variables replaced; cut into words */

@@ -236,6 +236,10 @@ static int line_number(struct sim_reader *r, const struct sim_field *f)
 {
     if (r->nwords != 2)
         return sim_fail(r, r->line, r->word[0], "one value is expected");
+    if (!strcmp(f->name, "sample"))
+        r->sample = r->line;
+    if (!strcmp(f->name, "measure"))
+        r->measure = r->line;
     return sim_read_value(r, f, r->word[1], r->s);
 }
 
@@ -290,6 +294,7 @@ static int line(struct sim_reader *r)
 
 static int check_load(const struct sim_reader *r, const struct sim_load *l, uint32_t hosts)
 {
+    const struct sim_scenario *s = r->s;
     if (l->from >= hosts)
         return sim_fail(r, l->line, l->kind == SIM_ALL_REDUCE ? "first" : "from",
                         "there is no host %u: the topology has %u", l->from, hosts);
@@ -297,6 +302,14 @@ static int check_load(const struct sim_reader *r, const struct sim_load *l, uint
         return sim_fail(r, l->line, "to", "there is no host %u: the topology has %u", l->to, hosts);
     if (l->kind == SIM_FLOW && l->size && l->stop != SIM_NEVER)
         return sim_fail(r, l->line, "stop", "only a flow with size=forever has one");
+    if (l->start >= s->duration)
+        return sim_fail(r, l->line, "start", "%" PRIu64 "ns is not before the end, %" PRIu64 "ns",
+                        l->start, s->duration);
+    if (l->kind == SIM_BURST && (l->times - 1) * l->every >= s->duration - l->start)
+        return sim_fail(r, l->line, "times",
+                        "the last of %u bursts would begin at %" PRIu64
+                        "ns, not before the end, %" PRIu64 "ns",
+                        l->times, l->start + (l->times - 1) * l->every, s->duration);
     if (l->stop <= l->start)
         return sim_fail(r, l->line, "stop", "%" PRIu64 "ns is not behind start, %" PRIu64 "ns",
                         l->stop, l->start);
@@ -325,11 +338,17 @@ static int check(struct sim_reader *r)
     if (!s->duration)
         return sim_fail(r, 0, "duration", "it is missing");
     if (s->sample && s->duration / s->sample > 1000000)
-        return sim_fail(r, 0, "sample", "more than a million samples");
+        return sim_fail(r, r->sample, "sample", "more than a million samples");
+    if (s->sample > s->duration)
+        return sim_fail(r, r->sample, "sample",
+                        "%" PRIu64 "ns is longer than the duration, %" PRIu64 "ns", s->sample,
+                        s->duration);
     if (r->marking && !r->have_kmax)
         return sim_fail(r, r->marking, "kmax", "it is missing: nothing is marked without it");
     if (s->measure >= s->duration)
-        return sim_fail(r, 0, "measure", "it is not before the end");
+        return sim_fail(r, r->measure, "measure",
+                        "%" PRIu64 "ns is not before the end, %" PRIu64 "ns", s->measure,
+                        s->duration);
     for (unsigned i = 0; i < s->nloads; i++) {
         int err = check_load(r, &s->load[i], sim_topo_hosts(&s->topo));
         if (err)

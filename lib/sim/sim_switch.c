@@ -183,9 +183,20 @@ const struct sim_node_ops sim_switch_ops = {
 
 /* What can still come in between our pause and its effect: the cable twice, and frames on either
  * side that have begun: before the pause goes out, and before it is heeded. */
-static uint64_t auto_headroom(const struct sim_port *port)
+static uint64_t auto_headroom(uint64_t rate, uint64_t delay)
 {
-    return 2 * port->delay * (port->rate / 1000) / 8000000 + 4ull * FRAME_MARGIN + REACT_MARGIN;
+    return 2 * delay * (rate / 1000) / 8000000 + 4ull * FRAME_MARGIN + REACT_MARGIN;
+}
+
+/* Of one priority. */
+static uint64_t headroom(const struct sim_switch_params *p, uint64_t rate, uint64_t delay)
+{
+    return p->headroom ? p->headroom : auto_headroom(rate, delay);
+}
+
+uint64_t sim_switch_headroom(const struct sim_switch_params *p, uint64_t rate, uint64_t delay)
+{
+    return p->pfc ? headroom(p, rate, delay) * (unsigned)__builtin_popcount(p->lossless) : 0;
 }
 
 int sim_switch_init(struct sim_switch *s, struct sim_world *w, const struct sim_switch_params *p)
@@ -206,8 +217,9 @@ int sim_switch_init(struct sim_switch *s, struct sim_world *w, const struct sim_
         s->in[i] = s->in[i - 1] + n;
     uint64_t reserved = 0;
     for (unsigned i = 0; p->pfc && i < n; i++) {
-        s->headroom[i] = p->headroom ? p->headroom : auto_headroom(s->node.port[i]);
-        reserved += s->headroom[i] * (unsigned)__builtin_popcount(p->lossless);
+        const struct sim_port *port = s->node.port[i];
+        s->headroom[i] = headroom(p, port->rate, port->delay);
+        reserved += sim_switch_headroom(p, port->rate, port->delay);
     }
     if (reserved >= p->buffer)
         return -EINVAL;

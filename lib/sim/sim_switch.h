@@ -71,6 +71,9 @@ struct sim_switch {
  * a random one. NULL = no way. */
 struct sim_port *sim_switch_route(const struct sim_switch *s, uint32_t host, uint32_t flow,
                                   struct sim_rng *rng);
+/* Octets that a switch keeps for what arrives on a port of that rate (bit/s) and delay (ns) while a
+ * pause takes effect, of all lossless priorities. */
+uint64_t sim_switch_headroom(const struct sim_switch_params *p, uint64_t rate, uint64_t delay);
 /* After its ports are connected and its routes filled in. Returns 0 or -ENOMEM, -EINVAL (the
  * head-room alone is larger than the buffer). */
 int sim_switch_init(struct sim_switch *s, struct sim_world *w, const struct sim_switch_params *p);

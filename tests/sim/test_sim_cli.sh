@@ -262,6 +262,25 @@ check 'duration 1ms\ntopology dumbbell hosts=1 rate=1G\nflow from=0 to=1 size=1K
 check 'duration 1ms\ntopology dumbbell hosts=1 rate=1G\nflow from=0 to=1 size=1K\nswitch buffer=2K pfc=on\n' \
     'bad.sim:4: buffer: the head-room of all ports'
 check 'duration 1ms\ntopology dumbbell hosts=1 rate=1G\nflow from=0 to=1 size=1K\nfault drop nth=1\n' 'bad.sim:4: fault:'
+# What is wrong with a later run of a sweep, or doesn't fit its network, is said before the first run, and by --check.
+early() { # text, what stderr must say
+    printf '%b' "$1" >"$tmp/bad.sim"
+    for option in --check "--output=$tmp/early.jsonl"; do
+        rc=0
+        "$urnic" sim "$tmp/bad.sim" "$option" >"$tmp/out" 2>"$tmp/err" || rc=$?
+        [ $rc = 2 ] && grep -qF -- "$2" "$tmp/err" || { cat "$tmp/err"; fail "$option: status $rc, no '$2'"; }
+        [ ! -s "$tmp/out" ] && [ ! -e "$tmp/early.jsonl" ] || fail "$option: something ran: $1"
+    done
+}
+two='duration 1ms\ntopology dumbbell hosts=2 rate=1G\nflow from=0 to=2 size=1K\n'
+early "sweep m 256 512 333\n${two}host mtu=\$m\n" 'bad.sim:5: mtu: 333 is not'
+early "sweep n 1 2\n${two}watch host0 switch\$n\n" 'bad.sim:5: watch: there is no cable'
+early "sweep b 1M 9K\n${two}switch buffer=\$b pfc=on\n" "bad.sim:5: buffer: the head-room of all ports"
+early "sweep n 0 1\n${two}expect goodput.\$n >= 0\n" 'bad.sim:5: expect: goodput.1: there is no flow 1: the run has 1'
+early "sweep t 0 1ms\n${two}flow from=0 to=2 size=1K start=\$t\n" 'bad.sim:5: start: 1000000ns is not before the end'
+early "${two}fault at switch7 drop\n" 'bad.sim:4: fault: there is no such cable or node'
+printf '%b' "sweep m 256 512 333\n${two}host mtu=\$m\n" >"$tmp/shard.sim"
+"$urnic" sim -q --check --shard 2/3 "$tmp/shard.sim" || fail "another shard's mistake is not ours"
 # Rules from a file, beside the scenario's own.
 printf 'duration 9ms\ntopology dumbbell hosts=1 rate=1G\nflow from=0 to=1 size=9K\nfault drop nth 99\nexpect faulted.1 <= 0\n' >"$tmp/f.sim"
 printf '# two\ndrop psn +4 first-tx\n\nmark nth 1\n' >"$tmp/f.faults"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 
+#include "sim_check.h"
 #include "sim_scenario.h"
 #include "unit.h"
 
@@ -121,7 +122,16 @@ static const struct {
     {GOOD "when x=1 seed 2\n", 4, "when", "a variable set before"},
     {GOOD "noise reorder=1%\n", 4, "late", "missing"},
     {GOOD "noise loss=2\n", 4, "loss", "outside"},
-    {GOOD "measure 2ms\n", 0, "measure", "not before the end"},
+    {GOOD "measure 2ms\n", 4, "measure", "2000000ns is not before the end, 1000000ns"},
+    {GOOD "sample 2ms\n", 4, "sample", "longer than the duration"},
+    {GOOD "flow from=0 to=2 size=1K start=1ms\n", 4, "start",
+     "1000000ns is not before the end, 1000000ns"},
+    {GOOD "all-reduce size=1K start=2ms\n", 4, "start", "not before the end"},
+    {GOOD "permutation size=1K start=2ms\n", 4, "start", "not before the end"},
+    {GOOD "arrivals sizes=hadoop load=1% start=1s\n", 4, "start", "not before the end"},
+    {GOOD "incast to=0 size=1K start=1us times=1000 every=1us\n", 4, "times",
+     "the last of 1000 bursts would begin at 1000000ns"},
+    {GOOD "flow =0 to=2 size=1K\n", 4, "=0", "NAME=VALUE"},
 };
 
 START_TEST(scenario_mistakes_name_line_and_field)
@@ -135,6 +145,55 @@ START_TEST(scenario_mistakes_name_line_and_field)
 END_TEST
 
 /* 1.001us are 1000.9999999999999 ns in floating point. */
+/* ... that show only beside the topology and the flows: of those, and without a run. */
+static const struct {
+    const char *text;
+    unsigned line;
+    const char *field, *reason;
+} misfits[] = {
+    {"topology leaf-spine hosts=2 leaves=2 rate=1G\nduration 1ms\nflow from=0 to=2 size=1K\n", 1,
+     "topology", "spines are missing"},
+    {"topology leaf-spine hosts=1 leaves=250 spines=250 rate=1G\nduration 1ms\n"
+     "flow from=0 to=2 size=1K\nswitch pfc=on\n",
+     1, "topology", "too many cables: 62750, at most 32767"},
+    {GOOD "watch host0 host1\n", 4, "watch", "no cable"},
+    {GOOD "fault at switch2 drop\n", 4, "fault", "no such cable or node"},
+    {GOOD "fault at host0-switch1 drop\n", 4, "fault", "no such cable or node"},
+    {GOOD "switch pfc=on headroom=10K buffer=30K\n", 4, "buffer", "30720 octets of 30720"},
+    {GOOD "all-to-all size=1\nexpect goodput.13 <= 1\n", 5, "expect",
+     "goodput.13: there is no flow 13: the run has 13"},
+    {GOOD "expect faulted.1 <= 1\n", 4, "expect", "there is no fault rule 1: the run has 0"},
+    {GOOD "fault drop\nexpect faulted.0 <= 1\n", 5, "expect", "there is no fault rule 0"},
+    {GOOD "expect pauses.switch2 <= 1\n", 4, "expect", "there is no switch 2: the run has 2"},
+    {GOOD "expect pauses.host4 <= 1\n", 4, "expect", "there is no host 4: the run has 4"},
+    {GOOD "expect queue_p99 <= 1\n", 4, "expect", "queue_p99: no 'sample' is taken"},
+    {GOOD "expect step <= 1\n", 4, "expect", "step: there is no all-reduce"},
+};
+
+START_TEST(scenario_must_fit_its_network)
+{
+    int rc = parse(misfits[_i].text, 0);
+    ck_assert_int_eq(rc, 0);
+    ck_assert_int_ne(sim_check(&s, &err), 0);
+    ck_assert_msg(err.line == misfits[_i].line && !strcmp(err.field, misfits[_i].field) &&
+                      strstr(err.reason, misfits[_i].reason),
+                  "%s\n-> %u: %s: %s", misfits[_i].text, err.line, err.field, err.reason);
+}
+END_TEST
+
+START_TEST(scenario_that_fits_its_network)
+{
+    ck_assert_int_eq(parse(GOOD "all-reduce size=1K\nfault at switch1 drop\nsample 10us\n"
+                                "watch host3 switch1\nexpect goodput.4 >= 0\nexpect step >= 0\n"
+                                "expect faulted.1 >= 0\nexpect pauses.host3 <= 0\n"
+                                "expect pauses.switch1 <= 0\nexpect queue_mean >= 0\n"
+                                "switch pfc=on headroom=10K buffer=31K\n",
+                           0),
+                     0);
+    ck_assert_msg(!sim_check(&s, &err), "%u: %s: %s", err.line, err.field, err.reason);
+}
+END_TEST
+
 START_TEST(scenario_numbers_are_rounded_to_the_nearest)
 {
     ck_assert_int_eq(parse("topology dumbbell hosts=2 rate=40G delay=1.001us\nduration 1.001us\n"
@@ -188,6 +247,9 @@ int main(void)
     tcase_add_test(c, scenario_is_read);
     tcase_add_loop_test(c, scenario_mistakes_name_line_and_field, 0,
                         sizeof wrong / sizeof wrong[0]);
+    tcase_add_loop_test(c, scenario_must_fit_its_network, 0,
+                        (int)(sizeof(misfits) / sizeof(misfits[0])));
+    tcase_add_test(c, scenario_that_fits_its_network);
     tcase_add_test(c, scenario_numbers_are_rounded_to_the_nearest);
     tcase_add_test(c, scenario_sweeps);
     tcase_add_test(c, scenario_conditions);
