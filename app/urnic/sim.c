@@ -195,7 +195,7 @@ static int plot(const struct job *j, struct sim *sim, uint32_t point)
     if (!j->plot)
         return CLI_OK;
     sim_file_name(name, sizeof name, j->plot, point, sim->s->points);
-    int rc = sim_out_plot(name, sim, j->points.n ? &j->points : NULL);
+    int rc = sim_out_plot(name, sim, j->points.n ? &j->points : NULL, j->cut);
     if (rc == -ENODATA)
         cli_error("%s: nothing to draw: there are curves only with `sample`, and flow sizes only "
                   "when two flows have ended",
@@ -226,7 +226,7 @@ static int one(struct job *j, const struct sim_scenario *s, uint32_t point, FILE
         if (plot(j, sim, point))
             status = CLI_FAIL;
         for (unsigned i = 0; i < j->ncharts; i++)
-            if (sim_chart_add(j->chart[i], sim, why, sizeof why)) {
+            if (sim_chart_add(j->chart[i], sim, j->cut, why, sizeof why)) {
                 cli_error("--chart %s: run %u isn't in it, or not all of it: %s",
                           sim_chart_file(j->chart[i]), point, why);
                 status = CLI_FAIL;
@@ -304,7 +304,7 @@ static int finish_charts(struct job *j)
     int status = CLI_OK;
     for (unsigned i = 0; i < j->ncharts; i++) {
         const char *file = sim_chart_file(j->chart[i]);
-        int rc = sim_chart_finish(j->chart[i]);
+        int rc = sim_chart_finish(j->chart[i], j->cut || j->left);
         if (rc) {
             cli_error("%s: %s", file, strerror(-rc));
             status = CLI_FAIL;
@@ -371,7 +371,8 @@ static int all(struct job *j, struct sim_scenario *s)
         status = CLI_FAIL;
     if (close_output(j, out))
         status = CLI_FAIL;
-    return status ? status : interrupted(j);
+    int rc = interrupted(j);
+    return status ? status : rc;
 }
 
 /* ---- the command line ---- */

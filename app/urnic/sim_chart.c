@@ -200,7 +200,7 @@ const char *sim_chart_lacks(const struct sim_chart *c, const struct sim_scenario
     return NULL;
 }
 
-static int add(struct sim_chart *c, struct sim *sim, char *why, size_t size)
+static int add(struct sim_chart *c, struct sim *sim, bool cut, char *why, size_t size)
 {
     char name[SIM_TEXT + 64];
     double x, y;
@@ -209,6 +209,8 @@ static int add(struct sim_chart *c, struct sim *sim, char *why, size_t size)
         snprintf(c->title, sizeof c->title, "%s", sim->s->title);
     if (!strcmp(c->x, "time"))
         return add_curves(c, sim, name, why, size);
+    if (cut)
+        return left_out(why, size, "%s%s", "it was interrupted", "");
     const char *at = value(sim, c->x);
     if (!number(at, &x, &c->xtime))
         return left_out(why, size, "its %s, '%s', is no number", c->x, at);
@@ -218,9 +220,9 @@ static int add(struct sim_chart *c, struct sim *sim, char *why, size_t size)
     return l ? append(l, x, y) : no_room(why, size);
 }
 
-int sim_chart_add(struct sim_chart *c, struct sim *sim, char *why, size_t size)
+int sim_chart_add(struct sim_chart *c, struct sim *sim, bool cut, char *why, size_t size)
 {
-    int rc = add(c, sim, why, size);
+    int rc = add(c, sim, cut, why, size);
     if (rc == -ENOMEM)
         snprintf(why, size, "%s", strerror(ENOMEM));
     return rc;
@@ -268,8 +270,11 @@ const char *sim_chart_file(const struct sim_chart *c)
     return c->file;
 }
 
-int sim_chart_finish(struct sim_chart *c)
+int sim_chart_finish(struct sim_chart *c, bool cut)
 {
+    static const char note[] = "(interrupted: runs are missing or not whole)";
+    char title[sizeof c->title + sizeof note];
+    snprintf(title, sizeof title, "%s%s%s", c->title, *c->title && cut ? " " : "", cut ? note : "");
     struct plot_line line[LINES];
     char ylabel[96];
     bool time = !strcmp(c->x, "time"), queue = !strcmp(c->metric, "queue");
@@ -285,7 +290,7 @@ int sim_chart_finish(struct sim_chart *c)
                                      .marks = !time};
     char xlabel[sizeof c->x + 4];
     snprintf(xlabel, sizeof xlabel, "%s%s", c->x, time ? ", ms" : c->xtime ? ", us" : "");
-    const struct plot_panel panel = {.title = c->title,
+    const struct plot_panel panel = {.title = title,
                                      .xlabel = xlabel,
                                      .ylabel = ylabel,
                                      .logx = !time && wide(c),

@@ -15,12 +15,13 @@ struct sim_chart;
 struct sim_chart *sim_chart_new(const char *text);
 /* The variable that it wants and the scenario doesn't have; NULL: it has all. */
 const char *sim_chart_lacks(const struct sim_chart *c, const struct sim_scenario *s);
-/* Take what it needs from a run that has ended, of a scenario that lacks nothing. 0; else
- * something is left out, and why[0..size) says what: -ENOMEM, -EINVAL. */
-int sim_chart_add(struct sim_chart *c, struct sim *sim, char *why, size_t size);
+/* Take what it needs from a run that has ended, of a scenario that lacks nothing. `cut`: it was
+ * ended early, has curves and no figures. 0; else something is left out, and why[0..size) says
+ * what: -ENOMEM, -EINVAL. */
+int sim_chart_add(struct sim_chart *c, struct sim *sim, bool cut, char *why, size_t size);
 /* Where it goes: in the text that it was made of. */
 const char *sim_chart_file(const struct sim_chart *c);
-/* Draw, free. 0 or -errno. */
-int sim_chart_finish(struct sim_chart *c);
+/* Draw, free. `cut`: some runs are missing, or not whole, and the chart says so. 0 or -errno. */
+int sim_chart_finish(struct sim_chart *c, bool cut);
 
 #endif

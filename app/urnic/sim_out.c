@@ -203,6 +203,7 @@ struct page {
     unsigned n;
     double *numbers; /* all series, one after the other */
     size_t used;
+    char title[SIM_TEXT + 64];
 };
 
 static struct plot_line line_of(struct page *p, const struct sim_series *s, double scale)
@@ -316,7 +317,17 @@ static void fill(struct page *p, const struct sim *sim, const struct sim_points 
     add_sizes(p, "Slowdown by flow size", "slowdown", n, x, slow);
 }
 
-int sim_out_plot(const char *path, struct sim *sim, const struct sim_points *points)
+/* Nobody shall take what there is for what was asked for. */
+static void say_cut(struct page *p, const struct sim *sim)
+{
+    char at[32];
+    cli_fmt_time((double)sim->w.now, at, sizeof at);
+    snprintf(p->title, sizeof p->title, "%s (interrupted at %s of simulated time)",
+             p->panel[0].title, at);
+    p->panel[0].title = p->title;
+}
+
+int sim_out_plot(const char *path, struct sim *sim, const struct sim_points *points, bool cut)
 {
     size_t series = sim->nrates + sim->nqueues + 4; /* total, fair, again, pauses */
     size_t numbers = 2 * (series * (sim->total.n + 1) + 6ul * SIM_BINS);
@@ -329,6 +340,8 @@ int sim_out_plot(const char *path, struct sim *sim, const struct sim_points *poi
         fill(p, sim, points, *sim->s->title ? sim->s->title : "Rates");
         rc = p->n ? 0 : -ENODATA;
     }
+    if (!rc && cut)
+        say_cut(p, sim);
     if (!rc && !(f = fopen(path, "w")))
         rc = -errno;
     if (!rc)

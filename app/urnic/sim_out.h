@@ -19,8 +19,9 @@ void sim_out_json(FILE *f, struct sim *sim, const char *scenario, uint32_t point
 void sim_out_point(FILE *f, const struct sim_scenario *s, uint32_t point);
 /* Panels: rate per flow, queue depth, fairness index, retransmissions and PFC pauses, completion
  * times and slowdown by size; what the run has of them. Rates in `points` (NULL = none) are drawn
- * as dots over those of the same flow. 0 or -errno; -ENODATA: the run has nothing of them. */
-int sim_out_plot(const char *path, struct sim *sim, const struct sim_points *points);
+ * as dots over those of the same flow. `cut`: the run was ended early, and the page says so. 0 or
+ * -errno; -ENODATA: the run has nothing of them. */
+int sim_out_plot(const char *path, struct sim *sim, const struct sim_points *points, bool cut);
 /* Of how many flows in `points` sim_out_plot draws the rates: those that have a curve to lie over.
  */
 unsigned sim_out_points_drawn(const struct sim *sim, const struct sim_points *points);

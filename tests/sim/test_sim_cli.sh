@@ -333,7 +333,8 @@ printf 'duration 1ms\ntopology dumbbell hosts=1 rate=1G\nflow from=0 to=1 size=1
 
 # Ctrl-C: what there is, and its end.
 printf 'duration 1000s\nsample 1ms\nsweep x 1 2\ntopology dumbbell hosts=1 rate=40G\nflow from=0 to=1 size=forever\n' >"$tmp/long.sim"
-"$urnic" sim -q "$tmp/long.sim" -o "$tmp/long.jsonl" 2>"$tmp/err" &
+"$urnic" sim -q "$tmp/long.sim" -o "$tmp/long.jsonl" -p "$tmp/long.svg" --chart "goodput/x=$tmp/longx.svg" \
+    --chart "rate/time=$tmp/longr.svg" 2>"$tmp/err" &
 pid=$!
 for _ in $(seq 300); do # the file is there once signals are caught
     [ -e "$tmp/long.jsonl" ] && break
@@ -345,4 +346,10 @@ wait $pid
     fail "nobody is told that a run was interrupted: $(cat "$tmp/err")"
 tail -1 "$tmp/long.jsonl" | grep -q '"type":"end".*"interrupted":true' ||
     fail "an interrupted run writes nothing, or doesn't say that it was"
+grep -q '>Rates (interrupted at .* of simulated time)<' "$tmp/long-0.svg" || fail "a plot of half a run looks whole"
+grep -q '>(interrupted: runs are missing' "$tmp/longx.svg" && grep -q '>(interrupted: ' "$tmp/longr.svg" ||
+    fail "a chart of half a sweep looks whole"
+grep -q "run 0 isn't in it.*it was interrupted" "$tmp/err" || fail "a figure of half a run is in the chart"
+! grep -q '<circle\|<polyline' "$tmp/longx.svg" || fail "half a run's figure is drawn"
+grep -q '<polyline' "$tmp/longr.svg" || fail "half a run's curve isn't drawn"
 echo ok
