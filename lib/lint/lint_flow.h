@@ -165,8 +165,10 @@ struct lint_sport {
     uint16_t now;
     struct lint_wait changed; /* the first packet with another one, */
     uint16_t was, is;
-    uint32_t changes; /* while others were in flight, */
-    bool unsure;      /* perhaps */
+    struct lint_wait idle; /* the latest packet, if it has another one and nothing was in flight, */
+    uint16_t idle_was;     /* than this */
+    uint32_t changes;      /* while others were in flight, */
+    bool unsure;           /* perhaps */
 };
 
 /* The one of all its packets, and an answer that came from another connection's. */

@@ -37,15 +37,24 @@ bool lint_wire_19(struct lint_ctx *c)
     bool changed = f->sport.seen && before != c->p.sport;
     f->sport.now = c->p.sport;
     f->sport.seen = true;
+    bool back = f->sport.idle.on && c->p.sport == f->sport.idle_was;
+    f->sport.idle.on = f->sport.idle.on && !changed && f->last == c->p.psn; /* a copy */
     if (!changed || c->p.ethertype == WIRE_ETHERTYPE_V1)
         return false;
-    if (f->ack_on && lint_add(f->acked, 1) == f->hi)
-        return false; /* WIRE-22: nothing was in flight */
+    if (f->ack_on && lint_add(f->acked, 1) == f->hi) { /* WIRE-22: nothing was in flight */
+        lint_remember(c, &f->sport.idle);
+        f->sport.idle_was = before;
+        return false;
+    }
     if (f->sport.changes++)
         return false;
-    lint_remember(c, &f->sport.changed);
-    f->sport.was = before;
-    f->sport.is = c->p.sport;
+    if (back)
+        f->sport.changed = f->sport.idle; /* that one had another port, nobody else */
+    else
+        lint_remember(c, &f->sport.changed);
+    f->sport.changed.on = true;
+    f->sport.was = back ? f->sport.idle_was : before;
+    f->sport.is = back ? before : c->p.sport;
     f->sport.unsure = !f->ack_on;
     return false;
 }

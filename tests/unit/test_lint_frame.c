@@ -39,6 +39,10 @@ static void broadcast(struct wire_pkt *p)
 {
     memset(p->dmac, 0xFF, 6);
 }
+static const struct step bursts[] = {
+    SEND(100, 64), SEND(101, 64), ACK(101, 2),   SEND(102, 64), SEND(103, 64),
+    ACK(103, 4),   SEND(104, 64), SEND(105, 64), ACK(105, 6),   END};
+
 static void other_port(struct wire_pkt *p)
 {
     p->sport++;
@@ -318,6 +322,8 @@ static const struct row rows[] = {
      .v4 = true},
     {"WIRE-12 header checksum, always", steps_rc, ALL, .octets = bad_csum, .v4 = true},
     {"WIRE-19 source port changes in flight", steps_rc, 3, .pkt = other_port},
+    {"WIRE-19 of the first one in flight, which others follow with the old port", bursts, 3,
+     .pkt = other_port},
     {"WIRE-19 a source port for each packet", many_under_way, ALL, .pkt = a_port_each,
      .verdict = LINT_UNDECIDABLE},
     {"WIRE-23 UDP length", steps_rc, 12, .octets = udp_length},
