@@ -303,13 +303,15 @@ static void shift_to(struct lint_flow *q, uint32_t base, uint32_t psn, bool ack)
 }
 
 /* Does a second one say the same, ACKs among them? Then the count was wrong once, and goes on from
- * there: one finding is enough. */
-static void count_shifted(struct lint_ctx *c, uint32_t base)
+ * there: one finding is enough. Not if it may count more than what it answers. */
+static void count_shifted(struct lint_ctx *c, const struct count *n, uint32_t base)
 {
     struct lint_flow *q = c->req;
+    bool ack = c->op->flags & WIRE_F_ACK;
     if (!q->base.shift_on || !q->base.on || q->base.shift != base ||
-        wire_psn_diff(c->p.psn, q->base.shift_psn) <= 0 ||
-        !(q->base.shift_ack || c->op->flags & WIRE_F_ACK))
+        wire_psn_diff(c->p.psn, q->base.shift_psn) <= 0 || !(q->base.shift_ack || ack))
+        return;
+    if (wire_psn_diff(base, q->base.hi) > 0 && !n->all && (!ack || reads_behind(q, c->rec)))
         return;
     q->base.lo = q->base.hi = base;
     q->base.n = 2;
@@ -454,7 +456,7 @@ void lint_msn_range(struct lint_ctx *c)
         return;
     uint32_t base = (c->p.msn - n.low) & WIRE_PSN_MASK;
     judge_begin(c, &n);
-    count_shifted(c, base);
+    count_shifted(c, &n, base);
     watch_highest(c, &n);
     judge_ahead(c);
     bool ack = c->op->flags & WIRE_F_ACK;

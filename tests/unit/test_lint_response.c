@@ -183,6 +183,23 @@ static const struct step repeated_then[] = REPEATED(2), repeated_now[] = REPEATE
     SEND(100, 64), ACK(100, 1), SEND(101, 64), ACK(101, 2), SEND(103, 64), __VA_ARGS__,            \
         SEND(102, 64), SEND(103, 64), ACK(103, 4), SEND(104, 64), ACK(104, 5), END
 static const struct step nak_counts[] = {AMID(NAK(102, 0x60, 3))};
+/* The ACK behind a wrong one counts the ATOMIC that follows: that doesn't say that both are right.
+ */
+static const struct step counts_behind[] = {{.opcode = RC(FETCH_ADD), .psn = 100},
+                                            RESP(ATOMIC_ACK, 100, 0, 1),
+                                            SEND(101, 64),
+                                            ACK(101, 2),
+                                            SEND(102, 64),
+                                            /* 5 */ ACK(102, 3),
+                                            SEND(103, 64),
+                                            ACK(103, 5),
+                                            SEND(104, 64),
+                                            {.opcode = RC(FETCH_ADD), .psn = 105},
+                                            /* 10 */ SEND(106, 64),
+                                            ACK(104, 6),
+                                            RESP(ATOMIC_ACK, 105, 0, 6),
+                                            ACK(106, 7),
+                                            END};
 static const struct step same_ack[] = {SEND(100, 64), ACK(100, 1),   SEND(101, 64),
                                        ACK(101, 2),   SEND(102, 64), ACK(101, 3),
                                        SEND(103, 64), ACK(103, 4),   END};
@@ -447,11 +464,11 @@ static const struct row rows[] = {
     {"ATM-08 another value the second time", steps_rc, 19, .pkt = orig},
 };
 
-/* "ACK-11 a message is counted twice, or isn't": said once, though later answers go on from there
- */
+/* "ACK-11 a message is counted twice, or isn't": said once, though later answers go on from there;
+ * or one answer alone is wrong. */
 START_TEST(ack_11_goes_on)
 {
-    static const struct step *const steps[] = {one_too_many, one_too_few};
+    static const struct step *const steps[] = {one_too_many, one_too_few, counts_behind};
     static struct run run;
     static struct found found;
     struct lint_totals t;
@@ -461,7 +478,7 @@ START_TEST(ack_11_goes_on)
         ck_assert_msg(found.n == 1, "%s: %u findings", nets[net], found.n);
         ck_assert_str_eq(found.f[0].rule->id, "ACK-11");
         ck_assert_int_eq(found.f[0].verdict, LINT_VIOLATION);
-        ck_assert_uint_eq(found.f[0].number, 6);
+        ck_assert_uint_eq(found.f[0].number, _i < 2 ? 6 : 8);
     }
 }
 END_TEST
@@ -595,7 +612,7 @@ int main(void)
     Suite *s = suite_create("lint, response");
     TCase *t =
         lint_rows_case("lint, response", rows, sizeof rows / sizeof *rows, "test_lint_response.c");
-    tcase_add_loop_test(t, ack_11_goes_on, 0, 2);
+    tcase_add_loop_test(t, ack_11_goes_on, 0, 3);
     tcase_add_test(t, atm_08_cut);
     tcase_add_test(t, rd_05_many_open);
     tcase_add_loop_test(t, ack_10_stray, 0, 4);
