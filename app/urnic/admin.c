@@ -64,15 +64,17 @@ void admin_close(struct admin *a)
     a->sock = -1;
 }
 
-ssize_t admin_call(struct admin *a, void *request, size_t len, int fd, void *reply, size_t cap)
+int admin_ask(struct admin *a, void *request, size_t len, int fd)
 {
     struct ipc_hdr *hdr = request;
     hdr->id = ++a->id;
     hdr->flags = 0;
     hdr->status = 0;
-    int rc = ipc_send(a->sock, request, len, &fd, fd >= 0, 0);
-    if (rc < 0)
-        return rc;
+    return ipc_send(a->sock, request, len, &fd, fd >= 0, 0);
+}
+
+ssize_t admin_answer(struct admin *a, void *reply, size_t cap)
+{
     for (;;) {
         unsigned nfds = 0;
         ssize_t n = ipc_recv(a->sock, reply, cap, NULL, &nfds, 0);
@@ -83,10 +85,16 @@ ssize_t admin_call(struct admin *a, void *request, size_t len, int fd, void *rep
             return -ENODEV;
         if ((size_t)n < sizeof *answer)
             return -EPROTO;
-        if (answer->id != hdr->id)
+        if (answer->id != a->id)
             continue; /* of an earlier request that timed out */
         return answer->status < 0 ? answer->status : n;
     }
+}
+
+ssize_t admin_call(struct admin *a, void *request, size_t len, int fd, void *reply, size_t cap)
+{
+    int rc = admin_ask(a, request, len, fd);
+    return rc < 0 ? rc : admin_answer(a, reply, cap);
 }
 
 void admin_set_device(char dst[IPC_NAME_MAX], const char *name)

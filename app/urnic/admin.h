@@ -24,6 +24,9 @@ void admin_close(struct admin *a);
  * (-1 = none) and receive the reply of up to `cap` octets into `reply`. Returns its length, or
  * -errno: the daemon's own status included. */
 ssize_t admin_call(struct admin *a, void *request, size_t len, int fd, void *reply, size_t cap);
+/* Its halves, for what may take long: 0 or -errno; as above. */
+int admin_ask(struct admin *a, void *request, size_t len, int fd);
+ssize_t admin_answer(struct admin *a, void *reply, size_t cap);
 
 /* Ask with a JSON object {"cmd": ...}, which is dropped. 0, and in *text the answer with a NUL
  * behind it, valid until the next call; or -errno: the daemon's own status included, -EMSGSIZE the

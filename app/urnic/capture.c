@@ -16,6 +16,8 @@ static const char help[] = {
 #include "help_capture.inc"
 };
 
+#define START_NS 10000000000ull /* for the file's beginning */
+
 struct job {
     struct ipc_capture request; /* no device = the first one */
     uint64_t ns;                /* 0 = until a signal */
@@ -35,22 +37,32 @@ static int find_device(struct admin *a, char name[IPC_NAME_MAX])
     return n < 0 ? n : -ENODEV;
 }
 
+/* Nothing comes unasked, but the end of the daemon. False: time is up, or there was a signal. */
+static bool heard(const struct admin *a, uint64_t until)
+{
+    struct pollfd p = {.fd = a->sock, .events = POLLIN};
+    while (!cli_stop && cli_now() < until)
+        if (poll(&p, 1, 50) > 0)
+            return true;
+    return false;
+}
+
 static int capture(struct admin *a, struct ipc_capture *request, int fd, uint64_t ns, bool json)
 {
+    int rc = admin_ask(a, request, sizeof *request, fd);
+    if (rc < 0)
+        return rc;
+    if (!heard(a, cli_now() + START_NS))
+        return cli_stop ? -EINTR : -ETIMEDOUT;
     struct ipc_handle handle;
-    ssize_t n = admin_call(a, request, sizeof *request, fd, &handle, sizeof handle);
+    ssize_t n = admin_answer(a, &handle, sizeof handle);
     if (n < 0)
         return (int)n;
     if ((size_t)n < sizeof handle)
         return -EPROTO;
     fprintf(stderr, "capturing %s; Ctrl-C ends\n", request->device);
 
-    /* Nothing comes unasked, but the end of the daemon: the call below says so. */
-    struct pollfd gone = {.fd = a->sock, .events = POLLIN};
-    uint64_t end = ns ? cli_now() + ns : UINT64_MAX;
-    while (!cli_stop && cli_now() < end && poll(&gone, 1, 50) <= 0)
-        ;
-
+    heard(a, ns ? cli_now() + ns : UINT64_MAX);
     struct ipc_handle stop = {.hdr = {.type = IPC_CAPTURE_STOP}, .handle = handle.handle};
     struct ipc_captured result;
     n = admin_call(a, &stop, sizeof stop, -1, &result, sizeof result);
@@ -86,7 +98,8 @@ static int capture_to(const char *path, const struct job *j)
         close(fd);
     }
     if (rc < 0)
-        cli_errno(rc, "capturing %s", request.device[0] ? request.device : "the first device");
+        cli_errno(rc, "capturing %s into %s",
+                  request.device[0] ? request.device : "the first device", path);
     admin_close(&a);
     return rc == 0 ? CLI_OK : CLI_FAIL;
 }

@@ -39,7 +39,7 @@ struct capture {
     _Alignas(64) _Atomic uint64_t head; /* the worker's */
     uint64_t lost, packets, octets;     /* the worker's; read after detaching */
     _Alignas(64) _Atomic uint64_t tail; /* the thread's */
-    _Atomic bool stop, done;
+    _Atomic bool stop, begun, done;
     pthread_t thread;
     /* of the device, which may be gone before a thread that hangs */
     char name[CAPTURE_NAME];
@@ -85,7 +85,9 @@ static int capture_begin(struct capture *c)
     int rc = pcapng_from_fd(c->params.fd, &opt, &c->file);
     if (rc == 0)
         rc = pcapng_interface(c->file, c->name, c->port, c->rate);
-    return rc < 0 ? rc : 0;
+    if (rc >= 0)
+        rc = pcapng_flush(c->file); /* a file that takes nothing is known at once */
+    return rc == -EAGAIN ? 0 : rc;
 }
 
 static void capture_write(struct capture *c)
@@ -103,15 +105,24 @@ static void capture_write(struct capture *c)
     }
 }
 
+/* The last use of the capture may be the flag: then it is freed. */
+static void capture_say(_Atomic bool *flag, int news)
+{
+    const uint64_t one = 1;
+
+    atomic_store_explicit(flag, true, memory_order_release);
+    (void)!write(news, &one, sizeof(one));
+}
+
 /* Whatever is done with a file, also asking what it is, and closing it, may take for ever. */
 static void *capture_main(void *arg)
 {
-    const uint64_t one = 1;
     struct capture *c = arg;
     struct pcapng_stats st;
 
     c->status = capture_begin(c);
     if (c->status == 0) {
+        capture_say(&c->begun, c->params.news);
         capture_write(c);
         pcapng_stats(c->file, &st);
         c->unwritten = st.drops;
@@ -120,9 +131,7 @@ static void *capture_main(void *arg)
         int rc = pcapng_close(c->file);
         c->status = c->status < 0 ? c->status : rc;
     }
-    int news = c->params.news;
-    atomic_store_explicit(&c->done, true, memory_order_release);
-    (void)!write(news, &one, sizeof(one));
+    capture_say(&c->done, c->params.news);
     return NULL;
 }
 
@@ -153,6 +162,11 @@ int capture_open(struct device *d, const struct capture_params *p, struct captur
 void capture_stop(struct capture *c)
 {
     atomic_store_explicit(&c->stop, true, memory_order_release);
+}
+
+bool capture_has_begun(const struct capture *c)
+{
+    return atomic_load_explicit(&c->begun, memory_order_acquire);
 }
 
 bool capture_is_done(const struct capture *c)

@@ -16,7 +16,7 @@ struct device;
 
 struct capture_params {
     int fd;           /* taken over */
-    int news;         /* an eventfd that is written to when it is done */
+    int news;         /* an eventfd that is written to when it has begun, and when it is done */
     uint32_t snaplen; /* 0 = whole frames */
     uint32_t qpn;     /* 0 = everything; else the local queue pair */
     bool comments;    /* drops as comments */
@@ -32,10 +32,12 @@ struct capture_result {
 int capture_open(struct device *d, const struct capture_params *p, struct capture **out);
 /* Have it write out what is left, when it is off its device. */
 void capture_stop(struct capture *c);
-/* It has, or can't, and has closed the file. */
+/* The file has taken its beginning, and takes frames. */
+bool capture_has_begun(const struct capture *c);
+/* It has written out what was left, or couldn't begin, and has closed the file. */
 bool capture_is_done(const struct capture *c);
-/* Free one that has been stopped; waits until it is done. 0 or why the file is not whole, -errno.
- */
+/* Free one that is off its device, and stopped or done; waits until it is done. 0 or why the file
+ * is not whole, -errno. */
 int capture_close(struct capture *c, struct capture_result *out);
 /* Put it on its device / take it off; on the worker. */
 void capture_attach(struct capture *c);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See client_capture.h. Threads of captures that are done say so by an eventfd of the daemon.
+ * See client_capture.h. Threads of captures that have begun or are done say so by an
+ * eventfd of the daemon.
  */
 #include "client_capture.h"
 
@@ -15,34 +16,45 @@
 #include "quota.h"
 #include "request.h"
 
-#define CLIENT_CAPTURE_HANDLE  0xCA97u         /* of its own kind */
+#define CLIENT_CAPTURE_HANDLE  0xCA97u         /* of its own kind; a connection has at most one */
 #define CLIENT_CAPTURE_LAST_NS (3 * CLOCK_SEC) /* for files, when the daemon ends */
 
-uint32_t client_capture_handle(void)
+int client_capture_open(struct client *c, struct device *d, const struct capture_params *p,
+                        const struct ipc_hdr *request)
 {
-    return CLIENT_CAPTURE_HANDLE;
-}
-
-int client_capture_open(struct client *c, struct device *d, const struct capture_params *p)
-{
+    struct urnicd *daemon = c->daemon;
     unsigned left = 0;
 
     if (c->capture)
         return -EBUSY;
-    for (const struct client_capture *o = c->daemon->captures; o; o = o->next)
+    for (const struct client_capture *o = daemon->captures; o; o = o->next)
         left += !o->client;
     if (left >= QUOTA_CAPTURES)
         return -EDQUOT;
     struct client_capture *cc = calloc(1, sizeof(*cc));
     if (!cc)
         return -ENOMEM;
-    cc->client = c;
     int rc = capture_open(d, p, &cc->capture);
-    if (rc < 0)
+    if (rc < 0) {
         free(cc);
-    else
-        c->capture = cc;
-    return rc;
+        return rc;
+    }
+    cc->request = *request;
+    cc->client = c;
+    c->capture = cc;
+    cc->next = daemon->captures;
+    daemon->captures = cc;
+    return 0;
+}
+
+/* With this status. */
+static void client_capture_started(struct client_capture *cc, int status)
+{
+    struct ipc_handle out = {.handle = CLIENT_CAPTURE_HANDLE};
+
+    cc->state = CAPTURE_RUNS;
+    request_answer(cc->client->fd, &cc->request, status, &out,
+                   status < 0 ? sizeof(out.hdr) : sizeof(out));
 }
 
 static void client_capture_off(void *arg, uint64_t now)
@@ -51,23 +63,23 @@ static void client_capture_off(void *arg, uint64_t now)
     capture_detach(arg);
 }
 
-static void client_capture_end(struct urnicd *d, struct client_capture *cc)
+static void client_capture_end(struct client_capture *cc)
 {
     worker_call(capture_device(cc->capture)->worker, client_capture_off, cc->capture);
     capture_stop(cc->capture);
-    cc->ends = true;
-    cc->next = d->captures;
-    d->captures = cc;
+    cc->state = CAPTURE_ENDS;
 }
 
 int client_capture_stop(struct client *c, uint32_t handle, const struct ipc_hdr *request)
 {
     struct client_capture *cc = c->capture;
 
-    if (!cc || cc->ends || handle != CLIENT_CAPTURE_HANDLE)
+    if (!cc || cc->state == CAPTURE_ENDS || handle != CLIENT_CAPTURE_HANDLE)
         return -EINVAL;
+    if (cc->state == CAPTURE_STARTS)
+        client_capture_started(cc, -ECANCELED);
     cc->request = *request;
-    client_capture_end(c->daemon, cc);
+    client_capture_end(cc);
     client_capture_service(c->daemon); /* it may have been done before */
     return 0;
 }
@@ -80,8 +92,8 @@ void client_capture_leave(struct client *c)
         return;
     c->capture = NULL;
     cc->client = NULL;
-    if (!cc->ends)
-        client_capture_end(c->daemon, cc);
+    if (cc->state != CAPTURE_ENDS)
+        client_capture_end(cc);
     client_capture_service(c->daemon);
 }
 
@@ -89,6 +101,9 @@ static void client_capture_close(struct client_capture *cc)
 {
     struct ipc_captured out = {0};
     struct capture_result res;
+
+    if (cc->state != CAPTURE_ENDS)
+        client_capture_end(cc); /* it couldn't begin: that is what its start hears */
     int status = capture_close(cc->capture, &res);
 
     out.packets = res.packets;
@@ -109,12 +124,14 @@ void client_capture_service(struct urnicd *d)
     (void)!read(d->captures_fd, &n, sizeof(n));
     for (struct client_capture **p = &d->captures; *p;) {
         struct client_capture *cc = *p;
-        if (!capture_is_done(cc->capture)) {
-            p = &cc->next;
+        if (capture_is_done(cc->capture)) {
+            *p = cc->next;
+            client_capture_close(cc);
             continue;
         }
-        *p = cc->next;
-        client_capture_close(cc);
+        if (cc->state == CAPTURE_STARTS && capture_has_begun(cc->capture))
+            client_capture_started(cc, 0);
+        p = &cc->next;
     }
 }
 

@@ -26,8 +26,8 @@ struct urnicd {
     int spare_fd;            /* for turning clients away when there is no other */
     struct share_pool share; /* who has how much of what is the daemon's */
     struct client *clients;
-    struct client_capture *captures; /* those that end */
-    int captures_fd;                 /* readable when one of them has */
+    struct client_capture *captures; /* of all clients, also of those that are gone */
+    int captures_fd;                 /* readable when one of them has started or ended */
     struct unread *unread; /* sockets of clients that are gone, in which descriptors wait */
     unsigned nclient;
     uint64_t started_at;

@@ -156,7 +156,7 @@ static int prep_capture_start(struct request *r)
         .comments = (in->flags & IPC_CAPTURE_DROPS) != 0,
         .limit = in->limit,
     };
-    int rc = client_capture_open(r->client, r->device, &p);
+    int rc = client_capture_open(r->client, r->device, &p, &in->hdr);
     if (rc == 0)
         r->fd[0] = -1;
     return rc;
@@ -165,7 +165,7 @@ static int prep_capture_start(struct request *r)
 static int req_capture_start(struct request *r)
 {
     capture_attach(r->client->capture->capture);
-    request_out(r, struct ipc_handle)->handle = client_capture_handle();
+    r->deferred = true;
     return 0;
 }
 

@@ -107,7 +107,8 @@ enum ipc_type {
     IPC_STATS = 112,   /* ipc_by_device -> ipc_stats */
     IPC_QP_LIST,       /* ipc_qp_filter -> ipc_qp_list */
     IPC_QP_HISTORY,    /* ipc_qp_filter (device, qpn) -> ipc_text: the flight recorder */
-    IPC_CAPTURE_START, /* ipc_capture, fd 0: file to write pcapng into -> ipc_handle */
+    IPC_CAPTURE_START, /* ipc_capture, fd 0: file to write pcapng into -> ipc_handle, when it is
+                          begun */
     IPC_CAPTURE_STOP,  /* ipc_handle -> ipc_captured */
     IPC_ADDR_ADD,      /* ipc_addr_admin -> ipc_hdr */
     IPC_ADDR_DEL,      /* ipc_addr_admin -> ipc_hdr */

@@ -39,9 +39,27 @@ for message in ConnectRequest ConnectReply ReadyToUse DisconnectRequest Disconne
     grep -q "CM: $message" "$dir/text" || fail "tshark sees no $message"
 done
 
-# A file that can't be written is no success.
-! "$urnic" capture --device urn0 --for 0.1 /dev/full >"$dir/full.log" 2>&1 </dev/null || fail "a capture onto a full disk"
-grep -q 'No space left' "$dir/full.log" || fail "the full disk has no name: $(cat "$dir/full.log")"
+# A file that can't be written is no success, and that is said at once.
+full() { # FILE STATUS LOG: what came of a capture into it
+    [ "$2" -eq 1 ] || fail "status $2 of a capture onto the full disk of $1"
+    grep -q "$1: No space left" "$3" || fail "the full disk of $1 has no name: $(cat "$3")"
+    ! grep 'Ctrl-C ends' "$3" || fail "a capture onto the full disk of $1 has begun"
+}
+status=0
+timeout 20 "$urnic" capture --device urn0 /dev/full >"$dir/full.log" 2>&1 </dev/null || status=$?
+full /dev/full "$status" "$dir/full.log"
+mkdir "$dir/tiny"
+if unshare -m true 2>/dev/null; then
+    status=0
+    unshare -m bash -s - "$dir/tiny" "$urnic" >"$dir/tiny.log" 2>&1 <<'END' || status=$?
+mount -t tmpfs -o size=64k tiny "$1" || exit
+head -c 128K /dev/zero 2>/dev/null >"$1/large"
+exec timeout 20 "$2" capture --device urn0 "$1/all.pcapng"
+END
+    full "$dir/tiny/all.pcapng" "$status" "$dir/tiny.log"
+else
+    echo "skipped: a full file system: only root can mount one"
+fi
 
 # One of two queue pairs.
 "$urnic" perf --server --device urn1 >"$dir/p.log" 2>&1 </dev/null &

@@ -6,8 +6,10 @@ And of a daemon that can't open one of its devices `urnic info` shows the others
 
 usage: test_strangers.py URNIC URNICD
 """
+import contextlib
 import errno
 import os
+import signal
 import socket
 import struct
 import subprocess
@@ -19,7 +21,7 @@ import time
 URNIC, URNICD = map(os.path.abspath, sys.argv[1:3])
 MAJOR = 20  # where it stands in the hello
 HDR = "<HHIiI"  # type, flags, id, status, 0
-CTX_OPEN = 20  # a type
+CTX_OPEN, CAPTURE_START = 20, 115  # types
 failures = []
 
 
@@ -83,13 +85,16 @@ def refusals(path):
 
 
 def relay(client, path, device):
-    """Between a client and the daemon, one message at a time; `device` is out of memory when it is opened."""
+    """Between a client and the daemon, one message at a time; `device` is out of memory when it is opened, and the
+    start of a capture isn't answered."""
     with client, socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as daemon:
         daemon.connect(path)
         while request := client.recv(16384):
             kind, _, number, _, _ = struct.unpack_from(HDR, request)
             if kind == CTX_OPEN and request[16:].startswith(device.encode() + b"\0"):
                 client.send(struct.pack(HDR, kind, 1, number, -errno.ENOMEM, 0))
+                continue
+            if kind == CAPTURE_START:
                 continue
             daemon.send(request)
             answer, fds, _, _ = socket.recv_fds(daemon, 16384, 4)
@@ -107,19 +112,36 @@ def relays(listening, path, device):
         threading.Thread(target=relay, args=(client, path, device), daemon=True).start()
 
 
-def one_of_three(folder):
-    """What could be shown is shown, what couldn't is named, and the status is that of a failure."""
-    path, own = f"{folder}/relay", f"{folder}/three"
+@contextlib.contextmanager
+def relayed(path, daemon, device):
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listening:
+        listening.bind(path)
+        listening.listen(8)
+        threading.Thread(target=relays, args=(listening, daemon, device), daemon=True).start()
+        yield
+        listening.shutdown(socket.SHUT_RDWR)
+    os.unlink(path)
+
+
+@contextlib.contextmanager
+def three_devices(own):
     devices = [a for n in (1, 2, 3) for a in ("--port", f"mem:l{n}", "--addr", f"10.0.{n}.1/24")]
     with subprocess.Popen([URNICD, "--foreground", "--log-level", "error", "--socket", own, *devices]) as daemon:
         end = time.monotonic() + 20
         while not os.path.exists(own) and time.monotonic() < end:
             time.sleep(0.02)
+        try:
+            yield
+        finally:
+            daemon.terminate()
+
+
+def one_of_three(folder):
+    """What could be shown is shown, what couldn't is named, and the status is that of a failure."""
+    path, own = f"{folder}/relay", f"{folder}/three"
+    with three_devices(own):
         for broken in ("urn0", "urn1", "urn2"):
-            with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listening:
-                listening.bind(path)
-                listening.listen(8)
-                threading.Thread(target=relays, args=(listening, own, broken), daemon=True).start()
+            with relayed(path, own, broken):
                 for option in ([], ["--json"]):
                     r = subprocess.run([URNIC, "--socket", path, "info", *option], capture_output=True, text=True,
                                        timeout=30)
@@ -128,9 +150,25 @@ def one_of_three(folder):
                             or f"urnic info: {broken}: Cannot allocate memory" not in r.stderr):
                         failures.append(broken)
                         print(f"FAIL: {broken} can't be opened: status {r.returncode}, shown {shown}\n{r.stderr}")
-                listening.shutdown(socket.SHUT_RDWR)
-            os.unlink(path)
-        daemon.terminate()
+
+
+def interrupted(folder):
+    """Who waits for a capture's beginning may stop waiting."""
+    path, own = f"{folder}/relay", f"{folder}/three"
+    with three_devices(own), relayed(path, own, "none"):
+        with subprocess.Popen([URNIC, "--socket", path, "capture", f"{folder}/frames"], stderr=subprocess.PIPE,
+                              text=True) as capture:
+            end = time.monotonic() + 5
+            while not os.path.exists(f"{folder}/frames") and time.monotonic() < end:
+                time.sleep(0.02)
+            time.sleep(0.2)
+            capture.send_signal(signal.SIGINT)
+            start = time.monotonic()
+            text = capture.communicate(timeout=30)[1]
+            if (capture.returncode != 1 or time.monotonic() - start > 5
+                    or f"capturing urn0 into {folder}/frames: Interrupted" not in text):
+                failures.append("interrupted")
+                print(f"FAIL: a capture interrupted: status {capture.returncode}\n{text}")
 
 
 def ending(folder):
@@ -169,6 +207,7 @@ with tempfile.TemporaryDirectory(prefix="urnic-test-") as folder:
             listening.shutdown(socket.SHUT_RDWR)
     ending(folder)
     one_of_three(folder)
+    interrupted(folder)
     ask("nobody", f"{folder}/nobody", ["No such device", f"No urnicd serves at {folder}/nobody"])
     ask("a long path", f"{folder}/{'x' * 120}", ["File name too long", "at most 107 octets"])
 print(f"{len(failures)} failures")

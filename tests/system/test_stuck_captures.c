@@ -5,10 +5,15 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/userfaultfd.h>
 #include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -55,12 +60,17 @@ static int greeted(void)
     return s;
 }
 
+static void ask_start(int s, int fd)
+{
+    const struct ipc_capture m = {.hdr.type = IPC_CAPTURE_START, .device = "urn0"};
+
+    ck_assert_int_eq(ipc_send(s, &m, sizeof(m), &fd, 1, 0), 0);
+}
+
 /* Into this file. Returns the answer's status. */
 static int start(int s, int fd, struct ipc_handle *handle)
 {
-    struct ipc_capture m = {.hdr.type = IPC_CAPTURE_START, .device = "urn0"};
-
-    ck_assert_int_eq(ipc_send(s, &m, sizeof(m), &fd, 1, 0), 0);
+    ask_start(s, fd);
     ck_assert_int_ge(recv(s, handle, sizeof(*handle), 0), (ssize_t)sizeof(handle->hdr));
     return handle->hdr.status;
 }
@@ -96,13 +106,9 @@ struct stuck {
  * That a pipe isn't waited for the daemon says by a flag which it shares with who passes it. */
 static int stuck_try(struct stuck *k)
 {
-    int octets = 0;
-
     k->s = greeted();
     ck_assert_int_eq(pipe(k->fds), 0);
     int rc = start(k->s, k->fds[1], &k->handle);
-    while (rc == 0 && octets == 0)
-        ck_assert_int_eq(ioctl(k->fds[0], FIONREAD, &octets), 0);
     ck_assert_int_eq(fcntl(k->fds[1], F_SETFL, O_WRONLY), 0);
     close(k->fds[1]);
     write_all(1);
@@ -134,8 +140,8 @@ static size_t take(int fd, int ms)
 /* Others are served, new ones, too. */
 static void others_go_on(void)
 {
-    ck_assert_uint_gt(rig_counter(&rig, "urn0", "tx_packets"), 0);
     write_all(2);
+    ck_assert_uint_gt(rig_counter(&rig, "urn0", "tx_packets"), 0);
 }
 
 /* Who stops such a capture has the answer when the file is whole, and may ask for other things
@@ -238,6 +244,150 @@ START_TEST(daemon_ends)
 }
 END_TEST
 
+/* ---- a file that can't be begun ---- */
+
+/* Who asks hears why, and may have another one then. */
+START_TEST(refused)
+{
+    int fds[2], full = open("/dev/full", O_WRONLY), sink = open("/dev/null", O_WRONLY);
+    struct ipc_handle h;
+
+    up();
+    int s = greeted();
+    ck_assert_int_eq(start(s, full, &h), -ENOSPC);
+    ck_assert_int_eq(pipe(fds), 0);
+    close(fds[0]);
+    ck_assert_int_eq(start(s, fds[1], &h), -EPIPE);
+    ask_stop(s, h.handle);
+    ck_assert_int_eq(answer(s).hdr.status, -EINVAL);
+    others_go_on();
+    ck_assert_int_eq(start(s, sink, &h), 0);
+    close(s);
+    close(fds[1]);
+    close(full);
+    close(sink);
+    rig_close_pair(&rig, &a, &b);
+}
+END_TEST
+
+/* A file that hangs from the beginning: somebody else's write, whose octets don't come, has it. */
+struct hung {
+    int fd, faults;
+    uint8_t *page;
+    pthread_t writer;
+};
+
+static void *hung_write(void *arg)
+{
+    struct hung *h = arg;
+
+    ck_assert_int_eq(pwrite(h->fd, h->page, 1, SIZE), 1);
+    return NULL;
+}
+
+/* False: that can't be had here. */
+static bool hung_new(struct hung *h)
+{
+    struct uffdio_api api = {.api = UFFD_API};
+    struct uffdio_register area = {.mode = UFFDIO_REGISTER_MODE_MISSING};
+
+    h->faults = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+    if (h->faults < 0) {
+        printf("skipped: a file that hangs from the beginning: userfaultfd: %s\n", strerror(errno));
+        return false;
+    }
+    area.range.len = (uint64_t)sysconf(_SC_PAGESIZE);
+    h->page = mmap(NULL, area.range.len, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ck_assert_ptr_ne(h->page, MAP_FAILED);
+    area.range.start = (uintptr_t)h->page;
+    ck_assert_int_eq(ioctl(h->faults, UFFDIO_API, &api), 0);
+    ck_assert_int_eq(ioctl(h->faults, UFFDIO_REGISTER, &area), 0);
+    h->fd = memfd_create("hung", MFD_CLOEXEC);
+    ck_assert_int_eq(pthread_create(&h->writer, NULL, hung_write, h), 0);
+    ck_assert_int_eq(poll(&(struct pollfd){h->faults, POLLIN, 0}, 1, -1), 1);
+    return true;
+}
+
+/* It takes what comes from now on. */
+static void hung_let_go(struct hung *h)
+{
+    struct uffdio_zeropage zero = {.range = {(uintptr_t)h->page, (uint64_t)sysconf(_SC_PAGESIZE)}};
+
+    ck_assert_int_eq(ioctl(h->faults, UFFDIO_ZEROPAGE, &zero), 0);
+    pthread_join(h->writer, NULL);
+    close(h->faults);
+    munmap(h->page, zero.range.len);
+}
+
+/* Who starts such a capture waits for it, and nobody else does, also not for another capture. What
+ * comes and goes meanwhile is in it. */
+START_TEST(starts_late)
+{
+    int sink = open("/dev/null", O_WRONLY), s, other;
+    struct ipc_handle h;
+    struct hung f;
+
+    if (!hung_new(&f))
+        return;
+    up();
+    s = greeted();
+    other = greeted();
+    ask_start(s, f.fd);
+    ck_assert_int_eq(start(other, sink, &h), 0);
+    others_go_on();
+    ck_assert(!answered(s, LONG));
+    hung_let_go(&f);
+    ck_assert_int_eq(recv(s, &h, sizeof(h), 0), (ssize_t)sizeof(h));
+    ck_assert_int_eq(h.hdr.status, 0);
+    ck_assert_int_eq(h.hdr.type, IPC_CAPTURE_START);
+    ask_stop(s, h.handle);
+    struct ipc_captured m = answer(s);
+    ck_assert_int_eq(m.hdr.status, 0);
+    ck_assert_uint_ge(m.packets, SIZE / 4096);
+    close(s);
+    close(other);
+    close(sink);
+    close(f.fd);
+    rig_close_pair(&rig, &a, &b);
+}
+END_TEST
+
+/* Its end can be asked for, and who asks may go away, before it has begun. */
+START_TEST(ends_before_it_begins)
+{
+    int sink = open("/dev/null", O_WRONLY), s, gone;
+    struct ipc_handle h;
+    struct hung f;
+
+    if (!hung_new(&f))
+        return;
+    up();
+    s = greeted();
+    gone = greeted();
+    ck_assert_int_eq(start(s, sink, &h), 0); /* what its handle is */
+    ask_stop(s, h.handle);
+    ck_assert_int_eq(answer(s).hdr.status, 0);
+    ask_start(gone, f.fd);
+    ask_start(s, f.fd);
+    close(gone);
+    ask_stop(s, h.handle);
+    struct ipc_captured m = answer(s);
+    ck_assert_int_eq(m.hdr.type, IPC_CAPTURE_START);
+    ck_assert_int_eq(m.hdr.status, -ECANCELED);
+    others_go_on();
+    ck_assert(!answered(s, LONG));
+    hung_let_go(&f);
+    m = answer(s);
+    ck_assert_int_eq(m.hdr.status, 0);
+    ck_assert_uint_eq(m.hdr.id, 7);
+    ck_assert_int_eq(start(s, sink, &h), 0);
+    close(s);
+    close(sink);
+    close(f.fd);
+    rig_close_pair(&rig, &a, &b);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("stuck_captures");
@@ -248,6 +398,9 @@ int main(void)
     tcase_add_test(t, left);
     tcase_add_test(t, many);
     tcase_add_test(t, daemon_ends);
+    tcase_add_test(t, refused);
+    tcase_add_test(t, starts_late);
+    tcase_add_test(t, ends_before_it_begins);
     suite_add_tcase(s, t);
     return unit_run(s);
 }
