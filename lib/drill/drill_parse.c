@@ -327,6 +327,10 @@ struct drill_script *drill_parse(const char *text, size_t len, struct drill_erro
         drill_no_memory(&p);
         return NULL;
     }
+    if (len >= 3 && !memcmp(text, "\xef\xbb\xbf", 3)) { /* the mark that some editors begin with */
+        text += 3;
+        len -= 3;
+    }
     p.l.line = p.l.at = text;
     if (parse(&p, text, len))
         return p.s;

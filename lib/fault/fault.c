@@ -254,6 +254,10 @@ struct fault *fault_parse(const char *text, size_t len, uint64_t seed, struct fa
         fault_free(f);
         return NULL;
     }
+    if (len >= 3 && !memcmp(text, "\xef\xbb\xbf", 3)) { /* the mark that some editors begin with */
+        text += 3;
+        len -= 3;
+    }
     f->seed = seed;
     if (!fault_read(f, text, len, err)) {
         fault_free(f);

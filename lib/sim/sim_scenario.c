@@ -374,6 +374,10 @@ int sim_scenario_parse(struct sim_scenario *s, const char *text, size_t len, uin
 {
     struct sim_reader r = {.s = s, .err = err, .point = point};
     *err = (struct sim_error){0};
+    if (len >= 3 && !memcmp(text, "\xef\xbb\xbf", 3)) { /* the mark that some editors begin with */
+        text += 3;
+        len -= 3;
+    }
     for (size_t at = 0; at < len;) {
         const char *end = memchr(text + at, '\n', len - at);
         size_t n = end ? (size_t)(end - text) - at : len - at;

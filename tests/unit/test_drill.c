@@ -63,6 +63,7 @@ static const struct {
     {"# only a comment\n\n", 1, 1, "at least one statement"},
     {"qp A rc\xff", 1, 8, "this octet is no character"},
     {"qp A rc\r\n< ack \001", 2, 7, "this octet is no character"},
+    {"\xef\xbb\xbfqp \001", 1, 4, "this octet is no character"}, /* a byte order mark before it */
     {"any {\n  wait 1us\n}", 2, 3, "within any { } are >, cqe, event and cm_event, no 'wait'"},
     {"any {\nany {\n}\n}", 2, 1, "no 'any'"},
     {"cqe A yes", 1, 7, "fatal_err, general_err, found 'yes'"},
@@ -122,7 +123,7 @@ START_TEST(a_script_has_a_limit_and_says_what_it_is_for)
     ck_assert_str_eq(drill_rules(s), "REQ-07 ACK-05");
     ck_assert_str_eq(drill_purpose(s), "a purpose");
     drill_free(s);
-    s = drill_parse("# Note: no rule \r\nqp A rc\r\n", 26, &err);
+    s = drill_parse("\xef\xbb\xbf# Note: no rule \r\nqp A rc\r\n", 29, &err);
     ck_assert_str_eq(drill_rules(s), "");
     ck_assert_str_eq(drill_purpose(s), "Note: no rule");
     drill_free(s);

@@ -67,6 +67,7 @@ static const struct {
     {"duration 1ms\nflow from=0 to=2 size=1K\n", 0, "topology", "missing"},
     {"topology dumbbell hosts=2 rate=40G\nduration 1ms\n", 0, "flow", "no traffic"},
     {GOOD "frobnicate 3\n", 4, "frobnicate", "not a keyword"},
+    {GOOD "\xef\xbb\xbfhost mtu=1024\n", 4, "\xef\xbb\xbfhost", "not a keyword"},
     {GOOD "host mtu=1500\n", 4, "mtu", "not 256"},
     {GOOD "host mtu=1K\n", 4, "mtu", "not a number"},
     {GOOD "host mtu=99999\n", 4, "mtu", "outside"},
@@ -137,6 +138,7 @@ static const struct {
 START_TEST(scenario_mistakes_name_line_and_field)
 {
     ck_assert_int_eq(parse(GOOD, 0), 0);
+    ck_assert_int_eq(parse("\xef\xbb\xbf" GOOD, 0), 0); /* a byte order mark */
     ck_assert_int_ne(parse(wrong[_i].text, 0), 0);
     ck_assert_msg(err.line == wrong[_i].line && !strcmp(err.field, wrong[_i].field) &&
                       strstr(err.reason, wrong[_i].reason),
