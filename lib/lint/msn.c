@@ -265,8 +265,9 @@ static void watch_highest(struct lint_ctx *c, const struct count *n)
     bool ordered = lint_id_counts(c->f, &c->p);
     if (!less || !first || !counts_least(c, n) || !comparable(c, q->highest.head))
         return;
-    if (q->highest.epoch != q->epoch && c->p.msn == n->low) {
-        q->highest.on = false; /* it begins at 0 behind a gap: of another queue pair */
+    bool paused = c->in->ns - q->highest.head->ns >= LINT_ANEW_NS;
+    if (q->highest.epoch != q->epoch && (paused || c->p.msn == n->low)) {
+        q->highest.on = false; /* perhaps of another queue pair: that begins at 0 behind a gap */
         return;
     }
     bool waits = q->ahead.on && q->ahead.number == q->highest.head->number;

@@ -188,6 +188,35 @@ static const struct step lives_ahead[] = {SEND(100, 64),
                                           ACK(902, 3),
                                           END};
 
+/* ... and loses a packet before an ACK tells where it counts, */
+static const struct step lives_gap[] = {
+    SEND(100, 64),
+    ACK(100, 1),
+    SEND(101, 64),
+    ACK(101, 2),
+    SEND(102, 64),
+    SEND(103, 64),
+    SEND(104, 64),
+    SEND(105, 64),
+    SEND(106, 64),
+    SEND(107, 64),
+    ACK(107, 8),
+    {.opcode = RC(READ_REQUEST), .psn = 170, .dma_len = 8, .va = 0x2000, .after = 6000},
+    RESP(READ_RESP_ONLY, 170, 8, 1),
+    {.opcode = RC(SEND_ONLY), .psn = 171, .gone = true},
+    SEND(172, 64),
+    NAK(171, 0x60, 1),
+    SEND(171, 64),
+    SEND(172, 64),
+    ACK(172, 3),
+    SEND(173, 64),
+    ACK(173, 4),
+    SEND(174, 64),
+    ACK(174, 5),
+    SEND(175, 64),
+    ACK(175, 6),
+    END};
+
 /* ... while much was on its way, */
 static const struct step lives_killed[] = {
     SEND(100, 64),
@@ -465,6 +494,7 @@ static const struct row good[] = {
     {"copied", copied, LATER},
     {"lives", lives, LATER},
     {"lives, ahead (ACK-11)", lives_ahead, LATER},
+    {"lives, ahead, and a gap (ACK-11)", lives_gap, LATER},
     {"lives, killed", lives_killed, LATER},
     {"lives, refused", lives_refused, LATER},
     {"dead", steps_dead, LATER},
