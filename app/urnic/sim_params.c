@@ -64,7 +64,7 @@ static void rule_place(const struct sim *sim, const struct sim_rule *r, char *te
 
 static void statement(FILE *f, const char *word, const struct sim_field *table, const void *base)
 {
-    char text[64];
+    char text[CC_TEXT];
     fputs(word, f);
     for (; table->name; table++)
         if (sim_field_value(table, base, NULL, text, sizeof text))
@@ -122,33 +122,6 @@ static json_t *number(double v)
     return v == floor(v) && v < 0x1p53 ? json_integer((json_int_t)v) : json_real(v);
 }
 
-static json_t *object(const struct sim_field *table, const void *base)
-{
-    json_t *o = json_object();
-    for (; table->name; table++) {
-        char text[64];
-        double v;
-        if (!sim_field_value(table, base, &v, text, sizeof text))
-            continue;
-        bool word = table->kind == SIM_F_CHOICE || table->kind == SIM_F_DIST ||
-                    (table->kind == SIM_F_UNTIL && v == 0);
-        json_object_set_new(o, table->name,
-                            word                        ? json_string(text)
-                            : table->kind == SIM_F_FLAG ? json_boolean(v != 0)
-                                                        : number(v));
-    }
-    return o;
-}
-
-/* ... with its kind before the fields. */
-static json_t *kind(const struct sim_statement *st, const void *base)
-{
-    json_t *o = json_pack("{s:s}", "kind", st->word), *fields = object(st->fields, base);
-    json_object_update(o, fields);
-    json_decref(fields);
-    return o;
-}
-
 static json_t *cc_object(const struct cc_conf *c)
 {
     json_t *o = json_pack("{s:s,s:s}", "algorithm", c->type->name, "preset", c->preset);
@@ -164,6 +137,39 @@ static json_t *cc_object(const struct cc_conf *c)
                             : p->unit == CC_RATIO ? number((double)c->v[i] / CC_ONE)
                                                   : json_integer((json_int_t)c->v[i]));
     }
+    return o;
+}
+
+static const struct cc_conf *cc_field(const struct sim_field *f, const void *base)
+{
+    return (const struct cc_conf *)(const void *)((const char *)base + f->off);
+}
+
+static json_t *object(const struct sim_field *table, const void *base)
+{
+    json_t *o = json_object();
+    for (; table->name; table++) {
+        char text[CC_TEXT];
+        double v;
+        if (!sim_field_value(table, base, &v, text, sizeof text))
+            continue;
+        bool word = table->kind == SIM_F_CHOICE || table->kind == SIM_F_DIST ||
+                    (table->kind == SIM_F_UNTIL && v == 0);
+        json_object_set_new(o, table->name,
+                            table->kind == SIM_F_CC     ? cc_object(cc_field(table, base))
+                            : word                      ? json_string(text)
+                            : table->kind == SIM_F_FLAG ? json_boolean(v != 0)
+                                                        : number(v));
+    }
+    return o;
+}
+
+/* ... with its kind before the fields. */
+static json_t *kind(const struct sim_statement *st, const void *base)
+{
+    json_t *o = json_pack("{s:s}", "kind", st->word), *fields = object(st->fields, base);
+    json_object_update(o, fields);
+    json_decref(fields);
     return o;
 }
 

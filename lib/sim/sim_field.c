@@ -81,7 +81,11 @@ const struct sim_field sim_switch_fields[] = {
 #define START   FIELD("start", SIM_F_U64, SIM_TIME, sim_load, start, 0, SIM_TIME_MAX)
 #define STOP    FIELD("stop", SIM_F_U64, SIM_TIME, sim_load, stop, 0, SIM_TIME_MAX)
 #define MESSAGE FIELD("message", SIM_F_U32, SIM_SIZE, sim_load, message, 1, 1 << 30)
-#define SIZE    NEED("size", SIM_F_U64, SIM_SIZE, sim_load, size, 1, OCTETS)
+#define CC                                                                                         \
+    {                                                                                              \
+        "cc", SIM_F_CC, SIM_COUNT, AT(sim_load, cc), 0, 0, NULL, false                             \
+    }
+#define SIZE NEED("size", SIM_F_U64, SIM_SIZE, sim_load, size, 1, OCTETS)
 
 static const struct sim_field flow_fields[] = {
     NEED("from", SIM_F_U32, SIM_COUNT, sim_load, from, 0, SIM_HOST_MAX),
@@ -91,6 +95,7 @@ static const struct sim_field flow_fields[] = {
     START,
     STOP,
     MESSAGE,
+    CC,
     FIELDS_END,
 };
 static const struct sim_field burst_fields[] = {
@@ -101,15 +106,17 @@ static const struct sim_field burst_fields[] = {
     FIELD("times", SIM_F_U32, SIM_COUNT, sim_load, times, 1, 100000),
     START,
     MESSAGE,
+    CC,
     FIELDS_END,
 };
-static const struct sim_field spread_fields[] = {SIZE, START, MESSAGE, FIELDS_END};
+static const struct sim_field spread_fields[] = {SIZE, START, MESSAGE, CC, FIELDS_END};
 static const struct sim_field reduce_fields[] = {
     SIZE,
     FIELD("first", SIM_F_U32, SIM_COUNT, sim_load, from, 0, SIM_HOST_MAX),
     FIELD("hosts", SIM_F_U32, SIM_COUNT, sim_load, hosts, 2, SIM_HOST_MAX),
     FIELD("times", SIM_F_U32, SIM_COUNT, sim_load, times, 1, 10000),
     START,
+    CC,
     FIELDS_END,
 };
 static const struct sim_field arrival_fields[] = {
@@ -118,6 +125,7 @@ static const struct sim_field arrival_fields[] = {
     START,
     STOP,
     MESSAGE,
+    CC,
     FIELDS_END,
 };
 
@@ -156,6 +164,7 @@ bool sim_field_value(const struct sim_field *f, const void *base, double *number
         v = *(const bool *)at;
         break;
     case SIM_F_DIST:
+    case SIM_F_CC:
         break;
     }
     if (number)
@@ -167,6 +176,11 @@ bool sim_field_value(const struct sim_field *f, const void *base, double *number
     } else if (f->kind == SIM_F_DIST) {
         memcpy(&dist, at, sizeof(dist));
         snprintf(text, size, "%s", dist->name);
+    } else if (f->kind == SIM_F_CC) {
+        const struct cc_conf *conf = at;
+        if (!conf->type)
+            return false;
+        cc_conf_format(conf, text, size);
     } else if (f->kind == SIM_F_UNTIL && v == 0) {
         snprintf(text, size, "forever");
     } else {

@@ -239,8 +239,7 @@ static void dst_begins(struct sim_event *ev, uint64_t now)
 static void src_opens(struct sim_event *ev, uint64_t now)
 {
     struct sim_flow *f = SIM_CONTAINER(ev, struct sim_flow, src_next);
-    (void)now;
-    f->qa = sim_host_open(src_host(f), f, f->ring ? RING_DEPTH : DEPTH, 0);
+    f->qa = sim_host_open(src_host(f), f, f->cc, f->ring ? RING_DEPTH : DEPTH, 0, now);
     f->qpn_a = f->qa ? engine_qp_num(f->qa) : 0;
     f->src_next.fire = src_begins;
     if (lookahead(f))
@@ -250,8 +249,7 @@ static void src_opens(struct sim_event *ev, uint64_t now)
 static void dst_opens(struct sim_event *ev, uint64_t now)
 {
     struct sim_flow *f = SIM_CONTAINER(ev, struct sim_flow, dst_next);
-    (void)now;
-    f->qb = sim_host_open(dst_host(f), f, 1, f->ring ? RING_DEPTH : 0);
+    f->qb = sim_host_open(dst_host(f), f, f->cc, 1, f->ring ? RING_DEPTH : 0, now);
     f->qpn_b = f->qb ? engine_qp_num(f->qb) : 0;
     f->dst_next.fire = dst_begins;
     if (lookahead(f))

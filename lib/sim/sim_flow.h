@@ -31,6 +31,7 @@ struct sim_flow {
     uint64_t posted, answered;   /* octets */
     uint64_t ideal;              /* ns that it would take alone */
     uint32_t message, out;       /* octets of a WRITE; WRITEs outstanding */
+    const struct cc_conf *cc;    /* NULL: the hosts' */
     struct qp *qa, *qb;          /* of source, destination */
     uint32_t qpn_a, qpn_b, rkey; /* their numbers, 0 = there is none; the destination's */
     bool dst_failed;

@@ -281,7 +281,8 @@ void sim_host_free(struct sim_host *h)
     free(h->done);
 }
 
-struct qp *sim_host_open(struct sim_host *h, void *arg, uint32_t send_depth, uint32_t recv_depth)
+struct qp *sim_host_open(struct sim_host *h, void *arg, const struct cc_conf *cc,
+                         uint32_t send_depth, uint32_t recv_depth, uint64_t now)
 {
     struct qp *qp;
     struct engine_qp_params p = {
@@ -296,7 +297,12 @@ struct qp *sim_host_open(struct sim_host *h, void *arg, uint32_t send_depth, uin
         .max_recv_sge = 1,
         .sq_sig_all = true,
     };
-    return engine_qp_create(h->e, &p, &qp) ? NULL : qp;
+    if (engine_qp_create(h->e, &p, &qp))
+        return NULL;
+    if (!cc || !engine_qp_set_cc(h->e, qp, cc, now))
+        return qp;
+    engine_qp_destroy(h->e, qp);
+    return NULL;
 }
 
 int sim_host_join(struct sim_host *h, struct qp *qp, const struct sim_host *peer, uint32_t number,

@@ -54,9 +54,10 @@ int sim_host_init(struct sim_host *h, struct sim_world *w, uint32_t number, uint
                   const struct sim_host_params *p);
 void sim_host_free(struct sim_host *h);
 
-/* A queue pair for so many work requests at a time; `arg` comes back as wc.qp_arg. NULL = no room.
- */
-struct qp *sim_host_open(struct sim_host *h, void *arg, uint32_t send_depth, uint32_t recv_depth);
+/* A queue pair for so many work requests at a time; `arg` comes back as wc.qp_arg. cc: its
+ * congestion control, NULL = the host's. NULL = no room. */
+struct qp *sim_host_open(struct sim_host *h, void *arg, const struct cc_conf *cc,
+                         uint32_t send_depth, uint32_t recv_depth, uint64_t now);
 /* Connect it to queue pair `number` of another host. 0, or what the engine said. */
 int sim_host_join(struct sim_host *h, struct qp *qp, const struct sim_host *peer, uint32_t number,
                   uint32_t sq_psn, uint32_t rq_psn, uint64_t now);

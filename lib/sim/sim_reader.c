@@ -27,6 +27,7 @@ int sim_read_value(const struct sim_reader *r, const struct sim_field *f, const 
                    void *base)
 {
     void *at = (char *)base + f->off;
+    char why[SIM_REASON];
     double v = 0;
     unsigned i;
     switch (f->kind) {
@@ -46,6 +47,10 @@ int sim_read_value(const struct sim_reader *r, const struct sim_field *f, const 
     case SIM_F_DIST:
         if (!(*(const struct sim_dist **)at = sim_dist_find(text)))
             return sim_fail(r, r->line, f->name, "'%.40s' is not 'websearch' or 'hadoop'", text);
+        return 0;
+    case SIM_F_CC:
+        if (cc_conf_parse(at, text, why, sizeof(why)))
+            return sim_fail(r, r->line, f->name, "%s", why);
         return 0;
     case SIM_F_UNTIL:
         if (!strcmp(text, "forever")) {

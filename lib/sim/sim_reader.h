@@ -10,7 +10,7 @@
 #include "sim_field.h"
 #include "sim_scenario.h"
 
-#define SIM_LINE_MAX 1024u
+#define SIM_LINE_MAX 2048u
 #define SIM_WORDS    72u
 
 struct sim_reader {

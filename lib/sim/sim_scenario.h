@@ -39,6 +39,7 @@ struct sim_load { /* a line of traffic */
     uint32_t message;
     double load; /* part of the hosts' line rate */
     const struct sim_dist *dist;
+    struct cc_conf cc; /* of these flows; without a type: as all hosts */
 };
 
 struct sim_watch_port { /* a queue to sample */

@@ -123,7 +123,10 @@ int sim_traffic_add(struct sim_flows *f, const struct sim_scenario *s, struct si
             .duration = s->duration,
             .index = i,
         };
+        uint32_t first = f->n;
         int err = makers[s->load[i].kind](&m);
+        for (uint32_t k = first; m.l->cc.type && k < f->n; k++)
+            f->flow[k].cc = &m.l->cc;
         if (err) {
             *line = s->load[i].line;
             return err;

@@ -170,11 +170,11 @@ noise loss=1/300 reorder=0.7% late=1.5us
 cc timely,beta=0.7,recovery=sr,rto_low=77us
 watch switch3 switch10
 flow from=0 to=5 size=100001 count=3 start=1.5us message=12345
-flow from=1 to=5 size=forever stop=333333ns
+flow from=1 to=5 size=forever stop=333333ns cc=dcqcn:paper,g=1/77,timer=56us,recovery=gbn-ooo
 incast to=7 size=3000 times=2 every=10us
 permutation size=4999
 all-to-all size=2K start=7us
-all-reduce size=99999 hosts=5 first=3 times=2
+all-reduce size=99999 hosts=5 first=3 times=2 cc=swift
 arrivals sizes=hadoop load=12.5% stop=0.5ms
 fault at switch0-switch8 drop prob 1%
 fault at host3 delay 2us nth 3

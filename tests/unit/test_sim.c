@@ -343,6 +343,51 @@ START_TEST(open_flows_are_told)
 }
 END_TEST
 
+/* Flows with a congestion control and a recovery of their own beside others. */
+START_TEST(flows_of_different_kinds)
+{
+    struct sim *sim = make("duration 8ms\nmeasure 2ms\ntopology incast hosts=2 rate=40G\n"
+                           "flow from=0 to=2 size=forever cc=fixed,rate=5G\n"
+                           "flow from=1 to=2 size=forever\n",
+                           NULL);
+    sim_run(sim, SIM_NEVER);
+    double fixed = 5 * 1024 / 1082., all = 40 * 1024 / 1106.; /* of frames; with their gaps */
+    ck_assert_double_eq_tol(metric(sim, "goodput.0"), fixed, .01 * fixed);
+    ck_assert_double_eq_tol(metric(sim, "goodput.1"), all - fixed, .01 * all);
+    sim_destroy(sim);
+
+    sim = make("duration 60ms\ntopology incast hosts=2 rate=40G\nnoise loss=1%\ncc none\n"
+               "incast to=2 size=2M senders=1 cc=none,recovery=sr\n"
+               "flow from=1 to=2 size=2M\n",
+               NULL);
+    sim_run(sim, SIM_NEVER);
+    ck_assert(metric(sim, "flows_done") == 2);
+    ck_assert(metric(sim, "retransmits.0") > 0);
+    ck_assert(metric(sim, "retransmits.1") > 4 * metric(sim, "retransmits.0"));
+    sim_destroy(sim);
+}
+END_TEST
+
+#define BURST "duration 10ms\ntopology incast hosts=2 rate=40G\nswitch kmin=5K kmax=200K pmax=1%\n"
+
+/* All flows with their own, or the hosts': the same frames. */
+START_TEST(of_flows_or_of_hosts)
+{
+    static const char *const texts[] = {BURST "cc dcqcn:paper\nincast to=2 size=1M\n",
+                                        BURST "incast to=2 size=1M cc=dcqcn:paper\n",
+                                        BURST "incast to=2 size=1M\n"};
+    uint64_t trace[3];
+    for (size_t i = 0; i < 3; i++) {
+        struct sim *sim = make(texts[i], NULL);
+        sim_run(sim, SIM_NEVER);
+        trace[i] = sim->w.trace;
+        sim_destroy(sim);
+    }
+    ck_assert_uint_eq(trace[0], trace[1]);
+    ck_assert_uint_ne(trace[0], trace[2]);
+}
+END_TEST
+
 struct watcher {
     unsigned frames, bad, pauses;
     uint64_t last;
@@ -467,6 +512,8 @@ int main(void)
     tcase_add_test(c, all_reduce_takes_its_steps);
     tcase_add_loop_test(c, noise_is_repaired, 0, 3);
     tcase_add_test(c, open_flows_are_told);
+    tcase_add_test(c, flows_of_different_kinds);
+    tcase_add_test(c, of_flows_or_of_hosts);
     tcase_add_test(c, watched_frames_are_good);
     tcase_add_test(c, a_pause_that_lasts_counts);
     tcase_add_test(c, fairness_of_those_that_run);

@@ -132,6 +132,8 @@ static const struct {
     {GOOD "arrivals sizes=hadoop load=1% start=1s\n", 4, "start", "not before the end"},
     {GOOD "incast to=0 size=1K start=1us times=1000 every=1us\n", 4, "times",
      "the last of 1000 bursts would begin at 1000000ns"},
+    {GOOD "flow from=0 to=2 size=1K cc=bbr\n", 4, "cc", "bbr: no such congestion control"},
+    {GOOD "flow from=0 to=2 size=1K cc=dcqcn,g=2\n", 4, "cc", "g=2"},
     {GOOD "flow =0 to=2 size=1K\n", 4, "=0", "NAME=VALUE"},
 };
 
