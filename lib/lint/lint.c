@@ -382,6 +382,7 @@ static void good(struct lint_ctx *c)
         return;
     }
     count(c);
+    c->f->no_icrc.rights += good && !c->cut;
     c->rewritten_news = c->rewritten && lint_rewritten_news(c);
     if (!good && (!c->rewritten || c->rewritten_news))
         lint_run(c, LINT_S_ICRC);

@@ -280,6 +280,14 @@ struct lint_place {
     uint64_t number;
 };
 
+/* Packets whose iCRC is 0: the first one, and what it should have been. */
+struct lint_no_icrc {
+    struct lint_wait first;
+    uint32_t should;
+    bool outbound;      /* as the capture says */
+    uint64_t n, rights; /* how many there are, and how many with a right one */
+};
+
 /* Answers that were recorded before what they answer, as where each direction is captured in a
  * place of its own: the latest one, and how many. */
 struct lint_skew {
@@ -314,7 +322,7 @@ struct lint_flow {
     struct lint_id id;
     unsigned csum_bad, icrc_run, cut_broken;
     uint8_t octet_4; /* of the BTH, with reserved bits: has been said */
-    bool icrc_0;     /* has been said */
+    struct lint_no_icrc no_icrc;
     bool dmac_seen, migreq_seen, migreq_noted;
     uint8_t dmac[6];
     struct lint_wait odd; /* a packet of another service */

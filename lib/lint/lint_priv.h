@@ -52,9 +52,10 @@ enum lint_stage {
     LINT_S_BEGUN = 1u << 17,    /* the first request's PSN is a later one than announced */
     LINT_S_BACK = 1u << 18,     /* an ACK that acknowledges less than one before it */
     LINT_S_STRAY = 1u << 19,    /* an answer to a wrong queue pair */
+    LINT_S_NO_ICRC = 1u << 20,  /* the end; a packet's iCRC was 0 */
 };
-#define LINT_STAGES    20
-#define LINT_ALONE     (1u << 20) /* no stage: a rule that is judged without the other direction */
+#define LINT_STAGES    21
+#define LINT_ALONE     (1u << 21) /* no stage: a rule that is judged without the other direction */
 #define LINT_RULES_MAX 96u        /* of a stage */
 
 /* Of something that waited. */

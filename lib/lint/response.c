@@ -436,6 +436,11 @@ void lint_flow_end(struct lint *l, struct lint_flow *f)
         lint_run(&c, LINT_S_BEYOND);
         f->beyond.on = false;
     }
+    if (f->no_icrc.first.on) {
+        struct lint_ctx c = {.l = l, .f = f, .wait = &f->no_icrc.first};
+        lint_run(&c, LINT_S_NO_ICRC);
+        f->no_icrc.first.on = false;
+    }
     if (f->pkey.first[1].on) { /* there was no third */
         struct lint_ctx c = {.l = l, .f = f, .wait = &f->pkey.first[1], .cut = f->info.cut != 0};
         lint_run(&c, LINT_S_PKEY);

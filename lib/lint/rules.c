@@ -56,7 +56,7 @@ static const struct lint_rule rules[] = {
      lint_icrc_04},
     {"ICRC-06", "The iCRC is stored least significant octet first.", LINT_S_ICRC, lint_icrc_06},
     {"ICRC-08", "Every packet has a right iCRC, and none with a wrong one is acted upon.",
-     LINT_S_ICRC | RESPONSE, lint_icrc_08},
+     LINT_S_ICRC | LINT_S_NO_ICRC | RESPONSE, lint_icrc_08},
     {"KEY-01", "The P_Key of a queue pair doesn't change.",
      REQUEST | RESPONSE | DATAGRAM | LINT_S_PKEY | ALONE, lint_key_01},
     {"KEY-02", "The low 15 bits of the P_Key are not all 0.", FRAME, lint_key_02},

@@ -16,6 +16,7 @@
 #define HEADERS    (WIRE_IPV6_LEN + WIRE_UDP_LEN + WIRE_BTH_LEN)
 #define CRC_32C    0x82F63B78u /* the polynomial that CPUs have instructions for */
 #define ICRC_HABIT 7u          /* wrong iCRCs in a row, after which the next one is the sender's */
+#define GOES_ON    16u         /* requests, none of them repeated: their answers are taken */
 #define SHORT      256u        /* octets: longer ones aren't tried bit by bit */
 
 static uint32_t stored(const struct lint_ctx *c)
@@ -264,11 +265,43 @@ static bool icrc_habit(struct lint_ctx *c)
            lint_doubt(c, LINT_UNDECIDABLE, "others, between right ones, were damaged before");
 }
 
+/* An iCRC of 0: what comes of it is known at the end. */
+static void watch_none(struct lint_ctx *c)
+{
+    struct lint_no_icrc *none = &c->f->no_icrc;
+    if (none->n++)
+        return;
+    lint_remember(c, &none->first);
+    none->should = c->icrc;
+    none->outbound = c->in->sent;
+}
+
+/* All packets of one direction lack it, those of the other one have it. Where the other end acts
+ * upon what it gets it has got iCRCs, and the capture was made before them. */
+static bool none_yet(struct lint_ctx *c)
+{
+    const struct lint_flow *f = c->f, *peer = f->peer;
+    const char *why = "captured before the NIC filled it in";
+    lint_expected(c, "0x%08x", f->no_icrc.should);
+    lint_seen(c, "0; said once per flow");
+    if (f->no_icrc.outbound)
+        return lint_doubt(c, LINT_ARTEFACT, "%s", why);
+    if (!peer || f->no_icrc.rights || peer->no_icrc.n || !peer->no_icrc.rights)
+        return true;
+    if (f->ack_on)
+        return lint_doubt(c, LINT_ARTEFACT, "%s: its requests are answered", why);
+    if (peer->ack_on && peer->info.requests >= GOES_ON && !peer->info.retransmits)
+        return lint_doubt(c, LINT_UNDECIDABLE, "perhaps %s: its answers are taken", why);
+    return true;
+}
+
 /* A sender whose iCRC is never right. And a responder that acknowledges what came damaged: but the
  * damage may be between the network and the capture. */
 bool lint_icrc_08(struct lint_ctx *c)
 {
     char text[TEXT];
+    if (c->wait)
+        return none_yet(c);
     if (c->req && c->where == LINT_W_KNOWN && (c->op->flags & WIRE_F_ACK) &&
         wire_aeth_kind(c->p.syndrome) == WIRE_AETH_ACK) {
         const struct lint_rec *r = lint_rec_at(c->req, c->p.psn);
@@ -286,14 +319,8 @@ bool lint_icrc_08(struct lint_ctx *c)
     }
     if (c->view->kind != LINT_BROKEN && !c->rewritten && !c->req && !c->cut &&
         stored(c) != c->icrc) {
-        if (c->f->icrc_0)
-            return false;
-        c->f->icrc_0 = true;
-        lint_expected(c, "0x%08x", c->icrc);
-        lint_seen(c, "0; said once per flow");
-        if (c->in->sent)
-            lint_doubt(c, LINT_ARTEFACT, "captured before the NIC filled it in");
-        return true;
+        watch_none(c);
+        return false;
     }
     if (c->verdict == WIRE_OK && !c->cut && !c->rewritten && !c->req && c->icrc != stored(c) &&
         !mistake(c, text) && icrc_habit(c)) {

@@ -913,6 +913,38 @@ START_TEST(icrc_08_addresses_changed)
 }
 END_TEST
 
+/* "ICRC-08: where one direction has no iCRCs, and the other end, which has, acts upon its packets,
+ * they were captured before the NIC had made them; not where a single one has none" */
+START_TEST(icrc_08_before_the_nic)
+{
+    static struct step steps[41];
+    static struct run run;
+    static struct found found;
+    struct lint_totals t;
+    enum lint_verdict verdict = _i == 0   ? LINT_ARTEFACT
+                                : _i == 1 ? LINT_UNDECIDABLE
+                                          : LINT_VIOLATION;
+    for (uint32_t i = 0; i < 20; i++) {
+        steps[2 * i] = (struct step)SEND(100 + i, 64);
+        steps[2 * i + 1] = (struct step)ACK(100 + i, i + 1);
+    }
+    steps[40] = (struct step)END;
+    for (enum net net = 0; net < NETS; net++) {
+        build(&run, &(struct row){.steps = steps, .at = LATER}, net);
+        for (int i = 0; i < run.n; i++) {
+            struct packet *k = &run.packet[i];
+            if (_i == 2 ? i == 10 : _i == 3 || i % 2 == _i)
+                memset(k->f + k->len - 4, 0, 4);
+        }
+        judge(&run, &found, &t);
+        ck_assert_uint_eq(found.n, _i == 3 ? 2 : 1);
+        ck_assert_str_eq(found.f[0].rule->id, "ICRC-08");
+        ck_assert_msg(found.f[0].verdict == verdict, "%d: %s%s", _i,
+                      lint_verdict_name(found.f[0].verdict), nets[net]);
+    }
+}
+END_TEST
+
 /* RD-12, RTX-05: pieces of a READ that are asked for one by one break them, or show a capture of
  * selective repeat that begins in the middle: then opcodes of the ends' own come sooner or later.
  */
@@ -1161,6 +1193,7 @@ int main(void)
     tcase_add_test(t, ack_05_of_whom);
     tcase_add_test(t, joined_among_many_hosts);
     tcase_add_loop_test(t, icrc_08_damaged_in_a_row, 0, 2);
+    tcase_add_loop_test(t, icrc_08_before_the_nic, 0, 4);
     tcase_add_loop_test(t, icrc_08_addresses_changed, 0, 2);
     tcase_add_loop_test(t, ack_11_counted_before_it_came, 0, 2);
     tcase_add_test(t, begun_amid_another_protocol);
