@@ -29,6 +29,14 @@ static int hello_answer(int sock)
     return n != sizeof theirs ? -EPROTO : ipc_hello_check(&theirs);
 }
 
+/* As liburnic says it, but that nobody has time for us. */
+static int not_connected(int err)
+{
+    if (err == EAGAIN)
+        return -ETIMEDOUT; /* many wait to be accepted */
+    return err == ENOENT || err == ECONNREFUSED ? -ENODEV : -err;
+}
+
 int admin_open(struct admin *a)
 {
     struct sockaddr_un addr = {.sun_family = AF_UNIX};
@@ -43,8 +51,9 @@ int admin_open(struct admin *a)
         return -errno;
     struct timeval timeout = {.tv_sec = 10};
     setsockopt(a->sock, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
+    setsockopt(a->sock, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout);
     if (connect(a->sock, (struct sockaddr *)&addr, sizeof addr) < 0) {
-        rc = errno == ENOENT || errno == ECONNREFUSED ? -ENODEV : -errno; /* as liburnic says it */
+        rc = not_connected(errno);
         admin_close(a);
         return rc;
     }
@@ -70,7 +79,8 @@ int admin_ask(struct admin *a, void *request, size_t len, int fd)
     hdr->id = ++a->id;
     hdr->flags = 0;
     hdr->status = 0;
-    return ipc_send(a->sock, request, len, &fd, fd >= 0, 0);
+    int rc = ipc_send(a->sock, request, len, &fd, fd >= 0, 0);
+    return rc == -EAGAIN ? -ETIMEDOUT : rc;
 }
 
 ssize_t admin_answer(struct admin *a, void *reply, size_t cap)

@@ -14,9 +14,9 @@ struct admin {
 };
 
 /* Connect to the daemon of --socket or the default one, and say hello. 0 or -errno (-ENODEV nobody
- * serves there, -ETIMEDOUT, -EPROTO what answers is no urnicd, -EPROTONOSUPPORT one of another
- * version, -EDQUOT it is full, -EACCES, -ENAMETOOLONG); messages are the caller's. Close it in
- * either case. */
+ * serves there, -ETIMEDOUT nobody answers, -EPROTO what answers is no urnicd, -EPROTONOSUPPORT one
+ * of another version, -EDQUOT it is full, -EACCES, -ENAMETOOLONG); messages are the caller's. Close
+ * it in either case. */
 int admin_open(struct admin *a);
 void admin_close(struct admin *a);
 

@@ -47,7 +47,7 @@ void cli_error(const char *format, ...)
 static bool may_be_daemon(int rc)
 {
     return rc == -ENODEV || rc == -EACCES || rc == -EPROTO || rc == -EPROTONOSUPPORT ||
-           rc == -ENAMETOOLONG || rc == -EDQUOT;
+           rc == -ENAMETOOLONG || rc == -EDQUOT || rc == -ETIMEDOUT;
 }
 
 static void daemon_hint(void)
@@ -72,6 +72,8 @@ static void daemon_hint(void)
                 "  You may not use the daemon at %s: become a member of the group 'urnic', or run\n"
                 "  a daemon of your own and set URNIC_SOCKET.\n",
                 path);
+    else if (rc == -ETIMEDOUT)
+        fprintf(stderr, "  The urnicd at %s doesn't answer.\n", path);
     else if (rc == -EPROTO)
         fprintf(stderr, "  What answers at %s is no urnicd.\n", path);
     else if (rc == -EPROTONOSUPPORT)

@@ -57,7 +57,12 @@ def serve(listening, answer):
 
 
 def ask(what, path, expected, command="info"):
-    r = subprocess.run([URNIC, "--socket", path, command], capture_output=True, text=True, timeout=30)
+    try:
+        r = subprocess.run([URNIC, "--socket", path, command], capture_output=True, text=True, timeout=60)
+    except subprocess.TimeoutExpired:
+        failures.append(what)
+        print(f"FAIL: {what}: {command} doesn't end")
+        return
     if r.returncode == 0 or any(text not in r.stderr for text in expected):
         failures.append(what)
         print(f"FAIL: {what}: {command}: status {r.returncode}\n{r.stderr}lacks one of {expected}")
@@ -171,6 +176,24 @@ def interrupted(folder):
                 print(f"FAIL: a capture interrupted: status {capture.returncode}\n{text}")
 
 
+def silent(folder):
+    """One that is too busy, or hangs, is not waited for without end: also when it doesn't even take connections."""
+    asking = []
+    with contextlib.ExitStack() as sockets:
+        for room in (8, 0):  # for others than the one who waits
+            path = f"{folder}/silent{room}"
+            listening, waiting = (sockets.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
+                                  for _ in range(2))
+            listening.bind(path)
+            listening.listen(room)
+            waiting.connect(path)
+            expected = [f"Connection timed out\n  The urnicd at {path} doesn't answer."]
+            asking.append(threading.Thread(target=ask, args=("silent", path, expected, "stat")))
+            asking[-1].start()
+        for thread in asking:
+            thread.join()
+
+
 def ending(folder):
     """A daemon that ends while it is asked: it is gone, not a stranger, and its path is what is said."""
     for command in ("info", "stat"):
@@ -208,6 +231,7 @@ with tempfile.TemporaryDirectory(prefix="urnic-test-") as folder:
     ending(folder)
     one_of_three(folder)
     interrupted(folder)
+    silent(folder)
     ask("nobody", f"{folder}/nobody", ["No such device", f"No urnicd serves at {folder}/nobody"])
     ask("a long path", f"{folder}/{'x' * 120}", ["File name too long", "at most 107 octets"])
 print(f"{len(failures)} failures")
