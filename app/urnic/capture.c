@@ -87,7 +87,7 @@ static int capture_to(const char *path, const struct job *j)
     if (rc == 0)
         rc = find_device(&a, request.device);
     if (rc == 0) {
-        int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+        int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
         if (fd < 0) {
             cli_error("%s: %s", path, strerror(errno));
             admin_close(&a);

@@ -61,6 +61,20 @@ else
     echo "skipped: a full file system: only root can mount one"
 fi
 
+# A FIFO waits for its reader, and that he has gone is said.
+mkfifo "$dir/fifo"
+head -c 16 "$dir/fifo" >"$dir/head" &
+reader=$!
+timeout 20 "$urnic" capture --device urn0 "$dir/fifo" >"$dir/fifo.log" 2>&1 </dev/null &
+capture=$!
+pids+=("$capture")
+wait_line capturing "$dir/fifo.log"
+wait "$reader"
+[ "$(stat -c %s "$dir/head")" -eq 16 ] || fail "nothing came out of the FIFO"
+kill -INT "$capture"
+! wait "$capture" || fail "a capture for a reader who has gone is no success"
+grep -q "$dir/fifo: Broken pipe" "$dir/fifo.log" || fail "the FIFO without a reader: $(cat "$dir/fifo.log")"
+
 # One of two queue pairs.
 "$urnic" perf --server --device urn1 >"$dir/p.log" 2>&1 </dev/null &
 pids+=($!)
