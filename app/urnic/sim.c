@@ -367,6 +367,8 @@ static int all(struct job *j, struct sim_scenario *s)
         if (rc == CLI_USAGE)
             break;
     }
+    if (out && j->left)
+        fprintf(out, "{\"type\":\"interrupted\",\"left\":%u}\n", j->left);
     if (!j->list && finish_charts(j))
         status = CLI_FAIL;
     if (close_output(j, out))

@@ -344,7 +344,7 @@ kill -INT $pid
 wait $pid
 [ $? = 1 ] && grep -q "interrupted: the last run isn't whole, 1 not begun" "$tmp/err" ||
     fail "nobody is told that a run was interrupted: $(cat "$tmp/err")"
-tail -1 "$tmp/long.jsonl" | grep -q '"type":"end".*"interrupted":true' ||
+tail -2 "$tmp/long.jsonl" | head -1 | grep -q '"type":"end".*"interrupted":true' ||
     fail "an interrupted run writes nothing, or doesn't say that it was"
 grep -q '>Rates (interrupted at .* of simulated time)<' "$tmp/long-0.svg" || fail "a plot of half a run looks whole"
 grep -q '>(interrupted: runs are missing' "$tmp/longx.svg" && grep -q '>(interrupted: ' "$tmp/longr.svg" ||
@@ -352,4 +352,18 @@ grep -q '>(interrupted: runs are missing' "$tmp/longx.svg" && grep -q '>(interru
 grep -q "run 0 isn't in it.*it was interrupted" "$tmp/err" || fail "a figure of half a run is in the chart"
 ! grep -q '<circle\|<polyline' "$tmp/longx.svg" || fail "half a run's figure is drawn"
 grep -q '<polyline' "$tmp/longr.svg" || fail "half a run's curve isn't drawn"
+[ "$(tail -1 "$tmp/long.jsonl")" = '{"type":"interrupted","left":1}' ] || fail "what was not begun isn't counted"
+# ... also between short runs, all of which are whole.
+printf 'sweep n 0..19999\nseed $n\nduration 1s\ntopology incast hosts=20 rate=10G\nincast to=3 size=10K\n' >"$tmp/many.sim"
+"$urnic" sim -q "$tmp/many.sim" -o "$tmp/many.jsonl" 2>"$tmp/err" &
+pid=$!
+for _ in $(seq 300); do
+    [ -s "$tmp/many.jsonl" ] && break
+    sleep 0.1
+done
+kill -TERM $pid
+rc=0
+wait $pid || rc=$?
+[ $rc = 1 ] && grep -q 'interrupted: .* not begun' "$tmp/err" || fail "status $rc: $(cat "$tmp/err")"
+tail -1 "$tmp/many.jsonl" | grep -q '^{"type":"interrupted","left":[1-9][0-9]*}$' || fail "half a sweep looks whole"
 echo ok
