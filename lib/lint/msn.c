@@ -483,4 +483,8 @@ void lint_msn_range(struct lint_ctx *c)
     watch_ahead(c, base);
     lower_base(c, base);
     settle_base(q, &n, base);
+    if (q->base.lo_on && q->base.n == 1 && wire_psn_diff(q->base.lo, q->base.hi) > 0) {
+        c->msn_known = true; /* two agree that it was later than a single one had said */
+        began_later(c, q->base.lo);
+    }
 }

@@ -200,6 +200,34 @@ static const struct step counts_behind[] = {{.opcode = RC(FETCH_ADD), .psn = 100
                                             RESP(ATOMIC_ACK, 105, 0, 6),
                                             ACK(106, 7),
                                             END};
+/* A sequence NAK asks for what has come, and so counts too little: what READs' responses count
+ * shows it. */
+#define READ_8(psn_)                                                                               \
+    {                                                                                              \
+        .opcode = RC(READ_REQUEST), .psn = psn_, .dma_len = 8                                      \
+    }
+static const struct step nak_alone[] = {SEND(100, 64),
+                                        ACK(100, 1),
+                                        SEND(101, 64),
+                                        ACK(101, 2),
+                                        READ_8(102),
+                                        RESP(READ_RESP_ONLY, 102, 8, 3),
+                                        READ_8(104),
+                                        READ_8(105),
+                                        NAK(104, 0x60, 3),
+                                        READ_8(103),
+                                        READ_8(104),
+                                        READ_8(105),
+                                        RESP(READ_RESP_ONLY, 103, 8, 4),
+                                        RESP(READ_RESP_ONLY, 104, 8, 5),
+                                        RESP(READ_RESP_ONLY, 105, 8, 6),
+                                        READ_8(106),
+                                        RESP(READ_RESP_ONLY, 106, 8, 7),
+                                        READ_8(107),
+                                        RESP(READ_RESP_ONLY, 107, 8, 8),
+                                        SEND(108, 64),
+                                        ACK(108, 9),
+                                        END};
 static const struct step same_ack[] = {SEND(100, 64), ACK(100, 1),   SEND(101, 64),
                                        ACK(101, 2),   SEND(102, 64), ACK(101, 3),
                                        SEND(103, 64), ACK(103, 4),   END};
@@ -468,7 +496,8 @@ static const struct row rows[] = {
  * or one answer alone is wrong. */
 START_TEST(ack_11_goes_on)
 {
-    static const struct step *const steps[] = {one_too_many, one_too_few, counts_behind};
+    static const unsigned number[] = {6, 6, 8, 9};
+    static const struct step *const steps[] = {one_too_many, one_too_few, counts_behind, nak_alone};
     static struct run run;
     static struct found found;
     struct lint_totals t;
@@ -478,7 +507,7 @@ START_TEST(ack_11_goes_on)
         ck_assert_msg(found.n == 1, "%s: %u findings", nets[net], found.n);
         ck_assert_str_eq(found.f[0].rule->id, "ACK-11");
         ck_assert_int_eq(found.f[0].verdict, LINT_VIOLATION);
-        ck_assert_uint_eq(found.f[0].number, _i < 2 ? 6 : 8);
+        ck_assert_uint_eq(found.f[0].number, number[_i]);
     }
 }
 END_TEST
@@ -612,7 +641,7 @@ int main(void)
     Suite *s = suite_create("lint, response");
     TCase *t =
         lint_rows_case("lint, response", rows, sizeof rows / sizeof *rows, "test_lint_response.c");
-    tcase_add_loop_test(t, ack_11_goes_on, 0, 3);
+    tcase_add_loop_test(t, ack_11_goes_on, 0, 4);
     tcase_add_test(t, atm_08_cut);
     tcase_add_test(t, rd_05_many_open);
     tcase_add_loop_test(t, ack_10_stray, 0, 4);
