@@ -23,9 +23,9 @@ struct count {
 /* May READs or ATOMICs that follow this packet at once be counted in an answer to it? */
 static bool reads_behind(const struct lint_flow *q, const struct lint_rec *r)
 {
-    const struct lint_rec *next = q->reads ? lint_rec_at(q, lint_add(r->psn, 1)) : NULL;
-    return q->reads && !(next && (next->flags & LINT_R_SEEN) &&
-                         (wire_opcodes[next->opcode].flags & (WIRE_F_SEND | WIRE_F_WRITE)));
+    const struct lint_rec *next = lint_rec_at(q, lint_add(r->psn, 1));
+    return !(next && (next->flags & LINT_R_SEEN) &&
+             (wire_opcodes[next->opcode].flags & (WIRE_F_SEND | WIRE_F_WRITE)));
 }
 
 /* False when gaps make that unknown. */
