@@ -16,10 +16,10 @@ static uint64_t top(const struct cc *cc)
 
 static void set_rate(struct cc *cc, uint64_t rate)
 {
-    if (rate > top(cc))
-        rate = top(cc);
     if (rate < cc->conf->v[CC_P_min])
         rate = cc->conf->v[CC_P_min];
+    if (rate > top(cc)) /* also where that is below the minimum */
+        rate = top(cc);
     cc->timely.rate = rate;
     cc->rate = rate >= cc->line ? CC_UNLIMITED : rate;
 }

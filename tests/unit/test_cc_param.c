@@ -39,6 +39,29 @@ START_TEST(cc_24_all)
 }
 END_TEST
 
+/* CC-24: "max" counts, also where it is less than "min": a queue pair's rate limit may be that. */
+START_TEST(cc_24_max_below_min)
+{
+    for (const struct cc_type *const *t = cc_types; *t; t++) {
+        struct cc_conf conf;
+        struct cc cc;
+        if (!((*t)->uses & CC_BIT(max)))
+            continue;
+        cc_conf_init(&conf, *t);
+        conf.v[CC_P_max] = conf.v[CC_P_min] / 2;
+        cc_start(&cc, &conf, 10000000000, 1024, 1);
+        for (uint64_t now = 1000; now < 10000000; now += 7777) {
+            cc_run(&cc, now);
+            ck_assert_uint_eq(cc.rate, conf.v[CC_P_max]);
+            if ((*t)->on_cnp && now % 11 == 0)
+                (*t)->on_cnp(&cc, now);
+            if ((*t)->on_ack)
+                (*t)->on_ack(&cc, now % 1000000, 3, now);
+        }
+    }
+}
+END_TEST
+
 /* CC-09: "none" never limits, "fixed" always does, all others begin without a limit. */
 START_TEST(cc_09_start)
 {
@@ -172,5 +195,5 @@ START_TEST(cc_13_ratio_round_trip)
 }
 END_TEST
 
-UNIT_MAIN("cc parameters", cc_24_all, cc_09_start, cc_13_text_round_trip, cc_13_ratio_round_trip,
-          cc_13_presets, cc_13_refused)
+UNIT_MAIN("cc parameters", cc_24_all, cc_24_max_below_min, cc_09_start, cc_13_text_round_trip,
+          cc_13_ratio_round_trip, cc_13_presets, cc_13_refused)
