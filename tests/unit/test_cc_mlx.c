@@ -84,6 +84,20 @@ START_TEST(cc_14_target)
 }
 END_TEST
 
+/* CC-20: with slow_restart a loss halves the rate, and the increase begins anew. */
+START_TEST(cc_20_slow_restart)
+{
+    start("dcqcn-mlx:connectx");
+    ck_assert(!conf.type->on_loss(&cc, true, 100 * US));
+    ck_assert_uint_eq(cc.rate, CC_UNLIMITED);
+    start("dcqcn-mlx:connectx,slow_restart=1");
+    ck_assert(conf.type->on_loss(&cc, false, 100 * US));
+    ck_assert_uint_eq(cc.rate, 20 * GBIT);
+    ck_assert_uint_eq(rate_at(400 * US - 1), 20 * GBIT);
+    ck_assert_uint_eq(rate_at(400 * US), 30 * GBIT);
+}
+END_TEST
+
 /* CC-18, CC-22: back at line rate nothing is left to do; so long after, it begins anew. */
 START_TEST(cc_22_rest)
 {
@@ -101,4 +115,4 @@ START_TEST(cc_22_rest)
 END_TEST
 
 UNIT_MAIN("cc dcqcn-mlx", cc_15_periods, cc_15_alpha, cc_15_alpha_before_cut, cc_15_stages,
-          cc_14_target, cc_22_rest)
+          cc_14_target, cc_20_slow_restart, cc_22_rest)

@@ -545,6 +545,31 @@ START_TEST(gid_04_another_address)
 }
 END_TEST
 
+/* GID-04: its timers stand still meanwhile: what isn't answered costs no retry, however long the
+ * address stays away, and is asked for when it is back. */
+START_TEST(gid_04_timers_stand_still)
+{
+    struct rig *r = rig_new(NULL);
+    struct engine_qp_info info;
+    rig_post(r, WR_SEND, 1, 8, WR_F_SIGNALED);
+    ck_assert_uint_eq(rig_tx(r, 0), 1);
+    engine_qp_mute(r->e, r->qp, true);
+    rig_pass(r, 20 * RIG_T);
+    ck_assert_uint_eq(rig_tx(r, 0), 0);
+    engine_qp_info(r->e, r->qp, &info);
+    ck_assert_uint_eq(info.timeouts, 0);
+    ck_assert_uint_eq(r->nwc, 0);
+    ck_assert_int_eq(rig_state(r), QPS_RTS);
+    engine_qp_mute(r->e, r->qp, false);
+    rig_pass(r, RIG_T);
+    ck_assert_uint_eq(rig_tx(r, 0), 1);
+    rig_ack(r, RIG_PSN);
+    ck_assert_uint_eq(r->nwc, 1);
+    ck_assert_uint_eq(r->wc[0].status, WC_SUCCESS);
+    rig_free(r);
+}
+END_TEST
+
 /* The flight recorder tells what happened, in order, and stays within the buffer. */
 START_TEST(recorder_history)
 {
@@ -569,4 +594,4 @@ END_TEST
 UNIT_MAIN("qp", qp_01_table, qp_17_no_alternate_path, qp_03_values, qp_05_posting, qp_12_flush,
           qp_04_reset, qp_15_query, qp_14_numbers, sec_08_numbers_of_a_large_device,
           qp_01_no_memory_for_rtr, qp_01_no_memory_in_sqd, cc_25_no_memory, wire_07_new_mac,
-          gid_04_another_address, recorder_history)
+          gid_04_another_address, gid_04_timers_stand_still, recorder_history)

@@ -60,6 +60,33 @@ static bool holds(const struct rig *r, uint32_t packet, int value)
 
 /* ---- agreement ---- */
 
+/* LR-02: the parser takes such packets as soon as one queue pair may do selective repeat; those for
+ * others are dropped, and change nothing. */
+START_TEST(lr_02_for_another_queue_pair)
+{
+    const struct cc_conf conf = cc_of("none,recovery=sr");
+    struct rig *r = rig_new(NULL);
+    struct engine_qp_params p;
+    struct engine_qp_attr a;
+    struct qp *other;
+    engine_qp_query(r->qp, &a, &p);
+    ck_assert_int_eq(engine_qp_create(r->e, &p, &other), 0);
+    ck_assert_int_eq(engine_qp_set_cc(r->e, other, &conf, r->now), 0);
+    rig_connect(r, other, &(struct rig_opts){0}, QPS_RTS);
+    rx_write(r, 0, 0, 3, true); /* its first packet is none of them */
+    rx_write(r, 0, 1, 3, true);
+    ck_assert_uint_eq(rig_count(r, ENGINE_C_rx_bad_opcode), 1);
+    ck_assert(holds(r, 0, 1) && !holds(r, 1, 2));
+    sack(r, WIRE_SYN_ACK, RIG_PSN, 0);
+    ck_assert_uint_eq(rig_count(r, ENGINE_C_rx_bad_opcode), 2);
+    ck_assert_uint_eq(rig_tx(r, 0), 0);
+    rx_write(r, 0, 1, 3, false);
+    rx_write(r, 0, 2, 3, false);
+    ck_assert(holds(r, 1, 2) && holds(r, 2, 3));
+    rig_free(r);
+}
+END_TEST
+
 /* LR-01: a peer that says nothing gets go-back-N and nothing else, but for a few hellos that it
  * drops. */
 START_TEST(lr_01_plain_peer)
@@ -464,8 +491,8 @@ START_TEST(lr_11_early_retransmissions)
 }
 END_TEST
 
-UNIT_MAIN("core sr", lr_01_plain_peer, lr_01_not_asked, lr_02_early_packets, lr_02_few_records,
-          lr_02_window, lr_06_sends, lr_06_cq_overflow, lr_02_not_only_an_ack, lr_06_not_placed,
-          lr_07_reads_and_atomics, lr_07_late_and_failed_copies,
-          lr_02_nothing_new_beside_a_late_copy, lr_09_gbn_ooo, lr_15_delay,
-          lr_11_early_retransmissions)
+UNIT_MAIN("core sr", lr_01_plain_peer, lr_02_for_another_queue_pair, lr_01_not_asked,
+          lr_02_early_packets, lr_02_few_records, lr_02_window, lr_06_sends, lr_06_cq_overflow,
+          lr_02_not_only_an_ack, lr_06_not_placed, lr_07_reads_and_atomics,
+          lr_07_late_and_failed_copies, lr_02_nothing_new_beside_a_late_copy, lr_09_gbn_ooo,
+          lr_15_delay, lr_11_early_retransmissions)

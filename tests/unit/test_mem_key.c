@@ -52,6 +52,29 @@ START_TEST(sec_12_keys_depend_on_the_secret)
 }
 END_TEST
 
+/* SEC-12: so are those of a table's regions, which are the same again with the same secret. */
+START_TEST(sec_12_regions_have_keys_of_the_secret)
+{
+    static const uint64_t secret[][2] = {{1, 0}, {1, 0}, {0, 1}};
+    uint32_t key[3][32];
+    unsigned same = 0;
+
+    for (unsigned i = 0; i < 3; i++) {
+        const struct mem_params p = {
+            .max_pd = 1, .max_mr = 32, .key = {secret[i][0], secret[i][1]}};
+        struct mem *m = mem_create(&p);
+        uint32_t pd = mem_make_pd(m);
+        for (unsigned k = 0; k < 32; k++)
+            key[i][k] = mem_make_mr(m, pd, 0, 64, MEM_REMOTE_READ);
+        mem_destroy(m);
+    }
+    ck_assert_mem_eq(key[0], key[1], sizeof key[0]);
+    for (unsigned k = 0; k < 32; k++)
+        same += key[0][k] >> 8 == key[2][k] >> 8;
+    ck_assert_msg(same < 2, "SEC-12 %u equal indices of 32 under two secrets", same);
+}
+END_TEST
+
 /* The hash is SipHash-2-4: its published vector for the 8 octets 00..07 under the key 00..0f. */
 START_TEST(sec_12_hash_is_siphash)
 {
@@ -119,6 +142,7 @@ int main(void)
     tcase_set_timeout(t, 60);
     tcase_add_test(t, sec_12_index_is_a_permutation_of_slots);
     tcase_add_test(t, sec_12_keys_depend_on_the_secret);
+    tcase_add_test(t, sec_12_regions_have_keys_of_the_secret);
     tcase_add_test(t, sec_12_hash_is_siphash);
     tcase_add_test(t, mr_07_keys_dont_repeat);
     tcase_add_test(t, mr_01_index_0_never_given_out);

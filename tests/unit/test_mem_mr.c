@@ -78,6 +78,10 @@ START_TEST(mr_02_registration_rules)
     ck_assert_msg(err == c->want, "%s: %d", c->name, err);
     mem_usage(m, &u);
     ck_assert_msg(u.mrs == (err == 0) && u.octets == (err ? 0 : c->len), "%s: usage", c->name);
+    if (err == 0)
+        ck_assert_int_eq(mem_mr_dereg(m, lkey), 0);
+    mem_usage(m, &u);
+    ck_assert_msg(u.mrs == 0 && u.octets == 0, "%s: usage afterwards", c->name);
     mem_destroy(m);
 }
 END_TEST
@@ -231,6 +235,7 @@ START_TEST(mr_08_fast_register)
     const struct mem_seg segs[3] = {{mem_obj, 0, 4096}, {mem_obj + 1, 0, 4096}, {mem_obj, 0, 1}};
     const unsigned access = MEM_LOCAL_WRITE | MEM_REMOTE_WRITE;
     struct mem_ref ref;
+    struct mem_piece piece[2];
 
     ck_assert_int_eq(mem_fr_alloc(m, pd, 2, &lkey, &rkey), 0);
     ck_assert_uint_eq(lkey, rkey);
@@ -252,6 +257,11 @@ START_TEST(mr_08_fast_register)
     ck_assert_msg(mem_invalidate(m, pd, 0, lkey, true) == -EINVAL, "RSP-19 stale variant");
     ck_assert_int_eq(mem_invalidate(m, pd, 0, key, true), 0);
     ck_assert_msg(mem_remote(m, pd, 0, key, 0x1000, 1, MEM_REMOTE_WRITE) == -EACCES, "MR-10");
+    ck_assert_msg(mem_pieces(m, &ref, 0, 1, piece, 2) == -EACCES, "RSP-17 invalidated");
+    ck_assert_int_eq(mem_fr_reg(m, pd, key, 0x1000, 8192, access, segs, 2), 0);
+    ck_assert_msg(mem_pieces(m, &ref, 0, 1, piece, 2) == -EACCES,
+                  "RSP-17 what was checked before doesn't hold again, though all is as before");
+    ck_assert_int_eq(mem_invalidate(m, pd, 0, key, true), 0);
     ck_assert_int_eq(mem_fr_reg(m, pd, lkey, 0, 4096, 0, segs, 1), 0);
     ck_assert_msg(mem_invalidate(m, pd, 0, lkey, true) == -EINVAL,
                   "RSP-19 the peer can't invalidate what it has no key of");
@@ -284,6 +294,8 @@ START_TEST(mr_08_within_one_object)
     struct mem_piece p[2];
 
     ck_assert_int_eq(mem_fr_alloc_in(m, pd, MEM_WITHIN_SEGS + 1, &within, &key, &rkey), -EINVAL);
+    ck_assert_int_eq(mem_fr_alloc_in(m, pd, MEM_WITHIN_SEGS, &within, &key, &rkey), 0);
+    ck_assert_int_eq(mem_mr_dereg(m, key), 0);
     ck_assert_int_eq(
         mem_fr_alloc_in(m, pd, 1, &(const struct mem_seg){.obj = mem_obj}, &key, &rkey), -EINVAL);
     ck_assert_int_eq(mem_fr_alloc_in(m, pd, 2, &within, &key, &rkey), 0);
