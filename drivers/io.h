@@ -37,8 +37,7 @@ struct io_frame {
     uint32_t flags; /* IO_RX_* */
 };
 
-#define IO_RX_IP_CSUM_OK  0x1u /* the NIC has verified the IPv4 header checksum */
-#define IO_RX_IP_CSUM_BAD 0x2u
+#define IO_RX_IP_CSUM_OK 0x1u /* the NIC has verified the IPv4 header checksum */
 
 /* Room for one frame to send. `data` has at least `cap` writable octets; the caller sets `len`. */
 struct io_slot {

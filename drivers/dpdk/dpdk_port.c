@@ -104,14 +104,9 @@ static struct rte_mbuf *linearise(struct dpdk_port *port, struct rte_mbuf *chain
 
 static uint32_t rx_flags(const struct rte_mbuf *m)
 {
-    switch (m->ol_flags & RTE_MBUF_F_RX_IP_CKSUM_MASK) {
-    case RTE_MBUF_F_RX_IP_CKSUM_GOOD:
-        return IO_RX_IP_CSUM_OK;
-    case RTE_MBUF_F_RX_IP_CKSUM_BAD:
-        return IO_RX_IP_CSUM_BAD;
-    default:
-        return 0;
-    }
+    bool good = (m->ol_flags & RTE_MBUF_F_RX_IP_CKSUM_MASK) == RTE_MBUF_F_RX_IP_CKSUM_GOOD;
+
+    return good ? IO_RX_IP_CSUM_OK : 0;
 }
 
 /* Judge one received frame; returns the mbuf to lend, or NULL when it was dropped and counted. */
