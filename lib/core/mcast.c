@@ -134,10 +134,6 @@ static enum engine_counter deliver(struct rx *rx, struct qp *qp, unsigned first_
 
 void ud_rx_mcast(struct rx *rx)
 {
-    if (rx->op->service != WIRE_UD) {
-        rx_drop(rx, ENGINE_C_rx_qp_type_mismatch);
-        return;
-    }
     struct ud_group *g = *find(rx->e, &rx->pkt.dip);
     if (!g) {
         rx_drop(rx, ENGINE_C_rx_mcast_no_group);

@@ -256,6 +256,7 @@ int engine_qp_query(const struct qp *qp, struct engine_qp_attr *out, struct engi
 
 /* ---- numbers ---- */
 
+/* When no slot is free. 0, -ENOMEM. */
 static int grow_table(struct engine *e)
 {
     uint32_t part = e->p.max_qp / TABLE_PART;
@@ -273,18 +274,15 @@ static int grow_table(struct engine *e)
         free(fifo);
         return -ENOMEM;
     }
-    uint32_t n = 0;
-    for (; n < e->nfree; n++)
-        fifo[n] = e->free_fifo[(e->free_head + n) % e->table_size];
     for (uint32_t i = e->table_size; i < size; i++) {
         e->table[i] = NULL;
         e->life[i] = 0;
-        fifo[n++] = i;
+        fifo[i - e->table_size] = i;
     }
     free(e->free_fifo);
     e->free_fifo = fifo;
     e->free_head = 0;
-    e->nfree = n;
+    e->nfree = size - e->table_size;
     e->table_size = size;
     return 0;
 }

@@ -127,10 +127,6 @@ static void rx_sack(struct rx *rx, struct qp *qp)
     struct sr *s = qp->sr;
     s->trigger = psn(rx->pkt.sel_psn);
     engine_count(rx->e, ENGINE_C_rx_sack);
-    if (qp->state != QPS_RTS && qp->state != QPS_SQD) {
-        rx_drop(rx, ENGINE_C_rx_bad_qp_state);
-        return;
-    }
     if (psn_diff(s->trigger, psn(rx->pkt.psn)) > 0) /* else: what came could not be kept */
         sr_mark(rx->e, qp, s->trigger, rx->now);
     s->selective = 1;
