@@ -9,7 +9,8 @@
  * (MR-12). An access that doesn't fault pays one load and one branch. Nothing else survives a
  * SIGBUS.
  *
- * Threads: map and unmap from the control thread or before workers start; access from one worker.
+ * Threads: any may map and unmap. It takes long, so the control thread does it, but for the slabs
+ * of queues, which a worker maps now and then (qslab.h). Access from one worker.
  */
 #ifndef URNICD_MEMORY_H
 #define URNICD_MEMORY_H
@@ -41,12 +42,14 @@ struct memory {
 int memory_init(void);
 
 /* Make a zeroed, sealed (no shrink, grow or new seals) slab of at least `len` octets and map it.
- * *fd is for the client, the caller closes it. -ENOMEM, -ENFILE, -ENOSPC (too many mappings). */
+ * *fd is for the client, the caller closes it. -ENOMEM, -EMFILE, -ENFILE, -EFBIG (ulimit -f),
+ * -ENOSPC (too many mappings). */
 int memory_slab(const char *name, size_t len, struct memory **out, int *fd);
 
 /* Map [off, off+len) of a client's object. The caller keeps `fd`. -EOPNOTSUPP when it isn't a
  * file on tmpfs or hugetlbfs (a page of any other may block the worker for ever), -EFAULT when it
- * is shorter than that, -EACCES when `writable` isn't permitted, -ENOMEM, -ENOSPC. */
+ * is shorter than that, -EACCES when `writable` isn't permitted, -EINVAL for no octets, -EBADF,
+ * -ENOMEM, -ENOSPC. */
 int memory_foreign(int fd, uint64_t off, uint64_t len, bool writable, struct memory **out);
 
 /* Unmap. No piece of it may be in use. NULL is allowed. */

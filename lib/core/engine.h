@@ -14,7 +14,8 @@
  *         The caller has done (or failed) copies; in any order between queue pairs, in order
  *         within one (the token says which). Only this step advances the acknowledged PSN, posts
  *         completions and owes ACKs; a failed copy becomes the access error that the rules ask
- *         for. It may come later, from another thread's work: that queue pair waits, others don't.
+ *         for. It may come later, from another thread's work: that queue pair waits, others don't,
+ *         as long as engine_params.records are left.
  *         Copies of one queue pair must be executed in the order in which they were returned.
  *     m = engine_tx(e, slots, n, now)
  *         n slots already reserved from the port, so a frame that was produced can't be "unsent".

@@ -87,10 +87,11 @@ int record_pool_init(struct record_pool *p, uint32_t size);
 /* None of them is in use any more. */
 void record_pool_free(struct record_pool *p);
 
-/* May qp take n more records? A queue pair never holds more than are left for all others, so one
- * whose copies hang can't starve the rest. */
+/* May qp take n more records for answers to its READs and ATOMICs? Not if it would hold more than
+ * are left for all others: it has asked for that data itself. What its peer sends takes what there
+ * is: there the caller looks at nfree. */
 bool record_room(const struct engine *e, const struct qp *qp, unsigned n);
-/* Append a record to the FIFO of qp's side. The caller has asked record_room. */
+/* Append a record to the FIFO of qp's side. The caller knows that one is free. */
 struct record *record_new(struct engine *e, struct qp *qp, enum record_side side);
 /* Hold the range of `ref` until the record commits. */
 void record_hold(struct engine *e, struct record *r, const struct mem_ref *ref);
