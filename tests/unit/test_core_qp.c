@@ -5,6 +5,7 @@
 
 #include "cc_of.h"
 #include "core_rig.h"
+#include "recorder.h"
 
 /* Memory that runs out: the linker sends the engine's calls here (no_memory_dep). */
 static unsigned fail_alloc; /* the n-th allocation from now fails, 1 = the next; 0 = none */
@@ -591,7 +592,33 @@ START_TEST(recorder_history)
 }
 END_TEST
 
+/* It keeps the latest events, however many there have been: a dozen, the newest one last. */
+START_TEST(recorder_keeps_the_latest)
+{
+    struct rig *r = rig_new(NULL);
+    char text[4096], want[64];
+    for (unsigned n = 0; n < 60; n++) {
+        rig_post(r, WR_SEND, n, 8, 0);
+        ck_assert_uint_eq(rig_tx(r, 0), 1);
+        rig_ack(r, rig_psn(RIG_PSN, n));
+        if (n < RECORDER_EVENTS)
+            continue;
+        ck_assert_uint_lt(engine_qp_history(r->e, r->qp, text, sizeof text), sizeof text - 1);
+        const char *line = text;
+        for (unsigned i = n + 1 - RECORDER_EVENTS; i <= n; i++) {
+            snprintf(want, sizeof want, " send request psn 0x%06x (0x4)\n", rig_psn(RIG_PSN, i));
+            line += strcspn(line, " ");
+            ck_assert_msg(!strncmp(line, want, strlen(want)), "after %u:%s", n + 1, line);
+            line += strlen(want);
+        }
+        ck_assert_str_eq(line, "");
+    }
+    rig_free(r);
+}
+END_TEST
+
 UNIT_MAIN("qp", qp_01_table, qp_17_no_alternate_path, qp_03_values, qp_05_posting, qp_12_flush,
           qp_04_reset, qp_15_query, qp_14_numbers, sec_08_numbers_of_a_large_device,
           qp_01_no_memory_for_rtr, qp_01_no_memory_in_sqd, cc_25_no_memory, wire_07_new_mac,
-          gid_04_another_address, gid_04_timers_stand_still, recorder_history)
+          gid_04_another_address, gid_04_timers_stand_still, recorder_history,
+          recorder_keeps_the_latest)
