@@ -23,6 +23,8 @@
 #include "admin.h"
 #include "ipc.h"
 
+#define ONE_WISH_NS 200000000ull /* signals this close to the first one mean the same */
+
 volatile int cli_stop;
 static const char *current = "";
 static bool bar_open; /* the terminal's cursor stands behind a progress bar */
@@ -404,13 +406,23 @@ bool cli_same_file(const char *in, const char *out)
 
 static void on_signal(int sig)
 {
-    (void)sig;
+    static uint64_t first;
+    int error = errno;
+    if (!first)
+        first = cli_now();
+    else if (cli_now() - first > ONE_WISH_NS) {
+        signal(sig, SIG_DFL);
+        raise(sig); /* it comes when this returns */
+    }
     cli_stop = 1;
+    errno = error;
 }
 
 void cli_catch_signals(void)
 {
-    struct sigaction sa = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
+    struct sigaction sa = {.sa_handler = on_signal};
+    sigaddset(&sa.sa_mask, SIGINT);
+    sigaddset(&sa.sa_mask, SIGTERM);
     sigaction(SIGINT, &sa, NULL);
     sigaction(SIGTERM, &sa, NULL);
 }

@@ -104,7 +104,8 @@ void cli_progress_end(struct cli_progress *p, uint64_t done, const char *note);
 
 /* Not 0 once SIGINT or SIGTERM has come: finish, and print what there is. */
 extern volatile int cli_stop;
-/* From now on the first of these signals only sets cli_stop; another one ends the program. */
+/* From now on the first SIGINT or SIGTERM only sets cli_stop; another one ends the program, if it
+ * doesn't come at once: timeout(1) sends one to the process and one to its group, and means one. */
 void cli_catch_signals(void);
 
 #endif

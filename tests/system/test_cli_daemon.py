@@ -164,6 +164,37 @@ def halted():
     check(r.returncode == 0 and d.wait(timeout=20) == 0, f"--stop, of one that goes on: {r.stderr}")
 
 
+def two_signals():
+    """Signals at once, as timeout(1) sends two, mean one; a later one ends who still waits for the daemon."""
+    path = os.path.join(DATA, "signals")
+    d = serve(path)
+    await_socket(path)
+
+    def capture():
+        c = subprocess.Popen([URNIC, "--socket", path, "capture", os.path.join(DATA, "signals.pcapng")],
+                             stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        atexit.register(c.kill)
+        c.stderr.readline()
+        return c
+
+    for _ in range(10):
+        c = capture()
+        for number in (signal.SIGINT, signal.SIGINT, signal.SIGTERM):
+            c.send_signal(number)
+        text = c.communicate(timeout=20)[1]
+        check(c.returncode == 0 and "frames" in text, f"a capture, after three signals at once: {c.returncode}: {text}")
+    c = capture()
+    d.send_signal(signal.SIGSTOP)
+    c.send_signal(signal.SIGINT)
+    time.sleep(0.5)
+    check(c.poll() is None, "a capture doesn't wait for its daemon")
+    c.send_signal(signal.SIGINT)
+    check(c.wait(timeout=5) == -signal.SIGINT, f"a capture, after a second signal: {c.returncode}")
+    d.send_signal(signal.SIGCONT)
+    r = run(URNICD, ["--stop", "--socket", path])
+    check(r.returncode == 0 and d.wait(timeout=20) == 0, f"--stop, after captures were stopped: {r.stderr}")
+
+
 def background():
     """A daemon in the background keeps no folder busy, and still knows its relative paths: the client's side of
     memif finds the server that comes later, and what a server made is gone when it ends."""
@@ -193,4 +224,5 @@ def background():
 
 
 if __name__ == "__main__":
-    sys.exit(test_all(no_start, daemon_stops, stale_socket, others_socket, own_socket, at_once, halted, background))
+    sys.exit(test_all(no_start, daemon_stops, stale_socket, others_socket, own_socket, at_once, halted, two_signals,
+                      background))
