@@ -9,6 +9,7 @@
  */
 #include "memif_port.h"
 
+#include <poll.h>
 #include <string.h>
 #include <sys/uio.h>
 
@@ -241,13 +242,20 @@ static unsigned rx_ring(struct memif_port *p, struct io_frame *frames, unsigned 
     return n;
 }
 
+/* Is there anything to be seen at rx_fd? One system call instead of the three of a look at it all.
+ */
+static bool rx_stirs(const struct memif_port *p)
+{
+    return poll(&(struct pollfd){.fd = p->epoll, .events = POLLIN}, 1, 0) != 0;
+}
+
 unsigned memif_rx_peek(struct io_port *io, struct io_frame *frames, unsigned max, uint64_t now)
 {
     struct memif_port *p = (struct memif_port *)io;
     unsigned n = p->up ? rx_ring(p, frames, max) : 0;
 
-    if (n == 0 && MEMIF_UNLIKELY(p->armed)) {
-        /* rx_fd is or may become readable for what is no frame; only then does it stop to be. */
+    if (n == 0 && MEMIF_UNLIKELY(p->armed) && (!p->up || rx_stirs(p))) {
+        /* rx_fd may be readable for what is no frame; only now does it stop to be. */
         rx_drain(p->conn.rx.event);
         memif_port_control(p, now);
         if (p->up)
@@ -282,8 +290,6 @@ void memif_rx_arm(struct io_port *io, bool on)
     p->armed = on;
     if (!p->up)
         return;
-    if (on)
-        rx_drain(p->conn.rx.event);
     atomic_store_explicit(&p->conn.rx.ring->flags, on ? 0 : MEMIF_RING_MASK_INT,
                           memory_order_relaxed);
     /* The peer advances its index, then looks at the flag; we clear the flag, then look at the
