@@ -239,7 +239,7 @@ bool client_gone(struct urnic_context *ctx);
 /* Are we a child of the process that opened it? Its events are not ours. */
 static inline bool client_forked(const struct urnic_context *ctx)
 {
-    return getpid() != ctx->conn.pid;
+    return client_conn_forked(&ctx->conn);
 }
 
 /* type: which kind the daemon is to make, or to destroy. 0 or -errno. */

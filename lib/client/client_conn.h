@@ -8,6 +8,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <unistd.h>
 
 #include "ipc.h"
 
@@ -15,8 +16,9 @@ struct client_call;
 
 struct client_conn {
     int sock;
-    int pid;           /* of the process that opened it: children must not use it */
-    uint64_t features; /* the daemon's */
+    int pid;             /* of the process that opened it: children must not use it */
+    const uint8_t *home; /* 0 in its children, where the kernel can do that; or NULL */
+    uint64_t features;   /* the daemon's */
     _Atomic bool dead;
     pthread_mutex_t lock; /* of what follows */
     uint32_t next_id;
@@ -30,6 +32,12 @@ struct client_conn {
 int client_conn_open(struct client_conn *c, const char *path);
 /* Closes the socket: the daemon destroys what belongs to the connection. */
 void client_conn_close(struct client_conn *c);
+
+/* Is this a child of the process that opened it? */
+static inline bool client_conn_forked(const struct client_conn *c)
+{
+    return c->home != NULL ? *c->home == 0 : getpid() != c->pid;
+}
 
 /* Send a request (its hdr.type is set, hdr.id will be) with nsend descriptors and wait for the
  * reply: raw, of up to cap octets, with up to *nfds descriptors (nfds may be NULL). Any thread; a
