@@ -160,6 +160,7 @@ static void datapath_engine(struct device *d, struct engine_frame *frames, unsig
         unsigned used =
             engine_rx(d->engine, frames + done, n - done, now, copies, DATAPATH_COPIES, &ncopies);
         datapath_copies(d, copies, ncopies);
+        d->worker->news += ncopies;
         if (ncopies > 0)
             engine_copied(d->engine, datapath_copying.results, ncopies, now);
         else if (used == 0)
@@ -174,6 +175,7 @@ static void datapath_slow_rx(struct device *d, const struct engine_frame *frames
     for (unsigned i = 0; i < n; i++) {
         if (frames[i].disposition == ENGINE_SLOW_PATH) {
             d->stats.slow_path++;
+            d->worker->news++;
             neigh_rx(d->neigh, frames[i].data, frames[i].len, now);
         }
     }

@@ -117,6 +117,7 @@ static void device_on_gsi(void *arg, const struct wire_pkt *pkt, const uint8_t *
     struct device *d = arg;
 
     cmgr_rx(d->cm, pkt, payload, len);
+    d->worker->news++;
 }
 
 static void device_on_comm_est(void *arg, void *qp_arg)

@@ -14,6 +14,7 @@
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "clock.h"
@@ -29,6 +30,8 @@
 #define WORKER_CROWD_MAX  (250 * CLOCK_MS) /* ... that doubles as long as it happens again */
 #define WORKER_TURN_NS    (1 * CLOCK_US)   /* a yield this long: somebody has had a turn */
 #define WORKER_LOOK_NS    (8 * CLOCK_US)   /* look for so long between two yields */
+#define WORKER_CALL_NS    300u             /* ... where a system call takes no longer than this */
+#define WORKER_CALLS      32u              /* to know how long one takes */
 #define WORKER_SPIN_NS    (5 * CLOCK_US) /* a deadline nearer than this isn't worth blocking for */
 #define WORKER_FEW        4u /* frames: more of them are a stream, which wants throughput */
 #define WORKER_PAUSE_NS   (3 * CLOCK_US / 2) /* nothing for so long: what comes is no stream */
@@ -79,6 +82,25 @@ int worker_cpu_check(int cpu)
     return sched_setaffinity(0, sizeof(before), &before) < 0 ? -errno : 0;
 }
 
+/* A turn of somebody else is two switches, each of them as long as four or five system calls; and
+ * these take a tenth of a microsecond on one machine, more than a whole one on a virtual one of
+ * another kind. */
+static void worker_pace(struct worker *w)
+{
+    uint64_t least = UINT64_MAX;
+
+    for (unsigned i = 0; i < WORKER_CALLS; i++) {
+        uint64_t before = clock_now();
+        syscall(SYS_gettid);
+        uint64_t took = clock_now() - before;
+        least = took < least ? took : least;
+    }
+    if (least < WORKER_CALL_NS)
+        least = WORKER_CALL_NS;
+    w->turn_ns = WORKER_TURN_NS * least / WORKER_CALL_NS;
+    w->look_ns = WORKER_LOOK_NS * least / WORKER_CALL_NS;
+}
+
 int worker_init(struct worker *w, unsigned index, int cpu, enum config_idle idle)
 {
     memset(w, 0, sizeof(*w));
@@ -88,6 +110,7 @@ int worker_init(struct worker *w, unsigned index, int cpu, enum config_idle idle
     w->crowd_ns = WORKER_CROWD_MIN;
     w->pause_over = idle == IDLE_POLL ? UINT64_MAX : 0;
     w->page_fd = -1;
+    worker_pace(w);
     int rc = watch_init(&w->watch);
     w->eventfd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (rc == 0)
@@ -183,7 +206,7 @@ static uint64_t worker_yield(struct worker *w)
 
     sched_yield();
     after = clock_now();
-    if (after - before >= WORKER_TURN_NS)
+    if (after - before >= w->turn_ns)
         w->look_until = after + WORKER_LOOK_NS;
     stat_add(&w->stats.yields, 1);
     if (after - before <= CLOCK_CROWDED) {
@@ -207,7 +230,7 @@ bool worker_let_in(struct worker *w, bool (*helped)(struct queue *q), struct que
         now = worker_yield(w);
         if (helped(q))
             return true;
-        if (now - before < WORKER_TURN_NS)
+        if (now - before < w->turn_ns)
             break; /* nobody else wants this core */
     }
     w->let_in_from = now + WORKER_LET_IN_GAP;
@@ -255,17 +278,23 @@ static unsigned worker_catch_up(struct worker *w, uint64_t now)
 static unsigned worker_round(struct worker *w, uint64_t now)
 {
     w->now = now;
+    uint64_t told = w->news;
     unsigned work = worker_job(w, now) ? 1 : 0, frames = 0;
 
     for (unsigned i = 0; i < w->ndevice; i++)
         frames += device_rx(w->device[i], now);
     work += frames;
-    if (frames > 0)
-        w->look_until = 0; /* whom they are for gets a turn */
-    bool passed_on = worker_pass_on(w, frames, &now);
+    bool passed_on = false;
+    if (w->news != told) {
+        w->look_until = 0; /* whom it is for gets a turn */
+        passed_on = worker_pass_on(w, frames, &now);
+    }
+    unsigned posted = 0;
     for (struct context *c = w->contexts; c; c = c->next)
-        work += context_round(c, now);
-    work += worker_catch_up(w, now);
+        posted += context_round(c, now);
+    if (posted > 0)
+        w->look_until = now + w->look_ns; /* an answer is on its way */
+    work += posted + worker_catch_up(w, now);
     for (unsigned i = 0; i < w->ndevice; i++) {
         if (passed_on)
             work += device_tx_first(w->device[i], now);
