@@ -99,6 +99,7 @@ static void worker_pace(struct worker *w)
         least = WORKER_CALL_NS;
     w->turn_ns = WORKER_TURN_NS * least / WORKER_CALL_NS;
     w->look_ns = WORKER_LOOK_NS * least / WORKER_CALL_NS;
+    w->linger_ns = WORKER_LINGER_NS * least / WORKER_CALL_NS;
 }
 
 int worker_init(struct worker *w, unsigned index, int cpu, enum config_idle idle)
@@ -204,6 +205,7 @@ static uint64_t worker_yield(struct worker *w)
 {
     uint64_t before = clock_now(), after;
 
+    w->awaits = false;
     sched_yield();
     after = clock_now();
     if (after - before >= w->turn_ns)
@@ -284,16 +286,17 @@ static unsigned worker_round(struct worker *w, uint64_t now)
     for (unsigned i = 0; i < w->ndevice; i++)
         frames += device_rx(w->device[i], now);
     work += frames;
-    bool passed_on = false;
-    if (w->news != told) {
-        w->look_until = 0; /* whom it is for gets a turn */
-        passed_on = worker_pass_on(w, frames, &now);
-    }
+    bool news = w->news != told;
+    if (news || (frames > 0 && !w->awaits))
+        w->look_until = 0; /* whom they are for gets a turn */
+    bool passed_on = news && worker_pass_on(w, frames, &now);
     unsigned posted = 0;
     for (struct context *c = w->contexts; c; c = c->next)
         posted += context_round(c, now);
-    if (posted > 0)
-        w->look_until = now + w->look_ns; /* an answer is on its way */
+    if (posted > 0) { /* its answer is worth waiting for; a mere acknowledgement is not it */
+        w->look_until = now + w->look_ns;
+        w->awaits = true;
+    }
     work += posted + worker_catch_up(w, now);
     for (unsigned i = 0; i < w->ndevice; i++) {
         if (passed_on)
@@ -458,7 +461,7 @@ static void worker_idle(struct worker *w, uint64_t since, uint64_t now)
 {
     if (w->idle == IDLE_POLL)
         return;
-    if (now - since < WORKER_LINGER_NS && now >= w->crowded_until) {
+    if (now - since < w->linger_ns && now >= w->crowded_until) {
         if (now >= w->look_until)
             worker_yield(w);
     } else if (worker_can_block(w)) {

@@ -59,13 +59,14 @@ struct worker {
 
     struct device *device[WORKER_DEVICES];
     unsigned ndevice;
-    struct context *contexts;  /* every open context, linked */
-    uint64_t news;             /* grows with what somebody waits for, as octets and completions */
-    uint64_t now;              /* of the round, for completions' time */
-    uint64_t pause_over;       /* what comes from then on has come after a pause */
-    uint64_t turn_ns, look_ns; /* how long turns and looks are on this machine */
-    uint64_t look_until;       /* after a yield: no other one before then, unless there is news */
-    uint64_t crowded_until;    /* block rather than yield: others spin on this core */
+    struct context *contexts; /* every open context, linked */
+    uint64_t news;            /* grows with what somebody waits for, as octets and completions */
+    uint64_t now;             /* of the round, for completions' time */
+    uint64_t pause_over;      /* what comes from then on has come after a pause */
+    uint64_t turn_ns, look_ns, linger_ns; /* how long these are on this machine */
+    bool awaits;                          /* look_until is for the answer to what was posted */
+    uint64_t look_until;    /* after a yield: no other one before then, unless there is news */
+    uint64_t crowded_until; /* block rather than yield: others spin on this core */
     uint64_t crowd_ns;
     uint64_t let_in_from; /* worker_let_in: not before then */
     uint64_t service_at;  /* next slow round */
