@@ -148,7 +148,6 @@ START_TEST(scenario_mistakes_name_line_and_field)
 }
 END_TEST
 
-/* 1.001us are 1000.9999999999999 ns in floating point. */
 /* ... that show only beside the topology and the flows: of those, and without a run. */
 static const struct {
     const char *text;
@@ -198,6 +197,7 @@ START_TEST(scenario_that_fits_its_network)
 }
 END_TEST
 
+/* 1.001us are 1000.9999999999999 ns in floating point. */
 START_TEST(scenario_numbers_are_rounded_to_the_nearest)
 {
     ck_assert_int_eq(parse("topology dumbbell hosts=2 rate=40G delay=1.001us\nduration 1.001us\n"
