@@ -40,6 +40,25 @@ static bool cable(const struct sim_plan *plan, uint32_t a, uint32_t b)
     return false;
 }
 
+static const char *node_name(const struct sim_plan *plan, uint32_t n, char *buf, size_t size)
+{
+    bool host = n < plan->nhosts;
+    snprintf(buf, size, host ? "host%u" : "switch%u", host ? n : n - plan->nhosts);
+    return buf;
+}
+
+/* Says that there is no cable between a and b; SIM_NODES_MAX instead of b: none of a's. */
+static int no_cable(const struct sim_plan *plan, uint32_t a, uint32_t b, unsigned line,
+                    const char *field, struct sim_error *err)
+{
+    char from[24], to[24];
+    node_name(plan, a, from, sizeof(from));
+    if (b == SIM_NODES_MAX)
+        return fail(err, -EINVAL, line, field, "there is no cable at %s", from);
+    return fail(err, -EINVAL, line, field, "there is no cable between %s and %s", from,
+                node_name(plan, b, to, sizeof(to)));
+}
+
 /* Each switch keeps head-room for each of its ports. */
 static int check_buffers(const struct sim_scenario *s, const struct sim_plan *plan,
                          struct sim_error *err)
@@ -79,13 +98,12 @@ int sim_check_plan(const struct sim_scenario *s, struct sim_plan *plan, struct s
                     plan->ncables, SIM_CABLES_MAX);
     for (unsigned i = 0; i < s->nwatches; i++)
         if (!cable(plan, s->watch[i].from, s->watch[i].to))
-            return fail(err, -EINVAL, s->watch[i].line, "watch",
-                        "there is no cable between these two nodes");
+            return no_cable(plan, s->watch[i].from, s->watch[i].to, s->watch[i].line, "watch", err);
     for (unsigned i = 0; i < s->nrules; i++) {
         const struct sim_rule *r = &s->rule[i];
-        if (r->at != SIM_AT_HOSTS &&
-            !cable(plan, r->a, r->at == SIM_AT_NODE ? SIM_NODES_MAX : r->b))
-            return fail(err, -EINVAL, r->line, "fault", "there is no such cable or node");
+        uint32_t b = r->at == SIM_AT_NODE ? SIM_NODES_MAX : r->b;
+        if (r->at != SIM_AT_HOSTS && !cable(plan, r->a, b))
+            return no_cable(plan, r->a, b, r->line, "fault", err);
     }
     return check_buffers(s, plan, err);
 }

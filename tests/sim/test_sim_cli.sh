@@ -258,7 +258,7 @@ check 'duration 1ms\ntopology dumbbell hosts=2 rate=40G\nflow from=0 to=9 size=1
 check 'duration 1ms\ntopology dumbbell hosts=x rate=40G\n' "bad.sim:2: hosts: 'x' is not a number"
 check 'duration 1ms\n' 'bad.sim: topology: it is missing'
 check 'duration 1ms\ntopology dumbbell hosts=1 rate=1G\nflow from=0 to=1 size=1K\nwatch host0 switch1\n' \
-    'bad.sim:4: watch: there is no cable between these two nodes'
+    'bad.sim:4: watch: there is no cable between host0 and switch1'
 check 'duration 1ms\ntopology dumbbell hosts=1 rate=1G\nflow from=0 to=1 size=1K\nswitch buffer=2K pfc=on\n' \
     'bad.sim:4: buffer: the head-room of all ports'
 check 'duration 1ms\ntopology dumbbell hosts=1 rate=1G\nflow from=0 to=1 size=1K\nfault drop nth=1\n' 'bad.sim:4: fault:'
@@ -274,11 +274,11 @@ early() { # text, what stderr must say
 }
 two='duration 1ms\ntopology dumbbell hosts=2 rate=1G\nflow from=0 to=2 size=1K\n'
 early "sweep m 256 512 333\n${two}host mtu=\$m\n" 'bad.sim:5: mtu: 333 is not'
-early "sweep n 1 2\n${two}watch host0 switch\$n\n" 'bad.sim:5: watch: there is no cable'
+early "sweep n 1 2\n${two}watch host0 switch\$n\n" 'bad.sim:5: watch: there is no cable between host0 and switch1'
 early "sweep b 1M 9K\n${two}switch buffer=\$b pfc=on\n" "bad.sim:5: buffer: the head-room of all ports"
 early "sweep n 0 1\n${two}expect goodput.\$n >= 0\n" 'bad.sim:5: expect: goodput.1: there is no flow 1: the run has 1'
 early "sweep t 0 1ms\n${two}flow from=0 to=2 size=1K start=\$t\n" 'bad.sim:5: start: 1000000ns is not before the end'
-early "${two}fault at switch7 drop\n" 'bad.sim:4: fault: there is no such cable or node'
+early "${two}fault at switch7 drop\n" 'bad.sim:4: fault: there is no cable at switch7'
 printf '%b' "sweep m 256 512 333\n${two}host mtu=\$m\n" >"$tmp/shard.sim"
 "$urnic" sim -q --check --shard 2/3 "$tmp/shard.sim" || fail "another shard's mistake is not ours"
 # Rules from a file, beside the scenario's own.

@@ -222,7 +222,7 @@ static const struct {
     {"fault at host0 drop\n", 1, "behind the topology"},
     {TWO "fault at host9 drop\n", 6, "'host9' is not a node"},
     {TWO "fault at host0-host9 drop\n", 6, "'host9' is not a node"},
-    {TWO "fault at host0-host1 drop\n", 6, "there is no such cable"},
+    {TWO "fault at host0-host1 drop\n", 6, "there is no cable between host0 and host1"},
     {TWO "fault at host0\n", 6, "a rule is missing"},
 };
 

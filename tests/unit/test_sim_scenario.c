@@ -159,9 +159,9 @@ static const struct {
     {"topology leaf-spine hosts=1 leaves=250 spines=250 rate=1G\nduration 1ms\n"
      "flow from=0 to=2 size=1K\nswitch pfc=on\n",
      1, "topology", "too many cables: 62750, at most 32767"},
-    {GOOD "watch host0 host1\n", 4, "watch", "no cable"},
-    {GOOD "fault at switch2 drop\n", 4, "fault", "no such cable or node"},
-    {GOOD "fault at host0-switch1 drop\n", 4, "fault", "no such cable or node"},
+    {GOOD "watch host0 host1\n", 4, "watch", "no cable between host0 and host1"},
+    {GOOD "fault at switch2 drop\n", 4, "fault", "no cable at switch2"},
+    {GOOD "fault at host0-switch1 drop\n", 4, "fault", "no cable between host0 and switch1"},
     {GOOD "switch pfc=on headroom=10K buffer=30K\n", 4, "buffer", "30720 octets of 30720"},
     {GOOD "all-to-all size=1\nexpect goodput.13 <= 1\n", 5, "expect",
      "goodput.13: there is no flow 13: the run has 13"},
