@@ -346,8 +346,10 @@ static int all(struct job *j, struct sim_scenario *s)
     FILE *out;
     int status = check_runs(j, s);
     uint32_t points = s->points;
-    if (!status && j->check && cli_stop)
+    if (!status && cli_stop) { /* an earlier output shall not go for nothing */
+        cli_error("interrupted: no run was begun");
         status = CLI_FAIL;
+    }
     if (status || j->check)
         return status;
     status = open_output(j, &out);

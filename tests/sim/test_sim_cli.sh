@@ -354,7 +354,7 @@ grep -q "run 0 isn't in it.*it was interrupted" "$tmp/err" || fail "a figure of 
 grep -q '<polyline' "$tmp/longr.svg" || fail "half a run's curve isn't drawn"
 [ "$(tail -1 "$tmp/long.jsonl")" = '{"type":"interrupted","left":1}' ] || fail "what was not begun isn't counted"
 # ... also between short runs, all of which are whole.
-printf 'sweep n 0..19999\nseed $n\nduration 1s\ntopology incast hosts=20 rate=10G\nincast to=3 size=10K\n' >"$tmp/many.sim"
+printf 'sweep n 0..19999\nduration 1s\ntopology incast hosts=20 rate=10G\nincast to=3 size=10K\n' >"$tmp/many.sim"
 "$urnic" sim -q "$tmp/many.sim" -o "$tmp/many.jsonl" 2>"$tmp/err" &
 pid=$!
 for _ in $(seq 300); do
@@ -366,4 +366,20 @@ rc=0
 wait $pid || rc=$?
 [ $rc = 1 ] && grep -q 'interrupted: .* not begun' "$tmp/err" || fail "status $rc: $(cat "$tmp/err")"
 tail -1 "$tmp/many.jsonl" | grep -q '^{"type":"interrupted","left":[1-9][0-9]*}$' || fail "half a sweep looks whole"
+# ... and before the first one, which is said, and leaves alone what earlier runs have written.
+printf 'sweep n 0..19999\nduration 1s\ntopology incast hosts=2 rate=10G\nflow from=0 to=2 size=1K count=10000\nflow from=1 to=2 size=1K count=10000\n' >"$tmp/slow.sim"
+mkfifo "$tmp/fifo.sim"
+for option in --check "--output=$tmp/slow.jsonl"; do
+    echo earlier | tee "$tmp/slow.jsonl" >"$tmp/slow.svg"
+    "$urnic" sim -q "$tmp/fifo.sim" "$option" --chart "goodput/n=$tmp/slow.svg" >"$tmp/out" 2>"$tmp/err" &
+    pid=$!
+    cat "$tmp/slow.sim" >"$tmp/fifo.sim" # which is read once signals are caught
+    sleep 0.2
+    kill -INT $pid
+    rc=0
+    wait $pid || rc=$?
+    [ $rc = 1 ] && grep -q 'interrupted: no run was begun' "$tmp/err" || fail "$option: status $rc: $(cat "$tmp/err")"
+    [ "$(cat "$tmp/slow.jsonl" "$tmp/slow.svg")" = "earlier
+earlier" ] && [ ! -s "$tmp/out" ] || fail "$option: of runs that were not begun there is something"
+done
 echo ok
