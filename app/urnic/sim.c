@@ -323,10 +323,39 @@ static int interrupted(const struct job *j)
     return CLI_FAIL;
 }
 
-/* Reads all runs of this shard: what is wrong with the last one shall not be found when the others
- * are over. */
+/* A figure or a chart that was asked for: has any run of it? */
+struct wish {
+    bool granted;
+    char why[SIM_REASON]; /* the latest run hasn't */
+};
+
+static void look_for(const struct job *j, const struct sim_scenario *s,
+                     const struct sim_metric_size *has, struct wish *figure, struct wish *chart)
+{
+    for (unsigned i = 0; i < j->nfigures; i++)
+        if (!figure[i].granted)
+            figure[i].granted =
+                sim_metric_possible(j->figure[i], has, figure[i].why, sizeof figure[i].why);
+    for (unsigned i = 0; i < j->ncharts; i++)
+        if (!chart[i].granted)
+            chart[i].granted =
+                sim_chart_possible(j->chart[i], s, has, chart[i].why, sizeof chart[i].why);
+}
+
+static int not_found(const char *option, const char *what, const struct wish *w)
+{
+    if (w->granted)
+        return CLI_OK;
+    cli_error("%s %s: no run can have it: %s", option, what, w->why);
+    return CLI_USAGE;
+}
+
+/* Reads all runs of this shard: what is wrong with the last one, or asked for and in none, shall
+ * not be found when the others are over. */
 static int check_runs(const struct job *j, struct sim_scenario *s)
 {
+    static struct wish figure[FIGURES], chart[CHARTS];
+    struct sim_metric_size has;
     struct sim_error err;
     int status = parse(j, 0, s);
     uint32_t points = s->points;
@@ -334,10 +363,19 @@ static int check_runs(const struct job *j, struct sim_scenario *s)
         status = check_charts(j, s);
     for (uint32_t p = j->shard - 1; p < points && !status && !cli_stop; p += j->shards) {
         status = parse(j, p, s);
-        if (!status && !j->list &&
-            sim_check(s, &err)) /* to say which runs there are takes no flows */
+        if (status || j->list)
+            continue; /* to say which runs there are takes no flows */
+        if (sim_check(s, &has, &err))
             status = complain(j, &err);
+        else
+            look_for(j, s, &has, figure, chart);
     }
+    if (j->list || j->shards > 1 || cli_stop) /* runs that weren't looked at may have it */
+        return status;
+    for (unsigned i = 0; i < j->nfigures && !status; i++)
+        status = not_found("--figure", j->figure[i], &figure[i]);
+    for (unsigned i = 0; i < j->ncharts && !status; i++)
+        status = not_found("--chart", sim_chart_file(j->chart[i]), &chart[i]);
     return status;
 }
 

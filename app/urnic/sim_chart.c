@@ -69,11 +69,11 @@ struct sim_chart *sim_chart_new(const char *text)
     return c;
 }
 
-static const char *value(const struct sim *sim, const char *name)
+static const char *value(const struct sim_scenario *s, const char *name)
 {
-    for (unsigned i = 0; i < sim->s->nvars; i++)
-        if (!strcmp(sim->s->var[i].name, name))
-            return sim->s->var[i].value;
+    for (unsigned i = 0; i < s->nvars; i++)
+        if (!strcmp(s->var[i].name, name))
+            return s->var[i].value;
     return NULL;
 }
 
@@ -200,6 +200,21 @@ const char *sim_chart_lacks(const struct sim_chart *c, const struct sim_scenario
     return NULL;
 }
 
+bool sim_chart_possible(const struct sim_chart *c, const struct sim_scenario *s,
+                        const struct sim_metric_size *has, char *why, size_t size)
+{
+    bool curve = !strcmp(c->x, "time"), time;
+    const char *at = curve ? "" : value(s, c->x);
+    double x;
+    if (curve && !has->sampled)
+        snprintf(why, size, "no 'sample' is taken");
+    else if (!curve && !number(at, &x, &time))
+        snprintf(why, size, "its %s, '%s', is no number", c->x, at);
+    else
+        return curve || sim_metric_possible(c->metric, has, why, size);
+    return false;
+}
+
 static int add(struct sim_chart *c, struct sim *sim, bool cut, char *why, size_t size)
 {
     char name[SIM_TEXT + 64];
@@ -211,7 +226,7 @@ static int add(struct sim_chart *c, struct sim *sim, bool cut, char *why, size_t
         return add_curves(c, sim, name, why, size);
     if (cut)
         return left_out(why, size, "%s%s", "it was interrupted", "");
-    const char *at = value(sim, c->x);
+    const char *at = value(sim->s, c->x);
     if (!number(at, &x, &c->xtime))
         return left_out(why, size, "its %s, '%s', is no number", c->x, at);
     if (!sim_metric(sim, c->metric, &y))

@@ -15,6 +15,11 @@ struct sim_chart;
 struct sim_chart *sim_chart_new(const char *text);
 /* The variable that it wants and the scenario doesn't have; NULL: it has all. */
 const char *sim_chart_lacks(const struct sim_chart *c, const struct sim_scenario *s);
+/* Can a run of such a scenario and size (sim_check) be in it? If not, why[0..size) says what it
+ * lacks. */
+struct sim_metric_size;
+bool sim_chart_possible(const struct sim_chart *c, const struct sim_scenario *s,
+                        const struct sim_metric_size *has, char *why, size_t size);
 /* Take what it needs from a run that has ended, of a scenario that lacks nothing. `cut`: it was
  * ended early, has curves and no figures. 0; else something is left out, and why[0..size) says
  * what: -ENOMEM, -EINVAL. */

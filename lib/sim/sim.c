@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "sim_check.h"
+#include "sim_metric.h"
 #include "sim_traffic.h"
 
 #define WINDOW_HOSTS 128u /* smaller networks live in the near caches, in whatever order */
@@ -151,9 +152,10 @@ static int prepare_samples(struct sim *sim, const struct sim_plan *plan, struct 
 static int build(struct sim *sim, struct sim_plan *plan, struct sim_error *err)
 {
     const struct sim_scenario *s = sim->s;
+    struct sim_metric_size has;
     int rc = sim_check_plan(s, plan, err);
     if (!rc)
-        rc = sim_check_flows(s, plan, &sim->flows, &sim->w.rng, err);
+        rc = sim_check_flows(s, plan, &sim->flows, &sim->w.rng, &has, err);
     if (rc)
         return rc;
     struct sim_net_params p = s->net;

@@ -120,14 +120,15 @@ static int check_expect(const struct sim_expect *x, const struct sim_metric_size
 }
 
 int sim_check_flows(const struct sim_scenario *s, const struct sim_plan *plan,
-                    struct sim_flows *flows, struct sim_rng *rng, struct sim_error *err)
+                    struct sim_flows *flows, struct sim_rng *rng, struct sim_metric_size *has,
+                    struct sim_error *err)
 {
     unsigned line = 0;
     int rc = sim_traffic_add(flows, s, rng, &line);
     if (rc)
         return fail(err, rc, line, "traffic", "%s",
                     rc == -ENOSPC ? "more than 2^20 flows" : "out of memory");
-    const struct sim_metric_size size = {
+    *has = (struct sim_metric_size){
         .flows = flows->n,
         .rings = flows->nrings,
         .rules = s->nrules,
@@ -136,11 +137,11 @@ int sim_check_flows(const struct sim_scenario *s, const struct sim_plan *plan,
         .sampled = s->sample != 0,
     };
     for (unsigned i = 0; i < s->nexpects && !rc; i++)
-        rc = check_expect(&s->expect[i], &size, err);
+        rc = check_expect(&s->expect[i], has, err);
     return rc;
 }
 
-int sim_check(const struct sim_scenario *s, struct sim_error *err)
+int sim_check(const struct sim_scenario *s, struct sim_metric_size *has, struct sim_error *err)
 {
     struct sim_plan plan = {0};
     struct sim_flows flows = {0};
@@ -148,7 +149,7 @@ int sim_check(const struct sim_scenario *s, struct sim_error *err)
     *err = (struct sim_error){0};
     int rc = sim_check_plan(s, &plan, err);
     if (!rc)
-        rc = sim_check_flows(s, &plan, &flows, &rng, err);
+        rc = sim_check_flows(s, &plan, &flows, &rng, has, err);
     sim_flows_free(&flows);
     sim_plan_free(&plan);
     return rc;

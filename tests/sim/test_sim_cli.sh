@@ -69,7 +69,7 @@ for chart in goodput/zork goodput/load/zork queue/time/zork; do
 done
 
 # Runs that differ in what the chart doesn't name have lines of their own; what isn't drawn is said.
-printf 'duration 100us\nsample 20us\nsweep n 1 2\nsweep pfc on off\nsweep cc none dcqcn\nsweep x a b
+printf 'duration 100us\nsample 20us\nsweep n 1 2\nsweep pfc on off\nsweep cc none dcqcn\nsweep x a 5
 topology dumbbell hosts=2 rate=40G\nswitch pfc=$pfc\ncc $cc\nflow from=0 to=2 size=forever count=$n\n' >"$tmp/four.sim"
 "$urnic" sim -q "$tmp/four.sim" -s x=a --chart "queue/time/cc=$tmp/q.svg" --chart "rate/time/cc=$tmp/r.svg" \
     --chart "goodput/n/cc=$tmp/g.svg"
@@ -93,7 +93,27 @@ complaint "run 0 .* 'a', is no number" --chart "goodput/x=$tmp/z.svg"
 complaint "run 0 .* has no fct_p50" --chart "fct_p50/n/cc=$tmp/z.svg"
 complaint "32 lines" --chart "rate/time=$tmp/z.svg" -s n=40 -s x=a
 sed -i '/^sample/d' "$tmp/four.sim"
-complaint "no 'sample' was taken" --chart "rate/time=$tmp/z.svg" -s x=a
+echo 'when x=5 sample 20us' >>"$tmp/four.sim"
+complaint "no 'sample' was taken" --chart "rate/time=$tmp/z.svg"
+# What no run can have is known before the first one.
+hopeless() { # WHAT IT SAYS, OPTIONS
+    local said=$1 rc=0 way
+    shift
+    for way in --check "--output=$tmp/none.jsonl"; do
+        "$urnic" sim "$tmp/four.sim" "$way" "$@" >"$tmp/out" 2>"$tmp/err" || rc=$?
+        [ $rc = 2 ] && grep -q "$said" "$tmp/err" || fail "$way $*: status $rc, $(cat "$tmp/err")"
+        [ ! -s "$tmp/out" ] && [ ! -e "$tmp/none.jsonl" ] && [ ! -e "$tmp/none.svg" ] || fail "$way $*: something ran"
+    done
+}
+hopeless "figure goodput.2: .*no flow 2: the run has [12]" --figure goodput.2
+hopeless "figure faulted.3: .*no fault rule 3" --figure jain --figure faulted.3
+hopeless "figure queue_p99: .*no 'sample' is taken" --figure queue_p99 -s x=a
+hopeless "none.svg: .*no flow 2: the run has [12]" --chart "goodput.2/n=$tmp/none.svg"
+hopeless "none.svg: .*its x, 'a', is no number" --chart "goodput/x=$tmp/none.svg" -s x=a
+hopeless "none.svg: .*no 'sample' is taken" --chart "queue/time=$tmp/none.svg" -s x=a
+# ... but one may have what another hasn't, also if that is another shard's.
+"$urnic" sim -q "$tmp/four.sim" --check --figure goodput.1 --chart "goodput.1/n=$tmp/none.svg" || fail "flow 1 of n=2"
+"$urnic" sim -q "$tmp/four.sim" --check --figure goodput.1 --shard 1/16 -s pfc=on || fail "flow 1 of another shard"
 
 # A page without a curve is no page.
 printf 'duration 1ms\ntopology dumbbell hosts=1 rate=40G\nflow from=0 to=1 size=forever\n' >"$tmp/bare.sim"

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "sim_check.h"
+#include "sim_metric.h"
 #include "sim_scenario.h"
 #include "unit.h"
 
@@ -175,9 +176,10 @@ static const struct {
 
 START_TEST(scenario_must_fit_its_network)
 {
+    struct sim_metric_size has;
     int rc = parse(misfits[_i].text, 0);
     ck_assert_int_eq(rc, 0);
-    ck_assert_int_ne(sim_check(&s, &err), 0);
+    ck_assert_int_ne(sim_check(&s, &has, &err), 0);
     ck_assert_msg(err.line == misfits[_i].line && !strcmp(err.field, misfits[_i].field) &&
                       strstr(err.reason, misfits[_i].reason),
                   "%s\n-> %u: %s: %s", misfits[_i].text, err.line, err.field, err.reason);
@@ -186,6 +188,7 @@ END_TEST
 
 START_TEST(scenario_that_fits_its_network)
 {
+    struct sim_metric_size has;
     ck_assert_int_eq(parse(GOOD "all-reduce size=1K\nfault at switch1 drop\nsample 10us\n"
                                 "watch host3 switch1\nexpect goodput.4 >= 0\nexpect step >= 0\n"
                                 "expect faulted.1 >= 0\nexpect pauses.host3 <= 0\n"
@@ -193,7 +196,13 @@ START_TEST(scenario_that_fits_its_network)
                                 "switch pfc=on headroom=10K buffer=31K\n",
                            0),
                      0);
-    ck_assert_msg(!sim_check(&s, &err), "%u: %s: %s", err.line, err.field, err.reason);
+    ck_assert_msg(!sim_check(&s, &has, &err), "%u: %s: %s", err.line, err.field, err.reason);
+    ck_assert_uint_eq(has.flows, 5);
+    ck_assert_uint_eq(has.rings, 1);
+    ck_assert_uint_eq(has.rules, 1);
+    ck_assert_uint_eq(has.hosts, 4);
+    ck_assert_uint_eq(has.switches, 2);
+    ck_assert(has.sampled);
 }
 END_TEST
 
