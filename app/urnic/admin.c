@@ -12,6 +12,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#define PATIENCE_S 10
+
 /* Who turns us away has closed the socket already; what he says comes behind the error. */
 static int hello_answer(int sock)
 {
@@ -39,6 +41,11 @@ static int not_connected(int err)
 
 int admin_open(struct admin *a)
 {
+    return admin_open_within(a, PATIENCE_S);
+}
+
+int admin_open_within(struct admin *a, unsigned seconds)
+{
     struct sockaddr_un addr = {.sun_family = AF_UNIX};
     struct ipc_hello hello;
 
@@ -49,7 +56,7 @@ int admin_open(struct admin *a)
     a->sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     if (a->sock < 0)
         return -errno;
-    struct timeval timeout = {.tv_sec = 10};
+    struct timeval timeout = {.tv_sec = seconds};
     setsockopt(a->sock, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
     setsockopt(a->sock, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout);
     if (connect(a->sock, (struct sockaddr *)&addr, sizeof addr) < 0) {

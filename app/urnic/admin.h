@@ -18,6 +18,8 @@ struct admin {
  * of another version, -EDQUOT it is full, -EACCES, -ENAMETOOLONG); messages are the caller's. Close
  * it in either case. */
 int admin_open(struct admin *a);
+/* The same, with less patience than 10 s for each step, or more. */
+int admin_open_within(struct admin *a, unsigned seconds);
 void admin_close(struct admin *a);
 
 /* Send `request` (its hdr.type set, the rest of hdr is filled in here) with an optional descriptor

@@ -52,16 +52,17 @@ static bool may_be_daemon(int rc)
            rc == -ENAMETOOLONG || rc == -EDQUOT || rc == -ETIMEDOUT;
 }
 
-static void daemon_hint(void)
+/* Waits so long for each of its answers. */
+static void daemon_hint(unsigned seconds)
 {
     char path[sizeof(((struct sockaddr_un *)NULL)->sun_path)] = "";
     struct admin a;
     ipc_socket_path(NULL, path, sizeof path); /* now: it may be gone in a moment */
-    int rc = admin_open(&a);
+    int rc = admin_open_within(&a, seconds);
     admin_close(&a);
     if (rc == -EPROTO) { /* who is ending hangs up, too: is he still there? */
         nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
-        rc = admin_open(&a);
+        rc = admin_open_within(&a, seconds);
         admin_close(&a);
     }
     if (rc == -ENODEV)
@@ -97,7 +98,7 @@ void cli_errno(int rc, const char *format, ...)
     va_end(ap);
     cli_error("%s: %s", text, strerror(-rc));
     if (may_be_daemon(rc))
-        daemon_hint();
+        daemon_hint(rc == -ETIMEDOUT ? 1 : 10); /* one that was waited for has had its time */
 }
 
 static bool socket_named;

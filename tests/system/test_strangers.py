@@ -190,8 +190,12 @@ def silent(folder):
             expected = [f"Connection timed out\n  The urnicd at {path} doesn't answer."]
             asking.append(threading.Thread(target=ask, args=("silent", path, expected, "stat")))
             asking[-1].start()
+        start = time.monotonic()
         for thread in asking:
             thread.join()
+        if time.monotonic() - start > 15:  # ten seconds, and a moment to say so
+            failures.append("silent")
+            print(f"FAIL: silent: {time.monotonic() - start:.1f} s")
 
 
 def ending(folder):
