@@ -7,6 +7,7 @@
 #include "capture.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -20,6 +21,7 @@
 
 #define CAPTURE_RING (16u << 20) /* power of two */
 #define CAPTURE_NAP  (2 * CLOCK_MS)
+#define CAPTURE_LAST 1000 /* ms: at the end, for a reader who reads nothing */
 #define CAPTURE_NAME 32u
 
 struct record {
@@ -105,6 +107,17 @@ static void capture_write(struct capture *c)
     }
 }
 
+/* A pipe's reader who is slow gets all of it, and finds room for what closing adds. */
+static void capture_last(struct capture *c)
+{
+    struct pollfd p = {.fd = c->params.fd, .events = POLLOUT};
+    int rc;
+
+    do {
+        rc = pcapng_flush(c->file);
+    } while (poll(&p, 1, CAPTURE_LAST) > 0 && rc == -EAGAIN);
+}
+
 /* The last use of the capture may be the flag: then it is freed. */
 static void capture_say(_Atomic bool *flag, int news)
 {
@@ -124,6 +137,7 @@ static void *capture_main(void *arg)
     if (c->status == 0) {
         capture_say(&c->begun, c->params.news);
         capture_write(c);
+        capture_last(c);
         pcapng_stats(c->file, &st);
         c->unwritten = st.drops;
     }

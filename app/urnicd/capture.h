@@ -32,7 +32,7 @@ struct capture_result {
 int capture_open(struct device *d, const struct capture_params *p, struct capture **out);
 /* Have it write out what is left, when it is off its device. */
 void capture_stop(struct capture *c);
-/* The file has taken its beginning, and takes frames. */
+/* The file has taken its beginning, or is a full pipe, which may yet; and frames are taken. */
 bool capture_has_begun(const struct capture *c);
 /* It has written out what was left, or couldn't begin, and has closed the file. */
 bool capture_is_done(const struct capture *c);

@@ -110,9 +110,11 @@ static void client_capture_close(struct client_capture *cc)
     out.octets = res.octets;
     out.lost = res.lost;
     if (cc->client) {
+        /* What there was is said also when the end went wrong, but not to who waits for a start. */
+        bool counts = cc->request.type == IPC_CAPTURE_STOP;
         cc->client->capture = NULL;
         request_answer(cc->client->fd, &cc->request, status, &out,
-                       status < 0 ? sizeof(out.hdr) : sizeof(out));
+                       counts ? sizeof(out) : sizeof(out.hdr));
     }
     free(cc);
 }

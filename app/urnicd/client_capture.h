@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A client's capture. It has started when its file has taken something, or can't be begun, which is
- * told at once. It ends with the client or at its request, and what is left is written to its file
- * then. Either may take for ever: nobody waits for that but who has asked for it.
+ * A client's capture. It has started when its file has taken something, but for a full pipe, which
+ * takes it later; that it can't be begun is told at once. It ends with the client or at its
+ * request, and what is left is written to its file then, as long as a pipe's reader reads. Either
+ * may take for ever: nobody waits for that but who has asked for it.
  *
  * Threads: the control thread.
  */

@@ -66,6 +66,7 @@ struct ipc_capture {
 };
 #define IPC_CAPTURE_DROPS 1u /* frames that the device drops name the counter in a comment */
 
+/* Also where the file isn't whole and the status says why: it lacks at least `lost` packets. */
 struct ipc_captured {
     struct ipc_hdr hdr;
     uint64_t packets, octets, lost;

@@ -192,6 +192,56 @@ START_TEST(left)
 }
 END_TEST
 
+/* Who reads slowly gets all that there is, also at the end: of a pipe that isn't waited for. */
+START_TEST(read_slowly)
+{
+    struct ipc_handle h;
+    int fds[2];
+
+    up();
+    int s = greeted();
+    ck_assert_int_eq(pipe(fds), 0);
+    ck_assert_int_eq(start(s, fds[1], &h), 0);
+    close(fds[1]);
+    write_all(1);
+    usleep(20000);
+    ask_stop(s, h.handle);
+    ck_assert(!answered(s, LONG));
+    ck_assert_uint_gt(take(fds[0], LONG), 256u << 10);
+    struct ipc_captured m = answer(s);
+    ck_assert_int_eq(m.hdr.status, 0);
+    ck_assert_uint_gt(m.lost, 0);
+    ck_assert_int_eq(read(fds[0], &h, 1), 0);
+    close(s);
+    close(fds[0]);
+    rig_close_pair(&rig, &a, &b);
+}
+END_TEST
+
+/* Who reads nothing is not waited for, and what there was is said. */
+START_TEST(unread)
+{
+    struct ipc_handle h;
+    int fds[2];
+
+    up();
+    int s = greeted();
+    ck_assert_int_eq(pipe(fds), 0);
+    ck_assert_int_eq(start(s, fds[1], &h), 0);
+    write_all(1);
+    ask_stop(s, h.handle);
+    struct ipc_captured m = {0};
+    ck_assert_int_eq(recv(s, &m, sizeof(m), 0), (ssize_t)sizeof(m));
+    ck_assert_int_eq(m.hdr.status, -EAGAIN);
+    ck_assert_uint_ge(m.packets, SIZE / 4096);
+    ck_assert_uint_gt(m.lost, 0);
+    close(s);
+    close(fds[0]);
+    close(fds[1]);
+    rig_close_pair(&rig, &a, &b);
+}
+END_TEST
+
 /* Connections that come, begin a capture that hangs, and go: their captures are bounded. */
 START_TEST(many)
 {
@@ -396,6 +446,8 @@ int main(void)
     tcase_set_timeout(t, 30);
     tcase_add_test(t, stopped);
     tcase_add_test(t, left);
+    tcase_add_test(t, read_slowly);
+    tcase_add_test(t, unread);
     tcase_add_test(t, many);
     tcase_add_test(t, daemon_ends);
     tcase_add_test(t, refused);
