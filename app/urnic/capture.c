@@ -17,6 +17,7 @@ static const char help[] = {
 };
 
 #define START_NS 10000000000ull /* for the file's beginning */
+#define LAST_NS  500000000ull   /* ... of what ends at once */
 
 struct job {
     struct ipc_capture request; /* no device = the first one */
@@ -47,12 +48,25 @@ static bool heard(const struct admin *a, uint64_t until)
     return false;
 }
 
+/* Has it begun? A signal ends the wait, but not before an answer that is on its way. */
+static bool heard_of_start(const struct admin *a)
+{
+    struct pollfd p = {.fd = a->sock, .events = POLLIN};
+    uint64_t until = cli_now() + START_NS;
+    if (heard(a, until))
+        return true;
+    for (until = cli_now() + LAST_NS; cli_stop && cli_now() < until;)
+        if (poll(&p, 1, 50) > 0)
+            return true;
+    return false;
+}
+
 static int capture(struct admin *a, struct ipc_capture *request, int fd, uint64_t ns, bool json)
 {
     int rc = admin_ask(a, request, sizeof *request, fd);
     if (rc < 0)
         return rc;
-    if (!heard(a, cli_now() + START_NS))
+    if (!heard_of_start(a))
         return cli_stop ? -EINTR : -ETIMEDOUT;
     struct ipc_handle handle;
     ssize_t n = admin_answer(a, &handle, sizeof handle);

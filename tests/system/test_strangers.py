@@ -91,18 +91,26 @@ def refusals(path):
 
 def relay(client, path, device):
     """Between a client and the daemon, one message at a time; `device` is out of memory when it is opened, and the
-    start of a capture isn't answered."""
+    start of a capture isn't answered, or late."""
     with client, socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as daemon:
         daemon.connect(path)
-        while request := client.recv(16384):
+        while True:
+            request, fds, _, _ = socket.recv_fds(client, 16384, 4)
+            if not request:
+                return
             kind, _, number, _, _ = struct.unpack_from(HDR, request)
             if kind == CTX_OPEN and request[16:].startswith(device.encode() + b"\0"):
                 client.send(struct.pack(HDR, kind, 1, number, -errno.ENOMEM, 0))
                 continue
-            if kind == CAPTURE_START:
+            if kind != CAPTURE_START or device == "late":
+                socket.send_fds(daemon, [request], fds)
+            for fd in fds:
+                os.close(fd)
+            if kind == CAPTURE_START and device != "late":
                 continue
-            daemon.send(request)
             answer, fds, _, _ = socket.recv_fds(daemon, 16384, 4)
+            if kind == CAPTURE_START:
+                time.sleep(0.3)
             socket.send_fds(client, [answer], fds)
             for fd in fds:
                 os.close(fd)
@@ -176,6 +184,23 @@ def interrupted(folder):
                 print(f"FAIL: a capture interrupted: status {capture.returncode}\n{text}")
 
 
+def begun(folder):
+    """Who ends a capture just as it begins has it, though that it has begun comes a moment later."""
+    path, own = f"{folder}/relay", f"{folder}/three"
+    with three_devices(own), relayed(path, own, "late"):
+        with subprocess.Popen([URNIC, "--socket", path, "capture", f"{folder}/few"], stderr=subprocess.PIPE,
+                              text=True) as capture:
+            end = time.monotonic() + 5
+            while not os.path.exists(f"{folder}/few") and time.monotonic() < end:
+                time.sleep(0.001)
+            time.sleep(0.1)
+            capture.send_signal(signal.SIGTERM)
+            text = capture.communicate(timeout=30)[1]
+            if capture.returncode != 0 or "0 frames, 0 B, 0 not written" not in text:
+                failures.append("begun")
+                print(f"FAIL: a capture ended as it began: status {capture.returncode}\n{text}")
+
+
 def silent(folder):
     """One that is too busy, or hangs, is not waited for without end: also when it doesn't even take connections."""
     asking = []
@@ -235,6 +260,7 @@ with tempfile.TemporaryDirectory(prefix="urnic-test-") as folder:
     ending(folder)
     one_of_three(folder)
     interrupted(folder)
+    begun(folder)
     silent(folder)
     ask("nobody", f"{folder}/nobody", ["No such device", f"No urnicd serves at {folder}/nobody"])
     ask("a long path", f"{folder}/{'x' * 120}", ["File name too long", "at most 107 octets"])
