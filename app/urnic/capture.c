@@ -38,12 +38,13 @@ static int find_device(struct admin *a, char name[IPC_NAME_MAX])
     return n < 0 ? n : -ENODEV;
 }
 
-/* Nothing comes unasked, but the end of the daemon. False: time is up, or there was a signal. */
-static bool heard(const struct admin *a, uint64_t until)
+/* Nothing comes unasked, but the end of the daemon, or of who reads the pipe `fd`. False: time is
+ * up, or there was a signal. */
+static bool heard(const struct admin *a, int fd, uint64_t until)
 {
-    struct pollfd p = {.fd = a->sock, .events = POLLIN};
+    struct pollfd p[] = {{.fd = a->sock, .events = POLLIN}, {.fd = fd}};
     while (!cli_stop && cli_now() < until)
-        if (poll(&p, 1, 50) > 0)
+        if (poll(p, 2, 50) > 0)
             return true;
     return false;
 }
@@ -53,7 +54,7 @@ static bool heard_of_start(const struct admin *a)
 {
     struct pollfd p = {.fd = a->sock, .events = POLLIN};
     uint64_t until = cli_now() + START_NS;
-    if (heard(a, until))
+    if (heard(a, -1, until))
         return true;
     for (until = cli_now() + LAST_NS; cli_stop && cli_now() < until;)
         if (poll(&p, 1, 50) > 0)
@@ -61,13 +62,38 @@ static bool heard_of_start(const struct admin *a)
     return false;
 }
 
-static int capture(struct admin *a, struct ipc_capture *request, int fd, uint64_t ns, bool json)
+/* Nothing came for that long: is it the daemon, or the file? */
+static int no_start(const char **why)
+{
+    struct admin probe;
+    int rc = admin_open_within(&probe, 1);
+    admin_close(&probe);
+    if (rc == 0)
+        *why = "the file takes nothing";
+    return -ETIMEDOUT;
+}
+
+/* An end that went wrong knows of frames that the file hasn't, but not of all. */
+static void say(const struct ipc_captured *r, const char *device, bool whole, bool json)
+{
+    char size[32];
+    if (json)
+        cli_json(json_pack("{s:s,s:I,s:I,s:I}", "device", device, "frames", (json_int_t)r->packets,
+                           "octets", (json_int_t)r->octets, "not_written", (json_int_t)r->lost));
+    fprintf(stderr, "%llu frames, %s, %s%llu not written\n", (unsigned long long)r->packets,
+            cli_fmt_octets(r->octets, size, sizeof size), whole ? "" : "at least ",
+            (unsigned long long)r->lost);
+}
+
+/* 0 or -errno, and *why, if that says it better. */
+static int capture(struct admin *a, struct ipc_capture *request, int fd, const struct job *j,
+                   const char **why)
 {
     int rc = admin_ask(a, request, sizeof *request, fd);
     if (rc < 0)
         return rc;
     if (!heard_of_start(a))
-        return cli_stop ? -EINTR : -ETIMEDOUT;
+        return cli_stop ? -EINTR : no_start(why);
     struct ipc_handle handle;
     ssize_t n = admin_answer(a, &handle, sizeof handle);
     if (n < 0)
@@ -76,26 +102,22 @@ static int capture(struct admin *a, struct ipc_capture *request, int fd, uint64_
         return -EPROTO;
     fprintf(stderr, "capturing %s; Ctrl-C ends\n", request->device);
 
-    heard(a, ns ? cli_now() + ns : UINT64_MAX);
+    heard(a, fd, j->ns ? cli_now() + j->ns : UINT64_MAX);
     struct ipc_handle stop = {.hdr = {.type = IPC_CAPTURE_STOP}, .handle = handle.handle};
-    struct ipc_captured result;
+    struct ipc_captured result = {0};
     n = admin_call(a, &stop, sizeof stop, -1, &result, sizeof result);
-    if (n < 0)
-        return (int)n;
-    if (json)
-        cli_json(json_pack("{s:s,s:I,s:I,s:I}", "device", request->device, "frames",
-                           (json_int_t)result.packets, "octets", (json_int_t)result.octets,
-                           "not_written", (json_int_t)result.lost));
-    char size[32];
-    fprintf(stderr, "%llu frames, %s, %llu not written\n", (unsigned long long)result.packets,
-            cli_fmt_octets(result.octets, size, sizeof size), (unsigned long long)result.lost);
-    return 0;
+    if (n >= 0 || result.hdr.status == n) /* it is the daemon who says so */
+        say(&result, request->device, n >= 0, j->json);
+    if (n == -EAGAIN)
+        *why = "its reader doesn't read, and lacks the end";
+    return n < 0 ? (int)n : 0;
 }
 
 /* Capture into the file until it is enough. CLI_*. */
 static int capture_to(const char *path, const struct job *j)
 {
     struct ipc_capture request = j->request;
+    const char *why = NULL;
     struct admin a;
     int rc = admin_open(&a);
     if (rc == 0)
@@ -108,12 +130,14 @@ static int capture_to(const char *path, const struct job *j)
             return CLI_USAGE;
         }
         cli_catch_signals();
-        rc = capture(&a, &request, fd, j->ns, j->json);
+        rc = capture(&a, &request, fd, j, &why);
         close(fd);
     }
-    if (rc < 0)
-        cli_errno(rc, "capturing %s into %s",
-                  request.device[0] ? request.device : "the first device", path);
+    const char *device = request.device[0] ? request.device : "the first device";
+    if (why)
+        cli_error("capturing %s into %s: %s", device, path, why);
+    else if (rc < 0)
+        cli_errno(rc, "capturing %s into %s", device, path);
     admin_close(&a);
     return rc == 0 ? CLI_OK : CLI_FAIL;
 }

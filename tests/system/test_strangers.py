@@ -201,6 +201,18 @@ def begun(folder):
                 print(f"FAIL: a capture ended as it began: status {capture.returncode}\n{text}")
 
 
+def hanging(folder):
+    """A file that takes nothing isn't waited for without end, and nobody else is to blame."""
+    path, own = f"{folder}/relay", f"{folder}/three"
+    with three_devices(own), relayed(path, own, "none"):
+        r = subprocess.run([URNIC, "--socket", path, "capture", f"{folder}/hangs"], capture_output=True, text=True,
+                           timeout=60)
+        expected = f"urnic capture: capturing urn0 into {folder}/hangs: the file takes nothing\n"
+        if r.returncode != 1 or r.stderr != expected:
+            failures.append("hanging")
+            print(f"FAIL: a file that hangs: status {r.returncode}\n{r.stderr}")
+
+
 def silent(folder):
     """One that is too busy, or hangs, is not waited for without end: also when it doesn't even take connections."""
     asking = []
@@ -261,7 +273,10 @@ with tempfile.TemporaryDirectory(prefix="urnic-test-") as folder:
     one_of_three(folder)
     interrupted(folder)
     begun(folder)
+    hung = threading.Thread(target=hanging, args=(folder,))
+    hung.start()
     silent(folder)
+    hung.join()
     ask("nobody", f"{folder}/nobody", ["No such device", f"No urnicd serves at {folder}/nobody"])
     ask("a long path", f"{folder}/{'x' * 120}", ["File name too long", "at most 107 octets"])
 print(f"{len(failures)} failures")
