@@ -35,15 +35,34 @@ struct client_call {
     unsigned room, nfds; /* descriptors that fit; that came */
 };
 
-/* Where many wait to be accepted a signal would end the wait, and time does. 0 or an errno. */
+static int64_t now_us(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+/* Where many wait to be accepted a signal would end the wait, and time does: what begins again has
+ * what is left of the socket's time-out, not all of it. 0 or an errno. */
 static int connect_in_time(int sock, const struct sockaddr_un *sa)
 {
-    struct timespec since;
-    clock_gettime(CLOCK_MONOTONIC, &since);
-    while (connect(sock, (const struct sockaddr *)sa, sizeof(*sa)) < 0)
-        if (errno != EINTR || !ipc_time_left(sock, SO_SNDTIMEO, 0, &since))
-            return errno;
-    return 0;
+    struct timeval all = {0};
+    socklen_t len = sizeof(all);
+    int err;
+    getsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &all, &len);
+    const int64_t end = now_us() + (int64_t)all.tv_sec * 1000000 + all.tv_usec;
+    while ((err = connect(sock, (const struct sockaddr *)sa, sizeof(*sa)) < 0 ? errno : 0) ==
+           EINTR) {
+        int64_t us = end - now_us();
+        if (us <= 0) {
+            err = EAGAIN;
+            break;
+        }
+        struct timeval left = {.tv_sec = us / 1000000, .tv_usec = us % 1000000};
+        setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &left, sizeof(left));
+    }
+    setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &all, sizeof(all));
+    return err;
 }
 
 static int connect_socket(const char *path)

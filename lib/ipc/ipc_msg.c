@@ -87,7 +87,7 @@ bool ipc_time_left(int sock, int option, short events, const struct timespec *si
             errno = EAGAIN;
             return false;
         }
-        if (events == 0 || poll(&p, 1, left < INT_MAX ? (int)left : INT_MAX) > 0)
+        if (poll(&p, 1, left < INT_MAX ? (int)left : INT_MAX) > 0)
             return true;
     }
 }

@@ -201,7 +201,7 @@ void ipc_hello_fill(struct ipc_hello *hello, uint64_t features);
 int ipc_hello_check(const struct ipc_hello *theirs);
 
 /* After a signal (EINTR): is there time left of the socket's own time-out, `option` SO_RCVTIMEO or
- * SO_SNDTIMEO, for a call that began at `since`? Waits for `events` first, 0 = none. False: it is
+ * SO_SNDTIMEO, for a call that began at `since`? Waits for `events` first. False: it is
  * over, errno is EAGAIN. A call that is made again would have all of it again, and where signals
  * come and come it would never end. */
 bool ipc_time_left(int sock, int option, short events, const struct timespec *since);

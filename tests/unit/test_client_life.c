@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "client.h"
@@ -37,13 +38,14 @@ START_TEST(shm_07_no_daemon)
 }
 END_TEST
 
-static bool impatient;
+static suseconds_t patience_us; /* 0 = the library's own */
 
 /* In the place of libc's: the library's minute would be a long test. */
 int setsockopt(int fd, int level, int name, const void *value, socklen_t len)
 {
-    static const struct timeval soon = {.tv_usec = 100000};
-    if (impatient && level == SOL_SOCKET && (name == SO_RCVTIMEO || name == SO_SNDTIMEO))
+    const struct timeval soon = {.tv_usec = patience_us}, *asked = value;
+    if (patience_us && level == SOL_SOCKET && (name == SO_RCVTIMEO || name == SO_SNDTIMEO) &&
+        asked->tv_sec > 0)
         value = &soon;
     return (int)syscall(SYS_setsockopt, fd, level, name, value, len);
 }
@@ -89,12 +91,51 @@ START_TEST(shm_07_silent_from_the_beginning)
     snprintf(sa.sun_path, sizeof(sa.sun_path), "%s/socket", path);
     OK(bind(sock, (struct sockaddr *)&sa, sizeof(sa)));
     setenv(IPC_SOCKET_ENV, sa.sun_path, 1);
-    impatient = true;
+    patience_us = 100000;
     OK(listen(sock, 8));
     nobody_serves();
     OK(listen(sock, 0)); /* there are more than that already */
     nobody_serves();
-    impatient = false;
+    patience_us = 0;
+    close(sock);
+    unlink(sa.sun_path);
+    rmdir(path);
+}
+END_TEST
+
+static int64_t now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+START_TEST(shm_07_signals_give_no_time)
+{
+    /* SHM-07 who is interrupted when he has waited for nearly all the time waits for the rest */
+    const struct itimerval late = {.it_value.tv_usec = 700000};
+    char path[] = "/tmp/test_client_life.XXXXXX";
+    struct sockaddr_un sa = {.sun_family = AF_UNIX};
+    struct urnic_context *ctx;
+    int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    int first = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+    ck_assert_ptr_nonnull(mkdtemp(path));
+    snprintf(sa.sun_path, sizeof(sa.sun_path), "%s/socket", path);
+    OK(bind(sock, (struct sockaddr *)&sa, sizeof(sa)));
+    OK(listen(sock, 0));
+    OK(connect(first, (struct sockaddr *)&sa, sizeof(sa)));
+    setenv(IPC_SOCKET_ENV, sa.sun_path, 1);
+    patience_us = 900000;
+    signals(false);
+    int64_t begin = now_ms();
+    setitimer(ITIMER_REAL, &late, NULL);
+    ck_assert_int_eq(urnic_open(NULL, &ctx), -ENODEV);
+    int64_t took = now_ms() - begin;
+    ck_assert_int_ge(took, 850);
+    ck_assert_int_lt(took, 1500);
+    patience_us = 0;
+    close(first);
     close(sock);
     unlink(sa.sun_path);
     rmdir(path);
@@ -737,11 +778,12 @@ START_TEST(shm_01_frozen_structs)
 END_TEST
 
 UNIT_MAIN("client life", shm_07_no_daemon, shm_07_silent_from_the_beginning,
-          shm_09_devices_and_memory, shm_01_newer_daemon, shm_01_daemon_lies, shm_01_older_daemon,
-          cq_06_events, evt_03_destroy_waits_for_acknowledgement,
-          evt_03_so_does_that_of_a_completion_queue, evt_03_unread_events_go_with_their_object,
-          cq_06_unread_events_go_with_their_queue, evt_04_events_were_lost,
-          qp_14_a_number_is_not_given_twice, evt_01_daemon_dies, evt_01_polling_alone_notices_death,
-          shm_07_silent_daemon, shm_07_fork, shm_07_fork_from_a_daemon_that_died,
-          evt_03_a_child_leaves_events_to_its_parent, objects_and_their_contexts,
-          ud_05_address_handles, ud_02_datagram_too_long, cq_02_names, shm_01_frozen_structs)
+          shm_07_signals_give_no_time, shm_09_devices_and_memory, shm_01_newer_daemon,
+          shm_01_daemon_lies, shm_01_older_daemon, cq_06_events,
+          evt_03_destroy_waits_for_acknowledgement, evt_03_so_does_that_of_a_completion_queue,
+          evt_03_unread_events_go_with_their_object, cq_06_unread_events_go_with_their_queue,
+          evt_04_events_were_lost, qp_14_a_number_is_not_given_twice, evt_01_daemon_dies,
+          evt_01_polling_alone_notices_death, shm_07_silent_daemon, shm_07_fork,
+          shm_07_fork_from_a_daemon_that_died, evt_03_a_child_leaves_events_to_its_parent,
+          objects_and_their_contexts, ud_05_address_handles, ud_02_datagram_too_long, cq_02_names,
+          shm_01_frozen_structs)
