@@ -265,9 +265,10 @@ static void watch_highest(struct lint_ctx *c, const struct count *n)
     bool ordered = lint_id_counts(c->f, &c->p);
     if (!less || !first || !counts_least(c, n) || !comparable(c, q->highest.head))
         return;
-    bool paused = c->in->ns - q->highest.head->ns >= LINT_ANEW_NS;
+    /* Another queue pair's, perhaps? That begins at 0 behind a gap; the CM announces one. */
+    bool paused = !q->info.by_cm && c->in->ns - q->highest.head->ns >= LINT_ANEW_NS;
     if (q->highest.epoch != q->epoch && (paused || c->p.msn == n->low)) {
-        q->highest.on = false; /* perhaps of another queue pair: that begins at 0 behind a gap */
+        q->highest.on = false;
         return;
     }
     bool waits = q->ahead.on && q->ahead.number == q->highest.head->number;

@@ -419,6 +419,39 @@ static const struct step stands_high[] = {SAME_6(100, 99), SAME_6(106, 99), SAME
 
 #define OPEN_READS 180u
 
+/* A packet is lost behind 110, and from there on fewer messages are counted: of a connection whose
+ * beginning is there, no later one. */
+static const struct step behind_a_pause[] = {
+    {.cm = CM_REQ},
+    {.cm = CM_REP, .from_b = true},
+    {.cm = CM_RTU},
+    SEND(100, 64),
+    SEND(101, 64),
+    SEND(102, 64),
+    SEND(103, 64),
+    SEND(104, 64),
+    SEND(105, 64),
+    SEND(106, 64),
+    SEND(107, 64),
+    SEND(108, 64),
+    SEND(109, 64),
+    ACK(109, 10),
+    SEND(110, 64),
+    ACK(110, 11),
+    {.opcode = RC(SEND_ONLY), .psn = 111, .gone = true},
+    {.opcode = RC(SEND_ONLY), .psn = 112, .len = 64, .ackreq = true, .after = 2000},
+    NAK(111, 0x60, 4),
+    SEND(111, 64),
+    SEND(112, 64),
+    ACK(112, 6),
+    SEND(113, 64),
+    ACK(113, 7),
+    SEND(114, 64),
+    ACK(114, 8),
+    SEND(115, 64),
+    ACK(115, 9),
+    END};
+
 static const struct row rows[] = {
     {"ACK-02 reserved NAK code", steps_rc, 13, .step = syndrome_7f},
     {"ACK-05 ACK with the PSN of a READ", steps_rc, 13, .step = ack_of_read},
@@ -455,6 +488,7 @@ static const struct row rows[] = {
      .verdict = LINT_UNDECIDABLE},
     {"ACK-11 MSN of an ATOMIC too high", pipelined, 11, .step = msn_high},
     {"ACK-11 MSN of a READ too high", pipelined, 17, .step = msn_high},
+    {"ACK-11 fewer messages behind a pause and a gap", behind_a_pause, LATER, .copy = true},
     {"RNR-01 RNR NAK for a WRITE", steps_rc, 5, .step = syndrome_rnr},
     {"RNR-02 sequence NAK after RNR NAK", steps_rnr, 3, .extra = &nak_101},
     {"RNR-02 sequence NAK after RNR NAK, crossing with the repetition", rnr_crossed, LATER,
