@@ -153,7 +153,7 @@ static bool judge_beyond(struct lint_ctx *c)
         return lint_doubt(c, LINT_ARTEFACT,
                           "the requester goes on behind it: not all was captured");
     if (c->outcome == LINT_OPEN && came_since(q, c->wait) && lint_skewed(q))
-        return lint_doubt(c, LINT_ARTEFACT, "the request is recorded after it, as others are");
+        return lint_doubt(c, LINT_UNDECIDABLE, "the request is recorded after it, as others are");
     if (c->outcome == LINT_OPEN)
         return lint_doubt(c, LINT_UNDECIDABLE, "the request may not have been captured");
     lint_seen(c, "PSN 0x%x; later packets are answered with earlier PSNs", c->wait->psn);

@@ -452,8 +452,19 @@ static const struct step behind_a_pause[] = {
     ACK(115, 9),
     END};
 
+/* Each ACK has the next PSN: or the ACKs are recorded early. */
+static const struct step ahead_by_one[] = {{.cm = CM_REQ}, {.cm = CM_REP, .from_b = true},
+                                           {.cm = CM_RTU}, SEND(100, 64),
+                                           ACK(101, 1),    SEND(101, 64),
+                                           ACK(102, 2),    SEND(102, 64),
+                                           ACK(103, 3),    SEND(103, 64),
+                                           ACK(104, 4),    SEND(104, 64),
+                                           ACK(105, 5),    END};
+
 static const struct row rows[] = {
     {"ACK-02 reserved NAK code", steps_rc, 13, .step = syndrome_7f},
+    {"ACK-05 PSN one too high each time, as where answers are recorded early", ahead_by_one, LATER,
+     .verdict = LINT_UNDECIDABLE},
     {"ACK-05 ACK with the PSN of a READ", steps_rc, 13, .step = ack_of_read},
     {"ACK-05 ACK with the PSN of an ATOMIC", steps_rc, 13, .step = ack_of_atomic},
     {"ACK-05 ACK in the place of an ATOMIC acknowledge", steps_rc, 11, .step = plain_ack},
