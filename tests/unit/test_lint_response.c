@@ -557,6 +557,42 @@ START_TEST(ack_11_goes_on)
 }
 END_TEST
 
+/* "ACK-11 the count goes back": that answers are recorded early, and count what is recorded later,
+ * doesn't explain it, but one that stands still. */
+#define LATE(psn_)                                                                                 \
+    {                                                                                              \
+        .opcode = RC(SEND_ONLY), .psn = psn_, .len = 64, .ackreq = true, .after = 2000             \
+    }
+#define EARLY_TWICE(msn_)                                                                          \
+    {                                                                                              \
+        {.cm = CM_REQ}, {.cm = CM_REP, .from_b = true}, {.cm = CM_RTU}, SEND(100, 64),             \
+            ACK(100, 1), ACK(101, 2), SEND(101, 64), ACK(102, 3), SEND(102, 64), LATE(103),        \
+            ACK(103, 4), LATE(104), ACK(104, 5), LATE(105), ACK(105, msn_), LATE(106),             \
+            ACK(106, 7), LATE(107), ACK(107, 8), END                                               \
+    }
+START_TEST(ack_11_skewed)
+{
+    static const struct step back[] = EARLY_TWICE(3), stands[] = EARLY_TWICE(5);
+    static struct run run;
+    static struct found found;
+    struct lint_totals t;
+    for (enum net net = NET_COUNT; net < NETS; net++) {
+        unsigned n = 0;
+        build(&run, &(struct row){.steps = _i ? stands : back, .at = LATER}, net);
+        judge(&run, &found, &t);
+        for (unsigned i = 0; i < found.n; i++) {
+            if (strcmp(found.f[i].rule->id, "ACK-11") != 0)
+                continue;
+            n++;
+            ck_assert_uint_eq(found.f[i].number, 15);
+            ck_assert_msg(found.f[i].verdict == (_i ? LINT_UNDECIDABLE : LINT_VIOLATION),
+                          "%d%s: %s", _i, nets[net], found.f[i].why);
+        }
+        ck_assert_msg(n == 1, "%d%s: %u", _i, nets[net], n);
+    }
+}
+END_TEST
+
 /* "ATM-08 another value the second time": not if the first was cut off before it */
 START_TEST(atm_08_cut)
 {
@@ -687,6 +723,7 @@ int main(void)
     TCase *t =
         lint_rows_case("lint, response", rows, sizeof rows / sizeof *rows, "test_lint_response.c");
     tcase_add_loop_test(t, ack_11_goes_on, 0, 4);
+    tcase_add_loop_test(t, ack_11_skewed, 0, 2);
     tcase_add_test(t, atm_08_cut);
     tcase_add_test(t, rd_05_many_open);
     tcase_add_loop_test(t, ack_10_stray, 0, 4);
