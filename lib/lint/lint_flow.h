@@ -375,7 +375,9 @@ struct lint_flow {
     struct lint_wait ahead;     /* an MSN larger than the messages seen explain, */
     uint64_t ahead_retransmits; /* info.retransmits then, */
     uint32_t ahead_hi;          /* `hi`, but for READs and ATOMICs since, */
-    uint32_t ahead_base;        /* and where the count would have begun */
+    uint32_t ahead_base;        /* and where the count would have begun; */
+    bool ahead_all;             /* it is an ACK, and no READ or ATOMIC came behind */
+    uint32_t ahead_msgs;        /* these messages */
     bool rnr_02;                /* has been found to break it */
     unsigned rnr_02_doubts;
     /* answers that others have overtaken: a NAK asks for what has been acknowledged, or the message

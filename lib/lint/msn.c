@@ -11,6 +11,8 @@
 /* Answers with one and the same count, behind the first. */
 #define STANDS_SURE    4u
 #define STANDS_PERHAPS 16u
+/* READs and ATOMICs under way at once: the CM's messages have 8 bits for their number. */
+#define READS_MOST 255u
 
 /* Messages that are complete when `psn` is answered, since the epoch began. */
 struct count {
@@ -323,16 +325,20 @@ static void count_shifted(struct lint_ctx *c, const struct count *n, uint32_t ba
 
 /* An answer counts more messages than had been seen. A READ or ATOMIC behind them may have been
  * executed that the capture missed; but a SEND or WRITE comes there now. Not for the first time,
- * perhaps, if a READ's or ATOMIC's answer counts it, which may be sent after it. */
+ * perhaps, if a READ's or ATOMIC's answer counts it, which may be sent after it. Where a single
+ * answer has told where the count began it may be that one which is wrong: the next one shows. */
 void lint_msn_sent(struct lint_ctx *c)
 {
     struct lint_flow *q = c->f;
-    bool begun = q->ahead.on && !q->ahead.nak && (q->base.lo_on || q->base.n > 1) &&
-                 q->ahead_hi == c->p.psn && !c->gap && !c->old && q->peer;
-    if (!begun)
+    if (!q->ahead.on || q->ahead.nak || q->ahead_hi != c->p.psn || c->gap || c->old || !q->peer)
         return;
     if (!(c->op->flags & (WIRE_F_SEND | WIRE_F_WRITE))) {
         q->ahead_hi = q->hi;
+        return;
+    }
+    if (!q->base.lo_on && q->base.n < 2) {
+        q->ahead_all = wire_opcodes[q->ahead.opcode].flags & WIRE_F_ACK;
+        q->ahead_msgs = q->msgs;
         return;
     }
     q->ahead.on = false;
@@ -355,16 +361,20 @@ void lint_msn_sent(struct lint_ctx *c)
 }
 
 /* An answer counted more messages than had been seen. This one answers what was sent after it: does
- * it say that there are fewer? */
-static void judge_ahead(struct lint_ctx *c)
+ * it say that there are fewer? Or that the count began where answers before that one have said? */
+static void judge_ahead(struct lint_ctx *c, uint32_t base)
 {
     struct lint_flow *q = c->req;
     if (!q->ahead.on || !c->rec || c->rec->number <= q->ahead.number || c->rec->sends != 1)
         return;
     bool more = q->counted.goes_on && executes(c); /* it counts what hadn't been sent then */
-    if (wire_psn_diff(c->p.msn, lint_add(q->ahead.msn, more)) < 0) {
-        c->msn_hi = (c->p.msn - more) & WIRE_PSN_MASK;
-        c->msn_perhaps = perhaps_repeated(c);
+    bool fewer = wire_psn_diff(c->p.msn, lint_add(q->ahead.msn, more)) < 0;
+    uint32_t most = lint_add(base, q->ahead_msgs);
+    bool as_before = q->ahead_all && executes(c) && q->base.on && base == q->base.hi &&
+                     wire_psn_diff(q->ahead.msn, most) > 0;
+    if (fewer || as_before) {
+        c->msn_hi = fewer ? (c->p.msn - more) & WIRE_PSN_MASK : most;
+        c->msn_perhaps = fewer && perhaps_repeated(c);
         c->wait = &q->ahead;
         lint_run(c, LINT_S_AHEAD);
         c->wait = NULL;
@@ -384,6 +394,7 @@ static void watch_ahead(struct lint_ctx *c, uint32_t base)
     q->ahead_retransmits = q->info.retransmits;
     q->ahead_hi = q->hi;
     q->ahead_base = base;
+    q->ahead_all = false;
 }
 
 /* The count began at `base` at the latest, says this answer. */
@@ -460,7 +471,7 @@ void lint_msn_range(struct lint_ctx *c)
     judge_begin(c, &n);
     count_shifted(c, &n, base);
     watch_highest(c, &n);
-    judge_ahead(c);
+    judge_ahead(c, base);
     bool ack = c->op->flags & WIRE_F_ACK;
     if (count_went_back(c, &n)) {
         shift_to(q, base, c->p.psn, ack);
@@ -468,7 +479,10 @@ void lint_msn_range(struct lint_ctx *c)
     }
     q->from_start = q->from_start || (base == 0 && q->first_epoch == q->epoch);
     c->msn_lo = q->base.lo_on ? lint_add(q->base.lo, n.low) : c->p.msn;
-    c->msn_hi = q->base.on && n.exact ? lint_add(q->base.hi, n.low) : c->p.msn;
+    /* An ACK of the latest request may count READs behind it, as many as may be under way. */
+    bool latest = ack && n.all && c->rec->sends == 1;
+    uint32_t behind = n.exact || !q->read_limit ? 0 : READS_MOST;
+    c->msn_hi = q->base.on && (n.exact || latest) ? lint_add(q->base.hi, n.low + behind) : c->p.msn;
     c->msn_known = wire_psn_diff(c->p.msn, c->msn_lo) < 0 || wire_psn_diff(c->p.msn, c->msn_hi) > 0;
     if (c->msn_known && wire_psn_diff(base, q->base.hi) > 0 && q->base.n == 1 &&
         (!q->base.lo_on || base == q->base.lo))

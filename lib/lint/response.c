@@ -436,6 +436,14 @@ void lint_flow_end(struct lint *l, struct lint_flow *f)
         lint_run(&c, LINT_S_BEYOND);
         f->beyond.on = false;
     }
+    if (f->ahead.on && f->peer && f->base.on && f->ahead_hi == f->hi) {
+        struct lint_ctx c = {.l = l, .f = f->peer, .req = f, .wait = &f->ahead};
+        c.outcome = LINT_OPEN;
+        c.msn_hi = lint_add(f->base.hi, f->msgs);
+        if (wire_psn_diff(f->ahead.msn, c.msn_hi) > 0)
+            lint_run(&c, LINT_S_AHEAD);
+        f->ahead.on = false;
+    }
     if (f->no_icrc.first.on) {
         struct lint_ctx c = {.l = l, .f = f, .wait = &f->no_icrc.first};
         lint_run(&c, LINT_S_NO_ICRC);

@@ -274,6 +274,12 @@ bool lint_ack_11(struct lint_ctx *c)
      * the same place. */
     bool less = c->msn_after && wire_psn_diff(c->p.msn, c->msn_before) < 0;
     c->skew_matters = c->wait || !(c->msn_differs || less);
+    if (c->wait && c->outcome == LINT_OPEN) {
+        lint_expected(c, "MSN %u at most: no more messages were captured", c->msn_hi);
+        lint_seen(c, "MSN %u", c->wait->msn);
+        return lint_doubt(c, LINT_UNDECIDABLE,
+                          "READs or ATOMICs behind it may not have been captured");
+    }
     if (c->wait) {
         if (c->msn_known)
             lint_expected(c, "MSN %u, as later answers count", c->msn_lo);

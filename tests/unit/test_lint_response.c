@@ -461,6 +461,20 @@ static const struct step ahead_by_one[] = {{.cm = CM_REQ}, {.cm = CM_REP, .from_
                                            ACK(104, 4),    SEND(104, 64),
                                            ACK(105, 5),    END};
 
+/* The last ACK counts too much; so does the second one of all, behind which there is no READ. */
+#define ENDS_WITH(msn_)                                                                            \
+    {                                                                                              \
+        SEND(100, 64), ACK(100, 1), SEND(101, 64), ACK(101, 2), SEND(102, 64), ACK(102, msn_), END \
+    }
+static const struct step last_high[] = ENDS_WITH(4), last_far[] = ENDS_WITH(1003);
+#define SECOND_HIGH(...)                                                                           \
+    {                                                                                              \
+        SEND(100, 64), SEND(101, 64), ACK(100, 51), ACK(101, 53), SEND(102, 64), SEND(103, 64),    \
+            __VA_ARGS__, SEND(104, 64), ACK(104, 55), END                                          \
+    }
+static const struct step second_high[] = SECOND_HIGH(ACK(102, 53), ACK(103, 54)),
+                         second_high_fewer[] = SECOND_HIGH(ACK(103, 54));
+
 static const struct row rows[] = {
     {"ACK-02 reserved NAK code", steps_rc, 13, .step = syndrome_7f},
     {"ACK-05 PSN one too high each time, as where answers are recorded early", ahead_by_one, LATER,
@@ -499,6 +513,10 @@ static const struct row rows[] = {
      .verdict = LINT_UNDECIDABLE},
     {"ACK-11 MSN of an ATOMIC too high", pipelined, 11, .step = msn_high},
     {"ACK-11 MSN of a READ too high", pipelined, 17, .step = msn_high},
+    {"ACK-11 MSN of the last ACK too high", last_high, LATER, 5, .verdict = LINT_UNDECIDABLE},
+    {"ACK-11 MSN of the last ACK far too high", last_far, LATER, 5},
+    {"ACK-11 MSN of the second ACK too high", second_high, LATER, 3},
+    {"ACK-11 MSN of the second ACK too high, and fewer ACKs", second_high_fewer, LATER, 3},
     {"ACK-11 fewer messages behind a pause and a gap", behind_a_pause, LATER, .copy = true},
     {"RNR-01 RNR NAK for a WRITE", steps_rc, 5, .step = syndrome_rnr},
     {"RNR-02 sequence NAK after RNR NAK", steps_rnr, 3, .extra = &nak_101},
