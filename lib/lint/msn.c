@@ -189,14 +189,20 @@ static void count_on(struct lint_ctx *c)
     keep_head(c, &q->counted.head);
 }
 
+/* Does an answer say that the count began at 0? It does so in RTR: then nothing was sent before. */
+static bool begins_at_0(const struct lint_flow *q, uint32_t base)
+{
+    return base == 0 && q->first_epoch == q->epoch;
+}
+
 /* This answer says that the count began later than one answer, and only one, before it said. Was
- * that one wrong? Yes, where this one says that it began at 0, as it does in RTR, or others say the
- * same; else nobody knows which, and one finding is enough. */
+ * that one wrong? Not if it says that it began at 0, as it does in RTR. Yes, where this one says
+ * so, or others say the same; else nobody knows which, and one finding is enough. */
 static void began_later(struct lint_ctx *c, uint32_t base)
 {
     struct lint_flow *q = c->req;
     q->counted.on = q->base.on = q->base.maybe_on = false;
-    if (!q->base.lo_on && (base != 0 || q->first_epoch != q->epoch)) {
+    if (!q->base.lo_on && !begins_at_0(q, base)) {
         c->msn_known = !q->base.again; /* what answers a new request is the likelier one */
         return;
     }
@@ -336,7 +342,7 @@ void lint_msn_sent(struct lint_ctx *c)
         q->ahead_hi = q->hi;
         return;
     }
-    if (!q->base.lo_on && q->base.n < 2) {
+    if (!q->base.lo_on && q->base.n < 2 && !begins_at_0(q, q->base.hi)) {
         q->ahead_all = wire_opcodes[q->ahead.opcode].flags & WIRE_F_ACK;
         q->ahead_msgs = q->msgs;
         return;
@@ -456,6 +462,16 @@ void lint_msn_place(struct lint_ctx *c)
         (struct lint_place){.on = true, .psn = psn, .msn = c->p.msn, .number = c->in->number};
 }
 
+/* Two answers agree on too high a count, behind one that says that it began at 0: those are wrong.
+ */
+static void counts_on(struct lint_ctx *c, const struct count *n, uint32_t base)
+{
+    struct lint_flow *q = c->req;
+    c->msn_lo = c->msn_hi = lint_add(q->base.hi, n->low);
+    q->base.lo_on = q->base.maybe_on = q->counted.on = q->highest.on = q->ahead.on = false;
+    shift_to(q, base, c->p.psn, c->op->flags & WIRE_F_ACK);
+}
+
 void lint_msn_range(struct lint_ctx *c)
 {
     struct lint_flow *q = c->req;
@@ -477,14 +493,15 @@ void lint_msn_range(struct lint_ctx *c)
         shift_to(q, base, c->p.psn, ack);
         return;
     }
-    q->from_start = q->from_start || (base == 0 && q->first_epoch == q->epoch);
+    q->from_start = q->from_start || begins_at_0(q, base);
     c->msn_lo = q->base.lo_on ? lint_add(q->base.lo, n.low) : c->p.msn;
     /* An ACK of the latest request may count READs behind it, as many as may be under way. */
     bool latest = ack && n.all && c->rec->sends == 1;
     uint32_t behind = n.exact || !q->read_limit ? 0 : READS_MOST;
     c->msn_hi = q->base.on && (n.exact || latest) ? lint_add(q->base.hi, n.low + behind) : c->p.msn;
     c->msn_known = wire_psn_diff(c->p.msn, c->msn_lo) < 0 || wire_psn_diff(c->p.msn, c->msn_hi) > 0;
-    if (c->msn_known && wire_psn_diff(base, q->base.hi) > 0 && q->base.n == 1 &&
+    bool from_0 = q->base.on && begins_at_0(q, q->base.hi);
+    if (c->msn_known && wire_psn_diff(base, q->base.hi) > 0 && q->base.n == 1 && !from_0 &&
         (!q->base.lo_on || base == q->base.lo))
         began_later(c, base);
     if (c->msn_known) {
@@ -500,6 +517,9 @@ void lint_msn_range(struct lint_ctx *c)
     settle_base(q, &n, base);
     if (q->base.lo_on && q->base.n == 1 && wire_psn_diff(q->base.lo, q->base.hi) > 0) {
         c->msn_known = true; /* two agree that it was later than a single one had said */
-        began_later(c, q->base.lo);
+        if (from_0)
+            counts_on(c, &n, base);
+        else
+            began_later(c, q->base.lo);
     }
 }

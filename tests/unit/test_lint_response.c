@@ -475,6 +475,17 @@ static const struct step last_high[] = ENDS_WITH(4), last_far[] = ENDS_WITH(1003
 static const struct step second_high[] = SECOND_HIGH(ACK(102, 53), ACK(103, 54)),
                          second_high_fewer[] = SECOND_HIGH(ACK(103, 54));
 
+/* From the connection's beginning: 101 is counted twice, and perhaps a READ behind it. */
+#define TWICE_101(...)                                                                             \
+    {                                                                                              \
+        SEND(100, 64), ACK(100, 1), SEND(101, 64), ACK(101, 3), __VA_ARGS__, SEND(104, 64),        \
+            ACK(104, 6), SEND(105, 64), ACK(105, 7), END                                           \
+    }
+static const struct step twice[] =
+    TWICE_101(SEND(102, 64), ACK(102, 4), SEND(103, 64), ACK(103, 5)),
+                         twice_reads[] = TWICE_101(READ_8(102), RESP(READ_RESP_ONLY, 102, 8, 4),
+                                                   READ_8(103), RESP(READ_RESP_ONLY, 103, 8, 5));
+
 static const struct row rows[] = {
     {"ACK-02 reserved NAK code", steps_rc, 13, .step = syndrome_7f},
     {"ACK-05 PSN one too high each time, as where answers are recorded early", ahead_by_one, LATER,
@@ -513,6 +524,8 @@ static const struct row rows[] = {
      .verdict = LINT_UNDECIDABLE},
     {"ACK-11 MSN of an ATOMIC too high", pipelined, 11, .step = msn_high},
     {"ACK-11 MSN of a READ too high", pipelined, 17, .step = msn_high},
+    {"ACK-11 a message counted twice, from the beginning", twice, LATER, 3},
+    {"ACK-11 a message counted twice, from the beginning, and READs", twice_reads, LATER, 5},
     {"ACK-11 MSN of the last ACK too high", last_high, LATER, 5, .verdict = LINT_UNDECIDABLE},
     {"ACK-11 MSN of the last ACK far too high", last_far, LATER, 5},
     {"ACK-11 MSN of the second ACK too high", second_high, LATER, 3},
