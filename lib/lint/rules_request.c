@@ -15,6 +15,12 @@ static bool reliable(const struct lint_ctx *c)
     return c->op->service == WIRE_RC || c->op->service == WIRE_XRC;
 }
 
+/* Is it the network's copy of what was sent before, as far as the IP identification tells? */
+static bool twin(const struct lint_ctx *c)
+{
+    return c->old && lint_id_tells(c->f, &c->p) && c->old->ip_id == c->p.ip_id;
+}
+
 /* ---- flow ---- */
 
 /* Said once, at the end: who changes the port again and again sends over several paths, and may
@@ -33,6 +39,8 @@ bool lint_wire_19(struct lint_ctx *c)
                               "perhaps nothing was in flight: no ACKs captured");
         return true;
     }
+    if (c->old && (twin(c) || !lint_id_tells(f, &c->p)))
+        return false; /* a late copy, perhaps, from before a change */
     uint16_t before = f->sport.now;
     bool changed = f->sport.seen && before != c->p.sport;
     f->sport.now = c->p.sport;
@@ -280,12 +288,6 @@ bool lint_rd_12(struct lint_ctx *c)
                   (unsigned long long)len);
     return lint_seen(c, "va 0x%llx, %u octets%s", (unsigned long long)c->p.va, c->p.dma_len,
                      c->p.rkey == r->rkey ? "" : ", another R_Key");
-}
-
-/* Is it the network's copy of what was sent before, as far as the IP identification tells? */
-static bool twin(const struct lint_ctx *c)
-{
-    return c->old && lint_id_tells(c->f, &c->p) && c->old->ip_id == c->p.ip_id;
 }
 
 /* Too early is what comes before the coded time is over, and too late to have been on its way. Or

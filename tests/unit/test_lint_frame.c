@@ -322,7 +322,7 @@ static const struct row rows[] = {
      .v4 = true},
     {"WIRE-12 header checksum, always", steps_rc, ALL, .octets = bad_csum, .v4 = true},
     {"WIRE-19 source port changes in flight", steps_rc, 3, .pkt = other_port},
-    {"WIRE-19 of the first one in flight, which others follow with the old port", bursts, 3,
+    {"WIRE-19 of one packet, which others in flight follow with the old port", bursts, 3,
      .pkt = other_port},
     {"WIRE-19 a source port for each packet", many_under_way, ALL, .pkt = a_port_each,
      .verdict = LINT_UNDECIDABLE},
@@ -502,6 +502,36 @@ START_TEST(key_01_anew)
 }
 END_TEST
 
+/* "WIRE-19 the source port changes where nothing is in flight": not with a late copy from before */
+START_TEST(wire_19_late_copy)
+{
+    static const struct step steps[] = {SEND(100, 64), ACK(100, 1),   SEND(101, 64), ACK(101, 2),
+                                        SEND(102, 64), SEND(101, 64), SEND(103, 64), SEND(101, 64),
+                                        ACK(103, 4),   SEND(104, 64), ACK(104, 5),   END};
+    static struct run run;
+    static struct found found;
+    struct lint_totals t;
+    for (enum net net = NET_COUNT; net < NETS; net++) {
+        build(&run, &(struct row){.steps = steps, .at = LATER}, net);
+        for (int i = 4; i < run.n; i++) {
+            struct packet *k = &run.packet[i];
+            uint64_t ns = k->ns;
+            if (i == 5 || i == 7) {
+                *k = run.packet[2];
+                k->ns = ns;
+            } else if (k->p.dqpn == B_QPN) {
+                wire_put16(k->f + k->p.udp_off, (uint16_t)(k->p.sport + 1));
+                wire_put32le(k->f + k->len - 4, wire_icrc(k->f, k->len, k->p.ip_off, k->p.bth_off));
+            }
+        }
+        judge(&run, &found, &t);
+        for (unsigned i = 0; i < found.n; i++)
+            ck_assert_msg(strcmp(found.f[i].rule->id, "WIRE-19") != 0, "packet %llu%s",
+                          (unsigned long long)found.f[i].number, nets[net]);
+    }
+}
+END_TEST
+
 /* "WIRE-19 a source port for each packet": said once */
 START_TEST(wire_19_once)
 {
@@ -519,6 +549,7 @@ int main(void)
 {
     Suite *s = suite_create("lint, frame");
     TCase *t = lint_rows_case("lint, frame", rows, sizeof rows / sizeof *rows, "test_lint_frame.c");
+    tcase_add_test(t, wire_19_late_copy);
     tcase_add_test(t, hdr_01_habit);
     tcase_add_test(t, key_01_cut);
     tcase_add_loop_test(t, key_01_anew, 0, 11);
