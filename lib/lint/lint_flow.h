@@ -285,6 +285,7 @@ struct lint_no_icrc {
     struct lint_wait first;
     uint32_t should;
     bool outbound;      /* as the capture says */
+    bool accepted;      /* a request of this flow was answered, by no NAK */
     uint64_t n, rights; /* how many there are, and how many with a right one */
 };
 

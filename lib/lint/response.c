@@ -151,6 +151,7 @@ static void remember_ack(struct lint_ctx *c)
     uint32_t n;
     switch (wire_aeth_kind(c->p.syndrome)) {
     case WIRE_AETH_ACK:
+        q->no_icrc.accepted = true;
         n = acknowledge(c, c->p.psn);
         i->acks_placed++;
         i->acked_psns += n;
@@ -192,6 +193,7 @@ static void remember(struct lint_ctx *c)
     if (first && c->rec && c->rec->sends == 1)
         rtt(c, c->rec->ns);
     acknowledge(c, c->p.psn);
+    q->no_icrc.accepted = true;
     if (c->op->flags & WIRE_F_ATOMIC) {
         if (c->headers && c->read && c->read->atomic && !c->read->have_orig) {
             c->read->have_orig = true;

@@ -17,6 +17,7 @@
 #define CRC_32C    0x82F63B78u /* the polynomial that CPUs have instructions for */
 #define ICRC_HABIT 7u          /* wrong iCRCs in a row, after which the next one is the sender's */
 #define GOES_ON    16u         /* requests, none of them repeated: their answers are taken */
+#define LOOK_MOST  1024u       /* flows between two hosts */
 #define SHORT      256u        /* octets: longer ones aren't tried bit by bit */
 
 static uint32_t stored(const struct lint_ctx *c)
@@ -276,27 +277,56 @@ static void watch_none(struct lint_ctx *c)
     none->outbound = c->in->sent;
 }
 
-/* All packets of one direction lack it, those of the other one have it. Where the other end acts
- * upon what it gets it has got iCRCs, and the capture was made before them. */
+/* What the flows from one host to another show. */
+struct shown {
+    bool none, right; /* there are packets with an iCRC of 0, with a right one */
+    bool accepted;    /* requests are acknowledged, */
+    bool goes_on;     /* answers, as it seems: many requests for them, and none was repeated */
+};
+
+static struct shown shown_between(const struct lint *l, const struct wire_addr *src,
+                                  const struct wire_addr *dst)
+{
+    struct shown s = {0};
+    const struct lint_flow *g = lint_flow_between(l, src, dst);
+    for (unsigned looked = 0; g && looked < LOOK_MOST; g = g->older, looked++) {
+        const struct lint_flow *peer = g->peer;
+        if (memcmp(&g->info.src, src, sizeof(*src)) || memcmp(&g->info.dst, dst, sizeof(*dst)))
+            continue;
+        s.none = s.none || g->no_icrc.n;
+        s.right = s.right || g->no_icrc.rights;
+        s.accepted = s.accepted || g->no_icrc.accepted;
+        s.goes_on = s.goes_on || (peer && peer->no_icrc.accepted &&
+                                  peer->info.requests >= GOES_ON && !peer->info.retransmits);
+    }
+    return s;
+}
+
+/* All packets from one host to another lack it, those that come back have it. A peer that
+ * acknowledges some of them may well not look at iCRCs; but a host that makes none, and a peer that
+ * makes right ones and takes all, are rare, and captures before the NIC are not. That it refuses
+ * some says less: those may have been damaged. */
 static bool none_yet(struct lint_ctx *c)
 {
-    const struct lint_flow *f = c->f, *peer = f->peer;
+    const struct lint_flow *f = c->f;
     const char *why = "captured before the NIC filled it in";
     lint_expected(c, "0x%08x", f->no_icrc.should);
     lint_seen(c, "0; said once per flow");
     if (f->no_icrc.outbound)
         return lint_doubt(c, LINT_ARTEFACT, "%s", why);
-    if (!peer || f->no_icrc.rights || peer->no_icrc.n || !peer->no_icrc.rights)
+    struct shown to = shown_between(c->l, &f->info.src, &f->info.dst);
+    struct shown from = shown_between(c->l, &f->info.dst, &f->info.src);
+    if (to.right || from.none || !from.right)
         return true;
-    if (f->ack_on)
-        return lint_doubt(c, LINT_ARTEFACT, "%s: its requests are answered", why);
-    if (peer->ack_on && peer->info.requests >= GOES_ON && !peer->info.retransmits)
-        return lint_doubt(c, LINT_UNDECIDABLE, "perhaps %s: its answers are taken", why);
+    if (to.accepted)
+        return lint_doubt(c, LINT_ARTEFACT, "%s: requests without it are acknowledged", why);
+    if (to.goes_on)
+        return lint_doubt(c, LINT_UNDECIDABLE, "perhaps %s: answers without it are taken", why);
     return true;
 }
 
-/* A sender whose iCRC is never right. And a responder that acknowledges what came damaged: but the
- * damage may be between the network and the capture. */
+/* A sender whose iCRC is never right, or always 0: judged at the end. And a responder that
+ * acknowledges what came damaged: but the damage may be between the network and the capture. */
 bool lint_icrc_08(struct lint_ctx *c)
 {
     char text[TEXT];

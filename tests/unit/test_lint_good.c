@@ -961,6 +961,38 @@ START_TEST(icrc_08_before_the_nic)
 }
 END_TEST
 
+/* "ICRC-08: what one flow shows of a host counts for its others": the CM's datagrams, and a queue
+ * pair that nobody answers; not where only NAKs come */
+START_TEST(icrc_08_before_the_nic_of_a_host)
+{
+    static const struct step refused[] = {SEND(100, 64), NAK(100, 0x61, 0), END};
+    static const struct step two[] = {
+        SEND(100, 64),  ACK(100, 1), SEND(101, 64), ACK(101, 2), SEND(5000, 64),
+        SEND(5001, 64), END};
+    static const struct step *const steps[] = {steps_cm, two, refused};
+    static struct run run;
+    static struct found found;
+    struct lint_totals t;
+    for (enum net net = 0; net < NETS; net++) {
+        build(&run, &(struct row){.steps = steps[_i], .at = LATER}, net);
+        for (int i = 0; i < run.n; i++) {
+            struct packet *k = &run.packet[i];
+            if (k->p.psn >= 5000 && k->p.dqpn != 1)
+                k->f[k->p.bth_off + 7] ^= 0x40; /* to another queue pair */
+            if (k->p.dmac[5] == 2)
+                memset(k->f + k->len - 4, 0, 4);
+        }
+        judge(&run, &found, &t);
+        ck_assert_msg(found.n == (_i < 2 ? 2 : 1), "%d: %u findings", _i, found.n);
+        for (unsigned i = 0; i < found.n; i++) {
+            ck_assert_str_eq(found.f[i].rule->id, "ICRC-08");
+            ck_assert_msg(found.f[i].verdict == (_i < 2 ? LINT_ARTEFACT : LINT_VIOLATION),
+                          "%d: %s%s", _i, lint_verdict_name(found.f[i].verdict), nets[net]);
+        }
+    }
+}
+END_TEST
+
 /* RD-12, RTX-05: pieces of a READ that are asked for one by one break them, or show a capture of
  * selective repeat that begins in the middle: then opcodes of the ends' own come sooner or later.
  */
@@ -1221,6 +1253,7 @@ int main(void)
     tcase_add_test(t, joined_among_many_hosts);
     tcase_add_loop_test(t, icrc_08_damaged_in_a_row, 0, 2);
     tcase_add_loop_test(t, icrc_08_before_the_nic, 0, 4);
+    tcase_add_loop_test(t, icrc_08_before_the_nic_of_a_host, 0, 3);
     tcase_add_loop_test(t, icrc_08_addresses_changed, 0, 2);
     tcase_add_loop_test(t, ack_11_counted_before_it_came, 0, 2);
     tcase_add_test(t, begun_amid_another_protocol);
