@@ -12,7 +12,7 @@
 
 #define CUT_HABIT      3u  /* broken rules of packets without iCRC that may be damage */
 #define HELD_MAX       16u /* findings of a flow that wait for its end */
-#define SKEWED         2u  /* answers that were recorded before what they answer */
+#define SKEWED         2u  /* answers that were recorded before what they answer, or count */
 #define OTHER_ORDER    "the network changes the order of packets here"
 #define OTHER_PLACES   "answers are recorded before what they answer: captured in two places"
 #define OTHER_PROTOCOL "the ends use opcodes of their own: another protocol"
@@ -88,7 +88,7 @@ bool lint_disorder(const struct lint_flow *f)
 
 bool lint_skewed(const struct lint_flow *q)
 {
-    return q->skew.n >= SKEWED;
+    return q->skew.n >= SKEWED || q->skew.more >= SKEWED;
 }
 
 /* Why a rule that was broken may not have been, as far as is known by now; NULL = no doubt.

@@ -295,6 +295,9 @@ struct lint_skew {
     bool on;
     uint32_t psn, n;
     uint64_t ns;
+    bool counts,
+        ack;       /* or before one more that they count, which for an ACK is no SEND or WRITE; */
+    uint32_t more; /* so many, without one behind which none came soon */
 };
 
 /* A direction of a connection: the requests that were sent on it, and what answers to them, which

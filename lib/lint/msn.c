@@ -403,6 +403,17 @@ static void watch_ahead(struct lint_ctx *c, uint32_t base)
     q->ahead_all = false;
 }
 
+/* Does it count just one message more than have been seen? The next one may be recorded late. */
+static void watch_skew(struct lint_ctx *c)
+{
+    struct lint_flow *q = c->req;
+    if (!q->base.on || q->skew.on)
+        return;
+    q->skew.counts = c->p.msn == lint_add(q->base.hi, q->msgs + 1);
+    q->skew.ack = c->op->flags & WIRE_F_ACK;
+    q->skew.ns = c->in->ns;
+}
+
 /* The count began at `base` at the latest, says this answer. */
 static void lower_base(struct lint_ctx *c, uint32_t base)
 {
@@ -485,6 +496,7 @@ void lint_msn_range(struct lint_ctx *c)
         return;
     uint32_t base = (c->p.msn - n.low) & WIRE_PSN_MASK;
     judge_begin(c, &n);
+    watch_skew(c);
     count_shifted(c, &n, base);
     watch_highest(c, &n);
     judge_ahead(c, base);

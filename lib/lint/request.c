@@ -352,15 +352,22 @@ static void judge_beyond(struct lint_ctx *c)
     }
 }
 
-/* A new request: was it answered before it was recorded? */
+/* A new request: was it answered, or counted, before it was recorded? An ACK that counts a SEND or
+ * WRITE would have its PSN. */
 static void watch_skew(struct lint_ctx *c)
 {
     struct lint_skew *s = &c->f->skew;
-    if (!s->on || wire_psn_diff(c->p.psn, c->f->hi) < 0)
+    if (!(s->on || s->counts) || wire_psn_diff(c->p.psn, c->f->hi) < 0)
         return;
-    s->n += wire_psn_diff(c->p.psn, s->psn) <= 0 && c->in->ns >= s->ns &&
-            c->in->ns - s->ns <= LINT_SKEW_NS;
-    s->on = false;
+    bool plain = c->op->flags & (WIRE_F_SEND | WIRE_F_WRITE);
+    bool soon = c->in->ns >= s->ns && c->in->ns - s->ns <= LINT_SKEW_NS;
+    if (s->on)
+        s->n += soon && wire_psn_diff(c->p.psn, s->psn) <= 0;
+    else if (!soon)
+        s->more = 0; /* it is a wrong count */
+    else
+        s->more += !c->gap && !(plain && s->ack) && lint_ends_message(c->op);
+    s->on = s->counts = false;
 }
 
 /* One READ or ATOMIC too many? Only if the oldest is still open: wait for its last response, since

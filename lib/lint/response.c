@@ -355,6 +355,7 @@ static void beyond(struct lint_ctx *c)
 {
     struct lint_flow *q = c->req;
     q->skew.on = true;
+    q->skew.counts = false;
     q->skew.psn = c->p.psn;
     q->skew.ns = c->in->ns;
     if (!q->beyond.on) {

@@ -1080,6 +1080,29 @@ START_TEST(ack_11_two_places)
 }
 END_TEST
 
+/* ... or each comes behind its own request, but counts the next one. */
+#define READ_COUNTS_NEXT(psn_, msn_)                                                               \
+    {.opcode = RC(READ_REQUEST), .psn = psn_, .dma_len = 8}, RESP(READ_RESP_ONLY, psn_, 8, msn_)
+START_TEST(ack_11_two_places_behind)
+{
+    static const struct step late[] = {SEND(100, 64),
+                                       ACK(100, 51),
+                                       READ_COUNTS_NEXT(101, 53),
+                                       READ_COUNTS_NEXT(102, 54),
+                                       READ_COUNTS_NEXT(103, 55),
+                                       READ_COUNTS_NEXT(104, 56),
+                                       READ_COUNTS_NEXT(105, 57),
+                                       READ_COUNTS_NEXT(106, 57),
+                                       SEND(107, 64),
+                                       ACK(107, 58),
+                                       END};
+    static struct found found;
+    for (enum net net = 0; net < NETS; net++)
+        ck_assert_msg(!violations_of(late, net, &found), "%s: %s%s", found.f[0].rule->id,
+                      found.f[0].dump, nets[net]);
+}
+END_TEST
+
 /* ACK-11: an ACK that counts a READ of which the capture shows the answer only. */
 START_TEST(ack_11_a_read_not_captured)
 {
@@ -1259,6 +1282,7 @@ int main(void)
     tcase_add_test(t, begun_amid_another_protocol);
     tcase_add_test(t, begun_amid_answers);
     tcase_add_test(t, ack_11_two_places);
+    tcase_add_test(t, ack_11_two_places_behind);
     tcase_add_test(t, ack_11_a_read_not_captured);
     tcase_add_test(t, rnr_02_overtaken);
     tcase_add_test(t, rnr_02_each_answered);

@@ -206,28 +206,29 @@ static const struct step counts_behind[] = {{.opcode = RC(FETCH_ADD), .psn = 100
     {                                                                                              \
         .opcode = RC(READ_REQUEST), .psn = psn_, .dma_len = 8                                      \
     }
-static const struct step nak_alone[] = {SEND(100, 64),
-                                        ACK(100, 1),
-                                        SEND(101, 64),
-                                        ACK(101, 2),
-                                        READ_8(102),
-                                        RESP(READ_RESP_ONLY, 102, 8, 3),
-                                        READ_8(104),
-                                        READ_8(105),
-                                        NAK(104, 0x60, 3),
-                                        READ_8(103),
-                                        READ_8(104),
-                                        READ_8(105),
-                                        RESP(READ_RESP_ONLY, 103, 8, 4),
-                                        RESP(READ_RESP_ONLY, 104, 8, 5),
-                                        RESP(READ_RESP_ONLY, 105, 8, 6),
-                                        READ_8(106),
-                                        RESP(READ_RESP_ONLY, 106, 8, 7),
-                                        READ_8(107),
-                                        RESP(READ_RESP_ONLY, 107, 8, 8),
-                                        SEND(108, 64),
-                                        ACK(108, 9),
-                                        END};
+static const struct step nak_alone[] = {
+    SEND(100, 64),
+    ACK(100, 1),
+    SEND(101, 64),
+    ACK(101, 2),
+    READ_8(102),
+    RESP(READ_RESP_ONLY, 102, 8, 3),
+    READ_8(104),
+    READ_8(105),
+    NAK(104, 0x60, 3),
+    READ_8(103),
+    READ_8(104),
+    READ_8(105),
+    RESP(READ_RESP_ONLY, 103, 8, 4),
+    RESP(READ_RESP_ONLY, 104, 8, 5),
+    RESP(READ_RESP_ONLY, 105, 8, 6),
+    READ_8(106),
+    RESP(READ_RESP_ONLY, 106, 8, 7),
+    {.opcode = RC(READ_REQUEST), .psn = 107, .dma_len = 8, .after = 100},
+    RESP(READ_RESP_ONLY, 107, 8, 8),
+    SEND(108, 64),
+    ACK(108, 9),
+    END};
 static const struct step same_ack[] = {SEND(100, 64), ACK(100, 1),   SEND(101, 64),
                                        ACK(101, 2),   SEND(102, 64), ACK(101, 3),
                                        SEND(103, 64), ACK(103, 4),   END};
@@ -478,7 +479,8 @@ static const struct step second_high[] = SECOND_HIGH(ACK(102, 53), ACK(103, 54))
 /* From the connection's beginning: 101 is counted twice, and perhaps a READ behind it. */
 #define TWICE_101(...)                                                                             \
     {                                                                                              \
-        SEND(100, 64), ACK(100, 1), SEND(101, 64), ACK(101, 3), __VA_ARGS__, SEND(104, 64),        \
+        SEND(100, 64), ACK(100, 1), SEND(101, 64), ACK(101, 3), __VA_ARGS__,                       \
+            {.opcode = RC(SEND_ONLY), .psn = 104, .len = 64, .ackreq = true, .after = 100},        \
             ACK(104, 6), SEND(105, 64), ACK(105, 7), END                                           \
     }
 static const struct step twice[] =
