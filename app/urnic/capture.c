@@ -18,6 +18,7 @@ static const char help[] = {
 
 #define START_NS 10000000000ull /* for the file's beginning */
 #define LAST_NS  500000000ull   /* ... of what ends at once */
+#define LAST_MS  10000          /* for its end, before the daemon is asked whether it is there */
 
 struct job {
     struct ipc_capture request; /* no device = the first one */
@@ -63,14 +64,33 @@ static bool heard_of_start(const struct admin *a)
 }
 
 /* Nothing came for that long: is it the daemon, or the file? */
-static int no_start(const char **why)
+static bool daemon_answers(void)
 {
     struct admin probe;
     int rc = admin_open_within(&probe, 1);
     admin_close(&probe);
-    if (rc == 0)
+    return rc == 0;
+}
+
+static int no_start(const char **why)
+{
+    if (daemon_answers())
         *why = "the file takes nothing";
     return -ETIMEDOUT;
+}
+
+/* The end comes when a pipe's reader, who may be slow, has taken all; or another signal. */
+static ssize_t stop(struct admin *a, uint32_t handle, struct ipc_captured *result)
+{
+    struct ipc_handle request = {.hdr = {.type = IPC_CAPTURE_STOP}, .handle = handle};
+    struct pollfd p = {.fd = a->sock, .events = POLLIN};
+    int rc = admin_ask(a, &request, sizeof request, -1);
+    if (rc < 0)
+        return rc;
+    while (poll(&p, 1, LAST_MS) <= 0)
+        if (!daemon_answers())
+            return -ETIMEDOUT;
+    return admin_answer(a, result, sizeof *result);
 }
 
 /* An end that went wrong knows of frames that the file hasn't, but not of all. */
@@ -103,9 +123,8 @@ static int capture(struct admin *a, struct ipc_capture *request, int fd, const s
     fprintf(stderr, "capturing %s; Ctrl-C ends\n", request->device);
 
     heard(a, fd, j->ns ? cli_now() + j->ns : UINT64_MAX);
-    struct ipc_handle stop = {.hdr = {.type = IPC_CAPTURE_STOP}, .handle = handle.handle};
     struct ipc_captured result = {0};
-    n = admin_call(a, &stop, sizeof stop, -1, &result, sizeof result);
+    n = stop(a, handle.handle, &result);
     if (n >= 0 || result.hdr.status == n) /* it is the daemon who says so */
         say(&result, request->device, n >= 0, j->json);
     if (n == -EAGAIN)
