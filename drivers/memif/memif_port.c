@@ -2,8 +2,9 @@
  *
  * A memif port from open to close: its specification, its peers coming and going, its counters.
  *
- * The data path never makes a system call but the kick; what it finds wrong it leaves in `fault`,
- * and memif_port_control acts on it.
+ * The data path never makes a system call but the kick, and, when there is nothing, while it is
+ * armed, a look at rx_fd; what it finds wrong it leaves in `fault`, and memif_port_control acts on
+ * it.
  */
 #include "memif_port.h"
 
@@ -25,6 +26,7 @@
 #define LOG2_DEFAULT  8u /* 1 MiB of full frames: more crowds payload out of the caches */
 #define CACHE_LINE    64u
 #define PEERS_MAX     4u /* in one call of service */
+#define MEET_PAUSE_NS 100000000ull
 
 void memif_port_fault(struct memif_port *p, enum memif_reason reason)
 {
@@ -111,6 +113,8 @@ static void port_refuse_second(struct memif_port *p)
 /* Begin with the next peer, if one is there. */
 static bool port_meet(struct memif_port *p, uint64_t now)
 {
+    if (now < p->meet_from)
+        return false;
     int sock = p->cfg.server ? memif_sock_accept(p->listener) : memif_sock_connect(p->cfg.path);
 
     if (sock < 0)
@@ -140,8 +144,11 @@ void memif_port_control(struct memif_port *p, uint64_t now)
         if (memif_conn_service(c, &p->cfg, now)) {
             if (c->state == MEMIF_UP)
                 port_up(p);
-            else if (c->state == MEMIF_DEAD)
+            else if (c->state == MEMIF_DEAD) {
+                if (!p->up && !p->cfg.server)
+                    p->meet_from = now + MEET_PAUSE_NS; /* it would refuse us as often as we ask */
                 port_down(p);
+            }
         }
         if (c->state == MEMIF_DEAD && memif_grave_dig(p))
             memif_conn_free(c);

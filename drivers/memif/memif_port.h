@@ -52,6 +52,7 @@ struct memif_port {
     struct memif_counters counters;
 
     struct memif_config cfg;
+    uint64_t meet_from; /* no next peer before then */
     int listener;
     int epoll;
     struct io_link link;

@@ -273,6 +273,34 @@ START_TEST(two_ports_on_one_name_disagree)
 }
 END_TEST
 
+/* Who is refused comes back ten times a second, not as often as it is looked at, and is let in when
+ * there is room. */
+START_TEST(a_refused_peer_asks_again_with_pauses)
+{
+    struct io_port *server = peer_port("role=server", 0), *first = peer_port("role=client", 0);
+    peer_service(server, first);
+    ck_assert(peer_is_up(first));
+    struct io_port *second = peer_port("role=client", 0);
+    uint64_t ms = 0;
+
+    for (; ms < 1000; ms++) {
+        server->ops->service(server, ms * 1000000);
+        second->ops->service(second, ms * 1000000);
+    }
+    ck_assert(!peer_is_up(second));
+    ck_assert_uint_ge(peer_counters(server).refused, 9);
+    ck_assert_uint_le(peer_counters(server).refused, 11);
+    first->ops->close(first);
+    for (; ms < 1200; ms++) {
+        server->ops->service(server, ms * 1000000);
+        second->ops->service(second, ms * 1000000);
+    }
+    ck_assert(peer_is_up(server) && peer_is_up(second));
+    second->ops->close(second);
+    server->ops->close(server);
+}
+END_TEST
+
 int main(void)
 {
     TCase *t = tcase_create("memif_port");
@@ -288,5 +316,6 @@ int main(void)
     tcase_add_test(t, memory_of_dead_peers_stays_until_it_is_given_back);
     tcase_add_test(t, reserved_slots_outlive_the_next_peer_too);
     tcase_add_test(t, two_ports_on_one_name_disagree);
+    tcase_add_test(t, a_refused_peer_asks_again_with_pauses);
     return peer_main("memif_port", t);
 }
