@@ -31,7 +31,8 @@
 #define WORKER_TURN_NS    (1 * CLOCK_US)   /* a yield this long: somebody has had a turn */
 #define WORKER_LOOK_NS    (8 * CLOCK_US)   /* look for so long between two yields */
 #define WORKER_CALL_NS    300u             /* ... where a system call takes no longer than this */
-#define WORKER_CALLS      32u              /* to know how long one takes */
+#define WORKER_CALL_MAX   (10 * WORKER_CALL_NS) /* of a slow kernel, not of a debugger */
+#define WORKER_CALLS      32u                   /* to know how long one takes */
 #define WORKER_SPIN_NS    (5 * CLOCK_US) /* a deadline nearer than this isn't worth blocking for */
 #define WORKER_FEW        4u /* frames: more of them are a stream, which wants throughput */
 #define WORKER_PAUSE_NS   (3 * CLOCK_US / 2) /* nothing for so long: what comes is no stream */
@@ -97,6 +98,8 @@ static void worker_pace(struct worker *w)
     }
     if (least < WORKER_CALL_NS)
         least = WORKER_CALL_NS;
+    if (least > WORKER_CALL_MAX)
+        least = WORKER_CALL_MAX;
     w->turn_ns = WORKER_TURN_NS * least / WORKER_CALL_NS;
     w->look_ns = WORKER_LOOK_NS * least / WORKER_CALL_NS;
     w->linger_ns = WORKER_LINGER_NS * least / WORKER_CALL_NS;
@@ -280,20 +283,23 @@ static unsigned worker_catch_up(struct worker *w, uint64_t now)
 static unsigned worker_round(struct worker *w, uint64_t now)
 {
     w->now = now;
-    uint64_t told = w->news;
     unsigned work = worker_job(w, now) ? 1 : 0, frames = 0;
 
     for (unsigned i = 0; i < w->ndevice; i++)
         frames += device_rx(w->device[i], now);
     work += frames;
-    bool news = w->news != told;
-    if (news || (frames > 0 && !w->awaits))
-        w->look_until = 0; /* whom they are for gets a turn */
+    bool news = w->news != w->told; /* also of the end of the last round */
+    w->told = w->news;
+    if (news || (frames > 0 && !w->awaits)) { /* whom they are for gets a turn */
+        w->look_until = 0;
+        w->awaits = false;
+    }
     bool passed_on = news && worker_pass_on(w, frames, &now);
     unsigned posted = 0;
     for (struct context *c = w->contexts; c; c = c->next)
         posted += context_round(c, now);
-    if (posted > 0) { /* its answer is worth waiting for; a mere acknowledgement is not it */
+    /* A mere acknowledgement is not the answer; and who posts on and on keeps nobody out. */
+    if (posted > 0 && !w->awaits) {
         w->look_until = now + w->look_ns;
         w->awaits = true;
     }

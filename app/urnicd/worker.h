@@ -4,7 +4,8 @@
  * to exactly one worker, so there is no lock on it; other threads get in by worker_call only.
  *
  * Idle policy `auto`: a round without work is followed by a yield, some microseconds of looking, a
- * yield and so on; then by blocking until a kick, a frame or a deadline. Before blocking the
+ * yield and so on (after a post that an answer is awaited to, by looking first); then by blocking
+ * until a kick, a frame or a deadline. Before blocking the
  * worker says in its page (which clients map read-only) that it sleeps, and looks at every doorbell
  * and port once more: store, seq_cst fence, re-check on both sides (SHM-06).
  */
@@ -60,13 +61,15 @@ struct worker {
     struct device *device[WORKER_DEVICES];
     unsigned ndevice;
     struct context *contexts; /* every open context, linked */
-    uint64_t news;            /* grows with what somebody waits for, as octets and completions */
+    uint64_t news, told;      /* grows with what somebody waits for, as octets and completions */
     uint64_t now;             /* of the round, for completions' time */
     uint64_t pause_over;      /* what comes from then on has come after a pause */
-    uint64_t turn_ns, look_ns, linger_ns; /* how long these are on this machine */
-    bool awaits;                          /* look_until is for the answer to what was posted */
-    uint64_t look_until;    /* after a yield: no other one before then, unless there is news */
-    uint64_t crowded_until; /* block rather than yield: others spin on this core */
+    uint64_t turn_ns;         /* a yield this long on this machine: somebody has had a turn */
+    uint64_t look_ns;         /* look for so long for an answer */
+    uint64_t linger_ns;       /* and for so long before blocking */
+    bool awaits;              /* look_until is for the answer to what was posted */
+    uint64_t look_until;      /* after a yield, or a post: no other one before, unless news comes */
+    uint64_t crowded_until;   /* block rather than yield: others spin on this core */
     uint64_t crowd_ns;
     uint64_t let_in_from; /* worker_let_in: not before then */
     uint64_t service_at;  /* next slow round */

@@ -33,7 +33,7 @@ int client_conn_open(struct client_conn *c, const char *path);
 /* Closes the socket: the daemon destroys what belongs to the connection. */
 void client_conn_close(struct client_conn *c);
 
-/* Is this a child of the process that opened it? */
+/* Is this a child of the process that opened it, with memory of its own (none of vfork's)? */
 static inline bool client_conn_forked(const struct client_conn *c)
 {
     return c->home != NULL ? *c->home == 0 : getpid() != c->pid;
