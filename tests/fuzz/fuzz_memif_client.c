@@ -10,10 +10,13 @@
 
 #include "fuzz_memif.h"
 
+#define PAUSE_NS 100000000u /* after a connection that came to nothing */
+
 struct server {
     char path[64];
     struct peer peer;
     int listener, file, event;
+    uint64_t now;
     uint8_t *base; /* the client's region, MAP_FAILED: it has shown none */
     size_t size;
     uint32_t nowhere[2][256]; /* rings before it has shown any */
@@ -59,7 +62,7 @@ static void say(struct server *s, struct io_port *io, enum memif_msg_type type,
     msg.type = (uint16_t)type;
     if (s->peer.sock < 0 || memif_sock_send(s->peer.sock, &msg, fd))
         return;
-    io->ops->service(io, 0);
+    io->ops->service(io, s->now);
     hear(s);
 }
 
@@ -70,11 +73,15 @@ static void hang_up(struct server *s)
     s->peer.sock = -1;
 }
 
-/* The client comes again when it notices; of several the last one is its own. */
+/* The client comes again when it notices, with a pause if it wasn't let in; of several the last one
+ * is its own. */
 static void take_over(struct server *s, struct io_port *io)
 {
     hang_up(s);
-    io->ops->service(io, 0);
+    for (unsigned i = 0; i < 2; i++) {
+        io->ops->service(io, s->now);
+        s->now += PAUSE_NS;
+    }
     for (int sock; (sock = memif_sock_accept(s->listener)) >= 0;) {
         hang_up(s);
         s->peer.sock = sock;
@@ -174,7 +181,7 @@ static void step(struct server *s, struct owner *o, struct script *in)
         write_anywhere(s, in);
         break;
     default:
-        o->io->ops->service(o->io, 0);
+        o->io->ops->service(o->io, s->now);
     }
 }
 
@@ -221,6 +228,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         FUZZ_CHECK(s.listener >= 0 && s.file >= 0 && s.event >= 0);
     }
     s.peer.sock = -1;
+    s.now = 0;
     forget_rings(&s);
     snprintf(spec, sizeof(spec), "memif:%s,role=client,log2_ring_size=%u,buffer=%u", s.path, LOG2,
              BUFFER);
