@@ -91,6 +91,7 @@ struct mem_link {
     struct mem_link_faults later; /* of ports opened later */
     size_t stride;
     unsigned opened; /* ports now */
+    bool deserted;   /* the last port of several: the others have closed */
     unsigned top;    /* sockets ever used: [0, top) */
     struct mem_socket *sockets[MEM_LINK_PORTS];
     uint64_t last_now;

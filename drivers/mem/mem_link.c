@@ -390,11 +390,13 @@ bool mem_socket_may_send(struct mem_link *link, unsigned dir, uint64_t now)
 
 /* ---- link state ---- */
 
+/* A port that is alone from the start has a link, so that its owner can send to itself; the last
+ * one of several has lost it. */
 void mem_links_update(struct mem_link *link)
 {
     for (unsigned i = 0; i < link->top; i++) {
         struct mem_socket *s = link->sockets[i];
-        bool up = s->open && s->plugged && link->opened >= 2;
+        bool up = s->open && s->plugged && !link->deserted;
         if (up && !mem_link_is_switch(link)) /* a wire is up when both ends are */
             for (unsigned k = 0; k < link->top; k++)
                 up = up && (!link->sockets[k]->open || link->sockets[k]->plugged);

@@ -3,7 +3,8 @@
  * An emulated Ethernet link inside the process, and its controls.
  *
  * Ports opened with the same link name are joined: two by a wire, three and more by a learning
- * switch. What is between a sender and a receiver, in this order:
+ * switch. A port that is alone on its link is up, and what it sends is lost; when all others have
+ * closed, the last one is down. What is between a sender and a receiver, in this order:
  *
  *     rules (lib/fault)  ->  rule (a callback)  ->  loss, corruption, duplication
  *       ->  where to (wire, MAC table)

@@ -191,6 +191,7 @@ static void port_close(struct io_port *io)
         mem_buf_free(link, p->cache[i]);
     s->open = false;
     link->opened--;
+    link->deserted = link->opened == 1;
     mem_links_update(link);
     pthread_mutex_unlock(&link->lock);
     mem_link_put(link);

@@ -132,6 +132,7 @@ static int attach(struct mem_link *link, const struct io_open_params *params, un
     s->armed = s->wants_room = s->paused = s->over_xoff = false;
     s->rx_oversize = 0;
     s->busy_until = 0;
+    link->deserted = false;
     link->opened++;
     mem_links_update(link);
     *index = i;

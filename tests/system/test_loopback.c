@@ -14,6 +14,16 @@
 static struct rig rig;
 static struct end a, b; /* both on urn0 */
 
+/* A device that is alone on its link, as the first one of a user is. */
+static void up_alone(void)
+{
+    const char *args[] = {"--port", "mem:lone", "--addr", "10.0.0.1/24", NULL};
+
+    rig_start(&rig, args);
+    end_open(&a, &rig, "urn0", SIZE);
+    end_open(&b, &rig, "urn0", SIZE);
+}
+
 static void up(void)
 {
     rig_start_pair(&rig, "");
@@ -62,8 +72,9 @@ START_TEST(to_the_own_address)
 }
 END_TEST
 
-/* CM-17 CM-25: a connection from one port of the connection manager to another one of the same. */
-START_TEST(connections)
+/* Connections, with a WRITE on each, from one port of the connection manager to another one of the
+ * same. */
+static void connect_to_self(void)
 {
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(4800)};
     struct urnic_qp_init_attr init = {
@@ -73,7 +84,6 @@ START_TEST(connections)
     struct urnic_cm_channel *ca, *cb;
     struct urnic_cm_id *listener, *active, *passive;
 
-    up();
     inet_pton(AF_INET, "10.0.0.1", &to.sin_addr);
     ck_assert_int_eq(urnic_create_cm_channel(a.ctx, &ca), 0);
     ck_assert_int_eq(urnic_create_cm_channel(b.ctx, &cb), 0);
@@ -105,7 +115,23 @@ START_TEST(connections)
     ck_assert_int_eq(urnic_destroy_id(listener), 0);
     ck_assert_int_eq(urnic_destroy_cm_channel(ca), 0);
     ck_assert_int_eq(urnic_destroy_cm_channel(cb), 0);
+}
+
+/* CM-17 CM-25 */
+START_TEST(connections)
+{
+    up();
+    connect_to_self();
     down();
+}
+END_TEST
+
+/* The link of a device that is alone on it is up, so that it reaches itself. */
+START_TEST(alone)
+{
+    up_alone();
+    connect_to_self();
+    rig_close_pair(&rig, &a, &b);
 }
 END_TEST
 
@@ -167,6 +193,7 @@ int main(void)
     tcase_set_timeout(t, 60);
     tcase_add_test(t, to_the_own_address);
     tcase_add_test(t, connections);
+    tcase_add_test(t, alone);
     tcase_add_test(t, groups);
     suite_add_tcase(s, t);
     return unit_run(s);

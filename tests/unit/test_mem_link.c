@@ -474,6 +474,41 @@ START_TEST(unplugging_loses_what_is_under_way)
 }
 END_TEST
 
+/* A port that is alone on its link from the start has it, and what it sends to others is lost; who
+ * has lost the other end of a wire has no link, as on any port. */
+START_TEST(a_lone_port_is_up)
+{
+    struct io_link st;
+
+    link_open(1, "");
+    port[0]->ops->link(port[0], &st);
+    ck_assert(st.up);
+    ck_assert_uint_eq(send_to(0, 4, 0, 1, LEN, 0), 1);
+    ck_assert_uint_eq(stats(0).lost[MEM_LINK_R_DOWN], 1);
+    ck_assert_uint_eq(receive(0, 0), 0);
+    mem_link_up(link_, 0, false, 0);
+    port[0]->ops->link(port[0], &st);
+    ck_assert(!st.up); /* unplugged */
+    mem_link_up(link_, 0, true, 0);
+
+    ck_assert_int_eq(io_open("mem:test", NULL, &port[1], NULL, 0), 0);
+    port[0]->ops->link(port[0], &st);
+    ck_assert(st.up);
+    ck_assert_uint_eq(send_n(1, 1, 0), 1);
+    ck_assert_uint_eq(receive(1, 0), 1);
+    port[1]->ops->close(port[1]);
+    port[0]->ops->link(port[0], &st);
+    ck_assert(!st.up);
+    port[0]->ops->close(port[0]);
+
+    /* All have left: the next port begins anew. */
+    ck_assert_int_eq(io_open("mem:test", NULL, &port[0], NULL, 0), 0);
+    port[0]->ops->link(port[0], &st);
+    ck_assert(st.up);
+    link_close(1);
+}
+END_TEST
+
 START_TEST(committed_while_down_is_counted)
 {
     struct io_slot slot;
@@ -672,7 +707,7 @@ UNIT_MAIN("mem_link", delay_is_exact, rate_serializes, rate_loses_no_fraction,
           duplicates_follow_the_original, reordered_frame_is_overtaken_by_gap_frames,
           reordered_frame_comes_when_nothing_follows, reordering_dice_lose_nothing,
           rules_decide_frame_by_frame, directions_may_differ, unplugging_loses_what_is_under_way,
-          committed_while_down_is_counted, pfc_pauses_and_resumes,
+          a_lone_port_is_up, committed_while_down_is_counted, pfc_pauses_and_resumes,
           pfc_counts_what_the_receiver_leaves_lying, sender_is_woken_when_there_is_room,
           descriptor_is_quiet_unless_armed, switch_learns, switch_forgets_who_is_gone,
           switch_queue_is_the_receivers, closing_gives_buffers_back, buffers_all_come_back)
