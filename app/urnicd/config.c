@@ -4,6 +4,7 @@
  * flags both go through them, so a key can't exist in only one of the two.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <jansson.h>
 #include <limits.h>
 #include <stdarg.h>
@@ -121,6 +122,16 @@ static int set_foreground(struct config *c, const char *v, char *err)
     return 0;
 }
 
+static int set_parent(struct config *c, const char *v, char *err)
+{
+    uint64_t fd;
+
+    if (!config_number(v, INT_MAX, &fd) || fcntl((int)fd, F_SETFD, FD_CLOEXEC) < 0)
+        return config_fail(err, "parent=%s: want the number of an open descriptor", v);
+    c->parent = (int)fd;
+    return 0;
+}
+
 static int set_seed(struct config *c, const char *v, char *err)
 {
     if (!config_number(v, UINT64_MAX, &c->seed))
@@ -134,7 +145,7 @@ static const struct {
 } config_keys[] = {
     {"socket", set_socket}, {"workers", set_workers},     {"cpu", set_cpu},
     {"idle", set_idle},     {"log-level", set_log_level}, {"foreground", set_foreground},
-    {"seed", set_seed},
+    {"parent", set_parent}, {"seed", set_seed},
 };
 
 int config_set(struct config *c, const char *key, const char *value, char *err)
@@ -172,6 +183,7 @@ void config_init(struct config *c)
 {
     memset(c, 0, sizeof(*c));
     c->log_level = LOG_INFO;
+    c->parent = -1;
     socket_path(c->socket, sizeof(c->socket));
 }
 

@@ -59,6 +59,7 @@ struct config {
     enum config_idle idle;
     enum log_level log_level;
     bool foreground;
+    int parent; /* descriptor of a socket or pipe to the starting program; -1 = none */
     uint64_t seed; /* for drivers that draw random numbers; 0 = from the system */
 };
 

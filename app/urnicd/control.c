@@ -255,6 +255,10 @@ int control_open(struct urnicd *d, char *err)
         control_watch(d, d->signal_fd, &d->signal_fd) < 0 ||
         control_watch(d, d->captures_fd, &d->captures_fd) < 0)
         return control_lacks(err, "epoll");
+    if (d->conf.parent >= 0 && control_watch(d, d->conf.parent, &d->conf.parent) < 0) {
+        snprintf(err, CONFIG_ERR, "parent=%d: want a socket or a pipe", d->conf.parent);
+        return -EINVAL;
+    }
     return 0;
 }
 
@@ -449,8 +453,8 @@ void control_run(struct urnicd *d)
         for (int i = 0; i < n; i++) {
             if (ev[i].data.ptr == &d->listen_fd)
                 control_accept(d);
-            else if (ev[i].data.ptr == &d->signal_fd)
-                stop = true;
+            else if (ev[i].data.ptr == &d->signal_fd || ev[i].data.ptr == &d->conf.parent)
+                stop = true; /* a signal, or the starting program has ended */
             else if (ev[i].data.ptr == &d->captures_fd)
                 client_capture_service(d);
             else if ((uintptr_t)ev[i].data.ptr & CONTROL_PIDFD)

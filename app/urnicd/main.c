@@ -22,6 +22,7 @@
 #include "control.h"
 #include "log.h"
 #include "options.h"
+#include "preload.h"
 #include "std_streams.h"
 #include "stop.h"
 
@@ -162,6 +163,26 @@ static void notify_ready(void)
     close(fd);
 }
 
+/* Tell the program that started the daemon (--parent). */
+static void tell_parent(const struct config *c)
+{
+    if (c->parent >= 0)
+        (void)!write(c->parent, "", 1);
+}
+
+/* A program that is killed cannot remove the folder that it made for the socket. */
+static void remove_folder(const struct config *c)
+{
+    char path[sizeof(c->socket)];
+
+    memcpy(path, c->socket, sizeof(path));
+    char *slash = strrchr(path, '/');
+    if (c->parent < 0 || !slash || slash == path)
+        return;
+    *slash = '\0';
+    (void)rmdir(path); /* only when it is empty */
+}
+
 /* Tell who waits for the start that we serve. The folder we came from is not ours to keep busy,
  * once nothing is relative to it. */
 static void let_go(int ready, bool anywhere)
@@ -207,6 +228,7 @@ static int serve(struct urnicd *d, int ready)
     if (rc == 0) {
         announce(d);
         notify_ready();
+        tell_parent(&d->conf);
         if (ready >= 0)
             let_go(ready, anywhere);
         control_run(d);
@@ -215,6 +237,7 @@ static int serve(struct urnicd *d, int ready)
     }
     bool clients = d->nclient > 0;
     control_close(d);
+    remove_folder(&d->conf);
     if (clients)
         nanosleep(&(struct timespec){.tv_nsec = (long)DRAIN_NS}, NULL);
     for (unsigned i = 0; i < d->nworker; i++)
@@ -265,6 +288,7 @@ int main(int argc, char **argv)
     char err[CONFIG_ERR] = "";
     sigset_t set;
 
+    preload_shed(argv);
     std_streams_open();
     if (options_parse(argc, argv, &d.conf, &what, err) < 0 ||
         (what == OPTIONS_CHECK && check_cpus(&d.conf, err) < 0)) {

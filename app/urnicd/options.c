@@ -39,6 +39,7 @@ static const struct option options_long[] = {
     {"cpu", required_argument, NULL, OPT_SETTING},
     {"idle", required_argument, NULL, OPT_SETTING},
     {"log-level", required_argument, NULL, OPT_SETTING},
+    {"parent", required_argument, NULL, OPT_SETTING},
     {"seed", required_argument, NULL, OPT_SETTING},
     {"foreground", no_argument, NULL, OPT_FOREGROUND},
     {"check-config", no_argument, NULL, OPT_CHECK},

@@ -105,7 +105,7 @@ START_TEST(unknown_keys)
     config_init(&c);
     ck_assert_int_eq(config_set(&c, "colour", "red", err), -EINVAL);
     ck_assert_str_eq(err, "unknown key colour; known: socket workers cpu idle log-level foreground "
-                          "seed devices");
+                          "parent seed devices");
     config_device_init(&d);
     ck_assert_int_eq(config_device_set(&d, "colour", "red", err), -EINVAL);
     ck_assert_str_eq(err, "device: unknown key colour; known: name port addr gw mtu vlan dscp mac "
