@@ -252,6 +252,18 @@ WRONG = {
         ("--rules . " + SCENARIO, ".: Is a directory"),
         ("--rules file " + SCENARIO, "file:1:1: expected an action"),
     ],
+    "run": [
+        ("", "a command is missing"),
+        ("--devices 2 true", "--devices: only with --private"),
+        ("--port mem:a true", "--port: only with --private"),
+        ("--private --devices 0 true", "--devices: 0"),
+        ("--private --devices 17 true", "--devices: 17"),
+        ("--private --devices two true", "--devices: 'two'"),
+        ("--private --addr 10.0.0.1/24 true", "give --port before --addr"),
+        ("--private --devices 2 --port mem:a true", "--devices and --port"),
+        ("--private --socket /nowhere true", "--socket and --private"),
+        ("--frobnicate true", "'--frobnicate'"),
+    ],
     "drill": [
         ("", "a script is missing"),
         ("nofile", "nofile: No such file"),
