@@ -219,6 +219,8 @@ void cm_expire(struct cm *cm, uint64_t now);
     X(cm_dup_req, "CM-20")                                                                         \
     X(cm_dup_rep, "CM-22")                                                                         \
     X(cm_stale, "CM-21")                                                                           \
+    X(cm_challenges, "CM-21")                                                                      \
+    X(cm_stale_confirmed, "CM-21")                                                                 \
     X(cm_established, "CM-16")                                                                     \
     X(cm_rejected, "CM-28")
 

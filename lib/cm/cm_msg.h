@@ -13,6 +13,8 @@
 
 #include "wire.h"
 
+/* In a DREQ: no connection's. An end that asks whether its peer has lost the connection (CM-21). */
+#define CM_CHALLENGE_QPN     0u
 #define CM_MAD_LEN           256u
 #define CM_CLASS             0x07u
 #define CM_CLASS_VERSION     2u

@@ -66,6 +66,9 @@ struct cm_conn {
     uint8_t transport, max_retries;
     uint8_t rep_wait; /* exponent: how long to wait for the answer to our REP */
     bool flow_control, peer_flow_control, peer_srq, peer_alt_path;
+    /* CM-21: is this the peer's connection still? */
+    uint64_t challenge_tid, challenged_at; /* of the last challenge; at 0 = never */
+    uint8_t challenges_left;               /* repetitions to come */
     uint8_t mad[CM_MAD_LEN]; /* what this state (re)sends */
 };
 
@@ -180,8 +183,9 @@ uint8_t cm_ack_clamp(unsigned exponent);
 uint64_t cm_wait_ns(unsigned exponent);
 /* Does its QPN belong to it still? */
 bool cm_is_live(const struct cm_conn *c);
-/* CM-21: the peer has given its QPN to a new connection, so the old one is dead there. */
-void cm_hang_up_stale(struct cm *cm, struct cm_conn *old, uint64_t now);
+/* CM-21: a message names the QPN of this connection's peer for another connection. Ask the peer
+ * whether it has forgotten this one; only its answer ends it. */
+void cm_challenge(struct cm *cm, struct cm_conn *old, uint64_t now);
 
 /* cm_req.c */
 

@@ -69,22 +69,19 @@ static unsigned refusal(const struct cm *cm, const struct cm_msg *msg, const str
     return 0;
 }
 
-/* A connection for a REQ, if the limits allow one more; NULL = counted and dropped. */
-static struct cm_conn *admit(struct cm *cm, const struct cm_msg *msg, const struct wire_addr *src,
-                             const struct cm_listener *l, uint64_t now)
+/* Do the limits allow one more request? If not, it is counted, and dropped. */
+static bool has_room(struct cm *cm, const struct cm_msg *msg, const struct wire_addr *src,
+                     const struct cm_listener *l, uint64_t now)
 {
     if (l->pending >= l->backlog || cm_source_full(cm, l, src)) {
         cm_count(cm, CM_C_cm_req_backlog_drop);
-        return NULL;
+        return false;
     }
     if (cm->half_open > cm->params.max_conns / 2 && first_sight(cm, msg, src, now)) {
         cm_count(cm, CM_C_cm_rx_rate_limited);
-        return NULL;
+        return false;
     }
-    struct cm_conn *c = cm_conn_new(cm, CMS_REQ_RCVD, NULL);
-    if (!c)
-        cm_count(cm, CM_C_cm_req_backlog_drop);
-    return c;
+    return true;
 }
 
 /* What a REQ says of the connection. */
@@ -143,15 +140,19 @@ void cm_rx_req(struct cm *cm, const struct cm_msg *msg, const struct wire_addr *
         cm_send_rej_to(cm, &path, msg, 0, reason, CM_ABOUT_REQ, ari, now);
         return;
     }
+    if (!has_room(cm, msg, src, l, now))
+        return;
     c = cm_find_qpn(cm, src, msg->ca_guid, msg->qpn);
     if (c && cm_is_live(c)) {
         cm_send_rej_to(cm, &path, msg, 0, CM_REJ_STALE_CONN, CM_ABOUT_REQ, 0, now);
-        cm_hang_up_stale(cm, c, now);
+        cm_challenge(cm, c, now);
         return;
     }
-    c = admit(cm, msg, src, l, now);
-    if (!c)
+    c = cm_conn_new(cm, CMS_REQ_RCVD, NULL);
+    if (!c) {
+        cm_count(cm, CM_C_cm_req_backlog_drop);
         return;
+    }
     c->listener = l;
     c->path = path;
     c->rport = ip.sport;

@@ -16,6 +16,10 @@
 #define WAIT_MIN         4u /* SEC-24: exponents of response timeouts */
 #define WAIT_MAX         28u
 #define AR_UNSUPPORTED   2u /* status of an APR (CM-32) */
+/* CM-21: how often a challenge is sent, how long a round waits, how soon the next one may come. */
+#define CHALLENGES         3u
+#define CHALLENGE_WAIT_NS  1000000000ull
+#define CHALLENGE_PAUSE_NS 10000000000ull
 
 static unsigned clamp(unsigned v, unsigned lo, unsigned hi)
 {
@@ -56,12 +60,50 @@ static void disconnected(struct cm *cm, struct cm_conn *c, const struct cm_msg *
 
 /* ---- receiving ---- */
 
-void cm_hang_up_stale(struct cm *cm, struct cm_conn *old, uint64_t now)
+/* A DREQ with the ids of the connection and the number of a queue pair that it doesn't have: a peer
+ * that has the connection ignores it (CM-24); a peer that doesn't know the ids answers with a DREP.
+ * So the answer proves the loss, as the RST does that answers a challenge ACK of TCP (RFC 5961),
+ * and a forger, who gets neither the ids nor the TID, can't send it. */
+static void send_challenge(struct cm *cm, struct cm_conn *c, uint64_t now)
+{
+    struct cm_msg dreq = {
+        .attr = CM_DREQ,
+        .tid = c->challenge_tid,
+        .local_id = c->local_id,
+        .remote_id = c->remote_id,
+        .remote_qpn = CM_CHALLENGE_QPN,
+    };
+    cm_count(cm, CM_C_cm_challenges);
+    cm_send_stateless(cm, &c->path, &dreq, now);
+    if (c->state == CMS_ESTABLISHED) /* before that the timer belongs to the REP */
+        cm_timer_set(cm, c, now + CHALLENGE_WAIT_NS);
+}
+
+void cm_challenge(struct cm *cm, struct cm_conn *old, uint64_t now)
 {
     cm_count(cm, CM_C_cm_stale);
-    if (old->state == CMS_ESTABLISHED || old->state == CMS_REP_SENT ||
-        old->state == CMS_MRA_REP_RCVD)
-        cm_disconnect(cm, old, NULL, 0, now);
+    if (old->state != CMS_ESTABLISHED && old->state != CMS_REP_SENT &&
+        old->state != CMS_MRA_REP_RCVD)
+        return; /* the peer doesn't know our id yet: there is nothing to ask for */
+    if (old->challenged_at && now - old->challenged_at < CHALLENGE_PAUSE_NS) {
+        cm_count(cm, CM_C_cm_rx_rate_limited);
+        return;
+    }
+    old->challenge_tid = cm_random(cm);
+    old->challenged_at = now;
+    old->challenges_left = CHALLENGES - 1;
+    send_challenge(cm, old, now);
+}
+
+/* Nobody has answered: the peer still has the connection, or the challenge or its answer is lost.
+ */
+static void challenge_unanswered(struct cm *cm, struct cm_conn *c, uint64_t now)
+{
+    cm_timer_set(cm, c, UINT64_MAX);
+    if (c->challenges_left == 0)
+        return;
+    c->challenges_left--;
+    send_challenge(cm, c, now);
 }
 
 bool cm_is_live(const struct cm_conn *c)
@@ -97,7 +139,7 @@ static void rx_rep(struct cm *cm, struct cm_conn *c, const struct cm_msg *msg, u
     if (old && cm_is_live(old) && old->local_id != msg->local_id) {
         c->remote_id = msg->local_id;
         cm_send_rej(cm, c, CM_REJ_STALE_CONN, CM_ABOUT_REP, NULL, 0, now);
-        cm_hang_up_stale(cm, old, now);
+        cm_challenge(cm, old, now);
         cm_event_push(cm, c, CM_EV_REJECTED)->reason = CM_REJ_STALE_CONN;
         cm_conn_close(cm, c);
         return;
@@ -250,8 +292,16 @@ static void rx_dreq(struct cm *cm, struct cm_conn *c, const struct cm_msg *msg, 
 
 static void rx_drep(struct cm *cm, struct cm_conn *c, const struct cm_msg *msg, uint64_t now)
 {
-    if (c->state == CMS_DREQ_SENT)
+    bool lost = c->challenged_at && msg->tid == c->challenge_tid &&
+                now - c->challenged_at < CHALLENGE_PAUSE_NS;
+
+    if (c->state == CMS_DREQ_SENT) {
         disconnected(cm, c, msg, now);
+    } else if (lost && (c->state == CMS_ESTABLISHED || c->state == CMS_REP_SENT ||
+                        c->state == CMS_MRA_REP_RCVD)) {
+        cm_count(cm, CM_C_cm_stale_confirmed);
+        disconnected(cm, c, NULL, now); /* CM-21: the peer has confirmed that it lost it */
+    }
 }
 
 static void rx_lap(struct cm *cm, struct cm_conn *c, const struct cm_msg *msg, uint64_t now)
@@ -280,7 +330,9 @@ static struct cm_conn *find_by_ari(const struct cm *cm, const struct cm_msg *msg
     uint64_t guid = 0;
     for (unsigned i = 0; i < CM_GUID_LEN; i++)
         guid = guid << 8 | msg->ari[i];
-    return cm_find_remote(cm, src, guid, msg->local_id);
+    struct cm_conn *c = cm_find_remote(cm, src, guid, msg->local_id);
+    /* Both ends of an established connection know both ids (SEC-21). */
+    return c && c->state != CMS_ESTABLISHED ? c : NULL;
 }
 
 /* SEC-21: our id, the peer's id and the peer's address must all fit. The peer's id is not known
@@ -366,7 +418,8 @@ static void unanswered(struct cm *cm, struct cm_conn *c)
 
 /* Timers by state: REQ_SENT, REP_SENT, DREQ_SENT, SIDR_REQ_SENT and MRA_*_RCVD wait for an answer
  * and repeat; REQ_RCVD, MRA_REQ_SENT and SIDR_REQ_RCVD wait for the consumer (SEC-20); TIMEWAIT and
- * SIDR_DONE wait for the end. Each of them sets another timer, or is over. */
+ * SIDR_DONE wait for the end; ESTABLISHED has a timer while a challenge is under way (CM-21). Each
+ * of them sets another timer, or is over. */
 static void timer_fired(struct cm *cm, struct cm_conn *c, uint64_t now)
 {
     switch (c->state) {
@@ -376,6 +429,9 @@ static void timer_fired(struct cm *cm, struct cm_conn *c, uint64_t now)
         return;
     case CMS_SIDR_DONE:
         cm_conn_close(cm, c);
+        return;
+    case CMS_ESTABLISHED:
+        challenge_unanswered(cm, c, now);
         return;
     case CMS_REQ_RCVD:
     case CMS_MRA_REQ_SENT:

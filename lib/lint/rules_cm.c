@@ -136,7 +136,7 @@ bool lint_cm_24(struct lint_ctx *c)
     if (c->cm_rc || c->cm->attr != CM_DREQ || !c->conn || !c->conn->rep)
         return false;
     uint32_t want = c->from_active ? c->conn->b_qpn : c->conn->a_qpn;
-    if (c->cm->remote_qpn == want)
+    if (c->cm->remote_qpn == want || c->cm->remote_qpn == CM_CHALLENGE_QPN)
         return false;
     lint_expected(c, "QPN 0x%x", want);
     return lint_seen(c, "0x%x", c->cm->remote_qpn);

@@ -284,7 +284,7 @@ static void decide(struct exchange *x, const struct cm_msg *m)
         cm_reject(x->cm, l->conn, m->reason, m->priv, CM_REJ_USER_MAX, x->now);
     } else if (m->attr == CM_RTU) {
         cm_rtu(x->cm, l->conn, m->priv, m->priv_len, x->now);
-    } else if (m->attr == CM_DREQ) {
+    } else if (m->attr == CM_DREQ && m->remote_qpn != CM_CHALLENGE_QPN) {
         cm_disconnect(x->cm, l->conn, m->priv, m->priv_len, x->now);
     } else if (reply && !l->decided) {
         cm_sidr_reply(x->cm, l->conn, m->status, m->qpn, m->qkey, m->priv, CM_SIDR_REP_USER_MAX,

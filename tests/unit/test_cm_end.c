@@ -97,6 +97,138 @@ START_TEST(cm_21_stale_connection)
 }
 END_TEST
 
+/* A REQ in the name of the peer's host and with the number of its queue pair; the forger knows no
+ * communication id and hears no answer. */
+static void forge_req(uint32_t local_id)
+{
+    struct cm_params pc = {.key = {9}, .ca_guid = 0xA};
+    struct cm_connect_params p = params();
+    struct cm *forger = cm_create(&pc);
+    struct cm_conn *c;
+    struct cm_out out;
+    struct cm_msg req;
+    ck_assert_int_eq(cm_connect(forger, &p, NULL, now, &c), 0);
+    ck_assert(cm_tx(forger, &out));
+    cm_msg_unpack(&req, out.mad, sizeof out.mad);
+    req.local_id = local_id;
+    cm_msg_pack(out.mad, &req);
+    cm_rx(b.cm, out.mad, sizeof out.mad, &a.addr, &b.addr, 1, 0xFFFF, now);
+    cm_destroy(forger);
+}
+
+START_TEST(cm_21_a_forged_req_ends_nothing)
+{
+    /* CM-21: both ends live; whoever else names the queue pair ends nothing, however often. */
+    struct cm_conn *ca, *cb;
+    establish(&ca, &cb);
+    a.nev = b.nev = 0;
+    for (unsigned i = 0; i < 1000; i++) {
+        forge_req(0xDEAD0000 + i);
+        pump();
+        wait_ns(SEC / 100);
+    }
+    wait_ns(100 * SEC);
+    ck_assert_uint_eq(a.nev, 0);
+    ck_assert_uint_eq(b.nev, 0);
+    ck_assert_str_eq(cm_conn_state_name(ca), "ESTABLISHED");
+    ck_assert_str_eq(cm_conn_state_name(cb), "ESTABLISHED");
+    ck_assert_uint_eq(cm_counters(b.cm)[CM_C_cm_stale], 1000);
+    ck_assert_uint_eq(cm_counters(b.cm)[CM_C_cm_challenges], 3); /* in ten seconds */
+    ck_assert_uint_eq(cm_counters(b.cm)[CM_C_cm_stale_confirmed], 0);
+    ck_assert_uint_eq(sent[CM_DREQ], 3);
+    ck_assert_uint_eq(cm_live(b.cm), 1);
+    /* and it ends as ever */
+    cm_disconnect(a.cm, ca, NULL, 0, now);
+    pump();
+    ck_assert_int_eq(last(&b)->type, CM_EV_DISCONNECTED);
+}
+END_TEST
+
+START_TEST(cm_21_only_the_answer_to_the_challenge_counts)
+{
+    /* CM-21 SEC-21: a DREP with the ids but not the TID of the challenge, or long after it. */
+    struct cm_conn *ca, *cb;
+    struct cm_out out;
+    uint8_t mad[CM_MAD_LEN];
+    establish(&ca, &cb);
+    b.nev = 0;
+    forge_req(0xDEAD);
+    next_msg(&b, CM_REJ, &out);
+    struct cm_msg dreq = next_msg(&b, CM_DREQ, &out);
+    ck_assert_uint_eq(dreq.local_id, cb->local_id);
+    ck_assert_uint_eq(dreq.remote_id, ca->local_id);
+    ck_assert_uint_eq(dreq.remote_qpn, 0);
+    struct cm_msg drep = {.attr = CM_DREP, .local_id = ca->local_id, .remote_id = cb->local_id};
+    for (unsigned i = 0; i < 3; i++) {
+        drep.tid = i == 0 ? 0 : i == 1 ? dreq.tid + 1 : dreq.tid;
+        if (i == 2)
+            wait_ns(10 * SEC);
+        cm_msg_pack(mad, &drep);
+        cm_rx(b.cm, mad, sizeof mad, &a.addr, &b.addr, 1, 0xFFFF, now);
+        listen_to(&b);
+        ck_assert_uint_eq(b.nev, 0);
+        ck_assert_str_eq(cm_conn_state_name(cb), "ESTABLISHED");
+    }
+}
+END_TEST
+
+START_TEST(cm_21_a_challenge_is_repeated)
+{
+    /* CM-21: the peer has restarted, and the first challenges get lost. */
+    struct cm_conn *ca, *cb;
+    establish(&ca, &cb);
+    cm_destroy(a.cm);
+    a.cm = cm_create(&(struct cm_params){.key = {3}, .ca_guid = 0xA});
+    lose[CM_DREQ] = 2;
+    start();
+    wait_ns(2 * SEC - 1);
+    ck_assert_str_eq(cm_conn_state_name(cb), "ESTABLISHED");
+    wait_ns(1);
+    ck_assert_int_eq(last(&b)->type, CM_EV_DISCONNECTED);
+    ck_assert_str_eq(cm_conn_state_name(cb), "TIMEWAIT");
+    ck_assert_uint_eq(cm_counters(b.cm)[CM_C_cm_stale_confirmed], 1);
+    ck_assert_uint_eq(sent[CM_DREQ], 3);
+}
+END_TEST
+
+START_TEST(cm_21_another_challenge_later)
+{
+    /* CM-21: the peer restarts while a forger has used up the challenge: the next one ends it. */
+    struct cm_conn *ca, *cb;
+    establish(&ca, &cb);
+    forge_req(0xDEAD);
+    pump();
+    wait_ns(5 * SEC); /* the series is over, the pause isn't */
+    cm_destroy(a.cm);
+    a.cm = cm_create(&(struct cm_params){.key = {3}, .ca_guid = 0xA});
+    start();
+    ck_assert_str_eq(cm_conn_state_name(cb), "ESTABLISHED");
+    ck_assert_uint_eq(cm_counters(b.cm)[CM_C_cm_rx_rate_limited], 1);
+    wait_ns(5 * SEC);
+    start();
+    ck_assert_str_eq(cm_conn_state_name(cb), "TIMEWAIT");
+}
+END_TEST
+
+START_TEST(sec_21_a_rej_needs_both_ids)
+{
+    /* SEC-21 CM-28: reason 4 with our peer's GUID and id, but without ours. */
+    struct cm_conn *ca, *cb;
+    uint8_t mad[CM_MAD_LEN];
+    establish(&ca, &cb);
+    const struct cm_msg rej = {.attr = CM_REJ,
+                               .local_id = ca->local_id,
+                               .msg_id = CM_ABOUT_REP,
+                               .reason = CM_REJ_TIMEOUT,
+                               .ari_len = 8,
+                               .ari = {0, 0, 0, 0, 0, 0, 0, 0xA}};
+    cm_msg_pack(mad, &rej);
+    cm_rx(b.cm, mad, sizeof mad, &a.addr, &b.addr, 1, 0xFFFF, now);
+    ck_assert_str_eq(cm_conn_state_name(cb), "ESTABLISHED");
+    ck_assert_uint_eq(cm_counters(b.cm)[CM_C_cm_rx_bad_id], 1);
+}
+END_TEST
+
 START_TEST(cm_21_stale_before_it_was_established)
 {
     /* CM-21: the peer restarts before it has said RTU: what we hold of it ends as well. */
@@ -239,6 +371,11 @@ int main(void)
     tcase_add_test(t, cm_24_dreq_instead_of_a_rep);
     tcase_add_test(t, cm_25_peer_is_gone);
     tcase_add_test(t, cm_21_stale_connection);
+    tcase_add_test(t, cm_21_a_forged_req_ends_nothing);
+    tcase_add_test(t, cm_21_only_the_answer_to_the_challenge_counts);
+    tcase_add_test(t, cm_21_a_challenge_is_repeated);
+    tcase_add_test(t, cm_21_another_challenge_later);
+    tcase_add_test(t, sec_21_a_rej_needs_both_ids);
     tcase_add_loop_test(t, cm_21_stale_before_it_was_established, 0, 2);
     tcase_add_test(t, cm_21_stale_reply);
     tcase_add_test(t, cm_21_connected_with_itself);

@@ -493,8 +493,24 @@ static const struct step read_missed[] = {
     ACK(105, 56),
     END};
 
+/* CM-21 CM-24: a challenge names no queue pair; a peer that has the connection doesn't answer. */
+static const struct step challenged[] = {{.cm = CM_REQ},
+                                         {.cm = CM_REP, .from_b = true},
+                                         {.cm = CM_RTU},
+                                         {.cm = CM_DREQ, .from_b = true},
+                                         SEND(100, 64),
+                                         ACK(100, 1),
+                                         {.cm = CM_DREQ},
+                                         {.cm = CM_DREP, .from_b = true},
+                                         END};
+static void of_no_queue_pair(struct cm_msg *m)
+{
+    m->remote_qpn = CM_CHALLENGE_QPN;
+}
+
 /* The exchanges themselves. */
 static const struct row good[] = {
+    {"CM-24 a challenge", challenged, 3, .cm = of_no_queue_pair},
     {"PSN-01 a message missed", begun_missed, LATER},
     {"PSN-01 a packet missed", begun_within, LATER},
     {"PSN-01 a READ missed", begun_reread, LATER},
