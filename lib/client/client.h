@@ -247,8 +247,9 @@ int client_channel_create(struct urnic_context *ctx, enum ipc_type type,
                           struct client_channel **channel);
 int client_channel_destroy(struct client_channel *channel, enum ipc_type type);
 /* The next message, of exactly `size` octets. -EAGAIN (MSG_DONTWAIT, or the descriptor doesn't
- * block), -ENODEV. */
-int client_channel_next(const struct client_channel *channel, void *msg, size_t size, int flags);
+ * block), -ENODEV; -EINTR where a signal is to end the wait. */
+int client_channel_next(const struct client_channel *channel, void *msg, size_t size, int flags,
+                        bool intr);
 
 /* Drop a queue pair's completions that wait in a CQ. */
 void client_cq_purge(struct urnic_cq *cq, const struct urnic_qp *qp);

@@ -43,7 +43,8 @@ int client_channel_destroy(struct client_channel *ch, enum ipc_type type)
     return 0;
 }
 
-int client_channel_next(const struct client_channel *ch, void *msg, size_t size, int flags)
+int client_channel_next(const struct client_channel *ch, void *msg, size_t size, int flags,
+                        bool intr)
 {
     for (;;) {
         ssize_t n = recv(ch->in.fd, msg, size, flags);
@@ -51,6 +52,8 @@ int client_channel_next(const struct client_channel *ch, void *msg, size_t size,
             return 0;
         if (n < 0 && errno == EAGAIN)
             return -EAGAIN;
+        if (n < 0 && errno == EINTR && intr)
+            return -EINTR;
         if (n > 0 || (n < 0 && errno == EINTR))
             continue;
         client_gone(ch->ctx);

@@ -127,7 +127,7 @@ int client_cm_next(struct urnic_cm_channel *ch, struct urnic_cm_event *ev, int f
         return -EPERM;
     client_inbox_enter(ch->base.ctx, &ch->base.in);
     do {
-        err = client_channel_next(&ch->base, &m, sizeof(m), flags);
+        err = client_channel_next(&ch->base, &m, sizeof(m), flags, false);
         if (err == 0)
             err = translate(ch, &m, ev);
     } while (err == -ENOENT);

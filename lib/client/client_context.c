@@ -194,6 +194,14 @@ int urnic_close(struct urnic_context *ctx)
     return 0;
 }
 
+void urnic_hang_up(struct urnic_context *ctx)
+{
+    if (client_forked(ctx)) /* the connection is its parent's */
+        return;
+    atomic_store_explicit(&ctx->conn.dead, true, memory_order_relaxed);
+    shutdown(ctx->conn.sock, SHUT_RDWR);
+}
+
 int urnic_query_device(struct urnic_context *ctx, struct urnic_device_attr *attr)
 {
     struct ipc_by_device req = {.hdr.type = IPC_DEVICE_QUERY};

@@ -278,12 +278,12 @@ int urnic_req_notify_cq(struct urnic_cq *cq, bool solicited_only)
     return has_overrun(cq) ? -EOVERFLOW : 0;
 }
 
-static int next_event(struct urnic_channel *ch, struct urnic_cq **cq, void **cq_context)
+static int next_event(struct urnic_channel *ch, struct urnic_cq **cq, void **cq_context, bool intr)
 {
     struct ipc_comp_event ev;
     struct urnic_context *ctx = ch->base.ctx;
     for (;;) {
-        int err = client_channel_next(&ch->base, &ev, sizeof(ev), 0);
+        int err = client_channel_next(&ch->base, &ev, sizeof(ev), 0, intr);
         if (err < 0)
             return err;
         pthread_mutex_lock(&ctx->lock);
@@ -300,15 +300,25 @@ static int next_event(struct urnic_channel *ch, struct urnic_cq **cq, void **cq_
     }
 }
 
-int urnic_get_cq_event(struct urnic_channel *ch, struct urnic_cq **cq, void **cq_context)
+static int get_event(struct urnic_channel *ch, struct urnic_cq **cq, void **cq_context, bool intr)
 {
     if (client_forked(ch->base.ctx))
         return -EPERM;
     client_inbox_enter(ch->base.ctx, &ch->base.in);
-    int err = next_event(ch, cq, cq_context);
+    int err = next_event(ch, cq, cq_context, intr);
     if (client_inbox_leave(ch->base.ctx, &ch->base.in))
         drop_stale(ch);
     return err;
+}
+
+int urnic_get_cq_event(struct urnic_channel *ch, struct urnic_cq **cq, void **cq_context)
+{
+    return get_event(ch, cq, cq_context, false);
+}
+
+int urnic_get_cq_event_intr(struct urnic_channel *ch, struct urnic_cq **cq, void **cq_context)
+{
+    return get_event(ch, cq, cq_context, true);
 }
 
 void urnic_ack_cq_events(struct urnic_cq *cq, unsigned n)

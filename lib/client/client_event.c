@@ -91,11 +91,13 @@ static bool translate(struct urnic_context *ctx, const struct ipc_async *a,
     return obj != NULL;
 }
 
-static int next_event(struct urnic_context *ctx, struct urnic_async_event *event)
+static int next_event(struct urnic_context *ctx, struct urnic_async_event *event, bool intr)
 {
     struct ipc_async a;
     for (;;) {
         ssize_t n = recv(ctx->async.fd, &a, sizeof(a), 0);
+        if (n < 0 && errno == EINTR && intr)
+            return -EINTR;
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0 && errno == EAGAIN)
@@ -114,15 +116,25 @@ static int next_event(struct urnic_context *ctx, struct urnic_async_event *event
     }
 }
 
-int urnic_get_async_event(struct urnic_context *ctx, struct urnic_async_event *event)
+static int get_event(struct urnic_context *ctx, struct urnic_async_event *event, bool intr)
 {
     if (client_forked(ctx))
         return -EPERM;
     client_inbox_enter(ctx, &ctx->async);
-    int err = next_event(ctx, event);
+    int err = next_event(ctx, event, intr);
     if (client_inbox_leave(ctx, &ctx->async))
         drop_stale(ctx);
     return err;
+}
+
+int urnic_get_async_event(struct urnic_context *ctx, struct urnic_async_event *event)
+{
+    return get_event(ctx, event, false);
+}
+
+int urnic_get_async_event_intr(struct urnic_context *ctx, struct urnic_async_event *event)
+{
+    return get_event(ctx, event, true);
 }
 
 void urnic_ack_async_event(struct urnic_async_event *event)

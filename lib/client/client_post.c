@@ -249,6 +249,25 @@ int urnic_post_send(struct urnic_qp *qp, const struct urnic_send_wr *wr,
     return err;
 }
 
+int urnic_post_send_all(struct urnic_qp *qp, const struct urnic_send_wr *wr)
+{
+    int err = may_send(qp) ? 0 : -EINVAL;
+    client_lock(&qp->sq_lock);
+    uint32_t first = qp->sq.index, posted = qp->sq_posted;
+    if (err == 0 && client_dead(qp->ctx))
+        err = -ENODEV;
+    for (; wr != NULL && err == 0; wr = wr->next)
+        err = append_send(qp, wr);
+    if (err < 0) { /* what was written lies where nothing has been shown */
+        qp->sq.index = first;
+        qp->sq_posted = posted;
+    } else if (qp->sq.index != first && ipc_ring_publish(&qp->sq)) {
+        client_ring(qp->ctx, qp->sq_doorbell);
+    }
+    client_unlock(&qp->sq_lock);
+    return err;
+}
+
 static int append_recv(struct client_rq *rq, const struct urnic_recv_wr *wr)
 {
     if ((unsigned)wr->num_sge > rq->max_sge)

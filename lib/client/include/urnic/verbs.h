@@ -31,6 +31,9 @@ URNIC_API int urnic_open_at(const char *socket_path, const char *device, int wor
                             struct urnic_context **ctx);
 /* -EBUSY: objects of the context still exist. */
 URNIC_API int urnic_close(struct urnic_context *ctx);
+/* End the context in the daemon, which forgets all its objects at once: their peers see them gone,
+ * and calls give -ENODEV from now on. Objects can still be destroyed, and the context closed. */
+URNIC_API void urnic_hang_up(struct urnic_context *ctx);
 
 /* What the device can do, and the state of its port. max_qp, max_cq, max_srq, max_mr, max_pd and
  * max_mw are what one context may have of each, 131,071 objects in all; of regions registered from
@@ -141,6 +144,9 @@ URNIC_API int urnic_req_notify_cq(struct urnic_cq *cq, bool solicited_only);
  * the wait. cq_context may be NULL. -ENODEV: daemon gone. Each event must be acknowledged. */
 URNIC_API int urnic_get_cq_event(struct urnic_channel *channel, struct urnic_cq **cq,
                                  void **cq_context);
+/* The same, but a signal ends the wait: -EINTR, unless its handler was set with SA_RESTART. */
+URNIC_API int urnic_get_cq_event_intr(struct urnic_channel *channel, struct urnic_cq **cq,
+                                      void **cq_context);
 /* Acknowledge n events of this CQ. */
 URNIC_API void urnic_ack_cq_events(struct urnic_cq *cq, unsigned n);
 
@@ -203,6 +209,8 @@ URNIC_API void *urnic_qp_context(const struct urnic_qp *qp);
  * with peers that acknowledge what has arrived, like success. */
 URNIC_API int urnic_post_send(struct urnic_qp *qp, const struct urnic_send_wr *wr,
                               const struct urnic_send_wr **bad_wr);
+/* The same, all requests of the list or none of them: after an error none was taken. */
+URNIC_API int urnic_post_send_all(struct urnic_qp *qp, const struct urnic_send_wr *wr);
 URNIC_API int urnic_post_recv(struct urnic_qp *qp, const struct urnic_recv_wr *wr,
                               const struct urnic_recv_wr **bad_wr);
 
@@ -234,6 +242,9 @@ URNIC_API int urnic_async_fd(const struct urnic_context *ctx);
  * URNIC_EVENT_DEVICE_FATAL, then -ENODEV. Each event must be acknowledged before its object is
  * destroyed: destroying waits for it. */
 URNIC_API int urnic_get_async_event(struct urnic_context *ctx, struct urnic_async_event *event);
+/* The same, but a signal ends the wait: -EINTR, unless its handler was set with SA_RESTART. */
+URNIC_API int urnic_get_async_event_intr(struct urnic_context *ctx,
+                                         struct urnic_async_event *event);
 /* Acknowledge it. */
 URNIC_API void urnic_ack_async_event(struct urnic_async_event *event);
 

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Opening and closing devices. Inline functions of the public header call through the tables here:
+ * each of the 32 slots of the first must have something to call; in the second one, empty slots are
+ * answered with EOPNOTSUPP by the header.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "verbs_priv.h"
+
+static void *no_such_call(void)
+{
+    return uv_null(-EOPNOTSUPP);
+}
+
+static int no_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
+{
+    return ibv_query_device(context, attr);
+}
+
+static int no_query_port(struct ibv_context *context, uint8_t port,
+                         struct _compat_ibv_port_attr *attr)
+{
+    return ibv_query_port(context, port, attr);
+}
+
+static const struct ibv_context_ops context_ops = {
+    ._compat_query_device = no_query_device,
+    ._compat_query_port = no_query_port,
+    ._compat_alloc_pd = no_such_call,
+    ._compat_dealloc_pd = no_such_call,
+    ._compat_reg_mr = no_such_call,
+    ._compat_rereg_mr = no_such_call,
+    ._compat_dereg_mr = no_such_call,
+    .alloc_mw = uv_alloc_mw,
+    .bind_mw = uv_bind_mw,
+    .dealloc_mw = uv_dealloc_mw,
+    ._compat_create_cq = no_such_call,
+    .poll_cq = uv_poll_cq,
+    .req_notify_cq = uv_req_notify_cq,
+    ._compat_cq_event = no_such_call,
+    ._compat_resize_cq = no_such_call,
+    ._compat_destroy_cq = no_such_call,
+    ._compat_create_srq = no_such_call,
+    ._compat_modify_srq = no_such_call,
+    ._compat_query_srq = no_such_call,
+    ._compat_destroy_srq = no_such_call,
+    .post_srq_recv = uv_post_srq_recv,
+    ._compat_create_qp = no_such_call,
+    ._compat_query_qp = no_such_call,
+    ._compat_modify_qp = no_such_call,
+    ._compat_destroy_qp = no_such_call,
+    .post_send = uv_post_send,
+    .post_recv = uv_post_recv,
+    ._compat_create_ah = no_such_call,
+    ._compat_destroy_ah = no_such_call,
+    ._compat_attach_mcast = no_such_call,
+    ._compat_detach_mcast = no_such_call,
+    ._compat_async_event = no_such_call,
+};
+_Static_assert(sizeof(context_ops) == 32 * sizeof(void *), "every slot is filled");
+
+static void fill(struct uv_context *ctx, struct ibv_device *dev)
+{
+    struct verbs_context *v = &ctx->vctx;
+    v->query_port = uv_query_port;
+    v->modify_cq = uv_modify_cq;
+    v->alloc_td = uv_alloc_td;
+    v->dealloc_td = uv_dealloc_td;
+    v->alloc_parent_domain = uv_alloc_parent_domain;
+    v->query_rt_values = uv_query_rt_values;
+    v->create_cq_ex = uv_create_cq_ex;
+    v->query_device_ex = uv_query_device_ex;
+    v->create_qp_ex = uv_create_qp_ex;
+    v->create_srq_ex = uv_create_srq_ex;
+    v->sz = sizeof(*v);
+    v->context.device = dev;
+    v->context.ops = context_ops;
+    v->context.cmd_fd = -1;
+    v->context.async_fd = urnic_async_fd(ctx->urnic);
+    v->context.num_comp_vectors = (int)ctx->attr.num_comp_vectors;
+    pthread_mutex_init(&v->context.mutex, NULL);
+    v->context.abi_compat = __VERBS_ABI_IS_EXTENDED;
+}
+
+static int open_urnic(struct uv_context *ctx, const char *name)
+{
+    struct urnic_port_attr port;
+    int err = urnic_open(name, &ctx->urnic);
+    if (err < 0)
+        return err;
+    err = urnic_query_device(ctx->urnic, &ctx->attr);
+    if (err == 0)
+        err = urnic_query_port(ctx->urnic, &port);
+    if (err < 0) {
+        urnic_close(ctx->urnic);
+        return err;
+    }
+    ctx->gid_tbl_len = port.gid_tbl_len;
+    return 0;
+}
+
+struct ibv_context *ibv_open_device(struct ibv_device *dev)
+{
+    struct uv_context *ctx = calloc(1, sizeof(*ctx));
+    if (ctx == NULL)
+        return uv_null(-ENOMEM);
+    int err = open_urnic(ctx, dev->name);
+    if (err < 0) {
+        free(ctx);
+        return uv_null(err);
+    }
+    fill(ctx, dev);
+    uv_device_get((struct uv_device *)dev);
+    return &ctx->vctx.context;
+}
+
+/* As the kernel does, closing ends all objects of the context. A program may destroy its halves of
+ * them yet, so what they need stays. */
+int ibv_close_device(struct ibv_context *context)
+{
+    struct uv_context *ctx = uv_ctx(context);
+    int err = urnic_close(ctx->urnic);
+    if (err == -EBUSY) {
+        urnic_hang_up(ctx->urnic);
+        return 0;
+    }
+    if (err < 0)
+        return uv_fail(err);
+    uv_device_put((struct uv_device *)context->device);
+    pthread_mutex_destroy(&context->mutex);
+    free(ctx);
+    return 0;
+}

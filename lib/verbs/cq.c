@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Completion channels and queues.
+ */
+#include <stdlib.h>
+#include <time.h>
+
+#include "cq.h"
+#include "verbs_priv.h"
+
+/* ---- channels ---- */
+
+struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
+{
+    struct uv_channel *ch = calloc(1, sizeof(*ch));
+    int err = ch == NULL ? -ENOMEM : urnic_create_channel(uv_ctx(context)->urnic, &ch->urnic);
+    if (err < 0) {
+        free(ch);
+        return uv_null(err);
+    }
+    ch->channel.context = context;
+    ch->channel.fd = urnic_channel_fd(ch->urnic);
+    return &ch->channel;
+}
+
+int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
+{
+    struct uv_channel *ch = (struct uv_channel *)channel;
+    pthread_mutex_lock(&channel->context->mutex);
+    bool busy = channel->refcnt != 0;
+    pthread_mutex_unlock(&channel->context->mutex);
+    if (busy)
+        return EBUSY;
+    int err = urnic_destroy_channel(ch->urnic);
+    if (err < 0)
+        return uv_errno(err);
+    free(ch);
+    return 0;
+}
+
+static void count_queue(struct ibv_comp_channel *channel, int by)
+{
+    if (channel == NULL)
+        return;
+    pthread_mutex_lock(&channel->context->mutex);
+    channel->refcnt += by;
+    pthread_mutex_unlock(&channel->context->mutex);
+}
+
+/* ---- queues ---- */
+
+struct uv_cq *uv_cq_new(struct ibv_context *context, int cqe, void *cq_context,
+                        struct ibv_comp_channel *channel, int vector)
+{
+    static _Atomic uint32_t handles;
+    struct uv_channel *ch = (struct uv_channel *)channel;
+    if (vector < 0 || vector >= context->num_comp_vectors)
+        return uv_null(-EINVAL);
+    struct uv_cq *cq = calloc(1, sizeof(*cq));
+    int err = cq == NULL ? -ENOMEM
+                         : urnic_create_cq(uv_ctx(context)->urnic, cqe, cq,
+                                           ch != NULL ? ch->urnic : NULL, &cq->urnic);
+    if (err < 0) {
+        free(cq);
+        return uv_null(err);
+    }
+    cq->cq.context = context;
+    cq->cq.channel = channel;
+    cq->cq.cq_context = cq_context;
+    cq->cq.handle = atomic_fetch_add(&handles, 1);
+    cq->cq.cqe = urnic_cq_size(cq->urnic);
+    pthread_mutex_init(&cq->cq.mutex, NULL);
+    pthread_cond_init(&cq->cq.cond, NULL);
+    cq->patience = UV_PATIENCE_MAX;
+    count_queue(channel, 1);
+    return cq;
+}
+
+struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_context,
+                             struct ibv_comp_channel *channel, int vector)
+{
+    struct uv_cq *cq = uv_cq_new(context, cqe, cq_context, channel, vector);
+    return cq != NULL ? &cq->cq : NULL;
+}
+
+int ibv_destroy_cq(struct ibv_cq *ibcq)
+{
+    struct uv_cq *cq = uv_cq(ibcq);
+    struct ibv_comp_channel *channel = ibcq->channel;
+    int err = urnic_destroy_cq(cq->urnic);
+    if (err < 0)
+        return uv_errno(err);
+    count_queue(channel, -1);
+    pthread_mutex_destroy(&cq->cq.mutex);
+    pthread_cond_destroy(&cq->cq.cond);
+    free(cq);
+    return 0;
+}
+
+int ibv_resize_cq(struct ibv_cq *cq, int cqe)
+{
+    struct uv_cq *c = uv_cq(cq);
+    if (cqe <= 0 || (uint32_t)cqe > uv_ctx(cq->context)->attr.max_cqe)
+        return EINVAL;
+    return cqe <= urnic_cq_size(c->urnic) ? 0 : EOPNOTSUPP;
+}
+
+int uv_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr)
+{
+    if ((attr->attr_mask & ~(uint32_t)IBV_CQ_ATTR_MODERATE) != 0)
+        return EINVAL;
+    if (attr->attr_mask == 0)
+        return 0;
+    return uv_errno(
+        urnic_modify_cq(uv_cq(cq)->urnic, attr->moderate.cq_count, attr->moderate.cq_period));
+}
+
+/* ---- polling ---- */
+
+/* Threads that spin on empty queues may outnumber the cores, and keep the daemon from what they
+ * wait for. So an empty poll gives the core away now and then: often while giving it away takes
+ * long, since then another thread had work for it, and rarely while it doesn't. */
+void uv_cq_idle(struct uv_cq *cq)
+{
+    struct timespec before, after;
+    uint32_t n = atomic_load_explicit(&cq->idle, memory_order_relaxed) + 1;
+    uint32_t patience = atomic_load_explicit(&cq->patience, memory_order_relaxed);
+    if (__builtin_expect(n < patience, 1)) {
+        atomic_store_explicit(&cq->idle, n, memory_order_relaxed);
+        return;
+    }
+    clock_gettime(CLOCK_MONOTONIC, &before);
+    sched_yield();
+    clock_gettime(CLOCK_MONOTONIC, &after);
+    int64_t ns = (after.tv_sec - before.tv_sec) * 1000000000 + after.tv_nsec - before.tv_nsec;
+    if (ns > UV_YIELD_LONG_NS)
+        patience = UV_PATIENCE_MIN;
+    else if (patience < UV_PATIENCE_MAX)
+        patience *= 2;
+    atomic_store_explicit(&cq->patience, patience, memory_order_relaxed);
+    atomic_store_explicit(&cq->idle, 0, memory_order_relaxed);
+}
+
+_Static_assert((int)URNIC_WC_GENERAL_ERR == (int)IBV_WC_GENERAL_ERR &&
+                   (int)URNIC_WC_RECV_RDMA_WITH_IMM == (int)IBV_WC_RECV_RDMA_WITH_IMM &&
+                   (int)URNIC_WC_LOCAL_INV == (int)IBV_WC_LOCAL_INV && URNIC_WC_GRH == IBV_WC_GRH &&
+                   URNIC_WC_WITH_IMM == IBV_WC_WITH_IMM && URNIC_WC_WITH_INV == IBV_WC_WITH_INV,
+               "completions are passed on as they are");
+
+static void wc_from(struct ibv_wc *to, const struct urnic_wc *u)
+{
+    to->wr_id = u->wr_id;
+    to->status = (enum ibv_wc_status)u->status;
+    to->opcode = (enum ibv_wc_opcode)u->opcode;
+    to->vendor_err = u->vendor_err;
+    to->byte_len = u->byte_len;
+    to->imm_data = u->imm_data;
+    to->qp_num = u->qp_num;
+    to->src_qp = u->src_qp;
+    to->wc_flags = u->wc_flags;
+    to->pkey_index = u->pkey_index;
+    to->slid = 0;
+    to->sl = u->sl;
+    to->dlid_path_bits = 0;
+}
+
+int uv_poll_cq(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
+{
+    struct uv_cq *cq = uv_cq(ibcq);
+    struct urnic_wc got[UV_POLL_MAX];
+    int done = 0;
+    while (done < n) {
+        int want = n - done < UV_POLL_MAX ? n - done : UV_POLL_MAX;
+        int k = urnic_poll_cq(cq->urnic, want, got);
+        if (k < 0 && done == 0)
+            return uv_fail(k);
+        for (int i = 0; i < k; i++)
+            wc_from(&wc[done + i], &got[i]);
+        if (k > 0)
+            done += k;
+        if (k < want)
+            break;
+    }
+    if (done == 0)
+        uv_cq_idle(cq);
+    else if (atomic_load_explicit(&cq->idle, memory_order_relaxed) != 0)
+        atomic_store_explicit(&cq->idle, 0, memory_order_relaxed);
+    return done;
+}
+
+int uv_req_notify_cq(struct ibv_cq *cq, int solicited_only)
+{
+    if (cq->channel == NULL)
+        return 0;
+    return uv_errno(urnic_req_notify_cq(uv_cq(cq)->urnic, solicited_only != 0));
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What plain and extended completion queues have in common.
+ */
+#ifndef URNIC_VERBS_CQ_H
+#define URNIC_VERBS_CQ_H
+
+#include "verbs_priv.h"
+
+#define UV_POLL_MAX      16  /* completions that are fetched at a time */
+#define UV_PATIENCE_MIN  16u /* empty polls before the core is given away */
+#define UV_PATIENCE_MAX  1024u
+#define UV_YIELD_LONG_NS 5000 /* longer than this, and another thread has run */
+
+/* NULL with errno. */
+struct uv_cq *uv_cq_new(struct ibv_context *context, int cqe, void *cq_context,
+                        struct ibv_comp_channel *channel, int vector);
+
+/* After an empty poll. */
+void uv_cq_idle(struct uv_cq *cq);
+
+#endif

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Queue pairs: making, moving, asking, destroying.
+ */
+#include <stdlib.h>
+
+#include "ah.h"
+#include "qp_ex.h"
+#include "verbs_priv.h"
+
+#define PSN_MASK 0xFFFFFFu
+
+_Static_assert((int)URNIC_QP_DEST_QPN == (int)IBV_QP_DEST_QPN &&
+                   (int)URNIC_QP_RATE_LIMIT == (int)IBV_QP_RATE_LIMIT &&
+                   (int)URNIC_QPS_ERR == (int)IBV_QPS_ERR && (int)URNIC_QPT_UD == (int)IBV_QPT_UD &&
+                   (int)URNIC_MTU_4096 == (int)IBV_MTU_4096,
+               "masks and numbers are passed on as they are");
+
+static struct urnic_qp_cap cap_to(const struct ibv_qp_cap *c)
+{
+    return (struct urnic_qp_cap){.max_send_wr = c->max_send_wr,
+                                 .max_recv_wr = c->max_recv_wr,
+                                 .max_send_sge = c->max_send_sge,
+                                 .max_recv_sge = c->max_recv_sge,
+                                 .max_inline_data = c->max_inline_data};
+}
+
+static struct ibv_qp_cap cap_from(const struct urnic_qp_cap *c)
+{
+    return (struct ibv_qp_cap){.max_send_wr = c->max_send_wr,
+                               .max_recv_wr = c->max_recv_wr,
+                               .max_send_sge = c->max_send_sge,
+                               .max_recv_sge = c->max_recv_sge,
+                               .max_inline_data = c->max_inline_data};
+}
+
+/* 0, or why there is no queue pair of this type. */
+static int check_type(enum ibv_qp_type type)
+{
+    switch (type) {
+    case IBV_QPT_RC:
+    case IBV_QPT_UC:
+    case IBV_QPT_UD:
+        return 0;
+    case IBV_QPT_RAW_PACKET:
+    case IBV_QPT_XRC_SEND:
+    case IBV_QPT_XRC_RECV:
+    case IBV_QPT_DRIVER:
+        return -EOPNOTSUPP;
+    default:
+        return -EINVAL;
+    }
+}
+
+/* What programs see of a queue pair. */
+static void show(struct uv_qp *qp, struct ibv_pd *pd, const struct ibv_qp_init_attr_ex *attr)
+{
+    qp->qp.context = pd->context;
+    qp->qp.qp_context = attr->qp_context;
+    qp->qp.pd = pd;
+    qp->qp.send_cq = attr->send_cq;
+    qp->qp.recv_cq = attr->recv_cq;
+    qp->qp.srq = attr->srq;
+    qp->qp.qp_num = qp->qp.handle = urnic_qp_num(qp->urnic);
+    qp->qp.state = IBV_QPS_RESET;
+    qp->qp.qp_type = attr->qp_type;
+    pthread_mutex_init(&qp->qp.mutex, NULL);
+    pthread_cond_init(&qp->qp.cond, NULL);
+}
+
+struct ibv_qp *uv_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
+{
+    const uint32_t known =
+        IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+    bool with_ops = attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+    int err = check_type(attr->qp_type);
+    (void)context;
+    if (err == 0 && (attr->comp_mask & ~known) != 0)
+        err = -EOPNOTSUPP;
+    if (err == 0 && (attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) && attr->create_flags != 0)
+        err = -EOPNOTSUPP;
+    if (err == 0 && (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || attr->pd == NULL ||
+                     attr->send_cq == NULL || attr->recv_cq == NULL))
+        err = -EINVAL;
+    if (err == 0 && with_ops)
+        err = uv_ops_check(attr->qp_type, attr->send_ops_flags);
+    struct uv_qp *qp = err == 0 ? calloc(1, sizeof(*qp)) : NULL;
+    if (err == 0 && qp == NULL)
+        err = -ENOMEM;
+    if (err < 0)
+        return uv_null(err);
+    struct urnic_qp_init_attr u = {
+        .qp_context = qp,
+        .send_cq = uv_cq(attr->send_cq)->urnic,
+        .recv_cq = uv_cq(attr->recv_cq)->urnic,
+        .srq = attr->srq != NULL ? uv_srq(attr->srq)->urnic : NULL,
+        .cap = cap_to(&attr->cap),
+        .qp_type = (enum urnic_qp_type)attr->qp_type,
+        .sq_sig_all = attr->sq_sig_all,
+    };
+    err = urnic_create_qp(uv_pd(attr->pd)->urnic, &u, &qp->urnic);
+    if (err < 0) {
+        free(qp);
+        return uv_null(err);
+    }
+    qp->cap = u.cap;
+    qp->sig_all = attr->sq_sig_all != 0;
+    show(qp, attr->pd, attr);
+    if (with_ops && (err = uv_ops_fill(qp)) < 0) {
+        ibv_destroy_qp(&qp->qp);
+        return uv_null(err);
+    }
+    attr->cap = cap_from(&u.cap);
+    return &qp->qp;
+}
+
+struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+{
+    struct ibv_qp_init_attr_ex ex = {
+        .qp_context = attr->qp_context,
+        .send_cq = attr->send_cq,
+        .recv_cq = attr->recv_cq,
+        .srq = attr->srq,
+        .cap = attr->cap,
+        .qp_type = attr->qp_type,
+        .sq_sig_all = attr->sq_sig_all,
+        .comp_mask = IBV_QP_INIT_ATTR_PD,
+        .pd = pd,
+    };
+    struct ibv_qp *qp = uv_create_qp_ex(pd->context, &ex);
+    if (qp != NULL)
+        attr->cap = ex.cap;
+    return qp;
+}
+
+struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp)
+{
+    return uv_qp(qp)->batch != NULL ? &uv_qp(qp)->ex : NULL;
+}
+
+int ibv_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *a, int mask)
+{
+    struct uv_qp *qp = uv_qp(ibqp);
+    struct urnic_qp_attr u = {
+        .qp_state = (enum urnic_qp_state)a->qp_state,
+        .cur_qp_state = (enum urnic_qp_state)a->cur_qp_state,
+        .qkey = a->qkey,
+        .rq_psn = a->rq_psn & PSN_MASK,
+        .sq_psn = a->sq_psn & PSN_MASK,
+        .dest_qp_num = a->dest_qp_num,
+        .qp_access_flags = a->qp_access_flags & ~(unsigned)IBV_ACCESS_OPTIONAL_RANGE,
+        .path_mtu = (enum urnic_mtu)a->path_mtu,
+        .pkey_index = a->pkey_index,
+        .port_num = a->port_num,
+        .timeout = a->timeout,
+        .retry_cnt = a->retry_cnt,
+        .rnr_retry = a->rnr_retry,
+        .min_rnr_timer = a->min_rnr_timer,
+        .max_rd_atomic = a->max_rd_atomic,
+        .max_dest_rd_atomic = a->max_dest_rd_atomic,
+        .en_sqd_async_notify = a->en_sqd_async_notify,
+    };
+    if (mask & IBV_QP_RATE_LIMIT) /* behind what the oldest headers know */
+        u.rate_limit = a->rate_limit;
+    int err = mask & IBV_QP_AV ? uv_ah_attr(&u.ah_attr, &a->ah_attr) : 0;
+    if (err == 0)
+        err = urnic_modify_qp(qp->urnic, &u, (unsigned)mask);
+    if (err < 0)
+        return uv_errno(err);
+    if (mask & IBV_QP_STATE)
+        ibqp->state = a->qp_state;
+    return 0;
+}
+
+int ibv_query_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask,
+                 struct ibv_qp_init_attr *init)
+{
+    struct uv_qp *qp = uv_qp(ibqp);
+    struct urnic_qp_attr u;
+    (void)mask; /* a hint: all of it comes anyway */
+    int err = urnic_query_qp(qp->urnic, &u);
+    if (err < 0)
+        return uv_errno(err);
+    *attr = (struct ibv_qp_attr){
+        .qp_state = (enum ibv_qp_state)u.qp_state,
+        .cur_qp_state = (enum ibv_qp_state)u.cur_qp_state,
+        .path_mtu = (enum ibv_mtu)u.path_mtu,
+        .path_mig_state = IBV_MIG_MIGRATED,
+        .qkey = u.qkey,
+        .rq_psn = u.rq_psn,
+        .sq_psn = u.sq_psn,
+        .dest_qp_num = u.dest_qp_num,
+        .qp_access_flags = u.qp_access_flags,
+        .cap = cap_from(&qp->cap),
+        .pkey_index = u.pkey_index,
+        .en_sqd_async_notify = u.en_sqd_async_notify,
+        .sq_draining = u.sq_draining,
+        .max_rd_atomic = u.max_rd_atomic,
+        .max_dest_rd_atomic = u.max_dest_rd_atomic,
+        .min_rnr_timer = u.min_rnr_timer,
+        .port_num = u.port_num,
+        .timeout = u.timeout,
+        .retry_cnt = u.retry_cnt,
+        .rnr_retry = u.rnr_retry,
+        .rate_limit = u.rate_limit,
+    };
+    uv_ah_attr_back(&attr->ah_attr, &u.ah_attr);
+    ibqp->state = attr->qp_state;
+    *init = (struct ibv_qp_init_attr){
+        .qp_context = ibqp->qp_context,
+        .send_cq = ibqp->send_cq,
+        .recv_cq = ibqp->recv_cq,
+        .srq = ibqp->srq,
+        .cap = attr->cap,
+        .qp_type = ibqp->qp_type,
+        .sq_sig_all = qp->sig_all,
+    };
+    return 0;
+}
+
+int ibv_destroy_qp(struct ibv_qp *ibqp)
+{
+    struct uv_qp *qp = uv_qp(ibqp);
+    int err = urnic_destroy_qp(qp->urnic);
+    if (err < 0)
+        return uv_errno(err);
+    pthread_mutex_destroy(&qp->qp.mutex);
+    pthread_cond_destroy(&qp->qp.cond);
+    uv_ops_free(qp);
+    free(qp);
+    return 0;
+}
+
+int ibv_query_qp_data_in_order(struct ibv_qp *qp, enum ibv_wr_opcode op, uint32_t flags)
+{
+    (void)qp;
+    (void)op;
+    (void)flags;
+    return 0; /* packets that were lost come again, behind others */
+}

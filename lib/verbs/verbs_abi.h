@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * libibverbs' public headers, with every function of theirs exported by what we define. Some of
+ * those names are macros, which must not touch our definitions.
+ */
+#ifndef URNIC_VERBS_ABI_H
+#define URNIC_VERBS_ABI_H
+
+#pragma GCC visibility push(default)
+#include <infiniband/sa.h>
+#include <infiniband/verbs.h>
+#pragma GCC visibility pop
+
+#undef ibv_query_port
+#undef ibv_reg_mr
+#undef ibv_reg_mr_iova
+#undef ibv_get_device_list
+
+/* A function that programs call and no public header declares. */
+#define UV_EXPORT __attribute__((visibility("default")))
+
+#endif
