@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""One row of the table: a program, how it is called, and what must be true of the run."""
+import dataclasses
+import re
+import time
+
+from rig import TOPOLOGIES, end
+
+BOTH = TOPOLOGIES
+LOCAL = ("one", "two")
+
+
+@dataclasses.dataclass
+class Row:
+    """server and client are command lines as lists; words in braces stand for the rig's names, and {port} for a TCP
+    port that no other row uses. A row without a server is one program alone."""
+    name: str
+    client: list
+    server: list = None
+    topologies: tuple = BOTH
+    expect: str = ""          # a regular expression that the client's output must match
+    server_expect: str = ""   # ... and the server's
+    refuse: str = ""          # ... and one that neither may match
+    octets: int = 0           # payload that queue pairs must have carried, at least
+    quick: bool = False       # part of the quick subset, on the topologies of quick_on
+    quick_on: tuple = ("one",)
+    seconds: int = 30
+    status: int = 0           # of the client
+    server_ends: bool = True  # by itself, with status 0
+    ready: float = 0.4        # seconds from the server's start to the client's
+    env: dict = dataclasses.field(default_factory=dict)
+    check: object = None      # a function of (rig, result) that returns what is wrong, or ""
+    prepare: object = None    # a function of (rig) called first; what it returns joins the names
+    lint: bool = True         # a capture of the run breaks no rule
+
+
+@dataclasses.dataclass
+class Result:
+    row: Row
+    topology: str
+    wrong: list
+    seconds: float
+    output: str
+    server_output: str = ""
+
+
+PORT = [18000]
+
+
+def names(rig, row):
+    PORT[0] += 1
+    out = {"sdev": rig.server_dev, "cdev": rig.client_dev, "sip": rig.server_ip, "cip": rig.client_ip,
+           "sip6": rig.server_ip6, "cip6": rig.client_ip6, "oob": rig.oob, "port": str(PORT[0]), "gid": "3",
+           "gid6": "5", "folder": rig.folder}
+    if row.prepare:
+        out.update(row.prepare(rig) or {})
+    return out
+
+
+def fill(words, known):
+    return [re.sub(r"\{(\w+)\}", lambda m: known[m[1]], word) for word in words]
+
+
+def start_capture(rig):
+    """Of the client's device; None where client and server are one device: nothing leaves it."""
+    if rig.topology == "one":
+        return None
+    path = f"{rig.folder}/row.pcapng"
+    capture = rig.client.start([rig.urnic, "capture", "--device", rig.client_dev, "--limit", "64M", path], preload=False)
+    time.sleep(0.2)
+    return capture, path
+
+
+def judge_capture(rig, capture):
+    """What lint finds in it."""
+    process, path = capture
+    end(process)
+    r = rig.client.urnic("lint", "--violations", "--max", "3", path, timeout=120)
+    return "" if r.returncode == 0 else "lint: " + r.stdout[-1200:]
+
+
+def judge(rig, row, before, out, server_out):
+    """What is wrong, but for the statuses."""
+    wrong = []
+    if row.expect and not re.search(row.expect, out, re.M):
+        wrong.append(f"the client's output lacks {row.expect!r}")
+    if row.server_expect and not re.search(row.server_expect, server_out, re.M):
+        wrong.append(f"the server's output lacks {row.server_expect!r}")
+    for text in (out, server_out):
+        m = re.search(row.refuse, text, re.M) if row.refuse else None
+        if m:
+            wrong.append(f"an output has {m[0]!r}")
+    carried = rig.counters().get("tx_bytes", 0) - before.get("tx_bytes", 0)
+    if carried < row.octets:
+        wrong.append(f"queue pairs carried {carried} octets, not {row.octets}")
+    return wrong
+
+
+def run_row(rig, row):
+    known = names(rig, row)
+    env = dict(zip(row.env, fill(row.env.values(), known)))
+    before = rig.counters()
+    capture = start_capture(rig) if row.lint else None
+    began = time.monotonic()
+    server = None
+    wrong = []
+    if row.server:
+        server = rig.server.start(fill(row.server, known), env=env)
+        time.sleep(row.ready)
+    client = rig.client.start(fill(row.client, known), env=env)
+    try:
+        out = client.communicate(timeout=row.seconds)[0]
+    except Exception:  # pylint: disable=broad-except
+        wrong.append(f"the client has not ended after {row.seconds} s")
+        out = end(client)[0]
+    if client.returncode != row.status and not wrong:
+        wrong.append(f"the client's status is {client.returncode}, not {row.status}")
+    server_out = ""
+    if server:
+        if row.server_ends:
+            try:
+                server_out = server.communicate(timeout=10)[0]
+            except Exception:  # pylint: disable=broad-except
+                wrong.append("the server has not ended")
+        rest, status = end(server)
+        server_out = server_out or rest
+        if row.server_ends and status != 0 and not wrong:
+            wrong.append(f"the server's status is {status}")
+    seconds = time.monotonic() - began
+    end(client)
+    wrong += judge(rig, row, before, out, server_out)
+    if capture:
+        found = judge_capture(rig, capture)
+        if found:
+            wrong.append(found)
+    result = Result(row, rig.topology, wrong, seconds, out, server_out)
+    if row.check:
+        more = row.check(rig, result)
+        if more:
+            wrong.append(more)
+    for host in rig.hosts():
+        if host.daemon.poll() is not None:
+            wrong.append(f"urnicd has ended: {host.said()}")
+    return result

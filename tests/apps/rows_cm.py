@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""rdmacm-utils on Debian's own librdmacm: connections, datagrams, multicast, rsockets."""
+import hashlib
+import os
+
+from row import LOCAL, Row
+
+
+def rpings():
+    for name, address in (("", "{sip}"), ("IPv6", "{sip6}")):
+        yield Row(f"rping {name}".strip(), ["rping", "-c", "-a", address, "-p", "{port}", "-C", "20", "-v", "-V"],
+                  ["rping", "-s", "-a", address, "-p", "{port}", "-C", "20", "-V"], expect=r"ping data: rdma-ping-19:",
+                  octets=20 * 64, quick=True)
+    yield Row("rping, listening on any address", ["rping", "-c", "-a", "{sip}", "-p", "{port}", "-C", "5", "-V"],
+              ["rping", "-s", "-p", "{port}", "-C", "5", "-V"], octets=5 * 64)
+    yield Row("rping, 127.0.0.1", ["rping", "-c", "-a", "127.0.0.1", "-p", "{port}", "-C", "5", "-V"],
+              ["rping", "-s", "-a", "127.0.0.1", "-p", "{port}", "-C", "5", "-V"], octets=5 * 64, topologies=LOCAL,
+              quick=True)
+    yield Row("rping -P, three clients",
+              ["sh", "-c", "for i in 1 2 3; do rping -c -a {sip} -p {port} -C 5 -V || exit 1; done"],
+              ["rping", "-s", "-P", "-a", "{sip}", "-p", "{port}", "-V"], octets=15 * 64, server_ends=False)
+    yield Row("rping, nobody listens", ["rping", "-c", "-a", "{sip}", "-p", "{port}", "-C", "1"], status=255,
+              expect=r"RDMA_CM_EVENT_REJECTED|rejected|unexpected event", lint=False)
+
+
+def cms():
+    for name, address in (("", "{sip}"), ("IPv6", "{sip6}")):
+        yield Row(f"ucmatose {name}".strip(), ["ucmatose", "-s", address, "-p", "{port}", "-c", "10", "-C", "100"],
+                  ["ucmatose", "-p", "{port}", "-c", "10", "-C", "100"] + (["-b", address] if name else []),
+                  expect=r"return status 0", server_expect=r"return status 0", octets=10 * 100 * 100)
+        yield Row(f"udaddy {name}".strip(), ["udaddy", "-s", address, "-p", "{port}", "-c", "4", "-C", "50"],
+                  ["udaddy", "-p", "{port}", "-c", "4", "-C", "50"] + (["-b", address] if name else []),
+                  expect=r"return status 0", server_expect=r"return status 0", octets=4 * 50 * 100)
+    yield Row("rdma_client", ["rdma_client", "-s", "{sip}", "-p", "{port}"], ["rdma_server", "-s", "{sip}", "-p", "{port}"],
+              expect=r"rdma_client: end 0", server_expect=r"rdma_server: end 0", octets=32, quick=True)
+    yield Row("cmtime -c 1000", ["cmtime", "-s", "{sip}", "-p", "{port}", "-c", "1000"],
+              ["cmtime", "-p", "{port}", "-c", "1000"], expect=r"(?s)disconnect.*destroy", server_ends=False, seconds=60)
+    yield Row("mckey", ["mckey", "-s", "-M", "239.1.1.1", "-b", "{cip}", "-p", "{port}", "-c", "2", "-C", "20"],
+              ["mckey", "-m", "239.1.1.1", "-b", "{sip}", "-p", "{port}", "-c", "2", "-C", "20"],
+              expect=r"return status 0", server_ends=False, topologies=("two", "memif", "veth"), lint=False)
+
+
+def file_to_copy(rig):
+    path = f"{rig.folder}/rcopy-source"
+    with open(path, "wb") as f:
+        f.write(os.urandom(3_000_001))
+    return {"source": path}
+
+
+def digest(path):
+    with open(path, "rb") as f:
+        return hashlib.sha256(f.read()).hexdigest()
+
+
+def same_file(rig, _):
+    copied = f"{rig.folder}/rcopy-copy"
+    return "" if digest(copied) == digest(f"{rig.folder}/rcopy-source") else "the copy is not the file"
+
+
+def rsockets():
+    yield Row("rstream", ["rstream", "-s", "{sip}", "-p", "{port}", "-S", "65536", "-C", "200", "-T", "r"],
+              ["rstream", "-p", "{port}", "-S", "65536", "-C", "200", "-T", "r"], expect=r"64k", octets=200 * 65536)
+    yield Row("rstream, all sizes", ["rstream", "-s", "{sip}", "-p", "{port}", "-v"], ["rstream", "-p", "{port}", "-v"],
+              expect=r"1m", refuse=r"data verification failed", octets=1 << 20, seconds=90)
+    yield Row("riostream", ["riostream", "-s", "{sip}", "-p", "{port}", "-v"], ["riostream", "-p", "{port}", "-v"],
+              expect=r"1m", octets=1 << 20, seconds=90)
+    yield Row("udpong", ["udpong", "-s", "{sip}", "-p", "{port}", "-C", "100", "-S", "1000"],
+              ["udpong", "-p", "{port}"], expect=r"1000|1k", octets=100 * 1000, server_ends=False)
+    yield Row("rcopy", ["rcopy", "-p", "{port}", "{source}", "{sip}:{folder}/rcopy-copy"], ["rcopy", "-p", "{port}"],
+              octets=3_000_000, server_ends=False, prepare=file_to_copy, check=same_file)
+
+
+RSPRELOAD = {"LD_PRELOAD": "/usr/lib/x86_64-linux-gnu/rsocket/librspreload.so"}
+
+
+def preloaded():
+    yield Row("iperf3 over librspreload", ["iperf3", "-c", "{sip}", "-p", "{port}", "-t", "2"],
+              ["iperf3", "-s", "-1", "-p", "{port}"], expect=r"receiver", octets=10_000_000, env=RSPRELOAD)
+
+
+def rows():
+    yield from rpings()
+    yield from cms()
+    yield from rsockets()
+    yield from preloaded()

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The libraries that applications use: UCX, MPI, libfabric; and programs on top of verbs."""
+import os
+import subprocess
+
+from row import LOCAL, Row
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+# No shared memory: all data must go through queue pairs.
+UCX = {"UCX_TLS": "rc_verbs,ud_verbs", "UCX_NET_DEVICES": "all", "UCX_WARN_UNUSED_ENV_VARS": "n"}
+
+
+def ucx():
+    yield Row("ucx_info -d", ["ucx_info", "-d"], expect=r"(?s)Transport: rc_verbs.*Device: urn0:1.*Transport: ud_verbs",
+              env=UCX, quick=True)
+    for test, octets in (("tag_bw", 500 * 65536), ("tag_lat", 500 * 8), ("ucp_put_bw", 500 * 65536),
+                         ("ucp_get", 500 * 65536), ("ucp_am_bw", 500 * 65536), ("stream_bw", 500 * 65536),
+                         ("ucp_fadd", 500 * 8)):
+        size = [] if octets // 500 == 8 else ["-s", "65536"]
+        words = ["ucx_perftest", "-p", "{port}", "-t", test, *size, "-n", "500", "-w", "10"]
+        yield Row(f"ucx_perftest {test}", [*words, "{oob}"], words, expect=r"Final:", octets=octets,
+                  env=dict(UCX, UCX_NET_DEVICES="{cdev}:1"), server_ends=False, quick=test == "tag_bw", seconds=60)
+    words = ["ucx_perftest", "-p", "{port}", "-t", "tag_bw", "-s", "65536", "-n", "300"]
+    yield Row("ucx_perftest tag_bw, ud_verbs", [*words, "{oob}"], words, expect=r"Final:", octets=300 * 65536,
+              env=dict(UCX, UCX_TLS="ud_verbs"), server_ends=False, seconds=60, topologies=LOCAL)
+
+
+def mpi_program(flavour):
+    def build(rig):
+        program = f"{rig.folder}/mpi_check.{flavour}"
+        if not os.path.exists(program):
+            subprocess.run([f"mpicc.{flavour}", "-O2", "-o", program, os.path.join(HERE, "mpi_check.c")], check=True)
+        return {"program": program}
+    return build
+
+
+def openmpi(ranks, how, env):
+    mca = ["--mca", "pml", "ucx", "--mca", "osc", "ucx"] if how == "ucx" else \
+        ["--mca", "pml", "cm", "--mca", "mtl", "ofi", "--mca", "mtl_ofi_provider_include", "verbs;ofi_rxm"]
+    passed = [word for name in ("LD_PRELOAD", "URNIC_SOCKET", *env) for word in ("-x", name)]
+    return Row(f"Open MPI, {how}, {ranks} ranks",
+               ["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "-n", str(ranks), "--mca", "btl", "self",
+                *mca, *passed, "{program}"],
+               expect=rf"{ranks} ranks: ring and sums are right", octets=ranks * (16 << 20), env=env, topologies=LOCAL,
+               prepare=mpi_program("openmpi"), seconds=120, quick=how == "ucx" and ranks == 2, lint=False)
+
+
+def mpi():
+    for ranks in (2, 4):
+        yield openmpi(ranks, "ucx", UCX)
+        yield openmpi(ranks, "ofi", {})
+        yield Row(f"MPICH, ucx, {ranks} ranks", ["mpirun.mpich", "-n", str(ranks), "{program}"],
+                  expect=rf"{ranks} ranks: ring and sums are right", octets=ranks * (16 << 20),
+                  env=dict(UCX, MPIR_CVAR_NOLOCAL="1"), topologies=LOCAL, prepare=mpi_program("mpich"), seconds=120,
+                  lint=False)
+
+
+def libfabric():
+    yield Row("fi_info -p verbs", ["fi_info", "-p", "verbs"], expect=r"(?s)provider: verbs.*type: FI_EP_MSG", quick=True)
+    for provider, endpoint in (("verbs", "msg"), ("verbs;ofi_rxm", "rdm"), ("verbs;ofi_rxd", "rdm")):
+        words = ["fi_pingpong", "-p", provider, "-e", endpoint, "-I", "200", "-c"]
+        yield Row(f"fi_pingpong {provider} {endpoint}", [*words, "-P", "{port}", "{sip}"], [*words, "-B", "{port}"],
+                  expect=r"1m|64k|4k", octets=200 * 1024, seconds=60, topologies=LOCAL)
+
+
+def others():
+    yield Row("qperf", ["qperf", "-lp", "{port}", "-t", "1", "{oob}", "rc_bw", "rc_lat", "rc_rdma_write_bw",
+                        "rc_rdma_read_bw", "uc_bw", "ud_lat", "rc_compare_swap_mr"],
+              ["qperf", "-lp", "{port}"], expect=r"(?s)rc_bw:.*rc_compare_swap_mr", octets=1_000_000, server_ends=False,
+              topologies=LOCAL)
+
+
+def rows():
+    yield from ucx()
+    yield from mpi()
+    yield from libfabric()
+    yield from others()
