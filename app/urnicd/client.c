@@ -22,6 +22,7 @@
 #include "deferred.h"
 #include "log.h"
 #include "neigh.h"
+#include "remote.h"
 #include "unread.h"
 
 #define CLIENT_FDS         2u  /* its socket and its process */
@@ -211,6 +212,7 @@ int client_mr_dereg(struct client *c, struct region *mr, struct memory **unmap)
     *unmap = mr->own;
     if (mr->slab)
         mr->slab->users--;
+    c->ctx.device->remotes -= mr->remote;
     free(mr);
     return 0;
 }
@@ -341,6 +343,10 @@ void client_free(struct client *c)
         worker_call(c->ctx.worker, client_kill_some, &d);
         for (unsigned i = 0; i < d.nunmap; i++)
             memory_free(d.unmap[i]);
+    }
+    if (c->remote) {
+        remote_close(c->remote);
+        share_give(c->share, SHARE_FDS, 1);
     }
     qslab_fini(&c->qslabs);
     handle_fini(&c->handles);

@@ -14,6 +14,7 @@
 #include "loop.h"
 #include "memory.h"
 #include "neigh.h"
+#include "remote.h"
 #include "worker.h"
 
 #define DATAPATH_COPIES 512u
@@ -53,8 +54,9 @@ struct datapath_far {
 
 static struct datapath_far datapath_far(const struct mem_piece *p)
 {
-    const uint8_t *at = ((const struct memory *)p->obj)->base + p->off;
-    bool far = p->len >= DATAPATH_FETCH && datapath_note_page(at);
+    const struct memory *m = p->obj;
+    const uint8_t *at = m->base + p->off;
+    bool far = p->len >= DATAPATH_FETCH && !remote_of(m) && datapath_note_page(at);
 
     return (struct datapath_far){.at = far ? at : NULL, .len = p->len};
 }
@@ -96,20 +98,80 @@ static int datapath_copy(const struct engine_copy *c, uint64_t *orig)
 struct datapath_copying {
     struct engine_result results[DATAPATH_COPIES];
     unsigned made;
+    unsigned waiting; /* behind those: writes to processes, for one system call */
 };
 
 static _Thread_local struct datapath_copying datapath_copying;
+
+static void datapath_made(struct device *d, const struct engine_copy *copy, int status,
+                          uint64_t orig)
+{
+    struct datapath_copying *c = &datapath_copying;
+
+    if (status < 0)
+        d->stats.copy_fault++;
+    c->results[c->made++] = (struct engine_result){copy->token, orig, status};
+}
+
+static bool datapath_is_far(const struct engine_copy *copy)
+{
+    return copy->kind == ENGINE_PUT && remote_of(copy->dst.obj);
+}
+
+/* Write what waits. */
+static void datapath_write(struct device *d, const struct engine_copy *copies)
+{
+    struct remote_move moves[REMOTE_BATCH];
+    struct datapath_copying *c = &datapath_copying;
+    unsigned n = c->waiting;
+
+    copies += c->made;
+    for (unsigned i = 0; i < n; i++)
+        moves[i] = (struct remote_move){
+            .remote = remote_of(copies[i].dst.obj),
+            .addr = copies[i].dst.off,
+            .local = (void *)(uintptr_t)copies[i].src, /* only read */
+            .len = copies[i].dst.len,
+        };
+    remote_put(moves, n);
+    c->waiting = 0;
+    for (unsigned i = 0; i < n; i++)
+        datapath_made(d, &copies[i], moves[i].status, 0);
+}
+
+/* As datapath_copies, where some are writes to processes: these wait for one another, and what
+ * comes behind them, which may not overtake them, has them made. */
+static void datapath_mixed_copies(struct device *d, const struct engine_copy *copies, unsigned n)
+{
+    struct datapath_copying *c = &datapath_copying;
+
+    while (c->made + c->waiting < n) {
+        const struct engine_copy *next = &copies[c->made + c->waiting];
+        if (datapath_is_far(next)) {
+            if (++c->waiting == REMOTE_BATCH)
+                datapath_write(d, copies);
+            continue;
+        }
+        if (c->waiting > 0)
+            datapath_write(d, copies);
+        uint64_t orig = 0;
+        int status = datapath_copy(next, &orig);
+        datapath_made(d, next, status, orig);
+    }
+}
 
 static void datapath_copies(struct device *d, const struct engine_copy *copies, unsigned n)
 {
     struct datapath_copying *c = &datapath_copying;
 
-    for (; c->made < n; c->made++) {
+    if (__builtin_expect(d->remotes > 0, 0)) {
+        datapath_mixed_copies(d, copies, n);
+        return;
+    }
+    while (c->made < n) {
         uint64_t orig = 0;
         int status = datapath_copy(&copies[c->made], &orig);
-        if (status < 0)
-            d->stats.copy_fault++;
-        c->results[c->made] = (struct engine_result){copies[c->made].token, orig, status};
+        datapath_made(d, &copies[c->made], status, orig);
     }
 }
 
@@ -156,10 +218,12 @@ static void datapath_engine(struct device *d, struct engine_frame *frames, unsig
 
     while (done < n) {
         unsigned ncopies = 0;
-        datapath_copying.made = 0;
+        datapath_copying.made = datapath_copying.waiting = 0;
         unsigned used =
             engine_rx(d->engine, frames + done, n - done, now, copies, DATAPATH_COPIES, &ncopies);
         datapath_copies(d, copies, ncopies);
+        if (datapath_copying.waiting > 0)
+            datapath_write(d, copies);
         d->worker->news += ncopies;
         if (ncopies > 0)
             engine_copied(d->engine, datapath_copying.results, ncopies, now);
@@ -241,6 +305,66 @@ static int datapath_gather(const struct engine_slot *s)
     return 0;
 }
 
+/* Payloads that are being read from processes, and the slot of each. */
+struct datapath_reading {
+    struct remote_move moves[REMOTE_BATCH];
+    struct engine_slot *slot[REMOTE_BATCH];
+    unsigned n;
+};
+
+static void datapath_read(struct datapath_reading *r)
+{
+    remote_get(r->moves, r->n);
+    for (unsigned i = 0; i < r->n; i++) {
+        if (r->moves[i].status < 0)
+            r->slot[i]->status = r->moves[i].status;
+    }
+    r->n = 0;
+}
+
+static bool datapath_is_read(const struct engine_slot *s)
+{
+    for (unsigned i = 0; i < s->npieces; i++) {
+        if (remote_of(s->pieces[i].obj))
+            return true;
+    }
+    return false;
+}
+
+/* Fill those of n slots whose payload comes from processes, all of it or some. Returns which: bit i
+ * for slot i. */
+static uint64_t datapath_far_gather(struct engine_slot *es, unsigned n)
+{
+    struct datapath_reading r;
+    uint64_t filled = 0;
+
+    r.n = 0;
+    for (unsigned i = 0; i < n; i++) {
+        struct engine_slot *s = &es[i];
+        uint8_t *at = s->buf + s->payload_off;
+        if (!datapath_is_read(s))
+            continue;
+        filled |= 1ull << i;
+        s->status = 0;
+        for (unsigned k = 0; k < s->npieces; at += s->pieces[k++].len) {
+            const struct mem_piece *p = &s->pieces[k];
+            const struct remote *from = remote_of(p->obj);
+            if (!from) {
+                int rc = memory_get(at, p);
+                s->status = rc < 0 ? rc : s->status;
+                continue;
+            }
+            r.slot[r.n] = s;
+            r.moves[r.n++] = (struct remote_move){from, p->off, at, p->len, 0};
+            if (r.n == REMOTE_BATCH)
+                datapath_read(&r);
+        }
+    }
+    if (r.n > 0)
+        datapath_read(&r);
+    return filled;
+}
+
 static void datapath_seal(const struct engine_slot *s)
 {
     wire_icrc_seal(s->buf, s->len, s->ip_off, s->bth_off);
@@ -261,6 +385,7 @@ static unsigned datapath_engine_tx(struct device *d, enum datapath_turn turn,
 
     if (m == 0)
         return 0;
+    uint64_t filled = __builtin_expect(d->remotes > 0, 0) ? datapath_far_gather(es, m) : 0;
     /* The slot's memory was last the peer's: stores to it take a while to land, and what reads them
      * back waits. So a frame is sealed, still in L1, while the next one's stores are under way; and
      * its iCRC, which may have a cache line of its own, doesn't wait for that one alone. */
@@ -273,7 +398,8 @@ static unsigned datapath_engine_tx(struct device *d, enum datapath_turn turn,
             __builtin_prefetch(s->buf + s->len - WIRE_ICRC_LEN, 1);
         }
         datapath_fetch(&later, later.len / 2, false);
-        es[i].status = datapath_gather(&es[i]);
+        if (!(filled >> i & 1))
+            es[i].status = datapath_gather(&es[i]);
         if (es[i].status < 0)
             d->stats.copy_fault++;
         datapath_fetch(&later, later.len, false);

@@ -72,6 +72,7 @@ struct device {
     char no_link[96]; /* what was said last of why there is none; "" = it is up, or nothing was */
     struct device_stats stats;
     struct group_user *groups; /* who is in which */
+    uint32_t remotes;          /* regions in memory of processes (remote.h) */
     struct share_pool share;   /* who has how many of the engine's objects */
     uint32_t ifindex;          /* of the kernel's interface that the port is on; 0 = none */
 };

@@ -5,6 +5,7 @@
  */
 #include "memory.h"
 #include "ipc_map.h"
+#include "remote.h"
 
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -195,6 +196,42 @@ void memory_free(struct memory *m)
     free(m);
 }
 
+int memory_put_far(const struct mem_piece *dst, const void *src)
+{
+    const struct memory *m = dst->obj;
+    struct remote_move move = {.remote = remote_of(m), .addr = dst->off, .len = dst->len};
+
+    if (!move.remote)
+        return -EFAULT;
+    move.local = (void *)(uintptr_t)src; /* only read */
+    remote_put(&move, 1);
+    return move.status;
+}
+
+int memory_get_far(void *dst, const struct mem_piece *src)
+{
+    struct remote_move move = {
+        .remote = remote_of(src->obj), .addr = src->off, .local = dst, .len = src->len};
+
+    if (!move.remote)
+        return -EFAULT;
+    remote_get(&move, 1);
+    return move.status;
+}
+
+/* Read, change and write a word of a process: all atomics on it run on one worker, one by one. */
+static int memory_far_atomic(const struct mem_piece *dst, const uint64_t *compare, uint64_t a,
+                             uint64_t *orig)
+{
+    const struct mem_piece word = {.obj = dst->obj, .off = dst->off, .len = 8};
+    int rc = dst->off % 8 == 0 ? memory_get_far(orig, &word) : -EFAULT;
+
+    if (rc < 0 || (compare && *compare != *orig))
+        return rc;
+    a = compare ? a : *orig + a;
+    return memory_put_far(&word, &a);
+}
+
 static uint64_t *memory_word(const struct mem_piece *p)
 {
     const struct memory *m = p->obj;
@@ -210,7 +247,7 @@ int memory_cas(const struct mem_piece *dst, uint64_t compare, uint64_t swap, uin
     uint64_t *word = memory_word(dst);
 
     if (!word)
-        return -EFAULT;
+        return memory_far_atomic(dst, &compare, swap, orig);
     __atomic_compare_exchange_n(word, &compare, swap, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
     *orig = compare;
     atomic_signal_fence(memory_order_seq_cst);
@@ -222,7 +259,7 @@ int memory_fadd(const struct mem_piece *dst, uint64_t add, uint64_t *orig)
     uint64_t *word = memory_word(dst);
 
     if (!word)
-        return -EFAULT;
+        return memory_far_atomic(dst, NULL, add, orig);
     *orig = __atomic_fetch_add(word, add, __ATOMIC_SEQ_CST);
     atomic_signal_fence(memory_order_seq_cst);
     return memory_is_broken(dst->obj) ? -EFAULT : 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Memory shared with clients: slabs that the daemon makes and seals, and foreign objects (memfd,
- * /dev/shm, SysV, hugetlbfs) that a client passes and the daemon maps.
+ * Memory of clients: slabs that the daemon makes and seals, foreign objects (memfd, /dev/shm, SysV,
+ * hugetlbfs) that a client passes and the daemon maps, and what stays in the client's process
+ * (remote.h).
  *
  * The owner of a foreign object may truncate or punch it at any time; touching a page that is gone
  * raises SIGBUS. The handler installed here then puts zero pages in the place of the whole mapping
@@ -27,13 +28,17 @@
 #define MEMORY_PAGE      4096u
 #define MEMORY_HUGE_PAGE (2u << 20)
 
-/* One mapping. The obj of a mem_seg and a mem_piece points to one. */
+struct remote;
+
+/* One mapping, or the memory of a process. The obj of a mem_seg and a mem_piece points to one. */
 struct memory {
     uint8_t *base;
     size_t len;
     const _Atomic bool *broken; /* true: pages were lost; the content is gone for good */
     bool writable;
-    uint32_t slot;  /* memory.c's */
+    uint32_t slot; /* memory.c's */
+    const struct remote
+        *remote;    /* not NULL: base is NULL, len 0, and offsets are addresses there */
     size_t map_off; /* base - start of the mapping */
     size_t map_len;
 };
@@ -84,13 +89,17 @@ static inline void memory_move(uint8_t *dst, const uint8_t *src, size_t len)
     memcpy(dst, src, len);
 }
 
+/* The same for a piece that lies in no mapping: in a process, or nowhere. */
+int memory_put_far(const struct mem_piece *dst, const void *src);
+int memory_get_far(void *dst, const struct mem_piece *src);
+
 /* src[0..len) -> dst / src -> dst[0..len). 0 or -EFAULT (then some octets may have been moved). */
 static inline int memory_put(const struct mem_piece *dst, const void *src)
 {
     const struct memory *m = dst->obj;
 
     if (!memory_holds(m, dst->off, dst->len) || !m->writable)
-        return -EFAULT;
+        return memory_put_far(dst, src);
     memory_move(m->base + dst->off, src, dst->len);
     atomic_signal_fence(memory_order_seq_cst);
     return memory_is_broken(m) ? -EFAULT : 0;
@@ -101,13 +110,14 @@ static inline int memory_get(void *dst, const struct mem_piece *src)
     const struct memory *m = src->obj;
 
     if (!memory_holds(m, src->off, src->len))
-        return -EFAULT;
+        return memory_get_far(dst, src);
     memcpy(dst, m->base + src->off, src->len);
     atomic_signal_fence(memory_order_seq_cst);
     return memory_is_broken(m) ? -EFAULT : 0;
 }
 
-/* Atomic on 8 aligned octets, also against the client's own atomics (ATM-01). 0 or -EFAULT. */
+/* Atomic on 8 aligned octets (ATM-01): in a mapping also against the client's own atomics, in a
+ * process against others on the same worker (ATM-05). 0 or -EFAULT. */
 int memory_cas(const struct mem_piece *dst, uint64_t compare, uint64_t swap, uint64_t *orig);
 int memory_fadd(const struct mem_piece *dst, uint64_t add, uint64_t *orig);
 

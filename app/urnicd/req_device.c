@@ -88,7 +88,8 @@ static int req_device_query(struct request *r)
     out->max_mcast_qp_attach = LIMIT_MCAST;
     out->max_pkeys = 1;
     out->local_ca_ack_delay = 8;
-    out->atomic_cap = 2; /* IBV_ATOMIC_GLOB: native instructions (ATM-05) */
+    out->atomic_cap =
+        1; /* IBV_ATOMIC_HCA: what is in a process is swapped by the worker (ATM-05) */
     out->num_comp_vectors = 1;
     return 0;
 }

@@ -5,9 +5,13 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
+#include "log.h"
 #include "quota.h"
+#include "remote.h"
 #include "request.h"
 
 static int req_pd_alloc(struct request *r)
@@ -136,11 +140,45 @@ static int finish_slab(struct request *r)
 
 /* ---- regions ---- */
 
+/* A region in the memory of the client's process: only of the daemon's own user, whom a copy that
+ * never ends would hurt alone. */
+static int prep_mr_process(struct request *r)
+{
+    const struct ipc_mr_reg *in = request_in(r, struct ipc_mr_reg);
+    struct client *c = r->client;
+
+    if (r->nfd != 0)
+        return -EBADF;
+    if (in->len > LIMIT_MR_SIZE || in->off > UINT64_MAX - in->len)
+        return -EINVAL;
+    if (c->remote)
+        return 0;
+    int rc = c->uid == geteuid() ? share_take(c->share, SHARE_FDS, 1) : -EPERM;
+    if (rc == 0) {
+        rc = remote_open(c->pid, c->pidfd, &c->remote);
+        if (rc < 0)
+            share_give(c->share, SHARE_FDS, 1);
+    }
+    if (rc == -EACCES)
+        rc = -EPERM;
+    if (rc < 0 && !c->remote_refused) {
+        log_warn("memory",
+                 "%s[%d] of user %u can't register memory of its own: %s (the daemon reaches the "
+                 "memory of programs of its own user, %u; others have urnic_alloc and shared "
+                 "objects)",
+                 c->comm, (int)c->pid, (unsigned)c->uid, strerror(-rc), (unsigned)geteuid());
+        c->remote_refused = true;
+    }
+    return rc;
+}
+
 static int prep_mr_reg(struct request *r)
 {
     const struct ipc_mr_reg *in = request_in(r, struct ipc_mr_reg);
     struct memory *mem;
 
+    if (in->kind == IPC_MR_PROCESS)
+        return prep_mr_process(r);
     if (in->kind != IPC_MR_FD)
         return in->kind == IPC_MR_SLAB ? 0 : -ENOTSUP;
     if (r->nfd != 1)
@@ -174,6 +212,11 @@ static int mr_backing(struct request *r, const struct ipc_mr_reg *in, struct reg
     if (in->kind == IPC_MR_FD) {
         mr->own = r->prepared;
         *seg = (struct mem_seg){.obj = mr->own, .off = 0, .len = in->len};
+        return 0;
+    }
+    if (in->kind == IPC_MR_PROCESS) {
+        mr->remote = true;
+        *seg = (struct mem_seg){.obj = &r->client->remote->mem, .off = in->off, .len = in->len};
         return 0;
     }
     mr->slab = handle_get(&r->client->handles, HANDLE_SLAB, in->obj);
@@ -214,6 +257,7 @@ static int req_mr_reg(struct request *r)
     }
     if (mr->slab)
         mr->slab->users++;
+    r->device->remotes += mr->remote;
     return 0;
 }
 

@@ -6,13 +6,19 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "client.h"
+#include "client_mapping.h"
 #include "ipc_map.h"
 
 /* Octets of a slab that get huge pages at once: 2 MiB take a millisecond or more. */
 #define SLAB_HUGE_MAX ((size_t)256 << 20)
+
+/* Octets of a region that are worth a mapping in the daemon, which has only so many. */
+#define MR_HAND_OVER 4096u
 
 int urnic_alloc_pd(struct urnic_context *ctx, struct urnic_pd **out)
 {
@@ -207,21 +213,71 @@ static int mr_register(struct urnic_pd *pd, struct ipc_mr_reg *req, const int *f
     return 0;
 }
 
+/* A part of a shared object of the program's own: the daemon maps it, too. */
+static int mr_hand_over(struct urnic_pd *pd, void *addr, size_t length, uint64_t iova,
+                        unsigned access, struct urnic_mr **mr)
+{
+    uint64_t off;
+    if (length < MR_HAND_OVER)
+        return -EOPNOTSUPP;
+    int fd = client_mapping_open(addr, length, (access & URNIC_ACCESS_LOCAL_WRITE) != 0, &off);
+    if (fd < 0)
+        return -EOPNOTSUPP;
+    struct ipc_mr_reg req = {
+        .kind = IPC_MR_FD,
+        .access = access,
+        .off = off,
+        .len = length,
+        .iova = iova,
+    };
+    int err = mr_register(pd, &req, &fd, addr, mr);
+    close(fd);
+    return err;
+}
+
+/* Memory of any other kind, which the daemon reaches in this process. Where only a process's
+ * ancestors may do that (Yama), it has to be let in. */
+static int mr_of_process(struct urnic_pd *pd, void *addr, size_t length, uint64_t iova,
+                         unsigned access, struct urnic_mr **mr)
+{
+    struct ipc_mr_reg req = {
+        .kind = IPC_MR_PROCESS,
+        .access = access,
+        .off = (uintptr_t)addr,
+        .len = length,
+        .iova = iova,
+    };
+    int err = mr_register(pd, &req, NULL, addr, mr);
+    struct ucred daemon;
+    socklen_t len = sizeof(daemon);
+    if (err == -EPERM && !client_forked(pd->ctx) &&
+        getsockopt(pd->ctx->conn.sock, SOL_SOCKET, SO_PEERCRED, &daemon, &len) == 0 &&
+        prctl(PR_SET_PTRACER, daemon.pid) == 0)
+        err = mr_register(pd, &req, NULL, addr, mr);
+    return err;
+}
+
 int urnic_reg_mr_iova(struct urnic_pd *pd, void *addr, size_t length, uint64_t iova,
                       unsigned access, struct urnic_mr **mr)
 {
     struct client_slab *s = slab_find(pd->ctx, true, 0, addr, length);
-    if (s == NULL)
-        return -EOPNOTSUPP;
-    struct ipc_mr_reg req = {
-        .kind = IPC_MR_SLAB,
-        .obj = s->number,
-        .access = access,
-        .off = (uint64_t)((uint8_t *)addr - s->addr),
-        .len = length,
-        .iova = iova,
-    };
-    return mr_register(pd, &req, NULL, addr, mr);
+    if (s != NULL) {
+        struct ipc_mr_reg req = {
+            .kind = IPC_MR_SLAB,
+            .obj = s->number,
+            .access = access,
+            .off = (uint64_t)((uint8_t *)addr - s->addr),
+            .len = length,
+            .iova = iova,
+        };
+        return mr_register(pd, &req, NULL, addr, mr);
+    }
+    int err = client_mapping_check(addr, length, (access & URNIC_ACCESS_LOCAL_WRITE) != 0);
+    if (err < 0)
+        return err;
+    if (mr_hand_over(pd, addr, length, iova, access, mr) == 0)
+        return 0;
+    return mr_of_process(pd, addr, length, iova, access, mr);
 }
 
 int urnic_reg_mr(struct urnic_pd *pd, void *addr, size_t length, unsigned access,

@@ -35,7 +35,7 @@ struct ipc_device_attr {
     uint32_t max_qp_rd_atom, max_qp_init_rd_atom;
     uint32_t max_mcast_grp, max_mcast_qp_attach;
     uint32_t max_pkeys, local_ca_ack_delay;
-    uint32_t atomic_cap; /* as ibv_atomic_cap: 2 = GLOB */
+    uint32_t atomic_cap; /* as ibv_atomic_cap: 1 = HCA */
     uint32_t num_comp_vectors;
     uint32_t spare[8];
 };
@@ -121,6 +121,9 @@ struct ipc_slab { /* fd 0: map `size` octets, shared, read-write */
 enum ipc_mr_kind {
     IPC_MR_SLAB = 1, /* [off, off+len) of slab `obj` */
     IPC_MR_FD = 2,   /* [off, off+len) of fd 0, a MAP_SHARED object on tmpfs or hugetlbfs */
+    /* minor 8: addresses [off, off+len) of the process that has connected, for programs of the
+     * daemon's own user; -EPERM: it isn't one, or the kernel doesn't let the daemon reach it */
+    IPC_MR_PROCESS = 3,
 };
 
 struct ipc_mr_reg {

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "hostile_rig.h"
+#include "ipc.h"
 #include "unit.h"
 
 /* New queue pairs for the hostile pair. */
@@ -136,6 +137,135 @@ START_TEST(refused_memory)
 }
 END_TEST
 
+/* A region of addresses of y's process, told to the daemon by hand. */
+static int register_raw(uint64_t off, uint64_t len, uint64_t iova, unsigned access,
+                        struct ipc_mr *out)
+{
+    struct ipc_mr_reg req = {
+        .hdr.type = IPC_MR_REG,
+        .pd = y.pd->handle,
+        .kind = IPC_MR_PROCESS,
+        .access = access,
+        .off = off,
+        .len = len,
+        .iova = iova,
+    };
+
+    return client_conn_call(&y.ctx->conn, &req, sizeof(req), out, sizeof(*out), NULL, NULL);
+}
+
+/* MR-12: addresses that no program has can be registered by a program that asks the daemon itself;
+ * using them gives the errors of memory that is gone. */
+START_TEST(wild_addresses)
+{
+    const uint64_t wild[] = {0,
+                             4096,
+                             1ull << 46,
+                             0x00007FFFFFFFF000ull,
+                             1ull << 47,
+                             0xFFFF888000000000ull,
+                             0xFFFFFFFF81000000ull,
+                             0xFFFFFFFFFF600000ull};
+    struct ipc_mr mr;
+
+    hostile_pair();
+    ck_assert_int_eq(register_raw(UINT64_MAX - 100, 102, 0, END_ACCESS, &mr), -EINVAL);
+    ck_assert_int_eq(register_raw(4096, UINT64_MAX, 0, END_ACCESS, &mr), -EINVAL);
+    ck_assert_int_eq(register_raw(4096, (1ull << 40) + 1, 0, END_ACCESS, &mr), -EINVAL);
+    ck_assert_int_eq(register_raw(4096, 8192, UINT64_MAX - 4096, END_ACCESS, &mr), -EINVAL);
+    for (unsigned i = 0; i < sizeof(wild) / sizeof(wild[0]); i++) {
+        const enum urnic_wr_opcode ops[] = {URNIC_WR_RDMA_WRITE, URNIC_WR_RDMA_READ,
+                                            URNIC_WR_ATOMIC_FETCH_AND_ADD};
+        ck_assert_int_eq(register_raw(wild[i], SIZE, 0x10000, END_ACCESS, &mr), 0);
+        for (unsigned k = 0; k < 3; k++) {
+            uint32_t len = ops[k] == URNIC_WR_ATOMIC_FETCH_AND_ADD ? 8 : CHUNK;
+            ck_assert_int_eq(end_post(&x, ops[k], 0, len, 0x10000, mr.rkey, k), 0);
+            end_expect(&x, URNIC_WC_REM_ACCESS_ERR, k);
+            reconnect();
+        }
+        const struct urnic_sge sge = {.addr = 0x10000, .length = CHUNK, .lkey = mr.lkey};
+        const struct urnic_send_wr wr = {
+            .wr_id = 9, .sg_list = &sge, .num_sge = 1, .opcode = URNIC_WR_SEND};
+        ck_assert_int_eq(urnic_post_send(y.qp, &wr, NULL), 0);
+        end_expect(&y, URNIC_WC_LOC_PROT_ERR, 9);
+        reconnect();
+        ck_assert_int_eq(client_conn_handle(&y.ctx->conn, IPC_MR_DEREG, mr.mr), 0);
+        transfer(2);
+    }
+    end_close(&x);
+    end_close(&y);
+}
+END_TEST
+
+/* Takes memory away in the middle of transfers, for ever. */
+static void unmaps(void)
+{
+    for (;;) {
+        struct urnic_mr *mr;
+        const int prot = PROT_READ | PROT_WRITE, flags = MAP_PRIVATE | MAP_ANONYMOUS;
+        uint8_t *p = mmap(NULL, SIZE, prot, flags, -1, 0);
+        hostile_pair();
+        ck_assert_int_eq(urnic_reg_mr_iova(y.pd, p, SIZE, 0x10000, END_ACCESS, &mr), 0);
+        for (unsigned i = 0; i < 20; i++) {
+            struct urnic_wc wc[8];
+            uint8_t *at = p + rng() % (SIZE / 4096) * 4096;
+            end_post(&x, URNIC_WR_RDMA_WRITE, 0, CHUNK, 0x10000, mr->rkey, i);
+            end_post(&x, URNIC_WR_RDMA_READ, 0, CHUNK, 0x10000 + CHUNK, mr->rkey, i);
+            munmap(at, 4096);
+            if (i % 4 == 0) /* long enough for a worker to see it */
+                usleep(200);
+            mprotect(p, SIZE / 4, PROT_READ);
+            mmap(p, SIZE, prot, flags | MAP_FIXED, -1, 0);
+            urnic_poll_cq(x.cq, 8, wc);
+        }
+        urnic_destroy_qp(x.qp);
+        urnic_destroy_qp(y.qp);
+        x.qp = y.qp = NULL;
+        urnic_dereg_mr(mr);
+        munmap(p, SIZE);
+        end_close(&x);
+        end_close(&y);
+    }
+}
+
+START_TEST(unmapping_race)
+{
+    pid_t pid = hostile(unmaps);
+
+    transfer(3 * ROUNDS);
+    reach("urn1", "copy_fault", 1);
+    finish(pid);
+    transfer(ROUNDS);
+}
+END_TEST
+
+/* It is killed in the middle of transfers, and its regions with it. */
+static void dies(void)
+{
+    uint8_t *p = malloc(SIZE);
+    struct urnic_mr *mr;
+
+    hostile_pair();
+    ck_assert_int_eq(urnic_reg_mr_iova(y.pd, p, SIZE, 0x10000, END_ACCESS, &mr), 0);
+    for (;;) {
+        struct urnic_wc wc[8];
+        end_post(&x, URNIC_WR_RDMA_WRITE, 0, CHUNK, 0x10000, mr->rkey, 1);
+        urnic_poll_cq(x.cq, 8, wc);
+    }
+}
+
+START_TEST(killed_owners)
+{
+    for (unsigned i = 0; i < 8; i++) {
+        pid_t pid = hostile(dies);
+        transfer(ROUNDS / 10);
+        usleep(20000);
+        finish(pid);
+        transfer(ROUNDS / 10);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("hostile_memory");
@@ -147,6 +277,9 @@ int main(void)
     tcase_add_test(t, truncated_source);
     tcase_add_test(t, truncating_race);
     tcase_add_test(t, refused_memory);
+    tcase_add_test(t, wild_addresses);
+    tcase_add_test(t, unmapping_race);
+    tcase_add_test(t, killed_owners);
     suite_add_tcase(s, t);
     return unit_run(s);
 }

@@ -173,9 +173,9 @@ START_TEST(shm_09_devices_and_memory)
     OK(urnic_alloc_pd(ctx, &pd));
     ck_assert_int_eq(urnic_close(ctx), -EBUSY);
     OK(urnic_alloc(ctx, 5000, &mem));
-    /* SHM-09 only memory of ours can be registered, and only inside one allocation */
+    /* MR-12 what is there can be registered, if the daemon knows how to reach it */
     ck_assert_int_eq(urnic_reg_mr(pd, &heap, sizeof(heap), 0, &mr), -EOPNOTSUPP);
-    ck_assert_int_eq(urnic_reg_mr(pd, mem, 9000, 0, &mr), -EOPNOTSUPP);
+    ck_assert_int_eq(urnic_reg_mr(pd, NULL, 9000, 0, &mr), -EFAULT);
     ck_assert_int_eq(urnic_free(ctx, (char *)mem + 8), -EINVAL);
     ck_assert_int_eq(urnic_alloc_mr(pd, mem, 4096, 1, &mr), -EOPNOTSUPP); /* this daemon can't */
     OK(urnic_reg_mr(pd, (char *)mem + 100, 4000, URNIC_ACCESS_LOCAL_WRITE, &mr));

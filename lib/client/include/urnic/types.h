@@ -42,7 +42,9 @@ struct urnic_device_attr {
     uint32_t max_qp_rd_atom, max_qp_init_rd_atom;
     uint32_t max_mcast_grp, max_mcast_qp_attach;
     uint32_t max_pkeys, local_ca_ack_delay;
-    uint32_t atomic_cap; /* as ibv_atomic_cap: 2 = also against the atomics of CPUs */
+    /* As ibv_atomic_cap: 1 = against other requests of the device. On memory of urnic_alloc and of
+     * shared objects also against the atomics of CPUs. */
+    uint32_t atomic_cap;
     uint32_t num_comp_vectors;
 };
 

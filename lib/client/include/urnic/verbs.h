@@ -60,10 +60,19 @@ URNIC_API int urnic_alloc(struct urnic_context *ctx, size_t size, void **addr);
 /* addr as urnic_alloc gave it; NULL is fine. -EBUSY: regions lie in it; -EINVAL. */
 URNIC_API int urnic_free(struct urnic_context *ctx, void *addr);
 
-/* Register [addr, addr+length), all of it inside one urnic_alloc. access: URNIC_ACCESS_*. With
- * length 0 it has keys, but room only for requests of 0 octets, which need no region anyway.
- * -EINVAL rights that need LOCAL_WRITE beside them; -EOPNOTSUPP unknown rights, or memory from
- * elsewhere (malloc, the stack: use urnic_alloc or urnic_reg_mr_fd); -ENOMEM; -EDQUOT. */
+/* Register [addr, addr+length): any memory of a program that runs as the daemon's user, from
+ * urnic_alloc, malloc, the stack, a file mapping. access: URNIC_ACCESS_*. With length 0 it has keys,
+ * but room only for requests of 0 octets, which need no region anyway.
+ * What is from urnic_alloc, or of 4 KiB and more in one MAP_SHARED mapping of a memfd, of a file on
+ * tmpfs or hugetlbfs or of a SysV segment that the program can open again, the daemon maps. All
+ * other memory it copies to and from through the kernel: slower, and an atomic on it is one against
+ * other requests of the device, not against instructions of the program. Pages that are not there
+ * yet come now; those that the program unmaps or protects later fail requests with a protection or
+ * access error, and so does all of it after exec.
+ * -EINVAL rights that need LOCAL_WRITE beside them, or a range beyond the end of memory;
+ * -EOPNOTSUPP unknown rights, or an older daemon; -EFAULT a hole in the range, or read-only memory
+ * with LOCAL_WRITE; -EPERM the daemon may not reach the memory of this program, which is another
+ * user's (use urnic_alloc or urnic_reg_mr_fd); -ENOMEM; -EDQUOT. */
 URNIC_API int urnic_reg_mr(struct urnic_pd *pd, void *addr, size_t length, unsigned access,
                            struct urnic_mr **mr);
 /* The same with another address for work requests and peers. Atomics need 8 octets that are aligned

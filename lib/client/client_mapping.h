@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What the process has mapped at an address: may a region lie there, and is it part of a shared
+ * object that the daemon can map as well?
+ */
+#ifndef URNIC_CLIENT_MAPPING_H
+#define URNIC_CLIENT_MAPPING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Are all of [addr, addr+len) there, readable, and writable if `write`? Pages that are not there
+ * yet come, as they do when a device pins them. 0; -EFAULT a hole, or pages without these rights;
+ * -EINVAL the range wraps; -ENOMEM the pages can't be had. Any thread. */
+int client_mapping_check(const void *addr, size_t len, bool write);
+
+/* A descriptor of the shared object in memory (tmpfs, hugetlbfs, memfd, SysV) of which one mapping
+ * holds [addr, addr+len), opened for writing if `write`; *off is where addr lies in it. The caller
+ * closes it. -1: there is none, or it can't be opened. Any thread. */
+int client_mapping_open(const void *addr, size_t len, bool write, uint64_t *off);
+
+#endif
