@@ -2,7 +2,8 @@
  *
  * Watches a kernel interface. Link events come by routing netlink, so that a link that went down
  * and up again between two looks still counts as two changes. Where it did so quickly the kernel
- * sends one event for both; then the interface's count of lost carriers tells.
+ * sends one event for both; then the interface's count of lost carriers tells. What an event is
+ * about is then asked for: the kernel delays events of the carrier, but not its answers.
  */
 #include "dpdk_netdev.h"
 
@@ -10,11 +11,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
+#include <linux/if_link.h>
 #include <linux/if_packet.h>
 #include <linux/if_tun.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <net/if.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,100 +25,15 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#ifndef IFF_LOWER_UP /* <linux/if.h> has it, and doesn't go with <net/if.h> */
+#define IFF_LOWER_UP 0x10000u
+#endif
+
 static void set_link(struct netdev *nd, bool up)
 {
     if (nd->up != up)
         nd->changes++;
     nd->up = up;
-}
-
-static bool flags_up(unsigned flags)
-{
-    return (flags & IFF_UP) && (flags & IFF_RUNNING);
-}
-
-static void ifreq_for(const struct netdev *nd, struct ifreq *ifr)
-{
-    memset(ifr, 0, sizeof(*ifr));
-    snprintf(ifr->ifr_name, sizeof(ifr->ifr_name), "%s", nd->name);
-}
-
-/* Have the kernel send an event that says how the interface stands. */
-static void ask_event(const struct netdev *nd)
-{
-    struct {
-        struct nlmsghdr nlh;
-        struct ifinfomsg ifi;
-    } ask = {
-        .nlh = {.nlmsg_len = sizeof(ask), .nlmsg_type = RTM_GETLINK, .nlmsg_flags = NLM_F_REQUEST},
-        .ifi = {.ifi_family = AF_UNSPEC, .ifi_index = nd->ifindex},
-    };
-
-    if (nd->event_fd >= 0)
-        (void)!send(nd->event_fd, &ask, sizeof(ask), MSG_DONTWAIT);
-}
-
-/* Ask the kernel how the interface stands. */
-static int refresh(struct netdev *nd)
-{
-    struct ifreq ifr;
-
-    ifreq_for(nd, &ifr);
-    if (ioctl(nd->ctl_fd, SIOCGIFINDEX, &ifr) < 0) {
-        nd->ifindex = 0;
-        set_link(nd, false);
-        return -ENODEV;
-    }
-    if (nd->ifindex != ifr.ifr_ifindex) {
-        set_link(nd, false);
-        nd->ifindex = ifr.ifr_ifindex;
-        nd->replaced = true;
-        nd->downs_known = false;
-        ask_event(nd);
-    }
-    if (ioctl(nd->ctl_fd, SIOCGIFMTU, &ifr) == 0)
-        nd->mtu = (uint32_t)ifr.ifr_mtu;
-    if (ioctl(nd->ctl_fd, SIOCGIFFLAGS, &ifr) == 0)
-        set_link(nd, flags_up((unsigned short)ifr.ifr_flags));
-    return 0;
-}
-
-int netdev_open(struct netdev *nd, const char *name)
-{
-    struct sockaddr_nl sa = {.nl_family = AF_NETLINK, .nl_groups = RTMGRP_LINK};
-    int rc;
-
-    memset(nd, 0, sizeof(*nd));
-    nd->member_fd = -1;
-    snprintf(nd->name, sizeof(nd->name), "%s", name);
-    nd->ctl_fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    if (nd->ctl_fd < 0) {
-        rc = -errno;
-        nd->event_fd = -1;
-        return rc;
-    }
-    nd->event_fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
-    if (nd->event_fd >= 0 && bind(nd->event_fd, (struct sockaddr *)&sa, sizeof(sa)) < 0) {
-        close(nd->event_fd);
-        nd->event_fd = -1;
-    }
-    rc = refresh(nd);
-    if (rc)
-        netdev_close(nd);
-    nd->replaced = false;
-    nd->changes = 0;
-    return rc;
-}
-
-void netdev_close(struct netdev *nd)
-{
-    if (nd->ctl_fd >= 0)
-        close(nd->ctl_fd);
-    if (nd->event_fd >= 0)
-        close(nd->event_fd);
-    if (nd->member_fd >= 0)
-        close(nd->member_fd);
-    nd->ctl_fd = nd->event_fd = nd->member_fd = -1;
 }
 
 /* How often the carrier was lost, from an event; false = it doesn't say. */
@@ -146,25 +64,174 @@ static void now_up(struct netdev *nd, struct nlmsghdr *nlh, bool up)
     nd->downs_known = true;
 }
 
+/* IFF_LOWER_UP is the carrier as it is now; IFF_RUNNING may follow it a second later. */
+static bool flags_up(unsigned flags)
+{
+    return (flags & IFF_UP) && (flags & IFF_LOWER_UP);
+}
+
+static void ifreq_for(const struct netdev *nd, struct ifreq *ifr)
+{
+    memset(ifr, 0, sizeof(*ifr));
+    snprintf(ifr->ifr_name, sizeof(ifr->ifr_name), "%s", nd->name);
+}
+
+union answer {
+    struct nlmsghdr nlh;
+    char bytes[16384];
+};
+
+/* Ask the kernel how an interface stands: the one with this index or, where that is 0, this name.
+ * The answer is there when send() returns. Null: there is no such interface. */
+static struct nlmsghdr *ask_link(struct netdev *nd, int ifindex, const char *name, union answer *a)
+{
+    struct {
+        struct nlmsghdr nlh;
+        struct ifinfomsg ifi;
+        struct rtattr mask;
+        uint32_t ext;
+        struct rtattr attr;
+        char name[IF_NAMESIZE];
+    } ask = {
+        .nlh = {.nlmsg_type = RTM_GETLINK, .nlmsg_flags = NLM_F_REQUEST, .nlmsg_seq = ++nd->asked},
+        .ifi = {.ifi_family = AF_UNSPEC, .ifi_index = ifindex},
+        .mask = {.rta_type = IFLA_EXT_MASK, .rta_len = RTA_LENGTH(sizeof(uint32_t))},
+        .ext = RTEXT_FILTER_SKIP_STATS,
+        .attr = {.rta_type = IFLA_IFNAME, .rta_len = RTA_LENGTH(IF_NAMESIZE)},
+    };
+
+    snprintf(ask.name, sizeof(ask.name), "%s", name);
+    ask.nlh.nlmsg_len = ifindex ? offsetof(__typeof__(ask), attr) : sizeof(ask);
+    if (send(nd->ask_fd, &ask, ask.nlh.nlmsg_len, MSG_DONTWAIT) < 0)
+        return NULL;
+    for (;;) {
+        ssize_t n = recv(nd->ask_fd, a, sizeof(*a), MSG_DONTWAIT);
+        if (n < 0 && (errno == EINTR || errno == ENOBUFS))
+            continue;
+        if (n <= 0 || !NLMSG_OK(&a->nlh, (unsigned)n))
+            return NULL;
+        if (a->nlh.nlmsg_seq == nd->asked)
+            return a->nlh.nlmsg_type == RTM_NEWLINK ? &a->nlh : NULL;
+    }
+}
+
+/* Take in what a message of the kernel says of the interface, but for its link. */
+static void take_attributes(struct netdev *nd, struct nlmsghdr *nlh)
+{
+    unsigned left = IFLA_PAYLOAD(nlh);
+
+    for (struct rtattr *a = IFLA_RTA(NLMSG_DATA(nlh)); RTA_OK(a, left); a = RTA_NEXT(a, left)) {
+        size_t len = RTA_PAYLOAD(a);
+        if (a->rta_type == IFLA_IFNAME && len > 1 && len <= sizeof(nd->name))
+            memcpy(nd->name, RTA_DATA(a), len);
+        else if (a->rta_type == IFLA_MTU && len == sizeof(nd->mtu))
+            memcpy(&nd->mtu, RTA_DATA(a), len);
+        else if (a->rta_type == IFLA_ADDRESS && len == sizeof(nd->mac))
+            memcpy(nd->mac, RTA_DATA(a), len);
+    }
+}
+
+/* Ask the kernel how the interface stands. One that was given another name is the same; when it is
+ * gone, one that has its last name or its first takes its place. */
+static int refresh(struct netdev *nd)
+{
+    static _Thread_local union answer a;
+    struct nlmsghdr *nlh = nd->ifindex ? ask_link(nd, nd->ifindex, "", &a) : NULL;
+
+    if (!nlh)
+        nlh = ask_link(nd, 0, nd->name, &a);
+    if (!nlh && strcmp(nd->name, nd->first_name) != 0)
+        nlh = ask_link(nd, 0, nd->first_name, &a);
+    if (!nlh) {
+        nd->ifindex = 0;
+        set_link(nd, false);
+        return -ENODEV;
+    }
+    const struct ifinfomsg *ifi = NLMSG_DATA(nlh);
+    if (nd->ifindex != ifi->ifi_index) {
+        set_link(nd, false);
+        nd->ifindex = ifi->ifi_index;
+        nd->replaced = true;
+        nd->moved = nd->downs_known = false;
+    }
+    take_attributes(nd, nlh);
+    now_up(nd, nlh, flags_up(ifi->ifi_flags));
+    return 0;
+}
+
+int netdev_open(struct netdev *nd, const char *name)
+{
+    struct sockaddr_nl sa = {.nl_family = AF_NETLINK, .nl_groups = RTMGRP_LINK};
+    int rc;
+
+    memset(nd, 0, sizeof(*nd));
+    nd->member_fd = nd->event_fd = nd->ask_fd = -1;
+    snprintf(nd->name, sizeof(nd->name), "%s", name);
+    snprintf(nd->first_name, sizeof(nd->first_name), "%s", name);
+    nd->ctl_fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (nd->ctl_fd >= 0)
+        nd->ask_fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
+    if (nd->ask_fd < 0) {
+        rc = -errno;
+        netdev_close(nd);
+        return rc;
+    }
+    nd->event_fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
+    if (nd->event_fd >= 0 && bind(nd->event_fd, (struct sockaddr *)&sa, sizeof(sa)) < 0) {
+        close(nd->event_fd);
+        nd->event_fd = -1;
+    }
+    rc = refresh(nd);
+    if (rc)
+        netdev_close(nd);
+    nd->replaced = false;
+    nd->changes = 0;
+    return rc;
+}
+
+void netdev_close(struct netdev *nd)
+{
+    if (nd->ctl_fd >= 0)
+        close(nd->ctl_fd);
+    if (nd->ask_fd >= 0)
+        close(nd->ask_fd);
+    if (nd->event_fd >= 0)
+        close(nd->event_fd);
+    if (nd->member_fd >= 0)
+        close(nd->member_fd);
+    nd->ctl_fd = nd->ask_fd = nd->event_fd = nd->member_fd = -1;
+}
+
+/* Does the message say that the interface lives on in another network namespace? */
+static bool says_moved(struct nlmsghdr *nlh)
+{
+    unsigned left = IFLA_PAYLOAD(nlh);
+
+    for (struct rtattr *a = IFLA_RTA(NLMSG_DATA(nlh)); RTA_OK(a, left); a = RTA_NEXT(a, left))
+        if (a->rta_type == IFLA_NEW_NETNSID)
+            return true;
+    return false;
+}
+
 static void link_event(struct netdev *nd, struct nlmsghdr *nlh)
 {
     const struct ifinfomsg *ifi = NLMSG_DATA(nlh);
 
     if (nlh->nlmsg_len < NLMSG_LENGTH(sizeof(*ifi)) || ifi->ifi_index != nd->ifindex)
         return;
-    if (nlh->nlmsg_type == RTM_NEWLINK)
+    if (nlh->nlmsg_type == RTM_NEWLINK) {
         now_up(nd, nlh, flags_up(ifi->ifi_flags));
-    else if (nlh->nlmsg_type == RTM_DELLINK)
+    } else if (nlh->nlmsg_type == RTM_DELLINK && ifi->ifi_family == AF_UNSPEC) {
         set_link(nd, false);
+        nd->moved = says_moved(nlh);
+    }
 }
 
 void netdev_poll(struct netdev *nd)
 {
-    static _Thread_local union {
-        struct nlmsghdr align;
-        char bytes[16384];
-    } buf;
-    bool any = nd->event_fd < 0;
+    static _Thread_local union answer buf;
+    /* Some events come up to a second late: a link that is down is looked at each time. */
+    bool any = nd->event_fd < 0 || !nd->up;
 
     while (nd->event_fd >= 0) {
         ssize_t n = recv(nd->event_fd, &buf, sizeof(buf), MSG_DONTWAIT);
@@ -179,7 +246,7 @@ void netdev_poll(struct netdev *nd)
             break;
         any = true;
         unsigned left = (unsigned)n;
-        for (struct nlmsghdr *nlh = &buf.align; NLMSG_OK(nlh, left); nlh = NLMSG_NEXT(nlh, left))
+        for (struct nlmsghdr *nlh = &buf.nlh; NLMSG_OK(nlh, left); nlh = NLMSG_NEXT(nlh, left))
             link_event(nd, nlh);
     }
     if (any)

@@ -12,17 +12,22 @@
 #include <stdint.h>
 
 struct netdev {
-    char name[16];
-    int ifindex;      /* 0 = the interface is gone */
-    int ctl_fd;       /* for ioctl */
-    int event_fd;     /* routing netlink, link events; -1 = none, ask every time */
-    int member_fd;    /* holds the all-multicast membership; -1 = none */
-    bool up;          /* administratively up and with carrier */
-    uint64_t changes; /* of `up`, a down/up between two looks included */
-    uint32_t downs;   /* how often the carrier was lost, as of the last event */
+    char name[16];       /* as it is called now */
+    char first_name[16]; /* ... and was when the watch began */
+    int ifindex;         /* 0 = the interface is gone */
+    int ctl_fd;          /* for ioctl */
+    int event_fd;        /* routing netlink, link events; -1 = none, ask every time */
+    int ask_fd;          /* routing netlink, questions and their answers */
+    uint32_t asked;      /* number of the last question */
+    int member_fd;       /* holds the all-multicast membership; -1 = none */
+    bool up;             /* administratively up and with carrier */
+    uint64_t changes;    /* of `up`, a down/up between two looks included */
+    uint32_t downs;      /* how often the carrier was lost, as of the last event */
     bool downs_known;
-    uint32_t mtu;  /* octets of IP */
-    bool replaced; /* since the last look another interface of this name took its place */
+    uint32_t mtu;   /* octets of IP */
+    uint8_t mac[6]; /* as it is now */
+    bool replaced;  /* since the last look another interface of this name took its place */
+    bool moved;     /* with ifindex 0: it is in another network namespace now */
 };
 
 /* Begin to watch `name`. Returns 0, -ENODEV when there is no such interface, or -errno. */

@@ -11,8 +11,11 @@
 #include <linux/if_packet.h>
 #include <net/if.h>
 #include <sched.h>
+#include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "iface.h"
@@ -93,6 +96,97 @@ START_TEST(a_blink_is_two_changes)
         settle(true);
         ck_assert_uint_eq(nd.changes, 2 * n);
     }
+}
+END_TEST
+
+/* The kernel's word "running", and its events of the carrier, come up to a second late where it
+ * takes the link for its own: also of a veth whose ends have the same number. */
+START_TEST(a_link_is_up_at_once)
+{
+    char cmd[200];
+    int told[2];
+    char ready;
+
+    ck_assert_int_eq(pipe(told), 0);
+    pid_t there = fork();
+    ck_assert_int_ge(there, 0);
+    if (there == 0) {
+        ready = unshare(CLONE_NEWNET) == 0;
+        (void)!write(told[1], &ready, 1);
+        sleep(20);
+        _exit(0);
+    }
+    ck_assert_int_eq((int)read(told[0], &ready, 1), 1);
+    ck_assert(ready);
+    netdev_close(&nd);
+    snprintf(cmd, sizeof(cmd),
+             "ip link add w0 index 77 type veth peer name w1 index 77 netns %d && "
+             "ip link set w0 up && nsenter -n -t %d ip link set w1 up",
+             (int)there, (int)there);
+    sh(cmd);
+    ck_assert_int_eq(netdev_open(&nd, "w0"), 0);
+    settle(true);
+    for (int i = 0; i < 5; i++) {
+        sh("ip link set w0 down");
+        netdev_poll(&nd);
+        ck_assert(!nd.up);
+        sh("ip link set w0 up");
+        netdev_poll(&nd);
+        ck_assert_msg(nd.up, "own end, round %d", i);
+    }
+    for (int i = 0; i < 5; i++) {
+        snprintf(cmd, sizeof(cmd), "nsenter -n -t %d ip link set w1 down", (int)there);
+        sh(cmd);
+        settle(false);
+        snprintf(cmd, sizeof(cmd), "nsenter -n -t %d ip link set w1 up", (int)there);
+        sh(cmd);
+        netdev_poll(&nd);
+        ck_assert_msg(nd.up, "other end, round %d", i);
+    }
+    kill(there, SIGKILL);
+    waitpid(there, NULL, 0);
+}
+END_TEST
+
+START_TEST(a_new_name_and_a_new_mac_are_seen)
+{
+    static const uint8_t mac[6] = {2, 0, 0, 0, 0, 7};
+    int index = nd.ifindex;
+
+    sh("ip link set v0 down && ip link set v0 name eth9 address 02:00:00:00:00:07 && "
+       "ip link set eth9 up");
+    netdev_poll(&nd);
+    ck_assert_int_eq(nd.ifindex, index);
+    ck_assert_str_eq(nd.name, "eth9");
+    ck_assert_mem_eq(nd.mac, mac, 6);
+    ck_assert(nd.up && !nd.replaced);
+    /* Another interface under the old name is not ours. */
+    sh("ip link add v0 type veth peer name v9");
+    netdev_poll(&nd);
+    ck_assert_int_eq(nd.ifindex, index);
+    ck_assert_int_eq(netdev_raise_mtu(&nd, 1600), 0);
+    sh("ip link show eth9 | grep -q 'mtu 1600'");
+    /* When ours goes, it takes ours' place. */
+    sh("ip link del eth9");
+    netdev_poll(&nd);
+    ck_assert_str_eq(nd.name, "v0");
+    ck_assert(nd.replaced && !nd.moved);
+}
+END_TEST
+
+START_TEST(one_that_moves_away_is_told_from_one_that_is_deleted)
+{
+    sh("unshare -n sleep 10 & p=$!; sleep 0.2; ip link set v0 netns $p; rc=$?; "
+       "ip link del v1; kill $p; exit $rc");
+    netdev_poll(&nd);
+    ck_assert_int_eq(nd.ifindex, 0);
+    ck_assert(nd.moved);
+    sh("ip link add v0 type veth peer name v1 && ip link set v0 up && ip link set v1 up");
+    settle(true);
+    ck_assert(nd.replaced && !nd.moved);
+    sh("ip link del v0");
+    netdev_poll(&nd);
+    ck_assert(nd.ifindex == 0 && !nd.moved);
 }
 END_TEST
 
@@ -208,6 +302,9 @@ int main(void)
     tcase_add_test(tc, what_is_there_is_known);
     tcase_add_test(tc, each_change_of_the_link_counts);
     tcase_add_test(tc, a_blink_is_two_changes);
+    tcase_add_test(tc, a_link_is_up_at_once);
+    tcase_add_test(tc, a_new_name_and_a_new_mac_are_seen);
+    tcase_add_test(tc, one_that_moves_away_is_told_from_one_that_is_deleted);
     tcase_add_test(tc, an_interface_goes_and_another_comes);
     tcase_add_test(tc, a_replacement_between_two_looks_is_seen);
     tcase_add_test(tc, mtu_is_raised_and_never_lowered);
