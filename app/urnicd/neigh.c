@@ -311,6 +311,21 @@ static void neigh_changes(struct neigh *n)
     }
 }
 
+/* WIRE-34 */
+static void neigh_conflicts(struct neigh *n)
+{
+    struct net_conflict c;
+    char text[64];
+
+    while (net_next_conflict(n->port, &c))
+        log_warn("neigh",
+                 "%s: another host, %02x:%02x:%02x:%02x:%02x:%02x, uses our address %s%s: give one "
+                 "of the two another address",
+                 n->device->name, c.mac[0], c.mac[1], c.mac[2], c.mac[3], c.mac[4], c.mac[5],
+                 wire_addr_str(&c.addr, text, sizeof(text)),
+                 c.defended ? "; we announce once that it is ours" : "");
+}
+
 /* ---- time ---- */
 
 unsigned neigh_run(struct neigh *n, uint64_t now)
@@ -326,6 +341,7 @@ unsigned neigh_run(struct neigh *n, uint64_t now)
         return 0;
     n->dirty = true; /* until net_tx has nothing more */
     neigh_changes(n);
+    neigh_conflicts(n);
     if (n->waiters)
         neigh_waiters(n, now);
     return due ? 1 : 0;

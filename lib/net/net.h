@@ -39,11 +39,13 @@
 #define NET_RETRY_NS      (250u * NET_NS_PER_MS) /* first wait for an answer; doubles each time */
 #define NET_TRIES         4u /* broadcast requests before a neighbour is FAILED */
 #define NET_PROBES        3u /* unicast requests before asking everybody again */
+#define NET_CLAIM_NS      (100u * NET_NS_PER_MS) /* between them, if another MAC has been claimed */
 #define NET_REACHABLE_NS  (30000u * NET_NS_PER_MS) /* a confirmation is good for this long */
 #define NET_LOCK_NS       (1000u * NET_NS_PER_MS)  /* one ARP answer is good against others */
 #define NET_FAILED_NS     (5000u * NET_NS_PER_MS)  /* FAILED: no new request before this */
 #define NET_ANNOUNCE_NS   (2000u * NET_NS_PER_MS)  /* between the announcements of an address, */
 #define NET_ANNOUNCEMENTS 2u                       /* of which there are two (RFC 5227) */
+#define NET_DEFEND_NS     (10000u * NET_NS_PER_MS) /* one defence, if none had to be before it */
 #define NET_GROUPS_MAX    64u
 #define NET_GROUP_REPORTS 2u                      /* of each change */
 #define NET_GROUP_NS      (1000u * NET_NS_PER_MS) /* between them */
@@ -98,6 +100,16 @@ int net_source(const struct net_port *port, const struct wire_addr *dst, struct 
 /* Announce all addresses again: after the link came up. */
 void net_announce(struct net_port *port, uint64_t now);
 
+/* Another host that has one of our addresses. */
+struct net_conflict {
+    struct wire_addr addr;
+    uint8_t mac[6]; /* the other host's, as its ARP or ND says */
+    bool defended;  /* we announce the address once more (WIRE-34); else its owner has to */
+};
+/* The next conflict that hasn't been told; false = none. Of one address they are told again when
+ * there was none for NET_DEFEND_NS. */
+bool net_next_conflict(struct net_port *port, struct net_conflict *conflict);
+
 /* ---- neighbours ---- */
 
 /* The destination MAC for packets to `dst` (WIRE-07, WIRE-31).
@@ -109,9 +121,10 @@ void net_announce(struct net_port *port, uint64_t now);
 int net_resolve(struct net_port *port, const struct wire_addr *dst, uint64_t now, uint8_t mac[6]);
 
 /* Keep the neighbour that is the next hop `hop` (see net_next_hop) in the table and confirm it
- * regularly, as long as queue pairs send to it without asking. Counted: as many unwatches as
- * watches. Same returns as net_resolve for this neighbour, except that a watch that returns
- * -ENETUNREACH or -ENOBUFS was not counted. */
+ * regularly, as long as queue pairs send to it without asking. Another MAC that is claimed for it
+ * meanwhile counts when the one known doesn't answer NET_PROBES requests (WIRE-35). Counted: as
+ * many unwatches as watches. Same returns as net_resolve for this neighbour, except that a watch
+ * that returns -ENETUNREACH or -ENOBUFS was not counted. */
 int net_watch(struct net_port *port, const struct wire_addr *hop, uint64_t now);
 void net_unwatch(struct net_port *port, const struct wire_addr *hop);
 
@@ -182,7 +195,9 @@ enum net_counter {
     NET_TX_GROUP,
     NET_ECHO_LIMITED,  /* echo requests over NET_ECHO_RATE */
     NET_ADDR_CONFLICT, /* somebody else claims one of our addresses */
+    NET_ADDR_DEFENDED, /* ... and was answered by an announcement */
     NET_NEIGH_CHANGED, /* a known neighbour has another MAC */
+    NET_NEIGH_CLAIMED, /* another MAC was claimed for a neighbour in use: the one known is asked */
     NET_NEIGH_FAILED,
     NET_NEIGH_EVICTED, /* forgotten to make room */
     NET_RX_TOO_BIG,    /* ICMP says that a packet of ours was; nothing follows from it (WIRE-32) */

@@ -104,6 +104,38 @@ int net_addr_del(struct net_port *port, const struct wire_addr *addr)
     return 0;
 }
 
+/* RFC 5227 section 2.4 (c): an address that was configured is kept, and defended once; not again
+ * as long as claims follow each other, or two hosts would shout at each other for ever. */
+void net_contested(struct net_port *p, const struct wire_addr *addr, const uint8_t mac[6],
+                   uint64_t now)
+{
+    size_t i = find_own(p, addr);
+    if (i == p->own_count || memcmp(mac, p->config.mac, 6) == 0)
+        return;
+    struct net_own *o = &p->own[i];
+    p->counters[NET_ADDR_CONFLICT]++;
+    if (now >= o->contested) {
+        o->defend_now = !o->foreign;
+        o->conflict = true;
+        memcpy(o->rival, mac, 6);
+    }
+    o->contested = now + NET_DEFEND_NS;
+}
+
+bool net_next_conflict(struct net_port *port, struct net_conflict *conflict)
+{
+    for (size_t i = 0; i < port->own_count; i++) {
+        struct net_own *o = &port->own[i];
+        if (!o->conflict)
+            continue;
+        o->conflict = false;
+        *conflict = (struct net_conflict){.addr = o->addr, .defended = !o->foreign};
+        memcpy(conflict->mac, o->rival, 6);
+        return true;
+    }
+    return false;
+}
+
 int net_addr_foreign(struct net_port *port, const struct wire_addr *addr, bool foreign)
 {
     size_t i = find_own(port, addr);

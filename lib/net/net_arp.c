@@ -50,7 +50,7 @@ size_t arp_rx(struct net_port *p, const struct net_in *in, uint64_t now, uint8_t
     struct wire_addr sender = wire_addr_v4(wire_get32(a + 14));
     struct wire_addr target = wire_addr_v4(wire_get32(a + 24));
     if (net_addr_has(p, &sender)) {
-        p->counters[NET_ADDR_CONFLICT]++;
+        net_contested(p, &sender, a + 8, now);
         return 0;
     }
     /* A host that looks whether its address is free says that it is 0.0.0.0: not unicast. */

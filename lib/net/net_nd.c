@@ -90,7 +90,7 @@ static size_t solicitation(struct net_port *p, const struct net_in *in, const st
         return 0;
     bool is_probe = memcmp(src, &unspecified, sizeof(*src)) == 0;
     if (net_addr_has(p, src)) {
-        p->counters[NET_ADDR_CONFLICT]++;
+        net_contested(p, src, mac ? mac : in->smac, now);
         return 0;
     }
     p->counters[NET_TX_ND]++;
@@ -136,7 +136,7 @@ size_t nd_rx(struct net_port *p, const struct net_in *in, size_t icmp_len, uint6
     if (probe || (solicited && wire_addr_is_multicast(&dst)))
         goto bad;
     if (net_addr_has(p, &target)) {
-        p->counters[NET_ADDR_CONFLICT]++;
+        net_contested(p, &target, mac ? mac : in->smac, now);
         return 0;
     }
     /* The answer to a unicast request may leave the MAC out: it is the one we asked. */

@@ -152,12 +152,42 @@ static void start_request(struct net_port *p, struct neigh *n, uint64_t now)
     want_tx(p, n);
 }
 
+/* How long an answer to a probe is waited for. */
+static uint64_t probe_wait(const struct neigh *n)
+{
+    return n->claimed ? NET_CLAIM_NS : NET_RETRY_NS;
+}
+
 /* Ask the neighbour itself whether it is still there. */
 static void start_probe(struct net_port *p, struct neigh *n, uint64_t now)
 {
     n->tries = 1;
-    set_state(p, n, NET_PROBE, now + NET_RETRY_NS);
+    set_state(p, n, NET_PROBE, now + probe_wait(n));
     want_tx(p, n);
+}
+
+/* WIRE-35: queue pairs send to this neighbour, and somebody says that it has another MAC now. The
+ * one we know is asked first, once a second at most. */
+static void claim(struct net_port *p, struct neigh *n, const uint8_t mac[6], uint64_t now)
+{
+    p->counters[NET_NEIGH_CLAIMED]++;
+    n->claimed = true;
+    memcpy(n->claim, mac, 6);
+    if (n->state == NET_STALE || (n->state == NET_REACHABLE && now >= n->locked))
+        start_probe(p, n, now);
+    else if (n->state == NET_REACHABLE && n->locked < n->due)
+        set_state(p, n, NET_REACHABLE, n->locked);
+}
+
+/* The MAC that we knew is silent. */
+static void take_claim(struct net_port *p, struct neigh *n, uint64_t now)
+{
+    n->claimed = false;
+    memcpy(n->mac, n->claim, 6);
+    n->locked = now + NET_LOCK_NS;
+    p->counters[NET_NEIGH_CHANGED]++;
+    tell(p, n);
+    start_probe(p, n, now);
 }
 
 static void fail(struct net_port *p, struct neigh *n, uint64_t now)
@@ -275,12 +305,9 @@ bool neigh_locked(const struct net_port *p, const struct wire_addr *addr, const 
     return n && has_mac(n) && now < n->locked && memcmp(n->mac, mac, 6) != 0;
 }
 
-void neigh_heard(struct net_port *p, const struct wire_addr *addr, const uint8_t mac[6],
-                 bool solicited, bool override, uint64_t now)
+static void heard(struct net_port *p, struct neigh *n, const uint8_t mac[6], bool solicited,
+                  bool override, uint64_t now)
 {
-    struct neigh *n = neigh_find(p, addr);
-    if (!n)
-        return;
     bool had_mac = has_mac(n);
     bool other = memcmp(n->mac, mac, 6) != 0;
     if (had_mac && other && !override) {
@@ -295,6 +322,7 @@ void neigh_heard(struct net_port *p, const struct wire_addr *addr, const uint8_t
     if (!had_mac || other)
         tell(p, n);
     memcpy(n->mac, mac, 6);
+    n->claimed = n->claimed && !other && !solicited;
     bool asked_now = n->state == NET_INCOMPLETE || n->state == NET_PROBE;
     if (!had_mac || other || (solicited && asked_now))
         n->locked = now + NET_LOCK_NS;
@@ -311,12 +339,24 @@ void neigh_heard(struct net_port *p, const struct wire_addr *addr, const uint8_t
     }
 }
 
+void neigh_heard(struct net_port *p, const struct wire_addr *addr, const uint8_t mac[6],
+                 bool solicited, bool override, uint64_t now)
+{
+    struct neigh *n = neigh_find(p, addr);
+    if (!n)
+        return;
+    if (n->watchers && override && has_mac(n) && memcmp(n->mac, mac, 6) != 0)
+        claim(p, n, mac, now);
+    else
+        heard(p, n, mac, solicited, override, now);
+}
+
 void net_neigh_told(struct net_port *port, const struct wire_addr *addr, const uint8_t *mac,
                     uint64_t now)
 {
     struct neigh *n = neigh_find(port, addr);
-    if (mac)
-        neigh_heard(port, addr, mac, true, true, now);
+    if (n && mac)
+        heard(port, n, mac, true, true, now);
     else if (n && (n->state == NET_INCOMPLETE || n->state == NET_PROBE))
         fail(port, n, now);
 }
@@ -355,11 +395,13 @@ static void expire_one(struct net_port *p, struct neigh *n, uint64_t now)
             set_state(p, n, NET_STALE, NET_NEVER);
         break;
     case NET_PROBE:
-        if (n->tries == NET_PROBES) {
+        if (n->tries == NET_PROBES && n->claimed) {
+            take_claim(p, n, now);
+        } else if (n->tries == NET_PROBES) {
             start_request(p, n, now);
         } else {
             n->tries++;
-            set_state(p, n, NET_PROBE, now + NET_RETRY_NS);
+            set_state(p, n, NET_PROBE, now + probe_wait(n));
             want_tx(p, n);
         }
         break;

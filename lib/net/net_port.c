@@ -131,24 +131,33 @@ size_t net_rx(struct net_port *port, const uint8_t *frame, size_t len, uint64_t 
     return 0;
 }
 
+static size_t announce(struct net_port *p, uint8_t *buf, const struct wire_addr *addr)
+{
+    if (wire_addr_is_v4(addr)) {
+        p->counters[NET_TX_ARP]++;
+        return arp_request(p, buf, addr, addr, NULL);
+    }
+    p->counters[NET_TX_ND]++;
+    return nd_advertise(p, buf, addr);
+}
+
 /* The next announcement of an own address. */
 static size_t tx_announcement(struct net_port *p, uint8_t *buf, uint64_t now)
 {
     for (size_t i = 0; i < p->own_count; i++) {
         struct net_own *o = &p->own[i];
+        if (o->defend_now) {
+            o->defend_now = false;
+            p->counters[NET_ADDR_DEFENDED]++;
+            return announce(p, buf, &o->addr);
+        }
         if (!o->announce_now)
             continue;
         o->announce_now = false;
         o->announcements--;
         o->announce_due = now + NET_ANNOUNCE_NS;
-        if (o->foreign)
-            continue;
-        if (wire_addr_is_v4(&o->addr)) {
-            p->counters[NET_TX_ARP]++;
-            return arp_request(p, buf, &o->addr, &o->addr, NULL);
-        }
-        p->counters[NET_TX_ND]++;
-        return nd_advertise(p, buf, &o->addr);
+        if (!o->foreign)
+            return announce(p, buf, &o->addr);
     }
     return 0;
 }
@@ -245,7 +254,9 @@ const char *net_counter_name(enum net_counter c)
         [NET_TX_GROUP] = "net_tx_group",
         [NET_ECHO_LIMITED] = "net_echo_limited",
         [NET_ADDR_CONFLICT] = "net_addr_conflict",
+        [NET_ADDR_DEFENDED] = "net_addr_defended",
         [NET_NEIGH_CHANGED] = "net_neigh_changed",
+        [NET_NEIGH_CLAIMED] = "net_neigh_claimed",
         [NET_NEIGH_FAILED] = "net_neigh_failed",
         [NET_NEIGH_EVICTED] = "net_neigh_evicted",
         [NET_RX_TOO_BIG] = "net_rx_too_big",

@@ -24,6 +24,10 @@ struct net_own {
     unsigned announcements; /* still to make */
     bool announce_now;
     bool foreign;          /* another stack answers for it */
+    bool defend_now;       /* announce it once, besides the announcements */
+    bool conflict;         /* a claim on it is to be told */
+    uint8_t rival[6];      /* who claimed it last */
+    uint64_t contested;    /* until when a claim on it is no new one */
     uint64_t announce_due; /* of the next one, unless announce_now */
 };
 
@@ -43,6 +47,8 @@ struct neigh {
     bool asked;    /* by us; else it only asked for us */
     bool wants_tx; /* a request is to be sent: on the tx list */
     bool changed;  /* on the change list */
+    bool claimed;  /* to be at `claim`, which counts if `mac` is silent (WIRE-35) */
+    uint8_t claim[6];
     uint32_t watchers;
     unsigned tries;         /* requests so far in this state */
     uint64_t due;           /* of the state's timer */
@@ -84,6 +90,9 @@ struct net_in {
 
 /* Is `addr` ours to answer for? */
 bool net_answers(const struct net_port *p, const struct wire_addr *addr);
+/* Somebody at `mac` says that he has our address `addr`. */
+void net_contested(struct net_port *p, const struct wire_addr *addr, const uint8_t mac[6],
+                   uint64_t now);
 /* The own address with the longest prefix that covers `addr`; NULL = not on-link. */
 const struct net_own *net_covering(const struct net_port *p, const struct wire_addr *addr);
 /* The first own address of a family that is, or isn't, link-local; NULL = none. */

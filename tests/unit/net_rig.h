@@ -35,11 +35,12 @@ static inline struct net_port *rig_port(uint16_t vlan)
     ck_assert_int_eq(net_addr_add(p, &a, 24, 0), 0);
     a = addr("2001:db8::1");
     ck_assert_int_eq(net_addr_add(p, &a, 64, 0), 0);
-    for (uint64_t now = 0; net_deadline(p) != UINT64_MAX; now = net_deadline(p)) {
+    for (uint64_t now = 0; now != UINT64_MAX; now = net_deadline(p)) {
         net_expire(p, now);
         while (net_tx(p, buf, sizeof(buf), now))
             ;
     }
+    memset(p->counters, 0, sizeof(p->counters));
     return p;
 }
 

@@ -8,7 +8,7 @@
 
 #include "neigh_rig.h"
 
-/* WIRE-07 the peer has another MAC: told at once; a watched one is also asked whether it's true. */
+/* WIRE-07 the peer has another MAC: told at once where no queue pair sends to it. */
 START_TEST(wire_07_new_mac)
 {
     struct net_port *a = port_new(mac_a, "10.0.0.1", "2001:db8::1", 16);
@@ -16,7 +16,7 @@ START_TEST(wire_07_new_mac)
     struct wire_addr dst = addr("10.0.0.2");
     struct net_change c;
     uint8_t mac[6];
-    net_watch(a, &dst, 0);
+    net_resolve(a, &dst, 0, mac);
     carry(a, b, 0);
     ck_assert(net_next_change(a, &c));
     gratuitous(a, "10.0.0.2", mac_c, 5);
@@ -24,8 +24,8 @@ START_TEST(wire_07_new_mac)
     ck_assert(c.reachable);
     ck_assert_mem_eq(c.mac, mac_c, 6);
     ck_assert_uint_eq(net_counter(a, NET_NEIGH_CHANGED), 1);
-    ck_assert_int_eq(net_neigh_state(a, &dst), NET_PROBE);
     ck_assert_int_eq(net_resolve(a, &dst, 5, mac), 0);
+    ck_assert_int_eq(net_neigh_state(a, &dst), NET_PROBE);
     ck_assert_mem_eq(mac, mac_c, 6);
     gratuitous(a, "10.0.0.2", mac_c, 6); /* the same again is no news */
     ck_assert(!net_next_change(a, &c));
@@ -37,13 +37,103 @@ START_TEST(wire_07_new_mac)
 }
 END_TEST
 
-static bool is_at(struct net_port *p, const uint8_t *want, uint64_t now)
+static bool at(struct net_port *p, const char *who, const uint8_t *want, uint64_t now)
 {
-    struct wire_addr dst = addr("10.0.0.2");
+    struct wire_addr dst = addr(who);
     uint8_t mac[6];
     ck_assert_int_eq(net_resolve(p, &dst, now, mac), 0);
     return memcmp(mac, want, 6) == 0;
 }
+
+static bool is_at(struct net_port *p, const uint8_t *want, uint64_t now)
+{
+    return at(p, "10.0.0.2", want, now);
+}
+
+/* Say that the live neighbour is at mac_c, by ARP or ND. */
+static void claim(struct net_port *p, bool v6, uint64_t now)
+{
+    if (v6)
+        advertise(p, 0x20, mac_c, now);
+    else
+        gratuitous(p, "10.0.0.2", mac_c, now);
+}
+
+/* WIRE-35 queue pairs send to a neighbour, and one frame says that it is somewhere else: it is
+ * asked where it was, and as long as it answers nothing changes; a flood of such frames makes one
+ * question a second. When it is silent the new place counts, and is asked in turn. */
+START_TEST(wire_35_live_neighbour_is_asked_first)
+{
+    bool v6 = _i == 1;
+    const char *who = v6 ? "2001:db8::2" : "10.0.0.2";
+    struct net_port *a = port_new(mac_a, "10.0.0.1", "2001:db8::1", 16);
+    struct net_port *b = port_new(mac_b, "10.0.0.2", "2001:db8::2", 16);
+    struct wire_addr dst = addr(who);
+    struct net_change c;
+    uint8_t f[NET_TX_MAX];
+    unsigned questions = 0;
+    uint64_t now = 0;
+
+    net_watch(a, &dst, now);
+    carry(a, b, now);
+    ck_assert(net_next_change(a, &c));
+    for (now = 5 * MS; now < 5000 * MS; now += 5 * MS) {
+        claim(a, v6, now);
+        net_expire(a, now);
+        questions += carry(a, b, now);
+        ck_assert(at(a, who, mac_b, now));
+    }
+    ck_assert(!net_next_change(a, &c));
+    ck_assert_uint_ge(questions, 3);
+    ck_assert_uint_le(questions, 5);
+    ck_assert_uint_ge(net_counter(a, NET_NEIGH_CLAIMED), 900);
+    ck_assert_uint_eq(net_counter(a, NET_NEIGH_CHANGED), 0);
+
+    /* It has moved: its old place is silent. */
+    now += NET_LOCK_NS;
+    net_expire(a, now);
+    carry(a, b, now);
+    now += NET_LOCK_NS;
+    claim(a, v6, now);
+    for (unsigned i = 0; i < NET_PROBES; i++) {
+        ck_assert(at(a, who, mac_b, now));
+        ck_assert_uint_ne(net_tx(a, f, sizeof(f), now), 0);
+        ck_assert_mem_eq(f, mac_b, 6);
+        now += NET_CLAIM_NS;
+        net_expire(a, now);
+    }
+    ck_assert(net_next_change(a, &c));
+    ck_assert(c.reachable);
+    ck_assert_mem_eq(c.mac, mac_c, 6);
+    ck_assert(at(a, who, mac_c, now));
+    ck_assert_uint_eq(net_counter(a, NET_NEIGH_CHANGED), 1);
+    ck_assert_uint_ne(net_tx(a, f, sizeof(f), now), 0);
+    ck_assert_mem_eq(f, mac_c, 6);
+    net_port_free(a);
+    net_port_free(b);
+}
+END_TEST
+
+/* WIRE-35 nor does an answer to our own regular question count that comes from elsewhere. */
+START_TEST(wire_35_forged_answer_to_a_probe)
+{
+    struct net_port *a = port_new(mac_a, "10.0.0.1", "2001:db8::1", 16);
+    struct net_port *b = port_new(mac_b, "10.0.0.2", "2001:db8::2", 16);
+    struct wire_addr dst = addr("10.0.0.2");
+    net_watch(a, &dst, 0);
+    carry(a, b, 0);
+    uint64_t now = expire_next(a, &dst);
+    ck_assert_int_eq(net_neigh_state(a, &dst), NET_PROBE);
+    answer(a, mac_c, now);
+    ck_assert(is_at(a, mac_b, now));
+    ck_assert_int_eq(net_neigh_state(a, &dst), NET_PROBE);
+    ck_assert_uint_eq(carry(a, b, now), 1);
+    ck_assert_int_eq(net_neigh_state(a, &dst), NET_REACHABLE);
+    ck_assert(is_at(a, mac_b, now));
+    net_port_free(a);
+    net_port_free(b);
+}
+END_TEST
 
 /* WIRE-07 SEC-03 of two ARP answers the first one counts for a second, whether it is the forged one
  * or not; later ones are checked. An announcement counts at once. */
@@ -52,7 +142,8 @@ START_TEST(wire_07_first_answer)
     struct net_port *a = port_new(mac_a, "10.0.0.1", "2001:db8::1", 16);
     struct wire_addr dst = addr("10.0.0.2");
     struct net_change c;
-    ck_assert_int_eq(net_watch(a, &dst, 0), -EINPROGRESS);
+    uint8_t mac[6];
+    ck_assert_int_eq(net_resolve(a, &dst, 0, mac), -EINPROGRESS);
     answer(a, mac_b, 10 * MS);
     ck_assert_int_eq(net_neigh_state(a, &dst), NET_REACHABLE);
     ck_assert(net_next_change(a, &c));
@@ -202,5 +293,19 @@ START_TEST(wire_07_watched_in_doubt)
 }
 END_TEST
 
-UNIT_MAIN("net neigh, answers", wire_07_new_mac, wire_07_first_answer, wire_07_damaged_answer,
-          wire_07_answer_by_another, wire_07_advertisement_flags, wire_07_watched_in_doubt)
+int main(void)
+{
+    Suite *s = suite_create("net neigh, answers");
+    TCase *t = tcase_create("answers");
+
+    tcase_add_test(t, wire_07_new_mac);
+    tcase_add_loop_test(t, wire_35_live_neighbour_is_asked_first, 0, 2);
+    tcase_add_test(t, wire_35_forged_answer_to_a_probe);
+    tcase_add_test(t, wire_07_first_answer);
+    tcase_add_test(t, wire_07_damaged_answer);
+    tcase_add_test(t, wire_07_answer_by_another);
+    tcase_add_test(t, wire_07_advertisement_flags);
+    tcase_add_test(t, wire_07_watched_in_doubt);
+    suite_add_tcase(s, t);
+    return unit_run(s);
+}

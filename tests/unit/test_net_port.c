@@ -170,5 +170,79 @@ START_TEST(sec_03_bad_config)
 }
 END_TEST
 
+/* WIRE-34 another host has our address: told once, and answered by one announcement, however often
+ * it says so; again when there was peace for ten seconds. Ours isn't given up. */
+START_TEST(wire_34_one_defence)
+{
+    struct net_port *p = rig_port(0);
+    struct net_conflict c;
+    uint8_t f[128], r[NET_TX_MAX];
+    uint64_t now = 0;
+
+    for (unsigned round = 0; round < 4; round++) {
+        bool v6 = round & 1;
+        const char *ours = v6 ? "2001:db8::1" : "10.0.0.1";
+        size_t n = v6 ? make_nd(f, all_mac, ours, "ff02::1", 136, 0x20, ours, peer_mac)
+                      : make_arp(f, all_mac, -1, 1, ours, peer_mac, "10.0.0.9");
+        if (v6)
+            memcpy(f, (const uint8_t[]){0x33, 0x33, 0, 0, 0, 1}, 6);
+        unsigned announced = 0;
+        for (unsigned i = 0; i < 30; i++, now += NET_DEFEND_NS - 1) {
+            net_rx(p, f, n, now, r, sizeof(r));
+            if (i == 0) {
+                ck_assert(net_next_conflict(p, &c));
+                ck_assert(c.defended);
+                ck_assert_mem_eq(c.mac, peer_mac, 6);
+                ck_assert_mem_eq(c.addr.b, addr(ours).b, 16);
+            }
+            ck_assert(!net_next_conflict(p, &c));
+            size_t len;
+            while ((len = net_tx(p, r, sizeof(r), now))) {
+                announced++;
+                ck_assert_uint_eq(r[0] & 1, 1); /* to all */
+                ck_assert_mem_eq(r + 6, our_mac, 6);
+                if (!v6) {
+                    ck_assert_mem_eq(r + 28, addr(ours).b + 12, 4);
+                    ck_assert_mem_eq(r + 38, addr(ours).b + 12, 4);
+                }
+            }
+        }
+        ck_assert_uint_eq(announced, 1);
+        ck_assert_uint_eq(net_counter(p, NET_ADDR_CONFLICT), 30 * (round + 1));
+        ck_assert_uint_eq(net_counter(p, NET_ADDR_DEFENDED), round + 1);
+        now += 2 * NET_DEFEND_NS;
+    }
+    size_t n = make_arp(f, our_mac, -1, 1, "10.0.0.2", peer_mac, "10.0.0.1");
+    ck_assert_uint_ne(net_rx(p, f, n, now, r, sizeof(r)), 0); /* we still answer for it */
+
+    /* The kernel has it, too: then it is the kernel's to defend. */
+    struct wire_addr ours = addr("10.0.0.1");
+    net_addr_foreign(p, &ours, true);
+    n = make_arp(f, all_mac, -1, 1, "10.0.0.1", peer_mac, "10.0.0.9");
+    net_rx(p, f, n, now, r, sizeof(r));
+    ck_assert(net_next_conflict(p, &c));
+    ck_assert(!c.defended);
+    ck_assert_uint_eq(net_tx(p, r, sizeof(r), now), 0);
+    net_port_free(p);
+}
+END_TEST
+
+/* WIRE-34 what names our own MAC is an echo, not another host. */
+START_TEST(wire_34_an_echo_is_none)
+{
+    struct net_port *p = rig_port(0);
+    struct net_conflict c;
+    uint8_t f[128], r[NET_TX_MAX];
+    size_t n = make_arp(f, all_mac, -1, 1, "10.0.0.1", our_mac, "10.0.0.1");
+
+    memcpy(f + 6, peer_mac, 6);
+    net_rx(p, f, n, 0, r, sizeof(r));
+    ck_assert(!net_next_conflict(p, &c));
+    ck_assert_uint_eq(net_counter(p, NET_ADDR_CONFLICT), 0);
+    net_port_free(p);
+}
+END_TEST
+
 UNIT_MAIN("net port", wire_04_vlan, wire_06_not_for_us, sec_02_address_conflict,
-          wire_07_no_room_for_replies, gid_03_announcements, sec_03_bad_config)
+          wire_34_one_defence, wire_34_an_echo_is_none, wire_07_no_room_for_replies,
+          gid_03_announcements, sec_03_bad_config)
