@@ -3,7 +3,8 @@
 #
 # What `meson install` leaves is enough: in a tree of its own, programs are built against it by
 # pkg-config alone and talk to its daemon, which finds its driver, reads its example of a configuration
-# and tells systemd when it is ready; the manual's pages are pages.
+# and tells systemd when it is ready; the manual's pages are pages, and the documents' links lead somewhere. A release can be
+# built without tests, without warnings as errors, and with a static library.
 #
 #     test_install.sh BUILD EXAMPLES
 set -euo pipefail
@@ -97,3 +98,39 @@ done
 for command in $("$prefix/bin/urnic" --help | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p'); do
     grep -q "$command" "$prefix/share/man/man1/urnic.1" || fail "urnic(1) lacks $command"
 done
+
+# ---- the documents ----
+doc=$prefix/share/doc/urnic
+for file in README.md LICENSE doc/architecture.md doc/examples/pingpong.c; do
+    [ -s "$doc/$file" ] || fail "share/doc/urnic lacks $file"
+done
+# shellcheck disable=SC2013 # words
+for link in $(grep -Eoh '\]\((doc/)?[A-Za-z./-]+\)|src="[^"]*"' "$doc/README.md" | sed 's/^](\(.*\))/\1/; s/^src="\(.*\)"/\1/' |
+    grep -v '^\(lib\|app\|tests\)/'); do
+    [ -e "$doc/$link" ] || fail "the installed README.md links to $link"
+done
+[ -z "$(find "$doc" -name 'meson*')" ] || fail "files of the build among the documents"
+
+# ---- a release ----
+source=$here/../..
+env -u PKG_CONFIG_LIBDIR -u PKG_CONFIG_SYSROOT_DIR meson setup -Dbuildtype=release -Dtests=disabled -Ddefault_library=static "$dir/release" "$source" \
+    >"$dir/setup.log" 2>&1 || fail "a release: $(tail -n 5 "$dir/setup.log")"
+[ "$(meson introspect --tests "$dir/release")" = "[]" ] || fail "-Dtests=disabled has tests"
+! grep -q 'dependency check ' "$dir/setup.log" || fail "-Dtests=disabled looks for Check: $(grep check "$dir/setup.log")"
+meson introspect --buildoptions "$dir/release" | jq -e '.[] | select(.name == "werror").value == false' >/dev/null ||
+    fail "a warning is an error to people who build a release"
+ninja -C "$dir/release" lib/client/liburnic.a >"$dir/ninja.log" 2>&1 || fail "a static library: $(tail -n 5 "$dir/ninja.log")"
+DESTDIR=$dir/static meson install -C "$dir/release" --no-rebuild --tags devel >"$dir/install.log" 2>&1 ||
+    fail "meson install: $(tail -n 5 "$dir/install.log")"
+export PKG_CONFIG_SYSROOT_DIR=$dir/static
+PKG_CONFIG_LIBDIR=$(dirname "$(find "$dir/static" -name urnic.pc)")
+# The library's own functions are not in the way of an application's.
+printf 'int client_channel_next(void);\nint ipc_map(void);\nint client_channel_next(void) { return 0; }\nint ipc_map(void) { return 0; }\n' \
+    >"$dir/mine.c"
+# shellcheck disable=SC2046
+cc -Wall -Wextra -Werror -o "$dir/pingpong" "$examples/pingpong.c" "$dir/mine.c" \
+    $(pkg-config --static --cflags --libs urnic) || fail "pingpong can't be built against the static library"
+needs=$(readelf -d "$dir/pingpong" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p')
+[ "$needs" = libc.so.6 ] || fail "with the static library a program needs $needs"
+foreign=$(nm -g --defined-only "$(find "$dir/static" -name liburnic.a)" | sed -n 's/.* [A-Z] //p' | grep -v ^urnic_ || true)
+[ -z "$foreign" ] || fail "the static library has other names: $foreign"

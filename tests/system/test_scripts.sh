@@ -19,7 +19,7 @@ refuses() {
     grep -q -- "$text" "$dir/err" || { cat "$dir/err"; fail "$name $*: does not say \"$text\""; }
 }
 
-checked=0
+checked=0 picking=0
 cd "$dir" || exit 1
 for path in "$scripts"/*; do
     name=${path##*/}
@@ -29,8 +29,15 @@ for path in "$scripts"/*; do
     grep -q "usage: .*$name" "$dir/help" || fail "$name --help: no usage"
     tr -s ' \n' ' ' <"$dir/help" | grep -qE "Exit status:? 0:? .*[,;] 1:? .*[,;] 2:? " ||
         fail "$name --help: does not say what the exit statuses 0, 1 and 2 mean"
+    # What takes programs of a build says which, before and when it does.
+    if grep -Eq 'app/urnicd?/urnic|"app", "urnic"|tests/net/record|interop/peer_rdma' "$path"; then
+        picking=$((picking + 1))
+        grep -q 'build/' "$dir/help" || fail "$name --help: does not say whose programs it runs"
+        grep -Eq 'with (\$build|\{)|the hosts run' "$path" || fail "$name: does not print whose programs it runs"
+    fi
     [ "$name" = wire-suite ] || refuses usage "$name" --bogus # that passes on what it doesn't know
 done
+[ "$picking" -ge 9 ] || fail "only $picking scripts take programs of a build"
 [ "$checked" -ge 15 ] || fail "only $checked scripts in $scripts"
 
 refuses "'--bogus' is not" build --bogus
@@ -101,7 +108,7 @@ done
 mkdir bin
 printf '#!/bin/sh\nexit 0\n' >bin/ccache
 # shellcheck disable=SC2016 # for the stubs to expand
-printf '#!/bin/sh\nmkdir -p "$2" && touch "$2/build.ninja"\n' >bin/meson
+printf '#!/bin/sh\necho "$@" >asked\nfor dir; do case $dir in */build*) mkdir -p "$dir" && touch "$dir/build.ninja" ;; esac; done\n' >bin/meson
 # shellcheck disable=SC2016
 printf '#!/bin/sh\necho "${CCACHE_DISABLE:-cached}" >seen\n' >bin/ninja
 chmod +x bin/*
@@ -112,3 +119,4 @@ grep -qx cached seen || fail "with a cache: $(cat seen)"
 touch file
 built "$dir/file/cache"
 grep -qx 1 seen || fail "without a cache: $(cat seen)"
+grep -q -- -Dwerror=true asked || fail "scripts/build lets warnings pass: meson $(cat asked)"

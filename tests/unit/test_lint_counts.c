@@ -125,8 +125,9 @@ START_TEST(memory_of_many)
         ck_assert_uint_gt(wire_build(frame, sizeof frame, &p), 0);
         uint32_t len = (uint32_t)wire_frame_len(&p);
         wire_icrc_seal(frame, len, p.ip_off, p.bth_off);
+        number++;
         struct lint_frame f = {
-            .number = ++number, .ns = number, .data = frame, .len = len, .wire_len = len};
+            .number = number, .ns = number, .data = frame, .len = len, .wire_len = len};
         lint_packet(l, &f, NULL);
         size_t now = mallinfo2().uordblks + mallinfo2().hblkhd;
         most = now - before > most ? now - before : most;
