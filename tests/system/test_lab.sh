@@ -96,6 +96,23 @@ check "two, direct, instead" $lab up --direct --no-daemon --mtu 4200
 check "the third is gone" refuses "no host 3" $lab exec 3 true
 check "down" $lab down
 check "nothing is left at the end" nothing_left
+
+# A build that is newer, and has no driver for the lab: what scripts/test leaves.
+tree=$dir/tree
+mkdir -p "$tree/scripts" "$tree"/build{,-tsan}/app/urnicd "$tree/build/app/urnic"
+cp "${lab%% *}" "$tree/scripts"
+cp "$URNICD" "$tree/build/app/urnicd"
+printf '#!/bin/sh\necho "no dpdk: ports in this build" >&2\nexit 1\n' >"$tree/build-tsan/app/urnicd/urnicd"
+chmod +x "$tree/build-tsan/app/urnicd/urnicd"
+touch -d '1 hour ago' "$tree/build/app/urnicd/urnicd"
+mine=$lab
+lab="env -u URNICD $tree/scripts/lab --name ${lab##* }"
+check "beside a newer TSan build, which one runs is said" said "the hosts run $tree/build/app/urnicd/urnicd" $lab up
+check "and it runs" said "--addr 10.77.0.1/24" $lab log 1
+check "down again" $lab down
+rm -r "$tree/build"
+check "without build/ no other one is taken" refuses "no urnicd in build/ or PATH" env PATH=/usr/sbin:/usr/bin:/sbin:/bin $lab up
+lab=$mine
 check "a wrong count" wrong "from 2 to 64" $lab up --hosts 1
 check "a wrong command" wrong "no command" $lab sideways
 check "a wrong option" wrong "no option --frobnicate" $lab up --frobnicate

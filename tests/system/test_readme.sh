@@ -4,6 +4,7 @@
 # The tour in README.md, line by line as it stands there: every command succeeds, and nothing is left
 # running. But times are shorter, where a person waits a second the test waits for what the person waits
 # for, /tmp is a folder of the test's own, and `urnic top` prints two looks instead of waiting for a key.
+# Everything is as after `scripts/test`: beside build/ there are newer builds. Then the lines about the lab, as root.
 #
 #     test_readme.sh README.md URNICD URNIC
 set -euo pipefail
@@ -14,6 +15,7 @@ cleanup() {
     for s in "$dir"/*.sock; do
         [ "${s##*/}" = m.sock ] || "$urnicd" --socket "$s" --stop >/dev/null 2>&1 || true
     done
+    [ ! -d "$dir/lab-state" ] || "$dir/scripts/lab" down >/dev/null 2>&1 || true
     rm -rf "$dir"
 }
 trap cleanup EXIT
@@ -38,6 +40,13 @@ cd "$dir"
 mkdir -p build/app/urnic build/app/urnicd
 ln -s "$urnic" build/app/urnic/urnic
 ln -s "$urnicd" build/app/urnicd/urnicd
+mkdir -p scripts build-{asan,tsan}/app/{urnic,urnicd}
+cp "$(dirname "$readme")/scripts/lab" scripts
+# shellcheck disable=SC2016 # for the stub to expand
+for name in build-{asan,tsan}/app/{urnic/urnic,urnicd/urnicd}; do
+    printf '#!/bin/sh\necho "$0: not the build of the README" >&2\nexit 1\n' >"$name"
+    chmod +x "$name"
+done
 if ! bash -e "$dir/tour" >>"$dir/out" 2>&1 </dev/null; then
     echo "a line of the tour failed; up to it:"
     cat "$dir/out"
@@ -55,3 +64,24 @@ said 'qp 0x[0-9a-f]+ RC +RTS'
 for s in a b; do
     [ ! -e "$dir/$s.sock" ] || { echo "urnicd at $s.sock was not stopped"; exit 1; }
 done
+
+# The lab: needs root, namespaces and the driver for interfaces.
+awk '/^<!-- lab/ { on = 1; next } on && /^[^ ]/ { exit } on' "$readme" | sed -e 's/^    //' \
+    -e 's/; sleep 1$/; until_there grep -q "waiting on port" out/' | cat <(sed -n '1,/^}/p' tour) - >lab
+[ "$(grep -c '^scripts/lab' lab)" -ge 3 ] || { echo "the lab is not where it was"; exit 1; }
+if [ "$(id -u)" != 0 ] || ! unshare --net true 2>/dev/null ||
+    [ ! -e "${urnicd%/app/urnicd/urnicd}/drivers/dpdk/liburnic-dpdk.so" ]; then
+    echo "the lab was not run: it needs root, network namespaces and a build with DPDK"
+    exit 0
+fi
+unset URNICD
+export URNIC_LAB=r$(($$ % 10000)) URNIC_LAB_DIR=$dir/lab-state
+if ! bash -e lab >out 2>&1 </dev/null; then
+    echo "a line about the lab failed; up to it:"
+    cat out
+    exit 1
+fi
+said '^urn0$'
+said '10\.77\.0\.1'
+said '65536 +[1-9][0-9]* '
+said 'lab: is down'
