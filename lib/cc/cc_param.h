@@ -92,6 +92,7 @@ enum cc_scope { CC_SCOPE_QP, CC_SCOPE_IP, CC_SCOPE_PORT };
     X(rto_few, CC_COUNT, 0, 1024, "sr: how many are few")                                          \
     X(overtake, CC_COUNT, 0, 512, "sr: learn that up to so many may overtake one that isn't lost") \
     X(reorder, CC_TIME, 0, 100000, "sr, gbn-ooo: hold a NAK so long, the packet may just be late") \
+    X(shrink, CC_FLAG, 0, 1, "gbn: a loss halves the window, answers open it again")               \
     X(adaptive, CC_FLAG, 0, 1, "gbn: after a time-out the next follows the measured round trip")   \
     X(probe, CC_FLAG, 0, 1, "after two round trips of silence repeat the last packet")
 
@@ -108,7 +109,7 @@ _Static_assert(CC_PARAM_MAX <= 64, "a set of parameters is one word");
     (CC_BIT(np) | CC_BIT(cnp_interval) | CC_BIT(cnp_scope) | CC_BIT(cnp_dscp) | CC_BIT(cnp_prio) | \
      CC_BIT(cnp_ecn) | CC_BIT(cnp_max) | CC_BIT(cnp_nak) | CC_BIT(recovery) | CC_BIT(rto_low) |    \
      CC_BIT(rto_high) | CC_BIT(rto_few) | CC_BIT(overtake) | CC_BIT(reorder) | CC_BIT(adaptive) |  \
-     CC_BIT(probe))
+     CC_BIT(shrink) | CC_BIT(probe))
 #define CC_BITS_LIMITER                                                                            \
     (CC_BIT(line) | CC_BIT(min) | CC_BIT(max) | CC_BIT(start) | CC_BIT(burst) |                    \
      CC_BIT(burst_pkts) | CC_BIT(ect) | CC_BIT(prios))

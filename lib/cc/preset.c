@@ -54,6 +54,7 @@ static const struct cc_setting common[] = {
     SET(rto_high, 320 * US),
     SET(rto_few, 3),
     SET(overtake, 128),
+    SET(shrink, 1), /* LR-16; the simulator has it off */
     END,
 };
 

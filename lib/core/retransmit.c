@@ -82,9 +82,12 @@ uint64_t rtx_round_trip(const struct qp *qp)
 }
 
 /* Go-back-N sends everything in flight again for each loss: what the path loses much of, it gets
- * little of at a time (LR-05). */
-static void shrink_window(struct req *r)
+ * little of at a time, if that was asked for (LR-16). */
+static void shrink_window(struct qp *qp)
 {
+    struct req *r = &qp->req;
+    if (!qp->cc_conf->conf.v[CC_P_shrink])
+        return;
     r->window = r->window / 2 > REQ_WINDOW_MIN ? r->window / 2 : REQ_WINDOW_MIN;
     r->acked = 0;
 }
@@ -116,7 +119,7 @@ static void start_round(struct engine *e, struct qp *qp, psn_t p, uint64_t now)
 
 static void go_again(struct engine *e, struct qp *qp, psn_t p, bool timeout, uint64_t now)
 {
-    shrink_window(&qp->req);
+    shrink_window(qp);
     if (qp->lim)
         limiter_on_loss(e, qp, timeout, now);
     start_round(e, qp, p, now);
@@ -362,7 +365,7 @@ uint64_t rtx_adaptive(const struct qp *qp)
 static void count_adaptive(struct engine *e, struct qp *qp)
 {
     struct req *r = &qp->req;
-    if (!qp->cc_conf->conf.v[CC_P_adaptive] || (qp->sr && qp->sr->agreed))
+    if (!qp->cc_conf->conf.v[CC_P_adaptive] || (qp->sr && !sr_plain(qp)))
         return;
     if (r->adaptive)
         engine_count(e, ENGINE_C_roce_adp_retrans_to);

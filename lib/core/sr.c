@@ -13,9 +13,10 @@
 #include "rd_ring.h"
 #include "resp_uc.h"
 
-#define HELLOS_MAX 8u
-#define HELLO_WAIT 1000000u /* ns until the second one, then twice as long each */
-#define AHEAD_MAX  64u      /* receive work requests taken for messages that came early */
+#define HELLOS_MAX   8u
+#define HELLOS_PLAIN 3u      /* so many without an answer: it is a plain peer */
+#define HELLO_WAIT   100000u /* ns until the second one, then four times as long each */
+#define AHEAD_MAX    64u     /* receive work requests taken for messages that came early */
 
 /* ---- life ---- */
 
@@ -39,7 +40,7 @@ int sr_start(struct engine *e, struct qp *qp)
 void sr_begin(struct qp *qp, psn_t sq_psn)
 {
     struct sr *s = qp->sr;
-    s->high = s->scan = s->end = s->recover = s->gap = sq_psn;
+    s->high = s->scan = s->end = s->recover = s->gap = s->plain = sq_psn;
     s->rtt_min = UINT32_MAX;
 }
 
@@ -67,10 +68,21 @@ void sr_hello(struct engine *e, struct qp *qp, uint64_t now)
     struct sr *s = qp->sr;
     if (s->mode != RECOVER_SR || s->agreed || s->hellos >= HELLOS_MAX || now < s->hello_at)
         return;
-    s->hello_at = now + ((uint64_t)HELLO_WAIT << s->hellos);
+    s->hello_at = now + ((uint64_t)HELLO_WAIT << 2 * s->hellos);
     s->hellos++;
     s->hello_owed = 1;
     qp_activate(e, qp);
+}
+
+bool sr_hello_due(const struct qp *qp)
+{
+    return qp->sr->hello_owed;
+}
+
+bool sr_plain(const struct qp *qp)
+{
+    const struct sr *s = qp->sr;
+    return s->mode != RECOVER_SR || (!s->agreed && s->hellos >= HELLOS_PLAIN);
 }
 
 bool sr_tx_ready(const struct qp *qp)
@@ -144,6 +156,7 @@ bool sr_rx(struct rx *rx, struct qp *qp)
     }
     if (!s->agreed) {
         s->agreed = 1;
+        s->plain = qp->req.max;
         recorder_note(rx->e, qp, NOTE_AGREED, psn(rx->pkt.psn), 0);
     }
     if (!(rx->op->flags & WIRE_F_ACK))

@@ -23,7 +23,9 @@
  * The packets of selective repeat have opcodes of the manufacturer's group. They are sent only to a
  * peer that has said that it understands them: an end that may use them says hello, with such a
  * packet (a selective acknowledgement that acknowledges nothing), which any other implementation
- * drops. Until the peer's hello has come it is go-back-N in both directions.
+ * drops. Until the peer's hello has come it is go-back-N in both directions. A receiver that has
+ * agreed can't keep early packets that the sender sent before it knew: they don't say where they
+ * belong. When the peer says that it kept nothing, the sender sends all of those again.
  */
 #ifndef URNIC_SR_H
 #define URNIC_SR_H
@@ -59,6 +61,7 @@ struct sr {
     uint8_t agreed; /* the peer understands selective repeat */
     uint8_t hello_owed, hellos;
     uint64_t hello_at; /* not again before */
+    psn_t plain;       /* what was sent before this doesn't say where it belongs */
 
     /* sender */
     uint64_t marked[SR_WINDOW / 64]; /* PSNs from una on that have come */
@@ -134,6 +137,11 @@ bool sr_tx_ready(const struct qp *qp);
 void sr_emit(struct engine *e, struct qp *qp, struct engine_slot *slot);
 /* Say hello, now and then, until the peer has. */
 void sr_hello(struct engine *e, struct qp *qp, uint64_t now);
+/* A hello waits to be sent. */
+bool sr_hello_due(const struct qp *qp);
+/* Selective repeat wasn't asked for, or the peer has left several hellos unanswered and is taken for
+ * one that knows only go-back-N (LR-04). */
+bool sr_plain(const struct qp *qp);
 
 /* Sender (sr_sender.c). */
 /* A selective NAK says that p has come. */

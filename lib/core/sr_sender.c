@@ -190,8 +190,12 @@ void sr_lost(struct engine *e, struct qp *qp, psn_t p)
     drop(s->marked, p); /* it may have come, and been given up since */
     gap_seen(s, p);
     psn_t end = psn(s->high.v - 1 - s->overtaken); /* one past the last that counts as lost */
-    if (psn_eq(s->trigger, p) && psn_diff(end, p) <= 0)
-        end = psn_add(p, 1); /* what came could not be kept: only p will do */
+    if (psn_eq(s->trigger, p)) {                   /* what came could not be kept */
+        psn_t least = psn_diff(s->plain, p) > 0 ? s->plain : psn_add(p, 1);
+        if (psn_diff(least, end) > 0)
+            end = least;
+        s->plain = p; /* from here on all goes again, and says where it belongs */
+    }
     if (psn_diff(end, p) <= 0)
         return;
     if (!s->recovering) {
@@ -250,7 +254,7 @@ uint64_t sr_timeout(const struct qp *qp)
 {
     const struct sr *s = qp->sr;
     const struct req *r = &qp->req;
-    if (!s->agreed || !r->srtt)
+    if (sr_plain(qp))
         return qp->t_ack;
     const uint64_t *v = qp->cc_conf->conf.v;
     bool few = psn_ahead(r->max, r->una) < v[CC_P_rto_few];
@@ -262,7 +266,7 @@ uint64_t sr_timeout(const struct qp *qp)
 bool sr_charge(struct qp *qp, uint64_t now)
 {
     struct sr *s = qp->sr;
-    if (s->agreed && now - s->since < qp->t_ack)
+    if (!sr_plain(qp) && now - s->since < qp->t_ack)
         return false;
     s->since = now;
     return true;

@@ -53,7 +53,6 @@ static void inject(struct sim_fault *sf, struct sim_port *at, const struct fault
     }
     memcpy(p->data, in->data, in->len);
     p->len = p->hdr = (uint8_t)in->len;
-    p->room = 0;
     p->flags = SIM_PKT_FAULTED;
     if (wire_get16(p->data + 12) == WIRE_ETHERTYPE_PAUSE) {
         p->flags |= SIM_PKT_PAUSE;

@@ -97,7 +97,6 @@ static bool send_one(struct sim_host *h, uint64_t now)
     p->len = slot.len;
     p->hdr = (uint8_t)slot.payload_off;
     p->flags = 0;
-    p->room = 0;
     sim_pkt_classify(p);
     sim_port_send(h->port, p, now);
     return true;

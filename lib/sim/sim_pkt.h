@@ -31,7 +31,6 @@ struct sim_pkt {
     uint64_t tag;     /* QPN and PSN, as on the wire: tells it from others in the digest */
     uint32_t len;     /* octets of the frame, without FCS */
     uint32_t flow;    /* hash of addresses and source port, for ECMP */
-    uint32_t room;    /* part of a switch's head-room that it uses, octets */
     uint16_t dst;     /* host */
     uint16_t in;      /* port by which it entered the switch that holds it */
     uint8_t hdr;      /* octets before the payload */

@@ -177,7 +177,6 @@ void sim_port_pause(struct sim_port *port, unsigned mask, unsigned quanta, uint6
     p->tag = (uint64_t)mask << 16 | quanta;
     p->flags = SIM_PKT_PAUSE;
     p->prio = SIM_PRIOS - 1;
-    p->room = 0;
     if (quanta)
         port->stats.pauses++;
     sim_port_send(port, p, now);

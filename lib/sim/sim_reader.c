@@ -23,6 +23,14 @@ int sim_fail(const struct sim_reader *r, unsigned line, const char *field, const
 
 /* ---- fields ---- */
 
+int sim_read_cc(struct cc_conf *c, const char *text, char *why, size_t size)
+{
+    int err = cc_conf_parse(c, text, why, size);
+    if (!err && !strstr(text, ",shrink="))
+        c->v[CC_P_shrink] = 0;
+    return err;
+}
+
 int sim_read_value(const struct sim_reader *r, const struct sim_field *f, const char *text,
                    void *base)
 {
@@ -49,7 +57,7 @@ int sim_read_value(const struct sim_reader *r, const struct sim_field *f, const 
             return sim_fail(r, r->line, f->name, "'%.40s' is not 'websearch' or 'hadoop'", text);
         return 0;
     case SIM_F_CC:
-        if (cc_conf_parse(at, text, why, sizeof(why)))
+        if (sim_read_cc(at, text, why, sizeof(why)))
             return sim_fail(r, r->line, f->name, "%s", why);
         return 0;
     case SIM_F_UNTIL:

@@ -48,6 +48,9 @@ int sim_read_set(struct sim_reader *r);
 /* sweep NAME V V V, or sweep NAME A..B */
 int sim_read_sweep(struct sim_reader *r);
 
+/* Congestion control as cc_conf_parse reads it; but a simulated NIC keeps its window whatever is
+ * lost, unless the text says shrink=1 (LR-16). */
+int sim_read_cc(struct cc_conf *c, const char *text, char *why, size_t size);
 /* The text is a field's value: into its place in the structure at `base`. */
 int sim_read_value(const struct sim_reader *r, const struct sim_field *f, const char *text,
                    void *base);

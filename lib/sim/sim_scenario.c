@@ -91,7 +91,7 @@ static int line_cc(struct sim_reader *r)
     char why[SIM_REASON];
     if (r->nwords != 2)
         return sim_fail(r, r->line, "cc", "it is written ALGORITHM[:PRESET][,NAME=VALUE...]");
-    if (cc_conf_parse(&r->s->net.host.cc, r->word[1], why, sizeof(why)))
+    if (sim_read_cc(&r->s->net.host.cc, r->word[1], why, sizeof(why)))
         return sim_fail(r, r->line, "cc", "%s", why);
     return 0;
 }
@@ -367,6 +367,7 @@ void sim_scenario_init(struct sim_scenario *s)
         .points = 1,
     };
     cc_conf_init(&s->net.host.cc, cc_type_find("none"));
+    s->net.host.cc.v[CC_P_shrink] = 0; /* LR-16 */
 }
 
 int sim_scenario_parse(struct sim_scenario *s, const char *text, size_t len, uint32_t point,

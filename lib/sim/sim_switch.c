@@ -97,7 +97,6 @@ static const char *admit(struct sim_switch *s, struct sim_port *in, const struct
     unsigned prio = p->prio;
     struct sim_account *a = &s->in[prio][in->index];
     bool fits = s->used + p->len <= s->capacity;
-    p->room = 0;
     if (!s->p.pfc || !(s->p.lossless >> prio & 1)) {
         uint64_t limit = s->p.queue_limit ? s->p.queue_limit : dynamic(s);
         if (!fits || out->q[prio].bytes + p->len > limit)
@@ -108,7 +107,6 @@ static const char *admit(struct sim_switch *s, struct sim_port *in, const struct
             return "no head-room";
         }
         a->room += p->len;
-        p->room = p->len;
         if (!(s->xoff[in->index] >> prio & 1))
             xoff(s, in, prio, now);
         return NULL;
@@ -124,9 +122,10 @@ static void release(struct sim_switch *s, const struct sim_pkt *p, uint64_t now)
 {
     unsigned prio = p->prio;
     struct sim_account *a = &s->in[prio][p->in];
-    a->room -= p->room;
-    a->shared -= p->len - p->room;
-    s->used -= p->len - p->room;
+    uint64_t room = p->len < a->room ? p->len : a->room; /* whichever frames took it */
+    a->room -= room;
+    a->shared -= p->len - room;
+    s->used -= p->len - room;
     if (!(s->xoff[p->in] >> prio & 1) || a->room)
         return;
     uint64_t t = threshold(s), gap = s->p.xon_gap;

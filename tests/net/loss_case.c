@@ -48,7 +48,8 @@ static uint32_t size_of(unsigned which, unsigned mtu)
 }
 
 const struct recovery recoveries[RECOVERIES] = {
-    {"gbn", "none", {RECOVER_GBN, RECOVER_GBN}},
+    {"gbn", "none,shrink=0", {RECOVER_GBN, RECOVER_GBN}},
+    {"gbn-shrink", "none,shrink=1", {RECOVER_GBN, RECOVER_GBN}},
     {"gbn-probe", "none,probe=1,adaptive=1", {RECOVER_GBN, RECOVER_GBN}},
     {"gbn-paced", "fixed,rate=20G,burst_pkts=4", {RECOVER_GBN, RECOVER_GBN}},
     {"gbn-ooo", "none", {RECOVER_GBN, RECOVER_GBN_OOO}},

@@ -48,7 +48,7 @@ struct recovery {
     const char *name, *spec;
     uint8_t mode[2];
 };
-#define RECOVERIES 10u
+#define RECOVERIES 11u
 extern const struct recovery recoveries[RECOVERIES];
 
 struct test_case {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 
+#include "cc_of.h"
 #include "cc_param.h"
 #include "core_rig.h"
 
@@ -441,13 +442,17 @@ START_TEST(rtx_09_not_adaptive)
 }
 END_TEST
 
-/* REQ-13, LR-05: each loss halves the window, down to 16; answers open it again. */
-START_TEST(req_13_window_shrinks)
+/* REQ-13, LR-05, LR-16: each loss halves the window, down to 16, where `shrink` is on; answers open it
+ * again. */
+static void check_window(const char *spec, const unsigned *window)
 {
-    struct rig *r = rig_new(&(struct rig_opts){.window = 64, .retry_cnt = 7});
+    struct rig_opts o = {.window = 64, .retry_cnt = 7, .stay = true};
+    struct rig *r = rig_new(&o);
+    const struct cc_conf conf = cc_of(spec);
+    ck_assert_int_eq(engine_set_cc(r->e, &conf, r->now), 0);
+    rig_connect(r, r->qp, &o, QPS_RTS);
     rig_post(r, WR_RDMA_WRITE, 1, 1 << 20, WR_F_SIGNALED); /* 1024 packets */
     ck_assert_uint_eq(rig_tx(r, 0), 64);
-    static const unsigned window[] = {32, 16, 16};
     uint32_t at = 0;
     for (unsigned i = 0; i < 3; i++) {
         at += 3; /* a new gap each time */
@@ -465,6 +470,12 @@ START_TEST(req_13_window_shrinks)
     engine_qp_info(r->e, r->qp, &info);
     ck_assert_uint_eq(info.inflight_packets, 64);
     rig_free(r);
+}
+
+START_TEST(req_13_window_shrinks)
+{
+    check_window("none,shrink=0", (const unsigned[]){64, 64, 64});
+    check_window("none,shrink=1", (const unsigned[]){32, 16, 16});
 }
 END_TEST
 

@@ -145,6 +145,24 @@ START_TEST(lr_01_not_asked)
 }
 END_TEST
 
+/* LR-01: the answer to a hello doesn't wait behind a long answer to a READ: losses in that are
+ * repaired as READ responses are between two that have agreed. */
+START_TEST(lr_01_hello_before_read_answers)
+{
+    struct rig *r = rig_with("none,recovery=sr", NULL);
+    struct wire_pkt read = rig_pkt(r, WIRE_READ_REQUEST, RIG_RQPSN);
+    read.va = RIG_VA;
+    read.rkey = r->rkey;
+    read.dma_len = 8 * RIG_MTU;
+    rig_rx(r, &read, NULL);
+    sack(r, WIRE_SYN_ACK, RIG_RQPSN, 0);
+    rig_tx(r, 0);
+    ck_assert_uint_eq(r->nsent, 9);
+    ck_assert(r->sent[0].selective && r->sent[0].syndrome == WIRE_SYN_ACK);
+    rig_free(r);
+}
+END_TEST
+
 /* ---- receiver ---- */
 
 /* LR-02, LR-06: each early packet is in memory at once and makes a NAK that says what is expected
@@ -491,8 +509,9 @@ START_TEST(lr_11_early_retransmissions)
 }
 END_TEST
 
-UNIT_MAIN("core sr", lr_01_plain_peer, lr_02_for_another_queue_pair, lr_01_not_asked,
-          lr_02_early_packets, lr_02_few_records, lr_02_window, lr_06_sends, lr_06_cq_overflow,
-          lr_02_not_only_an_ack, lr_06_not_placed, lr_07_reads_and_atomics,
-          lr_07_late_and_failed_copies, lr_02_nothing_new_beside_a_late_copy, lr_09_gbn_ooo,
-          lr_15_delay, lr_11_early_retransmissions)
+UNIT_MAIN("core sr", lr_01_plain_peer, lr_01_hello_before_read_answers,
+          lr_02_for_another_queue_pair, lr_01_not_asked, lr_02_early_packets, lr_02_few_records,
+          lr_02_window, lr_06_sends, lr_06_cq_overflow, lr_02_not_only_an_ack, lr_06_not_placed,
+          lr_07_reads_and_atomics, lr_07_late_and_failed_copies,
+          lr_02_nothing_new_beside_a_late_copy, lr_09_gbn_ooo, lr_15_delay,
+          lr_11_early_retransmissions)

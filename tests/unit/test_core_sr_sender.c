@@ -199,10 +199,93 @@ START_TEST(lr_04_measured_by_naks)
     rig_clear(r);
     rig_tx(r, 0);
     ck_assert_str_eq(sent(r), "0");
-    rig_pass(r, 320 * US - 1);
+    rig_pass(r, 310 * US - 1); /* it has run since they were sent */
     ck_assert_uint_eq(rig_count(r, ENGINE_C_local_ack_timeout_err), 0);
     rig_pass(r, 2 * US);
     ck_assert_uint_eq(rig_count(r, ENGINE_C_local_ack_timeout_err), 1);
+    rig_free(r);
+}
+END_TEST
+
+/* LR-04: on a fresh queue pair nothing has been measured or agreed. Its time-outs are rto_low and
+ * rto_high all the same, with a hello each until the peer counts as plain; and retries are for T.
+ */
+START_TEST(lr_04_fresh)
+{
+    for (unsigned n = 1; n <= 4; n += 3) {
+        struct rig *r = rig_with("none,recovery=sr", NULL);
+        uint64_t least = (n == 1 ? 100 : 320) * US;
+        rig_post(r, WR_RDMA_WRITE, 1, n * RIG_MTU, WR_F_SIGNALED);
+        rig_tx(r, 0);
+        rig_pass(r, least - 1);
+        ck_assert_uint_eq(rig_count(r, ENGINE_C_local_ack_timeout_err), 0);
+        rig_clear(r);
+        rig_pass(r, 2 * US);
+        ck_assert_uint_eq(rig_count(r, ENGINE_C_local_ack_timeout_err), 1);
+        ck_assert_uint_eq(rig_tx(r, 0), n + 1); /* and a hello */
+        uint64_t begin = r->now, gone = 0;
+        while (!gone && r->now < begin + 40 * RIG_T) {
+            rig_clear(r);
+            rig_tx(r, 0);
+            rig_pass(r, 20 * US);
+            if (rig_state(r) == QPS_ERR)
+                gone = r->now - begin;
+        }
+        ck_assert_uint_gt(gone, 3 * RIG_T); /* retry_cnt 3 */
+        ck_assert_uint_lt(gone, 8 * RIG_T);
+        rig_free(r);
+    }
+}
+END_TEST
+
+static void lone_loss_takes_t(struct rig *r)
+{
+    rig_post(r, WR_RDMA_WRITE, 3, RIG_MTU, WR_F_SIGNALED);
+    rig_tx(r, 0);
+    rig_pass(r, RIG_T - 1);
+    ck_assert_uint_eq(rig_count(r, ENGINE_C_local_ack_timeout_err), 0);
+    rig_pass(r, RIG_T / 8 + 1);
+    ck_assert_uint_eq(rig_count(r, ENGINE_C_local_ack_timeout_err), 1);
+    rig_free(r);
+}
+
+/* LR-04: a peer that has left three hellos unanswered is a plain one: T, as without `sr`. */
+START_TEST(lr_04_plain_peer)
+{
+    struct rig *r = rig_with("none,recovery=sr", NULL);
+    for (unsigned i = 0; i < 3; i++) {
+        rig_post(r, WR_RDMA_WRITE, i, RIG_MTU, WR_F_SIGNALED);
+        rig_tx(r, 0);
+        rig_pass(r, 10 * US);
+        rig_ack(r, tx_psn(i));
+        rig_pass(r, 1000 * US);
+    }
+    lone_loss_takes_t(r);
+    lone_loss_takes_t(rig_with("none,recovery=gbn-ooo", NULL)); /* it says no hello */
+}
+END_TEST
+
+/* LR-03: what was sent before the agreement doesn't say where it belongs. When the receiver has
+ * kept nothing of it, all of it goes again, once. */
+START_TEST(lr_03_sent_before_agreement)
+{
+    struct rig *r = rig_with("none,recovery=sr", NULL);
+    rig_post(r, WR_RDMA_WRITE, 1, 4 * RIG_MTU, WR_F_SIGNALED);
+    rig_post(r, WR_SEND, 1, 2 * RIG_MTU, WR_F_SIGNALED);
+    rig_tx(r, 0);
+    sack(r, WIRE_SYN_ACK, RIG_RQPSN, 1); /* the answer to its hello */
+    rig_post(r, WR_RDMA_WRITE, 1, 2 * RIG_MTU, WR_F_SIGNALED);
+    rig_tx(r, 0); /* 6 and 7 say it */
+    rig_clear(r);
+    sack(r, WIRE_SYN_NAK_SEQ, tx_psn(0), tx_psn(0));
+    rig_tx(r, 0);
+    ck_assert_str_eq(sent(r), "0 1 2 3 4 5");
+    for (unsigned i = 0; i < r->nsent; i++)
+        ck_assert(r->sent[i].selective || r->sent[i].opcode == WIRE_WRITE_FIRST);
+    rig_clear(r);
+    sack(r, WIRE_SYN_NAK_SEQ, tx_psn(1), tx_psn(1));
+    ck_assert_uint_eq(rig_tx(r, 0), 0);
+    ck_assert_uint_eq(rig_count(r, ENGINE_C_local_ack_timeout_err), 0);
     rig_free(r);
 }
 END_TEST
@@ -551,7 +634,8 @@ START_TEST(lr_15_bounds)
 END_TEST
 
 UNIT_MAIN("core sr sender", lr_06_sent_packets, lr_03_recovery, lr_03_timeout, lr_04_timeouts,
-          lr_04_implied_naks, lr_04_sooner, lr_04_measured_by_naks, lr_10_adaptive, lr_12_probe,
-          lr_03_rnr, lr_03_nothing_new, lr_03_rubbish, lr_15_reordering, lr_03_at_once,
-          lr_03_given_up, lr_15_late, lr_15_late_and_early, lr_15_late_or_lost, lr_15_doubts,
-          lr_15_sent_again_twice, lr_15_bounds)
+          lr_04_implied_naks, lr_04_sooner, lr_04_measured_by_naks, lr_04_fresh, lr_04_plain_peer,
+          lr_03_sent_before_agreement, lr_10_adaptive, lr_12_probe, lr_03_rnr, lr_03_nothing_new,
+          lr_03_rubbish, lr_15_reordering, lr_03_at_once, lr_03_given_up, lr_15_late,
+          lr_15_late_and_early, lr_15_late_or_lost, lr_15_doubts, lr_15_sent_again_twice,
+          lr_15_bounds)
