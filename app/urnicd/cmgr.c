@@ -24,13 +24,25 @@ static void cmgr_conn_left(void *account)
     share_leave(account);
 }
 
+/* A REQ had our side ask for the neighbour CM_LOOK_NS ago (cmid_on_request): a host that is there
+ * has answered by now. */
+static bool cmgr_silent(void *arg, const struct wire_addr *addr)
+{
+    const struct cmgr *m = arg;
+    uint8_t mac[6];
+
+    return neigh_lookup(m->device->neigh, addr, mac, m->now) < 0;
+}
+
 struct cmgr *cmgr_create(struct device *d)
 {
     struct cmgr *m = calloc(1, sizeof(*m));
     struct cm_params p = {.ca_guid = d->guid,
                           .max_mtu = (uint8_t)d->path_mtu,
                           .max_conns = LIMIT_CM_ID,
-                          .left = cmgr_conn_left};
+                          .left = cmgr_conn_left,
+                          .silent = cmgr_silent,
+                          .silent_arg = m};
 
     if (!m)
         return NULL;

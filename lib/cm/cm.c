@@ -298,7 +298,13 @@ int cm_accept(struct cm *cm, struct cm_conn *c, const struct cm_accept_params *p
     c->resend_ns = cm_wait_ns(c->rep_wait);
     if (c->resend_ns > CM_PATIENCE_MAX_NS / (1u + c->max_retries))
         c->resend_ns = CM_PATIENCE_MAX_NS / (1u + c->max_retries);
+    if (cm_source_busy(cm, &c->path.remote)) {
+        if (c->resend_ns > CM_HURRY_NS)
+            c->resend_ns = CM_HURRY_NS;
+        c->max_retries = least(c->max_retries, CM_HURRY_RETRIES);
+    }
     cm_send(cm, c, &rep, now, true);
+    cm_timer_look(cm, c, now + c->resend_ns, now);
     return 0;
 }
 
@@ -339,7 +345,7 @@ int cm_mra(struct cm *cm, struct cm_conn *c, unsigned service_timeout, uint64_t 
     c->state = CMS_MRA_REQ_SENT;
     c->answer_ns += cm_wait_ns(service_timeout);
     cm_send(cm, c, &mra, now, false);
-    cm_timer_set(cm, c, now + c->answer_ns);
+    cm_timer_look(cm, c, now + c->answer_ns, now);
     return 0;
 }
 

@@ -42,7 +42,13 @@ struct cm_params {
      * max_conns any more. Not by cm_destroy. It must not call back; NULL = nobody keeps accounts.
      */
     void (*left)(void *account);
+    /* Does no host answer at this address, as far as the consumer knows? Asked once of the host
+     * behind a request, CM_LOOK_NS after it came: if so, the request or our answer to it is given
+     * up (SEC-20). It must not call back; NULL = every host is believed to be there. */
+    bool (*silent)(void *arg, const struct wire_addr *addr);
+    void *silent_arg;
 };
+#define CM_LOOK_NS 3000000000ull
 
 /* `params` are copied. NULL = out of memory. */
 struct cm *cm_create(const struct cm_params *params);
@@ -59,12 +65,13 @@ struct cm_path {
 };
 
 enum cm_event_type {
-    CM_EV_REQ,           /* passive: somebody wants to connect: cm_accept or cm_reject */
-    CM_EV_REP,           /* active: accepted: set up the queue pair, then cm_rtu */
-    CM_EV_ESTABLISHED,   /* passive: RTU or the first request arrived; active: after cm_rtu */
-    CM_EV_REJECTED,      /* reason, private data */
-    CM_EV_UNREACHABLE,   /* no answer; passive: the peer has stopped waiting for ours (SEC-20) */
-    CM_EV_DISCONNECTED,  /* the peer, or our own cm_disconnect, has ended it: QP to ERR */
+    CM_EV_REQ,          /* passive: somebody wants to connect: cm_accept or cm_reject */
+    CM_EV_REP,          /* active: accepted: set up the queue pair, then cm_rtu */
+    CM_EV_ESTABLISHED,  /* passive: RTU or the first request arrived; active: after cm_rtu */
+    CM_EV_REJECTED,     /* reason, private data */
+    CM_EV_UNREACHABLE,  /* no answer; passive: the peer has stopped waiting for ours, or its host is
+                           silent (SEC-20) */
+    CM_EV_DISCONNECTED, /* the peer, or our own cm_disconnect, has ended it: QP to ERR */
     CM_EV_TIMEWAIT_EXIT, /* the QPN may be used again (CM-26) */
     CM_EV_SIDR_REP,      /* active: status, QPN, Q_Key of a datagram service */
     CM_EV_SIDR_REQ,      /* passive: answer with cm_sidr_reply */
@@ -216,6 +223,7 @@ void cm_expire(struct cm *cm, uint64_t now);
     X(cm_rx_unsupported, "GSI-05")                                                                 \
     X(cm_req_backlog_drop, "CM-34")                                                                \
     X(cm_rx_rate_limited, "SEC-20")                                                                \
+    X(cm_silent_peer, "SEC-20")                                                                    \
     X(cm_dup_req, "CM-20")                                                                         \
     X(cm_dup_rep, "CM-22")                                                                         \
     X(cm_stale, "CM-21")                                                                           \

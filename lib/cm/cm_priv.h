@@ -58,6 +58,10 @@ struct cm_conn {
     uint64_t service_id;
     uint64_t resend_ns; /* wait before a repetition */
     uint64_t answer_ns; /* passive: how long the peer waits for our answer */
+    /* passive, half open: what the timer is for, and when to look for the peer's host before that
+     */
+    uint64_t until, look_at;
+    bool looked;
     uint32_t qpn, peer_qpn, psn, peer_psn;
     uint8_t resp_res, init_depth; /* what we offered or granted */
     uint8_t peer_resp_res, peer_init_depth;
@@ -69,7 +73,7 @@ struct cm_conn {
     /* CM-21: is this the peer's connection still? */
     uint64_t challenge_tid, challenged_at; /* of the last challenge; at 0 = never */
     uint8_t challenges_left;               /* repetitions to come */
-    uint8_t mad[CM_MAD_LEN]; /* what this state (re)sends */
+    uint8_t mad[CM_MAD_LEN];               /* what this state (re)sends */
 };
 
 struct cm_listener {
@@ -90,10 +94,12 @@ struct cm_event_node {
 #define CM_STATELESS_PER_S 10000u /* ... and how many there may be */
 #define CM_STATELESS_BURST 1000u
 #define CM_LISTEN_BUCKETS  1024u
-#define CM_SRC_BUCKETS     4096u /* pending requests per (hashed) source address */
-#define CM_SRC_PENDING     64u   /* ... of which any may have so many (CM-34) */
-#define CM_GUID_LEN        8u    /* in the ARI of a REJ (CM-28) */
-#define CM_SEEN            4096u /* requests seen once, for SEC-20 */
+#define CM_SRC_BUCKETS     4096u         /* pending requests per (hashed) source address */
+#define CM_SRC_PENDING     64u           /* ... of which any may have so many (CM-34) */
+#define CM_GUID_LEN        8u            /* in the ARI of a REJ (CM-28) */
+#define CM_SEEN            65536u        /* requests seen once, for SEC-20 */
+#define CM_HURRY_NS        2000000000ull /* between REPs to a source that has many pending, */
+#define CM_HURRY_RETRIES   3u            /* ... and how often they are repeated (SEC-20) */
 /* However long a peer says that it waits (SEC-20): Linux waits 16 times 17 s. */
 #define CM_PATIENCE_MAX_NS 300000000000ull
 
@@ -115,7 +121,7 @@ struct cm {
     uint32_t out_tokens;
     uint16_t src_pending[CM_SRC_BUCKETS];
     struct {
-        uint64_t hash, at;
+        uint32_t tag, at_ms; /* of its hash; 0 = none */
     } seen[CM_SEEN];
     uint64_t counters[CM_COUNTER_MAX];
 };
@@ -148,6 +154,8 @@ void cm_tx_queue(struct cm *cm, struct cm_conn *c);
 struct cm_event *cm_event_push(struct cm *cm, struct cm_conn *c, enum cm_event_type type);
 /* The connection counts as half-open, or no longer (SEC-20, CM-34). */
 void cm_half_open(struct cm *cm, struct cm_conn *c, bool on);
+/* Has this source so many requests pending that its answers are waited for less long (SEC-20)? */
+bool cm_source_busy(const struct cm *cm, const struct wire_addr *src);
 /* Has this source as many requests pending as it may have at a listener (CM-34)? */
 bool cm_source_full(const struct cm *cm, const struct cm_listener *l, const struct wire_addr *src);
 bool cm_addr_eq(const struct wire_addr *a, const struct wire_addr *b);
@@ -187,8 +195,15 @@ bool cm_is_live(const struct cm_conn *c);
  * whether it has forgotten this one; only its answer ends it. */
 void cm_challenge(struct cm *cm, struct cm_conn *old, uint64_t now);
 
+/* Wait until then; the host behind a half-open connection is looked for on the way (SEC-20). */
+void cm_timer_look(struct cm *cm, struct cm_conn *c, uint64_t until, uint64_t now);
+
 /* cm_req.c */
 
+/* Do the limits allow one more request, which `seen` of cm_hash tells from others? If not, it is
+ * counted, and to be dropped (CM-34, SEC-20). */
+bool cm_has_room(struct cm *cm, const struct cm_listener *l, const struct wire_addr *src,
+                 uint64_t hash, uint64_t now);
 /* A REQ has come from `src` to our `dst`. */
 void cm_rx_req(struct cm *cm, const struct cm_msg *msg, const struct wire_addr *src,
                const struct wire_addr *dst, uint16_t pkey, uint64_t now);

@@ -7,25 +7,47 @@
 
 #include "cm_priv.h"
 
-#define SEEN_MIN_NS   500000000ull  /* SEC-20: when a REQ may come again */
+#define NS_PER_MS     1000000u
+#define SEEN_MIN_MS   500u          /* SEC-20: when a REQ may come again */
 #define ANSWER_MIN_NS 1000000000ull /* for the consumer, however soon the peer gives up */
 
-/* Above half of the half-open limit a source must repeat itself, identically, before it gets state
- * here: forged sources don't (SEC-20). */
-static bool first_sight(struct cm *cm, const struct cm_msg *msg, const struct wire_addr *src,
-                        uint64_t now)
+/* What tells a REQ from others: a repetition has the same. */
+static uint64_t hash_of(const struct cm *cm, const struct cm_msg *msg, const struct wire_addr *src)
 {
     struct {
         struct wire_addr src;
         uint64_t guid, tid, service;
         uint32_t id, qpn, psn, pad;
     } k = {*src, msg->ca_guid, msg->tid, msg->service_id, msg->local_id, msg->qpn, msg->psn, 0};
-    uint64_t h = cm_hash(cm, &k, sizeof(k));
-    size_t at = h % CM_SEEN;
-    if (cm->seen[at].hash == h)
-        return now - cm->seen[at].at < SEEN_MIN_NS;
-    cm->seen[at].hash = h;
-    cm->seen[at].at = now;
+    return cm_hash(cm, &k, sizeof(k));
+}
+
+/* Where half of the room is taken, of the listener's or of the table's, a source must repeat
+ * itself, identically, before it gets state here: forged sources don't (SEC-20). */
+static bool first_sight(struct cm *cm, uint64_t hash, uint64_t now)
+{
+    size_t at = hash % CM_SEEN;
+    uint32_t tag = (uint32_t)(hash >> 32) | 1, ms = (uint32_t)(now / NS_PER_MS);
+    if (cm->seen[at].tag == tag)
+        return ms - cm->seen[at].at_ms < SEEN_MIN_MS;
+    cm->seen[at].tag = tag;
+    cm->seen[at].at_ms = ms;
+    return true;
+}
+
+bool cm_has_room(struct cm *cm, const struct cm_listener *l, const struct wire_addr *src,
+                 uint64_t hash, uint64_t now)
+{
+    uint32_t most = cm->params.max_conns;
+    if (l->pending >= l->backlog || cm_source_full(cm, l, src) || cm->half_open > most - most / 4) {
+        cm_count(cm, CM_C_cm_req_backlog_drop);
+        return false;
+    }
+    bool crowded = l->pending > l->backlog / 2 || cm->half_open > most / 2;
+    if (crowded && first_sight(cm, hash, now)) {
+        cm_count(cm, CM_C_cm_rx_rate_limited);
+        return false;
+    }
     return true;
 }
 
@@ -35,7 +57,7 @@ static void dup_req(struct cm *cm, struct cm_conn *c, const struct cm_msg *msg, 
     switch (c->state) {
     case CMS_MRA_REQ_SENT:
         cm_tx_queue(cm, c); /* the same again, and the peer waits as long again */
-        cm_timer_set(cm, c, now + c->answer_ns);
+        cm_timer_look(cm, c, now + c->answer_ns, now);
         break;
     case CMS_REP_SENT:
         cm_tx_queue(cm, c);
@@ -67,21 +89,6 @@ static unsigned refusal(const struct cm *cm, const struct cm_msg *msg, const str
     if (msg->mtu < 1 || msg->mtu > cm->params.max_mtu)
         return CM_REJ_INVALID_MTU; /* CM-12 */
     return 0;
-}
-
-/* Do the limits allow one more request? If not, it is counted, and dropped. */
-static bool has_room(struct cm *cm, const struct cm_msg *msg, const struct wire_addr *src,
-                     const struct cm_listener *l, uint64_t now)
-{
-    if (l->pending >= l->backlog || cm_source_full(cm, l, src)) {
-        cm_count(cm, CM_C_cm_req_backlog_drop);
-        return false;
-    }
-    if (cm->half_open > cm->params.max_conns / 2 && first_sight(cm, msg, src, now)) {
-        cm_count(cm, CM_C_cm_rx_rate_limited);
-        return false;
-    }
-    return true;
 }
 
 /* What a REQ says of the connection. */
@@ -140,7 +147,7 @@ void cm_rx_req(struct cm *cm, const struct cm_msg *msg, const struct wire_addr *
         cm_send_rej_to(cm, &path, msg, 0, reason, CM_ABOUT_REQ, ari, now);
         return;
     }
-    if (!has_room(cm, msg, src, l, now))
+    if (!cm_has_room(cm, l, src, hash_of(cm, msg, src), now))
         return;
     c = cm_find_qpn(cm, src, msg->ca_guid, msg->qpn);
     if (c && cm_is_live(c)) {
@@ -160,7 +167,8 @@ void cm_rx_req(struct cm *cm, const struct cm_msg *msg, const struct wire_addr *
     cm_conn_set_remote(cm, c, msg->ca_guid, msg->local_id);
     cm_conn_set_peer_qpn(cm, c, msg->qpn);
     cm_half_open(cm, c, true);
-    cm_timer_set(cm, c, now + c->answer_ns);
+    c->look_at = now + CM_LOOK_NS;
+    cm_timer_look(cm, c, now + c->answer_ns, now);
 
     struct cm_event *ev = cm_event_push(cm, c, CM_EV_REQ);
     ev->listener = l;

@@ -121,7 +121,7 @@ static void rx_mra(struct cm *cm, struct cm_conn *c, const struct cm_msg *msg, u
         c->state = CMS_MRA_REP_RCVD;
     else
         return;
-    cm_timer_set(cm, c, now + c->resend_ns + cm_wait_ns(s));
+    cm_timer_look(cm, c, now + c->resend_ns + cm_wait_ns(s), now);
 }
 
 static void rx_rep(struct cm *cm, struct cm_conn *c, const struct cm_msg *msg, uint64_t now)
@@ -406,6 +406,36 @@ void cm_rx(struct cm *cm, const uint8_t *mad, size_t len, const struct wire_addr
 
 /* ---- time ---- */
 
+static bool to_look(const struct cm *cm, const struct cm_conn *c)
+{
+    return c->half_open && !c->looked && cm->params.silent;
+}
+
+void cm_timer_look(struct cm *cm, struct cm_conn *c, uint64_t until, uint64_t now)
+{
+    uint64_t at = c->look_at > now ? c->look_at : now;
+    c->until = until;
+    cm_timer_set(cm, c, to_look(cm, c) && at < until ? at : until);
+}
+
+/* It was time for a look at whether there is a host behind a request. False: it is time for what
+ * the timer is for, too; or the host is silent, so that nothing is left to wait for. */
+static bool only_looked(struct cm *cm, struct cm_conn *c, uint64_t now)
+{
+    if (!to_look(cm, c) || now < c->look_at)
+        return false;
+    c->looked = true;
+    if (cm->params.silent(cm->params.silent_arg, &c->path.remote)) {
+        cm_count(cm, CM_C_cm_silent_peer);
+        c->retries_left = 0;
+        return false;
+    }
+    if (c->until <= now)
+        return false;
+    cm_timer_set(cm, c, c->until);
+    return true;
+}
+
 /* The peer has stopped waiting for our consumer's answer. */
 static void unanswered(struct cm *cm, struct cm_conn *c)
 {
@@ -422,6 +452,8 @@ static void unanswered(struct cm *cm, struct cm_conn *c)
  * of them sets another timer, or is over. */
 static void timer_fired(struct cm *cm, struct cm_conn *c, uint64_t now)
 {
+    if (only_looked(cm, c, now))
+        return;
     switch (c->state) {
     case CMS_TIMEWAIT:
         cm_event_push(cm, c, CM_EV_TIMEWAIT_EXIT);
@@ -449,7 +481,7 @@ static void timer_fired(struct cm *cm, struct cm_conn *c, uint64_t now)
         else if (c->state == CMS_MRA_REP_RCVD)
             c->state = CMS_REP_SENT;
         cm_tx_queue(cm, c);
-        cm_timer_set(cm, c, now + c->resend_ns);
+        cm_timer_look(cm, c, now + c->resend_ns, now);
         return;
     }
     switch (c->state) {

@@ -104,9 +104,13 @@ void cm_sidr_rx_req(struct cm *cm, const struct cm_msg *msg, const struct wire_a
         cm_send_stateless(cm, &path, &rep, now);
         return;
     }
-    bool room = cm->half_open <= cm->params.max_conns / 2 && l->pending < l->backlog &&
-                !cm_source_full(cm, l, src);
-    c = room ? cm_conn_new(cm, CMS_SIDR_REQ_RCVD, NULL) : NULL;
+    struct {
+        struct wire_addr src;
+        uint64_t tid, service, id;
+    } k = {*src, msg->tid, msg->service_id, msg->local_id};
+    if (!cm_has_room(cm, l, src, cm_hash(cm, &k, sizeof(k)), now))
+        return;
+    c = cm_conn_new(cm, CMS_SIDR_REQ_RCVD, NULL);
     if (!c) {
         cm_count(cm, CM_C_cm_req_backlog_drop);
         return;
@@ -119,7 +123,8 @@ void cm_sidr_rx_req(struct cm *cm, const struct cm_msg *msg, const struct wire_a
     c->listener = l;
     cm_conn_set_remote(cm, c, 0, msg->local_id);
     cm_half_open(cm, c, true);
-    cm_timer_set(cm, c, now + ASKER_WAITS_NS);
+    c->look_at = now + CM_LOOK_NS;
+    cm_timer_look(cm, c, now + ASKER_WAITS_NS, now);
     struct cm_event *ev = cm_event_push(cm, c, CM_EV_SIDR_REQ);
     ev->listener = l;
     ev->arg = l->arg;

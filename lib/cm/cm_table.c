@@ -251,6 +251,12 @@ static size_t source_slot(const struct cm *cm, const struct wire_addr *src)
     return cm_hash(cm, src, sizeof(*src)) % CM_SRC_BUCKETS;
 }
 
+bool cm_source_busy(const struct cm *cm, const struct wire_addr *src)
+{
+    return cm->src_pending[source_slot(cm, src)] > CM_SRC_PENDING / 2 ||
+           cm->half_open > cm->params.max_conns / 4;
+}
+
 /* Half of the room that the others leave: a host may start a thousand connections at once, and
  * there is room for another one. */
 bool cm_source_full(const struct cm *cm, const struct cm_listener *l, const struct wire_addr *src)

@@ -59,7 +59,8 @@ END_TEST
 
 START_TEST(cm_34_backlog)
 {
-    /* CM-34: beyond the backlog a REQ is dropped silently, and counted. */
+    /* CM-34: beyond the backlog a REQ is dropped silently, and counted; above half of it SEC-20
+     * asks for a repetition. */
     static const struct wire_addr any;
     struct cm_listener *l;
     cm_listen(b.cm, CM_PS_TCP, &any, ANY_PORT, 3, NULL, &l);
@@ -70,6 +71,9 @@ START_TEST(cm_34_backlog)
         cm_connect(a.cm, &p, NULL, now, &c);
     }
     pump();
+    ck_assert_uint_eq(b.nev, 2);
+    ck_assert_uint_eq(cm_counters(b.cm)[CM_C_cm_rx_rate_limited], 3);
+    wait_ns(SEC + SEC / 2);
     ck_assert_uint_eq(b.nev, 3);
     ck_assert_uint_eq(cm_counters(b.cm)[CM_C_cm_req_backlog_drop], 2);
     /* answered ones make room for the repeated REQs of the others */
@@ -78,6 +82,164 @@ START_TEST(cm_34_backlog)
     pump();
     wait_ns(2 * SEC);
     ck_assert_uint_eq(b.nev, 5);
+}
+END_TEST
+
+/* Hosts from 10.0.1.0 on are made up: nobody answers there. */
+static unsigned looks;
+static bool made_up(void *arg, const struct wire_addr *addr)
+{
+    ck_assert_ptr_eq(arg, &looks);
+    looks++;
+    return addr->b[14] != 0;
+}
+
+/* REQs of made-up hosts, `n` of them, each one different; their peers "wait" for five minutes. */
+static void flood(unsigned n)
+{
+    struct cm_connect_params p = params();
+    struct cm_conn *c;
+    struct cm_out out;
+    struct cm_msg req;
+    p.cm_timeout = 28;
+    p.max_retries = 15;
+    ck_assert_int_eq(cm_connect(a.cm, &p, NULL, now, &c), 0);
+    ck_assert(cm_tx(a.cm, &out));
+    cm_msg_unpack(&req, out.mad, sizeof out.mad);
+    cm_release(a.cm, c, now);
+    while (cm_tx(a.cm, &out))
+        continue;
+    for (unsigned i = 0; i < n; i++) {
+        const struct wire_addr src = wire_addr_v4(0x0A000100 + i % 120);
+        req.local_id = 0x10000 + i;
+        req.qpn = 0x1000 + i;
+        req.tid = i;
+        cm_msg_pack(out.mad, &req);
+        cm_rx(b.cm, out.mad, sizeof out.mad, &src, &b.addr, 1, 0xFFFF, now);
+    }
+}
+
+static void silence_setup(void)
+{
+    looks = 0;
+    teardown();
+    setup_with((struct cm_params){0},
+               (struct cm_params){.silent = made_up, .silent_arg = &looks, .lenient_addr = true});
+}
+
+START_TEST(sec_20_a_flood_of_made_up_hosts_is_over_in_seconds)
+{
+    /* SEC-20 CM-34: at most half of a backlog goes to those who ask once, and for seconds only. */
+    struct cm_event ev;
+    silence_setup();
+    listen_on_b();
+    flood(2400);
+    ck_assert_uint_eq(cm_live(b.cm), 513);
+    ck_assert_uint_eq(cm_counters(b.cm)[CM_C_cm_rx_rate_limited], 2400 - 513);
+    while (cm_event(b.cm, &ev))
+        ck_assert_int_eq(ev.type, CM_EV_REQ);
+    /* An honest host asks again, and gets in. */
+    struct cm_connect_params p = params();
+    struct cm_conn *c;
+    ck_assert_int_eq(cm_connect(a.cm, &p, &a, now, &c), 0);
+    pump();
+    ck_assert_uint_eq(b.nev, 0);
+    wait_ns(SEC + SEC / 2);
+    ck_assert_uint_eq(b.nev, 1);
+    ck_assert_int_eq(last(&b)->type, CM_EV_REQ);
+    ck_assert_uint_eq(looks, 0);
+    while (cm_deadline(b.cm) <= now + 2 * SEC) { /* and then the others are gone */
+        now = cm_deadline(b.cm);
+        cm_expire(b.cm, now);
+    }
+    ck_assert_uint_eq(cm_live(b.cm), 1);
+    ck_assert_uint_eq(cm_counters(b.cm)[CM_C_cm_silent_peer], 513);
+    unsigned told = 0;
+    for (; cm_event(b.cm, &ev); told++) {
+        ck_assert_int_eq(ev.type, CM_EV_UNREACHABLE);
+        ck_assert_int_eq(cm_accept(b.cm, ev.conn, &accept_params, &b, now), -ECONNABORTED);
+        cm_release(b.cm, ev.conn, now);
+    }
+    ck_assert_uint_eq(told, 513);
+    ck_assert_uint_eq(b.cm->half_open, 1);
+}
+END_TEST
+
+START_TEST(sec_20_an_answer_to_a_made_up_host_ends_in_seconds)
+{
+    /* SEC-20: the consumer has accepted; a REP was sent, and the next is due in 18 s. */
+    struct cm_event ev;
+    silence_setup();
+    listen_on_b();
+    flood(1);
+    ck_assert(cm_event(b.cm, &ev));
+    ck_assert_int_eq(cm_accept(b.cm, ev.conn, &accept_params, &b, now), 0);
+    ck_assert_uint_eq(cm_deadline(b.cm), now + CM_LOOK_NS);
+    now += CM_LOOK_NS;
+    cm_expire(b.cm, now);
+    ck_assert(cm_event(b.cm, &ev));
+    ck_assert_int_eq(ev.type, CM_EV_UNREACHABLE);
+    ck_assert_uint_eq(b.cm->half_open, 0);
+}
+END_TEST
+
+START_TEST(sec_20_a_host_that_is_there_is_waited_for)
+{
+    /* SEC-20: one look, and the timer goes on; an answered request is looked at as well. */
+    struct cm_connect_params p = params();
+    struct cm_conn *c;
+    silence_setup();
+    listen_on_b();
+    p.cm_timeout = 22;
+    lose[CM_RTU] = 1;
+    ck_assert_int_eq(cm_connect(a.cm, &p, &a, now, &c), 0);
+    pump();
+    wait_ns(10 * SEC);
+    ck_assert_uint_eq(looks, 1);
+    ck_assert_uint_eq(b.nev, 1);
+    ck_assert_int_eq(cm_accept(b.cm, last(&b)->conn, &accept_params, &b, now), 0);
+    pump();
+    ck_assert_int_eq(cm_rtu(a.cm, c, NULL, 0, now), 0);
+    pump();
+    wait_ns(20 * SEC); /* the REP comes again, and the RTU */
+    ck_assert_int_eq(last(&b)->type, CM_EV_ESTABLISHED);
+    ck_assert_uint_eq(looks, 1);
+}
+END_TEST
+
+START_TEST(sec_20_who_has_many_pending_is_not_waited_for_long)
+{
+    /* SEC-20: forged REQs in the name of a live host, which doesn't know what we answer, shut it
+     * out for seconds, not for minutes. */
+    struct cm_connect_params p = params();
+    struct cm_conn *c;
+    struct cm_out out;
+    struct cm_msg req;
+    struct cm_event ev;
+    listen_on_b();
+    p.cm_timeout = 28;
+    p.max_retries = 15;
+    ck_assert_int_eq(cm_connect(a.cm, &p, NULL, now, &c), 0);
+    ck_assert(cm_tx(a.cm, &out));
+    cm_msg_unpack(&req, out.mad, sizeof out.mad);
+    for (unsigned i = 0; i < 512; i++) {
+        req.local_id += 1;
+        req.qpn = 0x1000 + i;
+        cm_msg_pack(out.mad, &req);
+        cm_rx(b.cm, out.mad, sizeof out.mad, &a.addr, &b.addr, 1, 0xFFFF, now);
+        ck_assert(cm_event(b.cm, &ev));
+        ck_assert_int_eq(cm_accept(b.cm, ev.conn, &accept_params, &b, now), 0);
+        while (cm_tx(b.cm, &out))
+            continue;
+    }
+    ck_assert_uint_eq(b.cm->half_open, 512);
+    for (uint64_t end = now + 9 * SEC; cm_deadline(b.cm) < end;) {
+        now = cm_deadline(b.cm);
+        cm_expire(b.cm, now);
+        while (cm_tx(b.cm, &out))
+            continue;
+    }
+    ck_assert_uint_le(b.cm->half_open, CM_SRC_PENDING / 2 + 1);
 }
 END_TEST
 
@@ -676,6 +838,10 @@ int main(void)
     tcase_add_loop_test(t, sec_20_half_open_limit, 0, sizeof half_open / sizeof half_open[0]);
     tcase_add_test(t, sec_20_again_is_the_same_request);
     tcase_add_test(t, sec_20_all_places_taken);
+    tcase_add_test(t, sec_20_a_flood_of_made_up_hosts_is_over_in_seconds);
+    tcase_add_test(t, sec_20_an_answer_to_a_made_up_host_ends_in_seconds);
+    tcase_add_test(t, sec_20_a_host_that_is_there_is_waited_for);
+    tcase_add_test(t, sec_20_who_has_many_pending_is_not_waited_for_long);
     tcase_add_test(t, sec_20_unanswered_requests_expire);
     tcase_add_loop_test(t, sec_20_unanswered_requests_that_nobody_heard_of_expire, 0, 2);
     tcase_add_test(t, sec_20_an_impatient_peer_leaves_a_second);
