@@ -97,8 +97,8 @@ static void remote_run(struct remote_move *m, unsigned n, remote_call call)
         if (lives && i < n)
             m[i++].status = -EFAULT;
     }
-    for (; i < n; i++)
-        m[i].status = -EFAULT;
+    for (; i < n; i++) /* the address space is gone, and the program with it */
+        m[i].status = -ESRCH;
 }
 
 static void remote_all(struct remote_move *m, unsigned n, remote_call call)

@@ -33,7 +33,7 @@ struct remote_move {
     uint64_t addr; /* in the process */
     void *local;
     uint32_t len;
-    int status; /* out: 0 or -EFAULT, then some octets may have been moved */
+    int status; /* out: 0; -EFAULT, some octets may have been moved; -ESRCH, the program is gone */
 };
 
 /* Make the process `pid`, which pidfd refers to, one whose memory can be reached. 0 and *out;

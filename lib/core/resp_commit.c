@@ -3,6 +3,8 @@
  * What requests do when their turn has come: records commit in order, and only what has been
  * executed is acknowledged or completes. Rules: RSP-19, RSP-22..24, RSP-28, ACK-11.
  */
+#include <errno.h>
+
 #include "engine_priv.h"
 #include "rd_ring.h"
 #include "resp_record.h"
@@ -68,6 +70,10 @@ static bool complete_recv(struct engine *e, struct qp *qp, const struct record *
 static void copy_failed(struct engine *e, struct qp *qp, const struct record *rec, uint64_t now)
 {
     struct resp *r = &qp->resp;
+    if (rec->status == -ESRCH) { /* the program has ended: no queue pair of its answers (MR-12) */
+        qp_to_error(e, qp, false, EVT_NONE, now);
+        return;
+    }
     recorder_note(e, qp, NOTE_COPY_FAIL, rec->at, (uint32_t)-rec->status);
     if (!psn_eq(r->done_epsn, rec->at)) { /* what came before it in this record has been executed */
         r->done_epsn = rec->at;

@@ -5,6 +5,8 @@
  * implies is not sent at all.
  * Rules: RD-05..RD-08, ACK-05..ACK-14, RSP-22, CC-21.
  */
+#include <errno.h>
+
 #include "engine_priv.h"
 #include "rd_ring.h"
 
@@ -266,6 +268,10 @@ bool resp_sent(struct engine *e, struct qp *qp, const struct engine_slot *slot, 
             return false;
         if (r->rd)
             rd_abandon(qp);
+        if (slot->status == -ESRCH) { /* as copy_failed has it */
+            qp_to_error(e, qp, false, EVT_NONE, now);
+            return false;
+        }
         resp_fail(e, qp, REFUSE_READ_GONE, psn(slot->psn), false, now);
         return false;
     }

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+
 #include "core_rig.h"
 
 #include <check.h>
@@ -285,7 +287,7 @@ int rig_post_recv(struct rig *r, uint64_t wr_id, uint32_t off, uint32_t len)
 static void gather(struct rig *r, struct engine_slot *s)
 {
     if (r->fail_gather && --r->fail_gather == 0) {
-        s->status = -14;
+        s->status = r->fail_status ? r->fail_status : -EFAULT;
         return;
     }
     uint8_t *to = s->buf + s->payload_off;

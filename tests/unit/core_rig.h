@@ -69,6 +69,7 @@ struct rig {
     struct engine_copy copies[RIG_LOG];
     unsigned ncopies;
     uint64_t orig[RIG_LOG];
+    int fail_status;          /* of a slot that fails; 0: -EFAULT */
     unsigned fail_gather;     /* the n-th slot from now fails, 1 = the next; 0 = none */
     struct engine_frame last; /* of the last rig_rx */
 };

@@ -68,7 +68,7 @@ URNIC_API int urnic_free(struct urnic_context *ctx, void *addr);
  * other memory it copies to and from through the kernel: slower, and an atomic on it is one against
  * other requests of the device, not against instructions of the program. Pages that are not there
  * yet come now; those that the program unmaps or protects later fail requests with a protection or
- * access error, and so does all of it after exec.
+ * access error. After exec, as after its end, peers get no answer.
  * -EINVAL rights that need LOCAL_WRITE beside them, or a range beyond the end of memory;
  * -EOPNOTSUPP unknown rights, or an older daemon; -EFAULT a hole in the range, or read-only memory
  * with LOCAL_WRITE; -EPERM the daemon may not reach the memory of this program, which is another
