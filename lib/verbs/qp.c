@@ -8,7 +8,8 @@
 #include "qp_ex.h"
 #include "verbs_priv.h"
 
-#define PSN_MASK 0xFFFFFFu
+#define PSN_MASK    0xFFFFFFu
+#define SHORT_QUEUE 64u
 
 _Static_assert((int)URNIC_QP_DEST_QPN == (int)IBV_QP_DEST_QPN &&
                    (int)URNIC_QP_RATE_LIMIT == (int)IBV_QP_RATE_LIMIT &&
@@ -52,6 +53,19 @@ static int check_type(enum ibv_qp_type type)
     }
 }
 
+/* Devices grant short queues a power of two less one, and programs that let unsignaled requests lie
+ * in a queue of the length they asked for have come to need it. Long ones cost cache. */
+static uint32_t send_depth(struct ibv_context *context, uint32_t asked)
+{
+    uint32_t n = 1;
+    if (asked >= SHORT_QUEUE)
+        return asked;
+    while (n <= asked)
+        n *= 2;
+    uint32_t max = uv_ctx(context)->attr.max_qp_wr;
+    return n - 1 < max ? n - 1 : max;
+}
+
 /* What programs see of a queue pair. */
 static void show(struct uv_qp *qp, struct ibv_pd *pd, const struct ibv_qp_init_attr_ex *attr)
 {
@@ -74,7 +88,6 @@ struct ibv_qp *uv_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_a
         IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
     bool with_ops = attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
     int err = check_type(attr->qp_type);
-    (void)context;
     if (err == 0 && (attr->comp_mask & ~known) != 0)
         err = -EOPNOTSUPP;
     if (err == 0 && (attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) && attr->create_flags != 0)
@@ -98,6 +111,7 @@ struct ibv_qp *uv_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_a
         .qp_type = (enum urnic_qp_type)attr->qp_type,
         .sq_sig_all = attr->sq_sig_all,
     };
+    u.cap.max_send_wr = send_depth(context, u.cap.max_send_wr);
     err = urnic_create_qp(uv_pd(attr->pd)->urnic, &u, &qp->urnic);
     if (err < 0) {
         free(qp);
