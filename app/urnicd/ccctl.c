@@ -91,11 +91,20 @@ static void cc_run_job(void *arg, uint64_t now)
     }
 }
 
+/* All parameters of a congestion control that is switched on. Those of none at all are no news. */
+static void what_is_on(const struct cc_conf *conf, char *text, size_t size)
+{
+    if (conf->type == &cc_none)
+        snprintf(text, size, "no congestion control");
+    else
+        cc_conf_format(conf, text, size);
+}
+
 void ccctl_log(const struct device *d)
 {
     char text[CC_TEXT];
 
-    cc_conf_format(engine_cc(d->engine), text, sizeof(text));
+    what_is_on(engine_cc(d->engine), text, sizeof(text));
     log_info("cc", "%s: %s", d->name, text);
 }
 
@@ -103,7 +112,7 @@ void ccctl_log_qp(const struct device *d, uint32_t qpn, const struct cc_conf *co
 {
     char text[CC_TEXT];
 
-    cc_conf_format(conf, text, sizeof(text));
+    what_is_on(conf, text, sizeof(text));
     log_info("cc", "%s qp 0x%06x: %s", d->name, (unsigned)qpn, text);
 }
 

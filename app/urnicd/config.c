@@ -115,6 +115,14 @@ static int set_log_level(struct config *c, const char *v, char *err)
     return 0;
 }
 
+static int set_log(struct config *c, const char *v, char *err)
+{
+    if (!config_text(c->log, sizeof(c->log), v))
+        return config_fail(err, "log=%s: want the path of a file, of at most %zu octets", v,
+                           sizeof(c->log) - 1);
+    return 0;
+}
+
 static int set_foreground(struct config *c, const char *v, char *err)
 {
     if (!config_bool(v, &c->foreground))
@@ -143,9 +151,15 @@ static const struct {
     const char *key;
     int (*set)(struct config *c, const char *v, char *err);
 } config_keys[] = {
-    {"socket", set_socket}, {"workers", set_workers},     {"cpu", set_cpu},
-    {"idle", set_idle},     {"log-level", set_log_level}, {"foreground", set_foreground},
-    {"parent", set_parent}, {"seed", set_seed},
+    {"socket", set_socket},
+    {"workers", set_workers},
+    {"cpu", set_cpu},
+    {"idle", set_idle},
+    {"log", set_log},
+    {"log-level", set_log_level},
+    {"foreground", set_foreground},
+    {"parent", set_parent},
+    {"seed", set_seed},
 };
 
 int config_set(struct config *c, const char *key, const char *value, char *err)
@@ -366,12 +380,15 @@ int config_check(struct config *c, char *err)
 
 bool config_absolute(struct config *c)
 {
-    char dir[PATH_MAX], path[PATH_MAX + sizeof(c->socket)];
+    char dir[PATH_MAX], path[PATH_MAX + sizeof(c->log)];
 
     if (!getcwd(dir, sizeof(dir)))
         return false;
     snprintf(path, sizeof(path), "%s/%s", dir, c->socket);
     if (c->socket[0] != '/' && !config_text(c->socket, sizeof(c->socket), path))
+        return false;
+    snprintf(path, sizeof(path), "%s/%s", dir, c->log);
+    if (c->log[0] && c->log[0] != '/' && !config_text(c->log, sizeof(c->log), path))
         return false;
     for (unsigned i = 0; i < c->ndev; i++)
         if (io_absolute(c->dev[i].port, dir) < 0)

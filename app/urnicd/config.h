@@ -58,6 +58,7 @@ struct config {
     unsigned ncpu;
     enum config_idle idle;
     enum log_level log_level;
+    char log[512]; /* path of a file; "" = stderr, in the background syslog */
     bool foreground;
     int parent; /* descriptor of a socket or pipe to the starting program; -1 = none */
     uint64_t seed; /* for drivers that draw random numbers; 0 = from the system */

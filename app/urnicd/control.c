@@ -244,6 +244,7 @@ int control_open(struct urnicd *d, char *err)
     sigemptyset(&set);
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGHUP); /* where it is blocked: there is a log to be opened anew */
     d->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     d->captures_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (d->epfd < 0 || d->signal_fd < 0 || d->captures_fd < 0)
@@ -442,6 +443,18 @@ static int control_wait(const struct urnicd *d, struct epoll_event *ev, uint64_t
     return epoll_wait(d->epfd, ev, CONTROL_EVENTS, -1);
 }
 
+/* Is it one that ends the daemon? */
+static bool control_signal(const struct urnicd *d)
+{
+    struct signalfd_siginfo info;
+
+    if (read(d->signal_fd, &info, sizeof(info)) != (ssize_t)sizeof(info))
+        return false;
+    if (info.ssi_signo == SIGHUP)
+        log_reopen();
+    return info.ssi_signo != SIGHUP;
+}
+
 void control_run(struct urnicd *d)
 {
     struct epoll_event ev[CONTROL_EVENTS];
@@ -453,8 +466,10 @@ void control_run(struct urnicd *d)
         for (int i = 0; i < n; i++) {
             if (ev[i].data.ptr == &d->listen_fd)
                 control_accept(d);
-            else if (ev[i].data.ptr == &d->signal_fd || ev[i].data.ptr == &d->conf.parent)
-                stop = true; /* a signal, or the starting program has ended */
+            else if (ev[i].data.ptr == &d->signal_fd)
+                stop = control_signal(d) || stop;
+            else if (ev[i].data.ptr == &d->conf.parent)
+                stop = true; /* the starting program has ended */
             else if (ev[i].data.ptr == &d->captures_fd)
                 client_capture_service(d);
             else if ((uintptr_t)ev[i].data.ptr & CONTROL_PIDFD)

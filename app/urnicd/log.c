@@ -1,32 +1,42 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Each line is formatted into one buffer and written with one write(), so lines of different
- * threads never mix.
+ * threads never mix. libc's syslog() is not used: it waits for a daemon that does not read.
  */
 #include "log.h"
 
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "clock.h"
 
 #define LOG_LINE_MAX   1024u
 #define LOG_PER_SECOND 10u
+#define LOG_HEAD_MAX   64u       /* octets of a line before its level */
+#define LOG_FACILITY   (3u << 3) /* of syslog: a daemon without one of its own */
 
 const char *const log_level_names[LOG_LEVELS] = {"error", "warn", "info", "debug"};
 
 static _Atomic int log_level = LOG_INFO;
 
-/* Of who writes: what one has seen room for isn't taken by another. */
+/* Guards all below: the room that one thread has seen isn't taken by another. */
 static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
-static unsigned log_unread; /* lines that there was no room for since the last one */
+static unsigned log_unread;        /* lines that there was no room for since the last one */
+static int log_fd = STDERR_FILENO; /* a file, or the socket to syslog; -1 = no connection to it */
+static const char *log_path;       /* of the file, or of syslog's socket; NULL = stderr */
+static bool log_syslog;
+static _Atomic bool log_echoes;
 
 void log_set_level(enum log_level level)
 {
@@ -51,38 +61,155 @@ int log_level_parse(const char *s, enum log_level *out)
 
 /* A pipe whose reader looks elsewhere, a terminal that was halted by Ctrl-S: a worker, or SIGTERM,
  * doesn't wait for them. */
-static bool log_has_room(void)
+static bool log_has_room(int fd)
 {
-    struct pollfd p = {.fd = STDERR_FILENO, .events = POLLOUT};
+    struct pollfd p = {.fd = fd, .events = POLLOUT};
 
     return poll(&p, 1, 0) != 0;
 }
 
-static void log_put(const char *line, size_t len)
+static bool log_write_all(int fd, const char *line, size_t len)
 {
+    if (!log_has_room(fd))
+        return false;
     while (len > 0) {
-        ssize_t n = write(STDERR_FILENO, line, len);
+        ssize_t n = write(fd, line, len);
         if (n <= 0)
-            return; /* nowhere left to complain */
+            break; /* nowhere left to complain */
         line += n;
         len -= (size_t)n;
     }
+    return true;
 }
 
-static void log_emit(const char *line, size_t len)
+static int log_connect(void)
+{
+    struct sockaddr_un sa = {.sun_family = AF_UNIX};
+    size_t len = strlen(log_path);
+
+    if (len >= sizeof(sa.sun_path))
+        return -ENAMETOOLONG;
+    memcpy(sa.sun_path, log_path, len + 1);
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return -errno;
+    if (connect(fd, (const struct sockaddr *)&sa, sizeof(sa)) < 0) {
+        int rc = -errno;
+        close(fd);
+        return rc;
+    }
+    log_fd = fd;
+    return 0;
+}
+
+/* syslog may have been started anew since the last line: once more, over a new socket. */
+static bool log_send(const char *line, size_t len)
+{
+    for (unsigned tries = 0; tries < 2; tries++) {
+        if (log_fd < 0 && log_connect() < 0)
+            return false;
+        if (send(log_fd, line, len, MSG_NOSIGNAL) >= 0)
+            return true;
+        if (errno == EAGAIN || errno == ENOBUFS)
+            return false;
+        close(log_fd);
+        log_fd = -1;
+    }
+    return false;
+}
+
+/* What stands before the level: the time; to syslog the level, the time as it wants it, and we. */
+static size_t log_head(char *out, enum log_level level)
+{
+    static const unsigned severity[LOG_LEVELS] = {3, 4, 6, 7};
+    struct timespec now;
+    struct tm tm;
+    size_t len;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    if (log_syslog) {
+        localtime_r(&now.tv_sec, &tm);
+        len = (size_t)snprintf(out, LOG_HEAD_MAX, "<%u>", LOG_FACILITY | severity[level]);
+        len += strftime(out + len, LOG_HEAD_MAX - len, "%b %e %H:%M:%S", &tm);
+        return len +
+               (size_t)snprintf(out + len, LOG_HEAD_MAX - len, " urnicd[%d]: ", (int)getpid());
+    }
+    gmtime_r(&now.tv_sec, &tm);
+    len = strftime(out, LOG_HEAD_MAX, "%Y-%m-%dT%H:%M:%S", &tm);
+    return len + (size_t)snprintf(out + len, LOG_HEAD_MAX - len, ".%03ldZ ", now.tv_nsec / 1000000);
+}
+
+static bool log_put(enum log_level level, const char *text, size_t len)
+{
+    char line[LOG_HEAD_MAX + LOG_LINE_MAX];
+    size_t head = log_head(line, level);
+
+    memcpy(line + head, text, len);
+    return log_syslog ? log_send(line, head + len - 1) : log_write_all(log_fd, line, head + len);
+}
+
+/* A line without its time, with its newline. */
+static void log_emit(enum log_level level, const char *line, size_t len)
 {
     char text[64];
 
     pthread_mutex_lock(&log_lock);
-    if (log_unread > 0 && log_has_room()) {
+    if (log_unread > 0) {
         int n = snprintf(text, sizeof(text), "warn log: nobody read: %u lines lost\n", log_unread);
-        log_put(text, (size_t)n);
-        log_unread = 0;
+        if (log_put(LOG_WARN, text, (size_t)n))
+            log_unread = 0;
     }
-    if (log_has_room())
-        log_put(line, len);
-    else
+    if (!log_put(level, line, len))
         log_unread++;
+    if (log_path && level <= LOG_WARN && atomic_load_explicit(&log_echoes, memory_order_relaxed) &&
+        log_write_all(STDERR_FILENO, "urnicd: ", 8))
+        log_write_all(STDERR_FILENO, line, len);
+    pthread_mutex_unlock(&log_lock);
+}
+
+static int log_open(const char *path)
+{
+    int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0640);
+
+    return fd < 0 ? -errno : fd;
+}
+
+int log_to_file(const char *path)
+{
+    int fd = log_open(path);
+
+    if (fd < 0)
+        return fd;
+    log_fd = fd;
+    log_path = path;
+    return 0;
+}
+
+int log_to_syslog(const char *path)
+{
+    log_fd = -1;
+    log_path = path;
+    log_syslog = true;
+    return log_connect();
+}
+
+void log_echo(bool on)
+{
+    atomic_store_explicit(&log_echoes, on, memory_order_relaxed);
+}
+
+void log_reopen(void)
+{
+    if (!log_path || log_syslog)
+        return;
+    int fd = log_open(log_path);
+    if (fd < 0) {
+        log_warn("log", "%s: %s: the lines still go to the old file", log_path, strerror(-fd));
+        return;
+    }
+    pthread_mutex_lock(&log_lock);
+    close(log_fd);
+    log_fd = fd;
     pthread_mutex_unlock(&log_lock);
 }
 
@@ -138,5 +265,5 @@ void log_write(struct log_site *site, enum log_level level, const char *subsyste
         len = (int)sizeof(line) - 2;
     log_plain(line, (size_t)len);
     line[len++] = '\n';
-    log_emit(line, (size_t)len);
+    log_emit(level, line, (size_t)len);
 }

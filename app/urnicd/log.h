@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Log lines on stderr: "level subsystem: text". Each call site has a budget of lines a second, so
- * that a hostile peer or client can't fill a disk (SEC-02). Lines for which a pipe or a terminal
- * has no room are counted, not waited for. Any thread.
+ * Log lines, on stderr or in a file: "2026-01-31T23:59:59.999Z level subsystem: text"; or to
+ * syslog, which has a time of its own. Each call site has a budget of lines a second, so that a
+ * hostile peer or client can't fill a disk (SEC-02). Lines for which a pipe, a terminal or syslog
+ * has no room are counted, not waited for. Any thread, unless a function says otherwise.
  */
 #ifndef URNICD_LOG_H
 #define URNICD_LOG_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
+
+#define LOG_SYSLOG "/dev/log" /* where syslog and journald listen */
 
 enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG, LOG_LEVELS };
 
@@ -25,6 +29,18 @@ void log_set_level(enum log_level level);
 enum log_level log_get_level(void);
 /* "error", "warn", "info", "debug" -> 0 and *out, or -EINVAL. */
 int log_level_parse(const char *s, enum log_level *out);
+
+/* Append lines to the file from now on, and no longer write them to stderr. The path is kept, not
+ * copied. 0, or -errno: it can't be opened for writing. Before there is a second thread. */
+int log_to_file(const char *path);
+/* Send lines to syslog at this socket from now on, and no longer to stderr. The path is kept. 0, or
+ * -errno: nothing listens there now; each line tries anew. Before there is a second thread. */
+int log_to_syslog(const char *path);
+/* Errors and warnings go to stderr as well, or no longer: a start that a terminal waits for. */
+void log_echo(bool on);
+/* Open the file of log_to_file anew, after another program has moved it. A failure leaves the old
+ * one open, and is logged. */
+void log_reopen(void);
 
 /* What the macros below expand to, once the level has been looked at; the text without newline.
  * Control characters in it are shown as '?'. */

@@ -3,6 +3,7 @@
  * urnicd: start, serve, drain, stop.
  */
 #include <assert.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -26,8 +27,9 @@
 #include "std_streams.h"
 #include "stop.h"
 
-#define DRAIN_NS (200 * CLOCK_MS) /* for what the peers must still be told, on SIGTERM */
-#define STOP_MS  15000            /* of --stop: longer than that takes, with many queue pairs */
+#define DRAIN_NS    (200 * CLOCK_MS) /* for what the peers must still be told, on SIGTERM */
+#define STARTER_FDS 64u
+#define STOP_MS     15000 /* of --stop: longer than that takes, with many queue pairs */
 
 static unsigned cores(void)
 {
@@ -137,7 +139,8 @@ static void announce(const struct urnicd *d)
                  "%s: port %s, %s, MAC %02x:%02x:%02x:%02x:%02x:%02x, path MTU %u, worker %u",
                  dev->name, dev->conf->port, text, m[0], m[1], m[2], m[3], m[4], m[5],
                  wire_mtu_octets(dev->path_mtu), dev->worker->index);
-        ccctl_log(dev);
+        if (dev->conf->cc.type != &cc_none)
+            ccctl_log(dev);
     }
     log_info("daemon", "serving at %s", d->conf.socket);
 }
@@ -183,12 +186,43 @@ static void remove_folder(const struct config *c)
     (void)rmdir(path); /* only when it is empty */
 }
 
-/* Tell who waits for the start that we serve. The folder we came from is not ours to keep busy,
- * once nothing is relative to it. */
-static void let_go(int ready, bool anywhere)
+/* What a daemon in the background has of the program that started it. */
+struct starter {
+    int ready; /* a pipe to the process that waits for the start; -1 = we are in the foreground */
+    int inherited[STARTER_FDS]; /* descriptors of that program, behind the standard three */
+    unsigned n;
+};
+
+/* Which descriptors are the starting program's. Before we open any but the pipe. */
+static void find_inherited(struct starter *s, const struct config *c)
 {
-    (void)!write(ready, "", 1);
-    close(ready);
+    struct dirent *e;
+    DIR *dir = opendir("/proc/self/fd");
+
+    while (dir && (e = readdir(dir)) && s->n < STARTER_FDS) {
+        int fd = atoi(e->d_name);
+        if (fd > STDERR_FILENO && fd != dirfd(dir) && fd != s->ready && fd != c->parent)
+            s->inherited[s->n++] = fd;
+    }
+    if (dir)
+        closedir(dir);
+}
+
+/* Tell the process that waits for the start that we serve. It may wait for the end of our standard
+ * error, or of any other descriptor that we have from it; and the folder that we came from is not
+ * ours to keep busy once nothing is relative to it. */
+static void let_go(const struct starter *s, bool anywhere)
+{
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+    if (null >= 0) {
+        dup2(null, STDERR_FILENO);
+        close(null);
+    }
+    for (unsigned i = 0; i < s->n; i++)
+        close(s->inherited[i]);
+    (void)!write(s->ready, "", 1);
+    close(s->ready);
     if (anywhere)
         (void)!chdir("/");
 }
@@ -206,13 +240,11 @@ static void explain(int rc, const char *err)
                   (unsigned long long)files.rlim_cur);
 }
 
-/* Serve until told to stop. `ready` (or -1): a pipe to whoever waits for the start, in the
- * background.
- */
-static int serve(struct urnicd *d, int ready)
+/* Serve until told to stop. */
+static int serve(struct urnicd *d, const struct starter *s)
 {
     char err[CONFIG_ERR] = "";
-    bool anywhere = ready >= 0 && config_absolute(&d->conf);
+    bool anywhere = s->ready >= 0 && config_absolute(&d->conf);
     int rc = memory_init();
 
     if (rc == 0)
@@ -229,8 +261,9 @@ static int serve(struct urnicd *d, int ready)
         announce(d);
         notify_ready();
         tell_parent(&d->conf);
-        if (ready >= 0)
-            let_go(ready, anywhere);
+        log_echo(false);
+        if (s->ready >= 0)
+            let_go(s, anywhere);
         control_run(d);
     } else {
         explain(rc, err);
@@ -249,12 +282,35 @@ static int serve(struct urnicd *d, int ready)
     return rc < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
+/* Where the log goes: a file, or syslog if nobody is there to read standard error. */
+static int open_log(const struct config *c)
+{
+    int rc = 0;
+
+    log_set_level(c->log_level);
+    log_echo(true);
+    if (c->log[0])
+        rc = log_to_file(c->log);
+    else if (!c->foreground && log_to_syslog(LOG_SYSLOG) < 0)
+        log_warn("log", "nothing listens at " LOG_SYSLOG " (syslog or journald): what the daemon "
+                        "says from now on is lost; --log FILE keeps it");
+    if (rc < 0)
+        fprintf(stderr, "urnicd: log=%s: %s: want a file that can be written\n", c->log,
+                strerror(-rc));
+    return rc;
+}
+
 /* Go to the background: the parent returns once the child serves, with a status that says whether.
  */
 static int background(struct urnicd *d)
 {
     int fds[2], status;
     char ok;
+    struct starter s = {.ready = -1};
+
+    find_inherited(&s, &d->conf);
+    if (open_log(&d->conf) < 0)
+        return 2;
 
     if (pipe2(fds, O_CLOEXEC) < 0) {
         log_error("daemon", "pipe: %s", strerror(errno));
@@ -269,9 +325,13 @@ static int background(struct urnicd *d)
         int null = open("/dev/null", O_RDWR | O_CLOEXEC);
         close(fds[0]);
         setsid();
-        dup2(null, STDIN_FILENO);
-        dup2(null, STDOUT_FILENO); /* stderr stays: the log */
-        return serve(d, fds[1]);
+        if (null >= 0) {
+            dup2(null, STDIN_FILENO);
+            dup2(null, STDOUT_FILENO); /* stderr stays until we serve: why we can't, if so */
+            close(null);
+        }
+        s.ready = fds[1];
+        return serve(d, &s);
     }
     close(fds[1]);
     if (read(fds[0], &ok, 1) == 1)
@@ -306,13 +366,14 @@ int main(int argc, char **argv)
         return EXIT_FAILURE;
     }
 
-    log_set_level(d.conf.log_level);
     /* Before any thread: signals come to the control thread only, by its descriptor. */
     sigemptyset(&set);
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGINT);
     sigaddset(&set, SIGPIPE);
-    sigaddset(&set, SIGXFSZ); /* a client asks for more than a file may have: it hears EFBIG */
+    if (!d.conf.foreground || d.conf.log[0])
+        sigaddset(&set, SIGHUP); /* the log's file was moved; else a terminal is gone */
+    sigaddset(&set, SIGXFSZ);    /* a client asks for more than a file may have: it hears EFBIG */
     pthread_sigmask(SIG_BLOCK, &set, NULL);
     /* Slabs, sockets and regions are descriptors while they are made: ask for what is allowed. */
     struct rlimit lim;
@@ -320,5 +381,7 @@ int main(int argc, char **argv)
         lim.rlim_cur = lim.rlim_max;
         setrlimit(RLIMIT_NOFILE, &lim);
     }
-    return d.conf.foreground ? serve(&d, -1) : background(&d);
+    if (!d.conf.foreground)
+        return background(&d);
+    return open_log(&d.conf) < 0 ? 2 : serve(&d, &(struct starter){.ready = -1});
 }

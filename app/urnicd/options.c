@@ -38,6 +38,7 @@ static const struct option options_long[] = {
     {"workers", required_argument, NULL, OPT_SETTING},
     {"cpu", required_argument, NULL, OPT_SETTING},
     {"idle", required_argument, NULL, OPT_SETTING},
+    {"log", required_argument, NULL, OPT_SETTING},
     {"log-level", required_argument, NULL, OPT_SETTING},
     {"parent", required_argument, NULL, OPT_SETTING},
     {"seed", required_argument, NULL, OPT_SETTING},

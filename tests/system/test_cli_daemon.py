@@ -3,6 +3,8 @@
 """urnicd's own command line: why it doesn't start, how it stops, and what it leaves behind."""
 import atexit
 import os
+import re
+import select
 import signal
 import socket
 import struct
@@ -55,7 +57,6 @@ def stale_socket():
         s.bind(path)
     r = run(URNICD, ["--stop", "--socket", path])
     check(r.returncode == 1 and f"socket={path}: no urnicd serves there" in r.stderr, f"--stop, a stale socket: {r.stderr}")
-    # In the background it keeps its standard error.
     status = subprocess.call([URNICD, "--socket", path, "--port", "mem:l", "--addr", "10.0.0.1/24"],
                              stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=30)
     check(status == 0, f"a stale socket: status {status}")
@@ -223,6 +224,78 @@ def background():
     check(not os.path.exists(os.path.join(DATA, "m")), "memif: a relative path is left behind")
 
 
+LINE = r"(?m)^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z (error|warn|info|debug) [a-z]+: .+$"
+
+
+def lets_go():
+    """A daemon in the background ends every pipe of the program that started it; before, it says there why it can't
+    start. Its log is in a file, with the time in each line, or goes to syslog."""
+    path, log = os.path.join(DATA, "free"), os.path.join(DATA, "free.log")
+    ports = ["--port", "mem:l", "--addr", "10.0.0.1/24"]
+
+    def start(*args):
+        reads, writes = os.pipe()
+        try:
+            r = subprocess.run([URNICD, "--socket", path, *args], cwd=DATA, capture_output=True, text=True, timeout=20,
+                               pass_fds=(writes,), check=False)
+        except subprocess.TimeoutExpired:
+            check(False, f"urnicd {' '.join(args)}: keeps its starter's output")
+            return None
+        finally:
+            os.close(writes)
+        ends = bool(select.select([reads], [], [], 5)[0])
+        os.close(reads)
+        check(ends, f"urnicd {' '.join(args)}: keeps a descriptor of its starter")
+        return r
+
+    def stop():
+        r = run(URNICD, ["--stop", "--socket", path])
+        check(r.returncode == 0, f"--stop: {r.stderr}")
+
+    # No log is asked for: it goes to syslog. If there is none, that is said.
+    r = start(*ports)
+    said = "nothing listens at /dev/log" in r.stderr and "--log FILE" in r.stderr if r else True
+    check(r is None or (r.returncode == 0 and r.stdout == "" and said != os.path.exists("/dev/log")),
+          f"in the background: {r}")
+    stop()
+
+    # A relative path stays what it was.
+    r = start(*ports, "--log", "free.log")
+    check(r is None or (r.returncode == 0 and r.stdout + r.stderr == ""), f"--log: {r}")
+    with open(log, encoding="utf-8") as f:
+        text = f.read()
+    check(text and len(re.findall(LINE, text)) == len(text.splitlines()), f"--log: lines without time: {text}")
+    check("serving at" in text, f"--log: the start is not there: {text}")
+    check(" cc: " not in text and len(max(text.splitlines(), key=len)) < 200, f"no congestion control is on: {text}")
+    os.rename(log, log + ".1")
+    os.kill(served_by(path), signal.SIGHUP)
+    for _ in range(200):
+        if os.path.exists(log):
+            break
+        time.sleep(0.05)
+    stop()
+    with open(log, encoding="utf-8") as f:
+        text = f.read()
+    check("daemon: stopping" in text and "serving" not in text, f"SIGHUP does not open the log anew: {text}")
+
+    # Why it doesn't start is said to its starter, and in the log.
+    for args, status, says in ((["--log", log, "--port", f"memif:{DATA}/none/m,role=server", *ports[2:]], 1,
+                                "make its folder first"),
+                               (["--foreground", "--log", log, "--port", f"memif:{DATA}/none/m,role=server", *ports[2:]],
+                                1, "make its folder first"),
+                               (["--log", os.path.join(DATA, "no", "log"), *ports], 2, "no/log: No such file"),
+                               (["--log", "", *ports], 2, "log=: ")):
+        r = start(*args)
+        check(r is None or (r.returncode == status and says in r.stderr), f"urnicd {args}: {r}")
+    with open(log, encoding="utf-8") as f:
+        check("make its folder first" in f.read(), "why it did not start is not in the log")
+
+    r = start("--device", "port=mem:l,addr=10.0.0.1/24,cc=dcqcn", "--log", log)
+    with open(log, encoding="utf-8") as f:
+        check(" cc: urn0: dcqcn:" in f.read(), "the parameters of dcqcn are not in the log")
+    stop()
+
+
 if __name__ == "__main__":
     sys.exit(test_all(no_start, daemon_stops, stale_socket, others_socket, own_socket, at_once, halted, two_signals,
-                      background))
+                      background, lets_go))

@@ -104,8 +104,9 @@ START_TEST(unknown_keys)
 
     config_init(&c);
     ck_assert_int_eq(config_set(&c, "colour", "red", err), -EINVAL);
-    ck_assert_str_eq(err, "unknown key colour; known: socket workers cpu idle log-level foreground "
-                          "parent seed devices");
+    ck_assert_str_eq(err,
+                     "unknown key colour; known: socket workers cpu idle log log-level foreground "
+                     "parent seed devices");
     config_device_init(&d);
     ck_assert_int_eq(config_device_set(&d, "colour", "red", err), -EINVAL);
     ck_assert_str_eq(err, "device: unknown key colour; known: name port addr gw mtu vlan dscp mac "

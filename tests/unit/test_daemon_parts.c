@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "capture.h"
@@ -510,9 +511,78 @@ START_TEST(log_of_what_clients_say)
     log_warn("cc", "%s: no such", "a\nerror daemon: \x1b[2J\x7f\xc3\xa4\xc2\x9b\t");
     dup2(before, STDERR_FILENO);
     ck_assert_int_gt(pread(log, line, sizeof(line) - 1, 0), 0);
-    ck_assert_str_eq(line, "warn cc: a?error daemon: ?[2J?\xc3\xa4???: no such\n");
+    ck_assert_str_eq(line + sizeof("2026-01-31T23:59:59.999Z"),
+                     "warn cc: a?error daemon: ?[2J?\xc3\xa4???: no such\n");
+    ck_assert_int_eq(line[10], 'T');
+    ck_assert_int_eq(line[23], 'Z');
     close(log);
     close(before);
+}
+END_TEST
+
+/* The next message to syslog; it has a level and a time as syslog has them, and our number. */
+static const char *syslog_said(int sock, const char *level)
+{
+    static char line[2048];
+    char from[64];
+    ssize_t n = recv(sock, line, sizeof(line) - 1, MSG_DONTWAIT);
+
+    ck_assert_int_gt(n, 0);
+    line[n] = '\0';
+    ck_assert_msg(strncmp(line, level, strlen(level)) == 0, "%s", line);
+    snprintf(from, sizeof(from), " urnicd[%d]: ", (int)getpid());
+    const char *text = strstr(line, from);
+    ck_assert_msg(text != NULL, "%s", line);
+    ck_assert_int_eq(text - line, (long)(strlen(level) + strlen("Jan 31 23:59:59")));
+    return text + strlen(from);
+}
+
+static int syslog_listen(const char *path)
+{
+    struct sockaddr_un sa = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+    snprintf(sa.sun_path, sizeof(sa.sun_path), "%s", path);
+    unlink(path);
+    ck_assert_int_eq(bind(fd, (struct sockaddr *)&sa, sizeof(sa)), 0);
+    return fd;
+}
+
+/* Lines to syslog; its end and its return; and a syslog that does not read stops nobody. */
+START_TEST(log_goes_to_syslog)
+{
+    char dir[] = "/tmp/test_daemon_parts.XXXXXX", path[64];
+    unsigned sent = 0;
+
+    ck_assert_ptr_nonnull(mkdtemp(dir));
+    snprintf(path, sizeof(path), "%s/log", dir);
+    ck_assert_int_eq(log_to_syslog(path), -ENOENT);
+    log_warn("a", "one");
+    int sock = syslog_listen(path);
+    log_error("a", "two");
+    ck_assert_str_eq(syslog_said(sock, "<28>"), "warn log: nobody read: 1 lines lost");
+    ck_assert_str_eq(syslog_said(sock, "<27>"), "error a: two");
+    close(sock);
+    log_info("a", "lost");
+    sock = syslog_listen(path);
+    log_info("a", "three");
+    ck_assert_str_eq(syslog_said(sock, "<28>"), "warn log: nobody read: 1 lines lost");
+    ck_assert_str_eq(syslog_said(sock, "<30>"), "info a: three");
+    static struct log_site site[200]; /* so that no budget ends it */
+    for (; sent < 200; sent++)
+        log_write(&site[sent], LOG_INFO, "a", "%u", sent);
+    unsigned read = 0;
+    while (recv(sock, path, 1, MSG_DONTWAIT | MSG_TRUNC) > 0)
+        read++;
+    ck_assert_uint_gt(read, 0);
+    ck_assert_uint_lt(read, sent);
+    log_info("a", "and on");
+    syslog_said(sock, "<28>");
+    ck_assert_str_eq(syslog_said(sock, "<30>"), "info a: and on");
+    close(sock);
+    snprintf(path, sizeof(path), "%s/log", dir);
+    unlink(path);
+    rmdir(dir);
 }
 END_TEST
 
@@ -690,6 +760,7 @@ int main(void)
     tcase_add_test(t, memory_bounds);
     tcase_add_test(t, memory_of_clients);
     tcase_add_test(t, log_of_what_clients_say);
+    tcase_add_test(t, log_goes_to_syslog);
     tcase_add_test(t, capture_goes_round);
     tcase_add_test(t, watch_of_what_ends);
     tcase_add_test(t, watch_twice);
