@@ -9,17 +9,18 @@
 #include <math.h>
 #include <stdint.h>
 
-#define WIDTH  760.0 /* more, if the legend's names need it */
-#define HEIGHT 300.0
-#define LEFT   70.0
-#define RIGHT  170.0 /* the legend */
-#define TOP    34.0
-#define BOTTOM 48.0
-#define LEGEND 16u  /* names shown */
-#define KEY    35.0 /* from the panel to a name */
-#define LETTER 7.4  /* about the width of one */
-#define BOLD   8.2
-#define TICKS  6
+#define WIDTH      760.0 /* more, if the legend's names need it */
+#define HEIGHT     300.0
+#define LEFT       70.0
+#define RIGHT      170.0 /* the legend */
+#define TOP        34.0
+#define BOTTOM     48.0
+#define LEGEND     16u  /* names shown */
+#define KEY        35.0 /* from the panel to a name */
+#define LETTER     7.4  /* about the width of one */
+#define BOLD       8.2
+#define TICKS      6
+#define COVERS_MAX 64u /* lines that are compared with each other */
 
 static const char *const colours[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
                                       "#e69f00", "#56b4e9", "#000000", "#999933"};
@@ -33,22 +34,33 @@ static const char *const dashes[] = {"", " stroke-dasharray=\"2 3\"", " stroke-d
 /* What tells a line from the others of its panel. */
 struct look {
     const char *colour, *dash;
-    bool hollow; /* its dots */
+    bool hollow;   /* its dots */
+    char over[96]; /* dashes of a line that lies over another one; "" = it doesn't */
+    double larger; /* pixels by which its dots are larger, as others lie over them */
 };
 
 struct axis {
     double lo, hi;
     bool log;
+    bool zero;       /* logarithmic, and 0 stands at its left end, a gap before `lo` */
     double from, to; /* pixels */
 };
 
+#define ZERO_GAP 36.0
+
 static bool usable(const struct axis *a, double v)
 {
-    return isfinite(v) && (!a->log || v > 0);
+    return isfinite(v) && (!a->log || v > 0 || (a->zero && v == 0));
 }
 
 static double place(const struct axis *a, double v)
 {
+    if (a->zero && v == 0)
+        return a->from;
+    if (a->zero) {
+        double part = (log(v) - log(a->lo)) / (log(a->hi) - log(a->lo));
+        return a->from + ZERO_GAP + part * (a->to - a->from - ZERO_GAP);
+    }
     double part =
         a->log ? (log(v) - log(a->lo)) / (log(a->hi) - log(a->lo)) : (v - a->lo) / (a->hi - a->lo);
     return a->from + part * (a->to - a->from);
@@ -56,7 +68,7 @@ static double place(const struct axis *a, double v)
 
 static void stretch(struct axis *a, double v)
 {
-    if (!usable(a, v))
+    if (!usable(a, v) || (a->log && v == 0))
         return;
     a->lo = isnan(a->lo) || v < a->lo ? v : a->lo;
     a->hi = isnan(a->hi) || v > a->hi ? v : a->hi;
@@ -164,10 +176,31 @@ static void tick(FILE *f, const struct axis *x, const struct axis *y, bool verti
     }
 }
 
+/* Names below the axis: in two rows when one is too narrow for them, and smaller if need be. */
+static void categories(FILE *f, const struct plot_panel *p, const struct axis *x,
+                       const struct axis *y)
+{
+    double each = (x->to - x->from) / (double)p->ncategories, widest = 0;
+    char size[32] = "";
+    for (size_t i = 0; i < p->ncategories; i++)
+        widest = fmax(widest, (double)letters(p->category[i]) * LETTER);
+    bool rows = widest > each;
+    if (widest > 2 * each)
+        snprintf(size, sizeof size, " font-size=\"%.1f\"", fmax(5, 12 * 2 * each / widest));
+    for (size_t i = 0; i < p->ncategories; i++) {
+        double at = place(x, (double)i);
+        fprintf(f, "<line class=\"g\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\"/>\n", at, at,
+                y->from, y->to);
+        text(f, at, y->from + (rows && i % 2 ? 26 : 14), "middle", size, p->category[i]);
+    }
+}
+
 static void ticks(FILE *f, const struct axis *x, const struct axis *y, bool vertical)
 {
     const struct axis *a = vertical ? y : x;
     if (a->log) {
+        if (a->zero)
+            tick(f, x, y, vertical, 0);
         for (double v = a->lo; v <= a->hi * 1.001; v *= 10)
             tick(f, x, y, vertical, v);
         return;
@@ -180,10 +213,11 @@ static void ticks(FILE *f, const struct axis *x, const struct axis *y, bool vert
 static void dot(FILE *f, double x, double y, struct look look)
 {
     if (look.hollow)
-        fprintf(f, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"2.5\" stroke=\"%s\" fill=\"white\"/>\n", x,
-                y, look.colour);
+        fprintf(f, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%.3g\" stroke=\"%s\" fill=\"white\"/>\n", x,
+                y, 2.5 + look.larger, look.colour);
     else
-        fprintf(f, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3\" fill=\"%s\"/>\n", x, y, look.colour);
+        fprintf(f, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%.3g\" fill=\"%s\"/>\n", x, y,
+                3 + look.larger, look.colour);
 }
 
 /* A curve on its way into the document: the mean of the points of one pixel is put together. */
@@ -198,7 +232,8 @@ static void draw_pixel(FILE *f, struct pen *pen, struct look look)
     pen->x = pen->at / pen->here;
     pen->y = pen->sum / pen->here;
     if (!pen->drawn++)
-        fprintf(f, "<polyline stroke=\"%s\"%s points=\"", look.colour, look.dash);
+        fprintf(f, "<polyline stroke=\"%s\"%s points=\"", look.colour,
+                *look.over ? look.over : look.dash);
     fprintf(f, "%.1f,%.1f ", pen->x, pen->y);
     pen->here = 0;
     pen->sum = pen->at = 0;
@@ -249,7 +284,51 @@ static struct look look_of(const struct plot_panel *p, size_t i)
 {
     const struct plot_line *like = p->line[i].like;
     size_t number = like ? (size_t)(like - p->line) : i, turn = number / NCOLOURS % NDASHES;
-    return (struct look){colours[number % NCOLOURS], dashes[turn], turn % 2};
+    return (struct look){
+        .colour = colours[number % NCOLOURS], .dash = dashes[turn], .hollow = turn % 2};
+}
+
+/* Of two lines, do most points lie on each other? */
+static bool covers(const struct plot_line *a, const struct plot_line *b, const struct axis *x,
+                   const struct axis *y)
+{
+    size_t same = 0, all = 0;
+    if (a->n != b->n || a->loose || b->loose)
+        return false;
+    for (size_t i = 0; i < a->n; i++) {
+        bool here = usable(x, a->x[i]) && usable(y, a->y[i]);
+        if (here != (usable(x, b->x[i]) && usable(y, b->y[i])))
+            return false;
+        if (!here)
+            continue;
+        all++;
+        same += fabs(place(x, a->x[i]) - place(x, b->x[i])) < 1 &&
+                fabs(place(y, a->y[i]) - place(y, b->y[i])) < 1;
+    }
+    return all && same * 4 >= all * 3;
+}
+
+/* Lines that lie on each other are dashed in turn, so that each shows in the gaps of the others,
+ * and their dots are rings around each other. */
+static struct look look_among(const struct plot_panel *p, size_t i, const struct axis *x,
+                              const struct axis *y)
+{
+    const double step = 10;
+    struct look look = look_of(p, i);
+    unsigned before = 0, behind = 0;
+    if (p->nlines > COVERS_MAX)
+        return look;
+    for (size_t k = 0; k < p->nlines; k++) {
+        bool covered = k != i && covers(&p->line[k], &p->line[i], x, y);
+        before += covered && k < i;
+        behind += covered && k > i;
+    }
+    if (before)
+        snprintf(look.over, sizeof look.over,
+                 " stroke-dasharray=\"%g %g\" stroke-dashoffset=\"%g\"", step,
+                 step * (before + behind), -step * before);
+    look.larger = 2.5 * (behind < 4 ? behind : 4);
+    return look;
 }
 
 static void legend(FILE *f, const struct plot_panel *p, double top)
@@ -279,11 +358,12 @@ static void legend(FILE *f, const struct plot_panel *p, double top)
 
 static void panel(FILE *f, const struct plot_panel *p, double top)
 {
-    struct axis x = {NAN, NAN, p->logx, LEFT, WIDTH - RIGHT};
-    struct axis y = {NAN, NAN, p->logy, top + HEIGHT - BOTTOM, top + TOP};
+    struct axis x = {NAN, NAN, p->logx, false, LEFT, WIDTH - RIGHT};
+    struct axis y = {NAN, NAN, p->logy, false, top + HEIGHT - BOTTOM, top + TOP};
     char turn[64];
     for (size_t i = 0; i < p->nlines; i++) {
         for (size_t k = 0; k < p->line[i].n; k++) {
+            x.zero |= p->logx && p->line[i].x[k] == 0;
             stretch(&x, p->line[i].x[k]);
             stretch(&y, p->line[i].y[k]);
         }
@@ -294,9 +374,16 @@ static void panel(FILE *f, const struct plot_panel *p, double top)
     }
     y.lo = isnan(p->ymin) ? y.lo : p->ymin;
     y.hi = isnan(p->ymax) ? y.hi : p->ymax;
+    if (p->category) {
+        x.lo = -.5;
+        x.hi = (double)p->ncategories - .5;
+    }
     settle(&x);
     settle(&y);
-    ticks(f, &x, &y, false);
+    if (p->category)
+        categories(f, p, &x, &y);
+    else
+        ticks(f, &x, &y, false);
     ticks(f, &x, &y, true);
     fprintf(f, "<rect class=\"b\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"/>\n", x.from,
             y.to, x.to - x.from, y.from - y.to);
@@ -306,9 +393,9 @@ static void panel(FILE *f, const struct plot_panel *p, double top)
     text(f, 16, (y.from + y.to) / 2, "middle", turn, p->ylabel);
     for (size_t i = 0; i < p->nlines; i++) {
         if (!p->line[i].loose)
-            curve(f, &p->line[i], &x, &y, look_of(p, i));
+            curve(f, &p->line[i], &x, &y, look_among(p, i, &x, &y));
         if (p->line[i].marks || p->line[i].loose)
-            dots(f, &p->line[i], &x, &y, look_of(p, i));
+            dots(f, &p->line[i], &x, &y, look_among(p, i, &x, &y));
     }
     legend(f, p, top);
 }

@@ -20,14 +20,19 @@ struct plot_line {
 
 struct plot_panel {
     const char *title, *xlabel, *ylabel;
-    bool logx, logy;   /* points <= 0 are left out */
+    bool logx, logy;   /* points < 0 are left out, and in y those of 0; x = 0 has a place of its own
+                        * at the left */
     double ymin, ymax; /* NAN = from the data, 0 included unless logy */
+    /* x is 0, 1 ... and stands for these; NULL = it is a number */
+    const char *const *category;
+    size_t ncategories;
     const struct plot_line *line;
     size_t nlines;
 };
 
-/* A whole document. Eight lines of a panel differ in colour, 32 in colour and dashes, dots of 16
- * in colour and in being filled; beyond that looks come again. 0, or -errno of the write. */
+/* A whole document. A line that lies over another one is dashed, and its dots are smaller, so that
+ * both are seen. Eight lines of a panel differ in colour, 32 in colour and dashes, dots of 16 in
+ * colour and in being filled; beyond that looks come again. 0, or -errno of the write. */
 int plot_svg(FILE *f, const struct plot_panel *panel, size_t npanels);
 
 #endif

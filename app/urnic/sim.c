@@ -14,6 +14,7 @@
 #include "sim_capture.h"
 #include "sim_chart.h"
 #include "sim_check.h"
+#include "sim_csv.h"
 #include "sim_metric.h"
 #include "sim_out.h"
 
@@ -28,7 +29,8 @@ static const char help[] = {
 struct job {
     const char *rules_file;
     struct fault *rules; /* of that file */
-    const char *file, *output, *plot, *points_file;
+    const char *file, *output, *plot, *points_file, *csv_file;
+    struct sim_csv *csv;
     struct sim_points points;
     char *text;
     size_t len;
@@ -47,9 +49,25 @@ struct job {
 
 /* ---- the scenario ---- */
 
+/* A file that may be a pipe. NULL, or what is wrong. */
+static const char *read_all(struct job *j, FILE *f)
+{
+    size_t cap = 0, n;
+    do {
+        if (j->len == cap) {
+            char *more = realloc(j->text, cap = cap ? 2 * cap : 65536);
+            if (!more)
+                return "out of memory";
+            j->text = more;
+        }
+        n = fread(j->text + j->len, 1, cap - j->len, f);
+        j->len += n;
+    } while (n);
+    return ferror(f) ? "it can't be read" : NULL;
+}
+
 static int load(struct job *j)
 {
-    enum { LARGEST = 1 << 20 };
     FILE *f = fopen(j->file, "r");
     struct stat st;
     if (!f || fstat(fileno(f), &st) || S_ISDIR(st.st_mode)) {
@@ -58,13 +76,11 @@ static int load(struct job *j)
             fclose(f);
         return CLI_USAGE;
     }
-    j->text = malloc(LARGEST + 1);
-    j->len = j->text ? fread(j->text, 1, LARGEST + 1, f) : 0;
-    bool bad = !j->text || ferror(f) || j->len > LARGEST;
+    const char *why = read_all(j, f);
     fclose(f);
-    if (bad)
-        cli_error("%s: it can't be read, or is larger than a megabyte", j->file);
-    return bad ? CLI_USAGE : CLI_OK;
+    if (why)
+        cli_error("%s: %s", j->file, why);
+    return why ? CLI_USAGE : CLI_OK;
 }
 
 static int load_points(struct job *j)
@@ -97,6 +113,7 @@ static int complain(const struct job *j, const struct sim_error *e)
 static int parse(const struct job *j, uint32_t point, struct sim_scenario *s)
 {
     struct sim_error err;
+    sim_scenario_free(s);
     sim_scenario_init(s);
     for (unsigned i = 0; i < j->nset; i++)
         sim_scenario_set(s, j->set[i].name, j->set[i].value);
@@ -128,7 +145,7 @@ struct bar {
     bool tty, quiet, shown;
 };
 
-static void draw(struct bar *b, const struct sim *sim, bool last)
+static void draw(struct bar *b, const struct sim *sim, bool last, bool cut)
 {
     uint64_t now = cli_now();
     double wall = (double)(now - b->begun) / 1e9;
@@ -137,17 +154,20 @@ static void draw(struct bar *b, const struct sim *sim, bool last)
         return;
     b->drawn = now;
     b->shown = true;
-    double part = (double)sim->w.now / (double)sim_end(sim);
+    double part = last && !cut ? 1 : (double)sim->w.now / (double)sim_end(sim);
     char at[32], filled[31];
     cli_fmt_time((double)sim->w.now, at, sizeof at);
     for (unsigned i = 0; i < 30; i++)
         filled[i] = i < part * 30 ? '#' : '.';
     filled[30] = 0;
-    fprintf(stderr,
-            "%ssim [%s] %3.0f%%  %s simulated  %.2f M hops/s  %u of %u flows  %.0f s left%s",
+    char rest[48];
+    if (!last)
+        snprintf(rest, sizeof rest, "%.0f s left at most", part > 0 ? wall / part - wall : 0);
+    else
+        snprintf(rest, sizeof rest, "%s after %.0f s", cut ? "interrupted" : "done", wall);
+    fprintf(stderr, "%ssim [%s] %3.0f%%  %s simulated  %.2f M hops/s  %u of %u flows  %s%s",
             b->tty ? "\r" : "", filled, part * 100, at, (double)sim->w.hops / wall / 1e6,
-            sim->flows.done, sim->flows.n, part > 0 ? wall / part - wall : 0,
-            b->tty ? last ? "\033[K\n" : "\033[K" : "\n");
+            sim->flows.done, sim->flows.n, rest, b->tty ? last ? "\033[K\n" : "\033[K" : "\n");
     fflush(stderr);
 }
 
@@ -160,12 +180,12 @@ static void run(struct job *j, struct sim *sim, double *wall)
     bool goes_on;
     do {
         until += step;
-        draw(&b, sim, false);
+        draw(&b, sim, false, false);
         goes_on = sim_run(sim, until);
     } while (goes_on && !cli_stop);
     j->cut = goes_on;
     *wall = (double)(cli_now() - b.begun) / 1e9;
-    draw(&b, sim, true);
+    draw(&b, sim, true, goes_on);
 }
 
 static const char *no_curve(const struct sim *sim, unsigned drawn)
@@ -223,6 +243,8 @@ static int one(struct job *j, const struct sim_scenario *s, uint32_t point, FILE
         }
         if (out)
             sim_out_json(out, sim, j->file, point, j->cut, j->figure, j->nfigures);
+        if (j->csv)
+            sim_csv_add(j->csv, sim, point);
         if (plot(j, sim, point))
             status = CLI_FAIL;
         for (unsigned i = 0; i < j->ncharts; i++)
@@ -233,7 +255,7 @@ static int one(struct job *j, const struct sim_scenario *s, uint32_t point, FILE
             }
         if (sim_out_failures(sim))
             status = CLI_FAIL;
-        if (!j->quiet && out != stdout) {
+        if (!j->quiet && out != stdout && !sim_csv_is_stdout(j->csv)) {
             sim_out_summary(stdout, sim);
             printf("  %.2f s, %.2f M packet-hops/s, payload %s%s\n", wall,
                    (double)sim->w.hops / wall / 1e6, s->skip_payload ? "skipped" : "carried",
@@ -350,9 +372,15 @@ static int not_found(const char *option, const char *what, const struct wish *w)
     return CLI_USAGE;
 }
 
+static int out_of_memory(void)
+{
+    cli_error("%s", strerror(ENOMEM));
+    return CLI_FAIL;
+}
+
 /* Reads all runs of this shard: what is wrong with the last one, or asked for and in none, shall
  * not be found when the others are over. */
-static int check_runs(const struct job *j, struct sim_scenario *s)
+static int check_runs(struct job *j, struct sim_scenario *s)
 {
     static struct wish figure[FIGURES], chart[CHARTS];
     struct sim_metric_size has;
@@ -363,6 +391,8 @@ static int check_runs(const struct job *j, struct sim_scenario *s)
         status = check_charts(j, s);
     for (uint32_t p = j->shard - 1; p < points && !status && !cli_stop; p += j->shards) {
         status = parse(j, p, s);
+        if (!status && j->csv_file && sim_csv_variables(&j->csv, j->csv_file, s))
+            status = out_of_memory();
         if (status || j->list)
             continue; /* to say which runs there are takes no flows */
         if (sim_check(s, &has, &err))
@@ -394,6 +424,11 @@ static int all(struct job *j, struct sim_scenario *s)
     status = open_output(j, &out);
     if (status)
         return status;
+    if (j->csv && !j->list && sim_csv_open(j->csv)) {
+        cli_error("%s: %s", j->csv_file, strerror(errno));
+        close_output(j, out);
+        return CLI_FAIL;
+    }
     for (uint32_t p = j->shard - 1; p < points; p += j->shards) {
         if (cli_stop) {
             j->left++;
@@ -414,6 +449,12 @@ static int all(struct job *j, struct sim_scenario *s)
         status = CLI_FAIL;
     if (close_output(j, out))
         status = CLI_FAIL;
+    int csv = sim_csv_close(j->csv);
+    j->csv = NULL;
+    if (csv) {
+        cli_error("%s: %s", j->csv_file, strerror(-csv));
+        status = CLI_FAIL;
+    }
     int rc = interrupted(j);
     return status ? status : rc;
 }
@@ -449,7 +490,9 @@ static int add_chart(struct job *j, const char *text)
         return too_often("--chart", CHARTS);
     struct sim_chart *c = sim_chart_new(text);
     if (!c) {
-        cli_error("--chart: '%s' is not METRIC/X[/SERIES]=FILE with a metric that there is", text);
+        cli_error("--chart: '%s' is not METRIC/X[/SERIES]=FILE with a metric that there is, "
+                  "queue/time or rate/time, or fct/cdf, slowdown/cdf or goodput/cdf",
+                  text);
         return CLI_USAGE;
     }
     j->chart[j->ncharts++] = c;
@@ -484,6 +527,7 @@ static int add_figure(struct job *j, const char *text)
 enum {
     OPT_CHART = 256,
     OPT_FIGURE,
+    OPT_CSV,
     OPT_POINTS,
     OPT_RULES,
     OPT_SHARD,
@@ -501,6 +545,9 @@ static int take(struct job *j, int c, const char *value)
         return CLI_OK;
     case 'p':
         j->plot = value;
+        return CLI_OK;
+    case OPT_CSV:
+        j->csv_file = value;
         return CLI_OK;
     case OPT_POINTS:
         j->points_file = value;
@@ -548,6 +595,8 @@ static int simulate(struct job *j)
     }
     if (!status)
         status = all(j, &s);
+    sim_scenario_free(&s);
+    sim_csv_close(j->csv); /* when it came to nothing */
     sim_points_free(&j->points);
     fault_free(j->rules);
     free(j->text);
@@ -558,6 +607,7 @@ static int sim_cmd(int argc, char **argv)
 {
     static const struct option options[] = {{"output", required_argument, NULL, 'o'},
                                             {"plot", required_argument, NULL, 'p'},
+                                            {"csv", required_argument, NULL, OPT_CSV},
                                             {"points", required_argument, NULL, OPT_POINTS},
                                             {"figure", required_argument, NULL, OPT_FIGURE},
                                             {"chart", required_argument, NULL, OPT_CHART},

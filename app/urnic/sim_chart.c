@@ -14,7 +14,9 @@
 #include "sim_metric.h"
 #include "sim_value.h"
 
-#define LINES 32u
+#define LINES      32u
+#define CATEGORIES 64u
+#define DODGE      .6 /* part of a category's width that its dots take */
 
 struct line {
     char name[SIM_TEXT + 96];
@@ -27,7 +29,9 @@ struct sim_chart {
     const char *file;
     struct line line[LINES];
     unsigned nlines;
-    bool xtime; /* x is a time in us */
+    bool xtime;                 /* x is a time in us */
+    char *category[CATEGORIES]; /* values of X in their order; a point's x is the place here */
+    size_t ncategories;
 };
 
 /* Copies the word before any of `ends` and steps over it. False: empty or too long. */
@@ -48,6 +52,25 @@ static bool is_curve(const char *metric)
     return !strcmp(metric, "queue") || !strcmp(metric, "rate");
 }
 
+/* What is drawn as the part of the flows that has at most so much; NULL = it isn't. */
+static double (*cdf_of(const char *metric))(const struct sim *sim, const struct sim_flow *f)
+{
+    return !strcmp(metric, "fct")        ? sim_fct_us
+           : !strcmp(metric, "slowdown") ? sim_slowdown
+           : !strcmp(metric, "goodput")  ? sim_flow_goodput
+                                         : NULL;
+}
+
+static bool over_time(const struct sim_chart *c)
+{
+    return !strcmp(c->x, "time");
+}
+
+static bool is_cdf(const struct sim_chart *c)
+{
+    return !strcmp(c->x, "cdf");
+}
+
 struct sim_chart *sim_chart_new(const char *text)
 {
     struct sim_chart *c = calloc(1, sizeof *c);
@@ -60,7 +83,9 @@ struct sim_chart *sim_chart_new(const char *text)
         good = word(&text, "=", c->series, sizeof c->series);
     }
     if (good)
-        good = strcmp(c->x, "time") ? sim_metric_known(c->metric) : is_curve(c->metric);
+        good = over_time(c) ? is_curve(c->metric)
+               : is_cdf(c)  ? cdf_of(c->metric) != NULL
+                            : sim_metric_known(c->metric);
     if (!good || *text != '=' || !text[1]) {
         free(c);
         return NULL;
@@ -147,18 +172,49 @@ static int add_curves(struct sim_chart *c, struct sim *sim, const char *name, ch
     char full[SIM_TEXT + 96];
     if (!sim->total.n || (queue && !sim->nqueues))
         return left_out(why, size, "it has no curves: no '%s' was %s", "sample", "taken");
-    if (queue) {
-        struct line *l = line_of(c, name);
-        return l ? add_series(l, &sim->queue[0], 1e-3) : no_room(why, size);
-    }
-    for (uint32_t i = 0; i < sim->nrates; i++) {
-        snprintf(full, sizeof full, "%s%s%s", sim->rate[i].name, *name ? " " : "", name);
+    const struct sim_series *s = queue ? sim->queue : sim->rate;
+    uint32_t n = queue ? sim->nqueues : sim->nrates;
+    for (uint32_t i = 0; i < n; i++) {
+        const char *own = queue && n == 1 ? "" : s[i].name; /* a lone queue needs no name */
+        snprintf(full, sizeof full, "%s%s%s", own, *own && *name ? " " : "", name);
         struct line *l = line_of(c, full);
-        int rc = l ? add_series(l, &sim->rate[i], 1) : no_room(why, size);
+        int rc = l ? add_series(l, &s[i], queue ? 1e-3 : 1) : no_room(why, size);
         if (rc)
             return rc;
     }
     return 0;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The flows of a run: their values in order, and which part of them has at most so much. */
+static int add_cdf(struct sim_chart *c, struct sim *sim, const char *name, char *why, size_t size)
+{
+    double (*of)(const struct sim *sim, const struct sim_flow *f) = cdf_of(c->metric);
+    double *v = malloc((sim->flows.n + 1) * sizeof *v);
+    struct line *l = line_of(c, name);
+    uint32_t n = 0;
+    int rc = v ? 0 : -ENOMEM;
+    for (uint32_t i = 0; v && i < sim->flows.n; i++)
+        if (!isnan(v[n] = of(sim, &sim->flows.flow[i])))
+            n++;
+    if (!rc && !l)
+        rc = no_room(why, size);
+    if (!rc && !n)
+        rc = left_out(why, size, "no flow has a %s%s", c->metric, "");
+    if (!rc)
+        qsort(v, n, sizeof *v, by_value);
+    for (uint32_t i = 0; i < n && !rc; i++) {
+        rc = append(l, v[i], (double)i / n); /* steps */
+        if (!rc)
+            rc = append(l, v[i], (double)(i + 1) / n);
+    }
+    free(v);
+    return rc;
 }
 
 /* The value, as a legend shows it: a number alone says nothing there. */
@@ -189,7 +245,7 @@ static void name_of(const struct sim_chart *c, const struct sim *sim, char *name
 
 const char *sim_chart_lacks(const struct sim_chart *c, const struct sim_scenario *s)
 {
-    const char *const need[] = {strcmp(c->x, "time") ? c->x : "", c->series};
+    const char *const need[] = {over_time(c) || is_cdf(c) ? "" : c->x, c->series};
     for (unsigned k = 0; k < 2; k++) {
         bool found = !*need[k];
         for (unsigned i = 0; i < s->nvars && !found; i++)
@@ -203,36 +259,52 @@ const char *sim_chart_lacks(const struct sim_chart *c, const struct sim_scenario
 bool sim_chart_possible(const struct sim_chart *c, const struct sim_scenario *s,
                         const struct sim_metric_size *has, char *why, size_t size)
 {
-    bool curve = !strcmp(c->x, "time"), time;
-    const char *at = curve ? "" : value(s, c->x);
-    double x;
-    if (curve && !has->sampled)
+    (void)s;
+    if (is_cdf(c))
+        return true;
+    if (!over_time(c))
+        return sim_metric_possible(c->metric, has, why, size);
+    if (!has->sampled)
         snprintf(why, size, "no 'sample' is taken");
-    else if (!curve && !number(at, &x, &time))
-        snprintf(why, size, "its %s, '%s', is no number", c->x, at);
-    else
-        return curve || sim_metric_possible(c->metric, has, why, size);
-    return false;
+    return has->sampled;
+}
+
+/* The place of a value of X among those that there have been. Negative: there are too many. */
+static int category_of(struct sim_chart *c, const char *text)
+{
+    for (size_t i = 0; i < c->ncategories; i++)
+        if (!strcmp(c->category[i], text))
+            return (int)i;
+    if (c->ncategories == CATEGORIES)
+        return -ENOSPC;
+    c->category[c->ncategories] = strdup(text);
+    return c->category[c->ncategories] ? (int)c->ncategories++ : -ENOMEM;
 }
 
 static int add(struct sim_chart *c, struct sim *sim, bool cut, char *why, size_t size)
 {
     char name[SIM_TEXT + 64];
-    double x, y;
+    double y;
     name_of(c, sim, name, sizeof name);
     if (!*c->title)
         snprintf(c->title, sizeof c->title, "%s", sim->s->title);
-    if (!strcmp(c->x, "time"))
+    if (over_time(c))
         return add_curves(c, sim, name, why, size);
     if (cut)
         return left_out(why, size, "%s%s", "it was interrupted", "");
-    const char *at = value(sim->s, c->x);
-    if (!number(at, &x, &c->xtime))
-        return left_out(why, size, "its %s, '%s', is no number", c->x, at);
+    if (is_cdf(c))
+        return add_cdf(c, sim, name, why, size);
     if (!sim_metric(sim, c->metric, &y))
         return left_out(why, size, "it has no %s%s", c->metric, "");
+    int x = category_of(c, value(sim->s, c->x));
+    if (x == -ENOSPC) {
+        snprintf(why, size, "a chart has %u values of %s at most", CATEGORIES, c->x);
+        return -EINVAL;
+    }
     struct line *l = line_of(c, name);
-    return l ? append(l, x, y) : no_room(why, size);
+    if (!l)
+        return no_room(why, size);
+    return x < 0 ? x : append(l, x, y);
 }
 
 int sim_chart_add(struct sim_chart *c, struct sim *sim, bool cut, char *why, size_t size)
@@ -252,17 +324,42 @@ static const char *unit_of(const char *metric)
     return "";
 }
 
-/* Wide spans of x are read better on a logarithmic axis. */
+/* Are all values of X numbers? Then points go to where these are. */
+static bool make_numbers(struct sim_chart *c)
+{
+    double at[CATEGORIES];
+    bool time;
+    for (size_t i = 0; i < c->ncategories; i++)
+        if (!number(c->category[i], &at[i], &time))
+            return false;
+        else
+            c->xtime |= time;
+    for (unsigned i = 0; i < c->nlines; i++)
+        for (size_t k = 0; k < c->line[i].n; k++)
+            c->line[i].x[k] = at[(size_t)c->line[i].x[k]];
+    return true;
+}
+
+/* Of several lines the dots of a category stand beside each other. */
+static void spread(struct sim_chart *c)
+{
+    for (unsigned i = 0; i < c->nlines; i++)
+        for (size_t k = 0; k < c->line[i].n; k++)
+            c->line[i].x[k] += (i + .5 - c->nlines / 2.) * DODGE / c->nlines;
+}
+
+/* Wide spans of x are read better on a logarithmic axis; 0 has a place beside it. */
 static bool wide(const struct sim_chart *c)
 {
     double lo = INFINITY, hi = 0;
     for (unsigned i = 0; i < c->nlines; i++) {
         for (size_t k = 0; k < c->line[i].n; k++) {
-            lo = fmin(lo, c->line[i].x[k]);
+            if (c->line[i].x[k] != 0)
+                lo = fmin(lo, c->line[i].x[k]);
             hi = fmax(hi, c->line[i].x[k]);
         }
     }
-    return lo > 0 && hi / lo >= 50;
+    return lo > 0 && hi / lo >= 49.9; /* 0.1 % to 5 % */
 }
 
 /* A figure is over x, in whatever order the sweep has its values. */
@@ -292,25 +389,36 @@ int sim_chart_finish(struct sim_chart *c, bool cut)
     snprintf(title, sizeof title, "%s%s%s", c->title, *c->title && cut ? " " : "", cut ? note : "");
     struct plot_line line[LINES];
     char ylabel[96];
-    bool time = !strcmp(c->x, "time"), queue = !strcmp(c->metric, "queue");
-    const char *unit = time ? queue ? "kB" : "Gb/s" : unit_of(c->metric);
+    bool time = over_time(c), cdf = is_cdf(c), queue = !strcmp(c->metric, "queue");
+    const char *unit = time                       ? queue ? "kB" : "Gb/s"
+                       : strcmp(c->metric, "fct") ? unit_of(c->metric)
+                                                  : "us";
+    bool numbers = time || cdf || make_numbers(c);
+    if (!numbers)
+        spread(c);
     snprintf(ylabel, sizeof ylabel, "%s%s%s", c->metric, *unit ? ", " : "", unit);
-    for (unsigned i = 0; i < c->nlines && !time; i++)
+    for (unsigned i = 0; i < c->nlines && !time && !cdf; i++)
         sort(&c->line[i]);
     for (unsigned i = 0; i < c->nlines; i++)
         line[i] = (struct plot_line){.name = *c->line[i].name ? c->line[i].name : NULL,
                                      .x = c->line[i].x,
                                      .y = c->line[i].y,
                                      .n = c->line[i].n,
-                                     .marks = !time};
+                                     .marks = !time && !cdf && numbers,
+                                     .loose = !numbers};
     char xlabel[sizeof c->x + 4];
-    snprintf(xlabel, sizeof xlabel, "%s%s", c->x, time ? ", ms" : c->xtime ? ", us" : "");
+    snprintf(xlabel, sizeof xlabel, "%s%s", c->x,
+             time                  ? ", ms"
+             : numbers && c->xtime ? ", us"
+                                   : "");
     const struct plot_panel panel = {.title = title,
-                                     .xlabel = xlabel,
-                                     .ylabel = ylabel,
-                                     .logx = !time && wide(c),
-                                     .ymin = NAN,
-                                     .ymax = NAN,
+                                     .xlabel = cdf ? ylabel : xlabel,
+                                     .ylabel = cdf ? "part of the flows" : ylabel,
+                                     .logx = !time && numbers && wide(c),
+                                     .ymin = cdf ? 0 : NAN,
+                                     .ymax = cdf ? 1 : NAN,
+                                     .category = numbers ? NULL : (const char *const *)c->category,
+                                     .ncategories = numbers ? 0 : c->ncategories,
                                      .line = line,
                                      .nlines = c->nlines};
     FILE *f = fopen(c->file, "w");
@@ -321,6 +429,8 @@ int sim_chart_finish(struct sim_chart *c, bool cut)
         free(c->line[i].x);
         free(c->line[i].y);
     }
+    for (size_t i = 0; i < c->ncategories; i++)
+        free(c->category[i]);
     free(c);
     return rc;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Charts across the runs of a sweep: a figure over a variable, a line per value of another one and
- * of whatever else is swept; or a queue's or the flows' curve over time, a line per run.
+ * of whatever else is swept; a queue's or the flows' curve over time; or how a figure of the flows
+ * is distributed, a line per run.
  */
 #ifndef URNIC_SIM_CHART_H
 #define URNIC_SIM_CHART_H
@@ -11,7 +12,8 @@
 struct sim_chart;
 
 /* "METRIC/X[/SERIES]=FILE.svg": X and SERIES are variables of the scenario; with "time" as X METRIC
- * is "queue" or "rate". NULL: not of this form, no such metric, or no memory. */
+ * is "queue" or "rate", with "cdf" "fct", "slowdown" or "goodput". Where a value of X is no number,
+ * the values are categories. NULL: not of this form, no such metric, or no memory. */
 struct sim_chart *sim_chart_new(const char *text);
 /* The variable that it wants and the scenario doesn't have; NULL: it has all. */
 const char *sim_chart_lacks(const struct sim_chart *c, const struct sim_scenario *s);

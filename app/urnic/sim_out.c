@@ -162,6 +162,17 @@ static void expects(FILE *f, struct sim *sim)
     }
 }
 
+/* Of which ports the figures of queues are. */
+static void queue_ports(FILE *f, const struct sim *sim)
+{
+    const struct sim_port *most = sim_longest_queue(sim);
+    for (uint32_t i = 0; i < sim->nqueues; i++)
+        fprintf(f, "%s\"%s\"", i ? "," : ",\"queue_ports\":[", sim->queue[i].name);
+    fputs(sim->nqueues ? "]" : "", f);
+    if (most)
+        fprintf(f, ",\"queue_max_port\":\"%s>%s\"", most->node->name, most->peer->node->name);
+}
+
 void sim_out_json(FILE *f, struct sim *sim, const char *scenario, uint32_t point, bool cut,
                   const char *const *figure, unsigned nfigures)
 {
@@ -176,6 +187,7 @@ void sim_out_json(FILE *f, struct sim *sim, const char *scenario, uint32_t point
     for (const struct sim_metric_info *m = sim_metrics; m->name; m++)
         if (sim_metric(sim, m->name, &v))
             fprintf(f, ",\"%s\":%.9g", m->name, v);
+    queue_ports(f, sim);
     fputs("}\n", f);
     for (unsigned i = 0; i < nfigures; i++) {
         fputs("{\"type\":\"figure\",\"name\":", f);
@@ -199,7 +211,7 @@ void sim_out_json(FILE *f, struct sim *sim, const char *scenario, uint32_t point
 
 struct page {
     struct plot_panel panel[PANELS];
-    struct plot_line line[PANELS][SIM_SERIES_FLOWS + SIM_WATCHES + SIM_POINT_FLOWS];
+    struct plot_line *line[PANELS]; /* each with room for what any of them has */
     unsigned n;
     double *numbers; /* all series, one after the other */
     size_t used;
@@ -331,12 +343,16 @@ int sim_out_plot(const char *path, struct sim *sim, const struct sim_points *poi
 {
     size_t series = sim->nrates + sim->nqueues + 4; /* total, fair, again, pauses */
     size_t numbers = 2 * (series * (sim->total.n + 1) + 6ul * SIM_BINS);
+    size_t most = SIM_SERIES_FLOWS + sim->nqueues + SIM_POINT_FLOWS;
     struct page *p = calloc(1, sizeof *p);
     double *v = malloc(numbers * sizeof *v);
-    int rc = p && v ? 0 : -ENOMEM;
+    struct plot_line *lines = calloc(PANELS * most, sizeof *lines);
+    int rc = p && v && lines ? 0 : -ENOMEM;
     FILE *f = NULL;
     if (!rc) {
         p->numbers = v;
+        for (unsigned i = 0; i < PANELS; i++)
+            p->line[i] = lines + i * most;
         fill(p, sim, points, *sim->s->title ? sim->s->title : "Rates");
         rc = p->n ? 0 : -ENODATA;
     }
@@ -349,11 +365,27 @@ int sim_out_plot(const char *path, struct sim *sim, const struct sim_points *poi
     if (f && fclose(f) && !rc)
         rc = -errno;
     free(v);
+    free(lines);
     free(p);
     return rc;
 }
 
 /* ---- for people ---- */
+
+/* Figures of queues mean little without their ports. */
+static void say_queues(FILE *f, const struct sim *sim)
+{
+    const struct sim_port *most = sim_longest_queue(sim);
+    if (!most)
+        return;
+    fprintf(f, "  queue_max is of %s > %s", most->node->name, most->peer->node->name);
+    if (sim->s->sample && sim->nqueues == 1)
+        fprintf(f, ", the other figures of queues of %s > %s", sim->watched[0]->node->name,
+                sim->watched[0]->peer->node->name);
+    else if (sim->s->sample)
+        fprintf(f, ", the others of the longest of %u watched ones", sim->nqueues);
+    fputc('\n', f);
+}
 
 void sim_out_summary(FILE *f, struct sim *sim)
 {
@@ -377,6 +409,7 @@ void sim_out_summary(FILE *f, struct sim *sim)
             fprintf(f, "%*s", n < 30 ? 30 - n : 1, "");
     }
     fputs(column % 3 ? "\n" : "", f);
+    say_queues(f, sim);
     for (unsigned i = 0; i < sim->s->nrules; i++) {
         struct fault_rule_stats r;
         sim_fault_stats(sim->w.fault, i, &r);

@@ -327,6 +327,10 @@ struct engine_qp_attr {
     bool en_sqd_async_notify, sq_draining;
     bool e2e_credits; /* ours: honour end-to-end credits (ACK-13), with QPA_STATE to RTR */
     uint8_t recovery; /* ours: enum engine_recovery, with QPA_STATE to RTR */
+    /* ours, with QPA_STATE to RTR: it is known that the peer does selective repeat; no hello is
+     * said, and packets say where they belong from the first one on (LR-02). A peer that doesn't
+     * would drop them. */
+    bool recovery_agreed;
 };
 
 /* A queue pair in RESET; *p becomes what is granted, which may be more than was asked for. It is

@@ -135,6 +135,7 @@ static void to_reset(struct engine *e, struct qp *qp)
 static int to_rtr(struct engine *e, struct qp *qp, const struct engine_qp_attr *a)
 {
     qp->attr.recovery = a->recovery <= RECOVER_GBN_OOO ? a->recovery : RECOVER_GBN;
+    qp->attr.recovery_agreed = a->recovery_agreed;
     int err = qp->type == QP_RC ? rd_start(qp, e->now) : 0;
     if (!err)
         err = sr_start(e, qp);

@@ -32,6 +32,7 @@ int sr_start(struct engine *e, struct qp *qp)
     if (!qp->sr)
         return -ENOMEM;
     qp->sr->mode = (uint8_t)mode;
+    qp->sr->agreed = mode == RECOVER_SR && qp->attr.recovery_agreed;
     qp->sr->hold_at = TIMER_NEVER;
     e->nsr += mode == RECOVER_SR;
     return 0;

@@ -57,6 +57,27 @@ static void measure_fire(struct sim_event *ev, uint64_t now)
         sim->before[i] = sim->flows.placed[i];
 }
 
+/* From now on only what has arrived comes to its end. */
+static void drain_fire(struct sim_event *ev, uint64_t now)
+{
+    struct sim *sim = SIM_CONTAINER(ev, struct sim, drain);
+    sim->drain_from = now;
+    for (uint32_t i = 0; i < sim->flows.n; i++)
+        sim->drain_placed += sim->flows.placed[i];
+}
+
+/* When the last line of arrivals stops, if there is no other traffic; else SIM_NEVER. */
+static uint64_t arrivals_stop(const struct sim_scenario *s)
+{
+    uint64_t last = 0;
+    for (unsigned i = 0; i < s->nloads; i++) {
+        if (s->load[i].kind != SIM_ARRIVALS || s->load[i].stop >= s->duration)
+            return SIM_NEVER;
+        last = s->load[i].stop > last ? s->load[i].stop : last;
+    }
+    return last > s->measure ? last : SIM_NEVER;
+}
+
 static void sample_totals(struct sim *sim, uint64_t now)
 {
     uint64_t again = 0, pauses = 0;
@@ -125,7 +146,9 @@ static int prepare_samples(struct sim *sim, const struct sim_plan *plan, struct 
     sim->limit = calloc(sim->nrates + 1, sizeof(*sim->limit));
     sim->alpha = calloc(sim->nrates + 1, sizeof(*sim->alpha));
     sim->before = calloc(n + 1, sizeof(*sim->before));
-    if (!sim->rate || !sim->limit || !sim->alpha || !sim->before)
+    sim->queue = calloc(s->nwatches + 1, sizeof(*sim->queue));
+    sim->watched = calloc(s->nwatches + 1, sizeof(struct sim_port *));
+    if (!sim->rate || !sim->limit || !sim->alpha || !sim->before || !sim->queue || !sim->watched)
         return fail(err, -ENOMEM, 0, "", "out of memory");
     for (uint32_t i = 0; i < sim->nrates; i++) {
         snprintf(sim->rate[i].name, sizeof(sim->rate[i].name), "flow %u", i);
@@ -142,6 +165,10 @@ static int prepare_samples(struct sim *sim, const struct sim_plan *plan, struct 
     sim->measure.key = 1;
     sim->sample.fire = sample_fire;
     sim->sample.key = 2;
+    sim->drain.fire = drain_fire;
+    sim->drain.key = 3;
+    if (arrivals_stop(s) != SIM_NEVER)
+        sim_call(&sim->w, &sim->drain, arrivals_stop(s));
     if (s->measure)
         sim_call(&sim->w, &sim->measure, s->measure);
     if (s->sample)
@@ -190,6 +217,7 @@ int sim_create(const struct sim_scenario *s, const struct sim_hooks *hooks, stru
     *err = (struct sim_error){0};
     sim->s = s;
     sim->measured_from = s->measure ? SIM_NEVER : 0;
+    sim->drain_from = SIM_NEVER;
     sim_wheel_init(&sim->w.wheel);
     sim->w.rng.s = sim_mix(s->seed);
     sim->w.skip_payload = s->skip_payload;
@@ -220,6 +248,8 @@ void sim_destroy(struct sim *sim)
     }
     for (uint32_t i = 0; i < sim->nqueues; i++)
         free(sim->queue[i].point);
+    free(sim->queue);
+    free(sim->watched);
     free(sim->total.point);
     free(sim->fair.point);
     free(sim->again.point);
@@ -252,6 +282,7 @@ static void settle(struct sim *sim)
         end = sim->s->duration;
     sim_call_off(&sim->w, &sim->sample);
     sim_call_off(&sim->w, &sim->measure);
+    sim_call_off(&sim->w, &sim->drain);
     while (sim->w.lookahead && sim_window_run(&sim->w, end - 1))
         ;
     sim->w.now = sim->flows.last;

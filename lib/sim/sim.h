@@ -30,17 +30,19 @@ struct sim {
     struct sim_noise noise;
     struct sim_net net;
     struct sim_flows flows;
-    struct sim_event sample, measure;
+    struct sim_event sample, measure, drain;
     struct sim_series *rate;          /* Gb/s placed per flow, nrates of them */
     struct sim_series *limit, *alpha; /* ... what congestion control allows; NAN = not running */
-    struct sim_series queue[SIM_WATCHES]; /* octets */
-    struct sim_series total;              /* Gb/s of all flows */
-    struct sim_series fair;               /* fairness index of the flows that run; NAN = none */
-    struct sim_series again, pauses;      /* packets sent again, XOFF frames sent: up to then */
-    struct sim_port *watched[SIM_WATCHES];
+    struct sim_series *queue;         /* octets, nqueues of them */
+    struct sim_series total;          /* Gb/s of all flows */
+    struct sim_series fair;           /* fairness index of the flows that run; NAN = none */
+    struct sim_series again, pauses;  /* packets sent again, XOFF frames sent: up to then */
+    struct sim_port **watched;
     uint32_t nrates, nqueues;
     uint64_t measured_from; /* ns; SIM_NEVER = not yet */
     uint64_t *before;       /* per flow: octets placed until then */
+    uint64_t drain_from;   /* ns: the last arrival has come; SIM_NEVER = not yet, or no such time */
+    uint64_t drain_placed; /* octets of all flows, until then */
 };
 
 /* Build it. *s must outlive it; hooks may be NULL. 0, or -ENOMEM, -EINVAL, -ENOSPC and *err. */

@@ -46,12 +46,14 @@ const struct sim_statement sim_topologies[] = {
     [SIM_FAT_TREE] = {"fat-tree", topo_fat},   {NULL, NULL},
 };
 
+static const char *const agreements[] = {"hello", "agreed", NULL};
 const struct sim_field sim_host_fields[] = {
     FIELD("mtu", SIM_F_U32, SIM_COUNT, sim_host_params, mtu, 256, 4096),
     FIELD("window", SIM_F_U32, SIM_COUNT, sim_host_params, window, 16, 1 << 20),
     FIELD("timeout", SIM_F_U8, SIM_COUNT, sim_host_params, timeout, 0, 31),
     FIELD("retries", SIM_F_U8, SIM_COUNT, sim_host_params, retries, 0, 7),
     FIELD("dscp", SIM_F_U8, SIM_COUNT, sim_host_params, dscp, 0, 47),
+    {"sr", SIM_F_CHOICE, SIM_COUNT, AT(sim_host_params, sr), 0, 0, agreements, false},
     FIELDS_END,
 };
 
@@ -79,6 +81,7 @@ const struct sim_field sim_switch_fields[] = {
 };
 
 #define START   FIELD("start", SIM_F_U64, SIM_TIME, sim_load, start, 0, SIM_TIME_MAX)
+#define JITTER  FIELD("jitter", SIM_F_U64, SIM_TIME, sim_load, jitter, 0, SIM_TIME_MAX)
 #define STOP    FIELD("stop", SIM_F_U64, SIM_TIME, sim_load, stop, 0, SIM_TIME_MAX)
 #define MESSAGE FIELD("message", SIM_F_U32, SIM_SIZE, sim_load, message, 1, 1 << 30)
 #define CC                                                                                         \
@@ -93,6 +96,7 @@ static const struct sim_field flow_fields[] = {
     NEED("size", SIM_F_UNTIL, SIM_SIZE, sim_load, size, 1, OCTETS),
     FIELD("count", SIM_F_U32, SIM_COUNT, sim_load, count, 1, 10000),
     START,
+    JITTER,
     STOP,
     MESSAGE,
     CC,
@@ -105,11 +109,12 @@ static const struct sim_field burst_fields[] = {
     FIELD("every", SIM_F_U64, SIM_TIME, sim_load, every, 1, SIM_TIME_MAX),
     FIELD("times", SIM_F_U32, SIM_COUNT, sim_load, times, 1, 100000),
     START,
+    JITTER,
     MESSAGE,
     CC,
     FIELDS_END,
 };
-static const struct sim_field spread_fields[] = {SIZE, START, MESSAGE, CC, FIELDS_END};
+static const struct sim_field spread_fields[] = {SIZE, START, JITTER, MESSAGE, CC, FIELDS_END};
 static const struct sim_field reduce_fields[] = {
     SIZE,
     FIELD("first", SIM_F_U32, SIM_COUNT, sim_load, from, 0, SIM_HOST_MAX),

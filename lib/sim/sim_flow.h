@@ -24,7 +24,7 @@ struct sim_flow {
     struct sim_ring *ring; /* NULL: a flow of its own */
     uint32_t id, rank;
     uint16_t src, dst;
-    uint16_t load;               /* which line of the scenario it belongs to */
+    uint32_t load;               /* which line of the scenario it belongs to */
     uint8_t state;               /* enum sim_flow_state */
     uint64_t octets;             /* SIM_FOREVER: until `stop` */
     uint64_t begin, stop, end;   /* ns */

@@ -320,6 +320,7 @@ int sim_host_join(struct sim_host *h, struct qp *qp, const struct sim_host *peer
         .retry_cnt = h->p.retries,
         .rnr_retry = 7,
         .min_rnr_timer = RNR_TIMER,
+        .recovery_agreed = h->p.sr == SIM_SR_AGREED,
     };
     memcpy(a.av.dmac, peer->mac, 6);
     int err = engine_qp_modify(h->e, qp, &a,

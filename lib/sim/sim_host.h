@@ -19,12 +19,16 @@ struct sim_app_ops {
     void (*placed)(struct sim_host *h, uint64_t va, uint32_t len, uint64_t now);
 };
 
+/* How two ends agree on selective repeat: by hellos within the connection, or before it. */
+enum sim_sr { SIM_SR_HELLO, SIM_SR_AGREED };
+
 struct sim_host_params {
     unsigned mtu;    /* octets */
     uint32_t window; /* packets in flight per queue pair */
     uint8_t timeout; /* of queue pairs: 4.096 us * 2^t */
     uint8_t retries; /* 0..7 */
     uint8_t dscp;
+    enum sim_sr sr;
     struct cc_conf cc;
 };
 

@@ -38,8 +38,7 @@ double sim_jain(const double *v, uint32_t n)
 
 /* ---- of one flow ---- */
 
-/* Gb/s since it began, or since measuring began. NAN = it was over by then. */
-static double goodput(const struct sim *sim, const struct sim_flow *f)
+double sim_flow_goodput(const struct sim *sim, const struct sim_flow *f)
 {
     uint64_t from = f->begin, before = 0, to = f->end ? f->end : sim->w.now;
     if (sim->measured_from != SIM_NEVER && sim->measured_from > from) {
@@ -114,29 +113,38 @@ static double sum_of(const struct sim *sim, flow_fn fn)
 static double m_goodput(const struct sim *sim)
 {
     uint64_t octets = 0, from = sim->measured_from == SIM_NEVER ? 0 : sim->measured_from;
+    bool drained = sim->drain_from != SIM_NEVER;
+    uint64_t to = drained ? sim->drain_from : sim->w.now;
     for (uint32_t i = 0; i < sim->flows.n; i++)
-        octets += sim->flows.placed[i] - (from ? sim->before[i] : 0);
-    return sim->w.now > from ? (double)octets * 8 / (double)(sim->w.now - from) : NAN;
+        octets += (drained ? 0 : sim->flows.placed[i]) - (from ? sim->before[i] : 0);
+    octets += drained ? sim->drain_placed : 0;
+    return to > from ? (double)octets * 8 / (double)(to - from) : NAN;
 }
 
 static double m_jain(const struct sim *sim)
 {
     uint32_t n;
-    double *v = collect(sim, goodput, &n);
+    double *v = collect(sim, sim_flow_goodput, &n);
     double x = v ? sim_jain(v, n) : NAN;
     free(v);
     return x;
 }
 
-/* Samples of the first watched queue since measuring began, kB. */
+/* Samples of the watched queues since measuring began, of each time the longest; kB. */
 static double *queue_samples(const struct sim *sim, uint32_t *n)
 {
-    const struct sim_series *s = &sim->queue[0];
-    double *v = malloc((s->n + 1) * sizeof(*v));
+    const struct sim_series *s = sim->queue;
+    uint32_t most = sim->nqueues ? s->n : 0;
+    double *v = malloc((most + 1) * sizeof(*v));
     *n = 0;
-    for (uint32_t i = 0; v && i < s->n; i++)
-        if (sim->measured_from != SIM_NEVER && s->point[i].t >= sim->measured_from)
-            v[(*n)++] = s->point[i].v / 1e3;
+    for (uint32_t i = 0; v && i < most; i++) {
+        if (sim->measured_from == SIM_NEVER || s->point[i].t < sim->measured_from)
+            continue;
+        double longest = 0;
+        for (uint32_t k = 0; k < sim->nqueues; k++)
+            longest = fmax(longest, i < s[k].n ? s[k].point[i].v : 0);
+        v[(*n)++] = longest / 1e3;
+    }
     return v;
 }
 
@@ -174,9 +182,28 @@ static double m_queue_mean(const struct sim *sim)
     return n ? sum / n : NAN;
 }
 
+const struct sim_port *sim_longest_queue(const struct sim *sim)
+{
+    const struct sim_port *best = sim->nqueues ? sim->watched[0] : NULL;
+    if (sim->s->nwatches) {
+        for (uint32_t i = 1; i < sim->nqueues; i++)
+            if (sim->watched[i]->queue_max > best->queue_max)
+                best = sim->watched[i];
+        return best;
+    }
+    for (uint32_t i = 0; i < sim->net.nswitches; i++) {
+        const struct sim_node *n = &sim->net.sw[i].node;
+        for (unsigned k = 0; k < n->nports; k++)
+            if (!best || n->port[k]->queue_max > best->queue_max)
+                best = n->port[k];
+    }
+    return best;
+}
+
 static double m_queue_max(const struct sim *sim)
 {
-    return sim->nqueues ? (double)sim->watched[0]->queue_max / 1e3 : NAN;
+    const struct sim_port *port = sim_longest_queue(sim);
+    return port ? (double)port->queue_max / 1e3 : NAN;
 }
 
 #define SUM_OF_PORTS(name, field)                                                                  \
@@ -344,7 +371,7 @@ static double m_step_us(const struct sim *sim)
 /* ---- by name ---- */
 
 #define METRICS(X)                                                                                 \
-    X("goodput", "Gb/s", "payload placed, since measuring began", m_goodput, goodput)              \
+    X("goodput", "Gb/s", "payload placed, since measuring began", m_goodput, sim_flow_goodput)     \
     X("jain", "", "fairness index of the flows' goodput", m_jain, NULL)                            \
     X("fct_p50", "us", "flow completion time, median", m_fct50, sim_fct_us)                        \
     X("fct_p99", "us", "... 99th percentile", m_fct99, NULL)                                       \
@@ -354,11 +381,12 @@ static double m_step_us(const struct sim *sim)
     X("retransmit_part", "", "... of all packets sent", m_again_part, NULL)                        \
     X("timeouts", "", "ACK timers that fired", m_timeouts, timeouts)                               \
     X("naks", "", "sequence NAKs sent", m_naks, NULL)                                              \
-    X("queue_p50", "kB", "first watched queue, median", m_queue_p50, NULL)                         \
+    X("queue_p50", "kB", "longest of the watched queues, median", m_queue_p50, NULL)               \
     X("queue_mean", "kB", "... mean", m_queue_mean, NULL)                                          \
     X("queue_p90", "kB", "... 90th percentile", m_queue_p90, NULL)                                 \
     X("queue_p99", "kB", "... 99th percentile", m_queue_p99, NULL)                                 \
-    X("queue_max", "kB", "... largest, of the whole run", m_queue_max, NULL)                       \
+    X("queue_max", "kB", "longest queue of the watched ports, else of all switches", m_queue_max,  \
+      NULL)                                                                                        \
     X("marks", "", "packets marked CE", m_marks, NULL)                                             \
     X("cnps", "", "CNPs sent", m_cnps, NULL)                                                       \
     X("pauses", "", "XOFF frames sent", m_pauses, NULL)                                            \

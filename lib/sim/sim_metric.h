@@ -25,6 +25,9 @@ struct sim_metric_size {
 /* Can a run of that size have this figure? If not, `why` says what it lacks. */
 bool sim_metric_possible(const char *name, const struct sim_metric_size *has, char *why,
                          size_t size);
+/* The port that queue_max is of: with `watch` lines one of those, else any switch's. NULL = none.
+ */
+const struct sim_port *sim_longest_queue(const struct sim *sim);
 /* Does the run fulfil it? *value is what it was; false as well when there is no such figure. */
 bool sim_expect_holds(struct sim *sim, const struct sim_expect *x, double *value);
 
@@ -36,6 +39,8 @@ double sim_jain(const double *v, uint32_t n);
 /* Of a flow that has ended: the time it took in us, and that over the least possible; else NAN. */
 double sim_fct_us(const struct sim *sim, const struct sim_flow *f);
 double sim_slowdown(const struct sim *sim, const struct sim_flow *f);
+/* Gb/s since it began, or since measuring began. NAN = it was over by then. */
+double sim_flow_goodput(const struct sim *sim, const struct sim_flow *f);
 
 /* Flows of finite size grouped by it: percentiles of the time taken, and of the slowdown, which is
  * that over the least possible. */

@@ -21,7 +21,35 @@ int sim_fail(const struct sim_reader *r, unsigned line, const char *field, const
     return -EINVAL;
 }
 
+int sim_fail_listing(const struct sim_reader *r, unsigned line, const char *field,
+                     const char *(*name)(const void *arg, unsigned i), const void *arg,
+                     const char *format, ...)
+{
+    char *text = r->err->reason;
+    const size_t size = sizeof(r->err->reason);
+    va_list ap;
+    va_start(ap, format);
+    vsnprintf(text, size, format, ap);
+    va_end(ap);
+    r->err->line = line;
+    snprintf(r->err->field, sizeof(r->err->field), "%s", field);
+    size_t n = strlen(text);
+    for (unsigned i = 0; name(arg, i) && n < size - 1; i++, n = strlen(text))
+        snprintf(text + n, size - n, "%s%s", i ? ", " : "; there are: ", name(arg, i));
+    return -EINVAL;
+}
+
 /* ---- fields ---- */
+
+static const char *field_name(const void *table, unsigned i)
+{
+    return ((const struct sim_field *)table)[i].name;
+}
+
+static const char *choice_name(const void *choices, unsigned i)
+{
+    return ((const char *const *)choices)[i];
+}
 
 int sim_read_cc(struct cc_conf *c, const char *text, char *why, size_t size)
 {
@@ -48,8 +76,8 @@ int sim_read_value(const struct sim_reader *r, const struct sim_field *f, const 
         for (i = 0; f->choices[i] && strcmp(f->choices[i], text); i++)
             ;
         if (!f->choices[i])
-            return sim_fail(r, r->line, f->name, "'%.40s' is unknown; one of them is '%s'", text,
-                            f->choices[0]);
+            return sim_fail_listing(r, r->line, f->name, choice_name, (const void *)f->choices,
+                                    "'%.40s' is unknown", text);
         *(unsigned *)at = i;
         return 0;
     case SIM_F_DIST:
@@ -70,7 +98,9 @@ int sim_read_value(const struct sim_reader *r, const struct sim_field *f, const 
         break;
     }
     if (!sim_value(f->unit, text, &v))
-        return sim_fail(r, r->line, f->name, "'%.40s' is not %s", text, sim_value_like(f->unit));
+        return sim_fail(r, r->line, f->name, "'%.40s' is not %s%s", text, sim_value_like(f->unit),
+                        strcmp(text, "forever") ? ""
+                                                : ": only the size of a 'flow' may be forever");
     if (f->kind != SIM_F_DOUBLE) {
         double nearest = round(v); /* 1.001us are 1000.9999999999999 ns */
         if (f->unit == SIM_COUNT && v != nearest)
@@ -90,19 +120,37 @@ int sim_read_value(const struct sim_reader *r, const struct sim_field *f, const 
     return 0;
 }
 
+/* A word that is no NAME=VALUE: what may have been meant. */
+static int no_field(const struct sim_reader *r, unsigned i, const struct sim_field *table)
+{
+    const char *word = r->word[i], *next = i + 1 < r->nwords ? r->word[i + 1] : NULL;
+    const char *name = NULL, *value = NULL;
+    for (unsigned k = 0; table[k].name; k++) {
+        if (!strcmp(word, "forever") && table[k].kind == SIM_F_UNTIL)
+            name = table[k].name, value = word;
+        else if (!strcmp(word, table[k].name) && next && !strchr(next, '='))
+            name = word, value = next;
+    }
+    if (!name)
+        return sim_fail(r, r->line, word, "a field is written NAME=VALUE");
+    return sim_fail(r, r->line, word, "a field is written NAME=VALUE: is %s=%.40s meant?", name,
+                    value);
+}
+
 int sim_read_fields(struct sim_reader *r, unsigned first, const struct sim_field *table, void *base)
 {
     uint64_t seen = 0;
     for (unsigned i = first; i < r->nwords; i++) {
         char *eq = strchr(r->word[i], '=');
         if (!eq || eq == r->word[i])
-            return sim_fail(r, r->line, r->word[i], "a field is written NAME=VALUE");
+            return no_field(r, i, table);
         *eq = 0;
         unsigned k;
         for (k = 0; table[k].name && strcmp(table[k].name, r->word[i]); k++)
             ;
         if (!table[k].name)
-            return sim_fail(r, r->line, r->word[i], "'%s' has no such field", r->word[0]);
+            return sim_fail_listing(r, r->line, r->word[i], field_name, table,
+                                    "'%s' has no such field", r->word[0]);
         if (seen >> k & 1)
             return sim_fail(r, r->line, r->word[i], "it is there twice");
         seen |= 1ull << k;

@@ -22,7 +22,9 @@ struct sim_reader {
     bool when;        /* this line has a condition */
     uint32_t said;    /* statements that have been there without one, a bit each */
     unsigned marking; /* line of a switch's kmin or pmax, 0 = none */
-    bool have_kmax;
+    bool have_kmax, have_pmax;
+    unsigned kmin;            /* its line, 0 = none */
+    bool any;                 /* a line that has been read said something */
     unsigned sample, measure; /* their lines, 0 = none */
     char *word[SIM_WORDS];
     unsigned nwords;
@@ -33,6 +35,11 @@ struct sim_reader {
 /* What is wrong, with which field of which line (0 = the scenario as a whole). Returns -EINVAL. */
 int sim_fail(const struct sim_reader *r, unsigned line, const char *field, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
+
+/* The same, and behind it which names there are: name(arg, 0), name(arg, 1) ... up to NULL. */
+int sim_fail_listing(const struct sim_reader *r, unsigned line, const char *field,
+                     const char *(*name)(const void *arg, unsigned i), const void *arg,
+                     const char *format, ...) __attribute__((format(printf, 6, 7)));
 
 /* Take a line: replace $NAME by its value, cut off the comment, split into words. */
 int sim_read_words(struct sim_reader *r, const char *line, size_t len);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Reading scenario files: which statements there are, each a keyword and fields, described by
- * tables (sim_field.h); then checks across lines. Nothing is allocated. Words, variables and
- * sweeps: sim_reader.h.
+ * tables (sim_field.h); then checks across lines. Words, variables and sweeps: sim_reader.h. Files
+ * of other simulators: sim_foreign.h.
  */
 #include "sim_scenario.h"
 
@@ -10,13 +10,31 @@
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "fault.h"
+#include "sim_foreign.h"
 #include "sim_metric.h"
 #include "sim_reader.h"
 
 /* ---- statements ---- */
+
+/* The list with room for one more than its n entries; it grows at powers of two. */
+static int room(const struct sim_reader *r, void *list, unsigned n, size_t size)
+{
+    void *old, *more;
+    if (n && (n < 8 || n & (n - 1)))
+        return 0;
+    memcpy(&old, list, sizeof(old));
+    more = realloc(old, (n ? 2ul * n : 8) * size);
+    if (!more) {
+        sim_fail(r, r->line, r->word[0], "out of memory");
+        return -ENOMEM;
+    }
+    memcpy(list, &more, sizeof(more));
+    return 0;
+}
 
 bool sim_scenario_rule(struct sim_scenario *s, const char *text, unsigned line)
 {
@@ -73,6 +91,9 @@ static int line_switch(struct sim_reader *r)
         if (!strcmp(r->word[i], "kmin") || !strcmp(r->word[i], "pmax"))
             r->marking = r->line;
         r->have_kmax |= !strcmp(r->word[i], "kmax");
+        r->have_pmax |= !strcmp(r->word[i], "pmax");
+        if (!strcmp(r->word[i], "kmin"))
+            r->kmin = r->line;
     }
     return err;
 }
@@ -98,8 +119,9 @@ static int line_cc(struct sim_reader *r)
 
 static int line_load(struct sim_reader *r, enum sim_load_kind kind)
 {
-    if (r->s->nloads == SIM_LOADS)
-        return sim_fail(r, r->line, r->word[0], "more than %u lines of traffic", SIM_LOADS);
+    int err = room(r, &r->s->load, r->s->nloads, sizeof(*r->s->load));
+    if (err)
+        return err;
     struct sim_load *l = &r->s->load[r->s->nloads++];
     *l = (struct sim_load){
         .kind = kind, .line = r->line, .times = 1, .message = 256 * 1024, .stop = SIM_NEVER};
@@ -116,13 +138,20 @@ static int line_payload(struct sim_reader *r)
     return 0;
 }
 
+static const char *metric_name(const void *arg, unsigned i)
+{
+    (void)arg;
+    return sim_metrics[i].name;
+}
+
 /* expect METRIC OP VALUE [within RATIO] */
 static int line_expect(struct sim_reader *r)
 {
     static const char *const ops[] = {[SIM_LE] = "<=", [SIM_GE] = ">=", [SIM_EQ] = "="};
     struct sim_scenario *s = r->s;
-    if (s->nexpects == SIM_EXPECTS)
-        return sim_fail(r, r->line, "expect", "more than %u of them", SIM_EXPECTS);
+    int err = room(r, &s->expect, s->nexpects, sizeof(*s->expect));
+    if (err)
+        return err;
     struct sim_expect *x = &s->expect[s->nexpects];
     *x = (struct sim_expect){.line = r->line};
     unsigned op = 0;
@@ -135,7 +164,8 @@ static int line_expect(struct sim_reader *r)
     if (strlen(r->word[1]) >= sizeof(x->metric))
         return sim_fail(r, r->line, "expect", "no metric has such a long name");
     if (!sim_metric_known(r->word[1]))
-        return sim_fail(r, r->line, "expect", "there is no metric '%s'", r->word[1]);
+        return sim_fail_listing(r, r->line, "expect", metric_name, NULL, "there is no metric '%s'",
+                                r->word[1]);
     memcpy(x->metric, r->word[1], strlen(r->word[1]));
     x->op = (enum sim_op)op;
     if (!sim_value(SIM_COUNT, r->word[3], &x->value))
@@ -167,12 +197,14 @@ static int line_watch(struct sim_reader *r)
     struct sim_scenario *s = r->s;
     if (!r->have_topology)
         return sim_fail(r, r->line, "watch", "it must come behind the topology");
-    if (s->nwatches == SIM_WATCHES || r->nwords != 3)
-        return sim_fail(r, r->line, "watch", "it is written 'watch NODE NODE', at most %u times",
-                        SIM_WATCHES);
+    if (r->nwords != 3)
+        return sim_fail(r, r->line, "watch", "it is written 'watch NODE NODE'");
+    int err = room(r, &s->watch, s->nwatches, sizeof(*s->watch));
+    if (err)
+        return err;
     struct sim_watch_port *w = &s->watch[s->nwatches++];
-    w->line = r->line;
-    int err = node(r, r->word[1], &w->from);
+    *w = (struct sim_watch_port){.line = r->line};
+    err = node(r, r->word[1], &w->from);
     return err ? err : node(r, r->word[2], &w->to);
 }
 
@@ -274,6 +306,21 @@ static int once(struct sim_reader *r, unsigned bit)
     return 0;
 }
 
+/* The words that a line may begin with, one after the other; NULL = no more. */
+static const char *keyword(const void *arg, unsigned i)
+{
+    const unsigned nnumbers = sizeof(numbers) / sizeof(numbers[0]);
+    const unsigned nstatements = sizeof(statements) / sizeof(statements[0]);
+    (void)arg;
+    if (i < nstatements)
+        return statements[i].word;
+    i -= nstatements;
+    if (i < nnumbers)
+        return numbers[i].name;
+    i -= nnumbers;
+    return i == 0 ? "when" : sim_loads[i - 1].word;
+}
+
 static int line(struct sim_reader *r)
 {
     const unsigned nnumbers = sizeof(numbers) / sizeof(numbers[0]);
@@ -287,7 +334,10 @@ static int line(struct sim_reader *r)
     for (unsigned i = 0; i < sizeof(statements) / sizeof(statements[0]); i++)
         if (!strcmp(w, statements[i].word))
             return statements[i].once && once(r, nnumbers + i) ? -EINVAL : statements[i].read(r);
-    return sim_fail(r, r->line, w, "it is not a keyword");
+    const char *what = sim_foreign(r->word, r->nwords);
+    if (what && !r->any)
+        return sim_fail(r, r->line, w, "%s", what);
+    return sim_fail_listing(r, r->line, w, keyword, NULL, "it is not a keyword");
 }
 
 /* ---- checks across lines ---- */
@@ -302,17 +352,21 @@ static int check_load(const struct sim_reader *r, const struct sim_load *l, uint
         return sim_fail(r, l->line, "to", "there is no host %u: the topology has %u", l->to, hosts);
     if (l->kind == SIM_FLOW && l->size && l->stop != SIM_NEVER)
         return sim_fail(r, l->line, "stop", "only a flow with size=forever has one");
+    if (l->jitter && l->start + l->jitter >= s->duration)
+        return sim_fail(r, l->line, "jitter",
+                        "a flow could begin at %" PRIu64 "ns, not before the end, %" PRIu64 "ns",
+                        l->start + l->jitter, s->duration);
     if (l->start >= s->duration)
         return sim_fail(r, l->line, "start", "%" PRIu64 "ns is not before the end, %" PRIu64 "ns",
                         l->start, s->duration);
-    if (l->kind == SIM_BURST && (l->times - 1) * l->every >= s->duration - l->start)
+    if (l->kind == SIM_BURST && (l->times - 1) * l->every >= s->duration - l->start - l->jitter)
         return sim_fail(r, l->line, "times",
                         "the last of %u bursts would begin at %" PRIu64
                         "ns, not before the end, %" PRIu64 "ns",
                         l->times, l->start + (l->times - 1) * l->every, s->duration);
-    if (l->stop <= l->start)
-        return sim_fail(r, l->line, "stop", "%" PRIu64 "ns is not behind start, %" PRIu64 "ns",
-                        l->stop, l->start);
+    if (l->stop <= l->start + l->jitter)
+        return sim_fail(r, l->line, "stop", "%" PRIu64 "ns is not behind start, %" PRIu64 "ns%s",
+                        l->stop, l->start + l->jitter, l->jitter ? " with its jitter" : "");
     if (l->kind == SIM_FLOW && l->from == l->to)
         return sim_fail(r, l->line, "to", "it is the host that the flow comes from");
     if (l->kind == SIM_BURST && l->count >= hosts)
@@ -345,6 +399,9 @@ static int check(struct sim_reader *r)
                         s->duration);
     if (r->marking && !r->have_kmax)
         return sim_fail(r, r->marking, "kmax", "it is missing: nothing is marked without it");
+    if (r->kmin && !r->have_pmax && s->net.sw.kmin < s->net.sw.kmax)
+        return sim_fail(r, r->kmin, "pmax",
+                        "it is missing: nothing is marked between kmin and kmax without it");
     if (s->measure >= s->duration)
         return sim_fail(r, r->measure, "measure",
                         "%" PRIu64 "ns is not before the end, %" PRIu64 "ns", s->measure,
@@ -355,6 +412,17 @@ static int check(struct sim_reader *r)
             return err;
     }
     return 0;
+}
+
+void sim_scenario_free(struct sim_scenario *s)
+{
+    free(s->load);
+    free(s->watch);
+    free(s->expect);
+    s->load = NULL;
+    s->watch = NULL;
+    s->expect = NULL;
+    s->nloads = s->nwatches = s->nexpects = 0;
 }
 
 void sim_scenario_init(struct sim_scenario *s)
@@ -388,6 +456,7 @@ int sim_scenario_parse(struct sim_scenario *s, const char *text, size_t len, uin
             rc = line(&r);
         if (rc)
             return rc;
+        r.any |= r.nwords > 0;
         at += n + 1;
     }
     s->net.sw.lossless = (uint8_t)(1u << (s->net.host.dscp >> 3));

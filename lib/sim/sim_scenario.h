@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Scenario files: text that says what to simulate (doc/scenarios.md). Reading one is pure: text in,
- * structure or a sentence out.
+ * structure or a sentence out. Traffic, watches and expectations are as many as memory holds.
  */
 #ifndef URNIC_SIM_SCENARIO_H
 #define URNIC_SIM_SCENARIO_H
@@ -11,14 +11,11 @@
 #include "sim_noise.h"
 #include "sim_topo.h"
 
-#define SIM_LOADS   32u
-#define SIM_WATCHES 16u
-#define SIM_EXPECTS 32u
-#define SIM_VARS    32u
-#define SIM_RULES   32u
-#define SIM_TEXT    256u
-#define SIM_REASON  512u /* octets of an error's reason */
-#define SIM_POINTS  1000000u
+#define SIM_VARS   32u
+#define SIM_RULES  32u
+#define SIM_TEXT   256u
+#define SIM_REASON 1024u /* octets of an error's reason */
+#define SIM_POINTS 1000000u
 
 enum sim_load_kind {
     SIM_FLOW,
@@ -36,6 +33,7 @@ struct sim_load { /* a line of traffic */
     uint32_t hosts, times;
     uint64_t size; /* octets, 0 = until `stop` */
     uint64_t start, stop, every;
+    uint64_t jitter; /* ns: each flow begins up to so much later, at random */
     uint32_t message;
     double load; /* part of the hosts' line rate */
     const struct sim_dist *dist;
@@ -82,9 +80,9 @@ struct sim_scenario {
     struct sim_topo topo;
     struct sim_net_params net;
     struct sim_noise_params noise;
-    struct sim_load load[SIM_LOADS];
-    struct sim_watch_port watch[SIM_WATCHES];
-    struct sim_expect expect[SIM_EXPECTS];
+    struct sim_load *load;
+    struct sim_watch_port *watch;
+    struct sim_expect *expect;
     struct sim_var var[SIM_VARS];
     struct sim_rule rule[SIM_RULES]; /* faults, in the language of lib/fault */
     unsigned nloads, nwatches, nexpects, nvars, nrules;
@@ -101,10 +99,14 @@ struct sim_error {
 /* Begin: nothing set. Then optionally give variables their values, which win over the file's.
  * False: too many, or too long. */
 void sim_scenario_init(struct sim_scenario *s);
+/* Give its lists back, after sim_scenario_parse has succeeded or failed; before the next
+ * sim_scenario_init, and not before the simulation is destroyed. A structure of zeros is fine. */
+void sim_scenario_free(struct sim_scenario *s);
 bool sim_scenario_set(struct sim_scenario *s, const char *name, const char *value);
 /* One more fault rule, on the wires out of all hosts; `line` is for reports. False: no room. */
 bool sim_scenario_rule(struct sim_scenario *s, const char *text, unsigned line);
-/* Read text[0..len) for the `point`th combination of its sweeps. 0, or -EINVAL and *err. */
+/* Read text[0..len) for the `point`th combination of its sweeps. 0, or -EINVAL, -ENOMEM and *err.
+ */
 int sim_scenario_parse(struct sim_scenario *s, const char *text, size_t len, uint32_t point,
                        struct sim_error *err);
 

@@ -19,6 +19,8 @@ struct maker {
 
 static int add(struct maker *m, uint32_t src, uint32_t dst, uint64_t octets, uint64_t begin)
 {
+    if (m->l->jitter)
+        begin += (uint64_t)(sim_rand_unit(m->rng) * (double)m->l->jitter);
     int id = sim_flow_add(m->f, src, dst, octets, begin, m->l->stop, m->l->message, m->index);
     return id < 0 ? id : 0;
 }

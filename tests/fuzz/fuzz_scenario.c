@@ -73,6 +73,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct sim_error err;
     struct sim *sim;
     double flows = 0;
+    sim_scenario_free(&s);
     sim_scenario_init(&s);
     if (sim_scenario_parse(&s, (const char *)data, size, 0, &err)) {
         FUZZ_CHECK(err.reason[0]);

@@ -89,7 +89,13 @@ complaint() { # WHAT IT SAYS, OPTIONS
     "$urnic" sim -q "$tmp/four.sim" "$@" 2>"$tmp/err" || rc=$?
     [ $rc = 1 ] && grep -q "$said" "$tmp/err" || fail "$*: status $rc, $(cat "$tmp/err")"
 }
-complaint "run 0 .* 'a', is no number" --chart "goodput/x=$tmp/z.svg"
+# Values that are no numbers are categories.
+"$urnic" sim -q "$tmp/four.sim" -s n=1 -s pfc=on --chart "goodput/cc/x=$tmp/cat.svg" --chart "goodput/x/cc=$tmp/mixed.svg"
+for text in none dcqcn a x=5; do
+    grep -q ">$text<" "$tmp/cat.svg" || fail "the chart over categories lacks $text"
+done
+[ "$(grep -c '<polyline' "$tmp/cat.svg")" = 0 ] || fail "categories are joined by lines"
+grep -q '>a<' "$tmp/mixed.svg" && grep -q '>5<' "$tmp/mixed.svg" || fail "a number among categories"
 complaint "run 0 .* has no fct_p50" --chart "fct_p50/n/cc=$tmp/z.svg"
 complaint "32 lines" --chart "rate/time=$tmp/z.svg" -s n=40 -s x=a
 sed -i '/^sample/d' "$tmp/four.sim"
@@ -109,11 +115,84 @@ hopeless "figure goodput.2: .*no flow 2: the run has [12]" --figure goodput.2
 hopeless "figure faulted.3: .*no fault rule 3" --figure jain --figure faulted.3
 hopeless "figure queue_p99: .*no 'sample' is taken" --figure queue_p99 -s x=a
 hopeless "none.svg: .*no flow 2: the run has [12]" --chart "goodput.2/n=$tmp/none.svg"
-hopeless "none.svg: .*its x, 'a', is no number" --chart "goodput/x=$tmp/none.svg" -s x=a
 hopeless "none.svg: .*no 'sample' is taken" --chart "queue/time=$tmp/none.svg" -s x=a
 # ... but one may have what another hasn't, also if that is another shard's.
 "$urnic" sim -q "$tmp/four.sim" --check --figure goodput.1 --chart "goodput.1/n=$tmp/none.svg" || fail "flow 1 of n=2"
 "$urnic" sim -q "$tmp/four.sim" --check --figure goodput.1 --shard 1/16 -s pfc=on || fail "flow 1 of another shard"
+
+# A row for each flow of each run, with all that is swept, and those that are still open.
+printf 'duration 100us\nsweep size 1K 1M\nsweep cc none "sr,overtake=0"\ntopology incast hosts=2 rate=10G
+incast to=2 size=$size\nflow from=0 to=1 size=forever\n' | sed 's/"//g; s/cc none sr/cc none none,recovery=sr/' >"$tmp/csv.sim"
+echo 'cc $cc' >>"$tmp/csv.sim"
+"$urnic" sim -q "$tmp/csv.sim" --csv "$tmp/flows.csv"
+"$urnic" sim "$tmp/csv.sim" --csv - -s size=1K 2>/dev/null >"$tmp/out.csv"
+python3 - "$tmp/flows.csv" "$tmp/out.csv" <<'PY'
+import csv, sys
+rows = list(csv.DictReader(open(sys.argv[1], newline="")))
+assert len(rows) == 12 and len({tuple(r) for r in rows}) == 1, rows
+assert {(r["run"], r["size"], r["cc"]) for r in rows} == {
+    ("0", "1K", "none"), ("1", "1M", "none"), ("2", "1K", "none,recovery=sr,overtake=0"),
+    ("3", "1M", "none,recovery=sr,overtake=0")}, rows
+for r in rows:
+    ended = r["size"] == "1K" and r["flow"] != "2"
+    assert r["open"] == str(int(not ended)) and (r["state"] == "done") == ended, r
+    assert (r["octets"] == "forever") == (r["flow"] == "2"), r
+    assert bool(r["fct_us"]) == ended == bool(r["slowdown"]), r
+    assert not ended or abs(float(r["fct_us"]) / float(r["ideal_us"]) - float(r["slowdown"])) < .01, r
+assert len(list(csv.DictReader(open(sys.argv[2], newline="")))) == 6
+PY
+rc=0
+"$urnic" sim -q "$tmp/csv.sim" --csv /nowhere/x.csv 2>"$tmp/err" || rc=$?
+[ $rc = 1 ] && grep -q '/nowhere/x.csv' "$tmp/err" || fail "--csv into a folder that isn't there: status $rc"
+# How completion times and slowdowns are distributed.
+"$urnic" sim -q "$tmp/csv.sim" -s size=1K --chart "slowdown/cdf/cc=$tmp/cdf.svg" --chart "fct/cdf=$tmp/fct.svg"
+for text in "slowdown" "part of the flows" none none,recovery=sr,overtake=0; do
+    grep -q ">$text<" "$tmp/cdf.svg" || fail "the distribution lacks $text"
+done
+grep -q '>fct, us<' "$tmp/fct.svg" || fail "the distribution has no unit"
+rc=0
+"$urnic" sim -q "$tmp/csv.sim" --chart "naks/cdf=$tmp/cdf.svg" 2>"$tmp/err" || rc=$?
+[ $rc = 2 ] && grep -q 'slowdown/cdf' "$tmp/err" || fail "naks/cdf: status $rc, $(cat "$tmp/err")"
+# A sweep over decades has a logarithmic axis, with a place for 0.
+printf 'duration 20us\nsweep p 0 0.01%% 0.1%% 1%%\ntopology incast hosts=1 rate=10G\nnoise loss=$p\nflow from=0 to=1 size=forever\n' >"$tmp/dec.sim"
+"$urnic" sim -q "$tmp/dec.sim" --chart "goodput/p=$tmp/dec.svg"
+for text in 0 0.0001 0.001 0.01; do
+    grep -q ">$text<" "$tmp/dec.svg" || fail "the logarithmic axis lacks $text"
+done
+# When a run has ended, nothing is left of it, however long it might have lasted.
+python3 - "$urnic" "$tmp" <<'PY'
+import os, pty, subprocess, sys
+urnic, tmp = sys.argv[1:]
+with open(tmp + "/ends.sim", "w") as f:
+    f.write("duration 100s\ntopology incast hosts=4 rate=10G\nincast to=4 size=40M\n")
+master, slave = pty.openpty()
+done = subprocess.Popen([urnic, "sim", tmp + "/ends.sim"], stdout=subprocess.DEVNULL, stderr=slave)
+os.close(slave)
+said = b""
+while True:
+    try:
+        part = os.read(master, 65536)
+    except OSError:
+        break
+    if not part:
+        break
+    said += part
+assert done.wait() == 0
+last = said.decode().strip().split("\r")[-1]
+assert not said or ("100%" in last and "done after" in last and "left" not in last), last
+PY
+# Figures of queues say of which ports they are.
+printf 'duration 1ms\nsample 10us\ntopology incast hosts=8 rate=100G\nswitch pfc=on\nincast to=0 size=1M senders=7\n' >"$tmp/q.sim"
+"$urnic" sim "$tmp/q.sim" -o "$tmp/q.jsonl" 2>/dev/null | grep -q 'queue_max is of switch0 > host0, the other figures of queues of switch0 > host8' ||
+    fail "whose queue is it?"
+grep -q '"queue_ports":\["switch0>host8"\],"queue_max_port":"switch0>host0"' "$tmp/q.jsonl" || fail "whose queue is it, in JSON?"
+# A long list of flows is read whole, also through a pipe.
+{
+    printf 'duration 1s\ntopology incast hosts=9 rate=100G\n'
+    seq 0 39999 | sed 's/.*/flow from=0 to=9 size=1 start=&ns # one of a list/'
+} >"$tmp/long.sim"
+[ "$(stat -c %s "$tmp/long.sim")" -gt 1048576 ] || fail "the list is too short for this test"
+"$urnic" sim -q --check /dev/stdin <"$tmp/long.sim" || fail "a list of 40,000 flows"
 
 # A page without a curve is no page.
 printf 'duration 1ms\ntopology dumbbell hosts=1 rate=40G\nflow from=0 to=1 size=forever\n' >"$tmp/bare.sim"

@@ -19,6 +19,7 @@ static inline struct sim *make(const char *text, const struct sim_hooks *hooks)
 {
     struct sim_error err;
     struct sim *sim;
+    sim_scenario_free(&s);
     sim_scenario_init(&s);
     int rc = sim_scenario_parse(&s, text, strlen(text), 0, &err);
     ck_assert_msg(!rc, "%u: %s: %s", err.line, err.field, err.reason);

@@ -20,17 +20,20 @@ static size_t svg_len;
 /* A panel of n lines; from `loose` on they are dots, the first of them those of the first line. */
 static void draw(unsigned n, unsigned loose, bool marks)
 {
-    static const double x[] = {1, 2, 3}, y[] = {4, 6, 5};
+    static const double x[] = {1, 2, 3};
+    double y[LINES][3]; /* no two lie on each other */
     struct plot_line line[LINES] = {0};
     ck_assert_uint_le(n, LINES);
-    for (unsigned i = 0; i < n; i++)
+    for (unsigned i = 0; i < n; i++) {
+        y[i][0] = 4 + i, y[i][1] = 6 + i, y[i][2] = 5 + i;
         line[i] = (struct plot_line){.name = "flow",
                                      .x = x,
-                                     .y = y,
+                                     .y = y[i],
                                      .n = 3,
                                      .marks = marks,
                                      .loose = i >= loose,
                                      .like = i >= loose ? &line[i - loose] : NULL};
+    }
     const struct plot_panel panel = {.title = title,
                                      .xlabel = "x",
                                      .ylabel = "y",
@@ -230,6 +233,112 @@ START_TEST(names_have_room)
 }
 END_TEST
 
-UNIT_MAIN("plot", text_is_well_formed, no_two_lines_look_alike, few_lines_are_solid,
+/* Draw one panel. */
+static void draw_panel(const struct plot_panel *panel)
+{
+    free(svg);
+    FILE *f = open_memstream(&svg, &svg_len);
+    ck_assert_ptr_nonnull(f);
+    ck_assert_int_eq(plot_svg(f, panel, 1), 0);
+    ck_assert_int_eq(fclose(f), 0);
+}
+
+static unsigned count(const char *what)
+{
+    unsigned n = 0;
+    for (const char *p = svg; (p = strstr(p, what)); p += strlen(what))
+        n++;
+    return n;
+}
+
+/* Lines that lie on each other are all seen: each is drawn in the gaps of the others. */
+START_TEST(equal_lines_are_seen)
+{
+    static const double x[] = {1, 2, 3, 4}, y[] = {4, 6, 5, 7}, other[] = {4, 2, 1, 0};
+    const struct plot_line line[] = {
+        {.name = "a", .x = x, .y = y, .n = 4, .marks = true},
+        {.name = "b", .x = x, .y = other, .n = 4, .marks = true},
+        {.name = "c", .x = x, .y = y, .n = 4, .marks = true},
+        {.name = "d", .x = x, .y = y, .n = 4, .marks = true},
+    };
+    struct plot_panel p = {.title = "t",
+                           .xlabel = "x",
+                           .ylabel = "y",
+                           .ymin = NAN,
+                           .ymax = NAN,
+                           .line = line,
+                           .nlines = 4};
+    draw_panel(&p);
+    ck_assert_uint_eq(count("<polyline stroke=\"#0072b2\" points"), 1); /* the lowest is whole */
+    ck_assert_uint_eq(count("<polyline stroke=\"#d55e00\" points"),
+                      1); /* nothing is over this one */
+    ck_assert_uint_eq(count("<polyline stroke=\"#009e73\" stroke-dasharray=\"10 20\" "
+                            "stroke-dashoffset=\"-10\" points"),
+                      1);
+    ck_assert_uint_eq(count("<polyline stroke=\"#cc79a7\" stroke-dasharray=\"10 20\" "
+                            "stroke-dashoffset=\"-20\" points"),
+                      1);
+    ck_assert_uint_eq(count("r=\"8\" fill=\"#0072b2\""), 4); /* rings around each other */
+    ck_assert_uint_eq(count("r=\"5.5\" fill=\"#009e73\""), 4);
+    ck_assert_uint_eq(count("r=\"3\" fill=\"#cc79a7\""), 4);
+    p.nlines = 2;
+    draw_panel(&p);
+    ck_assert_uint_eq(count("dasharray"), 0);
+}
+END_TEST
+
+/* A logarithmic axis of x has a place for 0, a tick and a point. */
+START_TEST(zero_on_a_logarithmic_axis)
+{
+    static const double x[] = {0, .001, .1}, y[] = {3, 2, 1};
+    const struct plot_line line = {.x = x, .y = y, .n = 3, .marks = true};
+    const struct plot_panel p = {.title = "t",
+                                 .xlabel = "x",
+                                 .ylabel = "y",
+                                 .logx = true,
+                                 .ymin = NAN,
+                                 .ymax = NAN,
+                                 .line = &line,
+                                 .nlines = 1};
+    draw_panel(&p);
+    ck_assert_uint_eq(count("<circle"), 3);
+    ck_assert_uint_eq(count("cx=\"70.0\""), 1);
+    ck_assert_ptr_nonnull(strstr(svg, "text-anchor=\"middle\">0</text>"));
+    ck_assert_ptr_nonnull(strstr(svg, "text-anchor=\"middle\">0.001</text>"));
+}
+END_TEST
+
+/* Categories have their names below the axis, none of them over another one. */
+START_TEST(categories_are_named)
+{
+    static const char *const few[] = {"gbn", "sr"};
+    static const char *const many[] = {"dcqcn-mlx:connectx", "dcqcn:strawman", "dcqcn-mlx:hpcc",
+                                       "timely:paper<1>",    "swift:paper",    "none"};
+    static const double x[] = {0, 1}, y[] = {3, 2};
+    const struct plot_line line = {.x = x, .y = y, .n = 2, .loose = true};
+    struct plot_panel p = {.title = "t",
+                           .xlabel = "x",
+                           .ylabel = "y",
+                           .ymin = NAN,
+                           .ymax = NAN,
+                           .category = few,
+                           .ncategories = 2,
+                           .line = &line,
+                           .nlines = 1};
+    draw_panel(&p);
+    ck_assert_uint_eq(count(">gbn</text>"), 1);
+    ck_assert_uint_eq(count(">sr</text>"), 1);
+    ck_assert_uint_eq(count("y=\"266.0\""), 2);
+    p.category = many;
+    p.ncategories = 6;
+    draw_panel(&p);
+    ck_assert_uint_eq(count(">timely:paper&lt;1&gt;</text>"), 1);
+    ck_assert_uint_eq(count("y=\"266.0\""), 3);
+    ck_assert_uint_eq(count("y=\"278.0\""), 3);
+}
+END_TEST
+
+UNIT_MAIN("plot", equal_lines_are_seen, zero_on_a_logarithmic_axis, categories_are_named,
+          text_is_well_formed, no_two_lines_look_alike, few_lines_are_solid,
           dots_belong_to_their_line, marks_are_told_apart, gaps_are_seen, lone_points_are_seen,
           names_have_room)

@@ -252,6 +252,95 @@ START_TEST(lr_04_fresh_queue_pairs)
 }
 END_TEST
 
+/* LR-02: ends that have agreed before lose nothing of what makes short flows: the first packet late
+ * costs its lateness, and nothing is sent again that came. */
+START_TEST(lr_02_agreed_before)
+{
+    struct sim *sim = make("duration 20ms\ntopology incast hosts=1 rate=100G delay=1us\n"
+                           "host timeout=10 sr=agreed\ncc none,recovery=sr\n"
+                           "fault drop psn +3 first-tx\nflow from=0 to=1 size=64K\n",
+                           NULL);
+    sim_run(sim, SIM_NEVER);
+    ck_assert_double_eq(metric(sim, "faulted"), 1);
+    ck_assert_double_eq(metric(sim, "retransmits"), 1);
+    ck_assert_double_eq(metric(sim, "timeouts"), 0);
+    sim_destroy(sim);
+}
+END_TEST
+
+/* Flows that begin in one nanosecond take the same course whatever the seed; with jitter they begin
+ * at times of their own, within it. */
+START_TEST(jitter_makes_seeds_differ)
+{
+    static const char *const lines[] = {"incast to=4 size=64K start=1us%s",
+                                        "flow from=0 to=4 size=64K count=4 start=1us%s",
+                                        "all-to-all size=64K start=1us%s"};
+    for (unsigned i = 0; i < 3; i++) {
+        for (unsigned with = 0; with < 2; with++) {
+            uint64_t first[2];
+            for (unsigned seed = 1; seed <= 2; seed++) {
+                char text[256], line[128];
+                snprintf(line, sizeof line, lines[i], with ? " jitter=5us" : "");
+                snprintf(text, sizeof text,
+                         "seed %u\nduration 9ms\ntopology incast hosts=4 rate=40G\n%s\n", seed,
+                         line);
+                struct sim *sim = make(text, NULL);
+                first[seed - 1] = sim->flows.flow[0].begin;
+                for (uint32_t k = 0; k < sim->flows.n; k++) {
+                    ck_assert_uint_ge(sim->flows.flow[k].begin, 1000);
+                    ck_assert_uint_lt(sim->flows.flow[k].begin, with ? 6000 : 1001);
+                }
+                sim_destroy(sim);
+            }
+            ck_assert_int_eq(first[0] != first[1], with);
+        }
+    }
+}
+END_TEST
+
+/* queue_max is of the longest queue of all switches, or of all watched ports. */
+START_TEST(queues_of_all_ports)
+{
+#define TO_0                                                                                       \
+    "duration 1ms\nsample 10us\ntopology incast hosts=8 rate=100G delay=1us\n"                     \
+    "switch pfc=on xoff=64K\nincast to=0 size=1M senders=7\n"
+    struct sim *sim = make(TO_0, NULL);
+    sim_run(sim, SIM_NEVER);
+    ck_assert_double_gt(metric(sim, "queue_max"), 100);
+    ck_assert_str_eq(sim_longest_queue(sim)->peer->node->name, "host0");
+    ck_assert_double_eq(metric(sim, "queue_p99"), 0); /* the topology's bottleneck is idle */
+    sim_destroy(sim);
+    sim = make(TO_0 "watch switch0 host8\nwatch switch0 host0\n", NULL);
+    sim_run(sim, SIM_NEVER);
+    ck_assert_double_gt(metric(sim, "queue_max"), 100);
+    ck_assert_double_gt(metric(sim, "queue_p50"), 100);
+    sim_destroy(sim);
+    sim = make(TO_0 "watch switch0 host8\n", NULL);
+    sim_run(sim, SIM_NEVER);
+    ck_assert_double_eq(metric(sim, "queue_max"), 0);
+    sim_destroy(sim);
+}
+END_TEST
+
+/* The goodput of arrivals is of the time in which they come: what is left afterwards takes long,
+ * and says nothing about the load. */
+START_TEST(goodput_of_arrivals)
+{
+    struct sim *sim = make("duration 1s\ntopology incast hosts=8 rate=40G\ncc fixed,rate=100M\n"
+                           "arrivals sizes=hadoop load=10% stop=2ms\n",
+                           NULL);
+    sim_run(sim, SIM_NEVER);
+    double octets = 0;
+    for (uint32_t i = 0; i < sim->flows.n; i++)
+        octets += (double)sim->flows.placed[i];
+    ck_assert_double_gt(metric(sim, "time"), 20); /* ms: the tail */
+    ck_assert_uint_eq(sim->drain_from, 2000000);
+    ck_assert_double_eq_tol(metric(sim, "goodput"), (double)sim->drain_placed * 8 / 2e6, 1e-6);
+    ck_assert_double_gt(metric(sim, "goodput"), 1.2 * octets * 8 / (metric(sim, "time") * 1e6));
+    sim_destroy(sim);
+}
+END_TEST
+
 /* Without PFC a small buffer drops, and go-back-N repairs it; with PFC nothing is lost. */
 START_TEST(pfc_loses_nothing)
 {
@@ -586,6 +675,10 @@ int main(void)
     tcase_add_test(c, order_means_nothing_to_one_flow);
     tcase_add_test(c, payload_changes_nothing);
     tcase_add_test(c, pfc_loses_nothing);
+    tcase_add_test(c, lr_02_agreed_before);
+    tcase_add_test(c, jitter_makes_seeds_differ);
+    tcase_add_test(c, queues_of_all_ports);
+    tcase_add_test(c, goodput_of_arrivals);
     tcase_add_test(c, pfc_keeps_the_link_full);
     tcase_add_test(c, lr_16_a_loss_costs_a_round_trip);
     tcase_add_test(c, lr_04_fresh_queue_pairs);

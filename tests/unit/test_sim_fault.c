@@ -230,6 +230,7 @@ START_TEST(what_is_wrong_is_told)
 {
     struct sim_error err = {0};
     struct sim *sim;
+    sim_scenario_free(&s);
     sim_scenario_init(&s);
     int rc = sim_scenario_parse(&s, wrong[_i].text, strlen(wrong[_i].text), 0, &err);
     if (!rc)

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "sim_check.h"
@@ -11,6 +13,7 @@ static struct sim_error err;
 
 static int parse(const char *text, uint32_t point)
 {
+    sim_scenario_free(&s);
     sim_scenario_init(&s);
     return sim_scenario_parse(&s, text, strlen(text), point, &err);
 }
@@ -77,6 +80,30 @@ static const struct {
     {GOOD "flow from=0.9 to=2 size=1K\n", 4, "from", "'0.9' is not a whole number"},
     {GOOD "host window=32 window=32\n", 4, "window", "twice"},
     {GOOD "host colour=3\n", 4, "colour", "no such field"},
+    {GOOD "host colour=3\n", 4, "colour", "there are: mtu, window, timeout, retries, dscp, sr"},
+    {GOOD "flow from=0 to=2 size=1K begin=1us\n", 4, "begin",
+     "from, to, size, count, start, jitter, stop, message, cc"},
+    {GOOD "frobnicate 3\n", 4, "frobnicate", "there are: cc, expect, fault, host, noise"},
+    {GOOD "frobnicate 3\n", 4, "frobnicate", "flow, incast, permutation"},
+    {GOOD "expect goodputs >= 1\n", 4, "expect", "there are: goodput, jain, fct_p50"},
+    {GOOD "switch balance=random\n", 4, "balance", "there are: ecmp, spray"},
+    {GOOD "flow from=0 to=2 forever\n", 4, "forever", "is size=forever meant?"},
+    {GOOD "flow from=0 to=2 size forever\n", 4, "size", "is size=forever meant?"},
+    {GOOD "flow from=0 to=2 size=1K start 5us\n", 4, "start", "is start=5us meant?"},
+    {GOOD "incast to=0 size=forever\n", 4, "size", "only the size of a 'flow' may be forever"},
+    {GOOD "switch kmin=4K kmax=8K\n", 4, "pmax", "nothing is marked between kmin and kmax"},
+    {GOOD "switch kmin=4K\nswitch kmax=8K\n", 4, "pmax", "nothing is marked between"},
+    {GOOD "flow from=0 to=2 size=1K start=500us jitter=500us\n", 4, "jitter",
+     "a flow could begin at 1000000ns"},
+    {GOOD "flow from=0 to=2 size=forever start=1us stop=3us jitter=2us\n", 4, "stop",
+     "not behind start, 3000ns with its jitter"},
+    {GOOD "incast to=0 size=1K jitter=10us times=10 every=110us\n", 4, "times",
+     "the last of 10 bursts"},
+    {"2\n0 1 3 100 1000 2.0\n1 0 3 100 1000 2.1\n", 1, "2", "flow list of ns-3"},
+    {"0 1 3 100 1000 2.0\n", 1, "0", "flow list of ns-3"},
+    {"# mine\n320 4 64\n256 257\n", 2, "320", "topology of ns-3"},
+    {"Nodes 16\nConnections 1\n0->3 start 1000 size 4096\n", 1, "Nodes", "htsim"},
+    {GOOD "Nodes 16\n", 4, "Nodes", "not a keyword"},
     {GOOD "switch pfc=yes\n", 4, "pfc", "neither 'on' nor 'off'"},
     {GOOD "switch kmin=9K kmax=8K\n", 4, "kmin", "larger than kmax"},
     {GOOD "switch kmin=9K\nseed 1\n", 4, "kmax", "nothing is marked without it"},
@@ -174,6 +201,45 @@ static const struct {
     {GOOD "expect step <= 1\n", 4, "expect", "step: there is no all-reduce"},
 };
 
+/* Lists of traffic, watches and expectations are as long as memory holds them. */
+START_TEST(scenario_lists_are_long)
+{
+    char *text;
+    size_t len;
+    FILE *f = open_memstream(&text, &len);
+    fputs("topology leaf-spine hosts=8 leaves=8 spines=4 rate=40G\nduration 10ms\n", f);
+    for (unsigned i = 0; i < 5000; i++)
+        fprintf(f, "flow from=%u to=%u size=%u\n", i % 63, i % 63 + 1, i + 1);
+    for (unsigned i = 0; i < 64; i++)
+        fprintf(f, "watch switch%u host%u\n", i / 8, i);
+    for (unsigned i = 0; i < 5000; i++)
+        fprintf(f, "expect goodput.%u >= 0\n", i);
+    fclose(f);
+    ck_assert_msg(!parse(text, 0), "%u: %s: %s", err.line, err.field, err.reason);
+    ck_assert_uint_eq(s.nloads, 5000);
+    ck_assert_uint_eq(s.nwatches, 64);
+    ck_assert_uint_eq(s.nexpects, 5000);
+    for (unsigned i = 0; i < 5000; i++) {
+        ck_assert_uint_eq(s.load[i].size, i + 1);
+        ck_assert_uint_eq(s.load[i].line, i + 3);
+    }
+    ck_assert_uint_eq(s.watch[63].to, 63);
+    struct sim_metric_size has;
+    ck_assert_msg(!sim_check(&s, &has, &err), "%u: %s: %s", err.line, err.field, err.reason);
+    ck_assert_uint_eq(has.flows, 5000);
+    free(text);
+}
+END_TEST
+
+/* kmin is a step without pmax only where kmax is the same. */
+START_TEST(scenario_marks)
+{
+    ck_assert_int_eq(parse(GOOD "switch kmin=8K kmax=8K\n", 0), 0);
+    ck_assert_int_eq(parse(GOOD "switch kmax=8K\n", 0), 0);
+    ck_assert_int_eq(parse(GOOD "switch kmin=4K kmax=8K pmax=0\n", 0), 0);
+}
+END_TEST
+
 START_TEST(scenario_must_fit_its_network)
 {
     struct sim_metric_size has;
@@ -230,6 +296,7 @@ START_TEST(scenario_sweeps)
         ck_assert_uint_eq(s.seed, p / 3 + 1);
         ck_assert_str_eq(s.rule[0].text, losses[p % 3]);
     }
+    sim_scenario_free(&s);
     sim_scenario_init(&s);
     ck_assert(sim_scenario_set(&s, "loss", "9%"));
     ck_assert_int_eq(sim_scenario_parse(&s, text, strlen(text), 3, &err), 0);
@@ -257,6 +324,8 @@ int main(void)
 {
     Suite *suite = suite_create("sim_scenario");
     TCase *c = tcase_create("parse");
+    tcase_add_test(c, scenario_lists_are_long);
+    tcase_add_test(c, scenario_marks);
     tcase_add_test(c, scenario_is_read);
     tcase_add_loop_test(c, scenario_mistakes_name_line_and_field, 0,
                         sizeof wrong / sizeof wrong[0]);

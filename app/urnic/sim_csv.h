@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * `urnic sim --csv`: a row for each flow of each run.
+ */
+#ifndef URNIC_SIM_CSV_H
+#define URNIC_SIM_CSV_H
+
+#include "sim.h"
+
+struct sim_csv;
+
+/* The variables of one run, which get columns; *csv is made at the first call, for a file (the text
+ * has to stay; "-" is stdout). Call for all runs before sim_csv_open. 0 or -ENOMEM. */
+int sim_csv_variables(struct sim_csv **csv, const char *file, const struct sim_scenario *s);
+/* Begin the file with the names of the columns. 0; -1 and errno. */
+int sim_csv_open(struct sim_csv *csv);
+/* The flows of run number `point`. */
+void sim_csv_add(struct sim_csv *csv, struct sim *sim, uint32_t point);
+/* NULL is fine. */
+bool sim_csv_is_stdout(const struct sim_csv *csv);
+/* End the file, if it has been begun, and free. 0, or -errno: it is not whole. NULL is fine. */
+int sim_csv_close(struct sim_csv *csv);
+
+#endif
