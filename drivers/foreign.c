@@ -19,16 +19,18 @@
 #define NS_PER_S    1000000000
 #define NS_PER_MS   1000000
 
-struct foreign_fd {
-    struct foreign_fd *next;
+struct foreign_job {
+    struct foreign_job *next;
+    void (*fn)(void *arg); /* NULL = close fd */
+    void *arg;
     int fd;
 };
 
 struct foreign_user {
     struct foreign_user *next;
-    struct foreign_fd *first, **last;
+    struct foreign_job *first, **last;
     uid_t uid;
-    unsigned waiting; /* also the one that is being closed */
+    unsigned waiting; /* descriptors; also the one that is being closed */
     bool served;      /* by a thread */
 };
 
@@ -82,9 +84,9 @@ static struct foreign_user *user_unserved(void)
     return u;
 }
 
-static struct foreign_fd *user_take(struct foreign_user *u)
+static struct foreign_job *user_take(struct foreign_user *u)
 {
-    struct foreign_fd *f = u->first;
+    struct foreign_job *f = u->first;
 
     u->first = f->next;
     if (!u->first)
@@ -99,12 +101,16 @@ static void *foreign_main(void *arg)
     for (struct foreign_user *u; (u = user_unserved());) {
         u->served = true;
         while (u->first) {
-            struct foreign_fd *f = user_take(u);
+            struct foreign_job *f = user_take(u);
+            bool closes = !f->fn;
             pthread_mutex_unlock(&foreign_lock);
-            close(f->fd);
+            if (closes)
+                close(f->fd);
+            else
+                f->fn(f->arg);
             free(f);
             pthread_mutex_lock(&foreign_lock);
-            u->waiting--;
+            u->waiting -= closes;
         }
         user_free(u);
     }
@@ -132,25 +138,36 @@ static void foreign_start(void)
     pthread_attr_destroy(&attr);
 }
 
-static void foreign_later(uid_t uid, int fd)
+/* False: no memory for it. */
+static bool foreign_add(uid_t uid, struct foreign_job job)
 {
-    struct foreign_fd *f = malloc(sizeof(*f));
+    struct foreign_job *f = malloc(sizeof(*f));
 
     pthread_mutex_lock(&foreign_lock);
     struct foreign_user *u = f ? user_get(uid) : NULL;
     if (u) {
-        *f = (struct foreign_fd){.fd = fd};
+        *f = job;
         *u->last = f;
         u->last = &f->next;
-        u->waiting++;
+        u->waiting += !job.fn;
         if (!u->served)
             foreign_start();
     }
     pthread_mutex_unlock(&foreign_lock);
-    if (u)
-        return;
-    free(f);
-    close(fd); /* no memory: all else will fail, too */
+    if (!u)
+        free(f);
+    return u != NULL;
+}
+
+static void foreign_later(uid_t uid, int fd)
+{
+    if (!foreign_add(uid, (struct foreign_job){.fd = fd}))
+        close(fd); /* no memory: all else will fail, too */
+}
+
+bool foreign_run(uid_t user, void (*fn)(void *arg), void *arg)
+{
+    return foreign_add(user, (struct foreign_job){.fn = fn, .arg = arg});
 }
 
 void foreign_close(uid_t user, int fd)

@@ -32,6 +32,10 @@ void foreign_hang_up(uid_t user, int sock);
 /* Have descriptors come with the next message in this socket? It stays there. */
 bool foreign_comes(int sock);
 
+/* Run fn(arg) on this user's thread, after what waits there already: for calls that take as long as
+ * he likes. Bounding how many wait is the caller's matter. False: there is no memory for it. */
+bool foreign_run(uid_t user, void (*fn)(void *arg), void *arg);
+
 /* How many of his descriptors are waiting to be closed. */
 unsigned foreign_waiting(uid_t user);
 

@@ -23,10 +23,11 @@
 #include "log.h"
 #include "neigh.h"
 #include "remote.h"
+#include "seal.h"
 #include "unread.h"
 
 #define CLIENT_FDS         2u  /* its socket and its process */
-#define CLIENT_CONTEXT_FDS 2u  /* kicks, asynchronous events */
+#define CLIENT_CONTEXT_FDS 3u  /* kicks, asynchronous events; doorbells, until they are sealed */
 #define CLIENT_TEARDOWN    16u /* objects in one job: each may have megabytes of memory */
 
 #ifndef SO_PEERPIDFD
@@ -231,6 +232,7 @@ int client_channel_destroy(struct channel *ch)
 struct client_death {
     struct client *c;
     struct memory *unmap[CLIENT_TEARDOWN]; /* for the control thread */
+    uint64_t *octets[CLIENT_TEARDOWN];     /* ... the client's count that each is part of */
     unsigned nunmap;
     uint32_t at[HANDLE_KINDS]; /* the last one that went */
     bool more;
@@ -265,7 +267,7 @@ static unsigned client_kill_kind(struct client_death *d, enum handle_kind kind, 
         case HANDLE_MR:
             client_mr_dereg(c, o, &d->unmap[d->nunmap]);
             if (d->unmap[d->nunmap])
-                d->nunmap++;
+                d->octets[d->nunmap++] = &c->foreign_octets;
             break;
         case HANDLE_PD:
             mem_pd_free(mem, (uint32_t)(uintptr_t)o);
@@ -278,7 +280,8 @@ static unsigned client_kill_kind(struct client_death *d, enum handle_kind kind, 
             break;
         case HANDLE_SLAB: {
             struct app_slab *slab = o;
-            d->unmap[d->nunmap++] = slab->mem;
+            d->unmap[d->nunmap] = slab->mem;
+            d->octets[d->nunmap++] = &c->slab_octets;
             free(slab);
             break;
         }
@@ -337,12 +340,13 @@ void client_free(struct client *c)
     struct client_death d = {.c = c, .more = c->open};
 
     client_capture_leave(c);
+    seal_forget(c);
     if (c->attached)
         worker_call(c->ctx.worker, client_detach, c);
     while (d.more) {
         worker_call(c->ctx.worker, client_kill_some, &d);
         for (unsigned i = 0; i < d.nunmap; i++)
-            memory_free(d.unmap[i]);
+            client_unmap(c, d.octets[i], d.unmap[i]);
     }
     if (c->remote) {
         remote_close(c->remote);
@@ -356,7 +360,7 @@ void client_free(struct client *c)
         close(c->pidfd);
     bool later = unread_close(c->daemon, c);
     share_give(c->share, SHARE_MAPPINGS, c->mappings);
-    share_give(c->share, SHARE_OCTETS, c->slab_octets);
+    share_give(c->share, SHARE_OCTETS, c->slab_octets + c->foreign_octets);
     share_give(c->share, SHARE_FDS, CLIENT_FDS - later);
     share_leave(c->share);
     free(c);

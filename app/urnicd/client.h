@@ -41,6 +41,7 @@ struct client {
     uint64_t foreign_octets;        /* of objects of its own that regions are in */
     uint32_t mappings;              /* of both */
     uint32_t ndeferred;             /* requests that wait for something */
+    uint32_t nsealing;              /* ... for a slab's seals; the control thread's */
     uint32_t unread_fds;            /* under way to it, at most */
     struct client_capture *capture; /* the control thread's; at most one runs */
     struct deferred *deferred;      /* requests that wait for something; the worker's */
@@ -84,6 +85,8 @@ int client_srq_destroy(struct client *c, struct client_srq *srq);
 /* Memory to unmap later, on the control thread, is given back in *unmap; NULL: none. Errors of
  * mem_mr_dereg. */
 int client_mr_dereg(struct client *c, struct region *mr, struct memory **unmap);
+/* A mapping goes: `octets` is the client's count that it is part of. On the control thread. */
+void client_unmap(struct client *c, uint64_t *octets, struct memory *m);
 /* -EBUSY: a CQ uses it. */
 int client_channel_destroy(struct channel *ch);
 

@@ -28,7 +28,9 @@
 #include "foreign.h"
 #include "log.h"
 #include "quota.h"
+#include "reclaim.h"
 #include "request.h"
+#include "seal.h"
 #include "unread.h"
 
 #define CONTROL_EVENTS    64
@@ -247,14 +249,16 @@ int control_open(struct urnicd *d, char *err)
     sigaddset(&set, SIGHUP); /* where it is blocked: there is a log to be opened anew */
     d->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     d->captures_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (d->epfd < 0 || d->signal_fd < 0 || d->captures_fd < 0)
+    d->seals_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (d->epfd < 0 || d->signal_fd < 0 || d->captures_fd < 0 || d->seals_fd < 0)
         return control_lacks(err, "epoll, signalfd or eventfd");
     int rc = control_socket(d, err);
     if (rc < 0)
         return rc;
     if (control_watch(d, d->listen_fd, &d->listen_fd) < 0 ||
         control_watch(d, d->signal_fd, &d->signal_fd) < 0 ||
-        control_watch(d, d->captures_fd, &d->captures_fd) < 0)
+        control_watch(d, d->captures_fd, &d->captures_fd) < 0 ||
+        control_watch(d, d->seals_fd, &d->seals_fd) < 0)
         return control_lacks(err, "epoll");
     if (d->conf.parent >= 0 && control_watch(d, d->conf.parent, &d->conf.parent) < 0) {
         snprintf(err, CONFIG_ERR, "parent=%d: want a socket or a pipe", d->conf.parent);
@@ -379,6 +383,7 @@ static void control_serve(struct urnicd *d, struct client *c)
     }
     r.daemon = d;
     r.client = c;
+    r.again = false;
     memset(r.in, 0, sizeof(struct ipc_hdr));
     ssize_t n = ipc_recv_all(c->fd, r.in, IPC_MSG_MAX, r.fd, &r.nfd, MSG_DONTWAIT);
     if (n == -EAGAIN || n == -EINTR)
@@ -472,6 +477,8 @@ void control_run(struct urnicd *d)
                 stop = true; /* the starting program has ended */
             else if (ev[i].data.ptr == &d->captures_fd)
                 client_capture_service(d);
+            else if (ev[i].data.ptr == &d->seals_fd)
+                seal_service(d);
             else if ((uintptr_t)ev[i].data.ptr & CONTROL_PIDFD)
                 control_process_ended(ev[i].data.ptr);
             else
@@ -480,6 +487,7 @@ void control_run(struct urnicd *d)
         /* After all events of this round: none of them names a freed client. */
         control_reap(d);
         unread_service(d);
+        reclaim_service();
         since = clock_now();
     }
     log_info("daemon", "stopping");

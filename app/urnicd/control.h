@@ -28,6 +28,7 @@ struct urnicd {
     struct client *clients;
     struct client_capture *captures; /* of all clients, also of those that are gone */
     int captures_fd;                 /* readable when one of them has started or ended */
+    int seals_fd;                    /* readable when a slab has its seals (seal.h) */
     struct unread *unread; /* sockets of clients that are gone, in which descriptors wait */
     unsigned nclient;
     uint64_t started_at;

@@ -343,7 +343,7 @@ static int background(struct urnicd *d)
 int main(int argc, char **argv)
 {
     static struct urnicd d = {
-        .epfd = -1, .listen_fd = -1, .signal_fd = -1, .spare_fd = -1, .captures_fd = -1};
+        .epfd = -1, .listen_fd = -1, .signal_fd = -1, .spare_fd = -1, .captures_fd = -1, .seals_fd = -1};
     enum options_what what;
     char err[CONFIG_ERR] = "";
     sigset_t set;

@@ -19,6 +19,8 @@
 #include <unistd.h>
 
 #define MEMORY_SLOTS 65536u
+#define MEMORY_QUICK ((uint64_t)16 << 20) /* octets that are freed in a few milliseconds */
+#define MEMORY_PART  ((size_t)64 << 20)   /* unmapped at a time: page faults wait meanwhile */
 
 static struct memory_slot {
     _Atomic uintptr_t begin, end; /* end 0 = free */
@@ -134,6 +136,7 @@ static int memory_map(int fd, uint64_t off, uint64_t len, size_t page, bool writ
     m->len = len;
     m->map_off = head;
     m->map_len = map_len;
+    m->fd = -1;
     m->writable = writable;
     m->broken = &memory_slots[m->slot].broken;
     *out = m;
@@ -150,7 +153,7 @@ int memory_slab(const char *name, size_t len, struct memory **out, int *fd)
         return -errno;
     int rc = 0;
     if (ftruncate(memfd, (off_t)len) < 0 ||
-        fcntl(memfd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
+        fcntl(memfd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) < 0)
         rc = -errno;
     if (rc == 0)
         rc = memory_map(memfd, 0, len, page, true, out);
@@ -158,11 +161,47 @@ int memory_slab(const char *name, size_t len, struct memory **out, int *fd)
         close(memfd);
         return rc;
     }
-    *fd = memfd;
+    (*out)->fd = *fd = memfd;
     return 0;
 }
 
-int memory_foreign(int fd, uint64_t off, uint64_t len, bool writable, struct memory **out)
+/* A large slab keeps its descriptor: it tells how much of it is in use. */
+static void memory_is_safe(struct memory *m)
+{
+    m->sealed = true;
+    if (m->keeps_fd || m->len > MEMORY_QUICK)
+        return;
+    close(m->fd);
+    m->fd = -1;
+}
+
+bool memory_is_sealed(struct memory *m)
+{
+    if (!m->sealed && m->fd >= 0 && (fcntl(m->fd, F_GET_SEALS) & F_SEAL_FUTURE_WRITE) != 0)
+        memory_is_safe(m);
+    return m->sealed;
+}
+
+int memory_seal(struct memory *m)
+{
+    if (!m->sealed)
+        (void)fcntl(m->fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE | F_SEAL_SEAL);
+    return memory_is_sealed(m) ? 0 : -EPERM;
+}
+
+/* SHM-08: another user's object, of which `size` octets can be punched out at once. */
+static bool memory_cannot_stall(int seals, uint64_t size, bool writable)
+{
+    const int fixed = F_SEAL_SHRINK | F_SEAL_GROW;
+
+    if ((seals & fixed) != fixed)
+        return false;
+    return size <= MEMORY_STALL_MAX ||
+           (!writable && (seals & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE)) != 0);
+}
+
+int memory_foreign(int fd, uint64_t off, uint64_t len, bool writable, bool trusted,
+                   struct memory **out)
 {
     struct statfs fs;
     struct stat st;
@@ -170,7 +209,8 @@ int memory_foreign(int fd, uint64_t off, uint64_t len, bool writable, struct mem
 
     /* Only files that live in memory have seals. Of any other one nothing more is asked: where it
      * is of FUSE its server, anybody's program, would be waited for. */
-    if (fcntl(fd, F_GET_SEALS) < 0)
+    int seals = fcntl(fd, F_GET_SEALS);
+    if (seals < 0)
         return errno == EINVAL ? -EOPNOTSUPP : -errno;
     if (fstatfs(fd, &fs) < 0 || fstat(fd, &st) < 0)
         return -errno;
@@ -184,7 +224,18 @@ int memory_foreign(int fd, uint64_t off, uint64_t len, bool writable, struct mem
         return -EINVAL;
     if (off > (uint64_t)st.st_size || len > (uint64_t)st.st_size - off)
         return -EFAULT;
+    if (!trusted && !memory_cannot_stall(seals, (uint64_t)st.st_size, writable))
+        return -EPERM;
     return memory_map(fd, off, len, page, writable, out);
+}
+
+bool memory_is_slow_to_free(const struct memory *m)
+{
+    struct stat st;
+
+    if (m->len <= MEMORY_QUICK)
+        return false;
+    return m->fd < 0 || fstat(m->fd, &st) < 0 || (uint64_t)st.st_blocks * 512 > MEMORY_QUICK;
 }
 
 void memory_free(struct memory *m)
@@ -192,7 +243,16 @@ void memory_free(struct memory *m)
     if (!m)
         return;
     memory_slot_give(m->slot);
-    munmap(m->base - m->map_off, m->map_len);
+    uint8_t *at = m->base - m->map_off;
+    for (size_t left = m->map_len; left > 0;) {
+        size_t part = left < MEMORY_PART ? left : MEMORY_PART;
+        if (munmap(at, part) < 0) /* huge pages of another size */
+            munmap(at, part = left);
+        at += part;
+        left -= part;
+    }
+    if (m->fd >= 0)
+        close(m->fd);
     free(m);
 }
 

@@ -2,7 +2,8 @@
  *
  * Memory of clients: slabs that the daemon makes and seals, foreign objects (memfd, /dev/shm, SysV,
  * hugetlbfs) that a client passes and the daemon maps, and what stays in the client's process
- * (remote.h).
+ * (remote.h). No client of another user can make a worker wait for
+ * a hole that it punches (memory_seal, memory_foreign).
  *
  * The owner of a foreign object may truncate or punch it at any time; touching a page that is gone
  * raises SIGBUS. The handler installed here then puts zero pages in the place of the whole mapping
@@ -36,6 +37,9 @@ struct memory {
     size_t len;
     const _Atomic bool *broken; /* true: pages were lost; the content is gone for good */
     bool writable;
+    int fd;        /* of a slab: memory.c's; -1 = it isn't needed any more, or foreign */
+    bool sealed;   /* for good: nobody can punch holes into it */
+    bool keeps_fd; /* after that, too */
     uint32_t slot; /* memory.c's */
     const struct remote
         *remote;    /* not NULL: base is NULL, len 0, and offsets are addresses there */
@@ -46,16 +50,37 @@ struct memory {
 /* Install the SIGBUS handler; once, before any other function. 0 or -errno. */
 int memory_init(void);
 
-/* Make a zeroed, sealed (no shrink, grow or new seals) slab of at least `len` octets and map it.
- * *fd is for the client, the caller closes it. -ENOMEM, -EMFILE, -ENFILE, -EFBIG (ulimit -f),
- * -ENOSPC (too many mappings). */
+/* Make a zeroed slab of at least `len` octets, whose size is sealed, and map it. *fd is for the
+ * client; it stays the slab's (m->fd), so the caller doesn't close it. -ENOMEM, -EMFILE, -ENFILE,
+ * -EFBIG (ulimit -f), -ENOSPC (too many mappings). */
 int memory_slab(const char *name, size_t len, struct memory **out, int *fd);
 
-/* Map [off, off+len) of a client's object. The caller keeps `fd`. -EOPNOTSUPP when it isn't a
+/* Seal a slab that the client has mapped: F_SEAL_FUTURE_WRITE leaves its mapping writable and
+ * forbids to punch holes, F_SEAL_SEAL comes last. A page fault would wait for the whole of such a
+ * hole (SHM-08). 0 also if it is sealed already; -EPERM: the client has sealed it in another way.
+ * Who punches at this moment makes this call wait, up to 0.2 ms per MiB: a slab of more than
+ * MEMORY_STALL_MAX is sealed on its user's thread (seal.h). Afterwards the descriptor of a smaller
+ * one is closed, but with m->keeps_fd. */
+int memory_seal(struct memory *m);
+/* Has the slab its seals? Looks, and never waits. */
+bool memory_is_sealed(struct memory *m);
+
+/* Octets that a client may punch out of memory that a worker copies from and to: a worker waits for
+ * a fifth of a millisecond. */
+#define MEMORY_STALL_MAX (2u << 20)
+
+/* Map [off, off+len) of a client's object. The caller keeps `fd`. `trusted`: a client of the
+ * daemon's own user or root, who can stop the daemon anyway. For another user's the object must not
+ * be able to stall a worker: its size is sealed, and it has MEMORY_STALL_MAX octets at most, or
+ * writing is sealed, too (then only for reading). -EPERM: it isn't so. -EOPNOTSUPP when it isn't a
  * file on tmpfs or hugetlbfs (a page of any other may block the worker for ever), -EFAULT when it
  * is shorter than that, -EACCES when `writable` isn't permitted, -EINVAL for no octets, -EBADF,
  * -ENOMEM, -ENOSPC. */
-int memory_foreign(int fd, uint64_t off, uint64_t len, bool writable, struct memory **out);
+int memory_foreign(int fd, uint64_t off, uint64_t len, bool writable, bool trusted,
+                   struct memory **out);
+
+/* Would freeing it take longer than a request may? Looks at how much of a slab is in use. */
+bool memory_is_slow_to_free(const struct memory *m);
 
 /* Unmap. No piece of it may be in use. NULL is allowed. */
 void memory_free(struct memory *m);

@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * First fit over a sorted array of free ranges per slab. Places are given back on the worker, where
- * clearing them would stall everybody else; so they wait for the control thread to do that (large
- * ones by punching holes, which gives the pages back) and can be used again, with zeros, after it.
+ * clearing them would stall everybody else; so they wait for the control thread to do that and can
+ * be used again, with zeros, after it. A queue that needs more than a slab of the usual size gets
+ * one for itself, which goes with it: seals forbid to give back a part (memory_seal).
  */
 #include "qslab.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/mman.h>
 
 #include "quota.h"
+#include "reclaim.h"
 
-#define QSLAB_SIZE  (1ull << 20)
+#define QSLAB_SIZE  IPC_SLAB_SHARED
 #define QSLAB_ALIGN 128u /* two lines: the neighbour-line prefetcher */
 #define QSLAB_PAGE  4096u
-#define QSLAB_PUNCH (64u << 10)
+#define QSLAB_LOOK  256u /* pages: as many are looked at in one call */
 
 struct range {
     uint64_t off, len;
@@ -28,6 +29,7 @@ struct queue_slab {
     struct memory *mem;
     uint64_t size;
     uint32_t number;
+    uint32_t places; /* that are in use, or wait to be cleared */
     int fd;
     enum { SLAB_UNSEEN, SLAB_ANNOUNCED, SLAB_SEEN } seen; /* has the client the descriptor? */
     struct qslab_list *list;
@@ -59,7 +61,7 @@ static int slab_reserve(struct queue_slab *s, unsigned n)
 static int slab_new(struct qslab_list *l, uint64_t size)
 {
     struct queue_slab *s = calloc(1, sizeof(*s));
-    int rc = -ENOMEM;
+    int rc = -ENOMEM, fd;
 
     size = size > QSLAB_SIZE ? (size + QSLAB_PAGE - 1) / QSLAB_PAGE * QSLAB_PAGE : QSLAB_SIZE;
     if (s &&
@@ -67,7 +69,7 @@ static int slab_new(struct qslab_list *l, uint64_t size)
         rc = -EDQUOT;
     } else if (s) {
         if (slab_reserve(s, 8) == 0)
-            rc = memory_slab("urnic-queues", size, &s->mem, &s->fd);
+            rc = memory_slab("urnic-queues", size, &s->mem, &fd);
         if (rc < 0)
             share_give_all(l->share, SLAB_PARTS(size));
     }
@@ -77,6 +79,7 @@ static int slab_new(struct qslab_list *l, uint64_t size)
         free(s);
         return rc;
     }
+    s->mem->keeps_fd = true; /* a client may need it again */
     s->list = l;
     s->size = size;
     s->number = ++l->last_number;
@@ -95,6 +98,7 @@ static bool slab_take(struct queue_slab *s, uint64_t size, struct slab_place *ou
         if (r->len < size)
             continue;
         *out = (struct slab_place){.slab = s, .off = r->off, .size = size};
+        s->places++;
         r->off += size;
         r->len -= size;
         if (r->len == 0)
@@ -104,11 +108,17 @@ static bool slab_take(struct queue_slab *s, uint64_t size, struct slab_place *ou
     return false;
 }
 
+/* It goes with its queue. So does one whose client never named that: its holes could stall us. */
+static bool slab_is_alone(const struct queue_slab *s)
+{
+    return s->size > QSLAB_SIZE && (s->list->unmaps || !s->mem->sealed);
+}
+
 int qslab_alloc(struct qslab_list *l, uint64_t size, struct slab_place *out)
 {
     size = (size + QSLAB_ALIGN - 1) / QSLAB_ALIGN * QSLAB_ALIGN;
     for (struct queue_slab *s = l->first; s; s = s->next) {
-        if (slab_reserve(s, s->nfree + 1) == 0 && slab_take(s, size, out))
+        if (!slab_is_alone(s) && slab_reserve(s, s->nfree + 1) == 0 && slab_take(s, size, out))
             return 0;
     }
     int rc = slab_new(l, size);
@@ -117,24 +127,46 @@ int qslab_alloc(struct qslab_list *l, uint64_t size, struct slab_place *out)
     return slab_take(l->first, size, out) ? 0 : -ENOMEM;
 }
 
+/* What was never touched is zero, and stays without memory. */
 static void slab_clear(struct queue_slab *s, uint64_t off, uint64_t len)
 {
-    uint8_t *base = s->mem->base;
-    uint64_t first = (off + QSLAB_PAGE - 1) / QSLAB_PAGE * QSLAB_PAGE;
-    uint64_t last = (off + len) / QSLAB_PAGE * QSLAB_PAGE;
+    uint8_t *at = s->mem->base + off, *end = at + len;
+    unsigned char there[QSLAB_LOOK];
 
-    if (len < QSLAB_PUNCH || fallocate(s->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-                                       (off_t)first, (off_t)(last - first)) < 0) {
-        memset(base + off, 0, len);
-        return;
+    while (at < end) {
+        uint8_t *page = at - (uintptr_t)at % QSLAB_PAGE, *last = page + sizeof(there) * QSLAB_PAGE;
+        if (last > end)
+            last = end;
+        if (mincore(page, (size_t)(last - page), there) < 0)
+            memset(there, 1, sizeof(there));
+        for (unsigned i = 0; at < last; i++) {
+            uint8_t *next = page + (i + 1) * (size_t)QSLAB_PAGE;
+            if (next > last)
+                next = last;
+            if (there[i] & 1)
+                memset(at, 0, (size_t)(next - at));
+            at = next;
+        }
     }
-    memset(base + off, 0, first - off);
-    memset(base + last, 0, off + len - last);
+}
+
+struct memory *qslab_memory(const struct slab_place *p)
+{
+    return p->slab->mem;
 }
 
 void *qslab_at(const struct slab_place *p)
 {
     return p->slab->mem->base + p->off;
+}
+
+static void slab_drop(struct qslab_list *l, struct queue_slab *s)
+{
+    l->octets -= s->size;
+    reclaim(l->share, s->mem, SLAB_PARTS(s->size));
+    free(s->free);
+    free(s->dirty);
+    free(s);
 }
 
 /* Where there is no memory for 16 octets, a place is lost until the context goes. */
@@ -171,15 +203,31 @@ void qslab_free(struct slab_place *p)
     *p = (struct slab_place){0};
 }
 
+/* Returns the place in the list where the next slab is. */
+static struct queue_slab **slab_clean(struct qslab_list *l, struct queue_slab **p)
+{
+    struct queue_slab *s = *p;
+
+    s->places -= s->ndirty;
+    if (s->ndirty > 0 && s->places == 0 && slab_is_alone(s)) {
+        *p = s->next;
+        slab_drop(l, s);
+        return p;
+    }
+    for (; s->ndirty > 0; s->ndirty--) {
+        const struct range r = s->dirty[s->ndirty - 1];
+        slab_clear(s, r.off, r.len);
+        slab_give(s, r);
+    }
+    return &s->next;
+}
+
 void qslab_clean(struct qslab_list *l)
 {
-    for (struct queue_slab *s = l->first; s && l->dirty; s = s->next) {
-        for (; s->ndirty > 0; s->ndirty--) {
-            const struct range r = s->dirty[s->ndirty - 1];
-            slab_clear(s, r.off, r.len);
-            slab_give(s, r);
-        }
-    }
+    if (!l->dirty)
+        return;
+    for (struct queue_slab **p = &l->first; *p;)
+        p = slab_clean(l, p);
     l->dirty = false;
 }
 
@@ -194,7 +242,7 @@ int qslab_where(struct qslab_list *l, const struct slab_place *p, struct ipc_whe
     out->slab_size = s->size;
     s->seen = SLAB_ANNOUNCED;
     l->announced++;
-    return s->fd;
+    return s->mem->fd;
 }
 
 void qslab_answered(struct qslab_list *l, bool sent)
@@ -209,8 +257,10 @@ void qslab_answered(struct qslab_list *l, bool sent)
 
 void qslab_again(struct qslab_list *l)
 {
-    for (struct queue_slab *s = l->first; s; s = s->next)
-        s->seen = SLAB_UNSEEN;
+    for (struct queue_slab *s = l->first; s; s = s->next) {
+        if (!memory_is_sealed(s->mem)) /* else it is mapped, for good */
+            s->seen = SLAB_UNSEEN;
+    }
 }
 
 void qslab_fini(struct qslab_list *l)
@@ -218,12 +268,6 @@ void qslab_fini(struct qslab_list *l)
     while (l->first) {
         struct queue_slab *s = l->first;
         l->first = s->next;
-        memory_free(s->mem);
-        close(s->fd);
-        share_give_all(l->share, SLAB_PARTS(s->size));
-        free(s->free);
-        free(s->dirty);
-        free(s);
+        slab_drop(l, s);
     }
-    l->octets = 0;
 }

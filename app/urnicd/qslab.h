@@ -19,6 +19,7 @@ struct qslab_list {
     struct share *share; /* the user's; NULL = no matter */
     uint64_t octets;     /* of all slabs: counts against the client's quota */
     bool dirty;          /* places wait for qslab_clean */
+    bool unmaps;         /* the client knows IPC_FEAT_UNMAP */
     unsigned announced;  /* slabs whose descriptor goes with the answer under way */
 };
 
@@ -27,8 +28,11 @@ int qslab_alloc(struct qslab_list *l, uint64_t size, struct slab_place *out);
 /* Give a place back; *p is zeroed. Nothing happens when it is empty. Cheap: it can be had again
  * after qslab_clean. */
 void qslab_free(struct slab_place *p);
-/* Clear what has been given back, which may take milliseconds: on the control thread. */
+/* Clear what has been given back, or give large slabs back as a whole, which may take milliseconds:
+ * on the control thread. */
 void qslab_clean(struct qslab_list *l);
+/* The slab that the place is in. */
+struct memory *qslab_memory(const struct slab_place *p);
 /* Where the place is in our address space. */
 void *qslab_at(const struct slab_place *p);
 /* Describe a place to the client. Returns the descriptor to send along, or -1 when the client has

@@ -43,8 +43,9 @@
 #define QUOTA_QUEUES         65536u        /* doorbell numbers: a power of two */
 #define QUOTA_QUEUE_OCTETS   (4ull << 30)  /* of queues; the engine's copies are as large */
 #define QUOTA_SLAB_OCTETS    (64ull << 30) /* address space; pages count when they are touched */
-#define QUOTA_FOREIGN_OCTETS (4ull << 40)  /* address space */
+#define QUOTA_FOREIGN_OCTETS (4ull << 40)  /* address space; of a user's share as well */
 #define QUOTA_MAPPINGS       8192u         /* of 65,530 that a process may have */
+#define QUOTA_SEALING        16u           /* requests that wait for a slab's seals */
 #define QUOTA_DEFERRED       256u          /* requests that wait for a neighbour */
 #define QUOTA_UNREAD         128u          /* descriptors that it has been sent and not received */
 

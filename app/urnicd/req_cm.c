@@ -10,6 +10,7 @@
 #include "deferred.h"
 #include "request.h"
 #include "request_qp.h"
+#include "seal.h"
 
 static struct cm_id *cm_get(struct request *r, uint32_t handle)
 {
@@ -168,12 +169,26 @@ static int req_cm_listen(struct request *r)
     return id ? cmgr_listen(id, in->backlog) : -EINVAL;
 }
 
+/* Its queue pair was made for it: no request has named that yet. */
+static int cm_mapped(struct request *r, const struct cm_id *id)
+{
+    struct qp *qp = id->driven ? engine_qp_find(r->device->engine, id->qpn) : NULL;
+    struct engine_qp_params caps;
+    struct engine_qp_attr attr;
+
+    if (!qp || engine_qp_query(qp, &attr, &caps) < 0 || !caps.arg)
+        return 0;
+    return seal_mapped_qp(r, caps.arg);
+}
+
 static int req_cm_connect(struct request *r)
 {
     const struct ipc_cm_conn *in = request_in(r, struct ipc_cm_conn);
     struct cm_id *id = cm_get(r, in->id);
 
-    return id ? cmgr_connect(id, in, r->now) : -EINVAL;
+    int rc = id ? cm_mapped(r, id) : -EINVAL;
+
+    return rc == 0 ? cmgr_connect(id, in, r->now) : rc;
 }
 
 /* Who is refused stays where he is: with the events of before. */
@@ -210,6 +225,9 @@ static int req_cm_accept(struct request *r)
 
     if (!id || !id->driven)
         return cm_id_accept(r->client, in, r->now);
+    int rc = cm_mapped(r, id);
+    if (rc < 0)
+        return rc;
     memcpy(remote.b, id->dst.ip, 16);
     return deferred_start(r, sizeof(*in), &remote, cm_accept_resolved);
 }
@@ -306,7 +324,9 @@ static int req_cm_qp(struct request *r)
     struct client_qp *qp = handle_get(&r->client->handles, HANDLE_QP, in->qp);
     struct cm_id *id = cm_get(r, in->id);
 
-    return id && qp ? cmgr_take_qp(id, qp, r->now) : -EINVAL;
+    int rc = id && qp ? seal_mapped_qp(r, qp) : -EINVAL;
+
+    return rc == 0 ? cmgr_take_qp(id, qp, r->now) : rc;
 }
 
 const struct request_type request_cm[IPC_TYPE_MAX] = {

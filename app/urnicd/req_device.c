@@ -15,7 +15,7 @@
 
 #define FEATURES                                                                                   \
     (IPC_FEAT_CM | IPC_FEAT_SRQ | IPC_FEAT_MW | IPC_FEAT_UD | IPC_FEAT_DRIVE | IPC_FEAT_REG_MR |   \
-     IPC_FEAT_CLASS)
+     IPC_FEAT_CLASS | IPC_FEAT_UNMAP)
 
 static int req_hello(struct request *r)
 {
@@ -25,6 +25,7 @@ static int req_hello(struct request *r)
     struct ipc_hello *ours = request_out(r, struct ipc_hello);
     ipc_hello_fill(ours, FEATURES & theirs.features);
     r->client->greeted = true;
+    r->client->qslabs.unmaps = (theirs.features & IPC_FEAT_UNMAP) != 0;
     return 0;
 }
 
@@ -170,7 +171,7 @@ static int ctx_open_resources(struct request *r, struct context *ctx, uint64_t *
         return rc;
     *slab_size = ctx->doorbell_mem->len;
     ctx->doorbell = (struct ipc_doorbell *)(void *)ctx->doorbell_mem->base;
-    request_reply_fd(r, slab_fd, true);
+    request_reply_fd(r, slab_fd, false);
     request_reply_fd(r, ctx->worker->page_fd, false);
     rc = socket_pair(SOCK_STREAM, &ctx->kick_fd, &kick);
     if (rc < 0)

@@ -11,8 +11,10 @@
 
 #include "log.h"
 #include "quota.h"
+#include "reclaim.h"
 #include "remote.h"
 #include "request.h"
+#include "seal.h"
 
 static int req_pd_alloc(struct request *r)
 {
@@ -44,17 +46,18 @@ static int req_pd_free(struct request *r)
 
 /* ---- quotas ---- */
 
-/* A mapping, and for a slab its memory. */
-#define QUOTA_PARTS(c, octets, len)                                                                \
-    (const struct share_part[]){{SHARE_MAPPINGS, 1}, {SHARE_OCTETS, len}},                         \
-        (octets) == &(c)->slab_octets ? 2 : 1
+/* A mapping, its memory, which may come to count as the daemon's, and for a slab a descriptor until
+ * it is sealed, or longer. */
+#define QUOTA_PARTS(len, fd)                                                                       \
+    (const struct share_part[]){{SHARE_MAPPINGS, 1}, {SHARE_OCTETS, len}, {SHARE_FDS, 1}},         \
+        (fd) ? 3 : 2
 
 /* SEC-22: what is mapped counts from then on, on the control thread. */
 static int quota_take(struct client *c, uint64_t *octets, uint64_t len, uint64_t quota)
 {
     if (c->mappings >= QUOTA_MAPPINGS || len > quota || *octets > quota - len)
         return -EDQUOT;
-    int rc = share_take_all(c->share, QUOTA_PARTS(c, octets, len));
+    int rc = share_take_all(c->share, QUOTA_PARTS(len, octets == &c->slab_octets));
     if (rc < 0)
         return rc;
     c->mappings++;
@@ -62,11 +65,30 @@ static int quota_take(struct client *c, uint64_t *octets, uint64_t len, uint64_t
     return 0;
 }
 
+/* None has come of it. */
 static void quota_give(struct client *c, uint64_t *octets, uint64_t len)
 {
-    share_give_all(c->share, QUOTA_PARTS(c, octets, len));
+    share_give_all(c->share, QUOTA_PARTS(len, octets == &c->slab_octets));
     c->mappings--;
     *octets -= len;
+}
+
+void client_unmap(struct client *c, uint64_t *octets, struct memory *m)
+{
+    c->mappings--;
+    *octets -= m->len;
+    reclaim(c->share, m, QUOTA_PARTS(m->len, m->fd >= 0));
+}
+
+/* Once it is sealed its descriptor is needed no more. */
+static int slab_mapped(struct request *r, struct memory *m)
+{
+    bool had = m->fd >= 0;
+    int rc = seal_mapped(r, m);
+
+    if (had && m->fd < 0)
+        share_give(r->client->share, SHARE_FDS, 1);
+    return rc;
 }
 
 /* ---- slabs ---- */
@@ -95,7 +117,7 @@ static int prep_slab_alloc(struct request *r)
     if (in->flags & IPC_SLAB_HUGE)
         madvise(mem->base, mem->len, MADV_HUGEPAGE); /* a wish */
     r->prepared = mem;
-    request_reply_fd(r, fd, true);
+    request_reply_fd(r, fd, false);
     return 0;
 }
 
@@ -134,7 +156,8 @@ static int req_slab_free(struct request *r)
 static int finish_slab(struct request *r)
 {
     if (r->unmap)
-        quota_give(r->client, &r->client->slab_octets, r->unmap->len);
+        client_unmap(r->client, &r->client->slab_octets, r->unmap);
+    r->unmap = NULL;
     return 0;
 }
 
@@ -190,7 +213,8 @@ static int prep_mr_reg(struct request *r)
     if (rc < 0)
         return rc;
     /* Remote rights that write need local write (MR-02), so this covers every kind of writing. */
-    rc = memory_foreign(r->fd[0], in->off, in->len, (in->access & MEM_LOCAL_WRITE) != 0, &mem);
+    rc = memory_foreign(r->fd[0], in->off, in->len, (in->access & MEM_LOCAL_WRITE) != 0,
+                        client_is_admin(c), &mem);
     if (rc == 0)
         r->prepared = mem;
     else
@@ -201,7 +225,8 @@ static int prep_mr_reg(struct request *r)
 static int finish_mr(struct request *r)
 {
     if (r->unmap)
-        quota_give(r->client, &r->client->foreign_octets, r->unmap->len);
+        client_unmap(r->client, &r->client->foreign_octets, r->unmap);
+    r->unmap = NULL;
     return 0;
 }
 
@@ -225,7 +250,7 @@ static int mr_backing(struct request *r, const struct ipc_mr_reg *in, struct reg
     if (!memory_holds(mr->slab->mem, in->off, in->len))
         return -EFAULT;
     *seg = (struct mem_seg){.obj = mr->slab->mem, .off = in->off, .len = in->len};
-    return 0;
+    return slab_mapped(r, mr->slab->mem);
 }
 
 static int req_mr_reg(struct request *r)
@@ -286,11 +311,14 @@ static int req_mr_alloc(struct request *r)
         return -EINVAL;
     if (!memory_holds(slab->mem, in->off, in->len))
         return -EFAULT;
+    int rc = slab_mapped(r, slab->mem);
+    if (rc < 0)
+        return rc;
     const struct mem_seg within = {.obj = slab->mem, .off = in->off, .len = in->len};
     struct region *mr = calloc(1, sizeof(*mr));
     if (!mr)
         return -ENOMEM;
-    int rc = mem_fr_alloc_in(mem, (uint32_t)pd, in->max_segs, &within, &out->lkey, &out->rkey);
+    rc = mem_fr_alloc_in(mem, (uint32_t)pd, in->max_segs, &within, &out->lkey, &out->rkey);
     if (rc < 0) {
         free(mr);
         return rc;

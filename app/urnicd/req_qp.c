@@ -15,6 +15,7 @@
 #include "log.h"
 #include "net.h"
 #include "quota.h"
+#include "seal.h"
 
 static const uint8_t mac_none[6];
 
@@ -30,7 +31,12 @@ static int qp_objects(struct request *r, const struct ipc_qp_create *in, struct 
     qp->srq = handle_get(t, HANDLE_SRQ, in->srq);
     if (!qp->pd || !qp->send_cq || !qp->recv_cq || (in->srq != 0 && !qp->srq))
         return -EINVAL;
-    return 0;
+    int rc = seal_mapped_place(r, &qp->send_cq->place);
+    if (rc == 0)
+        rc = seal_mapped_place(r, &qp->recv_cq->place);
+    if (rc == 0 && qp->srq)
+        rc = seal_mapped_place(r, &qp->srq->rq.place);
+    return rc;
 }
 
 static int qp_limits(const struct ipc_qp_create *in)
@@ -201,8 +207,11 @@ int req_qp_modify(struct request *r)
 
     if (!qp || ((in->mask & QPA_STATE) && in->attr.state > QPS_ERR))
         return -EINVAL;
+    int rc = seal_mapped_qp(r, qp);
+    if (rc < 0)
+        return rc;
     if (in->mask & QPA_AV) {
-        int rc = av_wanted(r->device, &in->attr.av, &av);
+        rc = av_wanted(r->device, &in->attr.av, &av);
         if (rc < 0)
             return rc;
         if (memcmp(av.dmac, mac_none, 6) == 0)

@@ -9,6 +9,7 @@
 #include "quota.h"
 #include "request.h"
 #include "request_qp.h"
+#include "seal.h"
 
 static uint32_t pow2_at_least(uint32_t n)
 {
@@ -160,6 +161,9 @@ static int req_cq_modify(struct request *r)
 
     if (!cq)
         return -EINVAL;
+    int rc = seal_mapped_place(r, &cq->place);
+    if (rc < 0)
+        return rc;
     cqring_moderate(cq, in->count, in->period_us);
     return 0;
 }
@@ -234,6 +238,9 @@ static int req_srq_modify(struct request *r)
         return -EINVAL;
     if (in->mask & IPC_SRQ_MAX_WR)
         return -ENOTSUP; /* rings don't grow */
+    int rc = seal_mapped_place(r, &srq->rq.place);
+    if (rc < 0)
+        return rc;
     srq_take_posted(srq, r->now);
     return engine_srq_modify(r->device->engine, srq->srq, 0, in->limit, in->mask);
 }

@@ -12,6 +12,7 @@
 
 #include "foreign.h"
 #include "log.h"
+#include "seal.h"
 #include "unread.h"
 
 void *request_reply(struct request *r, size_t len)
@@ -103,8 +104,10 @@ static int request_run(struct request *r, const struct request_type *t)
         rc = request_device_of(r);
     else if (t->where == REQ_CONTEXT)
         rc = r->client->open ? 0 : -ENOTCONN;
-    if (rc == 0 && t->where == REQ_CONTEXT)
+    if (rc == 0 && t->where == REQ_CONTEXT) {
         r->device = r->client->ctx.device;
+        rc = seal_mapped(r, r->client->ctx.doorbell_mem);
+    }
     if (rc == 0 && t->fds)
         rc = unread_room(r->daemon, r->client);
     if (rc == 0 && t->prepare)
@@ -133,6 +136,8 @@ static int request_checked(struct request *r)
     if (rc < 0)
         return rc;
     rc = request_run(r, t);
+    if (rc == -EINPROGRESS && r->unsealed)
+        rc = seal_wait(r, t->size);
     if (t->finish) {
         int late = t->finish(r);
         if (rc == 0)
@@ -160,6 +165,7 @@ void request_serve(struct request *r)
     r->device = NULL;
     r->prepared = NULL;
     r->unmap = NULL;
+    r->unsealed = NULL;
     r->deferred = false;
     memcpy(&request, r->in, sizeof(request));
 

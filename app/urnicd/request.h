@@ -30,9 +30,11 @@ struct request {
     bool out_close[IPC_FD_MAX]; /* close after sending */
     unsigned nout;
 
-    void *prepared;       /* what prepare() made for run() */
-    struct memory *unmap; /* to free on the control thread */
-    bool deferred;        /* no answer now: somebody else sends it */
+    void *prepared;          /* what prepare() made for run() */
+    struct memory *unsealed; /* what run() needs sealed: it has returned -EINPROGRESS */
+    bool again;              /* it has waited for that */
+    struct memory *unmap;    /* to free on the control thread */
+    bool deferred;           /* no answer now: somebody else sends it */
 };
 
 /* 0 or -errno; runs where the table says. */

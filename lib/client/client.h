@@ -225,6 +225,9 @@ int client_make(struct urnic_context *ctx, void *req, size_t len, enum ipc_type 
 /* What has come can't be used: give it back, and have the daemon send lost slabs again. */
 void client_unmake(struct urnic_context *ctx, enum ipc_type undo, uint32_t handle);
 
+/* A queue is gone: unmap its slab if that has gone with it. `at` is from client_where. */
+void client_unmap(struct urnic_context *ctx, const void *at);
+
 /* Where a queue lies, mapping its slab if it is a new one: then *fds is its descriptor, which is
  * closed. NULL with errno: ENOMEM, or EPROTO, the daemon sent nonsense. */
 void *client_where(struct urnic_context *ctx, const struct ipc_where *w, size_t need, int *fds,

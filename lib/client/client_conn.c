@@ -87,7 +87,7 @@ static int say_hello(struct client_conn *c)
 {
     struct ipc_hello ours, theirs = {0};
     ipc_hello_fill(&ours, IPC_FEAT_CM | IPC_FEAT_SRQ | IPC_FEAT_MW | IPC_FEAT_UD | IPC_FEAT_DRIVE |
-                              IPC_FEAT_REG_MR | IPC_FEAT_CLASS);
+                              IPC_FEAT_REG_MR | IPC_FEAT_CLASS | IPC_FEAT_UNMAP);
     int err = ipc_send(c->sock, &ours, sizeof(ours), NULL, 0, 0);
     if (err < 0 && err != -EPIPE)
         return err;

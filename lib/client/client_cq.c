@@ -112,6 +112,7 @@ int urnic_destroy_cq(struct urnic_cq *cq)
     if (cq->channel != NULL && !client_dead(cq->ctx)) /* which keeps the channel that long */
         drop_stale(cq->channel);
     client_count(cq->ctx, -1);
+    client_unmap(cq->ctx, cq->view.ring);
     free(cq);
     return 0;
 }

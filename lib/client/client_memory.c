@@ -133,6 +133,25 @@ void *client_where(struct urnic_context *ctx, const struct ipc_where *w, size_t 
     return s->addr + w->off;
 }
 
+void client_unmap(struct urnic_context *ctx, const void *at)
+{
+    if (!(ctx->conn.features & IPC_FEAT_UNMAP))
+        return;
+    pthread_mutex_lock(&ctx->lock);
+    struct client_slab *s, **p = &ctx->slabs;
+    while ((s = *p) != NULL && (s->data || s->addr != at))
+        p = &s->next;
+    if (s != NULL && s->size <= IPC_SLAB_SHARED)
+        s = NULL;
+    if (s != NULL)
+        *p = s->next;
+    pthread_mutex_unlock(&ctx->lock);
+    if (s == NULL)
+        return;
+    munmap(s->addr, s->size);
+    free(s);
+}
+
 int urnic_alloc(struct urnic_context *ctx, size_t size, void **addr)
 {
     struct ipc_slab_alloc req = {.hdr.type = IPC_SLAB_ALLOC, .size = size};

@@ -320,6 +320,9 @@ int client_qp_destroy(struct urnic_qp *qp, uint32_t cm_id)
     client_cm_part(qp);
     client_obj_retire(qp->ctx, &qp->obj);
     client_count(qp->ctx, -1);
+    client_unmap(qp->ctx, qp->sq.q);
+    if (qp->srq == NULL)
+        client_unmap(qp->ctx, qp->rq.ring.q);
     free(qp->wr_id);
     free(qp);
     return 0;
@@ -436,6 +439,7 @@ int urnic_destroy_srq(struct urnic_srq *srq)
         return err;
     client_obj_retire(srq->ctx, &srq->obj);
     client_count(srq->ctx, -1);
+    client_unmap(srq->ctx, srq->rq.ring.q);
     free(srq);
     return 0;
 }

@@ -33,7 +33,7 @@
 
 #define IPC_MAGIC 0x43494e52u /* "RNIC" */
 #define IPC_MAJOR 1u
-#define IPC_MINOR 8u
+#define IPC_MINOR 9u
 
 #define IPC_MSG_MAX       16384u /* octets of the longest message */
 #define IPC_FD_MAX        4u     /* descriptors with one message */
@@ -148,6 +148,7 @@ enum ipc_size {
 #define IPC_FEAT_DRIVE  (1ull << 5) /* IPC_CM_QP, and the fields that came with it (minor 1) */
 #define IPC_FEAT_REG_MR (1ull << 6) /* IPC_MR_ALLOC, IPC_WR_REG_MR (minor 3) */
 #define IPC_FEAT_CLASS  (1ull << 7) /* ipc_cm_conn.tclass and .sl (minor 6) */
+#define IPC_FEAT_UNMAP  (1ull << 8) /* who unmaps slabs with their queues (ipc_where; minor 9) */
 
 /* The first message, both ways. Frozen for all time: this struct never changes. */
 struct ipc_hello {

@@ -101,7 +101,9 @@ struct ipc_ctx_opened {
 /* ---- memory ---- */
 
 /* A slab of memory for application data. The daemon creates it and seals it
- * (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL): its size can't change under anyone. */
+ * (F_SEAL_SHRINK | F_SEAL_GROW): its size can't change under anyone. The client maps it before it
+ * registers a region in it: with the first one come F_SEAL_FUTURE_WRITE and F_SEAL_SEAL, after
+ * which it can't be mapped for writing any more, and nobody can punch a hole into it. */
 struct ipc_slab_alloc {
     struct ipc_hdr hdr;
     uint64_t size; /* rounded up to pages (2 MiB with HUGE) */
@@ -120,7 +122,9 @@ struct ipc_slab { /* fd 0: map `size` octets, shared, read-write */
 /* Any other: -ENOTSUP. */
 enum ipc_mr_kind {
     IPC_MR_SLAB = 1, /* [off, off+len) of slab `obj` */
-    IPC_MR_FD = 2,   /* [off, off+len) of fd 0, a MAP_SHARED object on tmpfs or hugetlbfs */
+    /* [off, off+len) of fd 0, a MAP_SHARED object on tmpfs or hugetlbfs. -EPERM: the daemon is
+     * another user's, and the object could make it wait (memory_foreign) */
+    IPC_MR_FD = 2,
     /* minor 8: addresses [off, off+len) of the process that has connected, for programs of the
      * daemon's own user; -EPERM: it isn't one, or the kernel doesn't let the daemon reach it */
     IPC_MR_PROCESS = 3,
@@ -169,7 +173,12 @@ struct ipc_mr_alloc {
 /* Where a queue lies: ipc_queue (or ipc_cq_ring) at `off` of slab `slab`, entries right behind it.
  * When the client has not seen this slab before, slab_size is not 0 and the next descriptor of the
  * message is the slab (map slab_size octets, shared, read-write). A client that couldn't take it
- * says IPC_SLABS_AGAIN: then each slab is new once more, those that it has as well. */
+ * says IPC_SLABS_AGAIN: then each slab is new once more, perhaps those that it has as well. It maps
+ * a slab before it names an object in it (but for destroying that): from then on the slab can't be
+ * mapped for writing any more. A slab of more than IPC_SLAB_SHARED octets has one queue. For a
+ * client with IPC_FEAT_UNMAP it ends with that queue: the client unmaps it when the reply to the
+ * request that destroys the queue has come; its number doesn't come again. */
+#define IPC_SLAB_SHARED (1u << 20)
 struct ipc_where {
     uint64_t off;
     uint64_t slab_size; /* 0 = seen before */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Memory of a client's that is cut off under the daemon, or was never good: as in
+ * Memory of a client's that is cut off under the daemon, would be, or was never good: as in
  * test_hostile_client.c a well-behaved pair must not notice.
  */
 #include <errno.h>
@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "hostile_rig.h"
@@ -266,6 +267,99 @@ START_TEST(killed_owners)
 }
 END_TEST
 
+/* SHM-10: nobody can punch a hole into memory that a worker copies from or to: it would wait for
+ * the whole of it. What was mapped before stays writable. */
+static void ck_sealed(void *at, size_t len)
+{
+    ck_assert_int_lt(madvise(at, len, MADV_REMOVE), 0);
+    ck_assert_int_eq(errno, EPERM);
+}
+
+START_TEST(holes_are_refused)
+{
+    static const size_t sizes[] = {4096, 1u << 20, 64u << 20}; /* the last one by another thread */
+    struct urnic_mr *mr;
+    void *mem;
+
+    ck_sealed(a.ctx->db, a.ctx->db_size);
+    for (const struct client_slab *s = a.ctx->slabs; s; s = s->next)
+        ck_sealed(s->addr, s->size);
+    for (unsigned i = 0; i < 3; i++) {
+        ck_assert_int_eq(urnic_alloc(a.ctx, sizes[i], &mem), 0);
+        memset(mem, 1, sizes[i]);
+        ck_assert_int_eq(madvise(mem, sizes[i], MADV_REMOVE), 0); /* harms nobody yet */
+        ck_assert_int_eq(urnic_reg_mr(a.pd, mem, sizes[i], END_ACCESS, &mr), 0);
+        ck_sealed(mem, sizes[i]);
+        memset(mem, 2, sizes[i]);
+        ck_assert_int_eq(urnic_dereg_mr(mr), 0);
+        ck_assert_int_eq(urnic_reg_mr(a.pd, mem, sizes[i], END_ACCESS, &mr), 0);
+        ck_assert_int_eq(urnic_dereg_mr(mr), 0);
+        ck_assert_int_eq(urnic_free(a.ctx, mem), 0);
+    }
+    transfer(10);
+}
+END_TEST
+
+/* SHM-10: a large queue has a slab for itself, which is sealed before it is used and is gone with
+ * the queue, here and in the daemon. */
+START_TEST(large_queues_come_and_go)
+{
+    struct urnic_cq *cq;
+
+    end_open(&x, &rig, "urn0", SIZE);
+    for (unsigned i = 0; i < 80; i++) { /* of 64 MiB: more than a client gets at a time */
+        struct urnic_qp_init_attr init = {.qp_type = URNIC_QPT_RC, .cap = {.max_send_wr = 1}};
+        struct urnic_qp *qp;
+        ck_assert_int_eq(urnic_create_cq(x.ctx, 1 << 20, NULL, NULL, &cq), 0);
+        struct client_slab *s = x.ctx->slabs;
+        ck_assert_uint_gt(s->size, IPC_SLAB_SHARED);
+        init.send_cq = init.recv_cq = cq;
+        ck_assert_int_eq(urnic_create_qp(x.pd, &init, &qp), 0);
+        ck_sealed(s->addr, s->size);
+        ck_assert_int_eq(urnic_destroy_qp(qp), 0);
+        ck_assert_int_eq(urnic_destroy_cq(cq), 0);
+        for (s = x.ctx->slabs; s; s = s->next)
+            ck_assert(s->data || s->size <= IPC_SLAB_SHARED);
+    }
+    end_close(&x);
+    transfer(10);
+}
+END_TEST
+
+/* SHM-10: an object of another user's that could stall a worker is refused, and copied by nobody.
+ */
+static void other_user(void)
+{
+    struct urnic_mr *mr;
+    int fd = memfd_create("x", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+    if (setgid(65501) < 0 || setuid(65501) < 0)
+        _exit(2);
+    end_open(&x, &rig, "urn0", SIZE);
+    ck_assert_int_eq(ftruncate(fd, SIZE), 0);
+    ck_assert_int_eq(urnic_reg_mr_fd(x.pd, fd, 0, SIZE, 0, END_ACCESS, &mr), -EPERM);
+    ck_assert_int_eq(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW), 0);
+    ck_assert_int_eq(urnic_reg_mr_fd(x.pd, fd, 0, SIZE, 0, END_ACCESS, &mr), 0);
+    ck_assert_int_eq(urnic_dereg_mr(mr), 0);
+    end_close(&x);
+    _exit(0);
+}
+
+START_TEST(objects_of_others)
+{
+    int status;
+
+    if (geteuid() != 0)
+        return; /* nobody can become another user */
+    ck_assert_int_eq(chmod(rig.dir, 0755), 0);
+    ck_assert_int_eq(chmod(rig.socket, 0666), 0);
+    pid_t pid = hostile(other_user);
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    ck_assert_int_eq(status, 0);
+    transfer(10);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("hostile_memory");
@@ -280,6 +374,9 @@ int main(void)
     tcase_add_test(t, wild_addresses);
     tcase_add_test(t, unmapping_race);
     tcase_add_test(t, killed_owners);
+    tcase_add_test(t, holes_are_refused);
+    tcase_add_test(t, large_queues_come_and_go);
+    tcase_add_test(t, objects_of_others);
     suite_add_tcase(s, t);
     return unit_run(s);
 }

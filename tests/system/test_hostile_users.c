@@ -321,7 +321,11 @@ static void unread_hog(int told, int go, bool fall_out)
         sum[0] += receive_all(sock[i], &sum[1]);
     for (unsigned i = 0; !fall_out && i < n; i++) {
         struct ipc_slab reply;
+        struct ipc_handle first = {.hdr.type = IPC_SLAB_FREE, .handle = 1};
         unsigned nfds = 0;
+        /* What isn't registered yet keeps a descriptor in the daemon, too. */
+        ipc_send(sock[i], &first, sizeof(first), NULL, 0, 0);
+        ipc_recv(sock[i], &reply, sizeof(reply), NULL, &nfds, 0);
         ipc_send(sock[i], &m, sizeof(m), NULL, 0, 0);
         again +=
             ipc_recv(sock[i], &reply, sizeof(reply), NULL, &nfds, 0) > 0 && reply.hdr.status == 0;

@@ -20,12 +20,14 @@
 #include "capture.h"
 #include "context.h"
 #include "device.h"
+#include "foreign.h"
 #include "gid.h"
 #include "handle.h"
 #include "log.h"
 #include "memory.h"
 #include "qslab.h"
 #include "quota.h"
+#include "reclaim.h"
 #include "unit.h"
 #include "watch.h"
 
@@ -362,7 +364,7 @@ START_TEST(memory_survives_truncation)
 
     ck_assert_int_eq(memory_init(), 0);
     ck_assert_int_eq(ftruncate(fd, 8192), 0);
-    ck_assert_int_eq(memory_foreign(fd, 0, 8192, true, &m), 0);
+    ck_assert_int_eq(memory_foreign(fd, 0, 8192, true, true, &m), 0);
     ck_assert_int_eq(memory_slab("o", 4096, &other, &slab), 0);
     const struct mem_piece p = {.obj = m, .off = 4096, .len = 64}, q = {other, 0, 64};
     ck_assert_int_eq(memory_put(&p, buf), 0);
@@ -378,7 +380,6 @@ START_TEST(memory_survives_truncation)
     memory_free(other);
     ck_assert_uint_eq(memory_count(), 0);
     close(fd);
-    close(slab);
 }
 END_TEST
 
@@ -390,7 +391,7 @@ static void *maps_and_unmaps(void *arg)
     struct memory *m;
 
     while (!atomic_load(&stop_mapping)) {
-        ck_assert_int_eq(memory_foreign(fd, 0, 4096, true, &m), 0);
+        ck_assert_int_eq(memory_foreign(fd, 0, 4096, true, true, &m), 0);
         memory_free(m);
     }
     return NULL;
@@ -408,11 +409,11 @@ START_TEST(sigbus_while_others_come_and_go)
     atomic_store(&stop_mapping, false);
     ck_assert_int_eq(memory_init(), 0);
     ck_assert_int_eq(ftruncate(good, 4096), 0);
-    ck_assert_int_eq(memory_foreign(good, 0, 4096, true, &other), 0);
+    ck_assert_int_eq(memory_foreign(good, 0, 4096, true, true, &other), 0);
     ck_assert_int_eq(pthread_create(&t, NULL, maps_and_unmaps, &good), 0);
     for (unsigned i = 0; i < 5000; i++) {
         ck_assert_int_eq(ftruncate(bad, 4096), 0);
-        ck_assert_int_eq(memory_foreign(bad, 0, 4096, true, &m), 0);
+        ck_assert_int_eq(memory_foreign(bad, 0, 4096, true, true, &m), 0);
         ck_assert_int_eq(ftruncate(bad, 0), 0);
         const struct mem_piece p = {.obj = m, .off = 0, .len = 64}, q = {other, 0, 64};
         ck_assert_int_eq(memory_put(&p, buf), -EFAULT);
@@ -439,7 +440,6 @@ START_TEST(memory_bounds)
     ck_assert_int_eq(memory_slab("s", 4096, &m, &fd), 0);
     ck_assert_int_lt(ftruncate(fd, 0), 0);
     ck_assert_int_lt(ftruncate(fd, 8192), 0);
-    ck_assert_int_lt(fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE), 0);
     static const uint64_t off[] = {4096 - 63, 4096, UINT64_MAX, UINT64_MAX - 63};
     for (unsigned i = 0; i < 4; i++) {
         const struct mem_piece p = {.obj = m, .off = off[i], .len = 64};
@@ -455,7 +455,155 @@ START_TEST(memory_bounds)
     ck_assert_int_eq(memory_cas(&even, 5, 1, &orig), 0);
     ck_assert_uint_eq(orig, 9);
     memory_free(m);
-    close(fd);
+}
+END_TEST
+
+/* SHM-10: what a client has mapped before a slab is sealed stays writable; nobody maps it for
+ * writing or punches holes into it afterwards, and no seal can be added. */
+START_TEST(memory_sealed)
+{
+    for (unsigned keeps = 0; keeps < 2; keeps++) {
+        struct memory *m;
+        int fd;
+
+        ck_assert_int_eq(memory_slab("s", 1u << 20, &m, &fd), 0);
+        m->keeps_fd = keeps;
+        int theirs = dup(fd);
+        uint8_t *map = mmap(NULL, m->len, PROT_READ | PROT_WRITE, MAP_SHARED, theirs, 0);
+        ck_assert_ptr_ne(map, MAP_FAILED);
+        ck_assert(!memory_is_sealed(m));
+        ck_assert_int_eq(fallocate(theirs, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 4096), 0);
+        ck_assert_int_eq(memory_seal(m), 0);
+        ck_assert_int_eq(memory_seal(m), 0);
+        ck_assert(memory_is_sealed(m));
+        ck_assert_int_eq(m->fd, keeps ? fd : -1);
+        memset(map, 0x5A, m->len);
+        ck_assert(all(m->base, 0x5A, m->len));
+        ck_assert_int_lt(fallocate(theirs, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 4096), 0);
+        ck_assert_int_lt(madvise(map, 4096, MADV_REMOVE), 0);
+        ck_assert_ptr_eq(mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, theirs, 0),
+                         MAP_FAILED);
+        ck_assert_int_lt(fcntl(theirs, F_ADD_SEALS, F_SEAL_WRITE), 0);
+        munmap(map, m->len);
+        close(theirs);
+        memory_free(m);
+    }
+}
+END_TEST
+
+/* A client that forbids further seals keeps the slab from being sealed: it isn't used then. */
+START_TEST(memory_unsealable)
+{
+    struct memory *m;
+    int fd;
+
+    ck_assert_int_eq(memory_slab("s", 4096, &m, &fd), 0);
+    ck_assert_int_eq(fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL), 0);
+    ck_assert_int_eq(memory_seal(m), -EPERM);
+    ck_assert(!memory_is_sealed(m));
+    memory_free(m);
+}
+END_TEST
+
+/* SHM-10: which objects of another user's are mapped: none that could make a worker wait. */
+START_TEST(memory_of_others)
+{
+    static const int fixed = F_SEAL_SHRINK | F_SEAL_GROW;
+    static const struct {
+        uint64_t size;
+        int seals;
+        bool writable;
+        int want;
+    } cases[] = {
+        {4096, 0, true, -EPERM}, /* it may grow */
+        {4096, F_SEAL_GROW, true, -EPERM},
+        {4096, F_SEAL_SHRINK, true, -EPERM},
+        {4096, fixed, true, 0},
+        {MEMORY_STALL_MAX, fixed, true, 0},
+        {MEMORY_STALL_MAX + 4096, fixed, true, -EPERM},
+        {MEMORY_STALL_MAX + 4096, fixed, false, -EPERM},
+        {MEMORY_STALL_MAX + 4096, fixed | F_SEAL_FUTURE_WRITE, false, 0},
+        {MEMORY_STALL_MAX + 4096, fixed | F_SEAL_WRITE, false, 0},
+        {MEMORY_STALL_MAX + 4096, F_SEAL_FUTURE_WRITE, false, -EPERM},
+        {4096, fixed | F_SEAL_FUTURE_WRITE, true, -EACCES},
+    };
+
+    for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct memory *m;
+        int fd = memfd_create("x", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+        ck_assert_int_eq(ftruncate(fd, (off_t)cases[i].size), 0);
+        ck_assert_int_eq(fcntl(fd, F_ADD_SEALS, cases[i].seals), 0);
+        int rc = memory_foreign(fd, 0, 4096, cases[i].writable, false, &m);
+        ck_assert_msg(rc == cases[i].want, "case %u: %d", i, rc);
+        if (rc == 0)
+            memory_free(m);
+        if (memory_foreign(fd, 0, 4096, cases[i].writable, true, &m) == 0)
+            memory_free(m);
+        else
+            ck_assert_int_eq(cases[i].want, -EACCES);
+        close(fd);
+    }
+    ck_assert_uint_eq(memory_count(), 0);
+}
+END_TEST
+
+/* SHM-11: a large slab is freed elsewhere, and counts until then; a small or an empty one at once.
+ */
+START_TEST(memory_freed_elsewhere)
+{
+    static const struct {
+        uint64_t size;
+        bool touched, later;
+    } cases[] = {{1u << 20, true, false}, {64u << 20, false, false}, {64u << 20, true, true}};
+    struct share_pool pool = {0};
+    struct share *s = share_join(&pool, 77, false);
+
+    for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const struct share_part part = {SHARE_OCTETS, cases[i].size};
+        struct memory *m;
+        int fd;
+
+        ck_assert_int_eq(memory_slab("s", cases[i].size, &m, &fd), 0);
+        ck_assert_int_eq(share_take_all(s, &part, 1), 0);
+        if (cases[i].touched)
+            memset(m->base, 1, m->len);
+        ck_assert(memory_is_slow_to_free(m) == cases[i].later);
+        reclaim(s, m, &part, 1);
+        ck_assert_uint_eq(s->used[SHARE_OCTETS], cases[i].later ? cases[i].size : 0);
+        ck_assert(foreign_settle(10000));
+        reclaim_service();
+        ck_assert_uint_eq(s->used[SHARE_OCTETS], 0);
+        ck_assert(!reclaim_busy());
+        ck_assert_uint_eq(memory_count(), 0);
+    }
+    share_leave(s);
+}
+END_TEST
+
+/* A queue as large as a slab has one for itself, which goes with it if the client unmaps it. */
+START_TEST(qslab_alone)
+{
+    for (unsigned unmaps = 0; unmaps < 2; unmaps++) {
+        struct qslab_list l = {.unmaps = unmaps};
+        struct slab_place p, q;
+        uint64_t size = (4u << 20) - 128;
+
+        ck_assert_int_eq(qslab_alloc(&l, size, &p), 0);
+        ck_assert_int_eq(qslab_alloc(&l, 128, &q), 0);
+        ck_assert(q.slab != p.slab); /* nothing else is put into what may go */
+        ck_assert_int_eq(memory_seal(qslab_memory(&p)), 0);
+        memset(qslab_at(&p), 0x5A, size);
+        const struct queue_slab *had = p.slab;
+        qslab_free(&p);
+        qslab_clean(&l);
+        ck_assert_uint_eq(l.octets, unmaps ? 1u << 20 : 5u << 20);
+        ck_assert_int_eq(qslab_alloc(&l, size, &p), 0);
+        ck_assert(unmaps || p.slab == had); /* an old client goes on with it */
+        ck_assert(all(qslab_at(&p), 0, size));
+        qslab_fini(&l);
+        ck_assert_uint_eq(l.octets, 0);
+    }
+    ck_assert_uint_eq(memory_count(), 0);
 }
 END_TEST
 
@@ -482,12 +630,12 @@ START_TEST(memory_of_clients)
 
     ck_assert_int_eq(ftruncate(fd, 8192), 0);
     for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        int rc = memory_foreign(fd, cases[i].off, cases[i].len, true, &m);
+        int rc = memory_foreign(fd, cases[i].off, cases[i].len, true, true, &m);
         ck_assert_msg(rc == cases[i].rc, "case %u: %d", i, rc);
         if (rc == 0)
             memory_free(m);
     }
-    ck_assert_int_eq(memory_foreign(fd, 0, 8192, false, &m), 0);
+    ck_assert_int_eq(memory_foreign(fd, 0, 8192, false, true, &m), 0);
     const struct mem_piece p = {.obj = m, .off = 8, .len = 8};
     ck_assert_int_eq(memory_get(&word, &p), 0);
     ck_assert_int_eq(memory_put(&p, &word), -EFAULT);
@@ -756,6 +904,11 @@ int main(void)
     tcase_add_test(t, qslab_quota);
     tcase_add_test(t, qslab_cleared_elsewhere);
     tcase_add_test(t, qslab_descriptor_once);
+    tcase_add_test(t, qslab_alone);
+    tcase_add_test(t, memory_sealed);
+    tcase_add_test(t, memory_unsealable);
+    tcase_add_test(t, memory_of_others);
+    tcase_add_test(t, memory_freed_elsewhere);
     tcase_add_test(t, memory_survives_truncation);
     tcase_add_test(t, memory_bounds);
     tcase_add_test(t, memory_of_clients);

@@ -84,7 +84,8 @@ URNIC_API int urnic_reg_mr_iova(struct urnic_pd *pd, void *addr, size_t length, 
  * requests that touch the hole fail with a protection or access error, and from then on all that
  * touch the region: it has to be registered anew. -EINVAL: length is 0 or above max_mr_size, or
  * rights and addresses as above; -EBADF; -EOPNOTSUPP: other kinds of file, or unknown rights;
- * -EACCES: the file may not be written, and LOCAL_WRITE is wanted; -EFAULT: the object ends before;
+ * -EACCES: the file may not be written, and LOCAL_WRITE is wanted; -EPERM: the daemon is another
+ * user's, and the object isn't sealed as urnicd(8) wants it (SHM-10), section SECURITY; -EFAULT: the object ends before;
  * -ENOMEM; -EDQUOT. */
 URNIC_API int urnic_reg_mr_fd(struct urnic_pd *pd, int fd, uint64_t offset, size_t length,
                               uint64_t iova, unsigned access, struct urnic_mr **mr);

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * See seal.h. The thread that adds the seals has a descriptor of its own and knows no slab: when
+ * the request is served again, its handler looks for the slab anew.
+ */
+#include "seal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "foreign.h"
+#include "quota.h"
+#include "request.h"
+
+struct seal {
+    struct seal *next;
+    struct client *client; /* NULL = gone */
+    int fd, news;          /* the slab; what wakes the control thread */
+    bool done;
+    size_t len;
+    uint8_t msg[];
+};
+
+static pthread_mutex_t seal_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct seal *seal_list;
+
+int seal_mapped(struct request *r, struct memory *m)
+{
+    if (!m || m->fd < 0 || memory_is_sealed(m))
+        return 0;
+    if (m->len <= MEMORY_STALL_MAX)
+        return memory_seal(m);
+    if (r->again)
+        return -EPERM;
+    r->unsealed = m;
+    return -EINPROGRESS;
+}
+
+int seal_mapped_place(struct request *r, const struct slab_place *p)
+{
+    return p->slab ? seal_mapped(r, qslab_memory(p)) : 0;
+}
+
+int seal_mapped_qp(struct request *r, const struct client_qp *qp)
+{
+    int rc = seal_mapped_place(r, &qp->sq.place);
+
+    return rc == 0 ? seal_mapped_place(r, &qp->rq.place) : rc;
+}
+
+static void seal_add(void *arg)
+{
+    struct seal *s = arg;
+    const uint64_t one = 1;
+
+    (void)fcntl(s->fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE | F_SEAL_SEAL);
+    close(s->fd);
+    pthread_mutex_lock(&seal_lock);
+    s->done = true;
+    (void)!write(s->news, &one, sizeof(one));
+    pthread_mutex_unlock(&seal_lock);
+}
+
+int seal_wait(struct request *r, size_t size)
+{
+    if (r->client->nsealing >= QUOTA_SEALING)
+        return -EDQUOT;
+    struct seal *s = malloc(sizeof(*s) + size);
+    if (!s)
+        return -ENOMEM;
+    *s = (struct seal){.client = r->client, .news = r->daemon->seals_fd, .len = size};
+    memcpy(s->msg, r->in, size);
+    s->fd = fcntl(r->unsealed->fd, F_DUPFD_CLOEXEC, 0);
+    if (s->fd < 0) {
+        free(s);
+        return -EMFILE;
+    }
+    pthread_mutex_lock(&seal_lock);
+    s->next = seal_list;
+    seal_list = s;
+    pthread_mutex_unlock(&seal_lock);
+    r->client->nsealing++;
+    r->deferred = true;
+    if (!foreign_run(r->client->uid, seal_add, s))
+        seal_add(s);
+    return 0;
+}
+
+/* Take one that is done off the list; NULL = there is none. */
+static struct seal *seal_take(void)
+{
+    struct seal **p, *s;
+
+    pthread_mutex_lock(&seal_lock);
+    for (p = &seal_list; *p && !(*p)->done;)
+        p = &(*p)->next;
+    s = *p;
+    if (s)
+        *p = s->next;
+    pthread_mutex_unlock(&seal_lock);
+    return s;
+}
+
+void seal_service(struct urnicd *d)
+{
+    static struct request r;
+    struct seal *s;
+    uint64_t n;
+
+    (void)!read(d->seals_fd, &n, sizeof(n));
+    while ((s = seal_take())) {
+        struct client *c = s->client;
+        if (c)
+            c->nsealing--;
+        if (c && !c->gone) {
+            r.daemon = d;
+            r.client = c;
+            r.nfd = 0;
+            r.in_len = s->len;
+            memcpy(r.in, s->msg, s->len);
+            r.again = true;
+            request_serve(&r);
+        }
+        free(s);
+    }
+}
+
+void seal_forget(const struct client *c)
+{
+    pthread_mutex_lock(&seal_lock);
+    for (struct seal *s = seal_list; s; s = s->next) {
+        if (s->client == c)
+            s->client = NULL;
+    }
+    pthread_mutex_unlock(&seal_lock);
+}
