@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The part "verbs" of scripts/bench: Debian's programs on urnic beside `urnic perf` on the same port, and beside
+kernel TCP on the same machine."""
+import os
+import re
+import statistics
+import subprocess
+
+UCX = {"UCX_WARN_UNUSED_ENV_VARS": "n"}
+RSPRELOAD = "/usr/lib/x86_64-linux-gnu/rsocket/librspreload.so"
+
+
+class VerbsBench:
+    """`bench` is the running Bench; envs are the environments of the passive and the active side."""
+
+    def __init__(self, bench, envs, cpus):
+        self.bench, self.envs = bench, envs
+        self.cpu_a, self.cpu_b = cpus
+        self.port = 19000
+
+    def run(self, command):
+        """A command line on urnic's libibverbs."""
+        return [self.bench.urnic, "run", "--", *command]
+
+    def perftest(self, program, options):
+        """One run of a program of perftest between the two daemons; the words of its row of figures."""
+        self.port += 1
+        common = ["-F", "-p", str(self.port), *options]
+        with self.bench.running(self.run([program, *common]), env=self.envs[1], log="perftest.log", cpu=self.cpu_b,
+                                ready="Waiting for client"):
+            out = self.bench.call(self.run([program, *common, "127.0.0.1"]), env=self.envs[0], cpu=self.cpu_a)
+        rows = re.findall(r"^\s*(\d+(?:\s+[\d.]+)+)\s*$", out, re.M)
+        if not rows:
+            raise RuntimeError(f"{program}: no figures in: {out[-500:]}")
+        return [float(word) for word in rows[-1].split()]
+
+    def goodput(self, options):
+        return self.perftest("ib_write_bw", ["-s", "65536", "-D", "1", "--report_gbits", *options])[3] * 1e9
+
+    def goodput_mapped(self):
+        path = f"/dev/shm/urnic-bench-{os.getpid()}"
+        with open(path, "wb") as f:
+            f.truncate(8 << 20)
+        try:
+            return self.goodput([f"--mmap={path}"])
+        finally:
+            os.unlink(path)
+
+    def rate(self):
+        return self.perftest("ib_write_bw", ["-s", "8", "-D", "1", "-I", "8", "--report_gbits"])[4] * 1e6
+
+    def latency(self, program):
+        """The typical half round trip of 8 octets, in ns."""
+        return self.perftest(program, ["-s", "8", "-n", "20000"])[4] * 1e3
+
+
+def perf_figure(bench, envs, options, figure):
+    return bench.perf(envs, [*options, "--time", bench.seconds], samples=1)[0][figure]
+
+
+def half_round_trip(got):
+    return got["latency_ns"]["p50"]
+
+
+def mpi(bench, env, over):
+    """Half round trip of 8 octets in ns and bandwidth of 1 MiB in bit/s between two ranks."""
+    program = os.path.join(bench.dir, "mpi_check")
+    if not os.path.exists(program):
+        source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "apps", "mpi_check.c")
+        subprocess.run(["mpicc.openmpi", "-O2", "-o", program, source], check=True)
+    tls = {"urnic": "rc_verbs,ud_verbs,self", "tcp": "tcp,self"}[over]
+    env = dict(env, **UCX, UCX_TLS=tls, UCX_NET_DEVICES="urn0:1" if over == "urnic" else "lo")
+    words = ["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", "2", "--mca", "pml",
+             "ucx", "--mca", "btl", "self", "-x", "UCX_TLS", "-x", "UCX_NET_DEVICES", program, "pingpong"]
+    command = [bench.urnic, "run", "--", *words] if over == "urnic" else words
+    out = bench.call(command, env=env)
+    m = re.search(r"of 8 octets ([\d.]+) us, bandwidth of 1 MiB ([\d.]+) Gb/s", out)
+    return float(m[1]) * 1e3, float(m[2]) * 1e9
+
+
+def rsockets(bench, envs, port, cpus):
+    """iperf3 over librspreload, one stream, in bit/s."""
+    server = [bench.urnic, "run", "--", "iperf3", "-s", "-1", "-p", str(port), "--forceflush"]
+    client = [bench.urnic, "run", "--", "iperf3", "-c", "10.0.0.2", "-p", str(port), "-t", "1", "-J"]
+    preload = {"LD_PRELOAD": RSPRELOAD}
+    with bench.running(server, env=dict(envs[1], **preload), ready="listening", log="iperf3-rs.log", cpu=cpus[1]):
+        out = bench.call(client, env=dict(envs[0], **preload), cpu=cpus[0])
+    return float(re.findall(r'"bits_per_second":\s*([\d.e+]+)', out)[-1])
+
+
+def reg_mr(bench, env):
+    """Registering 1,000 regions of 64 KiB, in ns each."""
+    out = bench.json_lines([bench.urnic, "run", "--", os.path.join(bench.tools, "reg_mr")], env=env)
+    return out[0]["value"]
+
+
+def measure(bench, stack, cpus):
+    """All rows. `stack` closes what is started."""
+    tcp = stack.enter_context(bench.tcp())[0] if bench.root else None
+    envs = stack.enter_context(bench.memif())
+    verbs = VerbsBench(bench, envs, cpus)
+    write = ["--op", "write", "--size", "64K"]
+    rate = ["--op", "write", "--size", "8", "--inline", "--batch", "64", "--signal-every", "64", "--depth", "1024"]
+    lat = ["--lat", "--size", "8", "--inline", "--time", bench.seconds]
+    measures = {
+        "perf": lambda: perf_figure(bench, envs, write, "goodput"),
+        "mapped": verbs.goodput_mapped,
+        "malloc": lambda: verbs.goodput([]),
+        "perf_rate": lambda: perf_figure(bench, envs, rate, "messages_per_s"),
+        "rate": verbs.rate,
+        "perf_send": lambda: half_round_trip(bench.perf(envs, ["--op", "send", *lat], samples=1)[0]),
+        "send": lambda: verbs.latency("ib_send_lat"),
+        "perf_write": lambda: half_round_trip(bench.perf(envs, ["--op", "write", *lat], samples=1)[0]),
+        "write": lambda: verbs.latency("ib_write_lat"),
+    }
+    if tcp:
+        measures["tcp"] = tcp
+    taken = bench.take(measures)
+    bench.compared("verbs_write_bw_mapped", taken, "mapped", "b/s", "urnic perf", "perf", 0.9)
+    if tcp:
+        bench.compared("verbs_write_bw_malloc", taken, "malloc", "b/s", "iperf3_veth", "tcp", 1.2)
+    bench.compared("verbs_write_rate", taken, "rate", "1/s", "urnic perf", "perf_rate", 0.5)
+    bench.compared("verbs_send_lat", taken, "send", "ns", "urnic perf", "perf_send", 1.7, at_most=True)
+    bench.compared("verbs_write_lat", taken, "write", "ns", "urnic perf", "perf_write", 1.7, at_most=True)
+    measure_stacks(bench, envs, tcp, cpus)
+
+
+def measure_stacks(bench, envs, tcp, cpus):
+    """MPI and rsockets, which have stacks of their own above verbs."""
+    urnic, kernel = [], []
+    for _ in range(bench.samples):
+        urnic.append(mpi(bench, envs[0], "urnic"))
+        kernel.append(mpi(bench, envs[0], "tcp"))
+    bench.result("mpi_lat", [lat for lat, _ in urnic], "ns", "UCX's tcp", [lat for lat, _ in kernel], 1.5, at_most=True)
+    bench.result("mpi_bw", [bw for _, bw in urnic], "b/s", "UCX's tcp", [bw for _, bw in kernel], 1.0)
+    if tcp:
+        got = [(rsockets(bench, envs, 18700 + i, cpus), tcp()) for i in range(bench.samples)]
+        bench.result("rsockets_bw", [r for r, _ in got], "b/s", "iperf3_veth", [t for _, t in got], 0.3)
+    bench.result("reg_mr_64k", [statistics.median(reg_mr(bench, envs[0]) for _ in range(3))], "ns")
