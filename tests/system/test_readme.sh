@@ -65,6 +65,19 @@ for s in a b; do
     [ ! -e "$dir/$s.sock" ] || { echo "urnicd at $s.sock was not stopped"; exit 1; }
 done
 
+# The programs: need the library that is preloaded.
+if [ -e "${urnicd%/app/urnicd/urnicd}/lib/verbs/libibverbs.so.1" ]; then
+    awk '/^<!-- programs/ { on = 1; next } on && /^[^ ]/ { exit } on' "$readme" | sed -e 's/^    //' >programs
+    [ "$(grep -c '^urnic run' programs)" -ge 2 ] || { echo "the programs are not where they were"; exit 1; }
+    if ! bash -e programs >out 2>&1 </dev/null; then
+        echo "a program failed:"
+        cat out
+        exit 1
+    fi
+    said 'PORT_ACTIVE'
+    said '^ *65536 +5000 +[1-9]'
+fi
+
 # The lab: needs root, namespaces and the driver for interfaces.
 awk '/^<!-- lab/ { on = 1; next } on && /^[^ ]/ { exit } on' "$readme" | sed -e 's/^    //' \
     -e 's/; sleep 1$/; until_there grep -q "waiting on port" out/' | cat <(sed -n '1,/^}/p' tour) - >lab
