@@ -17,11 +17,17 @@ enum format { TEXT, JSON, PROMETHEUS };
 
 static void print_qp_text(const struct ipc_qp_info *q)
 {
-    char rate[32];
-    printf("  qp 0x%06x %-3s %-5s -> 0x%06x  %s[%u]\n", q->qpn, stat_qp_type(q->type),
-           stat_qp_state(q->state), q->dest_qpn, q->comm, q->pid);
-    printf("     send psn 0x%06x unacked 0x%06x  expect psn 0x%06x msn %u\n", q->sq_psn, q->una_psn,
-           q->epsn, q->msn);
+    char rate[32], peer[16];
+    bool hidden = (q->flags & IPC_QP_F_HIDDEN) != 0;
+    snprintf(peer, sizeof peer, "0x%06x", q->dest_qpn);
+    printf("  qp 0x%06x %-3s %-5s -> %s  %s[%u]%s\n", q->qpn, stat_qp_type(q->type),
+           stat_qp_state(q->state), hidden ? "hidden" : peer, q->comm, q->pid,
+           q->flags & IPC_QP_F_SHARED ? "  (another user's names the same peer)" : "");
+    if (hidden)
+        printf("     of uid %u: its peer and PSNs are for that user and administrators\n", q->uid);
+    else
+        printf("     send psn 0x%06x unacked 0x%06x  expect psn 0x%06x msn %u\n", q->sq_psn,
+               q->una_psn, q->epsn, q->msn);
     printf("     sq %u rq %u in flight %u reads+atomics %u\n", q->sq_used, q->rq_used,
            q->inflight_packets, q->rd_atomic_out);
     printf("     tx %llu packets %llu octets, rx %llu packets %llu octets\n",
@@ -39,7 +45,7 @@ static void print_qp_text(const struct ipc_qp_info *q)
 
 static json_t *qp_json(const struct ipc_qp_info *q)
 {
-    return json_pack(
+    json_t *o = json_pack(
         "{s:i,s:s,s:s,s:i,s:i,s:s,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,"
         "s:s,s:o,s:f,s:s,s:b,s:s}",
         "qpn", q->qpn, "type", stat_qp_type(q->type), "state", stat_qp_state(q->state), "dest_qpn",
@@ -53,6 +59,13 @@ static json_t *qp_json(const struct ipc_qp_info *q)
         q->cc_rate == UINT64_MAX ? json_null() : json_integer((json_int_t)q->cc_rate), "cc_alpha",
         stat_alpha(q), "recovery", stat_recovery(q->recovery), "recovery_agreed",
         q->recovery_agreed, "error", q->error);
+    static const char *const secret[] = {"dest_qpn", "epsn", "msn", "sq_psn", "una_psn", "error"};
+    for (size_t i = 0; q->flags & IPC_QP_F_HIDDEN && i < sizeof secret / sizeof *secret; i++)
+        json_object_set_new(o, secret[i], json_null());
+    json_object_set_new(o, "uid", json_integer(q->uid));
+    json_object_set_new(o, "hidden", json_boolean(q->flags & IPC_QP_F_HIDDEN));
+    json_object_set_new(o, "shared", json_boolean(q->flags & IPC_QP_F_SHARED));
+    return o;
 }
 
 static void print_text(const char *device, const struct stat_counters *c, const struct stat_qps *q,
@@ -115,7 +128,7 @@ static void show(struct admin *a, const struct wanted *w, const struct stat_devi
         print_json(d->name, &d->counters, &d->qps, w->all);
     else if (!w->qpn || d->qps.count)
         print_text(d->name, &d->counters, &d->qps, w->all);
-    if (w->format == TEXT && w->qpn && d->qps.count)
+    if (w->format == TEXT && w->qpn && d->qps.count && !(d->qps.qp[0].flags & IPC_QP_F_HIDDEN))
         print_history(a, d->name, w->qpn);
 }
 

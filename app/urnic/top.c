@@ -147,7 +147,7 @@ static struct row *rows_of(const struct look *was, const struct look *is, unsign
 static void show(const struct look *was, const struct look *is, int height,
                  void (*line)(bool bold, const char *text))
 {
-    char text[256], tx[32], rx[32], cc[32];
+    char text[256], tx[32], rx[32], cc[32], peer[16];
 
     line(true, "DEVICE         TX pkt/s      RX pkt/s           TX           RX   DROPS/s  RETR/s  "
                "QPS");
@@ -165,9 +165,13 @@ static void show(const struct look *was, const struct look *is, int height,
                "   CC RATE  ALPHA  PROCESS");
     for (unsigned i = 0; rows && i < n && (int)i < height - (int)is->ndev - 3; i++) {
         const struct row *r = &rows[i];
+        if (r->qp.flags & IPC_QP_F_HIDDEN)
+            memcpy(peer, "hidden", sizeof "hidden");
+        else
+            snprintf(peer, sizeof peer, "%06x", r->qp.dest_qpn);
         snprintf(text, sizeof text,
-                 "%06x   %-10s %-4s %-5s  %06x %12s %12s %7.0f %7u %11s %6.4f  %s[%u]", r->qp.qpn,
-                 r->device, stat_qp_type(r->qp.type), stat_qp_state(r->qp.state), r->qp.dest_qpn,
+                 "%06x   %-10s %-4s %-5s  %s %12s %12s %7.0f %7u %11s %6.4f  %s[%u]", r->qp.qpn,
+                 r->device, stat_qp_type(r->qp.type), stat_qp_state(r->qp.state), peer,
                  cli_fmt_rate(r->tx, tx, sizeof tx), cli_fmt_rate(r->rx, rx, sizeof rx),
                  r->retransmits, r->qp.inflight_packets, stat_rate(r->qp.cc_rate, cc, sizeof cc),
                  stat_alpha(&r->qp), r->qp.comm, r->qp.pid);

@@ -13,6 +13,7 @@
 #include "cmgr.h"
 #include "device.h"
 #include "group.h"
+#include "log.h"
 #include "loop.h"
 #include "neigh.h"
 #include "quota.h"
@@ -122,11 +123,63 @@ static int client_qp_limit(struct device *d, struct client_qp *qp, uint32_t kbps
     return engine_qp_set_cc(d->engine, qp->qp, &conf, now);
 }
 
+/* Will it name a peer's queue pair from now on? Which one. */
+static bool client_qp_names(const struct client_qp *qp, const struct ipc_qp_modify *m,
+                            const struct engine_av *av, struct claim_key *key)
+{
+    struct engine_qp_attr now = {0};
+
+    if (qp->type == QP_UD || !(m->mask & (QPA_AV | QPA_DEST_QPN)))
+        return false;
+    if (!qp->claim.in && !((m->mask & QPA_STATE) && m->attr.state == QPS_RTR))
+        return false;
+    if (engine_qp_query(qp->qp, &now, NULL) < 0)
+        return false;
+    if (m->mask & QPA_AV)
+        now.av = *av;
+    *key = (struct claim_key){.local = now.av.sgid,
+                              .peer = now.av.dgid,
+                              .qpn = (m->mask & QPA_DEST_QPN) ? m->attr.dest_qpn : now.dest_qpn};
+    return true;
+}
+
+/* SEC-33: not if a connection of another user has it; which is asked whether it is alive. */
+static int client_qp_may_name(struct client *c, const struct claim_key *key, uint64_t now)
+{
+    struct device *d = c->ctx.device;
+    struct cm_id *owner = claim_owner(&d->claims, key, c->uid);
+
+    if (!owner)
+        return 0;
+    d->claims.refused++;
+    log_warn("qp",
+             "%s: uid %u (%s[%d]) may not connect to queue pair 0x%06x: the connection manager has "
+             "given that to uid %u; connect by the connection manager, or end the other connection",
+             d->name, (unsigned)c->uid, c->comm, (int)c->pid, key->qpn, (unsigned)owner->claim.uid);
+    cmgr_doubt(owner, now);
+    return -EADDRINUSE;
+}
+
+static void client_qp_claims(struct client *c, struct client_qp *qp, const struct claim_key *key)
+{
+    struct device *d = c->ctx.device;
+    uint64_t shared = d->claims.shared;
+
+    qp->claim.uid = c->uid;
+    qp->claim.qp = qp;
+    claim_set(&d->claims, &qp->claim, key);
+    if (d->claims.shared > shared)
+        log_info("qp", "%s: queue pairs of several users name the peer's queue pair 0x%06x",
+                 d->name, key->qpn);
+}
+
 int client_qp_modify(struct client *c, struct client_qp *qp, const struct ipc_qp_modify *m,
                      const struct engine_av *av, uint64_t now)
 {
     struct device *d = c->ctx.device;
     struct engine_qp_attr attr;
+    struct claim_key key;
+    const bool names = client_qp_names(qp, m, av, &key);
 
     attr_from_ipc(&m->attr, &attr);
     if ((m->mask & QPA_QKEY) && attr.qkey >> 31 && !client_is_admin(c))
@@ -138,7 +191,10 @@ int client_qp_modify(struct client *c, struct client_qp *qp, const struct ipc_qp
         return -EOPNOTSUPP;
     if (m->mask & QPA_AV)
         attr.av = *av;
-    int rc = engine_qp_modify(d->engine, qp->qp, &attr, m->mask, now);
+    int rc = names ? client_qp_may_name(c, &key, now) : 0;
+    if (rc < 0)
+        return rc;
+    rc = engine_qp_modify(d->engine, qp->qp, &attr, m->mask, now);
     if (rc == 0 && (m->mask & QPA_RATE_LIMIT)) {
         rc = client_qp_limit(d, qp, m->attr.rate_limit, now);
         if (rc == 0)
@@ -146,6 +202,8 @@ int client_qp_modify(struct client *c, struct client_qp *qp, const struct ipc_qp
     }
     if (rc < 0)
         return rc;
+    if (names)
+        client_qp_claims(c, qp, &key);
     if (m->mask & QPA_AV)
         neigh_watch(d->neigh, qp, &av->dgid, now);
     if ((m->mask & QPA_STATE) && attr.state == QPS_RESET) {
@@ -154,6 +212,7 @@ int client_qp_modify(struct client *c, struct client_qp *qp, const struct ipc_qp
         if (qp->rate_limit > 0)
             client_qp_limit(d, qp, 0, now);
         qp->rate_limit = 0;
+        claim_drop(&qp->claim);
         neigh_unwatch(d->neigh, qp);
     }
     /* Receives may be posted before the state allows it: look again. */
@@ -235,6 +294,7 @@ void client_qp_destroy(struct client *c, struct client_qp *qp, uint64_t now)
     if (engine_qp_owes(qp->qp))
         device_tx(d, now);
     neigh_unwatch(d->neigh, qp);
+    claim_drop(&qp->claim);
     client_qp_leave_all(c, qp);
     engine_qp_destroy(d->engine, qp->qp);
     async_forget(&c->ctx, qp->ref);

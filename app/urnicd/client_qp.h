@@ -26,7 +26,8 @@ void av_to_ipc(const struct device *d, const struct engine_av *in, struct ipc_av
 struct client_qp *client_qp_by_number(struct client *c, uint32_t qpn);
 
 /* Modify it, and what hangs on its state and address: rings, next hop. With QPA_AV in m->mask
- * `av` is where it sends to, its MAC known. -errno of engine_qp_modify. */
+ * `av` is where it sends to, its MAC known. -errno of engine_qp_modify; -EADDRINUSE: the peer's
+ * queue pair belongs to a connection of another user (SEC-33). */
 int client_qp_modify(struct client *c, struct client_qp *qp, const struct ipc_qp_modify *m,
                      const struct engine_av *av, uint64_t now);
 /* A datagram queue pair joins or leaves a group, and the port with it (UD-11). -EINVAL, -ENOMEM,

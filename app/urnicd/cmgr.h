@@ -53,6 +53,7 @@ struct cm_id {
     uint32_t qpn;             /* of our queue pair, once the client has named it */
     uint32_t psn;             /* ours */
     uint8_t tclass, sl;       /* that the client wants, of the path */
+    struct claim claim;       /* of the peer's queue pair, once it is negotiated */
     struct wire_addr *groups; /* that the id has joined; they end with it */
     unsigned ngroups;
 };
@@ -128,6 +129,9 @@ int cmgr_take_qp(struct cm_id *id, struct client_qp *qp, uint64_t now);
 /* The id is gone: its connection ends, nothing is sent about it any more. Its handle is the
  * caller's to delete. */
 void cmgr_id_free(struct cm_id *id, uint64_t now);
+/* The peer's queue pair that this connection has is named for another one: is it this one's still
+ * (CM-21)? */
+void cmgr_doubt(struct cm_id *id, uint64_t now);
 /* A channel for ids of this device; the caller made its socket. Free closes it, after its ids. */
 void cmgr_channel_add(struct cmgr *m, struct cm_channel *ch);
 void cmgr_channel_free(struct cm_channel *ch);

@@ -173,6 +173,14 @@ int cmgr_establish(struct cm_id *id, uint64_t now)
     return cm_rtu(id->device->cm->cm, id->conn, NULL, 0, now);
 }
 
+void cmgr_doubt(struct cm_id *id, uint64_t now)
+{
+    if (!id->conn)
+        return;
+    cmid_touch(id, now);
+    cm_doubt(id->device->cm->cm, id->conn, now);
+}
+
 /* As rdma_disconnect: a request without an answer keeps waiting for one, and nothing comes of it
  * with the queue pair in ERR. */
 int cmgr_disconnect(struct cm_id *id, uint64_t now)
@@ -194,6 +202,7 @@ void cmgr_id_free(struct cm_id *id, uint64_t now)
 
     if (id->resolving)
         neigh_cancel(id->device->neigh, &id->waiter);
+    claim_drop(&id->claim);
     cmid_leave_all(id, now);
     cmid_detach(id);
     if (id->listener) {

@@ -11,6 +11,7 @@
 #include "client_qp.h"
 #include "cmgr_priv.h"
 #include "device.h"
+#include "log.h"
 
 static void cmid_from_cm(const struct cm_event *in, struct ipc_cm_event *out)
 {
@@ -118,6 +119,34 @@ static void cmid_on_reply(struct cm_id *id, struct client_qp *qp, struct ipc_cm_
     }
 }
 
+/* The peer has proved that it gets what we send, by an answer that only we could have caused: its
+ * queue pair is this user's now. What others have that names it ends. */
+static void cmid_own_peer(struct cm_id *id, uint64_t now)
+{
+    struct device *d = id->device;
+    struct cm_qp_attr a;
+    struct client_qp *rival;
+
+    if (cm_qp_attr(id->conn, &a) < 0)
+        return;
+    const struct claim_key key = {a.sgid, a.dgid, a.dest_qpn};
+    id->claim.uid = id->client->uid;
+    id->claim.id = id;
+    if (claim_owner(&d->claims, &key, id->claim.uid))
+        return; /* another user's connection was first: the queue pair will be refused */
+    claim_set(&d->claims, &id->claim, &key);
+    while ((rival = claim_rival(&id->claim)) != NULL) {
+        log_warn("qp",
+                 "%s: queue pair 0x%06x of uid %u ends: the connection manager has given its peer, "
+                 "queue pair 0x%06x, to uid %u",
+                 d->name, rival->qpn, (unsigned)rival->claim.uid, key.qpn, (unsigned)id->claim.uid);
+        d->claims.displaced++;
+        claim_drop(&rival->claim);
+        engine_qp_fail(d->engine, rival->qp,
+                       "SEC-33 the connection manager has given the peer to another user", now);
+    }
+}
+
 void cmgr_on_event(struct cmgr *m, const struct cm_event *ev, uint64_t now)
 {
     static const enum ipc_cm_event_type types[] = {
@@ -141,6 +170,10 @@ void cmgr_on_event(struct cmgr *m, const struct cm_event *ev, uint64_t now)
      * RTU. */
     if (ev->type == CM_EV_ESTABLISHED && !id->passive)
         return;
+    if (ev->type == CM_EV_REP || ev->type == CM_EV_ESTABLISHED)
+        cmid_own_peer(id, now);
+    else
+        claim_drop(&id->claim);
     struct ipc_cm_event out = {.event = types[ev->type], .ref = id->ref, .id = id->handle};
     cmid_from_cm(ev, &out);
     struct client_qp *qp = cmid_driven(id);

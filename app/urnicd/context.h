@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+#include "claim.h"
 #include "engine.h"
 #include "ipc.h"
 #include "memory.h"
@@ -91,8 +92,9 @@ struct client_qp {
     uint32_t rate_limit; /* kbit/s, 0 = none */
     struct cc_conf *cc;  /* what the application asked for, NULL = the device's */
     bool sq_sig_all;
-    bool going;   /* it is being destroyed: nobody gets completions any more */
-    bool watched; /* its next hop is (neigh_watch) */
+    bool going;         /* it is being destroyed: nobody gets completions any more */
+    struct claim claim; /* of its peer's queue pair */
+    bool watched;       /* its next hop is (neigh_watch) */
     struct wire_addr hop;
 };
 

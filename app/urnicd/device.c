@@ -206,12 +206,15 @@ static int device_make_engine(struct device *d, char *err)
     };
 
     memcpy(p.mac, d->mac, 6);
+    uint64_t seed;
     if (getrandom(p.key, sizeof(p.key), 0) != (ssize_t)sizeof(p.key) ||
+        getrandom(&seed, sizeof(seed), 0) != (ssize_t)sizeof(seed) ||
         getrandom(p.mem.key, sizeof(p.mem.key), 0) != (ssize_t)sizeof(p.mem.key)) {
         snprintf(err, CONFIG_ERR, "device %s: no random numbers: %s", d->name, strerror(errno));
         return -errno;
     }
     d->share = device_share;
+    claims_init(&d->claims, seed);
     d->engine = engine_create(&p, clock_now());
     snprintf(err, CONFIG_ERR, "device %s: out of memory", d->name);
     d->neigh = d->engine ? neigh_create(d, err) : NULL;

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "claim.h"
 #include "config.h"
 #include "engine.h"
 #include "gid.h"
@@ -74,6 +75,7 @@ struct device {
     struct group_user *groups; /* who is in which */
     uint32_t remotes;          /* regions in memory of processes (remote.h) */
     struct share_pool share;   /* who has how many of the engine's objects */
+    struct claims claims;      /* whose the peers' queue pairs are */
     uint32_t ifindex;          /* of the kernel's interface that the port is on; 0 = none */
 };
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Looking in and steering: counters, queue pairs, captures, addresses, emulated links. Reading is
- * for everybody who may open the socket; changing anything is for root and the daemon's own user.
+ * for everybody who may open the socket, but for what would let one user send in another's name
+ * (SEC-33); changing anything is for root and the daemon's own user.
  */
 #include <errno.h>
 #include <string.h>
@@ -39,9 +40,25 @@ static int req_stats(struct request *r)
 struct qp_walk {
     const struct ipc_qp_filter *filter;
     struct device *device;
+    const struct client *client; /* that asks */
     struct ipc_qp_list *out;
     uint32_t seen, max;
 };
+
+/* What of a queue pair is for its user and for administrators only: who knows its peer's number and
+ * its PSNs can send in its name (SEC-33). */
+static bool qp_is_for(const struct client *who, const struct client_qp *qp)
+{
+    return client_is_admin(who) || who->uid == qp->ctx->client->uid;
+}
+
+static void qp_hide(struct ipc_qp_info *q)
+{
+    q->flags |= IPC_QP_F_HIDDEN;
+    q->dest_qpn = q->epsn = q->msn = q->sq_psn = q->una_psn = 0;
+    memset(&q->av, 0, sizeof(q->av));
+    memset(q->error, 0, sizeof(q->error));
+}
 
 static void qp_fill(const struct device *d, const struct client_qp *cqp,
                     const struct engine_qp_info *info, struct ipc_qp_info *out)
@@ -74,7 +91,8 @@ static void qp_fill(const struct device *d, const struct client_qp *cqp,
         .cc_rate = info->cc_rate,
         .pid = (uint32_t)c->pid,
         .uid = c->uid,
-        .worker = d->worker->index,
+        .worker = (uint16_t)d->worker->index,
+        .flags = claim_is_shared(&cqp->claim) ? IPC_QP_F_SHARED : 0,
         .cc_alpha = (uint16_t)(info->cc_alpha >> (CC_RATIO_BITS - IPC_ALPHA_BITS)),
         .recovery = info->recovery,
         .recovery_agreed = info->recovery_agreed,
@@ -110,7 +128,10 @@ static bool qp_visit(void *arg, struct qp *qp)
         w->out->next = f->first + w->max;
         return false;
     }
-    qp_fill(w->device, cqp, &info, &w->out->qp[w->out->count++]);
+    struct ipc_qp_info *q = &w->out->qp[w->out->count++];
+    qp_fill(w->device, cqp, &info, q);
+    if (!qp_is_for(w->client, cqp))
+        qp_hide(q);
     return true;
 }
 
@@ -118,8 +139,11 @@ static int req_qp_list(struct request *r)
 {
     const uint32_t max = (IPC_MSG_MAX - sizeof(struct ipc_qp_list)) / sizeof(struct ipc_qp_info);
     struct ipc_qp_list *out = request_reply(r, IPC_MSG_MAX);
-    struct qp_walk w = {
-        .filter = request_in(r, struct ipc_qp_filter), .device = r->device, .out = out, .max = max};
+    struct qp_walk w = {.filter = request_in(r, struct ipc_qp_filter),
+                        .device = r->device,
+                        .client = r->client,
+                        .out = out,
+                        .max = max};
 
     engine_qp_each(r->device->engine, qp_visit, &w);
     r->out_len = sizeof(*out) + out->count * sizeof(struct ipc_qp_info);
@@ -131,9 +155,14 @@ static int req_qp_history(struct request *r)
     const struct ipc_qp_filter *in = request_in(r, struct ipc_qp_filter);
     struct qp *qp = engine_qp_find(r->device->engine, in->qpn);
     struct ipc_text *out = request_reply(r, IPC_MSG_MAX);
+    struct engine_qp_params caps;
+    struct engine_qp_attr attr;
 
     if (!qp)
         return -ENOENT;
+    bool owned = engine_qp_query(qp, &attr, &caps) == 0 && caps.arg;
+    if (!(owned ? qp_is_for(r->client, caps.arg) : client_is_admin(r->client)))
+        return -EPERM;
     out->len =
         (uint32_t)engine_qp_history(r->device->engine, qp, out->text, IPC_MSG_MAX - sizeof(*out));
     r->out_len = sizeof(*out) + out->len;

@@ -65,6 +65,9 @@ static void stats_port(struct stats_list *l, struct device *d)
     stats_add(l, "port_full", d->stats.port_full);
     stats_add(l, "port_no_link", d->stats.no_link);
     stats_add(l, "copy_fault", d->stats.copy_fault);
+    stats_add(l, "qp_peer_refused", d->claims.refused);
+    stats_add(l, "qp_peer_displaced", d->claims.displaced);
+    stats_add(l, "qp_peer_shared", d->claims.shared);
     stats_add(l, "client_bad_index", d->stats.client_bad_index);
     stats_add(l, "client_bad_doorbell", d->stats.client_bad_doorbell);
     stats_add(l, "client_over_quota", d->stats.client_over_quota);

@@ -154,6 +154,9 @@ int cm_mra(struct cm *cm, struct cm_conn *c, unsigned service_timeout, uint64_t 
 /* Hang up: DREQ; CM_EV_DISCONNECTED follows. 0 when it is under way or over already; a REP is
  * refused. -EINVAL before there is an answer, or for private data that doesn't fit. */
 int cm_disconnect(struct cm *cm, struct cm_conn *c, const void *priv, uint16_t len, uint64_t now);
+/* The consumer hears of another use of the queue pair of c's peer: ask the peer whether it has lost
+ * c, as for a REQ that names it (CM-21). */
+void cm_doubt(struct cm *cm, struct cm_conn *c, uint64_t now);
 /* The first request packet arrived on the passive queue pair (CM-23). */
 void cm_comm_est(struct cm *cm, struct cm_conn *c, uint64_t now);
 /* The consumer is done with c: no more events for it, pointer dead. Ends the connection if it

@@ -95,6 +95,11 @@ void cm_challenge(struct cm *cm, struct cm_conn *old, uint64_t now)
     send_challenge(cm, old, now);
 }
 
+void cm_doubt(struct cm *cm, struct cm_conn *c, uint64_t now)
+{
+    cm_challenge(cm, c, now);
+}
+
 /* Nobody has answered: the peer still has the connection, or the challenge or its answer is lost.
  */
 static void challenge_unanswered(struct cm *cm, struct cm_conn *c, uint64_t now)

@@ -32,13 +32,20 @@ struct ipc_qp_filter {
 
 #define IPC_ALPHA_BITS 15 /* fraction bits of cc_alpha */
 
+/* Another user's: dest_qpn, epsn, msn, sq_psn, una_psn, av and error are 0 (SEC-33). */
+#define IPC_QP_F_HIDDEN 1u
+/* Queue pairs of several users name its peer, which the connection manager gave to none of them. */
+#define IPC_QP_F_SHARED 2u
+
 struct ipc_qp_info {
     uint32_t qpn, dest_qpn, type, state;
     uint32_t epsn, msn, sq_psn, una_psn;
     uint32_t sq_used, rq_used, inflight_packets, rd_atomic_out;
     uint64_t tx_packets, rx_packets, tx_bytes, rx_bytes;
     uint64_t retransmits, timeouts, naks, rnr_naks, cc_rate;
-    uint32_t pid, uid, worker;
+    uint32_t pid, uid;
+    uint16_t worker;
+    uint16_t flags;    /* IPC_QP_F_* */
     uint16_t cc_alpha; /* IPC_ALPHA_BITS fraction bits */
     uint8_t recovery;  /* enum engine_recovery */
     uint8_t recovery_agreed;

@@ -188,8 +188,9 @@ URNIC_API int urnic_create_qp(struct urnic_pd *pd, struct urnic_qp_init_attr *at
  * is as in verbs, and what the mask doesn't name isn't looked at. Moving to RESET drops this queue
  * pair's completions that weren't polled. -EINVAL: no such transition, one attribute too many or
  * too few, or a value out of range; -EBUSY: in SQD, and not drained yet; -EHOSTUNREACH: nobody
- * answers at the peer's address, asked for 3 s; -EPERM: a Q_Key with bit 31 set is for root and the
- * daemon's own user; -EOPNOTSUPP: alternate paths (bits 14 and 18). RESET goes to INIT or stays: to
+ * answers at the peer's address, asked for 3 s; -EADDRINUSE: the peer's queue pair belongs to a
+ * connection of another user (SEC-33); -EPERM: a Q_Key with bit 31 set is for root and the daemon's
+ * own user; -EOPNOTSUPP: alternate paths (bits 14 and 18). RESET goes to INIT or stays: to
  * ERR from any other state. */
 URNIC_API int urnic_modify_qp(struct urnic_qp *qp, const struct urnic_qp_attr *attr, unsigned mask);
 /* All attributes as the daemon has them; rq_psn and sq_psn are those that it began with.
