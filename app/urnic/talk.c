@@ -163,6 +163,8 @@ static int watch(struct talk *t)
         if (poll(&p, 1, 0) != 1)
             continue;
         int rc = urnic_get_cm_event(t->conns[i]->channel, &ev);
+        if (rc == -EAGAIN)
+            continue;
         if (rc)
             return rc;
         if (ev.event == URNIC_CM_DISCONNECTED)

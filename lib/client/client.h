@@ -89,19 +89,38 @@ void client_refs_free(struct client_refs *t);
 /* ---- messages ---- */
 
 /* A socket on which the daemon tells of objects. One of those may be gone by the time its message
- * is read: that message must not make the socket readable, since whoever then asked for an event
- * would wait for the next one. */
+ * is read: that message is thrown away. But an application that polls the socket may have seen it
+ * before: its next request for an event doesn't wait for another one. */
 struct client_inbox {
     int fd;
-    unsigned readers; /* threads that ask for an event: they skip such messages; ctx->lock */
-    bool suspect;     /* there may be some behind the first message; ctx->lock */
+    _Atomic bool polled; /* the application has the descriptor */
+    bool dropped;        /* messages, since the last request for an event; ctx->lock */
+    unsigned readers;    /* threads that ask for an event: they skip such messages; ctx->lock */
+    bool suspect;        /* there may be some behind the first message; ctx->lock */
 };
 
 /* Is this message's object gone? Called with ctx->lock held. */
 typedef bool (*client_stale)(struct urnic_context *ctx, const void *msg);
 
+/* A request for an event. */
+struct client_look {
+    int flags; /* of recv: MSG_DONTWAIT until the socket was found empty */
+    bool gone; /* what made the socket readable was about an object that is gone: don't wait */
+};
+
+/* The descriptor, for the application to poll. */
+int client_inbox_fd(const struct client_inbox *in);
 /* Around each request for an event. */
-void client_inbox_enter(struct urnic_context *ctx, struct client_inbox *in);
+struct client_look client_inbox_enter(struct urnic_context *ctx, struct client_inbox *in);
+/* The next message, as recv; EAGAIN also where the descriptor blocks, if the application may have
+ * seen it readable for a message that is gone. */
+ssize_t client_inbox_recv(const struct client_inbox *in, struct client_look *look, void *msg,
+                          size_t size);
+/* The message that was received last is of no use. */
+static inline void client_inbox_skip(struct client_look *look)
+{
+    look->gone = look->gone || look->flags != 0;
+}
 /* True: client_inbox_drop until it says false. */
 bool client_inbox_leave(struct urnic_context *ctx, struct client_inbox *in);
 /* After an object was destroyed, too: throw away the first message if it is stale, into `msg`. */
@@ -249,10 +268,10 @@ static inline bool client_forked(const struct urnic_context *ctx)
 int client_channel_create(struct urnic_context *ctx, enum ipc_type type,
                           struct client_channel **channel);
 int client_channel_destroy(struct client_channel *channel, enum ipc_type type);
-/* The next message, of exactly `size` octets. -EAGAIN (MSG_DONTWAIT, or the descriptor doesn't
- * block), -ENODEV; -EINTR where a signal is to end the wait. */
-int client_channel_next(const struct client_channel *channel, void *msg, size_t size, int flags,
-                        bool intr);
+/* The next message, of exactly `size` octets. -EAGAIN as client_inbox_recv, -ENODEV; -EINTR where a
+ * signal is to end the wait. */
+int client_channel_next(const struct client_channel *channel, struct client_look *look, void *msg,
+                        size_t size, bool intr);
 
 /* Drop a queue pair's completions that wait in a CQ. */
 void client_cq_purge(struct urnic_cq *cq, const struct urnic_qp *qp);

@@ -43,17 +43,19 @@ int client_channel_destroy(struct client_channel *ch, enum ipc_type type)
     return 0;
 }
 
-int client_channel_next(const struct client_channel *ch, void *msg, size_t size, int flags,
-                        bool intr)
+int client_channel_next(const struct client_channel *ch, struct client_look *look, void *msg,
+                        size_t size, bool intr)
 {
     for (;;) {
-        ssize_t n = recv(ch->in.fd, msg, size, flags);
+        ssize_t n = client_inbox_recv(&ch->in, look, msg, size);
         if (n == (ssize_t)size)
             return 0;
         if (n < 0 && errno == EAGAIN)
             return -EAGAIN;
         if (n < 0 && errno == EINTR && intr)
             return -EINTR;
+        if (n > 0)
+            client_inbox_skip(look);
         if (n > 0 || (n < 0 && errno == EINTR))
             continue;
         client_gone(ch->ctx);
@@ -61,11 +63,35 @@ int client_channel_next(const struct client_channel *ch, void *msg, size_t size,
     }
 }
 
-void client_inbox_enter(struct urnic_context *ctx, struct client_inbox *in)
+int client_inbox_fd(const struct client_inbox *in)
 {
+    /* No application's object is const: only what it sees of one here is. */
+    struct client_inbox *own = (struct client_inbox *)(uintptr_t)in;
+    atomic_store_explicit(&own->polled, true, memory_order_relaxed);
+    return in->fd;
+}
+
+struct client_look client_inbox_enter(struct urnic_context *ctx, struct client_inbox *in)
+{
+    struct client_look look = {0};
+    if (atomic_load_explicit(&in->polled, memory_order_relaxed))
+        look.flags = MSG_DONTWAIT;
     pthread_mutex_lock(&ctx->lock);
     in->readers++;
+    look.gone = in->dropped && look.flags != 0;
+    in->dropped = false;
     pthread_mutex_unlock(&ctx->lock);
+    return look;
+}
+
+ssize_t client_inbox_recv(const struct client_inbox *in, struct client_look *look, void *msg,
+                          size_t size)
+{
+    ssize_t n = recv(in->fd, msg, size, look->flags);
+    if (n >= 0 || errno != EAGAIN || look->flags == 0 || look->gone)
+        return n;
+    look->flags = 0; /* nothing was there: this caller has not been told that there is */
+    return recv(in->fd, msg, size, 0);
 }
 
 bool client_inbox_leave(struct urnic_context *ctx, struct client_inbox *in)
@@ -90,6 +116,7 @@ bool client_inbox_drop(struct urnic_context *ctx, struct client_inbox *in, void 
         in->suspect = n > 0;
         dropped = n == (ssize_t)size && stale(ctx, msg) &&
                   recv(in->fd, msg, size, MSG_DONTWAIT) == (ssize_t)size;
+        in->dropped |= dropped;
     }
     pthread_mutex_unlock(&ctx->lock);
     return dropped;

@@ -43,8 +43,8 @@ void client_cm_move(struct urnic_cm_id *id, struct urnic_cm_channel *channel);
 /* client_cm_event.c */
 /* Drop events that wait for ids that are gone. */
 void client_cm_drop_stale(struct urnic_cm_channel *channel);
-/* urnic_get_cm_event with flags for recv. */
-int client_cm_next(struct urnic_cm_channel *channel, struct urnic_cm_event *event, int flags);
+/* urnic_get_cm_event; without `wait`, -EAGAIN when there is none. */
+int client_cm_next(struct urnic_cm_channel *channel, struct urnic_cm_event *event, bool wait);
 
 /* The state in which the daemon, which moves it, leaves a queue pair. */
 static inline void client_qp_assume(struct urnic_qp *qp, enum urnic_qp_state state)

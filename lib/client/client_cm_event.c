@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "client_cm.h"
 
@@ -119,17 +120,21 @@ static int translate(struct urnic_cm_channel *ch, const struct ipc_cm_event *m,
     return err;
 }
 
-int client_cm_next(struct urnic_cm_channel *ch, struct urnic_cm_event *ev, int flags)
+int client_cm_next(struct urnic_cm_channel *ch, struct urnic_cm_event *ev, bool wait)
 {
     struct ipc_cm_event m;
     int err;
     if (client_forked(ch->base.ctx))
         return -EPERM;
-    client_inbox_enter(ch->base.ctx, &ch->base.in);
+    struct client_look look = client_inbox_enter(ch->base.ctx, &ch->base.in);
+    if (!wait)
+        look = (struct client_look){.flags = MSG_DONTWAIT, .gone = true};
     do {
-        err = client_channel_next(&ch->base, &m, sizeof(m), flags, false);
+        err = client_channel_next(&ch->base, &look, &m, sizeof(m), false);
         if (err == 0)
             err = translate(ch, &m, ev);
+        if (err == -ENOENT)
+            client_inbox_skip(&look);
     } while (err == -ENOENT);
     if (client_inbox_leave(ch->base.ctx, &ch->base.in))
         client_cm_drop_stale(ch);
@@ -138,5 +143,5 @@ int client_cm_next(struct urnic_cm_channel *ch, struct urnic_cm_event *ev, int f
 
 int urnic_get_cm_event(struct urnic_cm_channel *ch, struct urnic_cm_event *ev)
 {
-    return client_cm_next(ch, ev, 0);
+    return client_cm_next(ch, ev, true);
 }

@@ -31,7 +31,7 @@ int urnic_destroy_cm_channel(struct urnic_cm_channel *ch)
 
 int urnic_cm_channel_fd(const struct urnic_cm_channel *ch)
 {
-    return ch->base.in.fd;
+    return client_inbox_fd(&ch->base.in);
 }
 
 /* ---- ids ---- */

@@ -50,7 +50,7 @@ static int wait_event(struct urnic_cm_channel *ch, int64_t deadline, struct urni
 {
     struct pollfd p = {.fd = ch->base.in.fd, .events = POLLIN};
     for (;;) {
-        int err = client_cm_next(ch, ev, MSG_DONTWAIT);
+        int err = client_cm_next(ch, ev, false);
         if (err != -EAGAIN)
             return err;
         int n = poll(&p, 1, remaining(deadline));

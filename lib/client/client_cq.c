@@ -47,7 +47,7 @@ int urnic_destroy_channel(struct urnic_channel *ch)
 
 int urnic_channel_fd(const struct urnic_channel *ch)
 {
-    return ch->base.in.fd;
+    return client_inbox_fd(&ch->base.in);
 }
 
 int urnic_create_cq(struct urnic_context *ctx, int cqe, void *cq_context,
@@ -279,12 +279,13 @@ int urnic_req_notify_cq(struct urnic_cq *cq, bool solicited_only)
     return has_overrun(cq) ? -EOVERFLOW : 0;
 }
 
-static int next_event(struct urnic_channel *ch, struct urnic_cq **cq, void **cq_context, bool intr)
+static int next_event(struct urnic_channel *ch, struct client_look *look, struct urnic_cq **cq,
+                      void **cq_context, bool intr)
 {
     struct ipc_comp_event ev;
     struct urnic_context *ctx = ch->base.ctx;
     for (;;) {
-        int err = client_channel_next(&ch->base, &ev, sizeof(ev), 0, intr);
+        int err = client_channel_next(&ch->base, look, &ev, sizeof(ev), intr);
         if (err < 0)
             return err;
         pthread_mutex_lock(&ctx->lock);
@@ -297,7 +298,8 @@ static int next_event(struct urnic_channel *ch, struct urnic_cq **cq, void **cq_
         }
         pthread_mutex_unlock(&ctx->lock);
         if (obj != NULL)
-            return 0; /* otherwise it is of a CQ that was destroyed meanwhile */
+            return 0;
+        client_inbox_skip(look); /* it is of a CQ that was destroyed meanwhile */
     }
 }
 
@@ -305,8 +307,8 @@ static int get_event(struct urnic_channel *ch, struct urnic_cq **cq, void **cq_c
 {
     if (client_forked(ch->base.ctx))
         return -EPERM;
-    client_inbox_enter(ch->base.ctx, &ch->base.in);
-    int err = next_event(ch, cq, cq_context, intr);
+    struct client_look look = client_inbox_enter(ch->base.ctx, &ch->base.in);
+    int err = next_event(ch, &look, cq, cq_context, intr);
     if (client_inbox_leave(ch->base.ctx, &ch->base.in))
         drop_stale(ch);
     return err;

@@ -63,7 +63,7 @@ void client_obj_retire(struct urnic_context *ctx, struct client_obj *obj)
 
 int urnic_async_fd(const struct urnic_context *ctx)
 {
-    return ctx->async.fd;
+    return client_inbox_fd(&ctx->async);
 }
 
 /* Turn a message into an event. False: its object is gone. */
@@ -91,11 +91,12 @@ static bool translate(struct urnic_context *ctx, const struct ipc_async *a,
     return obj != NULL;
 }
 
-static int next_event(struct urnic_context *ctx, struct urnic_async_event *event, bool intr)
+static int next_event(struct urnic_context *ctx, struct client_look *look,
+                      struct urnic_async_event *event, bool intr)
 {
     struct ipc_async a;
     for (;;) {
-        ssize_t n = recv(ctx->async.fd, &a, sizeof(a), 0);
+        ssize_t n = client_inbox_recv(&ctx->async, look, &a, sizeof(a));
         if (n < 0 && errno == EINTR && intr)
             return -EINTR;
         if (n < 0 && errno == EINTR)
@@ -113,6 +114,7 @@ static int next_event(struct urnic_context *ctx, struct urnic_async_event *event
         }
         if (n == (ssize_t)sizeof(a) && translate(ctx, &a, event))
             return 0;
+        client_inbox_skip(look);
     }
 }
 
@@ -120,8 +122,8 @@ static int get_event(struct urnic_context *ctx, struct urnic_async_event *event,
 {
     if (client_forked(ctx))
         return -EPERM;
-    client_inbox_enter(ctx, &ctx->async);
-    int err = next_event(ctx, event, intr);
+    struct client_look look = client_inbox_enter(ctx, &ctx->async);
+    int err = next_event(ctx, &look, event, intr);
     if (client_inbox_leave(ctx, &ctx->async))
         drop_stale(ctx);
     return err;

@@ -49,5 +49,6 @@ wanted remote_buffer "$@" &&
     run remote_buffer 'read back 1048576 octets; the last word is "done"' 'left "done"'
 wanted counter "$@" && run counter "drew 100 tickets; held the lock: yes" "counter 100, lock 0"
 wanted datagrams "$@" && run datagrams "10 answers" "answered 10 datagrams"
+wanted event_loop "$@" && run event_loop "3 connections, 300 messages answered" "3 connections, 300 messages received"
 kill -0 "${pids[0]}" || fail "the daemon has died"
 exit 0

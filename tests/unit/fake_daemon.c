@@ -629,6 +629,14 @@ static void *fake_thread(void *arg)
             if (c->sock >= 0 && c->db != NULL)
                 any |= serve_queues(f, c);
         }
+        unsigned stale = atomic_load(&f->knobs.stale_async);
+        if (stale != 0) {
+            struct ipc_async ev = {.event = stale - 1, .ref = UINT32_MAX};
+            for (int i = 0; i < CONNS; i++)
+                if (f->conn[i].sock >= 0 && f->conn[i].db != NULL)
+                    send(f->conn[i].async, &ev, sizeof(ev), MSG_NOSIGNAL);
+            atomic_store(&f->knobs.stale_async, 0);
+        }
         unsigned async = atomic_exchange(&f->knobs.async, 0);
         if (async != 0) {
             struct ipc_async ev = {

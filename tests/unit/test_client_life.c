@@ -406,6 +406,108 @@ START_TEST(cq_06_unread_events_go_with_their_queue)
 }
 END_TEST
 
+/* A call that doesn't wait: if it does, the alarm ends the test. */
+#define AT_ONCE(call, want)                                                                        \
+    do {                                                                                           \
+        alarm(5);                                                                                  \
+        ck_assert_int_eq((call), (want));                                                          \
+        alarm(0);                                                                                  \
+    } while (0)
+
+static void until_readable(int fd)
+{
+    while (!readable(fd))
+        usleep(1000);
+}
+
+START_TEST(evt_03_readable_never_blocks)
+{
+    /* EVT-03 poll() has called the descriptor readable, and what it was about is destroyed before
+     * the event is read: the call returns all the same, though the descriptor blocks */
+    struct setup s = setup_start(8);
+    struct urnic_async_event ev;
+    int fd = urnic_async_fd(s.ctx);
+    struct urnic_qp *qp = setup_qp(&s, NULL, 8, 64);
+    atomic_store(&fake_knobs(s.fake)->async, 1 + URNIC_EVENT_QP_LAST_WQE_REACHED);
+    until_readable(fd);
+    OK(urnic_destroy_qp(qp));
+    AT_ONCE(urnic_get_async_event(s.ctx, &ev), -EAGAIN);
+
+    /* An event that comes after the object has gone. */
+    atomic_store(&fake_knobs(s.fake)->stale_async, 1 + URNIC_EVENT_QP_LAST_WQE_REACHED);
+    until_readable(fd);
+    AT_ONCE(urnic_get_async_event(s.ctx, &ev), -EAGAIN);
+
+    /* One of a live object behind it is got. */
+    qp = setup_qp(&s, NULL, 8, 64);
+    atomic_store(&fake_knobs(s.fake)->stale_async, 1 + URNIC_EVENT_COMM_EST);
+    until_readable(fd);
+    atomic_store(&fake_knobs(s.fake)->async, 1 + URNIC_EVENT_COMM_EST);
+    while (atomic_load(&fake_knobs(s.fake)->async) != 0)
+        usleep(1000);
+    usleep(10000);
+    AT_ONCE(urnic_get_async_event(s.ctx, &ev), 0);
+    ck_assert_ptr_eq(ev.qp, qp);
+    urnic_ack_async_event(&ev);
+    OK(urnic_destroy_qp(qp));
+    setup_end(&s);
+}
+END_TEST
+
+/* Waits for one event. */
+static void *wait_async(void *arg)
+{
+    struct setup *s = arg;
+    struct urnic_async_event ev;
+    OK(urnic_get_async_event(s->ctx, &ev));
+    ck_assert_int_eq(ev.type, URNIC_EVENT_COMM_EST);
+    urnic_ack_async_event(&ev);
+    return NULL;
+}
+
+START_TEST(evt_03_a_wait_goes_on)
+{
+    /* EVT-03 a thread that waits already has not been told that an event is there: one of a
+     * destroyed object doesn't end its wait, whether the descriptor was asked for or not */
+    for (unsigned polled = 0; polled < 2; polled++) {
+        struct setup s = setup_start(8);
+        pthread_t t;
+        int fd = polled ? urnic_async_fd(s.ctx) : s.ctx->async.fd;
+        struct urnic_qp *qp = setup_qp(&s, NULL, 8, 64);
+        pthread_create(&t, NULL, wait_async, &s);
+        usleep(50000);
+        atomic_store(&fake_knobs(s.fake)->stale_async, 1 + URNIC_EVENT_COMM_EST);
+        while (atomic_load(&fake_knobs(s.fake)->stale_async) != 0 || readable(fd))
+            usleep(1000);
+        atomic_store(&fake_knobs(s.fake)->async, 1 + URNIC_EVENT_COMM_EST);
+        pthread_join(t, NULL);
+        OK(urnic_destroy_qp(qp));
+        setup_end(&s);
+    }
+}
+END_TEST
+
+START_TEST(cq_06_readable_never_blocks)
+{
+    /* CQ-06 the same for a channel of completion queues */
+    struct setup s = setup_start(8), other = s;
+    struct urnic_cq *cq, *told;
+    struct urnic_recv_wr recv = {0};
+    struct urnic_send_wr wr = {.opcode = URNIC_WR_SEND, .send_flags = URNIC_SEND_SIGNALED};
+    OK(urnic_create_cq(s.ctx, 16, NULL, s.channel, &cq));
+    other.cq = cq;
+    struct urnic_qp *qp = setup_qp(&other, NULL, 8, 64);
+    OK(urnic_req_notify_cq(cq, false));
+    OK(urnic_post_recv(qp, &recv, NULL));
+    OK(urnic_post_send(qp, &wr, NULL));
+    until_readable(urnic_channel_fd(s.channel));
+    OK(urnic_destroy_qp(qp));
+    OK(urnic_destroy_cq(cq));
+    AT_ONCE(urnic_get_cq_event(s.channel, &told, NULL), -EAGAIN);
+    setup_end(&s);
+}
+END_TEST
+
 START_TEST(qp_14_a_number_is_not_given_twice)
 {
     /* QP-14 what comes late for a queue pair that is gone must not be taken for its successor's */
@@ -782,6 +884,7 @@ UNIT_MAIN("client life", shm_07_no_daemon, shm_07_silent_from_the_beginning,
           shm_01_daemon_lies, shm_01_older_daemon, cq_06_events,
           evt_03_destroy_waits_for_acknowledgement, evt_03_so_does_that_of_a_completion_queue,
           evt_03_unread_events_go_with_their_object, cq_06_unread_events_go_with_their_queue,
+          evt_03_readable_never_blocks, evt_03_a_wait_goes_on, cq_06_readable_never_blocks,
           evt_04_events_were_lost, qp_14_a_number_is_not_given_twice, evt_01_daemon_dies,
           evt_01_polling_alone_notices_death, shm_07_silent_daemon, shm_07_fork,
           shm_07_fork_from_a_daemon_that_died, evt_03_a_child_leaves_events_to_its_parent,

@@ -85,7 +85,8 @@ URNIC_API int urnic_create_cm_channel(struct urnic_context *ctx, struct urnic_cm
 URNIC_API int urnic_destroy_cm_channel(struct urnic_cm_channel *channel); /* -EBUSY: ids use it */
 /* Readable when an event waits, or when the daemon has gone. */
 URNIC_API int urnic_cm_channel_fd(const struct urnic_cm_channel *channel);
-/* Wait for an event (-EAGAIN when the descriptor is non-blocking). -ENODEV: the daemon has gone;
+/* Wait for an event (don't wait when the descriptor is non-blocking, or poll() has called it
+ * readable: -EAGAIN; urnic.h, event loops). -ENODEV: the daemon has gone;
  * -ENOMEM: a peer's request was refused for want of memory, and the next event can be got.
  * The event is a copy: there is nothing to acknowledge, and destroying an id doesn't wait for
  * anybody: where another thread than the one that gets the events destroys ids, an event that was
@@ -229,7 +230,9 @@ URNIC_API int urnic_connect_addr(struct urnic_context *ctx, const char *ip, uint
  * -EADDRNOTAVAIL, -EINVAL, -ENODEV. */
 URNIC_API int urnic_listen_addr(struct urnic_context *ctx, const char *ip, uint16_t port,
                                 int backlog, struct urnic_listener **listener);
-/* The port it listens on; and a descriptor that is readable when a connection waits. */
+/* The port it listens on; and a descriptor that is readable when a connection waits. That peer may
+ * have given up by the time it is asked for: urnic_accept_conn then waits for the next one, for
+ * timeout_ms at most. An event loop that must not wait uses urnic_listen and a channel. */
 URNIC_API uint16_t urnic_listener_port(const struct urnic_listener *listener);
 URNIC_API int urnic_listener_fd(const struct urnic_listener *listener);
 /* Take the next connection; `prepare` as above. A peer that gives up meanwhile, or asks for another

@@ -24,6 +24,14 @@
  *   the network, urnic_create_ah, urnic_modify_qp to RTR and urnic_accept for a neighbour's for up
  *   to 3 s, delays no other thread's call.
  *
+ * - Event loops: urnic_async_fd, urnic_channel_fd and urnic_cm_channel_fd are for poll(). After
+ * poll has called one readable, the call that reads it (urnic_get_async_event, urnic_get_cq_event,
+ *   urnic_get_cm_event) does not block, whether the descriptor does or not. It may return -EAGAIN
+ *   all the same: the event was about an object that has been destroyed since, by the handler of
+ *   another event perhaps. That is no error: go on polling. A program that never asks for the
+ *   descriptor gets no such -EAGAIN. One thread should read a descriptor that is polled: of two,
+ *   each may take the event that the other one was told of. doc/examples/event_loop.c shows it.
+ *
  * - Fork: a child must not use its parent's objects: control calls, urnic_close among them, and
  *   those that get events give -EPERM; a child that posts, polls or arms dies of SIGSEGV. Memory
  *   from urnic_alloc stays shared with the child, as any MAP_SHARED mapping. All descriptors are

@@ -150,8 +150,9 @@ URNIC_API int urnic_modify_cq(struct urnic_cq *cq, uint16_t count, uint16_t peri
  * ever. -EINVAL: the queue has no channel; -EOVERFLOW: it has ended for want of room, of which it
  * tells by an event if it was armed; -ENODEV. */
 URNIC_API int urnic_req_notify_cq(struct urnic_cq *cq, bool solicited_only);
-/* Wait for an event (don't wait when the descriptor is non-blocking: -EAGAIN). Signals don't end
- * the wait. cq_context may be NULL. -ENODEV: daemon gone. Each event must be acknowledged. */
+/* Wait for an event (don't wait when the descriptor is non-blocking, or poll() has called it
+ * readable: -EAGAIN; urnic.h, event loops). Signals don't end the wait. cq_context may be NULL.
+ * -ENODEV: daemon gone. Each event must be acknowledged. */
 URNIC_API int urnic_get_cq_event(struct urnic_channel *channel, struct urnic_cq **cq,
                                  void **cq_context);
 /* The same, but a signal ends the wait: -EINTR, unless its handler was set with SA_RESTART. */
@@ -249,7 +250,8 @@ URNIC_API int urnic_destroy_ah(struct urnic_ah *ah);
 
 /* Readable when an event waits. */
 URNIC_API int urnic_async_fd(const struct urnic_context *ctx);
-/* Wait for an event (-EAGAIN when the descriptor is non-blocking). When the daemon goes away: one
+/* Wait for an event (don't wait when the descriptor is non-blocking, or poll() has called it
+ * readable: -EAGAIN; urnic.h, event loops). When the daemon goes away: one
  * URNIC_EVENT_DEVICE_FATAL, then -ENODEV. Each event must be acknowledged before its object is
  * destroyed: destroying waits for it. */
 URNIC_API int urnic_get_async_event(struct urnic_context *ctx, struct urnic_async_event *event);
