@@ -191,17 +191,26 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The flows of a run: their values in order, and which part of them has at most so much. */
+/* Is a flow among those of which a part is drawn, whether or not it has ended? */
+static bool counts(const struct sim_chart *c, const struct sim_flow *f)
+{
+    return f->octets != SIM_FOREVER && (f->ideal || strcmp(c->metric, "slowdown") != 0);
+}
+
+/* The flows of a run: their values in order, and which part of all has at most so much. Those that
+ * haven't ended would have more than any: without them the tail would look short. */
 static int add_cdf(struct sim_chart *c, struct sim *sim, const char *name, char *why, size_t size)
 {
     double (*of)(const struct sim *sim, const struct sim_flow *f) = cdf_of(c->metric);
     double *v = malloc((sim->flows.n + 1) * sizeof *v);
     struct line *l = line_of(c, name);
-    uint32_t n = 0;
+    uint32_t n = 0, all = 0;
     int rc = v ? 0 : -ENOMEM;
-    for (uint32_t i = 0; v && i < sim->flows.n; i++)
-        if (!isnan(v[n] = of(sim, &sim->flows.flow[i])))
-            n++;
+    for (uint32_t i = 0; v && i < sim->flows.n; i++) {
+        bool has = !isnan(v[n] = of(sim, &sim->flows.flow[i]));
+        n += has;
+        all += has || (of != sim_flow_goodput && counts(c, &sim->flows.flow[i]));
+    }
     if (!rc && !l)
         rc = no_room(why, size);
     if (!rc && !n)
@@ -209,9 +218,9 @@ static int add_cdf(struct sim_chart *c, struct sim *sim, const char *name, char 
     if (!rc)
         qsort(v, n, sizeof *v, by_value);
     for (uint32_t i = 0; i < n && !rc; i++) {
-        rc = append(l, v[i], (double)i / n); /* steps */
+        rc = append(l, v[i], (double)i / all); /* steps */
         if (!rc)
-            rc = append(l, v[i], (double)(i + 1) / n);
+            rc = append(l, v[i], (double)(i + 1) / all);
     }
     free(v);
     return rc;

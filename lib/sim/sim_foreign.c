@@ -18,7 +18,7 @@ const char *sim_foreign(char *const *word, unsigned nwords)
     unsigned numbers = 0;
     while (numbers < nwords && is_number(word[numbers]))
         numbers++;
-    if (!strcmp(word[0], "Nodes") || !strcmp(word[0], "Connections"))
+    if (!strcmp(word[0], "Nodes") || !strcmp(word[0], "Connections") || strstr(word[0], "->"))
         return "this looks like a connection matrix or topology of htsim: its '0->3 start 5 size "
                "4096' is here a line 'flow from=0 to=3 start=5ns size=4096' behind a 'topology'";
     if (numbers == nwords && (nwords == 1 || nwords >= 5))

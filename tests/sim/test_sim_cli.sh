@@ -150,6 +150,16 @@ for text in "slowdown" "part of the flows" none none,recovery=sr,overtake=0; do
     grep -q ">$text<" "$tmp/cdf.svg" || fail "the distribution lacks $text"
 done
 grep -q '>fct, us<' "$tmp/fct.svg" || fail "the distribution has no unit"
+# ... of all flows with an end: when only some of them have reached it, the curve stops below 1.
+printf 'duration 50us\ntopology incast hosts=2 rate=10G\nflow from=0 to=2 size=1K count=3\nflow from=1 to=2 size=1M\n' >"$tmp/part.sim"
+"$urnic" sim -q "$tmp/part.sim" --chart "fct/cdf=$tmp/part.svg"
+python3 - "$tmp/part.svg" <<'PY'
+import re, sys
+svg = open(sys.argv[1]).read()
+ys = [float(p.split(",")[1]) for p in re.search(r'points="([^"]+)"', svg).group(1).split()]
+top, bottom = 34.0, 252.0 # of the panel: 1 and 0
+assert abs((bottom - min(ys)) / (bottom - top) - .75) < .01, ys
+PY
 rc=0
 "$urnic" sim -q "$tmp/csv.sim" --chart "naks/cdf=$tmp/cdf.svg" 2>"$tmp/err" || rc=$?
 [ $rc = 2 ] && grep -q 'slowdown/cdf' "$tmp/err" || fail "naks/cdf: status $rc, $(cat "$tmp/err")"

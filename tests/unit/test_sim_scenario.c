@@ -103,6 +103,7 @@ static const struct {
     {"0 1 3 100 1000 2.0\n", 1, "0", "flow list of ns-3"},
     {"# mine\n320 4 64\n256 257\n", 2, "320", "topology of ns-3"},
     {"Nodes 16\nConnections 1\n0->3 start 1000 size 4096\n", 1, "Nodes", "htsim"},
+    {"0->3 start 1000 size 4096\n", 1, "0->3", "htsim"},
     {GOOD "Nodes 16\n", 4, "Nodes", "not a keyword"},
     {GOOD "switch pfc=yes\n", 4, "pfc", "neither 'on' nor 'off'"},
     {GOOD "switch kmin=9K kmax=8K\n", 4, "kmin", "larger than kmax"},
