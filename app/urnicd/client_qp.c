@@ -52,16 +52,34 @@ void av_to_ipc(const struct device *d, const struct engine_av *in, struct ipc_av
     out->sgid_index = index < 0 ? 0 : (uint16_t)index;
 }
 
-struct client_qp *client_qp_by_number(struct client *c, uint32_t qpn)
+/* A client's queue pair on the device of this one, whosever it is. */
+static struct client_qp *qp_by_number(struct client *c, uint32_t qpn)
 {
     struct qp *qp = c->open ? engine_qp_find(c->ctx.device->engine, qpn) : NULL;
     struct engine_qp_params caps;
     struct engine_qp_attr attr;
 
-    if (!qp || engine_qp_query(qp, &attr, &caps) < 0 || !caps.arg)
+    if (!qp || engine_qp_query(qp, &attr, &caps) < 0)
         return NULL;
-    struct client_qp *mine = caps.arg;
-    return mine->ctx == &c->ctx ? mine : NULL;
+    return caps.arg;
+}
+
+struct client_qp *client_qp_by_number(struct client *c, uint32_t qpn)
+{
+    struct client_qp *qp = qp_by_number(c, qpn);
+
+    return qp && qp->ctx == &c->ctx ? qp : NULL;
+}
+
+struct client_qp *client_qp_of_process(struct client *c, uint32_t qpn)
+{
+    struct client_qp *qp = qp_by_number(c, qpn);
+
+    if (!qp || qp->ctx == &c->ctx)
+        return qp;
+    const struct client *owner = qp->ctx->client;
+    /* A process of another namespace has no number here. */
+    return owner->pid > 0 && owner->pid == c->pid && owner->uid == c->uid ? qp : NULL;
 }
 
 static void attr_from_ipc(const struct ipc_qp_attr *in, struct engine_qp_attr *out)

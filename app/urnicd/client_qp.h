@@ -24,6 +24,9 @@ void av_to_ipc(const struct device *d, const struct engine_av *in, struct ipc_av
 
 /* A queue pair of this client by its number; O(1). NULL = none, or another client's (SEC-26). */
 struct client_qp *client_qp_by_number(struct client *c, uint32_t qpn);
+/* The same, or one of another context of the same process on the same device: same process id and
+ * user, as the kernel told when they connected; a process that it can't name has only its own. */
+struct client_qp *client_qp_of_process(struct client *c, uint32_t qpn);
 
 /* Modify it, and what hangs on its state and address: rings, next hop. With QPA_AV in m->mask
  * `av` is where it sends to, its MAC known. -errno of engine_qp_modify; -EADDRINUSE: the peer's

@@ -72,9 +72,9 @@ int cmgr_connect(struct cm_id *id, const struct ipc_cm_conn *req, uint64_t now)
     memcpy(p.path.local.b, id->src.ip, 16);
     memcpy(p.path.remote.b, id->dst.ip, 16);
     if (id->ps != IPC_PS_UDP) {
-        const struct client_qp *qp = client_qp_by_number(id->client, p.qpn);
+        const struct client_qp *qp = client_qp_of_process(id->client, p.qpn);
         if (!qp || (id->driven && id->qpn != p.qpn))
-            return -EINVAL; /* not one of its own (SEC-26) */
+            return -EINVAL; /* not one of its process' own (SEC-26) */
         if (qp->type == QP_UD)
             return -EPROTOTYPE;
         p.transport = qp->type == QP_UC ? CM_TRANSPORT_UC : CM_TRANSPORT_RC;
@@ -120,7 +120,7 @@ int cmgr_accept(struct cm_id *id, const struct ipc_cm_conn *req, uint64_t now)
 
     if (id->state != CM_ID_CONN || !id->passive || !id->conn)
         return -EINVAL;
-    struct client_qp *qp = client_qp_by_number(id->client, req->param.qpn);
+    struct client_qp *qp = client_qp_of_process(id->client, req->param.qpn);
     if (!qp || (id->driven && id->qpn != req->param.qpn) ||
         req->param.private_len > CM_REP_USER_MAX || req->param.starting_psn > WIRE_PSN_MASK ||
         req->param.rnr_retry_count > CM_RETRY_MAX)

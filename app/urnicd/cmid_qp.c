@@ -27,7 +27,7 @@ uint32_t cmid_psn(uint32_t wanted)
  * another id. */
 struct client_qp *cmid_qp(const struct cm_id *id)
 {
-    struct client_qp *qp = client_qp_by_number(id->client, id->qpn);
+    struct client_qp *qp = client_qp_of_process(id->client, id->qpn);
 
     return qp && qp->cm_id == id ? qp : NULL;
 }
@@ -43,7 +43,7 @@ void cmid_detach(struct cm_id *id)
 
 void cmid_attach(struct cm_id *id, uint32_t qpn)
 {
-    struct client_qp *qp = client_qp_by_number(id->client, qpn);
+    struct client_qp *qp = client_qp_of_process(id->client, qpn);
 
     cmid_detach(id);
     if (qp && qp->cm_id)

@@ -174,13 +174,14 @@ URNIC_API int urnic_accept(struct urnic_cm_id *id, const struct urnic_conn_param
  * refused (any more). */
 URNIC_API int urnic_reject(struct urnic_cm_id *id, const void *private_data, uint8_t len);
 /* For ids without a queue pair, whose application moves one of its own (conn_param.qp_num, RC or
- * UC, of the same context; until it is destroyed, it goes with this id). The attributes that the
- * connection has for attr->qp_state, INIT, RTR or RTS, and their mask, for urnic_modify_qp; what is
- * not in the mask is 0.
- *     who connects: INIT; urnic_connect; event CONNECT_RESPONSE: RTR, RTS, urnic_establish
- *     who accepts:  event CONNECT_REQUEST: INIT, RTR, RTS; urnic_accept; event ESTABLISHED
- * Both move it to ERR at DISCONNECTED. -EINVAL: another state, RTR or RTS before the peer's
- * message has come, or of an id for datagrams; -EADDRNOTAVAIL: our address has gone. */
+ * UC, of this or another context that the same process has opened on the device; until it is
+ * destroyed, it goes with this id; an older daemon wants it to be of the same context). The
+ * attributes that the connection has for attr->qp_state, INIT, RTR or RTS, and their mask, for
+ * urnic_modify_qp; what is not in the mask is 0. who connects: INIT; urnic_connect; event
+ * CONNECT_RESPONSE: RTR, RTS, urnic_establish who accepts:  event CONNECT_REQUEST: INIT, RTR, RTS;
+ * urnic_accept; event ESTABLISHED Both move it to ERR at DISCONNECTED. -EINVAL: another state, RTR
+ * or RTS before the peer's message has come, or of an id for datagrams; -EADDRNOTAVAIL: our address
+ * has gone. */
 URNIC_API int urnic_init_qp_attr(struct urnic_cm_id *id, struct urnic_qp_attr *attr,
                                  unsigned *mask);
 /* The answer to CONNECT_RESPONSE, without which the peer's side asks again and gives up: its event
