@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * libc functions that this library defines, too, so that programs find the devices that the kernel
+ * doesn't have. They are exported without a version. A call that is not about us takes no lock,
+ * allocates nothing and leaves errno to the function behind.
+ */
+#ifndef URNIC_VERBS_INTERPOSE_H
+#define URNIC_VERBS_INTERPOSE_H
+
+#include "next.h"
+
+#define INTERPOSED __attribute__((visibility("default")))
+
+/* Declared with their parameters unchecked for NULL, which programs may pass. */
+#define WITH_MODE(flags) (((flags)&O_CREAT) != 0 || ((flags)&O_TMPFILE) == O_TMPFILE)
+
+#endif

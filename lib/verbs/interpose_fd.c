@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Functions about descriptors: those of /dev/infiniband/rdma_cm are followed as they are copied and
+ * closed, and what is written to them is a command.
+ */
+#undef _FILE_OFFSET_BITS /* each function by its own name */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <unistd.h>
+
+#include "interpose.h"
+#include "ucma.h"
+
+/* The kernel's flag, where headers lack it. */
+#ifndef CLOSE_RANGE_CLOEXEC
+#define CLOSE_RANGE_CLOEXEC (1U << 2)
+#endif
+
+static void added(int fd, struct ucma_file *f)
+{
+    ucma_lock();
+    ucma_fd_add(fd, f);
+    ucma_unlock();
+}
+
+/* A descriptor of ours has been closed. Keeps errno. */
+static void dropped(int fd, struct ucma_file *f)
+{
+    int saved = errno;
+
+    ucma_lock();
+    ucma_fd_drop(fd, f);
+    if (f->numbers == 0)
+        ucma_file_close(f);
+    ucma_unlock();
+    errno = saved;
+}
+
+INTERPOSED int close(int fd)
+{
+    struct ucma_file *f = ucma_fd(fd);
+    int rc = NEXT(close)(fd);
+
+    if (f != NULL)
+        dropped(fd, f);
+    return rc;
+}
+
+/* The descriptors of a range go: those of ours are dropped one by one. */
+static void drop_range(unsigned first, unsigned last)
+{
+    int fd;
+
+    while ((fd = ucma_fd_next(first, last)) >= 0) {
+        struct ucma_file *f = ucma_fd(fd);
+        if (f != NULL) {
+            NEXT(close)(fd);
+            dropped(fd, f);
+        }
+    }
+}
+
+INTERPOSED void closefrom(int first)
+{
+    drop_range(first < 0 ? 0 : (unsigned)first, ~0u);
+    NEXT(closefrom)(first);
+}
+
+INTERPOSED int close_range(unsigned first, unsigned last, int flags)
+{
+    if (!((unsigned)flags & CLOSE_RANGE_CLOEXEC) && first <= last)
+        drop_range(first, last);
+    return NEXT(close_range)(first, last, flags);
+}
+
+INTERPOSED int dup(int fd)
+{
+    int copy = NEXT(dup)(fd);
+    struct ucma_file *f = copy >= 0 ? ucma_fd(fd) : NULL;
+
+    if (f != NULL)
+        added(copy, f);
+    return copy;
+}
+
+/* `to` was perhaps a descriptor of ours, and is one now if `from` is. */
+static void replaced(int from, int to, struct ucma_file *before)
+{
+    struct ucma_file *f = ucma_fd(from);
+
+    if (from == to)
+        return;
+    if (before != NULL)
+        dropped(to, before);
+    if (f != NULL)
+        added(to, f);
+}
+
+INTERPOSED int dup2(int from, int to)
+{
+    struct ucma_file *before = ucma_fd(to);
+    int rc = NEXT(dup2)(from, to);
+
+    if (rc >= 0)
+        replaced(from, to, before);
+    return rc;
+}
+
+INTERPOSED int dup3(int from, int to, int flags)
+{
+    struct ucma_file *before = ucma_fd(to);
+    int rc = NEXT(dup3)(from, to, flags);
+
+    if (rc >= 0)
+        replaced(from, to, before);
+    return rc;
+}
+
+static void after_fcntl(int fd, int command, int result)
+{
+    struct ucma_file *f = NULL;
+
+    if (result >= 0 && (command == F_DUPFD || command == F_DUPFD_CLOEXEC))
+        f = ucma_fd(fd);
+    if (f != NULL)
+        added(result, f);
+}
+
+/* Whatever the third argument is, it is as wide as a pointer at most. */
+INTERPOSED int fcntl(int fd, int command, ...)
+{
+    va_list args;
+    va_start(args, command);
+    void *arg = va_arg(args, void *);
+    va_end(args);
+    int rc = NEXT(fcntl)(fd, command, arg);
+    after_fcntl(fd, command, rc);
+    return rc;
+}
+
+INTERPOSED int fcntl64(int fd, int command, ...)
+{
+    va_list args;
+    va_start(args, command);
+    void *arg = va_arg(args, void *);
+    va_end(args);
+    int rc = NEXT(fcntl64)(fd, command, arg);
+    after_fcntl(fd, command, rc);
+    return rc;
+}
+
+INTERPOSED ssize_t write(int fd, const void *buf, size_t len)
+{
+    struct ucma_file *f = ucma_fd(fd);
+    return f != NULL ? ucma_write(f, fd, buf, len) : NEXT(write)(fd, buf, len);
+}

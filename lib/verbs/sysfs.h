@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What a kernel with InfiniBand shows of its devices in /sys/class and /dev/infiniband: names,
+ * contents, links. Without I/O: the devices are the caller's.
+ */
+#ifndef URNIC_VERBS_SYSFS_H
+#define URNIC_VERBS_SYSFS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "urnic/urnic.h"
+
+#define SYSFS_GIDS     256
+#define SYSFS_NAME_MAX 64
+#define SYSFS_TEXT     4096 /* as long as a file of sysfs can be */
+
+struct sysfs_device {
+    struct urnic_device dev;
+    char fw_ver[32];
+    char netdev[SYSFS_NAME_MAX]; /* the interface that goes with it */
+    struct urnic_port_attr port;
+    struct urnic_gid gids[SYSFS_GIDS];
+    int ngids;
+};
+
+enum sysfs_kind { SYSFS_NONE, SYSFS_DIR, SYSFS_FILE, SYSFS_CDEV };
+
+struct sysfs_node {
+    enum sysfs_kind kind;
+    unsigned major, minor; /* SYSFS_CDEV */
+    bool rdma_cm;          /* the character device that can be opened */
+    size_t len;
+    /* SYSFS_FILE: its contents. SYSFS_DIR: the names in it, each with a zero behind it. */
+    char text[2 * SYSFS_TEXT];
+};
+
+/* May this path be one of ours? Nothing is looked up. NULL is none. */
+bool sysfs_claims(const char *path);
+/* The path without double slashes, "." and ".."; false = it is relative or too long. */
+bool sysfs_clean(char *to, size_t size, const char *path);
+/* What is at a clean path; kind SYSFS_NONE: nothing. */
+void sysfs_lookup(const struct sysfs_device *devs, int n, const char *path,
+                  struct sysfs_node *node);
+
+#endif

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The daemon's devices as /sys shows them, and what is at a path of theirs.
+ */
+#ifndef URNIC_VERBS_SYSFS_LOAD_H
+#define URNIC_VERBS_SYSFS_LOAD_H
+
+#include "sysfs.h"
+
+/* All devices; the caller frees *devs. Returns how many; 0 = no daemon, no devices or no memory. */
+int sysfs_load(struct sysfs_device **devs);
+/* Is this one of our paths? Then what is there, and the path made clean (`size` octets at `clean`,
+ * which may be NULL). Keeps errno. */
+bool sysfs_at(const char *path, struct sysfs_node *node, char *clean, size_t size);
+
+#endif
