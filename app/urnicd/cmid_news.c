@@ -23,6 +23,8 @@ static void cmid_from_cm(const struct cm_event *in, struct ipc_cm_event *out)
     out->param.qkey = in->qkey;
     out->param.responder_resources = (uint8_t)in->responder_resources;
     out->param.initiator_depth = (uint8_t)in->initiator_depth;
+    out->param.retry_count = in->retry_count;
+    out->param.rnr_retry_count = in->rnr_retry_count;
     out->param.flow_control = in->flow_control;
     out->param.srq = in->srq;
     out->param.private_len = (uint8_t)in->priv_len;

@@ -89,6 +89,7 @@ struct cm_event {
     uint16_t local_port, remote_port;
     uint32_t responder_resources, initiator_depth; /* as rdma_cm reports them (CM-36) */
     uint32_t qpn, qkey;                            /* the peer's */
+    uint8_t retry_count, rnr_retry_count;          /* CM_EV_REQ, CM_EV_REP: for our queue pair */
     bool srq, flow_control;
     bool hung_up;      /* CM_EV_UNREACHABLE: the peer had accepted, which was lost, and has gone */
     uint16_t priv_len; /* the whole field: no length is carried (CM-33) */

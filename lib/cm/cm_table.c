@@ -385,6 +385,8 @@ struct cm_event *cm_event_push(struct cm *cm, struct cm_conn *c, enum cm_event_t
     ev->local_port = c->lport;
     ev->remote_port = c->rport;
     ev->qpn = c->peer_qpn;
+    ev->retry_count = c->retry_cnt;
+    ev->rnr_retry_count = c->rnr_retry;
     ev->srq = c->peer_srq;
     ev->flow_control = c->peer_flow_control;
     if (n) {

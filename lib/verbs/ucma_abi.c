@@ -177,6 +177,8 @@ void ucma_event_param(struct rdma_ucm_event_resp *to, const struct urnic_cm_even
     to->param.conn.qp_num = from->qp_num;
     to->param.conn.responder_resources = from->responder_resources;
     to->param.conn.initiator_depth = from->initiator_depth;
+    to->param.conn.retry_count = from->retry_count;
+    to->param.conn.rnr_retry_count = from->rnr_retry_count;
     to->param.conn.private_data_len = len;
     memcpy(to->param.conn.private_data, from->private_data, len);
 }

@@ -146,6 +146,8 @@ START_TEST(cm_08_both_ends_of_a_connection)
     pump();
     ck_assert_uint_eq(last(&b)->responder_resources, 10); /* CM-36 */
     ck_assert_uint_eq(last(&b)->initiator_depth, 9);
+    ck_assert_uint_eq(last(&b)->retry_count, 3);
+    ck_assert_uint_eq(last(&b)->rnr_retry_count, 2);
     ck_assert_uint_eq(last(&b)->qpn, 0x123);
     ck_assert_uint_eq(last(&b)->local_port, ANY_PORT);
     ck_assert(last(&b)->srq);
@@ -169,6 +171,7 @@ START_TEST(cm_08_both_ends_of_a_connection)
     ck_assert_int_eq(last(&a)->type, CM_EV_REP);
     ck_assert_uint_eq(last(&a)->responder_resources, 6); /* CM-36 */
     ck_assert_uint_eq(last(&a)->initiator_depth, 7);
+    ck_assert_uint_eq(last(&a)->rnr_retry_count, 3);
     ck_assert_uint_eq(last(&a)->qpn, 0xABC);
     ck_assert(last(&a)->srq);
     ck_assert(last(&a)->flow_control);

@@ -72,6 +72,8 @@ struct urnic_cm_event {
     struct urnic_cm_id *id;     /* CONNECT_REQUEST: a new id, the application's from now on */
     struct urnic_cm_id *listen; /* CONNECT_REQUEST: the listener */
     uint8_t responder_resources, initiator_depth;
+    /* of what we send, as the peer wants it (CONNECT_REQUEST; of a response the second one) */
+    uint8_t retry_count, rnr_retry_count;
     uint32_t qp_num, qkey;     /* the peer's */
     struct urnic_ah_attr ah;   /* datagrams: where to send */
     uint32_t private_data_len; /* as rdma_cm: of the whole field, filled up with zeros */
