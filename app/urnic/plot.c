@@ -259,7 +259,7 @@ static void curve(FILE *f, const struct plot_line *l, const struct axis *x, cons
         if (!ends && (!usable(x, l->x[i]) || !usable(y, l->y[i])))
             continue;
         double px = ends ? -1 : place(x, l->x[i]);
-        if (pen.here && (ends || l->marks || floor(px) > pen.pixel))
+        if (pen.here && (ends || l->marks || l->exact || floor(px) > pen.pixel))
             draw_pixel(f, &pen, look);
         if (ends) {
             lift(f, &pen, !l->marks, look);

@@ -14,6 +14,7 @@ struct plot_line {
     const double *x, *y; /* y NAN: there is none, and the line breaks off */
     size_t n;
     bool marks;                   /* a dot at every point */
+    bool exact;                   /* every point is drawn, however many lie in one pixel */
     bool loose;                   /* dots and no line between them: what was measured */
     const struct plot_line *like; /* looks like this one, of the same panel; NULL = as no other */
 };

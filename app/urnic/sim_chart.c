@@ -16,7 +16,8 @@
 
 #define LINES      32u
 #define CATEGORIES 64u
-#define DODGE      .6 /* part of a category's width that its dots take */
+#define STEPS      1000u /* of a distribution */
+#define DODGE      .6    /* part of a category's width that its dots take */
 
 struct line {
     char name[SIM_TEXT + 96];
@@ -217,10 +218,13 @@ static int add_cdf(struct sim_chart *c, struct sim *sim, const char *name, char 
         rc = left_out(why, size, "no flow has a %s%s", c->metric, "");
     if (!rc)
         qsort(v, n, sizeof *v, by_value);
-    for (uint32_t i = 0; i < n && !rc; i++) {
-        rc = append(l, v[i], (double)i / all); /* steps */
+    uint32_t steps = n < STEPS ? n : STEPS, before = 0;
+    for (uint32_t i = 1; i <= steps && !rc; i++) {
+        uint32_t upto = (uint32_t)((uint64_t)n * i / steps);
+        rc = append(l, v[upto - 1], (double)before / all);
         if (!rc)
-            rc = append(l, v[i], (double)(i + 1) / all);
+            rc = append(l, v[upto - 1], (double)upto / all);
+        before = upto;
     }
     free(v);
     return rc;
@@ -414,6 +418,7 @@ int sim_chart_finish(struct sim_chart *c, bool cut)
                                      .y = c->line[i].y,
                                      .n = c->line[i].n,
                                      .marks = !time && !cdf && numbers,
+                                     .exact = cdf,
                                      .loose = !numbers};
     char xlabel[sizeof c->x + 4];
     snprintf(xlabel, sizeof xlabel, "%s%s", c->x,
