@@ -56,6 +56,11 @@ struct cmgr *cmgr_create(struct device *d)
     return m;
 }
 
+void cmgr_set_mtu(struct cmgr *m, unsigned path_mtu)
+{
+    cm_set_mtu(m->cm, (uint8_t)path_mtu);
+}
+
 void cmgr_destroy(struct cmgr *m)
 {
     cm_destroy(m->cm);

@@ -79,6 +79,8 @@ unsigned cmgr_run(struct cmgr *m, uint64_t now);
 /* Every few ms: send the events that full channels had no room for; are there any? */
 void cmgr_service(struct cmgr *m);
 bool cmgr_owes(const struct cmgr *m);
+/* The largest path MTU from now on, enum 1..5. */
+void cmgr_set_mtu(struct cmgr *m, unsigned path_mtu);
 /* When cmgr_run has something to do, ns; UINT64_MAX = not known. */
 uint64_t cmgr_deadline(const struct cmgr *m);
 /* The counters of lib/cm (cm_counter_names), cumulative; and how many connections there are. */

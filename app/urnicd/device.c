@@ -20,7 +20,6 @@
 #include "quota.h"
 #include "worker.h"
 
-#define DEVICE_HDR     (WIRE_ETH_LEN + WIRE_VLAN_LEN)
 #define DEVICE_TX_WANT 8u
 
 static const uint8_t mac_none[6];
@@ -62,7 +61,7 @@ static void device_choose_mac(struct device *d)
 /* What the port's frames leave for IP, and the path MTU that fits. */
 static int device_choose_mtu(struct device *d, char *err)
 {
-    uint32_t room = d->io->caps.frame_max > DEVICE_HDR ? d->io->caps.frame_max - DEVICE_HDR : 0;
+    uint32_t room = device_room(d);
 
     if (d->conf->mtu > room) {
         snprintf(
@@ -253,16 +252,6 @@ static int device_addresses(struct device *d, char *err)
     return rc;
 }
 
-/* Have what the port receives wake its worker. */
-static void device_watch(const struct device *d)
-{
-    int rc = d->io->caps.rx_fd < 0 ? 0 : watch_add(&d->worker->watch, d->io->caps.rx_fd, false);
-
-    if (rc < 0 && rc != -EEXIST)
-        log_warn("port", "%s: frames can't wake worker %u: %s", d->name, d->worker->index,
-                 strerror(-rc));
-}
-
 int device_open(struct device **out, const struct config_device *conf, unsigned index,
                 struct worker *worker, uint64_t seed, char *err)
 {
@@ -355,6 +344,7 @@ void device_service(struct device *d, uint64_t now)
 {
     if (d->io->ops->service)
         d->io->ops->service(d->io, now);
+    device_follow(d, now);
     device_link(d, now);
     device_addr_service(d, now);
     neigh_service(d->neigh, now);

@@ -77,6 +77,7 @@ struct device {
     struct share_pool share;   /* who has how many of the engine's objects */
     struct claims claims;      /* whose the peers' queue pairs are */
     uint32_t ifindex;          /* of the kernel's interface that the port is on; 0 = none */
+    int rx_fd;                 /* of the port, as the worker watches it; -1 = none */
 };
 
 /* Open the port and set everything up; the worker isn't running yet. `conf` has to live as long;
@@ -108,6 +109,16 @@ bool device_can_wait(const struct device *d);
 unsigned device_tx_first(struct device *d, uint64_t now);
 /* The next time at which device_timers or the port has something to do; UINT64_MAX = none. */
 uint64_t device_deadline(struct device *d, uint64_t now);
+/* What a frame has beside IP: room is kept for a VLAN tag. */
+#define DEVICE_HDR (WIRE_ETH_LEN + WIRE_VLAN_LEN)
+
+/* Octets of IP that a frame of the port has room for, whatever MTU was asked for. */
+uint32_t device_room(const struct device *d);
+/* Have what the port receives wake its worker. */
+void device_watch(struct device *d);
+/* Every few ms, before the link is looked at: the port's MTU, MAC address, number and descriptor as
+ * they are now (WIRE-36). */
+void device_follow(struct device *d, uint64_t now);
 /* Every few ms: link state, the port's own upkeep, neighbours. */
 void device_service(struct device *d, uint64_t now);
 

@@ -26,8 +26,8 @@
 
 struct kneigh {
     int fd;
-    int sink; /* -1 = somebody else has the port */
-    unsigned ifindex;
+    int sink;         /* -1 = somebody else has the port */
+    unsigned ifindex; /* 0 = the interface is gone */
     char name[IF_NAMESIZE];
     bool complained;
 };
@@ -76,6 +76,8 @@ static void kneigh_request(const struct kneigh *k, uint16_t type, uint16_t flags
 
 void kneigh_ask(struct kneigh *k, const struct wire_addr *addr)
 {
+    if (k->ifindex == 0)
+        return;
     kneigh_request(k, RTM_NEWNEIGH, NLM_F_CREATE, NTF_USE, addr); /* as if somebody sent to it */
     kneigh_request(k, RTM_GETNEIGH, 0, 0, addr);
 }
@@ -137,6 +139,31 @@ static void kneigh_address(const struct kneigh *k, struct nlmsghdr *nh, struct n
     net_addr_foreign(port, &addr, nh->nlmsg_type == RTM_NEWADDR);
 }
 
+/* The interface has another name, or is gone, or one of its name has taken its place (WIRE-36). */
+static void kneigh_link(struct kneigh *k, struct nlmsghdr *nh)
+{
+    struct ifinfomsg *ifi = NLMSG_DATA(nh);
+    unsigned left = IFLA_PAYLOAD(nh), index = (unsigned)ifi->ifi_index;
+    const char *name = NULL;
+
+    if (nh->nlmsg_len < NLMSG_LENGTH(sizeof(*ifi)) || ifi->ifi_family != AF_UNSPEC)
+        return;
+    for (struct rtattr *a = IFLA_RTA(ifi); RTA_OK(a, left); a = RTA_NEXT(a, left))
+        if (a->rta_type == IFLA_IFNAME && RTA_PAYLOAD(a) > 0 && RTA_PAYLOAD(a) <= sizeof(k->name))
+            name = RTA_DATA(a);
+    if (nh->nlmsg_type == RTM_DELLINK && index == k->ifindex) {
+        log_info("neigh", "interface %s, whose neighbours the kernel knows, is gone", k->name);
+        k->ifindex = 0;
+    } else if (nh->nlmsg_type == RTM_NEWLINK && index == k->ifindex && name) {
+        snprintf(k->name, sizeof(k->name), "%s", name);
+    } else if (nh->nlmsg_type == RTM_NEWLINK && k->ifindex == 0 && name &&
+               strcmp(name, k->name) == 0) {
+        log_info("neigh", "interface %s, whose neighbours the kernel knows, is back", name);
+        k->ifindex = index;
+        kneigh_ask_addresses(k);
+    }
+}
+
 static void kneigh_refused(struct kneigh *k, struct nlmsghdr *nh)
 {
     const struct nlmsgerr *e = NLMSG_DATA(nh);
@@ -157,6 +184,7 @@ void kneigh_poll(struct kneigh *k, struct net_port *port, uint64_t now)
     for (unsigned i = 0; i < KNEIGH_BATCH; i++) {
         ssize_t n = recv(k->fd, buf, sizeof(buf), MSG_DONTWAIT);
         if (n < 0 && errno == ENOBUFS) {
+            k->ifindex = if_nametoindex(k->name);
             kneigh_ask_addresses(k); /* neighbours are asked for again when they are used */
             continue;
         }
@@ -168,6 +196,8 @@ void kneigh_poll(struct kneigh *k, struct net_port *port, uint64_t now)
                 kneigh_neighbour(k, nh, port, now);
             else if (nh->nlmsg_type == RTM_NEWADDR || nh->nlmsg_type == RTM_DELADDR)
                 kneigh_address(k, nh, port);
+            else if (nh->nlmsg_type == RTM_NEWLINK || nh->nlmsg_type == RTM_DELLINK)
+                kneigh_link(k, nh);
             else if (nh->nlmsg_type == NLMSG_ERROR)
                 kneigh_refused(k, nh);
         }
@@ -199,7 +229,8 @@ static int kneigh_sink(void)
 int kneigh_open(struct kneigh **out, const char *ifname, char *err)
 {
     struct sockaddr_nl sa = {.nl_family = AF_NETLINK,
-                             .nl_groups = RTMGRP_NEIGH | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR};
+                             .nl_groups = RTMGRP_NEIGH | RTMGRP_LINK | RTMGRP_IPV4_IFADDR |
+                                          RTMGRP_IPV6_IFADDR};
     unsigned ifindex = if_nametoindex(ifname);
     struct kneigh *k = calloc(1, sizeof(*k));
 

@@ -23,10 +23,12 @@ int loop_start(struct device *d)
 {
     if (d->loop)
         return 0;
-    struct loop *l = calloc(1, sizeof(*l) + (size_t)LOOP_FRAMES * d->frame_max);
+    /* For the largest frames of any MTU that the port may have later; pages that no frame needs
+     * cost nothing. */
+    struct loop *l = calloc(1, sizeof(*l) + (size_t)LOOP_FRAMES * IO_FRAME_MAX);
     if (!l)
         return -ENOMEM;
-    l->stride = d->frame_max;
+    l->stride = IO_FRAME_MAX;
     d->loop = l;
     return 0;
 }

@@ -107,6 +107,17 @@ void neigh_link_up(struct neigh *n, uint64_t now)
     n->dirty = true;
 }
 
+void neigh_mac(struct neigh *n, uint64_t now)
+{
+    net_mac_set(n->port, n->device->mac, now);
+    n->dirty = true;
+}
+
+void neigh_mtu(struct neigh *n, uint32_t mtu)
+{
+    net_mtu_set(n->port, (uint16_t)mtu);
+}
+
 /* ---- frames ---- */
 
 void neigh_rx(struct neigh *n, const uint8_t *frame, uint32_t len, uint64_t now)

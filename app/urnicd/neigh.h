@@ -39,6 +39,9 @@ int neigh_addr_add(struct neigh *n, const struct config_addr *a);
 void neigh_addr_del(struct neigh *n, const struct wire_addr *ip);
 /* The link came up: what we knew may be wrong. */
 void neigh_link_up(struct neigh *n, uint64_t now);
+/* The device has another MAC address (it is announced), or another MTU of IP. */
+void neigh_mac(struct neigh *n, uint64_t now);
+void neigh_mtu(struct neigh *n, uint32_t mtu);
 
 /* A frame that isn't RoCE. */
 void neigh_rx(struct neigh *n, const uint8_t *frame, uint32_t len, uint64_t now);

@@ -71,9 +71,14 @@ static uint32_t device_frame_max(const struct dpdk_spec *spec, const struct rte_
     return *mtu + ETH_HDR;
 }
 
+uint32_t dpdk_iface_frame_limit(const struct dpdk_port *port)
+{
+    return port->spec.kind == DPDK_AF_XDP ? AF_XDP_FRAME_MAX : IO_FRAME_MAX;
+}
+
 uint32_t dpdk_iface_frame_max(struct dpdk_port *port, uint32_t wanted)
 {
-    uint32_t limit = port->spec.kind == DPDK_AF_XDP ? AF_XDP_FRAME_MAX : IO_FRAME_MAX;
+    uint32_t limit = dpdk_iface_frame_limit(port);
     int rc;
 
     if (wanted > limit)

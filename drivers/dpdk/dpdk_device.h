@@ -14,6 +14,8 @@ int dpdk_device_add(struct dpdk_port *port, uint32_t frame_max, char *err, size_
 /* Stop it and let DPDK forget it. Legal when there is none. The buffer pool stays. */
 void dpdk_device_remove(struct dpdk_port *port);
 
+/* The largest frame that a port over this kind of kernel interface can have. */
+uint32_t dpdk_iface_frame_limit(const struct dpdk_port *port);
 /* Bring the kernel interface to a frame size. Returns the one that it really takes, octets. */
 uint32_t dpdk_iface_frame_max(struct dpdk_port *port, uint32_t wanted);
 

@@ -143,6 +143,8 @@ static int refresh(struct netdev *nd)
     if (!nlh && strcmp(nd->name, nd->first_name) != 0)
         nlh = ask_link(nd, 0, nd->first_name, &a);
     if (!nlh) {
+        if (nd->ifindex)
+            nd->gone_index = nd->ifindex;
         nd->ifindex = 0;
         set_link(nd, false);
         return -ENODEV;
@@ -217,9 +219,10 @@ static void link_event(struct netdev *nd, struct nlmsghdr *nlh)
 {
     const struct ifinfomsg *ifi = NLMSG_DATA(nlh);
 
-    if (nlh->nlmsg_len < NLMSG_LENGTH(sizeof(*ifi)) || ifi->ifi_index != nd->ifindex)
+    if (nlh->nlmsg_len < NLMSG_LENGTH(sizeof(*ifi)) ||
+        ifi->ifi_index != (nd->ifindex ? nd->ifindex : nd->gone_index))
         return;
-    if (nlh->nlmsg_type == RTM_NEWLINK) {
+    if (nlh->nlmsg_type == RTM_NEWLINK && nd->ifindex) {
         now_up(nd, nlh, flags_up(ifi->ifi_flags));
     } else if (nlh->nlmsg_type == RTM_DELLINK && ifi->ifi_family == AF_UNSPEC) {
         set_link(nd, false);

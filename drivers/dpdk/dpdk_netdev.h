@@ -15,6 +15,7 @@ struct netdev {
     char name[16];       /* as it is called now */
     char first_name[16]; /* ... and was when the watch began */
     int ifindex;         /* 0 = the interface is gone */
+    int gone_index;      /* what it was then */
     int ctl_fd;          /* for ioctl */
     int event_fd;        /* routing netlink, link events; -1 = none, ask every time */
     int ask_fd;          /* routing netlink, questions and their answers */
@@ -27,7 +28,8 @@ struct netdev {
     uint32_t mtu;   /* octets of IP */
     uint8_t mac[6]; /* as it is now */
     bool replaced;  /* since the last look another interface of this name took its place */
-    bool moved;     /* with ifindex 0: it is in another network namespace now */
+    bool moved;     /* with ifindex 0: it is in another network namespace now. The kernel says so a
+                     * few ms after it has taken the interface away */
 };
 
 /* Begin to watch `name`. Returns 0, -ENODEV when there is no such interface, or -errno. */

@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -83,6 +84,23 @@ void dpdk_port_claim(struct io_port *io, const struct io_addr *addrs, unsigned n
     leave_ns(ns);
 }
 
+uint32_t dpdk_port_iface_frame(const struct dpdk_port *port)
+{
+    uint32_t limit = dpdk_iface_frame_limit(port), frame = port->nd.mtu + ETH_HDR;
+
+    if (port->wanted && port->wanted < limit)
+        limit = port->wanted;
+    if (port->spec.kind == DPDK_AF_PACKET && strstr(port->args, ",framesz="))
+        limit = RTE_MIN(limit, port->frame_max); /* the rings are as the user wants them */
+    return frame < limit ? frame : limit;
+}
+
+int dpdk_port_respec(struct dpdk_port *port, uint32_t frame_max, char *err, size_t err_size)
+{
+    return dpdk_spec_renew(&port->spec, port->args, port->nd.name, frame_max,
+                           dpdk_hint_lockable(dpdk_hint_effective()), err, err_size);
+}
+
 static int attach_once(struct dpdk_port *port, uint32_t frame_max, char *err, size_t err_size)
 {
     int rc, ns;
@@ -92,6 +110,9 @@ static int attach_once(struct dpdk_port *port, uint32_t frame_max, char *err, si
     rc = dpdk_device_add(port, frame_max, err, err_size);
     if (rc == 0) {
         port->attached = true;
+        memcpy(port->seen_mac, port->nd.mac, 6);
+        memcpy(port->told_name, port->nd.name, sizeof(port->told_name));
+        port->io.caps.ifindex = (uint32_t)port->nd.ifindex;
         renew_claim(port);
     }
     leave_ns(ns);
@@ -189,6 +210,8 @@ static int open_port(struct dpdk_port *port, const char *args, const struct io_o
         return rc;
     if (spec->mtu)
         frame_max = spec->mtu + ETH_HDR;
+    port->wanted = frame_max;
+    snprintf(port->args, sizeof(port->args), "%s", args);
     if (spec->kind == DPDK_AF_PACKET || spec->kind == DPDK_AF_XDP) {
         rc = prepare_iface(port, &frame_max, err, err_size);
         if (rc)

@@ -10,6 +10,7 @@
  */
 #include "dpdk_port.h"
 
+#include "dpdk_device.h"
 #include "dpdk_eal.h"
 
 #include <errno.h>
@@ -21,6 +22,7 @@
 #include <unistd.h>
 
 #define REATTACH_NS 100000000ull /* between two tries to open a device that came back */
+#define GONE_NS     100000000ull /* for the kernel to say where an interface has gone */
 #define RETRY_NS    20000u       /* between two tries to send what the device didn't take */
 
 static struct dpdk_port *port_of(struct io_port *io)
@@ -398,26 +400,139 @@ void dpdk_port_refresh_link(struct dpdk_port *port)
         port->io.caps.rate_bps = el.link_speed * 1000000ull;
 }
 
-/* The interface is back under its name. */
-static void attach_again(struct dpdk_port *port, uint64_t now)
+/* Nobody holds anything of the device's: it may go with its buffers (af_xdp keeps some for good).
+ */
+static bool may_let_go(const struct dpdk_port *port)
 {
-    char err[512] = "";
+    return port->lent_first == port->lent_last && port->n_reserved == 0;
+}
 
-    /* The device goes with its buffers (af_xdp keeps some for good), so the owner's must be back.
-     */
-    if (now < port->next_attach || port->lent_first != port->lent_last || port->n_reserved)
-        return;
+/* Attach with buffers for frames of this size. */
+static int attach_sized(struct dpdk_port *port, uint32_t frame_max, char *err, size_t size)
+{
     rte_mempool_free(port->pool);
     port->pool = NULL;
     port->n_spare = 0;
-    if (dpdk_port_attach(port, port->frame_max, err, sizeof(err)) == 0) {
-        dpdk_log("info", "%s: interface %s is back", port->spec.name, port->nd.name);
+    int rc = dpdk_port_respec(port, frame_max, err, size);
+    return rc ? rc : dpdk_port_attach(port, frame_max, err, size);
+}
+
+/* There is an interface for the port: the one that was gone, or one of its name, or the one that it
+ * had, on which frames have become longer than the buffers. Buffers never become smaller: there may
+ * be queue pairs that fill them. */
+static void attach_again(struct dpdk_port *port, uint64_t now)
+{
+    char err[512] = "";
+    uint32_t had = port->frame_max;
+
+    if (now < port->next_attach || !may_let_go(port))
+        return;
+    if (port->wanted)
+        dpdk_iface_frame_max(port, port->wanted);
+    uint32_t frame = RTE_MAX(dpdk_port_iface_frame(port), had);
+    int rc = attach_sized(port, frame, err, sizeof(err));
+    if (rc && frame > had) {
+        dpdk_log("warning", "%s: the port keeps its frames of %u octets, %u can't be had: %s",
+                 port->spec.name, had, frame, err);
+        port->wanted = had;
+        rc = attach_sized(port, had, err, sizeof(err));
+    }
+    port->frame_max = rc ? had : port->frame_max;
+    if (rc == 0) {
+        if (!port->growing)
+            dpdk_log("info", "%s: interface %s is back", port->spec.name, port->nd.name);
         port->next_attach = 0;
     } else {
         if (!port->next_attach)
             dpdk_log("error", "%s", err);
         port->next_attach = now + REATTACH_NS;
     }
+    port->growing = false;
+}
+
+/* Once the kernel has said where it is, or had the time to. */
+static void tell_gone(struct dpdk_port *port, uint64_t now)
+{
+    const struct netdev *nd = &port->nd;
+
+    if (!port->tell_gone || (!nd->moved && nd->ifindex == 0 && now < port->tell_gone))
+        return;
+    port->tell_gone = 0;
+    if (nd->moved)
+        dpdk_log("warning",
+                 "%s: interface %s is in another network namespace now, where we can't follow it: "
+                 "we wait for one of this name here",
+                 port->spec.name, nd->name);
+    else
+        dpdk_log("warning", "%s: interface %s is gone", port->spec.name, port->told_name);
+}
+
+static void follow_mac(struct dpdk_port *port)
+{
+    static const uint8_t none[6];
+    const uint8_t *m = port->nd.mac, *w = port->wanted_mac;
+
+    if (memcmp(m, port->seen_mac, 6) == 0)
+        return;
+    memcpy(port->seen_mac, m, 6);
+    if (memcmp(w, none, 6) == 0)
+        memcpy(port->io.caps.mac, m, 6);
+    else if (memcmp(m, w, 6) != 0)
+        dpdk_log(
+            "warning",
+            "%s: interface %s has MAC address %02x:%02x:%02x:%02x:%02x:%02x now, the port keeps "
+            "%02x:%02x:%02x:%02x:%02x:%02x, with which it was opened: frames for it may not "
+            "come any more",
+            port->spec.name, port->nd.name, m[0], m[1], m[2], m[3], m[4], m[5], w[0], w[1], w[2],
+            w[3], w[4], w[5]);
+}
+
+/* The MTU is another one. What the buffers have room for is taken up at once; for longer frames new
+ * ones are made, for which the device has to be attached again. */
+static void follow_mtu(struct dpdk_port *port)
+{
+    uint32_t frame = dpdk_port_iface_frame(port);
+    bool fits = port->spec.kind == DPDK_AF_XDP || dpdk_spec_framesz(frame) <= port->spec.ring_frame;
+
+    if (frame > port->frame_max && fits) {
+        port->frame_max = frame;
+    } else if (frame > port->frame_max && may_let_go(port)) {
+        port->growing = true;
+        dpdk_port_detach(port);
+        return;
+    }
+    port->io.caps.frame_max = RTE_MIN(frame, port->frame_max);
+}
+
+/* What has become of the interface under the port. */
+static void follow_interface(struct dpdk_port *port, uint64_t now)
+{
+    struct netdev *nd = &port->nd;
+    bool tap = port->spec.kind == DPDK_TAP;
+
+    netdev_poll(nd);
+    if (port->attached && (nd->ifindex == 0 || nd->replaced)) {
+        port->tell_gone = now + GONE_NS;
+        dpdk_port_detach(port);
+    }
+    tell_gone(port, now);
+    nd->replaced = false;
+    if (port->attached && strcmp(nd->name, port->told_name) != 0) {
+        dpdk_log("info", "%s: interface %s is called %s now", port->spec.name, port->told_name,
+                 nd->name);
+        memcpy(port->told_name, nd->name, sizeof(port->told_name));
+    }
+    if (port->attached && tap)
+        port->io.caps.frame_max = RTE_MIN(nd->mtu + ETH_HDR, port->frame_max);
+    else if (port->attached)
+        follow_mtu(port);
+    if (!port->attached && nd->ifindex > 0 && !tap) {
+        attach_again(port, now);
+        if (port->attached)
+            follow_mtu(port);
+    }
+    if (port->attached && !tap)
+        follow_mac(port);
 }
 
 static void port_service(struct io_port *io, uint64_t now)
@@ -425,18 +540,8 @@ static void port_service(struct io_port *io, uint64_t now)
     struct dpdk_port *port = port_of(io);
 
     port->last_now = now;
-    if (port->watched) {
-        netdev_poll(&port->nd);
-        if (port->attached && (port->nd.ifindex == 0 || port->nd.replaced)) {
-            dpdk_log("warning", "%s: interface %s is gone", port->spec.name, port->nd.name);
-            dpdk_port_detach(port);
-        }
-        if (!port->attached && port->nd.ifindex > 0 && port->spec.kind != DPDK_TAP)
-            attach_again(port, now);
-        port->nd.replaced = false;
-        if (port->attached) /* someone lowered the MTU: longer frames would be lost unseen */
-            io->caps.frame_max = RTE_MIN(port->nd.mtu + ETH_HDR, port->frame_max);
-    }
+    if (port->watched)
+        follow_interface(port, now);
     dpdk_port_refresh_link(port);
     if (port->attached && port->n_queued)
         flush(port);

@@ -51,8 +51,14 @@ struct dpdk_port {
     bool watched;          /* `nd` is open */
     struct netdev nd;
     uint64_t nd_changes;  /* of nd.changes, those already in link.changes */
-    uint32_t frame_max;   /* granted at open; caps.frame_max may fall below when the MTU does */
+    uint32_t frame_max;   /* what there are buffers for; caps.frame_max follows the MTU below it */
+    uint32_t wanted;      /* largest frame, as the opener wants it; 0 = what the interface has */
+    char args[256];       /* what it was opened with */
+    char told_name[16];   /* the interface's, as it was last told */
+    uint8_t seen_mac[6];  /* the interface's */
     uint64_t next_attach; /* not before; 0 = at once */
+    uint64_t tell_gone;   /* when to say that the interface is gone; 0 = nothing is to be said */
+    bool growing;         /* detached only to be attached with larger buffers */
     int ns_fd;            /* network namespace of the opener, to attach again in */
     struct io_addr claimed[CLAIM_ADDRS_MAX];
     unsigned n_claimed;
@@ -67,6 +73,13 @@ struct dpdk_port {
 };
 
 extern const struct io_ops dpdk_port_ops;
+
+/* The frames that the interface under an af_packet or af_xdp port has room for now, as far as the
+ * port is wanted to have them. In dpdk_open.c. */
+uint32_t dpdk_port_iface_frame(const struct dpdk_port *port);
+/* Make the specification anew: for frames of this size, on the interface as it is called now. 0, or
+ * -errno with a sentence in err. In dpdk_open.c. */
+int dpdk_port_respec(struct dpdk_port *port, uint32_t frame_max, char *err, size_t err_size);
 
 /* Attach the device to the port, again after its kernel interface was replaced, or let go of it
  * when the interface is gone. 0, or -errno with a sentence in err. In dpdk_open.c. */

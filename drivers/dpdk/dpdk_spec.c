@@ -229,6 +229,27 @@ int dpdk_spec_parse(const char *args, struct dpdk_spec *out, char *err, size_t e
     return 0;
 }
 
+int dpdk_spec_renew(struct dpdk_spec *spec, const char *args, const char *iface, uint32_t frame_max,
+                    uint64_t lockable, char *err, size_t err_size)
+{
+    struct dpdk_spec fresh;
+    const char *at = strstr(args, ",iface=");
+    size_t before = at ? (size_t)(at - args) + strlen(",iface=") : 0;
+    char renamed[sizeof(fresh.devargs) + 32];
+
+    if (at)
+        snprintf(renamed, sizeof(renamed), "%.*s%s%s", (int)before, args, iface,
+                 args + before + strcspn(args + before, ","));
+    int rc = dpdk_spec_parse(at ? renamed : args, &fresh, err, err_size);
+    if (!rc)
+        rc = dpdk_spec_defaults(&fresh, frame_max, lockable, err, err_size);
+    if (!rc) {
+        fresh.promisc = spec->promisc; /* the opener may have asked for it */
+        *spec = fresh;
+    }
+    return rc;
+}
+
 uint32_t dpdk_spec_framesz(uint32_t frame_max)
 {
     /* Before the frame the kernel writes its header and an address, and aligns: under 128 octets.

@@ -60,6 +60,12 @@ int dpdk_spec_parse(const char *args, struct dpdk_spec *out, char *err, size_t e
 int dpdk_spec_defaults(struct dpdk_spec *spec, uint32_t frame_max, uint64_t lockable, char *err,
                        size_t err_size);
 
+/* The same specification for other circumstances: the words behind "dpdk:" once more, for frames of
+ * `frame_max` octets, on an interface that may be called otherwise by now. Returns 0, or -EINVAL
+ * with a sentence in err, and *spec stays as it is. */
+int dpdk_spec_renew(struct dpdk_spec *spec, const char *args, const char *iface, uint32_t frame_max,
+                    uint64_t lockable, char *err, size_t err_size);
+
 /* Octets that one af_packet ring frame (its framesz option) must have so that frames of `frame_max`
  * octets and one more fit; a multiple of 256. */
 uint32_t dpdk_spec_framesz(uint32_t frame_max);

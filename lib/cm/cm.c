@@ -459,6 +459,11 @@ const uint64_t *cm_counters(const struct cm *cm)
     return cm->counters;
 }
 
+void cm_set_mtu(struct cm *cm, uint8_t max_mtu)
+{
+    cm->params.max_mtu = max_mtu;
+}
+
 uint32_t cm_live(const struct cm *cm)
 {
     return cm->live;

@@ -246,6 +246,9 @@ extern const char *const cm_counter_names[CM_COUNTER_MAX];
 /* All counters, CM_COUNTER_MAX of them; never reset. */
 const uint64_t *cm_counters(const struct cm *cm);
 
+/* The largest path MTU accepted, and asked for, from now on (cm_params.max_mtu). */
+void cm_set_mtu(struct cm *cm, uint8_t max_mtu);
+
 /* Connections in being, timewait included; for leak tests. */
 uint32_t cm_live(const struct cm *cm);
 

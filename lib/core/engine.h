@@ -353,6 +353,12 @@ int engine_qp_query(const struct qp *qp, struct engine_qp_attr *out, struct engi
 void engine_qp_destroy(struct engine *e, struct qp *qp);
 /* Does it owe its peer an acknowledgement? */
 bool engine_qp_owes(const struct qp *qp);
+/* The port has another MAC (WIRE-36): queue pairs send from it, those to ourselves also to it. Walks
+ * all queue pairs. */
+void engine_set_mac(struct engine *e, const uint8_t mac[6]);
+/* The port's largest path MTU is another one, enum 1..5 (WIRE-36): for queue pairs that are given
+ * theirs, or made, from now on. Walks all queue pairs; returns how many keep a larger one. */
+unsigned engine_set_mtu(struct engine *e, unsigned mtu);
 /* The neighbour's MAC changed (WIRE-07). */
 void engine_qp_set_dmac(struct qp *qp, const uint8_t dmac[6]);
 /* Its local address has gone, or is back (GID-04): a muted queue pair sends nothing and its timers

@@ -469,6 +469,55 @@ void engine_qp_set_dmac(struct qp *qp, const uint8_t dmac[6])
         wire_tmpl_set_dmac(&qp->tmpl, dmac);
 }
 
+/* The port's MAC before, and the one from now on. */
+struct new_mac {
+    uint8_t old[6], mac[6];
+};
+
+static bool qp_new_mac(void *arg, struct qp *qp)
+{
+    const struct new_mac *m = arg;
+
+    if (qp->tmpl.len)
+        wire_tmpl_set_smac(&qp->tmpl, m->mac);
+    if (memcmp(qp->attr.av.dmac, m->old, 6) == 0)
+        engine_qp_set_dmac(qp, m->mac);
+    return true;
+}
+
+void engine_set_mac(struct engine *e, const uint8_t mac[6])
+{
+    struct new_mac m;
+
+    memcpy(m.old, e->p.mac, 6);
+    memcpy(m.mac, mac, 6);
+    memcpy(e->p.mac, mac, 6);
+    engine_qp_each(e, qp_new_mac, &m);
+}
+
+/* Queue pairs with a larger path MTU than this. */
+struct larger_mtu {
+    unsigned mtu, n;
+};
+
+static bool qp_larger_mtu(void *arg, struct qp *qp)
+{
+    struct larger_mtu *l = arg;
+
+    l->n += qp->type != QP_GSI && qp->state >= QPS_RTR && qp->state != QPS_ERR &&
+            qp->mtu_shift > 7 + l->mtu;
+    return true;
+}
+
+unsigned engine_set_mtu(struct engine *e, unsigned mtu)
+{
+    struct larger_mtu l = {.mtu = mtu};
+
+    e->p.mtu = mtu;
+    engine_qp_each(e, qp_larger_mtu, &l);
+    return l.n;
+}
+
 void engine_qp_mute(struct engine *e, struct qp *qp, bool mute)
 {
     qp->mute = mute;

@@ -100,6 +100,11 @@ int net_source(const struct net_port *port, const struct wire_addr *dst, struct 
 /* Announce all addresses again: after the link came up. */
 void net_announce(struct net_port *port, uint64_t now);
 
+/* The interface has another MAC, or another MTU of IP, from now on (net_config); the former is
+ * announced. The addresses stay, also the link-local one that was made of the first MAC. */
+void net_mac_set(struct net_port *port, const uint8_t mac[6], uint64_t now);
+void net_mtu_set(struct net_port *port, uint16_t mtu);
+
 /* Another host that has one of our addresses. */
 struct net_conflict {
     struct wire_addr addr;

@@ -67,6 +67,17 @@ struct net_port *net_port_new(const struct net_config *config, uint64_t now)
     return p;
 }
 
+void net_mac_set(struct net_port *port, const uint8_t mac[6], uint64_t now)
+{
+    memcpy(port->config.mac, mac, 6);
+    net_announce(port, now);
+}
+
+void net_mtu_set(struct net_port *port, uint16_t mtu)
+{
+    port->config.mtu = mtu < MTU_MIN ? MTU_MIN : mtu;
+}
+
 void net_port_free(struct net_port *port)
 {
     if (!port)

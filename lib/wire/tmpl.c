@@ -44,6 +44,11 @@ void wire_tmpl_set_dmac(struct wire_tmpl *t, const uint8_t dmac[6])
     memcpy(t->hdr, dmac, 6);
 }
 
+void wire_tmpl_set_smac(struct wire_tmpl *t, const uint8_t smac[6])
+{
+    memcpy(t->hdr + 6, smac, 6);
+}
+
 size_t wire_tmpl_emit(uint8_t *buf, const struct wire_tmpl *t, const struct wire_var *v,
                       uint32_t *frame_len)
 {

@@ -324,8 +324,9 @@ struct wire_tmpl {
  * destination port is 4791 and the UDP checksum 0. Opcode, PSN, tclass, IP id, lengths, ackreq, se,
  * pad and extension headers are patched later. */
 void wire_tmpl_init(struct wire_tmpl *t, const struct wire_pkt *p);
-/* Change the destination MAC (WIRE-07). */
+/* Change the destination MAC (WIRE-07), or the source's (WIRE-36). */
 void wire_tmpl_set_dmac(struct wire_tmpl *t, const uint8_t dmac[6]);
+void wire_tmpl_set_smac(struct wire_tmpl *t, const uint8_t smac[6]);
 
 /* What differs from packet to packet. */
 struct wire_var {

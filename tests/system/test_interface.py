@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the kernel does to an interface under a running daemon, and what strangers on its wire claim: a link that
-is down for a moment, another host with our address, forged announcements for a peer.
+"""What the kernel does to an interface under a running daemon: a link that is down for a moment, another MTU, MAC
+address or name, another network namespace, another interface in its place (WIRE-36). And what strangers on its
+wire claim: our address, or a peer's.
 
     test_interface.py URNICD URNIC          (as root, with DPDK; else skipped)
 
@@ -21,7 +22,7 @@ import time
 URNICD, URNIC = sys.argv[1], sys.argv[2]
 IN_NS = "--in-namespace"  # instead of URNICD: this script runs itself there
 DIR = None if URNICD == IN_NS else tempfile.mkdtemp(prefix="urnic-interface-")
-NS = {n: f"urnic-if{os.getpid()}-{n}" for n in (1, 2)}
+NS = {n: f"urnic-if{os.getpid()}-{n}" for n in (1, 2, 3)}  # the third is only a place to move to
 EVIL = "02:00:00:00:66:66"
 failed = []
 started = []  # every process: none outlives the test
@@ -166,7 +167,7 @@ def make_network():
 
 def cable(mtu=4200):
     return (ip(1, "link", "add", "v0", "index", "77", "mtu", str(mtu), "type", "veth", "peer", "name", "v0", "index",
-               "77", "mtu", str(mtu), "netns", NS[2]) and all(ip(n, "link", "set", "v0", "up") for n in NS))
+               "77", "mtu", str(mtu), "netns", NS[2]) and all(ip(n, "link", "set", "v0", "up") for n in (1, 2)))
 
 
 def start(n):
@@ -214,12 +215,95 @@ def conflict():
     check(before == 0 and len(lines) == 1 and EVIL in lines[0], "WIRE-34 and named in one log line")
 
 
+def works(what):
+    """Connections can be made, and data comes through."""
+    check(soon(lambda: perf("--count", "64").wait(30) == 0, 30), what)
+
+
+def lines_of(n, *words):
+    return [line for line in log(n).splitlines() if all(w in line for w in words)]
+
+
+def told(n, what, *words):
+    ok = soon(lambda: lines_of(n, *words)) and len(lines_of(n, *words)) == 1
+    if not ok:
+        print(log(n))
+    check(ok, f"WIRE-36 {what} is told in one log line")
+
+
+def set_mtu(mtu):
+    for n in (1, 2):
+        ip(n, "link", "set", "v0", "mtu", str(mtu))
+
+
+def mtu():
+    for size, path in ((1500, 1024), (4200, 4096), (9000, 4096), (2300, 2048)):
+        set_mtu(size)
+        check(all(soon(lambda n=n: info(n)["path_mtu"] == path and info(n)["mtu"] == size - 4) for n in (1, 2)),
+              f"WIRE-36 with MTU {size} path MTU is {path}")
+        works(f"and WRITEs fit, MTU {size}")
+        told(1, f"MTU {size}", f"carries {size - 4} octets of IP")
+    p = perf("--time", "5")
+    check(soon(lambda: info(1).get("qps", 2) > 0), "a connection with path MTU 2048")
+    time.sleep(0.7)
+    set_mtu(1400)
+    told(1, "that a connection's packets don't fit any more", "1 queue pairs keep a larger one")
+    check(p.wait(30) != 0, "and it ends")
+    set_mtu(4200)
+    works("others don't")
+
+
+def mac():
+    p = perf("--time", "3")
+    time.sleep(0.5)
+    ip(2, "link", "set", "v0", "address", "02:00:00:00:00:22")
+    check(soon(lambda: info(2)["mac"] == "02:00:00:00:00:22"), "WIRE-36 another MAC address is followed")
+    survives(p, "WIRE-35, WIRE-36 and a transfer survives it")
+    told(2, "another MAC address", "MAC address 02:00:00:00:00:22 now")
+    works("WRITEs to the new MAC address")
+
+
+def rename():
+    for before, after in (("v0", "w0"), ("w0", "v0")):
+        ip(2, "link", "set", before, "down")
+        ip(2, "link", "set", before, "name", after)
+        ip(2, "link", "set", after, "up")
+        works(f"WRITEs over {after}, which was {before}")
+        told(2, "another name", f"interface {before} is called {after} now")
+
+
+def move():
+    ip(2, "link", "set", "v0", "netns", NS[3])
+    check(soon(lambda: info(2)["state"] == "down"), "WIRE-36 an interface that moved away is no link")
+    told(2, "another network namespace", "in another network namespace now")
+    ip(3, "link", "set", "v0", "netns", NS[2])
+    ip(2, "link", "set", "v0", "up")
+    works("WRITEs once it is back")
+    told(2, "its return", "interface v0 is back")
+
+
+def replace():
+    ip(1, "link", "del", "v0")
+    told(1, "an interface that is deleted", "interface v0 is gone")
+    cable(1500)
+    works("WRITEs over another interface of its name")
+    check(info(1)["path_mtu"] == 1024, "WIRE-36 whose MTU is smaller")
+    told(1, "its return", "interface v0 is back")
+    address = json.loads(call("ip", "-n", NS[1], "-j", "link", "show", "v0").stdout)[0]["address"]
+    check(info(1)["mac"] == address, "WIRE-36 its MAC address is the port's")
+
+
 def run():
     server = background(2, URNIC, "--socket", f"{DIR}/2.sock", "perf", "--server", name="server")
     check(soon(lambda: perf("--count", "1").wait(30) == 0), "WRITEs")
     flap()
     forged()
     conflict()
+    mtu()
+    mac()
+    rename()
+    move()
+    replace()
     check(server.poll() is None, "the server is alive")
 
 

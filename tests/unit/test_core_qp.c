@@ -518,6 +518,64 @@ START_TEST(wire_07_new_mac)
 }
 END_TEST
 
+/* WIRE-36: the port has another MAC: queue pairs send from it, and to it if they sent to the first.
+ */
+START_TEST(wire_36_another_mac_of_ours)
+{
+    static const uint8_t first[6] = {2, 8, 8, 8, 8, 8}, mac[6] = {2, 9, 9, 9, 9, 9};
+    struct rig *r = rig_new(NULL);
+    uint8_t peer[6];
+
+    engine_set_mac(r->e, first);
+    rig_post(r, WR_SEND, 1, 8, 0);
+    ck_assert_uint_eq(rig_tx(r, 0), 1);
+    ck_assert(!memcmp(r->sent[0].smac, first, 6));
+    memcpy(peer, r->sent[0].dmac, 6);
+    engine_set_mac(r->e, mac);
+    rig_clear(r);
+    rig_post(r, WR_SEND, 2, 8, 0);
+    ck_assert_uint_eq(rig_tx(r, 0), 1);
+    ck_assert(!memcmp(r->sent[0].smac, mac, 6));
+    ck_assert(!memcmp(r->sent[0].dmac, peer, 6));
+    engine_qp_set_dmac(r->qp, mac); /* to ourselves */
+    engine_set_mac(r->e, first);
+    rig_clear(r);
+    rig_post(r, WR_SEND, 3, 8, 0);
+    ck_assert_uint_eq(rig_tx(r, 0), 1);
+    ck_assert(!memcmp(r->sent[0].dmac, first, 6));
+    rig_free(r);
+}
+END_TEST
+
+/* WIRE-36: another MTU of the port is for queue pairs that get theirs from now on. */
+START_TEST(wire_36_another_mtu_of_ours)
+{
+    struct rig *r = rig_new(NULL);
+    struct engine_qp_attr a;
+
+    engine_qp_query(r->qp, &a, NULL);
+    ck_assert_uint_gt(a.path_mtu, 1);
+    ck_assert_uint_eq(engine_set_mtu(r->e, a.path_mtu), 0);
+    ck_assert_uint_eq(engine_set_mtu(r->e, 1), 1);
+    rig_post(r, WR_SEND, 1, 200, 0);
+    ck_assert_uint_eq(rig_tx(r, 0), 1);
+    struct engine_qp_attr reset = {.state = QPS_RESET}, init = {.state = QPS_INIT, .port = 1},
+                          rtr = a;
+    ck_assert_int_eq(engine_qp_modify(r->e, r->qp, &reset, QPA_STATE, r->now), 0);
+    ck_assert_int_eq(engine_qp_modify(r->e, r->qp, &init,
+                                      QPA_STATE | QPA_PKEY_INDEX | QPA_PORT | QPA_ACCESS_FLAGS,
+                                      r->now),
+                     0);
+    rtr.state = QPS_RTR;
+    const uint32_t mask = QPA_STATE | QPA_AV | QPA_PATH_MTU | QPA_DEST_QPN | QPA_RQ_PSN |
+                          QPA_MAX_DEST_RD_ATOMIC | QPA_MIN_RNR_TIMER;
+    ck_assert_int_eq(engine_qp_modify(r->e, r->qp, &rtr, mask, r->now), -EINVAL);
+    ck_assert_uint_eq(engine_set_mtu(r->e, a.path_mtu), 0);
+    ck_assert_int_eq(engine_qp_modify(r->e, r->qp, &rtr, mask, r->now), 0);
+    rig_free(r);
+}
+END_TEST
+
 /* GID-04, QP-01: without its address a queue pair is silent, until it is given another in SQD. */
 START_TEST(gid_04_another_address)
 {
@@ -620,5 +678,5 @@ END_TEST
 UNIT_MAIN("qp", qp_01_table, qp_17_no_alternate_path, qp_03_values, qp_05_posting, qp_12_flush,
           qp_04_reset, qp_15_query, qp_14_numbers, sec_08_numbers_of_a_large_device,
           qp_01_no_memory_for_rtr, qp_01_no_memory_in_sqd, cc_25_no_memory, wire_07_new_mac,
-          gid_04_another_address, gid_04_timers_stand_still, recorder_history,
-          recorder_keeps_the_latest)
+          wire_36_another_mac_of_ours, wire_36_another_mtu_of_ours, gid_04_another_address,
+          gid_04_timers_stand_still, recorder_history, recorder_keeps_the_latest)

@@ -378,6 +378,104 @@ START_TEST(link_down_and_peer_replaced)
 }
 END_TEST
 
+static bool wait_frame(struct io_port *io, uint32_t frame_max)
+{
+    for (int i = 0; i < 2000 && io->caps.frame_max != frame_max; i++) {
+        io->ops->service(io, now_ns());
+        usleep(1000);
+    }
+    return io->caps.frame_max == frame_max;
+}
+
+/* WIRE-36: the MTU falls and rises, beyond what it was at first, too; frames of either size cross,
+ * and what is lent meanwhile stays. */
+START_TEST(the_mtu_is_followed)
+{
+    struct io_port *a = open_port(_i ? "net_af_xdp0,iface=v0" : "net_af_packet0,iface=v0", 0);
+    struct io_port *b = open_port("net_af_packet1,iface=v1", 0);
+    uint32_t small[2] = {60, 1014}, usual[2] = {60, 1514}, large[2] = {60, 3014};
+    struct io_frame f[2];
+    unsigned n = 0;
+
+    ck_assert(wait_link(a, true) && wait_link(b, true));
+    ck_assert_uint_eq(a->caps.frame_max, 1514);
+    cross(a, b, usual, 2, 0);
+    sh("ip link set v0 mtu 1000 && ip link set v1 mtu 1000");
+    ck_assert(wait_frame(a, 1014) && wait_frame(b, 1014));
+    cross(a, b, small, 2, 1);
+    send_frames(a, small, 2, 5);
+    for (int tries = 0; tries < 1000 && n < 2; tries++)
+        n += b->ops->rx_peek(b, f + n, 2 - n, now_ns());
+    ck_assert_uint_eq(n, 2);
+    sh("ip link set v0 mtu 3000 && ip link set v1 mtu 3000");
+    ck_assert(wait_frame(a, 3014));
+    ck_assert(!wait_frame(b, 3014)); /* it has lent what would go with its buffers */
+    ck_assert_uint_eq(f[1].len, 1014);
+    b->ops->rx_release(b, 2);
+    ck_assert(wait_frame(b, 3014));
+    ck_assert(wait_link(a, true) && wait_link(b, true));
+    cross(a, b, large, 2, 2);
+    cross(b, a, large, 2, 3);
+    sh("ip link set v0 mtu 1500 && ip link set v1 mtu 1500");
+    ck_assert(wait_frame(a, 1514) && wait_frame(b, 1514));
+    cross(b, a, usual, 2, 4);
+    a->ops->close(a);
+    b->ops->close(b);
+}
+END_TEST
+
+/* WIRE-36: what the opener has asked for isn't exceeded, and is set up again on an interface that
+ * takes the other's place. */
+START_TEST(a_wanted_size_is_kept)
+{
+    struct io_port *a = open_port("net_af_packet0,iface=v0", 2200);
+
+    ck_assert_uint_eq(a->caps.frame_max, 2200);
+    sh("ip link set v0 mtu 4000");
+    a->ops->service(a, 0);
+    ck_assert_uint_eq(a->caps.frame_max, 2200);
+    sh("ip link del v0 && ip link add v0 type veth peer name v1 && ip link set v1 up");
+    for (int i = 0; i < 1000; i++)
+        a->ops->service(a, now_ns());
+    ck_assert_uint_eq(a->caps.frame_max, 2200);
+    sh("ip link show v0 | grep -q 'mtu 2186'");
+    a->ops->close(a);
+}
+END_TEST
+
+/* WIRE-36: another name is no loss, another MAC address or interface is told. */
+START_TEST(name_mac_and_number_are_followed)
+{
+    static const uint8_t mac[6] = {2, 0, 0, 0, 0, 9};
+    struct io_port *a = open_port("net_af_packet0,iface=v0", 0);
+    struct io_port *b = open_port("net_af_packet1,iface=v1", 0);
+    uint32_t lens[1] = {200}, large[1] = {3014};
+
+    ck_assert_uint_eq(a->caps.ifindex, if_nametoindex("v0"));
+    sh("ip link set v0 down && ip link set v0 name eth9 address 02:00:00:00:00:09 &&"
+       "ip link set eth9 up");
+    ck_assert(wait_link(a, true) && wait_link(b, true));
+    ck_assert_mem_eq(a->caps.mac, mac, 6);
+    cross(a, b, lens, 1, 0);
+    sh("ip link set eth9 mtu 3000 && ip link set v1 mtu 3000"); /* new rings: by the new name */
+    ck_assert(wait_frame(a, 3014) && wait_frame(b, 3014));
+    cross(a, b, large, 1, 1);
+    ck_assert_uint_eq(a->caps.ifindex, if_nametoindex("eth9"));
+    sh("ip link del eth9 && ip link add v0 type veth peer name v1 &&"
+       "sysctl -qw net.ipv6.conf.v0.disable_ipv6=1 net.ipv6.conf.v1.disable_ipv6=1 &&"
+       "ip link set v0 up && ip link set v1 up");
+    a->ops->service(a, now_ns());
+    b->ops->service(b, now_ns());
+    ck_assert(wait_link(a, true) && wait_link(b, true));
+    ck_assert(wait_frame(a, 1514) && wait_frame(b, 1514));
+    ck_assert(memcmp(a->caps.mac, mac, 6) != 0);
+    ck_assert_uint_eq(a->caps.ifindex, if_nametoindex("v0"));
+    cross(a, b, lens, 1, 2);
+    a->ops->close(a);
+    b->ops->close(b);
+}
+END_TEST
+
 START_TEST(ports_open_and_close_again_and_again)
 {
     uint32_t lens[1] = {200};
@@ -484,6 +582,9 @@ int main(int argc, char **argv)
     tcase_add_test(tc, slots_come_back_and_too_long_is_counted);
     tcase_add_test(tc, frames_stay_lent_until_released);
     tcase_add_loop_test(tc, link_down_and_peer_replaced, 0, 2);
+    tcase_add_loop_test(tc, the_mtu_is_followed, 0, 2);
+    tcase_add_test(tc, a_wanted_size_is_kept);
+    tcase_add_test(tc, name_mac_and_number_are_followed);
     tcase_add_test(tc, ports_open_and_close_again_and_again);
     tcase_add_test(tc, a_daemons_threads_stay_as_they_are);
     tcase_add_test(tc, a_fanout_group_that_is_taken_is_named);

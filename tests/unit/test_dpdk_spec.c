@@ -152,6 +152,27 @@ START_TEST(what_the_user_did_not_say_is_added)
 }
 END_TEST
 
+/* WIRE-36: larger frames, on an interface that has another name by now. */
+START_TEST(a_specification_is_made_anew)
+{
+    static const char args[] = "net_af_packet0,iface=v0,qpairs=1,urnic_rxd=64";
+    struct dpdk_spec spec;
+    char err[300] = "";
+
+    ck_assert_int_eq(dpdk_spec_parse(args, &spec, err, sizeof(err)), 0);
+    ck_assert_int_eq(dpdk_spec_defaults(&spec, 1514, UINT64_MAX, err, sizeof(err)), 0);
+    spec.promisc = true;
+    ck_assert_int_eq(
+        dpdk_spec_renew(&spec, args, "a-longer-name.7", 4200, UINT64_MAX, err, sizeof(err)), 0);
+    ck_assert_str_eq(spec.iface, "a-longer-name.7");
+    ck_assert_str_eq(spec.devargs, "net_af_packet0,iface=a-longer-name.7,qpairs=1,framesz=4352,"
+                                   "framecnt=1024,blocksz=69632");
+    ck_assert_uint_eq(spec.ring_frame, 4352);
+    ck_assert_uint_eq(spec.rxd, 64);
+    ck_assert(spec.promisc);
+}
+END_TEST
+
 START_TEST(too_long_is_refused)
 {
     struct dpdk_spec spec;
@@ -179,6 +200,7 @@ int main(void)
     tcase_add_test(tc, options_of_ours_are_read);
     tcase_add_loop_test(tc, a_ring_frame_holds_more_than_the_frame, 0, COUNT(rings));
     tcase_add_loop_test(tc, what_the_user_did_not_say_is_added, 0, COUNT(defaults));
+    tcase_add_test(tc, a_specification_is_made_anew);
     tcase_add_test(tc, too_long_is_refused);
     suite_add_tcase(s, tc);
     return unit_run(s);

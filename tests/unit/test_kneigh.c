@@ -145,6 +145,22 @@ START_TEST(wire_07_one_of_us_answers)
 }
 END_TEST
 
+/* WIRE-36: so it is when the interface gets another name, and when another one takes its place. */
+START_TEST(wire_36_the_interface_is_followed)
+{
+    becomes(false);
+    sh("ip link set v0 down && ip link set v0 name eth9 up && ip addr del 10.0.0.1/24 dev eth9");
+    becomes(true);
+    sh("ip addr add 10.0.0.1/24 dev eth9");
+    becomes(false);
+    sh("ip link del eth9");
+    becomes(true);
+    sh("ip link add eth9 type veth peer name v1 && ip link set eth9 up && "
+       "ip addr add 10.0.0.1/24 dev eth9");
+    becomes(false);
+}
+END_TEST
+
 /* The kernel answers no RoCE packet with "port unreachable": a connected socket would hear of it.
  */
 START_TEST(the_kernel_keeps_quiet_about_roce)
@@ -181,6 +197,7 @@ int main(void)
     tcase_add_test(tc, wire_07_the_kernels_table);
     tcase_add_test(tc, wire_07_nobody_there);
     tcase_add_test(tc, wire_07_one_of_us_answers);
+    tcase_add_test(tc, wire_36_the_interface_is_followed);
     tcase_add_test(tc, the_kernel_keeps_quiet_about_roce);
     tcase_add_test(tc, no_such_interface);
     suite_add_tcase(s, tc);

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A port's interface changes while the device runs (WIRE-36): its MTU, its MAC address, its number.
+ * Each change is followed and told in one log line.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cmgr.h"
+#include "device.h"
+#include "log.h"
+#include "neigh.h"
+#include "worker.h"
+
+void device_watch(struct device *d)
+{
+    int fd = d->io->caps.rx_fd;
+    int rc = fd < 0 ? 0 : watch_add(&d->worker->watch, fd, false);
+
+    d->rx_fd = fd;
+    if (rc < 0 && rc != -EEXIST)
+        log_warn("port", "%s: frames can't wake worker %u: %s", d->name, d->worker->index,
+                 strerror(-rc));
+}
+
+uint32_t device_room(const struct device *d)
+{
+    uint32_t frame = d->io->caps.frame_max;
+
+    return frame > DEVICE_HDR ? frame - DEVICE_HDR : 0;
+}
+
+/* Queue pairs keep the path MTU that they have: both ends of a connection must have the same. */
+static void follow_mtu(struct device *d)
+{
+    uint32_t room = device_room(d), mtu = d->conf->mtu;
+    unsigned before = d->path_mtu;
+    char more[96] = "";
+
+    if (mtu == 0 || mtu > room)
+        mtu = room;
+    if (mtu == d->ip_mtu)
+        return;
+    unsigned path = wire_mtu_for_ip(mtu);
+    bool fits = path != 0;
+    d->ip_mtu = mtu;
+    d->path_mtu = fits ? path : 1;
+    d->frame_max = mtu + DEVICE_HDR;
+    unsigned larger = engine_set_mtu(d->engine, d->path_mtu);
+    cmgr_set_mtu(d->cm, d->path_mtu);
+    neigh_mtu(d->neigh, mtu);
+    if (larger > 0)
+        snprintf(more, sizeof(more),
+                 "; %u queue pairs keep a larger one, and their full packets don't fit any more",
+                 larger);
+    else if (!fits)
+        snprintf(more, sizeof(more), "; that is too little for RoCE, full packets don't fit");
+    log_at(larger > 0 || !fits ? LOG_WARN : LOG_INFO, "port",
+           "%s: the port carries %u octets of IP now: new connections have path MTU %u (%u "
+           "before)%s",
+           d->name, mtu, wire_mtu_octets(d->path_mtu), wire_mtu_octets(before), more);
+}
+
+/* The GIDs and the GUID stay: they name the device, and connections use them. */
+static void follow_mac(struct device *d, uint64_t now)
+{
+    static const uint8_t none[6];
+    const uint8_t *m = d->io->caps.mac, *old = d->mac;
+
+    if (memcmp(m, d->mac, 6) == 0 || memcmp(m, none, 6) == 0 || memcmp(d->conf->mac, none, 6) != 0)
+        return;
+    log_info("port",
+             "%s: the interface has MAC address %02x:%02x:%02x:%02x:%02x:%02x now "
+             "(%02x:%02x:%02x:%02x:%02x:%02x before): we send from it, and announce it",
+             d->name, m[0], m[1], m[2], m[3], m[4], m[5], old[0], old[1], old[2], old[3], old[4],
+             old[5]);
+    memcpy(d->mac, m, 6);
+    engine_set_mac(d->engine, d->mac);
+    neigh_mac(d->neigh, now);
+}
+
+void device_follow(struct device *d, uint64_t now)
+{
+    follow_mac(d, now);
+    follow_mtu(d);
+    if (d->io->caps.ifindex)
+        d->ifindex = d->io->caps.ifindex;
+    if (d->io->caps.rx_fd != d->rx_fd)
+        device_watch(d);
+}
