@@ -106,6 +106,21 @@ static bool from_peer(const struct wire_pkt *p, const struct qp *qp)
            !memcmp(&p->dip, &qp->lip, sizeof(p->dip));
 }
 
+/* The Q_Key of a datagram. False: dropped. */
+static bool key_fits(struct rx *rx, const struct qp *qp)
+{
+    if (guess_sender_closed(rx)) {
+        rx_drop(rx, ENGINE_C_rx_rate_limited);
+        return false;
+    }
+    if (rx->pkt.qkey != qp->qkey) {
+        guess_drop_datagram(rx, ENGINE_C_rx_bad_qkey);
+        return false;
+    }
+    guess_right(rx);
+    return true;
+}
+
 /* Steps 6 to 9 of VAL-01 for a packet whose iCRC is good. False: dropped. */
 static bool qp_takes(struct rx *rx, struct qp *qp)
 {
@@ -127,17 +142,14 @@ static bool qp_takes(struct rx *rx, struct qp *qp)
         return false;
     }
     if (p->pkey != qp->pkey && !wire_pkey_match(p->pkey, qp->pkey)) {
-        guess_drop(rx, peer ? qp : NULL, GUESS_KEY, ENGINE_C_rx_bad_pkey);
+        if (rx->op->service == WIRE_UD)
+            guess_drop_datagram(rx, ENGINE_C_rx_bad_pkey);
+        else
+            guess_drop(rx, peer ? qp : NULL, GUESS_KEY, ENGINE_C_rx_bad_pkey);
         return false;
     }
-    if (rx->op->service == WIRE_UD && guess_source_closed(rx)) {
-        rx_drop(rx, ENGINE_C_rx_rate_limited);
+    if (rx->op->service == WIRE_UD && !key_fits(rx, qp))
         return false;
-    }
-    if (rx->op->service == WIRE_UD && p->qkey != qp->qkey) {
-        guess_drop(rx, NULL, GUESS_KEY, ENGINE_C_rx_bad_qkey);
-        return false;
-    }
     return !rx_late_drop(rx);
 }
 

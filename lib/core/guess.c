@@ -10,8 +10,8 @@
 #include "engine_priv.h"
 
 /* Keyed: nobody can aim at somebody else's place. */
-static uint32_t place(const struct guess *g, const struct wire_addr *ip, uint32_t qpn,
-                      enum guess_kind kind)
+static uint64_t hash(const struct guess *g, const struct wire_addr *ip, uint32_t qpn,
+                     enum guess_kind kind)
 {
     uint64_t half[2], h = g->key ^ ((uint64_t)kind << 32 | qpn);
     memcpy(half, ip->b, sizeof(half));
@@ -21,7 +21,20 @@ static uint32_t place(const struct guess *g, const struct wire_addr *ip, uint32_
         h *= 0xBF58476D1CE4E5B9ull;
         h ^= h >> 32;
     }
-    return (uint32_t)h % GUESS_TABLE;
+    return h;
+}
+
+static uint32_t place(const struct guess *g, const struct wire_addr *ip, uint32_t qpn,
+                      enum guess_kind kind)
+{
+    uint32_t h = (uint32_t)hash(g, ip, qpn, kind);
+    return kind == GUESS_HOST_KEY ? GUESS_TABLE + h % GUESS_HOSTS : h % GUESS_TABLE;
+}
+
+/* How many times GUESS_BURST and GUESS_REFILL. */
+static uint32_t times(enum guess_kind kind)
+{
+    return kind == GUESS_HOST_KEY ? GUESS_HOST : 1;
 }
 
 static bool is(const struct guess_entry *en, const struct wire_addr *ip, uint32_t qpn,
@@ -32,40 +45,68 @@ static bool is(const struct guess_entry *en, const struct wire_addr *ip, uint32_
 
 static void refill(struct guess_entry *en, uint64_t now)
 {
-    uint64_t n = now > en->at ? (now - en->at) / GUESS_REFILL : 0;
-    en->at += n * GUESS_REFILL;
-    en->tokens = n < GUESS_BURST - en->tokens ? en->tokens + (uint32_t)n : GUESS_BURST;
+    uint64_t refill_ns = GUESS_REFILL / times(en->kind), most = GUESS_BURST * times(en->kind);
+    uint64_t n = now > en->at ? (now - en->at) / refill_ns : 0;
+    en->at += n * refill_ns;
+    en->tokens = (uint32_t)(n < most - en->tokens ? en->tokens + n : most);
 }
 
-void guess_drop(struct rx *rx, const struct qp *qp, enum guess_kind kind,
-                enum engine_counter counter)
+/* One failure of this guesser; why the packet is dropped: `counter`, or the kind is closed. */
+static enum engine_counter charge(const struct rx *rx, uint32_t qpn, enum guess_kind kind,
+                                  enum engine_counter counter)
 {
     struct engine *e = rx->e;
     struct guess *g = e->guess;
     const struct wire_addr *ip = &rx->pkt.sip;
-    uint32_t qpn = qp ? qp->qpn : 0;
     struct guess_entry *en = &g->entry[place(g, ip, qpn, kind)];
     if (!is(en, ip, qpn, kind)) {
-        if (en->closed > rx->now) {
-            rx_drop(rx, counter);
-            return;
-        }
-        *en = (struct guess_entry){*ip, qpn, kind, GUESS_BURST, rx->now, 0};
+        if (en->closed > rx->now)
+            return counter;
+        *en = (struct guess_entry){*ip, qpn, kind, GUESS_BURST * times(kind), rx->now, 0};
     }
-    if (en->closed > rx->now) {
-        rx_drop(rx, ENGINE_C_rx_rate_limited);
-        return;
-    }
+    if (en->closed > rx->now)
+        return ENGINE_C_rx_rate_limited;
     refill(en, rx->now);
-    rx_drop(rx, counter);
     if (--en->tokens > 0)
-        return;
+        return counter;
     en->closed = rx->now + GUESS_CLOSED;
     if (g->closed < en->closed)
         g->closed = en->closed;
     engine_count(e, ENGINE_C_guess_limit);
     if (e->p.hooks.guess)
         e->p.hooks.guess(e->p.hook_arg, ip, counter);
+    return counter;
+}
+
+void guess_drop(struct rx *rx, const struct qp *qp, enum guess_kind kind,
+                enum engine_counter counter)
+{
+    rx_drop(rx, charge(rx, qp ? qp->qpn : 0, kind, counter));
+}
+
+void guess_drop_datagram(struct rx *rx, enum engine_counter counter)
+{
+    rx->e->guess->watch = rx->now + GUESS_WATCH;
+    enum engine_counter why = charge(rx, rx->pkt.sqpn, GUESS_SENDER, counter);
+    if (why == counter) /* who is closed can't close its host */
+        charge(rx, 0, GUESS_HOST_KEY, counter);
+    rx_drop(rx, why);
+}
+
+void guess_right(const struct rx *rx)
+{
+    struct guess *g = rx->e->guess;
+    if (g->watch <= rx->now)
+        return;
+    uint64_t h = hash(g, &rx->pkt.sip, rx->pkt.sqpn, GUESS_HOST_KEY);
+    g->good[h % GUESS_GOOD] = h;
+}
+
+static bool was_right(const struct rx *rx)
+{
+    const struct guess *g = rx->e->guess;
+    uint64_t h = hash(g, &rx->pkt.sip, rx->pkt.sqpn, GUESS_HOST_KEY);
+    return g->good[h % GUESS_GOOD] == h;
 }
 
 void guess_cnp(struct engine *e, const struct wire_addr *peer, uint64_t now)
@@ -88,9 +129,10 @@ static bool closed(const struct rx *rx, uint32_t qpn, enum guess_kind kind)
     return en->closed > rx->now && is(en, ip, qpn, kind);
 }
 
-bool guess_source_closed(const struct rx *rx)
+bool guess_sender_closed(const struct rx *rx)
 {
-    return rx->e->guess->closed > rx->now && closed(rx, 0, GUESS_KEY);
+    return rx->e->guess->closed > rx->now && (closed(rx, rx->pkt.sqpn, GUESS_SENDER) ||
+                                              (closed(rx, 0, GUESS_HOST_KEY) && !was_right(rx)));
 }
 
 bool guess_peer_closed(const struct rx *rx, const struct qp *qp, enum guess_kind kind)

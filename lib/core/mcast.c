@@ -141,7 +141,7 @@ void ud_rx_mcast(struct rx *rx)
     }
     if (rx_late_drop(rx))
         return;
-    if (guess_source_closed(rx)) {
+    if (guess_sender_closed(rx)) {
         rx_drop(rx, ENGINE_C_rx_rate_limited);
         return;
     }
@@ -155,10 +155,12 @@ void ud_rx_mcast(struct rx *rx)
         else
             why = c;
     }
-    if (delivered)
+    if (delivered) {
+        guess_right(rx);
         return;
+    }
     if (why == ENGINE_C_rx_bad_pkey || why == ENGINE_C_rx_bad_qkey)
-        guess_drop(rx, NULL, GUESS_KEY, why);
+        guess_drop_datagram(rx, why);
     else
         rx_drop(rx, why);
 }

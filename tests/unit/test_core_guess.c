@@ -185,6 +185,45 @@ START_TEST(sec_09_right_guess_too)
 }
 END_TEST
 
+/* A datagram with this Q_Key of this sender of one host: why it was dropped. */
+static enum engine_counter datagram(struct rig *r, uint32_t sqpn, uint32_t qkey)
+{
+    struct wire_pkt p = rig_pkt(r, WIRE_OPCODE(WIRE_UD, WIRE_SEND_ONLY), 0);
+    p.payload_len = 8;
+    p.sqpn = sqpn;
+    p.qkey = qkey;
+    wire_addr_parse(stranger, &p.sip);
+    r->last.drop = ENGINE_C_none;
+    rig_rx(r, &p, NULL);
+    return r->last.drop;
+}
+
+/* SEC-09: a host has many users: one whose Q_Keys are wrong costs the others nothing, be he as
+ * busy as he likes, and a forger who names many senders none that had their key right before. */
+START_TEST(sec_09_other_senders_of_a_host)
+{
+    struct rig *r = rig_new(&(struct rig_opts){.type = QP_UD});
+    for (unsigned i = 0; i < 4; i++)
+        ck_assert_int_eq(rig_post_recv(r, i, 0, 100), 0);
+    for (unsigned i = 0; i < 20 * GUESS_BURST; i++)
+        ck_assert_int_ne(datagram(r, 0x66, 0x22222222), ENGINE_C_none);
+    ck_assert_uint_eq(rig_count(r, ENGINE_C_guess_limit), 1);
+    ck_assert_uint_eq(rig_count(r, ENGINE_C_rx_bad_qkey), GUESS_BURST);
+    ck_assert_int_eq(datagram(r, 0x66, 0x11111111), ENGINE_C_rx_rate_limited);
+    ck_assert_int_eq(datagram(r, 0x77, 0x11111111), ENGINE_C_none); /* another, a new one */
+    ck_assert_uint_eq(r->nwc, 1);
+    for (unsigned i = 0; i < 20 * GUESS_BURST; i++)
+        datagram(r, 0x1000 + i, 0x22222222);
+    ck_assert_uint_eq(rig_count(r, ENGINE_C_rx_bad_qkey), GUESS_HOST * GUESS_BURST);
+    ck_assert_int_eq(datagram(r, 0x88, 0x11111111), ENGINE_C_rx_rate_limited); /* may be a guess */
+    ck_assert_int_eq(datagram(r, 0x77, 0x11111111), ENGINE_C_none);
+    ck_assert_uint_eq(r->nwc, 2);
+    rig_pass(r, GUESS_CLOSED);
+    ck_assert_int_eq(datagram(r, 0x88, 0x11111111), ENGINE_C_none);
+    rig_free(r);
+}
+END_TEST
+
 /* SEC-09, SEC-06: while somebody guesses the PSNs of a queue pair's responses, a fatal NAK that
  * hits doesn't end it. */
 START_TEST(sec_09_fatal_naks)
@@ -205,4 +244,4 @@ START_TEST(sec_09_fatal_naks)
 END_TEST
 
 UNIT_MAIN("guess", sec_09_limits, sec_09_not_the_bereaved, sec_09_slow_is_fine,
-          sec_09_right_guess_too, sec_09_fatal_naks)
+          sec_09_right_guess_too, sec_09_other_senders_of_a_host, sec_09_fatal_naks)
