@@ -180,6 +180,7 @@ int client_cq_destroy(struct client *c, struct client_cq *cq)
     if (cq->channel)
         cq->channel->users--;
     qslab_free(&cq->place);
+    qslab_free(&cq->next_place);
     free(cq);
     return 0;
 }

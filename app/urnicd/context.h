@@ -71,6 +71,8 @@ struct client_cq {
     LIST_ENTRY(client_cq) next_dirty;
     TAILQ_ENTRY(client_cq) next_owed;
     struct slab_place place;
+    struct ipc_cq_view next; /* a longer ring that it will move to; 0 entries = none */
+    struct slab_place next_place;
 };
 
 struct client_srq {

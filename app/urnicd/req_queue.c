@@ -143,6 +143,81 @@ static int req_cq_create(struct request *r)
     return 0;
 }
 
+/* Completions that wait go on under their indices, with the phases that those have in the new ring.
+ */
+static void cq_move(const struct ipc_cq_view *from, struct ipc_cq_view *to, uint32_t cons)
+{
+    to->index = from->index;
+    for (uint32_t i = cons; i != from->index; i++) {
+        struct ipc_cqe *at = &to->base[i & (to->entries - 1)];
+        memcpy((void *)at, (const void *)&from->base[i & (from->entries - 1)],
+               offsetof(struct ipc_cqe, phase));
+        atomic_store_explicit(&at->phase, ipc_cq_phase(to, i), memory_order_relaxed);
+    }
+    atomic_store_explicit(&to->ring->cons, cons, memory_order_relaxed);
+    atomic_store_explicit(&to->ring->prod, to->index, memory_order_relaxed);
+    atomic_store_explicit(&to->ring->error,
+                          atomic_load_explicit(&from->ring->error, memory_order_relaxed),
+                          memory_order_relaxed);
+    atomic_store_explicit(&to->ring->arm,
+                          atomic_load_explicit(&from->ring->arm, memory_order_relaxed),
+                          memory_order_release);
+}
+
+/* The ring that it is to get. A ring never shrinks: the client reads it without a lock, and could
+ * look beyond its end. */
+static int cq_make_next(struct request *r, struct client_cq *cq, uint32_t entries,
+                        struct ipc_where *where)
+{
+    const struct ipc_cq_view view = cq->view;
+    const struct slab_place place = cq->place;
+
+    qslab_free(&cq->next_place); /* of a move that the client has given up */
+    cq->next.entries = 0;
+    if (entries <= view.entries)
+        return 0;
+    int rc = cq_ring(r, cq, entries, where);
+    if (rc == 0) {
+        cq->next = cq->view;
+        cq->next_place = cq->place;
+    }
+    cq->view = view;
+    cq->place = place;
+    return rc;
+}
+
+static int req_cq_resize(struct request *r)
+{
+    const struct ipc_cq_resize *in = request_in(r, struct ipc_cq_resize);
+    struct ipc_cq *out = request_out(r, struct ipc_cq);
+    struct client_cq *cq = handle_get(&r->client->handles, HANDLE_CQ, in->cq);
+
+    if (!cq || in->cqe == 0 || in->cqe > LIMIT_CQE || in->move > 1)
+        return -EINVAL;
+    uint32_t cons = atomic_load_explicit(&cq->view.ring->cons, memory_order_acquire);
+    uint32_t waiting = cq->view.index - cons;
+    if (waiting > cq->view.entries || waiting > in->cqe) /* the client's index may be a lie */
+        return -EINVAL;
+    out->cq = in->cq;
+    if (!in->move) {
+        int rc = seal_mapped_place(r, &cq->place);
+        return rc < 0 ? rc : cq_make_next(r, cq, pow2_at_least(in->cqe), &out->ring);
+    }
+    if (cq->next.entries == 0)
+        return -EINVAL;
+    int rc = seal_mapped_place(r, &cq->next_place);
+    if (rc < 0)
+        return rc;
+    cq_move(&cq->view, &cq->next, cons);
+    qslab_free(&cq->place);
+    cq->view = cq->next;
+    cq->place = cq->next_place;
+    cq->next_place = (struct slab_place){0};
+    cq->next.entries = 0;
+    out->cqe = cq->view.entries;
+    return 0;
+}
+
 static int req_cq_destroy(struct request *r)
 {
     uint32_t h = request_in(r, struct ipc_handle)->handle;
@@ -276,6 +351,7 @@ const struct request_type request_queue[IPC_TYPE_MAX] = {
     [IPC_CHANNEL_CREATE] = {REQ_CONTEXT, false, PLAIN, .run = req_channel_create, .fds = true},
     [IPC_CHANNEL_DESTROY] = {REQ_CONTEXT, false, BY_HANDLE, .run = req_channel_destroy},
     [IPC_CQ_CREATE] = {REQ_CONTEXT, false, WHOLE(ipc_cq_create), .run = req_cq_create, .fds = true},
+    [IPC_CQ_RESIZE] = {REQ_CONTEXT, false, WHOLE(ipc_cq_resize), .run = req_cq_resize, .fds = true},
     [IPC_CQ_MODIFY] = {REQ_CONTEXT, false, WHOLE(ipc_cq_modify), .run = req_cq_modify},
     [IPC_CQ_DESTROY] = {REQ_CONTEXT, false, BY_HANDLE, .run = req_cq_destroy},
     [IPC_SRQ_CREATE] = {REQ_CONTEXT, false, WHOLE(ipc_srq_create), .run = req_srq_create,

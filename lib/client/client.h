@@ -178,6 +178,8 @@ struct urnic_channel {
     struct client_channel base;
 };
 
+#define CLIENT_CQ_OLD 32u /* each ring is twice as long as the one before, at least */
+
 struct urnic_cq {
     struct client_obj obj;
     struct urnic_context *ctx;
@@ -187,6 +189,9 @@ struct urnic_cq {
     uint32_t handle;
     void *user;
     struct urnic_channel *channel;
+    /* Rings that it has outgrown: a thread without the lock may be reading there yet. */
+    void *old[CLIENT_CQ_OLD];
+    unsigned nold;
 };
 
 /* The producer's half of a receive queue, own or shared. */

@@ -113,13 +113,65 @@ int urnic_destroy_cq(struct urnic_cq *cq)
         drop_stale(cq->channel);
     client_count(cq->ctx, -1);
     client_unmap(cq->ctx, cq->view.ring);
+    while (cq->nold > 0)
+        client_unmap(cq->ctx, cq->old[--cq->nold]);
     free(cq);
     return 0;
 }
 
+/* Other threads look at the queue without the lock: one that sees how many entries it has now must
+ * see where they are, too. */
+static void set_ring(struct urnic_cq *cq, void *at, uint32_t entries)
+{
+    struct ipc_cq_view v;
+    ipc_cq_view_init(&v, at, entries);
+    __atomic_store_n(&cq->view.ring, v.ring, __ATOMIC_RELAXED);
+    __atomic_store_n(&cq->view.base, v.base, __ATOMIC_RELAXED);
+    __atomic_store_n(&cq->view.entries, v.entries, __ATOMIC_RELEASE);
+}
+
+/* The second step, while nobody polls. */
+static int move_ring(struct urnic_cq *cq, struct ipc_cq_resize *req, void *at, uint32_t entries)
+{
+    struct ipc_cq reply;
+    req->move = 1;
+    client_lock(&cq->lock);
+    int err = client_call(cq->ctx, req, sizeof(*req), &reply, sizeof(reply));
+    cq->old[cq->nold++] = err == 0 ? cq->view.ring : at;
+    if (err == 0)
+        set_ring(cq, at, entries);
+    client_unlock(&cq->lock);
+    return err;
+}
+
+int urnic_resize_cq(struct urnic_cq *cq, int cqe)
+{
+    struct urnic_context *ctx = cq->ctx;
+    struct ipc_cq_resize req = {.hdr.type = IPC_CQ_RESIZE, .cq = cq->handle, .cqe = (uint32_t)cqe};
+    struct ipc_cq reply;
+    int fds[1];
+    unsigned nfds = 1, used = 0;
+    if (cqe <= 0)
+        return -EINVAL;
+    pthread_mutex_lock(&ctx->making);
+    int err = cq->nold == CLIENT_CQ_OLD ? -ENOMEM : 0;
+    if (err == 0)
+        err = client_conn_call(&ctx->conn, &req, sizeof(req), &reply, sizeof(reply), fds, &nfds);
+    if (err == 0 && reply.ring.entries > cq->view.entries) {
+        size_t need = sizeof(struct ipc_cq_ring) + (size_t)reply.ring.entries * IPC_UNIT;
+        void *at = client_where(ctx, &reply.ring, need, fds, nfds, &used);
+        client_close_fds(fds, used, nfds);
+        err = at == NULL ? -ENOMEM : move_ring(cq, &req, at, reply.ring.entries);
+    }
+    if (err == -EMFILE || err == -ENOMEM) /* the ring's slab may not have come */
+        client_unmake(ctx, IPC_CQ_RESIZE, 0);
+    pthread_mutex_unlock(&ctx->making);
+    return err;
+}
+
 int urnic_cq_size(const struct urnic_cq *cq)
 {
-    return (int)cq->view.entries;
+    return (int)__atomic_load_n(&cq->view.entries, __ATOMIC_RELAXED);
 }
 
 void *urnic_cq_context(const struct urnic_cq *cq)
@@ -203,15 +255,18 @@ static bool poll_gone(struct urnic_cq *cq)
 static bool is_empty(const struct urnic_cq *cq)
 {
     uint32_t index = __atomic_load_n(&cq->view.index, __ATOMIC_RELAXED);
-    const struct ipc_cqe *e = &cq->view.base[index & (cq->view.entries - 1)];
-    return atomic_load_explicit(&e->phase, memory_order_relaxed) != ipc_cq_phase(&cq->view, index);
+    uint32_t entries = __atomic_load_n(&cq->view.entries, __ATOMIC_ACQUIRE); /* set_ring */
+    const struct ipc_cqe *base = __atomic_load_n(&cq->view.base, __ATOMIC_RELAXED);
+    const struct ipc_cq_view v = {.entries = entries};
+    return atomic_load_explicit(&base[index & (entries - 1)].phase, memory_order_relaxed) !=
+           ipc_cq_phase(&v, index);
 }
 
 /* Has a completion found no room? All before it can be seen then. */
 static bool has_overrun(const struct urnic_cq *cq)
 {
-    return __builtin_expect(atomic_load_explicit(&cq->view.ring->error, memory_order_acquire) != 0,
-                            0);
+    const struct ipc_cq_ring *ring = __atomic_load_n(&cq->view.ring, __ATOMIC_RELAXED);
+    return __builtin_expect(atomic_load_explicit(&ring->error, memory_order_acquire) != 0, 0);
 }
 
 int urnic_poll_cq(struct urnic_cq *cq, int n, struct urnic_wc *wc)
@@ -273,7 +328,9 @@ int urnic_req_notify_cq(struct urnic_cq *cq, bool solicited_only)
 {
     if (cq->channel == NULL)
         return -EINVAL;
+    client_lock(&cq->lock); /* the ring may be about to move */
     ipc_cq_arm(&cq->view, solicited_only ? IPC_ARM_SOLICITED : IPC_ARM_NEXT);
+    client_unlock(&cq->lock);
     if (client_dead(cq->ctx))
         return -ENODEV;
     return has_overrun(cq) ? -EOVERFLOW : 0;

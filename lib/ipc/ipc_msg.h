@@ -33,7 +33,7 @@
 
 #define IPC_MAGIC 0x43494e52u /* "RNIC" */
 #define IPC_MAJOR 1u
-#define IPC_MINOR 9u
+#define IPC_MINOR 10u
 
 #define IPC_MSG_MAX       16384u /* octets of the longest message */
 #define IPC_FD_MAX        4u     /* descriptors with one message */
@@ -68,7 +68,7 @@ enum ipc_type {
     IPC_CHANNEL_CREATE = 48, /* ipc_hdr -> ipc_handle, fd 0: where completion events arrive */
     IPC_CHANNEL_DESTROY,     /* ipc_handle -> ipc_hdr; -EBUSY: CQs use it */
     IPC_CQ_CREATE,           /* ipc_cq_create -> ipc_cq */
-    IPC_CQ_RESIZE,           /* -ENOTSUP */
+    IPC_CQ_RESIZE,           /* ipc_cq_resize -> ipc_cq (minor 10) */
     IPC_CQ_MODIFY,           /* ipc_cq_modify -> ipc_hdr: moderation (CQ-10) */
     IPC_CQ_DESTROY,          /* ipc_handle -> ipc_hdr */
     IPC_SRQ_CREATE,          /* ipc_srq_create -> ipc_srq */

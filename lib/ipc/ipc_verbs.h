@@ -210,6 +210,19 @@ struct ipc_cq_modify {
     uint32_t zero;
 };
 
+/* The queue gets a longer ring, in two steps: first the ring is made, and the client maps it; then
+ * the queue moves there (`move`). What the client has not polled is in it under the same indices,
+ * and nothing comes into the old one any more, whose memory goes to other queues. The client polls
+ * and arms nothing during the second step. Where the queue is long enough, the first reply's ring
+ * has 0 entries, and there is no second step. */
+struct ipc_cq_resize {
+    struct ipc_hdr hdr;
+    uint32_t cq;
+    uint32_t cqe; /* at least so many; -EINVAL: more wait than that */
+    uint32_t move;
+    uint32_t zero;
+};
+
 struct ipc_srq_create {
     struct ipc_hdr hdr;
     uint32_t pd;

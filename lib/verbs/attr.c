@@ -9,6 +9,7 @@
 #include "verbs_priv.h"
 
 #define PORT           1u
+#define NO_VENDOR      0xFFFFFFu /* as other devices of software have it */
 #define PAGE_SIZES     0xFFFFF000u
 #define CLOCK_KHZ      1000000u /* completions carry nanoseconds */
 #define PHYS_LINK_UP   5
@@ -24,6 +25,9 @@ static void fill_device(const struct uv_context *ctx, struct ibv_device_attr *a)
         .sys_image_guid = u->dev.guid,
         .max_mr_size = u->max_mr_size,
         .page_size_cap = PAGE_SIZES,
+        .vendor_id = NO_VENDOR,
+        .vendor_part_id = 1,
+        .hw_ver = 1,
         .max_qp = (int)u->max_qp,
         .max_qp_wr = (int)u->max_qp_wr,
         .device_cap_flags = IBV_DEVICE_BAD_PKEY_CNTR | IBV_DEVICE_BAD_QKEY_CNTR |

@@ -77,7 +77,8 @@ static void fill(struct uv_context *ctx, struct ibv_device *dev)
     v->sz = sizeof(*v);
     v->context.device = dev;
     v->context.ops = context_ops;
-    v->context.cmd_fd = -1;
+    /* No command goes over it, but programs copy it and hand it to others. */
+    v->context.cmd_fd = urnic_async_fd(ctx->urnic);
     v->context.async_fd = urnic_async_fd(ctx->urnic);
     v->context.num_comp_vectors = (int)ctx->attr.num_comp_vectors;
     pthread_mutex_init(&v->context.mutex, NULL);

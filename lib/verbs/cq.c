@@ -99,10 +99,10 @@ int ibv_destroy_cq(struct ibv_cq *ibcq)
 
 int ibv_resize_cq(struct ibv_cq *cq, int cqe)
 {
-    struct uv_cq *c = uv_cq(cq);
-    if (cqe <= 0 || (uint32_t)cqe > uv_ctx(cq->context)->attr.max_cqe)
-        return EINVAL;
-    return cqe <= urnic_cq_size(c->urnic) ? 0 : EOPNOTSUPP;
+    int err = urnic_resize_cq(uv_cq(cq)->urnic, cqe);
+    if (err == 0)
+        cq->cqe = urnic_cq_size(uv_cq(cq)->urnic);
+    return uv_errno(err);
 }
 
 int uv_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr)

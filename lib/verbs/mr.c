@@ -175,7 +175,7 @@ int uv_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
         .bind_mw = {.mw_rkey = mw->rkey,
                     .new_rkey = urnic_inc_rkey(mw->rkey),
                     .mr_lkey = info->mr != NULL ? info->mr->lkey : 0,
-                    .access = info->mw_access_flags,
+                    .access = info->mw_access_flags & ~(unsigned)IBV_ACCESS_LOCAL_WRITE,
                     .addr = info->addr,
                     .length = info->length},
     };

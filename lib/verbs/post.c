@@ -74,7 +74,7 @@ int uv_bind_from(struct urnic_send_wr *to, const struct ibv_mw *mw, uint32_t rke
         .mw_rkey = mw->rkey,
         .new_rkey = rkey,
         .mr_lkey = info->mr != NULL ? info->mr->lkey : 0,
-        .access = info->mw_access_flags,
+        .access = info->mw_access_flags & ~(unsigned)IBV_ACCESS_LOCAL_WRITE, /* means nothing */
         .addr = info->addr,
         .length = info->length,
     };

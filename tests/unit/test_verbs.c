@@ -90,8 +90,11 @@ START_TEST(binds)
     struct urnic_send_wr out;
     struct ibv_mw mw = {.rkey = 0x100};
     struct ibv_mr mr = {.lkey = 7};
-    struct ibv_mw_bind_info info = {
-        .mr = &mr, .addr = 0x1000, .length = 64, .mw_access_flags = IBV_ACCESS_REMOTE_READ};
+    struct ibv_mw_bind_info info = {.mr = &mr,
+                                    .addr = 0x1000,
+                                    .length = 64,
+                                    .mw_access_flags =
+                                        IBV_ACCESS_REMOTE_READ | IBV_ACCESS_LOCAL_WRITE};
     ck_assert_int_eq(uv_bind_from(&out, &mw, 0x101, &info), 0);
     ck_assert_uint_eq(out.bind_mw.mw_rkey, 0x100);
     ck_assert_uint_eq(out.bind_mw.new_rkey, 0x101);
