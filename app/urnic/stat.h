@@ -36,6 +36,10 @@ uint64_t stat_drops(const struct stat_counters *c);
 int stat_qps(struct admin *a, const char *device, uint32_t qpn, struct stat_qps *out);
 void stat_free_qps(struct stat_qps *q);
 
+/* What a counter means, in one line: a constant, or written into buf. Without a text of its own it
+ * is said which rule counts. */
+const char *stat_help(const char *name, char *buf, size_t size);
+
 /* Print these devices in Prometheus' text format. Names are safe in it: the daemon and its
  * configuration see to that. */
 void stat_prometheus(const struct stat_device *dev, unsigned n);

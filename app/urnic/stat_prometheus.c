@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Prometheus' text format: all samples of a metric stand together, under a line with its type, so
- * metrics are the outer loop and devices the inner one.
+ * Prometheus' text format: all samples of a metric stand together, under lines with its meaning and
+ * type, so metrics are the outer loop and devices the inner one.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -22,10 +22,19 @@ static bool is_gauge(const char *name)
     return false;
 }
 
-/* What a metric is called: counters end in _total, as scrapers and their checkers expect it. */
-static void print_type(const char *name, bool gauge)
+/* A part of a name that is a unit's abbreviation is none to scrapers' checkers: "us". */
+static const char *metric_of(const char *name)
 {
-    printf("# TYPE urnic_%s%s\n", name, gauge ? " gauge" : "_total counter");
+    return strcmp(name, "rx_not_for_us") == 0 ? "rx_not_for_device" : name;
+}
+
+/* What a metric is called: counters end in _total, as scrapers and their checkers expect it. */
+static void print_head(const char *name, bool gauge, const char *text)
+{
+    const char *end = gauge ? "" : "_total";
+
+    printf("# HELP urnic_%s%s %s\n", name, end, text);
+    printf("# TYPE urnic_%s%s %s\n", name, end, gauge ? "gauge" : "counter");
 }
 
 static void print_name(const char *name, bool gauge)
@@ -46,44 +55,106 @@ static void print_counter(const struct stat_device *dev, unsigned n, unsigned fi
                           const char *name)
 {
     bool gauge = is_gauge(name);
+    char text[128];
 
-    print_type(name, gauge);
+    print_head(metric_of(name), gauge, stat_help(name, text, sizeof text));
     for (unsigned i = first; i < n; i++) {
         const struct ipc_counter *c = find(&dev[i], name);
         if (!c)
             continue;
-        print_name(name, gauge);
+        print_name(metric_of(name), gauge);
         printf("{device=\"%s\"} %llu\n", dev[i].name, (unsigned long long)c->value);
     }
 }
 
-static uint64_t qp_retransmits(const struct ipc_qp_info *q)
+/* ---- queue pairs ---- */
+
+#define QP_VALUES(X)                                                                               \
+    X(tx_packets, false, "Packets that the queue pair sent.")                                      \
+    X(tx_bytes, false, "Octets that the queue pair sent.")                                         \
+    X(rx_packets, false, "Packets that the queue pair received.")                                  \
+    X(rx_bytes, false, "Octets that the queue pair received.")                                     \
+    X(retransmits, false, "Packets that the queue pair sent again.")                               \
+    X(timeouts, false, "Time-outs of the queue pair.")                                             \
+    X(naks, false, "NAKs that the queue pair received.")                                           \
+    X(rnr_naks, false, "RNR NAKs that the queue pair received.")                                   \
+    X(sq_used, true, "Requests in the send queue.")                                                \
+    X(rq_used, true, "Requests in the receive queue.")                                             \
+    X(inflight_packets, true, "Packets in flight.")                                                \
+    X(rd_atomic_out, true, "READs and atomics that wait for the answer.")
+
+#define X(name, gauge, text)                                                                       \
+    static double qp_##name(const struct ipc_qp_info *q)                                           \
+    {                                                                                              \
+        return (double)q->name;                                                                    \
+    }
+QP_VALUES(X)
+#undef X
+
+/* Negative: no limit, and no sample. */
+static double qp_cc_rate(const struct ipc_qp_info *q)
 {
-    return q->retransmits;
+    return q->cc_rate == UINT64_MAX ? -1 : (double)q->cc_rate;
 }
 
-static uint64_t qp_cc_rate(const struct ipc_qp_info *q)
+static const struct {
+    const char *name;
+    bool gauge;
+    const char *text;
+    double (*value)(const struct ipc_qp_info *q);
+} qp_values[] = {
+#define X(name, gauge, text) {"qp_" #name, gauge, text, qp_##name},
+    QP_VALUES(X)
+#undef X
+        {"qp_cc_rate", true, "Rate limit of congestion control, bit/s; no sample: no limit.",
+         qp_cc_rate},
+    {"qp_cc_alpha", true, "Alpha of congestion control, 0 to 1.", stat_alpha},
+};
+
+/* The name of a process may be anything. */
+static void print_quoted(const char *text)
 {
-    return q->cc_rate;
+    for (; *text; text++) {
+        if (*text == '\n')
+            fputs("\\n", stdout);
+        else if (*text == '"' || *text == '\\')
+            printf("\\%c", *text);
+        else
+            putchar(*text);
+    }
 }
 
-static void print_qps(const struct stat_device *dev, unsigned n, const char *name, bool gauge,
-                      uint64_t (*value)(const struct ipc_qp_info *))
+static void print_info(const struct stat_device *d, const struct ipc_qp_info *q)
 {
-    bool begun = false;
+    printf("urnic_qp_info{device=\"%s\",qpn=\"%u\",type=\"%s\",state=\"%s\",cc=\"%s\",pid=\"%u\","
+           "comm=\"",
+           d->name, q->qpn, stat_qp_type(q->type), stat_qp_state(q->state), q->cc, q->pid);
+    print_quoted(q->comm);
+    printf("\"} 1\n");
+}
 
-    for (unsigned i = 0; i < n; i++) {
+static void print_qps(const struct stat_device *dev, unsigned n)
+{
+    unsigned found = 0;
+
+    for (unsigned i = 0; i < n; i++)
         for (unsigned k = 0; k < dev[i].qps.count; k++) {
-            uint64_t v = value(&dev[i].qps.qp[k]);
-            if (v == UINT64_MAX) /* no limit: no sample */
-                continue;
-            if (!begun)
-                print_type(name, gauge);
-            begun = true;
-            print_name(name, gauge);
-            printf("{device=\"%s\",qpn=\"%u\"} %llu\n", dev[i].name, dev[i].qps.qp[k].qpn,
-                   (unsigned long long)v);
+            if (found++ == 0)
+                print_head("qp_info", true, "1 for each queue pair: what it is, and whose.");
+            print_info(&dev[i], &dev[i].qps.qp[k]);
         }
+    for (size_t v = 0; found > 0 && v < sizeof qp_values / sizeof qp_values[0]; v++) {
+        const char *name = qp_values[v].name;
+        print_head(name, qp_values[v].gauge, qp_values[v].text);
+        for (unsigned i = 0; i < n; i++)
+            for (unsigned k = 0; k < dev[i].qps.count; k++) {
+                double value = qp_values[v].value(&dev[i].qps.qp[k]);
+                if (value < 0)
+                    continue;
+                print_name(name, qp_values[v].gauge);
+                printf("{device=\"%s\",qpn=\"%u\"} %.17g\n", dev[i].name, dev[i].qps.qp[k].qpn,
+                       value);
+            }
     }
 }
 
@@ -99,6 +170,5 @@ void stat_prometheus(const struct stat_device *dev, unsigned n)
                 print_counter(dev, n, i, name);
         }
     }
-    print_qps(dev, n, "qp_retransmits", false, qp_retransmits);
-    print_qps(dev, n, "qp_cc_rate", true, qp_cc_rate);
+    print_qps(dev, n);
 }

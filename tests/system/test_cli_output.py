@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 import xml.etree.ElementTree as ET
 
 from cli_rig import CAPTURE, DATA, ROOT, SCENARIO, SCRIPT, URNIC, URNICD, check, run, test_all
@@ -102,28 +103,58 @@ def traffic_class():
               f"info, dscp {dscp}: {text}")
 
 
-def prometheus():
-    """The text format: a metric's type once, before its samples; its samples together; none twice. A counter's name
-    ends in _total, and no other's does."""
-    r = run(URNIC, ["stat", "--prometheus", "--qps"])
+def scrape(*options):
+    """What Prometheus gets: a metric's meaning and type once, before its samples; its samples together; none twice. A
+    counter's name ends in _total, and no other's does. And what its own checker says. Types and samples."""
+    r = run(URNIC, ["stat", "--prometheus", *options])
     check(r.returncode == 0, f"stat --prometheus: {r.stderr}")
-    metric, types, samples = None, {}, set()
+    metric, told, types, samples = None, None, {}, set()
     for line in r.stdout.splitlines():
+        m = re.fullmatch(r"# HELP (urnic_[a-z0-9_]+) [A-Z0-9].*\.", line)
+        if m:
+            told = m.group(1)
+            continue
         m = re.fullmatch(r"# TYPE (urnic_[a-z0-9_]+) (counter|gauge)", line)
         if m:
             metric = m.group(1)
             check(metric not in types, f"stat --prometheus: {metric} comes twice")
+            check(metric == told, f"stat --prometheus: {metric} has no HELP before it")
             types[metric] = m.group(2)
             check(metric.endswith("_total") == (m.group(2) == "counter"), f"stat --prometheus: {line}")
             continue
-        m = re.fullmatch(r'(urnic_[a-z0-9_]+)(\{device="[a-z0-9]+"(?:,qpn="[0-9]+")?\}) [0-9]+', line)
+        m = re.fullmatch(r'(urnic_[a-z0-9_]+)(\{device="[a-z0-9]+"(?:,[a-z]+="[^"]*")*\}) [0-9.e+-]+', line)
         check(m and m.group(1) == metric, f"stat --prometheus: {line} stands under {metric}")
-        check(line.split()[0] not in samples, f"stat --prometheus: {line} comes twice")
-        samples.add(line.split()[0])
+        check(line.rsplit(" ", 1)[0] not in samples, f"stat --prometheus: {line} comes twice")
+        samples.add(line.rsplit(" ", 1)[0])
+    lint = subprocess.run(["promtool", "check", "metrics"], input=r.stdout, capture_output=True, text=True, check=False)
+    check(lint.returncode == 0, f"promtool check metrics, {options}: {lint.stdout}{lint.stderr}")
+    return types, samples
+
+
+def prometheus():
+    types, samples = scrape()
     for device in ("urn0", "urn1"):
         check(f'urnic_tx_packets_total{{device="{device}"}}' in samples, f"stat --prometheus: nothing of {device}")
     check((types.get("urnic_tx_packets_total"), types.get("urnic_qps")) == ("counter", "gauge"),
           "stat --prometheus: types")
+    check(not [name for name in types if name.startswith("urnic_qp_info")], "stat --prometheus: queue pairs unasked")
+    # With queue pairs all that the text shows of each.
+    with subprocess.Popen([URNIC, "perf", "--device", "urn1", "--server"], stdout=subprocess.DEVNULL) as server, \
+            subprocess.Popen([URNIC, "perf", "--device", "urn0", "--time", "30", "10.0.0.2"],
+                             stdout=subprocess.DEVNULL) as client:
+        for _ in range(200):
+            if "RTS" in run(URNIC, ["stat", "--qps"]).stdout:
+                break
+            time.sleep(0.05)
+        types, samples = scrape("--qps")
+        own = set(types) - set(scrape()[0])
+        for process in (client, server):
+            process.terminate()
+    for name in ("tx_packets_total", "rx_bytes_total", "retransmits_total", "timeouts_total", "rnr_naks_total", "sq_used",
+                 "inflight_packets", "cc_alpha", "info"):
+        check("urnic_qp_" + name in own, f"stat --prometheus --qps: no {name} in {sorted(own)}")
+    check(any(re.match(r'urnic_qp_info\{device="urn0",qpn="\d+",type="RC",state="RTS",.*comm="urnic"\}', line)
+              for line in samples), "stat --prometheus --qps: no info of the queue pair")
 
 
 def ends():
