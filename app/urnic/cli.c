@@ -83,7 +83,10 @@ static void daemon_hint(unsigned seconds)
         fprintf(stderr, "  The urnicd at %s is of another version than urnic: install both anew.\n",
                 path);
     else if (rc == -EDQUOT)
-        fprintf(stderr, "  The urnicd at %s takes no more connections, of you or at all.\n", path);
+        fprintf(stderr,
+                "  The urnicd at %s takes no more connections, of you or at all: end programs of\n"
+                "  yours that use it, or ask its administrator to look who holds them.\n",
+                path);
     else if (rc == -ENAMETOOLONG)
         fprintf(stderr, "  The path of a socket (--socket, URNIC_SOCKET) has at most %zu octets.\n",
                 sizeof path - 1);

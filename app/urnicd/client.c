@@ -61,7 +61,8 @@ struct client *client_new(struct urnicd *d, int fd)
     }
     c->pid = cred.pid;
     c->uid = cred.uid;
-    c->share = share_join(&d->share, c->uid, client_is_admin(c));
+    c->account = subuids_owner(&d->subuids, c->uid);
+    c->share = share_join(&d->share, c->account, client_is_admin(c));
     if (!c->share || share_take(c->share, SHARE_FDS, CLIENT_FDS) < 0) {
         share_leave(c->share);
         free(c);
@@ -119,7 +120,7 @@ static void client_join_device(void *arg, uint64_t now)
     const struct client_join *j = arg;
 
     (void)now;
-    j->c->of_device = share_join(&j->device->share, j->c->uid, client_is_admin(j->c));
+    j->c->of_device = share_join(&j->device->share, j->c->account, client_is_admin(j->c));
 }
 
 static void client_leave_device(void *arg, uint64_t now)

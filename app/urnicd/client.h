@@ -22,6 +22,7 @@ struct client {
     int pidfd; /* -1 = none: only the socket tells */
     pid_t pid;
     uid_t uid;
+    uid_t account; /* whose shares it uses up: uid, or whose subordinate that is (subuid.h) */
     char comm[16];
     bool greeted;  /* hello exchanged */
     bool gone;     /* to be torn down by the control loop */

@@ -36,6 +36,7 @@
 #define CONTROL_EVENTS    64
 #define CONTROL_LINGER_NS (60 * CLOCK_US) /* look on so long after the last event */
 #define CONTROL_PAUSE_NS  (10 * CLOCK_MS) /* when not even the spare descriptor helps */
+#define CONTROL_LEAST     2u              /* connections of a user, as long as there are any */
 #define CONTROL_FDS       320u /* descriptors of the daemon's own, and those that come with a message */
 #define CONTROL_EARLY     ".new"
 #define CONTROL_LOCK_MS   1000u /* for another one's start; anybody may hold such a lock */
@@ -241,6 +242,11 @@ int control_open(struct urnicd *d, char *err)
 
     d->started_at = clock_now();
     control_shares(d);
+    FILE *subuid = fopen("/etc/subuid", "re");
+    if (subuid) {
+        subuids_read(&d->subuids, subuid);
+        fclose(subuid);
+    }
     d->epfd = epoll_create1(EPOLL_CLOEXEC);
     d->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
     sigemptyset(&set);
@@ -294,19 +300,39 @@ static void control_no_room(struct urnicd *d)
     log_warn("control", "no descriptor left for another client, or no memory for it");
 }
 
-/* A user gets half of what others leave, so that there is always some left. Administrators can do
- * what they like anyway. */
+/* How many connections one user may have, of whose the others have so many (QUOTA_CLIENTS). */
+unsigned control_share(unsigned own, unsigned others)
+{
+    unsigned left = others < QUOTA_CLIENTS ? QUOTA_CLIENTS - others : 0, most = left / 8;
+
+    if (own + others < QUOTA_CLIENTS - QUOTA_CLIENTS / 8)
+        most = left / 2;
+    if (most < CONTROL_LEAST)
+        most = CONTROL_LEAST;
+    return most < left ? most : left;
+}
+
+/* Administrators can do what they like anyway, and must get in to see who has taken all. */
 static bool control_has_room(const struct urnicd *d, const struct client *newcomer)
 {
     unsigned own = 0;
 
     if (foreign_waiting(newcomer->uid) >= FOREIGN_WAITING)
         return false;
-    if (d->nclient >= QUOTA_CLIENTS || client_is_admin(newcomer))
-        return d->nclient < QUOTA_CLIENTS;
+    if (client_is_admin(newcomer))
+        return d->nclient < QUOTA_CLIENTS + QUOTA_CLIENTS_RESERVE;
     for (const struct client *c = d->clients; c; c = c->next)
-        own += c->uid == newcomer->uid;
-    return own < (QUOTA_CLIENTS - (d->nclient - own)) / 2;
+        own += c->account == newcomer->account && !client_is_admin(c);
+    unsigned most = control_share(own, d->nclient - own);
+    if (own < most)
+        return true;
+    log_warn(
+        "client",
+        "%s[%d] of uid %u gets no connection: uid %u has %u, others %u, of %u: end programs of "
+        "that user (`urnic stat --qps` shows some), or ask the administrator",
+        newcomer->comm, (int)newcomer->pid, (unsigned)newcomer->uid, (unsigned)newcomer->account,
+        own, d->nclient - own, QUOTA_CLIENTS);
+    return false;
 }
 
 static void control_accept(struct urnicd *d)
@@ -504,6 +530,7 @@ void control_close(struct urnicd *d)
     control_reap(d);
     client_capture_fini(d);
     unread_fini(d);
+    subuids_free(&d->subuids);
     if (d->listen_fd >= 0) {
         control_unlink(d);
         close(d->listen_fd);

@@ -11,6 +11,7 @@
 #include "client.h"
 #include "config.h"
 #include "device.h"
+#include "subuid.h"
 #include "worker.h"
 
 struct urnicd {
@@ -33,6 +34,7 @@ struct urnicd {
     unsigned nclient;
     uint64_t started_at;
     uint64_t accepted, refused; /* connections */
+    struct subuids subuids;
 };
 
 /* Make the socket and listen. 0, or -errno with a sentence in err (CONFIG_ERR octets). */
@@ -44,5 +46,8 @@ void control_close(struct urnicd *d);
 
 /* The device of this name; NULL = none. */
 struct device *control_device(struct urnicd *d, const char *name);
+
+/* How many connections a user may have that has `own` and the others `others` (SEC-22). */
+unsigned control_share(unsigned own, unsigned others);
 
 #endif

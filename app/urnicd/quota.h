@@ -30,7 +30,11 @@
 #define QUOTA_CAPTURES 16u    /* that still end, of clients that are gone */
 
 /* of a client */
-#define QUOTA_CLIENTS        1024u /* connections in all; of a user, half of what others leave */
+/* Connections in all, but for those of administrators. A user gets half of what others leave, while
+ * seven eighths are free; then an eighth, and two in any case. Subordinate users count as who has
+ * them. */
+#define QUOTA_CLIENTS         1024u
+#define QUOTA_CLIENTS_RESERVE 64u /* ... for administrators beside them */
 #define QUOTA_HANDLES        131072u
 #define QUOTA_PD             16384u
 #define QUOTA_MR             65536u

@@ -21,6 +21,10 @@ static int req_stats(struct request *r)
     const uint32_t max = (IPC_MSG_MAX - sizeof(struct ipc_stats)) / sizeof(struct ipc_counter);
     static _Thread_local struct stats_entry all[STATS_MAX];
     unsigned n = stats_collect(r->device, all);
+
+    /* of the daemon, whose thread waits for this answer */
+    all[n++] = (struct stats_entry){"clients", r->daemon->nclient};
+    all[n++] = (struct stats_entry){"clients_refused", r->daemon->refused};
     uint32_t count = first < n ? n - first : 0;
 
     if (count > max)

@@ -155,6 +155,26 @@ void request_close_fds(struct request *r)
     r->nfd = 0;
 }
 
+/* Say what the user has too many of, and what helps. */
+static void request_over_share(struct request *r, unsigned type)
+{
+    struct share *of[] = {r->client->share, r->client->of_device};
+
+    for (unsigned i = 0; i < 2; i++) {
+        struct share *s = of[i];
+        if (!s || s->lacked == SHARE_KINDS)
+            continue;
+        log_warn("client",
+                 "%s[%d]: %s refused: uid %u has its share of %s (%llu; all users %llu of %llu): "
+                 "destroy some, or end other programs of that user",
+                 r->client->comm, (int)r->client->pid, ipc_type_name(type), (unsigned)s->uid,
+                 share_names[s->lacked], (unsigned long long)s->used[s->lacked],
+                 (unsigned long long)s->pool->used[s->lacked],
+                 (unsigned long long)s->pool->limit[s->lacked]);
+        s->lacked = SHARE_KINDS;
+    }
+}
+
 void request_serve(struct request *r)
 {
     struct ipc_hdr request;
@@ -170,6 +190,8 @@ void request_serve(struct request *r)
     memcpy(&request, r->in, sizeof(request));
 
     int status = request_checked(r);
+    if (status == -EDQUOT)
+        request_over_share(r, request.type);
     memory_free(r->unmap);
     if (status == -EDQUOT && r->device)
         r->device->stats.client_over_quota++;

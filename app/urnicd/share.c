@@ -9,17 +9,28 @@
 
 #define SHARE_PART 8u /* the part that is kept for those who have little, and their part of it */
 
+const char *const share_names[SHARE_KINDS] = {
+    [SHARE_PD] = "protection domains",     [SHARE_MR] = "memory regions",
+    [SHARE_MW] = "memory windows",         [SHARE_CQ] = "completion queues",
+    [SHARE_SRQ] = "shared receive queues", [SHARE_QP] = "queue pairs",
+    [SHARE_CM_ID] = "connection ids",      [SHARE_LISTENER] = "listeners",
+    [SHARE_GROUP] = "multicast groups",    [SHARE_CONN] = "connections under way or just over",
+    [SHARE_FDS] = "descriptors",           [SHARE_UNREAD] = "descriptors not received yet",
+    [SHARE_MAPPINGS] = "mappings",         [SHARE_OCTETS] = "octets of memory",
+};
+
 struct share *share_join(struct share_pool *pool, uid_t uid, bool all)
 {
     struct share *s = pool->first;
 
-    while (s && s->uid != uid)
+    while (s && (s->uid != uid || s->all != all))
         s = s->next;
     if (!s) {
         s = calloc(1, sizeof(*s));
         if (!s)
             return NULL;
-        *s = (struct share){.next = pool->first, .pool = pool, .uid = uid, .all = all};
+        *s = (struct share){
+            .next = pool->first, .pool = pool, .uid = uid, .all = all, .lacked = SHARE_KINDS};
         pool->first = s;
     }
     return share_hold(s);
@@ -66,8 +77,11 @@ bool share_has_room(const struct share *s, enum share_kind kind, uint64_t n)
 
 int share_take(struct share *s, enum share_kind kind, uint64_t n)
 {
-    if (!share_has_room(s, kind, n))
+    if (!share_has_room(s, kind, n)) {
+        s->pool->refused[kind]++;
+        s->lacked = kind;
         return -EDQUOT;
+    }
     if (s) {
         s->used[kind] += n;
         s->pool->used[kind] += n;

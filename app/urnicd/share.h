@@ -38,8 +38,12 @@ enum share_kind {
 struct share_pool {
     uint64_t limit[SHARE_KINDS]; /* how much there is; 0 = no matter how much */
     uint64_t used[SHARE_KINDS];
+    uint64_t refused[SHARE_KINDS]; /* how often somebody got none */
     struct share *first;
 };
+
+/* What it is: "queue pairs" ... */
+extern const char *const share_names[SHARE_KINDS];
 
 /* One user's part of a pool. */
 struct share {
@@ -48,10 +52,12 @@ struct share {
     uid_t uid;
     bool all; /* takes what it likes: administrators */
     uint32_t members;
+    enum share_kind lacked; /* the kind of the last refusal; SHARE_KINDS = none since it was set */
     uint64_t used[SHARE_KINDS];
 };
 
-/* The user's share, one more member of it. NULL = out of memory. */
+/* The user's share, one more member of it; subordinates of an administrator, who are none, share
+ * another one. NULL = out of memory. */
 struct share *share_join(struct share_pool *pool, uid_t uid, bool all);
 /* One more member: what outlives the one that it was made for. Returns the share. NULL is fine. */
 struct share *share_hold(struct share *s);

@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-#define STATS_MAX 256u
+#define STATS_MAX 384u
 
 struct device;
 

@@ -91,6 +91,24 @@ START_TEST(share_of_all_members)
 }
 END_TEST
 
+/* SEC-22: an administrator's subordinates count as that user, but are none; what was lacking is
+ * counted and remembered. */
+START_TEST(share_of_subordinates)
+{
+    struct share_pool pool = {.limit = {[SHARE_QP] = 80}};
+    struct share *admin = share_join(&pool, 0, true), *sub = share_join(&pool, 0, false);
+
+    ck_assert_ptr_ne(admin, sub);
+    ck_assert_ptr_eq(share_join(&pool, 0, false), sub);
+    ck_assert_int_eq(sub->lacked, SHARE_KINDS);
+    ck_assert_uint_eq(fill(sub, SHARE_QP), 70);
+    ck_assert_int_eq(sub->lacked, SHARE_QP);
+    ck_assert_uint_eq(pool.refused[SHARE_QP], 1);
+    ck_assert_int_eq(share_take(admin, SHARE_QP, 100), 0);
+    share_fini(&pool);
+}
+END_TEST
+
 /* Sizes that would wrap are too many, not few. */
 START_TEST(share_of_too_much)
 {
@@ -249,5 +267,5 @@ START_TEST(share_by_groups)
 END_TEST
 
 UNIT_MAIN("shares", share_leaves_some, share_keeps_promises, share_of_all_members,
-          share_of_too_much, share_of_administrators, share_by_handles, share_by_queues,
-          share_by_groups, share_of_several_kinds)
+          share_of_subordinates, share_of_too_much, share_of_administrators, share_by_handles,
+          share_by_queues, share_by_groups, share_of_several_kinds)

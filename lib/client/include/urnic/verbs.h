@@ -17,7 +17,8 @@ extern "C" {
  * an empty list, not an error. -ENOMEM; -EPROTONOSUPPORT: a daemon of another major version;
  * -EPROTO: what answers is no urnicd; -EACCES: the socket is for others; -ENAMETOOLONG: its path is
  * longer than a socket's may be; -EDQUOT: the daemon takes no more connections, of which it has
- * 1,024: a user, but root and its own, gets half of what others leave. */
+ * 1,024, and 64 for root and its own user: a user gets half of what others leave, then an eighth.
+ */
 URNIC_API int urnic_get_device_list(struct urnic_device **list, int *n);
 /* Free the array; NULL is fine. */
 URNIC_API void urnic_free_device_list(struct urnic_device *list);
@@ -61,13 +62,13 @@ URNIC_API int urnic_alloc(struct urnic_context *ctx, size_t size, void **addr);
 URNIC_API int urnic_free(struct urnic_context *ctx, void *addr);
 
 /* Register [addr, addr+length): any memory of a program that runs as the daemon's user, from
- * urnic_alloc, malloc, the stack, a file mapping. access: URNIC_ACCESS_*. With length 0 it has keys,
- * but room only for requests of 0 octets, which need no region anyway.
- * What is from urnic_alloc, or of 4 KiB and more in one MAP_SHARED mapping of a memfd, of a file on
- * tmpfs or hugetlbfs or of a SysV segment that the program can open again, the daemon maps. All
- * other memory it copies to and from through the kernel: slower, and an atomic on it is one against
- * other requests of the device, not against instructions of the program. Pages that are not there
- * yet come now; those that the program unmaps or protects later fail requests with a protection or
+ * urnic_alloc, malloc, the stack, a file mapping. access: URNIC_ACCESS_*. With length 0 it has
+ * keys, but room only for requests of 0 octets, which need no region anyway. What is from
+ * urnic_alloc, or of 4 KiB and more in one MAP_SHARED mapping of a memfd, of a file on tmpfs or
+ * hugetlbfs or of a SysV segment that the program can open again, the daemon maps. All other memory
+ * it copies to and from through the kernel: slower, and an atomic on it is one against other
+ * requests of the device, not against instructions of the program. Pages that are not there yet
+ * come now; those that the program unmaps or protects later fail requests with a protection or
  * access error. After exec, as after its end, peers get no answer.
  * -EINVAL rights that need LOCAL_WRITE beside them, or a range beyond the end of memory;
  * -EOPNOTSUPP unknown rights, or an older daemon; -EFAULT a hole in the range, or read-only memory
@@ -85,8 +86,8 @@ URNIC_API int urnic_reg_mr_iova(struct urnic_pd *pd, void *addr, size_t length, 
  * touch the region: it has to be registered anew. -EINVAL: length is 0 or above max_mr_size, or
  * rights and addresses as above; -EBADF; -EOPNOTSUPP: other kinds of file, or unknown rights;
  * -EACCES: the file may not be written, and LOCAL_WRITE is wanted; -EPERM: the daemon is another
- * user's, and the object isn't sealed as urnicd(8) wants it (SHM-10), section SECURITY; -EFAULT: the object ends before;
- * -ENOMEM; -EDQUOT. */
+ * user's, and the object isn't sealed as urnicd(8) wants it (SHM-10), section SECURITY; -EFAULT:
+ * the object ends before; -ENOMEM; -EDQUOT. */
 URNIC_API int urnic_reg_mr_fd(struct urnic_pd *pd, int fd, uint64_t offset, size_t length,
                               uint64_t iova, unsigned access, struct urnic_mr **mr);
 /* After return nobody touches the memory through this region. -EBUSY: windows are bound. */
