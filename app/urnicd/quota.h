@@ -43,7 +43,7 @@
 #define QUOTA_SRQ            4096u
 #define QUOTA_QP             16384u
 #define QUOTA_CM_ID          32768u
-#define QUOTA_CHANNELS       256u          /* of either kind */
+#define QUOTA_CHANNELS       4096u         /* of either kind: rsockets has one per connection */
 #define QUOTA_QUEUES         65536u        /* doorbell numbers: a power of two */
 #define QUOTA_QUEUE_OCTETS   (4ull << 30)  /* of queues; the engine's copies are as large */
 #define QUOTA_SLAB_OCTETS    (64ull << 30) /* address space; pages count when they are touched */

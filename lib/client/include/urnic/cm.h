@@ -82,7 +82,7 @@ struct urnic_cm_event {
 
 /* ---- with events ---- */
 
-/* -ENOTSUP: the daemon is older than this library. -ENOMEM; -EDQUOT: a context has 256 at most. */
+/* -ENOTSUP: the daemon is older than this library. -ENOMEM; -EDQUOT: a context has 4096 at most. */
 URNIC_API int urnic_create_cm_channel(struct urnic_context *ctx, struct urnic_cm_channel **channel);
 URNIC_API int urnic_destroy_cm_channel(struct urnic_cm_channel *channel); /* -EBUSY: ids use it */
 /* Readable when an event waits, or when the daemon has gone. */
@@ -207,7 +207,7 @@ struct urnic_conn_attr {
     int timeout_ms; /* for the whole call; 0 = 10,000; -1 = wait for ever */
 };
 
-/* A connection. Fields are read-only. Each has a channel of its own, of which a context has 256:
+/* A connection. Fields are read-only. Each has a channel of its own, of which a context has 4096:
  * for more connections use ids, any number of which share a channel, or more contexts. */
 struct urnic_conn {
     struct urnic_qp *qp;

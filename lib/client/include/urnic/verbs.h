@@ -119,7 +119,7 @@ static inline uint32_t urnic_inc_rkey(uint32_t rkey)
 /* ---- completion queues ---- */
 
 /* A channel is where events of CQs arrive. Its descriptor is readable when an event waits, or when
- * the daemon has gone; it may be set non-blocking and polled. -ENOMEM; -EDQUOT: a context has 256
+ * the daemon has gone; it may be set non-blocking and polled. -ENOMEM; -EDQUOT: a context has 4096
  * at most. */
 URNIC_API int urnic_create_channel(struct urnic_context *ctx, struct urnic_channel **channel);
 URNIC_API int urnic_destroy_channel(struct urnic_channel *channel); /* -EBUSY: CQs use it */
