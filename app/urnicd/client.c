@@ -196,6 +196,7 @@ int client_srq_destroy(struct client *c, struct client_srq *srq)
     async_forget(&c->ctx, srq->ref);
     context_queue_del(&c->ctx, &srq->rq);
     qslab_free(&srq->rq.place);
+    qslab_free(&srq->other);
     free(srq);
     return 0;
 }

@@ -80,6 +80,8 @@ struct client_srq {
     struct queue rq;
     uint32_t ref, pd;
     uint32_t max_sge, users;
+    struct slab_place other; /* the ring that it is resized to, then the one that it had */
+    uint32_t other_size;     /* receives that are wanted there; 0 = none to be resized to */
 };
 
 struct client_qp {

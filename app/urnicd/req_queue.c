@@ -11,7 +11,7 @@
 #include "request_qp.h"
 #include "seal.h"
 
-static uint32_t pow2_at_least(uint32_t n)
+uint32_t pow2_at_least(uint32_t n)
 {
     uint32_t p = 1;
 
@@ -358,6 +358,8 @@ const struct request_type request_queue[IPC_TYPE_MAX] = {
                         .fds = true},
     [IPC_SRQ_MODIFY] = {REQ_CONTEXT, false, WHOLE(ipc_srq_modify), .run = req_srq_modify},
     [IPC_SRQ_QUERY] = {REQ_CONTEXT, false, BY_HANDLE, .run = req_srq_query},
+    [IPC_SRQ_RESIZE] = {REQ_CONTEXT, false, SINCE(ipc_srq_resize, step), .run = req_srq_resize,
+                        .fds = true},
     [IPC_SRQ_DESTROY] = {REQ_CONTEXT, false, BY_HANDLE, .run = req_srq_destroy},
     [IPC_QP_CREATE] = {REQ_CONTEXT, false, SINCE(ipc_qp_create, cm_id), .run = req_qp_create,
                        .fds = true},

@@ -246,6 +246,7 @@ static const char *const type_names[IPC_TYPE_MAX] = {
     [IPC_MCAST_ATTACH] = "mcast-attach",
     [IPC_MCAST_DETACH] = "mcast-detach",
     [IPC_SLABS_AGAIN] = "slabs-again",
+    [IPC_SRQ_RESIZE] = "srq-resize",
     [IPC_CM_CHANNEL_CREATE] = "cm-channel-create",
     [IPC_CM_CHANNEL_DESTROY] = "cm-channel-destroy",
     [IPC_CM_ID_CREATE] = "cm-id-create",

@@ -33,7 +33,7 @@
 
 #define IPC_MAGIC 0x43494e52u /* "RNIC" */
 #define IPC_MAJOR 1u
-#define IPC_MINOR 10u
+#define IPC_MINOR 11u
 
 #define IPC_MSG_MAX       16384u /* octets of the longest message */
 #define IPC_FD_MAX        4u     /* descriptors with one message */
@@ -83,6 +83,7 @@ enum ipc_type {
     IPC_MCAST_ATTACH, /* ipc_mcast -> ipc_hdr */
     IPC_MCAST_DETACH, /* ipc_mcast -> ipc_hdr */
     IPC_SLABS_AGAIN,  /* ipc_hdr -> ipc_hdr: the client has lost a queue slab (minor 5) */
+    IPC_SRQ_RESIZE,   /* ipc_srq_resize -> ipc_srq (minor 11) */
     /* connection manager */
     IPC_CM_CHANNEL_CREATE = 80, /* ipc_hdr -> ipc_handle, fd 0: where ipc_cm_event arrive */
     IPC_CM_CHANNEL_DESTROY,     /* ipc_handle -> ipc_hdr; -EBUSY: ids use it */

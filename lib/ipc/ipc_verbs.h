@@ -239,13 +239,32 @@ struct ipc_srq {
     struct ipc_where ring;
 };
 
-#define IPC_SRQ_MAX_WR 1u /* verbs' numbers; -ENOTSUP: rings don't grow */
+#define IPC_SRQ_MAX_WR 1u /* verbs' numbers; -ENOTSUP: IPC_SRQ_RESIZE does that */
 #define IPC_SRQ_LIMIT  2u
 struct ipc_srq_modify {
     struct ipc_hdr hdr;
     uint32_t srq;
     uint32_t mask; /* IPC_SRQ_* */
     uint32_t max_wr, limit;
+};
+
+/* A shared receive queue grows, in three steps, so that the client has the new ring before the
+ * daemon uses it:
+ *
+ *     PREPARE  a second ring is made for max_wr receives; the answer says where. -EINVAL: max_wr
+ *     COMMIT   the daemon goes on in the second ring, with the indices of the first; nothing else
+ *              is in there. Meanwhile the client posts nothing. It moves what the daemon has not
+ *              taken yet, from cons on, and shows it again. -EINVAL: more is there than has room
+ *     END      the ring that isn't used is given up: the first one, or without COMMIT the second
+ *
+ * The bare handle that a client sends when it couldn't take the answer is an END. */
+enum ipc_resize_step { IPC_RESIZE_END, IPC_RESIZE_PREPARE, IPC_RESIZE_COMMIT };
+struct ipc_srq_resize {
+    struct ipc_hdr hdr;
+    uint32_t srq;
+    uint32_t step; /* enum ipc_resize_step */
+    uint32_t max_wr;
+    uint32_t zero;
 };
 
 struct ipc_srq_attr {
@@ -361,6 +380,7 @@ IPC_SIZE_CHECK(struct ipc_where, 32);
 IPC_SIZE_CHECK(struct ipc_mr_reg, 56);
 IPC_SIZE_CHECK(struct ipc_mr_alloc, 48);
 IPC_SIZE_CHECK(struct ipc_cq, 56);
+IPC_SIZE_CHECK(struct ipc_srq_resize, 32);
 IPC_SIZE_CHECK(struct ipc_qp_create, 344);
 IPC_SIZE_CHECK(struct ipc_qp, 112);
 IPC_SIZE_CHECK(struct ipc_av, 40);

@@ -49,11 +49,11 @@ int ibv_modify_srq(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr, int mask)
 {
     if ((mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT)) != 0)
         return EINVAL;
-    if (mask & IBV_SRQ_MAX_WR)
-        return EOPNOTSUPP;
-    if (mask & IBV_SRQ_LIMIT)
-        return uv_errno(urnic_modify_srq_limit(uv_srq(ibsrq)->urnic, attr->srq_limit));
-    return 0;
+    struct urnic_srq *srq = uv_srq(ibsrq)->urnic;
+    int err = mask & IBV_SRQ_MAX_WR ? urnic_resize_srq(srq, attr->max_wr) : 0;
+    if (err == 0 && (mask & IBV_SRQ_LIMIT))
+        err = urnic_modify_srq_limit(srq, attr->srq_limit);
+    return err < 0 ? uv_errno(err) : 0;
 }
 
 int ibv_query_srq(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr)

@@ -119,7 +119,7 @@ static inline uint32_t urnic_inc_rkey(uint32_t rkey)
 /* ---- completion queues ---- */
 
 /* A channel is where events of CQs arrive. Its descriptor is readable when an event waits, or when
- * the daemon has gone; it may be set non-blocking and polled. -ENOMEM; -EDQUOT: a context has 4096
+ * the daemon has gone; it may be set non-blocking and polled. -ENOMEM; -EDQUOT: a context has 256
  * at most. */
 URNIC_API int urnic_create_channel(struct urnic_context *ctx, struct urnic_channel **channel);
 URNIC_API int urnic_destroy_channel(struct urnic_channel *channel); /* -EBUSY: CQs use it */
@@ -174,6 +174,10 @@ URNIC_API int urnic_create_srq(struct urnic_pd *pd, struct urnic_srq_attr *attr,
                                struct urnic_srq **srq);
 /* Set the limit below which SRQ_LIMIT_REACHED is raised once; 0 = off. -EINVAL: above max_wr. */
 URNIC_API int urnic_modify_srq_limit(struct urnic_srq *srq, uint32_t limit);
+/* Make it hold max_wr receives or more. It never gets smaller: with less it stays as it is. Other
+ * threads may post meanwhile, and wait. -EINVAL: above the device's max_srq_wr, or fewer than are
+ * posted; -EOPNOTSUPP an older daemon; -ENOMEM, -EDQUOT; then nothing has changed. */
+URNIC_API int urnic_resize_srq(struct urnic_srq *srq, uint32_t max_wr);
 /* Its sizes, and the limit as it is now: 0 once it has been reached. */
 URNIC_API int urnic_query_srq(struct urnic_srq *srq, struct urnic_srq_attr *attr);
 URNIC_API int urnic_destroy_srq(struct urnic_srq *srq); /* -EBUSY: queue pairs use it */
