@@ -50,6 +50,7 @@ enum memif_reason {
     MEMIF_CHAIN,    /* a chain of descriptors without end */
     MEMIF_SMALL,    /* all buffers of a ring together can't hold one frame */
     MEMIF_SYSTEM,   /* this side is out of memory or descriptors */
+    MEMIF_HOLDER,   /* a descriptor came in which others can live */
     MEMIF_REASONS
 };
 

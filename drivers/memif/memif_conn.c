@@ -38,6 +38,7 @@ static const char *const reason_names[MEMIF_REASONS] = {
     [MEMIF_CHAIN] = "endless descriptor chain",
     [MEMIF_SMALL] = "ring too small for one frame: more slots or larger buffers are needed",
     [MEMIF_SYSTEM] = "out of resources",
+    [MEMIF_HOLDER] = "a descriptor in which others can live",
 };
 
 const char *memif_reason_name(enum memif_reason reason)
@@ -350,9 +351,13 @@ bool memif_conn_service(struct memif_conn *c, const struct memif_config *cfg, ui
         if (error == -EAGAIN)
             break;
         if (error)
-            reason = error == -EBADMSG ? MEMIF_MESSAGE : MEMIF_HANGUP;
+            reason = error == -EBADMSG ? MEMIF_MESSAGE
+                     : error == -EPERM ? MEMIF_HOLDER
+                                       : MEMIF_HANGUP;
         else
             reason = conn_message(c, cfg, &msg, &fd);
+        if (fd >= 0 && !reason && memif_sock_holds(fd))
+            reason = MEMIF_HOLDER;
         if (fd >= 0)
             memif_sock_drop(c->sock, fd);
     }

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -113,9 +114,24 @@ int memif_sock_send(int sock, const struct memif_msg *msg, int fd)
     return n == (ssize_t)sizeof(copy) ? 0 : -EMSGSIZE;
 }
 
+bool memif_sock_holds(int fd)
+{
+    char link[32], target[64] = "";
+    int domain = 0;
+    socklen_t len = sizeof(domain);
+
+    if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) == 0)
+        return domain == AF_UNIX;
+    snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+    if (readlink(link, target, sizeof(target) - 1) < 0)
+        return false;
+    return strncmp(target, "anon_inode:", strlen("anon_inode:")) == 0 &&
+           strcmp(target, "anon_inode:[eventfd]") != 0;
+}
+
 /* The first descriptor in a message; a peer may have sent more than the one it should: those are
- * closed. */
-static int sock_take_fd(int sock, struct msghdr *mh)
+ * closed. *holds: one of them can have others in it. */
+static int sock_take_fd(int sock, struct msghdr *mh, bool *holds)
 {
     int first = -1;
 
@@ -126,10 +142,12 @@ static int sock_take_fd(int sock, struct msghdr *mh)
         for (size_t i = 0; i < count; i++) {
             int fd;
             memcpy(&fd, CMSG_DATA(cmsg) + i * sizeof(fd), sizeof(fd));
-            if (first < 0)
+            if (first < 0) {
                 first = fd;
-            else
-                memif_sock_drop(sock, fd);
+                continue;
+            }
+            *holds |= memif_sock_holds(fd);
+            memif_sock_drop(sock, fd);
         }
     }
     return first;
@@ -147,16 +165,20 @@ int memif_sock_recv(int sock, struct memif_msg *msg, int *fd)
                         .msg_control = &control,
                         .msg_controllen = sizeof(control)};
 
+    bool holds = false;
+
     *fd = -1;
     ssize_t n = recvmsg(sock, &mh, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     if (n < 0)
         return errno == EAGAIN || errno == EINTR ? -EAGAIN : -ECONNRESET;
-    *fd = sock_take_fd(sock, &mh);
-    if (n == (ssize_t)sizeof(*msg) && !(mh.msg_flags & MSG_TRUNC))
+    *fd = sock_take_fd(sock, &mh, &holds);
+    if (!holds && n == (ssize_t)sizeof(*msg) && !(mh.msg_flags & MSG_TRUNC))
         return 0;
     if (*fd >= 0)
         memif_sock_drop(sock, *fd);
     *fd = -1;
+    if (holds)
+        return -EPERM;
     return n == 0 ? -ECONNRESET : -EBADMSG;
 }
 

@@ -301,6 +301,84 @@ START_TEST(descriptors_that_close_slowly)
 }
 END_TEST
 
+static const struct {
+    const char *fact;
+    enum memif_msg_type type; /* with which it comes */
+    bool wrapped, second;
+} selves[] = {
+    {"in the place of an event", MEMIF_MSG_ADD_RING, false, false},
+    {"where nothing was asked for", MEMIF_MSG_INIT, false, false},
+    {"in the place of memory", MEMIF_MSG_ADD_REGION, false, false},
+    {"behind another one", MEMIF_MSG_INIT, false, true},
+    {"within another one", MEMIF_MSG_ADD_RING, true, false},
+};
+
+/* Put a descriptor into a unix socket, of which the other end is closed. Returns the one in which
+ * it lives. */
+static int wrap(int fd)
+{
+    struct memif_msg msg = {0};
+    int ends[2];
+
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
+    ck_assert_int_eq(memif_sock_send(ends[0], &msg, fd), 0);
+    close(ends[0]);
+    return ends[1];
+}
+
+/* SEC-22: a client that leaves its own socket behind one whose close takes for ever, and dies, is
+ * never seen to hang up: it doesn't get so far as to have the port. */
+START_TEST(a_peer_leaves_its_own_socket)
+{
+    struct io_port *io = peer_port("role=server", 1514);
+    struct memif_msg msg = {.init = {.version = MEMIF_VERSION}};
+    enum memif_msg_type type = selves[_i].type;
+    struct peer p = peer_new();
+    peer_begin(&p, io);
+    struct lingering l = lingering_new(60);
+    if (type != MEMIF_MSG_INIT) { /* what comes later waits for the one that lingers */
+        int none;
+        msg.type = MEMIF_MSG_INIT;
+        ck_assert_int_eq(memif_sock_send(p.sock, &msg, l.fd), 0);
+        close(l.fd);
+        io->ops->service(io, 0);
+        ck_assert_int_eq(memif_sock_recv(p.sock, &p.last, &none), 0);
+    } else {
+        close(l.fd);
+    }
+    if (type == MEMIF_MSG_ADD_RING) {
+        msg = (struct memif_msg){.add_region = {.size = PEER_REGION}};
+        ck_assert(peer_say(&p, io, MEMIF_MSG_ADD_REGION, msg, p.region_fd));
+    }
+    if (type == MEMIF_MSG_ADD_REGION)
+        msg = (struct memif_msg){.add_region = {.size = PEER_REGION}};
+    if (type == MEMIF_MSG_ADD_RING)
+        msg = (struct memif_msg){.add_ring = {.flags = MEMIF_ADD_RING_C2S, .log2_size = 3}};
+    int self = selves[_i].wrapped ? wrap(p.sock) : dup(p.sock);
+    msg.type = (uint16_t)type;
+    if (selves[_i].second) {
+        ck_assert(lingering_pass(p.sock, &msg, sizeof(msg), self, 2));
+        io->ops->service(io, 0);
+        self = -1;
+    } else {
+        (void)peer_say(&p, io, type, msg, self);
+    }
+    struct memif_counters c = peer_counters(io);
+    ck_assert_msg(c.reason[MEMIF_HOLDER] + c.reason[MEMIF_REGION] + c.reason[MEMIF_UNSEALED] == 1,
+                  "%s", selves[_i].fact);
+    if (self >= 0)
+        close(self);
+    peer_close(&p);
+    io->ops->service(io, 0);
+    struct peer good = peer_new();
+    ck_assert_msg(peer_connect(&good, io), "%s: the port stays taken", selves[_i].fact);
+    peer_close(&good);
+    io->ops->close(io);
+    close(l.peer);
+    ck_assert(foreign_settle(20000));
+}
+END_TEST
+
 /* Who has left too many of them is not heard before they are closed. */
 START_TEST(no_more_descriptors_that_close_slowly)
 {
@@ -524,6 +602,7 @@ int main(void)
     tcase_add_test(t, descriptors_do_not_pile_up);
     tcase_add_loop_test(t, descriptors_that_close_slowly, 0,
                         sizeof(lingerings) / sizeof(lingerings[0]));
+    tcase_add_loop_test(t, a_peer_leaves_its_own_socket, 0, sizeof(selves) / sizeof(selves[0]));
     tcase_add_test(t, no_more_descriptors_that_close_slowly);
     tcase_add_test(t, server_can_not_skip_the_rings);
     tcase_add_test(t, short_and_unknown_messages_end_the_connection);
