@@ -95,8 +95,8 @@ int perf_post(struct perf_end *e, struct perf_qp *q, const struct perf_options *
 
 /* ---- perf_server.c ---- */
 
-/* Serve until a signal. Returns CLI_*, with a message. */
-int perf_server(const struct perf_options *o);
+/* Serve until a signal, on all devices if o names none. Returns CLI_*, with a message. */
+int perf_server(struct perf_options *o);
 
 /* ---- perf_run.c ---- */
 

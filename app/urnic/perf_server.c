@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "each_device.h"
 #include "perf.h"
 
 #define CQE 16384
@@ -235,11 +236,12 @@ static int serve(struct server *s)
     return 0;
 }
 
-int perf_server(const struct perf_options *o)
+static int serve_device(void *arg, const char *device)
 {
+    const struct perf_options *o = arg;
     struct server s = {.opt = *o};
     struct urnic_cm_id *listener;
-    int rc = perf_end_init(&s.end, o->device, o->buffer, CQE, o->wait);
+    int rc = perf_end_init(&s.end, device, o->buffer, CQE, o->wait);
     if (rc < 0)
         return CLI_FAIL;
     struct sockaddr_in6 any = {.sin6_family = AF_INET6, .sin6_port = htons(o->port)};
@@ -249,7 +251,7 @@ int perf_server(const struct perf_options *o)
         if (rc == 0)
             rc = urnic_listen(listener, 0);
         if (rc == 0) {
-            fprintf(stderr, "waiting on port %u\n", o->port);
+            each_device_listens();
             rc = serve(&s);
         }
         while (s.qps)
@@ -260,4 +262,13 @@ int perf_server(const struct perf_options *o)
         cli_errno(rc, "serving port %u", o->port);
     perf_end_free(&s.end);
     return rc < 0 ? CLI_FAIL : CLI_OK;
+}
+
+int perf_server(struct perf_options *o)
+{
+    char says[40];
+    const struct each_device what = {.serve = serve_device, .arg = o, .to = stderr, .says = says};
+
+    snprintf(says, sizeof says, "waiting on port %u\n", o->port);
+    return each_device(o->device, &what);
 }

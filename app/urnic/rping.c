@@ -213,6 +213,18 @@ static int be_server(struct talk *t, const struct options *o)
     return CLI_OK;
 }
 
+static int be_end(void *arg, const struct talk_options *talk)
+{
+    const struct options *o = arg;
+    struct talk t;
+    int status = CLI_FAIL;
+
+    if (talk_open(&t, talk, REGION, 1, 4) == 0)
+        status = talk->where ? be_client(&t, o) : be_server(&t, o);
+    talk_close(&t);
+    return status;
+}
+
 /* One of our own options and its value. 0; -1 with a message; 1 = it is none of them. */
 static int take(struct options *o, int c, const char *value)
 {
@@ -237,7 +249,6 @@ static int run(int argc, char **argv)
                                             {"verbose", no_argument, NULL, 'v'},
                                             {0}};
     struct options o = {.count = 10, .size = 64, .talk.port = 7174};
-    struct talk t;
     int c, status;
 
     while ((c = getopt_long(argc, argv, "hC:s:p:vd:", options, NULL)) != -1) {
@@ -250,12 +261,7 @@ static int run(int argc, char **argv)
     if (talk_operands(&o.talk, argc, argv) != CLI_OK)
         return CLI_USAGE;
     cli_catch_signals();
-    if (talk_open(&t, &o.talk, REGION, 1, 4) != 0)
-        status = CLI_FAIL;
-    else
-        status = o.talk.where ? be_client(&t, &o) : be_server(&t, &o);
-    talk_close(&t);
-    return status;
+    return o.talk.where ? be_end(&o, &o.talk) : talk_serve(&o.talk, be_end, &o);
 }
 
 const struct cli_command cmd_rping = {"rping", "ping by READ and WRITE; speaks with Linux's rping",

@@ -5,14 +5,18 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
+#include <limits.h>
 #include <poll.h>
+#include <stdatomic.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli.h"
 #include "copy_proto.h"
 #include "digest.h"
+#include "each_device.h"
 #include "fileio.h"
 
 static const char help[] = {
@@ -28,6 +32,9 @@ struct server {
     int dir;
     const char *name; /* of dir, as the user says it */
     bool read_only, json;
+    uint16_t port;
+    uint64_t once;            /* end after so many transfers ... */
+    _Atomic uint64_t *served; /* ... of all devices' processes together */
 };
 
 struct file {
@@ -268,23 +275,24 @@ static int serve_one(struct server *s)
 }
 
 /* Until so many transfers are done, or a signal comes. CLI_*. */
-static int serve(struct server *s, const char *device, uint16_t port, uint64_t once)
+static int serve(void *arg, const char *device)
 {
+    struct server *s = arg;
     int rc = urnic_open(device, &s->ctx);
     if (rc < 0) {
         cli_errno(rc, "%s", device ? device : "first device");
         return CLI_FAIL;
     }
-    rc = urnic_listen_addr(s->ctx, NULL, port, 0, &s->listener);
+    rc = urnic_listen_addr(s->ctx, NULL, s->port, 0, &s->listener);
     if (rc < 0) {
-        cli_errno(rc, "listening on port %u", port);
+        cli_errno(rc, "listening on port %u", s->port);
     } else {
-        /* With --json standard output is for transfers alone. */
-        fprintf(s->json ? stderr : stdout, "serving %s on port %u\n", s->name, port);
-        fflush(stdout);
         cli_catch_signals();
-        for (uint64_t i = 0; i < once && !cli_stop && rc == 0; i++)
+        each_device_listens();
+        while (*s->served < s->once && !cli_stop && rc == 0) {
             rc = serve_one(s);
+            ++*s->served;
+        }
         if (rc == -ETIMEDOUT || rc == -EINTR)
             rc = 0; /* a signal */
         if (rc < 0)
@@ -305,9 +313,9 @@ static int run(int argc, char **argv)
                                             {"read-only", no_argument, NULL, 'r'},
                                             {"json", no_argument, NULL, 'j'},
                                             {0}};
-    struct server s = {.dir = -1, .name = "."};
+    struct server s = {.dir = -1, .name = ".", .once = UINT64_MAX};
     const char *device = NULL;
-    uint64_t port = COPY_PORT, once = UINT64_MAX;
+    uint64_t port = COPY_PORT;
     int c, status;
     while ((c = getopt_long(argc, argv, "hC:d:p:n:r", options, NULL)) != -1) {
         switch (c) {
@@ -322,7 +330,7 @@ static int run(int argc, char **argv)
                 return CLI_USAGE;
             break;
         case 'n':
-            if (cli_number("--once", optarg, 1, UINT64_MAX, &once) < 0)
+            if (cli_number("--once", optarg, 1, UINT64_MAX, &s.once) < 0)
                 return CLI_USAGE;
             break;
         case 'r':
@@ -343,7 +351,21 @@ static int run(int argc, char **argv)
         cli_error("--dir: %s: %s", s.name, strerror(errno));
         return CLI_USAGE;
     }
-    status = serve(&s, device, (uint16_t)port, once);
+    s.port = (uint16_t)port;
+    s.served =
+        mmap(NULL, sizeof *s.served, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (s.served == MAP_FAILED) {
+        cli_error("a page of memory: %s", strerror(errno));
+        close(s.dir);
+        return CLI_FAIL;
+    }
+    /* With --json standard output is for transfers alone. */
+    char says[PATH_MAX + 40];
+    const struct each_device what = {
+        .serve = serve, .arg = &s, .to = s.json ? stderr : stdout, .says = says};
+    snprintf(says, sizeof says, "serving %s on port %u\n", s.name, s.port);
+    status = each_device(device, &what);
+    munmap(s.served, sizeof *s.served);
     close(s.dir);
     return status;
 }

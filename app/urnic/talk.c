@@ -5,6 +5,8 @@
  */
 #include "talk.h"
 
+#include "each_device.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -110,8 +112,7 @@ int talk_listen(struct talk *t, const struct talk_options *o, unsigned backlog,
         cli_errno(rc, "listen on port %u", o->port);
         return rc;
     }
-    fprintf(o->json ? stderr : stdout, "listening\n");
-    fflush(stdout);
+    each_device_listens();
     return 0;
 }
 
@@ -125,7 +126,33 @@ int talk_accept(struct talk *t, struct urnic_listener *listener, talk_prepare pr
             return -EINTR;
     int rc = urnic_accept_conn(listener, &attr, prepare, arg, &t->conns[t->nconns]);
     t->nconns += !rc;
+    if (!rc)
+        each_device_taken();
     return rc;
+}
+
+/* What talk_serve runs on each device. */
+struct talk_server {
+    const struct talk_options *options;
+    int (*serve)(void *arg, const struct talk_options *o);
+    void *arg;
+};
+
+static int serve_device(void *arg, const char *device)
+{
+    const struct talk_server *s = arg;
+    struct talk_options o = *s->options;
+    o.device = device;
+    return s->serve(s->arg, &o);
+}
+
+int talk_serve(const struct talk_options *o, int (*serve)(void *arg, const struct talk_options *o),
+               void *arg)
+{
+    struct talk_server s = {o, serve, arg};
+    const struct each_device what = {
+        .serve = serve_device, .arg = &s, .to = o->json ? stderr : stdout, .says = "listening\n"};
+    return each_device(o->device, &what);
 }
 
 int talk_receive(struct talk *t, struct urnic_qp *qp, size_t offset, uint32_t size)

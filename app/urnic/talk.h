@@ -27,7 +27,7 @@ struct talk {
 
 /* What both programs are told: the options TALK_OPTIONS, and where the server is. */
 struct talk_options {
-    const char *device; /* NULL = the first */
+    const char *device; /* NULL = the first; of a server: all */
     uint16_t port;
     bool json;
     const char *where; /* the operand; NULL = be the server */
@@ -54,7 +54,11 @@ void talk_close(struct talk *t);
 typedef int (*talk_prepare)(void *arg, struct urnic_qp *qp);
 /* One connection more, to an IP address. Errors of urnic_connect_addr. */
 int talk_connect(struct talk *t, const char *host, uint16_t port, talk_prepare prepare, void *arg);
-/* Listen, and say so; or say why not. */
+/* Be a server, on o's device or, if it names none, on all: `serve` gets options that name one (or,
+ * with a single device, maybe none). Returns what it returns, CLI_*. */
+int talk_serve(const struct talk_options *o, int (*serve)(void *arg, const struct talk_options *o),
+               void *arg);
+/* Listen, and have it said; or say why not. */
 int talk_listen(struct talk *t, const struct talk_options *o, unsigned backlog,
                 struct urnic_listener **out);
 /* Take the listener's next connection; -EINTR when cli_stop is set. */

@@ -90,6 +90,8 @@ static int be_server(struct run *r)
     while (!rc && t->nconns < o->connections)
         rc = talk_accept(t, listener, post_receives, r);
     urnic_close_listener(listener);
+    if (rc == -EINTR && t->nconns == 0)
+        return CLI_OK; /* somebody ends us, or another device has the client */
     if (!rc)
         rc = send_all(r);
     if (!rc)
@@ -110,6 +112,21 @@ static void report(const struct run *r)
     else
         printf("%u connections, %llu messages each way on each\n", t->nconns,
                (unsigned long long)o->count);
+}
+
+static int be_end(void *arg, const struct talk_options *talk)
+{
+    const struct options *o = arg;
+    struct run r = {.o = o};
+    int status = CLI_FAIL;
+
+    if (talk_open(&r.talk, talk, 2 * (size_t)MAX_SIZE, (unsigned)o->connections,
+                  o->count ? (unsigned)o->count : 1) == 0)
+        status = talk->where ? be_client(&r) : be_server(&r);
+    if (status == CLI_OK && r.talk.nconns > 0)
+        report(&r);
+    talk_close(&r.talk);
+    return status;
 }
 
 /* One of our own options and its value. 0; -1 with a message; 1 = it is none of them. */
@@ -135,7 +152,6 @@ static int run(int argc, char **argv)
                                             {"size", required_argument, NULL, 's'},
                                             {0}};
     struct options o = {.connections = 1, .count = 10, .size = 100, .talk.port = 7471};
-    struct run r = {.o = &o};
     int c, status;
 
     while ((c = getopt_long(argc, argv, "hc:C:s:p:d:", options, NULL)) != -1) {
@@ -148,15 +164,7 @@ static int run(int argc, char **argv)
     if (talk_operands(&o.talk, argc, argv) != CLI_OK)
         return CLI_USAGE;
     cli_catch_signals();
-    if (talk_open(&r.talk, &o.talk, 2 * (size_t)MAX_SIZE, (unsigned)o.connections,
-                  o.count ? (unsigned)o.count : 1) != 0)
-        status = CLI_FAIL;
-    else
-        status = o.talk.where ? be_client(&r) : be_server(&r);
-    if (status == CLI_OK)
-        report(&r);
-    talk_close(&r.talk);
-    return status;
+    return o.talk.where ? be_end(&o, &o.talk) : talk_serve(&o.talk, be_end, &o);
 }
 
 const struct cli_command cmd_ucmatose = {

@@ -40,4 +40,38 @@ sleep 3
 kill -TERM "$client"
 wait "$client" || fail "connections until a signal: status $?"
 grep -q "per second" "$dir/connect.out" || fail "connections until a signal: no result"
+# A server without --device listens on all devices, and says so once.
+"$urnic" perf --server --port 7999 >"$dir/all.out" 2>&1 &
+all=$!
+pids+=($all)
+wait_line waiting "$dir/all.out"
+for n in 1 2; do
+    "$urnic" perf 10.0.0.$n:7999 --device urn0 --count 10 >"$dir/last.out" 2>&1 || fail "the server of all devices: 10.0.0.$n"
+done
+kill -TERM $all
+wait $all || fail "the server of all devices: status $?"
+[ "$(wc -l <"$dir/all.out")" = 1 ] || fail "the server of all devices: more than one line"
+
+"$urnic" serve --dir "$dir" --once 2 --port 7998 >"$dir/serve.out" 2>&1 &
+all=$!
+pids+=($all)
+wait_line serving "$dir/serve.out"
+echo text >"$dir/text"
+for n in 1 2; do
+    "$urnic" copy --device urn0 "$dir/text" 10.0.0.$n:7998:copy$n >"$dir/last.out" 2>&1 || fail "serve: 10.0.0.$n"
+    cmp "$dir/text" "$dir/copy$n" || fail "serve: 10.0.0.$n: another file"
+done
+wait $all || fail "serve --once 2: status $?"
+
+for program in rping ucmatose; do
+    for n in 1 2; do
+        "$urnic" $program --port 7997 >"$dir/$program.out" 2>&1 &
+        all=$!
+        pids+=($all)
+        wait_line listening "$dir/$program.out"
+        "$urnic" $program --device urn0 10.0.0.$n:7997 >"$dir/last.out" 2>&1 || fail "$program: 10.0.0.$n"
+        wait $all || fail "$program of all devices: status $?"
+        grep -Eq "served 10 rounds|1 connections" "$dir/$program.out" || fail "$program of all devices: no result"
+    done
+done
 echo ok

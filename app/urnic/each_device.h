@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Servers without --device listen on every device of the daemon: each device has a process of its
+ * own, which runs the same server. One program is all that the user sees: it says once that it
+ * listens, and it ends, with all its processes, at a signal or when one of them ends.
+ */
+#ifndef URNIC_EACH_DEVICE_H
+#define URNIC_EACH_DEVICE_H
+
+#include <stdio.h>
+
+struct each_device {
+    /* The server, on one device (NULL: the first). Returns CLI_*, with a message. */
+    int (*serve)(void *arg, const char *device);
+    void *arg;
+    FILE *to;         /* where to say that it listens, */
+    const char *says; /* ... in these words: a line */
+};
+
+/* Serve on this device, or with NULL on all. Returns the CLI_* of the server that ended first; the
+ * user has been told what went wrong. */
+int each_device(const char *device, const struct each_device *what);
+
+/* From within serve(): it listens. The words are said when all do. */
+void each_device_listens(void);
+/* From within serve(), of a server for one client: it has got one, and nobody needs to listen on
+ * the other devices any more. */
+void each_device_taken(void);
+
+#endif
