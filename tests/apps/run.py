@@ -12,13 +12,14 @@ import time
 
 import rows_cm
 import rows_libraries
+import rows_suites
 import rows_tools
 from rig import TOPOLOGIES, Rig, RigError
 from row import run_row
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
-GROUPS = {"tools": rows_tools.rows, "cm": rows_cm.rows, "libraries": rows_libraries.rows}
+GROUPS = {"tools": rows_tools.rows, "cm": rows_cm.rows, "libraries": rows_libraries.rows, "suites": rows_suites.rows}
 
 
 def arguments():
