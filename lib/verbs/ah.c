@@ -7,8 +7,9 @@
 
 #include "ah.h"
 
-#define PORT     1
-#define GIDS_MAX 256
+#define PORT            1
+#define FLOW_LABEL_MASK 0xFFFFFu
+#define GIDS_MAX        256
 
 int uv_ah_attr(struct urnic_ah_attr *to, const struct ibv_ah_attr *from)
 {
@@ -19,7 +20,7 @@ int uv_ah_attr(struct urnic_ah_attr *to, const struct ibv_ah_attr *from)
         .tclass = from->grh.traffic_class,
         .hop_limit = from->grh.hop_limit,
         .sl = from->sl,
-        .flow_label = from->grh.flow_label,
+        .flow_label = from->grh.flow_label & FLOW_LABEL_MASK, /* UCX: all ones */
     };
     memcpy(to->dgid, from->grh.dgid.raw, sizeof(to->dgid));
     return 0;

@@ -124,6 +124,9 @@ START_TEST(address_vectors)
     ck_assert_int_eq(uv_ah_attr(&u, &a), 0);
     uv_ah_attr_back(&back, &u);
     ck_assert_mem_eq(&back, &a, sizeof(a));
+    a.grh.flow_label = UINT32_MAX; /* a label has 20 bits */
+    ck_assert_int_eq(uv_ah_attr(&u, &a), 0);
+    ck_assert_uint_eq(u.flow_label, 0xFFFFF);
     a.is_global = 0; /* RoCE has no other addresses */
     ck_assert_int_eq(uv_ah_attr(&u, &a), -EINVAL);
     a.is_global = 1;
