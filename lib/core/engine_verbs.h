@@ -49,9 +49,10 @@ enum engine_wc_opcode {
     WC_RECV_RDMA_WITH_IMM = 129,
 };
 
-#define WC_F_GRH 1u
-#define WC_F_IMM 2u
-#define WC_F_INV 8u
+#define WC_F_GRH  1u
+#define WC_F_IMM  2u
+#define WC_F_INV  8u
+#define WC_F_IPV4 0x100u /* ours: a datagram came with IPv4, not IPv6 */
 
 /* ---- events (EVT-01) ---- */
 

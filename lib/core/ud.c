@@ -76,7 +76,8 @@ void ud_rx(struct rx *rx, struct qp *qp)
     last->arg = p->sqpn;
     last->imm = p->imm;
     last->se = p->se;
-    last->va = WC_F_GRH | (rx->op->flags & WIRE_F_IMM ? WC_F_IMM : 0u);
+    last->va = WC_F_GRH | (rx->op->flags & WIRE_F_IMM ? WC_F_IMM : 0u) |
+               (p->ip_version == 4 ? WC_F_IPV4 : 0u);
     unsigned index = qp->attr.pkey_index;
     if (qp->type == QP_GSI)
         engine_pkey_find(e, p->pkey, &index);

@@ -102,8 +102,10 @@ int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port, struct ibv_wc
                         struct ibv_grh *grh, struct ibv_ah_attr *attr)
 {
     struct uv_grh h;
-    *attr = (struct ibv_ah_attr){
-        .dlid = wc->slid, .sl = wc->sl, .src_path_bits = wc->dlid_path_bits, .port_num = port};
+    *attr = (struct ibv_ah_attr){.dlid = wc->slid,
+                                 .sl = wc->wc_flags & IBV_WC_GRH ? 0 : wc->sl,
+                                 .src_path_bits = wc->dlid_path_bits,
+                                 .port_num = port};
     if (!(wc->wc_flags & IBV_WC_GRH))
         return 0;
     uv_grh_addresses(grh, &h);

@@ -147,6 +147,15 @@ _Static_assert((int)URNIC_WC_GENERAL_ERR == (int)IBV_WC_GENERAL_ERR &&
                    URNIC_WC_WITH_IMM == IBV_WC_WITH_IMM && URNIC_WC_WITH_INV == IBV_WC_WITH_INV,
                "completions are passed on as they are");
 
+/* Datagrams over RoCE say in their service level which header they came with, as devices of
+ * hardware do: UCX looks there. 8: with UDP; 1: IPv6; 2: IPv4. */
+uint8_t uv_wc_sl(const struct urnic_wc *u)
+{
+    if (!(u->wc_flags & URNIC_WC_GRH))
+        return u->sl;
+    return u->wc_flags & URNIC_WC_IPV4 ? 8 | 2 : 8 | 1;
+}
+
 static void wc_from(struct ibv_wc *to, const struct urnic_wc *u)
 {
     to->wr_id = u->wr_id;
@@ -157,10 +166,10 @@ static void wc_from(struct ibv_wc *to, const struct urnic_wc *u)
     to->imm_data = u->imm_data;
     to->qp_num = u->qp_num;
     to->src_qp = u->src_qp;
-    to->wc_flags = u->wc_flags;
+    to->wc_flags = u->wc_flags & ~URNIC_WC_IPV4;
     to->pkey_index = u->pkey_index;
     to->slid = 0;
-    to->sl = u->sl;
+    to->sl = uv_wc_sl(u);
     to->dlid_path_bits = 0;
 }
 

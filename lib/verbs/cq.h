@@ -16,6 +16,9 @@
 struct uv_cq *uv_cq_new(struct ibv_context *context, int cqe, void *cq_context,
                         struct ibv_comp_channel *channel, int vector);
 
+/* The service level that programs see. */
+uint8_t uv_wc_sl(const struct urnic_wc *wc);
+
 /* After an empty poll. */
 void uv_cq_idle(struct uv_cq *cq);
 

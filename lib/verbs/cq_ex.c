@@ -85,7 +85,7 @@ static uint32_t read_src_qp(struct ibv_cq_ex *ex)
 
 static unsigned int read_wc_flags(struct ibv_cq_ex *ex)
 {
-    return of(ex)->wc.wc_flags;
+    return of(ex)->wc.wc_flags & ~URNIC_WC_IPV4;
 }
 
 static uint32_t read_slid(struct ibv_cq_ex *ex)
@@ -96,7 +96,7 @@ static uint32_t read_slid(struct ibv_cq_ex *ex)
 
 static uint8_t read_sl(struct ibv_cq_ex *ex)
 {
-    return of(ex)->wc.sl;
+    return uv_wc_sl(&of(ex)->wc);
 }
 
 static uint8_t read_dlid_path_bits(struct ibv_cq_ex *ex)

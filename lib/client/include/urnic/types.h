@@ -310,6 +310,7 @@ enum urnic_wc_opcode {
 #define URNIC_WC_GRH      1u /* UD: 40 octets of IP header precede the data in the buffer */
 #define URNIC_WC_WITH_IMM 2u
 #define URNIC_WC_WITH_INV 8u
+#define URNIC_WC_IPV4     0x100u /* not verbs': the header at 20 of those 40 octets is IPv4's */
 
 struct urnic_wc { /* on error only wr_id, status, vendor_err and qp_num are valid */
     uint64_t wr_id;
