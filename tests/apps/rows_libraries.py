@@ -59,13 +59,13 @@ def libfabric():
     yield Row("fi_info -p verbs", ["fi_info", "-p", "verbs"], expect=r"(?s)provider: verbs.*type: FI_EP_MSG", quick=True)
     for provider, endpoint in (("verbs", "msg"), ("verbs;ofi_rxm", "rdm"), ("verbs;ofi_rxd", "rdm")):
         words = ["fi_pingpong", "-p", provider, "-e", endpoint, "-I", "200", "-c"]
-        yield Row(f"fi_pingpong {provider} {endpoint}", [*words, "-P", "{port}", "{sip}"], [*words, "-B", "{port}"],
+        yield Row(f"fi_pingpong {provider} {endpoint}", [*words, "-P", "{port}", "{oob}"], [*words, "-B", "{port}"],
                   expect=r"1m|64k|4k", octets=200 * 1024, seconds=60, topologies=LOCAL)
 
 
 def others():
-    yield Row("qperf", ["qperf", "-lp", "{port}", "-t", "1", "{oob}", "rc_bw", "rc_lat", "rc_rdma_write_bw",
-                        "rc_rdma_read_bw", "uc_bw", "ud_lat", "rc_compare_swap_mr"],
+    yield Row("qperf", ["qperf", "-lp", "{port}", "-t", "1", "-cm", "1", "{oob}", "rc_bw", "rc_lat", "rc_rdma_write_bw",
+                        "rc_rdma_read_bw", "rc_compare_swap_mr"],
               ["qperf", "-lp", "{port}"], expect=r"(?s)rc_bw:.*rc_compare_swap_mr", octets=1_000_000, server_ends=False,
               topologies=LOCAL)
 
