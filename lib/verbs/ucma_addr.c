@@ -102,8 +102,9 @@ int ucma_bind(struct ucma_id *id, const union ucma_addr *addr)
 
 /* ---- resolve ---- */
 
-/* The devices that may reach it, the likeliest first: the one whose own address it is, or those
- * with the nearest addresses. Returns how many. */
+/* The devices that may reach it, the likeliest first: those with the nearest addresses; the one
+ * whose own address it is comes last, so that two devices of a daemon that are joined talk over
+ * their link. Returns how many. */
 static unsigned candidates(struct ucma_dev *to[UCMA_DEVICES], const union ucma_addr *dst)
 {
     struct ucma_dev *devs[UCMA_DEVICES];
@@ -114,11 +115,9 @@ static unsigned candidates(struct ucma_dev *to[UCMA_DEVICES], const union ucma_a
 
     ucma_addr_gid(dst, want);
     struct ucma_dev *owner = ucma_dev_by_address(devs, n, want);
-    if (owner != NULL) {
-        to[0] = owner;
-        return 1;
-    }
     for (int i = 0; i < n; i++) {
+        if (devs[i] == owner)
+            continue;
         int m = ucma_dev_gids(devs[i], gids);
         unsigned best = 0, at = count;
         for (int g = 0; g < m; g++) {
@@ -134,6 +133,8 @@ static unsigned candidates(struct ucma_dev *to[UCMA_DEVICES], const union ucma_a
         to[at] = devs[i];
         count++;
     }
+    if (owner != NULL)
+        to[count++] = owner;
     return count;
 }
 
