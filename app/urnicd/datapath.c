@@ -55,8 +55,10 @@ struct datapath_far {
 static struct datapath_far datapath_far(const struct mem_piece *p)
 {
     const struct memory *m = p->obj;
+    if (p->len < DATAPATH_FETCH || remote_of(m))
+        return (struct datapath_far){.len = p->len};
     const uint8_t *at = m->base + p->off;
-    bool far = p->len >= DATAPATH_FETCH && !remote_of(m) && datapath_note_page(at);
+    bool far = datapath_note_page(at);
 
     return (struct datapath_far){.at = far ? at : NULL, .len = p->len};
 }

@@ -295,11 +295,9 @@ static int memory_far_atomic(const struct mem_piece *dst, const uint64_t *compar
 static uint64_t *memory_word(const struct mem_piece *p)
 {
     const struct memory *m = p->obj;
-    uint8_t *at = m->base + p->off;
-
-    if (!memory_holds(m, p->off, 8) || !m->writable || (uintptr_t)at % 8 != 0)
+    if (!memory_holds(m, p->off, 8) || !m->writable || ((uintptr_t)m->base + p->off) % 8 != 0)
         return NULL;
-    return (uint64_t *)(void *)at;
+    return (uint64_t *)(void *)(m->base + p->off);
 }
 
 int memory_cas(const struct mem_piece *dst, uint64_t compare, uint64_t swap, uint64_t *orig)

@@ -387,7 +387,7 @@ START_TEST(forked_children)
 }
 END_TEST
 
-/* A program of another user is told so, and has urnic_alloc and its shared objects. */
+/* A program of another user is told so, and has urnic_alloc and its sealed objects. */
 START_TEST(other_users)
 {
     if (geteuid() != 0) {
@@ -407,10 +407,9 @@ START_TEST(other_users)
         end_open(&e, &rig, "urn0", SIZE);
         if (urnic_reg_mr(e.pd, heap, SIZE, END_ACCESS, &mr) != -EPERM)
             _exit(2);
-        char name[] = "/dev/shm/urnic-test-XXXXXX";
-        int fd = mkstemp(name);
-        unlink(name);
-        if (ftruncate(fd, SIZE) < 0 || urnic_reg_mr_fd(e.pd, fd, 0, SIZE, 0, END_ACCESS, &mr) != 0)
+        int fd = memfd_create("sealed", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+        if (ftruncate(fd, 4096) < 0 || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) < 0 ||
+            urnic_reg_mr_fd(e.pd, fd, 0, 4096, 0, END_ACCESS, &mr) != 0)
             _exit(3);
         urnic_dereg_mr(mr);
         end_close(&e);
