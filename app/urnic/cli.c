@@ -52,12 +52,14 @@ static bool may_be_daemon(int rc)
            rc == -ENAMETOOLONG || rc == -EDQUOT || rc == -ETIMEDOUT;
 }
 
-/* Waits so long for each of its answers. */
-static void daemon_hint(unsigned seconds)
+#define PATH_SIZE sizeof(((struct sockaddr_un *)NULL)->sun_path)
+
+/* How the daemon answers a hello: 0, -errno. Waits so long for each of its answers. */
+static int daemon_state(unsigned seconds, char path[PATH_SIZE])
 {
-    char path[sizeof(((struct sockaddr_un *)NULL)->sun_path)] = "";
     struct admin a;
-    ipc_socket_path(NULL, path, sizeof path); /* now: it may be gone in a moment */
+    path[0] = '\0';
+    ipc_socket_path(NULL, path, PATH_SIZE); /* now: it may be gone in a moment */
     int rc = admin_open_within(&a, seconds);
     admin_close(&a);
     if (rc == -EPROTO) { /* who is ending hangs up, too: is he still there? */
@@ -65,6 +67,11 @@ static void daemon_hint(unsigned seconds)
         rc = admin_open_within(&a, seconds);
         admin_close(&a);
     }
+    return rc;
+}
+
+static void daemon_hint(int rc, const char *path)
+{
     if (rc == -ENODEV)
         fprintf(stderr,
                 "  No urnicd serves at %s. Start one (urnicd --help), or choose another\n"
@@ -89,7 +96,7 @@ static void daemon_hint(unsigned seconds)
                 path);
     else if (rc == -ENAMETOOLONG)
         fprintf(stderr, "  The path of a socket (--socket, URNIC_SOCKET) has at most %zu octets.\n",
-                sizeof path - 1);
+                PATH_SIZE - 1);
 }
 
 void cli_errno(int rc, const char *format, ...)
@@ -99,9 +106,13 @@ void cli_errno(int rc, const char *format, ...)
     va_start(ap, format);
     vsnprintf(text, sizeof text, format, ap);
     va_end(ap);
-    cli_error("%s: %s", text, strerror(-rc));
-    if (may_be_daemon(rc))
-        daemon_hint(rc == -ETIMEDOUT ? 1 : 10); /* one that was waited for has had its time */
+    char path[PATH_SIZE];
+    int state = 0;
+    if (may_be_daemon(rc)) /* one that was waited for has had its time */
+        state = daemon_state(rc == -ETIMEDOUT ? 1 : 10, path);
+    cli_error("%s: %s", text, rc == -ENODEV && state == -ENODEV ? "no daemon runs" : strerror(-rc));
+    if (state < 0)
+        daemon_hint(state, path);
 }
 
 static bool socket_named;
@@ -246,8 +257,18 @@ int cli_host(const char *text, char *host, size_t size, uint16_t *port)
     struct in6_addr ip;
     struct in_addr ip4;
     bool v4 = inet_pton(AF_INET, host, &ip4) == 1;
+    const char *zone = strchr(host, '%');
+    if (!v4 && zone) {
+        cli_error(
+            "'%s' has a zone, and the kernel's interfaces are not ours: leave %s out, and say "
+            "which device by --device",
+            host, zone);
+        return -1;
+    }
     if (!v4 && inet_pton(AF_INET6, host, &ip) != 1) {
-        cli_error("'%s' is not an IP address", host);
+        cli_error("'%s' is not an IP address: names are not looked up, and 'localhost' is the "
+                  "kernel's; `urnic info` lists the addresses of devices",
+                  host);
         return -1;
     }
     if (v4 ? IN_MULTICAST(ntohl(ip4.s_addr)) : IN6_IS_ADDR_MULTICAST(&ip)) {

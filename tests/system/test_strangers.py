@@ -277,7 +277,7 @@ with tempfile.TemporaryDirectory(prefix="urnic-test-") as folder:
     hung.start()
     silent(folder)
     hung.join()
-    ask("nobody", f"{folder}/nobody", ["No such device", f"No urnicd serves at {folder}/nobody"])
+    ask("nobody", f"{folder}/nobody", ["no daemon runs", f"No urnicd serves at {folder}/nobody"])
     ask("a long path", f"{folder}/{'x' * 120}", ["File name too long", "at most 107 octets"])
 print(f"{len(failures)} failures")
 sys.exit(1 if failures else 0)
