@@ -144,9 +144,74 @@ static struct row *rows_of(const struct look *was, const struct look *is, unsign
     return rows;
 }
 
-static void show(const struct look *was, const struct look *is, int height,
+#define WIDE   112 /* columns that the long form takes */
+#define NARROW 60  /* and the short one, with 6 of the process's name */
+
+/* A number in four places: 999, 9.1k, 12k, 123M; "-" for no limit. Returns buf. */
+static const char *in_four(double v, char *buf, size_t size)
+{
+    static const char unit[] = " kMGTP";
+    unsigned u = 0;
+    if (v >= 1e18) {
+        snprintf(buf, size, "-");
+        return buf;
+    }
+    for (; v >= 999.5 && u < sizeof unit - 2; u++)
+        v /= 1000;
+    if (u == 0)
+        snprintf(buf, size, "%.0f", v);
+    else
+        snprintf(buf, size, "%.*f%c", v < 9.95 ? 1 : 0, v, unit[u]);
+    return buf;
+}
+
+/* For terminals that are narrow: all columns, with short units. */
+static void show_narrow(const struct look *was, const struct look *is, int height, int width,
+                        void (*line)(bool bold, const char *text))
+{
+    char text[256], n[6][32], peer[16];
+
+    line(true, "DEVICE     TX/s RX/s   TX   RX DROP RETR  QPS");
+    for (unsigned i = 0; i < is->ndev; i++) {
+        struct rates r = rates_of(was, is, i);
+        const double v[6] = {r.tx_packets, r.rx_packets, r.tx, r.rx, r.drops, r.retransmits};
+        for (unsigned k = 0; k < 6; k++)
+            in_four(v[k], n[k], sizeof n[k]);
+        snprintf(text, sizeof text, "%-10.10s %4s %4s %4s %4s %4s %4s %4u", is->dev[i].name, n[0],
+                 n[1], n[2], n[3], n[4], n[5], is->qps[i].count);
+        line(false, text);
+    }
+    unsigned count;
+    struct row *rows = rows_of(was, is, &count);
+    int name = width > NARROW ? width - NARROW + 6 : 6;
+    line(false, "");
+    line(true, "QP     DEV  TY ST  PEER     TX   RX RETR FLT   CC ALP PROCESS");
+    for (unsigned i = 0; rows && i < count && (int)i < height - (int)is->ndev - 3; i++) {
+        const struct row *r = &rows[i];
+        const double v[5] = {r->tx, r->rx, r->retransmits, r->qp.inflight_packets,
+                             r->qp.cc_rate == UINT64_MAX ? 1e18 : (double)r->qp.cc_rate};
+        for (unsigned k = 0; k < 5; k++)
+            in_four(v[k], n[k], sizeof n[k]);
+        if (r->qp.flags & IPC_QP_F_HIDDEN)
+            memcpy(peer, "hidden", sizeof "hidden");
+        else
+            snprintf(peer, sizeof peer, "%06x", r->qp.dest_qpn);
+        snprintf(text, sizeof text, "%06x %-4.4s %-2.2s %-3.3s %s %4s %4s %4s %3s %4s %3.1f %.*s",
+                 r->qp.qpn, r->device, stat_qp_type(r->qp.type), stat_qp_state(r->qp.state), peer,
+                 n[0], n[1], n[2], n[3], n[4], stat_alpha(&r->qp), name, r->qp.comm);
+        line(false, text);
+    }
+    free(rows);
+}
+
+/* width: of the terminal, 0 = any. */
+static void show(const struct look *was, const struct look *is, int height, int width,
                  void (*line)(bool bold, const char *text))
 {
+    if (width > 0 && width < WIDE) {
+        show_narrow(was, is, height, width, line);
+        return;
+    }
     char text[256], tx[32], rx[32], cc[32], peer[16];
 
     line(true, "DEVICE         TX pkt/s      RX pkt/s           TX           RX   DROPS/s  RETR/s  "
@@ -219,11 +284,26 @@ static void line_screen(bool bold, const char *text)
         attroff(A_BOLD);
 }
 
-static void draw(const struct look *was, const struct look *is)
+static void draw(const struct look *was, const struct look *is, bool explain)
 {
+    static const char *const keys[] = {
+        "Keys",
+        "  q  end",
+        "  p  pause, go on",
+        "  t  sort by sending",
+        "  r  by receiving",
+        "  e  by packets sent again",
+        "  h  this help, and back",
+    };
     erase();
     row = 0;
-    show(was, is, LINES, line_screen);
+    if (explain)
+        for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+            line_screen(i == 0, keys[i]);
+    else
+        show(was, is, LINES, COLS, line_screen);
+    if (!explain && row < LINES)
+        mvaddnstr(LINES - 1, 0, "h: help", COLS);
     refresh();
 }
 
@@ -239,7 +319,7 @@ static int once(struct admin *a, uint64_t ns, bool json)
     if (rc == 0 && json)
         show_json(&was, &is);
     else if (rc == 0)
-        show(&was, &is, 1000, line_plain);
+        show(&was, &is, 1000, 0, line_plain);
     forget(&was);
     forget(&is);
     return rc;
@@ -264,7 +344,7 @@ static int watch(struct admin *a, uint64_t ns)
 {
     struct look looks[2] = {{0}, {0}};
     unsigned now = 0;
-    bool paused = false, drawn = false;
+    bool paused = false, drawn = false, explain = false;
     int rc = look(a, &looks[0]);
     uint64_t next = cli_now() + ns;
     while (rc == 0 && !cli_stop) {
@@ -273,6 +353,8 @@ static int watch(struct admin *a, uint64_t ns)
             break;
         if (key == 'p')
             paused = !paused;
+        if (key == 'h' || key == '?')
+            explain = !explain;
         if (key == 't' || key == 'r' || key == 'e')
             sort_key = (char)key;
         if (cli_now() >= next) {
@@ -285,7 +367,7 @@ static int watch(struct admin *a, uint64_t ns)
             }
         }
         if (rc == 0 && drawn) /* after a key, too: another order, another size */
-            draw(&looks[1 - now], &looks[now]);
+            draw(&looks[1 - now], &looks[now], explain);
     }
     forget(&looks[0]);
     forget(&looks[1]);

@@ -3,6 +3,7 @@
 """What the commands draw on a terminal: the screen of top, and bars that show how far something is."""
 import fcntl
 import os
+import re
 import resource
 import select
 import signal
@@ -60,6 +61,18 @@ def screens():
     check(b"urn1" in text and b"PEER" not in text and status == 0, f"top, three rows: {status} {text}")
     text, status = on_terminal(["top", "--interval", "0.5"], 5, key=b"t")
     check(b"PEER" in text and status == 0, f"top, while keys are pressed: {status} {text}")
+    # At 60 columns every column is there, with short units; and a key tells the keys.
+    with subprocess.Popen([URNIC, "perf", "--device", "urn1", "--server"], stdout=subprocess.DEVNULL) as server, \
+            subprocess.Popen([URNIC, "perf", "--device", "urn0", "--time", "30", "10.0.0.2"],
+                             stdout=subprocess.DEVNULL) as client:
+        text, status = on_terminal(["top", "--interval", "0.5"], 4, columns=60)
+        for process in (client, server):
+            process.terminate()
+    for head in (b"DEVICE     TX/s RX/s   TX   RX DROP RETR  QPS", b"QP     DEV  TY ST  PEER     TX   RX RETR FLT   CC ALP PROC"):
+        check(head in text and status == 0, f"top at 60 columns: no {head}: {status} {text}")
+    check(re.search(rb"[0-9a-f]{6} urn0 RC RTS .* urnic", text), f"top at 60 columns, a queue pair: {text}")
+    text, status = on_terminal(["top", "--interval", "0.5"], 4, columns=60, key=b"h")
+    check(b"by receiving" in text and b"h: help" in text and status == 0, f"top, the help key: {status} {text}")
     for term in ("dumb", "none-such"):
         text, status = on_terminal(["top"], 10, term=term)
         check(f"the terminal '{term}' has no screen".encode() in text and status == 1, f"top on {term}: {status} {text}")
