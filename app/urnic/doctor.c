@@ -95,7 +95,7 @@ static void check_memfd(const struct doctor_subject *s, struct doctor_finding *f
 static void check_socket(const struct doctor_subject *s, struct doctor_finding *f)
 {
     (void)s;
-    const char *env = getenv(IPC_SOCKET_ENV), *dir = getenv("XDG_RUNTIME_DIR");
+    const char *env = secure_getenv(IPC_SOCKET_ENV), *dir = secure_getenv("XDG_RUNTIME_DIR");
     const char *named = env && *env ? env : geteuid() == 0 ? IPC_SOCKET_SYSTEM : NULL;
     f->level = DOCTOR_GOOD;
     if (named) {

@@ -25,7 +25,7 @@
 /* A folder of our own where sockets live. */
 static int run_folder_make(struct run_daemon *d)
 {
-    const char *dir = getenv("XDG_RUNTIME_DIR");
+    const char *dir = secure_getenv("XDG_RUNTIME_DIR");
 
     if (!dir || dir[0] != '/' || access(dir, W_OK) < 0)
         dir = "/tmp";

@@ -363,7 +363,7 @@ void client_free(struct client *c)
         close(c->pidfd);
     bool later = unread_close(c->daemon, c);
     share_give(c->share, SHARE_MAPPINGS, c->mappings);
-    share_give(c->share, SHARE_OCTETS, c->slab_octets + c->foreign_octets);
+    share_give(c->share, SHARE_OCTETS, c->slab_octets + (c->share->all ? 0 : c->foreign_octets));
     share_give(c->share, SHARE_FDS, CLIENT_FDS - later);
     share_leave(c->share);
     free(c);

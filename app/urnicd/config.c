@@ -66,6 +66,7 @@ static int set_socket(struct config *c, const char *v, char *err)
     if (!config_text(c->socket, sizeof(c->socket), v))
         return config_fail(err, "socket=%s: want a path of at most %zu octets", v,
                            sizeof(c->socket) - 1);
+    c->socket_default = false;
     return 0;
 }
 
@@ -175,9 +176,9 @@ int config_set(struct config *c, const char *key, const char *value, char *err)
 }
 
 /* The user's socket path, where ipc_socket_path() looks for it; "" = $URNIC_SOCKET is too long. */
-static void socket_path(char *out, size_t size)
+static void socket_path(struct config *c, char *out, size_t size)
 {
-    const char *env = getenv(IPC_SOCKET_ENV), *dir = getenv("XDG_RUNTIME_DIR");
+    const char *env = secure_getenv(IPC_SOCKET_ENV), *dir = secure_getenv("XDG_RUNTIME_DIR");
 
     if (env && *env) {
         if (!config_text(out, size, env))
@@ -188,6 +189,7 @@ static void socket_path(char *out, size_t size)
         snprintf(out, size, "%s", IPC_SOCKET_SYSTEM);
         return;
     }
+    c->socket_default = true;
     if (dir && dir[0] == '/' && (size_t)snprintf(out, size, "%s/%s", dir, IPC_SOCKET_USER) < size)
         return;
     snprintf(out, size, IPC_SOCKET_TMP, (unsigned)geteuid());
@@ -198,7 +200,7 @@ void config_init(struct config *c)
     memset(c, 0, sizeof(*c));
     c->log_level = LOG_INFO;
     c->parent = -1;
-    socket_path(c->socket, sizeof(c->socket));
+    socket_path(c, c->socket, sizeof(c->socket));
 }
 
 /* ---- the file ---- */

@@ -51,6 +51,7 @@ struct config_device {
 
 struct config {
     char socket[108];
+    bool socket_default; /* it is the user's own, which all his clients look for (SEC-34) */
     struct config_device dev[CONFIG_DEVICES];
     unsigned ndev;
     unsigned workers; /* 0 = min(devices, cores) */
@@ -60,7 +61,7 @@ struct config {
     enum log_level log_level;
     char log[512]; /* path of a file; "" = stderr, in the background syslog */
     bool foreground;
-    int parent; /* descriptor of a socket or pipe to the starting program; -1 = none */
+    int parent;    /* descriptor of a socket or pipe to the starting program; -1 = none */
     uint64_t seed; /* for drivers that draw random numbers; 0 = from the system */
 };
 

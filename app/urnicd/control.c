@@ -18,7 +18,6 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/sysinfo.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
@@ -27,6 +26,7 @@
 #include "clock.h"
 #include "foreign.h"
 #include "log.h"
+#include "memlimit.h"
 #include "quota.h"
 #include "reclaim.h"
 #include "request.h"
@@ -40,7 +40,9 @@
 #define CONTROL_FDS       320u /* descriptors of the daemon's own, and those that come with a message */
 #define CONTROL_EARLY     ".new"
 #define CONTROL_LOCK_MS   1000u /* for another one's start; anybody may hold such a lock */
-#define CONTROL_PIDFD     1     /* added to a client's address: the event is about its process */
+#define CONTROL_OWN_PART  8u    /* of the memory: the daemon's own */
+#define CONTROL_MEMORY_NS (100 * CLOCK_MS) /* how old what is known of it may be */
+#define CONTROL_PIDFD     1 /* added to a client's address: the event is about its process */
 
 struct device *control_device(struct urnicd *d, const char *name)
 {
@@ -207,9 +209,41 @@ static int control_socket_locked(struct urnicd *d, char *err)
     return rc;
 }
 
+/* SEC-34: where others can move the socket away, a program of theirs can serve in its place. */
+static int control_check_dir(const struct config *c, char *err)
+{
+    const char *slash = strrchr(c->socket, '/');
+    int len = slash && slash > c->socket ? (int)(slash - c->socket) : 1, rc;
+    uid_t owner = geteuid();
+
+    rc = ipc_socket_folder(c->socket, &owner);
+    if (rc == 0 || (rc != -EPERM && rc != -ENOTDIR))
+        return 0; /* bind() tells */
+    if (!c->socket_default) {
+        if (owner != geteuid() && owner != 0)
+            log_warn("control", "%.*s belongs to user %u, who can take the socket away", len,
+                     slash ? c->socket : ".", (unsigned)owner);
+        return 0;
+    }
+    if (owner != geteuid())
+        snprintf(err, CONFIG_ERR,
+                 "socket=%s: %.*s belongs to user %u: remove it, or choose another path with "
+                 "--socket",
+                 c->socket, len, c->socket, (unsigned)owner);
+    else
+        snprintf(err, CONFIG_ERR,
+                 "socket=%s: %.*s %s: `rm -r` it, or choose another path with --socket", c->socket,
+                 len, c->socket,
+                 rc == -EPERM ? "can be written by other users" : "is not a folder");
+    return rc;
+}
+
 static int control_socket(struct urnicd *d, char *err)
 {
     control_make_dir(d->conf.socket);
+    int checked = control_check_dir(&d->conf, err);
+    if (checked < 0)
+        return checked;
     int lock = control_lock(d->conf.socket), rc = control_socket_locked(d, err);
     if (lock >= 0)
         close(lock);
@@ -223,16 +257,26 @@ static int control_watch(struct urnicd *d, int fd, void *what)
     return epoll_ctl(d->epfd, EPOLL_CTL_ADD, fd, &ev) < 0 ? -errno : 0;
 }
 
+void control_memory(struct urnicd *d)
+{
+    uint64_t now = clock_now(), all;
+
+    if (d->memory_at != 0 && now - d->memory_at < CONTROL_MEMORY_NS)
+        return;
+    d->memory_at = now;
+    all = memlimit();
+    if (all != UINT64_MAX)
+        d->share.limit[SHARE_OCTETS] = all - all / CONTROL_OWN_PART;
+}
+
 /* How much there is for clients. */
 static void control_shares(struct urnicd *d)
 {
     struct rlimit files;
-    struct sysinfo mem;
 
     if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur > 2 * CONTROL_FDS)
         d->share.limit[SHARE_FDS] = d->share.limit[SHARE_UNREAD] = files.rlim_cur - CONTROL_FDS;
-    if (sysinfo(&mem) == 0)
-        d->share.limit[SHARE_OCTETS] = ((uint64_t)mem.totalram + mem.totalswap) * mem.mem_unit;
+    control_memory(d);
     d->share.limit[SHARE_MAPPINGS] = LIMIT_MAPPINGS;
 }
 

@@ -35,6 +35,7 @@ struct urnicd {
     uint64_t started_at;
     uint64_t accepted, refused; /* connections */
     struct subuids subuids;
+    uint64_t memory_at;         /* when control_memory last looked */
 };
 
 /* Make the socket and listen. 0, or -errno with a sentence in err (CONFIG_ERR octets). */
@@ -43,6 +44,10 @@ int control_open(struct urnicd *d, char *err);
 void control_run(struct urnicd *d);
 /* Tear every client down, say goodbye to the peers, remove the socket. */
 void control_close(struct urnicd *d);
+
+/* See how much memory there is now for clients: limits of control groups change, and daemons are
+ * moved. For a look before some is given out; on the control thread. */
+void control_memory(struct urnicd *d);
 
 /* The device of this name; NULL = none. */
 struct device *control_device(struct urnicd *d, const char *name);

@@ -148,7 +148,7 @@ static void announce(const struct urnicd *d)
 /* Tell systemd, if it started us. */
 static void notify_ready(void)
 {
-    const char *path = getenv("NOTIFY_SOCKET");
+    const char *path = secure_getenv("NOTIFY_SOCKET");
     struct sockaddr_un sa = {.sun_family = AF_UNIX};
     static const char text[] = "READY=1";
 

@@ -52,12 +52,20 @@ static int req_pd_free(struct request *r)
     (const struct share_part[]){{SHARE_MAPPINGS, 1}, {SHARE_OCTETS, len}, {SHARE_FDS, 1}},         \
         (fd) ? 3 : 2
 
+/* Objects of administrators' own may be larger than the memory there is: they know what they do. */
+static uint64_t quota_octets(const struct client *c, const uint64_t *octets, uint64_t len)
+{
+    return octets == &c->foreign_octets && c->share->all ? 0 : len;
+}
+
 /* SEC-22: what is mapped counts from then on, on the control thread. */
 static int quota_take(struct client *c, uint64_t *octets, uint64_t len, uint64_t quota)
 {
     if (c->mappings >= QUOTA_MAPPINGS || len > quota || *octets > quota - len)
         return -EDQUOT;
-    int rc = share_take_all(c->share, QUOTA_PARTS(len, octets == &c->slab_octets));
+    control_memory(c->daemon);
+    int rc = share_take_all(c->share,
+                            QUOTA_PARTS(quota_octets(c, octets, len), octets == &c->slab_octets));
     if (rc < 0)
         return rc;
     c->mappings++;
@@ -68,7 +76,7 @@ static int quota_take(struct client *c, uint64_t *octets, uint64_t len, uint64_t
 /* None has come of it. */
 static void quota_give(struct client *c, uint64_t *octets, uint64_t len)
 {
-    share_give_all(c->share, QUOTA_PARTS(len, octets == &c->slab_octets));
+    share_give_all(c->share, QUOTA_PARTS(quota_octets(c, octets, len), octets == &c->slab_octets));
     c->mappings--;
     *octets -= len;
 }
@@ -77,7 +85,7 @@ void client_unmap(struct client *c, uint64_t *octets, struct memory *m)
 {
     c->mappings--;
     *octets -= m->len;
-    reclaim(c->share, m, QUOTA_PARTS(m->len, m->fd >= 0));
+    reclaim(c->share, m, QUOTA_PARTS(quota_octets(c, octets, m->len), m->fd >= 0));
 }
 
 /* Once it is sealed its descriptor is needed no more. */
@@ -219,6 +227,8 @@ static int prep_mr_reg(struct request *r)
         r->prepared = mem;
     else
         quota_give(c, &c->foreign_octets, in->len);
+    if (rc == -EPERM)
+        r->device->stats.client_unsealed++;
     return rc;
 }
 

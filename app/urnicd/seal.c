@@ -32,12 +32,14 @@ int seal_mapped(struct request *r, struct memory *m)
 {
     if (!m || m->fd < 0 || memory_is_sealed(m))
         return 0;
-    if (m->len <= MEMORY_STALL_MAX)
-        return memory_seal(m);
-    if (r->again)
-        return -EPERM;
-    r->unsealed = m;
-    return -EINPROGRESS;
+    if (m->len > MEMORY_STALL_MAX && !r->again) {
+        r->unsealed = m;
+        return -EINPROGRESS;
+    }
+    int rc = m->len > MEMORY_STALL_MAX ? -EPERM : memory_seal(m);
+    if (rc < 0)
+        r->device->stats.client_unsealed++;
+    return rc;
 }
 
 int seal_mapped_place(struct request *r, const struct slab_place *p)

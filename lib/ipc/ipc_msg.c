@@ -185,10 +185,36 @@ ssize_t ipc_recv(int sock, void *msg, size_t cap, int *fds, unsigned *nfds, int 
     return n;
 }
 
+int ipc_socket_folder(const char *path, uid_t *owner)
+{
+    char dir[256];
+    struct stat st;
+    const char *slash = strrchr(path, '/');
+    int len = slash == NULL ? 1 : slash == path ? 1 : (int)(slash - path);
+    if ((size_t)len >= sizeof(dir))
+        return -ENAMETOOLONG;
+    snprintf(dir, sizeof(dir), "%.*s", len, slash == NULL ? "." : path);
+    if (lstat(dir, &st) < 0)
+        return -errno;
+    *owner = st.st_uid;
+    if (!S_ISDIR(st.st_mode))
+        return -ENOTDIR;
+    return st.st_uid == geteuid() && (st.st_mode & (S_IWGRP | S_IWOTH)) == 0 ? 0 : -EPERM;
+}
+
+/* Is what is there the caller's own, in a folder where nobody else makes names? */
+static bool is_own(const char *path)
+{
+    struct stat st;
+    uid_t owner;
+    return lstat(path, &st) == 0 && st.st_uid == geteuid() && ipc_socket_folder(path, &owner) == 0;
+}
+
 int ipc_socket_path(const char *explicit_path, char *buf, size_t size)
 {
-    const char *env = getenv(IPC_SOCKET_ENV);
-    const char *run = getenv("XDG_RUNTIME_DIR");
+    /* Who starts a set-uid program doesn't choose whom it trusts with its memory. */
+    const char *env = secure_getenv(IPC_SOCKET_ENV);
+    const char *run = secure_getenv("XDG_RUNTIME_DIR");
     int n;
     if (explicit_path == NULL && env != NULL && env[0] != '\0')
         explicit_path = env;
@@ -198,14 +224,13 @@ int ipc_socket_path(const char *explicit_path, char *buf, size_t size)
     }
     if (run != NULL && run[0] == '/') {
         n = snprintf(buf, size, "%s/%s", run, IPC_SOCKET_USER);
-        if (n > 0 && (size_t)n < size && access(buf, F_OK) == 0)
+        if (n > 0 && (size_t)n < size && is_own(buf))
             return 0;
     }
     /* Where a user's daemon serves that has no run-time folder. Everybody can make names in /tmp:
      * only what is the user's own counts. */
-    struct stat st;
     n = snprintf(buf, size, IPC_SOCKET_TMP, (unsigned)geteuid());
-    if (n > 0 && (size_t)n < size && lstat(buf, &st) == 0 && st.st_uid == geteuid())
+    if (n > 0 && (size_t)n < size && is_own(buf))
         return 0;
     n = snprintf(buf, size, "%s", IPC_SOCKET_SYSTEM);
     return n < 0 || (size_t)n >= size ? -ENAMETOOLONG : 0;

@@ -224,9 +224,15 @@ ssize_t ipc_recv(int sock, void *msg, size_t cap, int *fds, unsigned *nfds, int 
 ssize_t ipc_recv_all(int sock, void *msg, size_t cap, int *fds, unsigned *nfds, int flags);
 
 /* The socket's path by the rules: `explicit_path` if not NULL, else $URNIC_SOCKET, else the user's
- * (below $XDG_RUNTIME_DIR, or in /tmp and owned by the caller) if it exists, else the system's. 0
- * or -ENAMETOOLONG. */
+ * (below $XDG_RUNTIME_DIR, or in /tmp) if it exists, is the caller's own and in a folder of his own
+ * (ipc_socket_folder), else the system's. A set-uid program ignores the environment (SEC-34). 0 or
+ * -ENAMETOOLONG. */
 int ipc_socket_path(const char *explicit_path, char *buf, size_t size);
+
+/* Is the folder of `path` one in which only the caller can make, move and remove names: his own, a
+ * folder and no link to one, and writable for nobody else (SEC-34)? *owner is whose it is. 0;
+ * -EPERM it isn't; -ENOTDIR; -ENOENT and other errors of lstat; -ENAMETOOLONG. Any thread. */
+int ipc_socket_folder(const char *path, uid_t *owner);
 
 /* Name of a request type for logs, "?" if unknown. */
 const char *ipc_type_name(unsigned type);

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -24,6 +25,7 @@
 #include "gid.h"
 #include "handle.h"
 #include "log.h"
+#include "memlimit.h"
 #include "memory.h"
 #include "qslab.h"
 #include "quota.h"
@@ -580,6 +582,58 @@ START_TEST(memory_freed_elsewhere)
 }
 END_TEST
 
+static void put(const char *dir, const char *name, const char *text)
+{
+    char path[256];
+
+    snprintf(path, sizeof(path), "%s/%s", dir, name);
+    FILE *f = fopen(path, "we");
+    ck_assert_ptr_nonnull(f);
+    fputs(text, f);
+    fclose(f);
+}
+
+/* SEC-22: the smallest limit of the daemon's control groups is what there is, in either version. */
+START_TEST(memory_limit_of_groups)
+{
+    static const struct {
+        const char *cgroup, *of_c, *of_b, *old;
+        uint64_t want;
+    } cases[] = {
+        {"0::/b/c\n", "4096\n", "max\n", "1\n", 4096},
+        {"0::/b/c\n", "max\n", "8192\n", "1\n", 8192},
+        {"0::/b/c\n", "max\n", "max\n", "1\n", UINT64_MAX},
+        {"0::/elsewhere\n", "1\n", "1\n", "1\n", UINT64_MAX},
+        {"5:cpu:/b/c\n4:x,memory:/b\n0::/\n", "1\n", "1\n", "77\n", 77},
+        {"4:memoryx:/b\nrubbish\n", "1\n", "1\n", "77\n", UINT64_MAX},
+        {"4:memory:/b\n0::/b/c\n", "66\n", "max\n", "77\n", 66},
+    };
+    char root[] = "/tmp/urnic-groups-XXXXXX", proc[64], dir[3][64];
+
+    ck_assert_ptr_nonnull(mkdtemp(root));
+    snprintf(proc, sizeof(proc), "%s/self", root);
+    snprintf(dir[0], sizeof(dir[0]), "%s/b", root);
+    snprintf(dir[1], sizeof(dir[1]), "%s/b/c", root);
+    snprintf(dir[2], sizeof(dir[2]), "%s/memory", root);
+    for (unsigned i = 0; i < 3; i++)
+        ck_assert_int_eq(mkdir(dir[i], 0700), 0);
+    strcat(dir[2], "/b");
+    ck_assert_int_eq(mkdir(dir[2], 0700), 0);
+    for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        put(root, "self", cases[i].cgroup);
+        put(dir[0], "memory.max", cases[i].of_b);
+        put(dir[1], "memory.max", cases[i].of_c);
+        put(dir[2], "memory.limit_in_bytes", cases[i].old);
+        uint64_t got = memlimit_of(proc, root);
+        ck_assert_msg(got == cases[i].want, "case %u: %llu", i, (unsigned long long)got);
+    }
+    ck_assert_uint_gt(memlimit(), 1u << 20);
+    char rm[128];
+    snprintf(rm, sizeof(rm), "rm -r %s", root);
+    ck_assert_int_eq(system(rm), 0);
+}
+END_TEST
+
 /* A queue as large as a slab has one for itself, which goes with it if the client unmaps it. */
 START_TEST(qslab_alone)
 {
@@ -905,6 +959,7 @@ int main(void)
     tcase_add_test(t, qslab_cleared_elsewhere);
     tcase_add_test(t, qslab_descriptor_once);
     tcase_add_test(t, qslab_alone);
+    tcase_add_test(t, memory_limit_of_groups);
     tcase_add_test(t, memory_sealed);
     tcase_add_test(t, memory_unsealable);
     tcase_add_test(t, memory_of_others);

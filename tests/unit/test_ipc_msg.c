@@ -241,8 +241,8 @@ static int path_of(uid_t somebody, const char *path)
 
 START_TEST(shm_07_socket_of_others)
 {
-    /* SHM-07 in /tmp, where everybody makes names, only what is the user's own is taken for the
-     * user's daemon. As root only: it takes two users. */
+    /* SHM-07, SEC-34 in /tmp, where everybody makes names, only what is the user's own, in a folder
+     * of his own, is taken for the user's daemon. As root only: it takes two users. */
     char path[64], dir[64];
     const uid_t somebody = 100000u + (uid_t)getpid(); /* other runs have others */
     if (geteuid() != 0)
@@ -255,10 +255,11 @@ START_TEST(shm_07_socket_of_others)
     mkdir(dir, 0755); /* one that is left of a test that failed is as good */
     close(open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0666));
     ck_assert_int_eq(chown(path, 0, (gid_t)-1), 0);
-    for (unsigned own = 0; own < 2; own++) {
+    for (unsigned i = 0; i < 5; i++) {
         int status;
-        if (own)
-            ck_assert_int_eq(chown(path, somebody, (gid_t)-1), 0);
+        bool own = i == 3;
+        ck_assert_int_eq(chown(path, i & 1 ? somebody : 0, (gid_t)-1), 0);
+        ck_assert_int_eq(chown(dir, i & 2 ? somebody : 0, (gid_t)-1), 0);
         pid_t pid = fork();
         if (pid == 0)
             _exit(path_of(somebody, path));
