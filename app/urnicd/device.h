@@ -34,6 +34,8 @@ struct device_stats {
     /* what clients have done that they should not (SHM-02, SHM-08, CQ-06) */
     uint64_t client_bad_index;    /* queues that were given up: an index or a length was a lie */
     uint64_t client_bad_doorbell; /* doorbells of queues that don't exist */
+    uint64_t neigh_qp_visits;     /* queue pairs told of a neighbour's new MAC */
+    uint64_t neigh_over_budget;   /* rounds after which others were still to be told (SHM-12) */
     uint64_t client_unsealed;     /* memory refused, as its owner could make us wait (SHM-10) */
     uint64_t client_over_quota;   /* requests refused by -EDQUOT: quotas, a user's share (SEC-22) */
     uint64_t client_event_owed;   /* events that had to wait: their channel was full */

@@ -20,6 +20,8 @@
 #include "net.h"
 
 #define NEIGH_REPLIES 16u
+#define NEIGH_BUCKETS 1024u /* of next hops: as many as neighbours */
+#define NEIGH_BUDGET  256u  /* queue pairs that are told of a new MAC in one round */
 #define NEIGH_POLL_NS (1 * CLOCK_MS)
 
 struct neigh_reply {
@@ -27,7 +29,20 @@ struct neigh_reply {
     uint8_t frame[IO_FRAME_MAX];
 };
 
+/* A next hop of queue pairs. Those that haven't its MAC of now stand first. */
+struct neigh_hop {
+    LIST_ENTRY(neigh_hop) next;
+    struct wire_addr addr;
+    uint8_t mac[6];
+    uint32_t change; /* changes of its MAC */
+    bool due;        /* in the list of those whose queue pairs have to be told */
+    TAILQ_ENTRY(neigh_hop) next_due;
+    TAILQ_HEAD(, client_qp) qps;
+};
+
 struct neigh {
+    LIST_HEAD(, neigh_hop) hops[NEIGH_BUCKETS];
+    TAILQ_HEAD(, neigh_hop) due;
     struct device *device;
     struct net_port *port;
     struct kneigh *kernel; /* neigh=kernel; or NULL */
@@ -50,6 +65,7 @@ struct neigh *neigh_create(struct device *d, char *err)
         return NULL;
     memcpy(conf.mac, d->mac, 6);
     n->device = d;
+    TAILQ_INIT(&n->due);
     n->port = net_port_new(&conf, clock_now());
     if (!n->port || (conf.quiet && kneigh_open(&n->kernel, d->conf->kernel_if, err) < 0)) {
         neigh_destroy(n);
@@ -269,43 +285,115 @@ int neigh_groups(struct neigh *n, uint64_t now)
 
 /* ---- queue pairs ---- */
 
+static struct neigh_hop *neigh_hop_find(const struct neigh *n, const struct wire_addr *addr,
+                                        unsigned *bucket)
+{
+    uint32_t h = 2166136261u;
+    struct neigh_hop *hop;
+
+    for (unsigned i = 0; i < sizeof(addr->b); i++)
+        h = (h ^ addr->b[i]) * 16777619u;
+    *bucket = (h ^ h >> 16) % NEIGH_BUCKETS;
+    LIST_FOREACH(hop, &n->hops[*bucket], next)
+    {
+        if (memcmp(hop->addr.b, addr->b, sizeof(addr->b)) == 0)
+            break;
+    }
+    return hop;
+}
+
+static struct neigh_hop *neigh_hop_get(struct neigh *n, const struct wire_addr *addr)
+{
+    unsigned bucket;
+    struct neigh_hop *hop = neigh_hop_find(n, addr, &bucket);
+
+    if (hop)
+        return hop;
+    hop = calloc(1, sizeof(*hop));
+    if (!hop)
+        return NULL;
+    hop->addr = *addr;
+    TAILQ_INIT(&hop->qps);
+    LIST_INSERT_HEAD(&n->hops[bucket], hop, next);
+    return hop;
+}
+
 void neigh_watch(struct neigh *n, struct client_qp *qp, const struct wire_addr *dst, uint64_t now)
 {
-    struct wire_addr hop;
+    struct wire_addr addr;
 
     neigh_unwatch(n, qp);
     if (gid_find(&n->device->gids, dst) >= 0)
         return; /* ours: nobody to be asked */
-    if (net_next_hop(n->port, dst, &hop) < 0 || wire_addr_is_multicast(&hop))
+    if (net_next_hop(n->port, dst, &addr) < 0 || wire_addr_is_multicast(&addr))
         return;
-    int rc = net_watch(n->port, &hop, now);
+    int rc = net_watch(n->port, &addr, now);
     n->dirty = true;
     if (rc == -ENETUNREACH || rc == -ENOBUFS)
         return;
+    struct neigh_hop *hop = neigh_hop_get(n, &addr);
+    if (!hop) {
+        net_unwatch(n->port, &addr);
+        return;
+    }
     qp->hop = hop;
-    qp->watched = true;
+    qp->hop_change = hop->change;
+    TAILQ_INSERT_TAIL(&hop->qps, qp, next_of_hop);
 }
 
 void neigh_unwatch(struct neigh *n, struct client_qp *qp)
 {
-    if (!qp->watched)
+    struct neigh_hop *hop = qp->hop;
+
+    if (!hop)
         return;
-    net_unwatch(n->port, &qp->hop);
-    qp->watched = false;
+    net_unwatch(n->port, &hop->addr);
+    TAILQ_REMOVE(&hop->qps, qp, next_of_hop);
+    qp->hop = NULL;
+    if (!TAILQ_EMPTY(&hop->qps))
+        return;
+    if (hop->due)
+        TAILQ_REMOVE(&n->due, hop, next_due);
+    LIST_REMOVE(hop, next);
+    free(hop);
 }
 
-static bool neigh_qp_update(void *arg, struct qp *qp)
+/* The queue pairs of this neighbour send elsewhere from now on. */
+static void neigh_moved(struct neigh *n, const struct net_change *c)
 {
-    const struct net_change *c = arg;
-    struct engine_qp_params caps;
-    struct engine_qp_attr attr;
+    unsigned bucket;
+    struct neigh_hop *hop = neigh_hop_find(n, &c->addr, &bucket);
 
-    if (engine_qp_query(qp, &attr, &caps) == 0 && caps.arg) {
-        struct client_qp *cqp = caps.arg;
-        if (cqp->watched && memcmp(cqp->hop.b, c->addr.b, 16) == 0)
-            engine_qp_set_dmac(qp, c->mac);
+    if (!hop)
+        return;
+    memcpy(hop->mac, c->mac, 6);
+    hop->change++;
+    if (!hop->due)
+        TAILQ_INSERT_TAIL(&n->due, hop, next_due);
+    hop->due = true;
+}
+
+/* SHM-12: a bounded number of them in one round. */
+static void neigh_tell(struct neigh *n)
+{
+    for (unsigned left = NEIGH_BUDGET; !TAILQ_EMPTY(&n->due);) {
+        struct neigh_hop *hop = TAILQ_FIRST(&n->due);
+        struct client_qp *qp = TAILQ_FIRST(&hop->qps);
+        if (qp->hop_change == hop->change) {
+            TAILQ_REMOVE(&n->due, hop, next_due);
+            hop->due = false;
+            continue;
+        }
+        if (left-- == 0) {
+            n->device->stats.neigh_over_budget++;
+            return;
+        }
+        engine_qp_set_dmac(qp->qp, hop->mac);
+        n->device->stats.neigh_qp_visits++;
+        qp->hop_change = hop->change;
+        TAILQ_REMOVE(&hop->qps, qp, next_of_hop);
+        TAILQ_INSERT_TAIL(&hop->qps, qp, next_of_hop);
     }
-    return true;
 }
 
 static void neigh_changes(struct neigh *n)
@@ -318,8 +406,9 @@ static void neigh_changes(struct neigh *n)
                   wire_addr_str(&c.addr, text, sizeof(text)), c.mac[0], c.mac[1], c.mac[2],
                   c.mac[3], c.mac[4], c.mac[5], c.reachable ? "" : " no more");
         if (c.reachable)
-            engine_qp_each(n->device->engine, neigh_qp_update, &c);
+            neigh_moved(n, &c);
     }
+    neigh_tell(n);
 }
 
 /* WIRE-34 */
@@ -348,7 +437,7 @@ unsigned neigh_run(struct neigh *n, uint64_t now)
         net_expire(n->port, now);
     if (look || (due && n->kernel))
         neigh_poll(n, now);
-    if (!due && !n->dirty && !look && !(n->waiters && now >= n->give_up_at))
+    if (!due && !n->dirty && !look && TAILQ_EMPTY(&n->due) && !(n->waiters && now >= n->give_up_at))
         return 0;
     n->dirty = true; /* until net_tx has nothing more */
     neigh_changes(n);
@@ -360,7 +449,7 @@ unsigned neigh_run(struct neigh *n, uint64_t now)
 
 uint64_t neigh_deadline(const struct neigh *n)
 {
-    uint64_t at = net_deadline(n->port);
+    uint64_t at = TAILQ_EMPTY(&n->due) ? net_deadline(n->port) : 0;
 
     if (n->kernel && n->waiters && n->poll_at < at)
         at = n->poll_at;
