@@ -10,7 +10,7 @@ int main(int argc, char **argv)
     struct vt_end a, b, c, d;
     struct vt_cfg g = VT_RC;
     struct ibv_wc wc[64];
-    int stale = 0, dead_first = 0;
+    int stale = 0;
     g.onecq = 1;
     g.cqe = 512;
     vt_pair(&a, &b, &g);
@@ -41,7 +41,6 @@ int main(int argc, char **argv)
         int first = round & 1;
         OK0(ibv_destroy_qp(first ? d.qp : c.qp));
         OK0(ibv_destroy_qp(first ? c.qp : d.qp));
-        dead_first += first;
         for (int side = 0; side < 2; side++) {
             struct vt_end *e = side ? &b : &a;
             unsigned id = side ? 0xb0 : 0xa0;
