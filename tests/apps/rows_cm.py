@@ -67,9 +67,6 @@ def rsockets():
     how = ["-p", "{port}", "-S", "4096", "-I", "50", "-C", "1", "-T", "v"]
     yield Row("riostream", ["riostream", "-s", "{sip}", *how], ["riostream", *how],
               refuse=r"data verification failed", octets=4096 * 50)
-    yield Row("udpong", ["udpong", "-s", "{sip}", "-p", "{port}", "-C", "100", "-S", "1000"],
-              ["udpong", "-p", "{port}"], expect=r"1000|1k", octets=100 * 1000, server_ends=False,
-              topologies=("veth",))  # librdmacm asks the kernel's UDP, which must hold the addresses
     yield Row("rcopy", ["rcopy", "{source}", "{sip}:{folder}/rcopy-copy", "-p", "{port}"], ["rcopy", "-p", "{port}"],
               octets=3_000_000, server_ends=False, prepare=file_to_copy, check=same_file)
 

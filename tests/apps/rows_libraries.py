@@ -12,7 +12,7 @@ UCX = {"UCX_TLS": "rc_verbs,ud_verbs", "UCX_NET_DEVICES": "all", "UCX_WARN_UNUSE
 
 def ucx():
     yield Row("ucx_info -d", ["ucx_info", "-d"], expect=r"(?s)Transport: rc_verbs.*Device: urn0:1.*Transport: ud_verbs",
-              env=UCX, quick=True)
+              env=UCX, quick=True, lint=False)
     for test, octets in (("tag_bw", 500 * 65536), ("tag_lat", 500 * 8), ("ucp_put_bw", 500 * 65536),
                          ("ucp_get", 500 * 65536), ("ucp_am_bw", 500 * 65536), ("stream_bw", 500 * 65536),
                          ("ucp_fadd", 500 * 8)):
@@ -22,7 +22,7 @@ def ucx():
                   env=dict(UCX, UCX_NET_DEVICES="{cdev}:1"), server_ends=False, quick=test == "tag_bw", seconds=60)
     words = ["ucx_perftest", "-p", "{port}", "-t", "tag_bw", "-s", "65536", "-n", "300"]
     yield Row("ucx_perftest tag_bw, ud_verbs", [*words, "{oob}"], words, expect=r"Final:", octets=300 * 65536,
-              env=dict(UCX, UCX_TLS="ud_verbs"), server_ends=False, seconds=60, topologies=LOCAL)
+              env=dict(UCX, UCX_TLS="ud_verbs"), server_ends=False, seconds=60, topologies=LOCAL, lint=False)
 
 
 def mpi_program(flavour):
@@ -56,18 +56,19 @@ def mpi():
 
 
 def libfabric():
-    yield Row("fi_info -p verbs", ["fi_info", "-p", "verbs"], expect=r"(?s)provider: verbs.*type: FI_EP_MSG", quick=True)
+    yield Row("fi_info -p verbs", ["fi_info", "-p", "verbs"], expect=r"(?s)provider: verbs.*type: FI_EP_MSG", quick=True, lint=False)
     for provider, endpoint in (("verbs", "msg"), ("verbs;ofi_rxm", "rdm"), ("verbs;ofi_rxd", "rdm")):
         words = ["fi_pingpong", "-p", provider, "-e", endpoint, "-I", "200", "-c"]
         yield Row(f"fi_pingpong {provider} {endpoint}", [*words, "-P", "{port}", "{oob}"], [*words, "-B", "{port}"],
-                  expect=r"1m|64k|4k", octets=200 * 1024, seconds=60, topologies=LOCAL)
+                  expect=r"1m|64k|4k", octets=200 * 1024, seconds=60, topologies=LOCAL,
+                  lint=endpoint == "msg")
 
 
 def others():
     yield Row("qperf", ["qperf", "-lp", "{port}", "-t", "1", "-cm", "1", "{oob}", "rc_bw", "rc_lat", "rc_rdma_write_bw",
                         "rc_rdma_read_bw", "rc_compare_swap_mr"],
               ["qperf", "-lp", "{port}"], expect=r"(?s)rc_bw:.*rc_compare_swap_mr", octets=1_000_000, server_ends=False,
-              topologies=LOCAL)
+              topologies=LOCAL, lint=False)
 
 
 def rows():

@@ -35,9 +35,11 @@ def pingpongs():
 
 
 def perftest(program, extra, name=None, octets=1, **more):
+    # With -R the two ends meet by rdma_cm, at an address of the device.
+    host = "{sip}" if "-R" in extra else "{oob}"
     common = ["-F", "-p", "{port}", *extra]
     name = f"{program} {name if name is not None else ' '.join(extra)}".strip()
-    return Row(name, [program, "-d", "{cdev}", *common, "{oob}"], [program, "-d", "{sdev}", *common],
+    return Row(name, [program, "-d", "{cdev}", *common, host], [program, "-d", "{sdev}", *common],
                expect=r"#bytes\s+#iterations", refuse=r"Completion with error|Failed|Couldn't", octets=octets, **more)
 
 
