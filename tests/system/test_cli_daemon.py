@@ -294,6 +294,14 @@ def lets_go():
     with open(log, encoding="utf-8") as f:
         check(" cc: urn0: dcqcn:" in f.read(), "the parameters of dcqcn are not in the log")
     stop()
+    # A preset whose steps are for a faster link.
+    for rate, warned in (("1G", True), ("40G", False)):
+        os.unlink(log)
+        start("--device", f"port=mem:l,rate={rate},addr=10.0.0.1/24,cc=dcqcn:paper", "--log", log)
+        with open(log, encoding="utf-8") as f:
+            text = f.read()
+        check(("ai=1000000,hai=" in text) == warned, f"dcqcn:paper at {rate}: {text}")
+        stop()
 
 
 if __name__ == "__main__":
