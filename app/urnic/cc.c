@@ -58,8 +58,8 @@ static void list_json(void)
         if (!*p->type) /* what all begin with */
             continue;
         preset_text(p, text);
-        cli_json(json_pack("{s:s,s:s,s:s,s:s}", "preset", p->name, "algorithm", p->type, "meaning",
-                           p->text, "cc", text));
+        cli_json(json_pack("{s:s,s:s,s:s,s:s,s:I}", "preset", p->name, "algorithm", p->type,
+                           "meaning", p->text, "cc", text, "line", (json_int_t)p->line));
     }
     for (unsigned i = 0; i < CC_PARAM_MAX; i++) {
         const struct cc_param_info *p = &cc_params[i];
@@ -79,7 +79,10 @@ static void list_all(void)
             if (strcmp(p->type, (*t)->name) != 0)
                 continue;
             preset_text(p, text);
-            printf("  %s\n", p->text);
+            printf("  %s", p->text);
+            if (p->line)
+                printf("; for lines of %.3g Gb/s, follows others", (double)p->line / 1e9);
+            putchar('\n');
             print_spec("    ", text);
         }
     }

@@ -98,11 +98,15 @@ void sim_params_text(FILE *f, const struct sim *sim)
     statement(f, "\n  noise", sim_noise_fields, &s->noise);
     cc_conf_format(&s->net.host.cc, text, sizeof text);
     fprintf(f, "\n  cc %s\n", text);
+    if (!cc_conf_fits(&s->net.host.cc, topo.rate, text, sizeof text))
+        fprintf(f, "  # cc: %s\n", text);
     for (unsigned i = 0; i < s->nloads; i++) {
         const struct sim_load l = load(sim, i);
         fputs("  ", f);
         statement(f, sim_loads[l.kind].word, sim_loads[l.kind].fields, &l);
         fputc('\n', f);
+        if (l.cc.type && !cc_conf_fits(&l.cc, topo.rate, text, sizeof text))
+            fprintf(f, "  # cc: %s\n", text);
     }
     for (uint32_t i = 0; i < sim->nqueues; i++)
         fprintf(f, "  watch %s %s\n", sim->watched[i]->node->name,

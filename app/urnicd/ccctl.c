@@ -100,22 +100,6 @@ static void what_is_on(const struct cc_conf *conf, char *text, size_t size)
         cc_conf_format(conf, text, size);
 }
 
-/* Presets of DCQCN have steps for links of 40 Gb/s, where one is 0.1 % of the line. */
-static void warn_of_steps(const struct device *d, const struct cc_conf *conf)
-{
-    uint64_t line = conf->v[CC_P_line] ? conf->v[CC_P_line] : d->io->caps.rate_bps;
-    uint64_t ai = conf->v[CC_P_ai], fit = line / 1000;
-
-    if (!conf->type->reacts || ai == 0 || fit == 0 || ai <= 10 * fit)
-        return;
-    log_warn("cc",
-             "%s: %s:%s: a step of ai=%llu is %.1f %% of the link's %.3g Gb/s: it is for faster "
-             "links, queues and marks grow; ai=%llu,hai=%llu fit this one",
-             d->name, conf->type->name, conf->preset, (unsigned long long)ai,
-             100.0 * (double)ai / (double)line, (double)line / 1e9, (unsigned long long)fit,
-             (unsigned long long)((double)conf->v[CC_P_hai] * (double)fit / (double)ai));
-}
-
 void ccctl_log(const struct device *d)
 {
     const struct cc_conf *conf = engine_cc(d->engine);
@@ -123,15 +107,20 @@ void ccctl_log(const struct device *d)
 
     what_is_on(conf, text, sizeof(text));
     log_info("cc", "%s: %s", d->name, text);
-    warn_of_steps(d, conf);
+    if (!cc_conf_fits(conf, d->io->caps.rate_bps, text, sizeof(text)))
+        log_warn("cc", "%s: %s", d->name, text);
 }
 
 void ccctl_log_qp(const struct device *d, uint32_t qpn, const struct cc_conf *conf)
 {
+    struct cc_conf fit = *conf;
     char text[CC_TEXT];
 
-    what_is_on(conf, text, sizeof(text));
+    cc_conf_fit(&fit, d->io->caps.rate_bps);
+    what_is_on(&fit, text, sizeof(text));
     log_info("cc", "%s qp 0x%06x: %s", d->name, (unsigned)qpn, text);
+    if (!cc_conf_fits(&fit, d->io->caps.rate_bps, text, sizeof(text)))
+        log_warn("cc", "%s qp 0x%06x: %s", d->name, (unsigned)qpn, text);
 }
 
 /* The queue pair's number, 0 = none is named. A wrong one must not pass for none, which means the

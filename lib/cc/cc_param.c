@@ -232,6 +232,7 @@ static const struct cc_preset *first_preset(const struct cc_type *type)
 static void apply(struct cc_conf *c, const struct cc_preset *p)
 {
     c->preset = p->name;
+    c->line = p->line;
     for (const struct cc_setting *s = p->setting; s->param != CC_PARAM_MAX; s++)
         c->v[s->param] = s->value;
 }
@@ -271,6 +272,7 @@ static int set_param(struct cc_conf *c, const char *word, char *err, size_t size
             return fail(err, size, "%s: %s has no such parameter", word, c->type->name);
         if (!read_value(p->unit, eq + 1, &c->v[i]))
             return fail(err, size, "%s: want %s", word, units[p->unit].like);
+        c->given |= 1ull << i;
         if (c->v[i] < p->min || c->v[i] > p->max) {
             char lo[32], hi[32];
             cc_value_format(p->unit, p->min, lo, sizeof(lo));

@@ -6,11 +6,12 @@
  *     ALGORITHM[:PRESET][,NAME=VALUE...]        "dcqcn:paper,g=1/256,timer=55us"
  *
  * which the configuration, the tools and the logs share: cc_conf_format prints what cc_conf_parse
- * reads. Rules: CC-13, CC-25.
+ * reads. Rules: CC-13, CC-25, CC-31.
  */
 #ifndef URNIC_CC_PARAM_H
 #define URNIC_CC_PARAM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -57,7 +58,7 @@ enum cc_scope { CC_SCOPE_QP, CC_SCOPE_IP, CC_SCOPE_PORT };
     X(ai, CC_RATE, 0, 1000000000000, "additive increase")                                          \
     X(hai, CC_RATE, 0, 1000000000000, "hyper increase")                                            \
     X(hai_steps, CC_FLAG, 0, 1, "hyper increase grows with its step, as the paper's does")         \
-    X(scale, CC_FLAG, 0, 1, "ai and hai are for 40 Gb/s, and scale with the line rate")            \
+    X(scale, CC_FLAG, 0, 1, "what the preset says of rates and times follows the line rate")       \
     X(first, CC_RATE, 0, 1000000000000, "rate to jump to at the first CNP; 0: just cut")           \
     X(clamp, CC_FLAG, 0, 1, "each cut lowers the target rate")                                     \
     X(clamp_inc, CC_FLAG, 0, 1, "a cut after an increase by the timer lowers it")                  \
@@ -128,6 +129,10 @@ struct cc_type;
 struct cc_conf {
     const struct cc_type *type;
     const char *preset; /* its name, in the table */
+    uint64_t line;      /* bit/s that the preset is for; 0 = for any line */
+    uint64_t given;     /* parameters that the text names: CC_BIT(g) | ... */
+    uint64_t bounded;   /* ... whose bounds kept them from fitting */
+    bool fitted;        /* cc_conf_fit has been here */
     uint64_t v[CC_PARAM_MAX];
 };
 
@@ -141,6 +146,7 @@ struct cc_setting {
 struct cc_preset {
     const char *type, *name;
     const char *text;                 /* where the values come from */
+    uint64_t line;                    /* bit/s of the links of that source; 0 = of any */
     const struct cc_setting *setting; /* ends with param = CC_PARAM_MAX */
 };
 extern const struct cc_preset cc_presets[]; /* ends with type = NULL */
@@ -150,6 +156,15 @@ void cc_conf_init(struct cc_conf *c, const struct cc_type *type);
 /* Read the text form. 0, or -EINVAL with a sentence in err[0..size): what is wrong, and what would
  * be right; then *c is not to be used. */
 int cc_conf_parse(struct cc_conf *c, const char *text, char *err, size_t size);
+/* Make a preset fit a line of line_rate bit/s (0 = unknown: CC_LINE_RATE; the parameter `line`
+ * wins), CC-31: its rates (ai, hai, min) follow the line in proportion, and on a line slower than
+ * the source's its times (timer, alpha_timer, reduce, cnp_interval) get longer in the same
+ * proportion. What the text named stays as it is; all stays with scale=0. A second call changes
+ * nothing. */
+void cc_conf_fit(struct cc_conf *c, uint64_t line_rate);
+/* Does the congestion control, fitted or not yet, fit a line of line_rate bit/s (0 = unknown)? If
+ * not, a sentence in why[0..size) says what doesn't, and what would. */
+bool cc_conf_fits(const struct cc_conf *c, uint64_t line_rate, char *why, size_t size);
 /* The text form with every parameter that means something to the algorithm; CC_TEXT octets hold
  * any. Returns as snprintf. */
 int cc_conf_format(const struct cc_conf *c, char *buf, size_t size);

@@ -76,15 +76,6 @@ void dcqcn_halve(struct cc *cc)
     floor_rate(cc);
 }
 
-/* CC-13: R_AI and R_HAI are for 40 Gb/s. */
-static uint64_t scaled(const struct cc *cc, uint64_t step)
-{
-    if (!cc->conf->v[CC_P_scale])
-        return step;
-    uint64_t mbit = cc->line / 1000000;
-    return step / 1000 * mbit / 40 + step % 1000 * mbit / 40000;
-}
-
 /* By how much the target rises now (CC-12). */
 static uint64_t step_now(const struct cc *cc, bool timer_only)
 {
@@ -96,8 +87,8 @@ static uint64_t step_now(const struct cc *cc, bool timer_only)
     if (max < f)
         return 0;
     if (min <= f)
-        return scaled(cc, v[CC_P_ai]);
-    return scaled(cc, v[CC_P_hai]) * (v[CC_P_hai_steps] ? min - f : 1);
+        return v[CC_P_ai];
+    return v[CC_P_hai] * (v[CC_P_hai_steps] ? min - f : 1);
 }
 
 /* Will the step be the same for as long as only the timer counts? */

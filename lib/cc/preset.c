@@ -63,18 +63,14 @@ static const struct cc_setting nothing[] = {END};
 static const struct cc_setting dcqcn_paper[] = {
     SET(reduce, 0),      /* every CNP cuts */
     SET(timer, 55 * US), /* the deployed setting of section 5.2 */
-    SET(hai, 50 * MBIT), SET(scale, 0), END,
+    SET(hai, 50 * MBIT),
+    END,
 };
 
 /* QCN's own timers, against which the paper compares. */
 static const struct cc_setting dcqcn_strawman[] = {
-    SET(reduce, 0),
-    SET(g, RATIO(1, 16)),
-    SET(timer, 1500 * US),
-    SET(bytes, 150 << 10),
-    SET(hai, 50 * MBIT),
-    SET(scale, 0),
-    END,
+    SET(reduce, 0),        SET(g, RATIO(1, 16)), SET(timer, 1500 * US),
+    SET(bytes, 150 << 10), SET(hai, 50 * MBIT),  END,
 };
 
 static const struct cc_setting mlx_connectx[] = {
@@ -88,7 +84,6 @@ static const struct cc_setting mlx_connectx[] = {
     SET(ai, 5 * MBIT),
     SET(hai, 50 * MBIT),
     SET(hai_steps, 0),
-    SET(scale, 0),
     SET(min, 1 * MBIT),
     SET(clamp, 0),
     SET(clamp_inc, 1),
@@ -131,17 +126,22 @@ static const struct cc_setting swift_paper[] = {
     END,
 };
 
+/* The links that a source has in mind: the paper's are of 40 Gb/s; the script of the ns-3 model
+ * takes ai and hai of 5 and 50 Mb/s for 25 Gb/s, and others in proportion. */
+#define PAPER (40 * GBIT)
+#define NS3   (25 * GBIT)
+
 const struct cc_preset cc_presets[] = {
-    {"", "", "common defaults", common},
-    {"none", "default", "no limit", nothing},
-    {"fixed", "default", "one rate", nothing},
-    {"dcqcn", "default", "column \"ours\" of CC-13", nothing},
-    {"dcqcn", "paper", "SIGCOMM 2015", dcqcn_paper},
-    {"dcqcn", "strawman", "SIGCOMM 2015: QCN's parameters", dcqcn_strawman},
-    {"dcqcn-mlx", "connectx", "column \"ConnectX\" of CC-13", mlx_connectx},
-    {"dcqcn-mlx", "ns3", "the defaults of HPCC's ns-3 model (CC-16)", mlx_ns3},
-    {"dcqcn-mlx", "hpcc", "its shipped configuration (CC-16)", mlx_hpcc},
-    {"timely", "paper", "SIGCOMM 2015", timely_paper},
-    {"swift", "paper", "SIGCOMM 2020", swift_paper},
-    {NULL, NULL, NULL, NULL},
+    {"", "", "common defaults", 0, common},
+    {"none", "default", "no limit", 0, nothing},
+    {"fixed", "default", "one rate", 0, nothing},
+    {"dcqcn", "default", "column \"ours\" of CC-13", PAPER, nothing},
+    {"dcqcn", "paper", "SIGCOMM 2015", PAPER, dcqcn_paper},
+    {"dcqcn", "strawman", "SIGCOMM 2015: QCN's parameters", PAPER, dcqcn_strawman},
+    {"dcqcn-mlx", "connectx", "column \"ConnectX\" of CC-13", NS3, mlx_connectx},
+    {"dcqcn-mlx", "ns3", "the defaults of HPCC's ns-3 model (CC-16)", NS3, mlx_ns3},
+    {"dcqcn-mlx", "hpcc", "its shipped configuration (CC-16)", NS3, mlx_hpcc},
+    {"timely", "paper", "SIGCOMM 2015", 0, timely_paper},
+    {"swift", "paper", "SIGCOMM 2020", 0, swift_paper},
+    {NULL, NULL, NULL, 0, NULL},
 };

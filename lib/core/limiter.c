@@ -23,6 +23,9 @@
 struct limiter_conf *limiter_conf_hold(struct engine *e, const struct cc_conf *conf)
 {
     struct limiter_conf *c;
+    struct cc_conf fit = *conf;
+    cc_conf_fit(&fit, e->p.line_rate);
+    conf = &fit;
     for (c = e->cc_confs; c; c = c->next)
         if (c->conf.type == conf->type && !memcmp(c->conf.v, conf->v, sizeof(conf->v)))
             break;

@@ -410,7 +410,11 @@ static int check(struct sim_reader *r)
         int err = check_load(r, &s->load[i], sim_topo_hosts(&s->topo));
         if (err)
             return err;
+        if (s->load[i].cc.type)
+            cc_conf_fit(&r->s->load[i].cc, s->topo.rate);
     }
+    /* As the engine does; here, so that the summary shows what is in force. */
+    cc_conf_fit(&r->s->net.host.cc, s->topo.rate);
     return 0;
 }
 

@@ -294,13 +294,20 @@ def lets_go():
     with open(log, encoding="utf-8") as f:
         check(" cc: urn0: dcqcn:" in f.read(), "the parameters of dcqcn are not in the log")
     stop()
-    # A preset whose steps are for a faster link.
-    for rate, warned in (("1G", True), ("40G", False)):
+    # CC-31: a preset fits the link; the daemon says where it cannot.
+    for rate, cc, want, warning in (
+            (",rate=1G", "dcqcn:paper", "ai=1M,", None), (",rate=40G", "dcqcn:paper", "ai=40M,", None),
+            (",rate=1G", "dcqcn:paper,ai=40M", "ai=40M,", "ai=1000000,hai="),
+            (",rate=100M", "dcqcn:paper", "cnp_interval=10ms,", "cnp_interval=10ms is the bound"),
+            ("", "dcqcn:paper", "ai=100M,", "does not tell its line rate")):
         os.unlink(log)
-        start("--device", f"port=mem:l,rate={rate},addr=10.0.0.1/24,cc=dcqcn:paper", "--log", log)
+        start("--device", f"port=mem:l{rate},addr=10.0.0.1/24,cc={cc}", "--log", log)
         with open(log, encoding="utf-8") as f:
             text = f.read()
-        check(("ai=1000000,hai=" in text) == warned, f"dcqcn:paper at {rate}: {text}")
+        warned = [line for line in text.splitlines() if "WARN" in line.upper() and " cc: " in line]
+        check(want in text, f"{cc} with '{rate}' lacks {want}: {text}")
+        check(bool(warned) == bool(warning) and (warning or "") in "".join(warned),
+              f"{cc} with '{rate}' should warn of {warning}: {text}")
         stop()
 
 

@@ -214,11 +214,13 @@ START_TEST(cc_12_bytes_and_hyper)
 }
 END_TEST
 
-/* CC-13: the additive steps grow with the line rate; never below the minimum, nor down by more
+/* CC-13, CC-31: the additive steps grow with the line rate; never below the minimum, nor down by more
  * than max_cut. */
 START_TEST(cc_13_bounds)
 {
-    start("dcqcn,line=100G,f=0,bytes=0,ai=40M,timer=100us,reduce=0");
+    conf = cc_of("dcqcn,line=100G,f=0,bytes=0,timer=100us,reduce=0");
+    cc_conf_fit(&conf, 40 * GBIT);
+    cc_start(&cc, &conf, 40 * GBIT, 1024, 0);
     cnp(0);
     cnp(1);
     cc_run(&cc, 100 * US + 1);

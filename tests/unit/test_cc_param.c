@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cc.h"
+#include "cc_of.h"
 #include "unit.h"
 
 /* CC-24: every algorithm can be found by its name, begins, and takes everything that may happen. */
@@ -142,6 +143,88 @@ START_TEST(cc_13_presets)
 }
 END_TEST
 
+/* CC-31: what a preset says is for the line of its source, and fits others; what is named stays. */
+START_TEST(cc_31_fits_the_line)
+{
+    static const struct {
+        const char *spec;
+        uint64_t line;
+        uint64_t ai, hai, min, timer, alpha_timer, reduce,
+            cnp_interval; /* Mb/s but min: kb/s; us */
+    } want[] = {
+        {"dcqcn:paper", 40000, 40, 50, 10000, 55, 55, 0, 50},
+        {"dcqcn:paper", 20000, 20, 25, 5000, 110, 110, 0, 100},
+        {"dcqcn:paper", 1000, 1, 1, 250, 2200, 2200, 0, 2000},
+        {"dcqcn:paper", 100000, 100, 125, 25000, 55, 55, 0, 50},
+        {"dcqcn", 10000, 10, 50, 2500, 1200, 220, 200, 200},
+        {"dcqcn", 0, 100, 500, 25000, 300, 55, 50, 50}, /* unknown: 100 Gb/s are taken */
+        {"dcqcn,line=10G", 400000, 10, 50, 2500, 1200, 220, 200, 200},
+        {"dcqcn:paper,ai=40M,timer=55us", 10000, 40, 12, 2500, 55, 220, 0, 200},
+        {"dcqcn:paper,scale=0", 1000, 40, 50, 10000, 55, 55, 0, 50},
+        {"dcqcn-mlx:ns3", 25000, 5, 50, 100000, 1500, 55, 4, 4},
+        {"dcqcn-mlx:ns3", 100000, 20, 200, 400000, 1500, 55, 4, 4},
+        {"dcqcn-mlx", 5000, 1, 10, 200, 1500, 5, 20, 20},
+    };
+    for (unsigned i = 0; i < sizeof want / sizeof want[0]; i++) {
+        struct cc_conf c = cc_of(want[i].spec);
+        char first[CC_TEXT], again[CC_TEXT];
+        cc_conf_fit(&c, want[i].line * 1000000);
+        ck_assert_uint_eq(c.v[CC_P_ai] / 1000000, want[i].ai);
+        ck_assert_uint_eq(c.v[CC_P_hai] / 1000000, want[i].hai);
+        ck_assert_uint_eq(c.v[CC_P_min] / 1000, want[i].min);
+        ck_assert_uint_eq(c.v[CC_P_timer] / 1000, want[i].timer);
+        ck_assert_uint_eq(c.v[CC_P_alpha_timer] / 1000, want[i].alpha_timer);
+        ck_assert_uint_eq(c.v[CC_P_reduce] / 1000, want[i].reduce);
+        ck_assert_uint_eq(c.v[CC_P_cnp_interval] / 1000, want[i].cnp_interval);
+        ck_assert_uint_eq(c.bounded, 0);
+        /* Once is enough, and what is printed then can be read again. */
+        cc_conf_format(&c, first, sizeof first);
+        cc_conf_fit(&c, 7000000);
+        cc_conf_format(&c, again, sizeof again);
+        ck_assert_str_eq(first, again);
+        c = cc_of(first);
+        cc_conf_fit(&c, want[i].line * 1000000);
+        cc_conf_format(&c, again, sizeof again);
+        ck_assert_str_eq(first, again);
+    }
+}
+END_TEST
+
+/* CC-31: what still doesn't fit is said. */
+START_TEST(cc_31_says_what_does_not_fit)
+{
+    static const struct {
+        const char *spec;
+        uint64_t mbit;
+        const char *says; /* NULL: nothing */
+    } want[] = {
+        {"dcqcn:paper", 1000, NULL},
+        {"dcqcn:paper", 400000, NULL},
+        {"dcqcn:paper,ai=40M", 1000, "ai=40000000 is 4.0 % of the line's 1 Gb/s"},
+        {"dcqcn:paper,ai=40M", 1000, "ai=1000000,hai=31250 fit"},
+        {"dcqcn:paper,scale=0", 1000, "ai=1000000,hai=1250000 fit"},
+        {"dcqcn:paper,scale=0,line=1G", 40000, "4.0 %"},
+        {"dcqcn:paper", 0, "line=RATE"},
+        {"dcqcn:paper,line=10G", 0, NULL},
+        {"dcqcn:paper", 200, NULL},
+        {"dcqcn:paper", 100, "cnp_interval=10ms is the bound"}, /* 20 ms would fit */
+        {"timely", 0, NULL},
+        {"none", 0, NULL},
+    };
+    for (unsigned i = 0; i < sizeof want / sizeof want[0]; i++) {
+        struct cc_conf c = cc_of(want[i].spec);
+        for (unsigned fitted = 0; fitted < 2; fitted++) {
+            char why[256] = "";
+            bool fits = cc_conf_fits(&c, want[i].mbit * 1000000, why, sizeof why);
+            ck_assert_msg(fits == !want[i].says, "%s at %u: %s", want[i].spec,
+                          (unsigned)want[i].mbit, why);
+            ck_assert_msg(fits || strstr(why, want[i].says), "%s: %s", want[i].spec, why);
+            cc_conf_fit(&c, want[i].mbit * 1000000);
+        }
+    }
+}
+END_TEST
+
 /* CC-13: a mistake is refused, and the message says what would be right. */
 START_TEST(cc_13_refused)
 {
@@ -196,4 +279,5 @@ START_TEST(cc_13_ratio_round_trip)
 END_TEST
 
 UNIT_MAIN("cc parameters", cc_24_all, cc_24_max_below_min, cc_09_start, cc_13_text_round_trip,
-          cc_13_ratio_round_trip, cc_13_presets, cc_13_refused)
+          cc_13_ratio_round_trip, cc_13_presets, cc_31_fits_the_line, cc_31_says_what_does_not_fit,
+          cc_13_refused)
