@@ -128,18 +128,13 @@ static const struct urnic_gid *entry(const struct sysfs_device *d, unsigned gid)
 static void put_gid_type(struct sysfs_node *node, const struct sysfs_device *d, unsigned gid)
 {
     const struct urnic_gid *e = entry(d, gid);
-    if (e == NULL)
-        node->kind = SYSFS_NONE; /* the kernel's can't be read */
-    else
-        put(node, "%s\n", e->type == URNIC_GID_ROCE_V2 ? "RoCE v2" : "IB/RoCE v1");
+    put(node, "%s\n", e->type == URNIC_GID_ROCE_V2 ? "RoCE v2" : "IB/RoCE v1");
 }
 
 static void put_gid_ndev(struct sysfs_node *node, const struct sysfs_device *d, unsigned gid)
 {
-    if (entry(d, gid) == NULL)
-        node->kind = SYSFS_NONE;
-    else
-        put(node, "%s\n", d->netdev);
+    (void)gid;
+    put(node, "%s\n", d->netdev);
 }
 
 static void put_mac(struct sysfs_node *node, const struct sysfs_device *d, unsigned gid)
@@ -159,6 +154,7 @@ static const struct row {
     const char *path;
     say say;
     const char *text; /* where it says the same of each device */
+    bool taken;       /* %g is the number of an entry that is taken: the kernel's can't be read */
 } rows[] = {
     {"/sys/class/infiniband/%d/node_type", NULL, "1: CA\n"},
     {"/sys/class/infiniband/%d/node_guid", put_guid, NULL},
@@ -185,8 +181,8 @@ static const struct row {
     {"/sys/class/infiniband/%d/ports/1/cap_mask", NULL, "0x00010000\n"},
     {"/sys/class/infiniband/%d/ports/1/pkeys/0", NULL, "0xffff\n"},
     {"/sys/class/infiniband/%d/ports/1/gids/%g", put_gid, NULL},
-    {"/sys/class/infiniband/%d/ports/1/gid_attrs/types/%g", put_gid_type, NULL},
-    {"/sys/class/infiniband/%d/ports/1/gid_attrs/ndevs/%g", put_gid_ndev, NULL},
+    {"/sys/class/infiniband/%d/ports/1/gid_attrs/types/%g", put_gid_type, NULL, true},
+    {"/sys/class/infiniband/%d/ports/1/gid_attrs/ndevs/%g", put_gid_ndev, NULL, true},
     {"/sys/class/infiniband_verbs/abi_version", NULL, "6\n"},
     {"/sys/class/infiniband_verbs/%u/ibdev", put_name, NULL},
     {"/sys/class/infiniband_verbs/%u/dev", put_verbs_dev, NULL},
@@ -299,6 +295,8 @@ static const char *follow(const struct row *r, const char *path, const struct sy
             unsigned long v = strtoul(path + 1, &end, 10);
             if (end != path + m || v >= d->port.gid_tbl_len || path[1] < '0' || path[1] > '9')
                 return NULL;
+            if (r->taken && entry(d, (unsigned)v) == NULL)
+                return NULL;
             *gid = (unsigned)v;
         } else {
             spell(want, sizeof(want), at, n, d, 0);
@@ -330,14 +328,18 @@ static void list(struct sysfs_node *node, const char *name)
 }
 
 /* The next component of the row is a name in the directory. */
-static void list_next(struct sysfs_node *node, const char *left, const struct sysfs_device *d)
+static void list_next(struct sysfs_node *node, const struct row *r, const char *left,
+                      const struct sysfs_device *d)
 {
     char name[SYSFS_NAME_MAX + 8];
     size_t n = component(left);
-    unsigned many = names_gid(left, n) ? d->port.gid_tbl_len : 1;
+    bool gids = names_gid(left, n);
+    unsigned many = gids ? d->port.gid_tbl_len : 1;
 
     node->kind = SYSFS_DIR;
     for (unsigned i = 0; i < many; i++) {
+        if (gids && r->taken && entry(d, i) == NULL)
+            continue;
         spell(name, sizeof(name), left, n, d, i);
         list(node, name + 1);
     }
@@ -374,7 +376,7 @@ void sysfs_lookup(const struct sysfs_device *devs, int n, const char *path, stru
                 fill(node, &rows[r], &devs[i], gid);
                 return;
             }
-            list_next(node, left, &devs[i]);
+            list_next(node, &rows[r], left, &devs[i]);
         }
     }
 }
