@@ -199,6 +199,13 @@ struct ucma_event *ucma_event_new(struct ucma_id *id, unsigned type, int status)
 /* Get what liburnic has for a device, until there is no more. */
 void ucma_event_pump(struct ucma_dev *d);
 
+/* ---- ucma_copy.c: memory at addresses that the program gave; no lock ---- */
+
+/* Copy n octets there, or from there. Returns 0, or -EFAULT: not all of it is the program's to
+ * write, or to read; part of it may have been copied. Keeps errno. */
+int ucma_copy_out(uint64_t to, const void *from, size_t n);
+int ucma_copy_in(void *to, uint64_t from, size_t n);
+
 /* ---- ucma_cmd.c ---- */
 
 /* What a program writes to the descriptor. Returns what write() does, and sets errno. No lock. */

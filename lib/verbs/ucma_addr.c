@@ -90,11 +90,16 @@ static int bind_one(struct ucma_id *id, const union ucma_addr *addr)
     return 0;
 }
 
+static int bind_halves(struct ucma_id *id, const union ucma_addr *addr)
+{
+    return of_all_devices(addr) ? bind_all(id, addr) : bind_one(id, addr);
+}
+
 int ucma_bind(struct ucma_id *id, const union ucma_addr *addr)
 {
     if (id->state != UCMA_IDLE)
         return -EINVAL;
-    int err = of_all_devices(addr) ? bind_all(id, addr) : bind_one(id, addr);
+    int err = bind_halves(id, addr);
     if (err == 0)
         id->state = UCMA_BOUND;
     return err;
@@ -284,7 +289,11 @@ int ucma_listen(struct ucma_id *id, int backlog)
         return err;
     if (id->state != UCMA_BOUND)
         return -EINVAL;
-    if (id->leg.dev != NULL)
+    if (id->leg.dev == NULL && id->nlegs == 0) { /* resolving an address has failed */
+        const union ucma_addr bound = id->src;
+        err = bind_halves(id, &bound);
+    }
+    if (err == 0 && id->leg.dev != NULL)
         err = urnic_listen(id->leg.cm, backlog);
     for (unsigned i = 0; i < id->nlegs && err == 0; i++)
         err = urnic_listen(id->legs[i].cm, backlog);

@@ -15,7 +15,7 @@
 struct cmd {
     struct ucma_file *file;
     int fd;
-    const uint8_t *in;
+    uint64_t in; /* where its octets are, in the program's memory */
     uint16_t in_len, out_len;
 };
 
@@ -25,20 +25,15 @@ static int take(const struct cmd *c, void *to, size_t size, size_t need)
     if (c->in_len < need)
         return -EINVAL;
     memset(to, 0, size);
-    memcpy(to, c->in, c->in_len < size ? c->in_len : size);
-    return 0;
+    return ucma_copy_in(to, c->in, c->in_len < size ? c->in_len : size);
 }
 
 /* Answer with the first octets of a structure, of which the program must have room for `need`. */
 static int answer(const struct cmd *c, uint64_t to, const void *from, size_t size, size_t need)
 {
-    void *p = (void *)(uintptr_t)to; // NOLINT: the ABI's addresses are numbers
     if (c->out_len < need)
         return -ENOSPC;
-    if (to < 4096)
-        return -EFAULT;
-    memcpy(p, from, c->out_len < size ? c->out_len : size);
-    return 0;
+    return ucma_copy_out(to, from, c->out_len < size ? c->out_len : size);
 }
 
 #define TAKE(c, s)          take(c, &(s), sizeof(s), sizeof(s))
@@ -455,13 +450,16 @@ static int cmd_notify(struct cmd *c)
 
 static int option_of_id(struct ucma_id *id, const struct rdma_ucm_set_option *in)
 {
-    const void *value = (const void *)(uintptr_t)in->optval; // NOLINT: as above
+    uint8_t value[sizeof(int)] = {0};
+    int err = in->optlen > sizeof(value) ? -EINVAL : ucma_copy_in(value, in->optval, in->optlen);
 
+    if (err < 0)
+        return err;
     switch (in->optname) {
     case RDMA_OPTION_ID_TOS:
         if (in->optlen != sizeof(uint8_t))
             return -EINVAL;
-        memcpy(&id->tos, value, sizeof(id->tos));
+        id->tos = value[0];
         return 0;
     case RDMA_OPTION_ID_REUSEADDR: /* the daemon's listeners need nothing for it */
     case RDMA_OPTION_ID_AFONLY:
@@ -483,8 +481,6 @@ static int cmd_set_option(struct cmd *c)
         err = id_of(c, in.id, &id);
     if (err < 0)
         return err;
-    if (in.optval < 4096)
-        return -EFAULT;
     return in.level == RDMA_OPTION_ID ? option_of_id(id, &in) : -ENOSYS;
 }
 
@@ -583,8 +579,6 @@ static int cmd_get_event(struct cmd *c)
 
     if (err == 0 && c->out_len < offsetof(struct rdma_ucm_event_resp, ece))
         err = -ENOSPC;
-    if (err == 0 && in.response < 4096)
-        err = -EFAULT;
     while (err == 0 && (ev = ucma_file_take(c->file, c->fd)) == NULL) {
         ucma_unlock();
         err = ucma_file_wait(c->fd);
@@ -644,19 +638,14 @@ static int errno_of(int err)
 ssize_t ucma_write(struct ucma_file *f, int fd, const void *buf, size_t len)
 {
     struct rdma_ucm_cmd_hdr hdr;
+    const uint64_t at = (uintptr_t)buf;
+    int err = len < sizeof(hdr) ? -EINVAL : ucma_copy_in(&hdr, at, sizeof(hdr));
 
-    if (len < sizeof(hdr)) {
-        errno = EINVAL;
-        return -1;
-    }
-    memcpy(&hdr, buf, sizeof(hdr));
-    struct cmd c = {.file = f,
-                    .fd = fd,
-                    .in = (const uint8_t *)buf + sizeof(hdr),
-                    .in_len = hdr.in,
-                    .out_len = hdr.out};
-    int err = -EINVAL;
-    if ((size_t)hdr.in + sizeof(hdr) <= len) {
+    if (err == 0 && (size_t)hdr.in + sizeof(hdr) > len)
+        err = -EINVAL;
+    if (err == 0) {
+        struct cmd c = {
+            .file = f, .fd = fd, .in = at + sizeof(hdr), .in_len = hdr.in, .out_len = hdr.out};
         ucma_lock();
         err = run(&c, hdr.cmd);
         ucma_unlock();
