@@ -303,26 +303,11 @@ int config_load(struct config *c, const char *path, char *err)
 
 /* ---- the whole ---- */
 
-bool config_port_iface(const struct config_device *d, char *name, size_t size)
-{
-    const char *iface = strstr(d->port, "iface=");
-
-    if (!iface)
-        return false;
-    iface += strlen("iface=");
-    size_t len = strcspn(iface, ",");
-    if (len == 0 || len >= size)
-        return false;
-    memcpy(name, iface, len);
-    name[len] = '\0';
-    return true;
-}
-
 /* neigh=kernel: the interface is the one that the port is on. */
 static int check_neigh(struct config_device *d, char *err)
 {
     if (strcmp(d->kernel_if, NEIGH_BY_PORT) != 0 ||
-        config_port_iface(d, d->kernel_if, sizeof(d->kernel_if)))
+        settings_iface(d, d->kernel_if, sizeof(d->kernel_if)))
         return 0;
     return config_fail(err,
                        "device %s: neigh=kernel: port %s is on no interface of the kernel that it "

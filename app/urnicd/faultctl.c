@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "linkctl.h"
 #include "log.h"
 #include "mem_link.h"
 
@@ -45,7 +44,7 @@ int faultctl_admin(struct request *r, const json_t *in, char *out, size_t size)
     const char *device = json_string_value(json_object_get(in, "device"));
     const char *rules = json_string_value(json_object_get(in, "rules"));
     const struct device *d = device ? control_device(r->daemon, device) : NULL;
-    struct mem_link *link = d ? linkctl_link(d) : NULL;
+    struct mem_link *link = d ? device_link(d) : NULL;
 
     if (!link)
         return -ENODEV;

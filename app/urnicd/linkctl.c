@@ -17,22 +17,6 @@
 
 /* ---- emulated links ---- */
 
-struct mem_link *linkctl_link(const struct device *d)
-{
-    char name[MEM_LINK_NAME];
-    const char *spec = d->conf->port;
-    size_t len;
-
-    if (strncmp(spec, "mem:", 4) != 0)
-        return NULL;
-    len = strcspn(spec + 4, ",");
-    if (len >= sizeof(name))
-        return NULL;
-    memcpy(name, spec + 4, len);
-    name[len] = '\0';
-    return mem_link_get(name);
-}
-
 static bool is_share(uint32_t ppm)
 {
     return ppm <= 1000000;
@@ -40,7 +24,7 @@ static bool is_share(uint32_t ppm)
 
 int linkctl_set(struct device *d, const struct ipc_link_admin *in, uint64_t now)
 {
-    struct mem_link *link = linkctl_link(d);
+    struct mem_link *link = device_link(d);
     struct mem_link_faults f;
 
     if (!link)

@@ -7,11 +7,6 @@
 
 #include "request.h"
 
-struct mem_link;
-
-/* The emulated link below a device, for the caller to mem_link_put; NULL: its port isn't on one. */
-struct mem_link *linkctl_link(const struct device *d);
-
 /* Change the faults of the emulated link below a device. -ENODEV: its port isn't on one; -EINVAL: a
  * share of more than a million parts per million. */
 int linkctl_set(struct device *d, const struct ipc_link_admin *in, uint64_t now);

@@ -228,7 +228,7 @@ static void device_find_interface(struct device *d)
 {
     char name[IF_NAMESIZE];
 
-    if (config_port_iface(d->conf, name, sizeof(name)))
+    if (settings_iface(d->conf, name, sizeof(name)))
         d->ifindex = if_nametoindex(name);
 }
 
@@ -316,7 +316,7 @@ void device_close(struct device *d)
 
 /* ---- what changes ---- */
 
-static void device_link(struct device *d, uint64_t now)
+static void device_look_at_link(struct device *d, uint64_t now)
 {
     struct io_link link;
 
@@ -345,7 +345,7 @@ void device_service(struct device *d, uint64_t now)
     if (d->io->ops->service)
         d->io->ops->service(d->io, now);
     device_follow(d, now);
-    device_link(d, now);
+    device_look_at_link(d, now);
     device_addr_service(d, now);
     neigh_service(d->neigh, now);
     cmgr_service(d->cm);

@@ -11,15 +11,16 @@
 #include <stdint.h>
 
 #include "claim.h"
-#include "config.h"
 #include "engine.h"
 #include "gid.h"
 #include "io.h"
+#include "settings.h"
 #include "share.h"
 
 struct capture;
 struct cmgr;
 struct loop;
+struct mem_link;
 struct neigh;
 struct worker;
 
@@ -117,6 +118,8 @@ uint64_t device_deadline(struct device *d, uint64_t now);
 
 /* Octets of IP that a frame of the port has room for, whatever MTU was asked for. */
 uint32_t device_room(const struct device *d);
+/* The emulated link below a device, for the caller to mem_link_put; NULL: its port isn't on one. */
+struct mem_link *device_link(const struct device *d);
 /* Have what the port receives wake its worker. */
 void device_watch(struct device *d);
 /* Every few ms, before the link is looked at: the port's MTU, MAC address, number and descriptor as

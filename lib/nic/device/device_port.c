@@ -10,8 +10,25 @@
 #include "cmgr.h"
 #include "device.h"
 #include "log.h"
+#include "mem_link.h"
 #include "neigh.h"
 #include "worker.h"
+
+struct mem_link *device_link(const struct device *d)
+{
+    char name[MEM_LINK_NAME];
+    const char *spec = d->conf->port;
+    size_t len;
+
+    if (strncmp(spec, "mem:", 4) != 0)
+        return NULL;
+    len = strcspn(spec + 4, ",");
+    if (len >= sizeof(name))
+        return NULL;
+    memcpy(name, spec + 4, len);
+    name[len] = '\0';
+    return mem_link_get(name);
+}
 
 void device_watch(struct device *d)
 {

@@ -18,8 +18,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "config.h"
 #include "log.h"
+#include "settings.h"
 
 #define KNEIGH_KNOWN (NUD_REACHABLE | NUD_STALE | NUD_DELAY | NUD_PROBE | NUD_PERMANENT | NUD_NOARP)
 #define KNEIGH_BATCH 64 /* messages in one look */

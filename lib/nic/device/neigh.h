@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "config.h"
 #include "net.h"
+#include "settings.h"
 #include "wire.h"
 
 struct client_qp;

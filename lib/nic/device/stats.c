@@ -10,7 +10,6 @@
 #include "cmgr.h"
 #include "context.h"
 #include "device.h"
-#include "linkctl.h"
 #include "mem_link.h"
 #include "neigh.h"
 #include "worker.h"
@@ -98,7 +97,7 @@ static void stats_worker(struct stats_list *l, struct device *d)
 /* What the emulated link did to the frames that this device sent. */
 static void stats_link(struct stats_list *l, struct device *d)
 {
-    struct mem_link *link = linkctl_link(d);
+    struct mem_link *link = device_link(d);
     struct mem_link_stats s;
 
     if (!link)

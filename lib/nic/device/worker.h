@@ -18,9 +18,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "config.h"
 #include "ipc.h"
 #include "life.h"
+#include "settings.h"
 #include "watch.h"
 
 struct device;

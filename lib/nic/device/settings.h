@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What a device and its worker are told when they are made. The daemon reads it from its
+ * configuration (app/urnicd/config.h).
+ */
+#ifndef NIC_SETTINGS_H
+#define NIC_SETTINGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cc.h"
+#include "io.h"
+#include "wire.h"
+
+#define CONFIG_DEVICES 16u
+#define CONFIG_ADDRS   16u
+#define CONFIG_ERR     512u
+
+enum config_idle { IDLE_AUTO, IDLE_POLL };
+
+struct config_addr {
+    struct wire_addr ip;
+    uint8_t prefix; /* bits, in the address's own family */
+};
+
+struct config_device {
+    char name[16];
+    char port[IO_SPEC_MAX];
+    struct config_addr addr[CONFIG_ADDRS];
+    unsigned naddr;
+    struct wire_addr gw[2]; /* at most one per family */
+    unsigned ngw;
+    uint32_t mtu;       /* IP MTU, octets; 0 = as large as the port allows */
+    uint16_t vlan;      /* 0 = untagged */
+    uint8_t dscp;       /* of who asks for no traffic class (WIRE-13) */
+    uint8_t mac[6];     /* zero = the port's, or one made from name and address */
+    struct cc_conf cc;  /* congestion control */
+    uint64_t addr_hold; /* ns that queue pairs outlive the address they send from (GID-04) */
+    char kernel_if[16]; /* whose neighbours the kernel resolves; "" = we do */
+    int worker;         /* -1 = spread */
+    bool loopback;      /* accept 127/8 and ::1 as addresses */
+    bool strict_resp;   /* REQ-28 */
+    bool nak_confirm;   /* SEC-06 */
+    bool rnr_on_rd_res; /* RNR-11 */
+};
+
+/* The kernel's interface that the device's port names by its iface= (dpdk's af_packet, af_xdp,
+ * tap). False: it names none. */
+bool settings_iface(const struct config_device *d, char *name, size_t size);
+
+#endif
