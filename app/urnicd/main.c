@@ -20,6 +20,7 @@
 
 #include "ccctl.h"
 #include "clock.h"
+#include "cmgr.h"
 #include "control.h"
 #include "log.h"
 #include "options.h"
@@ -111,6 +112,10 @@ static int start_devices(struct urnicd *d, char *err)
         if (rc < 0)
             return rc;
         d->ndevice++;
+        if (!cmgr_create(d->device[i])) {
+            snprintf(err, CONFIG_ERR, "device %s: out of memory", c->name);
+            return -ENOMEM;
+        }
     }
     return 0;
 }

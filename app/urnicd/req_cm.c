@@ -33,7 +33,7 @@ static int req_cm_channel_create(struct request *r)
         return rc;
     }
     ch->last = &ch->first;
-    cmgr_channel_add(r->device->cm, ch);
+    cmgr_channel_add(cmgr_of(r->device), ch);
     rc = handle_add(&r->client->handles, HANDLE_CM_CHANNEL, ch, &out->handle);
     if (rc < 0)
         cmgr_channel_free(ch);

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "cmgr.h"
 #include "control.h"
 #include "fuzz.h"
 #include "memory.h"
@@ -34,6 +35,7 @@ static inline void fuzz_daemon_start(const char *const *devices, unsigned n)
     FUZZ_CHECK(config_check(&d->conf, err) == 0);
     for (unsigned i = 0; i < n; i++) {
         FUZZ_CHECK(device_open(&d->device[i], &d->conf.dev[i], i, &d->worker[0], i, err) == 0);
+        FUZZ_CHECK(cmgr_create(d->device[i]));
         d->ndevice++;
     }
 }

@@ -60,7 +60,7 @@ static void open_client(void)
     channel->last = &channel->first;
     ck_assert_int_eq(socket_pair(SOCK_SEQPACKET, &channel->fd, &theirs), 0);
     close(theirs);
-    cmgr_channel_add(dev->cm, channel);
+    cmgr_channel_add(cmgr_of(dev), channel);
     listener = new_id();
     listener->src.port = PORT;
     ck_assert_int_eq(cmgr_bind(listener, &(struct ipc_sockaddr){.port = PORT}), 0);
@@ -82,6 +82,7 @@ static void setup(void)
         config_device_parse(&d.conf.dev[0], "name=urn0,port=mem:cm_share,addr=10.0.0.1/24", err),
         0);
     ck_assert_int_eq(device_open(&dev, &d.conf.dev[0], 0, &d.worker[0], 1, err), 0);
+    ck_assert_ptr_nonnull(cmgr_create(dev));
     dev->share.limit[SHARE_CONN] = PLACES;
     peer = cm_create(&far);
     open_client();
@@ -109,7 +110,7 @@ static void teardown(void)
 static void later(uint64_t ns)
 {
     now += ns;
-    cmgr_run(dev->cm, now);
+    dev->gsi->ops->run(dev->gsi, now);
 }
 
 /* The peer asks; what comes of it. NULL = nothing: there was no room. */
@@ -117,7 +118,7 @@ static struct cm_id *ask(void)
 {
     const struct wire_addr us = wire_addr_v4(0x0A000001), them = wire_addr_v4(0x0A000002);
     const struct cm_path path = {.local = them, .remote = us};
-    struct cm *cm = dev->cm->cm;
+    struct cm *cm = cmgr_of(dev)->cm;
     uint32_t h = 0, last = 0, live = cm_live(cm), ids = c->handles.count[HANDLE_CM_ID];
     struct cm_conn *conn;
     struct cm_out out;
@@ -128,8 +129,8 @@ static struct cm_id *ask(void)
         cm_rx(cm, out.mad, sizeof(out.mad), &out.src, &out.dst, 1, 0xFFFF, now);
     cm_release(peer, conn, now);
     ck_assert_uint_eq(cm_live(cm), live + 1);
-    dev->cm->dirty = true;
-    cmgr_run(dev->cm, now);
+    cmgr_of(dev)->dirty = true;
+    dev->gsi->ops->run(dev->gsi, now);
     if (c->handles.count[HANDLE_CM_ID] == ids) {
         ck_assert_uint_eq(cm_live(cm), live);
         return NULL;
@@ -169,7 +170,7 @@ START_TEST(share_of_what_is_over)
             ck_assert(!ask_and_answer());
         ck_assert_uint_eq(dev->share.used[SHARE_CONN], SHARE);
         later(11 * CLOCK_SEC); /* longer than an answer is kept */
-        ck_assert_uint_eq(cmgr_live(dev->cm), 0);
+        ck_assert_uint_eq(cmgr_live(cmgr_of(dev)), 0);
         ck_assert_uint_eq(dev->share.used[SHARE_CONN], 0);
     }
 }

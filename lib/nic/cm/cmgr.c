@@ -3,6 +3,7 @@
  * Datagrams and time in and out of lib/cm. Outgoing datagrams wait here for their neighbour's MAC
  * and for room in the port; they are few, and lib/cm repeats what gets lost.
  */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,9 +14,20 @@
 #include "device.h"
 #include "log.h"
 #include "quota.h"
+#include "stats.h"
 
 #define CMGR_WAIT_NS  (1 * CLOCK_SEC) /* for a neighbour; then the datagram is dropped */
 #define CMGR_RETRY_NS (1 * CLOCK_MS)
+
+static struct cmgr *cmgr_at(struct gsi *g)
+{
+    return (struct cmgr *)g;
+}
+
+static const struct cmgr *cmgr_behind(const struct gsi *g)
+{
+    return (const struct cmgr *)g;
+}
 
 /* The account is the share of a client of this device (cmid_charge). */
 static void cmgr_conn_left(void *account)
@@ -34,59 +46,21 @@ static bool cmgr_silent(void *arg, const struct wire_addr *addr)
     return neigh_lookup(m->device->neigh, addr, mac, m->now) < 0;
 }
 
-struct cmgr *cmgr_create(struct device *d)
-{
-    struct cmgr *m = calloc(1, sizeof(*m));
-    struct cm_params p = {.ca_guid = d->guid,
-                          .max_mtu = (uint8_t)d->path_mtu,
-                          .max_conns = LIMIT_CM_ID,
-                          .left = cmgr_conn_left,
-                          .silent = cmgr_silent,
-                          .silent_arg = m};
-
-    if (!m)
-        return NULL;
-    m->device = d;
-    if (getrandom(p.key, sizeof(p.key), 0) == (ssize_t)sizeof(p.key))
-        m->cm = cm_create(&p);
-    if (!m->cm) {
-        free(m);
-        return NULL;
-    }
-    return m;
-}
-
-void cmgr_set_mtu(struct cmgr *m, unsigned path_mtu)
-{
-    cm_set_mtu(m->cm, (uint8_t)path_mtu);
-}
-
-void cmgr_destroy(struct cmgr *m)
-{
-    cm_destroy(m->cm);
-    free(m);
-}
-
-const uint64_t *cmgr_counters(const struct cmgr *m)
-{
-    return cm_counters(m->cm);
-}
-
-uint32_t cmgr_live(const struct cmgr *m)
-{
-    return cm_live(m->cm);
-}
-
 /* ---- in ---- */
 
-void cmgr_rx(struct cmgr *m, const struct wire_pkt *pkt, const uint8_t *mad, uint32_t len)
+static void cmgr_rx(struct gsi *g, const struct wire_pkt *pkt, const uint8_t *mad, uint32_t len)
 {
+    struct cmgr *m = cmgr_at(g);
+
     cm_rx(m->cm, mad, len, &pkt->sip, &pkt->dip, pkt->sqpn, pkt->pkey, m->now);
     m->dirty = true;
 }
 
-void cmgr_comm_est(struct cmgr *m, struct client_qp *qp)
+static void cmgr_comm_est(struct gsi *g, void *qp_arg)
 {
+    struct cmgr *m = cmgr_at(g);
+    const struct client_qp *qp = qp_arg;
+
     if (qp && qp->cm_id && qp->cm_id->conn) {
         cm_comm_est(m->cm, qp->cm_id->conn, m->now);
         m->dirty = true;
@@ -134,18 +108,22 @@ static void cmgr_drain(struct cmgr *m, uint64_t now)
     }
 }
 
-bool cmgr_tx_ready(const struct cmgr *m)
+static bool cmgr_tx_ready(const struct gsi *g)
 {
-    return m->nready > 0;
+    return cmgr_behind(g)->nready > 0;
 }
 
-bool cmgr_busy(const struct cmgr *m)
+static bool cmgr_busy(const struct gsi *g)
 {
+    const struct cmgr *m = cmgr_behind(g);
+
     return m->dirty || m->nready > 0;
 }
 
-bool cmgr_tx(struct cmgr *m, struct engine_slot *slot)
+static bool cmgr_tx(struct gsi *g, struct engine_slot *slot)
 {
+    struct cmgr *m = cmgr_at(g);
+
     while (m->nready > 0) {
         const struct mad_out *o = &m->ready[m->first_ready];
         struct engine_av av = {
@@ -171,8 +149,9 @@ bool cmgr_tx(struct cmgr *m, struct engine_slot *slot)
 
 /* ---- time ---- */
 
-unsigned cmgr_run(struct cmgr *m, uint64_t now)
+static unsigned cmgr_run(struct gsi *g, uint64_t now)
 {
+    struct cmgr *m = cmgr_at(g);
     unsigned n = 0;
 
     m->now = now;
@@ -195,9 +174,90 @@ unsigned cmgr_run(struct cmgr *m, uint64_t now)
     return n;
 }
 
-uint64_t cmgr_deadline(const struct cmgr *m)
+static uint64_t cmgr_deadline(const struct gsi *g)
 {
+    const struct cmgr *m = cmgr_behind(g);
     uint64_t at = cm_deadline(m->cm);
 
     return m->nwaiting > 0 && m->retry_at < at ? m->retry_at : at;
+}
+
+/* ---- the device's table ---- */
+
+static void cmgr_set_mtu(struct gsi *g, unsigned path_mtu)
+{
+    cm_set_mtu(cmgr_at(g)->cm, (uint8_t)path_mtu);
+}
+
+static void cmgr_count(const struct gsi *g, struct stats_list *list)
+{
+    const struct cmgr *m = cmgr_behind(g);
+    const uint64_t *c = cm_counters(m->cm);
+
+    for (unsigned i = 0; i < CM_COUNTER_MAX; i++)
+        stats_add(list, cm_counter_names[i], c[i]);
+    stats_add(list, "cm_live", cm_live(m->cm));
+}
+
+static void cmgr_destroy(struct gsi *g)
+{
+    struct cmgr *m = cmgr_at(g);
+
+    cm_destroy(m->cm);
+    free(m);
+}
+
+static const struct gsi_ops cmgr_ops = {
+    .rx = cmgr_rx,
+    .comm_est = cmgr_comm_est,
+    .busy = cmgr_busy,
+    .tx_ready = cmgr_tx_ready,
+    .tx = cmgr_tx,
+    .run = cmgr_run,
+    .deadline = cmgr_deadline,
+    .service = cmgr_service,
+    .owes = cmgr_owes,
+    .set_mtu = cmgr_set_mtu,
+    .counters = cmgr_count,
+    .destroy = cmgr_destroy,
+};
+
+struct cmgr *cmgr_create(struct device *d)
+{
+    struct cmgr *m = calloc(1, sizeof(*m));
+    struct cm_params p = {.ca_guid = d->guid,
+                          .max_mtu = (uint8_t)d->path_mtu,
+                          .max_conns = LIMIT_CM_ID,
+                          .left = cmgr_conn_left,
+                          .silent = cmgr_silent,
+                          .silent_arg = m};
+
+    if (!m)
+        return NULL;
+    m->gsi.ops = &cmgr_ops;
+    m->device = d;
+    if (getrandom(p.key, sizeof(p.key), 0) == (ssize_t)sizeof(p.key))
+        m->cm = cm_create(&p);
+    if (!m->cm) {
+        free(m);
+        return NULL;
+    }
+    d->gsi = &m->gsi;
+    return m;
+}
+
+struct cmgr *cmgr_of(const struct device *d)
+{
+    assert(d->gsi->ops == &cmgr_ops);
+    return cmgr_at(d->gsi);
+}
+
+const uint64_t *cmgr_counters(const struct cmgr *m)
+{
+    return cm_counters(m->cm);
+}
+
+uint32_t cmgr_live(const struct cmgr *m)
+{
+    return cm_live(m->cm);
 }

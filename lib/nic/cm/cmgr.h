@@ -58,31 +58,11 @@ struct cm_id {
     unsigned ngroups;
 };
 
-/* For an opened device. NULL = out of memory or of random numbers. */
+/* The connection manager of an opened device, whose QP1 it serves from then on (device.gsi); it
+ * ends with the device, when no id of it is left. NULL = out of memory or of random numbers. */
 struct cmgr *cmgr_create(struct device *d);
-/* No id of it may be left. */
-void cmgr_destroy(struct cmgr *m);
-
-/* A datagram for QP1: its packet's headers, and its MAD of `len` octets. Valid for the call only.
- */
-void cmgr_rx(struct cmgr *m, const struct wire_pkt *pkt, const uint8_t *mad, uint32_t len);
-/* A queue pair got a packet in RTR: its peer takes the connection as made. */
-void cmgr_comm_est(struct cmgr *m, struct client_qp *qp);
-/* Has cmgr_run or cmgr_tx anything to do? */
-bool cmgr_busy(const struct cmgr *m);
-/* Is there a datagram that may be sent? */
-bool cmgr_tx_ready(const struct cmgr *m);
-/* Write the next datagram to the slot. False = none, or its neighbour isn't known yet. */
-bool cmgr_tx(struct cmgr *m, struct engine_slot *slot);
-/* Time-outs and events. Returns how much there was to do. */
-unsigned cmgr_run(struct cmgr *m, uint64_t now);
-/* Every few ms: send the events that full channels had no room for; are there any? */
-void cmgr_service(struct cmgr *m);
-bool cmgr_owes(const struct cmgr *m);
-/* The largest path MTU from now on, enum 1..5. */
-void cmgr_set_mtu(struct cmgr *m, unsigned path_mtu);
-/* When cmgr_run has something to do, ns; UINT64_MAX = not known. */
-uint64_t cmgr_deadline(const struct cmgr *m);
+/* That of a device which has one. */
+struct cmgr *cmgr_of(const struct device *d);
 /* The counters of lib/cm (cm_counter_names), cumulative; and how many connections there are. */
 const uint64_t *cmgr_counters(const struct cmgr *m);
 uint32_t cmgr_live(const struct cmgr *m);

@@ -9,6 +9,7 @@
 #define URNICD_CMGR_PRIV_H
 
 #include "cmgr.h"
+#include "gsi.h"
 
 #define CMGR_READY   256u
 #define CMGR_WAITING 64u
@@ -21,6 +22,7 @@ struct mad_out {
 };
 
 struct cmgr {
+    struct gsi gsi; /* first */
     struct device *device;
     struct cm *cm;
     struct cm_channel *channels;
@@ -31,6 +33,10 @@ struct cmgr {
     uint64_t retry_at;
     struct mad_out ready[CMGR_READY], waiting[CMGR_WAITING];
 };
+
+/* gsi_ops (cmid_channel.c): send the events that full channels had no room for; are there any? */
+void cmgr_service(struct gsi *g);
+bool cmgr_owes(const struct gsi *g);
 
 /* Has the channel of this id room for another event? If not, one is lost that it is asked for. */
 bool cmid_hears(const struct cm_id *id);

@@ -14,8 +14,8 @@
 
 static void cmid_touch(struct cm_id *id, uint64_t now)
 {
-    id->device->cm->dirty = true;
-    id->device->cm->now = now;
+    cmgr_of(id->device)->dirty = true;
+    cmgr_of(id->device)->now = now;
 }
 
 void cmid_charge(struct cm_id *id)
@@ -26,7 +26,7 @@ void cmid_charge(struct cm_id *id)
 /* A connection, or a question for a datagram service, at the expense of its user. */
 static int cmid_ask(struct cm_id *id, const struct cm_connect_params *p, uint64_t now)
 {
-    struct cm *cm = id->device->cm->cm;
+    struct cm *cm = cmgr_of(id->device)->cm;
     int rc = share_take(id->client->of_device, SHARE_CONN, 1);
 
     if (rc < 0)
@@ -110,13 +110,13 @@ static int cmid_answer(const struct cm_id *id, const struct client_qp *qp,
         return -EPROTOTYPE;
     int rc = attr.qkey == 0 ? engine_qp_query(qp->qp, &attr, NULL) : 0;
     return rc < 0 ? rc
-                  : cm_sidr_reply(id->device->cm->cm, id->conn, CM_SIDR_VALID, qp->qpn, attr.qkey,
-                                  req->private_data, req->param.private_len, now);
+                  : cm_sidr_reply(cmgr_of(id->device)->cm, id->conn, CM_SIDR_VALID, qp->qpn,
+                                  attr.qkey, req->private_data, req->param.private_len, now);
 }
 
 int cmgr_accept(struct cm_id *id, const struct ipc_cm_conn *req, uint64_t now)
 {
-    struct cmgr *m = id->device->cm;
+    struct cmgr *m = cmgr_of(id->device);
 
     if (id->state != CM_ID_CONN || !id->passive || !id->conn)
         return -EINVAL;
@@ -159,9 +159,9 @@ int cmgr_reject(struct cm_id *id, const struct ipc_cm_conn *req, uint64_t now)
         return -EINVAL;
     cmid_touch(id, now);
     if (id->ps == IPC_PS_UDP)
-        return cm_sidr_reply(id->device->cm->cm, id->conn, CM_SIDR_REJECTED, 0, 0,
+        return cm_sidr_reply(cmgr_of(id->device)->cm, id->conn, CM_SIDR_REJECTED, 0, 0,
                              req->private_data, req->param.private_len, now);
-    return cm_reject(id->device->cm->cm, id->conn, req->reason, req->private_data,
+    return cm_reject(cmgr_of(id->device)->cm, id->conn, req->reason, req->private_data,
                      req->param.private_len, now);
 }
 
@@ -170,7 +170,7 @@ int cmgr_establish(struct cm_id *id, uint64_t now)
     if (id->state != CM_ID_CONN || !id->conn)
         return -EINVAL;
     cmid_touch(id, now);
-    return cm_rtu(id->device->cm->cm, id->conn, NULL, 0, now);
+    return cm_rtu(cmgr_of(id->device)->cm, id->conn, NULL, 0, now);
 }
 
 void cmgr_doubt(struct cm_id *id, uint64_t now)
@@ -178,7 +178,7 @@ void cmgr_doubt(struct cm_id *id, uint64_t now)
     if (!id->conn)
         return;
     cmid_touch(id, now);
-    cm_doubt(id->device->cm->cm, id->conn, now);
+    cm_doubt(cmgr_of(id->device)->cm, id->conn, now);
 }
 
 /* As rdma_disconnect: a request without an answer keeps waiting for one, and nothing comes of it
@@ -192,13 +192,13 @@ int cmgr_disconnect(struct cm_id *id, uint64_t now)
     if (qp)
         client_qp_fail(id->client, qp, now);
     cmid_touch(id, now);
-    cm_disconnect(id->device->cm->cm, id->conn, NULL, 0, now);
+    cm_disconnect(cmgr_of(id->device)->cm, id->conn, NULL, 0, now);
     return 0;
 }
 
 void cmgr_id_free(struct cm_id *id, uint64_t now)
 {
-    struct cmgr *m = id->device->cm;
+    struct cmgr *m = cmgr_of(id->device);
 
     if (id->resolving)
         neigh_cancel(id->device->neigh, &id->waiter);

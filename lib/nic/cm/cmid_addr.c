@@ -51,7 +51,7 @@ static uint16_t cmid_port(const struct cm_id *id)
     (void)!getrandom(r, sizeof(r), 0);
     for (unsigned i = 0; i < ports; i++) {
         port = (uint16_t)(CMID_PORT_FIRST + (r[0] + i * (r[1] | 1u)) % ports);
-        if (!cm_listens(id->device->cm->cm, id->ps, port))
+        if (!cm_listens(cmgr_of(id->device)->cm, id->ps, port))
             break;
     }
     return port;
@@ -152,7 +152,8 @@ int cmgr_listen(struct cm_id *id, uint32_t backlog)
     rc = share_take(id->client->of_device, SHARE_LISTENER, 1);
     if (rc < 0)
         return rc;
-    rc = cm_listen(id->device->cm->cm, id->ps, &local, id->src.port, backlog, id, &id->listener);
+    rc = cm_listen(cmgr_of(id->device)->cm, id->ps, &local, id->src.port, backlog, id,
+                   &id->listener);
     if (rc == 0)
         id->state = CM_ID_LISTEN;
     else

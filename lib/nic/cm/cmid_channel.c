@@ -48,15 +48,17 @@ void cmgr_channel_add(struct cmgr *m, struct cm_channel *ch)
     m->channels = ch;
 }
 
-void cmgr_service(struct cmgr *m)
+void cmgr_service(struct gsi *g)
 {
+    struct cmgr *m = (struct cmgr *)g;
+
     for (struct cm_channel *ch = m->channels; ch && m->nfull > 0; ch = ch->next)
         channel_owed(ch);
 }
 
-bool cmgr_owes(const struct cmgr *m)
+bool cmgr_owes(const struct gsi *g)
 {
-    return m->nfull > 0;
+    return ((const struct cmgr *)g)->nfull > 0;
 }
 
 void cmgr_channel_free(struct cm_channel *ch)

@@ -117,7 +117,7 @@ static void cmid_on_reply(struct cm_id *id, struct client_qp *qp, struct ipc_cm_
     out->status = rc;
     if (rc < 0) {
         client_qp_fail(id->client, qp, now);
-        cm_reject(id->device->cm->cm, id->conn, 0, NULL, 0, now);
+        cm_reject(cmgr_of(id->device)->cm, id->conn, 0, NULL, 0, now);
     }
 }
 

@@ -9,7 +9,6 @@
 
 #include "capture.h"
 #include "clock.h"
-#include "cmgr.h"
 #include "device.h"
 #include "loop.h"
 #include "memory.h"
@@ -413,7 +412,7 @@ static unsigned datapath_engine_tx(struct device *d, enum datapath_turn turn,
     return m;
 }
 
-/* What the engine doesn't send itself: ARP and the like, and the CM's datagrams. */
+/* What the engine doesn't send itself: ARP and the like, and QP1's datagrams. */
 static unsigned datapath_slow_tx(struct device *d, struct engine_slot *es, unsigned n, uint64_t now)
 {
     unsigned m = 0;
@@ -425,7 +424,7 @@ static unsigned datapath_slow_tx(struct device *d, struct engine_slot *es, unsig
         es[m].qpn = 0;
         m++;
     }
-    while (m < n && cmgr_tx(d->cm, &es[m]))
+    while (m < n && d->gsi->ops->tx(d->gsi, &es[m]))
         m++;
     return m;
 }
@@ -499,7 +498,7 @@ unsigned device_tx(struct device *d, uint64_t now)
     unsigned total = 0;
 
     for (unsigned i = 0; i < DATAPATH_TX_BURSTS; i++) {
-        bool slow = neigh_tx_ready(d->neigh) || cmgr_tx_ready(d->cm);
+        bool slow = neigh_tx_ready(d->neigh) || d->gsi->ops->tx_ready(d->gsi);
         if (!slow && !engine_tx_ready(d->engine))
             break;
         unsigned n = datapath_tx_burst(d, slow ? TURN_ALL : TURN_ENGINE, now);
@@ -517,7 +516,7 @@ unsigned device_tx_first(struct device *d, uint64_t now)
 
 bool device_can_wait(const struct device *d)
 {
-    return engine_tx_only_ack(d->engine) && !neigh_tx_ready(d->neigh) && !cmgr_busy(d->cm);
+    return engine_tx_only_ack(d->engine) && !neigh_tx_ready(d->neigh) && !d->gsi->ops->busy(d->gsi);
 }
 
 /* ---- time ---- */
@@ -551,13 +550,13 @@ unsigned device_timers(struct device *d, uint64_t now)
         n++;
     }
     n += neigh_run(d->neigh, now);
-    n += cmgr_run(d->cm, now);
+    n += d->gsi->ops->run(d->gsi, now);
     return n;
 }
 
 uint64_t device_deadline(struct device *d, uint64_t now)
 {
-    uint64_t at = engine_deadline(d->engine), other = cmgr_deadline(d->cm);
+    uint64_t at = engine_deadline(d->engine), other = d->gsi->ops->deadline(d->gsi);
 
     if (d->loop && loop_waits(d->loop))
         return now;

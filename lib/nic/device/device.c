@@ -12,7 +12,6 @@
 #include <sys/random.h>
 
 #include "clock.h"
-#include "cmgr.h"
 #include "context.h"
 #include "log.h"
 #include "loop.h"
@@ -115,7 +114,7 @@ static void device_on_gsi(void *arg, const struct wire_pkt *pkt, const uint8_t *
 {
     struct device *d = arg;
 
-    cmgr_rx(d->cm, pkt, payload, len);
+    d->gsi->ops->rx(d->gsi, pkt, payload, len);
     d->worker->news++;
 }
 
@@ -123,7 +122,7 @@ static void device_on_comm_est(void *arg, void *qp_arg)
 {
     struct device *d = arg;
 
-    cmgr_comm_est(d->cm, qp_arg);
+    d->gsi->ops->comm_est(d->gsi, qp_arg);
 }
 
 static void device_on_sq_room(void *arg, void *qp_arg)
@@ -217,10 +216,7 @@ static int device_make_engine(struct device *d, char *err)
     d->engine = engine_create(&p, clock_now());
     snprintf(err, CONFIG_ERR, "device %s: out of memory", d->name);
     d->neigh = d->engine ? neigh_create(d, err) : NULL;
-    d->cm = d->neigh ? cmgr_create(d) : NULL;
-    if (!d->cm)
-        return -ENOMEM;
-    return 0;
+    return d->neigh ? 0 : -ENOMEM;
 }
 
 /* With the port open: tap has made its interface by then. */
@@ -266,6 +262,7 @@ int device_open(struct device **out, const struct config_device *conf, unsigned 
     d->conf = conf;
     d->index = index;
     d->worker = worker;
+    d->gsi = &gsi_none;
     d->tx_want = DEVICE_TX_WANT;
     memcpy(d->name, conf->name, sizeof(d->name));
     memcpy(params.mac, conf->mac, 6);
@@ -301,8 +298,7 @@ void device_close(struct device *d)
 {
     if (!d)
         return;
-    if (d->cm)
-        cmgr_destroy(d->cm); /* with connections that outlive their ids */
+    d->gsi->ops->destroy(d->gsi); /* with connections that outlive their ids */
     share_fini(&d->share);
     if (d->neigh)
         neigh_destroy(d->neigh);
@@ -348,7 +344,7 @@ void device_service(struct device *d, uint64_t now)
     device_look_at_link(d, now);
     device_addr_service(d, now);
     neigh_service(d->neigh, now);
-    cmgr_service(d->cm);
+    d->gsi->ops->service(d->gsi);
 }
 
 uint8_t device_tclass(const struct device *d, uint8_t wanted)

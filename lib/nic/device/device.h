@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * A device (urn0, urn1 ...): a port, its addresses, the engine that speaks RoCE on it, the little
- * network stack that resolves its neighbours, and its connection manager. All of it belongs to one
+ * network stack that resolves its neighbours, and what serves its QP1. All of it belongs to one
  * worker once that runs.
  */
 #ifndef URNICD_DEVICE_H
@@ -13,12 +13,12 @@
 #include "claim.h"
 #include "engine.h"
 #include "gid.h"
+#include "gsi.h"
 #include "io.h"
 #include "settings.h"
 #include "share.h"
 
 struct capture;
-struct cmgr;
 struct loop;
 struct mem_link;
 struct neigh;
@@ -67,7 +67,7 @@ struct device {
     struct worker *worker;
     struct engine *engine;
     struct neigh *neigh;
-    struct cmgr *cm;
+    struct gsi *gsi;          /* what serves QP1 */
     struct loop *loop;        /* frames to ourselves; NULL = none were ever needed */
     struct capture *captures; /* running ones, linked */
     struct gid_table gids;
@@ -89,7 +89,7 @@ struct device {
  * (CONFIG_ERR octets) that says what to do. */
 int device_open(struct device **out, const struct config_device *conf, unsigned index,
                 struct worker *worker, uint64_t seed, char *err);
-/* The worker doesn't run any more, and no context is open on it. */
+/* The worker doesn't run any more, and no context is open on it. Ends what serves QP1, too. */
 void device_close(struct device *d);
 
 /* The traffic class of who wants this one: with 0 the device's (WIRE-13). */

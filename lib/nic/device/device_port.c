@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cmgr.h"
 #include "device.h"
 #include "log.h"
 #include "mem_link.h"
@@ -65,7 +64,7 @@ static void follow_mtu(struct device *d)
     d->path_mtu = fits ? path : 1;
     d->frame_max = mtu + DEVICE_HDR;
     unsigned larger = engine_set_mtu(d->engine, d->path_mtu);
-    cmgr_set_mtu(d->cm, d->path_mtu);
+    d->gsi->ops->set_mtu(d->gsi, d->path_mtu);
     neigh_mtu(d->neigh, mtu);
     if (larger > 0)
         snprintf(more, sizeof(more),

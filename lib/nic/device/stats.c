@@ -7,22 +7,16 @@
 #include <assert.h>
 
 #include "clock.h"
-#include "cmgr.h"
 #include "context.h"
 #include "device.h"
 #include "mem_link.h"
 #include "neigh.h"
 #include "worker.h"
 
-struct stats_list {
-    struct stats_entry *e;
-    unsigned n;
-};
-
-static void stats_add(struct stats_list *l, const char *name, uint64_t value)
+void stats_add(struct stats_list *list, const char *name, uint64_t value)
 {
-    assert(l->n < STATS_MAX); /* the code alone decides how many there are */
-    l->e[l->n++] = (struct stats_entry){name, value};
+    assert(list->n < STATS_MAX); /* the code alone decides how many there are */
+    list->e[list->n++] = (struct stats_entry){name, value};
 }
 
 static void stats_engine(struct stats_list *l, struct device *d)
@@ -117,12 +111,9 @@ unsigned stats_collect(struct device *d, struct stats_entry out[STATS_MAX])
 {
     struct stats_list l = {.e = out};
     struct neigh_counter net[NET_COUNTERS];
-    const uint64_t *cm = cmgr_counters(d->cm);
 
     stats_engine(&l, d);
-    for (unsigned i = 0; i < CM_COUNTER_MAX; i++)
-        stats_add(&l, cm_counter_names[i], cm[i]);
-    stats_add(&l, "cm_live", cmgr_live(d->cm));
+    d->gsi->ops->counters(d->gsi, &l);
     neigh_counters(d->neigh, net);
     for (unsigned i = 0; i < NET_COUNTERS; i++)
         stats_add(&l, net[i].name, net[i].value);

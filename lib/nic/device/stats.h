@@ -16,6 +16,15 @@ struct stats_entry {
     uint64_t value;
 };
 
+/* Counters that are being collected; at most STATS_MAX. */
+struct stats_list {
+    struct stats_entry *e;
+    unsigned n;
+};
+
+/* One more counter; `name` is kept. */
+void stats_add(struct stats_list *list, const char *name, uint64_t value);
+
 /* All counters; on the device's worker. Returns the number (at most STATS_MAX). */
 unsigned stats_collect(struct device *d, struct stats_entry out[STATS_MAX]);
 

@@ -18,7 +18,6 @@
 #include <unistd.h>
 
 #include "clock.h"
-#include "cmgr.h"
 #include "context.h"
 #include "device.h"
 
@@ -326,7 +325,7 @@ static uint64_t worker_deadline(struct worker *w, uint64_t now)
         uint64_t d = device_deadline(w->device[i], now);
         if (d < at)
             at = d;
-        if (cmgr_owes(w->device[i]->cm) && w->service_at < at)
+        if (w->device[i]->gsi->ops->owes(w->device[i]->gsi) && w->service_at < at)
             at = w->service_at;
     }
     for (struct context *c = w->contexts; c; c = c->next) {

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Queue pair 1 of a device, the general services interface: the table of functions of the part that
+ * serves it, which is the connection manager (lib/nic/cm). A device knows no more of it than this.
+ *
+ * On the device's worker, but for `destroy`.
+ */
+#ifndef NIC_GSI_H
+#define NIC_GSI_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "engine.h"
+#include "wire.h"
+
+struct gsi;
+struct stats_list;
+
+struct gsi_ops {
+    /* A datagram has come: its packet's headers, and its MAD of `len` octets. Valid for the call
+     * only. */
+    void (*rx)(struct gsi *g, const struct wire_pkt *pkt, const uint8_t *mad, uint32_t len);
+    /* A queue pair (its engine_qp_params.arg) got a packet in RTR. */
+    void (*comm_est)(struct gsi *g, void *qp_arg);
+    /* Is there anything to send, or anything that `run` has to do first? */
+    bool (*busy)(const struct gsi *g);
+    /* Is there a datagram that may be sent? */
+    bool (*tx_ready)(const struct gsi *g);
+    /* Write the next datagram to the slot. False = none that can be sent. */
+    bool (*tx)(struct gsi *g, struct engine_slot *slot);
+    /* Time-outs and events, ns. Returns how much there was to do. */
+    unsigned (*run)(struct gsi *g, uint64_t now);
+    /* When `run` has something to do, ns; UINT64_MAX = not known. */
+    uint64_t (*deadline)(const struct gsi *g);
+    /* Every few ms: what has to be tried again. Is there anything of that kind? */
+    void (*service)(struct gsi *g);
+    bool (*owes)(const struct gsi *g);
+    /* The largest path MTU from now on, enum 1..5. */
+    void (*set_mtu)(struct gsi *g, unsigned path_mtu);
+    /* Add its counters (stats_add). */
+    void (*counters)(const struct gsi *g, struct stats_list *list);
+    /* The device closes; the worker doesn't run any more. */
+    void (*destroy)(struct gsi *g);
+};
+
+/* The first member of what serves QP1. */
+struct gsi {
+    const struct gsi_ops *ops;
+};
+
+/* Serves nothing: for a device that has nobody to serve its QP1. */
+extern struct gsi gsi_none;
+
+#endif
