@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The part "verbs" of scripts/bench: Debian's programs on urnic beside `urnic perf` on the same port, and beside
 kernel TCP on the same machine."""
+import contextlib
 import os
 import re
 import statistics
 import subprocess
+import tempfile
 
 UCX = {"UCX_WARN_UNUSED_ENV_VARS": "n"}
 RSPRELOAD = "/usr/lib/x86_64-linux-gnu/rsocket/librspreload.so"
@@ -22,32 +24,53 @@ class VerbsBench:
         """A command line on urnic's libibverbs."""
         return [self.bench.urnic, "run", "--", *command]
 
-    def perftest(self, program, options):
-        """One run of a program of perftest between the two daemons; the words of its row of figures."""
+    def perftest(self, program, options, memory=None):
+        """One run of a program of perftest between the two daemons; the words of its row of figures. memory: a file
+        of memory for each side."""
         self.port += 1
-        common = ["-F", "-p", str(self.port), *options]
-        with self.bench.running(self.run([program, *common]), env=self.envs[1], log="perftest.log", cpu=self.cpu_b,
-                                ready="Waiting for client"):
-            out = self.bench.call(self.run([program, *common, "127.0.0.1"]), env=self.envs[0], cpu=self.cpu_a)
+        active, passive = (["-F", "-p", str(self.port), *options, *([f"--mmap={path}"] if path else [])]
+                           for path in memory or (None, None))
+        with self.bench.running(self.run([program, *passive]), env=self.envs[1], log="perftest.log", cpu=self.cpu_b,
+                                listens=self.port):
+            out = self.bench.call(self.run([program, *active, "127.0.0.1"]), env=self.envs[0], cpu=self.cpu_a)
         rows = re.findall(r"^\s*(\d+(?:\s+[\d.]+)+)\s*$", out, re.M)
         if not rows:
             raise RuntimeError(f"{program}: no figures in: {out[-500:]}")
         return [float(word) for word in rows[-1].split()]
 
-    def goodput(self, options):
-        return self.perftest("ib_write_bw", ["-s", "65536", "-D", "1", "--report_gbits", *options])[3] * 1e9
+    def goodput(self, memory=None):
+        return self.perftest("ib_write_bw", ["-s", "65536", "-D", "1", "--report_gbits"], memory)[3] * 1e9
+
+    @contextlib.contextmanager
+    def files(self):
+        """A file of memory for each side."""
+        with tempfile.TemporaryDirectory(prefix="urnic-bench-", dir="/dev/shm") as folder:
+            memory = [os.path.join(folder, side) for side in "ab"]
+            for path in memory:
+                with open(path, "wb") as f:
+                    f.truncate(8 << 20)
+            yield memory
 
     def goodput_mapped(self):
-        path = f"/dev/shm/urnic-bench-{os.getpid()}"
-        with open(path, "wb") as f:
-            f.truncate(8 << 20)
-        try:
-            return self.goodput([f"--mmap={path}"])
-        finally:
-            os.unlink(path)
+        with self.files() as memory:
+            return self.goodput(memory)
 
-    def rate(self):
-        return self.perftest("ib_write_bw", ["-s", "8", "-D", "1", "-I", "8", "--report_gbits"])[4] * 1e6
+    def inline_rate(self):
+        """Messages per second of 8 octets, inline, posted as `urnic perf` posts them."""
+        self.port += 1
+        words = [os.path.join(self.bench.tools, "verbs_rate"), str(self.port)]
+        with self.bench.running(self.run(words), env=self.envs[1], log="verbs_rate.log", cpu=self.cpu_b,
+                                listens=self.port):
+            return self.bench.json_lines(self.run([*words, "127.0.0.1", self.bench.seconds]), env=self.envs[0],
+                                         cpu=self.cpu_a)[0]["value"]
+
+    def rate(self, memory=None):
+        """The same of ib_write_bw, which posts one by one, and inline only on devices that it knows."""
+        return self.perftest("ib_write_bw", ["-s", "8", "-D", "1", "--report_gbits"], memory)[4] * 1e6
+
+    def rate_mapped(self):
+        with self.files() as memory:
+            return self.rate(memory)
 
     def latency(self, program):
         """The typical half round trip of 8 octets, in ns."""
@@ -71,7 +94,7 @@ def mpi(bench, env, over):
     tls = {"urnic": "rc_verbs,ud_verbs,self", "tcp": "tcp,self"}[over]
     env = dict(env, **UCX, UCX_TLS=tls, UCX_NET_DEVICES="urn0:1" if over == "urnic" else "lo")
     words = ["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", "2", "--mca", "pml",
-             "ucx", "--mca", "btl", "self", "-x", "UCX_TLS", "-x", "UCX_NET_DEVICES", program, "pingpong"]
+             "ucx", "--mca", "pml_ucx_tls", "any", "--mca", "pml_ucx_devices", "any", "--mca", "btl", "self", "-x", "UCX_TLS", "-x", "UCX_NET_DEVICES", program, "pingpong"]
     command = [bench.urnic, "run", "--", *words] if over == "urnic" else words
     out = bench.call(command, env=env)
     m = re.search(r"of 8 octets ([\d.]+) us, bandwidth of 1 MiB ([\d.]+) Gb/s", out)
@@ -105,7 +128,7 @@ def measure(bench, stack, cpus):
     measures = {
         "perf": lambda: perf_figure(bench, envs, write, "goodput"),
         "mapped": verbs.goodput_mapped,
-        "malloc": lambda: verbs.goodput([]),
+        "malloc": lambda: verbs.goodput(),
         "perf_rate": lambda: perf_figure(bench, envs, rate, "messages_per_s"),
         "rate": verbs.rate,
         "perf_send": lambda: half_round_trip(bench.perf(envs, ["--op", "send", *lat], samples=1)[0]),
