@@ -7,10 +7,9 @@
 
 #include "verbs_priv.h"
 
-#define UV_POLL_MAX      16  /* completions that are fetched at a time */
-#define UV_PATIENCE_MIN  16u /* empty polls before the core is given away */
-#define UV_PATIENCE_MAX  1024u
-#define UV_YIELD_LONG_NS 5000 /* longer than this, and another thread has run */
+#define UV_POLL_MAX     16 /* completions that are fetched at a time */
+#define UV_PATIENCE_MIN 4u /* empty polls before the core is given away */
+#define UV_PATIENCE_MAX 256u
 
 /* NULL with errno. */
 struct uv_cq *uv_cq_new(struct ibv_context *context, int cqe, void *cq_context,
