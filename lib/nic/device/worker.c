@@ -29,6 +29,7 @@
 #define WORKER_CROWD_MAX  (250 * CLOCK_MS) /* ... that doubles as long as it happens again */
 #define WORKER_TURN_NS    (1 * CLOCK_US)   /* a yield this long: somebody has had a turn */
 #define WORKER_LOOK_NS    (8 * CLOCK_US)   /* look for so long between two yields */
+#define WORKER_FAR        2u               /* times as long with memory of processes */
 #define WORKER_CALL_NS    300u             /* ... where a system call takes no longer than this */
 #define WORKER_CALL_MAX   (10 * WORKER_CALL_NS) /* of a slow kernel, not of a debugger */
 #define WORKER_CALLS      32u                   /* to know how long one takes */
@@ -278,6 +279,16 @@ static unsigned worker_catch_up(struct worker *w, uint64_t now)
     return n;
 }
 
+/* Do copies take system calls, ours and, likely, the peer's? */
+static bool worker_is_far(const struct worker *w)
+{
+    for (unsigned i = 0; i < w->ndevice; i++) {
+        if (w->device[i]->remotes > 0)
+            return true;
+    }
+    return false;
+}
+
 /* Returns how much there was to do. */
 static unsigned worker_round(struct worker *w, uint64_t now)
 {
@@ -299,7 +310,7 @@ static unsigned worker_round(struct worker *w, uint64_t now)
         posted += context_round(c, now);
     /* A mere acknowledgement is not the answer; and who posts on and on keeps nobody out. */
     if (posted > 0 && !w->awaits) {
-        w->look_until = now + w->look_ns;
+        w->look_until = now + (worker_is_far(w) ? WORKER_FAR : 1) * w->look_ns;
         w->awaits = true;
     }
     work += posted + worker_catch_up(w, now);
