@@ -184,11 +184,11 @@ static int prep_mr_process(struct request *r)
         return -EINVAL;
     if (c->remote)
         return 0;
-    int rc = c->uid == geteuid() ? share_take(c->share, SHARE_FDS, 1) : -EPERM;
+    int rc = c->uid == geteuid() ? share_take(c->share, SHARE_FDS, REMOTE_FDS) : -EPERM;
     if (rc == 0) {
         rc = remote_open(c->pid, c->pidfd, &c->remote);
         if (rc < 0)
-            share_give(c->share, SHARE_FDS, 1);
+            share_give(c->share, SHARE_FDS, REMOTE_FDS);
     }
     if (rc == -EACCES)
         rc = -EPERM;

@@ -110,6 +110,41 @@ START_TEST(fails_piece_by_piece)
 }
 END_TEST
 
+/* Small reads of one page, apart, overlapping, backwards, from its first to its last octet, with
+ * larger ones, other pages and pages that aren't there between them: each gets its own octets. */
+START_TEST(reads_small_pieces)
+{
+    static uint8_t got[256][300];
+    struct remote_move m[256];
+    const unsigned n = sizeof(m) / sizeof(m[0]);
+    unsigned seed = 1;
+
+    mem = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    for (unsigned i = 0; i < SIZE; i++)
+        mem[i] = (uint8_t)(i * 7 + (i >> 8));
+    munmap(mem + 8192, 4096);
+    begin();
+    for (unsigned round = 0; round < 200; round++) {
+        for (unsigned i = 0; i < n; i++) {
+            seed = seed * 1103515245 + 12345;
+            uint32_t len = seed >> 16 & 7 ? seed >> 20 & 63 : seed >> 19 & 255;
+            len = round % 4 ? len : len + 45;
+            uint32_t off = round % 3 ? (seed >> 8) % 4096 : (seed >> 8) % 16384;
+            m[i] = at(off, got[i], len);
+        }
+        remote_get(m, round % 5 ? n : round % n + 1);
+        for (unsigned i = 0; i < (round % 5 ? n : round % n + 1); i++) {
+            uint64_t off = m[i].addr - (uintptr_t)mem;
+            bool gone = m[i].len > 0 && off < 12288 && off + m[i].len > 8192;
+            ck_assert_int_eq(m[i].status, gone ? -EFAULT : 0);
+            for (unsigned k = 0; !gone && k < m[i].len; k++)
+                ck_assert(got[i][k] == (uint8_t)((off + k) * 7 + ((off + k) >> 8)));
+        }
+    }
+    down();
+}
+END_TEST
+
 /* Written as the process itself could. */
 START_TEST(heeds_protection)
 {
@@ -217,6 +252,7 @@ int main(void)
 
     tcase_add_test(t, moves_pieces);
     tcase_add_test(t, fails_piece_by_piece);
+    tcase_add_test(t, reads_small_pieces);
     tcase_add_test(t, heeds_protection);
     tcase_add_test(t, atomics);
     tcase_add_test(t, exec_ends_it);

@@ -7,7 +7,7 @@
  * Only processes of the daemon's own user: a copy waits for as long as a page takes to come, and
  * its owner can make that for ever (doc/traps.md). The process is known by its open
  * /proc/PID/mem, which belongs to one address space: after exec or exit nothing is copied any more,
- * whatever the process id stands for then.
+ * whatever the process id stands for then. Small reads that come alone are made by it.
  *
  * Threads: opening and closing on the control thread; copies on the client's worker.
  */
@@ -19,12 +19,15 @@
 
 #include "memory.h"
 
-#define REMOTE_BATCH 32u /* pieces in one system call: more of them gain nothing */
+#define REMOTE_FDS   2u   /* descriptors of a process */
+#define REMOTE_BATCH 32u  /* pieces in one system call: more of them gain nothing */
+#define REMOTE_PEEK  512u /* octets: fewer are read sooner by way of /proc/PID/mem, if alone */
 
 struct remote {
     struct memory mem; /* what segments and pieces name; their offsets are addresses */
     pid_t pid;
     int space; /* /proc/PID/mem: reads nothing once the address space is gone */
+    int sign;  /* /proc/PID/pagemap, which tells that sooner; -1 there is none */
 };
 
 /* One contiguous copy. */

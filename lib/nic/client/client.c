@@ -353,7 +353,7 @@ void client_free(struct client *c)
     }
     if (c->remote) {
         remote_close(c->remote);
-        share_give(c->share, SHARE_FDS, 1);
+        share_give(c->share, SHARE_FDS, REMOTE_FDS);
     }
     qslab_fini(&c->qslabs);
     handle_fini(&c->handles);
