@@ -6,14 +6,18 @@
 #undef _FILE_OFFSET_BITS /* each function by its own name */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <glob.h>
+#include <limits.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "interpose.h"
 #include "sysfs_load.h"
+#include "tree_fd.h"
 
 #define STREAMS 64u /* open at the same time */
 
@@ -23,6 +27,8 @@ struct stream {
     struct dirent entry; /* what readdir returns */
     size_t at, len;      /* in `text`; the names "." and ".." come first */
     unsigned dots;
+    int fd; /* -1 = the program hasn't asked for it */
+    char path[PATH_MAX];
     char text[];
 };
 
@@ -55,13 +61,16 @@ static bool enter(struct stream *s)
     return false;
 }
 
-static struct stream *stream_of(const struct sysfs_node *node)
+static struct stream *stream_of(const struct sysfs_node *node, const char *path)
 {
     struct stream *s = malloc(sizeof(*s) + node->len);
 
     if (s == NULL)
         return NULL;
-    *s = (struct stream){.len = node->len};
+    memset(s, 0, sizeof(*s));
+    s->fd = -1;
+    s->len = node->len;
+    memcpy(s->path, path, strlen(path) + 1);
     memcpy(s->text, node->text, node->len);
     return s;
 }
@@ -69,10 +78,11 @@ static struct stream *stream_of(const struct sysfs_node *node)
 static bool open_ours(const char *path, struct stream **s)
 {
     struct sysfs_node node;
+    char clean[PATH_MAX];
 
-    if (!sysfs_at(path, &node, NULL, 0))
+    if (!sysfs_at(path, &node, clean, sizeof(clean)))
         return false;
-    *s = node.kind == SYSFS_DIR ? stream_of(&node) : NULL;
+    *s = node.kind == SYSFS_DIR ? stream_of(&node, clean) : NULL;
     if (*s == NULL) {
         errno = node.kind == SYSFS_DIR ? ENOMEM : ENOTDIR;
     } else if (!enter(*s)) {
@@ -81,6 +91,22 @@ static bool open_ours(const char *path, struct stream **s)
         errno = EMFILE;
     }
     return true;
+}
+
+/* The inode number of an entry. "." and ".." are as good as any. */
+static uint64_t inode_of(struct stream *s, const char *name)
+{
+    size_t n = strlen(s->path), m = strlen(name);
+
+    if (s->dots <= 2 && name[0] == '.')
+        return sysfs_inode(s->path);
+    if (n + m + 2 > sizeof(s->path))
+        return 1;
+    s->path[n] = '/';
+    memcpy(s->path + n + 1, name, m + 1);
+    uint64_t ino = sysfs_inode(s->path);
+    s->path[n] = '\0';
+    return ino;
 }
 
 static struct dirent *next(struct stream *s)
@@ -93,7 +119,7 @@ static struct dirent *next(struct stream *s)
         s->dots++;
     else
         s->at += strlen(name) + 1;
-    s->entry.d_ino = 1;
+    s->entry.d_ino = inode_of(s, name);
     s->entry.d_off++;
     s->entry.d_type = DT_UNKNOWN; /* programs ask stat */
     s->entry.d_reclen = sizeof(s->entry);
@@ -114,6 +140,19 @@ INTERPOSED DIR *opendir(const char *path)
 {
     struct stream *s;
     return open_ours(path, &s) ? (DIR *)(void *)s : NEXT(opendir)(path);
+}
+
+/* From now on the descriptor is the stream's. */
+INTERPOSED DIR *fdopendir(int fd)
+{
+    const char *path = tree_fd_path(fd);
+    struct stream *s;
+
+    if (path == NULL || !open_ours(path, &s))
+        return NEXT(fdopendir)(fd);
+    if (s != NULL)
+        s->fd = fd;
+    return (DIR *)(void *)s;
 }
 
 INTERPOSED struct dirent *readdir(DIR *dir)
@@ -137,6 +176,8 @@ INTERPOSED int closedir(DIR *dir)
     for (unsigned i = 0; i < STREAMS; i++)
         if (atomic_load(&streams[i]) == s)
             atomic_store(&streams[i], NULL);
+    if (s->fd >= 0)
+        close(s->fd);
     free(s);
     return 0;
 }
@@ -169,11 +210,40 @@ INTERPOSED long telldir(DIR *dir)
 
 INTERPOSED int dirfd(DIR *dir)
 {
-    if (ours(dir) == NULL)
+    struct stream *s = ours(dir);
+
+    if (s == NULL)
         return NEXT(dirfd)(dir);
-    errno = ENOTSUP; /* there is no descriptor behind it */
-    return -1;
+    if (s->fd < 0)
+        s->fd = open(s->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return s->fd;
 }
+
+/* Old programs' readdir, of which `entry` is the caller's. */
+static int next_into(struct stream *s, void *entry, void **result)
+{
+    const struct dirent *e = next(s);
+
+    *result = NULL;
+    if (e != NULL)
+        *result = memcpy(entry, e, sizeof(*e));
+    return 0;
+}
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+INTERPOSED int readdir_r(DIR *dir, struct dirent *entry, struct dirent **result)
+{
+    struct stream *s = ours(dir);
+    return s != NULL ? next_into(s, entry, (void **)result) : NEXT(readdir_r)(dir, entry, result);
+}
+
+INTERPOSED int readdir64_r(DIR *dir, struct dirent64 *entry, struct dirent64 **result)
+{
+    struct stream *s = ours(dir);
+    return s != NULL ? next_into(s, entry, (void **)result) : NEXT(readdir64_r)(dir, entry, result);
+}
+#pragma GCC diagnostic pop
 
 /* ---- scandir, which libc does without calling opendir by its name ---- */
 
@@ -222,15 +292,16 @@ static int scan(struct stream *s, struct dirent ***list, choose wanted, order co
 static bool scan_ours(const char *path, struct dirent ***list, choose wanted, order compare, int *n)
 {
     struct sysfs_node node;
+    char clean[PATH_MAX];
 
-    if (!sysfs_at(path, &node, NULL, 0))
+    if (!sysfs_at(path, &node, clean, sizeof(clean)))
         return false;
     *n = -1;
     if (node.kind != SYSFS_DIR) {
         errno = ENOTDIR;
         return true;
     }
-    struct stream *s = stream_of(&node);
+    struct stream *s = stream_of(&node, clean);
     if (s != NULL)
         *n = scan(s, list, wanted, compare);
     free(s);

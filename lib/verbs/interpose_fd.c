@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "interpose.h"
+#include "tree_fd.h"
 #include "ucma.h"
 
 /* The kernel's flag, where headers lack it. */
@@ -17,10 +18,16 @@
 #define CLOSE_RANGE_CLOEXEC (1U << 2)
 #endif
 
-static void added(int fd, struct ucma_file *f)
+/* `to` is a copy of `from` now. */
+static void copied(int from, int to)
 {
+    struct ucma_file *f = ucma_fd(from);
+
+    tree_fd_copy(from, to);
+    if (f == NULL)
+        return;
     ucma_lock();
-    ucma_fd_add(fd, f);
+    ucma_fd_add(to, f);
     ucma_unlock();
 }
 
@@ -40,6 +47,8 @@ static void dropped(int fd, struct ucma_file *f)
 INTERPOSED int close(int fd)
 {
     struct ucma_file *f = ucma_fd(fd);
+
+    tree_fd_drop(fd);
     int rc = NEXT(close)(fd);
 
     if (f != NULL)
@@ -77,24 +86,21 @@ INTERPOSED int close_range(unsigned first, unsigned last, int flags)
 INTERPOSED int dup(int fd)
 {
     int copy = NEXT(dup)(fd);
-    struct ucma_file *f = copy >= 0 ? ucma_fd(fd) : NULL;
 
-    if (f != NULL)
-        added(copy, f);
+    if (copy >= 0)
+        copied(fd, copy);
     return copy;
 }
 
 /* `to` was perhaps a descriptor of ours, and is one now if `from` is. */
 static void replaced(int from, int to, struct ucma_file *before)
 {
-    struct ucma_file *f = ucma_fd(from);
-
     if (from == to)
         return;
+    tree_fd_drop(to);
     if (before != NULL)
         dropped(to, before);
-    if (f != NULL)
-        added(to, f);
+    copied(from, to);
 }
 
 INTERPOSED int dup2(int from, int to)
@@ -119,12 +125,8 @@ INTERPOSED int dup3(int from, int to, int flags)
 
 static void after_fcntl(int fd, int command, int result)
 {
-    struct ucma_file *f = NULL;
-
     if (result >= 0 && (command == F_DUPFD || command == F_DUPFD_CLOEXEC))
-        f = ucma_fd(fd);
-    if (f != NULL)
-        added(result, f);
+        copied(fd, result);
 }
 
 /* Whatever the third argument is, it is as wide as a pointer at most. */

@@ -6,6 +6,7 @@
 #undef _FILE_OFFSET_BITS /* each function by its own name */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,17 +16,21 @@
 
 #include "interpose.h"
 #include "sysfs_load.h"
+#include "tree_fd.h"
 #include "ucma.h"
 
-/* A file in memory with these contents, to be read from its beginning. -errno. */
+/* A file in memory with these contents, to be read from its beginning; of a directory nothing but
+ * that it stands for one. -errno. */
 static int open_text(const struct sysfs_node *node, int flags)
 {
+    size_t len = node->kind == SYSFS_FILE ? node->len : 0;
+
     if ((flags & O_ACCMODE) != O_RDONLY)
-        return -EACCES;
+        return node->kind == SYSFS_DIR ? -EISDIR : -EACCES;
     int fd = memfd_create("sysfs", (flags & O_CLOEXEC) ? MFD_CLOEXEC : 0);
     if (fd < 0)
         return -errno;
-    if (syscall(SYS_write, fd, node->text, node->len) != (long)node->len) {
+    if (syscall(SYS_write, fd, node->text, len) != (long)len) {
         syscall(SYS_close, fd);
         return -EIO;
     }
@@ -33,25 +38,29 @@ static int open_text(const struct sysfs_node *node, int flags)
     return fd;
 }
 
-static int open_node(const struct sysfs_node *node, int flags)
+static int open_node(const struct sysfs_node *node, const char *path, int flags)
 {
     if ((flags & O_CREAT) && (flags & O_EXCL))
         return -EEXIST;
+    if ((flags & O_DIRECTORY) && node->kind != SYSFS_DIR)
+        return -ENOTDIR;
     if (node->kind == SYSFS_CDEV)
         return node->rdma_cm ? ucma_file_open(flags) : -ENXIO;
-    if (node->kind == SYSFS_FILE)
-        return (flags & O_DIRECTORY) ? -ENOTDIR : open_text(node, flags);
-    return (flags & O_ACCMODE) != O_RDONLY ? -EISDIR : -EACCES; /* opendir reads directories */
+    int fd = open_text(node, flags);
+    if (fd >= 0)
+        tree_fd_add(fd, path);
+    return fd;
 }
 
 /* Is it one of ours? Then *fd is what open() returns, and errno is set. */
-static bool open_ours(const char *path, int flags, int *fd)
+static bool open_ours(int dir, const char *path, int flags, int *fd)
 {
     struct sysfs_node node;
+    char at[PATH_MAX], clean[PATH_MAX];
 
-    if (!sysfs_at(path, &node, NULL, 0))
+    if (!sysfs_at(tree_at(dir, path, at), &node, clean, sizeof(clean)))
         return false;
-    *fd = open_node(&node, flags);
+    *fd = open_node(&node, clean, flags);
     if (*fd < 0) {
         errno = -*fd;
         *fd = -1;
@@ -73,28 +82,28 @@ INTERPOSED int open(const char *path, int flags, ...)
 {
     int fd;
     MODE_OF(mode, flags)
-    return open_ours(path, flags, &fd) ? fd : NEXT(open)(path, flags, mode);
+    return open_ours(AT_FDCWD, path, flags, &fd) ? fd : NEXT(open)(path, flags, mode);
 }
 
 INTERPOSED int open64(const char *path, int flags, ...)
 {
     int fd;
     MODE_OF(mode, flags)
-    return open_ours(path, flags, &fd) ? fd : NEXT(open64)(path, flags, mode);
+    return open_ours(AT_FDCWD, path, flags, &fd) ? fd : NEXT(open64)(path, flags, mode);
 }
 
 INTERPOSED int openat(int dir, const char *path, int flags, ...)
 {
     int fd;
     MODE_OF(mode, flags)
-    return open_ours(path, flags, &fd) ? fd : NEXT(openat)(dir, path, flags, mode);
+    return open_ours(dir, path, flags, &fd) ? fd : NEXT(openat)(dir, path, flags, mode);
 }
 
 INTERPOSED int openat64(int dir, const char *path, int flags, ...)
 {
     int fd;
     MODE_OF(mode, flags)
-    return open_ours(path, flags, &fd) ? fd : NEXT(openat64)(dir, path, flags, mode);
+    return open_ours(dir, path, flags, &fd) ? fd : NEXT(openat64)(dir, path, flags, mode);
 }
 
 /* What programs call that were built with _FORTIFY_SOURCE. */
@@ -106,25 +115,25 @@ INTERPOSED int __openat64_2(int dir, const char *path, int flags);
 int __open_2(const char *path, int flags)
 {
     int fd;
-    return open_ours(path, flags, &fd) ? fd : NEXT(__open_2)(path, flags);
+    return open_ours(AT_FDCWD, path, flags, &fd) ? fd : NEXT(__open_2)(path, flags);
 }
 
 int __open64_2(const char *path, int flags)
 {
     int fd;
-    return open_ours(path, flags, &fd) ? fd : NEXT(__open64_2)(path, flags);
+    return open_ours(AT_FDCWD, path, flags, &fd) ? fd : NEXT(__open64_2)(path, flags);
 }
 
 int __openat_2(int dir, const char *path, int flags)
 {
     int fd;
-    return open_ours(path, flags, &fd) ? fd : NEXT(__openat_2)(dir, path, flags);
+    return open_ours(dir, path, flags, &fd) ? fd : NEXT(__openat_2)(dir, path, flags);
 }
 
 int __openat64_2(int dir, const char *path, int flags)
 {
     int fd;
-    return open_ours(path, flags, &fd) ? fd : NEXT(__openat64_2)(dir, path, flags);
+    return open_ours(dir, path, flags, &fd) ? fd : NEXT(__openat64_2)(dir, path, flags);
 }
 
 static bool fopen_ours(const char *path, const char *mode, FILE **file)
@@ -133,7 +142,7 @@ static bool fopen_ours(const char *path, const char *mode, FILE **file)
 
     if (strchr(mode, 'e') != NULL)
         flags |= O_CLOEXEC;
-    if (!open_ours(path, flags, &fd))
+    if (!open_ours(AT_FDCWD, path, flags, &fd))
         return false;
     *file = fd < 0 ? NULL : fdopen(fd, mode);
     return true;

@@ -14,25 +14,18 @@
 
 #include "interpose.h"
 #include "sysfs_load.h"
+#include "tree_fd.h"
 #include "ucma.h"
 
 #define TREE_MINOR 117 /* of the "file system" that our tree is on */
 
 _Static_assert(sizeof(struct stat) == sizeof(struct stat64), "64-bit systems have one of them");
 
-static ino_t inode_of(const char *path)
-{
-    uint64_t h = 14695981039346656037u; /* FNV-1a */
-    while (*path != '\0')
-        h = (h ^ (uint8_t)*path++) * 1099511628211u;
-    return (ino_t)(h | 1);
-}
-
 static void fill(void *to, const struct sysfs_node *node, const char *path)
 {
     struct stat st = {
         .st_dev = makedev(0, TREE_MINOR),
-        .st_ino = inode_of(path),
+        .st_ino = sysfs_inode(path),
         .st_nlink = node->kind == SYSFS_DIR ? 2 : 1,
         .st_blksize = 4096,
         .st_mode = node->kind == SYSFS_DIR    ? S_IFDIR | 0555
@@ -44,33 +37,47 @@ static void fill(void *to, const struct sysfs_node *node, const char *path)
     memcpy(to, &st, sizeof(st));
 }
 
-static bool stat_ours(const char *path, void *st)
+static bool stat_at(int dir, const char *path, void *st)
 {
     struct sysfs_node node;
-    char clean[PATH_MAX];
+    char at[PATH_MAX], clean[PATH_MAX];
 
-    if (!sysfs_at(path, &node, clean, sizeof(clean)))
+    if (!sysfs_at(tree_at(dir, path, at), &node, clean, sizeof(clean)))
         return false;
     fill(st, &node, clean);
     return true;
 }
 
-/* Descriptors of rdma_cm are character devices to programs. */
+static bool stat_ours(const char *path, void *st)
+{
+    return stat_at(AT_FDCWD, path, st);
+}
+
+/* Descriptors of rdma_cm are character devices to programs; of our tree, what they stand for, also
+ * when that has gone. */
 static bool fstat_ours(int fd, void *st)
 {
     struct sysfs_node node = {.kind = SYSFS_CDEV, .major = 10, .minor = 60};
+    const char *path = tree_fd_path(fd);
 
+    if (path != NULL) {
+        if (!stat_ours(path, st)) {
+            node.kind = SYSFS_FILE;
+            fill(st, &node, path);
+        }
+        return true;
+    }
     if (ucma_fd(fd) == NULL)
         return false;
     fill(st, &node, "/dev/infiniband/rdma_cm");
     return true;
 }
 
-static bool fstatat_ours(int fd, const char *path, void *st, int flags)
+static bool fstatat_ours(int dir, const char *path, void *st, int flags)
 {
     if ((flags & AT_EMPTY_PATH) && (path == NULL || path[0] == '\0'))
-        return fstat_ours(fd, st);
-    return stat_ours(path, st);
+        return fstat_ours(dir, st);
+    return stat_at(dir, path, st);
 }
 
 INTERPOSED int stat(const char *path, struct stat *st)
@@ -120,6 +127,8 @@ INTERPOSED int __lxstat(int version, const char *path, struct stat *st);
 INTERPOSED int __lxstat64(int version, const char *path, struct stat64 *st);
 INTERPOSED int __fxstat(int version, int fd, struct stat *st);
 INTERPOSED int __fxstat64(int version, int fd, struct stat64 *st);
+INTERPOSED int __fxstatat(int version, int dir, const char *path, struct stat *st, int flags);
+INTERPOSED int __fxstatat64(int version, int dir, const char *path, struct stat64 *st, int flags);
 
 int __xstat(int version, const char *path, struct stat *st)
 {
@@ -139,6 +148,17 @@ int __lxstat(int version, const char *path, struct stat *st)
 int __lxstat64(int version, const char *path, struct stat64 *st)
 {
     return stat_ours(path, st) ? 0 : NEXT(__lxstat64)(version, path, st);
+}
+
+int __fxstatat(int version, int dir, const char *path, struct stat *st, int flags)
+{
+    return fstatat_ours(dir, path, st, flags) ? 0 : NEXT(__fxstatat)(version, dir, path, st, flags);
+}
+
+int __fxstatat64(int version, int dir, const char *path, struct stat64 *st, int flags)
+{
+    return fstatat_ours(dir, path, st, flags) ? 0
+                                              : NEXT(__fxstatat64)(version, dir, path, st, flags);
 }
 
 int __fxstat(int version, int fd, struct stat *st)
@@ -174,11 +194,12 @@ INTERPOSED int statx(int dir, const char *path, int flags, unsigned mask, struct
 
 /* ---- access ---- */
 
-static bool access_ours(const char *path, int how, int *rc)
+static bool access_ours(int dir, const char *path, int how, int *rc)
 {
     struct sysfs_node node;
+    char at[PATH_MAX];
 
-    if (!sysfs_at(path, &node, NULL, 0))
+    if (!sysfs_at(tree_at(dir, path, at), &node, NULL, 0))
         return false;
     bool write = node.kind == SYSFS_CDEV, run = node.kind == SYSFS_DIR;
     *rc = ((how & W_OK) && !write) || ((how & X_OK) && !run) ? -1 : 0;
@@ -190,25 +211,25 @@ static bool access_ours(const char *path, int how, int *rc)
 INTERPOSED int access(const char *path, int how)
 {
     int rc;
-    return access_ours(path, how, &rc) ? rc : NEXT(access)(path, how);
+    return access_ours(AT_FDCWD, path, how, &rc) ? rc : NEXT(access)(path, how);
 }
 
 INTERPOSED int faccessat(int dir, const char *path, int how, int flags)
 {
     int rc;
-    return access_ours(path, how, &rc) ? rc : NEXT(faccessat)(dir, path, how, flags);
+    return access_ours(dir, path, how, &rc) ? rc : NEXT(faccessat)(dir, path, how, flags);
 }
 
 INTERPOSED int euidaccess(const char *path, int how)
 {
     int rc;
-    return access_ours(path, how, &rc) ? rc : NEXT(euidaccess)(path, how);
+    return access_ours(AT_FDCWD, path, how, &rc) ? rc : NEXT(euidaccess)(path, how);
 }
 
 INTERPOSED int eaccess(const char *path, int how)
 {
     int rc;
-    return access_ours(path, how, &rc) ? rc : NEXT(eaccess)(path, how);
+    return access_ours(AT_FDCWD, path, how, &rc) ? rc : NEXT(eaccess)(path, how);
 }
 
 /* ---- names: there are no links in our tree ---- */
@@ -244,11 +265,12 @@ INTERPOSED char *canonicalize_file_name(const char *path)
     return realpath_ours(path, NULL, &result) ? result : NEXT(canonicalize_file_name)(path);
 }
 
-static bool readlink_ours(const char *path)
+static bool readlink_ours(int dir, const char *path)
 {
     struct sysfs_node node;
+    char at[PATH_MAX];
 
-    if (!sysfs_at(path, &node, NULL, 0))
+    if (!sysfs_at(tree_at(dir, path, at), &node, NULL, 0))
         return false;
     errno = EINVAL;
     return true;
@@ -256,12 +278,12 @@ static bool readlink_ours(const char *path)
 
 INTERPOSED ssize_t readlink(const char *path, char *to, size_t size)
 {
-    return readlink_ours(path) ? -1 : NEXT(readlink)(path, to, size);
+    return readlink_ours(AT_FDCWD, path) ? -1 : NEXT(readlink)(path, to, size);
 }
 
 INTERPOSED ssize_t readlinkat(int dir, const char *path, char *to, size_t size)
 {
-    return readlink_ours(path) ? -1 : NEXT(readlinkat)(dir, path, to, size);
+    return readlink_ours(dir, path) ? -1 : NEXT(readlinkat)(dir, path, to, size);
 }
 
 INTERPOSED ssize_t __readlink_chk(const char *path, char *to, size_t size, size_t room);
@@ -269,10 +291,10 @@ INTERPOSED ssize_t __readlinkat_chk(int dir, const char *path, char *to, size_t 
 
 ssize_t __readlink_chk(const char *path, char *to, size_t size, size_t room)
 {
-    return readlink_ours(path) ? -1 : NEXT(__readlink_chk)(path, to, size, room);
+    return readlink_ours(AT_FDCWD, path) ? -1 : NEXT(__readlink_chk)(path, to, size, room);
 }
 
 ssize_t __readlinkat_chk(int dir, const char *path, char *to, size_t size, size_t room)
 {
-    return readlink_ours(path) ? -1 : NEXT(__readlinkat_chk)(dir, path, to, size, room);
+    return readlink_ours(dir, path) ? -1 : NEXT(__readlinkat_chk)(dir, path, to, size, room);
 }

@@ -246,6 +246,15 @@ bool sysfs_clean(char *to, size_t size, const char *path)
     return true;
 }
 
+uint64_t sysfs_inode(const char *path)
+{
+    uint64_t h = 14695981039346656037u; /* FNV-1a */
+
+    while (*path != '\0')
+        h = (h ^ (uint8_t)*path++) * 1099511628211u;
+    return h >> 1 | 1;
+}
+
 /* The first component of a path, with its slash. */
 static size_t component(const char *path)
 {

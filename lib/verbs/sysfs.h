@@ -40,6 +40,8 @@ struct sysfs_node {
 bool sysfs_claims(const char *path);
 /* The path without double slashes, "." and ".."; false = it is relative or too long. */
 bool sysfs_clean(char *to, size_t size, const char *path);
+/* The inode number of what is at a clean path: never 0. */
+uint64_t sysfs_inode(const char *path);
 /* What is at a clean path; kind SYSFS_NONE: nothing. */
 void sysfs_lookup(const struct sysfs_device *devs, int n, const char *path,
                   struct sysfs_node *node);

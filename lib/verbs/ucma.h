@@ -24,13 +24,19 @@
 #define UCMA_DEVICES 64u /* of the daemon */
 #define UCMA_GIDS    256
 
+/* A descriptor is still what it was as long as it is this file. */
+struct ucma_inode {
+    dev_t dev;
+    ino_t ino;
+};
+
 /* A device of the daemon, and our connection to it. */
 struct ucma_dev {
     struct urnic_device dev;
     struct urnic_context *ctx;        /* NULL = not opened yet */
     struct urnic_cm_channel *channel; /* NULL = not made yet */
-    dev_t channel_dev;                /* the descriptor of the channel is ours as long as ... */
-    ino_t channel_ino;
+    /* of a descriptor of each: programs close all descriptors, and the numbers come back */
+    struct ucma_inode ctx_inode, channel_inode;
     struct urnic_port_attr port;
     bool gone; /* the daemon, or our descriptors, have gone: not to be used for anything new */
     unsigned users;

@@ -27,21 +27,30 @@ static int wake_fd = -1;
 
 /* ---- which there are ---- */
 
-static bool channel_is_ours(const struct ucma_dev *d)
+static struct ucma_inode inode_of(int fd)
 {
-    struct stat st;
+    struct stat st = {0};
     int saved = errno;
-    bool ours = syscall(SYS_fstat, urnic_cm_channel_fd(d->channel), &st) == 0 &&
-                st.st_dev == d->channel_dev && st.st_ino == d->channel_ino;
+
+    syscall(SYS_fstat, fd, &st);
     errno = saved;
-    return ours;
+    return (struct ucma_inode){st.st_dev, st.st_ino};
+}
+
+static bool is_still(int fd, struct ucma_inode was)
+{
+    struct ucma_inode is = inode_of(fd);
+    return is.dev == was.dev && is.ino == was.ino;
 }
 
 bool ucma_dev_lost(struct ucma_dev *d)
 {
-    if (d->channel != NULL && !channel_is_ours(d))
+    bool lost =
+        (d->ctx != NULL && !is_still(urnic_async_fd(d->ctx), d->ctx_inode)) ||
+        (d->channel != NULL && !is_still(urnic_cm_channel_fd(d->channel), d->channel_inode));
+    if (lost)
         d->gone = true;
-    return d->channel != NULL && !channel_is_ours(d);
+    return lost;
 }
 
 static bool same(struct ucma_dev *d, const struct urnic_device *u)
@@ -176,7 +185,6 @@ static int start_thread(void)
 
 static int open_channel(struct ucma_dev *d)
 {
-    struct stat st;
     int err = start_thread();
 
     if (err == 0)
@@ -185,9 +193,7 @@ static int open_channel(struct ucma_dev *d)
         return err;
     int fd = urnic_cm_channel_fd(d->channel);
     syscall(SYS_fcntl, fd, F_SETFL, O_NONBLOCK);
-    syscall(SYS_fstat, fd, &st);
-    d->channel_dev = st.st_dev;
-    d->channel_ino = st.st_ino;
+    d->channel_inode = inode_of(fd);
     wake();
     return 0;
 }
@@ -204,6 +210,8 @@ int ucma_dev_open(struct ucma_dev *d, bool cm)
             urnic_close(d->ctx);
             d->ctx = NULL;
         }
+        if (err == 0)
+            d->ctx_inode = inode_of(urnic_async_fd(d->ctx));
     }
     if (err == 0 && cm && d->channel == NULL)
         err = open_channel(d);

@@ -202,6 +202,11 @@ int urnic_open(const char *device, struct urnic_context **ctx)
     return err;
 }
 
+int urnic_async_fd(const struct urnic_context *ctx)
+{
+    return fake.sock[*(const uint8_t *)(const void *)ctx];
+}
+
 int urnic_close(struct urnic_context *ctx)
 {
     (void)ctx;

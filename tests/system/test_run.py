@@ -140,6 +140,33 @@ def no_preload():
         check("set-uid to another user" in r.stderr, f"a set-uid program: {r}")
 
 
+ASAN = r"""
+#include <infiniband/verbs.h>
+#include <stdio.h>
+int main(void)
+{
+    int n;
+    struct ibv_device **list = ibv_get_device_list(&n);
+    printf("%d %s\n", n, n > 0 ? ibv_get_device_name(list[0]) : "-");
+    ibv_free_device_list(list);
+    return 0;
+}
+"""
+
+
+def preloaded_already():
+    """AddressSanitizer wants to be first, and says so; what LD_PRELOAD names already is."""
+    exe = os.path.join(DATA, "asan")
+    subprocess.run(["gcc", "-fsanitize=address", "-x", "c", "-o", exe, "-", "-libverbs"], input=ASAN, text=True,
+                   check=True)
+    r = private(exe)
+    check(r.returncode != 0 and "does not come first" in r.stderr, f"without its library: {r}")
+    library = subprocess.run(["gcc", "-print-file-name=libasan.so"], capture_output=True, text=True, check=True).stdout
+    r = private(exe, LD_PRELOAD=library.strip(), ASAN_OPTIONS="detect_leaks=1")
+    check(r.returncode == 0 and r.stdout == "1 urn0\n" and r.stderr == "", f"with its library: {r}")
+    check(not left(), f"left behind: {left()}")
+
+
 def parent_option():
     r = run(URNICD, ["--parent", "99", "--port", "mem:a", "--addr", "10.0.0.1/24"])
     check(r.returncode == 2 and "parent=99" in r.stderr, f"--parent with a closed descriptor: {r}")
@@ -151,4 +178,4 @@ def parent_option():
 
 
 raise SystemExit(test_all(statuses, arguments, environment, devices, signals, killed, several, daemon_dies, no_preload,
-                          parent_option))
+                          preloaded_already, parent_option))
