@@ -21,6 +21,7 @@
 #include "ccctl.h"
 #include "clock.h"
 #include "cmgr.h"
+#include "contexts.h"
 #include "control.h"
 #include "log.h"
 #include "options.h"
@@ -88,7 +89,7 @@ static int start_workers(struct urnicd *d, char *err)
     const struct config *c = &d->conf;
 
     for (unsigned i = 0; i < worker_count(c); i++) {
-        int rc = worker_init(&d->worker[i], i, worker_cpu(c, i), c->idle);
+        int rc = worker_init(&d->worker[i], i, worker_cpu(c, i), c->idle, &context_ops);
         if (rc < 0) {
             snprintf(err, CONFIG_ERR, "worker %u: %s", i, strerror(-rc));
             return rc;

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cmgr.h"
+#include "contexts.h"
 #include "control.h"
 #include "fuzz.h"
 #include "memory.h"
@@ -25,7 +26,7 @@ static inline void fuzz_daemon_start(const char *const *devices, unsigned n)
     char err[CONFIG_ERR];
     d->epfd = d->listen_fd = d->signal_fd = d->captures_fd = -1;
     FUZZ_CHECK(memory_init() == 0);
-    FUZZ_CHECK(worker_init(&d->worker[0], 0, -1, IDLE_AUTO) == 0);
+    FUZZ_CHECK(worker_init(&d->worker[0], 0, -1, IDLE_AUTO, &context_ops) == 0);
     d->nworker = 1;
     for (unsigned i = 0; i < n; i++) {
         config_device_init(&d->conf.dev[i]);

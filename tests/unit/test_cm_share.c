@@ -11,6 +11,7 @@
 
 #include "clock.h"
 #include "cmgr_priv.h"
+#include "contexts.h"
 #include "control.h"
 #include "memory.h"
 #include "request.h"
@@ -76,7 +77,7 @@ static void setup(void)
     now = clock_now();
     d.epfd = d.listen_fd = d.signal_fd = d.captures_fd = -1;
     ck_assert_int_eq(memory_init(), 0);
-    ck_assert_int_eq(worker_init(&d.worker[0], 0, -1, IDLE_AUTO), 0);
+    ck_assert_int_eq(worker_init(&d.worker[0], 0, -1, IDLE_AUTO, &context_ops), 0);
     config_device_init(&d.conf.dev[0]);
     ck_assert_int_eq(
         config_device_parse(&d.conf.dev[0], "name=urn0,port=mem:cm_share,addr=10.0.0.1/24", err),

@@ -8,6 +8,7 @@
 #include "clock.h"
 #include "config.h"
 #include "context.h"
+#include "contexts.h"
 #include "device.h"
 #include "memory.h"
 #include "neigh.h"
@@ -39,7 +40,7 @@ static void setup(void)
 
     now = clock_now();
     ck_assert_int_eq(memory_init(), 0);
-    ck_assert_int_eq(worker_init(&worker, 0, -1, IDLE_AUTO), 0);
+    ck_assert_int_eq(worker_init(&worker, 0, -1, IDLE_AUTO, &context_ops), 0);
     config_device_init(&conf);
     ck_assert_int_eq(
         config_device_parse(&conf, "name=urn0,port=mem:neigh_hops,addr=10.0.0.1/24", err), 0);
@@ -57,7 +58,7 @@ static void setup(void)
 static void teardown(void)
 {
     for (unsigned i = 0; i < ALL; i++) {
-        neigh_unwatch(dev->neigh, &qps[i]);
+        neigh_unwatch(dev->neigh, &qps[i].watcher);
         engine_qp_destroy(dev->engine, qps[i].qp);
     }
     device_close(dev);
@@ -97,8 +98,8 @@ START_TEST(new_mac_costs_its_own)
     const struct wire_addr few = ip("10.0.0.50"), one = ip("10.0.0.51");
 
     for (unsigned i = 0; i < FEW; i++)
-        neigh_watch(dev->neigh, &qps[i * 7], &few, now);
-    neigh_watch(dev->neigh, &qps[1], &one, now);
+        neigh_watch(dev->neigh, &qps[i * 7].watcher, qps[i * 7].qp, &few, now);
+    neigh_watch(dev->neigh, &qps[1].watcher, qps[1].qp, &one, now);
     neigh_run(dev->neigh, now);
     answers(51, 9);
     neigh_run(dev->neigh, now);
@@ -115,9 +116,9 @@ START_TEST(new_mac_costs_its_own)
     ck_assert_uint_gt(first, 0);
     ck_assert_uint_lt(first, FEW);
     ck_assert_uint_eq(neigh_deadline(dev->neigh), 0); /* the rest is due at once */
-    neigh_unwatch(dev->neigh, &qps[0]);               /* some go meanwhile, others come */
-    neigh_unwatch(dev->neigh, &qps[(FEW - 1) * 7]);
-    neigh_watch(dev->neigh, &qps[2], &few, now);
+    neigh_unwatch(dev->neigh, &qps[0].watcher);       /* some go meanwhile, others come */
+    neigh_unwatch(dev->neigh, &qps[(FEW - 1) * 7].watcher);
+    neigh_watch(dev->neigh, &qps[2].watcher, qps[2].qp, &few, now);
     for (; neigh_deadline(dev->neigh) == 0 && rounds < 100; rounds++)
         neigh_run(dev->neigh, now);
     ck_assert_uint_gt(rounds, 2);

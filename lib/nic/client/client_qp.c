@@ -223,7 +223,7 @@ int client_qp_modify(struct client *c, struct client_qp *qp, const struct ipc_qp
     if (names)
         client_qp_claims(c, qp, &key);
     if (m->mask & QPA_AV)
-        neigh_watch(d->neigh, qp, &av->dgid, now);
+        neigh_watch(d->neigh, &qp->watcher, qp->qp, &av->dgid, now);
     if ((m->mask & QPA_STATE) && attr.state == QPS_RESET) {
         queue_reset(&qp->sq);
         queue_reset(&qp->rq);
@@ -231,7 +231,7 @@ int client_qp_modify(struct client *c, struct client_qp *qp, const struct ipc_qp
             client_qp_limit(d, qp, 0, now);
         qp->rate_limit = 0;
         claim_drop(&qp->claim);
-        neigh_unwatch(d->neigh, qp);
+        neigh_unwatch(d->neigh, &qp->watcher);
     }
     /* Receives may be posted before the state allows it: look again. */
     if (qp->sq.ring.entries > 0 && !qp->sq.starved)
@@ -311,7 +311,7 @@ void client_qp_destroy(struct client *c, struct client_qp *qp, uint64_t now)
     client_qp_fail(c, qp, now);
     if (engine_qp_owes(qp->qp))
         device_tx(d, now);
-    neigh_unwatch(d->neigh, qp);
+    neigh_unwatch(d->neigh, &qp->watcher);
     claim_drop(&qp->claim);
     client_qp_leave_all(c, qp);
     engine_qp_destroy(d->engine, qp->qp);

@@ -96,11 +96,9 @@ struct client_qp {
     uint32_t rate_limit; /* kbit/s, 0 = none */
     struct cc_conf *cc;  /* what the application asked for, NULL = the device's */
     bool sq_sig_all;
-    bool going;            /* it is being destroyed: nobody gets completions any more */
-    struct claim claim;    /* of its peer's queue pair */
-    struct neigh_hop *hop; /* its next hop, which is watched (neigh_watch); NULL = none is */
-    uint32_t hop_change;   /* of the hop's MAC: the last one that it has */
-    TAILQ_ENTRY(client_qp) next_of_hop;
+    bool going;                   /* it is being destroyed: nobody gets completions any more */
+    struct claim claim;           /* of its peer's queue pair */
+    struct neigh_watcher watcher; /* of its next hop */
 };
 
 /* ---- the context ---- */

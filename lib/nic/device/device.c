@@ -12,7 +12,7 @@
 #include <sys/random.h>
 
 #include "clock.h"
-#include "context.h"
+#include "context_ops.h"
 #include "log.h"
 #include "loop.h"
 #include "neigh.h"
@@ -85,30 +85,6 @@ static int device_choose_mtu(struct device *d, char *err)
 
 /* ---- hooks of the engine ---- */
 
-static void device_on_event(void *arg, enum engine_event ev, void *obj)
-{
-    (void)arg;
-    switch (ev) {
-    case EVT_CQ_ERR: {
-        struct client_cq *cq = obj;
-        context_event(cq->ctx, ev, cq->ref);
-        break;
-    }
-    case EVT_SRQ_ERR:
-    case EVT_SRQ_LIMIT_REACHED: {
-        struct client_srq *srq = obj;
-        context_event(srq->rq.ctx, ev, srq->ref);
-        break;
-    }
-    default: {
-        struct client_qp *qp = obj;
-        if (qp)
-            context_event(qp->ctx, ev, qp->ref);
-        break;
-    }
-    }
-}
-
 static void device_on_gsi(void *arg, const struct wire_pkt *pkt, const uint8_t *payload,
                           uint32_t len)
 {
@@ -123,27 +99,6 @@ static void device_on_comm_est(void *arg, void *qp_arg)
     struct device *d = arg;
 
     d->gsi->ops->comm_est(d->gsi, qp_arg);
-}
-
-static void device_on_sq_room(void *arg, void *qp_arg)
-{
-    struct client_qp *qp = qp_arg;
-
-    (void)arg;
-    if (qp && qp->sq.starved)
-        context_activate(qp->ctx, &qp->sq);
-}
-
-/* An application that has used up its receives, and shares the worker's core, may just not have had
- * a turn since: an RNR NAK would cost both sides far more than that turn. */
-static bool device_on_recv_wanted(void *arg, void *qp_arg, void *srq_arg)
-{
-    struct device *d = arg;
-    struct client_qp *qp = qp_arg;
-    struct client_srq *srq = srq_arg;
-    struct queue *q = srq ? &srq->rq : qp ? &qp->rq : NULL;
-
-    return q && (queue_recv_wanted(q) || worker_let_in(d->worker, queue_recv_wanted, q));
 }
 
 static void device_on_guess(void *arg, const struct wire_addr *source, enum engine_counter why)
@@ -179,13 +134,14 @@ static const struct share_pool device_share = {
 
 static int device_make_engine(struct device *d, char *err)
 {
+    const struct context_ops *contexts = d->worker->context_ops;
     struct engine_params p = {
-        .hooks = {.cq_push = cqring_push,
-                  .event = device_on_event,
+        .hooks = {.cq_push = contexts->cq_push,
+                  .event = contexts->object_event,
                   .gsi_rx = device_on_gsi,
                   .comm_est = device_on_comm_est,
-                  .sq_room = device_on_sq_room,
-                  .recv_wanted = device_on_recv_wanted,
+                  .sq_room = contexts->sq_room,
+                  .recv_wanted = contexts->recv_wanted,
                   .copies = device_rx_copies,
                   .guess = device_on_guess},
         .hook_arg = d,
@@ -327,11 +283,11 @@ static void device_look_at_link(struct device *d, uint64_t now)
     d->stats.link_changes++;
     log_info("port", "%s: link is %s", d->name, link.up ? "up" : "down");
     if (!link.up || blinked)
-        device_tell(d, EVT_PORT_ERR);
+        d->worker->context_ops->event(d, EVT_PORT_ERR);
     if (link.up) {
         neigh_link_up(d->neigh, now);
         device_watch(d); /* again, if it had hung up */
-        device_tell(d, EVT_PORT_ACTIVE);
+        d->worker->context_ops->event(d, EVT_PORT_ACTIVE);
     }
     d->link = link;
 }

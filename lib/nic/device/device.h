@@ -136,7 +136,5 @@ int device_addr_del(struct device *d, const struct wire_addr *ip, uint64_t now);
 void device_claim(struct device *d);
 /* Every few ms: queue pairs whose address stays away go to ERR. */
 void device_addr_service(struct device *d, uint64_t now);
-/* Tell every context on the device of an asynchronous event (enum engine_event). */
-void device_tell(struct device *d, unsigned event);
 
 #endif

@@ -6,18 +6,10 @@
  */
 #include <string.h>
 
-#include "context.h"
+#include "context_ops.h"
 #include "device.h"
 #include "neigh.h"
 #include "worker.h"
-
-void device_tell(struct device *d, unsigned event)
-{
-    for (struct context *c = d->worker->contexts; c; c = c->next) {
-        if (c->device == d)
-            context_event(c, event, 1);
-    }
-}
 
 /* What to do with the queue pairs that send from an address. */
 struct addr_walk {
@@ -96,7 +88,7 @@ int device_addr_add(struct device *d, const struct config_addr *a)
         addr_forget(d, g);
     }
     device_claim(d);
-    device_tell(d, EVT_GID_CHANGE);
+    d->worker->context_ops->event(d, EVT_GID_CHANGE);
     return 0;
 }
 
@@ -115,7 +107,7 @@ int device_addr_del(struct device *d, const struct wire_addr *ip, uint64_t now)
     else
         w.act = ADDR_FAIL; /* addresses go faster than we can remember */
     engine_qp_each(d->engine, addr_visit, &w);
-    device_tell(d, EVT_GID_CHANGE);
+    d->worker->context_ops->event(d, EVT_GID_CHANGE);
     return 0;
 }
 

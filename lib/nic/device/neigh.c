@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "clock.h"
-#include "context.h"
 #include "device.h"
 #include "kneigh.h"
 #include "log.h"
@@ -37,7 +36,7 @@ struct neigh_hop {
     uint32_t change; /* changes of its MAC */
     bool due;        /* in the list of those whose queue pairs have to be told */
     TAILQ_ENTRY(neigh_hop) next_due;
-    TAILQ_HEAD(, client_qp) qps;
+    TAILQ_HEAD(, neigh_watcher) watchers;
 };
 
 struct neigh {
@@ -313,16 +312,17 @@ static struct neigh_hop *neigh_hop_get(struct neigh *n, const struct wire_addr *
     if (!hop)
         return NULL;
     hop->addr = *addr;
-    TAILQ_INIT(&hop->qps);
+    TAILQ_INIT(&hop->watchers);
     LIST_INSERT_HEAD(&n->hops[bucket], hop, next);
     return hop;
 }
 
-void neigh_watch(struct neigh *n, struct client_qp *qp, const struct wire_addr *dst, uint64_t now)
+void neigh_watch(struct neigh *n, struct neigh_watcher *w, struct qp *qp,
+                 const struct wire_addr *dst, uint64_t now)
 {
     struct wire_addr addr;
 
-    neigh_unwatch(n, qp);
+    neigh_unwatch(n, w);
     if (gid_find(&n->device->gids, dst) >= 0)
         return; /* ours: nobody to be asked */
     if (net_next_hop(n->port, dst, &addr) < 0 || wire_addr_is_multicast(&addr))
@@ -336,21 +336,22 @@ void neigh_watch(struct neigh *n, struct client_qp *qp, const struct wire_addr *
         net_unwatch(n->port, &addr);
         return;
     }
-    qp->hop = hop;
-    qp->hop_change = hop->change;
-    TAILQ_INSERT_TAIL(&hop->qps, qp, next_of_hop);
+    w->qp = qp;
+    w->hop = hop;
+    w->change = hop->change;
+    TAILQ_INSERT_TAIL(&hop->watchers, w, next);
 }
 
-void neigh_unwatch(struct neigh *n, struct client_qp *qp)
+void neigh_unwatch(struct neigh *n, struct neigh_watcher *w)
 {
-    struct neigh_hop *hop = qp->hop;
+    struct neigh_hop *hop = w->hop;
 
     if (!hop)
         return;
     net_unwatch(n->port, &hop->addr);
-    TAILQ_REMOVE(&hop->qps, qp, next_of_hop);
-    qp->hop = NULL;
-    if (!TAILQ_EMPTY(&hop->qps))
+    TAILQ_REMOVE(&hop->watchers, w, next);
+    w->hop = NULL;
+    if (!TAILQ_EMPTY(&hop->watchers))
         return;
     if (hop->due)
         TAILQ_REMOVE(&n->due, hop, next_due);
@@ -378,8 +379,8 @@ static void neigh_tell(struct neigh *n)
 {
     for (unsigned left = NEIGH_BUDGET; !TAILQ_EMPTY(&n->due);) {
         struct neigh_hop *hop = TAILQ_FIRST(&n->due);
-        struct client_qp *qp = TAILQ_FIRST(&hop->qps);
-        if (qp->hop_change == hop->change) {
+        struct neigh_watcher *w = TAILQ_FIRST(&hop->watchers);
+        if (w->change == hop->change) {
             TAILQ_REMOVE(&n->due, hop, next_due);
             hop->due = false;
             continue;
@@ -388,11 +389,11 @@ static void neigh_tell(struct neigh *n)
             n->device->stats.neigh_over_budget++;
             return;
         }
-        engine_qp_set_dmac(qp->qp, hop->mac);
+        engine_qp_set_dmac(w->qp, hop->mac);
         n->device->stats.neigh_qp_visits++;
-        qp->hop_change = hop->change;
-        TAILQ_REMOVE(&hop->qps, qp, next_of_hop);
-        TAILQ_INSERT_TAIL(&hop->qps, qp, next_of_hop);
+        w->change = hop->change;
+        TAILQ_REMOVE(&hop->watchers, w, next);
+        TAILQ_INSERT_TAIL(&hop->watchers, w, next);
     }
 }
 

@@ -8,14 +8,24 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include "net.h"
 #include "settings.h"
 #include "wire.h"
 
-struct client_qp;
 struct device;
 struct neigh;
+struct neigh_hop;
+struct qp;
+
+/* A queue pair that sends to a next hop. Embed it, all zero. */
+struct neigh_watcher {
+    struct neigh_hop *hop; /* NULL = it watches none */
+    struct qp *qp;
+    uint32_t change; /* of the hop's MAC: the last one that the queue pair has */
+    TAILQ_ENTRY(neigh_watcher) next;
+};
 
 /* Somebody who waits for a neighbour's MAC. Embed it; it is on a list until done is called or
  * neigh_cancel. */
@@ -63,9 +73,11 @@ void neigh_wait(struct neigh *n, struct neigh_waiter *w, uint64_t timeout_ns, ui
 void neigh_cancel(struct neigh *n, struct neigh_waiter *w);
 
 /* A queue pair sends to `dst` without asking: keep its next hop known, and its MAC in the queue
- * pair up to date (WIRE-07). Unwatch is harmless when it isn't watched. */
-void neigh_watch(struct neigh *n, struct client_qp *qp, const struct wire_addr *dst, uint64_t now);
-void neigh_unwatch(struct neigh *n, struct client_qp *qp);
+ * pair up to date (WIRE-07), in place of what `w` watched. Unwatch is harmless when it isn't
+ * watched. */
+void neigh_watch(struct neigh *n, struct neigh_watcher *w, struct qp *qp,
+                 const struct wire_addr *dst, uint64_t now);
+void neigh_unwatch(struct neigh *n, struct neigh_watcher *w);
 
 /* Membership in the groups that the engine's queue pairs are attached to (UD-11): call when that
  * has changed. -ENOSPC: the last one is one too many. */

@@ -7,7 +7,7 @@
 #include <assert.h>
 
 #include "clock.h"
-#include "context.h"
+#include "context_ops.h"
 #include "device.h"
 #include "mem_link.h"
 #include "neigh.h"
@@ -73,11 +73,8 @@ static void stats_port(struct stats_list *l, struct device *d)
 static void stats_worker(struct stats_list *l, struct device *d)
 {
     struct worker *w = d->worker;
-    uint64_t contexts = 0;
 
-    for (const struct context *c = w->contexts; c; c = c->next)
-        contexts += c->device == d;
-    stats_add(l, "contexts", contexts);
+    stats_add(l, "contexts", w->context_ops->count(d));
     stats_add(l, "async_events_lost", d->stats.async_lost);
     stats_add(l, "cm_events_lost", d->stats.cm_lost);
     stats_add(l, "worker_rounds", atomic_load_explicit(&w->stats.rounds, memory_order_relaxed));

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "clock.h"
-#include "context.h"
+#include "context_ops.h"
 #include "device.h"
 
 #define WORKER_SERVICE_NS (5 * CLOCK_MS)   /* how often slow things are looked after, when awake */
@@ -105,12 +105,14 @@ static void worker_pace(struct worker *w)
     w->linger_ns = WORKER_LINGER_NS * least / WORKER_CALL_NS;
 }
 
-int worker_init(struct worker *w, unsigned index, int cpu, enum config_idle idle)
+int worker_init(struct worker *w, unsigned index, int cpu, enum config_idle idle,
+                const struct context_ops *context_ops)
 {
     memset(w, 0, sizeof(*w));
     w->index = index;
     w->cpu = cpu;
     w->idle = idle;
+    w->context_ops = context_ops;
     w->crowd_ns = WORKER_CROWD_MIN;
     w->pause_over = idle == IDLE_POLL ? UINT64_MAX : 0;
     w->page_fd = -1;
@@ -173,29 +175,13 @@ static void worker_service(struct worker *w, uint64_t now)
 {
     for (unsigned i = 0; i < w->ndevice; i++)
         device_service(w->device[i], now);
-    for (struct context *c = w->contexts; c; c = c->next) {
-        if (!TAILQ_EMPTY(&c->owed))
-            context_owed(c);
-        if (c->nkept > 0)
-            async_service(c);
-    }
+    w->context_ops->service(w);
     w->service_at = now + WORKER_SERVICE_NS;
-}
-
-static void worker_notify(struct worker *w, uint64_t now)
-{
-    for (struct context *c = w->contexts; c; c = c->next) {
-        if (!LIST_EMPTY(&c->dirty))
-            context_notify(c, now);
-    }
 }
 
 void worker_doorbells(struct worker *w, uint64_t now)
 {
-    for (struct context *c = w->contexts; c; c = c->next) {
-        if (context_ready(c))
-            context_round(c, now);
-    }
+    w->context_ops->doorbells(w, now);
 }
 
 /* Give others the core for a moment, and notice how long they keep it. Where an application spins
@@ -223,7 +209,7 @@ static uint64_t worker_yield(struct worker *w)
     return after;
 }
 
-bool worker_let_in(struct worker *w, bool (*helped)(struct queue *q), struct queue *q)
+bool worker_let_in(struct worker *w, bool (*helped)(void *arg), void *arg)
 {
     uint64_t now = clock_now(), before;
 
@@ -231,9 +217,9 @@ bool worker_let_in(struct worker *w, bool (*helped)(struct queue *q), struct que
         return false;
     for (unsigned i = 0; i < WORKER_LET_IN && now >= w->crowded_until; i++) {
         before = now;
-        worker_notify(w, now);
+        w->context_ops->notify(w, now);
         now = worker_yield(w);
-        if (helped(q))
+        if (helped(arg))
             return true;
         if (now - before < w->turn_ns)
             break; /* nobody else wants this core */
@@ -253,7 +239,7 @@ static bool worker_pass_on(struct worker *w, unsigned frames, uint64_t *now)
         if (!device_can_wait(w->device[i]))
             return false;
     }
-    worker_notify(w, *now);
+    w->context_ops->notify(w, *now);
     *now = worker_yield(w);
     return true;
 }
@@ -305,9 +291,7 @@ static unsigned worker_round(struct worker *w, uint64_t now)
         w->awaits = false;
     }
     bool passed_on = news && worker_pass_on(w, frames, &now);
-    unsigned posted = 0;
-    for (struct context *c = w->contexts; c; c = c->next)
-        posted += context_round(c, now);
+    unsigned posted = w->context_ops->round(w, now);
     /* A mere acknowledgement is not the answer; and who posts on and on keeps nobody out. */
     if (posted > 0 && !w->awaits) {
         w->look_until = now + (worker_is_far(w) ? WORKER_FAR : 1) * w->look_ns;
@@ -320,7 +304,7 @@ static unsigned worker_round(struct worker *w, uint64_t now)
         work += device_timers(w->device[i], now);
         work += device_tx(w->device[i], now);
     }
-    worker_notify(w, now);
+    w->context_ops->notify(w, now);
     if (now >= w->service_at)
         worker_service(w, now);
     return work;
@@ -339,15 +323,10 @@ static uint64_t worker_deadline(struct worker *w, uint64_t now)
         if (w->device[i]->gsi->ops->owes(w->device[i]->gsi) && w->service_at < at)
             at = w->service_at;
     }
-    for (struct context *c = w->contexts; c; c = c->next) {
-        bool refused = !TAILQ_EMPTY(&c->owed) || c->nkept > 0; /* events, by a full socket */
-        if (refused && w->service_at < at)
-            at = w->service_at;
-        uint64_t event = LIST_EMPTY(&c->dirty) ? UINT64_MAX : context_deadline(c);
-        if (event < at)
-            at = event;
-    }
-    return at;
+    if (w->context_ops->owes(w) && w->service_at < at)
+        at = w->service_at;
+    uint64_t event = w->context_ops->deadline(w);
+    return event < at ? event : at;
 }
 
 /* The last look before blocking: anything at all? The caller has said that it sleeps. */
@@ -356,10 +335,8 @@ static bool worker_anything(struct worker *w, uint64_t now)
     if (atomic_load_explicit(&w->job, memory_order_relaxed) ||
         atomic_load_explicit(&w->stop, memory_order_relaxed))
         return true;
-    for (struct context *c = w->contexts; c; c = c->next) {
-        if (context_ready(c))
-            return true;
-    }
+    if (w->context_ops->ready(w))
+        return true;
     unsigned n = 0;
     w->now = now;
     for (unsigned i = 0; i < w->ndevice; i++)

@@ -25,7 +25,7 @@
 
 struct device;
 struct context;
-struct queue;
+struct context_ops;
 
 #define WORKER_DEVICES   CONFIG_DEVICES
 #define WORKER_PAGE_SIZE 4096u /* octets of `shared`, as clients map them */
@@ -60,7 +60,8 @@ struct worker {
 
     struct device *device[WORKER_DEVICES];
     unsigned ndevice;
-    struct context *contexts; /* every open context, linked */
+    const struct context_ops *context_ops;
+    struct context *contexts; /* every open context, linked; of context_ops */
     uint64_t news, told;      /* grows with what somebody waits for, as octets and completions */
     uint64_t now;             /* of the round, for completions' time */
     uint64_t pause_over;      /* what comes from then on has come after a pause */
@@ -87,9 +88,10 @@ struct worker_job {
 /* Can a thread of this process run on that core (-1: any)? 0 or -errno. Moves the calling thread
  * there and back. */
 int worker_cpu_check(int cpu);
-/* Prepare a worker: no thread yet, so that devices can be added from the caller's thread. 0 or
- * -errno, then there is nothing to free. */
-int worker_init(struct worker *w, unsigned index, int cpu, enum config_idle idle);
+/* Prepare a worker: no thread yet, so that devices can be added from the caller's thread. What
+ * serves its contexts is `context_ops`. 0 or -errno, then there is nothing to free. */
+int worker_init(struct worker *w, unsigned index, int cpu, enum config_idle idle,
+                const struct context_ops *context_ops);
 /* Start its thread, on its core if it has one. 0 or -errno. */
 int worker_start(struct worker *w);
 /* Ask the thread to end and wait for it. Jobs and devices are the caller's again. */
@@ -104,9 +106,9 @@ void worker_call(struct worker *w, void (*fn)(void *arg, uint64_t now), void *ar
 /* On the worker: take what applications have posted. For who holds frames that arrived later. */
 void worker_doorbells(struct worker *w, uint64_t now);
 /* On the worker, in the middle of a round: an application on its core has fallen behind with what
- * others wait for. Let it run, until helped(q) or three turns have passed. False: it hasn't helped,
- * or wasn't let in, because that can cost a time slice, this worker yields to nobody, or it was in
- * vain less than a millisecond ago. */
-bool worker_let_in(struct worker *w, bool (*helped)(struct queue *q), struct queue *q);
+ * others wait for. Let it run, until helped(arg) or three turns have passed. False: it hasn't
+ * helped, or wasn't let in, because that can cost a time slice, this worker yields to nobody, or it
+ * was in vain less than a millisecond ago. */
+bool worker_let_in(struct worker *w, bool (*helped)(void *arg), void *arg);
 
 #endif

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * All contexts of a worker: what it does with them in a round, and what its devices tell them.
+ */
+#ifndef NIC_CONTEXTS_H
+#define NIC_CONTEXTS_H
+
+#include "context_ops.h"
+
+/* For worker_init. */
+extern const struct context_ops context_ops;
+
+#endif
