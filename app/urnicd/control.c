@@ -31,7 +31,6 @@
 #include "reclaim.h"
 #include "request.h"
 #include "seal.h"
-#include "unread.h"
 
 #define CONTROL_EVENTS    64
 #define CONTROL_LINGER_NS (60 * CLOCK_US) /* look on so long after the last event */
@@ -266,7 +265,7 @@ void control_memory(struct urnicd *d)
     d->memory_at = now;
     all = memlimit();
     if (all != UINT64_MAX)
-        d->share.limit[SHARE_OCTETS] = all - all / CONTROL_OWN_PART;
+        d->clients.share.limit[SHARE_OCTETS] = all - all / CONTROL_OWN_PART;
 }
 
 /* How much there is for clients. */
@@ -275,9 +274,10 @@ static void control_shares(struct urnicd *d)
     struct rlimit files;
 
     if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur > 2 * CONTROL_FDS)
-        d->share.limit[SHARE_FDS] = d->share.limit[SHARE_UNREAD] = files.rlim_cur - CONTROL_FDS;
+        d->clients.share.limit[SHARE_FDS] = d->clients.share.limit[SHARE_UNREAD] =
+            files.rlim_cur - CONTROL_FDS;
     control_memory(d);
-    d->share.limit[SHARE_MAPPINGS] = LIMIT_MAPPINGS;
+    d->clients.share.limit[SHARE_MAPPINGS] = LIMIT_MAPPINGS;
 }
 
 int control_open(struct urnicd *d, char *err)
@@ -285,10 +285,11 @@ int control_open(struct urnicd *d, char *err)
     sigset_t set;
 
     d->started_at = clock_now();
+    d->clients.answer = request_answer;
     control_shares(d);
     FILE *subuid = fopen("/etc/subuid", "re");
     if (subuid) {
-        subuids_read(&d->subuids, subuid);
+        subuids_read(&d->clients.subuids, subuid);
         fclose(subuid);
     }
     d->epfd = epoll_create1(EPOLL_CLOEXEC);
@@ -298,16 +299,16 @@ int control_open(struct urnicd *d, char *err)
     sigaddset(&set, SIGINT);
     sigaddset(&set, SIGHUP); /* where it is blocked: there is a log to be opened anew */
     d->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-    d->captures_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    d->clients.captures_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     d->seals_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (d->epfd < 0 || d->signal_fd < 0 || d->captures_fd < 0 || d->seals_fd < 0)
+    if (d->epfd < 0 || d->signal_fd < 0 || d->clients.captures_fd < 0 || d->seals_fd < 0)
         return control_lacks(err, "epoll, signalfd or eventfd");
     int rc = control_socket(d, err);
     if (rc < 0)
         return rc;
     if (control_watch(d, d->listen_fd, &d->listen_fd) < 0 ||
         control_watch(d, d->signal_fd, &d->signal_fd) < 0 ||
-        control_watch(d, d->captures_fd, &d->captures_fd) < 0 ||
+        control_watch(d, d->clients.captures_fd, &d->clients.captures_fd) < 0 ||
         control_watch(d, d->seals_fd, &d->seals_fd) < 0)
         return control_lacks(err, "epoll");
     if (d->conf.parent >= 0 && control_watch(d, d->conf.parent, &d->conf.parent) < 0) {
@@ -364,10 +365,10 @@ static bool control_has_room(const struct urnicd *d, const struct client *newcom
     if (foreign_waiting(newcomer->uid) >= FOREIGN_WAITING)
         return false;
     if (client_is_admin(newcomer))
-        return d->nclient < QUOTA_CLIENTS + QUOTA_CLIENTS_RESERVE;
-    for (const struct client *c = d->clients; c; c = c->next)
+        return d->clients.n < QUOTA_CLIENTS + QUOTA_CLIENTS_RESERVE;
+    for (const struct client *c = d->clients.first; c; c = c->next)
         own += c->account == newcomer->account && !client_is_admin(c);
-    unsigned most = control_share(own, d->nclient - own);
+    unsigned most = control_share(own, d->clients.n - own);
     if (own < most)
         return true;
     log_warn(
@@ -375,7 +376,7 @@ static bool control_has_room(const struct urnicd *d, const struct client *newcom
         "%s[%d] of uid %u gets no connection: uid %u has %u, others %u, of %u: end programs of "
         "that user (`urnic stat --qps` shows some), or ask the administrator",
         newcomer->comm, (int)newcomer->pid, (unsigned)newcomer->uid, (unsigned)newcomer->account,
-        own, d->nclient - own, QUOTA_CLIENTS);
+        own, d->clients.n - own, QUOTA_CLIENTS);
     return false;
 }
 
@@ -389,7 +390,7 @@ static void control_accept(struct urnicd *d)
             control_no_room(d);
         return;
     }
-    c = client_new(d, fd);
+    c = client_new(&d->clients, fd);
     if (!c || !control_has_room(d, c) || control_watch(d, fd, c) < 0) {
         if (c)
             client_forget(c);
@@ -398,9 +399,9 @@ static void control_accept(struct urnicd *d)
     }
     if (c->pidfd >= 0)
         control_watch(d, c->pidfd, (char *)c + CONTROL_PIDFD);
-    c->next = d->clients;
-    d->clients = c;
-    d->nclient++;
+    c->next = d->clients.first;
+    d->clients.first = c;
+    d->clients.n++;
     d->accepted++;
     log_debug("client", "%s[%d] uid %u connects", c->comm, (int)c->pid, (unsigned)c->uid);
 }
@@ -427,16 +428,16 @@ static void control_turn_away(struct client *c, const struct request *r, int sta
         memcpy(&theirs, r->in, sizeof(theirs));
     ipc_hello_fill(&ours, 0);
     theirs.type = IPC_HELLO;
-    request_answer(c->fd, &theirs, status, &ours, sizeof(ours));
+    request_answer(c, &theirs, status, &ours, sizeof(ours));
     c->gone = true;
 }
 
-static void control_refuse(const struct client *c, const struct request *r, int status)
+static void control_refuse(struct client *c, const struct request *r, int status)
 {
     struct ipc_hdr theirs, ours;
 
     memcpy(&theirs, r->in, sizeof(theirs));
-    request_answer(c->fd, &theirs, status, &ours, sizeof(ours));
+    request_answer(c, &theirs, status, &ours, sizeof(ours));
 }
 
 /* One request, then the others get their turn: the next one of this client is an event again, and
@@ -486,18 +487,25 @@ static void control_process_ended(void *tagged)
     c->gone = true;
 }
 
+void control_end(struct urnicd *d, struct client *c)
+{
+    seal_forget(c);
+    epoll_ctl(d->epfd, EPOLL_CTL_DEL, c->fd, NULL); /* it may stay open for a while */
+    client_free(c);
+}
+
 static void control_reap(struct urnicd *d)
 {
-    for (struct client **p = &d->clients; *p;) {
+    for (struct client **p = &d->clients.first; *p;) {
         struct client *c = *p;
         if (!c->gone) {
             p = &c->next;
             continue;
         }
         *p = c->next;
-        d->nclient--;
+        d->clients.n--;
         log_debug("client", "%s[%d] is gone", c->comm, (int)c->pid);
-        client_free(c);
+        control_end(d, c);
     }
 }
 
@@ -545,8 +553,8 @@ void control_run(struct urnicd *d)
                 stop = control_signal(d) || stop;
             else if (ev[i].data.ptr == &d->conf.parent)
                 stop = true; /* the starting program has ended */
-            else if (ev[i].data.ptr == &d->captures_fd)
-                client_capture_service(d);
+            else if (ev[i].data.ptr == &d->clients.captures_fd)
+                client_capture_service(&d->clients);
             else if (ev[i].data.ptr == &d->seals_fd)
                 seal_service(d);
             else if ((uintptr_t)ev[i].data.ptr & CONTROL_PIDFD)
@@ -556,7 +564,7 @@ void control_run(struct urnicd *d)
         }
         /* After all events of this round: none of them names a freed client. */
         control_reap(d);
-        unread_service(d);
+        unread_service(&d->clients.unread);
         reclaim_service();
         since = clock_now();
     }
@@ -565,16 +573,16 @@ void control_run(struct urnicd *d)
 
 void control_close(struct urnicd *d)
 {
-    for (struct client *c = d->clients; c; c = c->next)
+    for (struct client *c = d->clients.first; c; c = c->next)
         c->gone = true;
     for (unsigned i = 0; i < d->nworker; i++) {
         if (d->worker[i].shared)
             atomic_store_explicit(&d->worker[i].shared->gone, 1, memory_order_release);
     }
     control_reap(d);
-    client_capture_fini(d);
-    unread_fini(d);
-    subuids_free(&d->subuids);
+    client_capture_fini(&d->clients);
+    unread_fini(&d->clients.unread);
+    subuids_free(&d->clients.subuids);
     if (d->listen_fd >= 0) {
         control_unlink(d);
         close(d->listen_fd);
@@ -583,8 +591,8 @@ void control_close(struct urnicd *d)
         close(d->spare_fd);
     if (d->signal_fd >= 0)
         close(d->signal_fd);
-    if (d->captures_fd >= 0 && !d->captures)
-        close(d->captures_fd);
+    if (d->clients.captures_fd >= 0 && !d->clients.captures)
+        close(d->clients.captures_fd);
     if (d->epfd >= 0)
         close(d->epfd);
 }

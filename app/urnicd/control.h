@@ -9,9 +9,9 @@
 #include <sys/types.h>
 
 #include "client.h"
+#include "clients.h"
 #include "config.h"
 #include "device.h"
-#include "subuid.h"
 #include "worker.h"
 
 struct urnicd {
@@ -24,17 +24,11 @@ struct urnicd {
     int epfd, listen_fd, signal_fd;
     dev_t socket_dev; /* which socket at the path is ours */
     ino_t socket_ino;
-    int spare_fd;            /* for turning clients away when there is no other */
-    struct share_pool share; /* who has how much of what is the daemon's */
-    struct client *clients;
-    struct client_capture *captures; /* of all clients, also of those that are gone */
-    int captures_fd;                 /* readable when one of them has started or ended */
-    int seals_fd;                    /* readable when a slab has its seals (seal.h) */
-    struct unread *unread; /* sockets of clients that are gone, in which descriptors wait */
-    unsigned nclient;
+    int spare_fd; /* for turning clients away when there is no other */
+    struct clients clients;
+    int seals_fd; /* readable when a slab has its seals (seal.h) */
     uint64_t started_at;
     uint64_t accepted, refused; /* connections */
-    struct subuids subuids;
     uint64_t memory_at;         /* when control_memory last looked */
 };
 
@@ -48,6 +42,9 @@ void control_close(struct urnicd *d);
 /* See how much memory there is now for clients: limits of control groups change, and daemons are
  * moved. For a look before some is given out; on the control thread. */
 void control_memory(struct urnicd *d);
+
+/* A client ends: it is off the list of clients. */
+void control_end(struct urnicd *d, struct client *c);
 
 /* The device of this name; NULL = none. */
 struct device *control_device(struct urnicd *d, const char *name);

@@ -102,7 +102,7 @@ static int admin_config(struct request *r, const json_t *in, char *out, size_t s
     json_object_set_new(root, "devices", list);
     json_object_set_new(root, "socket", json_string(r->daemon->conf.socket));
     json_object_set_new(root, "workers", json_integer(r->daemon->nworker));
-    json_object_set_new(root, "clients", json_integer(r->daemon->nclient));
+    json_object_set_new(root, "clients", json_integer(r->daemon->clients.n));
     size_t n = json_dumpb(root, out, size, JSON_COMPACT);
     json_decref(root);
     return n > 0 && n <= size ? (int)n : -EMSGSIZE;

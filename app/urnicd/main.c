@@ -274,7 +274,7 @@ static int serve(struct urnicd *d, const struct starter *s)
     } else {
         explain(rc, err);
     }
-    bool clients = d->nclient > 0;
+    bool clients = d->clients.n > 0;
     control_close(d);
     remove_folder(&d->conf);
     if (clients)
@@ -348,8 +348,12 @@ static int background(struct urnicd *d)
 
 int main(int argc, char **argv)
 {
-    static struct urnicd d = {
-        .epfd = -1, .listen_fd = -1, .signal_fd = -1, .spare_fd = -1, .captures_fd = -1, .seals_fd = -1};
+    static struct urnicd d = {.epfd = -1,
+                              .listen_fd = -1,
+                              .signal_fd = -1,
+                              .spare_fd = -1,
+                              .clients.captures_fd = -1,
+                              .seals_fd = -1};
     enum options_what what;
     char err[CONFIG_ERR] = "";
     sigset_t set;

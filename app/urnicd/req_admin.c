@@ -23,7 +23,7 @@ static int req_stats(struct request *r)
     unsigned n = stats_collect(r->device, all);
 
     /* of the daemon, whose thread waits for this answer */
-    all[n++] = (struct stats_entry){"clients", r->daemon->nclient};
+    all[n++] = (struct stats_entry){"clients", r->daemon->clients.n};
     all[n++] = (struct stats_entry){"clients_refused", r->daemon->refused};
     uint32_t count = first < n ? n - first : 0;
 
@@ -183,7 +183,7 @@ static int prep_capture_start(struct request *r)
         return -EBADF;
     const struct capture_params p = {
         .fd = r->fd[0],
-        .news = r->daemon->captures_fd,
+        .news = r->daemon->clients.captures_fd,
         .snaplen = in->snaplen,
         .qpn = in->qpn,
         .comments = (in->flags & IPC_CAPTURE_DROPS) != 0,

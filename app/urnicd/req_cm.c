@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "cmgr.h"
-#include "deferred.h"
 #include "request.h"
 #include "request_qp.h"
 #include "seal.h"
@@ -66,6 +65,7 @@ static int cm_id_new(struct request *r, uint32_t channel, uint32_t ps, uint64_t 
     id = calloc(1, sizeof(*id));
     if (!id)
         return -ENOMEM;
+    cmgr_id_init(id);
     id->client = c;
     id->device = r->device;
     id->channel = ch;
@@ -229,7 +229,7 @@ static int req_cm_accept(struct request *r)
     if (rc < 0)
         return rc;
     memcpy(remote.b, id->dst.ip, 16);
-    return deferred_start(r, sizeof(*in), &remote, cm_accept_resolved);
+    return request_defer(r, sizeof(*in), &remote, cm_accept_resolved);
 }
 
 static int req_cm_reject(struct request *r)

@@ -9,9 +9,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "client_mapping.h"
 #include "log.h"
 #include "quota.h"
-#include "reclaim.h"
 #include "remote.h"
 #include "request.h"
 #include "seal.h"
@@ -44,48 +44,11 @@ static int req_pd_free(struct request *r)
     return rc;
 }
 
-/* ---- quotas ---- */
-
-/* A mapping, its memory, which may come to count as the daemon's, and for a slab a descriptor until
- * it is sealed, or longer. */
-#define QUOTA_PARTS(len, fd)                                                                       \
-    (const struct share_part[]){{SHARE_MAPPINGS, 1}, {SHARE_OCTETS, len}, {SHARE_FDS, 1}},         \
-        (fd) ? 3 : 2
-
-/* Objects of administrators' own may be larger than the memory there is: they know what they do. */
-static uint64_t quota_octets(const struct client *c, const uint64_t *octets, uint64_t len)
-{
-    return octets == &c->foreign_octets && c->share->all ? 0 : len;
-}
-
 /* SEC-22: what is mapped counts from then on, on the control thread. */
-static int quota_take(struct client *c, uint64_t *octets, uint64_t len, uint64_t quota)
+static int quota_take(struct request *r, uint64_t *octets, uint64_t len, uint64_t quota)
 {
-    if (c->mappings >= QUOTA_MAPPINGS || len > quota || *octets > quota - len)
-        return -EDQUOT;
-    control_memory(c->daemon);
-    int rc = share_take_all(c->share,
-                            QUOTA_PARTS(quota_octets(c, octets, len), octets == &c->slab_octets));
-    if (rc < 0)
-        return rc;
-    c->mappings++;
-    *octets += len;
-    return 0;
-}
-
-/* None has come of it. */
-static void quota_give(struct client *c, uint64_t *octets, uint64_t len)
-{
-    share_give_all(c->share, QUOTA_PARTS(quota_octets(c, octets, len), octets == &c->slab_octets));
-    c->mappings--;
-    *octets -= len;
-}
-
-void client_unmap(struct client *c, uint64_t *octets, struct memory *m)
-{
-    c->mappings--;
-    *octets -= m->len;
-    reclaim(c->share, m, QUOTA_PARTS(quota_octets(c, octets, m->len), m->fd >= 0));
+    control_memory(r->daemon);
+    return client_map_take(r->client, octets, len, quota);
 }
 
 /* Once it is sealed its descriptor is needed no more. */
@@ -114,12 +77,12 @@ static int prep_slab_alloc(struct request *r)
     if (in->size > QUOTA_SLAB_OCTETS) /* before it is rounded up, which could wrap */
         return -EDQUOT;
     uint64_t size = (in->size + page - 1) / page * page;
-    int rc = quota_take(c, &c->slab_octets, size, QUOTA_SLAB_OCTETS);
+    int rc = quota_take(r, &c->slab_octets, size, QUOTA_SLAB_OCTETS);
     if (rc < 0)
         return rc;
     rc = memory_slab("urnic-slab", size, &mem, &fd);
     if (rc < 0) {
-        quota_give(c, &c->slab_octets, size);
+        client_map_give(c, &c->slab_octets, size);
         return rc;
     }
     if (in->flags & IPC_SLAB_HUGE)
@@ -217,7 +180,7 @@ static int prep_mr_reg(struct request *r)
     if (in->len > LIMIT_MR_SIZE)
         return -EINVAL;
     struct client *c = r->client;
-    int rc = quota_take(c, &c->foreign_octets, in->len, QUOTA_FOREIGN_OCTETS);
+    int rc = quota_take(r, &c->foreign_octets, in->len, QUOTA_FOREIGN_OCTETS);
     if (rc < 0)
         return rc;
     /* Remote rights that write need local write (MR-02), so this covers every kind of writing. */
@@ -226,7 +189,7 @@ static int prep_mr_reg(struct request *r)
     if (rc == 0)
         r->prepared = mem;
     else
-        quota_give(c, &c->foreign_octets, in->len);
+        client_map_give(c, &c->foreign_octets, in->len);
     if (rc == -EPERM)
         r->device->stats.client_unsealed++;
     return rc;

@@ -11,7 +11,6 @@
 #include "cc.h"
 #include "ccctl.h"
 #include "cmgr.h"
-#include "deferred.h"
 #include "log.h"
 #include "net.h"
 #include "quota.h"
@@ -215,7 +214,7 @@ int req_qp_modify(struct request *r)
         if (rc < 0)
             return rc;
         if (memcmp(av.dmac, mac_none, 6) == 0)
-            return deferred_start(r, sizeof(*in), &av.dgid, qp_modify_resolved);
+            return request_defer(r, sizeof(*in), &av.dgid, qp_modify_resolved);
     }
     return client_qp_modify(r->client, qp, in, &av, r->now);
 }
@@ -307,7 +306,7 @@ int req_av_resolve(struct request *r)
     if (rc < 0)
         return rc;
     if (memcmp(av.dmac, mac_none, 6) == 0)
-        return deferred_start(r, sizeof(*in), &av.dgid, av_resolved);
+        return request_defer(r, sizeof(*in), &av.dgid, av_resolved);
     request_out(r, struct ipc_av_resolve)->av = in->av;
     return 0;
 }

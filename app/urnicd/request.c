@@ -13,7 +13,6 @@
 #include "foreign.h"
 #include "log.h"
 #include "seal.h"
-#include "unread.h"
 
 void *request_reply(struct request *r, size_t len)
 {
@@ -47,11 +46,21 @@ static void answer_header(struct ipc_hdr *hdr, const struct ipc_hdr *request, in
         .type = request->type, .flags = IPC_F_REPLY, .id = request->id, .status = status};
 }
 
-void request_answer(int sock, const struct ipc_hdr *request, int status, void *msg, size_t len)
+int request_defer(struct request *r, size_t len, const struct wire_addr *dst,
+                  int (*act)(struct deferred *d, const uint8_t mac[6], size_t *len, uint64_t now))
+{
+    int rc = deferred_start(r->client, r->in, len, dst, act, r->now);
+
+    r->deferred = rc == 0;
+    return rc;
+}
+
+void request_answer(struct client *c, const struct ipc_hdr *request, int status, void *msg,
+                    size_t len)
 {
     answer_header(msg, request, status);
     /* A client that doesn't read its answers loses them. */
-    ipc_send(sock, msg, len, NULL, 0, MSG_DONTWAIT);
+    ipc_send(c->fd, msg, len, NULL, 0, MSG_DONTWAIT);
 }
 
 static const struct request_type *request_find(unsigned type)
@@ -109,7 +118,7 @@ static int request_run(struct request *r, const struct request_type *t)
         rc = seal_mapped(r, r->client->ctx.doorbell_mem);
     }
     if (rc == 0 && t->fds)
-        rc = unread_room(r->daemon, r->client);
+        rc = unread_room(&r->client->all->unread, &r->client->unread);
     if (rc == 0 && t->prepare)
         rc = t->prepare(r);
     if (rc < 0)
@@ -207,7 +216,7 @@ void request_serve(struct request *r)
         if (rc < 0 && rc != -EPIPE)
             r->client->gone = true;
         else if (rc == 0 && status >= 0)
-            unread_sent(r->client, r->nout);
+            unread_sent(&r->client->unread, r->nout);
     }
     for (unsigned i = 0; i < r->nout; i++) {
         if (r->out_close[i])

@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 #include "control.h"
+#include "deferred.h"
 #include "ipc.h"
 
 struct request {
@@ -92,7 +93,11 @@ int request_channel(struct request *r, enum handle_kind kind, int *ours);
 /* A pair of sockets of which one end is ours and never blocks, whatever a client does. */
 int socket_pair(int type, int *ours, int *theirs);
 
-/* Answer a deferred request: from any thread, never blocking. */
-void request_answer(int sock, const struct ipc_hdr *request, int status, void *msg, size_t len);
+/* Let the request wait for the MAC of `dst` (deferred_start), and act on it then. */
+int request_defer(struct request *r, size_t len, const struct wire_addr *dst,
+                  int (*act)(struct deferred *d, const uint8_t mac[6], size_t *len, uint64_t now));
+/* Answer a deferred request (clients.answer): from any thread, never blocking. */
+void request_answer(struct client *c, const struct ipc_hdr *request, int status, void *msg,
+                    size_t len);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Handlers of requests about queue pairs (req_qp.c) and the size of shared ones (req_resize.c), and what
- * they share with other queues.
+ * Handlers of requests about queue pairs (req_qp.c) and the size of shared ones (req_resize.c), and
+ * what they share with other queues.
  */
 #ifndef URNICD_REQUEST_QP_H
 #define URNICD_REQUEST_QP_H

@@ -24,7 +24,8 @@ static inline void fuzz_daemon_start(const char *const *devices, unsigned n)
 {
     struct urnicd *d = &fuzz_daemon;
     char err[CONFIG_ERR];
-    d->epfd = d->listen_fd = d->signal_fd = d->captures_fd = -1;
+    d->epfd = d->listen_fd = d->signal_fd = d->clients.captures_fd = -1;
+    d->clients.answer = request_answer;
     FUZZ_CHECK(memory_init() == 0);
     FUZZ_CHECK(worker_init(&d->worker[0], 0, -1, IDLE_AUTO, &context_ops) == 0);
     d->nworker = 1;
@@ -46,7 +47,7 @@ static inline struct client *fuzz_client(int *sock)
 {
     int pair[2];
     FUZZ_CHECK(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) == 0);
-    struct client *c = client_new(&fuzz_daemon, pair[0]);
+    struct client *c = client_new(&fuzz_daemon.clients, pair[0]);
     FUZZ_CHECK(c);
     c->greeted = true;
     *sock = pair[1];
@@ -56,7 +57,7 @@ static inline struct client *fuzz_client(int *sock)
 static inline void fuzz_client_end(struct client *c, int sock)
 {
     c->gone = true;
-    client_free(c);
+    control_end(&fuzz_daemon, c);
     close(sock);
 }
 

@@ -35,6 +35,7 @@ static struct cm_id *new_id(void)
     struct cm_id *id = calloc(1, sizeof(*id));
 
     *id = (struct cm_id){.client = c, .device = dev, .channel = channel, .ps = IPC_PS_UDP};
+    cmgr_id_init(id);
     ck_assert_int_eq(handle_add(&c->handles, HANDLE_CM_ID, id, &id->handle), 0);
     channel->users++;
     return id;
@@ -53,7 +54,7 @@ static void open_client(void)
     int theirs;
 
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sock), 0);
-    c = client_new(&d, sock[0]);
+    c = client_new(&d.clients, sock[0]);
     ck_assert_ptr_nonnull(c);
     ck_assert_int_eq(client_open(c, dev), 0);
     c->of_device->all = false; /* whoever runs this */
@@ -75,7 +76,7 @@ static void setup(void)
 
     memset(&d, 0, sizeof(d));
     now = clock_now();
-    d.epfd = d.listen_fd = d.signal_fd = d.captures_fd = -1;
+    d.epfd = d.listen_fd = d.signal_fd = d.clients.captures_fd = -1;
     ck_assert_int_eq(memory_init(), 0);
     ck_assert_int_eq(worker_init(&d.worker[0], 0, -1, IDLE_AUTO, &context_ops), 0);
     config_device_init(&d.conf.dev[0]);
@@ -95,7 +96,7 @@ static void close_client(void)
         free_id(listener);
     listener = NULL;
     cmgr_channel_free(channel);
-    client_free(c);
+    control_end(&d, c);
     close(sock[1]);
 }
 

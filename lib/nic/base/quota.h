@@ -35,23 +35,23 @@
  * them. */
 #define QUOTA_CLIENTS         1024u
 #define QUOTA_CLIENTS_RESERVE 64u /* ... for administrators beside them */
-#define QUOTA_HANDLES        131072u
-#define QUOTA_PD             16384u
-#define QUOTA_MR             65536u
-#define QUOTA_MW             16384u
-#define QUOTA_CQ             16384u
-#define QUOTA_SRQ            4096u
-#define QUOTA_QP             16384u
-#define QUOTA_CM_ID          32768u
-#define QUOTA_CHANNELS       4096u         /* of either kind: rsockets has one per connection */
-#define QUOTA_QUEUES         65536u        /* doorbell numbers: a power of two */
-#define QUOTA_QUEUE_OCTETS   (4ull << 30)  /* of queues; the engine's copies are as large */
-#define QUOTA_SLAB_OCTETS    (64ull << 30) /* address space; pages count when they are touched */
-#define QUOTA_FOREIGN_OCTETS (4ull << 40)  /* address space; of a user's share as well */
-#define QUOTA_MAPPINGS       8192u         /* of 65,530 that a process may have */
-#define QUOTA_SEALING        16u           /* requests that wait for a slab's seals */
-#define QUOTA_DEFERRED       256u          /* requests that wait for a neighbour */
-#define QUOTA_UNREAD         128u          /* descriptors that it has been sent and not received */
+#define QUOTA_HANDLES         131072u
+#define QUOTA_PD              16384u
+#define QUOTA_MR              65536u
+#define QUOTA_MW              16384u
+#define QUOTA_CQ              16384u
+#define QUOTA_SRQ             4096u
+#define QUOTA_QP              16384u
+#define QUOTA_CM_ID           32768u
+#define QUOTA_CHANNELS        4096u         /* of either kind: rsockets has one per connection */
+#define QUOTA_QUEUES          65536u        /* doorbell numbers: a power of two */
+#define QUOTA_QUEUE_OCTETS    (4ull << 30)  /* of queues; the engine's copies are as large */
+#define QUOTA_SLAB_OCTETS     (64ull << 30) /* address space; pages count when they are touched */
+#define QUOTA_FOREIGN_OCTETS  (4ull << 40)  /* address space; of a user's share as well */
+#define QUOTA_MAPPINGS        8192u         /* of 65,530 that a process may have */
+#define QUOTA_SEALING         16u           /* requests that wait for a slab's seals */
+#define QUOTA_DEFERRED        256u          /* requests that wait for a neighbour */
+#define QUOTA_UNREAD          128u          /* descriptors that it has been sent and not received */
 
 /* of a round, so that no client stalls others (SHM-08) */
 #define ROUND_DOORBELLS 64u /* taken out of a context's ring */

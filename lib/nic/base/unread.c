@@ -8,42 +8,48 @@
 #include <errno.h>
 #include <linux/sockios.h>
 #include <stdlib.h>
-#include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
-#include "control.h"
 #include "foreign.h"
+#include "ipc.h"
 #include "quota.h"
 
 #define UNREAD_MSG 512u /* octets of the kernel's memory that a message takes, at least */
 
-/* A socket whose client is gone. */
-struct unread {
-    struct unread *next;
-    struct share *share;
-    int fd;
-    uint32_t fds;
-};
-
-static void unread_look(int fd, struct share *share, uint32_t *fds)
+void unread_add(struct unread_list *l, struct unread *u, int fd, struct share *share)
 {
-    int octets;
+    *u = (struct unread){.next = l->open, .share = share, .fd = fd};
+    l->open = u;
+}
 
-    if (*fds == 0 || ioctl(fd, SIOCOUTQ, &octets) < 0)
-        return;
-    uint64_t most = (uint64_t)octets / UNREAD_MSG * IPC_FD_MAX;
-    if (most < *fds) {
-        share_give(share, SHARE_UNREAD, *fds - most);
-        *fds = (uint32_t)most;
+void unread_forget(struct unread_list *l, struct unread *u)
+{
+    for (struct unread **p = &l->open; *p; p = &(*p)->next) {
+        if (*p == u) {
+            *p = u->next;
+            return;
+        }
     }
 }
 
-static bool unread_has_room(const struct client *c)
+static void unread_look(struct unread *u)
 {
-    return c->unread_fds + IPC_FD_MAX <= QUOTA_UNREAD &&
-           share_has_room(c->share, SHARE_UNREAD, IPC_FD_MAX);
+    int octets;
+
+    if (u->fds == 0 || ioctl(u->fd, SIOCOUTQ, &octets) < 0)
+        return;
+    uint64_t most = (uint64_t)octets / UNREAD_MSG * IPC_FD_MAX;
+    if (most < u->fds) {
+        share_give(u->share, SHARE_UNREAD, u->fds - most);
+        u->fds = (uint32_t)most;
+    }
+}
+
+static bool unread_has_room(const struct unread *u)
+{
+    return u->fds + IPC_FD_MAX <= QUOTA_UNREAD &&
+           share_has_room(u->share, SHARE_UNREAD, IPC_FD_MAX);
 }
 
 /* Nobody receives any more, or all has been received: the next one. */
@@ -51,7 +57,7 @@ static struct unread **unread_visit(struct unread **p)
 {
     struct unread *u = *p;
 
-    unread_look(u->fd, u->share, &u->fds);
+    unread_look(u);
     if (u->fds > 0)
         return &u->next;
     *p = u->next;
@@ -62,61 +68,61 @@ static struct unread **unread_visit(struct unread **p)
     return p;
 }
 
-int unread_room(struct urnicd *d, struct client *c)
+int unread_room(struct unread_list *l, struct unread *u)
 {
-    unread_look(c->fd, c->share, &c->unread_fds);
-    if (unread_has_room(c))
+    unread_look(u);
+    if (unread_has_room(u))
         return 0;
     /* They may have received them by now. */
-    for (struct client *o = d->clients; o; o = o->next)
-        unread_look(o->fd, o->share, &o->unread_fds);
-    for (struct unread **p = &d->unread; *p;)
+    for (struct unread *o = l->open; o; o = o->next)
+        unread_look(o);
+    for (struct unread **p = &l->closing; *p;)
         p = unread_visit(p);
-    return unread_has_room(c) ? 0 : -EDQUOT;
+    return unread_has_room(u) ? 0 : -EDQUOT;
 }
 
-void unread_sent(struct client *c, unsigned n)
+void unread_sent(struct unread *u, unsigned n)
 {
-    if (n > 0 && share_take(c->share, SHARE_UNREAD, n) == 0)
-        c->unread_fds += n;
+    if (n > 0 && share_take(u->share, SHARE_UNREAD, n) == 0)
+        u->fds += n;
 }
 
-bool unread_close(struct urnicd *d, struct client *c)
+bool unread_close(struct unread_list *l, struct unread *u, uid_t uid)
 {
-    unread_look(c->fd, c->share, &c->unread_fds);
-    struct unread *u = c->unread_fds > 0 ? malloc(sizeof(*u)) : NULL;
-    epoll_ctl(d->epfd, EPOLL_CTL_DEL, c->fd, NULL);
-    if (!u) {
-        share_give(c->share, SHARE_UNREAD, c->unread_fds);
-        foreign_hang_up(c->uid, c->fd);
+    unread_look(u);
+    unread_forget(l, u);
+    struct unread *later = u->fds > 0 ? malloc(sizeof(*later)) : NULL;
+    if (!later) {
+        share_give(u->share, SHARE_UNREAD, u->fds);
+        foreign_hang_up(uid, u->fd);
         return false;
     }
-    shutdown(c->fd, SHUT_RDWR); /* for the client it is as good as closed */
-    *u = (struct unread){
-        .next = d->unread, .share = share_hold(c->share), .fd = c->fd, .fds = c->unread_fds};
-    d->unread = u;
+    shutdown(u->fd, SHUT_RDWR); /* for the client it is as good as closed */
+    *later = (struct unread){
+        .next = l->closing, .share = share_hold(u->share), .fd = u->fd, .fds = u->fds};
+    l->closing = later;
     return true;
 }
 
-void unread_service(struct urnicd *d)
+void unread_service(struct unread_list *l)
 {
-    struct unread *u = d->unread, **last;
+    struct unread *u = l->closing, **last;
 
-    if (!u || unread_visit(&d->unread) == &d->unread || !u->next)
+    if (!u || unread_visit(&l->closing) == &l->closing || !u->next)
         return;
-    d->unread = u->next; /* to the end: the next one has its turn */
-    for (last = &d->unread; *last; last = &(*last)->next)
+    l->closing = u->next; /* to the end: the next one has its turn */
+    for (last = &l->closing; *last; last = &(*last)->next)
         ;
     u->next = NULL;
     *last = u;
 }
 
-void unread_fini(struct urnicd *d)
+void unread_fini(struct unread_list *l)
 {
-    while (d->unread) {
-        struct unread *u = d->unread;
+    while (l->closing) {
+        struct unread *u = l->closing;
         share_give(u->share, SHARE_UNREAD, u->fds);
         u->fds = 0;
-        unread_visit(&d->unread);
+        unread_visit(&l->closing);
     }
 }

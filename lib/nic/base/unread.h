@@ -9,21 +9,40 @@
 #define URNICD_UNREAD_H
 
 #include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
 
-struct client;
-struct urnicd;
+#include "share.h"
 
-/* May the client be sent an answer with descriptors? 0, or -EDQUOT: it, or its user, has too many
+/* The socket of a client, embedded in it. */
+struct unread {
+    struct unread *next;
+    struct share *share; /* the client's, of the daemon */
+    int fd;
+    uint32_t fds; /* under way to it, at most */
+};
+
+/* All of them; all zero at first. */
+struct unread_list {
+    struct unread *open;
+    struct unread *closing; /* of clients that are gone, with descriptors that wait */
+};
+
+/* A client's socket. */
+void unread_add(struct unread_list *l, struct unread *u, int fd, struct share *share);
+/* It is no longer looked at, and stays open: nothing has been sent to it. */
+void unread_forget(struct unread_list *l, struct unread *u);
+/* May it be sent an answer with descriptors? 0, or -EDQUOT: the client, or its user, has too many
  * that it hasn't received. */
-int unread_room(struct urnicd *d, struct client *c);
+int unread_room(struct unread_list *l, struct unread *u);
 /* So many have been sent to it. */
-void unread_sent(struct client *c, unsigned n);
-/* The client goes; its socket is closed, now or when nothing waits in it. True: later, and then its
- * descriptor counts until then. */
-bool unread_close(struct urnicd *d, struct client *c);
+void unread_sent(struct unread *u, unsigned n);
+/* The client, of this user, goes; its socket is closed, now or when nothing waits in it. True:
+ * later, and then its descriptor counts until then. */
+bool unread_close(struct unread_list *l, struct unread *u, uid_t uid);
 /* Look at one of the sockets that wait to be closed. For every round. */
-void unread_service(struct urnicd *d);
-/* Close them all. */
-void unread_fini(struct urnicd *d);
+void unread_service(struct unread_list *l);
+/* Close those that wait. */
+void unread_fini(struct unread_list *l);
 
 #endif

@@ -16,15 +16,15 @@
 #include <unistd.h>
 
 #include "client_capture.h"
+#include "client_mapping.h"
 #include "client_qp.h"
-#include "cmgr.h"
-#include "control.h"
+#include "clients.h"
 #include "deferred.h"
+#include "device.h"
 #include "log.h"
 #include "neigh.h"
 #include "remote.h"
-#include "seal.h"
-#include "unread.h"
+#include "worker.h"
 
 #define CLIENT_FDS         2u  /* its socket and its process */
 #define CLIENT_CONTEXT_FDS 3u  /* kicks, asynchronous events; doorbells, until they are sealed */
@@ -49,7 +49,7 @@ bool client_is_admin(const struct client *c)
     return c->uid == 0 || c->uid == geteuid();
 }
 
-struct client *client_new(struct urnicd *d, int fd)
+struct client *client_new(struct clients *all, int fd)
 {
     struct ucred cred;
     socklen_t len = sizeof(cred);
@@ -61,15 +61,16 @@ struct client *client_new(struct urnicd *d, int fd)
     }
     c->pid = cred.pid;
     c->uid = cred.uid;
-    c->account = subuids_owner(&d->subuids, c->uid);
-    c->share = share_join(&d->share, c->account, client_is_admin(c));
+    c->account = subuids_owner(&all->subuids, c->uid);
+    c->share = share_join(&all->share, c->account, client_is_admin(c));
     if (!c->share || share_take(c->share, SHARE_FDS, CLIENT_FDS) < 0) {
         share_leave(c->share);
         free(c);
         return NULL;
     }
-    c->daemon = d;
+    c->all = all;
     c->fd = fd;
+    unread_add(&all->unread, &c->unread, fd, c->share);
     c->pidfd = cred.pid > 0 ? client_pidfd(fd, cred.pid) : -1;
     handle_init(&c->handles);
 
@@ -253,8 +254,11 @@ static unsigned client_kill_kind(struct client_death *d, enum handle_kind kind, 
     while (n < room && (o = handle_each(&c->handles, kind, &d->at[kind])) != NULL) {
         switch (kind) {
         case HANDLE_CM_ID:
-            cmgr_id_free(o, now); /* ends its connection: DREQ */
+        case HANDLE_CM_CHANNEL: {
+            struct client_object *object = o; /* an id ends its connection: DREQ */
+            object->free(object, now);
             break;
+        }
         case HANDLE_QP:
             client_qp_destroy(c, o, now);
             break;
@@ -277,9 +281,6 @@ static unsigned client_kill_kind(struct client_death *d, enum handle_kind kind, 
             break;
         case HANDLE_CHANNEL:
             client_channel_destroy(o);
-            break;
-        case HANDLE_CM_CHANNEL:
-            cmgr_channel_free(o);
             break;
         case HANDLE_SLAB: {
             struct app_slab *slab = o;
@@ -333,6 +334,7 @@ void client_forget(struct client *c)
     if (c->pidfd >= 0)
         close(c->pidfd);
     handle_fini(&c->handles);
+    unread_forget(&c->all->unread, &c->unread);
     share_give(c->share, SHARE_FDS, CLIENT_FDS);
     share_leave(c->share);
     free(c);
@@ -343,7 +345,6 @@ void client_free(struct client *c)
     struct client_death d = {.c = c, .more = c->open};
 
     client_capture_leave(c);
-    seal_forget(c);
     if (c->attached)
         worker_call(c->ctx.worker, client_detach, c);
     while (d.more) {
@@ -361,7 +362,7 @@ void client_free(struct client *c)
         client_unopen(c);
     if (c->pidfd >= 0)
         close(c->pidfd);
-    bool later = unread_close(c->daemon, c);
+    bool later = unread_close(&c->all->unread, &c->unread, c->uid);
     share_give(c->share, SHARE_MAPPINGS, c->mappings);
     share_give(c->share, SHARE_OCTETS, c->slab_octets + (c->share->all ? 0 : c->foreign_octets));
     share_give(c->share, SHARE_FDS, CLIENT_FDS - later);

@@ -12,12 +12,13 @@
 #include "context.h"
 #include "handle.h"
 #include "qslab.h"
+#include "unread.h"
 
-struct urnicd;
+struct clients;
 
 struct client {
     struct client *next;
-    struct urnicd *daemon;
+    struct clients *all;
     int fd;
     int pidfd; /* -1 = none: only the socket tells */
     pid_t pid;
@@ -43,9 +44,16 @@ struct client {
     uint32_t mappings;              /* of both */
     uint32_t ndeferred;             /* requests that wait for something */
     uint32_t nsealing;              /* ... for a slab's seals; the control thread's */
-    uint32_t unread_fds;            /* under way to it, at most */
+    struct unread unread;           /* descriptors under way to it; the control thread's */
     struct client_capture *capture; /* the control thread's; at most one runs */
     struct deferred *deferred;      /* requests that wait for something; the worker's */
+};
+
+/* The first member of an object of a client's that another room makes (HANDLE_CM_CHANNEL,
+ * HANDLE_CM_ID): how it ends with the client, on the worker. Its handle is the caller's to delete.
+ */
+struct client_object {
+    void (*free)(struct client_object *o, uint64_t now);
 };
 
 /* A region of a client: what its keys refer to. */
@@ -62,8 +70,9 @@ struct app_slab {
     uint32_t users; /* regions in it */
 };
 
-/* A connection has come in: read its credentials. NULL = out of memory or gone already. */
-struct client *client_new(struct urnicd *d, int fd);
+/* A connection has come in: read its credentials. It isn't one of all->first yet. NULL = out of
+ * memory or gone already. */
+struct client *client_new(struct clients *all, int fd);
 /* May it change what others have, too: root and the daemon's own user. */
 bool client_is_admin(const struct client *c);
 /* Open its context on a device: doorbells and sockets. 0 or -errno. On the control thread, as is
@@ -73,7 +82,8 @@ int client_open(struct client *c, struct device *dev);
 void client_unopen(struct client *c);
 /* ... and have the worker serve it, when the client has been answered. */
 void client_start(struct client *c);
-/* Flush its queue pairs, tell the peers, free everything (SHM-07). From the control thread. */
+/* Flush its queue pairs, tell the peers, free everything (SHM-07), close its socket. From the
+ * control thread. */
 void client_free(struct client *c);
 /* One that has asked for nothing yet; its socket stays open. */
 void client_forget(struct client *c);
@@ -86,8 +96,6 @@ int client_srq_destroy(struct client *c, struct client_srq *srq);
 /* Memory to unmap later, on the control thread, is given back in *unmap; NULL: none. Errors of
  * mem_mr_dereg. */
 int client_mr_dereg(struct client *c, struct region *mr, struct memory **unmap);
-/* A mapping goes: `octets` is the client's count that it is part of. On the control thread. */
-void client_unmap(struct client *c, uint64_t *octets, struct memory *m);
 /* -EBUSY: a CQ uses it. */
 int client_channel_destroy(struct channel *ch);
 

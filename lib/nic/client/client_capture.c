@@ -10,11 +10,13 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "client.h"
+#include "clients.h"
 #include "clock.h"
-#include "control.h"
+#include "device.h"
 #include "log.h"
 #include "quota.h"
-#include "request.h"
+#include "worker.h"
 
 #define CLIENT_CAPTURE_HANDLE  0xCA97u         /* of its own kind; a connection has at most one */
 #define CLIENT_CAPTURE_LAST_NS (3 * CLOCK_SEC) /* for files, when the daemon ends */
@@ -22,12 +24,12 @@
 int client_capture_open(struct client *c, struct device *d, const struct capture_params *p,
                         const struct ipc_hdr *request)
 {
-    struct urnicd *daemon = c->daemon;
+    struct clients *all = c->all;
     unsigned left = 0;
 
     if (c->capture)
         return -EBUSY;
-    for (const struct client_capture *o = daemon->captures; o; o = o->next)
+    for (const struct client_capture *o = all->captures; o; o = o->next)
         left += !o->client;
     if (left >= QUOTA_CAPTURES)
         return -EDQUOT;
@@ -42,8 +44,8 @@ int client_capture_open(struct client *c, struct device *d, const struct capture
     cc->request = *request;
     cc->client = c;
     c->capture = cc;
-    cc->next = daemon->captures;
-    daemon->captures = cc;
+    cc->next = all->captures;
+    all->captures = cc;
     return 0;
 }
 
@@ -53,8 +55,8 @@ static void client_capture_started(struct client_capture *cc, int status)
     struct ipc_handle out = {.handle = CLIENT_CAPTURE_HANDLE};
 
     cc->state = CAPTURE_RUNS;
-    request_answer(cc->client->fd, &cc->request, status, &out,
-                   status < 0 ? sizeof(out.hdr) : sizeof(out));
+    cc->client->all->answer(cc->client, &cc->request, status, &out,
+                            status < 0 ? sizeof(out.hdr) : sizeof(out));
 }
 
 static void client_capture_off(void *arg, uint64_t now)
@@ -80,7 +82,7 @@ int client_capture_stop(struct client *c, uint32_t handle, const struct ipc_hdr 
         client_capture_started(cc, -ECANCELED);
     cc->request = *request;
     client_capture_end(cc);
-    client_capture_service(c->daemon); /* it may have been done before */
+    client_capture_service(c->all); /* it may have been done before */
     return 0;
 }
 
@@ -94,7 +96,7 @@ void client_capture_leave(struct client *c)
     cc->client = NULL;
     if (cc->state != CAPTURE_ENDS)
         client_capture_end(cc);
-    client_capture_service(c->daemon);
+    client_capture_service(c->all);
 }
 
 static void client_capture_close(struct client_capture *cc)
@@ -113,18 +115,18 @@ static void client_capture_close(struct client_capture *cc)
         /* What there was is said also when the end went wrong, but not to who waits for a start. */
         bool counts = cc->request.type == IPC_CAPTURE_STOP;
         cc->client->capture = NULL;
-        request_answer(cc->client->fd, &cc->request, status, &out,
-                       counts ? sizeof(out) : sizeof(out.hdr));
+        cc->client->all->answer(cc->client, &cc->request, status, &out,
+                                counts ? sizeof(out) : sizeof(out.hdr));
     }
     free(cc);
 }
 
-void client_capture_service(struct urnicd *d)
+void client_capture_service(struct clients *all)
 {
     uint64_t n;
 
-    (void)!read(d->captures_fd, &n, sizeof(n));
-    for (struct client_capture **p = &d->captures; *p;) {
+    (void)!read(all->captures_fd, &n, sizeof(n));
+    for (struct client_capture **p = &all->captures; *p;) {
         struct client_capture *cc = *p;
         if (capture_is_done(cc->capture)) {
             *p = cc->next;
@@ -137,15 +139,15 @@ void client_capture_service(struct urnicd *d)
     }
 }
 
-void client_capture_fini(struct urnicd *d)
+void client_capture_fini(struct clients *all)
 {
     uint64_t until = clock_now() + CLIENT_CAPTURE_LAST_NS;
 
-    while (d->captures && clock_now() < until) {
-        poll(&(struct pollfd){d->captures_fd, POLLIN, 0}, 1,
+    while (all->captures && clock_now() < until) {
+        poll(&(struct pollfd){all->captures_fd, POLLIN, 0}, 1,
              (int)(CLIENT_CAPTURE_LAST_NS / CLOCK_MS));
-        client_capture_service(d);
+        client_capture_service(all);
     }
-    if (d->captures)
+    if (all->captures)
         log_warn("daemon", "a capture isn't whole: its file takes nothing");
 }

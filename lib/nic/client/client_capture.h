@@ -14,7 +14,7 @@
 #include "ipc.h"
 
 struct client;
-struct urnicd;
+struct clients;
 
 enum client_capture_state { CAPTURE_STARTS, CAPTURE_RUNS, CAPTURE_ENDS };
 
@@ -38,8 +38,8 @@ int client_capture_stop(struct client *c, uint32_t handle, const struct ipc_hdr 
 void client_capture_leave(struct client *c);
 
 /* Some may have started or ended: answer who waits for it. */
-void client_capture_service(struct urnicd *d);
+void client_capture_service(struct clients *all);
 /* The daemon ends: wait for those that end, but not for ever. */
-void client_capture_fini(struct urnicd *d);
+void client_capture_fini(struct clients *all);
 
 #endif

@@ -10,7 +10,6 @@
 
 #include "cc.h"
 #include "client.h"
-#include "cmgr.h"
 #include "device.h"
 #include "group.h"
 #include "log.h"
@@ -165,7 +164,7 @@ static bool client_qp_names(const struct client_qp *qp, const struct ipc_qp_modi
 static int client_qp_may_name(struct client *c, const struct claim_key *key, uint64_t now)
 {
     struct device *d = c->ctx.device;
-    struct cm_id *owner = claim_owner(&d->claims, key, c->uid);
+    struct claim *owner = claim_owner(&d->claims, key, c->uid);
 
     if (!owner)
         return 0;
@@ -173,8 +172,8 @@ static int client_qp_may_name(struct client *c, const struct claim_key *key, uin
     log_warn("qp",
              "%s: uid %u (%s[%d]) may not connect to queue pair 0x%06x: the connection manager has "
              "given that to uid %u; connect by the connection manager, or end the other connection",
-             d->name, (unsigned)c->uid, c->comm, (int)c->pid, key->qpn, (unsigned)owner->claim.uid);
-    cmgr_doubt(owner, now);
+             d->name, (unsigned)c->uid, c->comm, (int)c->pid, key->qpn, (unsigned)owner->uid);
+    owner->doubt(owner, now);
     return -EADDRINUSE;
 }
 
@@ -325,7 +324,7 @@ void client_qp_destroy(struct client *c, struct client_qp *qp, uint64_t now)
     qslab_free(&qp->sq.place);
     qslab_free(&qp->rq.place);
     if (qp->cm_id)
-        qp->cm_id->qpn = 0;
+        qp->cm_gone(qp);
     if (qp->srq)
         qp->srq->users--;
     free(qp->cc);

@@ -91,6 +91,8 @@ struct client_qp {
     struct client_cq *send_cq, *recv_cq;
     struct client_srq *srq;
     struct cm_id *cm_id; /* the connection that this queue pair belongs to, NULL = none */
+    void (*cm_gone)(
+        struct client_qp *qp); /* with cm_id: the queue pair ends, tell the connection */
     enum qp_type type;
     uint32_t qpn, ref, pd;
     uint32_t rate_limit; /* kbit/s, 0 = none */

@@ -9,7 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client.h"
+#include "clients.h"
 #include "clock.h"
+#include "device.h"
 #include "quota.h"
 
 #define DEFERRED_WAIT_NS (3 * CLOCK_SEC)
@@ -35,16 +38,17 @@ static void deferred_done(struct neigh_waiter *w, int status, const uint8_t mac[
         status = d->act(d, mac, &len, now);
     else
         status = -EHOSTUNREACH;
-    request_answer(d->client->fd, &request, status, d->msg,
-                   status < 0 ? sizeof(struct ipc_hdr) : len);
+    d->client->all->answer(d->client, &request, status, d->msg,
+                           status < 0 ? sizeof(struct ipc_hdr) : len);
     deferred_unlink(d);
     free(d);
 }
 
-int deferred_start(struct request *r, size_t len, const struct wire_addr *dst,
-                   int (*act)(struct deferred *d, const uint8_t mac[6], size_t *len, uint64_t now))
+int deferred_start(struct client *c, const void *msg, size_t len, const struct wire_addr *dst,
+                   int (*act)(struct deferred *d, const uint8_t mac[6], size_t *len, uint64_t now),
+                   uint64_t now)
 {
-    if (r->client->ndeferred >= QUOTA_DEFERRED)
+    if (c->ndeferred >= QUOTA_DEFERRED)
         return -EDQUOT; /* each is looked at when any neighbour answers */
     struct deferred *d = calloc(1, sizeof(*d));
     if (!d)
@@ -52,15 +56,14 @@ int deferred_start(struct request *r, size_t len, const struct wire_addr *dst,
     _Static_assert(sizeof(struct ipc_qp_modify) <= sizeof(d->msg), "fits");
     _Static_assert(sizeof(struct ipc_av_resolve) <= sizeof(d->msg), "fits");
     _Static_assert(sizeof(struct ipc_cm_conn) <= sizeof(d->msg), "fits");
-    memcpy(d->msg, r->in, len);
-    d->client = r->client;
+    memcpy(d->msg, msg, len);
+    d->client = c;
     d->act = act;
-    d->next = r->client->deferred;
-    r->client->deferred = d;
-    r->client->ndeferred++;
+    d->next = c->deferred;
+    c->deferred = d;
+    c->ndeferred++;
     d->waiter = (struct neigh_waiter){.dst = *dst, .done = deferred_done};
-    r->deferred = true;
-    neigh_wait(r->device->neigh, &d->waiter, DEFERRED_WAIT_NS, r->now);
+    neigh_wait(c->ctx.device->neigh, &d->waiter, DEFERRED_WAIT_NS, now);
     return 0;
 }
 

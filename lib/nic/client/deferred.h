@@ -6,8 +6,12 @@
 #ifndef URNICD_DEFERRED_H
 #define URNICD_DEFERRED_H
 
+#include <stddef.h>
+#include <stdint.h>
+
 #include "neigh.h"
-#include "request.h"
+
+struct client;
 
 struct deferred {
     struct deferred *next; /* of the client's */
@@ -18,10 +22,12 @@ struct deferred {
     _Alignas(16) uint8_t msg[320];
 };
 
-/* Keep the request aside until the MAC for dst is known (perhaps it is already). The message's
- * struct of `len` octets is copied. Sets r->deferred. -ENOMEM, -EDQUOT (QUOTA_DEFERRED). */
-int deferred_start(struct request *r, size_t len, const struct wire_addr *dst,
-                   int (*act)(struct deferred *d, const uint8_t mac[6], size_t *len, uint64_t now));
+/* Keep a client's request, the message `msg` of `len` octets, aside until the MAC for dst is known
+ * (perhaps it is already); it is answered then (clients.answer). The message is copied. 0, -ENOMEM,
+ * -EDQUOT (QUOTA_DEFERRED). */
+int deferred_start(struct client *c, const void *msg, size_t len, const struct wire_addr *dst,
+                   int (*act)(struct deferred *d, const uint8_t mac[6], size_t *len, uint64_t now),
+                   uint64_t now);
 /* The client goes: its waiting requests are dropped. */
 void deferred_forget(struct client *c);
 

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "client.h"
 #include "cm.h"
 #include "context.h"
 #include "engine.h"
@@ -21,7 +22,8 @@ struct device;
 
 /* Where a client's connection events arrive. */
 struct cm_channel {
-    struct cm_channel *next; /* of the device's */
+    struct client_object object; /* first; set by cmgr_channel_add */
+    struct cm_channel *next;     /* of the device's */
     struct cmgr *owner;
     int fd; /* the daemon's end, never blocking */
     uint32_t users;
@@ -33,6 +35,7 @@ enum cm_id_state { CM_ID_IDLE, CM_ID_BOUND, CM_ID_RESOLVED, CM_ID_LISTEN, CM_ID_
 
 /* A client's id: a listener or one end of a connection. */
 struct cm_id {
+    struct client_object object; /* first; set by cmgr_id_init */
     struct client *client;
     struct device *device;
     struct cm_channel *channel;
@@ -72,6 +75,8 @@ uint32_t cmgr_live(const struct cmgr *m);
 /* These return 0 or the -errno that the client's call returns: -EINVAL when the id is in no state
  * for it, and what is said at each. Their outcome comes as an event on the id's channel. */
 
+/* A new id, all zero but for what it is about: before it has a handle. */
+void cmgr_id_init(struct cm_id *id);
 /* -EADDRNOTAVAIL: not an address of the device. */
 int cmgr_bind(struct cm_id *id, const struct ipc_sockaddr *src);
 /* Find out who the destination is: event ADDR_RESOLVED (with IPC_CM_F_ROUTE: ROUTE_RESOLVED) or
@@ -111,9 +116,6 @@ int cmgr_take_qp(struct cm_id *id, struct client_qp *qp, uint64_t now);
 /* The id is gone: its connection ends, nothing is sent about it any more. Its handle is the
  * caller's to delete. */
 void cmgr_id_free(struct cm_id *id, uint64_t now);
-/* The peer's queue pair that this connection has is named for another one: is it this one's still
- * (CM-21)? */
-void cmgr_doubt(struct cm_id *id, uint64_t now);
 /* A channel for ids of this device; the caller made its socket. Free closes it, after its ids. */
 void cmgr_channel_add(struct cmgr *m, struct cm_channel *ch);
 void cmgr_channel_free(struct cm_channel *ch);

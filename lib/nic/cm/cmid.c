@@ -4,6 +4,7 @@
  * lib/cm.
  */
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +17,28 @@ static void cmid_touch(struct cm_id *id, uint64_t now)
 {
     cmgr_of(id->device)->dirty = true;
     cmgr_of(id->device)->now = now;
+}
+
+static void cmid_object_free(struct client_object *o, uint64_t now)
+{
+    cmgr_id_free((struct cm_id *)o, now);
+}
+
+/* Another user names the peer's queue pair that this connection has. */
+static void cmid_doubt(struct claim *c, uint64_t now)
+{
+    struct cm_id *id = (struct cm_id *)(void *)((char *)c - offsetof(struct cm_id, claim));
+
+    if (!id->conn)
+        return;
+    cmid_touch(id, now);
+    cm_doubt(cmgr_of(id->device)->cm, id->conn, now);
+}
+
+void cmgr_id_init(struct cm_id *id)
+{
+    id->object.free = cmid_object_free;
+    id->claim.doubt = cmid_doubt;
 }
 
 void cmid_charge(struct cm_id *id)
@@ -171,14 +194,6 @@ int cmgr_establish(struct cm_id *id, uint64_t now)
         return -EINVAL;
     cmid_touch(id, now);
     return cm_rtu(cmgr_of(id->device)->cm, id->conn, NULL, 0, now);
-}
-
-void cmgr_doubt(struct cm_id *id, uint64_t now)
-{
-    if (!id->conn)
-        return;
-    cmid_touch(id, now);
-    cm_doubt(cmgr_of(id->device)->cm, id->conn, now);
 }
 
 /* As rdma_disconnect: a request without an answer keeps waiting for one, and nothing comes of it

@@ -41,8 +41,15 @@ static void channel_owed(struct cm_channel *ch)
     }
 }
 
+static void channel_object_free(struct client_object *o, uint64_t now)
+{
+    (void)now;
+    cmgr_channel_free((struct cm_channel *)o);
+}
+
 void cmgr_channel_add(struct cmgr *m, struct cm_channel *ch)
 {
+    ch->object.free = channel_object_free;
     ch->owner = m;
     ch->next = m->channels;
     m->channels = ch;

@@ -41,6 +41,8 @@ static struct cm_id *cmid_for_request(const struct cm_id *listener)
     if (listener->client->ctx.detached || !cmid_hears(listener) || share_take(s, SHARE_CONN, 1) < 0)
         return NULL;
     id = calloc(1, sizeof(*id));
+    if (id)
+        cmgr_id_init(id);
     if (id && handle_add(&listener->client->handles, HANDLE_CM_ID, id, &id->handle) == 0)
         return id;
     share_give(s, SHARE_CONN, 1);
@@ -133,7 +135,6 @@ static void cmid_own_peer(struct cm_id *id, uint64_t now)
         return;
     const struct claim_key key = {a.sgid, a.dgid, a.dest_qpn};
     id->claim.uid = id->client->uid;
-    id->claim.id = id;
     if (claim_owner(&d->claims, &key, id->claim.uid))
         return; /* another user's connection was first: the queue pair will be refused */
     claim_set(&d->claims, &id->claim, &key);

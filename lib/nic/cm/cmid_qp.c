@@ -41,6 +41,11 @@ void cmid_detach(struct cm_id *id)
     id->qpn = 0;
 }
 
+static void cmid_qp_gone(struct client_qp *qp)
+{
+    qp->cm_id->qpn = 0;
+}
+
 void cmid_attach(struct cm_id *id, uint32_t qpn)
 {
     struct client_qp *qp = client_qp_of_process(id->client, qpn);
@@ -49,8 +54,10 @@ void cmid_attach(struct cm_id *id, uint32_t qpn)
     if (qp && qp->cm_id)
         qp->cm_id->qpn = 0;
     id->qpn = qpn;
-    if (qp)
+    if (qp) {
         qp->cm_id = id;
+        qp->cm_gone = cmid_qp_gone;
+    }
 }
 
 /* -EADDRNOTAVAIL: our address has gone meanwhile. */

@@ -41,16 +41,14 @@ static struct claim *claim_of_others(const struct claims *t, const struct claim_
     struct claim *c = t->bucket[claim_bucket(t, key)];
 
     while (c && !(claim_same(c, key) && c->uid != uid &&
-                  ((connections && c->id) || (queue_pairs && c->qp))))
+                  ((connections && c->doubt) || (queue_pairs && c->qp))))
         c = c->next;
     return c;
 }
 
-struct cm_id *claim_owner(const struct claims *t, const struct claim_key *key, uid_t uid)
+struct claim *claim_owner(const struct claims *t, const struct claim_key *key, uid_t uid)
 {
-    const struct claim *c = claim_of_others(t, key, uid, true, false);
-
-    return c ? c->id : NULL;
+    return claim_of_others(t, key, uid, true, false);
 }
 
 void claim_set(struct claims *t, struct claim *c, const struct claim_key *key)

@@ -20,21 +20,22 @@
 #define CLAIM_BUCKETS 4096u
 
 struct client_qp;
-struct cm_id;
 
 struct claim_key {
     struct wire_addr local, peer;
     uint32_t qpn; /* the peer's */
 };
 
-/* Embedded in what claims: a queue pair or an id; the other is NULL. */
+/* Embedded in what claims: a queue pair (`qp`) or a connection (`doubt`); the other is NULL. */
 struct claim {
     struct claim *next; /* in its bucket */
     struct claims *in;  /* NULL = it claims nothing */
     struct claim_key key;
     uid_t uid;
     struct client_qp *qp;
-    struct cm_id *id;
+    /* Another user names the peer's queue pair that this connection has: is it this one's still
+     * (CM-21)? */
+    void (*doubt)(struct claim *c, uint64_t now);
 };
 
 struct claims {
@@ -49,8 +50,8 @@ struct claims {
 /* An empty table; `seed`: random, so that nobody can aim at a bucket. */
 void claims_init(struct claims *t, uint64_t seed);
 /* The connection of another user that has it; NULL = none. */
-struct cm_id *claim_owner(const struct claims *t, const struct claim_key *key, uid_t uid);
-/* Claim it in place of what `c` claimed before; c->uid, and qp or id, are set. */
+struct claim *claim_owner(const struct claims *t, const struct claim_key *key, uid_t uid);
+/* Claim it in place of what `c` claimed before; c->uid, and qp or doubt, are set. */
 void claim_set(struct claims *t, struct claim *c, const struct claim_key *key);
 /* Claim nothing any more; harmless when it doesn't. */
 void claim_drop(struct claim *c);
