@@ -7,8 +7,10 @@ the build says, in the table of CONTRIBUTING.md, in doc/architecture.md and in i
 usage: test_docs.py SOURCE_ROOT URNIC
 """
 import glob
+import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -180,16 +182,19 @@ def options(commands):
 
 
 def build_arrows():
-    """Folder -> folders that its target names. What these may include it may, too."""
+    """Folder -> folders that its target names. What these may include it may, too. A room of lib/nic is nic/ROOM
+    here, and nic_ROOM in the build files."""
+    def named(path):
+        return {d.replace("nic_", "nic/") for d in re.findall(r"\b(\w+)_dep\b", read(path))}
+
     arrows = {}
-    for path in sorted(glob.glob(os.path.join(ROOT, "lib", "*", "meson.build"))):
-        folder = os.path.basename(os.path.dirname(path))
-        if folder == "nic":
-            continue  # the daemon's parts: one target with app/urnicd
-        arrows[folder] = set(re.findall(r"\b(\w+)_dep\b", read(path))) - {folder}
+    for path in sorted(glob.glob(os.path.join(ROOT, "lib", "**", "meson.build"), recursive=True)):
+        folder = os.path.relpath(os.path.dirname(path), os.path.join(ROOT, "lib"))
+        if folder not in (".", "nic"):
+            arrows[folder] = named(path) - {folder}
     arrows["drivers"] = set()
     for path in glob.glob(os.path.join(ROOT, "drivers", "**", "meson.build"), recursive=True):
-        arrows["drivers"] |= set(re.findall(r"\b(\w+)_dep\b", read(path)))
+        arrows["drivers"] |= named(path)
     return {a: {b for b in to if b in arrows and b != a} for a, to in arrows.items()}
 
 
@@ -215,33 +220,62 @@ def included(arrows):
     for folder in arrows:
         base = os.path.join(ROOT, "drivers" if folder == "drivers" else f"lib/{folder}")
         for header in glob.glob(os.path.join(base, "**", "*.h"), recursive=True):
-            home[os.path.basename(header)] = folder
+            home.setdefault(os.path.basename(header), set()).add(folder)
+    count = 0
     for folder in arrows:
         base = os.path.join(ROOT, "drivers" if folder == "drivers" else f"lib/{folder}")
         for source in glob.glob(os.path.join(base, "**", "*.[ch]"), recursive=True):
             for header in re.findall(r'^#include "(?:\w+/)*([\w.]+)"', read(source), re.M):
                 beside = os.path.join(os.path.dirname(source), header)
-                to = folder if os.path.exists(beside) else home.get(header, folder)
-                check(to == folder or to in whole[folder], f"{os.path.relpath(source, ROOT)} includes {header} of {to}")
+                to = {folder} if os.path.exists(beside) else home.get(header, {folder})
+                count += 1
+                check(to & ({folder} | whole[folder]), f"{os.path.relpath(source, ROOT)} includes {header} of {to}")
+    check(count > 500, f"{count} includes")
+
+
+def refused(build):
+    """The compiler, told what the build tells it, finds no header against the arrows: a file of lib/nic that includes
+    one of the room above does not compile, and one that includes one of the room below does."""
+    with open(os.path.join(build, "compile_commands.json"), encoding="utf-8") as f:
+        commands = json.load(f)
+    rooms = ["base", "device", "client", "cm"]
+    probe = {"base": "share.h", "device": "device.h", "client": "context.h", "cm": "cmgr.h"}
+    for i, room in enumerate(rooms):
+        command = next(c for c in commands if f"/lib/nic/{room}/" in os.path.abspath(
+            os.path.join(c["directory"], c["file"])))
+        words = [w for w in shlex.split(command["command"]) if w.startswith(("-I", "-D", "-std"))]
+        for k, other in enumerate(rooms):
+            r = subprocess.run([os.environ.get("CC", "cc"), *words, "-fsyntax-only", "-x", "c", "-"],
+                               input=f'#include "{probe[other]}"\n', cwd=command["directory"], capture_output=True,
+                               text=True, check=False)
+            check((r.returncode == 0) == (k <= i), f"lib/nic/{room}: {probe[other]} of lib/nic/{other} is "
+                  + ("refused" if k <= i else "found") + f": {r.stderr[:300]}")
+
+
+def room_sizes():
+    """A folder that a reader can take in: at most 20 C files directly in app/urnicd, 30 in a room."""
+    for folder, most in (("app/urnicd", 20), *((f"lib/nic/{r}", 30) for r in ("base", "device", "client", "cm"))):
+        n = len(glob.glob(os.path.join(ROOT, folder, "*.c")))
+        check(0 < n <= most, f"{folder}: {n} C files, at most {most} there")
 
 
 def tables(arrows):
     whole = closure(arrows)
-    rows = re.findall(r"^\| `(?:lib/)?(\w+)` \|.*\| ([\w, ]+) \|$", read("CONTRIBUTING.md"), re.M)
+    rows = re.findall(r"^\| `(?:lib/)?([\w/]+)` \|.*\| ([\w/, ]+) \|$", read("CONTRIBUTING.md"), re.M)
     said = {a: set() if to == "nothing" else set(to.split(", ")) for a, to in rows if a in arrows}
     check(set(said) == set(arrows), f"CONTRIBUTING.md: folders that differ: {set(said) ^ set(arrows)}")
     plan = {}
     layout = read("doc/architecture.md").split("## 3. ")[1].split("## 4. ")[0]
     for item in re.split(r"\n(?=    (?:   )?\w)", layout):
-        line = re.match(r" +(?:lib/)?(\w+).* -> ([\w, ()]+)$", item.strip("\n").split("\n\n")[0], re.S)
+        line = re.match(r" +(?:lib/)?([\w/]*\w).* -> ([\w/, ()]+)$", item.strip("\n").split("\n\n")[0], re.S)
         if line and line[1] in arrows:
-            plan[line[1]] = set(re.findall(r"\w+", line[2])) - {"nothing"}
+            plan[line[1]] = set(re.findall(r"[\w/]+", line[2])) - {"nothing"}
     check(set(plan) == set(arrows), f"doc/architecture.md: folders that differ: {set(plan) ^ set(arrows)}")
     for what, table in (("CONTRIBUTING.md", said), ("doc/architecture.md", plan)):
         for a, to in table.items():
             check(closure({**arrows, a: to})[a] == whole[a] and to <= whole[a],
                   f"{what}: {a} may include {sorted(to)}, says the table; {sorted(arrows[a])}, says the build")
-    drawn = set(re.findall(r"<title>([\w]+) -> (\w+)</title>", read("doc/pictures/includes.svg")))
+    drawn = set(re.findall(r"<title>([\w/]+) -> ([\w/]+)</title>", read("doc/pictures/includes.svg")))
     check(drawn == reduced(arrows), f"doc/pictures/includes.svg: too many {drawn - reduced(arrows)}, "
           f"missing {reduced(arrows) - drawn}")
 
@@ -265,8 +299,11 @@ def main():
     options(commands)
     arrows = build_arrows()
     check(arrows["core"] == {"wire", "mem", "cc"}, f"the arrows are not read: {arrows}")
+    check(arrows["nic/client"] == {"nic/device"}, f"the arrows of the rooms are not read: {arrows}")
     included(arrows)
     tables(arrows)
+    refused(os.path.dirname(os.path.dirname(os.path.dirname(URNIC))))
+    room_sizes()
     print(f"{failures} failures")
     return 1 if failures else 0
 
