@@ -107,3 +107,24 @@ enum ibv_rate mbps_to_ibv_rate(int mbps)
             return rates[i].rate;
     return IBV_RATE_MAX;
 }
+
+/* Of later releases, for drivers. */
+UV_EXPORT const char *ibv_wr_opcode_str(enum ibv_wr_opcode opcode);
+
+const char *ibv_wr_opcode_str(enum ibv_wr_opcode opcode)
+{
+    static const char *const names[] = {
+        [IBV_WR_RDMA_WRITE] = "RDMA_WRITE",
+        [IBV_WR_RDMA_WRITE_WITH_IMM] = "RDMA_WRITE_WITH_IMM",
+        [IBV_WR_SEND] = "SEND",
+        [IBV_WR_SEND_WITH_IMM] = "SEND_WITH_IMM",
+        [IBV_WR_RDMA_READ] = "RDMA_READ",
+        [IBV_WR_ATOMIC_CMP_AND_SWP] = "ATOMIC_CMP_AND_SWP",
+        [IBV_WR_ATOMIC_FETCH_AND_ADD] = "ATOMIC_FETCH_AND_ADD",
+        [IBV_WR_LOCAL_INV] = "LOCAL_INV",
+        [IBV_WR_BIND_MW] = "BIND_MW",
+        [IBV_WR_SEND_WITH_INV] = "SEND_WITH_INV",
+    };
+    size_t n = (size_t)opcode;
+    return n < sizeof(names) / sizeof(names[0]) && names[n] != NULL ? names[n] : "unknown";
+}
