@@ -84,9 +84,28 @@ void guess_drop(struct rx *rx, const struct qp *qp, enum guess_kind kind,
     rx_drop(rx, charge(rx, qp ? qp->qpn : 0, kind, counter));
 }
 
+static void remember_wrong(const struct rx *rx)
+{
+    struct guess *g = rx->e->guess;
+    uint64_t h = hash(g, &rx->pkt.sip, rx->pkt.sqpn, GUESS_HOST_KEY) % GUESS_WRONG;
+    if (rx->now - g->wrong_since >= GUESS_FORGET) {
+        memset(g->wrong, 0, sizeof(g->wrong));
+        g->wrong_since = rx->now;
+    }
+    g->wrong[h / 64] |= 1ull << h % 64;
+}
+
+static bool was_wrong(const struct rx *rx)
+{
+    const struct guess *g = rx->e->guess;
+    uint64_t h = hash(g, &rx->pkt.sip, rx->pkt.sqpn, GUESS_HOST_KEY) % GUESS_WRONG;
+    return g->wrong[h / 64] >> h % 64 & 1;
+}
+
 void guess_drop_datagram(struct rx *rx, enum engine_counter counter)
 {
     rx->e->guess->watch = rx->now + GUESS_WATCH;
+    remember_wrong(rx);
     enum engine_counter why = charge(rx, rx->pkt.sqpn, GUESS_SENDER, counter);
     if (why == counter) /* who is closed can't close its host */
         charge(rx, 0, GUESS_HOST_KEY, counter);
@@ -131,8 +150,9 @@ static bool closed(const struct rx *rx, uint32_t qpn, enum guess_kind kind)
 
 bool guess_sender_closed(const struct rx *rx)
 {
-    return rx->e->guess->closed > rx->now && (closed(rx, rx->pkt.sqpn, GUESS_SENDER) ||
-                                              (closed(rx, 0, GUESS_HOST_KEY) && !was_right(rx)));
+    return rx->e->guess->closed > rx->now &&
+           (closed(rx, rx->pkt.sqpn, GUESS_SENDER) ||
+            (was_wrong(rx) && !was_right(rx) && closed(rx, 0, GUESS_HOST_KEY)));
 }
 
 bool guess_peer_closed(const struct rx *rx, const struct qp *qp, enum guess_kind kind)

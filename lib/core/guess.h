@@ -9,11 +9,12 @@
  * SEC-20). For the keys of datagrams the sending queue pair is charged: a host has many users.
  * While it is closed, none of its datagrams is taken, right guesses included. As a forger can name
  * any sender, the address is charged as well, but has eight times as much; while it is closed, only
- *   senders are heard that had a key right before.
- *   A connected queue pair is charged for what comes in its peer's name, which anybody may have
- *   forged. So the peer isn't locked out: only what fails is dropped, and, while RESP is closed,
- *   the fatal NAKs for which a right guess would end the queue pair. A peer that meant one falls
- *   silent, and the ACK timer ends the request.
+ * senders are heard that had a key right before, or none wrong: a host's users don't cost each
+ * other anything, and who makes up senders has some 2,000 guesses a second. A connected queue pair
+ * is charged for what comes in its peer's name, which anybody may have forged. So the peer isn't
+ * locked out: only what fails is dropped, and, while RESP is closed, the fatal NAKs for which a
+ * right guess would end the queue pair. A peer that meant one falls silent, and the ACK timer ends
+ * the request.
  */
 #ifndef URNIC_GUESS_H
 #define URNIC_GUESS_H
@@ -35,6 +36,8 @@ struct rx;
 #define GUESS_HOST   8u    /* a host has so many times what a sender of it has */
 #define GUESS_GOOD   1024u /* senders that had a key right, while somebody guesses */
 #define GUESS_WATCH  60000000000ull /* ns: so long after a wrong key */
+#define GUESS_WRONG  (1u << 17)     /* senders that had one wrong: bits that they share */
+#define GUESS_FORGET 60000000000ull /* ns: so long are they remembered */
 
 enum guess_kind {
     GUESS_QPN,      /* no such queue pair, nor was there lately */
@@ -62,6 +65,8 @@ struct guess {
     uint32_t cnps;
     uint64_t watch; /* until then right keys are remembered */
     uint64_t good[GUESS_GOOD];
+    uint64_t wrong_since;
+    uint64_t wrong[GUESS_WRONG / 64];
     struct guess_entry entry[GUESS_TABLE + GUESS_HOSTS];
 };
 
