@@ -371,6 +371,8 @@ static bool control_has_room(const struct urnicd *d, const struct client *newcom
     unsigned most = control_share(own, d->clients.n - own);
     if (own < most)
         return true;
+    if (!share_may_log(newcomer->share, clock_now()))
+        return false;
     log_warn(
         "client",
         "%s[%d] of uid %u gets no connection: uid %u has %u, others %u, of %u: end programs of "

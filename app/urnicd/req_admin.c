@@ -25,6 +25,8 @@ static int req_stats(struct request *r)
     /* of the daemon, whose thread waits for this answer */
     all[n++] = (struct stats_entry){"clients", r->daemon->clients.n};
     all[n++] = (struct stats_entry){"clients_refused", r->daemon->refused};
+    for (unsigned i = SHARE_FIRST_OF_DAEMON; i < SHARE_KINDS; i++)
+        all[n++] = (struct stats_entry){share_counters[i], r->daemon->clients.share.refused[i]};
     uint32_t count = first < n ? n - first : 0;
 
     if (count > max)

@@ -60,7 +60,8 @@ static int qp_engine(struct request *r, const struct ipc_qp_create *in, struct c
     if (!spec[0])
         memcpy(spec, in->cc_spec, sizeof(in->cc_spec));
     if (spec[0] && cc_conf_parse(&own, spec, err, sizeof(err)) < 0) {
-        log_warn("cc", "pid %d: %s", (int)r->client->pid, err);
+        if (share_may_log(r->client->of_device, r->now))
+            log_warn("cc", "pid %d: %s", (int)r->client->pid, err);
         return -EINVAL;
     }
     *p = (struct engine_qp_params){
@@ -90,7 +91,7 @@ static int qp_engine(struct request *r, const struct ipc_qp_create *in, struct c
         return -ENOMEM;
     *qp->cc = own;
     rc = engine_qp_set_cc(r->device->engine, qp->qp, &own, r->now);
-    if (rc == 0)
+    if (rc == 0 && share_may_log(r->client->of_device, r->now))
         ccctl_log_qp(r->device, qp->qpn, &own);
     return rc;
 }

@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "foreign.h"
 #include "log.h"
 #include "seal.h"
@@ -171,7 +172,7 @@ static void request_over_share(struct request *r, unsigned type)
 
     for (unsigned i = 0; i < 2; i++) {
         struct share *s = of[i];
-        if (!s || s->lacked == SHARE_KINDS)
+        if (!s || s->lacked == SHARE_KINDS || !share_may_log(r->client->share, clock_now()))
             continue;
         log_warn("client",
                  "%s[%d]: %s refused: uid %u has its share of %s (%llu; all users %llu of %llu): "

@@ -94,6 +94,52 @@ static int take_group(struct urnic_context *ctx)
     return urnic_attach_mcast(qp, gid);
 }
 
+/* A queue pair that sends to a neighbour of its own, which nobody has ever seen: they are
+ * link-local, of which a device has as many neighbours as one likes. */
+static int take_neighbour(struct urnic_context *ctx)
+{
+    static const struct urnic_context *of;
+    static struct urnic_pd *pd;
+    static struct urnic_cq *cq;
+    static uint16_t next, sgid;
+    struct urnic_qp_init_attr init = {.cap = {.max_send_wr = 1, .max_send_sge = 1},
+                                      .qp_type = URNIC_QPT_RC};
+    struct urnic_qp *qp;
+    struct urnic_gid gid = {0};
+
+    if (of != ctx) {
+        for (sgid = 0; gid.raw[0] != 0xFE; sgid++)
+            if (urnic_query_gid(ctx, sgid, &gid) < 0)
+                return -1;
+        sgid--;
+        if (urnic_alloc_pd(ctx, &pd) < 0 || urnic_create_cq(ctx, 4, NULL, NULL, &cq) < 0)
+            return -1;
+        of = ctx;
+    }
+    init.send_cq = init.recv_cq = cq;
+    int rc = urnic_create_qp(pd, &init, &qp);
+    if (rc < 0)
+        return -1;
+    next++;
+    struct urnic_qp_attr attr = {
+        .qp_state = URNIC_QPS_INIT,
+        .port_num = 1,
+        .path_mtu = URNIC_MTU_1024,
+        .dest_qp_num = 17,
+        .ah_attr = {.dgid = {0xFE, 0x80, [8] = 0xAA, [14] = (uint8_t)(next >> 8), (uint8_t)next},
+                    .sgid_index = sgid,
+                    .dmac = {2, 0, 0, 0, (uint8_t)(next >> 8), (uint8_t)next}}};
+    if (urnic_modify_qp(qp, &attr,
+                        URNIC_QP_STATE | URNIC_QP_PKEY_INDEX | URNIC_QP_PORT |
+                            URNIC_QP_ACCESS_FLAGS) < 0)
+        return -1;
+    attr.qp_state = URNIC_QPS_RTR;
+    return urnic_modify_qp(qp, &attr,
+                           URNIC_QP_STATE | URNIC_QP_AV | URNIC_QP_PATH_MTU | URNIC_QP_DEST_QPN |
+                               URNIC_QP_RQ_PSN | URNIC_QP_MAX_DEST_RD_ATOMIC |
+                               URNIC_QP_MIN_RNR_TIMER);
+}
+
 static int take_channel(struct urnic_context *ctx)
 {
     struct urnic_channel *ch;
@@ -218,6 +264,13 @@ START_TEST(all_groups)
 }
 END_TEST
 
+START_TEST(all_neighbours)
+{
+    if (for_all_users()) /* `a` sends to one */
+        ck_assert_uint_eq(hogged(take_neighbour), 4096 / 8 * 7 - 1);
+}
+END_TEST
+
 START_TEST(all_descriptors)
 {
     if (for_all_users()) {
@@ -249,6 +302,108 @@ START_TEST(all_queue_memory)
 {
     if (for_all_users())
         within_memory(hogged(take_queues), 2 * (sizeof(struct ipc_cqe) << 20)); /* ours, too */
+}
+END_TEST
+
+/* ---- keys of datagrams ---- */
+
+#define GUESSERS 16u   /* queue pairs that send wrong keys */
+#define GUESSES  1500u /* ... so many each, and then one after the other */
+#define HEARD    300u  /* datagrams of the other user, none of which may be lost */
+
+static int qpn_pipe[2], go_pipe[2];
+
+/* A datagram of 64 octets to urn1's queue pair; true: the send queue has taken it, and sent it. */
+static bool datagram(struct end *e, struct urnic_qp *qp, uint32_t qpn, uint32_t qkey)
+{
+    struct urnic_ah ah = {.ctx = e->ctx, .av = {.sgid_index = 3, .hop_limit = 64}};
+    struct urnic_sge sge = {(uintptr_t)e->mem, 64, e->mr->lkey};
+    struct urnic_send_wr wr = {
+        .sg_list = &sge,
+        .num_sge = 1,
+        .opcode = URNIC_WR_SEND,
+        .send_flags = URNIC_SEND_SIGNALED,
+        .ud = {.ah = &ah, .remote_qpn = qpn, .remote_qkey = qkey},
+    };
+    const uint8_t to[16] = {[10] = 0xFF, 0xFF, 10, 0, 0, 2};
+    struct urnic_wc wc;
+
+    memcpy(ah.av.dgid, to, sizeof(to));
+    if (urnic_post_send(qp, &wr, NULL) < 0)
+        return false;
+    end_wait(e, &wc, 10000);
+    return wc.status == URNIC_WC_SUCCESS;
+}
+
+/* Guesses until it is killed. */
+static void guesses(void)
+{
+    struct urnic_qp *qp[GUESSERS];
+    uint32_t qpn, qkey = 0x1000;
+
+    if (setgid(HOG) < 0 || setuid(HOG) < 0)
+        _exit(2);
+    end_open(&x, &rig, "urn0", SIZE);
+    for (unsigned i = 0; i < GUESSERS; i++) {
+        end_datagrams(&x);
+        qp[i] = x.qp;
+    }
+    ck_assert_int_eq(read(qpn_pipe[0], &qpn, sizeof(qpn)), sizeof(qpn));
+    for (unsigned i = 0; i < GUESSERS; i++)
+        for (unsigned k = 0; k < GUESSES; k++)
+            ck_assert(datagram(&x, qp[i], qpn, qkey++));
+    ck_assert_int_eq(write(go_pipe[1], "!", 1), 1);
+    for (unsigned i = 0;; i++) {
+        datagram(&x, qp[i % GUESSERS], qpn, qkey++);
+        usleep(200);
+    }
+}
+
+/* Another user's datagrams, with the right key, from the same device to the same queue pair. */
+static void is_heard(void)
+{
+    struct urnic_wc wc;
+    char go;
+
+    if (setgid(OTHER) < 0 || setuid(OTHER) < 0)
+        _exit(2);
+    end_open(&x, &rig, "urn0", SIZE);
+    end_open(&y, &rig, "urn1", SIZE);
+    end_datagrams(&x);
+    end_datagrams(&y);
+    const uint32_t qpn = urnic_qp_num(y.qp);
+    ck_assert_int_eq(write(qpn_pipe[1], &qpn, sizeof(qpn)), sizeof(qpn));
+    ck_assert_int_eq(read(go_pipe[0], &go, 1), 1);
+    for (unsigned i = 0; i < HEARD; i++) {
+        ck_assert_int_eq(end_post_recv(&y, 0, 1024, i), 0);
+        ck_assert(datagram(&x, x.qp, qpn, 0x11));
+        end_wait(&y, &wc, 2000); /* it isn't lost */
+        ck_assert_uint_eq(wc.status, URNIC_WC_SUCCESS);
+        ck_assert_uint_eq(wc.wr_id, i);
+        ck_assert_uint_eq(wc.src_qp, urnic_qp_num(x.qp));
+    }
+    end_close(&x);
+    end_close(&y);
+}
+
+/* SEC-09: one user's wrong Q_Keys, from as many queue pairs as it likes, cost another user, whose
+ * datagrams come from the same address, nothing. */
+START_TEST(wrong_keys_cost_others_nothing)
+{
+    int status;
+
+    if (!for_all_users())
+        return;
+    ck_assert_int_eq(pipe(qpn_pipe), 0);
+    ck_assert_int_eq(pipe(go_pipe), 0);
+    pid_t other = hostile(is_heard), guesser = hostile(guesses);
+    ck_assert_int_eq(waitpid(other, &status, 0), other);
+    ck_assert_int_eq(status, 0);
+    ck_assert_uint_gt(counter("urn1", "rx_bad_qkey"), 1000);
+    ck_assert_int_eq(waitpid(guesser, &status, WNOHANG), 0); /* it has guessed to the end */
+    finish(guesser);
+    transfer(10);
+    teardown();
 }
 END_TEST
 
@@ -383,4 +538,5 @@ START_TEST(all_unread_descriptors_of_the_dead)
 END_TEST
 
 UNIT_MAIN("users", all_unread_descriptors, all_unread_descriptors_of_the_dead, all_domains,
-          all_connections, all_listeners, all_groups, all_descriptors, all_memory, all_queue_memory)
+          all_connections, all_listeners, all_groups, all_neighbours, all_descriptors, all_memory,
+          all_queue_memory, wrong_keys_cost_others_nothing)

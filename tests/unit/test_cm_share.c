@@ -215,6 +215,44 @@ START_TEST(share_of_the_dead)
 }
 END_TEST
 
+/* Events that their user leaves unread are kept, up to the user's share; afterwards all is given
+ * back. */
+START_TEST(share_of_unread_events)
+{
+    struct ipc_cm_event ev = {.event = IPC_CM_ADDR_RESOLVED};
+    struct cm_channel *quiet = calloc(1, sizeof(*quiet));
+    struct cm_id *id = new_id();
+    int theirs;
+    unsigned n = 0;
+
+    dev->share.limit[SHARE_EVENT] = PLACES;
+    quiet->last = &quiet->first;
+    ck_assert_int_eq(socket_pair(SOCK_SEQPACKET, &quiet->fd, &theirs), 0);
+    cmgr_channel_add(cmgr_of(dev), quiet);
+    id->channel = quiet;
+    while (n < 100000 && cmid_event(id, &ev))
+        n++;
+    ck_assert_uint_eq(dev->share.used[SHARE_EVENT], SHARE);
+    ck_assert_uint_eq(dev->share.refused[SHARE_EVENT], 1);
+    ck_assert(!cmid_hears(id));
+    ck_assert_uint_eq(dev->stats.cm_lost, 2);
+    while (recv(theirs, &ev, sizeof(ev), MSG_DONTWAIT) > 0)
+        n--;
+    ck_assert_uint_eq(n, SHARE);
+    ck_assert(cmid_hears(id)); /* there is room again, and what was kept is sent */
+    ck_assert_uint_eq(dev->share.used[SHARE_EVENT], 0);
+    while (n < 100000 && cmid_event(id, &ev))
+        n++;
+    ck_assert_uint_eq(dev->share.used[SHARE_EVENT], SHARE);
+    id->channel = channel;
+    cmgr_channel_free(quiet);
+    ck_assert_uint_eq(dev->share.used[SHARE_EVENT], 0);
+    close(theirs);
+    id->events = 0;
+    free_id(id);
+}
+END_TEST
+
 /* SHM-07: who is being torn down, a part at a time, isn't asked any more: nobody would end what
  * came of it. */
 START_TEST(dying_are_not_asked)
@@ -238,6 +276,7 @@ int main(void)
     tcase_add_test(t, share_of_what_is_over);
     tcase_add_test(t, share_of_what_is_asked);
     tcase_add_test(t, share_of_the_dead);
+    tcase_add_test(t, share_of_unread_events);
     tcase_add_test(t, dying_are_not_asked);
     suite_add_tcase(s, t);
     return unit_run(s);

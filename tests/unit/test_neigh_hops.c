@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Queue pairs by their next hop: a neighbour's new MAC costs as much as has queue pairs to it, and
- * no round more than its budget. A device without a thread.
+ * no round more than its budget; and each user has its share of neighbours. A device without a
+ * thread.
  */
+#include <errno.h>
 #include <string.h>
 
 #include "clock.h"
@@ -12,6 +14,8 @@
 #include "device.h"
 #include "memory.h"
 #include "neigh.h"
+#include "quota.h"
+#include "share.h"
 #include "unit.h"
 #include "worker.h"
 
@@ -58,7 +62,7 @@ static void setup(void)
 static void teardown(void)
 {
     for (unsigned i = 0; i < ALL; i++) {
-        neigh_unwatch(dev->neigh, &qps[i].watcher);
+        neigh_unwatch(dev->neigh, NULL, &qps[i].watcher);
         engine_qp_destroy(dev->engine, qps[i].qp);
     }
     device_close(dev);
@@ -93,13 +97,21 @@ static unsigned told(uint8_t mac)
     return n;
 }
 
+static void watch(struct client_qp *qp, const struct wire_addr *dst)
+{
+    struct neigh_hop *hop;
+
+    ck_assert_int_eq(neigh_hold(dev->neigh, NULL, dst, &hop), 0);
+    neigh_watch(dev->neigh, NULL, &qp->watcher, qp->qp, hop, now);
+}
+
 START_TEST(new_mac_costs_its_own)
 {
     const struct wire_addr few = ip("10.0.0.50"), one = ip("10.0.0.51");
 
     for (unsigned i = 0; i < FEW; i++)
-        neigh_watch(dev->neigh, &qps[i * 7].watcher, qps[i * 7].qp, &few, now);
-    neigh_watch(dev->neigh, &qps[1].watcher, qps[1].qp, &one, now);
+        watch(&qps[i * 7], &few);
+    watch(&qps[1], &one);
     neigh_run(dev->neigh, now);
     answers(51, 9);
     neigh_run(dev->neigh, now);
@@ -116,15 +128,111 @@ START_TEST(new_mac_costs_its_own)
     ck_assert_uint_gt(first, 0);
     ck_assert_uint_lt(first, FEW);
     ck_assert_uint_eq(neigh_deadline(dev->neigh), 0); /* the rest is due at once */
-    neigh_unwatch(dev->neigh, &qps[0].watcher);       /* some go meanwhile, others come */
-    neigh_unwatch(dev->neigh, &qps[(FEW - 1) * 7].watcher);
-    neigh_watch(dev->neigh, &qps[2].watcher, qps[2].qp, &few, now);
+    neigh_unwatch(dev->neigh, NULL, &qps[0].watcher); /* some go meanwhile, others come */
+    neigh_unwatch(dev->neigh, NULL, &qps[(FEW - 1) * 7].watcher);
+    watch(&qps[2], &few);
     for (; neigh_deadline(dev->neigh) == 0 && rounds < 100; rounds++)
         neigh_run(dev->neigh, now);
     ck_assert_uint_gt(rounds, 2);
     ck_assert_uint_eq(told(7), FEW - 1); /* but for the last one, which doesn't send there now */
     ck_assert_uint_eq(dev->stats.neigh_qp_visits, FEW);
     ck_assert_uint_eq(dev->stats.neigh_over_budget, rounds - 1);
+}
+END_TEST
+
+static void not_called(struct neigh_waiter *w, int status, const uint8_t mac[6], uint64_t at)
+{
+    (void)w;
+    (void)status;
+    (void)mac;
+    (void)at;
+    ck_abort_msg("the waiter of a user beyond its share was called");
+}
+
+/* The i-th neighbour of those that a user makes up. */
+static struct wire_addr made_up(unsigned user, unsigned i)
+{
+    return (struct wire_addr){
+        .b = {0xfe, 0x80, [8] = 0, (uint8_t)user, [14] = (uint8_t)(i >> 8), (uint8_t)i}};
+}
+
+/* SEC-22: a user who sends to as many neighbours as he can, or waits for them, leaves some to
+ * others and more to administrators; it costs nothing to have more queue pairs to one that he has.
+ */
+START_TEST(neighbours_are_shared)
+{
+    struct share *hog = share_join(&dev->share, 1000, false),
+                 *other = share_join(&dev->share, 1001, false),
+                 *root = share_join(&dev->share, 0, true);
+    const unsigned most = LIMIT_NEIGH - LIMIT_NEIGH / 8;
+    static struct neigh_hop *hop[LIMIT_NEIGH + LIMIT_NEIGH_RESERVE], *more;
+    struct wire_addr a;
+    uint8_t mac[6];
+    unsigned n = 0;
+
+    for (; n < sizeof(hop) / sizeof(hop[0]); n++) {
+        a = made_up(0, n);
+        if (neigh_hold(dev->neigh, hog, &a, &hop[n]) < 0)
+            break;
+        neigh_watch(dev->neigh, hog, &qps[n].watcher, qps[n].qp, hop[n], now);
+    }
+    ck_assert_uint_eq(n, most);
+    ck_assert_uint_eq(dev->share.refused[SHARE_NEIGH], 1);
+    ck_assert_int_eq(hog->lacked, SHARE_NEIGH);
+
+    /* Neither does it get one by waiting or by datagrams, but may go on with those that it has. */
+    struct neigh_waiter w = {.dst = a, .share = hog, .done = not_called};
+    ck_assert_int_eq(neigh_wait(dev->neigh, &w, CLOCK_SEC, now), -EDQUOT);
+    ck_assert_int_eq(neigh_lookup(dev->neigh, hog, &a, mac, now), -EDQUOT);
+    a = made_up(0, 7);
+    ck_assert_int_eq(neigh_hold(dev->neigh, hog, &a, &more), 0);
+    ck_assert_ptr_eq(more, hop[7]);
+    neigh_let_go(dev->neigh, hog, more);
+    ck_assert_int_eq(neigh_lookup(dev->neigh, hog, &a, mac, now), -EAGAIN);
+
+    /* Others still get some, and root what is left; all of them are in the table. */
+    for (unsigned i = 0; i < LIMIT_NEIGH / 64; i++) {
+        a = made_up(1, i);
+        ck_assert_int_eq(neigh_hold(dev->neigh, other, &a, &more), 0);
+        neigh_watch(dev->neigh, other, &qps[most + i].watcher, qps[most + i].qp, more, now);
+        ck_assert_ptr_nonnull(qps[most + i].watcher.hop);
+    }
+    for (unsigned i = 0; i < LIMIT_NEIGH_RESERVE; i++) {
+        a = made_up(2, i);
+        ck_assert_int_eq(neigh_hold(dev->neigh, root, &a, &more), 0);
+        neigh_watch(dev->neigh, root, &qps[2 * most + i].watcher, qps[2 * most + i].qp, more, now);
+        ck_assert_ptr_nonnull(qps[2 * most + i].watcher.hop);
+    }
+
+    /* All is given back, once. */
+    for (unsigned i = 0; i < most; i++)
+        neigh_unwatch(dev->neigh, hog, &qps[i].watcher);
+    ck_assert_uint_eq(hog->used[SHARE_NEIGH], 0);
+    a = made_up(0, most);
+    ck_assert_int_eq(neigh_hold(dev->neigh, hog, &a, &more), 0);
+    neigh_let_go(dev->neigh, hog, more);
+    for (unsigned i = 0; i < ALL; i++)
+        neigh_unwatch(dev->neigh, i < 2 * most ? other : root, &qps[i].watcher);
+    ck_assert_uint_eq(dev->share.used[SHARE_NEIGH], 0);
+    share_leave(hog);
+    share_leave(other);
+    share_leave(root);
+}
+END_TEST
+
+/* A user may be gone before what it waited for: nothing of it stays. */
+START_TEST(waiters_give_back)
+{
+    struct share *s = share_join(&dev->share, 1000, false);
+    struct wire_addr a = made_up(0, 1);
+    struct neigh_waiter w = {.dst = a, .share = s, .done = not_called};
+
+    ck_assert_int_eq(neigh_wait(dev->neigh, &w, CLOCK_SEC, now), 0);
+    ck_assert_uint_eq(s->used[SHARE_NEIGH], 1);
+    neigh_cancel(dev->neigh, &w);
+    ck_assert_uint_eq(s->used[SHARE_NEIGH], 0);
+    ck_assert_uint_eq(s->members, 1);
+    share_leave(s);
 }
 END_TEST
 
@@ -136,6 +244,8 @@ int main(void)
     tcase_set_timeout(t, 60);
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, new_mac_costs_its_own);
+    tcase_add_test(t, neighbours_are_shared);
+    tcase_add_test(t, waiters_give_back);
     suite_add_tcase(s, t);
     return unit_run(s);
 }

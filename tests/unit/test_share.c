@@ -266,6 +266,37 @@ START_TEST(share_by_groups)
 }
 END_TEST
 
+/* SEC-02: a user has so many lines of the log, and then one in a while; others have theirs. */
+START_TEST(share_of_the_log)
+{
+    struct share_pool pool = {{0}};
+    struct share *s = share_join(&pool, 7, false), *other = share_join(&pool, 8, false),
+                 *root = share_join(&pool, 0, true);
+    uint64_t now = 5000000000;
+    unsigned n = 0;
+
+    while (n < 1000 && share_may_log(s, now))
+        n++;
+    ck_assert_uint_eq(n, SHARE_LOG_BURST);
+    ck_assert(share_may_log(other, now));
+    for (unsigned i = 0; i < 1000; i++)
+        ck_assert(share_may_log(root, now));
+    for (unsigned i = 0; i < 8640; i++) { /* a day of trying each tenth of that time */
+        now += SHARE_LOG_NS / 10;
+        n += share_may_log(s, now);
+    }
+    ck_assert_uint_eq(n, SHARE_LOG_BURST + 864);
+    ck_assert_uint_eq(pool.refused[SHARE_LINES], 1 + 8640 - 864);
+    now += 1000 * SHARE_LOG_NS; /* it was quiet: a burst again, no more */
+    for (n = 0; n < 1000 && share_may_log(s, now);)
+        n++;
+    ck_assert_uint_eq(n, SHARE_LOG_BURST);
+    ck_assert(share_may_log(NULL, now));
+    ck_assert_int_eq(s->lacked, SHARE_KINDS);
+    leave_all(&pool);
+}
+END_TEST
+
 UNIT_MAIN("shares", share_leaves_some, share_keeps_promises, share_of_all_members,
           share_of_subordinates, share_of_too_much, share_of_administrators, share_by_handles,
-          share_by_queues, share_by_groups, share_of_several_kinds)
+          share_by_queues, share_by_groups, share_of_several_kinds, share_of_the_log)

@@ -27,11 +27,14 @@ enum share_kind {
     SHARE_LISTENER, /* ... the latter */
     SHARE_GROUP,    /* multicast groups */
     SHARE_CONN,     /* places in its table, which connections have for a while after their end */
+    SHARE_NEIGH,    /* neighbours that queue pairs send to, or that are being asked for */
+    SHARE_EVENT,    /* connection events that are kept for who doesn't read them */
     /* of the daemon */
     SHARE_FDS,      /* descriptors that it holds for clients */
     SHARE_UNREAD,   /* ... that are under way to them (unread.h) */
     SHARE_MAPPINGS, /* of clients' memory in its address space */
     SHARE_OCTETS,   /* of memory that it makes: slabs, queues */
+    SHARE_LINES,    /* of the log: counts those of share_may_log that were not written */
     SHARE_KINDS
 };
 
@@ -44,6 +47,9 @@ struct share_pool {
 
 /* What it is: "queue pairs" ... */
 extern const char *const share_names[SHARE_KINDS];
+/* The counter of its refusals: "refused_queue_pairs" ... */
+extern const char *const share_counters[SHARE_KINDS];
+#define SHARE_FIRST_OF_DAEMON SHARE_FDS
 
 /* One user's part of a pool. */
 struct share {
@@ -53,6 +59,8 @@ struct share {
     bool all; /* takes what it likes: administrators */
     uint32_t members;
     enum share_kind lacked; /* the kind of the last refusal; SHARE_KINDS = none since it was set */
+    uint32_t lines;         /* of the log, that it has written of its share */
+    uint64_t lines_at;      /* ns: when the next of them will be forgotten */
     uint64_t used[SHARE_KINDS];
 };
 
@@ -67,8 +75,15 @@ void share_leave(struct share *s);
 void share_fini(struct share_pool *pool);
 /* Would share_take give so much? */
 bool share_has_room(const struct share *s, enum share_kind kind, uint64_t n);
+/* Count a refusal: the caller looked with share_has_room. Returns -EDQUOT. */
+int share_refuse(struct share *s, enum share_kind kind);
 /* Take: 0, or -EDQUOT. A share that is NULL has no bounds, here as elsewhere. */
 int share_take(struct share *s, enum share_kind kind, uint64_t n);
+/* May the log have a line of what this user does? Not if it has written many lately, so that it
+ * neither fills a disk nor hides others' lines: SHARE_LOG_BURST, and one each SHARE_LOG_NS. */
+bool share_may_log(struct share *s, uint64_t now);
+#define SHARE_LOG_BURST 20u
+#define SHARE_LOG_NS    10000000000ull
 /* Give back what was taken. */
 void share_give(struct share *s, enum share_kind kind, uint64_t n);
 

@@ -169,15 +169,19 @@ static int client_qp_may_name(struct client *c, const struct claim_key *key, uin
     if (!owner)
         return 0;
     d->claims.refused++;
-    log_warn("qp",
-             "%s: uid %u (%s[%d]) may not connect to queue pair 0x%06x: the connection manager has "
-             "given that to uid %u; connect by the connection manager, or end the other connection",
-             d->name, (unsigned)c->uid, c->comm, (int)c->pid, key->qpn, (unsigned)owner->uid);
+    if (share_may_log(c->of_device, now))
+        log_warn("qp",
+                 "%s: uid %u (%s[%d]) may not connect to queue pair 0x%06x: the connection manager "
+                 "has given that to uid %u; connect by the connection manager, or end the other "
+                 "connection",
+                 d->name, (unsigned)c->uid, c->comm, (int)c->pid, key->qpn,
+                 (unsigned)owner->uid);
     owner->doubt(owner, now);
     return -EADDRINUSE;
 }
 
-static void client_qp_claims(struct client *c, struct client_qp *qp, const struct claim_key *key)
+static void client_qp_claims(struct client *c, struct client_qp *qp, const struct claim_key *key,
+                             uint64_t now)
 {
     struct device *d = c->ctx.device;
     uint64_t shared = d->claims.shared;
@@ -185,7 +189,7 @@ static void client_qp_claims(struct client *c, struct client_qp *qp, const struc
     qp->claim.uid = c->uid;
     qp->claim.qp = qp;
     claim_set(&d->claims, &qp->claim, key);
-    if (d->claims.shared > shared)
+    if (d->claims.shared > shared && share_may_log(c->of_device, now))
         log_info("qp", "%s: queue pairs of several users name the peer's queue pair 0x%06x",
                  d->name, key->qpn);
 }
@@ -211,18 +215,25 @@ int client_qp_modify(struct client *c, struct client_qp *qp, const struct ipc_qp
     int rc = names ? client_qp_may_name(c, &key, now) : 0;
     if (rc < 0)
         return rc;
+    struct neigh_hop *hop = NULL;
+    if (m->mask & QPA_AV)
+        rc = neigh_hold(d->neigh, c->of_device, &av->dgid, &hop);
+    if (rc < 0)
+        return rc;
     rc = engine_qp_modify(d->engine, qp->qp, &attr, m->mask, now);
     if (rc == 0 && (m->mask & QPA_RATE_LIMIT)) {
         rc = client_qp_limit(d, qp, m->attr.rate_limit, now);
         if (rc == 0)
             qp->rate_limit = m->attr.rate_limit;
     }
-    if (rc < 0)
+    if (rc < 0) {
+        neigh_let_go(d->neigh, c->of_device, hop);
         return rc;
+    }
     if (names)
-        client_qp_claims(c, qp, &key);
+        client_qp_claims(c, qp, &key, now);
     if (m->mask & QPA_AV)
-        neigh_watch(d->neigh, &qp->watcher, qp->qp, &av->dgid, now);
+        neigh_watch(d->neigh, c->of_device, &qp->watcher, qp->qp, hop, now);
     if ((m->mask & QPA_STATE) && attr.state == QPS_RESET) {
         queue_reset(&qp->sq);
         queue_reset(&qp->rq);
@@ -230,7 +241,7 @@ int client_qp_modify(struct client *c, struct client_qp *qp, const struct ipc_qp
             client_qp_limit(d, qp, 0, now);
         qp->rate_limit = 0;
         claim_drop(&qp->claim);
-        neigh_unwatch(d->neigh, &qp->watcher);
+        neigh_unwatch(d->neigh, c->of_device, &qp->watcher);
     }
     /* Receives may be posted before the state allows it: look again. */
     if (qp->sq.ring.entries > 0 && !qp->sq.starved)
@@ -310,7 +321,7 @@ void client_qp_destroy(struct client *c, struct client_qp *qp, uint64_t now)
     client_qp_fail(c, qp, now);
     if (engine_qp_owes(qp->qp))
         device_tx(d, now);
-    neigh_unwatch(d->neigh, &qp->watcher);
+    neigh_unwatch(d->neigh, c->of_device, &qp->watcher);
     claim_drop(&qp->claim);
     client_qp_leave_all(c, qp);
     engine_qp_destroy(d->engine, qp->qp);

@@ -51,6 +51,7 @@ int deferred_start(struct client *c, const void *msg, size_t len, const struct w
     if (c->ndeferred >= QUOTA_DEFERRED)
         return -EDQUOT; /* each is looked at when any neighbour answers */
     struct deferred *d = calloc(1, sizeof(*d));
+    int rc;
     if (!d)
         return -ENOMEM;
     _Static_assert(sizeof(struct ipc_qp_modify) <= sizeof(d->msg), "fits");
@@ -62,9 +63,13 @@ int deferred_start(struct client *c, const void *msg, size_t len, const struct w
     d->next = c->deferred;
     c->deferred = d;
     c->ndeferred++;
-    d->waiter = (struct neigh_waiter){.dst = *dst, .done = deferred_done};
-    neigh_wait(c->ctx.device->neigh, &d->waiter, DEFERRED_WAIT_NS, now);
-    return 0;
+    d->waiter = (struct neigh_waiter){.dst = *dst, .share = c->of_device, .done = deferred_done};
+    rc = neigh_wait(c->ctx.device->neigh, &d->waiter, DEFERRED_WAIT_NS, now);
+    if (rc < 0) {
+        deferred_unlink(d);
+        free(d);
+    }
+    return rc;
 }
 
 void deferred_forget(struct client *c)

@@ -24,7 +24,7 @@ struct deferred {
 
 /* Keep a client's request, the message `msg` of `len` octets, aside until the MAC for dst is known
  * (perhaps it is already); it is answered then (clients.answer). The message is copied. 0, -ENOMEM,
- * -EDQUOT (QUOTA_DEFERRED). */
+ * -EDQUOT (QUOTA_DEFERRED, or its user's share of neighbours). */
 int deferred_start(struct client *c, const void *msg, size_t len, const struct wire_addr *dst,
                    int (*act)(struct deferred *d, const uint8_t mac[6], size_t *len, uint64_t now),
                    uint64_t now);

@@ -9,6 +9,7 @@
 
 #include "client_qp.h"
 #include "clock.h"
+#include "client.h"
 #include "context.h"
 #include "device.h"
 #include "log.h"
@@ -53,8 +54,10 @@ static void queue_wait(struct queue *q, const struct engine_av *av, uint64_t now
     if (q->waits)
         return;
     q->waits = true;
-    q->waiter = (struct neigh_waiter){.dst = av->dgid, .done = queue_resolved};
-    neigh_wait(q->ctx->device->neigh, &q->waiter, QUEUE_WAIT_NS, now);
+    q->waiter = (struct neigh_waiter){
+        .dst = av->dgid, .share = q->ctx->client->of_device, .done = queue_resolved};
+    if (neigh_wait(q->ctx->device->neigh, &q->waiter, QUEUE_WAIT_NS, now) < 0)
+        queue_resolved(&q->waiter, -EDQUOT, NULL, now); /* lost, as one to a silent neighbour */
 }
 
 void queue_unwait(struct queue *q)
@@ -69,15 +72,17 @@ void queue_unwait(struct queue *q)
 /* A client's address vector: it names a local address by index, so it can't lie about it (SEC-26).
  * -EINVAL no such address; -EAGAIN the neighbour is being asked for. One that doesn't answer, or
  * can't be reached at all, has no MAC: the datagram is lost, as any other may be. */
-static int queue_av(struct device *d, const struct ipc_av *in, struct engine_av *out, uint64_t now)
+static int queue_av(const struct context *c, const struct ipc_av *in, struct engine_av *out,
+                    uint64_t now)
 {
     static const uint8_t none[6];
+    struct device *d = c->device;
 
     if (av_from_ipc(d, in, out) < 0)
         return -EINVAL;
     if (memcmp(in->dmac, none, 6) != 0)
         return 0;
-    int rc = neigh_lookup(d->neigh, &out->dgid, out->dmac, now);
+    int rc = neigh_lookup(d->neigh, c->client->of_device, &out->dgid, out->dmac, now);
     if (rc < 0)
         memset(out->dmac, 0, sizeof(out->dmac));
     return rc == -EAGAIN ? rc : 0;
@@ -122,7 +127,7 @@ static int queue_send_wr(const struct client_qp *qp, const struct ipc_send *s,
     if (qp->type == QP_UD && s->wr.opcode != IPC_WR_MALFORMED) {
         wr->rqpn = s->ud.qpn;
         wr->rqkey = s->ud.qkey;
-        rc = queue_av(qp->ctx->device, &s->ud.av, &wr->av, now);
+        rc = queue_av(qp->ctx, &s->ud.av, &wr->av, now);
         if (rc == -EINVAL || wr->rqpn > WIRE_QPN_MASK)
             wr->opcode = WR_OPCODE_MAX;
     } else if (s->wr.opcode == IPC_WR_CMP_SWAP || s->wr.opcode == IPC_WR_FETCH_ADD) {

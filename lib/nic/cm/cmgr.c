@@ -43,7 +43,7 @@ static bool cmgr_silent(void *arg, const struct wire_addr *addr)
     const struct cmgr *m = arg;
     uint8_t mac[6];
 
-    return neigh_lookup(m->device->neigh, addr, mac, m->now) < 0;
+    return neigh_lookup(m->device->neigh, NULL, addr, mac, m->now) < 0;
 }
 
 /* ---- in ---- */
@@ -71,7 +71,7 @@ static void cmgr_comm_est(struct gsi *g, void *qp_arg)
 
 static bool cmgr_address(struct cmgr *m, struct mad_out *o, uint64_t now, bool *drop)
 {
-    int rc = neigh_lookup(m->device->neigh, &o->out.dst, o->mac, now);
+    int rc = neigh_lookup(m->device->neigh, NULL, &o->out.dst, o->mac, now);
 
     *drop = rc < 0 && (rc != -EAGAIN || now >= o->give_up);
     return rc == 0;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "client.h"
+#include "clock.h"
 #include "cmgr_priv.h"
 #include "device.h"
 #include "log.h"
@@ -16,8 +17,19 @@
 
 struct cm_owed {
     struct cm_owed *next;
+    struct share *share; /* of the channel's user */
     struct ipc_cm_event ev;
 };
+
+static void channel_forget(struct cm_channel *ch)
+{
+    struct cm_owed *o = ch->first;
+
+    ch->first = o->next;
+    share_give(o->share, SHARE_EVENT, 1);
+    share_leave(o->share);
+    free(o);
+}
 
 static bool channel_send(const struct cm_channel *ch, const struct ipc_cm_event *ev)
 {
@@ -30,10 +42,8 @@ static void channel_owed(struct cm_channel *ch)
     if (!ch->first)
         return;
     while (ch->first && channel_send(ch, &ch->first->ev)) {
-        struct cm_owed *o = ch->first;
-        ch->first = o->next;
+        channel_forget(ch);
         ch->owed--;
-        free(o);
     }
     if (!ch->first) {
         ch->last = &ch->first;
@@ -79,11 +89,8 @@ void cmgr_channel_free(struct cm_channel *ch)
     }
     if (ch->first)
         ch->owner->nfull--;
-    while (ch->first) {
-        struct cm_owed *o = ch->first;
-        ch->first = o->next;
-        free(o);
-    }
+    while (ch->first)
+        channel_forget(ch);
     close(ch->fd);
     free(ch);
 }
@@ -91,6 +98,8 @@ void cmgr_channel_free(struct cm_channel *ch)
 static void cmid_lost(const struct cm_id *id)
 {
     id->device->stats.cm_lost++;
+    if (!share_may_log(id->client->of_device, clock_now()))
+        return;
     log_warn("client", "%s[%d] doesn't read its connection events: one is lost", id->client->comm,
              (int)id->client->pid);
 }
@@ -98,7 +107,8 @@ static void cmid_lost(const struct cm_id *id)
 bool cmid_hears(const struct cm_id *id)
 {
     channel_owed(id->channel);
-    if (id->channel->owed < CMID_OWED_MAX)
+    if (id->channel->owed < CMID_OWED_MAX &&
+        (!id->channel->first || share_has_room(id->client->of_device, SHARE_EVENT, 1)))
         return true;
     cmid_lost(id);
     return false;
@@ -114,7 +124,13 @@ bool cmid_event(struct cm_id *id, const struct ipc_cm_event *ev)
         id->events++;
         return true;
     }
-    struct cm_owed *o = ch->owed < CMID_OWED_MAX ? malloc(sizeof(*o)) : NULL;
+    struct share *s = id->client->of_device;
+    struct cm_owed *o = NULL;
+    if (ch->owed < CMID_OWED_MAX && share_take(s, SHARE_EVENT, 1) == 0) {
+        o = malloc(sizeof(*o));
+        if (!o)
+            share_give(s, SHARE_EVENT, 1);
+    }
     if (!o) {
         cmid_lost(id);
         return false;
@@ -122,7 +138,7 @@ bool cmid_event(struct cm_id *id, const struct ipc_cm_event *ev)
     id->events++;
     if (!ch->first)
         ch->owner->nfull++;
-    *o = (struct cm_owed){.ev = *ev};
+    *o = (struct cm_owed){.share = share_hold(s), .ev = *ev};
     *ch->last = o;
     ch->last = &o->next;
     ch->owed++;

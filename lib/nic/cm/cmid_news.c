@@ -80,7 +80,7 @@ static void cmid_on_request(struct cmgr *m, const struct cm_event *ev, uint64_t 
     id->src = out.src;
     id->dst = out.dst;
     /* Ask for the neighbour now: by the time the client accepts, its MAC is known. */
-    neigh_lookup(m->device->neigh, &ev->remote, id->dmac, now);
+    neigh_lookup(m->device->neigh, NULL, &ev->remote, id->dmac, now);
     if (cmid_event(id, &out)) {
         id->events--; /* it is counted at the id that its ref names */
         listener->events++;

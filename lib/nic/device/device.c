@@ -129,7 +129,9 @@ static const struct share_pool device_share = {
               [SHARE_CM_ID] = LIMIT_CM_ID,
               [SHARE_LISTENER] = LIMIT_LISTEN,
               [SHARE_GROUP] = LIMIT_MCAST,
-              [SHARE_CONN] = LIMIT_CM_ID},
+              [SHARE_CONN] = LIMIT_CM_ID,
+              [SHARE_NEIGH] = LIMIT_NEIGH,
+              [SHARE_EVENT] = LIMIT_EVENT},
 };
 
 static int device_make_engine(struct device *d, char *err)

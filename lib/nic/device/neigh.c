@@ -17,9 +17,11 @@
 #include "log.h"
 #include "loop.h"
 #include "net.h"
+#include "quota.h"
+#include "share.h"
 
 #define NEIGH_REPLIES 16u
-#define NEIGH_BUCKETS 1024u /* of next hops: as many as neighbours */
+#define NEIGH_BUCKETS 4096u /* of next hops: as many as neighbours */
 #define NEIGH_BUDGET  256u  /* queue pairs that are told of a new MAC in one round */
 #define NEIGH_POLL_NS (1 * CLOCK_MS)
 
@@ -28,7 +30,14 @@ struct neigh_reply {
     uint8_t frame[IO_FRAME_MAX];
 };
 
-/* A next hop of queue pairs. Those that haven't its MAC of now stand first. */
+/* A user that has to do with a next hop: with queue pairs that send there, by waiting for it. */
+struct neigh_user {
+    LIST_ENTRY(neigh_user) next;
+    struct share *share;
+    uint32_t holds;
+};
+
+/* A next hop of users and their queue pairs. Those that haven't its MAC of now stand first. */
 struct neigh_hop {
     LIST_ENTRY(neigh_hop) next;
     struct wire_addr addr;
@@ -37,6 +46,7 @@ struct neigh_hop {
     bool due;        /* in the list of those whose queue pairs have to be told */
     TAILQ_ENTRY(neigh_hop) next_due;
     TAILQ_HEAD(, neigh_watcher) watchers;
+    LIST_HEAD(, neigh_user) users;
 };
 
 struct neigh {
@@ -56,8 +66,10 @@ struct neigh {
 struct neigh *neigh_create(struct device *d, char *err)
 {
     struct neigh *n = calloc(1, sizeof(*n));
-    struct net_config conf = {
-        .vlan = d->conf->vlan, .mtu = (uint16_t)d->ip_mtu, .quiet = d->conf->kernel_if[0] != '\0'};
+    struct net_config conf = {.vlan = d->conf->vlan,
+                              .mtu = (uint16_t)d->ip_mtu,
+                              .quiet = d->conf->kernel_if[0] != '\0',
+                              .neighbours = LIMIT_NEIGH + LIMIT_NEIGH_RESERVE};
 
     snprintf(err, CONFIG_ERR, "device %s: out of memory", d->name);
     if (!n)
@@ -183,7 +195,17 @@ int neigh_source(const struct neigh *n, const struct wire_addr *dst, struct wire
     return net_source(n->port, dst, src);
 }
 
-int neigh_lookup(struct neigh *n, const struct wire_addr *dst, uint8_t mac[6], uint64_t now)
+/* A neighbour that nobody has asked for yet. */
+static bool neigh_is_new(const struct neigh *n, const struct wire_addr *dst)
+{
+    struct wire_addr addr;
+
+    return !wire_addr_is_multicast(dst) && net_next_hop(n->port, dst, &addr) == 0 &&
+           net_neigh_state(n->port, &addr) == NET_NONE;
+}
+
+int neigh_lookup(struct neigh *n, struct share *s, const struct wire_addr *dst, uint8_t mac[6],
+                 uint64_t now)
 {
     struct device *d = n->device;
 
@@ -191,6 +213,8 @@ int neigh_lookup(struct neigh *n, const struct wire_addr *dst, uint8_t mac[6], u
         memcpy(mac, d->mac, 6);
         return loop_start(d);
     }
+    if (!share_has_room(s, SHARE_NEIGH, 1) && neigh_is_new(n, dst))
+        return share_refuse(s, SHARE_NEIGH);
     int rc = net_resolve(n->port, dst, now, mac);
     if (rc == 0)
         return 0;
@@ -204,11 +228,14 @@ int neigh_lookup(struct neigh *n, const struct wire_addr *dst, uint8_t mac[6], u
 static bool neigh_try(struct neigh *n, struct neigh_waiter *w, uint64_t now)
 {
     uint8_t mac[6];
-    int rc = neigh_lookup(n, &w->dst, mac, now);
+    struct neigh_hop *hop = w->hop;
+    struct share *s = w->share;
+    int rc = neigh_lookup(n, NULL, &w->dst, mac, now);
 
     if (rc == -EAGAIN && now < w->deadline)
         return false;
-    w->done(w, rc == -EAGAIN ? -ETIMEDOUT : rc, mac, now);
+    w->done(w, rc == -EAGAIN ? -ETIMEDOUT : rc, mac, now); /* the waiter may be gone then */
+    neigh_let_go(n, s, hop);
     return true;
 }
 
@@ -220,12 +247,16 @@ static void neigh_keep(struct neigh *n, struct neigh_waiter *w)
     n->waiters = w;
 }
 
-void neigh_wait(struct neigh *n, struct neigh_waiter *w, uint64_t timeout_ns, uint64_t now)
+int neigh_wait(struct neigh *n, struct neigh_waiter *w, uint64_t timeout_ns, uint64_t now)
 {
+    int rc = neigh_hold(n, w->share, &w->dst, &w->hop);
+
+    if (rc < 0)
+        return rc;
     w->deadline = now + timeout_ns;
-    if (neigh_try(n, w, now))
-        return;
-    neigh_keep(n, w);
+    if (!neigh_try(n, w, now))
+        neigh_keep(n, w);
+    return 0;
 }
 
 void neigh_cancel(struct neigh *n, struct neigh_waiter *w)
@@ -233,6 +264,7 @@ void neigh_cancel(struct neigh *n, struct neigh_waiter *w)
     for (struct neigh_waiter **p = &n->waiters; *p; p = &(*p)->next) {
         if (*p == w) {
             *p = w->next;
+            neigh_let_go(n, w->share, w->hop);
             return;
         }
     }
@@ -317,23 +349,92 @@ static struct neigh_hop *neigh_hop_get(struct neigh *n, const struct wire_addr *
     return hop;
 }
 
-void neigh_watch(struct neigh *n, struct neigh_watcher *w, struct qp *qp,
-                 const struct wire_addr *dst, uint64_t now)
+static void neigh_hop_free(struct neigh *n, struct neigh_hop *hop)
+{
+    if (hop->due)
+        TAILQ_REMOVE(&n->due, hop, next_due);
+    LIST_REMOVE(hop, next);
+    free(hop);
+}
+
+static struct neigh_user *neigh_user_find(const struct neigh_hop *hop, const struct share *s)
+{
+    struct neigh_user *u;
+
+    LIST_FOREACH(u, &hop->users, next)
+    {
+        if (u->share == s)
+            break;
+    }
+    return u;
+}
+
+/* One more user of this hop. */
+static int neigh_user_new(struct neigh_hop *hop, struct share *s, struct neigh_user **out)
+{
+    int rc = share_take(s, SHARE_NEIGH, 1);
+
+    if (rc < 0)
+        return rc;
+    *out = calloc(1, sizeof(**out));
+    if (!*out) {
+        share_give(s, SHARE_NEIGH, 1);
+        return -ENOMEM;
+    }
+    (*out)->share = share_hold(s);
+    LIST_INSERT_HEAD(&hop->users, *out, next);
+    return 0;
+}
+
+int neigh_hold(struct neigh *n, struct share *s, const struct wire_addr *dst,
+               struct neigh_hop **hop)
 {
     struct wire_addr addr;
 
-    neigh_unwatch(n, w);
+    *hop = NULL;
     if (gid_find(&n->device->gids, dst) >= 0)
-        return; /* ours: nobody to be asked */
+        return 0; /* ours: nobody to be asked */
     if (net_next_hop(n->port, dst, &addr) < 0 || wire_addr_is_multicast(&addr))
+        return 0;
+    struct neigh_hop *h = neigh_hop_get(n, &addr);
+    if (!h)
+        return -ENOMEM;
+    struct neigh_user *u = neigh_user_find(h, s);
+    int rc = u ? 0 : neigh_user_new(h, s, &u);
+    if (rc < 0) {
+        if (LIST_EMPTY(&h->users))
+            neigh_hop_free(n, h);
+        return rc;
+    }
+    u->holds++;
+    *hop = h;
+    return 0;
+}
+
+void neigh_let_go(struct neigh *n, struct share *s, struct neigh_hop *hop)
+{
+    struct neigh_user *u = hop ? neigh_user_find(hop, s) : NULL;
+
+    if (!u || --u->holds > 0)
         return;
-    int rc = net_watch(n->port, &addr, now);
+    LIST_REMOVE(u, next);
+    share_give(s, SHARE_NEIGH, 1);
+    share_leave(s);
+    free(u);
+    if (LIST_EMPTY(&hop->users))
+        neigh_hop_free(n, hop);
+}
+
+void neigh_watch(struct neigh *n, struct share *s, struct neigh_watcher *w, struct qp *qp,
+                 struct neigh_hop *hop, uint64_t now)
+{
+    neigh_unwatch(n, s, w);
+    if (!hop)
+        return;
+    int rc = net_watch(n->port, &hop->addr, now);
     n->dirty = true;
-    if (rc == -ENETUNREACH || rc == -ENOBUFS)
-        return;
-    struct neigh_hop *hop = neigh_hop_get(n, &addr);
-    if (!hop) {
-        net_unwatch(n->port, &addr);
+    if (rc == -ENETUNREACH || rc == -ENOBUFS) {
+        neigh_let_go(n, s, hop);
         return;
     }
     w->qp = qp;
@@ -342,7 +443,7 @@ void neigh_watch(struct neigh *n, struct neigh_watcher *w, struct qp *qp,
     TAILQ_INSERT_TAIL(&hop->watchers, w, next);
 }
 
-void neigh_unwatch(struct neigh *n, struct neigh_watcher *w)
+void neigh_unwatch(struct neigh *n, struct share *s, struct neigh_watcher *w)
 {
     struct neigh_hop *hop = w->hop;
 
@@ -351,12 +452,7 @@ void neigh_unwatch(struct neigh *n, struct neigh_watcher *w)
     net_unwatch(n->port, &hop->addr);
     TAILQ_REMOVE(&hop->watchers, w, next);
     w->hop = NULL;
-    if (!TAILQ_EMPTY(&hop->watchers))
-        return;
-    if (hop->due)
-        TAILQ_REMOVE(&n->due, hop, next_due);
-    LIST_REMOVE(hop, next);
-    free(hop);
+    neigh_let_go(n, s, hop);
 }
 
 /* The queue pairs of this neighbour send elsewhere from now on. */
@@ -380,7 +476,7 @@ static void neigh_tell(struct neigh *n)
     for (unsigned left = NEIGH_BUDGET; !TAILQ_EMPTY(&n->due);) {
         struct neigh_hop *hop = TAILQ_FIRST(&n->due);
         struct neigh_watcher *w = TAILQ_FIRST(&hop->watchers);
-        if (w->change == hop->change) {
+        if (!w || w->change == hop->change) {
             TAILQ_REMOVE(&n->due, hop, next_due);
             hop->due = false;
             continue;

@@ -17,6 +17,7 @@
 struct device;
 struct neigh;
 struct neigh_hop;
+struct share;
 struct qp;
 
 /* A queue pair that sends to a next hop. Embed it, all zero. */
@@ -32,7 +33,9 @@ struct neigh_watcher {
 struct neigh_waiter {
     struct neigh_waiter *next;
     struct wire_addr dst;
-    uint64_t deadline; /* ns; set by neigh_wait */
+    struct share *share;   /* of the user that it waits for; NULL = nobody's */
+    struct neigh_hop *hop; /* what is counted of that share meanwhile; set by neigh_wait */
+    uint64_t deadline;     /* ns; set by neigh_wait */
     /* status 0: mac is right. -ENETUNREACH, -EHOSTUNREACH, -ETIMEDOUT. The waiter is off the list:
      * may be freed. */
     void (*done)(struct neigh_waiter *w, int status, const uint8_t mac[6], uint64_t now);
@@ -63,21 +66,28 @@ uint32_t neigh_tx(struct neigh *n, uint8_t *buf, uint32_t cap, uint64_t now);
 /* The local address to send to `dst` from when nobody chose one (WIRE-28). 0, -ENETUNREACH. */
 int neigh_source(const struct neigh *n, const struct wire_addr *dst, struct wire_addr *src);
 /* The MAC to send to for `dst` (through the gateway if need be). 0 and mac; -EAGAIN it is being
- * asked for, try again; -ENETUNREACH, -EHOSTUNREACH. Multicast and our own addresses always work.
+ * asked for, try again; -ENETUNREACH, -EHOSTUNREACH; -EDQUOT: the user of this share (NULL: nobody)
+ * has too many neighbours to have one more asked for. Multicast and our own addresses always work.
  */
-int neigh_lookup(struct neigh *n, const struct wire_addr *dst, uint8_t mac[6], uint64_t now);
+int neigh_lookup(struct neigh *n, struct share *s, const struct wire_addr *dst, uint8_t mac[6],
+                 uint64_t now);
 /* Call w->done when the MAC of w->dst is known or can't be: perhaps at once, before this returns.
- */
-void neigh_wait(struct neigh *n, struct neigh_waiter *w, uint64_t timeout_ns, uint64_t now);
+ * 0, or -EDQUOT: too many neighbours of w->share, and w->done is not called. */
+int neigh_wait(struct neigh *n, struct neigh_waiter *w, uint64_t timeout_ns, uint64_t now);
 /* Don't, any more; harmless when it doesn't wait. */
 void neigh_cancel(struct neigh *n, struct neigh_waiter *w);
 
-/* A queue pair sends to `dst` without asking: keep its next hop known, and its MAC in the queue
- * pair up to date (WIRE-07), in place of what `w` watched. Unwatch is harmless when it isn't
- * watched. */
-void neigh_watch(struct neigh *n, struct neigh_watcher *w, struct qp *qp,
-                 const struct wire_addr *dst, uint64_t now);
-void neigh_unwatch(struct neigh *n, struct neigh_watcher *w);
+/* Count the next hop of `dst` as one of this user's neighbours (SEC-22), once for all that it does
+ * there: 0 and the hop, NULL where none is needed; -EDQUOT, -ENOMEM. Each is let go of once. */
+int neigh_hold(struct neigh *n, struct share *s, const struct wire_addr *dst,
+               struct neigh_hop **hop);
+void neigh_let_go(struct neigh *n, struct share *s, struct neigh_hop *hop);
+/* A queue pair sends to this hop, which its user holds and which it takes over, without asking:
+ * keep the hop known, and its MAC in the queue pair up to date (WIRE-07), in place of what `w`
+ * watched. Unwatch is harmless when it isn't watched. */
+void neigh_watch(struct neigh *n, struct share *s, struct neigh_watcher *w, struct qp *qp,
+                 struct neigh_hop *hop, uint64_t now);
+void neigh_unwatch(struct neigh *n, struct share *s, struct neigh_watcher *w);
 
 /* Membership in the groups that the engine's queue pairs are attached to (UD-11): call when that
  * has changed. -ENOSPC: the last one is one too many. */

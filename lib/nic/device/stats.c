@@ -68,6 +68,8 @@ static void stats_port(struct stats_list *l, struct device *d)
     stats_add(l, "client_unsealed", d->stats.client_unsealed);
     stats_add(l, "client_over_quota", d->stats.client_over_quota);
     stats_add(l, "client_event_owed", d->stats.client_event_owed);
+    for (unsigned i = 0; i < SHARE_FIRST_OF_DAEMON; i++)
+        stats_add(l, share_counters[i], d->share.refused[i]);
 }
 
 static void stats_worker(struct stats_list *l, struct device *d)
